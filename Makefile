@@ -102,8 +102,12 @@ $B/libgpipe.a: $(OBJ)
 	$(call say,ar)ar rcs $@ $^
 
 # Opened where a launcher of MPI started gpipe, which finds it beside itself or in lib/.
-$B/gpipe-mpi.so: engine/mpi/shim.c engine/mpi/shim.h $B/flags
+$B/gpipe-mpi.so: engine/mpi/shim.c engine/mpi/shim.h $B/mpicc $B/flags
 	$(call say,mpicc)$(MPICC) -std=c11 $(WARN) $(CWARN) $(CFLAGS) -Iengine -fPIC -fvisibility=hidden -shared -o $@ $<
+
+$B/mpicc: FORCE
+	@mkdir -p $(@D)
+	@echo '$(MPICC)' | cmp -s - $@ || echo '$(MPICC)' > $@
 
 # Other flags than last time: all is compiled again. Before anything is compiled: is there
 # what it needs?

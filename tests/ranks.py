@@ -124,6 +124,10 @@ stages:
   - {use: read, path: "in/p*.pgm"}
   - {use: write, path: "${to}/%03d-%n.png"}
 """, 11)
+    m.same("names", """
+on_error: drop
+stages: [{use: read, path: "in/p*.pgm"}, {use: write, path: "${to}/%n.png"}]
+""", 11)
     m.same("pieces", """
 on_error: drop
 buffers: {x: {dtype: u16, shape: [2, 40]}}
@@ -203,7 +207,7 @@ stages: [{use: generate, frames: 5, out: x}, {use: write, path: "joined-NAME/${r
         ("one stream", "", "{use: read, path: stdin, format: raw, shard: none, out: x}, {use: discard}", "reads a stream"),
         ("mixture", ", y: {like: x}", f"{gen}, {{name: g, use: generate, frames: 8, shard: none, out: y}}, {{use: expr, in: {{a: x, b: y}}, "
          "expr: a + b}, {use: discard}", "beside frames that each rank has, of 'g'"),
-        ("names", "", f"{gen}, {{use: discard}}, {{name: r, use: read, path: 'in/p*.pgm'}}, {{use: write, path: 'o/%n.png'}}",
+        ("names", ", y: {dtype: u16, shape: [2, 40]}", f"{gen}, {{use: discard}}, {{name: r, use: read, path: 'in/n*.npy', out: y}}, {{use: write, path: 'o/%n.npy'}}",
          "by the names of frames"),
         ("next", "", f"{gen}, {{use: write, path: 'o/%d.raw', if_exists: next}}", "looks for the numbers that are there"),
         ("one file", "", f"{gen}, {{use: write, path: o/all.npy}}", "one for all frames, and each of 3 ranks"),

@@ -6,7 +6,8 @@
 #include "cli/cli.h"
 
 static const char *const topics[] = {
-    "yaml", "files", "frames", "pictures", "signals", "expr", "kernel", "lua", "retune", "report", "exit", "limits", NULL
+    "yaml", "files", "frames", "pictures", "signals", "expr", "kernel", "lua", "ranks", "retune", "report", "exit",
+    "limits", NULL
 };
 
 const char *gp_topic_name(int i)

@@ -25,8 +25,8 @@ int gp_local_rank(void)
     return us.local_rank;
 }
 
-/* How many processes a launcher has started, as the environment says; 1: there is none. In a job of Slurm, too, what was not
- * started by srun has no rank. */
+/* How many processes a launcher has started, as the environment says; 1: there is none. In a job of Slurm, too, what was
+ * not started by srun has no rank. */
 static int launched(void)
 {
     static const char *const sizes[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE" },
@@ -78,22 +78,22 @@ static bool may_have_ranks(const gp_args *args, gp_errs *errs)
 {
     const char *alone = args->report ? "--report" : args->trace ? "--trace" : args->watch ? "--watch" : NULL;
     if (!(args->verb & (GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN)))
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "a launcher started %d ranks, and only 'run', 'check' and 'plan' have "
-                       "several: start this alone", launched());
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "a launcher started %d ranks, and only 'run', 'check' and 'plan' "
+                       "have several: start this alone", launched());
     if (alone)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "%s is of one process, and a launcher started %d", alone, launched());
     for (int i = 0; i < args->noperands; i++)
         if (!strcmp(args->operand[i], "-"))
-            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "standard input is that of one of %d ranks: name the pipeline's file",
-                           launched());
+            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "standard input is that of one of %d ranks: name the pipeline's "
+                           "file", launched());
     return true;
 }
 
 bool gp_ranks_join(const gp_args *args, gp_errs *errs)
 {
     int ranks = launched();
-    bool compiles = args->verb & (GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH | GP_VERB_TUNE | GP_VERB_SIMULATE);
-    if (ranks == 1 || !compiles)
+    const int compile = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH | GP_VERB_TUNE | GP_VERB_SIMULATE;
+    if (ranks == 1 || !(args->verb & compile))
         return true;
     us.ranks = ranks, us.rank = launched_rank();       /* should it fail, the first says so */
     const gp_mpi *mpi = may_have_ranks(args, errs) ? open_shim(ranks, errs) : NULL;
@@ -105,9 +105,9 @@ bool gp_ranks_join(const gp_args *args, gp_errs *errs)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "MPI (%s) cannot be started: %s", mpi->library(), why);
     us.mpi = mpi;
     if (there != ranks)
-        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "the launcher started %d ranks, and MPI (%s) knows of %d: it is the launcher "
-                       "of another MPI; build gpipe-mpi.so with the mpicc of that, or name the right one in GPIPE_MPI", ranks,
-                       mpi->library(), there);
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "the launcher started %d ranks, and MPI (%s) knows of %d: it is "
+                       "the launcher of another MPI; build gpipe-mpi.so with the mpicc of that, or name the right one in "
+                       "GPIPE_MPI", ranks, mpi->library(), there);
     us.rank = rank;
     return true;
 }

@@ -1,7 +1,7 @@
 /* ranks.h - one pipeline in several processes, its ranks, that a launcher of MPI (mpirun, srun) has started.
  *
- * Each compiles the same file and runs it on its share of the frames (compile/shard.c). Meanwhile they tell each other how they
- * are: none begins before all are set up, the first error of one ends all, and what one is asked to stop for, all stop for.
+ * Each compiles the same file and runs it on its share of the frames (compile/shard.c). Meanwhile they tell each other how
+ * they are: none begins before all are set up, the first error of one ends all, and where one is asked to stop, all do.
  * Without a launcher there is one rank, and nothing here does anything. */
 #ifndef GP_CLI_RANKS_H
 #define GP_CLI_RANKS_H
@@ -17,8 +17,8 @@ int gp_local_rank(void);
 /* Sends `n` bytes of each rank to all: `all` has room for those of each. Waits. False with an error. */
 bool gp_ranks_gather(const void *mine, int n, void *all, gp_errs *errs);
 
-/* ranks_agree.c. Have all ranks the same pipeline, and was it compiled in all (`ok`: here)? Do they write different files? False
- * with an error, which one of them is to say: see gp_ranks_say. */
+/* ranks_agree.c. Have all ranks the same pipeline, and was it compiled in all (`ok`: here)? Do they write different files?
+ * False with an error, which one of them is to say: see gp_ranks_say. */
 bool gp_ranks_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *errs);
 /* Is it this rank that says what there is to say? If so, *name is what it says first: "rank 2: ", or "". */
 bool gp_ranks_say(const char **name);

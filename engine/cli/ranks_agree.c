@@ -12,7 +12,7 @@ typedef struct said {
 } said;
 
 /* The same of one of its sinks. */
-typedef struct sink { uint64_t path; int64_t from; bool shared, numbered, anyone; } sink;
+typedef struct sink { uint64_t path; int64_t from; bool shared, each, anyone; } sink;   /* each: a file a frame */
 
 static struct { bool all, names; int rank; char name[32]; } speaker = { .rank = 0 };
 
@@ -52,7 +52,8 @@ static bool are_same(const said *of, const char *file, gp_errs *errs)
     gp_loc at = { .file = file };
     for (int r = 1; r < gp_ranks(); r++) {
         if (strcmp(of[r].version, of->version))
-            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "rank %d runs gpipe %s, and rank 0 %s", r, of[r].version, of->version);
+            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "rank %d runs gpipe %s, and rank 0 %s", r, of[r].version,
+                           of->version);
         if (of[r].loaded && of->loaded && of[r].text != of->text)
             return gp_fail(errs, GP_E_USAGE, at, "rank %d has another text of it than rank 0: all run one pipeline", r);
         if (of[r].settings != of->settings)
@@ -68,18 +69,26 @@ static bool check_sink(const gp_stage_info *is, const sink *of, int nsinks, gp_e
     for (int r = 1; r < gp_ranks(); r++)
         for (int q = 0; q < r; q++) {
             const sink *a = &of[q * nsinks], *b = &of[r * nsinks];
-            if (a->path != b->path || a->anyone || (a->shared && a->numbered && a->from == b->from))
+            if (a->path != b->path || a->anyone || (a->shared && a->each && a->from == b->from))
                 continue;
-            if (a->shared && a->numbered)
-                return gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': ranks %d and %d begin to number '%s' differently", is->name, q, r,
-                               is->writes);
-            return a->shared
-                ? gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': '%s' is one for all frames, and each of %d ranks has a part of them: put "
-                          "%%05d into '%s' for a file a frame, or ${rank} for a file a rank", is->name, is->writes, gp_ranks(), opt)
-                : gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': ranks %d and %d would both write '%s': put ${rank} into '%s'", is->name,
-                          q, r, is->writes, opt);
+            if (a->shared && a->each)
+                return gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': ranks %d and %d begin to number '%s' differently", is->name,
+                               q, r, is->writes);
+            if (!a->shared)
+                return gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': ranks %d and %d would both write '%s': put ${rank} into "
+                               "'%s'", is->name, q, r, is->writes, opt);
+            return gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': '%s' is one for all frames, and each of %d ranks has a part of "
+                           "them: put %%05d into '%s' for a file a frame, or ${rank} for a file a rank", is->name, is->writes,
+                           gp_ranks(), opt);
         }
     return true;
+}
+
+static sink sink_of(const gp_stage_info *is)
+{
+    const char *path = is->writes;
+    return (sink){ .path = hash(0, path, strlen(path)), .from = is->writes_from, .shared = is->shared,
+                   .each = gp_path_has_number(path) || gp_path_has_name(path), .anyone = !strncmp(path, "/dev/", 5) };
 }
 
 static bool check_sinks(const gp_loaded *l, int nsinks, gp_errs *errs)
@@ -90,8 +99,7 @@ static bool check_sinks(const gp_loaded *l, int nsinks, gp_errs *errs)
     bool ok = (mine && of) || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     for (int i = 0; ok && gp_pipeline_stage(l->pipeline, i, &is); i++)
         if (is.writes)
-            mine[n++] = (sink){ .path = hash(0, is.writes, strlen(is.writes)), .from = is.writes_from, .shared = is.shared,
-                                .numbered = gp_path_has_number(is.writes), .anyone = !strncmp(is.writes, "/dev/", 5) };
+            mine[n++] = sink_of(&is);
     ok = ok && gp_ranks_gather(mine, nsinks * (int)sizeof *mine, of, errs);
     n = 0;
     for (int i = 0; ok && gp_pipeline_stage(l->pipeline, i, &is); i++)
@@ -106,7 +114,8 @@ bool gp_ranks_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *e
     if (gp_ranks() == 1)
         return ok;
     said mine = say(args, l, ok, errs), *of = calloc((size_t)gp_ranks(), sizeof *of);
-    bool told = of ? gp_ranks_gather(&mine, sizeof mine, of, errs) : gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    bool told = (of || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory"))
+             && gp_ranks_gather(&mine, sizeof mine, of, errs);
     gp_errs differ = { .n = 0 };
     bool same = told && are_same(of, l->file, &differ);
     int failed = 0, first = 0, sinks = told ? of->sinks : 0;

@@ -374,7 +374,7 @@ int64_t gp_probe_read(const char *path, int64_t at, void *to, size_t n);
 /* The bytes of a regular file, -1: it is none. */
 int64_t gp_probe_size_of(const char *path);
 /* shard.c: which stages have frames that are shared out among ranks; false with an error where that cannot be. */
-bool gp_shard(gp_graph *, gp_errs *);
+bool gp_shard(gp_arena *, gp_graph *, gp_errs *);
 /* lower.c */
 gp_plan *gp_lower(gp_arena *, const gp_graph *, const gp_machine *, gp_errs *);
 /* schedule.c: fills in depths, pools, offsets, streams, batch; a new plan. */

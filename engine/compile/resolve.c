@@ -145,7 +145,7 @@ static void read_device(gp_resolving *r, const gp_node *n, const gp_machine *m)
         return;
     bool automatic = !strcmp(s, "auto");
     if (automatic && m->ndevices)
-        i = r->read.env ? r->read.env->local_rank % m->ndevices : 0;   /* each rank of a machine has its own, where there are enough */
+        i = r->read.env ? r->read.env->local_rank % m->ndevices : 0;   /* one for each rank, where there are enough */
     if (automatic && !m->ndevices) {
         g->device_why = gp_format(r->arena, "auto: %s", why);
         return;
@@ -557,7 +557,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
         gp_metadata_origins(a, r->graph);
         if (errs->failed == failed)
             r->graph = gp_fuse_stages(r, r->graph, machine);
-        if (errs->failed == failed && gp_shard(r->graph, errs))
+        if (errs->failed == failed && gp_shard(a, r->graph, errs))
             gp_share_cores(a, r->graph, machine);
     }
     sort_errors(errs, before, spec->file);

@@ -26,14 +26,14 @@ static bool shard_source(const gp_graph *g, gp_stage *st, gp_errs *errs)
 {
     gp_loc at = st->shard_at.file ? st->shard_at : st->at;
     if (st->each_rank)
-        return !st->once || gp_fail(errs, GP_E_SPEC, at, "source '%s' reads a stream, which each of %d ranks would take a part "
-                                    "of: run it in one process", st->name, g->ranks);
+        return !st->once || gp_fail(errs, GP_E_SPEC, at, "source '%s' reads a stream, of which each of %d ranks would take a "
+                                    "part: run it in one process", st->name, g->ranks);
     if (!st->by_number)
         return gp_fail(errs, GP_E_SPEC, at, "source '%s' does not find its frames by their numbers, so that they cannot be "
                        "shared out among %d ranks: with 'shard: none' each rank makes all of them", st->name, g->ranks);
     if (starts_anew(st))
-        return gp_fail(errs, GP_E_SPEC, at, "source '%s' starts anew at its end ('loop'), so that its frames cannot be shared out "
-                       "among %d ranks: with 'shard: none' each rank makes all of them", st->name, g->ranks);
+        return gp_fail(errs, GP_E_SPEC, at, "source '%s' starts anew at its end ('loop'), so that its frames cannot be "
+                       "shared out among %d ranks: with 'shard: none' each rank makes all of them", st->name, g->ranks);
     return st->shared = true;
 }
 
@@ -50,20 +50,41 @@ static const char *why_not(const gp_stage *st)
                                                       : NULL;
 }
 
-static bool check_files(const gp_graph *g, const gp_stage *st, gp_errs *errs)
+/* Do its frames come from files that each are one, and are called differently? */
+static bool has_own_names(gp_arena *a, const gp_graph *g, const gp_stage *st)
+{
+    const gp_stage *from = NULL;
+    gp_table seen = { .arena = a };
+    for (int i = 0; i < g->nstages; i++) {
+        if (!(st->sources[i / 32] >> i % 32 & 1))
+            continue;
+        if (from)
+            return false;
+        from = &g->stage[i];
+    }
+    for (int k = 0; from && k < from->nreads; k++) {
+        size_t n;
+        const char *stem = gp_path_stem(from->reads[k], &n);
+        if (gp_table_put(&seen, gp_strndup(a, stem, n), k)->n != k)
+            return false;
+    }
+    return from && from->known.frames && from->known.frames <= from->nreads;
+}
+
+static bool check_files(gp_arena *a, const gp_graph *g, const gp_stage *st, gp_errs *errs)
 {
     const gp_node *n = st->writes_opt ? gp_node_get(st->node, st->writes_opt) : NULL;
     gp_loc at = n ? n->at : st->at;
     if (!st->writes || !gp_path_has_number(st->writes))
-        return !st->writes || !gp_path_has_name(st->writes)
-            || gp_fail(errs, GP_E_SPEC, at, "stage '%s': '%s' names files by the names of frames alone, of which two ranks of %d may "
-                       "have the same: put %%05d into the path, too", st->name, st->writes, g->ranks);
+        return !st->writes || !gp_path_has_name(st->writes) || has_own_names(a, g, st)
+            || gp_fail(errs, GP_E_SPEC, at, "stage '%s': '%s' names files by the names of frames alone, and two of %d ranks "
+                       "may have frames of one name: put %%05d into the path, too", st->name, st->writes, g->ranks);
     return st->writes_from != INT64_MAX
-        || gp_fail(errs, GP_E_SPEC, at, "stage '%s' looks for the numbers that are there already, and %d ranks write at the same time: "
-                   "leave out 'if_exists: next', or write to a folder that is new", st->name, g->ranks);
+        || gp_fail(errs, GP_E_SPEC, at, "stage '%s' looks for the numbers that are there already, and %d ranks write at the same "
+                   "time: leave out 'if_exists: next', or write to a folder that is new", st->name, g->ranks);
 }
 
-static bool shard_stage(const gp_graph *g, gp_stage *st, gp_errs *errs)
+static bool shard_stage(gp_arena *a, const gp_graph *g, gp_stage *st, gp_errs *errs)
 {
     const gp_stage *from = NULL;
     for (int p = 0; p < st->nin; p++) {
@@ -72,8 +93,8 @@ static bool shard_stage(const gp_graph *g, gp_stage *st, gp_errs *errs)
         if (!by || by->closes)
             continue;
         if (from && from->shared != by->shared)
-            return gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' reads frames that are shared out among %d ranks, which '%s' makes, "
-                           "beside frames that each rank has, of '%s': say 'shard' alike for both sources", st->name, g->ranks,
+            return gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' reads frames that are shared out among %d ranks, which '%s' "
+                           "makes, beside frames that each rank has, of '%s': say 'shard' alike for both sources", st->name, g->ranks,
                            from->shared ? from->name : by->name, from->shared ? by->name : from->name);
         from = by;
     }
@@ -81,7 +102,7 @@ static bool shard_stage(const gp_graph *g, gp_stage *st, gp_errs *errs)
     if (!st->shared)
         return true;
     const char *why = why_not(st);
-    return why ? fail(errs, st->at, g, "stage '%s' %s", st->name, why) : check_files(g, st, errs);
+    return why ? fail(errs, st->at, g, "stage '%s' %s", st->name, why) : check_files(a, g, st, errs);
 }
 
 /* A stage that closes a cycle comes before what it carries. */
@@ -94,7 +115,7 @@ static bool check_cycle(const gp_graph *g, const gp_stage *st, gp_errs *errs)
     return true;
 }
 
-bool gp_shard(gp_graph *g, gp_errs *errs)
+bool gp_shard(gp_arena *a, gp_graph *g, gp_errs *errs)
 {
     bool ok = true;
     if (g->ranks == 1)
@@ -107,6 +128,6 @@ bool gp_shard(gp_graph *g, gp_errs *errs)
             ok &= check_cycle(g, &g->stage[i], errs);
     for (int i = 0; ok && i < g->nstages; i++)
         if (g->stage[i].nin && !g->stage[i].closes)
-            ok &= shard_stage(g, &g->stage[i], errs);
+            ok &= shard_stage(a, g, &g->stage[i], errs);
     return ok;
 }

@@ -193,7 +193,8 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
                 st->name, (unsigned long long)gp_actor_number(p, first));
     if (r->errs->failed > before)
         return false;
-    return is_done(r, run, st, gp_actor_number(p, first)) && (!o->check || gp_unwritten_fetch(r, p->seg->unwritten, part, &c));
+    return is_done(r, run, st, gp_actor_number(p, first))
+        && (!o->check || gp_unwritten_fetch(r, p->seg->unwritten, part, &c));
 }
 
 /* A stage with emit(): all frames of the launch. */

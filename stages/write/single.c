@@ -7,7 +7,8 @@
 #include "base/npy.h"
 #include "writer.h"
 
-/* Names of sources say nothing of numbers: two runs may well share a pattern with %n. Of ranks the first holds it for all. */
+/* Names of sources say nothing of numbers: two runs may well share a pattern with %n. The first of ranks holds it for
+ * all. */
 bool gp_writer_hold(gp_writer *w, char why[GP_WHY])
 {
     w->held.by = w->files, w->held.durable = w->worker[0].file.durable;
