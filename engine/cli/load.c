@@ -180,7 +180,7 @@ static gp_machine *choose_machine(const gp_args *args, bool *ok, gp_errs *errs)
         if ((m = gp_machine_create(true)))
             gp_machine_about(m, &is);
         if (m && !is.ndevices) {
-            if (!args->quiet)
+            if (!args->quiet && !gp_rank())
                 fprintf(stderr, "gpipe: no GPU here (%s); this is the plan for an H200\n", is.why);
             gp_machine_destroy(m);
             m = gp_machine_create_fixed(1);
