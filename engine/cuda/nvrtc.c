@@ -242,6 +242,16 @@ static char *get(const nvrtc *rtc, const char *text, const char *own, const opti
     return log;
 }
 
+/* Has the image code under this name, as it stands? The code of each kernel is in a section of its own. */
+static bool has_code(const char *entry, const void *image, size_t bytes)
+{
+    char *section = NULL;
+    int n = asprintf(&section, ".text.%s", entry);
+    bool has = n > 0 && memmem(image, bytes, section, (size_t)n + 1);
+    free(section);
+    return has;
+}
+
 bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, void **image,
                       size_t *bytes, gp_errs *errs)
 {
@@ -263,7 +273,7 @@ bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, vo
             gp_unit_errors(&u, log ? log : "", errs);
         free(log);
     }
-    if (ok && !memmem(*image, *bytes, src->entry, strlen(src->entry) + 1)) {
+    if (ok && !has_code(src->entry, *image, *bytes)) {
         free(*image);
         *image = NULL;
         ok = gp_fail(errs, GP_E_SPEC, gp_source_at(src), "'%s' has a C++ name; declare "
