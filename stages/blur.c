@@ -75,6 +75,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_blur = {
     GP_KIND("blur"), .field = "pictures",
+    .also = "gaussian gaussian_blur gaussianblur gaussian_filter",
     .help = "Gaussian blur",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .shape = shape, .record = record, .table = table,

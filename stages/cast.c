@@ -76,6 +76,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_cast = {
     GP_KIND("cast"), .field = "arrays",
+    .also = "convert astype",
     .help = "change the element type",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .elementwise = true, .shape = shape, .run = run, .record = record,

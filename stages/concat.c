@@ -60,6 +60,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_concat = {
     GP_KIND("concat"), .field = "arrays",
+    .also = "concatenate stack",
     .help = "several arrays behind each other, along an axis",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .shape = shape, .record = record,

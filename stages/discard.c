@@ -18,6 +18,7 @@ static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "anything" }, { 0 }
 
 const gp_kind gp_kind_discard = {
     GP_KIND("discard"), .field = "testing",
+    .also = "null devnull",
     .help = "take frames and drop them",
     .in = in,
     .max_run = 64,

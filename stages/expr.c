@@ -256,6 +256,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_expr = {
     GP_KIND("expr"), .field = "own code",
+    .also = "map",
     .help = "computes each element by an expression of your own",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_ew_opts),
     .any_shape = true, .shape = shape, .open = open_expr, .close = free, .record = record, .table = table,

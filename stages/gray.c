@@ -72,6 +72,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_gray = {
     GP_KIND("gray"), .field = "pictures",
+    .also = "grayscale greyscale grey rgb2gray",
     .help = "color image to brightness",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .elementwise = true, .shape = shape, .record = record,

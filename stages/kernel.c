@@ -335,6 +335,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_kernel = {
     GP_KIND("kernel"), .field = "own code",
+    .also = "cuda",
     .help = "runs a kernel of your own, from a .cu file or in the YAML",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .variables = true, .shape = shape, .open = open_kernel, .close = free, .record = record,

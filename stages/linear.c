@@ -35,6 +35,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_linear = {
     GP_KIND("linear"), .field = "arrays",
+    .also = "dense",
     .help = "vectors times weights, plus a bias, with an activation",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_multiply_opts),
     .any_shape = true, .calls_library = true, .shape = shape, .open = gp_multiply_open,

@@ -190,6 +190,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_lua = {
     GP_KIND("lua"), .field = "own code",
+    .also = "script",
     .help = "a Lua script as source, filter or sink",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct gp_lua_opts),
     .max_run = MAX_RUN,

@@ -21,6 +21,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_matmul = {
     GP_KIND("matmul"), .field = "arrays",
+    .also = "dot gemm",
     .help = "the product of two matrices, or of many",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_multiply_opts),
     .any_shape = true, .calls_library = true, .shape = gp_multiply_shape, .open = gp_multiply_open,

@@ -79,6 +79,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_mix = {
     GP_KIND("mix"), .field = "regrouping",
+    .also = "average avg",
     .help = "sum, mean, min, max or last of many frames, element by element",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .shape = shape, .record = record, .emit = emit,

@@ -73,6 +73,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_reduce = {
     GP_KIND("reduce"), .field = "arrays",
+    .also = "average avg",
     .help = "over axes: sum, mean, std, min, max, where they are, any, all",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .reduces = true, .shape = shape, .record = record,

@@ -52,7 +52,7 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, "up", "'up' and 'down' are both %lld, which leaves the signal as it is",
                              (long long)o->up);
     if (!s->partial && in[0].dim[0] * r.up % r.down)
-        return gp_shape_fail(s, "down", "%lld samples at %lld / %lld of their rate are no whole number: frames need a "
+        return gp_shape_fail(s, "down", "%lld samples at %lld / %lld of their rate are not a whole number: frames need a "
                              "multiple of %lld samples", (long long)in[0].dim[0], (long long)r.up, (long long)r.down,
                              (long long)(r.down / gcd(r.up, r.down)));
     s->out[0] = in[0];
@@ -140,6 +140,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_resample = {
     GP_KIND("resample"), .field = "signals",
+    .also = "resample_poly",
     .help = "a signal at up / down of its rate",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .shape = shape, .record = record, .table = table,

@@ -48,6 +48,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_rotate90 = {
     GP_KIND("rotate90"), .field = "pictures",
+    .also = "rot90 rotate",
     .help = "quarter turns",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .shape = shape, .record = record,

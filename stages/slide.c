@@ -33,7 +33,7 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, "taper", "a taper makes fractions of samples, which are %s; put a 'cast' to f32 before "
                              "this stage", gp_dtype_name(in->dtype));
     if (!s->partial && in->dim[0] % o->hop)
-        return gp_shape_fail(s, "hop", "frames have %lld samples, which is no multiple of 'hop', %lld: windows would "
+        return gp_shape_fail(s, "hop", "frames have %lld samples, which is not a multiple of 'hop', %lld: windows would "
                              "not run on from frame to frame", (long long)in->dim[0], (long long)o->hop);
     gp_type *out = &s->out[0];
     int64_t there = in->dim[0] + past;

@@ -32,6 +32,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_sobel = {
     GP_KIND("sobel"), .field = "pictures",
+    .also = "sobel_filter",
     .help = "edges: the 3 x 3 Sobel operator, mirrored beyond the border",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .shape = shape, .record = record,

@@ -187,6 +187,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_write = {
     GP_KIND("write"), .field = "files",
+    .also = "imwrite save dump sink",
     .help = "frames to pictures, video, sound, text, .npy, raw, stdout, programs",
     .in = in,
     .opts = options, .opts_size = sizeof(gp_write_opts),

@@ -86,6 +86,7 @@ awk 'length(substr($0, 37)) > 70 {exit 1}' "$tmp/stdout" && ok || bad 'stages: a
 expect 'one stage'       0 '' "$GPIPE" stages blur
 grep -q sigma "$tmp/stdout" && ok || bad 'stages blur does not show sigma'
 expect 'unknown stage'   2 "did you mean 'blur'" "$GPIPE" stages blr
+expect 'set: a variable' 2 "'frames' is a variable: write vars.frames=2" "$GPIPE" check --set frames=2 pipelines/edges.yaml
 expect 'set: no path'    2 'did you mean' "$GPIPE" check --set stages.blurr.sigma=2 pipelines/edges.yaml
 expect 'set: bad value'  2 'sigma' "$GPIPE" check --set stages.blur.sigma=-1 pipelines/edges.yaml
 for form in spec graph plan; do
@@ -260,6 +261,9 @@ expect 'photos: their bounds' 0 '' sh -c '"$0" plan --set stages.read.workers=1 
     | grep -qE "^  read +281.2 KiB  depth 4 +host, 1.1 MiB in all"' "$GPIPE"
 expect 'photos: one too many' 1 'torn.jpg. is cut off' "$GPIPE" run examples/photos/photos.yaml --set vars.out="$tmp/torn" \
     --set stages.read.max_dropped=0
+expect 'cells' 0 '4 frames in' "$GPIPE" run examples/cells/cells.yaml --set vars.out="$tmp/cells"
+cmp -s "$tmp/cells/cells.csv" tests/ref/cells.csv && ok || bad 'cells.csv is not the table of SciPy'
+[ "$(cd "$tmp/cells" && ls | tr '\n' ' ')" = 'cells.csv well-1.png well-2.png well-3.png well-4.png ' ] && ok || bad 'cells made other files'
 # through a pipe, and from what the command itself writes
 cat >"$tmp/video.yaml" <<'Y'
 buffers: {v: {dtype: u8, shape: [96, 96]}}
@@ -335,6 +339,7 @@ expect 'new: is there'    1 'it is there already' "$GPIPE" new "$tmp/new/first.y
 cmp -s "$tmp/new/first.yaml" "$tmp/new/as-it-was" && ok || bad 'new: it wrote over a file'
 expect 'new: no example'  2 "no example 'frst'; there are first" "$GPIPE" new "$tmp/new/x" --from frst
 [ ! -e "$tmp/new/x.yaml" ] && ok || bad 'new: no example, but a file'
+expect 'new: no name'     2 "'' is not the name of a file: write gpipe new NAME" "$GPIPE" new ""
 expect 'new: no folder'   1 "cannot make '$tmp/none/x.yaml'" "$GPIPE" new "$tmp/none/x"
 expect 'schema'           0 '' "$GPIPE" schema
 python3 -m json.tool <"$tmp/stdout" >/dev/null 2>&1 && ok || bad 'schema is not JSON'

@@ -877,7 +877,7 @@ with socket.socket(socket.AF_UNIX) as s:           # what is no setting
         if not more:
             break
         got += more
-check("set: nonsense", b"this is no list of settings" in got or b"errors" in got, got[-300:])
+check("set: nonsense", b"this is not a list of settings" in got or b"errors" in got, got[-300:])
 if os.geteuid() == 0:                              # by another user: by the socket in an open folder, by number
     program = path("gpipe-of-all")
     shutil.copy(gpipe, program)
@@ -891,6 +891,14 @@ if os.geteuid() == 0:                              # by another user: by the soc
     os.remove(program)
 pid = r.p.pid
 r.end("set", [2, 3])
+for i in range(3):                                 # several, while the run is still being set up
+    put("late.lua", 'io.popen("sleep 0.2"):close()\n' + pass_text)
+    r = Run(text=tune_text.replace("pass.lua", "late.lua"))
+    many_sets = [subprocess.Popen([gpipe, "set", str(r.p.pid), f"depth={d}"], env=env, stdout=subprocess.PIPE, text=True,
+                                  stderr=subprocess.PIPE) for d in (3, 9, 5)]
+    said = [(*s.communicate(timeout=60), s.returncode) for s in many_sets]
+    check(f"set: before the first frame, {i}", all(code == 0 and re.match("retuned: depth", out) for out, _, code in said), said)
+    r.end("set: before the first frame", [2])
 gone = subprocess.run([gpipe, "set", str(pid), "depth=6"], env=env, capture_output=True, text=True)
 check("set: one that has ended", gone.returncode == 2 and "no pipeline of yours runs as process" in gone.stderr, gone)
 other = subprocess.run([gpipe, "set", str(os.getpid()), "depth=6"], env=env, capture_output=True, text=True)

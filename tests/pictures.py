@@ -280,9 +280,9 @@ def metadata():
     check("the picture beside them", Image.open("n.png").tobytes() == rgb)
     text = Image.open("n.png").text if run((copy % ("m.png", "n.png")).replace(listed, "")) else None
     check("nothing that is not listed", text == {})
-    for wrong, why in [(w, "which is no number") for w in ("fast", "", "0x10", "inf", "nan", "1 2")] + [
+    for wrong, why in [(w, "which is not a number") for w in ("fast", "", "0x10", "inf", "nan", "1 2")] + [
             ("1" * 64, "says its 'exposure' in 64 characters, and a number has at most 63"),
-            ("1\0002", "has a NUL in its 'exposure', which is no number")]:
+            ("1\0002", "has a NUL in its 'exposure', which is not a number")]:
         info = PngInfo()
         info.add_text("exposure", wrong)
         Image.frombytes("RGB", (5, 9), rgb).save("m.png", pnginfo=info)
@@ -301,7 +301,7 @@ def metadata():
             f.write((copy % ("t.png", "n.png")).replace(listed, "metadata: [time]\n"))
         p = subprocess.run([GPIPE, "run", "-q", "p.yaml"], capture_output=True, text=True)
         said = Image.open("n.png").text["time"] if p.returncode == 0 else None
-        check(f"time {time}", said == (time + ".000000000")[:20] if ok else "no number of seconds since 1970" in p.stderr)
+        check(f"time {time}", said == (time + ".000000000")[:20] if ok else "not a number of seconds since 1970" in p.stderr)
     with open("p.yaml", "w") as f:
         f.write(copy % ("m.png", "n.png"))
     damaged = bytes_of("m.png").replace(b"0.25", b"0.75")
@@ -352,7 +352,7 @@ def metadata():
         check("2^63 of a u64", ok and json.loads(Image.open("n.tif").tag_v2[270]) == {"gain": 2 ** 63})
         for wrong, why in (np.arange(2), "has i64 [2] as 'gain'"), (np.int64(2 ** 53 + 1), "is not exact in an f64"), \
                           (np.uint64(2 ** 64 - 1), "is not exact in an f64"), (np.complex128(1), "or its .real"), \
-                          (np.float64("nan"), "is no finite number"), (np.complex64(1), "is complex: save its .real"), \
+                          (np.float64("nan"), "is not a finite number"), (np.complex64(1), "is complex: save its .real"), \
                           (np.array("x"), "(member 'gain') holds strings"):
             save("m.npz", frames=pages, gain=wrong)
             with open("p.yaml", "w") as f:

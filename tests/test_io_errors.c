@@ -71,7 +71,7 @@ static const struct { const char *yaml, *text; } refused[] = {
     { IN("two.npy") "  - {use: write, path: a.raw, stack: true}\n", "'stack'" },
     { "stages:\n  - {use: read, path: two.npy, shrink: 2}\n", "'shrink' has no effect on a file that is not a picture" },
     { "stages:\n  - {use: read, path: a.png, shrink: 2}\n",
-      "a.png' is no JPEG file, and only those can be made smaller while they are decoded ('shrink')" },
+      "a.png' is not a JPEG file, and only those can be made smaller while they are decoded ('shrink')" },
     { IN("two.npy") "  - {use: write, path: stdout, format: npy, stack: true}\n",
       "'stack' has no effect on a stream, in which each frame is an array of its own" },
     { AS("dtype: u8, shape: ['<=4', 2]", "read, path: stdin, format: npy"), "declare no bounds" },

@@ -231,7 +231,7 @@ END_TEST
 /* ---- text that is no number ---------------------------------------------- */
 
 static const struct { const char *text; size_t n; const char *error; } texts[] = {
-    { " 0.5\n", 5, NULL }, { "1\0002", 3, "has a NUL in its 'gain', which is no number" }, { "fast", 4, "is 'fast', which is no" },
+    { " 0.5\n", 5, NULL }, { "1\0002", 3, "has a NUL in its 'gain', which is not a number" }, { "fast", 4, "is 'fast', which is not a number" },
     { "0000000000000000000000000000000000000000000000000000000000000.5", 63, NULL },
     { "00000000000000000000000000000000000000000000000000000000000000.5", 64,
       "says its 'gain' in 64 characters, and a number has at most 63" },
@@ -254,7 +254,7 @@ static const struct { const char *text, *error; double gain; } descriptions[] = 
     { "{\"gain\": 1", "begins as JSON, names 'gain', and is none", 0 },
     { "{\"gain\": 1, ", "begins as JSON, names 'gain', and is none", 0 },
     { "{\"gain\" 1}", "begins as JSON, names 'gain', and is none", 0 },
-    { "{\"other\": 1, \"gain\": [2}", "is '[2}', which is no number", 0 },
+    { "{\"other\": 1, \"gain\": [2}", "is '[2}', which is not a number", 0 },
     { "{\"gain\": 1, \"other", "begins as JSON, names 'gain', and is none", 0 },
 };
 

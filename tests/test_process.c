@@ -143,7 +143,7 @@ static const struct { const char *yaml, *text; } bad[] = {
     { FROM("[sh, -c, 'cat a.raw; exit 3']") DISCARD, "frame 20: 'sh' ended with exit status 3" },
     { FROM("[sh, -c, 'cat a.raw; kill -9 $$$$']") DISCARD, "frame 20: 'sh' was ended by signal 9" },
     { FROM("[sh, -c, 'head -c 6 a.raw; exit 3']") DISCARD, "frame 1: 'sh' ended with exit status 3" },
-    { FROM("[sh, -c, 'cat a.raw; exit 3'], format: y4m") DISCARD, "is no YUV4MPEG2 stream" },
+    { FROM("[sh, -c, 'cat a.raw; exit 3'], format: y4m") DISCARD, "is not a YUV4MPEG2 stream" },
     { FROM("[sh, -c, 'exit 3'], format: y4m") DISCARD, "frame 0: 'sh' ended with exit status 3" },
     { "on_error: drop\n" FROM("[sh, -c, 'cat a.raw; exit 3']") DISCARD, "frame 20: 'sh' ended with exit status 3" },
     { TO("[sh, -c, 'cat >/dev/null; exit 5']"), "'sh' ended with exit status 5" },

@@ -136,10 +136,10 @@ END_TEST
 
 #define LONG "XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX"
 static const struct { const char *header, *text; } wrong[] = {
-    { "", "is no YUV4MPEG2 stream" },
-    { "RIFF W2 H2\n", "is no YUV4MPEG2 stream" },
-    { "YUV4MPEG W2 H2\n", "is no YUV4MPEG2 stream" },
-    { "YUV4MPEG2W2 H2\n", "is no YUV4MPEG2 stream" },
+    { "", "is not a YUV4MPEG2 stream" },
+    { "RIFF W2 H2\n", "is not a YUV4MPEG2 stream" },
+    { "YUV4MPEG W2 H2\n", "is not a YUV4MPEG2 stream" },
+    { "YUV4MPEG2W2 H2\n", "is not a YUV4MPEG2 stream" },
     { "YUV4MPEG2 H2\n", "does not say its width" },
     { "YUV4MPEG2 W2 F1:1\n", "does not say its height" },
     { "YUV4MPEG2 W0 H2\n", "has '0' for its width, not 1 to 1048576" },
@@ -212,7 +212,7 @@ START_TEST(another)
     io_fails("stages:\n  - {use: read, path: '*.y4m'}\n" DISCARD, 1, "holds u8 [1, 3, 4], which cannot be cut");
     io_fails(FOUR "  - {use: read, command: [cat, b.y4m], format: y4m, out: p}\n" DISCARD, 1,
              "frame 0: 'cat' has frames of u8 [3, 4] (4 x 2, 4:2:0), and 'buffers' declares u8 [3, 2]");
-    io_fails(FOUR "  - {use: read, command: ['true'], format: y4m, out: p}\n" DISCARD, 1, "is no YUV4MPEG2 stream: it ends");
+    io_fails(FOUR "  - {use: read, command: ['true'], format: y4m, out: p}\n" DISCARD, 1, "is not a YUV4MPEG2 stream: it ends");
     io_fails(FOUR "  - {use: read, command: [cat, /dev/zero], format: y4m, out: p}\n" DISCARD, 1,
              "goes on for more than 1024 bytes, without a header");
     io_fails(FOUR "  - {use: read, path: long.y4m, out: p}\n" DISCARD, 1, "has no line 'FRAME' at byte 22");

@@ -60,7 +60,11 @@ int gp_cmd_new(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         print_list();
         return 0;
     }
-    const char *name = args->operand[0], *dot = strrchr(name, '.');
+    const char *name = args->operand[0], *slash = strrchr(name, '/'), *dot = strrchr(name, '.');
+    if (!*name || (slash && !slash[1])) {
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%.300s' is not the name of a file: write gpipe new NAME", name);
+        return gp_errs_exit(errs);
+    }
     bool ends = dot && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
     int n = snprintf(file, sizeof file, "%s%s", name, ends ? "" : ".yaml");
     const gp_blob *b = find(args->from ? args->from : "first", errs);

@@ -18,7 +18,7 @@
 #include "cli/live.h"
 #include "cli/retune.h"
 
-enum { QUIET_MS = 20, LATEST_MS = 200, AFTER_S = 1, FEW = 8 };
+enum { QUIET_MS = 20, LATEST_MS = 200, AFTER_S = 1, LOOK_US = 500, FEW = 8 };
 
 typedef struct asked { struct asked *next; int fd; char *line; } asked;
 typedef struct part { gp_loaded l; const char **set; int nset; char **own; int nown; } part;   /* own: its last settings */
@@ -225,10 +225,17 @@ static void try(gp_retuner *r, gp_pipeline *p)
     pthread_mutex_unlock(&r->lock);
 }
 
+/* Until the run under p has begun, or goes on as it was before an edit that failed: before, it cannot be retuned. */
+static void wait_for(gp_retuner *r, const gp_pipeline *p)
+{
+    gp_stage_status s;
+    while (!is_stopping(r) && (gp_pipeline_is_paused(p) || gp_stages_status(p, &s, 1) < 1))
+        usleep(LOOK_US);
+}
+
 /* Until the run goes on under p, or it does not. */
 static bool goes_on(gp_retuner *r, const gp_pipeline *p, gp_errs *errs)
 {
-    enum { LOOK_US = 500 };
     bool up = false, failed = false, stop = false;
     while (!up && !failed && !stop) {
         up = gp_pipeline_paused_ns(p, NULL) > 0;
@@ -273,6 +280,7 @@ static void edit(gp_retuner *r, const char *const *more, int n, int fd)
     int items = ok ? gp_pipeline_changes(x.l.pipeline, was, what, sizeof what) : 0;
     bool went_on = false, tried = false;
     if (ok && items) {
+        wait_for(r, was);
         try(r, x.l.pipeline);
         if (gp_pipeline_retune(x.l.pipeline, was, r->options, &errs)) {
             r->before = rate(r, was);
@@ -330,7 +338,7 @@ static void do_asked(gp_retuner *r, asked *a)
             set[i] = list->item[i]->text;
         }
         if (!good)
-            refuse(a->fd, "this is no list of settings");
+            refuse(a->fd, "this is not a list of settings");
         else if (r->why_not)
             refuse(a->fd, r->why_not);
         else

@@ -117,9 +117,10 @@ static void read_buffer(gp_resolving *r, gp_rbuf *b)
         gp_near near = GP_NEAR(map->key[i]->text);
         for (const gp_opt *k = gp_buffer_keys; k->name; k++)
             gp_near_try(&near, k->name);
+        const gp_node *file = strcmp(map->key[i]->text, "path") ? NULL : map->item[i];
         if (!gp_key_find(gp_buffer_keys, map->key[i]->text))
-            AT(r, map->key[i]->at, "a buffer has no key '%s'%s", map->key[i]->text,
-               gp_near_text(&near));
+            AT(r, map->key[i]->at, "a buffer has no key '%s'%s", map->key[i]->text, file && file->kind == GP_SCALAR
+               ? gp_format(r->arena, "; a constant has its file as const: %.200s", file->text) : gp_near_text(&near));
     }
     if (gp_node_get(map, "const") && !gp_node_get(map, "carry")) {
         read_const(r, b);

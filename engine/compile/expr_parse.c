@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <gpipe/stage.h>
 #include "compile/expr.h"
 
 enum { NAME = GP_EXPR_NAME, FEW = 16 };
@@ -71,6 +72,22 @@ static size_t name_len(const char *s)
         n++;
     return n;
 }
+
+/* Is it a type of C or of gpipe? What a value becomes follows from where it is stored. */
+static bool is_type(const char *name, size_t len)
+{
+    static const char *const of_c[] = { "float", "double", "int", "unsigned", "long", "short", "char", "bool" };
+    char word[NAME] = "";
+    if (len < NAME)
+        memcpy(word, name, len);
+    for (size_t i = 0; i < sizeof of_c / sizeof *of_c; i++)
+        if (!strcmp(word, of_c[i]))
+            return true;
+    return gp_dtype_parse(word) != GP_NO_DTYPE;
+}
+
+static const char cast[] = "a value is cast where it is stored: declare the type of the output, buffers: {NAME: {dtype: f32}}, "
+                           "or put {use: cast, dtype: f32} before or behind";
 
 /* In a program: what an operator of another language is here; "" if it is none. */
 static const char *operator_here(const struct parser *p)
@@ -257,6 +274,8 @@ static bool call(struct parser *p, const char *at, size_t len, const char *name)
     const char *other = f == end && p->program ? spelled(name) : "";
     if (*other)
         return FAIL(p, at, len, "no function '%s'; here it is %s", name, other);
+    if (f == end && p->program && is_type(name, len))
+        return FAIL(p, at, len, "no function '%s'; %s", name, cast);
     if (f == end)
         return FAIL(p, at, len, "no function '%s'%s", name, gp_near_text(&near));
     bool rounds = f->args == 1 && !p->program;
@@ -370,6 +389,8 @@ static bool atom(struct parser *p)
         p->s++, p->brackets++;
         ok = expression(p) && want(p, ')', "')'");
         p->brackets--;
+        bool more = ok && p->program && is_type(at + 1, (size_t)(p->s - at) - 2) && (isalnum((unsigned char)peek(p)) || *p->s == '(');
+        ok = ok && (!more || FAIL(p, at, (size_t)(p->s - at), "no cast here; %s", cast));
     } else if (isdigit((unsigned char)c) || (c == '.' && isdigit((unsigned char)p->s[1]))) {
         ok = number(p);
     } else if (isalpha((unsigned char)c) || c == '_') {

@@ -15,6 +15,22 @@ const char *gp_lacks_colon(gp_arena *a, const gp_node *key, const gp_node *item,
     return gp_format(a, "%s: %s", name, *rest ? rest : "...");
 }
 
+/* Numbers behind key i of a stage in braces, which should stand in brackets: {axes: 0, 1}. NULL: they are none. */
+static const char *lacks_brackets(gp_arena *a, const gp_kind *kind, const gp_node *stage, int i)
+{
+    const char *list = NULL;
+    int k = i;
+    while (k > 0 && gp_is_null(stage->item[k]) && strspn(stage->key[k]->text, "0123456789.-") == stage->key[k]->len)
+        k--;
+    const gp_opt *o = k < i ? gp_option_find(kind, stage->key[k]->text) : NULL;
+    if (!o || (o->type != GP_OPT_INTS && o->type != GP_OPT_FLOATS) || stage->item[k]->kind != GP_SCALAR)
+        return NULL;
+    list = gp_format(a, "%s: [%s", o->name, stage->item[k]->text);
+    while (++k <= i)
+        list = gp_format(a, "%s, %s", list, stage->key[k]->text);
+    return gp_format(a, "%s]", list);
+}
+
 const char *gp_option_hint(gp_arena *a, const gp_kind *kind, const gp_node *stage, int i)
 {
     const gp_node *key = stage->key[i];
@@ -31,6 +47,9 @@ const char *gp_option_hint(gp_arena *a, const gp_kind *kind, const gp_node *stag
         gp_near_try(&near, k->name);
         colon = colon ? colon : gp_lacks_colon(a, key, stage->item[i], k->name);
     }
+    const char *list = lacks_brackets(a, kind, stage, i);
+    if (list)
+        return gp_format(a, "; a list stands in brackets: %s", list);
     bool far = !*gp_near_text(&near) || 2 * (size_t)near.distance >= strlen(key->text);
     if (colon)
         return gp_format(a, "; write '%s'", colon);

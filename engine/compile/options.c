@@ -269,6 +269,8 @@ static bool number(gp_reader *r, const gp_opt *o, const gp_node *n, bool is_whol
 static bool numbers(gp_reader *r, const gp_opt *o, const gp_node *n, void *field)
 {
     bool ok = true, ints = o->type == GP_OPT_INTS;
+    if (n->kind == GP_LIST && !n->n)
+        return WRONG(r, n, "is an empty list: give it numbers%s", o->required ? "" : ", or leave it out");
     int count = n->kind == GP_LIST ? n->n : 1;
     int64_t *i = ints ? GP_NEW(r->arena, int64_t, count) : NULL;
     double *f = ints ? NULL : GP_NEW(r->arena, double, count);

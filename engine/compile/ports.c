@@ -20,6 +20,10 @@ static bool add_conn(gp_resolving *r, struct side *s, const char *port, const gp
 {
     if (s->n == GP_MAXPORT)
         return AT(r, n->at, "a stage has at most %d %ss", GP_MAXPORT, side_name(s));
+    const gp_node *path = gp_node_get(n, "path");
+    if (s->in && path && path->kind == GP_SCALAR)
+        return AT(r, n->at, "the name of a buffer is expected here; make the file a constant: buffers: {c: {const: %.200s}}, "
+                  "and write its name, c", path->text);
     if (n->kind != GP_SCALAR || !n->len)
         return AT(r, n->at, "the name of a buffer is expected here");
     s->c[s->n++] = (struct conn){ port, n->text, n->at };

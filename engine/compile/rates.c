@@ -298,6 +298,14 @@ static int64_t firings_of(const gp_graph *g, const gp_stage *st, const int64_t *
     return least;
 }
 
+/* How many frames a source makes at most; -1: it is not known. */
+static int64_t most_of(const gp_stage *st)
+{
+    const gp_opt *o = gp_option_find(st->kind, "frames");
+    int64_t asked = o && o->type == GP_OPT_INT ? *(const int64_t *)((const char *)st->opts + o->off) : 0;
+    return st->known.frames && !st->endless ? st->known.frames : asked ? asked : -1;
+}
+
 /* A stage that drops the frames of its tail makes some, where it is known how many its source has. */
 static bool check_fills(rating *w, gp_arena *a)
 {
@@ -307,7 +315,7 @@ static bool check_fills(rating *w, gp_arena *a)
         const gp_stage *st = &g->stage[v];
         const gp_regroup *r = &st->regroup;
         int port = 0;
-        int64_t n = st->nin ? firings_of(g, st, made, &port) : st->known.frames && !st->endless ? st->known.frames : -1;
+        int64_t n = st->nin ? firings_of(g, st, made, &port) : most_of(st);
         made[v] = n < 0 ? -1 : (int64_t)gp_frames_in_all(r, (uint64_t)n);
         int64_t takes = r->every > 1 ? r->every : r->take;
         bool none = (r->drop_tail && !made[v]) || (r->drop_partial && n < takes);

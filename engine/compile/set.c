@@ -257,6 +257,8 @@ static bool check_path(struct set *s, const gp_spec *spec, const gp_registry *re
     int m = 0;
     for (; m < 3 && strcmp(maps[m].name, top); m++)
         gp_near_try(&near, maps[m].name);
+    if (m == 3 && gp_node_get(gp_node_get(spec->root, "vars"), top))
+        return gp_fail(s->errs, GP_E_USAGE, s->at, "'%s' is a variable: write vars.%s", top, s->at.file);
     if (m == 3)
         return no_such(s, "key", top, &near);
     if (s->nwords < maps[m].words)

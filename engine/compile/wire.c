@@ -41,6 +41,33 @@ static void lacks_kind(gp_resolving *r, const gp_rstage *st)
     AT(r, st->s.at, "stage '%s' does not say its kind; add use: KIND", st->s.name);
 }
 
+/* Is `word` one of a list of words? */
+static bool is_among(const char *word, const char *list, char between)
+{
+    size_t n = strlen(word);
+    for (const char *at = list; at; at = strchr(at, between), at += at != NULL)
+        if (!strncmp(at, word, n) && (!at[n] || at[n] == between))
+            return true;
+    return false;
+}
+
+/* A kind that has `name` as another word, or those that have it as a choice of an option; "" if there are none. */
+static const char *kind_hint(const gp_resolving *r, const char *name)
+{
+    const char *hint = "";
+    const gp_kind *k;
+    for (int i = 0; (k = gp_kind_at(r->registry, i)); i++) {
+        const char *word = k->also ? k->also : "";
+        if (is_among(name, word, ' '))
+            hint = gp_format(r->arena, "%s%s{use: %s}", hint, *hint ? " or " : "; here it is ", k->name);
+        for (const gp_opt *o = k->opts; o && o->name; o++)
+            if (o->type == GP_OPT_ENUM && o->required && is_among(name, o->choices, '|'))
+                hint = gp_format(r->arena, "%s%s{use: %s, %s: %s}", hint, *hint ? " or " : "; here it is ", k->name, o->name,
+                                 name);
+    }
+    return hint;
+}
+
 static void find_kind(gp_resolving *r, gp_rstage *st)
 {
     const gp_node *use = gp_node_get(st->node, "use");
@@ -56,7 +83,9 @@ static void find_kind(gp_resolving *r, gp_rstage *st)
     const gp_kind *k;
     for (int i = 0; (k = gp_kind_at(r->registry, i)); i++)
         gp_near_try(&near, k->name);
-    const char *hint = gp_near_text(&near);
+    const char *hint = kind_hint(r, name);
+    if (!*hint)
+        hint = gp_near_text(&near);
     AT(r, use->at, "no stage kind '%s'%s", name, *hint ? hint : "; 'gpipe stages' lists them");
 }
 

@@ -3,6 +3,7 @@
  *
  * A file that `gpipe check` takes is valid. Not every mistake shows: a text where a number is expected is taken as an
  * expression, and which stages fit together no schema can say. */
+#include <stdlib.h>
 #include <string.h>
 #include "base/json.h"
 #include "compile/keys.h"
@@ -66,6 +67,7 @@ static void put_number(gp_json *j, const gp_opt *o)
     put_ref(j, NULL, "expression");
 }
 
+/* Of a choice that is a number, editors see a number. */
 static void put_words(gp_json *j, const gp_opt *o)
 {
     gp_json_open(j, NULL, '{');
@@ -76,6 +78,8 @@ static void put_words(gp_json *j, const gp_opt *o)
     for (const char *c = o->type == GP_OPT_ENUM ? o->choices : ""; *c;) {
         size_t n = strcspn(c, "|");
         gp_json_strn(j, NULL, c, n);
+        if (strspn(c, "0123456789") == n)
+            gp_json_int(j, NULL, atoi(c));
         c += n + (c[n] == '|');
     }
     gp_json_close(j, ']');

@@ -2,7 +2,8 @@
  *
  * It follows from the metas of its inputs alone: a stage with a hole in some input does not
  * run, and its outputs are holes, the worst of them; a partial frame has the shapes that
- * shape() computes from its rows. The metas written here are all that the next actor sees
+ * shape() computes from its rows. On the device a frame of no rows makes one of no rows, and
+ * what it is else is that of a frame of one row: so it fits where that does. The metas written here are all that the next actor sees
  * of it. */
 #include <string.h>
 #include "run/host.h"
@@ -92,18 +93,21 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
             continue;
         gp_hole hole = gp_frame_stage_hole(s, st);
         bool empty = gp_frame_stage_is_empty(s, &s->part[i]);
-        for (int k = 0; k < st->nin; k++)
+        for (int k = 0; k < st->nin; k++) {
             if (st->in[k] >= 0)
                 in[k] = s->type[st->in[k]];
-        if (!hole && !empty && !gp_partial_shape(p->run->graph, st, in, out, errs))
+            if (empty && !in[k].dim[0])
+                in[k].dim[0] = 1;
+        }
+        if (!hole && !gp_partial_shape(p->run->graph, st, in, out, errs))
             return false;
         if (gp_stage_circles_back(st))
             out[0].dim[0] = gp_carried_rows(p, &p->run->graph->buffer[st->out[0]], f);
         for (int k = 0; k < st->nout; k++) {
-            if (empty)                 /* then it has no rows to give either */
-                s->type[st->out[k]].dim[0] = 0;
-            else if (!hole)
+            if (!hole)
                 s->type[st->out[k]] = out[k];
+            if (empty)
+                s->type[st->out[k]].dim[0] = 0;
             s->hole[st->out[k]] = hole;
         }
     }

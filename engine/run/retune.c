@@ -40,7 +40,26 @@ static bool bound_rings(const gp_run *run, const gp_plan *plan)
     return fit;
 }
 
+enum { LOOK_US = 500 };
+
+/* Waits until the run of `from` is set up: until then it is not known what it writes. False: it is over, or p was
+ * cancelled. */
+static bool is_set_up(gp_pipeline *p, gp_pipeline *from)
+{
+    bool up = false;
+    while (!up && atomic_load(&from->running) && !atomic_load(&p->cancel)) {
+        gp_run *run = gp_pipeline_lock_run(from);
+        up = run && run->ready;
+        gp_pipeline_unlock_run(from);
+        if (!up)
+            usleep(LOOK_US);
+    }
+    return up;
+}
+
 typedef enum { WAITS, OVER, PAUSES } progress;
+
+/* The thread of the run goes on under p as soon as it has paused: p is free then. */
 
 static progress try_to_pause(gp_pipeline *p, gp_pipeline *from, bool first)
 {
@@ -49,12 +68,13 @@ static progress try_to_pause(gp_pipeline *p, gp_pipeline *from, bool first)
     if (!atomic_load(&from->running)) {
         is = OVER;
     } else if (!run || !run->ready || !atomic_load(&run->live)) {
-        is = run && run->ready ? OVER : WAITS;         /* it is set up, or it is over */
+        is = WAITS;                    /* its threads are to start, or it is about to be over */
     } else if (!atomic_load(&run->level) && !atomic_load(&run->failed)) {
         bool fit = bound_rings(run, p->plan);
         is = fit && !first ? PAUSES : WAITS;           /* who looked at a depth before has taken frames by now */
         if (is == PAUSES) {
             atomic_store(&from->told_ns, gp_now_ns());
+            atomic_store(&p->running, false);
             gp_run_pause_at_once(run);
         }
     }
@@ -64,7 +84,6 @@ static progress try_to_pause(gp_pipeline *p, gp_pipeline *from, bool first)
 
 static bool pause_at_once(gp_pipeline *p, gp_pipeline *from)
 {
-    enum { LOOK_US = 500 };
     progress is = try_to_pause(p, from, true);
     while (is == WAITS) {
         usleep(LOOK_US);
@@ -109,12 +128,12 @@ bool gp_pipeline_retune(gp_pipeline *p, gp_pipeline *from, const gp_run_options 
     if (p == from || p->paused || atomic_exchange(&p->running, true))
         return gp_fail(errs, GP_E_RUN, (gp_loc){ .file = p->graph->file }, "this pipeline has a run of its own");
     gp_pipeline_drop_prepared(p);
-    bool ok = gp_paused_fits(p, from, errs) && (!can_prepare(p, from) || prepare(p, from, o, errs))
-           && pause_at_once(p, from);
-    if (!ok)
-        gp_pipeline_drop_prepared(p);
+    if (gp_paused_fits(p, from, errs) && is_set_up(p, from) && (!can_prepare(p, from) || prepare(p, from, o, errs))
+        && pause_at_once(p, from))
+        return true;
+    gp_pipeline_drop_prepared(p);
     atomic_store(&p->running, false);
-    return ok;
+    return false;
 }
 
 int64_t gp_pipeline_paused_ns(const gp_pipeline *p, int64_t *since_told)

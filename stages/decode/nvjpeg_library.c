@@ -1,16 +1,12 @@
 /* nvjpeg_library.c - see nvjpeg_library.h. */
 #include <stdio.h>
-#include "base/dl.h"
+#include "cuda_library.h"
 #include "nvjpeg_library.h"
 
 bool gp_nvjpeg_open(gp_nvjpeg *l, const char *what, gp_loc at, gp_errs *errs)
 {
     enum { MAJOR, MINOR };
-    static const char *const names[] = {
-        "libnvjpeg.so.13", "libnvjpeg.so.12", "libnvjpeg.so",
-        "/usr/local/cuda/lib64/libnvjpeg.so.13", "/usr/local/cuda/lib64/libnvjpeg.so.12",
-        "/usr/local/cuda/lib64/libnvjpeg.so", NULL,
-    };
+    static const char *const names[] = GP_CUDA_LIBRARY("libnvjpeg", "13", "12");
     const gp_dl_symbol symbol[] = {
         { "nvjpegGetProperty", &l->property },
         { "nvjpegCreateEx", &l->create },
@@ -28,8 +24,8 @@ bool gp_nvjpeg_open(gp_nvjpeg *l, const char *what, gp_loc at, gp_errs *errs)
         { "nvjpegDecode", &l->decode },
         { 0 },
     };
-    if (!gp_dl_open(names, symbol, what, "install the package libnvjpeg-13-0 of NVIDIA's CUDA repository, or pip's "
-                    "nvidia-nvjpeg with its folder in LD_LIBRARY_PATH, or set 'decoder: cpu'", at, errs))
+    if (!gp_dl_open(names, symbol, what, GP_CUDA_INSTALL("libnvjpeg-13-0", "nvidia-nvjpeg", "decoder: cpu"),
+                    at, errs))
         return false;
     if (l->property(MAJOR, &l->major) || l->property(MINOR, &l->minor))
         l->major = l->minor = 0;

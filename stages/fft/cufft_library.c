@@ -1,16 +1,12 @@
 /* cufft_library.c - see cufft_library.h. */
 #include <stdio.h>
-#include "base/dl.h"
+#include "cuda_library.h"
 #include "cufft_library.h"
 
 bool gp_cufft_open(gp_cufft *l, const char *what, gp_loc at, gp_errs *errs)
 {
     enum { MAJOR, MINOR };
-    static const char *const names[] = {
-        "libcufft.so.12", "libcufft.so.11", "libcufft.so",
-        "/usr/local/cuda/lib64/libcufft.so.12", "/usr/local/cuda/lib64/libcufft.so.11", "/usr/local/cuda/lib64/libcufft.so",
-        NULL,
-    };
+    static const char *const names[] = GP_CUDA_LIBRARY("libcufft", "12", "11");
     const gp_dl_symbol symbol[] = {
         { "cufftGetProperty", &l->property },
         { "cufftCreate", &l->create },
@@ -24,8 +20,8 @@ bool gp_cufft_open(gp_cufft *l, const char *what, gp_loc at, gp_errs *errs)
         { "cufftExecC2R", &l->inverse },
         { 0 },
     };
-    if (!gp_dl_open(names, symbol, what, "install the package libcufft-13-0 of NVIDIA's CUDA repository, or pip's "
-                    "nvidia-cufft with its folder in LD_LIBRARY_PATH, or set 'device: cpu'", at, errs))
+    if (!gp_dl_open(names, symbol, what, GP_CUDA_INSTALL("libcufft-13-0", "nvidia-cufft", "device: cpu"),
+                    at, errs))
         return false;
     if (l->property(MAJOR, &l->major) || l->property(MINOR, &l->minor))
         l->major = l->minor = 0;

@@ -359,7 +359,7 @@ static bool take_values(npz *m, const char *key, double *x, int64_t n, char err[
     for (int64_t i = 0; ok && i < n; i++)
         if (!(ok = to_double(t->dtype, raw + (size_t)i * size, &x[i]) || (n > 1 && isnan(x[i]))))
             gp_why(err, "has a '%s' that %s", key, t->dtype == GP_C64 ? "is complex: save its .real"
-                   : gp_is_float(t->dtype) ? "is no finite number" : "is not exact in an f64");
+                   : gp_is_float(t->dtype) ? "is not a finite number" : "is not exact in an f64");
     free(raw);
     return ok;
 }
@@ -371,7 +371,7 @@ static bool note(gp_said *s, int i, double x, char err[GP_WHY])
     if (!strcmp(s->key[i], "time") && !isnan(x)) {
         s->time_ns = x > 0 && x < 9e9 ? llround(x * 1e9) : 0;
         if (!s->time_ns)
-            return gp_why(err, "has a 'time' that is no number of seconds since 1970");
+            return gp_why(err, "has a 'time' that is not a number of seconds since 1970");
     }
     s->has |= (unsigned)!isnan(x) << i;
     return true;

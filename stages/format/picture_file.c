@@ -72,7 +72,7 @@ bool gp_picfile_head(const gp_picfile_how *how, const char *path, const void *he
     if (!p)
         return gp_why(err, "is not a picture that gpipe reads");
     if (how->halvings && !p->shrinks)
-        return gp_why(err, "is no JPEG file, and only those can be made smaller while they are decoded ('shrink')");
+        return gp_why(err, "is not a JPEG file, and only those can be made smaller while they are decoded ('shrink')");
     return p->head(head, n, how, type, err) && (!is_too_large(type)
         || gp_why(err, "says that it has %lld x %lld pixels, which is more than 1 TiB", (long long)type->dim[1],
                   (long long)type->dim[0]));

@@ -77,11 +77,11 @@ bool gp_said_take(gp_said *s, int i, const char *text, size_t n, char err[GP_WHY
         return gp_why(err, "says its '%s' in %zu characters, and a number has at most %zu: take '%s' out of 'metadata', or "
                       "correct the file", s->key[i], n, sizeof copy - 1, s->key[i]);
     if (memchr(text, 0, n))
-        return gp_why(err, "has a NUL in its '%s', which is no number: take '%s' out of 'metadata', or correct the file",
+        return gp_why(err, "has a NUL in its '%s', which is not a number: take '%s' out of 'metadata', or correct the file",
                       s->key[i], s->key[i]);
     snprintf(copy, sizeof copy, "%.*s", (int)n, text);
     if (!(is_time(s, i) ? to_time(copy, &s->time_ns) : gp_text_number(copy, &s->value[i])))
-        return gp_why(err, "says that its '%s' is '%.*s', which is no %s: take '%s' out of 'metadata', or correct the "
+        return gp_why(err, "says that its '%s' is '%.*s', which is not a %s: take '%s' out of 'metadata', or correct the "
                       "file", s->key[i], n < 40 ? (int)n : 40, text,
                       is_time(s, i) ? "number of seconds since 1970" : "number", s->key[i]);
     s->has |= 1u << i;

@@ -102,7 +102,7 @@ bool gp_y4m_parse(const char *line, size_t n, gp_y4m *v, char err[GP_WHY])
     size_t at = strlen(magic);
     *v = (gp_y4m){ .subsampling = GP_Y4M_420, .siting = GP_Y4M_JPEG, .bits = 8 };
     if (n < at || memcmp(line, magic, at) || (n > at && line[at] != ' '))
-        return gp_why(err, "is no YUV4MPEG2 stream: it does not begin with '%s'", magic);
+        return gp_why(err, "is not a YUV4MPEG2 stream: it does not begin with '%s'", magic);
     while (at < n) {
         size_t len = 0;
         at++;                          /* a blank */

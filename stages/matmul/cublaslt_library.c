@@ -1,14 +1,10 @@
 /* cublaslt_library.c - see cublaslt_library.h. */
-#include "base/dl.h"
+#include "cuda_library.h"
 #include "cublaslt_library.h"
 
 bool gp_cublaslt_open(gp_cublaslt *l, const char *what, gp_loc at, gp_errs *errs)
 {
-    static const char *const names[] = {
-        "libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so",
-        "/usr/local/cuda/lib64/libcublasLt.so.13", "/usr/local/cuda/lib64/libcublasLt.so.12",
-        "/usr/local/cuda/lib64/libcublasLt.so", NULL,
-    };
+    static const char *const names[] = GP_CUDA_LIBRARY("libcublasLt", "13", "12");
     const gp_dl_symbol symbol[] = {
         { "cublasLtGetVersion", &l->version },
         { "cublasLtGetStatusName", &l->status_name },
@@ -24,6 +20,6 @@ bool gp_cublaslt_open(gp_cublaslt *l, const char *what, gp_loc at, gp_errs *errs
         { "cublasLtMatmul", &l->multiply },
         { 0 },
     };
-    return gp_dl_open(names, symbol, what, "install the package libcublas-13-0 of NVIDIA's CUDA repository, or pip's "
-                      "nvidia-cublas with its folder in LD_LIBRARY_PATH, or set 'device: cpu'", at, errs);
+    return gp_dl_open(names, symbol, what, GP_CUDA_INSTALL("libcublas-13-0", "nvidia-cublas", "device: cpu"),
+                   at, errs);
 }

@@ -73,6 +73,9 @@ bool gp_multiply_shape(gp_shape *s)
         if (s->in[i].dtype && s->in[i].dtype != a->dtype)
             return gp_shape_fail(s, NULL, "'%s' is %s, and '%s' is %s: they need one type; put a 'cast' before one",
                                  s->in_name[0], gp_type_text(a, x), s->in_name[i], gp_type_text(&s->in[i], y));
+    if ((o->transpose_a && a->ndim == 1) || (o->transpose_b && b->ndim == 1))
+        return gp_shape_fail(s, o->transpose_a && a->ndim == 1 ? "transpose_a" : "transpose_b", "a vector, %s, cannot be "
+                             "transposed: leave the option out", gp_type_text(o->transpose_a && a->ndim == 1 ? a : b, x));
     if (!gp_product_of(a, o->transpose_a, b, o->transpose_b, &p, &s->out[0]))
         return gp_shape_fail(s, NULL, "%s%s times %s%s does not fit: [..., m, k] times [..., k, n] does",
                              gp_type_text(a, x), o->transpose_a ? " transposed" : "", gp_type_text(b, y),

@@ -256,7 +256,7 @@ static bool look_at_bytes(gp_shape *s, gp_read_opts *o)
     if ((t->dtype && t->dtype != GP_U8) || (t->ndim && (t->ndim != 1 || !(o->varies & 1))))
         return gp_shape_fail(s, "format", "the bytes of a file are u8, and as many as it has: declare no more than a bound, "
                              "as in {dtype: u8, shape: [\"<=1000000\"]}");
-    for (int i = 0; !t->ndim && i < o->nfiles; i++) {
+    for (int i = 0; !t->ndim && i < o->nfiles && (!o->frames || i < o->frames); i++) {
         int64_t size = gp_probe_size(s, o->file[i]);
         most = size > most ? size : most;
     }
@@ -288,8 +288,9 @@ static void look_at_sizes(gp_shape *s, gp_read_opts *o)
 {
     enum { MOST_FOR_A_BYTE = 1032 * 24 };      /* of deflate's; of a bit that becomes RGB */
     gp_type *t = &s->out[0], found;
-    char why[GP_WHY], *head = o->nfiles > 1 ? gp_shape_alloc(s, LONG_HEAD) : NULL;
-    for (int i = 0; head && i < o->nfiles && i < MOST_HEADERS; i++) {
+    int most = o->frames && o->frames < o->nfiles ? (int)o->frames : o->nfiles;     /* pictures: a frame each */
+    char why[GP_WHY], *head = most > 1 ? gp_shape_alloc(s, LONG_HEAD) : NULL;
+    for (int i = 0; head && i < most && i < MOST_HEADERS; i++) {
         const gp_file f = { .path = o->file[i] };
         int64_t size = gp_probe_size(s, f.path), n = size < 0 ? -1 : gp_probe_bytes(s, &f, 0, head, SHORT_HEAD);
         bool ok = n > 0 && gp_picfile_head(&o->pictures, f.path, head, (size_t)n, &found, why);

@@ -1,5 +1,7 @@
 /* report.c - a report that `plan --with` colors a pipeline by, on both machines; and any
- * bytes as a string of JSON, which is read again. */
+ * bytes as a string and as numbers of JSON, which are read again. */
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/json.h"
@@ -48,21 +50,46 @@ static void color(const fuzz_forms *f, const char *data, size_t n)
     gp_arena_free(&a);
 }
 
-struct quoted { const char *s; size_t n; };
+struct quoted { const char *s; size_t n; int64_t i; double x; };
 
 static void quote(FILE *to, const void *arg)
 {
     const struct quoted *q = arg;
+    const int parts[] = { (int)(q->i & 0xff), (int)(q->i >> 40 & 0xff) };
     gp_json j = { .f = to };
     gp_json_open(&j, NULL, '{');
     gp_json_strn(&j, "it", q->s, q->n);
+    gp_json_str(&j, "none", NULL);
+    gp_json_int(&j, "i", q->i);
+    gp_json_num(&j, "x", q->x);
+    gp_json_ints(&j, "parts", parts, 2);
+    gp_json_open(&j, "raw", '[');
+    gp_json_size(&j, NULL, q->n);
+    gp_json_bool(&j, NULL, q->i & 1);
+    gp_json_raw(&j, NULL, "{}");
+    gp_json_close(&j, ']');
     gp_json_close(&j, '}');
 }
 
-/* Text that is UTF-8 comes back as it was. */
+/* Of `x` 15 digits are kept, so that the largest may come back as infinite; "null" where it is not finite. */
+static void check_numbers(const gp_node *root, const struct quoted *q)
+{
+    const gp_node *parts = gp_node_get(root, "parts"), *raw = gp_node_get(root, "raw");
+    const char *x = gp_node_get(root, "x")->text;
+    MUST(strtoll(gp_node_get(root, "i")->text, NULL, 10) == q->i);
+    MUST(isfinite(q->x) || !strcmp(x, "null"));
+    MUST(!(fabs(q->x) < 1e308) || fabs(strtod(x, NULL) - q->x) <= 1e-14 * fabs(q->x));
+    MUST(parts->n == 2 && atoi(parts->item[1]->text) == (int)(q->i >> 40 & 0xff));
+    MUST(raw->n == 3 && strtoumax(raw->item[0]->text, NULL, 10) == q->n && raw->item[2]->kind == GP_MAP);
+    MUST(!strcmp(raw->item[1]->text, q->i & 1 ? "true" : "false"));
+}
+
+/* Text that is UTF-8 comes back as it was, and so do numbers. */
 static void string(const char *data, size_t n)
 {
-    struct quoted q = { data, n };
+    struct quoted q = { .s = data, .n = n };
+    memcpy(&q.i, data, n < sizeof q.i ? n : sizeof q.i);
+    memcpy(&q.x, &q.i, sizeof q.x);
     gp_arena a = { 0 };
     gp_errs errs = { 0 };
     bool valid = true;
@@ -76,6 +103,8 @@ static void string(const char *data, size_t n)
     const gp_node *root = gp_yaml_value(&a, text, (gp_loc){ .file = "json" }, &errs);
     const gp_node *it = root ? gp_node_get(root, "it") : NULL;
     MUST(!valid || (it && it->len == n && !memcmp(it->text, data, n)));
+    if (root)
+        check_numbers(root, &q);
     gp_arena_free(&a);
     free(text);
 }

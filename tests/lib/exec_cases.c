@@ -351,6 +351,38 @@ START_TEST(test_no_rows)
 }
 END_TEST
 
+/* A frame of no rows has the columns that it has, not those of the frame before it; and it is refused where one of one
+ * row is. */
+START_TEST(test_no_rows_shapes)
+{
+    static const char varies[] =
+        "buffers: {a: {dtype: f32, shape: [16, 8]}, b: {dtype: f32, shape: [\"<=16\", \"<=8\"]}}\n"
+        "stages:\n"
+        "  - {use: generate, frames: 6, out: a}\n"
+        "  - {use: lua, script: cut.lua, in: a, out: b}\n"
+        "  - {use: sobel, in: b, out: c}\n"
+        "  - {use: concat, axis: 0, in: {b: b, c: c}, out: d}\n"
+        "  - {use: discard, in: d}\n";
+    static const char turned[] =
+        "buffers: {a: {dtype: f32, shape: [16, 8]}, f: {const: f.npy}}\n"
+        "stages:\n"
+        "  - {use: generate, frames: 6, out: a}\n"
+        "  - {use: lua, script: none.lua, in: a, out: b}\n"
+        "  - {use: matmul, transpose_a: true, in: {a: b, b: f}, out: c}\n"
+        "  - {use: write, path: out.raw, format: raw, in: c}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "cut.lua", "function process(f, x, y) y.shape = {f.index % 2 == 1 and 0 or 16, 8 - f.index} y:fill(1) end\n");
+    pipe_text(dir, "none.lua", "function process(f, x, y) y:copy(x) if f.index == 1 then f.valid = 0 end end\n");
+    pipe_npy(dir, "f.npy", 16, 4, wave);
+    pipe_result r = pipe_run(dir, varies, on, NULL, (gp_run_options){ 0 });
+    pipe_no_errors(&r, "varies");
+    ck_assert_uint_eq(r.account[0].out, 6);
+    r = pipe_run(dir, turned, on, NULL, (gp_run_options){ 0 });
+    ck_assert_msg(r.errs.failed && strstr(r.errs.e[0].msg, "does not fit"), "%s", r.errs.n ? r.errs.e[0].msg : "no error");
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 /* A frame that a device stage cannot compute is a hole with `on_error: drop`; the
  * stage behind it that carries state starts anew. */
 START_TEST(test_drop_in_segment)
@@ -428,6 +460,7 @@ void exec_cases(TCase *tc, const char *device, int thin)
     tcase_add_test(tc, test_counts);
     tcase_add_test(tc, test_carried);
     tcase_add_test(tc, test_no_rows);
+    tcase_add_test(tc, test_no_rows_shapes);
     tcase_add_test(tc, test_drop_in_segment);
     tcase_add_test(tc, test_valid);
 }

@@ -64,6 +64,7 @@ const char knobs_yaml[] =
     "  - {use: reduce, op: std, axes: [0]}\n  - {<<: *w, path: moved.raw}\n"
     "  - {use: histogram, bins: 9, range: [-2, 2], in: even}\n  - {use: reshape, shape: [3, -1]}\n"
     "  - {<<: *w, path: counts.raw}\n"
+    "  - {use: threshold, level: 0.4, in: even}\n  - {use: label}\n  - {use: objects}\n  - {<<: *w, path: objects.raw}\n"
     /* Frames of different shapes. */
     "  - {use: read, path: \"any-*.npy\", out: any}\n"
     "  - {use: lua, name: some, script: lose.lua, in: any, workers: 2}\n"
@@ -136,7 +137,7 @@ void knobs_any(knobs_set *k, unsigned seed, bool goes_on)
 
 const char *const knobs_written[] = { "slow.raw", "near.raw", "sum-000.npy", "sum-017.npy", "mixed.raw", "groups.raw",
                                      "means.raw", "held.raw", "turned.raw", "moved.raw",
-                                     "counts.raw", "some-000.npy", "some-007.npy", "some-012.npy",
+                                     "counts.raw", "objects.raw", "some-000.npy", "some-007.npy", "some-012.npy",
                                      "half-001.npy", "half-016.npy", "three.raw", "levels.raw", NULL };
 enum { FILES = sizeof knobs_written / sizeof *knobs_written - 1 };
 

@@ -176,8 +176,8 @@ START_TEST(test_trace)
 }
 END_TEST
 
-/* Only the end_a run is kept. */
-START_TEST(test_trace_last)
+/* Slices of a run that keeps only its end, each of which is of that end. */
+static int count_last(void)
 {
     report_seen s = run((gp_run_options){ .timed = true, .trace_ns = 40000000 });
     double from = (double)s.report->wall_ns * 1e-3 - 40000;
@@ -190,8 +190,17 @@ START_TEST(test_trace_last)
         n++;
         ck_assert_msg(line_member(line, "ts") + line_member(line, "dur") > from - 1, "%.150s", line);
     }
-    ck_assert(n > 0 && n < FRAMES * 6);
     report_done(&s);
+    return n;
+}
+
+/* Where other processes hold up the threads when they are done, nothing was done in the last 40 ms. */
+START_TEST(test_trace_last)
+{
+    int n = 0;
+    for (int i = 0; i < 8 && !n; i++)
+        n = count_last();
+    ck_assert(n > 0 && n < FRAMES * 6);
 }
 END_TEST
 

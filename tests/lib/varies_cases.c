@@ -53,6 +53,7 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
       "  - {use: median, size: 5}\n  - {use: morphology, op: open, size: [3, 5]}\n"
       "  - {use: normalize, range: [-1, 1]}\n  - {use: colormap, range: [-1, 1]}\n", false },
     { "counts", "", "  - {use: normalize, to: deviation, in: x}\n  - {use: histogram, bins: 30, range: [-2, 2]}\n", false },
+    { "objects", "", "  - {use: threshold, level: 60, in: x}\n  - {use: label, connectivity: 8}\n  - {use: objects}\n", false },
     { "decibels", "", "  - {use: power, in: x}\n  - {use: db, reference: 1000, floor: -20}\n", false },
     { "lags", "", "  - {use: correlate, in: {a: x, b: x}, lags: 9}\n", false },
     { "products", "", "  - {use: matmul, in: {a: x, b: x}, transpose_b: true, out: s}\n"

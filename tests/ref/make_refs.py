@@ -765,7 +765,7 @@ factor("deep", (6, 1500)), factor("high", (1500, 9)), factor("row", 1500), facto
 for a, b in (("deep", "high"), ("row", "high"), ("deep", "row"), ("one", "one"), ("one", "thin")):
     matmul("{}", a, b)
 matmul("precision: tf32", "deep", "high")
-matmul("transpose_a: true", "row", "high")
+matmul("precision: f32", "row", "high")
 for name, shape in (("b3", (3, 4, 5)), ("r3", (3, 5, 7)), ("r2", (5, 7)), ("b4", (2, 1, 4, 5)), ("r4", (3, 5, 6)),
                     ("b5", (2, 3, 1, 4, 5)), ("r5", (2, 1, 6, 5, 3)), ("o3", (1, 4, 5)), ("v", 5), ("t3", (3, 5, 4)),
                     ("s3", (3, 7, 5))):
@@ -803,6 +803,54 @@ for activation, f in activations.items():
         x = holes.astype(f64) @ w.astype(f64).T
         r = np.where((activation == "gelu") & np.isneginf(x), 0, f(x)).astype(f32)
         case("linear", "{}" if activation == "none" else f"activation: {activation}", "mm_holes_f4, mm_w6_f4", r, 1e-6)
+
+# -- label, objects: SciPy numbers components in the order of their first pixels, which is looked at ----------
+
+blobs = np.random.default_rng(4711)
+spiral = np.zeros((31, 41), np.uint8)
+top, left, bottom, right = 0, 0, 30, 40
+while top < bottom and left < right:
+    spiral[top, max(left - 2, 0):right + 1] = spiral[top:bottom + 1, right] = 1
+    spiral[bottom, left:right + 1] = spiral[top + 2:bottom + 1, left] = 1
+    top, left, bottom, right = top + 2, left + 2, bottom - 2, right - 2
+comb = np.zeros((40, 67), np.uint8)
+comb[:, ::2] = comb[-1] = 1
+board = (np.indices((35, 64)).sum(0) % 2).astype(np.uint8)
+torn = blobs.normal(0, 1, (20, 70)).astype(f32)
+torn[torn < 0] = 0
+torn[3, 5:9], torn[7] = np.nan, -0.0
+masks = {"spiral": spiral, "comb": comb, "comb_up": comb[::-1], "board": board, "torn": torn,
+         "solid": np.full((33, 33), 7, np.uint8), "empty": np.zeros((5, 9), np.int16), "dot": np.ones((1, 1), np.uint8),
+         "line": blobs.integers(0, 2, (1, 1100), np.uint8), "column": blobs.integers(0, 2, (1100, 1), np.uint32),
+         "half": blobs.integers(-1, 2, (9, 40)).astype(np.float16), "wide": blobs.integers(0, 2, (9, 40)) * -(1 << 40)}
+for part in (0.2, 0.41, 0.5, 0.59, 0.7, 0.9):
+    masks[f"random{100 * part:.0f}"] = (blobs.random((48, 73)) < part).astype(np.uint8)
+masks["large"] = (blobs.random((150, 260)) < 0.55).astype(np.int8)
+
+
+def objects(labels):
+    n = labels.max()
+    boxes = ndimage.find_objects(labels)
+    area = ndimage.sum_labels(np.ones(labels.shape), labels, np.arange(1, n + 1))
+    center = ndimage.center_of_mass(np.ones(labels.shape), labels, np.arange(1, n + 1))
+    rows = [(area[k], *((b[1].start, b[0].start, b[1].stop, b[0].stop) if b else (0, 0, 0, 0)), *center[k][::-1])
+            for k, b in enumerate(boxes)]
+    return np.array(rows, f64).reshape(-1, 7)
+
+
+for name, mask in masks.items():
+    name = f"mask_{name}_{mask.dtype.kind}{mask.dtype.itemsize}"
+    save(name, mask)
+    for connectivity in (4, 8):
+        labels, n = ndimage.label(mask != 0, np.ones((3, 3)) if connectivity == 8 else None)
+        assert np.array_equal(np.unique(labels[labels > 0], return_index=True)[1].argsort(), np.arange(n)), name
+        case("label", f"connectivity: {connectivity}", name, labels.astype(np.int32))
+stack = np.stack([ndimage.label(m)[0] for name, m in masks.items() if m.shape == (48, 73)]).astype(np.int32)
+save("labels_i32", np.insert(stack, 2, 0, axis=0))             # a frame without objects
+save("objects_f64", np.concatenate([objects(labels) for labels in stack]))
+gaps = np.array([[0, 9, 9, 0], [4, 9, 0, 4], [200, 4, 4, 4]], np.uint8)
+with np.errstate(invalid="ignore"):
+    save("gaps_u8", gaps), save("objects_gaps_f64", objects(gaps))
 
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")

@@ -704,6 +704,9 @@ typedef struct gp_kind {
     /* The field that lists of kinds have it under, such as "pictures" or "signals"; NULL: "other". */
     const char *field;
     bool calls_library;
+
+    /* Words that others have for it, with a space between, for who writes one of them in `use`; NULL: none. */
+    const char *also;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n

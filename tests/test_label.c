@@ -1,0 +1,103 @@
+/* test_label.c - the kinds `label` and `objects` in whole pipelines. What `label` computes, stage_cases.c compares with
+ * SciPy. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "iotest.h"
+
+Suite *suite_label(void);
+
+/* A reference of tests/ref, by its name in the test's folder. */
+static void link_reference(const char *name)
+{
+    char cwd[PATH_MAX], from[PATH_MAX + 300], to[600];
+    ck_assert(getcwd(cwd, sizeof cwd));
+    ck_assert_int_eq(symlink(TEXT(from, "%s/tests/ref/%s", cwd, name), io_path(name, to)), 0);
+}
+
+static const char *const knobs[] = { "", "depth: 1\n", "depth: 12\nbatch: 4\n",
+                                    "depth: 5\nlaunch: stream\nsync: block\n" };
+static const char *const workers[] = { "1", "5", "auto", "2" };
+enum { KNOBS = sizeof knobs / sizeof *knobs };
+
+/* Each frame has as many rows as objects, those of SciPy; one has none. */
+START_TEST(as_scipy)
+{
+    char yaml[600];
+    link_reference("labels_i32.npy"), link_reference("objects_f64.npy");
+    io_runs(TEXT(yaml, "%sstages:\n  - {use: read, path: labels_i32.npy}\n  - {use: objects, workers: %s}\n"
+                 "  - {use: compare, file: objects_f64.npy}\n", knobs[_i], workers[_i]));
+    io_runs(TEXT(yaml, "%sstages:\n  - {use: read, path: labels_i32.npy}\n  - {use: cast, dtype: u16}\n"
+                 "  - {use: objects, workers: %s}\n  - {use: compare, file: objects_f64.npy}\n", knobs[_i],
+                 workers[_i]));
+}
+END_TEST
+
+/* Labels that no pixel has are rows, too. */
+START_TEST(gaps)
+{
+    link_reference("gaps_u8.npy"), link_reference("objects_gaps_f64.npy");
+    io_runs("buffers: {x: {shape: [3, 4]}}\nstages:\n  - {use: read, path: gaps_u8.npy, out: x}\n"
+            "  - {use: objects, max_objects: 200}\n  - {use: compare, file: objects_gaps_f64.npy}\n");
+    io_fails("buffers: {x: {shape: [3, 4]}}\nstages:\n  - {use: read, path: gaps_u8.npy, out: x}\n"
+             "  - {use: objects, max_objects: 199}\n  - {use: discard}\n", 1,
+             "stage 'objects': frame 0 has labels up to 200, and 'max_objects' is 199");
+}
+END_TEST
+
+/* Frames with fewer rows, and of their own shapes, from the mask on: as if each had come alone. */
+START_TEST(from_masks)
+{
+    static const unsigned char mask[] = { 1, 0, 1,  0, 0, 1,  1, 0, 0,  /**/ 0, 1, 0 };
+    static const char text[] = "1,0,0,1,1,0,0\n2,2,0,3,2,2,0.5\n1,0,2,1,3,0,2\n1,1,0,2,1,1,0\n";
+    char yaml[600], path[600];
+    FILE *f = fopen(io_path("mask.raw", path), "wb");
+    ck_assert(f && fwrite(mask, 1, sizeof mask, f) == sizeof mask && !fclose(f));
+    io_runs(TEXT(yaml, "%sbuffers: {x: {dtype: u8, shape: [3, 3]}}\nstages:\n  - {use: read, path: mask.raw, out: x}\n"
+                 "  - {use: label}\n  - {use: objects}\n  - {use: write, path: out.csv}\n", knobs[_i]));
+    io_holds("out.csv", text, sizeof text - 1);
+}
+END_TEST
+
+/* As many objects as pixels; one less is said, and can be dropped. */
+START_TEST(all_pixels)
+{
+    enum { N = 300 };
+    static int32_t label[2 * N];
+    char path[600];
+    size_t n;
+    for (int i = 0; i < 2 * N; i++)
+        label[i] = i % N + (i < N);                 /* frame 0: 1 to N, frame 1: 0 to N - 1 */
+    FILE *f = fopen(io_path("labels.raw", path), "wb");
+    ck_assert(f && fwrite(label, 1, sizeof label, f) == sizeof label && !fclose(f));
+#define PIPELINE "buffers: {x: {dtype: i32, shape: [12, 25]}}\nstages:\n  - {use: read, path: labels.raw, out: x}\n"
+    io_runs(PIPELINE "  - {use: objects, max_objects: 300}\n  - {use: write, path: out.raw}\n");
+    double *row = (double *)(void *)pipe_read(io_dir, "out.raw", &n);
+    ck_assert_uint_eq(n, 7 * sizeof(double) * (2 * N - 1));
+    for (int i = 0; i < 2 * N - 1; i++) {
+        int at = i < N ? i : i - N + 1, x = at % 25, y = at / 25;
+        const double want[] = { 1, x, y, x + 1, y + 1, x, y };
+        ck_assert_msg(!memcmp(row + 7 * i, want, sizeof want), "row %d", i);
+    }
+    free(row);
+    io_fails(PIPELINE "  - {use: objects, max_objects: 299}\n  - {use: write, path: out.raw}\n", 1,
+             "frame 0 has labels up to 300, and 'max_objects' is 299");
+    pipe_result r = io_go(PIPELINE "  - {use: objects, max_objects: 299, on_error: drop}\n"
+                          "  - {use: write, path: out.raw}\n");
+    ck_assert(r.outcome == GP_DONE && r.account[0].in == 2 && r.account[0].out == 1 && r.account[0].failed == 1);
+}
+END_TEST
+
+Suite *suite_label(void)
+{
+    Suite *s = suite_create("label");
+    TCase *c = tcase_create("label");
+    tcase_add_checked_fixture(c, io_set_up, io_tear_down);
+    tcase_set_timeout(c, 60);
+    tcase_add_loop_test(c, as_scipy, 0, KNOBS);
+    tcase_add_test(c, gaps);
+    tcase_add_loop_test(c, from_masks, 0, KNOBS);
+    tcase_add_test(c, all_pixels);
+    suite_add_tcase(s, c);
+    return s;
+}
