@@ -12,6 +12,7 @@
 # SAN=address,undefined | thread     a sanitized build, without CUDA unless CUDA=1
 # LUA=luajit      LuaJIT in place of Lua 5.4
 # STATIC=1        needs only libc at run time: to carry to another machine
+# MPICC=mpicc     of the MPI whose mpirun or srun starts ranks; without one there are none
 # V=1             shows the commands
 
 PREFIX ?= /usr/local
@@ -21,6 +22,7 @@ NVCC   ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))
 CUDA   ?= $(if $(SAN),0,$(if $(NVCC),1,0))
 LUA    ?= lua5.4
 STATIC ?= 0
+MPICC  ?= $(shell command -v mpicc)
 SAN    ?=
 CFLAGS ?= -O2 -g
 ARCHS  ?= 75 80 86 89 90 100
@@ -69,7 +71,7 @@ KERNELS := $(sort $(wildcard kernels/*.cu))
 ONCPU   := $(sort $(wildcard kernels/*.cpp))
 LUAMODS := $(sort $(wildcard lua/*.lua))
 CLI     := $(wildcard engine/cli/*.c)
-ENGINE  := $(filter-out $(CLI) $(if $(filter 0,$(CUDA)),engine/cuda/%.c),$(wildcard engine/*/*.c))
+ENGINE  := $(filter-out $(CLI) engine/mpi/%.c $(if $(filter 0,$(CUDA)),engine/cuda/%.c),$(wildcard engine/*/*.c))
 LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/*/*.c) $(wildcard lua/*.c)
 OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $(ONCPU:%.cpp=$B/%.cpu.o) $B/embed.o $B/kinds.o
 EMBED   := $(sort $(wildcard engine/cli/topics/*.md engine/cli/starters/*.yaml)) engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h kernels/half.h kernels/groups.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page*))
@@ -86,9 +88,10 @@ ifneq ($(filter-out $(wildcard tests/test_*.c),$(SUITES)),)
 $(error no suite $(patsubst tests/test_%.c,'%',$(filter-out $(wildcard tests/test_*.c),$(SUITES))); \
   the suites are $(patsubst tests/test_%.c,%,$(sort $(wildcard tests/test_*.c))))
 endif
+MPI     := $(if $(MPICC),$B/gpipe-mpi.so)
 GPUTEST := $(sort $(wildcard tests/gpu/test_*.c))
 
-all: $B/gpipe
+all: $B/gpipe $(MPI)
 	@ln -sf $B/gpipe gpipe
 
 $B/gpipe: $(CLI:%.c=$B/%.o) $B/libgpipe.a
@@ -97,6 +100,14 @@ $B/gpipe: $(CLI:%.c=$B/%.o) $B/libgpipe.a
 $B/libgpipe.a: $(OBJ)
 	@rm -f $@
 	$(call say,ar)ar rcs $@ $^
+
+# Opened where a launcher of MPI started gpipe, which finds it beside itself or in lib/.
+$B/gpipe-mpi.so: engine/mpi/shim.c engine/mpi/shim.h $B/mpicc $B/flags
+	$(call say,mpicc)$(MPICC) -std=c11 $(WARN) $(CWARN) $(CFLAGS) -Iengine -fPIC -fvisibility=hidden -shared -o $@ $<
+
+$B/mpicc: FORCE
+	@mkdir -p $(@D)
+	@echo '$(MPICC)' | cmp -s - $@ || echo '$(MPICC)' > $@
 
 # Other flags than last time: all is compiled again. Before anything is compiled: is there
 # what it needs?
@@ -243,7 +254,7 @@ $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/g
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
 # python3-pil brings libtiff, which has another name in each release.
-check: NEED += libpng-dev libsndfile1 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile python3-pip ffmpeg $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
+check: NEED += libpng-dev libopenmpi-dev openmpi-bin libsndfile1 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile python3-pip ffmpeg $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check: deps onnxruntime
 	+@$(again) check-built
 
@@ -259,7 +270,7 @@ INJECT := $(if $(T)$(filter 0,$(CUDA)),,$B/tests/gpu/inject)
 TORTURE := $(if $(T)$(SAN)$(filter 1,$(STATIC)),,$B/tests/torture/shim.so)
 # Side by side: the suites in parts, with T those alone, and what uses the command. The rest has the machine for itself.
 PARTS := $(if $(T),$(if $(word 2,$(T)),1 2,1),1 2 3 4)
-BESIDE := $(if $(T),,replay cli live ends pictures recordings schema video tune page)
+BESIDE := $(if $(T),,replay cli live ends pictures recordings schema video tune page ranks)
 check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page $B/tests/fuzz/replay) $(INJECT) $(TORTURE)
 	+@$(again) -k $(PARTS:%=units-%) $(BESIDE:%=check-%)
 	$(if $(T)$(SAN),,GPIPE=$(abspath $B/gpipe) $(PYTHON) tests/verdict.py)
@@ -274,7 +285,7 @@ check-replay: FORCE
 	$B/tests/fuzz/replay tests/fuzz/corpus
 check-cli: FORCE
 	GPIPE=$(abspath $B/gpipe) tests/cli.sh
-check-live check-ends check-pictures check-recordings check-schema check-video check-tune: check-%: FORCE
+check-live check-ends check-pictures check-recordings check-schema check-video check-tune check-ranks: check-%: FORCE
 	$(PYTHON) tests/$*.py $B/gpipe
 check-page: FORCE
 	$(PYTHON) tests/page.py $B/tests/page $B/gpipe
@@ -362,6 +373,7 @@ install: all $(if $(filter 1,$(STATIC)),,$B/libgpipe.so) $B/gpipe.pc
 	install -m644 $B/libgpipe.a $(to)/lib
 	$(if $(filter 1,$(STATIC)),,install -m755 $B/libgpipe.so $(to)/lib/libgpipe.so.$(VERSION))
 	$(if $(filter 1,$(STATIC)),,ln -sf libgpipe.so.$(VERSION) $(to)/lib/libgpipe.so)
+	$(if $(MPI),install -m755 $(MPI) $(to)/lib)
 	install -m644 $B/gpipe.pc $(to)/lib/pkgconfig
 	install -m644 $(LUAMODS) $(to)/share/gpipe/lua
 

@@ -92,7 +92,7 @@ static bool open_writer(const gp_open *g, void **state)
     char why[GP_WHY];
     *state = w;
     if (w) {
-        w->o = o, w->workers = g->workers;
+        w->o = o, w->workers = g->workers, w->rank = g->rank;
         pthread_mutex_init(&w->lock, NULL);
         pthread_mutex_init(&w->settling, NULL);
         snprintf(w->who, sizeof w->who, "stage '%s'", g->name);

@@ -14,7 +14,7 @@ check() { if "${@:2}" > "$tmp/log" 2>&1; then ok; else bad "$1"; cat "$tmp/log" 
 to=$tmp/usr
 check 'make install' ${MAKE:-make} install PREFIX="$to"
 for f in bin/gpipe include/gpipe/gpipe.h include/gpipe/stage.h lib/libgpipe.a lib/libgpipe.so \
-         lib/pkgconfig/gpipe.pc share/gpipe/lua/gpipe.lua share/man/man1/gpipe.1; do
+         $(command -v mpicc >/dev/null && echo lib/gpipe-mpi.so) lib/pkgconfig/gpipe.pc share/gpipe/lua/gpipe.lua share/man/man1/gpipe.1; do
     [ -e "$to/$f" ] && ok || bad "$f was not installed"
 done
 if command -v groff >/dev/null; then

@@ -30,6 +30,13 @@ void gp_pipeline_about(const gp_pipeline *p, gp_pipeline_info *out)
     };
 }
 
+/* The frames of a source that this rank makes. */
+static int64_t share_of(const gp_graph *g, const gp_stage *s)
+{
+    int64_t n = s->known.frames;
+    return n && s->shared ? (n - g->rank + g->ranks - 1) / g->ranks : n;
+}
+
 bool gp_pipeline_stage(const gp_pipeline *p, int i, gp_stage_info *out)
 {
     if (i < 0 || i >= p->graph->nstages)
@@ -38,8 +45,9 @@ bool gp_pipeline_stage(const gp_pipeline *p, int i, gp_stage_info *out)
     *out = (gp_stage_info){
         .name = s->name, .at = s->at, .kind = s->kind, .opts = s->opts, .nin = s->nin,
         .nout = s->nout, .device = s->device, .workers = s->workers, .endless = s->endless,
-        .frames = s->known.frames, .once = s->once, .any_length = s->any_length,
+        .frames = share_of(p->graph, s), .once = s->once, .any_length = s->any_length,
         .writes = s->writes, .writes_opt = s->writes_opt, .cycle = s->cycle,
+        .shared = s->shared, .writes_from = s->writes_from,
     };
     return true;
 }

@@ -6,8 +6,8 @@
 #include "cli/cli.h"
 
 static const char *const topics[] = {
-    "yaml", "files", "frames", "pictures", "signals", "models", "expr", "kernel", "lua", "retune", "devices", "report", "exit",
-    "limits", NULL
+    "yaml", "files", "frames", "pictures", "signals", "models", "expr", "kernel", "lua", "retune", "devices", "ranks",
+    "report", "exit", "limits", NULL
 };
 
 const char *gp_topic_name(int i)

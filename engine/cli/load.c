@@ -6,7 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/json.h"
-#include "cli/cli.h"
+#include "base/memfile.h"
+#include "cli/ranks.h"
 
 /* ---- errors ---------------------------------------------------------- */
 
@@ -33,6 +34,8 @@ static int say_err(const gp_errs *errs, int i, const gp_err *e)
     gp_json j = { .f = gp_say_begin(), .level = 3 };   /* all on one line */
     gp_json_open(&j, NULL, '{');
     gp_json_str(&j, e->code == GP_E_WARN ? "warning" : "error", e->msg);
+    if (gp_ranks() > 1)
+        gp_json_int(&j, "rank", gp_rank());
     if (e->at.file)
         gp_json_str(&j, "file", e->at.file);
     if (e->at.line)
@@ -62,7 +65,7 @@ char *gp_err_option(const gp_args *args, const gp_err *e)
     return name;
 }
 
-void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
+static void print_errs(FILE *to, const char *rank, const gp_args *args, const gp_loaded *l, const gp_errs *errs)
 {
     bool color = gp_want_color(STDERR_FILENO);
     for (int i = 0; i < errs->n; i++) {
@@ -74,13 +77,28 @@ void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
             e.at = (gp_loc){ .file = name };
         if (gp_says_json())
             i += say_err(errs, i, &e) - 1;
-        else
-            gp_err_print(stderr, &e, l ? l->file : NULL, l ? l->text : NULL, l ? l->len : 0,
+        else if (fputs(e.code == GP_E_NOTE ? "" : rank, to) != EOF)
+            gp_err_print(to, &e, l ? l->file : NULL, l ? l->text : NULL, l ? l->len : 0,
                          color);
         free(name);
     }
     if (errs->dropped)
-        fprintf(stderr, "gpipe: and %d more\n", errs->dropped);
+        fprintf(to, "gpipe: and %d more\n", errs->dropped);
+}
+
+void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
+{
+    const char *rank;
+    gp_memfile m;
+    size_t n = 0;
+    if (!gp_ranks_say(&rank))
+        return;
+    bool whole = gp_ranks() > 1 && gp_memfile_open(&m);        /* what other ranks say does not come between */
+    print_errs(whole ? m.f : stderr, rank, args, l, errs);
+    char *text = whole ? gp_memfile_close(&m, &n) : NULL;
+    if (text)
+        fwrite(text, 1, n, stderr);
+    free(text);
 }
 
 /* ---- text ------------------------------------------------------------ */
@@ -162,7 +180,7 @@ static gp_machine *choose_machine(const gp_args *args, bool *ok, gp_errs *errs)
         if ((m = gp_machine_create(true)))
             gp_machine_about(m, &is);
         if (m && !is.ndevices) {
-            if (!args->quiet)
+            if (!args->quiet && !gp_rank())
                 fprintf(stderr, "gpipe: no GPU here (%s); this is the plan for an H200\n", is.why);
             gp_machine_destroy(m);
             m = gp_machine_create_fixed(1);
@@ -199,7 +217,7 @@ bool gp_load_for(gp_loaded *l, const gp_args *args, const gp_machine *machine, c
         clock_gettime(CLOCK_REALTIME, &moment);
     gp_config config = { .registry = registry,
                          .env = { from_env, NULL, localtime_r(&moment.tv_sec, &now),
-                                  (int)moment.tv_nsec },
+                                  (int)moment.tv_nsec, gp_rank(), gp_ranks(), gp_local_rank() },
                          .set = set, .nset = nset, .machine = machine,
                          .lenient = args->verb == GP_VERB_CHECK || args->verb == GP_VERB_SIMULATE,
                          .bounded = args->verb == GP_VERB_PLAN };

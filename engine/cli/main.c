@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/memfile.h"
-#include "cli/cli.h"
+#include "cli/ranks.h"
 
 typedef struct verb {
     gp_verb verb;
@@ -314,13 +314,14 @@ int main(int argc, char **argv)
         if (ok) {
             if (args.help)
                 print_verb_help(stdout, v);
-            else if (count_operands(v, &args, &errs))
+            else if (count_operands(v, &args, &errs) && gp_ranks_join(&args, &errs))
                 status = run_verb(v, &args, &errs);
         }
     }
     status = close_stdout(status, &errs);
     gp_print_errs(&args, NULL, &errs);
     gp_say_last();
+    gp_ranks_leave();
     if (!status)
         status = gp_errs_exit(&errs);
     gp_arena_free(&arena);

@@ -2,7 +2,7 @@
 #include <string.h>
 #include "api/forms.h"
 #include "base/plain.h"
-#include "cli/cli.h"
+#include "cli/ranks.h"
 #include "draw/dump.h"
 
 int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs)
@@ -11,9 +11,10 @@ int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs
     for (int i = 0; i < args->noperands; i++) {
         gp_loaded l;
         *errs = (gp_errs){ 0 };
-        if (gp_load(&l, args->operand[i], args, registry, errs)) {
+        bool ok = gp_load(&l, args->operand[i], args, registry, errs);
+        if (gp_ranks_agree(args, &l, ok, errs)) {
             gp_pipeline_lint(l.pipeline, NULL, errs);
-            if (!args->quiet)
+            if (!args->quiet && !gp_rank())
                 gp_put_plain(stdout, l.file, strlen(l.file), ""), puts(": ok");
         } else if (!status) {
             status = gp_errs_exit(errs);
@@ -77,14 +78,15 @@ int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_dump how = args->json ? GP_DUMP_JSON : args->dot ? GP_DUMP_DOT : GP_DUMP_TEXT;
     gp_loaded l;
     bool ok = gp_load(&l, args->operand[0], args, registry, errs);
+    ok = gp_ranks_agree(args, &l, ok, errs);
     gp_print_errs(args, &l, errs);
     int status = ok ? 0 : gp_errs_exit(errs);
     *errs = (gp_errs){ 0 };
-    bool drawn = args->svg || args->mermaid || (args->dot && args->form != GP_FORM_SPEC);
+    bool first = !gp_rank(), drawn = args->svg || args->mermaid || (args->dot && args->form != GP_FORM_SPEC);
     struct form form = { l.pipeline, args->form, how };
-    if (ok && drawn)
+    if (ok && first && drawn)
         status = draw(args, gp_pipeline_plan(l.pipeline), errs) ? 0 : gp_errs_exit(errs);
-    else if (ok && !gp_print_plain(stdout, dump, &form))
+    else if (ok && first && !gp_print_plain(stdout, dump, &form))
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory"), status = gp_errs_exit(errs);
     gp_print_errs(args, &l, errs);
     *errs = (gp_errs){ 0 };

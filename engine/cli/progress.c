@@ -14,6 +14,7 @@
 #include "base/memfile.h"
 #include "base/plural.h"
 #include "cli/live.h"
+#include "cli/ranks.h"
 #include "cli/retune.h"
 
 enum { LOOK_MS = 50, DRAW_MS = 200, SAY_MS = 1000 };
@@ -276,13 +277,16 @@ void gp_print_summary(const gp_pipeline *p, double s, gp_outcome outcome, int st
 {
     gp_counters now = { 0 };
     gp_counters_read(&now, p);
-    const gp_account *a = now.source;
+    gp_account *a = now.source;
     int n = now.nsources;
     gp_account few[16];
     const int most = sizeof few / sizeof *few;
     if (!n && (n = gp_accounts(p, few, most)) > 0)     /* no memory is left: without it, then */
         a = few, n = n < most ? n : most;
-    if (gp_says_json())
+    gp_ranks_sum(a, n);
+    if (gp_rank())
+        n = 0;
+    else if (gp_says_json())
         say_summary(a, n, s, outcome, status, verdict);
     for (int i = 0; i < n && !gp_says_json(); i++)
         fprintf(stderr, "gpipe: %s%s%" PRIu64 " frame%s in, %" PRIu64 " out, %" PRIu64

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/live.h"
+#include "cli/ranks.h"
 #include "cli/report.h"
 #include "cli/retune.h"
 
@@ -12,7 +13,7 @@ static void print_device(const gp_args *args, const gp_pipeline *p)
     gp_pipeline_info is;
     gp_pipeline_about(p, &is);
     bool automatic = !strncmp(is.device_why, "auto", 4);
-    if (args->quiet || !is.nsegments || !(automatic || args->verbose))
+    if (args->quiet || gp_rank() || !is.nsegments || !(automatic || args->verbose))
         return;
     if (automatic)
         fprintf(stderr, "gpipe: device: %s (%s)\n", is.devices, is.device_why);
@@ -91,6 +92,19 @@ static const char *why_not(const gp_args *args)
                                           : NULL;
 }
 
+/* It cannot begin; `errs` says why. */
+static int give_up(const gp_args *args, gp_loaded *l, gp_report_files *files, const gp_errs *errs)
+{
+    bool first;
+    int status = gp_ranks_end(gp_errs_exit(errs), &first);
+    if (!args->quiet)
+        gp_ranks_sum(NULL, 0);
+    gp_report_drop(files);
+    gp_signals_for(NULL);
+    gp_unload(l);
+    return status;
+}
+
 int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     gp_loaded l;
@@ -98,7 +112,8 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--watch: %s", why_not(args));
         return gp_errs_exit(errs);
     }
-    bool ok = gp_load(&l, args->operand[0], args, registry, errs);
+    bool ok = gp_load(&l, args->operand[0], args, registry, errs), first;
+    ok = gp_ranks_agree(args, &l, ok, errs);
     gp_print_errs(args, &l, errs);
     int status = gp_errs_exit(errs);
     *errs = (gp_errs){ 0 };
@@ -107,20 +122,16 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         return status;
     }
     gp_run_options options = { .poison = args->poison, .isolate = args->isolate,
-                               .check_kernels = args->check_kernels };
+                               .check_kernels = args->check_kernels, .begin = gp_ranks_begin };
     gp_report_files files;
     gp_signals_for(l.pipeline);        /* from here on there are files that a signal removes */
-    gp_signals_catch(args->quiet);
+    gp_signals_catch(args->quiet || gp_rank());
     gp_metrics *metrics = NULL;
-    bool opened = gp_report_open(&files, args, l.pipeline, &options, errs);
+    bool opened = gp_ranks_watch(errs) && gp_report_open(&files, args, l.pipeline, &options, errs);
     if (opened && args->metrics)
         metrics = gp_metrics_start(args->metrics, l.pipeline, args->quiet, errs);
-    if (!opened || (args->metrics && !metrics)) {
-        gp_report_drop(&files);
-        gp_signals_for(NULL);
-        gp_unload(&l);
-        return gp_errs_exit(errs);
-    }
+    if (!opened || (args->metrics && !metrics))
+        return give_up(args, &l, &files, errs);
     print_device(args, l.pipeline);
     gp_socket *socket = gp_socket_open();
     options.timed |= metrics != NULL;
@@ -131,12 +142,9 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     if (errs->failed) {
         gp_socket_close(socket);
         gp_metrics_stop(metrics);
-        gp_report_drop(&files);
-        gp_signals_for(NULL);
-        gp_unload(&l);
-        return gp_errs_exit(errs);
+        return give_up(args, &l, &files, errs);
     }
-    gp_meter *meter = gp_meter_start(p, args->quiet ? GP_PROGRESS_NONE
+    gp_meter *meter = gp_meter_start(p, args->quiet || gp_rank() ? GP_PROGRESS_NONE
                                      : (gp_progress)args->progress, socket, retuner);
     double start = gp_seconds();
     gp_outcome outcome = run_on(&p, retuner, &options, meter, metrics, errs);
@@ -150,9 +158,12 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     if (in_vain)                       /* as it ends cat: no error */
         drop_errors(errs);
     gp_report_close(&files, p, outcome, errs);
-    gp_print_errs(args, &l, errs);
     status = in_vain && !errs->failed ? GP_EXIT_PIPE : exit_code(outcome, errs);
-    if (outcome == GP_NOT_DRAINED || outcome == GP_STUCK)
+    status = gp_ranks_end(status, &first);
+    if (!first)
+        drop_errors(errs);
+    gp_print_errs(args, &l, errs);
+    if ((outcome == GP_NOT_DRAINED && !gp_rank()) || outcome == GP_STUCK)
         fprintf(stderr, "gpipe: not drained: frames that had been taken in were cancelled\n");
     if (outcome == GP_STUCK)
         fprintf(stderr, "gpipe: a thread did not come back; it is abandoned\n");

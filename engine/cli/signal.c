@@ -219,6 +219,18 @@ void gp_signals_for(gp_pipeline *p)
         gp_cancel(p, level);
 }
 
+int gp_signals_level(void)
+{
+    return atomic_load(&running.level);
+}
+
+void gp_signals_cancel(int level)
+{
+    gp_pipeline *p = atomic_load(&running.pipeline);
+    if (p)
+        gp_cancel(p, level);
+}
+
 int gp_signal_taken(void)
 {
     return atomic_load(&running.signal);

@@ -144,8 +144,9 @@ static void read_lanes(gp_resolving *r, const gp_node *n)
         g->device_why = gp_format(r->arena, "%s: %s", s, why);
         return;
     } else if (any) {
+        int rank = r->read.env ? r->read.env->local_rank : 0, one = rank % m->ndevices;    /* one for each rank */
         for (int i = 0; i < (strcmp(s, "all") ? 1 : m->ndevices); i++)
-            add(r, at, s, false, i);
+            add(r, at, s, false, strcmp(s, "all") ? one : i);
     } else {
         add_named(r, n, s);
     }

@@ -325,7 +325,8 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
     st->s.each_shape = any && st->s.kind->each_shape;
     if (st->s.fills_device && !st->s.workers_said)
         st->s.workers = s.default_workers ? s.default_workers : 1, st->s.workers_auto = false;
-    st->s.serial |= !st->s.nin && !(st->s.kind->by_number && s.by_number);
+    st->s.by_number = st->s.kind->by_number && s.by_number;
+    st->s.serial |= !st->s.nin && !st->s.by_number;
     if (!check_stage(r, st, &s) || (st->s.prologue && !check_prologue(r, st)))
         return false;
     for (int p = 0; p < st->s.nout; p++) {

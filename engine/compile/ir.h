@@ -167,6 +167,10 @@ typedef struct gp_stage {
     const char *const *reads; int nreads;        /* as gp_shape_reads was told */
     unsigned *sources;         /* bit set over stages: which sources reach it;
                                   NULL until resolved */
+    bool by_number;            /* as shape() said */
+    bool each_rank;            /* of a source, shard: none */
+    gp_loc shard_at;           /* ... where the file says `shard`, if it does */
+    bool shared;               /* its frames are shared out among ranks, see shard.c */
     bool regroups;             /* its kind has neither run() nor record(), or has emit(): */
     gp_regroup regroup;        /* firing.h */
     gp_rate rate;              /* firings */
@@ -241,7 +245,19 @@ typedef struct gp_graph {
     bool fuse;                 /* neighbours may become one stage */
     gp_unfused *unfused; int nunfused;
     const char *const *metadata; int nmetadata;  /* the names of numbers that travel with frames, as listed */
+    int rank, ranks;           /* which of how many processes this is, see shard.c */
 } gp_graph;
+
+/* Over all ranks, the number of firing k of a stage, and the firing that has number n. */
+static inline uint64_t gp_number_of(const gp_graph *g, bool shared, uint64_t k)
+{
+    return shared ? k * (uint64_t)g->ranks + (uint64_t)g->rank : k;
+}
+
+static inline uint64_t gp_firing_of(const gp_graph *g, bool shared, uint64_t n)
+{
+    return shared ? n / (uint64_t)g->ranks : n;
+}
 
 /* ---- 3. plan (lower.c, then schedule.c) ------------------------------ */
 
@@ -391,6 +407,8 @@ void gp_probe_look(gp_arena *, gp_probed *x);
 int64_t gp_probe_read(const char *path, int64_t at, void *to, size_t n);
 /* The bytes of a regular file, -1: it is none. */
 int64_t gp_probe_size_of(const char *path);
+/* shard.c: which stages have frames that are shared out among ranks; false with an error where that cannot be. */
+bool gp_shard(gp_arena *, gp_graph *, gp_errs *);
 /* lower.c */
 gp_plan *gp_lower(gp_arena *, const gp_graph *, const gp_machine *, gp_errs *);
 /* schedule.c: fills in depths, pools, offsets, streams, batch; a new plan. */

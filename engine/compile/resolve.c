@@ -68,6 +68,7 @@ static void work_out(struct vars_now *now, gp_var *v)
 
 static void read_vars(gp_resolving *r, const gp_node *map)
 {
+    static const gp_node none = { .kind = GP_MAP };
     gp_vars *vars = &r->vars;
     vars->index.arena = r->arena;
     if (map && map->kind != GP_MAP && !gp_is_null(map)) {
@@ -75,9 +76,9 @@ static void read_vars(gp_resolving *r, const gp_node *map)
         return;
     }
     if (!map || map->kind != GP_MAP)
-        return;
+        map = &none;
     vars->map = map;
-    vars->v = GP_NEW(r->arena, gp_var, map->n);
+    vars->v = GP_NEW(r->arena, gp_var, map->n + GP_OWN_VARS);
     for (int i = 0; i < map->n; i++) {
         const gp_node *key = map->key[i], *value = map->item[i];
         if (!gp_is_name(key->text))
@@ -90,6 +91,15 @@ static void read_vars(gp_resolving *r, const gp_node *map)
             gp_table_put(&vars->index, key->text, vars->n),
             vars->v[vars->n++] = (gp_var){ .name = key->text, .node = value,
                                            .unset = gp_is_null(value) };
+    }
+    for (int i = 0; i < GP_OWN_VARS; i++) {            /* a name that the file gives is the file's */
+        const char *name;
+        int64_t value = gp_own_var(r->read.env, i, &name);
+        if (gp_table_index(&vars->index, name) < 0) {
+            gp_table_put(&vars->index, name, vars->n);
+            vars->v[vars->n++] = (gp_var){ .name = name, .number = true, .state = GP_VAR_DONE,
+                                           .num = { .is_int = true, .i = value, .f = (double)value } };
+        }
     }
     struct vars_now now = { .arena = r->arena, .vars = vars,
                             .scratch = GP_NEW(r->arena, gp_errs, 1) };
@@ -324,6 +334,13 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
             no_effect(r, n, st, "writes all of its output");
     }
     read_on_error(r, st);
+    if ((n = stage_key(r, st, "shard"))) {
+        st->s.shard_at = n->at;
+        if (st->s.nin)
+            no_effect(r, n, st, "is no source");
+        else if ((i = gp_read_word(&r->read, n, "auto|none")) >= 0)
+            st->s.each_rank = i == 1;
+    }
     n = stage_key(r, st, "on_hole");
     if (gp_is_carry(&st->s))
         r->read.stage = NULL;          /* it is the buffer's */
@@ -479,6 +496,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
                            .dir = spec->dir };
     r->machine = machine;
     r->graph = GP_NEW(a, gp_graph, 1);
+    r->graph->rank = env ? env->rank : 0, r->graph->ranks = env && env->ranks > 1 ? env->ranks : 1;
     r->graph->scope = (gp_scope){ .var = var_later, .each = each_var, .arg = &r->vars };
     read_vars(r, gp_node_get(spec->root, "vars"));
     read_top(r);
@@ -502,7 +520,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
         gp_metadata_origins(a, r->graph);
         if (errs->failed == failed)
             r->graph = gp_fuse_stages(r, r->graph, machine);
-        if (errs->failed == failed)
+        if (errs->failed == failed && gp_shard(a, r->graph, errs))
             gp_share_cores(a, r->graph, machine);
     }
     sort_errors(errs, before, spec->file);

@@ -11,6 +11,7 @@
  *   infer.c    types: calls shape() in order
  *   shape.c    what shape() may call back, at compile time and at run time
  *   metadata.c names of numbers that travel with frames, and which buffers have them from which
+ *   shard.c    whose frames are shared out among ranks
  *   fuse.c     neighbours that compute element by element become one stage
  *   rates.c    how often each stage fires, for stages that regroup frames
  *   files.c    no stage writes a file that one reads
@@ -84,6 +85,9 @@ const char *gp_read_path(gp_reader *r, const gp_node *n);
 int gp_read_word(gp_reader *r, const gp_node *n, const char *choices);   /* "a|b|c" */
 gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n);
 
+/* text.c: the i-th var that is gpipe's own, and its name. `env` may be NULL. */
+enum { GP_OWN_VARS = 3 };
+int64_t gp_own_var(const gp_env *env, int i, const char **name);
 /* text.c: replaces ${x}, ${x:-default}, ${env:NAME}, ${date:FORMAT} and $$ in a scalar's text. `vars`
  * is the map under `vars:` (values are scalars). An unknown name is an error that
  * points at it. `env` may be NULL. */

@@ -7,6 +7,13 @@
 
 enum { DEEPEST = 16, LONGEST = 1 << 20, MOST = 10000 };
 
+int64_t gp_own_var(const gp_env *env, int i, const char **name)
+{
+    static const char *const names[GP_OWN_VARS] = { "rank", "ranks", "local_rank" };
+    *name = names[i];
+    return i == 1 ? (env && env->ranks > 1 ? env->ranks : 1) : !env ? 0 : i ? env->local_rank : env->rank;
+}
+
 struct text {
     gp_arena *arena;
     const gp_node *node, *vars;        /* the node that errors point at */
@@ -89,6 +96,11 @@ static bool look_up(struct text *t, const char *name, const char *name_end, cons
                       "default: ${%s:-...}", word + 4, word);
     }
     const gp_node *v = gp_node_get(t->vars, word);
+    for (int i = 0; !v && i < GP_OWN_VARS; i++) {
+        const char *own, *value = gp_format(t->arena, "%lld", (long long)gp_own_var(t->env, i, &own));
+        if (!strcmp(own, word))
+            return put(t, value, strlen(value));
+    }
     if (def && (!v || (v->kind == GP_SCALAR && (!v->len || gp_is_null(v)))))
         return expand(t, def, end, at);
     if (!v) {

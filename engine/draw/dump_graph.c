@@ -23,6 +23,9 @@ void gp_dump_head(FILE *f, const gp_graph *g)
     fprintf(f, "  device   %s", g->device_name);
     if (g->device_why)
         fprintf(f, " (%s)", g->device_why);
+    if (g->ranks > 1)
+        fprintf(f, "\n  ranks    %d ranks: rank r makes frames r, r + %d, r + %d, ... of sources without 'shard: none'", g->ranks,
+                g->ranks, 2 * g->ranks);
     fprintf(f, "\n  launch   %s, streams %s, batch %s", gp_launch_name[g->launch], or_auto(g->streams, streams),
             or_auto(g->batch, batch));
     if (g->batch_wait_ns)

@@ -196,7 +196,7 @@ static void say(gp_run *run)
         else
             gp_fail(&errs, GP_E_WARN, w->at, "%s replaced %llu files, the first '%s'", w->who,
                     (unsigned long long)w->replaced, path);
-        if (w->replaced_path)
+        if (w->replaced_path && run->graph->ranks == 1)        /* else another rank may have written them */
             say_higher(w, path, &errs);
     }
     gp_run_fail(run, &errs);

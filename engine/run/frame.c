@@ -135,7 +135,7 @@ void gp_frame_write_infos(gp_actorrt *p, uint64_t f)
             if (part->task->in[k] >= 0 && (part->stage->carried || !p->run->graph->buffer[part->stage->in[k]].carried))
                 rows = s->type[part->stage->in[k]].dim[0];
         *gp_info_of(p, p->segment->info_host, part, f) =
-            (gp_frame_info){ .index = f, .valid = (uint32_t)rows,
+            (gp_frame_info){ .index = gp_actor_number(p, f), .valid = (uint32_t)rows,
                              .time_ns = gp_frame_meta(p, f).time_ns };
     }
 }

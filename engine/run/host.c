@@ -121,6 +121,14 @@ static gp_call call_of(gp_threadrt *t)
                       .worker = t->worker, .name = st->name, .at = st->at, .errs = &t->errs, .ctx = t };
 }
 
+/* What stages see of k frames are their numbers over all ranks, and with `back` they are firings again. */
+static void number(const gp_actorrt *p, gp_frame *fr, int k, bool back)
+{
+    const gp_graph *g = p->run->graph;
+    for (int i = 0; p->shared && i < k; i++)
+        fr[i].index = back ? gp_firing_of(g, true, fr[i].index) : gp_number_of(g, true, fr[i].index);
+}
+
 /* A worker of several has taken a frame of a sink; a hole needs no place. */
 static void reserve(gp_threadrt *t, uint64_t frame)
 {
@@ -128,6 +136,7 @@ static void reserve(gp_threadrt *t, uint64_t frame)
     gp_hole hole;
     if (gp_worker_view_lay_out(t->actor, wv, frame, 1, &hole, &t->errs)) {
         gp_call call = call_of(t);
+        number(t->actor, wv->frame, 1, false);
         t->actor->stage->kind->reserve(&call, wv->frame);
     }
 }
@@ -268,7 +277,9 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     gp_nvtx_push(p, fr->index);
     span->start = gp_measure_now(run);
     int64_t cpu = gp_measure_cpu(t);
+    number(p, fr, k, false);
     bool ok = st->kind->run(&call, fr, k);
+    number(p, fr, k, true);
     span->cpu = gp_measure_cpu_since(cpu);
     span->end = gp_measure_now(run);
     gp_nvtx_pop(p);
@@ -312,32 +323,33 @@ static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
 {
     const gp_stage *st = t->actor->stage;
     gp_status s = fr->status;
+    unsigned long long frame = gp_actor_number(t->actor, fr->index);
     bool stopping = atomic_load(&t->run->level) > 0;
     int o = ok && s == GP_OK ? wrong_shape(t->actor, fr) : -1;
     const gp_buffer *b = o >= 0 ? t->actor->host->port[st->nin + o].ring->buffer : NULL;
     char made[128], most[GP_BOUNDS_TEXT];
     if (b && (b->varies || is_wrong(b, &fr->out[o].type))) {
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' made '%s' of frame %llu %s, which does not fit in %s", st->name,
-                st->out_name[o], (unsigned long long)fr->index, gp_type_text(&fr->out[o].type, made),
+                st->out_name[o], frame, gp_type_text(&fr->out[o].type, made),
                 gp_bounds_text(&b->type, b->varies, most));
         fr->status = GP_FAILED;
     } else if (o >= 0) {
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' made %lld row%s of '%s' in frame %llu, which "
                 "is outside 0..%lld", st->name, (long long)fr->out[o].type.dim[0],
                 gp_plural(fr->out[o].type.dim[0]), st->out_name[o],
-                (unsigned long long)fr->index, (long long)fr->out[o].rows);
+                frame, (long long)fr->out[o].rows);
         fr->status = GP_FAILED;
     } else if ((!ok || s == GP_FAILED) && !t->errs.failed)
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' failed in frame %llu and does not say why",
-                st->name, (unsigned long long)fr->index);
+                st->name, frame);
     else if (ok && ((s == GP_END && st->nin) || (s == GP_STOPPED && st->nin && !stopping)
                     || s < GP_OK || s > GP_AGAIN)) {
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status %d, which "
-                "it may not return", st->name, (unsigned long long)fr->index, (int)s);
+                "it may not return", st->name, frame, (int)s);
         fr->status = GP_FAILED;
     } else if (ok && s == GP_AGAIN && fr == t->actor->host->view[t->worker].frame) {
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status GP_AGAIN, which the first frame of a call "
-                "may not have", st->name, (unsigned long long)fr->index);
+                "may not have", st->name, frame);
         fr->status = GP_FAILED;
     }
 }
@@ -567,7 +579,9 @@ void gp_host_leave(gp_threadrt *t)
 bool gp_wait_turn(gp_call *c)
 {
     gp_threadrt *t = c->ctx;
-    return t->actor->stage->workers == 1 || await_turn(t, t->actor->host->view[t->worker].frame->index);
+    const gp_actorrt *p = t->actor;
+    return p->stage->workers == 1
+        || await_turn(t, gp_firing_of(p->run->graph, p->shared, p->host->view[t->worker].frame->index));
 }
 
 void gp_source_dropped(gp_call *c, uint64_t n)
@@ -580,7 +594,7 @@ void gp_source_dropped(gp_call *c, uint64_t n)
 void gp_working_on(gp_call *c, uint64_t index)
 {
     gp_threadrt *t = c->ctx;
-    atomic_store_explicit(&t->frame, index, memory_order_relaxed);
+    atomic_store_explicit(&t->frame, gp_firing_of(t->run->graph, t->actor->shared, index), memory_order_relaxed);
 }
 
 bool gp_cancelled(const gp_call *c)

@@ -52,7 +52,8 @@ bool gp_host_unwritten_look(const gp_actorrt *p, gp_worker_view *wv, gp_errs *er
         const gp_view *v = &fr->out[o];
         if (u->most && v->type.dim[0]) {
             if (gp_pattern_look(&u->pattern, v->data, &v->type) < 0) {
-                gp_pattern_fail(&u->pattern, fr->index, " (counted from 0)", "Write them all, make fewer rows", errs);
+                gp_pattern_fail(&u->pattern, gp_actor_number(p, fr->index), " (counted from 0)",
+                                "Write them all, make fewer rows", errs);
                 return false;
             }
             u->seen = u->most;

@@ -193,7 +193,7 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
         return true;
     gp_span span[MOST_SPANS];
     r->nspans = list_spans(&c, run, st, part, device, span);
-    r->span = span, r->frame = first;
+    r->span = span, r->frame = gp_actor_number(p, first);
     r->check_kernels = run->options.check_kernels;
     r->most = p->seg->most;
     int before = r->errs->failed;
@@ -201,10 +201,11 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
     r->span = NULL, r->nspans = 0, r->check_kernels = false;
     if (!ok && r->errs->failed == before)
         gp_fail(r->errs, GP_E_RUN, st->at, "stage '%s' cannot queue frame %llu and does not say why",
-                st->name, (unsigned long long)first);
+                st->name, (unsigned long long)gp_actor_number(p, first));
     if (r->errs->failed > before)
         return false;
-    return is_done(r, run, st, first) && (!o->check || gp_unwritten_fetch(r, p->seg->unwritten, part, &c));
+    return is_done(r, run, st, gp_actor_number(p, first))
+        && (!o->check || gp_unwritten_fetch(r, p->seg->unwritten, part, &c));
 }
 
 /* A stage with emit(): all frames of the launch. */

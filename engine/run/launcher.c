@@ -192,7 +192,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     o.check = (!o.irregular || (p->segment->each_shape && !failed && gp_frame_is_whole(p, f)))
            && atomic_load(&s->first) == GP_FIRST_DUE;
     if (o.irregular && !p->regroup && !gp_frame_set_irregular(p, f, failed, &t->errs)) {
-        gp_fail(&t->errs, GP_E_NOTE, (gp_loc){ 0 }, "in frame %llu", (unsigned long long)f);
+        gp_fail(&t->errs, GP_E_NOTE, (gp_loc){ 0 }, "in frame %llu", (unsigned long long)gp_actor_number(p, f));
         return NOT_LAUNCHED;
     }
     bool resident = s->resident && !o.irregular && !o.check && (!run->options.ncached || o.again);

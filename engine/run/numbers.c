@@ -80,7 +80,9 @@ static gp_numbers *find(const gp_call *c, const gp_frame *f, const char *name, i
     if (*key == n || !strcmp(name, "time"))
         return NULL;
     const gp_worker_view *wv = &t->actor->host->view[t->worker];
-    return &wv->numbers[f->index - wv->frame[0].index];
+    const gp_graph *g = t->run->graph;
+    bool shared = t->actor->shared;
+    return &wv->numbers[gp_firing_of(g, shared, f->index) - gp_firing_of(g, shared, wv->frame[0].index)];
 }
 
 bool gp_meta_get(const gp_call *c, const gp_frame *f, const char *key, double *value)

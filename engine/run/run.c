@@ -117,7 +117,8 @@ static bool open_on(gp_run *run, int i, int d, gp_errs *errs)
                   .nout = s->nout, .in = run->types[i], .out = run->types[i] + s->nin,
                   .in_name = s->in_name, .out_name = s->out_name, .workers = s->workers,
                   .scope = &g->scope, .dev = gp_stage_makes_on_device(s) ? run->dev[d] : NULL, .errs = errs,
-                  .files = run->files, .slots = slots_of(run, s) };
+                  .files = run->files, .slots = slots_of(run, s), .rank = s->shared ? g->rank : 0,
+                  .ranks = s->shared ? g->ranks : 1 };
     run->opened[at] = true;
     errs->at = s->at;
     atomic_store(&run->opening, s);
@@ -497,6 +498,8 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
         run->goes_on = NULL;
     }
     if (back && run->ready && !run->set_up_errs.failed) {
+        if (!from && run->options.begin && !run->options.begin(run->options.begin_arg))
+            gp_cancel(p, 2), gp_run_level(run, 2);
         gp_threads_start(run);
         int64_t now = gp_now_ns();
         if (from && atomic_load(&from->told_ns)) {

@@ -159,6 +159,7 @@ struct gp_actorrt {
     const gp_segment *segment; /* of a segment */
     const char *name;
     const gp_regroup *regroup; /* NULL: firing k takes and makes frame k */
+    bool shared;               /* its frames are shared out among ranks, see gp_actor_number */
     bool leads;                /* some input of it ends by itself, and held ones with it */
     bool gathers;              /* its stage has emit() */
     atomic_bool over;          /* it fires no more, and has said what became of its frames */
@@ -407,6 +408,12 @@ static inline void *gp_pool_on(const gp_run *run, int pool, int l)
 static inline void *gp_state_on(const gp_run *run, const gp_stage *st, int d)
 {
     return run->state[d * run->graph->nstages + (int)(st - run->graph->stage)];
+}
+
+/* The number over all ranks of its frame f: what messages and stages call it. */
+static inline uint64_t gp_actor_number(const gp_actorrt *p, uint64_t f)
+{
+    return gp_number_of(p->run->graph, p->shared, f);
 }
 
 /* Adds errors to the run's and stops the sources. Warnings only are kept. */

@@ -14,7 +14,7 @@ static void say_lost(const gp_actorrt *p, uint64_t from, uint64_t end, gp_errs *
         return;
     if (from < end)
         snprintf(frames, sizeof frames, "; frames %llu to %llu are not finished",
-                 (unsigned long long)from, (unsigned long long)end - 1);
+                 (unsigned long long)gp_actor_number(p, from), (unsigned long long)gp_actor_number(p, end - 1));
     gp_fail(errs, GP_E_RUN, gp_actor_at(p), "the device failed in segment '%s'%s; "
             "to learn which stage it was: gpipe run --isolate %s", p->name, frames,
             p->run->graph->file);

@@ -138,8 +138,8 @@ static void busy_line(gp_report *r, const gp_threadrt *t, bool doing)
 
     if (p->kind == GP_ACTOR_SEGMENT && t->worker) {
         if (next > f + 1)
-            snprintf(who, sizeof who, ", after it those up to %llu", ULL(next - 1));
-        LINE(r, p, "segment '%s' has had frame %llu on the device for %s%s", p->name, ULL(f),
+            snprintf(who, sizeof who, ", after it those up to %llu", ULL(gp_actor_number(p, next - 1)));
+        LINE(r, p, "segment '%s' has had frame %llu on the device for %s%s", p->name, ULL(gp_actor_number(p, f)),
              s.text, who);
         return;
     }
@@ -151,7 +151,7 @@ static void busy_line(gp_report *r, const gp_threadrt *t, bool doing)
         LINE(r, p, "stage '%s'%s has been in its finish for %s%s", p->name, who, s.text, at);
     else
         LINE(r, p, "%s '%s'%s has been %s frame %llu for %s%s", WHO(p), who,
-             p->kind == GP_ACTOR_HOST ? "busy with" : "queueing", ULL(f), s.text, at);
+             p->kind == GP_ACTOR_HOST ? "busy with" : "queueing", ULL(gp_actor_number(p, f)), s.text, at);
 }
 
 /* Consumer c >= 0: p waits for it to free a slot of ring `ring`; else for a frame. */
@@ -163,11 +163,11 @@ static void waiting_line(gp_report *r, const gp_actorrt *p, const gp_ringrt *rin
     gp_ns_text s = span(r->now - since(p, WAITING));
     if (c < 0)
         LINE(r, p, "%s '%s' has waited %s for frame %llu of '%s', which %s '%s' makes", WHO(p),
-             s.text, ULL(next), ring->buffer->name, WHO(&actor[ring->ring->producer]));
+             s.text, ULL(gp_actor_number(p, next)), ring->buffer->name, WHO(&actor[ring->ring->producer]));
     else
         LINE(r, p, "%s '%s' has waited %s to put frame %llu into '%s': its slot (%llu of %llu) has "
-             "frame %llu, which %s '%s' needs", WHO(p), s.text, ULL(next), ring->buffer->name,
-             ULL(next % depth + 1), ULL(depth), ULL(next - depth),
+             "frame %llu, which %s '%s' needs", WHO(p), s.text, ULL(gp_actor_number(p, next)), ring->buffer->name,
+             ULL(next % depth + 1), ULL(depth), ULL(gp_actor_number(p, next - depth)),
              WHO(&actor[ring->ring->consumer[c]]));
 }
 
@@ -244,7 +244,7 @@ static void recent_line(gp_report *r)
             break;
         shown[n] = last;
         used += (size_t)snprintf(text + used, sizeof text - used, "%sframe %llu of '%.40s' %s ago",
-                                 n ? ", " : "", ULL(last->seen.done - 1), last->name,
+                                 n ? ", " : "", ULL(gp_actor_number(last, last->seen.done - 1)), last->name,
                                  SPAN(r->now - last->seen.since));
     }
     if (n)
@@ -275,7 +275,7 @@ static void headline(gp_report *r, const gp_actorrt *p, int64_t ns)
         return;
     }
     if (h->seen.doing == GP_DOING_WORK)
-        snprintf(what, sizeof what, "with frame %llu", ULL(h->seen.frame));
+        snprintf(what, sizeof what, "with frame %llu", ULL(gp_actor_number(p, h->seen.frame)));
     gp_thread_is(p->kind == GP_ACTOR_HOST ? atomic_load(&h->tid) : 0, doing);
     gp_fail(r->errs, GP_E_STALL, gp_actor_at(p), "nothing moved for %s: %s '%s' is busy %s%s",
             SPAN(ns), WHO(p), what, doing);

@@ -115,6 +115,7 @@ static void make_actor(gp_run *run, int index)
     const gp_stage *st = gp_actor_stage(p, &at);
     if (st->regroups)
         p->regroup = &st->regroup, p->gathers = st->kind->emit;
+    p->shared = st->shared;
     p->name = actor_name(p);
 }
 

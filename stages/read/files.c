@@ -232,16 +232,23 @@ static gp_status next_piece(gp_reader *r, gp_read_worker *w, gp_view *v, struct 
     return p->in ? GP_OK : GP_FAILED;
 }
 
-/* Finds a frame of files in pieces; the frames before it first. */
+/* Finds a frame of files in pieces; the frames before it first, of which those of other ranks are passed over. */
 static gp_status find_piece(gp_reader *r, gp_read_worker *w, gp_frame *f, struct place *p, char why[GP_WHY])
 {
     pthread_mutex_lock(&r->lock);
-    while (r->next != f->index && r->over > f->index)
+    while (r->next + r->ranks <= f->index && r->over > f->index)
         pthread_cond_wait(&r->turn, &r->lock);
-    gp_status s = r->over <= f->index ? GP_STOPPED : next_piece(r, w, &f->out[0], p, why);
-    if (s == GP_OK && p->in->rows && p->in->rows->in_order)
-        p->is_read = true, p->ok = read_piece(p->in, w, p->piece, &f->out[0], why);
-    r->next += s != GP_STOPPED;
+    gp_status s = r->over <= f->index ? GP_STOPPED : GP_OK;
+    gp_said none = w->said;
+    for (bool found = s != GP_OK; !found;) {
+        w->said = none;
+        s = next_piece(r, w, &f->out[0], p, why);
+        if (s == GP_OK && p->in->rows && p->in->rows->in_order)
+            p->is_read = true, p->ok = read_piece(p->in, w, p->piece, &f->out[0], why);
+        found = r->next++ == f->index || s == GP_END;
+        if (!found && s == GP_OK)
+            gp_piece_release(p->in);
+    }
     pthread_cond_broadcast(&r->turn);
     pthread_mutex_unlock(&r->lock);
     return s;

@@ -81,7 +81,8 @@ typedef struct gp_reader {
      * frames, by turns, and then read them at the same time: */
     pthread_mutex_t lock;      /* of all below */
     pthread_cond_t turn;
-    uint64_t next;             /* the frame that is to be found; */
+    uint64_t ranks;            /* gp_open.ranks */
+    uint64_t next;             /* the frame that is to be found, of all ranks; */
     uint64_t over;             /* none is from here on */
     int file;                  /* its file, */
     int64_t piece;             /* its number there, */

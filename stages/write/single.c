@@ -7,11 +7,12 @@
 #include "base/npy.h"
 #include "writer.h"
 
-/* Names of sources say nothing of numbers: two runs may well share a pattern with %n. */
+/* Names of sources say nothing of numbers: two runs may well share a pattern with %n. The first of ranks holds it for
+ * all. */
 bool gp_writer_hold(gp_writer *w, char why[GP_WHY])
 {
     w->held.by = w->files, w->held.durable = w->worker[0].file.durable;
-    return !w->o->numbered || w->o->named || gp_outfile_hold(&w->held, w->o->path, why);
+    return !w->o->numbered || w->o->named || w->rank || gp_outfile_hold(&w->held, w->o->path, why);
 }
 
 /* The number of the first file. Where that is there and must not be replaced, this is known

@@ -58,6 +58,7 @@ typedef struct gp_writer {
     char who[128];
     uint64_t first;            /* number of the file of frame 0 */
     int workers;
+    int rank;                  /* gp_open.rank */
     gp_write_worker *worker;
     gp_type joined;            /* what the joined file holds so far */
     size_t head, size;         /* bytes of its header, and of all that is whole */

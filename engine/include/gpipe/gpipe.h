@@ -74,6 +74,9 @@ typedef struct gp_env {
     const struct tm *date;     /* for ${date:FORMAT}: when this is, in local time, all that
                                   strftime reads; NULL: not known */
     int nanoseconds;           /* since that second began, for ${date:%N} */
+    int rank, ranks;           /* which of how many processes this is that run the pipeline together, each a share of the
+                                  frames of its sources; 0 of 0: there is one */
+    int local_rank;            /* which it is of those on this machine */
 } gp_env;
 
 typedef struct gp_config {
@@ -122,12 +125,14 @@ typedef struct gp_stage_info {
     bool device;               /* runs on the device */
     int workers;               /* of a host stage */
     bool endless;              /* its frames never end by themselves */
-    int64_t frames;            /* of a source: how many it makes; 0: not known */
+    int64_t frames;            /* of a source: how many it makes in this process; 0: not known */
     bool once, any_length;     /* as shape() said */
     const char *writes, *writes_opt;   /* the files that a sink writes, as gp_shape_writes
                                   was told, and the option that names them; else NULL */
     int cycle;                 /* not 0: it is on the cycle of that number, by way of a carried buffer, whose stages
                                   take one frame after the other */
+    bool shared;               /* its frames are shared out among the processes (gp_env.ranks) */
+    int64_t writes_from;       /* of a sink: the first number in its files' names; INT64_MAX: those that are free */
 } gp_stage_info;
 /* In topological order. False: there is no stage i. */
 bool gp_pipeline_stage(const gp_pipeline *p, int i, gp_stage_info *out);
@@ -160,6 +165,9 @@ typedef struct gp_run_options {
     bool check_kernels;    /* on the CPU back end, one frame at a time: a user's kernel that
                               reads or writes beyond its arguments is an error. On a GPU this
                               is an error, which names the tool for it */
+    bool (*begin)(void *arg);  /* or NULL: called once all is set up, before frame 0; it may wait. False: the run ends
+                                  without a frame, as after gp_cancel. Not where a paused run goes on */
+    void *begin_arg;
 } gp_run_options;
 
 /* Frames of one source. in == out + dropped + failed + cancelled. */

@@ -271,8 +271,9 @@ struct gp_shape {
                                       `in` says, or the declaration of the output (but not where that is an expression of
                                       the inputs' shapes, which the engine finds for each frame); NULL in a partial call */
     bool by_number;        /* of a source whose kind says so too: it finds a frame by its number alone. It may then
-                              have several workers, which call run() for one frame each, in any order. It ends at
-                              the lowest frame that is GP_END or GP_STOPPED */
+                              have several workers, which call run() for one frame each, in any order; and its frames
+                              may be shared out among processes, see gp_open.ranks. It ends at the lowest frame that
+                              is GP_END or GP_STOPPED */
     int64_t busy_ns;       /* of a host stage whose frames do not take turns, and take long: about how long a core is
                               busy with one. Where it is 100 us or more, `workers: auto` is the default */
     const char *expr;      /* of a device kind with one output that is `elementwise`: what an element of it is, of the
@@ -391,6 +392,8 @@ typedef struct gp_open {
     struct gp_filetable *files;    /* the engine's: the files of this run, base/filetable.h */
     int slots;                     /* of a device stage: of this many frames it has memory at the same time, and no more
                                       are worked on at once. So it can have as many work areas, see gp_dcall.slot */
+    int rank, ranks;               /* where frames are shared out among so many processes, which it is; else 0 of 1. Of each
+                                      `ranks` frames in a row it has one; gp_frame.index is the number among all of them */
 } gp_open;
 
 typedef enum gp_status {
@@ -408,7 +411,7 @@ typedef enum gp_status {
 /* One frame in run(). A source sets time_ns (CLOCK_REALTIME at arrival; the
  * engine fills it in when it is left 0) and may set `name`. */
 typedef struct gp_frame {
-    uint64_t index;
+    uint64_t index;        /* over all processes that share the source's frames */
     int64_t time_ns;
     const char *name;      /* source file's name without folder and extension,
                               or NULL; lives until the source is closed */

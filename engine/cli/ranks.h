@@ -1,0 +1,36 @@
+/* ranks.h - one pipeline in several processes, its ranks, that a launcher of MPI (mpirun, srun) has started.
+ *
+ * Each compiles the same file and runs it on its share of the frames (compile/shard.c). Meanwhile they tell each other how
+ * they are: none begins before all are set up, the first error of one ends all, and where one is asked to stop, all do.
+ * Without a launcher there is one rank, and nothing here does anything. */
+#ifndef GP_CLI_RANKS_H
+#define GP_CLI_RANKS_H
+
+#include "cli/cli.h"
+
+/* ranks.c. Joins the others, if there are any; before anything is compiled. */
+bool gp_ranks_join(const gp_args *args, gp_errs *errs);
+void gp_ranks_leave(void);                 /* before the process ends; waits for all */
+int gp_rank(void);
+int gp_ranks(void);
+int gp_local_rank(void);
+/* Sends `n` bytes of each rank to all: `all` has room for those of each. Waits. False with an error. */
+bool gp_ranks_gather(const void *mine, int n, void *all, gp_errs *errs);
+
+/* ranks_agree.c. Have all ranks the same pipeline, and was it compiled in all (`ok`: here)? Do they write different files?
+ * False with an error, which one of them is to say: see gp_ranks_say. */
+bool gp_ranks_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *errs);
+/* Is it this rank that says what there is to say? If so, *name is what it says first: "rank 2: ", or "". */
+bool gp_ranks_say(const char **name);
+void gp_ranks_speak(void);                 /* from now on each rank does, by its name */
+
+/* ranks_run.c. From now on until gp_ranks_end all know how each is. */
+bool gp_ranks_watch(gp_errs *errs);
+bool gp_ranks_begin(void *);               /* gp_run_options.begin */
+/* Its run is over, and all it wrote has its name or is gone. Waits for the others. The exit code of all; *first: is this the
+ * rank whose error ended them, if one did? */
+int gp_ranks_end(int status, bool *first);
+/* Sums over all ranks, in each, which all ask for. */
+void gp_ranks_sum(gp_account *a, int n);
+
+#endif

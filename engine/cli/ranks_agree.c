@@ -1,0 +1,140 @@
+/* ranks_agree.c - before anything runs: do all ranks run the same, and no two write one file? See ranks.h. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/path.h"
+#include "cli/ranks.h"
+
+/* What each rank tells the others of the pipeline it has. */
+typedef struct said {
+    char version[64];
+    uint64_t text, settings;
+    int loaded, status, sinks;
+} said;
+
+/* The same of one of its sinks. */
+typedef struct sink { uint64_t path; int64_t from; bool shared, each, anyone; } sink;   /* each: a file a frame */
+
+static struct { bool all, names; int rank; char name[32]; } speaker = { .rank = 0 };
+
+bool gp_ranks_say(const char **name)
+{
+    snprintf(speaker.name, sizeof speaker.name, "rank %d: ", gp_rank());
+    *name = gp_ranks() > 1 && (speaker.all || speaker.names) ? speaker.name : "";
+    return gp_ranks() == 1 || speaker.all || speaker.rank == gp_rank();
+}
+
+/* FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/), 64 bits. */
+static uint64_t hash(uint64_t h, const void *data, size_t n)
+{
+    const unsigned char *p = data;
+    for (h = h ? h : 0xcbf29ce484222325; n--; p++)
+        h = (h ^ *p) * 0x100000001b3;
+    return h;
+}
+
+static said say(const gp_args *args, const gp_loaded *l, bool ok, const gp_errs *errs)
+{
+    said s = { .loaded = l->text != NULL, .status = ok ? 0 : gp_errs_exit(errs) };
+    gp_stage_info is;
+    snprintf(s.version, sizeof s.version, "%s%s%s", GP_VERSION, *gp_commit ? " " : "", gp_commit);
+    s.text = hash(0, l->text, l->len);
+    s.settings = hash(0, &args->quiet, sizeof args->quiet);
+    for (int i = 0; i < args->nset; i++)
+        s.settings = hash(s.settings, args->set[i], strlen(args->set[i]) + 1);
+    for (int i = 0; ok && gp_pipeline_stage(l->pipeline, i, &is); i++)
+        s.sinks += is.writes != NULL;
+    return s;
+}
+
+/* How some rank differs from the first; false with an error. */
+static bool are_same(const said *of, const char *file, gp_errs *errs)
+{
+    gp_loc at = { .file = file };
+    for (int r = 1; r < gp_ranks(); r++) {
+        if (strcmp(of[r].version, of->version))
+            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "rank %d runs gpipe %s, and rank 0 %s", r, of[r].version,
+                           of->version);
+        if (of[r].loaded && of->loaded && of[r].text != of->text)
+            return gp_fail(errs, GP_E_USAGE, at, "rank %d has another text of it than rank 0: all run one pipeline", r);
+        if (of[r].settings != of->settings)
+            return gp_fail(errs, GP_E_USAGE, at, "rank %d was given other settings than rank 0: all run one pipeline", r);
+    }
+    return true;
+}
+
+/* Two ranks may write one pattern, where each has frames of its own. */
+static bool check_sink(const gp_stage_info *is, const sink *of, int nsinks, gp_errs *errs)
+{
+    const char *opt = is->writes_opt ? is->writes_opt : "path";
+    for (int r = 1; r < gp_ranks(); r++)
+        for (int q = 0; q < r; q++) {
+            const sink *a = &of[q * nsinks], *b = &of[r * nsinks];
+            if (a->path != b->path || a->anyone || (a->shared && a->each && a->from == b->from))
+                continue;
+            if (a->shared && a->each)
+                return gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': ranks %d and %d begin to number '%s' differently", is->name,
+                               q, r, is->writes);
+            if (!a->shared)
+                return gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': ranks %d and %d would both write '%s': put ${rank} into "
+                               "'%s'", is->name, q, r, is->writes, opt);
+            return gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': '%s' is one for all frames, and each of %d ranks has a part of "
+                           "them: put %%05d into '%s' for a file a frame, or ${rank} for a file a rank", is->name, is->writes,
+                           gp_ranks(), opt);
+        }
+    return true;
+}
+
+static sink sink_of(const gp_stage_info *is)
+{
+    const char *path = is->writes;
+    return (sink){ .path = hash(0, path, strlen(path)), .from = is->writes_from, .shared = is->shared,
+                   .each = gp_path_has_number(path) || gp_path_has_name(path), .anyone = !strncmp(path, "/dev/", 5) };
+}
+
+static bool check_sinks(const gp_loaded *l, int nsinks, gp_errs *errs)
+{
+    sink *mine = calloc((size_t)nsinks, sizeof *mine), *of = calloc((size_t)nsinks * (size_t)gp_ranks(), sizeof *of);
+    gp_stage_info is;
+    int n = 0;
+    bool ok = (mine && of) || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    for (int i = 0; ok && gp_pipeline_stage(l->pipeline, i, &is); i++)
+        if (is.writes)
+            mine[n++] = sink_of(&is);
+    ok = ok && gp_ranks_gather(mine, nsinks * (int)sizeof *mine, of, errs);
+    n = 0;
+    for (int i = 0; ok && gp_pipeline_stage(l->pipeline, i, &is); i++)
+        if (is.writes)
+            ok = check_sink(&is, &of[n++], nsinks, errs);
+    free(mine), free(of);
+    return ok;
+}
+
+bool gp_ranks_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *errs)
+{
+    if (gp_ranks() == 1)
+        return ok;
+    said mine = say(args, l, ok, errs), *of = calloc((size_t)gp_ranks(), sizeof *of);
+    bool told = (of || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory"))
+             && gp_ranks_gather(&mine, sizeof mine, of, errs);
+    gp_errs differ = { .n = 0 };
+    bool same = told && are_same(of, l->file, &differ);
+    int failed = 0, first = 0, sinks = told ? of->sinks : 0;
+    for (int r = gp_ranks() - 1; told && r >= 0; r--)
+        if (of[r].status)
+            failed++, first = r;
+    free(of);
+    if (!same) {
+        if (told)
+            *errs = differ;
+        return false;
+    }
+    speaker.rank = first, speaker.names = failed && failed < gp_ranks();
+    if (failed)
+        return ok && gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = l->file }, "rank %d cannot run it", first);
+    return !sinks || check_sinks(l, sinks, errs);
+}
+
+void gp_ranks_speak(void)
+{
+    speaker.all = true;
+}

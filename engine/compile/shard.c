@@ -1,0 +1,133 @@
+/* shard.c - the frames of sources are shared out among ranks: processes that run the same pipeline together.
+ *
+ * Of a source that finds its frames by their numbers, rank r of n makes frames r, r + n, r + 2n, ...: its firing k is the
+ * frame of number k * n + r, and so it is in all stages behind it (gp_number_of). So a frame has the number, the bytes and the
+ * file that it has in one process. What needs other frames than its own, or an order over all of them, is refused. */
+#include <string.h>
+#include "base/path.h"
+#include "compile/resolve.h"
+
+static bool fail(gp_errs *errs, gp_loc at, const gp_graph *g, const char *fmt, const char *stage, const char *more)
+{
+    char what[300];
+    snprintf(what, sizeof what, fmt, stage, more);
+    return gp_fail(errs, GP_E_SPEC, at, "%s, and the frames of its source are shared out among %d ranks: write '%s' there, or "
+                   "run it in one process", what, g->ranks, "shard: none");
+}
+
+static bool starts_anew(const gp_stage *st)
+{
+    const gp_opt *loop = gp_kind_opt(st->kind, "loop", GP_OPT_BOOL);
+    bool on;
+    return loop && (memcpy(&on, (const char *)st->opts + loop->off, sizeof on), on);
+}
+
+static bool shard_source(const gp_graph *g, gp_stage *st, gp_errs *errs)
+{
+    gp_loc at = st->shard_at.file ? st->shard_at : st->at;
+    if (st->each_rank)
+        return !st->once || gp_fail(errs, GP_E_SPEC, at, "source '%s' reads a stream, of which each of %d ranks would take a "
+                                    "part: run it in one process", st->name, g->ranks);
+    if (!st->by_number)
+        return gp_fail(errs, GP_E_SPEC, at, "source '%s' does not find its frames by their numbers, so that they cannot be "
+                       "shared out among %d ranks: with 'shard: none' each rank makes all of them", st->name, g->ranks);
+    if (starts_anew(st))
+        return gp_fail(errs, GP_E_SPEC, at, "source '%s' starts anew at its end ('loop'), so that its frames cannot be "
+                       "shared out among %d ranks: with 'shard: none' each rank makes all of them", st->name, g->ranks);
+    return st->shared = true;
+}
+
+/* Why a stage cannot do with a share of the frames; NULL: it can. */
+static const char *why_not(const gp_stage *st)
+{
+    bool one_file = !st->nout && st->writes;   /* of each rank: the command looks for those that are the same */
+    return gp_is_carry(st)                            ? "carries the frame before"
+         : st->regroups                               ? "takes or makes several frames at a time"
+         : st->state || st->variables                 ? "keeps something from frame to frame"
+         : st->serial && !one_file && st->device      ? "takes its frames in turns"
+         : st->serial && !one_file && !st->nout       ? "takes all frames in their order"
+         : st->serial && !one_file                    ? "may keep something from frame to frame"
+                                                      : NULL;
+}
+
+/* Do its frames come from files that each are one, and are called differently? */
+static bool has_own_names(gp_arena *a, const gp_graph *g, const gp_stage *st)
+{
+    const gp_stage *from = NULL;
+    gp_table seen = { .arena = a };
+    for (int i = 0; i < g->nstages; i++) {
+        if (!(st->sources[i / 32] >> i % 32 & 1))
+            continue;
+        if (from)
+            return false;
+        from = &g->stage[i];
+    }
+    for (int k = 0; from && k < from->nreads; k++) {
+        size_t n;
+        const char *stem = gp_path_stem(from->reads[k], &n);
+        if (gp_table_put(&seen, gp_strndup(a, stem, n), k)->n != k)
+            return false;
+    }
+    return from && from->known.frames && from->known.frames <= from->nreads;
+}
+
+static bool check_files(gp_arena *a, const gp_graph *g, const gp_stage *st, gp_errs *errs)
+{
+    const gp_node *n = st->writes_opt ? gp_node_get(st->node, st->writes_opt) : NULL;
+    gp_loc at = n ? n->at : st->at;
+    if (!st->writes || !gp_path_has_number(st->writes))
+        return !st->writes || !gp_path_has_name(st->writes) || has_own_names(a, g, st)
+            || gp_fail(errs, GP_E_SPEC, at, "stage '%s': '%s' names files by the names of frames alone, and two of %d ranks "
+                       "may have frames of one name: put %%05d into the path, too", st->name, st->writes, g->ranks);
+    return st->writes_from != INT64_MAX
+        || gp_fail(errs, GP_E_SPEC, at, "stage '%s' looks for the numbers that are there already, and %d ranks write at the same "
+                   "time: leave out 'if_exists: next', or write to a folder that is new", st->name, g->ranks);
+}
+
+static bool shard_stage(gp_arena *a, const gp_graph *g, gp_stage *st, gp_errs *errs)
+{
+    const gp_stage *from = NULL;
+    for (int p = 0; p < st->nin; p++) {
+        const gp_buffer *b = st->in[p] < 0 ? NULL : &g->buffer[st->in[p]];
+        const gp_stage *by = b && b->producer.stage >= 0 ? &g->stage[b->producer.stage] : NULL;
+        if (!by || by->closes)
+            continue;
+        if (from && from->shared != by->shared)
+            return gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' reads frames that are shared out among %d ranks, which '%s' "
+                           "makes, beside frames that each rank has, of '%s': say 'shard' alike for both sources", st->name, g->ranks,
+                           from->shared ? from->name : by->name, from->shared ? by->name : from->name);
+        from = by;
+    }
+    st->shared = from && from->shared;
+    if (!st->shared)
+        return true;
+    const char *why = why_not(st);
+    return why ? fail(errs, st->at, g, "stage '%s' %s", st->name, why) : check_files(a, g, st, errs);
+}
+
+/* A stage that closes a cycle comes before what it carries. */
+static bool check_cycle(const gp_graph *g, const gp_stage *st, gp_errs *errs)
+{
+    const gp_stage *from = &g->stage[g->buffer[st->in[0]].producer.stage];
+    for (int i = 0; st->closes && i < g->nstages; i++)
+        if (g->stage[i].shared && !g->stage[i].nin && from->sources[i / 32] >> i % 32 & 1)
+            return fail(errs, st->at, g, "buffer '%s' %s", st->name, "carries the frame before");
+    return true;
+}
+
+bool gp_shard(gp_arena *a, gp_graph *g, gp_errs *errs)
+{
+    bool ok = true;
+    if (g->ranks == 1)
+        return true;
+    for (int i = 0; i < g->nstages; i++)
+        if (!g->stage[i].nin)
+            ok &= shard_source(g, &g->stage[i], errs);
+    for (int i = 0; i < g->nstages; i++)
+        if (g->stage[i].closes)
+            ok &= check_cycle(g, &g->stage[i], errs);
+    for (int i = 0; ok && i < g->nstages; i++)
+        if (g->stage[i].nin && !g->stage[i].closes)
+            ok &= shard_stage(a, g, &g->stage[i], errs);
+    return ok;
+}

@@ -1,0 +1,73 @@
+/* shim.c - gpipe-mpi.so: MPI behind the table of shim.h. Built by `mpicc`, and by that of the MPI whose launcher is used. */
+#include <mpi.h>
+#include <string.h>
+#include "mpi/shim.h"
+
+static MPI_Comm all_ranks = MPI_COMM_NULL;     /* of gpipe alone: a library in the same process may use MPI, too */
+static MPI_Request request = MPI_REQUEST_NULL;
+
+static const char *text(int error)
+{
+    static char text[MPI_MAX_ERROR_STRING + 1];
+    int n = 0;
+    if (error == MPI_SUCCESS)
+        return NULL;
+    if (MPI_Error_string(error, text, &n) != MPI_SUCCESS)
+        return "MPI failed and does not say why";
+    text[n] = 0;
+    return text;
+}
+
+static const char *start(int *rank, int *ranks, int *local_rank)
+{
+    MPI_Comm local;
+    int level, error = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
+    if (error == MPI_SUCCESS && level < MPI_THREAD_SERIALIZED)
+        return "it was built without threads (MPI_THREAD_SERIALIZED)";
+    if (error == MPI_SUCCESS)
+        error = MPI_Comm_dup(MPI_COMM_WORLD, &all_ranks);
+    if (error == MPI_SUCCESS)
+        error = MPI_Comm_set_errhandler(all_ranks, MPI_ERRORS_RETURN);
+    if (error == MPI_SUCCESS)
+        error = MPI_Comm_rank(all_ranks, rank);
+    if (error == MPI_SUCCESS)
+        error = MPI_Comm_size(all_ranks, ranks);
+    if (error == MPI_SUCCESS)
+        error = MPI_Comm_split_type(all_ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local);
+    if (error == MPI_SUCCESS)
+        error = MPI_Comm_rank(local, local_rank);
+    return text(error);
+}
+
+static const char *gather(const void *mine, int n, void *all)
+{
+    return text(MPI_Iallgather(mine, n, MPI_BYTE, all, n, MPI_BYTE, all_ranks, &request));
+}
+
+static const char *gathered(bool *done)
+{
+    int flag = 0, error = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    *done = flag;
+    return text(error);
+}
+
+static const char *leave(void)
+{
+    return text(MPI_Finalize());
+}
+
+static const char *library(void)
+{
+    static char name[MPI_MAX_LIBRARY_VERSION_STRING + 1];
+    int n = 0;
+    if (MPI_Get_library_version(name, &n) != MPI_SUCCESS)
+        n = 0;
+    name[n] = 0;
+    name[strcspn(name, ",\n")] = 0;            /* what follows is how it was built */
+    return name;
+}
+
+extern const gp_mpi GP_MPI_TABLE;
+__attribute__((visibility("default"))) const gp_mpi GP_MPI_TABLE = {
+    .size = sizeof(gp_mpi), .start = start, .gather = gather, .gathered = gathered, .leave = leave, .library = library,
+};

@@ -1,0 +1,24 @@
+/* shim.h - what gpipe needs of MPI, as a table: the command opens the shim (shim.c), a library of its own that `mpicc` builds,
+ * only where a launcher of MPI started it, so that gpipe itself is never linked with MPI. */
+#ifndef GP_MPI_SHIM_H
+#define GP_MPI_SHIM_H
+
+#include <stdbool.h>
+
+/* All but the last two: any thread, one call at a time. A text is the shim's, or NULL where all went well. */
+typedef struct gp_mpi {
+    int size;                  /* of this table, in bytes */
+    /* Joins the processes that the launcher started. */
+    const char *(*start)(int *rank, int *ranks, int *local_rank);
+    /* Begins to send `n` bytes of each rank to all: those of rank r come to all + r * n. `mine` and `all` are the shim's until
+     * that is done. */
+    const char *(*gather)(const void *mine, int n, void *all);
+    /* Is it? It never waits. */
+    const char *(*gathered)(bool *done);
+    const char *(*leave)(void);                /* the last call; waits for all ranks */
+    const char *(*library)(void);              /* its name and version, one line */
+} gp_mpi;
+
+#define GP_MPI_TABLE gp_mpi_table
+
+#endif

@@ -1,0 +1,334 @@
+#!/usr/bin/env python3
+"""ranks.py GPIPE - one pipeline in several processes that mpirun starts: the bytes are those of one process, what cannot be
+shared out is refused, and they end together. With each MPI that is installed; without any it says that it skips. Prints a
+total; exit 1 after a failure."""
+import array, glob, os, re, shutil, signal, subprocess, sys, tempfile, time, zipfile
+
+gpipe = os.path.abspath(sys.argv[1])
+shim = os.path.join(os.path.dirname(os.path.realpath(gpipe)), "gpipe-mpi.so")
+source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "engine")
+passed = failed = 0
+os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
+                  OMPI_MCA_hwloc_base_binding_policy="none")
+
+
+def check(what, ok, said=""):
+    global passed, failed
+    passed, failed = passed + bool(ok), failed + (not ok)
+    if not ok:
+        print(f"FAILED: ranks: {what}\n{said}", file=sys.stderr)
+
+
+def put(name, text):
+    os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+    with open(name, "wb") as f:
+        f.write(text if isinstance(text, bytes) else text.encode())
+
+
+def npy(name, rows, first):
+    """u16 [rows, 40]"""
+    head = f"{{'descr': '<u2', 'fortran_order': False, 'shape': ({rows}, 40), }}"
+    head += " " * (117 - len(head)) + "\n"
+    put(name, b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode()
+        + array.array("H", ((first * 40 + i) % 65536 for i in range(rows * 40))).tobytes())
+
+
+def ran(command, timeout=120):
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
+
+
+def has(folder):
+    all_of = {}
+    for f in sorted(glob.glob(folder + "/**", recursive=True) + glob.glob(folder + "/.*")):
+        if os.path.isfile(f):
+            with open(f, "rb") as x:
+                all_of[os.path.relpath(f, folder)] = x.read()
+    return all_of
+
+
+class Mpi:
+    def __init__(self, name, mpirun, so):
+        self.name, self.mpirun, self.so = name, mpirun, so
+
+    def start(self, n, *args):
+        os.environ["GPIPE_MPI"] = self.so
+        return [self.mpirun, "-n", str(n), gpipe, *args]
+
+    def run(self, n, *args):
+        return ran(self.start(n, *args))
+
+    def same(self, what, text, frames=None, ranks=(2, 3, 4)):
+        """Writes into ${to}; all that is there is what one process makes."""
+        put("p.yaml", "vars: {to: ''}\n" + text)
+        if not os.path.exists(f"one/{what}"):
+            p = ran([gpipe, "run", "p.yaml", "--set", f"vars.to=one/{what}"])
+            check(f"{what}: one process", p.returncode == 0, p.stderr)
+        one = has(f"one/{what}")
+        for n in ranks:
+            p = self.run(n, "run", "p.yaml", "--set", f"vars.to={self.name}/{what}{n}")
+            check(f"{self.name}: {what}: {n} ranks", p.returncode == 0 and one and has(f"{self.name}/{what}{n}") == one, p.stderr)
+            said = re.findall(r"gpipe: (\d+) frames? in, ", p.stderr)
+            check(f"{self.name}: {what}: {n} ranks: the account", said == [str(frames)] or not frames, p.stderr)
+
+    def refused(self, what, text, says, n=3, code=3, verb="check"):
+        put("p.yaml", text)
+        p = self.run(n, verb, "p.yaml")
+        check(f"{self.name}: {what}: refused", p.returncode == code and len(re.findall(says, p.stderr)) == 1, p.stderr)
+
+
+# ---- what is there ------------------------------------------------------
+
+mpis, tmp = [], tempfile.TemporaryDirectory()
+os.chdir(tmp.name)
+for name in ("openmpi", "mpich"):
+    mpirun, mpicc = shutil.which("mpirun." + name), shutil.which("mpicc." + name)
+    if mpirun and mpicc and ran([mpicc, "-std=c11", "-I", source, "-fPIC", "-shared", "-o", f"{tmp.name}/{name}.so",
+                                 source + "/mpi/shim.c"]).returncode == 0:
+        mpis.append(Mpi(name, mpirun, f"{tmp.name}/{name}.so"))
+if not mpis and shutil.which("mpirun") and os.path.exists(shim):
+    mpis.append(Mpi("mpi", "mpirun", shim))
+if not mpis:
+    print("ranks: SKIPPED: there is no MPI with mpicc and mpirun; install libopenmpi-dev and openmpi-bin")
+    sys.exit(0)
+
+# ---- the same bytes -----------------------------------------------------
+
+for i in range(11):
+    put(f"in/p{i:02}.pgm", f"P5 8 6 255\n".encode() + bytes((i * 7 + k) % 256 for k in range(48)))
+put("in/p04.pgm", b"P5 8 6 255\nshort")
+for i, rows in enumerate((5, 1, 4, 7, 3)):
+    npy(f"in/n{i}.npy", rows, 100 * i)
+put("in/n2.npy", b"no array")
+put("in/raw.bin", bytes(range(256)) * 5)
+npy("a.npy", 23, 5)
+with zipfile.ZipFile("in/a.npz", "w", zipfile.ZIP_DEFLATED) as z:
+    z.write("a.npy")
+put("in/a.csv", "".join(f"{i},{i * i}\n" for i in range(37)))
+
+for m in mpis:
+    m.same("generate", """
+buffers: {x: {dtype: f32, shape: [33]}}
+stages:
+  - {use: generate, pattern: noise, seed: 3, frames: 13, out: x}
+  - {use: expr, expr: in * 2 + frame.index, out: y}
+  - {use: write, path: "${to}/%05d.npy"}
+  - {name: raw, use: write, in: x, path: "${to}/x%d.raw", start: 7}
+""", 13, (1, 2, 3, 4))
+    m.same("few", """
+buffers: {x: {dtype: u8, shape: [3]}}
+stages: [{use: generate, frames: 2, out: x}, {use: write, path: "${to}/%05d.raw"}]
+""", 2, (4,))
+    m.same("pictures", """
+on_error: drop
+stages:
+  - {use: read, path: "in/p*.pgm"}
+  - {use: write, path: "${to}/%03d-%n.png"}
+""", 11)
+    m.same("names", """
+on_error: drop
+stages: [{use: read, path: "in/p*.pgm"}, {use: write, path: "${to}/%n.png"}]
+""", 11)
+    m.same("pieces", """
+on_error: drop
+buffers: {x: {dtype: u16, shape: [2, 40]}}
+stages:
+  - {use: read, path: "in/n*.npy", out: x, workers: 3}
+  - {name: rows, use: read, path: in/raw.bin, format: raw, out: r}
+  - {use: write, in: x, path: "${to}/%05d.npy"}
+  - {name: w, use: write, in: r, path: "${to}/r%05d.raw"}
+""".replace("buffers: {", "buffers: {r: {dtype: u8, shape: [60]}, "))
+    m.same("packed", """
+buffers: {x: {dtype: u16, shape: [2, 40]}}
+stages: [{use: read, path: in/a.npz, out: x}, {use: write, path: "${to}/%02d.npy"}]
+""", 12)
+    m.same("text", """
+buffers: {x: {dtype: f32, shape: [4, 2]}}
+stages: [{use: read, path: in/a.csv, out: x}, {use: write, path: "${to}/%02d.npy"}]
+""", 10)
+    put("third.lua", """
+stateless = true
+function process(frame, x, y)
+  if frame.index % 3 == 1 then error("not this one") end
+  y:copy(x)
+  y[1] = frame.index
+end
+""")
+    put("keeps.lua", "function process(frame, x, y) y:copy(x) end\n")
+    m.same("lua", """
+on_error: drop
+buffers: {x: {dtype: u8, shape: [3]}}
+stages:
+  - {use: generate, frames: 10, out: x}
+  - {use: lua, script: third.lua, out: y, workers: 2}
+  - {use: write, path: "${to}/%05d.raw"}
+""", 10)
+    p = m.run(3, "run", "p.yaml", "-q", "--set", "vars.to=quiet-" + m.name)
+    check(f"{m.name}: -q says nothing", p.returncode == 0 and "frames" not in p.stderr and has("quiet-" + m.name), p.stderr)
+
+# ---- what ranks are -----------------------------------------------------
+
+    put("v.yaml", """
+vars: {mine: "${rank}-of-${ranks}"}
+buffers: {x: {dtype: i32, shape: ["ranks + 1"]}}
+stages:
+  - {use: generate, frames: "4 + rank", shard: none, out: x}
+  - {use: write, path: "vars-NAME/${mine}.raw"}
+""".replace("NAME", m.name))
+    p = m.run(2, "run", "v.yaml")
+    check(f"{m.name}: vars", p.returncode == 0 and {k: len(v) for k, v in has("vars-" + m.name).items()}
+          == {"0-of-2.raw": 48, "1-of-2.raw": 60}, p.stderr)
+    check(f"{m.name}: all frames of all ranks", "gpipe: 9 frames in, 9 out" in p.stderr, p.stderr)
+    put("j.yaml", """
+buffers: {x: {dtype: u8, shape: [3]}}
+stages: [{use: generate, frames: 5, out: x}, {use: write, path: "joined-NAME/${rank}.raw"}]
+""".replace("NAME", m.name))
+    p = m.run(2, "run", "j.yaml")
+    check(f"{m.name}: a file a rank", has("joined-" + m.name) == {"0.raw": bytes((0, 1, 2, 6, 7, 8, 12, 13, 14)),
+                                                                  "1.raw": bytes((3, 4, 5, 9, 10, 11))}, p.stderr)
+    p = m.run(3, "plan", "j.yaml")
+    check(f"{m.name}: plan", p.stdout.count("3 ranks: rank r makes frames r, r + 3, r + 6, ...") == 1 == p.stdout.count("pipeline j"), p.stdout)
+
+# ---- what cannot be shared out ------------------------------------------
+
+    gen = "{use: generate, frames: 8, out: x}"
+    for what, more, stages, says in (
+        ("group", "", f"{gen}, {{use: group, frames: 2}}, {{use: discard}}", "stage 'group' takes or makes several frames"),
+        ("window", "", f"{gen}, {{use: window, frames: 2}}, {{use: discard}}", "stage 'window' takes or makes several"),
+        ("mix", "", f"{gen}, {{use: mix, op: sum, frames: 2}}, {{use: discard}}", "stage 'mix' takes or makes several"),
+        ("state", "", f"{gen}, {{use: iir, sos: [[1, 0, 0, 1, 0.5, 0]]}}, {{use: discard}}", "stage 'iir' keeps something"),
+        ("carry", ", v: {like: x}, u: {carry: v, init: 0}", f"{gen}, {{use: expr, in: {{a: x, u: u}}, expr: a + u, out: v}}, {{use: discard}}",
+         "'u' carries the frame before"),
+        ("delay", ", u: {carry: x, init: 0}", f"{gen}, {{use: expr, in: {{a: u, b: x}}, expr: a + b}}, {{use: discard}}", "'u' carries the frame before"),
+        ("script", "", f"{gen}, {{use: lua, script: keeps.lua, out: y}}, {{use: discard}}", "stage 'lua' may keep something"),
+        ("compare", "", f"{gen}, {{use: compare, file: in/raw.bin}}", "stage 'compare' takes all frames in their order"),
+        ("process", "", f"{gen}, {{use: write, command: [cat]}}", "stage 'write' takes all frames in their order"),
+        ("loop", "", "{use: read, path: in/raw.bin, loop: true, out: x}, {use: discard}", "starts anew"),
+        ("stream", "", "{use: read, path: stdin, format: raw, out: x}, {use: discard}", "does not find its frames by their num"),
+        ("one stream", "", "{use: read, path: stdin, format: raw, shard: none, out: x}, {use: discard}", "reads a stream"),
+        ("mixture", ", y: {like: x}", f"{gen}, {{name: g, use: generate, frames: 8, shard: none, out: y}}, {{use: expr, in: {{a: x, b: y}}, "
+         "expr: a + b}, {use: discard}", "beside frames that each rank has, of 'g'"),
+        ("names", ", y: {dtype: u16, shape: [2, 40]}", f"{gen}, {{use: discard}}, {{name: r, use: read, path: 'in/n*.npy', out: y}}, {{use: write, path: 'o/%n.npy'}}",
+         "by the names of frames"),
+        ("next", "", f"{gen}, {{use: write, path: 'o/%d.raw', if_exists: next}}", "looks for the numbers that are there"),
+        ("one file", "", f"{gen}, {{use: write, path: o/all.npy}}", "one for all frames, and each of 3 ranks"),
+        ("stdout", "", f"{gen}, {{use: write, path: stdout}}", "'stdout' is one for all frames"),
+        ("one file of all", "", "{use: generate, frames: 2, shard: none, out: x}, {use: write, path: o/a%d.raw}",
+         "ranks 0 and 1 would both write 'o/a%d.raw'"),
+        ("numbers", "", f"{gen}, {{use: write, path: o/%d.raw, start: rank}}", "begin to number 'o/%d.raw' differently"),
+        ("no source", "", f"{gen}, {{use: discard, shard: none}}", "'shard' has no effect: stage 'discard' is no source"),
+    ):
+        m.refused(what, f"buffers: {{x: {{dtype: f32, shape: [6]}}{more}}}\nstages: [{stages}]\n", says)
+    p = ran([gpipe, "check", "p.yaml"])
+    put("j.yaml", "buffers: {x: {dtype: f32, shape: [6]}}\nstages: [%s, {use: write, path: o/all.npy}]\n" % gen)
+    check("one process joins", ran([gpipe, "check", "j.yaml"]).returncode == 0)
+    check("one rank joins", m.run(1, "run", "j.yaml").returncode == 0)
+
+# ---- ranks that differ --------------------------------------------------
+
+    put("a.yaml", "buffers: {x: {dtype: u8, shape: [6]}}\nstages: [%s, {use: discard}]\n" % gen)
+    put("b.yaml", "buffers: {x: {dtype: u8, shape: [7]}}\nstages: [%s, {use: discard}]\n" % gen)
+    os.environ["GPIPE_MPI"] = m.so
+    p = ran([m.mpirun, "-n", "1", gpipe, "run", "a.yaml", ":", "-n", "2", gpipe, "run", "b.yaml"])
+    check(f"{m.name}: two texts", p.returncode == 2 and p.stderr.count("rank 1 has another text of it than rank 0") == 1, p.stderr)
+    p = ran([m.mpirun, "-n", "1", gpipe, "run", "a.yaml", ":", "-n", "1", gpipe, "run", "a.yaml", "--set", "depth=5"])
+    check(f"{m.name}: two settings", p.returncode == 2 and p.stderr.count("rank 1 was given other settings") == 1, p.stderr)
+    put("only/0.bin", b"012345")
+    m.refused("a file that one rank lacks", "buffers: {x: {dtype: u8, shape: [6]}}\nstages: [{use: read, path: 'only/${rank}.bin', "
+              "shard: none, out: x}, {use: discard}]\n", r"rank 1: p.yaml:2:\d+: error: .*only/1.bin", 2, verb="run")
+    p = m.run(2, "run", "none.yaml")
+    check(f"{m.name}: no file", p.returncode == 2 and p.stderr.count("there is no such file") == 1, p.stderr)
+    p = m.run(2, "bench", "a.yaml")
+    check(f"{m.name}: bench", p.returncode == 2 and p.stderr.count("only 'run', 'check' and 'plan'") == 1, p.stderr)
+    p = m.run(2, "run", "a.yaml", "--report", "r.json")
+    check(f"{m.name}: a report", p.returncode == 2 and p.stderr.count("--report is of one process") == 1, p.stderr)
+    os.environ["GPIPE_MPI"] = "/nowhere/gpipe-mpi.so"
+    p = ran([m.mpirun, "-n", "2", gpipe, "run", "a.yaml"])
+    check(f"{m.name}: no shim", p.returncode == 4 and len(re.findall("a run of 2 ranks needs /nowhere/gpipe-mpi.so.*'make' builds it",
+                                                                      p.stderr)) == 1, p.stderr)
+    check(f"{m.name}: one rank needs no shim", ran([m.mpirun, "-n", "1", gpipe, "run", "a.yaml"]).returncode == 0)
+    other = [o for o in mpis if o is not m]
+    if other:
+        os.environ["GPIPE_MPI"] = other[0].so
+        p = ran([m.mpirun, "-n", "2", gpipe, "run", "a.yaml"])
+        check(f"{m.name}: the shim of another MPI", p.returncode and len(re.findall("started 2 ranks, and MPI .* knows of 1", p.stderr)) <= 1
+              and not p.stderr.count("frames in"), p.stderr)
+
+# ---- how they end -------------------------------------------------------
+
+    put("fails.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 7 then error('no luck') end\n"
+        "  y:copy(x)\nend\n")
+    put("f.yaml", """
+buffers: {x: {dtype: u8, shape: [3]}}
+stages:
+  - {use: generate, out: x}
+  - {use: lua, script: fails.lua, out: y}
+  - {use: write, path: "failed-NAME/${rank}.raw"}
+""".replace("NAME", m.name))
+    p = m.run(3, "run", "f.yaml")
+    check(f"{m.name}: an error of one ends all", p.returncode == 1 and p.stderr.count("no luck") == 1 and "rank 1: fails.lua:3:" in p.stderr,
+          p.stderr)
+    check(f"{m.name}: no file is whole then", not glob.glob(f"failed-{m.name}/*.raw"), p.stderr)
+    check(f"{m.name}: no file is left behind", not glob.glob(f"failed-{m.name}/.*"), p.stderr)
+    check(f"{m.name}: one account", p.stderr.count("frames in") == 1, p.stderr)
+    put("set-up.yaml", """
+buffers: {x: {dtype: u8, shape: [3]}}
+stages:
+  - {use: generate, frames: 9, out: x}
+  - {use: lua, script: opens.lua, out: y, params: {rank: "${rank}"}}
+  - {use: write, path: "begun-NAME/%d.raw"}
+""".replace("NAME", m.name))
+    put("opens.lua", "stateless = true\nfunction init(s) if s.params.rank == 1 then error('not today') end end\n"
+        "function process(frame, x, y) y:copy(x) end\n")
+    p = m.run(3, "run", "set-up.yaml")
+    check(f"{m.name}: none begins where one cannot", p.returncode == 1 and p.stderr.count("not today") == 1
+          and "rank 1: " in p.stderr and not has("begun-" + m.name), p.stderr)
+
+    def begun(to):
+        """An endless run of three ranks, of which all have begun."""
+        put("e.yaml", """
+buffers: {x: {dtype: u8, shape: [3]}}
+stages: [{use: generate, rate: 300, out: x}, {use: write, path: "TO/%08d.raw"}]
+""".replace("TO", to))
+        p = subprocess.Popen(m.start(3, "run", "e.yaml"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True, start_new_session=True)
+        end = time.monotonic() + 60
+        while not all(os.path.exists(f"{to}/{i:08}.raw") for i in range(3)) and time.monotonic() < end:
+            time.sleep(0.02)
+        ranks = {}
+        for f in glob.glob("/proc/[0-9]*/environ"):
+            try:
+                with open(f, "rb") as x:
+                    env = x.read().split(b"\0")
+                if os.path.realpath(os.path.dirname(f) + "/exe") == os.path.realpath(gpipe) \
+                        and os.path.realpath(os.path.dirname(f) + "/cwd") == os.path.realpath(tmp.name):
+                    rank = [e for e in env if e.startswith((b"OMPI_COMM_WORLD_RANK=", b"PMI_RANK="))]
+                    ranks[int(rank[0].split(b"=")[1])] = int(f.split("/")[2])
+            except (OSError, IndexError):
+                pass
+        return p, ranks
+
+    for what, signum, whom in (("a rank is asked to stop", signal.SIGTERM, 1), ("a rank is killed", signal.SIGKILL, 2),
+                               ("mpirun is asked to stop", signal.SIGINT, None)):
+        to = f"ended-{m.name}-{signum}"
+        p, ranks = begun(to)
+        check(f"{m.name}: {what}: three run", len(ranks) == 3, str(ranks))
+        os.kill(p.pid if whom is None else ranks.get(whom, p.pid), signum)
+        try:
+            said = p.communicate(timeout=60)[1]
+        except subprocess.TimeoutExpired:
+            os.killpg(p.pid, signal.SIGKILL)
+            said = "it did not end"
+            for pid in ranks.values():
+                os.kill(pid, signal.SIGKILL)
+            p.wait()
+        check(f"{m.name}: {what}: all end", p.returncode not in (0, None) and said != "it did not end", said)
+        gone = time.monotonic() + 20           # some launchers leave before those whom they end
+        while any(os.path.exists(f"/proc/{i}") for i in ranks.values()) and time.monotonic() < gone:
+            time.sleep(0.02)
+        check(f"{m.name}: {what}: none goes on", not any(os.path.exists(f"/proc/{i}") for i in ranks.values()), said)
+        check(f"{m.name}: {what}: files are whole", all(len(v) == 3 for k, v in has(to).items() if not k.startswith(".")), said)
+        if signum == signal.SIGTERM:
+            check(f"{m.name}: {what}: the exit code is that of a signal", p.returncode == 143, said)
+
+print(f"ranks: {passed} passed, {failed} failed ({', '.join(m.name for m in mpis)})")
+sys.exit(bool(failed))
