@@ -125,6 +125,16 @@ static const char *const pretended[][8] = {
 };
 enum { PRETENDED = sizeof pretended / sizeof *pretended };
 
+/* On several GPUs. */
+static const char *const spread[][8] = {
+    { "device=all", NULL },
+    { "device=all", "depth=1", "streams=1", "sync=block", NULL },
+    { "device=all", "depth=8", "batch=8", "launch=stream", "fuse=none", NULL },
+    { "device=cuda:1", "stages.sum.device=cuda:0", "stages.mixed.device=cuda:0", NULL },
+    { "device=cuda:0", "stages.both.device=cuda:1", "depth=16", "latency=3ms", NULL },
+};
+enum { SPREAD = sizeof spread / sizeof *spread };
+
 void knobs_any(knobs_set *k, unsigned seed, bool goes_on)
 {
     static const struct { const char *key; int least, most; } number[] = {
@@ -245,6 +255,22 @@ START_TEST(same_bytes_on_devices)
 }
 END_TEST
 
+START_TEST(same_bytes_on_gpus)
+{
+    compare(spread[_i], _i % 4);
+}
+END_TEST
+
+static int gpus(void)
+{
+    gp_machine *m = gp_machine_create(true);
+    gp_machine_info is = { 0 };
+    if (m)
+        gp_machine_about(m, &is);
+    gp_machine_destroy(m);
+    return is.ndevices;
+}
+
 START_TEST(any_knobs)
 {
     knobs_set k;
@@ -262,4 +288,8 @@ void knobs_cases(TCase *tc, const char *device)
     tcase_add_loop_test(tc, any_knobs, 0, RANDOM);
     if (!strcmp(device, "cpu"))
         tcase_add_loop_test(tc, same_bytes_on_devices, 0, PRETENDED);
+    else if (gpus() > 1)
+        tcase_add_loop_test(tc, same_bytes_on_gpus, 0, SPREAD);
+    else
+        fprintf(stderr, "SKIPPED: tests of several GPUs: there is one\n");
 }
