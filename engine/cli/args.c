@@ -27,7 +27,7 @@ static const struct option {
     { "set", 0, "PATH=VALUE", COMPILES, SET, 0, NULL,
       "change a value: streams=4, vars.dir=x, stages.blur.sigma=2" },
     { "device", 0, "DEVICE", COMPILES, DEVICE, 0, NULL,
-      "auto, cpu, cuda or cuda:N; the same as --set device=..." },
+      "auto, cpu, cuda:N, all, cuda:0-3; the same as --set device=..." },
     { "watch", 0, NULL, GP_VERB_RUN, F(watch),
       "when FILE, or a script, kernel or constant that it names, is saved, go on with the new version" },
     { "poison", 0, NULL, GP_VERB_RUN, F(poison), "fill every slot before each use, floats with NaN, integers with bytes 0xa5: shows what stages leave unwritten" },

@@ -164,9 +164,17 @@ static const char *from_env(const void *arg, const char *name)
     return getenv(name);
 }
 
-static bool asks_for_cuda(const gp_args *args)
+/* How many GPUs there are on a machine that has all those which --device names, as in "[cuda:0, cuda:2-3]". */
+static int gpus_asked_for(const gp_args *args)
 {
-    return args->device && !strncmp(args->device, "device=cuda", 11);
+    int n = 0;
+    for (const char *s = args->device ? strstr(args->device, "cuda") : NULL; s; s = strstr(s, "cuda")) {
+        char *end = (char *)(s += 4);
+        long i = *s == ':' ? strtol(s + 1, &end, 10) : 0;
+        i = *end == '-' ? strtol(end + 1, NULL, 10) : i;
+        n = i >= n && i < 64 ? (int)i + 1 : n;
+    }
+    return n;
 }
 
 /* The machine to compile for; NULL, without an error: the one that this is. */
@@ -174,16 +182,19 @@ static gp_machine *choose_machine(const gp_args *args, bool *ok, gp_errs *errs)
 {
     gp_machine *m = NULL;
     gp_machine_info is;
+    int gpus = gpus_asked_for(args);
     if (args->verb == GP_VERB_CHECK) {
-        m = gp_machine_create_fixed(1);
-    } else if (args->verb == GP_VERB_PLAN && asks_for_cuda(args)) {
+        m = gp_machine_create_fixed(gpus > 1 ? gpus : 1);
+    } else if (args->verb == GP_VERB_PLAN && gpus) {
         if ((m = gp_machine_create(true)))
             gp_machine_about(m, &is);
-        if (m && !is.ndevices) {
-            if (!args->quiet && !gp_rank())
+        if (m && is.ndevices < gpus) {
+            if (!args->quiet && !gp_rank() && gpus == 1)
                 fprintf(stderr, "gpipe: no GPU here (%s); this is the plan for an H200\n", is.why);
+            else if (!args->quiet && !gp_rank())
+                fprintf(stderr, "gpipe: there are not %d GPUs here; this is the plan for %d H200s\n", gpus, gpus);
             gp_machine_destroy(m);
-            m = gp_machine_create_fixed(1);
+            m = gp_machine_create_fixed(gpus);
         }
     } else {
         return NULL;

@@ -243,7 +243,7 @@ static bool open_devices(gp_run *run, gp_errs *errs)
     bool watch = run->options.trace_full && run->options.trace_ns && be->watch;
     if (watch && run->ndevs > 1)
         return gp_fail(errs, GP_E_USAGE, errs->at, "a full trace is of one device: set 'device' to one, or leave out "
-                       "'--trace-full'");
+                       "'--trace-gpu full'");
     if (watch && !(run->watched = be->watch(run->dev[0], gp_trace_activity, run, errs)))
         return false;
     errs->at = was;
