@@ -448,7 +448,7 @@ static const char *env(const void *arg, const char *name)
 /* Monday, 3 February 2025, 04:05:06 */
 static const struct tm text_date = { .tm_year = 125, .tm_mon = 1, .tm_mday = 3, .tm_wday = 1,
                                      .tm_yday = 33, .tm_hour = 4, .tm_min = 5, .tm_sec = 6 };
-static const gp_env text_env = { env, "arg", &text_date, 7654321 };
+static const gp_env text_env = { .get = env, .arg = "arg", .date = &text_date, .nanoseconds = 7654321 };
 
 static gp_node *text_vars(void)
 {
