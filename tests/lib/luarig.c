@@ -63,7 +63,7 @@ bool rig_open_state(rig *r)
         r->in_type[i] = r->graph->buffer[st->in[i]].type;
     for (int i = 0; i < st->nout; i++)
         r->out_type[i] = r->graph->buffer[st->out[i]].type;
-    r->thread.run = &r->run;
+    r->thread.run = &r->run, r->thread.actor = &r->actor;
     return st->kind->open(&o, &r->state);
 }
 

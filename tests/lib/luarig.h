@@ -21,7 +21,8 @@ typedef struct rig {
     void *state;
     gp_type in_type[PORTS], out_type[PORTS];
     gp_run run;
-    gp_threadrt thread;            /* what gp_cancelled looks at */
+    gp_actorrt actor;
+    gp_threadrt thread;            /* what gp_cancelled and gp_working_on look at */
 } rig;
 
 typedef struct frame {
