@@ -221,7 +221,8 @@ typedef struct rig {
     const gp_stage *stage;
     void *state;
     gp_run run;
-    gp_threadrt thread;                /* what gp_cancelled looks at */
+    gp_actorrt actor;
+    gp_threadrt thread;                /* what gp_cancelled and gp_working_on look at */
 } rig;
 
 static const char *script_path(void)
@@ -262,7 +263,7 @@ static rig *rig_open(gp_dtype a, gp_dtype b)
     gp_open o = { .opts = r->stage->opts, .name = "it", .nin = PORTS, .nout = PORTS, .in = in,
                   .out = out, .in_name = r->stage->in_name, .out_name = r->stage->out_name,
                   .workers = 1, .errs = &errs };
-    r->thread.run = &r->run;
+    r->thread.run = &r->run, r->thread.actor = &r->actor;
     MUST(r->stage->kind->open(&o, &r->state));
     return r;
 }
