@@ -160,7 +160,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_channelize = {
     GP_KIND("channelize"), .field = "signals",
-    .help = "a signal in bands of equal width: a polyphase filter bank, critically sampled",
+    .help = "a signal in bands of equal width: a polyphase filter bank",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .calls_library = true, .shape = shape, .open = open_stage, .close = gp_fft_close, .record = record, .table = table,
 };

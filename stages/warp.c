@@ -130,7 +130,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_warp = {
     GP_KIND("warp"), .field = "pictures",
-    .help = "turn, shear, straighten: pixels from other places, by a matrix or a map",
+    .help = "turn, shear, straighten: pixels from elsewhere, by a matrix or a map",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .check = check, .shape = shape, .record = record,
 };
