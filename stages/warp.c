@@ -124,7 +124,7 @@ static const gp_opt options[] = {
       .help = "beyond the border: `value`, the border pixel, or the picture mirrored with (cba|abc) or without that "
               "(cb|abc), or once more" },
     { GP_FLOAT(struct opts, value), .def = "0",
-      .help = "of 'edge: constant', and of pixels whose place is no number, or 2^30 or more" },
+      .help = "of 'edge: constant', and of pixels whose place is not a number, or 2^30 or more" },
     { 0 }
 };
 
