@@ -125,7 +125,8 @@ static pipe_result run(const char *dir, const char *yaml, const char *device,
             pthread_join(t, NULL);
         if (after && r.outcome != GP_STUCK)
             after(p, arg);
-        r.naccounts = gp_accounts(p, r.account, 8);
+        r.naccounts = gp_accounts(p, r.account, PIPE_SOURCES);
+        ck_assert_int_le(r.naccounts, PIPE_SOURCES);
         for (int i = 0; i < r.naccounts; i++)
             r.account[i].source = NULL;    /* lives in the pipeline, as places do */
         if (r.outcome != GP_STUCK)

@@ -5,11 +5,13 @@
 #include "api/forms.h"
 #include "device/machine.h"
 
+enum { PIPE_SOURCES = 32 };    /* at most, of a pipeline */
+
 typedef struct pipe_result {
     gp_outcome outcome;        /* GP_ERROR when it did not compile */
     bool compiled;
     gp_errs errs;
-    gp_account account[8]; int naccounts;
+    gp_account account[PIPE_SOURCES]; int naccounts;
 } pipe_result;
 
 /* A new folder for a test's files, and its removal. */
