@@ -22,7 +22,7 @@ if command -v groff >/dev/null; then
     [ -z "$got" ] && ok || bad "man page: $got"
 fi
 got=$(sed -n 's/^\.SH "\(.*\)"$/\1/p' "$to/share/man/man1/gpipe.1" | tr '\n' ,)
-[[ $got == *,'gpipe run',*,'TOPIC yaml','TOPIC lua',*,'STAGE write', ]] && ok || bad "man page: its sections: $got"
+[[ $got == *,'gpipe run',*,'TOPIC yaml',*,'TOPIC lua',*,'STAGE write', ]] && ok || bad "man page: its sections: $got"
 
 # on a machine without libraries, tools or both: what is missing, before a compiler runs
 bare() { local want=$1; shift
@@ -73,7 +73,7 @@ got=$(./shared none.png 2>&1)
 [[ $(ldd shared) == *libgpipe.so* && $(ldd static) != *libgpipe.so* ]] && ok || bad 'what is linked'
 
 # of the functions that headers declare all are there, and nothing else is
-grep -hv '^static' "$to"/include/gpipe/*.h | sed -n 's/^[a-z].*[ *]\(gp_[a-z_0-9]*\)(.*/\1/p' | sort -u > declared
+grep -hvE '^(static|typedef)' "$to"/include/gpipe/*.h | sed -n 's/^[a-z].*[ *]\(gp_[a-z_0-9]*\)(.*/\1/p' | sort -u > declared
 nm -D --defined-only "$to/lib/libgpipe.so" | awk '{ print $3 }' | sort -u > shown
 [ -s declared ] && diff declared shown > differ && ok || { bad 'symbols (< declared, > shown)'; cat differ >&2; }
 

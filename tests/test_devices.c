@@ -34,8 +34,8 @@ static const struct { const char *device; int gpus; const char *names, *error; i
     { "cuda:0-2", 2, NULL, "there is no device 'cuda:0-2'; this machine has 2, numbered from 0", 0 },
     { "[cuda:0, cpu:1]", 2, NULL, "'cuda:0' and 'cpu:1' are not devices of one kind: gpipe runs on GPUs, or on the CPU", 0 },
     { "[]", 2, NULL, "'device' is an empty list: name a device", 0 },
-    { "{a: 1}", 2, NULL, "'device' must be auto, cpu, cuda, cuda:N, all, or a list of devices", 0 },
-    { "cuda:2-1", 3, NULL, "'device' must be auto, cpu, cuda, cuda:N, all, or a list of devices, not 'cuda:2-1'", 0 },
+    { "{a: 1}", 2, NULL, "'device' must be auto, all, cpu, cuda:N, cuda:0-3, or a list of these", 0 },
+    { "cuda:2-1", 3, NULL, "'device' must be auto, all, cpu, cuda:N, cuda:0-3, or a list of these, not 'cuda:2-1'", 0 },
     { "cpu:0-64", 0, NULL, "a pipeline has at most 64 devices, numbered from 0", 0 },
     { "cuda:999999", 1, NULL, "there is no device 'cuda:999999'", 0 },
 };
@@ -73,7 +73,7 @@ END_TEST
 static const struct { const char *device, *stage; int gpus; const char *error; } places[] = {
     { "cuda:0", "cuda:1", 2, NULL }, { "auto", "cuda:1", 0, NULL }, { "all", "cuda:0", 0, NULL },
     { "auto", "cuda:1", 1, "there is no device 'cuda:1'; this machine has 1, numbered from 0" },
-    { "cpu", "cuda:0", 1, "stage 'a' cannot run on 'cuda:0': the pipeline runs on the CPU; write 'device: auto' at its top" },
+    { "cpu", "cuda:0", 1, "stage 'a' cannot run on 'cuda:0': the pipeline runs on the CPU; write 'device: cuda:0' at its top" },
     { "cpu", "cpu:1", 1, "stage 'a' cannot run on 'cpu:1': the pipeline runs on the CPU; write 'device: cpu:0' at its top" },
     { "cuda:0", "cpu:1", 1, "'cuda:0' and 'cpu:1' are not devices of one kind: gpipe runs on GPUs, or on the CPU" },
     { "cuda:0", "all", 1, "'device' of stage 'a' must be one device, as cuda:1, not 'all'" },
@@ -175,6 +175,22 @@ START_TEST(segments)
 }
 END_TEST
 
+/* A depth that is right on one device is right on several, also inside a segment that is on one of them. */
+START_TEST(depth_inside)
+{
+    static const char *const devices[] = { "cpu:0", "cpu:0-1", "cpu:0-2\nbatch: 4" };
+    char text[600];
+    for (int depth = 3; depth < 8; depth++) {
+        snprintf(text, sizeof text, "%s\nbuffers: {a: {depth: %d}, b: {depth: %d}, c: {depth: %d}, s: {depth: %d}, d: {depth: %d}}",
+                 devices[_i], depth, depth, depth, depth, depth);
+        planned p = on(text, "  - {use: src, name: s, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b, state: 8}\n"
+                       "  - {use: dev, name: c, state: 8}\n  - {use: dev, name: d}\n  - {use: sink}\n", 0);
+        ck_assert_msg(p.pipeline != NULL, "depth %d: %s", depth, p.errs.n ? p.errs.e[0].msg : "");
+        plan_free(&p);
+    }
+}
+END_TEST
+
 /* Memory is counted where it is. */
 START_TEST(memory)
 {
@@ -216,6 +232,7 @@ Suite *suite_devices(void)
     tcase_add_loop_test(tc, of_a_stage_without_effect, 0, sizeof without_effect / sizeof *without_effect);
     tcase_add_loop_test(tc, lanes, 0, 6);
     tcase_add_loop_test(tc, segments, 0, 5);
+    tcase_add_loop_test(tc, depth_inside, 0, 3);
     tcase_add_test(tc, memory);
     tcase_add_test(tc, persistent);
     suite_add_tcase(s, tc);

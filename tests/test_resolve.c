@@ -269,9 +269,9 @@ START_TEST(devices)
           GP_E_RESOURCE },
         { "cuda:2", 2, 0, "there is no device 'cuda:2'; this machine has 2, numbered from 0",
           GP_E_RESOURCE },
-        { "gpu", 2, 0, "'device' must be auto, cpu, cuda, cuda:N, all, or a list of devices, not 'gpu'", GP_E_SPEC },
-        { "'cuda:'", 2, 0, "'device' must be auto, cpu, cuda, cuda:N, all, or a list of devices, not 'cuda:'", GP_E_SPEC },
-        { "cuda:x", 2, 0, "'device' must be auto, cpu, cuda, cuda:N, all, or a list of devices, not 'cuda:x'", GP_E_SPEC },
+        { "gpu", 2, 0, "'device' must be auto, all, cpu, cuda:N, cuda:0-3, or a list of these, not 'gpu'", GP_E_SPEC },
+        { "'cuda:'", 2, 0, "'device' must be auto, all, cpu, cuda:N, cuda:0-3, or a list of these, not 'cuda:'", GP_E_SPEC },
+        { "cuda:x", 2, 0, "'device' must be auto, all, cpu, cuda:N, cuda:0-3, or a list of these, not 'cuda:x'", GP_E_SPEC },
     };
     char text[200];
     snprintf(text, sizeof text, "device: %s\nstages: [{use: src}, {use: sink}]", cases[_i].said);

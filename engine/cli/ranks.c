@@ -119,6 +119,15 @@ void gp_ranks_leave(void)
     us.mpi = NULL;
 }
 
+void *gp_ranks_room(size_t n, size_t size)
+{
+    void *p = calloc(n + 1, size);
+    if (p)
+        return p;
+    fprintf(stderr, "gpipe: rank %d: out of memory\n", gp_rank());
+    _exit(gp_errs_exit(&(gp_errs){ .n = 1, .failed = 1, .e = { { .code = GP_E_RESOURCE } } }));
+}
+
 bool gp_ranks_gather(const void *mine, int n, void *all, gp_errs *errs)
 {
     const struct timespec moment = { .tv_nsec = 1000000 };     /* the others may need the core */

@@ -14,6 +14,8 @@ void gp_ranks_leave(void);                 /* before the process ends; waits for
 int gp_rank(void);
 int gp_ranks(void);
 int gp_local_rank(void);
+/* Zeroed memory for n things. Without memory this process ends, and its launcher ends the others, which would wait. */
+void *gp_ranks_room(size_t n, size_t size);
 /* Sends `n` bytes of each rank to all: `all` has room for those of each. Waits. False with an error. */
 bool gp_ranks_gather(const void *mine, int n, void *all, gp_errs *errs);
 

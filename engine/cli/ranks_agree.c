@@ -93,14 +93,14 @@ static sink sink_of(const gp_stage_info *is)
 
 static bool check_sinks(const gp_loaded *l, int nsinks, gp_errs *errs)
 {
-    sink *mine = calloc((size_t)nsinks, sizeof *mine), *of = calloc((size_t)nsinks * (size_t)gp_ranks(), sizeof *of);
+    sink *mine = gp_ranks_room((size_t)nsinks, sizeof *mine);
+    sink *of = gp_ranks_room((size_t)nsinks * (size_t)gp_ranks(), sizeof *of);
     gp_stage_info is;
     int n = 0;
-    bool ok = (mine && of) || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    for (int i = 0; ok && gp_pipeline_stage(l->pipeline, i, &is); i++)
+    for (int i = 0; gp_pipeline_stage(l->pipeline, i, &is); i++)
         if (is.writes)
             mine[n++] = sink_of(&is);
-    ok = ok && gp_ranks_gather(mine, nsinks * (int)sizeof *mine, of, errs);
+    bool ok = gp_ranks_gather(mine, nsinks * (int)sizeof *mine, of, errs);
     n = 0;
     for (int i = 0; ok && gp_pipeline_stage(l->pipeline, i, &is); i++)
         if (is.writes)
@@ -113,9 +113,8 @@ bool gp_ranks_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *e
 {
     if (gp_ranks() == 1)
         return ok;
-    said mine = say(args, l, ok, errs), *of = calloc((size_t)gp_ranks(), sizeof *of);
-    bool told = (of || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory"))
-             && gp_ranks_gather(&mine, sizeof mine, of, errs);
+    said mine = say(args, l, ok, errs), *of = gp_ranks_room((size_t)gp_ranks(), sizeof *of);
+    bool told = gp_ranks_gather(&mine, sizeof mine, of, errs);
     gp_errs differ = { .n = 0 };
     bool same = told && are_same(of, l->file, &differ);
     int failed = 0, first = 0, sinks = told ? of->sinks : 0;

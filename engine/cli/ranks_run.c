@@ -52,7 +52,8 @@ static bool hear(void)
 static void *watch(void *arg)
 {
     for (bool last = false; !last; rest(BETWEEN_ROUNDS_NS)) {
-        says mine = { .state = atomic_load(&now.state), .status = atomic_load(&now.status), .level = gp_signals_level() };
+        int state = atomic_load(&now.state);           /* first: the status is there before the state says so */
+        says mine = { .state = state, .status = atomic_load(&now.status), .level = gp_signals_level() };
         if (!gp_ranks_gather(&mine, sizeof mine, now.of, &now.errs)) {
             atomic_store(&now.told, true), gp_signals_cancel(2);
             break;
@@ -67,9 +68,9 @@ bool gp_ranks_watch(gp_errs *errs)
     gp_ranks_speak();
     if (gp_ranks() == 1)
         return true;
-    now.of = calloc((size_t)gp_ranks(), sizeof *now.of);
-    now.watched = now.of && !pthread_create(&now.thread, NULL, watch, NULL);
-    return now.watched || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    now.of = gp_ranks_room((size_t)gp_ranks(), sizeof *now.of);
+    now.watched = !pthread_create(&now.thread, NULL, watch, NULL);
+    return now.watched || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "a thread cannot be started");
 }
 
 bool gp_ranks_begin(void *arg)
@@ -104,13 +105,13 @@ void gp_ranks_sum(gp_account *a, int n)
 {
     enum { NUMBERS = 5 };
     size_t each = (size_t)n * NUMBERS;
-    int *many = gp_ranks() > 1 ? calloc((size_t)gp_ranks(), sizeof *many) : NULL;
+    int *many = gp_ranks() > 1 ? gp_ranks_room((size_t)gp_ranks(), sizeof *many) : NULL;
     bool all = many && gp_ranks_gather(&n, sizeof n, many, &now.errs);
     for (int r = 0; r < gp_ranks(); r++)       /* one that could not begin has none */
         all = all && many[r] == n;
     free(many);
-    uint64_t *mine = all && n ? calloc(each, sizeof *mine) : NULL;
-    uint64_t *of = mine ? calloc(each * (size_t)gp_ranks(), sizeof *of) : NULL;
+    uint64_t *mine = all && n ? gp_ranks_room(each, sizeof *mine) : NULL;
+    uint64_t *of = mine ? gp_ranks_room(each * (size_t)gp_ranks(), sizeof *of) : NULL;
     for (int i = 0; mine && i < n; i++) {
         const uint64_t x[NUMBERS] = { a[i].in, a[i].out, a[i].dropped, a[i].failed, a[i].cancelled };
         for (int k = 0; k < NUMBERS; k++)

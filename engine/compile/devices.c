@@ -85,7 +85,7 @@ static void add_named(gp_resolving *r, const gp_node *n, const char *s)
 {
     gp_named x;
     if (!read_name(s, &x)) {
-        AT(r, n->at, "'device' must be auto, cpu, cuda, cuda:N, all, or a list of devices, not '%.60s'", s);
+        AT(r, n->at, "'device' must be auto, all, cpu, cuda:N, cuda:0-3, or a list of these, not '%.60s'", s);
         return;
     }
     for (int64_t i = x.first; i <= x.last; i++) {
@@ -137,7 +137,7 @@ static void read_lanes(gp_resolving *r, const gp_node *n)
             if ((s = gp_read_text(&r->read, n->item[i])))
                 add_named(r, n->item[i], s);
     } else if (n && n->kind != GP_SCALAR) {
-        AT(r, n->at, "'device' must be auto, cpu, cuda, cuda:N, all, or a list of devices");
+        AT(r, n->at, "'device' must be auto, all, cpu, cuda:N, cuda:0-3, or a list of these");
     } else if (!s || !strcmp(s, "cpu")) {
         return;
     } else if (any && !m->ndevices) {
@@ -183,8 +183,8 @@ void gp_devices_place(gp_resolving *r, gp_rstage *st, const gp_node *n)
     if (!g->ndevices && !x.pretend && strcmp(g->device_why, "cpu"))
         return;
     if (!g->ndevices) {
-        AT(r, n->at, "stage '%s' cannot run on '%.60s': the pipeline runs on the CPU; write 'device: %s%s' at its top",
-           st->s.name, s, x.pretend ? "cpu:" : "auto", x.pretend ? "0" : "");
+        AT(r, n->at, "stage '%s' cannot run on '%.60s': the pipeline runs on the CPU; write 'device: %s:0' at its top",
+           st->s.name, s, x.pretend ? "cpu" : "cuda");
         return;
     }
     if (g->launch == GP_LAUNCH_PERSISTENT)

@@ -164,6 +164,13 @@ static bool is_copy(const gp_task *t)
     return t->op == GP_TASK_COPY_IN || t->op == GP_TASK_COPY_OUT;
 }
 
+/* The depth in the file, which is that on each device, of a ring of a component. */
+static int said_depth(const scheduling *w, int root, int depth)
+{
+    int lanes = w->lanes[root], base = w->base[root];
+    return lanes > 1 ? depth / (lanes * whole_runs(w, base, lanes)) * base : depth;
+}
+
 /* Rings inside segments: as deep as the ring they are copied from or to, or as their
  * segment; an error if the file asks for another depth. */
 static bool set_inner_depths(scheduling *w, gp_errs *errs)
@@ -184,11 +191,12 @@ static bool set_inner_depths(scheduling *w, gp_errs *errs)
             continue;
         }
         r->depth = p->segment[r->segment].depth;
-        if (b && b->depth_said && b->depth != r->depth / r->place.lanes)
+        int each = said_depth(w, w->root[r->segment], r->depth);
+        if (b && b->depth_said && b->depth != each)
             ok = gp_fail(errs, GP_E_SPEC, b->depth_at,
                          "buffer '%s' cannot have depth %d: it never leaves the device and "
                          "takes the smallest depth of the buffers around it (%d); remove its "
-                         "'depth'", b->name, b->depth, r->depth / r->place.lanes);
+                         "'depth'", b->name, b->depth, each);
     }
     return ok;
 }

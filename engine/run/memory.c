@@ -162,7 +162,7 @@ void gp_memory_give(gp_run *run)
         for (int i = 0; i < plan->npools; i++)
             give_memory(run, plan->pool[i].place, d, plan->pool[i].pinned, run->pool[d * plan->npools + i],
                         pool_bytes(&plan->pool[i]));
-        for (int i = 0; i < plan->nextras; i++)
+        for (int i = 0; run->extra && i < plan->nextras; i++)
             give_memory(run, plan->extra[i].place, d, false, gp_extra_on(run, i, d), plan->extra[i].bytes);
     }
 }

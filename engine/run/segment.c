@@ -15,9 +15,11 @@ static void say_lost(const gp_actorrt *p, uint64_t from, uint64_t end, gp_errs *
     if (from < end)
         snprintf(frames, sizeof frames, "; frames %llu to %llu are not finished",
                  (unsigned long long)gp_actor_number(p, from), (unsigned long long)gp_actor_number(p, end - 1));
-    gp_fail(errs, GP_E_RUN, gp_actor_at(p), "the device failed in segment '%s'%s; "
-            "to learn which stage it was: gpipe run --isolate %s", p->name, frames,
-            p->run->graph->file);
+    bool several = p->run->graph->ndevices > 1;
+    char place[24];
+    gp_fail(errs, GP_E_RUN, gp_actor_at(p), "the device failed in segment '%s'%s%s%s; "
+            "to learn which stage it was: gpipe run --isolate %s", p->name, several ? ", which is on " : "",
+            several ? gp_place_text(p->run->plan, p->segment->place, place) : "", frames, p->run->graph->file);
 }
 
 void gp_segment_fail_frame(gp_threadrt *t, uint64_t f)
@@ -229,7 +231,7 @@ void gp_segment_fini(gp_actorrt *p)
     gp_errs ignored = { .n = 0 };
     if (!s)
         return;
-    for (int i = 0; i < p->segment->streams * p->segment->place.lanes; i++)    /* it may still read and write */
+    for (int i = 0; s->lane && i < p->segment->streams * p->segment->place.lanes; i++)         /* it may still read and write */
         gp_segment_wait(p, i, GP_SYNC_BLOCK, &ignored);
     for (int k = 0; k < s->sizes && s->exec; k++)
         for (int i = 0; s->exec[k] && i < p->segment->period / (1 << k) + 1; i++)
