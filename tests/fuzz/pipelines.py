@@ -3,7 +3,7 @@
 
 Sources, joins, branches, scripts, kernels of one's own, carried state and buffers, loops, drops, partial frames,
 frames that are regrouped, frames that fail, scripts that fail at their end. A first run with `on_error: drop` makes the
-reference. The others have other depths, workers, streams, batches and launches; some stop at
+reference. The others have other devices, depths, workers, streams, batches and launches; some stop at
 the first error, some are stopped by a signal or killed at any moment. Whatever happens:
 
 * no hang, no crash, and each source's account adds up;
@@ -134,7 +134,8 @@ def render(stages, r, on_error, reference):
             source = f"{{a: {source}, b: {out}_before}}"
         line = f"{{name: {name}, {use}" + (f", in: {source}" if source else "")
         lines.append(f"  - {line}" + (f", out: {out}}}" if out else ", out: []}" if what == "sink" else "}"))
-    head = [f"depth: {r.randint(1, 9)}", f"streams: {r.randint(1, 5)}",
+    device = "cpu" if reference else r.choice(["cpu", "cpu", "cpu:0", "cpu:0-1", "cpu:0-2", "[cpu:4, cpu:1]"])
+    head = [f"device: {device}", f"depth: {r.randint(1, 9)}", f"streams: {r.randint(1, 5)}",
             f"batch: {r.choice(['1', '2', 'auto'])}", f"launch: {r.choice(['graph', 'stream'])}",
             f"sync: {r.choice(['auto', 'spin', 'yield', 'block'])}",
             f"on_error: {on_error}", "stall_timeout: 30s"]
@@ -145,7 +146,7 @@ def run(gpipe, folder, text, poison, signals=(), after=0.0):
     """One run: its exit code, what it said on stderr, the files under out/."""
     with open(os.path.join(folder, "fuzz.yaml"), "w") as f:
         f.write(text)
-    p = subprocess.Popen([gpipe, "run", "--device", "cpu", "--progress", "none"]
+    p = subprocess.Popen([gpipe, "run", "--progress", "none"]
                          + ["--poison"] * poison + ["fuzz.yaml"], cwd=folder,
                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     for s in signals:
