@@ -178,11 +178,18 @@ static char *all_files(const char *dir, size_t *bytes)
     return all;
 }
 
-/* Settings of a run whose sources take some 0.4 s: making a plan ready takes longer than so few frames, at full speed. */
-static const char *const *slowly(const char *const *set, const char *to[12])
+/* Settings of a run whose sources take some 0.4 s, and each time longer: making a plan ready takes longer than so few
+ * frames, at full speed. */
+static const char *const *slowly(const char *const *set, int tries, const char *to[12])
 {
+    static const struct { const char *stage; double rate; } source[] = {
+        { "read", 60 }, { "generate", 110 }, { "read2", 45 } };
+    static char text[3][60];
     int n = 0;
-    to[n++] = "stages.read.rate=60", to[n++] = "stages.generate.rate=110", to[n++] = "stages.read2.rate=45";
+    for (; n < 3; n++) {
+        snprintf(text[n], sizeof text[n], "stages.%s.rate=%g", source[n].stage, source[n].rate / (1 + tries));
+        to[n] = text[n];
+    }
     while (*set)
         to[n++] = *set++;
     to[n] = NULL;
@@ -207,15 +214,15 @@ START_TEST(knobs_make_the_same_bytes)
         dir = pipe_dir();
         knobs_put_files(dir);
         const char *sets[12];
-        start(&r, dir, knobs_yaml, slowly(settings[next(&seed) % SETTINGS], sets));
+        start(&r, dir, knobs_yaml, slowly(settings[next(&seed) % SETTINGS], tries, sets));
         for (int i = 0; i < 8 && !atomic_load(&r.over); i++) {
             wait_for(&r, next(&seed) % 16 + frames_in(&r));
-            edits += edit(&r, dir, knobs_yaml, slowly(settings[next(&seed) % SETTINGS], sets));
+            edits += edit(&r, dir, knobs_yaml, slowly(settings[next(&seed) % SETTINGS], tries, sets));
             ck_assert_msg(!r.refused.failed, "%s", r.refused.failed ? r.refused.e[0].msg : "");
         }
         finish(&r, 0);
         pipe_result last = { .outcome = r.outcome };
-        last.naccounts = gp_accounts(atomic_load(&r.now), last.account, 8);
+        last.naccounts = gp_accounts(atomic_load(&r.now), last.account, PIPE_SOURCES);
         knobs_check_accounts(&last);
         destroy(&r);
         char *have = all_files(dir, &n);

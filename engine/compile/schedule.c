@@ -14,7 +14,7 @@
  * decides on which device, and in which slot there, its frames are.
  *
  * A stage that regroups is a segment that takes any slots, as a host stage does: it is
- * in no component, and is launched directly.
+ * in no component, and is launched directly. What it makes on the device and copies to the host has one depth in both.
  *
  * Copies. Rings with the same depth that the same segments copy the same way
  * share a pool on each side with one layout: the slots of a range of frames,
@@ -31,6 +31,8 @@ typedef struct scheduling {
     int *base;                 /* of each component: D, */
     int *lanes;                /* ... and on how many devices its frames take turns */
     const bool *late;          /* of each stage */
+    int *copied;               /* of each ring with counters that a segment copies to another of the kind, or from it: that one,
+                                  or -1 */
     int pool_cap;
 } scheduling;
 
@@ -72,11 +74,38 @@ static int ring_segment(const gp_plan *p, const gp_ring *r)
     return -1;
 }
 
+/* Such a segment that the ring touches, or that which it is copied to or from; they have one depth. */
+static int slots_segment(const scheduling *w, int ring)
+{
+    int k = ring_segment(w->p, &w->p->ring[ring]), other = w->copied[ring];
+    return k < 0 && other >= 0 ? ring_segment(w->p, &w->p->ring[other]) : k;
+}
+
+static void find_copied(scheduling *w)
+{
+    gp_plan *p = w->p;
+    for (int i = 0; i < p->nrings; i++)
+        w->copied[i] = -1;
+    for (int i = 0; i < p->ntasks; i++) {
+        const gp_task *t = &p->task[i];
+        if (t->op != GP_TASK_COPY_OUT || p->ring[t->in[0]].segment >= 0 || p->ring[t->out[0]].segment >= 0)
+            continue;
+        gp_ring *a = &p->ring[t->in[0]], *b = &p->ring[t->out[0]];
+        w->copied[t->in[0]] = t->out[0], w->copied[t->out[0]] = t->in[0];
+        a->depth = b->depth = a->depth > b->depth ? a->depth : b->depth;
+    }
+}
+
 static void find_components(scheduling *w)
 {
     gp_plan *p = w->p;
     for (int k = 0; k < p->nsegments; k++)
         w->root[k] = k;
+    for (int i = 0; i < p->nrings; i++) {
+        int k = ring_segment(p, &p->ring[i]), other = w->copied[i] < 0 ? -1 : ring_segment(p, &p->ring[w->copied[i]]);
+        if (k >= 0 && other >= 0)
+            w->root[find(w->root, other)] = find(w->root, k);
+    }
     for (int i = 0; i < p->nrings; i++) {
         const gp_ring *r = &p->ring[i];
         int k = ring_segment(p, r);
@@ -113,7 +142,7 @@ static void set_depths(scheduling *w)
 {
     gp_plan *p = w->p;
     for (int i = 0; i < p->nrings; i++) {
-        int k = ring_segment(p, &p->ring[i]);
+        int k = slots_segment(w, i);
         if (p->ring[i].segment < 0 && k >= 0)
             lower_to(&w->base[w->root[k]], p->ring[i].depth);
     }
@@ -122,7 +151,7 @@ static void set_depths(scheduling *w)
             w->lanes[w->root[k]] = p->segment[k].place.lanes;
     for (int i = 0; i < p->nrings; i++) {
         gp_ring *r = &p->ring[i];
-        int k = ring_segment(p, r);
+        int k = slots_segment(w, i);
         if (r->segment >= 0 || k < 0)
             continue;
         int lanes = w->lanes[w->root[k]], base = w->base[w->root[k]], depth = lanes * whole_runs(w, base, lanes);
@@ -533,12 +562,13 @@ gp_plan *gp_schedule(gp_arena *a, const gp_plan *from, const gp_machine *m, gp_e
     scheduling w = {
         .a = a, .g = from->graph, .p = p,
         .late = gp_late_stages(a, from->graph), .root = GP_NEW(a, int, from->nsegments), .base = GP_NEW(a, int, from->nsegments),
-        .lanes = GP_NEW(a, int, from->nsegments),
+        .lanes = GP_NEW(a, int, from->nsegments), .copied = GP_NEW(a, int, from->nrings),
     };
     for (int k = 0; k < from->nsegments; k++)
         w.lanes[k] = 1;
     if (!gp_deepen(a, p, errs))
         return NULL;
+    find_copied(&w);
     find_components(&w);
     set_depths(&w);
     bool ok = set_inner_depths(&w, errs);
