@@ -191,6 +191,20 @@ START_TEST(depth_inside)
 }
 END_TEST
 
+/* What is regrouped on the device, and read there and on the host, has as many slots on both sides. */
+START_TEST(regrouped_for_both)
+{
+    static const char *const devices[] = { "cpu:0", "cuda:0", "cpu:0-1", "cpu:0\ndepth: 1", "cpu:0\ndepth: 7" };
+    planned p = on(devices[_i], "  - {use: src, size: 5}\n  - {use: dev, name: a, state: 8}\n  - {use: split, name: s}\n"
+                   "  - {use: dev, name: b}\n  - {use: sink}\n  - {use: sink, in: s}\n", 1);
+    ck_assert_msg(p.pipeline != NULL, "%s", p.errs.n ? p.errs.e[0].msg : "");
+    int on_device = plan_ring(&p, "s", true), on_host = plan_ring(&p, "s", false);
+    ck_assert(on_device >= 0 && on_host >= 0);
+    ck_assert_int_eq(p.plan->ring[on_device].depth, p.plan->ring[on_host].depth);
+    plan_free(&p);
+}
+END_TEST
+
 /* Memory is counted where it is. */
 START_TEST(memory)
 {
@@ -233,6 +247,7 @@ Suite *suite_devices(void)
     tcase_add_loop_test(tc, lanes, 0, 6);
     tcase_add_loop_test(tc, segments, 0, 5);
     tcase_add_loop_test(tc, depth_inside, 0, 3);
+    tcase_add_loop_test(tc, regrouped_for_both, 0, 5);
     tcase_add_test(tc, memory);
     tcase_add_test(tc, persistent);
     suite_add_tcase(s, tc);
