@@ -18,11 +18,13 @@ char *gp_size_text(size_t bytes, char buf[24])
 
 char *gp_place_text(const gp_plan *p, gp_place place, char buf[24])
 {
-    const gp_device *d = p->graph->device + place.index;
-    int last = place.lanes - 1;
-    if (!place.device || p->unified)
+    if (!place.device || p->unified) {
         snprintf(buf, 24, "%s", place.device ? "cpu" : "host");
-    else if (!last)
+        return buf;
+    }
+    const gp_device *d = &p->graph->device[place.index];
+    int last = place.lanes - 1;
+    if (!last)
         snprintf(buf, 24, "%s", d->name);
     else if (d[last].index == d->index + last)
         snprintf(buf, 24, "%.12s-%d", d->name, d[last].index);

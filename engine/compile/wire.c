@@ -45,10 +45,12 @@ static void lacks_kind(gp_resolving *r, const gp_rstage *st)
 static bool is_among(const char *word, const char *list, char between)
 {
     size_t n = strlen(word);
-    for (const char *at = list; at; at = strchr(at, between), at += at != NULL)
-        if (!strncmp(at, word, n) && (!at[n] || at[n] == between))
-            return true;
-    return false;
+    const char *at = list;
+    while (at && !(!strncmp(at, word, n) && (!at[n] || at[n] == between))) {
+        at = strchr(at, between);
+        at = at ? at + 1 : NULL;
+    }
+    return at != NULL;
 }
 
 /* A kind that has `name` as another word, or those that have it as a choice of an option; "" if there are none. */

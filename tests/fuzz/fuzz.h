@@ -51,6 +51,7 @@ typedef struct fuzz_forms {
 
 /* All passes. Checks the errors: there are some just where there is no plan, none is a
  * bug, and each has a text and a place. */
+extern int fuzz_ranks;         /* ... by one of so many; 0: there is one */
 void fuzz_compile(fuzz_forms *f, const char *text, size_t n, const char *const *set, int nset,
                   int ngpus, bool lenient);
 /* The first passes, as far as the graph, for a text that must be right. */

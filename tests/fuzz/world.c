@@ -125,6 +125,8 @@ static const char *env(const void *arg, const char *name)
     return !strcmp(name, "HOME") ? "/home" : !strcmp(name, "EMPTY") ? "" : NULL;
 }
 
+int fuzz_ranks;
+
 /* ---- compiling --------------------------------------------------------- */
 
 static void passes(fuzz_forms *f, const char *text, size_t n, const char *const *set, int nset,
@@ -135,7 +137,7 @@ static void passes(fuzz_forms *f, const char *text, size_t n, const char *const 
     const gp_registry *r = fuzz_registry();
     gp_probe probe = { .arena = a, .look = look, .lenient = lenient };
     static const struct tm date = { .tm_year = 126, .tm_mon = 10, .tm_mday = 22 };
-    gp_env e = { .get = env, .date = &date };
+    gp_env e = { .get = env, .date = &date, .rank = fuzz_ranks / 2, .ranks = fuzz_ranks };
     gp_plan *plan;
     bool ok = true;
     if (!(f->spec = gp_parse(a, text, n, "p.yaml", &f->errs)))

@@ -55,8 +55,10 @@ static void draw(const fuzz_forms *f)
 
 static void one(const char *data, size_t n)
 {
-    for (int ngpus = 0; ngpus < 2; ngpus++) {
+    for (int i = 0; i < 3; i++) {              /* at last as one of three ranks */
         fuzz_forms f;
+        int ngpus = i % 2;
+        fuzz_ranks = i == 2 ? 3 : 0;
         fuzz_compile(&f, data, n, NULL, 0, ngpus, ngpus);
         if (f.plan)
             gp_lint(f.plan, f.spec, fuzz_machine(1), data, n, &f.errs);
@@ -65,6 +67,7 @@ static void one(const char *data, size_t n)
             draw(&f);
         fuzz_forms_free(&f);
     }
+    fuzz_ranks = 0;
 }
 
 const fuzz_harness fuzz_yaml = { .name = "yaml", .one = one };
