@@ -112,6 +112,23 @@ START_TEST(of_a_stage_without_effect)
 }
 END_TEST
 
+/* What goes round a cycle is on one device. */
+START_TEST(of_a_cycle)
+{
+    static const struct { const char *a, *b; bool ok; } cases[] = {
+        { ", device: cpu:1", ", device: cpu:2", false }, { ", device: cpu:1", "", false },
+        { ", device: cpu:1", ", device: cpu:1", true }, { "", "", true } };
+    char stages[500];
+    snprintf(stages, sizeof stages, "  - {use: src, name: s, size: 64}\n  - {use: dev, name: a, in: [s, before]%s}\n"
+             "  - {use: dev, name: b, in: a%s}\n  - {use: sink, in: b}\n", cases[_i].a, cases[_i].b);
+    planned p = on("cpu:0\nbuffers: {b: {dtype: u8, shape: [64]}, before: {carry: b, init: 0}}", stages, 0);
+    ck_assert_msg((p.pipeline != NULL) == cases[_i].ok, "%s", p.errs.n ? p.errs.e[0].msg : "no error");
+    if (!cases[_i].ok)
+        ck_assert_msg(strstr(p.errs.e[0].msg, "give both the same 'device'") != NULL, "%s", p.errs.e[0].msg);
+    plan_free(&p);
+}
+END_TEST
+
 /* ---- plans --------------------------------------------------------------- */
 
 /* Depths are those on each device, and each launch is on one. */
@@ -244,6 +261,7 @@ Suite *suite_devices(void)
     tcase_add_test(tc, models_that_differ);
     tcase_add_loop_test(tc, of_a_stage, 0, sizeof places / sizeof *places);
     tcase_add_loop_test(tc, of_a_stage_without_effect, 0, sizeof without_effect / sizeof *without_effect);
+    tcase_add_loop_test(tc, of_a_cycle, 0, 4);
     tcase_add_loop_test(tc, lanes, 0, 6);
     tcase_add_loop_test(tc, segments, 0, 5);
     tcase_add_loop_test(tc, depth_inside, 0, 3);

@@ -66,10 +66,10 @@ static int add(gp_resolving *r, const gp_node *n, const char *text, bool pretend
                   d.name), -1;
     if (!pretend && !m->ndevices)
         return gp_fail(r->errs, GP_E_RESOURCE, n->at, "there is no device '%s': %s; write device: auto or cpu", text,
-                       *m->why ? m->why : "no CUDA device") - 1;
+                       *m->why ? m->why : "no CUDA device"), -1;
     if (!pretend && index >= m->ndevices)
         return gp_fail(r->errs, GP_E_RESOURCE, n->at, "there is no device '%s'; this machine has %d, numbered from 0", text,
-                       m->ndevices) - 1;
+                       m->ndevices), -1;
     gp_device *to = room(r);
     if (!to || index >= MOST)
         return AT(r, n->at, "a pipeline has at most %d devices, numbered from 0", (int)MOST), -1;
@@ -195,7 +195,6 @@ void gp_devices_place(gp_resolving *r, gp_rstage *st, const gp_node *n)
     st->s.placed = i >= 0 ? i : -1;
 }
 
-
 /* From several devices frames come together on the host. */
 void gp_devices_follow(const gp_resolving *r, gp_stage *st, const gp_stage *by)
 {
@@ -204,22 +203,23 @@ void gp_devices_follow(const gp_resolving *r, gp_stage *st, const gp_stage *by)
 }
 
 /* What goes round a cycle stays on one device, and what runs once runs on the first. */
-void gp_devices_check(const gp_graph *g, gp_errs *errs)
+void gp_devices_check(gp_arena *a, const gp_graph *g, gp_errs *errs)
 {
     for (int i = 0; i < g->nprologue; i++)
         if (g->prologue[i].placed >= 0)
             gp_fail(errs, GP_E_SPEC, g->prologue[i].placed_at, "'device' has no effect: stage '%s' reads only constants and "
                     "runs once, on the first device", g->prologue[i].name);
-    for (int v = 0; v < g->nstages; v++)
-        for (int u = 0; u < v; u++) {
-            const gp_stage *a = &g->stage[u], *b = &g->stage[v];
-            if (!a->cycle || a->cycle != b->cycle || !a->device || !b->device || a->placed == b->placed)
-                continue;
-            const gp_stage *said = b->placed >= 0 ? b : a, *other = said == a ? b : a;
-            if (gp_is_carry(said) || gp_is_carry(other))
-                continue;
-            gp_fail(errs, GP_E_SPEC, said->placed_at, "stage '%s' is on a cycle with stage '%s': give both the same 'device'",
-                    said->name, other->name);
-            return;
-        }
+    const gp_stage **first = GP_NEW(a, const gp_stage *, g->nstages + 1);      /* of each cycle, that is no carry */
+    for (int v = 0; v < g->nstages; v++) {
+        const gp_stage *s = &g->stage[v], *before = first[s->cycle];
+        if (!s->cycle || !s->device || gp_is_carry(s))
+            continue;
+        first[s->cycle] = before ? before : s;
+        if (!before || before->placed == s->placed)
+            continue;
+        const gp_stage *said = s->placed >= 0 ? s : before;
+        gp_fail(errs, GP_E_SPEC, said->placed_at, "stage '%s' is on a cycle with stage '%s': give both the same 'device'",
+                said->name, said == s ? before->name : s->name);
+        return;
+    }
 }

@@ -532,7 +532,8 @@ static void set_totals(gp_plan *p)
     }
 }
 
-/* Consecutive frames that one device takes, which every depth is a multiple of: as many as the largest launch of the segments that share frames. */
+/* Consecutive frames that one device takes, of which every depth is a multiple: as many as the largest launch of the
+ * segments that share frames. */
 static void set_runs(scheduling *w)
 {
     gp_plan *p = w->p;

@@ -38,12 +38,6 @@ static bool open_item(gp_rec *r, gp_segmentrt *s, gp_taskrt *part, int id, int j
     return r->ops->item(r, id, s->dep, n);
 }
 
-/* A constant where device `device` reads it: in its memory, or in the host's that is its own. */
-static void *konst_on(const gp_run *run, int extra, int device)
-{
-    return gp_extra_on(run, extra, run->plan->extra[extra].place.device ? device : 0);
-}
-
 static char *slot_of(const gp_run *run, int pool, uint64_t f)
 {
     const gp_pool *q = &run->plan->pool[pool];
@@ -164,7 +158,7 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
             in[i] = view_of(p, t->in[i], st->in[i], first);
         } else if (st->in[i] >= 0) {
             const gp_buffer *b = &g->buffer[st->in[i]];
-            in[i] = (gp_view){ .data = konst_on(run, t->konst[i], device), .type = b->type,
+            in[i] = (gp_view){ .data = gp_konst_on(run, t->konst[i], device), .type = b->type,
                                .rows = b->type.dim[0] };
         }
     }
@@ -227,7 +221,7 @@ static bool record_gather(gp_rec *r, const gp_batch *o, const gp_taskrt *part)
 /* What a stage that carries gives in place of the frame before the first. */
 static void *first_frame(const gp_actorrt *p, const gp_task *t)
 {
-    return konst_on(p->run, t->konst[1], p->segment->place.index);
+    return gp_konst_on(p->run, t->konst[1], p->segment->place.index);
 }
 
 /* Behind a part that makes what is carried: frame f + 1 may take it. Where frame f is a hole, its slot gets what is

@@ -68,7 +68,7 @@ static bool load_table(gp_run *run, const gp_stage *st, void *host, gp_errs *err
         || gp_fail(errs, GP_E_RESOURCE, st->at, "stage '%s': out of memory", st->name);
 }
 
-/* Fills memory of device `dev`, or that of the host, where that is NULL, with a constant or, where that is NULL, with a stage's table. */
+/* Fills memory of device `dev`, or of the host (dev NULL), with a constant or with a stage's table (konst NULL). */
 static bool load_into(gp_run *run, gp_dev *dev, void *to, size_t bytes, const gp_buffer *konst, const gp_stage *st,
                       gp_errs *errs)
 {

@@ -38,7 +38,7 @@ static const char *carried_from(const gp_actorrt *p, uint64_t k, const gp_ringrt
     if (k && !gp_meta_of(p->in[0].ring, k - 1)->hole)
         return gp_slot(in, k - 1);
     if (!k || p->run->graph->stage[t->stage].on_hole == GP_ON_HOLE_RESET)
-        return gp_extra_on(p->run, t->konst[1], p->run->plan->extra[t->konst[1]].place.device && p->segment ? p->segment->place.index : 0);
+        return gp_konst_on(p->run, t->konst[1], p->segment ? p->segment->place.index : 0);
     return to->ring->depth > 1 ? gp_slot(to, k - 1) : NULL;
 }
 

@@ -96,19 +96,19 @@ void gp_frames_check_dropped(const gp_run *run, gp_errs *errs)
 
 /* ---- stages ---------------------------------------------------------- */
 
-/* The depth of the segment that a stage is in. */
-static int slots_of(const gp_run *run, const gp_stage *st)
+/* The segment that a stage is in; NULL: it runs on the host. */
+static const gp_segment *segment_of(const gp_run *run, int stage)
 {
     const gp_plan *p = run->plan;
     for (int k = 0; k < p->nsegments; k++)
         for (int i = 0; i < p->segment[k].ntasks; i++)
-            if (p->task[p->segment[k].task[i]].stage == (int)(st - run->graph->stage))
-                return p->segment[k].depth / p->segment[k].place.lanes;
-    return 0;
+            if (p->task[p->segment[k].task[i]].stage == stage)
+                return &p->segment[k];
+    return NULL;
 }
 
 /* On device `d`, where it runs on one. */
-static bool open_on(gp_run *run, int i, int d, gp_errs *errs)
+static bool open_on(gp_run *run, int i, int d, const gp_segment *seg, gp_errs *errs)
 {
     const gp_graph *g = run->graph;
     const gp_stage *s = &g->stage[i];
@@ -117,7 +117,7 @@ static bool open_on(gp_run *run, int i, int d, gp_errs *errs)
                   .nout = s->nout, .in = run->types[i], .out = run->types[i] + s->nin,
                   .in_name = s->in_name, .out_name = s->out_name, .workers = s->workers,
                   .scope = &g->scope, .dev = gp_stage_makes_on_device(s) ? run->dev[d] : NULL, .errs = errs,
-                  .files = run->files, .slots = slots_of(run, s), .rank = s->shared ? g->rank : 0,
+                  .files = run->files, .slots = seg ? seg->depth / seg->place.lanes : 0, .rank = s->shared ? g->rank : 0,
                   .ranks = s->shared ? g->ranks : 1 };
     run->opened[at] = true;
     errs->at = s->at;
@@ -128,17 +128,6 @@ static bool open_on(gp_run *run, int i, int d, gp_errs *errs)
     atomic_store(&run->opening, NULL);
     atomic_fetch_add(&run->steps, 1);
     return ok;
-}
-
-/* The devices that it runs on; a host stage: the first, by name only. */
-static gp_place place_of(const gp_run *run, int stage)
-{
-    const gp_plan *p = run->plan;
-    for (int k = 0; k < p->nsegments; k++)
-        for (int i = 0; i < p->segment[k].ntasks; i++)
-            if (p->task[p->segment[k].task[i]].stage == stage)
-                return p->segment[k].place;
-    return (gp_place){ .lanes = 1 };
 }
 
 static bool open_stages(gp_run *run, bool device, gp_errs *errs)
@@ -157,9 +146,10 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
             if (b >= 0)
                 types[k] = g->buffer[b].type;
         }
-        gp_place place = place_of(run, i);
+        const gp_segment *seg = segment_of(run, i);
+        gp_place place = seg ? seg->place : (gp_place){ .lanes = 1 };
         for (int d = place.index; d < place.index + place.lanes; d++)
-            if (atomic_load(&run->level) || !open_on(run, i, d, errs))
+            if (atomic_load(&run->level) || !open_on(run, i, d, seg, errs))
                 return false;
     }
     errs->at = was;

@@ -399,6 +399,12 @@ static inline void *gp_extra_on(const gp_run *run, int extra, int d)
     return run->extra[d * run->plan->nextras + extra];
 }
 
+/* A constant where device `d` reads it: in its memory, or in the host's where that is its own. */
+static inline void *gp_konst_on(const gp_run *run, int extra, int d)
+{
+    return gp_extra_on(run, extra, run->plan->extra[extra].place.device ? d : 0);
+}
+
 /* Lane `l` of a pool. */
 static inline void *gp_pool_on(const gp_run *run, int pool, int l)
 {
