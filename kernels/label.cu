@@ -8,7 +8,9 @@
  *
  *   label_first_T   the parent of a pixel is a neighbour before it, or itself; -1 outside of all components
  *   label_join      joins trees that touch
- *   label_roots     each parent becomes the root; marks the roots, a bit each, and counts those of each chunk of pixels
+ *   label_roots     each parent becomes the root; marks the roots, a bit each, and counts those of each chunk of pixels.
+ *                   A thread writes its own pixel's parent alone: one that shortened another's way to the root could
+ *                   put an earlier step of it in the place of the root
  *   label_before    of each chunk, how many roots are in those before it
  *   label_number    the labels of the roots
  *   label_spread    the labels of all pixels
@@ -104,7 +106,9 @@ extern "C" __global__ void label_roots(int *parent, unsigned *marks, unsigned *c
     for (size_t i = first_x(); i < n; i += step_x()) {
         if (parent[i] < 0)
             continue;
-        const int root = root_of(parent, (int)i);
+        int root = parent[i];
+        for (int next; (next = parent[root]) != root; )
+            root = next;
         if ((size_t)root != i) {
             parent[i] = root;
             continue;

@@ -3,7 +3,9 @@
  * cuFFT takes all lines of a frame at once where the transformed axes lie side by side, in their order, with all other axes
  * on one side of them. Where they do not, they are moved behind the others in scratch memory, and back. What is to become
  * real numbers is copied there anyway, as cuFFT may write its input then. A work area is had for each slot: its size is known
- * only when cuFFT has made the plan. Frames with fewer rows are transformed whole: what is behind their rows is nobody's. */
+ * only when cuFFT has made the plan. Frames with fewer rows are transformed whole: what is behind their rows is nobody's. But
+ * two lines of real numbers may be transformed as one of complex numbers, where what one of them has shows in the other: of
+ * these the lines behind are zeros. */
 #include <stdlib.h>
 #include "cufft_library.h"
 #include "device.h"
@@ -65,10 +67,19 @@ static bool moves(const gp_fft_job *j)
     return !beside(j, &j->in, &outer, &inner);
 }
 
+/* May lines show in each other that are of different rows? */
+static bool mixes_rows(const gp_fft_job *j)
+{
+    bool mixes = j->form != GP_FFT_C2C && j->in.dim[0] > 1;
+    for (int i = 0; i < j->axes; i++)
+        mixes &= j->axis[i] != 0;
+    return mixes;
+}
+
 size_t gp_fft_cuda_scratch(const gp_fft_job *j)
 {
     bool m = moves(j);
-    return (m || j->form == GP_FFT_C2R ? up(gp_bytes(&j->in)) : 0) + (m ? up(gp_bytes(&j->out)) : 0);
+    return (m || j->form == GP_FFT_C2R || mixes_rows(j) ? up(gp_bytes(&j->in)) : 0) + (m ? up(gp_bytes(&j->out)) : 0);
 }
 
 /* ---- open -------------------------------------------------------------------------- */
@@ -185,11 +196,13 @@ static bool move(gp_dcall *c, const gp_fft_job *j, const gp_type *t, void *from,
 bool gp_fft_cuda_record(gp_dcall *c, void *made, const gp_fft_job *j)
 {
     plan *p = made;
-    bool m = moves(j), copied = m || j->form == GP_FFT_C2R;
+    size_t row = gp_bytes(&j->in) / (size_t)j->in.dim[0], behind = (size_t)(j->in.dim[0] - c->in[0].type.dim[0]) * row;
+    bool m = moves(j), zeros = behind && mixes_rows(j), copied = m || zeros || j->form == GP_FFT_C2R;
     void *in = c->in[0].data, *out = c->out[0].data;
     void *from = copied ? c->scratch : in, *to = m ? (char *)c->scratch + up(gp_bytes(&j->in)) : out;
     step x = { p, j, from, to, p->area + p->area_bytes * (size_t)c->slot, c->name };
     return (m ? move(c, j, &j->in, in, from, false) : !copied || gp_copy(c, from, in, gp_bytes(&j->in)))
+        && (!zeros || gp_fill(c, (char *)from + gp_bytes(&j->in) - behind, 0, behind))
         && gp_call_library(c, transform, &x, sizeof x) && scale(c, j, to)
         && (!m || move(c, j, &j->out, to, out, true));
 }
