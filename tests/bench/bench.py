@@ -33,6 +33,7 @@ import rows_jpeg
 import rows_lua
 import rows_matmul
 import rows_overhead
+import rows_pictures
 import rows_rearrange
 import rows_signals
 import rows_stages
@@ -40,7 +41,8 @@ from tools import HERE, Bench, Failure, Skip
 
 ROWS = rows_device.ROWS + rows_host.ROWS + rows_lua.ROWS + rows_command.ROWS + \
     rows_durable.ROWS + rows_expr.ROWS + rows_overhead.ROWS + rows_stages.ROWS + rows_jpeg.ROWS + \
-    rows_rearrange.ROWS + rows_signals.ROWS + rows_files.ROWS + rows_fft.ROWS + rows_matmul.ROWS
+    rows_rearrange.ROWS + rows_signals.ROWS + rows_files.ROWS + rows_fft.ROWS + rows_matmul.ROWS + \
+    rows_pictures.ROWS
 
 
 def first_line(command):

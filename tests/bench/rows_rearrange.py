@@ -1,4 +1,5 @@
-"""rows_rearrange.py - stages that only move elements, on the GPU: 256 MiB read and 256 MiB written, beside a copy of that.
+"""rows_rearrange.py - stages that only move elements, and other sizes of pictures, on the GPU: up to 256 MiB read and 256
+MiB written, beside a copy of as many bytes.
 """
 from rows_expr import device_us, peers
 from tools import Row
@@ -27,13 +28,21 @@ CASES = [
     ("pad", RGB, "pad, in: x, before: [8, 8], after: [8, 8], edge: mirror", "u8 (H, W, 3), 8 pixels more around"),
     ("concat", ("f32", "[4096, 8192]"), "concat, axis: 1, in: {a: x, b: x}", "two of f32, side by side"),
 ]
+# How many bytes are read and written, of those of a copy of 256 MiB.
+SIZES = [
+    ("half-area", RGB, "resize, in: x, scale: 0.5, method: area", "u8 (H, W, 3) to half the size, area", 5 / 8),
+    ("half", RGB, "resize, in: x, scale: 0.5", "u8 (H, W, 3) to half the size, bilinear, antialiased", 5 / 8),
+    ("double", ("u8", "[4096, 5461, 3]"), "resize, in: x, scale: 2", "u8 (H, W, 3) to twice the size, bilinear", 5 / 8),
+    ("double-cubic", ("u8", "[4096, 5461, 3]"), "resize, in: x, scale: 2, method: cubic", "the same, cubic", 5 / 8),
+    ("half-f32", PLANE, "resize, in: x, scale: 0.5", "f32 (H, W) to half the size, bilinear, antialiased", 5 / 8),
+]
 
 
-def row(name, type_of, stage, what):
+def row(name, type_of, stage, what, part=1):
     def measure(b):
         us = b.once(name, lambda: device_us(b, name, PIPELINE % (type_of + (stage,)), 60))
-        return us, 4 * peers(b, "cupy")["copy"], "4 copies of 64 MiB, CuPy"
-    return Row("move-" + name, what + ": 256 MiB, device time", "rate", 0.8, measure)
+        return us, part * 4 * peers(b, "cupy")["copy"], "copies of as many bytes, CuPy"
+    return Row(("resize-" if part < 1 else "move-") + name, what + ", device time", "rate", 0.8, measure)
 
 
-ROWS = [row(*case) for case in CASES]
+ROWS = [row(*case) for case in CASES + SIZES]
