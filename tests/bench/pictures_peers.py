@@ -18,11 +18,11 @@ try:
     import numpy as np
     import torch
     from cupyx.scipy import ndimage
+    from device_time import us
     cp.zeros(1)
 except Exception:
     sys.exit(3)
 
-ROUNDS = 50
 SHAPE = 2160, 3840
 
 
@@ -37,7 +37,6 @@ def make(folder):
 
 
 def measure(folder):
-    from signals_peers import us
     u8, f32, mask, scores = (cp.load(os.path.join(folder, n + ".npy")) for n in ("u8", "f32", "mask", "scores"))
     for size in (3, 5, 7):
         print("median-u8-%d %.3f" % (size, us(lambda: ndimage.median_filter(u8, size))))
@@ -56,15 +55,19 @@ def measure(folder):
         print("topk-%d %.3f" % (k, us(lambda: torch.topk(rows, k))))
 
 
+def pinned(dtype, *shape):
+    n = int(np.prod(shape))
+    return np.frombuffer(cp.cuda.alloc_pinned_memory(n * np.dtype(dtype).itemsize), dtype, n).reshape(shape)
+
+
 def sound():
     """48,000 samples; 147 lines of 1,024, 320 apart; decibels from -80 to 0 as colors."""
     n, length, hop = 48000, 1024, 320
-    host, device = cp.cuda.alloc_pinned_memory(4 * n), cp.empty(n, cp.float32)
-    x = np.frombuffer(host, np.float32, n)
+    device, x = cp.empty(n, cp.float32), pinned(np.float32, n)
     x[:] = np.sin(np.arange(n) * 0.1, dtype=np.float32)
     taper, colors = cp.asarray(np.hanning(length + 1)[:-1], cp.float32), cp.arange(768, dtype=cp.uint8).reshape(256, 3)
     lines = cp.lib.stride_tricks.sliding_window_view(device, length)[::hop]
-    picture = np.frombuffer(cp.cuda.alloc_pinned_memory(lines.shape[0] * 513 * 3), np.uint8).reshape(lines.shape[0], 513, 3)
+    picture = pinned(np.uint8, lines.shape[0], 513, 3)
     stream = cp.cuda.Stream(non_blocking=True)
 
     def work():

@@ -10,7 +10,7 @@ vars: {frames: 1}
 buffers: {x: {dtype: %s, shape: [%d, %d]}}
 stages:
   - {use: generate, out: x, frames: frames, fill: once, pattern: constant, value: 0.33}
-  - {use: matmul, in: {a: x, b: x}, precision: %s, out: y}
+  - {use: matmul, in: {a: x, b: x}, %s out: y}
   - {use: decimate, frames: 1000000}
   - {use: discard}
 """
@@ -18,8 +18,8 @@ stages:
 
 def row(n, how):
     def measure(b):
-        dtype, precision = "f16" if how == "f16" else "f32", "tf32" if how == "tf32" else "f32"
-        us = b.once("matmul " + how, lambda: device_us(b, "matmul-" + how, PIPELINE % (dtype, n, n, precision), 60))
+        dtype, more = "f16" if how == "f16" else "f32", "precision: tf32," if how == "tf32" else ""
+        us = b.once("matmul " + how, lambda: device_us(b, "matmul-" + how, PIPELINE % (dtype, n, n, more), 60))
         peer = b.once("matmul by hand " + how,
                       lambda: words(b.run([b.program("matmul", "no cublasLt.h for matmul.cu"), n, how])[0]))
         return us, peer["matmul graph"][0], "cuBLASLt in a graph"
