@@ -68,23 +68,33 @@ template <class T> static __device__ __forceinline__ void copy_words(T *to, cons
 }
 
 /* Words of what is made lie at multiples of 4; what comes there is in one such word of the source, or in two, both of
- * which have a byte of the run. */
+ * which have a byte of the run. Several are loaded before the first is written. */
 static __device__ __forceinline__ void copy_words(uint8_t *to, const uint8_t *from, size_t n)
 {
     const unsigned head = (unsigned)((uintptr_t)to & 3);
     const unsigned off = (unsigned)((uintptr_t)(from - head) & 3);
     const uint32_t *source = (const uint32_t *)((from - head) - off);
     uint32_t *made = (uint32_t *)(to - head);
-#pragma unroll 4
-    for (size_t i = first_x(); 4 * i < n + head; i += step_x()) {
-        if (4 * i >= head && 4 * i + 4 <= n + head) {
-            uint32_t low = source[i], high = off ? source[i + 1] : low;
-            made[i] = __funnelshift_r(low, high, 8 * off);
-        } else {
-            for (size_t b = 4 * i < head ? head : 4 * i; b < 4 * i + 4 && b < n + head; b++)
-                to[b - head] = from[b - head];
-        }
+    const size_t first = head ? 1 : 0, last = (n + head) / 4, me = first_x(), step = step_x();      /* whole words */
+    auto word = [=](size_t i) { return __funnelshift_r(source[i], off ? source[i + 1] : 0, 8 * off); };
+    size_t i = first + me;
+    for (; i + 7 * step < last; i += 8 * step) {
+        uint32_t x[8];
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            x[k] = word(i + k * step);
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            made[i + k * step] = x[k];
     }
+    for (; i < last; i += step)
+        made[i] = word(i);
+    const size_t before = first * (4 - head) < n ? first * (4 - head) : n;
+    const size_t behind = last > first ? 4 * last - head : before;
+    if (me < before)
+        to[me] = from[me];
+    for (size_t k = behind + me; k < n; k += step)
+        to[k] = from[k];
 }
 
 template <class T> static __device__ __forceinline__ void copy_runs(const gp_layout &c)

@@ -97,19 +97,69 @@ template <class T, class A> static __device__ __forceinline__ T put(A v)
     }
 }
 
-/* w[0] p[0] + w[1] p[width] + ..., n rows, of N neighbours. On a GPU those of aligned quads are loaded at once. */
-template <int N, class A, class T>
-static __device__ __forceinline__ void add_rows(A *sum, const T *p, size_t width, const A *w, int n)
+/* N neighbours as numbers to compute with. */
+template <int N, class A, class T> static __device__ __forceinline__ void load(A *v, const T *p)
 {
     struct alignas(N == 4 ? 4 * sizeof(T) : alignof(T)) several { T v[N]; };
     several x = *(const several *)p;
     for (int j = 0; j < N; j++)
-        sum[j] = w[0] * get<A>(x.v[j]);
-    for (int k = 1; k < n; k++) {
-        x = *(const several *)(p += width);
-        for (int j = 0; j < N; j++)
-            sum[j] += w[k] * get<A>(x.v[j]);
+        v[j] = get<A>(x.v[j]);
+}
+
+#ifndef GP_CPU
+
+/* A number of up to 16 bits, in the low bits of a float's fraction: with the exponent of 2^23 it is that much more. */
+template <class T> static __device__ __forceinline__ float plus_2_23(uint32_t word, int j)
+{
+    const uint32_t sign = !real<T>::is_signed ? 0 : sizeof(T) == 1 ? 0x80808080u : 0x80008000u;
+    const unsigned bytes = sizeof(T) == 1 ? 0x7440 + j : j ? 0x7432 : 0x7410;
+    const float more = 8388608.0f + (!real<T>::is_signed ? 0.0f : sizeof(T) == 1 ? 128.0f : 32768.0f);
+    return __uint_as_float(__byte_perm(word ^ sign, 0x4b000000u, bytes)) - more;
+}
+
+/* Four neighbours of 1 or 2 bytes, wherever they begin: from the words that they lie in. */
+template <class T> static __device__ __forceinline__ void load_any(float *v, const T *p)
+{
+    enum { WORDS = sizeof(T), EACH = 4 / sizeof(T) };
+    const unsigned off = (unsigned)((uintptr_t)p & 3);
+    const uint32_t *word = (const uint32_t *)((uintptr_t)p - off);
+    uint32_t low = word[0];
+    for (int k = 0; k < WORDS; k++) {
+        const uint32_t high = off || k + 1 < WORDS ? word[k + 1] : low, x = __funnelshift_r(low, high, 8 * off);
+        for (int j = 0; j < EACH; j++)
+            if constexpr (real<T>::half)
+                v[k * EACH + j] = gp_from_half(gp_half{ (uint16_t)(x >> 16 * j) });
+            else
+                v[k * EACH + j] = plus_2_23<T>(x, j);
+        low = high;
     }
+}
+template <> __device__ __forceinline__ void load<4, float, uint8_t>(float *v, const uint8_t *p) { load_any(v, p); }
+template <> __device__ __forceinline__ void load<4, float, int8_t>(float *v, const int8_t *p) { load_any(v, p); }
+template <> __device__ __forceinline__ void load<4, float, uint16_t>(float *v, const uint16_t *p) { load_any(v, p); }
+template <> __device__ __forceinline__ void load<4, float, int16_t>(float *v, const int16_t *p) { load_any(v, p); }
+template <> __device__ __forceinline__ void load<4, float, gp_half>(float *v, const gp_half *p) { load_any(v, p); }
+
+#endif
+
+/* w[0] p[0] + w[1] p[width] + ..., n rows, of N neighbours. */
+template <int N, class A, class T>
+static __device__ __forceinline__ void add_rows(A *sum, const T *p, size_t width, const A *w, int n)
+{
+    A x[N], s[N];
+    load<N>(x, p);
+    for (int j = 0; j < N; j++)
+        s[j] = w[0] * x[j];
+#ifndef GP_CPU
+#pragma unroll 4
+#endif
+    for (int k = 1; k < n; k++) {
+        load<N>(x, p += width);
+        for (int j = 0; j < N; j++)
+            s[j] += w[k] * x[j];
+    }
+    for (int j = 0; j < N; j++)
+        sum[j] = s[j];
 }
 
 /* Columns [from, to) of an output row of sums, by `all` threads of which this is number `me`. */
@@ -122,7 +172,7 @@ static __device__ __forceinline__ void add_row(A *sum, const T *rows, int from, 
     bool whole = true;
 #else
     enum { N = 4 };
-    bool whole = width % N == 0;           /* then all quads of the frame are aligned */
+    bool whole = sizeof(T) <= 2 || width % N == 0;         /* load_any() does it, or all quads of the frame are aligned */
 #endif
     int x = from + N * me;
     for (; whole && x + N <= to; x += N * all)

@@ -5,9 +5,9 @@
  *           Or all stop at once, where they are, and what waits in rings stays there: for a plan that is set up already
  *           and has room for it (retune.c).
  *   keep    What the next frames need is copied to host memory: frames in rings, state that is carried on the device,
- *           counters. Host stages stay open, but those that fill the device's
- *           memory, which keep nothing between frames. The memory of the run, and its device, are given back; where all
- *           stopped at once only when the next run has begun, and frames on the host need no copy.
+ *           counters. Host stages stay open, but those that fill the device's memory, which keep nothing between frames.
+ *           The memory of the run, and its device, are given back. Where all stopped at once, that is done only when the
+ *           next run has begun: frames and state stay where they are, and are copied from there.
  *   go on   The next run has a plan with the same actors and rings; so what was kept goes by index. Frames keep their
  *           numbers: frame f lies in slot f mod depth, whatever the depth is then. */
 #include <stdlib.h>
@@ -134,25 +134,34 @@ static bool record_move(gp_rec *r, void *arg)
     return r->ops->item(r, 0, NULL, 0) && r->ops->copy(r, m->dst, m->src, m->bytes);
 }
 
-/* Between memory of a device, or of the host where that is NULL, and host memory. */
+static bool do_move(gp_dev *dev, gp_move m, gp_errs *errs)
+{
+    return dev->backend->direct(dev, 0, record_move, &m, errs) && dev->backend->wait(dev, 0, GP_SYNC_BLOCK, errs) == 1;
+}
+
+/* Between memory of a device, or of the host where that is NULL, and other memory of the host. */
 static bool move(gp_dev *dev, void *dst, const void *src, size_t bytes, bool to_host, gp_errs *errs)
 {
     if (!dev) {
         memcpy(dst, src, bytes);
         return true;
     }
-    const gp_backend *be = dev->backend;
-    void *pinned = be->alloc(dev, false, bytes, errs);
+    void *pinned = dev->backend->alloc(dev, false, bytes, errs);
     if (!pinned)
         return false;
     if (!to_host)
         memcpy(pinned, src, bytes);
-    gp_move m = { to_host ? pinned : dst, to_host ? src : pinned, bytes };
-    bool ok = be->direct(dev, 0, record_move, &m, errs) && be->wait(dev, 0, GP_SYNC_BLOCK, errs) == 1;
+    bool ok = do_move(dev, (gp_move){ to_host ? pinned : dst, to_host ? src : pinned, bytes }, errs);
     if (to_host && ok)
         memcpy(dst, pinned, bytes);
-    be->free(dev, false, pinned, bytes);
+    dev->backend->free(dev, false, pinned, bytes);
     return ok;
+}
+
+/* What was kept into memory of `dev`, or of the host; borrowed: from where it lay in the run before. */
+static bool load(gp_dev *dev, void *dst, const void *kept, size_t bytes, bool borrowed, gp_errs *errs)
+{
+    return dev && borrowed ? do_move(dev, (gp_move){ dst, kept, bytes }, errs) : move(dev, dst, kept, bytes, false, errs);
 }
 
 /* The device that frame f of a place is on; NULL: it is in the host's memory. */
@@ -200,12 +209,11 @@ static uint64_t to_keep(const gp_run *run, int i, uint64_t *from)
     return end;
 }
 
-static bool keep_ring(gp_run *run, int i, bool borrow, gp_held_ring *h, gp_errs *errs)
+static bool keep_ring(gp_run *run, int i, bool borrows, gp_held_ring *h, gp_errs *errs)
 {
     const gp_ringrt *r = &run->ring[i];
     uint64_t from, end = to_keep(run, i, &from);
     size_t n = (size_t)r->ring->nconsumers;
-    h->borrowed = borrow && (!r->ring->place.device || run->plan->unified);
     h->produced = atomic_load(&r->produced.at), h->end = atomic_load(&r->end);
     h->consumed = calloc(n + 1, sizeof *h->consumed), h->closed = calloc(n + 1, sizeof *h->closed);
     h->frame = calloc((size_t)(end - from) + 1, sizeof *h->frame);
@@ -222,13 +230,21 @@ static bool keep_ring(gp_run *run, int i, bool borrow, gp_held_ring *h, gp_errs 
             x->type = r->type[f % (uint64_t)r->ring->depth];
         if (r->numbers)
             x->numbers = *gp_numbers_of(r, f);
-        if (h->borrowed)
+        if (borrows)
             x->data = gp_slot(r, f);
         else if (!(x->data = malloc(r->ring->bytes + 1)) || !move(device_of(run, r->ring->place, f), x->data, gp_slot(r, f),
                                                                     r->ring->bytes, true, errs))
             return false;
     }
     return true;
+}
+
+static bool keep_state(gp_run *run, int i, bool borrows, void **kept, gp_errs *errs)
+{
+    const gp_extra *e = &run->plan->extra[i];
+    void *state = gp_extra_on(run, i, e->place.index);
+    *kept = borrows ? state : malloc(e->bytes + 1);
+    return *kept && (borrows || move(device_of(run, e->place, 0), *kept, state, e->bytes, true, errs));
 }
 
 static void keep_actor(gp_actorrt *p, gp_held_actor *h)
@@ -269,10 +285,7 @@ static bool keep(gp_run *run, struct gp_paused *x, gp_errs *errs)
     for (int i = 0; i < plan->nactors; i++)
         keep_actor(&run->actor[i], &x->actor[i]);
     for (int i = 0; i < plan->nextras; i++)
-        if (plan->extra[i].use == GP_EXTRA_STATE
-            && (!(x->extra[i] = malloc(plan->extra[i].bytes + 1))
-                || !move(device_of(run, plan->extra[i].place, 0), x->extra[i],
-                         gp_extra_on(run, i, plan->extra[i].place.index), plan->extra[i].bytes, true, errs)))
+        if (plan->extra[i].use == GP_EXTRA_STATE && !keep_state(run, i, x->borrows, &x->extra[i], errs))
             return false;
     return true;
 }
@@ -314,11 +327,11 @@ void gp_paused_free(struct gp_paused *x)
         return;
     for (int i = 0; x->ring && i < x->plan->nrings; i++) {
         gp_held_ring *h = &x->ring[i];
-        for (int k = 0; k < h->nframes && !h->borrowed; k++)
+        for (int k = 0; k < h->nframes && !x->borrows; k++)
             free(h->frame[k].data);
         free(h->frame), free(h->consumed), free(h->closed);
     }
-    for (int i = 0; x->extra && i < x->plan->nextras; i++)
+    for (int i = 0; x->extra && i < x->plan->nextras && !x->borrows; i++)
         free(x->extra[i]);
     for (int i = 0; x->types && i < x->plan->graph->nstages; i++)
         free(x->types[i]);
@@ -331,7 +344,7 @@ void gp_paused_free(struct gp_paused *x)
 
 /* ---- going on -------------------------------------------------------- */
 
-static bool load_ring(gp_run *run, gp_ringrt *r, const gp_held_ring *h, gp_errs *errs)
+static bool load_ring(gp_run *run, gp_ringrt *r, const gp_held_ring *h, bool borrowed, gp_errs *errs)
 {
     uint64_t depth = (uint64_t)r->ring->depth, end = h->nframes ? h->frame[h->nframes - 1].frame + 1 : 0, least = h->produced;
     for (int c = 0; c < r->ring->nconsumers; c++)
@@ -351,7 +364,7 @@ static bool load_ring(gp_run *run, gp_ringrt *r, const gp_held_ring *h, gp_errs 
             r->type[x->frame % depth] = x->type;
         if (r->numbers)
             *gp_numbers_of(r, x->frame) = x->numbers;
-        if (!move(device_of(run, r->ring->place, x->frame), gp_slot(r, x->frame), x->data, r->ring->bytes, false, errs))
+        if (!load(device_of(run, r->ring->place, x->frame), gp_slot(r, x->frame), x->data, r->ring->bytes, borrowed, errs))
             return false;
     }
     return true;
@@ -360,7 +373,7 @@ static bool load_ring(gp_run *run, gp_ringrt *r, const gp_held_ring *h, gp_errs 
 bool gp_paused_load(gp_run *run, const struct gp_paused *x, gp_errs *errs)
 {
     for (int i = 0; i < run->plan->nrings; i++)
-        if (!load_ring(run, &run->ring[i], &x->ring[i], errs))
+        if (!load_ring(run, &run->ring[i], &x->ring[i], x->borrows, errs))
             return false;
     for (int i = 0; i < run->graph->nstages; i++) {
         const gp_stage *was = &x->plan->graph->stage[i], *now = &run->graph->stage[i];
@@ -369,8 +382,8 @@ bool gp_paused_load(gp_run *run, const struct gp_paused *x, gp_errs *errs)
             return false;
     }
     for (int i = 0; i < run->plan->nextras; i++)
-        if (x->extra[i] && !move(device_of(run, run->plan->extra[i].place, 0), gp_extra_on(run, i, run->plan->extra[i].place.index),
-                                 x->extra[i], run->plan->extra[i].bytes, false, errs))
+        if (x->extra[i] && !load(device_of(run, run->plan->extra[i].place, 0), gp_extra_on(run, i, run->plan->extra[i].place.index),
+                                 x->extra[i], run->plan->extra[i].bytes, x->borrows, errs))
             return false;
     return true;
 }

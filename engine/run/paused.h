@@ -9,7 +9,7 @@
  * they are; then all do, and what waits in rings stays there. */
 enum { GP_PAUSE_NOT, GP_PAUSE_HOLD, GP_PAUSE_AT, GP_PAUSE_SOURCES, GP_PAUSE_ALL };
 
-/* A frame that somebody may read again, in host memory. */
+/* A frame that somebody may read again. */
 typedef struct gp_held_frame {
     uint64_t frame;
     gp_meta meta;
@@ -22,7 +22,6 @@ typedef struct gp_held_ring {
     uint64_t produced, end;
     uint64_t *consumed; bool *closed;  /* per consumer */
     gp_held_frame *frame; int nframes; /* in order, up to the last */
-    bool borrowed;             /* their data are in the memory of the run, which is there still */
 } gp_held_ring;
 
 typedef struct gp_held_actor {
@@ -40,8 +39,9 @@ struct gp_paused {
     gp_type **types;           /* ... and what its open() was given */
     const void **opts;
     bool *opened;
-    bool borrows;              /* see gp_held_ring; a pause at once */
-    void **extra;              /* carried state, in host memory */
+    void **extra;              /* carried state */
+    bool borrows;              /* frames and state lie in the memory of the run, which is there still: a pause at once; else in
+                                  host memory of its own */
     gp_accountrt *account; int naccounts;
 };
 

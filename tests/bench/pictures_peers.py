@@ -3,8 +3,9 @@
     pictures_peers.py make DIR    writes the frames of rows_pictures.py there, noise and a mask of spots
     pictures_peers.py time DIR    prints `NAME US`, microseconds of device time a frame: the sum of its kernels and fills, as
                                   CUPTI has them through PyTorch's profiler
-    pictures_peers.py sound       prints `NAME US` of a second of sound to a picture of its spectrum, copies included:
-                                  CuPy in a CUDA graph, one frame and its wait after the other
+    pictures_peers.py sound       prints `NAME US` of a second of sound to a picture of its spectrum: one frame and its wait
+                                  after the other, by CuPy in a CUDA graph, with a copy before and one behind it, which
+                                  CuPy captures none of
 
 Exit 3 where there is no CuPy, PyTorch or GPU.
 """
@@ -71,22 +72,24 @@ def sound():
     stream = cp.cuda.Stream(non_blocking=True)
 
     def work():
-        device.set(x, stream=stream)
         spectrum = cp.fft.rfft(lines * taper)
         level = 10 * cp.log10(cp.maximum(spectrum.real ** 2 + spectrum.imag ** 2, 1e-8))
         index = cp.clip((level + 80) * (255 / 80), 0, 255).astype(cp.uint8)
-        return colors[index].get(stream=stream, out=picture, blocking=False)
+        return colors[index]
 
     with stream:
+        device.set(x, stream=stream)
         work()
         stream.synchronize()
         stream.begin_capture()
-        work()
+        made = work()
         graph = stream.end_capture()
         times = []
         for i in range(1200):
             start = time.perf_counter()
+            device.set(x, stream=stream)
             graph.launch(stream)
+            made.get(stream=stream, out=picture, blocking=False)
             stream.synchronize()
             times.append(time.perf_counter() - start)
     print("graph %.3f" % (1e6 * statistics.median(times[200:])))
