@@ -15,7 +15,7 @@
 #define UNROLL _Pragma("unroll")
 #endif
 
-static constexpr size_t PART = 32;         /* as in stages/iir.c */
+static constexpr size_t PART = 8;          /* as in stages/iir.c */
 static constexpr int COLUMNS = 6;          /* b0, b1, b2, 1, a1, a2 */
 
 /* One section after the other, in transposed direct form II, as SciPy has it: the same order of operations. */

@@ -10,7 +10,7 @@
 #include "base/npy.h"
 #include "device.h"
 
-enum { SECTIONS = 16, COLUMNS = 6, CHUNK = 64, PART = 32, LEVELS = 8, MANY = 4096 };   /* PART as in kernels/iir.cu */
+enum { SECTIONS = 16, COLUMNS = 6, CHUNK = 64, PART = 8, LEVELS = 12, MANY = 4096 };   /* PART as in kernels/iir.cu */
 
 struct opts {
     const gp_node *sos;
