@@ -67,34 +67,64 @@ template <class T> static __device__ __forceinline__ void copy_words(T *to, cons
         to[i] = from[i];
 }
 
-/* Words of what is made lie at multiples of 4; what comes there is in one such word of the source, or in two, both of
- * which have a byte of the run. Several are loaded before the first is written. */
-static __device__ __forceinline__ void copy_words(uint8_t *to, const uint8_t *from, size_t n)
+/* Word K of 2 Q and those behind it, and of each the bytes from bit `shift` on. */
+template <int K, int Q> static __device__ __forceinline__ void shifted(uint32_t *y, const uint32_t *x, unsigned shift)
 {
-    const unsigned head = (unsigned)((uintptr_t)to & 3);
-    const unsigned off = (unsigned)((uintptr_t)(from - head) & 3);
-    const uint32_t *source = (const uint32_t *)((from - head) - off);
-    uint32_t *made = (uint32_t *)(to - head);
-    const size_t first = head ? 1 : 0, last = (n + head) / 4, me = first_x(), step = step_x();      /* whole words */
-    auto word = [=](size_t i) { return __funnelshift_r(source[i], off ? source[i + 1] : 0, 8 * off); };
+#pragma unroll
+    for (int k = 0; k < Q; k++)
+        y[k] = __funnelshift_r(x[K + k], x[K + k + 1], shift);
+}
+
+/* Units of Q words of what is made lie at multiples of their size; what comes there is in one such unit of the source, or
+ * in two, both of which have a byte of the run. Several are loaded before the first is written. */
+template <int Q> static __device__ __forceinline__ void copy_units(uint8_t *to, const uint8_t *from, size_t n)
+{
+    enum { SIZE = 4 * Q, MANY = 4 };
+    struct alignas(SIZE) unit { uint32_t v[Q]; };
+    const unsigned head = (unsigned)((uintptr_t)to & (SIZE - 1)), off = (unsigned)((uintptr_t)(from - head) & (SIZE - 1));
+    const unit *source = (const unit *)((from - head) - off);
+    unit *made = (unit *)(to - head);
+    const size_t first = head ? 1 : 0, last = (n + head) / SIZE, me = first_x(), step = step_x();      /* whole units */
+    auto get = [=](size_t i) {
+        uint32_t x[2 * Q];
+        unit y, low = source[i], high = off ? source[i + 1] : low;
+#pragma unroll
+        for (int k = 0; k < Q; k++)
+            x[k] = low.v[k], x[Q + k] = high.v[k];
+        switch (Q == 1 ? 0 : off / 4) {
+        case 0: shifted<0, Q>(y.v, x, 8 * (off & 3)); break;
+        case 1: shifted<1 % Q, Q>(y.v, x, 8 * (off & 3)); break;
+        case 2: shifted<2 % Q, Q>(y.v, x, 8 * (off & 3)); break;
+        default: shifted<3 % Q, Q>(y.v, x, 8 * (off & 3));
+        }
+        return y;
+    };
     size_t i = first + me;
-    for (; i + 7 * step < last; i += 8 * step) {
-        uint32_t x[8];
+    for (; i + (MANY - 1) * step < last; i += MANY * step) {
+        unit x[MANY];
 #pragma unroll
-        for (int k = 0; k < 8; k++)
-            x[k] = word(i + k * step);
+        for (int k = 0; k < MANY; k++)
+            x[k] = get(i + k * step);
 #pragma unroll
-        for (int k = 0; k < 8; k++)
+        for (int k = 0; k < MANY; k++)
             made[i + k * step] = x[k];
     }
     for (; i < last; i += step)
-        made[i] = word(i);
-    const size_t before = first * (4 - head) < n ? first * (4 - head) : n;
-    const size_t behind = last > first ? 4 * last - head : before;
-    if (me < before)
-        to[me] = from[me];
+        made[i] = get(i);
+    const size_t before = first * (SIZE - head) < n ? first * (SIZE - head) : n;
+    const size_t behind = last > first ? SIZE * last - head : before;
+    for (size_t k = me; k < before; k += step)
+        to[k] = from[k];
     for (size_t k = behind + me; k < n; k += step)
         to[k] = from[k];
+}
+
+static __device__ __forceinline__ void copy_words(uint8_t *to, const uint8_t *from, size_t n)
+{
+    if (n >= GP_COPY_LONG)
+        copy_units<4>(to, from, n);
+    else
+        copy_units<1>(to, from, n);
 }
 
 template <class T> static __device__ __forceinline__ void copy_runs(const gp_layout &c)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #endif
 
-enum { GP_LAYOUT_AXES = 9 };
+enum { GP_LAYOUT_AXES = 9, GP_COPY_LONG = 512 };           /* bytes: runs of any alignment from there on go by 16 */
 
 /* i / d = (the high half of i m, + i) >> shift, for i < 2^31 (Granlund and Montgomery, "Division by invariant integers
  * using multiplication", 1994). */

@@ -100,16 +100,16 @@ static bool runs(gp_dcall *c, gp_layout *copy, const gp_strided *s, int64_t all)
 {
     enum { WORDS = 4, PART = 1 << 16, ROWS = 1 << 15 };
     unsigned word = word_of(s, (uintptr_t)copy->from, (uintptr_t)copy->to, 16), x = 1;
-    int64_t words = (int64_t)s->each / (word < 4 ? 4 : word) + (word < 4 ? 2 : 0);
+    int64_t unit = word >= 4 ? word : s->each >= GP_COPY_LONG ? 16 : 4, words = (int64_t)s->each / unit + (word < 4 ? 2 : 0);
     put_axes(copy, s);
     copy->run = s->each, copy->all = (unsigned)all;
     while (x < BLOCK && x < words)
         x *= 2;
     if (gp_rec_on_cpu(c))
-        return launch(c, "runs", 1, (gp_dim3){ at_most((words * word + PART - 1) / PART, ROWS), at_most(all, ROWS), 1 },
+        return launch(c, "runs", 1, (gp_dim3){ at_most(((int64_t)s->each + PART - 1) / PART, ROWS), at_most(all, ROWS), 1 },
                       (gp_dim3){ 1, 1, 1 }, 0, copy);
     return launch(c, "runs", word < 4 ? 1 : word,
-                  (gp_dim3){ at_most((words + WORDS * x - 1) / (WORDS * x), BLOCKS),
+                  (gp_dim3){ at_most((words + WORDS * x / 2) / (WORDS * x), BLOCKS),
                              at_most((all * x + BLOCK - 1) / BLOCK, ROWS), 1 },
                   (gp_dim3){ x, BLOCK / x, 1 }, 0, copy);
 }
