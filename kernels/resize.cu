@@ -54,28 +54,29 @@ static __device__ __forceinline__ double weight_of(const resize_axis &a, int64_t
     return t < 1 ? (1.5 * t - 2.5) * t * t + 1 : (((t - 5) * t + 8) * t - 4) * -0.5;
 }
 
-/* With sum 1. */
+/* With sum 1, `apart` from each other. */
 template <class A>
-static __device__ __forceinline__ void weigh(const resize_axis &a, int i, resize_span *span, A *weight)
+static __device__ __forceinline__ void weigh(const resize_axis &a, int i, resize_span *span, A *weight, size_t apart)
 {
     resize_span s = span[i] = span_of(a, i);
     double sum = 0;
-    weight += (size_t)i * a.taps;
     for (int k = 0; k < s.n; k++)
         sum += weight_of(a, i, s.first + k);
     for (int k = 0; k < s.n; k++)
-        weight[k] = (A)(weight_of(a, i, s.first + k) / sum);
+        weight[k * apart] = (A)(weight_of(a, i, s.first + k) / sum);
 }
 
-/* Rows, then columns; the weights of each are a.taps apart. */
+/* Rows, then columns. The weights of a row lie side by side; of columns the first of all do, then the second of all, as
+ * threads that make columns read them at once. */
 #define WEIGHTS(name, A)                                                                                              \
     extern "C" __global__ void resize_weights_##name(resize_span *span, A *weight, resize_axis y, resize_axis x)      \
     {                                                                                                                 \
         for (size_t i = first_x(); i < (size_t)y.out + (size_t)x.out; i += step_x())                                  \
             if (i < (size_t)y.out)                                                                                    \
-                weigh(y, (int)i, span, weight);                                                                       \
+                weigh(y, (int)i, span, weight + i * (size_t)y.taps, 1);                                               \
             else                                                                                                      \
-                weigh(x, (int)(i - (size_t)y.out), span + y.out, weight + (size_t)y.out * y.taps);                    \
+                weigh(x, (int)(i - (size_t)y.out), span + y.out, weight + (size_t)y.out * y.taps + (i - (size_t)y.out), \
+                      (size_t)x.out);                                                                                 \
     }
 WEIGHTS(f32, float) WEIGHTS(f64, double)
 
@@ -158,8 +159,10 @@ static __device__ __forceinline__ void add_rows(A *sum, const T *p, size_t width
         for (int j = 0; j < N; j++)
             s[j] += w[k] * x[j];
     }
+    struct alignas(N == 4 ? 4 * sizeof(A) : alignof(A)) sums { A v[N]; } made;
     for (int j = 0; j < N; j++)
-        sum[j] = s[j];
+        made.v[j] = s[j];
+    *(sums *)sum = made;                   /* where it is four, at such a place in shared or scratch memory */
 }
 
 /* Columns [from, to) of an output row of sums, by `all` threads of which this is number `me`. */
@@ -172,7 +175,8 @@ static __device__ __forceinline__ void add_row(A *sum, const T *rows, int from, 
     bool whole = true;
 #else
     enum { N = 4 };
-    bool whole = sizeof(T) <= 2 || width % N == 0;         /* load_any() does it, or all quads of the frame are aligned */
+    /* load_any() does it, or all quads of the frame are aligned; and those of the sums are */
+    bool whole = (sizeof(T) <= 2 || width % N == 0) && (uintptr_t)sum % (N * sizeof(A)) == 0;
 #endif
     int x = from + N * me;
     for (; whole && x + N <= to; x += N * all)
@@ -181,9 +185,9 @@ static __device__ __forceinline__ void add_row(A *sum, const T *rows, int from, 
         add_rows<1>(sum + (x - from), rows + x, width, w, n);
 }
 
-/* The same along a row, of C channels out of `channels`. */
+/* The same along a row, of C channels out of `channels`; weights are `apart` from each other. */
 template <int C, class T, class A>
-static __device__ __forceinline__ void add_pixels(T *dst, const A *src, int channels, const A *w, int n)
+static __device__ __forceinline__ void add_pixels(T *dst, const A *src, int channels, const A *w, size_t apart, int n)
 {
     A sum[C];
     for (int c = 0; c < C; c++)
@@ -191,7 +195,7 @@ static __device__ __forceinline__ void add_pixels(T *dst, const A *src, int chan
     for (int k = 1; k < n; k++) {
         src += channels;
         for (int c = 0; c < C; c++)
-            sum[c] += w[k] * src[c];
+            sum[c] += w[k * apart] * src[c];
     }
     for (int c = 0; c < C; c++)
         dst[c] = put<T>(sum[c]);
@@ -205,9 +209,9 @@ static __device__ __forceinline__ void add_columns(T *dst, const A *sum, int beg
 {
     for (int x = from + me; x < to; x += all) {
         resize_span s = span[x];
-        const A *w = weight + (size_t)x * a.taps, *p = sum + ((size_t)s.first * channels - begin);
+        const A *w = weight + x, *p = sum + ((size_t)s.first * channels - begin);
         for (int c = 0; c < channels; c += C)
-            add_pixels<C>(dst + (size_t)x * channels + c, p + c, channels, w, s.n);
+            add_pixels<C>(dst + (size_t)x * channels + c, p + c, channels, w, (size_t)a.out, s.n);
     }
 }
 
