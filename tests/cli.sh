@@ -278,6 +278,11 @@ expect 'photos: one too many' 1 'torn.jpg. is cut off' "$GPIPE" run examples/pho
 expect 'cells' 0 '4 frames in' "$GPIPE" run examples/cells/cells.yaml --set vars.out="$tmp/cells"
 cmp -s "$tmp/cells/cells.csv" tests/ref/cells.csv && ok || bad 'cells.csv is not the table of SciPy'
 [ "$(cd "$tmp/cells" && ls | tr '\n' ' ')" = 'cells.csv well-1.png well-2.png well-3.png well-4.png ' ] && ok || bad 'cells made other files'
+# like NAME: what the example left in a folder, beside what others compute
+like() { python3 tests/examples.py "$1" "$2" >"$tmp/stderr" 2>&1 && ok || bad "$1: what others compute"; }
+expect 'heat' 0 '6 out' "$GPIPE" run examples/heat/heat.yaml --set vars.out="$tmp/heat"
+like heat "$tmp/heat"
+expect 'heat: too large a step' 6 'is expected' "$GPIPE" run examples/heat/heat.yaml --set vars.out="$tmp/unstable" --set vars.rate=0.26
 # through a pipe, and from what the command itself writes
 cat >"$tmp/video.yaml" <<'Y'
 buffers: {v: {dtype: u8, shape: [96, 96]}}

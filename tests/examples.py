@@ -1,0 +1,58 @@
+"""What the examples made, compared with what others compute: formulas, and NumPy's and SciPy's results in tests/ref.
+
+    examples.py NAME FOLDER      exit 1 where what example NAME left in FOLDER is not right
+
+Plain Python, so that the check needs nothing installed."""
+import array
+import ast
+import math
+import os
+import struct
+import sys
+
+REF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ref")
+
+
+def load(*path):
+    """(the elements of a .npy, its shape)"""
+    with open(os.path.join(*path), "rb") as f:
+        data = f.read()
+    start = 10 + struct.unpack("<H", data[8:10])[0]
+    head = ast.literal_eval(data[10:start].decode())
+    a = array.array({"<f4": "f", "<f8": "d", "|u1": "B", "<u2": "H", "<i2": "h", "<i4": "i"}[head["descr"]])
+    a.frombytes(data[start:])
+    return a, head["shape"]
+
+
+def same(what, got, wanted):
+    if got != wanted:
+        sys.exit(f"{what}: {got}, not {wanted}")
+
+
+def within(what, got, wanted, bound):
+    """Each number of `got` is as far from that of `wanted` as `bound` at most."""
+    same(f"{what}: how many numbers", len(got), len(wanted))
+    far = max(range(len(got)), key=lambda i: abs(got[i] - wanted[i]) if got[i] == got[i] else math.inf)
+    if not abs(got[far] - wanted[far]) <= bound:
+        sys.exit(f"{what}: {got[far]} at {far}, not {wanted[far]}, within {bound}")
+
+
+def heat(folder):
+    """Two waves on a plate decay as the heat equation's solution says."""
+    got, shape = load(folder, "heat.npy")
+    same("the shape", shape, (6, 127, 127))
+    down = [[math.sin(k * math.pi * (i + 1) / 128) for i in range(127)] for k in range(5)]
+    wanted = []
+    for frame in range(6):
+        t = 0.2 * 150 * (frame + 1) * (math.pi / 128) ** 2
+        slow, fast = 0.5 * math.exp(-2 * t), 0.5 * math.exp(-25 * t)
+        wanted += [slow * down[1][y] * down[1][x] + fast * down[4][y] * down[3][x]
+                   for y in range(127) for x in range(127)]
+    within("heat", got, wanted, 2e-4)
+
+
+CHECKS = {"heat": heat}
+
+if len(sys.argv) != 3 or sys.argv[1] not in CHECKS:
+    sys.exit(__doc__)
+CHECKS[sys.argv[1]](sys.argv[2])
