@@ -283,6 +283,8 @@ like() { python3 tests/examples.py "$1" "$2" >"$tmp/stderr" 2>&1 && ok || bad "$
 expect 'heat' 0 '6 out' "$GPIPE" run examples/heat/heat.yaml --set vars.out="$tmp/heat"
 like heat "$tmp/heat"
 expect 'heat: too large a step' 6 'is expected' "$GPIPE" run examples/heat/heat.yaml --set vars.out="$tmp/unstable" --set vars.rate=0.26
+expect 'spectrogram' 0 '8 out' "$GPIPE" run examples/spectrogram/spectrogram.yaml --set vars.out="$tmp/spectrogram"
+like spectrogram "$tmp/spectrogram"
 # through a pipe, and from what the command itself writes
 cat >"$tmp/video.yaml" <<'Y'
 buffers: {v: {dtype: u8, shape: [96, 96]}}
