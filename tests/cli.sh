@@ -285,6 +285,13 @@ like heat "$tmp/heat"
 expect 'heat: too large a step' 6 'is expected' "$GPIPE" run examples/heat/heat.yaml --set vars.out="$tmp/unstable" --set vars.rate=0.26
 expect 'spectrogram' 0 '8 out' "$GPIPE" run examples/spectrogram/spectrogram.yaml --set vars.out="$tmp/spectrogram"
 like spectrogram "$tmp/spectrogram"
+expect 'camera: calibrated' 0 '64 out' "$GPIPE" run examples/camera/calibrate.yaml --set vars.gpipe="$GPIPE" --set vars.out="$tmp/camera"
+for f in dark flat; do cmp -s "$tmp/camera/$f.npy" examples/camera/$f.npy && ok || bad "calibrate.yaml made another $f.npy"; done
+for n in 1 2; do
+    expect 'camera' 0 '16 out' "$GPIPE" run examples/camera/camera.yaml --set vars.gpipe="$GPIPE" --set vars.out="$tmp/camera" --set vars.kind=npy
+done
+like camera "$tmp/camera"
+[ -e "$tmp/camera/00031.npy" ] && [ -e "$tmp/camera/raw-003.npy" ] && ok || bad 'camera: the second run did not go on'
 # through a pipe, and from what the command itself writes
 cat >"$tmp/video.yaml" <<'Y'
 buffers: {v: {dtype: u8, shape: [96, 96]}}

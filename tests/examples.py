@@ -59,7 +59,43 @@ def spectrogram(folder):
     within("decibels", [x for row in range(0, 320, 16) for x in got[257 * row:257 * (row + 1)]], wanted, 0.1)
 
 
-CHECKS = {"heat": heat, "spectrogram": spectrogram}
+def camera(folder):
+    """Raw frames without offset, shadow and stuck pixels, and their running mean; of the frames that were kept."""
+    high, wide = 96, 128
+    at = range(high * wide)
+    dark, flat = (load(REF, "../../examples/camera", name)[0] for name in ("dark.npy", "flat.npy"))
+
+    def around(picture, i):
+        y, x = divmod(i, wide)
+        return sorted(picture[wide * min(max(y + dy, 0), high - 1) + min(max(x + dx, 0), wide - 1)]
+                      for dy in (-1, 0, 1) for dx in (-1, 0, 1))[4]
+
+    stuck = [i for i in at if dark[i] - around(dark, i) > 500]
+    if not 40 < len(stuck) < 90:
+        sys.exit(f"{len(stuck)} stuck pixels, not about 61")
+    gain = [208 / (flat[i] - dark[i]) if flat[i] != dark[i] else 0 for i in at]
+    for i in stuck:
+        gain[i] = 0
+    mean = None
+    for kept in ("raw-000.npy", "raw-001.npy"):
+        frames, shape = load(folder, kept)
+        same("the shape of " + kept, shape, (8, high, wide))
+        for k in range(8):
+            raw = frames[k * len(at):(k + 1) * len(at)]
+            even = [(raw[i] - dark[i]) * gain[i] for i in at]
+            now = even[:]
+            for i in stuck:
+                now[i] = around(even, i)
+            mean = [b + 0.25 * (n - b) for b, n in zip(mean, now)] if mean else now
+    got, shape = load(folder, "00015.npy")
+    same("the shape", shape, (high, 3 * wide))
+    for part, (name, wanted) in enumerate((("seen", [(r - 260) * 255 / 3200 for r in raw]), ("corrected", now),
+                                           ("mean", mean))):
+        within(name, [got[3 * wide * y + part * wide + x] for y in range(high) for x in range(wide)],
+               [min(max(w, 0), 255) for w in wanted], 0.501)
+
+
+CHECKS = {"heat": heat, "spectrogram": spectrogram, "camera": camera}
 
 if len(sys.argv) != 3 or sys.argv[1] not in CHECKS:
     sys.exit(__doc__)
