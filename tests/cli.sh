@@ -292,6 +292,8 @@ for n in 1 2; do
 done
 like camera "$tmp/camera"
 [ -e "$tmp/camera/00031.npy" ] && [ -e "$tmp/camera/raw-003.npy" ] && ok || bad 'camera: the second run did not go on'
+expect 'diffusion' 0 'read: 3 frames in, 3 out' "$GPIPE" run examples/diffusion/diffusion.yaml --set vars.out="$tmp/diffusion"
+like diffusion "$tmp/diffusion"
 # through a pipe, and from what the command itself writes
 cat >"$tmp/video.yaml" <<'Y'
 buffers: {v: {dtype: u8, shape: [96, 96]}}

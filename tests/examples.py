@@ -95,7 +95,17 @@ def camera(folder):
                [min(max(w, 0), 255) for w in wanted], 0.501)
 
 
-CHECKS = {"heat": heat, "spectrogram": spectrogram, "camera": camera}
+def diffusion(folder):
+    """Ratios before and after, and pixels of the result, are what NumPy makes."""
+    with open(os.path.join(folder, "psnr.csv")) as f:
+        within("ratios", [float(x) for line in f for x in line.split(",")], load(REF, "diffusion_psnr.npy")[0], 0.001)
+    got, shape = load(folder, "calm.npy")
+    same("the shape", shape, (3, 192, 256))
+    within("pixels", [got[256 * y + x] for y in range(0, 3 * 192, 4) for x in range(0, 256, 4)],
+           load(REF, "diffusion_calm.npy")[0], 0.01)
+
+
+CHECKS = {"heat": heat, "spectrogram": spectrogram, "camera": camera, "diffusion": diffusion}
 
 if len(sys.argv) != 3 or sys.argv[1] not in CHECKS:
     sys.exit(__doc__)
