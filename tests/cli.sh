@@ -294,6 +294,10 @@ like camera "$tmp/camera"
 [ -e "$tmp/camera/00031.npy" ] && [ -e "$tmp/camera/raw-003.npy" ] && ok || bad 'camera: the second run did not go on'
 expect 'diffusion' 0 'read: 3 frames in, 3 out' "$GPIPE" run examples/diffusion/diffusion.yaml --set vars.out="$tmp/diffusion"
 like diffusion "$tmp/diffusion"
+for depth in 1 6; do
+    expect 'replay' 0 'read: 120 frames in, 120 out' "$GPIPE" run examples/replay/replay.yaml --set vars.out="$tmp/replay" --set depth=$depth
+    like replay "$tmp/replay"
+done
 # through a pipe, and from what the command itself writes
 cat >"$tmp/video.yaml" <<'Y'
 buffers: {v: {dtype: u8, shape: [96, 96]}}

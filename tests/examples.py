@@ -105,7 +105,16 @@ def diffusion(folder):
            load(REF, "diffusion_calm.npy")[0], 0.01)
 
 
-CHECKS = {"heat": heat, "spectrogram": spectrogram, "camera": camera, "diffusion": diffusion}
+def replay(folder):
+    """The losses are those of NumPy, and fall."""
+    with open(os.path.join(folder, "loss.csv")) as f:
+        losses = [float(line) for line in f]
+    within("losses", losses, load(REF, "replay.npy")[0], 0.001)
+    if not sum(losses[-60:]) < 0.1 * sum(losses[:60]):
+        sys.exit("the losses do not fall")
+
+
+CHECKS = {"heat": heat, "spectrogram": spectrogram, "camera": camera, "diffusion": diffusion, "replay": replay}
 
 if len(sys.argv) != 3 or sys.argv[1] not in CHECKS:
     sys.exit(__doc__)
