@@ -717,6 +717,14 @@ mkdir "$tmp/made"; echo mine >"$tmp/made/there.npy"
 expect 'bench: keeps files' 0 '' "$GPIPE" "${quick[@]}" "$tmp/files.yaml"
 [ "$(cat "$tmp/made/there.npy")" = mine ] && [ "$(ls -A "$tmp/made")" = there.npy ] \
     && ! ls -A "$tmp" | grep -q gpipe-bench && ok || bad 'bench changed or left files'
+if [ -w /dev/shm ]; then           # which has files, unlike the rest of /dev
+    shm=$(mktemp -d /dev/shm/gpipe-XXXXXX)
+    echo mine >"$shm/there.npy"
+    expect 'bench: in memory'    0 '' "$GPIPE" "${quick[@]}" --json --set stages.write.path="$shm/there.npy" "$tmp/files.yaml"
+    json_has 'bench: whole, too' 'rows[0]["whole_runs"]'
+    [ "$(cat "$shm/there.npy")" = mine ] && [ "$(ls -A "$shm")" = there.npy ] && ok || bad 'bench changed or left files in /dev/shm'
+    rm -r "$shm"
+fi
 expect 'bench: endless'     2 "'write' would fill the disk" "$GPIPE" "${quick[@]}" --set stages.generate.frames=0 "$tmp/files.yaml"
 expect 'bench: to stdout'   0 '' "$GPIPE" "${quick[@]}" --json "$tmp/endless.yaml"
 json_has 'bench: stdout'    'len(rows) == 1'
