@@ -5,6 +5,7 @@
 Plain Python, so that the check needs nothing installed."""
 import array
 import ast
+import json
 import math
 import os
 import struct
@@ -35,6 +36,17 @@ def within(what, got, wanted, bound):
     far = max(range(len(got)), key=lambda i: abs(got[i] - wanted[i]) if got[i] == got[i] else math.inf)
     if not abs(got[far] - wanted[far]) <= bound:
         sys.exit(f"{what}: {got[far]} at {far}, not {wanted[far]}, within {bound}")
+
+
+def heartbeat(folder):
+    """At least 99 % of the beats of each list are within 50 ms of one of the other."""
+    with open(os.path.join(folder, "beats.jsonl")) as f:
+        ours = [json.loads(line)["time"] for line in f]
+    theirs, _ = load(REF, "beats.npy")
+    for a, b in ((ours, theirs), (theirs, ours)):
+        near = sum(min(abs(t - u) for u in b) <= 0.05 for t in a) / len(a) if a and b else 0
+        if near < 0.99:
+            sys.exit(f"{len(ours)} beats, SciPy's are {len(theirs)}; {near:.1%} of one are near one of the other")
 
 
 def heat(folder):
@@ -114,7 +126,7 @@ def replay(folder):
         sys.exit("the losses do not fall")
 
 
-CHECKS = {"heat": heat, "spectrogram": spectrogram, "camera": camera, "diffusion": diffusion, "replay": replay}
+CHECKS = {f.__name__: f for f in (heartbeat, heat, spectrogram, camera, diffusion, replay)}
 
 if len(sys.argv) != 3 or sys.argv[1] not in CHECKS:
     sys.exit(__doc__)
