@@ -174,9 +174,9 @@ def cells(folder, out, n):
             mask = ndimage.gaussian_filter(picture.astype(cp.float32), 1.5, truncate=3.34) > 60
             labels, count = ndimage.label(mask, cp.ones((3, 3)))
             if count:
-                at = cp.arange(1, count + 1)
-                area = cp.asnumpy(ndimage.sum_labels(mask.astype(cp.float32), labels, at))
-                center = cp.asnumpy(cp.asarray(ndimage.center_of_mass(mask.astype(cp.float32), labels, at)))
+                area = cp.asnumpy(cp.bincount(labels.ravel())[1:])
+                center = ndimage.center_of_mass(mask.astype(cp.float32), labels, cp.arange(1, count + 1))
+                center = cp.asnumpy(cp.asarray(center))
                 for i, (y, x) in enumerate(find_objects(cp.asnumpy(labels))):
                     box = x.start, y.start, x.stop, y.stop
                     print("%s,%d,%d,%d,%d,%d,%d,%.2f,%.2f" % (os.path.basename(path)[:-4], i + 1, area[i], *box,
