@@ -201,7 +201,7 @@ class Measured:
 
     def tuned(self):
         """The settings that `gpipe tune` finds; [] where those of the file are best."""
-        command = [self.b.gpipe, "tune", "--budget", self.args.budget]
+        command = [self.b.gpipe, "tune", "--memory", "16GiB", "--budget", self.args.budget]
         for s in self.sets(self.e.many):
             command += ["--set", s]
         out, _, _ = self.b.run(command + [self.file], timeout=900)
@@ -224,7 +224,7 @@ def measure(b, e, args):
         best, untuned = m.tuned(), None
         settings.append(("tuned: `%s`" % " ".join(best) if best else "tuned: as it is", best))
     except Failure as wrong:
-        untuned = str(wrong).split("\n")[0]
+        untuned = next((line for line in str(wrong).split("\n")[1:] if "error: " in line), str(wrong).split("\n")[0])
     rates, library, why = [[] for _ in settings] + [[]], "CuPy, PyTorch", None
     for _ in range(args.rounds):
         for i, (_, sets) in enumerate(settings):
