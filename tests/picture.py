@@ -66,7 +66,8 @@ def check(text, what, form):
 
     def names(key):
         return sorted(g.get(key) for g, _ in boxes if g.get(key) is not None)
-    assert names("data-stage") == sorted(s["name"] for s in what["stages"]), "the stages"
+    stages = what["stages"] + what["prologue"]
+    assert names("data-stage") == sorted(s["name"] for s in stages), "the stages"
     assert names("data-buffer") == sorted(b["name"] for b in what["buffers"]), "the buffers"
     copies = [t for t in what.get("tasks", []) if t["op"].startswith("copy")] if form == "plan" else []
     assert names("data-copy") == sorted(t["op"] for t in copies), "the copies"

@@ -180,3 +180,8 @@ char *gp_path_plain(char *out, const char *path)
     *end = '\0';
     return out;
 }
+
+bool gp_path_is_device(const char *path)
+{
+    return !strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9) != 0;
+}

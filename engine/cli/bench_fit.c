@@ -10,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "base/path.h"
 #include "cli/bench.h"
 
 /* Nothing that is written to these is kept. */
 static bool to_null(const char *path)
 {
-    return !strcmp(path, "stdout") || !strncmp(path, "/dev/", 5);
+    return !strcmp(path, "stdout") || gp_path_is_device(path);
 }
 
 /* Does this sink keep its frames in files? */

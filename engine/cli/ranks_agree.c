@@ -88,7 +88,7 @@ static sink sink_of(const gp_stage_info *is)
 {
     const char *path = is->writes;
     return (sink){ .path = hash(0, path, strlen(path)), .from = is->writes_from, .shared = is->shared,
-                   .each = gp_path_has_number(path) || gp_path_has_name(path), .anyone = !strncmp(path, "/dev/", 5) };
+                   .each = gp_path_has_number(path) || gp_path_has_name(path), .anyone = gp_path_is_device(path) };
 }
 
 static bool check_sinks(const gp_loaded *l, int nsinks, gp_errs *errs)

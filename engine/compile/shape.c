@@ -139,7 +139,7 @@ bool gp_shape_writes(gp_shape *s, const char *opt, const char *path)
     int mine = (int)(c->rs - c->r->stage);
     gp_stage *st = &c->r->stage[mine].s;
     st->writes = gp_strdup(c->r->arena, path), st->writes_opt = gp_strdup(c->r->arena, opt);
-    if (!strncmp(plain, "/dev/", 5))
+    if (gp_path_is_device(plain))
         return true;
     int writer = (int)gp_table_put(&c->r->written, plain, mine)->n;
     return writer == mine

@@ -254,7 +254,7 @@ bool gp_write_shape(gp_shape *s)
                              o->pages ? "shape" : "others");
     if (o->stack && t->ndim == GP_MAXDIM)
         return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
-    s->any_length = o->to_stdout || (!o->command.n && !strncmp(o->path, "/dev/", 5));
+    s->any_length = o->to_stdout || (!o->command.n && gp_path_is_device(o->path));
     bool bytes = !o->single && (o->as == GP_RAW || o->as == GP_NPY) && !o->to_stdout && !o->command.n && !o->live;
     s->serial = !o->numbered && !o->named && !(bytes && s->workers > 1);   /* `auto`: one, mostly the fastest */
     s->file_each = o->single && !s->any_length;
