@@ -185,6 +185,25 @@ static gp_dev *cuda_open(int index, gp_errs *errs)
     return NULL;
 }
 
+/* The current device becomes able to access `other`. An application, or an earlier run, may have seen to that. */
+static cudaError_t enable_peer(const gp_cuda_dev *other)
+{
+    cudaError_t e = cudaDeviceEnablePeerAccess(other->index, 0);
+    if (e == cudaErrorPeerAccessAlreadyEnabled)
+        cudaGetLastError();
+    return e == cudaErrorPeerAccessAlreadyEnabled ? cudaSuccess : e;
+}
+
+/* Both ways: which of the two engines does a copy is up to the driver. Memory that either has or takes later is
+ * accessible. */
+static bool cuda_reach(gp_dev *dev, gp_dev *other, gp_errs *errs)
+{
+    gp_cuda_dev *d = gp_cuda(dev), *o = gp_cuda(other);
+    if (!gp_cuda_alive(o) || !gp_cuda_ok(o, enable_peer(d), errs, "enabling peer access"))
+        return false;
+    return gp_cuda_alive(d) && gp_cuda_ok(d, enable_peer(o), errs, "enabling peer access");
+}
+
 /* ---- memory ---------------------------------------------------------- */
 
 /* The first span that starts beyond `p`. */
@@ -401,7 +420,7 @@ static const gp_kernel *cuda_builtin(gp_dev *dev, const char *name)
 
 const gp_backend gp_backend_cuda = {
     .name = "cuda",
-    .open = cuda_open, .close = cuda_close,
+    .open = cuda_open, .close = cuda_close, .reach = cuda_reach,
     .alloc = cuda_alloc, .free = cuda_free,
     .prepare = cuda_prepare,
     .stamps = gp_cuda_stamps, .stamped = gp_cuda_stamped, .rates = gp_cuda_rates,

@@ -62,7 +62,7 @@ typedef enum gp_bound {
     GP_BOUND_RATE,             /* a source's own pace, or what feeds it */
     GP_BOUND_STAGE,            /* a host stage: `actor` */
     GP_BOUND_CORES,            /* all cores are busy */
-    GP_BOUND_COPY_IN, GP_BOUND_COMPUTE, GP_BOUND_COPY_OUT,
+    GP_BOUND_COPY_IN, GP_BOUND_COMPUTE, GP_BOUND_COPY_OUT, GP_BOUND_COPY_PEER,
     GP_BOUND_LAUNCH,           /* queueing launches: `actor` */
     GP_BOUND_STREAMS,          /* `actor` */
     GP_BOUND_CYCLE,            /* of a carried buffer: its stages take turns; `actor`: the one that reads it */

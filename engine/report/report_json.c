@@ -24,6 +24,7 @@ const char *gp_bound_name(gp_bound b)
         [GP_BOUND_UNKNOWN] = "unknown", [GP_BOUND_RATE] = "rate", [GP_BOUND_STAGE] = "stage",
         [GP_BOUND_CORES] = "cores", [GP_BOUND_COPY_IN] = "copy in",
         [GP_BOUND_COMPUTE] = "compute", [GP_BOUND_COPY_OUT] = "copy out",
+        [GP_BOUND_COPY_PEER] = "peer copy",
         [GP_BOUND_LAUNCH] = "launch", [GP_BOUND_STREAMS] = "streams", [GP_BOUND_DEPTH] = "depth", [GP_BOUND_CYCLE] = "cycle",
     };
     return name[b];

@@ -195,7 +195,7 @@ static void name_it(gp_json *j, int pid, int tid, const char *what, const char *
 static void slice(gp_json *j, const kept *x, const gp_track *track, const gp_event *e, int tid)
 {
     static const char *const cats[] = {
-        "stage", "wait", "launch", "copy in", "compute", "copy out",
+        "stage", "wait", "launch", "copy in", "compute", "copy out", "peer copy",
     };
     head(j, "X", track->device ? DEVICE : HOST, tid);
     gp_json_num(j, "ts", us(x, e->start));

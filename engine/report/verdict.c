@@ -480,7 +480,7 @@ static void give_up(gp_judging *j)
     if (c.actor < 0)
         return;
     const gp_actor_report *p = &j->r->actor[c.actor];
-    bool engine = c.bound >= GP_BOUND_COPY_IN && c.bound <= GP_BOUND_COPY_OUT;
+    bool engine = c.bound >= GP_BOUND_COPY_IN && c.bound <= GP_BOUND_COPY_PEER;
     say(j, ": the busiest is %s%s'%.60s', %d %%", engine ? gp_bound_name(c.bound) : "",
         engine ? " of " : c.bound == GP_BOUND_LAUNCH ? "the launcher of "
         : c.bound == GP_BOUND_STREAMS ? "the streams of " : "stage ",

@@ -205,6 +205,24 @@ static bool open_device(gp_run *run, int d, const gp_device_use *use, int slots,
     return be->prepare(run->dev[d], use->streams ? use->streams : 1, use->orders, slots, errs);
 }
 
+/* Devices between which the plan copies. */
+static bool reach_peers(gp_run *run, gp_errs *errs)
+{
+    const gp_plan *plan = run->plan;
+    bool ok = true;
+    for (int i = 0; i < plan->ntasks; i++) {
+        const gp_task *t = &plan->task[i];
+        if (t->op != GP_TASK_COPY_PEER)
+            continue;
+        gp_place from = plan->ring[t->in[0]].place, to = plan->ring[t->out[0]].place;
+        for (int k = to.index; k < to.index + to.lanes; k++)
+            for (int j = from.index; ok && j < from.index + from.lanes; j++)
+                ok = j == k || !run->dev[k]->backend->reach
+                  || run->dev[k]->backend->reach(run->dev[k], run->dev[j], errs);
+    }
+    return ok;
+}
+
 static bool open_devices(gp_run *run, gp_errs *errs)
 {
     const gp_plan *plan = run->plan;
@@ -229,6 +247,8 @@ static bool open_devices(gp_run *run, gp_errs *errs)
     for (int d = 0; d < run->ndevs; d++)
         if (!open_device(run, d, &use[d], slots, errs))
             return false;
+    if (!reach_peers(run, errs))
+        return false;
     const gp_backend *be = run->dev[0]->backend;
     bool watch = run->options.trace_full && run->options.trace_ns && be->watch;
     if (watch && run->ndevs > 1)

@@ -49,7 +49,7 @@ const char *gp_engine_name(gp_engine e)
 {
     static const char *const name[] = {
         [GP_ENGINE_COPY_IN] = "copy in", [GP_ENGINE_COMPUTE] = "compute",
-        [GP_ENGINE_COPY_OUT] = "copy out",
+        [GP_ENGINE_COPY_OUT] = "copy out", [GP_ENGINE_COPY_PEER] = "peer copy",
     };
     return name[e];
 }

@@ -10,7 +10,7 @@
 
 typedef enum gp_trace_what {
     GP_TRACE_STAGE, GP_TRACE_WAIT, GP_TRACE_LAUNCH,
-    GP_TRACE_COPY_IN, GP_TRACE_COMPUTE, GP_TRACE_COPY_OUT,
+    GP_TRACE_COPY_IN, GP_TRACE_COMPUTE, GP_TRACE_COPY_OUT, GP_TRACE_COPY_PEER,
     GP_TRACE_MOVE,             /* no slice: frames of an actor moved on at `start`; n 0: it ended */
 } gp_trace_what;
 
