@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "planned.h"
+#include "several_cases.h"
 
 static gp_machine gpus(int n)
 {
@@ -304,6 +305,10 @@ Suite *suite_devices(void)
     tcase_add_loop_test(tc, regrouped_for_both, 0, 5);
     tcase_add_test(tc, memory);
     tcase_add_test(tc, persistent);
+    suite_add_tcase(s, tc);
+    tc = tcase_create("cpu");
+    tcase_set_timeout(tc, 60);
+    several_cases(tc, "cpu");
     suite_add_tcase(s, tc);
     return s;
 }

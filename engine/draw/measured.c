@@ -153,13 +153,16 @@ static bool read_buffers(reading *r, const gp_node *list)
     return true;
 }
 
+/* Of several devices that which is busiest. */
 static gp_time engine(const gp_node *list, const char *name)
 {
-    for (int i = 0; list && i < list->n; i++)
-        if (!strcmp(text_of(list->item[i], "name"), name))
-            return (gp_time){ part_of(list->item[i], "busy"), -1,
-                              !strcmp(text_of(list->item[i], "measured"), "false") };
-    return (gp_time){ -1, -1, false };
+    gp_time most = { -1, -1, false };
+    for (int i = 0; list && i < list->n; i++) {
+        double busy = strcmp(text_of(list->item[i], "name"), name) ? -1 : part_of(list->item[i], "busy");
+        if (busy > most.busy)
+            most = (gp_time){ busy, -1, !strcmp(text_of(list->item[i], "measured"), "false") };
+    }
+    return most;
 }
 
 /* ---- the device ------------------------------------------------------- */

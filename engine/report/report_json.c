@@ -173,10 +173,9 @@ static void segment(gp_json *j, const gp_actor_report *p, const gp_plan *plan)
     gp_json_close(j, '}');
 }
 
-static void engine(gp_json *j, const gp_report *r, gp_engine e)
+static void engine(gp_json *j, const gp_report *r, const gp_engine_report *x)
 {
-    const gp_engine_report *x = &r->engine[e];
-    bool copies = e != GP_ENGINE_COMPUTE;
+    bool copies = strcmp(x->name, gp_bound_name(GP_BOUND_COMPUTE));
     gp_json_open(j, NULL, '{');
     gp_json_str(j, "name", x->name);
     if (x->device)
@@ -275,9 +274,9 @@ void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_ab
             segment(&j, &r->actor[i], plan);
     gp_json_close(&j, ']');
     gp_json_open(&j, "engines", '[');
-    for (int e = 0; e < GP_ENGINES; e++)
-        if (r->engine[e].used)
-            engine(&j, r, (gp_engine)e);
+    for (int i = 0; i < r->nall; i++)
+        if (r->all[i].used)
+            engine(&j, r, &r->all[i]);
     gp_json_close(&j, ']');
     gp_json_open(&j, "buffers", '[');
     for (int i = 0; i < r->nbuffers; i++)

@@ -23,7 +23,7 @@ typedef struct gp_event {
 
 typedef struct gp_track {
     const char *name;
-    bool device;               /* shown with the device, not with the host's threads */
+    int device;                /* the one that it is shown with, of the graph's; -1: it is of the host's threads */
     bool overlap;              /* its slices may */
     const gp_actorrt *actor;
     gp_event *event;
