@@ -272,8 +272,34 @@ START_TEST(memory)
     m.device[1].memory = m.device[0].memory, m.device[0].memory = 1 << 20;
     p = plan_on(text, "p.yaml", &m);
     ck_assert_ptr_nonnull(p.pipeline);
-    ck_assert_uint_eq(p.plan->on_device[0], 0);
-    ck_assert_uint_eq(p.plan->on_device[1], p.plan->device_bytes);
+    ck_assert_str_eq(p.graph->device_name, "cuda:1");
+    ck_assert_uint_eq(p.plan->on_device[0], p.plan->device_bytes);
+    plan_free(&p);
+}
+END_TEST
+
+/* A device that no stage is on is not one of the plan's; nor has one a constant that no stage there reads. */
+START_TEST(unused)
+{
+    static const struct { const char *device, *a, *b, *names; int on[2], konst, lanes; } cases[] = {
+        { "cpu:0", ", device: cpu:2", ", device: cpu:1", "cpu:2, cpu:1", { 0, 1 }, 1, 1 },
+        { "cpu:0", "", ", device: cpu:1", "cpu:0, cpu:1", { 0, 1 }, 1, 1 },
+        { "cpu:0-3", ", device: cpu:3", ", device: cpu:1", "cpu:1, cpu:3", { 1, 0 }, 0, 1 },
+        { "cpu:0-1", ", device: cpu:1", "", "cpu:0, cpu:1", { 1, 0 }, 0, 2 },
+        { "[cpu:4, cpu:0]", ", device: cpu:0", ", device: cpu:0", "cpu:0", { 0, 0 }, 0, 1 },
+        { "cpu:0-2", "", ", state: 8", "cpu:0, cpu:1, cpu:2", { 0, 0 }, 0, 1 },
+    };
+    char stages[400];
+    snprintf(stages, sizeof stages, "  - {use: src, size: 64}\n  - {use: dev, name: a%s}\n  - {use: dev, name: b, in: [a, k]%s}\n"
+             "  - {use: sink}\nbuffers: {k: {const: tests/golden/dark.npy}}\n", cases[_i].a, cases[_i].b);
+    planned p = on(cases[_i].device, stages, 0);
+    ck_assert_msg(p.pipeline != NULL, "%s", p.errs.n ? p.errs.e[0].msg : "");
+    ck_assert_str_eq(p.graph->device_name, cases[_i].names);
+    ck_assert_int_eq(p.plan->segment[plan_segment(&p, "a")].place.index, cases[_i].on[0]);
+    ck_assert_int_eq(p.plan->segment[plan_segment(&p, "b")].place.index, cases[_i].on[1]);
+    const gp_place k = p.plan->extra[p.plan->konst[1][plan_buffer(&p, "k")]].place;
+    ck_assert_int_eq(k.index, cases[_i].konst);
+    ck_assert_int_eq(k.lanes, cases[_i].lanes);
     plan_free(&p);
 }
 END_TEST
@@ -304,11 +330,12 @@ Suite *suite_devices(void)
     tcase_add_loop_test(tc, depth_inside, 0, 3);
     tcase_add_loop_test(tc, regrouped_for_both, 0, 5);
     tcase_add_test(tc, memory);
+    tcase_add_loop_test(tc, unused, 0, 6);
     tcase_add_test(tc, persistent);
     suite_add_tcase(s, tc);
     tc = tcase_create("cpu");
     tcase_set_timeout(tc, 60);
-    several_cases(tc, "cpu");
+    several_cases(tc, "cpu", true);
     suite_add_tcase(s, tc);
     return s;
 }

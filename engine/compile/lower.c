@@ -268,12 +268,28 @@ static int add_extra(lowering *w, gp_extra_use use, gp_place place, int buffer, 
     return p->nextras - 1;
 }
 
+/* The devices of all that read a constant, and those between them; what runs before frame 0 is on the first. */
+static gp_place readers_of(const gp_graph *g, const gp_buffer *b)
+{
+    int from = g->ndevices ? g->ndevices : 1, to = 0;
+    if (b->in_prologue || b->maker.stage >= 0)
+        from = 0, to = 1;
+    for (int u = 0; u < b->nuse; u++) {
+        gp_place p = place_of(g, &g->stage[b->use[u].stage]);
+        if (!g->stage[b->use[u].stage].device)
+            continue;
+        from = p.index < from ? p.index : from;
+        to = p.index + p.lanes > to ? p.index + p.lanes : to;
+    }
+    return (gp_place){ true, from, to - from, 1 };
+}
+
 static int konst_on(lowering *w, int b, bool device)
 {
+    const gp_buffer *buf = &w->g->buffer[b];
     int *extra = &w->p->konst[device][b];
-    gp_place all = { true, 0, w->g->ndevices ? w->g->ndevices : 1, 1 };
     if (*extra < 0)
-        *extra = add_extra(w, GP_EXTRA_CONST, device ? all : on_host, b, -1, gp_bytes(&w->g->buffer[b].type));
+        *extra = add_extra(w, GP_EXTRA_CONST, device ? readers_of(w->g, buf) : on_host, b, -1, gp_bytes(&buf->type));
     return *extra;
 }
 

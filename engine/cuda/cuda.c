@@ -60,14 +60,15 @@ bool gp_cuda_failed(gp_cuda_dev *d, cudaError_t e, gp_errs *errs, const char *fm
     bool fault = sticky(e);
     if (fault ? atomic_exchange(&d->dead, true) : atomic_load(&d->dead))
         return false;
+    const char *on = d->base.name;     /* one of several */
     char what[300];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
     return gp_fail(errs, e == cudaErrorMemoryAllocation ? GP_E_RESOURCE : GP_E_RUN,
-                   (gp_loc){0}, "%s%s: %s: %s", fault ? "the GPU stopped, noticed when " : "",
-                   what, cudaGetErrorName(e), cudaGetErrorString(e));
+                   (gp_loc){0}, "%s%s%s: %s: %s", on ? on : fault ? "the GPU" : "",
+                   fault ? " stopped, noticed when " : on ? ": " : "", what, cudaGetErrorName(e), cudaGetErrorString(e));
 }
 
 bool gp_cuda_ok(gp_cuda_dev *d, cudaError_t e, gp_errs *errs, const char *what)

@@ -182,6 +182,7 @@ typedef struct gp_backend {
 
 struct gp_dev {                    /* each back end embeds it first, zeroed */
     const gp_backend *backend;
+    const char *name;              /* "cuda:1", for errors, where a run has several; else NULL */
     atomic_int compiling;          /* calls of gp_kernel_compile that are not back; any thread */
     const atomic_int *cancel;      /* not 0: what compiles gives up at once; or NULL */
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "pipe.h"
 #include "reportrig.h"
+#include "run/run.h"
 #include "several_cases.h"
 
 static const char *on;
@@ -102,6 +103,43 @@ START_TEST(tracks_of_each)
 }
 END_TEST
 
+/* ---- what is opened ----------------------------------------------------- */
+
+static void look(gp_pipeline *p, void *arg)
+{
+    gp_run *run = gp_pipeline_lock_run(p);
+    for (int d = 0; d < run->ndevs; d++)
+        ((bool *)arg)[d] = run->dev[d] != NULL;
+    gp_pipeline_unlock_run(p);
+}
+
+static float half_of(int64_t i)
+{
+    return (float)i / 2;
+}
+
+/* A device on which nothing of the plan is stays closed. */
+START_TEST(only_what_is_used)
+{
+    static const struct { const char *stage; bool opened[2]; } cases[] = {
+        { "{use: mix, in: {in: y}, op: max, frames: 2}", { true, false } }, { "{use: scale, in: y, a: 2}", { true, true } },
+    };
+    char text[500], both[20];
+    bool opened[2] = { false, false };
+    const char *dir = pipe_dir();
+    snprintf(both, sizeof both, "%s:0-1", on);
+    snprintf(text, sizeof text, "buffers: {x: {dtype: f32, shape: [64]}, k: {const: k.npy}, old: {carry: y, init: 0}, "
+             "y: {like: x}}\nstages:\n  - {use: generate, pattern: noise, frames: 9, out: x}\n"
+             "  - {use: expr, in: {x: x, old: old, k: k}, expr: x + k * old, out: y}\n  - %s\n  - {use: discard}\n",
+             cases[_i].stage);
+    pipe_npy(dir, "k.npy", 64, 0, half_of);
+    pipe_result r = pipe_run_then(dir, text, both, NULL, (gp_run_options){ .timed = true }, look, opened);
+    ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "?");
+    ck_assert(opened[0] == cases[_i].opened[0] && opened[1] == cases[_i].opened[1]);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 /* ---- frames that are not whole ----------------------------------------- */
 
 static const char script[] =
@@ -110,13 +148,13 @@ static const char script[] =
     "    y:copy(x)\n"
     "end\n";
 
-/* Runs `stages` on one device and, with `two`, its second half on the other; what is in out.raw. */
-static char *made(const char *stages, bool two, const char *top, size_t *bytes)
+/* Runs `stages` on device `first` ("0", or in turns on "0-1"), and the one with @ on device `second`; what is in out.raw. */
+static char *made(const char *stages, const char *first, int second, const char *top, size_t *bytes)
 {
     const char *dir = pipe_dir();
     char text[1500], here[40], there[40];
-    snprintf(here, sizeof here, "%s:0", on);
-    snprintf(there, sizeof there, "%s:%d", on, two);
+    snprintf(here, sizeof here, "%s:%s", on, first);
+    snprintf(there, sizeof there, "%s:%d", on, second);
     char *at = strstr(stages, "@");
     snprintf(text, sizeof text, "%s%.*s\"%s\"%s", top, (int)(at - stages), stages, there, at + 1);
     pipe_text(dir, "lose.lua", script);
@@ -158,20 +196,25 @@ static const char *const tops[] = { "", "depth: 1\n", "depth: 9\nbatch: 4\n", "l
 START_TEST(same_bytes)
 {
     size_t one, two;
-    char *want = made(ways[_i].stages, false, "", &one);
-    for (size_t t = 0; t < sizeof tops / sizeof *tops; t++) {
-        char *got = made(ways[_i].stages, true, tops[t], &two);
-        ck_assert_msg(one == two && !memcmp(want, got, one), "%s, %s: %zu and %zu bytes", ways[_i].what, tops[t], one, two);
+    char *want = made(ways[_i].stages, "0", 0, "", &one);
+    for (size_t t = 0; t < 2 * sizeof tops / sizeof *tops; t++) {
+        const char *first = t % 2 ? "0-1" : "0", *top = tops[t / 2];
+        char *got = made(ways[_i].stages, first, 1, top, &two);
+        ck_assert_msg(one == two && !memcmp(want, got, one), "%s, %s, %s: %zu and %zu bytes", ways[_i].what, first, top, one,
+                      two);
         free(got);
     }
     free(want);
 }
 END_TEST
 
-void several_cases(TCase *tc, const char *kind)
+void several_cases(TCase *tc, const char *kind, bool peers)
 {
     on = kind;
-    tcase_add_test(tc, figures_of_each);
-    tcase_add_test(tc, tracks_of_each);
+    if (peers) {
+        tcase_add_test(tc, figures_of_each);
+        tcase_add_test(tc, tracks_of_each);
+    }
+    tcase_add_loop_test(tc, only_what_is_used, 0, 2);
     tcase_add_loop_test(tc, same_bytes, 0, (int)(sizeof ways / sizeof *ways));
 }
