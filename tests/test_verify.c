@@ -137,7 +137,7 @@ BREAK(peer_as_copy_in, PEER->op = GP_TASK_COPY_IN)
 BREAK(peer_out_of_reach, ((gp_device *)p->graph->device)[0].info.no_peer = 1 << 1)
 
 static const struct { const char *what; void (*change)(planned *p); bool several; } broken[] = {
-#define X(f) { #f, f },
+#define X(f) { #f, f, false },
     X(ring_without_pool) X(ring_of_no_actor) X(consumer_out_of_range) X(wrong_producer)
     X(lost_consumer) X(link_lost_consumer) X(lost_counters) X(dep_later) X(dep_elsewhere)
     X(dep_lost) X(copy_dep_lost) X(copy_out_early) X(info_lost) X(stage_twice) X(stage_on_host)
