@@ -32,7 +32,7 @@ static report_seen run(gp_run_options options)
 static const gp_engine_report *engine(const gp_report *r, int device, gp_engine e)
 {
     const gp_engine_report *x = &r->all[device * GP_ENGINES + e];
-    ck_assert(x->on == device && x->device && atoi(strchr(x->device, ':') + 1) == device);
+    ck_assert(x->on == device && x->device);           /* the name is gone with the pipeline */
     return x;
 }
 
@@ -50,9 +50,9 @@ START_TEST(figures_of_each)
         for (int d = 0; d < 2; d++) {
             const gp_engine_report *x = engine(r, d, want[i].e);
             bool used = want[i].frames[d] || want[i].e == GP_ENGINE_COMPUTE;
-            ck_assert_msg(x->bytes == want[i].frames[d] * BYTES, "%s on %s: %llu bytes", x->name, x->device,
+            ck_assert_msg(x->bytes == want[i].frames[d] * BYTES, "%s on device %d: %llu bytes", x->name, d,
                           (unsigned long long)x->bytes);
-            ck_assert_msg(x->used == used && (x->busy_ns > 0) == used, "%s on %s", x->name, x->device);
+            ck_assert_msg(x->used == used && (x->busy_ns > 0) == used, "%s on device %d", x->name, d);
             ck_assert(x->measured == used && x->busy_ns <= r->wall_ns);
         }
     for (int e = 0; e < GP_ENGINES; e++) {     /* of each kind that which is busiest */
