@@ -193,7 +193,8 @@ START_TEST(segments)
           "  - {use: sink, in: a}\n  - {use: sink, in: b}\n", 2, 1, 1, 2 },
         /* Each reader on another device has a copy of its own. */
         { "cpu:0", "  - {use: src, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b, device: cpu:1, in: a}\n"
-          "  - {use: dev, name: c, device: cpu:2, in: a}\n  - {use: sink, in: b}\n  - {use: sink, in: c}\n", 3, 1, 2, 2 },
+          "  - {use: dev, name: c, device: cpu:2, in: a}\n  - {use: sink, in: b}\n  - {use: sink, in: c}\n",
+          3, 1, 2, 2 },
     };
     planned p = on(cases[_i].device, cases[_i].stages, 0);
     ck_assert_msg(p.pipeline != NULL, "%s", p.errs.n ? p.errs.e[0].msg : "");
@@ -217,7 +218,8 @@ START_TEST(no_peers)
         m.device[i].no_peer = cases[_i].no_peer[i];
     /* From cuda:0 to cuda:1, and to cuda:2 twice; in all cases the source is copied in. */
     planned p = plan_on("device: cuda:0\nstages:\n  - {use: src, size: 64}\n  - {use: dev, name: a}\n"
-                        "  - {use: dev, name: b, device: cuda:1, in: a}\n  - {use: dev, name: c, device: cuda:2, in: a}\n"
+                        "  - {use: dev, name: b, device: cuda:1, in: a}\n"
+                        "  - {use: dev, name: c, device: cuda:2, in: a}\n"
                         "  - {use: dev, name: d, in: a}\n  - {use: dev, name: e, device: cuda:2, in: d}\n"
                         "  - {use: sink, in: b}\n  - {use: sink, in: [c, e]}\n", "p.yaml", &m);
     ck_assert_msg(p.pipeline != NULL, "%s", p.errs.n ? p.errs.e[0].msg : "");
@@ -290,7 +292,8 @@ START_TEST(unused)
         { "cpu:0-2", "", ", state: 8", "cpu:0, cpu:1, cpu:2", { 0, 0 }, 0, 1 },
     };
     char stages[400];
-    snprintf(stages, sizeof stages, "  - {use: src, size: 64}\n  - {use: dev, name: a%s}\n  - {use: dev, name: b, in: [a, k]%s}\n"
+    snprintf(stages, sizeof stages, "  - {use: src, size: 64}\n  - {use: dev, name: a%s}\n"
+             "  - {use: dev, name: b, in: [a, k]%s}\n"
              "  - {use: sink}\nbuffers: {k: {const: tests/golden/dark.npy}}\n", cases[_i].a, cases[_i].b);
     planned p = on(cases[_i].device, stages, 0);
     ck_assert_msg(p.pipeline != NULL, "%s", p.errs.n ? p.errs.e[0].msg : "");

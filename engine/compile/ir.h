@@ -313,11 +313,13 @@ typedef struct gp_extra {
     size_t stride;             /* of scratch: bytes for one of the slots */
 } gp_extra;
 
-typedef enum gp_task_kind { GP_TASK_HOST, GP_TASK_COPY_IN, GP_TASK_STAGE, GP_TASK_COPY_OUT, GP_TASK_COPY_PEER } gp_task_kind;
+typedef enum gp_task_kind {
+    GP_TASK_HOST, GP_TASK_COPY_IN, GP_TASK_STAGE, GP_TASK_COPY_OUT, GP_TASK_COPY_PEER
+} gp_task_kind;
 
 /* One thing the plan does per frame. A copy in or out moves all the rings of one pool to
- * the same-layout pool on the other side (from_pool, to_pool: schedule); a peer copy, which is a part of the segment that
- * reads the frame, moves one ring from one device to another. */
+ * the same-layout pool on the other side (from_pool, to_pool: schedule); a peer copy, which is a part of the segment
+ * that reads the frame, moves one ring from one device to another. */
 typedef struct gp_task {
     gp_task_kind op;
     int stage;                 /* of GP_TASK_HOST and GP_TASK_STAGE; else -1 */

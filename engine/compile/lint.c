@@ -274,7 +274,8 @@ static void lint_lanes(linting *l)
             const gp_task *t = &l->p->task[s->task[i]];
             const gp_stage *st = t->stage >= 0 ? &l->g->stage[t->stage] : NULL;
             if (st && st->placed < 0 && !gp_is_carry(st))
-                warn(l, st->at, "stage '%s' %s, so it runs on %s only, and what other devices make for it is copied there",
+                warn(l, st->at, "stage '%s' %s, so it runs on %s only, and what other devices make for it is copied "
+                     "there",
                      st->name, st->regroups ? "puts frames together" : "takes frames one after the other",
                      l->g->device[s->place.index].name);
         }

@@ -331,7 +331,8 @@ static void place_buffer(lowering *w, int b)
     for (int u = 0; u < buf->nuse; u++) {
         int to = w->actor[buf->use[u].stage];
         gp_place there = place_of(g, &g->stage[buf->use[u].stage]);
-        bool here = p->actor[to].kind == GP_ACTOR_SEGMENT && (same_place(there, made_on) || gp_are_peers(g, made_on, there));
+        bool here = p->actor[to].kind == GP_ACTOR_SEGMENT
+                 && (same_place(there, made_on) || gp_are_peers(g, made_on, there));
         to_host |= !here;
         to_segment |= here && to != from;
     }

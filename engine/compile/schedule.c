@@ -18,7 +18,7 @@
  *
  * Copies. Rings with the same depth that the same segments copy the same way
  * share a pool on each side with one layout: the slots of a range of frames,
- * of all these rings, are one piece of memory and one copy. A peer copy is of one ring, which is in whatever pool it is. */
+ * of all these rings, are one piece of memory and one copy. A peer copy is of one ring, in whatever pool that is. */
 #include "compile/plan.h"
 
 enum { COPY_PER_LAUNCH = 1 << 20, ITEMS_PER_LAUNCH = 4096, STREAMS = 8 };
@@ -502,7 +502,8 @@ static bool set_launches(scheduling *w, gp_errs *errs)
         int streams = w->g->streams ? w->g->streams : STREAMS;
         int depth = s->depth / s->place.lanes;
         s->streams = streams < depth ? streams : depth;
-        if (s->regroups >= 0 && ((w->g->stage[s->regroups].kind->emit && !in && !peer) || gp_is_carry(&w->g->stage[s->regroups])))
+        if (s->regroups >= 0 && ((w->g->stage[s->regroups].kind->emit && !in && !peer)
+                                 || gp_is_carry(&w->g->stage[s->regroups])))
             s->streams = 1;            /* frames take turns, and there is nothing else to do meanwhile */
         s->batch = gp_segment_batch(p, s, w->g->batch);
         if (s->ntasks > GP_REC_ITEMS) {

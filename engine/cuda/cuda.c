@@ -68,7 +68,8 @@ bool gp_cuda_failed(gp_cuda_dev *d, cudaError_t e, gp_errs *errs, const char *fm
     va_end(ap);
     return gp_fail(errs, e == cudaErrorMemoryAllocation ? GP_E_RESOURCE : GP_E_RUN,
                    (gp_loc){0}, "%s%s%s: %s: %s", on ? on : fault ? "the GPU" : "",
-                   fault ? " stopped, noticed when " : on ? ": " : "", what, cudaGetErrorName(e), cudaGetErrorString(e));
+                   fault ? " stopped, noticed when " : on ? ": " : "", what, cudaGetErrorName(e),
+                   cudaGetErrorString(e));
 }
 
 bool gp_cuda_ok(gp_cuda_dev *d, cudaError_t e, gp_errs *errs, const char *what)

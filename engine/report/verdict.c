@@ -283,8 +283,8 @@ static const gp_stage *reader_of(const gp_judging *j, const gp_task *copy)
     return NULL;
 }
 
-/* Where what is read is made on one device, its reader can go there, too; where it is made on all, a reader that is on one
- * because the file says so. */
+/* Where what is read is made on one device, its reader can go there, too; where it is made on all, a reader that is on
+ * one because the file says so. */
 static void try_beside(gp_judging *j, const gp_task *copy, const gp_buffer *b)
 {
     const gp_stage *st = reader_of(j, copy);

@@ -126,7 +126,8 @@ gp_candidate gp_busiest(const gp_judging *j, int without)
     for (int e = 0; e < GP_ENGINES && !j->plan->unified; e++) {
         const gp_engine_report *x = &j->r->engine[e];
         if (x->used && (x->measured || e != GP_ENGINE_COMPUTE))
-            gp_consider(&best, (gp_candidate){ (gp_bound)(GP_BOUND_COPY_IN + e), gp_main_segment(j, (gp_engine)e, x->on),
+            gp_consider(&best, (gp_candidate){ (gp_bound)(GP_BOUND_COPY_IN + e),
+                                            gp_main_segment(j, (gp_engine)e, x->on),
                                             gp_part_of_run(j, x->busy_ns) });
     }
     return best;

@@ -212,7 +212,7 @@ static void mark(bool *used, gp_place place)
         used[d] = true;
 }
 
-/* Those that something of the plan is on; the first is also for what runs before frame 0, and pins the host's memory. */
+/* Those that something of the plan is on; the first also runs what comes before frame 0, and pins the host's memory. */
 static bool *used_devices(gp_run *run)
 {
     const gp_plan *plan = run->plan;

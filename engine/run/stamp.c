@@ -147,7 +147,7 @@ static void read_stamps(gp_actorrt *p, const gp_inflight *fl)
             continue;
         gp_engine e = part->engine;
         int64_t at = dev->backend->stamped(dev, stamp_of(p, fl->first, part->stamp));
-        bool begins = e == GP_ENGINE_COPY_IN || e == GP_ENGINE_COPY_PEER;          /* it waits for no other kind of work */
+        bool begins = e == GP_ENGINE_COPY_IN || e == GP_ENGINE_COPY_PEER;      /* it waits for no other work */
         int64_t start = worked(run, lane->device, e, begins ? first : before, at);
         gp_trace_slice(!run->trace || run->watched ? NULL : s->copy_track[lane - s->lane][e] ? s->copy_track[lane - s->lane][e]
                        : s->stream_track[fl->stream], (gp_trace_what)(GP_TRACE_COPY_IN + (int)e),

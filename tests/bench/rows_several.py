@@ -1,5 +1,5 @@
-"""rows_several.py - two GPUs: frames that take turns on both, beside one GPU and beside both by hand; and a stage on each,
-with large frames passed on, beside the slowest of what that is made of, each alone.
+"""rows_several.py - two GPUs: frames that take turns on both, beside one GPU and beside both by hand; and a stage on
+each, with large frames passed on, beside the slowest of what that is made of, each alone.
 """
 import os
 import subprocess

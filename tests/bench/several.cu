@@ -1,8 +1,9 @@
-// several.cu - what two GPUs do by hand: the pipeline of balanced.yaml on both, and the parts of two_gpus.yaml, each alone.
+// several.cu - what two GPUs do by hand: the pipeline of balanced.yaml on both; each part of two_gpus.yaml alone.
 //
 //   several count                      `gpus N`, `peers N`: 1 if the first two are peers
 //   several lanes BYTES DEPTH ITERS    `lanes one US`, `lanes two US`: frames in turns on one GPU, on two, as graphs
-//   several iters BYTES FEW PARTS      `iters N`: with N steps the slower of spread and gather takes PARTS / 100 of a peer copy
+//   several iters BYTES FEW PARTS      `iters N`: with N steps the slower of spread and gather takes PARTS / 100 of a
+//                                      peer copy
 //   several parts BYTES FEW ITERS      `parts spread US`, `parts gather US`, `parts peer US`
 //   several expect BYTES FEW ITERS     the frame that comes out of two_gpus.yaml, to the standard output
 //
@@ -87,7 +88,8 @@ struct parts {
     double gathering(int iters)
     {
         CHECK(cudaSetDevice(1));
-        return each(stream[1], 50, [&] { gather<<<(few + 255) / 256, 256, 0, stream[1]>>>(read, sums, n, few, iters); });
+        int blocks = (few + 255) / 256;
+        return each(stream[1], 50, [&] { gather<<<blocks, 256, 0, stream[1]>>>(read, sums, n, few, iters); });
     }
 
     double copying()
@@ -158,8 +160,8 @@ int main(int argc, char **argv)
         printf("parts gather %.4f\n", 1e6 * p.gathering(b));
         printf("parts peer %.4f\n", 1e6 * p.copying());
     } else {
-        fprintf(stderr, "usage: several count | lanes BYTES DEPTH ITERS | iters BYTES FEW PARTS | parts BYTES FEW ITERS | "
-                        "expect BYTES FEW ITERS\n");
+        fprintf(stderr, "usage: several count | lanes BYTES DEPTH ITERS | iters BYTES FEW PARTS | "
+                        "parts BYTES FEW ITERS | expect BYTES FEW ITERS\n");
         return 2;
     }
     return 0;

@@ -1,5 +1,5 @@
-// Two stages that pass a large frame on: `spread` makes n elements of few, `gather` few of n, with `iters` multiply-adds
-// for each of the n.
+// Two stages that pass a large frame on: `spread` makes n elements of few, `gather` few of n, with `iters`
+// multiply-adds for each of the n.
 extern "C" __global__ void spread(const float *in, float *out, int n, int few, int iters)
 {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {

@@ -58,7 +58,7 @@ int fault_main(const char *path, bool second)
     EXPECT(strstr(errs.e[0].msg, "cudaErrorIllegalAddress"));
     EXPECT(strstr(errs.e[0].msg, second ? "cuda:1 stopped, noticed when " : "the GPU stopped, noticed when "));
     puts(errs.e[0].msg);
-    if (other && b->direct(other, 0, fill_body, its, &others)) /* whether it works on is up to the driver; it does not hang */
+    if (other && b->direct(other, 0, fill_body, its, &others)) /* it may fail, too, but does not hang */
         b->wait(other, 0, GP_SYNC_BLOCK, &others);
     EXPECT(b->wait(dev, 0, GP_SYNC_BLOCK, &errs) == -1 && b->query(dev, 1, &errs) == -1);
     EXPECT(!b->launch(dev, 1, x, &errs) && !b->direct(dev, 1, bad_body, (void *)bad, &errs));

@@ -44,7 +44,7 @@ Suite *suite_several(void)
     TCase *tc = tcase_create("cuda");
     tcase_set_timeout(tc, 120);
     if (m.device[0].no_peer >> 1 & 1 || m.device[1].no_peer & 1)
-        printf("**** several: GPUs 0 and 1 are no peers: frames go through the host, and no peer copy is tested ****\n");
+        printf("**** several: GPUs 0 and 1 are no peers: frames go through the host, no peer copy is tested ****\n");
     several_cases(tc, "cuda", !(m.device[0].no_peer >> 1 & 1 || m.device[1].no_peer & 1));
 #if GP_CUDA
     tcase_add_test(tc, a_fault_names_its_gpu);

@@ -95,7 +95,8 @@ START_TEST(tracks_of_each)
         snprintf(name[d], sizeof name[d], "{\"name\": \"%s:%d\"}", on, d);
         for (const char *line = s.trace; line && *line; line = strchr(line, '\n')) {
             line += *line == '\n';
-            named[d] += line_has(line, "process_name") && line_has(line, name[d]) && line_member(line, "pid") == HOST + 1 + d;
+            named[d] += line_has(line, "process_name") && line_has(line, name[d])
+                     && line_member(line, "pid") == HOST + 1 + d;
         }
         ck_assert_int_eq(named[d], 1);
     }
@@ -122,7 +123,8 @@ static float half_of(int64_t i)
 START_TEST(only_what_is_used)
 {
     static const struct { const char *stage; bool opened[2]; } cases[] = {
-        { "{use: mix, in: {in: y}, op: max, frames: 2}", { true, false } }, { "{use: scale, in: y, a: 2}", { true, true } },
+        { "{use: mix, in: {in: y}, op: max, frames: 2}", { true, false } },
+        { "{use: scale, in: y, a: 2}", { true, true } },
     };
     char text[500], both[20];
     bool opened[2] = { false, false };
@@ -148,7 +150,8 @@ static const char script[] =
     "    y:copy(x)\n"
     "end\n";
 
-/* Runs `stages` on device `first` ("0", or in turns on "0-1"), and the one with @ on device `second`; what is in out.raw. */
+/* Runs `stages` on device `first` ("0", or in turns on "0-1"), and the one with @ on device `second`; what is in
+ * out.raw. */
 static char *made(const char *stages, const char *first, int second, const char *top, size_t *bytes)
 {
     const char *dir = pipe_dir();
@@ -181,17 +184,22 @@ static const struct { const char *what, *stages; } ways[] = {
     { "what is added up there", SOURCE "  - {use: scale, a: 3}\n  - {use: mix, op: mean, frames: 4, device: @}\n" END },
     { "two of a segment's buffers, and one of them on the host", SOURCE "  - {use: scale, a: 3, out: a}\n"
       "  - {use: scale, a: 5, out: b}\n  - {use: expr, in: {a: a, b: b}, expr: a + b, device: @}\n"
-      "  - {use: write, path: out.raw, durable: none}\n  - {use: write, in: b, path: b.raw, durable: none}\nfuse: none\n" },
+      "  - {use: write, path: out.raw, durable: none}\n"
+      "  - {use: write, in: b, path: b.raw, durable: none}\nfuse: none\n" },
     { "there and back", SOURCE "  - {use: scale, a: 3, out: a}\n  - {use: scale, b: 1, device: @, out: b}\n"
       "  - {use: expr, in: {a: a, b: b}, expr: a * b}\n" END },
-    { "by way of a script, too", SOURCE "  - {use: scale, a: 3, out: a}\n  - {use: lua, script: keep.lua, in: a, out: h, workers: 2}\n"
+    { "by way of a script, too", SOURCE "  - {use: scale, a: 3, out: a}\n"
+      "  - {use: lua, script: keep.lua, in: a, out: h, workers: 2}\n"
       "  - {use: expr, in: {a: a, h: h}, expr: a * h, device: @}\n" END },
-    { "carried there", "buffers: {x: {dtype: f32, shape: [7, 33]}, sum: {like: x}, old: {carry: sum, init: 0}}\nstages:\n"
+    { "carried there", "buffers: {x: {dtype: f32, shape: [7, 33]}, sum: {like: x}, old: {carry: sum, init: 0}}\n"
+      "stages:\n"
       "  - {use: generate, pattern: noise, frames: 23, out: x}\n  - {use: scale, a: 3, out: a}\n"
       "  - {use: expr, in: {a: a, old: old}, expr: a + old / 2, out: sum, device: @}\n" END },
 };
 
-static const char *const tops[] = { "", "depth: 1\n", "depth: 9\nbatch: 4\n", "launch: stream\n", "depth: 12\nstreams: 2\n" };
+static const char *const tops[] = {
+    "", "depth: 1\n", "depth: 9\nbatch: 4\n", "launch: stream\n", "depth: 12\nstreams: 2\n",
+};
 
 START_TEST(same_bytes)
 {
@@ -200,8 +208,8 @@ START_TEST(same_bytes)
     for (size_t t = 0; t < 2 * sizeof tops / sizeof *tops; t++) {
         const char *first = t % 2 ? "0-1" : "0", *top = tops[t / 2];
         char *got = made(ways[_i].stages, first, 1, top, &two);
-        ck_assert_msg(one == two && !memcmp(want, got, one), "%s, %s, %s: %zu and %zu bytes", ways[_i].what, first, top, one,
-                      two);
+        ck_assert_msg(one == two && !memcmp(want, got, one), "%s, %s, %s: %zu and %zu bytes", ways[_i].what, first,
+                      top, one, two);
         free(got);
     }
     free(want);
