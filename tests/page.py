@@ -389,6 +389,28 @@ def test_big():
     kit.shot("big")
 
 
+def test_devices():
+    """Two devices: each engine says of which it is, and each device has tracks of its own."""
+    def change(report, trace):
+        events = trace["traceEvents"]
+        copy = next(e for e in events if e.get("cat") == "copy in")
+        for e in report["engines"]:
+            e["device"] = "cuda:0"
+        report["engines"].append(dict(report["engines"][0], name="peer copy", device="cuda:1", busy=0.25))
+        events += [{"ph": "M", "pid": 3, "name": "process_name", "args": {"name": "cuda:1"}},
+                   {"ph": "M", "pid": 3, "tid": 900, "name": "thread_name", "args": {"name": "peer copy of blur"}},
+                   dict(copy, pid=3, tid=900, name="peer copy", cat="peer copy")]
+
+    kit.opened("devices", kit.made("devices", 64, change=change)[0])
+    rows = [r.split("\t") for r in b.js("[...document.querySelectorAll('#engines tbody tr')].map(r => "
+                                        "[...r.children].map(c => c.innerText.trim()).join('\\t'))")]
+    check("devices: engines of each", [r[:2] for r in rows] == [
+        ["copy in", "cuda:0"], ["compute", "cuda:0"], ["copy out", "cuda:0"], ["peer copy", "cuda:1"]], rows)
+    last = b.js("(t => [t.name, t.group.title])(data.tracks[data.tracks.length - 1])")
+    check("devices: tracks of each", last == ["peer copy of blur", "cuda:1"], last)
+    check("devices: a color for peer copies", "peer copy" in text("#key"), text("#key"))
+
+
 def test_batches():
     """Launches of 8 frames, two at a time on the device; 100 tracks more."""
     def change(report, trace):
@@ -508,6 +530,7 @@ try:
     test_hostile()
     test_big()
     test_batches()
+    test_devices()
     test_rates()
     test_bare()
     test_real()

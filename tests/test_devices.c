@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "planned.h"
+#include "several_cases.h"
 
 static gp_machine gpus(int n)
 {
@@ -165,29 +166,66 @@ START_TEST(lanes)
 }
 END_TEST
 
-/* What carries something is on the first device; from one device to another frames go through the host. */
+static int tasks_of(const planned *p, gp_task_kind op)
+{
+    int n = 0;
+    for (int i = 0; i < p->plan->ntasks; i++)
+        n += p->plan->task[i].op == op;
+    return n;
+}
+
+/* What carries something is on the first device; frames are copied from one device to another. */
 START_TEST(segments)
 {
-    static const struct { const char *device, *stages; int segments, copies_in, copies_out; } cases[] = {
+    static const struct { const char *device, *stages; int segments, copies_in, copies_peer, copies_out; } cases[] = {
         { "cpu:0-1", "  - {use: src, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b, state: 8}\n"
-          "  - {use: dev, name: c}\n  - {use: sink}\n", 3, 3, 3 },
+          "  - {use: dev, name: c}\n  - {use: sink}\n", 3, 1, 2, 1 },
         { "cpu:0", "  - {use: src, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b, state: 8}\n"
-          "  - {use: dev, name: c}\n  - {use: sink}\n", 1, 1, 1 },
+          "  - {use: dev, name: c}\n  - {use: sink}\n", 1, 1, 0, 1 },
         { "cpu:0", "  - {use: src, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b, device: cpu:1}\n"
-          "  - {use: sink}\n", 2, 2, 2 },
+          "  - {use: sink}\n", 2, 1, 1, 1 },
         { "cpu:0", "  - {use: src, size: 64}\n  - {use: dev, name: a, device: cpu:0}\n  - {use: dev, name: b}\n"
-          "  - {use: sink}\n", 1, 1, 1 },
+          "  - {use: sink}\n", 1, 1, 0, 1 },
         { "cpu:0", "  - {use: src, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b, device: cpu:1, in: a}\n"
-          "  - {use: dev, name: c, in: a}\n  - {use: dev, name: d, in: [b, c]}\n  - {use: sink}\n", 3, 3, 3 },
+          "  - {use: dev, name: c, in: a}\n  - {use: dev, name: d, in: [b, c]}\n  - {use: sink}\n", 3, 1, 2, 1 },
+        /* A host stage reads it, too: through a ring of its own. */
+        { "cpu:0", "  - {use: src, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b, device: cpu:1, in: a}\n"
+          "  - {use: sink, in: a}\n  - {use: sink, in: b}\n", 2, 1, 1, 2 },
+        /* Each reader on another device has a copy of its own. */
+        { "cpu:0", "  - {use: src, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b, device: cpu:1, in: a}\n"
+          "  - {use: dev, name: c, device: cpu:2, in: a}\n  - {use: sink, in: b}\n  - {use: sink, in: c}\n",
+          3, 1, 2, 2 },
     };
     planned p = on(cases[_i].device, cases[_i].stages, 0);
-    int in = 0, out = 0;
     ck_assert_msg(p.pipeline != NULL, "%s", p.errs.n ? p.errs.e[0].msg : "");
-    for (int i = 0; i < p.plan->ntasks; i++)
-        in += p.plan->task[i].op == GP_TASK_COPY_IN, out += p.plan->task[i].op == GP_TASK_COPY_OUT;
     ck_assert_int_eq(p.plan->nsegments, cases[_i].segments);
-    ck_assert_int_eq(in, cases[_i].copies_in);
-    ck_assert_int_eq(out, cases[_i].copies_out);
+    ck_assert_int_eq(tasks_of(&p, GP_TASK_COPY_IN), cases[_i].copies_in);
+    ck_assert_int_eq(tasks_of(&p, GP_TASK_COPY_PEER), cases[_i].copies_peer);
+    ck_assert_int_eq(tasks_of(&p, GP_TASK_COPY_OUT), cases[_i].copies_out);
+    plan_free(&p);
+}
+END_TEST
+
+/* GPUs that cannot reach each other's memory, in one direction or another, copy through that of the host. */
+START_TEST(no_peers)
+{
+    static const struct { uint64_t no_peer[3]; int peer, in; } cases[] = {
+        { { 0 }, 3, 1 }, { { [1] = 1 << 0 }, 2, 2 }, { { [0] = 1 << 1 }, 3, 1 }, { { [2] = 1 << 0 }, 1, 3 },
+        { { [1] = 1 << 0, [2] = 1 << 0 | 1 << 1 }, 0, 4 }, { { [1] = 1 << 1 }, 3, 1 },
+    };
+    gp_machine m = gpus(3);
+    for (int i = 0; i < 3; i++)
+        m.device[i].no_peer = cases[_i].no_peer[i];
+    /* From cuda:0 to cuda:1, and to cuda:2 twice; in all cases the source is copied in. */
+    planned p = plan_on("device: cuda:0\nstages:\n  - {use: src, size: 64}\n  - {use: dev, name: a}\n"
+                        "  - {use: dev, name: b, device: cuda:1, in: a}\n"
+                        "  - {use: dev, name: c, device: cuda:2, in: a}\n"
+                        "  - {use: dev, name: d, in: a}\n  - {use: dev, name: e, device: cuda:2, in: d}\n"
+                        "  - {use: sink, in: b}\n  - {use: sink, in: [c, e]}\n", "p.yaml", &m);
+    ck_assert_msg(p.pipeline != NULL, "%s", p.errs.n ? p.errs.e[0].msg : "");
+    ck_assert_int_eq(tasks_of(&p, GP_TASK_COPY_PEER), cases[_i].peer);
+    ck_assert_int_eq(tasks_of(&p, GP_TASK_COPY_IN), cases[_i].in);
+    ck_assert_uint_eq(p.plan->copy_peer_bytes, 256 * (size_t)cases[_i].peer);
     plan_free(&p);
 }
 END_TEST
@@ -236,8 +274,35 @@ START_TEST(memory)
     m.device[1].memory = m.device[0].memory, m.device[0].memory = 1 << 20;
     p = plan_on(text, "p.yaml", &m);
     ck_assert_ptr_nonnull(p.pipeline);
-    ck_assert_uint_eq(p.plan->on_device[0], 0);
-    ck_assert_uint_eq(p.plan->on_device[1], p.plan->device_bytes);
+    ck_assert_str_eq(p.graph->device_name, "cuda:1");
+    ck_assert_uint_eq(p.plan->on_device[0], p.plan->device_bytes);
+    plan_free(&p);
+}
+END_TEST
+
+/* A device that no stage is on is not one of the plan's; nor has one a constant that no stage there reads. */
+START_TEST(unused)
+{
+    static const struct { const char *device, *a, *b, *names; int on[2], konst, lanes; } cases[] = {
+        { "cpu:0", ", device: cpu:2", ", device: cpu:1", "cpu:2, cpu:1", { 0, 1 }, 1, 1 },
+        { "cpu:0", "", ", device: cpu:1", "cpu:0, cpu:1", { 0, 1 }, 1, 1 },
+        { "cpu:0-3", ", device: cpu:3", ", device: cpu:1", "cpu:1, cpu:3", { 1, 0 }, 0, 1 },
+        { "cpu:0-1", ", device: cpu:1", "", "cpu:0, cpu:1", { 1, 0 }, 0, 2 },
+        { "[cpu:4, cpu:0]", ", device: cpu:0", ", device: cpu:0", "cpu:0", { 0, 0 }, 0, 1 },
+        { "cpu:0-2", "", ", state: 8", "cpu:0, cpu:1, cpu:2", { 0, 0 }, 0, 1 },
+    };
+    char stages[400];
+    snprintf(stages, sizeof stages, "  - {use: src, size: 64}\n  - {use: dev, name: a%s}\n"
+             "  - {use: dev, name: b, in: [a, k]%s}\n"
+             "  - {use: sink}\nbuffers: {k: {const: tests/golden/dark.npy}}\n", cases[_i].a, cases[_i].b);
+    planned p = on(cases[_i].device, stages, 0);
+    ck_assert_msg(p.pipeline != NULL, "%s", p.errs.n ? p.errs.e[0].msg : "");
+    ck_assert_str_eq(p.graph->device_name, cases[_i].names);
+    ck_assert_int_eq(p.plan->segment[plan_segment(&p, "a")].place.index, cases[_i].on[0]);
+    ck_assert_int_eq(p.plan->segment[plan_segment(&p, "b")].place.index, cases[_i].on[1]);
+    const gp_place k = p.plan->extra[p.plan->konst[1][plan_buffer(&p, "k")]].place;
+    ck_assert_int_eq(k.index, cases[_i].konst);
+    ck_assert_int_eq(k.lanes, cases[_i].lanes);
     plan_free(&p);
 }
 END_TEST
@@ -263,11 +328,17 @@ Suite *suite_devices(void)
     tcase_add_loop_test(tc, of_a_stage_without_effect, 0, sizeof without_effect / sizeof *without_effect);
     tcase_add_loop_test(tc, of_a_cycle, 0, 4);
     tcase_add_loop_test(tc, lanes, 0, 6);
-    tcase_add_loop_test(tc, segments, 0, 5);
+    tcase_add_loop_test(tc, segments, 0, 7);
+    tcase_add_loop_test(tc, no_peers, 0, 6);
     tcase_add_loop_test(tc, depth_inside, 0, 3);
     tcase_add_loop_test(tc, regrouped_for_both, 0, 5);
     tcase_add_test(tc, memory);
+    tcase_add_loop_test(tc, unused, 0, 6);
     tcase_add_test(tc, persistent);
+    suite_add_tcase(s, tc);
+    tc = tcase_create("cpu");
+    tcase_set_timeout(tc, 60);
+    several_cases(tc, "cpu", true);
     suite_add_tcase(s, tc);
     return s;
 }

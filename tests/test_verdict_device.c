@@ -5,6 +5,11 @@
 
 Suite *suite_verdict_device(void);
 
+/* Two stages on the device, with more keys for each. */
+#define TWO(top, first, second) top G "  - {name: a, use: scale, a: 2" first "}\n" \
+    "  - {name: b, use: scale, b: 2" second "}\n" \
+    END "fuse: none\n"
+
 static const verdict_case cases[] = {
     /* engines */
     { "copy in", GPU(""), .cuda = true, .actor = { { "scale..cast", .out = 90 } },
@@ -153,6 +158,36 @@ static const verdict_case cases[] = {
       .actor = { { "generate", .busy = 5, .out = 90 }, { "clean", .busy = 60, .in = 38 },
                  { "join", .busy = 2, .in = 97 } },
       .buffer = { { "g", "join", 12 }, { "clean", "join", 0 } }, .text = "nothing stands out", NONE },
+
+    /* several devices */
+    { "peer copies", TWO("device: cpu:0\n", "", ", device: 'cpu:1'"), .on = 1, .cuda = true,
+      .actor = { { "a", .launches = 9, .ms = 50 }, { "b", .launches = 9, .ms = 20 } },
+      .engine = { { 10, 4 }, { 30, 0 }, { 10, 4 }, { 97, 300 } }, .bound = GP_BOUND_COPY_PEER, .of = "b", .whole = true,
+      .text = "bound by the peer copies of 'b' on cpu:1 (97 % busy, 300 GB/s). Most of it is buffer 'a', f32 [1024]: "
+      "place 'b' beside 'a', with device: cpu:0", .path = "stages.b.device", .value = "cpu:0" },
+    { "peer copies from all to one", TWO("device: cpu:0-1\n", "", ", device: 'cpu:1'"), .on = 1, .cuda = true,
+      .engine = { { 10, 4 }, { 30, 0 }, { 10, 4 }, { 97, 300 } }, .bound = GP_BOUND_COPY_PEER, .of = "b",
+      .text = ": place 'b' beside 'a', on all devices: take 'device' out of it", NONE },
+    { "peer copies from one to all", TWO("device: cpu:0-1\n", ", device: 'cpu:1'", ""), .cuda = true,
+      .engine = { { 10, 4 }, { 30, 0 }, { 10, 4 }, { 97, 300 } }, .bound = GP_BOUND_COPY_PEER, .of = "b",
+      .text = "on cpu:0-1 (97 % busy, 300 GB/s). Most of it is buffer 'a', f32 [1024]: place 'b' beside 'a', with "
+      "device: cpu:1",
+      .path = "stages.b.device", .value = "cpu:1" },
+    { "peer copies to what takes frames in order", "device: cpu:0-1\n" G "  - {name: a, use: scale, a: 2}\n"
+      "  - {name: b, use: mix, op: max, frames: 4}\n" END, .cuda = true,
+      .engine = { { 10, 4 }, { 30, 0 }, { 10, 4 }, { 97, 300 } }, .bound = GP_BOUND_COPY_PEER, .of = "b",
+      .text = ": cast it to a smaller type, or reduce it, before it is copied", NONE },
+    { "kernels of one of two", TWO("device: cpu:0\n", "", ", device: 'cpu:1'"), .on = 1, .cuda = true,
+      .actor = { { "a", .launches = 9, .ms = 50 }, { "b", .launches = 9, .ms = 20 } },
+      .engine = { { 10, 4 }, { 97, 0 } }, .bound = GP_BOUND_COMPUTE, .of = "b",
+      .text = "bound by the kernels of 'b' on cpu:1 (compute 97 % busy)", NONE },
+    { "copies out of one of two", TWO("device: cpu:0\n", "", ", device: 'cpu:1'"), .on = 1, .cuda = true,
+      .engine = { { 10, 4 }, { 30, 0 }, { 97, 48 } }, .bound = GP_BOUND_COPY_OUT, .of = "b",
+      .text = "bound by the copy out of 'b' on cpu:1 (97 % busy, 48 of 50 GB/s). Most of it is buffer 'b'", NONE },
+    { "streams, beside an idle device", TWO("device: cpu:0\nstreams: 1\n", "", ", device: 'cpu:1'"), .on = 1,
+      .cuda = true,
+      .actor = { { "b", .stream = 90 } }, .engine = { { 36, 18 }, { 33, 0 }, { 30, 12 } },
+      .bound = GP_BOUND_STREAMS, .of = "b", .text = "cpu:1 idle 64 %)", .path = "streams", .value = "3" },
 
     /* nothing */
     { "nothing stands out, on a GPU", GPU(""), .cuda = true, .engine = { { 40, 20 }, { 60, 0 } },

@@ -25,6 +25,17 @@ static const char SOUND[] =
     "  - {use: dev, name: z, in: y}\n"
     "  - {use: sink, name: end, in: [z, h]}\n";
 
+/* The same on several devices: a ring on each, and peer copies between them. */
+static const char SEVERAL[] =
+    "device: cpu:0-1\n"
+    "depth: 6\n"
+    "stages:\n"
+    "  - {use: src, name: a}\n"
+    "  - {use: dev, name: x}\n"
+    "  - {use: dev, name: y, state: 8}\n"
+    "  - {use: dev, name: z, device: cpu:2}\n"
+    "  - {use: sink, name: end, in: [z, y]}\n";
+
 static gp_task *task_of(planned *p, const char *stage)
 {
     for (int i = 0; i < p->plan->ntasks; i++)
@@ -114,8 +125,19 @@ BREAK(actors_swapped, gp_actor q = p->plan->actor[0]; p->plan->actor[0] = p->pla
 BREAK(actor_of_both, p->plan->actor[0].segment = 0)
 BREAK(actor_of_another_kind, p->plan->actor[0].kind = GP_ACTOR_SEGMENT)
 
-static const struct { const char *what; void (*change)(planned *p); } broken[] = {
-#define X(f) { #f, f },
+#define PEER first_copy(p, GP_TASK_COPY_PEER)
+BREAK(peer_from_no_pool, PEER->from_pool = -1)
+BREAK(peer_from_another_pool, PEER->from_pool = PEER->to_pool)
+BREAK(peer_of_another_buffer, p->plan->ring[PEER->out[0]].buffer = plan_buffer(p, "y"))
+BREAK(peer_of_other_size, p->plan->ring[PEER->in[0]].bytes += 256)
+BREAK(peer_from_the_host, PEER->in[0] = plan_ring(p, "a", false))
+BREAK(peer_in_another_segment, p->plan->ring[PEER->out[0]].segment = 0)
+BREAK(peer_not_waited_for, task_of(p, "y")->ndeps = 0)
+BREAK(peer_as_copy_in, PEER->op = GP_TASK_COPY_IN)
+BREAK(peer_out_of_reach, ((gp_device *)p->graph->device)[0].info.no_peer = 1 << 1)
+
+static const struct { const char *what; void (*change)(planned *p); bool several; } broken[] = {
+#define X(f) { #f, f, false },
     X(ring_without_pool) X(ring_of_no_actor) X(consumer_out_of_range) X(wrong_producer)
     X(lost_consumer) X(link_lost_consumer) X(lost_counters) X(dep_later) X(dep_elsewhere)
     X(dep_lost) X(copy_dep_lost) X(copy_out_early) X(info_lost) X(stage_twice) X(stage_on_host)
@@ -132,11 +154,15 @@ static const struct { const char *what; void (*change)(planned *p); } broken[] =
     X(half_a_copy) X(copy_backwards)
     X(little_scratch) X(actors_swapped) X(actor_of_both) X(actor_of_another_kind)
 #undef X
+#define X(f) { #f, f, true },
+    X(peer_from_no_pool) X(peer_from_another_pool) X(peer_of_another_buffer) X(peer_of_other_size)
+    X(peer_from_the_host) X(peer_in_another_segment) X(peer_not_waited_for) X(peer_as_copy_in) X(peer_out_of_reach)
+#undef X
 };
 
 START_TEST(test_broken)
 {
-    planned p = plan_yaml(SOUND, "tests/golden/test.yaml", true);
+    planned p = plan_yaml(broken[_i].several ? SEVERAL : SOUND, "tests/golden/test.yaml", true);
     ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
     ck_assert(gp_verify(p.plan, &p.machine, &p.errs));
     broken[_i].change(&p);

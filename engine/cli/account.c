@@ -52,42 +52,50 @@ static void print_actor(FILE *to, const gp_report *r, const gp_actor_report *p, 
             percent(p->wait_out_ns + p->wait_stream_ns, time, out), p50, p99);
 }
 
-/* "  copy in   ~39 %, 21.2 GB/s of 52.1 GB/s" */
-static void print_engine(FILE *to, const gp_report *r, gp_engine e, int width)
+/* "copy in", "copy in, cuda:1". */
+static const char *engine_name(const gp_engine_report *x, char buf[NAME + 24])
 {
-    const gp_engine_report *x = &r->engine[e];
-    char busy[16], rate[32], limit[32];
+    snprintf(buf, NAME + 24, "%s%s%s", x->name, x->device ? ", " : "", x->device ? x->device : "");
+    return buf;
+}
+
+/* "  copy in   ~39 %, 21.2 GB/s of 52.1 GB/s" */
+static void print_engine(FILE *to, const gp_report *r, const gp_engine_report *x, int width)
+{
+    char name[NAME + 24], busy[16], rate[32], limit[32];
     double per_s = 1e9 * (double)x->bytes / (double)r->wall_ns;
-    fprintf(to, "  %-*s  ", width, x->name);
+    fprintf(to, "  %-*s  ", width, engine_name(x, name));
     if (x->measured || x->busy_ns)
         fprintf(to, "%s%s busy", x->measured ? "" : "~",
                 percent(x->busy_ns, (double)r->wall_ns, busy));
     else
         fprintf(to, "not measured");
-    if (e != GP_ENGINE_COMPUTE)
+    if (strcmp(x->name, gp_bound_name(GP_BOUND_COMPUTE)))
         fprintf(to, ", %s/s", gp_amount_text(per_s, "B", rate));
     if (x->limit > 0)
         fprintf(to, " of %s/s", gp_amount_text(x->limit, "B", limit));
-    if (x->device)
-        fprintf(to, " (%s, the busiest)", x->device);
     fputc('\n', to);
 }
 
 void gp_print_account(FILE *to, const gp_report *r)
 {
-    char p50[32], p99[32];
+    char p50[32], p99[32], name[NAME + 24];
     int width = 8;
     for (int i = 0; i < r->nactors; i++) {
         int n = (int)strlen(r->actor[i].name);
         width = n > width ? n < NAME ? n : NAME : width;
     }
+    for (int i = 0; i < r->nall; i++) {
+        int n = r->all[i].used ? (int)strlen(engine_name(&r->all[i], name)) : 0;
+        width = n > width ? n : width;
+    }
     fprintf(to, "  %-*s  %8s  %10s  %6s  %8s  %7s  %8s  %8s\n", width, "", "frames", "workers",
             "busy", "no input", "no room", "p50", "p99");
     for (int i = 0; i < r->nactors; i++)
         print_actor(to, r, &r->actor[i], width);
-    for (int e = 0; e < GP_ENGINES; e++)
-        if (r->engine[e].used)
-            print_engine(to, r, (gp_engine)e, width);
+    for (int i = 0; i < r->nall; i++)
+        if (r->all[i].used)
+            print_engine(to, r, &r->all[i], width);
     fprintf(to, "gpipe: overlap %.0f %%", 100 * r->overlap);
     if (r->latency.n)
         fprintf(to, ", latency p50 %s, p99 %s", span(gp_hist_at(&r->latency, 0.5), p50),

@@ -192,6 +192,7 @@ function write_engines() {
     const kind = e => e.name.replace(" ", "-");
     fill("engines", ...engines.length ? [table(engines, [
         ["engine", e => e.name, "name"],
+        ...engines.some(e => e.device) ? [["device", e => e.device || NONE, "soft"]] : [],
         ["busy; below it: rate, as a part of the limit", e => el("div", null,
             strip([[kind(e), e.busy, "busy"]]), of_limit(e) === null ? null
                 : strip([[kind(e), of_limit(e), "of the limit"]], true)), "bar"],

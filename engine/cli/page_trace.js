@@ -4,7 +4,7 @@
  * regrouped they have other numbers behind it: a slice says of which buffer its frame is, null: all have the same. */
 "use strict";
 
-const KINDS = ["stage", "launch", "copy in", "compute", "copy out", "wait"];
+const KINDS = ["stage", "launch", "copy in", "compute", "copy out", "peer copy", "wait"];
 
 /* Slices that overlap get lanes of their own: within a lane they are in order and apart. */
 function put_in_lane(track, slice) {

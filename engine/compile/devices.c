@@ -223,3 +223,27 @@ void gp_devices_check(gp_arena *a, const gp_graph *g, gp_errs *errs)
         return;
     }
 }
+
+void gp_devices_drop_unused(gp_resolving *r)
+{
+    gp_graph *g = r->graph;
+    int *number = GP_NEW(r->arena, int, g->ndevices + 1), n = 0;
+    bool *used = GP_NEW(r->arena, bool, g->ndevices + 1), any = false, all = g->nprologue > 0;
+    for (int v = 0; v < g->nstages; v++) {
+        const gp_stage *s = &g->stage[v];
+        all |= gp_stage_makes_on_device(s) && s->placed < 0;
+        if (gp_stage_makes_on_device(s) && s->placed >= 0)
+            any = used[s->placed] = true;
+    }
+    if (all || !any)
+        return;
+    gp_device *left = GP_NEW(r->arena, gp_device, g->ndevices);
+    for (int i = 0; i < g->ndevices; i++)
+        if (used[i])
+            left[n] = g->device[i], number[i] = n++;
+    for (int v = 0; v < g->nstages; v++)
+        if (g->stage[v].placed >= 0)
+            g->stage[v].placed = number[g->stage[v].placed];
+    g->device = left, g->ndevices = n, g->lanes = 1;
+    g->device_name = gp_devices_text(r);
+}

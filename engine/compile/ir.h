@@ -26,6 +26,7 @@ typedef struct gp_device_info {
     int sms;
     int f64;                   /* its f32 rate over its f64 rate: 2, 32, 64 */
     size_t memory;             /* bytes that may be used */
+    uint64_t no_peer;          /* a set of devices (1 << i) from whose memory it cannot copy directly */
 } gp_device_info;
 
 struct gp_machine {
@@ -312,10 +313,13 @@ typedef struct gp_extra {
     size_t stride;             /* of scratch: bytes for one of the slots */
 } gp_extra;
 
-typedef enum gp_task_kind { GP_TASK_HOST, GP_TASK_COPY_IN, GP_TASK_STAGE, GP_TASK_COPY_OUT } gp_task_kind;
+typedef enum gp_task_kind {
+    GP_TASK_HOST, GP_TASK_COPY_IN, GP_TASK_STAGE, GP_TASK_COPY_OUT, GP_TASK_COPY_PEER
+} gp_task_kind;
 
-/* One thing the plan does per frame. A copy moves all the rings of one pool to
- * the same-layout pool on the other side (from_pool, to_pool: schedule). */
+/* One thing the plan does per frame. A copy in or out moves all the rings of one pool to
+ * the same-layout pool on the other side (from_pool, to_pool: schedule); a peer copy, which is a part of the segment
+ * that reads the frame, moves one ring from one device to another. */
 typedef struct gp_task {
     gp_task_kind op;
     int stage;                 /* of GP_TASK_HOST and GP_TASK_STAGE; else -1 */
@@ -360,7 +364,8 @@ typedef struct gp_plan {
     int *konst[2];             /* per buffer: the extra of a constant on the host, on the device; or -1 */
     size_t host_bytes, pinned_bytes, device_bytes;
     size_t *on_device;         /* ... the last per device */
-    size_t copy_in_bytes, copy_out_bytes; /* over PCIe in a period, see gp_rate */
+    size_t copy_in_bytes, copy_out_bytes; /* over PCIe in a period, see gp_rate; */
+    size_t copy_peer_bytes;    /* ... from one device directly to another */
 } gp_plan;
 
 /* The lane that frame f is in, and its slot there, of `depth` slots in all lanes. */

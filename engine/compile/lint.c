@@ -225,8 +225,7 @@ static void lint_batch(linting *l)
         return;
     for (int k = 0; k < l->p->nsegments; k++) {
         const gp_segment *s = &l->p->segment[k];
-        size_t bytes = gp_size_add(gp_segment_copied(l->p, s, GP_TASK_COPY_IN),
-                                   gp_segment_copied(l->p, s, GP_TASK_COPY_OUT));
+        size_t bytes = gp_segment_copied_all(l->p, s);
         int batch = gp_segment_batch(l->p, s, 0);
         char size[24];
         if (bytes && bytes <= 64 << 10 && batch > 1)
@@ -266,7 +265,7 @@ static void lint_f64(linting *l)
     }
 }
 
-/* A stage that needs one frame for the next is on one of several devices, which the others reach through the host. */
+/* A stage that needs one frame for the next is on one of several devices, to which the others' frames are copied. */
 static void lint_lanes(linting *l)
 {
     for (int k = 0; k < l->p->nsegments && l->g->lanes > 1; k++) {
@@ -275,8 +274,9 @@ static void lint_lanes(linting *l)
             const gp_task *t = &l->p->task[s->task[i]];
             const gp_stage *st = t->stage >= 0 ? &l->g->stage[t->stage] : NULL;
             if (st && st->placed < 0 && !gp_is_carry(st))
-                warn(l, st->at, "stage '%s' %s, so it runs on %s only, and what other devices make for it goes through the "
-                     "host", st->name, st->regroups ? "puts frames together" : "takes frames one after the other",
+                warn(l, st->at, "stage '%s' %s, so it runs on %s only, and what other devices make for it is copied "
+                     "there",
+                     st->name, st->regroups ? "puts frames together" : "takes frames one after the other",
                      l->g->device[s->place.index].name);
         }
     }

@@ -23,7 +23,7 @@
 typedef struct list { int *v, n, cap; } list;
 
 typedef struct actor_info {
-    list copy_in, copy_out;    /* pairs of rings: from, to */
+    list copy_in, copy_peer, copy_out;    /* pairs of rings: from, to */
     list in, out;              /* rings with counters */
     int first;                 /* its first stage; lowering.next leads on */
     int ring;                  /* its ring of buffer `seen`, while rings are made */
@@ -268,12 +268,28 @@ static int add_extra(lowering *w, gp_extra_use use, gp_place place, int buffer, 
     return p->nextras - 1;
 }
 
+/* The devices of all that read a constant, and those between them; what runs before frame 0 is on the first. */
+static gp_place readers_of(const gp_graph *g, const gp_buffer *b)
+{
+    int from = g->ndevices ? g->ndevices : 1, to = 0;
+    if (b->in_prologue || b->maker.stage >= 0)
+        from = 0, to = 1;
+    for (int u = 0; u < b->nuse; u++) {
+        gp_place p = place_of(g, &g->stage[b->use[u].stage]);
+        if (!g->stage[b->use[u].stage].device)
+            continue;
+        from = p.index < from ? p.index : from;
+        to = p.index + p.lanes > to ? p.index + p.lanes : to;
+    }
+    return (gp_place){ true, from, to - from, 1 };
+}
+
 static int konst_on(lowering *w, int b, bool device)
 {
+    const gp_buffer *buf = &w->g->buffer[b];
     int *extra = &w->p->konst[device][b];
-    gp_place all = { true, 0, w->g->ndevices ? w->g->ndevices : 1, 1 };
     if (*extra < 0)
-        *extra = add_extra(w, GP_EXTRA_CONST, device ? all : on_host, b, -1, gp_bytes(&w->g->buffer[b].type));
+        *extra = add_extra(w, GP_EXTRA_CONST, device ? readers_of(w->g, buf) : on_host, b, -1, gp_bytes(&buf->type));
     return *extra;
 }
 
@@ -301,7 +317,8 @@ static void add_copy(lowering *w, list *copies, int from, int to)
 
 /* The rings of one buffer: where it is made, and on the other side a ring for
  * each segment that reads it, or one for all host stages that do. What a host stage
- * makes in the memory of the device has one ring there. To other devices it goes through the host. */
+ * makes in the memory of the device has one ring there. A segment on another device copies it from there, or, where the
+ * devices are no peers, from the host. */
 static void place_buffer(lowering *w, int b)
 {
     const gp_graph *g = w->g;
@@ -313,7 +330,9 @@ static void place_buffer(lowering *w, int b)
     gp_place made_on = place_of(g, &g->stage[buf->producer.stage]);
     for (int u = 0; u < buf->nuse; u++) {
         int to = w->actor[buf->use[u].stage];
-        bool here = p->actor[to].kind == GP_ACTOR_SEGMENT && same_place(place_of(g, &g->stage[buf->use[u].stage]), made_on);
+        gp_place there = place_of(g, &g->stage[buf->use[u].stage]);
+        bool here = p->actor[to].kind == GP_ACTOR_SEGMENT
+                 && (same_place(there, made_on) || gp_are_peers(g, made_on, there));
         to_host |= !here;
         to_segment |= here && to != from;
     }
@@ -337,16 +356,17 @@ static void place_buffer(lowering *w, int b)
         if (info->seen != b) {             /* the first stage of its actor */
             gp_place there = place_of(g, &g->stage[use.stage]);
             bool crosses = segment >= 0 && !made_on_host && !p->unified && !same_place(there, made_on);
+            bool peer = crosses && gp_are_peers(g, made_on, there);
             info->seen = b;
-            info->ring = segment < 0 || crosses ? back : home;
+            info->ring = segment < 0 || (crosses && !peer) ? back : home;
             if (to != from)
                 push(w->a, &readers[info->ring != home], to);
             if (to != from && segment >= 0) {
                 push(w->a, &info->in, info->ring);
                 if (crosses || (made_on_host && !filled && !p->unified)) {
-                    int host = info->ring;
+                    int source = info->ring;
                     info->ring = add_ring(w, b, there, to, segment);
-                    add_copy(w, &info->copy_in, host, info->ring);
+                    add_copy(w, peer ? &info->copy_peer : &info->copy_in, source, info->ring);
                 }
             }
         }
@@ -432,14 +452,14 @@ static void emit_copies(lowering *w, gp_segment *s, int segment, gp_task_kind op
     }
 }
 
-/* Tasks in the order of actors; in a segment copies in, stages, copies out. */
+/* Tasks in the order of actors; in a segment copies in, peer copies, stages, copies out. */
 static void order_tasks(lowering *w)
 {
     const gp_graph *g = w->g;
     gp_plan *p = w->p;
     int ncopies = 0;
     for (int i = 0; i < p->nactors; i++)
-        ncopies += (w->info[i].copy_in.n + w->info[i].copy_out.n) / 2;
+        ncopies += (w->info[i].copy_in.n + w->info[i].copy_peer.n + w->info[i].copy_out.n) / 2;
     p->task = GP_NEW(w->a, gp_task, g->nstages + ncopies);
     int *order = GP_NEW(w->a, int, g->nstages + ncopies);
     int *writer = none(w->a, p->nrings), *task_of = none(w->a, g->nstages);
@@ -454,6 +474,7 @@ static void order_tasks(lowering *w)
         gp_segment *s = &p->segment[k];
         s->task = order + p->ntasks;
         emit_copies(w, s, k, GP_TASK_COPY_IN, &info->copy_in, writer);
+        emit_copies(w, s, k, GP_TASK_COPY_PEER, &info->copy_peer, writer);
         for (v = info->first; v >= 0; v = w->next[v]) {
             gp_task *t = &p->task[p->ntasks];
             *t = w->task[v];

@@ -39,15 +39,33 @@ const int *gp_segments(gp_arena *a, const gp_graph *g);
  * not wrap `depth`, over all `period` slots. */
 int64_t gp_segment_execs(const gp_segment *s);
 
-/* schedule.c: the bytes a frame that a segment copies one way, and the frames that
+/* schedule.c: the bytes a frame that a segment copies one way, in all ways, and the frames that
  * one launch takes at most if the file asks for `asked` (0: auto). */
 size_t gp_segment_copied(const gp_plan *p, const gp_segment *s, gp_task_kind way);
+size_t gp_segment_copied_all(const gp_plan *p, const gp_segment *s);
 int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked);
 
 /* The bytes of one slot that a copy task moves. */
 static inline size_t gp_copy_bytes(const gp_plan *p, const gp_task *t)
 {
-    return p->pool[t->from_pool].stride;
+    return t->op == GP_TASK_COPY_PEER ? p->ring[t->in[0]].bytes : p->pool[t->from_pool].stride;
+}
+
+/* Does a copy in bring to a device what another one made? */
+static inline bool gp_comes_from_device(const gp_plan *p, const gp_task *t)
+{
+    const gp_ring *r = &p->ring[t->in[0]];
+    return r->buffer >= 0 && r->producer >= 0 && p->actor[r->producer].kind == GP_ACTOR_SEGMENT;
+}
+
+/* Can the devices of place `to` copy directly from the memory of those of `from`? */
+static inline bool gp_are_peers(const gp_graph *g, gp_place from, gp_place to)
+{
+    for (int i = from.index; i < from.index + from.lanes; i++)
+        for (int k = to.index; k < to.index + to.lanes; k++)
+            if (i != k && g->device[k].info.no_peer >> g->device[i].index & 1)
+                return false;
+    return true;
 }
 
 /* plan.c: of each stage, does it get its first frame only when a source has ended? */

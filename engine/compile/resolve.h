@@ -263,6 +263,8 @@ const char *gp_devices_text(const gp_resolving *r);
 void gp_devices_follow(const gp_resolving *r, gp_stage *st, const gp_stage *by);
 /* Errors where a stage cannot run on the device that it names. */
 void gp_devices_check(gp_arena *a, const gp_graph *g, gp_errs *errs);
+/* Leaves out the devices that the pipeline names for all its stages, where each is on one that it names itself. */
+void gp_devices_drop_unused(gp_resolving *r);
 /* metadata.c: the key at the top; before stages are fused, from which buffers each has its numbers. */
 void gp_metadata_read(gp_resolving *r, const gp_node *n);
 void gp_metadata_origins(gp_arena *a, gp_graph *g);

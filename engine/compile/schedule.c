@@ -18,7 +18,7 @@
  *
  * Copies. Rings with the same depth that the same segments copy the same way
  * share a pool on each side with one layout: the slots of a range of frames,
- * of all these rings, are one piece of memory and one copy. */
+ * of all these rings, are one piece of memory and one copy. A peer copy is of one ring, in whatever pool that is. */
 #include "compile/plan.h"
 
 enum { COPY_PER_LAUNCH = 1 << 20, ITEMS_PER_LAUNCH = 4096, STREAMS = 8 };
@@ -193,6 +193,11 @@ static bool is_copy(const gp_task *t)
     return t->op == GP_TASK_COPY_IN || t->op == GP_TASK_COPY_OUT;
 }
 
+static bool is_peer_copy(const gp_task *t)
+{
+    return t->op == GP_TASK_COPY_PEER;
+}
+
 /* The depth in the file, which is that on each device, of a ring of a component. */
 static int said_depth(const scheduling *w, int root, int depth)
 {
@@ -210,6 +215,8 @@ static bool set_inner_depths(scheduling *w, gp_errs *errs)
     for (int i = 0; i < p->ntasks; i++)
         if (is_copy(&p->task[i]))
             other[device_side(&p->task[i])] = host_side(&p->task[i]) + 1;
+        else if (is_peer_copy(&p->task[i]))
+            other[p->task[i].out[0]] = p->task[i].in[0] + 1;
     for (int i = 0; i < p->nrings; i++) {
         gp_ring *r = &p->ring[i];
         const gp_buffer *b = r->buffer < 0 ? NULL : &w->g->buffer[r->buffer];
@@ -388,6 +395,8 @@ static void merge_copies(scheduling *w)
                 t->dep[n++] = t->dep[j];
             }
         t->ndeps = n;
+        if (is_peer_copy(t))
+            t->from_pool = p->ring[t->in[0]].pool, t->to_pool = p->ring[t->out[0]].pool;
     }
 }
 
@@ -410,6 +419,12 @@ size_t gp_segment_copied(const gp_plan *p, const gp_segment *s, gp_task_kind way
     return bytes;
 }
 
+size_t gp_segment_copied_all(const gp_plan *p, const gp_segment *s)
+{
+    size_t in = gp_segment_copied(p, s, GP_TASK_COPY_IN), out = gp_segment_copied(p, s, GP_TASK_COPY_OUT);
+    return gp_size_add(gp_size_add(in, out), gp_segment_copied(p, s, GP_TASK_COPY_PEER));
+}
+
 int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
 {
     for (int i = 0; i < s->ntasks; i++)        /* a frame needs what was made last of the one before */
@@ -419,8 +434,7 @@ int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
         return 1;
     int depth = s->depth / s->place.lanes;
     int64_t batch = asked ? asked : depth / 3;
-    size_t copied = gp_size_add(gp_segment_copied(p, s, GP_TASK_COPY_IN),
-                                gp_segment_copied(p, s, GP_TASK_COPY_OUT));
+    size_t copied = gp_segment_copied_all(p, s);
     if (!asked && copied && (size_t)batch > COPY_PER_LAUNCH / copied)
         batch = (int64_t)(COPY_PER_LAUNCH / copied);
     if (batch > depth)
@@ -464,7 +478,7 @@ static size_t copies(const scheduling *w, const gp_segment *s, gp_task_kind way)
     const gp_stage *st = &w->g->stage[v];
     if (w->late[v])
         return 0;
-    return (size_t)(way == GP_TASK_COPY_IN ? st->rate : st->rate * st->regroup.make / st->regroup.every);
+    return (size_t)(way != GP_TASK_COPY_OUT ? st->rate : st->rate * st->regroup.make / st->regroup.every);
 }
 
 static bool set_launches(scheduling *w, gp_errs *errs)
@@ -477,16 +491,19 @@ static bool set_launches(scheduling *w, gp_errs *errs)
         gp_segment *s = &p->segment[k];
         size_t in = gp_segment_copied(p, s, GP_TASK_COPY_IN);
         size_t out = gp_segment_copied(p, s, GP_TASK_COPY_OUT);
+        size_t peer = gp_segment_copied(p, s, GP_TASK_COPY_PEER);
         for (int i = 0; i < s->ntasks; i++)
             if (p->task[s->task[i]].stage >= 0)
                 ok &= may_persist(w->g, &w->g->stage[p->task[s->task[i]].stage], errs);
         p->copy_in_bytes = gp_size_add(p->copy_in_bytes, gp_size_mul(in, copies(w, s, GP_TASK_COPY_IN)));
         p->copy_out_bytes = gp_size_add(p->copy_out_bytes, gp_size_mul(out, copies(w, s, GP_TASK_COPY_OUT)));
+        p->copy_peer_bytes = gp_size_add(p->copy_peer_bytes, gp_size_mul(peer, copies(w, s, GP_TASK_COPY_PEER)));
 
         int streams = w->g->streams ? w->g->streams : STREAMS;
         int depth = s->depth / s->place.lanes;
         s->streams = streams < depth ? streams : depth;
-        if (s->regroups >= 0 && ((w->g->stage[s->regroups].kind->emit && !in) || gp_is_carry(&w->g->stage[s->regroups])))
+        if (s->regroups >= 0 && ((w->g->stage[s->regroups].kind->emit && !in && !peer)
+                                 || gp_is_carry(&w->g->stage[s->regroups])))
             s->streams = 1;            /* frames take turns, and there is nothing else to do meanwhile */
         s->batch = gp_segment_batch(p, s, w->g->batch);
         if (s->ntasks > GP_REC_ITEMS) {

@@ -68,7 +68,7 @@ static bool check_indices(const verifying *v)
     }
     for (int i = 0; i < p->ntasks; i++) {
         const gp_task *t = &p->task[i];
-        bool copy = t->op == GP_TASK_COPY_IN || t->op == GP_TASK_COPY_OUT;
+        bool copy = t->op == GP_TASK_COPY_IN || t->op == GP_TASK_COPY_OUT || t->op == GP_TASK_COPY_PEER;
         if (!within(&t->stage, 1, copy ? -1 : 0, v->g->nstages)
             || !within(&t->segment, 1, t->op == GP_TASK_HOST ? -1 : 0, p->nsegments)
             || !within(t->in, t->nin, copy ? 0 : -1, p->nrings)
@@ -348,7 +348,20 @@ static bool check_port(const verifying *v, const gp_task *t, int buffer, int rin
     return same || BUG(v, s->at, "stage '%s' has a buffer on another device", s->name);
 }
 
-/* A copy moves all of one pool to the other side, which has the same layout. */
+/* A peer copy moves a ring from devices to their peers, of whose slots there are as many. */
+static bool check_peer_copy(const verifying *v, int i)
+{
+    const gp_plan *p = v->p;
+    const gp_task *t = &p->task[i];
+    const gp_ring *from = &p->ring[t->in[0]], *to = &p->ring[t->out[0]];
+    bool same = t->nin == 1 && t->nout == 1 && from->pool == t->from_pool && to->pool == t->to_pool
+             && from->buffer == to->buffer && from->bytes == to->bytes && from->depth == to->depth;
+    bool peers = !p->unified && from->place.device && to->place.device && gp_are_peers(v->g, from->place, to->place)
+              && to->segment == t->segment;
+    return (same && peers) || BUG(v, ring_at(v, t->in[0]), "peer copy %d is between rings that differ", i);
+}
+
+/* A copy in or out moves all of one pool to the other side, which has the same layout. */
 static bool check_copy(const verifying *v, int i, const int *rings_in)
 {
     const gp_plan *p = v->p;
@@ -375,7 +388,7 @@ static bool check_task(const verifying *v, int i, const int *rings_in)
         if (t->in[j] >= 0 && !check_read(v, i, t->in[j]))
             return false;
     if (t->stage < 0)
-        return check_copy(v, i, rings_in);
+        return t->op == GP_TASK_COPY_PEER ? check_peer_copy(v, i) : check_copy(v, i, rings_in);
     const gp_stage *s = &v->g->stage[t->stage];
     if (t->nin != s->nin || t->nout != s->nout)
         return BUG(v, s->at, "stage '%s' has a task with other ports", s->name);

@@ -60,14 +60,16 @@ bool gp_cuda_failed(gp_cuda_dev *d, cudaError_t e, gp_errs *errs, const char *fm
     bool fault = sticky(e);
     if (fault ? atomic_exchange(&d->dead, true) : atomic_load(&d->dead))
         return false;
+    const char *on = d->base.name;     /* one of several */
     char what[300];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
     return gp_fail(errs, e == cudaErrorMemoryAllocation ? GP_E_RESOURCE : GP_E_RUN,
-                   (gp_loc){0}, "%s%s: %s: %s", fault ? "the GPU stopped, noticed when " : "",
-                   what, cudaGetErrorName(e), cudaGetErrorString(e));
+                   (gp_loc){0}, "%s%s%s: %s: %s", on ? on : fault ? "the GPU" : "",
+                   fault ? " stopped, noticed when " : on ? ": " : "", what, cudaGetErrorName(e),
+                   cudaGetErrorString(e));
 }
 
 bool gp_cuda_ok(gp_cuda_dev *d, cudaError_t e, gp_errs *errs, const char *what)
@@ -183,6 +185,25 @@ static gp_dev *cuda_open(int index, gp_errs *errs)
         return &d->base;
     cuda_close(&d->base);
     return NULL;
+}
+
+/* The current device becomes able to access `other`. An application, or an earlier run, may have seen to that. */
+static cudaError_t enable_peer(const gp_cuda_dev *other)
+{
+    cudaError_t e = cudaDeviceEnablePeerAccess(other->index, 0);
+    if (e == cudaErrorPeerAccessAlreadyEnabled)
+        cudaGetLastError();
+    return e == cudaErrorPeerAccessAlreadyEnabled ? cudaSuccess : e;
+}
+
+/* Both ways: which of the two engines does a copy is up to the driver. Memory that either has or takes later is
+ * accessible. */
+static bool cuda_reach(gp_dev *dev, gp_dev *other, gp_errs *errs)
+{
+    gp_cuda_dev *d = gp_cuda(dev), *o = gp_cuda(other);
+    if (!gp_cuda_alive(o) || !gp_cuda_ok(o, enable_peer(d), errs, "enabling peer access"))
+        return false;
+    return gp_cuda_alive(d) && gp_cuda_ok(d, enable_peer(o), errs, "enabling peer access");
 }
 
 /* ---- memory ---------------------------------------------------------- */
@@ -401,7 +422,7 @@ static const gp_kernel *cuda_builtin(gp_dev *dev, const char *name)
 
 const gp_backend gp_backend_cuda = {
     .name = "cuda",
-    .open = cuda_open, .close = cuda_close,
+    .open = cuda_open, .close = cuda_close, .reach = cuda_reach,
     .alloc = cuda_alloc, .free = cuda_free,
     .prepare = cuda_prepare,
     .stamps = gp_cuda_stamps, .stamped = gp_cuda_stamped, .rates = gp_cuda_rates,

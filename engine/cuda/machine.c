@@ -24,6 +24,19 @@ static bool look(gp_device_info *info, int index)
     return true;
 }
 
+/* Which devices a device cannot copy from directly: where nobody knows, it can, through the driver's own memory. */
+static void look_for_peers(gp_machine *m)
+{
+    for (int i = 0; i < m->ndevices; i++)
+        for (int k = 0; k < m->ndevices; k++) {
+            int there = 1, back = 1;
+            if (i == k || cudaDeviceCanAccessPeer(&there, i, k) != cudaSuccess
+                || cudaDeviceCanAccessPeer(&back, k, i) != cudaSuccess)
+                continue;
+            m->device[i].no_peer |= there && back ? 0 : UINT64_C(1) << k;
+        }
+}
+
 /* Devices are CUDA's, by number. CUDA lists the fastest first, so the list ends
  * at the first that cannot be used. */
 void gp_cuda_machine(gp_machine *m)
@@ -63,6 +76,7 @@ void gp_cuda_machine(gp_machine *m)
         }
         m->ndevices++;
     }
+    look_for_peers(m);
     if (n == 0)
         snprintf(m->why, sizeof m->why, "no GPU");
     cudaGetLastError();

@@ -64,7 +64,7 @@ struct gp_rec_ops {
     bool (*item)(gp_rec *r, int id, const int *dep, int ndeps);
     bool (*launch)(gp_rec *r, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
                    size_t shared, void *const *args, int nargs);
-    bool (*copy)(gp_rec *r, void *dst, const void *src, size_t bytes);   /* any two places */
+    bool (*copy)(gp_rec *r, void *dst, const void *src, size_t bytes);   /* any two places; see `reach` */
     bool (*fill)(gp_rec *r, void *dst, int byte, size_t bytes);
     bool (*repeat)(gp_rec *r, const gp_repeat *what);
     /* The current item goes on once order `o` has passed turn `turn` ... */
@@ -101,6 +101,10 @@ typedef struct gp_backend {
     /* Opens device `index`. Slow; touches the driver. */
     gp_dev *(*open)(int index, gp_errs *errs);
     void (*close)(gp_dev *dev);
+
+    /* From now on `dev` can copy directly from the memory of `other`, which the machine says is its peer; NULL: it can
+     * anyway. */
+    bool (*reach)(gp_dev *dev, gp_dev *other, gp_errs *errs);
 
     /* Zeroed memory, aligned to 256 bytes, of the device or of the host
      * (pinned for this device). */
@@ -178,6 +182,7 @@ typedef struct gp_backend {
 
 struct gp_dev {                    /* each back end embeds it first, zeroed */
     const gp_backend *backend;
+    const char *name;              /* "cuda:1", for errors, where a run has several; else NULL */
     atomic_int compiling;          /* calls of gp_kernel_compile that are not back; any thread */
     const atomic_int *cancel;      /* not 0: what compiles gives up at once; or NULL */
 };

@@ -3,7 +3,7 @@
 #include "base/plural.h"
 #include "draw/dump.h"
 
-static const char *const op_name[] = { "host", "copy in", "stage", "copy out" };
+static const char *const op_name[] = { "host", "copy in", "stage", "copy out", "peer copy" };
 static const char *const extra_name[] = { "const", "table", "state", "scratch" };
 
 static const char *ring_name(const gp_plan *p, int ring)
@@ -95,7 +95,7 @@ static void axes_text(FILE *f, const char *name, gp_dim3 d)
 static void task_text(FILE *f, const gp_plan *p, int task, int width)
 {
     const gp_task *t = &p->task[task];
-    char size[24], note[GP_REGROUP_TEXT];
+    char size[24], place[24], note[GP_REGROUP_TEXT];
     bool copy = t->stage < 0;
     fprintf(f, "  %4d  %-*s  ", task, width,
             copy ? op_name[t->op] : p->graph->stage[t->stage].name);
@@ -110,6 +110,10 @@ static void task_text(FILE *f, const gp_plan *p, int task, int width)
             fprintf(f, "%s%s", i ? ", " : " -> ", ring_name(p, t->out[i]));
     if (copy)
         fprintf(f, ", %s", gp_size_text(gp_copy_bytes(p, t), size));
+    if (t->op == GP_TASK_COPY_PEER)
+        fprintf(f, ", from %s", gp_place_text(p, p->ring[t->in[0]].place, place));
+    else if (t->op == GP_TASK_COPY_IN && gp_comes_from_device(p, t))
+        fputs(", from another device through the host", f);
     if (!copy) {
         axes_text(f, "block", p->graph->stage[t->stage].block);
         axes_text(f, "grid", p->graph->stage[t->stage].grid);
@@ -131,6 +135,7 @@ static void segment_text(FILE *f, const gp_plan *p, int k, int width)
     const char *what = regroups ? "firing" : "frame";
     char place[24];
     int64_t execs = gp_segment_execs(s);
+    int least = (int)strlen(op_name[p->copy_peer_bytes ? GP_TASK_COPY_PEER : GP_TASK_COPY_OUT]);
     fprintf(f, "\nsegment %d on %s: %d %s%s in flight, %d stream%s%s, at most %d %s%s a launch", k,
             gp_place_text(p, s->place, place), s->depth, what, gp_plural(s->depth), s->streams, gp_plural(s->streams),
             s->place.lanes > 1 ? " on each" : "", s->batch, what, gp_plural(s->batch));
@@ -140,7 +145,7 @@ static void segment_text(FILE *f, const gp_plan *p, int k, int width)
         fprintf(f, ", %lld exec%s", (long long)execs, gp_plural(execs));
     fputc('\n', f);
     for (int i = 0; i < s->ntasks; i++)
-        task_text(f, p, s->task[i], width < 8 ? 8 : width);
+        task_text(f, p, s->task[i], width < least ? least : width);
 }
 
 static void plan_text(FILE *f, const gp_plan *p)
@@ -163,6 +168,8 @@ static void plan_text(FILE *f, const gp_plan *p)
     gp_arena arena = { 0 };
     fprintf(f, "\nPCIe per %s\n  to %s %s, back %s\n", gp_period_text(&arena, p->graph), p->graph->device_name,
             gp_size_text(p->copy_in_bytes, a), gp_size_text(p->copy_out_bytes, b));
+    if (p->copy_peer_bytes)
+        fprintf(f, "  directly between devices %s\n", gp_size_text(p->copy_peer_bytes, a));
     gp_arena_free(&arena);
 }
 
@@ -280,6 +287,7 @@ static void plan_json(FILE *f, const gp_plan *p)
     gp_json_size(j, "device_bytes", p->device_bytes);
     gp_json_size(j, "copy_in_bytes", p->copy_in_bytes);
     gp_json_size(j, "copy_out_bytes", p->copy_out_bytes);
+    gp_json_size(j, "copy_peer_bytes", p->copy_peer_bytes);
     gp_json_close(j, '}');
     gp_json_close(j, '}');
 }

@@ -153,13 +153,16 @@ static bool read_buffers(reading *r, const gp_node *list)
     return true;
 }
 
+/* Of several devices that which is busiest. */
 static gp_time engine(const gp_node *list, const char *name)
 {
-    for (int i = 0; list && i < list->n; i++)
-        if (!strcmp(text_of(list->item[i], "name"), name))
-            return (gp_time){ part_of(list->item[i], "busy"), -1,
-                              !strcmp(text_of(list->item[i], "measured"), "false") };
-    return (gp_time){ -1, -1, false };
+    gp_time most = { -1, -1, false };
+    for (int i = 0; list && i < list->n; i++) {
+        double busy = strcmp(text_of(list->item[i], "name"), name) ? -1 : part_of(list->item[i], "busy");
+        if (busy > most.busy)
+            most = (gp_time){ busy, -1, !strcmp(text_of(list->item[i], "measured"), "false") };
+    }
+    return most;
 }
 
 /* ---- the device ------------------------------------------------------- */
@@ -187,7 +190,7 @@ static void leave_out_device(reading *r, gp_measured *m)
 {
     for (int i = 0; i < r->plan->nsegments; i++)
         r->segment[i] = (gp_time){ -1, -1, false };
-    m->copy_in = m->copy_out = (gp_time){ -1, -1, false };
+    m->copy_in = m->copy_out = m->copy_peer = (gp_time){ -1, -1, false };
 }
 
 /* ---- all of it -------------------------------------------------------- */
@@ -195,6 +198,7 @@ static void leave_out_device(reading *r, gp_measured *m)
 static void find_most(const reading *r, gp_measured *m)
 {
     double most = m->copy_in.busy > m->copy_out.busy ? m->copy_in.busy : m->copy_out.busy;
+    most = m->copy_peer.busy > most ? m->copy_peer.busy : most;
     for (int i = 0; i < r->plan->graph->nstages; i++)
         most = r->stage[i].busy > most ? r->stage[i].busy : most;
     for (int i = 0; i < r->plan->nsegments; i++)
@@ -245,7 +249,7 @@ const gp_measured *gp_measured_read(gp_arena *a, const gp_plan *p, const char *j
     gp_measured *m = GP_NEW(a, gp_measured, 1);
     *m = (gp_measured){ .stage = r.stage, .segment = r.segment, .held = r.held,
                         .copy_in = engine(engines, "copy in"),
-                        .copy_out = engine(engines, "copy out"),
+                        .copy_out = engine(engines, "copy out"), .copy_peer = engine(engines, "peer copy"),
                         .verdict = text_of(gp_node_get(root, "verdict"), "text") };
     const char *elsewhere = another_device(&r, root);
     if (elsewhere) {

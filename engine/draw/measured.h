@@ -15,7 +15,7 @@ typedef struct gp_time {
 typedef struct gp_measured {
     const gp_time *stage;      /* of each stage of the graph; those of a device: not known */
     const gp_time *segment;    /* of each segment of the plan; busy if it is the only one */
-    gp_time copy_in, copy_out; /* of all copies that way */
+    gp_time copy_in, copy_out, copy_peer;      /* of all copies that way */
     const double *held;        /* of each buffer: frames in it, the mean; < 0: not known */
     double most;               /* the largest of what was busy; < 0: none is known;
                                   INFINITY: it is not in the plan */

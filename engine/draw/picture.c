@@ -126,10 +126,10 @@ static void inputs(build *b, int node, const int *ring, int n)
 static void copy_task(build *b, const gp_task *t)
 {
     char size[24], note[64];
-    const char *way = t->op == GP_TASK_COPY_IN ? "copy in" : "copy out";
+    const char *way = t->op == GP_TASK_COPY_IN ? "copy in" : t->op == GP_TASK_COPY_PEER ? "peer copy" : "copy out";
     const gp_measured *m = b->pic.measured;
     gp_time time = !m ? (gp_time){ -1, -1, false }
-        : t->op == GP_TASK_COPY_IN ? m->copy_in : m->copy_out;
+        : t->op == GP_TASK_COPY_IN ? m->copy_in : t->op == GP_TASK_COPY_PEER ? m->copy_peer : m->copy_out;
     gp_size_text(gp_copy_bytes(b->pic.plan, t), size);
     int node = new_node(b, (gp_pic_node){
         .kind = GP_PIC_COPY, .segment = t->segment, .name = way, .what = "",
@@ -298,7 +298,7 @@ const char *gp_picture_head(gp_arena *a, const gp_picture *pic, int i)
 {
     const gp_graph *g = pic->graph;
     const gp_plan *p = pic->plan;
-    char x[24], y[24];
+    char x[24], y[24], z[24];
     const char *why = g->device_why ? g->device_why : "";
     if (i == 0)
         return gp_format(a, "device %s%s%s%s", g->device_name, *why ? " (" : "", why, *why ? ")" : "");
@@ -308,7 +308,9 @@ const char *gp_picture_head(gp_arena *a, const gp_picture *pic, int i)
     if (i == 2 && p && !p->unified)
         return gp_format(a, "%s memory %s", g->device_name, gp_size_text(p->device_bytes, x));
     if (i == 3 && p && !p->unified)
-        return gp_format(a, "PCIe per %s: %s in, %s out", gp_period_text(a, g),
-                         gp_size_text(p->copy_in_bytes, x), gp_size_text(p->copy_out_bytes, y));
+        return gp_format(a, "PCIe per %s: %s in, %s out%s%s", gp_period_text(a, g),
+                         gp_size_text(p->copy_in_bytes, x), gp_size_text(p->copy_out_bytes, y),
+                         p->copy_peer_bytes ? "; directly between devices " : "",
+                         p->copy_peer_bytes ? gp_size_text(p->copy_peer_bytes, z) : "");
     return NULL;
 }

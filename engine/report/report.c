@@ -76,16 +76,17 @@ static gp_engine_report engine_of(const gp_run *run, int device, gp_engine e, do
     gp_engine_report r = {
         .name = gp_engine_name(e), .used = t->used || t->bytes, .measured = t->used && !t->estimated,
         .busy_ns = t->busy_ns, .bytes = t->bytes, .limit = limit,
-        .device = run->graph->ndevices > 1 ? run->graph->device[device].name : NULL };
+        .on = device, .device = run->graph->ndevices > 1 ? run->graph->device[device].name : NULL };
     if (!r.measured && limit > 0)
         r.busy_ns = (int64_t)((double)t->bytes / limit * 1e9);
     r.busy_ns = r.busy_ns > wall_ns ? wall_ns : r.busy_ns;
     return r;
 }
 
-/* Of several devices that which works longest. */
-static void add_engines(gp_report *r, gp_run *run)
+static void add_engines(gp_report *r, gp_arena *a, gp_run *run)
 {
+    gp_engine_report *all = GP_NEW(a, gp_engine_report, run->ndevs * GP_ENGINES);
+    r->all = all;
     for (int e = 0; e < GP_ENGINES; e++)
         r->engine[e].name = gp_engine_name((gp_engine)e);
     for (int d = 0; d < run->ndevs; d++) {
@@ -94,6 +95,7 @@ static void add_engines(gp_report *r, gp_run *run)
         pthread_mutex_lock(&run->engine_lock);
         for (int e = 0; e < GP_ENGINES; e++) {
             gp_engine_report x = engine_of(run, d, (gp_engine)e, limit[e], r->wall_ns);
+            all[r->nall++] = x;
             if (x.used && (!r->engine[e].used || x.busy_ns > r->engine[e].busy_ns))
                 r->engine[e] = x;
         }
@@ -115,10 +117,10 @@ double gp_report_overlap(const gp_report *r)
 {
     double sum = 0, most = 0;
     int busy = 0;
-    for (int i = 0; i < r->nactors + GP_ENGINES; i++) {
+    for (int i = 0; i < r->nactors + r->nall; i++) {
         double b = 0;
         if (i >= r->nactors)
-            b = (double)r->engine[i - r->nactors].busy_ns;
+            b = (double)r->all[i - r->nactors].busy_ns;
         else if (r->actor[i].stage >= 0)
             b = (double)(r->actor[i].busy_ns - r->actor[i].idle_ns) / r->actor[i].workers;
         sum += b, busy += b > 0;
@@ -179,7 +181,7 @@ gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs)
         add_buffers(r, a, run);
         gp_run_latency(run, &r->latency);
         r->late = gp_latency_late(run);
-        add_engines(r, run);
+        add_engines(r, a, run);
         r->overlap = gp_report_overlap(r);
         report = r;
     } else {

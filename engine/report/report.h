@@ -44,7 +44,8 @@ typedef struct gp_engine_report {
     uint64_t bytes;            /* of copies */
     double limit;              /* bytes a second that copies reach alone on this machine;
                                   0: not known */
-    const char *device;        /* of several, of which one it is: that whose engine is busy longest; else NULL */
+    int on;                    /* the device that it is of, of the graph's; */
+    const char *device;        /* ... its name, where the graph has several; else NULL */
 } gp_engine_report;
 
 /* A buffer as one of its readers had it (gp_buffer_status). */
@@ -62,7 +63,7 @@ typedef enum gp_bound {
     GP_BOUND_RATE,             /* a source's own pace, or what feeds it */
     GP_BOUND_STAGE,            /* a host stage: `actor` */
     GP_BOUND_CORES,            /* all cores are busy */
-    GP_BOUND_COPY_IN, GP_BOUND_COMPUTE, GP_BOUND_COPY_OUT,
+    GP_BOUND_COPY_IN, GP_BOUND_COMPUTE, GP_BOUND_COPY_OUT, GP_BOUND_COPY_PEER,
     GP_BOUND_LAUNCH,           /* queueing launches: `actor` */
     GP_BOUND_STREAMS,          /* `actor` */
     GP_BOUND_CYCLE,            /* of a carried buffer: its stages take turns; `actor`: the one that reads it */
@@ -88,7 +89,8 @@ typedef struct gp_report {
                                   is not known */
     double quota;              /* cores' worth of time that its cgroup allows; 0: no limit */
     gp_actor_report *actor; int nactors;
-    gp_engine_report engine[GP_ENGINES];
+    gp_engine_report engine[GP_ENGINES];       /* of each kind; with several devices, that which is busy longest */
+    const gp_engine_report *all; int nall;     /* those of all devices, one device after the other, also unused ones */
     gp_buffer_report *buffer; int nbuffers;
     gp_hist latency;           /* see gp_latency */
     gp_late late;              /* with `latency` */

@@ -24,6 +24,7 @@ const char *gp_bound_name(gp_bound b)
         [GP_BOUND_UNKNOWN] = "unknown", [GP_BOUND_RATE] = "rate", [GP_BOUND_STAGE] = "stage",
         [GP_BOUND_CORES] = "cores", [GP_BOUND_COPY_IN] = "copy in",
         [GP_BOUND_COMPUTE] = "compute", [GP_BOUND_COPY_OUT] = "copy out",
+        [GP_BOUND_COPY_PEER] = "peer copy",
         [GP_BOUND_LAUNCH] = "launch", [GP_BOUND_STREAMS] = "streams", [GP_BOUND_DEPTH] = "depth", [GP_BOUND_CYCLE] = "cycle",
     };
     return name[b];
@@ -172,10 +173,9 @@ static void segment(gp_json *j, const gp_actor_report *p, const gp_plan *plan)
     gp_json_close(j, '}');
 }
 
-static void engine(gp_json *j, const gp_report *r, gp_engine e)
+static void engine(gp_json *j, const gp_report *r, const gp_engine_report *x)
 {
-    const gp_engine_report *x = &r->engine[e];
-    bool copies = e != GP_ENGINE_COMPUTE;
+    bool copies = strcmp(x->name, gp_bound_name(GP_BOUND_COMPUTE));
     gp_json_open(j, NULL, '{');
     gp_json_str(j, "name", x->name);
     if (x->device)
@@ -274,9 +274,9 @@ void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_ab
             segment(&j, &r->actor[i], plan);
     gp_json_close(&j, ']');
     gp_json_open(&j, "engines", '[');
-    for (int e = 0; e < GP_ENGINES; e++)
-        if (r->engine[e].used)
-            engine(&j, r, (gp_engine)e);
+    for (int i = 0; i < r->nall; i++)
+        if (r->all[i].used)
+            engine(&j, r, &r->all[i]);
     gp_json_close(&j, ']');
     gp_json_open(&j, "buffers", '[');
     for (int i = 0; i < r->nbuffers; i++)

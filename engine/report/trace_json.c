@@ -2,7 +2,7 @@
  * (ui.perfetto.dev), chrome://tracing and the page of a report. Format: the "Trace
  * Event Format" document of the Chromium project.
  *
- *   X       a slice: a track is a thread of process 1 (host) or 2 (device)
+ *   X       a slice: a track is a thread of process 1 (host), or 2, 3, ... (devices)
  *   s t f   arrows that follow a frame from slice to slice; of every frame, or with
  *           launches of n frames of each n-th
  *   C       frames held in a buffer, for each of its readers
@@ -22,7 +22,7 @@
 /* A slice that frames go through. */
 typedef struct placed {
     const gp_event *event;
-    int tid;                   /* < 0: of the device */
+    int pid, tid;
     int stretch;
     uint64_t frame;            /* the one that arrows follow */
 } placed;
@@ -42,7 +42,12 @@ typedef struct kept {
     placed *slice; size_t n;
 } kept;
 
-enum { HOST = 1, DEVICE = 2 };
+enum { HOST = 1, DEVICE = 2 };         /* the first one */
+
+static int process_of(const gp_track *t)
+{
+    return t->device < 0 ? HOST : DEVICE + t->device;
+}
 
 /* Events that may have been overwritten while they were copied are left out. */
 static bool copy_tracks(kept *x)
@@ -195,9 +200,9 @@ static void name_it(gp_json *j, int pid, int tid, const char *what, const char *
 static void slice(gp_json *j, const kept *x, const gp_track *track, const gp_event *e, int tid)
 {
     static const char *const cats[] = {
-        "stage", "wait", "launch", "copy in", "compute", "copy out",
+        "stage", "wait", "launch", "copy in", "compute", "copy out", "peer copy",
     };
-    head(j, "X", track->device ? DEVICE : HOST, tid);
+    head(j, "X", process_of(track), tid);
     gp_json_num(j, "ts", us(x, e->start));
     gp_json_num(j, "dur", (double)(e->end - e->start) * 1e-3);
     gp_json_str(j, "name", e->name);
@@ -249,7 +254,7 @@ static void name_track(gp_json *j, int pid, int tid, const char *name)
 static int add_track(gp_json *j, kept *x, int i, int tid)
 {
     const gp_track *track = &x->run->trace->track[i];
-    int pid = track->device ? DEVICE : HOST, named = 0;
+    int pid = process_of(track), named = 0;
     lanes l = { NULL, 0, 0 };
     for (size_t k = 0; k < x->track[i].n; k++) {
         const gp_event *e = &x->track[i].event[k];
@@ -264,7 +269,7 @@ static int add_track(gp_json *j, kept *x, int i, int tid)
             name_track(j, pid, tid + named++, track->name);
         slice(j, x, track, e, tid + lane);
         if (carries(e))
-            x->slice[x->n++] = (placed){ e, track->device ? -tid - lane : tid,
+            x->slice[x->n++] = (placed){ e, pid, tid + lane,
                                          x->stretch_of[track->actor->index], 0 };
     }
     free(l.until);
@@ -277,7 +282,8 @@ static bool add_tracks(gp_json *j, kept *x)
     if (!(x->slice = malloc((x->events + 1) * sizeof *x->slice)))
         return false;
     name_it(j, HOST, 0, "process_name", "host");
-    name_it(j, DEVICE, 0, "process_name", "device");
+    for (int d = 0; d < x->run->ndevs; d++)
+        name_it(j, DEVICE + d, 0, "process_name", x->run->ndevs > 1 ? x->run->graph->device[d].name : "device");
     for (int i = 0, tid = 1; i < t->ntracks && tid; i++)
         if (t->track[i].name && !(tid = add_track(j, x, i, tid)))
             return false;
@@ -306,7 +312,7 @@ static void follow(kept *x)
 
 static void arrow(gp_json *j, const kept *x, const placed *s, const char *ph)
 {
-    head(j, ph, s->tid < 0 ? DEVICE : HOST, abs(s->tid));
+    head(j, ph, s->pid, s->tid);
     gp_json_num(j, "ts", us(x, s->event->start));
     gp_json_int(j, "id", (int64_t)s->frame * x->nstretches + s->stretch);
     gp_json_str(j, "name", "frame");

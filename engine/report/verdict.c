@@ -213,21 +213,30 @@ static void blame_threads(gp_judging *j, gp_candidate c)
     }
 }
 
-/* The buffer that most bytes are copied of. */
-static const gp_buffer *largest_copied(const gp_judging *j, gp_task_kind way)
+/* The copy to or from device `on` that moves most bytes of a buffer, and that buffer; NULL: there is none. */
+static const gp_task *largest_copied(const gp_judging *j, gp_task_kind way, int on, const gp_buffer **buffer)
 {
-    const gp_buffer *best = NULL;
+    const gp_task *best = NULL;
     double most = 0;
     for (int i = 0; i < j->plan->ntasks; i++) {
         const gp_task *t = &j->plan->task[i];
-        for (int k = 0; t->op == way && k < t->nin; k++) {
+        gp_place place = t->segment >= 0 ? j->plan->segment[t->segment].place : (gp_place){ .index = -1 };
+        for (int k = 0; t->op == way && on >= place.index && on < place.index + place.lanes && k < t->nin; k++) {
             int b = j->plan->ring[t->in[k]].buffer;
             double bytes = b < 0 ? 0 : (double)gp_bytes(&j->g->buffer[b].type) * (double)j->g->buffer[b].rate;
             if (bytes > most)
-                most = bytes, best = &j->g->buffer[b];
+                most = bytes, best = t, *buffer = &j->g->buffer[b];
         }
     }
     return best;
+}
+
+/* " on cuda:1", where there are several: all that the segment is on. */
+static void say_place(gp_judging *j, const gp_actor_report *p)
+{
+    char place[24];
+    if (j->g->ndevices > 1)
+        say(j, " on %s", gp_place_text(j->plan, j->plan->segment[p->segment].place, place));
 }
 
 /* Less than half of what copies reach alone: they are too small. */
@@ -241,16 +250,17 @@ static void blame_copies(gp_judging *j, gp_candidate c)
     const gp_engine_report *e = &j->r->engine[c.bound - GP_BOUND_COPY_IN];
     const gp_actor_report *p = &j->r->actor[c.actor];
     bool in = c.bound == GP_BOUND_COPY_IN;
-    say(j, "bound by the %s of '%.60s' (%s%d %% busy, %.3g", gp_bound_name(c.bound), p->name,
-        e->measured ? "" : "~", percent(c.part), (double)e->bytes / (double)j->r->wall_ns);
+    say(j, "bound by the %s of '%.60s'", gp_bound_name(c.bound), p->name);
+    say_place(j, p);
+    say(j, " (%s%d %% busy, %.3g", e->measured ? "" : "~", percent(c.part), (double)e->bytes / (double)j->r->wall_ns);
     if (e->limit > 0)
         say(j, " of %.3g", e->limit / 1e9);
     say(j, " GB/s)");
     if (is_slow(j, e) && gp_try_batch(j, p))
         return;
-    const gp_buffer *buffer = largest_copied(j, in ? GP_TASK_COPY_IN : GP_TASK_COPY_OUT);
+    const gp_buffer *buffer;
     char type[128];
-    if (!buffer)
+    if (!largest_copied(j, in ? GP_TASK_COPY_IN : GP_TASK_COPY_OUT, e->on, &buffer))
         return;
     say(j, ". Most of it is buffer '%.60s', %s: ", buffer->name, gp_type_text(&buffer->type, type));
     if (gp_dtype_size(buffer->type.dtype) > 1)
@@ -260,12 +270,70 @@ static void blame_copies(gp_judging *j, gp_candidate c)
         say(j, in ? "send less of it" : "reduce it before it is copied");
 }
 
+/* The first stage of the copy's segment that reads what it brings. */
+static const gp_stage *reader_of(const gp_judging *j, const gp_task *copy)
+{
+    const gp_segment *s = &j->plan->segment[copy->segment];
+    for (int i = 0; i < s->ntasks; i++) {
+        const gp_task *t = &j->plan->task[s->task[i]];
+        for (int k = 0; t->op == GP_TASK_STAGE && k < t->nin; k++)
+            if (t->in[k] == copy->out[0])
+                return &j->g->stage[t->stage];
+    }
+    return NULL;
+}
+
+/* Where what is read is made on one device, its reader can go there, too; where it is made on all, a reader that is on
+ * one because the file says so. */
+static void try_beside(gp_judging *j, const gp_task *copy, const gp_buffer *b)
+{
+    const gp_stage *st = reader_of(j, copy);
+    gp_verdict *v = &j->r->verdict;
+    gp_place from = j->plan->ring[copy->in[0]].place;
+    bool one = from.lanes == 1, held = gp_stage_in_order(st) || st->regroups || st->cycle;
+    if (!one && (held || st->placed < 0)) {
+        say(j, gp_dtype_size(b->type.dtype) > 1 ? ": cast it to a smaller type, or reduce it, before it is copied"
+                                                : ": reduce it before it is copied");
+        return;
+    }
+    say(j, ": place '%.60s' beside '%.60s'", st->name, b->name);
+    if (!one) {
+        say(j, ", on all devices: take 'device' out of it");
+        return;
+    }
+    const char *name = j->g->device[from.index].name;
+    say(j, ", with device: %s", name);
+    if (!st->nparts && !st->cycle
+        && snprintf(v->path, sizeof v->path, "stages.%s.device", st->name) < (int)sizeof v->path)
+        snprintf(v->value, sizeof v->value, "%s", name);
+    else
+        v->path[0] = '\0';
+}
+
+static void blame_peers(gp_judging *j, gp_candidate c)
+{
+    const gp_engine_report *e = &j->r->engine[GP_ENGINE_COPY_PEER];
+    const gp_actor_report *p = &j->r->actor[c.actor];
+    const gp_buffer *buffer;
+    const gp_task *copy = largest_copied(j, GP_TASK_COPY_PEER, e->on, &buffer);
+    char type[128];
+    say(j, "bound by the peer copies of '%.60s'", p->name);
+    say_place(j, p);
+    say(j, " (%s%d %% busy, %.3g GB/s)", e->measured ? "" : "~", percent(c.part),
+        (double)e->bytes / (double)j->r->wall_ns);
+    if (!copy)
+        return;
+    say(j, ". Most of it is buffer '%.60s', %s", buffer->name, gp_type_text(&buffer->type, type));
+    try_beside(j, copy, buffer);
+}
+
 static void blame_kernels(gp_judging *j, gp_candidate c)
 {
     const gp_engine_report *e = &j->r->engine[GP_ENGINE_COMPUTE];
     const gp_actor_report *p = &j->r->actor[c.actor];
     const gp_segment *s = &j->plan->segment[p->segment];
     say(j, "bound by the kernels of '%.60s'", p->name);
+    say_place(j, p);
     if (e->measured)
         say(j, " (compute %d %% busy)", percent(c.part));
     else
@@ -290,6 +358,7 @@ static void blame(gp_judging *j, gp_candidate c)
     case GP_BOUND_STREAMS:  blame_threads(j, c); break;
     case GP_BOUND_COPY_IN:
     case GP_BOUND_COPY_OUT: blame_copies(j, c); break;
+    case GP_BOUND_COPY_PEER: blame_peers(j, c); break;
     default:                blame_kernels(j, c); break;
     }
 }
@@ -332,7 +401,7 @@ static bool must_be_kernels(gp_judging *j)
 {
     enum { OVERLAPPED = 3 };
     const gp_engine_report *e = &j->r->engine[GP_ENGINE_COMPUTE];
-    int i = gp_main_segment(j);
+    int i = gp_main_segment(j, GP_ENGINE_COMPUTE, e->on);
     if (i < 0 || j->plan->unified || !e->used || e->measured)
         return false;
     const gp_actor_report *p = &j->r->actor[i];
@@ -480,7 +549,7 @@ static void give_up(gp_judging *j)
     if (c.actor < 0)
         return;
     const gp_actor_report *p = &j->r->actor[c.actor];
-    bool engine = c.bound >= GP_BOUND_COPY_IN && c.bound <= GP_BOUND_COPY_OUT;
+    bool engine = c.bound >= GP_BOUND_COPY_IN && c.bound <= GP_BOUND_COPY_PEER;
     say(j, ": the busiest is %s%s'%.60s', %d %%", engine ? gp_bound_name(c.bound) : "",
         engine ? " of " : c.bound == GP_BOUND_LAUNCH ? "the launcher of "
         : c.bound == GP_BOUND_STREAMS ? "the streams of " : "stage ",

@@ -31,7 +31,7 @@ void gp_verdict_found(gp_judging *j, gp_bound bound, int actor);
 void gp_say_crowd(gp_judging *j);
 /* ", other processes used 0.6 of 2 cores" where that is worth a word and not said yet. */
 void gp_say_others(gp_judging *j);
-/* ", GPU idle 61 %" where there is a GPU, with ~ an estimate; and the cores. */
+/* ", GPU idle 61 %" where there is a GPU, with ~ an estimate, of several the one that is busiest; and the cores. */
 void gp_say_machine(gp_judging *j);
 bool gp_are_cores_busy(gp_judging *j);     /* the rule */
 
@@ -54,7 +54,8 @@ double gp_cores_free(const gp_judging *j);
 double gp_waiting(const gp_judging *j, int actor);
 gp_candidate gp_working(const gp_judging *j, int actor);   /* what its own threads do */
 void gp_consider(gp_candidate *best, gp_candidate other);
-int gp_main_segment(const gp_judging *j);              /* that was longest on the device; -1 */
+/* The segment that was longest on device `on`, or, of peer copies, that copies most there; -1: there is none. */
+int gp_main_segment(const gp_judging *j, gp_engine e, int on);
 gp_candidate gp_busiest(const gp_judging *j, int without);          /* all but actor `without` */
 
 /* ---- verdict_rates.c -------------------------------------------------- */

@@ -92,14 +92,20 @@ void gp_consider(gp_candidate *best, gp_candidate other)
         *best = other;
 }
 
-/* The segment that was longest on the device. */
-int gp_main_segment(const gp_judging *j)
+int gp_main_segment(const gp_judging *j, gp_engine e, int on)
 {
     int best = -1;
-    for (int i = 0; i < j->r->nactors; i++)
-        if (j->r->actor[i].segment >= 0
-            && (best < 0 || j->r->actor[i].time.sum > j->r->actor[best].time.sum))
-            best = i;
+    double most = 0;
+    for (int i = 0; i < j->r->nactors; i++) {
+        const gp_actor_report *p = &j->r->actor[i];
+        const gp_segment *s = p->segment >= 0 ? &j->plan->segment[p->segment] : NULL;
+        if (!s || on < s->place.index || on >= s->place.index + s->place.lanes)
+            continue;
+        size_t peer = gp_segment_copied(j->plan, s, GP_TASK_COPY_PEER);
+        double size = e == GP_ENGINE_COPY_PEER ? (double)peer * (double)p->frames : (double)p->time.sum;
+        if (best < 0 || size > most)
+            best = i, most = size;
+    }
     return best;
 }
 
@@ -120,7 +126,8 @@ gp_candidate gp_busiest(const gp_judging *j, int without)
     for (int e = 0; e < GP_ENGINES && !j->plan->unified; e++) {
         const gp_engine_report *x = &j->r->engine[e];
         if (x->used && (x->measured || e != GP_ENGINE_COMPUTE))
-            gp_consider(&best, (gp_candidate){ (gp_bound)(GP_BOUND_COPY_IN + e), gp_main_segment(j),
+            gp_consider(&best, (gp_candidate){ (gp_bound)(GP_BOUND_COPY_IN + e),
+                                            gp_main_segment(j, (gp_engine)e, x->on),
                                             gp_part_of_run(j, x->busy_ns) });
     }
     return best;

@@ -45,16 +45,18 @@ void gp_say_crowd(gp_judging *j)
 /* ", GPU idle 61 %" where there is a GPU, with ~ an estimate; and the cores. */
 void gp_say_machine(gp_judging *j)
 {
+    const char *device = NULL;
     double most = 0;
     bool used = false, known = true;
     for (int e = 0; e < GP_ENGINES && !j->plan->unified; e++) {
         const gp_engine_report *x = &j->r->engine[e];
         double part = gp_part_of_run(j, x->busy_ns);
         used |= x->used, known &= !x->used || x->measured;
+        device = x->used && part > most ? x->device : device;
         most = x->used && part > most ? part : most;
     }
     if (used)
-        say(j, ", GPU idle %s%d %%", known ? "" : "~", 100 - percent(most));
+        say(j, ", %s idle %s%d %%", device ? device : "GPU", known ? "" : "~", 100 - percent(most));
     gp_say_others(j);
 }
 

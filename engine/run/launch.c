@@ -44,8 +44,29 @@ static char *slot_of(const gp_run *run, int pool, uint64_t f)
     return (char *)gp_pool_on(run, pool, gp_lane(q->place, f)) + gp_lane_slot(q->place, f, q->depth) * q->stride;
 }
 
+/* Frames from f on, of at most n, whose slots in the ring are one piece of memory. */
+static uint64_t in_one_piece(const gp_ringrt *r, uint64_t f, uint64_t n)
+{
+    gp_place p = r->ring->place;
+    uint64_t each = (uint64_t)(p.lanes > 1 ? p.run : r->ring->depth), left = each - f % each;
+    return r->stride != r->ring->bytes ? 1 : n < left ? n : left;
+}
+
+static bool record_peer_copy(gp_rec *r, gp_actorrt *p, const gp_task *t, uint64_t first, int n)
+{
+    const gp_ringrt *from = &p->run->ring[t->in[0]], *to = &p->run->ring[t->out[0]];
+    for (uint64_t f = first, end = first + (uint64_t)n, k; f < end; f += k) {
+        k = in_one_piece(to, f, in_one_piece(from, f, end - f));
+        if (!r->ops->copy(r, gp_slot(to, f), gp_slot(from, f), from->ring->bytes * (size_t)k))
+            return false;
+    }
+    return true;
+}
+
 static bool record_copy(gp_rec *r, gp_actorrt *p, const gp_task *t, uint64_t first, int n)
 {
+    if (t->op == GP_TASK_COPY_PEER)
+        return record_peer_copy(r, p, t, first, n);
     const gp_plan *plan = p->run->plan;
     const gp_pool *to = &plan->pool[t->to_pool];
     bool out = t->op == GP_TASK_COPY_OUT;

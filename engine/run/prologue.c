@@ -204,7 +204,8 @@ bool gp_prologue_run(gp_run *run, gp_errs *errs)
             continue;
         if (host >= 0 && !gp_memory_copy(run->dev[0], run->extra[host], run->extra[device], bytes, errs))
             return false;
-        for (int d = 1; d < run->ndevs; d++)
+        gp_place on = run->plan->extra[device].place;
+        for (int d = 1; d < on.index + on.lanes; d++)
             if (!gp_memory_copy(run->dev[d], gp_extra_on(run, device, d), run->extra[device], bytes, errs))
                 return false;
     }

@@ -201,8 +201,48 @@ static bool open_device(gp_run *run, int d, const gp_device_use *use, int slots,
 #endif
     if (!(run->dev[d] = be->open(index, errs)))
         return false;
+    run->dev[d]->name = run->ndevs > 1 ? run->graph->device[d].name : NULL;
     run->dev[d]->cancel = &run->level;
     return be->prepare(run->dev[d], use->streams ? use->streams : 1, use->orders, slots, errs);
+}
+
+static void mark(bool *used, gp_place place)
+{
+    for (int d = place.index; place.device && d < place.index + place.lanes; d++)
+        used[d] = true;
+}
+
+/* Those that something of the plan is on; the first also runs what comes before frame 0, and pins the host's memory. */
+static bool *used_devices(gp_run *run)
+{
+    const gp_plan *plan = run->plan;
+    bool *used = GP_NEW(&run->arena, bool, run->ndevs);
+    used[0] = true;
+    for (int i = 0; i < plan->nsegments; i++)
+        mark(used, plan->segment[i].place);
+    for (int i = 0; i < plan->npools; i++)
+        mark(used, plan->pool[i].place);
+    for (int i = 0; i < plan->nextras; i++)
+        mark(used, plan->extra[i].place);
+    return used;
+}
+
+/* Devices between which the plan copies. */
+static bool reach_peers(gp_run *run, gp_errs *errs)
+{
+    const gp_plan *plan = run->plan;
+    bool ok = true;
+    for (int i = 0; i < plan->ntasks; i++) {
+        const gp_task *t = &plan->task[i];
+        if (t->op != GP_TASK_COPY_PEER)
+            continue;
+        gp_place from = plan->ring[t->in[0]].place, to = plan->ring[t->out[0]].place;
+        for (int k = to.index; k < to.index + to.lanes; k++)
+            for (int j = from.index; ok && j < from.index + from.lanes; j++)
+                ok = j == k || !run->dev[k]->backend->reach
+                  || run->dev[k]->backend->reach(run->dev[k], run->dev[j], errs);
+    }
+    return ok;
 }
 
 static bool open_devices(gp_run *run, gp_errs *errs)
@@ -226,9 +266,12 @@ static bool open_devices(gp_run *run, gp_errs *errs)
     gp_loc was = errs->at;
     if (run->graph->device_at.file)
         errs->at = run->graph->device_at;
+    const bool *used = used_devices(run);
     for (int d = 0; d < run->ndevs; d++)
-        if (!open_device(run, d, &use[d], slots, errs))
+        if (used[d] && !open_device(run, d, &use[d], slots, errs))
             return false;
+    if (!reach_peers(run, errs))
+        return false;
     const gp_backend *be = run->dev[0]->backend;
     bool watch = run->options.trace_full && run->options.trace_ns && be->watch;
     if (watch && run->ndevs > 1)

@@ -346,7 +346,8 @@ struct gp_run {
     const gp_graph *graph;
     gp_run_options options;
     gp_arena arena;
-    gp_dev **dev; int ndevs;   /* those of the graph, or the CPU back end alone; each NULL: no device tasks */
+    gp_dev **dev; int ndevs;   /* those of the graph, or the CPU back end alone; NULL: it has no part in the plan; the
+                                  first has one, if any has */
     void **pool, **extra;      /* memory of plan->pool, plan->extra: all of them per device; the host's as that of device 0 */
     gp_ringrt *ring;
     gp_actorrt *actor;

@@ -1,7 +1,7 @@
 /* stamp.c - when a device did what: stamps in the bodies of launches, read by the
  * reaper before their slots are used again.
  *
- * A stamp is taken when all work of its kind (copies in, stages, copies out) in the
+ * A stamp is taken when all work of its kind (copies in, peer copies, stages, copies out) in the
  * launch is done; nothing waits for it, so it moves no work. On the CPU back end, which
  * runs a launch in the order recorded, each stage has one. */
 #include <string.h>
@@ -11,7 +11,8 @@
 static gp_engine engine_of(const gp_task *t)
 {
     return t->op == GP_TASK_COPY_IN ? GP_ENGINE_COPY_IN
-        : t->op == GP_TASK_COPY_OUT ? GP_ENGINE_COPY_OUT : GP_ENGINE_COMPUTE;
+        : t->op == GP_TASK_COPY_OUT ? GP_ENGINE_COPY_OUT
+        : t->op == GP_TASK_COPY_PEER ? GP_ENGINE_COPY_PEER : GP_ENGINE_COMPUTE;
 }
 
 static bool stamped(const gp_run *run)
@@ -49,7 +50,7 @@ int gp_stamps_init(gp_actorrt *p)
         gp_taskrt *part = &s->part[i];
         part->engine = engine_of(part->task);
         if (!part->stage)
-            s->copy_bytes[part->engine] += run->plan->pool[part->task->to_pool].stride;
+            s->copy_bytes[part->engine] += gp_copy_bytes(run->plan, part->task);
     }
     if (!stamped(run))
         return 0;
@@ -135,7 +136,6 @@ static int64_t worked(gp_run *run, int device, gp_engine e, int64_t start, int64
 
 static void read_stamps(gp_actorrt *p, const gp_inflight *fl)
 {
-    static const gp_trace_what whats[] = { GP_TRACE_COPY_IN, GP_TRACE_COMPUTE, GP_TRACE_COPY_OUT };
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
     const gp_lanert *lane = gp_lane_of(p, fl->first);
@@ -147,13 +147,14 @@ static void read_stamps(gp_actorrt *p, const gp_inflight *fl)
             continue;
         gp_engine e = part->engine;
         int64_t at = dev->backend->stamped(dev, stamp_of(p, fl->first, part->stamp));
-        int64_t start = worked(run, lane->device, e, before, at);
+        bool begins = e == GP_ENGINE_COPY_IN || e == GP_ENGINE_COPY_PEER;      /* it waits for no other work */
+        int64_t start = worked(run, lane->device, e, begins ? first : before, at);
         gp_trace_slice(!run->trace || run->watched ? NULL : s->copy_track[lane - s->lane][e] ? s->copy_track[lane - s->lane][e]
-                       : s->stream_track[fl->stream], whats[e],
+                       : s->stream_track[fl->stream], (gp_trace_what)(GP_TRACE_COPY_IN + (int)e),
                        !part->stage ? gp_engine_name(e)
                        : run->plan->unified ? part->stage->name : p->name,
                        start, at, fl->first, fl->n);
-        before = at;
+        before = at > before ? at : before;
     }
     gp_hist_add(s->time, (before - first) / fl->n, (uint64_t)fl->n);
 }

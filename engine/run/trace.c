@@ -49,13 +49,13 @@ const char *gp_engine_name(gp_engine e)
 {
     static const char *const name[] = {
         [GP_ENGINE_COPY_IN] = "copy in", [GP_ENGINE_COMPUTE] = "compute",
-        [GP_ENGINE_COPY_OUT] = "copy out",
+        [GP_ENGINE_COPY_OUT] = "copy out", [GP_ENGINE_COPY_PEER] = "peer copy",
     };
     return name[e];
 }
 
 /* The next track of the trace; NULL: it is only counted. */
-static gp_track *add(gp_run *run, int *n, uint64_t events, const gp_actorrt *p, bool device,
+static gp_track *add(gp_run *run, int *n, uint64_t events, const gp_actorrt *p, int device,
                      const char *name)
 {
     int i = (*n)++;
@@ -67,14 +67,7 @@ static gp_track *add(gp_run *run, int *n, uint64_t events, const gp_actorrt *p, 
     return t;
 }
 
-static const char *track_name(const gp_actorrt *p, const char *what, int lane)
-{
-    gp_arena *a = &p->run->arena;
-    return p->segment->place.lanes == 1 ? gp_format(a, "%s of %s", what, p->name)
-         : gp_format(a, "%s of %s on %s", what, p->name, p->run->graph->device[p->seg->lane[lane].device].name);
-}
-
-/* Those of what a segment does on the device: a track for each copy engine, one for its
+/* Those of what a segment does on each of its devices: a track for each copy engine, one for its
  * kernels, one for each stream. */
 static void add_device(gp_run *run, gp_actorrt *p, int *n, uint64_t events)
 {
@@ -86,12 +79,13 @@ static void add_device(gp_run *run, gp_actorrt *p, int *n, uint64_t events)
         int l = k / GP_ENGINES, e = k % GP_ENGINES;
         if (!s->copy_bytes[e])
             continue;
-        gp_track *t = add(run, n, events, p, true, events ? track_name(p, gp_engine_name((gp_engine)e), l) : NULL);
+        gp_track *t = add(run, n, events, p, s->lane[l].device,
+                          events ? gp_format(a, "%s of %s", gp_engine_name((gp_engine)e), p->name) : NULL);
         if (events)
             s->copy_track[l][e] = t;
     }
     if (run->watched) {
-        gp_track *t = add(run, n, events, p, true,
+        gp_track *t = add(run, n, events, p, s->lane[0].device,
                           events ? gp_format(a, "kernels of %s", p->name) : NULL);
         if (events)
             s->kernel_track = t, t->overlap = true;
@@ -99,9 +93,8 @@ static void add_device(gp_run *run, gp_actorrt *p, int *n, uint64_t events)
     if (events)
         s->stream_track = GP_NEW(a, gp_track *, p->segment->streams * lanes);
     for (int i = 0; i < p->segment->streams * lanes; i++) {
-        int l = i / p->segment->streams;
-        gp_track *t = add(run, n, events, p, true,
-                          events ? track_name(p, gp_format(a, "stream %d", i % p->segment->streams + 1), l) : NULL);
+        gp_track *t = add(run, n, events, p, s->lane[i / p->segment->streams].device,
+                          events ? gp_format(a, "stream %d of %s", i % p->segment->streams + 1, p->name) : NULL);
         if (events)
             s->stream_track[i] = t;
     }
@@ -118,11 +111,11 @@ static void add_actor(gp_run *run, gp_actorrt *p, int *n, uint64_t events)
     for (int w = 0; w < workers; w++) {
         const char *name = !events ? NULL : !host ? gp_format(a, "%s launcher", p->name)
             : workers > 1 ? gp_format(a, "%s %d", p->name, w + 1) : p->name;
-        gp_track *t = add(run, n, events, p, false, name);
+        gp_track *t = add(run, n, events, p, -1, name);
         if (track)
             track[w] = t;
     }
-    gp_track *moves = add(run, n, events, p, false, NULL);
+    gp_track *moves = add(run, n, events, p, -1, NULL);
     if (events)
         p->track = track, p->moves = moves;
     if (!host)

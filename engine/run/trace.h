@@ -10,7 +10,7 @@
 
 typedef enum gp_trace_what {
     GP_TRACE_STAGE, GP_TRACE_WAIT, GP_TRACE_LAUNCH,
-    GP_TRACE_COPY_IN, GP_TRACE_COMPUTE, GP_TRACE_COPY_OUT,
+    GP_TRACE_COPY_IN, GP_TRACE_COMPUTE, GP_TRACE_COPY_OUT, GP_TRACE_COPY_PEER,
     GP_TRACE_MOVE,             /* no slice: frames of an actor moved on at `start`; n 0: it ended */
 } gp_trace_what;
 
@@ -23,7 +23,7 @@ typedef struct gp_event {
 
 typedef struct gp_track {
     const char *name;
-    bool device;               /* shown with the device, not with the host's threads */
+    int device;                /* the one that it is shown with, of the graph's; -1: it is of the host's threads */
     bool overlap;              /* its slices may */
     const gp_actorrt *actor;
     gp_event *event;

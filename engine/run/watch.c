@@ -240,8 +240,8 @@ static bool takes_memory_or_compiles(const gp_run *run)
     if (!atomic_load(&run->opening) && !atomic_load(&run->warming))
         return true;
     bool compiling = false;
-    for (int d = 0; d < run->ndevs && run->dev[d]; d++)        /* set before these two */
-        compiling |= atomic_load(&run->dev[d]->compiling);
+    for (int d = 0; d < run->ndevs; d++)                       /* set before these two */
+        compiling |= run->dev[d] && atomic_load(&run->dev[d]->compiling);
     return compiling;
 }
 

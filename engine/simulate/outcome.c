@@ -87,6 +87,7 @@ static void fill_report(simulation *x)
         to->limit = x->plan->unified ? 0 : e == GP_ENGINE_COPY_IN ? x->c->copy_in
                   : e == GP_ENGINE_COPY_OUT ? x->c->copy_out : 0;
     }
+    r->all = r->engine, r->nall = GP_ENGINES;
     r->overlap = gp_report_overlap(r);
     r->late = (gp_late){ .frames = r->latency.n, .late = x->late, .p99_ns = gp_hist_at(&r->latency, 0.99),
                          .under_way = x->now > 0 ? (double)r->latency.sum / x->now : 0 };

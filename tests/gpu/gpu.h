@@ -9,8 +9,8 @@
 
 extern bool have_gpu;
 
-/* `run --fault SOURCE`: makes a GPU fault with the kernel `bad` of a file and checks
- * what is said of it, in a process of its own. The exit code. */
-int fault_main(const char *source);
+/* `run --fault SOURCE [INDEX]`: makes a GPU fault with the kernel `bad` of a file and checks
+ * what is said of it, in a process of its own. The exit code. `second`: it is GPU 1, beside GPU 0. */
+int fault_main(const char *source, bool second);
 
 #endif

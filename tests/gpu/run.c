@@ -18,8 +18,8 @@ int main(int argc, char **argv)
 {
     alarm(480);                    /* nothing here may hang */
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-    if (argc == 3 && !strcmp(argv[1], "--fault"))
-        return fault_main(argv[2]);
+    if (argc >= 3 && !strcmp(argv[1], "--fault"))
+        return fault_main(argv[2], argc == 4);
     gp_machine m;
     gp_machine_read(&m, true);
     have_gpu = m.ndevices > 0;

@@ -1,6 +1,6 @@
 /* test_backend_fault.c - a kernel that writes to where nothing is: the CUDA back end
  * says so once, and fails whatever comes after. It runs in a process of its own,
- * `run --fault SOURCE`, as CUDA does not work on in one that had a fault. */
+ * `run --fault SOURCE [1]`, as CUDA does not work on in one that had a fault. */
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,15 +28,24 @@ static bool bad_body(gp_rec *r, void *arg)
     fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #x, errs.n ? errs.e[0].msg : "no error"); \
     return 1; } } while (0)
 
-int fault_main(const char *path)
+static bool fill_body(gp_rec *r, void *arg)
+{
+    return r->ops->item(r, 0, NULL, 0) && r->ops->fill(r, arg, 1, 4096);
+}
+
+int fault_main(const char *path, bool second)
 {
     const gp_backend *b = &gp_backend_cuda;
     const gp_source source = { .path = path, .entry = "bad", .nparam = 2,
                                .param = (const char *const[]){ "float *", "int" } };
-    gp_errs errs = { 0 };
+    gp_errs errs = { 0 }, others = { 0 };
     alarm(60);
-    gp_dev *dev = b->open(0, &errs);
-    EXPECT(dev);
+    gp_dev *dev = b->open(second, &errs), *other = second ? b->open(0, &errs) : NULL;
+    EXPECT(dev && !other == !second);
+    dev->name = second ? "cuda:1" : NULL;
+    EXPECT(!other || (b->prepare(other, 1, 0, 0, &errs) && b->reach(dev, other, &errs)));
+    void *its = other ? b->alloc(other, true, 4096, &errs) : NULL;
+    EXPECT(!its == !other);
     EXPECT(b->prepare(dev, 2, 0, 0, &errs));
     const gp_kernel *bad = gp_kernel_compile(dev, &source, &errs);
     EXPECT(bad);
@@ -47,7 +56,10 @@ int fault_main(const char *path)
     EXPECT(b->wait(dev, 0, GP_SYNC_AUTO, &errs) == -1);
     EXPECT(errs.n == 1 && errs.e[0].code == GP_E_RUN);
     EXPECT(strstr(errs.e[0].msg, "cudaErrorIllegalAddress"));
+    EXPECT(strstr(errs.e[0].msg, second ? "cuda:1 stopped, noticed when " : "the GPU stopped, noticed when "));
     puts(errs.e[0].msg);
+    if (other && b->direct(other, 0, fill_body, its, &others)) /* it may fail, too, but does not hang */
+        b->wait(other, 0, GP_SYNC_BLOCK, &others);
     EXPECT(b->wait(dev, 0, GP_SYNC_BLOCK, &errs) == -1 && b->query(dev, 1, &errs) == -1);
     EXPECT(!b->launch(dev, 1, x, &errs) && !b->direct(dev, 1, bad_body, (void *)bad, &errs));
     EXPECT(!b->alloc(dev, true, 4096, &errs) && !b->build(dev, bad_body, (void *)bad, &errs));
@@ -55,6 +67,8 @@ int fault_main(const char *path)
     b->free(dev, true, mem, 4096);
     b->free(dev, false, host, 4096);
     b->close(dev);
+    if (other)
+        b->free(other, true, its, 4096), b->close(other);
     EXPECT(errs.n == 1);           /* said once */
     return 0;
 }
@@ -90,9 +104,9 @@ Suite *suite_backend_fault(void)
     return s;
 }
 #else
-int fault_main(const char *path)
+int fault_main(const char *path, bool second)
 {
-    (void)path;
+    (void)path, (void)second;
     return 1;
 }
 

@@ -197,8 +197,8 @@ typedef struct gp_buffer_status {
     int held;              /* frames that `to` is not done with, 0 to depth */
 } gp_buffer_status;
 
-/* The parts of a device that work at the same time. */
-typedef enum gp_engine { GP_ENGINE_COPY_IN, GP_ENGINE_COMPUTE, GP_ENGINE_COPY_OUT,
+/* The parts of a device that work at the same time. Peer copies are those from other devices. */
+typedef enum gp_engine { GP_ENGINE_COPY_IN, GP_ENGINE_COMPUTE, GP_ENGINE_COPY_OUT, GP_ENGINE_COPY_PEER,
                          GP_ENGINES } gp_engine;
 
 typedef enum gp_outcome {

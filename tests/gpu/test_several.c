@@ -1,0 +1,54 @@
+/* test_several.c - what passes between two GPUs, and what is said of each. */
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include "device/machine.h"
+#include "gpu.h"
+#include "pipe.h"
+#include "several_cases.h"
+
+Suite *suite_several(void);
+
+#if GP_CUDA
+extern char **environ;
+
+/* A fault of the second GPU is said to be its own, and nothing hangs on the first one: in a process of its own. */
+START_TEST(a_fault_names_its_gpu)
+{
+    const char *dir = pipe_dir();
+    char path[400];
+    snprintf(path, sizeof path, "%s/bad.cu", dir);
+    pipe_text(dir, "bad.cu", "extern \"C\" __global__ void bad(float *x, int n)\n{\n    x[n] = 1.0f;\n}\n");
+    pid_t pid;
+    int status = -1;
+    const char *argv[] = { "run", "--fault", path, "1", NULL };
+    ck_assert_int_eq(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, (char **)argv, environ), 0);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    pipe_dir_remove(dir);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x", (unsigned)status);
+}
+END_TEST
+#endif
+
+Suite *suite_several(void)
+{
+    gp_machine m;
+    gp_machine_read(&m, true);
+    if (m.ndevices < 2) {
+        printf("**** SKIPPED: several: it takes two GPUs, and this machine has %d: no peer copy was tested ****\n",
+               m.ndevices);
+        return NULL;
+    }
+    Suite *s = suite_create("several on cuda");
+    TCase *tc = tcase_create("cuda");
+    tcase_set_timeout(tc, 120);
+    if (m.device[0].no_peer >> 1 & 1 || m.device[1].no_peer & 1)
+        printf("**** several: GPUs 0 and 1 are no peers: frames go through the host, no peer copy is tested ****\n");
+    several_cases(tc, "cuda", !(m.device[0].no_peer >> 1 & 1 || m.device[1].no_peer & 1));
+#if GP_CUDA
+    tcase_add_test(tc, a_fault_names_its_gpu);
+#endif
+    suite_add_tcase(s, tc);
+    return s;
+}
