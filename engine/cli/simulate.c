@@ -48,7 +48,7 @@ static const gp_simulated *simulate(simulating *s)
 {
     const gp_args *args = s->args;
     gp_machine here;
-    gp_other_machine other;
+    gp_machine_file other;
     if (!gp_load_text(&s->report, args->with, s->errs))
         return NULL;
     const gp_source_report *r = gp_source_report_read(&s->arena, s->report.text, s->report.len, s->report.file,
@@ -56,11 +56,11 @@ static const gp_simulated *simulate(simulating *s)
     if (!r)
         return NULL;
     gp_source_report_machine(r, &here);
-    other = (gp_other_machine){ .machine = here };
+    other = (gp_machine_file){ .machine = here };
     if (args->machine
         && (!gp_load_text(&s->machine, args->machine, s->errs)
-            || !gp_other_machine_read(&s->arena, s->machine.text, s->machine.len, s->machine.file, &here, &other,
-                                      s->errs)))
+            || !gp_machine_file_read(&s->arena, s->machine.text, s->machine.len, s->machine.file, &here, &other,
+                                     s->errs)))
         return NULL;
     gp_args as_run = with_settings(&s->arena, args, r, false), as_asked = with_settings(&s->arena, args, r, true);
     if (!compile(s, &s->run, &as_run, &here) || !compile(s, &s->plan, &as_asked, &other.machine))
