@@ -8,7 +8,8 @@ enum { FINE = 0, UNINITIALIZED = 1, NOT_FOUND = 6 };
 struct memory { unsigned long long total, free, used; };
 
 static const struct gpu { const char *pci; struct memory has; } gpus[] = {
-    { "0000:1b:00.0", { 80ull << 30, 78ull << 30, 2ull << 30 } }, { "0000:0a:00.0", { 80ull << 30, 12ull << 30, 68ull << 30 } },
+    { "0000:1b:00.0", { 80ull << 30, 78ull << 30, 2ull << 30 } },
+    { "0000:0a:00.0", { 80ull << 30, 12ull << 30, 68ull << 30 } },
 };
 static int started;
 

@@ -124,7 +124,8 @@ static const struct { const char *text, *error; int line, col; } bad[] = {
     { "", "a machine is an object", 0, 0 },
     { "[1]", "a machine is an object", 1, 1 },
     { "{\"format\": 1,\n \"devices\": [{\"name\": \"x\", ", "expected a value here", 2, 28 },
-    { "{\"format\": 2,\n \"colour\": 1}", "this file has format 2 of machines, and gpipe " GP_VERSION " reads format 1", 1, 12 },
+    { "{\"format\": 2,\n \"color\": 1}", "this file has format 2 of machines, and gpipe " GP_VERSION " reads format 1",
+      1, 12 },
     { "{\"format\": \"new\"}", "", 1, 13 },
     { "{\"format\": 1}", "a plan needs the machine's 'devices'", 1, 1 },
     { "{\"cores\": [8],\n\"devices\": []}", "'cores' takes a number", 1, 11 },
@@ -163,7 +164,8 @@ static const size_t GIB = (size_t)1 << 30;
 static const struct { const char *device; int free[3]; int rank, ranks; const char *name, *why; } chosen[] = {
     { "auto", { 12, 78, 40 }, 0, 1, "cuda:1",
       "auto: NVIDIA H200; most free memory, 78.0 of 80.0 GiB; cuda:2 has 40.0" },
-    { "auto", { 78, 12, 78 }, 0, 1, "cuda:0", "auto: NVIDIA H200; most free memory, 78.0 of 80.0 GiB; cuda:2 has 78.0" },
+    { "auto", { 78, 12, 78 }, 0, 1, "cuda:0",
+      "auto: NVIDIA H200; most free memory, 78.0 of 80.0 GiB; cuda:2 has 78.0" },
     { "auto", { -1, -1, -1 }, 0, 1, "cuda:0", "auto: NVIDIA H200; the first, since free memory is not known" },
     { "auto", { 12, -1, 40 }, 0, 1, "cuda:0", "auto: NVIDIA H200; the first, since free memory is not known" },
     { "auto", { 12, 78, 40 }, 2, 4, "cuda:2", "auto: NVIDIA H200; one of the 3 GPUs here for each rank" },
@@ -238,11 +240,12 @@ static double plan_many(int n, void *arg)
     gp_machine *m = gp_machine_create_fixed(n);
     gp_registry *registry = gp_registry_create();
     ck_assert(gp_register_builtin(registry, &errs));
-    size_t len = (size_t)snprintf(text, sizeof text, "device: %s\nfuse: none\nbuffers: {x: {dtype: f32, shape: [4]}}\nstages:\n"
+    size_t len = (size_t)snprintf(text, sizeof text, "device: %s\nfuse: none\n"
+                                  "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n"
                                   "  - {use: generate, frames: 8, out: x}\n", placed ? "cuda:0" : "all");
     for (int i = 0; i < n; i++)
-        len += (size_t)snprintf(text + len, sizeof text - len, placed ? "  - {use: scale, device: cuda:%d}\n" : "  - {use: scale}\n",
-                                i);
+        len += (size_t)snprintf(text + len, sizeof text - len,
+                                placed ? "  - {use: scale, device: cuda:%d}\n" : "  - {use: scale}\n", i);
     len += (size_t)snprintf(text + len, sizeof text - len, "  - {use: discard}\n");
     ck_assert_uint_lt(len, sizeof text);
     gp_config c = { .registry = registry, .machine = m, .env = { .get = no_environment } };

@@ -2,11 +2,13 @@
  *
  *   {"format": 1, "gpipe": "0.1.0", "cores": 16, "memory": "64GiB", "page_size": 4096,
  *    "devices": [{"name": "NVIDIA H200", "compute_capability": 9.0, "sms": 132, "f64_ratio": 2, "memory": "141GB",
- *                 "total_memory": "150GB", "free_memory": "149GB", "copy_engines": 3, "pci": "0000:1b:00.0", "peers": [1]}]}
+ *                 "total_memory": "150GB", "free_memory": "149GB", "copy_engines": 3, "pci": "0000:1b:00.0",
+ *                 "peers": [1]}]}
  *
  * and what no machine says of itself, but a person of one that is compared with that of a report:
  *
- *   {"speed": 1.5, "gpu": "NVIDIA H200", "gpu_memory": "141GB", "kernels_speed": 20, "copy_in_gb_s": 50, "copy_out_gb_s": 50} */
+ *   {"speed": 1.5, "gpu": "NVIDIA H200", "gpu_memory": "141GB", "kernels_speed": 20, "copy_in_gb_s": 50,
+ *    "copy_out_gb_s": 50} */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +30,8 @@ typedef struct reading {
 
 #define AT(r, at, ...) gp_fail((r)->errs, GP_E_USAGE, (at), __VA_ARGS__)
 
-/* A key of an object: a number from `least` to `most`; a text (`size` bytes); or what `read` reads. With none of these it
- * is known, and nothing asks for it. */
+/* A key of an object: a number from `least` to `most`; a text (`size` bytes); or what `read` reads. With none of these
+ * it is known, and nothing asks for it. */
 typedef struct gp_field {
     const char *key;
     double least, most, *number;
@@ -96,8 +98,8 @@ static bool read_format(reading *r, const gp_node *n)
     const gp_field f = { .key = "format", .least = 1, .most = MOST, .number = &format };
     return read_number(r, &f, n)
         && (format == FORMAT
-            || AT(r, n->at, "this file has format %.6g of machines, and gpipe %s reads format %d: use the gpipe that wrote it",
-                  format, GP_VERSION, (int)FORMAT));
+            || AT(r, n->at, "this file has format %.6g of machines, and gpipe %s reads format %d: use the gpipe that "
+                  "wrote it", format, GP_VERSION, (int)FORMAT));
 }
 
 static bool read_gpu(reading *r, const gp_node *n)
@@ -182,7 +184,8 @@ static bool read_devices(reading *r, const gp_node *n)
 bool gp_machine_file_read(gp_arena *a, const char *text, size_t len, const char *file, const gp_machine *m,
                           gp_machine_file *out, gp_errs *errs)
 {
-    *out = (gp_machine_file){ .machine = *m, .host_speed = 1 };
+    memset(out, 0, sizeof *out);
+    out->machine = *m, out->host_speed = 1;
     reading r = { out, file, errs };
     gp_machine *to = &out->machine;
     double cores = m->cpus, memory = (double)m->memory, gpu_memory = 0, driver = m->cuda_driver;
@@ -209,7 +212,8 @@ bool gp_machine_file_read(gp_arena *a, const char *text, size_t len, const char 
     }
     to->why[0] = '\0', out->at = root->at;
     const gp_node *format = gp_node_get(root, "format");
-    if ((format && !read_format(&r, format)) || !read_object(&r, root, "a machine", fields, sizeof fields / sizeof *fields))
+    if ((format && !read_format(&r, format))
+        || !read_object(&r, root, "a machine", fields, sizeof fields / sizeof *fields))
         return false;
     if (!to->ndevices && !*to->why)
         snprintf(to->why, sizeof to->why, "the machine has none");
@@ -236,8 +240,8 @@ gp_machine *gp_machine_create_from(const char *text, size_t len, const char *fil
     else
         ok = gp_machine_file_read(&arena, text, len, file, m, out, errs)
             && (out->says_devices
-                || gp_fail(errs, GP_E_USAGE, out->at, "a plan needs the machine's 'devices', as 'gpipe machine' prints them; "
-                           "without a GPU they are []"));
+                || gp_fail(errs, GP_E_USAGE, out->at, "a plan needs the machine's 'devices', as 'gpipe machine' prints "
+                           "them; without a GPU they are []"));
     gp_arena_free(&arena);
     if (ok)
         *m = out->machine;

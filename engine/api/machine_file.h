@@ -14,8 +14,8 @@ typedef struct gp_machine_file {
     double copy_in, copy_out;  /* bytes a second; 0: not said */
 } gp_machine_file;
 
-/* Of a JSON or YAML text, whose keys are all optional; what it does not say is as in `m`. False after an error, which has
- * a place in `file`. */
+/* Of a JSON or YAML text, whose keys are all optional; what it does not say is as in `m`. False after an error, which
+ * has a place in `file`. */
 bool gp_machine_file_read(gp_arena *a, const char *text, size_t len, const char *file, const gp_machine *m,
                           gp_machine_file *out, gp_errs *errs);
 

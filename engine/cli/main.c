@@ -55,7 +55,8 @@ static const verb verbs[] = {
       "optional: {\"cores\": 16, \"memory\": \"64GiB\", \"speed\": 1.5, \"gpu\": \"NVIDIA H200\",\n"
       "\"gpu_memory\": \"141GB\", \"kernels_speed\": 20, \"copy_in_gb_s\": 50, \"copy_out_gb_s\": 50};\n"
       "'speed' 1.5 is 1.5 times as fast as the machine of the report. The result does\n"
-      "not depend on the machine that simulates. It may also be what 'gpipe machine' printed.\n", 1, 1, gp_cmd_simulate },
+      "not depend on the machine that simulates. It may also be what 'gpipe machine' printed.\n",
+      1, 1, gp_cmd_simulate },
     { GP_VERB_TUNE, "tune", "FILE", "find settings that are faster: measure once, simulate many, measure a few",
       "The pipeline is measured as by 'gpipe bench', which also says what cannot be: outputs go\n"
       "to a temporary folder. From that run's times hundreds of settings are simulated: depth,\n"

@@ -151,7 +151,8 @@ static int choose(const gp_resolving *r, const char **why)
         return 0;
     for (int i = 0; i < m->ndevices; i++) {
         if (!m->device[i].total) {
-            *why = m->here ? "the first, since NVML does not say how much memory is free" : "the first, since free memory is not known";
+            *why = m->here ? "the first, since NVML does not say how much memory is free"
+                : "the first, since free memory is not known";
             return 0;
         }
         if (roughly(m->device[i].free) > roughly(m->device[best].free))

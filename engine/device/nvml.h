@@ -1,8 +1,8 @@
 /* nvml.h - how much memory of GPUs is free, as the driver's library for monitoring (NVML) says it.
  *
  * CUDA says it only of a GPU on which the process has a context, which takes memory and time there. NVML comes with the
- * driver and is opened when it is asked. What its header declares is said again here in our words: functions return 0, or
- * a status; a device is a handle, found by the address of the PCI bus, since NVML's order is not CUDA's. */
+ * driver and is opened when it is asked. What its header declares is said again here in our words: functions return 0,
+ * or a status; a device is a handle, found by the address of the PCI bus, since NVML's order is not CUDA's. */
 #ifndef GP_NVML_H
 #define GP_NVML_H
 

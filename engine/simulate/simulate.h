@@ -77,7 +77,8 @@ gp_costs *gp_costs_read(gp_arena *a, const gp_source_report *r, const gp_plan *p
 /* The same costs for another plan of the same pipeline. NULL with an error: its stages or segments differ. */
 gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, const gp_plan *to, gp_errs *errs);
 
-/* machine.c: changes the costs to those on another machine. False with an error: `plan` copies, and no rate is known. */
+/* machine.c: changes the costs to those on another machine. False with an error: `plan` copies, and no rate is
+ * known. */
 bool gp_costs_move(gp_costs *c, const gp_plan *plan, bool unified_before, const gp_machine_file *m, const char *file,
                    gp_errs *errs);
 
