@@ -212,7 +212,7 @@ $B/tests/suites$S.c: FORCE
 	$(call list_suites,$(SUITES:tests/test_%.c=%))
 $B/tests/gpu/suites.c: FORCE
 	$(call list_suites,$(GPUTEST:tests/gpu/test_%.c=%))
-$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so $B/tests/nvjpeg_fake.so $B/tests/cufft_fake.so $B/tests/onnx_fake.so
+$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so $B/tests/nvjpeg_fake.so $B/tests/cufft_fake.so $B/tests/nvml_fake.so $B/tests/onnx_fake.so
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(PEER) $(LIBS)
 
 # What gpipe's own PNG is compared with.
@@ -232,6 +232,11 @@ $B/tests/nvjpeg_fake.so: tests/nvjpeg_fake.c tests/nvjpeg_fake.h stages/decode/n
 $B/tests/cufft_fake.so: tests/cufft_fake.c tests/cufft_fake.h
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) -std=c11 $(ALL) -Wstrict-prototypes $(CFLAGS) -fPIC -shared -Wl,-soname,libcufft.so.12 -o $@ $< -lm
+
+# ... for NVML in test_machine.
+$B/tests/nvml_fake.so: tests/nvml_fake.c
+	@mkdir -p $(@D)
+	$(call say,cc)$(CC) -std=c11 $(ALL) -Wstrict-prototypes $(CFLAGS) -fPIC -shared -o $@ $<
 
 # ... for ONNX Runtime in test_onnx.
 $B/tests/onnx_fake.so: tests/onnx_fake.c tests/onnx_fake.h stages/onnx/ort_library.h

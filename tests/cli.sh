@@ -57,7 +57,7 @@ for w in $(seq 0 6) 129 130 139 141 143; do
     sed -n '/^exit:/,$p' "$tmp/stdout" | grep -qw $w && ok || bad "help: nothing on exit code $w"
 done
 expect 'version as verb' 2 "no verb 'version'; 'gpipe --version' shows it" "$GPIPE" version
-for v in run check plan bench simulate tune top stages; do expect "help of $v" 0 '' "$GPIPE" $v --help; done
+for v in run check plan bench simulate tune top stages machine; do expect "help of $v" 0 '' "$GPIPE" $v --help; done
 # the reference, offline: each key, function and stage that there is; the defaults are those
 helps() {
     local topic=$1; shift
@@ -161,6 +161,32 @@ grep -qE '^  expr +expr +once +k -> twice' "$tmp/stdout" && grep -qE 'scale[+]ex
 expect 'drawn'           0 '' "$GPIPE" plan --device cpu --mermaid "$tmp/once.yaml"
 grep -q '"expr<br/>once"' "$tmp/stdout" && ok || bad 'plan --mermaid: what runs once'
 expect 'kept apart'      0 '2 frames in, 2 out' "$GPIPE" run --device cpu --isolate "$tmp/once.yaml"
+# another machine: what 'gpipe machine' prints, or a person writes
+expect 'this machine'    0 '' "$GPIPE" machine
+cp "$tmp/stdout" "$tmp/here.json"
+grep -q '"format": 1' "$tmp/here.json" && ok || bad "gpipe machine: $(head -3 "$tmp/here.json")"
+expect 'plan for it'     0 '' "$GPIPE" plan --machine "$tmp/here.json" pipelines/edges.yaml
+gpu='"compute_capability": 9.0, "memory": "80GB", "total_memory": "84GB"'
+echo "{\"devices\": [{\"name\": \"A\", $gpu, \"free_memory\": \"2GB\"}, {\"name\": \"B\", $gpu, \"free_memory\": \"70GB\"}]}" >"$tmp/two.json"
+expect 'plan for two'    0 '' "$GPIPE" plan --machine "$tmp/two.json" pipelines/edges.yaml
+grep -q 'cuda:1 (auto: B; most free memory, 65.2 of 78.2 GiB; cuda:0 has 1.9)' "$tmp/stdout" \
+    && ok || bad "auto: $(sed -n 2p "$tmp/stdout")"
+expect 'two models'      2 "'cuda:0' is A and 'cuda:1' is B: frames can be shared out only among devices of one model" \
+    "$GPIPE" plan --machine "$tmp/two.json" --device all pipelines/edges.yaml
+expect 'check for two'   0 '' "$GPIPE" check --machine "$tmp/two.json" --device cuda:1 pipelines/edges.yaml
+expect 'not there'       4 "no device 'cuda:2'; this machine has 2" "$GPIPE" \
+    check --machine "$tmp/two.json" --device cuda:2 pipelines/edges.yaml
+head -c 60 "$tmp/two.json" >"$tmp/cut.json"
+expect 'a cut machine'   2 'cut.json:1:[0-9]+: error: ' "$GPIPE" plan --machine "$tmp/cut.json" pipelines/edges.yaml
+printf '{"gpipe": "9.0.0",\n "format": 2}' >"$tmp/later.json"
+expect 'a later one'     2 'later.json:2:12: error: this file has format 2 of machines' \
+    "$GPIPE" plan --machine "$tmp/later.json" pipelines/edges.yaml
+expect 'no machine'      2 'no-such.json: error: there is no such file' \
+    "$GPIPE" check --machine no-such.json pipelines/edges.yaml
+expect 'srun, no MPI'    2 'srun started 4 tasks that MPI cannot join: write srun --mpi=pmix' \
+    env SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=4 "$GPIPE" check pipelines/edges.yaml
+expect 'a batch script'  0 '' env SLURM_PROCID=0 SLURM_NTASKS=4 "$GPIPE" check pipelines/edges.yaml
+
 expect 'plan for cuda'   0 '' "$GPIPE" plan --device cuda pipelines/edges.yaml
 long() {
     printf 'buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, out: g, frames: 2}\n'

@@ -185,6 +185,12 @@ stages: [{use: generate, frames: 5, out: x}, {use: write, path: "joined-NAME/${r
     p = m.run(2, "run", "j.yaml")
     check(f"{m.name}: a file a rank", has("joined-" + m.name) == {"0.raw": bytes((0, 1, 2, 6, 7, 8, 12, 13, 14)),
                                                                   "1.raw": bytes((3, 4, 5, 9, 10, 11))}, p.stderr)
+    gpu = '{"name": "A", "compute_capability": 9.0, "memory": "80GB"}'
+    put("gpus.json", f'{{"devices": [{gpu}, {gpu}]}}')
+    for device in "auto", "all", "cuda":
+        p = m.run(3, "plan", "j.yaml", "--machine", "gpus.json", "--device", device)
+        check(f"{m.name}: device {device}", f"cuda:0 ({device}: A; one of the 2 GPUs here for each rank)" in p.stdout,
+              p)
     p = m.run(3, "plan", "j.yaml")
     check(f"{m.name}: plan", p.stdout.count("3 ranks: rank r makes frames r, r + 3, r + 6, ...") == 1 == p.stdout.count("pipeline j"), p.stdout)
 

@@ -37,7 +37,7 @@ static const struct { const char *device; int gpus; const char *names, *error; i
     { "[]", 2, NULL, "'device' is an empty list: name a device", 0 },
     { "{a: 1}", 2, NULL, "'device' must be auto, all, cpu, cuda:N, cuda:0-3, or a list of these", 0 },
     { "cuda:2-1", 3, NULL, "'device' must be auto, all, cpu, cuda:N, cuda:0-3, or a list of these, not 'cuda:2-1'", 0 },
-    { "cpu:0-64", 0, NULL, "a pipeline has at most 64 devices, numbered from 0", 0 },
+    { "cpu:0-1024", 0, NULL, "a pipeline has at most 1024 devices, numbered from 0", 0 },
     { "cuda:999999", 1, NULL, "there is no device 'cuda:999999'", 0 },
 };
 

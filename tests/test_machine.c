@@ -1,17 +1,23 @@
 /* test_machine.c - what gpipe takes the machine for. */
 #include <check.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include "api/forms.h"
+#include "api/machine_file.h"
+#include "base/memfile.h"
 #include "device/machine.h"
+#include "device/nvml.h"
+#include "effort.h"
+#include "run/pipeline.h"
 
 Suite *suite_machine(void);
 
 START_TEST(fixed_is_fixed)
 {
-    static const struct { int ask, get; } cases[] = { { 0, 0 }, { 1, 1 }, { 2, 2 }, { 99, 64 } };
+    static const struct { int ask, get; } cases[] = { { 0, 0 }, { 1, 1 }, { 2, 2 }, { 99, 99 }, { 5000, GP_DEVICES } };
     gp_machine m;
     gp_machine_fixed(&m, cases[_i].ask);
     ck_assert_int_eq(m.cpus, 8);
@@ -74,14 +80,210 @@ START_TEST(only_our_cpus_count)
 }
 END_TEST
 
+/* ---- as JSON ------------------------------------------------------------- */
+
+static char *printed(const gp_machine *m)
+{
+    gp_memfile f;
+    size_t n;
+    ck_assert(gp_memfile_open(&f));
+    gp_machine_print(m, f.f);
+    char *text = gp_memfile_close(&f, &n);
+    ck_assert_ptr_nonnull(text);
+    return text;
+}
+
+/* What is printed is read back as it was, and prints the same. */
+START_TEST(there_and_back)
+{
+    gp_errs errs = { .n = 0 };
+    gp_machine m;
+    gp_machine_fixed(&m, _i);
+    for (int i = 0; i < _i; i++) {
+        m.device[i].cc = 75 + 5 * i, m.device[i].f64 = 32, m.device[i].sms = 40 + i;
+        snprintf(m.device[i].pci, sizeof m.device[i].pci, "0000:%02x:00.0", i);
+        m.device[i].total = i ? (size_t)80 << 30 : 0, m.device[i].free = i ? (size_t)i << 30 : 0;
+        m.device[i].copy_engines = i;
+    }
+    char *text = printed(&m);
+    gp_machine *read = gp_machine_create_from(text, strlen(text), "m.json", &errs);
+    ck_assert_msg(read != NULL, "%s\n%s", errs.n ? errs.e[0].msg : "", text);
+    ck_assert_int_eq(read->ndevices, _i);
+    ck_assert_int_eq(read->unified, _i == 0);
+    ck_assert_uint_eq(read->pin_limit, m.pin_limit);
+    char *again = printed(read);
+    ck_assert_str_eq(again, text);
+    free(text), free(again);
+    gp_machine_destroy(read);
+}
+END_TEST
+
+#define GPU "{\"name\": \"x\", \"compute_capability\": 9.0, \"memory\": \"1GiB\""
+
+static const struct { const char *text, *error; int line, col; } bad[] = {
+    { "", "a machine is an object", 0, 0 },
+    { "[1]", "a machine is an object", 1, 1 },
+    { "{\"format\": 1,\n \"devices\": [{\"name\": \"x\", ", "expected a value here", 2, 28 },
+    { "{\"format\": 2,\n \"color\": 1}", "this file has format 2 of machines, and gpipe " GP_VERSION " reads format 1",
+      1, 12 },
+    { "{\"format\": \"new\"}", "", 1, 13 },
+    { "{\"format\": 1}", "a plan needs the machine's 'devices'", 1, 1 },
+    { "{\"cores\": [8],\n\"devices\": []}", "'cores' takes a number", 1, 11 },
+    { "{\"cores\": 0,\n\"devices\": []}", "'cores' must be a number from 1 to 4096", 1, 11 },
+    { "{\"devices\": {}}", "'devices' takes a list of devices; without a GPU it is []", 1, 13 },
+    { "{\"devices\": [7]}", "a device is an object", 1, 14 },
+    { "{\"devices\": [\n{\"nome\": \"x\"}]}", "a device has no 'nome'; did you mean 'name'?", 2, 2 },
+    { "{\"devices\": [\n{\"name\": [1]}]}", "'name' takes a text", 2, 10 },
+    { "{\"devices\": [\n{\"name\": \"x\", \"memory\": 1e9}]}", "a device needs 'compute_capability'", 2, 1 },
+    { "{\"devices\": [\n{\"name\": \"x\", \"compute_capability\": 9.0}]}", "a device needs 'memory'", 2, 1 },
+    { "{\"devices\": [" GPU ", \"peers\": 1}]}", "'peers' takes a list of numbers of devices", 1, 82 },
+    { "{\"devices\": [" GPU ", \"peers\": [-1]}]}", "'peers' must be a number from 0 to 1023", 1, 83 },
+    { "{\"devices\": [" GPU "}], \"gpu\": \"y\"}", "'gpu' and 'devices' exclude each other", 1, 82 },
+    { "{\"gpu\": \"y\",\n\"devices\": []}", "'gpu' and 'devices' exclude each other", 2, 12 },
+    { "{\"devices\": [], \"devices\": []}", "", 1, 17 },
+};
+
+START_TEST(bad_files)
+{
+    gp_errs errs = { .n = 0 };
+    gp_machine *m = gp_machine_create_from(bad[_i].text, strlen(bad[_i].text), "m.json", &errs);
+    ck_assert_ptr_null(m);
+    ck_assert_int_eq(errs.n, 1);
+    ck_assert_msg(strstr(errs.e[0].msg, bad[_i].error) == errs.e[0].msg, "%s: %s", bad[_i].text, errs.e[0].msg);
+    ck_assert_str_eq(errs.e[0].at.file, "m.json");
+    ck_assert_int_eq(errs.e[0].code, GP_E_USAGE);
+    ck_assert_msg(errs.e[0].at.line == bad[_i].line && errs.e[0].at.col == bad[_i].col, "%s: %d:%d", bad[_i].text,
+                  errs.e[0].at.line, errs.e[0].at.col);
+}
+END_TEST
+
+/* ---- which GPU `auto` takes ------------------------------------------------ */
+
+static const size_t GIB = (size_t)1 << 30;
+
+static const struct { const char *device; int free[3]; int rank, ranks; const char *name, *why; } chosen[] = {
+    { "auto", { 12, 78, 40 }, 0, 1, "cuda:1",
+      "auto: NVIDIA H200; most free memory, 78.0 of 80.0 GiB; cuda:2 has 40.0" },
+    { "auto", { 78, 12, 78 }, 0, 1, "cuda:0",
+      "auto: NVIDIA H200; most free memory, 78.0 of 80.0 GiB; cuda:2 has 78.0" },
+    { "auto", { -1, -1, -1 }, 0, 1, "cuda:0", "auto: NVIDIA H200; the first, since free memory is not known" },
+    { "auto", { 12, -1, 40 }, 0, 1, "cuda:0", "auto: NVIDIA H200; the first, since free memory is not known" },
+    { "auto", { 12, 78, 40 }, 2, 4, "cuda:2", "auto: NVIDIA H200; one of the 3 GPUs here for each rank" },
+    { "auto", { 12, 78, 40 }, 3, 4, "cuda:0", "auto: NVIDIA H200; one of the 3 GPUs here for each rank" },
+    { "all", { 12, 78, 40 }, 1, 2, "cuda:1", "all: NVIDIA H200; one of the 3 GPUs here for each rank" },
+    { "cuda", { 12, 78, 40 }, 1, 2, "cuda:1", "cuda: NVIDIA H200; one of the 3 GPUs here for each rank" },
+    { "cuda", { 12, 78, 40 }, 0, 1, "cuda:0", "cuda: NVIDIA H200" },
+    { "cuda:2", { 12, 78, 40 }, 1, 2, "cuda:2", "cuda:2: NVIDIA H200" },
+    { "all", { 12, 78, 40 }, 0, 1, "cuda:0, cuda:1, cuda:2", "all: NVIDIA H200" },
+};
+
+static const char *no_environment(const void *arg, const char *name)
+{
+    (void)arg, (void)name;
+    return NULL;
+}
+
+START_TEST(which_gpu)
+{
+    char text[200];
+    gp_errs errs = { .n = 0 };
+    gp_machine m;
+    gp_registry *registry = gp_registry_create();
+    gp_machine_fixed(&m, 3);
+    for (int i = 0; i < 3; i++)
+        if (chosen[_i].free[i] >= 0)
+            m.device[i].total = 80 * GIB, m.device[i].free = (size_t)chosen[_i].free[i] * GIB + (size_t)i * 1000;
+    ck_assert(gp_register_builtin(registry, &errs));
+    snprintf(text, sizeof text, "device: %s\nbuffers: {x: {dtype: f32, shape: [4]}}\nstages:\n"
+             "  - {use: generate, frames: 8, out: x}\n  - {use: scale}\n  - {use: discard}\n", chosen[_i].device);
+    gp_config c = { .registry = registry, .machine = &m,
+                    .env = { .get = no_environment, .rank = chosen[_i].rank, .ranks = chosen[_i].ranks,
+                             .local_rank = chosen[_i].rank } };
+    gp_pipeline *p = gp_compile(text, strlen(text), "p.yaml", &c, &errs);
+    ck_assert_msg(p != NULL, "%s", errs.n ? errs.e[0].msg : "");
+    ck_assert_str_eq(gp_pipeline_graph(p)->device_name, chosen[_i].name);
+    ck_assert_str_eq(gp_pipeline_graph(p)->device_why, chosen[_i].why);
+    gp_pipeline_destroy(p);
+    gp_registry_destroy(registry);
+}
+END_TEST
+
+/* NVML has its own order: devices are found by their address. */
+START_TEST(free_memory)
+{
+    char fake[4096];
+    ssize_t n = readlink("/proc/self/exe", fake, sizeof fake - 20);
+    ck_assert_int_gt(n, 0);
+    fake[n] = 0;
+    strcpy(strrchr(fake, '/') + 1, "nvml_fake.so");
+    gp_nvml_device of[] = { { .pci = "0000:0a:00.0" }, { .pci = "0000:1b:00.0" }, { .pci = "0000:ff:00.0" } };
+    ck_assert(gp_nvml_look(fake, of, 2));
+    ck_assert_uint_eq(of[0].memory.free, 12 * GIB);
+    ck_assert_uint_eq(of[1].memory.free, 78 * GIB);
+    ck_assert_uint_eq(of[1].memory.total, 80 * GIB);
+    ck_assert(!gp_nvml_look(fake, of, 3));
+    ck_assert(!gp_nvml_look("/no/such/library.so", of, 2));
+}
+END_TEST
+
+/* ---- many devices and stages ------------------------------------------------- */
+
+typedef struct planning { bool placed; size_t bytes; } planning;
+
+/* A plan of `n` stages, each on a GPU of its own, or of `n` stages on all of `n` GPUs: the CPU time, and its memory. */
+static double plan_many(int n, void *arg)
+{
+    planning *x = arg;
+    const bool placed = x->placed;
+    static char text[300000];
+    gp_errs errs = { .n = 0 };
+    gp_machine *m = gp_machine_create_fixed(n);
+    gp_registry *registry = gp_registry_create();
+    ck_assert(gp_register_builtin(registry, &errs));
+    size_t len = (size_t)snprintf(text, sizeof text, "device: %s\nfuse: none\n"
+                                  "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n"
+                                  "  - {use: generate, frames: 8, out: x}\n", placed ? "cuda:0" : "all");
+    for (int i = 0; i < n; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len,
+                                placed ? "  - {use: scale, device: cuda:%d}\n" : "  - {use: scale}\n", i);
+    len += (size_t)snprintf(text + len, sizeof text - len, "  - {use: discard}\n");
+    ck_assert_uint_lt(len, sizeof text);
+    gp_config c = { .registry = registry, .machine = m, .env = { .get = no_environment } };
+    double begin = cpu_seconds();
+    gp_pipeline *p = gp_compile(text, len, "p.yaml", &c, &errs);
+    double took = cpu_seconds() - begin;
+    ck_assert_msg(p != NULL, "%s", errs.n ? errs.e[0].msg : "");
+    gp_plan *plan = (gp_plan *)gp_pipeline_plan(p);
+    ck_assert_int_eq(plan->nsegments, placed ? n : 1);
+    x->bytes = p->arena.total;
+    gp_pipeline_destroy(p);
+    gp_registry_destroy(registry);
+    gp_machine_destroy(m);
+    return took;
+}
+
+START_TEST(many_devices)
+{
+    planning some = { .placed = _i }, more = some;
+    plan_many(256, &some), plan_many(1024, &more);
+    ck_assert_msg(more.bytes < 6 * some.bytes, "4 times the size: %zu instead of %zu bytes", more.bytes, some.bytes);
+    effort_is_linear("a plan over many devices", plan_many, &some, 256);
+}
+END_TEST
+
 Suite *suite_machine(void)
 {
     Suite *s = suite_create("machine");
     TCase *t = tcase_create("all");
-    tcase_add_loop_test(t, fixed_is_fixed, 0, 4);
+    tcase_add_loop_test(t, fixed_is_fixed, 0, 5);
     tcase_add_test(t, this_machine);
     tcase_add_test(t, no_descriptor);
     tcase_add_test(t, only_our_cpus_count);
+    tcase_add_loop_test(t, there_and_back, 0, 4);
+    tcase_add_loop_test(t, bad_files, 0, sizeof bad / sizeof *bad);
+    tcase_add_loop_test(t, which_gpu, 0, sizeof chosen / sizeof *chosen);
+    tcase_add_test(t, free_memory);
+    tcase_add_loop_test(t, many_devices, 0, 2);
     suite_add_tcase(s, t);
     return s;
 }

@@ -70,6 +70,9 @@ gpu = json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--ma
                      "device=cuda").stdout or "{}")
 check("simulate: a GPU that is not here", [e["name"] for e in gpu.get("engines", [])] == ["copy in", "compute",
         "copy out"], gpu)
+put("here.json", run("machine").stdout)
+check("simulate: this machine", json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--machine",
+      "here.json").stdout)["cores"]["all"] == json.loads(get("here.json"))["cores"])
 run("simulate", "p.yaml", "--with", "run.json", "--report", "page.html", name="simulate: a page")
 page = get("page.html")
 check("simulate: its timeline", '"traceEvents"' in page and '"cat": "stage"' in page and "<svg" in page)

@@ -116,10 +116,13 @@ int gp_pipeline_knobs(const gp_pipeline *p, gp_knob *out, int max)
 
 void gp_pipeline_lint(const gp_pipeline *p, const gp_machine *machine, gp_errs *errs)
 {
-    gp_machine here = { 0 };
-    if (!machine && gp_lint_of_machine(p->plan))
-        gp_machine_read(&here, true);
-    if (!here.ndevices)
-        gp_machine_fixed(&here, 1);
-    gp_lint(p->plan, p->spec, machine ? machine : &here, p->text, p->len, errs);
+    gp_machine *here = machine ? NULL : gp_machine_create(gp_lint_of_machine(p->plan));
+    if (!machine && !here) {
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        return;
+    }
+    if (here && !here->ndevices)
+        gp_machine_fixed(here, 1);
+    gp_lint(p->plan, p->spec, machine ? machine : here, p->text, p->len, errs);
+    gp_machine_destroy(here);
 }

@@ -4,7 +4,8 @@
 #include "cli/cli.h"
 
 enum { COMPILES = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH | GP_VERB_SIMULATE | GP_VERB_TUNE,
-       ALL = COMPILES | GP_VERB_STAGES | GP_VERB_HELP | GP_VERB_TOP | GP_VERB_SET | GP_VERB_NEW | GP_VERB_SCHEMA };
+       ALL = COMPILES | GP_VERB_STAGES | GP_VERB_HELP | GP_VERB_TOP | GP_VERB_SET | GP_VERB_NEW | GP_VERB_SCHEMA
+           | GP_VERB_MACHINE };
 
 typedef enum option_type { FLAG, CHOICE, TEXT, SET, DEVICE, WORDS, TIME, COUNT } option_type;
 
@@ -73,8 +74,9 @@ static const struct option {
     { "with", 0, "REPORT", GP_VERB_PLAN | GP_VERB_SIMULATE, X(with),
       "what 'gpipe run --report FILE.json' wrote: its times color the drawing, or are those that simulate computes "
       "with" },
-    { "machine", 0, "FILE", GP_VERB_SIMULATE, X(machine),
-      "what the simulated machine is like, as JSON; default: the machine of the report" },
+    { "machine", 0, "FILE", GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_SIMULATE, X(machine),
+      "for which machine, as JSON: what 'gpipe machine' printed there; default: this one, or, with simulate, that of "
+      "the report" },
     { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES | GP_VERB_BENCH | GP_VERB_TOP | GP_VERB_SIMULATE, F(json),
       "as JSON" },
     { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as Markdown: what stages/REFERENCE.md has" },

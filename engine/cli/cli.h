@@ -19,6 +19,7 @@ typedef enum gp_verb {
     GP_VERB_RUN = 1, GP_VERB_CHECK = 2, GP_VERB_PLAN = 4, GP_VERB_STAGES = 8, GP_VERB_HELP = 16,
     GP_VERB_BENCH = 32, GP_VERB_TOP = 64, GP_VERB_SIMULATE = 128, GP_VERB_TUNE = 256,
     GP_VERB_SET = 512, GP_VERB_NEW = 1024, GP_VERB_SCHEMA = 2048,
+    GP_VERB_MACHINE = 4096,
 } gp_verb;
 
 typedef enum gp_progress {
@@ -67,6 +68,7 @@ typedef struct gp_loaded {
     char *text;
     size_t len;
     gp_pipeline *pipeline;                 /* NULL after errors */
+    gp_machine *machine;                   /* that of --machine; NULL: not said */
 } gp_loaded;
 
 /* Reads ("-" is stdin) and compiles a file; false after errors. */
@@ -119,6 +121,8 @@ int gp_cmd_set(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_new(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_schema(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+
+int gp_cmd_machine(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 
 /* stages.c: all that can be said of a kind. */
 void gp_kind_print(FILE *to, const gp_kind *k);

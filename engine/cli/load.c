@@ -172,9 +172,18 @@ static int gpus_asked_for(const gp_args *args)
         char *end = (char *)(s += 4);
         long i = *s == ':' ? strtol(s + 1, &end, 10) : 0;
         i = *end == '-' ? strtol(end + 1, NULL, 10) : i;
-        n = i >= n && i < 64 ? (int)i + 1 : n;
+        n = i >= n && i < 1024 ? (int)i + 1 : n;
     }
     return n;
+}
+
+/* The machine that --machine names. */
+static gp_machine *read_machine(const gp_args *args, gp_errs *errs)
+{
+    gp_loaded l;
+    gp_machine *m = gp_load_text(&l, args->machine, errs) ? gp_machine_create_from(l.text, l.len, l.file, errs) : NULL;
+    gp_unload(&l);
+    return m;
 }
 
 /* The machine to compile for; NULL, without an error: the one that this is. */
@@ -248,6 +257,8 @@ bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_regis
     if (!gp_load_text(l, file, errs))
         return false;
     bool ok = true;
+    if (args->machine)
+        return (l->machine = read_machine(args, errs)) && gp_load_for(l, args, l->machine, registry, errs);
     gp_machine *machine = choose_machine(args, &ok, errs);
     ok = ok && gp_load_for(l, args, machine, registry, errs);
     gp_machine_destroy(machine);
@@ -257,6 +268,7 @@ bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_regis
 void gp_unload(gp_loaded *l)
 {
     gp_pipeline_destroy(l->pipeline);
+    gp_machine_destroy(l->machine);
     free(l->text);
     *l = (gp_loaded){ 0 };
 }

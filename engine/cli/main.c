@@ -55,7 +55,8 @@ static const verb verbs[] = {
       "optional: {\"cores\": 16, \"memory\": \"64GiB\", \"speed\": 1.5, \"gpu\": \"NVIDIA H200\",\n"
       "\"gpu_memory\": \"141GB\", \"kernels_speed\": 20, \"copy_in_gb_s\": 50, \"copy_out_gb_s\": 50};\n"
       "'speed' 1.5 is 1.5 times as fast as the machine of the report. The result does\n"
-      "not depend on the machine that simulates.\n", 1, 1, gp_cmd_simulate },
+      "not depend on the machine that simulates. It may also be what 'gpipe machine' printed.\n",
+      1, 1, gp_cmd_simulate },
     { GP_VERB_TUNE, "tune", "FILE", "find settings that are faster: measure once, simulate many, measure a few",
       "The pipeline is measured as by 'gpipe bench', which also says what cannot be: outputs go\n"
       "to a temporary folder. From that run's times hundreds of settings are simulated: depth,\n"
@@ -85,6 +86,11 @@ static const verb verbs[] = {
     { GP_VERB_SCHEMA, "schema", "", "print a JSON Schema of pipeline files, for editors",
       "gpipe schema > gpipe.schema.json, and in the first line of a pipeline, for editors with\n"
       "the YAML language server:  # yaml-language-server: $schema=gpipe.schema.json\n", 0, 0, gp_cmd_schema },
+    { GP_VERB_MACHINE, "machine", "", "print what this machine is like, as JSON, for --machine of other verbs",
+      "gpipe machine > big.json, and on another machine: gpipe plan p.yaml --machine big.json\n"
+      "Devices are CUDA's, in its order; sizes are bytes. 'memory' of a device is what a plan may\n"
+      "take of it, 'free_memory' what nobody used (null: NVML is not there), 'peers' the devices\n"
+      "whose memory it can reach itself, 'f64_ratio' how many times as fast f32 is as f64.\n", 0, 0, gp_cmd_machine },
     { GP_VERB_HELP, "help", "[NAME]", "list the verbs, or show one of them, a stage or a topic",
       "", 0, 1, cmd_help },
 };

@@ -13,7 +13,7 @@ int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs
         *errs = (gp_errs){ 0 };
         bool ok = gp_load(&l, args->operand[i], args, registry, errs);
         if (gp_ranks_agree(args, &l, ok, errs)) {
-            gp_pipeline_lint(l.pipeline, NULL, errs);
+            gp_pipeline_lint(l.pipeline, l.machine, errs);
             if (!args->quiet && !gp_rank())
                 gp_put_plain(stdout, l.file, strlen(l.file), ""), puts(": ok");
         } else if (!status) {

@@ -39,9 +39,17 @@ static int launched(void)
     return n && atoi(n) > 1 ? atoi(n) : 1;
 }
 
+/* How many tasks srun started that cannot find each other, since it speaks no protocol of MPI; 1: it did not. */
+static int only_slurm(void)
+{
+    const char *n = getenv("SLURM_PROCID") && launched() == 1 ? getenv("SLURM_STEP_NUM_TASKS") : NULL;
+    return n && atoi(n) > 1 ? atoi(n) : 1;
+}
+
 static int launched_rank(void)
 {
-    static const char *const ranks[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK" };
+    static const char *const ranks[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK",
+                                        "SLURM_PROCID" };
     const char *r = NULL;
     for (size_t i = 0; !r && i < sizeof ranks / sizeof *ranks; i++)
         r = getenv(ranks[i]);
@@ -93,6 +101,12 @@ bool gp_ranks_join(const gp_args *args, gp_errs *errs)
 {
     int ranks = launched();
     const int compile = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH | GP_VERB_TUNE | GP_VERB_SIMULATE;
+    if (args->verb & (GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN) && only_slurm() > 1) {
+        us.ranks = only_slurm(), us.rank = launched_rank();        /* the first says it */
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "srun started %d tasks that MPI cannot join: write srun "
+                       "--mpi=pmix (srun --mpi=list shows what it knows), or unset SLURM_STEP_NUM_TASKS to run each by "
+                       "itself", us.ranks);
+    }
     if (ranks == 1 || !(args->verb & compile))
         return true;
     us.ranks = ranks, us.rank = launched_rank();       /* should it fail, the first says so */

@@ -47,28 +47,28 @@ static bool compile(simulating *s, gp_loaded *l, const gp_args *args, const gp_m
 static const gp_simulated *simulate(simulating *s)
 {
     const gp_args *args = s->args;
-    gp_machine here;
-    gp_other_machine other;
+    gp_machine *here = GP_NEW(&s->arena, gp_machine, 1);       /* large, for a stack */
+    gp_machine_file *other = GP_NEW(&s->arena, gp_machine_file, 1);
     if (!gp_load_text(&s->report, args->with, s->errs))
         return NULL;
     const gp_source_report *r = gp_source_report_read(&s->arena, s->report.text, s->report.len, s->report.file,
                                                       s->errs);
     if (!r)
         return NULL;
-    gp_source_report_machine(r, &here);
-    other = (gp_other_machine){ .machine = here };
+    gp_source_report_machine(r, here);
+    other->machine = *here;
     if (args->machine
         && (!gp_load_text(&s->machine, args->machine, s->errs)
-            || !gp_other_machine_read(&s->arena, s->machine.text, s->machine.len, s->machine.file, &here, &other,
-                                      s->errs)))
+            || !gp_machine_file_read(&s->arena, s->machine.text, s->machine.len, s->machine.file, here, other,
+                                     s->errs)))
         return NULL;
     gp_args as_run = with_settings(&s->arena, args, r, false), as_asked = with_settings(&s->arena, args, r, true);
-    if (!compile(s, &s->run, &as_run, &here) || !compile(s, &s->plan, &as_asked, &other.machine))
+    if (!compile(s, &s->run, &as_run, here) || !compile(s, &s->plan, &as_asked, &other->machine))
         return NULL;
     const gp_plan *before = gp_pipeline_plan(s->run.pipeline), *plan = gp_pipeline_plan(s->plan.pipeline);
     const gp_costs *run = gp_costs_read(&s->arena, r, before, s->errs);
     gp_costs *c = run ? gp_costs_for(&s->arena, run, before, plan, s->errs) : NULL;
-    if (!c || (args->machine && !gp_costs_move(c, plan, before->unified, &other, args->machine, s->errs)))
+    if (!c || (args->machine && !gp_costs_move(c, plan, before->unified, other, args->machine, s->errs)))
         return NULL;
     return gp_simulate(&s->arena, plan, c, FRAMES, SLICES, s->errs);
 }

@@ -1,10 +1,9 @@
 /* devices.c - the devices that a pipeline uses: the key `device`, of a pipeline and of a stage. */
 #include <string.h>
+#include "base/plural.h"
 #include "compile/resolve.h"
 
 #define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
-enum { MOST = 64 };
 
 /* Names as written: "cuda", "cuda:1", "cuda:0-3", "cpu:2". */
 typedef struct gp_named { bool pretend; int64_t first, last; } gp_named;
@@ -47,8 +46,8 @@ static gp_device *room(gp_resolving *r)
 {
     gp_graph *g = r->graph;
     if (!g->device)
-        g->device = GP_NEW(r->arena, gp_device, MOST);
-    return g->ndevices < MOST ? (gp_device *)&g->device[g->ndevices] : NULL;
+        g->device = GP_NEW(r->arena, gp_device, GP_DEVICES);
+    return g->ndevices < GP_DEVICES ? (gp_device *)&g->device[g->ndevices] : NULL;
 }
 
 /* Device `index`, which may be known. Its number in the graph; -1 after an error. */
@@ -71,8 +70,8 @@ static int add(gp_resolving *r, const gp_node *n, const char *text, bool pretend
         return gp_fail(r->errs, GP_E_RESOURCE, n->at, "there is no device '%s'; this machine has %d, numbered from 0", text,
                        m->ndevices), -1;
     gp_device *to = room(r);
-    if (!to || index >= MOST)
-        return AT(r, n->at, "a pipeline has at most %d devices, numbered from 0", (int)MOST), -1;
+    if (!to || index >= GP_DEVICES)
+        return AT(r, n->at, "a pipeline has at most %d devices, numbered from 0", (int)GP_DEVICES), -1;
     if (pretend)
         d.info = (gp_device_info){ .name = "a part of the CPU", .sms = m->cpus, .f64 = 1, .memory = m->memory };
     else
@@ -115,10 +114,56 @@ static void check_alike(gp_resolving *r, const gp_node *n)
 const char *gp_devices_text(const gp_resolving *r)
 {
     const gp_graph *g = r->graph;
-    const char *text = g->ndevices ? g->device[0].name : "cpu";
-    for (int i = 1; i < g->ndevices; i++)
-        text = gp_format(r->arena, "%s, %s", text, g->device[i].name);
+    const size_t each = sizeof g->device->name + 2;
+    if (!g->ndevices)
+        return "cpu";
+    char *text = gp_alloc(r->arena, each * (size_t)g->ndevices), *end = text;
+    for (int i = 0; i < g->ndevices; i++)
+        end += snprintf(end, each, "%s%s", i ? ", " : "", g->device[i].name);
     return text;
+}
+
+/* Sizes that are alike to 128 MiB count as the same, so that of idle devices the first is taken. */
+static size_t roughly(size_t bytes)
+{
+    return bytes >> 27;
+}
+
+static double in_gib(size_t bytes)
+{
+    return (double)bytes / (double)(1 << 30);
+}
+
+/* The device of a rank, by its number on this machine. `*why`: in words. */
+static int of_rank(const gp_resolving *r, const char **why)
+{
+    int n = r->machine->ndevices, rank = r->read.env->local_rank;
+    *why = gp_format(r->arena, "one of the %d GPU%s here for each rank", n, gp_plural(n));
+    return rank % n;
+}
+
+/* The device that `auto` takes: the one with most free memory, where that is known of all. `*why` says so, or stays. */
+static int choose(const gp_resolving *r, const char **why)
+{
+    const gp_machine *m = r->machine;
+    int best = 0, next = -1;
+    if (m->ndevices < 2)
+        return 0;
+    for (int i = 0; i < m->ndevices; i++) {
+        if (!m->device[i].total) {
+            *why = m->here ? "the first, since NVML does not say how much memory is free"
+                : "the first, since free memory is not known";
+            return 0;
+        }
+        if (roughly(m->device[i].free) > roughly(m->device[best].free))
+            best = i;
+    }
+    for (int i = 0; i < m->ndevices; i++)
+        if (i != best && (next < 0 || m->device[i].free > m->device[next].free))
+            next = i;
+    *why = gp_format(r->arena, "most free memory, %.1f of %.1f GiB; cuda:%d has %.1f", in_gib(m->device[best].free),
+                     in_gib(m->device[best].total), next, in_gib(m->device[next].free));
+    return best;
 }
 
 static void read_lanes(gp_resolving *r, const gp_node *n)
@@ -126,10 +171,10 @@ static void read_lanes(gp_resolving *r, const gp_node *n)
     gp_graph *g = r->graph;
     const gp_machine *m = r->machine;
     const char *s = n && n->kind != GP_SCALAR ? NULL : n ? gp_read_text(&r->read, n) : "auto";
-    const char *why = *m->why ? m->why : "no CUDA device";
+    const char *why = *m->why ? m->why : "no CUDA device", *chosen = NULL;
     static const gp_node nowhere = { .kind = GP_SCALAR };
     const gp_node *at = n ? n : &nowhere;
-    bool any = s && (!strcmp(s, "auto") || !strcmp(s, "all"));
+    bool any = s && (!strcmp(s, "auto") || !strcmp(s, "all")), several = r->read.env && r->read.env->ranks > 1;
     if (n && n->kind == GP_LIST) {
         if (!n->n)
             AT(r, n->at, "'device' is an empty list: name a device");
@@ -143,16 +188,21 @@ static void read_lanes(gp_resolving *r, const gp_node *n)
     } else if (any && !m->ndevices) {
         g->device_why = gp_format(r->arena, "%s: %s", s, why);
         return;
+    } else if (several && m->ndevices && (any || !strcmp(s, "cuda"))) {
+        add(r, at, s, false, of_rank(r, &chosen));
+    } else if (any && !strcmp(s, "auto")) {
+        add(r, at, s, false, choose(r, &chosen));
     } else if (any) {
-        int rank = r->read.env ? r->read.env->local_rank : 0, one = rank % m->ndevices;    /* one for each rank */
-        for (int i = 0; i < (strcmp(s, "all") ? 1 : m->ndevices); i++)
-            add(r, at, s, false, strcmp(s, "all") ? one : i);
+        for (int i = 0; i < m->ndevices; i++)
+            add(r, at, s, false, i);
     } else {
         add_named(r, n, s);
     }
     if (!g->ndevices)
         return;
     g->device_why = gp_format(r->arena, "%s: %s", n && n->kind == GP_LIST ? gp_devices_text(r) : s, g->device[0].info.name);
+    if (chosen)
+        g->device_why = gp_format(r->arena, "%s; %s", g->device_why, chosen);
     check_alike(r, at);
 }
 

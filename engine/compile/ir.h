@@ -20,13 +20,19 @@
 
 /* ---- what the passes know of the world (filled by the caller) --------- */
 
+/* The most devices that a machine or a pipeline has. */
+enum { GP_DEVICES = 1024 };
+
 typedef struct gp_device_info {
     char name[96];
     int cc;                    /* compute capability, 90 is 9.0 */
     int sms;
     int f64;                   /* its f32 rate over its f64 rate: 2, 32, 64 */
     size_t memory;             /* bytes that may be used */
-    uint64_t no_peer;          /* a set of devices (1 << i) from whose memory it cannot copy directly */
+    uint64_t no_peer;          /* of the first 64 devices those whose memory it cannot reach itself, a bit each */
+    size_t total, free;        /* all, and those that nobody used when this was asked; total 0: not known */
+    int copy_engines;          /* copies at a time; 0: not known */
+    char pci[32];              /* "0000:1b:00.0"; "": not known */
 } gp_device_info;
 
 struct gp_machine {
@@ -36,7 +42,7 @@ struct gp_machine {
     bool unified;              /* the device is the CPU back end: host and device
                                   memory are the same, nothing is copied */
     int ndevices;              /* usable CUDA devices */
-    gp_device_info device[64];
+    gp_device_info device[GP_DEVICES];
     char why[200];             /* why ndevices is 0: "no NVIDIA driver", ... */
     int cuda_driver;           /* as gp_machine_info */
     bool here;                 /* it is the one that this process runs on */

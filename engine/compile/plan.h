@@ -63,7 +63,7 @@ static inline bool gp_are_peers(const gp_graph *g, gp_place from, gp_place to)
 {
     for (int i = from.index; i < from.index + from.lanes; i++)
         for (int k = to.index; k < to.index + to.lanes; k++)
-            if (i != k && g->device[k].info.no_peer >> g->device[i].index & 1)
+            if (i != k && g->device[i].index < 64 && g->device[k].info.no_peer >> g->device[i].index & 1)
                 return false;
     return true;
 }

@@ -1,9 +1,11 @@
 /* machine.c - which GPUs there are. No context is made: it takes a few
  * milliseconds and no device memory. */
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 #include <stdio.h>
 #include "cuda/nvrtc.h"
 #include "device/backend.h"
+#include "device/nvml.h"
 
 /* The oldest GPUs that CUDA 13 compiles for: Turing, 7.5. */
 enum { MIN_CC = 75 };
@@ -18,17 +20,47 @@ static bool look(gp_device_info *info, int index)
     snprintf(info->name, sizeof info->name, "%.95s", p.name);
     info->cc = 10 * p.major + p.minor;
     info->sms = p.multiProcessorCount;
-    /* What is free now can only be asked with a context. 1/20 is left for the
+    /* Not what is free now, so that a plan does not depend on the moment. 1/20 is left for the
      * context, the kernels and the graphs. */
     info->memory = p.totalGlobalMem / 20 * 19;
+    info->copy_engines = p.asyncEngineCount;
+    if (cudaDeviceGetPCIBusId(info->pci, sizeof info->pci, index) != cudaSuccess)
+        info->pci[0] = '\0';
     return true;
+}
+
+/* What was free when this process asked first: what is compiled again, or beside another, chooses as before. */
+static struct { gp_machine machine; bool known; } first;
+
+static void look_at_free(void)
+{
+    gp_machine *m = &first.machine;
+    gp_nvml_device of[GP_DEVICES] = { 0 };
+    for (int i = 0; i < m->ndevices; i++)
+        of[i].pci = m->device[i].pci;
+    first.known = gp_nvml_look(NULL, of, m->ndevices);
+    for (int i = 0; i < m->ndevices && first.known; i++)
+        m->device[i].total = (size_t)of[i].memory.total, m->device[i].free = (size_t)of[i].memory.free;
+}
+
+static void set_free(gp_machine *m)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    if (!first.machine.ndevices && m->ndevices) {
+        first.machine = *m;
+        look_at_free();
+    }
+    for (int i = 0; i < m->ndevices && i < first.machine.ndevices && first.known; i++)
+        m->device[i].total = first.machine.device[i].total, m->device[i].free = first.machine.device[i].free;
+    pthread_mutex_unlock(&lock);
 }
 
 /* Which devices a device cannot copy from directly: where nobody knows, it can, through the driver's own memory. */
 static void look_for_peers(gp_machine *m)
 {
     for (int i = 0; i < m->ndevices; i++)
-        for (int k = 0; k < m->ndevices; k++) {
+        for (int k = 0; k < m->ndevices && k < 64; k++) {
             int there = 1, back = 1;
             if (i == k || cudaDeviceCanAccessPeer(&there, i, k) != cudaSuccess
                 || cudaDeviceCanAccessPeer(&back, k, i) != cudaSuccess)
@@ -79,5 +111,6 @@ void gp_cuda_machine(gp_machine *m)
     look_for_peers(m);
     if (n == 0)
         snprintf(m->why, sizeof m->why, "no GPU");
+    set_free(m);
     cudaGetLastError();
 }

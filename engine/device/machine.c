@@ -82,7 +82,8 @@ static size_t memory(void)
 
 void gp_machine_read(gp_machine *m, bool cuda)
 {
-    *m = (gp_machine){ .cpus = cpus(), .memory = memory(), .here = true };
+    memset(m, 0, sizeof *m);       /* it is large, and no copy of it is to be on a stack */
+    m->cpus = cpus(), m->memory = memory(), m->here = true;
     m->pin_limit = m->memory / 4 * 3;
 #if GP_CUDA
     if (cuda)
@@ -99,10 +100,9 @@ void gp_machine_read(gp_machine *m, bool cuda)
 void gp_machine_fixed(gp_machine *m, int ndevices)
 {
     const int max = (int)(sizeof m->device / sizeof *m->device);
-    *m = (gp_machine){
-        .cpus = 8, .memory = (size_t)64 << 30, .pin_limit = (size_t)48 << 30,
-        .ndevices = ndevices < max ? ndevices : max,
-    };
+    memset(m, 0, sizeof *m);
+    m->cpus = 8, m->memory = (size_t)64 << 30, m->pin_limit = (size_t)48 << 30;
+    m->ndevices = ndevices < max ? ndevices : max;
     for (int i = 0; i < m->ndevices; i++)
         m->device[i] = (gp_device_info){
             .name = "NVIDIA H200", .cc = 90, .sms = 132, .f64 = 2, .memory = (size_t)141000000000,

@@ -111,8 +111,9 @@ void gp_source_report_machine(const gp_source_report *r, gp_machine *m)
     int index = -1;
     for (const char *d = strstr(device, "cuda:"); d; d = strstr(d + 1, "cuda:"))
         index = atoi(d + 5) > index ? atoi(d + 5) : index;
-    *m = (gp_machine){ .cpus = cpus >= 1 && cpus < 1e6 ? (int)cpus : 1, .memory = memory, .pin_limit = memory / 4 * 3 };
-    m->ndevices = index >= 0 && index < 64 ? index + 1 : 0;
+    memset(m, 0, sizeof *m);
+    m->cpus = cpus >= 1 && cpus < 1e6 ? (int)cpus : 1, m->memory = memory, m->pin_limit = memory / 4 * 3;
+    m->ndevices = index >= 0 && index < GP_DEVICES ? index + 1 : 0;
     for (int i = 0; i < m->ndevices; i++) {
         m->device[i] = (gp_device_info){ .cc = 90, .sms = 132, .f64 = 2, .memory = (size_t)141000000000 };
         snprintf(m->device[i].name, sizeof m->device[i].name, "%s", *gpu ? gpu : "a GPU");

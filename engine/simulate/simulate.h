@@ -4,6 +4,7 @@
 #ifndef GP_SIMULATE_H
 #define GP_SIMULATE_H
 
+#include "api/machine_file.h"
 #include "report/report.h"
 #include "compile/ir.h"
 
@@ -76,18 +77,9 @@ gp_costs *gp_costs_read(gp_arena *a, const gp_source_report *r, const gp_plan *p
 /* The same costs for another plan of the same pipeline. NULL with an error: its stages or segments differ. */
 gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, const gp_plan *to, gp_errs *errs);
 
-/* machine.c: how another machine differs from that of a report. */
-typedef struct gp_other_machine {
-    gp_machine machine;        /* for the passes */
-    double host_speed;         /* of a core, and of the device: this many times as fast */
-    double device_speed;
-    double copy_in, copy_out;  /* bytes a second; 0: as in the report */
-} gp_other_machine;
-/* Of a JSON or YAML text, whose keys are all optional; what it does not say is as in `m`. */
-bool gp_other_machine_read(gp_arena *a, const char *text, size_t len, const char *file, const gp_machine *m,
-                           gp_other_machine *out, gp_errs *errs);
-/* Changes the costs to those on that machine. False with an error: `plan` copies, and no rate is known. */
-bool gp_costs_move(gp_costs *c, const gp_plan *plan, bool unified_before, const gp_other_machine *m, const char *file,
+/* machine.c: changes the costs to those on another machine. False with an error: `plan` copies, and no rate is
+ * known. */
+bool gp_costs_move(gp_costs *c, const gp_plan *plan, bool unified_before, const gp_machine_file *m, const char *file,
                    gp_errs *errs);
 
 #endif

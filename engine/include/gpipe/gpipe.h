@@ -8,6 +8,7 @@
 #ifndef GPIPE_H
 #define GPIPE_H
 
+#include <stdio.h>
 #include <time.h>
 #include <gpipe/err.h>
 #include <gpipe/hist.h>
@@ -50,6 +51,10 @@ gp_machine *gp_machine_create(bool cuda);
 /* A machine that is the same everywhere, with `ndevices` GPUs like an H200, to make
  * plans for. */
 gp_machine *gp_machine_create_fixed(int ndevices);
+/* One that JSON describes, as gp_machine_print() writes it; what it does not say is as in the fixed one. `file` is its
+ * name in messages. NULL after an error, with its place. */
+gp_machine *gp_machine_create_from(const char *text, size_t len, const char *file, gp_errs *errs);
+void gp_machine_print(const gp_machine *m, FILE *to);
 void gp_machine_destroy(gp_machine *m);            /* accepts NULL */
 
 typedef struct gp_machine_info {

@@ -1,0 +1,22 @@
+/* machine_file.h - a machine as JSON: what `gpipe machine` prints, and a person may write (machine_file.c). */
+#ifndef GP_MACHINE_FILE_H
+#define GP_MACHINE_FILE_H
+
+#include "base/arena.h"
+#include "compile/ir.h"
+
+typedef struct gp_machine_file {
+    gp_machine machine;        /* for the passes */
+    bool says_devices;         /* ... which are of the file: by 'devices' or 'gpu' */
+    gp_loc at;
+    double host_speed;         /* of a core, and of the device: this many times as fast as that of a report */
+    double device_speed;       /* 0: not said */
+    double copy_in, copy_out;  /* bytes a second; 0: not said */
+} gp_machine_file;
+
+/* Of a JSON or YAML text, whose keys are all optional; what it does not say is as in `m`. False after an error, which
+ * has a place in `file`. */
+bool gp_machine_file_read(gp_arena *a, const char *text, size_t len, const char *file, const gp_machine *m,
+                          gp_machine_file *out, gp_errs *errs);
+
+#endif
