@@ -149,6 +149,19 @@ static const struct {
       "no launch takes more than one frame, so there is nothing to choose; raise the depth or the batch, or leave "
       "'latency' out (lint: latency)", AT(1, 10, 3) },
     { "and of several", "latency: 5ms\ndepth: 6\n" SMALL SCALE END, SILENT },
+    { "all of the device comes first", SMALL "  - {use: scale, priority: high}\n" END,
+      "all stages on cuda:0 have this priority, so none of them comes before another; leave it out (lint: priority)",
+      AT(4, 28, 4) },
+    { "and is as normal", SMALL "  - {use: scale, priority: normal}\n" END, SILENT },
+    { "some of it", LARGE "  - {use: sobel, priority: high}\n" SCALE END, SILENT },
+    { "on the host", SMALL SCALE "  - {use: discard, priority: low}\n", SILENT },
+    { "all of it on the CPU", "device: cpu\n" SMALL "  - {use: scale, priority: high}\n" END, SILENT },
+    { "of a resident kernel", "launch: persistent\npriority: low\n" SMALL SCALE END,
+      "kernels of stage 'scale' stay on the GPU, which has no priorities for that; leave it out (lint: priority)",
+      AT(2, 11, 3) },
+    { "of a part of a kernel", LARGE "  - {use: scale, priority: low}\n" SCALE "  - {use: blur, sigma: 1, priority: high}\n" END,
+      "stage 'scale' is a part of 'scale+scale2', one kernel, whose priority is normal; give the others the same, or set "
+      "fuse: none (lint: priority)", AT(4, 28, 3) },
     { "f64 from a port", "buffers: {g: {dtype: f64, shape: [99]}}\nstages:\n"
       "  - {use: generate, out: g}\n" KERNEL("[in, out]", "") END,
       "stage 'kernel' computes in f64, for which NVIDIA H200 is 64 times slower than for f32; use "

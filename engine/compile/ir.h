@@ -90,6 +90,8 @@ typedef enum gp_launch_mode {
 typedef enum gp_sync { GP_SYNC_AUTO, GP_SYNC_SPIN, GP_SYNC_YIELD, GP_SYNC_BLOCK } gp_sync;
 typedef enum gp_on_error { GP_ON_ERROR_STOP, GP_ON_ERROR_DROP } gp_on_error;
 typedef enum gp_on_hole { GP_ON_HOLE_RESET, GP_ON_HOLE_SPLICE } gp_on_hole;
+/* Whose work comes first on the device, and on a core; a higher one is a larger number. */
+typedef enum gp_priority { GP_PRIORITY_LOW = -1, GP_PRIORITY_NORMAL, GP_PRIORITY_HIGH } gp_priority;
 
 typedef struct gp_use { int stage, port; } gp_use;
 
@@ -145,6 +147,8 @@ typedef struct gp_stage {
     bool on_said;              /* ... and the file says where it runs */
     int placed;                /* ... on this one of gp_graph.device only; -1: on all lanes */
     gp_loc placed_at;          /* where the file says that */
+    gp_priority priority;
+    bool priority_said;        /* ... in the file, for this stage */
     size_t spares;             /* bytes of a frame that do not cross since it runs on the host, see borders.c */
     int workers;               /* host; 1 where frames take turns */
     bool workers_auto;         /* the machine decides: it is not said, or `auto`; then whether it did, see workers.c */
@@ -240,6 +244,7 @@ typedef struct gp_graph {
     int64_t latency_ns;        /* most of a frame, from its source to its end, that launches are chosen for; 0: any */
     gp_launch_mode launch;
     gp_sync sync;
+    gp_priority priority;      /* of stages that say none */
     gp_on_error on_error;
     int64_t stall_ns;          /* 0: never */
     bool fuse;                 /* neighbours may become one stage */
@@ -332,6 +337,8 @@ typedef struct gp_task {
 typedef struct gp_segment {
     gp_place place;
     int regroups;              /* the stage that regroups, which it is then alone; or -1 */
+    gp_priority priority;      /* the highest of its stages; */
+    bool priorities;           /* ... they have several */
     bool each_shape;           /* a stage of it says the shapes of each frame, which is launched directly, alone */
     int *task; int ntasks;     /* in an order that respects deps */
     int *in, *out;             /* rings with counters that it reads and writes */

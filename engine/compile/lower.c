@@ -474,6 +474,20 @@ static void order_tasks(lowering *w)
     }
 }
 
+/* Stages that only carry launch no kernels. */
+static void give_priority(const lowering *w, gp_segment *s, int first)
+{
+    bool any = false;
+    for (int v = first; v >= 0; v = w->next[v]) {
+        const gp_stage *st = &w->g->stage[v];
+        if (gp_is_carry(st) && v != first)
+            continue;
+        s->priorities |= any && st->priority != s->priority;
+        s->priority = !any || st->priority > s->priority ? st->priority : s->priority;
+        any = true;
+    }
+}
+
 /* Rings for frame infos where a stage of the segment asks for them. */
 static bool place_infos(lowering *w, int actor, gp_errs *errs)
 {
@@ -490,6 +504,7 @@ static bool place_infos(lowering *w, int actor, gp_errs *errs)
     };
     for (int v = info->first; v >= 0; v = w->next[v])
         p->segment[k].each_shape |= w->g->stage[v].each_shape;
+    give_priority(w, &p->segment[k], info->first);
     for (int v = info->first; v >= 0; v = w->next[v])
         if (w->g->stage[v].frame_info && ++asked > GP_INFOS)
             return gp_fail(errs, GP_E_SPEC, w->g->stage[v].at,

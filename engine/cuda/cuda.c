@@ -175,6 +175,8 @@ static gp_dev *cuda_open(int index, gp_errs *errs)
         e = cudaStreamCreateWithFlags(&d->service, cudaStreamNonBlocking);
     if (e == cudaSuccess)
         e = cudaStreamCreateWithFlags(&d->inner, cudaStreamNonBlocking);
+    if (e == cudaSuccess)
+        e = cudaDeviceGetStreamPriorityRange(&d->least, &d->greatest);
     d->cc = 10 * major + minor;
     d->shared_max = (size_t)shared;
     if (e != cudaSuccess)
@@ -292,7 +294,12 @@ static void cuda_free(gp_dev *dev, bool device, void *mem, size_t bytes)
     gp_cuda_set_current(d, was);
 }
 
-static bool cuda_prepare(gp_dev *dev, int streams, int orders, int slots, gp_errs *errs)
+int gp_cuda_priority(const gp_cuda_dev *d, gp_priority p)
+{
+    return p == GP_PRIORITY_HIGH ? d->greatest : p == GP_PRIORITY_LOW ? d->least : (d->least + d->greatest) / 2;
+}
+
+static bool cuda_prepare(gp_dev *dev, int streams, const gp_priority *priority, int orders, int slots, gp_errs *errs)
 {
     gp_cuda_dev *d = gp_cuda(dev);
     if (!gp_cuda_alive(d)
@@ -305,7 +312,7 @@ static bool cuda_prepare(gp_dev *dev, int streams, int orders, int slots, gp_err
     d->nslots = slots;
     cudaError_t e = cudaSuccess;
     for (int i = 0; e == cudaSuccess && i < streams; i++) {
-        e = cudaStreamCreateWithFlags(&d->stream[i], cudaStreamNonBlocking);
+        e = cudaStreamCreateWithPriority(&d->stream[i], cudaStreamNonBlocking, gp_cuda_priority(d, priority[i]));
         if (e == cudaSuccess)
             e = cudaEventCreateWithFlags(&d->wake[i],
                                          cudaEventDisableTiming | cudaEventBlockingSync);

@@ -35,6 +35,7 @@ struct gp_rec {
     const gp_span *span; int nspans;   /* while a stage records: what it has been given */
     uint64_t frame;            /* ... for the first of these frames */
     bool check_kernels;        /* see gp_run_options */
+    const gp_priority *priority;       /* of the kernels that are launched next; NULL: the stream's */
     int64_t most;              /* ... what a call of record() may add to an exec, about: launches, copies and fills */
 };
 
@@ -107,11 +108,11 @@ typedef struct gp_backend {
     void *(*alloc)(gp_dev *dev, bool device, size_t bytes, gp_errs *errs);
     void (*free)(gp_dev *dev, bool device, void *mem, size_t bytes);
 
-    /* Makes `streams` streams, and `orders` orders of `slots` slots each. An
+    /* Makes `streams` streams, each with its priority, and `orders` orders of `slots` slots each. An
      * order serialises one stage over the launches of a segment: the
      * launch of frames [f, f+m) waits for slot (f-1) mod slots and passes slot
      * (f+m-1) mod slots. Launches are submitted in frame order, one thread. */
-    bool (*prepare)(gp_dev *dev, int streams, int orders, int slots, gp_errs *errs);
+    bool (*prepare)(gp_dev *dev, int streams, const gp_priority *priority, int orders, int slots, gp_errs *errs);
 
     /* Makes room for n stamps in all; before a body has them. */
     bool (*stamps)(gp_dev *dev, int n, gp_errs *errs);
@@ -129,8 +130,8 @@ typedef struct gp_backend {
      * time; NULL: nothing is copied. Slow. */
     bool (*rates)(gp_dev *dev, double *in, double *out, gp_errs *errs);
 
-    /* Body -> exec. */
-    gp_exec *(*build)(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
+    /* Body -> exec, to be launched on streams of the priority of `stream`, which is idle. */
+    gp_exec *(*build)(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs *errs);
     void (*discard)(gp_dev *dev, gp_exec *x);
 
     /* Gets ready what a body needs, before frame 0: it is recorded, so that its errors

@@ -138,6 +138,10 @@ static void segment_text(FILE *f, const gp_plan *p, int k, int width)
         fputs(p->graph->launch == GP_LAUNCH_STREAM ? "" : ", launched directly", f);
     else if (p->graph->launch == GP_LAUNCH_GRAPH)
         fprintf(f, ", %lld exec%s", (long long)execs, gp_plural(execs));
+    if (s->priorities)
+        fputs(", priorities of its stages", f);
+    else if (s->priority != GP_PRIORITY_NORMAL)
+        fprintf(f, ", priority %s", gp_priority_name(s->priority));
     fputc('\n', f);
     for (int i = 0; i < s->ntasks; i++)
         task_text(f, p, s->task[i], width < 8 ? 8 : width);
@@ -219,6 +223,7 @@ static void segment_json(gp_json *j, const gp_plan *p, const gp_segment *s)
     gp_json_int(j, "streams", s->streams);
     gp_json_int(j, "batch", s->batch);
     gp_json_int(j, "execs", gp_segment_execs(s));
+    gp_json_str(j, "priority", gp_priority_name(s->priority));
     gp_json_int(j, "info_host", s->info_host);
     gp_json_int(j, "info_dev", s->info_dev);
     gp_json_close(j, '}');

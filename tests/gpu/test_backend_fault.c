@@ -37,11 +37,11 @@ int fault_main(const char *path)
     alarm(60);
     gp_dev *dev = b->open(0, &errs);
     EXPECT(dev);
-    EXPECT(b->prepare(dev, 2, 0, 0, &errs));
+    EXPECT(b->prepare(dev, 2, (gp_priority[]){ 0, 0 }, 0, 0, &errs));
     const gp_kernel *bad = gp_kernel_compile(dev, &source, &errs);
     EXPECT(bad);
     void *mem = b->alloc(dev, true, 4096, &errs), *host = b->alloc(dev, false, 4096, &errs);
-    gp_exec *x = b->build(dev, bad_body, (void *)bad, &errs);
+    gp_exec *x = b->build(dev, 0, bad_body, (void *)bad, &errs);
     EXPECT(x && mem && host && errs.n == 0);
     b->launch(dev, 0, x, &errs);   /* false when the fault is faster than the return */
     EXPECT(b->wait(dev, 0, GP_SYNC_AUTO, &errs) == -1);
@@ -50,7 +50,7 @@ int fault_main(const char *path)
     puts(errs.e[0].msg);
     EXPECT(b->wait(dev, 0, GP_SYNC_BLOCK, &errs) == -1 && b->query(dev, 1, &errs) == -1);
     EXPECT(!b->launch(dev, 1, x, &errs) && !b->direct(dev, 1, bad_body, (void *)bad, &errs));
-    EXPECT(!b->alloc(dev, true, 4096, &errs) && !b->build(dev, bad_body, (void *)bad, &errs));
+    EXPECT(!b->alloc(dev, true, 4096, &errs) && !b->build(dev, 0, bad_body, (void *)bad, &errs));
     b->discard(dev, x);
     b->free(dev, true, mem, 4096);
     b->free(dev, false, host, 4096);

@@ -151,12 +151,12 @@ static bool waits(gp_rec *r, void *arg)
 START_TEST(a_body_may_fail)
 {
     be_start_kernels(_i);
-    ck_assert_ptr_null(be->build(be_dev, breaks, NULL, &be_errs));
+    ck_assert_ptr_null(be->build(be_dev, 0, breaks, NULL, &be_errs));
     ck_assert_str_eq(be_said(), "as it should");
     ck_assert(!be->direct(be_dev, 0, breaks, NULL, &be_errs));
     ck_assert_int_eq(be_errs.n, 2);
     if (be_gpu) {                     /* cannot be part of a graph */
-        ck_assert_ptr_null(be->build(be_dev, waits, NULL, &be_errs));
+        ck_assert_ptr_null(be->build(be_dev, 0, waits, NULL, &be_errs));
         ck_assert_int_eq(be_errs.n, 3);
     }
     be_errs.n = be_errs.failed = 0;
@@ -178,7 +178,7 @@ static double discard_all(int n, bool oldest, struct be_move *m)
     for (int k = 0; k < 3; k++) {
         struct timespec from, to;
         for (int i = 0; i < n; i++)
-            OK(x[i] = be->build(be_dev, be_move, m, &be_errs));
+            OK(x[i] = be->build(be_dev, 0, be_move, m, &be_errs));
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
         for (int i = 0; i < n; i++)
             be->discard(be_dev, x[oldest ? i : n - 1 - i]);
@@ -321,7 +321,7 @@ START_TEST(a_context_of_the_application)
         CUcontext theirs = i ? NULL : own;
         struct pair p = { x, y, true, 10 };
         set(theirs);
-        gp_exec *e = be->build(be_dev, pair, &p, &be_errs);
+        gp_exec *e = be->build(be_dev, 0, pair, &p, &be_errs);
         OK(e);
         set(theirs);
         OK(be->launch(be_dev, 0, e, &be_errs));

@@ -109,6 +109,8 @@ static const char *const settings[][8] = {
     { "depth=33", "streams=2", "batch=2", "sync=spin", NULL },
     { "depth=24", "batch=8", "latency=3ms", "stages.read.workers=2", NULL },
     { "buffers.kept.depth=1", "buffers.sum.depth=7", "buffers.x.depth=3", "depth=12", NULL },
+    { "priority=low", "stages.sum.priority=high", "stages.many.priority=normal", "stages.slow.priority=normal", NULL },
+    { "stages.near.priority=low", "stages.mixed.priority=high", "stages.some.priority=low", "launch=stream", NULL },
 };
 enum { SETTINGS = sizeof settings / sizeof *settings, RANDOM = 16 };
 
@@ -144,7 +146,8 @@ void knobs_any(knobs_set *k, unsigned seed, bool goes_on)
         { "stages.read.workers", 1, 5 }, { "stages.read2.workers", 1, 5 }, { "stages.generate.workers", 1, 5 },
     };
     static const char *const word[] = { "launch=stream", "sync=block", "sync=yield", "sync=spin", "batch_wait=3ms",
-                                        "fuse=none" };
+                                        "priority=low", "stages.sum.priority=high", "stages.many.priority=low",
+                                        "stages.label.priority=high", "stages.lose.priority=low", "fuse=none" };
     static const char *const device[] = { "device=cpu:0", "device=cpu:0-1", "device=cpu:0-2", "device=[cpu:5, cpu:1]" };
     enum { NUMBERS = sizeof number / sizeof *number, WORDS = sizeof word / sizeof *word };
     int n = 0;
