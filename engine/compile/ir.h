@@ -116,6 +116,7 @@ typedef struct gp_buffer {
     gp_dtype file;             /* the type of that file's elements, which are cast to `type` */
     gp_use maker;              /* ... or, where stage is not -1: a stage of gp_graph.prologue makes it */
     bool in_prologue;          /* a constant that such a stage reads */
+    bool managed;              /* of a constant: devices fetch it from the host's memory, as they need it */
     bool given;                /* of a loop's body (loop.h): it comes from outside, and no stage makes it */
     bool wanted;               /* ... or the loop itself reads it: it is an output, carried, or the flag */
     unsigned varies;           /* a set of axes (1u << k) in which a frame may be shorter than `type` says, by its
@@ -312,6 +313,7 @@ typedef struct gp_extra {
     gp_extra_use use;
     gp_place place;
     int buffer;                /* of a constant */
+    bool managed;              /* it is in the host's memory, and devices read it there */
     int stage;                 /* of the others */
     size_t bytes;              /* all of it, on each of its devices */
     size_t stride;             /* of scratch: bytes for one of the slots */

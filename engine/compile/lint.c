@@ -309,13 +309,34 @@ static void lint_fused_priority(linting *l)
     gp_arena_free(&a);
 }
 
+/* A page that a kernel reads and that is not on the device is fetched meanwhile. */
+static void lint_managed(linting *l)
+{
+    for (int i = 0; i < l->p->nextras && l->g->ndevices && !l->g->device[0].pretend; i++) {
+        const gp_extra *x = &l->p->extra[i];
+        const gp_buffer *b = x->managed ? &l->g->buffer[x->buffer] : NULL;
+        char size[24];
+        if (!b)
+            continue;
+        bool fits = gp_size_add(l->p->on_device[0], x->bytes) <= device_of(l, 0)->memory;
+        gp_loc at = key_at(gp_node_get(gp_node_get(l->root, "buffers"), b->name), "memory", b->at);
+        if (fits)
+            warn(l, at, "constant '%s' (%s) has room on %s, and need not be in the memory of the host", b->name,
+                 gp_size_text(x->bytes, size), l->g->device[0].name);
+        else
+            warn(l, at, "constant '%s' (%s) has no room on %s, where kernels wait for each page of it that is not "
+                 "there: to read all of it so takes several times as long as to copy it", b->name,
+                 gp_size_text(x->bytes, size), l->g->device[0].name);
+    }
+}
+
 static const gp_node *said_priority(const linting *l, const gp_stage *st)
 {
     const gp_node *n = st->priority_said ? gp_node_get(st->node, "priority") : NULL;
     return n ? n : gp_node_get(l->root, "priority");
 }
 
-/* Resident kernels share the device from the beginning to the end; and what is alone on a device comes before nothing. */
+/* Resident kernels share the device from beginning to end; and what is alone on a device comes before nothing. */
 static void lint_priority(linting *l)
 {
     const gp_stage *first = NULL;
@@ -370,6 +391,7 @@ static const lint lints[] = {
     { "latency", lint_latency, "raise the depth or the batch, or leave 'latency' out" },
     { "f64", lint_f64, "use f32 where it is precise enough" },
     { "lanes", lint_lanes, "run it on the host, if its kind can, or all on one device if it bounds the run" },
+    { "managed", lint_managed, "leave 'memory' out where it has room, and read as little of it as can be where not" },
     { "priority", lint_fused_priority, "give the others the same, or set fuse: none" },
     { "priority", lint_priority, "leave it out" },
     { "rate", lint_rate, "so they wait for each other: give both one rate" },
@@ -381,6 +403,8 @@ bool gp_lint_of_machine(const gp_plan *p)
     bool found = p->host_bytes > any || p->pinned_bytes > any || p->device_bytes > any;
     for (int i = 0; i < p->graph->nstages && !found; i++)
         found = p->graph->stage[i].known.blocks || p->graph->stage[i].known.f64;
+    for (int i = 0; i < p->nextras && !found; i++)
+        found = p->extra[i].managed;
     return p->nsegments && p->graph->ndevices && found;
 }
 

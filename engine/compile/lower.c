@@ -277,20 +277,23 @@ static int konst_on(lowering *w, int b, bool device)
     return *extra;
 }
 
-/* A constant lives on each side that reads it, and where a stage makes it; once where the sides are one. */
+/* A constant lives on each side that reads it, and where a stage makes it; once where the sides are one, and on the
+ * host where it is managed. */
 static void place_const(lowering *w, int b)
 {
     const gp_buffer *buf = &w->g->buffer[b];
-    bool host = false;
+    bool host = false, managed = buf->managed && !w->p->unified;
     for (int u = 0; u < buf->nuse; u++)
         host |= !w->g->stage[buf->use[u].stage].device;
-    bool apart = !(w->p->unified && host);
+    bool apart = !managed && !(w->p->unified && host);
     if (buf->in_prologue || buf->maker.stage >= 0)
         konst_on(w, b, apart);
     for (int u = 0; u < buf->nuse; u++) {
         int v = buf->use[u].stage;
         w->task[v].konst[buf->use[u].port] = konst_on(w, b, w->g->stage[v].device && apart);
     }
+    if (managed)
+        w->p->extra[konst_on(w, b, false)].managed = true;
 }
 
 static void add_copy(lowering *w, list *copies, int from, int to)

@@ -1,7 +1,7 @@
 /* priority.c - whose work comes first: the key `priority`, of a pipeline and of a stage.
  *
- * It changes when something is done, never what: streams, nodes of graphs and threads have it, and no pass but lower looks
- * at it. */
+ * It changes when something is done, never what: streams, nodes of graphs and threads have it, and no pass but lower
+ * looks at it. */
 #include "compile/resolve.h"
 
 #define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
@@ -40,6 +40,6 @@ void gp_priority_check(const gp_graph *g, gp_errs *errs)
 {
     for (int i = 0; i < g->nprologue; i++)
         if (g->prologue[i].priority_said)
-            gp_fail(errs, GP_E_SPEC, gp_node_get(g->prologue[i].node, "priority")->at, "'priority' has no effect: stage '%s' "
-                    "reads only constants and runs once, before the first frame", g->prologue[i].name);
+            gp_fail(errs, GP_E_SPEC, gp_node_get(g->prologue[i].node, "priority")->at, "'priority' has no effect: "
+                    "stage '%s' reads only constants and runs once, before the first frame", g->prologue[i].name);
 }

@@ -264,8 +264,8 @@ const char *gp_devices_text(const gp_resolving *r);
 void gp_devices_follow(const gp_resolving *r, gp_stage *st, const gp_stage *by);
 /* Errors where a stage cannot run on the device that it names. */
 void gp_devices_check(gp_arena *a, const gp_graph *g, gp_errs *errs);
-/* priority.c: the key `priority` at the top, and in a stage (NULL: it is not there); a stage that copies frames has that
- * of the one that makes them; errors where it has no effect. */
+/* priority.c: the key `priority` at the top, and in a stage (NULL: it is not there); a stage that copies frames has
+ * that of the one that makes them; errors where it has no effect. */
 void gp_priority_read(gp_resolving *r, const gp_node *n);
 void gp_priority_of(gp_resolving *r, gp_rstage *st, const gp_node *n);
 void gp_priority_follow(gp_stage *st, const gp_stage *by);

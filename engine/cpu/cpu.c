@@ -168,10 +168,10 @@ static void cpu_close(gp_dev *d)
 
 /* ---- memory ---------------------------------------------------------- */
 
-static void *cpu_alloc(gp_dev *d, bool device, size_t bytes, gp_errs *errs)
+static void *cpu_alloc(gp_dev *d, gp_memory kind, size_t bytes, gp_errs *errs)
 {
     void *p = NULL;
-    (void)d, (void)device;
+    (void)d, (void)kind;
     if (posix_memalign(&p, 4096, bytes ? bytes : 256)) {
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory: %.1f MiB",
                 (double)bytes / 1048576);
@@ -180,9 +180,9 @@ static void *cpu_alloc(gp_dev *d, bool device, size_t bytes, gp_errs *errs)
     return memset(p, 0, bytes);
 }
 
-static void cpu_free(gp_dev *d, bool device, void *mem, size_t bytes)
+static void cpu_free(gp_dev *d, gp_memory kind, void *mem, size_t bytes)
 {
-    (void)d, (void)device, (void)bytes;
+    (void)d, (void)kind, (void)bytes;
     free(mem);
 }
 

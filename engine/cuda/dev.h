@@ -36,7 +36,7 @@ struct gp_exec {
 typedef struct gp_cuda_span {      /* memory that alloc gave */
     const char *at;
     size_t bytes;
-    bool device;
+    gp_memory kind;
 } gp_cuda_span;
 
 /* Functions of the driver, as driver.c finds them. */
@@ -98,7 +98,7 @@ void *gp_cuda_table(size_t n, size_t size, gp_errs *errs);
 /* The device's number for it. */
 int gp_cuda_priority(const gp_cuda_dev *d, gp_priority p);
 
-/* Where `p` points: 1 this device, 0 host, -1 memory that alloc did not give. */
+/* Where `p` points: 1 this device, 0 host, -1 either, or memory that alloc did not give. */
 int gp_cuda_side(const gp_cuda_dev *d, const void *p);
 
 /* ---- the driver (driver.c) ------------------------------------------- */

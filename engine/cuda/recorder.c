@@ -134,7 +134,8 @@ static bool fits(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block, s
 }
 
 /* With a priority of its own. */
-static cudaError_t launch_at_priority(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block, size_t shared, void **args)
+static cudaError_t launch_at_priority(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block, size_t shared,
+                                      void **args)
 {
     struct recorder *r = rec_of(rec);
     cudaLaunchAttribute attr[2] = {
@@ -403,7 +404,8 @@ gp_exec *gp_cuda_build(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs
     };
     gp_exec *x = gp_cuda_table(1, sizeof *x, errs);
     bool fine = r.first && x && capture(&r, body, arg, &graph)
-        && gp_cuda_ok(d, cudaGraphInstantiate(&x->graph, graph, r.priorities ? cudaGraphInstantiateFlagUseNodePriority : 0),
+        && gp_cuda_ok(d, cudaGraphInstantiate(&x->graph, graph,
+                                              r.priorities ? cudaGraphInstantiateFlagUseNodePriority : 0),
                       errs, "instantiating a graph")
         && gp_cuda_ok(d, cudaGraphUpload(x->graph, r.stream), errs, "uploading a graph")
         && gp_cuda_ok(d, cudaStreamSynchronize(r.stream), errs, "uploading a graph");

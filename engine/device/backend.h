@@ -93,6 +93,9 @@ typedef struct gp_activity {
     int label;
 } gp_activity;
 
+/* Of the host, pinned for the device; of the device; of both: the device fetches what it reads. */
+typedef enum gp_memory { GP_MEMORY_PINNED, GP_MEMORY_DEVICE, GP_MEMORY_MANAGED } gp_memory;
+
 typedef struct gp_exec gp_exec;            /* a body, ready to be launched */
 typedef struct gp_resident gp_resident;    /* bodies as a kernel that is resident on the device */
 
@@ -103,10 +106,12 @@ typedef struct gp_backend {
     gp_dev *(*open)(int index, gp_errs *errs);
     void (*close)(gp_dev *dev);
 
-    /* Zeroed memory, aligned to 256 bytes, of the device or of the host
-     * (pinned for this device). */
-    void *(*alloc)(gp_dev *dev, bool device, size_t bytes, gp_errs *errs);
-    void (*free)(gp_dev *dev, bool device, void *mem, size_t bytes);
+    /* Zeroed memory, aligned to 256 bytes. */
+    void *(*alloc)(gp_dev *dev, gp_memory kind, size_t bytes, gp_errs *errs);
+    void (*free)(gp_dev *dev, gp_memory kind, void *mem, size_t bytes);
+    /* Managed memory, of this device or another, is from now on only read: copies it to the device, if there is room.
+     * NULL where all memory is the same. */
+    bool (*fetch)(gp_dev *dev, void *mem, size_t bytes, gp_errs *errs);
 
     /* Makes `streams` streams, each with its priority, and `orders` orders of `slots` slots each. An
      * order serialises one stage over the launches of a segment: the

@@ -67,9 +67,9 @@ static void buffers_text(FILE *f, const gp_plan *p, int width)
     for (int i = 0; i < p->nextras; i++) {
         const gp_extra *e = &p->extra[i];
         if (e->use == GP_EXTRA_CONST)
-            fprintf(f, "  %-*s  %9s  %-*s  %s\n", width, p->graph->buffer[e->buffer].name,
+            fprintf(f, "  %-*s  %9s  %-*s  %s%s\n", width, p->graph->buffer[e->buffer].name,
                     gp_size_text(e->bytes, size), depths, "constant",
-                    gp_place_text(p, e->place, place));
+                    gp_place_text(p, e->place, place), e->managed ? " (managed)" : "");
     }
 }
 
@@ -138,11 +138,11 @@ static void segment_text(FILE *f, const gp_plan *p, int k, int width)
         fputs(p->graph->launch == GP_LAUNCH_STREAM ? "" : ", launched directly", f);
     else if (p->graph->launch == GP_LAUNCH_GRAPH)
         fprintf(f, ", %lld exec%s", (long long)execs, gp_plural(execs));
-    if (s->priorities)
-        fputs(", priorities of its stages", f);
-    else if (s->priority != GP_PRIORITY_NORMAL)
-        fprintf(f, ", priority %s", gp_priority_name(s->priority));
     fputc('\n', f);
+    if (s->priorities && p->graph->ndevices && !p->graph->device[0].pretend)       /* of each kernel its stage's */
+        fputs("     priorities of its stages\n", f);
+    else if (s->priority != GP_PRIORITY_NORMAL)
+        fprintf(f, "     priority %s\n", gp_priority_name(s->priority));
     for (int i = 0; i < s->ntasks; i++)
         task_text(f, p, s->task[i], width < 8 ? 8 : width);
 }
@@ -244,6 +244,7 @@ static void extra_json(gp_json *j, const gp_plan *p, const gp_extra *e)
     gp_json_open(j, NULL, '{');
     gp_json_str(j, "use", extra_name[e->use]);
     place_json(j, p, e->place);
+    gp_json_bool(j, "managed", e->managed);
     gp_json_str(j, "buffer", e->buffer < 0 ? NULL : p->graph->buffer[e->buffer].name);
     gp_json_str(j, "stage", e->stage < 0 ? NULL : p->graph->stage[e->stage].name);
     gp_json_size(j, "bytes", e->bytes);

@@ -160,7 +160,8 @@ static const char *must_stay(const gp_stage *s)
 }
 
 /* Keys of any stage that are not the kind's. */
-static const char *const engines[] = { "workers", "priority", "on_error", "max_dropped", "in", "out", "name", "use", NULL };
+static const char *const engines[] = { "workers", "priority", "on_error", "max_dropped", "in", "out", "name", "use",
+                                       NULL };
 
 /* Where the stage says something else; NULL: nowhere. */
 static const gp_node *stage_changed(const fit *f, const gp_stage *was, const gp_stage *now)

@@ -142,7 +142,7 @@ static bool move(gp_dev *dev, void *dst, const void *src, size_t bytes, bool to_
         return true;
     }
     const gp_backend *be = dev->backend;
-    void *pinned = be->alloc(dev, false, bytes, errs);
+    void *pinned = be->alloc(dev, GP_MEMORY_PINNED, bytes, errs);
     if (!pinned)
         return false;
     if (!to_host)
@@ -151,7 +151,7 @@ static bool move(gp_dev *dev, void *dst, const void *src, size_t bytes, bool to_
     bool ok = be->direct(dev, 0, record_move, &m, errs) && be->wait(dev, 0, GP_SYNC_BLOCK, errs) == 1;
     if (to_host && ok)
         memcpy(dst, pinned, bytes);
-    be->free(dev, false, pinned, bytes);
+    be->free(dev, GP_MEMORY_PINNED, pinned, bytes);
     return ok;
 }
 

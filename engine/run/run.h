@@ -467,7 +467,8 @@ void *gp_host_thread(void *thread);            /* gp_threadrt */
 void gp_turns_watch(gp_run *run);
 
 /* segment.c */
-/* What is used of a device: its streams, orders and stamps; the priority of each stream, once there is room for them. */
+/* What is used of a device: its streams, orders and stamps; the priority of each stream, once there is room for
+ * them. */
 typedef struct gp_device_use { int streams, orders, stamps; gp_priority *priority; } gp_device_use;
 /* Its streams, orders and stamps have the numbers from used[device] on, which is raised by them. */
 bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs);

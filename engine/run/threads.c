@@ -23,8 +23,8 @@ static void take_priority(gp_threadrt *t)
     gp_errs errs = { .n = 0 };
     if (gp_thread_nice(p->priority) || !counts_on_cores(run, p) || atomic_exchange(&run->no_high, true))
         return;
-    gp_fail(&errs, GP_E_WARN, gp_actor_at(p), "threads that should have a high priority, as those of '%s', have a normal one: "
-            "this process may not raise it (RLIMIT_NICE, see 'ulimit -e')", p->name);
+    gp_fail(&errs, GP_E_WARN, gp_actor_at(p), "threads that should have a high priority, as those of '%s', have a "
+            "normal one: this process may not raise it (RLIMIT_NICE, see 'ulimit -e')", p->name);
     gp_run_fail(run, &errs);
 }
 
