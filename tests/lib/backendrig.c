@@ -66,7 +66,7 @@ const gp_kernel *be_add, *be_slow, *be_carry;
 /* What a test took, for be_stop to give back. */
 static struct { void *at; size_t bytes; bool device; } taken[32];
 static gp_exec *built[8];
-static const gp_priority be_priority[STREAMS];
+gp_priority be_priority[STREAMS];
 static int ntaken, nbuilt;
 
 const char *be_said(void)
