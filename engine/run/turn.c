@@ -19,8 +19,7 @@
  *             block the pipeline with a thread for each stage does not block it so, either.
  *
  * Threads do the turns of stages of their own priority only. Nobody but the worker's own thread ends a stage, or who
- * stands in for it. With `sync: spin` or `yield` threads never
- * sleep, and each keeps to its own stage. */
+ * stands in for it. With `sync: spin` or `yield` threads never sleep, and each keeps to its own stage. */
 #include <sys/resource.h>
 #include "run/host.h"
 #include "run/measure.h"
