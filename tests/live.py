@@ -858,6 +858,8 @@ for setting, code in (("dept=3", 2), ("stages.none.workers=2", 2), ("depth=no", 
               (plain.stderr, no.stderr))
 done = r.set("vars.gain=3", "sync=block")
 check("set: a var", "vars.gain 2 -> 3, sync = block" in done.stdout, done)
+done = r.set("priority=low", "stages.pass.priority=normal")
+check("set: priorities", "priority = low" in done.stdout and "stages.pass.priority = normal" in done.stdout, done)
 done = r.set("latency=5ms", "depth=9", "batch=4")
 check("set: a latency", "latency = 5ms" in done.stdout, done)
 no = r.set("batch_wait=1ms")

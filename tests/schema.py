@@ -90,6 +90,7 @@ for mistake in ["stage: []", "depth: 3", "stages: {use: gray}", "stages: [gray]"
                 "stages: [{use: read, path: x, loop: 2}]",
                 *(f"{key}\nstages: []" for key in
                   ["depht: 3", "depth: 0", "depth: 100000", "streams: 2.5", "launch: loop", "stall_timeout: 30",
+                   "priority: urgent", "buffers: {a: {const: a.npy, memory: pinned}}",
                    "sync: true",
                    "buffers: []", "buffers: {a: f32}", "buffers: {a: {dtype: u7}}", "buffers: {a: {shape: []}}",
                    "buffers: {a: {shape: [0]}}", "buffers: {a: {size: [3]}}", "vars: [a]", "vars: {a: [1]}",

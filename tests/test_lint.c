@@ -32,6 +32,10 @@ Suite *suite_lint(void);
     "  - {use: generate, out: x}\n  - {use: expr, in: {x: x, u: u}, out: w, expr: x + u}\n" v \
     "  - {use: discard, in: w}\n"
 #define HOST_CYCLE(more) CYCLE(more, "  - {use: lua, script: free.lua, in: w, out: v}\n")
+#define MANAGED(memory) \
+    "buffers: {g: {dtype: f32, shape: [1024]}, c: {const: c.npy, memory: " memory "}}\nstages:\n" \
+    "  - {use: generate, out: g}\n"
+#define EXPR "  - {use: expr, in: [g, c], expr: g + c}\n"
 #define AT(l, c, n) .line = (l), .col = (c), .len = (n)
 #define SILENT .says = NULL
 
@@ -40,7 +44,7 @@ Suite *suite_lint(void);
 static const struct {
     const char *what, *yaml, *says;
     int line, col, len;
-    int memory, sms, f64;
+    int memory, sms, f64, room;        /* room: KiB of its memory */
 } cases[] = {
     { "depth 1 for all, said once", "depth: 1\n" LARGE SCALE END,
       "buffer 'g' has depth 1, so stages 'generate' and 'scale' take turns; depth: 3 lets them "
@@ -149,6 +153,33 @@ static const struct {
       "no launch takes more than one frame, so there is nothing to choose; raise the depth or the batch, or leave "
       "'latency' out (lint: latency)", AT(1, 10, 3) },
     { "and of several", "latency: 5ms\ndepth: 6\n" SMALL SCALE END, SILENT },
+    { "all of the device comes first", SMALL "  - {use: scale, priority: high}\n" END,
+      "all stages on cuda:0 have this priority, so none of them comes before another; leave it out (lint: priority)",
+      AT(4, 28, 4) },
+    { "and is as normal", SMALL "  - {use: scale, priority: normal}\n" END, SILENT },
+    { "some of it", LARGE "  - {use: sobel, priority: high}\n" SCALE END, SILENT },
+    { "on the host", SMALL SCALE "  - {use: discard, priority: low}\n", SILENT },
+    { "all of it on the CPU", "device: cpu\n" SMALL "  - {use: scale, priority: high}\n" END, SILENT },
+    { "of a resident kernel", "launch: persistent\npriority: low\n" SMALL SCALE END,
+      "kernels of stage 'scale' stay on the GPU, which has no priorities for that; leave it out (lint: priority)",
+      AT(2, 11, 3) },
+    { "of a part of a kernel",
+      LARGE "  - {use: scale, priority: low}\n" SCALE "  - {use: blur, sigma: 1, priority: high}\n" END,
+      "stage 'scale' is a part of 'scale+scale2', one kernel, whose priority is normal; give the others the same, or "
+      "set fuse: none (lint: priority)", AT(4, 28, 3) },
+    { "a managed constant that has room", MANAGED("managed") EXPR END,
+      "constant 'c' (4.0 KiB) has room on cuda:0, and need not be in the memory of the host; leave 'memory' out where "
+      "it has room, and read as little of it as can be where not (lint: managed)", AT(1, 69, 7) },
+    { "with just enough", MANAGED("managed") EXPR END,
+      "constant 'c' (4.0 KiB) has room on cuda:0, and need not be in the memory of the host; leave 'memory' out where "
+      "it has room, and read as little of it as can be where not (lint: managed)", AT(1, 69, 7), .room = 29 },
+    { "one that has none", MANAGED("managed") EXPR END,
+      "constant 'c' (4.0 KiB) has no room on cuda:0, where kernels wait for each page of it that is not there: to read "
+      "all of it so takes several times as long as to copy it; leave 'memory' out where it has room, and read as "
+      "little of it as can be where not (lint: managed)", AT(1, 69, 7), .room = 28 },
+    { "one on the device", MANAGED("device") EXPR END, SILENT },
+    { "one on the CPU", "device: cpu\n" MANAGED("managed") EXPR END, SILENT },
+    { "one that devices on the CPU read", "device: cpu:0-1\n" MANAGED("managed") EXPR END, SILENT },
     { "f64 from a port", "buffers: {g: {dtype: f64, shape: [99]}}\nstages:\n"
       "  - {use: generate, out: g}\n" KERNEL("[in, out]", "") END,
       "stage 'kernel' computes in f64, for which NVIDIA H200 is 64 times slower than for f32; use "
@@ -194,6 +225,12 @@ static gp_registry *registry;
 static const char *dir;
 static gp_errs errs;
 
+static float zero(int64_t i)
+{
+    (void)i;
+    return 0;
+}
+
 static void up(void)
 {
     memset(&errs, 0, sizeof errs);
@@ -202,6 +239,7 @@ static void up(void)
     dir = pipe_dir();
     pipe_text(dir, "free.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_text(dir, "keeps.lua", "function process(f, x, y) y:copy(x) end\n");
+    pipe_npy(dir, "c.npy", 1, 1024, zero);
     pipe_text(dir, "k.cu", "#define ANY float *out\nextern \"C\" __global__ void k(ANY)\n"
               "{ int i = blockIdx.x * blockDim.x + threadIdx.x; out[i] = 0; }\n");
 }
@@ -238,6 +276,8 @@ START_TEST(says_what_and_where)
         m.pin_limit = (size_t)cases[_i].memory << 30;
     if (cases[_i].sms)
         m.device[0].sms = cases[_i].sms;
+    if (cases[_i].room)
+        m.device[0].memory = (size_t)cases[_i].room << 10;
     if (cases[_i].f64)
         m.device[0].f64 = cases[_i].f64;
     gp_pipeline *p = compile(cases[_i].yaml, NULL);

@@ -30,9 +30,9 @@ static bool is_broken(gp_errs *errs)
     return true;
 }
 
-static gp_exec *build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs)
+static gp_exec *build(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs *errs)
 {
-    return is_broken(errs) ? NULL : gp_backend_cpu.build(dev, body, arg, errs);
+    return is_broken(errs) ? NULL : gp_backend_cpu.build(dev, stream, body, arg, errs);
 }
 
 static bool launch(gp_dev *dev, int stream, gp_exec *x, gp_errs *errs)
@@ -344,10 +344,10 @@ static void step(int sig, siginfo_t *info, void *context)
     *flags &= ~(greg_t)TRAP_FLAG;
 }
 
-static gp_exec *build_seen(gp_dev *dev, gp_body body, void *arg, gp_errs *errs)
+static gp_exec *build_seen(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs *errs)
 {
     segment = ((gp_batch *)arg)->p;
-    return gp_backend_cpu.build(dev, body, arg, errs);
+    return gp_backend_cpu.build(dev, stream, body, arg, errs);
 }
 
 static bool launch_and_step(gp_dev *dev, int stream, gp_exec *x, gp_errs *errs)

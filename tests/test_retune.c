@@ -153,6 +153,8 @@ static const char *const settings[][8] = {
     { "depth=5", "launch=stream", NULL },
     { "depth=8", "launch=stream", "batch=1", "sync=yield", NULL },
     { "depth=33", "streams=2", "batch=2", NULL },
+    { "priority=low", "stages.sum.priority=high", "stages.many.priority=normal", NULL },
+    { "stages.near.priority=low", "stages.mixed.priority=high", "stages.read.priority=low", "depth=6", NULL },
     { "buffers.kept.depth=1", "buffers.sum.depth=7", "buffers.x.depth=3", "depth=12", NULL },
 };
 enum { SETTINGS = sizeof settings / sizeof *settings, RUNS = 24 };

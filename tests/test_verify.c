@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include "pipe.h"
 #include "planned.h"
 
 /* ---- broken plans ---------------------------------------------------- */
@@ -313,6 +314,49 @@ END_TEST
 
 Suite *suite_verify(void);
 
+static float zero(int64_t i)
+{
+    (void)i;
+    return 0;
+}
+
+/* A constant of 64 KiB, and a device of 32. */
+START_TEST(test_managed)
+{
+    const char *dir = pipe_dir();
+    char yaml[600];
+    gp_machine m;
+    gp_machine_fixed(&m, 1);
+    m.device[0].memory = 32 << 10;
+    pipe_npy(dir, "c.npy", 128, 128, zero);
+    for (int managed = 0; managed < 2; managed++) {
+        snprintf(yaml, sizeof yaml, "buffers: {c: {const: %s/c.npy%s}}\nstages:\n  - {use: src, name: s}\n"
+                 "  - {use: dev, name: d, in: [s, c]}\n  - {use: host, name: h, in: [d, c]}\n  - {use: sink}\n", dir,
+                 managed ? ", memory: managed" : "");
+        planned p = plan_on(yaml, "test.yaml", &m);
+        if (managed) {
+            ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
+            ck_assert_int_eq(p.plan->nextras, 1);
+            ck_assert(p.plan->extra[0].managed && !p.plan->extra[0].place.device);
+            ck_assert_uint_eq(p.plan->device_bytes, 6 * 1024);
+            ck_assert_uint_eq(p.plan->host_bytes, 9 * 1024 + (64 << 10));
+            ck_assert_uint_eq(p.plan->pinned_bytes, 6 * 1024);
+            p.plan->extra[0].place.device = true;
+            ck_assert(!gp_verify(p.plan, &m, &p.errs));
+        } else {
+            ck_assert_ptr_null(p.pipeline);
+            ck_assert_int_eq(gp_errs_exit(&p.errs), 4);
+            ck_assert_int_eq(p.errs.e[0].at.line, 1);
+            ck_assert_msg(strstr(p.errs.e[0].msg, "of memory on cuda:0; there are 32.0 KiB. The largest is constant "
+                                 "'c' (64.0 KiB): make it smaller, or give it 'memory: managed'") != NULL, "%s",
+                          p.errs.e[0].msg);
+        }
+        plan_free(&p);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 Suite *suite_verify(void)
 {
     Suite *s = suite_create("verify");
@@ -320,6 +364,7 @@ Suite *suite_verify(void)
     tcase_add_loop_test(tc, test_broken, 0, (int)(sizeof broken / sizeof *broken));
     tcase_add_test(tc, test_not_convex);
     tcase_add_test(tc, test_too_shallow);
+    tcase_add_test(tc, test_managed);
     tcase_add_loop_test(tc, test_budget, 0, (int)(sizeof budgets / sizeof *budgets));
     tcase_add_test(tc, test_unified_budget);
     suite_add_tcase(s, tc);

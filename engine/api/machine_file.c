@@ -191,7 +191,7 @@ bool gp_machine_file_read(gp_arena *a, const char *text, size_t len, const char 
 {
     memset(out, 0, sizeof *out);
     out->machine = *m, out->host_speed = 1;
-    reading r = { out, file, errs };
+    reading r = { .out = out, .file = file, .errs = errs };
     gp_machine *to = &out->machine;
     double cores = m->cpus, memory = (double)m->memory, gpu_memory = 0, driver = m->cuda_driver;
     const gp_field fields[] = {

@@ -110,8 +110,8 @@ static bool usage(gp_errs *errs, const char *what, const char *name, const char 
 /* The option that `word` names: --name, --name=value, -x. `value`: the next word, or NULL. */
 static const struct option *find(const char *word, const char *value, gp_verb verb, gp_errs *errs)
 {
-    static const char *const keys[] = { "depth", "streams", "batch", "batch_wait", "latency", "launch", "sync", "fuse",
-                                        "on_error", "stall_timeout", NULL };
+    static const char *const keys[] = { "depth", "streams", "batch", "batch_wait", "latency", "launch", "sync",
+                                        "priority", "fuse", "on_error", "stall_timeout", NULL };
     char name[64] = "";
     size_t len = strcspn(word + 2, "=");
     if (word[1] == '-' && len + 3 < sizeof name)

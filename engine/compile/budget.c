@@ -48,7 +48,8 @@ static bool check_budget(const gp_plan *p, size_t need, size_t have, const char 
     if (b >= 0)
         return gp_fail(errs, GP_E_RESOURCE, g->buffer[b].at,
                        "the pipeline needs %s of %s; there are %s. The largest is constant '%s' "
-                       "(%s): make it smaller", needs, where, has, g->buffer[b].name, size);
+                       "(%s): make it smaller%s", needs, where, has, g->buffer[b].name, size,
+                       l.extra->place.device && !p->unified ? ", or give it 'memory: managed'" : "");
     if (s >= 0)
         return gp_fail(errs, GP_E_RESOURCE, g->stage[s].at,
                        "the pipeline needs %s of %s; there are %s. The largest is the work area of "

@@ -103,6 +103,8 @@ static void read_const(gp_resolving *r, gp_rbuf *b)
         r->read.key = b->node->key[i]->text;
         if (!strcmp(r->read.key, "dtype"))
             b->broken |= !(b->b.said.dtype = gp_read_dtype(&r->read, b->node->item[i]));
+        else if (!strcmp(r->read.key, "memory"))
+            b->b.managed = gp_read_word(&r->read, b->node->item[i], "device|managed") == 1;
         else if (strcmp(r->read.key, "const"))
             AT(r, b->node->key[i]->at, "'%s' has no effect: buffer '%s' is constant, and has the shape of its file",
                r->read.key, b->b.name);
@@ -130,6 +132,10 @@ static void read_buffer(gp_resolving *r, gp_rbuf *b)
         if (!strcmp(map->key[i]->text, "init") || !strcmp(map->key[i]->text, "on_hole"))
             AT(r, map->key[i]->at, "'%s' has no effect: buffer '%s' carries nothing; add carry: BUFFER", map->key[i]->text,
                b->b.name);
+    for (int i = 0; i < map->n; i++)
+        if (!strcmp(map->key[i]->text, "memory"))
+            AT(r, map->key[i]->at, "'memory' has no effect: buffer '%s' is no constant, and its slots are where its "
+               "stages need them", b->b.name);
     if ((n = gp_node_get(map, "depth"))) {
         r->read.key = "depth";
         b->b.depth_said = true, b->b.depth_at = n->at;

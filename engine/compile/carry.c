@@ -275,6 +275,7 @@ void gp_carry_infer(gp_resolving *r, gp_rstage *st)
     if (!gp_is_complete(&v->b.said))   /* its stage need not guess it */
         gp_said_like(v, t, 0), v->said_by = u->b.name;
     gp_devices_follow(r, &st->s, &r->stage[from].s);
+    gp_priority_follow(&st->s, &r->stage[from].s);
     st->s.regroup = (gp_regroup){ .step = 1, .repeat = 1, .take = 1, .back = st->s.regroups, .make = 1, .every = 1,
                                   .drop_tail = true };
     st->s.endless = st->s.follows = st->s.carried = true;

@@ -269,6 +269,9 @@ static gp_joined *join(gp_fusing *f, const int *stage, int n, const char **why)
     gp_stage s = f->g->stage[stage[0]];
     s.in = j->stage.in, s.out = j->stage.out, s.in_name = j->stage.in_name, s.out_name = j->stage.out_name;
     s.kind = f->kind, s.name = joined_name(f, stage, n), s.opts = NULL;
+    for (int i = 1; i < n; i++)
+        if (f->g->stage[stage[i]].priority > s.priority)
+            s.priority = f->g->stage[stage[i]].priority;
     j->stage = s;
     j->ctx = (gp_shape_ctx){ .r = f->r, .stage = &j->stage, .vars = &f->r->vars, .errs = GP_NEW(a, gp_errs, 1) };
     *why = "one kernel would have too many inputs and outputs";

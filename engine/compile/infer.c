@@ -312,8 +312,11 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
         for (int k = 0; b && k < GP_MAXDIM; k++)
             declared[p] &= b->dim[k] ? ~(1u << k) : ~0u;
     }
-    if (st->s.regroups && !st->s.kind->record && !r->buffer[st->s.in[0]].konst)
-        gp_devices_follow(r, &st->s, &r->stage[r->buffer[st->s.in[0]].b.producer.stage].s);
+    if (st->s.regroups && !st->s.kind->record && !r->buffer[st->s.in[0]].konst) {
+        const gp_stage *by = &r->stage[r->buffer[st->s.in[0]].b.producer.stage].s;
+        gp_devices_follow(r, &st->s, by);
+        gp_priority_follow(&st->s, by);
+    }
     if (!check_inputs(r, st) || (any && !check_varying(r, st)) || !gp_shape_call(r, st, &s))
         return false;
     if (!st->s.nin)

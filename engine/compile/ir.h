@@ -97,6 +97,8 @@ typedef enum gp_launch_mode {
 typedef enum gp_sync { GP_SYNC_AUTO, GP_SYNC_SPIN, GP_SYNC_YIELD, GP_SYNC_BLOCK } gp_sync;
 typedef enum gp_on_error { GP_ON_ERROR_STOP, GP_ON_ERROR_DROP } gp_on_error;
 typedef enum gp_on_hole { GP_ON_HOLE_RESET, GP_ON_HOLE_SPLICE } gp_on_hole;
+/* Whose work comes first on the device, and on a core; a higher one is a larger number. */
+typedef enum gp_priority { GP_PRIORITY_LOW = -1, GP_PRIORITY_NORMAL, GP_PRIORITY_HIGH } gp_priority;
 
 typedef struct gp_use { int stage, port; } gp_use;
 
@@ -121,6 +123,7 @@ typedef struct gp_buffer {
     gp_dtype file;             /* the type of that file's elements, which are cast to `type` */
     gp_use maker;              /* ... or, where stage is not -1: a stage of gp_graph.prologue makes it */
     bool in_prologue;          /* a constant that such a stage reads */
+    bool managed;              /* of a constant: devices fetch it from the host's memory, as they need it */
     bool given;                /* of a loop's body (loop.h): it comes from outside, and no stage makes it */
     bool wanted;               /* ... or the loop itself reads it: it is an output, carried, or the flag */
     unsigned varies;           /* a set of axes (1u << k) in which a frame may be shorter than `type` says, by its
@@ -152,6 +155,8 @@ typedef struct gp_stage {
     bool on_said;              /* ... and the file says where it runs */
     int placed;                /* ... on this one of gp_graph.device only; -1: on all lanes */
     gp_loc placed_at;          /* where the file says that */
+    gp_priority priority;
+    bool priority_said;        /* ... in the file, for this stage */
     size_t spares;             /* bytes of a frame that do not cross since it runs on the host, see borders.c */
     int workers;               /* host; 1 where frames take turns */
     bool workers_auto;         /* the machine decides: it is not said, or `auto`; then whether it did, see workers.c */
@@ -247,6 +252,7 @@ typedef struct gp_graph {
     int64_t latency_ns;        /* most of a frame, from its source to its end, that launches are chosen for; 0: any */
     gp_launch_mode launch;
     gp_sync sync;
+    gp_priority priority;      /* of stages that say none */
     gp_on_error on_error;
     int64_t stall_ns;          /* 0: never */
     bool fuse;                 /* neighbours may become one stage */
@@ -314,6 +320,7 @@ typedef struct gp_extra {
     gp_extra_use use;
     gp_place place;
     int buffer;                /* of a constant */
+    bool managed;              /* it is in the host's memory, and devices read it there */
     int stage;                 /* of the others */
     size_t bytes;              /* all of it, on each of its devices */
     size_t stride;             /* of scratch: bytes for one of the slots */
@@ -342,6 +349,8 @@ typedef struct gp_task {
 typedef struct gp_segment {
     gp_place place;
     int regroups;              /* the stage that regroups, which it is then alone; or -1 */
+    gp_priority priority;      /* the highest of its stages; */
+    bool priorities;           /* ... they have several */
     bool each_shape;           /* a stage of it says the shapes of each frame, which is launched directly, alone */
     int *task; int ntasks;     /* in an order that respects deps */
     int *in, *out;             /* rings with counters that it reads and writes */

@@ -282,6 +282,82 @@ static void lint_lanes(linting *l)
     }
 }
 
+/* What a stage of the file became a part of, if it is one kernel with others; NULL: it did not. */
+static const gp_stage *fused_into(const gp_graph *g, const char *name)
+{
+    for (int i = 0; i < g->nstages; i++)
+        for (int k = 0; k < g->stage[i].nparts; k++)
+            if (!strcmp(g->stage[i].part[k], name))
+                return &g->stage[i];
+    return NULL;
+}
+
+/* A kernel has one priority. */
+static void lint_fused_priority(linting *l)
+{
+    gp_arena a = { 0 };
+    const gp_node *list = gp_node_get(l->root, "stages");
+    const char **name = GP_NEW(&a, const char *, list->n + 1);
+    gp_stage_names(&a, list, name);
+    for (int i = 0; i < list->n; i++) {
+        const gp_node *n = gp_node_get(list->item[i], "priority");
+        const gp_stage *st = n ? fused_into(l->g, name[i]) : NULL;
+        if (st && strcmp(n->text, gp_priority_name(st->priority)))
+            warn(l, n->at, "stage '%s' is a part of '%s', one kernel, whose priority is %s", name[i], st->name,
+                 gp_priority_name(st->priority));
+    }
+    gp_arena_free(&a);
+}
+
+/* A page that a kernel reads and that is not on the device is fetched meanwhile. */
+static void lint_managed(linting *l)
+{
+    for (int i = 0; i < l->p->nextras && l->g->ndevices && !l->g->device[0].pretend; i++) {
+        const gp_extra *x = &l->p->extra[i];
+        const gp_buffer *b = x->managed ? &l->g->buffer[x->buffer] : NULL;
+        char size[24];
+        if (!b)
+            continue;
+        bool fits = gp_size_add(l->p->on_device[0], x->bytes) <= device_of(l, 0)->memory;
+        gp_loc at = key_at(gp_node_get(gp_node_get(l->root, "buffers"), b->name), "memory", b->at);
+        if (fits)
+            warn(l, at, "constant '%s' (%s) has room on %s, and need not be in the memory of the host", b->name,
+                 gp_size_text(x->bytes, size), l->g->device[0].name);
+        else
+            warn(l, at, "constant '%s' (%s) has no room on %s, where kernels wait for each page of it that is not "
+                 "there: to read all of it so takes several times as long as to copy it", b->name,
+                 gp_size_text(x->bytes, size), l->g->device[0].name);
+    }
+}
+
+static const gp_node *said_priority(const linting *l, const gp_stage *st)
+{
+    const gp_node *n = st->priority_said ? gp_node_get(st->node, "priority") : NULL;
+    return n ? n : gp_node_get(l->root, "priority");
+}
+
+/* Resident kernels share the device from beginning to end; and what is alone on a device comes before nothing. */
+static void lint_priority(linting *l)
+{
+    const gp_stage *first = NULL;
+    bool differ = false;
+    for (int v = 0; v < l->g->nstages; v++) {
+        const gp_stage *st = &l->g->stage[v];
+        const gp_node *n = st->device && st->priority != GP_PRIORITY_NORMAL ? said_priority(l, st) : NULL;
+        if (n && l->g->launch == GP_LAUNCH_PERSISTENT)
+            warn(l, n->at, "kernels of stage '%s' stay on the GPU, which has no priorities for that", st->name);
+        if (!st->device || gp_is_carry(st))
+            continue;
+        differ |= first && first->priority != st->priority;
+        first = first ? first : st;
+    }
+    if (!first || differ || !first->priority_said || first->priority == GP_PRIORITY_NORMAL
+        || l->g->launch == GP_LAUNCH_PERSISTENT || !l->g->ndevices)
+        return;
+    warn(l, said_priority(l, first)->at, "all stages on %s have this priority, so none of them comes before another",
+         l->g->device_name);
+}
+
 /* A join takes equally many frames from each of its sources. */
 static void lint_rate(linting *l)
 {
@@ -315,6 +391,9 @@ static const lint lints[] = {
     { "latency", lint_latency, "raise the depth or the batch, or leave 'latency' out" },
     { "f64", lint_f64, "use f32 where it is precise enough" },
     { "lanes", lint_lanes, "run it on the host, if its kind can, or all on one device if it bounds the run" },
+    { "managed", lint_managed, "leave 'memory' out where it has room, and read as little of it as can be where not" },
+    { "priority", lint_fused_priority, "give the others the same, or set fuse: none" },
+    { "priority", lint_priority, "leave it out" },
     { "rate", lint_rate, "so they wait for each other: give both one rate" },
 };
 
@@ -324,6 +403,8 @@ bool gp_lint_of_machine(const gp_plan *p)
     bool found = p->host_bytes > any || p->pinned_bytes > any || p->device_bytes > any;
     for (int i = 0; i < p->graph->nstages && !found; i++)
         found = p->graph->stage[i].known.blocks || p->graph->stage[i].known.f64;
+    for (int i = 0; i < p->nextras && !found; i++)
+        found = p->extra[i].managed;
     return p->nsegments && p->graph->ndevices && found;
 }
 

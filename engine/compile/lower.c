@@ -293,20 +293,23 @@ static int konst_on(lowering *w, int b, bool device)
     return *extra;
 }
 
-/* A constant lives on each side that reads it, and where a stage makes it; once where the sides are one. */
+/* A constant lives on each side that reads it, and where a stage makes it; once where the sides are one, and on the
+ * host where it is managed. */
 static void place_const(lowering *w, int b)
 {
     const gp_buffer *buf = &w->g->buffer[b];
-    bool host = false;
+    bool host = false, managed = buf->managed && !w->p->unified;
     for (int u = 0; u < buf->nuse; u++)
         host |= !w->g->stage[buf->use[u].stage].device;
-    bool apart = !(w->p->unified && host);
+    bool apart = !managed && !(w->p->unified && host);
     if (buf->in_prologue || buf->maker.stage >= 0)
         konst_on(w, b, apart);
     for (int u = 0; u < buf->nuse; u++) {
         int v = buf->use[u].stage;
         w->task[v].konst[buf->use[u].port] = konst_on(w, b, w->g->stage[v].device && apart);
     }
+    if (managed)
+        w->p->extra[konst_on(w, b, false)].managed = true;
 }
 
 static void add_copy(lowering *w, list *copies, int from, int to)
@@ -495,6 +498,20 @@ static void order_tasks(lowering *w)
     }
 }
 
+/* Stages that only carry launch no kernels. */
+static void give_priority(const lowering *w, gp_segment *s, int first)
+{
+    bool any = false;
+    for (int v = first; v >= 0; v = w->next[v]) {
+        const gp_stage *st = &w->g->stage[v];
+        if (gp_is_carry(st) && v != first)
+            continue;
+        s->priorities |= any && st->priority != s->priority;
+        s->priority = !any || st->priority > s->priority ? st->priority : s->priority;
+        any = true;
+    }
+}
+
 /* Rings for frame infos where a stage of the segment asks for them. */
 static bool place_infos(lowering *w, int actor, gp_errs *errs)
 {
@@ -511,6 +528,7 @@ static bool place_infos(lowering *w, int actor, gp_errs *errs)
     };
     for (int v = info->first; v >= 0; v = w->next[v])
         p->segment[k].each_shape |= w->g->stage[v].each_shape;
+    give_priority(w, &p->segment[k], info->first);
     for (int v = info->first; v >= 0; v = w->next[v])
         if (w->g->stage[v].frame_info && ++asked > GP_INFOS)
             return gp_fail(errs, GP_E_SPEC, w->g->stage[v].at,

@@ -5,6 +5,11 @@
 const char *const gp_launch_name[] = { "graph", "stream", "persistent" };
 const char *const gp_sync_name[] = { "auto", "spin", "yield", "block" };
 
+const char *gp_priority_name(gp_priority p)
+{
+    return p == GP_PRIORITY_NORMAL ? "normal" : p > GP_PRIORITY_NORMAL ? "high" : "low";
+}
+
 char *gp_size_text(size_t bytes, char buf[24])
 {
     static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };

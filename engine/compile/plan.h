@@ -78,5 +78,6 @@ char *gp_size_text(size_t bytes, char buf[24]);
 char *gp_place_text(const gp_plan *p, gp_place place, char buf[24]);
 /* plan.c: as the file says it; by gp_launch_mode, by gp_sync. */
 extern const char *const gp_launch_name[], *const gp_sync_name[];
+const char *gp_priority_name(gp_priority p);
 
 #endif

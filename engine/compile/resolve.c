@@ -230,6 +230,7 @@ static void read_top(gp_resolving *r)
     }
     if ((n = top(r, "metadata")))
         gp_metadata_read(r, n);
+    gp_priority_read(r, top(r, "priority"));
     gp_devices_read(r, top(r, "device"));
 }
 
@@ -314,6 +315,7 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
         else
             gp_devices_place(r, st, n);
     }
+    gp_priority_of(r, st, stage_key(r, st, "priority"));
     n = stage_key(r, st, "workers");
     st->s.workers_said = n != NULL;
     st->s.workers_auto = !st->s.device && (!n || is_auto(n));
@@ -517,6 +519,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
             gp_check_files(r);
         gp_devices_check(a, r->graph, errs);
         gp_devices_drop_unused(r);
+        gp_priority_check(r->graph, errs);
         gp_place_casts(r->graph);
         gp_metadata_origins(a, r->graph);
         if (errs->failed == failed)

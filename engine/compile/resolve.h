@@ -8,6 +8,7 @@
  *   loop.c     the body of a stage `loop`, which is resolved as a pipeline is
  *   window.c   stages that the key `window` makes
  *   devices.c  the devices that it uses, and the stages that run on one of them only
+ *   priority.c whose work comes first
  *   infer.c    types: calls shape() in order
  *   shape.c    what shape() may call back, at compile time and at run time
  *   metadata.c names of numbers that travel with frames, and which buffers have them from which
@@ -265,6 +266,12 @@ void gp_devices_follow(const gp_resolving *r, gp_stage *st, const gp_stage *by);
 void gp_devices_check(gp_arena *a, const gp_graph *g, gp_errs *errs);
 /* Leaves out the devices that the pipeline names for all its stages, where each is on one that it names itself. */
 void gp_devices_drop_unused(gp_resolving *r);
+/* priority.c: the key `priority` at the top, and in a stage (NULL: it is not there); a stage that copies frames has
+ * that of the one that makes them; errors where it has no effect. */
+void gp_priority_read(gp_resolving *r, const gp_node *n);
+void gp_priority_of(gp_resolving *r, gp_rstage *st, const gp_node *n);
+void gp_priority_follow(gp_stage *st, const gp_stage *by);
+void gp_priority_check(const gp_graph *g, gp_errs *errs);
 /* metadata.c: the key at the top; before stages are fused, from which buffers each has its numbers. */
 void gp_metadata_read(gp_resolving *r, const gp_node *n);
 void gp_metadata_origins(gp_arena *a, gp_graph *g);

@@ -335,6 +335,8 @@ static bool check_port(const verifying *v, const gp_task *t, int buffer, int rin
         || (ring >= 0 && p->ring[ring].buffer != buffer)
         || (konst >= 0 && p->extra[konst].buffer != buffer))
         return BUG(v, s->at, "stage '%s' has another buffer at a port than was wired", s->name);
+    if (konst >= 0 && p->extra[konst].managed)
+        return !p->extra[konst].place.device || BUG(v, s->at, "managed memory is not on the host");
     bool device = ring >= 0 ? p->ring[ring].place.device
                 : konst >= 0 ? p->extra[konst].place.device : s->device;
     if (device != (output ? gp_stage_makes_on_device(s) : s->device) && !p->unified)

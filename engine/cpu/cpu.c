@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/table.h"
 #include "cpu/kernel.h"
+#include "device/nice.h"
 
 struct gp_kernel {
     gp_cpu_entry entry;
@@ -63,6 +64,7 @@ typedef struct gp_stream {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;       /* both ways */
+    gp_priority priority;
     const gp_list *queued;     /* NULL: idle */
     gp_list direct;            /* of direct() */
     gp_cpu_runner *runner;
@@ -166,10 +168,10 @@ static void cpu_close(gp_dev *d)
 
 /* ---- memory ---------------------------------------------------------- */
 
-static void *cpu_alloc(gp_dev *d, bool device, size_t bytes, gp_errs *errs)
+static void *cpu_alloc(gp_dev *d, gp_memory kind, size_t bytes, gp_errs *errs)
 {
     void *p = NULL;
-    (void)d, (void)device;
+    (void)d, (void)kind;
     if (posix_memalign(&p, 4096, bytes ? bytes : 256)) {
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory: %.1f MiB",
                 (double)bytes / 1048576);
@@ -178,9 +180,9 @@ static void *cpu_alloc(gp_dev *d, bool device, size_t bytes, gp_errs *errs)
     return memset(p, 0, bytes);
 }
 
-static void cpu_free(gp_dev *d, bool device, void *mem, size_t bytes)
+static void cpu_free(gp_dev *d, gp_memory kind, void *mem, size_t bytes)
 {
-    (void)d, (void)device, (void)bytes;
+    (void)d, (void)kind, (void)bytes;
     free(mem);
 }
 
@@ -449,6 +451,7 @@ static void *stream_main(void *arg)
 {
     gp_stream *s = arg;
     runner = s->runner;
+    gp_thread_nice(s->priority);       /* where that cannot be, a thread of the segment says so */
     gp_cpu_runner_enter(s->runner);
     pthread_mutex_lock(&s->lock);
     for (;;) {
@@ -469,7 +472,7 @@ static void *stream_main(void *arg)
     return NULL;
 }
 
-static bool cpu_prepare(gp_dev *d, int streams, int orders, int slots, gp_errs *errs)
+static bool cpu_prepare(gp_dev *d, int streams, const gp_priority *priority, int orders, int slots, gp_errs *errs)
 {
     enum { ARGS = 1024 };
     gp_cpudev *c = (gp_cpudev *)d;
@@ -480,7 +483,7 @@ static bool cpu_prepare(gp_dev *d, int streams, int orders, int slots, gp_errs *
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     for (int i = 0; i < streams; i++) {
         gp_stream *s = &c->stream[c->nstreams++];
-        s->dev = c;
+        s->dev = c, s->priority = priority[i];
         s->runner = gp_cpu_runner_create();
         s->argv = calloc(ARGS, sizeof *s->argv);
         if (!s->runner || !s->argv)
@@ -588,8 +591,9 @@ static void cpu_discard(gp_dev *d, gp_exec *x)
     free(x);
 }
 
-static gp_exec *cpu_build(gp_dev *d, gp_body body, void *arg, gp_errs *errs)
+static gp_exec *cpu_build(gp_dev *d, int stream, gp_body body, void *arg, gp_errs *errs)
 {
+    (void)stream;
     gp_exec *x = calloc(1, sizeof *x);
     if (!x) {
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");

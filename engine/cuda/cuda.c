@@ -96,12 +96,12 @@ void *gp_cuda_table(size_t n, size_t size, gp_errs *errs)
 
 /* ---- open, close ----------------------------------------------------- */
 
-static void release(bool device, void *mem)
+static void release(gp_memory kind, void *mem)
 {
-    if (device)
-        cudaFree(mem);
-    else
+    if (kind == GP_MEMORY_PINNED)
         cudaFreeHost(mem);
+    else
+        cudaFree(mem);
 }
 
 /* Accepts what open and prepare made only in part. On a device with a fault nothing is
@@ -135,7 +135,7 @@ static void cuda_close(gp_dev *dev)
     if (live && d->inner)
         cudaStreamDestroy(d->inner);
     for (int i = 0; live && i < d->nspans; i++)
-        release(d->span[i].device, (void *)d->span[i].at);
+        release(d->span[i].kind, (void *)d->span[i].at);
     gp_cuda_unload(d);
     free(d->stream);
     free(d->wake);
@@ -177,6 +177,8 @@ static gp_dev *cuda_open(int index, gp_errs *errs)
         e = cudaStreamCreateWithFlags(&d->service, cudaStreamNonBlocking);
     if (e == cudaSuccess)
         e = cudaStreamCreateWithFlags(&d->inner, cudaStreamNonBlocking);
+    if (e == cudaSuccess)
+        e = cudaDeviceGetStreamPriorityRange(&d->least, &d->greatest);
     d->cc = 10 * major + minor;
     d->shared_max = (size_t)shared;
     if (e != cudaSuccess)
@@ -225,11 +227,11 @@ static int span_after(const gp_cuda_dev *d, const void *p)
 int gp_cuda_side(const gp_cuda_dev *d, const void *p)
 {
     int i = span_after(d, p) - 1;
-    return i >= 0 && (size_t)((const char *)p - d->span[i].at) < d->span[i].bytes
-        ? d->span[i].device : -1;
+    bool known = i >= 0 && (size_t)((const char *)p - d->span[i].at) < d->span[i].bytes;
+    return !known || d->span[i].kind == GP_MEMORY_MANAGED ? -1 : d->span[i].kind == GP_MEMORY_DEVICE;
 }
 
-static bool span_add(gp_cuda_dev *d, const void *at, size_t bytes, bool device, gp_errs *errs)
+static bool span_add(gp_cuda_dev *d, const void *at, size_t bytes, gp_memory kind, gp_errs *errs)
 {
     if (d->nspans == d->span_cap) {
         int cap = d->span_cap ? 2 * d->span_cap : 32;
@@ -241,7 +243,7 @@ static bool span_add(gp_cuda_dev *d, const void *at, size_t bytes, bool device, 
     }
     int i = span_after(d, at);
     memmove(d->span + i + 1, d->span + i, (size_t)(d->nspans++ - i) * sizeof *d->span);
-    d->span[i] = (gp_cuda_span){ .at = at, .bytes = bytes, .device = device };
+    d->span[i] = (gp_cuda_span){ .at = at, .bytes = bytes, .kind = kind };
     return true;
 }
 
@@ -266,14 +268,28 @@ static cudaError_t alloc_host(const gp_cuda_dev *d, void **mem, size_t bytes)
     return e;
 }
 
-static void *cuda_alloc(gp_dev *dev, bool device, size_t bytes, gp_errs *errs)
+/* The host fills it, maybe while kernels of another run are at work. */
+static cudaError_t alloc_managed(gp_cuda_dev *d, void **mem, size_t bytes)
+{
+    int concurrent = 0;
+    cudaError_t e = cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, d->index);
+    if (e == cudaSuccess)
+        e = concurrent ? cudaMallocManaged(mem, bytes, cudaMemAttachGlobal) : cudaErrorNotSupported;
+    if (e == cudaSuccess)
+        memset(*mem, 0, bytes);
+    return e;
+}
+
+static void *cuda_alloc(gp_dev *dev, gp_memory kind, size_t bytes, gp_errs *errs)
 {
     gp_cuda_dev *d = gp_cuda(dev);
     const double mib = 1 << 20;
     void *mem = NULL;
     if (!gp_cuda_alive(d))
         return NULL;
-    cudaError_t e = device ? cudaMalloc(&mem, bytes) : alloc_host(d, &mem, bytes);
+    bool device = kind == GP_MEMORY_DEVICE;
+    cudaError_t e = device ? cudaMalloc(&mem, bytes)
+                  : kind == GP_MEMORY_MANAGED ? alloc_managed(d, &mem, bytes) : alloc_host(d, &mem, bytes);
     if (e == cudaErrorMemoryAllocation) {
         size_t left = 0, all = 0;
         cudaMemGetInfo(&left, &all);
@@ -282,8 +298,8 @@ static void *cuda_alloc(gp_dev *dev, bool device, size_t bytes, gp_errs *errs)
                            "%.1f are free): lower a depth", (double)bytes / mib,
                            (double)all / mib, (double)left / mib);
         else
-            gp_cuda_failed(d, e, errs, "no room for %.1f MiB of pinned host memory: lower a depth",
-                           (double)bytes / mib);
+            gp_cuda_failed(d, e, errs, kind == GP_MEMORY_MANAGED ? "no room for %.1f MiB of managed memory"
+                           : "no room for %.1f MiB of pinned host memory: lower a depth", (double)bytes / mib);
         return NULL;
     }
     if (e == cudaSuccess && device)
@@ -291,15 +307,17 @@ static void *cuda_alloc(gp_dev *dev, bool device, size_t bytes, gp_errs *errs)
     if (e == cudaSuccess && device)
         e = cudaStreamSynchronize(d->service);
     if (e != cudaSuccess)
-        gp_cuda_failed(d, e, errs, "allocating %.1f MiB", (double)bytes / mib);
-    else if (span_add(d, mem, bytes, device, errs))
+        gp_cuda_failed(d, e, errs, e == cudaErrorNotSupported
+                       ? "allocating %.1f MiB of managed memory, which host and device of this machine cannot use at "
+                         "the same time: leave out 'memory'" : "allocating %.1f MiB", (double)bytes / mib);
+    else if (span_add(d, mem, bytes, kind, errs))
         return mem;
     if (mem)
-        release(device, mem);
+        release(kind, mem);
     return NULL;
 }
 
-static void cuda_free(gp_dev *dev, bool device, void *mem, size_t bytes)
+static void cuda_free(gp_dev *dev, gp_memory kind, void *mem, size_t bytes)
 {
     gp_cuda_dev *d = gp_cuda(dev);
     CUcontext was = gp_cuda_current(d);
@@ -309,11 +327,35 @@ static void cuda_free(gp_dev *dev, bool device, void *mem, size_t bytes)
     int i = span_after(d, mem) - 1;
     if (i >= 0 && d->span[i].at == mem)
         memmove(d->span + i, d->span + i + 1, (size_t)(--d->nspans - i) * sizeof *d->span);
-    release(device, mem);
+    release(kind, mem);
     gp_cuda_set_current(d, was);
 }
 
-static bool cuda_prepare(gp_dev *dev, int streams, int orders, int slots, gp_errs *errs)
+/* Memory that is mostly read has a copy on each device that reads it, and one on the host. What is taken of the device
+ * later makes room for itself. */
+static bool cuda_fetch(gp_dev *dev, void *mem, size_t bytes, gp_errs *errs)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    struct cudaMemLocation here = { .type = cudaMemLocationTypeDevice, .id = d->index };
+    size_t left = 0, all = 0;
+    if (!gp_cuda_alive(d))
+        return false;
+    cudaError_t e = cudaMemAdvise(mem, bytes, cudaMemAdviseSetReadMostly, here);
+    if (e == cudaSuccess)
+        e = cudaMemGetInfo(&left, &all);
+    if (e == cudaSuccess && bytes <= left)
+        e = cudaMemPrefetchAsync(mem, bytes, here, 0, d->service);
+    if (e == cudaSuccess)
+        e = cudaStreamSynchronize(d->service);
+    return gp_cuda_ok(d, e, errs, "fetching managed memory");
+}
+
+int gp_cuda_priority(const gp_cuda_dev *d, gp_priority p)
+{
+    return p == GP_PRIORITY_HIGH ? d->greatest : p == GP_PRIORITY_LOW ? d->least : (d->least + d->greatest) / 2;
+}
+
+static bool cuda_prepare(gp_dev *dev, int streams, const gp_priority *priority, int orders, int slots, gp_errs *errs)
 {
     gp_cuda_dev *d = gp_cuda(dev);
     if (!gp_cuda_alive(d)
@@ -326,7 +368,7 @@ static bool cuda_prepare(gp_dev *dev, int streams, int orders, int slots, gp_err
     d->nslots = slots;
     cudaError_t e = cudaSuccess;
     for (int i = 0; e == cudaSuccess && i < streams; i++) {
-        e = cudaStreamCreateWithFlags(&d->stream[i], cudaStreamNonBlocking);
+        e = cudaStreamCreateWithPriority(&d->stream[i], cudaStreamNonBlocking, gp_cuda_priority(d, priority[i]));
         if (e == cudaSuccess)
             e = cudaEventCreateWithFlags(&d->wake[i],
                                          cudaEventDisableTiming | cudaEventBlockingSync);
@@ -423,7 +465,7 @@ static const gp_kernel *cuda_builtin(gp_dev *dev, const char *name)
 const gp_backend gp_backend_cuda = {
     .name = "cuda",
     .open = cuda_open, .close = cuda_close, .reach = cuda_reach,
-    .alloc = cuda_alloc, .free = cuda_free,
+    .alloc = cuda_alloc, .free = cuda_free, .fetch = cuda_fetch,
     .prepare = cuda_prepare,
     .stamps = gp_cuda_stamps, .stamped = gp_cuda_stamped, .rates = gp_cuda_rates,
     .watch = gp_cuda_watch, .unwatch = gp_cuda_unwatch, .tag = gp_cuda_tag,

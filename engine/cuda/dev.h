@@ -36,7 +36,7 @@ struct gp_exec {
 typedef struct gp_cuda_span {      /* memory that alloc gave */
     const char *at;
     size_t bytes;
-    bool device;
+    gp_memory kind;
 } gp_cuda_span;
 
 /* Functions of the driver, as driver.c finds them. */
@@ -54,9 +54,10 @@ typedef struct gp_cuda_dev {
     CUcontext context;             /* the device's primary one; NULL: not yet open */
     int node;                      /* host memory next to the GPU; -1: not known */
     size_t shared_max;             /* per block, static and dynamic, bytes */
+    int least, greatest;           /* priorities of streams, of which a lower number comes first */
     atomic_bool dead;              /* a fault was reported */
-    cudaStream_t service;          /* set-up work: clearing, capture, upload */
-    cudaStream_t inner;            /* ... capture of what a loop repeats, while `service` is captured */
+    cudaStream_t service;          /* set-up work: clearing, loading */
+    cudaStream_t inner;            /* captures what a loop repeats, while another is captured */
     cudaStream_t *stream;
     cudaEvent_t *wake;             /* per stream: wakes who sleeps until it is empty */
     int nstreams;
@@ -94,7 +95,10 @@ bool gp_cuda_ok(gp_cuda_dev *d, cudaError_t e, gp_errs *errs, const char *what);
 /* Zeroed host memory for n things, to be freed; NULL after an error. */
 void *gp_cuda_table(size_t n, size_t size, gp_errs *errs);
 
-/* Where `p` points: 1 this device, 0 host, -1 memory that alloc did not give. */
+/* The device's number for it. */
+int gp_cuda_priority(const gp_cuda_dev *d, gp_priority p);
+
+/* Where `p` points: 1 this device, 0 host, -1 either, or memory that alloc did not give. */
 int gp_cuda_side(const gp_cuda_dev *d, const void *p);
 
 /* ---- the driver (driver.c) ------------------------------------------- */
@@ -119,7 +123,7 @@ bool gp_cuda_load_kernel(gp_cuda_dev *d, cudaKernel_t fn, const char *name, gp_e
 
 /* ---- graphs (recorder.c) -------------------------------------------------- */
 
-gp_exec *gp_cuda_build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
+gp_exec *gp_cuda_build(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs *errs);
 void gp_cuda_discard(gp_dev *dev, gp_exec *x);
 bool gp_cuda_load(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
 /* Runs the body on the stream, without the event. */

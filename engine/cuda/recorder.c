@@ -13,6 +13,7 @@ struct nodes { cudaGraphNode_t *v; int n, cap; };
 struct recorder {
     gp_rec rec;
     cudaStream_t stream;
+    bool priorities;               /* it has kernels with a priority of their own */
     /* Of a graph; NULL: run in order. What comes after item i must wait for its
      * last nodes, last.v[first[i]] to last.v[first[i + 1] - 1]. */
     int *first;
@@ -132,15 +133,34 @@ static bool fits(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block, s
     return !k->source.cooperative || all_fit(rec, k, grid, block, shared);
 }
 
+/* With a priority of its own. */
+static cudaError_t launch_at_priority(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block, size_t shared,
+                                      void **args)
+{
+    struct recorder *r = rec_of(rec);
+    cudaLaunchAttribute attr[2] = {
+        { .id = cudaLaunchAttributePriority, .val.priority = gp_cuda_priority(gp_cuda(rec->dev), *rec->priority) },
+        { .id = cudaLaunchAttributeCooperative, .val.cooperative = 1 },
+    };
+    cudaLaunchConfig_t how = {
+        .gridDim = { grid.x, grid.y, grid.z }, .blockDim = { block.x, block.y, block.z }, .dynamicSmemBytes = shared,
+        .stream = r->stream, .attrs = attr, .numAttrs = k->source.cooperative ? 2 : 1,
+    };
+    r->priorities = true;
+    return cudaLaunchKernelExC(&how, k->fn, args);
+}
+
 static bool rec_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
                        size_t shared, void *const *args, int nargs)
 {
     (void)nargs;
     if (!fits(rec, k, grid, block, shared))
         return false;
-    cudaError_t e = (k->source.cooperative ? cudaLaunchCooperativeKernel : cudaLaunchKernel)
-        (k->fn, (dim3){ grid.x, grid.y, grid.z }, (dim3){ block.x, block.y, block.z },
-         (void **)args, shared, rec_of(rec)->stream);
+    cudaError_t e = rec->priority
+        ? launch_at_priority(rec, k, grid, block, shared, (void **)args)
+        : (k->source.cooperative ? cudaLaunchCooperativeKernel : cudaLaunchKernel)
+              (k->fn, (dim3){ grid.x, grid.y, grid.z }, (dim3){ block.x, block.y, block.z },
+               (void **)args, shared, rec_of(rec)->stream);
     return e == cudaSuccess
         || gp_cuda_failed(gp_cuda(rec->dev), e, rec->errs, "launching kernel '%s'", k->name);
 }
@@ -370,19 +390,23 @@ static bool capture(struct recorder *r, gp_body body, void *arg, cudaGraph_t *gr
     return fine && gp_cuda_ok(d, e, r->rec.errs, capturing);
 }
 
-gp_exec *gp_cuda_build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs)
+/* A graph runs with the priority of the stream that it is launched on, unless its kernels have their own; those of
+ * libraries have that of the stream that was captured. */
+gp_exec *gp_cuda_build(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs *errs)
 {
     gp_cuda_dev *d = gp_cuda(dev);
     if (!gp_cuda_alive(d))
         return NULL;
     cudaGraph_t graph = NULL;
     struct recorder r = {
-        .rec = { .ops = &rec_ops, .dev = dev, .errs = errs }, .stream = d->service,
+        .rec = { .ops = &rec_ops, .dev = dev, .errs = errs }, .stream = d->stream[stream],
         .first = gp_cuda_table(GP_REC_ITEMS + GP_REC_STAMPS + 1, sizeof *r.first, errs),
     };
     gp_exec *x = gp_cuda_table(1, sizeof *x, errs);
     bool fine = r.first && x && capture(&r, body, arg, &graph)
-        && gp_cuda_ok(d, cudaGraphInstantiate(&x->graph, graph, 0), errs, "instantiating a graph")
+        && gp_cuda_ok(d, cudaGraphInstantiate(&x->graph, graph,
+                                              r.priorities ? cudaGraphInstantiateFlagUseNodePriority : 0),
+                      errs, "instantiating a graph")
         && gp_cuda_ok(d, cudaGraphUpload(x->graph, r.stream), errs, "uploading a graph")
         && gp_cuda_ok(d, cudaStreamSynchronize(r.stream), errs, "uploading a graph");
     if (graph)

@@ -271,12 +271,12 @@ static bool make_teams(gp_resident *x, const recorder *r, int depth, int shares,
 
 static void *on_device(gp_cuda_dev *d, const void *from, size_t bytes, gp_errs *errs)
 {
-    void *p = d->base.backend->alloc(&d->base, true, bytes ? bytes : 16, errs);
+    void *p = d->base.backend->alloc(&d->base, GP_MEMORY_DEVICE, bytes ? bytes : 16, errs);
     if (p && from
         && !(gp_cuda_ok(d, cudaMemcpyAsync(p, from, bytes, cudaMemcpyHostToDevice, d->service),
                         errs, "copying")
              && gp_cuda_ok(d, cudaStreamSynchronize(d->service), errs, "copying"))) {
-        d->base.backend->free(&d->base, true, p, bytes);
+        d->base.backend->free(&d->base, GP_MEMORY_DEVICE, p, bytes);
         p = NULL;
     }
     return p;
@@ -293,7 +293,7 @@ static bool make_memory(gp_resident *x, const recorder *r, int slots, int depth,
         ;
     size_t table = (s->cap * sizeof *x->slot + LINE - 1) / LINE * LINE;
     char *mine = on_device(d, NULL, own, errs);
-    x->host = d->base.backend->alloc(&d->base, false, LINE + table + s->cap * sizeof *x->done, errs);
+    x->host = d->base.backend->alloc(&d->base, GP_MEMORY_PINNED, LINE + table + s->cap * sizeof *x->done, errs);
     s->known = (uint64_t *)mine;
     s->op = on_device(d, r->op, (size_t)r->nops * sizeof *r->op, errs);
     s->args = on_device(d, r->args, r->nargs, errs);
@@ -392,10 +392,10 @@ void gp_cuda_resident_destroy(gp_resident *x)
 {
     gp_dev *d = &x->dev->base;
     CUcontext was = gp_cuda_current(x->dev);
-    d->backend->free(d, true, x->s.known, 0);
-    d->backend->free(d, true, (void *)x->s.op, 0);
-    d->backend->free(d, true, (void *)x->s.args, 0);
-    d->backend->free(d, false, x->host, 0);
+    d->backend->free(d, GP_MEMORY_DEVICE, x->s.known, 0);
+    d->backend->free(d, GP_MEMORY_DEVICE, (void *)x->s.op, 0);
+    d->backend->free(d, GP_MEMORY_DEVICE, (void *)x->s.args, 0);
+    d->backend->free(d, GP_MEMORY_PINNED, x->host, 0);
     if (gp_cuda_alive(x->dev)) {
         if (x->lib)
             cudaLibraryUnload(x->lib);

@@ -95,8 +95,8 @@ bool gp_cuda_rates(gp_dev *dev, double *in, double *out, gp_errs *errs)
     CUcontext was = gp_cuda_current(d);
     bool ok = gp_cuda_alive(d);
     for (int i = 0; ok && i < 2; i++)
-        ok = (host[i] = be->alloc(dev, false, BYTES, errs))
-            && (device[i] = be->alloc(dev, true, BYTES, errs))
+        ok = (host[i] = be->alloc(dev, GP_MEMORY_PINNED, BYTES, errs))
+            && (device[i] = be->alloc(dev, GP_MEMORY_DEVICE, BYTES, errs))
             && gp_cuda_ok(d, cudaStreamCreateWithFlags(&stream[i], cudaStreamNonBlocking), errs, what)
             && gp_cuda_ok(d, cudaEventCreate(&from[i]), errs, what)
             && gp_cuda_ok(d, cudaEventCreate(&to[i]), errs, what);
@@ -116,8 +116,8 @@ bool gp_cuda_rates(gp_dev *dev, double *in, double *out, gp_errs *errs)
     }
     ok = ok && gp_cuda_ok(d, e, errs, what);
     for (int i = 0; i < 2; i++) {
-        be->free(dev, false, host[i], BYTES);
-        be->free(dev, true, device[i], BYTES);
+        be->free(dev, GP_MEMORY_PINNED, host[i], BYTES);
+        be->free(dev, GP_MEMORY_DEVICE, device[i], BYTES);
         if (gp_cuda_alive(d)) {
             if (from[i])
                 cudaEventDestroy(from[i]);

@@ -35,6 +35,7 @@ struct gp_rec {
     const gp_span *span; int nspans;   /* while a stage records: what it has been given */
     uint64_t frame;            /* ... for the first of these frames */
     bool check_kernels;        /* see gp_run_options */
+    const gp_priority *priority;       /* of the kernels that are launched next; NULL: the stream's */
     int64_t most;              /* ... what a call of record() may add to an exec, about: launches, copies and fills */
 };
 
@@ -92,6 +93,9 @@ typedef struct gp_activity {
     int label;
 } gp_activity;
 
+/* Of the host, pinned for the device; of the device; of both: the device fetches what it reads. */
+typedef enum gp_memory { GP_MEMORY_PINNED, GP_MEMORY_DEVICE, GP_MEMORY_MANAGED } gp_memory;
+
 typedef struct gp_exec gp_exec;            /* a body, ready to be launched */
 typedef struct gp_resident gp_resident;    /* bodies as a kernel that is resident on the device */
 
@@ -106,16 +110,18 @@ typedef struct gp_backend {
      * anyway. */
     bool (*reach)(gp_dev *dev, gp_dev *other, gp_errs *errs);
 
-    /* Zeroed memory, aligned to 256 bytes, of the device or of the host
-     * (pinned for this device). */
-    void *(*alloc)(gp_dev *dev, bool device, size_t bytes, gp_errs *errs);
-    void (*free)(gp_dev *dev, bool device, void *mem, size_t bytes);
+    /* Zeroed memory, aligned to 256 bytes. */
+    void *(*alloc)(gp_dev *dev, gp_memory kind, size_t bytes, gp_errs *errs);
+    void (*free)(gp_dev *dev, gp_memory kind, void *mem, size_t bytes);
+    /* Managed memory, of this device or another, is from now on only read: copies it to the device, if there is room.
+     * NULL where all memory is the same. */
+    bool (*fetch)(gp_dev *dev, void *mem, size_t bytes, gp_errs *errs);
 
-    /* Makes `streams` streams, and `orders` orders of `slots` slots each. An
+    /* Makes `streams` streams, each with its priority, and `orders` orders of `slots` slots each. An
      * order serialises one stage over the launches of a segment: the
      * launch of frames [f, f+m) waits for slot (f-1) mod slots and passes slot
      * (f+m-1) mod slots. Launches are submitted in frame order, one thread. */
-    bool (*prepare)(gp_dev *dev, int streams, int orders, int slots, gp_errs *errs);
+    bool (*prepare)(gp_dev *dev, int streams, const gp_priority *priority, int orders, int slots, gp_errs *errs);
 
     /* Makes room for n stamps in all; before a body has them. */
     bool (*stamps)(gp_dev *dev, int n, gp_errs *errs);
@@ -133,8 +139,8 @@ typedef struct gp_backend {
      * time; NULL: nothing is copied. Slow. */
     bool (*rates)(gp_dev *dev, double *in, double *out, gp_errs *errs);
 
-    /* Body -> exec. */
-    gp_exec *(*build)(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
+    /* Body -> exec, to be launched on streams of the priority of `stream`, which is idle. */
+    gp_exec *(*build)(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs *errs);
     void (*discard)(gp_dev *dev, gp_exec *x);
 
     /* Gets ready what a body needs, before frame 0: it is recorded, so that its errors

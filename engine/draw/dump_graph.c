@@ -111,6 +111,8 @@ static void notes_text(FILE *f, const gp_stage *s)
         fprintf(f, "%s %s", k ? "," : ", without", s->inside[k]);
     if (s->workers_auto)
         fprintf(f, "; %d worker%s (auto)", s->workers, gp_plural(s->workers));
+    if (s->priority != GP_PRIORITY_NORMAL)
+        fprintf(f, "; priority %s", gp_priority_name(s->priority));
     fputc('\n', f);
 }
 
@@ -252,6 +254,7 @@ static void stage_json(gp_json *j, const gp_graph *g, const gp_stage *s, bool ra
     gp_json_int(j, "line", s->at.line);
     gp_json_int(j, "workers", s->workers);
     gp_json_bool(j, "workers_auto", s->workers_auto);
+    gp_json_str(j, "priority", gp_priority_name(s->priority));
     names(j, "in", g, s->in, s->nin);
     names(j, "out", g, s->out, s->nout);
     gp_json_bool(j, "zero", s->zero);

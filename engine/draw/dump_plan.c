@@ -67,9 +67,9 @@ static void buffers_text(FILE *f, const gp_plan *p, int width)
     for (int i = 0; i < p->nextras; i++) {
         const gp_extra *e = &p->extra[i];
         if (e->use == GP_EXTRA_CONST)
-            fprintf(f, "  %-*s  %9s  %-*s  %s\n", width, p->graph->buffer[e->buffer].name,
+            fprintf(f, "  %-*s  %9s  %-*s  %s%s\n", width, p->graph->buffer[e->buffer].name,
                     gp_size_text(e->bytes, size), depths, "constant",
-                    gp_place_text(p, e->place, place));
+                    gp_place_text(p, e->place, place), e->managed ? " (managed)" : "");
     }
 }
 
@@ -144,6 +144,10 @@ static void segment_text(FILE *f, const gp_plan *p, int k, int width)
     else if (p->graph->launch == GP_LAUNCH_GRAPH)
         fprintf(f, ", %lld exec%s", (long long)execs, gp_plural(execs));
     fputc('\n', f);
+    if (s->priorities && p->graph->ndevices && !p->graph->device[0].pretend)       /* of each kernel its stage's */
+        fputs("     priorities of its stages\n", f);
+    else if (s->priority != GP_PRIORITY_NORMAL)
+        fprintf(f, "     priority %s\n", gp_priority_name(s->priority));
     for (int i = 0; i < s->ntasks; i++)
         task_text(f, p, s->task[i], width < least ? least : width);
 }
@@ -226,6 +230,7 @@ static void segment_json(gp_json *j, const gp_plan *p, const gp_segment *s)
     gp_json_int(j, "streams", s->streams);
     gp_json_int(j, "batch", s->batch);
     gp_json_int(j, "execs", gp_segment_execs(s));
+    gp_json_str(j, "priority", gp_priority_name(s->priority));
     gp_json_int(j, "info_host", s->info_host);
     gp_json_int(j, "info_dev", s->info_dev);
     gp_json_close(j, '}');
@@ -246,6 +251,7 @@ static void extra_json(gp_json *j, const gp_plan *p, const gp_extra *e)
     gp_json_open(j, NULL, '{');
     gp_json_str(j, "use", extra_name[e->use]);
     place_json(j, p, e->place);
+    gp_json_bool(j, "managed", e->managed);
     gp_json_str(j, "buffer", e->buffer < 0 ? NULL : p->graph->buffer[e->buffer].name);
     gp_json_str(j, "stage", e->stage < 0 ? NULL : p->graph->stage[e->stage].name);
     gp_json_size(j, "bytes", e->bytes);

@@ -56,13 +56,13 @@ bool gp_device_call(gp_dev *dev, void (*f)(void *arg), void *arg)
 
 void *gp_device_alloc(gp_dev *dev, size_t bytes, gp_errs *errs)
 {
-    return dev->backend->alloc(dev, true, bytes, errs);
+    return dev->backend->alloc(dev, GP_MEMORY_DEVICE, bytes, errs);
 }
 
 void gp_device_free(gp_dev *dev, void *mem, size_t bytes)
 {
     if (mem)
-        dev->backend->free(dev, true, mem, bytes);
+        dev->backend->free(dev, GP_MEMORY_DEVICE, mem, bytes);
 }
 
 typedef struct gp_filling { void *at; int byte; size_t bytes; } gp_filling;

@@ -1,8 +1,8 @@
 /* fits.c - may a run go on under another plan? What differs between the two pipelines, and what of that can change while
  * a run goes on.
  *
- *   knobs     depths, streams, batch, batch_wait, latency, workers, launch, sync, stall_timeout, and what becomes of
- *             frames that fail: always.
+ *   knobs     depths, streams, batch, batch_wait, latency, workers, launch, sync, priority, stall_timeout, and what
+ *             becomes of frames that fail: always.
  *   stages    An option, a script or a kernel, where the stage keeps nothing from frame to frame: one on the device is
  *             set up for each plan, and one on the host is opened again. Any other stage has to say the same, so that
  *             what it keeps goes on: a source, a sink that keeps its frames, one whose frames take turns, one that
@@ -160,7 +160,8 @@ static const char *must_stay(const gp_stage *s)
 }
 
 /* Keys of any stage that are not the kind's. */
-static const char *const engines[] = { "workers", "on_error", "max_dropped", "in", "out", "name", "use", NULL };
+static const char *const engines[] = { "workers", "priority", "on_error", "max_dropped", "in", "out", "name", "use",
+                                       NULL };
 
 /* Where the stage says something else; NULL: nowhere. */
 static const gp_node *stage_changed(const fit *f, const gp_stage *was, const gp_stage *now)

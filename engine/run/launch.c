@@ -211,8 +211,10 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
     r->span = span, r->frame = gp_actor_number(p, first);
     r->check_kernels = run->options.check_kernels;
     r->most = p->seg->most;
+    r->priority = seg->priorities ? &st->priority : NULL;
     int before = r->errs->failed;
     bool ok = st->kind->record(&c);
+    r->priority = NULL;
     r->span = NULL, r->nspans = 0, r->check_kernels = false;
     if (!ok && r->errs->failed == before)
         gp_fail(r->errs, GP_E_RUN, st->at, "stage '%s' cannot queue frame %llu and does not say why",

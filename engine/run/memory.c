@@ -20,24 +20,30 @@ static void *plain_alloc(size_t bytes, gp_errs *errs)
     return p;
 }
 
-/* Memory that the device has a say in comes from its back end. */
-static bool backend_owns(const gp_run *run, gp_place place, bool pinned)
+/* Memory that the device has a say in comes from its back end; else it is plain. */
+enum { PLAIN = -1 };
+
+static int kind_of_pool(const gp_run *run, const gp_pool *p)
 {
-    return run->dev[0] && (place.device || pinned);
+    return !run->dev[0] ? PLAIN : p->place.device ? GP_MEMORY_DEVICE : p->pinned ? GP_MEMORY_PINNED : PLAIN;
 }
 
-/* Of one device, or of the host; what the first device pins all of them can copy from and to. */
-static void *take_memory(gp_run *run, gp_place place, int device, bool pinned, size_t bytes, gp_errs *errs)
+static int kind_of_extra(const gp_run *run, const gp_extra *x)
 {
-    return backend_owns(run, place, pinned)
-        ? run->dev[device]->backend->alloc(run->dev[device], place.device, bytes, errs)
-        : plain_alloc(bytes, errs);
+    return !run->dev[0] ? PLAIN : x->managed ? GP_MEMORY_MANAGED : x->place.device ? GP_MEMORY_DEVICE : PLAIN;
 }
 
-static void give_memory(gp_run *run, gp_place place, int device, bool pinned, void *mem, size_t bytes)
+/* Of one device, or of the host; what the first device pins, or manages, all of them can use. */
+static void *take_memory(gp_run *run, int kind, int device, size_t bytes, gp_errs *errs)
 {
-    if (mem && backend_owns(run, place, pinned))
-        run->dev[device]->backend->free(run->dev[device], place.device, mem, bytes);
+    return kind == PLAIN ? plain_alloc(bytes, errs)
+                         : run->dev[device]->backend->alloc(run->dev[device], (gp_memory)kind, bytes, errs);
+}
+
+static void give_memory(gp_run *run, int kind, int device, void *mem, size_t bytes)
+{
+    if (mem && kind != PLAIN)
+        run->dev[device]->backend->free(run->dev[device], (gp_memory)kind, mem, bytes);
     else
         free(mem);
 }
@@ -72,11 +78,11 @@ static bool load_table(gp_run *run, const gp_stage *st, void *host, gp_errs *err
 static bool load_into(gp_run *run, gp_dev *dev, void *to, size_t bytes, const gp_buffer *konst, const gp_stage *st,
                       gp_errs *errs)
 {
-    void *host = dev ? dev->backend->alloc(dev, false, bytes, errs) : to;
+    void *host = dev ? dev->backend->alloc(dev, GP_MEMORY_PINNED, bytes, errs) : to;
     bool ok = host && (konst ? gp_const_load(konst, host, errs) : load_table(run, st, host, errs))
            && (!dev || gp_memory_copy(dev, to, host, bytes, errs));
     if (dev && host)
-        dev->backend->free(dev, false, host, bytes);
+        dev->backend->free(dev, GP_MEMORY_PINNED, host, bytes);
     return ok;
 }
 
@@ -92,12 +98,12 @@ static bool fill_extra(gp_run *run, int i, int device, gp_errs *errs)
 
 void *gp_memory_device(gp_run *run, size_t bytes, gp_errs *errs)
 {
-    return take_memory(run, (gp_place){ .device = true }, 0, false, bytes, errs);
+    return take_memory(run, run->dev[0] ? GP_MEMORY_DEVICE : PLAIN, 0, bytes, errs);
 }
 
 void gp_memory_device_free(gp_run *run, void *mem, size_t bytes)
 {
-    give_memory(run, (gp_place){ .device = true }, 0, false, mem, bytes);
+    give_memory(run, run->dev[0] ? GP_MEMORY_DEVICE : PLAIN, 0, mem, bytes);
 }
 
 void *gp_memory_table(gp_run *run, const gp_stage *st, gp_errs *errs)
@@ -132,6 +138,21 @@ static gp_loc extra_at(const gp_run *run, const gp_extra *x)
                                     : run->graph->stage[x->stage].at;
 }
 
+/* Last, so that it is known how much room there is. */
+static bool fetch_managed(gp_run *run, gp_errs *errs)
+{
+    for (int i = 0; i < run->plan->nextras; i++) {
+        const gp_extra *x = &run->plan->extra[i];
+        errs->at = extra_at(run, x);
+        for (int d = 0; d < run->ndevs && x->managed && run->dev[0]; d++) {
+            gp_dev *dev = run->dev[d];
+            if (dev->backend->fetch && !dev->backend->fetch(dev, gp_extra_on(run, i, 0), x->bytes, errs))
+                return false;
+        }
+    }
+    return true;
+}
+
 bool gp_memory_take(gp_run *run, gp_errs *errs)
 {
     const gp_plan *plan = run->plan;
@@ -140,19 +161,21 @@ bool gp_memory_take(gp_run *run, gp_errs *errs)
         const gp_pool *p = &plan->pool[i];
         errs->at = pool_at(run, i);
         for (int d = p->place.index; d < p->place.index + p->place.lanes; d++)
-            if (!(run->pool[d * plan->npools + i] = take_memory(run, p->place, d, p->pinned, pool_bytes(p), errs)))
+            if (!(run->pool[d * plan->npools + i] = take_memory(run, kind_of_pool(run, p), d, pool_bytes(p), errs)))
                 return false;
     }
     for (int i = 0; i < plan->nextras; i++) {
         const gp_extra *x = &plan->extra[i];
         errs->at = extra_at(run, x);
         for (int d = x->place.index; d < x->place.index + x->place.lanes; d++)
-            if (!(run->extra[d * plan->nextras + i] = take_memory(run, x->place, d, false, x->bytes, errs))
+            if (!(run->extra[d * plan->nextras + i] = take_memory(run, kind_of_extra(run, x), d, x->bytes, errs))
                 || !fill_extra(run, i, d, errs))
                 return false;
     }
-    errs->at = was;
-    return true;
+    bool ok = fetch_managed(run, errs);
+    if (ok)
+        errs->at = was;
+    return ok;
 }
 
 void gp_memory_give(gp_run *run)
@@ -160,9 +183,9 @@ void gp_memory_give(gp_run *run)
     const gp_plan *plan = run->plan;
     for (int d = 0; run->pool && d < run->ndevs; d++) {
         for (int i = 0; i < plan->npools; i++)
-            give_memory(run, plan->pool[i].place, d, plan->pool[i].pinned, run->pool[d * plan->npools + i],
+            give_memory(run, kind_of_pool(run, &plan->pool[i]), d, run->pool[d * plan->npools + i],
                         pool_bytes(&plan->pool[i]));
         for (int i = 0; run->extra && i < plan->nextras; i++)
-            give_memory(run, plan->extra[i].place, d, false, gp_extra_on(run, i, d), plan->extra[i].bytes);
+            give_memory(run, kind_of_extra(run, &plan->extra[i]), d, gp_extra_on(run, i, d), plan->extra[i].bytes);
     }
 }

@@ -146,7 +146,7 @@ static bool move(gp_dev *dev, void *dst, const void *src, size_t bytes, bool to_
         memcpy(dst, src, bytes);
         return true;
     }
-    void *pinned = dev->backend->alloc(dev, false, bytes, errs);
+    void *pinned = dev->backend->alloc(dev, GP_MEMORY_PINNED, bytes, errs);
     if (!pinned)
         return false;
     if (!to_host)
@@ -154,7 +154,7 @@ static bool move(gp_dev *dev, void *dst, const void *src, size_t bytes, bool to_
     bool ok = do_move(dev, (gp_move){ to_host ? pinned : dst, to_host ? src : pinned, bytes }, errs);
     if (to_host && ok)
         memcpy(dst, pinned, bytes);
-    dev->backend->free(dev, false, pinned, bytes);
+    dev->backend->free(dev, GP_MEMORY_PINNED, pinned, bytes);
     return ok;
 }
 

@@ -203,7 +203,23 @@ static bool open_device(gp_run *run, int d, const gp_device_use *use, int slots,
         return false;
     run->dev[d]->name = run->ndevs > 1 ? run->graph->device[d].name : NULL;
     run->dev[d]->cancel = &run->level;
-    return be->prepare(run->dev[d], use->streams ? use->streams : 1, use->orders, slots, errs);
+    return be->prepare(run->dev[d], use->streams ? use->streams : 1, use->priority, use->orders, slots, errs);
+}
+
+/* The streams of all actors, in the order in which init_actors() gives them out. */
+static void count_streams(const gp_run *run, gp_device_use *use)
+{
+    const gp_plan *plan = run->plan;
+    for (int i = 0; i < plan->nactors; i++) {
+        const gp_segment *seg = plan->actor[i].kind == GP_ACTOR_SEGMENT ? &plan->segment[plan->actor[i].segment] : NULL;
+        const gp_stage *st = seg ? NULL : &run->graph->stage[plan->actor[i].stage];
+        int first = seg ? seg->place.index : 0, lanes = seg ? seg->place.lanes : 1;
+        int streams = seg ? seg->streams : st->fills_device ? st->workers : 0;
+        for (int d = first; d < first + lanes; d++)
+            for (int k = 0; k < streams; k++, use[d].streams++)
+                if (use[d].priority)
+                    use[d].priority[use[d].streams] = seg ? seg->priority : st->priority;
+    }
 }
 
 static void mark(bool *used, gp_place place)
@@ -258,11 +274,11 @@ static bool open_devices(gp_run *run, gp_errs *errs)
         const gp_segment *s = &plan->segment[i];
         slots = s->depth > slots ? s->depth : slots;
         use[s->place.index].orders += orders_of(run, s);
-        for (int d = s->place.index; d < s->place.index + s->place.lanes; d++)
-            use[d].streams += s->streams;
     }
-    for (int i = 0; i < run->graph->nstages; i++)
-        use[0].streams += run->graph->stage[i].fills_device ? run->graph->stage[i].workers : 0;
+    count_streams(run, use);
+    for (int d = 0; d < run->ndevs; d++)
+        use[d].priority = GP_NEW(&run->arena, gp_priority, use[d].streams + 1), use[d].streams = 0;
+    count_streams(run, use);
     gp_loc was = errs->at;
     if (run->graph->device_at.file)
         errs->at = run->graph->device_at;

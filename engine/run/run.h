@@ -160,6 +160,7 @@ struct gp_actorrt {
     const char *name;
     const gp_regroup *regroup; /* NULL: firing k takes and makes frame k */
     bool shared;               /* its frames are shared out among ranks, see gp_actor_number */
+    gp_priority priority;      /* of its threads */
     bool leads;                /* some input of it ends by itself, and held ones with it */
     bool gathers;              /* its stage has emit() */
     atomic_bool over;          /* it fires no more, and has said what became of its frames */
@@ -376,6 +377,7 @@ struct gp_run {
     atomic_int level;          /* as gp_cancel: 1 sources stop, 2 nothing new */
     atomic_bool failed;        /* an error was reported */
     atomic_bool syncing;       /* frames are done, what was written is put on disk */
+    atomic_bool no_high;       /* it was said that threads cannot have a high priority */
     bool *visited; int *todo;  /* per actor, with lock: for gp_actor_end */
     uint64_t *todo_end;
     bool *cached;              /* per stage: see gp_run_options */
@@ -466,8 +468,9 @@ void *gp_host_thread(void *thread);            /* gp_threadrt */
 void gp_turns_watch(gp_run *run);
 
 /* segment.c */
-/* What is used of a device: its streams, orders and stamps. */
-typedef struct gp_device_use { int streams, orders, stamps; } gp_device_use;
+/* What is used of a device: its streams, orders and stamps; the priority of each stream, once there is room for
+ * them. */
+typedef struct gp_device_use { int streams, orders, stamps; gp_priority *priority; } gp_device_use;
 /* Its streams, orders and stamps have the numbers from used[device] on, which is raised by them. */
 bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs);
 /* Nothing of it stays on the device; for all segments, before the first is freed. */

@@ -218,7 +218,8 @@ bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
         s->exec[k] = GP_NEW(a, gp_exec *, seg->period / n + 1);
         for (int i = 0; i < execs; i++) {
             gp_batch o = { .p = p, .first = exec_first(seg, k, i), .n = n, .again = true };
-            if (!(s->exec[k][i] = be->build(gp_lane_of(p, o.first)->dev, gp_segment_record, &o, errs)))
+            const gp_lanert *lane = gp_lane_of(p, o.first);
+            if (!(s->exec[k][i] = be->build(lane->dev, lane->stream0, gp_segment_record, &o, errs)))
                 return false;
         }
     }

@@ -6,8 +6,27 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
+#include "device/nice.h"
 #include "run/nvtx.h"
 #include "run/setup.h"
+
+/* Kernels on a GPU have their streams' priority, whatever their threads may have. */
+static bool counts_on_cores(const gp_run *run, const gp_actorrt *p)
+{
+    return p->kind == GP_ACTOR_HOST || run->plan->unified || run->graph->device[0].pretend;
+}
+
+static void take_priority(gp_threadrt *t)
+{
+    gp_run *run = t->run;
+    const gp_actorrt *p = t->actor;
+    gp_errs errs = { .n = 0 };
+    if (gp_thread_nice(p->priority) || !counts_on_cores(run, p) || atomic_exchange(&run->no_high, true))
+        return;
+    gp_fail(&errs, GP_E_WARN, gp_actor_at(p), "threads that should have a high priority, as those of '%s', have a "
+            "normal one: this process may not raise it (RLIMIT_NICE, see 'ulimit -e')", p->name);
+    gp_run_fail(run, &errs);
+}
 
 static void *thread_main(void *arg)
 {
@@ -18,6 +37,7 @@ static void *thread_main(void *arg)
     gp_thread_known(&t->tid, &t->clock);
     t->own_tid = atomic_load(&t->tid), t->own_clock = atomic_load(&t->clock);
     gp_nvtx_name_thread(t);
+    take_priority(t);
     if (t->actor->kind == GP_ACTOR_HOST)
         gp_host_thread(t);
     else if (t->worker == 0)

@@ -18,8 +18,8 @@
  *             stage's own thread does the work of the one that is held up, until that is back. So what could not
  *             block the pipeline with a thread for each stage does not block it so, either.
  *
- * Nobody but the worker's own thread ends a stage, or who stands in for it. With `sync: spin` or `yield` threads never
- * sleep, and each keeps to its own stage. */
+ * Threads do the turns of stages of their own priority only. Nobody but the worker's own thread ends a stage, or who
+ * stands in for it. With `sync: spin` or `yield` threads never sleep, and each keeps to its own stage. */
 #include <sys/resource.h>
 #include "run/host.h"
 #include "run/measure.h"
@@ -156,7 +156,7 @@ static void tell(gp_threadrt *me, gp_moved *m, gp_actorrt *q)
     int before = m->turns;
     if (q == me->actor)
         return;
-    if (m->n == ROOM || !is_cheap(q)) {
+    if (m->n == ROOM || q->priority != me->actor->priority || !is_cheap(q)) {
         gp_eventcount_wake(&q->changed);
         return;
     }
@@ -192,7 +192,7 @@ static bool stays_away(const gp_actorrt *p)
     bool stays = p->lent && cost_of(p) < p->run->awake_ns && !atomic_load(&p->outside);
     for (int i = 0; stays && i < p->nin; i++) {
         const gp_actorrt *from = &p->run->actor[p->in[i].ring->ring->producer];
-        stays = from->lends && !atomic_load(&from->outside);
+        stays = from->lends && from->priority == p->priority && !atomic_load(&from->outside);
     }
     return stays;
 }

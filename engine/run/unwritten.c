@@ -55,7 +55,7 @@ static int list(const gp_graph *g, const gp_taskrt *part, checked *to)
 static bool take_memory(gp_run *run, checked *c, gp_errs *errs)
 {
     gp_pattern *pt = &c->pattern;
-    c->copy = run->dev[0]->backend->alloc(run->dev[0], false, pt->n * pt->size, errs);
+    c->copy = run->dev[0]->backend->alloc(run->dev[0], GP_MEMORY_PINNED, pt->n * pt->size, errs);
     if (!c->copy)
         return false;
     if (c->part->order >= 0)
@@ -103,7 +103,7 @@ void gp_unwritten_fini(gp_actorrt *p)
     gp_unwritten *u = p->seg->unwritten;
     for (int i = 0; u && i < u->n; i++) {
         if (u->of[i].copy)
-            p->run->dev[0]->backend->free(p->run->dev[0], false, u->of[i].copy,
+            p->run->dev[0]->backend->free(p->run->dev[0], GP_MEMORY_PINNED, u->of[i].copy,
                                        u->of[i].pattern.n * u->of[i].pattern.size);
         free(u->of[i].pattern.same);
     }

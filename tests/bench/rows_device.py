@@ -230,6 +230,44 @@ def rate_persistent(b):
     return (us,) + best_graph(b, SMALL, (3, 4, 6))
 
 
+# -- a lone frame beside others' work --
+
+KERNEL = ("use: kernel, source: '%s', entry: axpy, batched: true, block: [256]"
+          % os.path.join(HERE, "axpy.cu"))
+URGENT = """  - {name: event, use: generate, out: x, frames: frames, rate: 500, fill: once, pattern: ramp,
+     priority: high}
+  - {name: urgent, %s, args: [in, out, {i32: 1024}, {i32: 1}], grid: [4], priority: high}
+  - {use: lag, priority: high}
+""" % KERNEL
+# More blocks than a large GPU has room for at once.
+BULK = """  - {name: load, use: generate, in: [], out: y, frames: bulk, fill: once, pattern: ramp, priority: low}
+  - {name: bulk, %s, args: [in, out, {i32: n}, {i32: 20000}], grid: ["ceil(n / 256)"], priority: low}
+  - {name: thrown, use: discard, priority: low}
+""" % KERNEL
+
+
+def beside(b, low, high):
+    """p99 of an urgent frame while another chain keeps the GPU busy; what it may be: 1.5 times what it is alone,
+    and a kernel of the other's."""
+    b.has_gpu()
+    head = """stall_timeout: 0
+vars: {n: 1048576, frames: 1500, bulk: 1}
+buffers: {x: {dtype: f32, shape: [1024]}, y: {dtype: f32, shape: [n]}}
+stages:
+"""
+    alone, bulk, both = (b.write(name + ".yaml", text) for name, text in (
+        ("alone", head.replace(", y: {dtype: f32, shape: [n]}", "") + URGENT),
+        ("bulk", head.replace("x: {dtype: f32, shape: [1024]}, ", "") + BULK.replace("in: [], ", "")),
+        ("both", head + URGENT + BULK)))
+    kernel = b.once("bulk", lambda: b.timed_us(bulk, ["device=cuda"], "vars.bulk", 200, 1200))
+    us = b.once("urgent", lambda: b.host(alone, ["device=cuda"])["lag"][1])
+    frames = int(1500 / 500 * 1e6 / kernel * 1.2)      # of the other, so that it ends later
+    sets = ["device=cuda", "vars.bulk=%d" % frames]
+    sets += ["stages.%s.priority=%s" % (s, high) for s in ("event", "urgent", "lag")]
+    sets += ["stages.%s.priority=%s" % (s, low) for s in ("load", "bulk", "thrown")]
+    return b.host(both, sets)["lag"][1], 1.5 * us + kernel, "1.5 x alone + a kernel"
+
+
 # -- 20 kernels --
 
 def twenty(b):
@@ -279,5 +317,9 @@ ROWS = [
         lambda b: lone(b, "graph")),
     Row("lone-stream", "the same, launch: stream", "time", None, lambda b: lone(b, "stream")),
     Row("lone-persistent", "the same, launch: persistent", "time", 0.7, lone_persistent),
+    Row("urgent", "a 4 KiB frame, 500 Hz, p99, priority: high, beside a GPU kept busy: what is allowed", "time", 1,
+        lambda b: beside(b, "low", "high")),
+    Row("urgent-normal", "the same without priorities", "time", None,
+        lambda b: beside(b, "normal", "normal")),
     Row("20-kernels", "20 kernels, 64 KiB, streams: 4, graph: launch: stream", "rate", 3, twenty),
 ]

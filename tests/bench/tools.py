@@ -144,8 +144,11 @@ class Bench:
     def gpipe_us(self, file, sets, few, many, options=()):
         """Microseconds per frame: the difference of two runs, so that starting up does not
         count."""
-        times = [self.gpipe_seconds(file, sets + ["vars.frames=%d" % n], n, options)
-                 for n in (few, many)]
+        return self.timed_us(file, sets, "vars.frames", few, many, options)
+
+    def timed_us(self, file, sets, frames, few, many, options=()):
+        """The same, where `frames` is what is set to the number of them."""
+        times = [self.gpipe_seconds(file, sets + ["%s=%d" % (frames, n)], n, options) for n in (few, many)]
         return 1e6 * (times[1] - times[0]) / (many - few)
 
     def host(self, file, sets=(), timed=False, cores=None):

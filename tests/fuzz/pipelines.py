@@ -132,13 +132,15 @@ def render(stages, r, on_error, reference):
         if what == "carry":            # adds what it made of the frame before
             buffers.append(f"  {out}_before: {{carry: {out}, on_hole: splice}}")
             source = f"{{a: {source}, b: {out}_before}}"
+        if r.random() < 0.2:
+            use += f", priority: {r.choice(['high', 'normal', 'low'])}"
         line = f"{{name: {name}, {use}" + (f", in: {source}" if source else "")
         lines.append(f"  - {line}" + (f", out: {out}}}" if out else ", out: []}" if what == "sink" else "}"))
     device = "cpu" if reference else r.choice(["cpu", "cpu", "cpu:0", "cpu:0-1", "cpu:0-2", "[cpu:4, cpu:1]"])
     head = [f"device: {device}", f"depth: {r.randint(1, 9)}", f"streams: {r.randint(1, 5)}",
             f"batch: {r.choice(['1', '2', 'auto'])}", f"launch: {r.choice(['graph', 'stream'])}",
             f"sync: {r.choice(['auto', 'spin', 'yield', 'block'])}",
-            f"on_error: {on_error}", "stall_timeout: 30s"]
+            f"priority: {r.choice(['high', 'normal', 'low'])}", f"on_error: {on_error}", "stall_timeout: 30s"]
     return "\n".join(head + ["buffers:"] + buffers + ["stages:"] + lines) + "\n"
 
 

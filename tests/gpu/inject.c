@@ -234,10 +234,19 @@ static const struct test {
     { "persistent", "launch: persistent\n" HEAD TWICE WRITE, NULL, false, { 0 } },
     { "persistent, compiled", "launch: persistent\n" HEAD TWICE WRITE, "nvrtc", true, { 0 } },
     { "cooperative", "launch: stream\n" HEAD KERNEL(", cooperative: true") WRITE, NULL, false, { 0 } },
+    { "priorities, managed", "depth: 4\nstreams: 2\nstall_timeout: 20s\n"
+      "buffers: {a: {dtype: f32, shape: [16, 64]}, t: {const: t.npy, memory: managed}}\nstages:\n"
+      "  - {use: read, path: in.raw, out: a}\n  - {use: scale, a: 2, out: s, priority: low}\n"
+      "  - {use: expr, in: [s, t], expr: s + t}\n" KERNEL(", priority: high") WRITE, NULL, false, { 0 } },
     { "traced", HEAD "  - {use: sobel}\n" WRITE, NULL, false,
       { .trace_ns = 1000000000, .trace_full = true } },
 };
 enum { TESTS = sizeof test / sizeof *test };
+
+static float table_at(int64_t i)
+{
+    return (float)i;
+}
 
 static void prepare(const char *dir)
 {
@@ -245,6 +254,7 @@ static void prepare(const char *dir)
     for (int i = 0; i < FRAMES * ROWS * COLS; i++)
         x[i] = (float)(i * 7 % 251);
     pipe_file(dir, "in.raw", x, sizeof x - sizeof *x * (ROWS - LAST_ROWS) * COLS);
+    pipe_npy(dir, "t.npy", COLS, 0, table_at);
     pipe_text(dir, "drop.lua", "function process(f, x, y)\n"
               "  if f.index % 7 == 3 then return 'drop' end\n  y:copy(x)\nend\n");
     pipe_text(dir, "twice.cu", "extern \"C\" __global__ void twice(const float *in, float *out, int n)\n{\n"

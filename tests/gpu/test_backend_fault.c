@@ -43,14 +43,14 @@ int fault_main(const char *path, bool second)
     gp_dev *dev = b->open(second, &errs), *other = second ? b->open(0, &errs) : NULL;
     EXPECT(dev && !other == !second);
     dev->name = second ? "cuda:1" : NULL;
-    EXPECT(!other || (b->prepare(other, 1, 0, 0, &errs) && b->reach(dev, other, &errs)));
+    EXPECT(!other || (b->prepare(other, 1, (gp_priority[]){ 0 }, 0, 0, &errs) && b->reach(dev, other, &errs)));
     void *its = other ? b->alloc(other, true, 4096, &errs) : NULL;
     EXPECT(!its == !other);
-    EXPECT(b->prepare(dev, 2, 0, 0, &errs));
+    EXPECT(b->prepare(dev, 2, (gp_priority[]){ 0, 0 }, 0, 0, &errs));
     const gp_kernel *bad = gp_kernel_compile(dev, &source, &errs);
     EXPECT(bad);
     void *mem = b->alloc(dev, true, 4096, &errs), *host = b->alloc(dev, false, 4096, &errs);
-    gp_exec *x = b->build(dev, bad_body, (void *)bad, &errs);
+    gp_exec *x = b->build(dev, 0, bad_body, (void *)bad, &errs);
     EXPECT(x && mem && host && errs.n == 0);
     b->launch(dev, 0, x, &errs);   /* false when the fault is faster than the return */
     EXPECT(b->wait(dev, 0, GP_SYNC_AUTO, &errs) == -1);
@@ -62,7 +62,7 @@ int fault_main(const char *path, bool second)
         b->wait(other, 0, GP_SYNC_BLOCK, &others);
     EXPECT(b->wait(dev, 0, GP_SYNC_BLOCK, &errs) == -1 && b->query(dev, 1, &errs) == -1);
     EXPECT(!b->launch(dev, 1, x, &errs) && !b->direct(dev, 1, bad_body, (void *)bad, &errs));
-    EXPECT(!b->alloc(dev, true, 4096, &errs) && !b->build(dev, bad_body, (void *)bad, &errs));
+    EXPECT(!b->alloc(dev, true, 4096, &errs) && !b->build(dev, 0, bad_body, (void *)bad, &errs));
     b->discard(dev, x);
     b->free(dev, true, mem, 4096);
     b->free(dev, false, host, 4096);

@@ -135,6 +135,57 @@ START_TEST(items_wait_for_nothing_else)
 }
 END_TEST
 
+struct load { float *x; unsigned blocks; const gp_priority *own; };
+
+static bool load(gp_rec *r, void *arg)
+{
+    struct load *l = arg;
+    int n = be_steps / 10;
+    r->priority = l->own;
+    bool ok = r->ops->item(r, 0, NULL, 0) && be_call(r, be_slow, l->blocks, 1024, GP_ARGS(&l->x, &n));
+    r->priority = NULL;
+    return ok;
+}
+
+/* How far a kernel of many blocks is when a small one is done that was queued behind it on another stream: 1 is its
+ * end. */
+static double waited(gp_exec *const x[2], struct load *l)
+{
+    double start = be_seconds(), first;
+    for (int i = 0; i < 2; i++)
+        OK(x[i] ? be->launch(be_dev, i, x[i], &be_errs) : be->direct(be_dev, i, load, &l[i], &be_errs));
+    be_finish(1);
+    first = be_seconds() - start;
+    be_finish(0);
+    return first / (be_seconds() - start);
+}
+
+/* The streams have priorities, in graphs and without; or the kernels of graphs have their own. */
+START_TEST(high_comes_before_low)
+{
+    static const gp_priority low = GP_PRIORITY_LOW, high = GP_PRIORITY_HIGH;
+    enum { GRAPHS, DIRECT, KERNELS, KERNELS_DIRECT };
+    bool own = _i >= KERNELS;
+    be_priority[0] = own ? GP_PRIORITY_NORMAL : low, be_priority[1] = own ? GP_PRIORITY_NORMAL : high;
+    be_start_kernels(1);
+    struct load l[2] = { { be_alloc(true, 4), 40000, own ? &low : NULL }, { be_alloc(true, 4), 1, own ? &high : NULL } };
+    gp_exec *x[2] = { NULL, NULL };
+    double best = 1;
+    for (int i = 0; i < 2 && (_i == GRAPHS || _i == KERNELS); i++)
+        OK(x[i] = be->build(be_dev, i, load, &l[i], &be_errs));
+    for (int i = 0; i < 5 && best >= 0.5; i++) {
+        double now = waited(x, l);
+        best = now < best ? now : best;
+    }
+    ck_assert_msg(best < 0.5, "it waited for %g of the other", best);
+    for (int i = 0; i < 2; i++)
+        if (x[i])
+            be->discard(be_dev, x[i]);
+    be_stop();
+    be_priority[0] = be_priority[1] = GP_PRIORITY_NORMAL;
+}
+END_TEST
+
 static bool breaks(gp_rec *r, void *arg)
 {
     (void)arg;
@@ -151,12 +202,12 @@ static bool waits(gp_rec *r, void *arg)
 START_TEST(a_body_may_fail)
 {
     be_start_kernels(_i);
-    ck_assert_ptr_null(be->build(be_dev, breaks, NULL, &be_errs));
+    ck_assert_ptr_null(be->build(be_dev, 0, breaks, NULL, &be_errs));
     ck_assert_str_eq(be_said(), "as it should");
     ck_assert(!be->direct(be_dev, 0, breaks, NULL, &be_errs));
     ck_assert_int_eq(be_errs.n, 2);
     if (be_gpu) {                     /* cannot be part of a graph */
-        ck_assert_ptr_null(be->build(be_dev, waits, NULL, &be_errs));
+        ck_assert_ptr_null(be->build(be_dev, 0, waits, NULL, &be_errs));
         ck_assert_int_eq(be_errs.n, 3);
     }
     be_errs.n = be_errs.failed = 0;
@@ -178,7 +229,7 @@ static double discard_all(int n, bool oldest, struct be_move *m)
     for (int k = 0; k < 3; k++) {
         struct timespec from, to;
         for (int i = 0; i < n; i++)
-            OK(x[i] = be->build(be_dev, be_move, m, &be_errs));
+            OK(x[i] = be->build(be_dev, 0, be_move, m, &be_errs));
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
         for (int i = 0; i < n; i++)
             be->discard(be_dev, x[oldest ? i : n - 1 - i]);
@@ -321,7 +372,7 @@ START_TEST(a_context_of_the_application)
         CUcontext theirs = i ? NULL : own;
         struct pair p = { x, y, true, 10 };
         set(theirs);
-        gp_exec *e = be->build(be_dev, pair, &p, &be_errs);
+        gp_exec *e = be->build(be_dev, 0, pair, &p, &be_errs);
         OK(e);
         set(theirs);
         OK(be->launch(be_dev, 0, e, &be_errs));
@@ -368,6 +419,8 @@ Suite *suite_backend_order(void)
     tcase_add_loop_test(t, orders_hold_over_streams, 0, n);
     tcase_add_loop_test(t, waiting, 0, n);
 #if GP_CUDA
+    if (have_gpu)
+        tcase_add_loop_test(t, high_comes_before_low, 0, 4);
     if (have_gpu)
         tcase_add_test(t, a_context_of_the_application);
 #endif

@@ -66,6 +66,7 @@ const gp_kernel *be_add, *be_slow, *be_carry;
 /* What a test took, for be_stop to give back. */
 static struct { void *at; size_t bytes; bool device; } taken[32];
 static gp_exec *built[8];
+gp_priority be_priority[STREAMS];
 static int ntaken, nbuilt;
 
 const char *be_said(void)
@@ -111,7 +112,7 @@ void be_start(int which)
     ntaken = nbuilt = 0;           /* a test that failed leaves them */
     be_errs.n = be_errs.failed = 0;
     OK(be_dev = be->open(0, &be_errs));
-    OK(be->prepare(be_dev, STREAMS, 1, STREAMS, &be_errs));
+    OK(be->prepare(be_dev, STREAMS, be_priority, 1, STREAMS, &be_errs));
 }
 
 void be_start_kernels(int which)
@@ -155,7 +156,7 @@ void *be_alloc(bool device, size_t bytes)
 
 gp_exec *be_build(gp_body body, void *arg)
 {
-    gp_exec *x = be->build(be_dev, body, arg, &be_errs);
+    gp_exec *x = be->build(be_dev, 0, body, arg, &be_errs);
     OK(x);
     return built[nbuilt++] = x;
 }

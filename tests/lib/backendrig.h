@@ -12,6 +12,7 @@ extern const gp_backend *be;
 extern gp_dev *be_dev;
 extern gp_errs be_errs;
 extern bool be_gpu;                /* it is CUDA */
+extern gp_priority be_priority[STREAMS];       /* of the streams that a start function makes; 0: normal */
 extern int be_steps;               /* of `slow`: about a millisecond */
 extern const gp_kernel *be_add, *be_slow, *be_carry;
 

@@ -208,7 +208,7 @@ gp_dev *trial_device(const gp_backend *b)
 {
     gp_errs errs = { 0 };
     gp_dev *dev = b->open(0, &errs);
-    ck_assert_msg(dev && b->prepare(dev, 1, 0, 0, &errs), "%s: %s", b->name,
+    ck_assert_msg(dev && b->prepare(dev, 1, &(gp_priority){ 0 }, 0, 0, &errs), "%s: %s", b->name,
                   errs.n ? errs.e[0].msg : "no error");
     return dev;
 }

@@ -109,6 +109,9 @@ static const char *const settings[][8] = {
     { "depth=33", "streams=2", "batch=2", "sync=spin", NULL },
     { "depth=24", "batch=8", "latency=3ms", "stages.read.workers=2", NULL },
     { "buffers.kept.depth=1", "buffers.sum.depth=7", "buffers.x.depth=3", "depth=12", NULL },
+    { "priority=low", "stages.sum.priority=high", "stages.many.priority=normal", "stages.slow.priority=normal",
+      "buffers.m.memory=managed", NULL },
+    { "stages.near.priority=low", "stages.mixed.priority=high", "stages.some.priority=low", "launch=stream", NULL },
 };
 enum { SETTINGS = sizeof settings / sizeof *settings, RANDOM = 16 };
 
@@ -117,7 +120,7 @@ static const char *const pretended[][8] = {
     { "device=cpu:0", NULL },
     { "device=cpu:0-1", NULL },
     { "device=cpu:0-1", "depth=1", "streams=1", "sync=block", NULL },
-    { "device=cpu:0-2", "depth=9", "batch=4", NULL },
+    { "device=cpu:0-2", "depth=9", "batch=4", "buffers.t.memory=managed", "buffers.m.memory=managed", NULL },
     { "device=cpu:0-3", "depth=8", "batch=8", "launch=stream", "fuse=none", NULL },
     { "device=cpu:3", "stages.sum.device=cpu:1", "stages.mixed.device=cpu:2", "stages.both.device=cpu:0", NULL },
     { "device=[cpu:4, cpu:0]", "stages.both.device=cpu:4", "stages.half.device=cpu:7", "depth=16", "latency=3ms", NULL },
@@ -129,7 +132,7 @@ enum { PRETENDED = sizeof pretended / sizeof *pretended };
 static const char *const spread[][8] = {
     { "device=all", NULL },
     { "device=all", "depth=1", "streams=1", "sync=block", NULL },
-    { "device=all", "depth=8", "batch=8", "launch=stream", "fuse=none", NULL },
+    { "device=all", "depth=8", "batch=8", "launch=stream", "fuse=none", "buffers.t.memory=managed", NULL },
     { "device=cuda:1", "stages.sum.device=cuda:0", "stages.mixed.device=cuda:0", NULL },
     { "device=cuda:0", "stages.both.device=cuda:1", "depth=16", "latency=3ms", NULL },
 };
@@ -144,7 +147,8 @@ void knobs_any(knobs_set *k, unsigned seed, bool goes_on)
         { "stages.read.workers", 1, 5 }, { "stages.read2.workers", 1, 5 }, { "stages.generate.workers", 1, 5 },
     };
     static const char *const word[] = { "launch=stream", "sync=block", "sync=yield", "sync=spin", "batch_wait=3ms",
-                                        "fuse=none" };
+                                        "priority=low", "stages.sum.priority=high", "stages.many.priority=low",
+                                        "stages.label.priority=high", "stages.lose.priority=low", "fuse=none" };
     static const char *const device[] = { "device=cpu:0", "device=cpu:0-1", "device=cpu:0-2", "device=[cpu:5, cpu:1]" };
     enum { NUMBERS = sizeof number / sizeof *number, WORDS = sizeof word / sizeof *word };
     int n = 0;

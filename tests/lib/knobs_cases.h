@@ -15,7 +15,7 @@ extern const char *const knobs_written[];      /* ends with NULL */
 void knobs_check_accounts(const struct pipe_result *r);
 
 /* Settings as they come, for --set; those under which a run that was paused may go on. */
-typedef struct knobs_set { char text[16][40]; const char *set[24]; } knobs_set;
+typedef struct knobs_set { char text[16][40]; const char *set[32]; } knobs_set;
 void knobs_any(knobs_set *k, unsigned seed, bool goes_on);
 
 /* Adds them, for `device` ("cpu" or "cuda"). */

@@ -243,8 +243,8 @@ void gp_cancel(gp_pipeline *p, int level);
 void gp_pipeline_pause(gp_pipeline *p);
 
 /* Goes on where the paused run of `from` is, under the plan of p: `from`, or one with the same stages, wires and types
- * of buffers. What may differ: depths, streams, batch, batch_wait, latency, workers, launch, sync, stall_timeout,
- * on_error, max_dropped; constants; and the options, scripts and kernels of stages that keep nothing from frame to
+ * of buffers. What may differ: depths, streams, batch, batch_wait, latency, workers, launch, sync, priority,
+ * stall_timeout, on_error, max_dropped; constants; and the options, scripts and kernels of stages that keep nothing from frame to
  * frame: those on the host are opened again. All else that differs is an error at its place. Frames keep their numbers;
  * other stages on the host stay open; windows, carried frames, and what is carried on the device move on. The numbers
  * of gp_accounts go on, as do the frames and bytes of gp_stages_status. `from` is destroyed after p. Where p does not

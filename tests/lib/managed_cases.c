@@ -1,0 +1,120 @@
+/* managed_cases.c - a constant in managed memory is what it is anywhere else: for a kernel that looks numbers up in it,
+ * for a script, for a stage that runs once, and for what is carried. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/npy.h"
+#include "managed_cases.h"
+#include "pipe.h"
+
+static const char *on;
+
+enum { ROWS = 4096, COLS = 48, FRAMES = 19, PLACES = 37 };
+
+static const char yaml[] =
+    "buffers:\n"
+    "  at: {dtype: i32, shape: [37]}\n  rows: {dtype: f32, shape: [37, 48]}\n"
+    "  less: {like: rows}\n  sum: {like: rows}\n"
+    "  table: {const: table.npy, memory: managed}\n"
+    "  first: {const: first.npy, memory: managed}\n"
+    "stages:\n"
+    "  - {use: read, path: at.raw, out: at}\n"
+    "  - {use: kernel, source: k.cu, entry: look, in: {at: at, t: table}, out: {o: rows}, "
+    "args: [at, t, o, {i32: \"t.shape[1]\"}, {i32: o.size}], block: 64, grid: [\"ceil(o.size / 64)\"]}\n"
+    "  - {use: expr, in: {t: table, f: first}, out: twice, expr: \"2 * t + f[0, i1]\"}\n"
+    "  - {use: lua, name: less, script: less.lua, in: {x: rows, t: table}, out: less}\n"
+    "  - {use: kernel, name: sum, source: k.cu, entry: add, in: {at: at, t: twice, x: less}, out: {o: sum}, "
+    "args: [at, t, x, o, {i32: \"t.shape[1]\"}, {i32: o.size}], block: 64, grid: [\"ceil(o.size / 64)\"]}\n"
+    "  - {use: write, path: out.raw, durable: none}\n";
+
+static const char kernels[] =
+    "extern \"C\" __global__ void look(const int *at, const float *t, float *o, int cols, int n)\n{\n"
+    "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n"
+    "        o[i] = t[at[i / cols] * cols + i % cols];\n}\n"
+    "extern \"C\" __global__ void add(const int *at, const float *t, const float *x, float *o, int cols, int n)\n{\n"
+    "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n"
+    "        o[i] = t[at[i / cols] * cols + i % cols] + x[i];\n}\n";
+
+static const char script[] = "function process(f, x, y) y:sub(x.x, x.t[3]) end\n";
+
+/* Small whole numbers: all that is made of them is exact. */
+static float table_at(int64_t i)
+{
+    return (float)(i * 7919 % 8191 - 4000);
+}
+
+static float first_at(int64_t i)
+{
+    return (float)(i + 5);
+}
+
+static void put_files(const char *dir, int32_t at[FRAMES * PLACES])
+{
+    for (int i = 0; i < FRAMES * PLACES; i++)
+        at[i] = (int32_t)((i * 2654435761u) % ROWS);
+    pipe_npy(dir, "table.npy", ROWS, COLS, table_at);
+    pipe_npy(dir, "first.npy", 1, COLS, first_at);
+    pipe_file(dir, "at.raw", at, FRAMES * PLACES * sizeof *at);
+    pipe_text(dir, "k.cu", kernels);
+    pipe_text(dir, "less.lua", script);
+}
+
+static const char *const settings[][5] = {
+    { NULL }, { "depth=1", "streams=1", NULL }, { "depth=8", "batch=4", NULL }, { "launch=stream", NULL },
+    { "buffers.table.memory=device", NULL }, { "fuse=none", "buffers.first.memory=device", NULL },
+    { "launch=persistent", NULL }, { "device=cpu:0", NULL }, { "device=cpu:0-2", "depth=6", NULL },
+    { "device=cpu:1", "stages.sum.device=cpu:0", NULL },
+};
+enum { SETTINGS = sizeof settings / sizeof *settings, PRETENDED = 3 };
+
+START_TEST(same_numbers)
+{
+    static int32_t at[FRAMES * PLACES];
+    const char *dir = pipe_dir();
+    size_t n;
+    put_files(dir, at);
+    pipe_result r = pipe_run(dir, yaml, on, settings[_i], (gp_run_options){ .poison = _i & 1 });
+    pipe_no_errors(&r, yaml);
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    float *out = (float *)pipe_read(dir, "out.raw", &n);
+    ck_assert_uint_eq(n, FRAMES * PLACES * COLS * sizeof *out);
+    for (int64_t i = 0; i < FRAMES * PLACES * COLS; i++) {
+        float t = table_at((int64_t)at[i / COLS] * COLS + i % COLS);
+        ck_assert_msg(out[i] == 2 * t + first_at(i % COLS) + t - table_at(2), "element %lld is %g", (long long)i,
+                      (double)out[i]);
+    }
+    free(out);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* The first frame of what is carried. */
+START_TEST(carried)
+{
+    const char *dir = pipe_dir();
+    size_t n;
+    pipe_npy(dir, "first.npy", 1, COLS, first_at);
+    pipe_result r = pipe_run(dir,
+        "buffers: {x: {dtype: f32, shape: [1, 48]}, c: {const: first.npy, memory: managed}, "
+        "u: {carry: v, init: first.npy}, v: {like: x}}\nstages:\n  - {use: generate, pattern: ramp, frames: 5, out: x}\n"
+        "  - {use: expr, in: {x: x, u: u, c: c}, out: v, expr: x + u + c}\n"
+        "  - {use: write, path: out.raw, durable: none}\n",
+        on, NULL, (gp_run_options){ 0 });
+    ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "");
+    float *out = (float *)pipe_read(dir, "out.raw", &n);
+    ck_assert_uint_eq(n, 5 * COLS * sizeof *out);
+    float sum[COLS];
+    for (int i = 0; i < COLS; i++)
+        sum[i] = first_at(i);
+    for (int i = 0; i < 5 * COLS; i++)
+        ck_assert_float_eq(out[i], sum[i % COLS] += (float)i + first_at(i % COLS));
+    free(out);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+void managed_cases(TCase *tc, const char *device)
+{
+    on = device;
+    tcase_add_loop_test(tc, same_numbers, 0, strcmp(device, "cpu") ? SETTINGS - PRETENDED : SETTINGS);
+    tcase_add_test(tc, carried);
+}
