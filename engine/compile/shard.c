@@ -98,7 +98,7 @@ static bool shard_stage(gp_arena *a, const gp_graph *g, gp_stage *st, gp_errs *e
                            from->shared ? from->name : by->name, from->shared ? by->name : from->name);
         from = by;
     }
-    st->shared = from && from->shared;
+    st->shared = from && from->shared && !st->kind->collective;        /* what it makes is the same in all */
     if (!st->shared)
         return true;
     const char *why = why_not(st);
