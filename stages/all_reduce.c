@@ -12,7 +12,8 @@ static bool shape(gp_shape *s)
     s->serial = true;
     bool is_float = s->in[0].dtype == GP_F32 || s->in[0].dtype == GP_F64;
     return is_float || o->op != MEAN
-        || gp_shape_fail(s, "op", "the mean of integers (%s) is none: 'cast' them to f32 before", gp_dtype_name(s->in[0].dtype));
+        || gp_shape_fail(s, "op", "the mean of integers (%s) is none: 'cast' them to f32 before",
+                         gp_dtype_name(s->in[0].dtype));
 }
 
 static bool open_stage(const gp_open *o, void **state)
