@@ -385,16 +385,17 @@ stages:
     check(f"{m.name}: none begins where one cannot", p.returncode == 1 and p.stderr.count("not today") == 1
           and "rank 1: " in p.stderr and not has("begun-" + m.name), p.stderr)
 
-    def begun(to):
-        """An endless run of three ranks, of which all have begun."""
-        put("e.yaml", """
-buffers: {x: {dtype: u8, shape: [3]}}
-stages: [{use: generate, rate: 300, out: x}, {use: write, path: "TO/%08d.raw"}]
-""".replace("TO", to))
+    def begun(to, more="", first="{0:08}.raw"):
+        """An endless run of three ranks, of which all have begun and have written a file."""
+        path = "%08d-${rank}.raw" if more else "%08d.raw"
+        put("e.yaml", f"""
+buffers: {{x: {{dtype: i32, shape: [3]}}}}
+stages: [{{use: generate, rate: 300, out: x}}, {more}{{use: write, path: "{to}/{path}"}}]
+""")
         p = subprocess.Popen(m.start(3, "run", "e.yaml"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True, start_new_session=True)
         end = time.monotonic() + 60
-        while not all(os.path.exists(f"{to}/{i:08}.raw") for i in range(3)) and time.monotonic() < end:
+        while not all(os.path.exists(f"{to}/{first.format(i)}") for i in range(3)) and time.monotonic() < end:
             time.sleep(0.02)
         ranks = {}
         for f in glob.glob("/proc/[0-9]*/environ"):
@@ -428,9 +429,21 @@ stages: [{use: generate, rate: 300, out: x}, {use: write, path: "TO/%08d.raw"}]
         while any(os.path.exists(f"/proc/{i}") for i in ranks.values()) and time.monotonic() < gone:
             time.sleep(0.02)
         check(f"{m.name}: {what}: none goes on", not any(os.path.exists(f"/proc/{i}") for i in ranks.values()), said)
-        check(f"{m.name}: {what}: files are whole", all(len(v) == 3 for k, v in has(to).items() if not k.startswith(".")), said)
+        check(f"{m.name}: {what}: files are whole", all(len(v) == 12 for k, v in has(to).items() if not k.startswith(".")), said)
         if signum == signal.SIGTERM:
             check(f"{m.name}: {what}: the exit code is that of a signal", p.returncode == 143, said)
+
+    to = f"rounds-{m.name}"
+    p, ranks = begun(to, "{use: all_reduce}, ", "00000000-{0}.raw")
+    os.kill(ranks.get(1, p.pid), signal.SIGTERM)
+    try:
+        said = p.communicate(timeout=60)[1]
+    except subprocess.TimeoutExpired:
+        os.killpg(p.pid, signal.SIGKILL)
+        said = "it did not end"
+    there = [{k[:8]: v for k, v in has(to).items() if k.endswith(f"-{r}.raw")} for r in range(3)]
+    check(f"{m.name}: asked to stop in a collective: all have the same rounds", p.returncode == 143 and there[0]
+          and there[0] == there[1] == there[2], f"{[len(t) for t in there]} {said}")
 
 print(f"ranks: {passed} passed, {failed} failed ({', '.join(m.name for m in mpis)})")
 sys.exit(bool(failed))
