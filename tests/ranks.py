@@ -259,6 +259,108 @@ stages: [{use: generate, frames: 5, out: x}, {use: write, path: "joined-NAME/${r
         check(f"{m.name}: the shim of another MPI", p.returncode and len(re.findall("started 2 ranks, and MPI .* knows of 1", p.stderr)) <= 1
               and not p.stderr.count("frames in"), p.stderr)
 
+# ---- collectives --------------------------------------------------------
+
+    def values(name, kind="i"):
+        """Of a .npy file, those of all its frames."""
+        with open(name, "rb") as f:
+            data = f.read()
+        at = 10 + int.from_bytes(data[8:10], "little")
+        return list(array.array(kind, data[at:]))
+
+    def collect(what, n, stage, expect, out="[4]", frames=7, more="", kind="i", dtype="i32"):
+        """Frame k of rank r is 4 (n k + r) + [0, 1, 2, 3]: what each rank has then of each round."""
+        to = f"collected-{m.name}/{what}-{n}"
+        put("c.yaml", f"""
+buffers: {{x: {{dtype: {dtype}, shape: [4]}}, y: {{dtype: {dtype}, shape: {out}}}}}
+{more}
+stages:
+  - {{use: generate, frames: {frames}, out: x}}
+{stage}
+  - {{use: write, path: "{to}/${{rank}}.npy"}}
+""")
+        p = m.run(n, "run", "c.yaml") if n > 1 else ran([gpipe, "run", "c.yaml"])
+        for r in range(n):
+            rounds = (frames - r + n - 1) // n
+            want = [x for k in range(rounds) for x in expect([[4 * (n * k + q) + i for i in range(4)]
+                    for q in range(n) if n * k + q < frames], r, k)]
+            got = values(f"{to}/{r}.npy", kind) if os.path.exists(f"{to}/{r}.npy") else None
+            check(f"{m.name}: {what}: {n} ranks: rank {r}", p.returncode == 0 and got == want, f"{got}, not {want}\n{p.stderr}")
+        return p
+
+    for n in (1, 2, 3):
+        for op, f in (("sum", sum), ("min", min), ("max", max)):
+            collect(op, n, f"  - {{use: all_reduce, op: {op}, out: y}}", lambda of, r, k: [f(x) for x in zip(*of)])
+        collect("mean", n, "  - {use: all_reduce, op: mean, out: y}", lambda of, r, k: [sum(x) / len(x) for x in zip(*of)],
+                dtype="f64", kind="d")
+        collect("two", n, "  - {use: all_reduce, op: max, out: z}\n  - {use: all_reduce, in: z, out: y}",
+                lambda of, r, k: [max(x) * len(of) for x in zip(*of)])
+        collect("all_gather", n, "  - {use: all_gather, out: y}", lambda of, r, k: sum(of, []), f"[{n}, 4]", 2 * n)
+        collect("broadcast", n, f"  - {{use: broadcast, from: {n - 1}, out: y}}", lambda of, r, k: of[n - 1], frames=3 * n)
+        for edge, before, after in (("zero", lambda of: [0], lambda of: [0]), ("hold", lambda of: of[0][:1], lambda of: of[-1][3:]),
+                                    ("wrap", lambda of: of[-1][3:], lambda of: of[0][:1])):
+            collect("exchange-" + edge, n, f"  - {{use: exchange, edge: {edge}, out: y}}", lambda of, r, k:
+                    (of[r - 1][3:] if r else before(of)) + of[r] + (of[r + 1][:1] if r + 1 < n else after(of)), "[6]", 2 * n)
+        collect("decimate", n, "  - {use: all_reduce, out: z}\n  - {use: decimate, in: z, frames: 2, out: y}",
+                lambda of, r, k: [] if k % 2 else [sum(x) for x in zip(*of)])
+    put("hole.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 4 then error('not this one') end\n"
+        "  y:copy(x)\nend\n")
+    put("h.yaml", """
+on_error: drop
+buffers: {x: {dtype: i32, shape: [4]}}
+stages:
+  - {use: generate, frames: 9, out: x}
+  - {use: lua, script: hole.lua, out: y}
+  - {use: all_reduce, out: z}
+  - {use: write, path: "holes-NAME/${rank}-%d.npy"}
+""".replace("NAME", m.name))
+    p = m.run(3, "run", "h.yaml")
+    check(f"{m.name}: a hole of one is a hole of all", p.returncode == 0 and sorted(has("holes-" + m.name))
+          == [f"{r}-{k}.npy" for r in range(3) for k in (0, 2)] and "3 out, 2 dropped, 1 failed" not in p.stderr
+          and "9 frames in, 6 out" in p.stderr, p.stderr)
+    put("d.yaml", """
+buffers: {x: {dtype: i32, shape: ["4 + floor(rank / 2)"]}}
+stages:
+  - {use: generate, frames: 6, shard: none, out: x}
+  - {use: all_reduce, out: z}
+  - {use: write, path: "differ-NAME/${rank}.npy"}
+""".replace("NAME", m.name))
+    p = m.run(3, "run", "d.yaml")
+    check(f"{m.name}: shapes that differ", p.returncode == 1 and len(re.findall(
+        r"error: stage 'all_reduce': in frame 0 rank 0 has i32 \[4\], and rank 2 i32 \[5\]", p.stderr)) == 1
+        and not glob.glob(f"differ-{m.name}/*.npy"), p.stderr)
+    put("d.yaml", """
+buffers: {x: {dtype: i32, shape: [4]}}
+stages: [{use: generate, frames: 7, out: x}, {use: broadcast, out: z}, {use: write, path: "fewer-NAME/${rank}.npy"}]
+""".replace("NAME", m.name))
+    p = m.run(3, "run", "d.yaml")
+    check(f"{m.name}: a rank that lacks a frame", p.returncode == 1 and len(re.findall(
+        "error: stage 'broadcast': rank 1 has no frame 2, as its frames have ended", p.stderr)) == 1
+        and not glob.glob(f"fewer-{m.name}/*.npy"), p.stderr)
+    put("l.yaml", """
+buffers: {x: {dtype: i32, shape: [4]}}
+stages: [{use: generate, out: x}, {use: lua, script: fails.lua, out: y}, {use: all_reduce}, {use: discard}]
+""")
+    put("fails.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 7 then error('no luck') end\n"
+        "  y:copy(x)\nend\n")
+    p = m.run(3, "run", "l.yaml")
+    check(f"{m.name}: an error while others wait in a collective", p.returncode == 1 and p.stderr.count("no luck") == 1, p.stderr)
+    x = "buffers: {x: {dtype: i32, shape: [4]}}\nstages: [{use: generate, frames: 6, out: x}, %s, {use: discard}]\n"
+    m.refused("from", x % "{use: broadcast, from: 3}", "stage 'broadcast': 'from' is rank 3, and there are 3 ranks")
+    m.refused("the mean of integers", x % "{use: all_reduce, op: mean}", "the mean of integers")
+    m.refused("no such rows", x % "{use: exchange, rows: 5}", "a strip of 4 rows has no 5 to give")
+    m.refused("the same file", x.replace("discard", "write, path: a.npy") % "{use: all_reduce}", "ranks 0 and 1 would both write 'a.npy'")
+    strips = os.path.join(source, "..", "examples", "strips")
+    for n in (1, 2, 3):
+        p = m.run(n, "run", strips + "/strips.yaml", "--set", f"vars.out={tmp.name}/strips-{m.name}-{n}") if n > 1 else \
+            ran([gpipe, "run", strips + "/strips.yaml", "--set", f"vars.out={tmp.name}/strips-{m.name}-{n}"])
+        check(f"{m.name}: strips: {n} ranks", p.returncode == 0, p.stderr)
+    p = ran([gpipe, "run", strips + "/whole.yaml", "--set", f"vars.out={tmp.name}/whole-{m.name}"])
+    for k in range(10):
+        one = values(f"whole-{m.name}/{k:03}.npy", "f")
+        check(f"{m.name}: strips: frame {k}", max(one) == 100 and all(one == sum(
+            (values(f"strips-{m.name}-{n}/strip{r}-{k:03}.npy", "f") for r in range(n)), []) for n in (1, 2, 3)), p.stderr)
+
 # ---- how they end -------------------------------------------------------
 
     put("fails.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 7 then error('no luck') end\n"
@@ -289,16 +391,17 @@ stages:
     check(f"{m.name}: none begins where one cannot", p.returncode == 1 and p.stderr.count("not today") == 1
           and "rank 1: " in p.stderr and not has("begun-" + m.name), p.stderr)
 
-    def begun(to):
-        """An endless run of three ranks, of which all have begun."""
-        put("e.yaml", """
-buffers: {x: {dtype: u8, shape: [3]}}
-stages: [{use: generate, rate: 300, out: x}, {use: write, path: "TO/%08d.raw"}]
-""".replace("TO", to))
+    def begun(to, more="", first="{0:08}.raw"):
+        """An endless run of three ranks, of which all have begun and have written a file."""
+        path = "%08d-${rank}.raw" if more else "%08d.raw"
+        put("e.yaml", f"""
+buffers: {{x: {{dtype: i32, shape: [3]}}}}
+stages: [{{use: generate, rate: 300, out: x}}, {more}{{use: write, path: "{to}/{path}"}}]
+""")
         p = subprocess.Popen(m.start(3, "run", "e.yaml"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True, start_new_session=True)
         end = time.monotonic() + 60
-        while not all(os.path.exists(f"{to}/{i:08}.raw") for i in range(3)) and time.monotonic() < end:
+        while not all(os.path.exists(f"{to}/{first.format(i)}") for i in range(3)) and time.monotonic() < end:
             time.sleep(0.02)
         ranks = {}
         for f in glob.glob("/proc/[0-9]*/environ"):
@@ -332,9 +435,21 @@ stages: [{use: generate, rate: 300, out: x}, {use: write, path: "TO/%08d.raw"}]
         while any(os.path.exists(f"/proc/{i}") for i in ranks.values()) and time.monotonic() < gone:
             time.sleep(0.02)
         check(f"{m.name}: {what}: none goes on", not any(os.path.exists(f"/proc/{i}") for i in ranks.values()), said)
-        check(f"{m.name}: {what}: files are whole", all(len(v) == 3 for k, v in has(to).items() if not k.startswith(".")), said)
+        check(f"{m.name}: {what}: files are whole", all(len(v) == 12 for k, v in has(to).items() if not k.startswith(".")), said)
         if signum == signal.SIGTERM:
             check(f"{m.name}: {what}: the exit code is that of a signal", p.returncode == 143, said)
+
+    to = f"rounds-{m.name}"
+    p, ranks = begun(to, "{use: all_reduce}, ", "00000000-{0}.raw")
+    os.kill(ranks.get(1, p.pid), signal.SIGTERM)
+    try:
+        said = p.communicate(timeout=60)[1]
+    except subprocess.TimeoutExpired:
+        os.killpg(p.pid, signal.SIGKILL)
+        said = "it did not end"
+    there = [{k[:8]: v for k, v in has(to).items() if k.endswith(f"-{r}.raw")} for r in range(3)]
+    check(f"{m.name}: asked to stop in a collective: all have the same rounds", p.returncode == 143 and there[0]
+          and there[0] == there[1] == there[2], f"{[len(t) for t in there]} {said}")
 
 print(f"ranks: {passed} passed, {failed} failed ({', '.join(m.name for m in mpis)})")
 sys.exit(bool(failed))

@@ -1,5 +1,6 @@
 /* ranks.c - who the ranks are: what starts MPI, see ranks.h. */
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -142,13 +143,37 @@ void *gp_ranks_room(size_t n, size_t size)
     _exit(gp_errs_exit(&(gp_errs){ .n = 1, .failed = 1, .e = { { .code = GP_E_RESOURCE } } }));
 }
 
+/* Several threads send, each on a channel of its own, and MPI takes one call at a time. */
+static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
+
+const char *gp_ranks_send(int channel, const void *mine, int n, void *all)
+{
+    pthread_mutex_lock(&calls);
+    const char *why = us.mpi->gather(channel, mine, n, all);
+    pthread_mutex_unlock(&calls);
+    return why;
+}
+
+const char *gp_ranks_sent(int channel, bool *done)
+{
+    pthread_mutex_lock(&calls);
+    const char *why = us.mpi->gathered(channel, done);
+    pthread_mutex_unlock(&calls);
+    return why;
+}
+
+const char *gp_ranks_channels(int n)
+{
+    return us.mpi->open_channels(n);
+}
+
 bool gp_ranks_gather(const void *mine, int n, void *all, gp_errs *errs)
 {
     const struct timespec moment = { .tv_nsec = 1000000 };     /* the others may need the core */
     bool done = false;
-    const char *why = us.mpi->gather(mine, n, all);
+    const char *why = gp_ranks_send(0, mine, n, all);
     while (!why && !done) {
-        why = us.mpi->gathered(&done);
+        why = gp_ranks_sent(0, &done);
         if (!why && !done)
             nanosleep(&moment, NULL);
     }

@@ -19,6 +19,17 @@ void *gp_ranks_room(size_t n, size_t size);
 /* Sends `n` bytes of each rank to all: `all` has room for those of each. Waits. False with an error. */
 bool gp_ranks_gather(const void *mine, int n, void *all, gp_errs *errs);
 
+/* Of the shim, each by any thread: more channels; beginning to send on one; is that done? A text: why not. */
+const char *gp_ranks_channels(int n);
+const char *gp_ranks_send(int channel, const void *mine, int n, void *all);
+const char *gp_ranks_sent(int channel, bool *done);
+
+/* ranks_meet.c, for stages that are collective: a channel for each; what gp_run_options.gather is; and, when the runs of
+ * all are over, the end of what some of them had begun. All ranks call the first and the last. */
+bool gp_ranks_meet_open(const gp_pipeline *p, gp_errs *errs);
+int gp_ranks_meet(void *, int collective, const void *mine, size_t n, const void **all, gp_errs *errs);
+bool gp_ranks_meet_close(gp_errs *errs);
+
 /* ranks_agree.c. Have all ranks the same pipeline, and was it compiled in all (`ok`: here)? Do they write different files?
  * False with an error, which one of them is to say: see gp_ranks_say. */
 bool gp_ranks_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *errs);

@@ -130,7 +130,7 @@ bool gp_ranks_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *e
     speaker.rank = first, speaker.names = failed && failed < gp_ranks();
     if (failed)
         return ok && gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = l->file }, "rank %d cannot run it", first);
-    return !sinks || check_sinks(l, sinks, errs);
+    return (!sinks || check_sinks(l, sinks, errs)) && (!(args->verb & GP_VERB_RUN) || gp_ranks_meet_open(l->pipeline, errs));
 }
 
 void gp_ranks_speak(void)

@@ -90,6 +90,8 @@ int gp_ranks_end(int status, bool *first)
     atomic_store(&now.status, atomic_load(&now.told) && !gp_signals_level() ? 0 : status);
     atomic_store(&now.state, IS_OVER);
     pthread_join(now.thread, NULL);
+    if (!now.errs.failed)
+        gp_ranks_meet_close(&now.errs);
     if (now.errs.failed)
         gp_print_errs(&(gp_args){ .quiet = true }, NULL, &now.errs);
     *first = now.first < 0 || now.first == gp_rank();

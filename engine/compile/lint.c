@@ -108,7 +108,7 @@ static void lint_depth(linting *l)
     }
 }
 
-/* A frame of such a cycle crosses PCIe twice before the next one can begin. */
+/* A frame of such a cycle crosses PCIe twice before the next one can begin. Collectives run on the host alone. */
 static void lint_cycle(linting *l)
 {
     for (int v = 0; v < l->g->nstages && l->g->ndevices; v++) {
@@ -121,7 +121,7 @@ static void lint_cycle(linting *l)
             if (st->cycle != carry->cycle || gp_is_carry(st))
                 continue;
             device |= st->device;
-            host = host || st->device ? host : st;
+            host = host || st->device || st->kind->collective ? host : st;
         }
         if (host && device)
             warn(l, carry->at, "buffer '%s' closes a cycle on which stage '%s' is on the host and others are on the "

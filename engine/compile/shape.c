@@ -258,6 +258,7 @@ void gp_shape_begin(gp_shape *s, gp_shape_ctx *c)
     s->opts = st->opts, s->user = st->kind->user;
     s->workers = st->workers;
     s->ctx = c;
+    s->rank = (c->r ? c->r->graph : c->g)->rank, s->ranks = (c->r ? c->r->graph : c->g)->ranks;
     s->nin = st->nin, s->nout = st->nout;
     s->in_name = st->in_name, s->out_name = st->out_name;
 }

@@ -98,7 +98,7 @@ static bool shard_stage(gp_arena *a, const gp_graph *g, gp_stage *st, gp_errs *e
                            from->shared ? from->name : by->name, from->shared ? by->name : from->name);
         from = by;
     }
-    st->shared = from && from->shared;
+    st->shared = from && from->shared && !st->kind->collective;        /* what it makes is the same in all */
     if (!st->shared)
         return true;
     const char *why = why_not(st);
@@ -115,11 +115,25 @@ static bool check_cycle(const gp_graph *g, const gp_stage *st, gp_errs *errs)
     return true;
 }
 
+/* How often a stage fires that reads what is carried alone is known at the end only, and by then once more in some ranks. */
+static bool check_rounds(const gp_graph *g, const gp_stage *st, gp_errs *errs)
+{
+    uint32_t any = 0;
+    for (int i = 0; i < (g->nstages + 31) / 32; i++)
+        any |= st->sources[i];
+    return any || gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' reads what is carried alone, so that it is not known how many "
+                          "rounds there are: let a stage before it, as 'expr', read that beside frames of a source",
+                          st->name);
+}
+
 bool gp_shard(gp_arena *a, gp_graph *g, gp_errs *errs)
 {
     bool ok = true;
+    for (int i = 0; i < g->nstages; i++)
+        if (g->stage[i].kind->collective)
+            ok &= check_rounds(g, &g->stage[i], errs);
     if (g->ranks == 1)
-        return true;
+        return ok;
     for (int i = 0; i < g->nstages; i++)
         if (!g->stage[i].nin)
             ok &= shard_source(g, &g->stage[i], errs);

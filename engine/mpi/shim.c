@@ -3,8 +3,10 @@
 #include <string.h>
 #include "mpi/shim.h"
 
-static MPI_Comm all_ranks = MPI_COMM_NULL;     /* of gpipe alone: a library in the same process may use MPI, too */
-static MPI_Request request = MPI_REQUEST_NULL;
+/* Communicators of gpipe alone, as a library in the same process may use MPI, too: one for each channel. */
+enum { CHANNELS = 65 };
+static struct { MPI_Comm all; MPI_Request request; } channel[CHANNELS];
+static int nchannels;
 
 static const char *text(int error)
 {
@@ -20,7 +22,7 @@ static const char *text(int error)
 
 static const char *start(int *rank, int *ranks, int *local_rank)
 {
-    MPI_Comm local;
+    MPI_Comm local, all_ranks = MPI_COMM_NULL;
     int level, error = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
     if (error == MPI_SUCCESS && level < MPI_THREAD_SERIALIZED)
         return "it was built without threads (MPI_THREAD_SERIALIZED)";
@@ -36,17 +38,30 @@ static const char *start(int *rank, int *ranks, int *local_rank)
         error = MPI_Comm_split_type(all_ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local);
     if (error == MPI_SUCCESS)
         error = MPI_Comm_rank(local, local_rank);
+    channel[0].all = all_ranks, channel[0].request = MPI_REQUEST_NULL, nchannels = 1;
     return text(error);
 }
 
-static const char *gather(const void *mine, int n, void *all)
+static const char *open_channels(int n)
 {
-    return text(MPI_Iallgather(mine, n, MPI_BYTE, all, n, MPI_BYTE, all_ranks, &request));
+    int error = MPI_SUCCESS;
+    if (n > CHANNELS - nchannels)
+        return "there are more than 64 collectives";
+    for (; n-- && error == MPI_SUCCESS; nchannels++) {
+        channel[nchannels].request = MPI_REQUEST_NULL;
+        error = MPI_Comm_dup(channel[0].all, &channel[nchannels].all);     /* its errors return, as those of the first */
+    }
+    return text(error);
 }
 
-static const char *gathered(bool *done)
+static const char *gather(int c, const void *mine, int n, void *all)
 {
-    int flag = 0, error = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    return text(MPI_Iallgather(mine, n, MPI_BYTE, all, n, MPI_BYTE, channel[c].all, &channel[c].request));
+}
+
+static const char *gathered(int c, bool *done)
+{
+    int flag = 0, error = MPI_Test(&channel[c].request, &flag, MPI_STATUS_IGNORE);
     *done = flag;
     return text(error);
 }
@@ -69,5 +84,6 @@ static const char *library(void)
 
 extern const gp_mpi GP_MPI_TABLE;
 __attribute__((visibility("default"))) const gp_mpi GP_MPI_TABLE = {
-    .size = sizeof(gp_mpi), .start = start, .gather = gather, .gathered = gathered, .leave = leave, .library = library,
+    .size = sizeof(gp_mpi), .start = start, .open_channels = open_channels, .gather = gather, .gathered = gathered,
+    .leave = leave, .library = library,
 };

@@ -10,11 +10,13 @@ typedef struct gp_mpi {
     int size;                  /* of this table, in bytes */
     /* Joins the processes that the launcher started. */
     const char *(*start)(int *rank, int *ranks, int *local_rank);
+    /* Beside channel 0, which is there, n more, with the next numbers; all ranks ask for as many, and wait for each other. */
+    const char *(*open_channels)(int n);
     /* Begins to send `n` bytes of each rank to all: those of rank r come to all + r * n. `mine` and `all` are the shim's until
-     * that is done. */
-    const char *(*gather)(const void *mine, int n, void *all);
+     * that is done. Each channel does so once at a time, and what is sent on one never meets what is sent on another. */
+    const char *(*gather)(int channel, const void *mine, int n, void *all);
     /* Is it? It never waits. */
-    const char *(*gathered)(bool *done);
+    const char *(*gathered)(int channel, bool *done);
     const char *(*leave)(void);                /* the last call; waits for all ranks */
     const char *(*library)(void);              /* its name and version, one line */
 } gp_mpi;

@@ -117,8 +117,8 @@ static bool open_on(gp_run *run, int i, int d, const gp_segment *seg, gp_errs *e
                   .nout = s->nout, .in = run->types[i], .out = run->types[i] + s->nin,
                   .in_name = s->in_name, .out_name = s->out_name, .workers = s->workers,
                   .scope = &g->scope, .dev = gp_stage_makes_on_device(s) ? run->dev[d] : NULL, .errs = errs,
-                  .files = run->files, .slots = seg ? seg->depth / seg->place.lanes : 0, .rank = s->shared ? g->rank : 0,
-                  .ranks = s->shared ? g->ranks : 1 };
+                  .files = run->files, .slots = seg ? seg->depth / seg->place.lanes : 0, .rank = s->shared || s->kind->collective ? g->rank : 0,
+                  .ranks = s->shared || s->kind->collective ? g->ranks : 1 };
     run->opened[at] = true;
     errs->at = s->at;
     atomic_store(&run->opening, s);

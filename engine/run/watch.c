@@ -3,6 +3,7 @@
  * come back. Also the waits of sources, which gp_cancel ends. */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -76,6 +77,36 @@ bool gp_wait_fd(gp_call *c, int fd)
 bool gp_wait_until(gp_call *c, int64_t t_ns)
 {
     return source_wait(c, -1, t_ns > 0 ? t_ns : 0);
+}
+
+/* ---- waits for other ranks ------------------------------------------- */
+
+/* Another rank may be long in coming. That is no stall here: it says so there. */
+const void *gp_gather(gp_call *c, const void *mine, size_t n)
+{
+    enum { POLLS = 100, REST_NS = 50000 };
+    gp_threadrt *t = c->ctx;
+    const gp_run *run = t->run;
+    const gp_graph *g = run->graph;
+    int collective = 0, came = 0, was = atomic_load(&t->doing);
+    const void *all = NULL;
+    for (const gp_stage *s = g->stage; s < t->actor->stage; s++)
+        collective += s->kind->collective;
+    if (!run->options.gather)
+        return mine;
+    int64_t since = gp_measure_now(run);
+    atomic_store(&t->actor->outside, true);
+    atomic_store(&t->doing, GP_DOING_IDLE);
+    for (int polls = 0; !came && !gp_cancelled(c); polls++) {
+        came = run->options.gather(run->options.gather_arg, collective, mine, n, &all, c->errs);
+        if (!came && polls < POLLS)
+            sched_yield();
+        else if (!came)
+            nanosleep(&(struct timespec){ .tv_nsec = REST_NS }, NULL);
+    }
+    atomic_store(&t->doing, was);
+    gp_measure_idle(t, since);
+    return came > 0 ? all : NULL;
 }
 
 /* ---- stalls ---------------------------------------------------------- */

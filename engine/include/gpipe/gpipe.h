@@ -173,6 +173,11 @@ typedef struct gp_run_options {
     bool (*begin)(void *arg);  /* or NULL: called once all is set up, before frame 0; it may wait. False: the run ends
                                   without a frame, as after gp_cancel. Not where a paused run goes on */
     void *begin_arg;
+    /* Of a process that is one of several ranks, or NULL: sends `n` bytes of each rank to all, for the collective stage of
+     * this number, in the order of the plan. Called again, alike, until it gives 1: they are there, those of rank r at
+     * *all + r * n, until it is called for the next. 0: not yet; it never waits. -1: an error was added. */
+    int (*gather)(void *arg, int collective, const void *mine, size_t n, const void **all, gp_errs *errs);
+    void *gather_arg;
 } gp_run_options;
 
 /* Frames of one source. in == out + dropped + failed + cancelled. */

@@ -299,6 +299,7 @@ struct gp_shape {
     int most_workers;      /* of a host stage with `busy_ns`: with more it is no faster, as all share what is busy then; 0:
                               any number */
     bool calls_library;    /* record() uses gp_call_library(), with which 'launch: persistent' is an error */
+    int rank, ranks;       /* which of how many processes this is, that run the pipeline together; 0 of 1: it runs alone */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -393,7 +394,8 @@ typedef struct gp_open {
     int slots;                     /* of a device stage: of this many frames it has memory at the same time, and no more
                                       are worked on at once. So it can have as many work areas, see gp_dcall.slot */
     int rank, ranks;               /* where frames are shared out among so many processes, which it is; else 0 of 1. Of each
-                                      `ranks` frames in a row it has one; gp_frame.index is the number among all of them */
+                                      `ranks` frames in a row it has one; gp_frame.index is the number among all of them.
+                                      Of a kind that is `collective`: of all processes */
 } gp_open;
 
 typedef enum gp_status {
@@ -449,6 +451,11 @@ bool gp_cancelled(const gp_call *c);
 /* True once the run was asked to end before its sources did, as by Ctrl-C: what finish()
  * sees is then a part. */
 bool gp_stopping(const gp_call *c);
+
+/* In run() and finish() of a kind that is `collective`: sends the `n` bytes at `mine` of each rank to all, and waits for
+ * them. Those of rank r are at + r * n of what it returns, until the next call. All ranks make the same calls, with the same
+ * n. NULL: the run is cancelled (gp_cancelled), or an error was added. Of a process that runs alone, they are at `mine`. */
+const void *gp_gather(gp_call *c, const void *mine, size_t n);
 
 /* Numbers that travel with a frame, by the keys that the pipeline lists under `metadata`. For run() of a host stage, of
  * the frames that it was given: at first they are those of its inputs (of the first, in port order, that has the
@@ -708,6 +715,10 @@ typedef struct gp_kind {
 
     /* Words that others have for it, with a space between, for who writes one of them in `use`; NULL: none. */
     const char *also;
+
+    /* Of a host kind whose frames take turns (gp_shape.serial): all ranks take part in each of its frames, by gp_gather(). Its
+     * frames are those of no rank alone, even where those it reads are shared out: gp_frame.index counts those of this rank. */
+    bool collective;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n

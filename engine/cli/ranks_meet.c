@@ -1,0 +1,97 @@
+/* ranks_meet.c - what stages that are collective send to all ranks, each on a channel of its own: see ranks.h.
+ *
+ * A gather is done when all ranks have begun it, so that no rank has begun more than one that another has not. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "cli/ranks.h"
+
+/* Of one collective. `room`: bytes at mine; those at `all` are as many for each rank. */
+typedef struct meeting {
+    char *mine, *all;
+    size_t room;
+    int n;                             /* bytes of what is under way, or was last */
+    long begun;
+    bool under_way;
+} meeting;
+
+static struct { int n; meeting *of; } meetings;
+
+bool gp_ranks_meet_open(const gp_pipeline *p, gp_errs *errs)
+{
+    gp_stage_info is;
+    for (int i = 0; gp_pipeline_stage(p, i, &is); i++)
+        meetings.n += is.kind && is.kind->collective;
+    meetings.of = gp_ranks_room((size_t)meetings.n, sizeof *meetings.of);
+    const char *why = meetings.n ? gp_ranks_channels(meetings.n) : NULL;
+    return !why || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "MPI failed: %s", why);
+}
+
+/* Begins to send n bytes, or as many zeros. */
+static const char *begin(int collective, const void *mine, size_t n)
+{
+    meeting *m = &meetings.of[collective];
+    if (n > INT_MAX / (size_t)gp_ranks())
+        return "this is more than it sends at a time (2 GiB, of all ranks together)";
+    if (n > m->room) {
+        free(m->mine), free(m->all);
+        m->room = n;
+        m->mine = gp_ranks_room(n, 1), m->all = gp_ranks_room(n, (size_t)gp_ranks());
+    }
+    if (mine)
+        memcpy(m->mine, mine, n);      /* what is under way when a run is cancelled outlives its buffers */
+    m->n = (int)n, m->begun++, m->under_way = true;
+    return gp_ranks_send(collective + 1, m->mine, m->n, m->all);
+}
+
+int gp_ranks_meet(void *arg, int collective, const void *mine, size_t n, const void **all, gp_errs *errs)
+{
+    (void)arg;
+    meeting *m = &meetings.of[collective];
+    bool done = false;
+    const char *why = m->under_way ? NULL : begin(collective, mine, n);
+    if (!why)
+        why = gp_ranks_sent(collective + 1, &done);
+    if (why) {
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "MPI failed: %s", why);
+        return -1;
+    }
+    m->under_way = !done;
+    *all = m->all;
+    return done;
+}
+
+/* One that this rank has not begun, and others have, or that is under way, comes to its end. */
+static bool end(int collective, long begun, int n, gp_errs *errs)
+{
+    meeting *m = &meetings.of[collective];
+    const void *all;
+    int done = m->begun == begun && !m->under_way;
+    while (!done) {
+        done = gp_ranks_meet(NULL, collective, NULL, (size_t)n, &all, errs);
+        if (!done)
+            nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
+    return done > 0;
+}
+
+bool gp_ranks_meet_close(gp_errs *errs)
+{
+    typedef struct has { long begun; int n; } has;
+    has *of = gp_ranks_room((size_t)gp_ranks(), sizeof *of);
+    bool ok = true;
+    for (int k = 0; ok && k < meetings.n; k++) {
+        has mine = { .begun = meetings.of[k].begun, .n = meetings.of[k].n }, most = { 0 };
+        ok = gp_ranks_gather(&mine, sizeof mine, of, errs);
+        for (int r = 0; ok && r < gp_ranks(); r++)
+            if (of[r].begun > most.begun)
+                most = of[r];
+        ok = ok && end(k, most.begun, most.n, errs);
+    }
+    for (int k = 0; k < meetings.n; k++)
+        free(meetings.of[k].mine), free(meetings.of[k].all);
+    free(meetings.of), free(of);
+    meetings.of = NULL, meetings.n = 0;
+    return ok;
+}

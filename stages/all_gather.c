@@ -1,0 +1,44 @@
+/* all_gather.c - the frames of all ranks, one behind the other, in each of them. */
+#include <string.h>
+#include "rounds.h"
+
+static bool shape(gp_shape *s)
+{
+    const gp_type *x = &s->in[0];
+    gp_type *y = &s->out[0];
+    s->serial = true;
+    if (x->ndim == GP_MAXDIM)
+        return gp_shape_fail(s, NULL, "a frame of %d axes has no room for one of ranks", GP_MAXDIM);
+    *y = (gp_type){ .dtype = x->dtype, .ndim = x->ndim + 1, .dim = { s->ranks } };
+    memcpy(y->dim + 1, x->dim, (size_t)x->ndim * sizeof *x->dim);
+    return true;
+}
+
+static bool open_stage(const gp_open *o, void **state)
+{
+    *state = gp_rounds_open(o, gp_bytes(&o->in[0]));
+    return *state != NULL;
+}
+
+static bool run(gp_call *c, gp_frame *f, int n)
+{
+    (void)n;
+    const gp_rounds *r = c->state;
+    const gp_view *x = &f->in[0];
+    size_t bytes = gp_bytes(&x->type);
+    const char *all;
+    f->status = gp_round(c, c->state, f, &x->type, x->data, bytes, false, &all);
+    if (f->status == GP_OK)
+        memcpy(f->out[0].data, all, bytes * (size_t)r->ranks);
+    return true;
+}
+
+static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames, alike on all ranks" }, { 0 } };
+static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "[ranks, ...], the same on all ranks" }, { 0 } };
+
+const gp_kind gp_kind_all_gather = {
+    GP_KIND("all_gather"), .field = "ranks", .also = "allgather",
+    .help = "frame k of all ranks, along a new first axis",
+    .in = in, .out = out, .collective = true,
+    .shape = shape, .open = open_stage, .close = gp_rounds_close, .run = run, .finish = gp_rounds_finish,
+};

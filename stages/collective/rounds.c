@@ -1,0 +1,127 @@
+/* rounds.c - what ranks agree on before each round of a collective stage, see rounds.h. */
+#include <stdlib.h>
+#include <string.h>
+#include "rounds.h"
+
+enum { THERE, ENDED, STOPPED };        /* STOPPED: it was asked to end before its frames did */
+
+/* What a rank tells all others. */
+struct gp_said { uint64_t round, bytes; int64_t state; gp_type alike; };
+typedef struct gp_said said;
+
+/* What all of that means. LACKS: some have no frame in the lowest round, so that it is a hole. */
+typedef struct heard { enum { ALL_ENDED, GO, LACKS, DIFFER } what; uint64_t round, bytes; int first, other, ended; } heard;
+
+gp_rounds *gp_rounds_open(const gp_open *o, size_t bytes)
+{
+    gp_rounds *r = calloc(1, sizeof *r);
+    if (r) {
+        *r = (gp_rounds){ .rank = o->rank, .ranks = o->ranks, .bytes = bytes };
+        r->there = calloc((size_t)o->ranks, sizeof *r->there);
+        r->said = calloc(1, sizeof *r->said);
+        r->mine = calloc(bytes + 1, 1);
+    }
+    if (r && r->there && r->said && r->mine)
+        return r;
+    gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name);
+    gp_rounds_close(r);
+    return NULL;
+}
+
+void gp_rounds_close(void *rounds)
+{
+    gp_rounds *r = rounds;
+    if (r)
+        free(r->there), free(r->said), free(r->mine);
+    free(r);
+}
+
+static heard hear(const gp_rounds *r, const said *of)
+{
+    heard h = { .what = ALL_ENDED, .first = -1, .ended = -1 };
+    bool stopped = false;
+    for (int i = 0; i < r->ranks; i++) {
+        r->there[i] = of[i].state == THERE;
+        stopped |= of[i].state == STOPPED;
+        if (!r->there[i])
+            h.ended = h.ended < 0 ? i : h.ended;
+        else if (h.first < 0 || of[i].round < h.round)
+            h.first = i, h.round = of[i].round, h.bytes = of[i].bytes;
+    }
+    if (h.first < 0)
+        return h;
+    h.what = stopped ? LACKS : GO;
+    for (int i = 0; i < r->ranks; i++) {
+        if (r->there[i] && of[i].round != h.round)
+            h.what = LACKS;
+        if (h.what == GO && r->there[i] && (of[i].bytes != h.bytes || !gp_type_same(&of[i].alike, &of[h.first].alike)))
+            h.what = DIFFER, h.other = i;
+    }
+    return h;
+}
+
+static const said *tell(gp_call *c, const gp_rounds *r)
+{
+    return gp_gather(c, r->said, sizeof *r->said);
+}
+
+static gp_status differ(gp_call *c, const said *of, const heard *h)
+{
+    char a[128], b[128];
+    gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': in frame %llu rank %d has %s, and rank %d %s: a collective needs the same of "
+            "all ranks", c->name, (unsigned long long)h->round, h->first, gp_type_text(&of[h->first].alike, a), h->other,
+            gp_type_text(&of[h->other].alike, b));
+    return GP_FAILED;
+}
+
+gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, const gp_type *alike, const void *mine, size_t n, bool some,
+                   const char **all)
+{
+    *r->said = (said){ .round = f->index, .bytes = n, .state = THERE, .alike = *alike };
+    int before = c->errs->failed;
+    for (const said *of; (of = tell(c, r));) {
+        heard h = hear(r, of);
+        if (h.round != f->index)       /* of one that is a hole here */
+            continue;
+        if (h.what == LACKS)
+            return GP_DROP;
+        if (h.what == DIFFER)
+            return differ(c, of, &h);
+        if (h.ended >= 0 && !some) {
+            gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': rank %d has no frame %llu, as its frames have ended: all ranks need "
+                    "as many", c->name, h.ended, (unsigned long long)h.round);
+            return GP_FAILED;
+        }
+        *all = gp_gather(c, mine, n);
+        if (*all)
+            return GP_OK;
+        break;
+    }
+    return c->errs->failed > before ? GP_FAILED : GP_STOPPED;
+}
+
+bool gp_rounds_finish(gp_call *c)
+{
+    gp_rounds *r = c->state;
+    *r->said = (said){ .state = gp_stopping(c) ? STOPPED : ENDED };
+    int before = c->errs->failed;
+    for (const said *of; (of = tell(c, r));) {
+        heard h = hear(r, of);
+        if (h.what == ALL_ENDED)
+            break;
+        if (h.what != GO)
+            continue;
+        if (h.bytes > r->bytes)
+            return gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': rank %d has frames that are larger than here: a collective "
+                           "needs the same of all ranks", c->name, h.first);
+        if (!gp_gather(c, r->mine, h.bytes))
+            break;
+    }
+    return c->errs->failed == before;
+}
+
+bool gp_rounds_has(gp_shape *s, const char *opt, int64_t rank)
+{
+    return s->ranks == 1 || rank < s->ranks
+        || gp_shape_fail(s, opt, "'%s' is rank %lld, and there are %d ranks, from 0", opt, (long long)rank, s->ranks);
+}

@@ -1,0 +1,34 @@
+/* rounds.h - the rounds of a collective stage: frame k of each rank is round k, in which all take part.
+ *
+ * Before anything is sent, all ranks tell each other which round they are at, and what they have. All see the same, and so
+ * decide alike: a frame that one rank lacks, as it is a hole there, is a hole in all; frames that differ in what must be alike
+ * are an error in all. A rank whose frames have ended goes on answering until all have. */
+#ifndef GP_ROUNDS_H
+#define GP_ROUNDS_H
+
+#include <gpipe/stage.h>
+
+typedef struct gp_rounds {
+    int rank, ranks;
+    bool *there;               /* after gp_round: has this rank a frame in it? */
+    char *mine;                /* `bytes` bytes, in which to put together what is sent; zero at first */
+    size_t bytes;
+    struct gp_said *said;      /* what this rank tells the others */
+} gp_rounds;
+
+/* For open(): with room to send `bytes` bytes. NULL after an error. close() frees it. */
+gp_rounds *gp_rounds_open(const gp_open *o, size_t bytes);
+void gp_rounds_close(void *rounds);
+
+/* For run(), of one frame. `alike`: what must be the same on all ranks. Sends n bytes at `mine`, which depend on that alone;
+ * those of rank r are then at *all + r * n. `some`: a rank may have ended, and sends nothing that counts, see `there`; else
+ * that is an error. GP_OK, or what becomes of the frame. */
+gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, const gp_type *alike, const void *mine, size_t n, bool some,
+                   const char **all);
+/* For finish(). Waits until the frames of all have ended. */
+bool gp_rounds_finish(gp_call *c);
+
+/* For a kind with an option `from`: is there a rank of this number? */
+bool gp_rounds_has(gp_shape *s, const char *opt, int64_t rank);
+
+#endif
