@@ -81,7 +81,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_exchange = {
     GP_KIND("exchange"), .field = "ranks", .also = "halo ghost",
-    .help = "the rows of this rank, between those of its neighbors: for what is cut into strips",
+    .help = "the rows of this rank, between those of its neighbors: strips",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true,
     .shape = shape, .open = open_stage, .close = gp_rounds_close, .run = run, .finish = gp_rounds_finish,
 };

@@ -262,7 +262,7 @@ END_TEST
 START_TEST(devices)
 {
     static const struct { const char *said; int n, device; const char *why; int code; } cases[] = {
-        { "auto", 2, 0, "auto: H", 0 }, { "cuda", 2, 0, "cuda: H", 0 },
+        { "auto", 2, 0, "auto: H; the first, since free memory is not known", 0 }, { "cuda", 2, 0, "cuda: H", 0 },
         { "cuda:1", 2, 1, "cuda:1: H", 0 }, { "cpu", 2, -1, "cpu", 0 },
         { "auto", 0, -1, "auto: no NVIDIA driver", 0 },
         { "cuda", 0, 0, "there is no device 'cuda': no NVIDIA driver; write device: auto or cpu",
