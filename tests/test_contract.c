@@ -12,7 +12,7 @@ typedef enum wrong {
     FEWER_THAN_NONE, TOO_MANY_ROWS, FAILS_SILENTLY, RETURNS_FALSE, ENDS, STOPS, NO_STATUS,
     ADDS, ADDS_AND_DROPS, FINISH_SILENT, FINISH_ADDS, OPEN_SILENT, OPEN_ADDS, NO_TABLE,
     NO_TYPE, NO_FILE, NO_GLOB, SOURCE_FAILS, SOURCE_ADDS, SOURCE_ENDS, LEAVES_A_PART,
-    FIRST_AGAIN, FILLS_IN_ORDER, ZEROS_MORE, NOTHING, WRONGS
+    FIRST_AGAIN, FILLS_IN_ORDER, ZEROS_MORE, MEETS_IN_NO_ORDER, NOTHING, WRONGS
 } wrong;
 
 static const struct { const char *says; bool at_compile; } expected[WRONGS] = {
@@ -40,6 +40,7 @@ static const struct { const char *says; bool at_compile; } expected[WRONGS] = {
     [FIRST_AGAIN] = { "stage 'filter' gave frame 2 the status GP_AGAIN, which the first frame of a call may not have", false },
     [FILLS_IN_ORDER] = { "stage 'filter' takes frames in order, and fills the memory of the device", true },
     [ZEROS_MORE] = { "kind 'filter' wants 65 bytes of its scratch memory zero, and asks for 64", true },
+    [MEETS_IN_NO_ORDER] = { "kind 'filter' is collective, and its shape() does not say that frames take turns", true },
 };
 
 static wrong how(void *user) { return *(wrong *)user; }
@@ -134,7 +135,8 @@ START_TEST(is_an_error)
                      .run = made_run, .user = &w };
     gp_kind filter = { GP_KIND("filter"), .help = "a filter", .in = in, .out = out,
                        .shape = filter_shape, .open = filter_open, .run = filter_run,
-                       .finish = filter_finish, .user = &w, .fills_device = w == FILLS_IN_ORDER };
+                       .finish = filter_finish, .user = &w, .fills_device = w == FILLS_IN_ORDER,
+                       .collective = w == MEETS_IN_NO_ORDER };
     gp_errs errs = { .n = 0 };
     gp_registry *r = gp_registry_create();
     gp_machine *m = gp_machine_create(false);
