@@ -370,6 +370,28 @@ START_TEST(nothing_is_an_error)
 }
 END_TEST
 
+/* An application that says there are several ranks, and has no way for them to meet. */
+START_TEST(ranks_that_cannot_meet)
+{
+    static const char yaml[] = "buffers: {x: {dtype: i32, shape: [4]}}\nstages:\n"
+        "  - {use: generate, frames: 8, out: x}\n  - {use: all_reduce}\n  - {use: discard}\n";
+    gp_errs errs = { .n = 0 };
+    gp_registry *r = gp_registry_create();
+    gp_machine *m = gp_machine_create(false);
+    gp_config config = { .registry = r, .machine = m, .env = { .rank = _i, .ranks = 2 * _i } };
+    ck_assert(gp_register_builtin(r, &errs));
+    gp_pipeline *p = gp_compile(yaml, strlen(yaml), NULL, &config, &errs);
+    ck_assert_msg(p != NULL, "%s", errs.n ? errs.e[0].msg : "no error");
+    ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), _i ? GP_ERROR : GP_DONE);
+    ck_assert_int_eq(errs.n, _i);
+    ck_assert(!_i || (!strcmp(errs.e[0].msg, "stage 'all_reduce' needs what 2 ranks have, and the run has no 'gather'")
+                      && errs.e[0].at.line == 4));
+    gp_pipeline_destroy(p);
+    gp_registry_destroy(r);
+    gp_machine_destroy(m);
+}
+END_TEST
+
 Suite *suite_contract(void)
 {
     Suite *s = suite_create("contract");
@@ -379,6 +401,7 @@ Suite *suite_contract(void)
     tcase_add_loop_test(t, device_work_is_checked, 0, ODDS);
     tcase_add_loop_test(t, warnings_are_told, 0, 4);
     tcase_add_test(t, nothing_is_an_error);
+    tcase_add_loop_test(t, ranks_that_cannot_meet, 0, 2);
     suite_add_tcase(s, t);
     return s;
 }
