@@ -36,7 +36,7 @@ static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames, of one sha
 static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "that of rank `from`" }, { 0 } };
 
 static const gp_opt options[] = {
-    { GP_INT(struct opts, from), .def = "0", .min = 0, .max = 1 << 20, 
+    { GP_INT(struct opts, from), .def = "0", .min = 0, .max = 1 << 20,
       .help = "the rank; a process that runs alone keeps its own" },
     { 0 }
 };

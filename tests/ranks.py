@@ -337,6 +337,14 @@ stages: [{use: generate, frames: 7, out: x}, {use: broadcast, out: z}, {use: wri
     check(f"{m.name}: a rank that lacks a frame", p.returncode == 1 and len(re.findall(
         "error: stage 'broadcast': rank 1 has no frame 2, as its frames have ended", p.stderr)) == 1
         and not glob.glob(f"fewer-{m.name}/*.npy"), p.stderr)
+    put("d.yaml", """
+on_error: drop
+buffers: {x: {dtype: i32, shape: [400]}}
+stages: [{use: generate, frames: 7, out: x}, {use: broadcast, out: z}, {use: write, path: "dropped-NAME/${rank}-%d.npy"}]
+""".replace("NAME", m.name))
+    p = m.run(3, "run", "d.yaml")
+    check(f"{m.name}: a rank that lacks a frame, which is dropped", p.returncode == 0 and "7 frames in, 6 out" in p.stderr
+          and sorted(has("dropped-" + m.name)) == [f"{r}-{k}.npy" for r in range(3) for k in (0, 1)], p.stderr)
     put("l.yaml", """
 buffers: {x: {dtype: i32, shape: [4]}}
 stages: [{use: generate, out: x}, {use: lua, script: fails.lua, out: y}, {use: all_reduce}, {use: discard}]
@@ -391,12 +399,12 @@ stages:
     check(f"{m.name}: none begins where one cannot", p.returncode == 1 and p.stderr.count("not today") == 1
           and "rank 1: " in p.stderr and not has("begun-" + m.name), p.stderr)
 
-    def begun(to, more="", first="{0:08}.raw"):
+    def begun(to, more="", first="{0:08}.raw", rate=300):
         """An endless run of three ranks, of which all have begun and have written a file."""
         path = "%08d-${rank}.raw" if more else "%08d.raw"
         put("e.yaml", f"""
 buffers: {{x: {{dtype: i32, shape: [3]}}}}
-stages: [{{use: generate, rate: 300, out: x}}, {more}{{use: write, path: "{to}/{path}"}}]
+stages: [{{use: generate, rate: {rate}, out: x}}, {more}{{use: write, path: "{to}/{path}"}}]
 """)
         p = subprocess.Popen(m.start(3, "run", "e.yaml"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True, start_new_session=True)
@@ -450,6 +458,19 @@ stages: [{{use: generate, rate: 300, out: x}}, {more}{{use: write, path: "{to}/{
     there = [{k[:8]: v for k, v in has(to).items() if k.endswith(f"-{r}.raw")} for r in range(3)]
     check(f"{m.name}: asked to stop in a collective: all have the same rounds", p.returncode == 143 and there[0]
           and there[0] == there[1] == there[2], f"{[len(t) for t in there]} {said}")
+
+    # Rank 0 waits in a collective when it stops; the others come there later, and begin the next one before they stop.
+    p, ranks = begun(f"left-{m.name}", "{use: all_reduce}, ", "00000000-{0}.raw", '"2000 - 1700 * floor((rank + 1) / 2)"')
+    for signum in (signal.SIGINT, signal.SIGTERM):         # twice one may come as one
+        os.kill(ranks.get(0, p.pid), signum)
+    try:
+        said = p.communicate(timeout=60)[1]
+    except subprocess.TimeoutExpired:
+        os.killpg(p.pid, signal.SIGKILL)
+        for pid in ranks.values():
+            os.kill(pid, signal.SIGKILL)
+        said = "it did not end"
+    check(f"{m.name}: stopped at once in a collective: all end", said != "it did not end" and p.returncode in (130, 143), said)
 
 print(f"ranks: {passed} passed, {failed} failed ({', '.join(m.name for m in mpis)})")
 sys.exit(bool(failed))

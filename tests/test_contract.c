@@ -12,7 +12,7 @@ typedef enum wrong {
     FEWER_THAN_NONE, TOO_MANY_ROWS, FAILS_SILENTLY, RETURNS_FALSE, ENDS, STOPS, NO_STATUS,
     ADDS, ADDS_AND_DROPS, FINISH_SILENT, FINISH_ADDS, OPEN_SILENT, OPEN_ADDS, NO_TABLE,
     NO_TYPE, NO_FILE, NO_GLOB, SOURCE_FAILS, SOURCE_ADDS, SOURCE_ENDS, LEAVES_A_PART,
-    FIRST_AGAIN, FILLS_IN_ORDER, ZEROS_MORE, NOTHING, WRONGS
+    FIRST_AGAIN, FILLS_IN_ORDER, ZEROS_MORE, MEETS_IN_NO_ORDER, NOTHING, WRONGS
 } wrong;
 
 static const struct { const char *says; bool at_compile; } expected[WRONGS] = {
@@ -40,6 +40,7 @@ static const struct { const char *says; bool at_compile; } expected[WRONGS] = {
     [FIRST_AGAIN] = { "stage 'filter' gave frame 2 the status GP_AGAIN, which the first frame of a call may not have", false },
     [FILLS_IN_ORDER] = { "stage 'filter' takes frames in order, and fills the memory of the device", true },
     [ZEROS_MORE] = { "kind 'filter' wants 65 bytes of its scratch memory zero, and asks for 64", true },
+    [MEETS_IN_NO_ORDER] = { "kind 'filter' is collective, and its shape() does not say that frames take turns", true },
 };
 
 static wrong how(void *user) { return *(wrong *)user; }
@@ -134,7 +135,8 @@ START_TEST(is_an_error)
                      .run = made_run, .user = &w };
     gp_kind filter = { GP_KIND("filter"), .help = "a filter", .in = in, .out = out,
                        .shape = filter_shape, .open = filter_open, .run = filter_run,
-                       .finish = filter_finish, .user = &w, .fills_device = w == FILLS_IN_ORDER };
+                       .finish = filter_finish, .user = &w, .fills_device = w == FILLS_IN_ORDER,
+                       .collective = w == MEETS_IN_NO_ORDER };
     gp_errs errs = { .n = 0 };
     gp_registry *r = gp_registry_create();
     gp_machine *m = gp_machine_create(false);
@@ -368,6 +370,28 @@ START_TEST(nothing_is_an_error)
 }
 END_TEST
 
+/* An application that says there are several ranks, and has no way for them to meet. */
+START_TEST(ranks_that_cannot_meet)
+{
+    static const char yaml[] = "buffers: {x: {dtype: i32, shape: [4]}}\nstages:\n"
+        "  - {use: generate, frames: 8, out: x}\n  - {use: all_reduce}\n  - {use: discard}\n";
+    gp_errs errs = { .n = 0 };
+    gp_registry *r = gp_registry_create();
+    gp_machine *m = gp_machine_create(false);
+    gp_config config = { .registry = r, .machine = m, .env = { .rank = _i, .ranks = 2 * _i } };
+    ck_assert(gp_register_builtin(r, &errs));
+    gp_pipeline *p = gp_compile(yaml, strlen(yaml), NULL, &config, &errs);
+    ck_assert_msg(p != NULL, "%s", errs.n ? errs.e[0].msg : "no error");
+    ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), _i ? GP_ERROR : GP_DONE);
+    ck_assert_int_eq(errs.n, _i);
+    ck_assert(!_i || (!strcmp(errs.e[0].msg, "stage 'all_reduce' needs what 2 ranks have, and the run has no 'gather'")
+                      && errs.e[0].at.line == 4));
+    gp_pipeline_destroy(p);
+    gp_registry_destroy(r);
+    gp_machine_destroy(m);
+}
+END_TEST
+
 Suite *suite_contract(void)
 {
     Suite *s = suite_create("contract");
@@ -377,6 +401,7 @@ Suite *suite_contract(void)
     tcase_add_loop_test(t, device_work_is_checked, 0, ODDS);
     tcase_add_loop_test(t, warnings_are_told, 0, 4);
     tcase_add_test(t, nothing_is_an_error);
+    tcase_add_loop_test(t, ranks_that_cannot_meet, 0, 2);
     suite_add_tcase(s, t);
     return s;
 }

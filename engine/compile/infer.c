@@ -214,6 +214,8 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
     if (st->s.fills_device && s->serial)
         ok = AT(r, st->s.at, "stage '%s' takes frames in order, and fills the memory of the device: shape() of kind '%s' "
                 "may say one of both", name, st->s.kind->name);
+    if (st->s.kind->collective && !s->serial)
+        ok = AT(r, st->s.at, "kind '%s' is collective, and its shape() does not say that frames take turns", st->s.kind->name);
     if (st->s.fills_device && (source || gp_host_reader(r, &st->s)))
         ok = AT(r, st->s.at, source ? "stage '%s' is a source, and a source writes host memory"
                 : "stage '%s' writes the memory of the device, and stage '%s' reads that on the host: put a stage of the device "

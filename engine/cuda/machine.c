@@ -56,16 +56,15 @@ static void set_free(gp_machine *m)
     pthread_mutex_unlock(&lock);
 }
 
-/* Which devices a device cannot copy from directly: where nobody knows, it can, through the driver's own memory. */
+/* Which devices a device cannot copy from directly; so it is where nobody knows. */
 static void look_for_peers(gp_machine *m)
 {
     for (int i = 0; i < m->ndevices; i++)
         for (int k = 0; k < m->ndevices && k < 64; k++) {
-            int there = 1, back = 1;
-            if (i == k || cudaDeviceCanAccessPeer(&there, i, k) != cudaSuccess
-                || cudaDeviceCanAccessPeer(&back, k, i) != cudaSuccess)
-                continue;
-            m->device[i].no_peer |= there && back ? 0 : UINT64_C(1) << k;
+            int there = 0, back = 0;
+            bool peers = i == k || (cudaDeviceCanAccessPeer(&there, i, k) == cudaSuccess && there
+                                    && cudaDeviceCanAccessPeer(&back, k, i) == cudaSuccess && back);
+            m->device[i].no_peer |= peers ? 0 : UINT64_C(1) << k;
         }
 }
 

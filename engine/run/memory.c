@@ -144,9 +144,9 @@ static bool fetch_managed(gp_run *run, gp_errs *errs)
     for (int i = 0; i < run->plan->nextras; i++) {
         const gp_extra *x = &run->plan->extra[i];
         errs->at = extra_at(run, x);
-        for (int d = 0; d < run->ndevs && x->managed && run->dev[0]; d++) {
+        for (int d = 0; d < run->ndevs && x->managed; d++) {
             gp_dev *dev = run->dev[d];
-            if (dev->backend->fetch && !dev->backend->fetch(dev, gp_extra_on(run, i, 0), x->bytes, errs))
+            if (dev && dev->backend->fetch && !dev->backend->fetch(dev, gp_extra_on(run, i, 0), x->bytes, errs))
                 return false;
         }
     }

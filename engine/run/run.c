@@ -113,12 +113,13 @@ static bool open_on(gp_run *run, int i, int d, const gp_segment *seg, gp_errs *e
     const gp_graph *g = run->graph;
     const gp_stage *s = &g->stage[i];
     int at = d * g->nstages + i, before = errs->failed;
+    bool of_ranks = s->shared || s->kind->collective;
     gp_open o = { .opts = s->opts, .user = s->kind->user, .name = s->name, .at = s->at, .nin = s->nin,
                   .nout = s->nout, .in = run->types[i], .out = run->types[i] + s->nin,
                   .in_name = s->in_name, .out_name = s->out_name, .workers = s->workers,
                   .scope = &g->scope, .dev = gp_stage_makes_on_device(s) ? run->dev[d] : NULL, .errs = errs,
-                  .files = run->files, .slots = seg ? seg->depth / seg->place.lanes : 0, .rank = s->shared || s->kind->collective ? g->rank : 0,
-                  .ranks = s->shared || s->kind->collective ? g->ranks : 1 };
+                  .files = run->files, .slots = seg ? seg->depth / seg->place.lanes : 0,
+                  .rank = of_ranks ? g->rank : 0, .ranks = of_ranks ? g->ranks : 1 };
     run->opened[at] = true;
     errs->at = s->at;
     atomic_store(&run->opening, s);

@@ -92,8 +92,10 @@ const void *gp_gather(gp_call *c, const void *mine, size_t n)
     const void *all = NULL;
     for (const gp_stage *s = g->stage; s < t->actor->stage; s++)
         collective += s->kind->collective;
+    if (!run->options.gather && g->ranks > 1)
+        gp_fail(c->errs, GP_E_USAGE, c->at, "stage '%s' needs what %d ranks have, and the run has no 'gather'", c->name, g->ranks);
     if (!run->options.gather)
-        return mine;
+        return g->ranks > 1 ? NULL : mine;
     int64_t since = gp_measure_now(run);
     atomic_store(&t->actor->outside, true);
     atomic_store(&t->doing, GP_DOING_IDLE);

@@ -5,12 +5,13 @@
 
 enum { THERE, ENDED, STOPPED };        /* STOPPED: it was asked to end before its frames did */
 
-/* What a rank tells all others. */
-struct gp_said { uint64_t round, bytes; int64_t state; gp_type alike; };
+/* What a rank tells all others. `some`: see gp_round(). */
+struct gp_said { uint64_t round, bytes; int64_t state, some; gp_type alike; };
 typedef struct gp_said said;
 
 /* What all of that means. LACKS: some have no frame in the lowest round, so that it is a hole. */
-typedef struct heard { enum { ALL_ENDED, GO, LACKS, DIFFER } what; uint64_t round, bytes; int first, other, ended; } heard;
+typedef struct heard { enum { ALL_ENDED, GO, LACKS, DIFFER } what; bool some; uint64_t round, bytes; int first, other, ended;
+} heard;
 
 gp_rounds *gp_rounds_open(const gp_open *o, size_t bytes)
 {
@@ -46,7 +47,7 @@ static heard hear(const gp_rounds *r, const said *of)
         if (!r->there[i])
             h.ended = h.ended < 0 ? i : h.ended;
         else if (h.first < 0 || of[i].round < h.round)
-            h.first = i, h.round = of[i].round, h.bytes = of[i].bytes;
+            h.first = i, h.round = of[i].round, h.bytes = of[i].bytes, h.some = of[i].some;
     }
     if (h.first < 0)
         return h;
@@ -77,7 +78,7 @@ static gp_status differ(gp_call *c, const said *of, const heard *h)
 gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, const gp_type *alike, const void *mine, size_t n, bool some,
                    const char **all)
 {
-    *r->said = (said){ .round = f->index, .bytes = n, .state = THERE, .alike = *alike };
+    *r->said = (said){ .round = f->index, .bytes = n, .state = THERE, .some = some, .alike = *alike };
     int before = c->errs->failed;
     for (const said *of; (of = tell(c, r));) {
         heard h = hear(r, of);
@@ -109,7 +110,7 @@ bool gp_rounds_finish(gp_call *c)
         heard h = hear(r, of);
         if (h.what == ALL_ENDED)
             break;
-        if (h.what != GO)
+        if (h.what != GO || !h.some)   /* without this rank the frame fails, and nobody sends it */
             continue;
         if (h.bytes > r->bytes)
             return gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': rank %d has frames that are larger than here: a collective "

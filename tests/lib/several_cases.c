@@ -122,18 +122,19 @@ static float half_of(int64_t i)
 /* A device on which nothing of the plan is stays closed. */
 START_TEST(only_what_is_used)
 {
-    static const struct { const char *stage; bool opened[2]; } cases[] = {
-        { "{use: mix, in: {in: y}, op: max, frames: 2}", { true, false } },
-        { "{use: scale, in: y, a: 2}", { true, true } },
+    static const struct { const char *stage; bool opened[2]; const char *konst; } cases[] = {
+        { "{use: mix, in: {in: y}, op: max, frames: 2}", { true, false }, "{const: k.npy}" },
+        { "{use: scale, in: y, a: 2}", { true, true }, "{const: k.npy}" },
+        { "{use: mix, in: {in: y}, op: max, frames: 2}", { true, false }, "{const: k.npy, memory: managed}" },
     };
     char text[500], both[20];
     bool opened[2] = { false, false };
     const char *dir = pipe_dir();
     snprintf(both, sizeof both, "%s:0-1", on);
-    snprintf(text, sizeof text, "buffers: {x: {dtype: f32, shape: [64]}, k: {const: k.npy}, old: {carry: y, init: 0}, "
+    snprintf(text, sizeof text, "buffers: {x: {dtype: f32, shape: [64]}, k: %s, old: {carry: y, init: 0}, "
              "y: {like: x}}\nstages:\n  - {use: generate, pattern: noise, frames: 9, out: x}\n"
              "  - {use: expr, in: {x: x, old: old, k: k}, expr: x + k * old, out: y}\n  - %s\n  - {use: discard}\n",
-             cases[_i].stage);
+             cases[_i].konst, cases[_i].stage);
     pipe_npy(dir, "k.npy", 64, 0, half_of);
     pipe_result r = pipe_run_then(dir, text, both, NULL, (gp_run_options){ .timed = true }, look, opened);
     ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "?");
@@ -223,6 +224,6 @@ void several_cases(TCase *tc, const char *kind, bool peers)
         tcase_add_test(tc, figures_of_each);
         tcase_add_test(tc, tracks_of_each);
     }
-    tcase_add_loop_test(tc, only_what_is_used, 0, 2);
+    tcase_add_loop_test(tc, only_what_is_used, 0, 3);
     tcase_add_loop_test(tc, same_bytes, 0, (int)(sizeof ways / sizeof *ways));
 }

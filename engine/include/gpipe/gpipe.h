@@ -175,7 +175,8 @@ typedef struct gp_run_options {
     void *begin_arg;
     /* Of a process that is one of several ranks, or NULL: sends `n` bytes of each rank to all, for the collective stage of
      * this number, in the order of the plan. Called again, alike, until it gives 1: they are there, those of rank r at
-     * *all + r * n, until it is called for the next. 0: not yet; it never waits. -1: an error was added. */
+     * *all + r * n, until it is called for the next. 0: not yet; it never waits. -1: an error was added. Where gp_env says
+     * that there are several ranks, a collective stage is an error without it. */
     int (*gather)(void *arg, int collective, const void *mine, size_t n, const void **all, gp_errs *errs);
     void *gather_arg;
 } gp_run_options;
