@@ -59,14 +59,14 @@ static const verb verbs[] = {
       "not depend on the machine that simulates.\n",
       1, 1, gp_cmd_simulate },
     { GP_VERB_TUNE, "tune", "FILE", "find settings that are faster: measure once, simulate many, measure a few",
-      "The pipeline is measured as by 'gpipe bench', whose help says what cannot be measured;\n"
-      "outputs go to a temporary folder. From that run's times hundreds of settings are\n"
-      "simulated: depth, streams, batch, batch_wait, workers, sync, which change no byte of any\n"
-      "output. The most promising ones and the given ones are measured in turns (a turn measures\n"
-      "each once), and the best one also with another sync and launch. Settings are proposed\n"
-      "only if they were better than the given ones in most turns, and by more than 1 % in the\n"
-      "median turn. A table of what was measured is printed, and the lines of the file to change;\n"
-      "--write changes them, and nothing else.\n",
+      "The pipeline is measured as by 'gpipe bench' (see its help); outputs go to a temporary\n"
+      "folder. From the times of that run hundreds of settings are simulated: depth, streams,\n"
+      "batch, batch_wait, workers, sync, which change no byte of any output. The most promising\n"
+      "ones and the given ones are measured in turns (a turn measures each once), and the best\n"
+      "one also with another sync and launch. Settings are proposed only if they were better\n"
+      "than the given ones in most turns, and by more than 1 % in the median turn. A table of\n"
+      "what was measured is printed, and the lines of the file to change; --write changes them,\n"
+      "and nothing else.\n",
       1, 1, gp_cmd_tune },
     { GP_VERB_TOP, "top", "PID|SOCKET", "watch a pipeline that runs elsewhere",
       "Shows, each second, the same live lines as that 'gpipe run', until it ends or Ctrl-C. On a\n"
@@ -76,7 +76,8 @@ static const verb verbs[] = {
       "owner alone. With --json it prints the objects that --progress json prints.\n", 1, 1, gp_cmd_top },
     { GP_VERB_SET, "set", "PID|SOCKET PATH=VALUE...", "change settings of a pipeline that runs elsewhere",
       "Settings are written as for --set: gpipe set 4711 depth=6 stages.clean.workers=4. They\n"
-      "take effect at the next frame boundary. No frame is lost, sources go on, and stages keep their state.\n"
+      "take effect at the next frame boundary. No frame is lost, sources go on, and stages keep\n"
+      "their state.\n"
       "What cannot change while it runs is refused, and the run goes on as it was. The socket is\n"
       "that of 'gpipe top', for its owner alone. In a run with --watch the file is read anew.\n", 2, INT_MAX,
       gp_cmd_set },
