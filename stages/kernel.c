@@ -105,7 +105,7 @@ static bool read_source(gp_shape *s, struct opts *o)
     if (!code && (!o->source || !*o->source))
         return gp_shape_fail(s, "source", "a kernel needs 'source', its .cu file, or 'code', its CUDA C++ as it stands");
     if (code && o->source)
-        return gp_shape_fail(s, "code", "leave out 'source' or 'code': the kernel is in a file, or here");
+        return gp_shape_fail(s, "code", "leave out 'source' or 'code': the kernel is either in a file or here");
     if (code && code->kind != GP_SCALAR)
         return gp_shape_fail(s, "code", "'code' is a text, best a block: 'code: |', and CUDA C++ in the lines below");
     if (code && is_file_name(code->text))

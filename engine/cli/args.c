@@ -35,8 +35,8 @@ static const struct option {
     { "isolate", 0, NULL, GP_VERB_RUN, F(isolate),
       "one frame at a time: finds the stage that faults" },
     { "check-kernels", 0, NULL, GP_VERB_RUN, F(check_kernels),
-      "on the CPU, one frame at a time: finds kernels of yours that read or write up to 16 GiB outside their "
-      "frames; of reads in the padding of up to 15 bytes at a frame's end, only those that change the output" },
+      "on the CPU, one frame at a time: finds kernels of yours that read or write outside their frames, up to 16 GiB "
+      "away; a read in the padding at a frame's end (15 bytes at most) is found only if it changes the output" },
     { "sweep", 0, "PATH=LIST", GP_VERB_BENCH, W(sweep),
       "a row for each value: depth=1..8, batch=1,4,auto; may be given again" },
     { "goal", 0, "GOAL", GP_VERB_TUNE, X(goal),
@@ -44,7 +44,7 @@ static const struct option {
     { "budget", 0, "TIME", GP_VERB_TUNE, T(budget_ns), "how long it may take; default 60s" },
     { "memory", 0, "SIZE", GP_VERB_TUNE, X(memory), "the most host and device memory together: 4GiB" },
     { "svg", 0, "FILE", GP_VERB_TUNE, X(svg_file), "a drawing of all settings: rate against latency and memory" },
-    { "write", 0, NULL, GP_VERB_TUNE, F(write), "change the file, if settings were measured that are better" },
+    { "write", 0, NULL, GP_VERB_TUNE, F(write), "change the file, if better settings were found" },
     { "serial", 0, NULL, GP_VERB_BENCH, F(serial), "add a row with depth 1 for all buffers, one stream and no batches" },
     { "cached", 0, "STAGE", GP_VERB_BENCH, W(cached),
       "a row in which that stage costs nothing: its outputs are used again" },
@@ -52,7 +52,7 @@ static const struct option {
     { "max-time", 0, "TIME", GP_VERB_BENCH, T(max_time_ns),
       "how long to wait for three windows to agree; default 10s" },
     { "rounds", 0, "N", GP_VERB_BENCH, N(rounds),
-      "how often to measure each row, in turns; default 3, for one file 1" },
+      "how often to measure each row, in turns; default 1, or 3 for several files" },
     { "csv", 0, NULL, GP_VERB_BENCH, F(csv), "as CSV" },
     { "progress", 0, "HOW", GP_VERB_RUN | GP_VERB_BENCH, C(progress, "auto|bar|plain|json|none"),
       "on stderr: auto (bar, on a terminal), bar (a line a stage), plain (a line a second), json (each line an object), none" },
@@ -61,7 +61,7 @@ static const struct option {
     { "report", 0, "FILE", GP_VERB_RUN | GP_VERB_SIMULATE, X(report),
       "what each stage and engine did, and what held the run back: .json or .html" },
     { "trace", 0, "FILE.json", GP_VERB_RUN, X(trace),
-      "when each thing was done, for ui.perfetto.dev" },
+      "when each stage, copy and kernel ran, for ui.perfetto.dev" },
     { "trace-gpu", 0, "HOW", GP_VERB_RUN, C(trace_gpu, "cheap|full"),
       "cheap (default: copies and kernels as wholes) or full (each, by CUPTI; slower)" },
     { "trace-last", 0, "TIME", GP_VERB_RUN, T(trace_ns),
@@ -72,18 +72,18 @@ static const struct option {
     { "svg", 0, NULL, GP_VERB_PLAN, F(svg), "as a drawing (SVG); of the plan or the graph" },
     { "mermaid", 0, NULL, GP_VERB_PLAN, F(mermaid), "as a flowchart for Mermaid; likewise" },
     { "with", 0, "REPORT", GP_VERB_PLAN | GP_VERB_SIMULATE, X(with),
-      "what 'gpipe run --report FILE.json' wrote: its times color the drawing, or are those that simulate computes "
-      "with" },
+      "what 'gpipe run --report FILE.json' wrote: plan colors its drawing by these times, simulate computes with "
+      "them" },
     { "machine", 0, "FILE", GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_SIMULATE, X(machine),
-      "for which machine, as JSON: what 'gpipe machine' printed there; default: this one, or, with simulate, that of "
-      "the report" },
+      "the machine to plan for, as JSON: what 'gpipe machine' printed there; default: this one, or, with simulate, "
+      "that of the report" },
     { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES | GP_VERB_BENCH | GP_VERB_TOP | GP_VERB_SIMULATE, F(json),
       "as JSON" },
     { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as Markdown: what stages/REFERENCE.md has" },
     { "man", 0, NULL, GP_VERB_HELP, F(man), "all of the reference, as the source of a man page" },
-    { "from", 0, "EXAMPLE", GP_VERB_NEW, X(from), "which example it starts as; default first" },
+    { "from", 0, "EXAMPLE", GP_VERB_NEW, X(from), "the example to start from; default first" },
     { "quiet", 'q', NULL, COMPILES, F(quiet), "errors only" },
-    { "verbose", 'v', NULL, GP_VERB_RUN, F(verbose), "the device; and, as on a terminal, what each stage did and what held it back" },
+    { "verbose", 'v', NULL, GP_VERB_RUN, F(verbose), "name the device and, as on a terminal, say what each stage did and what held the run back" },
     { "help", 'h', NULL, ALL, F(help), "this text" },
 };
 enum { NOPTIONS = sizeof options / sizeof *options };

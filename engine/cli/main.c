@@ -23,8 +23,8 @@ static int cmd_help(const gp_args *args, const gp_registry *registry, gp_errs *e
 
 static const verb verbs[] = {
     { GP_VERB_RUN, "run", "FILE", "run a pipeline",
-      "FILE - is the standard input. Ctrl-C, SIGTERM or a closed terminal (SIGHUP) stops the\n"
-      "sources and lets the rest come out; a second Ctrl-C stops at once.\n", 1, 1, gp_cmd_run },
+      "'-' as FILE is standard input. Ctrl-C, SIGTERM or a closed terminal (SIGHUP) stops the\n"
+      "sources and lets frames in flight finish; a second Ctrl-C stops at once.\n", 1, 1, gp_cmd_run },
     { GP_VERB_CHECK, "check", "FILE...", "validate pipelines; runs no script and no kernel",
       "Checks as for a machine with a GPU, even on one without. A missing input file is only a\n"
       "warning if 'buffers' declares what it holds. What will be slow is a warning that ends in\n"
@@ -34,12 +34,12 @@ static const verb verbs[] = {
       1, 1, gp_cmd_plan },
     { GP_VERB_BENCH, "bench", "FILE...", "measure pipelines: rate, latency, what holds them back",
       "One run is watched, after a warm-up, until three windows in a row agree within 5 %.\n"
-      "Sources are made to go on by themselves (frames: 0, loop: true). Where they\n"
-      "cannot (a stage writes, a source in Lua ends, 'compare' reads a file) whole runs are\n"
-      "repeated, and count from their first frame in to their last frame out.\n"
+      "Sources are made endless (frames: 0, loop: true). Where that is not possible (a stage\n"
+      "writes, a source in Lua ends, 'compare' reads a file) whole runs are repeated, and are\n"
+      "timed from their first frame in to their last frame out.\n"
       "What 'write' makes goes to a temporary folder next to where it belongs, or to\n"
       "/dev/null for stdout; files that Lua scripts write are not redirected.\n"
-      "frames/s, GB/s and times per frame are of the sources' frames, also where most are\n"
+      "frames/s, GB/s and times per frame count the sources' frames, also where most are\n"
       "dropped on the way; latency is from source to sink. The bound is the largest of\n"
       "these times per frame: a host stage (by its busy time, through its workers), all\n"
       "copies without the kernels, all kernels without the copies (on the CPU: by their\n"
@@ -49,32 +49,35 @@ static const verb verbs[] = {
     { GP_VERB_SIMULATE, "simulate", "FILE", "predict a pipeline's rate and latency from the report of a run",
       "gpipe run p.yaml --report run.json; gpipe simulate p.yaml --with run.json --set depth=8\n"
       "The pipeline is not run: its plan is simulated with the times that its stages,\n"
-      "kernels, copies and launches took in that run. --set comes on top of that run's.\n"
+      "kernels, copies and launches took in that run. --set adds to the settings of that run.\n"
       "Kernels share the device, and threads the cores, evenly. Where the report lacks the\n"
-      "times (another device, other stages) this is an error. --machine FILE has, each\n"
-      "optional: {\"cores\": 16, \"memory\": \"64GiB\", \"speed\": 1.5, \"gpu\": \"NVIDIA H200\",\n"
+      "times (another device, other stages) this is an error. --machine FILE is what\n"
+      "'gpipe machine' printed, or has any of these keys:\n"
+      "{\"cores\": 16, \"memory\": \"64GiB\", \"speed\": 1.5, \"gpu\": \"NVIDIA H200\",\n"
       "\"gpu_memory\": \"141GB\", \"kernels_speed\": 20, \"copy_in_gb_s\": 50, \"copy_out_gb_s\": 50};\n"
       "'speed' 1.5 is 1.5 times as fast as the machine of the report. The result does\n"
-      "not depend on the machine that simulates. It may also be what 'gpipe machine' printed.\n",
+      "not depend on the machine that simulates.\n",
       1, 1, gp_cmd_simulate },
     { GP_VERB_TUNE, "tune", "FILE", "find settings that are faster: measure once, simulate many, measure a few",
-      "The pipeline is measured as by 'gpipe bench', which also says what cannot be: outputs go\n"
-      "to a temporary folder. From that run's times hundreds of settings are simulated: depth,\n"
-      "streams, batch, workers, sync, which change no byte of any output. The most promising\n"
-      "are measured in turns with the given ones, and the best of them with another sync and\n"
-      "launch. Others are proposed only if they were better in\n"
-      "most turns, and by more than 1 % in the middle one. What is printed: a table of what was\n"
-      "measured, and the lines of the file to change; --write changes them, and nothing else.\n",
+      "The pipeline is measured as by 'gpipe bench' (see its help); outputs go to a temporary\n"
+      "folder. From the times of that run hundreds of settings are simulated: depth, streams,\n"
+      "batch, batch_wait, workers, sync, which change no byte of any output. The most promising\n"
+      "ones and the given ones are measured in turns (a turn measures each once), and the best\n"
+      "one also with another sync and launch. Settings are proposed only if they were better\n"
+      "than the given ones in most turns, and by more than 1 % in the median turn. A table of\n"
+      "what was measured is printed, and the lines of the file to change; --write changes them,\n"
+      "and nothing else.\n",
       1, 1, gp_cmd_tune },
     { GP_VERB_TOP, "top", "PID|SOCKET", "watch a pipeline that runs elsewhere",
-      "Shows the same live lines as that 'gpipe run', each second, until it ends or Ctrl-C, and\n"
-      "on a terminal its settings: left and right choose one, + and - change it as 'gpipe set'\n"
-      "does, q leaves.\n"
-      "Its socket is $XDG_RUNTIME_DIR/gpipe/PID.sock, or /tmp/gpipe-UID/PID.sock, for its\n"
+      "Shows, each second, the same live lines as that 'gpipe run', until it ends or Ctrl-C. On a\n"
+      "terminal it also shows its settings: left and right choose one, + and - change it as\n"
+      "'gpipe set' does, q leaves.\n"
+      "The socket of a run is $XDG_RUNTIME_DIR/gpipe/PID.sock, or /tmp/gpipe-UID/PID.sock, for its\n"
       "owner alone. With --json it prints the objects that --progress json prints.\n", 1, 1, gp_cmd_top },
     { GP_VERB_SET, "set", "PID|SOCKET PATH=VALUE...", "change settings of a pipeline that runs elsewhere",
-      "As --set has them: gpipe set 4711 depth=6 stages.clean.workers=4. They take effect at the\n"
-      "next frame boundary. No frame is lost, sources go on, and stages keep their state.\n"
+      "Settings are written as for --set: gpipe set 4711 depth=6 stages.clean.workers=4. They\n"
+      "take effect at the next frame boundary. No frame is lost, sources go on, and stages keep\n"
+      "their state.\n"
       "What cannot change while it runs is refused, and the run goes on as it was. The socket is\n"
       "that of 'gpipe top', for its owner alone. In a run with --watch the file is read anew.\n", 2, INT_MAX,
       gp_cmd_set },

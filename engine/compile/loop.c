@@ -312,7 +312,7 @@ static bool check_buffers(gp_resolving *r, const gp_node *buffers)
             if (n)
                 ok = AT(r, n->at, "a buffer of a loop has no '%s'%s", keys[k], !strcmp(keys[k], "const")
                         ? ": declare the constant beside the loop, and read it as an input" : !strcmp(keys[k], "carry")
-                        ? ": the loop has, carry: {u: v}" : "");
+                        ? ": give the loop itself carry: {u: v}" : "");
         }
     }
     return ok;

@@ -213,8 +213,8 @@ static void consume(gp_resolving *r, gp_rstage *st, int port, const struct conn 
         return;
     }
     if (!b) {
-        const char *file = strpbrk(c->buffer, "./") ? gp_format(r->arena, "; a file is read as a constant: buffers: {w: "
-                                                                "{const: %s}}, and 'w' here", c->buffer) : NULL;
+        const char *file = strpbrk(c->buffer, "./") ? gp_format(r->arena, "; to read a file, declare a constant, "
+                                        "buffers: {w: {const: %s}}, and write 'w' here", c->buffer) : NULL;
         AT(r, c->at, "no stage makes a buffer '%s'%s", c->buffer, file ? file : gp_near_buffer(r, &near));
         return;
     }
