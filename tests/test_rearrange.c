@@ -25,8 +25,10 @@ static int third(int k, int rows) { (void)rows; return k * 3; }
 static int after_two(int k, int rows) { (void)rows; return k - 2; }
 static int last_and_first(int k, int rows) { return k ? 0 : rows - 1; }
 static int again(int k, int rows) { return k % rows; }
+static int three_back(int k, int rows) { return (k + 3) % rows; }
 static int from_left(int k) { return 7 - k; }
 static int at_two(int k) { return k + 2; }
+static int one_on(int k) { return (k + 7) % 8; }
 
 static const struct { const char *stages; int rows[2], wide; int (*row)(int k, int rows),
                       (*column)(int k); } parts[] = {
@@ -39,6 +41,7 @@ static const struct { const char *stages; int rows[2], wide; int (*row)(int k, i
     { "  - {use: concat, in: {a: x, b: x}}\n", { 20, 8 }, 8, again, same },
     { "  - {use: reshape, shape: [-1, 4]}\n  - {use: reshape, shape: [-1, 8]}\n", { 10, 4 }, 8, row, same },
     { "  - {use: crop, size: [4, 4], at: [0, 2]}\n", { 4, 4 }, 4, row, at_two },
+    { "  - {use: roll, shift: [-3, 1], axis: [0, 1]}\n", { 10, 4 }, 8, three_back, one_on },
     { "  - {use: gather, index: [-1, 0]}\n", { 2, 2 }, 8, last_and_first, same },
     { "  - {use: gather, axis: 1, index: [7, 6, 5, 4, 3, 2, 1, 0]}\n", { 10, 4 }, 8, row, from_left },
     { "  - {use: topk, k: 3, axis: 0}\n", { 3, 3 }, 8, last_first, same },

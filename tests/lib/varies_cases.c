@@ -36,6 +36,8 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
     { "in one size", "", "  - {use: resize, height: 11, width: 7, method: area, in: x}\n  - {use: sobel}\n", false },
     { "in parts of a size", "", "  - {use: resize, scale: 0.4, method: nearest, in: x}\n", false },
     { "turned", "", "  - {use: transpose, in: x}\n  - {use: blur, sigma: 0.8}\n  - {use: rotate90, times: -1}\n", false },
+    { "shifted", "", "  - {use: roll, shift: [5, -7], axis: [1, 0], in: x}\n  - {use: blur, sigma: 0.8}\n"
+      "  - {use: roll, shift: 33}\n", false },
     { "half of it", "", "  - {use: slice, in: x, index: \"::2, ::-3\"}\n  - {use: scale, a: 2, b: 1}\n", false },
     { "more of a smaller frame", "", "  - {use: slice, in: x, index: \"-20:25\"}\n"
       "  - {use: scale, a: 2, b: 1}\n", false },

@@ -460,6 +460,17 @@ other = any_bits("re_rgb_2", np.uint8, (37, 2, 3))
 case("concat", "axis: 1", "re_rgb, re_rgb_2", np.concatenate([rgb, other], 1))
 case("concat", "axis: -2", "re_rgb_2, re_rgb", np.concatenate([other, rgb], 1))
 
+for name, x in pictures.items():
+    case("roll", "shift: 7", name, np.roll(x, 7))
+    case("roll", "shift: -2, axis: 0", name, np.roll(x, -2, 0))
+    if x.ndim > 1:
+        case("roll", "shift: 3, axis: -1", name, np.roll(x, 3, -1))
+        case("roll", "shift: [5, -30], axis: [1, 0]", name, np.roll(x, (5, -30), (1, 0)))
+for shift, axis in ((0, None), (-1000000, None), ([1], [1]), (37, 0), (-1, [0, 1, 2]), ([1, 1, 1], [2, 0, 1]), ([0, 50], [0, 1])):
+    option = "" if axis is None else f", axis: {axis}"
+    case("roll", f"shift: {shift}{option}", "re_rgb", np.roll(rgb, shift, axis))
+case("roll", "shift: 1, axis: [0, 1, 2, 3, 4, 5, 6, 7]", "re_deep", np.roll(deeper, 1, range(8)))
+
 edges = {"constant": "constant", "nearest": "edge", "reflect": "symmetric", "mirror": "reflect", "wrap": "wrap"}
 for edge, mode in edges.items():
     for name in ("re_rgb", "re_f32", "re_c64", "re_f16", "re_line", "re_one", "re_i64", "re_deep"):
