@@ -337,6 +337,15 @@ stages: [{use: generate, frames: 7, out: x}, {use: broadcast, out: z}, {use: wri
     check(f"{m.name}: a rank that lacks a frame", p.returncode == 1 and len(re.findall(
         "error: stage 'broadcast': rank 1 has no frame 2, as its frames have ended", p.stderr)) == 1
         and not glob.glob(f"fewer-{m.name}/*.npy"), p.stderr)
+    for kind in ("all_gather", "broadcast", "exchange"):
+        put("d.yaml", """
+on_error: drop
+buffers: {x: {dtype: i32, shape: [4]}}
+stages: [{use: generate, frames: 7, out: x}, {use: KIND, out: z}, {use: write, path: "go-on-NAME-KIND/${rank}-%d.npy"}]
+""".replace("NAME", m.name).replace("KIND", kind))
+        p = m.run(3, "run", "d.yaml")
+        check(f"{m.name}: {kind}: a rank that lacks a frame, which is dropped", p.returncode == 0
+              and sorted(has(f"go-on-{m.name}-{kind}")) == [f"{r}-{k}.npy" for r in range(3) for k in range(2)], p.stderr)
     put("l.yaml", """
 buffers: {x: {dtype: i32, shape: [4]}}
 stages: [{use: generate, out: x}, {use: lua, script: fails.lua, out: y}, {use: all_reduce}, {use: discard}]
