@@ -13,7 +13,7 @@ typedef struct gp_rounds {
     bool *there;               /* after gp_round: has this rank a frame in it? */
     char *mine;                /* `bytes` bytes, in which to put together what is sent; zero at first */
     size_t bytes;
-    bool some;                 /* a rank may have ended, and sends nothing that counts, see `there`; else that is an error */
+    bool some;                 /* a rank may have ended, and sends nothing that counts, see `there`; else an error */
     struct gp_said *said;      /* what this rank tells the others */
 } gp_rounds;
 
