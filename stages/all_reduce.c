@@ -18,7 +18,7 @@ static bool shape(gp_shape *s)
 
 static bool open_stage(const gp_open *o, void **state)
 {
-    *state = gp_rounds_open(o, gp_bytes(&o->in[0]));
+    *state = gp_rounds_open(o, gp_bytes(&o->in[0]), true);
     return *state != NULL;
 }
 
@@ -60,7 +60,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
     const struct opts *o = c->opts;
     const gp_view *x = &f->in[0];
     const char *all;
-    f->status = gp_round(c, c->state, f, &x->type, x->data, gp_bytes(&x->type), true, &all);
+    f->status = gp_round(c, c->state, f, &x->type, x->data, gp_bytes(&x->type), &all);
     if (f->status == GP_OK)
         fold(c->state, o->op, x->type.dtype, all, (size_t)gp_count(&x->type), f->out[0].data);
     return true;

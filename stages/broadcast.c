@@ -14,7 +14,7 @@ static bool shape(gp_shape *s)
 
 static bool open_stage(const gp_open *o, void **state)
 {
-    *state = gp_rounds_open(o, gp_bytes(&o->in[0]));
+    *state = gp_rounds_open(o, gp_bytes(&o->in[0]), false);
     return *state != NULL;
 }
 
@@ -26,7 +26,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
     const gp_view *x = &f->in[0];
     size_t bytes = gp_bytes(&x->type), from = r->ranks > 1 ? (size_t)o->from : 0;
     const char *all;
-    f->status = gp_round(c, c->state, f, &x->type, x->data, bytes, false, &all);
+    f->status = gp_round(c, c->state, f, &x->type, x->data, bytes, &all);
     if (f->status == GP_OK)
         memcpy(f->out[0].data, all + from * bytes, bytes);
     return true;

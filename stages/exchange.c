@@ -26,7 +26,7 @@ static size_t halo_bytes(const struct opts *o, const gp_type *t)
 
 static bool open_stage(const gp_open *o, void **state)
 {
-    *state = gp_rounds_open(o, 2 * halo_bytes(o->opts, &o->in[0]));
+    *state = gp_rounds_open(o, 2 * halo_bytes(o->opts, &o->in[0]), false);
     return *state != NULL;
 }
 
@@ -52,7 +52,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
     alike.dim[0] = o->rows;
     memcpy(r->mine, strip, halo);
     memcpy(r->mine + halo, strip + bytes - halo, halo);
-    f->status = gp_round(c, r, f, &alike, r->mine, 2 * halo, false, &all);
+    f->status = gp_round(c, r, f, &alike, r->mine, 2 * halo, &all);
     if (f->status != GP_OK)
         return true;
     char *to = f->out[0].data, *end = to + halo + bytes;

@@ -345,6 +345,35 @@ stages: [{use: generate, frames: 7, out: x}, {use: broadcast, out: z}, {use: wri
     p = m.run(3, "run", "d.yaml")
     check(f"{m.name}: a rank that lacks a frame, which is dropped", p.returncode == 0 and "7 frames in, 6 out" in p.stderr
           and sorted(has("dropped-" + m.name)) == [f"{r}-{k}.npy" for r in range(3) for k in (0, 1)], p.stderr)
+    put("d.yaml", """
+buffers: {x: {dtype: f32, shape: [1]}, sum: {like: x}, before: {carry: sum}}
+stages:
+  - {use: generate, frames: 6, out: x}
+  - {use: all_reduce, out: s}
+  - {use: expr, in: {a: s, b: before}, out: sum, expr: a + b / 2}
+  - {use: write, path: "carried-NAME/${rank}.npy"}
+""".replace("NAME", m.name))
+    p = m.run(2, "run", "d.yaml")
+    sums = array.array("f", (1, 5.5, 11.75)).tobytes()
+    check(f"{m.name}: what is made behind a collective is carried", p.returncode == 0
+          and [x[-12:] for x in has(f"carried-{m.name}").values()] == [sums, sums], p.stderr)
+    m.refused("what is carried, beside frames that are shared out", """
+buffers: {x: {dtype: f32, shape: [1]}, sum: {like: x}, before: {carry: sum}}
+stages:
+  - {use: generate, frames: 6, out: x}
+  - {use: expr, in: {a: x, b: before}, out: y, expr: a + b / 2}
+  - {use: all_reduce, out: sum}
+  - {use: discard}
+""", r"p.yaml:5:11: error: stage 'expr' reads frames that are shared out among 2 ranks, beside 'before'", n=2)
+    for kind in ("all_gather", "broadcast", "exchange"):
+        put("d.yaml", """
+on_error: drop
+buffers: {x: {dtype: i32, shape: [4]}}
+stages: [{use: generate, frames: 7, out: x}, {use: KIND, out: z}, {use: write, path: "go-on-NAME-KIND/${rank}-%d.npy"}]
+""".replace("NAME", m.name).replace("KIND", kind))
+        p = m.run(3, "run", "d.yaml")
+        check(f"{m.name}: {kind}: a rank that lacks a frame, which is dropped", p.returncode == 0
+              and len(has(f"go-on-{m.name}-{kind}")) == 6, p.stderr)
     put("l.yaml", """
 buffers: {x: {dtype: i32, shape: [4]}}
 stages: [{use: generate, out: x}, {use: lua, script: fails.lua, out: y}, {use: all_reduce}, {use: discard}]

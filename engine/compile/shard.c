@@ -105,13 +105,18 @@ static bool shard_stage(gp_arena *a, const gp_graph *g, gp_stage *st, gp_errs *e
     return why ? fail(errs, st->at, g, "stage '%s' %s", st->name, why) : check_files(a, g, st, errs);
 }
 
-/* A stage that closes a cycle comes before what it carries. */
+/* A stage that closes a cycle comes before what it carries. Behind a collective that is no longer shared out. */
 static bool check_cycle(const gp_graph *g, const gp_stage *st, gp_errs *errs)
 {
     const gp_stage *from = &g->stage[g->buffer[st->in[0]].producer.stage];
-    for (int i = 0; st->closes && i < g->nstages; i++)
-        if (g->stage[i].shared && !g->stage[i].nin && from->sources[i / 32] >> i % 32 & 1)
-            return fail(errs, st->at, g, "buffer '%s' %s", st->name, "carries the frame before");
+    if (from->shared)
+        return fail(errs, st->at, g, "buffer '%s' %s", st->name, "carries the frame before");
+    for (int i = 0; i < g->nstages; i++)
+        for (int p = 0; g->stage[i].shared && p < g->stage[i].nin; p++)
+            if (g->stage[i].in[p] == st->out[0])
+                return gp_fail(errs, GP_E_SPEC, g->stage[i].at, "stage '%s' reads frames that are shared out among %d "
+                               "ranks, beside '%s', which each rank has: write 'shard: none' in their source",
+                               g->stage[i].name, g->ranks, st->name);
     return true;
 }
 
@@ -137,11 +142,11 @@ bool gp_shard(gp_arena *a, gp_graph *g, gp_errs *errs)
     for (int i = 0; i < g->nstages; i++)
         if (!g->stage[i].nin)
             ok &= shard_source(g, &g->stage[i], errs);
-    for (int i = 0; i < g->nstages; i++)
-        if (g->stage[i].closes)
-            ok &= check_cycle(g, &g->stage[i], errs);
     for (int i = 0; ok && i < g->nstages; i++)
         if (g->stage[i].nin && !g->stage[i].closes)
             ok &= shard_stage(a, g, &g->stage[i], errs);
+    for (int i = 0; i < g->nstages; i++)
+        if (g->stage[i].closes)
+            ok &= check_cycle(g, &g->stage[i], errs);
     return ok;
 }

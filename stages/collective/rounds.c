@@ -5,19 +5,18 @@
 
 enum { THERE, ENDED, STOPPED };        /* STOPPED: it was asked to end before its frames did */
 
-/* What a rank tells all others. `some`: see gp_round(). */
-struct gp_said { uint64_t round, bytes; int64_t state, some; gp_type alike; };
+/* What a rank tells all others. */
+struct gp_said { uint64_t round, bytes; int64_t state; gp_type alike; };
 typedef struct gp_said said;
 
 /* What all of that means. LACKS: some have no frame in the lowest round, so that it is a hole. */
-typedef struct heard { enum { ALL_ENDED, GO, LACKS, DIFFER } what; bool some; uint64_t round, bytes; int first, other, ended;
-} heard;
+typedef struct heard { enum { ALL_ENDED, GO, LACKS, DIFFER } what; uint64_t round, bytes; int first, other, ended; } heard;
 
-gp_rounds *gp_rounds_open(const gp_open *o, size_t bytes)
+gp_rounds *gp_rounds_open(const gp_open *o, size_t bytes, bool some)
 {
     gp_rounds *r = calloc(1, sizeof *r);
     if (r) {
-        *r = (gp_rounds){ .rank = o->rank, .ranks = o->ranks, .bytes = bytes };
+        *r = (gp_rounds){ .rank = o->rank, .ranks = o->ranks, .bytes = bytes, .some = some };
         r->there = calloc((size_t)o->ranks, sizeof *r->there);
         r->said = calloc(1, sizeof *r->said);
         r->mine = calloc(bytes + 1, 1);
@@ -47,7 +46,7 @@ static heard hear(const gp_rounds *r, const said *of)
         if (!r->there[i])
             h.ended = h.ended < 0 ? i : h.ended;
         else if (h.first < 0 || of[i].round < h.round)
-            h.first = i, h.round = of[i].round, h.bytes = of[i].bytes, h.some = of[i].some;
+            h.first = i, h.round = of[i].round, h.bytes = of[i].bytes;
     }
     if (h.first < 0)
         return h;
@@ -75,10 +74,10 @@ static gp_status differ(gp_call *c, const said *of, const heard *h)
     return GP_FAILED;
 }
 
-gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, const gp_type *alike, const void *mine, size_t n, bool some,
+gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, const gp_type *alike, const void *mine, size_t n,
                    const char **all)
 {
-    *r->said = (said){ .round = f->index, .bytes = n, .state = THERE, .some = some, .alike = *alike };
+    *r->said = (said){ .round = f->index, .bytes = n, .state = THERE, .alike = *alike };
     int before = c->errs->failed;
     for (const said *of; (of = tell(c, r));) {
         heard h = hear(r, of);
@@ -88,7 +87,7 @@ gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, const gp_type *a
             return GP_DROP;
         if (h.what == DIFFER)
             return differ(c, of, &h);
-        if (h.ended >= 0 && !some) {
+        if (h.ended >= 0 && !r->some) {
             gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': rank %d has no frame %llu, as its frames have ended: all ranks need "
                     "as many", c->name, h.ended, (unsigned long long)h.round);
             return GP_FAILED;
@@ -110,7 +109,7 @@ bool gp_rounds_finish(gp_call *c)
         heard h = hear(r, of);
         if (h.what == ALL_ENDED)
             break;
-        if (h.what != GO || !h.some)   /* without this rank the frame fails, and nobody sends it */
+        if (h.what != GO || !r->some)  /* the others fail, and send nothing */
             continue;
         if (h.bytes > r->bytes)
             return gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': rank %d has frames that are larger than here: a collective "

@@ -13,17 +13,17 @@ typedef struct gp_rounds {
     bool *there;               /* after gp_round: has this rank a frame in it? */
     char *mine;                /* `bytes` bytes, in which to put together what is sent; zero at first */
     size_t bytes;
+    bool some;                 /* a rank may have ended, and sends nothing that counts, see `there`; else an error */
     struct gp_said *said;      /* what this rank tells the others */
 } gp_rounds;
 
-/* For open(): with room to send `bytes` bytes. NULL after an error. close() frees it. */
-gp_rounds *gp_rounds_open(const gp_open *o, size_t bytes);
+/* For open(): with room to send `bytes` bytes, and with `some`. NULL after an error. close() frees it. */
+gp_rounds *gp_rounds_open(const gp_open *o, size_t bytes, bool some);
 void gp_rounds_close(void *rounds);
 
 /* For run(), of one frame. `alike`: what must be the same on all ranks. Sends n bytes at `mine`, which depend on that alone;
- * those of rank r are then at *all + r * n. `some`: a rank may have ended, and sends nothing that counts, see `there`; else
- * that is an error. GP_OK, or what becomes of the frame. */
-gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, const gp_type *alike, const void *mine, size_t n, bool some,
+ * those of rank r are then at *all + r * n. GP_OK, or what becomes of the frame. */
+gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, const gp_type *alike, const void *mine, size_t n,
                    const char **all);
 /* For finish(). Waits until the frames of all have ended. */
 bool gp_rounds_finish(gp_call *c);
