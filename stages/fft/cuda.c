@@ -201,7 +201,7 @@ bool gp_fft_cuda_record(gp_dcall *c, void *made, const gp_fft_job *j)
     void *in = c->in[0].data, *out = c->out[0].data;
     void *from = copied ? c->scratch : in, *to = m ? (char *)c->scratch + up(gp_bytes(&j->in)) : out;
     step x = { p, j, from, to, p->area + p->area_bytes * (size_t)c->slot, c->name };
-    return (m ? move(c, j, &j->in, in, from, false) : !copied || gp_copy(c, from, in, gp_bytes(&j->in)))
+    return (m ? move(c, j, &j->in, in, from, false) : !copied || gp_copy(c, from, in, gp_bytes(&j->in) - behind))
         && (!zeros || gp_fill(c, (char *)from + gp_bytes(&j->in) - behind, 0, behind))
         && gp_call_library(c, transform, &x, sizeof x) && scale(c, j, to)
         && (!m || move(c, j, &j->out, to, out, true));
