@@ -1,10 +1,9 @@
 /* gpipe.h - a pipeline, from outside: compile, run, cancel, account.
  *
- * The library has no globals, but for how much of each GPU's memory was free when it first asked; it installs
- * no signal handlers, sets no environment, never prints and never exits. A gp_pipeline is used by one thread, except where a function
- * says otherwise. An application runs with the library whose headers it was compiled
- * with (the shared library's name has the version); a stage kind may be older or newer,
- * see GP_ABI. */
+ * The library has no globals, but for how much of each GPU's memory was free when it first asked; it installs no signal
+ * handlers, sets no environment, never prints and never exits. A gp_pipeline is used by one thread, except where a
+ * function says otherwise. An application runs with the library whose headers it was compiled with (the shared library's
+ * name has the version); a stage kind may be older or newer, see GP_ABI. */
 #ifndef GPIPE_H
 #define GPIPE_H
 
