@@ -194,6 +194,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_slice = {
     GP_KIND("slice"), .field = "arrays",
+    .also = "flip fliplr flipud mirror",
     .help = "a part by an index as in NumPy: cut, every n-th, flipped, a channel",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .each_shape = true, .check = check, .shape = shape, .record = record,
