@@ -139,7 +139,7 @@ static void print_help(FILE *to)
 
 static void print_verb_help(FILE *to, const verb *v)
 {
-    fprintf(to, "usage: gpipe %s [OPTION]... %s\n\n%s\n%s%s\n", v->name, v->operand, v->help,
+    fprintf(to, "usage: gpipe %s [OPTION]...%s%s\n\n%s\n%s%s\n", v->name, *v->operand ? " " : "", v->operand, v->help,
             *v->more ? "\n" : "", v->more);
     gp_args_help(to, v->verb);
 }
@@ -248,7 +248,7 @@ static bool count_operands(const verb *v, const gp_args *args, gp_errs *errs)
                        v->verb == GP_VERB_TOP ? "pipeline" : v->verb == GP_VERB_SET ? "setting" : "file", v->name, v->operand);
     if (args->noperands > v->max)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "unexpected argument '%s'; write "
-                       "gpipe %s %s", args->operand[v->max], v->name, v->operand);
+                       "gpipe %s%s%s", args->operand[v->max], v->name, *v->operand ? " " : "", v->operand);
     return true;
 }
 
