@@ -102,8 +102,7 @@ static size_t character(const unsigned char *s, size_t n)
     }
     bool printable = code == 0x85 || code >= 0xa0;
     bool whole = code >= (k == 3 ? 0x800u : k == 4 ? 0x10000u : 0x80u) && code <= 0x10ffff;
-    return printable && whole && !(code >= 0xd800 && code < 0xe000) && (code & 0xfffe) != 0xfffe
-        ? k : 0;
+    return printable && whole && !(code >= 0xd800 && code < 0xe000) && (code & ~1ul) != 0xfffe ? k : 0;
 }
 
 static bool check_bytes(struct parser *p)
