@@ -243,6 +243,11 @@ $B/tests/onnx_fake.so: tests/onnx_fake.c tests/onnx_fake.h stages/onnx/ort_libra
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) -std=c11 $(ALL) -Wstrict-prototypes $(CFLAGS) -fPIC -shared -o $@ $<
 
+# ... for NCCL in tests/ranks.py, by its name.
+$B/tests/nccl/libnccl.so.2: tests/nccl_fake.c
+	@mkdir -p $(@D)
+	$(call say,cc)$(CC) -std=c11 $(ALL) -Wstrict-prototypes $(CFLAGS) -fPIC -shared -Wl,-soname,libnccl.so.2 -o $@ $<
+
 # All of them, or PART of them at random; SEED and TRY, as it prints them, repeat.
 PART ?= 1
 torture: all $B/tests/torture/shim.so
@@ -275,8 +280,8 @@ INJECT := $(if $(T)$(filter 0,$(CUDA)),,$B/tests/gpu/inject)
 TORTURE := $(if $(T)$(SAN)$(filter 1,$(STATIC)),,$B/tests/torture/shim.so)
 # Side by side: the suites in parts, with T those alone, and what uses the command. The rest has the machine for itself.
 PARTS := $(if $(T),$(if $(word 2,$(T)),1 2,1),1 2 3 4)
-BESIDE := $(if $(T),,replay cli live ends pictures recordings schema video tune page ranks)
-check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page $B/tests/fuzz/replay) $(INJECT) $(TORTURE)
+BESIDE := $(if $(T),,replay cli live ends pictures recordings schema video tune page ranks collectives)
+check-built: all $B/tests/run$S $(if $(T),,$B/tests/nccl/libnccl.so.2 $B/tests/gpu/run $B/tests/page $B/tests/fuzz/replay) $(INJECT) $(TORTURE)
 	+@$(again) -k $(PARTS:%=units-%) $(BESIDE:%=check-%)
 	$(if $(T)$(SAN),,GPIPE=$(abspath $B/gpipe) $(PYTHON) tests/verdict.py)
 	$(if $(T)$(SAN),,$(PYTHON) tests/includes.py)
@@ -290,7 +295,7 @@ check-replay: FORCE
 	$B/tests/fuzz/replay tests/fuzz/corpus
 check-cli: FORCE
 	GPIPE=$(abspath $B/gpipe) tests/cli.sh
-check-live check-ends check-pictures check-recordings check-schema check-video check-tune check-ranks: check-%: FORCE
+check-live check-ends check-pictures check-recordings check-schema check-video check-tune check-ranks check-collectives: check-%: FORCE
 	$(PYTHON) tests/$*.py $B/gpipe
 check-page: FORCE
 	$(PYTHON) tests/page.py $B/tests/page $B/gpipe

@@ -1,9 +1,12 @@
 /* all_gather.c - the frames of all ranks, one behind the other, in each of them. */
 #include <string.h>
-#include "rounds.h"
+#include "collective.h"
+
+struct opts { int by; };
 
 static bool shape(gp_shape *s)
 {
+    const struct opts *o = s->opts;
     const gp_type *x = &s->in[0];
     gp_type *y = &s->out[0];
     s->serial = true;
@@ -11,34 +14,49 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, NULL, "a frame of %d axes has no room for one of ranks", GP_MAXDIM);
     *y = (gp_type){ .dtype = x->dtype, .ndim = x->ndim + 1, .dim = { s->ranks } };
     memcpy(y->dim + 1, x->dim, (size_t)x->ndim * sizeof *x->dim);
-    return true;
+    return gp_collective_shape(s, o->by, NULL);
 }
 
 static bool open_stage(const gp_open *o, void **state)
 {
-    *state = gp_rounds_open(o, gp_bytes(&o->in[0]), false);
-    return *state != NULL;
+    const struct opts *opts = o->opts;
+    return gp_collective_open(o, 0, false, opts->by, state);
+}
+
+static void make(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y)
+{
+    (void)opts, (void)x;
+    memcpy(y->data, all, n * (size_t)r->ranks);
+}
+
+static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, const gp_nccl *lib, void *comm,
+                 void *stream)
+{
+    (void)opts, (void)r;
+    return lib->all_gather(x->data, y->data, gp_bytes(&x->type), GP_NCCL_U8, comm, stream);
+}
+
+static bool before(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y)
+{
+    (void)opts;
+    return r->ranks > 1 || gp_copy(d, y->data, x->data, gp_bytes(&x->type));
 }
 
 static bool run(gp_call *c, gp_frame *f, int n)
 {
-    (void)n;
-    const gp_rounds *r = c->state;
-    const gp_view *x = &f->in[0];
-    size_t bytes = gp_bytes(&x->type);
-    const char *all;
-    f->status = gp_round(c, c->state, f, &x->type, x->data, bytes, &all);
-    if (f->status == GP_OK)
-        memcpy(f->out[0].data, all, bytes * (size_t)r->ranks);
-    return true;
+    static const gp_collective how = { .make = make, .queue = queue, .before = before };
+    return gp_collective_run(c, f, n, &how);
 }
 
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames, alike on all ranks" }, { 0 } };
 static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "[ranks, ...], the same on all ranks" }, { 0 } };
 
+static const gp_opt options[] = { GP_COLLECTIVE_BY(struct opts), { 0 } };
+
 const gp_kind gp_kind_all_gather = {
     GP_KIND("all_gather"), .field = "ranks", .also = "allgather",
     .help = "frame k of all ranks, along a new first axis",
-    .in = in, .out = out, .collective = true,
-    .shape = shape, .open = open_stage, .close = gp_rounds_close, .run = run, .finish = gp_rounds_finish,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true,
+    .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
+    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .finish = gp_collective_finish,
 };

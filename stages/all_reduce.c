@@ -1,25 +1,26 @@
 /* all_reduce.c - element by element the sum, mean, least or most of what all ranks have, in the order of ranks. */
 #include <string.h>
-#include "rounds.h"
+#include "collective.h"
 
 enum { SUM, MEAN, MIN, MAX };
-struct opts { int op; };
+struct opts { int op, by; };
 
 static bool shape(gp_shape *s)
 {
     const struct opts *o = s->opts;
     s->out[0] = s->in[0];
     s->serial = true;
-    bool is_float = s->in[0].dtype == GP_F32 || s->in[0].dtype == GP_F64;
-    return is_float || o->op != MEAN
-        || gp_shape_fail(s, "op", "the mean of integers (%s) is none: 'cast' them to f32 before",
-                         gp_dtype_name(s->in[0].dtype));
+    bool is_float = s->in[0].dtype == GP_F32 || s->in[0].dtype == GP_F64, extreme = o->op == MIN || o->op == MAX;
+    if (!is_float && o->op == MEAN)
+        return gp_shape_fail(s, "op", "the mean of integers (%s) is none: 'cast' them to f32 before",
+                             gp_dtype_name(s->in[0].dtype));
+    return gp_collective_shape(s, o->by, is_float && extreme ? "its min and max lose a NaN" : NULL);
 }
 
 static bool open_stage(const gp_open *o, void **state)
 {
-    *state = gp_rounds_open(o, gp_bytes(&o->in[0]), true);
-    return *state != NULL;
+    const struct opts *opts = o->opts;
+    return gp_collective_open(o, gp_bytes(&o->in[0]), true, opts->by, state);
 }
 
 /* Of element i of the ranks that are there. Integers are added as unsigned ones, which wrap around; a NaN stays. */
@@ -54,16 +55,32 @@ static void fold(const gp_rounds *r, int op, gp_dtype dtype, const char *all, si
     }
 }
 
+static void make(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y)
+{
+    const struct opts *o = opts;
+    fold(r, o->op, x->type.dtype, all, n / gp_dtype_size(x->type.dtype), y->data);
+}
+
+/* Each rank has the same bits, but f32 are summed in f32, in NCCL's order. */
+static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, const gp_nccl *lib, void *comm,
+                 void *stream)
+{
+    static const int op[] = { [SUM] = GP_NCCL_SUM, [MEAN] = GP_NCCL_MEAN, [MIN] = GP_NCCL_MIN, [MAX] = GP_NCCL_MAX };
+    const struct opts *o = opts;
+    (void)r;
+    return lib->all_reduce(x->data, y->data, (size_t)gp_count(&x->type), gp_nccl_type(x->type.dtype), op[o->op], comm, stream);
+}
+
+static bool before(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y)
+{
+    (void)opts;
+    return r->ranks > 1 || gp_copy(d, y->data, x->data, gp_bytes(&x->type));
+}
+
 static bool run(gp_call *c, gp_frame *f, int n)
 {
-    (void)n;
-    const struct opts *o = c->opts;
-    const gp_view *x = &f->in[0];
-    const char *all;
-    f->status = gp_round(c, c->state, f, &x->type, x->data, gp_bytes(&x->type), &all);
-    if (f->status == GP_OK)
-        fold(c->state, o->op, x->type.dtype, all, (size_t)gp_count(&x->type), f->out[0].data);
-    return true;
+    static const gp_collective how = { .make = make, .queue = queue, .before = before };
+    return gp_collective_run(c, f, n, &how);
 }
 
 #define INTEGERS (GP_ACCEPT(GP_I32) | GP_ACCEPT(GP_U32) | GP_ACCEPT(GP_I64) | GP_ACCEPT(GP_U64))
@@ -73,7 +90,9 @@ static const gp_port out[] = { { "out", NUMBERS, .help = "the same on all ranks"
 
 static const gp_opt options[] = {
     { GP_ENUM(struct opts, op), .def = "sum", .choices = "sum|mean|min|max",
-      .help = "floats are summed in f64 in the order of ranks, integers wrap around; min and max find a NaN" },
+      .help = "floats are summed in f64 in the order of ranks, but f32 by NCCL in f32, in its order; integers wrap around;"
+              " min and max find a NaN" },
+    GP_COLLECTIVE_BY(struct opts),
     { 0 }
 };
 
@@ -81,5 +100,6 @@ const gp_kind gp_kind_all_reduce = {
     GP_KIND("all_reduce"), .field = "ranks", .also = "allreduce",
     .help = "frame k of all ranks, element by element: their sum, mean, min or max",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true,
-    .shape = shape, .open = open_stage, .close = gp_rounds_close, .run = run, .finish = gp_rounds_finish,
+    .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
+    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .finish = gp_collective_finish,
 };

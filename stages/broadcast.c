@@ -1,35 +1,48 @@
 /* broadcast.c - the frames of one rank, in each of them. */
 #include <string.h>
-#include "rounds.h"
+#include "collective.h"
 
-struct opts { int64_t from; };
+struct opts { int64_t from; int by; };
 
 static bool shape(gp_shape *s)
 {
     const struct opts *o = s->opts;
     s->serial = true;
     s->out[0] = s->in[0];
-    return s->partial || gp_rounds_has(s, "from", o->from);
+    return s->partial || (gp_rounds_has(s, "from", o->from) && gp_collective_shape(s, o->by, NULL));
 }
 
 static bool open_stage(const gp_open *o, void **state)
 {
-    *state = gp_rounds_open(o, gp_bytes(&o->in[0]), false);
-    return *state != NULL;
+    const struct opts *opts = o->opts;
+    return gp_collective_open(o, 0, false, opts->by, state);
+}
+
+static void make(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y)
+{
+    const struct opts *o = opts;
+    (void)x;
+    memcpy(y->data, all + (r->ranks > 1 ? (size_t)o->from : 0) * n, n);
+}
+
+static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, const gp_nccl *lib, void *comm,
+                 void *stream)
+{
+    const struct opts *o = opts;
+    (void)r;
+    return lib->broadcast(x->data, y->data, gp_bytes(&x->type), GP_NCCL_U8, (int)o->from, comm, stream);
+}
+
+static bool before(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y)
+{
+    (void)opts;
+    return r->ranks > 1 || gp_copy(d, y->data, x->data, gp_bytes(&x->type));
 }
 
 static bool run(gp_call *c, gp_frame *f, int n)
 {
-    (void)n;
-    const struct opts *o = c->opts;
-    const gp_rounds *r = c->state;
-    const gp_view *x = &f->in[0];
-    size_t bytes = gp_bytes(&x->type), from = r->ranks > 1 ? (size_t)o->from : 0;
-    const char *all;
-    f->status = gp_round(c, c->state, f, &x->type, x->data, bytes, &all);
-    if (f->status == GP_OK)
-        memcpy(f->out[0].data, all + from * bytes, bytes);
-    return true;
+    static const gp_collective how = { .make = make, .queue = queue, .before = before };
+    return gp_collective_run(c, f, n, &how);
 }
 
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames, of one shape on all ranks" }, { 0 } };
@@ -38,6 +51,7 @@ static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "that of rank `fr
 static const gp_opt options[] = {
     { GP_INT(struct opts, from), .def = "0", .min = 0, .max = 1 << 20,
       .help = "the rank; a process that runs alone keeps its own" },
+    GP_COLLECTIVE_BY(struct opts),
     { 0 }
 };
 
@@ -45,5 +59,6 @@ const gp_kind gp_kind_broadcast = {
     GP_KIND("broadcast"), .field = "ranks", .also = "bcast",
     .help = "frame k of one rank, on all of them",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true,
-    .shape = shape, .open = open_stage, .close = gp_rounds_close, .run = run, .finish = gp_rounds_finish,
+    .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
+    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .finish = gp_collective_finish,
 };

@@ -26,7 +26,7 @@ MAY = {
     "engine/cli": ["base", "report", "simulate", "draw", "mpi"],
     "stages": ["base", "kernels", "stages/collective", "stages/decode", "stages/expr", "stages/fft", "stages/format", "stages/kernel",
                "stages/lua", "stages/matmul", "stages/onnx", "stages/read", "stages/write", "lua"],
-    "stages/collective": [],
+    "stages/collective": ["base", "stages/format"],
     "stages/decode": ["base", "stages/format"],
     "stages/fft": ["base", "stages/format"],
     "stages/expr": ["base", "compile", "kernels", "stages/format"],

@@ -142,6 +142,7 @@ static const struct { const char *text; int line, col; const char *msg; } bad[] 
     { "a: \xc0\xaf\n", 1, 4, "byte 0xc0 is not UTF-8 text" },
     { "a: \xed\xa0\x80\n", 1, 4, "byte 0xed is not UTF-8 text" },
     { "a: \x01\n", 1, 4, "byte 0x01 is not UTF-8 text" },
+    { "a: \xef\xbf\xbe\n", 1, 4, "byte 0xef is not UTF-8 text" },        /* U+FFFE */
     { "\xff\xfe" "a", 0, 0, "the file is UTF-16" },
     /* what breaks YAML and needs quotes */
     { "a: *.png\n", 1, 4, "'*' at the start of a value has a meaning of its own" },

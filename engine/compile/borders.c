@@ -24,7 +24,8 @@ static bool may_move(const gp_graph *g, const gp_stage *s)
     if (gp_is_const(in) || g->stage[in->producer.stage].fills_device || gp_is_carry(&g->stage[in->producer.stage]))
         return false;
     for (int u = 0; u < out->nuse; u++)
-        if (g->stage[out->use[u].stage].regroups || gp_is_carry(&g->stage[out->use[u].stage]))
+        if (g->stage[out->use[u].stage].regroups || gp_is_carry(&g->stage[out->use[u].stage])
+            || g->stage[out->use[u].stage].reads_device)
             return false;
     return true;
 }

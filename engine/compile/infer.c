@@ -211,7 +211,7 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
     if (s->scratch_zero > s->scratch)
         ok = AT(r, st->s.at, "kind '%s' wants %zu bytes of its scratch memory zero, and asks for %zu",
                 st->s.kind->name, s->scratch_zero, s->scratch);
-    if (st->s.fills_device && s->serial)
+    if (st->s.fills_device && s->serial && !st->s.reads_device)
         ok = AT(r, st->s.at, "stage '%s' takes frames in order, and fills the memory of the device: shape() of kind '%s' "
                 "may say one of both", name, st->s.kind->name);
     if (st->s.kind->collective && !s->serial)
@@ -298,6 +298,7 @@ void gp_take_shape(gp_stage *st, const gp_shape *s)
     st->busy_ns = s->busy_ns, st->most_workers = s->most_workers;
     st->block = s->block, st->grid = s->grid;
     st->fills_device = st->kind->fills_device && s->fills_device, st->does = s->does;
+    st->reads_device = st->fills_device && st->kind->reads_device && s->reads_device;
     st->at_once = st->fills_device ? s->at_once : 0;
 }
 

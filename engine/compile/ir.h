@@ -193,7 +193,7 @@ typedef struct gp_stage {
     int cycle;                 /* the same number, from 1 up, for all stages of a cycle; 0: it is on none */
     bool circles;              /* ... which is in one segment */
     bool each_shape;           /* the types of its outputs are bounds: shape() is called for each frame */
-    bool fills_device; int at_once; const char *does;                  /* likewise */
+    bool fills_device, reads_device; int at_once; const char *does;    /* likewise */
     const char *expr; unsigned beyond; gp_reduction reduction;         /* likewise */
     /* Of one that fuse.c made: the stages of the file that it is, and the buffers between them, which are nowhere. */
     const char *const *part; int nparts;
@@ -207,6 +207,12 @@ bool gp_is_carry(const gp_stage *st);
 static inline bool gp_stage_makes_on_device(const gp_stage *s)
 {
     return s->device || s->fills_device;
+}
+
+/* Is what it takes there? */
+static inline bool gp_stage_takes_on_device(const gp_stage *s)
+{
+    return s->device || s->reads_device;
 }
 
 /* A device stage whose frames take turns: what it does of one waits for the one before. */

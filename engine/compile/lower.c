@@ -335,7 +335,8 @@ static void place_buffer(lowering *w, int b)
         int to = w->actor[buf->use[u].stage];
         gp_place there = place_of(g, &g->stage[buf->use[u].stage]);
         bool here = p->actor[to].kind == GP_ACTOR_SEGMENT
-                 && (same_place(there, made_on) || gp_are_peers(g, made_on, there));
+                  ? same_place(there, made_on) || gp_are_peers(g, made_on, there)
+                  : !p->unified && g->stage[buf->use[u].stage].reads_device;
         to_host |= !here;
         to_segment |= here && to != from;
     }
@@ -361,7 +362,7 @@ static void place_buffer(lowering *w, int b)
             bool crosses = segment >= 0 && !made_on_host && !p->unified && !same_place(there, made_on);
             bool peer = crosses && gp_are_peers(g, made_on, there);
             info->seen = b;
-            info->ring = segment < 0 || (crosses && !peer) ? back : home;
+            info->ring = (segment < 0 && !g->stage[use.stage].reads_device) || (crosses && !peer) ? back : home;
             if (to != from)
                 push(w->a, &readers[info->ring != home], to);
             if (to != from && segment >= 0) {

@@ -160,7 +160,9 @@ static bool sound(const gp_kind *k, gp_errs *errs)
         return BAD("kind '%s' has reserve(), but is no sink with run()", k->name);
     if (k->fills_device && (!k->run || k->record))
         return BAD("kind '%s' has fills_device, but is no kind with run() alone", k->name);
-    if (k->collective && (!k->run || k->record || k->fills_device))
+    if (k->reads_device && !k->fills_device)
+        return BAD("kind '%s' has reads_device, and not fills_device", k->name);
+    if (k->collective && (!k->run || k->record))
         return BAD("kind '%s' is collective, but is no kind of the host with run() alone", k->name);
     if (k->max_run < 0)
         return BAD("kind '%s': max_run is %d", k->name, k->max_run);

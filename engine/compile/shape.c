@@ -234,6 +234,15 @@ const char *gp_shape_host_reader(const gp_shape *s)
     return c->r ? gp_host_reader(c->r, c->stage) : NULL;
 }
 
+bool gp_shape_on_device(const gp_shape *s, int port)
+{
+    const gp_shape_ctx *c = s->ctx;
+    int b = c->r && c->r->graph && !c->r->body && c->r->graph->ndevices == 1 ? c->stage->in[port] : -1;
+    int by = b < 0 ? -1 : c->r->buffer[b].b.producer.stage;
+    return by >= 0 && !c->r->buffer[b].konst && gp_stage_makes_on_device(&c->r->stage[by].s)
+        && c->r->graph->launch != GP_LAUNCH_PERSISTENT;
+}
+
 void *gp_shape_alloc(gp_shape *s, size_t bytes)
 {
     return ctx_of(s)->r ? gp_alloc(ctx_of(s)->r->arena, bytes) : NULL;

@@ -339,7 +339,7 @@ static bool check_port(const verifying *v, const gp_task *t, int buffer, int rin
         return !p->extra[konst].place.device || BUG(v, s->at, "managed memory is not on the host");
     bool device = ring >= 0 ? p->ring[ring].place.device
                 : konst >= 0 ? p->extra[konst].place.device : s->device;
-    if (device != (output ? gp_stage_makes_on_device(s) : s->device) && !p->unified)
+    if (device != (output ? gp_stage_makes_on_device(s) : gp_stage_takes_on_device(s)) && !p->unified)
         return BUG(v, s->at, "stage '%s' has a buffer on the other side", s->name);
     if (!s->device || !device || p->unified || (ring < 0 && konst < 0))
         return true;

@@ -324,14 +324,19 @@ static bool fits_plan(const fit *f)
                    "goes on");
 }
 
-/* A pause closes the stages of the device. */
-static bool keeps_variables(const fit *f)
+/* A pause closes the stages of the device, and those that fill its memory. */
+static bool keeps_more(const fit *f)
 {
     const gp_graph *g = f->p->graph;
-    for (int i = 0; i < g->nstages; i++)
-        if (g->stage[i].variables)
-            return !gp_fail(f->errs, GP_E_SPEC, g->stage[i].at, "the kernel of stage '%s' has variables of its own, which a run "
-                            "that pauses and goes on would lose", g->stage[i].name);
+    for (int i = 0; i < g->nstages; i++) {
+        const gp_stage *s = &g->stage[i];
+        if (s->variables)
+            return !gp_fail(f->errs, GP_E_SPEC, s->at, "the kernel of stage '%s' has variables of its own, which a run "
+                            "that pauses and goes on would lose", s->name);
+        if (s->reads_device && s->serial)
+            return !gp_fail(f->errs, GP_E_SPEC, s->at, "stage '%s' keeps a library open in the memory of the device, which a "
+                            "run that pauses and goes on would close", s->name);
+    }
     return false;
 }
 
@@ -345,7 +350,7 @@ bool gp_paused_fits(gp_pipeline *p, const gp_pipeline *from, gp_errs *errs)
            || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ .file = p->graph->file }, "out of memory");
     if (ok && p != from && f.vars)
         find_changed_vars(&f);
-    ok = ok && !keeps_variables(&f) && (p == from || (fits_stages(&f) && fits_buffers(&f) && fits_plan(&f)));
+    ok = ok && !keeps_more(&f) && (p == from || (fits_stages(&f) && fits_buffers(&f) && fits_plan(&f)));
     free(f.changed);
     return ok;
 }

@@ -81,34 +81,46 @@ bool gp_wait_until(gp_call *c, int64_t t_ns)
 
 /* ---- waits for other ranks ------------------------------------------- */
 
-/* Another rank may be long in coming. That is no stall here: it says so there. */
-const void *gp_gather(gp_call *c, const void *mine, size_t n)
+static const void *meet(const gp_run *run, const gp_stage *st, const void *mine, size_t n, gp_errs *errs)
 {
     enum { POLLS = 100, REST_NS = 50000 };
-    gp_threadrt *t = c->ctx;
-    const gp_run *run = t->run;
     const gp_graph *g = run->graph;
-    int collective = 0, came = 0, was = atomic_load(&t->doing);
+    int collective = 0, came = 0;
     const void *all = NULL;
-    for (const gp_stage *s = g->stage; s < t->actor->stage; s++)
+    for (const gp_stage *s = g->stage; s < st; s++)
         collective += s->kind->collective;
     if (!run->options.gather && g->ranks > 1)
-        gp_fail(c->errs, GP_E_USAGE, c->at, "stage '%s' needs what %d ranks have, and the run has no 'gather'", c->name, g->ranks);
+        gp_fail(errs, GP_E_USAGE, st->at, "stage '%s' needs what %d ranks have, and the run has no 'gather'", st->name, g->ranks);
     if (!run->options.gather)
         return g->ranks > 1 ? NULL : mine;
-    int64_t since = gp_measure_now(run);
-    atomic_store(&t->actor->outside, true);
-    atomic_store(&t->doing, GP_DOING_IDLE);
-    for (int polls = 0; !came && !gp_cancelled(c); polls++) {
-        came = run->options.gather(run->options.gather_arg, collective, mine, n, &all, c->errs);
+    for (int polls = 0; !came && atomic_load(&run->level) < 2; polls++) {
+        came = run->options.gather(run->options.gather_arg, collective, mine, n, &all, errs);
         if (!came && polls < POLLS)
             sched_yield();
         else if (!came)
             nanosleep(&(struct timespec){ .tv_nsec = REST_NS }, NULL);
     }
+    return came > 0 ? all : NULL;
+}
+
+/* Another rank may be long in coming. That is no stall here: it says so there. */
+const void *gp_gather(gp_call *c, const void *mine, size_t n)
+{
+    gp_threadrt *t = c->ctx;
+    int was = atomic_load(&t->doing);
+    int64_t since = gp_measure_now(t->run);
+    atomic_store(&t->actor->outside, true);
+    atomic_store(&t->doing, GP_DOING_IDLE);
+    const void *all = meet(t->run, t->actor->stage, mine, n, c->errs);
     atomic_store(&t->doing, was);
     gp_measure_idle(t, since);
-    return came > 0 ? all : NULL;
+    return all;
+}
+
+const void *gp_open_gather(const gp_open *o, const void *mine, size_t n)
+{
+    const gp_run *run = o->ctx;
+    return meet(run, atomic_load(&run->opening), mine, n, o->errs);
 }
 
 /* ---- stalls ---------------------------------------------------------- */

@@ -5,12 +5,12 @@
 
 enum { THERE, ENDED, STOPPED };        /* STOPPED: it was asked to end before its frames did */
 
-/* What a rank tells all others. */
-struct gp_said { uint64_t round, bytes; int64_t state; gp_type alike; };
+/* What a rank tells all others. `many`: rounds from that one on. */
+struct gp_said { uint64_t round, bytes; int state, many; gp_type alike; };
 typedef struct gp_said said;
 
 /* What all of that means. LACKS: some have no frame in the lowest round, so that it is a hole. */
-typedef struct heard { enum { ALL_ENDED, GO, LACKS, DIFFER } what; uint64_t round, bytes; int first, other, ended; } heard;
+typedef struct heard { enum { ALL_ENDED, GO, LACKS, DIFFER } what; uint64_t round, bytes; int many, first, other, ended; } heard;
 
 gp_rounds *gp_rounds_open(const gp_open *o, size_t bytes, bool some)
 {
@@ -43,6 +43,8 @@ static heard hear(const gp_rounds *r, const said *of)
     for (int i = 0; i < r->ranks; i++) {
         r->there[i] = of[i].state == THERE;
         stopped |= of[i].state == STOPPED;
+        if (r->there[i] && (!h.many || of[i].many < h.many))
+            h.many = of[i].many;
         if (!r->there[i])
             h.ended = h.ended < 0 ? i : h.ended;
         else if (h.first < 0 || of[i].round < h.round)
@@ -74,10 +76,12 @@ static gp_status differ(gp_call *c, const said *of, const heard *h)
     return GP_FAILED;
 }
 
-gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, const gp_type *alike, const void *mine, size_t n,
-                   const char **all)
+gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, int n, const gp_type *alike)
 {
-    *r->said = (said){ .round = f->index, .bytes = n, .state = THERE, .alike = *alike };
+    int many = 1;
+    while (many < n && f[many].index == f->index + (uint64_t)many && gp_type_same(&f[many].in[0].type, &f->in[0].type))
+        many++;
+    *r->said = (said){ .round = f->index, .bytes = gp_bytes(alike), .state = THERE, .many = many, .alike = *alike };
     int before = c->errs->failed;
     for (const said *of; (of = tell(c, r));) {
         heard h = hear(r, of);
@@ -92,17 +96,14 @@ gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, const gp_type *a
                     "as many", c->name, h.ended, (unsigned long long)h.round);
             return GP_FAILED;
         }
-        *all = gp_gather(c, mine, n);
-        if (*all)
-            return GP_OK;
-        break;
+        r->ended = h.ended, r->many = h.many;
+        return GP_OK;
     }
     return c->errs->failed > before ? GP_FAILED : GP_STOPPED;
 }
 
-bool gp_rounds_finish(gp_call *c)
+bool gp_rounds_finish(gp_call *c, gp_rounds *r)
 {
-    gp_rounds *r = c->state;
     *r->said = (said){ .state = gp_stopping(c) ? STOPPED : ENDED };
     int before = c->errs->failed;
     for (const said *of; (of = tell(c, r));) {
@@ -114,7 +115,10 @@ bool gp_rounds_finish(gp_call *c)
         if (h.bytes > r->bytes)
             return gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': rank %d has frames that are larger than here: a collective "
                            "needs the same of all ranks", c->name, h.first);
-        if (!gp_gather(c, r->mine, h.bytes))
+        bool ok = true;
+        for (int i = 0; ok && i < h.many; i++)
+            ok = gp_gather(c, r->mine, h.bytes) != NULL;
+        if (!ok)
             break;
     }
     return c->errs->failed == before;

@@ -14,6 +14,8 @@ typedef struct gp_rounds {
     char *mine;                /* `bytes` bytes, in which to put together what is sent; zero at first */
     size_t bytes;
     bool some;                 /* a rank may have ended, and sends nothing that counts, see `there`; else an error */
+    int ended;                 /* after gp_round: the first rank that has ended, or -1 */
+    int many;                  /* ... how many rounds in a row all have */
     struct gp_said *said;      /* what this rank tells the others */
 } gp_rounds;
 
@@ -21,12 +23,12 @@ typedef struct gp_rounds {
 gp_rounds *gp_rounds_open(const gp_open *o, size_t bytes, bool some);
 void gp_rounds_close(void *rounds);
 
-/* For run(), of one frame. `alike`: what must be the same on all ranks. Sends n bytes at `mine`, which depend on that alone;
- * those of rank r are then at *all + r * n. GP_OK, or what becomes of the frame. */
-gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, const gp_type *alike, const void *mine, size_t n,
-                   const char **all);
+/* For run(), of frame *f and the n - 1 behind it, as far as they are of the same type and of consecutive numbers. `alike`: what
+ * must be the same on all ranks. GP_OK: of r->many of them, in order, all ranks that have not ended send the same number of
+ * bytes; where some have ended, as many as such a frame has. Else what becomes of the first frame. */
+gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, int n, const gp_type *alike);
 /* For finish(). Waits until the frames of all have ended. */
-bool gp_rounds_finish(gp_call *c);
+bool gp_rounds_finish(gp_call *c, gp_rounds *r);
 
 /* For a kind with an option `from`: is there a rank of this number? */
 bool gp_rounds_has(gp_shape *s, const char *opt, int64_t rank);

@@ -300,6 +300,8 @@ struct gp_shape {
                               any number */
     bool calls_library;    /* record() uses gp_call_library(), with which 'launch: persistent' is an error */
     int rank, ranks;       /* which of how many processes this is, that run the pipeline together; 0 of 1: it runs alone */
+    bool reads_device;     /* of a stage that fills_device, whose kind says so too: its inputs lie there as well, all of which
+                              gp_shape_on_device() is true of. May be `serial`; then the run cannot be retuned */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -368,6 +370,9 @@ const char *gp_shape_path(gp_shape *s, const gp_node *n);
 int gp_shape_gpu(const gp_shape *s, bool *here);
 /* A stage on the host that reads what this one makes; NULL: there is none. */
 const char *gp_shape_host_reader(const gp_shape *s);
+/* Is what comes in at this port made in the memory of the only device that the pipeline has, where that is not the host's,
+ * and may libraries be called there while it runs? */
+bool gp_shape_on_device(const gp_shape *s, int port);
 /* Memory that lives as long as the pipeline, zeroed. */
 void *gp_shape_alloc(gp_shape *s, size_t bytes);
 
@@ -396,6 +401,7 @@ typedef struct gp_open {
     int rank, ranks;               /* where frames are shared out among so many processes, which it is; else 0 of 1. Of each
                                       `ranks` frames in a row it has one; gp_frame.index is the number among all of them.
                                       Of a kind that is `collective`: of all processes */
+    void *ctx;                     /* the engine's */
 } gp_open;
 
 typedef enum gp_status {
@@ -456,6 +462,8 @@ bool gp_stopping(const gp_call *c);
  * them. Those of rank r are at + r * n of what it returns, until the next call. All ranks make the same calls, with the same
  * n. NULL: the run is cancelled (gp_cancelled), or an error was added. Of a process that runs alone, they are at `mine`. */
 const void *gp_gather(gp_call *c, const void *mine, size_t n);
+/* The same in open() of such a kind: all ranks open their stages in one order. */
+const void *gp_open_gather(const gp_open *o, const void *mine, size_t n);
 
 /* Numbers that travel with a frame, by the keys that the pipeline lists under `metadata`. For run() of a host stage, of
  * the frames that it was given: at first they are those of its inputs (of the first, in port order, that has the
@@ -719,6 +727,9 @@ typedef struct gp_kind {
     /* Of a host kind whose frames take turns (gp_shape.serial): all ranks take part in each of its frames, by gp_gather(). Its
      * frames are those of no rank alone, even where those it reads are shared out: gp_frame.index counts those of this rank. */
     bool collective;
+
+    /* Its shape() may say so of a host stage, see gp_shape. */
+    bool reads_device;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n

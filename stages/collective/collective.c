@@ -1,0 +1,189 @@
+/* collective.c - see collective.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "collective.h"
+#include "communicator.h"
+
+/* `dev`: frames lie in its memory; x, y: then, for what goes through the host, room for one of each. */
+typedef struct stage {
+    gp_rounds *rounds;
+    gp_dev *dev;
+    gp_comm *comm;
+    void *x, *y;
+    bool finished;
+} stage;
+
+/* ---- where it runs --------------------------------------------------- */
+
+/* Why its frames are to be on the host, or NULL; then *text is what the plan says. */
+static const char *why_host(gp_shape *s, char text[24])
+{
+    bool here;
+    int cc = gp_shape_gpu(s, &here);
+    gp_errs errs = { .n = 0 };
+    const char *reader = gp_shape_host_reader(s);
+    enum { WHY = 700 };
+    char *why = gp_shape_alloc(s, WHY);
+    if (!why || !gp_shape_on_device(s, 0))
+        return "no stage makes its frames in the memory of one GPU";
+    if (reader)
+        snprintf(why, WHY, "stage '%s' reads them on the host", reader);
+    else if (s->ranks > 1 && (here || !cc) && !gp_nccl_open(text, "it", (gp_loc){ 0 }, &errs))
+        snprintf(why, WHY, "%s", errs.e[0].msg);
+    else if (s->ranks > 1 && !cc && !gp_nccl_pretends())
+        return "there is no GPU";
+    else
+        return NULL;
+    return why;
+}
+
+bool gp_collective_shape(gp_shape *s, int by, const char *unfit)
+{
+    char text[24] = "NCCL", *does;
+    if (s->partial)
+        return true;
+    const char *why = by == GP_BY_MPI ? "as 'by' says" : unfit ? unfit : why_host(s, text);
+    if (why && by == GP_BY_NCCL)
+        return gp_shape_fail(s, "by", "NCCL cannot do this: %s", why);
+    s->fills_device = s->reads_device = !why, s->at_once = GP_COLLECTIVE_RUN;
+    if (s->ranks == 1 || !(does = gp_shape_alloc(s, 64)))
+        return true;
+    snprintf(does, 64, "%s", why ? "MPI, on the host" : text);
+    s->does = does;
+    return true;
+}
+
+/* ---- open, close ----------------------------------------------------- */
+
+bool gp_collective_open(const gp_open *o, size_t bytes, bool some, int by, void **state)
+{
+    stage *s = calloc(1, sizeof *s);
+    char why[160] = "";
+    if (!(*state = s))
+        return gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name);
+    s->rounds = gp_rounds_open(o, bytes, some);
+    s->dev = o->dev;
+    if (!s->rounds || !s->dev || o->ranks == 1)
+        return s->rounds != NULL;
+    s->x = malloc(gp_bytes(&o->in[0]) + 1), s->y = malloc(gp_bytes(&o->out[0]) + 1);
+    if (!s->x || !s->y)
+        return gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name);
+    int before = o->errs->failed;
+    s->comm = gp_comm_open(o, why);
+    if (s->comm || !*why)
+        return s->comm != NULL && o->errs->failed == before;
+    if (by == GP_BY_NCCL)
+        return gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': %s", o->name, why);
+    if (!o->rank)
+        gp_fail(o->errs, GP_E_WARN, o->at, "stage '%s' sends through the memory of the host, by MPI: %s", o->name, why);
+    return true;
+}
+
+void gp_collective_close(void *state)
+{
+    stage *s = state;
+    if (!s)
+        return;
+    gp_comm_close(s->comm, s->dev, s->finished);
+    gp_rounds_close(s->rounds);
+    free(s->x), free(s->y);
+    free(s);
+}
+
+/* ---- run ------------------------------------------------------------- */
+
+typedef struct doing { const gp_collective *k; const void *opts; const gp_rounds *r; const gp_frame *f; int n; } doing;
+
+static bool before(gp_dcall *d, const void *arg)
+{
+    const doing *w = arg;
+    bool ok = true;
+    for (int i = 0; ok && w->k->before && i < w->n; i++)
+        ok = w->k->before(d, w->opts, w->r, &w->f[i].in[0], &w->f[i].out[0]);
+    return ok;
+}
+
+static bool alone(gp_dcall *d, void *arg)
+{
+    return before(d, arg);
+}
+
+static int queue(const gp_nccl *lib, void *comm, void *stream, const void *arg)
+{
+    const doing *w = arg;
+    int status = 0;
+    for (int i = 0; !status && i < w->n; i++)
+        status = w->k->queue(w->opts, w->r, &w->f[i].in[0], &w->f[i].out[0], lib, comm, stream);
+    return status;
+}
+
+typedef struct copy { void *to; const void *from; size_t bytes; } copy;
+
+static bool copy_it(gp_dcall *d, void *arg)
+{
+    const copy *w = arg;
+    return gp_copy(d, w->to, w->from, w->bytes);
+}
+
+/* The round of a frame whose views are of the host's memory. */
+static gp_status through_mpi(gp_call *c, const gp_collective *k, gp_rounds *r, const gp_view *x, gp_view *y)
+{
+    size_t n = gp_bytes(&x->type);
+    const void *mine = k->mine ? k->mine(c->opts, r, x, &n) : x->data;
+    const char *all = gp_gather(c, mine, n);
+    if (!all)
+        return GP_STOPPED;
+    k->make(c->opts, r, x, all, n, y);
+    return GP_OK;
+}
+
+static gp_status through_host(gp_call *c, const gp_collective *k, stage *s, const gp_view *x, gp_view *y)
+{
+    copy in = { s->x, x->data, gp_bytes(&x->type) }, out = { y->data, s->y, gp_bytes(&y->type) };
+    gp_view here = *x, made = *y;
+    here.data = s->x, made.data = s->y;
+    if (!gp_device_do(c, copy_it, &in))
+        return GP_FAILED;
+    gp_status status = through_mpi(c, k, s->rounds, &here, &made);
+    return status != GP_OK ? status : gp_device_do(c, copy_it, &out) ? GP_OK : GP_FAILED;
+}
+
+/* The first rounds of n frames. Returns of how many; 0: none, with an error that is no frame's alone, as the ranks had agreed
+ * to do it. */
+static int do_some(gp_call *c, gp_frame *f, int n, const gp_collective *k)
+{
+    stage *s = c->state;
+    gp_rounds *r = s->rounds;
+    gp_type alike = f->in[0].type;
+    if (k->rows)
+        alike.dim[0] = k->rows(c->opts);
+    f->status = gp_round(c, r, f, n, &alike);
+    if (f->status != GP_OK)
+        return 1;
+    doing what = { k, c->opts, r, f, r->many };
+    gp_comm_work work = { before, queue, &what };
+    bool one = s->dev && r->ranks == 1, by_nccl = s->comm && r->ended < 0;
+    int was = c->errs->failed;
+    gp_status all = one ? (gp_device_do(c, alone, &what) ? GP_OK : GP_FAILED)
+                  : by_nccl ? (gp_comm_do(c, s->comm, &work) ? GP_OK : GP_STOPPED) : GP_OK;
+    for (int i = 0; i < r->many; i++)
+        f[i].status = one || by_nccl ? all
+                    : s->dev ? through_host(c, k, s, &f[i].in[0], &f[i].out[0])
+                             : through_mpi(c, k, r, &f[i].in[0], &f[i].out[0]);
+    return c->errs->failed == was ? r->many : 0;
+}
+
+bool gp_collective_run(gp_call *c, gp_frame *f, int n, const gp_collective *k)
+{
+    for (int i = 0, done; i < n; i += done)
+        if (!(done = do_some(c, f + i, n - i, k)))
+            return false;
+    return true;
+}
+
+bool gp_collective_finish(gp_call *c)
+{
+    stage *s = c->state;
+    return s->finished = gp_rounds_finish(c, s->rounds);
+}

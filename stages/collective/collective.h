@@ -1,0 +1,46 @@
+/* collective.h - a stage in which all ranks take part, on the host or in the memory of a GPU.
+ *
+ * Where its frames lie on the host, they go through MPI, which is what rounds.h does. Where they lie in the memory of a GPU,
+ * they go through NCCL from there; through MPI and the host's memory where NCCL cannot, as in the last rounds, in which some
+ * ranks have no frame. A process that is alone copies. */
+#ifndef GP_COLLECTIVE_H
+#define GP_COLLECTIVE_H
+
+#include "nccl_library.h"
+#include "rounds.h"
+
+typedef enum gp_collective_by { GP_BY_AUTO, GP_BY_MPI, GP_BY_NCCL } gp_collective_by;
+
+/* The option `by` of a kind whose options are `type`, with an int of that name. */
+#define GP_COLLECTIVE_BY(type)                                                                                      \
+    { GP_ENUM(type, by), .def = "auto", .choices = "auto|mpi|nccl",                                                 \
+      .help = "nccl: from and to the memory of GPUs, one for each rank, where the stages before and behind it are;"  \
+              " mpi: of the host; auto: nccl where it can" }
+
+enum { GP_COLLECTIVE_RUN = 4 };        /* gp_kind.max_run: what is agreed on for several frames costs as much as for one */
+
+/* What a stage does with a round. All are of one frame, whose views are `x` and `y`. */
+typedef struct gp_collective {
+    /* What is sent of x, and in *n how many bytes; NULL: all of x. All memory is the host's. May use r->mine. */
+    const void *(*mine)(const void *opts, gp_rounds *r, const gp_view *x, size_t *n);
+    /* What must be alike on all ranks has so many rows, as those of x may differ; or NULL: they may not. */
+    int64_t (*rows)(const void *opts);
+    /* Makes y of x and of what the ranks sent, n bytes each; all memory is the host's. */
+    void (*make)(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y);
+    /* The same by NCCL: queues an operation, or a group of them, on views of device memory. */
+    int (*queue)(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, const gp_nccl *lib, void *comm,
+                 void *stream);
+    /* Before it, what a device can do alone; or NULL. Of a process that is alone, all of it. */
+    bool (*before)(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y);
+} gp_collective;
+
+/* For shape(), when the types are known: where it runs. `unfit`: why NCCL cannot do this, or NULL. False with an error. */
+bool gp_collective_shape(gp_shape *s, int by, const char *unfit);
+
+/* For open(). `bytes`: the most that mine() makes; `some`: as gp_rounds_open. */
+bool gp_collective_open(const gp_open *o, size_t bytes, bool some, int by, void **state);
+void gp_collective_close(void *state);
+bool gp_collective_run(gp_call *c, gp_frame *f, int n, const gp_collective *k);
+bool gp_collective_finish(gp_call *c);
+
+#endif

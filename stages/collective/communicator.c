@@ -1,0 +1,261 @@
+/* communicator.c - see communicator.h. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "communicator.h"
+
+enum { LOOK_MS = 100, GRACE_MS = 2000, TOGETHER = 64 };        /* TOGETHER: collective stages, one of which is of one thread */
+
+struct gp_comm {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    const gp_nccl *lib;
+    gp_dev *dev;
+    int rank, ranks;
+    gp_nccl_id id;
+    void *comm;                        /* NULL: it was aborted */
+    int status;                        /* of NCCL: of making it, or what it found while it ran */
+    uint64_t next, turn;               /* of rank 0: the next number; which may begin now */
+    const gp_call *waits[TOGETHER];    /* for their operations; NULL: free */
+    bool quit, watched;
+    pthread_t guard;
+};
+
+static struct { pthread_mutex_t lock; gp_comm *comm; int users; bool torn; } shared = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static struct timespec in_ms(int ms)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    t.tv_nsec += ms * 1000000L;
+    return (struct timespec){ t.tv_sec + t.tv_nsec / 1000000000, t.tv_nsec % 1000000000 };
+}
+
+/* ---- what is under way when a rank has gone -------------------------- */
+
+static void abort_it(void *arg)
+{
+    gp_comm *m = arg;
+    m->lib->abort(m->comm);
+}
+
+static bool is_given_up(const gp_comm *m)
+{
+    for (int i = 0; i < TOGETHER; i++)
+        if (m->waits[i] && gp_cancelled(m->waits[i]))
+            return true;
+    return false;
+}
+
+static bool anyone_waits(const gp_comm *m)
+{
+    for (int i = 0; i < TOGETHER; i++)
+        if (m->waits[i])
+            return true;
+    return false;
+}
+
+/* An operation that all ranks have begun is done in a moment. */
+static void *guard(void *arg)
+{
+    gp_comm *m = arg;
+    int given_up = 0;
+    pthread_mutex_lock(&m->lock);
+    while (!m->quit && m->comm) {
+        struct timespec until = in_ms(LOOK_MS);
+        while (!m->quit && pthread_cond_timedwait(&m->moved, &m->lock, &until) != ETIMEDOUT)
+            ;
+        given_up = is_given_up(m) ? given_up + 1 : 0;
+        if (!anyone_waits(m))
+            continue;
+        int status = 0;
+        if (!m->lib->async_error(m->comm, &status) && status != GP_NCCL_IN_PROGRESS)
+            m->status = status;
+        if (m->status || given_up > GRACE_MS / LOOK_MS) {
+            gp_device_call(m->dev, abort_it, m);
+            m->comm = NULL;
+        }
+    }
+    pthread_mutex_unlock(&m->lock);
+    return NULL;
+}
+
+/* ---- open, close ----------------------------------------------------- */
+
+static void make_id(void *arg)
+{
+    gp_comm *m = arg;
+    m->status = m->lib->unique_id(&m->id);
+}
+
+static void join(void *arg)
+{
+    gp_comm *m = arg;
+    m->status = m->lib->init(&m->comm, m->ranks, m->id, m->rank);
+}
+
+static void destroy(void *arg)
+{
+    gp_comm *m = arg;
+    m->lib->destroy(m->comm);
+}
+
+static void drop(gp_comm *m, gp_dev *dev, bool whole)
+{
+    pthread_mutex_lock(&m->lock);
+    m->quit = true;
+    pthread_cond_broadcast(&m->moved);
+    pthread_mutex_unlock(&m->lock);
+    if (m->watched)
+        pthread_join(m->guard, NULL);
+    if (m->comm)
+        gp_device_call(dev, whole ? destroy : abort_it, m);
+    pthread_mutex_destroy(&m->lock);
+    pthread_cond_destroy(&m->moved);
+    free(m);
+}
+
+/* Does it here, and tells all ranks how it went, and the id. The first rank where it failed, with its status in *status; -1:
+ * none; -2: the run has ended, or with an error. */
+static int on_all(const gp_open *o, gp_comm *m, void (*f)(void *), int *status)
+{
+    typedef struct told { gp_nccl_id id; int status; } told;
+    if (f && !gp_device_call(o->dev, f, m))
+        m->status = -1;
+    told mine = { m->id, m->status };
+    const told *all = gp_open_gather(o, &mine, sizeof mine);
+    int bad = all ? -1 : -2;
+    for (int r = all ? m->ranks - 1 : -1; r >= 0; r--)
+        if (all[r].status)
+            bad = r, *status = all[r].status;
+    if (all)
+        m->id = all[0].id;
+    return bad;
+}
+
+static gp_comm *make(const gp_open *o, char why[160])
+{
+    gp_comm *m = calloc(1, sizeof *m);
+    char text[24], what[80];
+    int status = 0;
+    if (!m) {
+        gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name);
+        return NULL;
+    }
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_cond_init(&m->moved, NULL);
+    snprintf(what, sizeof what, "stage '%s'", o->name);
+    m->rank = o->rank, m->ranks = o->ranks, m->dev = o->dev;
+    m->lib = gp_nccl_open(text, what, o->at, o->errs);
+    int bad = m->lib ? on_all(o, m, m->rank ? NULL : make_id, &status) : -2;
+    if (bad == -1)
+        bad = on_all(o, m, join, &status);
+    m->watched = bad == -1 && !pthread_create(&m->guard, NULL, guard, m);
+    if (m->watched)
+        return m;
+    if (bad >= 0)
+        snprintf(why, 160, "rank %d cannot set up %s (%s)", bad, text,
+                 status < 0 ? "its device has stopped" : m->lib->error_text(status));
+    else if (bad == -1)
+        gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': a thread cannot be started", o->name);
+    drop(m, o->dev, false);
+    return NULL;
+}
+
+gp_comm *gp_comm_open(const gp_open *o, char why[160])
+{
+    *why = 0;
+    pthread_mutex_lock(&shared.lock);
+    gp_comm *m = shared.users ? shared.comm : make(o, why);
+    if (m && !shared.users++)
+        shared.comm = m, shared.torn = false;
+    pthread_mutex_unlock(&shared.lock);
+    return m;
+}
+
+void gp_comm_close(gp_comm *m, gp_dev *dev, bool whole)
+{
+    if (!m)
+        return;
+    pthread_mutex_lock(&shared.lock);
+    shared.torn |= !whole;
+    if (!--shared.users)
+        drop(m, dev, !shared.torn), shared.comm = NULL;
+    pthread_mutex_unlock(&shared.lock);
+}
+
+/* ---- operations ------------------------------------------------------ */
+
+typedef struct deed { gp_comm *m; const gp_comm_work *work; bool begun; const char *name; gp_loc at; } deed;
+
+static void pass_turn(deed *x)
+{
+    pthread_mutex_lock(&x->m->lock);
+    x->m->turn += !x->begun, x->begun = true;
+    pthread_cond_broadcast(&x->m->moved);
+    pthread_mutex_unlock(&x->m->lock);
+}
+
+/* On a GPU this is queued, and the next may begin. */
+static bool call(void *stream, const void *arg, gp_errs *errs)
+{
+    deed *x = *(deed *const *)arg;
+    pthread_mutex_lock(&x->m->lock);
+    void *comm = x->m->comm;
+    pthread_mutex_unlock(&x->m->lock);
+    int status = comm ? x->work->f(x->m->lib, comm, stream, x->work->arg) : 0;     /* 0: the run has been given up */
+    pass_turn(x);
+    return !status || gp_fail(errs, GP_E_RUN, x->at, "stage '%s': NCCL failed: %s", x->name, x->m->lib->error_text(status));
+}
+
+static bool queue(gp_dcall *d, void *arg)
+{
+    deed *x = arg;
+    return (!x->work->before || x->work->before(d, x->work->arg)) && gp_call_library(d, call, &x, sizeof x);
+}
+
+/* Waits for the turn of number `n`, and is then looked after. Which place has it? -1: the run is cancelled. */
+static int take_turn(gp_call *c, gp_comm *m, uint64_t n)
+{
+    int at = -1;
+    pthread_mutex_lock(&m->lock);
+    while (m->turn != n && m->comm && !gp_cancelled(c)) {
+        struct timespec until = in_ms(LOOK_MS);
+        pthread_cond_timedwait(&m->moved, &m->lock, &until);
+    }
+    for (int i = 0; at < 0 && m->turn == n && m->comm && i < TOGETHER; i++)
+        if (!m->waits[i])
+            m->waits[at = i] = c;
+    pthread_mutex_unlock(&m->lock);
+    return at;
+}
+
+bool gp_comm_do(gp_call *c, gp_comm *m, const gp_comm_work *work)
+{
+    uint64_t n = 0;
+    if (!m->rank) {
+        pthread_mutex_lock(&m->lock);
+        n = m->next++;
+        pthread_mutex_unlock(&m->lock);
+    }
+    const uint64_t *all = gp_gather(c, &n, sizeof n);
+    if (!all)
+        return false;
+    n = all[0];
+    int at = take_turn(c, m, n);
+    deed x = { .m = m, .work = work, .name = c->name, .at = c->at };
+    bool ok = at >= 0 && gp_device_do(c, queue, &x);
+    if (at >= 0)
+        pass_turn(&x);                 /* it may have failed before */
+    pthread_mutex_lock(&m->lock);
+    if (at >= 0)
+        m->waits[at] = NULL;
+    int status = m->status;
+    bool there = m->comm != NULL;
+    pthread_mutex_unlock(&m->lock);
+    if (status && !gp_cancelled(c))
+        return gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': NCCL failed while it ran: %s", c->name, m->lib->error_text(status));
+    return ok && there;
+}

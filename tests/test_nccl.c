@@ -1,0 +1,51 @@
+/* test_nccl.c - what is declared of NCCL beside its header, where that is there. What runs by it is in collectives.py. */
+#include <check.h>
+#include <stddef.h>
+#include "nccl_library.h"
+
+Suite *suite_nccl(void);
+
+#if defined __has_include
+#if __has_include(<nccl.h>)
+#include <nccl.h>
+
+_Static_assert((int)ncclSum == GP_NCCL_SUM && (int)ncclMax == GP_NCCL_MAX && (int)ncclMin == GP_NCCL_MIN
+               && (int)ncclAvg == GP_NCCL_MEAN && (int)ncclSuccess == 0 && (int)ncclInProgress == GP_NCCL_IN_PROGRESS, "numbers");
+_Static_assert((int)ncclUint8 == GP_NCCL_U8 && (int)ncclInt32 == GP_NCCL_I32 && (int)ncclUint32 == GP_NCCL_U32
+               && (int)ncclInt64 == GP_NCCL_I64 && (int)ncclUint64 == GP_NCCL_U64 && (int)ncclFloat32 == GP_NCCL_F32
+               && (int)ncclFloat64 == GP_NCCL_F64, "types");
+_Static_assert(sizeof(ncclUniqueId) == sizeof(gp_nccl_id) && sizeof(ncclResult_t) == sizeof(int)
+               && sizeof(ncclDataType_t) == sizeof(int) && sizeof(ncclRedOp_t) == sizeof(int)
+               && sizeof(ncclComm_t) == sizeof(void *), "sizes");
+
+/* Calls that do not compile if the header has other parameters in these places. */
+__attribute__((unused)) static int calls(ncclComm_t c, ncclUniqueId id, const void *from, void *to, size_t n, int *out,
+                                         ncclResult_t *status, cudaStream_t stream)
+{
+    const char *text = ncclGetErrorString(ncclSuccess);
+    return ncclGetVersion(out) + ncclGetUniqueId(&id) + ncclCommInitRank(&c, 1, id, 0) + ncclCommDestroy(c) + ncclCommAbort(c)
+         + ncclCommGetAsyncError(c, status) + *text + ncclAllReduce(from, to, n, ncclFloat32, ncclSum, c, stream)
+         + ncclAllGather(from, to, n, ncclUint8, c, stream) + ncclBroadcast(from, to, n, ncclUint8, 0, c, stream)
+         + ncclGroupStart() + ncclGroupEnd() + ncclSend(from, n, ncclUint8, 0, c, stream) + ncclRecv(to, n, ncclUint8, 0, c, stream);
+}
+#endif
+#endif
+
+START_TEST(types)
+{
+    static const struct { gp_dtype t; int nccl; } cases[] = {
+        { GP_U8, GP_NCCL_U8 }, { GP_I32, GP_NCCL_I32 }, { GP_U32, GP_NCCL_U32 }, { GP_I64, GP_NCCL_I64 },
+        { GP_U64, GP_NCCL_U64 }, { GP_F32, GP_NCCL_F32 }, { GP_F64, GP_NCCL_F64 }, { GP_C64, -1 }, { GP_I16, -1 },
+    };
+    ck_assert_int_eq(gp_nccl_type(cases[_i].t), cases[_i].nccl);
+}
+END_TEST
+
+Suite *suite_nccl(void)
+{
+    Suite *s = suite_create("nccl");
+    TCase *tc = tcase_create("declared");
+    tcase_add_loop_test(tc, types, 0, 9);
+    suite_add_tcase(s, tc);
+    return s;
+}
