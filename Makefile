@@ -342,7 +342,7 @@ help:
 
 # What gpipe is measured beside, as far as it can be built here.
 BENCH   ?=
-PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone several heat $(if $(wildcard $(CUROOT)/include/cufft.h),fft) $(if $(wildcard $(CUROOT)/include/cublasLt.h),matmul)) $(shell pkg-config --exists tbb 2>/dev/null && echo tbb)
+PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone several heat $(if $(wildcard $(CUROOT)/include/cufft.h),fft) $(if $(wildcard $(CUROOT)/include/cublasLt.h),matmul) $(if $(wildcard $(CUROOT)/include/nccl.h /usr/include/nccl.h),collective)) $(shell pkg-config --exists tbb 2>/dev/null && echo tbb)
 bench: deps
 	+@$(again) bench-programs
 	python3 tests/bench/bench.py --gpipe $B/gpipe $(BENCH)
@@ -356,7 +356,7 @@ $B/bench/tbb: tests/bench/tbb.cpp
 $B/bench/%: tests/bench/%.cu tests/bench/hand.h tests/bench/axpy.cu tests/bench/heat_step.cu tests/bench/two_gpus.cu
 	@mkdir -p $(@D)
 	$(call say,nvcc)$(NVCC) -std=c++17 -O3 -arch=all-major \
-	  -Xcompiler -Wall,-Wextra,-static-libstdc++,-static-libgcc -o $@ $< $(if $(filter fft,$(@F)),-lcufft) $(if $(filter matmul,$*),-lcublasLt)
+	  -Xcompiler -Wall,-Wextra,-static-libstdc++,-static-libgcc -o $@ $< $(if $(filter fft,$(@F)),-lcufft) $(if $(filter matmul,$*),-lcublasLt) $(if $(filter collective,$*),-lnccl)
 
 # The one that Debian's packages are for.
 PYTHON := $(or $(wildcard /usr/bin/python3),python3)

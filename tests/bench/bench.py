@@ -4,7 +4,7 @@
                                                         or a program failed
 
 gpipe is GPIPE of the environment, or ./gpipe; the programs it is measured beside are in
-the folder `bench` next to it, or HAND, LONE, ALONE, SEVERAL, TBB, HOST of the environment. A round
+the folder `bench` next to it, or HAND, LONE, ALONE, SEVERAL, COLLECTIVE, TBB, HOST of the environment. A round
 measures every row once: gpipe, then the peer. What is judged is the median over the
 rounds of what one round's pair says; a ratio is reached at 0.98 of what is needed. A row
 that fails says why in its place; after Ctrl-C there is what was measured until then.
@@ -34,6 +34,7 @@ import rows_lua
 import rows_matmul
 import rows_overhead
 import rows_pictures
+import rows_ranks
 import rows_rearrange
 import rows_several
 import rows_signals
@@ -43,7 +44,7 @@ from tools import HERE, Bench, Failure, Skip
 ROWS = rows_device.ROWS + rows_host.ROWS + rows_lua.ROWS + rows_command.ROWS + \
     rows_durable.ROWS + rows_expr.ROWS + rows_overhead.ROWS + rows_stages.ROWS + rows_jpeg.ROWS + \
     rows_rearrange.ROWS + rows_signals.ROWS + rows_files.ROWS + rows_fft.ROWS + rows_matmul.ROWS + \
-    rows_pictures.ROWS + rows_several.ROWS
+    rows_pictures.ROWS + rows_several.ROWS + rows_ranks.ROWS
 
 
 def first_line(command):

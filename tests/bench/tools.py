@@ -130,9 +130,10 @@ class Bench:
 
     # -- gpipe --
 
-    def gpipe_seconds(self, file, sets, frames, options=()):
+    def gpipe_seconds(self, file, sets, frames, options=(), ranks=1):
         """What the summary says a run took; all frames have to come out."""
-        command = [self.gpipe, "run"] + (list(options) or ["--progress", "none"])
+        start = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
+        command = start + [self.gpipe, "run"] + (list(options) or ["--progress", "none"])
         for s in sets:
             command += ["--set", s]
         _, err, _ = self.run(command + [file])
@@ -141,14 +142,14 @@ class Bench:
             raise Failure("not %d frames came out\n%s\n%s" % (frames, " ".join(command), err))
         return float(done[-1][2])
 
-    def gpipe_us(self, file, sets, few, many, options=()):
+    def gpipe_us(self, file, sets, few, many, options=(), ranks=1):
         """Microseconds per frame: the difference of two runs, so that starting up does not
         count."""
-        return self.timed_us(file, sets, "vars.frames", few, many, options)
+        return self.timed_us(file, sets, "vars.frames", few, many, options, ranks)
 
-    def timed_us(self, file, sets, frames, few, many, options=()):
+    def timed_us(self, file, sets, frames, few, many, options=(), ranks=1):
         """The same, where `frames` is what is set to the number of them."""
-        times = [self.gpipe_seconds(file, sets + ["%s=%d" % (frames, n)], n, options) for n in (few, many)]
+        times = [self.gpipe_seconds(file, sets + ["%s=%d" % (frames, n)], n, options, ranks) for n in (few, many)]
         return 1e6 * (times[1] - times[0]) / (many - few)
 
     def host(self, file, sets=(), timed=False, cores=None):
