@@ -162,6 +162,8 @@ static bool sound(const gp_kind *k, gp_errs *errs)
         return BAD("kind '%s' has fills_device, but is no kind with run() alone", k->name);
     if (k->collective && (!k->run || k->record || k->fills_device))
         return BAD("kind '%s' is collective, but is no kind of the host with run() alone", k->name);
+    if (k->on_device && (!k->run || !k->record || k->elementwise))
+        return BAD("kind '%s' has on_device(), but not run() and record(), or is elementwise", k->name);
     if (k->max_run < 0)
         return BAD("kind '%s': max_run is %d", k->name, k->max_run);
     return ports_sound(k, k->in, "input", errs) && ports_sound(k, k->out, "output", errs)
