@@ -144,18 +144,22 @@ static void close_model(void *state)
 
 /* ---- who computes ---------------------------------------------------- */
 
-/* What keeps the GPU from it, in memory of the pipeline; or NULL. A library of another machine is taken to be there. */
+/* What keeps the GPU from it, and what to do, in memory of the pipeline; or NULL. A library of another machine is taken
+ * to be there. */
 static const char *what_lacks(gp_shape *s)
 {
     gp_errs errs = { .n = 0 };
     gp_ort lib;
-    char *why = gp_shape_alloc(s, GP_WHY);
+    char why[GP_WHY], *text = gp_shape_alloc(s, 2 * GP_WHY);
     bool here;
     if (!gp_shape_gpu(s, &here))
-        return "the pipeline runs on the CPU";
-    if (!here || !gp_ort_open(&lib, (gp_loc){ 0 }, &errs))     /* without it shape() says so */
+        return "the pipeline runs on the CPU; leave 'provider' out";
+    if (!here || !gp_ort_open(&lib, (gp_loc){ 0 }, &errs)      /* without it shape() says so */
+        || gp_onnx_has_cuda(&lib, 0, why))
         return NULL;
-    return gp_onnx_has_cuda(&lib, 0, why) ? NULL : why;
+    snprintf(text, 2 * GP_WHY, "%s; install pip's onnxruntime-gpu, with the CUDA and cuDNN that it is for, and set "
+             "GPIPE_ONNXRUNTIME to its libonnxruntime.so, or leave 'provider' out", why);
+    return text;
 }
 
 static bool on_device(gp_shape *s)
@@ -186,9 +190,7 @@ static bool shape(gp_shape *s)
     if (s->partial)
         return gp_onnx_smaller(s);
     if (o->by == GP_ONNX_CUDA && o->lacks)
-        return gp_shape_fail(s, "provider", "no GPU can compute the model: %s; install pip's onnxruntime-gpu, with the "
-                             "CUDA and cuDNN that it is for, and set GPIPE_ONNXRUNTIME to its libonnxruntime.so, or leave "
-                             "'provider' out", o->lacks);
+        return gp_shape_fail(s, "provider", "no GPU can compute the model: %s", o->lacks);
     const gp_file *f = gp_probe_file(s, o->model);
     if (!f)
         return false;
