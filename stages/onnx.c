@@ -229,7 +229,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_onnx = {
     GP_KIND("onnx"), .field = "inference",
-    .help = "runs a model in the format ONNX, by ONNX Runtime",
+    .help = "runs an ONNX model, by ONNX Runtime; see `gpipe help models`",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_onnx_opts),
     .any_shape = true, .calls_library = true, .set_workers = set_workers, .on_device = on_device, .shape = shape,
     .open = open_model, .close = close_model, .run = run, .record = gp_onnx_cuda_record,

@@ -433,7 +433,7 @@ START_TEST(calls_that_fail)
             if (all)
                 break;
         }
-    ck_assert_int_eq(can_fail, 23);    /* all but status_text, what releases, and what neither this model nor a CPU needs */
+    ck_assert_int_eq(can_fail, 23);    /* all but status_text, what releases, and what the CPU does not need */
 }
 END_TEST
 
@@ -506,8 +506,8 @@ END_TEST
 static bool on_device(gp_shape *s)
 {
     gp_onnx_opts *o = (gp_onnx_opts *)s->opts;
-    o->by = GP_ONNX_CUDA;
-    return true;
+    o->by = o->provider == GP_ONNX_CPU ? GP_ONNX_CPU : GP_ONNX_CUDA;
+    return o->by == GP_ONNX_CUDA;
 }
 
 extern const gp_kind gp_kind_onnx;
@@ -579,6 +579,33 @@ START_TEST(on_several)
 END_TEST
 
 #define FRAMES "stages:\n  - {use: generate, frames: 3, out: x}\n"
+/* A run that goes on with other settings has its model anew on the device, where it has to stay. */
+START_TEST(goes_on)
+{
+    static const char *const on_gpu[] = { "depth=6", NULL }, *const deeper[] = { "depth=12", NULL },
+                            *const on_cpu[] = { "stages.gonnx.provider=cpu", NULL };
+    const char *const *const sets[][3] = { { on_gpu, deeper, on_gpu }, { on_gpu, on_cpu, on_gpu } };
+    const unsigned long long at[] = { 300, 800 };
+    int parts = 0;
+    for (int tries = 0; tries < 20 && parts < 3; tries++) {
+        pipe_result r = pipe_run_paused(dir, "buffers: {x: {dtype: f32, shape: [2, 4]}}\nstages:\n"
+                                        "  - {use: generate, frames: 4000, out: x}\n"
+                                        "  - {use: gonnx, model: m.onnx, in: x, out: y}\n"
+                                        "  - {use: scale, a: 2, b: 0, in: x, out: z}\n  - {use: compare, in: [y, z]}\n",
+                                        "cpu", sets[_i], at, 2, (gp_run_options){ 0 }, &parts);
+        if (!_i || parts < 2)
+            pipe_no_errors(&r, "paused");
+        else
+            ck_assert_msg(r.outcome == GP_ERROR && strstr(r.errs.e[0].msg, "'gonnx' is not at this place in the run"),
+                          "%s", r.errs.n ? r.errs.e[0].msg : "done");
+        ck_assert_int_eq(fake->live, 0);
+        if (_i && parts > 1)
+            return;
+    }
+    ck_assert_int_ge(parts, 2);
+}
+END_TEST
+
 static const char gpu_stage[] = FRAMES "  - {use: gonnx, model: m.onnx, in: x, out: y}\n  - {use: discard}\n";
 
 START_TEST(calls_that_fail_on_a_gpu)
@@ -619,8 +646,8 @@ START_TEST(messages_of_a_gpu)
 }
 END_TEST
 
-#define LOOP(kind) "  - {use: loop, in: {u: x}, out: {v: y}, times: 3, carry: {u: v}, stages: [{use: " kind ", model: " \
-                   "m.onnx, in: u, out: v}]}\n  - {use: discard}\n"
+#define LOOP(kind) "  - {use: loop, in: {u: x}, out: {v: y}, times: 3, carry: {u: v}, stages: [{use: " kind ", " \
+                   "model: m.onnx, in: u, out: v}]}\n  - {use: discard}\n"
 
 START_TEST(refused_on_a_gpu)
 {
@@ -629,7 +656,7 @@ START_TEST(refused_on_a_gpu)
         { "", FRAMES "  - {use: gonnx, model: m.onnx, in: x, out: y, on_error: drop}\n  - {use: discard}\n",
           "'on_error' has no effect: stage 'gonnx' runs on the device; for all stages write it" },
         { "", FRAMES LOOP("gonnx"), "stage 'gonnx' calls a library in a way that cannot be part of a graph, which no" },
-        { "", FRAMES LOOP("onnx"), "stage 'onnx' runs on the host, which no stage of a loop may do: take it out of the loop" },
+        { "", FRAMES LOOP("onnx"), "stage 'onnx' runs on the host, which no stage of a loop may do" },
     };
     for (size_t i = 0; i < sizeof is / sizeof *is; i++) {
         pipe_result r = run(format("%s%s%s", is[i].top, X4, is[i].stages));
@@ -744,6 +771,7 @@ Suite *suite_onnx(void)
     tcase_add_checked_fixture(tc, set_up_gpu, tear_down_gpu);
     tcase_add_loop_test(tc, on_a_gpu, 0, sizeof gpu_knobs / sizeof *gpu_knobs);
     tcase_add_test(tc, on_several);
+    tcase_add_loop_test(tc, goes_on, 0, 2);
     tcase_add_test(tc, calls_that_fail_on_a_gpu);
     tcase_add_test(tc, messages_of_a_gpu);
     tcase_add_test(tc, refused_on_a_gpu);
