@@ -303,11 +303,11 @@ check-page: FORCE
 # The harnesses of tests/fuzz, with stored inputs (replay) and under libFuzzer (run): one
 # program has them all. codec.sh gets libdeflate's and libjpeg's source, so that they are instrumented too.
 FUZZ_OBJ := $(patsubst %.c,$B/%.o,$(filter-out %/libfuzzer.c %/replay.c,$(wildcard tests/fuzz/*.c)) \
-              $(filter-out %/main.c,$(CLI)))
+              $(filter-out %/main.c,$(CLI)) tests/onnx_fake.c)
 $B/tests/fuzz/replay: $B/tests/fuzz/replay.o $(FUZZ_OBJ) $B/libgpipe.a
-	$(call say,link)$(CC) $(LDFLAGS) -Wl,--wrap=gp_slurp -o $@ $^ $(LIBS) -lz
+	$(call say,link)$(CC) $(LDFLAGS) -Wl,--wrap=gp_slurp,--wrap=gp_dl_open -o $@ $^ $(LIBS) -lz
 $B/tests/fuzz/run: $B/tests/fuzz/libfuzzer.o $(FUZZ_OBJ) $B/libgpipe.a $B/libdeflate.a $B/libjpeg.a
-	$(call say,link)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--wrap=gp_slurp -o $@ $^ $(LIBS) -lz
+	$(call say,link)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--wrap=gp_slurp,--wrap=gp_dl_open -o $@ $^ $(LIBS) -lz
 $B/libdeflate.a $B/libjpeg.a: tests/fuzz/codec.sh
 	tests/fuzz/codec.sh $(basename $(@F)) $@ $(CC) -O1 -g -fsanitize=fuzzer-no-link,$(SAN)
 

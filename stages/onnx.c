@@ -1,7 +1,9 @@
-/* onnx.c - a network in a file, as other programs export it, run by ONNX Runtime on the host; see stages/onnx/.
+/* onnx.c - a network in a file, as other programs export it, run by ONNX Runtime: here on the host, and on a GPU by
+ * stages/onnx/onnx_cuda.c.
  *
  * The library reads and writes frames where they lie: each has a tensor over its memory, kept for when its slot comes
- * again. One session serves all workers, and computes on the thread that calls it (option `threads`). */
+ * again. One session serves all workers, and computes on the thread that calls it (option `threads`). Who computes is
+ * decided before the plan is made, by the machine, the library and the option `provider`, and is a part of it. */
 #include <stdlib.h>
 #include <string.h>
 #include "onnx_model.h"
@@ -10,12 +12,11 @@
 
 enum { KEPT = 64 };            /* of more slots tensors are made anew for each frame */
 
-typedef struct tensor { const void *data; gp_type type; void *value; } tensor;
-
 /* Those of one port. Slots come in turns: that after the last is tried first. */
-typedef struct tensors { int n, next; tensor kept[KEPT]; } tensors;
+typedef struct tensors { int n, next; gp_onnx_tensor kept[KEPT]; } tensors;
 
 typedef struct runner {
+    gp_onnx_runner base;
     gp_ort lib;
     const gp_onnx_bound *bound;
     gp_onnx_session model;
@@ -24,7 +25,7 @@ typedef struct runner {
     tensors *of;               /* [worker][port], inputs first */
 } runner;
 
-static tensor *find(tensors *t, const gp_view *v)
+static gp_onnx_tensor *find(tensors *t, const gp_view *v)
 {
     for (int i = 0; i < t->n; i++) {
         int at = (t->next + i) % t->n;
@@ -35,23 +36,16 @@ static tensor *find(tensors *t, const gp_view *v)
     }
     if (t->n < KEPT)
         return &t->kept[t->n++];
-    tensor *oldest = &t->kept[t->next];
+    gp_onnx_tensor *oldest = &t->kept[t->next];
     t->next = (t->next + 1) % KEPT;
     return oldest;
 }
 
-/* A tensor over the memory of a frame; NULL: `why`. */
+/* NULL: `why`. */
 static void *tensor_of(const runner *r, tensors *kept, const gp_onnx_port *x, const gp_view *v, char why[GP_WHY])
 {
-    tensor *t = find(kept, v);
-    if (t->value && t->data == v->data && gp_type_same(&t->type, &v->type))
-        return t->value;
-    if (t->value)
-        r->lib.release_value(t->value);
-    *t = (tensor){ v->data, v->type, NULL };
-    void *status = r->lib.create_tensor(r->memory, v->data, gp_bytes(&v->type), v->type.dim, (size_t)x->ndim,
-                                        x->element, &t->value);
-    return gp_ort_failed(&r->lib, status, why) ? NULL : t->value;
+    gp_onnx_tensor *t = find(kept, v);
+    return gp_onnx_over(&r->lib, r->memory, x, v, t, why) ? t->value : NULL;
 }
 
 static bool run_one(const runner *r, int worker, gp_frame *f, char why[GP_WHY])
@@ -81,8 +75,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
     char why[GP_WHY];
     if (run_one(c->state, c->worker, f, why))
         return true;
-    gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': frame %llu: ONNX Runtime: %s", c->name,
-            (unsigned long long)f->index, why);
+    gp_onnx_fail(c->errs, c->at, c->name, f->index, ((const gp_onnx_opts *)c->opts)->model, why);
     f->status = GP_FAILED;
     return true;
 }
@@ -102,26 +95,26 @@ static bool set_workers(void *state, int n, gp_errs *errs)
     return true;
 }
 
-static bool open_model(const gp_open *g, void **state)
+static bool open_on_host(const gp_open *g, void **state)
 {
     const gp_onnx_opts *o = g->opts;
+    const gp_onnx_use use = { .threads = (int)o->threads };
     runner *r = calloc(1, sizeof *r);
     char why[GP_WHY];
     if (!(*state = r))
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
-    r->bound = o->bound, r->ports = g->nin + g->nout;
+    r->base.by = GP_ONNX_CPU, r->bound = o->bound, r->ports = g->nin + g->nout;
     if (!gp_ort_open(&r->lib, g->at, g->errs) || !set_workers(r, g->workers, g->errs))
         return false;
-    if (!gp_onnx_open(&r->lib, o, (int)o->threads, NULL, &r->model, why)
-        || gp_ort_failed(&r->lib, r->lib.create_memory(GP_ORT_PLAIN_MEMORY, GP_ORT_MEMORY, &r->memory), why))
+    if (!gp_onnx_open(&r->lib, o, &use, &r->model, why)
+        || gp_ort_failed(&r->lib, r->lib.create_memory("Cpu", GP_ORT_PLAIN_MEMORY, 0, GP_ORT_MEMORY, &r->memory), why))
         return gp_fail(g->errs, GP_E_RUN, g->at, "stage '%s': ONNX Runtime %s cannot run '%s': %s", g->name,
                        r->lib.version, o->model, why);
     return true;
 }
 
-static void close_model(void *state)
+static void close_on_host(runner *r)
 {
-    runner *r = state;
     for (int i = 0; r && r->of && i < r->workers * r->ports; i++)
         for (int k = 0; k < r->of[i].n; k++)
             if (r->of[i].kept[k].value)
@@ -133,9 +126,61 @@ static void close_model(void *state)
     free(r);
 }
 
-/* ---- shape ----------------------------------------------------------- */
+/* ---- either ---------------------------------------------------------- */
 
-enum { AUTO, CPU, CUDA };
+static bool open_model(const gp_open *g, void **state)
+{
+    const gp_onnx_opts *o = g->opts;
+    return (o->by == GP_ONNX_CUDA ? gp_onnx_cuda_open : open_on_host)(g, state);
+}
+
+static void close_model(void *state)
+{
+    if (state && ((gp_onnx_runner *)state)->by == GP_ONNX_CUDA)
+        gp_onnx_cuda_close(state);
+    else
+        close_on_host(state);
+}
+
+/* ---- who computes ---------------------------------------------------- */
+
+/* What keeps the GPU from it, and what to do, in memory of the pipeline; or NULL. A library of another machine is taken
+ * to be there. */
+static const char *what_lacks(gp_shape *s)
+{
+    gp_errs errs = { .n = 0 };
+    gp_ort lib;
+    char why[GP_WHY], *text = gp_shape_alloc(s, 2 * GP_WHY);
+    bool here;
+    if (!gp_shape_gpu(s, &here))
+        return "the pipeline runs on the CPU; leave 'provider' out";
+    if (!here || !gp_ort_open(&lib, (gp_loc){ 0 }, &errs)      /* without it shape() says so */
+        || gp_onnx_has_cuda(&lib, 0, why))
+        return NULL;
+    snprintf(text, 2 * GP_WHY, "%s; install pip's onnxruntime-gpu, with the CUDA and cuDNN that it is for, and set "
+             "GPIPE_ONNXRUNTIME to its libonnxruntime.so, or leave 'provider' out", why);
+    return text;
+}
+
+static bool on_device(gp_shape *s)
+{
+    gp_onnx_opts *o = (gp_onnx_opts *)s->opts;
+    o->lacks = o->provider == GP_ONNX_CPU ? NULL : what_lacks(s);
+    o->by = o->provider == GP_ONNX_CUDA || (o->provider == GP_ONNX_AUTO && !o->lacks) ? GP_ONNX_CUDA : GP_ONNX_CPU;
+    return o->by == GP_ONNX_CUDA;
+}
+
+/* What it does, for plans. */
+static const char *does(gp_shape *s, const gp_onnx_opts *o, const gp_ort *lib)
+{
+    char *text = gp_shape_alloc(s, 120);
+    bool here, gpu = gp_shape_gpu(s, &here) != 0;
+    snprintf(text, 120, "ONNX Runtime %.30s, %s%s", lib->version, o->by == GP_ONNX_CUDA ? "CUDA" : "on the CPU",
+             gpu && o->lacks ? ", as it has no CUDA ('provider: cuda' says why)" : "");
+    return text;
+}
+
+/* ---- shape ----------------------------------------------------------- */
 
 static bool shape(gp_shape *s)
 {
@@ -144,9 +189,8 @@ static bool shape(gp_shape *s)
     gp_ort lib;
     if (s->partial)
         return gp_onnx_smaller(s);
-    if (o->provider == CUDA)
-        return gp_shape_fail(s, "provider", "models run on the CPU so far: leave 'provider' out; on a GPU 'linear', "
-                             "'matmul' and 'kernel' compute");
+    if (o->by == GP_ONNX_CUDA && o->lacks)
+        return gp_shape_fail(s, "provider", "no GPU can compute the model: %s", o->lacks);
     const gp_file *f = gp_probe_file(s, o->model);
     if (!f)
         return false;
@@ -160,9 +204,8 @@ static bool shape(gp_shape *s)
     gp_shape_reads(s, &o->model, 1);
     if (!gp_onnx_bind(s, &lib))
         return false;
-    char *does = gp_shape_alloc(s, 60);
-    snprintf(does, 60, "ONNX Runtime %.30s, on the CPU", lib.version);
-    s->does = does, s->writes_all = true;
+    s->does = does(s, o, &lib), s->writes_all = true;
+    s->calls_library = s->uncaptured = o->by == GP_ONNX_CUDA;
     return true;
 }
 
@@ -177,15 +220,17 @@ static const gp_opt options[] = {
     { GP_PATH(gp_onnx_opts, model), .required = true,
       .help = "a file .onnx; beside it lie the weights that it keeps apart" },
     { GP_ENUM(gp_onnx_opts, provider), .def = "auto", .choices = "auto|cpu|cuda",
-      .help = "who computes: so far that is the CPU, and cuda is refused" },
+      .help = "who computes: cuda, on a GPU, which is experimental; cpu, on the host; auto: cuda where the pipeline "
+              "runs on a GPU and the library can, else cpu" },
     { GP_INT(gp_onnx_opts, threads), .def = "1", .min = 1, .max = 1024,
-      .help = "how many threads compute one frame; `workers` compute several frames at a time, and are faster" },
+      .help = "how many threads compute one frame on the CPU; `workers` compute several at a time, and are faster" },
     { 0 }
 };
 
 const gp_kind gp_kind_onnx = {
     GP_KIND("onnx"), .field = "inference",
-    .help = "runs a model in the format ONNX, by ONNX Runtime",
+    .help = "runs an ONNX model, by ONNX Runtime; see `gpipe help models`",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_onnx_opts),
-    .any_shape = true, .set_workers = set_workers, .shape = shape, .open = open_model, .close = close_model, .run = run,
+    .any_shape = true, .calls_library = true, .set_workers = set_workers, .on_device = on_device, .shape = shape,
+    .open = open_model, .close = close_model, .run = run, .record = gp_onnx_cuda_record,
 };

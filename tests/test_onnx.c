@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "base/npy.h"
 #include "onnx_fake.h"
-#include "ort_library.h"
+#include "onnx_model.h"
 #include "pipe.h"
 
 Suite *suite_onnx(void);
@@ -188,7 +188,9 @@ END_TEST
 /* Outputs that are not known before have the size that is declared; a frame for which that is wrong fails. */
 START_TEST(declared)
 {
-    static const struct { int size; const char *error; } is[] = { { 4, NULL }, { 3, "frame 0: ONNX Runtime: " } };
+    static const struct { int size; const char *error; } is[] = {
+        { 4, NULL }, { 3, "frame 0: ONNX Runtime cannot run '" },
+    };
     if (!is_there())
         return;
     for (int i = 0; i < 2; i++) {
@@ -203,6 +205,24 @@ START_TEST(declared)
             ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, is[i].error), "%s",
                           r.errs.n ? r.errs.e[0].msg : "done");
     }
+}
+END_TEST
+
+/* What a provider for GPUs has in memory of the host: here it is as any other input and output. */
+START_TEST(shapes)
+{
+    if (!is_there())
+        return;
+    const char *yaml = format("buffers: {x: {shape: [5, 4]}, s: {shape: [2]}, z: {shape: [10, 2]}}\nstages:\n"
+                              "  - {use: read, path: \"%s/shapes_x.npy\", out: x}\n"
+                              "  - {use: read, path: \"%s/shapes_s.npy\", out: s}\n"
+                              "  - {use: onnx, model: \"%s/shapes.onnx\", in: {x: x, s: s}, out: {z: z, n: n}}\n"
+                              "  - {use: write, in: z, path: out_z.npy}\n  - {use: write, in: n, path: out_n.npy}\n",
+                              data, data, data);
+    pipe_result r = run(yaml);
+    pipe_no_errors(&r, yaml);
+    same("out_z.npy", "shapes_z.npy", yaml);
+    same("out_n.npy", "shapes_n.npy", yaml);
 }
 END_TEST
 
@@ -277,7 +297,8 @@ static const struct { const char *buffers, *stage, *error; } refused[] = {
     { X4, "model: \"%s/custom.onnx\"", "cannot run '%s/custom.onnx': " },
     { X4, "model: \"%s/no_output.onnx\"", "model '%s/no_output.onnx' has no outputs" },
     { X4, "model: \"%s/no_input.onnx\"", "model '%s/no_input.onnx' has no inputs: let a Lua script be a source" },
-    { X4, "model: \"%s/layer.onnx\", provider: cuda", "models run on the CPU so far: leave 'provider' out" },
+    { X4, "model: \"%s/layer.onnx\", provider: cuda", "no GPU can compute the model: the pipeline runs on the CPU" },
+    { X4, "model: \"%s/layer.onnx\", on: host", "'on' has no effect: stage 'onnx' runs where its options say" },
     { X4, "model: \"%s/layer.onnx\", in: {y: x}", "model '%s/layer.onnx' has no input 'y'; did you mean 'x'?" },
     { X4, "model: \"%s/layer.onnx\", out: {logits: z}", "model '%s/layer.onnx' has no output 'logits', but 'y': write "
                                                         "out: {y: BUFFER}" },
@@ -412,7 +433,7 @@ START_TEST(calls_that_fail)
             if (all)
                 break;
         }
-    ck_assert_int_eq(can_fail, 23);    /* all but status_text and fix_symbol, which is not called, and what releases */
+    ck_assert_int_eq(can_fail, 23);    /* all but status_text, what releases, and what the CPU does not need */
 }
 END_TEST
 
@@ -430,7 +451,8 @@ START_TEST(frames_that_fail)
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_int_eq((int)r.account[0].in, 5);
     ck_assert_int_eq((int)r.account[0].failed, 3);
-    ck_assert_msg(strstr(r.errs.e[0].msg, "frame 2: ONNX Runtime: aaa") && strstr(r.errs.e[0].msg, "z end"), "%s",
+    ck_assert_msg(strstr(r.errs.e[0].msg, "frame 2: ONNX Runtime cannot run '") && strstr(r.errs.e[0].msg, "z end"),
+                  "%s",
                   r.errs.e[0].msg);
 }
 END_TEST
@@ -478,6 +500,252 @@ START_TEST(workers_change)
 }
 END_TEST
 
+/* ---- on a GPU -------------------------------------------------------- */
+
+/* The kind `onnx` as it is where a GPU and a library for it are: the memory of the CPU back end will do. */
+static bool on_device(gp_shape *s)
+{
+    gp_onnx_opts *o = (gp_onnx_opts *)s->opts;
+    o->by = o->provider == GP_ONNX_CPU ? GP_ONNX_CPU : GP_ONNX_CUDA;
+    return o->by == GP_ONNX_CUDA;
+}
+
+extern const gp_kind gp_kind_onnx;
+
+static void set_up_gpu(void)
+{
+    static gp_kind kind;
+    set_up();
+    use(fake_path);
+    pipe_text(dir, "m.onnx", "any");
+    fake->cuda = 1;
+    kind = gp_kind_onnx, kind.name = "gonnx", kind.on_device = on_device;
+    pipe_kind = &kind;
+}
+
+static void tear_down_gpu(void)
+{
+    pipe_kind = NULL;
+    tear_down();
+}
+
+/* What a session is told, and where its memory lies. */
+#define PROVIDER(device) "device_id=" device "; use_tf32=0; cudnn_conv_algo_search=HEURISTIC; " \
+                         "arena_extend_strategy=kSameAsRequested; provider; "
+#define SESSION(device) PROVIDER(device) "session; memory " device "; "
+
+static const char *const gpu_knobs[] = {
+    "", "depth: 1\n", "depth: 16\nstreams: 3\nbatch: 4\n", "depth: 12\nlaunch: stream\n", "depth: 8\nbatch: 1\n",
+    "depth: 8\nlatency: 5ms\n",
+};
+
+/* Each frame is computed, whole or with fewer rows, and none twice beyond the first, which is looked at; the model is
+ * opened once, and not waited for. `workers` are for the host, where the same file may run. */
+START_TEST(on_a_gpu)
+{
+    const char *yaml = format("%sbuffers: {raw: {dtype: f32, shape: [4, 4]}, x: {like: raw}}\nstages:\n"
+                              "  - {use: generate, pattern: noise, frames: 41, out: raw}\n"
+                              "  - {use: lua, script: few.lua, in: raw, out: x}\n"
+                              "  - {use: scale, a: 3, b: 1, in: x, out: near}\n"
+                              "  - {use: gonnx, model: m.onnx, in: near, out: far, workers: 3}\n"
+                              "  - {use: scale, a: 6, b: 2, in: x, out: want}\n"
+                              "  - {use: compare, in: [far, want]}\n", gpu_knobs[_i]);
+    pipe_text(dir, "few.lua", "stateless = true\nfunction process(frame, x, y)\n  y:copy(x)\n"
+              "  if frame.index % 5 == 3 then frame.valid = frame.index % 4 end\n"
+              "  if frame.index == 17 then return \"drop\" end\nend\n");
+    pipe_result r = run(yaml);
+    pipe_no_errors(&r, yaml);
+    ck_assert_int_ge(fake->runs, 38);          /* of 41 one is dropped, and two have no rows */
+    ck_assert_int_le(fake->runs, 45);
+    ck_assert_int_eq(fake->waits, 0);
+    ck_assert_int_eq(fake->live, 0);
+    ck_assert_str_eq(fake->log, SESSION("0"));
+}
+END_TEST
+
+/* On each of several devices there is a session, and frames take turns. */
+START_TEST(on_several)
+{
+    const char *sets[] = { "device=[cpu:0, cpu:1]", NULL };
+    const char *yaml = "buffers: {x: {dtype: f32, shape: [4, 4]}}\nstages:\n"
+                       "  - {use: generate, pattern: noise, frames: 60, out: x}\n"
+                       "  - {use: gonnx, model: m.onnx, in: x, out: y}\n"
+                       "  - {use: scale, a: 2, b: 0, in: x, out: z}\n  - {use: compare, in: [y, z]}\n";
+    pipe_result r = pipe_run(dir, yaml, "cpu", sets, (gp_run_options){ 0 });
+    pipe_no_errors(&r, yaml);
+    ck_assert_str_eq(fake->log, SESSION("0") SESSION("0"));    /* parts of the CPU have no numbers of CUDA's */
+    ck_assert_int_eq(fake->live, 0);
+}
+END_TEST
+
+#define FRAMES "stages:\n  - {use: generate, frames: 3, out: x}\n"
+/* A run that goes on with other settings has its model anew on the device, where it has to stay. */
+START_TEST(goes_on)
+{
+    static const char *const on_gpu[] = { "depth=6", NULL }, *const deeper[] = { "depth=12", NULL },
+                            *const on_cpu[] = { "stages.gonnx.provider=cpu", NULL };
+    const char *const *const sets[][3] = { { on_gpu, deeper, on_gpu }, { on_gpu, on_cpu, on_gpu } };
+    const unsigned long long at[] = { 300, 800 };
+    int parts = 0;
+    for (int tries = 0; tries < 20 && parts < 3; tries++) {
+        pipe_result r = pipe_run_paused(dir, "buffers: {x: {dtype: f32, shape: [2, 4]}}\nstages:\n"
+                                        "  - {use: generate, frames: 4000, out: x}\n"
+                                        "  - {use: gonnx, model: m.onnx, in: x, out: y}\n"
+                                        "  - {use: scale, a: 2, b: 0, in: x, out: z}\n  - {use: compare, in: [y, z]}\n",
+                                        "cpu", sets[_i], at, 2, (gp_run_options){ 0 }, &parts);
+        if (!_i || parts < 2)
+            pipe_no_errors(&r, "paused");
+        else
+            ck_assert_msg(r.outcome == GP_ERROR && strstr(r.errs.e[0].msg, "'gonnx' is not at this place in the run"),
+                          "%s", r.errs.n ? r.errs.e[0].msg : "done");
+        ck_assert_int_eq(fake->live, 0);
+        if (_i && parts > 1)
+            return;
+    }
+    ck_assert_int_ge(parts, 2);
+}
+END_TEST
+
+static const char gpu_stage[] = FRAMES "  - {use: gonnx, model: m.onnx, in: x, out: y}\n  - {use: discard}\n";
+
+START_TEST(calls_that_fail_on_a_gpu)
+{
+    static const char *const calls[] = { "create_cuda", "set_cuda", "append_cuda", "create_session", "create_memory",
+                                         "create_run", "set_run", "create_tensor", "run" };
+    const char *yaml = format("%s%s", X4, gpu_stage);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        for (int after = 0, all = 0; !all && after < 12; after++) {
+            fake->fails = calls[i], fake->after = after;
+            pipe_result r = run(yaml);
+            all = r.outcome == GP_DONE;
+            ck_assert_msg(!all || after, "%s is not called", calls[i]);
+            ck_assert_msg(all || (strstr(r.errs.e[0].msg, "told to") && r.errs.e[0].at.line == 4), "%s: %s", calls[i],
+                          r.errs.n ? r.errs.e[0].msg : "?");
+            ck_assert_msg(!fake->live, "%s after %d: %d are left", calls[i], after, fake->live);
+        }
+}
+END_TEST
+
+/* The message names the model, the stage and the frame, and says what to do where memory is short. */
+START_TEST(messages_of_a_gpu)
+{
+    static const struct { const char *fails, *says, *want; } is[] = {
+        { "run", "bad shape", "stage 'gonnx': frame 2: ONNX Runtime cannot run '%s/m.onnx': bad shape" },
+        { "run", "Failed to allocate memory for a buffer of size 64", "stage 'gonnx': frame 2: ONNX Runtime cannot run "
+          "'%s/m.onnx': Failed to allocate memory for a buffer of size 64: lower a depth, or make smaller batches" },
+        { "create_session", "no kernel", "stage 'gonnx': ONNX Runtime 1.23.0 cannot run '%s/m.onnx' on the GPU: no" },
+    };
+    for (size_t i = 0; i < sizeof is / sizeof *is; i++) {
+        bool runs = !strcmp(is[i].fails, "run");
+        const char *want = format(is[i].want, dir);
+        fake->fails = is[i].fails, fake->says = is[i].says, fake->after = runs ? 2 : 1;    /* to look at it */
+        pipe_result r = run(format("depth: 1\n%s%s", X4, gpu_stage));
+        ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, want), "'%s', not '%s'",
+                      r.errs.n ? r.errs.e[0].msg : "done", want);
+    }
+}
+END_TEST
+
+#define LOOP(kind) "  - {use: loop, in: {u: x}, out: {v: y}, times: 3, carry: {u: v}, stages: [{use: " kind ", " \
+                   "model: m.onnx, in: u, out: v}]}\n  - {use: discard}\n"
+
+START_TEST(refused_on_a_gpu)
+{
+    static const struct { const char *top, *stages, *want; } is[] = {
+        { "launch: persistent\n", gpu_stage, "stage 'gonnx' calls a library, which 'launch: persistent' does not" },
+        { "", FRAMES "  - {use: gonnx, model: m.onnx, in: x, out: y, on_error: drop}\n  - {use: discard}\n",
+          "'on_error' has no effect: stage 'gonnx' runs on the device; for all stages write it" },
+        { "", FRAMES LOOP("gonnx"), "stage 'gonnx' calls a library in a way that cannot be part of a graph, which no" },
+        { "", FRAMES LOOP("onnx"), "stage 'onnx' runs on the host, which no stage of a loop may do" },
+    };
+    for (size_t i = 0; i < sizeof is / sizeof *is; i++) {
+        pipe_result r = run(format("%s%s%s", is[i].top, X4, is[i].stages));
+        ck_assert_msg(!r.compiled && strstr(r.errs.e[0].msg, is[i].want), "'%s', not '%s'",
+                      r.errs.n ? r.errs.e[0].msg : "done", is[i].want);
+    }
+}
+END_TEST
+
+/* Which provider there is. */
+START_TEST(has_cuda)
+{
+    static const struct { int cuda; const char *fails, *why; } is[] = {
+        { 1, NULL, NULL }, { 0, NULL, "ONNX Runtime 1.23.0 was built without CUDA" },
+        { 1, "append_cuda", "does not load its provider for CUDA (told to; 'ldd libonnxruntime_providers_cuda.so'" },
+        { 1, "create_cuda", "(told to; " }, { 1, "set_cuda", "(told to; " }, { 1, "create_env", "(told to; " },
+        { 1, "create_options", "(told to; " }, { 1, "providers", "(told to; " },
+        { 1, "release_providers", "(told to; " },
+    };
+    gp_ort l;
+    gp_errs errs = { .n = 0 };
+    ck_assert(gp_ort_open(&l, (gp_loc){ 0 }, &errs));
+    for (size_t i = 0; i < sizeof is / sizeof *is; i++) {
+        char why[GP_WHY] = "";
+        fake->cuda = is[i].cuda, fake->fails = is[i].fails, fake->after = 0;
+        bool has = gp_onnx_has_cuda(&l, 0, why);
+        ck_assert_msg(has == !is[i].why && (has || strstr(why, is[i].why)), "%d: '%s'", (int)i, why);
+        ck_assert_int_eq(fake->live, 0);
+    }
+    use(real_path);
+    if (!is_there() || !gp_ort_open(&l, (gp_loc){ 0 }, &errs))
+        return;
+    char why[GP_WHY] = "";                     /* pip's has none; another may */
+    ck_assert_msg(gp_onnx_has_cuda(&l, 0, why) || strstr(why, "CUDA"), "'%s'", why);
+}
+END_TEST
+
+/* The plan for a machine with a GPU, this one (`here`) or another. */
+static const char *planned_for(bool here, const char *stage, gp_errs *errs)
+{
+    static char text[8000];
+    gp_machine m;
+    gp_registry *reg = gp_registry_create();
+    gp_config c = { .registry = reg, .machine = &m };
+    const char *yaml = format("%s" FRAMES "  - {use: onnx, model: \"%s/m.onnx\"%s}\n  - {use: discard}\n", X4, dir,
+                              stage);
+    gp_machine_fixed(&m, 1);
+    m.here = here;
+    *errs = (gp_errs){ .n = 0 };
+    ck_assert(gp_register_builtin(reg, errs));
+    gp_pipeline *p = gp_compile(yaml, strlen(yaml), "test.yaml", &c, errs);
+    FILE *f = fmemopen(text, sizeof text, "w");
+    if (p)
+        gp_dump_plan(f, gp_pipeline_plan(p), GP_DUMP_TEXT);
+    fclose(f);
+    gp_pipeline_destroy(p);
+    gp_registry_destroy(reg);
+    return p ? text : NULL;
+}
+
+START_TEST(which_provider)
+{
+    static const struct { bool here; int cuda; const char *stage, *plan, *error; } is[] = {
+        { true, 1, "", "ONNX Runtime 1.23.0, CUDA\n", NULL },
+        { true, 1, "", "what 'onnx' calls cannot be part of a graph", NULL },
+        { true, 1, ", provider: cuda", "launched directly", NULL },
+        { true, 1, ", provider: cpu", "ONNX Runtime 1.23.0, on the CPU\n", NULL },
+        { true, 0, "", "on the CPU, as it has no CUDA ('provider: cuda' says why)", NULL },
+        { true, 0, ", workers: 3", "on the CPU, as it has no CUDA", NULL },
+        { true, 1, ", workers: 3", "ONNX Runtime 1.23.0, CUDA\n", NULL },
+        { true, 0, ", provider: cuda", NULL, "no GPU can compute the model: ONNX Runtime 1.23.0 was built without "
+          "CUDA; install pip's onnxruntime-gpu, with the CUDA and cuDNN that it is for, and set GPIPE_ONNXRUNTIME" },
+        { false, 0, "", "ONNX Runtime 1.23.0, CUDA\n", NULL },        /* another machine's is taken to have it */
+    };
+    for (size_t i = 0; i < sizeof is / sizeof *is; i++) {
+        gp_errs errs;
+        fake->cuda = is[i].cuda;
+        const char *text = planned_for(is[i].here, is[i].stage, &errs);
+        if (is[i].plan)
+            ck_assert_msg(text && strstr(text, is[i].plan), "%d: no '%s' in\n%s", (int)i, is[i].plan,
+                          text ? text : errs.e[0].msg);
+        else
+            ck_assert_msg(!text && strstr(errs.e[0].msg, is[i].error) && errs.e[0].at.line == 4, "%d: %s", (int)i,
+                          text ? text : errs.e[0].msg);
+        ck_assert_int_eq(fake->live, 0);
+    }
+}
+END_TEST
+
 Suite *suite_onnx(void)
 {
     Suite *s = suite_create("onnx");
@@ -487,6 +755,7 @@ Suite *suite_onnx(void)
     tcase_add_test(tc, is_tested);
     tcase_add_loop_test(tc, as_the_reference, 0, 16);
     tcase_add_test(tc, declared);
+    tcase_add_test(tc, shapes);
     tcase_add_test(tc, of_many_shapes);
     tcase_add_test(tc, no_rows);
     tcase_add_test(tc, what_is_refused);
@@ -496,6 +765,18 @@ Suite *suite_onnx(void)
     tcase_add_test(tc, calls_that_fail);
     tcase_add_test(tc, frames_that_fail);
     tcase_add_test(tc, tensors);
+    suite_add_tcase(s, tc);
+    tc = tcase_create("gpu");
+    tcase_set_timeout(tc, 120);
+    tcase_add_checked_fixture(tc, set_up_gpu, tear_down_gpu);
+    tcase_add_loop_test(tc, on_a_gpu, 0, sizeof gpu_knobs / sizeof *gpu_knobs);
+    tcase_add_test(tc, on_several);
+    tcase_add_loop_test(tc, goes_on, 0, 2);
+    tcase_add_test(tc, calls_that_fail_on_a_gpu);
+    tcase_add_test(tc, messages_of_a_gpu);
+    tcase_add_test(tc, refused_on_a_gpu);
+    tcase_add_test(tc, has_cuda);
+    tcase_add_test(tc, which_provider);
     suite_add_tcase(s, tc);
     return s;
 }

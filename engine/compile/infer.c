@@ -288,6 +288,7 @@ void gp_take_shape(gp_stage *st, const gp_shape *s)
 {
     st->variables = st->kind->variables && s->variables;
     st->calls_library = st->kind->calls_library && s->calls_library;
+    st->uncaptured = st->calls_library && s->uncaptured;
     st->batched = s->batched, st->keeps_slots = s->keeps_slots, st->serial = s->serial, st->known = s->known;
     st->frame_info = s->frame_info, st->once = s->once, st->any_length = s->any_length;
     st->writes_from = s->writes_from, st->file_each = s->file_each, st->cooperative = s->cooperative;

@@ -170,7 +170,7 @@ typedef struct gp_stage {
     double max_part;           /* ... of those that it took up, the part that may be; each -1: any */
     gp_loc max_at;
     bool variables, calls_library, serial, endless, follows, batched, keeps_slots, frame_info, once, any_length, cooperative,
-        writes_all, file_each;
+        writes_all, file_each, uncaptured;
     size_t scratch, scratch_zero, state, table;
     gp_known known;
     gp_dim3 block, grid;                 /* as shape() said; x 0: it did not */
@@ -358,6 +358,7 @@ typedef struct gp_segment {
     gp_priority priority;      /* the highest of its stages; */
     bool priorities;           /* ... they have several */
     bool each_shape;           /* a stage of it says the shapes of each frame, which is launched directly, alone */
+    int uncaptured;            /* a stage that cannot be part of a graph, so that all are launched directly; or -1 */
     int *task; int ntasks;     /* in an order that respects deps */
     int *in, *out;             /* rings with counters that it reads and writes */
     int nin, nout;

@@ -150,6 +150,9 @@ static bool check_stage(gp_resolving *r, const gp_stage *st)
     if (!st->device)
         return AT(r, st->at, "stage '%s' runs on the host, which no stage of a loop may do: take it out of "
                   "the loop", st->name);
+    if (st->uncaptured)
+        return AT(r, st->at, "stage '%s' calls a library in a way that cannot be part of a graph, which no stage of a "
+                  "loop may do: take it out of the loop", st->name);
     if (st->state)
         return AT(r, st->at, "stage '%s' carries state from frame to frame, which no stage of a loop may do: "
                   "take it out of the loop", st->name);

@@ -525,10 +525,13 @@ static bool place_infos(lowering *w, int actor, gp_errs *errs)
     p->segment[k] = (gp_segment){
         .place = place_of(w->g, &w->g->stage[info->first]), .in = info->in.v, .nin = info->in.n,
         .out = info->out.v, .nout = info->out.n, .info_host = -1, .info_dev = -1,
-        .regroups = w->g->stage[info->first].regroups ? info->first : -1,
+        .regroups = w->g->stage[info->first].regroups ? info->first : -1, .uncaptured = -1,
     };
-    for (int v = info->first; v >= 0; v = w->next[v])
+    for (int v = info->first; v >= 0; v = w->next[v]) {
         p->segment[k].each_shape |= w->g->stage[v].each_shape;
+        if (w->g->stage[v].uncaptured && p->segment[k].uncaptured < 0)
+            p->segment[k].uncaptured = v;
+    }
     give_priority(w, &p->segment[k], info->first);
     for (int v = info->first; v >= 0; v = w->next[v])
         if (w->g->stage[v].frame_info && ++asked > GP_INFOS)

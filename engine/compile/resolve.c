@@ -295,12 +295,17 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
         st->broken = true;
         return;
     }
-    st->s.device = k->record != NULL;
+    if (!st->s.opts)                   /* those of a window are read */
+        st->s.opts = gp_alloc(r->arena, k->opts_size ? k->opts_size : 1);
+    r->read.stage = st->s.name;
+    if (!gp_options_read(&r->read, k, st->node, st->s.at, st->misspelt, st->s.opts))
+        st->broken = true;
+    st->s.device = k->record && (!k->on_device || (!st->broken && gp_shape_on_device(r, st)));
     st->s.regroups = (!k->run && !k->record) || k->emit;
     if ((n = stage_key(r, st, "on"))) {
-        if (!k->run || !k->record)
-            no_effect(r, n, st, k->run ? "runs on the host only" : k->record ? "runs on the device only"
-                                : "runs where its input is made");
+        if (!k->run || !k->record || k->on_device)
+            no_effect(r, n, st, k->on_device ? "runs where its options say" : k->run ? "runs on the host only"
+                                : k->record ? "runs on the device only" : "runs where its input is made");
         else if ((i = gp_read_word(&r->read, n, "host|device")) >= 0)
             st->s.device = i == 1, st->s.on_said = true;
     } else if (k->run && !st->s.nin) {
@@ -322,10 +327,10 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
     if (n) {
         if (!k->run && !k->record)
             no_effect(r, n, st, "copies frames as fast as one thread can");
-        else if (st->s.device)
+        else if (st->s.device && !k->on_device)        /* which may run on the host elsewhere */
             no_effect(r, n, st, k->run ? "runs on the device; write on: host"
                                        : "runs on the device");
-        else if (!is_auto(n) && gp_read_int(&r->read, n, 1, 1024, &workers))
+        else if (!is_auto(n) && gp_read_int(&r->read, n, 1, 1024, &workers) && !st->s.device)
             st->s.workers = (int)workers;
     }
     if ((n = stage_key(r, st, "zero"))) {
@@ -348,11 +353,8 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
         r->read.stage = NULL;          /* it is the buffer's */
     if (n && (i = gp_read_word(&r->read, n, "reset|splice")) >= 0)
         st->s.on_hole = (gp_on_hole)i;
-    if (!st->s.opts)                   /* those of a window are read */
-        st->s.opts = gp_alloc(r->arena, k->opts_size ? k->opts_size : 1);
     r->read.stage = st->s.name;
-    if (!gp_options_read(&r->read, k, st->node, st->s.at, st->misspelt, st->s.opts)
-        || !gp_shape_check(r, st))
+    if (!st->broken && !gp_shape_check(r, st))
         st->broken = true;
 }
 

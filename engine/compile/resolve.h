@@ -252,6 +252,7 @@ void gp_shape_begin(gp_shape *s, gp_shape_ctx *c);
 /* shape.c: calls shape(), and check() if the kind has it. False after errors. */
 bool gp_shape_call(gp_resolving *r, const gp_rstage *st, gp_shape *s);
 bool gp_shape_check(gp_resolving *r, const gp_rstage *st);
+bool gp_shape_on_device(gp_resolving *r, const gp_rstage *st);
 /* shape.c: a stage on the host that reads what this one makes; NULL: there is none. */
 const char *gp_host_reader(const gp_resolving *r, const gp_stage *of);
 /* rates.c: how often each stage of the graph fires; depths that follow from it. False after errors. */

@@ -405,7 +405,7 @@ static void merge_copies(scheduling *w)
 int64_t gp_segment_execs(const gp_segment *s)
 {
     int64_t n = 0;
-    for (int m = 1; m <= s->batch && s->regroups < 0 && !s->each_shape; m *= 2)
+    for (int m = 1; m <= s->batch && s->regroups < 0 && !s->each_shape && s->uncaptured < 0; m *= 2)
         n += s->depth / m;
     return n * (s->period / s->depth);
 }

@@ -293,6 +293,13 @@ bool gp_shape_check(gp_resolving *r, const gp_rstage *st)
     return !st->s.kind->check || call(&s, &c, st->s.kind->check, "check");
 }
 
+bool gp_shape_on_device(gp_resolving *r, const gp_rstage *st)
+{
+    gp_shape_ctx c = { .r = r, .rs = st, .stage = &st->s, .vars = &r->vars, .errs = r->errs };
+    gp_shape s = { .opts = st->s.opts, .user = st->s.kind->user, .workers = st->s.workers, .ctx = &c };
+    return st->s.kind->on_device(&s);
+}
+
 bool gp_shape_is_const(const gp_shape *s, int port)
 {
     const gp_shape_ctx *c = s->ctx;

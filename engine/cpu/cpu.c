@@ -264,8 +264,9 @@ static bool rec_launch(gp_rec *r, const gp_kernel *k, gp_dim3 grid, gp_dim3 bloc
     return op->check || no_memory(r);
 }
 
-static bool rec_call(gp_rec *r, gp_library *f, const void *arg, size_t bytes)
+static bool rec_call(gp_rec *r, gp_library *f, const void *arg, size_t bytes, bool apart)
 {
+    (void)apart;
     gp_cpuop *op = add(r, OP_CALL);
     if (!op)
         return false;

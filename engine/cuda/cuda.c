@@ -134,6 +134,10 @@ static void cuda_close(gp_dev *dev)
         cudaStreamDestroy(d->service);
     if (live && d->inner)
         cudaStreamDestroy(d->inner);
+    if (live && d->apart)
+        cudaStreamDestroy(d->apart);
+    if (live && d->apart_event)
+        cudaEventDestroy(d->apart_event);
     for (int i = 0; live && i < d->nspans; i++)
         release(d->span[i].kind, (void *)d->span[i].at);
     gp_cuda_unload(d);
@@ -143,6 +147,7 @@ static void cuda_close(gp_dev *dev)
     free(d->stamp);
     pthread_mutex_destroy(&d->stamp_lock);
     pthread_mutex_destroy(&d->room_lock);
+    pthread_mutex_destroy(&d->apart_lock);
     free(d->span);
     gp_cuda_set_current(d, was);
     free(d);
@@ -158,6 +163,7 @@ static gp_dev *cuda_open(int index, gp_errs *errs)
     atomic_init(&d->dead, false);
     pthread_mutex_init(&d->stamp_lock, NULL);
     pthread_mutex_init(&d->room_lock, NULL);
+    pthread_mutex_init(&d->apart_lock, NULL);
     int major = 0, minor = 0, shared = 0;
     cudaError_t e = cudaSetDevice(index);
     if (e == cudaSuccess && !gp_cuda_find_driver(d, errs)) {
@@ -404,6 +410,25 @@ static bool cuda_call(gp_dev *dev, void (*f)(void *arg), void *arg)
     return alive;
 }
 
+/* Unlike all other streams this one is in order with the default stream, on which libraries do some copies. */
+static bool cuda_place(gp_dev *dev, int *index, void **stream, gp_errs *errs)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    CUcontext was = gp_cuda_current(d);
+    cudaError_t e = cudaSuccess;
+    bool ok = gp_cuda_alive(d);
+    pthread_mutex_lock(&d->apart_lock);
+    if (ok && !d->apart_event)
+        e = cudaEventCreateWithFlags(&d->apart_event, cudaEventDisableTiming);
+    if (ok && e == cudaSuccess && !d->apart)
+        e = cudaStreamCreateWithFlags(&d->apart, cudaStreamDefault);
+    *index = d->index, *stream = d->apart;
+    pthread_mutex_unlock(&d->apart_lock);
+    ok = ok && gp_cuda_ok(d, e, errs, "making a stream for a library");
+    gp_cuda_set_current(d, was);
+    return ok;
+}
+
 static int finished(gp_cuda_dev *d, cudaError_t e, gp_errs *errs)
 {
     return e == cudaErrorNotReady ? 0 : gp_cuda_ok(d, e, errs, "running") ? 1 : -1;
@@ -470,7 +495,7 @@ const gp_backend gp_backend_cuda = {
     .stamps = gp_cuda_stamps, .stamped = gp_cuda_stamped, .rates = gp_cuda_rates,
     .watch = gp_cuda_watch, .unwatch = gp_cuda_unwatch, .tag = gp_cuda_tag,
     .build = gp_cuda_build, .discard = gp_cuda_discard, .load = gp_cuda_load,
-    .launch = cuda_launch, .direct = cuda_direct, .call = cuda_call,
+    .launch = cuda_launch, .direct = cuda_direct, .call = cuda_call, .place = cuda_place,
     .query = cuda_query, .wait = cuda_wait,
     .resident_create = gp_cuda_resident_create, .resident_start = gp_cuda_resident_start, .resident_submit = gp_cuda_resident_submit,
     .resident_done = gp_cuda_resident_done, .resident_stop = gp_cuda_resident_stop, .resident_destroy = gp_cuda_resident_destroy,

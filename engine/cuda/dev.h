@@ -58,6 +58,9 @@ typedef struct gp_cuda_dev {
     atomic_bool dead;              /* a fault was reported */
     cudaStream_t service;          /* set-up work: clearing, loading */
     cudaStream_t inner;            /* captures what a loop repeats, while another is captured */
+    cudaStream_t apart;            /* of libraries that take one for good; NULL: none asked for it; */
+    cudaEvent_t apart_event;       /* ... what it waits for, or others wait for; */
+    pthread_mutex_t apart_lock;    /* ... of both, and of what is put there */
     cudaStream_t *stream;
     cudaEvent_t *wake;             /* per stream: wakes who sleeps until it is empty */
     int nstreams;

@@ -304,10 +304,37 @@ static const gp_kernel *rec_kernel(gp_rec *rec, const char *name)
     return gp_cuda_find(gp_cuda(rec->dev), name);
 }
 
+/* Stream `next` goes on when what is on `first` now is done. An event may be recorded again at once: who waits for it
+ * waits for what it was at the call. */
+static bool wait_apart(gp_cuda_dev *d, cudaStream_t first, cudaStream_t next, gp_errs *errs)
+{
+    cudaError_t e = cudaEventRecord(d->apart_event, first);
+    if (e == cudaSuccess)
+        e = cudaStreamWaitEvent(next, d->apart_event, cudaEventWaitDefault);
+    return gp_cuda_ok(d, e, errs, "waiting for a library");
+}
+
+/* What a call that failed has put on the stream is waited for, too. */
+static bool call_apart(struct recorder *r, gp_library *f, const void *arg)
+{
+    gp_cuda_dev *d = gp_cuda(r->rec.dev);
+    gp_errs *errs = r->rec.errs;
+    if (r->first || !d->apart)
+        return gp_fail(errs, GP_E_BUG, (gp_loc){ 0 }, "stage '%s' calls a library apart in a graph, or without "
+                       "gp_device_place()", r->rec.stage);
+    pthread_mutex_lock(&d->apart_lock);
+    bool ok = wait_apart(d, r->stream, d->apart, errs) && gp_library_do(f, d->apart, arg, r->rec.stage, errs);
+    ok = wait_apart(d, d->apart, r->stream, errs) && ok;
+    pthread_mutex_unlock(&d->apart_lock);
+    return ok;
+}
+
 /* What is on the stream when it returns is a part of the graph, behind what the item has so far. */
-static bool rec_call(gp_rec *rec, gp_library *f, const void *arg, size_t bytes)
+static bool rec_call(gp_rec *rec, gp_library *f, const void *arg, size_t bytes, bool apart)
 {
     (void)bytes;
+    if (apart)
+        return call_apart(rec_of(rec), f, arg);
     return gp_library_do(f, rec_of(rec)->stream, arg, rec->stage, rec->errs);
 }
 

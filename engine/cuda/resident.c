@@ -200,9 +200,9 @@ static const gp_kernel *rec_kernel(gp_rec *rec, const char *name)
     return gp_cuda_find(gp_cuda(rec->dev), name);
 }
 
-static bool rec_call(gp_rec *rec, gp_library *f, const void *arg, size_t bytes)
+static bool rec_call(gp_rec *rec, gp_library *f, const void *arg, size_t bytes, bool apart)
 {
-    (void)f, (void)arg, (void)bytes;
+    (void)f, (void)arg, (void)bytes, (void)apart;
     return refuse(rec, "a library's calls");
 }
 

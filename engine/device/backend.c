@@ -94,7 +94,19 @@ bool gp_fill(gp_dcall *c, void *dst, int byte, size_t bytes)
 bool gp_call_library(gp_dcall *c, gp_library *f, const void *arg, size_t bytes)
 {
     c->rec->stage = c->name;
-    return c->rec->ops->call(c->rec, f, arg, bytes);
+    return c->rec->ops->call(c->rec, f, arg, bytes, false);
+}
+
+bool gp_call_library_apart(gp_dcall *c, gp_library *f, const void *arg, size_t bytes)
+{
+    c->rec->stage = c->name;
+    return c->rec->ops->call(c->rec, f, arg, bytes, true);
+}
+
+bool gp_device_place(gp_dev *dev, int *index, void **stream, gp_errs *errs)
+{
+    *index = 0, *stream = NULL;
+    return !dev->backend->place || dev->backend->place(dev, index, stream, errs);
 }
 
 bool gp_library_do(gp_library *f, void *stream, const void *arg, const char *stage, gp_errs *errs)

@@ -80,8 +80,8 @@ struct gp_rec_ops {
     /* Waits until all that was recorded is done (direct bodies, --isolate). */
     bool (*wait)(gp_rec *r);
     const gp_kernel *(*kernel)(gp_rec *r, const char *name);    /* built in */
-    /* Calls f in order with what was recorded, see gp_call_library. */
-    bool (*call)(gp_rec *r, gp_library *f, const void *arg, size_t bytes);
+    /* Calls f in order with what was recorded, see gp_call_library; `apart`: gp_call_library_apart. */
+    bool (*call)(gp_rec *r, gp_library *f, const void *arg, size_t bytes, bool apart);
 };
 
 /* A kernel, a copy or a fill that a device did, of a launch with this tag and an item
@@ -161,6 +161,9 @@ typedef struct gp_backend {
     /* Calls f, which may call libraries, with the device as this thread's current one, and then puts back what was. False:
      * the device has stopped, and f was not called. */
     bool (*call)(gp_dev *dev, void (*f)(void *arg), void *arg);
+
+    /* See gp_device_place. NULL: there are no streams of others'. */
+    bool (*place)(gp_dev *dev, int *index, void **stream, gp_errs *errs);
 
     /* The CPU time that kernels have taken so far on a stream, in ns; NULL where they run
      * elsewhere. Any thread. */

@@ -169,7 +169,7 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
     int device = gp_lane_of(p, first)->device;
     gp_dcall c = { .opts = st->opts, .user = st->kind->user, .state = gp_state_on(run, st, device), .n = n, .in = in,
                    .out = out, .scope = &g->scope, .name = st->name, .rec = r,
-                   .errs = r->errs, .slot = gp_slot_in_lane(p, first) };
+                   .errs = r->errs, .slot = gp_slot_in_lane(p, first), .index = gp_actor_number(p, first) };
 
     for (int i = 0; i < st->nin; i++) {
         if (t->in[i] >= 0 && gp_stage_circles_back(st)) {      /* the frame before, all of its slot */

@@ -205,7 +205,8 @@ bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
     bool ready = be->load ? warm_up(p, errs) : !carries || reset(p, errs);
     if (!ready || !gp_unwritten_init(p, errs))
         return false;
-    if (run->graph->launch == GP_LAUNCH_STREAM || run->options.isolate || p->regroup || seg->each_shape)
+    if (run->graph->launch == GP_LAUNCH_STREAM || run->options.isolate || p->regroup || seg->each_shape
+        || seg->uncaptured >= 0)
         return true;
     if (run->graph->launch == GP_LAUNCH_PERSISTENT && be->resident_create)
         return make_resident(p, errs);

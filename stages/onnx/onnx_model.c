@@ -29,26 +29,109 @@ static void *fix_symbols(const gp_ort *l, const gp_onnx_bound *b, const gp_type 
     return status;
 }
 
-static bool set(const gp_ort *l, const gp_onnx_opts *o, int threads, const gp_type *in, void *options, char why[GP_WHY])
+/* The GPU's own arithmetic for f32, as that of other stages; algorithms chosen by sizes, not by how fast they are at
+ * the moment; and no more memory than is asked for. The stream comes last: the other call forgets it. */
+static bool append_cuda(const gp_ort *l, const gp_onnx_gpu *gpu, void *options, char why[GP_WHY])
 {
-    return !gp_ort_failed(l, l->set_optimization(options, threads ? GP_ORT_OPTIMIZED : GP_ORT_BASIC), why)
-        && !gp_ort_failed(l, l->set_threads(options, threads ? threads : 1), why)
-        && !gp_ort_failed(l, l->set_entry(options, "session.intra_op.allow_spinning", "0"), why)
-        && !(in && gp_ort_failed(l, fix_symbols(l, o->bound, in, options), why));
+    char index[16];
+    const char *const key[] = { "device_id", "use_tf32", "cudnn_conv_algo_search", "arena_extend_strategy" };
+    const char *const value[] = { index, "0", "HEURISTIC", "kSameAsRequested" };
+    void *cuda = NULL;
+    snprintf(index, sizeof index, "%d", gpu->index);
+    bool ok = !gp_ort_failed(l, l->create_cuda(&cuda), why)
+           && !gp_ort_failed(l, l->set_cuda(cuda, key, value, sizeof key / sizeof *key), why)
+           && !(gpu->stream && gp_ort_failed(l, l->set_cuda_stream(cuda, "user_compute_stream", gpu->stream), why))
+           && !gp_ort_failed(l, l->append_cuda(options, cuda), why);
+    if (cuda)
+        l->release_cuda(cuda);
+    return ok;
 }
 
-bool gp_onnx_open(const gp_ort *l, const gp_onnx_opts *o, int threads, const gp_type *in, gp_onnx_session *to,
+static bool set(const gp_ort *l, const gp_onnx_opts *o, const gp_onnx_use *use, void *options, char why[GP_WHY])
+{
+    int n = use->threads;
+    return !gp_ort_failed(l, l->set_optimization(options, n ? GP_ORT_OPTIMIZED : GP_ORT_BASIC), why)
+        && !gp_ort_failed(l, l->set_threads(options, n ? n : 1), why)
+        && !gp_ort_failed(l, l->set_entry(options, "session.intra_op.allow_spinning", "0"), why)
+        && !(use->in && gp_ort_failed(l, fix_symbols(l, o->bound, use->in, options), why))
+        && (!use->gpu || append_cuda(l, use->gpu, options, why));
+}
+
+bool gp_onnx_open(const gp_ort *l, const gp_onnx_opts *o, const gp_onnx_use *use, gp_onnx_session *to,
                   char why[GP_WHY])
 {
     void *options = NULL;
     bool ok = !gp_ort_failed(l, l->create_env(GP_ORT_FATAL, "gpipe", &to->env), why)
-           && !gp_ort_failed(l, l->create_options(&options), why) && set(l, o, threads, in, options, why)
+           && !gp_ort_failed(l, l->create_options(&options), why) && set(l, o, use, options, why)
            && !gp_ort_failed(l, l->create_session(to->env, o->model, options, &to->session), why);
     if (options)
         l->release_options(options);
     if (!ok)
         gp_onnx_close(l, to);
     return ok;
+}
+
+/* ---- the provider CUDA ----------------------------------------------- */
+
+/* Was the library built with it? */
+static bool is_listed(const gp_ort *l, bool *is, char why[GP_WHY])
+{
+    char **name = NULL;
+    int n = 0;
+    *is = false;
+    if (gp_ort_failed(l, l->providers(&name, &n), why))
+        return false;
+    for (int i = 0; i < n; i++)
+        *is |= !strcmp(name[i], "CUDAExecutionProvider");
+    return !gp_ort_failed(l, l->release_providers(name, n), why);
+}
+
+/* The library logs what it looked for in vain, and the status does not say it. */
+static bool loads(const gp_ort *l, int index, char why[GP_WHY])
+{
+    void *env = NULL, *options = NULL;
+    bool ok = !gp_ort_failed(l, l->create_env(GP_ORT_FATAL, "gpipe", &env), why)
+           && !gp_ort_failed(l, l->create_options(&options), why)
+           && append_cuda(l, &(gp_onnx_gpu){ index, NULL }, options, why);
+    if (options)
+        l->release_options(options);
+    if (env)
+        l->release_env(env);
+    return ok;
+}
+
+bool gp_onnx_has_cuda(const gp_ort *l, int index, char why[GP_WHY])
+{
+    char status[GP_WHY] = "";
+    bool listed = false;
+    if (is_listed(l, &listed, status) && listed && loads(l, index, status))
+        return true;
+    if (!listed && !*status)
+        return gp_why(why, "ONNX Runtime %s was built without CUDA", l->version);
+    return gp_why(why, "ONNX Runtime %s does not load its provider for CUDA (%.120s; 'ldd "
+                  "libonnxruntime_providers_cuda.so' shows which libraries it does not find)", l->version, status);
+}
+
+/* ---- running --------------------------------------------------------- */
+
+bool gp_onnx_over(const gp_ort *l, const void *memory, const gp_onnx_port *x, const gp_view *v, gp_onnx_tensor *t,
+                  char why[GP_WHY])
+{
+    if (t->value && t->data == v->data && gp_type_same(&t->type, &v->type))
+        return true;
+    if (t->value)
+        l->release_value(t->value);
+    *t = (gp_onnx_tensor){ v->data, v->type, NULL };
+    return !gp_ort_failed(l, l->create_tensor(memory, v->data, gp_bytes(&v->type), v->type.dim, (size_t)x->ndim,
+                                              x->element, &t->value), why);
+}
+
+bool gp_onnx_fail(gp_errs *errs, gp_loc at, const char *name, uint64_t frame, const char *model, const char *why)
+{
+    bool full = strstr(why, "out of memory") || strstr(why, "allocate memory");
+    return gp_fail(errs, full ? GP_E_RESOURCE : GP_E_RUN, at, "stage '%s': frame %llu: ONNX Runtime cannot run '%s': "
+                   "%s%s", name, (unsigned long long)frame, model, why, full ? ": lower a depth, or make smaller "
+                   "batches" : "");
 }
 
 /* ---- what a model has ------------------------------------------------ */
@@ -316,7 +399,8 @@ static bool ask_library(gp_shape *s, const gp_ort *l, const gp_onnx_bound *b, ch
 {
     gp_onnx_session fixed = { NULL, NULL };
     gp_onnx_ports out;
-    bool ok = gp_onnx_open(l, s->opts, 0, s->in, &fixed, why) && read_ports(s, l, fixed.session, false, &out, why);
+    const gp_onnx_use look = { .in = s->in };
+    bool ok = gp_onnx_open(l, s->opts, &look, &fixed, why) && read_ports(s, l, fixed.session, false, &out, why);
     gp_onnx_close(l, &fixed);
     for (int p = 0; ok && p < b->nout; p++)
         for (int i = 0; i < out.n; i++)
@@ -382,7 +466,8 @@ bool gp_onnx_bind(gp_shape *s, const gp_ort *l)
     gp_onnx_session as_it_is = { NULL, NULL };
     gp_onnx_ports in = { 0, NULL }, out = { 0, NULL };
     char why[GP_WHY];
-    bool read = gp_onnx_open(l, o, 0, NULL, &as_it_is, why) && read_ports(s, l, as_it_is.session, true, &in, why)
+    const gp_onnx_use look = { 0 };
+    bool read = gp_onnx_open(l, o, &look, &as_it_is, why) && read_ports(s, l, as_it_is.session, true, &in, why)
              && read_ports(s, l, as_it_is.session, false, &out, why);
     gp_onnx_close(l, &as_it_is);
     if (!read)

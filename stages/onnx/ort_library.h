@@ -14,8 +14,8 @@
 /* The table that is asked for, which ONNX Runtime 1.GP_ORT_TABLE and later have. */
 enum { GP_ORT_TABLE = 19 };
 
-/* Only what ends the process is logged. Optimizations: those that sizes of outputs are known after, all. Memory of the
- * host, without an arena. */
+/* Only what ends the process is logged. Optimizations: those that sizes of outputs are known after, all. Memory without
+ * an arena, of the sort that a provider computes in; "Cpu", "Cuda": whose. */
 enum { GP_ORT_FATAL = 4, GP_ORT_BASIC = 1, GP_ORT_OPTIMIZED = 99, GP_ORT_PLAIN_MEMORY = 0, GP_ORT_MEMORY = 0 };
 
 /* What a value is; what a tensor holds. */
@@ -28,8 +28,8 @@ enum { GP_ORT_F32 = 1, GP_ORT_U8, GP_ORT_I8, GP_ORT_U16, GP_ORT_I16, GP_ORT_I32,
 #define GP_ORT_CALLS(X)                                                                                               \
     X(status_text, 2, GetErrorMessage, const char *, (const void *status))                                            \
     X(create_env, 3, CreateEnv, void *, (int level, const char *name, void **env))                                    \
-    X(create_session, 7, CreateSession, void *, (const void *env, const char *path, const void *options,             \
-                                                 void **session))                                                    \
+    X(create_session, 7, CreateSession, void *, (const void *env, const char *path, const void *options,              \
+                                                 void **session))                                                     \
     X(run, 9, Run, void *, (void *session, const void *options, const char *const *in_name, const void *const *in,    \
                             size_t nin, const char *const *out_name, size_t nout, void **out))                        \
     X(create_options, 10, CreateSessionOptions, void *, (void **options))                                             \
@@ -41,6 +41,7 @@ enum { GP_ORT_F32 = 1, GP_ORT_U8, GP_ORT_I8, GP_ORT_U16, GP_ORT_I16, GP_ORT_I32,
     X(info_out, 34, SessionGetOutputTypeInfo, void *, (const void *session, size_t i, void **info))                   \
     X(name_in, 36, SessionGetInputName, void *, (const void *session, size_t i, void *allocator, char **name))        \
     X(name_out, 37, SessionGetOutputName, void *, (const void *session, size_t i, void *allocator, char **name))      \
+    X(create_run, 39, CreateRunOptions, void *, (void **options))                                                     \
     X(create_tensor, 49, CreateTensorWithDataAsOrtValue, void *, (const void *memory, void *data, size_t bytes,       \
                                                    const int64_t *dim, size_t ndim, int element, void **value))       \
     X(tensor_info, 55, CastTypeInfoToTensorInfo, void *, (const void *info, const void **tensor))                     \
@@ -49,7 +50,7 @@ enum { GP_ORT_F32 = 1, GP_ORT_U8, GP_ORT_I8, GP_ORT_U16, GP_ORT_I16, GP_ORT_I32,
     X(count_dims, 61, GetDimensionsCount, void *, (const void *tensor, size_t *n))                                    \
     X(dims, 62, GetDimensions, void *, (const void *tensor, int64_t *dim, size_t n))                                  \
     X(symbols, 63, GetSymbolicDimensions, void *, (const void *tensor, const char **symbol, size_t n))                \
-    X(create_memory, 69, CreateCpuMemoryInfo, void *, (int allocator, int type, void **memory))                       \
+    X(create_memory, 68, CreateMemoryInfo, void *, (const char *name, int allocator, int id, int type, void **memory))\
     X(free_name, 76, AllocatorFree, void *, (void *allocator, void *p))                                               \
     X(allocator, 78, GetAllocatorWithDefaultOptions, void *, (void **allocator))                                      \
     X(release_env, 92, ReleaseEnv, void, (void *env))                                                                 \
@@ -57,10 +58,20 @@ enum { GP_ORT_F32 = 1, GP_ORT_U8, GP_ORT_I8, GP_ORT_U16, GP_ORT_I16, GP_ORT_I32,
     X(release_memory, 94, ReleaseMemoryInfo, void, (void *memory))                                                    \
     X(release_session, 95, ReleaseSession, void, (void *session))                                                     \
     X(release_value, 96, ReleaseValue, void, (void *value))                                                           \
+    X(release_run, 97, ReleaseRunOptions, void, (void *options))                                                      \
     X(release_info, 98, ReleaseTypeInfo, void, (void *info))                                                          \
     X(release_options, 100, ReleaseSessionOptions, void, (void *options))                                             \
     X(fix_symbol, 124, AddFreeDimensionOverrideByName, void *, (void *options, const char *symbol, int64_t size))     \
-    X(set_entry, 130, AddSessionConfigEntry, void *, (void *options, const char *key, const char *value))
+    X(providers, 125, GetAvailableProviders, void *, (char ***name, int *n))                                          \
+    X(release_providers, 126, ReleaseAvailableProviders, void *, (char **name, int n))                                \
+    X(set_entry, 130, AddSessionConfigEntry, void *, (void *options, const char *key, const char *value))             \
+    X(set_run, 165, AddRunConfigEntry, void *, (void *options, const char *key, const char *value))                   \
+    X(append_cuda, 204, SessionOptionsAppendExecutionProvider_CUDA_V2, void *, (void *options, const void *cuda))     \
+    X(create_cuda, 205, CreateCUDAProviderOptions, void *, (void **cuda))                                             \
+    X(set_cuda, 206, UpdateCUDAProviderOptions, void *, (void *cuda, const char *const *key,                          \
+                                                         const char *const *value, size_t n))                         \
+    X(release_cuda, 208, ReleaseCUDAProviderOptions, void, (void *cuda))                                              \
+    X(set_cuda_stream, 263, UpdateCUDAProviderOptionsWithValue, void *, (void *cuda, const char *key, void *value))
 
 /* Sessions are for all threads at once, all else is for one at a time. */
 typedef struct gp_ort {

@@ -92,3 +92,8 @@ model("custom", [node("Twice", ["x"], ["y"], domain="somebody")], [value("x", T.
       [value("y", T.FLOAT, ["N", 4])], check=False, domains=["somebody"])
 model("no_output", same, [value("x", T.FLOAT, ["N", 4])], [], check=False)
 model("no_input", [node("Constant", [], ["y"], value=weights("c", x))], [], [value("y", T.FLOAT, [5, 4])])
+
+# an input and an output that are shapes, which a GPU's provider has in memory of the host
+model("shapes", [node("Reshape", ["x", "s"], ["z"]), node("Shape", ["x"], ["n"])],
+      [value("x", T.FLOAT, ["N", 4]), value("s", T.INT64, [2])],
+      [value("z", T.FLOAT, ["A", "B"]), value("n", T.INT64, [2])], x=x, s=np.array([10, 2]))

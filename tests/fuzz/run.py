@@ -28,7 +28,7 @@ ALSO = {"yaml": ["pipelines", "tests/bad", "tests/golden"], "png": ["tests/data/
         "tiff": ["tests/data/tiff"]}
 LONGEST = {"yaml": 3000, "edit": 1000, "expr": 300, "set": 500, "npy": 400, "png": 1000, "lua": 500,
            "top": 3000, "report": 4000, "cu": 2000, "scan": 2000, "jpeg": 2000, "pnm": 400, "text": 400,
-           "npz": 3000, "tiff": 4000, "y4m": 400}
+           "npz": 3000, "onnx": 1500, "tiff": 4000, "y4m": 400}
 WORDS = {
     "yaml": "pipeline device depth streams batch launch sync on_error stall_timeout vars buffers "
             "stages use name in out window frames partial carry init workers zero on_hole dtype shape "
@@ -66,6 +66,11 @@ WORDS = {
     "png": "IHDR PLTE tRNS IDAT IEND gAMA sBIT bKGD iCCP tEXt zTXt sRGB eXIf",
 }
 WORDS["edit"] = WORDS["yaml"]
+WORDS["onnx"] = ("in\\x20x\\x201\\x201\\x20N\\x204 out\\x20y\\x201\\x201\\x20 \\x20N=3 \\x20? \\x20! \\x20-1 \\x20@9 \\x20~ "
+                 "\\x0a%%\\x0a \\x0a fail\\x20 version\\x201. newest\\x20 cuda provider:\\x20 model:\\x20m.onnx use:\\x20onnx "
+                 "create_env create_session dims symbols element value_kind tensor_info count_in count_dims fix_symbol "
+                 "free_name providers append_cuda "
+                 + WORDS["yaml"].replace("\\x0a", ""))
 WORDS["set"] = ("depth= streams= vars. buffers. stages. stages.louder.a= stages.script.params. "
                 "buffers.ecg. stages.kernel.args. vars.must= =[ ={ =\\x22 stages.copy.path= "
                 + WORDS["yaml"].replace("\\x0a", ""))
@@ -88,7 +93,7 @@ def dictionary(name):
     """The option that names the dictionary of a harness, if it has one."""
     path = f"{BUILD}/{name}.dict"
     words = {w.replace('"', "\\x22") for w in WORDS.get(name, "").split()}
-    if name in ("yaml", "set"):
+    if name in ("yaml", "set", "onnx"):
         words |= set(words_of_kinds())
     if not words:
         return []

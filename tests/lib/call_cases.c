@@ -18,9 +18,16 @@ static atomic_bool used[SLOTS];
 
 /* ---- the kind ------------------------------------------------------------ */
 
-typedef struct opts { int64_t fails; bool batched; } opts;
+typedef struct opts { int64_t fails; bool batched, apart; } opts;
 
-typedef struct through { gp_dev *dev; int slots; size_t bytes; char *work; atomic_bool busy[SLOTS]; } through;
+typedef struct through {
+    gp_dev *dev;
+    int slots;
+    size_t bytes;
+    char *work;
+    void *stream;              /* of one that is called apart */
+    atomic_bool busy[SLOTS];
+} through;
 
 typedef struct copying { through *t; const void *from; void *to; size_t bytes; int slot, fails; } copying;
 
@@ -28,17 +35,20 @@ static bool shape(gp_shape *s)
 {
     const opts *o = s->opts;
     s->out[0] = s->in[0];
-    s->calls_library = true, s->batched = o->batched, s->writes_all = true;
+    s->calls_library = true, s->uncaptured = o->apart, s->batched = o->batched, s->writes_all = true;
     return true;
 }
 
 static bool open_through(const gp_open *o, void **state)
 {
     through *t = calloc(1, sizeof *t);
+    int index;
     ck_assert(t && o->slots >= 1 && o->slots <= SLOTS);
     *state = t;
     t->dev = o->dev, t->slots = o->slots, t->bytes = gp_bytes(&o->in[0]);
     atomic_store(&opened, o->slots);
+    if (((const opts *)o->opts)->apart && !gp_device_place(o->dev, &index, &t->stream, o->errs))
+        return false;
     return (t->work = gp_device_alloc(o->dev, t->bytes * (size_t)t->slots, o->errs)) != NULL;
 }
 
@@ -55,6 +65,7 @@ static bool copy(void *stream, const void *arg, gp_errs *errs)
     char *work = x->t->work + x->t->bytes * (size_t)x->slot;
     ck_assert_uint_eq((uintptr_t)arg % 16 * !stream, 0);
     atomic_store(&used[x->slot], true);
+    ck_assert(!x->t->stream || stream == x->t->stream);
     if (x->fails)
         return x->fails == 1 ? gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "the library does not like it") : false;
 #if GP_CUDA
@@ -80,7 +91,7 @@ static bool record(gp_dcall *c)
                       (char *)c->out[0].data + (size_t)j * c->out[0].stride, gp_bytes(&c->in[0].type), c->slot + j,
                       (int)o->fails };
         ck_assert(x.slot >= 0 && x.slot < t->slots);
-        if (!gp_call_library(c, copy, &x, sizeof x))
+        if (!(o->apart ? gp_call_library_apart : gp_call_library)(c, copy, &x, sizeof x))
             return false;
     }
     return true;
@@ -90,6 +101,7 @@ static const gp_port port[] = { { "x", GP_ACCEPT(GP_F32), false, "numbers" }, { 
 static const gp_opt options[] = {
     { GP_INT(opts, fails), .help = "1: with an error; 2: without one" },
     { GP_BOOL(opts, batched), .help = "takes several frames" },
+    { GP_BOOL(opts, apart), .help = "on a stream of its own" },
     { 0 }
 };
 static const gp_kind kind = {
@@ -147,6 +159,8 @@ enum { KNOBS = sizeof knobs / sizeof *knobs };
 /* In order with kernels before and behind it, the last frame with fewer rows; alone, and in a loop. */
 static const char *const uses[] = {
     "  - {use: through}\n", "  - {use: through, batched: true}\n",
+    "  - {use: through, apart: true}\n",
+    "  - {use: through, apart: true, batched: true, out: t}\n  - {use: through, apart: true}\n",
     ("  - {use: loop, in: {x: y}, out: {z: end}, times: 3, carry: {x: z}, stages: [{use: through, batched: true, out: t}, "
      "{use: through, batched: true, in: t, out: z}]}\n"),
 };
@@ -219,6 +233,20 @@ START_TEST(not_persistent)
 }
 END_TEST
 
+START_TEST(not_in_a_loop)
+{
+    const char *dir = pipe_dir();
+    gp_errs errs = { .n = 0 };
+    const char *yaml = "buffers: {y: {dtype: f32, shape: [5, 100]}}\nstages:\n  - {use: generate, frames: 3, out: y}\n"
+                       "  - {use: loop, in: {x: y}, out: {z: end}, times: 3, carry: {x: z}, "
+                       "stages: [{use: through, apart: true, out: z}]}\n  - {use: discard}\n";
+    ck_assert_int_eq(run(dir, yaml, &errs), GP_ERROR);
+    ck_assert_msg(errs.n && strstr(errs.e[0].msg, "cannot be part of a graph, which no stage of a loop may do"), "%s",
+                  errs.n ? errs.e[0].msg : "?");
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 void call_cases(TCase *tc, const char *device)
 {
     on = device;
@@ -226,4 +254,5 @@ void call_cases(TCase *tc, const char *device)
     tcase_add_loop_test(tc, in_order, 0, KNOBS * USES);
     tcase_add_loop_test(tc, fails, 0, 2 * KNOBS);
     tcase_add_test(tc, not_persistent);
+    tcase_add_test(tc, not_in_a_loop);
 }

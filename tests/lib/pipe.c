@@ -78,6 +78,8 @@ void pipe_npy(const char *dir, const char *name, int64_t rows, int64_t cols, flo
     free(data);
 }
 
+const gp_kind *pipe_kind;
+
 static const char *environment(const void *arg, const char *name)
 {
     (void)arg;
@@ -105,7 +107,7 @@ static pipe_result run(const char *dir, const char *yaml, const char *device,
     gp_machine machine;
     gp_config c = { .registry = reg, .machine = &machine, .env = { .get = environment } };
 
-    ck_assert(gp_register_builtin(reg, &r.errs));
+    ck_assert(gp_register_builtin(reg, &r.errs) && (!pipe_kind || gp_register(reg, pipe_kind, &r.errs)));
     gp_machine_read(&machine, !strncmp(device, "cuda", 4));
     snprintf(file, sizeof file, "%s/test.yaml", dir);
     snprintf(dev, sizeof dev, "device=%s", device);
@@ -210,7 +212,7 @@ pipe_result pipe_run_paused(const char *dir, const char *yaml, const char *devic
     gp_registry *reg = gp_registry_create();
     gp_machine machine;
     char file[600], dev[64];
-    ck_assert(n < MOST && gp_register_builtin(reg, &r.errs));
+    ck_assert(n < MOST && gp_register_builtin(reg, &r.errs) && (!pipe_kind || gp_register(reg, pipe_kind, &r.errs)));
     gp_machine_read(&machine, !strncmp(device, "cuda", 4));
     snprintf(file, sizeof file, "%s/test.yaml", dir);
     snprintf(dev, sizeof dev, "device=%s", device);

@@ -25,6 +25,9 @@ char *pipe_read(const char *dir, const char *name, size_t *bytes);
 /* A float .npy of shape [rows, cols], or [rows] with cols 0; element i is value(i). */
 void pipe_npy(const char *dir, const char *name, int64_t rows, int64_t cols, float (*value)(int64_t));
 
+/* A kind that pipelines have beside those of gpipe; or NULL. */
+extern const gp_kind *pipe_kind;
+
 /* Compiles `yaml`, as if it were dir/test.yaml, and runs it. `sets` ends with
  * NULL, or is NULL. `device`: "cpu", "cuda". */
 pipe_result pipe_run(const char *dir, const char *yaml, const char *device,

@@ -302,6 +302,8 @@ struct gp_shape {
     int rank, ranks;       /* which of how many processes this is, that run the pipeline together; 0 of 1: it runs alone */
     bool reads_device;     /* of a stage that fills_device, whose kind says so too: its inputs lie there as well, all of which
                               gp_shape_on_device() is true of. May be `serial`; then the run cannot be retuned */
+    bool uncaptured;       /* with calls_library: record() uses gp_call_library_apart(), whose calls cannot be a part of
+                              a graph. The stage's segment is then queued anew for each launch, whatever `launch` says */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -510,6 +512,7 @@ typedef struct gp_dcall {
     uint64_t added;                /* of a kind with emit(): frames that `carried` is made of before this call */
     int slot;                      /* of the first frame, from 0; those after it have the next. What is recorded for a slot
                                       is done before more for it begins. Below gp_open.slots, with record() */
+    uint64_t index;                /* of the first frame, for messages, as gp_frame has it: with gp_shape.uncaptured */
 } gp_dcall;
 
 /* Evaluates an expression over vars and the views of this call, whose ports have
@@ -541,6 +544,11 @@ bool gp_fill(gp_dcall *c, void *dst, int byte, size_t bytes);
  * one frame while those of others run. What `arg` points to has to live until the stage is closed. */
 typedef bool gp_library(void *stream, const void *arg, gp_errs *errs);
 bool gp_call_library(gp_dcall *c, gp_library *f, const void *arg, size_t bytes);
+/* The same for a library that is told its stream once and for all, in open(), and that may allocate, or wait for what
+ * it put there: f gets the stream that gp_device_place() gives, which waits for what was recorded before, and what is
+ * recorded after waits for that stream. All such calls on a device come one after the other, and none is captured: only
+ * with gp_shape.uncaptured. */
+bool gp_call_library_apart(gp_dcall *c, gp_library *f, const void *arg, size_t bytes);
 /* Is this the CPU back end, where the threads of a grid run one after another? */
 bool gp_rec_on_cpu(const gp_dcall *c);
 
@@ -590,6 +598,10 @@ bool gp_device_do(gp_call *c, bool (*body)(gp_dcall *d, void *arg), void *arg);
 /* In open(), run() and close() of such a stage, and open() and close() of a device stage: calls f with the device as the
  * current one of this thread, for libraries. False: f was not called, as the device has stopped. */
 bool gp_device_call(gp_dev *dev, void (*f)(void *arg), void *arg);
+
+/* In open(), for gp_call_library_apart(): the number that CUDA's runtime has for the device, and a CUstream_st of it
+ * for such calls, which is in order with the default stream. On the CPU back end 0 and NULL. */
+bool gp_device_place(gp_dev *dev, int *index, void **stream, gp_errs *errs);
 
 /* In open() of such stages, and close(): memory of the device, zeroed, for its own use. NULL after an error. */
 void *gp_device_alloc(gp_dev *dev, size_t bytes, gp_errs *errs);
@@ -730,6 +742,9 @@ typedef struct gp_kind {
 
     /* Its shape() may say so of a host stage, see gp_shape. */
     bool reads_device;
+    /* Optional, of a kind with run() and record(): does a stage of it run on the device, by record()? Called as check()
+     * is, before it. Without this the key `on` says so, and the default is the device. */
+    bool (*on_device)(gp_shape *s);
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
