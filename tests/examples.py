@@ -126,7 +126,18 @@ def replay(folder):
         sys.exit("the losses do not fall")
 
 
-CHECKS = {f.__name__: f for f in (heartbeat, heat, spectrogram, camera, diffusion, replay)}
+def train(folder):
+    """The losses that each rank wrote are those of NumPy in one process, and fall."""
+    files = [name for name in os.listdir(folder) if name.startswith("loss-")]
+    wanted, _ = load(REF, "train.npy")
+    for name in files:
+        with open(os.path.join(folder, name)) as f:
+            within(name, [float(line) for line in f], wanted, 1e-4)
+    if not files or not sum(wanted[-30:]) < 0.01 * sum(wanted[:30]):
+        sys.exit("there are no losses that fall")
+
+
+CHECKS = {f.__name__: f for f in (heartbeat, heat, spectrogram, camera, diffusion, replay, train)}
 
 if len(sys.argv) != 3 or sys.argv[1] not in CHECKS:
     sys.exit(__doc__)

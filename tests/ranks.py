@@ -398,6 +398,15 @@ stages: [{use: generate, out: x}, {use: lua, script: fails.lua, out: y}, {use: a
         check(f"{m.name}: strips: frame {k}", max(one) == 100 and all(one == sum(
             (values(f"strips-{m.name}-{n}/strip{r}-{k:03}.npy", "f") for r in range(n)), []) for n in (1, 2, 3)), p.stderr)
 
+    for what in "train", "after":
+        for n in (2, 4):
+            to = f"{tmp.name}/{what}-{m.name}-{n}"
+            p = m.run(n, "run", f"{source}/../examples/train/{what}.yaml", "--set", f"vars.out={to}")
+            like = ran([sys.executable, f"{source}/../tests/examples.py", "train", to])
+            losses = {name: x for name, x in has(to).items() if name.startswith("loss-")}
+            check(f"{m.name}: {what}: {n} ranks", p.returncode == 0 and like.returncode == 0 and len(losses) == n
+                  and len(set(losses.values())) == 1, p.stderr + like.stderr)
+
 # ---- how they end -------------------------------------------------------
 
     put("fails.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 7 then error('no luck') end\n"
