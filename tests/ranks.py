@@ -153,6 +153,7 @@ function process(frame, x, y)
   y[1] = frame.index
 end
 """)
+    put("none.lua", "stateless = true\nfunction process(frame, x, y) return 'drop' end\n")
     put("keeps.lua", "function process(frame, x, y) y:copy(x) end\n")
     m.same("lua", """
 on_error: drop
@@ -162,6 +163,41 @@ stages:
   - {use: lua, script: third.lua, out: y, workers: 2}
   - {use: write, path: "${to}/%05d.raw"}
 """, 10)
+    m.same("joined", """
+on_error: drop
+buffers: {x: {dtype: u8, shape: [3]}, r: {dtype: u16, shape: [2, 40]}, t: {dtype: f32, shape: [4, 2]}}
+stages:
+  - {use: generate, frames: 200, out: x}
+  - {use: lua, script: third.lua, out: y}
+  - {name: a, use: write, in: y, path: "${to}/a.npy"}
+  - {name: b, use: write, in: y, path: "${to}/b.npy", stack: true, workers: 3}
+  - {name: c, use: write, in: y, path: "${to}/c.raw", durable: file}
+  - {name: n, use: read, path: "in/n*.npy", out: r, workers: 3}
+  - {name: d, use: write, in: r, path: "${to}/d.npy", workers: 2}
+  - {name: e, use: write, in: r, path: "${to}/e.raw"}
+  - {name: rows, use: read, path: in/a.csv, out: t}
+  - {name: f, use: write, in: t, path: "${to}/f.csv"}
+  - {name: g, use: write, in: y, path: "${to}/g.jsonl", stack: true}
+""", ranks=(2, 3, 4, 5))
+    m.same("video", """
+on_error: drop
+buffers: {x: {dtype: u8, shape: [6, 8]}}
+stages:
+  - {use: read, path: "in/p*.pgm", out: x}
+  - {use: write, path: "${to}/v.y4m", frame_rate: 25, subsampling: mono}
+""", 11)
+    m.same("one frame", """
+buffers: {x: {dtype: u8, shape: [3]}}
+stages: [{use: generate, frames: 1, out: x}, {use: write, path: "${to}/one.npy"}, {name: s, use: write, in: x, path: "${to}/one.txt"}]
+""", 1, (2, 4))
+    m.same("none", """
+on_error: drop
+buffers: {x: {dtype: u8, shape: [3]}}
+stages:
+  - {use: generate, frames: 8, out: x}
+  - {use: lua, script: none.lua, out: y}
+  - {use: write, path: "${to}/none.npy"}
+""", 8, (2, 3))
     p = m.run(3, "run", "p.yaml", "-q", "--set", "vars.to=quiet-" + m.name)
     check(f"{m.name}: -q says nothing", p.returncode == 0 and "frames" not in p.stderr and has("quiet-" + m.name), p.stderr)
 

@@ -299,6 +299,7 @@ void gp_take_shape(gp_stage *st, const gp_shape *s)
     st->block = s->block, st->grid = s->grid;
     st->fills_device = st->kind->fills_device && s->fills_device, st->does = s->does;
     st->at_once = st->fills_device ? s->at_once : 0;
+    st->joins = st->kind->joins && s->joins;
 }
 
 static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)

@@ -183,6 +183,7 @@ typedef struct gp_stage {
     bool each_rank;            /* of a source, shard: none */
     gp_loc shard_at;           /* ... where the file says `shard`, if it does */
     bool shared;               /* its frames are shared out among ranks, see shard.c */
+    bool joins;                /* as shape() said */
     bool regroups;             /* its kind has neither run() nor record(), or has emit(): */
     gp_regroup regroup;        /* firing.h */
     gp_rate rate;              /* firings */

@@ -434,6 +434,8 @@ bool gp_frame_is_fatal(gp_threadrt *t);
 void gp_frames_check_dropped(const gp_run *run, gp_errs *errs);
 /* Raises the level and wakes everybody. */
 void gp_run_level(gp_run *run, int level);
+/* Does the stage write one file together with those of other ranks? */
+bool gp_run_joins(const gp_run *run, const gp_stage *s);
 void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame);
 /* For the watchdog: the thread that calls it is thread *tid, and has this clock. */
 void gp_thread_known(atomic_int *tid, atomic_int *clock);

@@ -81,6 +81,12 @@ bool gp_wait_until(gp_call *c, int64_t t_ns)
 
 /* ---- waits for other ranks ------------------------------------------- */
 
+bool gp_run_joins(const gp_run *run, const gp_stage *s)
+{
+    const gp_run_options *o = &run->options;
+    return s->joins && s->shared && o->joins && o->joins(o->gather_arg, s->name);
+}
+
 /* Another rank may be long in coming. That is no stall here: it says so there. */
 const void *gp_gather(gp_call *c, const void *mine, size_t n)
 {
@@ -91,7 +97,7 @@ const void *gp_gather(gp_call *c, const void *mine, size_t n)
     int collective = 0, came = 0, was = atomic_load(&t->doing);
     const void *all = NULL;
     for (const gp_stage *s = g->stage; s < t->actor->stage; s++)
-        collective += s->kind->collective;
+        collective += s->kind->collective || gp_run_joins(run, s);
     if (!run->options.gather && g->ranks > 1)
         gp_fail(c->errs, GP_E_USAGE, c->at, "stage '%s' needs what %d ranks have, and the run has no 'gather'", c->name, g->ranks);
     if (!run->options.gather)

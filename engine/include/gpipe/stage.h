@@ -300,6 +300,8 @@ struct gp_shape {
                               any number */
     bool calls_library;    /* record() uses gp_call_library(), with which 'launch: persistent' is an error */
     int rank, ranks;       /* which of how many processes this is, that run the pipeline together; 0 of 1: it runs alone */
+    bool joins;            /* of a sink whose kind says so too, and that calls gp_shape_writes(): ranks among which its frames
+                              are shared out can write one file together, see gp_open.joins */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -396,6 +398,8 @@ typedef struct gp_open {
     int rank, ranks;               /* where frames are shared out among so many processes, which it is; else 0 of 1. Of each
                                       `ranks` frames in a row it has one; gp_frame.index is the number among all of them.
                                       Of a kind that is `collective`: of all processes */
+    bool joins;                    /* all ranks write one file, of which each has frames: they make the same calls of
+                                      gp_gather(), in run() and finish() */
 } gp_open;
 
 typedef enum gp_status {
@@ -452,7 +456,7 @@ bool gp_cancelled(const gp_call *c);
  * sees is then a part. */
 bool gp_stopping(const gp_call *c);
 
-/* In run() and finish() of a kind that is `collective`: sends the `n` bytes at `mine` of each rank to all, and waits for
+/* In run() and finish() of a kind that is `collective`, or a sink that gp_open.joins is set for: sends the `n` bytes at `mine` of each rank to all, and waits for
  * them. Those of rank r are at + r * n of what it returns, until the next call. All ranks make the same calls, with the same
  * n. NULL: the run is cancelled (gp_cancelled), or an error was added. Of a process that runs alone, they are at `mine`. */
 const void *gp_gather(gp_call *c, const void *mine, size_t n);
@@ -719,6 +723,9 @@ typedef struct gp_kind {
     /* Of a host kind whose frames take turns (gp_shape.serial): all ranks take part in each of its frames, by gp_gather(). Its
      * frames are those of no rank alone, even where those it reads are shared out: gp_frame.index counts those of this rank. */
     bool collective;
+
+    /* Its shape() may say so of a sink, see gp_shape. */
+    bool joins;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
