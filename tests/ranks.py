@@ -252,7 +252,9 @@ stages: [{use: generate, frames: 5, out: x}, {use: write, path: "joined-NAME/${r
         ("names", ", y: {dtype: u16, shape: [2, 40]}", f"{gen}, {{use: discard}}, {{name: r, use: read, path: 'in/n*.npy', out: y}}, {{use: write, path: 'o/%n.npy'}}",
          "by the names of frames"),
         ("next", "", f"{gen}, {{use: write, path: 'o/%d.raw', if_exists: next}}", "looks for the numbers that are there"),
-        ("one file", "", f"{gen}, {{use: write, path: o/all.npy}}", "one for all frames, and each of 3 ranks"),
+        ("an archive", "", f"{gen}, {{use: write, path: o/all.npz}}", "one for all frames, and each of 3 ranks"),
+        ("a recording", "", f"{gen}, {{use: write, path: o/all.wav, sample_rate: 8000}}", "one for all frames, and each of 3"),
+        ("a file that is live", "", f"{gen}, {{use: write, path: o/all.npy, live: true}}", "one for all frames, and each of 3 ranks"),
         ("stdout", "", f"{gen}, {{use: write, path: stdout}}", "'stdout' is one for all frames"),
         ("one file of all", "", "{use: generate, frames: 2, shard: none, out: x}, {use: write, path: o/a%d.raw}",
          "ranks 0 and 1 would both write 'o/a%d.raw'"),
@@ -451,6 +453,40 @@ stages:
     check(f"{m.name}: no file is whole then", not glob.glob(f"failed-{m.name}/*.raw"), p.stderr)
     check(f"{m.name}: no file is left behind", not glob.glob(f"failed-{m.name}/.*"), p.stderr)
     check(f"{m.name}: one account", p.stderr.count("frames in") == 1, p.stderr)
+    put("j.yaml", """
+buffers: {x: {dtype: u8, shape: [3]}}
+stages:
+  - {use: generate, frames: 60, out: x}
+  - {use: lua, script: fails.lua, out: y}
+  - {use: write, path: "fails-NAME/all.npy"}
+  - {name: b, use: write, in: x, path: "fails-NAME/b.raw"}
+""".replace("NAME", m.name))
+    put(f"fails-{m.name}/all.npy", "as it was")
+    p = m.run(3, "run", "j.yaml")
+    check(f"{m.name}: an error of one in a joined file", p.returncode == 1 and p.stderr.count("no luck") == 1, p.stderr)
+    check(f"{m.name}: then the file is as it was, and nothing is left behind",
+          {k: v for k, v in has(f"fails-{m.name}").items() if k != "b.raw"} == {"all.npy": b"as it was"}, p.stderr)
+    put("j.yaml", """
+buffers: {x: {dtype: f32, shape: [3]}}
+stages: [{use: generate, frames: 60, out: x}, {use: write, path: "WHERE", if_exists: HOW, format: raw}]
+""")
+    with open("j.yaml") as f:
+        joined = f.read()
+    put("k.yaml", joined.replace("WHERE", f"fails-{m.name}/all.npy").replace("HOW", "error"))
+    p = m.run(3, "run", "k.yaml")
+    check(f"{m.name}: a joined file that is there", p.returncode == 1 and p.stderr.count("is there already") == 1
+          and has(f"fails-{m.name}")["all.npy"] == b"as it was", p.stderr)
+    os.mkfifo(f"fails-{m.name}/fifo")
+    put("k.yaml", joined.replace("WHERE", f"fails-{m.name}/fifo").replace("HOW", "replace"))
+    p = m.run(3, "run", "k.yaml")
+    check(f"{m.name}: ranks cannot write a FIFO together", p.returncode == 1 and len(re.findall(
+        "fifo' is not a regular file, which 3 ranks need to write it together", p.stderr)) == 1, p.stderr)
+    os.remove(f"fails-{m.name}/fifo")
+    os.symlink("all.npy", f"fails-{m.name}/link")
+    put("k.yaml", joined.replace("WHERE", f"fails-{m.name}/link").replace("HOW", "replace"))
+    p = m.run(3, "run", "k.yaml")
+    check(f"{m.name}: a link to a joined file stays", p.returncode == 0 and os.path.islink(f"fails-{m.name}/link")
+          and array.array("f", has(f"fails-{m.name}")["all.npy"]).tolist() == list(range(180)), p.stderr)
     put("set-up.yaml", """
 buffers: {x: {dtype: u8, shape: [3]}}
 stages:
@@ -464,12 +500,12 @@ stages:
     check(f"{m.name}: none begins where one cannot", p.returncode == 1 and p.stderr.count("not today") == 1
           and "rank 1: " in p.stderr and not has("begun-" + m.name), p.stderr)
 
-    def begun(to, more="", first="{0:08}.raw", rate=300):
+    def begun(to, more="", first="{0:08}.raw", rate=300, also=""):
         """An endless run of three ranks, of which all have begun and have written a file."""
         path = "%08d-${rank}.raw" if more else "%08d.raw"
         put("e.yaml", f"""
 buffers: {{x: {{dtype: i32, shape: [3]}}}}
-stages: [{{use: generate, rate: {rate}, out: x}}, {more}{{use: write, path: "{to}/{path}"}}]
+stages: [{{use: generate, rate: {rate}, out: x}}, {more}{{use: write, path: "{to}/{path}"}}{also}]
 """)
         p = subprocess.Popen(m.start(3, "run", "e.yaml"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True, start_new_session=True)
@@ -511,6 +547,19 @@ stages: [{{use: generate, rate: {rate}, out: x}}, {more}{{use: write, path: "{to
         check(f"{m.name}: {what}: files are whole", all(len(v) == 12 for k, v in has(to).items() if not k.startswith(".")), said)
         if signum == signal.SIGTERM:
             check(f"{m.name}: {what}: the exit code is that of a signal", p.returncode == 143, said)
+
+    to = f"cut-{m.name}"
+    p, ranks = begun(to, also=f", {{name: all, use: write, in: x, path: '{to}/all.npy'}}")
+    os.kill(ranks.get(1, p.pid), signal.SIGTERM)
+    try:
+        said = p.communicate(timeout=60)[1]
+    except subprocess.TimeoutExpired:
+        os.killpg(p.pid, signal.SIGKILL)
+        said = "it did not end"
+    all_of = values(f"{to}/all.npy") if os.path.exists(f"{to}/all.npy") else []
+    check(f"{m.name}: asked to stop: a joined file has all frames up to one", p.returncode == 143 and len(all_of) > 3
+          and all_of == [(i // 3) * 3 + i % 3 for i in range(len(all_of))]
+          and sorted(has(to)) == sorted([k for k in has(to) if k[0] != "."]), said)
 
     to = f"rounds-{m.name}"
     p, ranks = begun(to, "{use: all_reduce}, ", "00000000-{0}.raw")
