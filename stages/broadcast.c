@@ -8,6 +8,7 @@ static bool shape(gp_shape *s)
 {
     const struct opts *o = s->opts;
     s->serial = true;
+    s->from_rank = s->ranks > 1 ? (int)o->from + 1 : 0;
     s->out[0] = s->in[0];
     return s->partial || gp_rounds_has(s, "from", o->from);
 }
@@ -24,11 +25,14 @@ static bool run(gp_call *c, gp_frame *f, int n)
     const struct opts *o = c->opts;
     const gp_rounds *r = c->state;
     const gp_view *x = &f->in[0];
-    size_t bytes = gp_bytes(&x->type), from = r->ranks > 1 ? (size_t)o->from : 0;
+    size_t from = r->ranks > 1 ? (size_t)o->from : 0;
     const char *all;
-    f->status = gp_round(c, c->state, f, &x->type, x->data, bytes, &all);
-    if (f->status == GP_OK)
+    f->status = gp_round(c, c->state, f, &x->type, x->data, gp_bytes(&x->type), &all);
+    if (f->status == GP_OK) {
+        size_t bytes = gp_bytes(&r->alike);
+        f->out[0].type = r->alike;
         memcpy(f->out[0].data, all + from * bytes, bytes);
+    }
     return true;
 }
 
@@ -45,5 +49,6 @@ const gp_kind gp_kind_broadcast = {
     GP_KIND("broadcast"), .field = "ranks", .also = "bcast",
     .help = "frame k of one rank, on all of them",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true,
+    .one_rank = true,
     .shape = shape, .open = open_stage, .close = gp_rounds_close, .run = run, .finish = gp_rounds_finish,
 };

@@ -297,6 +297,22 @@ stages: [{use: generate, frames: 5, out: x}, {use: write, path: "joined-NAME/${r
         check(f"{m.name}: the shim of another MPI", p.returncode and len(re.findall("started 2 ranks, and MPI .* knows of 1", p.stderr)) <= 1
               and not p.stderr.count("frames in"), p.stderr)
 
+    put("sums.lua", """
+-- each part, and what is in all parts before it
+function process(frame, x, y)
+  local ranks, n = x.shape[1], x.shape[2]
+  local before = 100 * frame.index
+  for r = 1, ranks do
+    local sum = 0
+    for i = 1, n do
+      y:set(r, i, x:at(r, i) + before)
+      sum = sum + x:at(r, i)
+    end
+    before = before + sum
+  end
+end
+""")
+
 # ---- collectives --------------------------------------------------------
 
     def values(name, kind="i"):
@@ -335,12 +351,43 @@ stages:
                 lambda of, r, k: [max(x) * len(of) for x in zip(*of)])
         collect("all_gather", n, "  - {use: all_gather, out: y}", lambda of, r, k: sum(of, []), f"[{n}, 4]", 2 * n)
         collect("broadcast", n, f"  - {{use: broadcast, from: {n - 1}, out: y}}", lambda of, r, k: of[n - 1], frames=3 * n)
+        collect("scatter", n, f"  - {{use: all_gather, out: z}}\n  - {{use: scatter_ranks, in: z, from: {n - 1}, out: y}}",
+                lambda of, r, k: of[r], frames=2 * n)
+        # Rank n - 1 alone has what is between: the work of one, on parts of all, which have the results.
+        work = (f"  - {{use: gather_ranks, to: {n - 1}, out: z}}\n"
+                f"  - {{name: once, use: write, in: z, path: 'collected-{m.name}/once-%s-{n}.npy', stack: true}}\n"
+                f"  - {{use: lua, script: sums.lua, in: z, out: w}}\n  - {{use: %s, in: w, from: {n - 1}, out: y}}")
+        for kind, result in (("scatter_ranks", lambda of, r, k: [x + 100 * k + sum(map(sum, of[:r])) for x in of[r]]),
+                             ("broadcast", lambda of, r, k: sum(([x + 100 * k + sum(map(sum, of[:q])) for x in of[q]]
+                                                                 for q in range(n)), []))):
+            collect("gather-" + kind, n, work % (kind, kind), result, f"[{n}, 4]" if kind == "broadcast" else "[4]", 4 * n)
+            check(f"{m.name}: gather_ranks, {kind}: {n} ranks: one file",
+                  values(f"collected-{m.name}/once-{kind}-{n}.npy") == list(range(16 * n)))
         for edge, before, after in (("zero", lambda of: [0], lambda of: [0]), ("hold", lambda of: of[0][:1], lambda of: of[-1][3:]),
                                     ("wrap", lambda of: of[-1][3:], lambda of: of[0][:1])):
             collect("exchange-" + edge, n, f"  - {{use: exchange, edge: {edge}, out: y}}", lambda of, r, k:
                     (of[r - 1][3:] if r else before(of)) + of[r] + (of[r + 1][:1] if r + 1 < n else after(of)), "[6]", 2 * n)
         collect("decimate", n, "  - {use: all_reduce, out: z}\n  - {use: decimate, in: z, frames: 2, out: y}",
                 lambda of, r, k: [] if k % 2 else [sum(x) for x in zip(*of)])
+    put("g.yaml", """
+on_error: drop
+buffers: {x: {dtype: i32, shape: [4]}}
+stages:
+  - {use: generate, frames: 9, out: x}
+  - {use: lua, script: hole.lua, out: y}
+  - {use: gather_ranks, to: 1, out: z}
+  - {use: mix, op: sum, frames: 3, out: sums}
+  - {use: write, path: "gathered-NAME/all.csv", in: rows}
+  - {use: compare, in: z, file: want.npy}
+  - {use: lua, name: own, script: only.lua, in: z, out: v}
+  - {use: write, name: each, in: v, path: "gathered-NAME/%d.raw"}
+  - {use: write, name: summed, in: sums, path: "gathered-NAME/sums.npz"}
+  - {use: reshape, in: z, shape: [-1], out: rows}
+""".replace("NAME", m.name))
+    put("want.npy", b"\x93NUMPY\x01\x00\x76\x00" + b"{'descr': '<i4', 'fortran_order': False, 'shape': (6, 4), }".ljust(117)
+        + b"\n" + array.array("i", [*range(12), *range(24, 36)]).tobytes())
+    put("only.lua", f"function init(s) local f = io.open('opened-{m.name}', 'a') f:write('x') f:close() end\n"
+        "function process(frame, x, y) y:copy(x) end\n")
     put("hole.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 4 then error('not this one') end\n"
         "  y:copy(x)\nend\n")
     put("h.yaml", """
@@ -356,6 +403,16 @@ stages:
     check(f"{m.name}: a hole of one is a hole of all", p.returncode == 0 and sorted(has("holes-" + m.name))
           == [f"{r}-{k}.npy" for r in range(3) for k in (0, 2)] and "3 out, 2 dropped, 1 failed" not in p.stderr
           and "9 frames in, 6 out" in p.stderr, p.stderr)
+    p = m.run(3, "run", "g.yaml")
+    all_of = has("gathered-" + m.name)
+    sums = [a + b for a, b in zip(range(12), range(24, 36))]
+    check(f"{m.name}: gather_ranks: what is behind runs once", p.returncode == 0
+          and sorted(all_of) == ["0.raw", "2.raw", "all.csv", "sums.npz"] and has(".").get("opened-" + m.name) == b"x"
+          and all_of["2.raw"] == array.array("i", range(24, 36)).tobytes()
+          and all_of["all.csv"] == "".join(f"{i}\n" for i in [*range(12), *range(24, 36)]).encode(), p.stderr)
+    with zipfile.ZipFile(f"gathered-{m.name}/sums.npz") as f:
+        check(f"{m.name}: gather_ranks: the sum of all", f.read(f.namelist()[0]).endswith(array.array("q", sums).tobytes()), p.stderr)
+    check(f"{m.name}: gather_ranks: the account", "9 frames in, 6 out, 2 dropped, 1 failed" in p.stderr, p.stderr)
     put("d.yaml", """
 buffers: {x: {dtype: i32, shape: ["4 + floor(rank / 2)"]}}
 stages:
@@ -403,7 +460,7 @@ stages:
   - {use: all_reduce, out: sum}
   - {use: discard}
 """, r"p.yaml:5:11: error: stage 'expr' reads frames that are shared out among 2 ranks, beside 'before'", n=2)
-    for kind in ("all_gather", "broadcast", "exchange"):
+    for kind in ("all_gather", "broadcast", "exchange", "gather_ranks, to: 2"):
         put("d.yaml", """
 on_error: drop
 buffers: {x: {dtype: i32, shape: [4]}}
@@ -411,7 +468,7 @@ stages: [{use: generate, frames: 7, out: x}, {use: KIND, out: z}, {use: write, p
 """.replace("NAME", m.name).replace("KIND", kind))
         p = m.run(3, "run", "d.yaml")
         check(f"{m.name}: {kind}: a rank that lacks a frame, which is dropped", p.returncode == 0
-              and len(has(f"go-on-{m.name}-{kind}")) == 6, p.stderr)
+              and len(has(f"go-on-{m.name}-{kind}")) == (2 if kind[:6] == "gather" else 6), p.stderr)
     put("l.yaml", """
 buffers: {x: {dtype: i32, shape: [4]}}
 stages: [{use: generate, out: x}, {use: lua, script: fails.lua, out: y}, {use: all_reduce}, {use: discard}]
@@ -421,6 +478,18 @@ stages: [{use: generate, out: x}, {use: lua, script: fails.lua, out: y}, {use: a
     p = m.run(3, "run", "l.yaml")
     check(f"{m.name}: an error while others wait in a collective", p.returncode == 1 and p.stderr.count("no luck") == 1, p.stderr)
     x = "buffers: {x: {dtype: i32, shape: [4]}}\nstages: [{use: generate, frames: 6, out: x}, %s, {use: discard}]\n"
+    z = "{use: gather_ranks, to: 1, out: z}, "
+    m.refused("to", x % "{use: gather_ranks, to: 3}", "stage 'gather_ranks': 'to' is rank 3, and there are 3 ranks")
+    m.refused("parts", x % "{use: scatter_ranks}", r"the parts of i32 \[4\] have no axis")
+    m.refused("too many parts", x % "{use: reshape, shape: [4, 1]}, {use: scatter_ranks}",
+              r"i32 \[4, 1\] has 4 parts along its first axis, and there are 3 ranks")
+    m.refused("a frame of each", x % (z + "{use: all_reduce}"),
+              "stage 'all_reduce' needs a frame of each rank, and rank 1 alone has those of 'z'")
+    m.refused("the frames of another", x % (z + "{use: broadcast}"),
+              "stage 'broadcast' needs the frames of rank 0, and rank 1 alone has those of 'z'")
+    m.refused("frames of two ranks", x % (z + "{name: h, use: gather_ranks, in: x, to: 2, out: h}, "
+              "{use: expr, in: {a: z, b: h}, expr: a + b}"),
+              "stage 'expr' reads 'z', which rank 1 alone has, beside 'h', which rank 2 alone has")
     m.refused("from", x % "{use: broadcast, from: 3}", "stage 'broadcast': 'from' is rank 3, and there are 3 ranks")
     m.refused("the mean of integers", x % "{use: all_reduce, op: mean}", "the mean of integers")
     m.refused("no such rows", x % "{use: exchange, rows: 5}", "a strip of 4 rows has no 5 to give")

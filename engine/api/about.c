@@ -48,6 +48,7 @@ bool gp_pipeline_stage(const gp_pipeline *p, int i, gp_stage_info *out)
         .frames = share_of(p->graph, s), .once = s->once, .any_length = s->any_length,
         .writes = s->writes, .writes_opt = s->writes_opt, .cycle = s->cycle,
         .shared = s->shared, .writes_from = s->writes_from, .joins = s->shared && s->joins,
+        .elsewhere = s->elsewhere,
     };
     return true;
 }

@@ -90,7 +90,7 @@ static bool check_sink(const gp_stage_info *is, const sink *of, int nsinks, gp_e
     for (int r = 1; r < gp_ranks(); r++)
         for (int q = 0; q < r; q++) {
             const sink *a = &of[q * nsinks], *b = &of[r * nsinks];
-            if (a->path != b->path || a->anyone || (a->shared && a->each && a->from == b->from))
+            if (a->path != b->path || a->anyone || b->anyone || (a->shared && a->each && a->from == b->from))
                 continue;
             if (a->shared && a->each)
                 return gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': ranks %d and %d begin to number '%s' differently", is->name,
@@ -109,7 +109,7 @@ static sink sink_of(const gp_stage_info *is)
 {
     const char *path = is->writes;
     return (sink){ .path = hash(0, path, strlen(path)), .from = is->writes_from, .shared = is->shared,
-                   .each = gp_path_has_number(path) || gp_path_has_name(path), .anyone = gp_path_is_device(path) };
+                   .each = gp_path_has_number(path) || gp_path_has_name(path), .anyone = is->elsewhere || gp_path_is_device(path) };
 }
 
 static bool check_sinks(const gp_loaded *l, int nsinks, gp_errs *errs)

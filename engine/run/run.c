@@ -138,7 +138,7 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
     gp_loc was = errs->at;
     for (int i = 0; i < g->nstages; i++) {
         const gp_stage *s = &g->stage[i];
-        if (s->device != device || !s->kind->open || run->keeps[i])
+        if (s->device != device || !s->kind->open || run->keeps[i] || s->elsewhere)
             continue;
         gp_type *types = run->types[i] = calloc((size_t)(s->nin + s->nout) + 1, sizeof *types);
         if (!types)

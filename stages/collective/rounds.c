@@ -45,16 +45,21 @@ static heard hear(const gp_rounds *r, const said *of)
         stopped |= of[i].state == STOPPED;
         if (!r->there[i])
             h.ended = h.ended < 0 ? i : h.ended;
-        else if (h.first < 0 || of[i].round < h.round)
-            h.first = i, h.round = of[i].round, h.bytes = of[i].bytes;
+        else if (h.first < 0 || of[i].round < of[h.first].round)
+            h.first = i;
     }
     if (h.first < 0)
         return h;
+    h.round = of[h.first].round;
+    for (int i = r->ranks - 1; i >= 0; i--)    /* the first that has it, and not only waits for it */
+        if (r->there[i] && of[i].round == h.round && of[i].alike.dtype)
+            h.first = i;
+    h.bytes = of[h.first].bytes;
     h.what = stopped ? LACKS : GO;
     for (int i = 0; i < r->ranks; i++) {
         if (r->there[i] && of[i].round != h.round)
             h.what = LACKS;
-        if (h.what == GO && r->there[i] && (of[i].bytes != h.bytes || !gp_type_same(&of[i].alike, &of[h.first].alike)))
+        if (h.what == GO && r->there[i] && of[i].alike.dtype && (of[i].bytes != h.bytes || !gp_type_same(&of[i].alike, &of[h.first].alike)))
             h.what = DIFFER, h.other = i;
     }
     return h;
@@ -77,7 +82,9 @@ static gp_status differ(gp_call *c, const said *of, const heard *h)
 gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, const gp_type *alike, const void *mine, size_t n,
                    const char **all)
 {
-    *r->said = (said){ .round = f->index, .bytes = n, .state = THERE, .alike = *alike };
+    *r->said = (said){ .round = f->index, .bytes = n, .state = THERE };
+    if (mine)
+        r->said->alike = *alike;
     int before = c->errs->failed;
     for (const said *of; (of = tell(c, r));) {
         heard h = hear(r, of);
@@ -92,7 +99,12 @@ gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, const gp_type *a
                     "as many", c->name, h.ended, (unsigned long long)h.round);
             return GP_FAILED;
         }
-        *all = gp_gather(c, mine, n);
+        if (h.bytes > r->bytes && !mine) {
+            gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': rank %d has frames that are larger than here", c->name, h.first);
+            return GP_FAILED;
+        }
+        r->alike = of[h.first].alike;
+        *all = gp_gather(c, mine ? mine : r->mine, (size_t)h.bytes);
         if (*all)
             return GP_OK;
         break;

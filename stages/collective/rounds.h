@@ -14,6 +14,7 @@ typedef struct gp_rounds {
     char *mine;                /* `bytes` bytes, in which to put together what is sent; zero at first */
     size_t bytes;
     bool some;                 /* a rank may have ended, and sends nothing that counts, see `there`; else an error */
+    gp_type alike;             /* after gp_round: what all have */
     struct gp_said *said;      /* what this rank tells the others */
 } gp_rounds;
 
@@ -22,13 +23,14 @@ gp_rounds *gp_rounds_open(const gp_open *o, size_t bytes, bool some);
 void gp_rounds_close(void *rounds);
 
 /* For run(), of one frame. `alike`: what must be the same on all ranks. Sends n bytes at `mine`, which depend on that alone;
- * those of rank r are then at *all + r * n. GP_OK, or what becomes of the frame. */
+ * those of rank r are then at *all + r * n. `mine` NULL: this rank has no frame (gp_shape.from_rank), and sends as much as
+ * the others, which does not count. GP_OK, or what becomes of the frame. */
 gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, const gp_type *alike, const void *mine, size_t n,
                    const char **all);
 /* For finish(). Waits until the frames of all have ended. */
 bool gp_rounds_finish(gp_call *c);
 
-/* For a kind with an option `from`: is there a rank of this number? */
+/* For a kind with an option `from` or `to`: is there a rank of this number? */
 bool gp_rounds_has(gp_shape *s, const char *opt, int64_t rank);
 
 #endif

@@ -138,6 +138,7 @@ typedef struct gp_stage_info {
     bool shared;               /* its frames are shared out among the processes (gp_env.ranks) */
     int64_t writes_from;       /* of a sink: the first number in its files' names; INT64_MAX: those that are free */
     bool joins;                /* ... its frames are shared out, and all ranks can write them to one file together */
+    bool elsewhere;            /* all its frames are on another rank, so that it is not opened in this process */
 } gp_stage_info;
 /* In topological order. False: there is no stage i. */
 bool gp_pipeline_stage(const gp_pipeline *p, int i, gp_stage_info *out);

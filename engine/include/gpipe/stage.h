@@ -302,6 +302,10 @@ struct gp_shape {
     int rank, ranks;       /* which of how many processes this is, that run the pipeline together; 0 of 1: it runs alone */
     bool joins;            /* of a sink whose kind says so too, and that calls gp_shape_writes(): ranks among which its frames
                               are shared out can write one file together, see gp_open.joins */
+    int to_rank, from_rank;        /* of a collective kind that says so too, a rank plus 1; 0: all. `to_rank`: this one alone
+                              has the frames that it makes, which are GP_ABSENT in the others; what is behind is not opened
+                              there. `from_rank`: it needs the frames of this one alone. In a rank where those are absent
+                              run() is called all the same, and in[].data is NULL */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -412,6 +416,8 @@ typedef enum gp_status {
     GP_AGAIN,       /* of a stage with one worker, or that says at_once, never of the
                        first frame of a call: this frame and those after it are not
                        done yet; those before it are, then run() is called again */
+    GP_ABSENT,      /* of a stage that says to_rank: another rank has this frame. It becomes a hole that no account
+                       counts */
 } gp_status;
 
 /* One frame in run(). A source sets time_ns (CLOCK_REALTIME at arrival; the
@@ -726,6 +732,9 @@ typedef struct gp_kind {
 
     /* Its shape() may say so of a sink, see gp_shape. */
     bool joins;
+
+    /* Of a collective kind: its shape() may say to_rank or from_rank, see gp_shape. */
+    bool one_rank;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
