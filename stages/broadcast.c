@@ -8,6 +8,7 @@ static bool shape(gp_shape *s)
 {
     const struct opts *o = s->opts;
     s->serial = true;
+    s->from_rank = s->ranks > 1 ? (int)o->from + 1 : 0;
     s->out[0] = s->in[0];
     return s->partial || (gp_rounds_has(s, "from", o->from) && gp_collective_shape(s, o->by, NULL));
 }
@@ -15,13 +16,14 @@ static bool shape(gp_shape *s)
 static bool open_stage(const gp_open *o, void **state)
 {
     const struct opts *opts = o->opts;
-    return gp_collective_open(o, 0, false, opts->by, state);
+    return gp_collective_open(o, gp_bytes(&o->in[0]), false, opts->by, state);
 }
 
 static void make(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y)
 {
     const struct opts *o = opts;
     (void)x;
+    y->type = r->alike;
     memcpy(y->data, all + (r->ranks > 1 ? (size_t)o->from : 0) * n, n);
 }
 
@@ -29,8 +31,7 @@ static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const g
                  void *stream)
 {
     const struct opts *o = opts;
-    (void)r;
-    return lib->broadcast(x->data, y->data, gp_bytes(&x->type), GP_NCCL_U8, (int)o->from, comm, stream);
+    return lib->broadcast(x->data, y->data, gp_bytes(&r->alike), GP_NCCL_U8, (int)o->from, comm, stream);
 }
 
 static bool before(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y)
@@ -59,6 +60,6 @@ const gp_kind gp_kind_broadcast = {
     GP_KIND("broadcast"), .field = "ranks", .also = "bcast",
     .help = "frame k of one rank, on all of them",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true,
-    .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
+    .one_rank = true, .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
     .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .finish = gp_collective_finish,
 };

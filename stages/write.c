@@ -93,6 +93,7 @@ static bool open_writer(const gp_open *g, void **state)
     *state = w;
     if (w) {
         w->o = o, w->workers = g->workers, w->rank = g->rank;
+        w->ranks = g->joins ? g->ranks : 1;
         pthread_mutex_init(&w->lock, NULL);
         pthread_mutex_init(&w->settling, NULL);
         snprintf(w->who, sizeof w->who, "stage '%s'", g->name);
@@ -111,7 +112,7 @@ static bool open_writer(const gp_open *g, void **state)
             : o->to_stdout ? gp_outfile_lend(&w->worker[0].file, STDOUT_FILENO, why)
             : o->single    ? gp_writer_hold(w, why) && gp_writer_find_first(w, why)
                            : gp_writer_open_joined(w, &g->in[0], why);
-    if (ok && !o->single)
+    if (ok && !o->single && w->ranks == 1)
         gp_ranges_open(w);
     return ok || w->worker[0].file.unread      /* run() waits for its reader */
         || gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
@@ -121,7 +122,8 @@ static bool run(gp_call *c, gp_frame *f, int n)
 {
     gp_writer *w = c->state;
     if (!w->o->single)
-        return w->ranges ? gp_ranges_write(w, c, f) : gp_writer_join(w, c, f, n);
+        return w->ranks > 1 ? gp_ranks_write(w, c, f, n)
+             : w->ranges    ? gp_ranges_write(w, c, f) : gp_writer_join(w, c, f, n);
     if (n > 1)
         f[1].status = GP_AGAIN;
     return gp_writer_single(w, c, &f[0]);
@@ -192,7 +194,7 @@ const gp_kind gp_kind_write = {
     .in = in,
     .opts = options, .opts_size = sizeof(gp_write_opts),
     .max_run = GP_WRITE_RUN,
-    .any_shape = true, .set_workers = set_workers, .shape = gp_write_shape,
+    .any_shape = true, .joins = true, .set_workers = set_workers, .shape = gp_write_shape,
     .open = open_writer, .close = close_writer, .run = run, .finish = gp_writer_finish,
     .advise = advise, .check = gp_write_check, .reserve = gp_ranges_reserve,
 };

@@ -47,7 +47,8 @@ bool gp_pipeline_stage(const gp_pipeline *p, int i, gp_stage_info *out)
         .nout = s->nout, .device = s->device, .workers = s->workers, .endless = s->endless,
         .frames = share_of(p->graph, s), .once = s->once, .any_length = s->any_length,
         .writes = s->writes, .writes_opt = s->writes_opt, .cycle = s->cycle,
-        .shared = s->shared, .writes_from = s->writes_from,
+        .shared = s->shared, .writes_from = s->writes_from, .joins = s->shared && s->joins,
+        .elsewhere = s->elsewhere,
     };
     return true;
 }

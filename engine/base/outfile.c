@@ -317,6 +317,25 @@ bool gp_outfile_lend(gp_outfile *f, int fd, char err[GP_WHY])
     return (!f->by || gp_filetable_claim_open(f->by, &st, 0, err)) && borrow(f, fd, err);
 }
 
+bool gp_outfile_share(gp_outfile *f, const char *path, const char *name, uint64_t ino, char err[GP_WHY])
+{
+    gp_target t;
+    struct stat st;
+    if (!gp_target_find(&t, path))
+        return cannot(err);
+    if (snprintf(f->path, sizeof f->path, "%.*s%s", (int)gp_path_folder(t.path), t.path, name) >= (int)sizeof f->path) {
+        errno = ENAMETOOLONG;
+        return cannot(err);
+    }
+    f->in_place = true;
+    f->fd = open(f->path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    f->open = f->fd >= 0;
+    if (!f->open && errno != ENOENT)
+        return cannot(err);
+    return (f->open && !fstat(f->fd, &st) && st.st_ino == ino)
+        || gp_why(err, "cannot be written: the file that another process began, '%s', is not here", f->path);
+}
+
 int gp_name_anew(const char *tmp, const char *path)
 {
     if (!renameat2(AT_FDCWD, tmp, AT_FDCWD, path, RENAME_NOREPLACE))

@@ -33,6 +33,8 @@ bool gp_ranks_meet_close(gp_errs *errs);
 /* ranks_agree.c. Have all ranks the same pipeline, and was it compiled in all (`ok`: here)? Do they write different files?
  * False with an error, which one of them is to say: see gp_ranks_say. */
 bool gp_ranks_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *errs);
+/* gp_run_options.joins: is it one of the sinks that write the same file in all ranks, and can do so? After gp_ranks_agree. */
+bool gp_ranks_joins(void *, const char *stage);
 /* Is it this rank that says what there is to say? If so, *name is what it says first: "rank 2: ", or "". */
 bool gp_ranks_say(const char **name);
 void gp_ranks_speak(void);                 /* from now on each rank does, by its name */

@@ -14,6 +14,18 @@ typedef struct said {
 /* The same of one of its sinks. */
 typedef struct sink { uint64_t path; int64_t from; bool shared, each, anyone; } sink;   /* each: a file a frame */
 
+/* The sinks, by name, that write one file in all ranks. */
+static struct { int n; const char **name; } joined;
+
+bool gp_ranks_joins(void *arg, const char *stage)
+{
+    (void)arg;
+    for (int i = 0; i < joined.n; i++)
+        if (!strcmp(joined.name[i], stage))
+            return true;
+    return false;
+}
+
 static struct { bool all, names; int rank; char name[32]; } speaker = { .rank = 0 };
 
 bool gp_ranks_say(const char **name)
@@ -62,6 +74,15 @@ static bool are_same(const said *of, const char *file, gp_errs *errs)
     return true;
 }
 
+/* Do all ranks write one file there? */
+static bool writes_one(const gp_stage_info *is, const sink *of, int nsinks)
+{
+    bool one = is->joins && !of->each && !of->anyone;
+    for (int r = 1; r < gp_ranks(); r++)
+        one = one && of[r * nsinks].path == of->path;
+    return one;
+}
+
 /* Two ranks may write one pattern, where each has frames of its own. */
 static bool check_sink(const gp_stage_info *is, const sink *of, int nsinks, gp_errs *errs)
 {
@@ -69,7 +90,7 @@ static bool check_sink(const gp_stage_info *is, const sink *of, int nsinks, gp_e
     for (int r = 1; r < gp_ranks(); r++)
         for (int q = 0; q < r; q++) {
             const sink *a = &of[q * nsinks], *b = &of[r * nsinks];
-            if (a->path != b->path || a->anyone || (a->shared && a->each && a->from == b->from))
+            if (a->path != b->path || a->anyone || b->anyone || (a->shared && a->each && a->from == b->from))
                 continue;
             if (a->shared && a->each)
                 return gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': ranks %d and %d begin to number '%s' differently", is->name,
@@ -88,7 +109,7 @@ static sink sink_of(const gp_stage_info *is)
 {
     const char *path = is->writes;
     return (sink){ .path = hash(0, path, strlen(path)), .from = is->writes_from, .shared = is->shared,
-                   .each = gp_path_has_number(path) || gp_path_has_name(path), .anyone = gp_path_is_device(path) };
+                   .each = gp_path_has_number(path) || gp_path_has_name(path), .anyone = is->elsewhere || gp_path_is_device(path) };
 }
 
 static bool check_sinks(const gp_loaded *l, int nsinks, gp_errs *errs)
@@ -97,13 +118,16 @@ static bool check_sinks(const gp_loaded *l, int nsinks, gp_errs *errs)
     sink *of = gp_ranks_room((size_t)nsinks * (size_t)gp_ranks(), sizeof *of);
     gp_stage_info is;
     int n = 0;
+    joined.name = gp_ranks_room((size_t)nsinks, sizeof *joined.name);
     for (int i = 0; gp_pipeline_stage(l->pipeline, i, &is); i++)
         if (is.writes)
             mine[n++] = sink_of(&is);
     bool ok = gp_ranks_gather(mine, nsinks * (int)sizeof *mine, of, errs);
     n = 0;
     for (int i = 0; ok && gp_pipeline_stage(l->pipeline, i, &is); i++)
-        if (is.writes)
+        if (is.writes && writes_one(&is, &of[n], nsinks))
+            joined.name[joined.n++] = is.name, n++;
+        else if (is.writes)
             ok = check_sink(&is, &of[n++], nsinks, errs);
     free(mine), free(of);
     return ok;

@@ -1,4 +1,4 @@
-/* ranks_meet.c - what stages that are collective send to all ranks, each on a channel of its own: see ranks.h.
+/* ranks_meet.c - what stages that are collective, and sinks that write one file together, send to all ranks, each on a channel of its own: see ranks.h.
  *
  * A gather is done when all ranks have begun it, so that no rank has begun more than one that another has not. */
 #include <limits.h>
@@ -22,7 +22,7 @@ bool gp_ranks_meet_open(const gp_pipeline *p, gp_errs *errs)
 {
     gp_stage_info is;
     for (int i = 0; gp_pipeline_stage(p, i, &is); i++)
-        meetings.n += is.kind && is.kind->collective;
+        meetings.n += (is.kind && is.kind->collective) || gp_ranks_joins(NULL, is.name);
     meetings.of = gp_ranks_room((size_t)meetings.n, sizeof *meetings.of);
     const char *why = meetings.n ? gp_ranks_channels(meetings.n) : NULL;
     return !why || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "MPI failed: %s", why);

@@ -123,7 +123,7 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     }
     gp_run_options options = { .poison = args->poison, .isolate = args->isolate,
                                .check_kernels = args->check_kernels, .begin = gp_ranks_begin,
-                               .gather = gp_ranks() > 1 ? gp_ranks_meet : NULL };
+                               .gather = gp_ranks() > 1 ? gp_ranks_meet : NULL, .joins = gp_ranks_joins };
     gp_report_files files;
     gp_signals_for(l.pipeline);        /* from here on there are files that a signal removes */
     gp_signals_catch(args->quiet || gp_rank());

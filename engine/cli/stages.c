@@ -137,7 +137,7 @@ static void print_list(const gp_registry *registry)
     for (const char *field = ""; (field = next_field(registry, field));) {
         printf("%s\n", field);
         for (int i = 0; (k = next_kind(registry, field, &i));)
-            printf("  %-12s  %-18s  %s\n", k->name, runs_on(k), k->help);
+            printf("  %-13s  %-18s  %s\n", k->name, runs_on(k), k->help);
     }
 }
 

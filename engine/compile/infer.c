@@ -301,6 +301,8 @@ void gp_take_shape(gp_stage *st, const gp_shape *s)
     st->fills_device = st->kind->fills_device && s->fills_device, st->does = s->does;
     st->reads_device = st->fills_device && st->kind->reads_device && s->reads_device;
     st->at_once = st->fills_device ? s->at_once : 0;
+    st->joins = st->kind->joins && s->joins;
+    st->to_rank = st->kind->one_rank ? s->to_rank : 0, st->from_rank = st->kind->one_rank ? s->from_rank : 0;
 }
 
 static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)

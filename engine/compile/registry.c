@@ -158,6 +158,10 @@ static bool sound(const gp_kind *k, gp_errs *errs)
         return BAD("kind '%s' has table() and no record()", k->name);
     if (k->reserve && (!k->run || (k->out && k->out[0].name)))
         return BAD("kind '%s' has reserve(), but is no sink with run()", k->name);
+    if (k->one_rank && !k->collective)
+        return BAD("kind '%s' has one_rank, but is not collective", k->name);
+    if (k->joins && (!k->run || (k->out && k->out[0].name)))
+        return BAD("kind '%s' has joins, but is no sink with run()", k->name);
     if (k->fills_device && (!k->run || k->record))
         return BAD("kind '%s' has fills_device, but is no kind with run() alone", k->name);
     if (k->reads_device && !k->fills_device)

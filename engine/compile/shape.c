@@ -234,7 +234,7 @@ const char *gp_shape_host_reader(const gp_shape *s)
     return c->r ? gp_host_reader(c->r, c->stage) : NULL;
 }
 
-bool gp_shape_on_device(const gp_shape *s, int port)
+bool gp_shape_in_device(const gp_shape *s, int port)
 {
     const gp_shape_ctx *c = s->ctx;
     int b = c->r && c->r->graph && !c->r->body && c->r->graph->ndevices == 1 ? c->stage->in[port] : -1;

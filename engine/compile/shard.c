@@ -105,6 +105,44 @@ static bool shard_stage(gp_arena *a, const gp_graph *g, gp_stage *st, gp_errs *e
     return why ? fail(errs, st->at, g, "stage '%s' %s", st->name, why) : check_files(a, g, st, errs);
 }
 
+/* Which rank alone has frames that a stage reads, plus 1, as *by makes them; 0: all have some. */
+static int has_alone(const gp_graph *g, const gp_stage *st, const gp_stage **by)
+{
+    *by = NULL;
+    for (int p = 0; p < st->nin; p++) {
+        const gp_buffer *b = st->in[p] < 0 ? NULL : &g->buffer[st->in[p]];
+        const gp_stage *from = b && b->producer.stage >= 0 ? &g->stage[b->producer.stage] : NULL;
+        if (from && from->only && !*by)
+            *by = from;
+    }
+    return *by ? (*by)->only : 0;
+}
+
+/* Behind a stage whose frames one rank has there are frames in that rank alone, but for those that are carried: without one
+ * before it each begins anew. */
+static bool find_alone(const gp_graph *g, gp_stage *st, gp_errs *errs)
+{
+    const gp_stage *by;
+    int only = has_alone(g, st, &by);
+    const char *buffer = by ? g->buffer[by->out[0]].name : "";
+    for (int p = 0; p < st->nin; p++) {
+        const gp_buffer *b = st->in[p] < 0 ? NULL : &g->buffer[st->in[p]];
+        const gp_stage *from = b && b->producer.stage >= 0 ? &g->stage[b->producer.stage] : NULL;
+        if (from && from->only && from->only != only)
+            return gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' reads '%s', which rank %d alone has, beside '%s', which rank "
+                           "%d alone has", st->name, buffer, only - 1, b->name, from->only - 1);
+    }
+    if (st->kind->collective && only && !st->from_rank)
+        return gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' needs a frame of each rank, and rank %d alone has those of '%s'",
+                       st->name, only - 1, buffer);
+    if (st->kind->collective && only && st->from_rank != only)
+        return gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' needs the frames of rank %d, and rank %d alone has those of '%s'",
+                       st->name, st->from_rank - 1, only - 1, buffer);
+    st->only = st->kind->collective ? st->to_rank : gp_is_carry(st) ? 0 : only;
+    st->elsewhere = only && only != g->rank + 1 && !st->kind->collective && !gp_is_carry(st) && !st->device;
+    return true;
+}
+
 /* A stage that closes a cycle comes before what it carries. Behind a collective that is no longer shared out. */
 static bool check_cycle(const gp_graph *g, const gp_stage *st, gp_errs *errs)
 {
@@ -145,6 +183,8 @@ bool gp_shard(gp_arena *a, gp_graph *g, gp_errs *errs)
     for (int i = 0; ok && i < g->nstages; i++)
         if (g->stage[i].nin && !g->stage[i].closes)
             ok &= shard_stage(a, g, &g->stage[i], errs);
+    for (int i = 0; ok && i < g->nstages; i++)
+        ok &= find_alone(g, &g->stage[i], errs);
     for (int i = 0; i < g->nstages; i++)
         if (g->stage[i].closes)
             ok &= check_cycle(g, &g->stage[i], errs);

@@ -25,7 +25,8 @@ static inline gp_hole gp_worse_hole(gp_hole a, gp_hole b)
 
 static inline gp_hole gp_hole_by(gp_status s)
 {
-    return s == GP_DROP ? GP_HOLE_DROPPED : s == GP_FAILED ? GP_HOLE_FAILED : GP_NO_HOLE;
+    return s == GP_DROP ? GP_HOLE_DROPPED : s == GP_FAILED ? GP_HOLE_FAILED
+         : s == GP_ABSENT ? GP_HOLE_ABSENT : GP_NO_HOLE;
 }
 
 /* The byte that `poison` fills slots with: it makes numbers with a fraction NaN, and

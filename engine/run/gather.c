@@ -93,7 +93,7 @@ void gp_gather_note(gp_actorrt *p, uint64_t f, int n, bool failed, bool emits)
     for (int o = 0; o < p->nout; o++) {
         g->meta.rows = p->out[o]->buffer->type.dim[0];
         *gp_meta_of(p->out[o], frame) = g->meta;
-        gp_meta_of(p->out[o], frame)->hole = emits ? GP_NO_HOLE : g->meta.hole;
+        gp_meta_of(p->out[o], frame)->hole = emits ? GP_NO_HOLE : p->elsewhere ? GP_HOLE_ABSENT : g->meta.hole;
         gp_meta_of(p->out[o], frame)->touched = true;
         gp_numbers_write(p->out[o], frame, &g->numbers);
     }

@@ -343,7 +343,7 @@ static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' failed in frame %llu and does not say why",
                 st->name, frame);
     else if (ok && ((s == GP_END && st->nin) || (s == GP_STOPPED && st->nin && !stopping)
-                    || s < GP_OK || s > GP_AGAIN)) {
+                    || s < GP_OK || s > (st->to_rank ? GP_ABSENT : GP_AGAIN))) {
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status %d, which "
                 "it may not return", st->name, frame, (int)s);
         fr->status = GP_FAILED;
@@ -554,7 +554,7 @@ void gp_host_leave(gp_threadrt *t)
     const gp_kind *k = p->stage->kind;
     uint64_t head = atomic_load(&h->head);
     bool clean = !atomic_load(&run->failed) && atomic_load(&run->level) < 2;
-    if (clean && k->finish) {
+    if (clean && k->finish && !p->stage->elsewhere) {
         gp_call call = call_of(t);
         call.worker = 0;
         gp_thread_doing(t, GP_DOING_FINISH, head);

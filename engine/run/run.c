@@ -119,7 +119,8 @@ static bool open_on(gp_run *run, int i, int d, const gp_segment *seg, gp_errs *e
                   .in_name = s->in_name, .out_name = s->out_name, .workers = s->workers,
                   .scope = &g->scope, .dev = gp_stage_makes_on_device(s) ? run->dev[d] : NULL, .errs = errs,
                   .files = run->files, .slots = seg ? seg->depth / seg->place.lanes : 0,
-                  .rank = of_ranks ? g->rank : 0, .ranks = of_ranks ? g->ranks : 1, .ctx = run };
+                  .rank = of_ranks ? g->rank : 0, .ranks = of_ranks ? g->ranks : 1,
+                  .ctx = run, .joins = gp_run_joins(run, s) };
     run->opened[at] = true;
     errs->at = s->at;
     atomic_store(&run->opening, s);
@@ -137,7 +138,7 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
     gp_loc was = errs->at;
     for (int i = 0; i < g->nstages; i++) {
         const gp_stage *s = &g->stage[i];
-        if (s->device != device || !s->kind->open || run->keeps[i])
+        if (s->device != device || !s->kind->open || run->keeps[i] || s->elsewhere)
             continue;
         gp_type *types = run->types[i] = calloc((size_t)(s->nin + s->nout) + 1, sizeof *types);
         if (!types)

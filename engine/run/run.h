@@ -160,6 +160,7 @@ struct gp_actorrt {
     const char *name;
     const gp_regroup *regroup; /* NULL: firing k takes and makes frame k */
     bool shared;               /* its frames are shared out among ranks, see gp_actor_number */
+    bool elsewhere;            /* another rank alone has its frames: those of a group, too, are absent here */
     gp_priority priority;      /* of its threads */
     bool leads;                /* some input of it ends by itself, and held ones with it */
     bool gathers;              /* its stage has emit() */
@@ -434,6 +435,8 @@ bool gp_frame_is_fatal(gp_threadrt *t);
 void gp_frames_check_dropped(const gp_run *run, gp_errs *errs);
 /* Raises the level and wakes everybody. */
 void gp_run_level(gp_run *run, int level);
+/* Does the stage write one file together with those of other ranks? */
+bool gp_run_joins(const gp_run *run, const gp_stage *s);
 void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame);
 /* For the watchdog: the thread that calls it is thread *tid, and has this clock. */
 void gp_thread_known(atomic_int *tid, atomic_int *clock);

@@ -81,6 +81,12 @@ bool gp_wait_until(gp_call *c, int64_t t_ns)
 
 /* ---- waits for other ranks ------------------------------------------- */
 
+bool gp_run_joins(const gp_run *run, const gp_stage *s)
+{
+    const gp_run_options *o = &run->options;
+    return s->joins && s->shared && o->joins && o->joins(o->gather_arg, s->name);
+}
+
 static const void *meet(const gp_run *run, const gp_stage *st, const void *mine, size_t n, gp_errs *errs)
 {
     enum { POLLS = 100, REST_NS = 50000 };
@@ -88,7 +94,7 @@ static const void *meet(const gp_run *run, const gp_stage *st, const void *mine,
     int collective = 0, came = 0;
     const void *all = NULL;
     for (const gp_stage *s = g->stage; s < st; s++)
-        collective += s->kind->collective;
+        collective += s->kind->collective || gp_run_joins(run, s);
     if (!run->options.gather && g->ranks > 1)
         gp_fail(errs, GP_E_USAGE, st->at, "stage '%s' needs what %d ranks have, and the run has no 'gather'", st->name, g->ranks);
     if (!run->options.gather)

@@ -68,6 +68,15 @@ static int read_more(const gp_ringrt *r, gp_worker_view *wv, uint64_t first, int
     return n;
 }
 
+/* A frame that another rank has, of a stage that needs it of that one alone. */
+static void read_absent(const gp_actorrt *p, gp_worker_view *wv, uint64_t first)
+{
+    gp_meta m = gp_frame_meta(p, first);
+    wv->frame->index = first, wv->frame->status = GP_OK;
+    wv->frame->time_ns = m.time_ns, wv->frame->name = m.name;
+    *wv->age = m.age;
+}
+
 /* Makes all types of frame j those of a whole frame. */
 static void whole_types(const gp_actorrt *p, gp_worker_view *wv, int j)
 {
@@ -142,6 +151,9 @@ int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, in
     for (int i = 0; i < p->nin; i++)
         n = i == lead ? n : read_more(p->in[i].ring, wv, first, n);
     *hole = n ? GP_NO_HOLE : gp_frame_meta(p, first).hole;
+    bool absent = *hole == GP_HOLE_ABSENT && p->stage->from_rank;
+    if (absent)
+        read_absent(p, wv, first), *hole = GP_NO_HOLE, n = 1;
     if (wv->numbers)
         gp_numbers_lay_out(p, wv, first, n);
     bool plain = !memchr(wv->partial, true, (size_t)n);
@@ -149,6 +161,8 @@ int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, in
         if (wv->partial[j])
             whole_types(p, wv, j);
     lay_out_inputs(p, wv, first, n);
+    for (int i = 0; absent && i < p->stage->nin; i++)
+        wv->frame->in[i].data = NULL;
     lay_out_outputs(p, wv, first, n);
     wv->looks = false;
     plain = !wv->unwritten && !memchr(wv->partial, true, (size_t)n);

@@ -25,7 +25,7 @@ static const char *why_host(gp_shape *s, char text[24])
     const char *reader = gp_shape_host_reader(s);
     enum { WHY = 700 };
     char *why = gp_shape_alloc(s, WHY);
-    if (!why || !gp_shape_on_device(s, 0))
+    if (!why || !gp_shape_in_device(s, 0))
         return "no stage makes its frames in the memory of one GPU";
     if (reader)
         snprintf(why, WHY, "stage '%s' reads them on the host", reader);
@@ -129,8 +129,8 @@ static bool copy_it(gp_dcall *d, void *arg)
 /* The round of a frame whose views are of the host's memory. */
 static gp_status through_mpi(gp_call *c, const gp_collective *k, gp_rounds *r, const gp_view *x, gp_view *y)
 {
-    size_t n = gp_bytes(&x->type);
-    const void *mine = k->mine ? k->mine(c->opts, r, x, &n) : x->data;
+    size_t n = gp_bytes(&r->alike);
+    const void *mine = !x->data ? r->mine : k->mine ? k->mine(c->opts, r, x, &n) : x->data;
     const char *all = gp_gather(c, mine, n);
     if (!all)
         return GP_STOPPED;
@@ -140,12 +140,13 @@ static gp_status through_mpi(gp_call *c, const gp_collective *k, gp_rounds *r, c
 
 static gp_status through_host(gp_call *c, const gp_collective *k, stage *s, const gp_view *x, gp_view *y)
 {
-    copy in = { s->x, x->data, gp_bytes(&x->type) }, out = { y->data, s->y, gp_bytes(&y->type) };
+    copy in = { s->x, x->data, gp_bytes(&x->type) }, out = { y->data, s->y, 0 };
     gp_view here = *x, made = *y;
-    here.data = s->x, made.data = s->y;
-    if (!gp_device_do(c, copy_it, &in))
+    here.data = x->data ? s->x : NULL, made.data = s->y;
+    if (x->data && !gp_device_do(c, copy_it, &in))
         return GP_FAILED;
     gp_status status = through_mpi(c, k, s->rounds, &here, &made);
+    y->type = made.type, out.bytes = gp_bytes(&y->type);
     return status != GP_OK ? status : gp_device_do(c, copy_it, &out) ? GP_OK : GP_FAILED;
 }
 

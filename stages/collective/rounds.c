@@ -47,16 +47,21 @@ static heard hear(const gp_rounds *r, const said *of)
             h.many = of[i].many;
         if (!r->there[i])
             h.ended = h.ended < 0 ? i : h.ended;
-        else if (h.first < 0 || of[i].round < h.round)
-            h.first = i, h.round = of[i].round, h.bytes = of[i].bytes;
+        else if (h.first < 0 || of[i].round < of[h.first].round)
+            h.first = i;
     }
     if (h.first < 0)
         return h;
+    h.round = of[h.first].round;
+    for (int i = r->ranks - 1; i >= 0; i--)    /* the first that has it, and not only waits for it */
+        if (r->there[i] && of[i].round == h.round && of[i].alike.dtype)
+            h.first = i;
+    h.bytes = of[h.first].bytes;
     h.what = stopped ? LACKS : GO;
     for (int i = 0; i < r->ranks; i++) {
         if (r->there[i] && of[i].round != h.round)
             h.what = LACKS;
-        if (h.what == GO && r->there[i] && (of[i].bytes != h.bytes || !gp_type_same(&of[i].alike, &of[h.first].alike)))
+        if (h.what == GO && r->there[i] && of[i].alike.dtype && (of[i].bytes != h.bytes || !gp_type_same(&of[i].alike, &of[h.first].alike)))
             h.what = DIFFER, h.other = i;
     }
     return h;
@@ -79,9 +84,13 @@ static gp_status differ(gp_call *c, const said *of, const heard *h)
 gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, int n, const gp_type *alike)
 {
     int many = 1;
-    while (many < n && f[many].index == f->index + (uint64_t)many && gp_type_same(&f[many].in[0].type, &f->in[0].type))
+    bool there = f->in[0].data != NULL;
+    while (many < n && f[many].index == f->index + (uint64_t)many && (f[many].in[0].data != NULL) == there
+           && (!there || gp_type_same(&f[many].in[0].type, &f->in[0].type)))
         many++;
-    *r->said = (said){ .round = f->index, .bytes = gp_bytes(alike), .state = THERE, .many = many, .alike = *alike };
+    *r->said = (said){ .round = f->index, .bytes = gp_bytes(alike), .state = THERE, .many = many };
+    if (there)
+        r->said->alike = *alike;
     int before = c->errs->failed;
     for (const said *of; (of = tell(c, r));) {
         heard h = hear(r, of);
@@ -96,10 +105,25 @@ gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, int n, const gp_
                     "as many", c->name, h.ended, (unsigned long long)h.round);
             return GP_FAILED;
         }
-        r->ended = h.ended, r->many = h.many;
+        if (h.bytes > r->bytes && !there) {
+            gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': rank %d has frames that are larger than here", c->name, h.first);
+            return GP_FAILED;
+        }
+        r->ended = h.ended, r->many = h.many, r->alike = of[h.first].alike;
         return GP_OK;
     }
     return c->errs->failed > before ? GP_FAILED : GP_STOPPED;
+}
+
+gp_status gp_round_gather(gp_call *c, gp_rounds *r, const gp_frame *f, const char **all)
+{
+    const gp_view *x = &f->in[0];
+    int before = c->errs->failed;
+    gp_status status = gp_round(c, r, f, 1, &x->type);
+    if (status != GP_OK)
+        return status;
+    *all = gp_gather(c, x->data ? x->data : r->mine, gp_bytes(&r->alike));
+    return *all ? GP_OK : c->errs->failed > before ? GP_FAILED : GP_STOPPED;
 }
 
 bool gp_rounds_finish(gp_call *c, gp_rounds *r)

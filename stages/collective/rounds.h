@@ -16,6 +16,7 @@ typedef struct gp_rounds {
     bool some;                 /* a rank may have ended, and sends nothing that counts, see `there`; else an error */
     int ended;                 /* after gp_round: the first rank that has ended, or -1 */
     int many;                  /* ... how many rounds in a row all have */
+    gp_type alike;             /* ... what all have */
     struct gp_said *said;      /* what this rank tells the others */
 } gp_rounds;
 
@@ -24,13 +25,17 @@ gp_rounds *gp_rounds_open(const gp_open *o, size_t bytes, bool some);
 void gp_rounds_close(void *rounds);
 
 /* For run(), of frame *f and the n - 1 behind it, as far as they are of the same type and of consecutive numbers. `alike`: what
- * must be the same on all ranks. GP_OK: of r->many of them, in order, all ranks that have not ended send the same number of
- * bytes; where some have ended, as many as such a frame has. Else what becomes of the first frame. */
+ * must be the same on all ranks. A frame without data (gp_shape.from_rank) is one that this rank lacks, and the others have.
+ * GP_OK: of r->many of them, in order, all ranks that have not ended send the same number of bytes; where some have ended, as
+ * many as such a frame has. Else what becomes of the first frame. */
 gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, int n, const gp_type *alike);
+/* The same of one frame, which is then sent, or, where this rank lacks it, bytes that do not count: those of rank r, of type
+ * r->alike, are at *all + r * their number. */
+gp_status gp_round_gather(gp_call *c, gp_rounds *r, const gp_frame *f, const char **all);
 /* For finish(). Waits until the frames of all have ended. */
 bool gp_rounds_finish(gp_call *c, gp_rounds *r);
 
-/* For a kind with an option `from`: is there a rank of this number? */
+/* For a kind with an option `from` or `to`: is there a rank of this number? */
 bool gp_rounds_has(gp_shape *s, const char *opt, int64_t rank);
 
 #endif

@@ -56,16 +56,20 @@ bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY])
         memcpy(w->joined.dim + 1, frame->dim, sizeof frame->dim[0] * (size_t)frame->ndim);
     }
     w->joined.dim[0] = 0;
+    if (w->rank && w->ranks > 1)
+        return true;                   /* the first one opens it */
     bool ok = gp_path_expand(path, o->path, 0, "", why)
         && gp_outfile_open(&w->worker[0].file, path, why);
     bool sound = gp_write_creates(o);
-    bool refused = w->worker[0].file.in_place && (o->as == GP_NPY || sound || o->live);
+    bool refused = w->worker[0].file.in_place && (o->as == GP_NPY || sound || o->live || w->ranks > 1);
     if (refused)
         w->worker[0].file.unread = false;      /* nor is its reader waited for */
     if (refused && o->as == GP_NPY)
         return gp_why(why, "is not a regular file, which a joined .npy needs: set 'format: raw'");
     if (refused && sound)
         return gp_why(why, "is not a regular file, which %s needs: set 'format: raw'", gp_rowsfile_of(o->as)->name);
+    if (refused && w->ranks > 1)
+        return gp_why(why, "is not a regular file, which %d ranks need to write it together", w->ranks);
     if (ok && sound && !says_rate(o)
         && !(w->rows = gp_rowsfile_of(o->as)->create(w->worker[0].file.fd, &o->rows, frame, path, why)))
         return false;
@@ -168,19 +172,22 @@ static bool append(gp_writer *w, struct iovec *v, int n, int64_t rows, char why[
     return false;
 }
 
+bool gp_writer_spell(const gp_writer *w, const gp_frame *f, gp_growbuf *to, char why[GP_WHY])
+{
+    gp_type t = f->in[0].type;
+    if (w->o->stack)
+        t = (gp_type){ t.dtype, 2, { 1, t.dim[0] } };
+    return gp_rowsfile_of(w->o->as)->encode(f->in[0].data, &t, to, why);
+}
+
 /* The frames as text, in v[0]. */
 static bool spell(gp_writer *w, const gp_frame *f, int n, struct iovec *v, char why[GP_WHY])
 {
-    const gp_write_opts *o = w->o;
     gp_growbuf *to = &w->worker[0].encoded;
     to->n = 0;
-    for (int i = 0; i < n; i++) {
-        gp_type t = f[i].in[0].type;
-        if (o->stack)
-            t = (gp_type){ t.dtype, 2, { 1, t.dim[0] } };
-        if (!gp_rowsfile_of(o->as)->encode(f[i].in[0].data, &t, to, why))
+    for (int i = 0; i < n; i++)
+        if (!gp_writer_spell(w, &f[i], to, why))
             return false;
-    }
     v[0] = (struct iovec){ to->data, to->n };
     return true;
 }
@@ -344,6 +351,9 @@ bool gp_writer_finish(gp_call *c)
     errno = 0;
     if (o->single)
         return true;
+    int before = c->errs->failed;
+    if (w->ranks > 1 && !gp_ranks_finish(w, c))
+        return c->errs->failed == before;
     if (gp_stopping(c) && !w->began && f->open && !f->in_place && !f->published) {
         gp_fail(c->errs, GP_E_WARN, o->at, "'%s' is %s: the run was stopped before its first frame",
                 o->path, f->replaces ? "left as it is" : "not made");

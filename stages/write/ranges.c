@@ -62,7 +62,7 @@ static bool copy_into(int fd, const char *data, size_t n, size_t at)
     return k > 0;
 }
 
-static bool write_range(const gp_writer *w, const char *data, size_t n, size_t at, char why[GP_WHY])
+bool gp_ranges_put(const gp_writer *w, const char *data, size_t n, size_t at, char why[GP_WHY])
 {
     const gp_outfile *f = &w->worker[0].file;
     if (w->maps && !gp_outfile_is_abandoned(f) && copy_into(f->fd, data, n, at))
@@ -113,7 +113,7 @@ bool gp_ranges_write(gp_writer *w, gp_call *c, gp_frame *f)
     char why[GP_WHY];
     if (!gp_writer_stacks(w, c, f))
         return false;
-    return (write_range(w, in->data, gp_bytes(&in->type), d->at, why) && put_down(w, d, why))
+    return (gp_ranges_put(w, in->data, gp_bytes(&in->type), d->at, why) && put_down(w, d, why))
         || gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' %s", (unsigned long long)f->index, w->o->path, why);
 }
 

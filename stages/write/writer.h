@@ -1,9 +1,9 @@
 /* writer.h - what the files of the kind `write` share: its options, and what it has open.
  *
  * check.c is what can be said before a run; single.c writes one file a frame, by any number of workers; joined.c writes
- * all frames to one file, to standard output or to a process, by one; ranges.c to one file, by several. Functions that
- * return bool put into `why` how the sentence
- * goes on that begins with the file's name. */
+ * all frames to one file, to standard output or to a process, by one; ranges.c to one file, by several; ranks.c to one
+ * file, by several ranks. Functions that return bool put into `why` how the sentence goes on that begins with the file's
+ * name. */
 #ifndef GP_WRITER_H
 #define GP_WRITER_H
 
@@ -59,6 +59,8 @@ typedef struct gp_writer {
     uint64_t first;            /* number of the file of frame 0 */
     int workers;
     int rank;                  /* gp_open.rank */
+    int ranks;                 /* that write the joined file together; 1: this one alone */
+    bool reached;              /* ... by now this one knows the file */
     gp_write_worker *worker;
     gp_type joined;            /* what the joined file holds so far */
     size_t head, size;         /* bytes of its header, and of all that is whole */
@@ -104,6 +106,8 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n);
 bool gp_writer_finish(gp_call *c);
 /* Can a frame be a row of a stacked file? Else an error is added. */
 bool gp_writer_stacks(const gp_writer *w, gp_call *c, const gp_frame *f);
+/* Adds a frame as text. */
+bool gp_writer_spell(const gp_writer *w, const gp_frame *f, gp_growbuf *to, char why[GP_WHY]);
 /* Writes the header of the joined file as it now is; its length stays the same. */
 bool gp_writer_put_header(gp_writer *w, char why[GP_WHY]);
 
@@ -113,5 +117,12 @@ void gp_ranges_open(gp_writer *w);
 void gp_ranges_reserve(gp_call *c, const gp_frame *f);
 bool gp_ranges_write(gp_writer *w, gp_call *c, gp_frame *f);
 void gp_ranges_cut(gp_writer *w);
+/* Fills a range of the file. */
+bool gp_ranges_put(const gp_writer *w, const char *data, size_t n, size_t at, char why[GP_WHY]);
+
+/* ranks.c: the same by several ranks, of which the first has opened it. As gp_writer_join; and in finish(): may the file
+ * get its name, here? It is whole then. False with or without an error. */
+bool gp_ranks_write(gp_writer *w, gp_call *c, gp_frame *f, int n);
+bool gp_ranks_finish(gp_writer *w, gp_call *c);
 
 #endif

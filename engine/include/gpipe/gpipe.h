@@ -137,6 +137,8 @@ typedef struct gp_stage_info {
                                   take one frame after the other */
     bool shared;               /* its frames are shared out among the processes (gp_env.ranks) */
     int64_t writes_from;       /* of a sink: the first number in its files' names; INT64_MAX: those that are free */
+    bool joins;                /* ... its frames are shared out, and all ranks can write them to one file together */
+    bool elsewhere;            /* all its frames are on another rank, so that it is not opened in this process */
 } gp_stage_info;
 /* In topological order. False: there is no stage i. */
 bool gp_pipeline_stage(const gp_pipeline *p, int i, gp_stage_info *out);
@@ -178,6 +180,9 @@ typedef struct gp_run_options {
      * that there are several ranks, a collective stage is an error without it. */
     int (*gather)(void *arg, int collective, const void *mine, size_t n, const void **all, gp_errs *errs);
     void *gather_arg;
+    /* Or NULL. Is the path of this sink (gp_stage_info.joins) that of all ranks, so that they write one file? Then it counts
+     * as a collective stage, too; else it writes a file of its own. All ranks say the same, with `gather_arg`. */
+    bool (*joins)(void *arg, const char *stage);
 } gp_run_options;
 
 /* Frames of one source. in == out + dropped + failed + cancelled. */

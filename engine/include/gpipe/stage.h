@@ -301,9 +301,15 @@ struct gp_shape {
     bool calls_library;    /* record() uses gp_call_library(), with which 'launch: persistent' is an error */
     int rank, ranks;       /* which of how many processes this is, that run the pipeline together; 0 of 1: it runs alone */
     bool reads_device;     /* of a stage that fills_device, whose kind says so too: its inputs lie there as well, all of which
-                              gp_shape_on_device() is true of. May be `serial`; then the run cannot be retuned */
+                              gp_shape_in_device() is true of. May be `serial`; then the run cannot be retuned */
     bool uncaptured;       /* with calls_library: record() uses gp_call_library_apart(), whose calls cannot be a part of
                               a graph. The stage's segment is then queued anew for each launch, whatever `launch` says */
+    bool joins;            /* of a sink whose kind says so too, and that calls gp_shape_writes(): ranks among which its frames
+                              are shared out can write one file together, see gp_open.joins */
+    int to_rank, from_rank;        /* of a collective kind that says so too, a rank plus 1; 0: all. `to_rank`: this one alone
+                              has the frames that it makes, which are GP_ABSENT in the others; what is behind is not opened
+                              there. `from_rank`: it needs the frames of this one alone. In a rank where those are absent
+                              run() is called all the same, and in[].data is NULL */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -374,7 +380,7 @@ int gp_shape_gpu(const gp_shape *s, bool *here);
 const char *gp_shape_host_reader(const gp_shape *s);
 /* Is what comes in at this port made in the memory of the only device that the pipeline has, where that is not the host's,
  * and may libraries be called there while it runs? */
-bool gp_shape_on_device(const gp_shape *s, int port);
+bool gp_shape_in_device(const gp_shape *s, int port);
 /* Memory that lives as long as the pipeline, zeroed. */
 void *gp_shape_alloc(gp_shape *s, size_t bytes);
 
@@ -404,6 +410,8 @@ typedef struct gp_open {
                                       `ranks` frames in a row it has one; gp_frame.index is the number among all of them.
                                       Of a kind that is `collective`: of all processes */
     void *ctx;                     /* the engine's */
+    bool joins;                    /* all ranks write one file, of which each has frames: they make the same calls of
+                                      gp_gather(), in run() and finish() */
 } gp_open;
 
 typedef enum gp_status {
@@ -416,6 +424,8 @@ typedef enum gp_status {
     GP_AGAIN,       /* of a stage with one worker, or that says at_once, never of the
                        first frame of a call: this frame and those after it are not
                        done yet; those before it are, then run() is called again */
+    GP_ABSENT,      /* of a stage that says to_rank: another rank has this frame. It becomes a hole that no account
+                       counts */
 } gp_status;
 
 /* One frame in run(). A source sets time_ns (CLOCK_REALTIME at arrival; the
@@ -460,7 +470,7 @@ bool gp_cancelled(const gp_call *c);
  * sees is then a part. */
 bool gp_stopping(const gp_call *c);
 
-/* In run() and finish() of a kind that is `collective`: sends the `n` bytes at `mine` of each rank to all, and waits for
+/* In run() and finish() of a kind that is `collective`, or a sink that gp_open.joins is set for: sends the `n` bytes at `mine` of each rank to all, and waits for
  * them. Those of rank r are at + r * n of what it returns, until the next call. All ranks make the same calls, with the same
  * n. NULL: the run is cancelled (gp_cancelled), or an error was added. Of a process that runs alone, they are at `mine`. */
 const void *gp_gather(gp_call *c, const void *mine, size_t n);
@@ -745,6 +755,11 @@ typedef struct gp_kind {
     /* Optional, of a kind with run() and record(): does a stage of it run on the device, by record()? Called as check()
      * is, before it. Without this the key `on` says so, and the default is the device. */
     bool (*on_device)(gp_shape *s);
+    /* Its shape() may say so of a sink, see gp_shape. */
+    bool joins;
+
+    /* Of a collective kind: its shape() may say to_rank or from_rank, see gp_shape. */
+    bool one_rank;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n

@@ -1,0 +1,62 @@
+/* gather_ranks.c - the frames of all ranks, one behind the other, in one of them. */
+#include <string.h>
+#include "rounds.h"
+
+struct opts { int64_t to; };
+
+static bool shape(gp_shape *s)
+{
+    const struct opts *o = s->opts;
+    const gp_type *x = &s->in[0];
+    gp_type *y = &s->out[0];
+    s->serial = true;
+    s->to_rank = s->ranks > 1 ? (int)o->to + 1 : 0;
+    if (x->ndim == GP_MAXDIM)
+        return gp_shape_fail(s, NULL, "a frame of %d axes has no room for one of ranks", GP_MAXDIM);
+    *y = (gp_type){ .dtype = x->dtype, .ndim = x->ndim + 1, .dim = { s->ranks } };
+    memcpy(y->dim + 1, x->dim, (size_t)x->ndim * sizeof *x->dim);
+    return s->partial || gp_rounds_has(s, "to", o->to);
+}
+
+static bool open_stage(const gp_open *o, void **state)
+{
+    *state = gp_rounds_open(o, gp_bytes(&o->in[0]), false);
+    return *state != NULL;
+}
+
+static bool run(gp_call *c, gp_frame *f, int n)
+{
+    (void)n;
+    const struct opts *o = c->opts;
+    const gp_rounds *r = c->state;
+    const gp_view *x = &f->in[0];
+    size_t bytes = gp_bytes(&x->type);
+    const char *all;
+    f->status = gp_round_gather(c, c->state, f, &all);
+    if (f->status == GP_OK && r->ranks > 1 && r->rank != o->to)
+        f->status = GP_ABSENT;
+    else if (f->status == GP_OK)
+        memcpy(f->out[0].data, all, bytes * (size_t)r->ranks);
+    return true;
+}
+
+static bool finish(gp_call *c)
+{
+    return gp_rounds_finish(c, c->state);
+}
+
+static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames, alike on all ranks" }, { 0 } };
+static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "[ranks, ...], on rank `to` alone" }, { 0 } };
+
+static const gp_opt options[] = {
+    { GP_INT(struct opts, to), .def = "0", .min = 0, .max = 1 << 20,
+      .help = "the rank; what is behind runs there alone, and writes its files once" },
+    { 0 }
+};
+
+const gp_kind gp_kind_gather_ranks = {
+    GP_KIND("gather_ranks"), .field = "ranks", .also = "mpi_gather",
+    .help = "frame k of all ranks, along a new first axis, on one of them",
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true, .one_rank = true,
+    .shape = shape, .open = open_stage, .close = gp_rounds_close, .run = run, .finish = finish,
+};

@@ -1,0 +1,75 @@
+/* scatter_ranks.c - the frames of one rank, cut along their first axis: each rank has one part. */
+#include <string.h>
+#include "rounds.h"
+
+struct opts { int64_t from; };
+
+/* One part of a frame. */
+static gp_type part_of(const gp_type *x)
+{
+    gp_type y = { .dtype = x->dtype, .ndim = x->ndim - 1 };
+    memcpy(y.dim, x->dim + 1, (size_t)y.ndim * sizeof *y.dim);
+    return y;
+}
+
+static bool shape(gp_shape *s)
+{
+    const struct opts *o = s->opts;
+    const gp_type *x = &s->in[0];
+    char text[128];
+    s->serial = true;
+    s->from_rank = s->ranks > 1 ? (int)o->from + 1 : 0;
+    if (x->ndim < 2)
+        return gp_shape_fail(s, NULL, "the parts of %s have no axis: 'reshape' it before, to [%d, 1]", gp_type_text(x, text),
+                             s->ranks);
+    if (x->dim[0] != s->ranks)
+        return gp_shape_fail(s, NULL, "%s has %lld parts along its first axis, and there %s %d rank%s",
+                             gp_type_text(x, text), (long long)x->dim[0], s->ranks == 1 ? "is" : "are", s->ranks,
+                             s->ranks == 1 ? "" : "s");
+    s->out[0] = part_of(x);
+    return s->partial || gp_rounds_has(s, "from", o->from);
+}
+
+static bool open_stage(const gp_open *o, void **state)
+{
+    *state = gp_rounds_open(o, gp_bytes(&o->in[0]), false);
+    return *state != NULL;
+}
+
+static bool run(gp_call *c, gp_frame *f, int n)
+{
+    (void)n;
+    const struct opts *o = c->opts;
+    const gp_rounds *r = c->state;
+    size_t from = r->ranks > 1 ? (size_t)o->from : 0;
+    const char *all;
+    f->status = gp_round_gather(c, c->state, f, &all);
+    if (f->status == GP_OK) {
+        gp_type part = part_of(&r->alike);
+        size_t bytes = gp_bytes(&part);
+        f->out[0].type = part;
+        memcpy(f->out[0].data, all + (from * (size_t)r->ranks + (size_t)r->rank) * bytes, bytes);
+    }
+    return true;
+}
+
+static bool finish(gp_call *c)
+{
+    return gp_rounds_finish(c, c->state);
+}
+
+static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "[ranks, ...], of one shape on all ranks that have any" }, { 0 } };
+static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "part r of that of rank `from`, on rank r" }, { 0 } };
+
+static const gp_opt options[] = {
+    { GP_INT(struct opts, from), .def = "0", .min = 0, .max = 1 << 20,
+      .help = "the rank; a process that runs alone keeps its own" },
+    { 0 }
+};
+
+const gp_kind gp_kind_scatter_ranks = {
+    GP_KIND("scatter_ranks"), .field = "ranks", .also = "scatter mpi_scatter",
+    .help = "frame k of one rank, of which each has one part",
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true, .one_rank = true,
+    .shape = shape, .open = open_stage, .close = gp_rounds_close, .run = run, .finish = finish,
+};
