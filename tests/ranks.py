@@ -50,9 +50,9 @@ class Mpi:
     def __init__(self, name, mpirun, so):
         self.name, self.mpirun, self.so = name, mpirun, so
 
-    def start(self, n, *args):
+    def start(self, n, *args, options=(), command=gpipe):
         os.environ["GPIPE_MPI"] = self.so
-        return [self.mpirun, "-n", str(n), gpipe, *args]
+        return [self.mpirun, *options, "-n", str(n), command, *args]
 
     def run(self, n, *args):
         return ran(self.start(n, *args))
@@ -578,14 +578,15 @@ stages:
     check(f"{m.name}: none begins where one cannot", p.returncode == 1 and p.stderr.count("not today") == 1
           and "rank 1: " in p.stderr and not has("begun-" + m.name), p.stderr)
 
-    def begun(to, more="", first="{0:08}.raw", rate=300, also=""):
+    def begun(to, more="", first="{0:08}.raw", rate=300, options=(), head="", also=""):
         """An endless run of three ranks, of which all have begun and have written a file."""
         path = "%08d-${rank}.raw" if more else "%08d.raw"
         put("e.yaml", f"""
+{head}
 buffers: {{x: {{dtype: i32, shape: [3]}}}}
 stages: [{{use: generate, rate: {rate}, out: x}}, {more}{{use: write, path: "{to}/{path}"}}{also}]
 """)
-        p = subprocess.Popen(m.start(3, "run", "e.yaml"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        p = subprocess.Popen(m.start(3, "run", "e.yaml", options=options), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True, start_new_session=True)
         end = time.monotonic() + 60
         while not all(os.path.exists(f"{to}/{first.format(i)}") for i in range(3)) and time.monotonic() < end:
@@ -663,6 +664,141 @@ stages: [{{use: generate, rate: {rate}, out: x}}, {more}{{use: write, path: "{to
             os.kill(pid, signal.SIGKILL)
         said = "it did not end"
     check(f"{m.name}: stopped at once in a collective: all end", said != "it did not end" and p.returncode in (130, 143), said)
+
+# ---- ranks that do not come, and ranks that hang ------------------------
+
+    def left_alone(p, ranks):
+        """What all said at the end; what is still there then is ended."""
+        try:
+            said = p.communicate(timeout=90)[1]
+        except subprocess.TimeoutExpired:
+            os.killpg(p.pid, signal.SIGKILL)
+            said = "it did not end"
+        for pid in ranks.values():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        return said
+
+    put("late.sh", """#!/bin/sh
+[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 2 ] && exec sleep 100
+"$GPIPE" "$@"
+exit $?
+""")
+    os.chmod("late.sh", 0o755)
+    os.environ["GPIPE"] = gpipe
+    for verb in "run", "check":
+        p = ran(m.start(4, verb, "a.yaml", "--join-timeout", "6s", command="./late.sh"))
+        check(f"{m.name}: {verb}: a rank that does not start is named", p.returncode
+              and p.stderr.count("error: waited 6 s for rank 2 to start\n") == 1 == p.stderr.count("waited"), p.stderr)
+    put("slow.c", """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+/* Rank 0 takes its time to open the pipeline's file. */
+FILE *fopen(const char *path, const char *mode)
+{
+    const char *ompi = getenv("OMPI_COMM_WORLD_RANK"), *pmi = getenv("PMI_RANK");
+    if (!strcmp(path, "a.yaml") && !strcmp(ompi ? ompi : pmi ? pmi : "", "0"))
+        sleep(100);
+    return ((FILE *(*)(const char *, const char *))dlsym(RTLD_NEXT, "fopen"))(path, mode);
+}
+""")
+    put("slow.sh", """#!/bin/sh
+LD_PRELOAD=./slow.so ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0" exec "$GPIPE" "$@"
+""")
+    os.chmod("slow.sh", 0o755)
+    p = ran(["cc", "-shared", "-fPIC", "-o", "slow.so", "slow.c", "-ldl"])
+    check("slow.c", p.returncode == 0, p.stderr)
+    p = ran(m.start(3, "check", "a.yaml", "--join-timeout", "6s", command="./slow.sh"))
+    check(f"{m.name}: a rank that has not compiled the pipeline in time is named", p.returncode and p.stderr.count(
+          "rank 1: gpipe: error: waited 6 s for rank 0 to compile the pipeline") == 1 == p.stderr.count("waited"), p.stderr)
+
+    put("hangs.lua", """stateless = true
+local p
+function init(s)
+  p = s.params
+  if p.rank == 1 and p.when == 'open' then os.execute('sleep 100') end
+  while p.rank == 1 and p.when == 'spin' do end
+end
+function process(frame, x, y)
+  if p.when == 'frame' and frame.index == 7 then os.execute('sleep 100') end
+  y:copy(x)
+end
+""")
+    for when, more, says in (("open", "{use: all_reduce}, ", "stage 'lua' is still being opened, waiting for a process"),
+                             ("frame", "{use: all_reduce}, ", "stage 'lua' is busy with frame 7, waiting for a process"),
+                             ("frame", "", "stage 'lua' is busy with frame 7, waiting for a process")):
+        put("hangs.yaml", f"""
+stall_timeout: 3s
+buffers: {{x: {{dtype: i32, shape: [3]}}}}
+stages: [{{use: generate, frames: 100, out: x}}, {{use: lua, script: hangs.lua, params: {{rank: "${{rank}}", when: {when}}}, out: y}},
+         {more}{{use: discard}}]
+""")
+        p = m.run(3, "run", "hangs.yaml")
+        check(f"{m.name}: a rank that hangs ({when}, {more}) says so, and no other", p.returncode == 5
+              and len(re.findall(f"rank 1: hangs.yaml:4:.*nothing moved for 3 s: {says}", p.stderr)) == 1 == p.stderr.count("nothing moved")
+              and "waited 3 s for rank" not in p.stderr and p.stderr.count(" frames in, ") == 1, p.stderr)
+    put("hangs.yaml", """
+buffers: {x: {dtype: i32, shape: [3]}}
+stages: [{use: generate, frames: 100, out: x}, {use: lua, script: hangs.lua, params: {rank: "${rank}", when: spin}, out: y}, {use: discard}]
+""")
+    p = m.run(3, "run", "hangs.yaml", "--join-timeout", "6s")
+    check(f"{m.name}: a rank that is not set up in time is named", p.returncode == 5
+          and p.stderr.count("rank 0: gpipe: error: waited 6 s for rank 1 to be set up") == 1 == p.stderr.count("waited"), p.stderr)
+
+    for whom, more in ((2, ""), (0, ""), (1, "{use: all_reduce}, ")):
+        p, ranks = begun(f"stopped-{m.name}-{whom}", more, "00000000-{0}.raw" if more else "{0:08}.raw", head="stall_timeout: 5s")
+        os.kill(ranks.get(whom, p.pid), signal.SIGSTOP)
+        said = left_alone(p, ranks)
+        check(f"{m.name}: rank {whom} is stopped: another names it", p.returncode and said.count(
+              f"rank {int(not whom)}: gpipe: error: waited 5 s for rank {whom} to give a sign of life") == 1 == said.count("waited")
+              and said.count(" frames in, ") == 1 and "nothing moved" not in said, said)
+    if m.name == "openmpi":                # with other launchers the others end, too
+        p, ranks = begun("recovered", options=("--enable-recovery",), head="stall_timeout: 5s")
+        os.kill(ranks.get(1, p.pid), signal.SIGKILL)
+        said = left_alone(p, ranks)
+        check(f"{m.name}: a rank is killed, others live: the account of all", said.count(
+              "rank 0: gpipe: error: waited 5 s for rank 1 to give a sign of life") == 1, said)
+        counted = re.findall(r"gpipe: (\d+) frames in, (\d+) out", said)
+        files = [int(k[:8]) for k in has("recovered") if not k.startswith(".")]
+        check(f"{m.name}: a rank is killed, others live: its frames count", len(counted) == 1
+              and sum(k % 3 != 1 for k in files) < int(counted[0][1]) <= len(files), said)
+
+# ---- errors of MPI ------------------------------------------------------
+
+    put("trunc.c", """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+#include "mpi/shim.h"
+/* A rank takes less than the others send. */
+int main(int argc, char **argv)
+{
+    void *so = dlopen(argv[argc - 1], RTLD_NOW | RTLD_GLOBAL);
+    const gp_mpi *mpi = so ? dlsym(so, "gp_mpi_table") : NULL;
+    int rank = 0, ranks, local;
+    static char mine[1 << 10], all[2 << 10];
+    bool done = false;
+    const char *why = mpi ? mpi->start(&rank, &ranks, &local) : dlerror();
+    why = why ? why : mpi->gather(0, mine, rank ? 1 << 10 : 4, all);
+    while (!why && !done)
+        why = mpi->gathered(0, &done), usleep(1000);
+    printf("rank %d: %s\\n", rank, why ? why : "done");
+    fflush(stdout);
+    sleep(rank ? 0 : 2);
+    _exit(0);
+}
+""")
+    p = ran(["cc", "-I", source, "-o", "trunc", "trunc.c", "-ldl"])
+    check("trunc.c", p.returncode == 0, p.stderr)
+    p = ran(m.start(2, m.so, command="./trunc"))
+    check(f"{m.name}: an error in a gather comes back", p.stdout.count("rank 0: ") == 1
+          and ("TRUNCATE" in p.stdout or m.name != "openmpi"), p.stdout + p.stderr)
 
 print(f"ranks: {passed} passed, {failed} failed ({', '.join(m.name for m in mpis)})")
 sys.exit(bool(failed))

@@ -31,6 +31,8 @@ static const struct option {
       "auto, cpu, cuda:N, all, cuda:0-3; the same as --set device=..." },
     { "watch", 0, NULL, GP_VERB_RUN, F(watch),
       "when FILE, or a script, kernel or constant that it names, is saved, go on with the new version" },
+    { "join-timeout", 0, "TIME", GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN, T(join_ns),
+      "how long ranks wait for one that has not started, or is not set up; default 5min" },
     { "poison", 0, NULL, GP_VERB_RUN, F(poison), "fill every slot before each use, floats with NaN, integers with bytes 0xa5: shows what stages leave unwritten" },
     { "isolate", 0, NULL, GP_VERB_RUN, F(isolate),
       "one frame at a time: finds the stage that faults" },

@@ -330,9 +330,9 @@ int main(int argc, char **argv)
     status = close_stdout(status, &errs);
     gp_print_errs(&args, NULL, &errs);
     gp_say_last();
-    gp_ranks_leave();
     if (!status)
         status = gp_errs_exit(&errs);
+    gp_ranks_leave(status);
     gp_arena_free(&arena);
     if (status == GP_EXIT_PIPE) {
         signal(SIGPIPE, on_pipe);

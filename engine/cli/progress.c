@@ -284,7 +284,7 @@ void gp_print_summary(const gp_pipeline *p, double s, gp_outcome outcome, int st
     if (!n && (n = gp_accounts(p, few, most)) > 0)     /* no memory is left: without it, then */
         a = few, n = n < most ? n : most;
     gp_ranks_sum(a, n);
-    if (gp_rank())
+    if (!gp_ranks_is_first())
         n = 0;
     else if (gp_says_json())
         say_summary(a, n, s, outcome, status, verdict);

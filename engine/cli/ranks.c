@@ -3,13 +3,23 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include "base/dl.h"
 #include "cli/ranks.h"
 #include "mpi/shim.h"
 
-static struct { const gp_mpi *mpi; int rank, ranks, local_rank; } us = { .ranks = 1 };
+enum { CALLS = 8 };                    /* how often a rank that waits calls */
+#define JOIN_NS (5 * 60 * INT64_C(1000000000))
+
+static struct {
+    const gp_mpi *mpi;
+    int rank, ranks, local_rank;
+    int64_t join_ns;
+    int64_t wait_ns; const char *wait_what, *wait_key;         /* see gp_ranks_wait_for */
+    long gathers;                      /* on channel 0, so far */
+    long *heard;                       /* that in which each rank has called last; 0: it did not since this one waits */
+    bool *lost; int nlost;
+} us = { .ranks = 1 };
 
 int gp_rank(void)
 {
@@ -111,11 +121,15 @@ bool gp_ranks_join(const gp_args *args, gp_errs *errs)
     if (ranks == 1 || !(args->verb & compile))
         return true;
     us.ranks = ranks, us.rank = launched_rank();       /* should it fail, the first says so */
+    us.join_ns = args->join_ns ? args->join_ns : JOIN_NS;
     const gp_mpi *mpi = may_have_ranks(args, errs) ? open_shim(ranks, errs) : NULL;
     if (!mpi)
         return false;
     int rank = 0, there = 1;
+    gp_ranks_come();
+    gp_ranks_limit(us.join_ns, NULL, 0);
     const char *why = mpi->start(&rank, &there, &us.local_rank);
+    gp_ranks_limit_end();
     if (why)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "MPI (%s) cannot be started: %s", mpi->library(), why);
     us.mpi = mpi;
@@ -124,13 +138,31 @@ bool gp_ranks_join(const gp_args *args, gp_errs *errs)
                        "the launcher of another MPI; build gpipe-mpi.so with the mpicc of that, or name the right one in "
                        "GPIPE_MPI", ranks, mpi->library(), there);
     us.rank = rank;
+    us.heard = gp_ranks_room((size_t)ranks, sizeof *us.heard), us.lost = gp_ranks_room((size_t)ranks, sizeof *us.lost);
+    gp_ranks_wait_for(us.join_ns, "to compile the pipeline", "--join-timeout");
     return true;
 }
 
-void gp_ranks_leave(void)
+int64_t gp_ranks_join_ns(void)
 {
-    if (us.mpi)
+    return us.join_ns;
+}
+
+/* Where some are lost, MPI would wait for them. */
+void gp_ranks_leave(int status)
+{
+    if (us.mpi && gp_ranks_lost()) {
+        if (!gp_ranks_is_first())
+            sleep(1);                  /* the launcher ends all when one has ended */
+        fflush(stderr);
+        _exit(status);
+    }
+    if (us.mpi) {
+        gp_ranks_limit(us.join_ns, "to end", status);
+        us.mpi->heard(us.heard);       /* what was called while this one was late */
         us.mpi->leave();
+        gp_ranks_limit_end();
+    }
     us.mpi = NULL;
 }
 
@@ -164,18 +196,95 @@ const char *gp_ranks_sent(int channel, bool *done)
 
 const char *gp_ranks_channels(int n)
 {
-    return us.mpi->open_channels(n);
+    gp_ranks_limit(us.join_ns, "to open the channels of collectives", 0);
+    const char *why = us.mpi->open_channels(n);
+    gp_ranks_limit_end();
+    return why;
+}
+
+const char *gp_ranks_pass(int from, int to, void *data, int n, int64_t ns)
+{
+    bool done = false;
+    int64_t late = 0;
+    pthread_mutex_lock(&calls);
+    const char *why = us.mpi->pass(from, to, data, n);
+    pthread_mutex_unlock(&calls);
+    while (!why && !done) {
+        pthread_mutex_lock(&calls);
+        why = us.mpi->passed(&done);
+        pthread_mutex_unlock(&calls);
+        if (!why && !done)
+            late += gp_ranks_rest(100000);
+        if (!why && !done && late > ns)
+            why = "another rank takes too long";
+    }
+    return why;
+}
+
+/* ---- a gather that does not end -------------------------------------- */
+
+void gp_ranks_wait_for(int64_t ns, const char *what, const char *key)
+{
+    us.wait_ns = ns, us.wait_what = what, us.wait_key = key;
+}
+
+const bool *gp_ranks_lost(void)
+{
+    return us.nlost ? us.lost : NULL;
+}
+
+bool gp_ranks_is_first(void)
+{
+    int r = 0;
+    while (us.nlost && r < us.rank && us.lost[r])
+        r++;
+    return r == us.rank;
+}
+
+/* Who waits in a gather says so to all, again and again: a gather does not tell who is missing, but who says nothing is. Others
+ * may wait in the one before, or behind: so what counts is that they call at all. */
+static const char *call(bool first)
+{
+    pthread_mutex_lock(&calls);
+    const char *why = us.mpi->heard(us.heard);
+    if (first)
+        memset(us.heard, 0, (size_t)us.ranks * sizeof *us.heard);
+    if (!why)
+        why = us.mpi->call(us.gathers);
+    pthread_mutex_unlock(&calls);
+    return why;
+}
+
+static bool have_lost(gp_errs *errs)
+{
+    char names[200], time[32];
+    for (int r = 0; r < us.ranks; r++)
+        us.nlost += us.lost[r] = r != us.rank && !us.heard[r];
+    if (!us.nlost)
+        return gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for what all ranks have sent: MPI does not bring it",
+                       gp_ranks_time(us.wait_ns, time));
+    gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for %s %s", gp_ranks_time(us.wait_ns, time),
+            gp_ranks_names(us.lost, names), us.wait_what);
+    return gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "'%s' says how long to wait", us.wait_key);
 }
 
 bool gp_ranks_gather(const void *mine, int n, void *all, gp_errs *errs)
 {
-    const struct timespec moment = { .tv_nsec = 1000000 };     /* the others may need the core */
     bool done = false;
+    int64_t late = 0, called = 0;
+    if (us.nlost)
+        return gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "%d rank%s lost", us.nlost, us.nlost > 1 ? "s are" : " is");
+    us.gathers++;
     const char *why = gp_ranks_send(0, mine, n, all);
-    while (!why && !done) {
-        why = gp_ranks_sent(0, &done);
-        if (!why && !done)
-            nanosleep(&moment, NULL);
+    while (!why && !(why = gp_ranks_sent(0, &done)) && !done) {
+        late += gp_ranks_rest(1000000);                /* the others may need the core */
+        bool over = us.wait_ns && late > us.wait_ns;
+        if (over || (us.wait_ns && late - called > us.wait_ns / CALLS)) {
+            why = call(!called);
+            called = late;
+        }
+        if (!why && over)
+            return have_lost(errs);
     }
     return !why || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "MPI failed: %s", why);
 }

@@ -149,6 +149,8 @@ bool gp_ranks_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *e
     if (!same) {
         if (told)
             *errs = differ;
+        else if (gp_ranks_is_first())
+            gp_ranks_speak();
         return false;
     }
     speaker.rank = first, speaker.names = failed && failed < gp_ranks();

@@ -1,31 +1,65 @@
 /* ranks_run.c - while a pipeline runs in several ranks, each tells the others how it is, and does as they do: see ranks.h.
  *
  * A thread sends all ranks what each says of itself, round after round. All see the same rounds, and so decide alike: that
- * all begin, that all stop, whose error ended them, and which round is the last. */
+ * all begin, that all stop, whose error ended them, and which round is the last. In each round are the accounts of all: those
+ * of the last one are of the whole run, also of ranks that were lost on the way. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
+#include "cli/live.h"
 #include "cli/ranks.h"
 
-enum { BETWEEN_ROUNDS_NS = 10 * 1000 * 1000 };
+enum { BETWEEN_ROUNDS_NS = 10 * 1000 * 1000, COUNTED_EACH = 10 };
 enum { SETTING_UP, IS_UP, IS_OVER };
 
-typedef struct says { int state, level, status; } says;        /* status: of its own error; level: of gp_cancel */
+/* Of one source. */
+typedef struct counted { uint64_t in, out, dropped, failed, cancelled; } counted;
+
+/* status: of its own error; level: of gp_cancel; seconds: that its run took */
+typedef struct says { int state, level, status, nsources; double seconds; counted source[]; } says;
 
 static struct {
     pthread_t thread;
     bool watched;
-    says *of;                          /* of each rank, in the last round */
+    size_t each;                       /* bytes of a `says` */
+    char *mine, *of;                   /* what this rank sends; that of each rank, as it comes */
+    pthread_mutex_t lock;
+    char *last;                        /* the same of the last round: under the lock, or by the thread */
+    gp_shown shown;
+    gp_counters counters;              /* the thread's */
     atomic_int state, status;          /* of this one */
-    atomic_bool go, told;              /* all are up; others told this one to stop */
+    double seconds;                    /* before it is over */
+    atomic_bool go, told, late;        /* all are up; others told this one to stop; others are not up in time */
+    int64_t up_ns;                     /* how long some have been up */
     int first;                         /* the rank whose error ended all; -1: none */
-    gp_errs errs;                      /* of MPI */
-} now = { .first = -1 };
+    gp_errs errs, late_errs;           /* of MPI; see `late` */
+} now = { .lock = PTHREAD_MUTEX_INITIALIZER, .first = -1 };
 
-static void rest(long ns)
+static const says *of_rank(const char *all, int r)
 {
-    nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
+    return (const says *)(all + (size_t)r * now.each);
+}
+
+/* Some are up, and others have not come as far for too long: the first of those that are says so, and that ends all. */
+static void wait_for_others(int64_t ns)
+{
+    int first = 0, up = 0;
+    char names[200], time[32];
+    bool *slow = gp_ranks_room((size_t)gp_ranks(), sizeof *slow);
+    for (int r = gp_ranks(); r--;)
+        if (of_rank(now.last, r)->state == SETTING_UP)
+            slow[r] = true;
+        else
+            up++, first = r;
+    now.up_ns += up && up < gp_ranks() ? ns : 0;
+    if (up && first == gp_rank() && now.up_ns > gp_ranks_join_ns() && !atomic_load(&now.late)) {
+        gp_fail(&now.late_errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for %s to be set up",
+                gp_ranks_time(gp_ranks_join_ns(), time), gp_ranks_names(slow, names));
+        gp_fail(&now.late_errs, GP_E_NOTE, (gp_loc){ 0 }, "'--join-timeout' says how long to wait");
+        atomic_store(&now.late, true);
+    }
+    free(slow);
 }
 
 /* What the others said in this round. Is it the last one? */
@@ -33,7 +67,7 @@ static bool hear(void)
 {
     int level = 0, up = 0, over = 0;
     for (int r = 0; r < gp_ranks(); r++) {
-        const says *s = &now.of[r];
+        const says *s = of_rank(now.last, r);
         up += s->state >= IS_UP, over += s->state == IS_OVER;
         if (s->status && !s->level && now.first < 0)
             now.first = r;
@@ -49,83 +83,135 @@ static bool hear(void)
     return over == gp_ranks();
 }
 
+static void say(int round)
+{
+    says *s = (says *)now.mine;
+    s->state = atomic_load(&now.state);                /* first: what it is when it is over is there before it says so */
+    s->status = atomic_load(&now.status), s->level = gp_signals_level();
+    if (s->state == IS_OVER)
+        s->seconds = now.seconds;
+    else if (round % COUNTED_EACH)
+        return;
+    gp_counters_read(&now.counters, gp_shown_look(&now.shown));
+    int n = now.counters.nsources < s->nsources ? now.counters.nsources : s->nsources;
+    for (int i = 0; i < n; i++) {
+        const gp_account *a = &now.counters.source[i];
+        s->source[i] = (counted){ a->in, a->out, a->dropped, a->failed, a->cancelled };
+    }
+}
+
 static void *watch(void *arg)
 {
-    for (bool last = false; !last; rest(BETWEEN_ROUNDS_NS)) {
-        int state = atomic_load(&now.state);           /* first: the status is there before the state says so */
-        says mine = { .state = state, .status = atomic_load(&now.status), .level = gp_signals_level() };
-        if (!gp_ranks_gather(&mine, sizeof mine, now.of, &now.errs)) {
+    int64_t rested = 0;
+    bool last = false;
+    for (int round = 0; !last; round++) {
+        say(round);
+        if (!gp_ranks_gather(now.mine, (int)now.each, now.of, &now.errs)) {
             atomic_store(&now.told, true), gp_signals_cancel(2);
             break;
         }
+        pthread_mutex_lock(&now.lock);
+        memcpy(now.last, now.of, now.each * (size_t)gp_ranks());
+        pthread_mutex_unlock(&now.lock);
         last = hear();
+        if (!atomic_load(&now.go))
+            wait_for_others(rested);
+        rested = gp_ranks_rest(BETWEEN_ROUNDS_NS);
     }
     return arg;
 }
 
-bool gp_ranks_watch(gp_errs *errs)
+bool gp_ranks_watch(const gp_pipeline *p, gp_errs *errs)
 {
+    gp_pipeline_info is;
+    gp_stage_info st;
+    int sources = 0;
     gp_ranks_speak();
     if (gp_ranks() == 1)
         return true;
-    now.of = gp_ranks_room((size_t)gp_ranks(), sizeof *now.of);
+    gp_pipeline_about(p, &is);
+    for (int i = 0; gp_pipeline_stage(p, i, &st); i++)
+        sources += !st.nin;
+    now.each = sizeof(says) + (size_t)sources * sizeof(counted);
+    now.mine = gp_ranks_room(1, now.each), now.of = gp_ranks_room((size_t)gp_ranks(), now.each);
+    now.last = gp_ranks_room((size_t)gp_ranks(), now.each);
+    ((says *)now.mine)->nsources = sources;
+    gp_shown_begin(&now.shown, p);
+    gp_ranks_wait_for(is.stall_ns, "to give a sign of life: stopped, killed or out of reach?", "stall_timeout");
     now.watched = !pthread_create(&now.thread, NULL, watch, NULL);
     return now.watched || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "a thread cannot be started");
+}
+
+void gp_ranks_next(const gp_pipeline *p)
+{
+    atomic_store(&now.shown.next, p);
 }
 
 bool gp_ranks_begin(void *arg)
 {
     (void)arg;
     atomic_store(&now.state, IS_UP);
-    while (now.watched && !atomic_load(&now.go) && !atomic_load(&now.told) && !gp_signals_level())
-        rest(BETWEEN_ROUNDS_NS / 10);
-    return !atomic_load(&now.told);
+    while (now.watched && !atomic_load(&now.go) && !atomic_load(&now.told) && !atomic_load(&now.late) && !gp_signals_level())
+        gp_ranks_rest(BETWEEN_ROUNDS_NS / 10);
+    return !atomic_load(&now.told) && !atomic_load(&now.late);
 }
 
-int gp_ranks_end(int status, bool *first)
+/* Without those that are lost there are no rounds: the others tell the first of them how their runs ended. */
+static void tell_first(const bool *lost)
+{
+    const int64_t most = 10 * INT64_C(1000000000);
+    int first = 0;
+    while (lost[first])
+        first++;
+    say(0);
+    for (int r = first + 1; r < gp_ranks(); r++) {
+        if (r == gp_rank())
+            gp_ranks_pass(r, first, now.mine, (int)now.each, most);
+        else if (first == gp_rank() && !lost[r] && !gp_ranks_pass(r, first, now.of, (int)now.each, most))
+            memcpy(now.last + (size_t)r * now.each, now.of, now.each);
+    }
+}
+
+int gp_ranks_end(int status, double *seconds, bool *first)
 {
     *first = true;
     if (!now.watched)
         return status;
+    if (atomic_load(&now.late))
+        status = gp_errs_exit(&now.late_errs);
     atomic_store(&now.status, atomic_load(&now.told) && !gp_signals_level() ? 0 : status);
+    now.seconds = *seconds;
     atomic_store(&now.state, IS_OVER);
     pthread_join(now.thread, NULL);
+    now.watched = false;
     if (!now.errs.failed)
         gp_ranks_meet_close(&now.errs);
-    if (now.errs.failed)
+    if (gp_ranks_lost())
+        tell_first(gp_ranks_lost());
+    if (now.errs.failed && gp_ranks_is_first())
         gp_print_errs(&(gp_args){ .quiet = true }, NULL, &now.errs);
+    if (atomic_load(&now.late))
+        gp_print_errs(&(gp_args){ .quiet = true }, NULL, &now.late_errs);
+    for (int r = 0; r < gp_ranks(); r++)
+        if (of_rank(now.last, r)->seconds > *seconds)
+            *seconds = of_rank(now.last, r)->seconds;
     *first = now.first < 0 || now.first == gp_rank();
-    int all = now.first < 0 ? 0 : now.of[now.first].status;
+    int all = now.first < 0 ? 0 : of_rank(now.last, now.first)->status;
     for (int r = 0; !all && r < gp_ranks(); r++)       /* that of a signal */
-        all = now.of[r].status;
-    free(now.of);
-    now.watched = false;
+        all = of_rank(now.last, r)->status;
     return all ? all : now.errs.failed ? gp_errs_exit(&now.errs) : 0;
 }
 
 void gp_ranks_sum(gp_account *a, int n)
 {
-    enum { NUMBERS = 5 };
-    size_t each = (size_t)n * NUMBERS;
-    int *many = gp_ranks() > 1 ? gp_ranks_room((size_t)gp_ranks(), sizeof *many) : NULL;
-    bool all = many && gp_ranks_gather(&n, sizeof n, many, &now.errs);
-    for (int r = 0; r < gp_ranks(); r++)       /* one that could not begin has none */
-        all = all && many[r] == n;
-    free(many);
-    uint64_t *mine = all && n ? gp_ranks_room(each, sizeof *mine) : NULL;
-    uint64_t *of = mine ? gp_ranks_room(each * (size_t)gp_ranks(), sizeof *of) : NULL;
-    for (int i = 0; mine && i < n; i++) {
-        const uint64_t x[NUMBERS] = { a[i].in, a[i].out, a[i].dropped, a[i].failed, a[i].cancelled };
-        for (int k = 0; k < NUMBERS; k++)
-            mine[i * NUMBERS + k] = x[k];
-    }
-    if (of && gp_ranks_gather(mine, (int)(each * sizeof *mine), of, &now.errs))
-        for (int i = 0; i < n; i++) {
-            uint64_t x[NUMBERS] = { 0 };
-            for (int r = 0; r < gp_ranks(); r++)
-                for (int k = 0; k < NUMBERS; k++)
-                    x[k] += of[(size_t)r * each + (size_t)(i * NUMBERS + k)];
-            a[i].in = x[0], a[i].out = x[1], a[i].dropped = x[2], a[i].failed = x[3], a[i].cancelled = x[4];
+    if (!now.last)
+        return;
+    pthread_mutex_lock(&now.lock);
+    for (int r = 0; r < gp_ranks(); r++)
+        for (int i = 0; r != gp_rank() && i < n && i < of_rank(now.last, r)->nsources; i++) {
+            const counted *c = &of_rank(now.last, r)->source[i];
+            a[i].in += c->in, a[i].out += c->out, a[i].dropped += c->dropped, a[i].failed += c->failed;
+            a[i].cancelled += c->cancelled;
         }
-    free(mine), free(of);
+    pthread_mutex_unlock(&now.lock);
 }

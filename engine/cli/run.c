@@ -69,7 +69,7 @@ static gp_outcome run_on(gp_pipeline **p, gp_retuner *r, const gp_run_options *o
     gp_outcome outcome = gp_pipeline_run(*p, o, errs);
     while (outcome == GP_PAUSED) {
         gp_pipeline *next = gp_retuner_next(r);
-        gp_signals_for(next), gp_meter_next(meter, next), gp_metrics_next(metrics, next);
+        gp_signals_for(next), gp_meter_next(meter, next), gp_metrics_next(metrics, next), gp_ranks_next(next);
         gp_errs here = { .n = 0 };
         outcome = gp_pipeline_go_on(next, *p, o, &here);
         if (outcome != GP_ERROR || !gp_pipeline_is_paused(*p)) {
@@ -77,7 +77,7 @@ static gp_outcome run_on(gp_pipeline **p, gp_retuner *r, const gp_run_options *o
             *p = next;
             continue;
         }
-        gp_signals_for(*p), gp_meter_next(meter, *p), gp_metrics_next(metrics, *p);
+        gp_signals_for(*p), gp_meter_next(meter, *p), gp_metrics_next(metrics, *p), gp_ranks_next(*p);
         gp_retuner_failed(r, &here);
         outcome = gp_pipeline_go_on(*p, *p, o, errs);
     }
@@ -93,12 +93,11 @@ static const char *why_not(const gp_args *args)
 }
 
 /* It cannot begin; `errs` says why. */
-static int give_up(const gp_args *args, gp_loaded *l, gp_report_files *files, const gp_errs *errs)
+static int give_up(gp_loaded *l, gp_report_files *files, const gp_errs *errs)
 {
     bool first;
-    int status = gp_ranks_end(gp_errs_exit(errs), &first);
-    if (!args->quiet)
-        gp_ranks_sum(NULL, 0);
+    double took = 0;
+    int status = gp_ranks_end(gp_errs_exit(errs), &took, &first);
     gp_report_drop(files);
     gp_signals_for(NULL);
     gp_unload(l);
@@ -128,11 +127,11 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_signals_for(l.pipeline);        /* from here on there are files that a signal removes */
     gp_signals_catch(args->quiet || gp_rank());
     gp_metrics *metrics = NULL;
-    bool opened = gp_ranks_watch(errs) && gp_report_open(&files, args, l.pipeline, &options, errs);
+    bool opened = gp_ranks_watch(l.pipeline, errs) && gp_report_open(&files, args, l.pipeline, &options, errs);
     if (opened && args->metrics)
         metrics = gp_metrics_start(args->metrics, l.pipeline, args->quiet, errs);
     if (!opened || (args->metrics && !metrics))
-        return give_up(args, &l, &files, errs);
+        return give_up(&l, &files, errs);
     print_device(args, l.pipeline);
     gp_socket *socket = gp_socket_open();
     options.timed |= metrics != NULL;
@@ -143,7 +142,7 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     if (errs->failed) {
         gp_socket_close(socket);
         gp_metrics_stop(metrics);
-        return give_up(args, &l, &files, errs);
+        return give_up(&l, &files, errs);
     }
     gp_meter *meter = gp_meter_start(p, args->quiet || gp_rank() ? GP_PROGRESS_NONE
                                      : (gp_progress)args->progress, socket, retuner);
@@ -160,11 +159,11 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         drop_errors(errs);
     gp_report_close(&files, p, outcome, errs);
     status = in_vain && !errs->failed ? GP_EXIT_PIPE : exit_code(outcome, errs);
-    status = gp_ranks_end(status, &first);
+    status = gp_ranks_end(status, &took, &first);
     if (!first)
         drop_errors(errs);
     gp_print_errs(args, &l, errs);
-    if ((outcome == GP_NOT_DRAINED && !gp_rank()) || outcome == GP_STUCK)
+    if ((outcome == GP_NOT_DRAINED && gp_ranks_is_first()) || outcome == GP_STUCK)
         fprintf(stderr, "gpipe: not drained: frames that had been taken in were cancelled\n");
     if (outcome == GP_STUCK)
         fprintf(stderr, "gpipe: a thread did not come back; it is abandoned\n");
@@ -174,6 +173,7 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     if (outcome == GP_STUCK) {
         gp_children_end();
         gp_say_last();
+        gp_ranks_leave(status);
         _exit(status);                 /* a thread still uses the pipeline */
     }
     gp_signals_for(NULL);

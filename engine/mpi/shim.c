@@ -8,6 +8,10 @@ enum { CHANNELS = 65 };
 static struct { MPI_Comm all; MPI_Request request; } channel[CHANNELS];
 static int nchannels;
 
+/* From one rank to another, with a tag for each sort. */
+enum { CALL = 1, PASS = 2 };
+static struct { MPI_Comm of; int rank, ranks; MPI_Request request; } direct;
+
 static const char *text(int error)
 {
     static char text[MPI_MAX_ERROR_STRING + 1];
@@ -26,10 +30,15 @@ static const char *start(int *rank, int *ranks, int *local_rank)
     int level, error = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
     if (error == MPI_SUCCESS && level < MPI_THREAD_SERIALIZED)
         return "it was built without threads (MPI_THREAD_SERIALIZED)";
+    /* Those of requests that are of no communicator, as a gather's, are theirs: else they end the process. */
     if (error == MPI_SUCCESS)
-        error = MPI_Comm_dup(MPI_COMM_WORLD, &all_ranks);
+        error = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (error == MPI_SUCCESS)
-        error = MPI_Comm_set_errhandler(all_ranks, MPI_ERRORS_RETURN);
+        error = MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    if (error == MPI_SUCCESS)
+        error = MPI_Comm_dup(MPI_COMM_WORLD, &all_ranks);          /* whose errors return as well */
+    if (error == MPI_SUCCESS)
+        error = MPI_Comm_dup(all_ranks, &direct.of);
     if (error == MPI_SUCCESS)
         error = MPI_Comm_rank(all_ranks, rank);
     if (error == MPI_SUCCESS)
@@ -38,6 +47,7 @@ static const char *start(int *rank, int *ranks, int *local_rank)
         error = MPI_Comm_split_type(all_ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local);
     if (error == MPI_SUCCESS)
         error = MPI_Comm_rank(local, local_rank);
+    direct.rank = *rank, direct.ranks = *ranks, direct.request = MPI_REQUEST_NULL;
     channel[0].all = all_ranks, channel[0].request = MPI_REQUEST_NULL, nchannels = 1;
     return text(error);
 }
@@ -66,6 +76,44 @@ static const char *gathered(int c, bool *done)
     return text(error);
 }
 
+/* So short a message is on its way when it is sent, whether or not the other takes it. */
+static const char *call(long number)
+{
+    int error = MPI_SUCCESS;
+    for (int r = 0; error == MPI_SUCCESS && r < direct.ranks; r++)
+        if (r != direct.rank)
+            error = MPI_Send(&number, 1, MPI_LONG, r, CALL, direct.of);
+    return text(error);
+}
+
+static const char *heard(long *of)
+{
+    MPI_Status from;
+    int there = 1, error = MPI_SUCCESS;
+    while (there && error == MPI_SUCCESS) {
+        long number = 0;
+        error = MPI_Iprobe(MPI_ANY_SOURCE, CALL, direct.of, &there, &from);
+        if (error == MPI_SUCCESS && there)
+            error = MPI_Recv(&number, 1, MPI_LONG, from.MPI_SOURCE, CALL, direct.of, MPI_STATUS_IGNORE);
+        if (error == MPI_SUCCESS && there && number > of[from.MPI_SOURCE])
+            of[from.MPI_SOURCE] = number;
+    }
+    return text(error);
+}
+
+static const char *pass(int from, int to, void *data, int n)
+{
+    return text(from == direct.rank ? MPI_Isend(data, n, MPI_BYTE, to, PASS, direct.of, &direct.request)
+                                    : MPI_Irecv(data, n, MPI_BYTE, from, PASS, direct.of, &direct.request));
+}
+
+static const char *passed(bool *done)
+{
+    int flag = 0, error = MPI_Test(&direct.request, &flag, MPI_STATUS_IGNORE);
+    *done = flag;
+    return text(error);
+}
+
 static const char *leave(void)
 {
     return text(MPI_Finalize());
@@ -85,5 +133,6 @@ static const char *library(void)
 extern const gp_mpi GP_MPI_TABLE;
 __attribute__((visibility("default"))) const gp_mpi GP_MPI_TABLE = {
     .size = sizeof(gp_mpi), .start = start, .open_channels = open_channels, .gather = gather, .gathered = gathered,
-    .leave = leave, .library = library,
+    .call = call, .heard = heard, .pass = pass,
+    .passed = passed, .leave = leave, .library = library,
 };

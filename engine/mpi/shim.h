@@ -17,6 +17,13 @@ typedef struct gp_mpi {
     const char *(*gather)(int channel, const void *mine, int n, void *all);
     /* Is it? It never waits. */
     const char *(*gathered)(int channel, bool *done);
+    /* Says a number to all other ranks, and waits for none; what each has said so far, the highest, is then at of[rank] where
+     * that was less. */
+    const char *(*call)(long number);
+    const char *(*heard)(long *of);
+    /* Begins to send `n` bytes of rank `from` to rank `to`; both call it. One at a time. Is it done? */
+    const char *(*pass)(int from, int to, void *data, int n);
+    const char *(*passed)(bool *done);
     const char *(*leave)(void);                /* the last call; waits for all ranks */
     const char *(*library)(void);              /* its name and version, one line */
 } gp_mpi;

@@ -117,6 +117,7 @@ typedef struct gp_pipeline_info {
     const char *device_why;    /* "auto: NVIDIA H200", "auto: no NVIDIA driver" */
     bool copies;               /* the device has memory of its own */
     const char *devices;       /* "cpu", "cuda:0", "cuda:0, cuda:1" */
+    int64_t stall_ns;          /* `stall_timeout`; 0: never */
 } gp_pipeline_info;
 void gp_pipeline_about(const gp_pipeline *p, gp_pipeline_info *out);
 
