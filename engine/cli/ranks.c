@@ -241,8 +241,8 @@ bool gp_ranks_is_first(void)
     return r == us.rank;
 }
 
-/* Who waits in a gather says so to all, again and again: a gather does not tell who is missing, but who says nothing is. Others
- * may wait in the one before, or behind: so what counts is that they call at all. */
+/* Who waits in a gather says so to all, again and again: a gather does not tell who is missing, but who says nothing is.
+ * Others may wait in the one before, or behind: so what counts is that they call at all. */
 static const char *call(bool first)
 {
     pthread_mutex_lock(&calls);

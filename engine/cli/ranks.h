@@ -17,10 +17,10 @@ int gp_ranks(void);
 int gp_local_rank(void);
 /* Zeroed memory for n things. Without memory this process ends, and its launcher ends the others, which would wait. */
 void *gp_ranks_room(size_t n, size_t size);
-/* Sends `n` bytes of each rank to all: `all` has room for those of each. Waits, but not for ever: false with an error, which
- * names the ranks that did not come. Those are lost, and there is no other gather. */
+/* Sends `n` bytes of each rank to all: `all` has room for those of each. Waits, but not for ever: false with an error,
+ * which names the ranks that did not come. Those are lost, and there is no other gather. */
 bool gp_ranks_gather(const void *mine, int n, void *all, gp_errs *errs);
-/* From now on so long (0: for ever) for what others have to do meanwhile ("to compile the pipeline"); `key`: what says so. */
+/* From now on so long (0: for ever) for what others have to do meanwhile ("to compile the pipeline"); `key` says so. */
 void gp_ranks_wait_for(int64_t ns, const char *what, const char *key);
 const bool *gp_ranks_lost(void);           /* of each rank; NULL: none is */
 bool gp_ranks_is_first(void);              /* of those that are not lost */
@@ -30,8 +30,9 @@ const char *gp_ranks_pass(int from, int to, void *data, int n, int64_t ns);
 
 /* ranks_limit.c. This rank joins the others: those on its machine see that without MPI. */
 void gp_ranks_come(void);
-/* Until gp_ranks_limit_end something is done that waits for other ranks, and that nothing ends: after so long this process
- * ends, with an error. `doing`: what the others did not do; NULL: start. `status` not 0: it ends with that, and says nothing. */
+/* Until gp_ranks_limit_end something is done that waits for other ranks, and that nothing ends: after so long this
+ * process ends, with an error. `doing`: what the others did not do; NULL: start. `status` not 0: it ends with that, and
+ * says nothing. */
 void gp_ranks_limit(int64_t ns, const char *doing, int status);
 void gp_ranks_limit_end(void);
 /* Sleeps. The time that it took, of which a moment counts at most: the process may have been stopped. */
@@ -63,11 +64,11 @@ void gp_ranks_speak(void);                 /* from now on each rank does, by its
 bool gp_ranks_watch(const gp_pipeline *p, gp_errs *errs);
 void gp_ranks_next(const gp_pipeline *p);              /* the run goes on under p */
 bool gp_ranks_begin(void *);               /* gp_run_options.begin */
-/* Its run is over, and all it wrote has its name or is gone. Waits for the others. The exit code of all; *seconds: how long it
- * took, becomes that of the one that took longest; *first: is this the rank whose error ended them, if one did? */
+/* Its run is over, and all it wrote has its name or is gone. Waits for the others. The exit code of all; *seconds: how
+ * long it took, becomes that of the one that took longest; *first: is this the rank whose error ended them, if one did? */
 int gp_ranks_end(int status, double *seconds, bool *first);
-/* Adds to the accounts of this rank those of the others, as they said them last: after gp_ranks_end as they are, but of ranks
- * that are lost. */
+/* Adds to the accounts of this rank those of the others, as they said them last: after gp_ranks_end as they are, but of
+ * ranks that are lost. */
 void gp_ranks_sum(gp_account *a, int n);
 
 #endif

@@ -3,7 +3,7 @@
  * What of MPI blocks (to join, to leave) is given up by a thread that counts the time. Who has come by then is seen
  * without MPI: each rank that joins holds a name, an abstract Unix socket, that others on its machine find taken.
  *
- * Time is what this process saw pass: while it is stopped, with all others perhaps, it counts as no more than a moment. */
+ * Time is what this process saw pass: while it is stopped, with all others perhaps, it counts as a moment. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -80,8 +80,8 @@ static long parent_of(long pid)
     return parent;
 }
 
-/* What tells this launch from others on this machine: its name, or the process that started all ranks here, which is no rank
- * as a shell around one would be. */
+/* What tells this launch from others on this machine: its name, or the process that started all ranks here, which is no
+ * rank, as a shell around one would be. */
 static void launch(char buf[80])
 {
     const char *name = getenv("PMIX_NAMESPACE");
@@ -102,7 +102,8 @@ static bool take_name(const char *of, bool keep)
     launch(job);
     int n = snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "gpipe-%ld-%s-%s", (long)geteuid(), job, of);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool taken = fd >= 0 && !bind(fd, (struct sockaddr *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n));
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    bool taken = fd >= 0 && !bind(fd, (struct sockaddr *)&at, size);
     if (fd >= 0 && !(taken && keep))
         close(fd);
     return taken;
@@ -151,8 +152,8 @@ static void not_joined(gp_errs *errs)
             here[r] = !here[r];
         gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for %s to start", time, gp_ranks_names(here, names));
     } else if (all && n < all) {
-        gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for all %d ranks to start: of %d on this machine %s came", time,
-                gp_ranks(), all, gp_ranks_names(here, names));
+        gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for all %d ranks to start: of %d on this machine %s came",
+                time, gp_ranks(), all, gp_ranks_names(here, names));
     } else {
         gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for all %d ranks to start: on this machine %s came", time,
                 gp_ranks(), gp_ranks_names(here, names));
@@ -169,7 +170,8 @@ static void give_up(void)
     if (limit.status)
         _exit(limit.status);
     if (limit.doing)
-        gp_fail(&errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for other ranks %s", gp_ranks_time(limit.ns, time), limit.doing);
+        gp_fail(&errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for other ranks %s", gp_ranks_time(limit.ns, time),
+                limit.doing);
     else if (take_name("late", true))
         not_joined(&errs);
     gp_ranks_speak();

@@ -86,7 +86,7 @@ static bool hear(void)
 static void say(int round)
 {
     says *s = (says *)now.mine;
-    s->state = atomic_load(&now.state);                /* first: what it is when it is over is there before it says so */
+    s->state = atomic_load(&now.state);        /* first: what it is when it is over is there before it says so */
     s->status = atomic_load(&now.status), s->level = gp_signals_level();
     if (s->state == IS_OVER)
         s->seconds = now.seconds;
@@ -151,7 +151,8 @@ bool gp_ranks_begin(void *arg)
 {
     (void)arg;
     atomic_store(&now.state, IS_UP);
-    while (now.watched && !atomic_load(&now.go) && !atomic_load(&now.told) && !atomic_load(&now.late) && !gp_signals_level())
+    while (now.watched && !atomic_load(&now.go) && !atomic_load(&now.told) && !atomic_load(&now.late)
+           && !gp_signals_level())
         gp_ranks_rest(BETWEEN_ROUNDS_NS / 10);
     return !atomic_load(&now.told) && !atomic_load(&now.late);
 }

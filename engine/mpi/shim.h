@@ -17,8 +17,8 @@ typedef struct gp_mpi {
     const char *(*gather)(int channel, const void *mine, int n, void *all);
     /* Is it? It never waits. */
     const char *(*gathered)(int channel, bool *done);
-    /* Says a number to all other ranks, and waits for none; what each has said so far, the highest, is then at of[rank] where
-     * that was less. */
+    /* Says a number, not 0, to all other ranks, and waits for none. The highest that each has said since this was last
+     * asked is then at of[rank], where that was less. */
     const char *(*call)(long number);
     const char *(*heard)(long *of);
     /* Begins to send `n` bytes of rank `from` to rank `to`; both call it. One at a time. Is it done? */
