@@ -514,6 +514,19 @@ stages: [{use: generate, out: x}, {use: lua, script: fails.lua, out: y}, {use: a
             check(f"{m.name}: {what}: {n} ranks", p.returncode == 0 and like.returncode == 0 and len(losses) == n
                   and len(set(losses.values())) == 1, p.stderr + like.stderr)
 
+    drawn = m.run(2, "plan", "-q", "--device", "cuda:0-1", "--svg", os.path.join(source, "..", "pipelines", "mean.yaml"))
+    with open(os.path.join(source, "..", "examples", "mean-plan.svg")) as f:
+        check(f"{m.name}: examples/mean-plan.svg: 'mpirun -n 2 gpipe plan -q --device cuda:0-1 --svg pipelines/mean.yaml' "
+              "draws another", drawn.stdout == f.read() or "H200" not in drawn.stdout, drawn.stderr)
+    means = []
+    for n in (1, 2, 4):
+        args = ["run", os.path.join(source, "..", "pipelines", "mean.yaml"), "--set", f"vars.out={tmp.name}/mean-{m.name}-{n}"]
+        p = m.run(n, *args) if n > 1 else ran([gpipe] + args)
+        check(f"{m.name}: mean.yaml: {n} ranks", p.returncode == 0, p.stderr)
+        means += [values(f"mean-{m.name}-{n}/mean-{r}.npy", "f") for r in range(n)]
+    check(f"{m.name}: mean.yaml: all have the mean", all(
+        len(v) == 480 * 640 and max(abs(a - b) for a, b in zip(v, means[0])) < 1e-6 for v in means))
+
 # ---- how they end -------------------------------------------------------
 
     put("fails.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 7 then error('no luck') end\n"

@@ -301,7 +301,8 @@ const char *gp_picture_head(gp_arena *a, const gp_picture *pic, int i)
     char x[24], y[24], z[24];
     const char *why = g->device_why ? g->device_why : "";
     if (i == 0)
-        return gp_format(a, "device %s%s%s%s", g->device_name, *why ? " (" : "", why, *why ? ")" : "");
+        return gp_format(a, "%sdevice %s%s%s%s", g->ranks > 1 ? gp_format(a, "rank %d of %d, ", g->rank, g->ranks) : "",
+                         g->device_name, *why ? " (" : "", why, *why ? ")" : "");
     if (i == 1 && p)
         return gp_format(a, "host memory %s, pinned %s", gp_size_text(p->host_bytes, x),
                          gp_size_text(p->pinned_bytes, y));
