@@ -23,28 +23,34 @@ static bool open_stage(const gp_open *o, void **state)
     return gp_collective_open(o, gp_bytes(&o->in[0]), true, opts->by, state);
 }
 
-/* Of element i of the ranks that are there. Integers are added as unsigned ones, which wrap around; a NaN stays. */
+/* Piece by piece, rank after rank, so that a piece stays in the cache. Integers are added as unsigned ones, which wrap
+ * around; a NaN stays. */
 #define FOLD(ctype, wide) do {                                                               \
-        for (size_t i = 0; i < n; i++) {                                                     \
-            wide sum = 0;                                                                    \
-            ctype most = 0;                                                                  \
+        for (size_t from = 0; from < n; from += PIECE) {                                     \
+            wide sum[PIECE] = { 0 };                                                         \
+            ctype most[PIECE] = { 0 }, *y = (ctype *)to + from;                              \
+            size_t many = n - from < PIECE ? n - from : PIECE;                               \
             int k = 0;                                                                       \
             for (int q = 0; q < r->ranks; q++) {                                             \
-                ctype x;                                                                     \
+                const ctype *x = (const ctype *)(const void *)all + (size_t)q * n + from;    \
                 if (!r->there[q])                                                            \
                     continue;                                                                \
-                memcpy(&x, all + ((size_t)q * n + i) * sizeof x, sizeof x);                  \
-                sum += (wide)x;                                                              \
-                if (!k++ || x != x || (op == MIN ? x < most : x > most))                     \
-                    most = most != most ? most : x;                                          \
+                for (size_t i = 0; extreme && i < many; i++)                                 \
+                    if (!k || x[i] != x[i] || (op == MIN ? x[i] < most[i] : x[i] > most[i])) \
+                        most[i] = most[i] != most[i] ? most[i] : x[i];                       \
+                for (size_t i = 0; !extreme && i < many; i++)                                \
+                    sum[i] += (wide)x[i];                                                    \
+                k++;                                                                         \
             }                                                                                \
-            ((ctype *)to)[i] = op == MIN || op == MAX ? most                                 \
-                             : op == MEAN ? (ctype)(sum / (wide)k) : (ctype)sum;             \
+            for (size_t i = 0; i < many; i++)                                                \
+                y[i] = extreme ? most[i] : op == MEAN ? (ctype)(sum[i] / (wide)k) : (ctype)sum[i]; \
         }                                                                                    \
     } while (0)
 
 static void fold(const gp_rounds *r, int op, gp_dtype dtype, const char *all, size_t n, void *to)
 {
+    enum { PIECE = 512 };
+    bool extreme = op == MIN || op == MAX;
     switch (dtype) {
     case GP_F32: FOLD(float, double); break;
     case GP_F64: FOLD(double, double); break;
