@@ -422,7 +422,7 @@ stages:
 """.replace("NAME", m.name))
     p = m.run(3, "run", "d.yaml")
     check(f"{m.name}: shapes that differ", p.returncode == 1 and len(re.findall(
-        r"error: stage 'all_reduce': in frame 0 rank 0 has i32 \[4\], and rank 2 i32 \[5\]", p.stderr)) == 1
+        r"error: stage 'all_reduce': in round 0 rank 0 has i32 \[4\], and rank 2 i32 \[5\]", p.stderr)) == 1
         and not glob.glob(f"differ-{m.name}/*.npy"), p.stderr)
     put("d.yaml", """
 buffers: {x: {dtype: i32, shape: [4]}}
@@ -430,7 +430,7 @@ stages: [{use: generate, frames: 7, out: x}, {use: broadcast, out: z}, {use: wri
 """.replace("NAME", m.name))
     p = m.run(3, "run", "d.yaml")
     check(f"{m.name}: a rank that lacks a frame", p.returncode == 1 and len(re.findall(
-        "error: stage 'broadcast': rank 1 has no frame 2, as its frames have ended", p.stderr)) == 1
+        "error: stage 'broadcast': in round 2 rank 1 has no frame, as its frames have ended", p.stderr)) == 1
         and not glob.glob(f"fewer-{m.name}/*.npy"), p.stderr)
     put("d.yaml", """
 on_error: drop

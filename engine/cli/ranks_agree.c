@@ -97,9 +97,10 @@ static bool check_sink(const gp_stage_info *is, const sink *of, int nsinks, gp_e
                                q, r, is->writes);
             if (!a->shared)
                 return gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': ranks %d and %d would both write '%s': put ${rank} into "
-                               "'%s'", is->name, q, r, is->writes, opt);
+                               "'%s', or 'gather_ranks' before it, so that one rank writes", is->name, q, r, is->writes, opt);
             return gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': '%s' is one for all frames, and each of %d ranks has a part of "
-                           "them: put %%05d into '%s' for a file a frame, or ${rank} for a file a rank", is->name, is->writes,
+                           "them: put %%05d into '%s' for a file a frame, ${rank} for a file a rank, or 'gather_ranks' before "
+                           "it; ranks write together what is .npy, raw, text or .y4m, and not 'live'", is->name, is->writes,
                            gp_ranks(), opt);
         }
     return true;

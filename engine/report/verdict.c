@@ -93,20 +93,22 @@ static bool is_paced(gp_judging *j)
     if (best < 0)
         return false;
     const gp_actor_report *p = &j->r->actor[best];
-    double hertz = j->g->stage[p->stage].known.hertz;
+    const gp_stage *s = &j->g->stage[p->stage];
+    double hertz = s->known.hertz;
+    bool ranks = s->nin && j->g->ranks > 1;
     gp_verdict_found(j, GP_BOUND_RATE, best);
-    say(j, "bound by source '%.60s', which ", p->name);
+    say(j, "bound by %s '%.60s', which ", s->nin ? "stage" : "source", p->name);
     if (hertz > 0)
         say(j, "keeps a rate of %.6g Hz", hertz);
     else
-        say(j, "waits for its input");
+        say(j, "waits for %s", ranks ? "other ranks" : s->nin ? "who takes what it writes" : "its input");
     say(j, " (idle %d %%", percent(gp_part_of_run(j, p->idle_ns)));
     gp_say_machine(j);
     say(j, ")");
     if (hertz > 0)
         gp_try_unpaced(j, p);
     else
-        say(j, ": what feeds it has to be faster");
+        say(j, ": %s to be faster", ranks ? "they have" : s->nin ? "that has" : "what feeds it has");
     return true;
 }
 

@@ -159,13 +159,13 @@ static int do_some(gp_call *c, gp_frame *f, int n, const gp_collective *k)
     gp_type alike = f->in[0].type;
     if (k->rows)
         alike.dim[0] = k->rows(c->opts);
+    int was = c->errs->failed;
     f->status = gp_round(c, r, f, n, &alike);
     if (f->status != GP_OK)
-        return 1;
+        return f->status != GP_STOPPED || c->errs->failed == was;
     doing what = { k, c->opts, r, f, r->many };
     gp_comm_work work = { before, queue, &what };
     bool one = s->dev && r->ranks == 1, by_nccl = s->comm && r->ended < 0;
-    int was = c->errs->failed;
     gp_status all = one ? (gp_device_do(c, alone, &what) ? GP_OK : GP_FAILED)
                   : by_nccl ? (gp_comm_do(c, s->comm, &work) ? GP_OK : GP_STOPPED) : GP_OK;
     for (int i = 0; i < r->many; i++)
@@ -177,9 +177,14 @@ static int do_some(gp_call *c, gp_frame *f, int n, const gp_collective *k)
 
 bool gp_collective_run(gp_call *c, gp_frame *f, int n, const gp_collective *k)
 {
-    for (int i = 0, done; i < n; i += done)
+    for (int i = 0, done; i < n; i += done) {
         if (!(done = do_some(c, f + i, n - i, k)))
             return false;
+        if (f[i].status == GP_FAILED && i + 1 < n) {   /* what is behind it may not be wanted */
+            f[i + 1].status = GP_AGAIN;
+            break;
+        }
+    }
     return true;
 }
 

@@ -75,7 +75,7 @@ static const said *tell(gp_call *c, const gp_rounds *r)
 static gp_status differ(gp_call *c, const said *of, const heard *h)
 {
     char a[128], b[128];
-    gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': in frame %llu rank %d has %s, and rank %d %s: a collective needs the same of "
+    gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': in round %llu rank %d has %s, and rank %d %s: a collective needs the same of "
             "all ranks", c->name, (unsigned long long)h->round, h->first, gp_type_text(&of[h->first].alike, a), h->other,
             gp_type_text(&of[h->other].alike, b));
     return GP_FAILED;
@@ -91,7 +91,6 @@ gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, int n, const gp_
     *r->said = (said){ .round = f->index, .bytes = gp_bytes(alike), .state = THERE, .many = many };
     if (there)
         r->said->alike = *alike;
-    int before = c->errs->failed;
     for (const said *of; (of = tell(c, r));) {
         heard h = hear(r, of);
         if (h.round != f->index)       /* of one that is a hole here */
@@ -101,8 +100,8 @@ gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, int n, const gp_
         if (h.what == DIFFER)
             return differ(c, of, &h);
         if (h.ended >= 0 && !r->some) {
-            gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': rank %d has no frame %llu, as its frames have ended: all ranks need "
-                    "as many", c->name, h.ended, (unsigned long long)h.round);
+            gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': in round %llu rank %d has no frame, as its frames have ended: all ranks "
+                    "need as many", c->name, (unsigned long long)h.round, h.ended);
             return GP_FAILED;
         }
         if (h.bytes > r->bytes && !there) {
@@ -112,18 +111,17 @@ gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, int n, const gp_
         r->ended = h.ended, r->many = h.many, r->alike = of[h.first].alike;
         return GP_OK;
     }
-    return c->errs->failed > before ? GP_FAILED : GP_STOPPED;
+    return GP_STOPPED;
 }
 
 gp_status gp_round_gather(gp_call *c, gp_rounds *r, const gp_frame *f, const char **all)
 {
     const gp_view *x = &f->in[0];
-    int before = c->errs->failed;
     gp_status status = gp_round(c, r, f, 1, &x->type);
     if (status != GP_OK)
         return status;
     *all = gp_gather(c, x->data ? x->data : r->mine, gp_bytes(&r->alike));
-    return *all ? GP_OK : c->errs->failed > before ? GP_FAILED : GP_STOPPED;
+    return *all ? GP_OK : GP_STOPPED;
 }
 
 bool gp_rounds_finish(gp_call *c, gp_rounds *r)

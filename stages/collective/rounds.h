@@ -27,7 +27,7 @@ void gp_rounds_close(void *rounds);
 /* For run(), of frame *f and the n - 1 behind it, as far as they are of the same type and of consecutive numbers. `alike`: what
  * must be the same on all ranks. A frame without data (gp_shape.from_rank) is one that this rank lacks, and the others have.
  * GP_OK: of r->many of them, in order, all ranks that have not ended send the same number of bytes; where some have ended, as
- * many as such a frame has. Else what becomes of the first frame. */
+ * many as such a frame has. Else what becomes of the first frame; GP_STOPPED after an error of this rank alone, too. */
 gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, int n, const gp_type *alike);
 /* The same of one frame, which is then sent, or, where this rank lacks it, bytes that do not count: those of rank r, of type
  * r->alike, are at *all + r * their number. */
