@@ -87,7 +87,8 @@ bool gp_run_joins(const gp_run *run, const gp_stage *s)
     return s->joins && s->shared && o->joins && o->joins(o->gather_arg, s->name);
 }
 
-static const void *meet(const gp_run *run, const gp_stage *st, const void *mine, size_t n, gp_errs *errs)
+/* Until the run is asked to end as `level` says. */
+static const void *meet(const gp_run *run, int level, const gp_stage *st, const void *mine, size_t n, gp_errs *errs)
 {
     enum { POLLS = 100, REST_NS = 50000 };
     const gp_graph *g = run->graph;
@@ -99,7 +100,7 @@ static const void *meet(const gp_run *run, const gp_stage *st, const void *mine,
         gp_fail(errs, GP_E_USAGE, st->at, "stage '%s' needs what %d ranks have, and the run has no 'gather'", st->name, g->ranks);
     if (!run->options.gather)
         return g->ranks > 1 ? NULL : mine;
-    for (int polls = 0; !came && atomic_load(&run->level) < 2; polls++) {
+    for (int polls = 0; !came && atomic_load(&run->level) < level; polls++) {
         came = run->options.gather(run->options.gather_arg, collective, mine, n, &all, errs);
         if (!came && polls < POLLS)
             sched_yield();
@@ -117,7 +118,7 @@ const void *gp_gather(gp_call *c, const void *mine, size_t n)
     int64_t since = gp_measure_now(t->run);
     atomic_store(&t->actor->outside, true);
     atomic_store(&t->doing, GP_DOING_IDLE);
-    const void *all = meet(t->run, t->actor->stage, mine, n, c->errs);
+    const void *all = meet(t->run, 2, t->actor->stage, mine, n, c->errs);
     atomic_store(&t->doing, was);
     gp_measure_idle(t, since);
     return all;
@@ -126,7 +127,7 @@ const void *gp_gather(gp_call *c, const void *mine, size_t n)
 const void *gp_open_gather(const gp_open *o, const void *mine, size_t n)
 {
     const gp_run *run = o->ctx;
-    return meet(run, atomic_load(&run->opening), mine, n, o->errs);
+    return meet(run, 1, atomic_load(&run->opening), mine, n, o->errs);     /* others may open no more */
 }
 
 /* ---- stalls ---------------------------------------------------------- */

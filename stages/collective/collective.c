@@ -60,16 +60,24 @@ bool gp_collective_open(const gp_open *o, size_t bytes, bool some, int by, void 
 {
     stage *s = calloc(1, sizeof *s);
     char why[160] = "";
+    int here = 0;
     if (!(*state = s))
         return gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name);
     s->rounds = gp_rounds_open(o, bytes, some);
     s->dev = o->dev;
-    if (!s->rounds || !s->dev || o->ranks == 1)
+    if (!s->rounds || by == GP_BY_MPI || o->ranks == 1)
         return s->rounds != NULL;
+    const bool mine = s->dev != NULL, *all = gp_open_gather(o, &mine, sizeof mine);
+    for (int r = 0; all && r < o->ranks; r++)      /* machines may differ */
+        here += all[r];
+    if (!all || !s->dev)
+        return all != NULL;
     s->x = malloc(gp_bytes(&o->in[0]) + 1), s->y = malloc(gp_bytes(&o->out[0]) + 1);
     if (!s->x || !s->y)
         return gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name);
     int before = o->errs->failed;
+    if (here < o->ranks)
+        return true;
     s->comm = gp_comm_open(o, why);
     if (s->comm || !*why)
         return s->comm != NULL && o->errs->failed == before;
@@ -85,7 +93,7 @@ void gp_collective_close(void *state)
     stage *s = state;
     if (!s)
         return;
-    gp_comm_close(s->comm, s->dev, s->finished);
+    gp_comm_close(s->comm, s->finished);
     gp_rounds_close(s->rounds);
     free(s->x), free(s->y);
     free(s);
@@ -168,6 +176,9 @@ static int do_some(gp_call *c, gp_frame *f, int n, const gp_collective *k)
     bool one = s->dev && r->ranks == 1, by_nccl = s->comm && r->ended < 0;
     gp_status all = one ? (gp_device_do(c, alone, &what) ? GP_OK : GP_FAILED)
                   : by_nccl ? (gp_comm_do(c, s->comm, &work) ? GP_OK : GP_STOPPED) : GP_OK;
+    for (int i = 0; by_nccl && i < r->many; i++)
+        if (!f[i].in[0].data)
+            f[i].out[0].type = r->alike;
     for (int i = 0; i < r->many; i++)
         f[i].status = one || by_nccl ? all
                     : s->dev ? through_host(c, k, s, &f[i].in[0], &f[i].out[0])
@@ -191,5 +202,7 @@ bool gp_collective_run(gp_call *c, gp_frame *f, int n, const gp_collective *k)
 bool gp_collective_finish(gp_call *c)
 {
     stage *s = c->state;
-    return s->finished = gp_rounds_finish(c, s->rounds);
+    bool ok = gp_rounds_finish(c, s->rounds);
+    s->finished = ok && !gp_cancelled(c);
+    return ok;
 }

@@ -6,7 +6,8 @@
 #include <time.h>
 #include "communicator.h"
 
-enum { LOOK_MS = 100, GRACE_MS = 2000, TOGETHER = 64 };        /* TOGETHER: collective stages, one of which is of one thread */
+/* A run that ends waits for threads for two seconds. TOGETHER: collective stages, each with one thread. */
+enum { LOOK_MS = 50, GRACE_MS = 500, LAST_MS = 3000, TOGETHER = 64 };
 
 struct gp_comm {
     pthread_mutex_t lock;
@@ -15,7 +16,8 @@ struct gp_comm {
     gp_dev *dev;
     int rank, ranks;
     gp_nccl_id id;
-    void *comm;                        /* NULL: it was aborted */
+    void *comm, *gone;                 /* NULL: it was aborted; which it was */
+    int inside;                        /* calls of NCCL that queue something */
     int status;                        /* of NCCL: of making it, or what it found while it ran */
     uint64_t next, turn;               /* of rank 0: the next number; which may begin now */
     const gp_call *waits[TOGETHER];    /* for their operations; NULL: free */
@@ -23,7 +25,7 @@ struct gp_comm {
     pthread_t guard;
 };
 
-static struct { pthread_mutex_t lock; gp_comm *comm; int users; bool torn; } shared = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static struct { pthread_mutex_t lock; gp_comm *comm; void *run; int users; bool torn; } shared = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static struct timespec in_ms(int ms)
 {
@@ -38,7 +40,7 @@ static struct timespec in_ms(int ms)
 static void abort_it(void *arg)
 {
     gp_comm *m = arg;
-    m->lib->abort(m->comm);
+    m->lib->abort(m->gone);
 }
 
 static bool is_given_up(const gp_comm *m)
@@ -74,8 +76,14 @@ static void *guard(void *arg)
         if (!m->lib->async_error(m->comm, &status) && status != GP_NCCL_IN_PROGRESS)
             m->status = status;
         if (m->status || given_up > GRACE_MS / LOOK_MS) {
-            gp_device_call(m->dev, abort_it, m);
-            m->comm = NULL;
+            m->gone = m->comm, m->comm = NULL;
+            pthread_cond_broadcast(&m->moved);
+            until = in_ms(GRACE_MS);       /* one that is stuck in a call is what it is aborted for */
+            while (m->inside && pthread_cond_timedwait(&m->moved, &m->lock, &until) != ETIMEDOUT)
+                ;
+            pthread_mutex_unlock(&m->lock);
+            gp_device_call(m->dev, abort_it, m);       /* it may wait for other ranks */
+            pthread_mutex_lock(&m->lock);
         }
     }
     pthread_mutex_unlock(&m->lock);
@@ -99,19 +107,45 @@ static void join(void *arg)
 static void destroy(void *arg)
 {
     gp_comm *m = arg;
-    m->lib->destroy(m->comm);
+    m->lib->destroy(m->gone);
 }
 
-static void drop(gp_comm *m, gp_dev *dev, bool whole)
+static void *end_whole(void *arg)
 {
+    gp_comm *m = arg;
+    gp_device_call(m->dev, destroy, m);
+    return NULL;
+}
+
+static void *end_torn(void *arg)
+{
+    gp_comm *m = arg;
+    gp_device_call(m->dev, abort_it, m);
+    return NULL;
+}
+
+/* Has the thread come back? One that has not waits for ranks that are gone, and ends with the process. */
+static bool joined(pthread_t t)
+{
+    struct timespec until = in_ms(LAST_MS);
+    return !pthread_timedjoin_np(t, NULL, &until) || (pthread_detach(t), false);
+}
+
+static void drop(gp_comm *m, bool whole)
+{
+    pthread_t last;
+    bool back;
     pthread_mutex_lock(&m->lock);
     m->quit = true;
     pthread_cond_broadcast(&m->moved);
     pthread_mutex_unlock(&m->lock);
-    if (m->watched)
-        pthread_join(m->guard, NULL);
-    if (m->comm)
-        gp_device_call(dev, whole ? destroy : abort_it, m);
+    back = !m->watched || joined(m->guard);
+    if (back && m->comm) {
+        m->gone = m->comm;
+        back = !pthread_create(&last, NULL, whole ? end_whole : end_torn, m) && joined(last);
+    }
+    if (!back)
+        return;
     pthread_mutex_destroy(&m->lock);
     pthread_cond_destroy(&m->moved);
     free(m);
@@ -160,7 +194,7 @@ static gp_comm *make(const gp_open *o, char why[160])
                  status < 0 ? "its device has stopped" : m->lib->error_text(status));
     else if (bad == -1)
         gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': a thread cannot be started", o->name);
-    drop(m, o->dev, false);
+    drop(m, false);
     return NULL;
 }
 
@@ -168,21 +202,25 @@ gp_comm *gp_comm_open(const gp_open *o, char why[160])
 {
     *why = 0;
     pthread_mutex_lock(&shared.lock);
-    gp_comm *m = shared.users ? shared.comm : make(o, why);
+    gp_comm *m = NULL;
+    if (shared.users && shared.run != o->ctx)
+        gp_fail(o->errs, GP_E_USAGE, o->at, "stage '%s': another run of this process has NCCL: set 'by: mpi'", o->name);
+    else
+        m = shared.users ? shared.comm : make(o, why);
     if (m && !shared.users++)
-        shared.comm = m, shared.torn = false;
+        shared.comm = m, shared.run = o->ctx, shared.torn = false;
     pthread_mutex_unlock(&shared.lock);
     return m;
 }
 
-void gp_comm_close(gp_comm *m, gp_dev *dev, bool whole)
+void gp_comm_close(gp_comm *m, bool whole)
 {
     if (!m)
         return;
     pthread_mutex_lock(&shared.lock);
     shared.torn |= !whole;
     if (!--shared.users)
-        drop(m, dev, !shared.torn), shared.comm = NULL;
+        drop(m, !shared.torn), shared.comm = NULL;
     pthread_mutex_unlock(&shared.lock);
 }
 
@@ -204,8 +242,12 @@ static bool call(void *stream, const void *arg, gp_errs *errs)
     deed *x = *(deed *const *)arg;
     pthread_mutex_lock(&x->m->lock);
     void *comm = x->m->comm;
+    x->m->inside++;
     pthread_mutex_unlock(&x->m->lock);
     int status = comm ? x->work->f(x->m->lib, comm, stream, x->work->arg) : 0;     /* 0: the run has been given up */
+    pthread_mutex_lock(&x->m->lock);
+    x->m->inside--;
+    pthread_mutex_unlock(&x->m->lock);
     pass_turn(x);
     return !status || gp_fail(errs, GP_E_RUN, x->at, "stage '%s': NCCL failed: %s", x->name, x->m->lib->error_text(status));
 }

@@ -14,7 +14,7 @@ typedef struct gp_comm gp_comm;
  * part, as when two share a GPU: `why` then says so. */
 gp_comm *gp_comm_open(const gp_open *o, char why[160]);
 /* For close(). `whole`: finish() was called, so that no operation is under way. */
-void gp_comm_close(gp_comm *comm, gp_dev *dev, bool whole);
+void gp_comm_close(gp_comm *comm, bool whole);
 
 /* For run(): all ranks are about to do the same. Calls f, which queues one operation, or one group of them, on `stream`, and
  * returns NCCL's status; waits until it is done. Before it `before` queues other work, or is NULL. False after an error, or

@@ -57,7 +57,7 @@ static heard hear(const gp_rounds *r, const said *of)
         if (r->there[i] && of[i].round == h.round && of[i].alike.dtype)
             h.first = i;
     h.bytes = of[h.first].bytes;
-    h.what = stopped ? LACKS : GO;
+    h.what = stopped || !of[h.first].alike.dtype ? LACKS : GO;     /* some wait for a frame that nobody has */
     for (int i = 0; i < r->ranks; i++) {
         if (r->there[i] && of[i].round != h.round)
             h.what = LACKS;

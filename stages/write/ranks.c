@@ -194,8 +194,11 @@ bool gp_ranks_finish(gp_writer *w, gp_call *c)
             return false;
         place(w, of, NULL);
     }
-    ok = ok && (!w->rank || close_shared(w, why)) && (w->rank || w->o->as != GP_NPY || put_header(w, why));
+    ok = ok && (!w->rank || close_shared(w, why));
+    if (ok && !gp_gather(c, &ok, sizeof ok))           /* a rank in which it is not does not come here, and ends all */
+        return false;
+    ok = ok && (w->rank || w->o->as != GP_NPY || put_header(w, why));
     if (!ok)
-        return gp_fail(c->errs, GP_E_RUN, w->o->at, "'%s' %s", w->o->path, why);
-    return gp_gather(c, &ok, sizeof ok) && !w->rank;   /* a rank in which it is not does not come here, and ends all */
+        w->joined.dim[0] = 0;                          /* nothing is kept */
+    return ok ? !w->rank : gp_fail(c->errs, GP_E_RUN, w->o->at, "'%s' %s", w->o->path, why);
 }
