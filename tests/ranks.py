@@ -527,6 +527,31 @@ stages: [{use: generate, out: x}, {use: lua, script: fails.lua, out: y}, {use: a
     check(f"{m.name}: mean.yaml: all have the mean", all(
         len(v) == 480 * 640 and max(abs(a - b) for a, b in zip(v, means[0])) < 1e-6 for v in means))
 
+    put("fifths.lua", "stateless = true\nfunction process(f, x, y)\n  if f.index % 5 == 0 then return 'drop' end\n  y:copy(x)\nend\n")
+    put("row.yaml", """
+depth: 2
+buffers: {x: {dtype: f32, shape: [65]}}
+stages:
+  - {use: generate, frames: 200, out: x}
+  - {use: lua, script: fifths.lua, out: y}
+  - {use: exchange, edge: wrap}
+  - {use: exchange, edge: wrap}
+  - {use: discard}
+""")
+    p = m.run(2, "run", "row.yaml")
+    check(f"{m.name}: two collectives in a row, behind holes of different ranks", p.returncode == 0, p.stderr)
+    put("odd/b0.bin", bytes(6)), put("odd/e0.bin", bytes(2)), put("odd/e1.bin", bytes(8))
+    put("two.yaml", """
+buffers: {y: {dtype: u8, shape: [4]}, x: {dtype: u8, shape: [4]}}
+stages:
+  - {use: read, format: raw, path: odd/b0.bin, out: y}
+  - {use: write, in: y, path: odd/b.npy, stack: true}
+  - {use: read, format: raw, path: "odd/e?.bin", out: x}
+  - {use: write, in: x, path: odd/a.npy, stack: true}
+""")
+    p = m.run(2, "run", "two.yaml")
+    check(f"{m.name}: two joined files fail, each on another rank", p.returncode == 1 and p.stderr.count("error: ") == 1, p.stderr)
+
 # ---- how they end -------------------------------------------------------
 
     put("fails.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 7 then error('no luck') end\n"

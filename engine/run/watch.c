@@ -87,7 +87,7 @@ bool gp_run_joins(const gp_run *run, const gp_stage *s)
     return s->joins && s->shared && o->joins && o->joins(o->gather_arg, s->name);
 }
 
-/* Until the run is asked to end as `level` says. */
+/* Until the run is asked to end as `level` says, or has failed here, which ends all ranks. */
 static const void *meet(const gp_run *run, int level, const gp_stage *st, const void *mine, size_t n, gp_errs *errs)
 {
     enum { POLLS = 100, REST_NS = 50000 };
@@ -100,7 +100,7 @@ static const void *meet(const gp_run *run, int level, const gp_stage *st, const 
         gp_fail(errs, GP_E_USAGE, st->at, "stage '%s' needs what %d ranks have, and the run has no 'gather'", st->name, g->ranks);
     if (!run->options.gather)
         return g->ranks > 1 ? NULL : mine;
-    for (int polls = 0; !came && atomic_load(&run->level) < level; polls++) {
+    for (int polls = 0; !came && atomic_load(&run->level) < level && !atomic_load(&run->failed); polls++) {
         came = run->options.gather(run->options.gather_arg, collective, mine, n, &all, errs);
         if (!came && polls < POLLS)
             sched_yield();

@@ -188,15 +188,10 @@ static int do_some(gp_call *c, gp_frame *f, int n, const gp_collective *k)
 
 bool gp_collective_run(gp_call *c, gp_frame *f, int n, const gp_collective *k)
 {
-    for (int i = 0, done; i < n; i += done) {
-        if (!(done = do_some(c, f + i, n - i, k)))
-            return false;
-        if (f[i].status == GP_FAILED && i + 1 < n) {   /* what is behind it may not be wanted */
-            f[i + 1].status = GP_AGAIN;
-            break;
-        }
-    }
-    return true;
+    int done = do_some(c, f, n, k);
+    if (done && done < n)              /* these are handed on first: what is behind may wait for them on another rank */
+        f[done].status = GP_AGAIN;
+    return done > 0;
 }
 
 bool gp_collective_finish(gp_call *c)
