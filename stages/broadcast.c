@@ -34,15 +34,9 @@ static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const g
     return lib->broadcast(x->data, y->data, gp_bytes(&r->alike), GP_NCCL_U8, (int)o->from, comm, stream);
 }
 
-static bool before(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y)
-{
-    (void)opts;
-    return r->ranks > 1 || gp_copy(d, y->data, x->data, gp_bytes(&x->type));
-}
-
 static bool run(gp_call *c, gp_frame *f, int n)
 {
-    static const gp_collective how = { .make = make, .queue = queue, .before = before };
+    static const gp_collective how = { .make = make, .queue = queue };
     return gp_collective_run(c, f, n, &how);
 }
 

@@ -1,6 +1,6 @@
 /* gather_ranks.c - the frames of all ranks, one behind the other, in one of them. */
 #include <string.h>
-#include "rounds.h"
+#include "collective.h"
 
 struct opts { int64_t to; };
 
@@ -20,29 +20,25 @@ static bool shape(gp_shape *s)
 
 static bool open_stage(const gp_open *o, void **state)
 {
-    *state = gp_rounds_open(o, gp_bytes(&o->in[0]), false);
-    return *state != NULL;
+    return gp_collective_open(o, gp_bytes(&o->in[0]), false, GP_BY_MPI, state);
+}
+
+static bool elsewhere(const void *opts, const gp_rounds *r)
+{
+    const struct opts *o = opts;
+    return r->ranks > 1 && r->rank != o->to;
+}
+
+static void make(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y)
+{
+    (void)opts, (void)x;
+    memcpy(y->data, all, n * (size_t)r->ranks);
 }
 
 static bool run(gp_call *c, gp_frame *f, int n)
 {
-    (void)n;
-    const struct opts *o = c->opts;
-    const gp_rounds *r = c->state;
-    const gp_view *x = &f->in[0];
-    size_t bytes = gp_bytes(&x->type);
-    const char *all;
-    f->status = gp_round_gather(c, c->state, f, &all);
-    if (f->status == GP_OK && r->ranks > 1 && r->rank != o->to)
-        f->status = GP_ABSENT;
-    else if (f->status == GP_OK)
-        memcpy(f->out[0].data, all, bytes * (size_t)r->ranks);
-    return true;
-}
-
-static bool finish(gp_call *c)
-{
-    return gp_rounds_finish(c, c->state);
+    static const gp_collective how = { .elsewhere = elsewhere, .make = make };
+    return gp_collective_run(c, f, n, &how);
 }
 
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames, alike on all ranks" }, { 0 } };
@@ -58,5 +54,6 @@ const gp_kind gp_kind_gather_ranks = {
     GP_KIND("gather_ranks"), .field = "ranks", .also = "mpi_gather",
     .help = "frame k of all ranks, along a new first axis, on one of them",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true, .one_rank = true,
-    .shape = shape, .open = open_stage, .close = gp_rounds_close, .run = run, .finish = finish,
+    .max_run = GP_COLLECTIVE_RUN,
+    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .finish = gp_collective_finish,
 };

@@ -1,6 +1,6 @@
 /* scatter_ranks.c - the frames of one rank, cut along their first axis: each rank has one part. */
 #include <string.h>
-#include "rounds.h"
+#include "collective.h"
 
 struct opts { int64_t from; };
 
@@ -32,30 +32,22 @@ static bool shape(gp_shape *s)
 
 static bool open_stage(const gp_open *o, void **state)
 {
-    *state = gp_rounds_open(o, gp_bytes(&o->in[0]), false);
-    return *state != NULL;
+    return gp_collective_open(o, gp_bytes(&o->in[0]), false, GP_BY_MPI, state);
+}
+
+static void make(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y)
+{
+    const struct opts *o = opts;
+    size_t from = r->ranks > 1 ? (size_t)o->from : 0;
+    (void)x;
+    y->type = part_of(&r->alike);
+    memcpy(y->data, all + from * n + (size_t)r->rank * gp_bytes(&y->type), gp_bytes(&y->type));
 }
 
 static bool run(gp_call *c, gp_frame *f, int n)
 {
-    (void)n;
-    const struct opts *o = c->opts;
-    const gp_rounds *r = c->state;
-    size_t from = r->ranks > 1 ? (size_t)o->from : 0;
-    const char *all;
-    f->status = gp_round_gather(c, c->state, f, &all);
-    if (f->status == GP_OK) {
-        gp_type part = part_of(&r->alike);
-        size_t bytes = gp_bytes(&part);
-        f->out[0].type = part;
-        memcpy(f->out[0].data, all + (from * (size_t)r->ranks + (size_t)r->rank) * bytes, bytes);
-    }
-    return true;
-}
-
-static bool finish(gp_call *c)
-{
-    return gp_rounds_finish(c, c->state);
+    static const gp_collective how = { .make = make };
+    return gp_collective_run(c, f, n, &how);
 }
 
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "[ranks, ...], of one shape on all ranks that have any" }, { 0 } };
@@ -71,5 +63,6 @@ const gp_kind gp_kind_scatter_ranks = {
     GP_KIND("scatter_ranks"), .field = "ranks", .also = "scatter mpi_scatter",
     .help = "frame k of one rank, of which each has one part",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true, .one_rank = true,
-    .shape = shape, .open = open_stage, .close = gp_rounds_close, .run = run, .finish = finish,
+    .max_run = GP_COLLECTIVE_RUN,
+    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .finish = gp_collective_finish,
 };

@@ -107,8 +107,11 @@ static bool before(gp_dcall *d, const void *arg)
 {
     const doing *w = arg;
     bool ok = true;
-    for (int i = 0; ok && w->k->before && i < w->n; i++)
-        ok = w->k->before(d, w->opts, w->r, &w->f[i].in[0], &w->f[i].out[0]);
+    for (int i = 0; ok && i < w->n; i++) {
+        const gp_view *x = &w->f[i].in[0], *y = &w->f[i].out[0];
+        ok = w->k->before ? w->k->before(d, w->opts, w->r, x, y)
+           : w->r->ranks > 1 || gp_copy(d, y->data, x->data, gp_bytes(&x->type));
+    }
     return ok;
 }
 
@@ -142,6 +145,8 @@ static gp_status through_mpi(gp_call *c, const gp_collective *k, gp_rounds *r, c
     const char *all = gp_gather(c, mine, n);
     if (!all)
         return GP_STOPPED;
+    if (k->elsewhere && k->elsewhere(c->opts, r))
+        return GP_ABSENT;
     k->make(c->opts, r, x, all, n, y);
     return GP_OK;
 }

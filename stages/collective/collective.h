@@ -27,10 +27,12 @@ typedef struct gp_collective {
     int64_t (*rows)(const void *opts);
     /* Makes y of x and of what the ranks sent, n bytes each; all memory is the host's. */
     void (*make)(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y);
-    /* The same by NCCL: queues an operation, or a group of them, on views of device memory. */
+    /* Has this rank none of what is made, as another has all? Or NULL. */
+    bool (*elsewhere)(const void *opts, const gp_rounds *r);
+    /* The same by NCCL: queues an operation, or a group of them, on views of device memory. Of a kind that may be there. */
     int (*queue)(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, const gp_nccl *lib, void *comm,
                  void *stream);
-    /* Before it, what a device can do alone; or NULL. Of a process that is alone, all of it. */
+    /* Before it, what a device can do alone. Of a process that is alone, all of it; NULL: x is copied then. */
     bool (*before)(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y);
 } gp_collective;
 

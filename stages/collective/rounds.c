@@ -114,16 +114,6 @@ gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, int n, const gp_
     return GP_STOPPED;
 }
 
-gp_status gp_round_gather(gp_call *c, gp_rounds *r, const gp_frame *f, const char **all)
-{
-    const gp_view *x = &f->in[0];
-    gp_status status = gp_round(c, r, f, 1, &x->type);
-    if (status != GP_OK)
-        return status;
-    *all = gp_gather(c, x->data ? x->data : r->mine, gp_bytes(&r->alike));
-    return *all ? GP_OK : GP_STOPPED;
-}
-
 bool gp_rounds_finish(gp_call *c, gp_rounds *r)
 {
     *r->said = (said){ .state = gp_stopping(c) ? STOPPED : ENDED };

@@ -29,9 +29,6 @@ void gp_rounds_close(void *rounds);
  * GP_OK: of r->many of them, in order, all ranks that have not ended send the same number of bytes; where some have ended, as
  * many as such a frame has. Else what becomes of the first frame; GP_STOPPED after an error of this rank alone, too. */
 gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, int n, const gp_type *alike);
-/* The same of one frame, which is then sent, or, where this rank lacks it, bytes that do not count: those of rank r, of type
- * r->alike, are at *all + r * their number. */
-gp_status gp_round_gather(gp_call *c, gp_rounds *r, const gp_frame *f, const char **all);
 /* For finish(). Waits until the frames of all have ended. */
 bool gp_rounds_finish(gp_call *c, gp_rounds *r);
 
