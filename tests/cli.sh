@@ -299,6 +299,8 @@ for size in face:82:120 raccoon:120:90 small:100:72; do
     [ "$(od -An -tu1 -j16 -N8 "$tmp/thumbs/$name-edges.png" | tr -s ' ')" = " 0 0 0 $wide 0 0 0 $high" ] \
         && ok || bad "photos: the edges of $name have another size"
 done
+expect 'photos on two devices' 0 '3 out' "$GPIPE" run examples/photos/photos.yaml --set vars.out="$tmp/thumbs-2" --set device=cpu:0-1
+diff -r "$tmp/thumbs" "$tmp/thumbs-2" && ok || bad 'photos: two devices make other files'
 expect 'photos: their bounds' 0 '' sh -c '"$0" plan --set stages.read.workers=1 --set depth=4 examples/photos/photos.yaml \
     | grep -qE "^  read +281.2 KiB  depth 4 +host, 1.1 MiB in all"' "$GPIPE"
 expect 'photos: one too many' 1 'torn.jpg. is cut off' "$GPIPE" run examples/photos/photos.yaml --set vars.out="$tmp/torn" \

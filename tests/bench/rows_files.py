@@ -40,12 +40,12 @@ def empty(folder):
     return folder
 
 
-def difference_us(b, file, out, few, many):
+def difference_us(b, file, out, few, many, sets=()):
     """As gpipe_us, with files that are new in both runs."""
     times = []
     for n in few, many:
         empty(out)
-        times.append(b.gpipe_seconds(file, ["vars.frames=%d" % n], n))
+        times.append(b.gpipe_seconds(file, ["vars.frames=%d" % n] + list(sets), n))
     return 1e6 * (times[1] - times[0]) / (many - few)
 
 

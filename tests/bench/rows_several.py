@@ -2,9 +2,11 @@
 each, with large frames passed on, beside the slowest of what that is made of, each alone.
 """
 import os
+import shutil
 import subprocess
 
 import rows_device
+import rows_files
 from rows_device import BALANCED, BIG, SMALL, iters, settings
 from tools import HERE, MIB, Row, Skip, words
 
@@ -58,6 +60,17 @@ def kernels(b):
     return us[0], us[1], "gpipe, one GPU"
 
 
+def album(b):
+    """JPEG photos to pictures of their edges: decoding and encoding on the host's cores, which both GPUs share."""
+    two(b)
+    out = b.path("edges-2")
+    file = b.write("edges-2.yaml", rows_files.EDGES % (rows_files.photos(b, "jpg"), "jpg", out, "jpg", ""))
+    n = rows_files.PHOTOS
+    us = [rows_files.difference_us(b, file, out, n // 5, n, sets) for sets in (["device=cuda:0-1"], ["device=cuda:0"])]
+    shutil.rmtree(out)
+    return us[0], us[1], "gpipe, one GPU"
+
+
 # -- a stage on each --
 
 def expected(b, steps):
@@ -106,6 +119,7 @@ ROWS = [
     Row("2-gpus-16M-one", "the same: one GPU", "rate", None, big_to_one),
     Row("2-gpus-kernels", "16 MiB, kernels of %d copies, on two GPUs: one" % LONG, "rate", 1.95, kernels),
     Row("2-gpus-4K", "4 KiB, batch: auto, depth 256, on two GPUs: one", "rate", 1.6, small),
+    Row("2-gpus-photos", "photos to edges, .jpg to .jpg, on two GPUs: one", "rate", None, album),
     Row("2-gpus-stages", "64 MiB from one GPU to the other, long kernels: the slowest part", "rate", 0.95,
         lambda b: passed_on(b, 150)),
     Row("2-gpus-copy", "the same, short kernels", "rate", 0.95, lambda b: passed_on(b, 0)),
