@@ -36,6 +36,7 @@ static void close_writer(void *state)
     pthread_mutex_destroy(&w->settling);
     pthread_mutex_destroy(&w->lock);
     gp_process_stop(w->process);
+    gp_relay_close(w);
     free(w->worker);
     free(w);
 }
@@ -108,7 +109,11 @@ static bool open_writer(const gp_open *g, void **state)
         w->nbegin = gp_rowsfile_of(o->as)->begin(&o->rows, &g->in[0], w->begin);
     if (o->command.n && !(w->process = gp_process_start(o->command.v, o->folder, true, why)))
         return gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
+    bool elsewhere = o->to_stdout && w->ranks > 1 && w->rank;
+    if (o->to_stdout && w->ranks > 1 && !gp_relay_open(w))
+        return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     bool ok = w->process   ? gp_outfile_lend(&w->worker[0].file, gp_process_fd(w->process), why)
+            : elsewhere    ? true
             : o->to_stdout ? gp_outfile_lend(&w->worker[0].file, STDOUT_FILENO, why)
             : o->single    ? gp_writer_hold(w, why) && gp_writer_find_first(w, why)
                            : gp_writer_open_joined(w, &g->in[0], why);

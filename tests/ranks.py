@@ -198,6 +198,25 @@ stages:
   - {use: lua, script: none.lua, out: y}
   - {use: write, path: "${to}/none.npy"}
 """, 8, (2, 3))
+    for what, text in (
+        ("raw, holes", "{x: {dtype: u8, shape: [3]}}|{use: generate, frames: 200, out: x}|{use: lua, script: third.lua, out: y}"
+         "|{use: write, path: stdout}"),
+        ("raw, large", "{x: {dtype: f32, shape: [900000]}}|{use: generate, frames: 7, out: x, pattern: noise}"
+         "|{use: write, path: stdout}"),
+        ("npy", "{x: {dtype: u16, shape: [2, 40]}}|{use: read, path: 'in/n*.npy', out: x}|{use: write, path: stdout, format: npy}"),
+        ("csv", "{x: {dtype: f32, shape: [4, 2]}}|{use: read, path: in/a.csv, out: x}|{use: write, path: stdout, format: csv}"),
+        ("y4m", "{x: {dtype: u8, shape: [6, 8]}}|{use: read, path: 'in/p*.pgm', out: x}"
+         "|{use: write, path: stdout, format: y4m, frame_rate: 25, subsampling: mono}"),
+        ("y4m, none", "{x: {dtype: u8, shape: [6, 8]}}|{use: generate, frames: 8, out: x}|{use: lua, script: none.lua, out: y}"
+         "|{use: write, path: stdout, format: y4m, frame_rate: 25, subsampling: mono}"),
+    ):
+        buffers, *stages = text.split("|")
+        put("out.yaml", f"on_error: drop\nbuffers: {buffers}\nstages:\n" + "".join(f"  - {s}\n" for s in stages))
+        one = subprocess.run([gpipe, "run", "out.yaml"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for n in (2, 5) if what == "raw, holes" else (3,):
+            p = subprocess.run(m.start(n, "run", "out.yaml"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            check(f"{m.name}: to standard output, {what}: {n} ranks", one.returncode == p.returncode == 0 and one.stdout
+                  and p.stdout == one.stdout, p.stderr.decode())
     p = m.run(3, "run", "p.yaml", "-q", "--set", "vars.to=quiet-" + m.name)
     check(f"{m.name}: -q says nothing", p.returncode == 0 and "frames" not in p.stderr and has("quiet-" + m.name), p.stderr)
 
@@ -255,7 +274,8 @@ stages: [{use: generate, frames: 5, out: x}, {use: write, path: "joined-NAME/${r
         ("an archive", "", f"{gen}, {{use: write, path: o/all.npz}}", "one for all frames, and each of 3 ranks"),
         ("a recording", "", f"{gen}, {{use: write, path: o/all.wav, sample_rate: 8000}}", "one for all frames, and each of 3"),
         ("a file that is live", "", f"{gen}, {{use: write, path: o/all.npy, live: true}}", "one for all frames, and each of 3 ranks"),
-        ("stdout", "", f"{gen}, {{use: write, path: stdout}}", "'stdout' is one for all frames"),
+        ("stdout of all", "", "{use: generate, frames: 2, shard: none, out: x}, {use: write, path: stdout}",
+         "ranks 0 and 1 would both write 'stdout'"),
         ("one file of all", "", "{use: generate, frames: 2, shard: none, out: x}, {use: write, path: o/a%d.raw}",
          "ranks 0 and 1 would both write 'o/a%d.raw'"),
         ("numbers", "", f"{gen}, {{use: write, path: o/%d.raw, start: rank}}", "begin to number 'o/%d.raw' differently"),

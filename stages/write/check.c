@@ -257,7 +257,7 @@ bool gp_write_shape(gp_shape *s)
     s->any_length = o->to_stdout || (!o->command.n && gp_path_is_device(o->path));
     bool bytes = !o->single && (o->as == GP_RAW || o->as == GP_NPY) && !o->to_stdout && !o->command.n && !o->live;
     s->serial = !o->numbered && !o->named && !(bytes && s->workers > 1);   /* `auto`: one, mostly the fastest */
-    s->joins = bytes || (!o->single && !o->to_stdout && !o->command.n && !o->live && !gp_write_creates(o));
+    s->joins = bytes || (!o->single && !o->command.n && !o->live && !gp_write_creates(o));
     s->file_each = o->single && !s->any_length;
     s->writes_from = o->if_exists == GP_NEXT ? INT64_MAX : o->start;
     int64_t whole = (int64_t)gp_bytes(t);

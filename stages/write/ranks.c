@@ -1,14 +1,17 @@
-/* ranks.c - all frames of all ranks in one file, see writer.h.
+/* ranks.c - all frames of all ranks in one file, or to standard output, see writer.h.
  *
  * The first rank makes the file, and gives it its name at the end; each writes its own frames to it. Before that all tell
  * each other of the frames that they have, and how long these are. So all find the same places for them, in the order of
  * frames, with nothing left where a hole was, or the rows of a partial frame end. A frame has its place once no rank can
- * have one before it any more. After an error nothing is kept: nobody knows what others wrote by then. */
+ * have one before it any more. After an error nothing is kept: nobody knows what others wrote by then. To standard output
+ * frames go in the same order, by relay.c. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "base/npy.h"
 #include "writer.h"
 
+enum { RELAYED = 1 << 20 };            /* bytes that are sent at a time, about */
 enum { THERE, ENDED, STOPPED };        /* STOPPED: it was asked to end before its frames did */
 
 /* What a rank tells all others: that it has `n` frames from firing `first` on, of so many bytes. */
@@ -28,7 +31,7 @@ static bool reach(gp_writer *w, gp_call *c, bool *over, char why[GP_WHY])
     char path[PATH_MAX];
     struct stat st;
     *over = false;
-    if (w->reached)
+    if (w->reached || w->relay)
         return true;
     if (!w->rank && w->nbegin) {
         if (!gp_ranges_put(w, w->begin, w->nbegin, 0, why))
@@ -63,7 +66,10 @@ static bool any(const gp_writer *w, const told *of, int64_t state)
 static int place(gp_writer *w, const told *of, size_t at[GP_WRITE_RUN])
 {
     uint64_t from = UINT64_MAX, to = UINT64_MAX;
+    gp_write_relay *y = w->relay;
     int mine = 0;
+    if (y)
+        y->nparts = 0;
     for (int r = 0; r < w->ranks && !any(w, of, STOPPED); r++)
         if (of[r].state == THERE) {
             from = of[r].first < from ? of[r].first : from;
@@ -77,8 +83,26 @@ static int place(gp_writer *w, const told *of, size_t at[GP_WRITE_RUN])
                 at[mine++] = w->end;
             w->end += of[r].bytes[k - of[r].first];
             w->began = true;
+            if (y)
+                y->part[y->nparts++] = (gp_write_part){ r, of[r].bytes[k - of[r].first] };
         }
     return mine;
+}
+
+/* Are frames put together in memory before they are written? */
+static bool encodes(const gp_writer *w)
+{
+    return w->relay || gp_write_is_text(w->o);
+}
+
+/* The rest of what is written of a frame that does not become text: all of it, where it is sent. */
+static bool spell_bytes(gp_writer *w, const gp_view *in, char why[GP_WHY])
+{
+    char head[GP_NPY_HEADER_MAX];
+    const char *before = gp_write_is_video(w->o) ? gp_rowsfile_of(w->o->as)->before : "";
+    size_t n = w->o->arrays ? gp_npy_header(&in->type, head, sizeof head) : 0;
+    return gp_relay_add(w, before, strlen(before), why) && gp_relay_add(w, head, n, why)
+        && gp_relay_add(w, in->data, gp_bytes(&in->type), why);
 }
 
 /* The frames as the file has them, up to the first that it cannot have. How many; 0 with an error. */
@@ -88,23 +112,23 @@ static int spell(gp_writer *w, gp_call *c, const gp_frame *f, int n, piece p[GP_
     size_t at = 0;
     int k = 0;
     text->n = 0;
-    for (; k < n; k++) {
+    for (; k < n && (!w->relay || text->n < RELAYED); k++) {
         const gp_view *in = &f[k].in[0];
         if (k && (w->o->stack || gp_write_is_video(w->o)) && in->type.dim[0] != in->rows)
             break;                     /* first those before it */
         if (!gp_writer_stacks(w, c, &f[k]))
             return 0;
         p[k] = (piece){ in->data, gp_bytes(&in->type) };
-        if (!gp_write_is_text(w->o))
+        if (!encodes(w))
             continue;
-        if (!gp_writer_spell(w, &f[k], text, why)) {
+        if (!(gp_write_is_text(w->o) ? gp_writer_spell(w, &f[k], text, why) : spell_bytes(w, in, why))) {
             gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' %s", (unsigned long long)f[k].index, w->o->path, why);
             return 0;
         }
         p[k].n = text->n - at, at = text->n;
     }
     at = 0;
-    for (int i = 0; i < k && gp_write_is_text(w->o); at += p[i++].n)
+    for (int i = 0; i < k && encodes(w); at += p[i++].n)
         p[i].data = (const char *)text->data + at;
     return k;
 }
@@ -123,10 +147,20 @@ static bool give_up(const gp_call *c, gp_frame *f, int before)
     return true;
 }
 
+/* To standard output. False: the run is over, or has an error. */
+static bool pass_on(gp_writer *w, gp_call *c, const char *mine)
+{
+    char why[GP_WHY];
+    gp_status s = gp_relay(w, c, mine, why);
+    if (s == GP_FAILED)
+        gp_fail(c->errs, errno == EPIPE ? GP_E_CLOSED : GP_E_RUN, w->o->at, "'%s' %s", w->o->path, why);
+    return s == GP_OK;
+}
+
 bool gp_ranks_write(gp_writer *w, gp_call *c, gp_frame *f, int n)
 {
     piece p[GP_WRITE_RUN];
-    size_t at[GP_WRITE_RUN], more = gp_write_is_video(w->o) ? strlen(gp_rowsfile_of(w->o->as)->before) : 0;
+    size_t at[GP_WRITE_RUN], more = gp_write_is_video(w->o) && !w->relay ? strlen(gp_rowsfile_of(w->o->as)->before) : 0;
     char why[GP_WHY];
     bool over;
     int before = c->errs->failed, placed = 0;
@@ -148,10 +182,13 @@ bool gp_ranks_write(gp_writer *w, gp_call *c, gp_frame *f, int n)
         if (!of)
             return give_up(c, f, before);
         placed = place(w, of, at);
-        if (any(w, of, STOPPED))
+        bool stopped = any(w, of, STOPPED);
+        if (w->relay && !pass_on(w, c, p[0].data))
+            return c->errs->failed == before && give_up(c, f, before);
+        if (stopped)
             break;
     }
-    for (int i = 0; i < placed; i++)
+    for (int i = 0; i < placed && !w->relay; i++)
         if (!put(w, &p[i], at[i], why))
             return gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' %s", (unsigned long long)f[i].index, w->o->path,
                            why);
@@ -183,17 +220,21 @@ static bool put_header(gp_writer *w, char why[GP_WHY])
 bool gp_ranks_finish(gp_writer *w, gp_call *c)
 {
     told mine = { .state = gp_stopping(c) ? STOPPED : ENDED };
-    const told *of = NULL;
     char why[GP_WHY];
-    bool over, ok = reach(w, c, &over, why);
+    bool over, ok = reach(w, c, &over, why), more = ok;
     if (over)
         return false;
-    while (ok && (!of || any(w, of, THERE))) {
-        of = gp_gather(c, &mine, sizeof mine);
+    while (more) {
+        const told *of = gp_gather(c, &mine, sizeof mine);
         if (!of)
             return false;
+        more = any(w, of, THERE);
         place(w, of, NULL);
+        if (w->relay && !pass_on(w, c, NULL))
+            return false;
     }
+    if (w->relay)
+        return ok && !w->rank;
     ok = ok && (!w->rank || close_shared(w, why));
     if (ok && !gp_gather(c, &ok, sizeof ok))           /* a rank in which it is not does not come here, and ends all */
         return false;

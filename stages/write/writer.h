@@ -2,8 +2,8 @@
  *
  * check.c is what can be said before a run; single.c writes one file a frame, by any number of workers; joined.c writes
  * all frames to one file, to standard output or to a process, by one; ranges.c to one file, by several; ranks.c to one
- * file, by several ranks. Functions that return bool put into `why` how the sentence goes on that begins with the file's
- * name. */
+ * file, by several ranks, and relay.c to standard output, by the first of them. Functions that return bool put into `why`
+ * how the sentence goes on that begins with the file's name. */
 #ifndef GP_WRITER_H
 #define GP_WRITER_H
 
@@ -51,6 +51,16 @@ typedef struct gp_write_worker {
     int64_t rows;
 } gp_write_worker;
 
+/* A frame of a rank, in the order of frames, as bytes. */
+typedef struct gp_write_part { int rank; size_t n; } gp_write_part;
+
+typedef struct gp_write_relay {
+    gp_write_part *part; int nparts;   /* what goes on now, of all ranks */
+    size_t *has;                       /* ... bytes of each rank; */
+    gp_growbuf *all;                   /* ... these, in the first one */
+    char *chunk;
+} gp_write_relay;
+
 typedef struct gp_writer {
     const gp_write_opts *o;
     gp_filewriter *files;      /* all that it writes */
@@ -61,6 +71,7 @@ typedef struct gp_writer {
     int rank;                  /* gp_open.rank */
     int ranks;                 /* that write the joined file together; 1: this one alone */
     bool reached;              /* ... by now this one knows the file */
+    gp_write_relay *relay;     /* ... or NULL: it is standard output */
     gp_write_worker *worker;
     gp_type joined;            /* what the joined file holds so far */
     size_t head, size;         /* bytes of its header, and of all that is whole */
@@ -124,5 +135,14 @@ bool gp_ranges_put(const gp_writer *w, const char *data, size_t n, size_t at, ch
  * get its name, here? It is whole then. False with or without an error. */
 bool gp_ranks_write(gp_writer *w, gp_call *c, gp_frame *f, int n);
 bool gp_ranks_finish(gp_writer *w, gp_call *c);
+
+/* relay.c: to standard output. False: no memory. */
+bool gp_relay_open(gp_writer *w);
+void gp_relay_close(gp_writer *w);
+/* Adds to worker[0].encoded, where this rank puts together what it sends. */
+bool gp_relay_add(gp_writer *w, const void *data, size_t n, char why[GP_WHY]);
+/* Brings the parts to the first rank, which writes them; `mine`: those of this one. All ranks call it with the same parts.
+ * GP_OK; GP_STOPPED: the run is over, or has an error; GP_FAILED with `why`. */
+gp_status gp_relay(gp_writer *w, gp_call *c, const char *mine, char why[GP_WHY]);
 
 #endif
