@@ -30,6 +30,8 @@ void gp_relay_close(gp_writer *w)
 bool gp_relay_add(gp_writer *w, const void *data, size_t n, char why[GP_WHY])
 {
     gp_growbuf *to = &w->worker[0].encoded;
+    if (!n)
+        return true;
     if (!gp_growbuf_need(to, to->n + n))
         return gp_why(why, "cannot be written: " GP_WHY_MEMORY);
     memcpy(to->data + to->n, data, n);
@@ -44,6 +46,8 @@ static bool keep(gp_writer *w, const char *came, size_t at, size_t k)
         gp_growbuf *to = &w->relay->all[r];
         size_t has = w->relay->has[r], n = has > at ? has - at : 0;
         n = n < k ? n : k;
+        if (!n)
+            continue;
         if (!gp_growbuf_need(to, at + n))
             return false;
         memcpy(to->data + at, came + (size_t)r * k, n);
