@@ -71,7 +71,7 @@ static gp_scope lookup_scope(gp_lookup *l)
  * `n` on by one that says so. */
 static bool explain(const gp_lookup *l, const gp_node *node, gp_errs *errs, int n, int failed)
 {
-    const gp_var *v = l->bad;
+    const gp_var *v = l->bad && l->bad->of ? l->bad->of : l->bad;
     if (!v || n == GP_ERRS_MAX)
         return false;
     errs->n = n, errs->failed = failed;
@@ -81,8 +81,8 @@ static bool explain(const gp_lookup *l, const gp_node *node, gp_errs *errs, int 
     if (v->deep)
         return gp_fail(errs, GP_E_SPEC, node->at, "'%s' depends on a chain of more than %d "
                        "variables; put some of them into one expression", v->name, GP_VARS_DEEPEST);
-    return gp_fail(errs, GP_E_SPEC, node->at, "'%s' is '%.80s', which is not a number", v->name,
-                   v->node->text);
+    return gp_fail(errs, GP_E_SPEC, node->at, "'%s' is '%.80s', which is not a number%s%s", v->name,
+                   v->node->text, v->why ? ": " : "", v->why ? v->why : "");
 }
 
 bool gp_eval_with(gp_lookup *l, const gp_node *node, gp_num *out, gp_errs *errs)

@@ -52,6 +52,8 @@ typedef struct gp_var {
     bool unset;                /* null: must be set */
     bool number;               /* its text is an expression, worth `num` */
     bool deep;                 /* not a number because too many others lie between */
+    const char *why;           /* an expression that has no value: why; else NULL */
+    const struct gp_var *of;   /* the var because of which it has none, if that is unset or has a `why` */
     enum { GP_VAR_NEW, GP_VAR_BUSY, GP_VAR_DONE } state;
     gp_num num;
 } gp_var;
