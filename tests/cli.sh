@@ -94,6 +94,8 @@ expect 'stages'          0 '' "$GPIPE" stages
 awk 'length(substr($0, 37)) > 70 {exit 1}' "$tmp/stdout" && ok || bad 'stages: a line of help is too long'
 expect 'one stage'       0 '' "$GPIPE" stages blur
 grep -q sigma "$tmp/stdout" && ok || bad 'stages blur does not show sigma'
+grep -q '^  shard ' "$tmp/stdout" && bad 'stages blur shows shard, which is for sources' || ok
+"$GPIPE" stages read | grep -q '^  shard ' && ok || bad 'stages read does not show shard'
 expect 'unknown stage'   2 "did you mean 'blur'" "$GPIPE" stages blr
 expect 'set: a variable' 2 "'frames' is a variable: write vars.frames=2" "$GPIPE" check --set frames=2 pipelines/edges.yaml
 expect 'set: no path'    2 'did you mean' "$GPIPE" check --set stages.blurr.sigma=2 pipelines/edges.yaml
