@@ -93,10 +93,14 @@ static const gp_mpi *open_shim(int ranks, gp_errs *errs)
     return NULL;
 }
 
+/* What ranks do together, and what each would do by itself if it were not refused. All else the first does alone. */
+enum { TOGETHER = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN,
+       COMPILE = TOGETHER | GP_VERB_BENCH | GP_VERB_TUNE | GP_VERB_SIMULATE };
+
 static bool may_have_ranks(const gp_args *args, gp_errs *errs)
 {
     const char *alone = args->report ? "--report" : args->trace ? "--trace" : args->watch ? "--watch" : NULL;
-    if (!(args->verb & (GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN)))
+    if (!(args->verb & TOGETHER))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "a launcher started %d ranks, and only 'run', 'check' and 'plan' "
                        "have several: start this alone", launched());
     if (alone)
@@ -108,24 +112,18 @@ static bool may_have_ranks(const gp_args *args, gp_errs *errs)
     return true;
 }
 
-bool gp_ranks_join(const gp_args *args, gp_errs *errs)
+bool gp_ranks_is_another(void)
 {
-    int ranks = launched();
-    const int compile = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH | GP_VERB_TUNE | GP_VERB_SIMULATE;
-    if (args->verb & (GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN) && only_slurm() > 1) {
-        us.ranks = only_slurm(), us.rank = launched_rank();        /* the first says it */
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "srun started %d tasks that MPI cannot join: write srun "
-                       "--mpi=pmix (srun --mpi=list shows what it knows), or unset SLURM_STEP_NUM_TASKS to run each by "
-                       "itself", us.ranks);
-    }
-    if (ranks == 1 || !(args->verb & compile))
-        return true;
-    us.ranks = ranks, us.rank = launched_rank();       /* should it fail, the first says so */
-    us.join_ns = args->join_ns ? args->join_ns : JOIN_NS;
-    const gp_mpi *mpi = may_have_ranks(args, errs) ? open_shim(ranks, errs) : NULL;
+    return (launched() > 1 || only_slurm() > 1) && launched_rank() > 0;
+}
+
+/* Opens MPI and starts it; false with an error, which the first says. */
+static bool start(int ranks, gp_errs *errs)
+{
+    int rank = 0, there = 1;
+    const gp_mpi *mpi = open_shim(ranks, errs);
     if (!mpi)
         return false;
-    int rank = 0, there = 1;
     gp_ranks_come();
     gp_ranks_limit(us.join_ns, NULL, 0);
     const char *why = mpi->start(&rank, &there, &us.local_rank);
@@ -135,12 +133,32 @@ bool gp_ranks_join(const gp_args *args, gp_errs *errs)
     us.mpi = mpi;
     if (there != ranks)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "the launcher started %d ranks, and MPI (%s) knows of %d: it is "
-                       "the launcher of another MPI; build gpipe-mpi.so with the mpicc of that, or name the right one in "
-                       "GPIPE_MPI", ranks, mpi->library(), there);
+                       "the launcher of another MPI; use the mpirun of %s, or build gpipe-mpi.so with the mpicc of that "
+                       "launcher's MPI, or name the right one in GPIPE_MPI", ranks, mpi->library(), there, mpi->library());
     us.rank = rank;
     us.heard = gp_ranks_room((size_t)ranks, sizeof *us.heard), us.lost = gp_ranks_room((size_t)ranks, sizeof *us.lost);
     gp_ranks_wait_for(us.join_ns, "to compile the pipeline", "--join-timeout");
     return true;
+}
+
+bool gp_ranks_join(const gp_args *args, bool ok, gp_errs *errs)
+{
+    bool apart = args->help || (args->verb && !(args->verb & COMPILE)), each = args->verb & COMPILE & ~TOGETHER;
+    int ranks = launched(), tasks = each ? 1 : only_slurm();
+    if (ranks == 1 && tasks == 1)
+        return ok;
+    us.ranks = ranks * tasks, us.rank = launched_rank();       /* should it fail, the first says so */
+    if (apart)
+        return ok && !us.rank;
+    us.join_ns = args->join_ns ? args->join_ns : JOIN_NS;
+    if (ok && ranks == 1)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "srun started %d tasks that MPI cannot join: write srun "
+                       "--mpi=pmix (srun --mpi=list shows what it knows), or unset SLURM_STEP_NUM_TASKS to run each by "
+                       "itself", us.ranks);
+    if (ok && may_have_ranks(args, errs))
+        return start(ranks, errs);
+    gp_errs none = { .n = 0 };             /* other ranks may have another command line, and wait for this one */
+    return ranks > 1 && start(ranks, &none) && gp_ranks_agree(args, &(gp_loaded){ .text = NULL }, false, errs);
 }
 
 int64_t gp_ranks_join_ns(void)
@@ -151,6 +169,8 @@ int64_t gp_ranks_join_ns(void)
 /* Where some are lost, MPI would wait for them. */
 void gp_ranks_leave(int status)
 {
+    if (!us.heard && us.rank && status)            /* they have not met */
+        sleep(1);                      /* the first is to say what it was: the launcher ends all when one has ended so */
     if (us.mpi && gp_ranks_lost()) {
         if (!gp_ranks_is_first())
             sleep(1);                  /* the launcher ends all when one has ended */

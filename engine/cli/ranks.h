@@ -8,8 +8,10 @@
 
 #include "cli/cli.h"
 
-/* ranks.c. Joins the others, if there are any; before anything is compiled. */
-bool gp_ranks_join(const gp_args *args, gp_errs *errs);
+/* ranks.c. Joins the others, if there are any; before anything is compiled. `ok`: the command line has no error here; they
+ * learn it. False if this rank has nothing to do: with an error, or since rank 0 does alone what the verb says. */
+bool gp_ranks_join(const gp_args *args, bool ok, gp_errs *errs);
+bool gp_ranks_is_another(void);            /* is this one than rank 0, as the environment says? */
 /* Before the process ends with this exit code; waits for all, or, if some are lost, ends it. */
 void gp_ranks_leave(int status);
 int gp_rank(void);
