@@ -173,7 +173,8 @@ const char *gp_read_path(gp_reader *r, const gp_node *n)
 {
     const char *text = gp_read_text(r, n);
     if (text && !strcmp(text, "-")) {
-        WRONG(r, n, "is '-': write stdin or stdout%s", "; a file of that name is './-'");
+        WRONG(r, n, "is '-': write %s%s'./-' for a file of that name", r->standard ? r->standard : "",
+              r->standard ? ", or " : "");
         return NULL;
     }
     return text ? gp_path_from(r->arena, r->dir, text) : NULL;
@@ -410,6 +411,7 @@ bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_l
                      bool misspelt, void *opts)
 {
     bool ok = true;
+    r->standard = !kind->in || !kind->in->name ? "stdin" : kind->joins ? "stdout" : NULL;
     for (const gp_opt *o = kind->opts; o && o->name; o++) {
         const gp_node *n = gp_node_get(map, o->name);
         void *field = (char *)opts + o->off;
@@ -419,10 +421,12 @@ bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_l
             ok = false;
         else if (gp_option_is_due(o, map))
             ok = gp_fail(r->errs, GP_E_SPEC, at, "stage '%s' needs the option '%s'%s: %s", r->stage, o->name,
-                         o->type != GP_OPT_ENUM && o->choices ? gp_format(r->arena, ", or '%s'", o->choices) : "", o->help);
+                         o->type != GP_OPT_ENUM && o->choices ? gp_format(r->arena, ", or '%s'", o->choices) : "",
+                         o->help);
         else if (o->def)
             ok &= gp_opt_default(r, o, field);
     }
+    r->standard = NULL;
     return ok;
 }
 

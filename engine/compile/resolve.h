@@ -75,6 +75,7 @@ typedef struct gp_reader {
     const char *dir;           /* relative paths start here */
     const char *key, *stage;   /* what is being read, for messages; stage NULL:
                                   the key does not belong to a stage */
+    const char *standard;      /* what to write in place of a path '-': of a source, or of a sink of files; else NULL */
 } gp_reader;
 
 /* Each adds an error and returns false (NULL, -1) when the node does not hold
