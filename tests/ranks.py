@@ -860,5 +860,49 @@ int main(int argc, char **argv)
     check(f"{m.name}: an error in a gather comes back", p.stdout.count("rank 0: ") == 1
           and ("TRUNCATE" in p.stdout or m.name != "openmpi"), p.stdout + p.stderr)
 
+# ---- who waits, and who is lost -----------------------------------------
+
+put("waits.c", """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "mpi/shim.h"
+/* In place of the shim: this is rank 0 of 3, and no gather is ever done. Rank 2 calls for the first time before this one
+ * listens, and with CALLS=2 once more. With CALLS=0 nobody does. */
+static int looks, calls, heard;
+static const char *start(int *rank, int *ranks, int *local) { *rank = *local = 0, *ranks = 3; return NULL; }
+static const char *gather(int channel, const void *mine, int n, void *all) { return NULL; }
+static const char *call(long number) { calls++; return NULL; }
+static const char *nothing(void) { return NULL; }
+static const char *library(void) { return "none"; }
+static const char *gathered(int channel, bool *done)
+{
+    static char why[60];
+    *done = false;
+    snprintf(why, sizeof why, "it %s after %d looks", calls ? "called" : "did not call", looks);
+    return getenv("LOOKS") && (calls || looks++ == atoi(getenv("LOOKS"))) ? why : NULL;
+}
+static const char *hear(long *of)
+{
+    if (heard < atoi(getenv("CALLS")))
+        heard++, of[2] = 1;
+    return NULL;
+}
+const gp_mpi gp_mpi_table = { .size = sizeof(gp_mpi), .start = start, .gather = gather, .gathered = gathered, .call = call,
+                              .heard = hear, .leave = nothing, .library = library };
+""")
+p = ran(["cc", "-shared", "-fPIC", "-I", source, "-o", "waits.so", "waits.c"])
+check("waits.c", p.returncode == 0, p.stderr)
+os.environ.update(GPIPE_MPI="./waits.so", OMPI_COMM_WORLD_SIZE="3", OMPI_COMM_WORLD_RANK="0")
+for calls, looks, timeout, says in (
+        (0, "50", "1h", "MPI failed: it did not call after 50 looks"), (1, "50", "1h", "MPI failed: it called after 1 looks"),
+        (1, None, "1s", "rank 0: gpipe: error: waited 1 s for ranks 1, 2 to compile the pipeline"),
+        (2, None, "1s", "rank 0: gpipe: error: waited 1 s for rank 1 to compile the pipeline")):
+    os.environ.update(CALLS=str(calls), LOOKS=looks or "")
+    if not looks:
+        del os.environ["LOOKS"]
+    p = ran([gpipe, "check", "a.yaml", "--join-timeout", timeout])
+    check(f"who waits: {calls} calls of rank 2, {timeout}", p.returncode and p.stderr.count(says) == 1, p.stderr)
+
 print(f"ranks: {passed} passed, {failed} failed ({', '.join(m.name for m in mpis)})")
 sys.exit(bool(failed))

@@ -17,7 +17,7 @@ static struct {
     int64_t join_ns;
     int64_t wait_ns; const char *wait_what, *wait_key;         /* see gp_ranks_wait_for */
     long gathers;                      /* on channel 0, so far */
-    long *heard;                       /* that in which each rank has called last; 0: it did not since this one waits */
+    long *heard;                       /* the gather in which each rank has called last; 0: it did not since this one waits */
     bool *lost; int nlost;
 } us = { .ranks = 1 };
 
@@ -262,14 +262,15 @@ bool gp_ranks_is_first(void)
 }
 
 /* Who waits in a gather says so to all, again and again: a gather does not tell who is missing, but who says nothing is.
- * Others may wait in the one before, or behind: so what counts is that they call at all. */
-static const char *call(bool first)
+ * Others may wait in the one before, or behind: so what counts is that they call at all. One that comes to a gather in which
+ * others wait calls at once, as they may give up soon; what they said before it came does not count. */
+static const char *call(bool comes, bool now)
 {
     pthread_mutex_lock(&calls);
     const char *why = us.mpi->heard(us.heard);
-    if (first)
-        memset(us.heard, 0, (size_t)us.ranks * sizeof *us.heard);
-    if (!why)
+    for (int r = 0; comes && r < us.ranks; r++)
+        now |= us.heard[r] >= us.gathers, us.heard[r] = 0;
+    if (!why && now)
         why = us.mpi->call(us.gathers);
     pthread_mutex_unlock(&calls);
     return why;
@@ -295,14 +296,17 @@ bool gp_ranks_gather(const void *mine, int n, void *all, gp_errs *errs)
     if (us.nlost)
         return gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "%d rank%s lost", us.nlost, us.nlost > 1 ? "s are" : " is");
     us.gathers++;
+    double since = gp_seconds();
     const char *why = gp_ranks_send(0, mine, n, all);
     while (!why && !(why = gp_ranks_sent(0, &done)) && !done) {
-        late += gp_ranks_rest(1000000);                /* the others may need the core */
-        bool over = us.wait_ns && late > us.wait_ns;
-        if (over || (us.wait_ns && late - called > us.wait_ns / CALLS)) {
-            why = call(!called);
+        bool comes = !late, over, now;
+        gp_ranks_rest(1000000);                        /* the others may need the core */
+        late += gp_ranks_since(&since);
+        over = us.wait_ns && late > us.wait_ns, now = over || late - called > us.wait_ns / CALLS;
+        if (us.wait_ns && (comes || now))
+            why = call(comes, now);
+        if (now)
             called = late;
-        }
         if (!why && over)
             return have_lost(errs);
     }

@@ -37,8 +37,9 @@ void gp_ranks_come(void);
  * says nothing. */
 void gp_ranks_limit(int64_t ns, const char *doing, int status);
 void gp_ranks_limit_end(void);
-/* Sleeps. The time that it took, of which a moment counts at most: the process may have been stopped. */
-int64_t gp_ranks_rest(int64_t ns);
+/* How long it is since *then, of which a moment counts at most: the process may have been stopped. *then becomes now. */
+int64_t gp_ranks_since(double *then);
+int64_t gp_ranks_rest(int64_t ns);         /* sleeps; the time that it took, of which a moment counts at most */
 const char *gp_ranks_names(const bool *is, char buf[200]);     /* "rank 2", "ranks 0, 2"; returns buf */
 const char *gp_ranks_time(int64_t ns, char buf[32]);           /* "30 s"; returns buf */
 
