@@ -422,6 +422,21 @@ stages:
     check(f"{m.name}: a hole of one is a hole of all", p.returncode == 0 and sorted(has("holes-" + m.name))
           == [f"{r}-{k}.npy" for r in range(3) for k in (0, 2)] and "3 out, 2 dropped, 1 failed" not in p.stderr
           and "9 frames in, 6 out" in p.stderr, p.stderr)
+    put("last.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 7 then return 'drop' end\n  y:copy(x)\nend\n")
+    for use in ("all_reduce", "all_gather", "exchange", "broadcast", "gather_ranks"):
+        put("l.yaml", f"""
+buffers: {{x: {{dtype: i32, shape: [4]}}}}
+stages:
+  - {{use: generate, frames: 9, out: x}}
+  - {{use: lua, script: last.lua, out: y}}
+  - {{use: {use}, out: z}}
+  - {{use: write, path: "last-{m.name}/{use}-${{rank}}-%d.npy"}}
+""")
+        p = m.run(3, "run", "l.yaml")
+        got = [f for f in sorted(has("last-" + m.name)) if f.startswith(use + "-")]
+        check(f"{m.name}: {use}: the last frame of one is a hole: so it is in all", p.returncode == 0 and got == [
+            f"{use}-{r}-{k}.npy" for r in range(1 if use == "gather_ranks" else 3) for k in (0, 1)]
+              and "9 frames in, 6 out, 3 dropped" in p.stderr, f"{got} {p.stderr}")
     p = m.run(3, "run", "g.yaml")
     all_of = has("gathered-" + m.name)
     sums = [a + b for a, b in zip(range(12), range(24, 36))]
