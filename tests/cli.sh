@@ -66,9 +66,10 @@ helps() {
         grep -qwF -- "$w" "$tmp/stdout" && ok || bad "help $topic: nothing on $w"
     done
 }
-keys() { sed -n "/ $1\[\] = /,/}/p" "$2" | grep -o '"[a-z_]*"' | tr -d '"' | grep -vx on; }
-helps yaml $(keys top_keys engine/compile/resolve.c) $(keys stage_keys engine/compile/wire.c) \
-    $(keys keys engine/compile/wire.c | head -5)
+keys() { sed -n "/ $1\[\] = /,/^}/s/.*KEY(\"\([a-z_]*\)\".*/\1/p" engine/compile/keys.c; }
+[ "$(keys gp_top_keys | wc -l)" -ge 16 ] && ok || bad 'the keys of a file are not found'
+helps yaml $(keys gp_top_keys) $(keys gp_stage_keys) $(keys gp_buffer_keys | grep -vx 'carry\|init')
+helps frames carry init
 helps lua produce process init finish $(sed -n 's/.*\.name = "\([a-z]*\)".*/\1/p' stages/lua.c | head -1) script params
 helps kernel source code args block grid
 helps exit $(seq 0 6) $(seq 129 132) 135 136 139 141 143
@@ -76,9 +77,12 @@ helps exit $(seq 0 6) $(seq 129 132) 135 136 139 141 143
 helps run --progress
 helps blur sigma
 "$GPIPE" help read | grep -q '^  reopen .*one after another' && ok || bad 'help read: it does not say who may write to a FIFO'
-for w in lua yaml exit; do
-    "$GPIPE" help $w | grep -q '`\|\*\*' && bad "help $w: marks of Markdown" || ok
+for w in engine/cli/topics/*.md; do
+    w=$(basename "$w" .md)
+    "$GPIPE" help "$w" | sed "/^$w - /,\$d; /^    /d" >"$tmp/text"      # without a kind of that name, and without code
+    grep -q '`\|\*\*\|](\|^```' "$tmp/text" && bad "help $w: marks of Markdown: $(grep -m1 '`\|\*\*\|](' "$tmp/text")" || ok
 done
+"$GPIPE" help --man | grep -q '](' && bad 'the man page has links of Markdown' || ok
 "$GPIPE" help yaml | sed -n 's/^    \([a-z_]*\): *\([^ #][^ #]*\) *#.*/\1=\2/p' | grep -v '^pipeline' >"$tmp/defaults"
 grep -q '^stall_timeout=30s$' "$tmp/defaults" && [ "$(wc -l <"$tmp/defaults")" -ge 8 ] && ok || bad 'help yaml: its defaults'
 "$GPIPE" plan -q --json pipelines/edges.yaml --device cpu $(sed 's/^/--set /' "$tmp/defaults" | grep -v 'device\|depth') \
@@ -94,6 +98,8 @@ expect 'stages'          0 '' "$GPIPE" stages
 awk 'length(substr($0, 37)) > 70 {exit 1}' "$tmp/stdout" && ok || bad 'stages: a line of help is too long'
 expect 'one stage'       0 '' "$GPIPE" stages blur
 grep -q sigma "$tmp/stdout" && ok || bad 'stages blur does not show sigma'
+grep -q '^  shard ' "$tmp/stdout" && bad 'stages blur shows shard, which is for sources' || ok
+"$GPIPE" stages read | grep -q '^  shard ' && ok || bad 'stages read does not show shard'
 expect 'unknown stage'   2 "did you mean 'blur'" "$GPIPE" stages blr
 expect 'set: a variable' 2 "'frames' is a variable: write vars.frames=2" "$GPIPE" check --set frames=2 pipelines/edges.yaml
 expect 'set: no path'    2 'did you mean' "$GPIPE" check --set stages.blurr.sigma=2 pipelines/edges.yaml

@@ -104,6 +104,14 @@ with open("drops.lua", "w") as f:
     f.write("stateless = true\nfunction process(frame, x, y)\n  if frame.index % 5 == 2 then return 'drop' end\n  y:copy(x)\nend\n")
 same("holes", pipeline("  - {use: all_reduce, by: BY}\n").replace("  - {use: expr,", """  - {use: lua, script: drops.lua, out: c}
   - {use: expr,""").replace("in: a, out: b", "in: c, out: b"), 1, ns=(2, 3))
+with open("last.lua", "w") as f:
+    f.write("stateless = true\nfunction process(frame, x, y)\n  if frame.index == 23 then return 'drop' end\n  y:copy(x)\nend\n")
+for kind in ("all_reduce", "all_gather"):
+    same(f"{kind} hole at the end of one", pipeline(f"  - {{use: {kind}, by: BY}}\n", shard="auto", frames=24).replace(
+        "  - {use: expr,", "  - {use: lua, script: last.lua, out: c}\n  - {use: expr,").replace("in: a, out: b", "in: c, out: b"), 1, ns=(2, 3))
+    for n in [n for n in (2, 3) if n <= most]:
+        check(f"{kind}: {n} ranks: a hole at the end of one is one in all", sorted(files(f"{kind}-hole-at-the-end-of-one-{n}-auto"))
+              == sorted(f"{r}-{k:03}.npy" for r in range(n) for k in range(24 // n - 1)))
 
 # Several at a time, which come to their rounds in different orders on different ranks.
 many = """

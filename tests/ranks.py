@@ -305,7 +305,25 @@ stages: [{use: generate, frames: 5, out: x}, {use: write, path: "joined-NAME/${r
     check(f"{m.name}: bench", p.returncode == 2 and p.stderr.count("only 'run', 'check' and 'plan'") == 1, p.stderr)
     p = m.run(2, "run", "a.yaml", "--report", "r.json")
     check(f"{m.name}: a report", p.returncode == 2 and p.stderr.count("--report is of one process") == 1, p.stderr)
+
+    # What is printed is printed once: of the command line, and by verbs that ranks do not do together.
+    for code, args, says in (
+            (2, "", r"^usage: gpipe VERB"), (0, "--version", r"^back ends: "), (0, "run --help", r"^usage: gpipe run "),
+            (2, "help no", "no help on 'no'"), (0, "stages blur", "^runs on: device"), (0, "machine", '"page_size"'),
+            (0, f"new {m.name}", "made "), (2, "rnu", "no verb 'rnu'"), (2, "run", "no file given"), (2, "top", "no pipeline given"),
+            (2, "run --foo", "no option '--foo'"), (2, "run a.yaml --watch", "--watch is of one process"),
+            (0, "check a.yaml", "a.yaml: ok"), (0, "plan a.yaml", "^stages$")):
+        p = m.run(2, *args.split())
+        check(f"{m.name}: gpipe {args}: once", p.returncode == code and len(re.findall(says, p.stdout + p.stderr, re.M)) == 1,
+              p.stdout + p.stderr)
+    os.environ["GPIPE_MPI"] = m.so
+    p = ran([m.mpirun, "-n", "2", gpipe, "run", "a.yaml", ":", "-n", "1", gpipe, "run", "a.yaml", "--foo"])
+    check(f"{m.name}: a command line of one rank", p.returncode in (2, 3)
+          and p.stderr.count("rank 2: gpipe: error: no option '--foo'") == 1 == p.stderr.count("error:"), p.stderr)
     os.environ["GPIPE_MPI"] = "/nowhere/gpipe-mpi.so"
+    p = ran([m.mpirun, "-n", "2", gpipe, "run", "--foo"])
+    check(f"{m.name}: no shim, and an error", p.returncode == 2 and p.stderr.count("no option '--foo'") == 1 == p.stderr.count("error:"),
+          p.stderr)
     p = ran([m.mpirun, "-n", "2", gpipe, "run", "a.yaml"])
     check(f"{m.name}: no shim", p.returncode == 4 and len(re.findall("a run of 2 ranks needs /nowhere/gpipe-mpi.so.*'make' builds it",
                                                                       p.stderr)) == 1, p.stderr)
@@ -314,7 +332,8 @@ stages: [{use: generate, frames: 5, out: x}, {use: write, path: "joined-NAME/${r
     if other:
         os.environ["GPIPE_MPI"] = other[0].so
         p = ran([m.mpirun, "-n", "2", gpipe, "run", "a.yaml"])
-        check(f"{m.name}: the shim of another MPI", p.returncode and len(re.findall("started 2 ranks, and MPI .* knows of 1", p.stderr)) <= 1
+        check(f"{m.name}: the shim of another MPI", p.returncode and len(re.findall(
+            "started 2 ranks, and MPI .* knows of 1.* use the mpirun of (Open MPI|MPICH) ", p.stderr)) == 1
               and not p.stderr.count("frames in"), p.stderr)
 
     put("sums.lua", """
@@ -423,6 +442,21 @@ stages:
     check(f"{m.name}: a hole of one is a hole of all", p.returncode == 0 and sorted(has("holes-" + m.name))
           == [f"{r}-{k}.npy" for r in range(3) for k in (0, 2)] and "3 out, 2 dropped, 1 failed" not in p.stderr
           and "9 frames in, 6 out" in p.stderr, p.stderr)
+    put("last.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 7 then return 'drop' end\n  y:copy(x)\nend\n")
+    for use in ("all_reduce", "all_gather", "exchange", "broadcast", "gather_ranks"):
+        put("l.yaml", f"""
+buffers: {{x: {{dtype: i32, shape: [4]}}}}
+stages:
+  - {{use: generate, frames: 9, out: x}}
+  - {{use: lua, script: last.lua, out: y}}
+  - {{use: {use}, out: z}}
+  - {{use: write, path: "last-{m.name}/{use}-${{rank}}-%d.npy"}}
+""")
+        p = m.run(3, "run", "l.yaml")
+        got = [f for f in sorted(has("last-" + m.name)) if f.startswith(use + "-")]
+        check(f"{m.name}: {use}: the last frame of one is a hole: so it is in all", p.returncode == 0 and got == [
+            f"{use}-{r}-{k}.npy" for r in range(1 if use == "gather_ranks" else 3) for k in (0, 1)]
+              and "9 frames in, 6 out, 3 dropped" in p.stderr, f"{got} {p.stderr}")
     p = m.run(3, "run", "g.yaml")
     all_of = has("gathered-" + m.name)
     sums = [a + b for a, b in zip(range(12), range(24, 36))]
@@ -860,6 +894,50 @@ int main(int argc, char **argv)
     p = ran(m.start(2, m.so, command="./trunc"))
     check(f"{m.name}: an error in a gather comes back", p.stdout.count("rank 0: ") == 1
           and ("TRUNCATE" in p.stdout or m.name != "openmpi"), p.stdout + p.stderr)
+
+# ---- who waits, and who is lost -----------------------------------------
+
+put("waits.c", """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "mpi/shim.h"
+/* In place of the shim: this is rank 0 of 3, and no gather is ever done. Rank 2 calls for the first time before this one
+ * listens, and with CALLS=2 once more. With CALLS=0 nobody does. */
+static int looks, calls, heard;
+static const char *start(int *rank, int *ranks, int *local) { *rank = *local = 0, *ranks = 3; return NULL; }
+static const char *gather(int channel, const void *mine, int n, void *all) { return NULL; }
+static const char *call(long number) { calls++; return NULL; }
+static const char *nothing(void) { return NULL; }
+static const char *library(void) { return "none"; }
+static const char *gathered(int channel, bool *done)
+{
+    static char why[60];
+    *done = false;
+    snprintf(why, sizeof why, "it %s after %d looks", calls ? "called" : "did not call", looks);
+    return getenv("LOOKS") && (calls || looks++ == atoi(getenv("LOOKS"))) ? why : NULL;
+}
+static const char *hear(long *of)
+{
+    if (heard < atoi(getenv("CALLS")))
+        heard++, of[2] = 1;
+    return NULL;
+}
+const gp_mpi gp_mpi_table = { .size = sizeof(gp_mpi), .start = start, .gather = gather, .gathered = gathered, .call = call,
+                              .heard = hear, .leave = nothing, .library = library };
+""")
+p = ran(["cc", "-shared", "-fPIC", "-I", source, "-o", "waits.so", "waits.c"])
+check("waits.c", p.returncode == 0, p.stderr)
+os.environ.update(GPIPE_MPI="./waits.so", OMPI_COMM_WORLD_SIZE="3", OMPI_COMM_WORLD_RANK="0")
+for calls, looks, timeout, says in (
+        (0, "50", "1h", "MPI failed: it did not call after 50 looks"), (1, "50", "1h", "MPI failed: it called after 1 looks"),
+        (1, None, "1s", "rank 0: gpipe: error: waited 1 s for ranks 1, 2 to compile the pipeline"),
+        (2, None, "1s", "rank 0: gpipe: error: waited 1 s for rank 1 to compile the pipeline")):
+    os.environ.update(CALLS=str(calls), LOOKS=looks or "")
+    if not looks:
+        del os.environ["LOOKS"]
+    p = ran([gpipe, "check", "a.yaml", "--join-timeout", timeout])
+    check(f"who waits: {calls} calls of rank 2, {timeout}", p.returncode and p.stderr.count(says) == 1, p.stderr)
 
 print(f"ranks: {passed} passed, {failed} failed ({', '.join(m.name for m in mpis)})")
 sys.exit(bool(failed))

@@ -57,6 +57,11 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
       { "3:8 'out' has no value; give one with --set vars.out=..." } },
     { CHAIN "vars: {x: a}\ndepth: 2 * x\n", { "3:8 'x' is 'a', which is not a number" } },
     { CHAIN "vars: {x: y, y: x}\ndepth: x\n", { "3:8 'x' is 'y', which is not a number" } },
+    { CHAIN "vars: {x: 60, y: x / 7}\ndepth: y\n", { "3:8 'y' is 'x / 7', which is not a number: 60 / 7 leaves a "
+      "remainder; write ceil(a / b) or floor(a / b), or 60.0 for a fraction" } },
+    { CHAIN "vars: {z: y + 1, x: 60, y: x / 0}\ndepth: 2 * z\n",
+      { "3:8 'y' is 'x / 0', which is not a number: division by zero" } },
+    { CHAIN "vars: {y: x + 1, x: null}\ndepth: y\n", { "3:8 'x' has no value; give one with --set vars.x=..." } },
     { CHAIN "vars: {gain: 2}\ndepth: gian\n",
       { "3:8 'gian' is neither a number nor a variable that is a number; did you mean 'gain'?" } },
     { CHAIN "vars: {d: 2}\ndepth: ${d}\n", { "3:8 '${' is for text" } },

@@ -15,8 +15,8 @@ const char *gp_topic_name(int i)
     return topics[i];
 }
 
-/* Markdown within a line: code has quotes (`quote`, or 0 for none), of a link there is what
- * is shown. */
+/* Markdown within a cell, or lines of a paragraph: code has quotes (`quote`, or 0 for none), of a link there is what is
+ * shown. */
 static void put_inline(FILE *to, const char *s, size_t n, char quote)
 {
     bool code = false;
@@ -62,6 +62,16 @@ static void put_row(FILE *to, const char *s, size_t n)
     }
 }
 
+/* How long a paragraph is that begins at s: its lines, up to one that is empty or of another sort. Links and code may go
+ * on in the next line. */
+static size_t paragraph(const char *s)
+{
+    size_t n = strcspn(s, "\n");
+    while (s[n] && !strchr("\n|#", s[n + 1]) && strncmp(s + n + 1, "```", 3) && strncmp(s + n + 1, "![", 2))
+        n += 1 + strcspn(s + n + 1, "\n");
+    return n;
+}
+
 void gp_topic_print(FILE *to, const char *name)
 {
     const gp_blob *b = gp_blobs;
@@ -81,7 +91,7 @@ void gp_topic_print(FILE *to, const char *name)
         } else if (*s == '#') {
             fprintf(to, "%.*s\n", (int)n - 2, s + 2);
         } else if (strncmp(s, "![", 2)) {
-            put_inline(to, s, n, '\'');
+            put_inline(to, s, n = paragraph(s), '\'');
             fputc('\n', to);
         }
         s += n + 1;

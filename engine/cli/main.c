@@ -307,25 +307,27 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN);
     signal(SIGCHLD, SIG_DFL);                          /* or no compiler's end is told */
     if (argc < 2) {
+        if (gp_ranks_is_another())
+            return 0;
         print_help(stderr);
         return 2;
     }
     const char *word = argv[1];
-    if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
-        print_version();
-    } else if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
-        print_help(stdout);
+    bool version = !strcmp(word, "--version") || !strcmp(word, "-V");
+    if (version || !strcmp(word, "--help") || !strcmp(word, "-h")) {
+        if (!gp_ranks_is_another())
+            version ? print_version() : print_help(stdout);
     } else {
         const verb *v = find_verb(word, &errs);
         bool ok = v && gp_args_parse(&arena, argc - 2, argv + 2, v->verb, &args, &errs);
         if (args.progress == GP_PROGRESS_JSON && !gp_say_json())
             ok = gp_fail(&errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-        if (ok) {
-            if (args.help)
-                print_verb_help(stdout, v);
-            else if (count_operands(v, &args, &errs) && gp_ranks_join(&args, &errs))
-                status = run_verb(v, &args, &errs);
-        }
+        ok = ok && (args.help || count_operands(v, &args, &errs));
+        ok = gp_ranks_join(&args, ok, &errs);
+        if (ok && args.help)
+            print_verb_help(stdout, v);
+        else if (ok)
+            status = run_verb(v, &args, &errs);
     }
     status = close_stdout(status, &errs);
     gp_print_errs(&args, NULL, &errs);

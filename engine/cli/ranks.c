@@ -17,7 +17,7 @@ static struct {
     int64_t join_ns;
     int64_t wait_ns; const char *wait_what, *wait_key;         /* see gp_ranks_wait_for */
     long gathers;                      /* on channel 0, so far */
-    long *heard;                       /* that in which each rank has called last; 0: it did not since this one waits */
+    long *heard;                       /* the gather in which each rank has called last; 0: it did not since this one waits */
     bool *lost; int nlost;
 } us = { .ranks = 1 };
 
@@ -93,10 +93,14 @@ static const gp_mpi *open_shim(int ranks, gp_errs *errs)
     return NULL;
 }
 
+/* What ranks do together, and what each would do by itself if it were not refused. All else the first does alone. */
+enum { TOGETHER = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN,
+       COMPILE = TOGETHER | GP_VERB_BENCH | GP_VERB_TUNE | GP_VERB_SIMULATE };
+
 static bool may_have_ranks(const gp_args *args, gp_errs *errs)
 {
     const char *alone = args->report ? "--report" : args->trace ? "--trace" : args->watch ? "--watch" : NULL;
-    if (!(args->verb & (GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN)))
+    if (!(args->verb & TOGETHER))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "a launcher started %d ranks, and only 'run', 'check' and 'plan' "
                        "have several: start this alone", launched());
     if (alone)
@@ -108,24 +112,18 @@ static bool may_have_ranks(const gp_args *args, gp_errs *errs)
     return true;
 }
 
-bool gp_ranks_join(const gp_args *args, gp_errs *errs)
+bool gp_ranks_is_another(void)
 {
-    int ranks = launched();
-    const int compile = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH | GP_VERB_TUNE | GP_VERB_SIMULATE;
-    if (args->verb & (GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN) && only_slurm() > 1) {
-        us.ranks = only_slurm(), us.rank = launched_rank();        /* the first says it */
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "srun started %d tasks that MPI cannot join: write srun "
-                       "--mpi=pmix (srun --mpi=list shows what it knows), or unset SLURM_STEP_NUM_TASKS to run each by "
-                       "itself", us.ranks);
-    }
-    if (ranks == 1 || !(args->verb & compile))
-        return true;
-    us.ranks = ranks, us.rank = launched_rank();       /* should it fail, the first says so */
-    us.join_ns = args->join_ns ? args->join_ns : JOIN_NS;
-    const gp_mpi *mpi = may_have_ranks(args, errs) ? open_shim(ranks, errs) : NULL;
+    return (launched() > 1 || only_slurm() > 1) && launched_rank() > 0;
+}
+
+/* Opens MPI and starts it; false with an error, which the first says. */
+static bool start(int ranks, gp_errs *errs)
+{
+    int rank = 0, there = 1;
+    const gp_mpi *mpi = open_shim(ranks, errs);
     if (!mpi)
         return false;
-    int rank = 0, there = 1;
     gp_ranks_come();
     gp_ranks_limit(us.join_ns, NULL, 0);
     const char *why = mpi->start(&rank, &there, &us.local_rank);
@@ -135,12 +133,32 @@ bool gp_ranks_join(const gp_args *args, gp_errs *errs)
     us.mpi = mpi;
     if (there != ranks)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "the launcher started %d ranks, and MPI (%s) knows of %d: it is "
-                       "the launcher of another MPI; build gpipe-mpi.so with the mpicc of that, or name the right one in "
-                       "GPIPE_MPI", ranks, mpi->library(), there);
+                       "the launcher of another MPI; use the mpirun of %s, or build gpipe-mpi.so with the mpicc of that "
+                       "launcher's MPI, or name the right one in GPIPE_MPI", ranks, mpi->library(), there, mpi->library());
     us.rank = rank;
     us.heard = gp_ranks_room((size_t)ranks, sizeof *us.heard), us.lost = gp_ranks_room((size_t)ranks, sizeof *us.lost);
     gp_ranks_wait_for(us.join_ns, "to compile the pipeline", "--join-timeout");
     return true;
+}
+
+bool gp_ranks_join(const gp_args *args, bool ok, gp_errs *errs)
+{
+    bool apart = args->help || (args->verb && !(args->verb & COMPILE)), each = args->verb & COMPILE & ~TOGETHER;
+    int ranks = launched(), tasks = each ? 1 : only_slurm();
+    if (ranks == 1 && tasks == 1)
+        return ok;
+    us.ranks = ranks * tasks, us.rank = launched_rank();       /* should it fail, the first says so */
+    if (apart)
+        return ok && !us.rank;
+    us.join_ns = args->join_ns ? args->join_ns : JOIN_NS;
+    if (ok && ranks == 1)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "srun started %d tasks that MPI cannot join: write srun "
+                       "--mpi=pmix (srun --mpi=list shows what it knows), or unset SLURM_STEP_NUM_TASKS to run each by "
+                       "itself", us.ranks);
+    if (ok && may_have_ranks(args, errs))
+        return start(ranks, errs);
+    gp_errs none = { .n = 0 };             /* other ranks may have another command line, and wait for this one */
+    return ranks > 1 && start(ranks, &none) && gp_ranks_agree(args, &(gp_loaded){ .text = NULL }, false, errs);
 }
 
 int64_t gp_ranks_join_ns(void)
@@ -151,6 +169,8 @@ int64_t gp_ranks_join_ns(void)
 /* Where some are lost, MPI would wait for them. */
 void gp_ranks_leave(int status)
 {
+    if (!us.heard && us.rank && status)            /* they have not met */
+        sleep(1);                      /* the first is to say what it was: the launcher ends all when one has ended so */
     if (us.mpi && gp_ranks_lost()) {
         if (!gp_ranks_is_first())
             sleep(1);                  /* the launcher ends all when one has ended */
@@ -242,14 +262,15 @@ bool gp_ranks_is_first(void)
 }
 
 /* Who waits in a gather says so to all, again and again: a gather does not tell who is missing, but who says nothing is.
- * Others may wait in the one before, or behind: so what counts is that they call at all. */
-static const char *call(bool first)
+ * Others may wait in the one before, or behind: so what counts is that they call at all. One that comes to a gather in which
+ * others wait calls at once, as they may give up soon; what they said before it came does not count. */
+static const char *call(bool comes, bool now)
 {
     pthread_mutex_lock(&calls);
     const char *why = us.mpi->heard(us.heard);
-    if (first)
-        memset(us.heard, 0, (size_t)us.ranks * sizeof *us.heard);
-    if (!why)
+    for (int r = 0; comes && r < us.ranks; r++)
+        now |= us.heard[r] >= us.gathers, us.heard[r] = 0;
+    if (!why && now)
         why = us.mpi->call(us.gathers);
     pthread_mutex_unlock(&calls);
     return why;
@@ -275,14 +296,17 @@ bool gp_ranks_gather(const void *mine, int n, void *all, gp_errs *errs)
     if (us.nlost)
         return gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "%d rank%s lost", us.nlost, us.nlost > 1 ? "s are" : " is");
     us.gathers++;
+    double since = gp_seconds();
     const char *why = gp_ranks_send(0, mine, n, all);
     while (!why && !(why = gp_ranks_sent(0, &done)) && !done) {
-        late += gp_ranks_rest(1000000);                /* the others may need the core */
-        bool over = us.wait_ns && late > us.wait_ns;
-        if (over || (us.wait_ns && late - called > us.wait_ns / CALLS)) {
-            why = call(!called);
+        bool comes = !late, over, now;
+        gp_ranks_rest(1000000);                        /* the others may need the core */
+        late += gp_ranks_since(&since);
+        over = us.wait_ns && late > us.wait_ns, now = over || late - called > us.wait_ns / CALLS;
+        if (us.wait_ns && (comes || now))
+            why = call(comes, now);
+        if (now)
             called = late;
-        }
         if (!why && over)
             return have_lost(errs);
     }

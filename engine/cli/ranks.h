@@ -8,8 +8,10 @@
 
 #include "cli/cli.h"
 
-/* ranks.c. Joins the others, if there are any; before anything is compiled. */
-bool gp_ranks_join(const gp_args *args, gp_errs *errs);
+/* ranks.c. Joins the others, if there are any; before anything is compiled. `ok`: the command line has no error here; they
+ * learn it. False if this rank has nothing to do: with an error, or since rank 0 does alone what the verb says. */
+bool gp_ranks_join(const gp_args *args, bool ok, gp_errs *errs);
+bool gp_ranks_is_another(void);            /* is this one than rank 0, as the environment says? */
 /* Before the process ends with this exit code; waits for all, or, if some are lost, ends it. */
 void gp_ranks_leave(int status);
 int gp_rank(void);
@@ -35,8 +37,9 @@ void gp_ranks_come(void);
  * says nothing. */
 void gp_ranks_limit(int64_t ns, const char *doing, int status);
 void gp_ranks_limit_end(void);
-/* Sleeps. The time that it took, of which a moment counts at most: the process may have been stopped. */
-int64_t gp_ranks_rest(int64_t ns);
+/* How long it is since *then, of which a moment counts at most: the process may have been stopped. *then becomes now. */
+int64_t gp_ranks_since(double *then);
+int64_t gp_ranks_rest(int64_t ns);         /* sleeps; the time that it took, of which a moment counts at most */
 const char *gp_ranks_names(const bool *is, char buf[200]);     /* "rank 2", "ranks 0, 2"; returns buf */
 const char *gp_ranks_time(int64_t ns, char buf[32]);           /* "30 s"; returns buf */
 

@@ -68,7 +68,7 @@ static bool are_same(const said *of, const char *file, gp_errs *errs)
                            of->version);
         if (of[r].loaded && of->loaded && of[r].text != of->text)
             return gp_fail(errs, GP_E_USAGE, at, "rank %d has another text of it than rank 0: all run one pipeline", r);
-        if (of[r].settings != of->settings)
+        if (of[r].loaded && of->loaded && of[r].settings != of->settings)
             return gp_fail(errs, GP_E_USAGE, at, "rank %d was given other settings than rank 0: all run one pipeline", r);
     }
     return true;

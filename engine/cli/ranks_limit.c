@@ -18,12 +18,19 @@
 
 enum { TICK_NS = 5 * 1000 * 1000, MOMENT_NS = 100 * 1000 * 1000 };
 
+int64_t gp_ranks_since(double *then)
+{
+    double now = gp_seconds();
+    int64_t took = (int64_t)(1e9 * (now - *then));
+    *then = now;
+    return took < MOMENT_NS ? took : MOMENT_NS;
+}
+
 int64_t gp_ranks_rest(int64_t ns)
 {
     double since = gp_seconds();
     nanosleep(&(struct timespec){ .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 }, NULL);
-    int64_t took = (int64_t)(1e9 * (gp_seconds() - since));
-    return took < MOMENT_NS ? took : MOMENT_NS;
+    return gp_ranks_since(&since);
 }
 
 const char *gp_ranks_names(const bool *is, char buf[200])
@@ -184,8 +191,11 @@ static void give_up(void)
 static void *count(void *arg)
 {
     int64_t left = limit.ns;
-    while (!atomic_load(&limit.over) && left > 0)
-        left -= gp_ranks_rest(TICK_NS);
+    double since = gp_seconds();
+    while (!atomic_load(&limit.over) && left > 0) {
+        gp_ranks_rest(TICK_NS);
+        left -= gp_ranks_since(&since);
+    }
     if (!atomic_load(&limit.over))
         give_up();
     return arg;

@@ -47,8 +47,8 @@ const gp_opt gp_stage_keys[] = {
     { KEY("on_error", ENUM), .choices = "stop|drop", .help = "when a frame fails in this stage of the host" },
     { KEY("max_dropped", NODE), .help = "how many of its frames may fail: 20, or 1%" },
     { KEY("window", NODE), .help = "{PORT: 8}: the input is each frame together with those before it" },
-    { KEY("shard", ENUM), .choices = "auto|none",
-      .help = "of a source, in a run of several ranks: each makes a share of its frames, or all of them" },
+    { KEY("shard", ENUM), .def = "auto", .choices = "auto|none",
+      .help = "of a source, in a run of several ranks: each makes a share of its frames (auto), or all of them (none)" },
     { 0 }
 };
 

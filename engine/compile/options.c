@@ -71,7 +71,7 @@ static gp_scope lookup_scope(gp_lookup *l)
  * `n` on by one that says so. */
 static bool explain(const gp_lookup *l, const gp_node *node, gp_errs *errs, int n, int failed)
 {
-    const gp_var *v = l->bad;
+    const gp_var *v = l->bad && l->bad->of ? l->bad->of : l->bad;
     if (!v || n == GP_ERRS_MAX)
         return false;
     errs->n = n, errs->failed = failed;
@@ -81,8 +81,8 @@ static bool explain(const gp_lookup *l, const gp_node *node, gp_errs *errs, int 
     if (v->deep)
         return gp_fail(errs, GP_E_SPEC, node->at, "'%s' depends on a chain of more than %d "
                        "variables; put some of them into one expression", v->name, GP_VARS_DEEPEST);
-    return gp_fail(errs, GP_E_SPEC, node->at, "'%s' is '%.80s', which is not a number", v->name,
-                   v->node->text);
+    return gp_fail(errs, GP_E_SPEC, node->at, "'%s' is '%.80s', which is not a number%s%s", v->name,
+                   v->node->text, v->why ? ": " : "", v->why ? v->why : "");
 }
 
 bool gp_eval_with(gp_lookup *l, const gp_node *node, gp_num *out, gp_errs *errs)
@@ -173,7 +173,8 @@ const char *gp_read_path(gp_reader *r, const gp_node *n)
 {
     const char *text = gp_read_text(r, n);
     if (text && !strcmp(text, "-")) {
-        WRONG(r, n, "is '-': write stdin or stdout%s", "; a file of that name is './-'");
+        WRONG(r, n, "is '-': write %s%s'./-' for a file of that name", r->standard ? r->standard : "",
+              r->standard ? ", or " : "");
         return NULL;
     }
     return text ? gp_path_from(r->arena, r->dir, text) : NULL;
@@ -410,6 +411,7 @@ bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_l
                      bool misspelt, void *opts)
 {
     bool ok = true;
+    r->standard = !kind->in || !kind->in->name ? "stdin" : kind->joins ? "stdout" : NULL;
     for (const gp_opt *o = kind->opts; o && o->name; o++) {
         const gp_node *n = gp_node_get(map, o->name);
         void *field = (char *)opts + o->off;
@@ -419,10 +421,12 @@ bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_l
             ok = false;
         else if (gp_option_is_due(o, map))
             ok = gp_fail(r->errs, GP_E_SPEC, at, "stage '%s' needs the option '%s'%s: %s", r->stage, o->name,
-                         o->type != GP_OPT_ENUM && o->choices ? gp_format(r->arena, ", or '%s'", o->choices) : "", o->help);
+                         o->type != GP_OPT_ENUM && o->choices ? gp_format(r->arena, ", or '%s'", o->choices) : "",
+                         o->help);
         else if (o->def)
             ok &= gp_opt_default(r, o, field);
     }
+    r->standard = NULL;
     return ok;
 }
 

@@ -32,7 +32,15 @@ bool gp_is_null(const gp_node *n)
 /* ---- vars ------------------------------------------------------------ */
 
 /* Each value is computed once, after those that it refers to. */
-struct vars_now { gp_arena *arena; gp_vars *vars; gp_errs *scratch; int depth; bool deep; };
+struct vars_now {
+    gp_arena *arena;
+    gp_vars *vars;
+    gp_errs *scratch;
+    int depth;
+    bool deep;
+    bool named;                /* set: the last evaluation that failed did so at a name */
+    const gp_var *of;          /* set: the var of that name, see gp_var */
+};
 
 static void work_out(struct vars_now *now, gp_var *v);
 
@@ -41,12 +49,15 @@ static bool var_now(const gp_scope *s, const char *name, gp_num *out)
     struct vars_now *now = (struct vars_now *)s->arg;
     int i = gp_table_index(&now->vars->index, name);
     gp_var *v = i < 0 ? NULL : &now->vars->v[i];
-    if (!v || v->state == GP_VAR_BUSY)
-        return false;
-    if (v->state == GP_VAR_NEW)
+    if (v && v->state == GP_VAR_NEW)
         work_out(now, v);
-    *out = v->num;
-    return v->number;
+    if (v && v->number) {
+        *out = v->num;
+        return true;
+    }
+    now->named = true;
+    now->of = !v ? NULL : v->of ? v->of : v->unset || v->why ? v : NULL;
+    return false;
 }
 
 static void work_out(struct vars_now *now, gp_var *v)
@@ -58,9 +69,14 @@ static void work_out(struct vars_now *now, gp_var *v)
     }
     now->depth++;
     v->state = GP_VAR_BUSY;
+    now->named = false;
     v->number = !v->unset && gp_expr_keep(now->arena, v->node)
              && gp_eval(v->node, &scope, &v->num, now->scratch);
     v->deep = !v->number && now->deep;
+    if (now->scratch->n && now->named)
+        v->of = now->of;
+    else if (now->scratch->n)
+        v->why = gp_strdup(now->arena, now->scratch->e[0].msg);
     now->scratch->n = 0;
     v->state = GP_VAR_DONE;
     now->depth--;

@@ -52,6 +52,8 @@ typedef struct gp_var {
     bool unset;                /* null: must be set */
     bool number;               /* its text is an expression, worth `num` */
     bool deep;                 /* not a number because too many others lie between */
+    const char *why;           /* an expression that has no value: why; else NULL */
+    const struct gp_var *of;   /* the var because of which it has none, if that is unset or has a `why` */
     enum { GP_VAR_NEW, GP_VAR_BUSY, GP_VAR_DONE } state;
     gp_num num;
 } gp_var;
@@ -73,6 +75,7 @@ typedef struct gp_reader {
     const char *dir;           /* relative paths start here */
     const char *key, *stage;   /* what is being read, for messages; stage NULL:
                                   the key does not belong to a stage */
+    const char *standard;      /* what to write in place of a path '-': of a source, or of a sink of files; else NULL */
 } gp_reader;
 
 /* Each adds an error and returns false (NULL, -1) when the node does not hold

@@ -556,7 +556,7 @@ void gp_host_leave(gp_threadrt *t)
     bool clean = !atomic_load(&run->failed) && atomic_load(&run->level) < 2;
     if (clean && k->finish && !p->stage->elsewhere) {
         gp_call call = call_of(t);
-        call.worker = 0;
+        call.worker = 0, call.frames = head;
         gp_thread_doing(t, GP_DOING_FINISH, head);
         int before = t->errs.failed;
         gp_interval span = { .start = gp_measure_now(run) };

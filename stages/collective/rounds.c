@@ -5,7 +5,7 @@
 
 enum { THERE, ENDED, STOPPED };        /* STOPPED: it was asked to end before its frames did */
 
-/* What a rank tells all others. `many`: rounds from that one on. */
+/* What a rank tells all others. `many`: rounds from that one on. `round` of one that has ended: how many it had. */
 struct gp_said { uint64_t round, bytes; int state, many; gp_type alike; };
 typedef struct gp_said said;
 
@@ -59,7 +59,7 @@ static heard hear(const gp_rounds *r, const said *of)
     h.bytes = of[h.first].bytes;
     h.what = stopped || !of[h.first].alike.dtype ? LACKS : GO;     /* some wait for a frame that nobody has */
     for (int i = 0; i < r->ranks; i++) {
-        if (r->there[i] && of[i].round != h.round)
+        if (r->there[i] ? of[i].round != h.round : of[i].round > h.round)      /* a hole there, maybe its last frame */
             h.what = LACKS;
         if (h.what == GO && r->there[i] && of[i].alike.dtype && (of[i].bytes != h.bytes || !gp_type_same(&of[i].alike, &of[h.first].alike)))
             h.what = DIFFER, h.other = i;
@@ -116,7 +116,7 @@ gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, int n, const gp_
 
 bool gp_rounds_finish(gp_call *c, gp_rounds *r)
 {
-    *r->said = (said){ .state = gp_stopping(c) ? STOPPED : ENDED };
+    *r->said = (said){ .round = c->frames, .state = gp_stopping(c) ? STOPPED : ENDED };
     int before = c->errs->failed;
     for (const said *of; (of = tell(c, r));) {
         heard h = hear(r, of);

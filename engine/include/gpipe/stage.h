@@ -450,6 +450,7 @@ typedef struct gp_call {
     gp_errs *errs;         /* this worker's own; allocates nothing. Warnings are told when
                               the run is over, or with an error */
     void *ctx;             /* the engine's */
+    uint64_t frames;       /* in finish(): how many frames came, holes among them, which run() does not see */
 } gp_call;
 
 /* For sources, and sinks that wait for somebody to take what they write: wait until
