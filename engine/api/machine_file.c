@@ -231,6 +231,7 @@ bool gp_machine_file_read(gp_arena *a, const char *text, size_t len, const char 
     if (!to->ndevices && !*to->why)
         snprintf(to->why, sizeof to->why, "the machine has none");
     to->unified = !to->ndevices;
+    out->says_cores = gp_node_get(root, "cores") != NULL;
     to->cpus = (int)cores, to->cuda_driver = (int)driver;
     to->memory = (size_t)memory, to->pin_limit = to->memory / 4 * 3;
     to->here = false;

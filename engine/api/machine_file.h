@@ -10,7 +10,8 @@ typedef struct gp_link { double rate, step_ns; } gp_link;      /* bytes a second
 
 typedef struct gp_machine_file {
     gp_machine machine;        /* for the passes */
-    bool says_devices;         /* ... which are of the file: by 'devices' or 'gpu' */
+    bool says_devices;         /* ... which are of the file: by 'devices' or 'gpu'; */
+    bool says_cores;           /* ... and so are these */
     gp_loc at;
     double host_speed;         /* of a core, and of the device: this many times as fast as that of a report */
     double device_speed;       /* 0: not said */

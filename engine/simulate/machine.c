@@ -30,7 +30,8 @@ bool gp_costs_move(gp_costs *c, const gp_plan *plan, const gp_plan *before, cons
         c->segment[k].kernels_ns /= kernels, c->segment[k].fixed_ns /= kernels;
     }
     c->wake_ns /= m->host_speed;
-    c->cores = m->machine.cpus, c->others = 0;
+    if (m->says_cores)
+        c->cores = m->machine.cpus, c->others = 0;
     return true;
 }
 
@@ -52,6 +53,11 @@ static gp_link slowest(const gp_costs *c, bool nccl)
     return (gp_link){ fmin(inside->rate, c->network.rate), fmax(inside->step_ns, c->network.step_ns) };
 }
 
+bool gp_round_takes_cores(const gp_costs *c, const gp_stage *st)
+{
+    return nodes_of(c) == 1 && !st->reads_device;
+}
+
 double gp_round_ns(const gp_costs *c, const gp_stage *st)
 {
     gp_link link = slowest(c, st->reads_device), mpi = slowest(c, false);
@@ -71,10 +77,11 @@ static const gp_stage *collective_of(const gp_graph *g, bool nccl)
 static bool lacks(gp_errs *errs, const char *file, const gp_stage *st, const char *way, const char *key)
 {
     const char *to = file ? "" : " in a file that '--machine' names";
+    gp_loc at = { .file = file };
     if (st)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = file }, "what ranks exchange in stage '%s' goes %s, and how fast that "
-                       "is is not known: say '%s'%s", st->name, way, key, to);
-    return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = file }, "how fast it copies %s is not known: say '%s'%s", way, key, to);
+        return gp_fail(errs, GP_E_USAGE, at, "what ranks exchange in stage '%s' goes %s, at a rate that is not known: "
+                       "say '%s'%s", st->name, way, key, to);
+    return gp_fail(errs, GP_E_USAGE, at, "how fast it copies %s is not known: say '%s'%s", way, key, to);
 }
 
 bool gp_costs_suffice(const gp_costs *c, const gp_plan *plan, const char *file, gp_errs *errs)
@@ -108,10 +115,11 @@ static const char *round_text(gp_arena *a, const gp_costs *c, const gp_stage *st
 {
     bool nccl = st->reads_device, apart = nodes_of(c) > 1;
     gp_link link = slowest(c, nccl);
-    return gp_format(a, "a round of '%s' takes %.3g us, by %s in a ring: %.3g MB over each link in %d steps; the slowest has "
-                     "%s, and %.3g us a step%s", st->name, 1e-3 * gp_round_ns(c, st), nccl ? "NCCL" : "MPI",
-                     1e-6 * st->round_bytes, st->round_steps, gb_s(a, link.rate), 1e-3 * link.step_ns,
-                     apart ? "; nobody else uses the network" : "");
+    return gp_format(a, "a round of '%s' takes %.3g us%s, by %s in a ring: %.3g MB over each link in %d step%s; the "
+                     "slowest link has %s, and %.3g us a step%s", st->name, 1e-3 * gp_round_ns(c, st),
+                     gp_round_takes_cores(c, st) ? " of a core of each rank" : "", nccl ? "NCCL" : "MPI",
+                     1e-6 * st->round_bytes, st->round_steps, gp_plural(st->round_steps), gb_s(a, link.rate),
+                     1e-3 * link.step_ns, apart ? "; nobody else uses the network" : "");
 }
 
 const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan *plan, int *n)
@@ -120,23 +128,28 @@ const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan
     int ranks = c->ranks > 1 ? c->ranks : 1, nodes = nodes_of(c), most = (ranks + nodes - 1) / nodes;
     int devices = g->ndevices > 1 ? g->ndevices : 1;
     bool gpus = g->ndevices && !g->device[0].pretend && plan->nsegments;
-    const char **say = GP_NEW(a, const char *, 4 + g->nstages);
+    const char **say = GP_NEW(a, const char *, 5 + g->nstages);
     *n = 0;
     if (ranks == 1 && devices == 1)
         return say;
+    if (devices > 1 && !gpus)
+        say[(*n)++] = gp_format(a, "frames take turns on %d parts of the CPU, which share its %.3g cores", devices,
+                                c->cores);
     if (ranks > 1)
-        say[(*n)++] = gp_format(a, "%d ranks on %d machine%s, which are alike; the threads of %d rank%s share %.3g cores", ranks,
-                                nodes, gp_plural(nodes), most, gp_plural(most), c->cores);
+        say[(*n)++] = gp_format(a, "%d ranks on %d machine%s, all alike; the threads of %d rank%s share %.3g cores",
+                                ranks, nodes, gp_plural(nodes), most, gp_plural(most), c->cores);
     if (gpus && c->devices && most * devices > c->devices)
         say[(*n)++] = gp_format(a, "%d rank%s share %d GPU%s of a machine, in turns", most, gp_plural(most), c->devices,
                                 gp_plural(c->devices));
     else if (gpus)
-        say[(*n)++] = gp_format(a, "%s%d GPU%s of a machine, each as fast as in the report", ranks > 1 ? "no rank shares one of the " :
-                                "frames take turns on ", most * devices, gp_plural(most * devices));
+        say[(*n)++] = gp_format(a, "%s %d GPU%s of a machine, each as fast as in the report", ranks > 1
+                                ? "no two ranks share one of the" : "frames take turns on", most * devices,
+                                gp_plural(most * devices));
     if (gpus && (plan->copy_in_bytes || plan->copy_out_bytes))
-        say[(*n)++] = gp_format(a, "each GPU copies in at %s and out at %s; %s%s", gb_s(a, c->copy_in), gb_s(a, c->copy_out),
-                                c->memory > 0 ? "those of a machine together at " : "nothing limits those of a machine together "
-                                "('host_memory_gb_s')", c->memory > 0 ? gb_s(a, c->memory) : "");
+        say[(*n)++] = gp_format(a, "each GPU copies in at %s and out at %s; %s%s", gb_s(a, c->copy_in),
+                                gb_s(a, c->copy_out), c->memory > 0 ? "those of a machine together at "
+                                : "nothing limits those of a machine together ('host_memory_gb_s')",
+                                c->memory > 0 ? gb_s(a, c->memory) : "");
     for (int v = 0; v < g->nstages && ranks > 1; v++)
         if (g->stage[v].kind->collective)
             say[(*n)++] = round_text(a, c, &g->stage[v]);

@@ -152,7 +152,9 @@ static void init_machines(simulation *x)
     for (int h = 0; h < x->nhosts; h++) {
         x->host[h] = (host){ &x->share[2 * h], &x->share[2 * h + 1] };
         *x->host[h].cores = (gp_share){ .jobs.arena = x->arena, .capacity = x->c->cores };
-        *x->host[h].copies = (gp_share){ .jobs.arena = x->arena, .capacity = x->c->memory > 0 ? x->c->memory : INFINITY };
+        *x->host[h].copies = (gp_share){ .jobs.arena = x->arena, .capacity = INFINITY };
+        if (x->c->memory > 0)
+            x->host[h].copies->capacity = x->c->memory;
     }
     for (int i = 0; i < x->ngpus; i++) {
         gpu *d = &x->gpu[i];

@@ -8,13 +8,13 @@
  *                one copy after the other; its kernels share the device evenly with those of other launches, as if each
  *                launch alone filled it; stages whose frames take turns wait for the launch before. Launches are
  *                published in order, and a stream is free when its launch is. With several devices frames take turns on
- *                them, each has streams and engines of its own, and a copy from another device comes before the kernels.
+ *                them, each has streams and engines of its own, and a copy from another one comes before the kernels.
  *   copies       in and out of all devices of a machine share what its memory gives, by their rates
  *   cores        shared evenly by all threads that have work: host stages, launchers, threads that wake up, and on the
  *                CPU back end kernels. With `sync: spin` every thread that waits has a part of them, too.
- *   ranks        each has actors and rings of its own; those of one machine share its cores. In a collective stage a round
- *                begins when the last rank has come, and takes what goes over the slowest link (machine.c); one round
- *                after the other, whatever stage it is of.
+ *   ranks        each has actors and rings of its own; those of one machine share its cores. In a collective stage a
+ *                round begins when the last rank has come, and takes what goes over the slowest link (machine.c): one
+ *                round after the other, whatever stage it is of. On one machine, by MPI, a thread of each rank copies.
  *
  * A slot is free, and a frame is there, as ring.c says. */
 #include <math.h>
@@ -277,15 +277,20 @@ static void hand_in(simulation *x, int a, int w)
 /* Of the ranks that have a round k of this stage, all have come: it is over after a while. */
 static void begin_round(simulation *x, int index, uint64_t k)
 {
-    double from = x->now > x->link_free ? x->now : x->link_free;
-    x->link_free = from + gp_round_ns(x->c, x->actor[index].stage);
+    const gp_stage *st = x->actor[index].stage;
+    bool on_cores = gp_round_takes_cores(x->c, st);
+    double ns = gp_round_ns(x->c, st), from = on_cores ? x->now : fmax(x->now, x->link_free);
+    x->link_free = on_cores ? x->link_free : from + ns;
     x->came[index] = 0;
     for (int r = 0; r < x->ranks; r++) {
         actor *p = &x->actor[r * x->each + index];
         if (k >= p->total)
             continue;
         p->report->idle_ns += (int64_t)(from - p->worker[0].due);
-        gp_agenda_add(&x->agenda, x->link_free, MET, r * x->each + index, 0);
+        if (on_cores)
+            share_cores(x, ns, MET, r * x->each + index, 0);
+        else
+            gp_agenda_add(&x->agenda, from + ns, MET, r * x->each + index, 0);
     }
 }
 
@@ -518,7 +523,8 @@ static void end_copy(simulation *x, int a, uint64_t k, gp_engine e)
     waiting next = d->engine[e].first;
     d->busy[e] += x->now - q->copying;
     keep(x, (gp_slice){ e == GP_ENGINE_COPY_IN ? GP_SLICE_COPY_IN : e == GP_ENGINE_COPY_OUT ? GP_SLICE_COPY_OUT
-                        : GP_SLICE_COPY_PEER, a, q->stream, d->index, (int64_t)q->copying, (int64_t)x->now, q->first, q->n });
+                        : GP_SLICE_COPY_PEER, a, q->stream, d->index, (int64_t)q->copying, (int64_t)x->now, q->first,
+                        q->n });
     if (x->on_cores)
         return;
     if (e != GP_ENGINE_COPY_PEER)

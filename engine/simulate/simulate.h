@@ -35,7 +35,7 @@ typedef struct gp_costs {
     double copy_in, copy_out;  /* bytes a second of each device's two copy engines; not on the CPU back end */
     double copy_peer;          /* ... of a copy from another device */
     double copy_ns;            /* of a copy, beside */
-    double memory;             /* bytes a second of all copies in and out of a machine's devices together; 0: no limit */
+    double memory;             /* ... of all copies in and out of a machine's devices together; 0: no limit */
     double others;             /* cores that other processes have, for the report */
     int ranks, nodes;          /* processes, and the machines that they are on; 0: one */
     int devices;               /* of each machine, which its ranks share; 0: each rank has its own */
@@ -61,8 +61,8 @@ typedef struct gp_simulated {
 } gp_simulated;
 
 /* Runs `plan` on paper. The sources make as many frames as their costs say, in proportion at most `frames` (0: all);
- * the first `slices` slices are kept. With ranks, `plan` is that of the first of them, for which report and slices are; the
- * account is of all. All in memory of `a`. NULL after an error: the frames never come to the end. */
+ * the first `slices` slices are kept. With ranks, `plan` is that of the first of them, of which report and slices are;
+ * the account is of all. All in memory of `a`. NULL after an error: the frames never come to the end. */
 gp_simulated *gp_simulate(gp_arena *a, const gp_plan *plan, const gp_costs *costs, uint64_t frames, int slices,
                           gp_errs *errs);
 
@@ -89,11 +89,13 @@ gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, cons
  * there is not known. */
 bool gp_costs_move(gp_costs *c, const gp_plan *plan, const gp_plan *before, const gp_machine_file *m, const char *file,
                    gp_errs *errs);
-/* Are all rates known that the plan needs, of copies and of what its ranks exchange? Else an error that names the key, and
- * `file`, which may be NULL. */
+/* Are all rates known that the plan needs, of copies and of what its ranks exchange? Else an error that names the key,
+ * and `file`, which may be NULL. */
 bool gp_costs_suffice(const gp_costs *c, const gp_plan *plan, const char *file, gp_errs *errs);
-/* How long ranks are in a round of a collective stage when the last has come, in ns. */
+/* How long ranks are in a round of a collective stage when the last has come, in ns; do they compute then, as where all
+ * goes through the memory of one machine? */
 double gp_round_ns(const gp_costs *c, const gp_stage *st);
+bool gp_round_takes_cores(const gp_costs *c, const gp_stage *st);
 /* What a simulation of several devices or ranks takes for granted: *n texts in memory of `a`. */
 const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan *plan, int *n);
 
