@@ -8,8 +8,8 @@
  * and what no machine says of itself, but a person of one that is compared with that of a report:
  *
  *   {"speed": 1.5, "gpu": "NVIDIA H200", "gpu_memory": "141GB", "kernels_speed": 20, "copy_in_gb_s": 50,
- *    "copy_out_gb_s": 50, "host_memory_gb_s": 150, "peer_gb_s": 280, "peer_us": 13, "process_gb_s": 5, "process_us": 2,
- *    "network_gb_s": 400, "network_us": 20} */
+ *    "copy_out_gb_s": 50, "host_memory_gb_s": 150, "peer_gb_s": 280, "peer_us": 3.4, "process_gb_s": 5,
+ *    "process_us": 2, "network_gb_s": 400, "network_us": 10, "nccl_us": 20} */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,6 +215,7 @@ bool gp_machine_file_read(gp_arena *a, const char *text, size_t len, const char 
         { .key = "process_us", .most = MOST, .number = &out->process.step_ns },
         { .key = "network_gb_s", .least = 1e-3, .most = MOST, .number = &out->network.rate },
         { .key = "network_us", .most = MOST, .number = &out->network.step_ns },
+        { .key = "nccl_us", .most = MOST, .number = &out->nccl_ns },
     };
     const gp_node *root = gp_yaml_parse(a, text, len, file, errs);
     if (!root || root->kind != GP_MAP) {
@@ -239,6 +240,7 @@ bool gp_machine_file_read(gp_arena *a, const char *text, size_t len, const char 
     gp_link *link[] = { &out->peer, &out->process, &out->network };
     for (int i = 0; i < 3; i++)
         link[i]->rate *= 1e9, link[i]->step_ns *= 1e3;
+    out->nccl_ns *= 1e3;
     for (int i = 0; i < to->ndevices && gpu_memory > 0; i++)
         to->device[i].memory = (size_t)gpu_memory;
     return true;

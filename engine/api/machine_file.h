@@ -20,6 +20,7 @@ typedef struct gp_machine_file {
     gp_link peer;              /* from one GPU to another of this machine, */
     gp_link process;           /* from a process to another of this machine, */
     gp_link network;           /* from this machine to another, by all of its adapters */
+    double nccl_ns;            /* of an operation of NCCL, beside */
 } gp_machine_file;
 
 /* Of a JSON or YAML text, whose keys are all optional; what it does not say is as in `m`. False after an error, which

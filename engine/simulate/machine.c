@@ -22,6 +22,7 @@ bool gp_costs_move(gp_costs *c, const gp_plan *plan, const gp_plan *before, cons
     c->copy_out = m->copy_out > 0 ? m->copy_out : c->copy_out;
     c->copy_peer = m->peer.rate > 0 ? m->peer.rate : c->copy_peer;
     c->memory = m->memory, c->peer = m->peer, c->process = m->process, c->network = m->network;
+    c->nccl_ns = m->nccl_ns;
     c->devices = m->says_devices && m->machine.ndevices ? m->machine.ndevices : 0;
     for (int v = 0; v < c->nstages; v++)
         c->stage[v].cpu_ns /= m->host_speed;
@@ -42,15 +43,17 @@ static int nodes_of(const gp_costs *c)
     return c->nodes > 1 ? c->nodes : 1;
 }
 
-/* In a ring of all ranks, one machine after the other, the slowest link is what a step waits for. */
-static gp_link slowest(const gp_costs *c, bool nccl)
+/* A ring of all ranks, one machine after the other: bytes wait for the slowest link; of `ranks - 1` steps, `nodes - 1` are
+ * from one machine to the next, as in ncclTopoTuneModel (NCCL, src/graph/tuning.cc). */
+static gp_link ring_of(const gp_costs *c, bool nccl)
 {
     const gp_link *inside = nccl ? &c->peer : &c->process;
     if (nodes_of(c) == 1)
         return *inside;
     if (c->ranks <= nodes_of(c))
         return c->network;
-    return (gp_link){ fmin(inside->rate, c->network.rate), fmax(inside->step_ns, c->network.step_ns) };
+    double part = (nodes_of(c) - 1.0) / (c->ranks - 1.0);
+    return (gp_link){ fmin(inside->rate, c->network.rate), (1 - part) * inside->step_ns + part * c->network.step_ns };
 }
 
 bool gp_round_takes_cores(const gp_costs *c, const gp_stage *st)
@@ -60,9 +63,10 @@ bool gp_round_takes_cores(const gp_costs *c, const gp_stage *st)
 
 double gp_round_ns(const gp_costs *c, const gp_stage *st)
 {
-    gp_link link = slowest(c, st->reads_device), mpi = slowest(c, false);
+    gp_link link = ring_of(c, st->reads_device), mpi = ring_of(c, false);
     double told = ceil(log2(fmax(c->ranks, 1)));       /* steps in which ranks tell each other what they have */
-    return told * mpi.step_ns + st->round_steps * link.step_ns + 1e9 * st->round_bytes / link.rate;
+    return told * mpi.step_ns + (st->reads_device ? c->nccl_ns : 0) + st->round_steps * link.step_ns
+         + 1e9 * st->round_bytes / link.rate;
 }
 
 static const gp_stage *collective_of(const gp_graph *g, bool nccl)
@@ -114,8 +118,8 @@ static char *gb_s(gp_arena *a, double rate)
 static const char *round_text(gp_arena *a, const gp_costs *c, const gp_stage *st)
 {
     bool nccl = st->reads_device, apart = nodes_of(c) > 1;
-    gp_link link = slowest(c, nccl);
-    return gp_format(a, "a round of '%s' takes %.3g us%s, by %s in a ring: %.3g MB over each link in %d step%s; the "
+    gp_link link = ring_of(c, nccl);
+    return gp_format(a, "a round of '%s' takes %.4g us%s, by %s in a ring: %.3g MB over each link in %d step%s; the "
                      "slowest link has %s, and %.3g us a step%s", st->name, 1e-3 * gp_round_ns(c, st),
                      gp_round_takes_cores(c, st) ? " of a core of each rank" : "", nccl ? "NCCL" : "MPI",
                      1e-6 * st->round_bytes, st->round_steps, gp_plural(st->round_steps), gb_s(a, link.rate),

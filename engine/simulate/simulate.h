@@ -40,6 +40,7 @@ typedef struct gp_costs {
     int ranks, nodes;          /* processes, and the machines that they are on; 0: one */
     int devices;               /* of each machine, which its ranks share; 0: each rank has its own */
     gp_link peer, process, network;
+    double nccl_ns;            /* of each operation of NCCL, beside */
 } gp_costs;
 
 /* Something that took from `start` to `end`, ns from the first frame on. */
