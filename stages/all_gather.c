@@ -14,7 +14,8 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, NULL, "a frame of %d axes has no room for one of ranks", GP_MAXDIM);
     *y = (gp_type){ .dtype = x->dtype, .ndim = x->ndim + 1, .dim = { s->ranks } };
     memcpy(y->dim + 1, x->dim, (size_t)x->ndim * sizeof *x->dim);
-    return gp_collective_shape(s, o->by, NULL);
+    const gp_traffic traffic = { gp_bytes(x), (double)gp_bytes(x) * (s->ranks - 1), s->ranks - 1 };
+    return gp_collective_shape(s, o->by, NULL, &traffic);
 }
 
 static bool open_stage(const gp_open *o, void **state)

@@ -14,7 +14,10 @@ static bool shape(gp_shape *s)
     if (!is_float && o->op == MEAN)
         return gp_shape_fail(s, "op", "the mean of integers (%s) is none: 'cast' them to f32 before",
                              gp_dtype_name(s->in[0].dtype));
-    return gp_collective_shape(s, o->by, is_float && extreme ? "its min and max lose a NaN" : NULL);
+    size_t bytes = gp_bytes(&s->in[0]);
+    int steps = 2 * (s->ranks - 1);
+    const gp_traffic traffic = { bytes, (double)bytes * steps / s->ranks, steps };
+    return gp_collective_shape(s, o->by, is_float && extreme ? "its min and max lose a NaN" : NULL, &traffic);
 }
 
 static bool open_stage(const gp_open *o, void **state)

@@ -10,7 +10,8 @@ static bool shape(gp_shape *s)
     s->serial = true;
     s->from_rank = s->ranks > 1 ? (int)o->from + 1 : 0;
     s->out[0] = s->in[0];
-    return s->partial || (gp_rounds_has(s, "from", o->from) && gp_collective_shape(s, o->by, NULL));
+    const gp_traffic traffic = { gp_bytes(&s->in[0]), (double)gp_bytes(&s->in[0]), s->ranks - 1 };
+    return s->partial || (gp_rounds_has(s, "from", o->from) && gp_collective_shape(s, o->by, NULL, &traffic));
 }
 
 static bool open_stage(const gp_open *o, void **state)

@@ -6,6 +6,12 @@
 enum { ZERO, HOLD, WRAP };
 struct opts { int64_t rows; int edge, by; };
 
+/* Of the rows that a rank gives away, the first ones are sent before the last ones. */
+static size_t halo_bytes(const struct opts *o, const gp_type *t)
+{
+    return gp_bytes(t) / (size_t)t->dim[0] * (size_t)o->rows;
+}
+
 static bool shape(gp_shape *s)
 {
     const struct opts *o = s->opts;
@@ -16,13 +22,8 @@ static bool shape(gp_shape *s)
     if (x->dim[0] < o->rows)
         return gp_shape_fail(s, "rows", "a strip of %lld rows has no %lld to give to its neighbors", (long long)x->dim[0],
                              (long long)o->rows);
-    return gp_collective_shape(s, o->by, NULL);
-}
-
-/* Of the rows that a rank gives away, the first ones are sent before the last ones. */
-static size_t halo_bytes(const struct opts *o, const gp_type *t)
-{
-    return gp_bytes(t) / (size_t)t->dim[0] * (size_t)o->rows;
+    const gp_traffic traffic = { 2 * halo_bytes(o, x), (double)halo_bytes(o, x), 1 };
+    return gp_collective_shape(s, o->by, NULL, &traffic);
 }
 
 static bool open_stage(const gp_open *o, void **state)

@@ -15,6 +15,7 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, NULL, "a frame of %d axes has no room for one of ranks", GP_MAXDIM);
     *y = (gp_type){ .dtype = x->dtype, .ndim = x->ndim + 1, .dim = { s->ranks } };
     memcpy(y->dim + 1, x->dim, (size_t)x->ndim * sizeof *x->dim);
+    gp_collective_by_mpi(s, gp_bytes(x));
     return s->partial || gp_rounds_has(s, "to", o->to);
 }
 

@@ -27,6 +27,7 @@ static bool shape(gp_shape *s)
                              gp_type_text(x, text), (long long)x->dim[0], s->ranks == 1 ? "is" : "are", s->ranks,
                              s->ranks == 1 ? "" : "s");
     s->out[0] = part_of(x);
+    gp_collective_by_mpi(s, gp_bytes(x));
     return s->partial || gp_rounds_has(s, "from", o->from);
 }
 

@@ -142,6 +142,83 @@ refuses("simulate: a wrong --set", 2, r"--set depht=3", "simulate", "p.yaml", "-
 refuses("simulate: a report's name", 2, r"must end in .json or .html", "simulate", "p.yaml", "--with", "run.json",
         "--report", "x.txt")
 
+# == simulate: devices, ranks ====================================================
+put("lanes.yaml", "depth: 8\nbatch: 1\nvars: {frames: 400}\nbuffers: {g: {dtype: f32, shape: [64, 64]}}\nstages:\n"
+    "  - {use: generate, pattern: noise, frames: frames, out: g}\n  - {use: blur, sigma: 4}\n"
+    "  - {use: reduce, op: max}\n  - {use: discard}\n")
+
+
+def simulate(name, *args):
+    p = run("simulate", *args, "--json", name=f"simulate: {name}")
+    return json.loads(p.stdout or '{"frames_per_s": 0, "engines": [], "stages": [], "sources": [{"in": 0}]}')
+
+
+run("run", "lanes.yaml", "--device", "cpu:0", "--report", "part.json", name="simulate: a report of a part of the CPU")
+lanes = simulate("parts of the CPU", "lanes.yaml", "--with", "part.json", "--set", "device=cpu:0-2")
+check("simulate: an engine of each part", [(e["device"], e["name"]) for e in lanes["engines"]] == [
+      (f"cpu:{d}", name) for d in range(3) for name in ("copy in", "compute", "copy out")], lanes["engines"])
+check("simulate: what is assumed of parts", "take turns on 3 parts of the CPU" in str(lanes.get("assumed")), lanes)
+run("run", "lanes.yaml", "--device", "cpu:0-1", "--report", "parts.json", name="simulate: a report of two parts")
+ran, is_ = json.loads(get("parts.json")), simulate("two parts", "lanes.yaml", "--with", "parts.json")
+check("simulate: two parts as measured", 0.8 < is_["frames_per_s"] / ran["frames_per_s"] < 1.25,
+      (is_["frames_per_s"], ran["frames_per_s"]))
+
+# A report as of a GPU: kernels of 1 ms, and nothing else that takes long.
+gpu = json.loads(get("part.json"))
+gpu.update(set=["device=cuda:0"], wall_s=0.4, pipeline=dict(gpu["pipeline"], device="cuda:0"),
+           cores={"all": 16, "used": 1, "others": 0, "quota": None})
+gpu["engines"] = [dict(name=name, busy=busy / 0.4, busy_s=busy, bytes=size, gb_s=0, limit_gb_s=limit, measured=True)
+                  for name, busy, size, limit in (("copy in", 0, 6553600, 50), ("compute", 0.4, 0, None),
+                                                  ("copy out", 0, 102400, 50))]
+for stage in gpu["stages"]:
+    stage.update(busy_s=0.001, cpu_s=0.001, frame_p50_us=2.5, frame_p99_us=2.5)
+gpu["segments"][0].update(launching_s=0.001, launches=400, frame_p50_us=1000, frame_p99_us=1000)
+put("gpu.json", json.dumps(gpu))
+ON = "lanes.yaml", "--with", "gpu.json"
+rates = [simulate(f"{n} GPUs", *ON, "--set", f"device=cuda:0-{n - 1}", "--set", "vars.frames=4000")["frames_per_s"]
+         for n in (1, 2, 8)]
+check("simulate: GPUs as many times as fast", 950 < rates[0] < 1050 and 1.9 < rates[1] / rates[0] < 2.05
+      and 7.5 < rates[2] / rates[0] < 8.1, rates)
+ranks = simulate("ranks", *ON, "--ranks", "64", "--nodes", "8", "--set", "vars.frames=19200")
+check("simulate: 64 ranks", ranks["frames_per_s"] / rates[0] > 55 and ranks["sources"][0]["in"] == 19200
+      and ranks["stages"][0]["frames"] == 300, ranks)
+check("simulate: what is assumed of ranks", "64 ranks on 8 machines, all alike; the threads of 8 ranks share"
+      in str(ranks.get("assumed")), ranks)
+p = run("simulate", *ON, "--ranks", "4", name="simulate: ranks, as text")
+check("simulate: assumptions are printed", len(re.findall(r"^assumed: ", p.stdout, re.M)) == 4, p.stdout)
+check("simulate: of each rank", "for each rank" in p.stdout, p.stdout)
+run("simulate", *ON, "--set", "device=cuda:0-1", "--report", "two.html", name="simulate: a page of two GPUs")
+page = get("two.html")
+check("simulate: its tracks", all(f'"name": "cuda:{d} copy in"' in page for d in (0, 1)))
+for n in ("0", "-1", "x", "1001"):
+    refuses(f"simulate: --ranks {n}", 2, r"--ranks .*: must be a number from 1 to 1000", "simulate", *ON, "--ranks", n)
+refuses("simulate: more machines than ranks", 2, r"--nodes 3: there are 2 ranks, and each machine has at least one",
+        "simulate", *ON, "--ranks", "2", "--nodes", "3")
+two = {"devices": 2 * [{"name": "a", "compute_capability": 9, "memory": "80GB"}]}
+refuses("simulate: fewer GPUs", 4, r"there is no device 'cuda:0-7'; this machine has 2", "simulate", *ON,
+        "--device", "cuda:0-7", "--machine", put("m.json", json.dumps(two)))
+refuses("simulate: other devices", 2, r"wrong.json: error: a report of a run on 'cpu:0', and with its settings this "
+        r"plan is for 'cpu:0, cpu:1'", "simulate", "lanes.yaml", "--with",
+        put("wrong.json", get("part.json").replace('"device=cpu:0"', '"device=cpu:0-1"')))
+put("sum.yaml", get("lanes.yaml").replace("  - {use: discard}", "  - {name: sum, use: all_reduce}\n  - {use: discard}"))
+run("run", "sum.yaml", "--device", "cpu", "--report", "sum.json", name="simulate: a report with a collective stage")
+SUM = "simulate", "sum.yaml", "--with", "sum.json", "--ranks", "4", "--nodes", "2"
+refuses("simulate: no rate", 2, r"'sum' goes from one machine to another, at a rate that is not known: say "
+        r"'network_gb_s' in a file that '--machine' names", *SUM)
+refuses("simulate: no rate in the file", 2, r"m.json: error: what ranks exchange in stage 'sum' .*: say "
+        r"'process_gb_s'$", *SUM, "--machine", put("m.json", '{"network_gb_s": 10}'))
+refuses("simulate: a rate of 0", 2, r"m.json:1:18: error: 'network_gb_s' must be a number from 0.001", *SUM,
+        "--machine", put("m.json", '{"network_gb_s": 0}'))
+summed = [simulate(f"a network of {us} us", *SUM[1:], "--machine", put("m.json", json.dumps(
+    {"network_gb_s": 10, "network_us": us, "process_gb_s": 10})))["frames_per_s"] for us in (10, 100000)]
+# Five steps, of which in a ring of four ranks on two machines one in three goes over the network.
+check("simulate: a slow network", abs(summed[1] / (4 / (5 * 0.1 / 3)) - 1) < 0.1 < summed[0], summed)
+put("strips.yaml", "buffers: {g: {dtype: f32, shape: [\"16 / ranks\", 8]}}\nstages:\n"
+    "  - {use: generate, out: g, frames: 40, shard: none}\n  - {use: exchange, rows: 4}\n  - {use: discard}\n")
+run("run", "strips.yaml", "--report", "strips.json", name="simulate: a report of strips")
+refuses("simulate: too many ranks for the rows", 3, r"strips.yaml:4:27: error: stage 'exchange': a strip of 2 rows has "
+        r"no 4 to give", "simulate", "strips.yaml", "--with", "strips.json", "--ranks", "8")
+
 # == tune =======================================================================
 before = get("p.yaml")
 p = run("tune", "p.yaml", "--budget", "6s", "--svg", "t.svg", name="tune")

@@ -8,7 +8,8 @@
  * and what no machine says of itself, but a person of one that is compared with that of a report:
  *
  *   {"speed": 1.5, "gpu": "NVIDIA H200", "gpu_memory": "141GB", "kernels_speed": 20, "copy_in_gb_s": 50,
- *    "copy_out_gb_s": 50} */
+ *    "copy_out_gb_s": 50, "host_memory_gb_s": 150, "peer_gb_s": 280, "peer_us": 3.4, "process_gb_s": 5,
+ *    "process_us": 2, "network_gb_s": 400, "network_us": 10, "nccl_us": 20} */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,6 +208,14 @@ bool gp_machine_file_read(gp_arena *a, const char *text, size_t len, const char 
         { .key = "gpu_memory", .least = 1 << 20, .most = MOST_BYTES, .number = &gpu_memory },
         { .key = "copy_in_gb_s", .least = 1e-3, .most = MOST, .number = &out->copy_in },
         { .key = "copy_out_gb_s", .least = 1e-3, .most = MOST, .number = &out->copy_out },
+        { .key = "host_memory_gb_s", .least = 1e-3, .most = MOST, .number = &out->memory },
+        { .key = "peer_gb_s", .least = 1e-3, .most = MOST, .number = &out->peer.rate },
+        { .key = "peer_us", .most = MOST, .number = &out->peer.step_ns },
+        { .key = "process_gb_s", .least = 1e-3, .most = MOST, .number = &out->process.rate },
+        { .key = "process_us", .most = MOST, .number = &out->process.step_ns },
+        { .key = "network_gb_s", .least = 1e-3, .most = MOST, .number = &out->network.rate },
+        { .key = "network_us", .most = MOST, .number = &out->network.step_ns },
+        { .key = "nccl_us", .most = MOST, .number = &out->nccl_ns },
     };
     const gp_node *root = gp_yaml_parse(a, text, len, file, errs);
     if (!root || root->kind != GP_MAP) {
@@ -223,10 +232,15 @@ bool gp_machine_file_read(gp_arena *a, const char *text, size_t len, const char 
     if (!to->ndevices && !*to->why)
         snprintf(to->why, sizeof to->why, "the machine has none");
     to->unified = !to->ndevices;
+    out->says_cores = gp_node_get(root, "cores") != NULL;
     to->cpus = (int)cores, to->cuda_driver = (int)driver;
     to->memory = (size_t)memory, to->pin_limit = to->memory / 4 * 3;
     to->here = false;
-    out->copy_in *= 1e9, out->copy_out *= 1e9;
+    out->copy_in *= 1e9, out->copy_out *= 1e9, out->memory *= 1e9;
+    gp_link *link[] = { &out->peer, &out->process, &out->network };
+    for (int i = 0; i < 3; i++)
+        link[i]->rate *= 1e9, link[i]->step_ns *= 1e3;
+    out->nccl_ns *= 1e3;
     for (int i = 0; i < to->ndevices && gpu_memory > 0; i++)
         to->device[i].memory = (size_t)gpu_memory;
     return true;

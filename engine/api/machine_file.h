@@ -5,13 +5,22 @@
 #include "base/arena.h"
 #include "compile/ir.h"
 
+/* What goes one way from one to another. */
+typedef struct gp_link { double rate, step_ns; } gp_link;      /* bytes a second, 0: not said; before each message */
+
 typedef struct gp_machine_file {
     gp_machine machine;        /* for the passes */
-    bool says_devices;         /* ... which are of the file: by 'devices' or 'gpu' */
+    bool says_devices;         /* ... which are of the file: by 'devices' or 'gpu'; */
+    bool says_cores;           /* ... and so are these */
     gp_loc at;
     double host_speed;         /* of a core, and of the device: this many times as fast as that of a report */
     double device_speed;       /* 0: not said */
     double copy_in, copy_out;  /* bytes a second; 0: not said */
+    double memory;             /* ... of all copies between the host and its devices together; 0: not said */
+    gp_link peer;              /* from one GPU to another of this machine, */
+    gp_link process;           /* from a process to another of this machine, */
+    gp_link network;           /* from this machine to another, by all of its adapters */
+    double nccl_ns;            /* of an operation of NCCL, beside */
 } gp_machine_file;
 
 /* Of a JSON or YAML text, whose keys are all optional; what it does not say is as in `m`. False after an error, which

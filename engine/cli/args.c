@@ -79,6 +79,9 @@ static const struct option {
     { "machine", 0, "FILE", GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_SIMULATE, X(machine),
       "the machine to plan for, as JSON: what 'gpipe machine' printed there; default: this one, or, with simulate, "
       "that of the report" },
+    { "ranks", 0, "N", GP_VERB_SIMULATE, N(ranks),
+      "simulate N processes, each with a share of the frames, as 'mpirun -n N' starts them" },
+    { "nodes", 0, "M", GP_VERB_SIMULATE, N(nodes), "the machines that these are on, all alike; default 1" },
     { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES | GP_VERB_BENCH | GP_VERB_TOP | GP_VERB_SIMULATE, F(json),
       "as JSON" },
     { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as Markdown: what stages/REFERENCE.md has" },

@@ -44,6 +44,7 @@ typedef struct gp_args {
     int64_t join_ns, trace_ns;             /* 0: not said */
     int trace_gpu;                         /* 0 cheap, 1 full */
     const char *with;                      /* a report's file, or NULL */
+    int ranks, nodes;                      /* that are simulated, on so many machines; 0: not said */
     const char *from;                      /* an example's name, or NULL */
     const char *machine;                   /* a file that says what the machine is like, or NULL */
     const char *goal, *memory, *svg_file;  /* of tune; NULL: not said */

@@ -237,7 +237,8 @@ bool gp_load_for(gp_loaded *l, const gp_args *args, const gp_machine *machine, c
         clock_gettime(CLOCK_REALTIME, &moment);
     gp_config config = { .registry = registry,
                          .env = { from_env, NULL, localtime_r(&moment.tv_sec, &now),
-                                  (int)moment.tv_nsec, gp_rank(), gp_ranks(), gp_local_rank() },
+                                  (int)moment.tv_nsec, gp_rank(), args->ranks ? args->ranks : gp_ranks(),
+                                  gp_local_rank() },
                          .set = set, .nset = nset, .machine = machine,
                          .lenient = args->verb == GP_VERB_CHECK || args->verb == GP_VERB_SIMULATE,
                          .bounded = args->verb == GP_VERB_PLAN };

@@ -55,8 +55,10 @@ static const verb verbs[] = {
       "'gpipe machine' printed, or has any of these keys:\n"
       "{\"cores\": 16, \"memory\": \"64GiB\", \"speed\": 1.5, \"gpu\": \"NVIDIA H200\",\n"
       "\"gpu_memory\": \"141GB\", \"kernels_speed\": 20, \"copy_in_gb_s\": 50, \"copy_out_gb_s\": 50};\n"
-      "'speed' 1.5 is 1.5 times as fast as the machine of the report. The result does\n"
-      "not depend on the machine that simulates.\n",
+      "'speed' 1.5 is 1.5 times as fast as the machine of the report. --set device=cuda:0-7\n"
+      "simulates several GPUs, --ranks N --nodes M several processes on several machines: what\n"
+      "it takes for granted is printed, and 'gpipe help retune' has the keys for what links\n"
+      "them. The result does not depend on the machine that simulates.\n",
       1, 1, gp_cmd_simulate },
     { GP_VERB_TUNE, "tune", "FILE", "find settings that are faster: measure once, simulate many, measure a few",
       "The pipeline is measured as by 'gpipe bench' (see its help); outputs go to a temporary\n"

@@ -1,6 +1,7 @@
 /* simulate.c - gpipe simulate: what a run would be like, from the report of another one. */
 #include <string.h>
 #include "api/forms.h"
+#include "base/plural.h"
 #include "cli/live.h"
 #include "cli/report.h"
 #include "simulate/simulate.h"
@@ -22,11 +23,31 @@ static gp_args with_settings(gp_arena *a, const gp_args *args, const gp_source_r
     return more;
 }
 
+/* GPUs that settings name, and that the machine of the report has not, are like its first. */
+static void add_devices(gp_machine *m, const gp_args *args)
+{
+    int last = -1;
+    for (int i = 0; i < args->nset && m->ndevices; i++) {
+        const char *s = args->set[i];
+        if (strncmp(s, "device=", 7))
+            continue;
+        last = -1;
+        for (s = strstr(s, "cuda:"); s; s = strstr(s + 5, "cuda:")) {
+            int from = 0, to = 0, n = sscanf(s, "cuda:%9d-%9d", &from, &to);
+            last = n > 0 && from > last ? from : last;
+            last = n > 1 && to > last ? to : last;
+        }
+    }
+    for (; m->ndevices <= last && m->ndevices < GP_DEVICES; m->ndevices++)
+        m->device[m->ndevices] = m->device[0];
+}
+
 typedef struct simulating {
     const gp_args *args;
     const gp_registry *registry;
     gp_arena arena;
     gp_loaded run, plan, report, machine;  /* run: as it was in the report; plan: as it is asked for */
+    const gp_costs *costs;             /* of the plan */
     int status;                        /* of errors that are printed already */
     gp_errs *errs;
 } simulating;
@@ -63,17 +84,23 @@ static const gp_simulated *simulate(simulating *s)
                                      s->errs)))
         return NULL;
     gp_args as_run = with_settings(&s->arena, args, r, false), as_asked = with_settings(&s->arena, args, r, true);
+    as_run.ranks = 0;
+    if (!args->machine)
+        add_devices(&other->machine, &as_asked);
     if (!compile(s, &s->run, &as_run, here) || !compile(s, &s->plan, &as_asked, &other->machine))
         return NULL;
     const gp_plan *before = gp_pipeline_plan(s->run.pipeline), *plan = gp_pipeline_plan(s->plan.pipeline);
     const gp_costs *run = gp_costs_read(&s->arena, r, before, s->errs);
     gp_costs *c = run ? gp_costs_for(&s->arena, run, before, plan, s->errs) : NULL;
-    if (!c || (args->machine && !gp_costs_move(c, plan, before->unified, other, args->machine, s->errs)))
+    if (!c || (args->machine && !gp_costs_move(c, plan, before, other, args->machine, s->errs)))
+        return NULL;
+    c->ranks = args->ranks, c->nodes = args->nodes, s->costs = c;
+    if (!gp_costs_suffice(c, plan, args->machine, s->errs))
         return NULL;
     return gp_simulate(&s->arena, plan, c, FRAMES, SLICES, s->errs);
 }
 
-static void print(const gp_simulated *s, const gp_plan *plan)
+static void print(const gp_simulated *s, const gp_plan *plan, const gp_report_about *about)
 {
     char rate[32], host[32], device[32];
     uint64_t frames = gp_frames_done(s->account, s->naccounts);
@@ -81,8 +108,11 @@ static void print(const gp_simulated *s, const gp_plan *plan)
     gp_amount_text(1e9 * (double)frames / (double)s->report->wall_ns, "", rate);
     printf("simulated: %s frames/s, %s of host memory", rate, gp_amount_text((double)plan->host_bytes, "B", host));
     if (!plan->unified)
-        printf(", %s on the device", gp_amount_text((double)plan->device_bytes, "B", device));
-    putchar('\n');
+        printf(", %s on %s", gp_amount_text((double)plan->device_bytes, "B", device),
+               plan->graph->ndevices > 1 ? "the devices" : "the device");
+    printf("%s\n", plan->graph->ranks > 1 ? ", for each rank" : "");
+    for (int i = 0; i < about->nassumed; i++)
+        printf("assumed: %s\n", about->assumed[i]);
 }
 
 static bool show(simulating *s, const gp_simulated *x)
@@ -90,6 +120,7 @@ static bool show(simulating *s, const gp_simulated *x)
     const gp_pipeline *p = s->plan.pipeline;
     gp_report_about about = { .simulated = true, .account = x->account, .naccounts = x->naccounts, .set = s->args->set,
                               .nset = s->args->nset, .environment = { .cores = x->report->cpus } };
+    about.assumed = gp_costs_assume(&s->arena, s->costs, gp_pipeline_plan(p), &about.nassumed);
     gp_environment here;
     gp_environment_read(&here, -1);
     memcpy(about.environment.date, here.date, sizeof here.date);
@@ -100,7 +131,7 @@ static bool show(simulating *s, const gp_simulated *x)
     if (s->args->json)
         gp_report_json(x->report, p, &about, stdout);
     else
-        print(x, gp_pipeline_plan(p));
+        print(x, gp_pipeline_plan(p), &about);
     return true;
 }
 
@@ -110,6 +141,12 @@ int gp_cmd_simulate(const gp_args *args, const gp_registry *registry, gp_errs *e
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
                 "simulate needs the times of a run: gpipe run %s --report run.json, then "
                 "--with run.json", args->operand[0]);
+        return gp_errs_exit(errs);
+    }
+    int ranks = args->ranks ? args->ranks : 1;
+    if (args->nodes > ranks) {
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--nodes %d: there %s %d rank%s, and each machine has at least one; say "
+                "--ranks", args->nodes, ranks == 1 ? "is" : "are", ranks, gp_plural(ranks));
         return gp_errs_exit(errs);
     }
     simulating s = { .args = args, .registry = registry, .errs = errs };

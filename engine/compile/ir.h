@@ -184,7 +184,8 @@ typedef struct gp_stage {
     gp_loc shard_at;           /* ... where the file says `shard`, if it does */
     bool shared;               /* its frames are shared out among ranks, see shard.c */
     bool joins;                /* as shape() said, and */
-    int to_rank, from_rank;    /* ... these; */
+    int to_rank, from_rank;    /* ... these, and */
+    double round_bytes; int round_steps;       /* ... these; */
     int only;                  /* the rank, plus 1, that alone has its frames, which are absent in the others; 0: all have some */
     bool elsewhere;            /* of a host stage: that is another rank, so that it is not opened here */
     bool regroups;             /* its kind has neither run() nor record(), or has emit(): */

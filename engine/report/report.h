@@ -137,7 +137,8 @@ typedef struct gp_report_about {
     gp_environment environment;
     const gp_account *account; int naccounts;
     const char *const *set; int nset;  /* what --set said */
-    bool simulated;                    /* there was no run, and so no outcome of one */
+    bool simulated;                    /* there was no run, and so no outcome of one; */
+    const char *const *assumed; int nassumed;  /* ... what was taken for granted */
 } gp_report_about;
 
 /* One object, as tests/report.schema.json says. `p` is what was run. */

@@ -259,6 +259,12 @@ void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_ab
     for (int i = 0; i < about->nset; i++)
         gp_json_str(&j, NULL, about->set[i]);
     gp_json_close(&j, ']');
+    if (about->nassumed)
+        gp_json_open(&j, "assumed", '[');
+    for (int i = 0; i < about->nassumed; i++)
+        gp_json_str(&j, NULL, about->assumed[i]);
+    if (about->nassumed)
+        gp_json_close(&j, ']');
     gp_json_open(&j, "sources", '[');
     for (int i = 0; i < about->naccounts; i++)
         source(&j, &about->account[i]);

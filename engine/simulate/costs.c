@@ -238,27 +238,62 @@ static bool read_segment(const gp_source_report *r, const gp_plan *plan, int k, 
     return true;
 }
 
+/* Of all devices: what a limit is; else what went through the engines, over the time that they took. */
+static bool read_copies(const gp_source_report *r, const char *way, double *rate, gp_errs *errs)
+{
+    const gp_node *engines = list_of(r->root, "engines");
+    double limit = 0, bytes = 0, took = 0;
+    for (int i = 0; engines && i < engines->n; i++) {
+        const gp_node *e = engines->item[i];
+        if (strcmp(text_of(e, "name"), way))
+            continue;
+        limit = fmax(limit, number(e, "limit_gb_s"));
+        bytes += fmax(number(e, "bytes"), 0), took += fmax(number(e, "busy_s"), 0);
+    }
+    *rate = limit > 0 ? 1e9 * limit : bytes > 0 && took > 0 ? bytes / took : 0;
+    return *rate > 0 || !(bytes > 0) || lacks(r, errs, "the rate", way);
+}
+
+/* How long kernels had device d of the plan, in s; -1: the report does not say so. */
+static double compute_of(const gp_source_report *r, const gp_graph *g, int d)
+{
+    const gp_node *engines = list_of(r->root, "engines");
+    bool there = false;
+    for (int i = 0; engines && i < engines->n; i++) {
+        const gp_node *e = engines->item[i];
+        bool compute = !strcmp(text_of(e, "name"), "compute");
+        there |= compute;
+        if (compute && (g->ndevices < 2 || !strcmp(text_of(e, "device"), g->device[d].name)))
+            return number(e, "busy_s");
+    }
+    return there ? 0 : -1;             /* it was not used */
+}
+
+static bool is_on(const gp_segment *s, int d)
+{
+    return d >= s->place.index && d < s->place.index + s->place.lanes;
+}
+
 static bool read_device(const gp_source_report *r, const gp_plan *plan, gp_costs *c, const double *firings,
                         const double *weight, gp_errs *errs)
 {
-    const gp_node *engines = list_of(r->root, "engines"), *compute = named(engines, "compute");
-    double all = 0, busy = number(compute, "busy_s");
-    const char *way[] = { "copy in", "copy out" };
-    double *rate[] = { &c->copy_in, &c->copy_out };
-    for (int i = 0; i < 2; i++) {
-        const gp_node *e = named(engines, way[i]);
-        double limit = number(e, "limit_gb_s"), bytes = number(e, "bytes"), took = number(e, "busy_s");
-        *rate[i] = limit > 0 ? 1e9 * limit : bytes > 0 && took > 0 ? bytes / took : 0;
-        if (!(*rate[i] > 0) && bytes > 0)
-            return lacks(r, errs, "the rate", way[i]);
+    const gp_graph *g = plan->graph;
+    if (!read_copies(r, "copy in", &c->copy_in, errs) || !read_copies(r, "copy out", &c->copy_out, errs)
+        || !read_copies(r, "peer copy", &c->copy_peer, errs))
+        return false;
+    for (int d = 0; d < g->ndevices; d++) {
+        double all = 0, busy = compute_of(r, g, d);
+        int there = 0;
+        if (plan->nsegments && busy < 0)
+            return lacks(r, errs, "the time of engine", "compute");
+        for (int k = 0; k < plan->nsegments; k++)
+            if (is_on(&plan->segment[k], d))
+                all += weight[k] / plan->segment[k].place.lanes, there++;
+        for (int k = 0; k < plan->nsegments; k++)
+            if (is_on(&plan->segment[k], d))
+                c->segment[k].kernels_ns += 1e9 * busy * (all > 0 ? weight[k] / plan->segment[k].place.lanes / all
+                                                          : 1.0 / there) / fmax(firings[k], 1);
     }
-    if (plan->nsegments && busy < 0)
-        return lacks(r, errs, "the time of engine", "compute");
-    for (int k = 0; k < plan->nsegments; k++)
-        all += weight[k];
-    for (int k = 0; k < plan->nsegments; k++)
-        c->segment[k].kernels_ns = 1e9 * busy * (all > 0 ? weight[k] / all : 1.0 / plan->nsegments) / fmax(firings[k],
-                1);
     return true;
 }
 
@@ -273,6 +308,18 @@ static void read_cores(const gp_source_report *r, gp_costs *c)
     c->others = others < all ? others : all - 1;
 }
 
+/* Names of devices, "cuda:0, cuda:1": as many of one sort (the CPU, parts of it, GPUs)? */
+static bool are_alike(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "0123456789");
+    int more = 0;
+    for (const char *s = a; *s; s++)
+        more += *s == ',';
+    for (const char *s = b; *s; s++)
+        more -= *s == ',';
+    return n == strcspn(b, "0123456789") && !strncmp(a, b, n) && !more;
+}
+
 gp_measured_costs *gp_measured_costs_read(gp_arena *a, const gp_source_report *r, const gp_plan *plan, gp_errs *errs)
 {
     const gp_graph *g = plan->graph;
@@ -284,15 +331,9 @@ gp_measured_costs *gp_measured_costs_read(gp_arena *a, const gp_source_report *r
     m->busy_ns = GP_NEW(a, double, g->nstages);
     m->wall_ns = r->wall_ns, m->frames = r->frames;
     const char *device = text_of(gp_node_get(r->root, "pipeline"), "device");
-    bool unified = !strcmp(device, "cpu");
-    if (g->ndevices > 1) {
-        gp_fail(errs, GP_E_USAGE, g->device_at, "the pipeline runs on several devices (%s), which gpipe does not simulate: "
-                "set 'device' to one", g->device_name);
-        return NULL;
-    }
-    if (plan->nsegments && unified != plan->unified) {
-        gp_fail(errs, GP_E_USAGE, r->at, "a report of a run on the %s, and this plan is for %s; " MAKE_ANEW,
-                unified ? "CPU" : "GPU", plan->unified ? "the CPU" : "a GPU");
+    if (plan->nsegments && !are_alike(device, g->device_name)) {
+        gp_fail(errs, GP_E_USAGE, r->at, "a report of a run on '%.60s', and with its settings this plan is for "
+                "'%.60s'; " MAKE_ANEW, device, g->device_name);
         return NULL;
     }
     for (int v = 0; v < g->nstages; v++)
@@ -333,8 +374,12 @@ gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, cons
     n->stage = gp_regrow(a, c->stage, sizeof *c->stage * (size_t)c->nstages, sizeof *c->stage * (size_t)c->nstages);
     n->segment = gp_regrow(a, c->segment, sizeof *c->segment * (size_t)c->nsegments,
                            sizeof *c->segment * (size_t)c->nsegments);
-    for (int v = 0; v < g->nstages; v++)
-        if (!g->stage[v].nin && g->stage[v].known.hertz > 0)
-            n->stage[v].pace_ns = 1e9 / g->stage[v].known.hertz;
+    for (int v = 0; v < g->nstages; v++) {
+        const gp_known *now = &g->stage[v].known, *then = &f->stage[v].known;
+        if (!g->stage[v].nin && now->hertz > 0)
+            n->stage[v].pace_ns = 1e9 / now->hertz;
+        if (!g->stage[v].nin && now->frames > 0 && now->frames != then->frames)
+            n->stage[v].frames = (uint64_t)now->frames;
+    }
     return n;
 }

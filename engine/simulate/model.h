@@ -10,8 +10,8 @@
 
 enum { VARIANTS = 256 };               /* of the time of one thing, spread over its distribution */
 
-typedef enum what { WOKEN, LAUNCHER_WOKEN, FILLED, PACED, WORKED, SLEPT, QUEUED, COPIED_IN, COMPUTED, TOOK_TURN, COPIED_OUT,
-                    REAPED } what;
+typedef enum what { WOKEN, LAUNCHER_WOKEN, FILLED, PACED, WORKED, SLEPT, MET, QUEUED, COPIED_IN, COPIED_PEER, COMPUTED,
+                    TOOK_TURN, COPIED_OUT, REAPED } what;
 typedef enum reason { FOR_INPUT, FOR_OUTPUT, FOR_STREAM, FOR_NOTHING } reason;
 
 typedef struct reader { int actor; uint64_t used; double got; } reader;
@@ -21,11 +21,27 @@ typedef struct since { double born, due; int by, size; } since;
 
 typedef struct ring {
     const gp_ring *ring;
+    int producer;
     uint64_t made;
     double put;                        /* when its frames were put there: the sum */
     since *since;                      /* of the frame in each slot */
     reader *reader;
 } ring;
+
+/* A machine: cores that its threads share, and memory that all copies between it and its devices share. */
+typedef struct host { gp_share *cores, *copies; } host;
+
+/* A launch that waits for an engine; actor -1: none. */
+typedef struct waiting { int actor; uint64_t launch; } waiting;
+
+/* Kernels share it evenly; each of its copy engines takes one copy after the other. */
+typedef struct gpu {
+    gp_share *kernels;
+    int index;                         /* of the devices of its rank's plan */
+    int computing; double computing_since;
+    double busy[GP_ENGINES]; uint64_t bytes[GP_ENGINES];
+    struct { bool busy; waiting first, last; } engine[GP_ENGINES];
+} gpu;
 
 /* What a worker does, or a launch. */
 typedef struct piece {
@@ -33,9 +49,13 @@ typedef struct piece {
     uint64_t first;
     int n, stream;
     double start, work, sleep, due;    /* due: of a launch that is chosen: when it was decided */
+    double copying;                    /* since when a copy of a launch is under way */
+    waiting behind;                    /* the next launch that waits for the same engine */
 } piece;
 
 typedef struct actor {
+    int rank, index;                   /* index: of the plan's actors */
+    host *host;
     const gp_stage *stage;             /* of a host stage */
     const gp_segment *segment;
     const gp_regroup *regroup;
@@ -56,9 +76,10 @@ typedef struct actor {
     double fill_until;                 /* the launcher waits for more frames; 0: it does not */
     gp_timely *timely;                 /* with `latency`, else NULL; */
     uint64_t seen; int64_t came_ns;    /* as gp_latencyrt's */
-    bool launching, reaping, launcher_rested, reaper_rested, *stream;
+    bool launching, reaping, launcher_rested, reaper_rested, *stream;  /* stream: lane after lane */
+    gpu **on;                          /* by lane: its device; NULL: kernels are on the host's cores */
     double turn;                       /* the part of its kernels that waits for the launch before */
-    size_t in_bytes, out_bytes;
+    size_t in_bytes, peer_bytes, out_bytes;
     float *variant;                    /* NULL: all take as long */
     gp_actor_report *report;
 } actor;
@@ -72,11 +93,17 @@ typedef struct simulation {
     const gp_graph *g;
     const gp_costs *c;
     gp_agenda agenda;
-    gp_share cores, device;
-    double now, engine_free[GP_ENGINES], engine_busy[GP_ENGINES], computing_since;
-    int computing;
+    gp_share *share; int nshares;      /* of all hosts and devices */
+    host *host; int nhosts;
+    gpu *gpu; int ngpus;
+    gpu **device;                      /* by rank and the plan's device */
+    bool on_cores;                     /* kernels and copies are work of the host's threads */
+    double now;
+    int ranks;
     ring *ring;
-    actor *actor; int nactors;
+    actor *actor; int nactors, each;   /* rank after rank, `each` of a rank */
+    int *came;                         /* by the plan's actor, of one in which ranks meet: how many wait there */
+    double link_free;                  /* one exchange after the other */
     int sinks;                         /* that are not done */
     uint64_t late;                     /* frames that took longer than `latency` */
     double wake;

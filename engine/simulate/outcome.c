@@ -1,4 +1,5 @@
 /* outcome.c - what a simulation came to, as the report of a run. */
+#include <math.h>
 #include "simulate/model.h"
 
 static void name_actor(simulation *x, gp_actor_report *r, const actor *p)
@@ -44,7 +45,7 @@ static void fill_actor(simulation *x, int a)
         r->most_workers = 1;
         for (int i = 0; i < p->nout; i++)
             r->bytes += r->frames * gp_bytes(&x->g->buffer[x->ring[p->out[i]].ring->buffer].type);
-        r->cpu_ns = x->plan->unified ? (int64_t)(p->launch->kernels_ns * (double)p->head) : -1;
+        r->cpu_ns = x->on_cores ? (int64_t)(p->launch->kernels_ns * (double)p->head) : -1;
     }
     if (!r->end_ns)
         r->end_ns = (int64_t)x->now;
@@ -52,22 +53,56 @@ static void fill_actor(simulation *x, int a)
 
 static void fill_buffers(simulation *x, gp_report *r)
 {
-    for (int a = 0; a < x->nactors; a++)
+    for (int a = 0; a < x->each; a++)
         for (int i = 0; i < x->actor[a].nin; i++)
             r->nbuffers++;
     r->buffer = GP_NEW(x->arena, gp_buffer_report, r->nbuffers);
     r->nbuffers = 0;
-    for (int a = 0; a < x->nactors; a++)
+    for (int a = 0; a < x->each; a++)
         for (int i = 0; i < x->actor[a].nin; i++) {
             const ring *q = &x->ring[x->actor[a].in[i].ring];
             const reader *to = &q->reader[x->actor[a].in[i].reader];
             double left = q->made > to->used ? (double)(q->made - to->used) : 0;
             double held = (to->got - q->put + left * x->now) / (x->now > 0 ? x->now : 1);
             r->buffer[r->nbuffers++] = (gp_buffer_report){
-                .name = x->g->buffer[q->ring->buffer].name, .buffer = q->ring->buffer, .from = q->ring->producer,
+                .name = x->g->buffer[q->ring->buffer].name, .buffer = q->ring->buffer, .from = q->producer,
                 .to = a, .depth = q->ring->depth,
                 .held = held < 0 ? 0 : held < q->ring->depth ? held : q->ring->depth };
         }
+}
+
+/* The engines of the devices of the first rank, and of each kind the busiest. */
+static void fill_engines(simulation *x, gp_report *r)
+{
+    int n = x->g->ndevices > 1 ? x->g->ndevices : 1;
+    gp_engine_report *all = GP_NEW(x->arena, gp_engine_report, n * GP_ENGINES);
+    for (int i = 0; i < n * GP_ENGINES; i++) {
+        int e = i % GP_ENGINES, d = i / GP_ENGINES;
+        const gpu *of = x->device[d];
+        all[i] = (gp_engine_report){ .name = gp_bound_name((gp_bound)(GP_BOUND_COPY_IN + e)),
+                                     .busy_ns = (int64_t)of->busy[e], .bytes = of->bytes[e], .on = d,
+                                     .device = n > 1 ? x->g->device[d].name : NULL };
+        all[i].used = all[i].measured = all[i].busy_ns > 0;
+        all[i].limit = x->plan->unified ? 0 : e == GP_ENGINE_COPY_IN ? x->c->copy_in
+                     : e == GP_ENGINE_COPY_OUT ? x->c->copy_out : e == GP_ENGINE_COPY_PEER ? x->c->copy_peer : 0;
+        if (!d || all[i].busy_ns > r->engine[e].busy_ns)
+            r->engine[e] = all[i];
+    }
+    r->all = all, r->nall = n * GP_ENGINES;
+}
+
+/* Cores are those of the first rank's machine; of several ranks on it each has a part. */
+static void fill_cores(const simulation *x, gp_report *r)
+{
+    const gp_share *cores = x->host[0].cores;
+    int there = 0;
+    for (int a = 0; a < x->nactors; a += x->each)
+        there += x->actor[a].host == &x->host[0];
+    double mine = fmax(cores->capacity / there, 1);
+    r->cpus = there > 1 ? (int)(mine + 0.5) : (int)(cores->capacity + x->c->others + 0.999);
+    r->others = there > 1 ? 0 : x->c->others;
+    r->cpu_ns = (int64_t)(there > 1 ? cores->used * mine / cores->capacity : cores->used);
+    r->delayed_ns = (int64_t)(cores->delayed / there);
 }
 
 static void fill_report(simulation *x)
@@ -75,23 +110,15 @@ static void fill_report(simulation *x)
     gp_report *r = x->out->report;
     r->wall_ns = (int64_t)x->now;
     r->unified = x->plan->unified;
-    r->cpu_ns = (int64_t)x->cores.used, r->delayed_ns = (int64_t)x->cores.delayed;
-    for (int a = 0; a < x->nactors; a++)
+    fill_cores(x, r);
+    for (int a = 0; a < x->each; a++)
         fill_actor(x, a);
     fill_buffers(x, r);
-    for (int e = 0; e < GP_ENGINES; e++) {
-        gp_engine_report *to = &r->engine[e];
-        to->name = gp_bound_name((gp_bound)(GP_BOUND_COPY_IN + e));
-        to->busy_ns = (int64_t)x->engine_busy[e];
-        to->used = to->measured = to->busy_ns > 0;
-        to->limit = x->plan->unified ? 0 : e == GP_ENGINE_COPY_IN ? x->c->copy_in
-                  : e == GP_ENGINE_COPY_OUT ? x->c->copy_out : 0;
-    }
-    r->all = r->engine, r->nall = GP_ENGINES;
+    fill_engines(x, r);
     r->overlap = gp_report_overlap(r);
     r->late = (gp_late){ .frames = r->latency.n, .late = x->late, .p99_ns = gp_hist_at(&r->latency, 0.99),
                          .under_way = x->now > 0 ? (double)r->latency.sum / x->now : 0 };
-    for (int a = 0; a < x->nactors; a++) {
+    for (int a = 0; a < x->each; a++) {
         const gp_timely *t = x->actor[a].timely;
         if (t && t->tail[0].most_ns > r->late.alone_ns)
             r->late.alone_ns = t->tail[0].most_ns;
@@ -102,17 +129,19 @@ static void fill_account(simulation *x)
 {
     gp_simulated *s = x->out;
     uint64_t most = 0;
-    for (int a = 0; a < x->nactors; a++)
+    for (int a = 0; a < x->each; a++)
         s->naccounts += x->actor[a].stage && !x->actor[a].nin;
     s->account = GP_NEW(x->arena, gp_account, s->naccounts);
     s->naccounts = 0;
-    for (int a = 0; a < x->nactors; a++) {
+    for (int a = 0; a < x->each; a++) {
         const actor *p = &x->actor[a];
+        uint64_t all = 0;
         if (!p->stage || p->nin)
             continue;
-        s->account[s->naccounts++] = (gp_account){ .source = p->stage->name, .in = p->total, .out = p->total,
-                                                   .block = 1 };
-        most = p->total > most ? p->total : most;
+        for (int r = 0; r < x->ranks; r++)
+            all += x->actor[r * x->each + a].total;
+        s->account[s->naccounts++] = (gp_account){ .source = p->stage->name, .in = all, .out = all, .block = 1 };
+        most = all > most ? all : most;
     }
     const actor *last = &x->actor[x->last];
     const line *l = &x->line;

@@ -39,7 +39,7 @@ static float *variants(gp_arena *a, double spread, int of)
 
 static bool closes(const simulation *x, const ring *r, int a)
 {
-    return r->ring->producer >= a && x->actor[a].regroup && gp_firing_carries(x->actor[a].regroup);
+    return r->producer >= a && x->actor[a].regroup && gp_firing_carries(x->actor[a].regroup);
 }
 
 /* How often it fires in all: actors are in the order of frames, but where one carries what comes behind it. */
@@ -52,7 +52,7 @@ static void count_firings(simulation *x, int a, double part)
         const gp_buffer *b = &x->g->buffer[r->ring->buffer];
         if (closes(x, r, a))
             continue;
-        const actor *from = &x->actor[r->ring->producer];
+        const actor *from = &x->actor[r->producer];
         uint64_t frames = from->total == UINT64_MAX ? UINT64_MAX : made_by(from, from->total);
         uint64_t k = frames == UINT64_MAX ? frames : p->regroup ? gp_firings_in_all(p->regroup, frames) : frames;
         uint64_t *to = b->endless || b->follows ? &following : &total;
@@ -60,7 +60,8 @@ static void count_firings(simulation *x, int a, double part)
     }
     if (p->cost && !p->nin) {
         double n = (double)p->cost->frames * part;
-        total = n >= 1 ? (uint64_t)(n + 0.5) : 1;
+        uint64_t all = n >= 1 ? (uint64_t)(n + 0.5) : 1, ranks = (uint64_t)x->ranks, rank = (uint64_t)p->rank;
+        total = p->stage->shared ? (all + ranks - 1 - rank) / ranks : all;
     }
     p->total = total != UINT64_MAX ? total : following;
 }
@@ -80,25 +81,33 @@ static void set_window(simulation *x, actor *p)
         p->window = 1 << 20;
 }
 
+/* Are its frames on another rank alone, and holes on this one, which cost nothing? */
+static bool is_elsewhere(const actor *p, const gp_stage *st)
+{
+    return st->only && st->only != p->rank + 1 && !st->kind->collective;
+}
+
 static void init_host(simulation *x, actor *p, int v)
 {
+    static const gp_stage_cost nothing = { .spread = 1 };
     p->stage = &x->g->stage[v];
-    p->cost = &x->c->stage[v];
+    p->cost = is_elsewhere(p, p->stage) ? &nothing : &x->c->stage[v];
     p->regroup = p->stage->regroups ? &p->stage->regroup : NULL;
     p->nworkers = p->stage->workers > 0 ? p->stage->workers : 1;
     p->worker = GP_NEW(x->arena, piece, p->nworkers);
-    p->variant = variants(x->arena, p->cost->spread, v);
+    p->variant = variants(x->arena, p->cost->spread, v + 7 * p->rank);
 }
 
 static void init_segment(simulation *x, actor *p, int k)
 {
     const gp_segment *s = p->segment = &x->plan->segment[k];
-    int stages = 0, in_turn = 0;
-    bool circles = false;
-    p->launch = &x->c->segment[k];
+    static const gp_segment_cost nothing = { .spread = 1 };
+    int stages = 0, in_turn = 0, ndevices = x->g->ndevices > 1 ? x->g->ndevices : 1;
+    bool circles = false, elsewhere = false;
     p->regroup = s->regroups >= 0 ? &x->g->stage[s->regroups].regroup : NULL;
     p->flight = GP_NEW(x->arena, piece, s->depth + 1);
-    p->stream = GP_NEW(x->arena, bool, s->streams);
+    p->stream = GP_NEW(x->arena, bool, s->streams * s->place.lanes);
+    p->on = &x->device[p->rank * ndevices + s->place.index];
     if (x->g->latency_ns && !p->regroup) {
         p->timely = GP_NEW(x->arena, gp_timely, 1);
         p->timely->latency_ns = x->g->latency_ns;
@@ -106,65 +115,130 @@ static void init_segment(simulation *x, actor *p, int k)
             p->timely->sizes++;
         p->timely->tail = GP_NEW(x->arena, gp_tail, p->timely->sizes);
     }
-    p->in_bytes = gp_segment_copied(x->plan, s, GP_TASK_COPY_IN);
-    p->out_bytes = gp_segment_copied(x->plan, s, GP_TASK_COPY_OUT);
     for (int i = 0; i < s->ntasks; i++) {
         const gp_task *t = &x->plan->task[s->task[i]];
         if (t->stage < 0)
             continue;
         stages++, in_turn += gp_stage_in_order(&x->g->stage[t->stage]);
         circles |= x->g->stage[t->stage].circles;
+        elsewhere |= is_elsewhere(p, &x->g->stage[t->stage]);
     }
+    p->launch = elsewhere ? &nothing : &x->c->segment[k];
+    p->in_bytes = elsewhere ? 0 : gp_segment_copied(x->plan, s, GP_TASK_COPY_IN);
+    p->peer_bytes = elsewhere ? 0 : gp_segment_copied(x->plan, s, GP_TASK_COPY_PEER);
+    p->out_bytes = elsewhere ? 0 : gp_segment_copied(x->plan, s, GP_TASK_COPY_OUT);
     p->turn = circles ? 1 : stages ? (double)in_turn / stages : 0;
-    p->variant = variants(x->arena, p->launch->spread, 1000 + k);
+    p->variant = variants(x->arena, p->launch->spread, 1000 + k + 7 * p->rank);
+}
+
+/* The machine that a rank is on, of `nodes`: as many on each as can be. */
+static int host_of(const simulation *x, int rank)
+{
+    return (int)((int64_t)rank * x->nhosts / x->ranks);
+}
+
+/* Machines, each with its cores and memory, and devices: those of each rank, or of each machine, in turns. */
+static void init_machines(simulation *x)
+{
+    int plans = x->g->ndevices > 1 ? x->g->ndevices : 1, each = x->c->devices;
+    x->nhosts = x->c->nodes > 1 ? x->c->nodes : 1;
+    x->ngpus = each ? x->nhosts * each : x->ranks * plans;
+    x->host = GP_NEW(x->arena, host, x->nhosts);
+    x->gpu = GP_NEW(x->arena, gpu, x->ngpus);
+    x->device = GP_NEW(x->arena, gpu *, x->ranks * plans);
+    x->nshares = 2 * x->nhosts + x->ngpus;
+    x->share = GP_NEW(x->arena, gp_share, x->nshares);
+    x->on_cores = x->plan->unified || (x->g->ndevices && x->g->device[0].pretend);
+    for (int h = 0; h < x->nhosts; h++) {
+        x->host[h] = (host){ &x->share[2 * h], &x->share[2 * h + 1] };
+        *x->host[h].cores = (gp_share){ .jobs.arena = x->arena, .capacity = x->c->cores };
+        *x->host[h].copies = (gp_share){ .jobs.arena = x->arena, .capacity = INFINITY };
+        if (x->c->memory > 0)
+            x->host[h].copies->capacity = x->c->memory;
+    }
+    for (int i = 0; i < x->ngpus; i++) {
+        gpu *d = &x->gpu[i];
+        d->kernels = &x->share[2 * x->nhosts + i];
+        *d->kernels = (gp_share){ .jobs.arena = x->arena, .capacity = 1 };
+        for (int e = 0; e < GP_ENGINES; e++)
+            d->engine[e].first.actor = -1;
+    }
+    for (int r = 0, on = -1, local = 0; r < x->ranks; r++) {
+        local = host_of(x, r) == on ? local + 1 : 0, on = host_of(x, r);
+        for (int d = 0; d < plans; d++) {
+            int i = each ? on * each + (local * plans + d) % each : r * plans + d;
+            x->device[r * plans + d] = &x->gpu[i];
+            x->gpu[i].index = r ? x->gpu[i].index : d;
+        }
+    }
+}
+
+static void init_rings(simulation *x, int rank)
+{
+    const gp_plan *plan = x->plan;
+    for (int i = 0; i < plan->nrings; i++) {
+        const gp_ring *r = &plan->ring[i];
+        ring *to = &x->ring[rank * plan->nrings + i];
+        to->ring = r;
+        if (r->segment >= 0 || r->producer < 0)
+            continue;
+        to->producer = rank * x->each + r->producer;
+        to->since = GP_NEW(x->arena, since, r->depth);
+        to->reader = GP_NEW(x->arena, reader, r->nconsumers);
+        x->actor[to->producer].nout++;
+        for (int k = 0; k < r->nconsumers; k++) {
+            to->reader[k].actor = rank * x->each + r->consumer[k];
+            x->actor[to->reader[k].actor].nin++;
+        }
+    }
+}
+
+/* The rings that actors read and write; all are counted. */
+static void join_rings(simulation *x, int rank)
+{
+    for (int i = rank * x->plan->nrings; i < (rank + 1) * x->plan->nrings; i++) {
+        const ring *r = &x->ring[i];
+        if (!r->since)
+            continue;
+        actor *p = &x->actor[r->producer];
+        p->out[p->nout++] = i;
+        for (int k = 0; k < r->ring->nconsumers; k++) {
+            actor *to = &x->actor[r->reader[k].actor];
+            to->in[to->nin].ring = i, to->in[to->nin++].reader = k;
+        }
+    }
 }
 
 static void init_actors(simulation *x)
 {
     const gp_plan *plan = x->plan;
     x->actor = GP_NEW(x->arena, actor, x->nactors);
-    x->ring = GP_NEW(x->arena, ring, plan->nrings);
-    for (int i = 0; i < plan->nrings; i++) {
-        const gp_ring *r = &plan->ring[i];
-        x->ring[i].ring = r;
-        if (r->segment >= 0 || r->producer < 0)
-            continue;
-        x->ring[i].since = GP_NEW(x->arena, since, r->depth);
-        x->ring[i].reader = GP_NEW(x->arena, reader, r->nconsumers);
-        x->actor[r->producer].nout++;
-        for (int k = 0; k < r->nconsumers; k++)
-            x->actor[r->consumer[k]].nin++;
-    }
+    x->ring = GP_NEW(x->arena, ring, x->ranks * plan->nrings);
+    x->came = x->ranks > 1 ? GP_NEW(x->arena, int, x->each) : NULL;
+    for (int r = 0; r < x->ranks; r++)
+        init_rings(x, r);
     for (int a = 0; a < x->nactors; a++) {
         actor *p = &x->actor[a];
+        p->rank = a / x->each, p->index = a % x->each;
+        p->host = &x->host[host_of(x, p->rank)];
         p->in = gp_alloc(x->arena, sizeof *p->in * (size_t)p->nin);
         p->out = GP_NEW(x->arena, int, p->nout);
         p->nin = p->nout = 0;
         p->report = &x->out->report->actor[a];
-        if (plan->actor[a].kind == GP_ACTOR_HOST)
-            init_host(x, p, plan->actor[a].stage);
+        if (plan->actor[p->index].kind == GP_ACTOR_HOST)
+            init_host(x, p, plan->actor[p->index].stage);
         else
-            init_segment(x, p, plan->actor[a].segment);
+            init_segment(x, p, plan->actor[p->index].segment);
     }
-    for (int i = 0; i < plan->nrings; i++) {
-        const gp_ring *r = &plan->ring[i];
-        if (r->segment >= 0 || r->producer < 0)
-            continue;
-        actor *p = &x->actor[r->producer];
-        p->out[p->nout++] = i;
-        for (int k = 0; k < r->nconsumers; k++) {
-            actor *to = &x->actor[r->consumer[k]];
-            to->in[to->nin].ring = i, to->in[to->nin++].reader = k;
-            x->ring[i].reader[k].actor = r->consumer[k];
-        }
-    }
+    for (int r = 0; r < x->ranks; r++)
+        join_rings(x, r);
 }
 
 /* The sources make their frames, or in proportion fewer. */
 static void init_totals(simulation *x, uint64_t frames)
 {
     uint64_t most = 0;
-    for (int a = 0; a < x->nactors; a++)
+    for (int a = 0; a < x->each; a++)
         if (x->actor[a].cost && !x->actor[a].nin && x->actor[a].cost->frames > most)
             most = x->actor[a].cost->frames;
     double part = frames && most > frames ? (double)frames / (double)most : 1;
@@ -178,7 +252,7 @@ static void init_totals(simulation *x, uint64_t frames)
         if (p->nout)
             continue;
         x->sinks += p->total > 0;
-        if (x->last < 0 || p->total > x->actor[x->last].total)
+        if (a < x->each && (x->last < 0 || p->total > x->actor[x->last].total))
             x->last = a;
     }
     uint64_t total = x->last >= 0 ? x->actor[x->last].total : 0;
@@ -187,6 +261,7 @@ static void init_totals(simulation *x, uint64_t frames)
 
 void gp_model_init(simulation *x, uint64_t frames)
 {
+    init_machines(x);
     init_actors(x);
     init_totals(x, frames);
 }

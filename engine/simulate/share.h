@@ -27,7 +27,8 @@ typedef struct gp_share {
     double capacity;
     double had;                /* the work that each had, up to `now` */
     double now;
-    double always;             /* jobs that never end, beside: threads that look all the time */
+    double always;             /* beside, counted as jobs: threads that look all the time; of jobs of unlike weight,
+                                  what the sum of their weights is more than their number */
     double used, delayed;      /* work done in all by jobs that end, and what jobs waited for a core: sums over jobs */
 } gp_share;
 

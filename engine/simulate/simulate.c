@@ -7,9 +7,14 @@
  *                `latency` timely.c chooses. The launch goes through the copy engine for that direction, which takes
  *                one copy after the other; its kernels share the device evenly with those of other launches, as if each
  *                launch alone filled it; stages whose frames take turns wait for the launch before. Launches are
- *                published in order, and a stream is free when its launch is.
+ *                published in order, and a stream is free when its launch is. With several devices frames take turns on
+ *                them, each has streams and engines of its own, and a copy from another one comes before the kernels.
+ *   copies       in and out of all devices of a machine share what its memory gives, by their rates
  *   cores        shared evenly by all threads that have work: host stages, launchers, threads that wake up, and on the
  *                CPU back end kernels. With `sync: spin` every thread that waits has a part of them, too.
+ *   ranks        each has actors and rings of its own; those of one machine share its cores. In a collective stage a
+ *                round begins when the last rank has come, and takes what goes over the slowest link (machine.c): one
+ *                round after the other, whatever stage it is of. On one machine, by MPI, a thread of each rank copies.
  *
  * A slot is free, and a frame is there, as ring.c says. */
 #include <math.h>
@@ -38,7 +43,7 @@ static uint64_t firings_with_room(const actor *p, const ring *r)
 
 static bool is_over(const simulation *x, const ring *r)
 {
-    const actor *p = &x->actor[r->ring->producer];
+    const actor *p = &x->actor[r->producer];
     return p->head >= p->total;
 }
 
@@ -86,15 +91,16 @@ static void set_idle(simulation *x, actor *p, int n, reason why)
 {
     count_waits(x, p);
     if (x->spins) {
-        gp_share_go_on(&x->cores, x->now);
-        x->cores.always += n - p->nidle;
+        gp_share_go_on(p->host->cores, x->now);
+        p->host->cores->always += n - p->nidle;
     }
     p->nidle = n, p->why = why;
 }
 
+/* Of the first rank. */
 static void keep(simulation *x, gp_slice s)
 {
-    if (x->out->nslices < x->slices)
+    if (s.actor < x->each && x->out->nslices < x->slices)
         x->out->slice[x->out->nslices++] = s;
 }
 
@@ -185,15 +191,16 @@ static void publish(simulation *x, int a, uint64_t first, int n)
         for (int k = 0; k < x->ring[p->out[i]].ring->nconsumers; k++)
             look(x, x->ring[p->out[i]].reader[k].actor);
     for (int i = 0; i < p->nin; i++)
-        look(x, x->ring[p->in[i].ring].ring->producer);
+        look(x, x->ring[p->in[i].ring].producer);
 }
 
 /* ---- host stages ----------------------------------------------------- */
 
 static void share_cores(simulation *x, double work, what then, int a, int lane)
 {
-    gp_share_go_on(&x->cores, x->now);
-    gp_share_add(&x->cores, work, then, a, lane);
+    gp_share *cores = x->actor[a].host->cores;
+    gp_share_go_on(cores, x->now);
+    gp_share_add(cores, work, then, a, lane);
 }
 
 static void work(simulation *x, int a, int w)
@@ -253,7 +260,7 @@ static void hand_in(simulation *x, int a, int w)
     int64_t took = (int64_t)(x->now - q->start);
     p->report->busy_ns += took;
     gp_hist_add(&p->report->time, took, 1);
-    keep(x, (gp_slice){ GP_SLICE_STAGE, a, w, (int64_t)q->start, (int64_t)x->now, q->first, 1 });
+    keep(x, (gp_slice){ GP_SLICE_STAGE, a, w, 0, (int64_t)q->start, (int64_t)x->now, q->first, 1 });
     q->busy = q->rested = false;
     p->nbusy--;
     p->handed[q->first % p->window] = 1;
@@ -265,11 +272,52 @@ static void hand_in(simulation *x, int a, int w)
     look(x, a);
 }
 
+/* ---- ranks ------------------------------------------------------------ */
+
+/* Of the ranks that have a round k of this stage, all have come: it is over after a while. */
+static void begin_round(simulation *x, int index, uint64_t k)
+{
+    const gp_stage *st = x->actor[index].stage;
+    bool on_cores = gp_round_takes_cores(x->c, st);
+    double ns = gp_round_ns(x->c, st), from = on_cores ? x->now : fmax(x->now, x->link_free);
+    x->link_free = on_cores ? x->link_free : from + ns;
+    x->came[index] = 0;
+    for (int r = 0; r < x->ranks; r++) {
+        actor *p = &x->actor[r * x->each + index];
+        if (k >= p->total)
+            continue;
+        p->report->idle_ns += (int64_t)(from - p->worker[0].due);
+        if (on_cores)
+            share_cores(x, ns, MET, r * x->each + index, 0);
+        else
+            gp_agenda_add(&x->agenda, from + ns, MET, r * x->each + index, 0);
+    }
+}
+
+/* What a host stage does is done: it hands it in, or waits for other ranks. */
+static void done_on_host(simulation *x, int a, int w)
+{
+    actor *p = &x->actor[a];
+    piece *q = &p->worker[w];
+    if (!x->came || !p->stage->kind->collective) {
+        hand_in(x, a, w);
+        return;
+    }
+    int ranks = 0;
+    q->due = x->now;
+    for (int r = 0; r < x->ranks; r++)
+        ranks += q->first < x->actor[r * x->each + p->index].total;
+    if (++x->came[p->index] == ranks)
+        begin_round(x, p->index, q->first);
+}
+
 /* ---- segments -------------------------------------------------------- */
 
-static int idle_stream(const actor *p)
+/* Of the device that frame f is on. */
+static int idle_stream(const actor *p, uint64_t f)
 {
-    for (int i = 0; i < p->segment->streams; i++)
+    int first = gp_lane(p->segment->place, f) * p->segment->streams;
+    for (int i = first; i < first + p->segment->streams; i++)
         if (!p->stream[i])
             return i;
     return -1;
@@ -358,7 +406,7 @@ static void look_segment(simulation *x, int a)
         return;
     uint64_t able = firings_able(x, p, &why);
     uint64_t room = p->head + (uint64_t)p->segment->depth;
-    int stream = idle_stream(p), most = p->segment->batch;
+    int stream = idle_stream(p, p->next), most = p->segment->batch;
     if (room < able)
         able = room, why = FOR_OUTPUT;
     if (p->next < able && stream < 0)
@@ -397,20 +445,95 @@ static void look(simulation *x, int a)
         look_host(x, a);
 }
 
-/* The engine takes one copy after the other. */
+/* The device that a launch is on. */
+static gpu *gpu_of(const actor *p, const piece *q)
+{
+    return p->on[gp_lane(p->segment->place, q->first)];
+}
+
+static int number_of(const actor *p, uint64_t k)
+{
+    return (int)(k % (uint64_t)(p->segment->depth + 1));
+}
+
+static double copy_rate(const gp_costs *c, gp_engine e)
+{
+    return e == GP_ENGINE_COPY_IN ? c->copy_in : e == GP_ENGINE_COPY_OUT ? c->copy_out : c->copy_peer;
+}
+
+static size_t copy_bytes(const actor *p, gp_engine e)
+{
+    return e == GP_ENGINE_COPY_IN ? p->in_bytes : e == GP_ENGINE_COPY_OUT ? p->out_bytes : p->peer_bytes;
+}
+
+/* Copies in and out weigh as much as their rates. */
+static void weigh(simulation *x, gp_share *copies, double rate)
+{
+    gp_share_go_on(copies, x->now);
+    if (x->c->memory > 0)
+        copies->always += rate > 0 ? rate - 1 : rate + 1;
+}
+
+static void begin_copy(simulation *x, int a, uint64_t k, gp_engine e)
+{
+    static const what then[GP_ENGINES] = { [GP_ENGINE_COPY_IN] = COPIED_IN, [GP_ENGINE_COPY_OUT] = COPIED_OUT,
+                                           [GP_ENGINE_COPY_PEER] = COPIED_PEER };
+    actor *p = &x->actor[a];
+    piece *q = flight_of(p, k);
+    gpu *d = gpu_of(p, q);
+    size_t bytes = copy_bytes(p, e) * (size_t)q->n;
+    double rate = copy_rate(x->c, e), took = 1e9 * (double)bytes / rate + x->c->copy_ns;
+    q->copying = x->now;
+    d->bytes[e] += bytes;
+    if (x->on_cores) {
+        share_cores(x, took, (int)then[e], a, number_of(p, k));
+    } else if (e == GP_ENGINE_COPY_PEER) {
+        gp_agenda_add(&x->agenda, x->now + took, (int)then[e], a, number_of(p, k));
+    } else {
+        weigh(x, p->host->copies, rate);
+        gp_share_add(p->host->copies, took, (int)then[e], a, number_of(p, k));
+    }
+}
+
+/* An engine takes one copy after the other. */
 static void copy(simulation *x, int a, uint64_t k, gp_engine e)
 {
     actor *p = &x->actor[a];
-    bool in = e == GP_ENGINE_COPY_IN;
-    size_t bytes = (in ? p->in_bytes : p->out_bytes) * (size_t)flight_of(p, k)->n;
-    double took = 1e9 * (double)bytes / (in ? x->c->copy_in : x->c->copy_out) + x->c->copy_ns;
-    double start = fmax(x->now, x->engine_free[e]), end = start + took;
-    x->engine_free[e] = end;
-    x->engine_busy[e] += took;
-    x->out->report->engine[e].bytes += bytes;
-    keep(x, (gp_slice){ in ? GP_SLICE_COPY_IN : GP_SLICE_COPY_OUT, a, flight_of(p, k)->stream, (int64_t)start,
-                        (int64_t)end, flight_of(p, k)->first, flight_of(p, k)->n });
-    gp_agenda_add(&x->agenda, end, in ? COPIED_IN : COPIED_OUT, a, (int)(k % (uint64_t)(p->segment->depth + 1)));
+    gpu *d = gpu_of(p, flight_of(p, k));
+    waiting me = { a, k };
+    flight_of(p, k)->behind.actor = -1;
+    if (x->on_cores || !d->engine[e].busy) {
+        d->engine[e].busy = true;
+        begin_copy(x, a, k, e);
+    } else if (d->engine[e].first.actor < 0) {
+        d->engine[e].first = d->engine[e].last = me;
+    } else {
+        const waiting *last = &d->engine[e].last;
+        flight_of(&x->actor[last->actor], last->launch)->behind = me;
+        d->engine[e].last = me;
+    }
+}
+
+/* It is done with a copy, and takes the next. */
+static void end_copy(simulation *x, int a, uint64_t k, gp_engine e)
+{
+    actor *p = &x->actor[a];
+    const piece *q = flight_of(p, k);
+    gpu *d = gpu_of(p, q);
+    waiting next = d->engine[e].first;
+    d->busy[e] += x->now - q->copying;
+    keep(x, (gp_slice){ e == GP_ENGINE_COPY_IN ? GP_SLICE_COPY_IN : e == GP_ENGINE_COPY_OUT ? GP_SLICE_COPY_OUT
+                        : GP_SLICE_COPY_PEER, a, q->stream, d->index, (int64_t)q->copying, (int64_t)x->now, q->first,
+                        q->n });
+    if (x->on_cores)
+        return;
+    if (e != GP_ENGINE_COPY_PEER)
+        weigh(x, p->host->copies, -copy_rate(x->c, e));
+    d->engine[e].busy = next.actor >= 0;
+    if (next.actor < 0)
+        return;
+    d->engine[e].first = flight_of(&x->actor[next.actor], next.launch)->behind;
+    begin_copy(x, next.actor, next.launch, e);
 }
 
 /* Kernels, of which `part` are to do. */
@@ -418,21 +541,21 @@ static void compute(simulation *x, int a, uint64_t k, double part, what then)
 {
     actor *p = &x->actor[a];
     piece *q = flight_of(p, k);
-    bool unified = x->plan->unified;
-    gp_share *s = unified ? &x->cores : &x->device;
+    gp_share *s = x->on_cores ? p->host->cores : gpu_of(p, q)->kernels;
     double ns = (p->launch->kernels_ns * q->n + p->launch->fixed_ns) * varied(p, q->first) * part;
-    if (unified && !q->work && !x->spins)
+    if (x->on_cores && !q->work && !x->spins)
         ns += x->wake;                 /* its thread sleeps between launches */
     q->work = 1;
     gp_share_go_on(s, x->now);
-    gp_share_add(s, ns, then, a, (int)(k % (uint64_t)(p->segment->depth + 1)));
+    gp_share_add(s, ns, then, a, number_of(p, k));
 }
 
 static void begin_compute(simulation *x, int a, uint64_t k)
 {
     actor *p = &x->actor[a];
-    if (!x->computing++)
-        x->computing_since = x->now;
+    gpu *d = gpu_of(p, flight_of(p, k));
+    if (!d->computing++)
+        d->computing_since = x->now;
     flight_of(p, k)->sleep = x->now;               /* when it began */
     if (p->turn < 1)
         compute(x, a, k, 1 - p->turn, COMPUTED);
@@ -442,15 +565,25 @@ static void begin_compute(simulation *x, int a, uint64_t k)
         flight_of(p, k)->rested = true;
 }
 
+/* After the copies from the host. */
+static void copied_in(simulation *x, int a, uint64_t k)
+{
+    if (x->actor[a].peer_bytes)
+        copy(x, a, k, GP_ENGINE_COPY_PEER);
+    else
+        begin_compute(x, a, k);
+}
+
 static void done_on_device(simulation *x, int a, uint64_t k);
 
 static void end_compute(simulation *x, int a, uint64_t k)
 {
     actor *p = &x->actor[a];
     const piece *q = flight_of(p, k);
-    keep(x, (gp_slice){ GP_SLICE_COMPUTE, a, q->stream, (int64_t)q->sleep, (int64_t)x->now, q->first, q->n });
-    if (!--x->computing)
-        x->engine_busy[GP_ENGINE_COMPUTE] += x->now - x->computing_since;
+    gpu *d = gpu_of(p, q);
+    keep(x, (gp_slice){ GP_SLICE_COMPUTE, a, q->stream, 0, (int64_t)q->sleep, (int64_t)x->now, q->first, q->n });
+    if (!--d->computing)
+        d->busy[GP_ENGINE_COMPUTE] += x->now - d->computing_since;
     if (p->out_bytes && !x->plan->unified && (!p->regroup || made_by(p, q->first + (uint64_t)q->n) > made_by(p,
             q->first)))
         copy(x, a, k, GP_ENGINE_COPY_OUT);
@@ -491,12 +624,12 @@ static void queued(simulation *x, int a)
     p->stream[q->stream] = true;
     p->report->busy_ns += (int64_t)(x->now - q->start);
     p->report->launches++;
-    keep(x, (gp_slice){ GP_SLICE_LAUNCH, a, 0, (int64_t)q->start, (int64_t)x->now, q->first, q->n });
+    keep(x, (gp_slice){ GP_SLICE_LAUNCH, a, 0, 0, (int64_t)q->start, (int64_t)x->now, q->first, q->n });
     q->start = x->now;
     if (p->in_bytes && !x->plan->unified)
         copy(x, a, k, GP_ENGINE_COPY_IN);
     else
-        begin_compute(x, a, k);
+        copied_in(x, a, k);
     look(x, a);
 }
 
@@ -552,14 +685,25 @@ static void happen(simulation *x, gp_due e)
         if (p->worker[e.lane].sleep > 0)
             gp_agenda_add(&x->agenda, x->now + p->worker[e.lane].sleep, SLEPT, e.who, e.lane);
         else
-            hand_in(x, e.who, e.lane);
+            done_on_host(x, e.who, e.lane);
         break;
-    case SLEPT:      hand_in(x, e.who, e.lane); break;
+    case SLEPT:      done_on_host(x, e.who, e.lane); break;
+    case MET:        hand_in(x, e.who, e.lane); break;
     case QUEUED:     queued(x, e.who); break;
-    case COPIED_IN:  begin_compute(x, e.who, launch_at(p, e.lane)); break;
+    case COPIED_IN:
+        end_copy(x, e.who, launch_at(p, e.lane), GP_ENGINE_COPY_IN);
+        copied_in(x, e.who, launch_at(p, e.lane));
+        break;
+    case COPIED_PEER:
+        end_copy(x, e.who, launch_at(p, e.lane), GP_ENGINE_COPY_PEER);
+        begin_compute(x, e.who, launch_at(p, e.lane));
+        break;
     case COMPUTED:   computed(x, e.who, launch_at(p, e.lane)); break;
     case TOOK_TURN:  took_turn(x, e.who, launch_at(p, e.lane)); break;
-    case COPIED_OUT: done_on_device(x, e.who, launch_at(p, e.lane)); break;
+    case COPIED_OUT:
+        end_copy(x, e.who, launch_at(p, e.lane), GP_ENGINE_COPY_OUT);
+        done_on_device(x, e.who, launch_at(p, e.lane));
+        break;
     case REAPED:     p->reaping = false, reap(x, e.who); break;
     }
 }
@@ -567,19 +711,19 @@ static void happen(simulation *x, gp_due e)
 /* The next thing that happens. False: nothing does. */
 static bool step(simulation *x)
 {
-    double event = x->agenda.n ? x->agenda.due[0].at : INFINITY;
-    double core = gp_share_next(&x->cores), device = gp_share_next(&x->device);
-    if (event == INFINITY && core == INFINITY && device == INFINITY)
+    double at = x->agenda.n ? x->agenda.due[0].at : INFINITY;
+    gp_share *of = NULL;
+    for (int i = 0; i < x->nshares; i++) {
+        double next = gp_share_next(&x->share[i]);
+        if (next < at)
+            at = next, of = &x->share[i];
+    }
+    if (at == INFINITY)
         return false;
-    gp_agenda *from = &x->agenda;
-    x->now = event;
-    if (core < x->now)
-        x->now = core, from = &x->cores.jobs;
-    if (device < x->now)
-        x->now = device, from = &x->device.jobs;
-    gp_share_go_on(&x->cores, x->now);
-    gp_share_go_on(&x->device, x->now);
-    happen(x, gp_agenda_take(from));
+    x->now = at;
+    if (of)
+        gp_share_go_on(of, x->now);
+    happen(x, gp_agenda_take(of ? &of->jobs : &x->agenda));
     return true;
 }
 
@@ -588,14 +732,12 @@ gp_simulated *gp_simulate(gp_arena *a, const gp_plan *plan, const gp_costs *cost
 {
     gp_simulated *s = GP_NEW(a, gp_simulated, 1);
     gp_report *r = s->report = GP_NEW(a, gp_report, 1);
-    simulation x = { .arena = a, .plan = plan, .g = plan->graph, .c = costs, .nactors = plan->nactors, .out = s,
-                     .slices = slices, .agenda.arena = a, .cores = { .jobs.arena = a, .capacity = costs->cores },
-                     .device = { .jobs.arena = a, .capacity = 1 }, .wake = costs->wake_ns,
-                     .spins = plan->graph->sync == GP_SYNC_SPIN };
-    r->actor = GP_NEW(a, gp_actor_report, plan->nactors);
+    int ranks = costs->ranks > 1 ? costs->ranks : 1;
+    simulation x = { .arena = a, .plan = plan, .g = plan->graph, .c = costs, .ranks = ranks, .each = plan->nactors,
+                     .nactors = ranks * plan->nactors, .out = s, .slices = slices, .agenda.arena = a,
+                     .wake = costs->wake_ns, .spins = plan->graph->sync == GP_SYNC_SPIN };
+    r->actor = GP_NEW(a, gp_actor_report, x.nactors);
     r->nactors = plan->nactors;
-    r->cpus = (int)(costs->cores + costs->others + 0.999);
-    r->others = costs->others;
     s->slice = GP_NEW(a, gp_slice, slices);
     gp_model_init(&x, frames);
     if (x.last < 0) {
@@ -614,6 +756,8 @@ gp_simulated *gp_simulate(gp_arena *a, const gp_plan *plan, const gp_costs *cost
     }
     for (int i = 0; i < x.nactors; i++)
         count_waits(&x, &x.actor[i]);
+    for (int i = 0; i < x.nshares; i++)
+        gp_share_go_on(&x.share[i], x.now);
     gp_model_report(&x);
     return s;
 }

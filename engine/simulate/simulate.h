@@ -31,16 +31,24 @@ typedef struct gp_costs {
     gp_segment_cost *segment;  /* by the plan's segment */
     int nstages, nsegments;
     double wake_ns;            /* to wake a thread that waited: it has a core meanwhile; not with `sync: spin` */
-    double cores;              /* that threads share */
-    double copy_in, copy_out;  /* bytes a second of each of the two copy engines; not on the CPU back end */
+    double cores;              /* that threads share, of each machine */
+    double copy_in, copy_out;  /* bytes a second of each device's two copy engines; not on the CPU back end */
+    double copy_peer;          /* ... of a copy from another device */
     double copy_ns;            /* of a copy, beside */
+    double memory;             /* ... of all copies in and out of a machine's devices together; 0: no limit */
     double others;             /* cores that other processes have, for the report */
+    int ranks, nodes;          /* processes, and the machines that they are on; 0: one */
+    int devices;               /* of each machine, which its ranks share; 0: each rank has its own */
+    gp_link peer, process, network;
+    double nccl_ns;            /* of each operation of NCCL, beside */
 } gp_costs;
 
 /* Something that took from `start` to `end`, ns from the first frame on. */
 typedef struct gp_slice {
-    enum { GP_SLICE_STAGE, GP_SLICE_LAUNCH, GP_SLICE_COPY_IN, GP_SLICE_COMPUTE, GP_SLICE_COPY_OUT } what;
+    enum { GP_SLICE_STAGE, GP_SLICE_LAUNCH, GP_SLICE_COPY_IN, GP_SLICE_COMPUTE, GP_SLICE_COPY_OUT, GP_SLICE_COPY_PEER }
+        what;
     int actor, lane;           /* lane: a worker or a stream */
+    int device;                /* of the plan's, of a copy */
     int64_t start, end;
     uint64_t first; int n;     /* firings */
 } gp_slice;
@@ -54,7 +62,8 @@ typedef struct gp_simulated {
 } gp_simulated;
 
 /* Runs `plan` on paper. The sources make as many frames as their costs say, in proportion at most `frames` (0: all);
- * the first `slices` slices are kept. All in memory of `a`. NULL after an error: the frames never come to the end. */
+ * the first `slices` slices are kept. With ranks, `plan` is that of the first of them, of which report and slices are;
+ * the account is of all. All in memory of `a`. NULL after an error: the frames never come to the end. */
 gp_simulated *gp_simulate(gp_arena *a, const gp_plan *plan, const gp_costs *costs, uint64_t frames, int slices,
                           gp_errs *errs);
 
@@ -77,9 +86,18 @@ gp_costs *gp_costs_read(gp_arena *a, const gp_source_report *r, const gp_plan *p
 /* The same costs for another plan of the same pipeline. NULL with an error: its stages or segments differ. */
 gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, const gp_plan *to, gp_errs *errs);
 
-/* machine.c: changes the costs to those on another machine. False with an error: `plan` copies, and no rate is
- * known. */
-bool gp_costs_move(gp_costs *c, const gp_plan *plan, bool unified_before, const gp_machine_file *m, const char *file,
+/* machine.c: changes the costs to those on another machine. False with an error that names `file`: how fast kernels are
+ * there is not known. */
+bool gp_costs_move(gp_costs *c, const gp_plan *plan, const gp_plan *before, const gp_machine_file *m, const char *file,
                    gp_errs *errs);
+/* Are all rates known that the plan needs, of copies and of what its ranks exchange? Else an error that names the key,
+ * and `file`, which may be NULL. */
+bool gp_costs_suffice(const gp_costs *c, const gp_plan *plan, const char *file, gp_errs *errs);
+/* How long ranks are in a round of a collective stage when the last has come, in ns; do they compute then, as where all
+ * goes through the memory of one machine? */
+double gp_round_ns(const gp_costs *c, const gp_stage *st);
+bool gp_round_takes_cores(const gp_costs *c, const gp_stage *st);
+/* What a simulation of several devices or ranks takes for granted: *n texts in memory of `a`. */
+const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan *plan, int *n);
 
 #endif

@@ -5,7 +5,8 @@
 
 enum { HOST = 1, DEVICE = 2 };
 
-static const char *const cats[] = { "stage", "launch", "copy in", "compute", "copy out" };
+static const char *const cats[] = { "stage", "launch", "copy in", "compute", "copy out", "peer copy" };
+static const int copies[] = { GP_SLICE_COPY_IN, GP_SLICE_COPY_OUT, GP_SLICE_COPY_PEER };
 
 static void head(gp_json *j, const char *ph, int pid, int tid, const char *name)
 {
@@ -26,7 +27,7 @@ static void name_it(gp_json *j, int pid, int tid, const char *what, const char *
     gp_json_close(j, '}');
 }
 
-/* Tracks: of each actor its workers, or its launcher; then its streams; copy engines. */
+/* Tracks: of each actor its workers, or its launcher; then its streams; copy engines, device after device. */
 typedef struct tracks {
     const gp_plan *plan;
     const gp_report *r;
@@ -35,7 +36,7 @@ typedef struct tracks {
 
 static bool is_copy(const gp_slice *s)
 {
-    return s->what == GP_SLICE_COPY_IN || s->what == GP_SLICE_COPY_OUT;
+    return s->what == GP_SLICE_COPY_IN || s->what == GP_SLICE_COPY_OUT || s->what == GP_SLICE_COPY_PEER;
 }
 
 static bool on_device(const gp_slice *s)
@@ -43,9 +44,18 @@ static bool on_device(const gp_slice *s)
     return s->what == GP_SLICE_COMPUTE || is_copy(s);
 }
 
+/* How many sorts of copies a device makes. */
+static int sorts(const tracks *t)
+{
+    return t->plan->unified ? 0 : t->plan->copy_peer_bytes ? 3 : 2;
+}
+
 static int track_of(const tracks *t, const gp_slice *s)
 {
-    return is_copy(s) ? t->copies + (s->what == GP_SLICE_COPY_OUT)
+    int sort = 0;
+    while (sort < 2 && copies[sort] != (int)s->what)
+        sort++;
+    return is_copy(s) ? t->copies + s->device * sorts(t) + sort
          : s->what == GP_SLICE_COMPUTE ? t->streams[s->actor] + s->lane : t->host[s->actor] + s->lane;
 }
 
@@ -66,14 +76,20 @@ static void name_tracks(gp_json *j, tracks *t)
     }
     for (int i = 0; i < t->r->nactors; i++) {
         t->streams[i] = tid;
-        for (int k = 0; k < t->r->actor[i].streams; k++) {
+        int segment = t->r->actor[i].segment, lanes = segment >= 0 ? t->plan->segment[segment].place.lanes : 1;
+        for (int k = 0; k < t->r->actor[i].streams * lanes; k++) {
             snprintf(name, sizeof name, "%.100s stream %d", t->r->actor[i].name, k);
             name_it(j, DEVICE, tid++, "thread_name", name);
         }
     }
     t->copies = tid;
-    for (int k = 0; k < 2 && !t->plan->unified; k++)
-        name_it(j, DEVICE, tid++, "thread_name", k ? "copy out" : "copy in");
+    const gp_graph *g = t->plan->graph;
+    for (int d = 0; d < (g->ndevices > 1 ? g->ndevices : 1); d++)
+        for (int k = 0; k < sorts(t); k++) {
+            snprintf(name, sizeof name, "%s%s%s", g->ndevices > 1 ? g->device[d].name : "", g->ndevices > 1 ? " " : "",
+                     cats[copies[k]]);
+            name_it(j, DEVICE, tid++, "thread_name", name);
+        }
 }
 
 void gp_timeline_json(FILE *f, const gp_plan *plan, const gp_simulated *s)

@@ -38,7 +38,13 @@ static const char *why_host(gp_shape *s, char text[24])
     return why;
 }
 
-bool gp_collective_shape(gp_shape *s, int by, const char *unfit)
+void gp_collective_by_mpi(gp_shape *s, size_t mine)
+{
+    s->round_steps = s->ranks - 1;
+    s->round_bytes = (double)mine * s->round_steps;
+}
+
+bool gp_collective_shape(gp_shape *s, int by, const char *unfit, const gp_traffic *traffic)
 {
     char text[24] = "NCCL", *does;
     if (s->partial)
@@ -47,6 +53,9 @@ bool gp_collective_shape(gp_shape *s, int by, const char *unfit)
     if (why && by == GP_BY_NCCL)
         return gp_shape_fail(s, "by", "NCCL cannot do this: %s", why);
     s->fills_device = s->reads_device = !why, s->at_once = GP_COLLECTIVE_RUN;
+    gp_collective_by_mpi(s, traffic->mine);
+    if (!why)
+        s->round_bytes = traffic->bytes, s->round_steps = traffic->steps;
     if (s->ranks == 1 || !(does = gp_shape_alloc(s, 64)))
         return true;
     snprintf(does, 64, "%s", why ? "MPI, on the host" : text);

@@ -36,8 +36,17 @@ typedef struct gp_collective {
     bool (*before)(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y);
 } gp_collective;
 
+/* What each rank sends to the next in a round, for simulations, which take ranks to be in a ring.
+ *   mine   by MPI: that many bytes of each rank go to all others, in ranks - 1 steps (Thakur, Rabenseifner, Gropp:
+ *          Optimization of Collective Communication Operations in MPICH, 2005, section 4.1)
+ *   bytes, steps   by NCCL: a sum takes 2 (ranks - 1) steps with a part of 1 / ranks of the frame in each (Patarasuk,
+ *          Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009, J. Parallel Distrib. Comput.
+ *          69, 117-124; PERFORMANCE.md of nccl-tests) */
+typedef struct gp_traffic { size_t mine; double bytes; int steps; } gp_traffic;
+void gp_collective_by_mpi(gp_shape *s, size_t mine);
+
 /* For shape(), when the types are known: where it runs. `unfit`: why NCCL cannot do this, or NULL. False with an error. */
-bool gp_collective_shape(gp_shape *s, int by, const char *unfit);
+bool gp_collective_shape(gp_shape *s, int by, const char *unfit, const gp_traffic *traffic);
 
 /* For open(). `bytes`: the most that mine() makes; `some`: as gp_rounds_open. */
 bool gp_collective_open(const gp_open *o, size_t bytes, bool some, int by, void **state);

@@ -22,6 +22,7 @@ import traceback
 from statistics import median
 
 sys.dont_write_bytecode = True         # nothing is left beside the sources
+import rows_cluster
 import rows_command
 import rows_device
 import rows_durable
@@ -44,7 +45,7 @@ from tools import HERE, Bench, Failure, Skip
 ROWS = rows_device.ROWS + rows_host.ROWS + rows_lua.ROWS + rows_command.ROWS + \
     rows_durable.ROWS + rows_expr.ROWS + rows_overhead.ROWS + rows_stages.ROWS + rows_jpeg.ROWS + \
     rows_rearrange.ROWS + rows_signals.ROWS + rows_files.ROWS + rows_fft.ROWS + rows_matmul.ROWS + \
-    rows_pictures.ROWS + rows_several.ROWS + rows_ranks.ROWS
+    rows_pictures.ROWS + rows_several.ROWS + rows_ranks.ROWS + rows_cluster.ROWS
 
 
 def first_line(command):

@@ -117,16 +117,22 @@ void verdict_down(void)
     gp_registry_destroy(registry);
 }
 
-gp_pipeline *verdict_compile(const char *yaml, const char *set, bool cuda, gp_errs *errs)
+gp_pipeline *verdict_compile_for(const char *yaml, const char *set, int ndevices, int ranks, gp_errs *errs)
 {
     static char file[600];
     gp_machine machine;
-    gp_config config = { .registry = registry, .machine = &machine, .set = &set, .nset = set != NULL };
+    gp_config config = { .registry = registry, .machine = &machine, .set = &set, .nset = set != NULL,
+                         .env.ranks = ranks };
     snprintf(file, sizeof file, "%s/test.yaml", dir);
-    gp_machine_fixed(&machine, cuda);
+    gp_machine_fixed(&machine, ndevices);
     gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, errs);
     ck_assert_msg(p != NULL, "%s\n%s\n%s", set ? set : "", errs->e[0].msg, yaml);
     return p;
+}
+
+gp_pipeline *verdict_compile(const char *yaml, const char *set, bool cuda, gp_errs *errs)
+{
+    return verdict_compile_for(yaml, set, cuda, 0, errs);
 }
 
 /* "first..last" of a segment. */

@@ -58,6 +58,8 @@ static inline int64_t percent(int n)
 
 /* For a machine with or without a GPU; `set`: of --set, or NULL. Fails the test on errors. */
 gp_pipeline *verdict_compile(const char *yaml, const char *set, bool cuda, gp_errs *errs);
+/* ... with so many GPUs, for the first of so many ranks; 0: it runs alone. */
+gp_pipeline *verdict_compile_for(const char *yaml, const char *set, int ndevices, int ranks, gp_errs *errs);
 gp_report *verdict_report(const verdict_case *c, const gp_plan *plan);
 /* Is what a case says said of it, and does the file take the edit? */
 void verdict_check(const verdict_case *c);

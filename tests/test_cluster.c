@@ -1,0 +1,229 @@
+/* test_cluster.c - plans of several devices, and of ranks, on paper: cases whose rate follows from their times. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "api/forms.h"
+#include "simulate/simulate.h"
+#include "verdictrig.h"
+
+Suite *suite_cluster(void);
+
+enum { MIB = 1 << 20, FRAMES = 4800 };
+
+/* Times in us; GPUs copy 1 MiB in 1 ms each way, and links have as much unless a case says otherwise. */
+typedef struct cluster_case {
+    const char *what, *yaml;
+    int gpus;                          /* of the machine */
+    int ranks, nodes, devices;
+    double a, kernels, launch;         /* of stage 'a'; of each segment */
+    double cores;                      /* 0: 64 */
+    double memory, peer, network;      /* MiB/s; 0: no limit, 1000, 1000 */
+    double step;                       /* of each link */
+    double rate;                       /* frames/s of all ranks */
+} cluster_case;
+
+#define TOP(device, depth) "device: " device "\ndepth: " #depth "\nbatch: 1\n"
+#define BIG "buffers: {g: {dtype: f32, shape: [262144]}}\nstages:\n  - {use: generate, out: g, frames: 9}\n"
+#define KERNEL "  - {name: k, use: scale, a: 2}\n"
+#define LUA "  - {name: a, use: lua, script: free.lua}\n"
+#define OTHER "  - {name: l, use: reduce, op: max, device: 'cuda:1'}\n"
+#define SUM "  - {name: sum, use: all_reduce}\n"
+#define NCCL "  - {name: sum, use: all_reduce, by: nccl}\n  - {use: reduce, op: max}\n"
+#define LAST "  - {use: discard}\n"
+
+static const cluster_case cases[] = {
+    /* devices */
+    { "one GPU", TOP("cuda:0", 8) BIG KERNEL LAST, .gpus = 1, .kernels = 4000, .rate = 250 },
+    { "two GPUs are twice as fast", TOP("cuda:0-1", 8) BIG KERNEL LAST, .gpus = 2, .kernels = 4000, .rate = 500 },
+    { "eight GPUs", TOP("all", 8) BIG KERNEL LAST, .gpus = 8, .kernels = 4000, .rate = 2000 },
+    { "each has copy engines of its own", TOP("cuda:0-3", 8) BIG KERNEL LAST, .gpus = 4, .kernels = 10, .rate = 4000 },
+    { "... but memory is shared", TOP("cuda:0-3", 8) BIG KERNEL LAST, .gpus = 4, .kernels = 10, .memory = 4000,
+      .rate = 2000 },
+    { "... if it is too slow for all", TOP("cuda:0-3", 8) BIG KERNEL LAST, .gpus = 4, .kernels = 10, .memory = 8000,
+      .rate = 4000 },
+    { "one thread launches for all", TOP("cuda:0-3", 8) BIG KERNEL LAST, .gpus = 4, .kernels = 10, .launch = 500,
+      .rate = 2000 },
+    { "a stage of the host is one for all", TOP("cuda:0-3", 8) BIG LUA KERNEL LAST, .gpus = 4, .kernels = 1000,
+      .a = 800, .rate = 1250 },
+    { "with depth 1 a copy, kernels and a copy take turns on each", TOP("cuda:0-1", 1) BIG KERNEL LAST, .gpus = 2,
+      .kernels = 2000, .rate = 500 },
+    { "parts of the CPU share its cores", TOP("cpu:0-3", 8) BIG KERNEL LAST, .kernels = 8000, .cores = 2, .rate = 200 },
+    { "a stage on each of two", TOP("cuda:0", 8) BIG KERNEL OTHER LAST, .gpus = 2, .kernels = 1500,
+      .rate = 1e6 / 1500 },
+    { "... with a slow copy between", TOP("cuda:0", 8) BIG KERNEL OTHER LAST, .gpus = 2, .kernels = 1500,
+      .peer = 200, .rate = 200 },
+
+    /* ranks */
+    { "two ranks", TOP("cpu", 8) BIG LUA LAST, .ranks = 2, .a = 1000, .rate = 2000 },
+    { "eight share two cores", TOP("cpu", 8) BIG LUA LAST, .ranks = 8, .a = 1000, .cores = 2, .rate = 2000 },
+    { "... of each of four machines", TOP("cpu", 8) BIG LUA LAST, .ranks = 8, .nodes = 4, .a = 1000, .cores = 2,
+      .rate = 8000 },
+    { "each rank has GPUs of its own", TOP("auto", 8) BIG KERNEL LAST, .gpus = 1, .ranks = 8, .nodes = 2,
+      .kernels = 4000, .rate = 2000 },
+    { "... or shares those that are there", TOP("auto", 8) BIG KERNEL LAST, .gpus = 1, .ranks = 8, .nodes = 2,
+      .devices = 2, .kernels = 4000, .rate = 1000 },
+    { "two GPUs of each rank", TOP("cuda:0-1", 8) BIG KERNEL LAST, .gpus = 2, .ranks = 8, .nodes = 8, .kernels = 4000,
+      .rate = 4000 },
+    { "each rank makes all frames", TOP("cpu", 8) "buffers: {g: {dtype: f32, shape: [262144]}}\nstages:\n"
+      "  - {use: generate, out: g, frames: 9, shard: none}\n" LUA LAST, .ranks = 3, .a = 1000, .rate = 3000 },
+
+    /* 3 MiB over each link, in 3 steps, after 2 steps in which ranks tell what they have */
+    { "a sum of four machines", TOP("cpu", 8) BIG SUM LAST, .ranks = 4, .nodes = 4, .step = 100, .rate = 4e6 / 3500 },
+    { "... with a slow stage before it", TOP("cpu", 8) BIG LUA SUM LAST, .ranks = 4, .nodes = 4, .a = 5000, .step = 100,
+      .rate = 800 },
+    { "on one machine a core copies", TOP("cpu", 8) BIG SUM LAST, .ranks = 4, .step = 100, .cores = 2,
+      .rate = 4e6 / 7000 },
+    { "one round after the other", TOP("cpu", 8) BIG SUM "  - {name: again, use: all_reduce}\n" LAST, .ranks = 4,
+      .nodes = 4, .step = 100, .rate = 4e6 / 7000 },
+    /* 2 x 7 / 8 MiB in 14 steps, after 3 */
+    { "NCCL", TOP("auto", 8) BIG KERNEL NCCL LAST, .gpus = 1, .ranks = 8, .kernels = 10, .step = 10,
+      .rate = 8e6 / (1750 + 170) },
+    { "... through a slow network", TOP("auto", 8) BIG KERNEL NCCL LAST, .gpus = 1, .ranks = 8, .nodes = 2,
+      .kernels = 10, .network = 100, .step = 10, .rate = 8e6 / (17500 + 170) },
+    { "frames of one rank alone", TOP("cpu", 8) BIG "  - {use: gather_ranks, to: 0}\n" LUA LAST, .ranks = 4, .a = 20000,
+      .cores = 1, .rate = 4e6 / (20000 + 4 * 3000) },
+};
+
+static void fill(const cluster_case *c, const gp_graph *g, const gp_plan *plan, gp_costs *costs)
+{
+    gp_link link = { 1e3 * MIB, 1e3 * c->step }, network = link;
+    network.rate = c->network > 0 ? c->network * MIB : link.rate;
+    *costs = (gp_costs){ .stage = GP_NEW(&verdict_arena, gp_stage_cost, g->nstages), .nstages = g->nstages,
+                         .segment = GP_NEW(&verdict_arena, gp_segment_cost, plan->nsegments),
+                         .nsegments = plan->nsegments,
+                         .cores = c->cores > 0 ? c->cores : 64, .copy_in = 1e3 * MIB, .copy_out = 1e3 * MIB,
+                         .copy_peer = (c->peer > 0 ? c->peer : 1e3) * MIB, .memory = c->memory * MIB, .ranks = c->ranks,
+                         .nodes = c->nodes, .devices = c->devices, .peer = link, .process = link, .network = network };
+    for (int k = 0; k < plan->nsegments; k++)
+        costs->segment[k] = (gp_segment_cost){ .launch_ns = 1e3 * c->launch, .kernels_ns = 1e3 * c->kernels };
+    for (int v = 0; v < g->nstages; v++) {
+        costs->stage[v].frames = FRAMES;
+        costs->stage[v].cpu_ns = strcmp(g->stage[v].name, "a") ? 0 : 1e3 * c->a;
+    }
+}
+
+START_TEST(follows_from_the_times)
+{
+    const cluster_case *c = &cases[_i];
+    gp_errs errs = { 0 };
+    gp_costs costs;
+    gp_pipeline *p = verdict_compile_for(c->yaml, NULL, c->gpus, c->ranks, &errs);
+    const gp_plan *plan = gp_pipeline_plan(p);
+    fill(c, gp_pipeline_graph(p), plan, &costs);
+    ck_assert_msg(gp_costs_suffice(&costs, plan, "m.json", &errs), "%s: %s", c->what, errs.e[0].msg);
+    gp_simulated *s = gp_simulate(&verdict_arena, plan, &costs, 0, 0, &errs);
+    ck_assert_msg(s != NULL, "%s: %s", c->what, errs.e[0].msg);
+    ck_assert_msg(fabs(s->frames_per_s / c->rate - 1) < 1e-3, "%s: %.9g frames/s, not %.9g", c->what, s->frames_per_s,
+                  c->rate);
+    bool each = strstr(c->yaml, "shard: none");
+    ck_assert_uint_eq(s->account[0].in, (uint64_t)FRAMES * (uint64_t)(each ? c->ranks : 1));
+    gp_verdict_find(s->report, p);
+    ck_assert_int_gt(strlen(s->report->verdict.text), 0);
+    gp_pipeline_destroy(p);
+}
+END_TEST
+
+/* A report of several devices is enough to simulate it again. */
+START_TEST(comes_back_from_its_report)
+{
+    const cluster_case *c = &cases[_i];
+    gp_errs errs = { 0 };
+    gp_costs costs;
+    char *json = NULL;
+    size_t len = 0;
+    if (c->ranks || c->memory > 0)     /* of which no report says anything */
+        return;
+    gp_pipeline *p = verdict_compile_for(c->yaml, NULL, c->gpus, 0, &errs);
+    const gp_plan *plan = gp_pipeline_plan(p);
+    fill(c, gp_pipeline_graph(p), plan, &costs);
+    gp_simulated *s = gp_simulate(&verdict_arena, plan, &costs, 0, 0, &errs);
+    gp_verdict_find(s->report, p);
+    gp_report_about about = { .outcome = GP_DONE, .account = s->account, .naccounts = s->naccounts };
+    FILE *f = open_memstream(&json, &len);
+    gp_report_json(s->report, p, &about, f);
+    fclose(f);
+    const gp_source_report *r = gp_source_report_read(&verdict_arena, json, len, "run.json", &errs);
+    const gp_costs *found = r ? gp_costs_read(&verdict_arena, r, plan, &errs) : NULL;
+    ck_assert_msg(found != NULL, "%s: %s", c->what, errs.e[0].msg);
+    gp_simulated *again = gp_simulate(&verdict_arena, plan, found, 0, 0, &errs);
+    ck_assert_msg(fabs(again->frames_per_s / s->frames_per_s - 1) < 0.05, "%s: %g frames/s, not %g", c->what,
+                  again->frames_per_s, s->frames_per_s);
+    free(json);
+    gp_pipeline_destroy(p);
+}
+END_TEST
+
+/* An all-reduce by NCCL between two H200, with NVLink, as was measured: for 4 KiB, 4 MiB and 64 MiB. One rate and one
+ * time of a step have to give all three. */
+static const struct { const char *elements; double us; } measured[] = {
+    { "1024", 27 }, { "1048576", 45 }, { "16777216", 265 },
+};
+
+START_TEST(as_was_measured)
+{
+    gp_errs errs = { 0 };
+    char *yaml = gp_format(&verdict_arena, "device: auto\ndepth: 1\nbuffers: {g: {dtype: f32, shape: [%s]}}\nstages:\n"
+                           "  - {use: generate, out: g, frames: 9}\n" KERNEL NCCL LAST, measured[_i].elements);
+    gp_pipeline *p = verdict_compile_for(yaml, NULL, 1, 2, &errs);
+    const gp_graph *g = gp_pipeline_graph(p);
+    gp_costs c = { .ranks = 2, .peer = { 282e9, 3.4e3 }, .nccl_ns = 20.2e3 };
+    int v = 0;
+    while (strcmp(g->stage[v].name, "sum"))
+        v++;
+    ck_assert(!gp_round_takes_cores(&c, &g->stage[v]));
+    double us = 1e-3 * gp_round_ns(&c, &g->stage[v]);
+    ck_assert_msg(fabs(us / measured[_i].us - 1) < 0.1, "%s elements: %g us, not %g", measured[_i].elements, us,
+                  measured[_i].us);
+    gp_pipeline_destroy(p);
+}
+END_TEST
+
+/* What a machine has to say, and who says that it does not. */
+#define EXCHANGE "m.json: what ranks exchange in stage 'sum' goes from one "
+static const struct {
+    const char *what, *yaml;
+    int gpus, ranks, nodes;
+    double rate[4];                    /* of copies, peers, processes, the network */
+    const char *message;
+} lacking[] = {
+    { "copies", TOP("cuda:0-1", 4) BIG KERNEL LAST, 2, 0, 0, { 0, 1, 1, 1 }, "m.json: how fast it copies to and from "
+      "the GPU is not known: say 'copy_in_gb_s' and 'copy_out_gb_s'" },
+    { "a network", TOP("cpu", 4) BIG SUM LAST, 0, 4, 2, { 1, 1, 1, 0 }, EXCHANGE "machine to another, at a "
+      "rate that is not known: say 'network_gb_s'" },
+    { "processes", TOP("cpu", 4) BIG SUM LAST, 0, 4, 2, { 1, 1, 0, 1 }, EXCHANGE "process to another on "
+      "a machine, at a rate that is not known: say 'process_gb_s'" },
+    { "GPUs", TOP("auto", 4) BIG KERNEL NCCL LAST, 1, 4, 1, { 1, 0, 1, 1 }, EXCHANGE "GPU to another, at a rate that "
+      "is not known: say 'peer_gb_s'" },
+    { "nothing to exchange", TOP("cpu", 4) BIG LUA LAST, 0, 4, 2, { 0, 0, 0, 0 }, NULL },
+    { "a rank on each machine", TOP("cpu", 4) BIG SUM LAST, 0, 4, 4, { 0, 0, 0, 1 }, NULL },
+};
+
+START_TEST(what_is_lacking)
+{
+    gp_errs errs = { 0 };
+    const double *rate = lacking[_i].rate;
+    gp_pipeline *p = verdict_compile_for(lacking[_i].yaml, NULL, lacking[_i].gpus, lacking[_i].ranks, &errs);
+    gp_costs c = { .ranks = lacking[_i].ranks, .nodes = lacking[_i].nodes, .copy_in = rate[0], .copy_out = rate[0],
+                   .peer.rate = rate[1], .process.rate = rate[2], .network.rate = rate[3] };
+    bool ok = gp_costs_suffice(&c, gp_pipeline_plan(p), "m.json", &errs);
+    ck_assert_int_eq(ok, !lacking[_i].message);
+    if (!ok)
+        ck_assert_str_eq(gp_format(&verdict_arena, "%s: %s", errs.e[0].at.file, errs.e[0].msg), lacking[_i].message);
+    gp_pipeline_destroy(p);
+}
+END_TEST
+
+Suite *suite_cluster(void)
+{
+    Suite *s = suite_create("cluster");
+    TCase *tc = tcase_create("times");
+    tcase_add_checked_fixture(tc, verdict_up, verdict_down);
+    tcase_add_loop_test(tc, follows_from_the_times, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(tc, comes_back_from_its_report, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(tc, as_was_measured, 0, sizeof measured / sizeof *measured);
+    tcase_add_loop_test(tc, what_is_lacking, 0, sizeof lacking / sizeof *lacking);
+    tcase_set_timeout(tc, 60);
+    suite_add_tcase(s, tc);
+    return s;
+}
