@@ -2,22 +2,14 @@
 """collectives.py GPIPE [DEVICE] - collective stages in the memory of a device, by NCCL: the bytes are those of MPI on the host,
 whatever order the stages come to their rounds in, and all ranks end where one fails. DEVICE is that of all ranks: cpu:0, with
 a library in NCCL's place (nccl_fake.c), or, with as many GPUs as ranks, auto. Prints a total; exit 1 after a failure."""
-import os, re, shutil, subprocess, sys, tempfile
+import os, re, shutil, sys
 
-gpipe = os.path.abspath(sys.argv[1])
+sys.dont_write_bytecode = True         # nothing is left beside the sources
+from ranks_kit import check, finish, gpipe, ran
+
 device = sys.argv[2] if len(sys.argv) > 2 else "cpu:0"
 fake = os.path.join(os.path.dirname(gpipe), "tests", "nccl")
 most = 4 if device == "cpu:0" else 2
-passed = failed = 0
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
-                  OMPI_MCA_hwloc_base_binding_policy="none")
-
-
-def check(what, ok, said=""):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print(f"FAILED: collectives: {what}\n{said}", file=sys.stderr)
 
 
 def run(n, text, *args, wrong="", verb="run", library=True):
@@ -27,15 +19,8 @@ def run(n, text, *args, wrong="", verb="run", library=True):
     if library and device == "cpu:0":
         env["LD_LIBRARY_PATH"] = fake
     start = ["mpirun", "-n", str(n)] if n > 1 else []
-    p = subprocess.Popen(start + [gpipe, verb, "p.yaml", *args], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, text=True, start_new_session=True)
-    try:
-        out, err = p.communicate(timeout=120)
-    except subprocess.TimeoutExpired:
-        os.killpg(p.pid, 9)
-        out, err = p.communicate()
-        err += "\nit did not end"
-    return p.returncode, out + err
+    p = ran(start + [gpipe, verb, "p.yaml", *args], env=env)
+    return p.returncode, p.stdout + p.stderr
 
 
 def files(folder):
@@ -67,8 +52,6 @@ def same(what, text, kinds, ns=(1, 2, 3, 4)):
 if not shutil.which("mpirun"):
     print("collectives: skipped, as there is no mpirun")
     sys.exit()
-tmp = tempfile.TemporaryDirectory()
-os.chdir(tmp.name)
 
 # Sums are of whole numbers, which are the same in any order.
 made = """
@@ -166,5 +149,4 @@ if device == "cpu:0":
     code, said = run(2, "vars: {to: w4}\nstall_timeout: 1s\n" + reduced.replace("BY", "auto"), wrong="hang")
     check("a rank that hangs in an operation ends all", code == 5 and "it did not end" not in said and "all_reduce" in said, said)
 
-print(f"collectives: {passed} passed, {failed} failed ({device})")
-sys.exit(bool(failed))
+finish(device)

@@ -2,7 +2,7 @@
 """page.py MAKER GPIPE [SHOTS] - the page of a report, in a headless Chromium: clicked, zoomed,
 moved, typed at, in light, dark and on paper. MAKER makes pages of made-up runs (tests/page.c).
 SHOTS: a folder for pictures to look at. Prints a total; exit 1 after a failure."""
-import os, re, subprocess, sys, time
+import json, os, re, subprocess, sys, time
 
 sys.dont_write_bytecode = True         # nothing is left beside the sources
 from page_kit import like, start
@@ -411,6 +411,44 @@ def test_devices():
     check("devices: a color for peer copies", "peer copy" in text("#key"), text("#key"))
 
 
+def test_ranks():
+    """Two ranks, which share frames out: tracks and counters of each, and frames that are highlighted in one."""
+    def change(report, trace):
+        alone = json.loads(json.dumps(report))
+        events = []
+        for r in (0, 1):
+            for e in json.loads(json.dumps(trace["traceEvents"])):
+                if e["pid"] != 1 or e["ph"] not in "MXC":
+                    continue
+                if e["ph"] == "X":
+                    e["args"] = {"frame": 2 * e["args"]["frame"] + r, "frames": 2, "step": 2}
+                if e["name"] == "process_name":
+                    e["args"]["name"] = f"rank {r} on {'ab'[r]}"
+                events.append(dict(e, pid=r + 1))
+        trace["traceEvents"] = events
+        sources = [dict(s, out=2 * s["out"]) for s in report["sources"]]
+        report.update(rank=1, whole={"ranks": 2, "wall_s": 9.0, "frames_per_s": 4321.0, "sources": sources}, ranks=[
+            {"rank": r, "host": "ab"[r], "lost": False, "clock_offset_us": 12.5 * r, "clock_error_us": 1.5 * r,
+             "sources": report["sources"], "report": alone} for r in (0, 1)])
+
+    kit.opened("ranks", kit.made("ranks", 64, change=change)[0])
+    head = text("#figures")
+    check("ranks: the head is of all", all(w in head for w in ("4,321", "9.00 s", "ranks")), head)
+    check("ranks: whose the rest is", "of rank 1 of 2" in text("#what"), text("#what"))
+    check("ranks: a row of each, and the one that bounds is marked", "12.5 µs ± 1.50 µs" in text("#ranks")
+          and texts("#ranks tr.bound th") == ["1"], text("#ranks"))
+    heads = b.js("timeline.rows.filter(r => r.title).map(r => r.title)")
+    check("ranks: tracks and counters of each", heads == [
+        "rank 0 on a", "rank 1 on b", "frames held in buffers, rank 0 on a", "frames held in buffers, rank 1 on b"], heads)
+    groups = lambda: b.js("[...new Set(timeline.chosen.all.map(s => s.track.group.pid))]")
+    b.js("choose(timeline, 21, 21, null); 0")
+    check("ranks: a frame is of one rank", groups() == [2] and kit.chosen().startswith("Frame 21: "), groups())
+    b.js("choose_slice(timeline, data.slices.find(s => s.name === 'clean' && s.first === 20)); 0")
+    said = text("#said")
+    check("ranks: of a slice every other frame", groups() == [1] and kit.chosen().startswith("Frames 20 to 22: ")
+          and "frames 20 to 22, one in 2" in said and "rank 0 on a" in said, (kit.chosen(), said))
+
+
 def test_batches():
     """Launches of 8 frames, two at a time on the device; 100 tracks more."""
     def change(report, trace):
@@ -531,6 +569,7 @@ try:
     test_big()
     test_batches()
     test_devices()
+    test_ranks()
     test_rates()
     test_bare()
     test_real()

@@ -2,27 +2,11 @@
 """ranks.py GPIPE - one pipeline in several processes that mpirun starts: the bytes are those of one process, what cannot be
 shared out is refused, and they end together. With each MPI that is installed; without any it says that it skips. Prints a
 total; exit 1 after a failure."""
-import array, glob, os, re, shutil, signal, subprocess, sys, tempfile, time, zipfile
+import array, glob, os, re, signal, subprocess, sys, time, zipfile
 
-gpipe = os.path.abspath(sys.argv[1])
-shim = os.path.join(os.path.dirname(os.path.realpath(gpipe)), "gpipe-mpi.so")
-source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "engine")
-passed = failed = 0
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
-                  OMPI_MCA_hwloc_base_binding_policy="none")
-
-
-def check(what, ok, said=""):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print(f"FAILED: ranks: {what}\n{said}", file=sys.stderr)
-
-
-def put(name, text):
-    os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
-    with open(name, "wb") as f:
-        f.write(text if isinstance(text, bytes) else text.encode())
+sys.dont_write_bytecode = True         # nothing is left beside the sources
+import ranks_kit
+from ranks_kit import check, finish, gpipe, has, left_alone, put, ran, ranks_here, source, tmp
 
 
 def npy(name, rows, first):
@@ -33,30 +17,7 @@ def npy(name, rows, first):
         + array.array("H", ((first * 40 + i) % 65536 for i in range(rows * 40))).tobytes())
 
 
-def ran(command, timeout=120):
-    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
-
-
-def has(folder):
-    all_of = {}
-    for f in sorted(glob.glob(folder + "/**", recursive=True) + glob.glob(folder + "/.*")):
-        if os.path.isfile(f):
-            with open(f, "rb") as x:
-                all_of[os.path.relpath(f, folder)] = x.read()
-    return all_of
-
-
-class Mpi:
-    def __init__(self, name, mpirun, so):
-        self.name, self.mpirun, self.so = name, mpirun, so
-
-    def start(self, n, *args, options=(), command=gpipe):
-        os.environ["GPIPE_MPI"] = self.so
-        return [self.mpirun, *options, "-n", str(n), command, *args]
-
-    def run(self, n, *args):
-        return ran(self.start(n, *args))
-
+class Mpi(ranks_kit.Mpi):
     def same(self, what, text, frames=None, ranks=(2, 3, 4)):
         """Writes into ${to}; all that is there is what one process makes."""
         put("p.yaml", "vars: {to: ''}\n" + text)
@@ -78,18 +39,7 @@ class Mpi:
 
 # ---- what is there ------------------------------------------------------
 
-mpis, tmp = [], tempfile.TemporaryDirectory()
-os.chdir(tmp.name)
-for name in ("openmpi", "mpich"):
-    mpirun, mpicc = shutil.which("mpirun." + name), shutil.which("mpicc." + name)
-    if mpirun and mpicc and ran([mpicc, "-std=c11", "-I", source, "-fPIC", "-shared", "-o", f"{tmp.name}/{name}.so",
-                                 source + "/mpi/shim.c"]).returncode == 0:
-        mpis.append(Mpi(name, mpirun, f"{tmp.name}/{name}.so"))
-if not mpis and shutil.which("mpirun") and os.path.exists(shim):
-    mpis.append(Mpi("mpi", "mpirun", shim))
-if not mpis:
-    print("ranks: SKIPPED: there is no MPI with mpicc and mpirun; install libopenmpi-dev and openmpi-bin")
-    sys.exit(0)
+mpis = ranks_kit.mpis(Mpi)
 
 # ---- the same bytes -----------------------------------------------------
 
@@ -303,8 +253,8 @@ stages: [{use: generate, frames: 5, out: x}, {use: write, path: "joined-NAME/${r
     check(f"{m.name}: no file", p.returncode == 2 and p.stderr.count("there is no such file") == 1, p.stderr)
     p = m.run(2, "bench", "a.yaml")
     check(f"{m.name}: bench", p.returncode == 2 and p.stderr.count("only 'run', 'check' and 'plan'") == 1, p.stderr)
-    p = m.run(2, "run", "a.yaml", "--report", "r.json")
-    check(f"{m.name}: a report", p.returncode == 2 and p.stderr.count("--report is of one process") == 1, p.stderr)
+    p = m.run(2, "run", "a.yaml", "--watch")
+    check(f"{m.name}: --watch", p.returncode == 2 and p.stderr.count("--watch is of one process") == 1, p.stderr)
 
     # What is printed is printed once: of the command line, and by verbs that ranks do not do together.
     for code, args, says in (
@@ -683,18 +633,7 @@ stages: [{{use: generate, rate: {rate}, out: x}}, {more}{{use: write, path: "{to
         end = time.monotonic() + 60
         while not all(os.path.exists(f"{to}/{first.format(i)}") for i in range(3)) and time.monotonic() < end:
             time.sleep(0.02)
-        ranks = {}
-        for f in glob.glob("/proc/[0-9]*/environ"):
-            try:
-                with open(f, "rb") as x:
-                    env = x.read().split(b"\0")
-                if os.path.realpath(os.path.dirname(f) + "/exe") == os.path.realpath(gpipe) \
-                        and os.path.realpath(os.path.dirname(f) + "/cwd") == os.path.realpath(tmp.name):
-                    rank = [e for e in env if e.startswith((b"OMPI_COMM_WORLD_RANK=", b"PMI_RANK="))]
-                    ranks[int(rank[0].split(b"=")[1])] = int(f.split("/")[2])
-            except (OSError, IndexError):
-                pass
-        return p, ranks
+        return p, ranks_here()
 
     for what, signum, whom in (("a rank is asked to stop", signal.SIGTERM, 1), ("a rank is killed", signal.SIGKILL, 2),
                                ("mpirun is asked to stop", signal.SIGINT, None)):
@@ -758,20 +697,6 @@ stages: [{{use: generate, rate: {rate}, out: x}}, {more}{{use: write, path: "{to
     check(f"{m.name}: stopped at once in a collective: all end", said != "it did not end" and p.returncode in (130, 143), said)
 
 # ---- ranks that do not come, and ranks that hang ------------------------
-
-    def left_alone(p, ranks):
-        """What all said at the end; what is still there then is ended."""
-        try:
-            said = p.communicate(timeout=90)[1]
-        except subprocess.TimeoutExpired:
-            os.killpg(p.pid, signal.SIGKILL)
-            said = "it did not end"
-        for pid in ranks.values():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        return said
 
     put("late.sh", """#!/bin/sh
 [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 2 ] && exec sleep 100
@@ -939,5 +864,4 @@ for calls, looks, timeout, says in (
     p = ran([gpipe, "check", "a.yaml", "--join-timeout", timeout])
     check(f"who waits: {calls} calls of rank 2, {timeout}", p.returncode and p.stderr.count(says) == 1, p.stderr)
 
-print(f"ranks: {passed} passed, {failed} failed ({', '.join(m.name for m in mpis)})")
-sys.exit(bool(failed))
+finish(", ".join(m.name for m in mpis))

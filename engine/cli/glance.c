@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/live.h"
+#include "cli/ranks.h"
 #include "base/json.h"
 #include "base/yaml.h"
 
@@ -10,8 +11,7 @@ enum { MEAN_S = 2 };
 
 /* ---- looking --------------------------------------------------------- */
 
-/* Frames of the source that makes most; 0: of one it is not known. */
-static uint64_t count_frames(const gp_pipeline *p)
+uint64_t gp_frames_of(const gp_pipeline *p)
 {
     uint64_t n = 0;
     gp_stage_info s;
@@ -85,6 +85,8 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
 
     v->seconds = v->looked = seconds, v->syncing = gp_syncing(p);
     gp_counters_read(&v->now, p);
+    gp_ranks_whole(&v->now);
+    v->rank = gp_rank(), v->ranks = gp_ranks(), v->behind = gp_ranks_behind(&v->behind_done);
     const gp_stage_status *st = v->now.stage;
     const gp_buffer_status *b = v->now.buffer;
     bool room = make_room(v, v->now.nstages, v->now.nbuffers);
@@ -103,7 +105,7 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
     if (moved < v->moved)              /* it has just gone on elsewhere */
         moved = v->moved;
     v->frames_s += ((double)(moved - v->moved) / dt - v->frames_s) * part;
-    v->moved = moved, v->done = gp_frames_done(v->source, v->nsources), v->frames = count_frames(p);
+    v->moved = moved, v->done = gp_frames_done(v->source, v->nsources), v->frames = gp_ranks_frames(gp_frames_of(p));
     v->in = 0;
     for (int i = 0; i < v->nsources; i++)
         v->in = v->source[i].in > v->in ? v->source[i].in : v->in;
@@ -134,6 +136,10 @@ void gp_glance_json(const gp_glance *v, FILE *f)
     gp_json_num(&j, "seconds", v->seconds);
     gp_json_bool(&j, "ended", v->ended);
     gp_json_bool(&j, "syncing", v->syncing);
+    if (v->ranks > 1)
+        gp_json_int(&j, "rank", v->rank), gp_json_int(&j, "ranks", v->ranks);
+    if (gp_is_behind(v))
+        gp_json_int(&j, "behind", v->behind), gp_json_size(&j, "behind_done", v->behind_done);
     gp_json_size(&j, "in", v->in);
     gp_json_size(&j, "done", v->done);
     if (v->frames)
@@ -232,11 +238,11 @@ static const gp_node *list_of(const gp_node *map, const char *key, int *n)
 
 bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
 {
-    const double years = 1e9, most = 1e18;
+    const double years = 1e9, most = 1e18, ranks = 1 << 20, slots = 1 << 30;
     reading r = { .good = true };
     gp_errs *errs = GP_NEW(a, gp_errs, 1);
     const gp_node *root = gp_yaml_value(a, json, (gp_loc){ .file = "socket" }, errs);
-    v->bound = -1, v->left_s = -1, v->nstages = v->nbuffers = 0;
+    v->bound = v->behind = -1, v->left_s = -1, v->nstages = v->nbuffers = 0;
     if (!root || !gp_node_get(root, "seconds") || !gp_node_get(root, "stages"))
         return false;
     int nstages, nbuffers;
@@ -250,6 +256,9 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
     v->ended = !strcmp(text_of(root, "ended"), "true");
     v->syncing = !strcmp(text_of(root, "syncing"), "true");
     v->done = count_of(root, "done"), v->in = count_of(root, "in"), v->frames = count_of(root, "frames");
+    v->rank = (int)number_of(&r, root, "rank", ranks), v->ranks = (int)number_of(&r, root, "ranks", ranks);
+    if (gp_node_get(root, "behind"))
+        v->behind = (int)number_of(&r, root, "behind", ranks), v->behind_done = count_of(root, "behind_done");
     if (gp_node_get(root, "left_s"))
         v->left_s = number_of(&r, root, "left_s", most);
     for (int i = 0; i < nstages; i++) {
@@ -266,7 +275,7 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
         const gp_node *n = buffers->item[i];
         v->buffer[i].is = (gp_buffer_status){
             name_of(&r, n, "name"), name_of(&r, n, "from"), name_of(&r, n, "to"),
-            (int)number_of(&r, n, "depth", 1 << 20), (int)number_of(&r, n, "held", 1 << 20) };
+            (int)number_of(&r, n, "depth", slots), (int)number_of(&r, n, "held", slots) };
         v->buffer[i].fill = number_of(&r, n, "fill", 1);
     }
     int nknobs;

@@ -15,6 +15,9 @@ enum { GP_KNOBS = 32 };
 typedef struct gp_glance {
     double seconds;            /* since the start */
     bool ended, syncing;       /* syncing: as gp_syncing */
+    int rank, ranks;           /* whose it is; of rank 0 it is of all. ranks < 2: there is one */
+    int behind;                /* the rank that is behind the others; -1: none is. The frames that it is done with: */
+    uint64_t behind_done;
     uint64_t done, in;         /* as gp_frames_done; that went in, of the same source */
     uint64_t moved, frames;    /* as gp_frames_moved; in the end (0: not known) */
     double left_s;             /* until the last is done; < 0: not known */
@@ -35,6 +38,11 @@ typedef struct gp_glance {
 
 void gp_glance_free(gp_glance *v);
 
+static inline bool gp_is_behind(const gp_glance *v)
+{
+    return v->ranks > 1 && v->behind >= 0;
+}
+
 /* What a number of frames is, where it is not of those that are done with. */
 static inline const char *gp_none_done(const gp_glance *v)
 {
@@ -46,7 +54,9 @@ typedef struct gp_shown { const gp_pipeline *now; _Atomic(const gp_pipeline *) n
 void gp_shown_begin(gp_shown *s, const gp_pipeline *p);
 const gp_pipeline *gp_shown_look(gp_shown *s);
 
-/* glance.c. Looks again, `seconds` after the start; at first *v is zero. */
+/* glance.c. The frames of the source that makes most, in this process; 0: of one it is not known. */
+uint64_t gp_frames_of(const gp_pipeline *p);
+/* Looks again, `seconds` after the start; at first *v is zero. */
 void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds);
 /* One object on one line. */
 void gp_glance_json(const gp_glance *v, FILE *f);

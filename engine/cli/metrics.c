@@ -2,7 +2,7 @@
  * (prometheus.io/docs/instrumenting/exposition_formats).
  *
  * libmicrohttpd is opened when it is asked for: nothing else needs it. It answers on
- * a thread of its own, from counters that nobody waits for. */
+ * a thread of its own, from counters that nobody waits for. Of several ranks each serves its own, with its number as a label. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "base/dl.h"
 #include "cli/live.h"
+#include "cli/ranks.h"
 #include "base/json.h"
 #include "base/memfile.h"
 
@@ -69,10 +70,26 @@ static void value_of_label(FILE *f, const char *s)
     fputc('"', f);
 }
 
+/* A sample's name, and the label that it has of several ranks. Returns what stands before its next label. */
+static char name_it(FILE *f, const char *name)
+{
+    fprintf(f, "gpipe_%s", name);
+    if (gp_ranks() > 1)
+        fprintf(f, "{rank=\"%d\"", gp_rank());
+    return gp_ranks() > 1 ? ',' : '{';
+}
+
+/* NAME */
+static void alone(FILE *f, const char *name, double v)
+{
+    name_it(f, name);
+    fprintf(f, "%s %.17g\n", gp_ranks() > 1 ? "}" : "", v);
+}
+
 /* NAME{label="value"} */
 static void sample(FILE *f, const char *name, const char *label, const char *value, double v)
 {
-    fprintf(f, "gpipe_%s{%s=", name, label);
+    fprintf(f, "%c%s=", name_it(f, name), label);
     value_of_label(f, value);
     fprintf(f, "} %.17g\n", v);
 }
@@ -134,9 +151,9 @@ static void buffer_sample(FILE *f, const char *name, const gp_buffer_status *b, 
 {
     const char *const label[] = { "buffer", "from", "to" }, *const value[] = { b->name, b->from,
                                                                               b->to };
-    fprintf(f, "gpipe_%s", name);
-    for (int i = 0; i < 3; i++) {
-        fprintf(f, "%c%s=", i ? ',' : '{', label[i]);
+    char before = name_it(f, name);
+    for (int i = 0; i < 3; i++, before = ',') {
+        fprintf(f, "%c%s=", before, label[i]);
         value_of_label(f, value[i]);
     }
     fprintf(f, "} %d\n", v);
@@ -159,22 +176,23 @@ static void write_latency(FILE *f, gp_metrics *m)
     gp_hist *h = &m->latency;
     gp_latency(m->pipeline, h);
     family(f, "latency_seconds", "histogram", "From a frame's source to the end of a sink.");
-    for (int k = LEAST; k <= MOST; k++)
-        fprintf(f, "gpipe_latency_seconds_bucket{le=\"%.11g\"} %llu\n",
-                (double)((int64_t)1 << k) / 1e9,
-                (unsigned long long)gp_hist_below(h, (int64_t)1 << k));
-    fprintf(f, "gpipe_latency_seconds_bucket{le=\"+Inf\"} %llu\ngpipe_latency_seconds_sum %.17g\n"
-            "gpipe_latency_seconds_count %llu\n", (unsigned long long)h->n, 1e-9 * (double)h->sum,
-            (unsigned long long)h->n);
+    char le[32];
+    for (int k = LEAST; k <= MOST; k++) {
+        snprintf(le, sizeof le, "%.11g", (double)((int64_t)1 << k) / 1e9);
+        sample(f, "latency_seconds_bucket", "le", le, (double)gp_hist_below(h, (int64_t)1 << k));
+    }
+    sample(f, "latency_seconds_bucket", "le", "+Inf", (double)h->n);
+    alone(f, "latency_seconds_sum", 1e-9 * (double)h->sum);
+    alone(f, "latency_seconds_count", (double)h->n);
 }
 
 static void write_all(FILE *f, gp_metrics *m)
 {
     family(f, "build_info", "gauge", "The program.");
-    fprintf(f, "gpipe_build_info{version=\"%s\",commit=\"%s\",cuda=\"%d\"} 1\n", GP_VERSION,
+    fprintf(f, "%cversion=\"%s\",commit=\"%s\",cuda=\"%d\"} 1\n", name_it(f, "build_info"), GP_VERSION,
             gp_commit, GP_CUDA);
     family(f, "run_seconds_total", "counter", "Time since the start of the run.");
-    fprintf(f, "gpipe_run_seconds_total %.17g\n", gp_seconds() - m->start);
+    alone(f, "run_seconds_total", gp_seconds() - m->start);
     m->pipeline = gp_shown_look(&m->shown);
     gp_counters_read(&m->now, m->pipeline);
     write_sources(f, m->now.source, m->now.nsources);
@@ -216,20 +234,24 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
     return queued;
 }
 
-/* "9100", "0.0.0.0:9100", "[::1]:9100" */
-static bool split(const char *at, char host[64], const char **port, gp_errs *errs)
+/* "9100", "0.0.0.0:9100", "[::1]:9100". Ranks on one machine have a port each, from that one on; 0: any. */
+static bool split(const char *at, char host[64], char port[16], gp_errs *errs)
 {
-    const char *colon = strrchr(at, ':'), *address = at;
+    const char *colon = strrchr(at, ':'), *address = at, *first = colon ? colon + 1 : at;
     size_t n = colon ? (size_t)(colon - at) : 0;
-    *port = colon ? colon + 1 : at;
     if (n > 1 && *at == '[' && at[n - 1] == ']')
         address++, n -= 2;
     char *end;
-    long number = strtol(*port, &end, 10);
-    if (**port < '0' || **port > '9' || *end || number > 65535 || (colon && !n) || n > 63)
+    long number = strtol(first, &end, 10);
+    if (*first < '0' || *first > '9' || *end || number > 65535 || (colon && !n) || n > 63)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s' is not a port; write "
                        "--metrics 9100, or 0.0.0.0:9100 for all of the network", at);
+    unsigned mine = number ? (unsigned)number + (unsigned)gp_local_rank() : 0;
+    if (mine > 65535)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s': rank %d would have port %u, and the last is 65535: "
+                       "choose a lower one", at, gp_rank(), mine);
     snprintf(host, 64, "%.*s", colon ? (int)n : 9, colon ? address : "127.0.0.1");
+    snprintf(port, 16, "%u", mine);
     return true;
 }
 
@@ -252,10 +274,9 @@ static int listen_on(const struct addrinfo *a)
 /* A socket that listens; -1 after an error. */
 static int listen_at(const char *at, gp_errs *errs)
 {
-    char host[64];
-    const char *port;
+    char host[64], port[16];
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *a = NULL;
-    if (!split(at, host, &port, errs))
+    if (!split(at, host, port, errs))
         return -1;
     int e = getaddrinfo(host, port, &hints, &a);
     if (e == EAI_MEMORY || (e == EAI_SYSTEM && errno == ENOMEM)) {
@@ -270,8 +291,8 @@ static int listen_at(const char *at, gp_errs *errs)
     for (const struct addrinfo *i = a; i && fd < 0; i = i->ai_next)    /* 'localhost' has two */
         fd = listen_on(i);
     if (fd < 0)
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "--metrics '%s': %s; choose another port or "
-                "address, or port 0 for a free one", at, strerror(errno));
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "--metrics '%s': port %s: %s; choose another port or "
+                "address, or port 0 for a free one", at, port, strerror(errno));
     freeaddrinfo(a);
     return fd;
 }
@@ -285,7 +306,10 @@ static void say_where(int fd)
     getnameinfo((struct sockaddr *)&at, n, host, sizeof host, port, sizeof port,
                 NI_NUMERICHOST | NI_NUMERICSERV);
     bool six = at.ss_family == AF_INET6;
-    fprintf(stderr, "gpipe: metrics: http://%s%s%s:%s/metrics\n", six ? "[" : "", host,
+    char rank[32] = "";
+    if (gp_ranks() > 1)
+        snprintf(rank, sizeof rank, "rank %d: ", gp_rank());
+    fprintf(stderr, "gpipe: %smetrics: http://%s%s%s:%s/metrics\n", rank, six ? "[" : "", host,
             six ? "]" : "", port);
 }
 

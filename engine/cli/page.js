@@ -102,7 +102,10 @@ function fill(id, ...content) {
 
 const list = key => Array.isArray(report[key]) ? report[key] : [];
 const pipeline = report.pipeline || {}, verdict = report.verdict || {};
-const sources = list("sources"), stages = list("stages"), segments = list("segments");
+/* Of several ranks: what is of all; else this is the report of one process. */
+const whole = report.whole || null, of_all = whole || report, ranks = list("ranks");
+const sources = Array.isArray(of_all.sources) ? of_all.sources : [];
+const stages = list("stages"), segments = list("segments");
 const engines = list("engines"), buffers = list("buffers"), latency = report.latency_us || {};
 const wall_s = report.wall_s || 0;
 const sum = (rows, key) => rows.reduce((total, row) => total + (row[key] || 0), 0);
@@ -117,7 +120,8 @@ function write_head() {
     const file = pipeline.file || "", name = pipeline.name || file;
     document.title = `${name} · gpipe`;
     const date = (report.date || "").replace("T", " ").replace("Z", " UTC");
-    by_id("what").append([name, pipeline.device, date].filter(Boolean).join("  ·  "));
+    const figures_of = whole ? `the figures below are of rank ${report.rank} of ${whole.ranks}` : "";
+    by_id("what").append([name, pipeline.device, date, figures_of].filter(Boolean).join("  ·  "));
     by_id("verdict").append((verdict.text || "no verdict").replace(/(\d) %/g, "$1\u00a0%"));
     if (verdict.edit)
         by_id("edit").append(el("code", null, "gpipe run --set "
@@ -128,16 +132,34 @@ function write_head() {
         .filter(([, n]) => n);
     const figures = [
         ["run", report.outcome || NONE, report.outcome !== "done"],
-        ["frames a second", rate(report.frames_per_s)],
+        ...whole ? [["ranks", count(whole.ranks)]] : [],
+        ["frames a second", rate(of_all.frames_per_s)],
         ["frames out", count(sum(sources, "out"))],
         ...lost.map(([k, n]) => [k, count(n), k === "failed"]),
-        ["time", duration(1e6 * wall_s)],
+        ["time", duration(1e6 * (of_all.wall_s || 0))],
         ["median latency", duration(latency.p50)],
         ["99 % within", duration(latency.p99)],
         ["overlap", percent(report.overlap)],
     ];
     by_id("figures").append(...figures.map(([name, value, bad]) =>
         el("div", { class: bad ? "bad" : null }, el("dt", null, name), el("dd", null, value))));
+}
+
+function write_ranks() {
+    const of = r => r.report || {}, device = r => (of(r).pipeline || {}).device;
+    const why = r => r.lost ? "lost" : (v => [v.bound, v.name].filter(Boolean).join(" "))(of(r).verdict || {});
+    const clock = r => known(r.clock_offset_us)
+        ? `${duration(r.clock_offset_us)} ± ${duration(r.clock_error_us)}` : NONE;
+    fill("ranks", ...ranks.length ? [table(ranks, [
+        ["rank", r => r.rank, "name"],
+        ["host", r => r.host || "", "text"],
+        ["device", r => device(r) || NONE, "text"],
+        ["frames out", r => count(sum(r.sources || [], "out")), "num"],
+        ["frames a second", r => rate(of(r).frames_per_s), "num"],
+        ["time", r => duration(1e6 * of(r).wall_s), "num"],
+        ["bound by", why, "text"],
+        ["clock ahead", clock, "num"],
+    ], r => r.rank === report.rank ? "bound" : null)] : []);
 }
 
 function write_stages() {
@@ -275,6 +297,7 @@ function write_plan() {
 }
 
 write_head();
+write_ranks();
 write_stages();
 write_segments();
 write_engines();

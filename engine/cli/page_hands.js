@@ -50,12 +50,14 @@ function find(tl, clientX, clientY) {
 
 const behind = of => of === null ? "" : ` of ${of}`;
 const frames_of = s => s.first < 0 ? "no frame" : (s.first === s.last ? `frame ${s.first}`
-    : `frames ${s.first} to ${s.last}`) + behind(s.of);
+    : `frames ${s.first} to ${s.last}${s.step > 1 ? `, one in ${s.step}` : ""}`) + behind(s.of);
+/* Its track, and of several ranks the one that it is of. */
+const track_of = s => s.track.name + (report.whole ? `, ${s.track.group.title}` : "");
 
 /* ---- choosing -------------------------------------------------------- */
 
 function describe(s) {
-    return `${s.name}, ${frames_of(s)}, ${duration(s.dur)}, ${s.kind} on ${s.track.name}, `
+    return `${s.name}, ${frames_of(s)}, ${duration(s.dur)}, ${s.kind} on ${track_of(s)}, `
          + `from ${duration(s.ts)} on`;
 }
 
@@ -78,7 +80,7 @@ function list_chosen(tl) {
         table(work.slice(0, MOST), [
             ["", s => s.name, "name"],
             ["", s => s.kind, "soft"],
-            ["track", s => s.track.name, "text"],
+            ["track", track_of, "text"],
             ["after", s => duration(s.ts - t0), "num"],
             ["takes", s => duration(s.dur), "num"],
             ["", when, "bar"],
@@ -91,8 +93,7 @@ function list_chosen(tl) {
  * buffer of which a frame was chosen last. */
 function choose(tl, first, last, slice) {
     tl.of = slice ? slice.of : tl.of;
-    const all = data.slices.filter(s => s === slice || (first >= 0 && s.first >= 0 && s.of === tl.of
-                                                        && s.first <= last && s.last >= first));
+    const all = data.slices.filter(s => s === slice || (first >= 0 && s.of === tl.of && has_frames(s, first, last)));
     const work = all.filter(s => s.kind !== "wait");
     tl.chosen = all.length ? { first, last, slice, all, work: work.length ? work : all } : null;
     by_id("chosen").hidden = by_id("fit").disabled = !tl.chosen;
@@ -168,7 +169,7 @@ function hover(tl, e) {
         tip.replaceChildren(
             el("div", null, el("b", null, s.name), s.first < 0 ? "" : `  ${frames_of(s)}`),
             el("div", null, `${duration(s.dur)}, from ${duration(s.ts)} to ${duration(s.end)}`),
-            el("div", null, `${s.kind} on ${s.track.name}`));
+            el("div", null, `${s.kind} on ${track_of(s)}`));
     } else if (!tip.hidden) {
         const c = found.row.counter, i = first_where(c.points, p => p.ts > found.t) - 1;
         tip.replaceChildren(

@@ -33,10 +33,14 @@ function lay_out_rows(tl) {
         add((lanes > 1 ? lanes * LANE : ROW) + GAP, { track });
         track.row = tl.rows[tl.rows.length - 1];
     }
-    if (data.counters.length)
-        add(HEAD, { title: "frames held in buffers" });
-    for (const counter of data.counters)
+    const several = new Set(data.counters.map(c => c.group)).size > 1;
+    group = null;
+    for (const counter of data.counters) {
+        if (counter.group !== group)
+            add(HEAD, { title: `frames held in buffers${several ? `, ${counter.group.title}` : ""}` });
+        group = counter.group;
         add(COUNTER + GAP, { counter });
+    }
     tl.full = y + 4;
 }
 
@@ -107,7 +111,7 @@ function draw_ruler(tl) {
 }
 
 const is_chosen = (tl, s) => tl.chosen !== null && (tl.chosen.slice === s
-    || (s.first >= 0 && s.of === tl.of && s.first <= tl.chosen.last && s.last >= tl.chosen.first));
+    || (s.of === tl.of && has_frames(s, tl.chosen.first, tl.chosen.last)));
 
 /* One slice of some width: with its frame, or its name where it has none. */
 function draw_slice(tl, s, at, strong) {

@@ -105,9 +105,12 @@ static void say(gp_meter *m)
 {
     const gp_glance *v = &m->view;
     bool sends = m->socket && gp_socket_clients(m->socket);
+    char behind[64] = "";
+    if (gp_is_behind(v))
+        snprintf(behind, sizeof behind, ", rank %d is behind with %" PRIu64, v->behind, v->behind_done);
     if (m->how == GP_PROGRESS_PLAIN && !v->ended)
-        fprintf(stderr, "gpipe: %" PRIu64 " frame%s%s, %.0f frames/s, %.0f s%s\n", v->done ? v->done : v->in,
-                gp_plural((int64_t)(v->done ? v->done : v->in)), gp_none_done(v), v->frames_s, v->seconds,
+        fprintf(stderr, "gpipe: %" PRIu64 " frame%s%s, %.0f frames/s, %.0f s%s%s\n", v->done ? v->done : v->in,
+                gp_plural((int64_t)(v->done ? v->done : v->in)), gp_none_done(v), v->frames_s, v->seconds, behind,
                 v->syncing ? ", syncing to disk" : "");
     if (m->how == GP_PROGRESS_JSON) {
         gp_glance_json(v, gp_say_begin());
@@ -254,16 +257,8 @@ static void say_summary(const gp_account *a, int n, double seconds, gp_outcome o
     gp_json_int(&j, "exit", status);
     gp_json_num(&j, "seconds", seconds);
     gp_json_open(&j, "sources", '[');
-    for (int i = 0; i < n; i++) {
-        gp_json_open(&j, NULL, '{');
-        gp_json_str(&j, "name", a[i].source);
-        gp_json_size(&j, "in", a[i].in);
-        gp_json_size(&j, "out", a[i].out);
-        gp_json_size(&j, "dropped", a[i].dropped);
-        gp_json_size(&j, "failed", a[i].failed);
-        gp_json_size(&j, "cancelled", a[i].cancelled);
-        gp_json_close(&j, '}');
-    }
+    for (int i = 0; i < n; i++)
+        gp_account_json(&j, &a[i]);
     gp_json_close(&j, ']');
     gp_json_str(&j, "verdict", *verdict ? verdict : NULL);
     gp_json_close(&j, '}');

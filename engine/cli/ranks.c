@@ -1,6 +1,7 @@
 /* ranks.c - who the ranks are: what starts MPI, see ranks.h. */
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "mpi/shim.h"
 
 enum { CALLS = 8 };                    /* how often a rank that waits calls */
+#define SPIN_S 1e-3                    /* so long it looks all the time whether a message is there */
 #define JOIN_NS (5 * 60 * INT64_C(1000000000))
 
 static struct {
@@ -99,12 +101,12 @@ enum { TOGETHER = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN,
 
 static bool may_have_ranks(const gp_args *args, gp_errs *errs)
 {
-    const char *alone = args->report ? "--report" : args->trace ? "--trace" : args->watch ? "--watch" : NULL;
     if (!(args->verb & TOGETHER))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "a launcher started %d ranks, and only 'run', 'check' and 'plan' "
                        "have several: start this alone", launched());
-    if (alone)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "%s is of one process, and a launcher started %d", alone, launched());
+    if (args->watch)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--watch is of one process, and a launcher started %d",
+                       launched());
     for (int i = 0; i < args->noperands; i++)
         if (!strcmp(args->operand[i], "-"))
             return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "standard input is that of one of %d ranks: name the pipeline's "
@@ -222,22 +224,33 @@ const char *gp_ranks_channels(int n)
     return why;
 }
 
+/* What comes too late still has a place to come to, which is nobody else's. */
 const char *gp_ranks_pass(int from, int to, void *data, int n, int64_t ns)
 {
     bool done = false;
     int64_t late = 0;
+    double begun = gp_seconds();
+    char *room = gp_ranks_room((size_t)n, 1);
+    if (from == us.rank)
+        memcpy(room, data, (size_t)n);
     pthread_mutex_lock(&calls);
-    const char *why = us.mpi->pass(from, to, data, n);
+    const char *why = us.mpi->pass(from, to, room, n);
     pthread_mutex_unlock(&calls);
     while (!why && !done) {
         pthread_mutex_lock(&calls);
         why = us.mpi->passed(&done);
         pthread_mutex_unlock(&calls);
-        if (!why && !done)
+        if (!why && !done && gp_seconds() - begun < SPIN_S)
+            sched_yield();
+        else if (!why && !done)
             late += gp_ranks_rest(100000);
         if (!why && !done && late > ns)
             why = "another rank takes too long";
     }
+    if (done && to == us.rank)
+        memcpy(data, room, (size_t)n);
+    if (done)
+        free(room);
     return why;
 }
 
@@ -246,6 +259,12 @@ const char *gp_ranks_pass(int from, int to, void *data, int n, int64_t ns)
 void gp_ranks_wait_for(int64_t ns, const char *what, const char *key)
 {
     us.wait_ns = ns, us.wait_what = what, us.wait_key = key;
+}
+
+int64_t gp_ranks_patience(void)
+{
+    const int64_t least = 10 * INT64_C(1000000000);
+    return !us.wait_ns ? INT64_MAX : us.wait_ns > least ? us.wait_ns : least;
 }
 
 const bool *gp_ranks_lost(void)

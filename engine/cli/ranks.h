@@ -7,6 +7,7 @@
 #define GP_CLI_RANKS_H
 
 #include "cli/cli.h"
+#include "cli/counters.h"
 
 /* ranks.c. Joins the others, if there are any; before anything is compiled. `ok`: the command line has no error here; they
  * learn it. False if this rank has nothing to do: with an error, or since rank 0 does alone what the verb says. */
@@ -27,6 +28,7 @@ void gp_ranks_wait_for(int64_t ns, const char *what, const char *key);
 const bool *gp_ranks_lost(void);           /* of each rank; NULL: none is */
 bool gp_ranks_is_first(void);              /* of those that are not lost */
 int64_t gp_ranks_join_ns(void);            /* --join-timeout */
+int64_t gp_ranks_patience(void);           /* the same, for each message of another rank when all runs are over */
 /* Brings `n` bytes of rank `from` to rank `to`, which both call. Waits so long at most. A text: why not. */
 const char *gp_ranks_pass(int from, int to, void *data, int n, int64_t ns);
 
@@ -63,6 +65,17 @@ bool gp_ranks_joins(void *, const char *stage);
 bool gp_ranks_say(const char **name);
 void gp_ranks_speak(void);                 /* from now on each rank does, by its name */
 
+/* Does rank 0 print where the time went? Known to all after gp_ranks_agree. */
+bool gp_ranks_account(void);
+
+/* ranks_clock.c, for what has times of several ranks: all call the first before the run, false with an error; rank 0
+ * and rank r the second when it is over (a text: why not). Then rank 0 has the clock of each beside its own, which is
+ * no further off than *error_ns, and a name of the machine of each. */
+bool gp_ranks_clocks_begin(gp_errs *errs);
+const char *gp_ranks_clock_end(int r, int64_t ns);
+gp_clock gp_ranks_clock(int r, double *error_ns);
+const char *gp_ranks_host(int r);          /* after gp_ranks_clocks_begin, on every rank */
+
 /* ranks_run.c. From now on until gp_ranks_end all know how each is. */
 bool gp_ranks_watch(const gp_pipeline *p, gp_errs *errs);
 void gp_ranks_next(const gp_pipeline *p);              /* the run goes on under p */
@@ -71,7 +84,27 @@ bool gp_ranks_begin(void *);               /* gp_run_options.begin */
  * long it took, becomes that of the one that took longest; *first: is this the rank whose error ended them, if one did? */
 int gp_ranks_end(int status, double *seconds, bool *first);
 /* Adds to the accounts of this rank those of the others, as they said them last: after gp_ranks_end as they are, but of
- * ranks that are lost. */
+ * ranks that are lost. Sets those of another rank alone. */
 void gp_ranks_sum(gp_account *a, int n);
+void gp_ranks_told(int r, gp_account *a, int n);
+/* On rank 0, while a run goes on: adds to what it counts what the others do, as they said it last. Stages and buffers
+ * are left alone where not all ranks have the same. */
+void gp_ranks_whole(gp_counters *c);
+/* What they make together, where this rank makes so many (0: not known). */
+uint64_t gp_ranks_frames(uint64_t mine);
+/* The rank that is behind the others, and how many frames it is done with; -1: none is. */
+int gp_ranks_behind(uint64_t *done);
+/* Is the run of all over, so that they can exchange what is left to say? */
+bool gp_ranks_over(void);
+
+/* ranks_stream.c. What `write` writes on rank r comes out on rank 0, which calls the second: not *whole, where it
+ * returned false. Each piece of it takes so long at most. A text: why it does not come. */
+typedef bool gp_ranks_writer(void *arg, FILE *to);
+const char *gp_ranks_tell(gp_ranks_writer *write, void *arg, int64_t ns);
+const char *gp_ranks_hear(int r, FILE *to, bool *whole, int64_t ns);
+
+/* ranks_report.c. After gp_ranks_end(`status`): the report and the trace of all, which rank 0 writes. All call it. */
+struct gp_report_files;
+void gp_ranks_report(struct gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, int status, gp_errs *errs);
 
 #endif

@@ -3,12 +3,14 @@
 #include <string.h>
 #include "base/path.h"
 #include "cli/ranks.h"
+#include "cli/report.h"
 
 /* What each rank tells the others of the pipeline it has. */
 typedef struct said {
     char version[64];
     uint64_t text, settings;
     int loaded, status, sinks;
+    bool account;
 } said;
 
 /* The same of one of its sinks. */
@@ -24,6 +26,13 @@ bool gp_ranks_joins(void *arg, const char *stage)
         if (!strcmp(joined.name[i], stage))
             return true;
     return false;
+}
+
+static bool account;
+
+bool gp_ranks_account(void)
+{
+    return account;
 }
 
 static struct { bool all, names; int rank; char name[32]; } speaker = { .rank = 0 };
@@ -44,15 +53,23 @@ static uint64_t hash(uint64_t h, const void *data, size_t n)
     return h;
 }
 
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+    return hash(h, text ? text : "", text ? strlen(text) + 1 : 1);
+}
+
 static said say(const gp_args *args, const gp_loaded *l, bool ok, const gp_errs *errs)
 {
-    said s = { .loaded = l->text != NULL, .status = ok ? 0 : gp_errs_exit(errs) };
+    said s = { .loaded = l->text != NULL, .status = ok ? 0 : gp_errs_exit(errs), .account = gp_report_accounts(args) };
     gp_stage_info is;
     snprintf(s.version, sizeof s.version, "%s%s%s", GP_VERSION, *gp_commit ? " " : "", gp_commit);
     s.text = hash(0, l->text, l->len);
     s.settings = hash(0, &args->quiet, sizeof args->quiet);
     for (int i = 0; i < args->nset; i++)
-        s.settings = hash(s.settings, args->set[i], strlen(args->set[i]) + 1);
+        s.settings = hash_text(s.settings, args->set[i]);
+    s.settings = hash_text(hash_text(s.settings, args->report), args->trace);
+    s.settings = hash(s.settings, &args->trace_ns, sizeof args->trace_ns);
+    s.settings = hash(s.settings, &args->trace_gpu, sizeof args->trace_gpu);
     for (int i = 0; ok && gp_pipeline_stage(l->pipeline, i, &is); i++)
         s.sinks += is.writes != NULL;
     return s;
@@ -143,6 +160,7 @@ bool gp_ranks_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *e
     gp_errs differ = { .n = 0 };
     bool same = told && are_same(of, l->file, &differ);
     int failed = 0, first = 0, sinks = told ? of->sinks : 0;
+    account = told && of->account;
     for (int r = gp_ranks() - 1; told && r >= 0; r--)
         if (of[r].status)
             failed++, first = r;

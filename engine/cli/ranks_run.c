@@ -1,28 +1,25 @@
-/* ranks_run.c - while a pipeline runs in several ranks, each tells the others how it is, and does as they do: see ranks.h.
+/* ranks_run.c - while a pipeline runs in several ranks, each tells the others how it is, and does as they do: see
+ * ranks.h.
  *
- * A thread sends all ranks what each says of itself, round after round. All see the same rounds, and so decide alike: that
- * all begin, that all stop, whose error ended them, and which round is the last. In each round are the accounts of all: those
- * of the last one are of the whole run, also of ranks that were lost on the way. */
+ * * A thread sends all ranks what each says of itself, round after round. All see the same rounds, and so decide
+ * alike: that all begin, that all stop, whose error ended them, and which round is the last. In each round are the
+ * accounts of all: those of the last one are of the whole run, also of ranks that were lost on the way. In every tenth
+ * round is what each stage and buffer of all counts, too: what they said last is in ranks_told.c added up. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/live.h"
-#include "cli/ranks.h"
+#include "cli/ranks_told.h"
 
 enum { BETWEEN_ROUNDS_NS = 10 * 1000 * 1000, COUNTED_EACH = 10 };
-enum { SETTING_UP, IS_UP, IS_OVER };
 
-/* Of one source. */
-typedef struct counted { uint64_t in, out, dropped, failed, cancelled; } counted;
-
-/* status: of its own error; level: of gp_cancel; seconds: that its run took */
-typedef struct says { int state, level, status, nsources; double seconds; counted source[]; } says;
+typedef gp_rank_says says;
 
 static struct {
     pthread_t thread;
-    bool watched;
-    size_t each;                       /* bytes of a `says` */
+    bool watched, joined;
+    size_t few, each;                  /* bytes of a `says`, without what stages and buffers count, and with it */
     char *mine, *of;                   /* what this rank sends; that of each rank, as it comes */
     pthread_mutex_t lock;
     char *last;                        /* the same of the last round: under the lock, or by the thread */
@@ -36,9 +33,9 @@ static struct {
     gp_errs errs, late_errs;           /* of MPI; see `late` */
 } now = { .lock = PTHREAD_MUTEX_INITIALIZER, .first = -1 };
 
-static const says *of_rank(const char *all, int r)
+static says *of_rank(char *all, int r)
 {
-    return (const says *)(all + (size_t)r * now.each);
+    return (says *)(all + (size_t)r * now.each);
 }
 
 /* Some are up, and others have not come as far for too long: the first of those that are says so, and that ends all. */
@@ -93,11 +90,7 @@ static void say(int round)
     else if (round % COUNTED_EACH)
         return;
     gp_counters_read(&now.counters, gp_shown_look(&now.shown));
-    int n = now.counters.nsources < s->nsources ? now.counters.nsources : s->nsources;
-    for (int i = 0; i < n; i++) {
-        const gp_account *a = &now.counters.source[i];
-        s->source[i] = (counted){ a->in, a->out, a->dropped, a->failed, a->cancelled };
-    }
+    gp_rank_count(s, &now.counters);
 }
 
 static void *watch(void *arg)
@@ -105,13 +98,15 @@ static void *watch(void *arg)
     int64_t rested = 0;
     bool last = false;
     for (int round = 0; !last; round++) {
+        size_t n = round % COUNTED_EACH ? now.few : now.each;
         say(round);
-        if (!gp_ranks_gather(now.mine, (int)now.each, now.of, &now.errs)) {
+        if (!gp_ranks_gather(now.mine, (int)n, now.of, &now.errs)) {
             atomic_store(&now.told, true), gp_signals_cancel(2);
             break;
         }
         pthread_mutex_lock(&now.lock);
-        memcpy(now.last, now.of, now.each * (size_t)gp_ranks());
+        for (int r = 0; r < gp_ranks(); r++)
+            memcpy(of_rank(now.last, r), now.of + (size_t)r * n, n);
         pthread_mutex_unlock(&now.lock);
         last = hear();
         if (!atomic_load(&now.go))
@@ -125,17 +120,18 @@ bool gp_ranks_watch(const gp_pipeline *p, gp_errs *errs)
 {
     gp_pipeline_info is;
     gp_stage_info st;
-    int sources = 0;
+    says counts = { .frames = (int64_t)gp_frames_of(p) };
     gp_ranks_speak();
     if (gp_ranks() == 1)
         return true;
     gp_pipeline_about(p, &is);
     for (int i = 0; gp_pipeline_stage(p, i, &st); i++)
-        sources += !st.nin;
-    now.each = sizeof(says) + (size_t)sources * sizeof(counted);
+        counts.nsources += !st.nin, counts.stages++, counts.buffers += st.nin;
+    now.few = gp_rank_says_bytes(counts.nsources, 0, 0);
+    now.each = gp_rank_says_bytes(counts.nsources, counts.stages, counts.buffers);
     now.mine = gp_ranks_room(1, now.each), now.of = gp_ranks_room((size_t)gp_ranks(), now.each);
     now.last = gp_ranks_room((size_t)gp_ranks(), now.each);
-    ((says *)now.mine)->nsources = sources;
+    *(says *)now.mine = counts;
     gp_shown_begin(&now.shown, p);
     gp_ranks_wait_for(is.stall_ns, "to give a sign of life: stopped, killed or out of reach?", "stall_timeout");
     now.watched = !pthread_create(&now.thread, NULL, watch, NULL);
@@ -155,6 +151,17 @@ bool gp_ranks_begin(void *arg)
            && !gp_signals_level())
         gp_ranks_rest(BETWEEN_ROUNDS_NS / 10);
     return !atomic_load(&now.told) && !atomic_load(&now.late);
+}
+
+/* Once more, of all: stages and buffers were not counted in the last round. */
+static void tell_all(void)
+{
+    say(0);
+    if (!gp_ranks_gather(now.mine, (int)now.each, now.of, &now.errs))
+        return;
+    pthread_mutex_lock(&now.lock);
+    memcpy(now.last, now.of, now.each * (size_t)gp_ranks());
+    pthread_mutex_unlock(&now.lock);
 }
 
 /* Without those that are lost there are no rounds: the others tell the first of them how their runs ended. */
@@ -184,7 +191,9 @@ int gp_ranks_end(int status, double *seconds, bool *first)
     now.seconds = *seconds;
     atomic_store(&now.state, IS_OVER);
     pthread_join(now.thread, NULL);
-    now.watched = false;
+    now.watched = false, now.joined = true;
+    if (!now.errs.failed)
+        tell_all();
     if (!now.errs.failed)
         gp_ranks_meet_close(&now.errs);
     if (gp_ranks_lost())
@@ -203,16 +212,19 @@ int gp_ranks_end(int status, double *seconds, bool *first)
     return all ? all : now.errs.failed ? gp_errs_exit(&now.errs) : 0;
 }
 
-void gp_ranks_sum(gp_account *a, int n)
+bool gp_ranks_over(void)
+{
+    return now.joined;
+}
+
+char *gp_ranks_last(size_t *each)
 {
     if (!now.last)
-        return;
+        return NULL;
+    char *copy = gp_ranks_room((size_t)gp_ranks(), now.each);
     pthread_mutex_lock(&now.lock);
-    for (int r = 0; r < gp_ranks(); r++)
-        for (int i = 0; r != gp_rank() && i < n && i < of_rank(now.last, r)->nsources; i++) {
-            const counted *c = &of_rank(now.last, r)->source[i];
-            a[i].in += c->in, a[i].out += c->out, a[i].dropped += c->dropped, a[i].failed += c->failed;
-            a[i].cancelled += c->cancelled;
-        }
+    memcpy(copy, now.last, (size_t)gp_ranks() * now.each);
     pthread_mutex_unlock(&now.lock);
+    *each = now.each;
+    return copy;
 }

@@ -2,7 +2,7 @@
  * --trace, and the account on a terminal.
  *
  * The files are opened before frame 0, so that a place that cannot be written is known
- * then, and get their names when they are whole. */
+ * then, and get their names when they are whole. Those of several ranks: ranks_report.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +11,11 @@
 #include "base/memfile.h"
 #include "cli/counters.h"
 #include "cli/page.h"
+#include "cli/ranks.h"
 #include "cli/report.h"
 #include "draw/dump.h"
 
-enum { PAGE_SLICES = 20000 };          /* the most on a page */
-
+/* Of several ranks rank 0 alone has it. */
 static bool open_file(gp_outfile *f, gp_removed which, gp_pipeline *p, const char *option,
                       const char *path, gp_errs *errs)
 {
@@ -23,7 +23,7 @@ static bool open_file(gp_outfile *f, gp_removed which, gp_pipeline *p, const cha
     f->needs_folder = true;
     if (path && !gp_pipeline_writes(p, option, path, errs))
         return false;
-    if (path && !gp_outfile_open(f, path, why))
+    if (path && !gp_rank() && !gp_outfile_open(f, path, why))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
     if (f->open && !f->in_place)
         gp_signals_remove(which, f->tmp);
@@ -36,11 +36,19 @@ static bool has_end(const char *path, const char *end)
     return n >= k && !strcmp(path + n - k, end);
 }
 
+bool gp_report_accounts(const gp_args *args)
+{
+    return args->verbose || (!args->quiet && gp_says_json())
+        || (!args->quiet && isatty(STDERR_FILENO) && args->progress <= GP_PROGRESS_BAR);
+}
+
 bool gp_report_open(gp_report_files *f, const gp_args *args, gp_pipeline *p, gp_run_options *o,
                     gp_errs *errs)
 {
     const int64_t keep = 30000000000;
-    *f = (gp_report_files){ .set = args->set, .nset = args->nset, .html = args->report && has_end(args->report, ".html") };
+    *f = (gp_report_files){ .set = args->set, .nset = args->nset, .reports = args->report, .traces = args->trace,
+                            .html = args->report && has_end(args->report, ".html") };
+    f->account = gp_ranks() > 1 ? gp_ranks_account() : gp_report_accounts(args);
     if (args->report && !f->html && !has_end(args->report, ".json"))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
                        "--report %s: the name must end in .json or .html", args->report);
@@ -51,8 +59,6 @@ bool gp_report_open(gp_report_files *f, const gp_args *args, gp_pipeline *p, gp_
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
                        "'--trace-%s' is for --trace and for a --report in .html",
                        args->trace_ns ? "last" : "gpu");
-    f->account = args->verbose || (!args->quiet && gp_says_json())
-        || (!args->quiet && isatty(STDERR_FILENO) && args->progress <= GP_PROGRESS_BAR);
     o->timed |= f->account || args->report || args->trace;
     o->trace_full = args->trace_gpu;
     o->stamped = args->report || args->trace;
@@ -84,26 +90,26 @@ static bool no_memory(gp_errs *errs)
     return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
 }
 
-/* The plan as a picture, colored by the report. */
-static bool draw_plan(const gp_writing *w, const char *report, size_t bytes, FILE *f)
+bool gp_report_draw(const gp_pipeline *p, const char *report, size_t bytes, FILE *to, gp_errs *errs)
 {
-    const gp_plan *plan = gp_pipeline_plan(w->pipeline);
+    const gp_plan *plan = gp_pipeline_plan(p);
     gp_arena a = { 0 };
     jmp_buf oom;
     bool ok;
     a.oom = &oom;
     if (setjmp(oom)) {
-        ok = no_memory(w->errs);
+        ok = no_memory(errs);
     } else {
-        const gp_measured *m = gp_measured_read(&a, plan, report, bytes, "the report", w->errs);
-        ok = m && gp_dump_svg(f, plan->graph, plan, m, w->errs);
+        const gp_measured *m = gp_measured_read(&a, plan, report, bytes, "the report", errs);
+        ok = m && gp_dump_svg(to, plan->graph, plan, m, errs);
     }
     gp_arena_free(&a);
     return ok;
 }
 
-static bool write_page(const gp_writing *w, FILE *to)
+static bool write_page(void *arg, FILE *to)
 {
+    const gp_writing *w = arg;
     char *text[3] = { NULL };
     size_t n[3];
     bool ok = true;
@@ -118,9 +124,9 @@ static bool write_page(const gp_writing *w, FILE *to)
         else if (i == 1 && w->simulated)
             gp_timeline_json(m.f, gp_pipeline_plan(w->pipeline), w->simulated);
         else if (i == 1)
-            ok = gp_trace_json(w->pipeline, PAGE_SLICES, m.f, w->errs);
+            ok = gp_trace_json(w->pipeline, GP_PAGE_SLICES, m.f, w->errs);
         else
-            ok = draw_plan(w, text[0], n[0], m.f);
+            ok = gp_report_draw(w->pipeline, text[0], n[0], m.f, w->errs);
         if (!(text[i] = gp_memfile_close(&m, &n[i])) && ok)
             ok = no_memory(w->errs);
     }
@@ -131,34 +137,35 @@ static bool write_page(const gp_writing *w, FILE *to)
     return ok;
 }
 
-static bool write_report(const gp_writing *w, FILE *to)
+static bool write_report(void *arg, FILE *to)
 {
+    const gp_writing *w = arg;
     gp_report_json(w->report, w->pipeline, w->about, to);
     return true;
 }
 
-static bool write_trace(const gp_writing *w, FILE *to)
+static bool write_trace(void *arg, FILE *to)
 {
+    const gp_writing *w = arg;
     return gp_trace_json(w->pipeline, 0, to, w->errs);
 }
 
-static void write_file(gp_outfile *f, const gp_writing *w,
-                       bool (*write)(const gp_writing *w, FILE *to))
+void gp_report_put(gp_outfile *f, bool (*write)(void *arg, FILE *to), void *arg, gp_errs *errs)
 {
     char why[GP_WHY];
     if (!f->open)
         return;
     int fd = dup(f->fd);
     FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
-    bool ok = to && write(w, to), bad = to && ferror(to);
+    bool ok = to && write(arg, to), bad = to && ferror(to);
     if (!to || (fclose(to) | bad)) {
         if (ok || !to)
-            gp_fail(w->errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_RUN,
+            gp_fail(errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_RUN,
                     (gp_loc){ .file = f->path }, "cannot be written: %s", strerror(errno));
         ok = false;
     }
     if (ok && !gp_outfile_commit(f, why))
-        gp_fail(w->errs, GP_E_RUN, (gp_loc){ .file = f->path }, "%s", why);
+        gp_fail(errs, GP_E_RUN, (gp_loc){ .file = f->path }, "%s", why);
     gp_outfile_drop(f);
 }
 
@@ -174,38 +181,51 @@ bool gp_report_simulated(const char *path, const gp_pipeline *p, const gp_simula
     f.report.needs_folder = true;
     if (!gp_outfile_open(&f.report, path, why))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
-    write_file(&f.report, &w, f.html ? write_page : write_report);
+    gp_report_put(&f.report, f.html ? write_page : write_report, &w, errs);
     return errs->failed == before;
+}
+
+void gp_own_report_make(gp_own_report *own, const gp_report_files *f, const gp_pipeline *p, gp_outcome outcome,
+                        gp_errs *errs)
+{
+    gp_pipeline_info is;
+    *own = (gp_own_report){ .report = NULL };
+    own->report = gp_report_make(&own->arena, p, errs);
+    gp_counters_read(&own->now, p);
+    own->about = (gp_report_about){ .outcome = outcome, .account = own->now.source, .naccounts = own->now.nsources,
+                                    .set = f->set, .nset = f->nset };
+    gp_pipeline_about(p, &is);
+    gp_environment_read(&own->about.environment, is.device);
+    if (own->report)
+        gp_verdict_find(own->report, p);
+}
+
+void gp_own_report_free(gp_own_report *own)
+{
+    gp_counters_free(&own->now);
+    gp_arena_free(&own->arena);
 }
 
 void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, gp_errs *errs)
 {
     if (!f->report.open && !f->trace.open && !f->account)
         return;
-    gp_arena arena = { 0 };
-    gp_errs own = { .n = 0 };
-    gp_report *r = gp_report_make(&arena, p, &own);
-    gp_counters now = { 0 };
-    gp_counters_read(&now, p);
-    gp_report_about about = { .outcome = outcome, .account = now.source,
-                              .naccounts = now.nsources, .set = f->set, .nset = f->nset };
-    gp_pipeline_info is;
-    gp_pipeline_about(p, &is);
-    gp_environment_read(&about.environment, is.device);
-    gp_writing w = { p, r, &about, NULL, &own };
+    gp_errs said = { .n = 0 };
+    gp_own_report own;
+    gp_own_report_make(&own, f, p, outcome, &said);
+    gp_report *r = own.report;
+    gp_writing w = { p, r, &own.about, NULL, &said };
     if (r) {
-        gp_verdict_find(r, p);
-        write_file(&f->report, &w, f->html ? write_page : write_report);
+        gp_report_put(&f->report, f->html ? write_page : write_report, &w, &said);
         snprintf(f->verdict, sizeof f->verdict, "%s", r->verdict.text);
         if (f->account && !gp_says_json())
             gp_print_account(stderr, r);
     }
     if (r || outcome == GP_STUCK)      /* a trace shows how a run got stuck */
-        write_file(&f->trace, &w, write_trace);
+        gp_report_put(&f->trace, write_trace, &w, &said);
     bool early = !r && (outcome == GP_DRAINED || outcome == GP_NOT_DRAINED);   /* no error: stopped */
     if (!early && (r || f->report.open || f->trace.open))
-        gp_errs_add(errs, &own);
+        gp_errs_add(errs, &said);
     gp_report_drop(f);
-    gp_counters_free(&now);
-    gp_arena_free(&arena);
+    gp_own_report_free(&own);
 }

@@ -93,15 +93,29 @@ static const char *why_not(const gp_args *args)
 }
 
 /* It cannot begin; `errs` says why. */
-static int give_up(gp_loaded *l, gp_report_files *files, const gp_errs *errs)
+static int give_up(gp_loaded *l, gp_report_files *files, gp_errs *errs)
 {
     bool first;
     double took = 0;
     int status = gp_ranks_end(gp_errs_exit(errs), &took, &first);
+    if (!first)
+        drop_errors(errs);
+    gp_ranks_report(files, l->pipeline, GP_ERROR, status, errs);
     gp_report_drop(files);
     gp_signals_for(NULL);
     gp_unload(l);
     return status;
+}
+
+/* The exit code, where that has been `status`. */
+static int write_reports(gp_report_files *files, const gp_pipeline *p, gp_outcome outcome, int status, gp_errs *errs)
+{
+    int before = errs->failed;
+    if (gp_ranks() == 1)
+        gp_report_close(files, p, outcome, errs);
+    else
+        gp_ranks_report(files, p, outcome, status, errs);
+    return errs->failed > before && (!status || status == GP_EXIT_PIPE) ? gp_errs_exit(errs) : status;
 }
 
 int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
@@ -123,11 +137,13 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_run_options options = { .poison = args->poison, .isolate = args->isolate,
                                .check_kernels = args->check_kernels, .begin = gp_ranks_begin,
                                .gather = gp_ranks() > 1 ? gp_ranks_meet : NULL, .joins = gp_ranks_joins };
-    gp_report_files files;
+    gp_report_files files = { .account = false };
     gp_signals_for(l.pipeline);        /* from here on there are files that a signal removes */
     gp_signals_catch(args->quiet || gp_rank());
     gp_metrics *metrics = NULL;
-    bool opened = gp_ranks_watch(l.pipeline, errs) && gp_report_open(&files, args, l.pipeline, &options, errs);
+    bool timed = args->report || args->trace;
+    bool opened = (!timed || gp_ranks_clocks_begin(errs)) && gp_ranks_watch(l.pipeline, errs)
+        && gp_report_open(&files, args, l.pipeline, &options, errs);
     if (opened && args->metrics)
         metrics = gp_metrics_start(args->metrics, l.pipeline, args->quiet, errs);
     if (!opened || (args->metrics && !metrics))
@@ -149,19 +165,19 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     double start = gp_seconds();
     gp_outcome outcome = run_on(&p, retuner, &options, meter, metrics, errs);
     double took = gp_seconds() - start;
-    gp_meter_stop(meter);
+    bool in_vain = is_in_vain(p, errs);
+    if (in_vain)                       /* as it ends cat: no error */
+        drop_errors(errs);
+    status = in_vain ? GP_EXIT_PIPE : exit_code(outcome, errs);
+    status = gp_ranks_end(status, &took, &first);
+    gp_meter_stop(meter);              /* it shows how the others go on */
     if (gp_retuner_stop(retuner))      /* what was measured is of the last part */
         files.account = false;
     gp_socket_close(socket);
     gp_metrics_stop(metrics);
-    bool in_vain = is_in_vain(p, errs);
-    if (in_vain)                       /* as it ends cat: no error */
-        drop_errors(errs);
-    gp_report_close(&files, p, outcome, errs);
-    status = in_vain && !errs->failed ? GP_EXIT_PIPE : exit_code(outcome, errs);
-    status = gp_ranks_end(status, &took, &first);
     if (!first)
         drop_errors(errs);
+    status = write_reports(&files, p, outcome, status, errs);
     gp_print_errs(args, &l, errs);
     if ((outcome == GP_NOT_DRAINED && gp_ranks_is_first()) || outcome == GP_STUCK)
         fprintf(stderr, "gpipe: not drained: frames that had been taken in were cancelled\n");

@@ -71,7 +71,12 @@ static void total_line(char *line, const gp_glance *v)
     char a[32];
     uint64_t shown = v->done ? v->done : v->in;
     *line = 0;
-    add(line, "gpipe: %" PRIu64, shown);
+    add(line, "gpipe: ");
+    if (v->ranks > 1 && v->rank)
+        add(line, "rank %d of %d: ", v->rank, v->ranks);
+    else if (v->ranks > 1)
+        add(line, "%d ranks: ", v->ranks);
+    add(line, "%" PRIu64, shown);
     if (v->frames)
         add(line, " of %" PRIu64, v->frames);
     add(line, " frame%s%s, %s frames/s", gp_plural((int64_t)(v->frames ? v->frames : shown)), gp_none_done(v),
@@ -79,6 +84,8 @@ static void total_line(char *line, const gp_glance *v)
     add(line, ", %s", duration(v->seconds, a));
     if (v->left_s >= 0 && !v->ended)
         add(line, ", %s left", duration(v->left_s, a));
+    if (gp_is_behind(v))
+        add(line, ", rank %d is behind with %" PRIu64, v->behind, v->behind_done);
     if (v->syncing)
         add(line, ", syncing to disk");
     else if (v->bound >= 0)

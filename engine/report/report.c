@@ -1,4 +1,5 @@
 /* report.c - the numbers of a run that is over, see report.h. */
+#include <math.h>
 #include "run/measure.h"
 #include "run/pipeline.h"
 #include "run/segment.h"
@@ -155,6 +156,19 @@ uint64_t gp_frames_moved(const gp_account *a, int n)
         most = moved > most ? moved : most;
     }
     return most;
+}
+
+int64_t gp_run_began(const gp_pipeline *p)
+{
+    const gp_run *run = gp_pipeline_lock_run(p);
+    int64_t began = run && run->ready ? run->start_ns : 0;
+    gp_pipeline_unlock_run(p);
+    return began;
+}
+
+int64_t gp_clock_other(const gp_clock *c, int64_t ns)
+{
+    return ns - (int64_t)llround(c->ahead + c->drift * (double)(ns - c->at));
 }
 
 gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs)

@@ -6,6 +6,7 @@
 #define GP_REPORT_H
 
 #include "base/arena.h"
+#include "base/json.h"
 #include <gpipe/gpipe.h>
 #include "run/timely.h"
 
@@ -119,9 +120,23 @@ double gp_report_usable(const gp_report *r);
 /* verdict.c: from the numbers alone. */
 void gp_verdict_find(gp_report *r, const gp_pipeline *p);
 
+/* When its threads were started, CLOCK_MONOTONIC; 0: they were not. */
+int64_t gp_run_began(const gp_pipeline *p);
+
+/* A clock beside another one: at its time `at` it is `ahead` ns ahead, and `drift` ns more each ns later. */
+typedef struct gp_clock { int64_t at; double ahead, drift; } gp_clock;
+int64_t gp_clock_other(const gp_clock *c, int64_t ns);     /* what the other one shows then */
+
 /* Of a traced run (gp_run_options.trace_ns): Chrome trace events, the newest `most`
  * slices, 0: all that was kept. False with an error. */
 bool gp_trace_json(const gp_pipeline *p, size_t most, FILE *f, gp_errs *errs);
+/* Of a run in several processes: the events of one alone, with commas between them, for the trace of all. They are its
+ * process rank + 1, `name`; times are by the clock of rank 0, from `zero` on. */
+typedef struct gp_trace_part { int rank, ranks; const char *name; gp_clock clock; int64_t zero; } gp_trace_part;
+bool gp_trace_events(const gp_pipeline *p, const gp_trace_part *part, size_t most, FILE *f, gp_errs *errs);
+/* Around them: what is written before the first, and behind the last. */
+void gp_trace_begin(gp_json *j);
+void gp_trace_end(gp_json *j, const gp_pipeline *p, int ranks);
 
 /* ---- as JSON (report_json.c) ------------------------------------------ */
 
@@ -141,6 +156,7 @@ typedef struct gp_report_about {
     const char *const *assumed; int nassumed;  /* ... what was taken for granted */
 } gp_report_about;
 
+void gp_account_json(gp_json *j, const gp_account *a);
 /* One object, as tests/report.schema.json says. `p` is what was run. */
 void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_about *about,
                     FILE *f);

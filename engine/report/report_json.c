@@ -104,7 +104,7 @@ static void cores(gp_json *j, const gp_report *r)
     gp_json_close(j, '}');
 }
 
-static void source(gp_json *j, const gp_account *a)
+void gp_account_json(gp_json *j, const gp_account *a)
 {
     gp_json_open(j, NULL, '{');
     gp_json_str(j, "name", a->source);
@@ -267,7 +267,7 @@ void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_ab
         gp_json_close(&j, ']');
     gp_json_open(&j, "sources", '[');
     for (int i = 0; i < about->naccounts; i++)
-        source(&j, &about->account[i]);
+        gp_account_json(&j, &about->account[i]);
     gp_json_close(&j, ']');
     gp_json_open(&j, "stages", '[');
     for (int i = 0; i < r->nactors; i++)

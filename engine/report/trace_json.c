@@ -2,18 +2,21 @@
  * (ui.perfetto.dev), chrome://tracing and the page of a report. Format: the "Trace
  * Event Format" document of the Chromium project.
  *
- *   X       a slice: a track is a thread of process 1 (host), or 2, 3, ... (devices)
+ *   X       a slice: a track is a thread of process 1 (host), or 2, 3, ... (devices); of a run in several processes,
+ *           of process rank + 1
  *   s t f   arrows that follow a frame from slice to slice; of every frame, or with
  *           launches of n frames of each n-th
  *   C       frames held in a buffer, for each of its readers
  *
  * A frame has a number in a stretch of the pipeline: up to where frames are regrouped, and from there on another
- * one. Where there are several stretches each slice says of which it is, by a buffer.
+ * one, as from where on they are no longer shared out among ranks. Where there are several stretches each slice says of
+ * which it is, by a buffer. Of frames that are shared out it has every `step`-th, from `frame` on.
  *
  * All tracks begin at the same time: from when on each of them has all its events. They
  * are copied first, since in a run that is stuck some thread may still go on. */
 #include <stdlib.h>
 #include <string.h>
+#include "api/forms.h"
 #include "base/json.h"
 #include "run/pipeline.h"
 #include "report/report.h"
@@ -34,6 +37,7 @@ typedef struct stretch {
 
 typedef struct kept {
     const gp_run *run;
+    const gp_trace_part *part;
     int64_t from;              /* what ended before is left out */
     struct { gp_event *event; size_t n; bool lost; } *track;       /* as run->trace->track */
     size_t events;             /* of all tracks */
@@ -44,9 +48,9 @@ typedef struct kept {
 
 enum { HOST = 1, DEVICE = 2 };         /* the first one */
 
-static int process_of(const gp_track *t)
+static int process_of(const kept *x, const gp_track *t)
 {
-    return t->device < 0 ? HOST : DEVICE + t->device;
+    return x->part->ranks > 1 ? HOST + x->part->rank : t->device < 0 ? HOST : DEVICE + t->device;
 }
 
 /* Events that may have been overwritten while they were copied are left out. */
@@ -151,7 +155,7 @@ static bool find_stretches(kept *x)
         for (int k = 0; k < p->nin; k++) {
             const gp_actorrt *from = &x->run->actor[p->in[k].ring->ring->producer];
             int a = find(x->stretch_of, i), b = find(x->stretch_of, from->index);
-            if (keeps_number(p, true) && keeps_number(from, false))
+            if (keeps_number(p, true) && keeps_number(from, false) && p->shared == from->shared)
                 x->stretch_of[a < b ? b : a] = a < b ? a : b;
         }
     }
@@ -164,8 +168,9 @@ static bool find_stretches(kept *x)
             x->stretch_of[i] = x->stretch_of[first];
             continue;
         }
-        x->stretch[x->nstretches] = (stretch){
-            (p->nin && keeps_number(p, true) ? p->in[0].ring : p->out[0])->buffer->name, 1 };
+        bool of_input = p->nin && keeps_number(p, true)
+            && p->shared == x->run->actor[p->in[0].ring->ring->producer].shared;
+        x->stretch[x->nstretches] = (stretch){ (of_input || !p->nout ? p->in[0].ring : p->out[0])->buffer->name, 1 };
         x->stretch_of[i] = x->nstretches++;
     }
     return true;
@@ -173,7 +178,7 @@ static bool find_stretches(kept *x)
 
 static double us(const kept *x, int64_t t)
 {
-    return (double)(t - x->run->start_ns) * 1e-3;
+    return (double)(gp_clock_other(&x->part->clock, t) - x->part->zero) * 1e-3;
 }
 
 /* ---- members --------------------------------------------------------- */
@@ -202,14 +207,16 @@ static void slice(gp_json *j, const kept *x, const gp_track *track, const gp_eve
     static const char *const cats[] = {
         "stage", "wait", "launch", "copy in", "compute", "copy out", "peer copy",
     };
-    head(j, "X", process_of(track), tid);
+    head(j, "X", process_of(x, track), tid);
     gp_json_num(j, "ts", us(x, e->start));
     gp_json_num(j, "dur", (double)(e->end - e->start) * 1e-3);
     gp_json_str(j, "name", e->name);
     gp_json_str(j, "cat", cats[e->what]);
     gp_json_open(j, "args", '{');
-    gp_json_int(j, "frame", (int64_t)e->first);
+    gp_json_int(j, "frame", (int64_t)gp_actor_number(track->actor, e->first));
     gp_json_int(j, "frames", e->n);
+    if (x->part->ranks > 1 && track->actor->shared)
+        gp_json_int(j, "step", x->part->ranks);
     if (x->nstretches > 1)
         gp_json_str(j, "of", x->stretch[x->stretch_of[track->actor->index]].buffer);
     if (e->kernel)
@@ -254,7 +261,11 @@ static void name_track(gp_json *j, int pid, int tid, const char *name)
 static int add_track(gp_json *j, kept *x, int i, int tid)
 {
     const gp_track *track = &x->run->trace->track[i];
-    int pid = process_of(track), named = 0;
+    int pid = process_of(x, track), named = 0;
+    bool on_one = track->device >= 0 && x->part->ranks > 1 && x->run->ndevs > 1;     /* of the devices of a rank */
+    char name[300];
+    snprintf(name, sizeof name, "%s%s%s", on_one ? x->run->graph->device[track->device].name : "", on_one ? ": " : "",
+             track->name);
     lanes l = { NULL, 0, 0 };
     for (size_t k = 0; k < x->track[i].n; k++) {
         const gp_event *e = &x->track[i].event[k];
@@ -266,7 +277,7 @@ static int add_track(gp_json *j, kept *x, int i, int tid)
             return 0;
         }
         while (named <= lane)
-            name_track(j, pid, tid + named++, track->name);
+            name_track(j, pid, tid + named++, on_one ? name : track->name);
         slice(j, x, track, e, tid + lane);
         if (carries(e))
             x->slice[x->n++] = (placed){ e, pid, tid + lane,
@@ -281,8 +292,8 @@ static bool add_tracks(gp_json *j, kept *x)
     const gp_trace *t = x->run->trace;
     if (!(x->slice = malloc((x->events + 1) * sizeof *x->slice)))
         return false;
-    name_it(j, HOST, 0, "process_name", "host");
-    for (int d = 0; d < x->run->ndevs; d++)
+    name_it(j, HOST + x->part->rank, 0, "process_name", x->part->ranks > 1 ? x->part->name : "host");
+    for (int d = 0; d < x->run->ndevs && x->part->ranks == 1; d++)
         name_it(j, DEVICE + d, 0, "process_name", x->run->ndevs > 1 ? x->run->graph->device[d].name : "device");
     for (int i = 0, tid = 1; i < t->ntracks && tid; i++)
         if (t->track[i].name && !(tid = add_track(j, x, i, tid)))
@@ -314,7 +325,7 @@ static void arrow(gp_json *j, const kept *x, const placed *s, const char *ph)
 {
     head(j, ph, s->pid, s->tid);
     gp_json_num(j, "ts", us(x, s->event->start));
-    gp_json_int(j, "id", (int64_t)s->frame * x->nstretches + s->stretch);
+    gp_json_int(j, "id", ((int64_t)s->frame * x->nstretches + s->stretch) * x->part->ranks + x->part->rank);
     gp_json_str(j, "name", "frame");
     gp_json_str(j, "cat", "frame");
     if (*ph == 'f')
@@ -366,7 +377,7 @@ static void add_counter(gp_json *j, const kept *x, const gp_actorrt *to, const g
             used = over ? made : gp_actor_used(to, e->first + (uint64_t)e->n);
         if (e->start < x->from)
             continue;
-        head(j, "C", HOST, 0);
+        head(j, "C", HOST + x->part->rank, 0);
         gp_json_str(j, "name", name);
         gp_json_num(j, "ts", us(x, e->start));
         gp_json_open(j, "args", '{');
@@ -393,32 +404,57 @@ static bool add_counters(gp_json *j, const kept *x)
     return true;
 }
 
-static bool write_trace(const gp_run *run, size_t most, FILE *f, gp_errs *errs)
+void gp_trace_begin(gp_json *j)
 {
-    kept x = { .run = run };
+    gp_json_open(j, NULL, '{');
+    gp_json_open(j, "traceEvents", '[');
+}
+
+/* from: when what is kept begins; to: when the run ended, both in seconds from its start; of several ranks not said. */
+static void end_trace(gp_json *j, const char *pipeline, int ranks, double from, double to)
+{
+    gp_json_close(j, ']');
+    gp_json_str(j, "displayTimeUnit", "ms");
+    gp_json_open(j, "otherData", '{');
+    gp_json_str(j, "pipeline", pipeline);
+    gp_json_str(j, "gpipe", GP_VERSION);
+    if (ranks > 1) {
+        gp_json_int(j, "ranks", ranks);
+    } else {
+        gp_json_num(j, "from_s", from);
+        gp_json_num(j, "to_s", to);
+    }
+    gp_json_close(j, '}');
+    gp_json_close(j, '}');
+}
+
+void gp_trace_end(gp_json *j, const gp_pipeline *p, int ranks)
+{
+    end_trace(j, gp_pipeline_graph(p)->name, ranks, 0, 0);
+}
+
+/* `around`: all of a trace, of one process. */
+static bool write_trace(const gp_run *run, const gp_trace_part *part, bool around, size_t most, FILE *f, gp_errs *errs)
+{
+    gp_trace_part alone = { .ranks = 1, .zero = run ? run->start_ns : 0 };
+    kept x = { .run = run, .part = part ? part : &alone };
     if (!run || !run->ready || !run->trace)
         return gp_fail(errs, GP_E_RUN, (gp_loc){ 0 },
                        "there is nothing to show: no frame was begun");
     int64_t end = run->end_ns ? run->end_ns : gp_now_ns();
-    gp_json j = { .f = f };
+    gp_json j = { .f = f, .level = around ? 0 : 2 };
     bool ok = copy_tracks(&x) && find_stretches(&x) && find_start(&x, end, run->options.trace_ns, most);
     if (ok) {
-        gp_json_open(&j, NULL, '{');
-        gp_json_open(&j, "traceEvents", '[');
+        if (around)
+            gp_trace_begin(&j);
         if ((ok = add_tracks(&j, &x))) {
             add_arrows(&j, &x);
             ok = add_counters(&j, &x);
         }
-        gp_json_close(&j, ']');
-        gp_json_str(&j, "displayTimeUnit", "ms");
-        gp_json_open(&j, "otherData", '{');
-        gp_json_str(&j, "pipeline", run->graph->name);
-        gp_json_str(&j, "gpipe", GP_VERSION);
         int64_t from = x.from > run->start_ns ? x.from : run->start_ns;
-        gp_json_num(&j, "from_s", (double)(from - run->start_ns) * 1e-9);
-        gp_json_num(&j, "to_s", (double)(end - run->start_ns) * 1e-9);
-        gp_json_close(&j, '}');
-        gp_json_close(&j, '}');
+        if (around)
+            end_trace(&j, run->graph->name, 1, (double)(from - run->start_ns) * 1e-9,
+                      (double)(end - run->start_ns) * 1e-9);
     }
     for (int i = 0; x.track && i < run->trace->ntracks; i++)
         free(x.track[i].event);
@@ -428,7 +464,14 @@ static bool write_trace(const gp_run *run, size_t most, FILE *f, gp_errs *errs)
 
 bool gp_trace_json(const gp_pipeline *p, size_t most, FILE *f, gp_errs *errs)
 {
-    bool ok = write_trace(gp_pipeline_lock_run(p), most, f, errs);
+    bool ok = write_trace(gp_pipeline_lock_run(p), NULL, true, most, f, errs);
+    gp_pipeline_unlock_run(p);
+    return ok;
+}
+
+bool gp_trace_events(const gp_pipeline *p, const gp_trace_part *part, size_t most, FILE *f, gp_errs *errs)
+{
+    bool ok = write_trace(gp_pipeline_lock_run(p), part, false, most, f, errs);
     gp_pipeline_unlock_run(p);
     return ok;
 }

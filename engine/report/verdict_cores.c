@@ -13,15 +13,16 @@ static const double AWAKE = 0.5;       /* of what seems busy: it computes, and d
 
 /* ---- words ------------------------------------------------------------ */
 
+/* Others may be ranks of the same run, without which it is another one. */
 static bool is_crowded(const gp_judging *j)
 {
-    return j->r->cpus > 0 && j->r->others > MOST * j->r->cpus;
+    return j->g->ranks == 1 && j->r->cpus > 0 && j->r->others > MOST * j->r->cpus;
 }
 
 static void say_used_by_others(gp_judging *j)
 {
-    say(j, "other processes used %.1f of %d core%s", j->r->others, j->r->cpus,
-        gp_plural(j->r->cpus));
+    say(j, "other %s used %.1f of %d core%s", j->g->ranks > 1 ? "ranks and processes" : "processes", j->r->others,
+        j->r->cpus, gp_plural(j->r->cpus));
 }
 
 /* ", other processes used 0.6 of 2 cores" where that is worth a word and not said yet. */

@@ -1,0 +1,58 @@
+/* ranks_whole.h - what the files share that make one report of several ranks: ranks_report.c, who says what when;
+ * ranks_bound.c, which rank bounds the whole; ranks_merge.c, the report and the trace of all. */
+#ifndef GP_CLI_RANKS_WHOLE_H
+#define GP_CLI_RANKS_WHOLE_H
+
+#include "cli/ranks.h"
+#include "cli/report.h"
+
+/* The texts of a rank, in the order in which rank 0 hears them. Each is of all ranks, or of the one that bounds the
+ * whole. */
+typedef enum gp_rank_text { GP_RANK_REPORT, GP_RANK_ACCOUNT, GP_RANK_PLAN, GP_RANK_PAGE_EVENTS, GP_RANK_EVENTS,
+                            GP_RANK_TEXTS } gp_rank_text;
+
+/* What each rank says first. busiest_ns: of the stage (per worker) or the engine that was busy longest */
+typedef struct gp_rank_brief {
+    int64_t began, wall_ns, busiest_ns;
+    uint64_t done;
+    bool reports, traces;              /* it has something to */
+    char verdict[700];
+} gp_rank_brief;
+
+/* What rank 0 answers. bound: the rank that bounds the whole; -1: none has a report. before: stands before its verdict;
+ * head: before its account; zero: when the trace begins, by the clock of rank 0 */
+typedef struct gp_rank_answer {
+    gp_clock clock;
+    int64_t zero;
+    int bound;
+    char before[24], head[160];
+    bool wanted[GP_RANK_TEXTS];
+} gp_rank_answer;
+
+typedef struct gp_whole {
+    gp_report_files *files;
+    const gp_pipeline *p;
+    gp_errs *errs;
+    gp_own_report own;
+    gp_rank_brief mine;
+    gp_rank_answer told;
+    /* of rank 0, by rank */
+    gp_rank_brief *of;
+    gp_rank_answer *answer;
+    bool *gone;                        /* lost, or it does not answer */
+    char **report;                     /* JSON; NULL: it has none */
+    gp_account *account;               /* room for those of a rank */
+    char *picture, *trace;             /* of the page */
+} gp_whole;
+
+gp_rank_brief gp_rank_brief_of(const gp_whole *w, gp_outcome outcome);
+/* From `of` what rank 0 answers. */
+void gp_whole_decide(gp_whole *w);
+
+/* The text of rank r, which may be this one, goes to `to`. False: it is not whole. */
+bool gp_whole_hear(gp_whole *w, gp_rank_text which, int r, FILE *to);
+/* One JSON object; of the report that of rank `bound` is there. `arg` is the gp_whole. */
+bool gp_whole_report(void *arg, FILE *to);
+bool gp_whole_trace(gp_whole *w, gp_rank_text which, FILE *to);
+
+#endif

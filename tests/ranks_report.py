@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+"""ranks_report.py GPIPE - what several ranks show of their run: one report, one trace, one progress, metrics of each.
+With each MPI that is installed; without any it says that it skips. Prints a total; exit 1 after a failure."""
+import glob, json, os, re, signal, socket, subprocess, sys, time, urllib.request
+
+sys.dont_write_bytecode = True         # nothing is left beside the sources
+import ranks_kit
+from ranks_kit import check, finish, gpipe, has, left_alone, put, ran, ranks_here, tests, tmp
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+    print("SKIPPED, no jsonschema: whether reports and traces are as their schemas say")
+
+HOST = socket.gethostname()[:63]
+os.environ["XDG_RUNTIME_DIR"] = tmp.name
+mpis = ranks_kit.mpis()
+
+
+def fits(what, schema, data):
+    if jsonschema:
+        with open(os.path.join(tests, schema)) as f:
+            wrong = [(list(e.path)[:6], e.message[:300])
+                     for e in jsonschema.Draft202012Validator(json.load(f)).iter_errors(data)][:5]
+        check(f"{what}: as its schema says", not wrong, wrong)
+
+
+def read(name):
+    try:
+        with open(name) as f:
+            return json.load(f)
+    except (OSError, ValueError):
+        return {}
+
+
+# Clocks that differ: by 50 ms a rank, and faster by 300 ppm a rank from when the test began, so that they drift apart.
+put("skew.c", """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    static int rank = -1;
+    static long long from;
+    if (rank < 0) {
+        const char *ompi = getenv("OMPI_COMM_WORLD_RANK"), *pmi = getenv("PMI_RANK"), *begun = getenv("SKEW_FROM");
+        from = begun ? atoll(begun) : 0;
+        rank = ompi ? atoi(ompi) : pmi ? atoi(pmi) : 0;
+    }
+    int failed = (int)syscall(SYS_clock_gettime, id, t);
+    if (!failed && id == CLOCK_MONOTONIC) {
+        long long ns = t->tv_sec * 1000000000LL + t->tv_nsec;
+        ns += rank * (50000000LL + (ns - from) * 300 / 1000000);
+        t->tv_sec = ns / 1000000000, t->tv_nsec = ns % 1000000000;
+    }
+    return failed;
+}
+""")
+put("skew.sh", f"""#!/bin/sh
+LD_PRELOAD=./skew.so ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0" exec {gpipe} "$@"
+""")
+os.chmod("skew.sh", 0o755)
+p = ran(["cc", "-shared", "-fPIC", "-o", "skew.so", "skew.c", "-ldl"])
+check("skew.c", p.returncode == 0, p.stderr)
+
+put("slow.lua", """stateless = true
+local mine
+function init(s) mine = s.params.rank == s.params.slow end
+function process(frame, x, y)
+  if mine then os.execute('sleep 0.02') end
+  y:copy(x)
+end
+""")
+SLOW = """
+buffers: {x: {dtype: f32, shape: [64]}}
+stages:
+  - {use: generate, frames: 60, out: x}
+  - {use: lua, name: work, script: slow.lua, params: {rank: "${rank}", slow: WHO}}
+  MORE
+  - {use: discard}
+"""
+put("slow.yaml", SLOW.replace("WHO", "2").replace("  MORE\n", ""))
+put("rounds.yaml", SLOW.replace("WHO", "1").replace("MORE", "- {use: all_reduce}\n  - {use: expr, expr: in / 2}"))
+put("blocked.lua", """stateless = true
+local p
+function init(s) p = s.params end
+local function there(name)
+  local f = io.open(name)
+  if f then f:close() end
+  return f
+end
+function process(frame, x, y)
+  if p.rank < 2 and frame.index > 56 then io.open('others-' .. p.rank, 'w'):close() end
+  while p.rank == 2 and frame.index == 8 and not there('go') do os.execute('sleep 0.05') end
+  y:copy(x)
+end
+""")
+put("blocked.yaml", SLOW.replace("slow.lua", "blocked.lua").replace("WHO", "2").replace("  MORE\n", ""))
+put("vanish.lua", """stateless = true
+function process(frame, x, y)
+  if frame.index == 3 then os.execute('rm -r vanishes') end
+  y:copy(x)
+end
+""")
+put("vanish.yaml", SLOW.replace("slow.lua", "vanish.lua").replace("WHO", "2").replace("  MORE\n", ""))
+ENDLESS = """
+stall_timeout: 4s
+buffers: {x: {dtype: i32, shape: [3]}}
+stages: [{use: generate, rate: 300, out: x}, {use: write, path: "TO/%08d.raw"}]
+"""
+
+
+# ---- what holds of all ------------------------------------------------------
+
+def slices(trace, track):
+    """Of the thread of this name in each rank, [(rank, frame, begin, end)] in us."""
+    events = trace.get("traceEvents", [])
+    names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    return [(e["pid"] - 1, e["args"]["frame"] + i * e["args"].get("step", 1), e["ts"], e["ts"] + e["dur"])
+            for e in events if e["ph"] == "X" and e["cat"] == "stage" and names[e["pid"], e["tid"]] == track
+            for i in range(e["args"]["frames"])]
+
+
+def is_whole(what, r, n, frames):
+    """Is it a report of n ranks?"""
+    fits(what, "report.schema.json", r)
+    ranks = r.get("ranks", [])
+    there = [x["rank"] for x in ranks] == list(range(n)) and all(x["report"] for x in ranks)
+    check(f"{what}: a report of each", there, str(r)[:500])
+    if not there:
+        return False
+    top = {k: v for k, v in r.items() if k not in ("rank", "whole", "ranks")}
+    check(f"{what}: above is that of the rank that bounds the whole", top == ranks[r["rank"]]["report"], r["rank"])
+    check(f"{what}: the counts of each are its own", all(x["sources"] == x["report"]["sources"] for x in ranks))
+    whole = r["whole"]
+    sums = {k: sum(x["sources"][0][k] for x in ranks) for k in ("in", "out", "dropped", "failed", "cancelled")}
+    check(f"{what}: the whole is the sum", whole["sources"] == [dict(sums, name="generate")]
+          and sums["out"] == frames, whole)
+    check(f"{what}: the time is that of the rank that took longest, and the rate is of all",
+          whole["wall_s"] == max(x["report"]["wall_s"] for x in ranks)
+          and abs(whole["frames_per_s"] * whole["wall_s"] - frames) < 1e-6 * frames, whole)
+    check(f"{what}: hosts", all(x["host"] == HOST for x in ranks), ranks[0]["host"])
+    errors = [x["clock_error_us"] for x in ranks]
+    check(f"{what}: errors of clocks are known", errors[0] == 0 and all(e > 0 for e in errors[1:]), errors)
+    return True
+
+
+# ---- the report and the trace of all ----------------------------------------
+
+def test_slow(m):
+    """One rank is slower than the others."""
+    p = m.run(3, "run", "slow.yaml", "-v", "--report", f"{m.name}.json", "--trace", f"{m.name}-trace.json")
+    what, r, t = f"{m.name}: a slow rank", read(f"{m.name}.json"), read(f"{m.name}-trace.json")
+    check(what, p.returncode == 0, p.stderr)
+    if is_whole(what, r, 3, 60):
+        check(f"{what} is found", r["rank"] == 2 and r["verdict"]["text"].startswith("rank 2: "), r["verdict"])
+        off = [(x["clock_offset_us"], x["clock_error_us"]) for x in r["ranks"]]
+        check(f"{what}: clocks of one machine are the same", all(abs(o) <= e for o, e in off), off)
+        said = r"^gpipe: of 3 ranks rank 2 is the slowest: \d+ frames/s, up to \d+ in others$"
+        once = [len(re.findall(said, p.stderr, re.M)), p.stderr.count("  busy  no input"),
+                p.stderr.count(r["verdict"]["text"]), p.stderr.count("overlap")]
+        check(f"{what} is in the account, which is printed once", once == [1, 1, 1, 1], p.stderr)
+    fits(f"{m.name}: the trace", "trace.schema.json", t)
+    events, what = t.get("traceEvents", []), f"{m.name}: the trace"
+    names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    check(f"{what}: a process for each rank", names == {r + 1: f"rank {r} on {HOST}" for r in range(3)}, names)
+    flows = {}
+    for e in events:
+        if e["ph"] in "stf":
+            flows.setdefault(e["id"], set()).add(e["pid"])
+    check(f"{what}: arrows stay in their rank", len(flows) > 3 and all(len(v) == 1 for v in flows.values()), len(flows))
+    check(f"{what}: counters of each rank", {e["pid"] for e in events if e["ph"] == "C"} == {1, 2, 3})
+    frames = sorted((frame, rank) for rank, frame, _, _ in slices(t, "work"))
+    check(f"{what}: frames have the numbers of all", frames == [(i, i % 3) for i in range(60)], frames)
+
+    p = ran([gpipe, "plan", "slow.yaml", "--svg", "--with", f"{m.name}.json"])
+    check(f"{m.name}: plan --with", p.returncode == 0 and "rank 2: " in p.stdout, p.stderr)
+    p = ran([gpipe, "simulate", "slow.yaml", "--with", f"{m.name}.json"])
+    check(f"{m.name}: simulate --with", p.returncode == 0 and "simulated: " in p.stdout, p.stderr)
+
+
+def test_clocks(m):
+    """Clocks that differ, and drift; all ranks wait for one in each round."""
+    what, files = f"{m.name}: clocks that differ", (f"{m.name}-rounds.json", f"{m.name}-rounds-trace.json")
+    begun = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    os.environ["SKEW_FROM"] = str(begun)
+    p = ran(m.start(3, "run", "rounds.yaml", "--report", files[0], "--trace", files[1], command="./skew.sh"))
+    took = (time.clock_gettime_ns(time.CLOCK_MONOTONIC) - begun) / 1e3
+    r, t = read(files[0]), read(files[1])
+    check(what, p.returncode == 0, p.stderr)
+    fits(what, "trace.schema.json", t)
+    if not is_whole(what, r, 3, 60):
+        return
+    off = [(x["rank"], x["clock_offset_us"], x["clock_error_us"]) for x in r["ranks"]]
+    found = [50000 * k - e <= o <= k * (50000 + 300e-6 * took) + e for k, o, e in off]
+    check(f"{what}: by how much is found", all(found), off)
+    check(f"{what}: the rank for which all wait is found", r["rank"] == 1
+          and r["verdict"]["text"].startswith("rank 1: "), (r["rank"], r["verdict"]["text"]))
+
+    # A round is done when all ranks have begun it: on one clock it does not end before each has its frame.
+    error = 2 * max(e for _, _, e in off) + 1
+    ready, done = {}, {}
+    for _, frame, _, end in slices(t, "work"):
+        ready.setdefault(frame // 3, []).append(end)
+    for _, k, _, end in slices(t, "all_reduce"):
+        done.setdefault(k, []).append(end)
+    three = [k for x in (done, ready) for k in sorted(x) if len(x[k]) == 3]
+    check(f"{what}: the trace has all rounds of all", three == 2 * list(range(20)), three)
+    early = [k for k in done if min(done[k]) < max(ready.get(k, [0])) - error]
+    check(f"{what}: no round ends before each rank has its frame", not early, early)
+    last = max(e["ts"] for e in t["traceEvents"] if "ts" in e)
+    check(f"{what}: the trace is no longer than the run", last < took, (last, took))
+    of = {e["args"].get("of") for e in t["traceEvents"] if e["ph"] == "X"}
+    check(f"{what}: rounds have numbers of their own", len(of) == 2 and None not in of, of)
+
+
+def test_page(m):
+    p = m.run(2, "run", "-q", "rounds.yaml", "--report", f"{m.name}.html")
+    page = has(".").get(f"{m.name}.html", b"").decode()
+    form = r'<script type="application/json" id="(\w+)">(.*?)</script>'
+    parts = {k: json.loads(v) for k, v in re.findall(form, page, re.S)}
+    events = parts.get("trace", {}).get("traceEvents", [])
+    check(f"{m.name}: a page", p.returncode == 0 and "frames" not in p.stderr and page.count("data-stage") > 2
+          and len(parts["report"]["ranks"]) == 2 and {e["pid"] for e in events if e["ph"] == "X"} == {1, 2}, p.stderr)
+
+
+# ---- a run that goes on -----------------------------------------------------
+
+def said():
+    """The objects of --progress json."""
+    with open("said") as f:
+        return [json.loads(x) for x in f.read().split("\n")[:-1] if x.startswith("{")]
+
+
+def top(pid):
+    """What `gpipe top` shows of a rank at first."""
+    p = subprocess.Popen([gpipe, "top", "--json", str(pid)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    line = p.stdout.readline()
+    p.kill()
+    p.communicate()
+    return json.loads(line or "{}")
+
+
+def test_live(m):
+    """Rank 2 waits at its third frame, until the others are done and all has been looked at."""
+    for name in [*glob.glob("others-*"), *glob.glob("go")]:
+        os.remove(name)
+    with open("said", "w") as f:
+        p = subprocess.Popen(m.start(3, "run", "blocked.yaml", "--progress", "json", "--metrics", "0"), stderr=f,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+    end, what = time.monotonic() + 60, f"{m.name}: while it runs"
+    while time.monotonic() < end and not (any(x.get("behind") == 2 and x["done"] >= 40 for x in said())
+                                          and sum("metrics:" in x.get("text", "") for x in said()) == 3):
+        time.sleep(0.1)
+    v = ([x for x in said() if "seconds" in x] or [{}])[-1]
+    check(f"{what}: the whole is shown", v.get("rank") == 0 and v["ranks"] == 3 and 40 <= v["done"] < 60 == v["frames"]
+          and 40 <= v["stages"][1]["frames"] < 60, v)
+    check(f"{what}: who is behind", v.get("behind") == 2 and v["behind_done"] < 20, v)
+    ranks = ranks_here()
+    v = top(ranks.get(0, 0))
+    check(f"{what}: top of rank 0 shows the whole", v.get("rank") == 0 and 40 <= v["done"] < 60, v)
+    v = top(ranks.get(2, 0))
+    check(f"{what}: top of another shows that one", v.get("rank") == 2 and v["ranks"] == 3
+          and v["done"] < 20 == v["frames"], v)
+    text = {}
+    for x in said():
+        for r, url in re.findall(r"gpipe: rank (\d): metrics: (http:\S+)", x.get("text", "")):
+            with urllib.request.urlopen(url, timeout=10) as f:
+                text[int(r)] = f.read().decode()
+    wrong = [x for r in text for x in text[r].splitlines() if x[0] != "#"
+             and not re.match(rf'gpipe_\w+{{rank="{r}"[,}}]', x)]
+    check(f"{what}: metrics of each have its number", sorted(text) == [0, 1, 2] and not wrong, wrong or text)
+    put("go", "")
+    left = left_alone(p, ranks, 60)
+    last, account = [x for x in said() if x.get("ended")], [x["account"] for x in said() if "account" in x]
+    check(f"{what}: at the end all is counted", p.returncode == 0 and len(last) == len(account) == 1
+          and last[0]["done"] == last[0]["frames"] == account[0]["sources"][0]["out"] == 60
+          and {x["frames"] for x in last[0]["stages"]} == {60}, f"{left} {last} {account}")
+
+
+def test_metrics(m):
+    p = m.run(2, "run", "slow.yaml", "--metrics", "65535")
+    says = "rank 1: gpipe: error: --metrics '65535': rank 1 would have port 65536"
+    check(f"{m.name}: a port too many", p.returncode and p.stderr.count(says) == 1, p.stderr)
+    for _ in range(5):                     # another process may take it meanwhile
+        with socket.socket() as a:
+            a.bind(("127.0.0.1", 0))
+            port = a.getsockname()[1]
+        p = m.run(2, "run", "slow.yaml", "--metrics", str(port))
+        if "in use" not in p.stderr and "65535" not in p.stderr:
+            break
+    says = [f"gpipe: rank {r}: metrics: http://127.0.0.1:{port + r}/metrics" for r in (0, 1)]
+    check(f"{m.name}: a port for each", p.returncode == 0 and all(p.stderr.count(x) == 1 for x in says), p.stderr)
+
+
+# ---- what cannot be, and ranks that are lost --------------------------------
+
+def test_errors(m):
+    for args, says in ((("--report", "nowhere/r.json"), "nowhere/r.json: error: cannot be written: there is no folder"),
+                       (("--trace", "nowhere/t.json"), "nowhere/t.json: error: cannot be written: there is no folder"),
+                       (("--report", "r.txt"), "--report r.txt: the name must end in .json or .html")):
+        p = m.run(3, "run", "slow.yaml", *args)
+        check(f"{m.name}: {args[1]}: one error", p.returncode == 2 and "it did not end" not in p.stderr
+              and p.stderr.count(says) == p.stderr.count("error:") == 1, p.stderr)
+    os.makedirs("vanishes", exist_ok=True)
+    p = m.run(3, "run", "vanish.yaml", "--report", "vanishes/r.json")
+    counts = [p.stderr.count(x) for x in ("vanishes/r.json: error: ", "error:", "60 frames in, 60 out")]
+    check(f"{m.name}: a folder that vanishes: one error", p.returncode and counts == [1, 1, 1], p.stderr)
+    os.environ["GPIPE_MPI"] = m.so
+    run = ["-n", "1", gpipe, "run", "slow.yaml"]
+    p = ran([m.mpirun, *run, "--report", "r.json", ":", *run])
+    says = "rank 1 was given other settings than rank 0"
+    check(f"{m.name}: a report of some is asked for", p.returncode == 2 and p.stderr.count(says) == 1, p.stderr)
+
+
+def test_killed(m, whom):
+    to, what = f"killed-{whom}", f"{m.name}: rank {whom} is killed"
+    put("killed.yaml", ENDLESS.replace("TO", to))
+    p = subprocess.Popen(m.start(3, "run", "killed.yaml", "--report", f"{to}.json", options=("--enable-recovery",)),
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                         start_new_session=True)
+    end = time.monotonic() + 60
+    while not os.path.exists(f"{to}/00000301.raw") and time.monotonic() < end:     # by then each has told of some
+        time.sleep(0.02)
+    ranks = ranks_here()
+    os.kill(ranks.get(whom, p.pid), signal.SIGKILL)
+    heard = left_alone(p, ranks)
+    check(f"{what}: it is named, and all end", "it did not end" not in heard
+          and heard.count(f"waited 4 s for rank {whom} to give a sign of life") == 1, heard)
+    r = read(f"{to}.json")
+    if whom == 0:
+        says = "rank 1: gpipe: error: rank 0 is lost, which writes the report and the trace of all"
+        check(f"{what}: there is no report, and that is said", not r and heard.count(says) == 1, heard)
+        return
+    fits(what, "report.schema.json", r)
+    all_of = [{k: v for k, v in x.items() if k != "report"} for x in r.get("ranks", [])]
+    told = [x["sources"][0]["out"] for x in all_of]
+    check(f"{what}: the report names it", [x["lost"] for x in all_of] == [False, True, False] and r["rank"] != whom
+          and r["ranks"][whom]["report"] is None and all_of[whom]["clock_offset_us"] is None, f"{all_of} {heard}")
+    check(f"{what}: what it told last counts", all_of and told[whom] > 50
+          and r["whole"]["sources"][0]["out"] == sum(told), f"{all_of} {r.get('whole')}")
+
+
+for m in mpis:
+    for test in test_slow, test_clocks, test_page, test_live, test_metrics, test_errors:
+        test(m)
+    if m.name == "openmpi":                # with other launchers the others end, too
+        test_killed(m, 1), test_killed(m, 0)
+finish(", ".join(m.name for m in mpis))
