@@ -1,6 +1,7 @@
 /* planned.c - see planned.h. */
 #include <check.h>
 #include <string.h>
+#include "like_first.h"
 #include "planned.h"
 
 typedef struct src_opts { int64_t size; } src_opts;
@@ -10,13 +11,6 @@ static bool src_shape(gp_shape *s)
 {
     s->out[0] = (gp_type){ .dtype = GP_U8, .ndim = 1,
                            .dim = { ((const src_opts *)s->opts)->size } };
-    return true;
-}
-
-static bool like_first(gp_shape *s)
-{
-    for (int i = 0; i < s->nout; i++)
-        s->out[i] = s->in[0];
     return true;
 }
 
