@@ -174,7 +174,7 @@ static gp_errs run(const char *yaml)
     return errs;
 }
 
-/* Every turn of a stage is done by a thread of its priority, though neighbours as cheap as these lend each other
+/* Every turn of a stage is done by a thread of its priority, though neighbors as cheap as these lend each other
  * theirs. */
 START_TEST(threads_have_it)
 {

@@ -12,7 +12,7 @@
  * So a path from a device stage through a host stage back to the device ends
  * on a higher level than it began, and device stages of *one* level may be
  * joined freely, but for one that regroups, which fires more or less often than its
- * neighbours and is a segment by itself; and those of a cycle are joined with each
+ * neighbors and is a segment by itself; and those of a cycle are joined with each
  * other only, so that no other stage has to wait until a frame has gone round.
  * Among several ranks levels also rise behind what a collective needs: a segment hands on
  * its frames when all of it is done, and so the ranks exchange them while the next segment runs.
