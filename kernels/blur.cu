@@ -1,6 +1,6 @@
 /* blur.cu - a filter of 2 radius + 1 weights along one axis of an image:
  * blur_x_f32 along the rows, blur_y_f32 down the columns. A thread does four
- * neighbours along that axis. */
+ * neighbors along that axis. */
 #include "kernel.h"
 #include "slide.h"
 

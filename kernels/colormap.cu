@@ -1,4 +1,4 @@
-/* colormap.cu - levels of a picture as colours: level 0 to 255 of x is floor(256 (x - low) / (high - low)), limited. NaN is
+/* colormap.cu - levels of a picture as colors: level 0 to 255 of x is floor(256 (x - low) / (high - low)), limited. NaN is
  * black. Four pixels a thread. */
 #include "map.h"
 
@@ -9,7 +9,7 @@ template <class T> static __device__ __forceinline__ const uint8_t *color_of(con
     return table + 3 * (v != v ? 256 : v < 0 ? 0 : v > 255 ? 255 : (int)v);
 }
 
-/* `table`: 257 colours, the last of which is that of NaN. */
+/* `table`: 257 colors, the last of which is that of NaN. */
 #define COLORMAP(name, T)                                                                           \
     extern "C" __global__ void colormap_##name(uint8_t *dst, size_t dst_stride, const T *src, size_t src_stride, size_t n, \
                                                const uint8_t *table, double low, double scale)      \

@@ -1,9 +1,9 @@
-/* conv2d.cu - each pixel's neighbours times weights: with the place of the middle weight at (0, 0),
+/* conv2d.cu - each pixel's neighbors times weights: with the place of the middle weight at (0, 0),
  *
  *   dst[y][x] = sum over j of (sum over i of weight[i][j] src[y + i][x + j]),
  *
- * or, `flip`, src[y - i][x - j]. Sums begin at the neighbours with the least y and x, so that their order depends on
- * nothing else. A thread does R rows of a column; on a CPU also N columns, where all neighbours are in the image. */
+ * or, `flip`, src[y - i][x - j]. Sums begin at the neighbors with the least y and x, so that their order depends on
+ * nothing else. A thread does R rows of a column; on a CPU also N columns, where all neighbors are in the image. */
 #include "edge.h"
 #include "slide.h"
 
@@ -62,7 +62,7 @@ static __device__ __forceinline__ void one_column(float *dst, const float *src, 
         dst[(size_t)(y + r) * width + x] = one_nan(sum[r]);
 }
 
-/* Columns x to x + N - 1 of a row; `src`: the neighbour with the least y and x of column x. */
+/* Columns x to x + N - 1 of a row; `src`: the neighbor with the least y and x of column x. */
 template <class W>
 static __device__ __forceinline__ void one_row(float *dst, const float *src, const conv2d_how &h,
                                                conv2d_column<W> weight)

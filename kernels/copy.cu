@@ -170,7 +170,7 @@ template <class T> static inline void copy_each(const gp_layout &c)
     for (unsigned i = blockIdx.x; i < lines; i += gridDim.x) {
         copy_place at = place_of(outer, i);
         for (unsigned k = 0; k < last.n.d; k++) {
-            if (c.p.n.d == 3)              /* as colours */
+            if (c.p.n.d == 3)              /* as colors */
                 for (int j = 0; j < 3; j++)
                     *(T *)(at.to + j * c.p.to) = word_at<T>(at.from + j * c.p.from);
             else
@@ -305,7 +305,7 @@ static __device__ __forceinline__ int64_t padded_at(const gp_pad &p, int k, unsi
 }
 
 /* Two slabs along axis `along`, before and behind the frame, as wide as the frame in the axes before it and as what is
- * made in those behind it; the slabs of all axes are all that lies around. A thread makes `line` neighbours along the
+ * made in those behind it; the slabs of all axes are all that lies around. A thread makes `line` neighbors along the
  * last axis: on a CPU all that there are. */
 template <class T> static __device__ __forceinline__ void pad(const gp_pad &p)
 {

@@ -167,7 +167,7 @@ static void load_input(const piece *p, const gp_ew_step *s, const char *data, ch
     });
 }
 
-/* ---- neighbours ------------------------------------------------------------- */
+/* ---- neighbors ------------------------------------------------------------- */
 
 static int64_t find(const gp_ew_shift *s, int64_t at, int64_t n)
 {

@@ -101,7 +101,7 @@ typedef struct gp_ew_axes {
     long long dim[GP_EW_AXES], stride[GP_EW_PORTS][GP_EW_AXES];
 } gp_ew_axes;
 
-/* The frame as rows of lines, for a kernel that reads neighbours. Number e < 2^31 divided by dim[k] is
+/* The frame as rows of lines, for a kernel that reads neighbors. Number e < 2^31 divided by dim[k] is
  * e * magic[k] >> up[k]. */
 typedef struct gp_ew_tiles {
     long long rows, line;

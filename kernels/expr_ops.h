@@ -165,7 +165,7 @@ GP_EW_COMPLEX gp_c64 gp_ew_exp(gp_c64 a)
     return { r * gp_ew_cos<float>(a.im), r * gp_ew_sin<float>(a.im) };
 }
 
-/* ---- neighbours: index `at` of an axis of n elements, `by` further ---------------- */
+/* ---- neighbors: index `at` of an axis of n elements, `by` further ---------------- */
 
 GP_EW_FUNCTION T gp_ew_nearest(T at, T by, T n)
 {

@@ -3,10 +3,10 @@
  * Each pixel of a component gets a parent that comes before it, but for the first, its root. Trees are joined without
  * locks where they touch: the later root gets the earlier one as its parent; J. Jaiganesh and M. Burtscher, "A
  * high-performance connected components implementation for GPUs", HPDC 2018. So the roots do not depend on the order of
- * threads. Which neighbours have to be looked at: K. Wu, E. Otoo and K. Suzuki, "Optimizing two-pass
+ * threads. Which neighbors have to be looked at: K. Wu, E. Otoo and K. Suzuki, "Optimizing two-pass
  * connected-component labeling algorithms", Pattern Analysis and Applications 12, 2009.
  *
- *   label_first_T   the parent of a pixel is a neighbour before it, or itself; -1 outside of all components
+ *   label_first_T   the parent of a pixel is a neighbor before it, or itself; -1 outside of all components
  *   label_join      joins trees that touch
  *   label_roots     each parent becomes the root; marks the roots, a bit each, and counts those of each chunk of pixels.
  *                   A thread writes its own pixel's parent alone: one that shortened another's way to the root could
@@ -31,11 +31,11 @@ template <class T> static __device__ __forceinline__ bool is_in(T v)
         return v != 0;
 }
 
-/* Of the neighbours before pixel (x, y) those that say how it is connected, where on(dx, dy) says whether a pixel near
+/* Of the neighbors before pixel (x, y) those that say how it is connected, where on(dx, dy) says whether a pixel near
  * it is in a component: how far back the first of them is, 0 for none, and the second, if that may be in another
  * tree. */
 struct links { int first, second; };
-template <class F> static __device__ __forceinline__ links neighbours(int x, int y, int width, bool eight, F on)
+template <class F> static __device__ __forceinline__ links neighbors(int x, int y, int width, bool eight, F on)
 {
     const bool up = y && on(0, -1), left = x && on(-1, 0), corner = x && y && on(-1, -1);
     if (!eight)
@@ -78,7 +78,7 @@ static __device__ __forceinline__ void join(int *parent, int a, int b)
             const int i = y * width + x;                                                            \
             const T *p = src + i;                                                                   \
             auto on = [=](int dx, int dy) { return is_in(p[dy * (int64_t)width + dx]); };           \
-            parent[i] = is_in(*p) ? i - neighbours(x, y, width, eight, on).first : -1;              \
+            parent[i] = is_in(*p) ? i - neighbors(x, y, width, eight, on).first : -1;              \
             if (i % WORD == 0)                                                                      \
                 marks[i / WORD] = 0;                                                                \
             if (i % CHUNK == 0)                                                                     \
@@ -94,7 +94,7 @@ extern "C" __global__ void label_join(int *parent, size_t stride, int rows, int 
         const int i = y * width + x;
         const int *p = parent + i;
         auto on = [=](int dx, int dy) { return p[dy * (int64_t)width + dx] >= 0; };
-        const int back = *p < 0 ? 0 : neighbours(x, y, width, eight, on).second;
+        const int back = *p < 0 ? 0 : neighbors(x, y, width, eight, on).second;
         if (back)
             join(parent, i, i - back);
     }

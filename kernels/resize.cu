@@ -98,7 +98,7 @@ template <class T, class A> static __device__ __forceinline__ T put(A v)
     }
 }
 
-/* N neighbours as numbers to compute with. */
+/* N neighbors as numbers to compute with. */
 template <int N, class A, class T> static __device__ __forceinline__ void load(A *v, const T *p)
 {
     struct alignas(N == 4 ? 4 * sizeof(T) : alignof(T)) several { T v[N]; };
@@ -118,7 +118,7 @@ template <class T> static __device__ __forceinline__ float plus_2_23(uint32_t wo
     return __uint_as_float(__byte_perm(word ^ sign, 0x4b000000u, bytes)) - more;
 }
 
-/* Four neighbours of 1 or 2 bytes, wherever they begin: from the words that they lie in. */
+/* Four neighbors of 1 or 2 bytes, wherever they begin: from the words that they lie in. */
 template <class T> static __device__ __forceinline__ void load_any(float *v, const T *p)
 {
     enum { WORDS = sizeof(T), EACH = 4 / sizeof(T) };
@@ -143,7 +143,7 @@ template <> __device__ __forceinline__ void load<4, float, gp_half>(float *v, co
 
 #endif
 
-/* w[0] p[0] + w[1] p[width] + ..., n rows, of N neighbours. */
+/* w[0] p[0] + w[1] p[width] + ..., n rows, of N neighbors. */
 template <int N, class A, class T>
 static __device__ __forceinline__ void add_rows(A *sum, const T *p, size_t width, const A *w, int n)
 {

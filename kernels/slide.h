@@ -3,7 +3,7 @@
 #define GP_SLIDE_H
 
 /* y[j] = sum over k of w[k] x[j + k], in the order k = 0, 1, ..., n - 1, for R
- * neighbouring j. next() gives x[0], x[1], ... x[n + R - 2]; so a value and a
+ * neighboring j. next() gives x[0], x[1], ... x[n + R - 2]; so a value and a
  * weight that are loaded serve R sums. W: a pointer, or what has an index as one. */
 template <int R, class W, class Next>
 static __device__ __forceinline__ void slide(float (&y)[R], W w, size_t n, Next next)

@@ -1,6 +1,6 @@
 /* sobel.cu - the 3 x 3 Sobel operator; beyond an edge the pixels repeat in mirror
  * order, which for one pixel is the edge pixel itself. A thread does four rows of a
- * column. Differences first: they lose nothing where neighbours are alike. */
+ * column. Differences first: they lose nothing where neighbors are alike. */
 #include "kernel.h"
 
 enum { MAGNITUDE, X, Y };                  /* as in stages/sobel.c */

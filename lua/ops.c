@@ -8,7 +8,7 @@
  * bits. Reductions add in a fixed order, so that results are the same anywhere.
  *
  * One function of each job per dtype comes from the tables of X-macros; with
- * loops this plain the compiler vectorises them. */
+ * loops this plain the compiler vectorizes them. */
 #include <string.h>
 #include "base/half.h"
 #include "view.h"

@@ -102,7 +102,7 @@ static int bits_of(const struct opts *o, gp_dtype t)
     return t == GP_U8 ? 8 : (int)o->bits;
 }
 
-/* What 1 is of luma, of chroma and of colours, and 0 of the first two, in numbers of `bits` bits. */
+/* What 1 is of luma, of chroma and of colors, and 0 of the first two, in numbers of `bits` bits. */
 struct scale { double y0, y, c0, c, rgb; };
 
 static struct scale scale_of(int range, int bits)
@@ -169,7 +169,7 @@ static const gp_opt options[] = {
     { GP_ENUM(struct opts, from), .required = true, .choices = FORMATS, .help = "what comes in" },
     { GP_ENUM(struct opts, to), .required = true, .choices = FORMATS, .help = "what goes out" },
     { GP_ENUM(struct opts, matrix), .def = "bt601", .choices = "bt601|bt709|bt2020",
-      .help = "how luma and chroma are made of colours: bt601 for SD and pictures, bt709 for HD, bt2020 for UHD" },
+      .help = "how luma and chroma are made of colors: bt601 for SD and pictures, bt709 for HD, bt2020 for UHD" },
     { GP_ENUM(struct opts, range), .def = "limited", .choices = "limited|full",
       .help = "of luma and chroma: 16 to 235 and 16 to 240, as in video, or 0 to 255 (of 8 bits); rgb and gray are full" },
     { GP_ENUM(struct opts, chroma), .def = "bilinear", .choices = "bilinear|nearest",

@@ -1,4 +1,4 @@
-/* colormap.c - a picture of one channel in colours. */
+/* colormap.c - a picture of one channel in colors. */
 #include <stdio.h>
 #include <string.h>
 #include "colormaps.h"
@@ -23,7 +23,7 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, NULL, "adds an axis for red, green and blue, and %s has %d already",
                              gp_type_text(in, text), in->ndim);
     if (!o->range.n && in->dtype != GP_U8)
-        return gp_shape_fail(s, NULL, "needs a 'range' of %s, from the first colour to the last: range: [0, 1]",
+        return gp_shape_fail(s, NULL, "needs a 'range' of %s, from the first color to the last: range: [0, 1]",
                              gp_dtype_name(in->dtype));
     s->out[0] = *in;
     s->out[0].dtype = GP_U8, s->out[0].dim[s->out[0].ndim++] = 3;
@@ -59,16 +59,16 @@ static const gp_port out[] = { { "out", GP_ACCEPT(GP_U8), .help = "red, green an
 
 static const gp_opt options[] = {
     { GP_ENUM(struct opts, map), .def = "viridis", .choices = "viridis|magma|turbo|gray",
-      .help = "the colours, 256 of them" },
+      .help = "the colors, 256 of them" },
     { GP_FLOATS(struct opts, range),
-      .help = "[low, high], in 256 equal parts; what is outside has the first colour or the last; u8: [0, 256] when "
+      .help = "[low, high], in 256 equal parts; what is outside has the first color or the last; u8: [0, 256] when "
               "left out" },
     { 0 }
 };
 
 const gp_kind gp_kind_colormap = {
     GP_KIND("colormap"), .field = "pictures",
-    .help = "a picture of one channel in colours",
+    .help = "a picture of one channel in colors",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .check = check, .shape = shape, .record = record, .table = table,
 };

@@ -1,4 +1,4 @@
-/* conv2d.c - each pixel's neighbours times weights, see kernels/conv2d.cu. */
+/* conv2d.c - each pixel's neighbors times weights, see kernels/conv2d.cu. */
 #include <math.h>
 #include <stdio.h>
 #include "device.h"

@@ -105,7 +105,7 @@ static bool look_for_gpu(gp_shape *s, gp_nvjpeg *l, int *cc, char why[GP_WHY])
     if (!*cc)
         gp_why(why, "the pipeline runs on the CPU");
     else if (t->dtype != GP_U8 || (t->ndim == 3 && t->dim[2] != 3))
-        gp_why(why, "a GPU makes u8, gray or of 3 colours");
+        gp_why(why, "a GPU makes u8, gray or of 3 colors");
     else if (reader)
         gp_why(why, "stage '%.60s' reads it on the host", reader);
     else if (here && !gp_nvjpeg_open(l, "nvJPEG", (gp_loc){ 0 }, &errs))

@@ -69,7 +69,7 @@ static const gp_port out[] = {
 
 static const gp_opt options[] = {
     { GP_ENUM(struct opts, connectivity), .def = "4", .choices = "4|8",
-      .help = "neighbours of a pixel: beside, above and below it, or also across its corners" },
+      .help = "neighbors of a pixel: beside, above and below it, or also across its corners" },
     { 0 }
 };
 

@@ -1,4 +1,4 @@
-/* median.c - the median of each pixel's neighbours, see kernels/median.cu. */
+/* median.c - the median of each pixel's neighbors, see kernels/median.cu. */
 #include <stdio.h>
 #include "device.h"
 
@@ -57,7 +57,7 @@ static const gp_opt options[] = {
 const gp_kind gp_kind_median = {
     GP_KIND("median"), .field = "pictures",
     .also = "median_filter medfilt",
-    .help = "the median of each pixel's neighbours: removes specks",
+    .help = "the median of each pixel's neighbors: removes specks",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .check = check, .shape = shape, .record = record,
 };

@@ -79,7 +79,7 @@ static const gp_port out[] = {
 
 static const gp_opt options[] = {
     { GP_ENUM(struct opts, op), .required = true, .choices = "erode|dilate|open|close",
-      .help = "the least of each pixel's neighbours; the most; erode, then dilate: removes bright specks; dilate, "
+      .help = "the least of each pixel's neighbors; the most; erode, then dilate: removes bright specks; dilate, "
               "then erode" },
     { GP_INTS(struct opts, size), .def = "3", .min = 1, .max = 1023, .unit = "px",
       .help = "of the rectangle, [H, W], odd; one number is for both; what is beyond the border does not count" },

@@ -272,7 +272,7 @@ static const gp_opt options[] = {
     { GP_ENUM(struct opts, method), .def = "bilinear", .choices = "bilinear|area|cubic|nearest",
       .help = "weights of a triangle; of the part that is covered; cubic (Keys, a = -0.5); the nearest pixel" },
     { GP_BOOL(struct opts, antialias), .def = "true",
-      .help = "bilinear, cubic: made smaller, a pixel is made of all that it covers; else of its 2 or 4 neighbours" },
+      .help = "bilinear, cubic: made smaller, a pixel is made of all that it covers; else of its 2 or 4 neighbors" },
     { 0 }
 };
 

@@ -175,14 +175,14 @@ static const gp_opt options[] = {
       .help = "png, tiff: 0 is fast, 9 is small; a TIFF is not compressed where this is not said" },
     { GP_INT(gp_write_opts, quality), .def = "90", .min = 1, .max = 100, .help = "jpeg, ogg: 1 is small, 100 is good" },
     { GP_ENUM(gp_write_opts, subsampling), .def = "4:2:0", .choices = GP_SUBSAMPLING "|mono",
-      .help = "jpeg, y4m: how many pixels share a colour: four, two side by side, none; y4m: without colours. Of y4m "
+      .help = "jpeg, y4m: how many pixels share a color: four, two side by side, none; y4m: without colors. Of y4m "
               "frames with 3 axes are 4:4:4 where it is not said" },
     { GP_TEXT(gp_write_opts, frame_rate), .def = "", .unit = "Hz",
       .help = "y4m: frames a second, 25 or 30000/1001; required, as a frame does not say it" },
     { GP_TEXT(gp_write_opts, pixel_aspect), .def = "1:1",
       .help = "y4m: the width of a pixel to its height; 0:0: not said" },
     { GP_ENUM(gp_write_opts, siting), .def = "jpeg", .choices = GP_Y4M_SITING,
-      .help = "y4m, 4:2:0: where colours lie: between four pixels, beside the left two, on the left ones as in DV" },
+      .help = "y4m, 4:2:0: where colors lie: between four pixels, beside the left two, on the left ones as in DV" },
     { GP_INT(gp_write_opts, bits), .min = 0, .max = 16,
       .help = "y4m: how many of a value's bits are used; 0: 8 of u8, 16 of u16" },
     { GP_INT(gp_write_opts, sample_rate), .min = 1, .max = 1e9, .unit = "Hz",

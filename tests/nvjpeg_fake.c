@@ -14,7 +14,7 @@ enum { FINE = 0, BAD = 3, NO_MEMORY = 5, Y = 2, HARDWARE = 3 };
 
 SHOWN nvjpeg_fake nvjpeg_fake_does;
 
-typedef struct parser { unsigned w, h, colours; bool baseline; } parser;
+typedef struct parser { unsigned w, h, colors; bool baseline; } parser;
 typedef struct state { int n, format; bool used_up; } state;
 typedef struct errors { struct jpeg_error_mgr base; jmp_buf back; } errors;
 
@@ -116,7 +116,7 @@ SHOWN int nvjpegJpegStreamGetFrameDimensions(void *p, unsigned *w, unsigned *h)
 
 SHOWN int nvjpegJpegStreamGetComponentsNum(void *p, unsigned *n)
 {
-    *n = ((parser *)p)->colours;
+    *n = ((parser *)p)->colors;
     return FINE;
 }
 

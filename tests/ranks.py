@@ -509,7 +509,11 @@ stages: [{use: generate, out: x}, {use: lua, script: fails.lua, out: y}, {use: a
         check(f"{m.name}: strips: frame {k}", max(one) == 100 and all(one == sum(
             (values(f"strips-{m.name}-{n}/strip{r}-{k:03}.npy", "f") for r in range(n)), []) for n in (1, 2, 3)), p.stderr)
 
-    for what in "train", "after":
+    # The backward pass of three layers: in three segments, of which each is done when its all_reduce begins, or in one.
+    for what, segments in ("train", 3), ("after", 1):
+        p = m.run(2, "plan", "-q", "--device", "cuda", f"{source}/../examples/train/{what}.yaml")
+        check(f"{m.name}: {what}: segments", len(set(re.findall(r"(?m)^  g[123] +matmul +segment (\d+)", p.stdout))) == segments,
+              p.stdout + p.stderr)
         for n in (2, 4):
             to = f"{tmp.name}/{what}-{m.name}-{n}"
             p = m.run(n, "run", f"{source}/../examples/train/{what}.yaml", "--set", f"vars.out={to}")

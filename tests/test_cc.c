@@ -75,7 +75,7 @@ static double half_value(unsigned h)
     return (h & 0x8000 ? -1 : 1) * ldexp(m, h >> 10 & 31 ? (int)(h >> 10 & 31) - 25 : -24);
 }
 
-/* Is finite `h` what x rounds to, to nearest even? A neighbour above 65504 counts as 65536. */
+/* Is finite `h` what x rounds to, to nearest even? A neighbor above 65504 counts as 65536. */
 static bool rounds_to(double x, unsigned h)
 {
     unsigned a = h & 0x7fff;

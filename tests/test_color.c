@@ -7,7 +7,7 @@
 
 Suite *suite_color(void);
 
-/* Limited 8 bits are a quarter of 10 bits, both ways, whatever the colours. */
+/* Limited 8 bits are a quarter of 10 bits, both ways, whatever the colors. */
 START_TEST(depths)
 {
     size_t n;

@@ -135,7 +135,7 @@ END_TEST
 START_TEST(wrong_files)
 {
     static const struct { const char *file; size_t bytes; const char *says; } cases[] = {
-        { "cmyk.jpg", 0, "'in' is a JPEG file of 4 colours (CMYK)" },
+        { "cmyk.jpg", 0, "'in' is a JPEG file of 4 colors (CMYK)" },
         { "rgb444_19x33.jpg", 20, "'in' has no picture in its first 20 bytes" },
         { "rgb420_19x33.jpg", 700, "'in' is cut off: its picture goes on after 700 bytes" },
         { "gray_19x33.jpg", 0, "'in' holds u8 [19, 33], which does not fit in u8 [<=40, <=40, 3]" },

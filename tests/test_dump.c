@@ -2,7 +2,7 @@
  *
  * tests/golden/NAME.yaml is planned for a fixed machine with a CUDA device and
  * for one without; the texts must be NAME.cuda.txt and NAME.cpu.txt. With
- * UPDATE_GOLDEN=1 these files are written instead. */
+ * UPDATE_GOLDEN=1 these files are written instead. ranks.yaml is planned for the first of two ranks. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 static const char *const golden[] = {
     "chain", "reentry", "fan-out", "twins", "const", "rounding", "raise", "work", "slow-way", "rows", "carry",
     "window", "loop", "fills", "peers", "priority", "managed",
+    "ranks",
 };
 
 enum { GOLDEN = sizeof golden / sizeof *golden };
@@ -33,7 +34,7 @@ static planned plan_golden(const char *name, bool cuda)
     snprintf(path, sizeof path, "tests/golden/%s.yaml", name);
     char *yaml = file_text(path);
     ck_assert_msg(yaml != NULL, "no %s", path);
-    planned p = plan_yaml(yaml, path, cuda);
+    planned p = plan_ranks(yaml, path, cuda, strcmp(name, "ranks") ? 1 : 2);
     ck_assert_msg(p.pipeline != NULL, "%s: %s", path, p.errs.e[0].msg);
     free(yaml);
     return p;

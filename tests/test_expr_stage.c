@@ -75,7 +75,7 @@ static bool is_named(const expr_case *c)
         "near, 3 x 3, reflect", "near, zero, indices", "near, channels, nearest", "near, f16, zero", "near, columns, zero",
         "near, further than the frame, reflect", "near, names and vars, reflect", "near, a volume, reflect",
         "near, a volume, zero", "near, a photo, nearest", "near, above, reflect",
-        "part, channels", "part, channels of all", "part, rows and columns", "part, neighbours, zero",
+        "part, channels", "part, channels of all", "part, rows and columns", "part, neighbors, zero",
         "c64, as it is", "c64 and u8", "c64 and f32", "c64 and c64", "functions of c64", "parts of f64", "parts of u8", "c64 of numbers",
         "c64, mixed", "near, c64, reflect", "near, c64, zero", "part, c64, nearest", "random c64 1", "random c64 2" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -290,11 +290,11 @@ static const struct { const char *expr; int col; const char *msg; } bad[] = {
     { "x[i0, i1", 9, "expected ',' or ']' at the end" },
     { "x[]", 3, "expected a number or a name, not ']'" },
     { "x[i0][i1]", 6, "the indices of 'x' stand in one pair of brackets: x[i0, i1]" },
-    { "d = x; y = d[i0 - 1, i1]", 12, "'d' is computed here, and only inputs have neighbours: compute it in a stage of its own "
+    { "d = x; y = d[i0 - 1, i1]", 12, "'d' is computed here, and only inputs have neighbors: compute it in a stage of its own "
       "before this one, and name that one's output in 'in'" },
-    { "y = x + y[i0 - 1, i1]", 9, "'y' is computed here, and only inputs have neighbours" },
-    { "d = e[i0, i1]; e = x; y = d", 5, "'e' is computed here, and only inputs have neighbours" },
-    { "gain[i0, i1]", 1, "'gain' is a variable, and only inputs have neighbours" },
+    { "y = x + y[i0 - 1, i1]", 9, "'y' is computed here, and only inputs have neighbors" },
+    { "d = e[i0, i1]; e = x; y = d", 5, "'e' is computed here, and only inputs have neighbors" },
+    { "gain[i0, i1]", 1, "'gain' is a variable, and only inputs have neighbors" },
     { "xx[i0, i1]", 1, "no input 'xx'; did you mean 'x'?" },
     { "i0[i1]", 1, "no input 'i0'" },
     { "3 * gian", 5, "did you mean 'gain'?" },
@@ -481,7 +481,7 @@ START_TEST(smaller_frames_have_to_fit)
 END_TEST
 
 
-/* Indices of frames, lines in a block, a constant of fewer axes, neighbours, partial frames; whatever the batch and the
+/* Indices of frames, lines in a block, a constant of fewer axes, neighbors, partial frames; whatever the batch and the
  * streams. There is no C++ compiler. */
 START_TEST(pipelines)
 {

@@ -29,7 +29,7 @@ static void compile_all(void)
         "    }\n"
         "    if (t == 0) { out[blockIdx.x] = s[0]; atomicAdd(total, s[0]); }\n"
         "}\n", 0);
-    /* Threads beyond n return before the barrier; the rest see their neighbour. */
+    /* Threads beyond n return before the barrier; the rest see their neighbor. */
     early = cu_compile("early", CU_PARAMS("const int *", "int *", "int"),
         "extern \"C\" __global__ void early(const int *in, int *out, int n)\n"
         "{\n"
@@ -280,7 +280,7 @@ START_TEST(one_runner_many_kernels)
 }
 END_TEST
 
-/* Every f16 there and back; between two neighbours the nearer one, then the even. */
+/* Every f16 there and back; between two neighbors the nearer one, then the even. */
 START_TEST(halves)
 {
     enum { N = 0x10000, INF = 0x7c00 };

@@ -1,4 +1,4 @@
-/* test_fuse.c - which neighbours become one kernel, why others do not, and that it computes what they did. */
+/* test_fuse.c - which neighbors become one kernel, why others do not, and that it computes what they did. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 Suite *suite_fuse(void);
 
 /* Stage lists behind a source of x, f32 [4, 6]; what they become: "NAME: INPUTS > OUTPUTS" each, and behind a bar why
- * neighbours are not one. */
+ * neighbors are not one. */
 static const struct { const char *what, *stages, *becomes; } cases[] = {
     { "a chain",
       "[{use: scale}, {use: cast, dtype: u8}, {use: threshold, level: 3}, {use: discard}]",
@@ -60,13 +60,13 @@ static const struct { const char *what, *stages, *becomes; } cases[] = {
       " {use: expr, in: {x: x, h: half}, expr: 'x - h'}, {use: discard}]",
       "reduce: x > row; scale: row > half; expr: x half > expr; discard: expr >"
       " | scale expr: the frames of 'half' are repeated along an axis" },
-    { "neighbours of what is computed",
+    { "neighbors of what is computed",
       "[{use: scale, out: y}, {use: expr, expr: 'y[i0, i1 - 1]', in: y}, {use: discard}]",
       "scale: x > y; expr: y > expr; discard: expr > | scale expr: of 'y' more is needed than the element at the same place" },
-    { "neighbours of what comes in",
+    { "neighbors of what comes in",
       "[{use: expr, expr: 'x[i0, i1 - 1]', in: x}, {use: scale}, {use: discard}]",
       "expr+scale: x > scale; discard: scale >" },
-    { "neighbours by one of two inputs",
+    { "neighbors by one of two inputs",
       "[{use: scale, out: y}, {use: expr, expr: 'a + b[i0 - 1, i1]', in: {a: y, b: y}}, {use: discard}]",
       "scale: x > y; expr: y y > expr; discard: expr > | scale expr: of 'y' more is needed than the element at the same"
       " place" },
@@ -106,10 +106,10 @@ static const struct { const char *what, *stages, *becomes; } cases[] = {
     { "what is computed with what was reduced",
       "[{use: scale, out: y}, {use: reduce, op: max, out: m}, {use: expr, in: {y: y, m: m}, expr: 'y / m', out: z}, {use: discard}]",
       "scale+reduce: x > y m; expr: y m > z; discard: z > | scale expr: 'm' is there when all of a frame is reduced" },
-    { "a reduction with neighbours",
+    { "a reduction with neighbors",
       "[{use: expr, expr: 'x[i0, i1 - 1]', in: x}, {use: scale}, {use: cast, dtype: u8}, {use: reduce, op: sum}, {use: discard}]",
       "expr+scale: x > scale; cast+reduce: scale > reduce; discard: reduce >"
-      " | scale cast: a reduction takes in nothing that reads neighbours" },
+      " | scale cast: a reduction takes in nothing that reads neighbors" },
     { "the body of a loop",
       "[{use: scale}, {use: loop, in: {u: scale}, out: {v: y}, times: 3, carry: {u: v}, stages: [{use: scale, in: u},"
       " {use: cast, dtype: f16}, {use: cast, dtype: f32, name: back, out: v}]}, {use: scale}, {use: discard}]",
@@ -119,7 +119,7 @@ static const struct { const char *what, *stages, *becomes; } cases[] = {
       " {use: scale, name: up, out: v}, {use: scale, name: on, out: s}, {use: scale, name: end, out: w}]},"
       " {use: discard, in: y}, {use: discard, in: z}]",
       "loop: x > y z { scale+up+on+end: u > h v w }; discard: y >; discard2: z >" },
-    { "neighbours in a loop",
+    { "neighbors in a loop",
       "[{use: loop, in: {u: x}, out: {v: y}, times: 3, carry: {u: v}, stages: [{use: scale, in: u, out: h},"
       " {use: expr, in: {h: h}, expr: 'h[i0, i1 - 1]', out: v}]}, {use: discard}]",
       "loop: x > y { scale: u > h; expr: h > v | scale expr: of 'h' more is needed than the element at the same place };"

@@ -206,7 +206,7 @@ END_TEST
 
 /* Bytes that are put at `at` of a picture, and what is said. */
 static const struct { const char *from; int at; const char *bytes, *text; } patched[] = {
-    { "cmyk", 0, "\xff", "is a JPEG file of 4 colours (CMYK), of which gpipe reads gray and RGB" },
+    { "cmyk", 0, "\xff", "is a JPEG file of 4 colors (CMYK), of which gpipe reads gray and RGB" },
     { "scans", 0, "\xff", "is a JPEG file of more than 500 scans" },
     { "gray_1x7", 0, "\xfe", "is not a JPEG file" },
     { "gray_1x7", 93, "\x0c", "is a JPEG file of 12 bits" },

@@ -81,6 +81,45 @@ START_TEST(test_segments)
 }
 END_TEST
 
+/* A segment ends where a collective can begin, if there are other ranks. */
+#define EACH(name) "  - {use: src, shard: none, name: " name "}\n"
+#define ALL(name, in) "  - {use: all, name: " name ", in: " in "}\n"
+
+static const struct { const char *what, *stages, *alone, *shared; } collectives[] = {
+    { "one that reads what is made last", EACH("s") DEV("a", "s") DEV("b", "a") ALL("x", "b") DEV("c", "x") SINK("c"),
+      "a b | c", "a b | c" },
+    { "what it does not need runs behind what it needs",
+      EACH("s") DEV("a", "s") DEV("b", "a") DEV("c", "a") ALL("x", "b") SINK("x") SINK("c"), "a b c", "a b | c" },
+    { "also where that reads what a source makes",
+      EACH("s") DEV("a", "s") DEV("b", "s") ALL("x", "a") SINK("x") SINK("b"), "a b", "a | b" },
+    { "two that can begin after as many stages", EACH("s") DEV("a", "s") DEV("b", "a") DEV("c", "a") ALL("x", "b") ALL("y", "c")
+      SINK("x") SINK("y"), "a b c", "a b c" },
+    { "a backward pass", EACH("s") DEV("a", "s") DEV("ga", "a") ALL("xa", "ga") DEV("b", "a") DEV("gb", "b") ALL("xb", "gb")
+      DEV("c", "b") DEV("gc", "c") ALL("xc", "gc") SINK("xa") SINK("xb") SINK("xc"), "a ga b gb c gc", "a ga | b gb | c gc" },
+    { "what one needs behind another does not count as early",
+      EACH("s") DEV("a", "s") DEV("b", "a") ALL("x", "b") DEV("c", "[a, x]") ALL("y", "c") SINK("y"), "a b | c", "a b | c" },
+    { "what only a host stage needs", EACH("s") DEV("a", "s") DEV("b", "a") HOST("h", "b") DEV("c", "h") ALL("x", "c")
+      DEV("d", "a") SINK("x") SINK("d"), "a b d | c", "a b d | c" },
+    { "a cycle is one segment, which comes as early as it is needed",
+      EACH("s") "  - {use: dev, name: a, in: [s, u], out: v}\n  - {use: dev, name: b, in: v, out: w}\n" ALL("x", "v") SINK("x") SINK("w")
+      DEV("c", "w") SINK("c") "buffers: {u: {carry: w, dtype: u8, shape: [1000]}}\n", "u a b | c", "u a b | c" },
+};
+
+START_TEST(test_collectives)
+{
+    for (int i = 0; i < 4; i++) {
+        char yaml[2000], got[500];
+        const char *want = i < 2 ? collectives[_i].alone : collectives[_i].shared;
+        snprintf(yaml, sizeof yaml, "pipeline: t\nstages:\n%s", collectives[_i].stages);
+        planned p = plan_ranks(yaml, "test.yaml", i % 2, i < 2 ? 1 : 2);
+        ck_assert_msg(p.pipeline != NULL, "%s: %s", collectives[_i].what, p.errs.e[0].msg);
+        segments_text(&p, got, sizeof got);
+        ck_assert_msg(!strcmp(got, want), "%s: %s, not %s", collectives[_i].what, got, want);
+        plan_free(&p);
+    }
+}
+END_TEST
+
 /* ---- rings ----------------------------------------------------------- */
 
 static int count_tasks(const planned *p, gp_task_kind op)
@@ -428,6 +467,7 @@ Suite *suite_lower(void)
     TCase *tc = tcase_create("lower");
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, test_segments, 0, (int)(sizeof shapes / sizeof *shapes));
+    tcase_add_loop_test(tc, test_collectives, 0, (int)(sizeof collectives / sizeof *collectives));
     tcase_add_test(tc, test_link_on_device);
     tcase_add_test(tc, test_fan_out_is_copied_once);
     tcase_add_test(tc, test_inner_ring);

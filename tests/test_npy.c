@@ -84,7 +84,7 @@ static const struct { const char *dict, *err; } bad[] = {
     { "{}", "is missing" },
     { "{'descr': '<f4', 'shape': (2,)}", "is missing" },
     { "{'descr': '<f4', 'descr': '<f4'}", "unknown or repeated key" },
-    { "{'colour': 1}", "unknown or repeated key" },
+    { "{'color': 1}", "unknown or repeated key" },
     { "{'fortran_order': 0}", "neither True nor False" },
     { DESCR("'<f4'") " x", "something after" },
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (2", "shape does not end" },
@@ -115,7 +115,7 @@ static const struct { const char *name, *hint; } hints[] = {
     { "f8", "; did you mean 'f64'?" }, { "complex64", "; did you mean 'c64'?" },
     { "u9", "; did you mean 'u8'?" }, { "F32", "; did you mean 'f32'?" },
     { "c128", ": c64 holds two f32 (complex64); two f64 are f64 with a last axis of 2" },
-    { "bf16", ": f16 and f32 are the floats of up to 32 bits" }, { "colour", "" },
+    { "bf16", ": f16 and f32 are the floats of up to 32 bits" }, { "color", "" },
 };
 
 START_TEST(hint)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include "like_first.h"
 #include "planned.h"
 
 Suite *suite_priority(void);
@@ -113,13 +114,6 @@ static bool make(gp_call *c, gp_frame *f, int n)
     return true;
 }
 
-static bool same(gp_shape *s)
-{
-    for (int i = 0; i < s->nout; i++)
-        s->out[i] = s->in[0];
-    return true;
-}
-
 static bool step(gp_call *c, gp_frame *f, int n)
 {
     for (int i = 0; i < n; i++)
@@ -144,8 +138,8 @@ static const gp_opt options[] = { { GP_INT(struct opts, id), .min = 0, .max = ST
 
 static const gp_kind kinds[] = {
     { GP_KIND("make"), OPTIONS, .out = out_port, .max_run = 8, .shape = make_shape, .run = make },
-    { GP_KIND("step"), OPTIONS, .in = in_port, .out = out_port, .max_run = 8, .shape = same, .run = step },
-    { GP_KIND("take"), OPTIONS, .in = in_port, .max_run = 8, .shape = same, .run = take },
+    { GP_KIND("step"), OPTIONS, .in = in_port, .out = out_port, .max_run = 8, .shape = like_first, .run = step },
+    { GP_KIND("take"), OPTIONS, .in = in_port, .max_run = 8, .shape = like_first, .run = take },
 };
 
 static void *may_be_high(void *may)
@@ -180,7 +174,7 @@ static gp_errs run(const char *yaml)
     return errs;
 }
 
-/* Every turn of a stage is done by a thread of its priority, though neighbours as cheap as these lend each other
+/* Every turn of a stage is done by a thread of its priority, though neighbors as cheap as these lend each other
  * theirs. */
 START_TEST(threads_have_it)
 {

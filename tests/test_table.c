@@ -94,7 +94,7 @@ static const struct { bool named, in_arena; int keys, bias; } walks[] = {
     { true, false, KEYS, 4 }, { true, true, KEYS, 7 },
 };
 
-/* Keys of a kind that collide: multiples, neighbours, random ones. */
+/* Keys of a kind that collide: multiples, neighbors, random ones. */
 static uint64_t id_of(int i)
 {
     uint64_t state = (uint64_t)i;

@@ -296,7 +296,7 @@ static const struct { tag tags[8]; const char *said; } refused[] = {
     { { { 262, SHORT, 1, { 3 } } }, "has a palette, and gpipe reads gray and RGB" },
     { { { 262, SHORT, 1, { 5 } }, { 277, SHORT, 1, { 4 } } }, "has CMYK" },
     { { { 262, SHORT, 1, { 6 } }, { 277, SHORT, 1, { 3 } } }, "has YCbCr" },
-    { { { 262, SHORT, 1, { 999 } } }, "has colours that gpipe does not know" },
+    { { { 262, SHORT, 1, { 999 } } }, "has colors that gpipe does not know" },
     { { { 259, SHORT, 1, { 6 } } }, "is compressed by the JPEG of TIFF 6.0" },
     { { { 259, SHORT, 1, { 60001 } } }, "is compressed by method 60001 of TIFF, which this libtiff does not have" },
     { { { 32997, LONG, 1, { 3 } } }, "is a volume of several slices" },

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "api/forms.h"
 #include "run/pipeline.h"
+#include "like_first.h"
 #include "run/run.h"
 
 Suite *suite_turns(void);
@@ -82,13 +83,6 @@ static bool make(gp_call *c, gp_frame *f, int n)
     return true;
 }
 
-static bool same(gp_shape *s)
-{
-    for (int i = 0; i < s->nout; i++)
-        s->out[i] = s->in[0];
-    return true;
-}
-
 static bool step(gp_call *c, gp_frame *f, int n)
 {
     for (int i = 0; i < n && behaves(c, &f[i], i == 0); i++)
@@ -156,9 +150,9 @@ static const gp_opt options[] = {
 
 static const gp_kind kinds[] = {
     { GP_KIND("make"), OPTIONS, .out = out, .max_run = 8, .shape = make_shape, .run = make },
-    { GP_KIND("step"), OPTIONS, .in = one, .out = out, .max_run = 8, .shape = same, .run = step },
-    { GP_KIND("join"), OPTIONS, .in = two, .out = out, .max_run = 4, .shape = same, .run = join },
-    { GP_KIND("take"), OPTIONS, .in = one, .max_run = 16, .shape = same, .run = take, .finish = take_finish },
+    { GP_KIND("step"), OPTIONS, .in = one, .out = out, .max_run = 8, .shape = like_first, .run = step },
+    { GP_KIND("join"), OPTIONS, .in = two, .out = out, .max_run = 4, .shape = like_first, .run = join },
+    { GP_KIND("take"), OPTIONS, .in = one, .max_run = 16, .shape = like_first, .run = take, .finish = take_finish },
 };
 
 /* ---- running --------------------------------------------------------- */

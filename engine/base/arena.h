@@ -33,7 +33,7 @@ void gp_arena_free(gp_arena *a);       /* the blocks, not the struct */
 #define GP_NEW_LINES(a, T, n) ((T *)gp_alloc_lines((a), sizeof(T) * (size_t)(n)))
 
 /* Room for one more element at the end of the growing array `v` of `n`
- * elements and capacity `cap`; amortised, old copies stay in the arena. */
+ * elements and capacity `cap`; amortized, old copies stay in the arena. */
 #define GP_PUSH(a, v, n, cap)                                              \
     ((n) == (cap)                                                          \
          ? ((cap) = (cap) ? 2 * (cap) : 8,                                 \

@@ -33,7 +33,8 @@ static const struct option {
       "when FILE, or a script, kernel or constant that it names, is saved, go on with the new version" },
     { "join-timeout", 0, "TIME", GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN, T(join_ns),
       "how long ranks wait for one that has not started, or is not set up; default 5min" },
-    { "poison", 0, NULL, GP_VERB_RUN, F(poison), "fill every slot before each use, floats with NaN, integers with bytes 0xa5: shows what stages leave unwritten" },
+    { "poison", 0, NULL, GP_VERB_RUN, F(poison),
+      "fill every slot before each use, floats with NaN, integers with bytes 0xa5: shows what stages leave unwritten" },
     { "isolate", 0, NULL, GP_VERB_RUN, F(isolate),
       "one frame at a time: finds the stage that faults" },
     { "check-kernels", 0, NULL, GP_VERB_RUN, F(check_kernels),
@@ -47,7 +48,8 @@ static const struct option {
     { "memory", 0, "SIZE", GP_VERB_TUNE, X(memory), "the most host and device memory together: 4GiB" },
     { "svg", 0, "FILE", GP_VERB_TUNE, X(svg_file), "a drawing of all settings: rate against latency and memory" },
     { "write", 0, NULL, GP_VERB_TUNE, F(write), "change the file, if better settings were found" },
-    { "serial", 0, NULL, GP_VERB_BENCH, F(serial), "add a row with depth 1 for all buffers, one stream and no batches" },
+    { "serial", 0, NULL, GP_VERB_BENCH, F(serial),
+      "add a row with depth 1 for all buffers, one stream and no batches" },
     { "cached", 0, "STAGE", GP_VERB_BENCH, W(cached),
       "a row in which that stage costs nothing: its outputs are used again" },
     { "window", 0, "TIME", GP_VERB_BENCH, T(window_ns), "how long to count frames; default 500ms" },
@@ -57,7 +59,8 @@ static const struct option {
       "how often to measure each row, in turns; default 1, or 3 for several files" },
     { "csv", 0, NULL, GP_VERB_BENCH, F(csv), "as CSV" },
     { "progress", 0, "HOW", GP_VERB_RUN | GP_VERB_BENCH, C(progress, "auto|bar|plain|json|none"),
-      "on stderr: auto (bar, on a terminal), bar (a line a stage), plain (a line a second), json (each line an object), none" },
+      "on stderr: auto (bar, on a terminal), bar (a line a stage), plain (a line a second), json (each line an "
+      "object), none" },
     { "metrics", 0, "[ADDR:]PORT", GP_VERB_RUN, X(metrics),
       "serve http://127.0.0.1:PORT/metrics to Prometheus while it runs; port 0: a free one" },
     { "report", 0, "FILE", GP_VERB_RUN | GP_VERB_SIMULATE, X(report),
@@ -88,7 +91,8 @@ static const struct option {
     { "man", 0, NULL, GP_VERB_HELP, F(man), "all of the reference, as the source of a man page" },
     { "from", 0, "EXAMPLE", GP_VERB_NEW, X(from), "the example to start from; default first" },
     { "quiet", 'q', NULL, COMPILES, F(quiet), "errors only" },
-    { "verbose", 'v', NULL, GP_VERB_RUN, F(verbose), "name the device and, as on a terminal, say what each stage did and what held the run back" },
+    { "verbose", 'v', NULL, GP_VERB_RUN, F(verbose),
+      "name the device and, as on a terminal, say what each stage did and what held the run back" },
     { "help", 'h', NULL, ALL, F(help), "this text" },
 };
 enum { NOPTIONS = sizeof options / sizeof *options };
@@ -244,7 +248,8 @@ static bool one_form(const gp_args *args, gp_errs *errs)
     if (args->form == GP_FORM_SPEC && (args->svg || args->mermaid))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' cannot draw the spec; try "
                        "--form graph", first);
-    if (args->verb == GP_VERB_PLAN && args->with && (args->form == GP_FORM_SPEC || !(args->svg || args->mermaid || args->dot)))
+    if (args->verb == GP_VERB_PLAN && args->with
+        && (args->form == GP_FORM_SPEC || !(args->svg || args->mermaid || args->dot)))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--with' colors the drawing of a plan or "
                        "graph; add --svg, --dot or --mermaid");
     return true;

@@ -19,7 +19,7 @@ static struct {
     int64_t join_ns;
     int64_t wait_ns; const char *wait_what, *wait_key;         /* see gp_ranks_wait_for */
     long gathers;                      /* on channel 0, so far */
-    long *heard;                       /* the gather in which each rank has called last; 0: it did not since this one waits */
+    long *heard;                       /* the gather in which each rank has called last; 0: in none since this waits */
     bool *lost; int nlost;
 } us = { .ranks = 1 };
 
@@ -38,8 +38,8 @@ int gp_local_rank(void)
     return us.local_rank;
 }
 
-/* How many processes a launcher has started, as the environment says; 1: there is none. In a job of Slurm, too, what was
- * not started by srun has no rank. */
+/* How many processes a launcher has started, as the environment says; 1: there is none. In a job of Slurm, too, what
+ * was not started by srun has no rank. */
 static int launched(void)
 {
     static const char *const sizes[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE" },
@@ -109,8 +109,8 @@ static bool may_have_ranks(const gp_args *args, gp_errs *errs)
                        launched());
     for (int i = 0; i < args->noperands; i++)
         if (!strcmp(args->operand[i], "-"))
-            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "standard input is that of one of %d ranks: name the pipeline's "
-                           "file", launched());
+            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "standard input is that of one of %d ranks: name the "
+                           "pipeline's file", launched());
     return true;
 }
 
@@ -134,9 +134,10 @@ static bool start(int ranks, gp_errs *errs)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "MPI (%s) cannot be started: %s", mpi->library(), why);
     us.mpi = mpi;
     if (there != ranks)
-        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "the launcher started %d ranks, and MPI (%s) knows of %d: it is "
-                       "the launcher of another MPI; use the mpirun of %s, or build gpipe-mpi.so with the mpicc of that "
-                       "launcher's MPI, or name the right one in GPIPE_MPI", ranks, mpi->library(), there, mpi->library());
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "the launcher started %d ranks, and MPI (%s) knows of %d: "
+                       "it is the launcher of another MPI; use the mpirun of %s, or build gpipe-mpi.so with the mpicc "
+                       "of that launcher's MPI, or name the right one in GPIPE_MPI", ranks, mpi->library(), there,
+                       mpi->library());
     us.rank = rank;
     us.heard = gp_ranks_room((size_t)ranks, sizeof *us.heard), us.lost = gp_ranks_room((size_t)ranks, sizeof *us.lost);
     gp_ranks_wait_for(us.join_ns, "to compile the pipeline", "--join-timeout");
@@ -172,7 +173,7 @@ int64_t gp_ranks_join_ns(void)
 void gp_ranks_leave(int status)
 {
     if (!us.heard && us.rank && status)            /* they have not met */
-        sleep(1);                      /* the first is to say what it was: the launcher ends all when one has ended so */
+        sleep(1);                      /* the first says what it was: the launcher ends all when one has ended so */
     if (us.mpi && gp_ranks_lost()) {
         if (!gp_ranks_is_first())
             sleep(1);                  /* the launcher ends all when one has ended */
@@ -280,9 +281,9 @@ bool gp_ranks_is_first(void)
     return r == us.rank;
 }
 
-/* Who waits in a gather says so to all, again and again: a gather does not tell who is missing, but who says nothing is.
- * Others may wait in the one before, or behind: so what counts is that they call at all. One that comes to a gather in which
- * others wait calls at once, as they may give up soon; what they said before it came does not count. */
+/* Who waits in a gather says so to all, again and again: a gather does not tell who is missing, but who says nothing
+ * is. Others may wait in the one before, or behind: so what counts is that they call at all. One that comes to a gather
+ * in which others wait calls at once, as they may give up soon; what they said before it came does not count. */
 static const char *call(bool comes, bool now)
 {
     pthread_mutex_lock(&calls);

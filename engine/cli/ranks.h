@@ -1,18 +1,18 @@
 /* ranks.h - one pipeline in several processes, its ranks, that a launcher of MPI (mpirun, srun) has started.
  *
- * Each compiles the same file and runs it on its share of the frames (compile/shard.c). Meanwhile they tell each other how
- * they are: none begins before all are set up, the first error of one ends all, and where one is asked to stop, all do.
- * Without a launcher there is one rank, and nothing here does anything. */
+ * Each compiles the same file and runs it on its share of the frames (compile/shard.c). Meanwhile they tell each other
+ * how they are: none begins before all are set up, the first error of one ends all, and where one is asked to stop, all
+ * do. Without a launcher there is one rank, and nothing here does anything. */
 #ifndef GP_CLI_RANKS_H
 #define GP_CLI_RANKS_H
 
 #include "cli/cli.h"
 #include "cli/counters.h"
 
-/* ranks.c. Joins the others, if there are any; before anything is compiled. `ok`: the command line has no error here; they
- * learn it. False if this rank has nothing to do: with an error, or since rank 0 does alone what the verb says. */
+/* ranks.c. Joins the others, if there are any; before anything is compiled. `ok`: the command line has no error here,
+ * which they learn. False if this rank has nothing to do: with an error, or since rank 0 does that alone. */
 bool gp_ranks_join(const gp_args *args, bool ok, gp_errs *errs);
-bool gp_ranks_is_another(void);            /* is this one than rank 0, as the environment says? */
+bool gp_ranks_is_another(void);            /* does the environment say that this is a rank, and not rank 0? */
 /* Before the process ends with this exit code; waits for all, or, if some are lost, ends it. */
 void gp_ranks_leave(int status);
 int gp_rank(void);
@@ -39,7 +39,7 @@ void gp_ranks_come(void);
  * says nothing. */
 void gp_ranks_limit(int64_t ns, const char *doing, int status);
 void gp_ranks_limit_end(void);
-/* How long it is since *then, of which a moment counts at most: the process may have been stopped. *then becomes now. */
+/* How long it is since *then, of which a moment counts at most: the process may have been stopped; sets *then. */
 int64_t gp_ranks_since(double *then);
 int64_t gp_ranks_rest(int64_t ns);         /* sleeps; the time that it took, of which a moment counts at most */
 const char *gp_ranks_names(const bool *is, char buf[200]);     /* "rank 2", "ranks 0, 2"; returns buf */
@@ -50,16 +50,17 @@ const char *gp_ranks_channels(int n);
 const char *gp_ranks_send(int channel, const void *mine, int n, void *all);
 const char *gp_ranks_sent(int channel, bool *done);
 
-/* ranks_meet.c, for stages that are collective: a channel for each; what gp_run_options.gather is; and, when the runs of
- * all are over, the end of what some of them had begun. All ranks call the first and the last. */
+/* ranks_meet.c, for stages that are collective: a channel for each; what gp_run_options.gather is; and, when the runs
+ * of all are over, the end of what some of them had begun. All ranks call the first and the last. */
 bool gp_ranks_meet_open(const gp_pipeline *p, gp_errs *errs);
 int gp_ranks_meet(void *, int collective, const void *mine, size_t n, const void **all, gp_errs *errs);
 bool gp_ranks_meet_close(gp_errs *errs);
 
-/* ranks_agree.c. Have all ranks the same pipeline, and was it compiled in all (`ok`: here)? Do they write different files?
- * False with an error, which one of them is to say: see gp_ranks_say. */
+/* ranks_agree.c. Have all ranks the same pipeline, and was it compiled in all (`ok`: here)? Do they write different
+ * files? False with an error, which one of them is to say: see gp_ranks_say. */
 bool gp_ranks_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *errs);
-/* gp_run_options.joins: is it one of the sinks that write the same file in all ranks, and can do so? After gp_ranks_agree. */
+/* gp_run_options.joins: is it one of the sinks that write the same file in all ranks, and can do so? After
+ * gp_ranks_agree. */
 bool gp_ranks_joins(void *, const char *stage);
 /* Is it this rank that says what there is to say? If so, *name is what it says first: "rank 2: ", or "". */
 bool gp_ranks_say(const char **name);
@@ -81,7 +82,7 @@ bool gp_ranks_watch(const gp_pipeline *p, gp_errs *errs);
 void gp_ranks_next(const gp_pipeline *p);              /* the run goes on under p */
 bool gp_ranks_begin(void *);               /* gp_run_options.begin */
 /* Its run is over, and all it wrote has its name or is gone. Waits for the others. The exit code of all; *seconds: how
- * long it took, becomes that of the one that took longest; *first: is this the rank whose error ended them, if one did? */
+ * long it took, becomes that of the one that took longest; *first: is this the rank whose error ended them, if any? */
 int gp_ranks_end(int status, double *seconds, bool *first);
 /* Adds to the accounts of this rank those of the others, as they said them last: after gp_ranks_end as they are, but of
  * ranks that are lost. Sets those of another rank alone. */

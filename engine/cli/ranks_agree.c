@@ -86,7 +86,8 @@ static bool are_same(const said *of, const char *file, gp_errs *errs)
         if (of[r].loaded && of->loaded && of[r].text != of->text)
             return gp_fail(errs, GP_E_USAGE, at, "rank %d has another text of it than rank 0: all run one pipeline", r);
         if (of[r].loaded && of->loaded && of[r].settings != of->settings)
-            return gp_fail(errs, GP_E_USAGE, at, "rank %d was given other settings than rank 0: all run one pipeline", r);
+            return gp_fail(errs, GP_E_USAGE, at, "rank %d was given other settings than rank 0: all run one pipeline",
+                           r);
     }
     return true;
 }
@@ -110,15 +111,16 @@ static bool check_sink(const gp_stage_info *is, const sink *of, int nsinks, gp_e
             if (a->path != b->path || a->anyone || b->anyone || (a->shared && a->each && a->from == b->from))
                 continue;
             if (a->shared && a->each)
-                return gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': ranks %d and %d begin to number '%s' differently", is->name,
-                               q, r, is->writes);
+                return gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': ranks %d and %d begin to number '%s' differently",
+                               is->name, q, r, is->writes);
             if (!a->shared)
-                return gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': ranks %d and %d would both write '%s': put ${rank} into "
-                               "'%s', or 'gather_ranks' before it, so that one rank writes", is->name, q, r, is->writes, opt);
-            return gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': '%s' is one for all frames, and each of %d ranks has a part of "
-                           "them: put %%05d into '%s' for a file a frame, ${rank} for a file a rank, or 'gather_ranks' before "
-                           "it; ranks write together what is .npy, raw, text or .y4m, and not 'live'", is->name, is->writes,
-                           gp_ranks(), opt);
+                return gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': ranks %d and %d would both write '%s': put "
+                               "${rank} into '%s', or 'gather_ranks' before it, so that one rank writes", is->name, q,
+                               r, is->writes, opt);
+            return gp_fail(errs, GP_E_SPEC, is->at, "stage '%s': '%s' is one for all frames, and each of %d ranks has "
+                           "a part of them: put %%05d into '%s' for a file a frame, ${rank} for a file a rank, or "
+                           "'gather_ranks' before it; ranks write together what is .npy, raw, text or .y4m, and not "
+                           "'live'", is->name, is->writes, gp_ranks(), opt);
         }
     return true;
 }
@@ -127,7 +129,8 @@ static sink sink_of(const gp_stage_info *is)
 {
     const char *path = is->writes;
     return (sink){ .path = hash(0, path, strlen(path)), .from = is->writes_from, .shared = is->shared,
-                   .each = gp_path_has_number(path) || gp_path_has_name(path), .anyone = is->elsewhere || gp_path_is_device(path) };
+                   .each = gp_path_has_number(path) || gp_path_has_name(path),
+                   .anyone = is->elsewhere || gp_path_is_device(path) };
 }
 
 static bool check_sinks(const gp_loaded *l, int nsinks, gp_errs *errs)
@@ -175,7 +178,8 @@ bool gp_ranks_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *e
     speaker.rank = first, speaker.names = failed && failed < gp_ranks();
     if (failed)
         return ok && gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = l->file }, "rank %d cannot run it", first);
-    return (!sinks || check_sinks(l, sinks, errs)) && (!(args->verb & GP_VERB_RUN) || gp_ranks_meet_open(l->pipeline, errs));
+    return (!sinks || check_sinks(l, sinks, errs))
+        && (!(args->verb & GP_VERB_RUN) || gp_ranks_meet_open(l->pipeline, errs));
 }
 
 void gp_ranks_speak(void)

@@ -170,7 +170,7 @@ bool gp_deepen(gp_arena *a, gp_plan *p, gp_errs *errs)
                            b->name, GP_DEPTH_MAX);
         p->ring[r].depth = (int)depth;
     }
-    for (int i = 0, next; i < p->nrings; i = next) {           /* the rings of a buffer are neighbours */
+    for (int i = 0, next; i < p->nrings; i = next) {           /* the rings of a buffer are neighbors */
         const gp_buffer *b = p->ring[i].buffer < 0 ? NULL : &g->buffer[p->ring[i].buffer];
         int depth = 0;
         for (next = i; next < p->nrings && p->ring[next].buffer == p->ring[i].buffer; next++)

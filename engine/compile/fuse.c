@@ -1,4 +1,4 @@
-/* fuse.c - which neighbours become one stage, see fuse.h.
+/* fuse.c - which neighbors become one stage, see fuse.h.
  *
  * A stage is elementwise where its kind has fuse(), or its shape() has said an `expr`. Stages are looked at in order, and
  * each joins those that make its inputs, if they are in one segment, and nothing that is not a part has to run between
@@ -81,7 +81,7 @@ static const char *against_edge(gp_fusing *f, const gp_stage *from, const gp_sta
     return NULL;
 }
 
-/* Why the groups of two neighbours, which have the stages `all`, cannot be one. */
+/* Why the groups of two neighbors, which have the stages `all`, cannot be one. */
 static const char *against(gp_fusing *f, const gp_stage *from, const gp_stage *to, const int *all, int n)
 {
     int v = f->group[(int)(from - f->g->stage)], w = f->group[(int)(to - f->g->stage)];

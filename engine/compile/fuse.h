@@ -1,4 +1,4 @@
-/* fuse.h - neighbours that compute element by element become one stage, with a reduction behind them.
+/* fuse.h - neighbors that compute element by element become one stage, with a reduction behind them.
  *
  * fuse.c says which; the kind that has fuse() makes one stage of them, of its own kind. */
 #ifndef GP_FUSE_H

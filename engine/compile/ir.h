@@ -238,7 +238,7 @@ static inline int gp_stage_lanes(const gp_stage *s, int lanes)
     return s->placed >= 0 || gp_stage_in_order(s) || s->regroups || s->cycle ? 1 : lanes;
 }
 
-/* Two neighbours that compute element by element and are two kernels all the same: `to` reads what `from` makes. */
+/* Two neighbors that compute element by element and are two kernels all the same: `to` reads what `from` makes. */
 typedef struct gp_unfused { const char *from, *to, *why; } gp_unfused;
 
 typedef struct gp_graph {
@@ -266,7 +266,7 @@ typedef struct gp_graph {
     gp_priority priority;      /* of stages that say none */
     gp_on_error on_error;
     int64_t stall_ns;          /* 0: never */
-    bool fuse;                 /* neighbours may become one stage */
+    bool fuse;                 /* neighbors may become one stage */
     gp_unfused *unfused; int nunfused;
     const char *const *metadata; int nmetadata;  /* the names of numbers that travel with frames, as listed */
     int rank, ranks;           /* which of how many processes this is, see shard.c */

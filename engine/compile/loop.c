@@ -274,7 +274,7 @@ static int moved(const gp_resolving *r, int buffer)
     return GP_LOOP_NONE;
 }
 
-/* Neighbours in the body become one stage as outside of loops; what the loop itself reads stays in memory. */
+/* Neighbors in the body become one stage as outside of loops; what the loop itself reads stays in memory. */
 static void fuse_body(gp_resolving *r)
 {
     gp_body *body = r->body;

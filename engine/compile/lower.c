@@ -12,8 +12,10 @@
  * So a path from a device stage through a host stage back to the device ends
  * on a higher level than it began, and device stages of *one* level may be
  * joined freely, but for one that regroups, which fires more or less often than its
- * neighbours and is a segment by itself; and those of a cycle are joined with each
+ * neighbors and is a segment by itself; and those of a cycle are joined with each
  * other only, so that no other stage has to wait until a frame has gone round.
+ * Among several ranks levels also rise behind what a collective needs: a segment hands on
+ * its frames when all of it is done, and so the ranks exchange them while the next segment runs.
  * verify.c proves it again from the finished plan.
  *
  * Everything here is linear in stages, ports and uses. */
@@ -34,6 +36,7 @@ typedef struct lowering {
     gp_arena *a;
     const gp_graph *g;
     gp_plan *p;
+    int *need;                 /* of each stage: of the first collective that needs it, see assign_needs */
     int *level;                /* of each stage */
     int *group;                /* of each stage: a stage that stands for its actor */
     int *next;                 /* the next stage of the same group, -1: the last */
@@ -71,10 +74,63 @@ static bool same_place(gp_place a, gp_place b)
     return a.device == b.device && a.index == b.index && a.lanes == b.lanes;
 }
 
-/* Between two stages on the device: are they in different segments in any case? */
-static bool apart(const gp_graph *g, const gp_stage *from, const gp_stage *to)
+/* The stage that makes input i of stage v, -1: none, or it closes a cycle. */
+static int maker(const gp_graph *g, int v, int i)
 {
-    return from->regroups || to->regroups || from->cycle != to->cycle || !same_place(place_of(g, from), place_of(g, to));
+    const gp_stage *s = &g->stage[v];
+    return s->in[i] < 0 || s->closes ? -1 : g->buffer[s->in[i]].producer.stage;
+}
+
+/* What is needed by a collective is needed by the stages before it, too, and by all of a cycle in one segment. False: some
+ * had to be lowered. */
+static bool need_cycles(lowering *w, int *lowest)
+{
+    const gp_graph *g = w->g;
+    bool same = true;
+    for (int v = 0; v < g->nstages; v++)
+        if (g->stage[v].circles && (!lowest[g->stage[v].cycle] || w->need[v] < lowest[g->stage[v].cycle]))
+            lowest[g->stage[v].cycle] = w->need[v];
+    for (int v = 0; v < g->nstages; v++)
+        if (g->stage[v].circles && w->need[v] > lowest[g->stage[v].cycle])
+            w->need[v] = lowest[g->stage[v].cycle], same = false;
+    return same;
+}
+
+/* Of each device stage: behind how many device stages in a row the first collective lies that needs what it makes without
+ * another host stage between; all others have a number above these. So collectives that are equally far are one. */
+static void assign_needs(lowering *w)
+{
+    const gp_graph *g = w->g;
+    int *far = GP_NEW(w->a, int, g->nstages), *lowest = GP_NEW(w->a, int, g->nstages + 1);
+    for (int v = 0; v < g->nstages; v++) {
+        w->need[v] = g->nstages + 1;
+        for (int i = 0; i < g->stage[v].nin; i++) {
+            int from = maker(g, v, i);
+            far[v] = from >= 0 && far[from] > far[v] ? far[from] : far[v];
+        }
+        far[v] += g->stage[v].device;
+    }
+    if (g->ranks < 2 || g->launch == GP_LAUNCH_PERSISTENT)     /* there each segment keeps a part of the device for good */
+        return;
+    do
+        for (int v = g->nstages - 1; v >= 0; v--) {
+            const gp_stage *s = &g->stage[v];
+            int need = s->kind->collective ? far[v] : w->need[v];
+            for (int i = 0; i < s->nin; i++) {
+                int from = maker(g, v, i);
+                if (from >= 0 && g->stage[from].device && need < w->need[from])
+                    w->need[from] = need;
+            }
+        }
+    while (!need_cycles(w, lowest));
+}
+
+/* Between two stages on the device: are they in different segments in any case? */
+static bool apart(const lowering *w, int v, int u)
+{
+    const gp_stage *from = &w->g->stage[v], *to = &w->g->stage[u];
+    return from->regroups || to->regroups || from->cycle != to->cycle || w->need[v] != w->need[u]
+        || !same_place(place_of(w->g, from), place_of(w->g, to));
 }
 
 /* Stages of a cycle in one segment have one level. False: some had to be raised. */
@@ -97,10 +153,10 @@ static void raise_levels(lowering *w)
     for (int v = 0; v < g->nstages; v++) {
         const gp_stage *s = &g->stage[v];
         for (int i = 0; i < s->nin; i++) {
-            int from = s->in[i] < 0 || s->closes ? -1 : g->buffer[s->in[i]].producer.stage;
+            int from = maker(g, v, i);
             if (from < 0)
                 continue;
-            int l = w->level[from] + (s->device && (!g->stage[from].device || apart(g, &g->stage[from], s)));
+            int l = w->level[from] + (s->device && (!g->stage[from].device || apart(w, from, v)));
             if (l > w->level[v])
                 w->level[v] = l;
         }
@@ -122,7 +178,7 @@ static void assign_levels(lowering *w)
         for (int o = 0; o < s->nout && raise; o++) {
             const gp_buffer *b = s->out[o] < 0 ? NULL : &g->buffer[s->out[o]];
             for (int u = 0; b && u < b->nuse && raise; u++) {
-                int to = b->use[u].stage, most = w->level[to] - apart(g, s, &g->stage[to]);
+                int to = b->use[u].stage, most = w->level[to] - apart(w, v, to);
                 if (g->stage[to].closes)
                     continue;
                 raise = g->stage[to].device;
@@ -142,8 +198,8 @@ static int find(int *up, int v)
     return v;
 }
 
-/* Of each stage: its level or, on a cycle or a device of its own, a number above all levels that those of the same level,
- * cycle and device have. */
+/* Of each stage: its level or, on a cycle or a device of its own, or where a collective needs it, a number above all levels
+ * that those of the same level, cycle, device and need have. */
 static int *classes(lowering *w)
 {
     const gp_graph *g = w->g;
@@ -152,9 +208,10 @@ static int *classes(lowering *w)
     for (int v = 0; v < g->nstages; v++) {
         gp_place p = place_of(g, &g->stage[v]);
         class[v] = w->level[v];
-        if (!g->stage[v].cycle && p.lanes == g->lanes && !p.index)
+        if (!g->stage[v].cycle && p.lanes == g->lanes && !p.index && w->need[v] > g->nstages)
             continue;
-        const char *key = gp_format(w->a, "%d of %d on %d, %d", w->level[v], g->stage[v].cycle, p.index, p.lanes);
+        const char *key = gp_format(w->a, "%d of %d on %d, %d for %d", w->level[v], g->stage[v].cycle, p.index, p.lanes,
+                                    w->need[v]);
         if (gp_table_index(&of, key) < 0)
             gp_table_put(&of, key, n++);
         class[v] = gp_table_index(&of, key);
@@ -552,8 +609,9 @@ static bool place_infos(lowering *w, int actor, gp_errs *errs)
 
 const int *gp_segments(gp_arena *a, const gp_graph *g)
 {
-    lowering w = { .a = a, .g = g, .level = GP_NEW(a, int, g->nstages), .group = GP_NEW(a, int, g->nstages),
-                   .next = none(a, g->nstages) };
+    lowering w = { .a = a, .g = g, .need = GP_NEW(a, int, g->nstages), .level = GP_NEW(a, int, g->nstages),
+                   .group = GP_NEW(a, int, g->nstages), .next = none(a, g->nstages) };
+    assign_needs(&w);
     assign_levels(&w);
     join_stages(&w);
     return w.group;
@@ -567,10 +625,11 @@ gp_plan *gp_lower(gp_arena *a, const gp_graph *g, const gp_machine *m, gp_errs *
                     .konst = { none(a, g->nbuffers), none(a, g->nbuffers) } };
     lowering w = {
         .a = a, .g = g, .p = p,
-        .level = GP_NEW(a, int, g->nstages), .group = GP_NEW(a, int, g->nstages),
-        .next = none(a, g->nstages), .actor = GP_NEW(a, int, g->nstages),
+        .need = GP_NEW(a, int, g->nstages), .level = GP_NEW(a, int, g->nstages),
+        .group = GP_NEW(a, int, g->nstages), .next = none(a, g->nstages), .actor = GP_NEW(a, int, g->nstages),
         .task = GP_NEW(a, gp_task, g->nstages),
     };
+    assign_needs(&w);
     assign_levels(&w);
     join_stages(&w);
     if (!order_actors(&w, errs))

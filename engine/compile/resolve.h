@@ -13,7 +13,7 @@
  *   shape.c    what shape() may call back, at compile time and at run time
  *   metadata.c names of numbers that travel with frames, and which buffers have them from which
  *   shard.c    whose frames are shared out among ranks
- *   fuse.c     neighbours that compute element by element become one stage
+ *   fuse.c     neighbors that compute element by element become one stage
  *   rates.c    how often each stage fires, for stages that regroup frames
  *   files.c    no stage writes a file that one reads
  *   options.c  one value of the YAML -> one value in C
@@ -282,7 +282,7 @@ void gp_metadata_origins(gp_arena *a, gp_graph *g);
 
 /* borders.c: which stages run on the host since that makes fewer bytes cross. */
 void gp_place_casts(gp_graph *g);
-/* fuse.c: the graph with neighbours that compute element by element as one stage each. */
+/* fuse.c: the graph with neighbors that compute element by element as one stage each. */
 gp_graph *gp_fuse_stages(gp_resolving *r, gp_graph *g, const gp_machine *m);
 /* resolve.c: fills in which sources reach each stage. */
 void gp_find_sources(gp_arena *a, gp_graph *g);

@@ -254,7 +254,7 @@ static int classify(scheduling *w, int *class)
         by[i] = -1;
     for (int i = 0; i < p->nrings; i++)
         class[i] = -1;
-    for (int i = 0; i < p->ntasks; i++) {  /* the tasks of a segment are neighbours */
+    for (int i = 0; i < p->ntasks; i++) {  /* the tasks of a segment are neighbors */
         const gp_task *t = &p->task[i];
         if (!is_copy(t))
             continue;

@@ -56,7 +56,7 @@ static struct {
 } cupti = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static _Thread_local int label_now = -1;       /* of what this thread records */
-static _Thread_local bool tagged, labelled;    /* pushed on CUPTI's stacks */
+static _Thread_local bool tagged, labeled;    /* pushed on CUPTI's stacks */
 
 /* ---- nodes and calls, with the lock ---------------------------------- */
 
@@ -289,7 +289,7 @@ static void pop(bool *pushed, CUpti_ExternalCorrelationKind kind)
 void gp_cuda_tag(gp_dev *dev, uint64_t tag)
 {
     (void)dev;
-    pop(&labelled, LABEL);
+    pop(&labeled, LABEL);
     pop(&tagged, TAG);
     if (tag)
         tagged = cupti.cuptiActivityPushExternalCorrelationId(TAG, tag) == CUPTI_SUCCESS;
@@ -300,8 +300,8 @@ void gp_cuda_label(int label, bool in_graph)
     label_now = in_graph ? label : -1;
     if (in_graph)
         return;
-    pop(&labelled, LABEL);
-    labelled = cupti.cuptiActivityPushExternalCorrelationId(LABEL, (uint64_t)label) == CUPTI_SUCCESS;
+    pop(&labeled, LABEL);
+    labeled = cupti.cuptiActivityPushExternalCorrelationId(LABEL, (uint64_t)label) == CUPTI_SUCCESS;
 }
 
 #else

@@ -121,7 +121,7 @@ const gp_kernel *gp_cuda_find(const gp_cuda_dev *d, const char *name);     /* NU
 /* kernels/loop.cu, which is loaded at the first call; NULL after errors. Segments are set up one after the other. */
 const gp_kernel *gp_cuda_loop_turn(gp_cuda_dev *d, gp_errs *errs);
 const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *errs);
-/* Leaves nothing for the kernel's first launch to do: that may synchronise the device. */
+/* Leaves nothing for the kernel's first launch to do: that may synchronize the device. */
 bool gp_cuda_load_kernel(gp_cuda_dev *d, cudaKernel_t fn, const char *name, gp_errs *errs);
 
 /* ---- graphs (recorder.c) -------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* kernel.c - device code: the built-in kernels, and the user's.
  *
  * A library is on the GPU as soon as it is known, a kernel of it when a body that
- * launches it is loaded: CUDA would do that at its first launch, and synchronise the
+ * launches it is loaded: CUDA would do that at its first launch, and synchronize the
  * device. They live until the device is closed. */
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  *
  * What the body of each slot does is recorded once, into a table of operations in
  * the GPU's memory. Invariant: from the start of a resident kernel to its stop no segment
- * calls anything that synchronises the device; so all are started when everything is set
+ * calls anything that synchronizes the device; so all are started when everything is set
  * up, and all are stopped before anything is freed. */
 #include <stdlib.h>
 #include <string.h>

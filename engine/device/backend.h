@@ -118,7 +118,7 @@ typedef struct gp_backend {
     bool (*fetch)(gp_dev *dev, void *mem, size_t bytes, gp_errs *errs);
 
     /* Makes `streams` streams, each with its priority, and `orders` orders of `slots` slots each. An
-     * order serialises one stage over the launches of a segment: the
+     * order serializes one stage over the launches of a segment: the
      * launch of frames [f, f+m) waits for slot (f-1) mod slots and passes slot
      * (f+m-1) mod slots. Launches are submitted in frame order, one thread. */
     bool (*prepare)(gp_dev *dev, int streams, const gp_priority *priority, int orders, int slots, gp_errs *errs);

@@ -26,7 +26,7 @@ static char *depth_text(const gp_buffer *b, int depth, char buf[48])
     return buf;
 }
 
-/* Where a buffer's slots are: the rings of one buffer are neighbours, and come
+/* Where a buffer's slots are: the rings of one buffer are neighbors, and come
  * in the order of buffers. Returns the first ring of the next. */
 static int buffer_text(FILE *f, const gp_plan *p, int ring, int width, int depths)
 {

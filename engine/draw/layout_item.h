@@ -10,7 +10,7 @@ typedef struct gp_item {
     int rank, box;             /* box -1: a line */
 } gp_item;
 
-/* A piece of a line between items of neighbouring ranks: end 0 above, 1 below. */
+/* A piece of a line between items of neighboring ranks: end 0 above, 1 below. */
 typedef struct gp_join {
     int end[2];
     double at[2];              /* where it meets them, from their middles */

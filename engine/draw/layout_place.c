@@ -1,6 +1,6 @@
 /* layout_place.c - from left to right: items of a rank are put in the order of the mean
- * of what they are linked to (barycentre), then as near to that mean as their
- * neighbours allow, by sweeps down and up.
+ * of what they are linked to (barycenter), then as near to that mean as their
+ * neighbors allow, by sweeps down and up.
  *
  * The one invariant: items of a rank lie apart, in the order of the rank. */
 #include <math.h>
@@ -25,7 +25,7 @@ typedef struct workspace {
 } workspace;
 
 /* x[i] as near to want[i] as gap[i] (from x[i - 1] to x[i]) allows: weighted least
- * squares by pooling neighbours that are in each other's way. `sum`, `count`: scratch. */
+ * squares by pooling neighbors that are in each other's way. `sum`, `count`: scratch. */
 static void set_apart(double *want, const double *weight, const double *gap, int n, double *sum,
                  int *count)
 {

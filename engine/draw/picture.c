@@ -13,7 +13,7 @@ typedef struct build {
     gp_arena *arena;
     gp_picture pic;
     int *segment;              /* of each stage, -1: none */
-    int *first_ring;           /* of each buffer: its rings are neighbours */
+    int *first_ring;           /* of each buffer: its rings are neighbors */
     int *stage_node, *buffer_node;
     int *ring_node;            /* whom one reads it from; -1: no one yet */
     int *reader, readers_cap;  /* of each node: who reads it, as far as known, + 1 */
@@ -188,7 +188,7 @@ static void prologue_stage(build *b, const gp_stage *s)
             new_edge(b, node, b->buffer_node[s->out[i]]);
 }
 
-/* Edges from one node become neighbours; else they stay in order. */
+/* Edges from one node become neighbors; else they stay in order. */
 static void group_edges(build *b)
 {
     int *start = GP_NEW(b->arena, int, b->pic.nnodes + 1);

@@ -1,7 +1,7 @@
 /* run.c - runs a plan, as often as one likes: what a run was is freed when the next begins.
  *
  * A plan's actors (host stages and segments) each have threads of their own, and
- * may lend them to cheap neighbours (turn.c); between them are rings. A ring has one producer, and one cursor for each
+ * may lend them to cheap neighbors (turn.c); between them are rings. A ring has one producer, and one cursor for each
  * consumer. An actor may take frame i when each of its input rings holds frame i
  * and each of its output rings has a free slot for it (ring.c): that is all the
  * scheduling and all the back-pressure there is. Host stages are worked by one or

@@ -33,7 +33,7 @@ typedef struct gp_track {
 
 typedef struct gp_trace { gp_track *track; int ntracks; } gp_trace;
 
-/* Makes the tracks of all actors, which have been initialised. Without memory goes to
+/* Makes the tracks of all actors, which have been initialized. Without memory goes to
  * run->arena.oom. */
 void gp_trace_open(gp_run *run);
 

@@ -2,7 +2,7 @@
  *
  * A worker has several frames and gives them to nvJPEG as one batch. What its batches do not take, as progressive
  * files, it decodes one by one with a CPU's help; and what nvJPEG does not decode as libjpeg does (files of arithmetic
- * codes, whose colours are RGB, or that are not JPEG) the CPU's decoder does, whose picture is copied. What is to be
+ * codes, whose colors are RGB, or that are not JPEG) the CPU's decoder does, whose picture is copied. What is to be
  * turned is decoded aside, and then put where it belongs by a kernel; there is room for a few of them in a batch. Which
  * of them a file goes to follows from its bytes alone, never from what is beside it in a batch: so the pictures do not
  * depend on workers and depths. A batch that fails is done again one by one, to find out which of its files is wrong,
@@ -149,7 +149,7 @@ static bool look(decoder *d, worker *w, gp_frame *f, int i, char why[GP_WHY])
     size_t n = gp_bytes(&in->type);
     const gp_nvjpeg *l = &d->lib;
     gp_jpeg_is *is = &w->is[i];
-    unsigned width = 0, height = 0, colours = 0;
+    unsigned width = 0, height = 0, colors = 0;
     int refuses = 1;
     w->way[i] = BY_CPU;
     if (n < 3 || memcmp(file, "\xff\xd8\xff", 3)) {
@@ -158,8 +158,8 @@ static bool look(decoder *d, worker *w, gp_frame *f, int i, char why[GP_WHY])
     } else if (!gp_jpeg_look(file, n, &d->o->how, is, why)) {
         return false;
     } else if (is->huffman && !is->rgb && !l->parse(d->batches, file, n, w->parser)
-               && !l->size(w->parser, &width, &height) && !l->colours(w->parser, &colours)) {
-        bool same = height == is->stored.dim[0] && width == is->stored.dim[1] && colours == (is->stored.ndim == 3 ? 3 : 1);
+               && !l->size(w->parser, &width, &height) && !l->colors(w->parser, &colors)) {
+        bool same = height == is->stored.dim[0] && width == is->stored.dim[1] && colors == (is->stored.ndim == 3 ? 3 : 1);
         if (!same)
             return gp_why(why, "is a broken JPEG file: it has two headers");
         w->way[i] = !l->batch_refuses(d->batches, w->parser, &refuses) && !refuses ? BATCH : ALONE;
@@ -193,9 +193,9 @@ static bool queue_turns(gp_dcall *c, const decoder *d, const worker *w)
         const unsigned char *from = w->aside + (size_t)k * slot(d);
         long long width = is->stored.dim[1], height = is->stored.dim[0];
         long long origin = is->turn.origin, right = is->turn.right, down = is->turn.down;
-        int colours = is->stored.ndim == 3 ? 3 : 1;
+        int colors = is->stored.ndim == 3 ? 3 : 1;
         if (!gp_launch_map(c, "turn_u8", width * height,
-                           GP_ARGS(&w->turned[k]->out[0].data, &from, &width, &height, &colours, &origin, &right,
+                           GP_ARGS(&w->turned[k]->out[0].data, &from, &width, &height, &colors, &origin, &right,
                                    &down)))
             return false;
     }

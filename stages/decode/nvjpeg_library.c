@@ -17,7 +17,7 @@ bool gp_nvjpeg_open(gp_nvjpeg *l, const char *what, gp_loc at, gp_errs *errs)
         { "nvjpegJpegStreamDestroy", &l->parser_destroy },
         { "nvjpegJpegStreamParseHeader", &l->parse },
         { "nvjpegJpegStreamGetFrameDimensions", &l->size },
-        { "nvjpegJpegStreamGetComponentsNum", &l->colours },
+        { "nvjpegJpegStreamGetComponentsNum", &l->colors },
         { "nvjpegDecodeBatchedSupported", &l->batch_refuses },
         { "nvjpegDecodeBatchedInitialize", &l->batch_begin },
         { "nvjpegDecodeBatched", &l->batch },

@@ -31,7 +31,7 @@ typedef struct gp_nvjpeg {
     int (*parser_destroy)(void *parser);
     int (*parse)(void *handle, const unsigned char *file, size_t n, void *parser);
     int (*size)(void *parser, unsigned *width, unsigned *height);
-    int (*colours)(void *parser, unsigned *n);
+    int (*colors)(void *parser, unsigned *n);
     int (*batch_refuses)(void *handle, void *parser, int *refuses);
     int (*batch_begin)(void *handle, void *state, int n, int threads, int format);
     int (*batch)(void *handle, void *state, const unsigned char *const *file, const size_t *n, gp_nvjpeg_image *to,

@@ -137,10 +137,10 @@ static bool no_input(gp_ew_checker *c, const gp_expr_node *e)
     gp_num n;
     bool made = gp_table_index(&c->names, e->name) >= 0 || find_output(c->s, e->name) >= 0;
     if (made || is_later(c, e))
-        return FAIL(c, e, "'%s' is computed here, and only inputs have neighbours: compute it in a stage of its own "
+        return FAIL(c, e, "'%s' is computed here, and only inputs have neighbors: compute it in a stage of its own "
                     "before this one, and name that one's output in 'in'", e->name);
     if (gp_shape_var(c->s, e->name, &n, NULL))
-        return FAIL(c, e, "'%s' is a variable, and only inputs have neighbours", e->name);
+        return FAIL(c, e, "'%s' is a variable, and only inputs have neighbors", e->name);
     return FAIL(c, e, "no input '%s'%s", e->name, near_name(c, e->name, &near, false));
 }
 
@@ -155,7 +155,7 @@ static int load_near(gp_ew_checker *c, const gp_ew_ins *ins)
 }
 
 /* NAME[...], whose indices begin at v; the result takes the place of the first. */
-static bool neighbour(gp_ew_checker *c, const gp_expr_node *e, gp_ew_term *v)
+static bool neighbor(gp_ew_checker *c, const gp_expr_node *e, gp_ew_term *v)
 {
     gp_ew_place at[GP_MAXDIM];
     int port = gp_ew_port_of(c->s, e->name);
@@ -165,7 +165,7 @@ static bool neighbour(gp_ew_checker *c, const gp_expr_node *e, gp_ew_term *v)
         at[k] = (gp_ew_place){ v[k].known, v[k].n, v[k].index, v[k].where };
     gp_dtype t = c->s->in[port].dtype;
     gp_ew_ins ins = { .op = GP_EW_NEAR, .type = gp_ew_type_of(t), .from = t };
-    if (!gp_ew_neighbour(c->s, c->text, e, port, at, c->p, &ins))
+    if (!gp_ew_neighbor(c->s, c->text, e, port, at, c->p, &ins))
         return false;
     *v = ins.shift ? (gp_ew_term){ .at = load_near(c, &ins), .dtype = t, .small = gp_ew_is_small(t) } : load(c, ins.a);
     return true;
@@ -297,7 +297,7 @@ static gp_ew_term *step(gp_ew_checker *c, const gp_expr_node *e, gp_ew_term *top
         top[-1].where = e;
         return top;
     case GP_EXPR_AT:
-        return neighbour(c, e, top - n) ? top - n + 1 : NULL;
+        return neighbor(c, e, top - n) ? top - n + 1 : NULL;
     case GP_EXPR_ASSIGN:
         return assign(c, e, top - 1) ? top - 1 : NULL;
     default:

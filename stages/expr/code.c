@@ -87,7 +87,7 @@ static bool put_all(gp_shape *s, const gp_node *text, gp_ew_program *p, register
         p->code->once = once ? p->code->n : p->code->once;
     }
     if (r->nshifts > UINT16_MAX)
-        return gp_shape_fail_at(s, text->at, "has too many neighbours");
+        return gp_shape_fail_at(s, text->at, "has too many neighbors");
     if (r->n > MOST)
         return gp_shape_fail_at(s, text->at, "keeps %d values at the same time, and %d is the most: use fewer names "
                                 "and numbers, or several stages", r->n, MOST);

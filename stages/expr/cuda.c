@@ -2,7 +2,7 @@
  * it is compiled once.
  *
  * Where each input lies as the frame does, a thread takes four elements at a time; else it finds the place of each
- * element in each input. Which of the two a launch does is an argument, where both may happen. With neighbours blocks
+ * element in each input. Which of the two a launch does is an argument, where both may happen. With neighbors blocks
  * take tiles (tiles.c). */
 #include <inttypes.h>
 #include <stdarg.h>

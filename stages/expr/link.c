@@ -164,7 +164,7 @@ static bool take_fold(linker *l, const gp_fuse_part *part)
         return false;
     }
     if (p->nshifts) {
-        snprintf(l->f->why, sizeof l->f->why, "a reduction takes in nothing that reads neighbours");
+        snprintf(l->f->why, sizeof l->f->why, "a reduction takes in nothing that reads neighbors");
         return false;
     }
     const output *o = &l->out[from][part->from[0].port];

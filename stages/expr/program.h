@@ -1,5 +1,5 @@
 /* program.h - what the kind `expr` makes of its text: a list of typed operations (check.c, operators.c, by the table in
- * types.c, with numbers that are known from fold.c, and neighbours.c), the shapes that its inputs have together
+ * types.c, with numbers that are known from fold.c, and neighbors.c), the shapes that its inputs have together
  * (space.c), and from these what runs: steps for kernels/expr.cpp (code.c), and the text of a CUDA kernel (cuda.c,
  * tiles.c, reduced.c). Programs of several stages become one (link.c). */
 #ifndef GP_EW_PROGRAM_H
@@ -23,7 +23,7 @@ typedef struct gp_ew_ins {
     bool needed;               /* by an output */
 } gp_ew_ins;
 
-/* The index along an axis and a known number, as a neighbour's index has to be. */
+/* The index along an axis and a known number, as a neighbor's index has to be. */
 typedef struct gp_ew_index {
     bool is;                   /* not set: another value */
     gp_ew_shift to;
@@ -62,7 +62,7 @@ typedef struct gp_ew_program {
     gp_ew_edge edge;
     gp_ew_size size[GP_EW_PORTS]; int nsizes;
     gp_ew_space space;
-    gp_ew_index *shift; int nshifts, capshifts;    /* to neighbours, each once */
+    gp_ew_index *shift; int nshifts, capshifts;    /* to neighbors, each once */
     int cut;                   /* the axes from this one on are a line, for tiles.c */
     unsigned indices;          /* a set of axes whose indices it computes with */
     bool frame;                /* uses frame.index, frame.time */
@@ -74,7 +74,7 @@ typedef struct gp_ew_program {
     gp_ew_code *code; size_t code_bytes;       /* with its steps */
     size_t shared;             /* bytes that running it takes */
     gp_source source;
-    int nvars;                 /* numbers, and distances of neighbours, that are arguments of the kernel */
+    int nvars;                 /* numbers, and distances of neighbors, that are arguments of the kernel */
 } gp_ew_program;
 
 /* The options of a stage, and what shape() made of them. */
@@ -131,7 +131,7 @@ int gp_ew_axis_of(const char *name);
 /* fold.c: the value of an operator whose `n` operands are known. False after an error. */
 bool gp_ew_fold(gp_shape *s, gp_loc at, gp_expr_op op, const gp_num *v, gp_num *out);
 
-/* neighbours.c: an index further by a number that is known, by operator e; else what has `is` not set. */
+/* neighbors.c: an index further by a number that is known, by operator e; else what has `is` not set. */
 gp_ew_index gp_ew_moved(const gp_expr_node *e, const gp_ew_index *index, gp_num by, bool var);
 /* An index in NAME[...]: a number, or that of an axis, moved; `where` it stands. */
 typedef struct gp_ew_place {
@@ -142,7 +142,7 @@ typedef struct gp_ew_place {
 } gp_ew_place;
 /* The element of input `port` of the stage that e->name[...] is. Fills in `a` and `shift` of `ins`; NULL there: it is the
  * element itself. False after an error. */
-bool gp_ew_neighbour(gp_shape *s, const gp_node *text, const gp_expr_node *e, int port, const gp_ew_place *at,
+bool gp_ew_neighbor(gp_shape *s, const gp_node *text, const gp_expr_node *e, int port, const gp_ew_place *at,
                      gp_ew_program *p, gp_ew_ins *ins);
 
 /* code.c. False after an error. */
@@ -171,7 +171,7 @@ void gp_ew_put_loaded(FILE *o, const gp_ew_program *p);
 void gp_ew_put_fold(FILE *o, const gp_ew_program *p, const char *type);
 void gp_ew_put_lines(FILE *o, const gp_ew_program *p, const char *type);
 
-/* tiles.c, for programs with neighbours: the axis that lines of such frames begin with, for `cut`; */
+/* tiles.c, for programs with neighbors: the axis that lines of such frames begin with, for `cut`; */
 int gp_ew_cut(const gp_type *frame);
 /* ... how many elements below each other a thread takes; the walk over a frame, in the integers `type`; */
 int gp_ew_below(const gp_ew_program *p);

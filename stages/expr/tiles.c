@@ -1,14 +1,14 @@
-/* tiles.c - the walk over a frame of a CUDA kernel that reads neighbours. The frame counts as rows of a line each. A
+/* tiles.c - the walk over a frame of a CUDA kernel that reads neighbors. The frame counts as rows of a line each. A
  * block takes a tile of them, so that what its threads read of the same and of near elements is in its
  * multiprocessor's cache; a thread takes elements below each other, which share what they read. Where all
- * neighbours of these are inside, their places differ by numbers that are the same for all threads; else each one is
+ * neighbors of these are inside, their places differ by numbers that are the same for all threads; else each one is
  * sought. */
 #include <inttypes.h>
 #include "program.h"
 
 enum {
     LINE = 128,                /* elements that a line has at least, if the frame has */
-    FEW = 16, SOME = 32,       /* neighbours of which a thread does 4 elements, 2 */
+    FEW = 16, SOME = 32,       /* neighbors of which a thread does 4 elements, 2 */
 };
 
 int gp_ew_cut(const gp_type *frame)
@@ -79,7 +79,7 @@ static void put_by(FILE *o, const gp_ew_program *p, int i, const char *type)
         fprintf(o, "%" PRId64, p->shift[i].to.by);
 }
 
-/* ---- elements all of whose neighbours are inside ---------------------------------- */
+/* ---- elements all of whose neighbors are inside ---------------------------------- */
 
 /* The condition that they are: of those that are known only the furthest are compared. */
 static void put_condition(FILE *o, const gp_ew_program *p, int below, const char *type)

@@ -1,4 +1,4 @@
-/* colormaps.h - tables of colours. */
+/* colormaps.h - tables of colors. */
 #ifndef GP_COLORMAPS_H
 #define GP_COLORMAPS_H
 

@@ -72,7 +72,7 @@ static bool take_frame(const unsigned char *p, size_t n, int sof, header *h, cha
     if (p[0] != 8)
         return gp_why(err, "is a JPEG file of %d bits, of which gpipe reads those of 8: convert it first", p[0]);
     if (p[5] != 1 && p[5] != 3)
-        return gp_why(err, "is a JPEG file of %d colours%s, of which gpipe reads gray and RGB: convert it first", p[5],
+        return gp_why(err, "is a JPEG file of %d colors%s, of which gpipe reads gray and RGB: convert it first", p[5],
                       p[5] == 4 ? " (CMYK)" : "");
     bool color = p[5] == 3;
     h->sof = sof;
@@ -139,7 +139,7 @@ static bool jpeg_head(const void *head, size_t n, const gp_picfile_how *how, gp_
 
 /* ---- for who decodes it without libjpeg ------------------------------ */
 
-/* Goes through the segments before the first scan, and notes those that say what the colours are. 0: there is no scan. */
+/* Goes through the segments before the first scan, and notes those that say what the colors are. 0: there is no scan. */
 static size_t first_scan(const unsigned char *p, size_t n, bool *jfif, int *adobe)
 {
     for (size_t at = 2; at + 4 <= n;) {

@@ -13,7 +13,7 @@ typedef struct gp_jpeg_is {
     bool turned;               /* they are to be turned, or mirrored: */
     gp_jpeg_turn turn;
     bool huffman;              /* its codes are Huffman's, not arithmetic */
-    bool rgb;                  /* three colours that are not YCbCr, by what libjpeg goes by */
+    bool rgb;                  /* three colors that are not YCbCr, by what libjpeg goes by */
     bool ends;                 /* it has an end */
 } gp_jpeg_is;
 

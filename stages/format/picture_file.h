@@ -1,6 +1,6 @@
 /* picture_file.h - pictures: the table of their formats, files to and from frames.
  *
- * A frame is (H, W) for gray or (H, W, C); writers also take C = 1. Colour spaces and
+ * A frame is (H, W) for gray or (H, W, C); writers also take C = 1. Color spaces and
  * profiles are left alone. A file is what its first bytes say; where these are no
  * format's, its name says what it should be. Read and write know formats by this table alone: a
  * format is a row of it, from a NAME_file.c. Any thread; errors are as in files.h. */

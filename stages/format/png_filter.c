@@ -1,5 +1,5 @@
 /* png_filter.c - see png_filter.h. The Makefile has this file compiled with -O3, so that loops over a row are
- * vectorised.
+ * vectorized.
  *
  * Filtering sees whole rows: all of their bytes are done alike. Undoing most filters needs the pixel to the left before
  * the next one can be. So two rows of small pixels are done together, the lower one a pixel behind. */

@@ -1,5 +1,5 @@
 /* png_filter.h - the filters of PNG, by which each byte of a row is stored as what it differs by
- * from its neighbours (PNG specification, section 9).
+ * from its neighbors (PNG specification, section 9).
  *
  * A row is n bytes, whole pixels of bpp: 1, 2, 3, 4, 6 or 8. What is less than a byte counts as a byte. A line is the
  * number of a filter and a row, filtered. */

@@ -1,7 +1,7 @@
 /* reduction.h - sum, mean, min, max and others over some axes: types, memory and passes, of the kind `reduce` and of
  * `expr` where that has taken one in.
  *
- * The last axes are reduced by one kernel (kernels/lines.h). Others are taken in groups of neighbouring ones, the last
+ * The last axes are reduced by one kernel (kernels/lines.h). Others are taken in groups of neighboring ones, the last
  * group first, each the middle axis of (outer, rows, inner): folds reduce `rows` to at most TREE (reduction.c), a tree
  * then reduces these to 1 (kernels/fold.h, reduce.cu). What is between passes, partials, goes from one half of the
  * scratch to the other. */

@@ -86,7 +86,7 @@ bool gp_tiff_begin(gp_tiff_bytes *f, char err[GP_WHY])
 /* The tags that say what is in a page, and their numbers in a list of fields. */
 static const uint16_t tags[] = { 254, 255, 256, 257, 258, 259, 262, 266, 270, 273, 274, 277, 278, 279, 284, 322, 323,
                                  324, 325, 339, 32997 };
-enum { KIND, OLD_KIND, COLS, ROWS, BITS, COMPRESSION, COLOURS, BIT_ORDER, TEXT, STRIPS, ORIENTATION, SAMPLES,
+enum { KIND, OLD_KIND, COLS, ROWS, BITS, COMPRESSION, COLORS, BIT_ORDER, TEXT, STRIPS, ORIENTATION, SAMPLES,
        STRIP_ROWS, STRIP_BYTES, PLANES, TILE_COLS, TILE_ROWS, TILES, TILE_BYTES, FORMAT, DEPTH, FIELDS };
 _Static_assert(sizeof tags / sizeof *tags == FIELDS, "a name for each tag");
 
@@ -174,27 +174,27 @@ static int64_t value_of_all(const gp_tiff_bytes *f, const gp_tiff_field *v, int6
 
 /* ---- what is in it ---------------------------------------------------- */
 
-static const char *name_of_colours(int64_t colours)
+static const char *name_of_colors(int64_t colors)
 {
-    switch (colours) {
+    switch (colors) {
     case 3: return "a palette";
     case 4: return "a mask";
     case 5: return "CMYK";
     case GP_TIFF_YCBCR: return "YCbCr";
     case 8: case 9: case 10: return "CIE L*a*b*";
-    default: return "colours that gpipe does not know";
+    default: return "colors that gpipe does not know";
     }
 }
 
-static bool take_colours(gp_tiff_page *p, int64_t colours, char err[GP_WHY])
+static bool take_colors(gp_tiff_page *p, int64_t colors, char err[GP_WHY])
 {
     enum { CFA = 32803, LINEAR_RAW = 34892 };  /* what a sensor has */
-    p->colours = (int)colours;
-    if (colours == GP_TIFF_YCBCR && p->compression == GP_TIFF_JPEG && p->samples == 3)
+    p->colors = (int)colors;
+    if (colors == GP_TIFF_YCBCR && p->compression == GP_TIFF_JPEG && p->samples == 3)
         return true;                           /* the library makes RGB of it */
-    return colours == GP_TIFF_WHITE_IS_0 || colours == GP_TIFF_BLACK_IS_0 || colours == GP_TIFF_RGB || colours == CFA
-        || colours == LINEAR_RAW
-        || gp_why(err, "has %s, and gpipe reads gray and RGB: convert it first", name_of_colours(colours));
+    return colors == GP_TIFF_WHITE_IS_0 || colors == GP_TIFF_BLACK_IS_0 || colors == GP_TIFF_RGB || colors == CFA
+        || colors == LINEAR_RAW
+        || gp_why(err, "has %s, and gpipe reads gray and RGB: convert it first", name_of_colors(colors));
 }
 
 static bool take_type(gp_tiff_page *p, int64_t bits, int64_t format, char err[GP_WHY])
@@ -271,7 +271,7 @@ static bool take_page(const gp_tiff_bytes *f, gp_tiff_page *p, const gp_tiff_fie
         return gp_why(err, "is a volume of several slices in one page: save it with a page for each");
     if (compression == GP_TIFF_OLD_JPEG)
         return gp_why(err, "is compressed by the JPEG of TIFF 6.0, which was given up: convert it first");
-    return take_colours(p, value_of(f, &field[COLOURS], GP_TIFF_BLACK_IS_0), err)
+    return take_colors(p, value_of(f, &field[COLORS], GP_TIFF_BLACK_IS_0), err)
         && take_type(p, value_of_all(f, &field[BITS], p->samples, 1),
                      value_of_all(f, &field[FORMAT], p->samples, 1), err)
         && take_pieces(f, p, field, err);

@@ -10,7 +10,7 @@
 #include "rows_file.h"
 
 enum { GP_TIFF_NONE = 1, GP_TIFF_OLD_JPEG = 6, GP_TIFF_JPEG = 7, GP_TIFF_DEFLATE = 8 };            /* compressions */
-enum { GP_TIFF_WHITE_IS_0, GP_TIFF_BLACK_IS_0, GP_TIFF_RGB, GP_TIFF_YCBCR = 6 };                   /* colours */
+enum { GP_TIFF_WHITE_IS_0, GP_TIFF_BLACK_IS_0, GP_TIFF_RGB, GP_TIFF_YCBCR = 6 };                   /* colors */
 
 typedef struct gp_tiff_bytes {
     int fd;                    /* -1: what can be read, `head` says */
@@ -33,7 +33,7 @@ typedef struct gp_tiff_page {
     bool skipped;              /* a copy or mask, of which nothing below is filled in */
     gp_type type;              /* as its pixels are stored */
     int64_t rows, cols, samples;
-    int compression, colours, orientation;
+    int compression, colors, orientation;
     bool separate, tiled, reversed;    /* a plane a sample; tiles, not strips; the lowest bit of a byte first */
     int64_t piece_rows, piece_cols;    /* of a strip or tile */
     gp_tiff_field offsets, counts, text;

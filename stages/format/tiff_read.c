@@ -32,7 +32,7 @@ typedef struct tiff_library {
     say_fn (*on_error)(say_fn), (*on_warning)(say_fn);
 } tiff_library;
 enum { TAG_COLS = 256, TAG_ROWS = 257, TAG_BITS = 258, TAG_COMPRESSION = 259, TAG_SAMPLES = 277, TAG_STRIP_ROWS = 278,
-       TAG_PLANES = 284, TAG_TILE_COLS = 322, TAG_TILE_ROWS = 323, TAG_JPEG_COLOURS = 65538 };
+       TAG_PLANES = 284, TAG_TILE_COLS = 322, TAG_TILE_ROWS = 323, TAG_JPEG_COLORS = 65538 };
 
 static struct {
     pthread_once_t once;
@@ -284,8 +284,8 @@ static bool go_to_page(handle *h, const gp_tiff_page *p, char err[GP_WHY])
     bool same = rows == p->rows && cols == p->cols && samples == p->samples && compression == p->compression
              && bits == 8 * gp_dtype_size(p->type.dtype) && (samples == 1 || (planes == 2) == p->separate)
              && piece_rows == p->piece_rows && piece_cols == p->piece_cols;
-    if (same && p->colours == GP_TIFF_YCBCR)
-        l->set(h->tiff, TAG_JPEG_COLOURS, 1);  /* RGB, please */
+    if (same && p->colors == GP_TIFF_YCBCR)
+        l->set(h->tiff, TAG_JPEG_COLORS, 1);  /* RGB, please */
     size_t sample = gp_dtype_size(p->type.dtype), piece = (size_t)p->piece_rows * (size_t)p->piece_cols * sample;
     piece *= p->separate ? 1 : (size_t)p->samples;
     return (same && (p->tiled ? l->tile_size(h->tiff) : l->strip_size(h->tiff)) == (ptrdiff_t)piece)

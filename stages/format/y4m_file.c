@@ -14,7 +14,7 @@ enum { SIDE = 1 << 20 };               /* pixels, at most */
 
 /* ---- the header ------------------------------------------------------ */
 
-/* The names of colour spaces. Depths above 8 bits follow the name: 420p10, mono10. */
+/* The names of color spaces. Depths above 8 bits follow the name: 420p10, mono10. */
 static const struct { const char *name, *deep; int subsampling, siting; } spaces[] = {
     { "420jpeg", NULL, GP_Y4M_420, GP_Y4M_JPEG },  { "420mpeg2", NULL, GP_Y4M_420, GP_Y4M_MPEG2 },
     { "420paldv", NULL, GP_Y4M_420, GP_Y4M_PALDV }, { "420", "420p", GP_Y4M_420, GP_Y4M_UNSAID },
@@ -53,7 +53,7 @@ static bool take_space(gp_y4m *v, const char *s, size_t n, char err[GP_WHY])
         v->subsampling = spaces[i].subsampling, v->siting = spaces[i].siting, v->bits = (int)bits;
         return true;
     }
-    return gp_why(err, "has the colour space '%.*s': 420 (jpeg, mpeg2, paldv), 422, 444 and mono are read, of 8 bits or, "
+    return gp_why(err, "has the color space '%.*s': 420 (jpeg, mpeg2, paldv), 422, 444 and mono are read, of 8 bits or, "
                   "as in 420p10, up to 16", n < 40 ? (int)n : 40, s);
 }
 

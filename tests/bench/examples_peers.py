@@ -24,7 +24,7 @@ VIDEO = dict(height=1080, width=1920, level=30, keep=0.85)
 
 
 def palette():
-    """256 colours, for what `colormap` does."""
+    """256 colors, for what `colormap` does."""
     from cupy import arange, stack, uint8
     k = arange(256)
     return stack([k, k * k // 255, 255 - k], 1).astype(uint8)

@@ -31,7 +31,7 @@ def store(path, file, frame=None):
 
 
 def smooth(rng, h, w, c):
-    """Something like a photo: a slope of each colour and a little noise."""
+    """Something like a photo: a slope of each color and a little noise."""
     y, x = np.mgrid[0:h, 0:w].astype(float)
     planes = [60 + 40 * k + 90 * (x + k) / (w + 2) + 50 * y / (h + 1) for k in range(c)]
     a = np.stack(planes, axis=2) + rng.normal(0, 4, (h, w, c))

@@ -184,7 +184,7 @@ def is_part(name, got, whole):
     return head == rows(whole)[0] and rows(whole)[1].startswith(data) and len(data) == count * 32
 
 
-def wrong(code, said, files, first, whole, allowed, signalled):
+def wrong(code, said, files, first, whole, allowed, signaled):
     """What is wrong with a run, or None. `first`: the reference's files; `whole`: all is there."""
     temporary = [n for n in files if n.startswith(".")]
     accounts = [list(map(int, a)) for a in ACCOUNT.findall(said)]
@@ -192,7 +192,7 @@ def wrong(code, said, files, first, whole, allowed, signalled):
         return f"exit {code}, not one of {allowed}: {said[:800]}"
     if code != -signal.SIGKILL and temporary:
         return f"leaves {temporary}"
-    if any(a[0] != sum(a[1:]) for a in accounts) or (not accounts and not signalled):
+    if any(a[0] != sum(a[1:]) for a in accounts) or (not accounts and not signaled):
         return f"account: {said[:400]}"
     files = {n: data for n, data in files.items() if n not in temporary}
     if whole and files != first:

@@ -24,7 +24,7 @@ static bool lacks[2];          /* this GPU has no such decoder */
 
 typedef enum sort { PLAIN, PROGRESSIVE, RESTARTS, AS_RGB, ARITHMETIC, TURNED, FOUR } sort;
 
-typedef struct made { const char *name; int w, h, colours, across, down; sort sort; } made;
+typedef struct made { const char *name; int w, h, colors, across, down; sort sort; } made;
 
 static const made files[] = {
     { "a444-640x480", 640, 480, 3, 1, 1, PLAIN },         { "b420-640x480", 640, 480, 3, 2, 2, PLAIN },
@@ -62,8 +62,8 @@ static size_t encode(const made *m, unsigned char **data)
     jpeg_create_compress(&c);
     jpeg_mem_dest(&c, data, &n);
     c.image_width = (JDIMENSION)m->w, c.image_height = (JDIMENSION)m->h;
-    c.input_components = m->sort == FOUR ? 4 : m->colours;
-    c.in_color_space = m->sort == FOUR ? JCS_CMYK : m->colours == 3 ? JCS_RGB : JCS_GRAYSCALE;
+    c.input_components = m->sort == FOUR ? 4 : m->colors;
+    c.in_color_space = m->sort == FOUR ? JCS_CMYK : m->colors == 3 ? JCS_RGB : JCS_GRAYSCALE;
     jpeg_set_defaults(&c);
     jpeg_set_quality(&c, 90, TRUE);
     if (m->sort == AS_RGB)
@@ -97,12 +97,12 @@ static void put(const char *dir, const char *folder, const made *m)
     free(data);
 }
 
-/* What libjpeg makes of it, w * h * colours bytes, with chroma repeated or interpolated; the caller frees it. */
+/* What libjpeg makes of it, w * h * colors bytes, with chroma repeated or interpolated; the caller frees it. */
 static unsigned char *by_libjpeg(const made *m, bool interpolated)
 {
     struct jpeg_decompress_struct d;
     struct jpeg_error_mgr errors;
-    unsigned char *data, *to = malloc((size_t)(m->w * m->h * m->colours));
+    unsigned char *data, *to = malloc((size_t)(m->w * m->h * m->colors));
     size_t n = encode(m, &data);
     d.err = jpeg_std_error(&errors);
     jpeg_create_decompress(&d);
@@ -111,7 +111,7 @@ static unsigned char *by_libjpeg(const made *m, bool interpolated)
     d.do_fancy_upsampling = interpolated;
     jpeg_start_decompress(&d);
     while (d.output_scanline < d.output_height)
-        jpeg_read_scanlines(&d, &(JSAMPROW){ to + (size_t)d.output_scanline * (size_t)(m->w * m->colours) }, 1);
+        jpeg_read_scanlines(&d, &(JSAMPROW){ to + (size_t)d.output_scanline * (size_t)(m->w * m->colors) }, 1);
     jpeg_finish_decompress(&d);
     jpeg_destroy_decompress(&d);
     free(data);
@@ -158,7 +158,7 @@ static int distance(const float *got, const unsigned char *want, size_t n, doubl
 
 static void check_picture(const char *dir, const char *folder, const made *m, const char *decoder)
 {
-    size_t bytes, n = (size_t)(m->w * m->h * m->colours);
+    size_t bytes, n = (size_t)(m->w * m->h * m->colors);
     double mean[2];
     int off[2];
     float *got = picture(dir, decoder, folder, m, &bytes);
@@ -229,7 +229,7 @@ END_TEST
 
 enum { KNOBS = sizeof knobs / sizeof *knobs, WORKERS = sizeof workers / sizeof *workers, COPIES = 5 };
 
-/* Each file several times, in an order in which it has other neighbours each time: always the same bits. */
+/* Each file several times, in an order in which it has other neighbors each time: always the same bits. */
 static void put_many(const char *dir)
 {
     for (int k = 0; k < COPIES * FILES; k++) {
@@ -284,7 +284,7 @@ START_TEST(wrong_files)
 {
     static const char *const wrong[][2] = {
         { "many-000b-cut.jpg", "'many-000b-cut' is cut off: its picture goes on after" },
-        { "many-003b-cmyk.jpg", "'many-003b-cmyk' is a JPEG file of 4 colours (CMYK)" },
+        { "many-003b-cmyk.jpg", "'many-003b-cmyk' is a JPEG file of 4 colors (CMYK)" },
         { "many-004b-gray.jpg", "'many-004b-gray' holds u8 [19, 33], which does not fit" },
         { "many-004c-text.jpg", "'many-004c-text' " },
         { "many-005b-large.jpg", "'many-005b-large' holds u8 [500, 300, 3], which does not fit" },

@@ -1,4 +1,4 @@
-/* test_expr.c - the kind `expr` on CUDA, where each program is a kernel to compile: every 9th reference and all with neighbours,
+/* test_expr.c - the kind `expr` on CUDA, where each program is a kernel to compile: every 9th reference and all with neighbors,
  * or with GPIPE_THIN=n every n-th. */
 #include <stdlib.h>
 #include "expr_cases.h"

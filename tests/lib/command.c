@@ -58,13 +58,13 @@ command_result command_run(const char *dir, const char *const *args, double limi
     snprintf(out, sizeof out, "%s/stdout", dir);
     snprintf(err, sizeof err, "%s/stderr", dir);
     unlink(out);
-    double start = seconds(), signalled = 0;
+    double start = seconds(), signaled = 0;
     pid_t pid = spawn(out, err, args);
     while (waitpid(pid, &status, WNOHANG) == 0) {
         double now = seconds();
-        if (interrupts && now - signalled > 0.3 && has_bytes(out)) {
+        if (interrupts && now - signaled > 0.3 && has_bytes(out)) {
             kill(pid, SIGINT);
-            signalled = now;
+            signaled = now;
             interrupts--;
         }
         if (now - start > limit && !r.late) {

@@ -308,7 +308,7 @@ START_TEST(test_smaller)
 }
 END_TEST
 
-/* Neighbours are those of the frame that is there, where larger ones are declared: with fewer rows, or of any shape. */
+/* Neighbors are those of the frame that is there, where larger ones are declared: with fewer rows, or of any shape. */
 static void in_larger(const expr_case *c)
 {
     static const expr_way ways[] = { { .rows = 3 }, { .bounds = true, .rows = 9, .more = 5 } };

@@ -5,14 +5,14 @@
 #include <check.h>
 #include "harness.h"
 
-/* All of them, on one back end (one call per program); of the references every `thin`-th, and those of neighbours. */
+/* All of them, on one back end (one call per program); of the references every `thin`-th, and those of neighbors. */
 TCase *expr_cases(const gp_backend *b, int thin);
 
 enum { EXPR_INPUTS = 6, EXPR_OUTPUTS = 16 };
 
 /* A line of tests/ref/exprs.txt. */
 typedef struct expr_case {
-    char name[60], program[2000], port[EXPR_INPUTS][20], edge[10];     /* edge: "" without neighbours */
+    char name[60], program[2000], port[EXPR_INPUTS][20], edge[10];     /* edge: "" without neighbors */
     int nin, nout;
     array in[EXPR_INPUTS], want[EXPR_OUTPUTS];
     double tolerance;

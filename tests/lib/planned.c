@@ -1,6 +1,7 @@
 /* planned.c - see planned.h. */
 #include <check.h>
 #include <string.h>
+#include "like_first.h"
 #include "planned.h"
 
 typedef struct src_opts { int64_t size; } src_opts;
@@ -10,13 +11,6 @@ static bool src_shape(gp_shape *s)
 {
     s->out[0] = (gp_type){ .dtype = GP_U8, .ndim = 1,
                            .dim = { ((const src_opts *)s->opts)->size } };
-    return true;
-}
-
-static bool like_first(gp_shape *s)
-{
-    for (int i = 0; i < s->nout; i++)
-        s->out[i] = s->in[0];
     return true;
 }
 
@@ -63,6 +57,12 @@ static bool fill_shape(gp_shape *s)
     return like_first(s);
 }
 
+static bool all_shape(gp_shape *s)
+{
+    s->serial = true;
+    return like_first(s);
+}
+
 static bool table(const gp_table_call *t)
 {
     (void)t;
@@ -100,6 +100,7 @@ static const gp_kind kinds[] = {
     { GP_KIND("two"), .help = "two outputs", .in = any, .out = pair, .shape = like_first,
       .record = record },
     { GP_KIND("flag"), .help = "a number, on the device", .in = any, .out = one, .shape = flag_shape, .record = record },
+    { GP_KIND("all"), .help = "of all ranks", .in = any, .out = one, .shape = all_shape, .run = run, .collective = true },
     { GP_KIND("sink"), .help = "a sink", .in = any, .shape = like_first, .run = run, .any_shape = true },
 };
 
@@ -116,14 +117,14 @@ static const char *no_environment(const void *arg, const char *name)
     return NULL;
 }
 
-planned plan_on(const char *yaml, const char *file, const gp_machine *machine)
+static planned plan_with(const char *yaml, const char *file, const gp_machine *machine, int ranks)
 {
     planned p = { .registry = gp_registry_create(), .machine = *machine };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         ck_assert_msg(gp_register(p.registry, &kinds[i], &p.errs), "%s", p.errs.e[0].msg);
     for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
         ck_assert_msg(gp_register(p.registry, built_in[i], &p.errs), "%s", p.errs.e[0].msg);
-    gp_config c = { .registry = p.registry, .machine = machine, .env = { .get = no_environment } };
+    gp_config c = { .registry = p.registry, .machine = machine, .env = { .get = no_environment, .ranks = ranks } };
     p.pipeline = gp_compile(yaml, strlen(yaml), file, &c, &p.errs);
     if (p.pipeline) {
         p.graph = gp_pipeline_graph(p.pipeline);
@@ -132,11 +133,21 @@ planned plan_on(const char *yaml, const char *file, const gp_machine *machine)
     return p;
 }
 
-planned plan_yaml(const char *yaml, const char *file, bool cuda)
+planned plan_on(const char *yaml, const char *file, const gp_machine *machine)
+{
+    return plan_with(yaml, file, machine, 1);
+}
+
+planned plan_ranks(const char *yaml, const char *file, bool cuda, int ranks)
 {
     gp_machine m;
     gp_machine_fixed(&m, cuda);
-    return plan_on(yaml, file, &m);
+    return plan_with(yaml, file, &m, ranks);
+}
+
+planned plan_yaml(const char *yaml, const char *file, bool cuda)
+{
+    return plan_ranks(yaml, file, cuda, 1);
 }
 
 planned plan_ok(const char *yaml, bool cuda)

@@ -7,6 +7,7 @@
  *   dev    the same on the device; options: info, scratch, state, table
  *   box    as dev, of frames that differ in shape it says that of each
  *   two    a device stage with two outputs
+ *   all    a host stage in which all ranks take part
  *   sink   a host stage without outputs
  *   group, split, window, decimate, hold, mix, reduce: as they are        */
 #ifndef TEST_PLANNED_H
@@ -28,6 +29,8 @@ typedef struct planned {
  * messages. plan_ok fails the test on errors. */
 planned plan_yaml(const char *yaml, const char *file, bool cuda);
 planned plan_ok(const char *yaml, bool cuda);
+/* The same of the first of so many ranks. */
+planned plan_ranks(const char *yaml, const char *file, bool cuda, int ranks);
 /* The same for a machine of one's own. */
 planned plan_on(const char *yaml, const char *file, const gp_machine *machine);
 void plan_free(planned *p);

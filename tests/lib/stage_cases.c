@@ -392,7 +392,7 @@ static long double value(const array *a, int64_t i)
     }
 }
 
-/* The nearest half by search: between two neighbours, the even one on a tie. */
+/* The nearest half by search: between two neighbors, the even one on a tie. */
 static unsigned nearest_half(long double x)
 {
     unsigned sign = signbit(x) ? 0x8000 : 0, lo = 0, hi = 0x7c00;

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <errno.h>
 #include <string.h>
+#include "like_first.h"
 #include "world.h"
 
 /* ---- kinds ----------------------------------------------------------- */
@@ -27,13 +28,6 @@ static bool shape_src(gp_shape *s)
     if (!s->out[0].ndim)
         s->out[0].ndim = 2, s->out[0].dim[0] = 4, s->out[0].dim[1] = 6;
     s->endless = o->b;
-    return true;
-}
-
-static bool shape_same(gp_shape *s)
-{
-    for (int i = 0; i < s->nout; i++)
-        s->out[i] = s->in[0];
     return true;
 }
 
@@ -136,16 +130,16 @@ static const gp_opt with_b[] = { { O(BOOL, b) }, {0} };
                                  .opts_size = sizeof(struct opts), __VA_ARGS__ }
 static const gp_kind kinds[] = {
     KIND("src", NULL, out1, shape_src, .run = run, .opts = with_b),
-    KIND("sink", one, NULL, shape_same, .run = run),
-    KIND("host", one, out1, shape_same, .run = run),
-    KIND("dev", one, out1, shape_same, .record = record, .opts = with_node),
+    KIND("sink", one, NULL, like_first, .run = run),
+    KIND("host", one, out1, like_first, .run = run),
+    KIND("dev", one, out1, like_first, .record = record, .opts = with_node),
     KIND("both", u8_f32, out1, shape_opts, .run = run, .record = record, .opts = options),
-    KIND("float", f32_only, out1, shape_same, .run = run),
-    KIND("add", a_b, out1, shape_same, .run = run),
-    KIND("masked", image_mask, out1, shape_same, .run = run),
-    KIND("split", one, low_high, shape_same, .run = run),
+    KIND("float", f32_only, out1, like_first, .run = run),
+    KIND("add", a_b, out1, like_first, .run = run),
+    KIND("masked", image_mask, out1, like_first, .run = run),
+    KIND("split", one, low_high, like_first, .run = run),
     KIND("free", star, star, shape_free, .run = run),
-    KIND("more", x_star, out1, shape_same, .run = run),
+    KIND("more", x_star, out1, like_first, .run = run),
     KIND("every", one, out1, shape_every, .run = run),
     KIND("carry", one, out1, shape_carry, .record = record),
     KIND("mute", one, out1, shape_mute, .run = run),

@@ -9,11 +9,11 @@ tests/fuzz/exprs.py has random programs from here.
 
 c64 is np.complex64, and there is no complex128: beside it are f16, f32, integers of 8 and 16 bits, and numbers.
 
-A neighbour is an element of what np.pad makes of the input, broadcast to the frame.
+A neighbor is an element of what np.pad makes of the input, broadcast to the frame.
 
 A line of exprs.txt is `in NAME TYPE [SHAPE] OFFSET`, or `NAME @ TOLERANCE @ INPUTS @ PROGRAM @ TYPE [SHAPE] OFFSET, ...` with
 an output y0, y1, ... for each of the last; offsets count bytes of exprs.bin. Before INPUTS stands `edge: EDGE, ` where the
-program has neighbours."""
+program has neighbors."""
 import os
 
 import numpy as np
@@ -304,7 +304,7 @@ def store(v, name=None):
     return np.array([whole(x) for x in a.ravel()], t).reshape(a.shape)
 
 
-# -- neighbours -----------------------------------------------------------------
+# -- neighbors -----------------------------------------------------------------
 
 PADS = {"reflect": "symmetric", "nearest": "edge", "zero": "constant"}
 
@@ -399,7 +399,7 @@ def random_tree(rng, leaves, depth, ops=OPS):
 
 
 def random_near(rng, tree, shapes, ndim):
-    """The tree with neighbours in place of some of its inputs: `shapes` by name."""
+    """The tree with neighbors in place of some of its inputs: `shapes` by name."""
     if isinstance(tree, str) and tree in shapes and rng.random() < 0.6:
         far = 2 if rng.random() < 0.9 else 20
         return ("near", tree, ndim, tuple(int(n) for n in rng.integers(-far, far + 1, len(shapes[tree]))))
@@ -582,7 +582,7 @@ def main():
     case("part, names and vars", {"a": "color"}, [("+", part("a", y, x, 3), part("a", y, 6, 1))], shape=(11, 45),
          program="k = i1; last = 3; y0 = a[i0, k, last] + a[i0, count, 2 - 1]")
     for edge in PADS:
-        case(f"part, neighbours, {edge}", {"a": "color", "r": "rows"}, [
+        case(f"part, neighbors, {edge}", {"a": "color", "r": "rows"}, [
             ("-", part("a", (0, 1), (1, -2), 0), part("a", y, x, 3)), ("+", part("r", (0, -1)), part("a", (0, 3), 5, 1))],
              shape=(11, 45), edge=edge)
     given("row_c64", special("c64", rng, 8))

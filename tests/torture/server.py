@@ -121,7 +121,7 @@ class Server:
                        [(module[m] if m >= 0 else "?", offset) for m, _, offset in places])
 
 
-def symbolise(gpipe, places):
+def symbolize(gpipe, places):
     """Lines 'function at file:line', innermost first."""
     lines = []
     for module, offset in places:

@@ -9,7 +9,7 @@ import argparse, collections, errno, os, queue, random, re, shutil, signal, sys,
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import checks, pipelines
-from server import COUNT, EVER, OFF, ONCE, SIGNAL, Server, symbolise
+from server import COUNT, EVER, OFF, ONCE, SIGNAL, Server, symbolize
 
 BOUND = 200                            # s for one process: many thousand times what it takes
 SHORT = -1                             # half of the bytes
@@ -186,7 +186,7 @@ class Torture:
         return self.found > 0
 
     def say(self, what, t, got):
-        lines = symbolise(self.gpipe, t.call.places)
+        lines = symbolize(self.gpipe, t.call.places)
         for found, where, said, why in KNOWN:
             if re.search(found, what) and any(re.search(where, l) for l in lines) and re.search(said, got.stderr):
                 self.known[why] += 1
@@ -207,7 +207,7 @@ class Torture:
         t = Try(p, calls[0], int(nth), what, {"once": ONCE, "ever": EVER, "signal": SIGNAL}[mode])
         s = self.server(p, 0)
         got, wrong = self.attempt(s, t)
-        print("\n".join(symbolise(self.gpipe, t.call.places)))
+        print("\n".join(symbolize(self.gpipe, t.call.places)))
         print(f"exit {got.code}, {'came to pass' if s.fired else 'did not come to pass'}\n{got.stderr}")
         print("\n".join(f"FOUND: {w}" for w in wrong) or "nothing found")
         s.close()

@@ -279,7 +279,7 @@ struct gp_shape {
     const char *expr;      /* of a device kind with one output that is `elementwise`: what an element of it is, of the
                               elements at the same place of the inputs, or some of these (in[i0, i1, 2]), as a text for
                               the kind `expr`; names in it are the inputs', and options that are numbers. It must say
-                              bit for bit what record() does, so that the stage can be fused with its neighbours.
+                              bit for bit what record() does, so that the stage can be fused with its neighbors.
                               Borrowed */
     unsigned beyond;       /* of a kind with fuse(), or with `expr`: a set of inputs of which it needs more than the element
                               at the same place, or another one */
@@ -668,7 +668,7 @@ typedef struct gp_kind {
     int max_run;               /* the most frames one run() takes; 0 is 1 */
     void *user;                /* passed to every function below as `user` */
 
-    /* Required. Output types and behaviour from input types; pure. */
+    /* Required. Output types and behavior from input types; pure. */
     bool (*shape)(gp_shape *s);
 
     /* Optional. State shared by all workers, from before frame 0 until the

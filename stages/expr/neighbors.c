@@ -1,4 +1,4 @@
-/* neighbours.c - a[i0 - 1, i1] and rgb[i0, i1, 2]: which elements of an input an expression may name beside that of its
+/* neighbors.c - a[i0 - 1, i1] and rgb[i0, i1, 2]: which elements of an input an expression may name beside that of its
  * own place. An index is a number that is known beforehand, and then the axis is none of the frame's; or that of the
  * frame's axis on which the input's own one lies, and such a number; where the element is then, is found in the frame
  * that the inputs broadcast to. */
@@ -92,7 +92,7 @@ static int input_of(gp_shape *s, const gp_node *text, const gp_expr_node *e, int
     return i;
 }
 
-bool gp_ew_neighbour(gp_shape *s, const gp_node *text, const gp_expr_node *e, int port, const gp_ew_place *at,
+bool gp_ew_neighbor(gp_shape *s, const gp_node *text, const gp_expr_node *e, int port, const gp_ew_place *at,
                      gp_ew_program *p, gp_ew_ins *ins)
 {
     gp_ew_space *o = &p->space;
