@@ -182,11 +182,11 @@ static const struct {
       "little of it as can be where not (lint: managed)", AT(1, 69, 7), .room = 28 },
     { "one on the device", MANAGED("device") EXPR END, SILENT },
     { "managed slots that have room", SLOTS("managed") SCALE END,
-      "the 9 slots of buffer 'g' (64.0 KiB each) have room on cuda:0, and need not be in managed memory; leave 'memory' "
-      "out where they have room, and lower the depth where not (lint: managed)", AT(4, 54, 7) },
+      "the 9 slots of buffer 'g' (64.0 KiB each) have room on cuda:0, and need not be in managed memory; leave "
+      "'memory' out where they have room, and lower the depth where not (lint: managed)", AT(4, 54, 7) },
     { "... that have none", SLOTS("managed") SCALE END,
-      "the 9 slots of buffer 'g' (64.0 KiB each) have no room on cuda:0: those that went to the host come back before a "
-      "launch, which takes about 2.6 times as long as a copy from pinned memory; leave 'memory' out where they have "
+      "the 9 slots of buffer 'g' (64.0 KiB each) have no room on cuda:0: those that went to the host come back before "
+      "a launch, which takes about 2.6 times as long as a copy from pinned memory; leave 'memory' out where they have "
       "room, and lower the depth where not (lint: managed)", AT(4, 54, 7), .room = 1000 },
     { "slots on the device", SLOTS("device") SCALE END, SILENT },
     { "slots on the CPU", "device: cpu\n" SLOTS("managed") SCALE END, SILENT },

@@ -363,8 +363,8 @@ START_TEST(test_managed_slots)
 {
     static const struct { const char *memory; int depth; size_t host; const char *message; } cases[] = {
         { "managed", 9, (size_t)64 << 30, NULL },
-        { "device", 9, (size_t)64 << 30, "of memory on cuda:0; there are 512.0 KiB. The largest is buffer 'x' (u8 [65536], "
-          "9 slots of 64.0 KiB): lower its depth or its shape, or give it 'memory: managed'" },
+        { "device", 9, (size_t)64 << 30, "of memory on cuda:0; there are 512.0 KiB. The largest is buffer 'x' (u8 "
+          "[65536], 9 slots of 64.0 KiB): lower its depth or its shape, or give it 'memory: managed'" },
         { "managed", 9, 1 << 20, "of host memory; there are 1.0 MiB. The largest is buffer 'x' (u8 [65536], 9 slots of "
           "64.0 KiB): lower its depth or its shape" },
         { "device", 3, (size_t)64 << 30, NULL },
@@ -374,8 +374,8 @@ START_TEST(test_managed_slots)
     gp_machine_fixed(&m, 1);
     m.device[0].memory = 512 << 10, m.memory = cases[_i].host;
     snprintf(yaml, sizeof yaml, "depth: %d\nstreams: 1\nbatch: 1\nbuffers: {x: {memory: %s}, y: {memory: %s}}\n"
-             "stages:\n  - {use: src, name: x, size: 65536}\n  - {use: dev, name: y}\n  - {use: sink}\n", cases[_i].depth,
-             cases[_i].memory, cases[_i].memory);
+             "stages:\n  - {use: src, name: x, size: 65536}\n  - {use: dev, name: y}\n  - {use: sink}\n",
+             cases[_i].depth, cases[_i].memory, cases[_i].memory);
     planned p = plan_on(yaml, "test.yaml", &m);
     if (!cases[_i].message) {
         bool managed = *cases[_i].memory == 'm';

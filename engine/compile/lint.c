@@ -335,12 +335,12 @@ static void lint_managed_slots(linting *l)
         int d = r->place.index;
         char size[24];
         if (all_slots(l->p, d) <= device_of(l, d)->memory)
-            warn(l, b->managed_at, "the %d slot%s of buffer '%s' (%s each) have room on %s, and need not be in managed memory",
-                 q->depth, gp_plural(q->depth), b->name, gp_size_text(r->bytes, size), l->g->device[d].name);
+            warn(l, b->managed_at, "the %d slot%s of buffer '%s' (%s each) have room on %s, and need not be in managed "
+                 "memory", q->depth, gp_plural(q->depth), b->name, gp_size_text(r->bytes, size), l->g->device[d].name);
         else
-            warn(l, b->managed_at, "the %d slot%s of buffer '%s' (%s each) have no room on %s: those that went to the host come "
-                 "back before a launch, which takes about 2.6 times as long as a copy from pinned memory", q->depth,
-                 gp_plural(q->depth), b->name, gp_size_text(r->bytes, size), l->g->device[d].name);
+            warn(l, b->managed_at, "the %d slot%s of buffer '%s' (%s each) have no room on %s: those that went to the "
+                 "host come back before a launch, which takes about 2.6 times as long as a copy from pinned memory",
+                 q->depth, gp_plural(q->depth), b->name, gp_size_text(r->bytes, size), l->g->device[d].name);
     }
 }
 

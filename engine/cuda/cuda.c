@@ -281,10 +281,10 @@ static cudaError_t alloc_managed(gp_cuda_dev *d, void **mem, size_t bytes)
 {
     int concurrent = 0;
     cudaError_t e = cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, d->index);
-    if (e == cudaSuccess)
-        e = concurrent ? cudaMallocManaged(mem, bytes, cudaMemAttachGlobal) : cudaErrorNotSupported;
     if (e == cudaSuccess && !d->bringing)
         e = cudaStreamCreateWithFlags(&d->bringing, cudaStreamNonBlocking);
+    if (e == cudaSuccess)
+        e = concurrent ? cudaMallocManaged(mem, bytes, cudaMemAttachGlobal) : cudaErrorNotSupported;
     if (e == cudaSuccess)
         memset(*mem, 0, bytes);
     return e;

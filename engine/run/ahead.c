@@ -1,8 +1,8 @@
 /* ahead.c - slots in managed memory come to the device before the launch that needs them.
  *
- * A launch has the slots of its frames brought, and those of as many frames behind it, on a stream of their own: while it
- * computes the next ones come. What is there already stays. Output does not depend on it: what has not come is fetched page
- * by page, when a kernel needs it. */
+ * A launch has the slots of its frames brought, and those of as many frames behind it, on a stream of their own: while
+ * it computes the next ones come. What is there already stays. Output does not depend on it: what has not come is fetched
+ * page by page, when a kernel needs it. */
 #include "run/segment.h"
 
 /* Of one pool the slots of frames [f, end), row by row of slots that are one piece of memory. */
@@ -19,7 +19,8 @@ static bool bring(const gp_run *run, int pool, uint64_t f, uint64_t end, gp_errs
             n++;
         int device = q->place.index + lane;
         gp_dev *dev = run->dev[device];
-        if (!dev->backend->bring(dev, (char *)gp_pool_on(run, pool, lane) + slot * q->stride, (size_t)n * q->stride, errs))
+        char *at = (char *)gp_pool_on(run, pool, lane) + slot * q->stride;
+        if (!dev->backend->bring(dev, at, (size_t)n * q->stride, errs))
             return false;
         f += n;
     }
@@ -40,8 +41,6 @@ void gp_ahead_begin(gp_actorrt *p)
 {
     const gp_plan *plan = p->run->plan;
     gp_segmentrt *s = p->seg;
-    if (!s->lane[0].dev->backend->bring)
-        return;
     s->managed = GP_NEW(&p->run->arena, int, plan->npools);
     for (int i = 0; i < s->nparts; i++) {
         const gp_task *t = s->part[i].task;

@@ -125,8 +125,8 @@ static inline int gp_slot_in_lane(const gp_actorrt *p, uint64_t f)
 bool gp_segment_direct(const gp_actorrt *p, int stream, gp_body body, void *arg, gp_errs *errs);
 int gp_segment_wait(const gp_actorrt *p, int stream, gp_sync sync, gp_errs *errs);
 
-/* ahead.c. begin looks for managed memory that the segment uses. bring has the slots brought to their device that a launch of
- * frames [f, f + n), which is next, needs, and those of as many frames behind. */
+/* ahead.c. begin looks for managed memory that the segment uses. bring has the slots brought to their device that a
+ * launch of frames [f, f + n), which is next, needs, and those of as many frames behind. */
 void gp_ahead_begin(gp_actorrt *p);
 bool gp_ahead_bring(gp_actorrt *p, uint64_t f, int n, gp_errs *errs);
 

@@ -137,7 +137,8 @@ START_TEST(regrouped)
                  "  - {use: generate, pattern: ramp, frames: 43, out: w}\n  - {use: scale, a: 3, out: x}\n"
                  "  - {use: group, frames: 4, tail: keep, in: x, out: g}\n  - {use: scale, a: 2, out: d}\n"
                  "  - {use: split, out: s}\n  - {use: expr, in: {s: s, u: u}, out: v, expr: s + u}\n"
-                 "  - {use: write, path: '%d.raw', durable: none}\n", regroups[i], regroups[i], regroups[i], regroups[i], i);
+                 "  - {use: write, path: '%d.raw', durable: none}\n", regroups[i], regroups[i], regroups[i],
+                 regroups[i], i);
         pipe_result r = pipe_run(dir, text, several && _i ? devices[1] : on, NULL, (gp_run_options){ .poison = true });
         ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "");
     }
