@@ -399,6 +399,29 @@ START_TEST(test_managed_slots)
 }
 END_TEST
 
+/* Who makes or reads its frames by a library, and who says so in vain. */
+START_TEST(test_managed_refused)
+{
+    static const struct { const char *stages, *message; } cases[] = {
+        { "  - {use: src}\n  - {use: fill, name: x}\n  - {use: dev}\n", "buffer 'x' cannot be in managed memory: stage 'x' "
+          "gives the memory of its frames to a library" },
+        { "  - {use: src, name: x}\n  - {use: host}\n  - {use: dev}\n",
+          "'memory' has no effect: no stage of the device makes or reads buffer 'x'" },
+    };
+    for (int cuda = 0; cuda < 2; cuda++) {
+        char yaml[300];
+        snprintf(yaml, sizeof yaml, "buffers: {x: {memory: managed}}\nstages:\n%s  - {use: sink}\n", cases[_i].stages);
+        planned p = plan_yaml(yaml, "test.yaml", cuda);
+        ck_assert_ptr_null(p.pipeline);
+        ck_assert_int_eq(gp_errs_exit(&p.errs), 3);
+        ck_assert_str_eq(p.errs.e[0].msg, cases[_i].message);
+        ck_assert_int_eq(p.errs.e[0].at.line, 1);
+        ck_assert_int_eq(p.errs.e[0].at.col, 23);
+        plan_free(&p);
+    }
+}
+END_TEST
+
 Suite *suite_verify(void)
 {
     Suite *s = suite_create("verify");
@@ -408,6 +431,7 @@ Suite *suite_verify(void)
     tcase_add_test(tc, test_too_shallow);
     tcase_add_test(tc, test_managed);
     tcase_add_loop_test(tc, test_managed_slots, 0, 4);
+    tcase_add_loop_test(tc, test_managed_refused, 0, 2);
     tcase_add_loop_test(tc, test_budget, 0, (int)(sizeof budgets / sizeof *budgets));
     tcase_add_test(tc, test_unified_budget);
     suite_add_tcase(s, tc);
