@@ -12,7 +12,7 @@
 static const char *const golden[] = {
     "chain", "reentry", "fan-out", "twins", "const", "rounding", "raise", "work", "slow-way", "rows", "carry",
     "window", "loop", "fills", "peers", "priority", "managed",
-    "ranks",
+    "ranks", "slots",
 };
 
 enum { GOLDEN = sizeof golden / sizeof *golden };

@@ -35,6 +35,9 @@ Suite *suite_lint(void);
 #define MANAGED(memory) \
     "buffers: {g: {dtype: f32, shape: [1024]}, c: {const: c.npy, memory: " memory "}}\nstages:\n" \
     "  - {use: generate, out: g}\n"
+#define SLOTS(memory) \
+    "depth: 9\nstreams: 1\nbatch: 1\nbuffers: {g: {dtype: f32, shape: [128, 128], memory: " memory "}}\nstages:\n" \
+    "  - {use: generate, out: g}\n"
 #define EXPR "  - {use: expr, in: [g, c], expr: g + c}\n"
 #define AT(l, c, n) .line = (l), .col = (c), .len = (n)
 #define SILENT .says = NULL
@@ -178,6 +181,15 @@ static const struct {
       "all of it so takes several times as long as to copy it; leave 'memory' out where it has room, and read as "
       "little of it as can be where not (lint: managed)", AT(1, 69, 7), .room = 28 },
     { "one on the device", MANAGED("device") EXPR END, SILENT },
+    { "managed slots that have room", SLOTS("managed") SCALE END,
+      "the 9 slots of buffer 'g' (64.0 KiB each) have room on cuda:0, and need not be in managed memory; leave "
+      "'memory' out where they have room, and lower the depth where not (lint: managed)", AT(4, 54, 7) },
+    { "... that have none", SLOTS("managed") SCALE END,
+      "the 9 slots of buffer 'g' (64.0 KiB each) have no room on cuda:0: those that went to the host come back before "
+      "a launch, which takes about 2.6 times as long as a copy from pinned memory; leave 'memory' out where they have "
+      "room, and lower the depth where not (lint: managed)", AT(4, 54, 7), .room = 1000 },
+    { "slots on the device", SLOTS("device") SCALE END, SILENT },
+    { "slots on the CPU", "device: cpu\n" SLOTS("managed") SCALE END, SILENT },
     { "one on the CPU", "device: cpu\n" MANAGED("managed") EXPR END, SILENT },
     { "one that devices on the CPU read", "device: cpu:0-1\n" MANAGED("managed") EXPR END, SILENT },
     { "f64 from a port", "buffers: {g: {dtype: f64, shape: [99]}}\nstages:\n"

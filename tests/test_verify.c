@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pipe.h"
+#include "compile/plan.h"
 #include "planned.h"
 
 /* ---- broken plans ---------------------------------------------------- */
@@ -357,6 +358,70 @@ START_TEST(test_managed)
 }
 END_TEST
 
+/* Slots of 64 KiB on a device of 512: those of a launch and of the one ahead are there. */
+START_TEST(test_managed_slots)
+{
+    static const struct { const char *memory; int depth; size_t host; const char *message; } cases[] = {
+        { "managed", 9, (size_t)64 << 30, NULL },
+        { "device", 9, (size_t)64 << 30, "of memory on cuda:0; there are 512.0 KiB. The largest is buffer 'x' (u8 "
+          "[65536], 9 slots of 64.0 KiB): lower its depth or its shape, or give it 'memory: managed'" },
+        { "managed", 9, 1 << 20, "of host memory; there are 1.0 MiB. The largest is buffer 'x' (u8 [65536], 9 slots of "
+          "64.0 KiB): lower its depth or its shape" },
+        { "device", 3, (size_t)64 << 30, NULL },
+    };
+    gp_machine m;
+    char yaml[400];
+    gp_machine_fixed(&m, 1);
+    m.device[0].memory = 512 << 10, m.memory = cases[_i].host;
+    snprintf(yaml, sizeof yaml, "depth: %d\nstreams: 1\nbatch: 1\nbuffers: {x: {memory: %s}, y: {memory: %s}}\n"
+             "stages:\n  - {use: src, name: x, size: 65536}\n  - {use: dev, name: y}\n  - {use: sink}\n",
+             cases[_i].depth, cases[_i].memory, cases[_i].memory);
+    planned p = plan_on(yaml, "test.yaml", &m);
+    if (!cases[_i].message) {
+        bool managed = *cases[_i].memory == 'm';
+        ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
+        for (int i = 0; i < p.plan->npools; i++)
+            if (p.plan->pool[i].place.device && p.plan->pool[i].stride >= 65536) {
+                ck_assert_int_eq(p.plan->pool[i].managed, managed);
+                ck_assert_int_eq(gp_pool_at_once(p.plan, i), 2);
+            }
+        ck_assert_uint_eq(p.plan->host_bytes >> 16, managed ? 36 : 6);
+        ck_assert_uint_eq(p.plan->device_bytes >> 16, managed ? 4 : 6);
+        p.plan->pool[1].managed = !p.plan->pool[1].managed;
+        ck_assert(!gp_verify(p.plan, &m, &p.errs));
+    } else {
+        ck_assert_ptr_null(p.pipeline);
+        ck_assert_int_eq(gp_errs_exit(&p.errs), 4);
+        ck_assert_int_eq(p.errs.e[0].at.line, 4);
+        ck_assert_msg(strstr(p.errs.e[0].msg, cases[_i].message) != NULL, "%s", p.errs.e[0].msg);
+    }
+    plan_free(&p);
+}
+END_TEST
+
+/* Who makes or reads its frames by a library, and who says so in vain. */
+START_TEST(test_managed_refused)
+{
+    static const struct { const char *stages, *message; } cases[] = {
+        { "  - {use: src}\n  - {use: fill, name: x}\n  - {use: dev}\n", "buffer 'x' cannot be in managed memory: stage 'x' "
+          "gives the memory of its frames to a library" },
+        { "  - {use: src, name: x}\n  - {use: host}\n  - {use: dev}\n",
+          "'memory' has no effect: no stage of the device makes or reads buffer 'x'" },
+    };
+    for (int cuda = 0; cuda < 2; cuda++) {
+        char yaml[300];
+        snprintf(yaml, sizeof yaml, "buffers: {x: {memory: managed}}\nstages:\n%s  - {use: sink}\n", cases[_i].stages);
+        planned p = plan_yaml(yaml, "test.yaml", cuda);
+        ck_assert_ptr_null(p.pipeline);
+        ck_assert_int_eq(gp_errs_exit(&p.errs), 3);
+        ck_assert_str_eq(p.errs.e[0].msg, cases[_i].message);
+        ck_assert_int_eq(p.errs.e[0].at.line, 1);
+        ck_assert_int_eq(p.errs.e[0].at.col, 23);
+        plan_free(&p);
+    }
+}
+END_TEST
+
 Suite *suite_verify(void)
 {
     Suite *s = suite_create("verify");
@@ -365,6 +430,8 @@ Suite *suite_verify(void)
     tcase_add_test(tc, test_not_convex);
     tcase_add_test(tc, test_too_shallow);
     tcase_add_test(tc, test_managed);
+    tcase_add_loop_test(tc, test_managed_slots, 0, 4);
+    tcase_add_loop_test(tc, test_managed_refused, 0, 2);
     tcase_add_loop_test(tc, test_budget, 0, (int)(sizeof budgets / sizeof *budgets));
     tcase_add_test(tc, test_unified_budget);
     suite_add_tcase(s, tc);

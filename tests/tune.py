@@ -184,6 +184,9 @@ check("simulate: 64 ranks", ranks["frames_per_s"] / rates[0] > 55 and ranks["sou
       and ranks["stages"][0]["frames"] == 300, ranks)
 check("simulate: what is assumed of ranks", "64 ranks on 8 machines, all alike; the threads of 8 ranks share"
       in str(ranks.get("assumed")), ranks)
+for what, of in ("lanes", lanes), ("ranks", ranks):
+    wrong = [e.message for e in schema.iter_errors(of)] if "schema" in globals() else []
+    check(f"the report of {what} is as its schema says", not wrong, wrong)
 p = run("simulate", *ON, "--ranks", "4", name="simulate: ranks, as text")
 check("simulate: assumptions are printed", len(re.findall(r"^assumed: ", p.stdout, re.M)) == 4, p.stdout)
 check("simulate: of each rank", "for each rank" in p.stdout, p.stdout)

@@ -18,9 +18,10 @@ static largest find_largest(const gp_plan *p, int device, bool pinned)
     largest l = { 0, NULL, NULL };
     for (int i = 0; i < p->nrings; i++) {
         const gp_ring *r = &p->ring[i];
-        size_t bytes = gp_size_mul(r->bytes, (size_t)(r->depth / r->place.lanes));
-        if (bytes > l.bytes && is_on(p, r->place, device)
-            && (!pinned || p->pool[r->pool].pinned))
+        bool managed = p->pool[r->pool].managed, here = is_on(p, r->place, device) || (managed && device < 0);
+        int slots = managed && device >= 0 ? gp_pool_at_once(p, r->pool) : r->depth / r->place.lanes;
+        size_t bytes = gp_size_mul(r->bytes, (size_t)slots);
+        if (bytes > l.bytes && here && (!pinned || p->pool[r->pool].pinned))
             l = (largest){ bytes, r, NULL };
     }
     for (int i = 0; i < p->nextras && !pinned; i++)
@@ -42,9 +43,11 @@ static bool check_budget(const gp_plan *p, size_t need, size_t have, const char 
         return gp_fail(errs, GP_E_RESOURCE,
                        g->buffer[b].depth_said ? g->buffer[b].depth_at : g->buffer[b].at,
                        "the pipeline needs %s of %s; there are %s. The largest is buffer '%s' "
-                       "(%s, %d slot%s of %s): lower its depth or its shape", needs, where, has,
+                       "(%s, %d slot%s of %s): lower its depth or its shape%s", needs, where, has,
                        g->buffer[b].name, gp_bounds_text(&g->buffer[b].type, g->buffer[b].varies, type), l.ring->depth,
-                       gp_plural(l.ring->depth), gp_size_text(l.ring->bytes, slot));
+                       gp_plural(l.ring->depth), gp_size_text(l.ring->bytes, slot),
+                       l.ring->place.device && !p->unified && !p->pool[l.ring->pool].managed && l.ring->depth > 2
+                       ? ", or give it 'memory: managed'" : "");
     if (b >= 0)
         return gp_fail(errs, GP_E_RESOURCE, g->buffer[b].at,
                        "the pipeline needs %s of %s; there are %s. The largest is constant '%s' "

@@ -132,10 +132,13 @@ static void read_buffer(gp_resolving *r, gp_rbuf *b)
         if (!strcmp(map->key[i]->text, "init") || !strcmp(map->key[i]->text, "on_hole"))
             AT(r, map->key[i]->at, "'%s' has no effect: buffer '%s' carries nothing; add carry: BUFFER", map->key[i]->text,
                b->b.name);
-    for (int i = 0; i < map->n; i++)
-        if (!strcmp(map->key[i]->text, "memory"))
-            AT(r, map->key[i]->at, "'memory' has no effect: buffer '%s' is no constant, and its slots are where its "
-               "stages need them", b->b.name);
+    if ((n = gp_node_get(map, "memory"))) {
+        r->read.key = "memory";
+        b->b.managed = gp_read_word(&r->read, n, "device|managed") == 1, b->b.managed_at = n->at;
+        if (gp_node_get(map, "carry"))
+            AT(r, n->at, "'memory' has no effect: buffer '%s' is carried, and its slots are those of '%s'", b->b.name,
+               gp_node_get(map, "carry")->text);
+    }
     if ((n = gp_node_get(map, "depth"))) {
         r->read.key = "depth";
         b->b.depth_said = true, b->b.depth_at = n->at;

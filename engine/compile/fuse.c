@@ -74,6 +74,8 @@ static const char *against_edge(gp_fusing *f, const gp_stage *from, const gp_sta
         return "a carried buffer makes a cycle of it";
     if (b->depth_said)
         return gp_format(f->r->arena, "'%s' has a depth of its own", b->name);
+    if (b->managed)
+        return gp_format(f->r->arena, "'%s' is in managed memory", b->name);
     if (to->beyond >> port & 1)
         return gp_format(f->r->arena, "of '%s' more is needed than the element at the same place", b->name);
     if (t->ndim != b->type.ndim || memcmp(t->dim, b->type.dim, sizeof t->dim[0] * (size_t)t->ndim))

@@ -123,7 +123,9 @@ typedef struct gp_buffer {
     gp_dtype file;             /* the type of that file's elements, which are cast to `type` */
     gp_use maker;              /* ... or, where stage is not -1: a stage of gp_graph.prologue makes it */
     bool in_prologue;          /* a constant that such a stage reads */
-    bool managed;              /* of a constant: devices fetch it from the host's memory, as they need it */
+    bool managed;              /* of a constant: devices fetch it from the host's memory, as they need it; of others:
+                                  the slots on a device are in managed memory, see gp_pool */
+    gp_loc managed_at;         /* ... where the file says so */
     bool given;                /* of a loop's body (loop.h): it comes from outside, and no stage makes it */
     bool wanted;               /* ... or the loop itself reads it: it is an output, carried, or the flag */
     unsigned varies;           /* a set of axes (1u << k) in which a frame may be shorter than `type` says, by its
@@ -321,6 +323,7 @@ typedef struct gp_ring {
 typedef struct gp_pool {
     gp_place place;
     bool pinned;
+    bool managed;              /* of a device, and counted as the host's: a device has those that launches need */
     int depth;                 /* in all lanes */
     size_t stride;             /* bytes of one slot, a multiple of 256 */
 } gp_pool;

@@ -59,7 +59,8 @@ const gp_opt gp_buffer_keys[] = {
     { KEY("like", TEXT), .help = "a buffer that has the same type, where that is not said here" },
     { KEY("const", PATH), .help = "a .npy file, which is loaded once" },
     { KEY("memory", ENUM), .choices = "device|managed",
-      .help = "of a constant that a GPU reads: in its memory, or in the host's, from where it fetches what it needs" },
+      .help = "of a constant that a GPU reads, or of slots on it: in its memory, or in the host's, from where it "
+              "fetches what it needs" },
     { KEY("carry", TEXT), .help = "a buffer: frame k of this one is frame k - 1 of that" },
     { KEY("init", TEXT), .help = "frame 0 of what is carried: a number, or a .npy file" },
     { KEY("on_hole", ENUM), .choices = "reset|splice", .help = "after a missing frame: 'init' again, or the last one" },

@@ -536,6 +536,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
         if (gp_rates(a, r->graph, errs) && gp_carry_sources(a, r->graph, errs))
             gp_check_files(r);
         gp_devices_check(a, r->graph, errs);
+        gp_managed_check(r->graph, errs);
         gp_devices_drop_unused(r);
         gp_priority_check(r->graph, errs);
         gp_place_casts(r->graph);

@@ -268,6 +268,8 @@ const char *gp_devices_text(const gp_resolving *r);
 void gp_devices_follow(const gp_resolving *r, gp_stage *st, const gp_stage *by);
 /* Errors where a stage cannot run on the device that it names. */
 void gp_devices_check(gp_arena *a, const gp_graph *g, gp_errs *errs);
+/* managed.c: can the slots of those buffers that the file says so of be in managed memory? */
+void gp_managed_check(const gp_graph *g, gp_errs *errs);
 /* Leaves out the devices that the pipeline names for all its stages, where each is on one that it names itself. */
 void gp_devices_drop_unused(gp_resolving *r);
 /* priority.c: the key `priority` at the top, and in a stage (NULL: it is not there); a stage that copies frames has

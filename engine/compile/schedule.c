@@ -239,6 +239,13 @@ static bool set_inner_depths(scheduling *w, gp_errs *errs)
 
 /* ---- copies ---------------------------------------------------------- */
 
+/* Are its slots on a device to be in managed memory? On the CPU all memory is the same. */
+static bool is_managed(const scheduling *w, int ring)
+{
+    int b = w->p->ring[ring].buffer;
+    return b >= 0 && w->g->buffer[b].managed && !w->p->unified;
+}
+
 /* The class of each host ring that is copied, -1 for other rings: equal where
  * direction, depth and the set of copying segments are equal. Frame infos stay
  * by themselves: batched kernels rely on 256 bytes from one to the next. Starts
@@ -247,7 +254,7 @@ static bool set_inner_depths(scheduling *w, gp_errs *errs)
 static int classify(scheduling *w, int *class)
 {
     gp_plan *p = w->p;
-    enum { FIRST = 96 };                   /* depth D * 2^k, k < 32, three kinds */
+    enum { KINDS = 6, FIRST = 32 * KINDS };        /* depth D * 2^k, k < 32 */
     int n = FIRST, max = FIRST + p->ntasks;
     int *split = GP_NEW(w->a, int, max), *by = GP_NEW(w->a, int, max);
     for (int i = 0; i < max; i++)
@@ -260,9 +267,9 @@ static int classify(scheduling *w, int *class)
             continue;
         int h = host_side(t), c = class[h], k = t->segment;
         if (c < 0) {
-            c = p->ring[h].buffer < 0 ? 2 : t->op == GP_TASK_COPY_OUT;
+            c = p->ring[h].buffer < 0 ? 2 : (t->op == GP_TASK_COPY_OUT) + 3 * is_managed(w, h);
             for (int d = w->base[w->root[k]]; d < p->ring[h].depth; d *= 2)
-                c += 3;
+                c += KINDS;
         }
         if (by[c] != k) {
             by[c] = k;
@@ -284,7 +291,8 @@ static int place_ring(scheduling *w, int i, int pool, bool pinned)
 {
     gp_ring *r = &w->p->ring[i];
     if (pool < 0)
-        pool = add_pool(w, (gp_pool){ .place = r->place, .pinned = pinned, .depth = r->depth });
+        pool = add_pool(w, (gp_pool){ .place = r->place, .pinned = pinned, .depth = r->depth,
+                                      .managed = r->place.device && is_managed(w, i) });
     gp_pool *q = &w->p->pool[pool];
     r->pool = pool;
     r->offset = q->stride;
@@ -321,7 +329,7 @@ static gp_task merged_copy(scheduling *w, const gp_task *t, int host)
 {
     gp_pool pool = w->p->pool[host];
     pool.place = w->p->ring[device_side(t)].place;
-    pool.pinned = false;
+    pool.pinned = false, pool.managed = is_managed(w, device_side(t));
     int device = add_pool(w, pool);
     gp_task n = *t;
     n.in = n.out = NULL;
@@ -519,6 +527,29 @@ static bool set_launches(scheduling *w, gp_errs *errs)
     return ok;
 }
 
+static bool touches(const gp_plan *p, const gp_segment *s, int pool)
+{
+    for (int i = 0; i < s->ntasks; i++) {
+        const gp_task *t = &p->task[s->task[i]];
+        for (int k = 0; k < t->nin + t->nout; k++) {
+            int ring = k < t->nin ? t->in[k] : t->out[k - t->nin];
+            if (ring >= 0 && p->ring[ring].pool == pool)
+                return true;
+        }
+    }
+    return false;
+}
+
+int gp_pool_at_once(const gp_plan *p, int pool)
+{
+    const gp_pool *q = &p->pool[pool];
+    int64_t slots = 0, all = q->depth / q->place.lanes;
+    for (int k = 0; k < p->nsegments; k++)
+        if (touches(p, &p->segment[k], pool))
+            slots += (int64_t)p->segment[k].batch * (p->segment[k].streams + 1);
+    return (int)(slots < all ? slots : all);
+}
+
 /* `bytes` on each device, or on the host. */
 static void count(gp_plan *p, gp_place place, bool pinned, size_t bytes)
 {
@@ -545,7 +576,13 @@ static void set_totals(gp_plan *p)
         count(p, p->extra[i].place, false, p->extra[i].bytes);
     for (int i = 0; i < p->npools; i++) {
         const gp_pool *q = &p->pool[i];
-        count(p, q->place, q->pinned, gp_size_mul(q->stride, (size_t)(q->depth / q->place.lanes)));
+        size_t bytes = gp_size_mul(q->stride, (size_t)(q->depth / q->place.lanes));
+        if (q->managed) {
+            const gp_place host = { .lanes = 1 };
+            count(p, host, false, gp_size_mul(bytes, (size_t)q->place.lanes));
+            bytes = gp_size_mul(q->stride, (size_t)gp_pool_at_once(p, i));
+        }
+        count(p, q->place, q->pinned, bytes);
     }
 }
 

@@ -523,6 +523,10 @@ static bool check_memory(const verifying *v)
         size_t end = next && next->pool == r->pool ? next->offset : q->stride;
         size_t need = r->buffer < 0 ? GP_INFOS * GP_INFO_BYTES
                                     : gp_bytes(&v->g->buffer[r->buffer].type);
+        bool managed = r->buffer >= 0 && r->place.device && !p->unified && v->g->buffer[r->buffer].managed;
+        if (q->managed != managed)
+            return BUG(v, ring_at(v, (int)(r - p->ring)), "the slots of buffer '%s' are in other memory than was said",
+                       ring_name(v, (int)(r - p->ring)));
         if (r->bytes < need || gp_size_add(r->offset, r->bytes) > end || r->offset % 256
             || q->stride % 256 || q->place.device != r->place.device || q->place.index != r->place.index
             || q->place.lanes != r->place.lanes || q->place.run != r->place.run)

@@ -5,6 +5,8 @@
  * were recorded (which respects all dependencies). So items need no edges here;
  * frames overlap because streams do. Invariant: an exec is queued at most once
  * at a time, so that what a launch waits for can be kept in its operations. */
+#include <stdint.h>
+#include <sys/mman.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -184,6 +186,15 @@ static void cpu_free(gp_dev *d, gp_memory kind, void *mem, size_t bytes)
 {
     (void)d, (void)kind, (void)bytes;
     free(mem);
+}
+
+/* Pages that were swapped out come back. */
+static bool cpu_bring(gp_dev *d, void *mem, size_t bytes, gp_errs *errs)
+{
+    size_t before = (uintptr_t)mem % 4096;
+    (void)d;
+    return !madvise((char *)mem - before, before + bytes, MADV_WILLNEED) || errno != ENOMEM
+        || gp_fail(errs, GP_E_BUG, (gp_loc){ 0 }, "memory that was not taken is fetched ahead");
 }
 
 /* ---- recording ------------------------------------------------------- */
@@ -651,7 +662,7 @@ static const gp_kernel *cpu_compile(gp_dev *d, const gp_source *src, gp_errs *er
 
 const gp_backend gp_backend_cpu = {
     .name = "cpu",
-    .open = cpu_open, .close = cpu_close, .alloc = cpu_alloc, .free = cpu_free,
+    .open = cpu_open, .close = cpu_close, .alloc = cpu_alloc, .free = cpu_free, .bring = cpu_bring,
     .prepare = cpu_prepare, .stamps = cpu_stamps, .stamped = cpu_stamped, .build = cpu_build, .discard = cpu_discard,
     .launch = cpu_launch, .direct = cpu_direct, .call = cpu_call, .query = cpu_query, .wait = cpu_wait,
     .computed = cpu_computed, .builtin = cpu_builtin, .compile = cpu_compile,

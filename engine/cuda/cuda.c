@@ -134,6 +134,8 @@ static void cuda_close(gp_dev *dev)
         cudaStreamDestroy(d->service);
     if (live && d->inner)
         cudaStreamDestroy(d->inner);
+    if (live && d->bringing)
+        cudaStreamDestroy(d->bringing);
     if (live && d->apart)
         cudaStreamDestroy(d->apart);
     if (live && d->apart_event)
@@ -279,6 +281,8 @@ static cudaError_t alloc_managed(gp_cuda_dev *d, void **mem, size_t bytes)
 {
     int concurrent = 0;
     cudaError_t e = cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, d->index);
+    if (e == cudaSuccess && !d->bringing)
+        e = cudaStreamCreateWithFlags(&d->bringing, cudaStreamNonBlocking);
     if (e == cudaSuccess)
         e = concurrent ? cudaMallocManaged(mem, bytes, cudaMemAttachGlobal) : cudaErrorNotSupported;
     if (e == cudaSuccess)
@@ -354,6 +358,15 @@ static bool cuda_fetch(gp_dev *dev, void *mem, size_t bytes, gp_errs *errs)
     if (e == cudaSuccess)
         e = cudaStreamSynchronize(d->service);
     return gp_cuda_ok(d, e, errs, "fetching managed memory");
+}
+
+/* What has no room there makes room for itself: that of what was used longest ago goes to the host. */
+static bool cuda_bring(gp_dev *dev, void *mem, size_t bytes, gp_errs *errs)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    struct cudaMemLocation here = { .type = cudaMemLocationTypeDevice, .id = d->index };
+    return gp_cuda_alive(d)
+        && gp_cuda_ok(d, cudaMemPrefetchAsync(mem, bytes, here, 0, d->bringing), errs, "fetching managed memory ahead");
 }
 
 int gp_cuda_priority(const gp_cuda_dev *d, gp_priority p)
@@ -490,7 +503,7 @@ static const gp_kernel *cuda_builtin(gp_dev *dev, const char *name)
 const gp_backend gp_backend_cuda = {
     .name = "cuda",
     .open = cuda_open, .close = cuda_close, .reach = cuda_reach,
-    .alloc = cuda_alloc, .free = cuda_free, .fetch = cuda_fetch,
+    .alloc = cuda_alloc, .free = cuda_free, .fetch = cuda_fetch, .bring = cuda_bring,
     .prepare = cuda_prepare,
     .stamps = gp_cuda_stamps, .stamped = gp_cuda_stamped, .rates = gp_cuda_rates,
     .watch = gp_cuda_watch, .unwatch = gp_cuda_unwatch, .tag = gp_cuda_tag,

@@ -57,6 +57,7 @@ typedef struct gp_cuda_dev {
     int least, greatest;           /* priorities of streams, of which a lower number comes first */
     atomic_bool dead;              /* a fault was reported */
     cudaStream_t service;          /* set-up work: clearing, loading */
+    cudaStream_t bringing;         /* managed memory that is needed soon; NULL: none was taken */
     cudaStream_t inner;            /* captures what a loop repeats, while another is captured */
     cudaStream_t apart;            /* of libraries that take one for good; NULL: none asked for it; */
     cudaEvent_t apart_event;       /* ... what it waits for, or others wait for; */

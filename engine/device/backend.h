@@ -116,6 +116,8 @@ typedef struct gp_backend {
     /* Managed memory, of this device or another, is from now on only read: copies it to the device, if there is room.
      * NULL where all memory is the same. */
     bool (*fetch)(gp_dev *dev, void *mem, size_t bytes, gp_errs *errs);
+    /* Managed memory is needed on this device soon: begins to bring it there, and does not wait. Any thread. */
+    bool (*bring)(gp_dev *dev, void *mem, size_t bytes, gp_errs *errs);
 
     /* Makes `streams` streams, each with its priority, and `orders` orders of `slots` slots each. An
      * order serializes one stage over the launches of a segment: the

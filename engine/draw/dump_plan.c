@@ -26,6 +26,12 @@ static char *depth_text(const gp_buffer *b, int depth, char buf[48])
     return buf;
 }
 
+static const char *memory_text(const gp_plan *p, const gp_ring *r)
+{
+    const gp_pool *q = &p->pool[r->pool];
+    return q->managed ? " (managed)" : q->pinned ? " (pinned)" : "";
+}
+
 /* Where a buffer's slots are: the rings of one buffer are neighbors, and come
  * in the order of buffers. Returns the first ring of the next. */
 static int buffer_text(FILE *f, const gp_plan *p, int ring, int width, int depths)
@@ -41,10 +47,9 @@ static int buffer_text(FILE *f, const gp_plan *p, int ring, int width, int depth
         const gp_ring *r = &p->ring[ring];
         all = gp_size_add(all, (size_t)r->depth * gp_bytes(&b->type));
         if (r->segment < 0)
-            fprintf(f, "%s%s%s", sep, gp_place_text(p, r->place, place),
-                    p->pool[r->pool].pinned ? " (pinned)" : "");
+            fprintf(f, "%s%s%s", sep, gp_place_text(p, r->place, place), memory_text(p, r));
         else
-            fprintf(f, "%ssegment %d", sep, r->segment);
+            fprintf(f, "%ssegment %d%s", sep, r->segment, memory_text(p, r));
     }
     if (b->varies)                     /* each slot is for the largest frame */
         fprintf(f, ", %s in all", gp_size_text(all, size));
@@ -244,6 +249,7 @@ static void pool_json(gp_json *j, const gp_plan *p, const gp_pool *q)
     gp_json_open(j, NULL, '{');
     place_json(j, p, q->place);
     gp_json_bool(j, "pinned", q->pinned);
+    gp_json_bool(j, "managed", q->managed);
     gp_json_int(j, "depth", q->depth);
     gp_json_size(j, "stride", q->stride);
     gp_json_close(j, '}');

@@ -69,10 +69,11 @@ static const char *places(const build *b, int buffer)
         if (r->buffer != buffer)
             break;
         if (r->segment >= 0)
-            text = gp_format(b->arena, "%s%sin segment %d", text, sep, r->segment);
+            text = gp_format(b->arena, "%s%sin segment %d%s", text, sep, r->segment, p->pool[r->pool].managed
+                             ? " (managed)" : "");
         else
             text = gp_format(b->arena, "%s%son %s%s", text, sep, gp_place_text(p, r->place, place),
-                             p->pool[r->pool].pinned ? " (pinned)" : "");
+                             p->pool[r->pool].managed ? " (managed)" : p->pool[r->pool].pinned ? " (pinned)" : "");
     }
     return text;
 }

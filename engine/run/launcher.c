@@ -204,6 +204,8 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
         gp_frame_write_infos(p, f + (uint64_t)i);
     if (run->options.poison && !run->plan->unified)
         poison_outputs(p, f, n);
+    if (stream >= 0 && n && s->nmanaged && !gp_ahead_bring(p, f, n, &t->errs))
+        return DEVICE_LOST;
     if (stream >= 0)
         atomic_store(&s->busy[stream], true);
     gp_nvtx_push(p, f);

@@ -25,7 +25,8 @@ enum { PLAIN = -1 };
 
 static int kind_of_pool(const gp_run *run, const gp_pool *p)
 {
-    return !run->dev[0] ? PLAIN : p->place.device ? GP_MEMORY_DEVICE : p->pinned ? GP_MEMORY_PINNED : PLAIN;
+    return !run->dev[0] ? PLAIN : p->managed ? GP_MEMORY_MANAGED : p->place.device ? GP_MEMORY_DEVICE
+         : p->pinned ? GP_MEMORY_PINNED : PLAIN;
 }
 
 static int kind_of_extra(const gp_run *run, const gp_extra *x)

@@ -191,6 +191,7 @@ bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
     }
     used[seg->place.index].orders += s->ordered;
     s->most = most_in_exec(seg);
+    gp_ahead_begin(p);
     bool carries = find_carried(p);
     s->dep = GP_NEW(a, int, ((size_t)deps + (size_t)seg->ntasks) * (size_t)seg->batch + 1);
     if (!take_stamps(p, used, errs))

@@ -67,6 +67,8 @@ struct gp_segmentrt {
     gp_type *type;             /* per buffer: of the launch being made, see frame.h */
     gp_hole *hole;             /* per buffer: likewise */
     int64_t most;              /* as gp_rec.most */
+    int *managed, nmanaged;    /* pools of managed memory that it reads or writes, see ahead.c */
+    uint64_t brought;          /* frames whose slots there were brought to the device; the launcher's */
     int *dep;                  /* room for a body */
     size_t bytes;              /* of a whole frame's outputs */
     size_t copy_bytes[GP_ENGINES];     /* per frame */
@@ -122,6 +124,11 @@ static inline int gp_slot_in_lane(const gp_actorrt *p, uint64_t f)
 /* Queues a body directly on a stream of the segment; waits for what is queued there, as gp_backend.wait. */
 bool gp_segment_direct(const gp_actorrt *p, int stream, gp_body body, void *arg, gp_errs *errs);
 int gp_segment_wait(const gp_actorrt *p, int stream, gp_sync sync, gp_errs *errs);
+
+/* ahead.c. begin looks for managed memory that the segment uses. bring has the slots brought to their device that a
+ * launch of frames [f, f + n), which is next, needs, and those of as many frames behind. */
+void gp_ahead_begin(gp_actorrt *p);
+bool gp_ahead_bring(gp_actorrt *p, uint64_t f, int n, gp_errs *errs);
 
 /* stamp.c: how many stamps the launches in flight need on each device, after the parts are made. */
 int gp_stamps_init(gp_actorrt *p);

@@ -234,13 +234,17 @@ static void init_actors(simulation *x)
         join_rings(x, r);
 }
 
-/* The sources make their frames, or in proportion fewer. */
+/* The sources make their frames, or in proportion fewer: `frames` of all ranks together. */
 static void init_totals(simulation *x, uint64_t frames)
 {
     uint64_t most = 0;
-    for (int a = 0; a < x->each; a++)
-        if (x->actor[a].cost && !x->actor[a].nin && x->actor[a].cost->frames > most)
-            most = x->actor[a].cost->frames;
+    for (int a = 0; a < x->each; a++) {
+        const actor *p = &x->actor[a];
+        if (!p->cost || p->nin)
+            continue;
+        uint64_t all = p->cost->frames * (p->stage->shared ? 1 : (uint64_t)x->ranks);
+        most = all > most ? all : most;
+    }
     double part = frames && most > frames ? (double)frames / (double)most : 1;
     for (int a = 0; a < x->nactors; a++)
         count_firings(x, a, part);

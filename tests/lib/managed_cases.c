@@ -59,12 +59,18 @@ static void put_files(const char *dir, int32_t at[FRAMES * PLACES])
 }
 
 static const char *const settings[][5] = {
+    { "buffers.rows.memory=managed", NULL }, { "buffers.rows.memory=managed", "depth=1", "streams=1", NULL },
+    { "buffers.sum.memory=managed", "buffers.rows.memory=managed", "buffers.at.memory=managed", "depth=32", NULL },
+    { "buffers.rows.memory=managed", "buffers.less.memory=managed", "depth=8", "batch=4", NULL },
+    { "buffers.rows.memory=managed", "buffers.sum.memory=managed", "launch=stream", NULL },
     { NULL }, { "depth=1", "streams=1", NULL }, { "depth=8", "batch=4", NULL }, { "launch=stream", NULL },
     { "buffers.table.memory=device", NULL }, { "fuse=none", "buffers.first.memory=device", NULL },
     { "launch=persistent", NULL }, { "device=cpu:0", NULL }, { "device=cpu:0-2", "depth=6", NULL },
     { "device=cpu:1", "stages.sum.device=cpu:0", NULL },
+    { "device=cpu:0", "buffers.rows.memory=managed", "buffers.at.memory=managed", "depth=16", NULL },
+    { "device=cpu:0-2", "buffers.rows.memory=managed", "buffers.sum.memory=managed", "batch=2", NULL },
 };
-enum { SETTINGS = sizeof settings / sizeof *settings, PRETENDED = 3 };
+enum { SETTINGS = sizeof settings / sizeof *settings, PRETENDED = 5 };
 
 START_TEST(same_numbers)
 {
@@ -114,9 +120,41 @@ START_TEST(carried)
 }
 END_TEST
 
+/* Slots of what is put together from several frames, taken apart, carried, and in segments of their own. */
+static const char *const regroups[] = { "memory: device", "memory: managed" };
+
+START_TEST(regrouped)
+{
+    const char *dir = pipe_dir(), *devices[] = { on, "cpu:0-1" };
+    char text[1200];
+    size_t n, m;
+    unsigned char *bytes[2];
+    bool several = !strcmp(on, "cpu");
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof text,
+                 "depth: 6\nbuffers:\n  w: {dtype: f32, shape: [40]}\n  x: {%s}\n  g: {%s}\n  s: {%s}\n"
+                 "  v: {like: w, %s}\n  u: {carry: v}\nstages:\n"
+                 "  - {use: generate, pattern: ramp, frames: 43, out: w}\n  - {use: scale, a: 3, out: x}\n"
+                 "  - {use: group, frames: 4, tail: keep, in: x, out: g}\n  - {use: scale, a: 2, out: d}\n"
+                 "  - {use: split, out: s}\n  - {use: expr, in: {s: s, u: u}, out: v, expr: s + u}\n"
+                 "  - {use: write, path: '%d.raw', durable: none}\n", regroups[i], regroups[i], regroups[i],
+                 regroups[i], i);
+        pipe_result r = pipe_run(dir, text, several && _i ? devices[1] : on, NULL, (gp_run_options){ .poison = true });
+        ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "");
+    }
+    bytes[0] = (unsigned char *)pipe_read(dir, "0.raw", &n), bytes[1] = (unsigned char *)pipe_read(dir, "1.raw", &m);
+    ck_assert_uint_gt(n, 0);
+    ck_assert_uint_eq(n, m);
+    ck_assert_int_eq(memcmp(bytes[0], bytes[1], n), 0);
+    free(bytes[0]), free(bytes[1]);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 void managed_cases(TCase *tc, const char *device)
 {
     on = device;
     tcase_add_loop_test(tc, same_numbers, 0, strcmp(device, "cpu") ? SETTINGS - PRETENDED : SETTINGS);
     tcase_add_test(tc, carried);
+    tcase_add_loop_test(tc, regrouped, 0, 2);
 }
