@@ -236,13 +236,18 @@ def said():
 
 
 def top(pid):
-    """What `gpipe top` shows of a rank at first."""
-    p = subprocess.Popen([gpipe, "top", "--json", str(pid)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, text=True)
-    line = p.stdout.readline()
-    p.kill()
-    p.communicate()
-    return json.loads(line or "{}")
+    """What `gpipe top` shows of a rank at first: its JSON, and the line that it draws last."""
+    said = []
+    for args, end in ((["--json"], "{"), ([], "gpipe: ")):
+        p = subprocess.Popen([gpipe, "top", *args, str(pid)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+        line = p.stdout.readline()
+        while line and not line.startswith(end):
+            line = p.stdout.readline()
+        p.kill()
+        p.communicate()
+        said.append(line)
+    return json.loads(said[0] or "{}"), said[1]
 
 
 def test_live(m):
@@ -261,11 +266,14 @@ def test_live(m):
           and 40 <= v["stages"][1]["frames"] < 60, v)
     check(f"{what}: who is behind", v.get("behind") == 2 and v["behind_done"] < 20, v)
     ranks = ranks_here()
-    v = top(ranks.get(0, 0))
+    v, line = top(ranks.get(0, 0))
     check(f"{what}: top of rank 0 shows the whole", v.get("rank") == 0 and 40 <= v["done"] < 60, v)
-    v = top(ranks.get(2, 0))
+    check(f"{what}: that is said", line.startswith(f"gpipe: 3 ranks: {v['done']} of 60 frames, ")
+          and f", rank 2 is behind with {v['behind_done']}" in line, line)
+    v, line = top(ranks.get(2, 0))
     check(f"{what}: top of another shows that one", v.get("rank") == 2 and v["ranks"] == 3
           and v["done"] < 20 == v["frames"], v)
+    check(f"{what}: and says which it is", re.match(r"gpipe: rank 2 of 3: \d+ of 20 frames", line), line)
     text = {}
     for x in said():
         for r, url in re.findall(r"gpipe: rank (\d): metrics: (http:\S+)", x.get("text", "")):
