@@ -125,6 +125,8 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
     v->bound = find_bound(v);
     if (v->frames && moved && moved <= v->frames && seconds > v->began)
         v->left_s = (double)(v->frames - moved) * (seconds - v->began) / (double)moved;
+    double left = v->left_s >= 0 ? gp_ranks_left(seconds - v->began) : -1;
+    v->left_s = left >= 0 ? left : v->left_s;
 }
 
 /* ---- JSON ------------------------------------------------------------ */

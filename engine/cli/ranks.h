@@ -93,6 +93,8 @@ void gp_ranks_told(int r, gp_account *a, int n);
 void gp_ranks_whole(gp_counters *c);
 /* What they make together, where this rank makes so many (0: not known). */
 uint64_t gp_ranks_frames(uint64_t mine);
+/* How long it takes the one that is done last, if all go on as in these seconds; < 0: not known. */
+double gp_ranks_left(double seconds);
 /* The rank that is behind the others, and how many frames it is done with; -1: none is. */
 int gp_ranks_behind(uint64_t *done);
 /* Is the run of all over, so that they can exchange what is left to say? */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include "cli/ranks_whole.h"
 
-static const double ALIKE = 0.05, DIFFER = 0.1;        /* of rates; of rates and busy times that are worth a word */
+static const double ALIKE = 0.05, DIFFER = 0.1;        /* of rates; worth a word: of rates, of the time of the run */
 
 static int64_t busiest_of(const gp_report *r)
 {
@@ -68,7 +68,8 @@ void gp_whole_decide(gp_whole *w)
     bool any = a.bound >= 0, traces = false;
     rate = a.bound >= 0 ? rate_of(&w->of[a.bound]) : 0;
     for (int r = 0; a.bound >= 0 && r < gp_ranks(); r++)
-        busier |= w->of[r].reports && (double)w->of[r].busiest_ns < (1 - DIFFER) * (double)w->of[a.bound].busiest_ns;
+        busier |= w->of[r].reports && (double)(w->of[a.bound].busiest_ns - w->of[r].busiest_ns)
+            > DIFFER * (double)w->of[a.bound].wall_ns;
     bool slower = fastest > (1 + DIFFER) * rate;
     if (slower)
         snprintf(a.head, sizeof a.head, "of %d ranks rank %d is the slowest: %.0f frames/s, up to %.0f in others",

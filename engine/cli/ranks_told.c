@@ -134,6 +134,21 @@ static uint64_t done_by(const gp_rank_says *s)
     return most;
 }
 
+double gp_ranks_left(double seconds)
+{
+    size_t each;
+    char *all = gp_rank() ? NULL : gp_ranks_last(&each);
+    double most = -1;
+    for (int r = 0; all && r < gp_ranks(); r++) {
+        const gp_rank_says *s = of_rank(all, each, r);
+        double done = (double)done_by(s), left = (double)s->frames - done;
+        if (s->state != IS_OVER && s->frames && done > 0 && left * seconds / done > most)
+            most = left * seconds / done;
+    }
+    free(all);
+    return most;
+}
+
 int gp_ranks_behind(uint64_t *done)
 {
     size_t each;

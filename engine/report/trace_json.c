@@ -176,9 +176,16 @@ static bool find_stretches(kept *x)
     return true;
 }
 
+/* Of the clock of all ranks, where there are several. */
 static double us(const kept *x, int64_t t)
 {
     return (double)(gp_clock_other(&x->part->clock, t) - x->part->zero) * 1e-3;
+}
+
+static double us_between(const kept *x, int64_t start, int64_t end)
+{
+    const gp_clock *c = &x->part->clock;
+    return (double)(gp_clock_other(c, end) - gp_clock_other(c, start)) * 1e-3;
 }
 
 /* ---- members --------------------------------------------------------- */
@@ -209,7 +216,7 @@ static void slice(gp_json *j, const kept *x, const gp_track *track, const gp_eve
     };
     head(j, "X", process_of(x, track), tid);
     gp_json_num(j, "ts", us(x, e->start));
-    gp_json_num(j, "dur", (double)(e->end - e->start) * 1e-3);
+    gp_json_num(j, "dur", us_between(x, e->start, e->end));
     gp_json_str(j, "name", e->name);
     gp_json_str(j, "cat", cats[e->what]);
     gp_json_open(j, "args", '{');
