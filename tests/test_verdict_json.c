@@ -53,8 +53,8 @@ START_TEST(says_it_as_json)
     gp_errs *errs = GP_NEW(&verdict_arena, gp_errs, 1);
     gp_account account = { "generate", 15, 12, 0, 0, 3, .block = 1 };
     const char *const set = "vars.a=\"1\"";
-    gp_report_about about = { GP_DRAINED, { .cpu = "a \"chip\"", .date = "2026-01-02T03:04:05Z",
-                              .cores = 8 }, &account, 1, &set, 1, false };
+    gp_report_about about = { .environment = { .cpu = "a \"chip\"", .date = "2026-01-02T03:04:05Z", .cores = 8 },
+                              .outcome = GP_DRAINED, .account = &account, .naccounts = 1, .set = &set, .nset = 1 };
     char *text = NULL;
     size_t n = 0;
     gp_pipeline *p = verdict_compile(yaml, NULL, true, errs);
