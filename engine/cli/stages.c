@@ -3,7 +3,7 @@
 #include <string.h>
 #include "cli/cli.h"
 #include "base/json.h"
-#include "compile/keys.h"
+#include "draw/schema.h"
 
 static const char *const opt_types[] = {
     [GP_OPT_INT] = "integer", [GP_OPT_FLOAT] = "number", [GP_OPT_BOOL] = "bool",
@@ -16,15 +16,6 @@ static const char *const opt_types[] = {
 static const char *runs_on(const gp_kind *k)
 {
     return !k->record ? k->run ? "host" : "where its input is" : k->run ? "device or host" : "device";
-}
-
-/* Option i of a kind, NULL behind the last. The last of a source is `shard`, a key of stages that is for sources alone. */
-static const gp_opt *option_at(const gp_kind *k, int i)
-{
-    int n = 0;
-    while (k->opts && k->opts[n].name)
-        n++;
-    return i < n ? &k->opts[i] : i == n && (!k->in || !k->in->name) ? gp_key_find(gp_stage_keys, "shard") : NULL;
 }
 
 static const char *port_name(const gp_port *p)
@@ -108,10 +99,10 @@ void gp_kind_print(FILE *to, const gp_kind *k)
     fprintf(to, "%s - %s\nruns on: %s\n", k->name, k->help, runs_on(k));
     print_ports(to, "in", k->in, true);
     print_ports(to, "out", k->out, false);
-    const gp_opt *o = option_at(k, 0);
+    const gp_opt *o = gp_schema_option(k, 0);
     if (o)
         fprintf(to, "\noptions:\n");
-    for (int i = 0; (o = option_at(k, i)); i++)
+    for (int i = 0; (o = gp_schema_option(k, i)); i++)
         print_option(to, o);
 }
 
@@ -158,7 +149,7 @@ static void print_row(const gp_kind *k)
 {
     printf("| [`%s`](#%s) | %s | %s |", k->name, k->name, runs_on(k), k->help);
     const gp_opt *o;
-    for (int i = 0; (o = option_at(k, i)); i++)
+    for (int i = 0; (o = gp_schema_option(k, i)); i++)
         printf(instead(o) ? "%s `%s` (or `%s`)" : "%s `%s`%s", i ? "," : "", o->name,
                instead(o) ? instead(o) : o->required ? " (required)" : "");
     printf(" |\n");
@@ -238,7 +229,7 @@ static void json_kind(gp_json *j, const gp_kind *k)
     json_ports(j, "out", k->out, false);
     gp_json_open(j, "options", '[');
     const gp_opt *o;
-    for (int i = 0; (o = option_at(k, i)); i++)
+    for (int i = 0; (o = gp_schema_option(k, i)); i++)
         json_option(j, o);
     gp_json_close(j, ']');
     gp_json_close(j, '}');

@@ -236,3 +236,11 @@ void gp_schema_write(FILE *f, const gp_registry *registry)
     gp_json_close(&j, '}');
     gp_json_close(&j, '}');
 }
+
+const gp_opt *gp_schema_option(const gp_kind *k, int i)
+{
+    int n = 0;
+    while (k->opts && k->opts[n].name)
+        n++;
+    return i < n ? &k->opts[i] : i == n && (!k->in || !k->in->name) ? gp_key_find(gp_stage_keys, "shard") : NULL;
+}

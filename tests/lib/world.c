@@ -55,19 +55,19 @@ static bool shape_opts(gp_shape *s)
     if (o->node)
         s->scratch = (size_t)v.i;
     s->batched = s->frame_info = true;
-    return shape_same(s);
+    return like_first(s);
 }
 
 static bool shape_every(gp_shape *s)
 {
     s->serial = true;
-    return shape_same(s);
+    return like_first(s);
 }
 
 static bool shape_carry(gp_shape *s)
 {
     s->state = 8;
-    return shape_same(s);
+    return like_first(s);
 }
 
 static bool shape_mute(gp_shape *s)
