@@ -1,19 +1,25 @@
 /* relay.c - all frames of all ranks to standard output, which the first rank writes, see writer.h.
  *
- * Each rank sends its frames as they are to be written, CHUNK bytes of each rank at a time. There is nothing but a gather
- * to send by, so that each rank gets the bytes of all; the others but the first forget them. */
+ * Each rank sends its frames as they are to be written, a chunk of each rank at a time. There is nothing but a gather to
+ * send by, so that each rank gets the bytes of all, for which it needs MOST bytes; the others but the first forget them. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include "writer.h"
 
-enum { CHUNK = 1 << 20, PARTS = 256 };
+enum { CHUNK = 1 << 20, LEAST = 1 << 12, MOST = 1 << 26, PARTS = 256 };
+
+static size_t chunk_of(int ranks)
+{
+    size_t n = MOST / (size_t)ranks;
+    return n < LEAST ? LEAST : n < CHUNK ? n : CHUNK;
+}
 
 bool gp_relay_open(gp_writer *w)
 {
     gp_write_relay *y = w->relay = calloc(1, sizeof *y);
     size_t ranks = (size_t)w->ranks;
-    return y && (y->part = calloc(ranks * GP_WRITE_RUN, sizeof *y->part)) && (y->chunk = malloc(CHUNK))
+    return y && (y->part = calloc(ranks * GP_WRITE_RUN, sizeof *y->part)) && (y->chunk = malloc(chunk_of(w->ranks)))
         && (y->has = calloc(ranks, sizeof *y->has)) && (y->all = calloc(ranks, sizeof *y->all));
 }
 
@@ -79,7 +85,7 @@ static bool put(gp_writer *w, char why[GP_WHY])
 gp_status gp_relay(gp_writer *w, gp_call *c, const char *mine, char why[GP_WHY])
 {
     gp_write_relay *y = w->relay;
-    size_t most = 0;
+    size_t most = 0, chunk = chunk_of(w->ranks);
     memset(y->has, 0, sizeof *y->has * (size_t)w->ranks);
     for (int i = 0; i < y->nparts; i++)
         y->has[y->part[i].rank] += y->part[i].n;
@@ -88,7 +94,7 @@ gp_status gp_relay(gp_writer *w, gp_call *c, const char *mine, char why[GP_WHY])
     size_t own = y->has[w->rank];
     for (size_t at = 0, k; at < most; at += k) {
         size_t left = own > at ? own - at : 0;
-        k = most - at < CHUNK ? most - at : CHUNK;
+        k = most - at < chunk ? most - at : chunk;
         left = left < k ? left : k;
         if (left)
             memcpy(y->chunk, mine + at, left);

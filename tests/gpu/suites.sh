@@ -71,9 +71,10 @@ for tool in "$@"; do
     case $tool in
     inject) echo "inject all" ;;
     plain)  sed "s/^/plain /" <<<"$all" ;;
-    *)      grep -v fault <<<"$all" | sed "s/^/$tool /" ;;
+    *)      grep -vxE 'faults|backend_fault' <<<"$all" | sed "s/^/$tool /" ;;
     esac
 done | tac | xargs -P "$JOBS" -d '\n' -I{} bash -c 'read -r tool suite <<<"$2"; "$1" --one "$tool" "$suite"' - "$here/suites.sh" {}
 rc=$?
 echo "suites: $(grep -c passed "$COUNTS") passed, $(grep -c failed "$COUNTS") failed, $(grep -c skipped "$COUNTS") skipped"
+[ -s "$COUNTS" ] || { echo "suites: there is no such suite"; exit 2; }
 [ $rc -eq 0 ]
