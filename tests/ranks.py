@@ -239,6 +239,17 @@ stages: [{use: generate, frames: 5, out: x}, {use: write, path: "joined-NAME/${r
 
 # ---- ranks that differ --------------------------------------------------
 
+    for k, files in enumerate((("a", "b", "c"), ("a", "c"), ("a", "b", "d"))):
+        for name in files:
+            put(f"differ{k}/in/{name}.pgm", b"P5 2 1 255\n12")
+        put(f"differ{k}/p.yaml", "stages: [{use: read, path: 'in/*.pgm'}, {use: discard}]\n")
+    os.environ["GPIPE_MPI"] = m.so
+    for k, says in ((0, ""), (1, "rank 1 finds 2 files with 2 frames, and rank 0 3 with 3"), (2, "rank 1 finds files of other names")):
+        p = ran([m.mpirun, "-n", "1", "sh", "-c", f"cd differ0; exec {gpipe} run p.yaml", ":",
+                 "-n", "1", "sh", "-c", f"cd differ{k}; exec {gpipe} run p.yaml"])
+        check(f"{m.name}: ranks that see other files {k}", p.returncode == 3 * bool(says) and p.stderr.count("error: ") == bool(says)
+              and says in p.stderr and (not says or "p.yaml:1:16: error: source 'read'" in p.stderr), p.stderr)
+
     put("a.yaml", "buffers: {x: {dtype: u8, shape: [6]}}\nstages: [%s, {use: discard}]\n" % gen)
     put("b.yaml", "buffers: {x: {dtype: u8, shape: [7]}}\nstages: [%s, {use: discard}]\n" % gen)
     os.environ["GPIPE_MPI"] = m.so

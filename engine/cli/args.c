@@ -142,7 +142,9 @@ static const struct option *find(const char *word, const char *value, gp_verb ve
         }
     }
     if (of_another) {
-        usage(errs, "this verb has no option", word, "; its --help shows which it has");
+        bool starts = !strcmp(name, "--ranks") && verb & (GP_VERB_RUN | GP_VERB_PLAN | GP_VERB_CHECK);
+        usage(errs, "this verb has no option", word, starts ? "; a launcher starts several ranks: mpirun -n 3 gpipe run FILE"
+                                                            : "; its --help shows which it has");
         return NULL;
     }
     char did[160] = "";

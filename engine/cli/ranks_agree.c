@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/path.h"
+#include "base/plural.h"
 #include "cli/ranks.h"
 #include "cli/report.h"
 
@@ -9,9 +10,12 @@
 typedef struct said {
     char version[64];
     uint64_t text, settings;
-    int loaded, status, sinks;
+    int loaded, status, sources, sinks;
     bool account;
 } said;
+
+/* The same of one of its sources, whose frames are shared out: so each has to find the same. */
+typedef struct source { uint64_t names; int64_t files, frames; } source;
 
 /* The same of one of its sinks. */
 typedef struct sink { uint64_t path; int64_t from; bool shared, each, anyone; } sink;   /* each: a file a frame */
@@ -71,7 +75,7 @@ static said say(const gp_args *args, const gp_loaded *l, bool ok, const gp_errs 
     s.settings = hash(s.settings, &args->trace_ns, sizeof args->trace_ns);
     s.settings = hash(s.settings, &args->trace_gpu, sizeof args->trace_gpu);
     for (int i = 0; ok && gp_pipeline_stage(l->pipeline, i, &is); i++)
-        s.sinks += is.writes != NULL;
+        s.sources += !is.nin && is.shared, s.sinks += is.writes != NULL;
     return s;
 }
 
@@ -90,6 +94,50 @@ static bool are_same(const said *of, const char *file, gp_errs *errs)
                            r);
     }
     return true;
+}
+
+/* Folders may be called differently on other machines. */
+static source source_of(const gp_stage_info *is)
+{
+    source s = { .files = is->nreads, .frames = is->frames_of_all };
+    for (int i = 0; i < is->nreads; i++) {
+        const char *name = is->reads[i] + gp_path_folder(is->reads[i]);
+        s.names = hash(s.names, name, strlen(name) + 1);
+    }
+    return s;
+}
+
+static bool check_source(const gp_stage_info *is, const source *of, int nsources, gp_errs *errs)
+{
+    for (int r = 1; r < gp_ranks(); r++) {
+        const source *a = &of[r * nsources];
+        if (a->files != of->files || a->frames != of->frames)
+            return gp_fail(errs, GP_E_SPEC, is->at, "source '%s': rank %d finds %lld file%s with %lld frames, and rank 0 %lld with "
+                           "%lld: all ranks must see the same files", is->name, r, (long long)a->files,
+                           gp_plural(a->files), (long long)a->frames, (long long)of->files, (long long)of->frames);
+        if (a->names != of->names)
+            return gp_fail(errs, GP_E_SPEC, is->at, "source '%s': rank %d finds files of other names than rank 0: all ranks must "
+                           "see the same files", is->name, r);
+    }
+    return true;
+}
+
+static bool check_sources(const gp_loaded *l, int nsources, gp_errs *errs)
+{
+    source *mine = gp_ranks_room((size_t)nsources, sizeof *mine);
+    source *of = gp_ranks_room((size_t)nsources * (size_t)gp_ranks(), sizeof *of);
+    gp_stage_info is;
+    int n = 0;
+    for (int i = 0; gp_pipeline_stage(l->pipeline, i, &is); i++)
+        if (!is.nin && is.shared)
+            mine[n++] = source_of(&is);
+    bool ok = gp_ranks_gather(mine, nsources * (int)sizeof *mine, of, errs);
+    n = 0;
+    for (int i = 0; ok && gp_pipeline_stage(l->pipeline, i, &is); i++)
+        if (!is.nin && is.shared)
+            ok = check_source(&is, &of[n++], nsources, errs);
+    free(mine), free(of);
+    return ok;
 }
 
 /* Do all ranks write one file there? */
@@ -162,7 +210,7 @@ bool gp_ranks_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *e
     bool told = gp_ranks_gather(&mine, sizeof mine, of, errs);
     gp_errs differ = { .n = 0 };
     bool same = told && are_same(of, l->file, &differ);
-    int failed = 0, first = 0, sinks = told ? of->sinks : 0;
+    int failed = 0, first = 0, sources = told ? of->sources : 0, sinks = told ? of->sinks : 0;
     account = told && of->account;
     for (int r = gp_ranks() - 1; told && r >= 0; r--)
         if (of[r].status)
@@ -178,7 +226,7 @@ bool gp_ranks_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *e
     speaker.rank = first, speaker.names = failed && failed < gp_ranks();
     if (failed)
         return ok && gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = l->file }, "rank %d cannot run it", first);
-    return (!sinks || check_sinks(l, sinks, errs))
+    return (!sources || check_sources(l, sources, errs)) && (!sinks || check_sinks(l, sinks, errs))
         && (!(args->verb & GP_VERB_RUN) || gp_ranks_meet_open(l->pipeline, errs));
 }
 

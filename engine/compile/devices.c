@@ -64,8 +64,9 @@ static int add(gp_resolving *r, const gp_node *n, const char *text, bool pretend
         return AT(r, n->at, "'%s' and '%s' are not devices of one kind: gpipe runs on GPUs, or on the CPU", g->device[0].name,
                   d.name), -1;
     if (!pretend && !m->ndevices)
-        return gp_fail(r->errs, GP_E_RESOURCE, n->at, "there is no device '%s': %s; write device: auto or cpu", text,
-                       *m->why ? m->why : "no CUDA device"), -1;
+        return gp_fail(r->errs, GP_E_RESOURCE, n->at, "there is no device '%s': %s; write device: auto or cpu ('gpipe plan "
+                       "--device %s' plans for one that is not here)", text,
+                       *m->why ? m->why : "no CUDA device", text), -1;
     if (!pretend && index >= m->ndevices)
         return gp_fail(r->errs, GP_E_RESOURCE, n->at, "there is no device '%s'; this machine has %d, numbered from 0", text,
                        m->ndevices), -1;

@@ -76,8 +76,9 @@ static bool too_short(gp_judging *j)
         if (p->stage >= 0 && !j->g->stage[p->stage].nin && p->frames > frames)
             frames = p->frames;
     }
-    say(j, "too short to tell what bounds it: %" PRIu64 " frame%s in %.3g ms", frames, gp_plural((int64_t)frames),
-        1e-6 * (double)j->r->wall_ns);
+    double ms = 1e-6 * (double)j->r->wall_ns;
+    say(j, "too short to tell what bounds it: %" PRIu64 " frame%s in %.3g %s", frames, gp_plural((int64_t)frames),
+        ms < 1000 ? ms : ms / 1000, ms < 1000 ? "ms" : "s");
     return true;
 }
 
