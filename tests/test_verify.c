@@ -403,8 +403,8 @@ END_TEST
 START_TEST(test_managed_refused)
 {
     static const struct { const char *stages, *message; } cases[] = {
-        { "  - {use: src}\n  - {use: fill, name: x}\n  - {use: dev}\n", "buffer 'x' cannot be in managed memory: stage 'x' "
-          "gives the memory of its frames to a library" },
+        { "  - {use: src}\n  - {use: fill, name: x}\n  - {use: dev}\n",
+          "buffer 'x' cannot be in managed memory: stage 'x' gives the memory of its frames to a library" },
         { "  - {use: src, name: x}\n  - {use: host}\n  - {use: dev}\n",
           "'memory' has no effect: no stage of the device makes or reads buffer 'x'" },
     };

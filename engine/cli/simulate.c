@@ -145,8 +145,8 @@ int gp_cmd_simulate(const gp_args *args, const gp_registry *registry, gp_errs *e
     }
     int ranks = args->ranks ? args->ranks : 1;
     if (args->nodes > ranks) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--nodes %d: there %s %d rank%s, and each machine has at least one; say "
-                "--ranks", args->nodes, ranks == 1 ? "is" : "are", ranks, gp_plural(ranks));
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--nodes %d: there %s %d rank%s, and each machine has at least one; "
+                "say --ranks", args->nodes, ranks == 1 ? "is" : "are", ranks, gp_plural(ranks));
         return gp_errs_exit(errs);
     }
     simulating s = { .args = args, .registry = registry, .errs = errs };

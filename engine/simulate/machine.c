@@ -43,8 +43,8 @@ static int nodes_of(const gp_costs *c)
     return c->nodes > 1 ? c->nodes : 1;
 }
 
-/* A ring of all ranks, one machine after the other: bytes wait for the slowest link; of `ranks - 1` steps, `nodes - 1` are
- * from one machine to the next, as in ncclTopoTuneModel (NCCL, src/graph/tuning.cc). */
+/* A ring of all ranks, one machine after the other: bytes wait for the slowest link; of `ranks - 1` steps, `nodes - 1`
+ * are from one machine to the next, as in ncclTopoTuneModel (NCCL, src/graph/tuning.cc). */
 static gp_link ring_of(const gp_costs *c, bool nccl)
 {
     const gp_link *inside = nccl ? &c->peer : &c->process;

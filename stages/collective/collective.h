@@ -40,8 +40,8 @@ typedef struct gp_collective {
  *   mine   by MPI: that many bytes of each rank go to all others, in ranks - 1 steps (Thakur, Rabenseifner, Gropp:
  *          Optimization of Collective Communication Operations in MPICH, 2005, section 4.1)
  *   bytes, steps   by NCCL: a sum takes 2 (ranks - 1) steps with a part of 1 / ranks of the frame in each (Patarasuk,
- *          Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009, J. Parallel Distrib. Comput.
- *          69, 117-124; PERFORMANCE.md of nccl-tests) */
+ *          Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009, J. Parallel Distrib.
+ *          Comput. 69, 117-124; PERFORMANCE.md of nccl-tests) */
 typedef struct gp_traffic { size_t mine; double bytes; int steps; } gp_traffic;
 void gp_collective_by_mpi(gp_shape *s, size_t mine);
 

@@ -116,7 +116,8 @@ def overlapped(b):
     steps = b.ever("steps of other", lambda: int(nccl(b, "iters", LARGE, FEW)["iters"][0]))
     alone = {k.split(" ")[-1]: v[0] for k, v in nccl(b, "parts", LARGE, FEW, steps).items()}
     slowest = max(alone, key=alone.get)
-    return round_us(b, REDUCED.replace("stages:\n", MORE_BUFFERS) + BESIDE.lstrip("\n"), steps), alone[slowest], slowest + " alone"
+    text = REDUCED.replace("stages:\n", MORE_BUFFERS) + BESIDE.lstrip("\n")
+    return round_us(b, text, steps), alone[slowest], slowest + " alone"
 
 
 ROWS = [

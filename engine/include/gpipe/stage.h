@@ -310,8 +310,8 @@ struct gp_shape {
                               has the frames that it makes, which are GP_ABSENT in the others; what is behind is not opened
                               there. `from_rank`: it needs the frames of this one alone. In a rank where those are absent
                               run() is called all the same, and in[].data is NULL */
-    double round_bytes; int round_steps;       /* of a collective kind, for simulations: what each rank sends to the next
-                              one in a round, bytes, in how many messages that wait for each other */
+    double round_bytes; int round_steps;       /* of a collective kind, for simulations: bytes that each rank sends to
+                              the next one in a round, and in how many messages that wait for each other */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
