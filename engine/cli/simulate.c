@@ -6,7 +6,7 @@
 #include "cli/report.h"
 #include "simulate/simulate.h"
 
-enum { FRAMES = 20000, SLICES = 20000 };
+enum { FRAMES = 20000, OF_A_RANK = 300, SLICES = 20000 };
 
 /* The command's arguments, with the --set of the report in front. */
 static gp_args with_settings(gp_arena *a, const gp_args *args, const gp_source_report *r, bool own)
@@ -97,7 +97,8 @@ static const gp_simulated *simulate(simulating *s)
     c->ranks = args->ranks, c->nodes = args->nodes, s->costs = c;
     if (!gp_costs_suffice(c, plan, args->machine, s->errs))
         return NULL;
-    return gp_simulate(&s->arena, plan, c, FRAMES, SLICES, s->errs);
+    uint64_t of_ranks = (uint64_t)args->ranks * OF_A_RANK;
+    return gp_simulate(&s->arena, plan, c, of_ranks > FRAMES ? of_ranks : FRAMES, SLICES, s->errs);
 }
 
 static void print(const gp_simulated *s, const gp_plan *plan, const gp_report_about *about)
@@ -106,11 +107,13 @@ static void print(const gp_simulated *s, const gp_plan *plan, const gp_report_ab
     uint64_t frames = gp_frames_done(s->account, s->naccounts);
     gp_print_account(stdout, s->report);
     gp_amount_text(1e9 * (double)frames / (double)s->report->wall_ns, "", rate);
-    printf("simulated: %s frames/s, %s of host memory", rate, gp_amount_text((double)plan->host_bytes, "B", host));
+    bool ranks = plan->graph->ranks > 1;
+    printf("simulated: %s frames/s%s%s of host memory", rate, ranks ? " of all ranks together; for each rank " : ", ",
+           gp_amount_text((double)plan->host_bytes, "B", host));
     if (!plan->unified)
         printf(", %s on %s", gp_amount_text((double)plan->device_bytes, "B", device),
                plan->graph->ndevices > 1 ? "the devices" : "the device");
-    printf("%s\n", plan->graph->ranks > 1 ? ", for each rank" : "");
+    printf("\n");
     for (int i = 0; i < about->nassumed; i++)
         printf("assumed: %s\n", about->assumed[i]);
 }

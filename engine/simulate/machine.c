@@ -132,8 +132,11 @@ const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan
     int ranks = c->ranks > 1 ? c->ranks : 1, nodes = nodes_of(c), most = (ranks + nodes - 1) / nodes;
     int devices = g->ndevices > 1 ? g->ndevices : 1;
     bool gpus = g->ndevices && !g->device[0].pretend && plan->nsegments;
-    const char **say = GP_NEW(a, const char *, 5 + g->nstages);
+    const char **say = GP_NEW(a, const char *, 7 + g->nstages);
     *n = 0;
+    if (c->scaled)
+        say[(*n)++] = gp_format(a, "times go with the bytes of frames: those of '%s' are %.3g of the report's", c->scaled,
+                                c->scaled_by);
     if (ranks == 1 && devices == 1)
         return say;
     if (devices > 1 && !gpus)
@@ -154,6 +157,12 @@ const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan
                                 gb_s(a, c->copy_out), c->memory > 0 ? "those of a machine together at "
                                 : "nothing limits those of a machine together ('host_memory_gb_s')",
                                 c->memory > 0 ? gb_s(a, c->memory) : "");
+    if (ranks > 1 && collective_of(g, false) && !(nodes > 1 ? c->network.step_ns > 0 : c->process.step_ns > 0))
+        say[(*n)++] = gp_format(a, "a step over the link takes no time of its own, as '%s' is not said: short frames are "
+                                "slower than this", nodes > 1 ? "network_us" : "process_us");
+    else if (ranks > 1 && collective_of(g, true) && !(nodes > 1 ? c->network.step_ns > 0 : c->peer.step_ns > 0))
+        say[(*n)++] = gp_format(a, "a step over the link takes no time of its own, as '%s' is not said: short frames are "
+                                "slower than this", nodes > 1 ? "network_us" : "peer_us");
     for (int v = 0; v < g->nstages && ranks > 1; v++)
         if (g->stage[v].kind->collective)
             say[(*n)++] = round_text(a, c, &g->stage[v]);

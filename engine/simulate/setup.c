@@ -148,6 +148,15 @@ static void init_machines(simulation *x)
     x->device = GP_NEW(x->arena, gpu *, x->ranks * plans);
     x->nshares = 2 * x->nhosts + x->ngpus;
     x->share = GP_NEW(x->arena, gp_share, x->nshares);
+    x->touched = GP_NEW(x->arena, int, x->nshares);
+    for (x->leaves = 1; x->leaves < x->nshares; x->leaves *= 2)
+        ;
+    x->at = GP_NEW(x->arena, double, x->leaves);
+    x->winner = GP_NEW(x->arena, int, 2 * x->leaves);
+    for (int i = 0; i < x->leaves; i++)
+        x->at[i] = INFINITY, x->winner[x->leaves + i] = i;
+    for (int i = x->leaves - 1; i; i--)
+        x->winner[i] = x->winner[2 * i];
     x->on_cores = x->plan->unified || (x->g->ndevices && x->g->device[0].pretend);
     for (int h = 0; h < x->nhosts; h++) {
         x->host[h] = (host){ &x->share[2 * h], &x->share[2 * h + 1] };

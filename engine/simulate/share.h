@@ -30,6 +30,7 @@ typedef struct gp_share {
     double always;             /* beside, counted as jobs: threads that look all the time; of jobs of unlike weight,
                                   what the sum of their weights is more than their number */
     double used, delayed;      /* work done in all by jobs that end, and what jobs waited for a core: sums over jobs */
+    bool touched;              /* it may have another next job than when that was last looked for */
 } gp_share;
 
 /* Up to time `now`, before which no job is done. */

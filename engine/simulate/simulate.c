@@ -87,11 +87,20 @@ static void count_waits(simulation *x, actor *p)
     p->since = x->now;
 }
 
+/* Before its jobs change. */
+static void touch(simulation *x, gp_share *s)
+{
+    gp_share_go_on(s, x->now);
+    if (!s->touched)
+        x->touched[x->ntouched++] = (int)(s - x->share);
+    s->touched = true;
+}
+
 static void set_idle(simulation *x, actor *p, int n, reason why)
 {
     count_waits(x, p);
     if (x->spins) {
-        gp_share_go_on(p->host->cores, x->now);
+        touch(x, p->host->cores);
         p->host->cores->always += n - p->nidle;
     }
     p->nidle = n, p->why = why;
@@ -199,7 +208,7 @@ static void publish(simulation *x, int a, uint64_t first, int n)
 static void share_cores(simulation *x, double work, what then, int a, int lane)
 {
     gp_share *cores = x->actor[a].host->cores;
-    gp_share_go_on(cores, x->now);
+    touch(x, cores);
     gp_share_add(cores, work, then, a, lane);
 }
 
@@ -212,7 +221,9 @@ static void begin_work(simulation *x, int a, int w)
 {
     actor *p = &x->actor[a];
     piece *q = &p->worker[w];
-    double due = (double)q->first * p->cost->pace_ns;
+    bool shared = p->stage->shared;    /* frames of all ranks come at that pace */
+    uint64_t number = shared ? q->first * (uint64_t)x->ranks + (uint64_t)p->rank : q->first;
+    double due = (double)number * p->cost->pace_ns;
     q->start = x->now;
     if (due > x->now) {
         p->report->idle_ns += (int64_t)(due - x->now);
@@ -469,7 +480,7 @@ static size_t copy_bytes(const actor *p, gp_engine e)
 /* Copies in and out weigh as much as their rates. */
 static void weigh(simulation *x, gp_share *copies, double rate)
 {
-    gp_share_go_on(copies, x->now);
+    touch(x, copies);
     if (x->c->memory > 0)
         copies->always += rate > 0 ? rate - 1 : rate + 1;
 }
@@ -546,7 +557,7 @@ static void compute(simulation *x, int a, uint64_t k, double part, what then)
     if (x->on_cores && !q->work && !x->spins)
         ns += x->wake;                 /* its thread sleeps between launches */
     q->work = 1;
-    gp_share_go_on(s, x->now);
+    touch(x, s);
     gp_share_add(s, ns, then, a, number_of(p, k));
 }
 
@@ -708,22 +719,36 @@ static void happen(simulation *x, gp_due e)
     }
 }
 
+/* The share whose next job is done first. */
+static gp_share *first_share(simulation *x)
+{
+    while (x->ntouched) {
+        int i = x->touched[--x->ntouched];
+        x->share[i].touched = false;
+        x->at[i] = gp_share_next(&x->share[i]);
+        for (int k = (x->leaves + i) / 2; k; k /= 2) {
+            int a = x->winner[2 * k], b = x->winner[2 * k + 1];
+            x->winner[k] = x->at[b] < x->at[a] ? b : a;
+        }
+    }
+    return &x->share[x->winner[1]];
+}
+
 /* The next thing that happens. False: nothing does. */
 static bool step(simulation *x)
 {
     double at = x->agenda.n ? x->agenda.due[0].at : INFINITY;
-    gp_share *of = NULL;
-    for (int i = 0; i < x->nshares; i++) {
-        double next = gp_share_next(&x->share[i]);
-        if (next < at)
-            at = next, of = &x->share[i];
-    }
+    gp_share *of = first_share(x);
+    double next = x->at[of - x->share];
+    bool shared = next < at;
+    if (shared)
+        at = next;
     if (at == INFINITY)
         return false;
     x->now = at;
-    if (of)
-        gp_share_go_on(of, x->now);
-    happen(x, gp_agenda_take(of ? &of->jobs : &x->agenda));
+    if (shared)
+        touch(x, of);
+    happen(x, gp_agenda_take(shared ? &of->jobs : &x->agenda));
     return true;
 }
 

@@ -41,6 +41,8 @@ typedef struct gp_costs {
     int devices;               /* of each machine, which its ranks share; 0: each rank has its own */
     gp_link peer, process, network;
     double nccl_ns;            /* of each operation of NCCL, beside */
+    const char *scaled;        /* the stage whose frames differ most in bytes from those of the report, so that its times */
+    double scaled_by;          /* ... are so many times those; NULL: none */
 } gp_costs;
 
 /* Something that took from `start` to `end`, ns from the first frame on. */
@@ -83,7 +85,8 @@ void gp_source_report_machine(const gp_source_report *r, gp_machine *m);
 /* What its parts cost: of `plan`, which is that of the run. They are such that simulating `plan` gives the rate and
  * the busy times of the report. NULL with an error: it is of another pipeline. */
 gp_costs *gp_costs_read(gp_arena *a, const gp_source_report *r, const gp_plan *plan, gp_errs *errs);
-/* The same costs for another plan of the same pipeline. NULL with an error: its stages or segments differ. */
+/* The same costs for another plan of the same pipeline, whose segments may be parts of those before: times go with the
+ * bytes that stages read and make. NULL with an error: its stages or segments differ. */
 gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, const gp_plan *to, gp_errs *errs);
 
 /* machine.c: changes the costs to those on another machine. False with an error that names `file`: how fast kernels are
