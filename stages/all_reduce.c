@@ -104,5 +104,6 @@ const gp_kind gp_kind_all_reduce = {
     .help = "frame k of all ranks, element by element: their sum, mean, min or max",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true,
     .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
-    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .finish = gp_collective_finish,
+    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .skipped = gp_collective_skipped,
+    .finish = gp_collective_finish,
 };

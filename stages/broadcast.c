@@ -56,5 +56,6 @@ const gp_kind gp_kind_broadcast = {
     .help = "frame k of one rank, on all of them",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true,
     .one_rank = true, .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
-    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .finish = gp_collective_finish,
+    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .skipped = gp_collective_skipped,
+    .finish = gp_collective_finish,
 };

@@ -56,5 +56,6 @@ const gp_kind gp_kind_gather_ranks = {
     .help = "frame k of all ranks, along a new first axis, on one of them",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true, .one_rank = true,
     .max_run = GP_COLLECTIVE_RUN,
-    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .finish = gp_collective_finish,
+    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .skipped = gp_collective_skipped,
+    .finish = gp_collective_finish,
 };

@@ -65,5 +65,6 @@ const gp_kind gp_kind_scatter_ranks = {
     .help = "frame k of one rank, of which each has one part",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true, .one_rank = true,
     .max_run = GP_COLLECTIVE_RUN,
-    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .finish = gp_collective_finish,
+    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .skipped = gp_collective_skipped,
+    .finish = gp_collective_finish,
 };

@@ -201,5 +201,5 @@ const gp_kind gp_kind_write = {
     .max_run = GP_WRITE_RUN,
     .any_shape = true, .joins = true, .set_workers = set_workers, .shape = gp_write_shape,
     .open = open_writer, .close = close_writer, .run = run, .finish = gp_writer_finish,
-    .advise = advise, .check = gp_write_check, .reserve = gp_ranges_reserve,
+    .advise = advise, .check = gp_write_check, .reserve = gp_ranges_reserve, .skipped = gp_ranks_skip,
 };

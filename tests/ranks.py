@@ -148,6 +148,24 @@ stages:
   - {use: lua, script: none.lua, out: y}
   - {use: write, path: "${to}/none.npy"}
 """, 8, (2, 3))
+    for name, part in (("odd", 1), ("even", 0)):       # of two ranks one has holes alone
+        put(name + ".lua", f"stateless = true\nfunction process(frame, x, y)\n  if frame.index % 2 == {part} then return 'drop' end\n"
+            "  y:copy(x)\nend\n")
+    m.same("holes of one rank", """
+depth: 2
+stall_timeout: 5s
+buffers: {x: {dtype: u8, shape: [3]}}
+stages:
+  - {use: generate, frames: 40, out: x}
+  - {use: lua, script: odd.lua, in: x, out: y}
+  - {use: lua, script: even.lua, in: x, out: z}
+  - {name: wy, use: write, in: y, path: "${to}/y.raw"}
+  - {name: wz, use: write, in: z, path: "${to}/z.npy"}
+  - {use: all_reduce, in: y, out: sy}
+  - {name: dy, use: discard, in: sy}
+  - {name: ax, use: all_reduce, in: x, out: sx}
+  - {name: dx, use: discard, in: sx}
+""".replace("u8", "u32"), 40, (2, 3))
     for what, text in (
         ("raw, holes", "{x: {dtype: u8, shape: [3]}}|{use: generate, frames: 200, out: x}|{use: lua, script: third.lua, out: y}"
          "|{use: write, path: stdout}"),

@@ -168,6 +168,8 @@ static bool sound(const gp_kind *k, gp_errs *errs)
         return BAD("kind '%s' has reads_device, and not fills_device", k->name);
     if (k->collective && (!k->run || k->record))
         return BAD("kind '%s' is collective, but is no kind of the host with run() alone", k->name);
+    if (k->skipped && !k->collective && !k->joins)
+        return BAD("kind '%s' has skipped(), but is not collective, and has no joins", k->name);
     if (k->on_device && (!k->run || !k->record || k->elementwise))
         return BAD("kind '%s' has on_device(), but not run() and record(), or is elementwise", k->name);
     if (k->max_run < 0)

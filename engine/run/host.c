@@ -422,6 +422,10 @@ static bool skip(gp_threadrt *t, uint64_t f, gp_hole hole)
         return false;
     if (!hole)
         hole = GP_HOLE_FAILED;
+    gp_call call = call_of(t);
+    if (p->together && hole != GP_HOLE_ABSENT && !p->elsewhere && p->stage->kind->skipped
+        && !p->stage->kind->skipped(&call, gp_actor_number(p, f)))
+        return false;
     if (h->bytes)
         h->bytes[f % h->window] = 0, h->dated[f % h->window] = false;
     gp_frame_write_hole(p, f, hole);
@@ -556,7 +560,7 @@ void gp_host_leave(gp_threadrt *t)
     bool clean = !atomic_load(&run->failed) && atomic_load(&run->level) < 2;
     if (clean && k->finish && !p->stage->elsewhere) {
         gp_call call = call_of(t);
-        call.worker = 0, call.frames = head;
+        call.worker = 0;
         gp_thread_doing(t, GP_DOING_FINISH, head);
         int before = t->errs.failed;
         gp_interval span = { .start = gp_measure_now(run) };

@@ -160,6 +160,7 @@ struct gp_actorrt {
     const char *name;
     const gp_regroup *regroup; /* NULL: firing k takes and makes frame k */
     bool shared;               /* its frames are shared out among ranks, see gp_actor_number */
+    bool together;             /* all ranks take part in each of its frames, holes too */
     bool elsewhere;            /* another rank alone has its frames: those of a group, too, are absent here */
     gp_priority priority;      /* of its threads */
     bool leads;                /* some input of it ends by itself, and held ones with it */

@@ -116,6 +116,7 @@ static void make_actor(gp_run *run, int index)
     if (st->regroups)
         p->regroup = &st->regroup, p->gathers = st->kind->emit;
     p->shared = st->shared;
+    p->together = run->graph->ranks > 1 && (st->kind->collective || gp_run_joins(run, st));
     p->elsewhere = st->only && st->only != run->graph->rank + 1;
     p->priority = p->segment ? p->segment->priority : st->priority;
     p->name = actor_name(p);

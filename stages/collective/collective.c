@@ -208,6 +208,12 @@ bool gp_collective_run(gp_call *c, gp_frame *f, int n, const gp_collective *k)
     return done > 0;
 }
 
+bool gp_collective_skipped(gp_call *c, uint64_t index)
+{
+    const stage *s = c->state;
+    return gp_round_skip(c, s->rounds, index);
+}
+
 bool gp_collective_finish(gp_call *c)
 {
     stage *s = c->state;

@@ -52,6 +52,7 @@ bool gp_collective_shape(gp_shape *s, int by, const char *unfit, const gp_traffi
 bool gp_collective_open(const gp_open *o, size_t bytes, bool some, int by, void **state);
 void gp_collective_close(void *state);
 bool gp_collective_run(gp_call *c, gp_frame *f, int n, const gp_collective *k);
+bool gp_collective_skipped(gp_call *c, uint64_t index);
 bool gp_collective_finish(gp_call *c);
 
 #endif

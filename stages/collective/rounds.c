@@ -5,8 +5,8 @@
 
 enum { THERE, ENDED, STOPPED };        /* STOPPED: it was asked to end before its frames did */
 
-/* What a rank tells all others. `many`: rounds from that one on. `round` of one that has ended: how many it had. */
-struct gp_said { uint64_t round, bytes; int state, many; gp_type alike; };
+/* What a rank tells all others. `many`: rounds from that one on. hole: it has none in this one. */
+struct gp_said { uint64_t round, bytes; int state, many; bool hole; gp_type alike; };
 typedef struct gp_said said;
 
 /* What all of that means. LACKS: some have no frame in the lowest round, so that it is a hole. */
@@ -59,7 +59,7 @@ static heard hear(const gp_rounds *r, const said *of)
     h.bytes = of[h.first].bytes;
     h.what = stopped || !of[h.first].alike.dtype ? LACKS : GO;     /* some wait for a frame that nobody has */
     for (int i = 0; i < r->ranks; i++) {
-        if (r->there[i] ? of[i].round != h.round : of[i].round > h.round)      /* a hole there, maybe its last frame */
+        if (r->there[i] && (of[i].round != h.round || of[i].hole))
             h.what = LACKS;
         if (h.what == GO && r->there[i] && of[i].alike.dtype && (of[i].bytes != h.bytes || !gp_type_same(&of[i].alike, &of[h.first].alike)))
             h.what = DIFFER, h.other = i;
@@ -114,16 +114,31 @@ gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, int n, const gp_
     return GP_STOPPED;
 }
 
+bool gp_round_skip(gp_call *c, gp_rounds *r, uint64_t index)
+{
+    int before = c->errs->failed;
+    *r->said = (said){ .round = index, .state = THERE, .many = 1, .hole = true };
+    for (const said *of; (of = tell(c, r)) && hear(r, of).round != index;)
+        ;
+    return c->errs->failed == before;
+}
+
 bool gp_rounds_finish(gp_call *c, gp_rounds *r)
 {
-    *r->said = (said){ .round = c->frames, .state = gp_stopping(c) ? STOPPED : ENDED };
+    *r->said = (said){ .state = gp_stopping(c) ? STOPPED : ENDED };
     int before = c->errs->failed;
+    bool warned = false;
     for (const said *of; (of = tell(c, r));) {
         heard h = hear(r, of);
         if (h.what == ALL_ENDED)
             break;
         if (h.what != GO || !r->some)  /* the others fail, and send nothing */
             continue;
+        if (h.ended == r->rank && !warned)
+            gp_fail(c->errs, GP_E_WARN, c->at, "stage '%s': in round %llu rank %d has no frame, as its frames have ended, and does "
+                    "not get what is made of those of others: let the number of frames be divisible by that of ranks", c->name,
+                    (unsigned long long)h.round, r->rank);
+        warned = true;
         if (h.bytes > r->bytes)
             return gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': rank %d has frames that are larger than here: a collective "
                            "needs the same of all ranks", c->name, h.first);

@@ -2,8 +2,7 @@
  *
  * Before anything is sent, all ranks tell each other which round they are at, and what they have. All see the same, and so
  * decide alike: a frame that one rank lacks, as it is a hole there, is a hole in all; frames that differ in what must be alike
- * are an error in all. A rank whose frames have ended says how many it had, as the last ones may have been holes, and goes on
- * answering until all have. */
+ * are an error in all. A rank whose frames have ended goes on answering until all have. */
 #ifndef GP_ROUNDS_H
 #define GP_ROUNDS_H
 
@@ -30,6 +29,8 @@ void gp_rounds_close(void *rounds);
  * GP_OK: of r->many of them, in order, all ranks that have not ended send the same number of bytes; where some have ended, as
  * many as such a frame has. Else what becomes of the first frame; GP_STOPPED after an error of this rank alone, too. */
 gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, int n, const gp_type *alike);
+/* For skipped(): this rank has no frame in round `index`, and tells the others when they are there. False after an error. */
+bool gp_round_skip(gp_call *c, gp_rounds *r, uint64_t index);
 /* For finish(). Waits until the frames of all have ended. */
 bool gp_rounds_finish(gp_call *c, gp_rounds *r);
 

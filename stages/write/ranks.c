@@ -14,7 +14,8 @@
 enum { RELAYED = 1 << 20 };            /* bytes that are sent at a time, about */
 enum { THERE, ENDED, STOPPED };        /* STOPPED: it was asked to end before its frames did */
 
-/* What a rank tells all others: that it has `n` frames from firing `first` on, of so many bytes. */
+/* What a rank tells all others: that it has `n` frames from firing `first` on, of so many bytes; HOLE: no frame. */
+#define HOLE UINT64_MAX
 typedef struct told { int64_t state; uint64_t first, n, bytes[GP_WRITE_RUN]; } told;
 
 /* What the first one tells of the file. */
@@ -81,6 +82,8 @@ static int place(gp_writer *w, const told *of, size_t at[GP_WRITE_RUN])
                 continue;
             if (r == w->rank)
                 at[mine++] = w->end;
+            if (of[r].bytes[k - of[r].first] == HOLE)
+                continue;
             w->end += of[r].bytes[k - of[r].first];
             w->began = true;
             if (y)
@@ -196,6 +199,29 @@ bool gp_ranks_write(gp_writer *w, gp_call *c, gp_frame *f, int n)
         f[i].status = GP_DROP;
     if (placed ? placed < n : k < n)
         f[placed ? placed : k].status = GP_AGAIN;
+    return true;
+}
+
+/* A rank that has holes alone for a while would have others wait. */
+bool gp_ranks_skip(gp_call *c, uint64_t index)
+{
+    gp_writer *w = c->state;
+    size_t at[GP_WRITE_RUN];
+    char why[GP_WHY];
+    bool over, stopped = false;
+    int before = c->errs->failed, placed = 0;
+    if (!reach(w, c, &over, why))
+        return over ? c->errs->failed == before : gp_fail(c->errs, GP_E_RUN, w->o->at, "'%s' %s", w->o->path, why);
+    told mine = { .state = THERE, .first = index / (uint64_t)w->ranks, .n = 1, .bytes = { HOLE } };
+    while (!placed && !stopped) {
+        const told *of = gp_gather(c, &mine, sizeof mine);
+        if (!of)
+            return c->errs->failed == before;
+        placed = place(w, of, at);
+        stopped = any(w, of, STOPPED);
+        if (w->relay && !pass_on(w, c, NULL))
+            return c->errs->failed == before;
+    }
     return true;
 }
 

@@ -135,6 +135,8 @@ bool gp_ranges_put(const gp_writer *w, const char *data, size_t n, size_t at, ch
  * get its name, here? It is whole then. False with or without an error. */
 bool gp_ranks_write(gp_writer *w, gp_call *c, gp_frame *f, int n);
 bool gp_ranks_finish(gp_writer *w, gp_call *c);
+/* gp_kind.skipped: this rank has no frame there. */
+bool gp_ranks_skip(gp_call *c, uint64_t index);
 
 /* relay.c: to standard output. False: no memory. */
 bool gp_relay_open(gp_writer *w);

@@ -452,7 +452,6 @@ typedef struct gp_call {
     gp_errs *errs;         /* this worker's own; allocates nothing. Warnings are told when
                               the run is over, or with an error */
     void *ctx;             /* the engine's */
-    uint64_t frames;       /* in finish(): how many frames came, holes among them, which run() does not see */
 } gp_call;
 
 /* For sources, and sinks that wait for somebody to take what they write: wait until
@@ -763,6 +762,10 @@ typedef struct gp_kind {
 
     /* Of a collective kind: its shape() may say to_rank or from_rank, see gp_shape. */
     bool one_rank;
+    /* Of a collective kind, or one that joins: frame `index` (gp_frame.index) is a hole, which run() does not see. Called in
+     * its turn, so that other ranks need not wait to learn that it does not come: it may call gp_gather(). False after
+     * an error. */
+    bool (*skipped)(gp_call *, uint64_t index);
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
