@@ -839,7 +839,7 @@ put("waits.c", """
 static int looks, calls, heard;
 static const char *start(int *rank, int *ranks, int *local) { *rank = *local = 0, *ranks = 3; return NULL; }
 static const char *gather(int channel, const void *mine, int n, void *all) { return NULL; }
-static const char *call(long number) { calls++; return NULL; }
+static const char *call(int to, long number) { calls++; return NULL; }
 static const char *nothing(void) { return NULL; }
 static const char *library(void) { return "none"; }
 static const char *gathered(int channel, bool *done)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """ranks_report.py GPIPE - what several ranks show of their run: one report, one trace, one progress, metrics of each.
 With each MPI that is installed; without any it says that it skips. Prints a total; exit 1 after a failure."""
-import glob, json, os, re, signal, socket, subprocess, sys, time, urllib.request
+import glob, json, os, re, select, signal, socket, subprocess, sys, time, urllib.request
 
 sys.dont_write_bytecode = True         # nothing is left beside the sources
 import ranks_kit
@@ -106,6 +106,32 @@ function process(frame, x, y)
 end
 """)
 put("vanish.yaml", SLOW.replace("slow.lua", "vanish.lua").replace("WHO", "2").replace("  MORE\n", ""))
+put("gather.yaml", """
+buffers: {x: {dtype: u8, shape: [4096]}}
+stages:
+  - {use: generate, frames: 3000, out: x}
+  - {use: gather_ranks}
+  - {use: discard}
+""")
+put("shares.yaml", """
+buffers: {a: {dtype: u8, shape: [16]}, b: {dtype: u8, shape: [16]}}
+stages:
+  - {use: generate, name: few, frames: 2, out: a}
+  - {use: generate, name: many, frames: 300, out: b}
+  - {use: discard, in: a}
+  - {use: discard, in: b}
+""")
+put("going.yaml", """
+depth: 2
+buffers: {x: {dtype: u8, shape: [16]}}
+stages: [{use: generate, rate: 300, out: x}, {use: discard}]
+""")
+put("held.yaml", """
+buffers: {x: {dtype: u8, shape: [16]}}
+stages:
+  - {use: generate, frames: 6000, out: x}
+  - {use: discard}
+""")
 ENDLESS = """
 stall_timeout: 4s
 buffers: {x: {dtype: i32, shape: [3]}}
@@ -325,6 +351,82 @@ def test_errors(m):
     check(f"{m.name}: a report of some is asked for", p.returncode == 2 and p.stderr.count(says) == 1, p.stderr)
 
 
+def test_shares(m):
+    """A source that has none for one of the ranks."""
+    p = m.run(3, "run", "shares.yaml", "--progress", "json")
+    last = [x for x in map(json.loads, re.findall(r"^{.*}$", p.stderr, re.M)) if x.get("ended")]
+    check(f"{m.name}: fewer frames than ranks", p.returncode == 0 and len(last) == 1
+          and last[0]["done"] == last[0]["frames"] == 300, p.stderr)
+
+
+def test_waits(m):
+    """Of ranks that are as fast, one that waits for the others does not bound them."""
+    p = m.run(2, "run", "gather.yaml", "-v", "--report", f"{m.name}-gather.json")
+    r = read(f"{m.name}-gather.json")
+    rates = [x["report"]["frames_per_s"] for x in r.get("ranks", [])]
+    alike = [x["report"]["verdict"]["text"] for x, rate in zip(r.get("ranks", []), rates) if rate <= 1.04 * min(rates)]
+    waits = [x for x in alike if "waits for other ranks" in x]
+    check(f"{m.name}: who waits for others bounds nobody", p.returncode == 0 and len(rates) == 2
+          and (len(waits) == len(alike) or "waits for other ranks" not in r["verdict"]["text"]), p.stderr)
+
+
+def test_retuned(m):
+    """Rank 1 is changed while it runs, and so is not measured."""
+    p = subprocess.Popen(m.start(3, "run", "going.yaml", "-v"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.PIPE, text=True, start_new_session=True)
+    end, done = time.monotonic() + 60, False
+    while not done and time.monotonic() < end:
+        time.sleep(0.1)
+        ranks = ranks_here()
+        done = 1 in ranks and ran([gpipe, "set", str(ranks[1]), "depth=5"]).returncode == 0
+    os.kill(ranks.get(0, p.pid), signal.SIGINT)
+    heard = left_alone(p, ranks)
+    said = re.findall(r"^gpipe: of 3 ranks 2 were measured, (?:which are alike; this is|of which) rank [02]", heard, re.M)
+    check(f"{m.name}: a rank that was retuned is not compared", done and len(said) == 1, heard)
+
+
+def hold(m, limit, meanwhile):
+    """Rank 0 is held up where it writes the trace, to a pipe, while meanwhile(ranks) goes on. What all said, the exit
+    code, the trace."""
+    if os.path.exists("held"):
+        os.remove("held")
+    os.mkfifo("held")
+    pipe, text = os.open("held", os.O_RDONLY | os.O_NONBLOCK), b""
+    p = subprocess.Popen(m.start(3, "run", "held.yaml", "--trace", "held", "--report", f"{m.name}-held.json",
+                                 "--join-timeout", f"{limit}s"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while p.poll() is None and not select.select([pipe], [], [], 0.1)[0]:
+        pass
+    ranks = ranks_here()
+    if p.poll() is None:
+        meanwhile(ranks)
+    os.set_blocking(pipe, True)
+    while more := os.read(pipe, 1 << 20):
+        text += more
+    os.close(pipe)
+    return left_alone(p, ranks), p.returncode, text
+
+
+def test_held(m):
+    """Rank 0 is busy with the trace for longer than the others would wait without a sign of it."""
+    limit, heard = 1, "to start"
+    while limit < 60 and re.search("to (start|compare clocks|compile|be set up)", heard):      # too busy a machine
+        limit *= 2
+        heard, code, text = hold(m, limit, lambda ranks: time.sleep(2.5 * limit))
+    check(f"{m.name}: ranks wait while rank 0 writes", code == 0 and "error" not in heard, f"{code} {heard}")
+    names = [e["args"]["name"] for e in json.loads(text or "{}").get("traceEvents", []) if e["name"] == "process_name"]
+    check(f"{m.name}: and all are in the trace", len(names) == 3, names)
+
+
+def test_silent(m):
+    """Rank 1 is stopped before it has told its trace."""
+    heard, code, text = hold(m, 10, lambda ranks: os.kill(ranks[1], signal.SIGSTOP))
+    check(f"{m.name}: a rank that does not answer: one error", code and heard.count("error: ") == 1
+          and heard.count("rank 0: gpipe: error: rank 1 does not answer") == 1, f"{code} {heard}")
+    events = json.loads(text or "{}").get("traceEvents", [])
+    check(f"{m.name}: the trace has the others", {e["pid"] for e in events if e["ph"] == "X"} == {1, 3}, heard)
+
+
 def test_killed(m, whom):
     to, what = f"killed-{whom}", f"{m.name}: rank {whom} is killed"
     put("killed.yaml", ENDLESS.replace("TO", to))
@@ -354,8 +456,10 @@ def test_killed(m, whom):
 
 
 for m in mpis:
-    for test in test_slow, test_clocks, test_page, test_live, test_metrics, test_errors:
+    for test in (test_slow, test_clocks, test_page, test_live, test_metrics, test_errors, test_shares, test_waits,
+                 test_retuned, test_held):
         test(m)
     if m.name == "openmpi":                # with other launchers the others end, too
+        test_silent(m)
         test_killed(m, 1), test_killed(m, 0)
 finish(", ".join(m.name for m in mpis))
