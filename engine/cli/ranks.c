@@ -22,6 +22,7 @@ static struct {
     long *heard;                       /* the gather in which each rank has called last; 0: in none since this waits */
     long *news, *calls;                /* for hear_calls; how often each has called, as far as that was looked at */
     bool *lost; int nlost;
+    bool parts;                        /* see gp_ranks_part */
 } us = { .ranks = 1 };
 
 int gp_rank(void)
@@ -185,12 +186,17 @@ static const char *hear_calls(void)
     return why;
 }
 
+void gp_ranks_part(void)
+{
+    us.parts = true;
+}
+
 /* Where some are lost, MPI would wait for them. */
 void gp_ranks_leave(int status)
 {
     if (!us.heard && us.rank && status)            /* they have not met */
         sleep(1);                      /* the first says what it was: the launcher ends all when one has ended so */
-    if (us.mpi && gp_ranks_lost()) {
+    if (us.mpi && (us.nlost || us.parts)) {
         if (!gp_ranks_is_first())
             sleep(1);                  /* the launcher ends all when one has ended */
         fflush(stderr);

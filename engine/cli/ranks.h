@@ -13,8 +13,9 @@
  * which they learn. False if this rank has nothing to do: with an error, or since rank 0 does that alone. */
 bool gp_ranks_join(const gp_args *args, bool ok, gp_errs *errs);
 bool gp_ranks_is_another(void);            /* does the environment say that this is a rank, and not rank 0? */
-/* Before the process ends with this exit code; waits for all, or, if some are lost, ends it. */
+/* Before the process ends with this exit code; waits for all, or, if some are lost or do not answer, ends it. */
 void gp_ranks_leave(int status);
+void gp_ranks_part(void);                  /* some do not answer when all runs are over */
 int gp_rank(void);
 int gp_ranks(void);
 int gp_local_rank(void);

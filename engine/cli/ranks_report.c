@@ -212,14 +212,19 @@ static void write_files(gp_whole *w)
         gp_whole_trace(w, GP_RANK_EVENTS, NULL);
 }
 
-/* They wait for that: an end of one ends all in the eyes of most launchers. */
+/* They wait for that, and for whether all of them answered: one that ends by itself ends all, in the eyes of most
+ * launchers, and an end together waits for all. */
 static void tell_all_is_written(const gp_whole *w)
 {
-    int done = 1;
+    int silent = 0;
     gp_ranks_alive_end();              /* after this they hear nothing */
     for (int r = 1; r < gp_ranks(); r++)
+        silent += w->gone[r] == GP_RANK_SILENT;
+    for (int r = 1; r < gp_ranks(); r++)
         if (!w->gone[r])
-            gp_ranks_pass(0, r, &done, sizeof done, gp_ranks_patience());
+            gp_ranks_pass(0, r, &silent, sizeof silent, gp_ranks_patience());
+    if (silent)
+        gp_ranks_part();
 }
 
 static void lead(gp_whole *w, int status)
@@ -250,7 +255,7 @@ static void lead(gp_whole *w, int status)
 static void follow(gp_whole *w)
 {
     const int64_t ns = gp_ranks_join_ns();
-    int done;
+    int silent = 0;
     const char *why = asks_clocks(w) ? gp_ranks_clock_end(gp_rank(), ns) : NULL;
     if (!why)
         why = gp_ranks_pass(gp_rank(), 0, &w->mine, sizeof w->mine, ns);
@@ -263,7 +268,12 @@ static void follow(gp_whole *w)
             why = gp_ranks_tell(writer[which], w, ns);
     gp_ranks_alive_end();
     if (!why)
-        gp_ranks_pass(0, gp_rank(), &done, sizeof done, ns);
+        why = gp_ranks_pass(0, gp_rank(), &silent, sizeof silent, ns);
+    if (why)
+        gp_fail(w->errs, GP_E_STALL, (gp_loc){ 0 }, "rank 0 does not answer, which writes the report and the trace of all: "
+                "%s", why);
+    if (why || silent)
+        gp_ranks_part();
 }
 
 void gp_ranks_report(gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, int status, gp_errs *errs)
