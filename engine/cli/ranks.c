@@ -301,7 +301,7 @@ void gp_ranks_wait_for(int64_t ns, const char *what, const char *key)
 
 int64_t gp_ranks_patience(void)
 {
-    const int64_t least = 10 * INT64_C(1000000000);
+    const int64_t least = 5 * INT64_C(1000000000);     /* it gives signs each second, or more often */
     return !us.wait_ns ? INT64_MAX : us.wait_ns > least ? us.wait_ns : least;
 }
 
