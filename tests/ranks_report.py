@@ -398,7 +398,8 @@ def test_retuned(m):
         done = 1 in ranks and ran([gpipe, "set", str(ranks[1]), "depth=5"]).returncode == 0
     os.kill(ranks.get(0, p.pid), signal.SIGINT)
     heard = left_alone(p, ranks)
-    said = re.findall(r"^gpipe: of 3 ranks 2 were measured, (?:which are alike; this is|of which) rank [02]", heard, re.M)
+    said = re.findall(r"^gpipe: of 3 ranks 2 were measured, (?:which are alike; this is|of which) rank [02]", heard,
+                      re.M)
     check(f"{m.name}: a rank that was retuned is not compared", done and len(said) == 1, heard)
 
 
@@ -431,7 +432,8 @@ def test_held(m):
         limit *= 2
         heard, code, text = hold(m, limit, lambda ranks: time.sleep(2.5 * limit))
     check(f"{m.name}: ranks wait while rank 0 writes", code == 0 and "error" not in heard, f"{code} {heard}")
-    names = [e["args"]["name"] for e in json.loads(code == 0 and text or "{}").get("traceEvents", []) if e["name"] == "process_name"]
+    events = json.loads(code == 0 and text or "{}").get("traceEvents", [])
+    names = [e["args"]["name"] for e in events if e["name"] == "process_name"]
     check(f"{m.name}: and all are in the trace", len(names) == 3, names)
 
 
@@ -447,7 +449,8 @@ def test_silent(m):
     """Rank 1 is stopped before it has told its trace."""
     heard, code, text = hold(m, 10, lambda ranks: os.kill(ranks[1], signal.SIGSTOP))
     cut = heard.count("rank 0: held: error: not written: what rank 1 told of it is not whole")
-    check(f"{m.name}: a rank that does not answer is named once, and the others end", code and "did not end" not in heard
+    check(f"{m.name}: a rank that does not answer is named once, and the others end", code
+          and "did not end" not in heard
           and heard.count("rank 0: gpipe: error: rank 1 does not answer") == 1 and heard.count("error: ") == 1 + cut,
           f"{code} {heard}")
     events = [] if cut else json.loads(text or "{}").get("traceEvents", [])

@@ -78,8 +78,8 @@ void gp_ranks_speak(void);                 /* from now on each rank does, by its
 bool gp_ranks_account(void);
 
 /* ranks_clock.c, for what has times of several ranks: all call the first before the run, after gp_ranks_watch; false
- * with an error; rank 0 and rank r gp_ranks_clock_end when it is over (a text: why not). Then rank 0 has the clock of each beside its own, which is
- * no further off than *error_ns, and a name of the machine of each. */
+ * with an error; rank 0 and rank r gp_ranks_clock_end when it is over (a text: why not). Then rank 0 has the clock of
+ * each beside its own, which is no further off than *error_ns, and a name of the machine of each. */
 bool gp_ranks_clocks_begin(gp_errs *errs);
 bool gp_ranks_clocks_known(void);          /* on this rank, for gp_ranks_over */
 const char *gp_ranks_clock_end(int r, int64_t ns);
@@ -108,8 +108,8 @@ double gp_ranks_left(double seconds);
 int gp_ranks_behind(uint64_t *done);
 /* Do all have to end while this one waits for something before the run? */
 bool gp_ranks_ends(void);
-/* Is the run of all over, so that they can exchange what is left to say? clocks: with times, for which the clocks of all
- * have to be known. All ranks find the same. */
+/* Is the run of all over, so that they can exchange what is left to say? clocks: with times, for which the clocks of
+ * all have to be known. All ranks find the same. */
 bool gp_ranks_over(bool clocks);
 
 /* ranks_stream.c. What `write` writes on rank r comes out on rank 0, which calls the second (to: NULL: nowhere): not

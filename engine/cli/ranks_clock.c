@@ -97,7 +97,9 @@ bool gp_ranks_clocks_known(void)
 
 const char *gp_ranks_clock_end(int r, int64_t ns)
 {
-    return !gp_ranks_clocks_known() ? "its clock is not known" : gp_rank() == 0 ? measure(r, &clocks.end[r], ns) : answer(ns);
+    if (!gp_ranks_clocks_known())
+        return "its clock is not known";
+    return gp_rank() == 0 ? measure(r, &clocks.end[r], ns) : answer(ns);
 }
 
 gp_clock gp_ranks_clock(int r, double *error_ns)

@@ -91,8 +91,8 @@ static void answers(gp_whole *w, int r, const char *why)
     if (!why || w->gone[r])
         return;
     w->gone[r] = GP_RANK_SILENT;
-    gp_fail(w->errs, GP_E_RUN, (gp_loc){ 0 }, "rank %d does not answer, so that what it has to report is missing: %s", r,
-            why);
+    gp_fail(w->errs, GP_E_RUN, (gp_loc){ 0 }, "rank %d does not answer, so that what it has to report is missing: %s",
+            r, why);
 }
 
 bool gp_whole_hear(gp_whole *w, gp_rank_text which, int r, FILE *to)
@@ -105,7 +105,7 @@ bool gp_whole_hear(gp_whole *w, gp_rank_text which, int r, FILE *to)
     return whole;
 }
 
-/* What `write` writes in memory, for free(); NULL: it is not whole. Without memory it writes nowhere, and that is said. */
+/* What `write` writes in memory, for free(); NULL: it is not whole. Without memory it writes nowhere: an error. */
 typedef struct heard { gp_whole *w; gp_rank_text which; int rank; } heard;
 
 static bool hear_one(void *arg, FILE *to)
@@ -191,8 +191,8 @@ static void write_files(gp_whole *w)
     for (int r = 0; r < gp_ranks(); r++) {
         w->report[r] = is_of(w, GP_RANK_REPORT, r) ? text_of(hear_one, w, GP_RANK_REPORT, r) : NULL;
         if (is_of(w, GP_RANK_REPORT, r) && w->of[r].reports && !w->report[r] && !w->gone[r] && r != bound)
-            gp_fail(w->errs, GP_E_RUN, (gp_loc){ .file = f->report.path }, "without that of rank %d, which did not come "
-                    "whole", r);
+            gp_fail(w->errs, GP_E_RUN, (gp_loc){ .file = f->report.path }, "without that of rank %d, which did not "
+                    "come whole", r);
     }
     char *account = is_of(w, GP_RANK_ACCOUNT, bound) ? text_of(hear_one, w, GP_RANK_ACCOUNT, bound) : NULL;
     fputs(account ? account : "", stderr);
@@ -270,8 +270,8 @@ static void follow(gp_whole *w)
     if (!why)
         why = gp_ranks_pass(0, gp_rank(), &silent, sizeof silent, ns);
     if (why)
-        gp_fail(w->errs, GP_E_STALL, (gp_loc){ 0 }, "rank 0 does not answer, which writes the report and the trace of all: "
-                "%s", why);
+        gp_fail(w->errs, GP_E_STALL, (gp_loc){ 0 }, "rank 0 does not answer, which writes the report and the trace of "
+                "all: %s", why);
     if (why || silent)
         gp_ranks_part();
 }

@@ -54,8 +54,8 @@ gp_rank_brief gp_rank_brief_of(const gp_whole *w, gp_outcome outcome);
 /* From `of` what rank 0 answers. */
 void gp_whole_decide(gp_whole *w);
 
-/* The text of rank r, which may be this one, goes to `to`; NULL: nowhere, as the rank tells it all the same, and what it
- * tells next would be taken for this. False: it is not whole; it is an error if a rank does not answer. */
+/* The text of rank r, which may be this one, goes to `to`; NULL: nowhere, as the rank tells it all the same, and what
+ * it tells next would be taken for this. False: it is not whole; it is an error if a rank does not answer. */
 bool gp_whole_hear(gp_whole *w, gp_rank_text which, int r, FILE *to);
 /* One JSON object; of the report that of rank `bound` is there. `arg` is the gp_whole. */
 bool gp_whole_report(void *arg, FILE *to);
