@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""collectives.py GPIPE [DEVICE] - collective stages in the memory of a device, by NCCL: the bytes are those of MPI on the host,
-whatever order the stages come to their rounds in, and all ranks end where one fails. DEVICE is that of all ranks: cpu:0, with
-a library in NCCL's place (nccl_fake.c), or, with as many GPUs as ranks, auto. Prints a total; exit 1 after a failure."""
+"""collectives.py GPIPE [DEVICE] - collective stages in the memory of a device, by NCCL: the bytes are those of MPI on
+the host, whatever order the stages come to their rounds in, and all ranks end where one fails. DEVICE is that of all
+ranks: cpu:0, with a library in NCCL's place (nccl_fake.c), or, with as many GPUs as ranks, auto. Prints a total; exit 1
+after a failure."""
 import os, re, shutil, sys
 
 sys.dont_write_bytecode = True         # nothing is left beside the sources
@@ -73,27 +74,36 @@ for dtype in ("f32", "f64", "i32", "u32", "i64", "u64"):
     for op in ("sum", "mean", "min", "max"):
         if dtype[0] == "f" and op in ("min", "max") or dtype[0] != "f" and op == "mean":
             continue
-        if (dtype, op) in (("f32", "sum"), ("f32", "mean"), ("i64", "min"), ("u32", "max"), ("f64", "mean"), ("u64", "sum"), ("i32", "max")):
+        if (dtype, op) in (("f32", "sum"), ("f32", "mean"), ("i64", "min"), ("u32", "max"), ("f64", "mean"),
+                           ("u64", "sum"), ("i32", "max")):
             tail = "cast, dtype: f32" if dtype != "f32" else "cast, dtype: f64"
-            same(f"all_reduce {op} {dtype}", pipeline(f"  - {{use: all_reduce, op: {op}, by: BY}}\n", dtype, tail=tail), 1,
+            same(f"all_reduce {op} {dtype}",
+                 pipeline(f"  - {{use: all_reduce, op: {op}, by: BY}}\n", dtype, tail=tail), 1,
                  ns=(2,) if (dtype, op) != ("f32", "sum") else (1, 2, 3, 4))
 same("shared frames", pipeline("  - {use: all_reduce, by: BY}\n", shard="auto", frames=24), 1, ns=(2, 3, 4))
-same("ranks that end early", pipeline("  - {use: all_reduce, op: mean, by: BY}\n", shard="auto", frames=22), 1, ns=(3, 4))
+same("ranks that end early", pipeline("  - {use: all_reduce, op: mean, by: BY}\n", shard="auto", frames=22), 1,
+     ns=(3, 4))
 same("all_gather", pipeline("  - {use: all_gather, by: BY}\n"), 1)
 same("broadcast", pipeline("  - {use: broadcast, from: 1, by: BY}\n"), 1, ns=(2, 3, 4))
 for edge in ("zero", "hold", "wrap"):
     same(f"exchange {edge}", pipeline(f"  - {{use: exchange, rows: 2, edge: {edge}, by: BY}}\n"), 1)
 with open("drops.lua", "w") as f:
-    f.write("stateless = true\nfunction process(frame, x, y)\n  if frame.index % 5 == 2 then return 'drop' end\n  y:copy(x)\nend\n")
-same("holes", pipeline("  - {use: all_reduce, by: BY}\n").replace("  - {use: expr,", """  - {use: lua, script: drops.lua, out: c}
+    f.write("stateless = true\nfunction process(frame, x, y)\n  if frame.index % 5 == 2 then return 'drop' end\n"
+            "  y:copy(x)\nend\n")
+same("holes", pipeline("  - {use: all_reduce, by: BY}\n").replace("  - {use: expr,",
+                                                                  """  - {use: lua, script: drops.lua, out: c}
   - {use: expr,""").replace("in: a, out: b", "in: c, out: b"), 1, ns=(2, 3))
 with open("last.lua", "w") as f:
-    f.write("stateless = true\nfunction process(frame, x, y)\n  if frame.index == 23 then return 'drop' end\n  y:copy(x)\nend\n")
+    f.write("stateless = true\nfunction process(frame, x, y)\n  if frame.index == 23 then return 'drop' end\n"
+            "  y:copy(x)\nend\n")
 for kind in ("all_reduce", "all_gather"):
     same(f"{kind} hole at the end of one", pipeline(f"  - {{use: {kind}, by: BY}}\n", shard="auto", frames=24).replace(
-        "  - {use: expr,", "  - {use: lua, script: last.lua, out: c}\n  - {use: expr,").replace("in: a, out: b", "in: c, out: b"), 1, ns=(2, 3))
+        "  - {use: expr,", "  - {use: lua, script: last.lua, out: c}\n  - {use: expr,").replace("in: a, out: b",
+                                                                                                "in: c, out: b"), 1,
+                                                                                                ns=(2, 3))
     for n in [n for n in (2, 3) if n <= most]:
-        check(f"{kind}: {n} ranks: a hole at the end of one is one in all", sorted(files(f"{kind}-hole-at-the-end-of-one-{n}-auto"))
+        check(f"{kind}: {n} ranks: a hole at the end of one is one in all",
+              sorted(files(f"{kind}-hole-at-the-end-of-one-{n}-auto"))
               == sorted(f"{r}-{k:03}.npy" for r in range(n) for k in range(24 // n - 1)))
 
 # Several at a time, which come to their rounds in different orders on different ranks.
@@ -126,7 +136,8 @@ host = pipeline("  - {use: all_reduce, by: BY}\n", tail="lua, script: drops.lua"
 code, said = run(2, "vars: {to: x}\n" + host.replace("BY", "auto"), verb="plan")
 check("what is read on the host is made there", code == 0 and "; MPI, on the host" in said, said)
 code, said = run(2, "vars: {to: x}\n" + host.replace("BY", "nccl"), verb="check")
-check("NCCL, and what is read on the host", code == 3 and "NCCL cannot do this: stage 'lua' reads them on the host" in said, said)
+check("NCCL, and what is read on the host", code == 3
+      and "NCCL cannot do this: stage 'lua' reads them on the host" in said, said)
 code, said = run(2, "vars: {to: x}\n" + pipeline("  - {use: all_reduce, op: max, by: nccl}\n"), verb="check")
 check("NCCL, and a max of floats", code == 3 and "NCCL cannot do this: its min and max lose a NaN" in said, said)
 code, said = run(2, "vars: {to: x}\nlaunch: persistent\n" + pipeline("  - {use: all_reduce, by: nccl}\n"), verb="check")
@@ -137,8 +148,10 @@ if device == "cpu:0":
     code, said = run(2, "vars: {to: w0}\n" + reduced.replace("BY", "nccl"), library=False, verb="check")
     check("no library in NCCL's place", code == 3 and "NCCL cannot do this: " in said, said)
     code, said = run(2, "vars: {to: w1}\n" + reduced.replace("BY", "auto"), wrong="init")
-    check("a rank that cannot join: by MPI, and it is said", code == 0 and files("w1") == files("all_reduce-sum-f32-2-mpi")
-          and said.count("sends through the memory of the host, by MPI: rank 1 cannot set up NCCL 2.28.7 (unhandled system error)") == 1,
+    check("a rank that cannot join: by MPI, and it is said", code == 0
+          and files("w1") == files("all_reduce-sum-f32-2-mpi")
+          and said.count("sends through the memory of the host, by MPI: "
+                         "rank 1 cannot set up NCCL 2.28.7 (unhandled system error)") == 1,
           said)
     code, said = run(2, "vars: {to: w2}\n" + reduced.replace("BY", "nccl"), wrong="init")
     check("a rank that cannot join, and NCCL is asked for", code == 4 and "rank 1 cannot set up NCCL" in said
@@ -147,6 +160,7 @@ if device == "cpu:0":
     check("an operation that fails on one rank ends all", code == 1 and "it did not end" not in said and len(re.findall(
         r"rank 1: p.yaml:\d+:\d+: error: stage 'all_reduce': NCCL failed: unhandled system error", said)) == 1, said)
     code, said = run(2, "vars: {to: w4}\nstall_timeout: 1s\n" + reduced.replace("BY", "auto"), wrong="hang")
-    check("a rank that hangs in an operation ends all", code == 5 and "it did not end" not in said and "all_reduce" in said, said)
+    check("a rank that hangs in an operation ends all", code == 5 and "it did not end" not in said
+          and "all_reduce" in said, said)
 
 finish(device)

@@ -428,7 +428,8 @@ def test_ranks():
         trace["traceEvents"] = events
         sources = [dict(s, out=2 * s["out"]) for s in report["sources"]]
         report.update(rank=1, whole={"ranks": 2, "wall_s": 9.0, "frames_per_s": 4321.0, "sources": sources}, ranks=[
-            {"rank": r, "host": "ab"[r], "lost": False, "clock_offset_us": 12.5 * r, "clock_error_us": 1.5 * r,
+            {"rank": r, "host": "ab"[r], "lost": False, "answered": True,
+             "clock_offset_us": 12.5 * r, "clock_error_us": 1.5 * r,
              "sources": report["sources"], "report": alone} for r in (0, 1)])
 
     kit.opened("ranks", kit.made("ranks", 64, change=change)[0])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""ranks.py GPIPE - one pipeline in several processes that mpirun starts: the bytes are those of one process, what cannot be
-shared out is refused, and they end together. With each MPI that is installed; without any it says that it skips. Prints a
-total; exit 1 after a failure."""
+"""ranks.py GPIPE - one pipeline in several processes that mpirun starts: the bytes are those of one process, what
+cannot be shared out is refused, and they end together. With each MPI that is installed; without any it says that it
+skips. Prints a total; exit 1 after a failure."""
 import array, glob, os, re, signal, subprocess, sys, time, zipfile
 
 sys.dont_write_bytecode = True         # nothing is left beside the sources
@@ -27,7 +27,8 @@ class Mpi(ranks_kit.Mpi):
         one = has(f"one/{what}")
         for n in ranks:
             p = self.run(n, "run", "p.yaml", "--set", f"vars.to={self.name}/{what}{n}")
-            check(f"{self.name}: {what}: {n} ranks", p.returncode == 0 and one and has(f"{self.name}/{what}{n}") == one, p.stderr)
+            check(f"{self.name}: {what}: {n} ranks", p.returncode == 0 and one
+                  and has(f"{self.name}/{what}{n}") == one, p.stderr)
             said = re.findall(r"gpipe: (\d+) frames? in, ", p.stderr)
             check(f"{self.name}: {what}: {n} ranks: the account", said == [str(frames)] or not frames, p.stderr)
 
@@ -138,7 +139,10 @@ stages:
 """, 11)
     m.same("one frame", """
 buffers: {x: {dtype: u8, shape: [3]}}
-stages: [{use: generate, frames: 1, out: x}, {use: write, path: "${to}/one.npy"}, {name: s, use: write, in: x, path: "${to}/one.txt"}]
+stages:
+  - {use: generate, frames: 1, out: x}
+  - {use: write, path: "${to}/one.npy"}
+  - {name: s, use: write, in: x, path: "${to}/one.txt"}
 """, 1, (2, 4))
     m.same("none", """
 on_error: drop
@@ -167,15 +171,19 @@ stages:
   - {name: dx, use: discard, in: sx}
 """.replace("u8", "u32"), 40, (2, 3))
     for what, text in (
-        ("raw, holes", "{x: {dtype: u8, shape: [3]}}|{use: generate, frames: 200, out: x}|{use: lua, script: third.lua, out: y}"
+        ("raw, holes",
+         "{x: {dtype: u8, shape: [3]}}|{use: generate, frames: 200, out: x}|{use: lua, script: third.lua, out: y}"
          "|{use: write, path: stdout}"),
         ("raw, large", "{x: {dtype: f32, shape: [900000]}}|{use: generate, frames: 7, out: x, pattern: noise}"
          "|{use: write, path: stdout}"),
-        ("npy", "{x: {dtype: u16, shape: [2, 40]}}|{use: read, path: 'in/n*.npy', out: x}|{use: write, path: stdout, format: npy}"),
-        ("csv", "{x: {dtype: f32, shape: [4, 2]}}|{use: read, path: in/a.csv, out: x}|{use: write, path: stdout, format: csv}"),
+        ("npy", "{x: {dtype: u16, shape: [2, 40]}}|{use: read, path: 'in/n*.npy', out: x}"
+         "|{use: write, path: stdout, format: npy}"),
+        ("csv", "{x: {dtype: f32, shape: [4, 2]}}|{use: read, path: in/a.csv, out: x}"
+         "|{use: write, path: stdout, format: csv}"),
         ("y4m", "{x: {dtype: u8, shape: [6, 8]}}|{use: read, path: 'in/p*.pgm', out: x}"
          "|{use: write, path: stdout, format: y4m, frame_rate: 25, subsampling: mono}"),
-        ("y4m, none", "{x: {dtype: u8, shape: [6, 8]}}|{use: generate, frames: 8, out: x}|{use: lua, script: none.lua, out: y}"
+        ("y4m, none",
+         "{x: {dtype: u8, shape: [6, 8]}}|{use: generate, frames: 8, out: x}|{use: lua, script: none.lua, out: y}"
          "|{use: write, path: stdout, format: y4m, frame_rate: 25, subsampling: mono}"),
     ):
         buffers, *stages = text.split("|")
@@ -186,7 +194,8 @@ stages:
             check(f"{m.name}: to standard output, {what}: {n} ranks", one.returncode == p.returncode == 0 and one.stdout
                   and p.stdout == one.stdout, p.stderr.decode())
     p = m.run(3, "run", "p.yaml", "-q", "--set", "vars.to=quiet-" + m.name)
-    check(f"{m.name}: -q says nothing", p.returncode == 0 and "frames" not in p.stderr and has("quiet-" + m.name), p.stderr)
+    check(f"{m.name}: -q says nothing", p.returncode == 0 and "frames" not in p.stderr and has("quiet-" + m.name),
+          p.stderr)
 
 # ---- what ranks are -----------------------------------------------------
 
@@ -215,39 +224,56 @@ stages: [{use: generate, frames: 5, out: x}, {use: write, path: "joined-NAME/${r
         check(f"{m.name}: device {device}", f"cuda:0 ({device}: A; one of the 2 GPUs here for each rank)" in p.stdout,
               p)
     p = m.run(3, "plan", "j.yaml")
-    check(f"{m.name}: plan", p.stdout.count("3 ranks: rank r makes frames r, r + 3, r + 6, ...") == 1 == p.stdout.count("pipeline j"), p.stdout)
+    check(f"{m.name}: plan", p.stdout.count("3 ranks: rank r makes frames r, r + 3, r + 6, ...") == 1
+          == p.stdout.count("pipeline j"), p.stdout)
 
 # ---- what cannot be shared out ------------------------------------------
 
     gen = "{use: generate, frames: 8, out: x}"
     for what, more, stages, says in (
-        ("group", "", f"{gen}, {{use: group, frames: 2}}, {{use: discard}}", "stage 'group' takes or makes several frames"),
+        ("group", "", f"{gen}, {{use: group, frames: 2}}, {{use: discard}}",
+         "stage 'group' takes or makes several frames"),
         ("window", "", f"{gen}, {{use: window, frames: 2}}, {{use: discard}}", "stage 'window' takes or makes several"),
         ("mix", "", f"{gen}, {{use: mix, op: sum, frames: 2}}, {{use: discard}}", "stage 'mix' takes or makes several"),
-        ("state", "", f"{gen}, {{use: iir, sos: [[1, 0, 0, 1, 0.5, 0]]}}, {{use: discard}}", "stage 'iir' keeps something"),
-        ("carry", ", v: {like: x}, u: {carry: v, init: 0}", f"{gen}, {{use: expr, in: {{a: x, u: u}}, expr: a + u, out: v}}, {{use: discard}}",
+        ("state", "", f"{gen}, {{use: iir, sos: [[1, 0, 0, 1, 0.5, 0]]}}, {{use: discard}}",
+         "stage 'iir' keeps something"),
+        ("carry", ", v: {like: x}, u: {carry: v, init: 0}",
+         f"{gen}, {{use: expr, in: {{a: x, u: u}}, expr: a + u, out: v}}, {{use: discard}}",
          "'u' carries the frame before"),
-        ("delay", ", u: {carry: x, init: 0}", f"{gen}, {{use: expr, in: {{a: u, b: x}}, expr: a + b}}, {{use: discard}}", "'u' carries the frame before"),
-        ("script", "", f"{gen}, {{use: lua, script: keeps.lua, out: y}}, {{use: discard}}", "stage 'lua' may keep something"),
-        ("compare", "", f"{gen}, {{use: compare, file: in/raw.bin}}", "stage 'compare' takes all frames in their order"),
+        ("delay", ", u: {carry: x, init: 0}",
+         f"{gen}, {{use: expr, in: {{a: u, b: x}}, expr: a + b}}, {{use: discard}}", "'u' carries the frame before"),
+        ("script", "", f"{gen}, {{use: lua, script: keeps.lua, out: y}}, {{use: discard}}",
+         "stage 'lua' may keep something"),
+        ("compare", "", f"{gen}, {{use: compare, file: in/raw.bin}}",
+         "stage 'compare' takes all frames in their order"),
         ("process", "", f"{gen}, {{use: write, command: [cat]}}", "stage 'write' takes all frames in their order"),
         ("loop", "", "{use: read, path: in/raw.bin, loop: true, out: x}, {use: discard}", "starts anew"),
-        ("stream", "", "{use: read, path: stdin, format: raw, out: x}, {use: discard}", "does not find its frames by their num"),
-        ("one stream", "", "{use: read, path: stdin, format: raw, shard: none, out: x}, {use: discard}", "reads a stream"),
-        ("mixture", ", y: {like: x}", f"{gen}, {{name: g, use: generate, frames: 8, shard: none, out: y}}, {{use: expr, in: {{a: x, b: y}}, "
+        ("stream", "", "{use: read, path: stdin, format: raw, out: x}, {use: discard}",
+         "does not find its frames by their num"),
+        ("one stream", "", "{use: read, path: stdin, format: raw, shard: none, out: x}, {use: discard}",
+         "reads a stream"),
+        ("mixture", ", y: {like: x}",
+         f"{gen}, {{name: g, use: generate, frames: 8, shard: none, out: y}}, {{use: expr, in: {{a: x, b: y}}, "
          "expr: a + b}, {use: discard}", "beside frames that each rank has, of 'g'"),
-        ("names", ", y: {dtype: u16, shape: [2, 40]}", f"{gen}, {{use: discard}}, {{name: r, use: read, path: 'in/n*.npy', out: y}}, {{use: write, path: 'o/%n.npy'}}",
+        ("names", ", y: {dtype: u16, shape: [2, 40]}",
+         f"{gen}, {{use: discard}}, {{name: r, use: read, path: 'in/n*.npy', out: y}}, "
+         "{use: write, path: 'o/%n.npy'}",
          "by the names of frames"),
-        ("next", "", f"{gen}, {{use: write, path: 'o/%d.raw', if_exists: next}}", "looks for the numbers that are there"),
+        ("next", "", f"{gen}, {{use: write, path: 'o/%d.raw', if_exists: next}}",
+         "looks for the numbers that are there"),
         ("an archive", "", f"{gen}, {{use: write, path: o/all.npz}}", "one for all frames, and each of 3 ranks"),
-        ("a recording", "", f"{gen}, {{use: write, path: o/all.wav, sample_rate: 8000}}", "one for all frames, and each of 3"),
-        ("a file that is live", "", f"{gen}, {{use: write, path: o/all.npy, live: true}}", "one for all frames, and each of 3 ranks"),
+        ("a recording", "", f"{gen}, {{use: write, path: o/all.wav, sample_rate: 8000}}",
+         "one for all frames, and each of 3"),
+        ("a file that is live", "", f"{gen}, {{use: write, path: o/all.npy, live: true}}",
+         "one for all frames, and each of 3 ranks"),
         ("stdout of all", "", "{use: generate, frames: 2, shard: none, out: x}, {use: write, path: stdout}",
          "ranks 0 and 1 would both write 'stdout'"),
         ("one file of all", "", "{use: generate, frames: 2, shard: none, out: x}, {use: write, path: o/a%d.raw}",
          "ranks 0 and 1 would both write 'o/a%d.raw'"),
-        ("numbers", "", f"{gen}, {{use: write, path: o/%d.raw, start: rank}}", "begin to number 'o/%d.raw' differently"),
-        ("no source", "", f"{gen}, {{use: discard, shard: none}}", "'shard' has no effect: stage 'discard' is no source"),
+        ("numbers", "", f"{gen}, {{use: write, path: o/%d.raw, start: rank}}",
+         "begin to number 'o/%d.raw' differently"),
+        ("no source", "", f"{gen}, {{use: discard, shard: none}}",
+         "'shard' has no effect: stage 'discard' is no source"),
     ):
         m.refused(what, f"buffers: {{x: {{dtype: f32, shape: [6]}}{more}}}\nstages: [{stages}]\n", says)
     p = ran([gpipe, "check", "p.yaml"])
@@ -272,11 +298,14 @@ stages: [{use: generate, frames: 5, out: x}, {use: write, path: "joined-NAME/${r
     put("b.yaml", "buffers: {x: {dtype: u8, shape: [7]}}\nstages: [%s, {use: discard}]\n" % gen)
     os.environ["GPIPE_MPI"] = m.so
     p = ran([m.mpirun, "-n", "1", gpipe, "run", "a.yaml", ":", "-n", "2", gpipe, "run", "b.yaml"])
-    check(f"{m.name}: two texts", p.returncode == 2 and p.stderr.count("rank 1 has another text of it than rank 0") == 1, p.stderr)
+    check(f"{m.name}: two texts", p.returncode == 2
+          and p.stderr.count("rank 1 has another text of it than rank 0") == 1, p.stderr)
     p = ran([m.mpirun, "-n", "1", gpipe, "run", "a.yaml", ":", "-n", "1", gpipe, "run", "a.yaml", "--set", "depth=5"])
-    check(f"{m.name}: two settings", p.returncode == 2 and p.stderr.count("rank 1 was given other settings") == 1, p.stderr)
+    check(f"{m.name}: two settings", p.returncode == 2 and p.stderr.count("rank 1 was given other settings") == 1,
+          p.stderr)
     put("only/0.bin", b"012345")
-    m.refused("a file that one rank lacks", "buffers: {x: {dtype: u8, shape: [6]}}\nstages: [{use: read, path: 'only/${rank}.bin', "
+    m.refused("a file that one rank lacks",
+              "buffers: {x: {dtype: u8, shape: [6]}}\nstages: [{use: read, path: 'only/${rank}.bin', "
               "shard: none, out: x}, {use: discard}]\n", r"rank 1: p.yaml:2:\d+: error: .*only/1.bin", 2, verb="run")
     p = m.run(2, "run", "none.yaml")
     check(f"{m.name}: no file", p.returncode == 2 and p.stderr.count("there is no such file") == 1, p.stderr)
@@ -289,11 +318,13 @@ stages: [{use: generate, frames: 5, out: x}, {use: write, path: "joined-NAME/${r
     for code, args, says in (
             (2, "", r"^usage: gpipe VERB"), (0, "--version", r"^back ends: "), (0, "run --help", r"^usage: gpipe run "),
             (2, "help no", "no help on 'no'"), (0, "stages blur", "^runs on: device"), (0, "machine", '"page_size"'),
-            (0, f"new {m.name}", "made "), (2, "rnu", "no verb 'rnu'"), (2, "run", "no file given"), (2, "top", "no pipeline given"),
+            (0, f"new {m.name}", "made "), (2, "rnu", "no verb 'rnu'"), (2, "run", "no file given"),
+            (2, "top", "no pipeline given"),
             (2, "run --foo", "no option '--foo'"), (2, "run a.yaml --watch", "--watch is of one process"),
             (0, "check a.yaml", "a.yaml: ok"), (0, "plan a.yaml", "^stages$")):
         p = m.run(2, *args.split())
-        check(f"{m.name}: gpipe {args}: once", p.returncode == code and len(re.findall(says, p.stdout + p.stderr, re.M)) == 1,
+        check(f"{m.name}: gpipe {args}: once", p.returncode == code
+              and len(re.findall(says, p.stdout + p.stderr, re.M)) == 1,
               p.stdout + p.stderr)
     os.environ["GPIPE_MPI"] = m.so
     p = ran([m.mpirun, "-n", "2", gpipe, "run", "a.yaml", ":", "-n", "1", gpipe, "run", "a.yaml", "--foo"])
@@ -301,10 +332,12 @@ stages: [{use: generate, frames: 5, out: x}, {use: write, path: "joined-NAME/${r
           and p.stderr.count("rank 2: gpipe: error: no option '--foo'") == 1 == p.stderr.count("error:"), p.stderr)
     os.environ["GPIPE_MPI"] = "/nowhere/gpipe-mpi.so"
     p = ran([m.mpirun, "-n", "2", gpipe, "run", "--foo"])
-    check(f"{m.name}: no shim, and an error", p.returncode == 2 and p.stderr.count("no option '--foo'") == 1 == p.stderr.count("error:"),
+    check(f"{m.name}: no shim, and an error", p.returncode == 2
+          and p.stderr.count("no option '--foo'") == 1 == p.stderr.count("error:"),
           p.stderr)
     p = ran([m.mpirun, "-n", "2", gpipe, "run", "a.yaml"])
-    check(f"{m.name}: no shim", p.returncode == 4 and len(re.findall("a run of 2 ranks needs /nowhere/gpipe-mpi.so.*'make' builds it",
+    check(f"{m.name}: no shim", p.returncode == 4
+          and len(re.findall("a run of 2 ranks needs /nowhere/gpipe-mpi.so.*'make' builds it",
                                                                       p.stderr)) == 1, p.stderr)
     check(f"{m.name}: one rank needs no shim", ran([m.mpirun, "-n", "1", gpipe, "run", "a.yaml"]).returncode == 0)
     other = [o for o in mpis if o is not m]
@@ -357,19 +390,23 @@ stages:
             want = [x for k in range(rounds) for x in expect([[4 * (n * k + q) + i for i in range(4)]
                     for q in range(n) if n * k + q < frames], r, k)]
             got = values(f"{to}/{r}.npy", kind) if os.path.exists(f"{to}/{r}.npy") else None
-            check(f"{m.name}: {what}: {n} ranks: rank {r}", p.returncode == 0 and got == want, f"{got}, not {want}\n{p.stderr}")
+            check(f"{m.name}: {what}: {n} ranks: rank {r}", p.returncode == 0 and got == want,
+                  f"{got}, not {want}\n{p.stderr}")
         return p
 
     for n in (1, 2, 3):
         for op, f in (("sum", sum), ("min", min), ("max", max)):
             collect(op, n, f"  - {{use: all_reduce, op: {op}, out: y}}", lambda of, r, k: [f(x) for x in zip(*of)])
-        collect("mean", n, "  - {use: all_reduce, op: mean, out: y}", lambda of, r, k: [sum(x) / len(x) for x in zip(*of)],
+        collect("mean", n, "  - {use: all_reduce, op: mean, out: y}", 
+                lambda of, r, k: [sum(x) / len(x) for x in zip(*of)],
                 dtype="f64", kind="d")
         collect("two", n, "  - {use: all_reduce, op: max, out: z}\n  - {use: all_reduce, in: z, out: y}",
                 lambda of, r, k: [max(x) * len(of) for x in zip(*of)])
         collect("all_gather", n, "  - {use: all_gather, out: y}", lambda of, r, k: sum(of, []), f"[{n}, 4]", 2 * n)
-        collect("broadcast", n, f"  - {{use: broadcast, from: {n - 1}, out: y}}", lambda of, r, k: of[n - 1], frames=3 * n)
-        collect("scatter", n, f"  - {{use: all_gather, out: z}}\n  - {{use: scatter_ranks, in: z, from: {n - 1}, out: y}}",
+        collect("broadcast", n, f"  - {{use: broadcast, from: {n - 1}, out: y}}", lambda of, r, k: of[n - 1],
+                frames=3 * n)
+        collect("scatter", n,
+                f"  - {{use: all_gather, out: z}}\n  - {{use: scatter_ranks, in: z, from: {n - 1}, out: y}}",
                 lambda of, r, k: of[r], frames=2 * n)
         # Rank n - 1 alone has what is between: the work of one, on parts of all, which have the results.
         work = (f"  - {{use: gather_ranks, to: {n - 1}, out: z}}\n"
@@ -378,13 +415,16 @@ stages:
         for kind, result in (("scatter_ranks", lambda of, r, k: [x + 100 * k + sum(map(sum, of[:r])) for x in of[r]]),
                              ("broadcast", lambda of, r, k: sum(([x + 100 * k + sum(map(sum, of[:q])) for x in of[q]]
                                                                  for q in range(n)), []))):
-            collect("gather-" + kind, n, work % (kind, kind), result, f"[{n}, 4]" if kind == "broadcast" else "[4]", 4 * n)
+            collect("gather-" + kind, n, work % (kind, kind), result, f"[{n}, 4]" if kind == "broadcast" else "[4]",
+                    4 * n)
             check(f"{m.name}: gather_ranks, {kind}: {n} ranks: one file",
                   values(f"collected-{m.name}/once-{kind}-{n}.npy") == list(range(16 * n)))
-        for edge, before, after in (("zero", lambda of: [0], lambda of: [0]), ("hold", lambda of: of[0][:1], lambda of: of[-1][3:]),
+        for edge, before, after in (("zero", lambda of: [0], lambda of: [0]),
+                                    ("hold", lambda of: of[0][:1], lambda of: of[-1][3:]),
                                     ("wrap", lambda of: of[-1][3:], lambda of: of[0][:1])):
             collect("exchange-" + edge, n, f"  - {{use: exchange, edge: {edge}, out: y}}", lambda of, r, k:
-                    (of[r - 1][3:] if r else before(of)) + of[r] + (of[r + 1][:1] if r + 1 < n else after(of)), "[6]", 2 * n)
+                    (of[r - 1][3:] if r else before(of)) + of[r] + (of[r + 1][:1] if r + 1 < n else after(of)), "[6]",
+                    2 * n)
         collect("decimate", n, "  - {use: all_reduce, out: z}\n  - {use: decimate, in: z, frames: 2, out: y}",
                 lambda of, r, k: [] if k % 2 else [sum(x) for x in zip(*of)])
     put("g.yaml", """
@@ -402,11 +442,13 @@ stages:
   - {use: write, name: summed, in: sums, path: "gathered-NAME/sums.npz"}
   - {use: reshape, in: z, shape: [-1], out: rows}
 """.replace("NAME", m.name))
-    put("want.npy", b"\x93NUMPY\x01\x00\x76\x00" + b"{'descr': '<i4', 'fortran_order': False, 'shape': (6, 4), }".ljust(117)
+    put("want.npy",
+        b"\x93NUMPY\x01\x00\x76\x00" + b"{'descr': '<i4', 'fortran_order': False, 'shape': (6, 4), }".ljust(117)
         + b"\n" + array.array("i", [*range(12), *range(24, 36)]).tobytes())
     put("only.lua", f"function init(s) local f = io.open('opened-{m.name}', 'a') f:write('x') f:close() end\n"
         "function process(frame, x, y) y:copy(x) end\n")
-    put("hole.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 4 then error('not this one') end\n"
+    put("hole.lua",
+        "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 4 then error('not this one') end\n"
         "  y:copy(x)\nend\n")
     put("h.yaml", """
 on_error: drop
@@ -421,7 +463,8 @@ stages:
     check(f"{m.name}: a hole of one is a hole of all", p.returncode == 0 and sorted(has("holes-" + m.name))
           == [f"{r}-{k}.npy" for r in range(3) for k in (0, 2)] and "3 out, 2 dropped, 1 failed" not in p.stderr
           and "9 frames in, 6 out" in p.stderr, p.stderr)
-    put("last.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 7 then return 'drop' end\n  y:copy(x)\nend\n")
+    put("last.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 7 then return 'drop' end\n"
+        "  y:copy(x)\nend\n")
     for use in ("all_reduce", "all_gather", "exchange", "broadcast", "gather_ranks"):
         put("l.yaml", f"""
 buffers: {{x: {{dtype: i32, shape: [4]}}}}
@@ -444,7 +487,8 @@ stages:
           and all_of["2.raw"] == array.array("i", range(24, 36)).tobytes()
           and all_of["all.csv"] == "".join(f"{i}\n" for i in [*range(12), *range(24, 36)]).encode(), p.stderr)
     with zipfile.ZipFile(f"gathered-{m.name}/sums.npz") as f:
-        check(f"{m.name}: gather_ranks: the sum of all", f.read(f.namelist()[0]).endswith(array.array("q", sums).tobytes()), p.stderr)
+        check(f"{m.name}: gather_ranks: the sum of all",
+              f.read(f.namelist()[0]).endswith(array.array("q", sums).tobytes()), p.stderr)
     check(f"{m.name}: gather_ranks: the account", "9 frames in, 6 out, 2 dropped, 1 failed" in p.stderr, p.stderr)
     put("d.yaml", """
 buffers: {x: {dtype: i32, shape: ["4 + floor(rank / 2)"]}}
@@ -468,10 +512,14 @@ stages: [{use: generate, frames: 7, out: x}, {use: broadcast, out: z}, {use: wri
     put("d.yaml", """
 on_error: drop
 buffers: {x: {dtype: i32, shape: [400]}}
-stages: [{use: generate, frames: 7, out: x}, {use: broadcast, out: z}, {use: write, path: "dropped-NAME/${rank}-%d.npy"}]
+stages:
+  - {use: generate, frames: 7, out: x}
+  - {use: broadcast, out: z}
+  - {use: write, path: "dropped-NAME/${rank}-%d.npy"}
 """.replace("NAME", m.name))
     p = m.run(3, "run", "d.yaml")
-    check(f"{m.name}: a rank that lacks a frame, which is dropped", p.returncode == 0 and "7 frames in, 6 out" in p.stderr
+    check(f"{m.name}: a rank that lacks a frame, which is dropped", p.returncode == 0
+          and "7 frames in, 6 out" in p.stderr
           and sorted(has("dropped-" + m.name)) == [f"{r}-{k}.npy" for r in range(3) for k in (0, 1)], p.stderr)
     put("d.yaml", """
 buffers: {x: {dtype: f32, shape: [1]}, sum: {like: x}, before: {carry: sum}}
@@ -506,10 +554,12 @@ stages: [{use: generate, frames: 7, out: x}, {use: KIND, out: z}, {use: write, p
 buffers: {x: {dtype: i32, shape: [4]}}
 stages: [{use: generate, out: x}, {use: lua, script: fails.lua, out: y}, {use: all_reduce}, {use: discard}]
 """)
-    put("fails.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 7 then error('no luck') end\n"
+    put("fails.lua",
+        "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 7 then error('no luck') end\n"
         "  y:copy(x)\nend\n")
     p = m.run(3, "run", "l.yaml")
-    check(f"{m.name}: an error while others wait in a collective", p.returncode == 1 and p.stderr.count("no luck") == 1, p.stderr)
+    check(f"{m.name}: an error while others wait in a collective", p.returncode == 1
+          and p.stderr.count("no luck") == 1, p.stderr)
     x = "buffers: {x: {dtype: i32, shape: [4]}}\nstages: [{use: generate, frames: 6, out: x}, %s, {use: discard}]\n"
     z = "{use: gather_ranks, to: 1, out: z}, "
     m.refused("to", x % "{use: gather_ranks, to: 3}", "stage 'gather_ranks': 'to' is rank 3, and there are 3 ranks")
@@ -526,22 +576,26 @@ stages: [{use: generate, out: x}, {use: lua, script: fails.lua, out: y}, {use: a
     m.refused("from", x % "{use: broadcast, from: 3}", "stage 'broadcast': 'from' is rank 3, and there are 3 ranks")
     m.refused("the mean of integers", x % "{use: all_reduce, op: mean}", "the mean of integers")
     m.refused("no such rows", x % "{use: exchange, rows: 5}", "a strip of 4 rows has no 5 to give")
-    m.refused("the same file", x.replace("discard", "write, path: a.npy") % "{use: all_reduce}", "ranks 0 and 1 would both write 'a.npy'")
+    m.refused("the same file", x.replace("discard", "write, path: a.npy") % "{use: all_reduce}",
+              "ranks 0 and 1 would both write 'a.npy'")
     strips = os.path.join(source, "..", "examples", "strips")
     for n in (1, 2, 3):
-        p = m.run(n, "run", strips + "/strips.yaml", "--set", f"vars.out={tmp.name}/strips-{m.name}-{n}") if n > 1 else \
+        p = m.run(n, "run", strips + "/strips.yaml", "--set",
+                  f"vars.out={tmp.name}/strips-{m.name}-{n}") if n > 1 else \
             ran([gpipe, "run", strips + "/strips.yaml", "--set", f"vars.out={tmp.name}/strips-{m.name}-{n}"])
         check(f"{m.name}: strips: {n} ranks", p.returncode == 0, p.stderr)
     p = ran([gpipe, "run", strips + "/whole.yaml", "--set", f"vars.out={tmp.name}/whole-{m.name}"])
     for k in range(10):
         one = values(f"whole-{m.name}/{k:03}.npy", "f")
         check(f"{m.name}: strips: frame {k}", max(one) == 100 and all(one == sum(
-            (values(f"strips-{m.name}-{n}/strip{r}-{k:03}.npy", "f") for r in range(n)), []) for n in (1, 2, 3)), p.stderr)
+            (values(f"strips-{m.name}-{n}/strip{r}-{k:03}.npy", "f") for r in range(n)), []) for n in (1, 2, 3)),
+            p.stderr)
 
     # The backward pass of three layers: in three segments, of which each is done when its all_reduce begins, or in one.
     for what, segments in ("train", 3), ("after", 1):
         p = m.run(2, "plan", "-q", "--device", "cuda", f"{source}/../examples/train/{what}.yaml")
-        check(f"{m.name}: {what}: segments", len(set(re.findall(r"(?m)^  g[123] +matmul +segment (\d+)", p.stdout))) == segments,
+        check(f"{m.name}: {what}: segments",
+              len(set(re.findall(r"(?m)^  g[123] +matmul +segment (\d+)", p.stdout))) == segments,
               p.stdout + p.stderr)
         for n in (2, 4):
             to = f"{tmp.name}/{what}-{m.name}-{n}"
@@ -551,20 +605,24 @@ stages: [{use: generate, out: x}, {use: lua, script: fails.lua, out: y}, {use: a
             check(f"{m.name}: {what}: {n} ranks", p.returncode == 0 and like.returncode == 0 and len(losses) == n
                   and len(set(losses.values())) == 1, p.stderr + like.stderr)
 
-    drawn = m.run(2, "plan", "-q", "--device", "cuda:0-1", "--svg", os.path.join(source, "..", "pipelines", "mean.yaml"))
+    drawn = m.run(2, "plan", "-q", "--device", "cuda:0-1", "--svg",
+                  os.path.join(source, "..", "pipelines", "mean.yaml"))
     with open(os.path.join(source, "..", "examples", "mean-plan.svg")) as f:
-        check(f"{m.name}: examples/mean-plan.svg: 'mpirun -n 2 gpipe plan -q --device cuda:0-1 --svg pipelines/mean.yaml' "
-              "draws another", drawn.stdout == f.read() or "H200" not in drawn.stdout, drawn.stderr)
+        check(f"{m.name}: examples/mean-plan.svg: 'mpirun -n 2 gpipe plan -q --device cuda:0-1 --svg "
+              "pipelines/mean.yaml' draws another", drawn.stdout == f.read() or "H200" not in drawn.stdout,
+              drawn.stderr)
     means = []
     for n in (1, 2, 4):
-        args = ["run", os.path.join(source, "..", "pipelines", "mean.yaml"), "--set", f"vars.out={tmp.name}/mean-{m.name}-{n}"]
+        args = ["run", os.path.join(source, "..", "pipelines", "mean.yaml"), "--set",
+                f"vars.out={tmp.name}/mean-{m.name}-{n}"]
         p = m.run(n, *args) if n > 1 else ran([gpipe] + args)
         check(f"{m.name}: mean.yaml: {n} ranks", p.returncode == 0, p.stderr)
         means += [values(f"mean-{m.name}-{n}/mean-{r}.npy", "f") for r in range(n)]
     check(f"{m.name}: mean.yaml: all have the mean", all(
         len(v) == 480 * 640 and max(abs(a - b) for a, b in zip(v, means[0])) < 1e-6 for v in means))
 
-    put("fifths.lua", "stateless = true\nfunction process(f, x, y)\n  if f.index % 5 == 0 then return 'drop' end\n  y:copy(x)\nend\n")
+    put("fifths.lua",
+        "stateless = true\nfunction process(f, x, y)\n  if f.index % 5 == 0 then return 'drop' end\n  y:copy(x)\nend\n")
     put("row.yaml", """
 depth: 2
 buffers: {x: {dtype: f32, shape: [65]}}
@@ -587,11 +645,13 @@ stages:
   - {use: write, in: x, path: odd/a.npy, stack: true}
 """)
     p = m.run(2, "run", "two.yaml")
-    check(f"{m.name}: two joined files fail, each on another rank", p.returncode == 1 and p.stderr.count("error: ") == 1, p.stderr)
+    check(f"{m.name}: two joined files fail, each on another rank", p.returncode == 1
+          and p.stderr.count("error: ") == 1, p.stderr)
 
 # ---- how they end -------------------------------------------------------
 
-    put("fails.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 7 then error('no luck') end\n"
+    put("fails.lua",
+        "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 7 then error('no luck') end\n"
         "  y:copy(x)\nend\n")
     put("f.yaml", """
 buffers: {x: {dtype: u8, shape: [3]}}
@@ -601,7 +661,8 @@ stages:
   - {use: write, path: "failed-NAME/${rank}.raw"}
 """.replace("NAME", m.name))
     p = m.run(3, "run", "f.yaml")
-    check(f"{m.name}: an error of one ends all", p.returncode == 1 and p.stderr.count("no luck") == 1 and "rank 1: fails.lua:3:" in p.stderr,
+    check(f"{m.name}: an error of one ends all", p.returncode == 1 and p.stderr.count("no luck") == 1
+          and "rank 1: fails.lua:3:" in p.stderr,
           p.stderr)
     check(f"{m.name}: no file is whole then", not glob.glob(f"failed-{m.name}/*.raw"), p.stderr)
     check(f"{m.name}: no file is left behind", not glob.glob(f"failed-{m.name}/.*"), p.stderr)
@@ -687,7 +748,8 @@ stages: [{{use: generate, rate: {rate}, out: x}}, {more}{{use: write, path: "{to
         while any(os.path.exists(f"/proc/{i}") for i in ranks.values()) and time.monotonic() < gone:
             time.sleep(0.02)
         check(f"{m.name}: {what}: none goes on", not any(os.path.exists(f"/proc/{i}") for i in ranks.values()), said)
-        check(f"{m.name}: {what}: files are whole", all(len(v) == 12 for k, v in has(to).items() if not k.startswith(".")), said)
+        check(f"{m.name}: {what}: files are whole",
+              all(len(v) == 12 for k, v in has(to).items() if not k.startswith(".")), said)
         if signum == signal.SIGTERM:
             check(f"{m.name}: {what}: the exit code is that of a signal", p.returncode == 143, said)
 
@@ -717,7 +779,8 @@ stages: [{{use: generate, rate: {rate}, out: x}}, {more}{{use: write, path: "{to
           and there[0] == there[1] == there[2], f"{[len(t) for t in there]} {said}")
 
     # Rank 0 waits in a collective when it stops; the others come there later, and begin the next one before they stop.
-    p, ranks = begun(f"left-{m.name}", "{use: all_reduce}, ", "00000000-{0}.raw", '"2000 - 1700 * floor((rank + 1) / 2)"')
+    p, ranks = begun(f"left-{m.name}", "{use: all_reduce}, ", "00000000-{0}.raw",
+                     '"2000 - 1700 * floor((rank + 1) / 2)"')
     for signum in (signal.SIGINT, signal.SIGTERM):         # twice one may come as one
         os.kill(ranks.get(0, p.pid), signum)
     try:
@@ -727,7 +790,8 @@ stages: [{{use: generate, rate: {rate}, out: x}}, {more}{{use: write, path: "{to
         for pid in ranks.values():
             os.kill(pid, signal.SIGKILL)
         said = "it did not end"
-    check(f"{m.name}: stopped at once in a collective: all end", said != "it did not end" and p.returncode in (130, 143), said)
+    check(f"{m.name}: stopped at once in a collective: all end", said != "it did not end"
+          and p.returncode in (130, 143), said)
 
 # ---- ranks that do not come, and ranks that hang ------------------------
 
@@ -766,7 +830,8 @@ LD_PRELOAD=./slow.so ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0" exec 
     check("slow.c", p.returncode == 0, p.stderr)
     p = ran(m.start(3, "check", "a.yaml", "--join-timeout", "6s", command="./slow.sh"))
     check(f"{m.name}: a rank that has not compiled the pipeline in time is named", p.returncode and p.stderr.count(
-          "rank 1: gpipe: error: waited 6 s for rank 0 to compile the pipeline") == 1 == p.stderr.count("waited"), p.stderr)
+          "rank 1: gpipe: error: waited 6 s for rank 0 to compile the pipeline") == 1 == p.stderr.count("waited"),
+          p.stderr)
 
     put("hangs.lua", """stateless = true
 local p
@@ -780,33 +845,43 @@ function process(frame, x, y)
   y:copy(x)
 end
 """)
-    for when, more, says in (("open", "{use: all_reduce}, ", "stage 'lua' is still being opened, waiting for a process"),
-                             ("frame", "{use: all_reduce}, ", "stage 'lua' is busy with frame 7, waiting for a process"),
+    for when, more, says in (("open", "{use: all_reduce}, ",
+                              "stage 'lua' is still being opened, waiting for a process"),
+                             ("frame", "{use: all_reduce}, ",
+                              "stage 'lua' is busy with frame 7, waiting for a process"),
                              ("frame", "", "stage 'lua' is busy with frame 7, waiting for a process")):
         put("hangs.yaml", f"""
 stall_timeout: 3s
 buffers: {{x: {{dtype: i32, shape: [3]}}}}
-stages: [{{use: generate, frames: 100, out: x}}, {{use: lua, script: hangs.lua, params: {{rank: "${{rank}}", when: {when}}}, out: y}},
+stages: [{{use: generate, frames: 100, out: x}},
+         {{use: lua, script: hangs.lua, params: {{rank: "${{rank}}", when: {when}}}, out: y}},
          {more}{{use: discard}}]
 """)
         p = m.run(3, "run", "hangs.yaml")
         check(f"{m.name}: a rank that hangs ({when}, {more}) says so, and no other", p.returncode == 5
-              and len(re.findall(f"rank 1: hangs.yaml:4:.*nothing moved for 3 s: {says}", p.stderr)) == 1 == p.stderr.count("nothing moved")
+              and len(re.findall(f"rank 1: hangs.yaml:5:.*nothing moved for 3 s: {says}",
+                                 p.stderr)) == 1 == p.stderr.count("nothing moved")
               and "waited 3 s for rank" not in p.stderr and p.stderr.count(" frames in, ") == 1, p.stderr)
     put("hangs.yaml", """
 buffers: {x: {dtype: i32, shape: [3]}}
-stages: [{use: generate, frames: 100, out: x}, {use: lua, script: hangs.lua, params: {rank: "${rank}", when: spin}, out: y}, {use: discard}]
+stages:
+  - {use: generate, frames: 100, out: x}
+  - {use: lua, script: hangs.lua, params: {rank: "${rank}", when: spin}, out: y}
+  - {use: discard}
 """)
     p = m.run(3, "run", "hangs.yaml", "--join-timeout", "6s")
     check(f"{m.name}: a rank that is not set up in time is named", p.returncode == 5
-          and p.stderr.count("rank 0: gpipe: error: waited 6 s for rank 1 to be set up") == 1 == p.stderr.count("waited"), p.stderr)
+          and p.stderr.count("rank 0: gpipe: error: waited 6 s for rank 1 to be set up") == 1
+          == p.stderr.count("waited"), p.stderr)
 
     for whom, more in ((2, ""), (0, ""), (1, "{use: all_reduce}, ")):
-        p, ranks = begun(f"stopped-{m.name}-{whom}", more, "00000000-{0}.raw" if more else "{0:08}.raw", head="stall_timeout: 5s")
+        p, ranks = begun(f"stopped-{m.name}-{whom}", more, "00000000-{0}.raw" if more else "{0:08}.raw",
+                         head="stall_timeout: 5s")
         os.kill(ranks.get(whom, p.pid), signal.SIGSTOP)
         said = left_alone(p, ranks)
         check(f"{m.name}: rank {whom} is stopped: another names it", p.returncode and said.count(
-              f"rank {int(not whom)}: gpipe: error: waited 5 s for rank {whom} to give a sign of life") == 1 == said.count("waited")
+              f"rank {int(not whom)}: gpipe: error: waited 5 s for rank {whom} to give a sign of life") == 1
+              == said.count("waited")
               and said.count(" frames in, ") == 1 and "nothing moved" not in said, said)
     if m.name == "openmpi":                # with other launchers the others end, too
         p, ranks = begun("recovered", options=("--enable-recovery",), head="stall_timeout: 5s")
@@ -863,12 +938,12 @@ put("waits.c", """
 #include <stdlib.h>
 #include <string.h>
 #include "mpi/shim.h"
-/* In place of the shim: this is rank 0 of 3, and no gather is ever done. Rank 2 calls for the first time before this one
- * listens, and with CALLS=2 once more. With CALLS=0 nobody does. */
+/* In place of the shim: this is rank 0 of 3, and no gather is ever done. Rank 2 calls for the first time before this
+ * one listens, and with CALLS=2 once more. With CALLS=0 nobody does. */
 static int looks, calls, heard;
 static const char *start(int *rank, int *ranks, int *local) { *rank = *local = 0, *ranks = 3; return NULL; }
 static const char *gather(int channel, const void *mine, int n, void *all) { return NULL; }
-static const char *call(long number) { calls++; return NULL; }
+static const char *call(int to, long number) { calls++; return NULL; }
 static const char *nothing(void) { return NULL; }
 static const char *library(void) { return "none"; }
 static const char *gathered(int channel, bool *done)
@@ -884,14 +959,15 @@ static const char *hear(long *of)
         heard++, of[2] = 1;
     return NULL;
 }
-const gp_mpi gp_mpi_table = { .size = sizeof(gp_mpi), .start = start, .gather = gather, .gathered = gathered, .call = call,
-                              .heard = hear, .leave = nothing, .library = library };
+const gp_mpi gp_mpi_table = { .size = sizeof(gp_mpi), .start = start, .gather = gather, .gathered = gathered,
+                              .call = call, .heard = hear, .leave = nothing, .library = library };
 """)
 p = ran(["cc", "-shared", "-fPIC", "-I", source, "-o", "waits.so", "waits.c"])
 check("waits.c", p.returncode == 0, p.stderr)
 os.environ.update(GPIPE_MPI="./waits.so", OMPI_COMM_WORLD_SIZE="3", OMPI_COMM_WORLD_RANK="0")
 for calls, looks, timeout, says in (
-        (0, "50", "1h", "MPI failed: it did not call after 50 looks"), (1, "50", "1h", "MPI failed: it called after 1 looks"),
+        (0, "50", "1h", "MPI failed: it did not call after 50 looks"),
+        (1, "50", "1h", "MPI failed: it called after 1 looks"),
         (1, None, "1s", "rank 0: gpipe: error: waited 1 s for ranks 1, 2 to compile the pipeline"),
         (2, None, "1s", "rank 0: gpipe: error: waited 1 s for rank 1 to compile the pipeline")):
     os.environ.update(CALLS=str(calls), LOOKS=looks or "")

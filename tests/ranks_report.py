@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """ranks_report.py GPIPE - what several ranks show of their run: one report, one trace, one progress, metrics of each.
 With each MPI that is installed; without any it says that it skips. Prints a total; exit 1 after a failure."""
-import glob, json, os, re, signal, socket, subprocess, sys, time, urllib.request
+import glob, json, os, re, select, signal, socket, subprocess, sys, time, urllib.request
 
 sys.dont_write_bytecode = True         # nothing is left beside the sources
 import ranks_kit
@@ -59,12 +59,28 @@ int clock_gettime(clockid_t id, struct timespec *t)
     return failed;
 }
 """)
-put("skew.sh", f"""#!/bin/sh
-LD_PRELOAD=./skew.so ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0" exec {gpipe} "$@"
+# Rank 0 stops when its clock is to be compared with others: nothing else of gpipe asks for so many bytes of a name.
+put("stop.c", """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+int gethostname(char *name, size_t n)
+{
+    const char *ompi = getenv("OMPI_COMM_WORLD_RANK"), *pmi = getenv("PMI_RANK");
+    if (n == 63 && atoi(ompi ? ompi : pmi ? pmi : "1") == 0)
+        raise(SIGSTOP);
+    return ((int (*)(char *, size_t))dlsym(RTLD_NEXT, "gethostname"))(name, n);
+}
 """)
-os.chmod("skew.sh", 0o755)
-p = ran(["cc", "-shared", "-fPIC", "-o", "skew.so", "skew.c", "-ldl"])
-check("skew.c", p.returncode == 0, p.stderr)
+for name in "skew", "stop":
+    put(f"{name}.sh", f"""#!/bin/sh
+LD_PRELOAD=./{name}.so ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0" exec {gpipe} "$@"
+""")
+    os.chmod(f"{name}.sh", 0o755)
+    p = ran(["cc", "-shared", "-fPIC", "-o", f"{name}.so", f"{name}.c", "-ldl"])
+    check(f"{name}.c", p.returncode == 0, p.stderr)
 
 put("slow.lua", """stateless = true
 local mine
@@ -106,6 +122,33 @@ function process(frame, x, y)
 end
 """)
 put("vanish.yaml", SLOW.replace("slow.lua", "vanish.lua").replace("WHO", "2").replace("  MORE\n", ""))
+put("gather.yaml", """
+buffers: {x: {dtype: u8, shape: [4096]}}
+stages:
+  - {use: generate, frames: 3000, out: x}
+  - {use: gather_ranks}
+  - {use: discard}
+""")
+put("shares.yaml", """
+buffers: {a: {dtype: u8, shape: [16]}, b: {dtype: u8, shape: [16]}}
+stages:
+  - {use: generate, name: few, frames: 2, out: a}
+  - {use: generate, name: many, frames: 300, out: b}
+  - {use: discard, in: a}
+  - {use: discard, in: b}
+""")
+put("going.yaml", """
+depth: 2
+buffers: {x: {dtype: u8, shape: [16]}}
+stages: [{use: generate, rate: 300, out: x}, {use: discard}]
+""")
+put("held.yaml", """
+stall_timeout: 4s
+buffers: {x: {dtype: u8, shape: [16]}}
+stages:
+  - {use: generate, frames: 6000, out: x}
+  - {use: discard}
+""")
 ENDLESS = """
 stall_timeout: 4s
 buffers: {x: {dtype: i32, shape: [3]}}
@@ -325,6 +368,100 @@ def test_errors(m):
     check(f"{m.name}: a report of some is asked for", p.returncode == 2 and p.stderr.count(says) == 1, p.stderr)
 
 
+def test_shares(m):
+    """A source that has none for one of the ranks."""
+    p = m.run(3, "run", "shares.yaml", "--progress", "json")
+    last = [x for x in map(json.loads, re.findall(r"^{.*}$", p.stderr, re.M)) if x.get("ended")]
+    check(f"{m.name}: fewer frames than ranks", p.returncode == 0 and len(last) == 1
+          and last[0]["done"] == last[0]["frames"] == 300, p.stderr)
+
+
+def test_waits(m):
+    """Of ranks that are as fast, one that waits for the others does not bound them."""
+    p = m.run(2, "run", "gather.yaml", "-v", "--report", f"{m.name}-gather.json")
+    r = read(f"{m.name}-gather.json")
+    rates = [x["report"]["frames_per_s"] for x in r.get("ranks", [])]
+    alike = [x["report"]["verdict"]["text"] for x, rate in zip(r.get("ranks", []), rates) if rate <= 1.04 * min(rates)]
+    waits = [x for x in alike if "waits for other ranks" in x]
+    check(f"{m.name}: who waits for others bounds nobody", p.returncode == 0 and len(rates) == 2
+          and (len(waits) == len(alike) or "waits for other ranks" not in r["verdict"]["text"]), p.stderr)
+
+
+def test_retuned(m):
+    """Rank 1 is changed while it runs, and so is not measured."""
+    p = subprocess.Popen(m.start(3, "run", "going.yaml", "-v"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.PIPE, text=True, start_new_session=True)
+    end, done = time.monotonic() + 60, False
+    while not done and time.monotonic() < end:
+        time.sleep(0.1)
+        ranks = ranks_here()
+        done = 1 in ranks and ran([gpipe, "set", str(ranks[1]), "depth=5"]).returncode == 0
+    os.kill(ranks.get(0, p.pid), signal.SIGINT)
+    heard = left_alone(p, ranks)
+    said = re.findall(r"^gpipe: of 3 ranks 2 were measured, (?:which are alike; this is|of which) rank [02]", heard,
+                      re.M)
+    check(f"{m.name}: a rank that was retuned is not compared", done and len(said) == 1, heard)
+
+
+def hold(m, limit, meanwhile):
+    """Rank 0 is held up where it writes the trace, to a pipe, while meanwhile(ranks) goes on. What all said, the exit
+    code, the trace."""
+    if os.path.exists("held"):
+        os.remove("held")
+    os.mkfifo("held")
+    pipe, text = os.open("held", os.O_RDONLY | os.O_NONBLOCK), b""
+    p = subprocess.Popen(m.start(3, "run", "held.yaml", "--trace", "held", "--report", f"{m.name}-held.json",
+                                 "--join-timeout", f"{limit}s"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while p.poll() is None and not select.select([pipe], [], [], 0.1)[0]:
+        pass
+    ranks = ranks_here()
+    if p.poll() is None:
+        meanwhile(ranks)
+    os.set_blocking(pipe, True)
+    while more := os.read(pipe, 1 << 20):
+        text += more
+    os.close(pipe)
+    return left_alone(p, ranks), p.returncode, text
+
+
+def test_held(m):
+    """Rank 0 is busy with the trace for longer than the others would wait without a sign of it."""
+    limit, heard = 1, "to start"
+    while limit < 60 and re.search("to (start|compare clocks|compile|be set up)", heard):      # too busy a machine
+        limit *= 2
+        heard, code, text = hold(m, limit, lambda ranks: time.sleep(2.5 * limit))
+    check(f"{m.name}: ranks wait while rank 0 writes", code == 0 and "error" not in heard, f"{code} {heard}")
+    events = json.loads(code == 0 and text or "{}").get("traceEvents", [])
+    names = [e["args"]["name"] for e in events if e["name"] == "process_name"]
+    check(f"{m.name}: and all are in the trace", len(names) == 3, names)
+
+
+def test_stopped(m, *meanwhile):
+    """Rank 0 is stopped before the run, where all compare their clocks with its."""
+    p = subprocess.Popen(m.start(3, "run", "held.yaml", "--report", "stopped.json", command="./stop.sh"),
+                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                         start_new_session=True)
+    for test in meanwhile:
+        test(m)
+    heard = left_alone(p, ranks_here())
+    says = "rank 1: gpipe: error: waited 4 s for rank 0 to give a sign of life"
+    check(f"{m.name}: a stopped rank 0 is named by another, and all end", p.returncode and "did not end" not in heard
+          and heard.count(says) == heard.count("error: ") == 1, f"{p.returncode} {heard}")
+
+
+def test_silent(m):
+    """Rank 1 is stopped before it has told its trace."""
+    heard, code, text = hold(m, 10, lambda ranks: os.kill(ranks[1], signal.SIGSTOP))
+    cut = heard.count("rank 0: held: error: not written: what rank 1 told of it is not whole")
+    check(f"{m.name}: a rank that does not answer is named once, and the others end", code
+          and "did not end" not in heard
+          and heard.count("rank 0: gpipe: error: rank 1 does not answer") == 1 and heard.count("error: ") == 1 + cut,
+          f"{code} {heard}")
+    events = [] if cut else json.loads(text or "{}").get("traceEvents", [])
+    check(f"{m.name}: the trace has the others", cut or {e["pid"] for e in events if e["ph"] == "X"} == {1, 3}, heard)
+
+
 def test_killed(m, whom):
     to, what = f"killed-{whom}", f"{m.name}: rank {whom} is killed"
     put("killed.yaml", ENDLESS.replace("TO", to))
@@ -348,14 +485,18 @@ def test_killed(m, whom):
     all_of = [{k: v for k, v in x.items() if k != "report"} for x in r.get("ranks", [])]
     told = [x["sources"][0]["out"] for x in all_of]
     check(f"{what}: the report names it", [x["lost"] for x in all_of] == [False, True, False] and r["rank"] != whom
+          and [x["answered"] for x in all_of] == [True, False, True]
           and r["ranks"][whom]["report"] is None and all_of[whom]["clock_offset_us"] is None, f"{all_of} {heard}")
     check(f"{what}: what it told last counts", all_of and told[whom] > 50
           and r["whole"]["sources"][0]["out"] == sum(told), f"{all_of} {r.get('whole')}")
 
 
 for m in mpis:
-    for test in test_slow, test_clocks, test_page, test_live, test_metrics, test_errors:
-        test(m)
+    test_stopped(m, test_slow, test_clocks, test_page, test_metrics, test_errors, test_shares, test_waits)
+    test_live(m), test_retuned(m)
+    if m is mpis[0]:
+        test_held(m)
     if m.name == "openmpi":                # with other launchers the others end, too
+        test_silent(m)
         test_killed(m, 1), test_killed(m, 0)
 finish(", ".join(m.name for m in mpis))

@@ -45,7 +45,8 @@ bool gp_pipeline_stage(const gp_pipeline *p, int i, gp_stage_info *out)
     *out = (gp_stage_info){
         .name = s->name, .at = s->at, .kind = s->kind, .opts = s->opts, .nin = s->nin,
         .nout = s->nout, .device = s->device, .workers = s->workers, .endless = s->endless,
-        .frames = share_of(p->graph, s), .frames_of_all = s->known.frames, .reads = s->reads, .nreads = s->nreads, .once = s->once, .any_length = s->any_length,
+        .frames = share_of(p->graph, s), .frames_of_all = s->known.frames, .reads = s->reads, .nreads = s->nreads,
+        .once = s->once, .any_length = s->any_length,
         .writes = s->writes, .writes_opt = s->writes_opt, .cycle = s->cycle,
         .shared = s->shared, .writes_from = s->writes_from, .joins = s->shared && s->joins,
         .elsewhere = s->elsewhere,

@@ -11,16 +11,16 @@ enum { MEAN_S = 2 };
 
 /* ---- looking --------------------------------------------------------- */
 
-uint64_t gp_frames_of(const gp_pipeline *p)
+int64_t gp_frames_of(const gp_pipeline *p)
 {
-    uint64_t n = 0;
+    int64_t n = 0;
     gp_stage_info s;
     for (int i = 0; gp_pipeline_stage(p, i, &s); i++) {
         if (s.nin)
             continue;
-        if (s.frames <= 0)
-            return 0;
-        n = (uint64_t)s.frames > n ? (uint64_t)s.frames : n;
+        if (s.frames_of_all <= 0)
+            return -1;
+        n = s.frames > n ? s.frames : n;
     }
     return n;
 }
@@ -105,7 +105,8 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
     if (moved < v->moved)              /* it has just gone on elsewhere */
         moved = v->moved;
     v->frames_s += ((double)(moved - v->moved) / dt - v->frames_s) * part;
-    v->moved = moved, v->done = gp_frames_done(v->source, v->nsources), v->frames = gp_ranks_frames(gp_frames_of(p));
+    int64_t frames = gp_ranks_frames(gp_frames_of(p));
+    v->moved = moved, v->done = gp_frames_done(v->source, v->nsources), v->frames = frames > 0 ? (uint64_t)frames : 0;
     v->in = 0;
     for (int i = 0; i < v->nsources; i++)
         v->in = v->source[i].in > v->in ? v->source[i].in : v->in;

@@ -54,8 +54,8 @@ typedef struct gp_shown { const gp_pipeline *now; _Atomic(const gp_pipeline *) n
 void gp_shown_begin(gp_shown *s, const gp_pipeline *p);
 const gp_pipeline *gp_shown_look(gp_shown *s);
 
-/* glance.c. The frames of the source that makes most, in this process; 0: of one it is not known. */
-uint64_t gp_frames_of(const gp_pipeline *p);
+/* glance.c. The frames of the source that makes most, in this process; < 0: of one it is not known. */
+int64_t gp_frames_of(const gp_pipeline *p);
 /* Looks again, `seconds` after the start; at first *v is zero. */
 void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds);
 /* One object on one line. */

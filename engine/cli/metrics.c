@@ -1,8 +1,8 @@
 /* metrics.c - --metrics: what Prometheus scrapes, in its text format 0.0.4
  * (prometheus.io/docs/instrumenting/exposition_formats).
  *
- * libmicrohttpd is opened when it is asked for: nothing else needs it. It answers on
- * a thread of its own, from counters that nobody waits for. Of several ranks each serves its own, with its number as a label. */
+ * libmicrohttpd is opened when it is asked for: nothing else needs it. It answers on a thread of its own, from counters
+ * that nobody waits for. Of several ranks each serves its own, with its number as a label. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
@@ -248,8 +248,8 @@ static bool split(const char *at, char host[64], char port[16], gp_errs *errs)
                        "--metrics 9100, or 0.0.0.0:9100 for all of the network", at);
     unsigned mine = number ? (unsigned)number + (unsigned)gp_local_rank() : 0;
     if (mine > 65535)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s': rank %d would have port %u, and the last is 65535: "
-                       "choose a lower one", at, gp_rank(), mine);
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s': rank %d would have port %u, and the last is "
+                       "65535: choose a lower one", at, gp_rank(), mine);
     snprintf(host, 64, "%.*s", colon ? (int)n : 9, colon ? address : "127.0.0.1");
     snprintf(port, 16, "%u", mine);
     return true;

@@ -147,7 +147,8 @@ function write_head() {
 
 function write_ranks() {
     const of = r => r.report || {}, device = r => (of(r).pipeline || {}).device;
-    const why = r => r.lost ? "lost" : (v => [v.bound, v.name].filter(Boolean).join(" "))(of(r).verdict || {});
+    const bound = v => [v.bound, v.name].filter(Boolean).join(" ");
+    const why = r => r.lost ? "lost" : r.answered ? bound(of(r).verdict || {}) : "did not answer";
     const clock = r => known(r.clock_offset_us)
         ? `${duration(r.clock_offset_us)} ± ${duration(r.clock_error_us)}` : NONE;
     fill("ranks", ...ranks.length ? [table(ranks, [

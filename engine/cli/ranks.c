@@ -20,7 +20,9 @@ static struct {
     int64_t wait_ns; const char *wait_what, *wait_key;         /* see gp_ranks_wait_for */
     long gathers;                      /* on channel 0, so far */
     long *heard;                       /* the gather in which each rank has called last; 0: in none since this waits */
+    long *news, *calls;                /* for hear_calls; how often each has called, as far as that was looked at */
     bool *lost; int nlost;
+    bool parts;                        /* see gp_ranks_part */
 } us = { .ranks = 1 };
 
 int gp_rank(void)
@@ -102,8 +104,8 @@ enum { TOGETHER = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN,
 static bool may_have_ranks(const gp_args *args, gp_errs *errs)
 {
     if (!(args->verb & TOGETHER))
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "a launcher started %d ranks, and only 'run', 'check' and 'plan' "
-                       "have several: start this alone", launched());
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "a launcher started %d ranks, and only 'run', 'check' and "
+                       "'plan' have several: start this alone", launched());
     if (args->watch)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--watch is of one process, and a launcher started %d",
                        launched());
@@ -140,6 +142,7 @@ static bool start(int ranks, gp_errs *errs)
                        mpi->library());
     us.rank = rank;
     us.heard = gp_ranks_room((size_t)ranks, sizeof *us.heard), us.lost = gp_ranks_room((size_t)ranks, sizeof *us.lost);
+    us.news = gp_ranks_room((size_t)ranks, sizeof *us.news), us.calls = gp_ranks_room((size_t)ranks, sizeof *us.calls);
     gp_ranks_wait_for(us.join_ns, "to compile the pipeline", "--join-timeout");
     return true;
 }
@@ -169,12 +172,31 @@ int64_t gp_ranks_join_ns(void)
     return us.join_ns;
 }
 
+/* Several threads send, each on a channel of its own, and MPI takes one call at a time. */
+static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
+
+/* What the others have called since it was last looked at. Under the lock, or with one thread. */
+static const char *hear_calls(void)
+{
+    const char *why = us.mpi->heard(us.news);
+    for (int r = 0; r < us.ranks; us.news[r++] = 0) {
+        us.heard[r] = us.news[r] > us.heard[r] ? us.news[r] : us.heard[r];
+        us.calls[r] += us.news[r] > 0;
+    }
+    return why;
+}
+
+void gp_ranks_part(void)
+{
+    us.parts = true;
+}
+
 /* Where some are lost, MPI would wait for them. */
 void gp_ranks_leave(int status)
 {
     if (!us.heard && us.rank && status)            /* they have not met */
         sleep(1);                      /* the first says what it was: the launcher ends all when one has ended so */
-    if (us.mpi && gp_ranks_lost()) {
+    if (us.mpi && (us.nlost || us.parts)) {
         if (!gp_ranks_is_first())
             sleep(1);                  /* the launcher ends all when one has ended */
         fflush(stderr);
@@ -182,7 +204,7 @@ void gp_ranks_leave(int status)
     }
     if (us.mpi) {
         gp_ranks_limit(us.join_ns, "to end", status);
-        us.mpi->heard(us.heard);       /* what was called while this one was late */
+        hear_calls();                  /* what was called while this one was late */
         us.mpi->leave();
         gp_ranks_limit_end();
     }
@@ -197,9 +219,6 @@ void *gp_ranks_room(size_t n, size_t size)
     fprintf(stderr, "gpipe: rank %d: out of memory\n", gp_rank());
     _exit(gp_errs_exit(&(gp_errs){ .n = 1, .failed = 1, .e = { { .code = GP_E_RESOURCE } } }));
 }
-
-/* Several threads send, each on a channel of its own, and MPI takes one call at a time. */
-static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
 
 const char *gp_ranks_send(int channel, const void *mine, int n, void *all)
 {
@@ -225,9 +244,20 @@ const char *gp_ranks_channels(int n)
     return why;
 }
 
+void gp_ranks_sign(int to)
+{
+    pthread_mutex_lock(&calls);
+    us.mpi->call(to, us.gathers);
+    hear_calls();                      /* what nobody takes would have to be kept */
+    pthread_mutex_unlock(&calls);
+}
+
+const char gp_ranks_too_late[] = "it takes too long";
+
 /* What comes too late still has a place to come to, which is nobody else's. */
 const char *gp_ranks_pass(int from, int to, void *data, int n, int64_t ns)
 {
+    const int other = from == us.rank ? to : from;
     bool done = false;
     int64_t late = 0;
     double begun = gp_seconds();
@@ -236,17 +266,24 @@ const char *gp_ranks_pass(int from, int to, void *data, int n, int64_t ns)
         memcpy(room, data, (size_t)n);
     pthread_mutex_lock(&calls);
     const char *why = us.mpi->pass(from, to, room, n);
+    long called = us.calls[other];
     pthread_mutex_unlock(&calls);
     while (!why && !done) {
         pthread_mutex_lock(&calls);
         why = us.mpi->passed(&done);
+        if (!why && late)
+            why = hear_calls();
+        if (us.calls[other] > called)
+            called = us.calls[other], late = 1;        /* it is there */
         pthread_mutex_unlock(&calls);
         if (!why && !done && gp_seconds() - begun < SPIN_S)
             sched_yield();
         else if (!why && !done)
             late += gp_ranks_rest(100000);
         if (!why && !done && late > ns)
-            why = "another rank takes too long";
+            why = gp_ranks_too_late;
+        if (!why && !done && gp_ranks_ends())
+            why = "the run ends";
     }
     if (done && to == us.rank)
         memcpy(data, room, (size_t)n);
@@ -264,7 +301,7 @@ void gp_ranks_wait_for(int64_t ns, const char *what, const char *key)
 
 int64_t gp_ranks_patience(void)
 {
-    const int64_t least = 10 * INT64_C(1000000000);
+    const int64_t least = 5 * INT64_C(1000000000);     /* it gives signs each second, or more often */
     return !us.wait_ns ? INT64_MAX : us.wait_ns > least ? us.wait_ns : least;
 }
 
@@ -287,11 +324,11 @@ bool gp_ranks_is_first(void)
 static const char *call(bool comes, bool now)
 {
     pthread_mutex_lock(&calls);
-    const char *why = us.mpi->heard(us.heard);
+    const char *why = hear_calls();
     for (int r = 0; comes && r < us.ranks; r++)
         now |= us.heard[r] >= us.gathers, us.heard[r] = 0;
-    if (!why && now)
-        why = us.mpi->call(us.gathers);
+    for (int r = 0; !why && now && r < us.ranks; r++)
+        why = r == us.rank ? NULL : us.mpi->call(r, us.gathers);
     pthread_mutex_unlock(&calls);
     return why;
 }
@@ -299,8 +336,10 @@ static const char *call(bool comes, bool now)
 static bool have_lost(gp_errs *errs)
 {
     char names[200], time[32];
+    pthread_mutex_lock(&calls);
     for (int r = 0; r < us.ranks; r++)
         us.nlost += us.lost[r] = r != us.rank && !us.heard[r];
+    pthread_mutex_unlock(&calls);
     if (!us.nlost)
         return gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for what all ranks have sent: MPI does not bring it",
                        gp_ranks_time(us.wait_ns, time));

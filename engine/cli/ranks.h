@@ -13,8 +13,9 @@
  * which they learn. False if this rank has nothing to do: with an error, or since rank 0 does that alone. */
 bool gp_ranks_join(const gp_args *args, bool ok, gp_errs *errs);
 bool gp_ranks_is_another(void);            /* does the environment say that this is a rank, and not rank 0? */
-/* Before the process ends with this exit code; waits for all, or, if some are lost, ends it. */
+/* Before the process ends with this exit code; waits for all, or, if some are lost or do not answer, ends it. */
 void gp_ranks_leave(int status);
+void gp_ranks_part(void);                  /* some do not answer when all runs are over */
 int gp_rank(void);
 int gp_ranks(void);
 int gp_local_rank(void);
@@ -29,8 +30,11 @@ const bool *gp_ranks_lost(void);           /* of each rank; NULL: none is */
 bool gp_ranks_is_first(void);              /* of those that are not lost */
 int64_t gp_ranks_join_ns(void);            /* --join-timeout */
 int64_t gp_ranks_patience(void);           /* the same, for each message of another rank when all runs are over */
-/* Brings `n` bytes of rank `from` to rank `to`, which both call. Waits so long at most. A text: why not. */
+/* Brings `n` bytes of rank `from` to rank `to`, which both call. Waits so long at most since the other gave its last
+ * sign (gp_ranks_sign), and until gp_ranks_ends. A text: why not. */
 const char *gp_ranks_pass(int from, int to, void *data, int n, int64_t ns);
+extern const char gp_ranks_too_late[];     /* that text, where it waited so long */
+void gp_ranks_sign(int to);                /* this rank is there; any thread */
 
 /* ranks_limit.c. This rank joins the others: those on its machine see that without MPI. */
 void gp_ranks_come(void);
@@ -49,6 +53,10 @@ const char *gp_ranks_time(int64_t ns, char buf[32]);           /* "30 s"; return
 const char *gp_ranks_channels(int n);
 const char *gp_ranks_send(int channel, const void *mine, int n, void *all);
 const char *gp_ranks_sent(int channel, bool *done);
+
+/* ranks_alive.c. In between each rank gives rank 0 signs, and rank 0 all, whatever else they do. */
+void gp_ranks_alive_begin(void);
+void gp_ranks_alive_end(void);
 
 /* ranks_meet.c, for stages that are collective: a channel for each; what gp_run_options.gather is; and, when the runs
  * of all are over, the end of what some of them had begun. All ranks call the first and the last. */
@@ -69,13 +77,14 @@ void gp_ranks_speak(void);                 /* from now on each rank does, by its
 /* Does rank 0 print where the time went? Known to all after gp_ranks_agree. */
 bool gp_ranks_account(void);
 
-/* ranks_clock.c, for what has times of several ranks: all call the first before the run, false with an error; rank 0
- * and rank r the second when it is over (a text: why not). Then rank 0 has the clock of each beside its own, which is
- * no further off than *error_ns, and a name of the machine of each. */
+/* ranks_clock.c, for what has times of several ranks: all call the first before the run, after gp_ranks_watch; false
+ * with an error; rank 0 and rank r gp_ranks_clock_end when it is over (a text: why not). Then rank 0 has the clock of
+ * each beside its own, which is no further off than *error_ns, and a name of the machine of each. */
 bool gp_ranks_clocks_begin(gp_errs *errs);
+bool gp_ranks_clocks_known(void);          /* on this rank, for gp_ranks_over */
 const char *gp_ranks_clock_end(int r, int64_t ns);
 gp_clock gp_ranks_clock(int r, double *error_ns);
-const char *gp_ranks_host(int r);          /* after gp_ranks_clocks_begin, on every rank */
+const char *gp_ranks_host(int r);          /* of another rank rank 0 knows it */
 
 /* ranks_run.c. From now on until gp_ranks_end all know how each is. */
 bool gp_ranks_watch(const gp_pipeline *p, gp_errs *errs);
@@ -91,17 +100,20 @@ void gp_ranks_told(int r, gp_account *a, int n);
 /* On rank 0, while a run goes on: adds to what it counts what the others do, as they said it last. Stages and buffers
  * are left alone where not all ranks have the same. */
 void gp_ranks_whole(gp_counters *c);
-/* What they make together, where this rank makes so many (0: not known). */
-uint64_t gp_ranks_frames(uint64_t mine);
+/* What they make together, where this rank makes so many; < 0: not known. */
+int64_t gp_ranks_frames(int64_t mine);
 /* How long it takes the one that is done last, if all go on as in these seconds; < 0: not known. */
 double gp_ranks_left(double seconds);
 /* The rank that is behind the others, and how many frames it is done with; -1: none is. */
 int gp_ranks_behind(uint64_t *done);
-/* Is the run of all over, so that they can exchange what is left to say? */
-bool gp_ranks_over(void);
+/* Do all have to end while this one waits for something before the run? */
+bool gp_ranks_ends(void);
+/* Is the run of all over, so that they can exchange what is left to say? clocks: with times, for which the clocks of
+ * all have to be known. All ranks find the same. */
+bool gp_ranks_over(bool clocks);
 
-/* ranks_stream.c. What `write` writes on rank r comes out on rank 0, which calls the second: not *whole, where it
- * returned false. Each piece of it takes so long at most. A text: why it does not come. */
+/* ranks_stream.c. What `write` writes on rank r comes out on rank 0, which calls the second (to: NULL: nowhere): not
+ * *whole, where it returned false. Each piece of it takes so long at most. A text: why it does not come. */
 typedef bool gp_ranks_writer(void *arg, FILE *to);
 const char *gp_ranks_tell(gp_ranks_writer *write, void *arg, int64_t ns);
 const char *gp_ranks_hear(int r, FILE *to, bool *whole, int64_t ns);

@@ -1,7 +1,7 @@
 /* ranks_bound.c - which rank bounds the whole, from a few numbers of each: see ranks_whole.h.
  *
- * It is the one with the lowest rate of frames; of those whose rates are like that, the one whose busiest stage (per
- * worker) or engine was busy longest. */
+ * It is the one with the lowest rate of frames; of those whose rates are like that, one that does not wait for others;
+ * and of those, the one whose busiest stage (per worker) or engine was busy longest. */
 #include <math.h>
 #include "cli/ranks_whole.h"
 
@@ -29,6 +29,7 @@ gp_rank_brief gp_rank_brief_of(const gp_whole *w, gp_outcome outcome)
     if (r) {
         b.wall_ns = r->wall_ns, b.busiest_ns = busiest_of(r);
         b.done = gp_frames_done(w->own.now.source, w->own.now.nsources);
+        b.waits = r->verdict.waits;
         snprintf(b.verdict, sizeof b.verdict, "%s", r->verdict.text);
     }
     return b;
@@ -37,6 +38,12 @@ gp_rank_brief gp_rank_brief_of(const gp_whole *w, gp_outcome outcome)
 static double rate_of(const gp_rank_brief *b)
 {
     return b->reports && b->wall_ns > 0 ? 1e9 * (double)b->done / (double)b->wall_ns : 0;
+}
+
+/* Of two with like rates. */
+static bool bounds_more(const gp_rank_brief *a, const gp_rank_brief *b)
+{
+    return a->waits == b->waits ? a->busiest_ns > b->busiest_ns : b->waits;
 }
 
 static int find_bound(const gp_whole *w, double *fastest)
@@ -52,33 +59,54 @@ static int find_bound(const gp_whole *w, double *fastest)
     for (int r = 0; r < gp_ranks(); r++) {
         const gp_rank_brief *b = &w->of[r];
         if (b->reports && !(rate_of(b) > slowest * (1 + ALIKE)) && (rate_of(b) > 0 || slowest == INFINITY)
-            && (bound < 0 || b->busiest_ns > w->of[bound].busiest_ns))
+            && (bound < 0 || bounds_more(b, &w->of[bound])))
             bound = r;
     }
     return bound;
 }
 
+/* How the rank that bounds the whole differs from the others, of which some may have no report: those that were retuned
+ * are not measured. */
+static void compare(const gp_whole *w, double fastest, gp_rank_answer *a)
+{
+    const gp_rank_brief *b = &w->of[a->bound];
+    double rate = rate_of(b), least = (double)b->busiest_ns;
+    bool waits = false;
+    int n = 0;
+    char all[80];
+    for (int r = 0; r < gp_ranks(); r++) {
+        if (!w->of[r].reports)
+            continue;
+        n++, waits |= w->of[r].waits && !b->waits;
+        least = fmin(least, (double)w->of[r].busiest_ns);
+    }
+    snprintf(all, sizeof all, n < gp_ranks() ? "of %d ranks %d were measured" : "of %d ranks", gp_ranks(), n);
+    bool slower = fastest > (1 + DIFFER) * rate, busier = (double)b->busiest_ns - least > DIFFER * (double)b->wall_ns;
+    if (n == 1)
+        snprintf(a->head, sizeof a->head, "of %d ranks only rank %d was measured", gp_ranks(), a->bound);
+    else if (slower)
+        snprintf(a->head, sizeof a->head, "%s%s rank %d is the slowest: %.0f frames/s, up to %.0f in others", all,
+                 n < gp_ranks() ? ", of which" : "", a->bound, rate, fastest);
+    else if (waits || busier)
+        snprintf(a->head, sizeof a->head, "%s%s rank %d is %s", all, n < gp_ranks() ? ", of which" : "", a->bound,
+                 waits ? "the one for which others wait" : "the busiest");
+    else if (n < gp_ranks())
+        snprintf(a->head, sizeof a->head, "%s, which are alike; this is rank %d", all, a->bound);
+    else
+        snprintf(a->head, sizeof a->head, "%d ranks, which are alike; this is rank %d", n, a->bound);
+    if (n == 1 || slower || waits || busier)
+        snprintf(a->before, sizeof a->before, "rank %d: ", a->bound);
+}
+
 void gp_whole_decide(gp_whole *w)
 {
-    double fastest, rate;
+    double fastest;
     int64_t zero = INT64_MAX;
-    bool busier = false;
     gp_rank_answer a = { .bound = find_bound(w, &fastest) };
     const gp_report_files *f = w->files;
     bool any = a.bound >= 0, traces = false;
-    rate = a.bound >= 0 ? rate_of(&w->of[a.bound]) : 0;
-    for (int r = 0; a.bound >= 0 && r < gp_ranks(); r++)
-        busier |= w->of[r].reports && (double)(w->of[a.bound].busiest_ns - w->of[r].busiest_ns)
-            > DIFFER * (double)w->of[a.bound].wall_ns;
-    bool slower = fastest > (1 + DIFFER) * rate;
-    if (slower)
-        snprintf(a.head, sizeof a.head, "of %d ranks rank %d is the slowest: %.0f frames/s, up to %.0f in others",
-                 gp_ranks(), a.bound, rate, fastest);
-    else
-        snprintf(a.head, sizeof a.head, busier ? "of %d ranks rank %d is the busiest"
-                 : "%d ranks, which are alike; this is rank %d", gp_ranks(), a.bound);
-    if (slower || busier)
-        snprintf(a.before, sizeof a.before, "rank %d: ", a.bound);
+    if (any)
+        compare(w, fastest, &a);
     for (int r = 0; r < gp_ranks(); r++) {
         double error;
         w->answer[r].clock = gp_ranks_clock(r, &error);

@@ -39,7 +39,8 @@ static void write_rank(gp_whole *w, gp_json *j, int r)
     gp_json_open(j, NULL, '{');
     gp_json_int(j, "rank", r);
     gp_json_str(j, "host", gp_ranks_host(r));
-    gp_json_bool(j, "lost", w->gone[r]);
+    gp_json_bool(j, "lost", w->gone[r] == GP_RANK_LOST);
+    gp_json_bool(j, "answered", !w->gone[r]);
     gp_json_num(j, "clock_offset_us", 1e-3 * clock.ahead);
     gp_json_num(j, "clock_error_us", 1e-3 * error);
     memcpy(w->account, w->own.now.source, (size_t)w->own.now.nsources * sizeof *w->account);
@@ -84,22 +85,38 @@ static ssize_t join(void *cookie, const char *text, size_t n)
     return fwrite(text, 1, n, x->to) == n ? (ssize_t)n : 0;
 }
 
-/* What of a rank is not whole is no JSON, and then nothing is. */
+/* Of rank r something lacks, or all; a rank that does not answer was named. False: what there is of it is no JSON, and
+ * so nothing is. */
+static bool lacks(gp_whole *w, gp_rank_text which, int r, bool some)
+{
+    bool page = which == GP_RANK_PAGE_EVENTS;
+    gp_loc at = { .file = page ? w->files->report.path : w->files->trace.path };
+    if (some)
+        return gp_fail(w->errs, GP_E_RUN, at, "%s: what rank %d told of it is not whole",
+                       page ? "without a trace" : "not written", r);
+    if (w->of[r].traces && !w->gone[r] && r != gp_rank())
+        gp_fail(w->errs, GP_E_RUN, at, "rank %d is not in the trace: it could not tell its own", r);
+    return true;
+}
+
 bool gp_whole_trace(gp_whole *w, gp_rank_text which, FILE *to)
 {
     gp_json j = { .f = to };
     joined x = { .to = to };
-    bool ok = true;
-    gp_trace_begin(&j);
+    bool ok = to;
+    if (to)
+        gp_trace_begin(&j);
     for (int r = 0; r < gp_ranks(); r++, x.others |= x.some, x.some = false) {
-        FILE *f = fopencookie(&x, "w", (cookie_io_functions_t){ .write = join });
-        bool whole = f && gp_whole_hear(w, which, r, f);
+        FILE *f = to ? fopencookie(&x, "w", (cookie_io_functions_t){ .write = join }) : NULL;
+        bool whole = gp_whole_hear(w, which, r, f);
         if (f)
             fclose(f);
-        w->gone[r] |= !f;
-        if (!whole && x.some)
-            ok = gp_fail(w->errs, GP_E_RUN, (gp_loc){ 0 }, "the trace of rank %d is not whole", r);
+        else if (to)
+            to = NULL, ok = gp_fail(w->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        if (to && !whole)
+            ok = lacks(w, which, r, x.some) && ok;
     }
-    gp_trace_end(&j, w->p, gp_ranks());
+    if (to)
+        gp_trace_end(&j, w->p, gp_ranks());
     return ok;
 }

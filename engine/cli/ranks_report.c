@@ -85,17 +85,27 @@ static void name_rank(gp_whole *w)
 
 /* ---- the side of rank 0 ------------------------------------------------ */
 
+/* Rank r answers, or (`why`) it does not any more. */
+static void answers(gp_whole *w, int r, const char *why)
+{
+    if (!why || w->gone[r])
+        return;
+    w->gone[r] = GP_RANK_SILENT;
+    gp_fail(w->errs, GP_E_RUN, (gp_loc){ 0 }, "rank %d does not answer, so that what it has to report is missing: %s",
+            r, why);
+}
+
 bool gp_whole_hear(gp_whole *w, gp_rank_text which, int r, FILE *to)
 {
     bool whole = false;
     if (r == gp_rank())
-        return writer[which](w, to);
+        return to && writer[which](w, to);
     if (!w->gone[r])
-        w->gone[r] = gp_ranks_hear(r, to, &whole, gp_ranks_patience()) != NULL;
+        answers(w, r, gp_ranks_hear(r, to, &whole, gp_ranks_patience()));
     return whole;
 }
 
-/* What `write` writes in memory, for free(); NULL: it is not whole. */
+/* What `write` writes in memory, for free(); NULL: it is not whole. Without memory it writes nowhere: an error. */
 typedef struct heard { gp_whole *w; gp_rank_text which; int rank; } heard;
 
 static bool hear_one(void *arg, FILE *to)
@@ -114,12 +124,10 @@ static char *text_of(gp_ranks_writer *write, gp_whole *w, gp_rank_text which, in
 {
     gp_memfile m;
     size_t n;
-    if (!gp_memfile_open(&m)) {
-        w->gone[rank] |= rank != gp_rank();    /* what it says is not heard */
-        return NULL;
-    }
-    bool ok = write(&(heard){ w, which, rank }, m.f);
-    char *text = gp_memfile_close(&m, &n);
+    bool room = gp_memfile_open(&m), ok = write(&(heard){ w, which, rank }, room ? m.f : NULL);
+    char *text = room ? gp_memfile_close(&m, &n) : NULL;
+    if (!text)
+        gp_fail(w->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     if (!ok)
         free(text);
     return ok ? text : NULL;
@@ -127,7 +135,7 @@ static char *text_of(gp_ranks_writer *write, gp_whole *w, gp_rank_text which, in
 
 static bool merge(void *arg, FILE *to)
 {
-    return gp_whole_report(((const heard *)arg)->w, to);
+    return to && gp_whole_report(((const heard *)arg)->w, to);
 }
 
 static bool write_page(void *arg, FILE *to)
@@ -137,12 +145,14 @@ static bool write_page(void *arg, FILE *to)
     if (report)
         gp_page_write(to, report, w->trace, w->picture);
     free(report);
-    return report || gp_fail(w->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    return report;
 }
 
 static bool write_trace(void *arg, FILE *to)
 {
-    return gp_whole_trace(arg, GP_RANK_EVENTS, to);
+    gp_whole *w = arg;
+    w->events_heard = true;
+    return gp_whole_trace(w, GP_RANK_EVENTS, to);
 }
 
 static bool asks_clocks(const gp_whole *w)
@@ -161,22 +171,29 @@ static void hear_briefs(gp_whole *w)
     const bool *lost = gp_ranks_lost();
     w->of[0] = w->mine;
     for (int r = 1; r < gp_ranks(); r++) {
-        w->gone[r] = (lost && lost[r]) || hear_brief(w, r);
+        w->gone[r] = lost && lost[r] ? GP_RANK_LOST : GP_RANK_THERE;
+        if (!w->gone[r])
+            answers(w, r, hear_brief(w, r));
         if (w->gone[r])
             w->of[r] = (gp_rank_brief){ .began = 0 };
     }
     gp_whole_decide(w);
     w->told = w->answer[0];
     for (int r = 1; r < gp_ranks(); r++)
-        w->gone[r] = w->gone[r] || gp_ranks_pass(0, r, &w->answer[r], sizeof *w->answer, gp_ranks_patience());
+        if (!w->gone[r])
+            answers(w, r, gp_ranks_pass(0, r, &w->answer[r], sizeof *w->answer, gp_ranks_patience()));
 }
 
 static void write_files(gp_whole *w)
 {
     gp_report_files *f = w->files;
     int bound = w->told.bound;
-    for (int r = 0; r < gp_ranks(); r++)
+    for (int r = 0; r < gp_ranks(); r++) {
         w->report[r] = is_of(w, GP_RANK_REPORT, r) ? text_of(hear_one, w, GP_RANK_REPORT, r) : NULL;
+        if (is_of(w, GP_RANK_REPORT, r) && w->of[r].reports && !w->report[r] && !w->gone[r] && r != bound)
+            gp_fail(w->errs, GP_E_RUN, (gp_loc){ .file = f->report.path }, "without that of rank %d, which did not "
+                    "come whole", r);
+    }
     char *account = is_of(w, GP_RANK_ACCOUNT, bound) ? text_of(hear_one, w, GP_RANK_ACCOUNT, bound) : NULL;
     fputs(account ? account : "", stderr);
     free(account);
@@ -191,11 +208,29 @@ static void write_files(gp_whole *w)
         gp_report_put(&f->report, f->html ? write_page : gp_whole_report, w, w->errs);
     if (w->told.wanted[GP_RANK_EVENTS])
         gp_report_put(&f->trace, write_trace, w, w->errs);
+    if (w->told.wanted[GP_RANK_EVENTS] && !w->events_heard)
+        gp_whole_trace(w, GP_RANK_EVENTS, NULL);
+}
+
+/* They wait for that, and for whether all of them answered: one that ends by itself ends all, in the eyes of most
+ * launchers, and an end together waits for all. */
+static void tell_all_is_written(const gp_whole *w)
+{
+    int silent = 0;
+    gp_ranks_alive_end();              /* after this they hear nothing */
+    for (int r = 1; r < gp_ranks(); r++)
+        silent += w->gone[r] == GP_RANK_SILENT;
+    for (int r = 1; r < gp_ranks(); r++)
+        if (!w->gone[r])
+            gp_ranks_pass(0, r, &silent, sizeof silent, gp_ranks_patience());
+    if (silent)
+        gp_ranks_part();
 }
 
 static void lead(gp_whole *w, int status)
 {
     size_t n = (size_t)gp_ranks();
+    bool began = false;
     w->of = gp_ranks_room(n, sizeof *w->of), w->answer = gp_ranks_room(n, sizeof *w->answer);
     w->gone = gp_ranks_room(n, sizeof *w->gone), w->report = gp_ranks_room(n, sizeof *w->report);
     w->account = gp_ranks_room((size_t)w->own.now.nsources, sizeof *w->account);
@@ -204,7 +239,10 @@ static void lead(gp_whole *w, int status)
     if (w->told.bound >= 0)
         snprintf(w->files->verdict, sizeof w->files->verdict, "%s%s", w->told.before, w->of[w->told.bound].verdict);
     write_files(w);
-    if (w->told.bound < 0 && !status && asks_clocks(w))
+    tell_all_is_written(w);
+    for (size_t r = 0; r < n; r++)
+        began |= w->of[r].began != 0;
+    if (!began && !status && asks_clocks(w))
         gp_fail(w->errs, GP_E_RUN, (gp_loc){ 0 }, "there is nothing to report: no frame was begun");
     for (size_t r = 0; r < n; r++)
         free(w->report[r]);
@@ -213,10 +251,11 @@ static void lead(gp_whole *w, int status)
 
 /* ---- the side of the others -------------------------------------------- */
 
-/* Rank 0 may hear many others before this one. */
+/* Rank 0 may hear many others before this one. It ends when all is written: until then others tell. */
 static void follow(gp_whole *w)
 {
     const int64_t ns = gp_ranks_join_ns();
+    int silent = 0;
     const char *why = asks_clocks(w) ? gp_ranks_clock_end(gp_rank(), ns) : NULL;
     if (!why)
         why = gp_ranks_pass(gp_rank(), 0, &w->mine, sizeof w->mine, ns);
@@ -227,6 +266,14 @@ static void follow(gp_whole *w)
     for (int which = 0; !why && which < GP_RANK_TEXTS; which++)
         if (is_of(w, which, gp_rank()))
             why = gp_ranks_tell(writer[which], w, ns);
+    gp_ranks_alive_end();
+    if (!why)
+        why = gp_ranks_pass(0, gp_rank(), &silent, sizeof silent, ns);
+    if (why)
+        gp_fail(w->errs, GP_E_STALL, (gp_loc){ 0 }, "rank 0 does not answer, which writes the report and the trace of "
+                "all: %s", why);
+    if (why || silent)
+        gp_ranks_part();
 }
 
 void gp_ranks_report(gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, int status, gp_errs *errs)
@@ -234,14 +281,17 @@ void gp_ranks_report(gp_report_files *f, const gp_pipeline *p, gp_outcome outcom
     const bool *lost = gp_ranks_lost();
     gp_errs none = { .n = 0 };
     gp_whole w = { .files = f, .p = p, .errs = errs };
-    if (!gp_ranks_over() || !(asks_clocks(&w) || gp_ranks_account()))
+    if (!gp_ranks_over(asks_clocks(&w)) || !(asks_clocks(&w) || gp_ranks_account()))
         return;
     if (lost && *lost && gp_ranks_is_first() && asks_clocks(&w))
         gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "rank 0 is lost, which writes the report and the trace of all: there "
                 "are none");
     if (lost && *lost)
         return;
+    gp_ranks_alive_begin();
     gp_own_report_make(&w.own, f, p, outcome, &none);
+    if (none.n && none.e->code == GP_E_RESOURCE)       /* else it began no frame: others may have */
+        gp_errs_add(errs, &none);
     w.mine = gp_rank_brief_of(&w, outcome);
     if (gp_rank())
         follow(&w);

@@ -18,7 +18,7 @@ typedef gp_rank_says says;
 
 static struct {
     pthread_t thread;
-    bool watched, joined;
+    bool watched, joined, clocks;      /* clocks: those of all are known */
     size_t few, each;                  /* bytes of a `says`, without what stages and buffers count, and with it */
     char *mine, *of;                   /* what this rank sends; that of each rank, as it comes */
     pthread_mutex_t lock;
@@ -85,6 +85,7 @@ static void say(int round)
     says *s = (says *)now.mine;
     s->state = atomic_load(&now.state);        /* first: what it is when it is over is there before it says so */
     s->status = atomic_load(&now.status), s->level = gp_signals_level();
+    s->clocks = gp_ranks_clocks_known();
     if (s->state == IS_OVER)
         s->seconds = now.seconds;
     else if (round % COUNTED_EACH)
@@ -120,7 +121,7 @@ bool gp_ranks_watch(const gp_pipeline *p, gp_errs *errs)
 {
     gp_pipeline_info is;
     gp_stage_info st;
-    says counts = { .frames = (int64_t)gp_frames_of(p) };
+    says counts = { .frames = gp_frames_of(p) };
     gp_ranks_speak();
     if (gp_ranks() == 1)
         return true;
@@ -175,8 +176,11 @@ static void tell_first(const bool *lost)
     for (int r = first + 1; r < gp_ranks(); r++) {
         if (r == gp_rank())
             gp_ranks_pass(r, first, now.mine, (int)now.each, most);
-        else if (first == gp_rank() && !lost[r] && !gp_ranks_pass(r, first, now.of, (int)now.each, most))
-            memcpy(now.last + (size_t)r * now.each, now.of, now.each);
+        else if (first == gp_rank() && !lost[r] && !gp_ranks_pass(r, first, now.of, (int)now.each, most)) {
+            pthread_mutex_lock(&now.lock);             /* progress is still shown */
+            memcpy(of_rank(now.last, r), now.of, now.each);
+            pthread_mutex_unlock(&now.lock);
+        }
     }
 }
 
@@ -205,6 +209,9 @@ int gp_ranks_end(int status, double *seconds, bool *first)
     for (int r = 0; r < gp_ranks(); r++)
         if (of_rank(now.last, r)->seconds > *seconds)
             *seconds = of_rank(now.last, r)->seconds;
+    now.clocks = true;
+    for (int r = 0; r < gp_ranks(); r++)
+        now.clocks &= of_rank(now.last, r)->clocks;
     *first = now.first < 0 || now.first == gp_rank();
     int all = now.first < 0 ? 0 : of_rank(now.last, now.first)->status;
     for (int r = 0; !all && r < gp_ranks(); r++)       /* that of a signal */
@@ -212,9 +219,14 @@ int gp_ranks_end(int status, double *seconds, bool *first)
     return all ? all : now.errs.failed ? gp_errs_exit(&now.errs) : 0;
 }
 
-bool gp_ranks_over(void)
+bool gp_ranks_ends(void)
 {
-    return now.joined;
+    return now.watched && (atomic_load(&now.told) || gp_signals_level());
+}
+
+bool gp_ranks_over(bool clocks)
+{
+    return now.joined && (!clocks || now.clocks);
 }
 
 char *gp_ranks_last(size_t *each)

@@ -46,7 +46,7 @@ const char *gp_ranks_hear(int r, FILE *to, bool *whole, int64_t ns)
             why = "another rank says what it never would";
         if (!why && size > 0)
             why = gp_ranks_pass(r, 0, piece, size, ns);
-        if (!why && size > 0)
+        if (!why && size > 0 && to)
             fwrite(piece, 1, (size_t)size, to);
     }
     *whole = !why && !size;

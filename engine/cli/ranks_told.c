@@ -114,12 +114,14 @@ void gp_ranks_whole(gp_counters *c)
     free(all);
 }
 
-uint64_t gp_ranks_frames(uint64_t mine)
+int64_t gp_ranks_frames(int64_t mine)
 {
     size_t each;
-    char *all = gp_rank() || !mine ? NULL : gp_ranks_last(&each);
-    for (int r = 1; all && r < gp_ranks(); r++)
-        mine += (uint64_t)of_rank(all, each, r)->frames;           /* 0: its share is none */
+    char *all = gp_rank() || mine < 0 ? NULL : gp_ranks_last(&each);
+    for (int r = 1; all && mine >= 0 && r < gp_ranks(); r++) {
+        int64_t more = of_rank(all, each, r)->frames;
+        mine = more < 0 ? -1 : mine + more;
+    }
     free(all);
     return mine;
 }
@@ -142,7 +144,7 @@ double gp_ranks_left(double seconds)
     for (int r = 0; all && r < gp_ranks(); r++) {
         const gp_rank_says *s = of_rank(all, each, r);
         double done = (double)done_by(s), left = (double)s->frames - done;
-        if (s->state != IS_OVER && s->frames && done > 0 && left * seconds / done > most)
+        if (s->state != IS_OVER && s->frames > 0 && done > 0 && left * seconds / done > most)
             most = left * seconds / done;
     }
     free(all);

@@ -16,6 +16,7 @@ typedef struct gp_rank_brief {
     int64_t began, wall_ns, busiest_ns;
     uint64_t done;
     bool reports, traces;              /* it has something to */
+    bool waits;                        /* its verdict: for other ranks */
     char verdict[700];
 } gp_rank_brief;
 
@@ -25,9 +26,12 @@ typedef struct gp_rank_answer {
     gp_clock clock;
     int64_t zero;
     int bound;
-    char before[24], head[160];
+    char before[24], head[200];
     bool wanted[GP_RANK_TEXTS];
 } gp_rank_answer;
+
+/* Lost: while the runs went on. Silent: behind them it did not answer. */
+typedef enum gp_rank_gone { GP_RANK_THERE, GP_RANK_LOST, GP_RANK_SILENT } gp_rank_gone;
 
 typedef struct gp_whole {
     gp_report_files *files;
@@ -39,7 +43,8 @@ typedef struct gp_whole {
     /* of rank 0, by rank */
     gp_rank_brief *of;
     gp_rank_answer *answer;
-    bool *gone;                        /* lost, or it does not answer */
+    gp_rank_gone *gone;
+    bool events_heard;                 /* GP_RANK_EVENTS of all */
     char **report;                     /* JSON; NULL: it has none */
     gp_account *account;               /* room for those of a rank */
     char *picture, *trace;             /* of the page */
@@ -49,10 +54,12 @@ gp_rank_brief gp_rank_brief_of(const gp_whole *w, gp_outcome outcome);
 /* From `of` what rank 0 answers. */
 void gp_whole_decide(gp_whole *w);
 
-/* The text of rank r, which may be this one, goes to `to`. False: it is not whole. */
+/* The text of rank r, which may be this one, goes to `to`; NULL: nowhere, as the rank tells it all the same, and what
+ * it tells next would be taken for this. False: it is not whole; it is an error if a rank does not answer. */
 bool gp_whole_hear(gp_whole *w, gp_rank_text which, int r, FILE *to);
 /* One JSON object; of the report that of rank `bound` is there. `arg` is the gp_whole. */
 bool gp_whole_report(void *arg, FILE *to);
+/* What some rank has and is not there is an error. */
 bool gp_whole_trace(gp_whole *w, gp_rank_text which, FILE *to);
 
 #endif

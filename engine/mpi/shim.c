@@ -10,7 +10,7 @@ static int nchannels;
 
 /* From one rank to another, with a tag for each sort. */
 enum { CALL = 1, PASS = 2 };
-static struct { MPI_Comm of; int rank, ranks; MPI_Request request; } direct;
+static struct { MPI_Comm of; int rank; MPI_Request request; } direct;
 
 static const char *text(int error)
 {
@@ -47,7 +47,7 @@ static const char *start(int *rank, int *ranks, int *local_rank)
         error = MPI_Comm_split_type(all_ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local);
     if (error == MPI_SUCCESS)
         error = MPI_Comm_rank(local, local_rank);
-    direct.rank = *rank, direct.ranks = *ranks, direct.request = MPI_REQUEST_NULL;
+    direct.rank = *rank, direct.request = MPI_REQUEST_NULL;
     channel[0].all = all_ranks, channel[0].request = MPI_REQUEST_NULL, nchannels = 1;
     return text(error);
 }
@@ -77,13 +77,9 @@ static const char *gathered(int c, bool *done)
 }
 
 /* So short a message is on its way when it is sent, whether or not the other takes it. */
-static const char *call(long number)
+static const char *call(int to, long number)
 {
-    int error = MPI_SUCCESS;
-    for (int r = 0; error == MPI_SUCCESS && r < direct.ranks; r++)
-        if (r != direct.rank)
-            error = MPI_Send(&number, 1, MPI_LONG, r, CALL, direct.of);
-    return text(error);
+    return text(MPI_Send(&number, 1, MPI_LONG, to, CALL, direct.of));
 }
 
 static const char *heard(long *of)

@@ -17,9 +17,9 @@ typedef struct gp_mpi {
     const char *(*gather)(int channel, const void *mine, int n, void *all);
     /* Is it? It never waits. */
     const char *(*gathered)(int channel, bool *done);
-    /* Says a number, not 0, to all other ranks, and waits for none. The highest that each has said since this was last
+    /* Says a number, not 0, to another rank, and waits for nobody. The highest that each has said since this was last
      * asked is then at of[rank], where that was less. */
-    const char *(*call)(long number);
+    const char *(*call)(int to, long number);
     const char *(*heard)(long *of);
     /* Begins to send `n` bytes of rank `from` to rank `to`; both call it. One at a time. Is it done? */
     const char *(*pass)(int from, int to, void *data, int n);

@@ -74,6 +74,7 @@ typedef enum gp_bound {
 typedef struct gp_verdict {
     gp_bound bound;
     int actor, buffer;         /* gp_report.actor, gp_report.buffer; -1 */
+    bool waits;                /* the stage waits for other ranks */
     char text[700];            /* "bound by stage 'clean' (host, 97 % busy, ...): try workers: 4" */
     char path[128], value[64]; /* the edit as `--set PATH=VALUE`; "": there is none */
 } gp_verdict;

@@ -98,6 +98,7 @@ static bool is_paced(gp_judging *j)
     double hertz = s->known.hertz;
     bool ranks = s->nin && j->g->ranks > 1;
     gp_verdict_found(j, GP_BOUND_RATE, best);
+    j->r->verdict.waits = ranks && hertz <= 0;
     say(j, "bound by %s '%.60s', which ", s->nin ? "stage" : "source", p->name);
     if (hertz > 0)
         say(j, "keeps a rate of %.6g Hz", hertz);

@@ -130,8 +130,8 @@ typedef struct gp_stage_info {
     bool device;               /* runs on the device */
     int workers;               /* of a host stage */
     bool endless;              /* its frames never end by themselves */
-    int64_t frames;            /* of a source: how many it makes in this process; 0: not known */
-    int64_t frames_of_all;     /* ... all processes among which its frames are shared out */
+    int64_t frames;            /* of a source: how many it makes in this process; 0: not known, or none */
+    int64_t frames_of_all;     /* ... in all processes together; 0: not known */
     const char *const *reads; int nreads;  /* ... the files, as gp_shape_reads was told */
     bool once, any_length;     /* as shape() said */
     const char *writes, *writes_opt;   /* the files that a sink writes, as gp_shape_writes
