@@ -93,8 +93,9 @@ bool gp_costs_suffice(const gp_costs *c, const gp_plan *plan, const char *file, 
     const gp_graph *g = plan->graph;
     const gp_stage *by_nccl = collective_of(g, true), *by_mpi = collective_of(g, false);
     int nodes = nodes_of(c);
-    if (!on_cpu(plan) && ((plan->copy_in_bytes && !(c->copy_in > 0)) || (plan->copy_out_bytes && !(c->copy_out > 0))))
-        return lacks(errs, file, NULL, "to and from the GPU", "copy_in_gb_s' and 'copy_out_gb_s");
+    if (!plan->unified && ((plan->copy_in_bytes && !(c->copy_in > 0)) || (plan->copy_out_bytes && !(c->copy_out > 0))))
+        return lacks(errs, file, NULL, on_cpu(plan) ? "to and from a part of the CPU" : "to and from the GPU",
+                     "copy_in_gb_s' and 'copy_out_gb_s");
     if (plan->copy_peer_bytes && !(c->copy_peer > 0))
         return lacks(errs, file, NULL, "from one GPU to another", "peer_gb_s");
     if (c->ranks < 2 || (!by_nccl && !by_mpi))
