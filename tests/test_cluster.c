@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "api/forms.h"
+#include "effort.h"
 #include "simulate/simulate.h"
 #include "verdictrig.h"
 
@@ -20,6 +21,7 @@ typedef struct cluster_case {
     double cores;                      /* 0: 64 */
     double memory, peer, network;      /* MiB/s; 0: no limit, 1000, 1000 */
     double step;                       /* of each link */
+    double pace;                       /* of the source: between frames */
     double rate;                       /* frames/s of all ranks */
 } cluster_case;
 
@@ -67,6 +69,11 @@ static const cluster_case cases[] = {
       .rate = 4000 },
     { "each rank makes all frames", TOP("cpu", 8) "buffers: {g: {dtype: f32, shape: [262144]}}\nstages:\n"
       "  - {use: generate, out: g, frames: 9, shard: none}\n" LUA LAST, .ranks = 3, .a = 1000, .rate = 3000 },
+    { "ranks share the frames of a source that keeps a pace", TOP("cpu", 8) BIG LUA LAST, .ranks = 2, .a = 1000,
+      .pace = 10000, .rate = 100 },
+    { "... which each has, if all have all its frames", TOP("cpu", 8) "buffers: {g: {dtype: f32, shape: [262144]}}\n"
+      "stages:\n  - {use: generate, out: g, frames: 9, shard: none}\n" LUA LAST, .ranks = 3, .a = 1000, .pace = 10000,
+      .rate = 300 },
 
     /* 3 MiB over each link, in 3 steps, after 2 steps in which ranks tell what they have */
     { "a sum of four machines", TOP("cpu", 8) BIG SUM LAST, .ranks = 4, .nodes = 4, .step = 100, .rate = 4e6 / 3500 },
@@ -99,6 +106,7 @@ static void fill(const cluster_case *c, const gp_graph *g, const gp_plan *plan, 
         costs->segment[k] = (gp_segment_cost){ .launch_ns = 1e3 * c->launch, .kernels_ns = 1e3 * c->kernels };
     for (int v = 0; v < g->nstages; v++) {
         costs->stage[v].frames = FRAMES;
+        costs->stage[v].pace_ns = g->stage[v].nin ? 0 : 1e3 * c->pace;
         costs->stage[v].cpu_ns = strcmp(g->stage[v].name, "a") ? 0 : 1e3 * c->a;
     }
 }
@@ -214,6 +222,65 @@ START_TEST(what_is_lacking)
 }
 END_TEST
 
+/* Times go with the bytes of frames: of a strip that ranks cut, or of another `var`. */
+#define STRIPS(rows) "device: cpu\nvars: {rows: 1024}\nbuffers: {g: {dtype: f32, shape: [" rows ", 1024]}}\nstages:\n" \
+      "  - {use: generate, out: g, frames: 9, shard: none}\n" LUA "  - {name: k, use: blur, sigma: 2}\n" LAST
+static const struct { const char *what, *yaml, *set; int ranks; double part; } sizes[] = {
+    { "strips", STRIPS("'rows / ranks'"), NULL, 8, 0.125 },
+    { "the same frames", STRIPS("rows"), NULL, 8, 1 },
+    { "fewer rows", STRIPS("rows"), "vars.rows=256", 0, 0.25 },
+    { "more rows", STRIPS("rows"), "vars.rows=2048", 0, 2 },
+};
+
+START_TEST(goes_with_the_bytes)
+{
+    gp_errs errs = { 0 };
+    gp_costs costs;
+    cluster_case c = { .a = 1000, .kernels = 4000 };
+    const char *what = sizes[_i].what;
+    gp_pipeline *p = verdict_compile_for(sizes[_i].yaml, NULL, 0, 0, &errs);
+    gp_pipeline *q = verdict_compile_for(sizes[_i].yaml, sizes[_i].set, 0, sizes[_i].ranks, &errs);
+    const gp_plan *from = gp_pipeline_plan(p), *to = gp_pipeline_plan(q);
+    fill(&c, gp_pipeline_graph(p), from, &costs);
+    gp_costs *n = gp_costs_for(&verdict_arena, &costs, from, to, &errs);
+    ck_assert_msg(n != NULL, "%s: %s", what, errs.e[0].msg);
+    n->ranks = sizes[_i].ranks;
+    for (int v = 0; v < n->nstages; v++)
+        ck_assert_msg(fabs(n->stage[v].cpu_ns - sizes[_i].part * costs.stage[v].cpu_ns) < 1, "%s: stage %d: %g ns",
+                      what, v, n->stage[v].cpu_ns);
+    ck_assert_int_eq(n->nsegments, 1);
+    ck_assert_msg(fabs(n->segment[0].kernels_ns / (sizes[_i].part * 4e6) - 1) < 1e-5, "%s: %g ns", what,
+                  n->segment[0].kernels_ns);
+    int nsay;
+    const char *const *say = gp_costs_assume(&verdict_arena, n, to, &nsay);
+    ck_assert_msg((nsay && strstr(say[0], "times go with the bytes of frames")) == (sizes[_i].part != 1), "%s", what);
+    gp_pipeline_destroy(p), gp_pipeline_destroy(q);
+}
+END_TEST
+
+/* An event costs no more where there are more ranks. */
+static double simulate_ranks(int n, void *arg)
+{
+    gp_errs errs = { 0 };
+    gp_costs costs;
+    cluster_case c = { .ranks = n, .nodes = n, .a = 1000 };
+    gp_pipeline *p = verdict_compile_for(arg, NULL, 0, n, &errs);
+    fill(&c, gp_pipeline_graph(p), gp_pipeline_plan(p), &costs);
+    double begun = cpu_seconds();
+    gp_simulated *s = gp_simulate(&verdict_arena, gp_pipeline_plan(p), &costs, (uint64_t)n * 100, 0, &errs);
+    double took = cpu_seconds() - begun;
+    ck_assert_msg(s != NULL, "%s", errs.e[0].msg);
+    ck_assert_msg(fabs(s->frames_per_s / (1000.0 * n) - 1) < 0.02, "%g frames/s of %d ranks", s->frames_per_s, n);
+    gp_pipeline_destroy(p);
+    return took;
+}
+
+START_TEST(many_ranks)
+{
+    effort_is_linear("ranks on machines of their own", simulate_ranks, (char *)STRIPS("8"), 100);
+}
+END_TEST
+
 Suite *suite_cluster(void)
 {
     Suite *s = suite_create("cluster");
@@ -221,6 +288,8 @@ Suite *suite_cluster(void)
     tcase_add_checked_fixture(tc, verdict_up, verdict_down);
     tcase_add_loop_test(tc, follows_from_the_times, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(tc, comes_back_from_its_report, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(tc, goes_with_the_bytes, 0, sizeof sizes / sizeof *sizes);
+    tcase_add_test(tc, many_ranks);
     tcase_add_loop_test(tc, as_was_measured, 0, sizeof measured / sizeof *measured);
     tcase_add_loop_test(tc, what_is_lacking, 0, sizeof lacking / sizeof *lacking);
     tcase_set_timeout(tc, 60);

@@ -8,7 +8,7 @@ Suite *suite_verdict(void);
 
 static const verdict_case cases[] = {
     { "too few frames", HOST, .actor = { { "clean", .busy = 97 } }, .frames = 9,
-      .text = "too short to tell what bounds it: 9 frames in 1e+03 ms", NONE },
+      .text = "too short to tell what bounds it: 9 frames in 1 s", NONE },
     { "enough frames", HOST, .actor = { { "clean", .busy = 97 } }, .frames = 10,
       .bound = GP_BOUND_STAGE, .of = "clean",
       .text = "bound by stage 'clean' (host, 97 % busy): try workers: 3",

@@ -89,6 +89,7 @@ typedef struct gp_report {
                                   known */
     double others;             /* of these, used by other processes: the mean; 0 where that
                                   is not known */
+    bool simulated;            /* `others` has no ranks of the same run */
     double quota;              /* cores' worth of time that its cgroup allows; 0: no limit */
     gp_actor_report *actor; int nactors;
     gp_engine_report engine[GP_ENGINES];       /* of each kind; with several devices, that which is busy longest */

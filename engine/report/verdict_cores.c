@@ -14,14 +14,19 @@ static const double AWAKE = 0.5;       /* of what seems busy: it computes, and d
 /* ---- words ------------------------------------------------------------ */
 
 /* Others may be ranks of the same run, without which it is another one. */
+static bool are_ranks_beside(const gp_judging *j)
+{
+    return j->g->ranks > 1 && !j->r->simulated;
+}
+
 static bool is_crowded(const gp_judging *j)
 {
-    return j->g->ranks == 1 && j->r->cpus > 0 && j->r->others > MOST * j->r->cpus;
+    return !are_ranks_beside(j) && j->r->cpus > 0 && j->r->others > MOST * j->r->cpus;
 }
 
 static void say_used_by_others(gp_judging *j)
 {
-    say(j, "other %s used %.1f of %d core%s", j->g->ranks > 1 ? "ranks and processes" : "processes", j->r->others,
+    say(j, "other %s used %.1f of %d core%s", are_ranks_beside(j) ? "ranks and processes" : "processes", j->r->others,
         j->r->cpus, gp_plural(j->r->cpus));
 }
 

@@ -61,8 +61,8 @@ static bool check(gp_source_report *r, gp_errs *errs)
         return gp_fail(errs, GP_E_USAGE, r->at, "this is the report of a simulation; give one of a run, of 'gpipe run "
                        "--report FILE.json'");
     if (gp_node_get(root, "ranks"))
-        return gp_fail(errs, GP_E_USAGE, r->at, "this is the report of a run of several ranks, which shared the cores; give "
-                       "one of a run in one process, and say --ranks");
+        return gp_fail(errs, GP_E_USAGE, r->at, "this is the report of a run of several ranks, which shared the "
+                       "cores; give one of a run in one process, and say --ranks");
     if (strcmp(outcome, gp_outcome_text(GP_DONE)) && strcmp(outcome, gp_outcome_text(GP_DRAINED)))
         return gp_fail(errs, GP_E_USAGE, r->at,
                        "a report of a run that did not come to its end (outcome: %.40s) does not "

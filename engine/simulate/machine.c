@@ -127,6 +127,18 @@ static const char *round_text(gp_arena *a, const gp_costs *c, const gp_stage *st
                      1e-3 * link.step_ns, apart ? "; nobody else uses the network" : "");
 }
 
+/* The key of the machine without which steps between ranks take no time; NULL: there are none, or it is said. */
+static const char *lacking_step(const gp_costs *c, const gp_graph *g)
+{
+    bool nodes = nodes_of(c) > 1;
+    double step = c->network.step_ns;
+    if (collective_of(g, false) && !((nodes ? step : c->process.step_ns) > 0))
+        return nodes ? "network_us" : "process_us";
+    if (collective_of(g, true) && !((nodes ? step : c->peer.step_ns) > 0))
+        return nodes ? "network_us" : "peer_us";
+    return NULL;
+}
+
 const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan *plan, int *n)
 {
     const gp_graph *g = plan->graph;
@@ -136,8 +148,8 @@ const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan
     const char **say = GP_NEW(a, const char *, 7 + g->nstages);
     *n = 0;
     if (c->scaled)
-        say[(*n)++] = gp_format(a, "times go with the bytes of frames: those of '%s' are %.3g of the report's", c->scaled,
-                                c->scaled_by);
+        say[(*n)++] = gp_format(a, "times go with the bytes of frames: those of '%s' are %.3g of the report's",
+                                c->scaled, c->scaled_by);
     if (ranks == 1 && devices == 1)
         return say;
     if (devices > 1 && !gpus)
@@ -158,12 +170,10 @@ const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan
                                 gb_s(a, c->copy_out), c->memory > 0 ? "those of a machine together at "
                                 : "nothing limits those of a machine together ('host_memory_gb_s')",
                                 c->memory > 0 ? gb_s(a, c->memory) : "");
-    if (ranks > 1 && collective_of(g, false) && !(nodes > 1 ? c->network.step_ns > 0 : c->process.step_ns > 0))
-        say[(*n)++] = gp_format(a, "a step over the link takes no time of its own, as '%s' is not said: short frames are "
-                                "slower than this", nodes > 1 ? "network_us" : "process_us");
-    else if (ranks > 1 && collective_of(g, true) && !(nodes > 1 ? c->network.step_ns > 0 : c->peer.step_ns > 0))
-        say[(*n)++] = gp_format(a, "a step over the link takes no time of its own, as '%s' is not said: short frames are "
-                                "slower than this", nodes > 1 ? "network_us" : "peer_us");
+    const char *lacking = ranks > 1 ? lacking_step(c, g) : NULL;
+    if (lacking)
+        say[(*n)++] = gp_format(a, "a step over the link takes no time of its own, as '%s' is not said: short frames "
+                                "are slower than this", lacking);
     for (int v = 0; v < g->nstages && ranks > 1; v++)
         if (g->stage[v].kind->collective)
             say[(*n)++] = round_text(a, c, &g->stage[v]);

@@ -95,7 +95,8 @@ typedef struct simulation {
     gp_agenda agenda;
     gp_share *share; int nshares;      /* of all hosts and devices */
     int *touched, ntouched;            /* the shares that are */
-    double *at; int *winner, leaves;   /* by share: when its next job is done; a tournament tree of them, winner[1] the first */
+    double *at;                        /* by share: when its next job is done; */
+    int *winner, leaves;               /* ... a tournament tree of them, winner[1] the first */
     host *host; int nhosts;
     gpu *gpu; int ngpus;
     gpu **device;                      /* by rank and the plan's device */

@@ -100,7 +100,7 @@ static void fill_cores(const simulation *x, gp_report *r)
         there += x->actor[a].host == &x->host[0];
     double mine = fmax(cores->capacity / there, 1);
     r->cpus = there > 1 ? (int)(mine + 0.5) : (int)(cores->capacity + x->c->others + 0.999);
-    r->others = there > 1 ? 0 : x->c->others;
+    r->others = there > 1 ? 0 : x->c->others, r->simulated = true;
     r->cpu_ns = (int64_t)(there > 1 ? cores->used * mine / cores->capacity : cores->used);
     r->delayed_ns = (int64_t)(cores->delayed / there);
 }

@@ -41,8 +41,8 @@ typedef struct gp_costs {
     int devices;               /* of each machine, which its ranks share; 0: each rank has its own */
     gp_link peer, process, network;
     double nccl_ns;            /* of each operation of NCCL, beside */
-    const char *scaled;        /* the stage whose frames differ most in bytes from those of the report, so that its times */
-    double scaled_by;          /* ... are so many times those; NULL: none */
+    const char *scaled;        /* the stage whose frames differ most in bytes from those of the report; NULL: none */
+    double scaled_by;          /* its times are so many times those of the report */
 } gp_costs;
 
 /* Something that took from `start` to `end`, ns from the first frame on. */
