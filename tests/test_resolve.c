@@ -265,7 +265,8 @@ START_TEST(devices)
         { "auto", 2, 0, "auto: H; the first, since free memory is not known", 0 }, { "cuda", 2, 0, "cuda: H", 0 },
         { "cuda:1", 2, 1, "cuda:1: H", 0 }, { "cpu", 2, -1, "cpu", 0 },
         { "auto", 0, -1, "auto: no NVIDIA driver", 0 },
-        { "cuda", 0, 0, "there is no device 'cuda': no NVIDIA driver; write device: auto or cpu",
+        { "cuda", 0, 0, "there is no device 'cuda': no NVIDIA driver; write device: auto or cpu "
+          "('gpipe plan --device cuda' plans for one that is not here)",
           GP_E_RESOURCE },
         { "cuda:2", 2, 0, "there is no device 'cuda:2'; this machine has 2, numbered from 0",
           GP_E_RESOURCE },
