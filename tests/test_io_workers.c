@@ -198,9 +198,9 @@ START_TEST(several_write_what_one_writes)
         ck_assert_msg(r.compiled, "%s: %s", writes[_i].what, io_error(&r));
         *list = 0;
         for (int i = 0; i < r.errs.n; i++) {       /* up to the name of the folder, and from there on */
-            char *at = strstr(r.errs.e[i].msg, sub);
+            char folder[24], *at = strstr(r.errs.e[i].msg, TEXT(folder, "/%s/", sub));
             sprintf(list + strlen(list), "%.*s%s;", at ? (int)(at - r.errs.e[i].msg) : 0, r.errs.e[i].msg,
-                    at ? at + strlen(sub) : r.errs.e[i].msg);
+                    at ? at + strlen(folder) - 1 : r.errs.e[i].msg);
         }
         gather(sub, made[k > 0], sizeof made[0]);
         ck_assert_int_eq(io_files(sub), writes[_i].files);
