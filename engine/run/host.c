@@ -423,7 +423,7 @@ static bool skip(gp_threadrt *t, uint64_t f, gp_hole hole)
     if (!hole)
         hole = GP_HOLE_FAILED;
     gp_call call = call_of(t);
-    if (p->together && hole != GP_HOLE_ABSENT && !p->elsewhere && p->stage->kind->skipped
+    if (p->together && hole != GP_HOLE_ABSENT && p->stage->kind->skipped
         && !p->stage->kind->skipped(&call, gp_actor_number(p, f)))
         return false;
     if (h->bytes)

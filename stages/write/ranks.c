@@ -210,6 +210,8 @@ bool gp_ranks_skip(gp_call *c, uint64_t index)
     char why[GP_WHY];
     bool over, stopped = false;
     int before = c->errs->failed, placed = 0;
+    if (w->workers > 1 && !gp_wait_turn(c))
+        return true;
     if (!reach(w, c, &over, why))
         return over ? c->errs->failed == before : gp_fail(c->errs, GP_E_RUN, w->o->at, "'%s' %s", w->o->path, why);
     told mine = { .state = THERE, .first = index / (uint64_t)w->ranks, .n = 1, .bytes = { HOLE } };
