@@ -89,7 +89,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
 #define INTEGERS (GP_ACCEPT(GP_I32) | GP_ACCEPT(GP_U32) | GP_ACCEPT(GP_I64) | GP_ACCEPT(GP_U64))
 #define NUMBERS (GP_ACCEPT(GP_F32) | GP_ACCEPT(GP_F64) | INTEGERS)
 static const gp_port in[] = { { "in", NUMBERS, .help = "numbers, alike on all ranks" }, { 0 } };
-static const gp_port out[] = { { "out", NUMBERS, .help = "the same on all ranks" }, { 0 } };
+static const gp_port out[] = { { "out", NUMBERS, .help = "the same on all ranks that have a frame" }, { 0 } };
 
 static const gp_opt options[] = {
     { GP_ENUM(struct opts, op), .def = "sum", .choices = "sum|mean|min|max",
