@@ -102,7 +102,7 @@ def pipeline(b, text):
 
 def round_us(b, text, steps):
     return 2 * b.gpipe_us(pipeline(b, text), ["vars.n=%d" % (LARGE // 4), "vars.few=%d" % FEW, "vars.iters=%d" % steps],
-                          400, 4400, ranks=2)
+                          400, 60400, ranks=2)
 
 
 def reduced(b):
