@@ -273,6 +273,32 @@ static void *symbols(const void *of, const char **symbol, size_t n)
     return status("symbols");
 }
 
+/* What sessions on a GPU tell of where they read and write: a handle that is its name. */
+static void *memory_of(const char *function, bool is_input, const void **to, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = port(is_input, i)->host ? "Cpu" : "Cuda";
+    return status(function);
+}
+
+static void *memory_in(const void *session, const void **to, size_t n)
+{
+    (void)session;
+    return memory_of("memory_in", true, to, n);
+}
+
+static void *memory_out(const void *session, const void **to, size_t n)
+{
+    (void)session;
+    return memory_of("memory_out", false, to, n);
+}
+
+static void *memory_name(const void *memory_, const char **name)
+{
+    *name = memory_;
+    return status("memory_name");
+}
+
 /* ---- tensors --------------------------------------------------------- */
 
 static void *create_memory(const char *name, int allocator, int id, int type, void **to)
@@ -373,7 +399,7 @@ static void *free_name(void *allocator_, void *p)
 
 static const void *const *table(uint32_t version)
 {
-    static const void *all[264];
+    static const void *all[382];
     /* A name in gp_ort whose function has another here. */
     void (*release_env)(void *) = release, (*release_status)(void *) = release, (*release_memory)(void *) = release;
     void (*release_session)(void *) = release, (*release_value)(void *) = release, (*release_info)(void *) = release;
@@ -384,6 +410,7 @@ static const void *const *table(uint32_t version)
         memcpy(&all[place], &f, sizeof f);                           \
     } while (0);
     GP_ORT_CALLS(X)
+    GP_ORT_GPU_CALLS(X)
 #undef X
     return version <= onnx_fake_does.newest ? all : NULL;
 }

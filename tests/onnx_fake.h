@@ -2,6 +2,7 @@
 #ifndef ONNX_FAKE_H
 #define ONNX_FAKE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ typedef struct onnx_fake_port {
     size_t ndim;               /* may be more than there are */
     int64_t dim[ONNX_FAKE_DIMS], fixed[ONNX_FAKE_DIMS];
     const char *symbol[ONNX_FAKE_DIMS];
+    bool host;                 /* a session on a GPU has it in the host's memory */
 } onnx_fake_port;
 
 typedef struct onnx_fake {

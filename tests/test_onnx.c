@@ -25,6 +25,9 @@ Suite *suite_onnx(void);
 #define X(name, place, theirs, result, parameters) \
     _Static_assert(offsetof(OrtApi, theirs) == (place) * sizeof(void *), #theirs);
 GP_ORT_CALLS(X)
+#if ORT_API_VERSION >= 23
+GP_ORT_GPU_CALLS(X)
+#endif
 #undef X
 _Static_assert(ORT_LOGGING_LEVEL_FATAL == (int)GP_ORT_FATAL && ORT_ENABLE_BASIC == (int)GP_ORT_BASIC
                && ORT_ENABLE_ALL == (int)GP_ORT_OPTIMIZED && OrtDeviceAllocator == (int)GP_ORT_PLAIN_MEMORY
@@ -611,7 +614,8 @@ static const char gpu_stage[] = FRAMES "  - {use: gonnx, model: m.onnx, in: x, o
 START_TEST(calls_that_fail_on_a_gpu)
 {
     static const char *const calls[] = { "create_cuda", "set_cuda", "append_cuda", "create_session", "create_memory",
-                                         "create_run", "set_run", "create_tensor", "run" };
+                                         "create_run", "set_run", "create_tensor", "run", "memory_in", "memory_out",
+                                         "memory_name", "name_in", "name_out", "count_in", "count_out", "free_name" };
     const char *yaml = format("%s%s", X4, gpu_stage);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         for (int after = 0, all = 0; !all && after < 12; after++) {
@@ -642,6 +646,27 @@ START_TEST(messages_of_a_gpu)
         pipe_result r = run(format("depth: 1\n%s%s", X4, gpu_stage));
         ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, want), "'%s', not '%s'",
                       r.errs.n ? r.errs.e[0].msg : "done", want);
+    }
+}
+END_TEST
+
+/* What a session on a GPU has in the memory of the host. */
+START_TEST(ports_on_the_host)
+{
+    onnx_fake_port x = { .name = "x", .kind = GP_ORT_TENSOR, .element = GP_ORT_F32, .ndim = 2, .dim = { -1, 4 },
+                         .symbol = { "N", "" } }, y = x;
+    y.name = "y", fake->in = &x, fake->out = &y, fake->nin = fake->nout = 1;
+    pipe_result r = run(format("%s%s", X4, gpu_stage));
+    pipe_no_errors(&r, "none");
+    for (int is_input = 0; is_input < 2; is_input++) {
+        x.host = is_input, y.host = !is_input;
+        const char *want = format("stage 'gonnx': ONNX Runtime 1.23.0 cannot run '%s/m.onnx' on the GPU: it has %s in the "
+                                  "memory of the host, as a shape is, and frames lie in that of the GPU: set 'provider: "
+                                  "cpu'", dir, is_input ? "input 'x'" : "output 'y'");
+        r = run(format("%s%s", X4, gpu_stage));
+        ck_assert_msg(r.outcome != GP_DONE && r.errs.e[0].at.line == 4 && !strcmp(r.errs.e[0].msg, want), "'%s', not '%s'",
+                      r.errs.n ? r.errs.e[0].msg : "done", want);
+        ck_assert_int_eq(fake->live, 0);
     }
 }
 END_TEST
@@ -678,6 +703,11 @@ START_TEST(has_cuda)
     };
     gp_ort l;
     gp_errs errs = { .n = 0 };
+    char old[GP_WHY] = "";
+    fake->version = "1.22.1", fake->newest = 22, fake->cuda = 1;
+    ck_assert(gp_ort_open(&l, (gp_loc){ 0 }, &errs) && !gp_onnx_has_cuda(&l, 0, old));
+    ck_assert_str_eq(old, "ONNX Runtime 1.22.1 is too old for a GPU, which takes 1.23 or later");
+    fake->version = "1.23.0", fake->newest = 23;
     ck_assert(gp_ort_open(&l, (gp_loc){ 0 }, &errs));
     for (size_t i = 0; i < sizeof is / sizeof *is; i++) {
         char why[GP_WHY] = "";
@@ -774,6 +804,7 @@ Suite *suite_onnx(void)
     tcase_add_loop_test(tc, goes_on, 0, 2);
     tcase_add_test(tc, calls_that_fail_on_a_gpu);
     tcase_add_test(tc, messages_of_a_gpu);
+    tcase_add_test(tc, ports_on_the_host);
     tcase_add_test(tc, refused_on_a_gpu);
     tcase_add_test(tc, has_cuda);
     tcase_add_test(tc, which_provider);

@@ -2,7 +2,7 @@
  *
  * The library reads and writes the frames of the segment where they lie. It is told one stream for good, which the
  * engine puts in order with those of launches (gp_call_library_apart), and does not wait for what it has queued there.
- * But it may wait in between, as where a model computes a shape on the CPU, and ask for memory for a shape that is new:
+ * But it may wait in between, as where a model computes a shape on the host, and ask for memory for a shape that is new:
  * so that nothing of this can be captured, and launches of this segment are queued anew (gp_shape.uncaptured).
  *
  * Each slot has its tensors. What is recorded for a slot is done before more for it begins, so that they
@@ -25,13 +25,54 @@ typedef struct runner {
     char why[GP_WHY];
 } runner;
 
+/* ---- open, close ----------------------------------------------------- */
+
+/* Is this input or output of the session where frames lie? What the library has in the host's memory, as a shape that it
+ * computes with, it copies on a stream that it is told and does not wait for the copy: it would read what was there before. */
+static bool is_on_gpu(const runner *r, const void *memory, bool is_input, const char *name, char why[GP_WHY])
+{
+    const char *is = "";
+    if (gp_ort_failed(&r->lib, r->lib.memory_name(memory, &is), why))
+        return false;
+    return !strcmp(is, "Cuda")
+        || gp_why(why, "it has %s '%s' in the memory of the host, as a shape is, and frames lie in that of the GPU: set "
+                  "'provider: cpu'", is_input ? "input" : "output", name);
+}
+
+/* Are all ports of the stage? The session has them in an order of its own. */
+static bool are_on_gpu(const runner *r, bool is_input, char why[GP_WHY])
+{
+    const gp_ort *l = &r->lib;
+    const gp_onnx_bound *b = r->o->bound;
+    void *allocator, *session = r->model.session;
+    size_t n = 0;
+    bool ok = !gp_ort_failed(l, (is_input ? l->count_in : l->count_out)(session, &n), why)
+           && !gp_ort_failed(l, l->allocator(&allocator), why);
+    const void **memory = ok ? calloc(n + 1, sizeof *memory) : NULL;
+    if (ok && !memory)
+        return gp_why(why, "out of memory");
+    ok = ok && !gp_ort_failed(l, (is_input ? l->memory_in : l->memory_out)(session, memory, n), why);
+    for (size_t i = 0; ok && i < n; i++) {
+        char *name = NULL;
+        ok = !gp_ort_failed(l, (is_input ? l->name_in : l->name_out)(session, i, allocator, &name), why);
+        for (int p = 0; ok && p < (is_input ? b->nin : b->nout); p++)
+            if (!strcmp(is_input ? b->in[p].name : b->out[p].port.name, name))
+                ok = is_on_gpu(r, memory[i], is_input, name, why);
+        char again[GP_WHY];
+        if (name && gp_ort_failed(l, l->free_name(allocator, name), again))
+            ok = ok && gp_why(why, "%s", again);
+    }
+    free(memory);
+    return ok;
+}
+
 /* With the device as the current one. */
 static void make_session(void *arg)
 {
     runner *r = arg;
     const gp_ort *l = &r->lib;
     const gp_onnx_use use = { .threads = (int)r->o->threads, .gpu = &r->gpu };
-    r->ok = gp_onnx_open(l, r->o, &use, &r->model, r->why)
+    r->ok = gp_onnx_open(l, r->o, &use, &r->model, r->why) && are_on_gpu(r, true, r->why) && are_on_gpu(r, false, r->why)
          && !gp_ort_failed(l, l->create_memory("Cuda", GP_ORT_PLAIN_MEMORY, r->gpu.index, GP_ORT_MEMORY, &r->memory),
                            r->why)
          && !gp_ort_failed(l, l->create_run(&r->how), r->why)

@@ -104,6 +104,8 @@ bool gp_onnx_has_cuda(const gp_ort *l, int index, char why[GP_WHY])
 {
     char status[GP_WHY] = "";
     bool listed = false;
+    if (!l->memory_in)
+        return gp_why(why, "ONNX Runtime %s is too old for a GPU, which takes 1.%d or later", l->version, GP_ORT_GPU_TABLE);
     if (is_listed(l, &listed, status) && listed && loads(l, index, status))
         return true;
     if (!listed && !*status)

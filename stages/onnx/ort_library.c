@@ -25,16 +25,21 @@ bool gp_ort_open(gp_ort *l, gp_loc at, gp_errs *errs)
         return false;
     const char *version = get()->version();
     unsigned minor = 0;
-    if (sscanf(version, "1.%u", &minor) == 1 && minor < GP_ORT_TABLE)      /* which says so on stderr, if it is asked */
+    bool first = sscanf(version, "1.%u", &minor) == 1;
+    if (first && minor < GP_ORT_TABLE)      /* which says so on stderr, if it is asked */
         return gp_fail(errs, GP_E_RESOURCE, at, "%s is ONNX Runtime %.20s, and models need 1.%d or later",
                        named ? named : usual[0], version, GP_ORT_TABLE);
     const void *const *table = get()->table(GP_ORT_TABLE);
     if (!table)
         return gp_fail(errs, GP_E_RESOURCE, at, "%s is ONNX Runtime %.20s, which no longer has the functions of 1.%d",
                        named ? named : usual[0], version, GP_ORT_TABLE);
-    l->version = version;
+    *l = (gp_ort){ .version = version };
 #define X(name, place, theirs, result, parameters) memcpy(&l->name, &table[place], sizeof l->name);
     GP_ORT_CALLS(X)
+    table = first && minor < GP_ORT_GPU_TABLE ? NULL : get()->table(GP_ORT_GPU_TABLE);
+    if (table) {
+        GP_ORT_GPU_CALLS(X)
+    }
 #undef X
     return true;
 }

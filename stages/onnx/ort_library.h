@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include "base/outfile.h"
 
-/* The table that is asked for, which ONNX Runtime 1.GP_ORT_TABLE and later have. */
-enum { GP_ORT_TABLE = 19 };
+/* The table that is asked for, which ONNX Runtime 1.GP_ORT_TABLE and later have; and that of what a GPU takes beside it. */
+enum { GP_ORT_TABLE = 19, GP_ORT_GPU_TABLE = 23 };
 
 /* Only what ends the process is logged. Optimizations: those that sizes of outputs are known after, all. Memory without
  * an arena, of the sort that a provider computes in; "Cpu", "Cuda": whose. */
@@ -51,6 +51,7 @@ enum { GP_ORT_F32 = 1, GP_ORT_U8, GP_ORT_I8, GP_ORT_U16, GP_ORT_I16, GP_ORT_I32,
     X(dims, 62, GetDimensions, void *, (const void *tensor, int64_t *dim, size_t n))                                  \
     X(symbols, 63, GetSymbolicDimensions, void *, (const void *tensor, const char **symbol, size_t n))                \
     X(create_memory, 68, CreateMemoryInfo, void *, (const char *name, int allocator, int id, int type, void **memory))\
+    X(memory_name, 71, MemoryInfoGetName, void *, (const void *memory, const char **name))                            \
     X(free_name, 76, AllocatorFree, void *, (void *allocator, void *p))                                               \
     X(allocator, 78, GetAllocatorWithDefaultOptions, void *, (void **allocator))                                      \
     X(release_env, 92, ReleaseEnv, void, (void *env))                                                                 \
@@ -73,11 +74,17 @@ enum { GP_ORT_F32 = 1, GP_ORT_U8, GP_ORT_I8, GP_ORT_U16, GP_ORT_I16, GP_ORT_I32,
     X(release_cuda, 208, ReleaseCUDAProviderOptions, void, (void *cuda))                                              \
     X(set_cuda_stream, 263, UpdateCUDAProviderOptionsWithValue, void *, (void *cuda, const char *key, void *value))
 
+/* For a GPU: where a session reads and writes. */
+#define GP_ORT_GPU_CALLS(X)                                                                                           \
+    X(memory_in, 380, SessionGetMemoryInfoForInputs, void *, (const void *session, const void **memory, size_t n))    \
+    X(memory_out, 381, SessionGetMemoryInfoForOutputs, void *, (const void *session, const void **memory, size_t n))
+
 /* Sessions are for all threads at once, all else is for one at a time. */
 typedef struct gp_ort {
     const char *version;       /* "1.23.2" */
 #define X(name, place, theirs, result, parameters) result (*name) parameters;
     GP_ORT_CALLS(X)
+    GP_ORT_GPU_CALLS(X)        /* NULL: the library is older */
 #undef X
 } gp_ort;
 
