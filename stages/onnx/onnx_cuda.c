@@ -8,6 +8,7 @@
  * Each slot has its tensors. What is recorded for a slot is done before more for it begins, so that they
  * need no lock. */
 #include <stdlib.h>
+#include <string.h>
 #include "onnx_model.h"
 
 typedef struct runner {

@@ -160,7 +160,7 @@ def album_sets(e, folder, n):
 
 
 ALL = [
-    Example("heat", "255 x 255, 150 steps a frame", 8, 72, nothing, heat_sets),
+    Example("heat", "255 x 255, 1500 steps a frame", 8, 104, nothing, heat_sets),
     Example("spectrogram", "4000 samples a frame", 400, 4400, sound, sound_sets),
     Example("camera", "1080 x 1920 of u16, written as .npy", 16, 112, sensor, sensor_sets),
     Example("diffusion", "768 x 1024, 100 steps a frame", 16, 112, raccoon, raccoon_sets),

@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 # what is measured, as examples.py has gpipe do it
-HEAT = dict(side=255, steps=150, rate=0.2)
+HEAT = dict(side=255, steps=1500, rate=0.2)
 SOUND = dict(rate=16000, length=512, hop=100, together=40)
 CAMERA = dict(height=1080, width=1920, white=208, weight=0.25, roll=8)
 DIFFUSION = dict(height=768, width=1024, amplitude=60, smooth=25, steps=100)

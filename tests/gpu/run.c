@@ -14,6 +14,13 @@ extern const suite suites[];
 
 bool have_gpu;
 
+int gpu_every(int plain)
+{
+    const char *thin = getenv("GPIPE_THIN");
+    int every = !thin ? plain : getenv("GPIPE_SANITIZED") ? atoi(thin) / 15 : atoi(thin);
+    return every > 0 ? every : 1;
+}
+
 int main(int argc, char **argv)
 {
     alarm(getenv("GPIPE_SANITIZED") ? 1800 : 480);     /* nothing here may hang */

@@ -1,6 +1,4 @@
-/* test_loop.c - loops, on the CUDA back end: every 5th case, or with GPIPE_THIN=n every n-th; a sanitizer, which makes
- * each many times as slow, gets every 13th. */
-#include <stdlib.h>
+/* test_loop.c - loops, on the CUDA back end: every 5th case, see gpu_every(). */
 #include "gpu.h"
 #include "loop_cases.h"
 
@@ -12,8 +10,7 @@ Suite *suite_loop(void)
         return NULL;
     Suite *s = suite_create("loop on cuda");
     TCase *tc = tcase_create("cuda");
-    const char *thin = getenv("GPIPE_THIN");
-    loop_cases(tc, "cuda", getenv("GPIPE_SANITIZED") ? 13 : thin ? atoi(thin) : 5);
+    loop_cases(tc, "cuda", gpu_every(5));
     suite_add_tcase(s, tc);
     return s;
 }

@@ -1,6 +1,4 @@
-/* test_regroup.c - stages that regroup, on the CUDA back end; a sanitizer, which makes each many times as slow, gets
- * every 13th case. */
-#include <stdlib.h>
+/* test_regroup.c - stages that regroup, on the CUDA back end: all cases, see gpu_every(). */
 #include "gpu.h"
 #include "regroup_cases.h"
 
@@ -12,7 +10,7 @@ Suite *suite_regroup(void)
         return NULL;
     Suite *s = suite_create("regroup on cuda");
     TCase *tc = tcase_create("cuda");
-    regroup_cases(tc, "cuda", getenv("GPIPE_SANITIZED") ? 13 : 1);
+    regroup_cases(tc, "cuda", gpu_every(1));
     suite_add_tcase(s, tc);
     return s;
 }

@@ -211,6 +211,15 @@ static bool has_library(const char *kind)
     return there;
 }
 
+/* Of what repeats with other numbers racecheck, the slowest sanitizer, gets one in five. */
+static bool is_left_out(int i)
+{
+    const char *thin = getenv("GPIPE_THIN");
+    return getenv("GPIPE_SANITIZED") && thin && atoi(thin) > 400 && i % 5;
+}
+
+static void as_reference(const stage_case *c);
+
 /* All of cases.txt, then `big`. */
 static void each_case(void (*f)(const stage_case *))
 {
@@ -223,7 +232,7 @@ static void each_case(void (*f)(const stage_case *))
         if (*line == '#')
             continue;
         stage_case c = parse_case(line);
-        if (has_library(c.kind))
+        if (has_library(c.kind) && (f == as_reference || !is_left_out(lines)))
             f(&c);
         release(&c);
         lines++;
@@ -444,7 +453,7 @@ START_TEST(test_cast_all)
     ck_assert_int_ge(__LDBL_MANT_DIG__, 64);
     for (int from = 1; from < GP_NDTYPES; from++)
         for (int to = 1; to < GP_NDTYPES; to++) {
-            if (from == GP_C64 || to == GP_C64)
+            if (from == GP_C64 || to == GP_C64 || is_left_out(from * GP_NDTYPES + to))
                 continue;
             array in = random_array((gp_dtype)from, 1, dim), want = array_new((gp_dtype)to, 1, dim);
             char options[40];
@@ -531,7 +540,7 @@ START_TEST(test_topk)
     };
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (int d = 1; d < GP_NDTYPES; d++) {
-            if (d == GP_C64)
+            if (d == GP_C64 || is_left_out(d + (int)s))
                 continue;
             const int64_t dim[] = { sizes[s].outer, sizes[s].n, sizes[s].inner };
             array x = random_array((gp_dtype)d, 3, dim), out[2];
@@ -568,6 +577,8 @@ static void in_blocks(const char *kind, const char *options, const array *x, int
     uint32_t seed = 99;
 
     for (int b = 0; b < 7; b++) {
+        if (is_left_out(b))
+            continue;
         int64_t most = b < 6 ? blocks[b] : 50;
         array first = array_rows(x, 0, most * step);
         gp_errs errs = { 0 };
