@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# suites.sh [plain|inject|memcheck|racecheck]... - the GPU tests, each suite in a process of its own, several side by side:
-# as they are; driver calls that fail; under compute-sanitizer, where suites that fault on purpose stay out. All of it, if
+# suites.sh [plain|inject|memcheck|racecheck]... - the GPU tests, each suite in a process of its own, several side by side,
+# and at the end one by one those that take all memory of a GPU for a moment: as they are; driver calls that fail; under compute-sanitizer, where suites that fault on purpose stay out. All of it, if
 # nothing is named. A line for each suite; exit 1 if one failed or did not end, or the sanitizer found something.
 #   RUN         the test program (build/.../tests/gpu/run), with `inject` beside it
 #   SANITIZER   compute-sanitizer
@@ -67,14 +67,18 @@ trap 'rm -f "$COUNTS"' EXIT
 export RUN SANITIZER LIMIT COUNTS GPIPE="${GPIPE:-$(dirname "$RUN")/../../gpipe}"
 [ -n "$SUITES" ] && all=$(tr , '\n' <<<"$SUITES") \
     || all=$(sed -n 's/.*suite_create("\([^"]*\)").*/\1/p' "$here"/test_*.c)
-for tool in "$@"; do
+takes_all='^(inject all|[a-z]+ (faults|backend|backend_fault|managed on cuda))$'
+list=$(for tool in "$@"; do
     case $tool in
     inject) echo "inject all" ;;
     plain)  sed "s/^/plain /" <<<"$all" ;;
     *)      grep -vxE 'faults|backend_fault' <<<"$all" | sed "s/^/$tool /" ;;
     esac
-done | tac | xargs -P "$JOBS" -d '\n' -I{} bash -c 'read -r tool suite <<<"$2"; "$1" --one "$tool" "$suite"' - "$here/suites.sh" {}
-rc=$?
+done | tac)
+run() { xargs -P "$1" -d '\n' -I{} bash -c 'read -r tool suite <<<"$2"; "$1" --one "$tool" "$suite"' - "$here/suites.sh" {}; }
+rc=0
+grep -vE "$takes_all" <<<"$list" | run "$JOBS" || rc=1
+grep -E "$takes_all" <<<"$list" | run 1 || rc=1
 echo "suites: $(grep -c passed "$COUNTS") passed, $(grep -c failed "$COUNTS") failed, $(grep -c skipped "$COUNTS") skipped"
 [ -s "$COUNTS" ] || { echo "suites: there is no such suite"; exit 2; }
 [ $rc -eq 0 ]
