@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -87,10 +88,23 @@ bool gp_run_joins(const gp_run *run, const gp_stage *s)
     return s->joins && s->shared && o->joins && o->joins(o->gather_arg, s->name);
 }
 
+/* Another rank cannot wake a thread that waits for it. So that looks for a while (threads.c), and then rests, for an eighth of
+ * the time that it has waited at most. */
+static void rest(const gp_run *run, int64_t since)
+{
+    enum { LOOKS_NS = 50000, LEAST_NS = 5000, MOST_NS = 500000, SLACK_NS = 1000 };
+    int64_t waited = gp_now_ns() - since, ns = waited / 8 > LEAST_NS ? waited / 8 : LEAST_NS;
+    if (waited < LOOKS_NS || waited < run->spin_ns) {
+        sched_yield();
+        return;
+    }
+    prctl(PR_SET_TIMERSLACK, (unsigned long)SLACK_NS);         /* else a rest takes 50 us longer */
+    nanosleep(&(struct timespec){ .tv_nsec = ns < MOST_NS ? ns : MOST_NS }, NULL);
+}
+
 /* Until the run is asked to end as `level` says, or has failed here, which ends all ranks. */
 static const void *meet(const gp_run *run, int level, const gp_stage *st, const void *mine, size_t n, gp_errs *errs)
 {
-    enum { POLLS = 100, REST_NS = 50000 };
     const gp_graph *g = run->graph;
     int collective = 0, came = 0;
     const void *all = NULL;
@@ -100,12 +114,10 @@ static const void *meet(const gp_run *run, int level, const gp_stage *st, const 
         gp_fail(errs, GP_E_USAGE, st->at, "stage '%s' needs what %d ranks have, and the run has no 'gather'", st->name, g->ranks);
     if (!run->options.gather)
         return g->ranks > 1 ? NULL : mine;
-    for (int polls = 0; !came && atomic_load(&run->level) < level && !atomic_load(&run->failed); polls++) {
+    for (int64_t since = gp_now_ns(); !came && atomic_load(&run->level) < level && !atomic_load(&run->failed);) {
         came = run->options.gather(run->options.gather_arg, collective, mine, n, &all, errs);
-        if (!came && polls < POLLS)
-            sched_yield();
-        else if (!came)
-            nanosleep(&(struct timespec){ .tv_nsec = REST_NS }, NULL);
+        if (!came)
+            rest(run, since);
     }
     return came > 0 ? all : NULL;
 }

@@ -19,7 +19,8 @@ struct gp_comm {
     void *comm, *gone;                 /* NULL: it was aborted; which it was */
     int inside;                        /* calls of NCCL that queue something */
     int status;                        /* of NCCL: of making it, or what it found while it ran */
-    uint64_t next, turn;               /* of rank 0: the next number; which may begin now */
+    int stages;                        /* that share it; with shared.lock; 0: none has run */
+    uint64_t next, turn;               /* the next number, of rank 0 or of a stage that is alone; which may begin now */
     const gp_call *waits[TOGETHER];    /* for their operations; NULL: free */
     bool quit, watched;
     pthread_t guard;
@@ -274,18 +275,37 @@ static int take_turn(gp_call *c, gp_comm *m, uint64_t n)
     return at;
 }
 
+/* Whether it is the only stage, which needs no numbers of rank 0. All are open when the first runs, and on all ranks. */
+static bool is_alone(gp_comm *m)
+{
+    pthread_mutex_lock(&shared.lock);
+    if (!m->stages)
+        m->stages = shared.users;
+    bool alone = m->stages == 1;
+    pthread_mutex_unlock(&shared.lock);
+    return alone;
+}
+
+/* The number of the next operation. False: the run has ended. */
+static bool number(gp_call *c, gp_comm *m, uint64_t *n)
+{
+    bool alone = is_alone(m);
+    if (alone || !m->rank) {
+        pthread_mutex_lock(&m->lock);
+        *n = m->next++;
+        pthread_mutex_unlock(&m->lock);
+    }
+    const uint64_t *all = alone ? n : gp_gather(c, n, sizeof *n);
+    if (all)
+        *n = all[0];
+    return all != NULL;
+}
+
 bool gp_comm_do(gp_call *c, gp_comm *m, const gp_comm_work *work)
 {
     uint64_t n = 0;
-    if (!m->rank) {
-        pthread_mutex_lock(&m->lock);
-        n = m->next++;
-        pthread_mutex_unlock(&m->lock);
-    }
-    const uint64_t *all = gp_gather(c, &n, sizeof n);
-    if (!all)
+    if (!number(c, m, &n))
         return false;
-    n = all[0];
     int at = take_turn(c, m, n);
     deed x = { .m = m, .work = work, .name = c->name, .at = c->at };
     bool ok = at >= 0 && gp_device_do(c, queue, &x);
