@@ -4,13 +4,14 @@
 
 Prints a Markdown table for each, in frames a second: the files of examples/, with larger inputs and other values by
 --set. "launch: stream, depth 1" does one frame after the other, call by call; "graphs, depth 1" likewise, a graph each;
-"as it is" is what gpipe chooses; "tuned" what `gpipe tune` finds; the last row is
-examples_peers.py. Each is the median of the rounds, in turns, of what many frames take more than few. Needs NumPy and
-OpenCV; peers that cannot run here say so.
+"as it is" is what gpipe chooses; "tuned" what `gpipe tune` finds; the last row is examples_peers.py. Each is the median of
+the rounds, in turns, of what many frames take more than few. Then what the report of each says holds it back. Needs NumPy
+and OpenCV; peers that cannot run here say so.
 Files are in TMPDIR, or in /dev/shm if that is not said, which needs some 4 GB.
 """
 import argparse
 import glob
+import json
 import os
 import re
 import shutil
@@ -199,6 +200,14 @@ class Measured:
             raise Failure("%d frames took no longer than %d" % (self.e.many, self.e.few))
         return (self.e.many - self.e.few) / (took[1] - took[0])
 
+    def verdict(self, settings):
+        """What its report says holds the run back."""
+        report = self.b.path("report.json")
+        self.b.gpipe_seconds(self.file, self.sets(self.e.many) + settings, self.e.many, ["--progress", "none", "--report", report])
+        shutil.rmtree(self.folder + "/out", ignore_errors=True)
+        with open(report) as f:
+            return json.load(f)["verdict"]["text"]
+
     def tuned(self):
         """The settings that `gpipe tune` finds; [] where those of the file are best."""
         command = [self.b.gpipe, "tune", "--memory", "16GiB", "--budget", self.args.budget]
@@ -236,6 +245,7 @@ def measure(b, e, args):
             else:
                 library = said
                 rates[-1].append(rate)
+    verdicts = [m.verdict(sets) for _, sets in settings]
     print("### %s: %s\n\n| | frames/s |\n|---|---|" % (e.name, e.what))
     for (name, _), r in zip(settings, rates):
         print("| %s | %.4g |" % (name, median(r)))
@@ -245,6 +255,8 @@ def measure(b, e, args):
         print("\nNot tuned: %s." % untuned)
     if why is not None:
         print("\nNo peer: %s." % why)
+    print("\nWhat the reports say:\n\n%s" % "".join("* %s: %s.\n" % (name, text) for (name, _), text in zip(settings, verdicts)),
+          end="")
     print("\nLeast and most of %d rounds: %s.\n" % (args.rounds, "; ".join(
         "%.4g to %.4g" % (min(r), max(r)) for r in rates if r)), flush=True)
     shutil.rmtree(m.folder)
