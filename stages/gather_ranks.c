@@ -2,7 +2,7 @@
 #include <string.h>
 #include "collective.h"
 
-struct opts { int64_t to; };
+struct opts { int64_t to; int by; };
 
 static bool shape(gp_shape *s)
 {
@@ -15,13 +15,14 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, NULL, "a frame of %d axes has no room for one of ranks", GP_MAXDIM);
     *y = (gp_type){ .dtype = x->dtype, .ndim = x->ndim + 1, .dim = { s->ranks } };
     memcpy(y->dim + 1, x->dim, (size_t)x->ndim * sizeof *x->dim);
-    gp_collective_by_mpi(s, gp_bytes(x));
-    return s->partial || gp_rounds_has(s, "to", o->to);
+    const gp_traffic traffic = { gp_bytes(x), (double)gp_bytes(x) * (s->ranks - 1), 1 };
+    return s->partial || (gp_rounds_has(s, "to", o->to) && gp_collective_shape(s, o->by, NULL, &traffic));
 }
 
 static bool open_stage(const gp_open *o, void **state)
 {
-    return gp_collective_open(o, gp_bytes(&o->in[0]), false, GP_BY_MPI, state);
+    const struct opts *opts = o->opts;
+    return gp_collective_open(o, gp_bytes(&o->in[0]), false, opts->by, state);
 }
 
 static bool elsewhere(const void *opts, const gp_rounds *r)
@@ -36,9 +37,33 @@ static void make(const void *opts, const gp_rounds *r, const gp_view *x, const c
     memcpy(y->data, all, n * (size_t)r->ranks);
 }
 
+/* The one of rank `to` itself. */
+static bool before(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y)
+{
+    size_t bytes = gp_bytes(&x->type);
+    return elsewhere(opts, r) || gp_copy(d, (char *)y->data + (size_t)r->rank * bytes, x->data, bytes);
+}
+
+static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, const gp_nccl *lib, void *comm,
+                 void *stream)
+{
+    const struct opts *o = opts;
+    size_t bytes = gp_bytes(&x->type);
+    int status = lib->group_start();
+    if (status)
+        return status;
+    if (elsewhere(opts, r))
+        status = lib->send(x->data, bytes, GP_NCCL_U8, (int)o->to, comm, stream);
+    for (int q = 0; !elsewhere(opts, r) && !status && q < r->ranks; q++)
+        if (q != r->rank)
+            status = lib->recv((char *)y->data + (size_t)q * bytes, bytes, GP_NCCL_U8, q, comm, stream);
+    int ended = lib->group_end();
+    return status ? status : ended;
+}
+
 static bool run(gp_call *c, gp_frame *f, int n)
 {
-    static const gp_collective how = { .elsewhere = elsewhere, .make = make };
+    static const gp_collective how = { .elsewhere = elsewhere, .make = make, .before = before, .queue = queue };
     return gp_collective_run(c, f, n, &how);
 }
 
@@ -48,6 +73,7 @@ static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "[ranks, ...], on
 static const gp_opt options[] = {
     { GP_INT(struct opts, to), .def = "0", .min = 0, .max = 1 << 20,
       .help = "the rank; what is behind runs there alone, and writes its files once" },
+    GP_COLLECTIVE_BY(struct opts),
     { 0 }
 };
 
@@ -55,7 +81,7 @@ const gp_kind gp_kind_gather_ranks = {
     GP_KIND("gather_ranks"), .field = "ranks", .also = "mpi_gather",
     .help = "frame k of all ranks, along a new first axis, on one of them",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true, .one_rank = true,
-    .max_run = GP_COLLECTIVE_RUN,
+    .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
     .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .skipped = gp_collective_skipped,
     .finish = gp_collective_finish,
 };

@@ -2,7 +2,7 @@
 #include <string.h>
 #include "collective.h"
 
-struct opts { int64_t from; };
+struct opts { int64_t from; int by; };
 
 /* One part of a frame. */
 static gp_type part_of(const gp_type *x)
@@ -27,13 +27,14 @@ static bool shape(gp_shape *s)
                              gp_type_text(x, text), (long long)x->dim[0], s->ranks == 1 ? "is" : "are", s->ranks,
                              s->ranks == 1 ? "" : "s");
     s->out[0] = part_of(x);
-    gp_collective_by_mpi(s, gp_bytes(x));
-    return s->partial || gp_rounds_has(s, "from", o->from);
+    const gp_traffic traffic = { gp_bytes(x), (double)gp_bytes(&s->out[0]) * (s->ranks - 1), 1 };
+    return s->partial || (gp_rounds_has(s, "from", o->from) && gp_collective_shape(s, o->by, NULL, &traffic));
 }
 
 static bool open_stage(const gp_open *o, void **state)
 {
-    return gp_collective_open(o, gp_bytes(&o->in[0]), false, GP_BY_MPI, state);
+    const struct opts *opts = o->opts;
+    return gp_collective_open(o, gp_bytes(&o->in[0]), false, opts->by, state);
 }
 
 static void make(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y)
@@ -45,9 +46,40 @@ static void make(const void *opts, const gp_rounds *r, const gp_view *x, const c
     memcpy(y->data, all + from * n + (size_t)r->rank * gp_bytes(&y->type), gp_bytes(&y->type));
 }
 
+static bool is_source(const struct opts *o, const gp_rounds *r)
+{
+    return r->ranks == 1 || r->rank == o->from;
+}
+
+/* The part of rank `from` itself. */
+static bool before(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y)
+{
+    if (!is_source(opts, r))
+        return true;
+    size_t bytes = gp_bytes(&x->type) / (size_t)r->ranks;
+    return gp_copy(d, y->data, (const char *)x->data + (size_t)r->rank * bytes, bytes);
+}
+
+static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, const gp_nccl *lib, void *comm,
+                 void *stream)
+{
+    const struct opts *o = opts;
+    size_t bytes = gp_bytes(&r->alike) / (size_t)r->ranks;
+    int status = lib->group_start();
+    if (status)
+        return status;
+    if (!is_source(o, r))
+        status = lib->recv(y->data, bytes, GP_NCCL_U8, (int)o->from, comm, stream);
+    for (int q = 0; is_source(o, r) && !status && q < r->ranks; q++)
+        if (q != r->rank)
+            status = lib->send((const char *)x->data + (size_t)q * bytes, bytes, GP_NCCL_U8, q, comm, stream);
+    int ended = lib->group_end();
+    return status ? status : ended;
+}
+
 static bool run(gp_call *c, gp_frame *f, int n)
 {
-    static const gp_collective how = { .make = make };
+    static const gp_collective how = { .make = make, .makes = part_of, .before = before, .queue = queue };
     return gp_collective_run(c, f, n, &how);
 }
 
@@ -57,6 +89,7 @@ static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "part r of that o
 static const gp_opt options[] = {
     { GP_INT(struct opts, from), .def = "0", .min = 0, .max = 1 << 20,
       .help = "the rank; a process that runs alone keeps its own" },
+    GP_COLLECTIVE_BY(struct opts),
     { 0 }
 };
 
@@ -64,7 +97,7 @@ const gp_kind gp_kind_scatter_ranks = {
     GP_KIND("scatter_ranks"), .field = "ranks", .also = "scatter mpi_scatter",
     .help = "frame k of one rank, of which each has one part",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true, .one_rank = true,
-    .max_run = GP_COLLECTIVE_RUN,
+    .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
     .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .skipped = gp_collective_skipped,
     .finish = gp_collective_finish,
 };

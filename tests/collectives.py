@@ -85,6 +85,10 @@ same("ranks that end early", pipeline("  - {use: all_reduce, op: mean, by: BY}\n
      ns=(3, 4))
 same("all_gather", pipeline("  - {use: all_gather, by: BY}\n"), 1)
 same("broadcast", pipeline("  - {use: broadcast, from: 1, by: BY}\n"), 1, ns=(2, 3, 4))
+for kind in "{use: gather_ranks, to: 1, by: BY}", "{use: gather_ranks, by: BY}":
+    same(kind[1:-9].replace("use: ", "").replace(",", ""), pipeline(f"  - {kind}\n"), 1, ns=(2, 3, 4) if "1" in kind else (1, 2, 3))
+same("scatter_ranks", pipeline("  - {use: scatter_ranks, from: 1, by: BY}\n").replace("[7, 9]", "[ranks, 7, 9]"), 1,
+     ns=(2, 3, 4))
 for edge in ("zero", "hold", "wrap"):
     same(f"exchange {edge}", pipeline(f"  - {{use: exchange, rows: 2, edge: {edge}, by: BY}}\n"), 1)
 with open("drops.lua", "w") as f:

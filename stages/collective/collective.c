@@ -191,8 +191,10 @@ static int do_some(gp_call *c, gp_frame *f, int n, const gp_collective *k)
     gp_status all = one ? (gp_device_do(c, alone, &what) ? GP_OK : GP_FAILED)
                   : by_nccl ? (gp_comm_do(c, s->comm, &work) ? GP_OK : GP_STOPPED) : GP_OK;
     for (int i = 0; by_nccl && i < r->many; i++)
-        if (!f[i].in[0].data)
-            f[i].out[0].type = r->alike;
+        if (k->makes || !f[i].in[0].data)
+            f[i].out[0].type = k->makes ? k->makes(&r->alike) : r->alike;
+    if (by_nccl && all == GP_OK && k->elsewhere && k->elsewhere(c->opts, r))
+        all = GP_ABSENT;
     for (int i = 0; i < r->many; i++)
         f[i].status = one || by_nccl ? all
                     : s->dev ? through_host(c, k, s, &f[i].in[0], &f[i].out[0])

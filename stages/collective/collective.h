@@ -29,6 +29,8 @@ typedef struct gp_collective {
     void (*make)(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y);
     /* Has this rank none of what is made, as another has all? Or NULL. */
     bool (*elsewhere)(const void *opts, const gp_rounds *r);
+    /* What a rank gets of what all have, where that is no frame of the same shape; or NULL. */
+    gp_type (*makes)(const gp_type *alike);
     /* The same by NCCL: queues an operation, or a group of them, on views of device memory. Of a kind that may be there. */
     int (*queue)(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, const gp_nccl *lib, void *comm,
                  void *stream);
