@@ -222,6 +222,7 @@ static void init_actors(simulation *x)
 {
     const gp_plan *plan = x->plan;
     x->actor = GP_NEW(x->arena, actor, x->nactors);
+    x->look = GP_NEW(x->arena, int, x->nactors);
     x->ring = GP_NEW(x->arena, ring, x->ranks * plan->nrings);
     x->came = x->ranks > 1 ? GP_NEW(x->arena, int, x->each) : NULL;
     for (int r = 0; r < x->ranks; r++)
