@@ -1,19 +1,14 @@
 /* test_simulate.c - plans on paper: cases whose rate and latency follow from their times alone. */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "api/forms.h"
-#include "simulate/simulate.h"
-#include "verdictrig.h"
+#include "paper.h"
 
 Suite *suite_simulate(void);
 
 #define A "  - {name: a, use: lua, script: free.lua}\n"
 #define B "  - {name: b, use: lua, script: free.lua}\n"
-#define KERNEL "  - {name: k, use: scale, a: 2}\n"
-
-enum { MIB = 1 << 20 };
 
 /* Times in us. The device copies 1 MiB in 1 ms each way. */
 typedef struct simulated_case {
@@ -27,9 +22,6 @@ typedef struct simulated_case {
     gp_bound bound;
     const char *of;                    /* NULL: not looked at */
 } simulated_case;
-
-#define DEPTH(n) "depth: " #n "\n"
-#define BIG "buffers: {g: {dtype: f32, shape: [262144]}}\nstages:\n  - {use: generate, out: g, frames: 9}\n"
 
 static const simulated_case cases[] = {
     { "one stage of 1 ms", G A END, { { "a", 1000, 0, 0 } }, .rate = 1000, .bound = GP_BOUND_STAGE, .of = "a" },
@@ -105,40 +97,33 @@ static const simulated_case cases[] = {
     { "one of 10", DEPTH(8) G "  - {use: decimate, frames: 10}\n" A END, { { "a", 2000, 0, 0 } }, .rate = 5000 },
 };
 
-static void fill(const simulated_case *c, const gp_graph *g, const gp_plan *plan, gp_costs *costs)
+static gp_costs costs_of(const simulated_case *c, const gp_plan *plan)
 {
-    *costs = (gp_costs){ .stage = GP_NEW(&verdict_arena, gp_stage_cost, g->nstages), .nstages = g->nstages,
-                         .segment = GP_NEW(&verdict_arena, gp_segment_cost, plan->nsegments),
-                             .nsegments = plan->nsegments,
-                         .wake_ns = 1e3 * c->wake, .cores = c->cores ? c->cores : 64, .copy_in = 1e3 * MIB,
-                         .copy_out = 1e3 * MIB };
-    for (int k = 0; k < plan->nsegments; k++)
-        costs->segment[k] = (gp_segment_cost){ .launch_ns = 1e3 * c->launch, .kernels_ns = 1e3 * c->kernels,
-                                               .fixed_ns = 1e3 * c->fixed };
+    gp_costs costs = paper_costs(plan, (gp_costs){ .wake_ns = 1e3 * c->wake, .cores = c->cores },
+                                 (gp_segment_cost){ .launch_ns = 1e3 * c->launch, .kernels_ns = 1e3 * c->kernels,
+                                                    .fixed_ns = 1e3 * c->fixed });
     int found = 0, named = 0;
     for (int i = 0; i < 4; i++)
         named += c->stage[i].name != NULL;
-    for (int v = 0; v < g->nstages; v++) {
-        gp_stage_cost *s = &costs->stage[v];
-        s->frames = 4800;
+    for (int v = 0; v < costs.nstages; v++)
         for (int i = 0; i < named; i++)
-            if (!strcmp(g->stage[v].name, c->stage[i].name)) {
+            if (!strcmp(plan->graph->stage[v].name, c->stage[i].name)) {
+                gp_stage_cost *s = &costs.stage[v];
                 s->cpu_ns = 1e3 * c->stage[i].cpu, s->wait_ns = 1e3 * c->stage[i].wait;
                 s->pace_ns = 1e3 * c->stage[i].pace;
                 found++;
             }
-    }
     ck_assert_msg(found == named, "%s: a stage that is none", c->what);
+    return costs;
 }
 
 START_TEST(follows_from_the_times)
 {
     const simulated_case *c = &cases[_i];
     gp_errs errs = { 0 };
-    gp_costs costs;
     gp_pipeline *p = verdict_compile(c->yaml, NULL, c->cuda, &errs);
     const gp_plan *plan = gp_pipeline_plan(p);
-    fill(c, gp_pipeline_graph(p), plan, &costs);
+    gp_costs costs = costs_of(c, plan);
     gp_simulated *s = gp_simulate(&verdict_arena, plan, &costs, 0, 0, &errs);
     ck_assert_msg(s != NULL, "%s: %s", c->what, errs.e[0].msg);
     ck_assert_msg(fabs(s->frames_per_s / c->rate - 1) < 1e-6, "%s: %.9g frames/s, not %.9g", c->what, s->frames_per_s,
@@ -158,26 +143,14 @@ START_TEST(comes_back_from_its_report)
 {
     const simulated_case *c = &cases[_i];
     gp_errs errs = { 0 };
-    gp_costs costs;
-    char *json = NULL;
-    size_t len = 0;
     gp_pipeline *p = verdict_compile(c->yaml, NULL, c->cuda, &errs);
     const gp_plan *plan = gp_pipeline_plan(p);
-    fill(c, gp_pipeline_graph(p), plan, &costs);
+    gp_costs costs = costs_of(c, plan);
     gp_simulated *s = gp_simulate(&verdict_arena, plan, &costs, 0, 0, &errs);
-    gp_verdict_find(s->report, p);
-    gp_report_about about = { .outcome = GP_DONE, .account = s->account, .naccounts = s->naccounts };
-    FILE *f = open_memstream(&json, &len);
-    gp_report_json(s->report, p, &about, f);
-    fclose(f);
-    const gp_source_report *r = gp_source_report_read(&verdict_arena, json, len, "run.json", &errs);
-    const gp_costs *found = r ? gp_costs_read(&verdict_arena, r, plan, &errs) : NULL;
-    ck_assert_msg(found != NULL, "%s: %s", c->what, errs.e[0].msg);
-    gp_simulated *again = gp_simulate(&verdict_arena, plan, found, 0, 0, &errs);
+    gp_simulated *again = gp_simulate(&verdict_arena, plan, paper_again(p, s, c->what), 0, 0, &errs);
     ck_assert_ptr_nonnull(again);
     ck_assert_msg(fabs(again->frames_per_s / s->frames_per_s - 1) < 0.03, "%s: %g frames/s, not %g", c->what,
                   again->frames_per_s, s->frames_per_s);
-    free(json);
     gp_pipeline_destroy(p);
 }
 END_TEST
