@@ -1,10 +1,10 @@
 /* device.c - what a launch does: copies in, from another device, kernels, copies out.
  *
  * It goes through the copy engine for that direction, which takes one copy after the other; copies in and out of all
- * devices of a machine share what its memory gives, by their rates. Its kernels share the device evenly with those of
- * other launches, as if each launch alone filled it; stages whose frames take turns wait for the launch before. With
- * several devices frames take turns on them, and each has engines of its own. On the CPU back end all of it is work of
- * the cores. */
+ * devices of a machine share what its memory gives, by their rates. Its kernels fill a part of the device (fills.c), and
+ * run beside those of other launches, all as fast as alone, until it is full; then they share it evenly. Stages whose
+ * frames take turns wait for the launch before. With several devices frames take turns on them, and each has engines of
+ * its own. On the CPU back end all of it is work of the cores. */
 #include "simulate/model.h"
 
 /* The device that a launch is on. */
@@ -31,7 +31,7 @@ static size_t copy_bytes(const actor *p, gp_engine e)
 /* Copies in and out weigh as much as their rates. */
 static void weigh(simulation *x, gp_share *copies, double rate)
 {
-    gp_model_touch(x, copies);
+    touch(x, copies);
     if (x->c->memory > 0)
         copies->always += rate > 0 ? rate - 1 : rate + 1;
 }
@@ -98,17 +98,41 @@ static void end_copy(simulation *x, int a, uint64_t k, gp_engine e)
     begin_copy(x, next.actor, next.launch, e);
 }
 
+/* How much of its device a launch fills. */
+static double fills(const actor *p, const piece *q)
+{
+    double part = p->launch->part > 0 ? p->launch->part * q->n : 1;
+    return part < 1 ? part : 1;
+}
+
+/* Its kernels, alone. */
+static double kernels_ns(const actor *p, const piece *q)
+{
+    double firings = p->launch->part > 0 ? p->launch->part * q->n : q->n;
+    return (p->launch->kernels_ns * (firings > 1 ? firings : 1) + p->launch->fixed_ns) * varied(p, q->first);
+}
+
+/* A device is shared by what launches fill of it: all go on alike, and as fast as alone, as long as there is room. */
+static void occupy(simulation *x, gp_share *kernels, double more)
+{
+    touch(x, kernels);
+    kernels->always = kernels->jobs.n ? kernels->always + more : more;
+}
+
 /* Kernels, of which `part` are to do. */
 static void compute(simulation *x, int a, uint64_t k, double part, what then)
 {
     actor *p = &x->actor[a];
     piece *q = flight_of(p, k);
     gp_share *s = x->on_cores ? p->host->cores : gpu_of(p, q)->kernels;
-    double ns = (p->launch->kernels_ns * q->n + p->launch->fixed_ns) * varied(p, q->first) * part;
-    if (x->on_cores && !q->work && !x->spins)
+    double ns = kernels_ns(p, q) * part;
+    if (x->on_cores && !q->work)
         ns += x->wake;                 /* its thread sleeps between launches */
     q->work = 1;
-    gp_model_touch(x, s);
+    if (x->on_cores)
+        touch(x, s);
+    else
+        occupy(x, s, fills(p, q) - 1);
     gp_share_add(s, ns, then, a, number_of(p, k));
 }
 
@@ -186,6 +210,9 @@ void gp_model_begin_launch(simulation *x, int a, uint64_t k)
 
 bool gp_model_device_did(simulation *x, what did, int a, uint64_t k)
 {
+    const actor *p = &x->actor[a];
+    if (!x->on_cores && (did == COMPUTED || did == TOOK_TURN))
+        occupy(x, gpu_of(p, flight_of(p, k))->kernels, 1 - fills(p, flight_of(p, k)));
     switch (did) {
     case COPIED_IN:   end_copy(x, a, k, GP_ENGINE_COPY_IN), copied_in(x, a, k); return false;
     case COPIED_PEER: end_copy(x, a, k, GP_ENGINE_COPY_PEER), begin_compute(x, a, k); return false;

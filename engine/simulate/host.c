@@ -27,8 +27,6 @@ void gp_model_look_host(simulation *x, int a)
 {
     actor *p = &x->actor[a];
     reason why;
-    if (p->nbusy == p->nworkers)
-        return;
     uint64_t able = gp_model_able(x, p, &why);
     int idle = 0;
     for (int w = 0; w < p->nworkers; w++) {
@@ -37,21 +35,21 @@ void gp_model_look_host(simulation *x, int a)
             continue;
         bool room = p->next - p->head < p->window;
         if (p->next >= able || !room) {
-            idle++, q->rested = true;
+            idle++, q->since = q->since < 0 ? x->now : q->since;
             why = p->next < able ? FOR_OUTPUT : why;
             continue;
         }
-        bool rested = q->rested && !x->spins && x->wake > 0;
+        double wake = p->carried ? 0 : to_wake(x, q->since, p->looks);
         double factor = varied(p, p->next);
-        *q = (piece){ .busy = true, .first = p->next++, .n = 1, .work = p->cost->cpu_ns * factor,
+        *q = (piece){ .busy = true, .first = p->next++, .n = 1, .since = AWAKE, .work = p->cost->cpu_ns * factor,
                       .sleep = p->cost->wait_ns * factor };
         p->nbusy++;
-        if (rested)
-            gp_model_share_cores(x, x->wake, WOKEN, a, w);
+        if (wake > 0)
+            gp_model_share_cores(x, wake, WOKEN, a, w);
         else
             gp_model_begin_host(x, a, w);
     }
-    gp_model_set_idle(x, p, idle, why);
+    set_idle(x, p, idle, why);
 }
 
 void gp_model_hand_in(simulation *x, int a, int w)
@@ -62,12 +60,14 @@ void gp_model_hand_in(simulation *x, int a, int w)
     p->report->busy_ns += took;
     gp_hist_add(&p->report->time, took, 1);
     keep(x, (gp_slice){ GP_SLICE_STAGE, a, w, 0, (int64_t)q->start, (int64_t)x->now, q->first, 1 });
-    q->busy = q->rested = false;
+    q->busy = false, q->since = AWAKE;
     p->nbusy--;
-    p->handed[q->first % p->window] = 1;
-    uint64_t first = p->head, end = first;
-    while (end < p->next && p->handed[end % p->window])
-        p->handed[end++ % p->window] = 0;
+    uint64_t first = p->head, end = first, at = q->first % p->window;
+    p->handed[at] = 1;
+    for (at = q->first > first ? first % p->window : at; end < p->next && p->handed[at]; end++) {
+        p->handed[at] = 0;
+        at = at + 1 < p->window ? at + 1 : 0;
+    }
     if (end > first)
         gp_model_publish(x, a, first, (int)(end - first));
     look_at(x, a);

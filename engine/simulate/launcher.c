@@ -37,7 +37,7 @@ static bool may_grow(const simulation *x, const actor *p, reason why)
     bool more = why != FOR_NOTHING;
     for (int i = 0; more && i < p->nin; i++) {
         const ring *r = &x->ring[p->in[i].ring];
-        more = !x->g->buffer[r->ring->buffer].carried
+        more = !r->carried
             && (p->regroup || p->head < p->next || r->made - p->next < (uint64_t)r->ring->depth);
     }
     return more;
@@ -94,8 +94,6 @@ void gp_model_look_segment(simulation *x, int a)
 {
     actor *p = &x->actor[a];
     reason why;
-    if (p->launching)
-        return;
     uint64_t able = gp_model_able(x, p, &why);
     uint64_t room = p->head + (uint64_t)p->segment->depth;
     int stream = idle_stream(p, p->next), most = p->segment->batch;
@@ -104,27 +102,27 @@ void gp_model_look_segment(simulation *x, int a)
     if (p->next < able && stream < 0)
         why = FOR_STREAM;
     if (p->next >= able || stream < 0) {
-        p->launcher_rested = true;
-        gp_model_set_idle(x, p, 1, why);
+        p->launcher_since = p->launcher_since < 0 ? x->now : p->launcher_since;
+        set_idle(x, p, 1, why);
         return;
     }
     int n = able - p->next < (uint64_t)most ? (int)(able - p->next) : most;
     int take = p->timely ? choose(x, a, n, able - p->next, why)
              : x->g->batch_wait_ns && waits_to_fill(x, a, n, why) ? 0 : n;
     if (!take) {
-        p->launcher_rested = true;
-        gp_model_set_idle(x, p, 1, FOR_INPUT);
+        p->launcher_since = p->launcher_since < 0 ? x->now : p->launcher_since;
+        set_idle(x, p, 1, FOR_INPUT);
         return;
     }
     n = p->regroup ? take : aligned(p, p->next, take);
-    bool rested = p->launcher_rested && !x->spins && x->wake > 0;
+    double wake = to_wake(x, p->launcher_since, p->looks);
     *flight_of(p, p->launched) = (piece){ .first = p->next, .n = n, .stream = stream, .due = x->now };
     if (p->timely)
         note_launch(x, p, flight_of(p, p->launched));
-    p->launching = true, p->launcher_rested = false;
-    gp_model_set_idle(x, p, 0, FOR_NOTHING);
-    if (rested)
-        gp_model_share_cores(x, x->wake, LAUNCHER_WOKEN, a, 0);
+    p->launching = true, p->launcher_since = AWAKE;
+    set_idle(x, p, 0, FOR_NOTHING);
+    if (wake > 0)
+        gp_model_share_cores(x, wake, LAUNCHER_WOKEN, a, 0);
     else
         gp_model_launch(x, a);
 }
@@ -154,7 +152,17 @@ void gp_model_reap(simulation *x, int a)
         p->stream[q->stream] = false;
         gp_model_publish(x, a, q->first, q->n);
     }
+    p->reaper_since = x->now;
     look_at(x, a);
+}
+
+/* What it takes until the reaper sees that launch q is done: it was asleep without a launch, and is woken by this one
+ * while the device works; or it has looked at the device for long, and sleeps until that is done. */
+static double reaper_wakes(const simulation *x, const actor *p, const piece *q)
+{
+    bool waited = p->reaper_since > q->start, slept = !waited && q->start - p->reaper_since > p->looks;
+    double wake = to_wake(x, waited ? p->reaper_since : q->start, x->polls);
+    return wake > 0 || !slept ? wake : x->wake - (x->now - q->start);
 }
 
 void gp_model_launch_done(simulation *x, int a, uint64_t k)
@@ -165,9 +173,10 @@ void gp_model_launch_done(simulation *x, int a, uint64_t k)
     q->done = true;
     if (k != p->retired || p->reaping)
         return;
-    if (x->wake > 0 && !x->spins) {
+    double wake = reaper_wakes(x, p, q);
+    if (wake > 0) {
         p->reaping = true;
-        gp_model_share_cores(x, x->wake, REAPED, a, 0);
+        gp_model_share_cores(x, wake, REAPED, a, 0);
     } else {
         gp_model_reap(x, a);
     }

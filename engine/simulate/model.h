@@ -9,6 +9,7 @@
 #include "simulate/simulate.h"
 
 enum { VARIANTS = 256 };               /* of the time of one thing, spread over its distribution */
+#define AWAKE (-1.0)
 
 typedef enum what { WOKEN, LAUNCHER_WOKEN, FILLED, PACED, WORKED, SLEPT, MET, QUEUED, COPIED_IN, COPIED_PEER, COMPUTED,
                     TOOK_TURN, COPIED_OUT, REAPED } what;
@@ -22,6 +23,7 @@ typedef struct since { double born, due; int by, size; } since;
 typedef struct ring {
     const gp_ring *ring;
     int producer;
+    bool carried;                      /* its buffer is */
     uint64_t made;
     double put;                        /* when its frames were put there: the sum */
     since *since;                      /* of the frame in each slot */
@@ -45,7 +47,8 @@ typedef struct gpu {
 
 /* What a worker does, or a launch. */
 typedef struct piece {
-    bool busy, done, rested;           /* rested: it has waited for something to do */
+    bool busy, done, rested;           /* rested: its kernels wait for the launch before */
+    double since;                      /* of a worker: since when it waits for something to do; AWAKE: it does not */
     uint64_t first;
     int n, stream;
     double start, work, sleep, due;    /* due: of a launch that is chosen: when it was decided */
@@ -65,19 +68,22 @@ typedef struct actor {
     int *out; int nout;
     uint64_t next, head, total;        /* firings: taken, published, in all */
     bool follows;                      /* it goes on as long as there are frames */
-    bool looks;                        /* it is in simulation.look */
+    bool listed;                       /* it is in simulation.look */
+    double looks;                      /* for how long its threads look, when they wait, before they sleep */
     double since;                      /* up to when its waits are counted */
     reason why;
     int nidle;
     /* Of a host stage. */
     piece *worker; int nworkers, nbusy;
+    bool carried;                      /* the thread that makes its frames does its turns, while its own sleeps */
     unsigned char *handed; uint64_t window;
     /* Of a segment: launches in flight, in order. */
     piece *flight; uint64_t launched, retired, turns;
     double fill_until;                 /* the launcher waits for more frames; 0: it does not */
     gp_timely *timely;                 /* with `latency`, else NULL; */
     uint64_t seen; int64_t came_ns;    /* as gp_latencyrt's */
-    bool launching, reaping, launcher_rested, *stream; /* stream: lane after lane */
+    bool launching, reaping, *stream;  /* stream: lane after lane */
+    double launcher_since, reaper_since;       /* as piece.since; since when it has no launch to wait for */
     gpu **on;                          /* by lane: its device; NULL: kernels are on the host's cores */
     double turn;                       /* the part of its kernels that waits for the launch before */
     size_t in_bytes, peer_bytes, out_bytes;
@@ -112,6 +118,7 @@ typedef struct simulation {
     int sinks;                         /* that are not done */
     uint64_t late;                     /* frames that took longer than `latency` */
     double wake;
+    double polls;                      /* for how long a reaper looks at a device before it sleeps */
     bool spins;
     gp_simulated *out;
     int slices;
@@ -152,12 +159,30 @@ static inline void keep(simulation *x, gp_slice s)
         x->out->slice[x->out->nslices++] = s;
 }
 
-/* There may be something for it to do: it looks when all that happens now has happened. */
+/* Before the jobs of a share change. */
+static inline void touch(simulation *x, gp_share *s)
+{
+    if (s->now < x->now)
+        gp_share_go_on(s, x->now);
+    if (!s->touched)
+        x->touched[x->ntouched++] = (int)(s - x->share);
+    s->touched = true;
+}
+
+/* What it takes until a thread that has waited since then, and looks for so long before it sleeps, goes on. */
+static inline double to_wake(const simulation *x, double from, double looks)
+{
+    return from >= 0 && x->now - from > looks ? x->wake : 0;
+}
+
+/* There may be something for it to do, if it has a thread that waits: it looks when all that happens now has happened. */
 static inline void look_at(simulation *x, int a)
 {
-    if (!x->actor[a].looks)
-        x->look[x->nlook++] = a;
-    x->actor[a].looks = true;
+    actor *p = &x->actor[a];
+    if (p->listed || (p->segment ? p->launching : p->nbusy == p->nworkers))
+        return;
+    x->look[x->nlook++] = a;
+    p->listed = true;
 }
 
 /* Includes run one way: simulate.c knows what happens and who goes on with it; host.c, rounds.c, launcher.c and device.c
@@ -177,12 +202,16 @@ void gp_model_tell_launcher(simulation *x, const since *s, double end);
 /* Firings [first, first + n) are done, and all before them: all beside it look. */
 void gp_model_publish(simulation *x, int a, uint64_t first, int n);
 
-/* threads.c: before the jobs of a share change; work of a thread of an actor. */
-void gp_model_touch(simulation *x, gp_share *s);
+/* threads.c: work of a thread of an actor. */
 void gp_model_share_cores(simulation *x, double work, what then, int a, int lane);
 /* So many of its threads are idle from now on; adds what they waited up to now. */
 void gp_model_set_idle(simulation *x, actor *p, int n, reason why);
 void gp_model_count_waits(simulation *x, actor *p);
+static inline void set_idle(simulation *x, actor *p, int n, reason why)
+{
+    if (n != p->nidle || why != p->why)
+        gp_model_set_idle(x, p, n, why);
+}
 
 /* host.c: its workers take what there is to do; worker w is awake; it is done. */
 void gp_model_look_host(simulation *x, int a);

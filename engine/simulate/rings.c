@@ -32,7 +32,7 @@ uint64_t gp_model_able(const simulation *x, const actor *p, reason *why)
 {
     uint64_t able = p->total;
     *why = FOR_NOTHING;
-    for (int i = 0; i < p->nin; i++) {
+    for (int i = 0; i < p->nin && able > p->next; i++) {
         const ring *r = &x->ring[p->in[i].ring];
         uint64_t k = firings_ready(p, r);
         if (k < able && !is_over(x, r))
@@ -54,7 +54,7 @@ since gp_model_since(const simulation *x, const actor *p, uint64_t k)
         const ring *r = &x->ring[p->in[i].ring];
         uint64_t f = p->regroup ? gp_firing_from(p->regroup, k) : k;
         const since *in = &r->since[f % (uint64_t)r->ring->depth];
-        if (f < r->made && !x->g->buffer[r->ring->buffer].carried && in->born < s.born)
+        if (f < r->made && !r->carried && in->born < s.born)
             s = *in;
     }
     if (!(s.born < INFINITY))

@@ -3,7 +3,8 @@
  *   host stage   workers that take firings: host.c
  *   segment      a launcher and a reaper: launcher.c; what a launch does: device.c
  *   cores        shared evenly by all threads that have work: host stages, launchers, threads that wake up, and on the
- *                CPU back end kernels. With `sync: spin` every thread that waits has a part of them, too.
+ *                CPU back end kernels. With `sync: spin` every thread that waits has a part of them, too. Else a thread
+ *                that has waited for longer than it looks has to be woken (init_waiting() in setup.c)
  *   ranks        each has actors and rings of its own; those of one machine share its cores. In a collective stage all
  *                meet: rounds.c
  *
@@ -58,12 +59,12 @@ static void happen(simulation *x, gp_due e)
 static void look(simulation *x)
 {
     for (int i = 0; i < x->nlook; i++) {
-        int a = x->look[i];
-        x->actor[a].looks = false;
-        if (x->actor[a].segment)
-            gp_model_look_segment(x, a);
+        actor *p = &x->actor[x->look[i]];
+        p->listed = false;
+        if (p->segment)
+            gp_model_look_segment(x, x->look[i]);
         else
-            gp_model_look_host(x, a);
+            gp_model_look_host(x, x->look[i]);
     }
     x->nlook = 0;
 }
@@ -96,7 +97,7 @@ static bool step(simulation *x)
         return false;
     x->now = at;
     if (shared)
-        gp_model_touch(x, of);
+        touch(x, of);
     happen(x, gp_agenda_take(shared ? &of->jobs : &x->agenda));
     look(x);
     return true;

@@ -22,6 +22,8 @@ typedef struct gp_segment_cost {
     double launch_ns;          /* to queue a launch: the launcher has a core */
     double kernels_ns;         /* the kernels of one firing, with the device for themselves; on the CPU back end: a
                                   core */
+    double part;               /* ... of the device that they fill, up to 1: so many firings of a launch take as long as
+                                  one, and so many launches run side by side; 0: not known, as 1 */
     double fixed_ns;           /* the same of a launch, however many firings it has */
     double spread;
 } gp_segment_cost;

@@ -1,19 +1,10 @@
-/* threads.c - what threads of a machine share, its cores, and how long they wait. */
+/* threads.c - what threads of a machine share, its cores; how long they wait, and what it takes to wake one. */
 #include "simulate/model.h"
-
-/* Before its jobs change. */
-void gp_model_touch(simulation *x, gp_share *s)
-{
-    gp_share_go_on(s, x->now);
-    if (!s->touched)
-        x->touched[x->ntouched++] = (int)(s - x->share);
-    s->touched = true;
-}
 
 void gp_model_share_cores(simulation *x, double work, what then, int a, int lane)
 {
     gp_share *cores = x->actor[a].host->cores;
-    gp_model_touch(x, cores);
+    touch(x, cores);
     gp_share_add(cores, work, then, a, lane);
 }
 
@@ -35,7 +26,7 @@ void gp_model_set_idle(simulation *x, actor *p, int n, reason why)
 {
     gp_model_count_waits(x, p);
     if (x->spins) {
-        gp_model_touch(x, p->host->cores);
+        touch(x, p->host->cores);
         p->host->cores->always += n - p->nidle;
     }
     p->nidle = n, p->why = why;
