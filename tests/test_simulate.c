@@ -180,7 +180,7 @@ START_TEST(comes_back_from_its_report)
 }
 END_TEST
 
-/* From the report of a GPU on which kernels of small grids ran side by side: what settings give that it did not have. */
+/* From the report of a GPU on which kernels of small grids ran side by side: what other settings give. */
 #define SHAPE(n) "buffers: {g: {dtype: f32, shape: [" n "]}}\nstages:\n  - {use: generate, out: g, frames: 9}\n"
 #define SETTINGS(streams, batch, depth) "streams: " #streams "\nbatch: " #batch "\ndepth: " #depth "\n"
 static const struct {
@@ -198,7 +198,8 @@ static const struct {
     { "bound by launches: one alone", SETTINGS(8, 1, 32), SHAPE("1024"), SETTINGS(1, 1, 1), 20, 60, 0 },
     { "short copies: one alone", SETTINGS(4, 1, 16), SHAPE("64"), SETTINGS(1, 1, 1), 3, 20, 5 },
     { "... several in a launch", SETTINGS(4, 1, 16), SHAPE("64"), SETTINGS(4, 8, 64), 3, 20, 5 },
-    { "kernels that fill it: several in a launch", SETTINGS(2, 1, 8), SHAPE("1048576"), SETTINGS(2, 4, 32), 3, 9000, 0 },
+    { "kernels that fill it: several in a launch", SETTINGS(2, 1, 8), SHAPE("1048576"), SETTINGS(2, 4, 32), 3, 9000,
+      0 },
 };
 
 START_TEST(learns_from_a_report)
@@ -206,11 +207,11 @@ START_TEST(learns_from_a_report)
     gp_errs errs = { 0 };
     const char *what = learned[_i].what;
     gp_simulated *s[3];
-    char *yaml[2];
     gp_pipeline *p[2];
     for (int i = 0; i < 2; i++) {
-        yaml[i] = gp_format(&verdict_arena, "%s%s" KERNEL END, i ? learned[_i].asked : learned[_i].run, learned[_i].shape);
-        p[i] = verdict_compile(yaml[i], NULL, true, &errs);
+        const char *yaml = gp_format(&verdict_arena, "%s%s" KERNEL END, i ? learned[_i].asked : learned[_i].run,
+                                     learned[_i].shape);
+        p[i] = verdict_compile(yaml, NULL, true, &errs);
     }
     const gp_plan *run = gp_pipeline_plan(p[0]), *asked = gp_pipeline_plan(p[1]);
     double part = fmin(gp_segment_fills(run, 0), 1);

@@ -1,4 +1,4 @@
-/* costs_for.c - the costs of a plan for another one of the same pipeline: of other settings, or of frames of other sizes. */
+/* costs_for.c - the costs of a plan for another one of the same pipeline: other settings, frames of another size. */
 #include <math.h>
 #include <string.h>
 #include "compile/plan.h"

@@ -1,8 +1,8 @@
 /* launcher.c - the launcher and the reaper of a segment.
  *
- * The launcher queues one launch after the other: as many consecutive frames as are ready, a power of two of them from an
- * aligned slot on, for an idle stream; with `batch_wait` it waits for more, and with `latency` timely.c chooses. Launches
- * are published in order, and a stream is free when its launch is. What a launch does is in device.c. */
+ * The launcher queues one launch after the other: as many consecutive frames as are ready, a power of two of them from
+ * an aligned slot on, for an idle stream; with `batch_wait` it waits for more, and with `latency` timely.c chooses.
+ * Launches are published in order, and a stream is free when its launch is. What a launch does is in device.c. */
 #include "simulate/model.h"
 
 /* Of the device that frame f is on. */

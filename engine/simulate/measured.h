@@ -15,7 +15,7 @@ struct gp_source_report {
 typedef struct gp_measured_costs {
     gp_costs costs;
     double *busy_ns;                   /* by stage: of a firing, with all that it waited for a core */
-    double *took_ns;                   /* by segment: of a firing, from the start to the end of its launch: the median */
+    double *took_ns;                   /* by segment: of a firing, from start to end of its launch: the median */
     double *each;                      /* ... how many firings a launch has: the mean */
     double *least_ns;                  /* ... of kernels that leave room for others: kernels_ns at least; else 0 */
     double wall_ns, frames;

@@ -175,7 +175,7 @@ static inline double to_wake(const simulation *x, double from, double looks)
     return from >= 0 && x->now - from > looks ? x->wake : 0;
 }
 
-/* There may be something for it to do, if it has a thread that waits: it looks when all that happens now has happened. */
+/* There may be something for it to do: if a thread of it waits, it looks when all that happens now has happened. */
 static inline void look_at(simulation *x, int a)
 {
     actor *p = &x->actor[a];
@@ -185,7 +185,7 @@ static inline void look_at(simulation *x, int a)
     p->listed = true;
 }
 
-/* Includes run one way: simulate.c knows what happens and who goes on with it; host.c, rounds.c, launcher.c and device.c
+/* Calls run one way: simulate.c knows what happens and who goes on with it; host.c, rounds.c, launcher.c and device.c
  * what each does, by rings.c and threads.c; none of these calls another beside it. */
 
 /* setup.c: actors and rings, before the first frame; how often each fires. */

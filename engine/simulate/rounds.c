@@ -1,6 +1,6 @@
-/* rounds.c - stages in which ranks meet: a round begins when the last rank has come, and takes what goes over the slowest
- * link (machine.c): one round after the other, whatever stage it is of. On one machine, by MPI, a thread of each rank
- * copies. */
+/* rounds.c - stages in which ranks meet: a round begins when the last rank has come, and takes what goes over the
+ * slowest link (links.c): one round after the other, whatever stage it is of. On one machine, by MPI, a thread of each
+ * rank copies. */
 #include <math.h>
 #include "simulate/model.h"
 

@@ -186,8 +186,8 @@ static void init_machines(simulation *x)
 
 static const double CHEAP_NS = 2300;
 
-/* Are there stages of the host alone before it, whose threads do its cheap turns: is_cheap() of run/turn.c? A thread that
- * could stay awake is woken for one in 64 of them. */
+/* Are there stages of the host alone before it, whose threads do its cheap turns: is_cheap() of run/turn.c? A thread
+ * that could stay awake is woken for one in 64 of them. */
 static bool is_carried(const simulation *x, const actor *p)
 {
     bool carried = p->stage && p->nin && p->nworkers == 1 && p->cost->cpu_ns + p->cost->wait_ns < CHEAP_NS
@@ -201,8 +201,8 @@ static bool is_carried(const simulation *x, const actor *p)
 }
 
 /* How long threads look before they sleep: spin_ns() of run/threads.c; who does turns of others is awake meanwhile.
- * Reapers wait for a GPU as wait_for() of cuda/cuda.c does; the CPU back end wakes them, and the threads of its streams,
- * each time. */
+ * Reapers wait for a GPU as wait_for() of cuda/cuda.c does; the CPU back end wakes them, and the threads of its
+ * streams, each time. */
 static void init_waiting(simulation *x)
 {
     const double long_ns = 1e6, short_ns = 5e3;
