@@ -60,7 +60,7 @@ static const simulated_case cases[] = {
     { "yielding threads never sleep", "sync: yield\n" DEPTH(1) G A END, { { "generate", 3000, 0, 0 }, { "a", 3000, 0,
             0 } }, .wake = 250, .rate = 1e6 / 6000 },
     { "who made a frame does a cheap turn itself", "sync: block\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 },
-            { "a", 2, 0, 0 } }, .wake = 250, .rate = 1e6 / 1002 },
+            { "a", 2, 0, 0 } }, .wake = 250, .rate = 1e6 / 1004.3 },
     { "... but not one of several workers", "sync: block\n" DEPTH(1) G "  - {name: a, use: lua, script: free.lua, "
       "workers: 2}\n" END, { { "generate", 1000, 0, 0 }, { "a", 2, 0, 0 } }, .wake = 250, .rate = 1e6 / 1502 },
     { "spinning threads are awake", "sync: spin\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0,

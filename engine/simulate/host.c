@@ -1,5 +1,7 @@
 /* host.c - host stages: workers take consecutive firings, and hand them in; they are published in order. A firing has a
- * core for a while, then sleeps for a while. A source with a pace waits for its time first. */
+ * core for a while, then sleeps for a while. A source with a pace waits for its time first. To go on after a wait takes
+ * the time to wake a thread, if it sleeps; the turn of a cheap stage, which the thread before it does, takes some time
+ * beside, up to what makes it cheap. */
 #include "simulate/model.h"
 
 void gp_model_work(simulation *x, int a, int w)
@@ -39,10 +41,10 @@ void gp_model_look_host(simulation *x, int a)
             why = p->next < able ? FOR_OUTPUT : why;
             continue;
         }
-        double wake = p->carried ? 0 : to_wake(x, q->since, p->looks);
-        double factor = varied(p, p->next);
-        *q = (piece){ .busy = true, .first = p->next++, .n = 1, .since = AWAKE, .work = p->cost->cpu_ns * factor,
-                      .sleep = p->cost->wait_ns * factor };
+        double wake = to_wake(x, q->since, p->carried ? 0 : p->looks), factor = varied(p, p->next);
+        wake = p->carried && wake > CHEAP_NS ? CHEAP_NS : wake;
+        q->busy = true, q->first = p->next++, q->since = AWAKE;
+        q->work = p->cost->cpu_ns * factor, q->sleep = p->cost->wait_ns * factor;
         p->nbusy++;
         if (wake > 0)
             gp_model_share_cores(x, wake, WOKEN, a, w);

@@ -184,10 +184,7 @@ static void init_machines(simulation *x)
 
 /* ---- waiting ---------------------------------------------------------- */
 
-static const double CHEAP_NS = 2300;
-
-/* Are there stages of the host alone before it, whose threads do its cheap turns: is_cheap() of run/turn.c? A thread
- * that could stay awake is woken for one in 64 of them. */
+/* Are there stages of the host alone before it, whose threads do its cheap turns? */
 static bool is_carried(const simulation *x, const actor *p)
 {
     bool carried = p->stage && p->nin && p->nworkers == 1 && p->cost->cpu_ns + p->cost->wait_ns < CHEAP_NS
@@ -218,7 +215,7 @@ static void init_waiting(simulation *x)
         p->carried = is_carried(x, p);
         for (int i = 0; p->carried && i < p->nin; i++) {
             actor *from = &x->actor[x->ring[p->in[i].ring].producer];
-            from->looks = fmax(from->looks, CHEAP_NS);
+            from->looks = fmax(from->looks, 2 * CHEAP_NS);
         }
     }
     x->polls = x->on_cores || sync == GP_SYNC_BLOCK ? 0 : sync != GP_SYNC_AUTO ? INFINITY : long_ns;
