@@ -4,7 +4,8 @@
  * launches, and of other frames in the same launch: these run side by side, and all take as long as one ("Concurrent
  * Kernel Execution", CUDA C++ Programming Guide). With more, threads take turns, and the time goes with their number.
  * How many threads a kernel has is not known before it runs, but for one that the file gives a grid: it is taken to be
- * one for each element, of the largest frame that a stage reads or makes. Most have fewer. */
+ * one for each element, of the largest frame that a stage reads or makes. Most have fewer. Nor does a report say how
+ * many multiprocessors its GPU has: gp_source_report_machine() takes those of an H100. */
 #include <math.h>
 #include "compile/plan.h"
 #include "simulate/measured.h"
