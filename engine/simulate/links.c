@@ -12,8 +12,8 @@ static int nodes_of(const gp_costs *c)
     return c->nodes > 1 ? c->nodes : 1;
 }
 
-/* One machine after the other: bytes wait for the slowest link; of `ranks - 1` steps, `nodes - 1` are from one machine to
- * the next, as in ncclTopoTuneModel (NCCL, src/graph/tuning.cc). */
+/* One machine after the other: bytes wait for the slowest link; of `ranks - 1` steps, `nodes - 1` are from one machine
+ * to the next, as in ncclTopoTuneModel (NCCL, src/graph/tuning.cc). */
 static route ring_of(const gp_costs *c, bool nccl)
 {
     const route inside = nccl ? (route){ c->peer, "the links between GPUs", "from GPU to GPU" }
@@ -110,8 +110,8 @@ void gp_links_judge(const gp_costs *c, const gp_plan *plan, gp_report *r)
         if (part > most)
             most = part, longest = i;
     }
-    const gp_stage *blamed = v->actor >= 0 && r->actor[v->actor].stage >= 0 ? &g->stage[r->actor[v->actor].stage] : NULL;
-    blamed = blamed && blamed->kind->collective ? blamed : NULL;
+    int stage = v->actor >= 0 ? r->actor[v->actor].stage : -1;
+    bool blamed = stage >= 0 && g->stage[stage].kind->collective;
     if (longest < 0 || !(all >= (blamed ? HALF : MOST)))
         return;
     const gp_stage *st = &g->stage[r->actor[longest].stage];
@@ -129,8 +129,8 @@ void gp_links_judge(const gp_costs *c, const gp_plan *plan, gp_report *r)
     int n = snprintf(v->text, sizeof v->text, "bound by %s (%.0f %% of the time): a round of '%.60s' takes %s, ",
                      by.name, percent, st->name, time_text(gp_round_ns(c, st), takes));
     if (sent >= HALF * gp_round_ns(c, st))
-        snprintf(v->text + n, sizeof v->text - (size_t)n, "and sends %.3g MB %s at %.3g GB/s: let the ranks exchange less",
-                 1e-6 * st->round_bytes, by.way, 1e-9 * by.link.rate);
+        snprintf(v->text + n, sizeof v->text - (size_t)n, "and sends %.3g MB %s at %.3g GB/s: let the ranks exchange "
+                 "less", 1e-6 * st->round_bytes, by.way, 1e-9 * by.link.rate);
     else
         snprintf(v->text + n, sizeof v->text - (size_t)n, "most of it for %.0f steps %s of %s, and what it sends at "
                  "%.3g GB/s is little: let the ranks exchange more at a time", told(c) + st->round_steps, by.way,

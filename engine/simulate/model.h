@@ -10,7 +10,7 @@
 
 enum { VARIANTS = 256 };               /* of the time of one thing, spread over its distribution */
 #define AWAKE (-1.0)
-#define CHEAP_NS 2300.0                /* of a turn that is cheaper than to wake a thread for it: is_cheap() of run/turn.c */
+#define CHEAP_NS 2300.0                /* a turn takes less than to wake a thread for it: is_cheap() of run/turn.c */
 
 typedef enum what { WOKEN, LAUNCHER_WOKEN, FILLED, PACED, WORKED, SLEPT, MET, QUEUED, COPIED_IN, COPIED_PEER, COMPUTED,
                     TOOK_TURN, COPIED_OUT, REAPED } what;
