@@ -1,25 +1,21 @@
 /* test_simulate.c - plans on paper: cases whose rate and latency follow from their times alone. */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "api/forms.h"
-#include "simulate/simulate.h"
-#include "verdictrig.h"
+#include "paper.h"
+#include "simulate/measured.h"
 
 Suite *suite_simulate(void);
 
 #define A "  - {name: a, use: lua, script: free.lua}\n"
 #define B "  - {name: b, use: lua, script: free.lua}\n"
-#define KERNEL "  - {name: k, use: scale, a: 2}\n"
-
-enum { MIB = 1 << 20 };
 
 /* Times in us. The device copies 1 MiB in 1 ms each way. */
 typedef struct simulated_case {
     const char *what, *yaml;
     struct { const char *name; double cpu, wait, pace; } stage[4];
-    double launch, kernels, fixed, wake;
+    double launch, kernels, fixed, part, wake;         /* part: of the device that a firing's kernels fill; 0: all */
     int cores;                         /* 0: 64 */
     bool cuda;
     double rate;                       /* frames/s, exact */
@@ -27,9 +23,6 @@ typedef struct simulated_case {
     gp_bound bound;
     const char *of;                    /* NULL: not looked at */
 } simulated_case;
-
-#define DEPTH(n) "depth: " #n "\n"
-#define BIG "buffers: {g: {dtype: f32, shape: [262144]}}\nstages:\n  - {use: generate, out: g, frames: 9}\n"
 
 static const simulated_case cases[] = {
     { "one stage of 1 ms", G A END, { { "a", 1000, 0, 0 } }, .rate = 1000, .bound = GP_BOUND_STAGE, .of = "a" },
@@ -56,8 +49,20 @@ static const simulated_case cases[] = {
       "  - {use: generate, out: g, rate: 100}\n" A END, { { "generate", 0, 0, 10000 }, { "a", 1000, 0, 0 } },
           .rate = 100,
       .p50 = 1000, .bound = GP_BOUND_RATE, .of = "generate" },
-    { "to wake a thread takes time", DEPTH(1) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0, 0 } }, .wake = 250,
-      .rate = 1e6 / 2500 },
+    { "to wake a thread takes time", "sync: block\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0,
+            0 } }, .wake = 250, .rate = 1e6 / 2500 },
+    { "a thread that has a core looks before it sleeps", DEPTH(1) G A END, { { "generate", 400, 0, 0 }, { "a", 400, 0,
+            0 } }, .wake = 250, .rate = 1e6 / 800 },
+    { "... but not for long", DEPTH(1) G A END, { { "generate", 3000, 0, 0 }, { "a", 3000, 0, 0 } }, .wake = 250,
+      .rate = 1e6 / 6500 },
+    { "... and hardly, where threads share cores", DEPTH(1) G A END, { { "generate", 400, 0, 0 }, { "a", 400, 0, 0 } },
+      .wake = 250, .cores = 2, .rate = 1e6 / 1300 },
+    { "yielding threads never sleep", "sync: yield\n" DEPTH(1) G A END, { { "generate", 3000, 0, 0 }, { "a", 3000, 0,
+            0 } }, .wake = 250, .rate = 1e6 / 6000 },
+    { "who made a frame does a cheap turn itself", "sync: block\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 },
+            { "a", 2, 0, 0 } }, .wake = 250, .rate = 1e6 / 1004.3 },
+    { "... but not one of several workers", "sync: block\n" DEPTH(1) G "  - {name: a, use: lua, script: free.lua, "
+      "workers: 2}\n" END, { { "generate", 1000, 0, 0 }, { "a", 2, 0, 0 } }, .wake = 250, .rate = 1e6 / 1502 },
     { "spinning threads are awake", "sync: spin\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0,
             0 } },
       .wake = 250, .rate = 500 },
@@ -91,6 +96,18 @@ static const simulated_case cases[] = {
       .kernels = 1, .rate = 2000, .bound = GP_BOUND_LAUNCH, .of = "k" },
     { "... and what a launch of kernels takes", "batch: 4\nstreams: 1\n" DEPTH(16) G KERNEL END, .cuda = true,
       .fixed = 3000, .kernels = 250, .rate = 4e6 / (4000 + 8 * 3.90625) },      /* 4 KiB each way */
+    /* small grids */
+    { "kernels that leave room run side by side", "batch: 1\nstreams: 4\n" DEPTH(8) G KERNEL END, .cuda = true,
+      .part = 0.1, .kernels = 1000, .rate = 4e6 / (1000 + 2 * 3.90625) },
+    { "... until the device is full", "batch: 1\nstreams: 4\n" DEPTH(8) G KERNEL END, .cuda = true, .part = 0.5,
+      .kernels = 1000, .rate = 2000 },
+    { "frames of a launch do, too", "batch: 4\nstreams: 1\n" DEPTH(16) G KERNEL END, .cuda = true, .part = 0.25,
+      .kernels = 1000, .rate = 4e6 / (1000 + 8 * 3.90625) },
+    { "... until that is full", "batch: 8\nstreams: 1\n" DEPTH(32) G KERNEL END, .cuda = true, .part = 0.25,
+      .kernels = 1000, .rate = 8e6 / (2000 + 16 * 3.90625) },
+    { "on the CPU a thread does each", "batch: 1\nstreams: 2\n" DEPTH(8) G KERNEL END, .part = 0.1, .kernels = 1000,
+      .rate = 2000 },
+
     { "a batch never waits to fill", "batch: 4\n" DEPTH(16) G KERNEL END, { { "generate", 1000, 0, 0 } }, .cuda = true,
       .launch = 1, .kernels = 1, .rate = 1000 },
     { "on the CPU streams are threads", "streams: 2\nbatch: 1\n" DEPTH(8) G KERNEL END, .kernels = 1000, .rate = 2000,
@@ -105,43 +122,36 @@ static const simulated_case cases[] = {
     { "one of 10", DEPTH(8) G "  - {use: decimate, frames: 10}\n" A END, { { "a", 2000, 0, 0 } }, .rate = 5000 },
 };
 
-static void fill(const simulated_case *c, const gp_graph *g, const gp_plan *plan, gp_costs *costs)
+static gp_costs costs_of(const simulated_case *c, const gp_plan *plan)
 {
-    *costs = (gp_costs){ .stage = GP_NEW(&verdict_arena, gp_stage_cost, g->nstages), .nstages = g->nstages,
-                         .segment = GP_NEW(&verdict_arena, gp_segment_cost, plan->nsegments),
-                             .nsegments = plan->nsegments,
-                         .wake_ns = 1e3 * c->wake, .cores = c->cores ? c->cores : 64, .copy_in = 1e3 * MIB,
-                         .copy_out = 1e3 * MIB };
-    for (int k = 0; k < plan->nsegments; k++)
-        costs->segment[k] = (gp_segment_cost){ .launch_ns = 1e3 * c->launch, .kernels_ns = 1e3 * c->kernels,
-                                               .fixed_ns = 1e3 * c->fixed };
+    gp_costs costs = paper_costs(plan, (gp_costs){ .wake_ns = 1e3 * c->wake, .cores = c->cores },
+                                 (gp_segment_cost){ .launch_ns = 1e3 * c->launch, .kernels_ns = 1e3 * c->kernels,
+                                                    .fixed_ns = 1e3 * c->fixed, .part = c->part });
     int found = 0, named = 0;
     for (int i = 0; i < 4; i++)
         named += c->stage[i].name != NULL;
-    for (int v = 0; v < g->nstages; v++) {
-        gp_stage_cost *s = &costs->stage[v];
-        s->frames = 4800;
+    for (int v = 0; v < costs.nstages; v++)
         for (int i = 0; i < named; i++)
-            if (!strcmp(g->stage[v].name, c->stage[i].name)) {
+            if (!strcmp(plan->graph->stage[v].name, c->stage[i].name)) {
+                gp_stage_cost *s = &costs.stage[v];
                 s->cpu_ns = 1e3 * c->stage[i].cpu, s->wait_ns = 1e3 * c->stage[i].wait;
                 s->pace_ns = 1e3 * c->stage[i].pace;
                 found++;
             }
-    }
     ck_assert_msg(found == named, "%s: a stage that is none", c->what);
+    return costs;
 }
 
 START_TEST(follows_from_the_times)
 {
     const simulated_case *c = &cases[_i];
     gp_errs errs = { 0 };
-    gp_costs costs;
     gp_pipeline *p = verdict_compile(c->yaml, NULL, c->cuda, &errs);
     const gp_plan *plan = gp_pipeline_plan(p);
-    fill(c, gp_pipeline_graph(p), plan, &costs);
+    gp_costs costs = costs_of(c, plan);
     gp_simulated *s = gp_simulate(&verdict_arena, plan, &costs, 0, 0, &errs);
     ck_assert_msg(s != NULL, "%s: %s", c->what, errs.e[0].msg);
-    ck_assert_msg(fabs(s->frames_per_s / c->rate - 1) < 1e-6, "%s: %.9g frames/s, not %.9g", c->what, s->frames_per_s,
+    ck_assert_msg(fabs(s->frames_per_s / c->rate - 1) < 1e-5, "%s: %.9g frames/s, not %.9g", c->what, s->frames_per_s,
                   c->rate);
     double p50 = 1e-3 * (double)gp_hist_at(&s->report->latency, 0.5);
     ck_assert_msg(!(c->p50 > 0) || fabs(p50 / c->p50 - 1) < 0.07, "%s: p50 %.9g us, not %.9g", c->what, p50, c->p50);
@@ -158,27 +168,93 @@ START_TEST(comes_back_from_its_report)
 {
     const simulated_case *c = &cases[_i];
     gp_errs errs = { 0 };
-    gp_costs costs;
-    char *json = NULL;
-    size_t len = 0;
     gp_pipeline *p = verdict_compile(c->yaml, NULL, c->cuda, &errs);
     const gp_plan *plan = gp_pipeline_plan(p);
-    fill(c, gp_pipeline_graph(p), plan, &costs);
+    gp_costs costs = costs_of(c, plan);
     gp_simulated *s = gp_simulate(&verdict_arena, plan, &costs, 0, 0, &errs);
-    gp_verdict_find(s->report, p);
-    gp_report_about about = { .outcome = GP_DONE, .account = s->account, .naccounts = s->naccounts };
-    FILE *f = open_memstream(&json, &len);
-    gp_report_json(s->report, p, &about, f);
-    fclose(f);
-    const gp_source_report *r = gp_source_report_read(&verdict_arena, json, len, "run.json", &errs);
-    const gp_costs *found = r ? gp_costs_read(&verdict_arena, r, plan, &errs) : NULL;
-    ck_assert_msg(found != NULL, "%s: %s", c->what, errs.e[0].msg);
-    gp_simulated *again = gp_simulate(&verdict_arena, plan, found, 0, 0, &errs);
+    gp_simulated *again = gp_simulate(&verdict_arena, plan, paper_again(p, s, c->what), 0, 0, &errs);
     ck_assert_ptr_nonnull(again);
     ck_assert_msg(fabs(again->frames_per_s / s->frames_per_s - 1) < 0.03, "%s: %g frames/s, not %g", c->what,
                   again->frames_per_s, s->frames_per_s);
-    free(json);
     gp_pipeline_destroy(p);
+}
+END_TEST
+
+/* From the report of a GPU on which kernels of small grids ran side by side: what other settings give. */
+#define SHAPE(n) "buffers: {g: {dtype: f32, shape: [" n "]}}\nstages:\n  - {use: generate, out: g, frames: 9}\n"
+#define SETTINGS(streams, batch, depth) "streams: " #streams "\nbatch: " #batch "\ndepth: " #depth "\n"
+static const struct {
+    const char *what, *run, *shape, *asked;
+    double launch, kernels, copy;      /* us; kernels: alone, those of one frame */
+} learned[] = {
+    { "many side by side: one alone", SETTINGS(4, 1, 16), SHAPE("16384"), SETTINGS(1, 1, 1), 3, 200, 0 },
+    { "... more", SETTINGS(4, 1, 16), SHAPE("16384"), SETTINGS(8, 1, 16), 3, 200, 0 },
+    { "... several in a launch", SETTINGS(4, 1, 16), SHAPE("16384"), SETTINGS(4, 8, 64), 3, 200, 0 },
+    { "one alone: many", SETTINGS(1, 1, 8), SHAPE("16384"), SETTINGS(8, 1, 16), 3, 200, 0 },
+    { "... several in a launch", SETTINGS(1, 1, 8), SHAPE("16384"), SETTINGS(1, 8, 32), 3, 200, 0 },
+    { "several in a launch: one", SETTINGS(2, 8, 64), SHAPE("16384"), SETTINGS(2, 1, 64), 3, 200, 0 },
+    { "room for two: one alone", SETTINGS(4, 1, 16), SHAPE("131072"), SETTINGS(1, 1, 4), 3, 3000, 0 },
+    { "... many", SETTINGS(1, 1, 4), SHAPE("131072"), SETTINGS(4, 1, 16), 3, 3000, 0 },
+    { "bound by launches: one alone", SETTINGS(8, 1, 32), SHAPE("1024"), SETTINGS(1, 1, 1), 20, 60, 0 },
+    { "short copies: one alone", SETTINGS(4, 1, 16), SHAPE("64"), SETTINGS(1, 1, 1), 3, 20, 5 },
+    { "... several in a launch", SETTINGS(4, 1, 16), SHAPE("64"), SETTINGS(4, 8, 64), 3, 20, 5 },
+    { "kernels that fill it: several in a launch", SETTINGS(2, 1, 8), SHAPE("1048576"), SETTINGS(2, 4, 32), 3, 9000,
+      0 },
+};
+
+START_TEST(learns_from_a_report)
+{
+    gp_errs errs = { 0 };
+    const char *what = learned[_i].what;
+    gp_simulated *s[3];
+    gp_pipeline *p[2];
+    for (int i = 0; i < 2; i++) {
+        const char *yaml = gp_format(&verdict_arena, "%s%s" KERNEL END, i ? learned[_i].asked : learned[_i].run,
+                                     learned[_i].shape);
+        p[i] = verdict_compile(yaml, NULL, true, &errs);
+    }
+    const gp_plan *run = gp_pipeline_plan(p[0]), *asked = gp_pipeline_plan(p[1]);
+    double part = fmin(gp_segment_fills(run, 0), 1);
+    gp_costs costs = paper_costs(run, (gp_costs){ .wake_ns = 8e3, .copy_ns = 1e3 * learned[_i].copy },
+                                 (gp_segment_cost){ .launch_ns = 1e3 * learned[_i].launch, .part = part,
+                                                    .kernels_ns = 1e3 * learned[_i].kernels });
+    s[0] = gp_simulate(&verdict_arena, run, &costs, 0, 0, &errs);
+    s[1] = gp_simulate(&verdict_arena, asked, &costs, 0, 0, &errs);
+    s[2] = gp_simulate(&verdict_arena, asked, gp_costs_for(&verdict_arena, paper_again(p[0], s[0], what), run, asked,
+                                                           &errs), 0, 0, &errs);
+    ck_assert_msg(s[2] != NULL, "%s: %s", what, errs.e[0].msg);
+    ck_assert_msg(fabs(s[2]->frames_per_s / s[1]->frames_per_s - 1) < 0.1, "%s: %g frames/s, not %g", what,
+                  s[2]->frames_per_s, s[1]->frames_per_s);
+    gp_pipeline_destroy(p[0]), gp_pipeline_destroy(p[1]);
+}
+END_TEST
+
+/* What frames of other sizes fill, and take. */
+static const struct { const char *from, *to; double part, times; } grown[] = {
+    { "1024", "2048", 2048 / 270336.0, 1 },
+    { "135168", "270336", 1, 1 },
+    { "135168", "540672", 1, 2 },
+    { "540672", "1081344", 1, 2 },
+    { "540672", "135168", 0.5, 0.5 },
+};
+
+START_TEST(small_grids_take_as_long)
+{
+    gp_errs errs = { 0 };
+    gp_pipeline *p[2];
+    for (int i = 0; i < 2; i++)
+        p[i] = verdict_compile(gp_format(&verdict_arena, "buffers: {g: {dtype: f32, shape: [%s]}}\nstages:\n"
+                                         "  - {use: generate, out: g, frames: 9}\n" KERNEL END,
+                                         i ? grown[_i].to : grown[_i].from), NULL, true, &errs);
+    const gp_plan *from = gp_pipeline_plan(p[0]), *to = gp_pipeline_plan(p[1]);
+    gp_costs costs = paper_costs(from, (gp_costs){ .cores = 1 }, (gp_segment_cost){ .kernels_ns = 1000 });
+    const gp_costs *n = gp_costs_for(&verdict_arena, &costs, from, to, &errs);
+    ck_assert_ptr_nonnull(n);
+    ck_assert_msg(fabs(n->segment[0].part - grown[_i].part) < 1e-4, "%s to %s: %g of it", grown[_i].from, grown[_i].to,
+                  n->segment[0].part);
+    ck_assert_msg(fabs(n->segment[0].kernels_ns / 1000 / grown[_i].times - 1) < 1e-4, "%s to %s: %g times",
+                  grown[_i].from, grown[_i].to, n->segment[0].kernels_ns / 1000);
+    gp_pipeline_destroy(p[0]), gp_pipeline_destroy(p[1]);
 }
 END_TEST
 
@@ -189,6 +265,8 @@ Suite *suite_simulate(void)
     tcase_add_checked_fixture(tc, verdict_up, verdict_down);
     tcase_add_loop_test(tc, follows_from_the_times, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(tc, comes_back_from_its_report, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(tc, learns_from_a_report, 0, sizeof learned / sizeof *learned);
+    tcase_add_loop_test(tc, small_grids_take_as_long, 0, sizeof grown / sizeof *grown);
     tcase_set_timeout(tc, 60);
     suite_add_tcase(s, tc);
     return s;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "api/forms.h"
 #include "simulate/search.h"
-#include "verdictrig.h"
+#include "paper.h"
 
 Suite *suite_tune(void);
 
@@ -158,11 +158,11 @@ START_TEST(finds_settings)
     ck_assert_ptr_nonnull(given);
     const gp_graph *g = gp_pipeline_graph(given);
     gp_search s = { .given = gp_pipeline_plan(given), .plan = plan, .goes_on = always, .arg = &x, .most = 4000 };
-    gp_costs c = { .stage = GP_NEW(&verdict_arena, gp_stage_cost, g->nstages), .nstages = g->nstages,
-                   .segment = GP_NEW(&verdict_arena, gp_segment_cost, 1), .nsegments = 1, .cores = searches[_i].cores };
-    for (int v = 0; v < g->nstages; v++)
+    gp_costs c = paper_costs(s.given, (gp_costs){ .cores = searches[_i].cores },
+                             (gp_segment_cost){ .launch_ns = 1e3 * searches[_i].launch,
+                                                .kernels_ns = 1e3 * searches[_i].k });
+    for (int v = 0; v < c.nstages; v++)
         c.stage[v] = (gp_stage_cost){ .frames = 100000, .cpu_ns = g->stage[v].nin ? 0 : 1e3 * searches[_i].a };
-    c.segment[0] = (gp_segment_cost){ .launch_ns = 1e3 * searches[_i].launch, .kernels_ns = 1e3 * searches[_i].k };
     s.costs = &c;
     ck_assert(gp_goal_read(searches[_i].goal, &s.goal, &errs));
     s.goal.memory = searches[_i].memory;

@@ -198,6 +198,9 @@ check("simulate: each rank has its machine", "ranks and processes" not in many["
 p = run("simulate", *ON, "--ranks", "4", name="simulate: ranks, as text")
 check("simulate: assumptions are printed", len(re.findall(r"^assumed: ", p.stdout, re.M)) == 4, p.stdout)
 check("simulate: of each rank", "for each rank" in p.stdout, p.stdout)
+p = run("simulate", *ON, "--ranks", "4", "--machine", put("m.json", '{"gpu": "x"}'), name="simulate: one GPU for all")
+check("simulate: how to say that there are more", "assumed: 4 ranks share 1 GPU of a machine, in turns; more are said "
+      "by 'devices' in the file that '--machine' names\n" in p.stdout, p.stdout)
 run("simulate", *ON, "--set", "device=cuda:0-1", "--report", "two.html", name="simulate: a page of two GPUs")
 page = get("two.html")
 check("simulate: its tracks", all(f'"name": "cuda:{d} copy in"' in page for d in (0, 1)))
@@ -216,6 +219,8 @@ run("run", "sum.yaml", "--device", "cpu", "--report", "sum.json", name="simulate
 SUM = "simulate", "sum.yaml", "--with", "sum.json", "--ranks", "4", "--nodes", "2"
 refuses("simulate: no rate", 2, r"'sum' goes from one machine to another, at a rate that is not known: say "
         r"'network_gb_s' in a file that '--machine' names", *SUM)
+refuses("simulate: all that the file lacks at once", 2, r"(?ms)say 'network_gb_s'$.*say 'process_gb_s'$", *SUM,
+        "--machine", put("m.json", '{"cores": 2}'))
 refuses("simulate: no rate in the file", 2, r"m.json: error: what ranks exchange in stage 'sum' .*: say "
         r"'process_gb_s'$", *SUM, "--machine", put("m.json", '{"network_gb_s": 10}'))
 refuses("simulate: a rate of 0", 2, r"m.json:1:18: error: 'network_gb_s' must be a number from 0.001", *SUM,
@@ -223,10 +228,23 @@ refuses("simulate: a rate of 0", 2, r"m.json:1:18: error: 'network_gb_s' must be
 summed = [simulate(f"a network of {us} us", *SUM[1:], "--machine", put("m.json", json.dumps(
     {"network_gb_s": 10, "network_us": us, "process_gb_s": 10})))["frames_per_s"] for us in (10, 100000)]
 # Five steps, of which in a ring of four ranks on two machines one in three goes over the network.
+p = run(*SUM, "--machine", put("m.json", '{"network_gb_s": 10, "network_us": 1e5, "process_gb_s": 10}'),
+        name="simulate: bound by the network")
+check("simulate: which link bounds", re.search(r"bound by the network \(\d+ % of the time\): a round of 'sum' takes "
+      r"[\d.]+ ms, most of it for 5 steps from machine to machine of 33.33 ms, and what it sends at 10 GB/s is little",
+      p.stdout), p.stdout)
 check("simulate: a slow network", abs(summed[1] / (4 / (5 * 0.1 / 3)) - 1) < 0.1 < summed[0], summed)
 put("strips.yaml", "buffers: {g: {dtype: f32, shape: [\"16 / ranks\", 8]}}\nstages:\n"
     "  - {use: generate, out: g, frames: 40, shard: none}\n  - {use: exchange, rows: 4}\n  - {use: discard}\n")
 run("run", "strips.yaml", "--report", "strips.json", name="simulate: a report of strips")
+# What 'gpipe run' refuses of ranks, with its message (tests/ranks.py).
+put("cat.yaml", "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, out: g, frames: 40}\n"
+    "  - {use: write, command: [dd, of=cat.raw, status=none], format: raw}\n")
+run("run", "-q", "cat.yaml", "--report", "cat.json", name="simulate: a report with a program")
+refuses("simulate: a program for all frames", 3, r"cat.yaml:4:11: error: stage 'write' takes all frames in their order"
+        r", and the frames of its source are shared out among 4 ranks: write 'shard: none' there, or run it in one "
+        r"process",
+        "simulate", "cat.yaml", "--with", "cat.json", "--ranks", "4")
 refuses("simulate: too many ranks for the rows", 3, r"strips.yaml:4:27: error: stage 'exchange': a strip of 2 rows has "
         r"no 4 to give", "simulate", "strips.yaml", "--with", "strips.json", "--ranks", "8")
 

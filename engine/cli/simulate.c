@@ -92,10 +92,11 @@ static const gp_simulated *simulate(simulating *s)
     const gp_plan *before = gp_pipeline_plan(s->run.pipeline), *plan = gp_pipeline_plan(s->plan.pipeline);
     const gp_costs *run = gp_costs_read(&s->arena, r, before, s->errs);
     gp_costs *c = run ? gp_costs_for(&s->arena, run, before, plan, s->errs) : NULL;
-    if (!c || (args->machine && !gp_costs_move(c, plan, before, other, args->machine, s->errs)))
+    if (!c)
         return NULL;
     c->ranks = args->ranks, c->nodes = args->nodes, s->costs = c;
-    if (!gp_costs_suffice(c, plan, args->machine, s->errs))
+    bool moved = !args->machine || gp_costs_move(c, plan, before, other, args->machine, s->errs);
+    if (!gp_costs_suffice(c, plan, args->machine, s->errs) || !moved)
         return NULL;
     uint64_t of_ranks = (uint64_t)args->ranks * OF_A_RANK;
     return gp_simulate(&s->arena, plan, c, of_ranks > FRAMES ? of_ranks : FRAMES, SLICES, s->errs);
@@ -129,6 +130,7 @@ static bool show(simulating *s, const gp_simulated *x)
     memcpy(about.environment.date, here.date, sizeof here.date);
     memcpy(about.environment.commit, here.commit, sizeof here.commit);
     gp_verdict_find(x->report, p);
+    gp_links_judge(s->costs, gp_pipeline_plan(p), x->report);
     if (s->args->report && !gp_report_simulated(s->args->report, p, x, &about, s->errs))
         return false;
     if (s->args->json)

@@ -2,15 +2,16 @@
  *
  *   wait_ns   of each host stage: what its busy time was beside CPU time, less what threads wait for a core in the
  *             simulation: it slept then, for a disk or another process
- *   wake_ns   what it takes to wake a thread: as much as makes up for the difference of the rates; as is usual, where
- *             that makes none
+ *   kernels_ns of those that leave room for others on a GPU: their launches take as long as those of the run
+ *   wake_ns   what it takes to wake a thread: as much as makes up for the difference of the rates, up to tens of us; as
+ *             is usual, where no such time does: then threads are woken seldom, and something else makes it
  *   all       times are scaled, where the rate still differs: caches, memory and the clock of the cores are shared, too
  */
 #include <math.h>
 #include "simulate/measured.h"
 
 enum { FRAMES = 2000, WAITS = 4, HALVINGS = 9, SCALINGS = 4 };
-static const double USUAL_WAKE = 8e3, MOST_WAKE = 200e3, CLOSE = 0.01;
+static const double USUAL_WAKE = 8e3, MOST_WAKE = 50e3, CLOSE = 0.01;
 
 typedef struct calibration {
     gp_arena *arena;
@@ -18,6 +19,26 @@ typedef struct calibration {
     const gp_plan *plan;
     gp_errs *errs;
 } calibration;
+
+/* Threads sleep for what firings took that simulated ones do not. */
+static void find_waits(calibration *x, const gp_actor_report *p)
+{
+    double busy = (double)(p->busy_ns - p->idle_ns) / (double)p->time.n;
+    gp_stage_cost *stage = &x->m->costs.stage[p->stage];
+    stage->wait_ns = fmax(stage->wait_ns + x->m->busy_ns[p->stage] - busy, 0);
+}
+
+/* What launches took more than simulated ones is of their kernels: of several that share the device each has a part. */
+static void find_kernels(calibration *x, const gp_actor_report *p)
+{
+    int k = p->segment;
+    const gp_segment *s = &x->plan->segment[k];
+    gp_segment_cost *c = &x->m->costs.segment[k];
+    double each = x->m->each[k], fill = fmin(each * c->part, 1);
+    double more = each * (x->m->took_ns[k] - (double)gp_hist_at(&p->time, 0.5));
+    more /= fmax(s->streams * fill, 1) * fmax(each * c->part, 1);
+    c->kernels_ns = fmax(c->kernels_ns + more, x->m->least_ns[k]);
+}
 
 /* What the run took over what the simulation takes; < 0: it failed. */
 static double ratio_of(calibration *x, bool waits)
@@ -33,11 +54,10 @@ static double ratio_of(calibration *x, bool waits)
         ratio = x->m->wall_ns / x->m->frames / simulated;
         for (int i = 0; waits && i < s->report->nactors; i++) {
             const gp_actor_report *p = &s->report->actor[i];
-            if (p->stage < 0 || !p->time.n)
-                continue;
-            double busy = (double)(p->busy_ns - p->idle_ns) / (double)p->time.n;
-            gp_stage_cost *stage = &c->stage[p->stage];
-            stage->wait_ns = fmax(stage->wait_ns + x->m->busy_ns[p->stage] - busy, 0);
+            if (p->stage >= 0 && p->time.n)
+                find_waits(x, p);
+            if (p->segment >= 0 && p->time.n && x->m->least_ns[p->segment] > 0)
+                find_kernels(x, p);
         }
     }
     return ratio;
@@ -51,6 +71,23 @@ static void scale(gp_measured_costs *m, double by)
         m->costs.segment[k].kernels_ns *= by, m->costs.segment[k].launch_ns *= by;
 }
 
+/* From `low` to `high`. */
+static void find_wake(calibration *x, double low, double high)
+{
+    double *wake = &x->m->costs.wake_ns, least = low, most = high;
+    for (int i = 0; i < HALVINGS; i++) {
+        *wake = (low + high) / 2;
+        if (ratio_of(x, true) > 1)
+            low = *wake;
+        else
+            high = *wake;
+    }
+    if (low <= least || high >= most) {
+        *wake = USUAL_WAKE;
+        (void)ratio_of(x, true);
+    }
+}
+
 gp_costs *gp_costs_read(gp_arena *a, const gp_source_report *r, const gp_plan *plan, gp_errs *errs)
 {
     calibration x = { a, gp_measured_costs_read(a, r, plan, errs), plan, errs };
@@ -61,16 +98,8 @@ gp_costs *gp_costs_read(gp_arena *a, const gp_source_report *r, const gp_plan *p
     double ratio = ratio_of(&x, true);
     if (ratio < 0)
         return NULL;
-    if (fabs(ratio - 1) > CLOSE) {
-        double low = ratio > 1 ? USUAL_WAKE : 0, high = ratio > 1 ? MOST_WAKE : USUAL_WAKE;
-        for (int i = 0; i < HALVINGS; i++) {
-            c->wake_ns = (low + high) / 2;
-            if (ratio_of(&x, true) > 1)
-                low = c->wake_ns;
-            else
-                high = c->wake_ns;
-        }
-    }
+    if (fabs(ratio - 1) > CLOSE)
+        find_wake(&x, ratio > 1 ? USUAL_WAKE : 0, ratio > 1 ? MOST_WAKE : USUAL_WAKE);
     for (int i = 0; i < SCALINGS; i++)
         if ((ratio = ratio_of(&x, false)) > 0 && fabs(ratio - 1) > CLOSE / 4)
             scale(x.m, fmax(fmin(ratio, 2), 0.5));

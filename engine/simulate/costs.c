@@ -221,10 +221,10 @@ static const gp_node *segment_of(const gp_source_report *r, const gp_plan *plan,
 }
 
 /* On a GPU: the time in which kernels had it is shared out by how long the launches of each segment took. */
-static bool read_segment(const gp_source_report *r, const gp_plan *plan, int k, double firings, gp_segment_cost *c,
-                         double *weight,
-                         gp_errs *errs)
+static bool read_segment(const gp_source_report *r, const gp_plan *plan, int k, double firings, gp_measured_costs *m,
+                         double *weight, gp_errs *errs)
 {
+    gp_segment_cost *c = &m->costs.segment[k];
     const char *name = first_of(plan, &plan->segment[k]);
     const gp_node *of = segment_of(r, plan, &plan->segment[k]);
     double launching = number(of, "launching_s"), launches = number(of, "launches"), cpu = number(of, "kernels_cpu_s");
@@ -237,23 +237,30 @@ static bool read_segment(const gp_source_report *r, const gp_plan *plan, int k, 
     *c = (gp_segment_cost){ .launch_ns = 1e9 * launching / launches, .spread = spread_of(r, of) };
     if (plan->unified)
         c->kernels_ns = 1e9 * cpu / fmax(firings, 1);
-    *weight = fmax(number(of, "frame_p50_us"), 0) * fmax(number(of, "frames"), 0);
+    m->took_ns[k] = 1e3 * fmax(number(of, "frame_p50_us"), 0), m->each[k] = fmax(firings / launches, 1);
+    *weight = m->took_ns[k] * fmax(number(of, "frames"), 0);
     return true;
 }
 
-/* Of all devices: what a limit is; else what went through the engines, over the time that they took. */
-static bool read_copies(const gp_source_report *r, const char *way, double *rate, gp_errs *errs)
+/* Of all devices: what a limit is; else what went through the engines, over the time that they took. *beside: what each
+ * of `copies` took more than that, where it is most of it; else others may have had a part of the limit. */
+static bool read_copies(const gp_source_report *r, const char *way, double copies, double *rate, double *beside,
+                        gp_errs *errs)
 {
     const gp_node *engines = list_of(r->root, "engines");
     double limit = 0, bytes = 0, took = 0;
+    bool measured = true;
     for (int i = 0; engines && i < engines->n; i++) {
         const gp_node *e = engines->item[i];
         if (strcmp(text_of(e, "name"), way))
             continue;
         limit = fmax(limit, number(e, "limit_gb_s"));
         bytes += fmax(number(e, "bytes"), 0), took += fmax(number(e, "busy_s"), 0);
+        measured &= !strcmp(text_of(e, "measured"), "true");
     }
     *rate = limit > 0 ? 1e9 * limit : bytes > 0 && took > 0 ? bytes / took : 0;
+    double more = limit > 0 && measured && copies > 0 ? 1e9 * took / copies - bytes / limit / copies : 0;
+    *beside = limit > 0 && more > bytes / limit / copies ? more : 0;
     return *rate > 0 || !(bytes > 0) || lacks(r, errs, "the rate", way);
 }
 
@@ -277,13 +284,39 @@ static bool is_on(const gp_segment *s, int d)
     return d >= s->place.index && d < s->place.index + s->place.lanes;
 }
 
-static bool read_device(const gp_source_report *r, const gp_plan *plan, gp_costs *c, const double *firings,
+/* Of kernels that leave room for others the time of the device says only how long they take at least, as those of
+ * several launches may have run side by side: calibrate.c finds it from what their launches took. */
+static void part_kernels(gp_measured_costs *m, const gp_plan *plan)
+{
+    for (int k = 0; k < plan->nsegments; k++) {
+        gp_segment_cost *c = &m->costs.segment[k];
+        double fills = gp_segment_fills(plan, k);
+        c->part = fmin(fills, 1);
+        if (fills > 0)
+            c->kernels_ns *= m->each[k] / fmax(m->each[k] * c->part, 1);
+        m->least_ns[k] = c->part < 1 ? c->kernels_ns : 0;
+    }
+}
+
+static bool read_device(const gp_source_report *r, const gp_plan *plan, gp_measured_costs *m, const double *firings,
                         const double *weight, gp_errs *errs)
 {
     const gp_graph *g = plan->graph;
-    if (!read_copies(r, "copy in", &c->copy_in, errs) || !read_copies(r, "copy out", &c->copy_out, errs)
-        || !read_copies(r, "peer copy", &c->copy_peer, errs))
-        return false;
+    gp_costs *c = &m->costs;
+    static const struct { const char *name; gp_task_kind task; } way[] = {
+        { "copy in", GP_TASK_COPY_IN }, { "copy out", GP_TASK_COPY_OUT }, { "peer copy", GP_TASK_COPY_PEER },
+    };
+    double *const rate[] = { &c->copy_in, &c->copy_out, &c->copy_peer };
+    double all_copies = 0;
+    for (int i = 0; i < 3; i++) {
+        double copies = 0, beside;
+        for (int k = 0; k < plan->nsegments; k++)
+            copies += gp_segment_copied(plan, &plan->segment[k], way[i].task) ? firings[k] / m->each[k] : 0;
+        if (!read_copies(r, way[i].name, copies, rate[i], &beside, errs))
+            return false;
+        c->copy_ns += copies * beside, all_copies += copies;
+    }
+    c->copy_ns = g->ndevices && g->device[0].pretend ? 0 : c->copy_ns / fmax(all_copies, 1);
     for (int d = 0; d < g->ndevices; d++) {
         double all = 0, busy = compute_of(r, g, d);
         int there = 0;
@@ -297,6 +330,7 @@ static bool read_device(const gp_source_report *r, const gp_plan *plan, gp_costs
                 c->segment[k].kernels_ns += 1e9 * busy * (all > 0 ? weight[k] / plan->segment[k].place.lanes / all
                                                           : 1.0 / there) / fmax(firings[k], 1);
     }
+    part_kernels(m, plan);
     return true;
 }
 
@@ -332,6 +366,8 @@ gp_measured_costs *gp_measured_costs_read(gp_arena *a, const gp_source_report *r
     m->costs = (gp_costs){ .stage = GP_NEW(a, gp_stage_cost, g->nstages), .nstages = g->nstages,
                            .segment = GP_NEW(a, gp_segment_cost, plan->nsegments), .nsegments = plan->nsegments };
     m->busy_ns = GP_NEW(a, double, g->nstages);
+    m->took_ns = GP_NEW(a, double, plan->nsegments), m->least_ns = GP_NEW(a, double, plan->nsegments);
+    m->each = GP_NEW(a, double, plan->nsegments);
     m->wall_ns = r->wall_ns, m->frames = r->frames;
     const char *device = text_of(gp_node_get(r->root, "pipeline"), "device");
     if (plan->nsegments && !are_alike(device, g->device_name)) {
@@ -350,103 +386,11 @@ gp_measured_costs *gp_measured_costs_read(gp_arena *a, const gp_source_report *r
             i++;
         int v = plan->task[plan->segment[k].task[i]].stage;
         firings[k] = period[v] * (double)g->stage[v].rate;
-        if (!read_segment(r, plan, k, firings[k], &m->costs.segment[k], &weight[k], errs))
+        if (!read_segment(r, plan, k, firings[k], m, &weight[k], errs))
             return NULL;
     }
-    if (!plan->unified && plan->nsegments && !read_device(r, plan, &m->costs, firings, weight, errs))
+    if (!plan->unified && plan->nsegments && !read_device(r, plan, m, firings, weight, errs))
         return NULL;
     read_cores(r, &m->costs);
     return m;
-}
-
-/* ---- for another plan -------------------------------------------------- */
-
-/* What a stage reads and makes of a frame, and a byte, so that there is something. */
-static double bytes_of(const gp_graph *g, int v)
-{
-    const gp_stage *st = &g->stage[v];
-    double n = 1;
-    for (int i = 0; i < st->nin + st->nout; i++) {
-        int b = i < st->nin ? st->in[i] : st->out[i - st->nin];
-        n += b >= 0 ? (double)gp_bytes(&g->buffer[b].type) : 0;
-    }
-    return n;
-}
-
-static double segment_bytes(const gp_plan *plan, const gp_segment *s)
-{
-    double n = 0;
-    for (int i = 0; i < s->ntasks; i++)
-        n += plan->task[s->task[i]].stage >= 0 ? bytes_of(plan->graph, plan->task[s->task[i]].stage) : 0;
-    return n;
-}
-
-/* The segment that has this stage; -1: none. */
-static int segment_with(const gp_plan *plan, int stage)
-{
-    for (int k = 0; k < plan->nsegments; k++)
-        for (int i = 0; i < plan->segment[k].ntasks; i++)
-            if (plan->task[plan->segment[k].task[i]].stage == stage)
-                return k;
-    return -1;
-}
-
-/* The segment of `from` in which all stages of segment k of `to` are: it is that, or a part, as where ranks cut it. */
-static int came_from(const gp_plan *from, const gp_plan *to, int k)
-{
-    int in = -1;
-    for (int i = 0; i < to->segment[k].ntasks; i++) {
-        int v = to->task[to->segment[k].task[i]].stage, now = v < 0 ? in : segment_with(from, v);
-        if (v >= 0 && (now < 0 || (in >= 0 && now != in)))
-            return -1;
-        in = now;
-    }
-    return in;
-}
-
-/* The times of a frame that has more or fewer bytes go with these. */
-static void scale(gp_costs *n, const gp_plan *from, const gp_plan *to, const int *in)
-{
-    for (int v = 0; v < n->nstages; v++) {
-        double by = bytes_of(to->graph, v) / bytes_of(from->graph, v);
-        n->stage[v].cpu_ns *= by, n->stage[v].wait_ns *= by;
-        if (fabs(by - 1) > fabs(n->scaled_by - 1) && !to->graph->stage[v].kind->collective)
-            n->scaled_by = by, n->scaled = to->graph->stage[v].name;
-    }
-    for (int k = 0; k < to->nsegments; k++) {
-        double by = segment_bytes(to, &to->segment[k]) / segment_bytes(from, &from->segment[in[k]]);
-        n->segment[k].kernels_ns *= by;
-    }
-}
-
-gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, const gp_plan *to, gp_errs *errs)
-{
-    const gp_graph *f = from->graph, *g = to->graph;
-    int *in = GP_NEW(a, int, to->nsegments);
-    bool same = f->nstages == g->nstages;
-    for (int v = 0; same && v < g->nstages; v++)
-        same = !strcmp(f->stage[v].name, g->stage[v].name) && f->stage[v].device == g->stage[v].device;
-    for (int k = 0; same && k < to->nsegments; k++)
-        same = (in[k] = came_from(from, to, k)) >= 0;
-    if (!same) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = g->file }, "with these settings the pipeline has other stages or "
-                "segments than the run of the report; make a report of it with them");
-        return NULL;
-    }
-    gp_costs *n = GP_NEW(a, gp_costs, 1);
-    *n = *c;
-    n->stage = gp_regrow(a, c->stage, sizeof *c->stage * (size_t)c->nstages, sizeof *c->stage * (size_t)c->nstages);
-    n->segment = GP_NEW(a, gp_segment_cost, to->nsegments);
-    n->nsegments = to->nsegments, n->scaled_by = 1, n->scaled = NULL;
-    for (int k = 0; k < to->nsegments; k++)
-        n->segment[k] = c->segment[in[k]];
-    scale(n, from, to, in);
-    for (int v = 0; v < g->nstages; v++) {
-        const gp_known *now = &g->stage[v].known, *then = &f->stage[v].known;
-        if (!g->stage[v].nin && now->hertz > 0)
-            n->stage[v].pace_ns = 1e9 / now->hertz;
-        if (!g->stage[v].nin && now->frames > 0 && now->frames != then->frames)
-            n->stage[v].frames = (uint64_t)now->frames;
-    }
-    return n;
 }

@@ -15,8 +15,15 @@ struct gp_source_report {
 typedef struct gp_measured_costs {
     gp_costs costs;
     double *busy_ns;                   /* by stage: of a firing, with all that it waited for a core */
+    double *took_ns;                   /* by segment: of a firing, from start to end of its launch: the median */
+    double *each;                      /* ... how many firings a launch has: the mean */
+    double *least_ns;                  /* ... of kernels that leave room for others: kernels_ns at least; else 0 */
     double wall_ns, frames;
 } gp_measured_costs;
+
+/* fills.c: the threads of the kernels of one firing, over those that its device keeps at a time; 0: it is the CPU, or
+ * that is not known. */
+double gp_segment_fills(const gp_plan *plan, int segment);
 
 /* A number of the report that is not negative; -1: there is none. */
 double gp_report_number(const gp_node *map, const char *key);

@@ -9,6 +9,8 @@
 #include "simulate/simulate.h"
 
 enum { VARIANTS = 256 };               /* of the time of one thing, spread over its distribution */
+#define AWAKE (-1.0)
+#define CHEAP_NS 2300.0                /* a turn takes less than to wake a thread for it: is_cheap() of run/turn.c */
 
 typedef enum what { WOKEN, LAUNCHER_WOKEN, FILLED, PACED, WORKED, SLEPT, MET, QUEUED, COPIED_IN, COPIED_PEER, COMPUTED,
                     TOOK_TURN, COPIED_OUT, REAPED } what;
@@ -22,6 +24,7 @@ typedef struct since { double born, due; int by, size; } since;
 typedef struct ring {
     const gp_ring *ring;
     int producer;
+    bool carried;                      /* its buffer is */
     uint64_t made;
     double put;                        /* when its frames were put there: the sum */
     since *since;                      /* of the frame in each slot */
@@ -45,7 +48,8 @@ typedef struct gpu {
 
 /* What a worker does, or a launch. */
 typedef struct piece {
-    bool busy, done, rested;           /* rested: it has waited for something to do */
+    bool busy, done, rested;           /* rested: its kernels wait for the launch before */
+    double since;                      /* of a worker: since when it waits for something to do; AWAKE: it does not */
     uint64_t first;
     int n, stream;
     double start, work, sleep, due;    /* due: of a launch that is chosen: when it was decided */
@@ -65,18 +69,22 @@ typedef struct actor {
     int *out; int nout;
     uint64_t next, head, total;        /* firings: taken, published, in all */
     bool follows;                      /* it goes on as long as there are frames */
+    bool listed;                       /* it is in simulation.look */
+    double looks;                      /* for how long its threads look, when they wait, before they sleep */
     double since;                      /* up to when its waits are counted */
     reason why;
     int nidle;
     /* Of a host stage. */
     piece *worker; int nworkers, nbusy;
+    bool carried;                      /* the thread that makes its frames does its turns, while its own sleeps */
     unsigned char *handed; uint64_t window;
     /* Of a segment: launches in flight, in order. */
     piece *flight; uint64_t launched, retired, turns;
     double fill_until;                 /* the launcher waits for more frames; 0: it does not */
     gp_timely *timely;                 /* with `latency`, else NULL; */
     uint64_t seen; int64_t came_ns;    /* as gp_latencyrt's */
-    bool launching, reaping, launcher_rested, reaper_rested, *stream;  /* stream: lane after lane */
+    bool launching, reaping, *stream;  /* stream: lane after lane */
+    double launcher_since, reaper_since;       /* as piece.since; since when it has no launch to wait for */
     gpu **on;                          /* by lane: its device; NULL: kernels are on the host's cores */
     double turn;                       /* the part of its kernels that waits for the launch before */
     size_t in_bytes, peer_bytes, out_bytes;
@@ -105,11 +113,13 @@ typedef struct simulation {
     int ranks;
     ring *ring;
     actor *actor; int nactors, each;   /* rank after rank, `each` of a rank */
+    int *look, nlook;                  /* who may have something to do now */
     int *came;                         /* by the plan's actor, of one in which ranks meet: how many wait there */
     double link_free;                  /* one exchange after the other */
     int sinks;                         /* that are not done */
     uint64_t late;                     /* frames that took longer than `latency` */
     double wake;
+    double polls;                      /* for how long a reaper looks at a device before it sleeps */
     bool spins;
     gp_simulated *out;
     int slices;
@@ -128,9 +138,101 @@ static inline uint64_t used_by(const actor *p, uint64_t k)
     return p->regroup ? gp_firing_from(p->regroup, k) : k;
 }
 
+static inline double varied(const actor *p, uint64_t firing)
+{
+    return p->variant ? (double)p->variant[firing % VARIANTS] : 1;
+}
+
+static inline piece *flight_of(const actor *p, uint64_t k)
+{
+    return &p->flight[k % (uint64_t)(p->segment->depth + 1)];
+}
+
+static inline int size_of(int n)
+{
+    return 31 - __builtin_clz((unsigned)n);
+}
+
+/* Of the first rank. */
+static inline void keep(simulation *x, gp_slice s)
+{
+    if (s.actor < x->each && x->out->nslices < x->slices)
+        x->out->slice[x->out->nslices++] = s;
+}
+
+/* Before the jobs of a share change. */
+static inline void touch(simulation *x, gp_share *s)
+{
+    if (s->now < x->now)
+        gp_share_go_on(s, x->now);
+    if (!s->touched)
+        x->touched[x->ntouched++] = (int)(s - x->share);
+    s->touched = true;
+}
+
+/* What it takes until a thread that has waited since then, and looks for so long before it sleeps, goes on. */
+static inline double to_wake(const simulation *x, double from, double looks)
+{
+    return from >= 0 && x->now - from > looks ? x->wake : 0;
+}
+
+/* There may be something for it to do: if a thread of it waits, it looks when all that happens now has happened. */
+static inline void look_at(simulation *x, int a)
+{
+    actor *p = &x->actor[a];
+    if (p->listed || (p->segment ? p->launching : p->nbusy == p->nworkers))
+        return;
+    x->look[x->nlook++] = a;
+    p->listed = true;
+}
+
+/* Calls run one way: simulate.c knows what happens and who goes on with it; host.c, rounds.c, launcher.c and device.c
+ * what each does, by rings.c and threads.c; none of these calls another beside it. */
+
 /* setup.c: actors and rings, before the first frame; how often each fires. */
 void gp_model_init(simulation *x, uint64_t frames);
 /* outcome.c: what a run would report, after the last frame. */
 void gp_model_report(simulation *x);
+
+/* rings.c: the firings that may begin up to now; *why there are no more. */
+uint64_t gp_model_able(const simulation *x, const actor *p, reason *why);
+/* Since when the frames of its firing k, the oldest of them, are under way. */
+since gp_model_since(const simulation *x, const actor *p, uint64_t k);
+/* With `latency`: a frame has ended, or is launched again. */
+void gp_model_tell_launcher(simulation *x, const since *s, double end);
+/* Firings [first, first + n) are done, and all before them: all beside it look. */
+void gp_model_publish(simulation *x, int a, uint64_t first, int n);
+
+/* threads.c: work of a thread of an actor. */
+void gp_model_share_cores(simulation *x, double work, what then, int a, int lane);
+/* So many of its threads are idle from now on; adds what they waited up to now. */
+void gp_model_set_idle(simulation *x, actor *p, int n, reason why);
+void gp_model_count_waits(simulation *x, actor *p);
+static inline void set_idle(simulation *x, actor *p, int n, reason why)
+{
+    if (n != p->nidle || why != p->why)
+        gp_model_set_idle(x, p, n, why);
+}
+
+/* host.c: its workers take what there is to do; worker w is awake; it is done. */
+void gp_model_look_host(simulation *x, int a);
+void gp_model_begin_host(simulation *x, int a, int w);
+void gp_model_work(simulation *x, int a, int w);
+void gp_model_hand_in(simulation *x, int a, int w);
+
+/* rounds.c: worker w of a collective stage, of several ranks, is done but for what ranks exchange. */
+void gp_model_meet(simulation *x, int a, int w);
+
+/* launcher.c: it looks for frames; is awake; has queued a launch, number k. Launch k is done on the device; the reaper
+ * is awake. */
+void gp_model_look_segment(simulation *x, int a);
+void gp_model_launch(simulation *x, int a);
+uint64_t gp_model_queued(simulation *x, int a);
+void gp_model_launch_done(simulation *x, int a, uint64_t k);
+void gp_model_reap(simulation *x, int a);
+
+/* device.c: launch k begins; something of it is done. True: that was all of it. */
+void gp_model_begin_launch(simulation *x, int a, uint64_t k);
+bool gp_model_device_did(simulation *x, what did, int a, uint64_t k);
 
 #endif

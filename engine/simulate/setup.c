@@ -182,13 +182,54 @@ static void init_machines(simulation *x)
     }
 }
 
+/* ---- waiting ---------------------------------------------------------- */
+
+/* Are there stages of the host alone before it, whose threads do its cheap turns? */
+static bool is_carried(const simulation *x, const actor *p)
+{
+    bool carried = p->stage && p->nin && p->nworkers == 1 && p->cost->cpu_ns + p->cost->wait_ns < CHEAP_NS
+                && (x->g->sync == GP_SYNC_AUTO || x->g->sync == GP_SYNC_BLOCK);
+    for (int i = 0; carried && i < p->nin; i++) {
+        const actor *from = &x->actor[x->ring[p->in[i].ring].producer];
+        carried = from->stage && from->nworkers == 1 && !(from->cost->pace_ns > 0)
+               && from->stage->priority == p->stage->priority;
+    }
+    return carried;
+}
+
+/* How long threads look before they sleep: spin_ns() of run/threads.c; who does turns of others is awake meanwhile.
+ * Reapers wait for a GPU as wait_for() of cuda/cuda.c does; the CPU back end wakes them, and the threads of its
+ * streams, each time. */
+static void init_waiting(simulation *x)
+{
+    const double long_ns = 1e6, short_ns = 5e3;
+    gp_sync sync = x->g->sync;
+    double cpus = x->c->cores + x->c->others, threads = 0;
+    for (int a = 0; a < x->each; a++)
+        threads += x->actor[a].stage ? x->actor[a].nworkers : 2;
+    double looks = sync == GP_SYNC_BLOCK ? 0 : sync != GP_SYNC_AUTO ? INFINITY : cpus > threads ? long_ns : short_ns;
+    for (int a = 0; a < x->nactors; a++)
+        x->actor[a].looks = looks;
+    for (int a = 0; a < x->nactors; a++) {
+        actor *p = &x->actor[a];
+        p->carried = is_carried(x, p);
+        for (int i = 0; p->carried && i < p->nin; i++) {
+            actor *from = &x->actor[x->ring[p->in[i].ring].producer];
+            from->looks = fmax(from->looks, 2 * CHEAP_NS);
+        }
+    }
+    x->polls = x->on_cores || sync == GP_SYNC_BLOCK ? 0 : sync != GP_SYNC_AUTO ? INFINITY : long_ns;
+}
+
+/* ---- actors, rings ---------------------------------------------------- */
+
 static void init_rings(simulation *x, int rank)
 {
     const gp_plan *plan = x->plan;
     for (int i = 0; i < plan->nrings; i++) {
         const gp_ring *r = &plan->ring[i];
         ring *to = &x->ring[rank * plan->nrings + i];
-        to->ring = r;
+        to->ring = r, to->carried = x->g->buffer[r->buffer].carried;
         if (r->segment >= 0 || r->producer < 0)
             continue;
         to->producer = rank * x->each + r->producer;
@@ -222,6 +263,7 @@ static void init_actors(simulation *x)
 {
     const gp_plan *plan = x->plan;
     x->actor = GP_NEW(x->arena, actor, x->nactors);
+    x->look = GP_NEW(x->arena, int, x->nactors);
     x->ring = GP_NEW(x->arena, ring, x->ranks * plan->nrings);
     x->came = x->ranks > 1 ? GP_NEW(x->arena, int, x->each) : NULL;
     for (int r = 0; r < x->ranks; r++)
@@ -241,6 +283,7 @@ static void init_actors(simulation *x)
     }
     for (int r = 0; r < x->ranks; r++)
         join_rings(x, r);
+    init_waiting(x);
 }
 
 /* The sources make their frames, or in proportion fewer: `frames` of all ranks together. */

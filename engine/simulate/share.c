@@ -31,17 +31,11 @@ gp_due gp_agenda_take(gp_agenda *g)
     return first;
 }
 
-static double speed(const gp_share *s)
-{
-    double n = s->jobs.n + s->always;
-    return n > s->capacity ? s->capacity / n : 1;
-}
-
 void gp_share_go_on(gp_share *s, double now)
 {
     double took = now - s->now;
     if (s->jobs.n && took > 0) {
-        double rate = speed(s);
+        double n = s->jobs.n + s->always, rate = n > s->capacity ? s->capacity / n : 1;
         s->had += took * rate;
         s->used += took * rate * s->jobs.n;
         s->delayed += took * (1 - rate) * s->jobs.n;
@@ -58,6 +52,6 @@ double gp_share_next(const gp_share *s)
 {
     if (!s->jobs.n)
         return INFINITY;
-    double left = s->jobs.due[0].at - s->had;
-    return s->now + (left > 0 ? left / speed(s) : 0);
+    double left = s->jobs.due[0].at - s->had, n = s->jobs.n + s->always;
+    return s->now + (left > 0 ? n > s->capacity ? left * n / s->capacity : left : 0);
 }

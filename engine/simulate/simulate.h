@@ -22,6 +22,8 @@ typedef struct gp_segment_cost {
     double launch_ns;          /* to queue a launch: the launcher has a core */
     double kernels_ns;         /* the kernels of one firing, with the device for themselves; on the CPU back end: a
                                   core */
+    double part;               /* ... of the device that they fill, up to 1: so many firings of a launch take as long as
+                                  one, and so many launches run side by side; 0: not known, as 1 */
     double fixed_ns;           /* the same of a launch, however many firings it has */
     double spread;
 } gp_segment_cost;
@@ -93,14 +95,16 @@ gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, cons
  * there is not known. */
 bool gp_costs_move(gp_costs *c, const gp_plan *plan, const gp_plan *before, const gp_machine_file *m, const char *file,
                    gp_errs *errs);
-/* Are all rates known that the plan needs, of copies and of what its ranks exchange? Else an error that names the key,
- * and `file`, which may be NULL. */
+/* Are all rates known that the plan needs, of copies and of what its ranks exchange? Else an error for each that is
+ * not, which names the key, and `file`, which may be NULL. */
 bool gp_costs_suffice(const gp_costs *c, const gp_plan *plan, const char *file, gp_errs *errs);
-/* How long ranks are in a round of a collective stage when the last has come, in ns; do they compute then, as where all
- * goes through the memory of one machine? */
+/* links.c: how long ranks are in a round of a collective stage when the last has come, in ns; do they compute then, as
+ * where all goes through the memory of one machine? */
 double gp_round_ns(const gp_costs *c, const gp_stage *st);
 bool gp_round_takes_cores(const gp_costs *c, const gp_stage *st);
-/* What a simulation of several devices or ranks takes for granted: *n texts in memory of `a`. */
+/* Behind gp_verdict_find(): where what ranks exchange bounds the run, the verdict names the link and its rate. */
+void gp_links_judge(const gp_costs *c, const gp_plan *plan, gp_report *r);
+/* assume.c: what a simulation of several devices or ranks takes for granted: *n texts in memory of `a`. */
 const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan *plan, int *n);
 
 #endif

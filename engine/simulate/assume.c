@@ -1,0 +1,51 @@
+/* assume.c - what a simulation takes for granted, in words. */
+#include "base/plural.h"
+#include "simulate/links.h"
+
+static char *gb_s(gp_arena *a, double rate)
+{
+    return gp_format(a, "%.3g GB/s", 1e-9 * rate);
+}
+
+const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan *plan, int *n)
+{
+    const gp_graph *g = plan->graph;
+    int ranks = c->ranks > 1 ? c->ranks : 1, nodes = c->nodes > 1 ? c->nodes : 1, most = (ranks + nodes - 1) / nodes;
+    int devices = g->ndevices > 1 ? g->ndevices : 1;
+    bool gpus = g->ndevices && !g->device[0].pretend && plan->nsegments;
+    const char **say = GP_NEW(a, const char *, 7 + g->nstages);
+    *n = 0;
+    if (c->scaled)
+        say[(*n)++] = gp_format(a, "times go with the bytes of frames: those of '%s' are %.3g of the report's",
+                                c->scaled, c->scaled_by);
+    if (ranks == 1 && devices == 1)
+        return say;
+    if (devices > 1 && !gpus)
+        say[(*n)++] = gp_format(a, "frames take turns on %d parts of the CPU, which share its %.3g cores", devices,
+                                c->cores);
+    if (ranks > 1)
+        say[(*n)++] = gp_format(a, "%d ranks on %d machine%s, all alike; the threads of %d rank%s share %.3g cores",
+                                ranks, nodes, gp_plural(nodes), most, gp_plural(most), c->cores);
+    if (gpus && c->devices && most * devices > c->devices)
+        say[(*n)++] = gp_format(a, "%d rank%s share %d GPU%s of a machine, in turns; more are said by 'devices' in the "
+                                "file that '--machine' names", most, gp_plural(most), c->devices,
+                                gp_plural(c->devices));
+    else if (gpus)
+        say[(*n)++] = gp_format(a, "%s %d GPU%s of a machine, each as fast as in the report", ranks > 1
+                                ? "no two ranks share one of the" : "frames take turns on", most * devices,
+                                gp_plural(most * devices));
+    if (gpus && (plan->copy_in_bytes || plan->copy_out_bytes))
+        say[(*n)++] = gp_format(a, "each GPU copies in at %s and out at %s; %s%s", gb_s(a, c->copy_in),
+                                gb_s(a, c->copy_out), c->memory > 0 ? "those of a machine together at "
+                                : "nothing limits those of a machine together ('host_memory_gb_s')",
+                                c->memory > 0 ? gb_s(a, c->memory) : "");
+    const char *lacking = ranks > 1 ? gp_step_lacking(c, g) : NULL;
+    if (lacking)
+        say[(*n)++] = gp_format(a, "a step over the link takes no time of its own, as '%s' is not said: short frames "
+                                "are slower than this", lacking);
+    for (int v = 0; v < g->nstages && ranks > 1; v++)
+        if (g->stage[v].kind->collective)
+            say[(*n)++] = gp_round_text(a, c, &g->stage[v]);
+    say[(*n)++] = "disks, files and caches are as fast for all as they were for the run of the report";
+    return say;
+}

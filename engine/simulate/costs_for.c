@@ -1,0 +1,97 @@
+/* costs_for.c - the costs of a plan for another one of the same pipeline: other settings, frames of another size. */
+#include <math.h>
+#include <string.h>
+#include "compile/plan.h"
+#include "simulate/measured.h"
+
+/* What a stage reads and makes of a frame, and a byte, so that there is something. */
+static double bytes_of(const gp_graph *g, int v)
+{
+    const gp_stage *st = &g->stage[v];
+    double n = 1;
+    for (int i = 0; i < st->nin + st->nout; i++) {
+        int b = i < st->nin ? st->in[i] : st->out[i - st->nin];
+        n += b >= 0 ? (double)gp_bytes(&g->buffer[b].type) : 0;
+    }
+    return n;
+}
+
+static double segment_bytes(const gp_plan *plan, const gp_segment *s)
+{
+    double n = 0;
+    for (int i = 0; i < s->ntasks; i++)
+        n += plan->task[s->task[i]].stage >= 0 ? bytes_of(plan->graph, plan->task[s->task[i]].stage) : 0;
+    return n;
+}
+
+/* The segment that has this stage; -1: none. */
+static int segment_with(const gp_plan *plan, int stage)
+{
+    for (int k = 0; k < plan->nsegments; k++)
+        for (int i = 0; i < plan->segment[k].ntasks; i++)
+            if (plan->task[plan->segment[k].task[i]].stage == stage)
+                return k;
+    return -1;
+}
+
+/* The segment of `from` in which all stages of segment k of `to` are: it is that, or a part, as where ranks cut it. */
+static int came_from(const gp_plan *from, const gp_plan *to, int k)
+{
+    int in = -1;
+    for (int i = 0; i < to->segment[k].ntasks; i++) {
+        int v = to->task[to->segment[k].task[i]].stage, now = v < 0 ? in : segment_with(from, v);
+        if (v >= 0 && (now < 0 || (in >= 0 && now != in)))
+            return -1;
+        in = now;
+    }
+    return in;
+}
+
+/* The times of a frame that has more or fewer bytes go with these. */
+static void scale(gp_costs *n, const gp_plan *from, const gp_plan *to, const int *in)
+{
+    for (int v = 0; v < n->nstages; v++) {
+        double by = bytes_of(to->graph, v) / bytes_of(from->graph, v);
+        n->stage[v].cpu_ns *= by, n->stage[v].wait_ns *= by;
+        if (fabs(by - 1) > fabs(n->scaled_by - 1) && !to->graph->stage[v].kind->collective)
+            n->scaled_by = by, n->scaled = to->graph->stage[v].name;
+    }
+    for (int k = 0; k < to->nsegments; k++) {
+        double by = segment_bytes(to, &to->segment[k]) / segment_bytes(from, &from->segment[in[k]]);
+        double was = gp_segment_fills(from, in[k]), is = was * by;
+        n->segment[k].kernels_ns *= was > 0 ? fmax(is, 1) / fmax(was, 1) : by;
+        n->segment[k].part = fmin(is, 1);
+    }
+}
+
+gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, const gp_plan *to, gp_errs *errs)
+{
+    const gp_graph *f = from->graph, *g = to->graph;
+    int *in = GP_NEW(a, int, to->nsegments);
+    bool same = f->nstages == g->nstages;
+    for (int v = 0; same && v < g->nstages; v++)
+        same = !strcmp(f->stage[v].name, g->stage[v].name) && f->stage[v].device == g->stage[v].device;
+    for (int k = 0; same && k < to->nsegments; k++)
+        same = (in[k] = came_from(from, to, k)) >= 0;
+    if (!same) {
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = g->file }, "with these settings the pipeline has other stages or "
+                "segments than the run of the report; make a report of it with them");
+        return NULL;
+    }
+    gp_costs *n = GP_NEW(a, gp_costs, 1);
+    *n = *c;
+    n->stage = gp_regrow(a, c->stage, sizeof *c->stage * (size_t)c->nstages, sizeof *c->stage * (size_t)c->nstages);
+    n->segment = GP_NEW(a, gp_segment_cost, to->nsegments);
+    n->nsegments = to->nsegments, n->scaled_by = 1, n->scaled = NULL;
+    for (int k = 0; k < to->nsegments; k++)
+        n->segment[k] = c->segment[in[k]];
+    scale(n, from, to, in);
+    for (int v = 0; v < g->nstages; v++) {
+        const gp_known *now = &g->stage[v].known, *then = &f->stage[v].known;
+        if (!g->stage[v].nin && now->hertz > 0)
+            n->stage[v].pace_ns = 1e9 / now->hertz;
+        if (!g->stage[v].nin && now->frames > 0 && now->frames != then->frames)
+            n->stage[v].frames = (uint64_t)now->frames;
+    }
+    return n;
+}
