@@ -14,7 +14,7 @@ typedef struct gp_report_files {
     bool html;
     bool account;              /* a table on stderr; as JSON: the verdict alone */
     const char *const *set; int nset;  /* what --set said */
-    char verdict[724];         /* after gp_report_close; "": none was found */
+    char verdict[1124];         /* after gp_report_close; "": none was found */
 } gp_report_files;
 
 /* Opens the files that are asked for; sets in `o` what has to be measured. False with
