@@ -23,13 +23,16 @@ typedef struct gp_glance {
     double left_s;             /* until the last is done; < 0: not known */
     double frames_s;           /* `moved` a second */
     int bound;                 /* the stage that holds back the rest; -1: none does */
+    int bound_rank;            /* the rank that comes last where ranks meet, whose stage that is; -1: none does */
+    bool bound_meets;          /* that stage is one where ranks meet */
     double began, looked;      /* gp_glance_look's own */
     gp_counters now;           /* gp_glance_look's own */
     int nsources, nstages, nbuffers;
     const gp_account *source;
     struct gp_glance_stage { gp_stage_status is; double frames_s, bytes_s; } *stage;
     struct gp_glance_buffer { gp_buffer_status is; double fill; } *buffer;     /* fill: 0 to 1 */
-    int stages_cap, buffers_cap;
+    double *rank_fill;         /* gp_glance_look's own: of each rank the same, nbuffers a rank */
+    int stages_cap, buffers_cap, rank_fill_cap;
     gp_knob knob[GP_KNOBS]; int nknobs;
     bool settings, keys;       /* draw them; and what keys do */
     int chosen;                /* the knob that keys change */

@@ -106,6 +106,8 @@ int64_t gp_ranks_frames(int64_t mine);
 double gp_ranks_left(double seconds);
 /* The rank that is behind the others, and how many frames it is done with; -1: none is. */
 int gp_ranks_behind(uint64_t *done);
+/* How full the buffers of each rank are, 0 to 1: c->nbuffers a rank. False: that is not known. */
+bool gp_ranks_fills(const gp_counters *c, double *fill);
 /* Do all have to end while this one waits for something before the run? */
 bool gp_ranks_ends(void);
 /* Is the run of all over, so that they can exchange what is left to say? clocks: with times, for which the clocks of

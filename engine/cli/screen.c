@@ -88,8 +88,12 @@ static void total_line(char *line, const gp_glance *v)
         add(line, ", rank %d is behind with %" PRIu64, v->behind, v->behind_done);
     if (v->syncing)
         add(line, ", syncing to disk");
+    else if (v->bound >= 0 && v->bound_rank >= 0)
+        add(line, ", > '%s' of rank %d holds back the rest", v->stage[v->bound].is.name, v->bound_rank);
+    else if (v->bound_rank >= 0)
+        add(line, ", rank %d holds back the rest", v->bound_rank);
     else if (v->bound >= 0)
-        add(line, ", > '%s' holds back the rest", v->stage[v->bound].is.name);
+        add(line, ", > '%s'%s holds back the rest", v->stage[v->bound].is.name, v->bound_meets ? ", where ranks meet," : "");
 }
 
 typedef struct gp_paper { FILE *f; const gp_screen *screen; int columns; } gp_paper;

@@ -216,7 +216,7 @@ void verdict_check(const verdict_case *c)
 {
     gp_errs errs = { 0 };
     const char *what = c->what;
-    gp_pipeline *p = verdict_compile(c->yaml, NULL, c->cuda, &errs);
+    gp_pipeline *p = verdict_compile_for(c->yaml, NULL, c->cuda, c->ranks, &errs);
     gp_report *r = verdict_report(c, gp_pipeline_plan(p));
     gp_verdict_find(r, p);
     const gp_verdict *v = &r->verdict;
