@@ -931,6 +931,32 @@ int main(int argc, char **argv)
     check(f"{m.name}: an error in a gather comes back", p.stdout.count("rank 0: ") == 1
           and ("TRUNCATE" in p.stdout or m.name != "openmpi"), p.stdout + p.stderr)
 
+# ---- what was replaced -----------------------------------------------------
+
+put("again.yaml", """
+vars: {to: ''}
+buffers: {x: {dtype: u8, shape: [4]}}
+stages:
+  - {use: generate, frames: 12, out: x}
+  - {use: write, name: each, path: "${to}/%03d.raw", in: x}
+  - {use: write, name: own, path: "${to}/all-${rank}.raw", in: x}
+  - {use: gather_ranks, name: met, to: 1, in: x, out: met}
+  - {use: write, name: last, path: "${to}/met.raw", in: met}
+""")
+for m in mpis:
+    for k in range(2):
+        if k:                              # that of rank 0 is new
+            os.remove(f"again-{m.name}/000.raw")
+        p = m.run(3, "run", "again.yaml", "--set", f"vars.to=again-{m.name}")
+        lines = p.stderr.splitlines()
+        said = sorted(x[x.index("stage"):] for x in lines if "replaced" in x)
+        to = f"again-{m.name}"
+        check(f"{m.name}: what all ranks replaced is said once, before the last line", p.returncode == 0
+              and lines[-1].startswith("gpipe: 12 frames in") and len(lines) == 1 + len(said)
+              and said == k * [f"stage 'each' replaced 11 files, the first '{to}/001.raw'",
+                               f"stage 'last' replaced a file, '{to}/met.raw'",
+                               f"stage 'own' replaced 3 files, the first '{to}/all-0.raw'"], p.stderr)
+
 # ---- who waits, and who is lost -----------------------------------------
 
 put("waits.c", """

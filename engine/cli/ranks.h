@@ -114,6 +114,12 @@ bool gp_ranks_ends(void);
  * all have to be known. All ranks find the same. */
 bool gp_ranks_over(bool clocks);
 
+/* ranks_files.c. Of gp_run_options.replaced: kept, until the runs of all are over, when all tell each other. */
+void gp_ranks_note_replaced(void *, const gp_replaced *r);
+void gp_ranks_hear_replaced(gp_errs *errs);
+/* On the rank that tells it, behind that: warnings of what all replaced, in the pipeline's `file`. */
+void gp_ranks_replaced(const char *file, gp_errs *errs);
+
 /* ranks_stream.c. What `write` writes on rank r comes out on rank 0, which calls the second (to: NULL: nowhere): not
  * *whole, where it returned false. Each piece of it takes so long at most. A text: why it does not come. */
 typedef bool gp_ranks_writer(void *arg, FILE *to);

@@ -199,6 +199,8 @@ int gp_ranks_end(int status, double *seconds, bool *first)
     if (!now.errs.failed)
         tell_all();
     if (!now.errs.failed)
+        gp_ranks_hear_replaced(&now.errs);
+    if (!now.errs.failed)
         gp_ranks_meet_close(&now.errs);
     if (gp_ranks_lost())
         tell_first(gp_ranks_lost());

@@ -136,7 +136,8 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     }
     gp_run_options options = { .poison = args->poison, .isolate = args->isolate,
                                .check_kernels = args->check_kernels, .begin = gp_ranks_begin,
-                               .gather = gp_ranks() > 1 ? gp_ranks_meet : NULL, .joins = gp_ranks_joins };
+                               .gather = gp_ranks() > 1 ? gp_ranks_meet : NULL, .joins = gp_ranks_joins,
+                               .replaced = gp_ranks() > 1 ? gp_ranks_note_replaced : NULL };
     gp_report_files files = { .account = false };
     gp_signals_for(l.pipeline);        /* from here on there are files that a signal removes */
     gp_signals_catch(args->quiet || gp_rank());
@@ -179,6 +180,9 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         drop_errors(errs);
     status = write_reports(&files, p, outcome, status, errs);
     gp_print_errs(args, &l, errs);
+    *errs = (gp_errs){ 0 };
+    gp_ranks_replaced(l.file, errs);
+    gp_print_errs_of_all(args, errs);
     if ((outcome == GP_NOT_DRAINED && gp_ranks_is_first()) || outcome == GP_STUCK)
         fprintf(stderr, "gpipe: not drained: frames that had been taken in were cancelled\n");
     if (outcome == GP_STUCK)
