@@ -311,7 +311,7 @@ def top(pid):
     """What `gpipe top` shows of a rank at first: its JSON, and the line that it draws last."""
     said = []
     for args, end in ((["--json"], "{"), ([], "gpipe: ")):
-        p = subprocess.Popen([gpipe, "top", *args, str(pid)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        p = subprocess.Popen([gpipe, "top", *args, *str(pid).split()], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True)
         line = p.stdout.readline()
         while line and not line.startswith(end):
@@ -445,6 +445,8 @@ def test_last(m):
     ranks, last = ranks_here(), ([x for x in said() if "seconds" in x] or [{}])[-1]
     line = top(ranks.get(0, 0))[1]
     check(f"{what} is named while it runs", last.get("bound_rank") == 1 and last["bound_by"] == "work", last)
+    others = glob.glob(f"/tmp/gpipe-{os.geteuid()}/*.sock")
+    check(f"{what}: all ranks are one run", others or top("")[0].get("rank") == 0)
     check(f"{what}: top says so", "> 'work' of rank 1 holds back the rest" in line, line)
     put("go", "")
     left = left_alone(p, ranks, 60)

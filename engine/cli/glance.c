@@ -141,6 +141,7 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
     double part = age > MEAN_S ? dt / MEAN_S : age > 0 ? dt / age : 1;     /* of what is new */
     part = part < 1 ? part : 1;
 
+    v->pipeline = gp_pipeline_made_of(p, 0);
     v->seconds = v->looked = seconds, v->syncing = gp_syncing(p);
     gp_counters_read(&v->now, p);
     gp_ranks_whole(&v->now);
@@ -195,6 +196,7 @@ void gp_glance_json(const gp_glance *v, FILE *f)
 {
     gp_json j = { .f = f, .level = 3 };                /* all on one line */
     gp_json_open(&j, NULL, '{');
+    gp_json_str(&j, "pipeline", v->pipeline ? v->pipeline : "");
     gp_json_num(&j, "seconds", v->seconds);
     gp_json_bool(&j, "ended", v->ended);
     gp_json_bool(&j, "syncing", v->syncing);
@@ -317,6 +319,7 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
     if (!make_room(v, nstages, nbuffers))
         return false;
     v->nstages = nstages, v->nbuffers = nbuffers;
+    v->pipeline = text_of(root, "pipeline");
     v->seconds = number_of(&r, root, "seconds", years);
     v->frames_s = number_of(&r, root, "frames_per_s", most);
     v->ended = !strcmp(text_of(root, "ended"), "true");

@@ -93,6 +93,8 @@ bool gp_ranks_begin(void *);               /* gp_run_options.begin */
 /* Its run is over, and all it wrote has its name or is gone. Waits for the others. The exit code of all; *seconds: how
  * long it took, becomes that of the one that took longest; *first: is this the rank whose error ended them, if any? */
 int gp_ranks_end(int status, double *seconds, bool *first);
+/* Behind that, when it has printed its errors: waits for the others, so that these come before what is said of all. */
+void gp_ranks_said(void);
 /* Adds to the accounts of this rank those of the others, as they said them last: after gp_ranks_end as they are, but of
  * ranks that are lost. Sets those of another rank alone. */
 void gp_ranks_sum(gp_account *a, int n);
@@ -114,7 +116,7 @@ bool gp_ranks_ends(void);
  * all have to be known. All ranks find the same. */
 bool gp_ranks_over(bool clocks);
 
-/* ranks_files.c. Of gp_run_options.replaced: kept, until the runs of all are over, when all tell each other. */
+/* ranks_files.c. Of gp_run_options.replaced: kept, until the runs of all are over, when all tell each other (gp_ranks_said). */
 void gp_ranks_note_replaced(void *, const gp_replaced *r);
 void gp_ranks_hear_replaced(gp_errs *errs);
 /* On the rank that tells it, behind that: warnings of what all replaced, in the pipeline's `file`. */

@@ -199,8 +199,6 @@ int gp_ranks_end(int status, double *seconds, bool *first)
     if (!now.errs.failed)
         tell_all();
     if (!now.errs.failed)
-        gp_ranks_hear_replaced(&now.errs);
-    if (!now.errs.failed)
         gp_ranks_meet_close(&now.errs);
     if (gp_ranks_lost())
         tell_first(gp_ranks_lost());
@@ -219,6 +217,13 @@ int gp_ranks_end(int status, double *seconds, bool *first)
     for (int r = 0; !all && r < gp_ranks(); r++)       /* that of a signal */
         all = of_rank(now.last, r)->status;
     return all ? all : now.errs.failed ? gp_errs_exit(&now.errs) : 0;
+}
+
+void gp_ranks_said(void)
+{
+    gp_errs errs = { .n = 0 };         /* who does not come has said why, or is named in what follows */
+    if (now.joined && !now.errs.failed && !gp_ranks_lost())
+        gp_ranks_hear_replaced(&errs);
 }
 
 bool gp_ranks_ends(void)

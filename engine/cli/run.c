@@ -92,7 +92,7 @@ static const char *why_not(const gp_args *args)
                                           : NULL;
 }
 
-/* It cannot begin; `errs` says why. */
+/* It cannot begin; `errs` says why, which is still to be printed. */
 static int give_up(gp_loaded *l, gp_report_files *files, gp_errs *errs)
 {
     bool first;
@@ -100,6 +100,7 @@ static int give_up(gp_loaded *l, gp_report_files *files, gp_errs *errs)
     int status = gp_ranks_end(gp_errs_exit(errs), &took, &first);
     if (!first)
         drop_errors(errs);
+    gp_ranks_said();
     gp_ranks_report(files, l->pipeline, GP_ERROR, status, errs);
     gp_report_drop(files);
     gp_signals_for(NULL);
@@ -178,12 +179,15 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_metrics_stop(metrics);
     if (!first)
         drop_errors(errs);
+    gp_print_errs(args, &l, errs);     /* before what follows from it */
+    *errs = (gp_errs){ 0 };
+    gp_ranks_said();
     status = write_reports(&files, p, outcome, status, errs);
     gp_print_errs(args, &l, errs);
     *errs = (gp_errs){ 0 };
     gp_ranks_replaced(l.file, errs);
     gp_print_errs_of_all(args, errs);
-    if ((outcome == GP_NOT_DRAINED && gp_ranks_is_first()) || outcome == GP_STUCK)
+    if ((outcome == GP_NOT_DRAINED && first && gp_ranks_is_first()) || outcome == GP_STUCK)
         fprintf(stderr, "gpipe: not drained: frames that had been taken in were cancelled\n");
     if (outcome == GP_STUCK)
         fprintf(stderr, "gpipe: a thread did not come back; it is abandoned\n");
