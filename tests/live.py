@@ -546,6 +546,14 @@ check("top: of one that is stopped", re.search(rf"^ +{one.pid}  does not answer$
 stop(one), stop(two)
 
 
+# a run that was changed is not measured as a whole, and says so
+p = start(endless, "-v")
+done = subprocess.run([gpipe, "set", str(p.pid), "depth=5"], env=env, capture_output=True, text=True, timeout=60)
+err, rc = stop(p)
+check("set: why there is no account", done.returncode == 0 and rc == 130 and "busy" not in err
+      and err.count("gpipe: there is no account of where the time went: the run was changed") == 1, err)
+
+
 # what it reads may be anybody's
 def served(reply, *args, after=None):
     """gpipe top at a socket that says `reply`, for ever if it is to be ended by `after`."""

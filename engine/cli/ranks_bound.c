@@ -25,8 +25,8 @@ static int64_t busiest_of(const gp_report *r)
 gp_rank_brief gp_rank_brief_of(const gp_whole *w, gp_outcome outcome)
 {
     const gp_report_files *f = w->files;
-    const gp_report *r = f->reports || f->traces || f->account ? w->own.report : NULL;     /* NULL: it was retuned */
-    gp_rank_brief b = { .began = gp_run_began(w->p), .reports = r != NULL };
+    const gp_report *r = (f->reports || f->traces || f->account) && !f->retuned ? w->own.report : NULL;
+    gp_rank_brief b = { .began = gp_run_began(w->p), .reports = r != NULL, .retuned = f->retuned };
     b.traces = (f->traces || f->html) && b.began && (r || outcome == GP_STUCK);
     if (r) {
         b.wall_ns = r->wall_ns, b.busiest_ns = busiest_of(r);

@@ -239,6 +239,11 @@ static void lead(gp_whole *w, int status)
     if (w->told.bound >= 0)
         snprintf(w->files->verdict, sizeof w->files->verdict, "%s%s%s", w->told.before, w->of[w->told.bound].verdict,
                  w->told.after);
+    bool retuned = true;
+    for (size_t r = 0; r < n; r++)
+        retuned &= w->of[r].retuned;
+    if (w->files->account && retuned)
+        gp_say_not_measured(true);
     write_files(w);
     tell_all_is_written(w);
     for (size_t r = 0; r < n; r++)

@@ -16,6 +16,7 @@ typedef struct gp_rank_brief {
     int64_t began, wall_ns, busiest_ns;
     uint64_t done;
     bool reports, traces;              /* it has something to */
+    bool retuned;
     bool waits;                        /* its verdict: where ranks meet; then as in gp_verdict: */
     double meets;
     char less[200], busiest[96];

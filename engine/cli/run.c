@@ -173,8 +173,7 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     status = in_vain ? GP_EXIT_PIPE : exit_code(outcome, errs);
     status = gp_ranks_end(status, &took, &first);
     gp_meter_stop(meter);              /* it shows how the others go on */
-    if (gp_retuner_stop(retuner))      /* what was measured is of the last part */
-        files.account = false;
+    files.retuned = gp_retuner_stop(retuner) > 0;      /* what was measured is of the last part */
     gp_socket_close(socket);
     gp_metrics_stop(metrics);
     if (!first)
