@@ -891,10 +891,13 @@ function process(frame, x, y)
   y:copy(x)
 end
 EOF
-printf 'buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, frames: 30, out: x}\n%s\n  - {use: discard}\n' \
-    '  - {use: lua, script: late.lua}' > "$tmp/late.yaml"
+cat > "$tmp/late.yaml" <<'EOF'
+buffers: {x: {dtype: u8, shape: [4]}}
+stages: [{use: generate, frames: 30, out: x}, {use: lua, script: late.lua}, {use: discard}]
+EOF
 expect 'an error and an account' 1 'late.lua:2.*broken' "$GPIPE" run -v "$tmp/late.yaml"
-sed -n '/late.lua\|no input/p' "$tmp/stderr" | head -1 | grep -q broken && ok || bad 'an error does not come before the account'
+sed -n '/late.lua\|no input/p' "$tmp/stderr" | head -1 | grep -q broken && ok \
+    || bad 'an error does not come before the account'
 
 # == files of an earlier run ====================================================
 expect 'replaces: first'    0 '' "$GPIPE" run --set stages.each.start=7 "$tmp/dir/files.yaml"

@@ -518,7 +518,8 @@ def top_of_all(*args):
 
 apart = alone()
 p = top_of_all()
-check("top: of none", not (apart and alone()) or (p.returncode == 2 and "no pipeline of yours runs here" in p.stderr), p)
+check("top: of none", not (apart and alone())
+      or (p.returncode == 2 and "no pipeline of yours runs here" in p.stderr), p)
 one = start(slow)
 apart = alone()
 p = top_of_all("--json")

@@ -468,7 +468,8 @@ def test_retuned(m, *whom):
     says = rf"of 3 ranks {len(others)} were measured, (?:which are alike; this is|of which) rank [{others}]" if others \
         else "there is no account of where the time went: all ranks were changed while they ran"
     check(f"{m.name}: ranks that were retuned are not compared: {whom}", done
-          and len(re.findall("^gpipe: " + says, heard, re.M)) == 1 and heard.count("  busy  no input") == bool(others), heard)
+          and len(re.findall("^gpipe: " + says, heard, re.M)) == 1
+          and heard.count("  busy  no input") == bool(others), heard)
 
 
 def hold(m, limit, meanwhile):

@@ -370,7 +370,8 @@ START_TEST(test_managed_slots)
           "64.0 KiB): lower its depth or its shape" },
         { "device", 3, (size_t)64 << 30, NULL },
         /* what launches need at once has no room, or the host has none for the rest */
-        { "device", 9, (size_t)64 << 30, "(u8 [65536], 9 slots of 64.0 KiB): lower its depth or its shape", .room = 128 },
+        { "device", 9, (size_t)64 << 30, "(u8 [65536], 9 slots of 64.0 KiB): lower its depth or its shape",
+          .room = 128 },
         { "device", 9, 1 << 20, "(u8 [65536], 9 slots of 64.0 KiB): lower its depth or its shape" },
         /* a kernel that stays on the device is no launch for which they could be fetched */
         { "device", 9, (size_t)64 << 30, "(u8 [65536], 9 slots of 64.0 KiB): lower its depth or its shape",

@@ -116,7 +116,7 @@ bool gp_ranks_ends(void);
  * all have to be known. All ranks find the same. */
 bool gp_ranks_over(bool clocks);
 
-/* ranks_files.c. Of gp_run_options.replaced: kept, until the runs of all are over, when all tell each other (gp_ranks_said). */
+/* ranks_files.c. Of gp_run_options.replaced: kept, until all tell each other (gp_ranks_said). */
 void gp_ranks_note_replaced(void *, const gp_replaced *r);
 void gp_ranks_hear_replaced(gp_errs *errs);
 /* On the rank that tells it, behind that: warnings of what all replaced, in the pipeline's `file`. */

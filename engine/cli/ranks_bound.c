@@ -1,8 +1,8 @@
 /* ranks_bound.c - which rank bounds the whole, from a few numbers of each: see ranks_whole.h.
  *
- * It is the one with the lowest rate of frames; of those whose rates are like that, one that is not bound by where ranks
- * meet; of those, the one whose busiest stage (per worker) or engine was busy longest, and if all are, the one that waits
- * least there: the others wait for it. Where all wait as long no rank comes last, so that the exchange takes the time. */
+ * It is the one with the lowest rate of frames; of those whose rates are like that, one that is not bound by where
+ * ranks meet; of those, the one whose busiest stage (per worker) or engine was busy longest. If all are bound there, it
+ * is the one that waits least: others wait for it. Where they wait alike, the exchange itself takes that time. */
 #include <math.h>
 #include <string.h>
 #include "cli/ranks_whole.h"
@@ -106,8 +106,8 @@ static void compare(const gp_whole *w, double fastest, gp_rank_answer *a)
         snprintf(a->after, sizeof a->after, ". Others wait longer, up to %.0f %%, so this rank comes last%s%s",
                  100 * fmin(meets, 1), *b->busiest ? ": beside that its busiest is " : "", b->busiest);
     else if (b->waits && n == gp_ranks())
-        snprintf(a->after, sizeof a->after, ". No rank comes last, so the exchange takes that time, or ranks are late in turns: "
-                 "%s", b->less);
+        snprintf(a->after, sizeof a->after, ". No rank comes last, so the exchange takes that time, or ranks are late "
+                 "in turns: %s", b->less);
 }
 
 void gp_whole_decide(gp_whole *w)

@@ -1,7 +1,7 @@
 /* ranks_files.c - of several ranks: what all of them replaced, which one of them tells.
  *
- * Not all ranks have a sink that writes: behind a stage that all meet in it may run on one alone. So each tells how many
- * have replaced something, then what, and the place in the pipeline says which is the same. */
+ * Not all ranks have a sink that writes: behind a collective stage it may run on one alone. So each tells how many have
+ * replaced something, then what, and the place in the pipeline says which is the same. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/ranks.h"

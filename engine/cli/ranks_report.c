@@ -72,7 +72,7 @@ static gp_ranks_writer *const writer[GP_RANK_TEXTS] = {
     [GP_RANK_PAGE_EVENTS] = write_page_events, [GP_RANK_EVENTS] = write_all_events,
 };
 
-/* The verdict of the rank that bounds the whole names it, where ranks differ, and says what follows from those of all. */
+/* The verdict of the rank that bounds the whole names it, where ranks differ, and says what follows from all. */
 static void name_rank(gp_whole *w)
 {
     if (w->told.bound != gp_rank() || !w->own.report)

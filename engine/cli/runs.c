@@ -85,6 +85,12 @@ static int find(run *of, gp_arena *a)
     return kept;
 }
 
+/* Is it another rank of what may be the same run? */
+static bool is_beside(const run *r, const run *first)
+{
+    return r->pipeline && r->v.ranks == first->v.ranks && !strcmp(r->pipeline, first->pipeline);
+}
+
 /* The one to show; NULL: there are several. */
 static const run *only_one(const run *of, int n)
 {
@@ -96,7 +102,7 @@ static const run *only_one(const run *of, int n)
             first = &of[i];
         }
     for (int i = 0; first && i < n; i++)
-        if (&of[i] != first && (!of[i].pipeline || of[i].v.ranks != first->v.ranks || strcmp(of[i].pipeline, first->pipeline) != 0))
+        if (&of[i] != first && !is_beside(&of[i], first))
             return NULL;
     return first;
 }

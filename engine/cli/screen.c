@@ -93,7 +93,8 @@ static void total_line(char *line, const gp_glance *v)
     else if (v->bound_rank >= 0)
         add(line, ", rank %d holds back the rest", v->bound_rank);
     else if (v->bound >= 0)
-        add(line, ", > '%s'%s holds back the rest", v->stage[v->bound].is.name, v->bound_meets ? ", where ranks meet," : "");
+        add(line, ", > '%s'%s holds back the rest", v->stage[v->bound].is.name,
+            v->bound_meets ? ", where ranks meet," : "");
 }
 
 typedef struct gp_paper { FILE *f; const gp_screen *screen; int columns; } gp_paper;

@@ -53,8 +53,8 @@ static void free_extra(const gp_plan *p, const gp_extra *x, freed *f)
         free_more(f, x->bytes, x->bytes);
 }
 
-/* Is it of use that the largest is in managed memory, if others are, too? Not where that frees too little for the device, or
- * has no room on the host, and nowhere but for a device. */
+/* Is it of use that the largest is in managed memory, if others are, too? Not where that frees too little for the
+ * device, or has no room on the host, and nowhere but for a device. */
 static bool does_managed_help(const gp_plan *p, const gp_machine *m, int device, size_t need, size_t have, largest l)
 {
     freed one = { 0, 0 }, all = { 0, 0 };
@@ -70,7 +70,8 @@ static bool does_managed_help(const gp_plan *p, const gp_machine *m, int device,
     for (int i = 0; i < p->nextras; i++)
         if (is_on(p, p->extra[i].place, device))
             free_extra(p, &p->extra[i], &all);
-    return one.device && all.device < need && need - all.device <= have && gp_size_add(p->host_bytes, one.host) <= m->memory;
+    return one.device && all.device < need && need - all.device <= have
+        && gp_size_add(p->host_bytes, one.host) <= m->memory;
 }
 
 static bool check_budget(const gp_plan *p, size_t need, size_t have, const char *where, largest l, bool helps,

@@ -428,8 +428,8 @@ static bool is_var(const linting *l, const char *name)
 static void lint_text(linting *l, const gp_stage *st, const char *key, const gp_node *n)
 {
     if (n->kind == GP_SCALAR && !n->quoted && is_var(l, n->text))
-        warn(l, n->at, "stage '%s': in '%s' this is the text '%s', not the value of the var: that is \"${%s}\"", st->name, key,
-             n->text, n->text);
+        warn(l, n->at, "stage '%s': in '%s' this is the text '%s', not the value of the var: that is \"${%s}\"",
+             st->name, key, n->text, n->text);
     for (int i = 0; n->kind != GP_SCALAR && i < n->n; i++)
         lint_text(l, st, key, n->item[i]);
 }
@@ -440,8 +440,11 @@ static void lint_texts(linting *l)
     for (int i = 0; i < l->g->nstages; i++) {
         const gp_stage *st = &l->g->stage[i];
         for (const gp_opt *o = st->opts ? st->kind->opts : NULL; o && o->name; o++) {
-            const gp_node *n = o->type == GP_OPT_NODE ? *(const gp_node *const *)((const char *)st->opts + o->off) : NULL;
-            if (n && o->choices && !strcmp(o->choices, "text"))
+            const void *field = (const char *)st->opts + o->off;
+            if (o->type != GP_OPT_NODE || !o->choices || strcmp(o->choices, "text") != 0)
+                continue;
+            const gp_node *n = *(const gp_node *const *)field;
+            if (n)
                 lint_text(l, st, o->name, n);
         }
     }

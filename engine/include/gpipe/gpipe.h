@@ -190,8 +190,8 @@ typedef struct gp_run_options {
     /* Or NULL. Is the path of this sink (gp_stage_info.joins) that of all ranks, so that they write one file? Then it counts
      * as a collective stage, too; else it writes a file of its own. All ranks say the same, with `gather_arg`. */
     bool (*joins)(void *arg, const char *stage);
-    /* Or NULL: then it is a warning. Called at the end, with `gather_arg`, for each stage that replaced files, so that several
-     * ranks can tell that together; `r` is there during the call. */
+    /* Or NULL: then it is a warning. Called at the end, with `gather_arg`, for each stage that replaced files, so that
+     * several ranks can tell that together; `r` is there during the call. */
     void (*replaced)(void *arg, const struct gp_replaced *r);
 } gp_run_options;
 
