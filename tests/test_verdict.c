@@ -136,6 +136,10 @@ static const verdict_case cases[] = {
       .actor = { { "meet", .busy = 99, .idle = 87 } }, .bound = GP_BOUND_RATE,
       .text = "bound by stage 'meet', where ranks meet (87 % of the time it waits for others and exchanges with them)",
       NONE },
+    { "who waits for others in a simulation", RANKS("all_reduce", "[1024]"), .whole = true, .simulated = true,
+      .actor = { { "meet", .busy = 99, .idle = 37 } }, .bound = GP_BOUND_RATE,
+      .text = "bound by stage 'meet', where ranks meet (37 % of the time it waits for others): ranks are late in turns, so "
+      "let what each does before it take as long for all frames", NONE },
     { "small frames that are exchanged", RANKS("all_gather", "[1024]"), .whole = true,
       .actor = { { "meet", .busy = 97 } }, .bound = GP_BOUND_STAGE,
       .text = "bound by the collective stage 'meet' (97 % busy): exchange more at a time, in larger frames, or several "

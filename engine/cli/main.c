@@ -27,9 +27,9 @@ static const verb verbs[] = {
       "sources and lets frames in flight finish; a second Ctrl-C stops at once.\n", 1, 1, gp_cmd_run },
     { GP_VERB_CHECK, "check", "FILE...", "validate pipelines; runs no script and no kernel",
       "Checks as for a machine with a GPU, even on one without. A missing input file is only a\n"
-      "warning if 'buffers' declares what it holds. What will be slow is a warning that ends in\n"
-      "(lint: NAME), for the GPU of this machine or, without one, an H200; '# nolint: NAME' in\n"
-      "its line silences it.\n", 1, INT_MAX, gp_cmd_check },
+      "warning if 'buffers' declares what it holds. What will be slow, or is hardly meant, is a\n"
+      "warning that ends in (lint: NAME), for the GPU of this machine or, without one, an H200;\n"
+      "'# nolint: NAME' in its line silences it.\n", 1, INT_MAX, gp_cmd_check },
     { GP_VERB_PLAN, "plan", "FILE", "show what a pipeline becomes: tasks, copies, memory", "",
       1, 1, gp_cmd_plan },
     { GP_VERB_BENCH, "bench", "FILE...", "measure pipelines: rate, latency, what holds them back",

@@ -109,10 +109,12 @@ static void blame_meeting(gp_judging *j, int actor)
     v->waits = true, v->meets = gp_part_of_run(j, p->idle_ns);
     gp_exchange_less(j, &j->g->stage[p->stage], v->less, sizeof v->less);
     busiest_text(j, gp_busiest(j, actor), v->busiest, sizeof v->busiest);
-    say(j, "bound by stage '%.60s', where ranks meet (%d %% of the time it waits for others and exchanges with them",
-        p->name, percent(v->meets));
+    say(j, "bound by stage '%.60s', where ranks meet (%d %% of the time it waits for others%s", p->name, percent(v->meets),
+        j->r->simulated ? "" : " and exchanges with them");
     gp_say_machine(j);
     say(j, ")");
+    if (j->r->simulated)               /* all are as fast there, and an exchange counts as busy */
+        say(j, ": ranks are late in turns, so let what each does before it take as long for all frames");
 }
 
 static bool is_paced(gp_judging *j)

@@ -26,6 +26,7 @@ typedef struct verdict_case {
     bool whole;                /* `text` is all of the text */
     int frames;                /* 0: LONG */
     int ranks;                 /* it is the first of so many; 0: it runs alone */
+    bool simulated;
     gp_bound bound;
     const char *of;            /* actor, or buffer */
     const char *text, *path, *value;               /* text: a part of it */
