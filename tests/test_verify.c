@@ -361,21 +361,22 @@ END_TEST
 /* Slots of 64 KiB on a device of 512: those of a launch and of the one ahead are there. */
 START_TEST(test_managed_slots)
 {
-    static const struct { const char *memory; int depth; size_t host; const char *message; int room; const char *more; }
+    const size_t ample = (size_t)64 << 30;
+    const char *full = "(u8 [65536], 9 slots of 64.0 KiB): lower its depth or its shape";
+    const struct { const char *memory; int depth; size_t host; const char *message; int room; const char *more; }
         cases[] = {
-        { "managed", 9, (size_t)64 << 30, NULL },
-        { "device", 9, (size_t)64 << 30, "of memory on cuda:0; there are 512.0 KiB. The largest is buffer 'x' (u8 "
-          "[65536], 9 slots of 64.0 KiB): lower its depth or its shape, or give it 'memory: managed'" },
-        { "managed", 9, 1 << 20, "of host memory; there are 1.0 MiB. The largest is buffer 'x' (u8 [65536], 9 slots of "
-          "64.0 KiB): lower its depth or its shape" },
-        { "device", 3, (size_t)64 << 30, NULL },
+        { .memory = "managed", .depth = 9, .host = ample },
+        { .memory = "device", .depth = 9, .host = ample, .message = "of memory on cuda:0; there are 512.0 KiB. The "
+          "largest is buffer 'x' (u8 [65536], 9 slots of 64.0 KiB): lower its depth or its shape, or give it 'memory: "
+          "managed'" },
+        { .memory = "managed", .depth = 9, .host = 1 << 20, .message = "of host memory; there are 1.0 MiB. The largest "
+          "is buffer 'x' (u8 [65536], 9 slots of 64.0 KiB): lower its depth or its shape" },
+        { .memory = "device", .depth = 3, .host = ample },
         /* what launches need at once has no room, or the host has none for the rest */
-        { "device", 9, (size_t)64 << 30, "(u8 [65536], 9 slots of 64.0 KiB): lower its depth or its shape",
-          .room = 128 },
-        { "device", 9, 1 << 20, "(u8 [65536], 9 slots of 64.0 KiB): lower its depth or its shape" },
+        { .memory = "device", .depth = 9, .host = ample, .message = full, .room = 128 },
+        { .memory = "device", .depth = 9, .host = 1 << 20, .message = full },
         /* a kernel that stays on the device is no launch for which they could be fetched */
-        { "device", 9, (size_t)64 << 30, "(u8 [65536], 9 slots of 64.0 KiB): lower its depth or its shape",
-          .more = "launch: persistent\n" },
+        { .memory = "device", .depth = 9, .host = ample, .message = full, .more = "launch: persistent\n" },
     };
     gp_machine m;
     char yaml[400];
