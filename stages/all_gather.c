@@ -48,11 +48,17 @@ static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "[ranks, ...], th
 
 static const gp_opt options[] = { GP_COLLECTIVE_BY(struct opts), { 0 } };
 
+static void advise(gp_advice *a)
+{
+    const struct opts *o = a->opts;
+    gp_collective_advise(a, o->by);
+}
+
 const gp_kind gp_kind_all_gather = {
     GP_KIND("all_gather"), .field = "ranks", .also = "allgather",
     .help = "frame k of all ranks, along a new first axis",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true,
     .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
     .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .skipped = gp_collective_skipped,
-    .finish = gp_collective_finish,
+    .finish = gp_collective_finish, .advise = advise,
 };

@@ -51,11 +51,17 @@ static const gp_opt options[] = {
     { 0 }
 };
 
+static void advise(gp_advice *a)
+{
+    const struct opts *o = a->opts;
+    gp_collective_advise(a, o->by);
+}
+
 const gp_kind gp_kind_broadcast = {
     GP_KIND("broadcast"), .field = "ranks", .also = "bcast",
     .help = "frame k of one rank, on all of them",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true,
     .one_rank = true, .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
     .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .skipped = gp_collective_skipped,
-    .finish = gp_collective_finish,
+    .finish = gp_collective_finish, .advise = advise,
 };

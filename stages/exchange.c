@@ -153,11 +153,17 @@ static const gp_opt options[] = {
     { 0 }
 };
 
+static void advise(gp_advice *a)
+{
+    const struct opts *o = a->opts;
+    gp_collective_advise(a, o->by);
+}
+
 const gp_kind gp_kind_exchange = {
     GP_KIND("exchange"), .field = "ranks", .also = "halo ghost",
     .help = "the rows of this rank, between those of its neighbors: strips",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true,
     .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
     .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .skipped = gp_collective_skipped,
-    .finish = gp_collective_finish,
+    .finish = gp_collective_finish, .advise = advise,
 };

@@ -318,7 +318,7 @@ static const gp_opt options[] = {
     { GP_NODE(struct opts, grid),
       .help = "blocks along 1 to 3 axes; else a thread for each element of the first output, if the "
               "kernel says blockIdx.x * blockDim.x + threadIdx.x, and the same for y and z" },
-    { GP_NODE(struct opts, define), .help = "macros: {RADIUS: 3}" },
+    { GP_NODE(struct opts, define), .choices = "text", .help = "macros: {RADIUS: 3}" },
     { GP_NODE(struct opts, shared), .unit = "bytes",
       .help = "dynamic shared memory of a block, for `extern __shared__ float s[]`" },
     { GP_BOOL(struct opts, batched),

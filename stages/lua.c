@@ -184,7 +184,8 @@ static const gp_port out[] = {
 static const gp_opt options[] = {
     { GP_PATH(struct gp_lua_opts, script), .required = true,
       .help = "Lua file with process(frame, x, y), or produce(frame, y) for a source" },
-    { GP_NODE(struct gp_lua_opts, params), .help = "map of values that the script finds in stage.params" },
+    { GP_NODE(struct gp_lua_opts, params), .choices = "text",
+      .help = "map of values that the script finds in stage.params" },
     { 0 }
 };
 

@@ -93,11 +93,16 @@ static const gp_opt options[] = {
     { 0 }
 };
 
+static void advise(gp_advice *a)
+{
+    gp_collective_advise(a, GP_BY_AUTO);
+}
+
 const gp_kind gp_kind_scatter_ranks = {
     GP_KIND("scatter_ranks"), .field = "ranks", .also = "scatter mpi_scatter",
     .help = "frame k of one rank, of which each has one part",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true, .one_rank = true,
     .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
     .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .skipped = gp_collective_skipped,
-    .finish = gp_collective_finish,
+    .finish = gp_collective_finish, .advise = advise,
 };

@@ -885,6 +885,20 @@ printf 'stages: [{use: generate, frames: 1, out: x}, {use: discard}]\nbuffers: {
 expect 'one frame'       0 '^gpipe: 1 frame in, 1 out' "$GPIPE" run "$tmp/one.yaml"
 expect 'two frames'      0 '^gpipe: 2 frames in, 2 out' "$GPIPE" run --set stages.generate.frames=2 "$tmp/one.yaml"
 
+cat > "$tmp/late.lua" <<'EOF'
+function process(frame, x, y)
+  if frame.index == 20 then error('broken') end
+  y:copy(x)
+end
+EOF
+cat > "$tmp/late.yaml" <<'EOF'
+buffers: {x: {dtype: u8, shape: [4]}}
+stages: [{use: generate, frames: 30, out: x}, {use: lua, script: late.lua}, {use: discard}]
+EOF
+expect 'an error and an account' 1 'late.lua:2.*broken' "$GPIPE" run -v "$tmp/late.yaml"
+sed -n '/late.lua\|no input/p' "$tmp/stderr" | head -1 | grep -q broken && ok \
+    || bad 'an error does not come before the account'
+
 # == files of an earlier run ====================================================
 expect 'replaces: first'    0 '' "$GPIPE" run --set stages.each.start=7 "$tmp/dir/files.yaml"
 grep -q replaced "$tmp/stderr" && bad 'replaces: nothing was there' || ok

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """live.py GPIPE - what a run shows while it goes: live lines on a terminal, JSON, gpipe top,
 metrics. Prints a total; exit 1 after a failure."""
-import atexit, fcntl, json, os, pty, re, resource, select, shutil, signal, socket, struct, subprocess, sys, tempfile
-import termios, time, urllib.error, urllib.request
+import atexit, fcntl, glob, json, os, pty, re, resource, select, shutil, signal, socket, struct, subprocess, sys
+import tempfile, termios, time, urllib.error, urllib.request
 
 gpipe = os.path.abspath(sys.argv[1])
 tmp = tempfile.TemporaryDirectory()
@@ -505,6 +505,54 @@ with socket.socket(socket.AF_UNIX) as s:
 p = subprocess.run([gpipe, "top", "999999999"], env=env, capture_output=True, text=True)
 check("top: nobody there", p.returncode == 2 and "no pipeline of yours" in p.stderr, p.stderr)
 os.remove(sock(999999999))
+
+
+# without a process: the one that runs, or a list. Runs of others in the folder that is shared are listed, too
+def alone():
+    return not glob.glob(f"/tmp/gpipe-{os.geteuid()}/*.sock")
+
+
+def top_of_all(*args):
+    return subprocess.run([gpipe, "top", *args], env=env, capture_output=True, text=True, timeout=60)
+
+
+apart = alone()
+p = top_of_all()
+check("top: of none", not (apart and alone())
+      or (p.returncode == 2 and "no pipeline of yours runs here" in p.stderr), p)
+one = start(slow)
+apart = alone()
+p = top_of_all("--json")
+check("top: of one", not (apart and alone()) or (p.returncode == 0 and not p.stderr
+      and all(o["pipeline"] == slow and "pid" not in o for o in map(json.loads, p.stdout.splitlines()))
+      and json.loads(p.stdout.splitlines()[-1])["ended"]), p)
+one.communicate(timeout=60)
+one, two = start(endless), start(calm)
+with socket.socket(socket.AF_UNIX) as s:               # whose process is gone
+    s.bind(sock(999999998))
+p, j = top_of_all(), top_of_all("--json")
+os.remove(sock(999999998))
+rows = {int(x.split()[0]): x for x in p.stdout.splitlines()[1:]}
+check("top: of two", p.returncode == 0 and not p.stderr and {one.pid, two.pid} <= set(rows) and 999999998 not in rows
+      and f"{len(rows)} pipelines run; 'gpipe top PID' shows one of them:" == p.stdout.splitlines()[0]
+      and all(re.search(r"^ +\d+  [0-9.]+ s +\S+( k)? frames/s +" + re.escape(file) + "$", rows[x.pid])
+              for x, file in ((one, endless), (two, calm))), p)
+objects = {o["pid"]: o for o in map(json.loads, j.stdout.splitlines())}
+check("top: of two, as JSON", j.returncode == 0 and valid(objects[one.pid]) and objects[one.pid]["pipeline"] == endless
+      and objects[two.pid]["pipeline"] == calm, j)
+one.send_signal(signal.SIGSTOP)
+p = top_of_all()
+one.send_signal(signal.SIGCONT)
+check("top: of one that is stopped", re.search(rf"^ +{one.pid}  does not answer$", p.stdout, re.M), p)
+stop(one), stop(two)
+
+
+# a run that was changed is not measured as a whole, and says so
+p = start(endless, "-v")
+done = subprocess.run([gpipe, "set", str(p.pid), "depth=5"], env=env, capture_output=True, text=True, timeout=60)
+err, rc = stop(p)
+check("set: why there is no account", done.returncode == 0 and rc == 130 and "busy" not in err
+      and err.count("gpipe: there is no account of where the time went: the run was changed") == 1, err)
 
 
 # what it reads may be anybody's

@@ -319,7 +319,7 @@ stages: [{use: generate, frames: 5, out: x}, {use: write, path: "joined-NAME/${r
             (2, "", r"^usage: gpipe VERB"), (0, "--version", r"^back ends: "), (0, "run --help", r"^usage: gpipe run "),
             (2, "help no", "no help on 'no'"), (0, "stages blur", "^runs on: device"), (0, "machine", '"page_size"'),
             (0, f"new {m.name}", "made "), (2, "rnu", "no verb 'rnu'"), (2, "run", "no file given"),
-            (2, "top", "no pipeline given"),
+            (2, "set", "no setting given"),
             (2, "run --foo", "no option '--foo'"), (2, "run a.yaml --watch", "--watch is of one process"),
             (0, "check a.yaml", "a.yaml: ok"), (0, "plan a.yaml", "^stages$")):
         p = m.run(2, *args.split())
@@ -930,6 +930,58 @@ int main(int argc, char **argv)
     p = ran(m.start(2, f"said-{m.name}", m.so, command="./trunc"))
     check(f"{m.name}: an error in a gather comes back", p.stdout.count("rank 0: ") == 1
           and ("TRUNCATE" in p.stdout or m.name != "openmpi"), p.stdout + p.stderr)
+
+# ---- what was replaced -----------------------------------------------------
+
+put("again.yaml", """
+vars: {to: ''}
+buffers: {x: {dtype: u8, shape: [4]}}
+stages:
+  - {use: generate, frames: 12, out: x}
+  - {use: write, name: each, path: "${to}/%03d.raw", in: x}
+  - {use: write, name: own, path: "${to}/all-${rank}.raw", in: x}
+  - {use: gather_ranks, name: met, to: 1, in: x, out: met}
+  - {use: write, name: last, path: "${to}/met.raw", in: met}
+""")
+for m in mpis:
+    for k in range(2):
+        if k:                              # that of rank 0 is new
+            os.remove(f"again-{m.name}/000.raw")
+        p = m.run(3, "run", "again.yaml", "--set", f"vars.to=again-{m.name}")
+        lines = p.stderr.splitlines()
+        said = sorted(x[x.index("stage"):] for x in lines if "replaced" in x)
+        to = f"again-{m.name}"
+        check(f"{m.name}: what all ranks replaced is said once, before the last line", p.returncode == 0
+              and lines[-1].startswith("gpipe: 12 frames in") and len(lines) == 1 + len(said)
+              and said == k * [f"stage 'each' replaced 11 files, the first '{to}/001.raw'",
+                               f"stage 'last' replaced a file, '{to}/met.raw'",
+                               f"stage 'own' replaced 3 files, the first '{to}/all-0.raw'"], p.stderr)
+
+# ---- the order of what is said ---------------------------------------------
+
+put("breaks.lua", """stateless = true
+local p
+function init(s) p = s.params end
+function process(frame, x, y)
+  if p.rank == 1 and frame.index > 100 then error('broken') end
+  y:copy(x)
+end
+""")
+put("breaks.yaml", """
+buffers: {x: {dtype: u8, shape: [4]}}
+stages:
+  - {use: generate, frames: 20000, out: x}
+  - {use: lua, script: breaks.lua, params: {rank: "${rank}"}}
+  - {use: all_gather}
+  - {use: discard}
+""")
+for m in mpis:
+    for more in ["-v"], []:
+        p = m.run(3, "run", "breaks.yaml", *more)
+        lines = [x for x in p.stderr.splitlines() if re.match("gpipe: |rank |  ", x)]
+        check(f"{m.name}: an error comes before what follows from it {more}", p.returncode and lines
+              and lines[0].startswith("rank 1: breaks.lua:5:1: error: ") and "broken" in lines[0]
+              and "not drained" not in p.stderr and p.stderr.count("error: ") == 1, p.stderr)
 
 # ---- who waits, and who is lost -----------------------------------------
 

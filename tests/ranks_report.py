@@ -129,6 +129,34 @@ stages:
   - {use: gather_ranks}
   - {use: discard}
 """)
+put("last.yaml", """
+buffers: {x: {dtype: u8, shape: [16]}}
+stages:
+  - {use: generate, frames: 200, out: x}
+  - {use: lua, name: work, script: last.lua, params: {rank: "${rank}"}}
+  - {use: all_gather}
+  - {use: discard}
+""")
+put("last.lua", """stateless = true
+local p
+function init(s) p = s.params end
+local function there(name)
+  local f = io.open(name)
+  if f then f:close() end
+  return f
+end
+function process(frame, x, y)
+  while p.rank == 1 and frame.index > 8 and not there('go') do os.execute('sleep 0.05') end
+  y:copy(x)
+end
+""")
+put("meet.yaml", """
+buffers: {x: {dtype: f32, shape: [256]}}
+stages:
+  - {use: generate, frames: 4000, out: x}
+  - {use: all_reduce, name: meet}
+  - {use: discard}
+""")
 put("shares.yaml", """
 buffers: {a: {dtype: u8, shape: [16]}, b: {dtype: u8, shape: [16]}}
 stages:
@@ -283,7 +311,7 @@ def top(pid):
     """What `gpipe top` shows of a rank at first: its JSON, and the line that it draws last."""
     said = []
     for args, end in ((["--json"], "{"), ([], "gpipe: ")):
-        p = subprocess.Popen([gpipe, "top", *args, str(pid)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        p = subprocess.Popen([gpipe, "top", *args, *str(pid).split()], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True)
         line = p.stdout.readline()
         while line and not line.startswith(end):
@@ -383,25 +411,65 @@ def test_waits(m):
     r = read(f"{m.name}-gather.json")
     rates = [x["report"]["frames_per_s"] for x in r.get("ranks", [])]
     alike = [x["report"]["verdict"]["text"] for x, rate in zip(r.get("ranks", []), rates) if rate <= 1.04 * min(rates)]
-    waits = [x for x in alike if "waits for other ranks" in x]
+    waits = [x for x in alike if "where ranks meet" in x]
     check(f"{m.name}: who waits for others bounds nobody", p.returncode == 0 and len(rates) == 2
-          and (len(waits) == len(alike) or "waits for other ranks" not in r["verdict"]["text"]), p.stderr)
+          and (len(waits) == len(alike) or "where ranks meet" not in r["verdict"]["text"]), p.stderr)
 
 
-def test_retuned(m):
-    """Rank 1 is changed while it runs, and so is not measured."""
+def test_meets(m):
+    """Where ranks meet: which of them comes last, or that the exchange takes the time."""
+    wrong = r"divide|have to be faster|workers: \d"
+    p = m.run(2, "run", "rounds.yaml", "-v", "--report", f"{m.name}-last.json")
+    r = read(f"{m.name}-last.json")
+    text = r.get("verdict", {}).get("text", "")
+    check(f"{m.name}: the rank that comes last bounds the whole", p.returncode == 0 and r.get("rank") == 1
+          and text.startswith("rank 1: ") and "'work'" in text and text in p.stderr, p.stderr)
+    p = m.run(2, "run", "meet.yaml", "-v", "--report", f"{m.name}-meet.json")
+    text = read(f"{m.name}-meet.json").get("verdict", {}).get("text", "")
+    meets = re.search("where ranks meet .*(No rank comes last, so the exchange takes .*: exchange more at a time"
+                      "|Others wait longer, up to \\d+ %, so this rank comes last)", text)
+    check(f"{m.name}: nobody is told to divide an exchange", p.returncode == 0 and text in p.stderr
+          and (meets or "meet'" not in text) and not ("meet'" in text and re.search(wrong, text)), p.stderr)
+
+
+def test_last(m):
+    """While it runs: rank 1 waits at a frame, and the other in the exchange."""
+    if os.path.exists("go"):
+        os.remove("go")
+    with open("said", "w") as f:
+        p = subprocess.Popen(m.start(2, "run", "last.yaml", "--progress", "json"), stderr=f, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL, start_new_session=True)
+    end, what = time.monotonic() + 60, f"{m.name}: a rank that comes last"
+    while time.monotonic() < end and not any(x.get("bound_rank") == 1 and x["bound_by"] == "work" for x in said()):
+        time.sleep(0.1)
+    ranks, last = ranks_here(), ([x for x in said() if "seconds" in x] or [{}])[-1]
+    line = top(ranks.get(0, 0))[1]
+    check(f"{what} is named while it runs", last.get("bound_rank") == 1 and last["bound_by"] == "work", last)
+    others = glob.glob(f"/tmp/gpipe-{os.geteuid()}/*.sock")
+    check(f"{what}: all ranks are one run", others or top("")[0].get("rank") == 0)
+    check(f"{what}: top says so", "> 'work' of rank 1 holds back the rest" in line, line)
+    put("go", "")
+    left = left_alone(p, ranks, 60)
+    check(f"{what}: it ends", p.returncode == 0, left)
+
+
+def test_retuned(m, *whom):
+    """Some are changed while they run, and so are not measured."""
     p = subprocess.Popen(m.start(3, "run", "going.yaml", "-v"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                          stderr=subprocess.PIPE, text=True, start_new_session=True)
     end, done = time.monotonic() + 60, False
     while not done and time.monotonic() < end:
         time.sleep(0.1)
         ranks = ranks_here()
-        done = 1 in ranks and ran([gpipe, "set", str(ranks[1]), "depth=5"]).returncode == 0
+        done = len(ranks) == 3 and all(ran([gpipe, "set", str(ranks[r]), "depth=5"]).returncode == 0 for r in whom)
     os.kill(ranks.get(0, p.pid), signal.SIGINT)
     heard = left_alone(p, ranks)
-    said = re.findall(r"^gpipe: of 3 ranks 2 were measured, (?:which are alike; this is|of which) rank [02]", heard,
-                      re.M)
-    check(f"{m.name}: a rank that was retuned is not compared", done and len(said) == 1, heard)
+    others = "".join(str(r) for r in range(3) if r not in whom)
+    says = rf"of 3 ranks {len(others)} were measured, (?:which are alike; this is|of which) rank [{others}]" if others \
+        else "there is no account of where the time went: all ranks were changed while they ran"
+    check(f"{m.name}: ranks that were retuned are not compared: {whom}", done
+          and len(re.findall("^gpipe: " + says, heard, re.M)) == 1
+          and heard.count("  busy  no input") == bool(others), heard)
 
 
 def hold(m, limit, meanwhile):
@@ -493,8 +561,8 @@ def test_killed(m, whom):
 
 
 for m in mpis:
-    test_stopped(m, test_slow, test_clocks, test_page, test_metrics, test_errors, test_shares, test_waits)
-    test_live(m), test_retuned(m)
+    test_stopped(m, test_slow, test_clocks, test_page, test_metrics, test_errors, test_shares, test_waits, test_meets)
+    test_live(m), test_last(m), test_retuned(m, 1), test_retuned(m, 0), test_retuned(m, 0, 1, 2)
     if m is mpis[0]:
         test_held(m)
     if m.name == "openmpi":                # with other launchers the others end, too

@@ -222,6 +222,17 @@ static const struct {
     { "joined each with itself", TWO(", rate: 10", ", rate: 20") "  - {use: compare, in: [x, x]}\n"
       "  - {name: other, use: compare, in: [y, y]}\n", SILENT },
 
+    { "a var's name where text stands", "vars: {taps: 3}\n" SMALL LUA(", params: {a: [1, taps], b: tap}") END,
+      "stage 'lua': in 'params' this is the text 'taps', not the value of the var: that is \"${taps}\"; put it in "
+      "quotes if it is meant as it stands (lint: text)", AT(5, 50, 4) },
+    { "that of a var of ranks", SMALL LUA(", params: {rank: rank}") END,
+      "stage 'lua': in 'params' this is the text 'rank', not the value of the var: that is \"${rank}\"; put it in "
+      "quotes if it is meant as it stands (lint: text)", AT(4, 49, 4) },
+    { "its value, texts in quotes, and keys", "vars: {taps: 3}\n" SMALL
+      LUA(", params: {taps: '${taps}', b: 'rank', c: ranks of all, d: {rank: 1}}") END, SILENT },
+    { "names that are values", "vars: {n: 3}\n" SMALL KERNEL("[in, out, {i32: n}]", ", define: {N: '${n}'}") END,
+      SILENT },
+
     { "silenced", "depth: 1   # nolint: depth\n" LARGE SCALE END, SILENT },
     { "one of several", "depth: 1   # one frame at a time # nolint: batch, depth: as measured\n"
       LARGE SCALE END, SILENT },

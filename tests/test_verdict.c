@@ -129,6 +129,30 @@ static const verdict_case cases[] = {
       .bound = GP_BOUND_RATE, .of = "own_clock", .text = "bound by source 'own_clock', which keeps "
       "a rate of 50 Hz (idle 87 %)", NONE },
 
+    /* where ranks meet */
+#define RANKS(kind, type) "buffers: {g: {dtype: f32, shape: " type "}}\nstages:\n" SOURCE \
+      "  - {name: meet, use: " kind "}\n" END, .ranks = 2, .of = "meet"
+    { "who waits for others or exchanges with them", RANKS("all_reduce", "[1024]"), .whole = true,
+      .actor = { { "meet", .busy = 99, .idle = 87 } }, .bound = GP_BOUND_RATE,
+      .text = "bound by stage 'meet', where ranks meet (87 % of the time it waits for others and exchanges with them)",
+      NONE },
+    { "who waits for others in a simulation", RANKS("all_reduce", "[1024]"), .whole = true, .simulated = true,
+      .actor = { { "meet", .busy = 99, .idle = 37 } }, .bound = GP_BOUND_RATE,
+      .text = "bound by stage 'meet', where ranks meet (37 % of the time it waits for others): ranks are late in turns, so "
+      "let what each does before it take as long for all frames", NONE },
+    { "small frames that are exchanged", RANKS("all_gather", "[1024]"), .whole = true,
+      .actor = { { "meet", .busy = 97 } }, .bound = GP_BOUND_STAGE,
+      .text = "bound by the collective stage 'meet' (97 % busy): exchange more at a time, in larger frames, or several "
+      "arrays put together by 'concat'", NONE },
+    { "large ones", RANKS("exchange, rows: 1", "[64, 1024]"), .actor = { { "meet", .busy = 97 } },
+      .bound = GP_BOUND_STAGE, .text = "(97 % busy): let less be exchanged", NONE },
+    { "by MPI, as said", RANKS("broadcast, by: mpi", "[1024]"), .actor = { { "meet", .busy = 97 } },
+      .bound = GP_BOUND_STAGE, .text = "'concat', or leave out 'by: mpi', if they are on a GPU", NONE },
+    { "on one rank alone", RANKS("gather_ranks", "[1024]"), .actor = { { "meet", .busy = 97 } },
+      .bound = GP_BOUND_STAGE, .text = "(97 % busy): exchange more at a time", NONE },
+    { "a part for each", RANKS("scatter_ranks", "[2, 64]"), .actor = { { "meet", .busy = 97 } },
+      .bound = GP_BOUND_STAGE, .text = "(97 % busy): exchange more at a time", NONE },
+
     /* cores */
     { "all cores", HOST, .actor = { { "clean", .busy = 97 }, { "generate", .busy = 90 } },
       .cpus = 2, .bound = GP_BOUND_CORES, .of = "clean",

@@ -361,21 +361,30 @@ END_TEST
 /* Slots of 64 KiB on a device of 512: those of a launch and of the one ahead are there. */
 START_TEST(test_managed_slots)
 {
-    static const struct { const char *memory; int depth; size_t host; const char *message; } cases[] = {
-        { "managed", 9, (size_t)64 << 30, NULL },
-        { "device", 9, (size_t)64 << 30, "of memory on cuda:0; there are 512.0 KiB. The largest is buffer 'x' (u8 "
-          "[65536], 9 slots of 64.0 KiB): lower its depth or its shape, or give it 'memory: managed'" },
-        { "managed", 9, 1 << 20, "of host memory; there are 1.0 MiB. The largest is buffer 'x' (u8 [65536], 9 slots of "
-          "64.0 KiB): lower its depth or its shape" },
-        { "device", 3, (size_t)64 << 30, NULL },
+    const size_t ample = (size_t)64 << 30;
+    const char *full = "(u8 [65536], 9 slots of 64.0 KiB): lower its depth or its shape";
+    const struct { const char *memory; int depth; size_t host; const char *message; int room; const char *more; }
+        cases[] = {
+        { .memory = "managed", .depth = 9, .host = ample },
+        { .memory = "device", .depth = 9, .host = ample, .message = "of memory on cuda:0; there are 512.0 KiB. The "
+          "largest is buffer 'x' (u8 [65536], 9 slots of 64.0 KiB): lower its depth or its shape, or give it 'memory: "
+          "managed'" },
+        { .memory = "managed", .depth = 9, .host = 1 << 20, .message = "of host memory; there are 1.0 MiB. The largest "
+          "is buffer 'x' (u8 [65536], 9 slots of 64.0 KiB): lower its depth or its shape" },
+        { .memory = "device", .depth = 3, .host = ample },
+        /* what launches need at once has no room, or the host has none for the rest */
+        { .memory = "device", .depth = 9, .host = ample, .message = full, .room = 128 },
+        { .memory = "device", .depth = 9, .host = 1 << 20, .message = full },
+        /* a kernel that stays on the device is no launch for which they could be fetched */
+        { .memory = "device", .depth = 9, .host = ample, .message = full, .more = "launch: persistent\n" },
     };
     gp_machine m;
     char yaml[400];
     gp_machine_fixed(&m, 1);
-    m.device[0].memory = 512 << 10, m.memory = cases[_i].host;
-    snprintf(yaml, sizeof yaml, "depth: %d\nstreams: 1\nbatch: 1\nbuffers: {x: {memory: %s}, y: {memory: %s}}\n"
+    m.device[0].memory = (cases[_i].room ? (size_t)cases[_i].room : 512) << 10, m.memory = cases[_i].host;
+    snprintf(yaml, sizeof yaml, "%sdepth: %d\nstreams: 1\nbatch: 1\nbuffers: {x: {memory: %s}, y: {memory: %s}}\n"
              "stages:\n  - {use: src, name: x, size: 65536}\n  - {use: dev, name: y}\n  - {use: sink}\n",
-             cases[_i].depth, cases[_i].memory, cases[_i].memory);
+             cases[_i].more ? cases[_i].more : "", cases[_i].depth, cases[_i].memory, cases[_i].memory);
     planned p = plan_on(yaml, "test.yaml", &m);
     if (!cases[_i].message) {
         bool managed = *cases[_i].memory == 'm';
@@ -392,8 +401,9 @@ START_TEST(test_managed_slots)
     } else {
         ck_assert_ptr_null(p.pipeline);
         ck_assert_int_eq(gp_errs_exit(&p.errs), 4);
-        ck_assert_int_eq(p.errs.e[0].at.line, 4);
-        ck_assert_msg(strstr(p.errs.e[0].msg, cases[_i].message) != NULL, "%s", p.errs.e[0].msg);
+        ck_assert_int_eq(p.errs.e[0].at.line, 4 + (cases[_i].more != NULL));
+        const char *said = strstr(p.errs.e[0].msg, cases[_i].message);
+        ck_assert_msg(said && !said[strlen(cases[_i].message)], "%s", p.errs.e[0].msg);
     }
     plan_free(&p);
 }
@@ -430,7 +440,7 @@ Suite *suite_verify(void)
     tcase_add_test(tc, test_not_convex);
     tcase_add_test(tc, test_too_shallow);
     tcase_add_test(tc, test_managed);
-    tcase_add_loop_test(tc, test_managed_slots, 0, 4);
+    tcase_add_loop_test(tc, test_managed_slots, 0, 7);
     tcase_add_loop_test(tc, test_managed_refused, 0, 2);
     tcase_add_loop_test(tc, test_budget, 0, (int)(sizeof budgets / sizeof *budgets));
     tcase_add_test(tc, test_unified_budget);

@@ -83,6 +83,8 @@ bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs);
 void gp_unload(gp_loaded *l);
 /* Prints errors and warnings (not with -q) on stderr. `l` may be NULL. */
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs);
+/* What one rank says of all: without its name, and without the lines that it is of. */
+void gp_print_errs_of_all(const gp_args *args, const gp_errs *errs);
 /* Where such an error is, as it is printed: of --set its name, for free(), or NULL. */
 char *gp_err_option(const gp_args *args, const gp_err *e);
 

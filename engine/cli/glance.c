@@ -34,20 +34,21 @@ static bool make_room(gp_glance *v, int stages, int buffers)
 void gp_glance_free(gp_glance *v)
 {
     gp_counters_free(&v->now);
-    free(v->stage), free(v->buffer);
+    free(v->stage), free(v->buffer), free(v->rank_fill);
     *v = (gp_glance){ 0 };
 }
 
 /* The stage whose inputs are full while its outputs are empty. A status has its
- * names from where the others have theirs: the same pointers. */
-static int find_bound(const gp_glance *v)
+ * names from where the others have theirs: the same pointers. `of`: how full the buffers of
+ * one rank are; NULL: those of all together. */
+static int find_bound(const gp_glance *v, const double *of)
 {
     int best = -1;
     double most = 0.5;
     for (int i = 0; i < v->nstages; i++) {
         double in = 1, out = 0;
         for (int b = 0; b < v->nbuffers; b++) {
-            double fill = v->buffer[b].fill;
+            double fill = of ? of[b] : v->buffer[b].fill;
             if (v->buffer[b].is.to == v->stage[i].is.name && fill < in)
                 in = fill;
             if (v->buffer[b].is.from == v->stage[i].is.name && fill > out)
@@ -57,6 +58,63 @@ static int find_bound(const gp_glance *v)
             most = in - out, best = i;
     }
     return best;
+}
+
+/* Is it a stage where ranks meet? */
+static bool meets(const gp_pipeline *p, const char *name)
+{
+    gp_stage_info s;
+    for (int i = 0; gp_pipeline_stage(p, i, &s); i++)
+        if (s.kind->collective && !strcmp(s.name, name))
+            return true;
+    return false;
+}
+
+/* How full are the inputs of stage i in a rank? */
+static double inputs_full(const gp_glance *v, int i, const double *of)
+{
+    double least = 1;
+    for (int b = 0; b < v->nbuffers; b++)
+        if (v->buffer[b].is.to == v->stage[i].is.name && of[b] < least)
+            least = of[b];
+    return least;
+}
+
+/* The rank that comes last where ranks meet: nothing waits there, while frames of another one do. -1: none does. */
+static int find_last(const gp_glance *v, const gp_pipeline *p)
+{
+    const double differ = 0.5;
+    double most = differ;
+    int last = -1;
+    for (int i = 0; i < v->nstages; i++) {
+        double full = 0, least = 1;
+        int who = -1;
+        for (int r = 0; r < v->ranks && meets(p, v->stage[i].is.name); r++) {
+            double fill = inputs_full(v, i, v->rank_fill + r * v->nbuffers);
+            full = fill > full ? fill : full;
+            if (fill < least)
+                least = fill, who = r;
+        }
+        if (full - least > most)
+            most = full - least, last = who;
+    }
+    return last;
+}
+
+/* Of several ranks: what one of them does not reach holds back all. */
+static void look_at_ranks(gp_glance *v, const gp_pipeline *p, double part)
+{
+    int n = v->ranks * v->nbuffers;
+    double *now = v->ranks > 1 && n ? calloc((size_t)n, sizeof *now) : NULL;
+    bool known = now && gp_make_room(&v->rank_fill, &v->rank_fill_cap, n, sizeof *v->rank_fill)
+        && gp_ranks_fills(&v->now, now);
+    for (int i = 0; known && i < n; i++)
+        v->rank_fill[i] += (now[i] - v->rank_fill[i]) * part;
+    free(now);
+    v->bound_rank = known ? find_last(v, p) : -1;
+    if (v->bound_rank >= 0)
+        v->bound = find_bound(v, v->rank_fill + v->bound_rank * v->nbuffers);
+    v->bound_meets = v->ranks > 1 && v->bound >= 0 && meets(p, v->stage[v->bound].is.name);
 }
 
 void gp_shown_begin(gp_shown *s, const gp_pipeline *p)
@@ -83,6 +141,7 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
     double part = age > MEAN_S ? dt / MEAN_S : age > 0 ? dt / age : 1;     /* of what is new */
     part = part < 1 ? part : 1;
 
+    v->pipeline = gp_pipeline_made_of(p, 0);
     v->seconds = v->looked = seconds, v->syncing = gp_syncing(p);
     gp_counters_read(&v->now, p);
     gp_ranks_whole(&v->now);
@@ -92,7 +151,7 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
     bool room = make_room(v, v->now.nstages, v->now.nbuffers);
     v->source = v->now.source, v->nsources = v->now.nsources;
     v->nstages = room ? v->now.nstages : 0, v->nbuffers = room ? v->now.nbuffers : 0;
-    v->bound = -1, v->left_s = -1;
+    v->bound = v->bound_rank = -1, v->bound_meets = false, v->left_s = -1;
     v->nknobs = gp_pipeline_knobs(p, v->knob, GP_KNOBS);
     v->nknobs = v->nknobs < GP_KNOBS ? v->nknobs : GP_KNOBS;
     if (!v->nstages) {                     /* not before frame 0 */
@@ -123,7 +182,8 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
         v->buffer[i].fill += (fill - v->buffer[i].fill) * part;
         v->buffer[i].is = b[i];
     }
-    v->bound = find_bound(v);
+    v->bound = find_bound(v, NULL);
+    look_at_ranks(v, p, part);
     if (v->frames && moved && moved <= v->frames && seconds > v->began)
         v->left_s = (double)(v->frames - moved) * (seconds - v->began) / (double)moved;
     double left = v->left_s >= 0 ? gp_ranks_left(seconds - v->began) : -1;
@@ -136,6 +196,7 @@ void gp_glance_json(const gp_glance *v, FILE *f)
 {
     gp_json j = { .f = f, .level = 3 };                /* all on one line */
     gp_json_open(&j, NULL, '{');
+    gp_json_str(&j, "pipeline", v->pipeline ? v->pipeline : "");
     gp_json_num(&j, "seconds", v->seconds);
     gp_json_bool(&j, "ended", v->ended);
     gp_json_bool(&j, "syncing", v->syncing);
@@ -151,6 +212,10 @@ void gp_glance_json(const gp_glance *v, FILE *f)
         gp_json_num(&j, "left_s", v->left_s);
     gp_json_num(&j, "frames_per_s", v->frames_s);
     gp_json_str(&j, "bound_by", v->bound >= 0 ? v->stage[v->bound].is.name : NULL);
+    if (v->ranks > 1 && v->bound_rank >= 0)
+        gp_json_int(&j, "bound_rank", v->bound_rank);
+    if (v->bound_meets)
+        gp_json_bool(&j, "bound_meets", true);
     gp_json_open(&j, "sources", '[');
     for (int i = 0; i < v->nsources; i++) {
         const gp_account *a = &v->source[i];
@@ -245,7 +310,7 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
     reading r = { .good = true };
     gp_errs *errs = GP_NEW(a, gp_errs, 1);
     const gp_node *root = gp_yaml_value(a, json, (gp_loc){ .file = "socket" }, errs);
-    v->bound = v->behind = -1, v->left_s = -1, v->nstages = v->nbuffers = 0;
+    v->bound = v->bound_rank = v->behind = -1, v->left_s = -1, v->nstages = v->nbuffers = 0;
     if (!root || !gp_node_get(root, "seconds") || !gp_node_get(root, "stages"))
         return false;
     int nstages, nbuffers;
@@ -254,6 +319,7 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
     if (!make_room(v, nstages, nbuffers))
         return false;
     v->nstages = nstages, v->nbuffers = nbuffers;
+    v->pipeline = text_of(root, "pipeline");
     v->seconds = number_of(&r, root, "seconds", years);
     v->frames_s = number_of(&r, root, "frames_per_s", most);
     v->ended = !strcmp(text_of(root, "ended"), "true");
@@ -262,6 +328,9 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
     v->rank = (int)number_of(&r, root, "rank", ranks), v->ranks = (int)number_of(&r, root, "ranks", ranks);
     if (gp_node_get(root, "behind"))
         v->behind = (int)number_of(&r, root, "behind", ranks), v->behind_done = count_of(root, "behind_done");
+    v->bound_meets = !strcmp(text_of(root, "bound_meets"), "true");
+    if (gp_node_get(root, "bound_rank"))
+        v->bound_rank = (int)number_of(&r, root, "bound_rank", ranks);
     if (gp_node_get(root, "left_s"))
         v->left_s = number_of(&r, root, "left_s", most);
     for (int i = 0; i < nstages; i++) {

@@ -13,6 +13,7 @@ enum { GP_KNOBS = 32 };
 
 /* Rates and fills are means over the last two seconds or so. */
 typedef struct gp_glance {
+    const char *pipeline;      /* its file, which may have any character */
     double seconds;            /* since the start */
     bool ended, syncing;       /* syncing: as gp_syncing */
     int rank, ranks;           /* whose it is; of rank 0 it is of all. ranks < 2: there is one */
@@ -23,13 +24,16 @@ typedef struct gp_glance {
     double left_s;             /* until the last is done; < 0: not known */
     double frames_s;           /* `moved` a second */
     int bound;                 /* the stage that holds back the rest; -1: none does */
+    int bound_rank;            /* the rank that comes last where ranks meet, whose stage that is; -1: none does */
+    bool bound_meets;          /* that stage is one where ranks meet */
     double began, looked;      /* gp_glance_look's own */
     gp_counters now;           /* gp_glance_look's own */
     int nsources, nstages, nbuffers;
     const gp_account *source;
     struct gp_glance_stage { gp_stage_status is; double frames_s, bytes_s; } *stage;
     struct gp_glance_buffer { gp_buffer_status is; double fill; } *buffer;     /* fill: 0 to 1 */
-    int stages_cap, buffers_cap;
+    double *rank_fill;         /* gp_glance_look's own: of each rank the same, nbuffers a rank */
+    int stages_cap, buffers_cap, rank_fill_cap;
     gp_knob knob[GP_KNOBS]; int nknobs;
     bool settings, keys;       /* draw them; and what keys do */
     int chosen;                /* the knob that keys change */
@@ -76,6 +80,8 @@ typedef struct gp_screen {
 
 /* "1.23 GB", "45.6 k": three digits and a unit of thousands; returns buf. */
 const char *gp_amount_text(double x, const char *unit, char buf[32]);
+/* "12.1 s", "3 min 02 s"; returns buf. */
+const char *gp_duration_text(double s, char buf[32]);
 
 gp_screen gp_screen_on(int fd);
 /* Nothing while others have the terminal. False: it cannot be written. */
@@ -102,6 +108,12 @@ void gp_socket_drain(gp_socket *s);
 int gp_socket_clients(const gp_socket *s);
 /* The other end, of `name`: a process or a path. -1 after an error. */
 int gp_socket_connect(const char *name, gp_errs *errs);
+/* The processes that have one: how many, of which the first `max` are written. */
+int gp_socket_pids(long *pid, int max);
+
+/* runs.c: where one run goes on its process, as for gp_socket_connect. Of several it prints a list: false, as after an
+ * error. */
+bool gp_runs_choose(const gp_args *args, char name[24], gp_errs *errs);
 
 /* set.c: asks the run at `name` for these settings. The answer, a line of JSON, for free(); NULL after an error. */
 char *gp_set_ask(const char *name, const char *const *set, int n, gp_errs *errs);

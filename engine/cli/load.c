@@ -101,6 +101,11 @@ void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
     free(text);
 }
 
+void gp_print_errs_of_all(const gp_args *args, const gp_errs *errs)
+{
+    print_errs(stderr, "", args, NULL, errs);
+}
+
 /* ---- text ------------------------------------------------------------ */
 
 enum { LARGEST = 64 << 20 };

@@ -27,9 +27,9 @@ static const verb verbs[] = {
       "sources and lets frames in flight finish; a second Ctrl-C stops at once.\n", 1, 1, gp_cmd_run },
     { GP_VERB_CHECK, "check", "FILE...", "validate pipelines; runs no script and no kernel",
       "Checks as for a machine with a GPU, even on one without. A missing input file is only a\n"
-      "warning if 'buffers' declares what it holds. What will be slow is a warning that ends in\n"
-      "(lint: NAME), for the GPU of this machine or, without one, an H200; '# nolint: NAME' in\n"
-      "its line silences it.\n", 1, INT_MAX, gp_cmd_check },
+      "warning if 'buffers' declares what it holds. What will be slow, or is hardly meant, is a\n"
+      "warning that ends in (lint: NAME), for the GPU of this machine or, without one, an H200;\n"
+      "'# nolint: NAME' in its line silences it.\n", 1, INT_MAX, gp_cmd_check },
     { GP_VERB_PLAN, "plan", "FILE", "show what a pipeline becomes: tasks, copies, memory", "",
       1, 1, gp_cmd_plan },
     { GP_VERB_BENCH, "bench", "FILE...", "measure pipelines: rate, latency, what holds them back",
@@ -70,12 +70,14 @@ static const verb verbs[] = {
       "what was measured is printed, and the lines of the file to change; --write changes them,\n"
       "and nothing else.\n",
       1, 1, gp_cmd_tune },
-    { GP_VERB_TOP, "top", "PID|SOCKET", "watch a pipeline that runs elsewhere",
+    { GP_VERB_TOP, "top", "[PID|SOCKET]", "watch a pipeline that runs elsewhere",
       "Shows, each second, the same live lines as that 'gpipe run', until it ends or Ctrl-C. On a\n"
       "terminal it also shows its settings: left and right choose one, + and - change it as\n"
       "'gpipe set' does, q leaves.\n"
+      "Without a process it shows the one that runs, or lists those that do, with --json as one\n"
+      "object each. The ranks of one mpirun are one, shown by rank 0.\n"
       "The socket of a run is $XDG_RUNTIME_DIR/gpipe/PID.sock, or /tmp/gpipe-UID/PID.sock, for its\n"
-      "owner alone. With --json it prints the objects that --progress json prints.\n", 1, 1, gp_cmd_top },
+      "owner alone. With --json it prints the objects that --progress json prints.\n", 0, 1, gp_cmd_top },
     { GP_VERB_SET, "set", "PID|SOCKET PATH=VALUE...", "change settings of a pipeline that runs elsewhere",
       "Settings are written as for --set: gpipe set 4711 depth=6 stages.clean.workers=4. They\n"
       "take effect at the next frame boundary. No frame is lost, sources go on, and stages keep\n"
@@ -247,7 +249,7 @@ static bool count_operands(const verb *v, const gp_args *args, gp_errs *errs)
 {
     if (args->noperands < v->min)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no %s given; write gpipe %s %s",
-                       v->verb == GP_VERB_TOP ? "pipeline" : v->verb == GP_VERB_SET ? "setting" : "file", v->name, v->operand);
+                       v->verb == GP_VERB_SET ? "setting" : "file", v->name, v->operand);
     if (args->noperands > v->max)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "unexpected argument '%s'; write "
                        "gpipe %s%s%s", args->operand[v->max], v->name, *v->operand ? " " : "", v->operand);

@@ -93,6 +93,8 @@ bool gp_ranks_begin(void *);               /* gp_run_options.begin */
 /* Its run is over, and all it wrote has its name or is gone. Waits for the others. The exit code of all; *seconds: how
  * long it took, becomes that of the one that took longest; *first: is this the rank whose error ended them, if any? */
 int gp_ranks_end(int status, double *seconds, bool *first);
+/* Behind that, when it has printed its errors: waits for the others, so that these come before what is said of all. */
+void gp_ranks_said(void);
 /* Adds to the accounts of this rank those of the others, as they said them last: after gp_ranks_end as they are, but of
  * ranks that are lost. Sets those of another rank alone. */
 void gp_ranks_sum(gp_account *a, int n);
@@ -106,11 +108,19 @@ int64_t gp_ranks_frames(int64_t mine);
 double gp_ranks_left(double seconds);
 /* The rank that is behind the others, and how many frames it is done with; -1: none is. */
 int gp_ranks_behind(uint64_t *done);
+/* How full the buffers of each rank are, 0 to 1: c->nbuffers a rank. False: that is not known. */
+bool gp_ranks_fills(const gp_counters *c, double *fill);
 /* Do all have to end while this one waits for something before the run? */
 bool gp_ranks_ends(void);
 /* Is the run of all over, so that they can exchange what is left to say? clocks: with times, for which the clocks of
  * all have to be known. All ranks find the same. */
 bool gp_ranks_over(bool clocks);
+
+/* ranks_files.c. Of gp_run_options.replaced: kept, until all tell each other (gp_ranks_said). */
+void gp_ranks_note_replaced(void *, const gp_replaced *r);
+void gp_ranks_hear_replaced(gp_errs *errs);
+/* On the rank that tells it, behind that: warnings of what all replaced, in the pipeline's `file`. */
+void gp_ranks_replaced(const char *file, gp_errs *errs);
 
 /* ranks_stream.c. What `write` writes on rank r comes out on rank 0, which calls the second (to: NULL: nowhere): not
  * *whole, where it returned false. Each piece of it takes so long at most. A text: why it does not come. */

@@ -1,8 +1,10 @@
 /* ranks_bound.c - which rank bounds the whole, from a few numbers of each: see ranks_whole.h.
  *
- * It is the one with the lowest rate of frames; of those whose rates are like that, one that does not wait for others;
- * and of those, the one whose busiest stage (per worker) or engine was busy longest. */
+ * It is the one with the lowest rate of frames; of those whose rates are like that, one that is not bound by where
+ * ranks meet; of those, the one whose busiest stage (per worker) or engine was busy longest. If all are bound there, it
+ * is the one that waits least: others wait for it. Where they wait alike, the exchange itself takes that time. */
 #include <math.h>
+#include <string.h>
 #include "cli/ranks_whole.h"
 
 static const double ALIKE = 0.05, DIFFER = 0.1;        /* of rates; worth a word: of rates, of the time of the run */
@@ -23,13 +25,14 @@ static int64_t busiest_of(const gp_report *r)
 gp_rank_brief gp_rank_brief_of(const gp_whole *w, gp_outcome outcome)
 {
     const gp_report_files *f = w->files;
-    const gp_report *r = f->reports || f->traces || f->account ? w->own.report : NULL;     /* NULL: it was retuned */
-    gp_rank_brief b = { .began = gp_run_began(w->p), .reports = r != NULL };
+    const gp_report *r = (f->reports || f->traces || f->account) && !f->retuned ? w->own.report : NULL;
+    gp_rank_brief b = { .began = gp_run_began(w->p), .reports = r != NULL, .retuned = f->retuned };
     b.traces = (f->traces || f->html) && b.began && (r || outcome == GP_STUCK);
     if (r) {
         b.wall_ns = r->wall_ns, b.busiest_ns = busiest_of(r);
         b.done = gp_frames_done(w->own.now.source, w->own.now.nsources);
-        b.waits = r->verdict.waits;
+        b.waits = r->verdict.waits, b.meets = r->verdict.meets;
+        memcpy(b.less, r->verdict.less, sizeof b.less), memcpy(b.busiest, r->verdict.busiest, sizeof b.busiest);
         snprintf(b.verdict, sizeof b.verdict, "%s", r->verdict.text);
     }
     return b;
@@ -43,7 +46,7 @@ static double rate_of(const gp_rank_brief *b)
 /* Of two with like rates. */
 static bool bounds_more(const gp_rank_brief *a, const gp_rank_brief *b)
 {
-    return a->waits == b->waits ? a->busiest_ns > b->busiest_ns : b->waits;
+    return a->waits != b->waits ? b->waits : a->waits ? a->meets < b->meets : a->busiest_ns > b->busiest_ns;
 }
 
 static int find_bound(const gp_whole *w, double *fastest)
@@ -71,6 +74,7 @@ static void compare(const gp_whole *w, double fastest, gp_rank_answer *a)
 {
     const gp_rank_brief *b = &w->of[a->bound];
     double rate = rate_of(b), least = (double)b->busiest_ns;
+    double meets = b->meets;
     bool waits = false;
     int n = 0;
     char all[80];
@@ -78,24 +82,32 @@ static void compare(const gp_whole *w, double fastest, gp_rank_answer *a)
         if (!w->of[r].reports)
             continue;
         n++, waits |= w->of[r].waits && !b->waits;
+        meets = fmax(meets, w->of[r].meets);
         least = fmin(least, (double)w->of[r].busiest_ns);
     }
     snprintf(all, sizeof all, n < gp_ranks() ? "of %d ranks %d were measured" : "of %d ranks", gp_ranks(), n);
+    bool last = b->waits && b->meets < meets / 2;      /* others wait longer, and so for this one */
     bool slower = fastest > (1 + DIFFER) * rate, busier = (double)b->busiest_ns - least > DIFFER * (double)b->wall_ns;
     if (n == 1)
         snprintf(a->head, sizeof a->head, "of %d ranks only rank %d was measured", gp_ranks(), a->bound);
     else if (slower)
         snprintf(a->head, sizeof a->head, "%s%s rank %d is the slowest: %.0f frames/s, up to %.0f in others", all,
                  n < gp_ranks() ? ", of which" : "", a->bound, rate, fastest);
-    else if (waits || busier)
+    else if (waits || last || busier)
         snprintf(a->head, sizeof a->head, "%s%s rank %d is %s", all, n < gp_ranks() ? ", of which" : "", a->bound,
-                 waits ? "the one for which others wait" : "the busiest");
+                 waits || last ? "the one for which others wait" : "the busiest");
     else if (n < gp_ranks())
         snprintf(a->head, sizeof a->head, "%s, which are alike; this is rank %d", all, a->bound);
     else
         snprintf(a->head, sizeof a->head, "%d ranks, which are alike; this is rank %d", n, a->bound);
-    if (n == 1 || slower || waits || busier)
+    if (n == 1 || slower || waits || last || busier)
         snprintf(a->before, sizeof a->before, "rank %d: ", a->bound);
+    if (last)
+        snprintf(a->after, sizeof a->after, ". Others wait longer, up to %.0f %%, so this rank comes last%s%s",
+                 100 * fmin(meets, 1), *b->busiest ? ": beside that its busiest is " : "", b->busiest);
+    else if (b->waits && n == gp_ranks())
+        snprintf(a->after, sizeof a->after, ". No rank comes last, so the exchange takes that time, or ranks are late "
+                 "in turns: %s", b->less);
 }
 
 void gp_whole_decide(gp_whole *w)

@@ -72,15 +72,15 @@ static gp_ranks_writer *const writer[GP_RANK_TEXTS] = {
     [GP_RANK_PAGE_EVENTS] = write_page_events, [GP_RANK_EVENTS] = write_all_events,
 };
 
-/* The verdict of the rank that bounds the whole names it, where ranks differ. */
+/* The verdict of the rank that bounds the whole names it, where ranks differ, and says what follows from all. */
 static void name_rank(gp_whole *w)
 {
     if (w->told.bound != gp_rank() || !w->own.report)
         return;
     char *text = w->own.report->verdict.text, was[sizeof w->mine.verdict];
     strcpy(was, text);
-    snprintf(text, sizeof w->own.report->verdict.text, "%s%.*s", w->told.before,
-             (int)(sizeof was - sizeof w->told.before), was);
+    snprintf(text, sizeof was, "%s%.*s%s", w->told.before,
+             (int)(sizeof was - sizeof w->told.before - strlen(w->told.after)), was, w->told.after);
 }
 
 /* ---- the side of rank 0 ------------------------------------------------ */
@@ -237,7 +237,13 @@ static void lead(gp_whole *w, int status)
     hear_briefs(w);
     name_rank(w);
     if (w->told.bound >= 0)
-        snprintf(w->files->verdict, sizeof w->files->verdict, "%s%s", w->told.before, w->of[w->told.bound].verdict);
+        snprintf(w->files->verdict, sizeof w->files->verdict, "%s%s%s", w->told.before, w->of[w->told.bound].verdict,
+                 w->told.after);
+    bool retuned = true;
+    for (size_t r = 0; r < n; r++)
+        retuned &= w->of[r].retuned;
+    if (w->files->account && retuned)
+        gp_say_not_measured(true);
     write_files(w);
     tell_all_is_written(w);
     for (size_t r = 0; r < n; r++)

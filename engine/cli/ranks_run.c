@@ -219,6 +219,13 @@ int gp_ranks_end(int status, double *seconds, bool *first)
     return all ? all : now.errs.failed ? gp_errs_exit(&now.errs) : 0;
 }
 
+void gp_ranks_said(void)
+{
+    gp_errs errs = { .n = 0 };         /* who does not come has said why, or is named in what follows */
+    if (now.joined && !now.errs.failed && !gp_ranks_lost())
+        gp_ranks_hear_replaced(&errs);
+}
+
 bool gp_ranks_ends(void)
 {
     return now.watched && (atomic_load(&now.told) || gp_signals_level());

@@ -114,6 +114,20 @@ void gp_ranks_whole(gp_counters *c)
     free(all);
 }
 
+bool gp_ranks_fills(const gp_counters *c, double *fill)
+{
+    size_t each;
+    char *all = gp_rank() ? NULL : gp_ranks_last(&each);
+    bool alike = all && are_alike(all, each, c);
+    for (int r = 0; alike && r < gp_ranks(); r++)
+        for (int b = 0; b < c->nbuffers; b++) {
+            const held *of = buffers_of(of_rank(all, each, r)) + b;
+            fill[r * c->nbuffers + b] = of->depth > 0 ? (double)of->held / of->depth : 0;
+        }
+    free(all);
+    return alike;
+}
+
 int64_t gp_ranks_frames(int64_t mine)
 {
     size_t each;

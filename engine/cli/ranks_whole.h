@@ -16,17 +16,20 @@ typedef struct gp_rank_brief {
     int64_t began, wall_ns, busiest_ns;
     uint64_t done;
     bool reports, traces;              /* it has something to */
-    bool waits;                        /* its verdict: for other ranks */
+    bool retuned;
+    bool waits;                        /* its verdict: where ranks meet; then as in gp_verdict: */
+    double meets;
+    char less[200], busiest[96];
     char verdict[700];
 } gp_rank_brief;
 
-/* What rank 0 answers. bound: the rank that bounds the whole; -1: none has a report. before: stands before its verdict;
- * head: before its account; zero: when the trace begins, by the clock of rank 0 */
+/* What rank 0 answers. bound: the rank that bounds the whole; -1: none has a report. before, after: what
+ * stands so around its verdict; head: before its account; zero: when the trace begins, by the clock of rank 0 */
 typedef struct gp_rank_answer {
     gp_clock clock;
     int64_t zero;
     int bound;
-    char before[24], head[200];
+    char before[24], after[400], head[200];
     bool wanted[GP_RANK_TEXTS];
 } gp_rank_answer;
 

@@ -206,10 +206,21 @@ void gp_own_report_free(gp_own_report *own)
     gp_arena_free(&own->arena);
 }
 
+void gp_say_not_measured(bool all)
+{
+    if (!gp_says_json())
+        fprintf(stderr, "gpipe: there is no account of where the time went: %s, and times are measured from the last "
+                "change on\n", all ? "all ranks were changed while they ran" : "the run was changed while it went on");
+}
+
 void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, gp_errs *errs)
 {
     if (!f->report.open && !f->trace.open && !f->account)
         return;
+    if (f->retuned) {                  /* so there are no files */
+        gp_say_not_measured(false);
+        return;
+    }
     gp_errs said = { .n = 0 };
     gp_own_report own;
     gp_own_report_make(&own, f, p, outcome, &said);

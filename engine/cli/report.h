@@ -14,7 +14,8 @@ typedef struct gp_report_files {
     bool html;
     bool account;              /* a table on stderr; as JSON: the verdict alone */
     const char *const *set; int nset;  /* what --set said */
-    char verdict[724];         /* after gp_report_close; "": none was found */
+    bool retuned;              /* the run was: what it measured is of its last part */
+    char verdict[1124];        /* after gp_report_close; "": none was found */
 } gp_report_files;
 
 /* Opens the files that are asked for; sets in `o` what has to be measured. False with
@@ -27,6 +28,8 @@ void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcom
 /* The file of `simulate --report`: JSON, or a page. False after errors. */
 bool gp_report_simulated(const char *path, const gp_pipeline *p, const gp_simulated *s, const gp_report_about *about,
                          gp_errs *errs);
+/* Why there is no table, of one process or of `all` ranks. */
+void gp_say_not_measured(bool all);
 /* Removes what is not written. */
 void gp_report_drop(gp_report_files *f);
 

@@ -92,7 +92,7 @@ static const char *why_not(const gp_args *args)
                                           : NULL;
 }
 
-/* It cannot begin; `errs` says why. */
+/* It cannot begin; `errs` says why, which is still to be printed. */
 static int give_up(gp_loaded *l, gp_report_files *files, gp_errs *errs)
 {
     bool first;
@@ -100,6 +100,7 @@ static int give_up(gp_loaded *l, gp_report_files *files, gp_errs *errs)
     int status = gp_ranks_end(gp_errs_exit(errs), &took, &first);
     if (!first)
         drop_errors(errs);
+    gp_ranks_said();
     gp_ranks_report(files, l->pipeline, GP_ERROR, status, errs);
     gp_report_drop(files);
     gp_signals_for(NULL);
@@ -136,7 +137,8 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     }
     gp_run_options options = { .poison = args->poison, .isolate = args->isolate,
                                .check_kernels = args->check_kernels, .begin = gp_ranks_begin,
-                               .gather = gp_ranks() > 1 ? gp_ranks_meet : NULL, .joins = gp_ranks_joins };
+                               .gather = gp_ranks() > 1 ? gp_ranks_meet : NULL, .joins = gp_ranks_joins,
+                               .replaced = gp_ranks() > 1 ? gp_ranks_note_replaced : NULL };
     gp_report_files files = { .account = false };
     gp_signals_for(l.pipeline);        /* from here on there are files that a signal removes */
     gp_signals_catch(args->quiet || gp_rank());
@@ -171,15 +173,20 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     status = in_vain ? GP_EXIT_PIPE : exit_code(outcome, errs);
     status = gp_ranks_end(status, &took, &first);
     gp_meter_stop(meter);              /* it shows how the others go on */
-    if (gp_retuner_stop(retuner))      /* what was measured is of the last part */
-        files.account = false;
+    files.retuned = gp_retuner_stop(retuner) > 0;      /* what was measured is of the last part */
     gp_socket_close(socket);
     gp_metrics_stop(metrics);
     if (!first)
         drop_errors(errs);
+    gp_print_errs(args, &l, errs);     /* before what follows from it */
+    *errs = (gp_errs){ 0 };
+    gp_ranks_said();
     status = write_reports(&files, p, outcome, status, errs);
     gp_print_errs(args, &l, errs);
-    if ((outcome == GP_NOT_DRAINED && gp_ranks_is_first()) || outcome == GP_STUCK)
+    *errs = (gp_errs){ 0 };
+    gp_ranks_replaced(l.file, errs);
+    gp_print_errs_of_all(args, errs);
+    if ((outcome == GP_NOT_DRAINED && first && gp_ranks_is_first()) || outcome == GP_STUCK)
         fprintf(stderr, "gpipe: not drained: frames that had been taken in were cancelled\n");
     if (outcome == GP_STUCK)
         fprintf(stderr, "gpipe: a thread did not come back; it is abandoned\n");

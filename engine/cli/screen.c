@@ -25,7 +25,7 @@ const char *gp_amount_text(double x, const char *unit, char buf[32])
     return buf;
 }
 
-static const char *duration(double s, char buf[32])
+const char *gp_duration_text(double s, char buf[32])
 {
     if (s < 60)
         snprintf(buf, 32, "%.1f s", s);
@@ -81,15 +81,20 @@ static void total_line(char *line, const gp_glance *v)
         add(line, " of %" PRIu64, v->frames);
     add(line, " frame%s%s, %s frames/s", gp_plural((int64_t)(v->frames ? v->frames : shown)), gp_none_done(v),
         gp_amount_text(v->frames_s, "", a));
-    add(line, ", %s", duration(v->seconds, a));
+    add(line, ", %s", gp_duration_text(v->seconds, a));
     if (v->left_s >= 0 && !v->ended)
-        add(line, ", %s left", duration(v->left_s, a));
+        add(line, ", %s left", gp_duration_text(v->left_s, a));
     if (gp_is_behind(v))
         add(line, ", rank %d is behind with %" PRIu64, v->behind, v->behind_done);
     if (v->syncing)
         add(line, ", syncing to disk");
+    else if (v->bound >= 0 && v->bound_rank >= 0)
+        add(line, ", > '%s' of rank %d holds back the rest", v->stage[v->bound].is.name, v->bound_rank);
+    else if (v->bound_rank >= 0)
+        add(line, ", rank %d holds back the rest", v->bound_rank);
     else if (v->bound >= 0)
-        add(line, ", > '%s' holds back the rest", v->stage[v->bound].is.name);
+        add(line, ", > '%s'%s holds back the rest", v->stage[v->bound].is.name,
+            v->bound_meets ? ", where ranks meet," : "");
 }
 
 typedef struct gp_paper { FILE *f; const gp_screen *screen; int columns; } gp_paper;

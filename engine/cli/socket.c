@@ -74,6 +74,14 @@ static bool is_dead(const struct sockaddr_un *at, long pid)
     return dead;
 }
 
+/* Whose socket a file of that name is; 0: it is none. */
+static long pid_of(const char *name)
+{
+    char *end;
+    long pid = strtol(name, &end, 10);
+    return pid > 0 && end > name && !strcmp(end, ".sock") ? pid : 0;
+}
+
 /* Removes what processes left that were killed. */
 static void sweep(const char *dir)
 {
@@ -81,10 +89,8 @@ static void sweep(const char *dir)
     const struct dirent *e;
     struct sockaddr_un at;
     while (d && (e = readdir(d))) {
-        char *end;
-        long pid = strtol(e->d_name, &end, 10);
-        if (pid > 0 && end > e->d_name && !strcmp(end, ".sock") && address(&at, dir, pid)
-            && is_dead(&at, pid))
+        long pid = pid_of(e->d_name);
+        if (pid && address(&at, dir, pid) && is_dead(&at, pid))
             unlink(at.sun_path);
     }
     if (d)
@@ -284,6 +290,24 @@ static int connect_to(const struct sockaddr_un *at)
         fd = -1, errno = error;
     }
     return fd;
+}
+
+int gp_socket_pids(long *pid, int max)
+{
+    char dir[80];
+    int n = 0;
+    for (int i = 0; i < 2; i++) {
+        DIR *d = is_private(folder(i, dir)) ? opendir(dir) : NULL;
+        for (const struct dirent *e; d && (e = readdir(d));) {
+            long is = pid_of(e->d_name);
+            if (is && n < max)
+                pid[n] = is;
+            n += is != 0;
+        }
+        if (d)
+            closedir(d);
+    }
+    return n;
 }
 
 int gp_socket_connect(const char *name, gp_errs *errs)

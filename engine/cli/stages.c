@@ -77,7 +77,7 @@ static void print_range(FILE *to, const gp_opt *o)
 /* The option that may stand in the place of this one, or NULL. */
 static const char *instead(const gp_opt *o)
 {
-    return o->type == GP_OPT_ENUM ? NULL : o->choices;
+    return o->type == GP_OPT_ENUM || !o->required ? NULL : o->choices;
 }
 
 static void print_option(FILE *to, const gp_opt *o)

@@ -44,6 +44,7 @@ static bool read_keys(void)
 
 typedef struct top {
     const gp_args *args;
+    const char *name;          /* of the run: a process, or its socket */
     gp_screen screen;
     gp_glance *v;
     char *line; size_t n, cap;         /* what came since the last object */
@@ -87,7 +88,7 @@ static void *change(void *arg)
         strcpy(copy, set), set = copy;
         snprintf(t->note, sizeof t->note, "%s ...", copy);
         pthread_mutex_unlock(&t->lock);
-        char *answer = gp_set_ask(t->args->operand[0], &set, 1, &errs);
+        char *answer = gp_set_ask(t->name, &set, 1, &errs);
         pthread_mutex_lock(&t->lock);
         note_answer(t, answer, &errs);
         free(answer);
@@ -187,7 +188,7 @@ static bool show(top *t, const char *line, gp_errs *errs)
     a.oom = &oom;
     bool ok = gp_glance_read(v, &a, line)
         || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' is not the socket of a 'gpipe run'",
-                   t->args->operand[0]);
+                   t->name);
     if (v->ended) {                    /* these lines stay */
         gp_screen_clear(&t->screen);
         t->screen.in_place = false;
@@ -239,7 +240,11 @@ int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     (void)registry;
     struct sigaction action = { .sa_handler = on_signal };
-    int fd = gp_socket_connect(args->operand[0], errs);
+    static char only[24];              /* a thread that is left behind may use it */
+    if (!args->noperands && !gp_runs_choose(args, only, errs))
+        return gp_errs_exit(errs);
+    const char *name = args->noperands ? args->operand[0] : only;
+    int fd = gp_socket_connect(name, errs);
     top *t = fd >= 0 ? calloc(1, sizeof *t) : NULL;
     if (t)
         t->v = calloc(1, sizeof *t->v);
@@ -249,7 +254,7 @@ int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         free(t);
         return gp_errs_exit(errs);
     }
-    t->args = args, t->screen = gp_screen_on(STDOUT_FILENO);
+    t->args = args, t->name = name, t->screen = gp_screen_on(STDOUT_FILENO);
     pthread_mutex_init(&t->lock, NULL);
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);

@@ -30,7 +30,52 @@ static largest find_largest(const gp_plan *p, int device, bool pinned)
     return l;
 }
 
-static bool check_budget(const gp_plan *p, size_t need, size_t have, const char *where, largest l, gp_errs *errs)
+/* What a device would need less, and the host more, if what is there were in managed memory. */
+typedef struct freed { size_t device, host; } freed;
+
+static void free_more(freed *f, size_t device, size_t host)
+{
+    f->device = gp_size_add(f->device, device), f->host = gp_size_add(f->host, host);
+}
+
+static void free_ring(const gp_plan *p, const gp_ring *r, freed *f)
+{
+    const gp_pool *q = &p->pool[r->pool];
+    bool may = r->buffer >= 0 && !q->managed && gp_managed_may(p->graph, &p->graph->buffer[r->buffer]);
+    int lanes = r->place.lanes, fewer = may ? r->depth / lanes - gp_pool_at_once(p, r->pool) : 0;
+    if (fewer > 0)
+        free_more(f, gp_size_mul(r->bytes, (size_t)fewer), gp_size_mul(r->bytes, (size_t)r->depth));
+}
+
+static void free_extra(const gp_plan *p, const gp_extra *x, freed *f)
+{
+    if (x->buffer >= 0 && !x->managed && gp_managed_may(p->graph, &p->graph->buffer[x->buffer]))
+        free_more(f, x->bytes, x->bytes);
+}
+
+/* Is it of use that the largest is in managed memory, if others are, too? Not where that frees too little for the
+ * device, or has no room on the host, and nowhere but for a device. */
+static bool does_managed_help(const gp_plan *p, const gp_machine *m, int device, size_t need, size_t have, largest l)
+{
+    freed one = { 0, 0 }, all = { 0, 0 };
+    if (device < 0)
+        return false;
+    if (l.ring)
+        free_ring(p, l.ring, &one);
+    else if (l.extra)
+        free_extra(p, l.extra, &one);
+    for (int i = 0; i < p->nrings; i++)
+        if (is_on(p, p->ring[i].place, device))
+            free_ring(p, &p->ring[i], &all);
+    for (int i = 0; i < p->nextras; i++)
+        if (is_on(p, p->extra[i].place, device))
+            free_extra(p, &p->extra[i], &all);
+    return one.device && all.device < need && need - all.device <= have
+        && gp_size_add(p->host_bytes, one.host) <= m->memory;
+}
+
+static bool check_budget(const gp_plan *p, size_t need, size_t have, const char *where, largest l, bool helps,
+                         gp_errs *errs)
 {
     if (need <= have)
         return true;
@@ -46,13 +91,12 @@ static bool check_budget(const gp_plan *p, size_t need, size_t have, const char 
                        "(%s, %d slot%s of %s): lower its depth or its shape%s", needs, where, has,
                        g->buffer[b].name, gp_bounds_text(&g->buffer[b].type, g->buffer[b].varies, type), l.ring->depth,
                        gp_plural(l.ring->depth), gp_size_text(l.ring->bytes, slot),
-                       l.ring->place.device && !p->unified && !p->pool[l.ring->pool].managed && l.ring->depth > 2
-                       ? ", or give it 'memory: managed'" : "");
+                       helps ? ", or give it 'memory: managed'" : "");
     if (b >= 0)
         return gp_fail(errs, GP_E_RESOURCE, g->buffer[b].at,
                        "the pipeline needs %s of %s; there are %s. The largest is constant '%s' "
                        "(%s): make it smaller%s", needs, where, has, g->buffer[b].name, size,
-                       l.extra->place.device && !p->unified ? ", or give it 'memory: managed'" : "");
+                       helps ? ", or give it 'memory: managed'" : "");
     if (s >= 0)
         return gp_fail(errs, GP_E_RESOURCE, g->stage[s].at,
                        "the pipeline needs %s of %s; there are %s. The largest is the work area of "
@@ -67,15 +111,17 @@ bool gp_budgets(const gp_plan *p, const gp_machine *m, gp_errs *errs)
     const gp_graph *g = p->graph;
     bool pretend = g->ndevices && g->device[0].pretend;
     size_t host = gp_size_add(p->host_bytes, pretend ? p->device_bytes : 0);
-    bool ok = check_budget(p, host, m->memory, "host memory", find_largest(p, -1, false), errs);
+    bool ok = check_budget(p, host, m->memory, "host memory", find_largest(p, -1, false), false, errs);
     if (p->unified || pretend)
         return ok;
     ok &= check_budget(p, p->pinned_bytes, m->pin_limit, "pinned host memory",
-                       find_largest(p, -1, true), errs);
+                       find_largest(p, -1, true), false, errs);
     for (int i = 0; i < g->ndevices; i++) {
         char where[64];
         snprintf(where, sizeof where, "memory on %s", g->device[i].name);
-        ok &= check_budget(p, p->on_device[i], g->device[i].info.memory, where, find_largest(p, i, false), errs);
+        size_t need = p->on_device[i], have = g->device[i].info.memory;
+        largest l = find_largest(p, i, false);
+        ok &= check_budget(p, need, have, where, l, does_managed_help(p, m, i, need, have, l), errs);
     }
     return ok;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "base/plural.h"
 #include "compile/plan.h"
+#include "compile/resolve.h"
 
 typedef struct linting {
     const gp_plan *p;
@@ -412,6 +413,43 @@ static void lint_rate(linting *l)
     }
 }
 
+/* Is it the name of a var, also of one that is there by itself? */
+static bool is_var(const linting *l, const char *name)
+{
+    const gp_node *vars = gp_node_get(l->root, "vars");
+    bool is = vars && vars->kind == GP_MAP && gp_node_get(vars, name);
+    const char *own;
+    for (int i = 0; !is && i < GP_OWN_VARS; i++)
+        is = (gp_own_var(NULL, i, &own), !strcmp(own, name));
+    return is;
+}
+
+/* A scalar in a map, or in a list or map that is a value there. Quotes say that it is meant as text. */
+static void lint_text(linting *l, const gp_stage *st, const char *key, const gp_node *n)
+{
+    if (n->kind == GP_SCALAR && !n->quoted && is_var(l, n->text))
+        warn(l, n->at, "stage '%s': in '%s' this is the text '%s', not the value of the var: that is \"${%s}\"",
+             st->name, key, n->text, n->text);
+    for (int i = 0; n->kind != GP_SCALAR && i < n->n; i++)
+        lint_text(l, st, key, n->item[i]);
+}
+
+/* Options that are maps of texts: elsewhere a name alone is its value. */
+static void lint_texts(linting *l)
+{
+    for (int i = 0; i < l->g->nstages; i++) {
+        const gp_stage *st = &l->g->stage[i];
+        for (const gp_opt *o = st->opts ? st->kind->opts : NULL; o && o->name; o++) {
+            const void *field = (const char *)st->opts + o->off;
+            if (o->type != GP_OPT_NODE || !o->choices || strcmp(o->choices, "text") != 0)
+                continue;
+            const gp_node *n = *(const gp_node *const *)field;
+            if (n)
+                lint_text(l, st, o->name, n);
+        }
+    }
+}
+
 /* ---- the table ------------------------------------------------------- */
 
 static const lint lints[] = {
@@ -430,6 +468,7 @@ static const lint lints[] = {
     { "managed", lint_managed_slots, "leave 'memory' out where they have room, and lower the depth where not" },
     { "priority", lint_fused_priority, "give the others the same, or set fuse: none" },
     { "priority", lint_priority, "leave it out" },
+    { "text", lint_texts, "put it in quotes if it is meant as it stands" },
     { "rate", lint_rate, "so they wait for each other: give both one rate" },
 };
 

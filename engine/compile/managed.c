@@ -2,6 +2,7 @@
  *
  * Kernels and copies use such slots as any other. What a library writes or reads by itself does not, nor what stays on
  * the device while slots come and go. */
+#include "compile/plan.h"
 #include "compile/resolve.h"
 
 static bool check(const gp_graph *g, const gp_buffer *b, const gp_stage *st, bool *device, gp_errs *errs)
@@ -13,6 +14,15 @@ static bool check(const gp_graph *g, const gp_buffer *b, const gp_stage *st, boo
     return !st->device || g->launch != GP_LAUNCH_PERSISTENT
         || gp_fail(errs, GP_E_SPEC, b->managed_at, "buffer '%s' cannot be in managed memory with 'launch: persistent': "
                    "its slots are fetched before a launch, and there is one launch for all", b->name);
+}
+
+bool gp_managed_may(const gp_graph *g, const gp_buffer *b)
+{
+    gp_errs none = { .n = 0 };
+    bool device = false, ok = b->producer.stage < 0 || check(g, b, &g->stage[b->producer.stage], &device, &none);
+    for (int u = 0; ok && u < b->nuse; u++)
+        ok = b->producer.stage < 0 || check(g, b, &g->stage[b->use[u].stage], &device, &none);
+    return ok;
 }
 
 void gp_managed_check(const gp_graph *g, gp_errs *errs)

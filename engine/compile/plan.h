@@ -46,6 +46,8 @@ size_t gp_segment_copied_all(const gp_plan *p, const gp_segment *s);
 int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked);
 /* schedule.c: of a managed pool, as many slots as a device has at once: of each launch in flight, and of one ahead. */
 int gp_pool_at_once(const gp_plan *p, int pool);
+/* managed.c: could a constant, or what a stage makes on a device, be in managed memory? */
+bool gp_managed_may(const gp_graph *g, const gp_buffer *b);
 
 /* The bytes of one slot that a copy task moves. */
 static inline size_t gp_copy_bytes(const gp_plan *p, const gp_task *t)

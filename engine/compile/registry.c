@@ -96,7 +96,8 @@ static bool option_sound(const gp_kind *k, int i, gp_reader *r, void *opts, gp_e
     if (!o->help)
         return BAD("kind '%s': option '%s' has no help", k->name, o->name);
     bool stands_in = o->type != GP_OPT_ENUM && o->required && o->choices && gp_option_find(k, o->choices);
-    if ((o->type == GP_OPT_ENUM) != (o->choices != NULL) && !stands_in)
+    bool of_texts = o->type == GP_OPT_NODE && o->choices && !strcmp(o->choices, "text");
+    if ((o->type == GP_OPT_ENUM) != (o->choices != NULL) && !stands_in && !of_texts)
         return BAD("kind '%s': option '%s': an enum, and only an enum, has choices", k->name,
                    o->name);
     if (o->def && (o->required || o->type == GP_OPT_NODE))

@@ -144,7 +144,7 @@ static void put_row(gp_json *j, const gp_opt *o, bool is_key)
 /* The option that may stand in the place of one that is required, or NULL. */
 static const char *instead(const gp_opt *o)
 {
-    return o->type == GP_OPT_ENUM ? NULL : o->choices;
+    return o->type == GP_OPT_ENUM || !o->required ? NULL : o->choices;
 }
 
 static void put_required(gp_json *j, const gp_opt *rows)

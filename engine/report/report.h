@@ -74,7 +74,10 @@ typedef enum gp_bound {
 typedef struct gp_verdict {
     gp_bound bound;
     int actor, buffer;         /* gp_report.actor, gp_report.buffer; -1 */
-    bool waits;                /* the stage waits for other ranks */
+    bool waits;                /* the stage waits for other ranks, and exchanges with them; then: */
+    double meets;              /* for this part of the run, */
+    char less[200];            /* what makes the exchange cheaper, in words, */
+    char busiest[96];          /* and what is busiest beside it: "stage 'clean', 70 %"; "": nothing is */
     char text[700];            /* "bound by stage 'clean' (host, 97 % busy, ...): try workers: 4" */
     char path[128], value[64]; /* the edit as `--set PATH=VALUE`; "": there is none */
 } gp_verdict;

@@ -82,6 +82,41 @@ static bool too_short(gp_judging *j)
     return true;
 }
 
+/* Does it exchange something with other ranks? A sink does in whose file all write. */
+static bool meets_ranks(const gp_judging *j, const gp_stage *s)
+{
+    return j->g->ranks > 1 && (s->kind->collective || (s->joins && s->shared));
+}
+
+/* What is busiest, in words; nothing, if none is. */
+static void busiest_text(const gp_judging *j, gp_candidate c, char *buf, size_t bytes)
+{
+    bool engine = c.bound >= GP_BOUND_COPY_IN && c.bound <= GP_BOUND_COPY_PEER;
+    *buf = '\0';
+    if (c.actor >= 0)
+        snprintf(buf, bytes, "%s%s'%.60s', %d %%", engine ? gp_bound_name(c.bound) : "",
+                 engine ? " of " : c.bound == GP_BOUND_LAUNCH ? "the launcher of "
+                 : c.bound == GP_BOUND_STREAMS ? "the streams of " : "stage ",
+                 j->r->actor[c.actor].name, percent(c.part));
+}
+
+/* From one rank alone it cannot be told whether another comes late or the exchange itself takes that time: rank 0 does,
+ * which hears of all. */
+static void blame_meeting(gp_judging *j, int actor)
+{
+    const gp_actor_report *p = &j->r->actor[actor];
+    gp_verdict *v = &j->r->verdict;
+    v->waits = true, v->meets = gp_part_of_run(j, p->idle_ns);
+    gp_exchange_less(j, &j->g->stage[p->stage], v->less, sizeof v->less);
+    busiest_text(j, gp_busiest(j, actor), v->busiest, sizeof v->busiest);
+    say(j, "bound by stage '%.60s', where ranks meet (%d %% of the time it waits for others%s", p->name, percent(v->meets),
+        j->r->simulated ? "" : " and exchanges with them");
+    gp_say_machine(j);
+    say(j, ")");
+    if (j->r->simulated)               /* all are as fast there, and an exchange counts as busy */
+        say(j, ": ranks are late in turns, so let what each does before it take as long for all frames");
+}
+
 static bool is_paced(gp_judging *j)
 {
     int best = -1;
@@ -96,21 +131,23 @@ static bool is_paced(gp_judging *j)
     const gp_actor_report *p = &j->r->actor[best];
     const gp_stage *s = &j->g->stage[p->stage];
     double hertz = s->known.hertz;
-    bool ranks = s->nin && j->g->ranks > 1;
     gp_verdict_found(j, GP_BOUND_RATE, best);
-    j->r->verdict.waits = ranks && hertz <= 0;
+    if (hertz <= 0 && meets_ranks(j, s)) {
+        blame_meeting(j, best);
+        return true;
+    }
     say(j, "bound by %s '%.60s', which ", s->nin ? "stage" : "source", p->name);
     if (hertz > 0)
         say(j, "keeps a rate of %.6g Hz", hertz);
     else
-        say(j, "waits for %s", ranks ? "other ranks" : s->nin ? "who takes what it writes" : "its input");
+        say(j, "waits for %s", s->nin ? "who takes what it writes" : "its input");
     say(j, " (idle %d %%", percent(gp_part_of_run(j, p->idle_ns)));
     gp_say_machine(j);
     say(j, ")");
     if (hertz > 0)
         gp_try_unpaced(j, p);
     else
-        say(j, ": %s to be faster", ranks ? "they have" : s->nin ? "that has" : "what feeds it has");
+        say(j, ": %s to be faster", s->nin ? "that has" : "what feeds it has");
     return true;
 }
 
@@ -170,7 +207,8 @@ static void blame_stage(gp_judging *j, gp_candidate c)
         blame_depth(j, c);
         return;
     }
-    say(j, "bound by stage '%.60s' (host, ", p->name);
+    bool collective = j->g->stage[p->stage].kind->collective;
+    say(j, "bound by %sstage '%.60s' (%s", collective ? "the collective " : "", p->name, collective ? "" : "host, ");
     if (p->workers > 1)
         say(j, "%d workers, ", p->workers);
     say(j, "%d %% busy%s", percent(c.part), waitless(j, c));
@@ -552,12 +590,9 @@ static void give_up(gp_judging *j)
     say(j, "nothing stands out as what bounds it");
     if (c.actor < 0)
         return;
-    const gp_actor_report *p = &j->r->actor[c.actor];
-    bool engine = c.bound >= GP_BOUND_COPY_IN && c.bound <= GP_BOUND_COPY_PEER;
-    say(j, ": the busiest is %s%s'%.60s', %d %%", engine ? gp_bound_name(c.bound) : "",
-        engine ? " of " : c.bound == GP_BOUND_LAUNCH ? "the launcher of "
-        : c.bound == GP_BOUND_STREAMS ? "the streams of " : "stage ",
-        p->name, percent(c.part));
+    char text[96];
+    busiest_text(j, c, text, sizeof text);
+    say(j, ": the busiest is %s", text);
 }
 
 static void find_bound(gp_judging *j)

@@ -87,6 +87,8 @@ void gp_try_workers(gp_judging *j, gp_candidate c);
 /* For a stage that cannot have more workers: what it could do less of; its kind knows
  * (gp_kind.advise). */
 void gp_try_less(gp_judging *j, const gp_actor_report *p);
+/* For a stage in which all ranks take part: what makes the exchange cheaper, into buf. */
+void gp_exchange_less(const gp_judging *j, const gp_stage *st, char *buf, size_t bytes);
 /* For a source that keeps a pace of its own. */
 void gp_try_unpaced(gp_judging *j, const gp_actor_report *p);
 void gp_try_streams(gp_judging *j, const gp_segment *s, int want);

@@ -163,6 +163,16 @@ static void ask_kind(const gp_graph *g, const gp_stage *st, gp_advice *a)
     a->value[sizeof a->value - 1] = a->text[sizeof a->text - 1] = '\0';
 }
 
+/* Of an exchange, in which all ranks take part: it cannot have more workers. */
+static const char CHEAPER[] = "let the ranks exchange less, or more at a time";
+
+void gp_exchange_less(const gp_judging *j, const gp_stage *st, char *buf, size_t bytes)
+{
+    gp_advice a;
+    ask_kind(j->g, st, &a);
+    snprintf(buf, bytes, "%s", st->kind->collective && *a.text ? a.text : CHEAPER);
+}
+
 void gp_try_less(gp_judging *j, const gp_actor_report *p)
 {
     const gp_stage *st = &j->g->stage[p->stage];
@@ -174,6 +184,8 @@ void gp_try_less(gp_judging *j, const gp_actor_report *p)
         gp_try_word(j, "stages", st->name, a.opt, a.value);
     else if (*a.text)
         say(j, ": %s", a.text);
+    else if (st->kind->collective)
+        say(j, ": %s", CHEAPER);
     else if (st->regroups)
         say(j, ": it only copies frames; make them smaller");
     else if (st->serial)

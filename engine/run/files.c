@@ -191,6 +191,11 @@ static void say(gp_run *run)
         if (!w->replaced || !w->at.line)
             continue;
         const char *path = w->replaced_path ? w->replaced_path : "?";
+        if (run->options.replaced) {
+            gp_replaced is = { w->who, w->at, w->replaced, w->replaced_number, path };
+            run->options.replaced(run->options.gather_arg, &is);
+            continue;
+        }
         if (w->replaced == 1)
             gp_fail(&errs, GP_E_WARN, w->at, "%s replaced a file, '%s'", w->who, path);
         else

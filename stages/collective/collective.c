@@ -63,6 +63,19 @@ bool gp_collective_shape(gp_shape *s, int by, const char *unfit, const gp_traffi
     return true;
 }
 
+/* What a round costs however little it sends is more than what so few bytes cost. */
+void gp_collective_advise(gp_advice *a, int by)
+{
+    enum { FEW_BYTES = 64 * 1024 };
+    const char *nccl = by == GP_BY_MPI ? ", or leave out 'by: mpi', if they are on a GPU" : "";
+    if (gp_bytes(&a->in[0]) < FEW_BYTES)
+        snprintf(a->text, sizeof a->text, "exchange more at a time, in larger frames, or several arrays put together "
+                 "by 'concat'%s", nccl);
+    else
+        snprintf(a->text, sizeof a->text, "let less be exchanged: crop or reduce frames, or cast them to a smaller "
+                 "type, before it%s", nccl);
+}
+
 /* ---- open, close ----------------------------------------------------- */
 
 bool gp_collective_open(const gp_open *o, size_t bytes, bool some, int by, void **state)

@@ -57,4 +57,7 @@ bool gp_collective_run(gp_call *c, gp_frame *f, int n, const gp_collective *k);
 bool gp_collective_skipped(gp_call *c, uint64_t index);
 bool gp_collective_finish(gp_call *c);
 
+/* For advise(). `by`: as the option. */
+void gp_collective_advise(gp_advice *a, int by);
+
 #endif

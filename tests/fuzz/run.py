@@ -41,7 +41,7 @@ WORDS = {
             "&& || == != <= >= << >> ?:",
     "npy": "\\x93NUMPY\\x01\\x00 'descr' 'fortran_order' 'shape' True False '<f4' '|u1' '<c8' '>i2' (6, 4) "
            "9223372036854775807",
-    "top": "seconds stages buffers sources name frames bytes frames_per_s bytes_per_s bound_by depth "
+    "top": "seconds stages buffers sources name frames bytes frames_per_s bytes_per_s bound_by bound_rank bound_meets pipeline depth "
            "held fill from to ended left_s true 1e308 1e18 nan -1 {} [] &a *a",
     "report": "stages name busy frame_p50_us segments buffers held engines verdict text measured "
               "false read gray clean blur sobel write take copy\\x20in compute copy\\x20out \\\\u0000 \\\\ud800 &a *a",

@@ -163,7 +163,7 @@ gp_report *verdict_report(const verdict_case *c, const gp_plan *plan)
     const gp_graph *g = plan->graph;
     uint64_t frames = c->frames ? (uint64_t)c->frames : LONG;
     int set = 0;
-    r->wall_ns = WALL, r->cpus = c->cpus ? c->cpus : 16;
+    r->wall_ns = WALL, r->cpus = c->cpus ? c->cpus : 16, r->simulated = c->simulated;
     r->cpu_ns = percent(c->cpu);
     r->delayed_ns = percent(c->delayed);
     r->others = c->others / 100.0, r->quota = c->quota / 100.0;
@@ -216,7 +216,7 @@ void verdict_check(const verdict_case *c)
 {
     gp_errs errs = { 0 };
     const char *what = c->what;
-    gp_pipeline *p = verdict_compile(c->yaml, NULL, c->cuda, &errs);
+    gp_pipeline *p = verdict_compile_for(c->yaml, NULL, c->cuda, c->ranks, &errs);
     gp_report *r = verdict_report(c, gp_pipeline_plan(p));
     gp_verdict_find(r, p);
     const gp_verdict *v = &r->verdict;

@@ -25,6 +25,8 @@ typedef struct verdict_case {
     bool cuda, estimated;      /* estimated: engines are not measured */
     bool whole;                /* `text` is all of the text */
     int frames;                /* 0: LONG */
+    int ranks;                 /* it is the first of so many; 0: it runs alone */
+    bool simulated;
     gp_bound bound;
     const char *of;            /* actor, or buffer */
     const char *text, *path, *value;               /* text: a part of it */

@@ -159,6 +159,10 @@ bool gp_pipeline_buffer(const gp_pipeline *p, int i, gp_buffer_info *out);
 
 /* ---- run ------------------------------------------------------------- */
 
+/* Files that were there before a run, and that `who` ("stage 'write'") replaced: how many, and the one with the lowest
+ * number ("?": there was no memory for its path). */
+typedef struct gp_replaced { const char *who; gp_loc at; uint64_t files, number; const char *path; } gp_replaced;
+
 typedef struct gp_run_options {
     bool poison;           /* fill every slot before each use: with NaN, integers with bytes 0xa5 */
     bool isolate;          /* one frame in flight, a wait after every stage */
@@ -186,6 +190,9 @@ typedef struct gp_run_options {
     /* Or NULL. Is the path of this sink (gp_stage_info.joins) that of all ranks, so that they write one file? Then it counts
      * as a collective stage, too; else it writes a file of its own. All ranks say the same, with `gather_arg`. */
     bool (*joins)(void *arg, const char *stage);
+    /* Or NULL: then it is a warning. Called at the end, with `gather_arg`, for each stage that replaced files, so that
+     * several ranks can tell that together; `r` is there during the call. */
+    void (*replaced)(void *arg, const struct gp_replaced *r);
 } gp_run_options;
 
 /* Frames of one source. in == out + dropped + failed + cancelled. */

@@ -113,7 +113,9 @@ typedef struct gp_opt {
     const char *def;       /* as it would stand in YAML; NULL: zero, empty */
     bool required;
     double min, max;       /* of numbers, each element, ns; min == max: none */
-    const char *choices;   /* of a GP_OPT_ENUM; of another that is required: the option that may stand in its place */
+    const char *choices;   /* of a GP_OPT_ENUM; of another that is required: the option that may stand in its place;
+                              "text": of a GP_OPT_NODE whose values are texts, where a var is "${name}": 'check' warns
+                              of a name without these */
     const char *unit;      /* "px", "Hz", "bytes", ... or NULL */
     const char *help;      /* one line, no full stop */
 } gp_opt;

@@ -1,0 +1,78 @@
+/* ranks_files.c - of several ranks: what all of them replaced, which one of them tells.
+ *
+ * Not all ranks have a sink that writes: behind a collective stage it may run on one alone. So each tells how many have
+ * replaced something, then what, and the place in the pipeline says which is the same. */
+#include <stdlib.h>
+#include <string.h>
+#include "cli/ranks.h"
+
+typedef struct replaced { uint64_t files, number; int line, col; char who[160], path[4096]; } replaced;
+
+static struct { replaced *of; int n; } mine, all;      /* all: of all ranks together */
+
+void gp_ranks_note_replaced(void *arg, const gp_replaced *r)
+{
+    (void)arg;
+    replaced *more = realloc(mine.of, (size_t)(mine.n + 1) * sizeof *more);
+    if (!more)                         /* then it is not counted */
+        return;
+    mine.of = more;
+    more[mine.n] = (replaced){ .files = r->files, .number = r->number, .line = r->at.line, .col = r->at.col };
+    snprintf(more[mine.n].who, sizeof more->who, "%s", r->who);
+    snprintf(more[mine.n++].path, sizeof more->path, "%s", r->path);
+}
+
+static void add(const replaced *r)
+{
+    int i = 0;
+    while (i < all.n && (all.of[i].line != r->line || all.of[i].col != r->col))
+        i++;
+    replaced *sum = &all.of[i];
+    if (i == all.n) {
+        *sum = *r, all.n++;
+        return;
+    }
+    sum->files += r->files;
+    if (*r->path && (r->number < sum->number || !*sum->path))
+        sum->number = r->number, memcpy(sum->path, r->path, sizeof sum->path);
+}
+
+void gp_ranks_hear_replaced(gp_errs *errs)
+{
+    size_t ranks = (size_t)gp_ranks();
+    int most = 0, *of = gp_ranks_room(ranks, sizeof *of);
+    bool ok = gp_ranks_gather(&mine.n, sizeof mine.n, of, errs);
+    for (size_t r = 0; ok && r < ranks; r++)
+        most = of[r] > most ? of[r] : most;
+    free(of);
+    if (ok && most) {
+        size_t n = (size_t)most;
+        replaced *here = gp_ranks_room(n, sizeof *here), *heard = gp_ranks_room(n * ranks, sizeof *heard);
+        for (int i = 0; i < mine.n; i++)
+            here[i] = mine.of[i];
+        ok = gp_ranks_gather(here, (int)(n * sizeof *here), heard, errs);
+        all.of = gp_ranks_room(n * ranks, sizeof *all.of);
+        for (size_t i = 0; ok && i < n * ranks; i++)
+            if (heard[i].files)
+                add(&heard[i]);
+        free(here), free(heard);
+    }
+    free(mine.of);
+    mine.of = NULL, mine.n = 0;
+}
+
+void gp_ranks_replaced(const char *file, gp_errs *errs)
+{
+    for (int i = 0; i < all.n && gp_ranks_is_first(); i++) {
+        const replaced *r = &all.of[i];
+        gp_loc at = { .file = file, .line = r->line, .col = r->col };
+        const char *path = *r->path ? r->path : "?";
+        if (r->files == 1)
+            gp_fail(errs, GP_E_WARN, at, "%s replaced a file, '%s'", r->who, path);
+        else
+            gp_fail(errs, GP_E_WARN, at, "%s replaced %llu files, the first '%s'", r->who, (unsigned long long)r->files,
+                    path);
+    }
+    free(all.of);
+    all.of = NULL, all.n = 0;
+}

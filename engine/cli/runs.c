@@ -1,0 +1,160 @@
+/* runs.c - which runs there are that 'gpipe top' could show: each has a socket, and is asked how it stands.
+ *
+ * Those of one mpirun are one run: rank 0 shows the whole. One that does not answer in time is listed all the same. */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/plain.h"
+#include "base/plural.h"
+#include "base/yaml.h"
+#include "cli/live.h"
+
+enum { RUNS = 256, WAIT_MS = 3000, PIECE = 65536 };
+
+typedef struct run {
+    long pid;
+    int fd;
+    char *said; size_t n;              /* what came of its first line; whole, it ends with a line feed */
+    gp_glance v;
+    const char *pipeline;              /* NULL: it has not answered */
+} run;
+
+static bool has_said(const run *r)
+{
+    return r->n && *r->said == '{' && r->said[r->n - 1] == '\n';
+}
+
+/* What has come. False: no more will. */
+static bool take(run *r)
+{
+    char *more = realloc(r->said, r->n + PIECE + 1);
+    if (!more)
+        return false;
+    r->said = more;
+    ssize_t n = read(r->fd, r->said + r->n, PIECE);
+    if (n <= 0)
+        return false;
+    char *end = memchr(r->said + r->n, '\n', (size_t)n);
+    r->n = end ? (size_t)(end + 1 - r->said) : r->n + (size_t)n;
+    r->said[r->n] = 0;
+    return !end;
+}
+
+static void ask(run *of, int n)
+{
+    struct pollfd p[RUNS];
+    double until = gp_seconds() + 1e-3 * WAIT_MS;
+    for (int i = 0; i < n; i++)
+        p[i] = (struct pollfd){ of[i].fd, POLLIN, 0 };
+    for (int left = n; left > 0;) {
+        int ms = (int)(1e3 * (until - gp_seconds()));
+        if (ms <= 0 || poll(p, (nfds_t)n, ms) < 1)
+            return;
+        for (int i = 0; i < n; i++)
+            if (p[i].revents && !take(&of[i]))
+                p[i].fd = -1, p[i].revents = 0, left--;
+    }
+}
+
+/* Those that end meanwhile are left out. */
+static int find(run *of, gp_arena *a)
+{
+    long pid[RUNS];
+    int found = gp_socket_pids(pid, RUNS), n = 0, kept = 0;
+    found = found < RUNS ? found : RUNS;
+    gp_errs none = { .n = 0 };
+    for (int i = 0; i < found; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "%ld", pid[i]);
+        int fd = gp_socket_connect(name, &none);
+        if (fd >= 0)
+            of[n++] = (run){ .pid = pid[i], .fd = fd };
+    }
+    ask(of, n);
+    for (int i = 0; i < n; i++) {
+        run *r = &of[i];
+        close(r->fd);
+        if (has_said(r) && gp_glance_read(&r->v, a, r->said))
+            r->pipeline = r->v.pipeline;
+        if (r->v.ended)
+            free(r->said), gp_glance_free(&r->v);
+        else
+            of[kept++] = *r;
+    }
+    return kept;
+}
+
+/* Is it another rank of what may be the same run? */
+static bool is_beside(const run *r, const run *first)
+{
+    return r->pipeline && r->v.ranks == first->v.ranks && !strcmp(r->pipeline, first->pipeline);
+}
+
+/* The one to show; NULL: there are several. */
+static const run *only_one(const run *of, int n)
+{
+    const run *first = NULL;
+    for (int i = 0; i < n; i++)
+        if (n == 1 || (of[i].pipeline && of[i].v.ranks > 1 && !of[i].v.rank)) {
+            if (first)
+                return NULL;
+            first = &of[i];
+        }
+    for (int i = 0; first && i < n; i++)
+        if (&of[i] != first && !is_beside(&of[i], first))
+            return NULL;
+    return first;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const run *x = a, *y = b;
+    return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+static void print_run(const run *r)
+{
+    char time[32], rate[32], text[48];
+    printf("  %8ld  ", r->pid);
+    if (!r->pipeline) {
+        printf("does not answer\n");
+        return;
+    }
+    snprintf(text, sizeof text, "%s frames/s", gp_amount_text(r->v.frames_s, "", rate));
+    printf("%-12s  %-18s  ", gp_duration_text(r->v.seconds, time), text);
+    gp_put_plain(stdout, r->pipeline, strlen(r->pipeline), "");
+    if (r->v.ranks > 1)
+        printf(", rank %d of %d", r->v.rank, r->v.ranks);
+    putchar('\n');
+}
+
+bool gp_runs_choose(const gp_args *args, char name[24], gp_errs *errs)
+{
+    static run of[RUNS];
+    gp_arena a = { 0 };
+    jmp_buf oom;
+    a.oom = &oom;
+    if (setjmp(oom)) {
+        gp_arena_free(&a);
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    }
+    int n = find(of, &a);
+    qsort(of, (size_t)n, sizeof *of, by_pid);
+    const run *one = only_one(of, n);
+    if (one)
+        snprintf(name, 24, "%ld", one->pid);
+    else if (!n)
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no pipeline of yours runs here");
+    else if (!args->json)
+        printf("%d pipelines run; 'gpipe top PID' shows one of them:\n", n);
+    for (int i = 0; i < n; i++) {
+        if (!one && !args->json)
+            print_run(&of[i]);
+        else if (!one && of[i].pipeline)       /* with its process before the rest of the object */
+            printf("{\"pid\": %ld, %s", of[i].pid, of[i].said + 1);
+        free(of[i].said), gp_glance_free(&of[i].v);
+    }
+    gp_arena_free(&a);
+    return one;
+}
