@@ -95,7 +95,8 @@ static const gp_opt options[] = {
 
 static void advise(gp_advice *a)
 {
-    gp_collective_advise(a, GP_BY_AUTO);
+    const struct opts *o = a->opts;
+    gp_collective_advise(a, o->by);
 }
 
 const gp_kind gp_kind_scatter_ranks = {
