@@ -38,6 +38,8 @@ const int *gp_segments(gp_arena *a, const gp_graph *g);
  * each range of 1, 2, 4, ... `batch` frames, aligned to its own size, that does
  * not wrap `depth`, over all `period` slots. */
 int64_t gp_segment_execs(const gp_segment *s);
+/* schedule.c: do its slots come again so seldom, beside what is in flight, that there are no execs? */
+bool gp_segment_is_sparse(const gp_segment *s);
 
 /* schedule.c: the bytes a frame that a segment copies one way, in all ways, and the frames that
  * one launch takes at most if the file asks for `asked` (0: auto). */

@@ -6,7 +6,8 @@
  * every other such depth is rounded up to D * 2^k. So the smallest depth d that
  * a segment touches divides all others it touches, the slots of a frame repeat
  * after `period` frames, the largest of them, and a segment has at most
- * 2 * period ranges of slots, each an exec. What never leaves a segment has
+ * 2 * period ranges of slots, each an exec: but where a period is many times d, they would be built for little, and launches
+ * are queued anew. What never leaves a segment has
  * depth d: no more than d frames of a segment are in flight.
  *
  * Lanes. Depths in the file are those on each device: a component whose frames take turns on several has as many times the
@@ -410,10 +411,17 @@ static void merge_copies(scheduling *w)
 
 /* ---- streams, launches, totals --------------------------------------- */
 
+bool gp_segment_is_sparse(const gp_segment *s)
+{
+    enum { TURNS = 64 };
+    return s->period / s->depth > TURNS;
+}
+
 int64_t gp_segment_execs(const gp_segment *s)
 {
     int64_t n = 0;
-    for (int m = 1; m <= s->batch && s->regroups < 0 && !s->each_shape && s->uncaptured < 0; m *= 2)
+    bool graphs = s->regroups < 0 && !s->each_shape && s->uncaptured < 0 && !gp_segment_is_sparse(s);
+    for (int m = 1; m <= s->batch && graphs; m *= 2)
         n += s->depth / m;
     return n * (s->period / s->depth);
 }
