@@ -24,7 +24,9 @@ static const struct {
     { "a host buffer is as it says", "depth: 2\n", "  last: {depth: 9}\n", 2, 2, 2, 9, 2, 2, 2 },
     { "depth 1", "depth: 1\n", "  in: {depth: 3}\n", 4, 1, 1, 1, 1, 4, 4 },
     { "slots that come again after 64 turns have graphs", "depth: 1\n", "  in: {depth: 64}\n", 64, 1, 1, 1, 1, 64, 64 },
-    { "after more they have none", "depth: 1\n", "  in: {depth: 65}\n", 128, 1, 1, 1, 1, 128, 0 },
+    { "and so have few slots", "depth: 1\n", "  in: {depth: 512}\n", 512, 1, 1, 1, 1, 512, 512 },
+    { "more have none", "depth: 1\n", "  in: {depth: 513}\n", 1024, 1, 1, 1, 1, 1024, 0 },
+    { "many that come again soon have graphs", "depth: 16\n", "  in: {depth: 1024}\n", 1024, 16, 16, 16, 16, 1024, 1024 },
     { "the most", "depth: 65536\n", "  in: {depth: 40000}\n  out: {depth: 65536}\n",
       40000, 40000, 80000, 65536, 40000, 80000, 80000 },
 };

@@ -121,6 +121,8 @@ void gp_ranks_note_replaced(void *, const gp_replaced *r);
 void gp_ranks_hear_replaced(gp_errs *errs);
 /* On the rank that tells it, behind that: warnings of what all replaced, in the pipeline's `file`. */
 void gp_ranks_replaced(const char *file, gp_errs *errs);
+/* In place of gp_ranks_hear_replaced(), where not all ranks can: each tells of itself. */
+void gp_ranks_keep_replaced(void);
 
 /* ranks_stream.c. What `write` writes on rank r comes out on rank 0, which calls the second (to: NULL: nowhere): not
  * *whole, where it returned false. Each piece of it takes so long at most. A text: why it does not come. */

@@ -105,7 +105,7 @@ static void compare(const gp_whole *w, double fastest, gp_rank_answer *a)
     if (last)
         snprintf(a->after, sizeof a->after, ". Others wait longer, up to %.0f %%, so this rank comes last%s%s",
                  100 * fmin(meets, 1), *b->busiest ? ": beside that its busiest is " : "", b->busiest);
-    else if (b->waits && n == gp_ranks())
+    else if (b->waits && !slower && n == gp_ranks())
         snprintf(a->after, sizeof a->after, ". No rank comes last, so the exchange takes that time, or ranks are late "
                  "in turns: %s", b->less);
 }

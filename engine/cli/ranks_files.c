@@ -8,7 +8,7 @@
 
 typedef struct replaced { uint64_t files, number; int line, col; char who[160], path[4096]; } replaced;
 
-static struct { replaced *of; int n; } mine, all;      /* all: of all ranks together */
+static struct { replaced *of; int n; bool apart; } mine, all;          /* all: of all ranks together, or of this one alone */
 
 void gp_ranks_note_replaced(void *arg, const gp_replaced *r)
 {
@@ -25,7 +25,7 @@ void gp_ranks_note_replaced(void *arg, const gp_replaced *r)
 static void add(const replaced *r)
 {
     int i = 0;
-    while (i < all.n && (all.of[i].line != r->line || all.of[i].col != r->col))
+    while (i < all.n && (all.of[i].line != r->line || all.of[i].col != r->col || strcmp(all.of[i].who, r->who)))
         i++;
     replaced *sum = &all.of[i];
     if (i == all.n) {
@@ -61,9 +61,15 @@ void gp_ranks_hear_replaced(gp_errs *errs)
     mine.of = NULL, mine.n = 0;
 }
 
+void gp_ranks_keep_replaced(void)
+{
+    all.of = mine.of, all.n = mine.n, all.apart = true;
+    mine.of = NULL, mine.n = 0;
+}
+
 void gp_ranks_replaced(const char *file, gp_errs *errs)
 {
-    for (int i = 0; i < all.n && gp_ranks_is_first(); i++) {
+    for (int i = 0; i < all.n && (all.apart || gp_ranks_is_first()); i++) {
         const replaced *r = &all.of[i];
         gp_loc at = { .file = file, .line = r->line, .col = r->col };
         const char *path = *r->path ? r->path : "?";

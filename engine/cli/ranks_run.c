@@ -224,6 +224,8 @@ void gp_ranks_said(void)
     gp_errs errs = { .n = 0 };         /* who does not come has said why, or is named in what follows */
     if (now.joined && !now.errs.failed && !gp_ranks_lost())
         gp_ranks_hear_replaced(&errs);
+    else
+        gp_ranks_keep_replaced();
 }
 
 bool gp_ranks_ends(void)

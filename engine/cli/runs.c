@@ -1,6 +1,7 @@
 /* runs.c - which runs there are that 'gpipe top' could show: each has a socket, and is asked how it stands.
  *
  * Those of one mpirun are one run: rank 0 shows the whole. One that does not answer in time is listed all the same. */
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,10 @@ static void ask(run *of, int n)
     double until = gp_seconds() + 1e-3 * WAIT_MS;
     for (int i = 0; i < n; i++)
         p[i] = (struct pollfd){ of[i].fd, POLLIN, 0 };
-    for (int left = n; left > 0;) {
+    int left = 0;
+    for (int i = 0; i < n; i++)
+        left += of[i].fd >= 0;
+    while (left > 0) {
         int ms = (int)(1e3 * (until - gp_seconds()));
         if (ms <= 0 || poll(p, (nfds_t)n, ms) < 1)
             return;
@@ -68,13 +72,14 @@ static int find(run *of, gp_arena *a)
         char name[24];
         snprintf(name, sizeof name, "%ld", pid[i]);
         int fd = gp_socket_connect(name, &none);
-        if (fd >= 0)
+        if (fd >= 0 || errno == EAGAIN)            /* who does not answer is listed, too */
             of[n++] = (run){ .pid = pid[i], .fd = fd };
     }
     ask(of, n);
     for (int i = 0; i < n; i++) {
         run *r = &of[i];
-        close(r->fd);
+        if (r->fd >= 0)
+            close(r->fd);
         if (has_said(r) && gp_glance_read(&r->v, a, r->said))
             r->pipeline = r->v.pipeline;
         if (r->v.ended)
@@ -153,6 +158,8 @@ bool gp_runs_choose(const gp_args *args, char name[24], gp_errs *errs)
             print_run(&of[i]);
         else if (!one && of[i].pipeline)       /* with its process before the rest of the object */
             printf("{\"pid\": %ld, %s", of[i].pid, of[i].said + 1);
+        else if (!one)
+            printf("{\"pid\": %ld}\n", of[i].pid);
         free(of[i].said), gp_glance_free(&of[i].v);
     }
     gp_arena_free(&a);

@@ -4,6 +4,7 @@
  * misses objects, but never a part of one. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -281,10 +282,11 @@ void gp_socket_close(gp_socket *s)
 
 /* ---- the other end --------------------------------------------------- */
 
+/* Who takes nobody any more, as it was stopped, is not waited for: EAGAIN. */
 static int connect_to(const struct sockaddr_un *at)
 {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)at, sizeof *at)) {
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && (connect(fd, (const struct sockaddr *)at, sizeof *at) || fcntl(fd, F_SETFL, 0))) {
         int error = errno;
         close(fd);
         fd = -1, errno = error;
@@ -316,13 +318,17 @@ int gp_socket_connect(const char *name, gp_errs *errs)
     char dir[80], *end;
     long pid = strtol(name, &end, 10);
     int fd = -1;
+    bool busy = false;
     if (*name && !*end) {
         for (int i = 0; i < 2 && fd < 0; i++)
-            if (is_private(folder(i, dir)) && address(&at, dir, pid))
-                fd = connect_to(&at);
-        if (fd < 0)
+            if (is_private(folder(i, dir)) && address(&at, dir, pid) && (fd = connect_to(&at)) < 0)
+                busy |= errno == EAGAIN;
+        if (busy)
+            gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "process '%s' does not answer; is it stopped?", name);
+        else if (fd < 0)
             gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no pipeline of yours runs as process '%s'; "
                     "give the process of a 'gpipe run', or its socket", name);
+        errno = busy ? EAGAIN : 0;
         return fd;
     }
     if (strlen(name) >= sizeof at.sun_path) {

@@ -58,7 +58,7 @@ static void free_extra(const gp_plan *p, const gp_extra *x, freed *f)
 static bool does_managed_help(const gp_plan *p, const gp_machine *m, int device, size_t need, size_t have, largest l)
 {
     freed one = { 0, 0 }, all = { 0, 0 };
-    if (device < 0)
+    if (device < 0 || need <= have)
         return false;
     if (l.ring)
         free_ring(p, l.ring, &one);
@@ -70,8 +70,9 @@ static bool does_managed_help(const gp_plan *p, const gp_machine *m, int device,
     for (int i = 0; i < p->nextras; i++)
         if (is_on(p, p->extra[i].place, device))
             free_extra(p, &p->extra[i], &all);
-    return one.device && all.device < need && need - all.device <= have
-        && gp_size_add(p->host_bytes, one.host) <= m->memory;
+    const freed *f = one.device < need && need - one.device <= have ? &one : &all;
+    return one.device && f->device < need && need - f->device <= have
+        && gp_size_add(p->host_bytes, f->host) <= m->memory;
 }
 
 static bool check_budget(const gp_plan *p, size_t need, size_t have, const char *where, largest l, bool helps,

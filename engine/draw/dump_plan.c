@@ -144,7 +144,7 @@ static void segment_text(FILE *f, const gp_plan *p, int k, int width)
     fprintf(f, "\nsegment %d on %s: %d %s%s in flight, %d stream%s%s, at most %d %s%s a launch", k,
             gp_place_text(p, s->place, place), s->depth, what, gp_plural(s->depth), s->streams, gp_plural(s->streams),
             s->place.lanes > 1 ? " on each" : "", s->batch, what, gp_plural(s->batch));
-    bool sparse = p->graph->launch == GP_LAUNCH_GRAPH && gp_segment_is_sparse(s);
+    bool sparse = p->graph->launch == GP_LAUNCH_GRAPH && !regroups && !s->each_shape && s->uncaptured < 0 && gp_segment_is_sparse(s);
     if (regroups || s->each_shape || s->uncaptured >= 0 || sparse)
         fputs(p->graph->launch == GP_LAUNCH_STREAM ? "" : ", launched directly", f);
     else if (p->graph->launch == GP_LAUNCH_GRAPH)
@@ -152,7 +152,7 @@ static void segment_text(FILE *f, const gp_plan *p, int k, int width)
     fputc('\n', f);
     if (s->uncaptured >= 0 && p->graph->launch != GP_LAUNCH_STREAM)
         fprintf(f, "     what '%s' calls cannot be part of a graph\n", p->graph->stage[s->uncaptured].name);
-    if (sparse && !regroups)
+    if (sparse)
         fprintf(f, "     a slot comes again after %d frames, so that graphs would be built for little\n", s->period);
     if (s->priorities && p->graph->ndevices && !p->graph->device[0].pretend)       /* of each kernel its stage's */
         fputs("     priorities of its stages\n", f);

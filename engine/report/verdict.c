@@ -131,8 +131,11 @@ static bool is_paced(gp_judging *j)
     const gp_actor_report *p = &j->r->actor[best];
     const gp_stage *s = &j->g->stage[p->stage];
     double hertz = s->known.hertz;
+    bool meets = hertz <= 0 && meets_ranks(j, s);
+    if (meets && gp_busiest(j, best).part >= gp_part_of_run(j, p->idle_ns))
+        return false;                  /* which the others may wait for, too */
     gp_verdict_found(j, GP_BOUND_RATE, best);
-    if (hertz <= 0 && meets_ranks(j, s)) {
+    if (meets) {
         blame_meeting(j, best);
         return true;
     }

@@ -16,11 +16,13 @@ static double bytes_of(const gp_graph *g, int v)
     return n;
 }
 
-static double segment_bytes(const gp_plan *plan, const gp_segment *s)
+/* Of the stages that are in a segment of `plan`, as they are in g: plan's own graph, or that of another plan. */
+static double segment_bytes(const gp_graph *g, const gp_plan *plan, int segment)
 {
+    const gp_segment *s = &plan->segment[segment];
     double n = 0;
     for (int i = 0; i < s->ntasks; i++)
-        n += plan->task[s->task[i]].stage >= 0 ? bytes_of(plan->graph, plan->task[s->task[i]].stage) : 0;
+        n += plan->task[s->task[i]].stage >= 0 ? bytes_of(g, plan->task[s->task[i]].stage) : 0;
     return n;
 }
 
@@ -57,9 +59,10 @@ static void scale(gp_costs *n, const gp_plan *from, const gp_plan *to, const int
             n->scaled_by = by, n->scaled = to->graph->stage[v].name;
     }
     for (int k = 0; k < to->nsegments; k++) {
-        double by = segment_bytes(to, &to->segment[k]) / segment_bytes(from, &from->segment[in[k]]);
-        double was = gp_segment_fills(from, in[k]), is = was * by;
-        n->segment[k].kernels_ns *= was > 0 ? fmax(is, 1) / fmax(was, 1) : by;
+        double here = segment_bytes(to->graph, to, k), then = segment_bytes(from->graph, to, k);
+        double cut = then / segment_bytes(from->graph, from, in[k]), size = here / then;
+        double was = gp_segment_fills(from, in[k]), is = was * size;
+        n->segment[k].kernels_ns *= cut * (was > 0 ? fmax(is, 1) / fmax(was, 1) : size);
         n->segment[k].part = fmin(is, 1);
     }
 }

@@ -229,7 +229,7 @@ static void init_rings(simulation *x, int rank)
     for (int i = 0; i < plan->nrings; i++) {
         const gp_ring *r = &plan->ring[i];
         ring *to = &x->ring[rank * plan->nrings + i];
-        to->ring = r, to->carried = x->g->buffer[r->buffer].carried;
+        to->ring = r, to->carried = r->buffer >= 0 && x->g->buffer[r->buffer].carried;
         if (r->segment >= 0 || r->producer < 0)
             continue;
         to->producer = rank * x->each + r->producer;
