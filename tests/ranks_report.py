@@ -157,6 +157,15 @@ stages:
   - {use: all_reduce, name: meet}
   - {use: discard}
 """)
+put("both.yaml", """
+buffers: {x: {dtype: f32, shape: [256]}}
+stages:
+  - {use: generate, frames: 160, shard: none, out: x}
+  - {use: lua, name: work, script: naps.lua, workers: 1}
+  - {use: all_reduce, name: meet}
+  - {use: discard}
+""")
+put("naps.lua", "function process(frame, x, y) os.execute('sleep 0.02') y:copy(x) end\n")
 put("shares.yaml", """
 buffers: {a: {dtype: u8, shape: [16]}, b: {dtype: u8, shape: [16]}}
 stages:
@@ -432,6 +441,14 @@ def test_meets(m):
           and (meets or "meet'" not in text) and not ("meet'" in text and re.search(wrong, text)), p.stderr)
 
 
+def test_busy(m):
+    """What all ranks are busy with bounds them, not where they meet."""
+    p = m.run(2, "run", "both.yaml", "--report", f"{m.name}-both.json")
+    text = read(f"{m.name}-both.json").get("verdict", {}).get("text", "")
+    check(f"{m.name}: a busy stage before the exchange", p.returncode == 0 and "'work'" in text and "exchange" not in text,
+          text + p.stderr)
+
+
 def test_last(m):
     """While it runs: rank 1 waits at a frame, and the other in the exchange."""
     if os.path.exists("go"):
@@ -562,7 +579,7 @@ def test_killed(m, whom):
 
 for m in mpis:
     test_stopped(m, test_slow, test_clocks, test_page, test_metrics, test_errors, test_shares, test_waits, test_meets)
-    test_live(m), test_last(m), test_retuned(m, 1), test_retuned(m, 0), test_retuned(m, 0, 1, 2)
+    test_busy(m), test_live(m), test_last(m), test_retuned(m, 1), test_retuned(m, 0), test_retuned(m, 0, 1, 2)
     if m is mpis[0]:
         test_held(m)
     if m.name == "openmpi":                # with other launchers the others end, too
