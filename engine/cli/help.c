@@ -87,7 +87,8 @@ void gp_topic_print(FILE *to, const char *name)
         } else if (fence) {
             fprintf(to, "    %.*s\n", (int)n, s);
         } else if (*s == '|') {
-            put_row(to, s, n);
+            if (strncmp(s + n, "\n|-", 3) != 0)        /* the heading of a table would look like one of its rows */
+                put_row(to, s, n);
         } else if (*s == '#') {
             fprintf(to, "%.*s\n", (int)n - 2, s + 2);
         } else if (strncmp(s, "![", 2)) {
