@@ -62,7 +62,9 @@ const gp_pipeline *gp_shown_look(gp_shown *s);
 int64_t gp_frames_of(const gp_pipeline *p);
 /* Looks again, `seconds` after the start; at first *v is zero. */
 void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds);
-/* One object on one line. */
+/* Room for so many stages and buffers. */
+bool gp_glance_room(gp_glance *v, int stages, int buffers);
+/* glance_json.c. One object on one line. */
 void gp_glance_json(const gp_glance *v, FILE *f);
 /* What gp_glance_json wrote; names lie in `a`. False: it is something else, or there is no
  * memory. All that is read can be drawn: names are names, numbers are in their range. */

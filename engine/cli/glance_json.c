@@ -1,0 +1,175 @@
+/* glance_json.c - how a run stands, as one line of JSON: written, and read again. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/json.h"
+#include "base/yaml.h"
+#include "cli/live.h"
+
+void gp_glance_json(const gp_glance *v, FILE *f)
+{
+    gp_json j = { .f = f, .level = 3 };                /* all on one line */
+    gp_json_open(&j, NULL, '{');
+    gp_json_str(&j, "pipeline", v->pipeline ? v->pipeline : "");
+    gp_json_num(&j, "seconds", v->seconds);
+    gp_json_bool(&j, "ended", v->ended);
+    gp_json_bool(&j, "syncing", v->syncing);
+    if (v->ranks > 1)
+        gp_json_int(&j, "rank", v->rank), gp_json_int(&j, "ranks", v->ranks);
+    if (gp_is_behind(v))
+        gp_json_int(&j, "behind", v->behind), gp_json_size(&j, "behind_done", v->behind_done);
+    gp_json_size(&j, "in", v->in);
+    gp_json_size(&j, "done", v->done);
+    if (v->frames)
+        gp_json_size(&j, "frames", v->frames);
+    if (v->left_s >= 0)
+        gp_json_num(&j, "left_s", v->left_s);
+    gp_json_num(&j, "frames_per_s", v->frames_s);
+    gp_json_str(&j, "bound_by", v->bound >= 0 ? v->stage[v->bound].is.name : NULL);
+    if (v->ranks > 1 && v->bound_rank >= 0)
+        gp_json_int(&j, "bound_rank", v->bound_rank);
+    if (v->bound_meets)
+        gp_json_bool(&j, "bound_meets", true);
+    gp_json_open(&j, "sources", '[');
+    for (int i = 0; i < v->nsources; i++) {
+        const gp_account *a = &v->source[i];
+        gp_json_open(&j, NULL, '{');
+        gp_json_str(&j, "name", a->source);
+        gp_json_size(&j, "in", a->in);
+        gp_json_size(&j, "out", a->out);
+        gp_json_size(&j, "dropped", a->dropped);
+        gp_json_size(&j, "failed", a->failed);
+        gp_json_size(&j, v->ended ? "cancelled" : "in_flight", a->cancelled);
+        gp_json_close(&j, '}');
+    }
+    gp_json_close(&j, ']');
+    gp_json_open(&j, "stages", '[');
+    for (int i = 0; i < v->nstages; i++) {
+        gp_json_open(&j, NULL, '{');
+        gp_json_str(&j, "name", v->stage[i].is.name);
+        gp_json_size(&j, "frames", v->stage[i].is.frames);
+        gp_json_size(&j, "bytes", v->stage[i].is.bytes);
+        gp_json_num(&j, "frames_per_s", v->stage[i].frames_s);
+        gp_json_num(&j, "bytes_per_s", v->stage[i].bytes_s);
+        gp_json_close(&j, '}');
+    }
+    gp_json_close(&j, ']');
+    gp_json_open(&j, "buffers", '[');
+    for (int i = 0; i < v->nbuffers; i++) {
+        const gp_buffer_status *b = &v->buffer[i].is;
+        gp_json_open(&j, NULL, '{');
+        gp_json_str(&j, "name", b->name);
+        gp_json_str(&j, "from", b->from);
+        gp_json_str(&j, "to", b->to);
+        gp_json_int(&j, "depth", b->depth);
+        gp_json_int(&j, "held", b->held);
+        gp_json_num(&j, "fill", v->buffer[i].fill);
+        gp_json_close(&j, '}');
+    }
+    gp_json_close(&j, ']');
+    gp_json_open(&j, "settings", '[');
+    for (int i = 0; i < v->nknobs; i++) {
+        gp_json_open(&j, NULL, '{');
+        gp_json_str(&j, "path", v->knob[i].path);
+        gp_json_str(&j, "value", v->knob[i].value);
+        gp_json_close(&j, '}');
+    }
+    gp_json_close(&j, ']');
+    gp_json_close(&j, '}');
+    fputc('\n', f);
+}
+
+/* JSON is YAML, so the parser of pipelines reads it. Absent: "" and 0. It may be
+ * anybody's: what cannot be drawn is not `good`. */
+typedef struct reading { bool good; } reading;
+
+static const char *text_of(const gp_node *map, const char *key)
+{
+    const gp_node *n = gp_node_get(map, key);
+    return n && n->kind == GP_SCALAR ? n->text : "";
+}
+
+/* Of what goes to a terminal: no spaces, nothing that moves the cursor. */
+static const char *name_of(reading *r, const gp_node *map, const char *key)
+{
+    const char *name = text_of(map, key);
+    for (const char *c = name; *c; c++)
+        r->good &= *c > ' ' && *c < 0x7f;
+    return name;
+}
+
+static double number_of(reading *r, const gp_node *map, const char *key, double most)
+{
+    double x = strtod(text_of(map, key), NULL);
+    bool fits = x >= 0 && x <= most;
+    r->good &= fits;
+    return fits ? x : 0;
+}
+
+static uint64_t count_of(const gp_node *map, const char *key)
+{
+    return strtoull(text_of(map, key), NULL, 10);
+}
+
+static const gp_node *list_of(const gp_node *map, const char *key, int *n)
+{
+    const gp_node *list = gp_node_get(map, key);
+    *n = list && list->kind == GP_LIST ? list->n : 0;
+    return list;
+}
+
+bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
+{
+    const double years = 1e9, most = 1e18, ranks = 1 << 20, slots = 1 << 30;
+    reading r = { .good = true };
+    gp_errs *errs = GP_NEW(a, gp_errs, 1);
+    const gp_node *root = gp_yaml_value(a, json, (gp_loc){ .file = "socket" }, errs);
+    v->bound = v->bound_rank = v->behind = -1, v->left_s = -1, v->nstages = v->nbuffers = 0;
+    if (!root || !gp_node_get(root, "seconds") || !gp_node_get(root, "stages"))
+        return false;
+    int nstages, nbuffers;
+    const gp_node *stages = list_of(root, "stages", &nstages);
+    const gp_node *buffers = list_of(root, "buffers", &nbuffers);
+    if (!gp_glance_room(v, nstages, nbuffers))
+        return false;
+    v->nstages = nstages, v->nbuffers = nbuffers;
+    v->pipeline = text_of(root, "pipeline");
+    v->seconds = number_of(&r, root, "seconds", years);
+    v->frames_s = number_of(&r, root, "frames_per_s", most);
+    v->ended = !strcmp(text_of(root, "ended"), "true");
+    v->syncing = !strcmp(text_of(root, "syncing"), "true");
+    v->done = count_of(root, "done"), v->in = count_of(root, "in"), v->frames = count_of(root, "frames");
+    v->rank = (int)number_of(&r, root, "rank", ranks), v->ranks = (int)number_of(&r, root, "ranks", ranks);
+    if (gp_node_get(root, "behind"))
+        v->behind = (int)number_of(&r, root, "behind", ranks), v->behind_done = count_of(root, "behind_done");
+    v->bound_meets = !strcmp(text_of(root, "bound_meets"), "true");
+    if (gp_node_get(root, "bound_rank"))
+        v->bound_rank = (int)number_of(&r, root, "bound_rank", ranks);
+    if (gp_node_get(root, "left_s"))
+        v->left_s = number_of(&r, root, "left_s", most);
+    for (int i = 0; i < nstages; i++) {
+        const gp_node *n = stages->item[i];
+        v->stage[i].is = (gp_stage_status){ .name = name_of(&r, n, "name"),
+                                            .frames = count_of(n, "frames"),
+                                            .bytes = count_of(n, "bytes") };
+        v->stage[i].frames_s = number_of(&r, n, "frames_per_s", most);
+        v->stage[i].bytes_s = number_of(&r, n, "bytes_per_s", most);
+        if (!strcmp(text_of(root, "bound_by"), v->stage[i].is.name))
+            v->bound = i;
+    }
+    for (int i = 0; i < nbuffers; i++) {
+        const gp_node *n = buffers->item[i];
+        v->buffer[i].is = (gp_buffer_status){
+            name_of(&r, n, "name"), name_of(&r, n, "from"), name_of(&r, n, "to"),
+            (int)number_of(&r, n, "depth", slots), (int)number_of(&r, n, "held", slots) };
+        v->buffer[i].fill = number_of(&r, n, "fill", 1);
+    }
+    int nknobs;
+    const gp_node *knobs = list_of(root, "settings", &nknobs);
+    v->nknobs = 0;
+    for (int i = 0; i < nknobs && i < GP_KNOBS; i++) {
+        gp_knob *k = &v->knob[v->nknobs++];
+        snprintf(k->path, sizeof k->path, "%s", name_of(&r, knobs->item[i], "path"));
+        snprintf(k->value, sizeof k->value, "%s", name_of(&r, knobs->item[i], "value"));
+    }
+    return r.good;
+}
