@@ -541,6 +541,8 @@ objects = {o["pid"]: o for o in map(json.loads, j.stdout.splitlines())}
 check("top: of two, as JSON", j.returncode == 0 and valid(objects[one.pid]) and objects[one.pid]["pipeline"] == endless
       and objects[two.pid]["pipeline"] == calm, j)
 one.send_signal(signal.SIGSTOP)
+while any(open(f"{task}/stat").read().rsplit(")", 1)[1].split()[0] != "T" for task in glob.glob(f"/proc/{one.pid}/task/*")):
+    time.sleep(0.01)                   # a thread may go on for a moment
 p = top_of_all()
 one.send_signal(signal.SIGCONT)
 check("top: of one that is stopped", re.search(rf"^ +{one.pid}  does not answer$", p.stdout, re.M), p)

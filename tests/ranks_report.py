@@ -165,6 +165,12 @@ stages:
   - {use: all_reduce, name: meet}
   - {use: discard}
 """)
+put("paced.yaml", """
+buffers: {x: {dtype: f32, shape: [256]}}
+stages:
+  - {use: generate, frames: 600, rate: 10, out: x}
+  - {use: discard}
+""")
 put("naps.lua", "function process(frame, x, y) os.execute('sleep 0.02') y:copy(x) end\n")
 put("shares.yaml", """
 buffers: {a: {dtype: u8, shape: [16]}, b: {dtype: u8, shape: [16]}}
@@ -465,6 +471,12 @@ def test_last(m):
     others = glob.glob(f"/tmp/gpipe-{os.geteuid()}/*.sock")
     check(f"{what}: all ranks are one run", others or top("")[0].get("rank") == 0)
     check(f"{what}: top says so", "> 'work' of rank 1 holds back the rest" in line, line)
+    q, rows = subprocess.Popen([gpipe, "run", "-q", "paced.yaml"], stdin=subprocess.DEVNULL), ""
+    while time.monotonic() < end and "paced.yaml" not in rows:
+        rows = ran([gpipe, "top"]).stdout
+    q.kill(), q.wait()
+    check(f"{what}: beside another run top lists rank 0 alone", "last.yaml, rank 0 of 2\n" in rows
+          and "rank 1 of 2" not in rows, rows)
     put("go", "")
     left = left_alone(p, ranks, 60)
     check(f"{what}: it ends", p.returncode == 0, left)

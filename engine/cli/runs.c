@@ -19,6 +19,7 @@ typedef struct run {
     char *said; size_t n;              /* what came of its first line; whole, it ends with a line feed */
     gp_glance v;
     const char *pipeline;              /* NULL: it has not answered */
+    bool left_out;
 } run;
 
 static bool has_said(const run *r)
@@ -96,20 +97,22 @@ static bool is_beside(const run *r, const run *first)
     return r->pipeline && r->v.ranks == first->v.ranks && !strcmp(r->pipeline, first->pipeline);
 }
 
-/* The one to show; NULL: there are several. */
-static const run *only_one(const run *of, int n)
+/* Leaves out ranks whose rank 0 is there, which shows the whole. */
+static int leave_out_ranks(run *of, int n)
 {
-    const run *first = NULL;
+    int kept = 0;
+    for (int i = 0; i < n; i++) {
+        bool shown = false;
+        for (int k = 0; k < n && !shown && of[i].v.rank > 0; k++)
+            shown = of[k].pipeline && of[k].v.ranks > 1 && !of[k].v.rank && is_beside(&of[i], &of[k]);
+        of[i].left_out = shown;
+    }
     for (int i = 0; i < n; i++)
-        if (n == 1 || (of[i].pipeline && of[i].v.ranks > 1 && !of[i].v.rank)) {
-            if (first)
-                return NULL;
-            first = &of[i];
-        }
-    for (int i = 0; first && i < n; i++)
-        if (&of[i] != first && !is_beside(&of[i], first))
-            return NULL;
-    return first;
+        if (of[i].left_out)
+            free(of[i].said), gp_glance_free(&of[i].v);
+        else
+            of[kept++] = of[i];
+    return kept;
 }
 
 static int by_pid(const void *a, const void *b)
@@ -144,9 +147,9 @@ bool gp_runs_choose(const gp_args *args, char name[24], gp_errs *errs)
         gp_arena_free(&a);
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     }
-    int n = find(of, &a);
+    int n = leave_out_ranks(of, find(of, &a));
     qsort(of, (size_t)n, sizeof *of, by_pid);
-    const run *one = only_one(of, n);
+    const run *one = n == 1 ? of : NULL;
     if (one)
         snprintf(name, 24, "%ld", one->pid);
     else if (!n)
