@@ -275,7 +275,7 @@ static int take_turn(gp_call *c, gp_comm *m, uint64_t n)
     return at;
 }
 
-/* Whether it is the only stage, which needs no numbers of rank 0. All are open when the first runs, and on all ranks. */
+/* Whether it is the only stage, which needs no numbers of rank 0. All are open when the first runs, on all ranks. */
 static bool is_alone(gp_comm *m)
 {
     pthread_mutex_lock(&shared.lock);
