@@ -471,9 +471,10 @@ def test_last(m):
     others = glob.glob(f"/tmp/gpipe-{os.geteuid()}/*.sock")
     check(f"{what}: all ranks are one run", others or top("")[0].get("rank") == 0)
     check(f"{what}: top says so", "> 'work' of rank 1 holds back the rest" in line, line)
-    q, rows = subprocess.Popen([gpipe, "run", "-q", "paced.yaml"], stdin=subprocess.DEVNULL), ""
-    while time.monotonic() < end and "paced.yaml" not in rows:
-        rows = ran([gpipe, "top"]).stdout
+    q, end = subprocess.Popen([gpipe, "run", "-q", "paced.yaml"], stdin=subprocess.DEVNULL), time.monotonic() + 60
+    while time.monotonic() < end and not top(q.pid)[0]:      # of a single run `gpipe top` would show it until it ends
+        time.sleep(0.1)
+    rows = ran([gpipe, "top"], timeout=30).stdout
     q.kill(), q.wait()
     check(f"{what}: beside another run top lists rank 0 alone", "last.yaml, rank 0 of 2\n" in rows
           and "rank 1 of 2" not in rows, rows)
