@@ -198,7 +198,7 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
     const gp_node *on_hole = gp_node_get(st->node, "on_hole");
     const char *name = st->s.name;
     bool ok = true, source = !st->s.nin;
-    if (st->s.workers > 1 && st->s.serial)
+    if (st->s.workers > 1 && st->s.serial && st->s.workers_said)
         ok = AT(r, key_at(st->node, "workers", st->s.at), "stage '%s' cannot have %d workers: %s",
                 name, st->s.workers, source ? "it is a source, which makes one frame after the other"
                                             : "it takes frames in order");
@@ -335,6 +335,7 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
     st->s.each_shape = any && st->s.kind->each_shape;
     if (st->s.fills_device && !st->s.workers_said)
         st->s.workers = s.default_workers ? s.default_workers : 1, st->s.workers_auto = false;
+    st->s.in_order = s.serial && st->s.fills_device && st->s.workers > 1;
     st->s.by_number = st->s.kind->by_number && s.by_number;
     st->s.serial |= !st->s.nin && !st->s.by_number;
     if (!check_stage(r, st, &s) || (st->s.prologue && !check_prologue(r, st)))

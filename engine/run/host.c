@@ -6,7 +6,8 @@
  * of workers, and none waits for another. A failed frame is reported when it is
  * next to be published: the error of the lowest frame wins. A source ends at the
  * lowest frame that a worker found not to be there; those behind it that others
- * have made by then are nobody's, and are not counted. */
+ * have made by then are nobody's, and are not counted. Where workers do wait for
+ * each other is host_order.c. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -288,30 +289,12 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     return ok;
 }
 
-typedef struct gp_turn { const gp_hostrt *host; uint64_t first, frame; } gp_turn;
-
-static bool has_turn(void *turn)
-{
-    const gp_turn *t = turn;
-    return atomic_load(&t->host->head) >= t->first || atomic_load(&t->host->end) <= t->frame;
-}
-
-/* Waits until all frames before those that this worker has, of which `frame` is one, are handed in. False: it lies behind
- * the end. */
-static bool await_turn(gp_threadrt *t, uint64_t frame)
-{
-    gp_actorrt *p = t->actor;
-    gp_turn turn = { p->host, p->host->view[t->worker].first, frame };
-    gp_eventcount_wait(&p->changed, has_turn, &turn, 0);
-    return atomic_load(&p->host->end) > frame;
-}
-
 /* Of several workers each tells what it leaves out when it has its turn: warnings come in the order of frames, and
  * none is of a frame behind the end. */
 static bool is_fatal(gp_threadrt *t, uint64_t frame)
 {
     bool tells = t->actor->stage->workers > 1 && t->actor->stage->on_error == GP_ON_ERROR_DROP;
-    if (!tells || await_turn(t, frame))
+    if (!tells || gp_host_await_turn(t, frame))
         return gp_frame_is_fatal(t);
     t->errs = (gp_errs){ .at = t->errs.at };
     return true;
@@ -517,9 +500,13 @@ gp_look gp_host_step(gp_threadrt *t, int *n)
     gp_pause_end(t, first);
     if (l != GP_LOOK_GO)
         return l;
+    if (p->stage->in_order && !gp_host_await_begin(t))
+        return GP_LOOK_OVER;
 
     bool failed = false, end = false;
     int done = work(t, first, *n, &failed, &end);
+    if (p->stage->in_order && !failed && !end)
+        gp_host_let_begin(p, first + (uint64_t)done);
     pthread_mutex_lock(&h->lock);
     set_bytes(h, h->handed, first, done, HANDED_IN);
     if (failed) {
@@ -579,14 +566,6 @@ void gp_host_leave(gp_threadrt *t)
 }
 
 /* ---- what stages may ask for ----------------------------------------- */
-
-bool gp_wait_turn(gp_call *c)
-{
-    gp_threadrt *t = c->ctx;
-    const gp_actorrt *p = t->actor;
-    return p->stage->workers == 1
-        || await_turn(t, gp_firing_of(p->run->graph, p->shared, p->host->view[t->worker].frame->index));
-}
 
 void gp_source_dropped(gp_call *c, uint64_t n)
 {

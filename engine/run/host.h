@@ -39,6 +39,7 @@ typedef struct gp_hostrt {
     int live;                  /* workers that have not left */
     atomic_bool ended;         /* a source said so, or a frame failed: head is the end */
     _Atomic uint64_t end;      /* no frame from here on; written with the lock */
+    _Atomic uint64_t begun;    /* where workers begin in order: the next frame that one may begin with */
     int max_run;
     int stream;                /* of the device, of worker 0, if the stage fills device memory; those of others follow */
     gp_worker_view *view;      /* per worker */
@@ -47,6 +48,17 @@ typedef struct gp_hostrt {
     gp_hist *latency;          /* of a sink in a timed run, or with `latency`, else NULL; with the lock */
     uint64_t late;             /* of a sink: frames that took longer than `latency` allows; likewise */
 } gp_hostrt;
+
+/* What workers of one stage wait for of one another (host_order.c). */
+
+/* Until all frames before those that this worker has, of which `frame` is one, are handed in. False: it lies behind the
+ * end. */
+bool gp_host_await_turn(gp_threadrt *t, uint64_t frame);
+/* Until the worker that has the frames before those of this one lets it begin, where workers begin in order. False: they lie
+ * behind the end. */
+bool gp_host_await_begin(gp_threadrt *t);
+/* Frames before `end` need no longer be waited for: lets the worker begin that has the next ones. */
+void gp_host_let_begin(gp_actorrt *p, uint64_t end);
 
 /* Sets bytes of the outputs of frames that worker `w` has, which may lie on the device (device_do.c). */
 void gp_host_fill(gp_actorrt *p, const gp_worker_view *w, void *at, int byte, size_t bytes);

@@ -5,6 +5,9 @@
 #include "collective.h"
 #include "communicator.h"
 
+/* By NCCL ranks agree on a round while that before is under way. */
+enum { WORKERS = 2 };
+
 /* `dev`: frames lie in its memory; x, y: then, for what goes through the host, room for one of each. */
 typedef struct stage {
     gp_rounds *rounds;
@@ -52,7 +55,8 @@ bool gp_collective_shape(gp_shape *s, int by, const char *unfit, const gp_traffi
     const char *why = by == GP_BY_MPI ? "as 'by' says" : unfit ? unfit : why_host(s, text);
     if (why && by == GP_BY_NCCL)
         return gp_shape_fail(s, "by", "NCCL cannot do this: %s", why);
-    s->fills_device = s->reads_device = !why, s->at_once = GP_COLLECTIVE_RUN;
+    s->fills_device = s->reads_device = !why;
+    s->default_workers = s->ranks > 1 ? WORKERS : 1, s->at_once = GP_COLLECTIVE_RUN / s->default_workers;
     gp_collective_by_mpi(s, traffic->mine);
     if (!why)
         s->round_bytes = traffic->bytes, s->round_steps = traffic->steps;
@@ -185,6 +189,22 @@ static gp_status through_host(gp_call *c, const gp_collective *k, stage *s, cons
     return status != GP_OK ? status : gp_device_do(c, copy_it, &out) ? GP_OK : GP_FAILED;
 }
 
+/* By NCCL, whose turn is passed on before it is done: `r` is of another round then. */
+static gp_status through_nccl(gp_call *c, gp_frame *f, const doing *what)
+{
+    const gp_collective *k = what->k;
+    const stage *s = c->state;
+    gp_comm_work work = { what->n, before, queue, what };
+    gp_type makes = k->makes ? k->makes(&what->r->alike) : what->r->alike;
+    bool elsewhere = k->elsewhere && k->elsewhere(c->opts, what->r);
+    if (!gp_comm_do(c, s->comm, &work))
+        return GP_STOPPED;
+    for (int i = 0; i < what->n; i++)
+        if (k->makes || !f[i].in[0].data)
+            f[i].out[0].type = makes;
+    return elsewhere ? GP_ABSENT : GP_OK;
+}
+
 /* The first rounds of n frames. Returns of how many; 0: none, with an error that is no frame's alone, as the ranks had agreed
  * to do it. */
 static int do_some(gp_call *c, gp_frame *f, int n, const gp_collective *k)
@@ -199,20 +219,13 @@ static int do_some(gp_call *c, gp_frame *f, int n, const gp_collective *k)
     if (f->status != GP_OK)
         return f->status != GP_STOPPED || c->errs->failed == was;
     doing what = { k, c->opts, r, f, r->many };
-    gp_comm_work work = { before, queue, &what };
     bool one = s->dev && r->ranks == 1, by_nccl = s->comm && r->ended < 0;
-    gp_status all = one ? (gp_device_do(c, alone, &what) ? GP_OK : GP_FAILED)
-                  : by_nccl ? (gp_comm_do(c, s->comm, &work) ? GP_OK : GP_STOPPED) : GP_OK;
-    for (int i = 0; by_nccl && i < r->many; i++)
-        if (k->makes || !f[i].in[0].data)
-            f[i].out[0].type = k->makes ? k->makes(&r->alike) : r->alike;
-    if (by_nccl && all == GP_OK && k->elsewhere && k->elsewhere(c->opts, r))
-        all = GP_ABSENT;
-    for (int i = 0; i < r->many; i++)
+    gp_status all = one ? (gp_device_do(c, alone, &what) ? GP_OK : GP_FAILED) : by_nccl ? through_nccl(c, f, &what) : GP_OK;
+    for (int i = 0; i < what.n; i++)
         f[i].status = one || by_nccl ? all
                     : s->dev ? through_host(c, k, s, &f[i].in[0], &f[i].out[0])
                              : through_mpi(c, k, r, &f[i].in[0], &f[i].out[0]);
-    return c->errs->failed == was ? r->many : 0;
+    return c->errs->failed == was ? what.n : 0;
 }
 
 bool gp_collective_run(gp_call *c, gp_frame *f, int n, const gp_collective *k)

@@ -6,8 +6,8 @@
 #include <time.h>
 #include "communicator.h"
 
-/* A run that ends waits for threads for two seconds. TOGETHER: collective stages, each with one thread. */
-enum { LOOK_MS = 50, GRACE_MS = 500, LAST_MS = 3000, TOGETHER = 64 };
+/* A run that ends waits for threads for two seconds. TOGETHER: workers of all collective stages. */
+enum { LOOK_MS = 50, GRACE_MS = 500, LAST_MS = 3000, TOGETHER = 128 };
 
 struct gp_comm {
     pthread_mutex_t lock;
@@ -227,7 +227,7 @@ void gp_comm_close(gp_comm *m, bool whole)
 
 /* ---- operations ------------------------------------------------------ */
 
-typedef struct deed { gp_comm *m; const gp_comm_work *work; bool begun; const char *name; gp_loc at; } deed;
+typedef struct deed { gp_call *c; gp_comm *m; const gp_comm_work *work; bool begun; } deed;
 
 static void pass_turn(deed *x)
 {
@@ -250,7 +250,10 @@ static bool call(void *stream, const void *arg, gp_errs *errs)
     x->m->inside--;
     pthread_mutex_unlock(&x->m->lock);
     pass_turn(x);
-    return !status || gp_fail(errs, GP_E_RUN, x->at, "stage '%s': NCCL failed: %s", x->name, x->m->lib->error_text(status));
+    if (status)
+        return gp_fail(errs, GP_E_RUN, x->c->at, "stage '%s': NCCL failed: %s", x->c->name, x->m->lib->error_text(status));
+    gp_pass_turn(x->c, x->work->n);
+    return true;
 }
 
 static bool queue(gp_dcall *d, void *arg)
@@ -307,7 +310,7 @@ bool gp_comm_do(gp_call *c, gp_comm *m, const gp_comm_work *work)
     if (!number(c, m, &n))
         return false;
     int at = take_turn(c, m, n);
-    deed x = { .m = m, .work = work, .name = c->name, .at = c->at };
+    deed x = { .c = c, .m = m, .work = work };
     bool ok = at >= 0 && gp_device_do(c, queue, &x);
     if (at >= 0)
         pass_turn(&x);                 /* it may have failed before */

@@ -16,10 +16,11 @@ gp_comm *gp_comm_open(const gp_open *o, char why[160]);
 /* For close(). `whole`: finish() was called, so that no operation is under way. */
 void gp_comm_close(gp_comm *comm, bool whole);
 
-/* For run(): all ranks are about to do the same. Calls f, which queues one operation, or one group of them, on `stream`, and
- * returns NCCL's status; waits until it is done. Before it `before` queues other work, or is NULL. False after an error, or
- * when the run is cancelled. */
+/* For run(): all ranks are about to do the same, with `n` frames of this call. Calls f, which queues one operation, or one
+ * group of them, on `stream`, and returns NCCL's status; passes the turn on, and waits until it is done. Before it `before`
+ * queues other work, or is NULL. False after an error, or when the run is cancelled. */
 typedef struct gp_comm_work {
+    int n;
     bool (*before)(gp_dcall *d, const void *arg);
     int (*f)(const gp_nccl *lib, void *comm, void *stream, const void *arg);
     const void *arg;

@@ -110,13 +110,13 @@ def reduced(b):
     return round_us(b, REDUCED, 1), nccl(b, "reduce", LARGE)["reduce"][0], "NCCL by hand"
 
 
-def overlapped(b):
-    """Beside a kernel that takes about as long, on half of the GPU."""
+def overlapped(b, key=""):
+    """Beside a kernel that takes about as long, on half of the GPU; `key`: of the stage `all_reduce`."""
     two(b), ranks(b)
     steps = b.ever("steps of other", lambda: int(nccl(b, "iters", LARGE, FEW)["iters"][0]))
     alone = {k.split(" ")[-1]: v[0] for k, v in nccl(b, "parts", LARGE, FEW, steps).items()}
     slowest = max(alone, key=alone.get)
-    text = REDUCED.replace("stages:\n", MORE_BUFFERS) + BESIDE.lstrip("\n")
+    text = REDUCED.replace("stages:\n", MORE_BUFFERS).replace("by: nccl", "by: nccl" + key) + BESIDE.lstrip("\n")
     return round_us(b, text, steps), alone[slowest], slowest + " alone"
 
 
@@ -125,4 +125,6 @@ ROWS = [
     Row("2-ranks-kernels", "16 MiB, kernels of %d copies, two ranks: two lanes" % LONG, "rate", 0.97, kernels),
     Row("2-ranks-reduce", "64 MiB from kernels, all_reduce: NCCL", "time", 1.05, reduced),
     Row("2-ranks-overlap", "the same beside a kernel of its length: the longer", "time", 1.1, overlapped),
+    Row("2-ranks-overlap-high", "that with priority: high for all_reduce: the longer", "time", None,
+        lambda b: overlapped(b, ", priority: high")),
 ]

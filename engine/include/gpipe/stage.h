@@ -294,7 +294,8 @@ struct gp_shape {
                               has its own, and run() writes them by gp_device_do(). No stage on the host may read them. A pause
                               calls close() and open(): it keeps nothing between frames, and may not be `serial` */
     int at_once;           /* of such a stage: the most frames that a call of run() takes, with several workers too; 0: 1 */
-    int default_workers;   /* of such a stage: how many it has where the file does not say; 0: 1 */
+    int default_workers;   /* of such a stage: how many it has where the file does not say; 0: 1. Of one that is serial each
+                              begins when the one before has returned from run(), or has called gp_pass_turn() */
     const char *does;      /* how it does its work, for plans: "nvJPEG 13.0, hardware"; or NULL */
     bool file_each;        /* of a sink that calls gp_shape_writes(): it makes one file of each frame */
     bool variables;        /* of a device kind: its kernel has variables of its own, which a pause would lose */
@@ -464,6 +465,9 @@ bool gp_wait_until(gp_call *c, int64_t t_ns);
 /* Of a stage with several workers: waits until all frames before that of this call are done. False: one of them was the
  * end, or failed for good, and what becomes of this frame does not matter. With one worker it does not wait. */
 bool gp_wait_turn(gp_call *c);
+/* Of a serial stage with several workers (gp_shape.default_workers): the first `n` frames of this call need only be waited
+ * for. run() may be called for those of another worker, once that is so for all frames of this one. */
+void gp_pass_turn(gp_call *c, int n);
 /* Of a source: `n` more frames came for which there was no room. They have no number, and count as dropped. */
 void gp_source_dropped(gp_call *c, uint64_t n);
 /* Of the frames of this call, `index` is now being worked on; for the watchdog. */
