@@ -122,6 +122,15 @@ refuses("simulate: no CPU time", 2, r"lacks the CPU time of 'generate'", "simula
 refuses("simulate: no kernels", 2, r"lacks the CPU time of the kernels of 'scale'", "simulate", "p.yaml", "--with",
         without("segments", "kernels_cpu_s"))
 put("other.yaml", get("p.yaml").replace("name: clean", "name: dirty"))
+for key in ("cores", "all"):
+    report = json.loads(get("run.json"))
+    (report if key == "cores" else report["cores"]).pop(key)
+    refuses(f"simulate: no {key}", 2, r"bad.json: error: the report lacks 'cores.all', how many cores its threads shared;"
+            r" make it anew", "simulate", "p.yaml", "--with", put("bad.json", json.dumps(report)))
+report = json.loads(get("run.json"))
+report["cores"].update(all=2, others=1.9)
+crowded = json.loads(run("simulate", "p.yaml", "--json", "--with", put("bad.json", json.dumps(report))).stdout)
+check("simulate: as many cores as there were", crowded["cores"]["all"] == 2, crowded["cores"])
 refuses("simulate: another pipeline", 2, r"a report of another pipeline, .* it has no stage 'dirty'", "simulate",
         "other.yaml", "--with", "run.json")
 put("workers.yaml", get("p.yaml").replace("name: clean", "name: clean\n    workers: 2"))
@@ -197,6 +206,14 @@ check("simulate: 1,000 ranks", 950 < many["frames_per_s"] / rates[0] < 1050 and 
 check("simulate: each rank has its machine", "ranks and processes" not in many["verdict"]["text"], many["verdict"])
 p = run("simulate", *ON, "--ranks", "4", name="simulate: ranks, as text")
 check("simulate: assumptions are printed", len(re.findall(r"^assumed: ", p.stdout, re.M)) == 4, p.stdout)
+for nodes, where in (("3", "on 3 machines of one sort, 2 on one of them and 1 on each of the others; the threads of 2 "
+                      "ranks share"), ("4", "on 4 machines, all alike; the threads of 1 rank share")):
+    uneven = run("simulate", *ON, "--ranks", "4", "--nodes", nodes, name=f"simulate: 4 ranks on {nodes} machines")
+    check(f"simulate: which of {nodes} machines has how many", f"assumed: 4 ranks {where}" in uneven.stdout,
+          uneven.stdout)
+uneven = run("simulate", *ON, "--ranks", "8", "--nodes", "3", name="simulate: 8 ranks on 3 machines")
+check("simulate: more on most machines", "assumed: 8 ranks on 3 machines of one sort, 3 on each of 2 and 2 on the other;"
+      in uneven.stdout, uneven.stdout)
 check("simulate: of each rank", "for each rank" in p.stdout, p.stdout)
 p = run("simulate", *ON, "--ranks", "4", "--machine", put("m.json", '{"gpu": "x"}'), name="simulate: one GPU for all")
 check("simulate: how to say that there are more", "assumed: 4 ranks share 1 GPU of a machine, in turns; more are said "
@@ -231,8 +248,10 @@ summed = [simulate(f"a network of {us} us", *SUM[1:], "--machine", put("m.json",
 p = run(*SUM, "--machine", put("m.json", '{"network_gb_s": 10, "network_us": 1e5, "process_gb_s": 10}'),
         name="simulate: bound by the network")
 check("simulate: which link bounds", re.search(r"bound by the network \(\d+ % of the time\): a round of 'sum' takes "
-      r"[\d.]+ ms, most of it for 5 steps from machine to machine of 33.33 ms, and what it sends at 10 GB/s is little",
-      p.stdout), p.stdout)
+      r"[\d.]+ ms, most of it for 5 steps from machine to machine \(33.33 ms a step\), and what it sends at 10 GB/s is "
+      r"little", p.stdout), p.stdout)
+check("simulate: as many steps in what is assumed", "over each link in 5 steps, of which 2 are what ranks tell each "
+      "other first; the slowest link has 10 GB/s, and 33.33 ms a step; " in p.stdout, p.stdout)
 check("simulate: a slow network", abs(summed[1] / (4 / (5 * 0.1 / 3)) - 1) < 0.1 < summed[0], summed)
 put("strips.yaml", "buffers: {g: {dtype: f32, shape: [\"16 / ranks\", 8]}}\nstages:\n"
     "  - {use: generate, out: g, frames: 40, shard: none}\n  - {use: exchange, rows: 4}\n  - {use: discard}\n")
@@ -247,6 +266,38 @@ refuses("simulate: a program for all frames", 3, r"cat.yaml:4:11: error: stage '
         "simulate", "cat.yaml", "--with", "cat.json", "--ranks", "4")
 refuses("simulate: too many ranks for the rows", 3, r"strips.yaml:4:27: error: stage 'exchange': a strip of 2 rows has "
         r"no 4 to give", "simulate", "strips.yaml", "--with", "strips.json", "--ranks", "8")
+WRITES = "buffers: {g: {dtype: u8, shape: [8, 8]}}\nstages:\n  - {use: generate, out: g, frames: 40%s}\n" \
+         "  - {use: write, path: %s}\n"
+for name, more, path, ranks, message in (
+        ("one file", ", shard: none", "a.npy", ["4"], r"ranks 0 and 1 would both write 'a.npy': put \$\{rank\} into"),
+        ("one file on two machines", ", shard: none", "'a${local_rank}.npy'", ["4", "--nodes", "2"],
+         r"ranks 0 and 2 would both write 'a0.npy': put \$\{rank\}"),
+        ("one file a frame", ", shard: none", "'a%d.png'", ["2"], r"ranks 0 and 1 would both write 'a%d.png'"),
+        ("a file with a part of each", "", "a.tif", ["3"],
+         r"'a.tif' is one for all frames, and each of 3 ranks has a part of them: put %05d"),
+        ("numbers that differ", "", "'a%d.png', start: rank", ["2"], r"ranks 0 and 1 begin to number 'a%d.png' differ")):
+    text = put("writes.yaml", WRITES % (more, path))
+    run("run", "-q", text, "--report", "writes.json", name=f"simulate: a report, {name}")
+    refuses(f"simulate: {name}", 3, r"writes.yaml:4:11: error: stage 'write': " + message, "simulate", text, "--with",
+            "writes.json", "--ranks", *ranks)
+for name, more, path in (("a file a rank", ", shard: none", "'a${rank}.npy'"), ("a file a frame", "", "'a%d.png'"),
+                         ("a file that they write together", "", "a.npy")):
+    text = put("writes.yaml", WRITES % (more, path))
+    run("run", "-q", text, "--report", "writes.json", name=f"simulate: a report, {name}")
+    run("simulate", text, "--with", "writes.json", "--ranks", "4", name=f"simulate: {name}")
+for folder, last in ("in0", "x"), ("in1", "y"):
+    os.makedirs(folder)
+    for name in [*"0123456789", last]:
+        put(f"{folder}/{name}.raw", "1234")
+text = put("reads.yaml", "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n  - {use: read, path: 'in${rank}/*.raw', "
+           "format: raw, out: g}\n  - {use: discard}\n")
+run("run", "-q", text, "--report", "reads.json", name="simulate: a report of files that are read")
+refuses("simulate: other files in other ranks", 3, r"reads.yaml:3:11: error: source 'read': rank 1 finds files of other "
+        r"names than rank 0", "simulate", text, "--with", "reads.json", "--ranks", "2")
+text = put("depths.yaml", get("p.yaml").replace("depth: 1 ", "depth: 2 - rank "))
+run("run", "-q", text, "--report", "depths.json", "--set", "stages.generate.frames=100", name="simulate: a report, depth")
+refuses("simulate: a rank that cannot run it", 3, r"^rank 2: depths.yaml:2:8: error: 'depth' must be", "simulate", text,
+        "--with", "depths.json", "--ranks", "3")
 
 # == tune =======================================================================
 before = get("p.yaml")

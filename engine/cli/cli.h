@@ -78,11 +78,16 @@ bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_regis
 /* Compiles the text that is loaded, for a machine; NULL: this one. */
 bool gp_load_for(gp_loaded *l, const gp_args *args, const gp_machine *machine, const gp_registry *registry,
                  gp_errs *errs);
+/* The same for one of the ranks that --ranks names, number `local` of those on its machine. */
+bool gp_load_for_rank(gp_loaded *l, const gp_args *args, int rank, int local, const gp_machine *machine,
+                      const gp_registry *registry, gp_errs *errs);
 /* The file's text alone; gp_unload frees it. */
 bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs);
 void gp_unload(gp_loaded *l);
 /* Prints errors and warnings (not with -q) on stderr. `l` may be NULL. */
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs);
+/* As that rank says them, of several that are simulated. */
+void gp_print_errs_of_rank(const gp_args *args, int rank, const gp_loaded *l, const gp_errs *errs);
 /* What one rank says of all: without its name, and without the lines that it is of. */
 void gp_print_errs_of_all(const gp_args *args, const gp_errs *errs);
 /* Where such an error is, as it is printed: of --set its name, for free(), or NULL. */

@@ -101,6 +101,13 @@ void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
     free(text);
 }
 
+void gp_print_errs_of_rank(const gp_args *args, int rank, const gp_loaded *l, const gp_errs *errs)
+{
+    char name[32];
+    snprintf(name, sizeof name, "rank %d: ", rank);
+    print_errs(stderr, name, args, l, errs);
+}
+
 void gp_print_errs_of_all(const gp_args *args, const gp_errs *errs)
 {
     print_errs(stderr, "", args, NULL, errs);
@@ -231,8 +238,11 @@ static const char **settings(const gp_args *args, int *n)
     return set;
 }
 
-bool gp_load_for(gp_loaded *l, const gp_args *args, const gp_machine *machine, const gp_registry *registry,
-                 gp_errs *errs)
+/* Which of how many processes the plan is for. */
+typedef struct which { int rank, ranks, local; } which;
+
+static bool load_as(gp_loaded *l, const gp_args *args, which is, const gp_machine *machine, const gp_registry *registry,
+                    gp_errs *errs)
 {
     static struct timespec moment;     /* one for all that the command compiles: names with a ${date:} stay */
     struct tm now;
@@ -242,8 +252,7 @@ bool gp_load_for(gp_loaded *l, const gp_args *args, const gp_machine *machine, c
         clock_gettime(CLOCK_REALTIME, &moment);
     gp_config config = { .registry = registry,
                          .env = { from_env, NULL, localtime_r(&moment.tv_sec, &now),
-                                  (int)moment.tv_nsec, gp_rank(), args->ranks ? args->ranks : gp_ranks(),
-                                  gp_local_rank() },
+                                  (int)moment.tv_nsec, is.rank, is.ranks, is.local },
                          .set = set, .nset = nset, .machine = machine,
                          .lenient = args->verb == GP_VERB_CHECK || args->verb == GP_VERB_SIMULATE,
                          .bounded = args->verb == GP_VERB_PLAN };
@@ -255,6 +264,19 @@ bool gp_load_for(gp_loaded *l, const gp_args *args, const gp_machine *machine, c
         if (errs->e[i].code == GP_E_SPEC && find_set(args, errs->e[i].at.file) >= 0)
             errs->e[i].code = GP_E_USAGE;
     return l->pipeline != NULL;
+}
+
+bool gp_load_for(gp_loaded *l, const gp_args *args, const gp_machine *machine, const gp_registry *registry,
+                 gp_errs *errs)
+{
+    which is = { gp_rank(), args->ranks ? args->ranks : gp_ranks(), gp_local_rank() };
+    return load_as(l, args, is, machine, registry, errs);
+}
+
+bool gp_load_for_rank(gp_loaded *l, const gp_args *args, int rank, int local, const gp_machine *machine,
+                      const gp_registry *registry, gp_errs *errs)
+{
+    return load_as(l, args, (which){ rank, args->ranks, local }, machine, registry, errs);
 }
 
 bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_registry *registry,

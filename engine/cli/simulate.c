@@ -4,6 +4,7 @@
 #include "base/plural.h"
 #include "cli/live.h"
 #include "cli/report.h"
+#include "cli/simulate.h"
 #include "simulate/simulate.h"
 
 enum { FRAMES = 20000, OF_A_RANK = 300, SLICES = 20000 };
@@ -88,6 +89,8 @@ static const gp_simulated *simulate(simulating *s)
     if (!args->machine)
         add_devices(&other->machine, &as_asked);
     if (!compile(s, &s->run, &as_run, here) || !compile(s, &s->plan, &as_asked, &other->machine))
+        return NULL;
+    if (!gp_simulated_ranks_agree(&as_asked, &s->plan, &other->machine, s->registry, &s->status))
         return NULL;
     const gp_plan *before = gp_pipeline_plan(s->run.pipeline), *plan = gp_pipeline_plan(s->plan.pipeline);
     const gp_costs *run = gp_costs_read(&s->arena, r, before, s->errs);

@@ -7,6 +7,17 @@ static char *gb_s(gp_arena *a, double rate)
     return gp_format(a, "%.3g GB/s", 1e-9 * rate);
 }
 
+/* "4 ranks on 3 machines of one sort, 2 on one of them and 1 on each of the others". */
+static const char *where_ranks_are(gp_arena *a, int ranks, int nodes)
+{
+    int least = ranks / nodes, more = ranks % nodes, most = least + 1, less = nodes - more;
+    if (nodes == 1 || !more)
+        return gp_format(a, "%d ranks on %d machine%s, all alike", ranks, nodes, gp_plural(nodes));
+    const char *on = more == 1 ? gp_format(a, "%d on one of them", most) : gp_format(a, "%d on each of %d", most, more);
+    return gp_format(a, "%d ranks on %d machines of one sort, %s and %d on %s", ranks, nodes, on, least,
+                     less == 1 ? "the other" : "each of the others");
+}
+
 const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan *plan, int *n)
 {
     const gp_graph *g = plan->graph;
@@ -24,8 +35,8 @@ const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan
         say[(*n)++] = gp_format(a, "frames take turns on %d parts of the CPU, which share its %.3g cores", devices,
                                 c->cores);
     if (ranks > 1)
-        say[(*n)++] = gp_format(a, "%d ranks on %d machine%s, all alike; the threads of %d rank%s share %.3g cores",
-                                ranks, nodes, gp_plural(nodes), most, gp_plural(most), c->cores);
+        say[(*n)++] = gp_format(a, "%s; the threads of %d rank%s share %.3g cores", where_ranks_are(a, ranks, nodes),
+                                most, gp_plural(most), c->cores);
     if (gpus && c->devices && most * devices > c->devices)
         say[(*n)++] = gp_format(a, "%d rank%s share %d GPU%s of a machine, in turns; more are said by 'devices' in the "
                                 "file that '--machine' names", most, gp_plural(most), c->devices,

@@ -334,15 +334,19 @@ static bool read_device(const gp_source_report *r, const gp_plan *plan, gp_measu
     return true;
 }
 
-static void read_cores(const gp_source_report *r, gp_costs *c)
+/* Threads shared them, so that without them nothing is known of what a frame costs. */
+static bool read_cores(const gp_source_report *r, gp_costs *c, gp_errs *errs)
 {
     const gp_node *cores = gp_node_get(r->root, "cores");
-    double all = fmax(number(cores, "all"), 1), others = fmax(number(cores, "others"), 0), quota = number(cores,
-            "quota");
+    double all = number(cores, "all"), others = fmax(number(cores, "others"), 0), quota = number(cores, "quota");
+    if (!(all >= 1))
+        return gp_fail(errs, GP_E_USAGE, r->at, "the report lacks 'cores.all', how many cores its threads shared; "
+                       MAKE_ANEW);
     c->cores = fmax(all - others, 0.5);
+    c->others = all - c->cores;
     if (quota > 0 && quota < c->cores)
         c->cores = quota;
-    c->others = others < all ? others : all - 1;
+    return true;
 }
 
 /* Names of devices, "cuda:0, cuda:1": as many of one sort (the CPU, parts of it, GPUs)? */
@@ -375,6 +379,8 @@ gp_measured_costs *gp_measured_costs_read(gp_arena *a, const gp_source_report *r
                 "'%.60s'; " MAKE_ANEW, device, g->device_name);
         return NULL;
     }
+    if (!read_cores(r, &m->costs, errs))
+        return NULL;
     for (int v = 0; v < g->nstages; v++)
         if (!g->stage[v].device
             && !read_stage(r, &g->stage[v], period[v] * (double)g->stage[v].rate, &m->costs.stage[v], &m->busy_ns[v],
@@ -391,6 +397,5 @@ gp_measured_costs *gp_measured_costs_read(gp_arena *a, const gp_source_report *r
     }
     if (!plan->unified && plan->nsegments && !read_device(r, plan, m, firings, weight, errs))
         return NULL;
-    read_cores(r, &m->costs);
     return m;
 }

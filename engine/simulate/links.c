@@ -40,6 +40,12 @@ static double told(const gp_costs *c)
     return ceil(log2(fmax(c->ranks, 1)));
 }
 
+/* All steps of a round, of what ranks tell each other and of what they send. */
+static int steps_of(const gp_costs *c, const gp_stage *st)
+{
+    return (int)told(c) + st->round_steps;
+}
+
 double gp_round_ns(const gp_costs *c, const gp_stage *st)
 {
     gp_link link = ring_of(c, st->reads_device).link, mpi = ring_of(c, false).link;
@@ -63,16 +69,28 @@ static const char *time_text(double ns, char buf[32])
     return buf;
 }
 
+/* "3 us a step"; with NCCL those of MPI may take another time: "3 us a step, 2 us by MPI". */
+static const char *step_text(const gp_costs *c, const gp_stage *st, char buf[96])
+{
+    char step[32], mpi[32];
+    double ns = ring_of(c, st->reads_device).link.step_ns, by_mpi = ring_of(c, false).link.step_ns;
+    bool differ = fabs(by_mpi - ns) > 1e-3 * ns;
+    snprintf(buf, 96, "%s a step%s%s%s", time_text(ns, step), differ ? ", " : "", differ ? time_text(by_mpi, mpi) : "",
+             differ ? " by MPI" : "");
+    return buf;
+}
+
 const char *gp_round_text(gp_arena *a, const gp_costs *c, const gp_stage *st)
 {
     bool nccl = st->reads_device, apart = nodes_of(c) > 1;
-    gp_link link = ring_of(c, nccl).link;
-    char takes[32], step[32];
-    return gp_format(a, "a round of '%s' takes %s%s, by %s in a ring: %.3g MB over each link in %d step%s; the slowest "
-                     "link has %.3g GB/s, and %s a step%s", st->name, time_text(gp_round_ns(c, st), takes),
-                     gp_round_takes_cores(c, st) ? " of a core of each rank" : "", nccl ? "NCCL" : "MPI",
-                     1e-6 * st->round_bytes, st->round_steps, gp_plural(st->round_steps), 1e-9 * link.rate,
-                     time_text(link.step_ns, step), apart ? "; nobody else uses the network" : "");
+    int steps = steps_of(c, st);
+    char takes[32], step[96];
+    return gp_format(a, "a round of '%s' takes %s%s, by %s in a ring: %.3g MB over each link in %d step%s, of which %d "
+                     "%s what ranks tell each other first%s; the slowest link has %.3g GB/s, and %s%s", st->name,
+                     time_text(gp_round_ns(c, st), takes), gp_round_takes_cores(c, st) ? " of a core of each rank" : "",
+                     nccl ? "NCCL" : "MPI", 1e-6 * st->round_bytes, steps, gp_plural(steps), (int)told(c),
+                     (int)told(c) == 1 ? "is" : "are", nccl ? ", by MPI" : "", 1e-9 * ring_of(c, nccl).link.rate,
+                     step_text(c, st, step), apart ? "; nobody else uses the network" : "");
 }
 
 const char *gp_step_lacking(const gp_costs *c, const gp_graph *g)
@@ -125,14 +143,14 @@ void gp_links_judge(const gp_costs *c, const gp_plan *plan, gp_report *r)
         return;
     }
     v->bound = GP_BOUND_STAGE, v->actor = longest, v->buffer = -1, v->waits = false, *v->path = *v->value = '\0';
-    char takes[32], step[32];
+    char takes[32], step[96];
     int n = snprintf(v->text, sizeof v->text, "bound by %s (%.0f %% of the time): a round of '%.60s' takes %s, ",
                      by.name, percent, st->name, time_text(gp_round_ns(c, st), takes));
     if (sent >= HALF * gp_round_ns(c, st))
         snprintf(v->text + n, sizeof v->text - (size_t)n, "and sends %.3g MB %s at %.3g GB/s: let the ranks exchange "
                  "less", 1e-6 * st->round_bytes, by.way, 1e-9 * by.link.rate);
     else
-        snprintf(v->text + n, sizeof v->text - (size_t)n, "most of it for %.0f steps %s of %s, and what it sends at "
-                 "%.3g GB/s is little: let the ranks exchange more at a time", told(c) + st->round_steps, by.way,
-                 time_text(by.link.step_ns, step), 1e-9 * by.link.rate);
+        snprintf(v->text + n, sizeof v->text - (size_t)n, "most of it for %d steps %s (%s), and what it sends at "
+                 "%.3g GB/s is little: let the ranks exchange more at a time", steps_of(c, st), by.way,
+                 step_text(c, st, step), 1e-9 * by.link.rate);
 }

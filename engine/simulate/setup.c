@@ -131,10 +131,9 @@ static void init_segment(simulation *x, actor *p, int k)
     p->variant = variants(x->arena, p->launch->spread, 1000 + k + 7 * p->rank);
 }
 
-/* The machine that a rank is on, of `nodes`: as many on each as can be. */
 static int host_of(const simulation *x, int rank)
 {
-    return (int)((int64_t)rank * x->nhosts / x->ranks);
+    return gp_node_of(rank, x->ranks, x->nhosts);
 }
 
 /* Machines, each with its cores and memory, and devices: those of each rank, or of each machine, in turns. */

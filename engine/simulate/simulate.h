@@ -47,6 +47,13 @@ typedef struct gp_costs {
     double scaled_by;          /* its times are so many times those of the report */
 } gp_costs;
 
+/* The machine, of `nodes`, that a rank of so many is on: on each are as many as can be, on the first one more where it
+ * does not come out even. */
+static inline int gp_node_of(int rank, int ranks, int nodes)
+{
+    return nodes > 1 ? (int)((int64_t)rank * nodes / ranks) : 0;
+}
+
 /* Something that took from `start` to `end`, ns from the first frame on. */
 typedef struct gp_slice {
     enum { GP_SLICE_STAGE, GP_SLICE_LAUNCH, GP_SLICE_COPY_IN, GP_SLICE_COMPUTE, GP_SLICE_COPY_OUT, GP_SLICE_COPY_PEER }

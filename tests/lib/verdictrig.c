@@ -212,6 +212,19 @@ gp_report *verdict_report(const verdict_case *c, const gp_plan *plan)
     return r;
 }
 
+/* However much others had of the cores, it is said once at most. */
+static void check_others(const verdict_case *c, const gp_pipeline *p)
+{
+    static const double parts[] = { 0.05, 0.1, 0.3, 0.5, 0.51, 0.9, 1 };
+    for (size_t i = 0; i < 2 * sizeof parts / sizeof *parts; i++) {
+        gp_report *r = verdict_report(c, gp_pipeline_plan(p));
+        r->others = parts[i / 2] * r->cpus, r->simulated = i % 2;
+        gp_verdict_find(r, p);
+        const char *text = strstr(r->verdict.text, "processes used");
+        ck_assert_msg(!text || !strstr(text + 1, "processes used"), "%s: %s", c->what, r->verdict.text);
+    }
+}
+
 void verdict_check(const verdict_case *c)
 {
     gp_errs errs = { 0 };
@@ -231,6 +244,7 @@ void verdict_check(const verdict_case *c)
         ck_assert_msg((v->actor >= 0 && !strcmp(r->actor[v->actor].name, c->of))
                       || (v->buffer >= 0 && !strcmp(r->buffer[v->buffer].name, c->of)),
                       "%s: not of %s", what, c->of);
+    check_others(c, p);
     if (*v->path)
         gp_pipeline_destroy(verdict_compile(c->yaml, gp_format(&verdict_arena, "%s=%s", v->path, v->value),
                                     c->cuda, &errs));
