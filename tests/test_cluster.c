@@ -76,7 +76,7 @@ static const cluster_case cases[] = {
       "machine to machine at 1.05 GB/s: let the ranks exchange less" },
     { "... of long steps", TOP("cpu", 8) BIG SUM LAST, .ranks = 4, .nodes = 4, .step = 2000, .rate = 4e6 / 13000,
       .says = "bound by the network (100 % of the time): a round of 'sum' takes 13 ms, most of it for 5 steps from "
-      "machine to machine of 2 ms, and what it sends at 1.05 GB/s is little: let the ranks exchange more" },
+      "machine to machine (2 ms a step), and what it sends at 1.05 GB/s is little: let the ranks exchange more" },
     { "... with a slow stage before it", TOP("cpu", 8) BIG LUA SUM LAST, .ranks = 4, .nodes = 4, .a = 5000, .step = 100,
       .rate = 800, .says = "bound by stage 'a'" },
     { "on one machine a core copies", TOP("cpu", 8) BIG SUM LAST, .ranks = 4, .step = 100, .cores = 2,
@@ -84,14 +84,15 @@ static const cluster_case cases[] = {
     { "... of which there are enough", TOP("cpu", 8) BIG LUA SUM LAST, .ranks = 4, .a = 1000, .step = 100,
       .rate = 4e6 / 3500, .says = "bound by the way between processes (100 % of the time): a round of 'sum' takes "
       "3.5 ms, and sends 3.15 MB from process to process at 1.05 GB/s" },
+    /* what the second waits for is there when the first is done: both tell then, and send one after the other */
     { "one round after the other", TOP("cpu", 8) BIG SUM "  - {name: again, use: all_reduce}\n" LAST, .ranks = 4,
-      .nodes = 4, .step = 100, .rate = 4e6 / 7000, .says = "bound by the network (100 % of the time): a round of " },
-    /* 2 x 7 / 8 MiB in 14 steps, after 3 */
+      .nodes = 4, .step = 100, .rate = 4e6 / (200 + 2 * 3300), .says = "bound by the network (100 % of the time): a round of " },
+    /* 2 x 7 / 8 MiB in 14 steps, after 3 in which they tell, while the round before is under way */
     { "NCCL", TOP("auto", 8) BIG KERNEL NCCL LAST, .gpus = 1, .ranks = 8, .kernels = 10, .step = 10,
-      .rate = 8e6 / (1750 + 170), .says = "bound by the links between GPUs (100 % of the time): a round of 'sum' takes "
+      .rate = 8e6 / (1750 + 140), .says = "bound by the links between GPUs (100 % of the time): a round of 'sum' takes "
       "1.92 ms, and sends 1.84 MB from GPU to GPU at 1.05 GB/s" },
     { "... through a slow network", TOP("auto", 8) BIG KERNEL NCCL LAST, .gpus = 1, .ranks = 8, .nodes = 2,
-      .kernels = 10, .network = 100, .step = 10, .rate = 8e6 / (17500 + 170),
+      .kernels = 10, .network = 100, .step = 10, .rate = 8e6 / (17500 + 140),
       .says = "bound by the network (100 % of the time): a round of 'sum' takes 17.67 ms, and sends 1.84 MB "
       "from machine to machine at 0.105 GB/s" },
     { "frames of one rank alone", TOP("cpu", 8) BIG "  - {use: gather_ranks, to: 0}\n" LUA LAST, .ranks = 4, .a = 20000,

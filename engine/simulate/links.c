@@ -46,10 +46,15 @@ static int steps_of(const gp_costs *c, const gp_stage *st)
     return (int)told(c) + st->round_steps;
 }
 
+double gp_round_told_ns(const gp_costs *c)
+{
+    return told(c) * ring_of(c, false).link.step_ns;
+}
+
 double gp_round_ns(const gp_costs *c, const gp_stage *st)
 {
-    gp_link link = ring_of(c, st->reads_device).link, mpi = ring_of(c, false).link;
-    return told(c) * mpi.step_ns + (st->reads_device ? c->nccl_ns : 0) + st->round_steps * link.step_ns
+    gp_link link = ring_of(c, st->reads_device).link;
+    return gp_round_told_ns(c) + (st->reads_device ? c->nccl_ns : 0) + st->round_steps * link.step_ns
          + 1e9 * st->round_bytes / link.rate;
 }
 
@@ -106,11 +111,12 @@ const char *gp_step_lacking(const gp_costs *c, const gp_graph *g)
 
 /* ---- what bounds a run ------------------------------------------------ */
 
-/* How much of the run its rounds take. */
+/* How much of the run its rounds take, of which none begins before the one before is over. */
 static double part_of(const gp_costs *c, const gp_plan *plan, const gp_report *r, const gp_actor_report *p)
 {
-    double ns = (double)p->time.n * gp_round_ns(c, &plan->graph->stage[p->stage]);
-    return r->wall_ns > 0 ? ns / (double)r->wall_ns : 0;
+    const gp_stage *st = &plan->graph->stage[p->stage];
+    double each = gp_round_ns(c, st) - (st->in_order ? gp_round_told_ns(c) : 0);
+    return r->wall_ns > 0 ? (double)p->time.n * each / (double)r->wall_ns : 0;
 }
 
 void gp_links_judge(const gp_costs *c, const gp_plan *plan, gp_report *r)

@@ -76,6 +76,8 @@ typedef struct actor {
     int nidle;
     /* Of a host stage. */
     piece *worker; int nworkers, nbusy;
+    int *came; double tells;           /* where ranks meet, of rank 0: by round mod nworkers, how many have come to it; up to when they
+                                          tell each other what they have in the one before. Else NULL */
     bool carried;                      /* the thread that makes its frames does its turns, while its own sleeps */
     unsigned char *handed; uint64_t window;
     /* Of a segment: launches in flight, in order. */
@@ -114,7 +116,6 @@ typedef struct simulation {
     ring *ring;
     actor *actor; int nactors, each;   /* rank after rank, `each` of a rank */
     int *look, nlook;                  /* who may have something to do now */
-    int *came;                         /* by the plan's actor, of one in which ranks meet: how many wait there */
     double link_free;                  /* one exchange after the other */
     int sinks;                         /* that are not done */
     uint64_t late;                     /* frames that took longer than `latency` */

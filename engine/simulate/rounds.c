@@ -1,26 +1,39 @@
-/* rounds.c - stages in which ranks meet: a round begins when the last rank has come, and takes what goes over the
- * slowest link (links.c): one round after the other, whatever stage it is of. On one machine, by MPI, a thread of each
- * rank copies. */
+/* rounds.c - stages in which ranks meet: a round begins when the last rank has come. All tell each other what they have;
+ * what then goes over the slowest link (links.c) takes it for a while, one round after the other, whatever stage it is
+ * of. On one machine, by MPI, a thread of each rank copies. */
 #include <math.h>
 #include "simulate/model.h"
+
+/* The worker that has this round. */
+static int worker_of(const actor *p, uint64_t k)
+{
+    int w = 0;
+    while (!p->worker[w].busy || p->worker[w].first != k)
+        w++;
+    return w;
+}
 
 /* Of the ranks that have a round k of this stage, all have come: it is over after a while. */
 static void begin_round(simulation *x, int index, uint64_t k)
 {
-    const gp_stage *st = x->actor[index].stage;
-    bool on_cores = gp_round_takes_cores(x->c, st);
-    double ns = gp_round_ns(x->c, st), from = on_cores ? x->now : fmax(x->now, x->link_free);
-    x->link_free = on_cores ? x->link_free : from + ns;
-    x->came[index] = 0;
+    actor *meet = &x->actor[index];
+    bool on_cores = gp_round_takes_cores(x->c, meet->stage);
+    double ns = gp_round_ns(x->c, meet->stage), told = gp_round_told_ns(x->c);
+    double from = on_cores ? x->now : fmax(fmax(x->now, meet->tells) + told, x->link_free) - told;
+    if (!on_cores)
+        meet->tells = fmax(x->now, meet->tells) + told, x->link_free = from + ns;
+    meet->came[k % (uint64_t)meet->nworkers] = 0;
     for (int r = 0; r < x->ranks; r++) {
-        actor *p = &x->actor[r * x->each + index];
+        int a = r * x->each + index;
+        actor *p = &x->actor[a];
         if (k >= p->total)
             continue;
-        p->report->idle_ns += (int64_t)(from - p->worker[0].due);
+        int w = worker_of(p, k);
+        p->report->idle_ns += (int64_t)(from - p->worker[w].due);
         if (on_cores)
-            gp_model_share_cores(x, ns, MET, r * x->each + index, 0);
+            gp_model_share_cores(x, ns, MET, a, w);
         else
-            gp_agenda_add(&x->agenda, from + ns, MET, r * x->each + index, 0);
+            gp_agenda_add(&x->agenda, from + ns, MET, a, w);
     }
 }
 
@@ -32,6 +45,6 @@ void gp_model_meet(simulation *x, int a, int w)
     q->due = x->now;
     for (int r = 0; r < x->ranks; r++)
         ranks += q->first < x->actor[r * x->each + p->index].total;
-    if (++x->came[p->index] == ranks)
+    if (++x->actor[p->index].came[q->first % (uint64_t)p->nworkers] == ranks)
         begin_round(x, p->index, q->first);
 }

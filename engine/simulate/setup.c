@@ -95,6 +95,7 @@ static void init_host(simulation *x, actor *p, int v)
     p->regroup = p->stage->regroups ? &p->stage->regroup : NULL;
     p->nworkers = p->stage->workers > 0 ? p->stage->workers : 1;
     p->worker = GP_NEW(x->arena, piece, p->nworkers);
+    p->came = x->ranks > 1 && p->stage->kind->collective ? GP_NEW(x->arena, int, p->nworkers) : NULL;
     p->variant = variants(x->arena, p->cost->spread, v + 7 * p->rank);
 }
 
@@ -264,7 +265,6 @@ static void init_actors(simulation *x)
     x->actor = GP_NEW(x->arena, actor, x->nactors);
     x->look = GP_NEW(x->arena, int, x->nactors);
     x->ring = GP_NEW(x->arena, ring, x->ranks * plan->nrings);
-    x->came = x->ranks > 1 ? GP_NEW(x->arena, int, x->each) : NULL;
     for (int r = 0; r < x->ranks; r++)
         init_rings(x, r);
     for (int a = 0; a < x->nactors; a++) {

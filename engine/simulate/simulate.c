@@ -23,7 +23,7 @@ static uint64_t launch_at(const actor *p, int lane)
 /* What a worker does is done, but for what ranks exchange. */
 static void worked(simulation *x, int a, int w)
 {
-    if (x->came && x->actor[a].stage->kind->collective)
+    if (x->actor[a].came)
         gp_model_meet(x, a, w);
     else
         gp_model_hand_in(x, a, w);

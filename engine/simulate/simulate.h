@@ -105,9 +105,10 @@ bool gp_costs_move(gp_costs *c, const gp_plan *plan, const gp_plan *before, cons
 /* Are all rates known that the plan needs, of copies and of what its ranks exchange? Else an error for each that is
  * not, which names the key, and `file`, which may be NULL. */
 bool gp_costs_suffice(const gp_costs *c, const gp_plan *plan, const char *file, gp_errs *errs);
-/* links.c: how long ranks are in a round of a collective stage when the last has come, in ns; do they compute then, as
- * where all goes through the memory of one machine? */
+/* links.c: how long ranks are in a round of a collective stage when the last has come, in ns; and of that, at first, how
+ * long they tell each other what they have. Do they compute then, as where all goes through the memory of one machine? */
 double gp_round_ns(const gp_costs *c, const gp_stage *st);
+double gp_round_told_ns(const gp_costs *c);
 bool gp_round_takes_cores(const gp_costs *c, const gp_stage *st);
 /* Behind gp_verdict_find(): where what ranks exchange bounds the run, the verdict names the link and its rate. */
 void gp_links_judge(const gp_costs *c, const gp_plan *plan, gp_report *r);
