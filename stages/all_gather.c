@@ -2,11 +2,8 @@
 #include <string.h>
 #include "collective.h"
 
-struct opts { int by; };
-
 static bool shape(gp_shape *s)
 {
-    const struct opts *o = s->opts;
     const gp_type *x = &s->in[0];
     gp_type *y = &s->out[0];
     s->serial = true;
@@ -15,13 +12,12 @@ static bool shape(gp_shape *s)
     *y = (gp_type){ .dtype = x->dtype, .ndim = x->ndim + 1, .dim = { s->ranks } };
     memcpy(y->dim + 1, x->dim, (size_t)x->ndim * sizeof *x->dim);
     const gp_traffic traffic = { gp_bytes(x), (double)gp_bytes(x) * (s->ranks - 1), s->ranks - 1 };
-    return gp_collective_shape(s, o->by, NULL, &traffic);
+    return gp_collective_shape(s, NULL, &traffic);
 }
 
 static bool open_stage(const gp_open *o, void **state)
 {
-    const struct opts *opts = o->opts;
-    return gp_collective_open(o, 0, false, opts->by, state);
+    return gp_collective_open(o, 0, false, state);
 }
 
 static void make(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y)
@@ -46,19 +42,11 @@ static bool run(gp_call *c, gp_frame *f, int n)
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames, alike on all ranks" }, { 0 } };
 static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "[ranks, ...], the same on all ranks" }, { 0 } };
 
-static const gp_opt options[] = { GP_COLLECTIVE_BY(struct opts), { 0 } };
-
-static void advise(gp_advice *a)
-{
-    const struct opts *o = a->opts;
-    gp_collective_advise(a, o->by);
-}
+static const gp_opt options[] = { GP_COLLECTIVE_BY, { 0 } };
 
 const gp_kind gp_kind_all_gather = {
     GP_KIND("all_gather"), .field = "ranks", .also = "allgather",
     .help = "frame k of all ranks, along a new first axis",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true,
-    .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
-    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .skipped = gp_collective_skipped,
-    .finish = gp_collective_finish, .advise = advise,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_collective_opts), .shape = shape, .open = open_stage, .run = run,
+    GP_COLLECTIVE,
 };

@@ -3,7 +3,7 @@
 #include "collective.h"
 
 enum { SUM, MEAN, MIN, MAX };
-struct opts { int op, by; };
+struct opts { gp_collective_opts any; int op; };
 
 static bool shape(gp_shape *s)
 {
@@ -17,13 +17,12 @@ static bool shape(gp_shape *s)
     size_t bytes = gp_bytes(&s->in[0]);
     int steps = 2 * (s->ranks - 1);
     const gp_traffic traffic = { bytes, (double)bytes * steps / s->ranks, steps };
-    return gp_collective_shape(s, o->by, is_float && extreme ? "its min and max lose a NaN" : NULL, &traffic);
+    return gp_collective_shape(s, is_float && extreme ? "its min and max lose a NaN" : NULL, &traffic);
 }
 
 static bool open_stage(const gp_open *o, void **state)
 {
-    const struct opts *opts = o->opts;
-    return gp_collective_open(o, gp_bytes(&o->in[0]), true, opts->by, state);
+    return gp_collective_open(o, gp_bytes(&o->in[0]), true, state);
 }
 
 /* Piece by piece, rank after rank, so that a piece stays in the cache. Integers are added as unsigned ones, which wrap
@@ -95,21 +94,13 @@ static const gp_opt options[] = {
     { GP_ENUM(struct opts, op), .def = "sum", .choices = "sum|mean|min|max",
       .help = "floats are summed by MPI in f64 in the order of ranks, by NCCL in their own type in its order; integers wrap around;"
               " min and max find a NaN" },
-    GP_COLLECTIVE_BY(struct opts),
+    GP_COLLECTIVE_BY,
     { 0 }
 };
-
-static void advise(gp_advice *a)
-{
-    const struct opts *o = a->opts;
-    gp_collective_advise(a, o->by);
-}
 
 const gp_kind gp_kind_all_reduce = {
     GP_KIND("all_reduce"), .field = "ranks", .also = "allreduce",
     .help = "frame k of all ranks, element by element: their sum, mean, min or max",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true,
-    .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
-    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .skipped = gp_collective_skipped,
-    .finish = gp_collective_finish, .advise = advise,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage, .run = run,
+    GP_COLLECTIVE,
 };

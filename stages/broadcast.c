@@ -2,7 +2,7 @@
 #include <string.h>
 #include "collective.h"
 
-struct opts { int64_t from; int by; };
+struct opts { gp_collective_opts any; int64_t from; };
 
 static bool shape(gp_shape *s)
 {
@@ -11,13 +11,12 @@ static bool shape(gp_shape *s)
     s->from_rank = s->ranks > 1 ? (int)o->from + 1 : 0;
     s->out[0] = s->in[0];
     const gp_traffic traffic = { gp_bytes(&s->in[0]), (double)gp_bytes(&s->in[0]), s->ranks - 1 };
-    return s->partial || (gp_rounds_has(s, "from", o->from) && gp_collective_shape(s, o->by, NULL, &traffic));
+    return s->partial || (gp_rounds_has(s, "from", o->from) && gp_collective_shape(s, NULL, &traffic));
 }
 
 static bool open_stage(const gp_open *o, void **state)
 {
-    const struct opts *opts = o->opts;
-    return gp_collective_open(o, gp_bytes(&o->in[0]), false, opts->by, state);
+    return gp_collective_open(o, gp_bytes(&o->in[0]), false, state);
 }
 
 static void make(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y)
@@ -47,21 +46,13 @@ static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "that of rank `fr
 static const gp_opt options[] = {
     { GP_INT(struct opts, from), .def = "0", .min = 0, .max = 1 << 20,
       .help = "the rank; a process that runs alone keeps its own" },
-    GP_COLLECTIVE_BY(struct opts),
+    GP_COLLECTIVE_BY,
     { 0 }
 };
-
-static void advise(gp_advice *a)
-{
-    const struct opts *o = a->opts;
-    gp_collective_advise(a, o->by);
-}
 
 const gp_kind gp_kind_broadcast = {
     GP_KIND("broadcast"), .field = "ranks", .also = "bcast",
     .help = "frame k of one rank, on all of them",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true,
-    .one_rank = true, .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
-    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .skipped = gp_collective_skipped,
-    .finish = gp_collective_finish, .advise = advise,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage, .run = run,
+    GP_COLLECTIVE, .one_rank = true,
 };

@@ -4,7 +4,7 @@
 #include "collective.h"
 
 enum { ZERO, HOLD, WRAP };
-struct opts { int64_t rows; int edge, by; };
+struct opts { gp_collective_opts any; int64_t rows; int edge; };
 
 /* Of the rows that a rank gives away, the first ones are sent before the last ones. */
 static size_t halo_bytes(const struct opts *o, const gp_type *t)
@@ -23,13 +23,12 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, "rows", "a strip of %lld rows has no %lld to give to its neighbors", (long long)x->dim[0],
                              (long long)o->rows);
     const gp_traffic traffic = { 2 * halo_bytes(o, x), (double)halo_bytes(o, x), 1 };
-    return gp_collective_shape(s, o->by, NULL, &traffic);
+    return gp_collective_shape(s, NULL, &traffic);
 }
 
 static bool open_stage(const gp_open *o, void **state)
 {
-    const struct opts *opts = o->opts;
-    return gp_collective_open(o, 2 * halo_bytes(o->opts, &o->in[0]), false, opts->by, state);
+    return gp_collective_open(o, 2 * halo_bytes(o->opts, &o->in[0]), false, state);
 }
 
 static int64_t rows(const void *opts)
@@ -149,21 +148,13 @@ static const gp_opt options[] = {
     { GP_INT(struct opts, rows), .def = "1", .min = 1, .max = 1 << 20, .unit = "rows", .help = "how many of each neighbor" },
     { GP_ENUM(struct opts, edge), .def = "zero", .choices = "zero|hold|wrap",
       .help = "before the first rank and after the last: zeros, the row at the edge again, or the rows of the other end" },
-    GP_COLLECTIVE_BY(struct opts),
+    GP_COLLECTIVE_BY,
     { 0 }
 };
-
-static void advise(gp_advice *a)
-{
-    const struct opts *o = a->opts;
-    gp_collective_advise(a, o->by);
-}
 
 const gp_kind gp_kind_exchange = {
     GP_KIND("exchange"), .field = "ranks", .also = "halo ghost",
     .help = "the rows of this rank, between those of its neighbors: strips",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true,
-    .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
-    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .skipped = gp_collective_skipped,
-    .finish = gp_collective_finish, .advise = advise,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage, .run = run,
+    GP_COLLECTIVE,
 };

@@ -2,7 +2,7 @@
 #include <string.h>
 #include "collective.h"
 
-struct opts { int64_t to; int by; };
+struct opts { gp_collective_opts any; int64_t to; };
 
 static bool shape(gp_shape *s)
 {
@@ -16,13 +16,12 @@ static bool shape(gp_shape *s)
     *y = (gp_type){ .dtype = x->dtype, .ndim = x->ndim + 1, .dim = { s->ranks } };
     memcpy(y->dim + 1, x->dim, (size_t)x->ndim * sizeof *x->dim);
     const gp_traffic traffic = { gp_bytes(x), (double)gp_bytes(x) * (s->ranks - 1), 1 };
-    return s->partial || (gp_rounds_has(s, "to", o->to) && gp_collective_shape(s, o->by, NULL, &traffic));
+    return s->partial || (gp_rounds_has(s, "to", o->to) && gp_collective_shape(s, NULL, &traffic));
 }
 
 static bool open_stage(const gp_open *o, void **state)
 {
-    const struct opts *opts = o->opts;
-    return gp_collective_open(o, gp_bytes(&o->in[0]), false, opts->by, state);
+    return gp_collective_open(o, gp_bytes(&o->in[0]), false, state);
 }
 
 static bool elsewhere(const void *opts, const gp_rounds *r)
@@ -73,21 +72,13 @@ static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "[ranks, ...], on
 static const gp_opt options[] = {
     { GP_INT(struct opts, to), .def = "0", .min = 0, .max = 1 << 20,
       .help = "the rank; what is behind runs there alone, and writes its files once" },
-    GP_COLLECTIVE_BY(struct opts),
+    GP_COLLECTIVE_BY,
     { 0 }
 };
-
-static void advise(gp_advice *a)
-{
-    const struct opts *o = a->opts;
-    gp_collective_advise(a, o->by);
-}
 
 const gp_kind gp_kind_gather_ranks = {
     GP_KIND("gather_ranks"), .field = "ranks", .also = "mpi_gather",
     .help = "frame k of all ranks, along a new first axis, on one of them",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .collective = true, .one_rank = true,
-    .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,
-    .shape = shape, .open = open_stage, .close = gp_collective_close, .run = run, .skipped = gp_collective_skipped,
-    .finish = gp_collective_finish, .advise = advise,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage, .run = run,
+    GP_COLLECTIVE, .one_rank = true,
 };

@@ -47,8 +47,9 @@ void gp_collective_by_mpi(gp_shape *s, size_t mine)
     s->round_bytes = (double)mine * s->round_steps;
 }
 
-bool gp_collective_shape(gp_shape *s, int by, const char *unfit, const gp_traffic *traffic)
+bool gp_collective_shape(gp_shape *s, const char *unfit, const gp_traffic *traffic)
 {
+    int by = ((const gp_collective_opts *)s->opts)->by;
     char text[24] = "NCCL", *does;
     if (s->partial)
         return true;
@@ -68,8 +69,9 @@ bool gp_collective_shape(gp_shape *s, int by, const char *unfit, const gp_traffi
 }
 
 /* What a round costs however little it sends is more than what so few bytes cost. */
-void gp_collective_advise(gp_advice *a, int by)
+void gp_collective_advise(gp_advice *a)
 {
+    int by = ((const gp_collective_opts *)a->opts)->by;
     enum { FEW_BYTES = 64 * 1024 };
     const char *nccl = by == GP_BY_MPI ? ", or leave out 'by: mpi', if they are on a GPU" : "";
     if (gp_bytes(&a->in[0]) < FEW_BYTES)
@@ -82,8 +84,9 @@ void gp_collective_advise(gp_advice *a, int by)
 
 /* ---- open, close ----------------------------------------------------- */
 
-bool gp_collective_open(const gp_open *o, size_t bytes, bool some, int by, void **state)
+bool gp_collective_open(const gp_open *o, size_t bytes, bool some, void **state)
 {
+    int by = ((const gp_collective_opts *)o->opts)->by;
     stage *s = calloc(1, sizeof *s);
     char why[160] = "";
     int here = 0;

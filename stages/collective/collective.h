@@ -11,9 +11,10 @@
 
 typedef enum gp_collective_by { GP_BY_AUTO, GP_BY_MPI, GP_BY_NCCL } gp_collective_by;
 
-/* The option `by` of a kind whose options are `type`, with an int of that name. */
-#define GP_COLLECTIVE_BY(type)                                                                                      \
-    { GP_ENUM(type, by), .def = "auto", .choices = "auto|mpi|nccl",                                                 \
+/* What the options of each kind begin with, and its option `by`. */
+typedef struct gp_collective_opts { int by; } gp_collective_opts;
+#define GP_COLLECTIVE_BY                                                                                            \
+    { GP_ENUM(gp_collective_opts, by), .def = "auto", .choices = "auto|mpi|nccl",                                   \
       .help = "nccl: from and to the memory of GPUs, one for each rank, where the stages before and behind it are;"  \
               " mpi: of the host; auto: nccl where it can" }
 
@@ -48,16 +49,21 @@ typedef struct gp_traffic { size_t mine; double bytes; int steps; } gp_traffic;
 void gp_collective_by_mpi(gp_shape *s, size_t mine);
 
 /* For shape(), when the types are known: where it runs. `unfit`: why NCCL cannot do this, or NULL. False with an error. */
-bool gp_collective_shape(gp_shape *s, int by, const char *unfit, const gp_traffic *traffic);
+bool gp_collective_shape(gp_shape *s, const char *unfit, const gp_traffic *traffic);
 
 /* For open(). `bytes`: the most that mine() makes; `some`: as gp_rounds_open. */
-bool gp_collective_open(const gp_open *o, size_t bytes, bool some, int by, void **state);
+bool gp_collective_open(const gp_open *o, size_t bytes, bool some, void **state);
 void gp_collective_close(void *state);
 bool gp_collective_run(gp_call *c, gp_frame *f, int n, const gp_collective *k);
 bool gp_collective_skipped(gp_call *c, uint64_t index);
 bool gp_collective_finish(gp_call *c);
 
-/* For advise(). `by`: as the option. */
-void gp_collective_advise(gp_advice *a, int by);
+void gp_collective_advise(gp_advice *a);
+
+/* What all collective kinds say of themselves. */
+#define GP_COLLECTIVE                                                                                               \
+    .collective = true, .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,                   \
+    .close = gp_collective_close, .skipped = gp_collective_skipped, .finish = gp_collective_finish,                 \
+    .advise = gp_collective_advise
 
 #endif

@@ -1,6 +1,7 @@
 /* communicator.c - see communicator.h. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,7 +20,7 @@ struct gp_comm {
     void *comm, *gone;                 /* NULL: it was aborted; which it was */
     int inside;                        /* calls of NCCL that queue something */
     int status;                        /* of NCCL: of making it, or what it found while it ran */
-    int stages;                        /* that share it; with shared.lock; 0: none has run */
+    atomic_int stages;                 /* that share it; 0: none has run */
     uint64_t next, turn;               /* the next number, of rank 0 or of a stage that is alone; which may begin now */
     const gp_call *waits[TOGETHER];    /* for their operations; NULL: free */
     bool quit, watched;
@@ -281,12 +282,13 @@ static int take_turn(gp_call *c, gp_comm *m, uint64_t n)
 /* Whether it is the only stage, which needs no numbers of rank 0. All are open when the first runs, on all ranks. */
 static bool is_alone(gp_comm *m)
 {
-    pthread_mutex_lock(&shared.lock);
-    if (!m->stages)
-        m->stages = shared.users;
-    bool alone = m->stages == 1;
-    pthread_mutex_unlock(&shared.lock);
-    return alone;
+    int stages = atomic_load(&m->stages);
+    if (!stages) {
+        pthread_mutex_lock(&shared.lock);
+        atomic_store(&m->stages, stages = shared.users);
+        pthread_mutex_unlock(&shared.lock);
+    }
+    return stages == 1;
 }
 
 /* The number of the next operation. False: the run has ended. */
