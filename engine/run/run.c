@@ -21,7 +21,7 @@
  *
  * Everything is allocated, opened, built and loaded before frame 0. This file does
  * that step by step and takes it down: the tables are in tables.c, the memory in
- * memory.c, the threads in threads.c. */
+ * memory.c, the devices in devices.c, the stages in open.c, the threads in threads.c. */
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,220 +94,7 @@ void gp_frames_check_dropped(const gp_run *run, gp_errs *errs)
     }
 }
 
-/* ---- stages ---------------------------------------------------------- */
-
-/* The segment that a stage is in; NULL: it runs on the host. */
-static const gp_segment *segment_of(const gp_run *run, int stage)
-{
-    const gp_plan *p = run->plan;
-    for (int k = 0; k < p->nsegments; k++)
-        for (int i = 0; i < p->segment[k].ntasks; i++)
-            if (p->task[p->segment[k].task[i]].stage == stage)
-                return &p->segment[k];
-    return NULL;
-}
-
-/* On device `d`, where it runs on one. */
-static bool open_on(gp_run *run, int i, int d, const gp_segment *seg, gp_errs *errs)
-{
-    const gp_graph *g = run->graph;
-    const gp_stage *s = &g->stage[i];
-    int at = d * g->nstages + i, before = errs->failed;
-    bool of_ranks = s->shared || s->kind->collective;
-    gp_open o = { .opts = s->opts, .user = s->kind->user, .name = s->name, .at = s->at, .nin = s->nin,
-                  .nout = s->nout, .in = run->types[i], .out = run->types[i] + s->nin,
-                  .in_name = s->in_name, .out_name = s->out_name, .workers = s->workers,
-                  .scope = &g->scope, .dev = gp_stage_makes_on_device(s) ? run->dev[d] : NULL, .errs = errs,
-                  .files = run->files, .slots = seg ? seg->depth / seg->place.lanes : 0,
-                  .rank = of_ranks ? g->rank : 0, .ranks = of_ranks ? g->ranks : 1,
-                  .ctx = run, .joins = gp_run_joins(run, s) };
-    run->opened[at] = true;
-    errs->at = s->at;
-    atomic_store(&run->opening, s);
-    bool ok = s->kind->open(&o, &run->state[at]);
-    if (!ok && errs->failed == before && !atomic_load(&run->level))
-        gp_fail(errs, GP_E_RUN, s->at, "stage '%s' cannot be opened and does not say why", s->name);
-    atomic_store(&run->opening, NULL);
-    atomic_fetch_add(&run->steps, 1);
-    return ok;
-}
-
-static bool open_stages(gp_run *run, bool device, gp_errs *errs)
-{
-    const gp_graph *g = run->graph;
-    gp_loc was = errs->at;
-    for (int i = 0; i < g->nstages; i++) {
-        const gp_stage *s = &g->stage[i];
-        if (s->device != device || !s->kind->open || run->keeps[i] || s->elsewhere)
-            continue;
-        gp_type *types = run->types[i] = calloc((size_t)(s->nin + s->nout) + 1, sizeof *types);
-        if (!types)
-            return gp_fail(errs, GP_E_RESOURCE, s->at, "out of memory");
-        for (int k = 0; k < s->nin + s->nout; k++) {
-            int b = k < s->nin ? s->in[k] : s->out[k - s->nin];
-            if (b >= 0)
-                types[k] = g->buffer[b].type;
-        }
-        const gp_segment *seg = segment_of(run, i);
-        gp_place place = seg ? seg->place : (gp_place){ .lanes = 1 };
-        for (int d = place.index; d < place.index + place.lanes; d++)
-            if (atomic_load(&run->level) || !open_on(run, i, d, seg, errs))
-                return false;
-    }
-    errs->at = was;
-    return true;
-}
-
-/* How many stages of a segment have frames that take turns. */
-static int orders_of(const gp_run *run, const gp_segment *s)
-{
-    int n = 0;
-    for (int i = 0; i < s->ntasks; i++) {
-        int stage = run->plan->task[s->task[i]].stage;
-        n += stage >= 0 && (gp_stage_in_order(&run->graph->stage[stage])
-                            || gp_stage_circles_back(&run->graph->stage[stage]));
-    }
-    return n;
-}
-
-static bool init_actors(gp_run *run, gp_errs *errs)
-{
-    const gp_plan *plan = run->plan;
-    gp_device_use *used = GP_NEW(&run->arena, gp_device_use, run->ndevs);
-    gp_loc was = errs->at;
-    for (int i = 0; i < plan->nactors; i++) {
-        gp_actorrt *p = &run->actor[i];
-        if (p->kind == GP_ACTOR_HOST) {
-            gp_host_init(p);
-            p->host->stream = used[0].streams, used[0].streams += p->stage->fills_device ? p->stage->workers : 0;
-            continue;
-        }
-        errs->at = gp_actor_at(p);
-        if (!gp_segment_init(p, used, errs))
-            return false;
-    }
-    errs->at = was;
-    return true;
-}
-
 /* ---- a run, up and down ---------------------------------------------- */
-
-/* What is opened is closed with the run, also if this fails. */
-static bool open_device(gp_run *run, int d, const gp_device_use *use, int slots, gp_errs *errs)
-{
-    const gp_backend *be = &gp_backend_cpu;
-    int index = 0;
-#if GP_CUDA
-    if (!run->plan->unified && !run->graph->device[d].pretend)
-        be = &gp_backend_cuda, index = run->graph->device[d].index;
-#endif
-    if (!(run->dev[d] = be->open(index, errs)))
-        return false;
-    run->dev[d]->name = run->ndevs > 1 ? run->graph->device[d].name : NULL;
-    run->dev[d]->cancel = &run->level;
-    return be->prepare(run->dev[d], use->streams ? use->streams : 1, use->priority, use->orders, slots, errs);
-}
-
-/* The streams of all actors, in the order in which init_actors() gives them out. */
-static void count_streams(const gp_run *run, gp_device_use *use)
-{
-    const gp_plan *plan = run->plan;
-    for (int i = 0; i < plan->nactors; i++) {
-        const gp_segment *seg = plan->actor[i].kind == GP_ACTOR_SEGMENT ? &plan->segment[plan->actor[i].segment] : NULL;
-        const gp_stage *st = seg ? NULL : &run->graph->stage[plan->actor[i].stage];
-        int first = seg ? seg->place.index : 0, lanes = seg ? seg->place.lanes : 1;
-        int streams = seg ? seg->streams : st->fills_device ? st->workers : 0;
-        for (int d = first; d < first + lanes; d++)
-            for (int k = 0; k < streams; k++, use[d].streams++)
-                if (use[d].priority)
-                    use[d].priority[use[d].streams] = seg ? seg->priority : st->priority;
-    }
-}
-
-static void mark(bool *used, gp_place place)
-{
-    for (int d = place.index; place.device && d < place.index + place.lanes; d++)
-        used[d] = true;
-}
-
-/* Those that something of the plan is on; the first also runs what comes before frame 0, and pins the host's memory. */
-static bool *used_devices(gp_run *run)
-{
-    const gp_plan *plan = run->plan;
-    bool *used = GP_NEW(&run->arena, bool, run->ndevs);
-    used[0] = true;
-    for (int i = 0; i < plan->nsegments; i++)
-        mark(used, plan->segment[i].place);
-    for (int i = 0; i < plan->npools; i++)
-        mark(used, plan->pool[i].place);
-    for (int i = 0; i < plan->nextras; i++)
-        mark(used, plan->extra[i].place);
-    return used;
-}
-
-/* Devices between which the plan copies. */
-static bool reach_peers(gp_run *run, gp_errs *errs)
-{
-    const gp_plan *plan = run->plan;
-    bool ok = true;
-    for (int i = 0; i < plan->ntasks; i++) {
-        const gp_task *t = &plan->task[i];
-        if (t->op != GP_TASK_COPY_PEER)
-            continue;
-        gp_place from = plan->ring[t->in[0]].place, to = plan->ring[t->out[0]].place;
-        for (int k = to.index; k < to.index + to.lanes; k++)
-            for (int j = from.index; ok && j < from.index + from.lanes; j++)
-                ok = j == k || !run->dev[k]->backend->reach
-                  || run->dev[k]->backend->reach(run->dev[k], run->dev[j], errs);
-    }
-    return ok;
-}
-
-static bool open_devices(gp_run *run, gp_errs *errs)
-{
-    const gp_plan *plan = run->plan;
-    gp_device_use *use = GP_NEW(&run->arena, gp_device_use, run->ndevs);
-    if (run->options.check_kernels && !plan->unified)
-        return gp_fail(errs, GP_E_USAGE, run->graph->device_at, "kernels are checked on the CPU back "
-                       "end, with --device cpu; on a GPU run: compute-sanitizer gpipe run "
-                       "--isolate %s", run->graph->file);
-    int slots = 1;
-    for (int i = 0; i < plan->nsegments; i++) {
-        const gp_segment *s = &plan->segment[i];
-        slots = s->depth > slots ? s->depth : slots;
-        use[s->place.index].orders += orders_of(run, s);
-    }
-    count_streams(run, use);
-    for (int d = 0; d < run->ndevs; d++)
-        use[d].priority = GP_NEW(&run->arena, gp_priority, use[d].streams + 1), use[d].streams = 0;
-    count_streams(run, use);
-    gp_loc was = errs->at;
-    if (run->graph->device_at.file)
-        errs->at = run->graph->device_at;
-    const bool *used = used_devices(run);
-    for (int d = 0; d < run->ndevs; d++)
-        if (used[d] && !open_device(run, d, &use[d], slots, errs))
-            return false;
-    if (!reach_peers(run, errs))
-        return false;
-    const gp_backend *be = run->dev[0]->backend;
-    bool watch = run->options.trace_full && run->options.trace_ns && be->watch;
-    if (watch && run->ndevs > 1)
-        return gp_fail(errs, GP_E_USAGE, errs->at, "a full trace is of one device: set 'device' to one, or leave out "
-                       "'--trace-gpu full'");
-    if (watch && !(run->watched = be->watch(run->dev[0], gp_trace_activity, run, errs)))
-        return false;
-    errs->at = was;
-    return true;
-}
-
-static bool needs_device(const gp_run *run)
-{
-    bool fills = false;
-    for (int i = 0; i < run->graph->nstages; i++)
-        fills |= run->graph->stage[i].fills_device;
-    return run->plan->nsegments || run->graph->nprologue || fills;
-}
 
 /* Host stages that keep something, and that the run it goes on from has open. */
 static void find_kept(gp_run *run, const gp_pipeline *from)
@@ -328,14 +115,15 @@ static bool set_up_first(gp_run *run, gp_errs *errs)
     find_kept(run, run->from);
     if (!run->files && !(run->files = gp_pipeline_files(run->pipeline)))
         longjmp(*run->arena.oom, 1);
-    if ((needs_device(run) && !open_devices(run, errs)) || !gp_memory_take(run, errs)
+    if (!gp_devices_open(run, errs) || !gp_memory_take(run, errs)
         || !gp_prologue_run(run, errs))
         return false;
     gp_rings_make(run);
     gp_actors_make(run);
     gp_turns_init(run);
     gp_nvtx_open(run);
-    return gp_accounts_make(run) && open_stages(run, true, errs) && open_stages(run, false, errs) && init_actors(run, errs);
+    return gp_accounts_make(run) && gp_stages_open(run, true, errs) && gp_stages_open(run, false, errs)
+        && gp_actors_init(run, errs);
 }
 
 static bool set_up(gp_run *run, gp_errs *errs)
@@ -398,16 +186,6 @@ static void check_account(const gp_run *run, gp_errs *errs)
                     "source '%s': %llu frames went in, but %llu are accounted for", s->name,
                     (unsigned long long)in, (unsigned long long)seen);
     }
-}
-
-static void close_stages(gp_run *run)
-{
-    int n = run->graph->nstages;
-    for (int i = n * run->ndevs - 1; run->opened && i >= 0; i--)
-        if (run->opened[i] && run->graph->stage[i % n].kind->close)
-            run->graph->stage[i % n].kind->close(run->state[i]);
-    for (int i = 0; run->types && i < run->graph->nstages; i++)
-        free(run->types[i]);
 }
 
 static gp_loc file_of(const gp_pipeline *p)
@@ -496,7 +274,7 @@ void gp_pipeline_drop_prepared(gp_pipeline *p)
     gp_run *run = p->prepared;
     p->prepared = NULL;
     if (run)
-        close_stages(run);
+        gp_stages_close(run);
     gp_run_destroy(run);
 }
 
@@ -516,7 +294,7 @@ static bool keep_paused(gp_run *run, gp_errs *errs)
     if (!x)
         return false;
     set_paused(run->pipeline, x);
-    close_stages(run);                 /* those on the device */
+    gp_stages_close(run);                 /* those on the device */
     return true;
 }
 
@@ -580,7 +358,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
     *level = atomic_load(&p->cancel);
     if (keep_paused(run, errs))
         return GP_PAUSED;
-    close_stages(run);
+    gp_stages_close(run);
     if (!run->goes_on)                 /* else they are those of the paused run still */
         gp_files_kept(p, errs);
     if (!errs->failed && !atomic_load(&run->level))

@@ -11,6 +11,15 @@ void gp_rings_make(gp_run *run);
 void gp_actors_make(gp_run *run);
 bool gp_accounts_make(gp_run *run);
 
+/* devices.c: opens the devices that the plan needs, if any; once stages are open, what actors need of their own. What is
+ * opened is closed with the run, also after an error. */
+bool gp_devices_open(gp_run *run, gp_errs *errs);
+bool gp_actors_init(gp_run *run, gp_errs *errs);
+
+/* open.c: opens the stages of the device, or of the host; and closes all that were. */
+bool gp_stages_open(gp_run *run, bool device, gp_errs *errs);
+void gp_stages_close(gp_run *run);
+
 /* memory.c */
 bool gp_memory_take(gp_run *run, gp_errs *errs);
 void gp_memory_give(gp_run *run);
