@@ -165,30 +165,34 @@ static bool make_whole(rating *w, gp_arena *a)
     return true;
 }
 
-/* A buffer that says no depth has room for as many firings of each stage around it as others have for frames. */
+static int least_of(int64_t a, int64_t b)
+{
+    return (int)(a < b ? a : b);
+}
+
 static bool set_depth(rating *w, gp_buffer *b)
 {
     const gp_graph *g = w->g;
     const gp_regroup *made = &g->stage[b->producer.stage].regroup;
-    int64_t least = gp_firing_slots(made, false, 1), depth = gp_firing_slots(made, false, g->depth);
+    int64_t least = gp_firing_slots(made, false, 1);
     const gp_stage *by = &g->stage[b->producer.stage];
     for (int u = 0; u < b->nuse; u++) {
         const gp_stage *st = &g->stage[b->use[u].stage];
         const gp_regroup *r = &st->regroup;
         int64_t each = r->step < r->take ? r->step : r->take;
         int64_t needs = made->make + gp_firing_slots(r, true, 1) - gcd(made->make, each);
-        int64_t good = gp_firing_slots(r, true, g->depth);
         if (needs > least)
             least = needs, by = st;
-        depth = good > depth ? good : depth;
     }
-    depth = depth < least ? least : depth;
+    b->shallow = b->depth;
     if (b->depth_said)
         return b->depth >= least
             || AT(b->depth_at, "buffer '%s' has depth %d, and stage '%s' needs room for %lld frames of it: write "
                   "'depth: %lld' or more, or leave 'depth' out", b->name, b->depth, by->name, (long long)least,
                   (long long)least);
-    b->depth = depth < GP_DEPTH_MAX ? (int)depth : GP_DEPTH_MAX;
+    int64_t depth = gp_default_slots(g, b, GP_DEPTH_SMALL), shallow = gp_default_slots(g, b, GP_DEPTH_LARGE);
+    b->depth = least_of(depth < least ? least : depth, GP_DEPTH_MAX);
+    b->shallow = least_of(shallow < least ? least : shallow, GP_DEPTH_MAX);
     return least <= GP_DEPTH_MAX
         || AT(by->at, "stage '%s' needs room for %lld frames of '%s', and a buffer has at most %d", by->name,
               (long long)least, b->name, GP_DEPTH_MAX);

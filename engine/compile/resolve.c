@@ -215,8 +215,7 @@ static void read_top(gp_resolving *r)
     if (n && gp_node_get(n, "stages"))
         n = NULL;                          /* which is said */
     g->name = n ? gp_read_text(&r->read, n) : name_of(r->arena, g->file);
-    r->depth = g->depth = whole(r, "depth", 3);
-    g->depth_said = (n = top(r, "depth")) && !is_auto(n);
+    g->depth = whole(r, "depth", 0);
     g->streams = whole(r, "streams", 0);
     g->batch = whole(r, "batch", 0);
     g->launch = (gp_launch_mode)word(r, "launch");

@@ -186,7 +186,6 @@ struct gp_resolving {
     gp_reader read;
     gp_vars vars;
     gp_graph *graph;
-    int depth;                 /* default of buffers */
     gp_table buffer_index;
     gp_table written;          /* paths -> stages, see gp_shape_writes */
     gp_table windows;          /* names -> stages, see window.c */
