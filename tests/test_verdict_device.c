@@ -122,6 +122,22 @@ static const verdict_case cases[] = {
       .buffer = { { "a", "b", 0.5 } }, .bound = GP_BOUND_DEPTH, .of = "a",
       .text = "bound by the depth of buffer 'a' (1). 'a' waits for room 45 % of the time, 'b' for "
       "frames 48 %: try depth: 3", .path = "depth", .value = "3" },
+    { "the default of small frames", G CHAIN,
+      .actor = { { "a", .busy = 50, .in = 5, .out = 45 }, { "b", .busy = 50, .in = 48 } },
+      .buffer = { { "a", "b", 3 } }, .bound = GP_BOUND_DEPTH, .of = "a",
+      .text = "bound by the depth of buffer 'a' (6). 'a' waits for room 45 % of the time, 'b' for "
+      "frames 48 %: try depth: 12", .path = "depth", .value = "12" },
+    { "the default of large ones", "buffers: {g: {dtype: f32, shape: [1024, 1024]}}\nstages:\n" SOURCE CHAIN,
+      .actor = { { "a", .busy = 50, .in = 5, .out = 45 }, { "b", .busy = 50, .in = 48 } },
+      .buffer = { { "a", "b", 1.5 } }, .bound = GP_BOUND_DEPTH, .of = "a",
+      .text = "bound by the depth of buffer 'a' (3). 'a' waits for room 45 % of the time, 'b' for "
+      "frames 48 %: try depth: 6", .path = "depth", .value = "6" },
+    { "of small ones around a segment with large ones", "buffers: {g: {dtype: f32, shape: [1024, 1024]}}\nstages:\n"
+      SOURCE "  - {use: scale, a: 2}\n  - {use: reduce, op: sum}\n" FREE END "fuse: none\n", .cuda = true,
+      .actor = { { "generate", .busy = 10, .in = 0 }, { "scale..reduce", .out = 70, .in = 12 },
+                 { "clean", .busy = 1, .in = 95 } },
+      .buffer = { { "reduce", "clean", 0.01 } }, .engine = { { 30, 14 }, { 30, 0 }, { 20, 9 } }, .bound = GP_BOUND_DEPTH,
+      .of = "reduce", .text = ": try depth: 6", .path = "depth", .value = "6" },
     { "of one buffer",
       "buffers: {g: {dtype: f32, shape: [4]}, x-1: {depth: 2}}\nstages:\n"
       SOURCE "  - {name: a, use: lua, script: free.lua, out: x-1}\n"
