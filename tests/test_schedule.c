@@ -75,9 +75,11 @@ END_TEST
 /* "NAME DEPTH" of buffers, NULL: an error; of the first segment the frames in flight, and in a launch of a GPU. On the device
  * there is room for so many KiB, 0: enough; where that is the host, with one more buffer, for half as many more. */
 static const struct { const char *what, *yaml, *comes_to; int d, batch, kib; } defaults[] = {
-    { "just below 1 MiB", "stages:\n" IN("1048575") MID("") LAST, "in 6, mid 6, last 6", 6, 1, 0 },
+    { "just below 1 MiB", "stages:\n" IN("1048575") MID("") LAST, "in 6, mid 6, last 3", 6, 1, 0 },
     { "1 MiB", "stages:\n" IN("1048576") MID("") LAST, "in 3, mid 3, last 3", 3, 1, 0 },
     { "just above", "stages:\n" IN("1048577") MID("") LAST, "in 3, mid 3, last 3", 3, 1, 0 },
+    { "just below 128 KiB on the host", "stages:\n" IN("131071") MID("") LAST, "in 6, mid 6, last 6", 6, 2, 0 },
+    { "128 KiB on the host", "stages:\n" IN("131072") MID("") LAST, "in 6, mid 6, last 3", 6, 2, 0 },
     { "two small ones a launch", "stages:\n" IN("1000") MID("") LAST, "in 6, mid 6, last 6", 6, 2, 0 },
     { "auto is said", "depth: auto\nstages:\n" IN("1000") MID("") LAST, "in 6, mid 6, last 6", 6, 2, 0 },
     { "3 is said", "depth: 3\nstages:\n" IN("1000") MID("") LAST, "in 3, mid 3, last 3", 3, 1, 0 },

@@ -332,7 +332,7 @@ static const struct { const char *what, *yaml; int cpus; size_t mib; const char 
       "  - {use: write, path: '%d.npy'}\n", 16, 65536, "read 1 write 1 / photo 6" },
     { "one picture file", "stages:\n" READ "  - {use: write, path: one.png}\n", 16, 65536, "read 16* write 1 / photo 32" },
     { "large raw frames", BYTES "  - {use: discard}\n", 16, 65536, "read 8* discard 1 / x 16" },
-    { "... in few cores", BYTES "  - {use: discard}\n", 2, 65536, "read 2* discard 1 / x 6" },
+    { "... in few cores", BYTES "  - {use: discard}\n", 2, 65536, "read 2* discard 1 / x 4" },
     { "... to a file each", BYTES "  - {use: write, path: '%d.npy'}\n", 16, 65536, "read 4* write 13* / x 29" },
     { "... to one file", BYTES "  - {use: write, path: one.npy}\n", 16, 65536, "read 8* write 1 / x 16" },
     { "JPEG", "stages:\n" EDGES_JPEG, 16, 65536, "read 8* write 8* / photo 16 gray 6 cast 16" },

@@ -44,8 +44,8 @@ int gp_plan_depth(const gp_plan *p)
     int most = GP_DEPTH_LARGE;
     for (int i = 0; i < p->nrings; i++) {
         const gp_ring *r = &p->ring[i];
-        bool follows = r->buffer >= 0 && !p->graph->buffer[r->buffer].depth_said;
-        if (follows && r->depth / r->place.lanes >= GP_DEPTH_SMALL)
+        const gp_buffer *b = r->buffer < 0 ? NULL : &p->graph->buffer[r->buffer];
+        if (b && b->depth > b->shallow && r->depth / r->place.lanes >= b->depth)
             most = GP_DEPTH_SMALL;
     }
     return p->graph->depth ? p->graph->depth : most;

@@ -165,6 +165,22 @@ static bool make_whole(rating *w, gp_arena *a)
     return true;
 }
 
+int64_t gp_default_slots(const gp_graph *g, const gp_buffer *b, int small)
+{
+    bool device = g->stage[b->producer.stage].device;
+    int64_t most = 0;
+    for (int u = 0; u < b->nuse; u++)
+        device |= g->stage[b->use[u].stage].device;
+    bool is_small = gp_bytes(&b->type) < (device ? GP_DEPTH_BYTES : GP_DEPTH_HOST_BYTES) && !g->latency_ns;
+    for (int u = -1; u < b->nuse; u++) {
+        const gp_regroup *r = &g->stage[u < 0 ? b->producer.stage : b->use[u].stage].regroup;
+        bool more = is_small && (u < 0 ? r->make : r->step < r->take ? r->step : r->take) == 1;
+        int64_t slots = gp_firing_slots(r, u >= 0, g->depth ? g->depth : more ? small : GP_DEPTH_LARGE);
+        most = slots > most ? slots : most;
+    }
+    return most;
+}
+
 static int least_of(int64_t a, int64_t b)
 {
     return (int)(a < b ? a : b);
@@ -343,10 +359,15 @@ bool gp_rates(gp_arena *a, gp_graph *g, gp_errs *errs)
         w->up[v] = v, w->of[v] = (ratio){ 1, 1 };
     for (int v = 0; v < g->nstages; v++)
         ok &= rate_stage(w, v);
-    if (!ok || !check_arrivals(w, a) || !check_fills(w, a) || !make_whole(w, a))
-        return false;
+    return ok && check_arrivals(w, a) && check_fills(w, a) && make_whole(w, a);
+}
+
+bool gp_set_depths(gp_graph *g, gp_errs *errs)
+{
+    rating w = { .g = g, .errs = errs };
+    bool ok = true;
     for (int b = 0; b < g->nbuffers; b++)
         if (g->buffer[b].producer.stage >= 0)
-            ok &= set_depth(w, &g->buffer[b]);
+            ok &= set_depth(&w, &g->buffer[b]);
     return ok;
 }
