@@ -86,6 +86,10 @@ static const struct { const char *what, *yaml, *comes_to; int d, batch, kib; } d
     { "6 is said", "depth: 6\nstages:\n" IN("2000000") MID("") LAST, "in 6, mid 6, last 6", 6, 1, 0 },
     { "3 is said of a small one", "buffers: {in: {depth: 3}}\nstages:\n" IN("1000") MID("") LAST,
       "in 3, mid 6, last 6", 3, 1, 0 },
+    { "3 of one inside", "buffers: {b: {depth: 3}}\nstages:\n" IN("1000") "  - {use: dev, name: b}\n" MID("") LAST,
+      "in 3, b 3, mid 3, last 6", 3, 1, 0 },
+    { "6 of one inside", "buffers: {b: {depth: 6}}\nstages:\n" IN("1000") "  - {use: dev, name: b}\n" MID("") LAST,
+      "in 6, b 6, mid 6, last 6", 6, 2, 0 },
     { "6 of a large one", "buffers: {in: {depth: 6}}\nstages:\n" IN("2000000") MID("") LAST,
       "in 6, mid 3, last 3", 3, 1, 0 },
     { "with a latency", "latency: 5ms\nstages:\n" IN("1000") MID("") LAST, "in 3, mid 3, last 3", 3, 1, 0 },
@@ -96,8 +100,8 @@ static const struct { const char *what, *yaml, *comes_to; int d, batch, kib; } d
       "in 3, b 3, mid 3, last 6", 3, 1, 0 },
     { "in another segment", "stages:\n" IN("2000000") BOTH "  - {use: dev, name: c, in: b}\n" MID(", in: in")
       "  - {use: sink, in: [c, mid]}\n", "in 3, b 6, c 6, mid 3", 3, 1, 0 },
-    { "large work areas", "stages:\n" IN("1000") MID(", scratch: 1048576") LAST, "in 3, mid 3, last 6", 3, 1, 0 },
-    { "smaller ones", "stages:\n" IN("1000") MID(", scratch: 1048319") LAST, "in 6, mid 6, last 6", 6, 2, 0 },
+    { "large work areas", "stages:\n" IN("1000") MID(", scratch: 8388608") LAST, "in 3, mid 3, last 6", 3, 1, 0 },
+    { "smaller ones", "stages:\n" IN("1000") MID(", scratch: 8388352") LAST, "in 6, mid 6, last 6", 6, 2, 0 },
     { "a thousand kernels", "stages:\n" IN("1000") LOOP("1000"), "in 3, mid 3, last 6", 3, 1, 0 },
     { "fewer", "stages:\n" IN("1000") LOOP("990"), "in 6, mid 6, last 6", 6, 2, 0 },
     /* what fits with fewer slots is not refused */

@@ -1,14 +1,15 @@
 /* shallow.c - where buffers for which no depth is given have the fewer slots of large frames, though theirs are small.
  *
  * Around a segment whose frames are large, or take long: more of them in flight would be of no use, and all that is
- * inside the segment, its work areas and its graphs are there for each frame in flight. And everywhere where memory is
- * scarce. */
+ * inside the segment, its work areas and its graphs are there for each frame in flight. Where a buffer inside the segment
+ * says a smaller depth, which is that of the whole. And everywhere where memory is scarce. */
 #include "compile/firing.h"
 #include "compile/loop.h"
 #include "compile/plan.h"
 
-/* The kernels of a frame that takes long; fewer, with a graph for each range of slots, are made soon. */
-enum { LONG = 1000 };
+/* The kernels of a frame that takes long: fewer, with a graph for each range of slots, are made soon. And a large work
+ * area of a stage: libraries ask for some MiB for frames of any size. */
+enum { LONG = 1000, AREA = 8 << 20 };
 
 static int64_t kernels_of(const gp_plan *p, const gp_segment *s)
 {
@@ -33,7 +34,7 @@ static bool is_long(const gp_plan *p, const gp_segment *s)
     bool is = kernels_of(p, s) >= LONG;
     for (int i = 0; i < s->ntasks && !is; i++) {
         const gp_task *t = &p->task[s->task[i]];
-        is = t->scratch >= 0 && p->extra[t->scratch].stride >= GP_DEPTH_BYTES;
+        is = t->scratch >= 0 && p->extra[t->scratch].stride >= AREA;
         for (int k = 0; k < t->nin + t->nout && !is; k++) {
             int b = buffer_of(p, t, k);
             is = b >= 0 && gp_bytes(&p->graph->buffer[b].type) >= GP_DEPTH_BYTES;
@@ -42,13 +43,26 @@ static bool is_long(const gp_plan *p, const gp_segment *s)
     return is;
 }
 
+/* Sets is[segment] where a buffer that never leaves it says that there are fewer slots. */
+static void find_said(const gp_plan *p, bool *is)
+{
+    for (int i = 0; i < p->nrings; i++) {
+        const gp_ring *r = &p->ring[i];
+        const gp_buffer *b = r->buffer < 0 ? NULL : &p->graph->buffer[r->buffer];
+        bool alone = (!i || r[-1].buffer != r->buffer) && (i + 1 == p->nrings || r[1].buffer != r->buffer);
+        if (b && alone && r->segment >= 0 && b->depth_said && b->depth < GP_DEPTH_SMALL)
+            is[r->segment] = true;
+    }
+}
+
 void gp_make_shallow(gp_arena *a, gp_plan *p, bool scarce)
 {
-    bool *less = GP_NEW(a, bool, p->graph->nbuffers + 1);
+    bool *less = GP_NEW(a, bool, p->graph->nbuffers + 1), *is = GP_NEW(a, bool, p->nsegments + 1);
+    find_said(p, is);
     for (int k = 0; k < p->nsegments; k++) {
         const gp_segment *s = &p->segment[k];
-        bool is = is_long(p, s);
-        for (int i = 0; i < s->ntasks && is; i++)
+        is[k] = is[k] || is_long(p, s);
+        for (int i = 0; i < s->ntasks && is[k]; i++)
             for (int n = 0, b; n < p->task[s->task[i]].nin + p->task[s->task[i]].nout; n++)
                 if ((b = buffer_of(p, &p->task[s->task[i]], n)) >= 0)
                     less[b] = true;
