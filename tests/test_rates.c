@@ -44,7 +44,8 @@ END_TEST
 /* Stages behind {use: src, name: a}, and the depth that is said: "NAME RATE DEPTH" of each buffer. */
 static const struct { const char *stages, *buffers, *depth; } plans[] = {
     { "  - {use: mix, name: b, op: sum, frames: 4}\n", "a 4 3, b 1 3", AT3 },
-    { "  - {use: mix, name: b, op: sum, frames: 6}\n  - {use: hold, name: c, frames: 4}\n", "a 6 3, b 1 3, c 4 3", AT3 },
+    { "  - {use: mix, name: b, op: sum, frames: 6}\n  - {use: hold, name: c, frames: 4}\n",
+      "a 6 3, b 1 3, c 4 3", AT3 },
     { "  - {use: mix, name: b, op: sum}\n  - {use: hold, name: c, frames: 4}\n", "a 1 3, b 1 3, c 1 3", AT3 },
     { "  - {use: mix, name: b, op: sum, frames: 8}\n  - {use: hold, name: c, frames: 8}\n"
       "  - {use: host, name: d, in: [a, c]}\n", "a 8 16, b 1 3, c 8 3, d 8 3", AT3 },

@@ -72,8 +72,9 @@ END_TEST
 #define BOUND(n) "buffers: {in: {shape: ['<=" n "']}}\nstages:\n" IN(n) "  - {use: box, name: mid}\n  - {use: sink}\n"
 #define BOTH "  - {use: src, name: b}\n"
 
-/* "NAME DEPTH" of buffers, NULL: an error; of the first segment the frames in flight, and in a launch of a GPU. On the device
- * there is room for so many KiB, 0: enough; where that is the host, with one more buffer, for half as many more. */
+/* "NAME DEPTH" of buffers, NULL: an error; of the first segment the frames in flight, and in a launch of a GPU. On the
+ * device there is room for so many KiB, 0: enough; where that is the host, which has one more buffer, for half as many
+ * more. */
 static const struct { const char *what, *yaml, *comes_to; int d, batch, kib; } defaults[] = {
     { "just below 1 MiB", "stages:\n" IN("1048575") MID("") LAST, "in 6, mid 6, last 3", 6, 1, 0 },
     { "1 MiB", "stages:\n" IN("1048576") MID("") LAST, "in 3, mid 3, last 3", 3, 1, 0 },
@@ -130,8 +131,8 @@ START_TEST(test_defaults)
              at += used + (at[used] == ','))
             for (int r = 0; r < p.plan->nrings; r++)
                 if (p.plan->ring[r].buffer == plan_buffer(&p, name))
-                    ck_assert_msg(p.plan->ring[r].depth == depth, "%s: '%s' has depth %d, not %d", defaults[_i].what, name,
-                                  p.plan->ring[r].depth, depth);
+                    ck_assert_msg(p.plan->ring[r].depth == depth, "%s: '%s' has depth %d, not %d",
+                                  defaults[_i].what, name, p.plan->ring[r].depth, depth);
         if (p.pipeline)
             ck_assert_int_eq(p.plan->segment[0].depth, defaults[_i].d);
         if (p.pipeline && cuda)

@@ -136,8 +136,8 @@ static const verdict_case cases[] = {
       SOURCE "  - {use: scale, a: 2}\n  - {use: reduce, op: sum}\n" FREE END "fuse: none\n", .cuda = true,
       .actor = { { "generate", .busy = 10, .in = 0 }, { "scale..reduce", .out = 70, .in = 12 },
                  { "clean", .busy = 1, .in = 95 } },
-      .buffer = { { "reduce", "clean", 0.01 } }, .engine = { { 30, 14 }, { 30, 0 }, { 20, 9 } }, .bound = GP_BOUND_DEPTH,
-      .of = "g", .text = ": try depth: 6", .path = "depth", .value = "6" },
+      .buffer = { { "reduce", "clean", 0.01 } }, .engine = { { 30, 14 }, { 30, 0 }, { 20, 9 } },
+      .bound = GP_BOUND_DEPTH, .of = "g", .text = ": try depth: 6", .path = "depth", .value = "6" },
     { "of one buffer",
       "buffers: {g: {dtype: f32, shape: [4]}, x-1: {depth: 2}}\nstages:\n"
       SOURCE "  - {name: a, use: lua, script: free.lua, out: x-1}\n"

@@ -1,8 +1,8 @@
 /* shallow.c - where buffers for which no depth is given have the fewer slots of large frames, though theirs are small.
  *
  * Around a segment whose frames are large, or take long: more of them in flight would be of no use, and all that is
- * inside the segment, its work areas and its graphs are there for each frame in flight. Where a buffer inside the segment
- * says a smaller depth, which is that of the whole. And everywhere where memory is scarce. */
+ * inside the segment, its work areas and its graphs are there for each frame in flight. Where a buffer inside it says a
+ * smaller depth, which is that of the whole. And everywhere where memory is scarce. */
 #include "compile/firing.h"
 #include "compile/loop.h"
 #include "compile/plan.h"
