@@ -434,7 +434,7 @@ stages:
 Y
 cat >"$tmp/loop.yaml" <<'Y'
 stall_timeout: 0
-buffers: {a: {dtype: u8, shape: [64]}}
+buffers: {a: {dtype: u8, shape: [64], depth: 3}}
 stages:
   - {use: generate, out: a}
   - {name: forever, use: lua, script: loop.lua}
@@ -442,7 +442,7 @@ stages:
 Y
 cat >"$tmp/stuck.yaml" <<'Y'
 stall_timeout: 500ms
-buffers: {a: {dtype: u8, shape: [64]}}
+buffers: {a: {dtype: u8, shape: [64], depth: 3}}
 stages:
   - {use: generate, out: a}
   - {name: forever, use: lua, script: stuck.lua}
@@ -611,7 +611,7 @@ printf 'function process(f, x, y) if f.index == 3 then ("a"):rep(64):find(("a?")
 parts() { find "$tmp" -name '.*.gpipe-*' | grep . ; }
 # beside FILE WITH: the pipeline FILE, whose last stage writes to a file
 beside() { sed "s|{use: discard}|{use: write, path: parts/out.npy}|; s|loop.lua|$2|" "$tmp/$1" >"$tmp/parts.yaml"; }
-# kept WHAT: of a joined file the three frames before the one that hangs
+# kept WHAT: of a joined file the three frames before the one that hangs, which the script has been given before
 kept() {
     python3 - "$tmp/parts/out.npy.partial" <<'P' && [ "$(ls -A "$tmp/parts")" = out.npy.partial ] && ok || bad "kept: $1: $(ls -A "$tmp/parts")"
 import ast, sys

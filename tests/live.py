@@ -432,7 +432,8 @@ for n in os.listdir(path("parts")):
 put("waits.lua", """function process(f, x, y) y:copy(x)
   if f.index == 3 then io.popen("exec 2>/dev/null; sleep 1000 & echo $! >child; wait"):read() end
 end""")
-waits = put("waits.yaml", """buffers: {a: {dtype: f32, shape: [4]}}
+# with three slots the frames before are handed on before the script is given the one that waits
+waits = put("waits.yaml", """buffers: {a: {dtype: f32, shape: [4], depth: 3}}
 stages:
   - {use: generate, out: a, frames: 100}
   - {use: lua, script: waits.lua}

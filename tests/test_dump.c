@@ -401,8 +401,8 @@ START_TEST(test_dot_of_a_plan)
     char *text = dumped(&p, PLAN, GP_DUMP_DOT);
     static const char *const has[] = {
         "subgraph cluster_0", "subgraph cluster_1",
-        "s0 -> s1 [label=\"photo\\nu8 [1000] x 3\" style=bold]",
-        "s1 -> s3 [label=\"gray\\nu8 [1000] x 3\"]",
+        "s0 -> s1 [label=\"photo\\nu8 [1000] x 6\" style=bold]",
+        "s1 -> s3 [label=\"gray\\nu8 [1000] x 6\"]",
     };
     for (size_t i = 0; i < sizeof has / sizeof *has; i++)
         ck_assert_msg(strstr(text, has[i]) != NULL, "no %s in\n%s", has[i], text);

@@ -84,7 +84,7 @@ static const struct { const char *name, *yaml; } pipelines[] = {
     { "lua", "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
       "  - {use: generate, frames: %s, out: a}\n"
       "  - {use: lua, script: copy.lua, workers: 2}\n  - {use: discard}\n" },
-    { "cooperative", "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
+    { "cooperative", "batch: 1\nbuffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
       "  - {use: generate, frames: %s, out: a}\n" TURN "  - {use: discard}\n" },
     { "cooperative, not as a graph", "launch: stream\n"
       "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"

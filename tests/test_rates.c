@@ -38,27 +38,37 @@ END_TEST
 
 /* ---- rates and depths ------------------------------------------------ */
 
-/* Stages behind {use: src, name: a}, at depth 3: "NAME RATE DEPTH" of each buffer. */
-static const struct { const char *stages, *buffers; } plans[] = {
-    { "  - {use: mix, name: b, op: sum, frames: 4}\n", "a 4 3, b 1 3" },
-    { "  - {use: mix, name: b, op: sum, frames: 6}\n  - {use: hold, name: c, frames: 4}\n", "a 6 3, b 1 3, c 4 3" },
-    { "  - {use: mix, name: b, op: sum}\n  - {use: hold, name: c, frames: 4}\n", "a 1 3, b 1 3, c 1 3" },
+#define AT3 "depth: 3\n"
+#define AUTO "depth: auto\n"
+
+/* Stages behind {use: src, name: a}, and the depth that is said: "NAME RATE DEPTH" of each buffer. */
+static const struct { const char *stages, *buffers, *depth; } plans[] = {
+    { "  - {use: mix, name: b, op: sum, frames: 4}\n", "a 4 3, b 1 3", AT3 },
+    { "  - {use: mix, name: b, op: sum, frames: 6}\n  - {use: hold, name: c, frames: 4}\n",
+      "a 6 3, b 1 3, c 4 3", AT3 },
+    { "  - {use: mix, name: b, op: sum}\n  - {use: hold, name: c, frames: 4}\n", "a 1 3, b 1 3, c 1 3", AT3 },
     { "  - {use: mix, name: b, op: sum, frames: 8}\n  - {use: hold, name: c, frames: 8}\n"
-      "  - {use: host, name: d, in: [a, c]}\n", "a 8 16, b 1 3, c 8 3, d 8 3" },
-    { "  - {use: host, name: b}\n", "a 1 3, b 1 3" },
-    { "  - {use: group, name: b, frames: 4}\n", "a 4 12, b 1 3" },
-    { "  - {use: split, name: b}\n", "a 1 3, b 1000 1256" },
-    { "  - {use: decimate, name: b, frames: 4}\n", "a 4 3, b 1 3" },
-    { "  - {use: hold, name: b, frames: 4}\n", "a 1 3, b 4 3" },
-    { "  - {use: window, name: b, frames: 4}\n", "a 1 6, b 1 3" },
-    { "  - {use: group, name: b, frames: 4}\n  - {use: hold, name: c, frames: 6}\n", "a 4 12, b 1 3, c 6 3" },
+      "  - {use: host, name: d, in: [a, c]}\n", "a 8 16, b 1 3, c 8 3, d 8 3", AT3 },
+    { "  - {use: host, name: b}\n", "a 1 3, b 1 3", AT3 },
+    { "  - {use: group, name: b, frames: 4}\n", "a 4 12, b 1 3", AT3 },
+    { "  - {use: split, name: b}\n", "a 1 3, b 1000 1256", AT3 },
+    { "  - {use: decimate, name: b, frames: 4}\n", "a 4 3, b 1 3", AT3 },
+    { "  - {use: hold, name: b, frames: 4}\n", "a 1 3, b 4 3", AT3 },
+    { "  - {use: window, name: b, frames: 4}\n", "a 1 6, b 1 3", AT3 },
+    { "  - {use: group, name: b, frames: 4}\n  - {use: hold, name: c, frames: 6}\n", "a 4 12, b 1 3, c 6 3", AT3 },
     { "  - {use: dev, name: b}\n  - {use: group, name: c, frames: 5}\n  - {use: dev, name: d}\n",
-      "a 5 3, b 5 24, c 1 3, d 1 3" },         /* of a segment's depths each is another times 2, 4, 8, ... */
+      "a 5 3, b 5 24, c 1 3, d 1 3", AT3 },         /* of a segment's depths each is another times 2, 4, 8, ... */
     { "  - {use: group, name: b, frames: 16}\n  - {use: hold, name: c, frames: 16}\n"
-      "  - {use: host, name: d, in: [a, c]}\n", "a 16 48, b 1 3, c 16 3, d 16 3" },
+      "  - {use: host, name: d, in: [a, c]}\n", "a 16 48, b 1 3, c 16 3, d 16 3", AT3 },
     { "  - {use: group, name: b, frames: 4}\n  - {use: group, name: c, frames: 8}\n"
       "  - {use: hold, name: d, frames: 32}\n  - {use: host, name: e, in: [a, d]}\n",
-      "a 32 64, b 8 24, c 1 3, d 32 3, e 32 3" },      /* a has to wait for a frame of c */
+      "a 32 64, b 8 24, c 1 3, d 32 3, e 32 3", AT3 },      /* a has to wait for a frame of c */
+    /* by default those that take or make one small frame have room for 6, others for 3 */
+    { "  - {use: group, name: b, frames: 4}\n", "a 4 12, b 1 6", AUTO },
+    { "  - {use: split, name: b}\n", "a 1 6, b 1000 1256", AUTO },
+    { "  - {use: window, name: b, frames: 4}\n", "a 1 9, b 1 6", AUTO },
+    { "  - {use: mix, name: b, op: sum, frames: 4}\n", "a 4 6, b 1 6", AUTO },
+    { "  - {use: group, name: b, frames: 2000}\n", "a 2000 2256, b 1 3", AUTO },         /* 2 MB */
 };
 
 START_TEST(rates_and_depths)
@@ -66,8 +76,8 @@ START_TEST(rates_and_depths)
     for (int cuda = 0; cuda < 2; cuda++) {
         char yaml[1000], name[8];
         int rate, depth, used;
-        snprintf(yaml, sizeof yaml, "pipeline: t\nstages:\n  - {use: src, name: a}\n%s  - {use: sink}\n",
-                 plans[_i].stages);
+        snprintf(yaml, sizeof yaml, "pipeline: t\n%sstages:\n  - {use: src, name: a}\n%s  - {use: sink}\n",
+                 plans[_i].depth, plans[_i].stages);
         planned p = plan_ok(yaml, cuda);
         for (const char *at = plans[_i].buffers; sscanf(at, " %7s %d %d%n", name, &rate, &depth, &used) == 3;
              at += used + (at[used] == ',')) {

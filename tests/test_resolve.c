@@ -231,7 +231,7 @@ START_TEST(settings)
     ck_assert(g->streams == 0 && g->batch == 0 && g->launch == GP_LAUNCH_GRAPH
               && g->sync == GP_SYNC_AUTO && g->on_error == GP_ON_ERROR_STOP);
     ck_assert_int_eq(g->stall_ns, 30000000000);
-    ck_assert_int_eq(world_buffer(g, "src")->depth, 3);
+    ck_assert_int_eq(world_buffer(g, "src")->depth, 6);
     ck_assert_int_eq(g->ndevices, 0);
     ck_assert_str_eq(g->device_why, "auto: no NVIDIA driver");
 

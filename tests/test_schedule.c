@@ -13,7 +13,7 @@ static const struct {
     int in, mid, out, last;    /* depths that come out */
     int d, period, execs;
 } depths[] = {
-    { "the default is 3", "", "", 3, 3, 3, 3, 3, 3, 3 },
+    { "the default", "", "", 6, 6, 6, 6, 6, 6, 6 },
     { "one depth for all", "depth: 5\n", "", 5, 5, 5, 5, 5, 5, 5 },
     { "the least stays, the others are rounded up", "depth: 3\n", "  out: {depth: 4}\n",
       3, 3, 6, 3, 3, 6, 6 },
@@ -62,9 +62,89 @@ START_TEST(test_depths)
 }
 END_TEST
 
+/* ---- defaults -------------------------------------------------------- */
+
+#define IN(size) "  - {use: src, name: in, size: " size "}\n"
+#define MID(more) "  - {use: dev, name: mid" more "}\n"
+#define LAST "  - {use: host, name: last}\n  - {use: sink}\n"
+#define LOOP(times) "  - {use: loop, in: {x: in}, out: {y: mid}, times: " times ", carry: {x: y}, " \
+    "stages: [{use: dev, name: y}]}\n" LAST
+#define BOUND(n) "buffers: {in: {shape: ['<=" n "']}}\nstages:\n" IN(n) "  - {use: box, name: mid}\n  - {use: sink}\n"
+#define BOTH "  - {use: src, name: b}\n"
+
+/* "NAME DEPTH" of buffers, NULL: an error; of the first segment the frames in flight, and in a launch of a GPU. On the
+ * device there is room for so many KiB, 0: enough; where that is the host, which has one more buffer, for half as many
+ * more. */
+static const struct { const char *what, *yaml, *comes_to; int d, batch, kib; } defaults[] = {
+    { "just below 1 MiB", "stages:\n" IN("1048575") MID("") LAST, "in 6, mid 6, last 3", 6, 1, 0 },
+    { "1 MiB", "stages:\n" IN("1048576") MID("") LAST, "in 3, mid 3, last 3", 3, 1, 0 },
+    { "just above", "stages:\n" IN("1048577") MID("") LAST, "in 3, mid 3, last 3", 3, 1, 0 },
+    { "just below 128 KiB on the host", "stages:\n" IN("131071") MID("") LAST, "in 6, mid 6, last 6", 6, 2, 0 },
+    { "128 KiB on the host", "stages:\n" IN("131072") MID("") LAST, "in 6, mid 6, last 3", 6, 2, 0 },
+    { "two small ones a launch", "stages:\n" IN("1000") MID("") LAST, "in 6, mid 6, last 6", 6, 2, 0 },
+    { "auto is said", "depth: auto\nstages:\n" IN("1000") MID("") LAST, "in 6, mid 6, last 6", 6, 2, 0 },
+    { "3 is said", "depth: 3\nstages:\n" IN("1000") MID("") LAST, "in 3, mid 3, last 3", 3, 1, 0 },
+    { "6 is said", "depth: 6\nstages:\n" IN("2000000") MID("") LAST, "in 6, mid 6, last 6", 6, 1, 0 },
+    { "3 is said of a small one", "buffers: {in: {depth: 3}}\nstages:\n" IN("1000") MID("") LAST,
+      "in 3, mid 6, last 6", 3, 1, 0 },
+    { "3 of one inside", "buffers: {b: {depth: 3}}\nstages:\n" IN("1000") "  - {use: dev, name: b}\n" MID("") LAST,
+      "in 3, b 3, mid 3, last 6", 3, 1, 0 },
+    { "6 of one inside", "buffers: {b: {depth: 6}}\nstages:\n" IN("1000") "  - {use: dev, name: b}\n" MID("") LAST,
+      "in 6, b 6, mid 6, last 6", 6, 2, 0 },
+    { "6 of a large one", "buffers: {in: {depth: 6}}\nstages:\n" IN("2000000") MID("") LAST,
+      "in 6, mid 3, last 3", 3, 1, 0 },
+    { "with a latency", "latency: 5ms\nstages:\n" IN("1000") MID("") LAST, "in 3, mid 3, last 3", 3, 1, 0 },
+    { "of sizes that differ the bound counts", BOUND("1048575"), "in 6, mid 6", 6, 1, 0 },
+    { "... and is large", BOUND("1048576"), "in 3, mid 3", 3, 1, 0 },
+    /* in a segment the largest frame counts */
+    { "small ones beside a large one", "stages:\n" IN("2000000") BOTH MID(", in: [b, in]") LAST,
+      "in 3, b 3, mid 3, last 6", 3, 1, 0 },
+    { "in another segment", "stages:\n" IN("2000000") BOTH "  - {use: dev, name: c, in: b}\n" MID(", in: in")
+      "  - {use: sink, in: [c, mid]}\n", "in 3, b 6, c 6, mid 3", 3, 1, 0 },
+    { "large work areas", "stages:\n" IN("1000") MID(", scratch: 8388608") LAST, "in 3, mid 3, last 6", 3, 1, 0 },
+    { "smaller ones", "stages:\n" IN("1000") MID(", scratch: 8388352") LAST, "in 6, mid 6, last 6", 6, 2, 0 },
+    { "a thousand kernels", "stages:\n" IN("1000") LOOP("1000"), "in 3, mid 3, last 6", 3, 1, 0 },
+    { "fewer", "stages:\n" IN("1000") LOOP("990"), "in 6, mid 6, last 6", 6, 2, 0 },
+    /* what fits with fewer slots is not refused */
+    { "just enough for 6", "stages:\n" IN("103424") MID("") LAST, "in 6, mid 6, last 6", 6, 2, 1212 },
+    { "too little for 6", "stages:\n" IN("103424") MID("") LAST, "in 3, mid 3, last 3", 3, 1, 1211 },
+    { "just enough for 3", "stages:\n" IN("103424") MID("") LAST, "in 3, mid 3, last 3", 3, 1, 606 },
+    { "too little for 3", "stages:\n" IN("103424") MID("") LAST, NULL, 0, 0, 605 },
+    { "6 is said, too little for that", "depth: 6\nstages:\n" IN("103424") MID("") LAST, NULL, 0, 0, 1211 },
+};
+
+START_TEST(test_defaults)
+{
+    for (int cuda = 0; cuda < 2; cuda++) {
+        gp_machine m;
+        char name[8];
+        int depth, used;
+        gp_machine_fixed(&m, cuda);
+        if (defaults[_i].kib)
+            *(cuda ? &m.device[0].memory : &m.memory) = ((size_t)defaults[_i].kib << 10) / 2 * (cuda ? 2 : 3);
+        planned p = plan_on(defaults[_i].yaml, "test.yaml", &m);
+        ck_assert_msg((p.pipeline != NULL) == (defaults[_i].comes_to != NULL), "%s: %s", defaults[_i].what,
+                      p.errs.n ? p.errs.e[0].msg : "no error");
+        if (!p.pipeline)
+            ck_assert_int_eq(p.errs.e[0].code, GP_E_RESOURCE);
+        for (const char *at = defaults[_i].comes_to; at && sscanf(at, " %7[^ ] %d%n", name, &depth, &used) == 2;
+             at += used + (at[used] == ','))
+            for (int r = 0; r < p.plan->nrings; r++)
+                if (p.plan->ring[r].buffer == plan_buffer(&p, name))
+                    ck_assert_msg(p.plan->ring[r].depth == depth, "%s: '%s' has depth %d, not %d",
+                                  defaults[_i].what, name, p.plan->ring[r].depth, depth);
+        if (p.pipeline)
+            ck_assert_int_eq(p.plan->segment[0].depth, defaults[_i].d);
+        if (p.pipeline && cuda)
+            ck_assert_int_eq(p.plan->segment[0].batch, defaults[_i].batch);
+        plan_free(&p);
+    }
+}
+END_TEST
+
 START_TEST(test_inner_depth_is_refused)
 {
-    static const char *const said[] = { "2", "4", "6" };
+    static const char *const said[] = { "2", "4", "7" };
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         char yaml[500];
         snprintf(yaml, sizeof yaml, "pipeline: t\nbuffers:\n  mid: {depth: %s}\n%s", said[i],
@@ -175,7 +255,7 @@ static int copies(const planned *p, gp_task_kind op)
 START_TEST(test_copied_alike)
 {
     planned p = plan_ok(
-        "pipeline: t\nbuffers:\n  c: {depth: 6}\nstages:\n"
+        "pipeline: t\nbuffers:\n  c: {depth: 12}\nstages:\n"
         "  - {use: src, name: a, size: 100}\n"
         "  - {use: src, name: b, size: 1000}\n"
         "  - {use: src, name: c}\n"
@@ -237,7 +317,7 @@ START_TEST(test_unified_totals)
 {
     planned p = plan_ok("pipeline: t\nstages:\n  - {use: src}\n"
                         "  - {use: dev, scratch: 100}\n  - {use: sink}\n", false);
-    ck_assert_uint_eq(p.plan->host_bytes, 3 * (1024 + 1024 + 256));
+    ck_assert_uint_eq(p.plan->host_bytes, 6 * (1024 + 1024 + 256));
     ck_assert_uint_eq(p.plan->pinned_bytes, 0);
     ck_assert_uint_eq(p.plan->device_bytes, 0);
     ck_assert_uint_eq(p.plan->copy_in_bytes + p.plan->copy_out_bytes, 0);
@@ -273,6 +353,7 @@ Suite *suite_schedule(void)
     TCase *tc = tcase_create("schedule");
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_depths, 0, (int)(sizeof depths / sizeof *depths));
+    tcase_add_loop_test(tc, test_defaults, 0, (int)(sizeof defaults / sizeof *defaults));
     tcase_add_test(tc, test_inner_depth_is_refused);
     tcase_add_test(tc, test_components);
     tcase_add_loop_test(tc, test_launches, 0, (int)(sizeof launches / sizeof *launches));

@@ -11,8 +11,8 @@ static const verdict_case cases[] = {
       .text = "too short to tell what bounds it: 9 frames in 1 s", NONE },
     { "enough frames", HOST, .actor = { { "clean", .busy = 97 } }, .frames = 10,
       .bound = GP_BOUND_STAGE, .of = "clean",
-      .text = "bound by stage 'clean' (host, 97 % busy): try workers: 3",
-      .path = "stages.clean.workers", .value = "3" },
+      .text = "bound by stage 'clean' (host, 97 % busy): try workers: 6",
+      .path = "stages.clean.workers", .value = "6" },
 
     /* rate */
     { "a source that keeps a rate",
@@ -27,7 +27,7 @@ static const verdict_case cases[] = {
       "  - {use: generate, out: g, rate: 100}\n" FREE END,
       .actor = { { "generate", .busy = 20, .idle = 10, .out = 80 }, { "clean", .busy = 98 } },
       .bound = GP_BOUND_STAGE, .of = "clean", .text = "stage 'clean' (host, 98 % busy)",
-      .path = "stages.clean.workers", .value = "3" },
+      .path = "stages.clean.workers", .value = "6" },
     { "a pipe", "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n"
       "  - {use: read, path: stdin, format: raw, out: g}\n" END,
       .actor = { { "read", .busy = 99, .idle = 90 } }, .bound = GP_BOUND_RATE, .of = "read",
@@ -47,7 +47,7 @@ static const verdict_case cases[] = {
     { "with GPU, not measured", G FREE "  - {use: scale, a: 2}\n" END,
       .cuda = true, .estimated = true, .actor = { { "clean", .busy = 97 } }, .engine = { { 20, 9 } },
       .bound = GP_BOUND_STAGE, .of = "clean", .text = "97 % busy, GPU idle ~80 %)",
-      .path = "stages.clean.workers", .value = "3" },
+      .path = "stages.clean.workers", .value = "5" },
     { "as many as there is room for", "depth: 8\n" HOST, .actor = { { "clean", .busy = 97 } },
       .cpus = 16, .bound = GP_BOUND_STAGE, .of = "clean", .text = ": try workers: 8",
       .path = "stages.clean.workers", .value = "8" },
@@ -63,9 +63,9 @@ static const verdict_case cases[] = {
       .text = "bound by stage 'clean' (host, 2 workers, 95 % busy): try workers: 5",
       .path = "stages.clean.workers", .value = "5" },
     { "workers that have no frame", G "  - {name: clean, use: lua, script: free.lua, "
-      "workers: 8}\n" END, .actor = { { "clean", .busy = 290 } }, .bound = GP_BOUND_DEPTH,
-      .of = "clean", .text = "bound by the depth around stage 'clean' (3). Only 3 of its 8 workers "
-      "can have a frame, and are 97 % busy: try depth: 6", .path = "depth", .value = "6" },
+      "workers: 8}\n" END, .actor = { { "clean", .busy = 580 } }, .bound = GP_BOUND_DEPTH,
+      .of = "clean", .text = "bound by the depth around stage 'clean' (6). Only 6 of its 8 workers "
+      "can have a frame, and are 97 % busy: try depth: 12", .path = "depth", .value = "12" },
     { "a script with state", G "  - {name: keeps, use: lua, script: keeps.lua}\n" END,
       .actor = { { "keeps", .busy = 97 } }, .bound = GP_BOUND_STAGE, .of = "keeps",
       .text = "if it keeps nothing from frame to frame, say stateless = true in 'keeps.lua'",
@@ -74,19 +74,19 @@ static const verdict_case cases[] = {
       "  - {use: lua, script: free.lua, out: g}\n" END, .actor = { { "lua", .busy = 97 } },
       .bound = GP_BOUND_STAGE, .of = "lua", .text = "a source has one worker", NONE },
     { "a generator", HOST, .actor = { { "generate", .busy = 97 } }, .bound = GP_BOUND_STAGE,
-      .of = "generate", .text = "(host, 97 % busy): try workers: 3", .path = "stages.generate.workers", .value = "3" },
+      .of = "generate", .text = "(host, 97 % busy): try workers: 6", .path = "stages.generate.workers", .value = "6" },
     { "a generator with all workers", "depth: 16\nbuffers: {g: {dtype: f32, shape: [4]}}\nstages:\n"
       "  - {use: generate, out: g, workers: 16}\n" END, .actor = { { "generate", .busy = 16 * 97 } },
       .bound = GP_BOUND_CORES, .of = "generate", .text = ": fill: once", NONE },
     { "a reader of pictures", "stages:\n  - {use: read, path: a.png, workers: 2}\n" END,
       .actor = { { "read", .busy = 2 * 97 } }, .bound = GP_BOUND_STAGE, .of = "read",
-      .text = "(host, 2 workers, 97 % busy): try workers: 3", .path = "stages.read.workers", .value = "3" },
+      .text = "(host, 2 workers, 97 % busy): try workers: 6", .path = "stages.read.workers", .value = "6" },
     { "a reader of pictures with all workers", "depth: 16\nstages:\n  - {use: read, path: a.png, workers: 16}\n" END,
       .actor = { { "read", .busy = 16 * 97 } }, .bound = GP_BOUND_CORES, .of = "read",
       .text = "Stage 'read' takes 100 % of it: store its frames as .npy", NONE },
     { "a reader of numbers", "buffers: {r: {dtype: f32, shape: [4]}}\nstages:\n"
       "  - {use: read, path: r.raw, out: r}\n" END, .actor = { { "read", .busy = 97 } },
-      .bound = GP_BOUND_STAGE, .of = "read", .text = ": try workers: 3", .path = "stages.read.workers", .value = "3" },
+      .bound = GP_BOUND_STAGE, .of = "read", .text = ": try workers: 6", .path = "stages.read.workers", .value = "6" },
     { "a reader of a stream", "buffers: {r: {dtype: f32, shape: [4]}}\nstages:\n"
       "  - {use: read, path: stdin, out: r}\n" END, .actor = { { "read", .busy = 97 } },
       .bound = GP_BOUND_STAGE, .of = "read", .text = ": store a smaller type", NONE },
@@ -216,23 +216,23 @@ static const verdict_case cases[] = {
     { "one thread", "streams: 1\n" SCALE, .actor = { { "scale", .launches = 97, .ms = 10 } },
       .cpus = 4, .bound = GP_BOUND_STREAMS, .of = "scale", .text =
       "bound by the 1 stream of 'scale' (threads on the CPU, 97 % busy). 3.0 of 4 cores are idle: try "
-      "streams: 3", .path = "streams", .value = "3" },
-    { "as many as frames", SCALE, .actor = { { "scale", .launches = 290, .ms = 10 } },
+      "streams: 4", .path = "streams", .value = "4" },
+    { "as many as frames", SCALE, .actor = { { "scale", .launches = 580, .ms = 10 } },
       .bound = GP_BOUND_DEPTH, .of = "scale",
-      .text = "97 % busy). 13.1 of 16 cores are idle, and depth 3 lets no more frames be in flight: "
-      "try depth: 12", .path = "depth", .value = "12" },
+      .text = "97 % busy). 10.2 of 16 cores are idle, and depth 6 lets no more frames be in flight: "
+      "try depth: 18", .path = "depth", .value = "18" },
 
     /* nothing */
     { "nothing stands out", HOST, .actor = { { "clean", .busy = 60, .in = 38 },
       { "generate", .busy = 50, .out = 48 } },
       .text = "nothing stands out as what bounds it: the busiest is stage 'clean', 60 %", NONE },
     { "just busy enough", HOST, .actor = { { "clean", .busy = 85 } }, .bound = GP_BOUND_STAGE,
-      .of = "clean", .text = "85 % busy", .path = "stages.clean.workers", .value = "3" },
+      .of = "clean", .text = "85 % busy", .path = "stages.clean.workers", .value = "6" },
     { "not quite", HOST, .actor = { { "clean", .busy = 84, .in = 15 } },
       .text = "the busiest is stage 'clean', 84 %", NONE },
     { "waits hardly enough", HOST, .actor = { { "clean", .busy = 84, .in = 3, .out = 2 } },
       .bound = GP_BOUND_STAGE, .of = "clean", .text = "(host, 84 % busy, hardly ever waiting)",
-      .path = "stages.clean.workers", .value = "3" },
+      .path = "stages.clean.workers", .value = "6" },
     { "waits just enough", HOST, .actor = { { "clean", .busy = 84, .in = 3, .out = 3 } },
       .text = "the busiest is stage 'clean', 84 %", NONE },
 };
@@ -262,7 +262,7 @@ START_TEST(cuts_no_path)
     ck_assert_int_eq(r->verdict.bound, GP_BOUND_STAGE);
     ck_assert_str_eq(r->verdict.path, "");
     ck_assert_str_eq(r->verdict.value, "");
-    ck_assert_msg(strstr(r->verdict.text, ": try workers: 3"), "%s", r->verdict.text);
+    ck_assert_msg(strstr(r->verdict.text, ": try workers: 6"), "%s", r->verdict.text);
     ck_assert_msg(!strchr(r->verdict.text, '\n'), "%s", r->verdict.text);
     gp_pipeline_destroy(p);
 }

@@ -58,12 +58,12 @@ static const verdict_case cases[] = {
       .bound = GP_BOUND_STAGE, .of = "out", .text = "bound by stage 'out' (host, 82 % busy", NONE },
     { "a writer that waits now and then", WRITES(""), .cuda = true, .estimated = true,
       .actor = { { "scale", .busy = 2, .out = 90 }, { "out", .busy = 78, .in = 8 } },
-      .buffer = { { "scale", "out", 2.5 } }, .engine = { { 5, 2 }, { 95, 0 }, { 5, 2 } },
+      .buffer = { { "scale", "out", 5 } }, .engine = { { 5, 2 }, { 95, 0 }, { 5, 2 } },
       .text = "nothing stands out as what bounds it: the busiest is stage 'out', 78 %", NONE },
     { "several workers that never wait", PNG("%05d.png', workers: 2"),
       .actor = { { "generate", .busy = 30, .out = 65 }, { "out", .busy = 150, .in = 6 } },
       .bound = GP_BOUND_STAGE, .of = "out", .text = "(host, 2 workers, 75 % busy, hardly ever "
-      "waiting): try", .path = "stages.out.workers", .value = "3" },
+      "waiting): try", .path = "stages.out.workers", .value = "5" },
     { "a source that ended early", HOST, .actor = { { "generate", .busy = 82, .ended = 84 },
       { "clean", .busy = 84, .in = 12 } }, .text = "the busiest is stage 'clean', 84 %", NONE },
     { "a source that ended with the last frame", HOST,
@@ -77,7 +77,7 @@ static const verdict_case cases[] = {
       .actor = { { "scale", .busy = 75, .in = 2, .launches = LONG } }, .engine = { { 10, 1 } },
       .bound = GP_BOUND_LAUNCH, .of = "scale",
       .text = "bound by launching 'scale' (75 % busy, hardly ever waiting, GPU idle 90 %). A launch of 1 frame takes 750 us: ", .path = "depth",
-      .value = "12" },
+      .value = "24" },
     { "kernels, estimated", GPU(""), .cuda = true, .estimated = true,
       .actor = { { "scale..cast", .out = 80 } }, .engine = { { 50, 25 }, { 97, 0 }, { 25, 12 } },
       .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
@@ -97,8 +97,8 @@ static const verdict_case cases[] = {
       "takes 930 us: try launch: graph", .path = "launch", .value = "graph" },
     { "one by one", SMALL("batch: 1\ndepth: 12\n"), LAUNCHER, .text = ": try batch: auto",
       .path = "batch", .value = "auto" },
-    { "not deep enough for a batch", SMALL(""), LAUNCHER, .text = ": try depth: 12",
-      .path = "depth", .value = "12" },
+    { "not deep enough for a batch", SMALL(""), LAUNCHER, .text = ": try depth: 24",
+      .path = "depth", .value = "24" },
     { "more than auto", SMALL("depth: 12\nbatch: 4\n"), LAUNCHER, .text = ": put more into a frame",
       NONE },
     { "as many as fit", GPU(""), .actor = { { "scale..cast", .busy = 93, .launches = LONG } },
@@ -122,6 +122,22 @@ static const verdict_case cases[] = {
       .buffer = { { "a", "b", 0.5 } }, .bound = GP_BOUND_DEPTH, .of = "a",
       .text = "bound by the depth of buffer 'a' (1). 'a' waits for room 45 % of the time, 'b' for "
       "frames 48 %: try depth: 3", .path = "depth", .value = "3" },
+    { "the default of small frames", G CHAIN,
+      .actor = { { "a", .busy = 50, .in = 5, .out = 45 }, { "b", .busy = 50, .in = 48 } },
+      .buffer = { { "a", "b", 3 } }, .bound = GP_BOUND_DEPTH, .of = "a",
+      .text = "bound by the depth of buffer 'a' (6). 'a' waits for room 45 % of the time, 'b' for "
+      "frames 48 %: try depth: 12", .path = "depth", .value = "12" },
+    { "the default of large ones", "buffers: {g: {dtype: f32, shape: [1024, 1024]}}\nstages:\n" SOURCE CHAIN,
+      .actor = { { "a", .busy = 50, .in = 5, .out = 45 }, { "b", .busy = 50, .in = 48 } },
+      .buffer = { { "a", "b", 1.5 } }, .bound = GP_BOUND_DEPTH, .of = "a",
+      .text = "bound by the depth of buffer 'a' (3). 'a' waits for room 45 % of the time, 'b' for "
+      "frames 48 %: try depth: 6", .path = "depth", .value = "6" },
+    { "of small ones around a segment with large ones", "buffers: {g: {dtype: f32, shape: [1024, 1024]}}\nstages:\n"
+      SOURCE "  - {use: scale, a: 2}\n  - {use: reduce, op: sum}\n" FREE END "fuse: none\n", .cuda = true,
+      .actor = { { "generate", .busy = 10, .in = 0 }, { "scale..reduce", .out = 70, .in = 12 },
+                 { "clean", .busy = 1, .in = 95 } },
+      .buffer = { { "reduce", "clean", 0.01 } }, .engine = { { 30, 14 }, { 30, 0 }, { 20, 9 } },
+      .bound = GP_BOUND_DEPTH, .of = "g", .text = ": try depth: 6", .path = "depth", .value = "6" },
     { "of one buffer",
       "buffers: {g: {dtype: f32, shape: [4]}, x-1: {depth: 2}}\nstages:\n"
       SOURCE "  - {name: a, use: lua, script: free.lua, out: x-1}\n"
@@ -146,9 +162,9 @@ static const verdict_case cases[] = {
     { "fan-in", G FREE "  - {name: join, use: compare, in: [g, clean]}\n",
       .actor = { { "generate", .busy = 5, .out = 90 }, { "clean", .busy = 60, .in = 38 },
                  { "join", .busy = 2, .in = 97 } },
-      .buffer = { { "g", "join", 3 }, { "clean", "join", 0 } }, .bound = GP_BOUND_DEPTH, .of = "g",
-      .text = "bound by the depth of buffer 'g' (3). It is full while 'join' waits for 'clean': "
-      "try buffers.g.depth: 6", .path = "buffers.g.depth", .value = "6" },
+      .buffer = { { "g", "join", 6 }, { "clean", "join", 0 } }, .bound = GP_BOUND_DEPTH, .of = "g",
+      .text = "bound by the depth of buffer 'g' (6). It is full while 'join' waits for 'clean': "
+      "try buffers.g.depth: 12", .path = "buffers.g.depth", .value = "12" },
 
     { "deep, and turns for all that", "depth: 12\n" G CHAIN,
       .actor = { { "a", .busy = 50, .in = 5, .out = 45 }, { "b", .busy = 50, .in = 48 } },

@@ -67,8 +67,8 @@ static const verdict_case cases[] = {
       "window: {g: 4}}\n",
       .actor = { { "generate", .busy = 5, .out = 90 }, { "g.window4", .busy = 5, .out = 90 }, { "a", .busy = 60, .in = 38 },
                  { "join", .busy = 2, .in = 97 } },
-      .buffer = { { "g.window4", "join", 3 }, { "a", "join", 0 } }, .bound = GP_BOUND_DEPTH, .of = "g.window4",
-      .text = "It is full while 'join' waits for 'a': try depth: 6", .path = "depth", .value = "6" },
+      .buffer = { { "g.window4", "join", 6 }, { "a", "join", 0 } }, .bound = GP_BOUND_DEPTH, .of = "g.window4",
+      .text = "It is full while 'join' waits for 'a': try depth: 12", .path = "depth", .value = "12" },
     /* the smaller buffer is copied 64 times as often */
     { "copy out of a fast buffer", "buffers: {g: {dtype: f32, shape: [16, 1024]}}\nstages:\n" SOURCE
       "  - {use: scale, a: 2, out: s}\n  - {use: reduce, op: mean, axes: [0]}\n  - {use: hold, frames: 64, out: h}\n"

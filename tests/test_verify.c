@@ -339,9 +339,9 @@ START_TEST(test_managed)
             ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
             ck_assert_int_eq(p.plan->nextras, 1);
             ck_assert(p.plan->extra[0].managed && !p.plan->extra[0].place.device);
-            ck_assert_uint_eq(p.plan->device_bytes, 6 * 1024);
-            ck_assert_uint_eq(p.plan->host_bytes, 9 * 1024 + (64 << 10));
-            ck_assert_uint_eq(p.plan->pinned_bytes, 6 * 1024);
+            ck_assert_uint_eq(p.plan->device_bytes, 12 * 1024);
+            ck_assert_uint_eq(p.plan->host_bytes, 18 * 1024 + (64 << 10));
+            ck_assert_uint_eq(p.plan->pinned_bytes, 12 * 1024);
             p.plan->extra[0].place.device = true;
             ck_assert(!gp_verify(p.plan, &m, &p.errs));
         } else {

@@ -305,15 +305,15 @@ END_TEST
 
 /* Host stages with their workers, those of the machine with a '*'; depths of all buffers. */
 static const struct { const char *what, *yaml; int cpus; size_t mib; const char *comes_to; } choices[] = {
-    { "one core", "stages:\n" EDGES, 1, 65536, "read 1* write 1* / photo 3 gray 3 cast 3" },
-    { "two cores", "stages:\n" EDGES, 2, 65536, "read 1* write 2* / photo 3 gray 3 cast 4" },
+    { "one core", "stages:\n" EDGES, 1, 65536, "read 1* write 1* / photo 3 gray 3 cast 6" },
+    { "two cores", "stages:\n" EDGES, 2, 65536, "read 1* write 2* / photo 3 gray 3 cast 6" },
     { "8 cores", "stages:\n" EDGES, 8, 65536, "read 4* write 5* / photo 8 gray 3 cast 10" },
     { "16 cores", "stages:\n" EDGES, 16, 65536, "read 8* write 9* / photo 16 gray 3 cast 18" },
     { "64 cores", "stages:\n" EDGES, 64, 65536, "read 31* write 34* / photo 62 gray 3 cast 68" },
     { "little memory", "stages:\n" EDGES, 64, 1024, "read 5* write 5* / photo 10 gray 3 cast 10" },
-    { "next to none", "stages:\n" EDGES, 64, 64, "read 3* write 3* / photo 3 gray 3 cast 3" },
+    { "next to none", "stages:\n" EDGES, 64, 64, "read 3* write 3* / photo 3 gray 3 cast 6" },
     { "a depth for all", "depth: 4\nstages:\n" EDGES, 16, 65536, "read 4* write 4* / photo 4 gray 4 cast 4" },
-    { "auto for all", "depth: auto\nstages:\n" EDGES, 2, 65536, "read 1* write 2* / photo 3 gray 3 cast 4" },
+    { "auto for all", "depth: auto\nstages:\n" EDGES, 2, 65536, "read 1* write 2* / photo 3 gray 3 cast 6" },
     { "a depth for one", "buffers: {photo: {depth: 5}}\nstages:\n" EDGES, 16, 65536,
       "read 5* write 9* / photo 5 gray 3 cast 18" },
     { "one next to the other", "stages:\n" TWO, 4, 65536, "read 1* write 4* / photo 8" },
@@ -327,19 +327,19 @@ static const struct { const char *what, *yaml; int cpus; size_t mib; const char 
     { "two frames", "stages:\n  - {use: read, path: examples/data/raccoon.png, loop: true, frames: 2, out: photo}\n"
       "  - {use: discard}\n", 16, 65536, "read 2* discard 1 / photo 4" },
     { "a small picture", "stages:\n  - {use: read, path: tests/data/png/gray8.png, loop: true, out: photo}\n"
-      "  - {use: write, path: '%d.png'}\n", 16, 65536, "read 1 write 1 / photo 3" },
+      "  - {use: write, path: '%d.png'}\n", 16, 65536, "read 1 write 1 / photo 6" },
     { "no picture", "buffers: {photo: {shape: [360]}}\nstages:\n  - {use: read, path: examples/data/ecg.npy, loop: true, out: photo}\n"
-      "  - {use: write, path: '%d.npy'}\n", 16, 65536, "read 1 write 1 / photo 3" },
+      "  - {use: write, path: '%d.npy'}\n", 16, 65536, "read 1 write 1 / photo 6" },
     { "one picture file", "stages:\n" READ "  - {use: write, path: one.png}\n", 16, 65536, "read 16* write 1 / photo 32" },
     { "large raw frames", BYTES "  - {use: discard}\n", 16, 65536, "read 8* discard 1 / x 16" },
     { "... in few cores", BYTES "  - {use: discard}\n", 2, 65536, "read 2* discard 1 / x 4" },
     { "... to a file each", BYTES "  - {use: write, path: '%d.npy'}\n", 16, 65536, "read 4* write 13* / x 29" },
     { "... to one file", BYTES "  - {use: write, path: one.npy}\n", 16, 65536, "read 8* write 1 / x 16" },
-    { "JPEG", "stages:\n" EDGES_JPEG, 16, 65536, "read 8* write 8* / photo 16 gray 3 cast 16" },
+    { "JPEG", "stages:\n" EDGES_JPEG, 16, 65536, "read 8* write 8* / photo 16 gray 6 cast 16" },
     { "a cheap one that is asked for", "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
       "  - {use: generate, out: x, workers: auto}\n  - {use: discard}\n", 6, 65536, "generate 6* discard 1 / x 12" },
     { "what takes turns", "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, out: x, frames: 3}\n"
-      "  - {use: write, path: one.raw, workers: auto}\n", 6, 65536, "generate 1 write 1 / x 3" },
+      "  - {use: write, path: one.raw, workers: auto}\n", 6, 65536, "generate 1 write 1 / x 6" },
 };
 
 START_TEST(the_machine_decides)

@@ -93,7 +93,7 @@ int gp_pipeline_knobs(const gp_pipeline *p, gp_knob *out, int max)
     const gp_graph *g = p->graph;
     char path[96], time[24];
     int n = 0;
-    put_knob(out, max, &n, "depth", NULL, g->depth);
+    put_knob(out, max, &n, "depth", NULL, gp_plan_depth(p->plan));
     if (p->plan->nsegments) {
         put_knob(out, max, &n, "streams", g->streams ? NULL : "auto", g->streams);
         put_knob(out, max, &n, "batch", g->batch ? NULL : "auto", g->batch);

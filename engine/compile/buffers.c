@@ -16,7 +16,7 @@ gp_rbuf *gp_find_buffer(gp_resolving *r, const char *name)
 gp_rbuf *gp_push_buffer(gp_resolving *r, const char *name, gp_loc at)
 {
     gp_rbuf *b = GP_PUSH(r->arena, r->buffer, r->nbuffers, r->buffers_cap);
-    *b = (gp_rbuf){ .b = { .name = name, .at = at, .depth = r->depth, .producer = { -1, -1 } },
+    *b = (gp_rbuf){ .b = { .name = name, .at = at, .depth = 1, .producer = { -1, -1 } },
                     .like = -1 };
     return b;
 }

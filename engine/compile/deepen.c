@@ -14,6 +14,7 @@ typedef struct playing {
     gp_plan *p;
     const gp_stage **stage;    /* of each actor: the one that it is, or one of its segment */
     uint64_t *fired;           /* of each actor */
+    int *was;                  /* of each ring: its depth before */
     int **in, *nin, **out, *nout;      /* of each actor: its rings with counters */
 } playing;
 
@@ -142,8 +143,10 @@ bool gp_deepen(gp_arena *a, gp_plan *p, gp_errs *errs)
         return true;
     playing y = { .p = p, .stage = GP_NEW(a, const gp_stage *, n), .fired = GP_NEW(a, uint64_t, n),
                   .in = GP_NEW(a, int *, n), .nin = GP_NEW(a, int, n), .out = GP_NEW(a, int *, n),
-                  .nout = GP_NEW(a, int, n) };
+                  .nout = GP_NEW(a, int, n), .was = GP_NEW(a, int, p->nrings) };
     list_rings(&y, a, false), list_rings(&y, a, true);
+    for (int i = 0; i < p->nrings; i++)
+        y.was[i] = p->ring[i].depth;
     for (int i = 0; i < n; i++) {
         const gp_actor *q = &p->actor[i];
         int t = 0;
@@ -175,10 +178,10 @@ bool gp_deepen(gp_arena *a, gp_plan *p, gp_errs *errs)
         int depth = 0;
         for (next = i; next < p->nrings && p->ring[next].buffer == p->ring[i].buffer; next++)
             depth = p->ring[next].depth > depth ? p->ring[next].depth : depth;
-        if (!b || depth == b->depth)
+        if (!b || depth == y.was[i])
             continue;
         ok &= check_depth(b, depth, errs);
-        if (g->depth > 1 && depth <= GP_DEPTH_MAX / 2)         /* the one goes on while the other is read */
+        if (g->depth != 1 && depth <= GP_DEPTH_MAX / 2)         /* the one goes on while the other is read */
             depth *= 2;
         for (int k = i; k < next; k++)
             p->ring[k].depth = depth;

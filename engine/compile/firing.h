@@ -82,4 +82,14 @@ static inline int64_t gp_firing_slots(const gp_regroup *r, bool takes, int64_t d
     return (takes ? r->take : r->make) + (more < most ? more : most);
 }
 
+/* Where no depth is given: slots of a buffer of small frames, and of others. Of small ones what threads do between two
+ * launches takes the time, and more in flight hide it: beside the device of frames smaller than GP_DEPTH_BYTES. Between
+ * stages on the host they are smaller than GP_DEPTH_HOST_BYTES, as more slots have to fit in a core's cache. With
+ * `latency` there are no more of small ones, as a frame that waits in a slot comes later. */
+enum { GP_DEPTH_SMALL = 6, GP_DEPTH_LARGE = 3, GP_DEPTH_BYTES = 1 << 20, GP_DEPTH_HOST_BYTES = 128 << 10 };
+
+/* rates.c: the slots of a buffer that says no depth: room for as many firings of each stage around it as others have
+ * for frames. `small`: of those that take or make one small frame at a time, if the pipeline says no depth either. */
+int64_t gp_default_slots(const gp_graph *g, const gp_buffer *b, int small);
+
 #endif

@@ -113,6 +113,7 @@ typedef struct gp_buffer {
     gp_type said;              /* as declared, see gp_shape.out */
     const gp_node *dim[GP_MAXDIM];     /* ... and of a size that is declared by the shapes of its maker's inputs, how */
     int depth;
+    int shallow;               /* ... and where that would be of no use, or take too much memory: no more than depth */
     bool depth_said;           /* in the file, for this buffer */
     bool depth_auto;           /* it has room for the workers beside it, see workers.c */
     gp_loc depth_at;
@@ -258,8 +259,7 @@ typedef struct gp_graph {
     const char *device_name;   /* "cpu", "cuda:0, cuda:1" */
     const char *device_why;    /* "auto: NVIDIA H200", "auto: no NVIDIA driver" */
     gp_loc device_at;
-    int depth;                 /* of buffers that say none */
-    bool depth_said;           /* in the file */
+    int depth;                 /* of buffers that say none; 0: auto, see gp_default_slots() */
     int streams;               /* 0: auto */
     int batch;                 /* 0: auto */
     int64_t batch_wait_ns;     /* how long a launch may wait to fill its batch */

@@ -344,7 +344,7 @@ static bool resolve_body(gp_shape *s)
     int failed = outside->errs->failed;
     *r = (gp_resolving){ .arena = outside->arena, .errs = outside->errs, .spec = outside->spec,
                          .registry = outside->registry, .probe = outside->probe, .read = outside->read,
-                         .vars = outside->vars, .machine = outside->machine, .depth = 1, .body = &body };
+                         .vars = outside->vars, .machine = outside->machine, .body = &body };
     r->graph = GP_NEW(r->arena, gp_graph, 1);
     r->graph->device = outside->graph->device, r->graph->ndevices = outside->graph->ndevices;
     r->graph->lanes = outside->graph->lanes, r->graph->device_why = outside->graph->device_why;

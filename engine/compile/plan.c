@@ -1,5 +1,6 @@
 /* plan.c - words for what is in a graph and a plan, see plan.h. */
 #include <stdio.h>
+#include "compile/firing.h"
 #include "compile/plan.h"
 
 const char *const gp_launch_name[] = { "graph", "stream", "persistent" };
@@ -36,6 +37,18 @@ char *gp_place_text(const gp_plan *p, gp_place place, char buf[24])
     else
         snprintf(buf, 24, "%d devices", place.lanes);
     return buf;
+}
+
+int gp_plan_depth(const gp_plan *p)
+{
+    int most = GP_DEPTH_LARGE;
+    for (int i = 0; i < p->nrings; i++) {
+        const gp_ring *r = &p->ring[i];
+        const gp_buffer *b = r->buffer < 0 ? NULL : &p->graph->buffer[r->buffer];
+        if (b && b->depth > b->shallow && r->depth / r->place.lanes >= b->depth)
+            most = GP_DEPTH_SMALL;
+    }
+    return p->graph->depth ? p->graph->depth : most;
 }
 
 const char *gp_const_text(const gp_buffer *b, char buf[32])

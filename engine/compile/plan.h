@@ -31,6 +31,9 @@ static inline size_t gp_size_round(size_t bytes)
  * False where a depth that the file says is too small for that. */
 bool gp_deepen(gp_arena *a, gp_plan *p, gp_errs *errs);
 
+/* shallow.c: fewer slots for buffers that say no depth, where more are of no use; `scarce`: for all of them. */
+void gp_make_shallow(gp_arena *a, gp_plan *p, bool scarce);
+
 /* lower.c: of each stage the lowest one of its segment, or itself on the host. */
 const int *gp_segments(gp_arena *a, const gp_graph *g);
 
@@ -76,6 +79,8 @@ static inline bool gp_are_peers(const gp_graph *g, gp_place from, gp_place to)
 
 /* plan.c: of each stage, does it get its first frame only when a source has ended? */
 bool *gp_late_stages(gp_arena *a, const gp_graph *g);
+/* plan.c: the slots that the pipeline gives its buffers; where it does not say, the most that one has by default. */
+int gp_plan_depth(const gp_plan *p);
 /* plan.c: what a constant is: its file, or the number that all its elements are. */
 const char *gp_const_text(const gp_buffer *b, char buf[32]);
 /* plan.c: "768 B", "2.3 MiB" in a caller's buffer; returns it. */

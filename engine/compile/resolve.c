@@ -215,8 +215,7 @@ static void read_top(gp_resolving *r)
     if (n && gp_node_get(n, "stages"))
         n = NULL;                          /* which is said */
     g->name = n ? gp_read_text(&r->read, n) : name_of(r->arena, g->file);
-    r->depth = g->depth = whole(r, "depth", 3);
-    g->depth_said = (n = top(r, "depth")) && !is_auto(n);
+    g->depth = whole(r, "depth", 0);
     g->streams = whole(r, "streams", 0);
     g->batch = whole(r, "batch", 0);
     g->launch = (gp_launch_mode)word(r, "launch");
@@ -533,13 +532,16 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
     r->graph->device_name = gp_devices_text(r);
     if (errs->failed == failed) {
         build(r);
-        if (gp_rates(a, r->graph, errs) && gp_carry_sources(a, r->graph, errs))
+        bool rated = gp_rates(a, r->graph, errs);
+        if (rated && gp_carry_sources(a, r->graph, errs))
             gp_check_files(r);
         gp_devices_check(a, r->graph, errs);
         gp_managed_check(r->graph, errs);
         gp_devices_drop_unused(r);
         gp_priority_check(r->graph, errs);
         gp_place_casts(r->graph);
+        if (rated)
+            gp_set_depths(r->graph, errs);
         gp_metadata_origins(a, r->graph);
         if (errs->failed == failed)
             r->graph = gp_fuse_stages(r, r->graph, machine);

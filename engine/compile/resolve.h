@@ -186,7 +186,6 @@ struct gp_resolving {
     gp_reader read;
     gp_vars vars;
     gp_graph *graph;
-    int depth;                 /* default of buffers */
     gp_table buffer_index;
     gp_table written;          /* paths -> stages, see gp_shape_writes */
     gp_table windows;          /* names -> stages, see window.c */
@@ -258,8 +257,10 @@ bool gp_shape_check(gp_resolving *r, const gp_rstage *st);
 bool gp_shape_on_device(gp_resolving *r, const gp_rstage *st);
 /* shape.c: a stage on the host that reads what this one makes; NULL: there is none. */
 const char *gp_host_reader(const gp_resolving *r, const gp_stage *of);
-/* rates.c: how often each stage of the graph fires; depths that follow from it. False after errors. */
+/* rates.c: how often each stage of the graph fires; and, once all stages are where they stay, the depths of buffers.
+ * False after errors. */
 bool gp_rates(gp_arena *a, gp_graph *g, gp_errs *errs);
+bool gp_set_depths(gp_graph *g, gp_errs *errs);
 /* devices.c: the key `device` at the top (NULL: it is not there), and in a stage; the names of all of them. */
 void gp_devices_read(gp_resolving *r, const gp_node *n);
 void gp_devices_place(gp_resolving *r, gp_rstage *st, const gp_node *n);

@@ -613,9 +613,8 @@ static void set_runs(scheduling *w)
     }
 }
 
-gp_plan *gp_schedule(gp_arena *a, const gp_plan *from, const gp_machine *m, gp_errs *errs)
+static gp_plan *schedule(gp_arena *a, const gp_plan *from, bool scarce, gp_errs *errs)
 {
-    (void)m;
     gp_plan *p = DUP(a, from, 1);
     p->ring = DUP(a, from->ring, from->nrings);
     p->extra = DUP(a, from->extra, from->nextras);
@@ -629,6 +628,7 @@ gp_plan *gp_schedule(gp_arena *a, const gp_plan *from, const gp_machine *m, gp_e
     };
     for (int k = 0; k < from->nsegments; k++)
         w.lanes[k] = 1;
+    gp_make_shallow(a, p, scarce);
     if (!gp_deepen(a, p, errs))
         return NULL;
     find_copied(&w);
@@ -640,4 +640,11 @@ gp_plan *gp_schedule(gp_arena *a, const gp_plan *from, const gp_machine *m, gp_e
     set_runs(&w);
     set_totals(p);
     return ok ? p : NULL;
+}
+
+gp_plan *gp_schedule(gp_arena *a, const gp_plan *from, const gp_machine *m, gp_errs *errs)
+{
+    gp_errs ignored = { .n = 0 };
+    gp_plan *p = schedule(a, from, false, errs);
+    return p && !gp_budgets(p, m, &ignored) ? schedule(a, from, true, errs) : p;
 }

@@ -66,7 +66,7 @@ static int most_depth(const gp_graph *g, const gp_machine *m)
 /* May this buffer get more room? */
 static bool may_grow(const gp_graph *g, const gp_buffer *b)
 {
-    return !b->depth_said && !g->depth_said;
+    return !b->depth_said && !g->depth;
 }
 
 /* The most workers that can have a frame of each buffer at one end of the stage. */
@@ -76,7 +76,7 @@ static int fit(const sharing *s, const int *buffer, int n, int workers)
         const gp_buffer *b = buffer[i] < 0 ? NULL : &s->g->buffer[buffer[i]];
         if (!b || gp_is_const(b))
             continue;
-        int depth = b->depth, grown = s->most / 2;
+        int depth = b->shallow, grown = s->most / 2;
         if (may_grow(s->g, b) && grown > depth)
             depth = grown;
         workers = workers < depth ? workers : depth;
@@ -114,6 +114,8 @@ static void make_room(const sharing *s, gp_buffer *b)
     need = need < s->most ? need : s->most;
     if (need > b->depth)
         b->depth = need, b->depth_auto = true;
+    if (need > b->shallow)
+        b->shallow = need;
 }
 
 static bool takes_room(const gp_stage *st)

@@ -15,14 +15,14 @@ static const char *ring_name(const gp_plan *p, int ring)
 /* ---- text ------------------------------------------------------------ */
 
 /* "depth 6 (3 in the file)" in a caller's buffer; returns it. */
-static char *depth_text(const gp_buffer *b, int depth, char buf[48])
+static char *depth_text(const gp_graph *g, const gp_buffer *b, int depth, char buf[48])
 {
     int n = snprintf(buf, 48, "depth %d", depth);
     if (depth != b->depth)
         snprintf(buf + n, 48 - (size_t)n, b->depth_said ? " (%d in the file)" : b->depth_auto ? " (auto %d)"
                  : " (default %d)", b->depth);
-    else if (b->depth_auto)
-        snprintf(buf + n, 48 - (size_t)n, " (auto)");
+    else if (!b->depth_said && !g->depth)
+        snprintf(buf + n, 48 - (size_t)n, b->depth_auto ? " (auto)" : " (default)");
     return buf;
 }
 
@@ -42,7 +42,7 @@ static int buffer_text(FILE *f, const gp_plan *p, int ring, int width, int depth
     const char *sep = "  ";
     size_t all = 0;
     fprintf(f, "  %-*s  %9s  %-*s", width, b->name, gp_size_text(gp_bytes(&b->type), size), depths,
-            depth_text(b, p->ring[ring].depth, depth));
+            depth_text(p->graph, b, p->ring[ring].depth, depth));
     for (; ring < p->nrings && p->ring[ring].buffer == buffer; ring++, sep = ", ") {
         const gp_ring *r = &p->ring[ring];
         all = gp_size_add(all, (size_t)r->depth * gp_bytes(&b->type));
@@ -62,7 +62,7 @@ static void buffers_text(FILE *f, const gp_plan *p, int width)
     char size[24], place[24], depth[48];
     int depths = 8;
     for (int r = 0; r < p->nrings && p->ring[r].buffer >= 0; r++) {
-        int n = (int)strlen(depth_text(&p->graph->buffer[p->ring[r].buffer], p->ring[r].depth,
+        int n = (int)strlen(depth_text(p->graph, &p->graph->buffer[p->ring[r].buffer], p->ring[r].depth,
                                        depth));
         depths = n > depths ? n : depths;
     }

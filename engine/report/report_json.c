@@ -72,7 +72,7 @@ static void pipeline(gp_json *j, const gp_graph *g)
     gp_json_str(j, "name", g->name);
     gp_json_str(j, "file", g->file);
     gp_json_str(j, "device", g->device_name);
-    gp_json_int(j, "depth", g->depth);
+    knob(j, "depth", g->depth);
     knob(j, "streams", g->streams);
     knob(j, "batch", g->batch);
     gp_json_int(j, "batch_wait_ns", g->batch_wait_ns);

@@ -618,6 +618,6 @@ void gp_verdict_find(gp_report *r, const gp_pipeline *p)
     r->verdict = (gp_verdict){ .actor = -1, .buffer = -1 };
     if (!too_short(&j))
         find_bound(&j);
-    if (gp_late_text(&r->late, j.g->latency_ns, j.g->depth, late))
+    if (gp_late_text(&r->late, j.g->latency_ns, gp_plan_depth(j.plan), late))
         say(&j, ". %s", late);
 }

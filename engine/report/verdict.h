@@ -73,8 +73,10 @@ double gp_fullness(const gp_judging *j, const gp_buffer_report *b);
  * for so many times. */
 int gp_turns_of(const gp_judging *j, const gp_buffer_report *b, int depth);
 int gp_depth_for(const gp_judging *j, const gp_buffer_report *b, int turns);
-/* Has it the depth that the pipeline's `depth` gives it? */
-bool gp_follows_depth(const gp_judging *j, const gp_buffer *b);
+/* The depth of gp_report.buffer[buffer] by the file or by default: a plan may have made it more. And the pipeline's
+ * `depth` from which it follows, 0: from none. */
+int gp_given_depth(const gp_judging *j, int buffer);
+int gp_followed_depth(const gp_judging *j, int buffer);
 
 /* ---- verdict_edit.c: each adds to the text, and sets the edit ---------- */
 

@@ -43,8 +43,9 @@ static int deeper(int depth, int times)
 void gp_try_depth(gp_judging *j, int buffer)
 {
     const gp_buffer_report *b = &j->r->buffer[buffer];
+    int followed = gp_followed_depth(j, buffer);
     if (j->g->buffer[b->buffer].hidden)
-        gp_try(j, NULL, NULL, "depth", deeper(j->g->depth, 2));
+        gp_try(j, NULL, NULL, "depth", deeper(followed ? followed : b->depth, 2));
     else
         gp_try(j, "buffers", b->name, "depth", deeper(b->depth, 2));
 }
@@ -62,8 +63,7 @@ int gp_times_for(int depth, int64_t frames)
     return times < 2 ? 2 : times < MOST ? (int)times : MOST;
 }
 
-/* What the file says counts: a plan may have made it more. A depth that several
- * buffers say for themselves takes more than one edit. */
+/* A depth that several buffers say for themselves takes more than one edit. */
 void gp_try_deeper(gp_judging *j, int actor, int buffer, int times)
 {
     const gp_buffer *least = NULL;
@@ -73,21 +73,22 @@ void gp_try_deeper(gp_judging *j, int actor, int buffer, int times)
         const gp_buffer *b = &j->g->buffer[j->r->buffer[i].buffer];
         if (!is_around(j, i, actor, buffer) || b == least)
             continue;
-        int turns = gp_turns_of(j, &j->r->buffer[i], b->depth);
+        int given = gp_given_depth(j, i), turns = gp_turns_of(j, &j->r->buffer[i], given);
         if (least && turns == fewest)
-            same |= b->depth_said || least->depth_said, slots &= b->depth == least->depth;
+            same |= b->depth_said || least->depth_said, slots &= given == gp_given_depth(j, j->r->verdict.buffer);
         if (!least || turns < fewest)
             least = b, fewest = turns, same = false, slots = true, j->r->verdict.buffer = i;
     }
     if (!least)
         return;
     int turns = deeper(fewest, times), depth = gp_depth_for(j, &j->r->buffer[j->r->verdict.buffer], turns);
+    int followed = gp_followed_depth(j, j->r->verdict.buffer);
     if (same && slots)
         say(j, ": try depth %d for all buffers around it", depth);
     else if (same)
         say(j, ": try %d times the depth for all buffers around it", turns / fewest);
-    else if (gp_follows_depth(j, least))
-        gp_try(j, NULL, NULL, "depth", deeper(j->g->depth, times));
+    else if (followed)
+        gp_try(j, NULL, NULL, "depth", deeper(followed, times));
     else
         gp_try(j, "buffers", least->name, "depth", depth);
 }

@@ -52,12 +52,19 @@ int gp_depth_for(const gp_judging *j, const gp_buffer_report *b, int turns)
     return depth < GP_DEEPEST ? (int)depth : GP_DEEPEST;
 }
 
-bool gp_follows_depth(const gp_judging *j, const gp_buffer *b)
+int gp_given_depth(const gp_judging *j, int buffer)
 {
-    int64_t most = gp_firing_slots(&j->g->stage[b->producer.stage].regroup, false, j->g->depth);
-    for (int u = 0; u < b->nuse; u++) {
-        int64_t slots = gp_firing_slots(&j->g->stage[b->use[u].stage].regroup, true, j->g->depth);
-        most = slots > most ? slots : most;
-    }
-    return !b->depth_said && b->depth == most;
+    const gp_buffer *b = &j->g->buffer[j->r->buffer[buffer].buffer];
+    return j->r->buffer[buffer].depth < b->depth ? b->shallow : b->depth;
+}
+
+int gp_followed_depth(const gp_judging *j, int buffer)
+{
+    const gp_buffer *b = &j->g->buffer[j->r->buffer[buffer].buffer];
+    int depth = gp_given_depth(j, buffer);
+    if (b->depth_said)
+        return 0;
+    if (depth == gp_default_slots(j->g, b, GP_DEPTH_LARGE))
+        return j->g->depth ? j->g->depth : GP_DEPTH_LARGE;
+    return depth == gp_default_slots(j->g, b, GP_DEPTH_SMALL) ? GP_DEPTH_SMALL : 0;
 }

@@ -3,6 +3,7 @@
  * Frames carry when their last launch was due (gp_age). The sink at which they end, or the next launch that takes them,
  * tells the segment that launched them how long that was; a launch adds what its own frames take as a rule. */
 #include <string.h>
+#include "compile/plan.h"
 #include "run/host.h"
 #include "run/latency.h"
 
@@ -108,6 +109,6 @@ void gp_latency_check(const gp_run *run, gp_errs *errs)
 {
     char text[GP_LATE_TEXT];
     gp_late is = gp_latency_late(run);
-    if (gp_late_text(&is, run->graph->latency_ns, run->graph->depth, text))
+    if (gp_late_text(&is, run->graph->latency_ns, gp_plan_depth(run->plan), text))
         gp_fail(errs, GP_E_WARN, gp_node_get(run->pipeline->spec->root, "latency")->at, "%s", text);
 }

@@ -91,7 +91,7 @@ static void find_knobs(searching *x)
     const gp_graph *g = p->graph;
     int cores = (int)(x->s->costs->cores + x->s->costs->others + 0.5);
     int workers[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32 }, given_streams = 0;
-    add_numbers(x, "depth", g->depth_said ? g->depth : 0, depths, sizeof depths / sizeof *depths, 256);
+    add_numbers(x, "depth", g->depth, depths, sizeof depths / sizeof *depths, 256);
     for (int k = 0; k < p->nsegments; k++)
         given_streams = p->segment[k].streams > given_streams ? p->segment[k].streams : given_streams;
     if (p->nsegments) {
