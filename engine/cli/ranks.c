@@ -106,9 +106,6 @@ static bool may_have_ranks(const gp_args *args, gp_errs *errs)
     if (!(args->verb & TOGETHER))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "a launcher started %d ranks, and only 'run', 'check' and "
                        "'plan' have several: start this alone", launched());
-    if (args->watch)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--watch is of one process, and a launcher started %d",
-                       launched());
     for (int i = 0; i < args->noperands; i++)
         if (!strcmp(args->operand[i], "-"))
             return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "standard input is that of one of %d ranks: name the "
@@ -196,6 +193,7 @@ void gp_ranks_leave(int status)
 {
     if (!us.heard && us.rank && status)            /* they have not met */
         sleep(1);                      /* the first says what it was: the launcher ends all when one has ended so */
+    gp_ranks_notes_end(true);
     if (us.mpi && (us.nlost || us.parts)) {
         if (!gp_ranks_is_first())
             sleep(1);                  /* the launcher ends all when one has ended */

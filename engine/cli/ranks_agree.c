@@ -49,7 +49,7 @@ bool gp_ranks_say(const char **name)
 }
 
 /* FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/), 64 bits. */
-static uint64_t hash(uint64_t h, const void *data, size_t n)
+uint64_t gp_ranks_hash(uint64_t h, const void *data, size_t n)
 {
     const unsigned char *p = data;
     for (h = h ? h : 0xcbf29ce484222325; n--; p++)
@@ -59,7 +59,7 @@ static uint64_t hash(uint64_t h, const void *data, size_t n)
 
 static uint64_t hash_text(uint64_t h, const char *text)
 {
-    return hash(h, text ? text : "", text ? strlen(text) + 1 : 1);
+    return gp_ranks_hash(h, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
 static said say(const gp_args *args, const gp_loaded *l, bool ok, const gp_errs *errs)
@@ -67,13 +67,13 @@ static said say(const gp_args *args, const gp_loaded *l, bool ok, const gp_errs 
     said s = { .loaded = l->text != NULL, .status = ok ? 0 : gp_errs_exit(errs), .account = gp_report_accounts(args) };
     gp_stage_info is;
     snprintf(s.version, sizeof s.version, "%s%s%s", GP_VERSION, *gp_commit ? " " : "", gp_commit);
-    s.text = hash(0, l->text, l->len);
-    s.settings = hash(0, &args->quiet, sizeof args->quiet);
+    s.text = gp_ranks_hash(0, l->text, l->len);
+    s.settings = gp_ranks_hash(0, &args->quiet, sizeof args->quiet);
     for (int i = 0; i < args->nset; i++)
         s.settings = hash_text(s.settings, args->set[i]);
     s.settings = hash_text(hash_text(s.settings, args->report), args->trace);
-    s.settings = hash(s.settings, &args->trace_ns, sizeof args->trace_ns);
-    s.settings = hash(s.settings, &args->trace_gpu, sizeof args->trace_gpu);
+    s.settings = gp_ranks_hash(s.settings, &args->trace_ns, sizeof args->trace_ns);
+    s.settings = gp_ranks_hash(s.settings, &args->trace_gpu, sizeof args->trace_gpu);
     for (int i = 0; ok && gp_pipeline_stage(l->pipeline, i, &is); i++)
         s.sources += !is.nin && is.shared, s.sinks += is.writes != NULL;
     return s;
@@ -102,7 +102,7 @@ static source source_of(const gp_stage_info *is)
     source s = { .files = is->nreads, .frames = is->frames_of_all };
     for (int i = 0; i < is->nreads; i++) {
         const char *name = is->reads[i] + gp_path_folder(is->reads[i]);
-        s.names = hash(s.names, name, strlen(name) + 1);
+        s.names = gp_ranks_hash(s.names, name, strlen(name) + 1);
     }
     return s;
 }
@@ -176,7 +176,7 @@ static bool check_sink(const gp_stage_info *is, const sink *of, int nsinks, gp_e
 static sink sink_of(const gp_stage_info *is)
 {
     const char *path = is->writes;
-    return (sink){ .path = hash(0, path, strlen(path)), .from = is->writes_from, .shared = is->shared,
+    return (sink){ .path = gp_ranks_hash(0, path, strlen(path)), .from = is->writes_from, .shared = is->shared,
                    .each = gp_path_has_number(path) || gp_path_has_name(path),
                    .anyone = is->elsewhere || gp_path_is_device(path) };
 }
