@@ -541,7 +541,7 @@ START_TEST(asked_before_it_pauses)
     static const char yaml[] =
         "buffers: {x: {dtype: u8, shape: [16]}}\n"
         "stages: [{use: generate, rate: 500, out: x}, {use: discard}]\n";
-    const char *deep[] = { "depth=7", NULL }, *wrong[] = { "stages.generate.rate=7", NULL };
+    const char *deep[] = { "depth=7", NULL }, *paced[] = { "stages.generate.rate=7", NULL };
     const char *dir = pipe_dir();
     edited_run r;
     asked a = { .r = &r };
@@ -549,7 +549,7 @@ START_TEST(asked_before_it_pauses)
     gp_stage_status s;
     start(&r, dir, yaml, NULL);
     wait_for(&r, 1);
-    gp_pipeline *not = compile(dir, yaml, wrong, &r.refused), *p = compile(dir, yaml, deep, &r.refused);
+    gp_pipeline *not = compile(dir, yaml, paced, &r.refused), *p = compile(dir, yaml, deep, &r.refused);
     ck_assert(not && p && !r.refused.failed);
     r.part[r.nparts++] = p;
     ck_assert(!gp_pipeline_retune(p, r.part[0], &o, &r.refused) && !r.refused.failed && a.times == 1);
