@@ -318,7 +318,8 @@ stages: [{use: generate, frames: 5, out: x}, {use: write, path: "joined-NAME/${r
             (2, "help no", "no help on 'no'"), (0, "stages blur", "^runs on: device"), (0, "machine", '"page_size"'),
             (0, f"new {m.name}", "made "), (2, "rnu", "no verb 'rnu'"), (2, "run", "no file given"),
             (2, "set", "no setting given"),
-            (2, "run --foo", "no option '--foo'"), (2, "run a.yaml --watch --report r.json", "--watch: a run with --report"),
+            (2, "run --foo", "no option '--foo'"),
+            (2, "run a.yaml --watch --report r.json", "--watch: a run with --report"),
             (0, "check a.yaml", "a.yaml: ok"), (0, "plan a.yaml", "^stages$")):
         p = m.run(2, *args.split())
         check(f"{m.name}: gpipe {args}: once", p.returncode == code

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""ranks_live.py GPIPE - several ranks are one run while it goes on: who asks one of them for settings changes all or none,
-files that are saved are compiled once by all, and what stops or is kept is said once. With each MPI that is installed;
-without any it says that it skips. Prints a total; exit 1 after a failure."""
+"""ranks_live.py GPIPE - several ranks are one run while it goes on: who asks one of them for settings changes all or
+none, files that are saved are compiled once by all, and what stops or is kept is said once. With each MPI that is
+installed; without any it says that it skips. Prints a total; exit 1 after a failure."""
 import json, os, re, signal, subprocess, sys, time
 
 sys.dont_write_bytecode = True         # nothing is left beside the sources
@@ -15,9 +15,9 @@ COPIES = "stateless = true\nfunction process(frame, x, y) y:copy(x) end\n"
 
 class Run:
     """A run of n ranks, of which all take settings."""
-    def __init__(self, m, n, *args, options=()):
+    def __init__(self, m, n, *args, options=(), command=()):
         self.err = open("err", "w+")
-        self.p = subprocess.Popen(m.start(n, "run", *args, options=options), stdin=subprocess.DEVNULL,
+        self.p = subprocess.Popen(command or m.start(n, "run", *args, options=options), stdin=subprocess.DEVNULL,
                                   stdout=subprocess.DEVNULL, stderr=self.err, start_new_session=True)
         end, self.ranks = time.monotonic() + 60, {}
         while time.monotonic() < end and self.p.poll() is None \
@@ -87,7 +87,8 @@ def test_set(m):
     for rank, depth in ((1, 5), (0, 6), (2, 3)):
         said, code = run.set(rank, f"depth={depth}")
         check(f"{what} on rank {rank}", code == 0 and re.match(
-            rf"retuned: depth \S+ (-> )?{depth} on all 3 ranks; pause [\d.]+ ms .* frames/s before, .* after\n$", said), said)
+            rf"retuned: depth \S+ (-> )?{depth} on all 3 ranks; pause [\d.]+ ms .* frames/s before, .* after\n$",
+            said), said)
         values = [run.values(r).get("depth") for r in range(3)]
         check(f"{what} on rank {rank}: all have it", values == 3 * [str(depth)], values)
     check(f"{what}: each is said once", run.said().count("gpipe: retuned: ") == run.said().count("on all 3 ranks") == 3,
@@ -111,8 +112,9 @@ def test_set(m):
     check(f"{what} on two ranks at the same time: one after the other", all(p.returncode == 0 for p in both)
           and all("on all 3 ranks" in x for x in answers) and values in (3 * ["7"], 3 * ["8"]), f"{answers} {values}")
     said = run.stop()
-    check(f"{what}: that is said at the end", said.count("there is no account of where the time went: all ranks were "
-                                                         "changed while they ran") == 1 == said.count("frames in, "), said)
+    check(f"{what}: that is said at the end", said.count(
+        "there is no account of where the time went: all ranks were changed while they ran") == 1
+        == said.count("frames in, "), said)
 
 
 def test_bytes(m):
@@ -222,7 +224,7 @@ stages: [{use: generate, shard: none, rate: 100, frames: "10 + 100000 * rank", o
     while time.monotonic() < end and "on rank 1 of 2" not in said[-1]:
         said.append(run.set(len(said) % 2, f"depth={len(said) + 10}")[0])
     check(f"{what}: rank 1 is changed, whoever is asked", "on rank 1 of 2" in said[-1]
-          and all(x.startswith("retuned: ") for x in said), said)
+          and all(x.startswith("retuned: ") for x in said), said[-5:])
     run.stop(1)
 
 
@@ -254,7 +256,8 @@ stages:
           == run.said().count("goes on as it was") == run.said().count("error: ") == 1, run.said())
     save("watched.yaml", text)
     save("mine-2.lua", "no Lua(")
-    check(f"{what}: an error of one rank", run.heard("rank 2: watched.yaml:6:24: error: stage 'lua': mine-2.lua:1: "), run.said())
+    says = "rank 2: watched.yaml:6:24: error: stage 'lua': mine-2.lua:1: "
+    check(f"{what}: an error of one rank", run.heard(says), run.said())
     save("mine-2.lua", COPIES)
     save("watched.yaml", text.replace("depth: 4", "depth: 6"))
     check(f"{what}: the pipeline", run.heard("gpipe: retuned: depth 4 -> 6 on all 3 ranks; "), run.said())
@@ -262,6 +265,25 @@ stages:
     check(f"{what}: all have it", values == 3 * ["6"], values)
     said = run.stop()
     check(f"{what}: each change is said once", said.count("gpipe: retuned: ") == 2, said)
+
+
+def test_texts(m):
+    """Each rank has a file of its own, with the same text, until one is saved."""
+    os.environ["GPIPE_MPI"] = m.so
+    text = open("going.yaml").read().replace("own-0", "../own-0")
+    put("a/p.yaml", text), put("b/p.yaml", text)
+    what, command = f"{m.name}: a text that only one rank has", [m.mpirun]
+    for folder in "ab":
+        command += ["-n", "1", gpipe, "run", f"{folder}/p.yaml", "--watch"] + [":"] * (folder == "a")
+    run = Run(m, 2, command=command)
+    put("b/p.yaml", text.replace("depth: 2", "depth: 6"))
+    says = "a/p.yaml: error: rank 1 has another text of it than others: all run one pipeline"
+    check(f"{what} is refused", run.heard("gpipe: the run goes on as it was") and says in run.said(), run.said())
+    said, code = run.set(1, "sync=block")
+    check(f"{what}: so are settings", code == 2 and "rank 1 has another text of it than others" in said, said)
+    put("a/p.yaml", text.replace("depth: 2", "depth: 6"))
+    check(f"{what}: then all have it", run.heard("gpipe: retuned: depth 2 -> 6 on all 2 ranks; "), run.said())
+    run.stop()
 
 
 def test_some(m):
@@ -281,7 +303,8 @@ stages:
         heard = run.heard(f"gpipe: retuned: mine-{whom}.lua on rank {whom} of 3; ")
         said, others = run.stop(), "".join(str(r) for r in range(3) if r != whom)
         check(f"{m.name}: ranks that were retuned are not compared: {whom}", heard and len(re.findall(
-            rf"^gpipe: of 3 ranks 2 were measured, (?:which are alike; this is|of which) rank [{others}]", said, re.M)) == 1
+            rf"^gpipe: of 3 ranks 2 were measured, (?:which are alike; this is|of which) rank [{others}]", said,
+            re.M)) == 1
             and said.count("  busy  no input") == 1, said)
 
 
@@ -326,8 +349,8 @@ stages:
 """.replace("TO", "kept-" + m.name))
     p = m.run(3, "run", "kept.yaml")
     there = sorted(has("kept-" + m.name))
-    for line, first, of in ((7, "a-0.raw", [f"a-{r}.raw" for r in range(3)]), (8, "b-0.npy", [f"b-{r}.npy" for r in range(3)]),
-                            (10, "c.npy", ["c.npy"])):
+    for line, first, of in ((7, "a-0.raw", [f"a-{r}.raw" for r in range(3)]),
+                            (8, "b-0.npy", [f"b-{r}.npy" for r in range(3)]), (10, "c.npy", ["c.npy"])):
         kept = [x for x in there if x[:-len(".partial")] in of]
         says = f"what was written is kept as 'kept-{m.name}/{kept[0]}'" if len(kept) == 1 else \
             f"what was written of {len(kept)} files is kept, of the first as 'kept-{m.name}/{(kept or [''])[0]}'"
@@ -348,7 +371,8 @@ def test_first_lost(m):
 
 
 for m in mpis:
-    test_set(m), test_bytes(m), test_meets(m), test_over(m), test_watch(m), test_some(m), test_stopping(m), test_kept(m)
+    test_set(m), test_bytes(m), test_meets(m), test_over(m), test_watch(m), test_texts(m)
+    test_some(m), test_stopping(m), test_kept(m)
     if m.name == "openmpi":                # with other launchers the others end, too
         test_first_lost(m)
 finish(", ".join(m.name for m in mpis))

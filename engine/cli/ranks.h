@@ -74,7 +74,8 @@ bool gp_ranks_joins(void *, const char *stage);
 bool gp_ranks_say(const char **name);
 void gp_ranks_speak(void);                 /* from now on each rank does, by its name */
 
-uint64_t gp_ranks_hash(uint64_t h, const void *data, size_t n);        /* of what ranks compare; h: of what is before it, or 0 */
+/* Of what ranks compare; h: that of what is before it, or 0. */
+uint64_t gp_ranks_hash(uint64_t h, const void *data, size_t n);
 
 /* Does rank 0 print where the time went? Known to all after gp_ranks_agree. */
 bool gp_ranks_account(void);
@@ -119,12 +120,14 @@ bool gp_ranks_ends(void);
 bool gp_ranks_over(bool clocks);
 
 /* ranks_notes.c. While ranks know how each is, one can tell all something at any time. */
-typedef struct gp_note { struct gp_note *next; int from; size_t n; char text[]; } gp_note;     /* ends with a 0 behind */
+typedef struct gp_note { struct gp_note *next; int from; size_t n; char text[]; } gp_note;     /* a 0 is behind */
 bool gp_ranks_note(const char *text, size_t n);    /* any thread. False: the runs of all are over */
-gp_note *gp_ranks_note_next(void);         /* that was heard, for free(): the same on all ranks, theirs too; NULL: none yet */
-void gp_ranks_notes_to(void (*wake)(void *arg), void *arg);    /* called, by another thread, when there are some; or NULL */
-/* For those who exchange rounds: how long the next one of this rank is, 0: there is none; sends those of all, so long each;
- * and from now on there are no others, and `heard`: nobody hears those that came. */
+/* That was heard, for free(): the same on all ranks, also on the one whose it is; NULL: none yet. */
+gp_note *gp_ranks_note_next(void);
+/* `wake` (or NULL) is called, by another thread, when there are some. */
+void gp_ranks_notes_to(void (*wake)(void *arg), void *arg);
+/* For those who exchange rounds: how long the next one of this rank is, 0: there is none; sends those of all, so
+ * long each; and from now on there are no others, and `heard`: nobody hears those that came. */
 int gp_ranks_note_bytes(void);
 bool gp_ranks_notes_pass(const int *bytes, gp_errs *errs);
 void gp_ranks_notes_end(bool heard);

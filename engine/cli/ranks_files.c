@@ -1,8 +1,8 @@
-/* ranks_files.c - of several ranks: what all of them replaced, or keep of files that did not come to their end, which one of
- * them tells.
+/* ranks_files.c - of several ranks: what all of them replaced, or keep of files that did not come to their end,
+ * which one of them tells.
  *
- * Not all ranks have a sink that writes: behind a collective stage it may run on one alone. So each tells how many have
- * replaced something, then what, and the place in the pipeline says which is the same. */
+ * Not all ranks have a sink that writes: behind a collective stage it may run on one alone. So each tells how many
+ * have replaced something, then what, and the place in the pipeline says which is the same. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/ranks.h"

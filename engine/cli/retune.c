@@ -1,9 +1,9 @@
 /* retune.c - edits of a run that goes on: `gpipe run --watch`, and what `gpipe set` asks for.
  *
- * The thread waits for files to be saved and for settings, compiles, and has gp_pipeline_retune pause the run; the run's
- * own thread goes on with what gp_retuner_next gives it. All pipelines that ran stay until the end, since stages that
- * stay open belong to the one that opened them. Of several ranks one that is asked tells all, itself, too: each does it when
- * it hears that. */
+ * The thread waits for files to be saved and for settings, compiles, and has gp_pipeline_retune pause the run; the
+ * run's own thread goes on with what gp_retuner_next gives it. All pipelines that ran stay until the end, since
+ * stages that stay open belong to the one that opened them. Of several ranks one that is asked tells all, itself,
+ * too: each does it when it hears that. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -227,8 +227,9 @@ gp_retuner *gp_retuner_start(const gp_args *args, const gp_registry *registry, c
     gp_retuner *r = calloc(1, sizeof *r);
     gp_part *parts = calloc(FEW, sizeof *parts);
     if (r && parts) {
-        *r = (gp_retuner){ .args = args, .registry = registry, .options = *o, .why_not = why_not, .part = parts, .nparts = 1,
-                           .cap = FEW, .since = gp_seconds(), .reply_fd = -1, .wake_fd = args->watch ? eventfd(0, EFD_CLOEXEC) : -1 };
+        *r = (gp_retuner){ .args = args, .registry = registry, .options = *o, .why_not = why_not, .part = parts,
+                           .nparts = 1, .cap = FEW, .since = gp_seconds(), .reply_fd = -1,
+                           .wake_fd = args->watch ? eventfd(0, EFD_CLOEXEC) : -1 };
         r->last = &r->first, r->last_told = &r->told;
         if (gp_ranks() > 1)
             r->options.pause = gp_retuner_pause, r->options.pause_arg = r;

@@ -270,8 +270,8 @@ static void report_none(edit *e, bool files, int fd)
     int failed = refused ? 0 : gp_votes_of(GP_VOTE_FAILED, &first), same, over = gp_votes_of(GP_VOTE_OVER, &same);
     gp_errs errs = { .n = 0 };
     if (other >= 0 && !refused)
-        gp_fail(&errs, GP_E_USAGE, (gp_loc){ .file = e->args.operand[0] }, "rank %d has another text of it than others: all "
-                "run one pipeline", other);
+        gp_fail(&errs, GP_E_USAGE, (gp_loc){ .file = e->args.operand[0] }, "rank %d has another text of it than "
+                "others: all run one pipeline", other);
     if (files && (refused || failed) && first == gp_rank())
         print_errors(e, true);
     else if (files && errs.failed && !gp_rank())

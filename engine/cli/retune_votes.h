@@ -1,23 +1,24 @@
 /* retune_votes.h - of several ranks: one is asked for a change, and all are changed, or none.
  *
- * The change is told to all, by a note (ranks.h). Each makes it ready, and says that, or why it cannot; where one cannot,
- * none is changed. Else each pauses and goes on, and says how that went. All hear the same notes in the same order, so that
- * they come to one end of each change, and begin the next one alike. */
+ * The change is told to all, by a note (ranks.h). Each makes it ready, and says that, or why it cannot; where one
+ * cannot, none is changed. Else each pauses and goes on, and says how that went. All hear the same notes in the same
+ * order, so that they come to one end of each change, and begin the next one alike. */
 #ifndef GP_CLI_RETUNE_VOTES_H
 #define GP_CLI_RETUNE_VOTES_H
 
 #include "cli/ranks.h"
 
-/* What a rank says of a change. First one of READY, SAME (nothing changes there), REFUSED, OVER (its run is). Then, where
- * all go on, those that were ready: CHANGED, FAILED (it goes on as it was), or OVER. */
+/* What a rank says of a change. First one of READY, SAME (nothing changes there), REFUSED, OVER (its run is). Then,
+ * where all go on, those that were ready: CHANGED, FAILED (it goes on as it was), or OVER. */
 typedef enum gp_vote { GP_VOTE_NOT, GP_VOTE_READY, GP_VOTE_SAME, GP_VOTE_REFUSED, GP_VOTE_OVER, GP_VOTE_CHANGED,
                        GP_VOTE_FAILED } gp_vote;
 
-/* One change that is asked for: by a line of settings, as gp_retuner_ask has it, or (empty) by files that were saved. */
+/* One change that is asked for: by a line of settings, as gp_retuner_ask has it, or (empty) by files that were
+ * saved. */
 bool gp_votes_ask(const char *line);       /* all are to hear it. False: the runs of all are over */
-/* Takes a note that was heard: true if it is such a line, which begins a change, for gp_votes_begin. Votes are counted. What
- * is asked for during a change is kept for later, for gp_votes_next; or not at all: files that a rank saw saved before it
- * voted on files were compiled by then. */
+/* Takes a note that was heard: true if it is such a line, which begins a change, for gp_votes_begin. Votes are
+ * counted. What is asked for during a change is kept for later, for gp_votes_next; or not at all: files that a rank
+ * saw saved before it voted on files were compiled by then. */
 bool gp_votes_take(gp_note *note);
 gp_note *gp_votes_next(void);
 const char *gp_votes_line(const gp_note *ask);

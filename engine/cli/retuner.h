@@ -9,7 +9,8 @@
 enum { GP_RATE_AFTER_S = 1 };          /* the rate after a change is measured for so long */
 
 typedef struct gp_asked { struct gp_asked *next; int fd; char *line; } gp_asked;
-typedef struct gp_part { gp_loaded l; const char **set; int nset; char **own; int nown; } gp_part;   /* own: its last settings */
+/* own: its last settings */
+typedef struct gp_part { gp_loaded l; const char **set; int nset; char **own; int nown; } gp_part;
 
 struct gp_retuner {
     const gp_args *args;
@@ -44,8 +45,8 @@ struct gp_retuner {
 /* retune.c. The next note that ranks have told, for free(); waits for it. NULL: the runs of all are over. */
 gp_note *gp_retuner_hear(gp_retuner *r);
 
-/* retune_edit.c. Compiles again, with these settings added, and has the run go on; `fd`: who has asked for it, or -1. In a
- * run of several ranks all do so: `ask` is what all have heard, else NULL. */
+/* retune_edit.c. Compiles again, with these settings added, and has the run go on; `fd`: who has asked for it, or
+ * -1. In a run of several ranks all do so: `ask` is what all have heard, else NULL. */
 void gp_retuner_edit(gp_retuner *r, const char *const *more, int n, int fd, const gp_note *ask);
 bool gp_retuner_pause(void *retuner);      /* gp_run_options.pause, of several ranks */
 void gp_retuner_tell(gp_retuner *r);       /* the line of a retuning, once the rate after it is known */

@@ -1,13 +1,14 @@
 /* retune.c - makes a plan ready while a run goes on, and pauses that run at once.
  *
- * Whatever takes long is done before the pause: memory is taken, kernels are compiled and put on the device, stages that
- * are new are opened. Where the plan that comes has shallower rings, the run goes on with these depths until no more
- * waits in any than will fit; then it stops where it is, and nothing has to come out first.
+ * Whatever takes long is done before the pause: memory is taken, kernels are compiled and put on the device, stages
+ * that are new are opened. Where the plan that comes has shallower rings, the run goes on with these depths until no
+ * more waits in any than will fit; then it stops where it is, and nothing has to come out first.
  *
- * * Ranks pause by themselves. One that stops where it is may be in a collective for which another, that has stopped, has
- * not come; that one goes on soon, if it waits for nobody. With two collectives it may wait in one of them for the first,
- * which has stopped before it. So with more than one the frames that sources have made go through first: the rank whose
- * sources made fewest needs none that others have not made, and so pauses and goes on, then the next one. */
+ * * Ranks pause by themselves. One that stops where it is may be in a collective for which another, that has
+ * stopped, has not come; that one goes on soon, if it waits for nobody. With two collectives it may wait in one of
+ * them for the first, which has stopped before it. So with more than one the frames that sources have made go
+ * through first: the rank whose sources made fewest needs none that others have not made, and so pauses and goes on,
+ * then the next one. */
 #include <stdlib.h>
 #include <unistd.h>
 #include "run/fits.h"
@@ -80,8 +81,8 @@ static bool needs(const gp_graph *g, const gp_stage *s, const bool *marked, bool
     return false;
 }
 
-/* Do all sources that collectives need stop after as many frames, as those do that are joined somewhere? Else each of two
- * ranks may have made fewest of one of them. */
+/* Do all sources that collectives need stop after as many frames, as those do that are joined somewhere? Else each
+ * of two ranks may have made fewest of one of them. */
 static bool ends_alike(const gp_run *run, gp_errs *errs)
 {
     const gp_graph *g = run->graph;
@@ -103,9 +104,9 @@ static bool ends_alike(const gp_run *run, gp_errs *errs)
         if (run->actor[a].together && needs(g, run->actor[a].stage, marked, true, &i))
             other = &g->stage[i];
     free(marked);
-    return !other || gp_fail(errs, GP_E_SPEC, other->at, "collectives need frames of '%s' and of '%s', which no stage joins: "
-                             "ranks cannot pause after the same frames of both, so that the run cannot be retuned",
-                             first->name, other->name);
+    return !other || gp_fail(errs, GP_E_SPEC, other->at, "collectives need frames of '%s' and of '%s', which no stage "
+                             "joins: ranks cannot pause after the same frames of both, so that the run cannot be "
+                             "retuned", first->name, other->name);
 }
 
 typedef enum { WAITS, OVER, PAUSES } progress;
