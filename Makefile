@@ -280,7 +280,8 @@ INJECT := $(if $(T)$(filter 0,$(CUDA)),,$B/tests/gpu/inject)
 TORTURE := $(if $(T)$(SAN)$(filter 1,$(STATIC)),,$B/tests/torture/shim.so)
 # Side by side: the suites in parts, with T those alone, and what uses the command. The rest has the machine for itself.
 PARTS := $(if $(T),$(if $(word 2,$(T)),1 2,1),1 2 3 4)
-BESIDE := $(if $(T),,replay cli live ends pictures recordings schema video tune page ranks ranks_report collectives)
+BESIDE := $(if $(T),,replay cli live ends pictures recordings schema video tune page ranks ranks_live ranks_report \
+  collectives)
 check-built: all $B/tests/run$S $(if $(T),,$B/tests/nccl/libnccl.so.2 $B/tests/gpu/run $B/tests/page $B/tests/fuzz/replay) $(INJECT) $(TORTURE)
 	+@$(again) -k $(PARTS:%=units-%) $(BESIDE:%=check-%)
 	$(if $(T)$(SAN),,GPIPE=$(abspath $B/gpipe) $(PYTHON) tests/verdict.py)
@@ -295,7 +296,8 @@ check-replay: FORCE
 	$B/tests/fuzz/replay tests/fuzz/corpus
 check-cli: FORCE
 	GPIPE=$(abspath $B/gpipe) tests/cli.sh
-check-live check-ends check-pictures check-recordings check-schema check-video check-tune check-ranks check-ranks_report check-collectives: check-%: FORCE
+$(patsubst %,check-%,live ends pictures recordings schema video tune ranks ranks_live ranks_report collectives): \
+  check-%: FORCE
 	$(PYTHON) tests/$*.py $B/gpipe
 check-page: FORCE
 	$(PYTHON) tests/page.py $B/tests/page $B/gpipe

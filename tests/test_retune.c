@@ -524,6 +524,51 @@ START_TEST(cancelled_meanwhile)
 }
 END_TEST
 
+/* Who retunes is asked once all is made ready, while the run goes on, and may say no. */
+typedef struct asked { edited_run *r; unsigned long long in; int times; bool pauses; } asked;
+
+static bool asked_to_pause(void *arg)
+{
+    asked *a = arg;
+    a->times++;
+    wait_for(a->r, frames_in(a->r) + 5);
+    a->in = frames_in(a->r);
+    return a->pauses;
+}
+
+START_TEST(asked_before_it_pauses)
+{
+    static const char yaml[] =
+        "buffers: {x: {dtype: u8, shape: [16]}}\n"
+        "stages: [{use: generate, rate: 500, out: x}, {use: discard}]\n";
+    const char *deep[] = { "depth=7", NULL }, *paced[] = { "stages.generate.rate=7", NULL };
+    const char *dir = pipe_dir();
+    edited_run r;
+    asked a = { .r = &r };
+    gp_run_options o = { .pause = asked_to_pause, .pause_arg = &a };
+    gp_stage_status s;
+    start(&r, dir, yaml, NULL);
+    wait_for(&r, 1);
+    gp_pipeline *not = compile(dir, yaml, paced, &r.refused), *p = compile(dir, yaml, deep, &r.refused);
+    ck_assert(not && p && !r.refused.failed);
+    r.part[r.nparts++] = p;
+    ck_assert(!gp_pipeline_retune(p, r.part[0], &o, &r.refused) && !r.refused.failed && a.times == 1);
+    ck_assert(atomic_load(&r.gone_on) == 0);
+    unsigned long long in = a.in;
+    wait_for(&r, in + 5);
+    ck_assert(!gp_pipeline_retune(not, r.part[0], &o, &r.refused) && r.refused.failed && a.times == 1);
+    r.refused = (gp_errs){ .n = 0 };
+    a.pauses = true;
+    ck_assert(gp_pipeline_retune(p, r.part[0], &o, &r.refused) && a.times == 2 && a.in > in);
+    while (atomic_load(&r.gone_on) != 1 || gp_stages_status(p, &s, 1) < 1)
+        sched_yield();
+    finish(&r, 1);
+    gp_pipeline_destroy(not);
+    destroy(&r);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 START_TEST(a_kernel_with_variables)
 {
     static const char counts[] =
@@ -629,6 +674,7 @@ Suite *suite_retune(void)
     tcase_add_test(tc, workers_of_files);
     tcase_add_test(tc, workers_of_one_file);
     tcase_add_loop_test(tc, cancelled_meanwhile, 0, 8);
+    tcase_add_test(tc, asked_before_it_pauses);
     tcase_add_test(tc, a_kernel_with_variables);
     tcase_add_test(tc, a_kernel_is_edited);
     tcase_add_loop_test(tc, changes_are_said, 0, COUNT(changes));

@@ -110,6 +110,7 @@ void gp_children_end(void);                /* children.c: SIGTERM to what script
 int gp_signal_taken(void);                 /* the last one's number; 0: none */
 int gp_signals_level(void);                /* of gp_cancel, as signals asked for */
 void gp_signals_cancel(int level);         /* cancels the pipeline that they would */
+void gp_signals_of_another(int level);     /* of several ranks: the first says so, once, unless it has */
 void gp_signals_lines(bool drawn);         /* lines at the cursor: what is said replaces them */
 /* A file to remove when a signal ends the process at once; NULL: none. */
 typedef enum gp_removed { GP_REMOVED_SOCKET, GP_REMOVED_REPORT, GP_REMOVED_TRACE, GP_REMOVED } gp_removed;

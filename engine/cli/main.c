@@ -82,8 +82,9 @@ static const verb verbs[] = {
       "Settings are written as for --set: gpipe set 4711 depth=6 stages.clean.workers=4. They\n"
       "take effect at the next frame boundary. No frame is lost, sources go on, and stages keep\n"
       "their state.\n"
-      "What cannot change while it runs is refused, and the run goes on as it was. The socket is\n"
-      "that of 'gpipe top', for its owner alone. In a run with --watch the file is read anew.\n", 2, INT_MAX,
+      "What cannot change while it runs is refused, and the run goes on as it was. Of the ranks of\n"
+      "one mpirun any may be named: all are changed, or none. The socket is that of 'gpipe top',\n"
+      "for its owner alone. In a run with --watch the file is read anew.\n", 2, INT_MAX,
       gp_cmd_set },
     { GP_VERB_STAGES, "stages", "[NAME]", "list the kinds of stages, or show the ports and options of one", "",
       0, 1, gp_cmd_stages },

@@ -106,9 +106,6 @@ static bool may_have_ranks(const gp_args *args, gp_errs *errs)
     if (!(args->verb & TOGETHER))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "a launcher started %d ranks, and only 'run', 'check' and "
                        "'plan' have several: start this alone", launched());
-    if (args->watch)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--watch is of one process, and a launcher started %d",
-                       launched());
     for (int i = 0; i < args->noperands; i++)
         if (!strcmp(args->operand[i], "-"))
             return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "standard input is that of one of %d ranks: name the "
@@ -159,8 +156,8 @@ bool gp_ranks_join(const gp_args *args, bool ok, gp_errs *errs)
     us.join_ns = args->join_ns ? args->join_ns : JOIN_NS;
     if (ok && ranks == 1)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "srun started %d tasks that MPI cannot join: write srun "
-                       "--mpi=pmix (srun --mpi=list shows what it knows), or unset SLURM_STEP_NUM_TASKS to run each by "
-                       "itself", us.ranks);
+                       "--mpi=pmix, or --mpi=pmi2 for MPICH (srun --mpi=list shows what it knows), or unset "
+                       "SLURM_STEP_NUM_TASKS to run each by itself", us.ranks);
     if (ok && may_have_ranks(args, errs))
         return start(ranks, errs);
     gp_errs none = { .n = 0 };             /* other ranks may have another command line, and wait for this one */
@@ -196,6 +193,7 @@ void gp_ranks_leave(int status)
 {
     if (!us.heard && us.rank && status)            /* they have not met */
         sleep(1);                      /* the first says what it was: the launcher ends all when one has ended so */
+    gp_ranks_notes_end(true);
     if (us.mpi && (us.nlost || us.parts)) {
         if (!gp_ranks_is_first())
             sleep(1);                  /* the launcher ends all when one has ended */
@@ -204,7 +202,8 @@ void gp_ranks_leave(int status)
     }
     if (us.mpi) {
         gp_ranks_limit(us.join_ns, "to end", status);
-        hear_calls();                  /* what was called while this one was late */
+        if (us.heard)
+            hear_calls();              /* what was called while this one was late */
         us.mpi->leave();
         gp_ranks_limit_end();
     }

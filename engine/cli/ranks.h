@@ -116,10 +116,23 @@ bool gp_ranks_ends(void);
  * all have to be known. All ranks find the same. */
 bool gp_ranks_over(bool clocks);
 
+/* ranks_notes.c. While ranks know how each is, one can tell all something at any time. */
+typedef struct gp_note { struct gp_note *next; int from; size_t n; char text[]; } gp_note;     /* a 0 is behind */
+bool gp_ranks_note(const char *text, size_t n);    /* any thread. False: the runs of all are over */
+/* That was heard, for free(): the same on all ranks, also on the one whose it is; NULL: none yet. */
+gp_note *gp_ranks_note_next(void);
+/* `wake` (or NULL) is called, by another thread, when there are some. */
+void gp_ranks_notes_to(void (*wake)(void *arg), void *arg);
+/* For those who exchange rounds: how long the next one of this rank is, 0: there is none; sends those of all, so
+ * long each; and from now on there are no others, and `heard`: nobody hears those that came. */
+int gp_ranks_note_bytes(void);
+bool gp_ranks_notes_pass(const int *bytes, gp_errs *errs);
+void gp_ranks_notes_end(bool heard);
+
 /* ranks_files.c. Of gp_run_options.replaced: kept, until all tell each other (gp_ranks_said). */
 void gp_ranks_note_replaced(void *, const gp_replaced *r);
 void gp_ranks_hear_replaced(gp_errs *errs);
-/* On the rank that tells it, behind that: warnings of what all replaced, in the pipeline's `file`. */
+/* On the rank that tells it, behind that: warnings of what all replaced, or keep, in the pipeline's `file`. */
 void gp_ranks_replaced(const char *file, gp_errs *errs);
 /* In place of gp_ranks_hear_replaced(), where not all ranks can: each tells of itself. */
 void gp_ranks_keep_replaced(void);

@@ -1,12 +1,13 @@
-/* ranks_files.c - of several ranks: what all of them replaced, which one of them tells.
+/* ranks_files.c - of several ranks: what all of them replaced, or keep of files that did not come to their end,
+ * which one of them tells.
  *
- * Not all ranks have a sink that writes: behind a collective stage it may run on one alone. So each tells how many have
- * replaced something, then what, and the place in the pipeline says which is the same. */
+ * Not all ranks have a sink that writes: behind a collective stage it may run on one alone. So each tells how many
+ * have replaced something, then what, and the place in the pipeline says which is the same. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/ranks.h"
 
-typedef struct replaced { uint64_t files, number; int line, col; char who[160], path[4096]; } replaced;
+typedef struct replaced { uint64_t files, number; int line, col; bool kept; char who[160], path[4096]; } replaced;
 
 static struct { replaced *of; int n; bool apart; } mine, all;          /* all: of all ranks together, or of this one alone */
 
@@ -17,7 +18,8 @@ void gp_ranks_note_replaced(void *arg, const gp_replaced *r)
     if (!more)                         /* then it is not counted */
         return;
     mine.of = more;
-    more[mine.n] = (replaced){ .files = r->files, .number = r->number, .line = r->at.line, .col = r->at.col };
+    more[mine.n] = (replaced){ .files = r->files, .number = r->number, .line = r->at.line, .col = r->at.col,
+                               .kept = r->kept };
     snprintf(more[mine.n].who, sizeof more->who, "%s", r->who);
     snprintf(more[mine.n++].path, sizeof more->path, "%s", r->path);
 }
@@ -25,7 +27,8 @@ void gp_ranks_note_replaced(void *arg, const gp_replaced *r)
 static void add(const replaced *r)
 {
     int i = 0;
-    while (i < all.n && (all.of[i].line != r->line || all.of[i].col != r->col || strcmp(all.of[i].who, r->who)))
+    while (i < all.n && (all.of[i].line != r->line || all.of[i].col != r->col || all.of[i].kept != r->kept
+                         || strcmp(all.of[i].who, r->who)))
         i++;
     replaced *sum = &all.of[i];
     if (i == all.n) {
@@ -73,7 +76,12 @@ void gp_ranks_replaced(const char *file, gp_errs *errs)
         const replaced *r = &all.of[i];
         gp_loc at = { .file = file, .line = r->line, .col = r->col };
         const char *path = *r->path ? r->path : "?";
-        if (r->files == 1)
+        if (r->kept && r->files == 1)
+            gp_fail(errs, GP_E_WARN, at, "what was written is kept as '%s'", path);
+        else if (r->kept)
+            gp_fail(errs, GP_E_WARN, at, "what was written of %llu files is kept, of the first as '%s'",
+                    (unsigned long long)r->files, path);
+        else if (r->files == 1)
             gp_fail(errs, GP_E_WARN, at, "%s replaced a file, '%s'", r->who, path);
         else
             gp_fail(errs, GP_E_WARN, at, "%s replaced %llu files, the first '%s'", r->who, (unsigned long long)r->files,

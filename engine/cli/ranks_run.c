@@ -21,6 +21,7 @@ static struct {
     bool watched, joined, clocks;      /* clocks: those of all are known */
     size_t few, each;                  /* bytes of a `says`, without what stages and buffers count, and with it */
     char *mine, *of;                   /* what this rank sends; that of each rank, as it comes */
+    int *notes;                        /* bytes of the note of each that follows */
     pthread_mutex_t lock;
     char *last;                        /* the same of the last round: under the lock, or by the thread */
     gp_shown shown;
@@ -71,6 +72,7 @@ static bool hear(void)
         if (r != gp_rank() && s->level > level)
             level = s->level;
     }
+    gp_signals_of_another(level);      /* rank 0 says that all stop, whoever was asked to */
     if (now.first >= 0 && now.first != gp_rank())
         level = 2;
     if (level && atomic_load(&now.state) != IS_OVER)
@@ -86,6 +88,7 @@ static void say(int round)
     s->state = atomic_load(&now.state);        /* first: what it is when it is over is there before it says so */
     s->status = atomic_load(&now.status), s->level = gp_signals_level();
     s->clocks = gp_ranks_clocks_known();
+    s->note = gp_ranks_note_bytes();
     if (s->state == IS_OVER)
         s->seconds = now.seconds;
     else if (round % COUNTED_EACH)
@@ -94,26 +97,37 @@ static void say(int round)
     gp_rank_count(s, &now.counters);
 }
 
+/* One round: what all say, and their notes. */
+static bool tell_round(int round)
+{
+    size_t n = round % COUNTED_EACH ? now.few : now.each;
+    say(round);
+    if (!gp_ranks_gather(now.mine, (int)n, now.of, &now.errs))
+        return false;
+    pthread_mutex_lock(&now.lock);
+    for (int r = 0; r < gp_ranks(); r++)
+        memcpy(of_rank(now.last, r), now.of + (size_t)r * n, n);
+    pthread_mutex_unlock(&now.lock);
+    for (int r = 0; r < gp_ranks(); r++)
+        now.notes[r] = of_rank(now.last, r)->note;
+    return gp_ranks_notes_pass(now.notes, &now.errs);
+}
+
 static void *watch(void *arg)
 {
     int64_t rested = 0;
     bool last = false;
     for (int round = 0; !last; round++) {
-        size_t n = round % COUNTED_EACH ? now.few : now.each;
-        say(round);
-        if (!gp_ranks_gather(now.mine, (int)n, now.of, &now.errs)) {
+        if (!tell_round(round)) {
             atomic_store(&now.told, true), gp_signals_cancel(2);
             break;
         }
-        pthread_mutex_lock(&now.lock);
-        for (int r = 0; r < gp_ranks(); r++)
-            memcpy(of_rank(now.last, r), now.of + (size_t)r * n, n);
-        pthread_mutex_unlock(&now.lock);
         last = hear();
         if (!atomic_load(&now.go))
             wait_for_others(rested);
         rested = gp_ranks_rest(BETWEEN_ROUNDS_NS);
     }
+    gp_ranks_notes_end(false);
     return arg;
 }
 
@@ -132,6 +146,7 @@ bool gp_ranks_watch(const gp_pipeline *p, gp_errs *errs)
     now.each = gp_rank_says_bytes(counts.nsources, counts.stages, counts.buffers);
     now.mine = gp_ranks_room(1, now.each), now.of = gp_ranks_room((size_t)gp_ranks(), now.each);
     now.last = gp_ranks_room((size_t)gp_ranks(), now.each);
+    now.notes = gp_ranks_room((size_t)gp_ranks(), sizeof *now.notes);
     *(says *)now.mine = counts;
     gp_shown_begin(&now.shown, p);
     gp_ranks_wait_for(is.stall_ns, "to give a sign of life: stopped, killed or out of reach?", "stall_timeout");

@@ -154,8 +154,10 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_socket *socket = gp_socket_open();
     options.timed |= metrics != NULL;
     gp_pipeline *p = l.pipeline;
-    gp_retuner *retuner = socket || args->watch ? gp_retuner_start(args, registry, &l, &options, why_not(args), errs) : NULL;
-    if (!retuner && !args->watch)
+    bool together = gp_ranks() > 1;    /* then other ranks may be asked to change all */
+    gp_retuner *retuner = socket || args->watch || together
+        ? gp_retuner_start(args, registry, &l, &options, why_not(args), errs) : NULL;
+    if (!retuner && !args->watch && !together)
         *errs = (gp_errs){ 0 };        /* then nobody can change it */
     if (errs->failed) {
         gp_socket_close(socket);
@@ -167,6 +169,7 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     double start = gp_seconds();
     gp_outcome outcome = run_on(&p, retuner, &options, meter, metrics, errs);
     double took = gp_seconds() - start;
+    gp_retuner_over(retuner);
     bool in_vain = is_in_vain(p, errs);
     if (in_vain)                       /* as it ends cat: no error */
         drop_errors(errs);

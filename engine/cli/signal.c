@@ -16,7 +16,7 @@
 
 static struct {
     _Atomic(gp_pipeline *) pipeline;
-    atomic_int level, signal;
+    atomic_int level, signal, said;    /* said: the level of which it was said that it stops */
     _Atomic double last;               /* time of the last signal */
     bool quiet;
     atomic_bool lines;
@@ -70,6 +70,16 @@ static void say(const char *words)
     put(&l, words);
     if (!running.quiet)
         end(&l);
+}
+
+static void say_level(int level)
+{
+    int was = atomic_load(&running.said);
+    while (level > was && !atomic_compare_exchange_weak(&running.said, &was, level))
+        ;
+    if (level > was)
+        say(level == 1 ? "stopping: frames in flight will finish (again: stop at once)"
+            : "stopping at once (again: give up)");
 }
 
 static void remove_files(void)
@@ -179,8 +189,7 @@ static void on_signal(int signal)
     if (!p)
         return;
     gp_cancel(p, level);
-    say(level == 1 ? "stopping: frames in flight will finish (again: stop at once)"
-        : "stopping at once (again: give up)");
+    say_level(level);
 }
 
 void gp_signals_catch(bool quiet)
@@ -229,6 +238,12 @@ void gp_signals_cancel(int level)
     gp_pipeline *p = atomic_load(&running.pipeline);
     if (p)
         gp_cancel(p, level);
+}
+
+void gp_signals_of_another(int level)
+{
+    if (level && atomic_load(&running.pipeline))
+        say_level(level);
 }
 
 int gp_signal_taken(void)

@@ -192,7 +192,7 @@ static void say(gp_run *run)
             continue;
         const char *path = w->replaced_path ? w->replaced_path : "?";
         if (run->options.replaced) {
-            gp_replaced is = { w->who, w->at, w->replaced, w->replaced_number, path };
+            gp_replaced is = { w->who, w->at, w->replaced, w->replaced_number, path, false };
             run->options.replaced(run->options.gather_arg, &is);
             continue;
         }
@@ -225,12 +225,15 @@ static void say_kept(const gp_filewriter *w, gp_errs *errs)
     }
 }
 
-void gp_files_kept(const gp_pipeline *p, gp_errs *errs)
+void gp_files_kept(const gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
 {
     const gp_filewriter *w = p->files ? gp_filetable_writers(p->files) : NULL;
-    for (; w; w = w->next)
-        if (*w->kept_path)             /* `who` was the stage's */
+    for (; w; w = w->next) {           /* `who` was the stage's */
+        if (*w->kept_path && o && o->replaced && w->at.line)
+            o->replaced(o->gather_arg, &(gp_replaced){ "", w->at, 1, 0, w->kept_path, true });
+        else if (*w->kept_path)
             say_kept(w, errs);
+    }
 }
 
 bool gp_files_end(gp_run *run)

@@ -1,8 +1,15 @@
 /* retune.c - makes a plan ready while a run goes on, and pauses that run at once.
  *
- * Whatever takes long is done before the pause: memory is taken, kernels are compiled and put on the device, stages that
- * are new are opened. Where the plan that comes has shallower rings, the run goes on with these depths until no more
- * waits in any than will fit; then it stops where it is, and nothing has to come out first. */
+ * Whatever takes long is done before the pause: memory is taken, kernels are compiled and put on the device, stages
+ * that are new are opened. Where the plan that comes has shallower rings, the run goes on with these depths until no
+ * more waits in any than will fit; then it stops where it is, and nothing has to come out first.
+ *
+ * * Ranks pause by themselves. One that stops where it is may be in a collective for which another, that has
+ * stopped, has not come; that one goes on soon, if it waits for nobody. With two collectives it may wait in one of
+ * them for the first, which has stopped before it. So with more than one the frames that sources have made go
+ * through first: the rank whose sources made fewest needs none that others have not made, and so pauses and goes on,
+ * then the next one. */
+#include <stdlib.h>
 #include <unistd.h>
 #include "run/fits.h"
 #include "run/paused.h"
@@ -57,6 +64,51 @@ static bool is_set_up(gp_pipeline *p, gp_pipeline *from)
     return up;
 }
 
+static bool meets_twice(const gp_run *run)
+{
+    int n = 0;
+    for (int i = 0; i < run->plan->nactors; i++)
+        n += run->actor[i].together;
+    return n > 1;
+}
+
+/* Does the stage need frames of a source that is marked, or, with `not`, of one that is not? *which: that one. */
+static bool needs(const gp_graph *g, const gp_stage *s, const bool *marked, bool not, int *which)
+{
+    for (*which = 0; *which < g->nstages; (*which)++)
+        if (!g->stage[*which].nin && gp_comes_from(s, *which) && marked[*which] != not)
+            return true;
+    return false;
+}
+
+/* Do all sources that collectives need stop after as many frames, as those do that are joined somewhere? Else each
+ * of two ranks may have made fewest of one of them. */
+static bool ends_alike(const gp_run *run, gp_errs *errs)
+{
+    const gp_graph *g = run->graph;
+    bool *marked = calloc((size_t)g->nstages + 1, sizeof *marked);
+    const gp_stage *first = NULL, *other = NULL;
+    int i;
+    if (!marked)
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ .file = g->file }, "out of memory");
+    for (int a = 0; !first && a < run->plan->nactors; a++)
+        if (run->actor[a].together && needs(g, run->actor[a].stage, marked, true, &i))
+            marked[i] = true, first = &g->stage[i];
+    for (bool more = true; more;) {
+        more = false;
+        for (const gp_stage *s = g->stage; s < g->stage + g->nstages; s++)
+            while (needs(g, s, marked, false, &i) && needs(g, s, marked, true, &i))
+                marked[i] = more = true;
+    }
+    for (int a = 0; a < run->plan->nactors; a++)
+        if (run->actor[a].together && needs(g, run->actor[a].stage, marked, true, &i))
+            other = &g->stage[i];
+    free(marked);
+    return !other || gp_fail(errs, GP_E_SPEC, other->at, "collectives need frames of '%s' and of '%s', which no stage "
+                             "joins: ranks cannot pause after the same frames of both, so that the run cannot be "
+                             "retuned", first->name, other->name);
+}
+
 typedef enum { WAITS, OVER, PAUSES } progress;
 
 /* The thread of the run goes on under p as soon as it has paused: p is free then. */
@@ -75,7 +127,10 @@ static progress try_to_pause(gp_pipeline *p, gp_pipeline *from, bool first)
         if (is == PAUSES) {
             atomic_store(&from->told_ns, gp_now_ns());
             atomic_store(&p->running, false);
-            gp_run_pause_at_once(run);
+            if (meets_twice(run))
+                gp_run_pause(run);
+            else
+                gp_run_pause_at_once(run);
         }
     }
     gp_pipeline_unlock_run(from);
@@ -96,6 +151,14 @@ static bool pause_at_once(gp_pipeline *p, gp_pipeline *from)
         gp_pipeline_unlock_run(from);
     }
     return is == PAUSES;
+}
+
+static bool may_pause(gp_pipeline *from, gp_errs *errs)
+{
+    gp_run *run = gp_pipeline_lock_run(from);
+    bool may = !run || !run->ready || !meets_twice(run) || ends_alike(run, errs);
+    gp_pipeline_unlock_run(from);
+    return may;
 }
 
 /* Nothing that others do with the device may be in the way of kernels that stay there. */
@@ -128,8 +191,9 @@ bool gp_pipeline_retune(gp_pipeline *p, gp_pipeline *from, const gp_run_options 
     if (p == from || p->paused || atomic_exchange(&p->running, true))
         return gp_fail(errs, GP_E_RUN, (gp_loc){ .file = p->graph->file }, "this pipeline has a run of its own");
     gp_pipeline_drop_prepared(p);
-    if (gp_paused_fits(p, from, errs) && is_set_up(p, from) && (!can_prepare(p, from) || prepare(p, from, o, errs))
-        && pause_at_once(p, from))
+    if (gp_paused_fits(p, from, errs) && is_set_up(p, from) && may_pause(from, errs)
+        && (!can_prepare(p, from) || prepare(p, from, o, errs))
+        && (!o || !o->pause || o->pause(o->pause_arg)) && pause_at_once(p, from))
         return true;
     gp_pipeline_drop_prepared(p);
     atomic_store(&p->running, false);

@@ -352,7 +352,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
     if (!back) {
         if (p->files)
             gp_filetable_abandon(p->files);
-        gp_files_kept(p, errs);
+        gp_files_kept(p, o, errs);
         return GP_STUCK;
     }
     *level = atomic_load(&p->cancel);
@@ -360,7 +360,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
         return GP_PAUSED;
     gp_stages_close(run);
     if (!run->goes_on)                 /* else they are those of the paused run still */
-        gp_files_kept(p, errs);
+        gp_files_kept(p, o, errs);
     if (!errs->failed && !atomic_load(&run->level))
         check_account(run, errs);
     if (run->ready && !errs->failed)
@@ -401,7 +401,7 @@ void gp_pipeline_drop_paused(gp_pipeline *p, gp_errs *errs)
         return;
     gp_paused_close(p->paused);
     set_paused(p, NULL);
-    gp_files_kept(p, errs);
+    gp_files_kept(p, NULL, errs);
     gp_pipeline_forget_files(p);
 }
 

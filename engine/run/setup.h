@@ -36,9 +36,9 @@ bool gp_prologue_run(gp_run *run, gp_errs *errs);
 /* files.c: once the threads have returned, before the stages are closed: what was written
  * is put on disk. False: the disk does not come back, and nobody wants to wait longer. */
 bool gp_files_end(gp_run *run);
-/* Warns of joined files that do not have their names, and says where they are; once stages are
- * closed. */
-void gp_files_kept(const gp_pipeline *p, gp_errs *errs);
+/* Warns of joined files that do not have their names, and says where they are, or has the caller do
+ * so (gp_run_options.replaced; `o` may be NULL); once stages are closed. */
+void gp_files_kept(const gp_pipeline *p, const gp_run_options *o, gp_errs *errs);
 
 /* run.c. A run of p that is not set up yet; NULL after an error. `from`: whose run it goes on from, or NULL. */
 gp_run *gp_run_new(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs);

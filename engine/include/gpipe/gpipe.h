@@ -160,8 +160,14 @@ bool gp_pipeline_buffer(const gp_pipeline *p, int i, gp_buffer_info *out);
 /* ---- run ------------------------------------------------------------- */
 
 /* Files that were there before a run, and that `who` ("stage 'write'") replaced: how many, and the one with the lowest
- * number ("?": there was no memory for its path). */
-typedef struct gp_replaced { const char *who; gp_loc at; uint64_t files, number; const char *path; } gp_replaced;
+ * number ("?": there was no memory for its path). Or `kept`: one that did not get its name, and where it is. */
+typedef struct gp_replaced {
+    const char *who;
+    gp_loc at;
+    uint64_t files, number;
+    const char *path;
+    bool kept;
+} gp_replaced;
 
 typedef struct gp_run_options {
     bool poison;           /* fill every slot before each use: with NaN, integers with bytes 0xa5 */
@@ -181,6 +187,10 @@ typedef struct gp_run_options {
     bool (*begin)(void *arg);  /* or NULL: called once all is set up, before frame 0; it may wait. False: the run ends
                                   without a frame, as after gp_cancel. Not where a paused run goes on */
     void *begin_arg;
+    /* Of gp_pipeline_retune, or NULL: called by it once all is made ready, before the run pauses; it may wait.
+     * False: the run is not to pause, which is no error. */
+    bool (*pause)(void *arg);
+    void *pause_arg;
     /* Of a process that is one of several ranks, or NULL: sends `n` bytes of each rank to all, for the collective stage of
      * this number, in the order of the plan. Called again, alike, until it gives 1: they are there, those of rank r at
      * *all + r * n, until it is called for the next. 0: not yet; it never waits. -1: an error was added. Where gp_env says
@@ -190,8 +200,8 @@ typedef struct gp_run_options {
     /* Or NULL. Is the path of this sink (gp_stage_info.joins) that of all ranks, so that they write one file? Then it counts
      * as a collective stage, too; else it writes a file of its own. All ranks say the same, with `gather_arg`. */
     bool (*joins)(void *arg, const char *stage);
-    /* Or NULL: then it is a warning. Called at the end, with `gather_arg`, for each stage that replaced files, so that
-     * several ranks can tell that together; `r` is there during the call. */
+    /* Or NULL: then it is a warning. Called at the end, with `gather_arg`, for each stage that replaced files, or
+     * keeps one, so that several ranks can tell that together; `r` is there during the call. */
     void (*replaced)(void *arg, const struct gp_replaced *r);
 } gp_run_options;
 
@@ -273,12 +283,14 @@ void gp_pipeline_pause(gp_pipeline *p);
 gp_outcome gp_pipeline_go_on(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs);
 bool gp_pipeline_is_paused(const gp_pipeline *p);      /* any thread */
 
-/* Retunes a run of `from`: makes all ready to go on under the plan of p while the run goes on (takes memory, compiles kernels,
- * opens stages), waits until what waits in its buffers fits those of p, and pauses it there, at once: nothing goes through
- * first, but a source that waits for its input ends that wait. True: gp_pipeline_run of `from` returns, mostly GP_PAUSED, and
- * gp_pipeline_go_on(p, from) is to follow, which has the options `o` of this call. False: an error, as gp_pipeline_go_on has
- * them; without one the run is over, or coming to its end, or p was cancelled meanwhile. Any thread but that of the run, one
- * at a time; neither pipeline is destroyed meanwhile. */
+/* Retunes a run of `from`: makes all ready to go on under the plan of p while the run goes on (takes memory,
+ * compiles kernels, opens stages), waits until what waits in its buffers fits those of p, and pauses it there, at
+ * once: nothing goes through first, but a source that waits for its input ends that wait. A run of several ranks
+ * with several collective stages pauses as gp_pipeline_pause does it, so that all ranks may pause at the same time.
+ * True: gp_pipeline_run of `from` returns, mostly GP_PAUSED, and gp_pipeline_go_on(p, from) is to follow, which has
+ * the options `o` of this call. False: an error, as gp_pipeline_go_on has them; without one the run is over, or
+ * coming to its end, or p was cancelled meanwhile, or `pause` was false. Any thread but that of the run, one at a
+ * time; neither pipeline is destroyed meanwhile. */
 bool gp_pipeline_retune(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs);
 
 /* Once the run of p has gone on after that: ns in which no thread worked, from when the last frame that a thread was at was

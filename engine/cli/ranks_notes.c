@@ -1,0 +1,117 @@
+/* ranks_notes.c - notes of one rank to all, at any time while they exchange rounds (ranks_run.c): see ranks.h.
+ *
+ * * In each round a rank says how long its next note is. Where one has any, all send theirs behind that round,
+ * padded to the longest. As all see the same rounds, all hear the same notes in the same order, each rank its own,
+ * too. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/ranks.h"
+
+typedef struct list { gp_note *first, **last; } list;
+
+static struct {
+    pthread_mutex_t lock;
+    list out, in;
+    bool over;                         /* there are no rounds any more */
+    void (*wake)(void *);
+    void *arg;
+} notes = { .lock = PTHREAD_MUTEX_INITIALIZER, .out.last = &notes.out.first, .in.last = &notes.in.first };
+
+static gp_note *new_note(int from, const char *text, size_t n)
+{
+    gp_note *note = gp_ranks_room(1, sizeof *note + n + 1);
+    note->from = from, note->n = n;
+    memcpy(note->text, text, n);
+    return note;
+}
+
+static void append(list *l, gp_note *note)
+{
+    *l->last = note, l->last = &note->next;
+}
+
+static gp_note *first_of(list *l)
+{
+    gp_note *note = l->first;
+    if (note && !(l->first = note->next))
+        l->last = &l->first;
+    return note;
+}
+
+bool gp_ranks_note(const char *text, size_t n)
+{
+    gp_note *note = new_note(gp_rank(), text, n);
+    pthread_mutex_lock(&notes.lock);
+    bool over = notes.over;
+    if (!over)
+        append(&notes.out, note);
+    pthread_mutex_unlock(&notes.lock);
+    if (over)
+        free(note);
+    return !over;
+}
+
+gp_note *gp_ranks_note_next(void)
+{
+    pthread_mutex_lock(&notes.lock);
+    gp_note *note = first_of(&notes.in);
+    pthread_mutex_unlock(&notes.lock);
+    return note;
+}
+
+void gp_ranks_notes_to(void (*wake)(void *arg), void *arg)
+{
+    pthread_mutex_lock(&notes.lock);
+    notes.wake = wake, notes.arg = arg;
+    pthread_mutex_unlock(&notes.lock);
+}
+
+int gp_ranks_note_bytes(void)
+{
+    pthread_mutex_lock(&notes.lock);
+    int n = notes.out.first ? (int)notes.out.first->n : 0;
+    pthread_mutex_unlock(&notes.lock);
+    return n;
+}
+
+bool gp_ranks_notes_pass(const int *bytes, gp_errs *errs)
+{
+    int most = 0;
+    for (int r = 0; r < gp_ranks(); r++)
+        most = bytes[r] > most ? bytes[r] : most;
+    if (!most)
+        return true;
+    char *mine = gp_ranks_room((size_t)most, 1), *of = gp_ranks_room((size_t)most, (size_t)gp_ranks());
+    pthread_mutex_lock(&notes.lock);
+    gp_note *own = bytes[gp_rank()] ? first_of(&notes.out) : NULL;
+    pthread_mutex_unlock(&notes.lock);
+    if (own)
+        memcpy(mine, own->text, own->n);
+    bool ok = gp_ranks_gather(mine, most, of, errs);
+    pthread_mutex_lock(&notes.lock);
+    for (int r = 0; ok && r < gp_ranks(); r++)
+        if (bytes[r])
+            append(&notes.in, new_note(r, of + (size_t)r * (size_t)most, (size_t)bytes[r]));
+    void (*wake)(void *) = notes.wake;
+    void *arg = notes.arg;
+    pthread_mutex_unlock(&notes.lock);
+    if (ok && wake)
+        wake(arg);
+    free(own);
+    if (ok)                            /* else MPI may have them still */
+        free(mine), free(of);
+    return ok;
+}
+
+void gp_ranks_notes_end(bool heard)
+{
+    gp_note *note;
+    pthread_mutex_lock(&notes.lock);
+    notes.over = true;
+    while ((note = first_of(&notes.out)))
+        free(note);
+    while (heard && (note = first_of(&notes.in)))
+        free(note);
+    pthread_mutex_unlock(&notes.lock);
+}

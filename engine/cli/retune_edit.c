@@ -1,0 +1,349 @@
+/* retune_edit.c - one edit of a run that goes on, see retuner.h.
+ *
+ * Of several ranks each makes it ready by itself, and pauses when all have; then all know on which it went on
+ * (retune_votes.h), and one tells. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/live.h"
+#include "cli/ranks_same.h"
+#include "cli/retune_votes.h"
+#include "cli/retuner.h"
+
+enum { LOOK_US = 500, FEW = 8 };
+
+/* ---- rates -------------------------------------------------------------- */
+
+/* Of all ranks. */
+static uint64_t moved(const gp_pipeline *p)
+{
+    gp_account few[FEW];
+    int n = gp_accounts(p, few, FEW);
+    n = n < FEW ? n : FEW;
+    if (n > 0)
+        gp_ranks_sum(few, n);
+    return n > 0 ? gp_frames_moved(few, n) : 0;
+}
+
+static gp_pipeline *runs(const gp_retuner *r)
+{
+    return r->part[r->nparts - 1].l.pipeline;
+}
+
+static double rate(gp_retuner *r, const gp_pipeline *p)
+{
+    double now = gp_seconds(), s = now - r->since;
+    uint64_t n = moved(p);
+    double rate = s > 0 && n > r->moved ? (double)(n - r->moved) / s : 0;
+    r->since = now, r->moved = n > r->moved ? n : r->moved;
+    return rate;
+}
+
+void gp_retuner_tell(gp_retuner *r)
+{
+    char before[32], after[32], *line = NULL;
+    if (!r->what)
+        return;
+    gp_amount_text(r->before, "", before);
+    gp_amount_text(rate(r, runs(r)), "", after);
+    if (asprintf(&line, "%s; pause %.1f ms (%.1f ms since sources stopped); %s frames/s before, %s after", r->what,
+                 r->pause_ms, r->told_ms, before, after) < 0)
+        line = NULL;
+    if (line && !r->args->quiet && gp_ranks_is_first())
+        fprintf(stderr, "gpipe: retuned: %s\n", line);
+    if (r->reply_fd >= 0)
+        gp_answer_text(r->reply_fd, "retuned", line ? line : "");
+    r->reply_fd = -1;
+    free(line), free(r->what);
+    r->what = NULL;
+}
+
+/* ---- its steps ------------------------------------------------------------ */
+
+typedef struct gp_edit {
+    gp_args args;
+    gp_part x;
+    gp_errs errs;
+    char what[400];
+    int items;                         /* that change */
+    bool ok, tried, voted, went_on;    /* ok: it was compiled */
+    double before, pause_ms, told_ms;
+} edit;
+
+void gp_retuner_drop(gp_part *x)
+{
+    gp_unload(&x->l);
+    for (int i = 0; i < x->nown; i++)
+        free(x->own[i]);
+    free(x->own), free(x->set);
+}
+
+/* The settings of the newest part, and `n` more. */
+static bool add_settings(gp_retuner *r, gp_part *x, const char *const *more, int n)
+{
+    const gp_part *was = &r->part[r->nparts - 1];
+    x->set = malloc(sizeof *x->set * (size_t)(was->nset + n + 1));
+    x->own = calloc((size_t)n + 1, sizeof *x->own);
+    bool ok = x->set && x->own;
+    for (int i = 0; ok && i < was->nset; i++)
+        x->set[x->nset++] = was->set[i];
+    for (int i = 0; ok && i < n; i++)
+        if ((ok = (x->own[x->nown] = strdup(more[i]))))
+            x->set[x->nset++] = x->own[x->nown++];
+    return ok;
+}
+
+static void compile(gp_retuner *r, edit *e, const char *const *more, int n)
+{
+    gp_part *room = r->nparts < r->cap ? r->part : realloc(r->part, sizeof *room * (size_t)(2 * r->cap));
+    if (room != r->part || r->nparts == r->cap)
+        r->part = room ? room : r->part, r->cap *= room ? 2 : 1;
+    bool settings = room && add_settings(r, &e->x, more, n);
+    e->args.set = e->x.set, e->args.nset = e->x.nset;
+    if (!settings)
+        gp_fail(&e->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    e->ok = settings && gp_load(&e->x.l, e->args.operand[0], &e->args, r->registry, &e->errs);
+    e->items = e->ok ? gp_pipeline_changes(e->x.l.pipeline, runs(r), e->what, sizeof e->what) : 0;
+}
+
+static bool is_over(gp_retuner *r)
+{
+    pthread_mutex_lock(&r->lock);
+    bool over = r->stop || r->over;
+    pthread_mutex_unlock(&r->lock);
+    return over;
+}
+
+static void try(gp_retuner *r, gp_pipeline *p)
+{
+    pthread_mutex_lock(&r->lock);
+    r->trying = p, r->has_failed = false;
+    if (p && r->stop)
+        gp_cancel(p, 2);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Until the run under p has begun, or goes on as it was before an edit that failed: before, it cannot be retuned. */
+static void wait_for(gp_retuner *r, const gp_pipeline *p)
+{
+    gp_stage_status s;
+    while (!is_over(r) && (gp_pipeline_is_paused(p) || gp_stages_status(p, &s, 1) < 1))
+        usleep(LOOK_US);
+}
+
+/* Until the run goes on under p, or it does not. */
+static bool goes_on(gp_retuner *r, const gp_pipeline *p, gp_errs *errs)
+{
+    bool up = false, failed = false, over = false;
+    while (!up && !failed && !over) {
+        up = gp_pipeline_paused_ns(p, NULL) > 0;
+        pthread_mutex_lock(&r->lock);
+        failed = r->has_failed, over = r->stop || r->over;
+        if (failed)
+            gp_errs_add(errs, &r->failure);
+        pthread_mutex_unlock(&r->lock);
+        if (!up && !failed && !over)
+            usleep(LOOK_US);
+    }
+    return up || (over && !failed && gp_pipeline_paused_ns(p, NULL) > 0);
+}
+
+static void go_on(gp_retuner *r, edit *e)
+{
+    gp_pipeline *was = runs(r), *next = e->x.l.pipeline;
+    int64_t told, paused;
+    gp_retuner_tell(r);                /* its rate ends here */
+    wait_for(r, was);
+    try(r, next);
+    if (gp_pipeline_retune(next, was, &r->options, &e->errs)) {
+        e->tried = true;
+        e->before = rate(r, was);
+        e->went_on = goes_on(r, next, &e->errs);
+    }
+    try(r, NULL);
+    if (!e->went_on)
+        return;
+    paused = gp_pipeline_paused_ns(next, &told);
+    e->pause_ms = 1e-6 * (double)paused, e->told_ms = 1e-6 * (double)told;
+}
+
+static void usage_errors(const gp_args *args, gp_errs *errs)
+{
+    for (int i = 0; i < errs->n; i++) {
+        char *option = gp_err_option(args, &errs->e[i]);
+        if (option && errs->e[i].code == GP_E_SPEC)
+            errs->e[i].code = GP_E_USAGE;
+        free(option);
+    }
+}
+
+/* What was compiled runs now, or it does not. */
+static void keep(gp_retuner *r, edit *e)
+{
+    if (e->went_on) {
+        r->part[r->nparts++] = e->x;
+        r->times++;
+        if (r->watched)
+            gp_watch_files(r->watched, e->x.l.pipeline);
+    } else if (!e->tried) {
+        gp_retuner_drop(&e->x);
+    } else {
+        gp_part *all = realloc(r->unused, sizeof *all * (size_t)(r->nunused + 1));
+        if (all)                       /* else it is not freed */
+            r->unused = all, all[r->nunused++] = e->x;
+    }
+}
+
+static void changed(gp_retuner *r, const char *what, double before, double pause_ms, double told_ms, int fd)
+{
+    r->what = strdup(what), r->pause_ms = pause_ms, r->told_ms = told_ms, r->before = before;
+    r->reply_fd = fd;
+    r->since = gp_seconds();
+}
+
+static void print_errors(const edit *e, bool goes_on)
+{
+    gp_print_errs(&e->args, &e->x.l, &e->errs);
+    if (goes_on)
+        fprintf(stderr, "gpipe: the run goes on as it was\n");
+}
+
+/* ---- in one process ------------------------------------------------------- */
+
+static void edit_alone(gp_retuner *r, edit *e, const char *const *more, int n, int fd)
+{
+    compile(r, e, more, n);
+    if (e->ok && e->items)
+        go_on(r, e);
+    usage_errors(&e->args, &e->errs);
+    if (fd < 0 || e->went_on)
+        print_errors(e, fd < 0 && e->errs.failed);
+    if (e->went_on)
+        changed(r, e->what, e->before, e->pause_ms, e->told_ms, fd);
+    else if (fd >= 0 && e->errs.failed)
+        gp_answer_errors(fd, &e->args, &e->errs);
+    else if (fd >= 0 && e->ok && !e->items)
+        gp_answer_text(fd, "same", "nothing changes");
+    else if (fd >= 0)
+        gp_refuse(fd, "the run is over");
+}
+
+/* ---- in several ranks ----------------------------------------------------- */
+
+static void vote(edit *e, gp_vote vote, const char *words)
+{
+    const gp_loaded *l = &e->x.l;
+    gp_votes_say(vote, l->text ? gp_ranks_hash(0, l->text, l->len) : 0, words, e->pause_ms, e->told_ms);
+    e->voted = true;
+}
+
+/* Until all have voted. False: the runs of all are over before. */
+static bool hear_all(gp_retuner *r, bool second)
+{
+    gp_note *note;
+    while (!gp_votes_have(second) && (note = gp_retuner_hear(r)))
+        gp_votes_take(note);
+    return gp_votes_have(second);
+}
+
+bool gp_retuner_pause(void *arg)
+{
+    gp_retuner *r = arg;
+    vote(r->edit, GP_VOTE_READY, r->edit->what);
+    return hear_all(r, false) && gp_votes_go();
+}
+
+/* With what follows from it for the other ranks, which the others may have to say. */
+static void vote_errors(edit *e, gp_vote as, const char *follows)
+{
+    gp_errs errs = e->errs;
+    gp_fail(&errs, GP_E_NOTE, (gp_loc){ 0 }, "this is rank %d, %s", gp_rank(), follows);
+    char *line = gp_answer_of_errors(&e->args, &errs);
+    vote(e, as, line);
+    free(line);
+}
+
+/* None is changed. Who has asked is told why; of files that were saved one rank says it. */
+static void report_none(edit *e, bool files, int fd)
+{
+    int first, refused = gp_votes_of(GP_VOTE_REFUSED, &first), other = gp_votes_other_text();
+    int failed = refused ? 0 : gp_votes_of(GP_VOTE_FAILED, &first), same, over = gp_votes_of(GP_VOTE_OVER, &same);
+    gp_errs errs = { .n = 0 };
+    if (other >= 0 && !refused)
+        gp_fail(&errs, GP_E_USAGE, (gp_loc){ .file = e->args.operand[0] }, "rank %d has another text of it than "
+                "others: all run one pipeline", other);
+    if (files && (refused || failed) && first == gp_rank())
+        print_errors(e, true);
+    else if (files && errs.failed && !gp_rank())
+        gp_print_errs(&e->args, NULL, &errs), fprintf(stderr, "gpipe: the run goes on as it was\n");
+    if (fd < 0)
+        return;
+    if (refused == gp_ranks())
+        gp_answer_errors(fd, &e->args, &e->errs);
+    else if (refused || failed)
+        gp_answer(fd, gp_votes_words(first));
+    else if (errs.failed)
+        gp_answer_errors(fd, &e->args, &errs);
+    else if (over)
+        gp_refuse(fd, "the run is over");
+    else
+        gp_answer_text(fd, "same", "nothing changes");
+}
+
+static void report_all(gp_retuner *r, edit *e, int fd)
+{
+    char what[1000];
+    double pause_ms, told_ms;
+    int first;
+    gp_retuner_tell(r);
+    if (e->errs.failed || !gp_rank())
+        print_errors(e, e->errs.failed);
+    if (gp_votes_of(GP_VOTE_FAILED, &first) && fd >= 0)
+        gp_answer(fd, gp_votes_words(first)), fd = -1;
+    gp_votes_changes(what, sizeof what, &pause_ms, &told_ms);
+    changed(r, what, e->tried ? e->before : rate(r, runs(r)), pause_ms, told_ms, fd);
+}
+
+static void edit_together(gp_retuner *r, edit *e, const char *const *more, int n, int fd, const gp_note *ask)
+{
+    int first;
+    gp_votes_begin(ask);
+    r->edit = e;
+    if (!n && r->watched)
+        gp_watch_read(r->watched);     /* what was saved by now is compiled now */
+    if (!is_over(r))
+        compile(r, e, more, n);
+    if (e->ok && e->items)
+        go_on(r, e);
+    usage_errors(&e->args, &e->errs);
+    bool ready = e->voted;
+    if (!ready && e->ok && !e->items)
+        vote(e, GP_VOTE_SAME, NULL);
+    else if (!ready && e->errs.failed)
+        vote_errors(e, GP_VOTE_REFUSED, "and no rank is changed");
+    else if (!ready)
+        vote(e, GP_VOTE_OVER, NULL);
+    bool go = hear_all(r, false) && gp_votes_go();
+    if (ready && go && !e->went_on && e->errs.failed)
+        vote_errors(e, GP_VOTE_FAILED, "which goes on as it was, unlike those that were changed");
+    else if (ready && go)
+        vote(e, e->went_on ? GP_VOTE_CHANGED : GP_VOTE_OVER, e->what);
+    if (!hear_all(r, true) && fd >= 0)
+        gp_refuse(fd, "the run is over");
+    else if (gp_votes_have(true) && gp_votes_of(GP_VOTE_CHANGED, &first))
+        report_all(r, e, fd);
+    else if (gp_votes_have(true))
+        report_none(e, !n, fd);
+    gp_votes_end();
+}
+
+void gp_retuner_edit(gp_retuner *r, const char *const *more, int n, int fd, const gp_note *ask)
+{
+    edit e = { .args = *r->args };
+    if (ask)
+        edit_together(r, &e, more, n, fd, ask);
+    else
+        edit_alone(r, &e, more, n, fd);
+    keep(r, &e);
+}
