@@ -7,7 +7,7 @@
 #include "base/half.h"
 #include "pace.h"
 
-enum { MAX_RUN = 64, RUN_BYTES = 1 << 20 };
+enum { MAX_RUN = 64 };
 enum { RAMP, SINE, NOISE, CONSTANT };
 enum { EACH, ONCE };
 
@@ -148,7 +148,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
     for (int i = 0; i < n; i++) {
         gp_view *v = &f[i].out[0];
         f[i].status = f[i].index >= frames ? GP_END
-                    : bytes >= RUN_BYTES   ? GP_AGAIN
+                    : bytes >= GP_RUN_BYTES ? GP_AGAIN
                     : paced ? gp_pace_wait(c->state, c, o->rate, f[i].index, i == 0)
                             : GP_OK;
         if (f[i].status != GP_OK)

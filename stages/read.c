@@ -8,7 +8,7 @@
 #include "base/plural.h"
 #include "reader.h"
 
-enum { MAX_RUN = 32, RUN_BYTES = 1 << 20 };
+enum { MAX_RUN = 32 };
 
 static void close_reader(void *state)
 {
@@ -119,7 +119,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
         gp_status s = GP_OK;
         if (o->frames && f[i].index >= (uint64_t)o->frames)
             s = GP_END;
-        else if (i && (bytes >= RUN_BYTES || gp_read_is_pictures(o)))
+        else if (i && (bytes >= GP_RUN_BYTES || gp_read_is_pictures(o)))
             s = GP_AGAIN;
         else
             s = gp_pace_wait(&r->pace, c, o->rate, f[i].index, i == 0);

@@ -3,7 +3,7 @@
 
     tests/simulate.py GPIPE [--device cuda] [--settings 50] [--rounds 3] [--seconds 0.4] [--tune] [PIPELINE ...]
 
-For twelve pipelines a report is made with the given settings, and so many others are simulated from it and measured,
+For fourteen pipelines a report is made with the given settings, and so many others are simulated from it and measured,
 each from a report of just before (so that what other processes take counts in both); the middle of the rounds counts. A
 run has as many frames as take about so many seconds. Printed: the error of each rate; how many are within 10 %; whether
 the five that were fastest also simulate as the fastest. With --tune: the rate of what 'gpipe tune' proposes to that of
@@ -47,6 +47,9 @@ CASES = {
     "host": (chain("[1024]", lua("a", "half"), lua("b", "one")), {"stages.a.workers": W, "stages.b.workers": W}),
     "three": (chain("[1024]", lua("a", "third"), lua("b", "third"), lua("c", "half")),
               {"stages.a.workers": W, "stages.c.workers": W}),
+    "cheap": (chain("[16]", lua("a", "copy"), lua("b", "copy"), lua("c", "copy")), {"stages.b.workers": ["1", "2"],
+              "stages.generate.workers": ["1", "2"]}),
+    "bare": (chain("[16]"), {"sync": ["auto", "block"]}),
     "kernels": (chain("[256, 256]", BLUR, SOBEL, lua("b", "third")),
                 {"streams": ["1", "2", "4"], "stages.b.workers": W}),
     "device": (chain("[512, 512]", BLUR, SOBEL, BLUR), DEVICE),
@@ -59,7 +62,7 @@ CASES = {
     "average": ("average", {"streams": ["1", "2"], "stages.write.workers": W}),
     "contrast": ("contrast", {"streams": ["1", "2", "4"], "batch": ["1", "2"]}),
 }
-DEPTHS = ["1", "2", "3", "4", "6", "8", "16", "32"]
+DEPTHS = ["1", "2", "3", "4", "6", "8", "16", "32", "64", "256"]
 for name, text in FILES.items():
     with open(os.path.join(tmp.name, name), "w") as f:
         f.write(text)

@@ -15,6 +15,7 @@ Suite *suite_simulate(void);
 typedef struct simulated_case {
     const char *what, *yaml;
     struct { const char *name; double cpu, wait, pace; } stage[4];
+    double turn, stop;                 /* of all stages: what a turn takes beside its frames; how many these can be */
     double launch, kernels, fixed, part, wake;         /* part: of the device that a firing's kernels fill; 0: all */
     int cores;                         /* 0: 64 */
     bool cuda;
@@ -60,7 +61,15 @@ static const simulated_case cases[] = {
     { "yielding threads never sleep", "sync: yield\n" DEPTH(1) G A END, { { "generate", 3000, 0, 0 }, { "a", 3000, 0,
             0 } }, .wake = 250, .rate = 1e6 / 6000 },
     { "who made a frame does a cheap turn itself", "sync: block\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 },
-            { "a", 2, 0, 0 } }, .wake = 250, .rate = 1e6 / 1004.3 },
+            { "a", 2, 0, 0 } }, .wake = 250, .rate = 1e6 / 1002 },
+    { "... while its thread would have to be woken", "sync: block\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 },
+            { "a", 3, 0, 0 } }, .wake = 250, .rate = 1e6 / 1503 },
+    { "a turn takes time beside its frames", DEPTH(8) G A END, { { "a", 100, 0, 0 } }, .turn = 100, .rate = 5000 },
+    { "... which frames of a turn share", DEPTH(8) G A END, { { "a", 1, 0, 0 } }, .turn = 100, .rate = 8e6 / 208 },
+    { "... up to those after which the kind ends it", DEPTH(8) G A END, { { "a", 1, 0, 0 } }, .turn = 100, .stop = 2,
+      .rate = 2e6 / 102 },
+    { "... but not those of several workers", "sync: yield\n" DEPTH(8) G "  - {name: a, use: lua, script: free.lua, workers: "
+      "2}\n" END, { { "a", 300, 0, 0 } }, .turn = 100, .rate = 5000 },
     { "... but not one of several workers", "sync: block\n" DEPTH(1) G "  - {name: a, use: lua, script: free.lua, "
       "workers: 2}\n" END, { { "generate", 1000, 0, 0 }, { "a", 2, 0, 0 } }, .wake = 250, .rate = 1e6 / 1502 },
     { "spinning threads are awake", "sync: spin\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0,
@@ -128,6 +137,8 @@ static gp_costs costs_of(const simulated_case *c, const gp_plan *plan)
                                  (gp_segment_cost){ .launch_ns = 1e3 * c->launch, .kernels_ns = 1e3 * c->kernels,
                                                     .fixed_ns = 1e3 * c->fixed, .part = c->part });
     int found = 0, named = 0;
+    for (int v = 0; v < costs.nstages; v++)
+        costs.stage[v].turn_ns = 1e3 * c->turn, costs.stage[v].stop = c->stop;
     for (int i = 0; i < 4; i++)
         named += c->stage[i].name != NULL;
     for (int v = 0; v < costs.nstages; v++)

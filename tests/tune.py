@@ -127,6 +127,10 @@ for key in ("cores", "all"):
     (report if key == "cores" else report["cores"]).pop(key)
     refuses(f"simulate: no {key}", 2, r"bad.json: error: the report lacks 'cores.all', how many cores its threads shared;"
             r" make it anew", "simulate", "p.yaml", "--with", put("bad.json", json.dumps(report)))
+refuses("simulate: no turns", 2, r"the report lacks the time of turns of 'generate'; make it anew", "simulate", "p.yaml",
+        "--with", changed(stages=[{k: s[k] for k in s if k != "turn_us"} for s in ran["stages"]]))
+refuses("simulate: no wakes", 2, r"bad.json: error: the report lacks 'wakes', how long it takes to wake a thread; make",
+        "simulate", "p.yaml", "--with", put("bad.json", json.dumps({k: ran[k] for k in ran if k != "wakes"})))
 report = json.loads(get("run.json"))
 report["cores"].update(all=2, others=1.9)
 crowded = json.loads(run("simulate", "p.yaml", "--json", "--with", put("bad.json", json.dumps(report))).stdout)

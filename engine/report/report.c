@@ -34,8 +34,12 @@ static void add_actor(gp_actor_report *r, const gp_run *run, gp_actorrt *p)
     r->streams = p->segment ? p->segment->streams : 0;
     bool alone = !p->stage || p->stage->serial || p->stage->cycle || p->regroup;
     r->most_workers = alone ? 1 : run->pipeline->machine.cpus;
-    for (int t = 0; p->stage && t < p->nthreads; t++)
+    for (int t = 0; p->stage && t < p->nthreads; t++) {
         gp_hist_merge(&r->time, p->thread[t].time);
+        r->turns += p->thread[t].turns;
+    }
+    if (p->stage)
+        r->turn = gp_measured_turns(p);
     if (p->segment && p->seg->time)
         gp_hist_merge(&r->time, p->seg->time);
 }
@@ -193,6 +197,7 @@ gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs)
         for (int i = 0; i < r->nactors; i++)
             add_actor(&r->actor[i], run, &run->actor[i]);
         add_buffers(r, a, run);
+        gp_measured_wakes(run, &r->wakes, &r->wake_calls);
         gp_run_latency(run, &r->latency);
         r->late = gp_latency_late(run);
         add_engines(r, a, run);

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include <gpipe/gpipe.h>
+#include "run/handed.h"
 #include "run/timely.h"
 
 /* A host stage or a segment. Times are sums over its workers (a segment: of its
@@ -30,6 +31,8 @@ typedef struct gp_actor_report {
     int64_t wait_out_ns;       /* no output slot was free; a segment: `depth` frames
                                   were in flight */
     int64_t wait_stream_ns;    /* a segment: all streams were busy */
+    uint64_t turns;            /* of a host stage: how often a thread took frames; */
+    gp_turn_cost turn;         /* ... what that took */
     gp_hist time;              /* of one frame: in the kind's code; a segment: from the
                                   start to the end on the device */
 } gp_actor_report;
@@ -94,6 +97,8 @@ typedef struct gp_report {
                                   is not known */
     bool simulated;            /* `others` has no ranks of the same run */
     double quota;              /* cores' worth of time that its cgroup allows; 0: no limit */
+    gp_hist wakes;             /* how long it took until a thread that slept was awake; */
+    gp_hist wake_calls;        /* ... what that took whoever woke it */
     gp_actor_report *actor; int nactors;
     gp_engine_report engine[GP_ENGINES];       /* of each kind; with several devices, that which is busy longest */
     const gp_engine_report *all; int nall;     /* those of all devices, one device after the other, also unused ones */

@@ -104,6 +104,16 @@ static void cores(gp_json *j, const gp_report *r)
     gp_json_close(j, '}');
 }
 
+/* The median has what threads waited for a core, where others had it. */
+static void wakes(gp_json *j, const gp_report *r)
+{
+    gp_json_open(j, "wakes", '{');
+    gp_json_size(j, "count", r->wakes.n);
+    at(j, "p10_us", &r->wakes, 0.1);
+    at(j, "call_p10_us", &r->wake_calls, 0.1);
+    gp_json_close(j, '}');
+}
+
 void gp_account_json(gp_json *j, const gp_account *a)
 {
     gp_json_open(j, NULL, '{');
@@ -145,6 +155,10 @@ static void stage(gp_json *j, const gp_report *r, const gp_actor_report *p, cons
     seconds(j, "idle_s", p->idle_ns);
     known(j, "cpu_s", p->cpu_ns >= 0, 1e-9 * (double)p->cpu_ns);
     waits(j, p);
+    gp_json_size(j, "turns", p->turns);
+    known(j, "turn_us", p->turn.turn >= 0, 1e-3 * p->turn.turn);
+    known(j, "turn_frame_us", p->turn.frame >= 0, 1e-3 * p->turn.frame);
+    known(j, "turn_stop", p->turn.stop > 0, p->turn.stop);
     each_frame(j, p);
     gp_json_close(j, '}');
 }
@@ -255,6 +269,7 @@ void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_ab
     pipeline(&j, g);
     environment(&j, &about->environment);
     cores(&j, r);
+    wakes(&j, r);
     gp_json_open(&j, "set", '[');
     for (int i = 0; i < about->nset; i++)
         gp_json_str(&j, NULL, about->set[i]);

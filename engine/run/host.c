@@ -151,6 +151,7 @@ static gp_look take(gp_threadrt *t, uint64_t *first, int *n)
     *first = atomic_load(&p->next);
     gp_look l = look(p, *first, n);
     if (l == GP_LOOK_GO) {
+        *n = t->halves && *n > 1 ? *n / 2 : *n;
         set_bytes(h, h->handed, *first, *n, TAKEN);
         h->view[t->worker].first = *first;
         atomic_store(&p->next, *first + (uint64_t)*n);
@@ -517,8 +518,10 @@ gp_look gp_host_step(gp_threadrt *t, int *n)
         h->end = first + (uint64_t)done;
     if (end)
         atomic_store(&h->ended, true);
-    if (!end && !failed && done < *n)  /* GP_AGAIN: give the others back */
+    if (!end && !failed && done < *n) {        /* GP_AGAIN: give the others back */
         atomic_store(&p->next, first + (uint64_t)done);
+        t->measured.stops++, t->measured.stopped += done;
+    }
     hand_over(p, first, done);
     pthread_mutex_unlock(&h->lock);
     *n = done;

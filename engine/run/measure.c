@@ -79,6 +79,7 @@ void gp_measure_work(gp_threadrt *t, gp_interval span, uint64_t first, int n)
     if (!span.start)
         return;
     add(&t->actor->busy_ns, span.end - span.start);
+    t->worked_ns += span.end - span.start;
     t->takes_long = span.end - span.start > LONG_NS;
     if (span.cpu) {
         add(&t->actor->sampled_ns, span.end - span.start);

@@ -63,12 +63,14 @@ bool gp_eventcount_wait_until(gp_eventcount *p, bool (*ready)(void *arg), void *
     }
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->sleepers, 1);
+    gp_wakes_forget(p->wakes);
     struct timespec end = { .tv_sec = end_ns / 1000000000, .tv_nsec = end_ns % 1000000000 };
     while (!ready(arg)) {
         if (end_ns == INT64_MAX)
             pthread_cond_wait(&p->wake, &p->lock);
         else if (pthread_cond_timedwait(&p->wake, &p->lock, &end) == ETIMEDOUT)
             break;
+        gp_wakes_awake(p->wakes);
     }
     atomic_fetch_sub(&p->sleepers, 1);
     pthread_mutex_unlock(&p->lock);
@@ -84,8 +86,11 @@ void gp_eventcount_wake(gp_eventcount *p)
 {
     if (!atomic_load(&p->sleepers))
         return;
+    int64_t start = p->wakes ? gp_now_ns() : 0;
     pthread_mutex_lock(&p->lock);
+    gp_wakes_begin(p->wakes, start);
     pthread_cond_broadcast(&p->wake);
+    gp_wakes_end(p->wakes, start);
     pthread_mutex_unlock(&p->lock);
 }
 

@@ -25,6 +25,7 @@ typedef struct gp_eventcount {
     _Alignas(64) atomic_int sleepers;      /* read by others all the time */
     _Alignas(64) pthread_mutex_t lock;
     pthread_cond_t wake;
+    struct gp_wakes *wakes;    /* of a timed run: what it took to wake those who slept here; else NULL */
 } gp_eventcount;
 
 void gp_eventcount_init(gp_eventcount *p);
@@ -111,6 +112,10 @@ typedef enum gp_wait_reason { GP_WAITS_FOR_INPUT, GP_WAITS_FOR_OUTPUT, GP_WAITS_
 typedef enum gp_doing { GP_DOING_NOTHING, GP_DOING_WAIT, GP_DOING_WORK, GP_DOING_FINISH,
                GP_DOING_IDLE, GP_DOING_GONE } gp_doing;
 
+/* Of turns of a worker that were measured: how many frames they had (n), and what they took beside the kind's code (ns),
+ * as sums for the straight line through them. Of all turns: how many the kind ended early, and of how many frames. */
+typedef struct gp_turn_sums { double turns, n, nn, ns, nns, stops, stopped; } gp_turn_sums;
+
 /* A wait, from when on and for what; since 0: none, or the run is not timed. */
 typedef struct gp_pause { int64_t since; gp_wait_reason block; } gp_pause;
 
@@ -135,6 +140,9 @@ typedef struct gp_threadrt {
     int samples;               /* likewise: of its actor's cost */
     unsigned works;            /* likewise, and below: for gp_measure_cpu */
     bool takes_long;
+    int64_t worked_ns;         /* likewise: in the kind's code, of the turn that is measured; */
+    bool halves;               /* ... which takes half of the frames: else all have as many, and no line is known */
+    gp_turn_sums measured;     /* likewise, of a timed run */
     _Atomic(struct gp_threadrt *) at;      /* its thread is at this other one; NULL: at none */
     _Atomic unsigned visits;   /* how often it has been at others */
     _Atomic(struct gp_threadrt *) asked;   /* to do meanwhile the work of this one, whose thread is held up here */
@@ -368,6 +376,7 @@ struct gp_run {
     int64_t start_ns, end_ns;  /* CLOCK_MONOTONIC: threads started, threads are gone */
     int64_t cpu_ns;            /* what the process computed in between */
     atomic_llong delayed_ns;   /* likewise for how long its threads waited for a core, timed */
+    struct gp_wakes *wakes;    /* of a timed run: of its eventcounts */
     gp_core_ticks ticks[2];    /* likewise what all did: at the start, at the end */
     struct gp_trace *trace;    /* NULL: nothing is traced (trace.h) */
     bool watched;              /* ... in full, by the device */

@@ -2,6 +2,7 @@
  *
  * launcher.c queues its launches, reaper.c waits for them, and launch.c says what a launch does. */
 #include <string.h>
+#include "run/measure.h"
 #include "run/latency.h"
 
 /* ---- errors ---------------------------------------------------------- */
@@ -169,6 +170,7 @@ bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
     int deps = 1, infos = 0;
 
     gp_eventcount_init(&s->done);
+    s->done.wakes = gp_wakes_new(run);
     for (int o = 0; o < p->nout; o++)
         s->bytes += gp_bytes(&p->out[o]->buffer->type);
     take_lanes(p, used);

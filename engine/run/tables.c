@@ -4,6 +4,7 @@
  * Nothing is opened and no thread is started here. But for the accounts', which are freed one
  * by one, all memory is the arena's; without memory it goes to run->arena.oom. */
 #include <string.h>
+#include "run/measure.h"
 #include "run/pipeline.h"
 #include "run/setup.h"
 
@@ -107,6 +108,7 @@ static void make_actor(gp_run *run, int index)
 
     p->run = run, p->index = index, p->kind = actor->kind;
     gp_eventcount_init(&p->changed);
+    p->changed.wakes = gp_wakes_new(run);
     if (p->kind == GP_ACTOR_SEGMENT)
         p->segment = &plan->segment[actor->segment];
     else

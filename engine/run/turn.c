@@ -96,16 +96,21 @@ static gp_look timed_step(gp_threadrt *me, gp_threadrt *t)
 {
     gp_actorrt *p = t->actor;
     int n;
-    if (!p->lent || t->turns % SAMPLED) {
+    bool timed = p->run->options.timed;
+    if ((!p->lent && !timed) || t->turns % SAMPLED) {
         gp_look l = gp_host_step(t, &n);
         t->turns += l == GP_LOOK_GO;
         return l;
     }
     int64_t start = gp_now_ns(), was = cost_of(p);
+    t->worked_ns = 0, t->halves = timed && t->turns / SAMPLED % 2;
     gp_look l = gp_host_step(t, &n);
+    t->halves = false;
     int64_t took = gp_now_ns() - start;
     t->turns += l == GP_LOOK_GO;
-    if (l != GP_LOOK_GO || (took >= LONG_NS && was_preempted(me)))
+    if (l == GP_LOOK_GO && timed)
+        gp_measure_turn(t, took, n);
+    if (!p->lent || l != GP_LOOK_GO || (took >= LONG_NS && was_preempted(me)))
         return l;
     if (t->samples < WEIGHT)
         t->samples++;

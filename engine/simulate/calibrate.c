@@ -3,15 +3,13 @@
  *   wait_ns   of each host stage: what its busy time was beside CPU time, less what threads wait for a core in the
  *             simulation: it slept then, for a disk or another process
  *   kernels_ns of those that leave room for others on a GPU: their launches take as long as those of the run
- *   wake_ns   what it takes to wake a thread: as much as makes up for the difference of the rates, up to tens of us; as
- *             is usual, where no such time does: then threads are woken seldom, and something else makes it
  *   all       times are scaled, where the rate still differs: caches, memory and the clock of the cores are shared, too
  */
 #include <math.h>
 #include "simulate/measured.h"
 
-enum { FRAMES = 2000, WAITS = 4, HALVINGS = 9, SCALINGS = 4 };
-static const double USUAL_WAKE = 8e3, MOST_WAKE = 50e3, CLOSE = 0.01;
+enum { FRAMES = 20000, WAITS = 4, SCALINGS = 8 };
+static const double CLOSE = 0.0025;
 
 typedef struct calibration {
     gp_arena *arena;
@@ -65,43 +63,26 @@ static double ratio_of(calibration *x, bool waits)
 
 static void scale(gp_measured_costs *m, double by)
 {
+    m->costs.slower *= by;
     for (int v = 0; v < m->costs.nstages; v++)
-        m->costs.stage[v].cpu_ns *= by, m->costs.stage[v].wait_ns *= by;
+        m->costs.stage[v].cpu_ns *= by, m->costs.stage[v].wait_ns *= by, m->costs.stage[v].turn_ns *= by,
+        m->costs.stage[v].frame_ns *= by;
     for (int k = 0; k < m->costs.nsegments; k++)
         m->costs.segment[k].kernels_ns *= by, m->costs.segment[k].launch_ns *= by;
-}
-
-/* From `low` to `high`. */
-static void find_wake(calibration *x, double low, double high)
-{
-    double *wake = &x->m->costs.wake_ns, least = low, most = high;
-    for (int i = 0; i < HALVINGS; i++) {
-        *wake = (low + high) / 2;
-        if (ratio_of(x, true) > 1)
-            low = *wake;
-        else
-            high = *wake;
-    }
-    if (low <= least || high >= most) {
-        *wake = USUAL_WAKE;
-        (void)ratio_of(x, true);
-    }
 }
 
 gp_costs *gp_costs_read(gp_arena *a, const gp_source_report *r, const gp_plan *plan, gp_errs *errs)
 {
     calibration x = { a, gp_measured_costs_read(a, r, plan, errs), plan, errs };
-    if (!x.m)
+    if (x.m)
+        x.m->costs.slower = 1;
+    if (!x.m || ratio_of(&x, true) < 0)
         return NULL;
-    gp_costs *c = &x.m->costs;
-    c->wake_ns = USUAL_WAKE;
-    double ratio = ratio_of(&x, true);
-    if (ratio < 0)
-        return NULL;
-    if (fabs(ratio - 1) > CLOSE)
-        find_wake(&x, ratio > 1 ? USUAL_WAKE : 0, ratio > 1 ? MOST_WAKE : USUAL_WAKE);
-    for (int i = 0; i < SCALINGS; i++)
-        if ((ratio = ratio_of(&x, false)) > 0 && fabs(ratio - 1) > CLOSE / 4)
-            scale(x.m, fmax(fmin(ratio, 2), 0.5));
-    return c;
+    for (int i = 0; i < SCALINGS; i++) {
+        double ratio = ratio_of(&x, false);
+        if (!(ratio > 0) || fabs(ratio - 1) < CLOSE)
+            break;
+        scale(x.m, fmax(fmin(ratio, 2), 0.5));
+    }
+    return &x.m->costs;
 }

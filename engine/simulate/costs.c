@@ -1,4 +1,4 @@
-/* costs.c - what the parts of a plan cost, from the report of a run. JSON is YAML: the reader of YAML reads it.
+/* costs.c - what the parts of a plan cost, from the report of a run.
  *
  * Of a host stage: its CPU time a firing; what else it took is found out by calibrate.c, because threads that shared a
  * core took longer, too. Of a segment: on the CPU back end the CPU time of its kernels, on a GPU the time in which at
@@ -10,29 +10,9 @@
 #include "compile/plan.h"
 #include "simulate/measured.h"
 
-enum { FEWEST = 10 };                  /* frames from which anything can be told */
-
-static const char *text_of(const gp_node *map, const char *key)
-{
-    const gp_node *n = gp_node_get(map, key);
-    return n && n->kind == GP_SCALAR ? n->text : "";
-}
-
-double gp_report_number(const gp_node *map, const char *key)
-{
-    const char *text = text_of(map, key);
-    char *end;
-    double x = strtod(text, &end);
-    return *text && !*end && x >= 0 && x < 1e18 ? x : -1;
-}
-
 #define number gp_report_number
-
-static const gp_node *list_of(const gp_node *map, const char *key)
-{
-    const gp_node *n = gp_node_get(map, key);
-    return n && n->kind == GP_LIST ? n : NULL;
-}
+#define text_of gp_report_text
+#define list_of gp_report_list
 
 /* Of a list of maps the one with this name. */
 static const gp_node *named(const gp_node *list, const char *name)
@@ -43,89 +23,8 @@ static const gp_node *named(const gp_node *list, const char *name)
     return NULL;
 }
 
-/* ---- is it one that can be used? -------------------------------------- */
-
-#define MAKE_ANEW "make it anew with 'gpipe run --report FILE.json'"
-
-static bool check(gp_source_report *r, gp_errs *errs)
-{
-    const gp_node *root = r->root;
-    const char *version = text_of(root, "gpipe"), *outcome = text_of(root, "outcome");
-    if (!*version || !list_of(root, "stages") || !gp_node_get(root, "verdict"))
-        return gp_fail(errs, GP_E_USAGE, r->at,
-                       "this is not a report; give a file that 'gpipe run --report FILE.json' wrote");
-    if (strcmp(version, GP_VERSION))
-        return gp_fail(errs, GP_E_USAGE, r->at, "a report of gpipe %.40s, and this is gpipe %s; " MAKE_ANEW, version,
-                       GP_VERSION);
-    if (!strcmp(outcome, "simulated"))
-        return gp_fail(errs, GP_E_USAGE, r->at, "this is the report of a simulation; give one of a run, of 'gpipe run "
-                       "--report FILE.json'");
-    if (gp_node_get(root, "ranks"))
-        return gp_fail(errs, GP_E_USAGE, r->at, "this is the report of a run of several ranks, which shared the "
-                       "cores; give one of a run in one process, and say --ranks");
-    if (strcmp(outcome, gp_outcome_text(GP_DONE)) && strcmp(outcome, gp_outcome_text(GP_DRAINED)))
-        return gp_fail(errs, GP_E_USAGE, r->at,
-                       "a report of a run that did not come to its end (outcome: %.40s) does not "
-                       "tell what frames cost; " MAKE_ANEW, outcome);
-    const gp_node *sources = list_of(root, "sources");
-    for (int i = 0; sources && i < sources->n; i++)
-        r->frames = fmax(r->frames, number(sources->item[i], "in"));
-    r->wall_ns = 1e9 * number(root, "wall_s");
-    if (r->frames < FEWEST || !(r->wall_ns > 0))
-        return gp_fail(errs, GP_E_USAGE, r->at,
-                       "%.0f frames are too few to know what one costs; make a report of a run of "
-                       "%d or more", r->frames, FEWEST);
-    return true;
-}
-
-gp_source_report *gp_source_report_read(gp_arena *a, const char *json, size_t len, const char *file, gp_errs *errs)
-{
-    gp_errs *ignored = GP_NEW(a, gp_errs, 1);
-    gp_source_report *r = GP_NEW(a, gp_source_report, 1);
-    r->at = (gp_loc){ .file = file };
-    r->root = memchr(json, 0, len) ? NULL : gp_yaml_value(a, gp_strndup(a, json, len), r->at, ignored);
-    if (ignored->n && ignored->e[0].code == GP_E_RESOURCE) {
-        gp_errs_add(errs, ignored);
-        return NULL;
-    }
-    if (!check(r, errs))
-        return NULL;
-    const gp_node *set = list_of(r->root, "set");
-    r->set = GP_NEW(a, const char *, set ? set->n : 0);
-    for (int i = 0; set && i < set->n; i++)
-        if (set->item[i]->kind == GP_SCALAR)
-            r->set[r->nset++] = set->item[i]->text;
-    return r;
-}
-
-int gp_source_report_set(const gp_source_report *r, const char *const **set)
-{
-    *set = r->set;
-    return r->nset;
-}
-
-/* What a report does not say is as in every other: a plan for it is then the same everywhere. */
-void gp_source_report_machine(const gp_source_report *r, gp_machine *m)
-{
-    const size_t memory = (size_t)64 << 30;
-    const char *device = text_of(gp_node_get(r->root, "pipeline"), "device");
-    const char *gpu = text_of(gp_node_get(r->root, "environment"), "gpu");
-    double cpus = number(gp_node_get(r->root, "cores"), "all");
-    int index = -1;
-    for (const char *d = strstr(device, "cuda:"); d; d = strstr(d + 1, "cuda:"))
-        index = atoi(d + 5) > index ? atoi(d + 5) : index;
-    memset(m, 0, sizeof *m);
-    m->cpus = cpus >= 1 && cpus < 1e6 ? (int)cpus : 1, m->memory = memory, m->pin_limit = memory / 4 * 3;
-    m->ndevices = index >= 0 && index < GP_DEVICES ? index + 1 : 0;
-    for (int i = 0; i < m->ndevices; i++) {
-        m->device[i] = (gp_device_info){ .cc = 90, .sms = 132, .f64 = 2, .memory = (size_t)141000000000 };
-        snprintf(m->device[i].name, sizeof m->device[i].name, "%s", *gpu ? gpu : "a GPU");
-    }
-    m->unified = m->ndevices == 0;
-    snprintf(m->why, sizeof m->why, "the report is of a run on the CPU");
-}
-
-/* ---- costs ------------------------------------------------------------ */
+enum { FEWEST = 10 };                  /* wakes, from which it can be told how long one takes */
+static const double USUAL_WAKE = 8e3, USUAL_CALL = 2.5e3;
 
 static bool another(const gp_source_report *r, gp_errs *errs, const char *what, const char *name)
 {
@@ -184,8 +83,11 @@ static bool read_stage(const gp_source_report *r, const gp_stage *st, double fir
     if (cpu < 0 && busy > 0)
         return lacks(r, errs, "the CPU time", st->name);
     busy = fmax(busy - idle, 0);
+    if (!gp_node_get(of, "turn_us") || !gp_node_get(of, "turn_frame_us"))
+        return lacks(r, errs, "the time of turns", st->name);
     *busy_ns = 1e9 * busy / fmax(firings, 1);
-    *c = (gp_stage_cost){ .cpu_ns = fmin(1e9 * fmax(cpu, 0) / fmax(firings, 1), *busy_ns), .spread = spread_of(r, of) };
+    *c = (gp_stage_cost){ .turn_ns = 1e3 * fmax(number(of, "turn_us"), 0),
+                          .stop = fmax(number(of, "turn_stop"), 0), .frame_ns = 1e3 * fmax(number(of, "turn_frame_us"), 0), .cpu_ns = fmin(1e9 * fmax(cpu, 0) / fmax(firings, 1), *busy_ns), .spread = spread_of(r, of) };
     if (!st->nin) {
         c->frames = (uint64_t)fmax(number(named(list_of(r->root, "sources"), st->name), "in"), 1);
         c->pace_ns = hertz > 0 ? 1e9 / hertz : 1e9 * idle > 0.1 * r->wall_ns ? r->wall_ns / (double)c->frames : 0;
@@ -349,6 +251,19 @@ static bool read_cores(const gp_source_report *r, gp_costs *c, gp_errs *errs)
     return true;
 }
 
+/* Where threads were hardly ever woken, it matters little how long that takes: as is usual. */
+static bool read_wakes(const gp_source_report *r, gp_costs *c, gp_errs *errs)
+{
+    const gp_node *wakes = gp_node_get(r->root, "wakes");
+    if (!wakes)
+        return gp_fail(errs, GP_E_USAGE, r->at, "the report lacks 'wakes', how long it takes to wake a thread; "
+                       MAKE_ANEW);
+    bool known = number(wakes, "count") >= FEWEST && number(wakes, "p10_us") > 0 && number(wakes, "call_p10_us") >= 0;
+    c->wake_ns = known ? 1e3 * number(wakes, "p10_us") : USUAL_WAKE;
+    c->call_ns = known ? 1e3 * number(wakes, "call_p10_us") : USUAL_CALL;
+    return true;
+}
+
 /* Names of devices, "cuda:0, cuda:1": as many of one sort (the CPU, parts of it, GPUs)? */
 static bool are_alike(const char *a, const char *b)
 {
@@ -379,7 +294,7 @@ gp_measured_costs *gp_measured_costs_read(gp_arena *a, const gp_source_report *r
                 "'%.60s'; " MAKE_ANEW, device, g->device_name);
         return NULL;
     }
-    if (!read_cores(r, &m->costs, errs))
+    if (!read_cores(r, &m->costs, errs) || !read_wakes(r, &m->costs, errs))
         return NULL;
     for (int v = 0; v < g->nstages; v++)
         if (!g->stage[v].device

@@ -1,7 +1,6 @@
-/* host.c - host stages: workers take consecutive firings, and hand them in; they are published in order. A firing has a
- * core for a while, then sleeps for a while. A source with a pace waits for its time first. To go on after a wait takes
- * the time to wake a thread, if it sleeps; the turn of a cheap stage, which the thread before it does, takes some time
- * beside, up to what makes it cheap. */
+/* host.c - host stages: workers take consecutive firings, up to so many in a turn, and hand them in; they are published in
+ * order. A turn has a core for a while, for the kind's code and for what moves the frames, then sleeps for a while. A
+ * source with a pace waits for its time first. Which thread does the turns of a stage with one worker: turns.c. */
 #include "simulate/model.h"
 
 void gp_model_work(simulation *x, int a, int w)
@@ -25,27 +24,46 @@ void gp_model_begin_host(simulation *x, int a, int w)
     }
 }
 
+int gp_model_ready(const simulation *x, const actor *p, reason *why)
+{
+    uint64_t able = gp_model_able(x, p, why), room = p->window - (p->next - p->head), n;
+    if (p->next >= able)
+        return 0;
+    *why = FOR_OUTPUT;
+    n = able - p->next < room ? able - p->next : room;
+    return n < (uint64_t)p->most ? (int)n : p->most;
+}
+
+void gp_model_take(simulation *x, int a, int w, int n, int by)
+{
+    actor *p = &x->actor[a];
+    piece *q = &p->worker[w];
+    double factor = 0;
+    for (int i = 0; i < n; i++)
+        factor += varied(p, p->next + (uint64_t)i);
+    *q = (piece){ .busy = true, .first = p->next, .n = n, .since = AWAKE, .by = by, .start = x->now };
+    q->beside = p->cost->turn_ns + n * p->cost->frame_ns;
+    q->work = q->beside + p->cost->cpu_ns * factor, q->sleep = p->cost->wait_ns * factor;
+    p->next += (uint64_t)n;
+    p->nbusy++, p->taken++;
+}
+
 void gp_model_look_host(simulation *x, int a)
 {
     actor *p = &x->actor[a];
-    reason why;
-    uint64_t able = gp_model_able(x, p, &why);
+    reason why = FOR_NOTHING;
     int idle = 0;
     for (int w = 0; w < p->nworkers; w++) {
         piece *q = &p->worker[w];
         if (q->busy)
             continue;
-        bool room = p->next - p->head < p->window;
-        if (p->next >= able || !room) {
+        int n = gp_model_ready(x, p, &why);
+        if (!n) {
             idle++, q->since = q->since < 0 ? x->now : q->since;
-            why = p->next < able ? FOR_OUTPUT : why;
             continue;
         }
-        double wake = to_wake(x, q->since, p->carried ? 0 : p->looks), factor = varied(p, p->next);
-        wake = p->carried && wake > CHEAP_NS ? CHEAP_NS : wake;
-        q->busy = true, q->first = p->next++, q->since = AWAKE;
-        q->work = p->cost->cpu_ns * factor, q->sleep = p->cost->wait_ns * factor;
-        p->nbusy++;
+        double wake = to_wake(x, p, q->since, p->looks);
+        gp_model_take(x, a, w, n, a);
         if (wake > 0)
             gp_model_share_cores(x, wake, WOKEN, a, w);
         else
@@ -54,23 +72,32 @@ void gp_model_look_host(simulation *x, int a)
     set_idle(x, p, idle, why);
 }
 
+/* Of what a turn took, that of the kind's code, with its part of what it waited for a core. */
+static int64_t worked(const simulation *x, const piece *q)
+{
+    double took = x->now - q->start, all = q->work + q->sleep;
+    return (int64_t)(all > 0 ? took * (1 - (q->beside + q->owed) / all) : took);
+}
+
 void gp_model_hand_in(simulation *x, int a, int w)
 {
     actor *p = &x->actor[a];
     piece *q = &p->worker[w];
-    int64_t took = (int64_t)(x->now - q->start);
+    int64_t took = worked(x, q);
     p->report->busy_ns += took;
-    gp_hist_add(&p->report->time, took, 1);
-    keep(x, (gp_slice){ GP_SLICE_STAGE, a, w, 0, (int64_t)q->start, (int64_t)x->now, q->first, 1 });
+    gp_hist_add(&p->report->time, took / q->n, (uint64_t)q->n);
+    keep(x, (gp_slice){ GP_SLICE_STAGE, a, w, 0, (int64_t)q->start, (int64_t)x->now, q->first, q->n });
     q->busy = false, q->since = AWAKE;
     p->nbusy--;
     uint64_t first = p->head, end = first, at = q->first % p->window;
-    p->handed[at] = 1;
-    for (at = q->first > first ? first % p->window : at; end < p->next && p->handed[at]; end++) {
+    for (int i = 0; i < q->n; i++, at = at + 1 < p->window ? at + 1 : 0)
+        p->handed[at] = 1;
+    for (at = first % p->window; end < p->next && p->handed[at]; end++) {
         p->handed[at] = 0;
         at = at + 1 < p->window ? at + 1 : 0;
     }
     if (end > first)
         gp_model_publish(x, a, first, (int)(end - first));
-    look_at(x, a);
+    if (!p->lends)
+        look_at(x, a);
 }

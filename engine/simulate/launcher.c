@@ -115,7 +115,7 @@ void gp_model_look_segment(simulation *x, int a)
         return;
     }
     n = p->regroup ? take : aligned(p, p->next, take);
-    double wake = to_wake(x, p->launcher_since, p->looks);
+    double wake = to_wake(x, p, p->launcher_since, p->looks);
     *flight_of(p, p->launched) = (piece){ .first = p->next, .n = n, .stream = stream, .due = x->now };
     if (p->timely)
         note_launch(x, p, flight_of(p, p->launched));
@@ -158,10 +158,10 @@ void gp_model_reap(simulation *x, int a)
 
 /* What it takes until the reaper sees that launch q is done: it was asleep without a launch, and is woken by this one
  * while the device works; or it has looked at the device for long, and sleeps until that is done. */
-static double reaper_wakes(const simulation *x, const actor *p, const piece *q)
+static double reaper_wakes(simulation *x, const actor *p, const piece *q)
 {
     bool waited = p->reaper_since > q->start, slept = !waited && q->start - p->reaper_since > p->looks;
-    double wake = to_wake(x, waited ? p->reaper_since : q->start, x->polls);
+    double wake = to_wake(x, p, waited ? p->reaper_since : q->start, x->polls);
     return wake > 0 || !slept ? wake : x->wake - (x->now - q->start);
 }
 

@@ -10,7 +10,6 @@
 
 enum { VARIANTS = 256 };               /* of the time of one thing, spread over its distribution */
 #define AWAKE (-1.0)
-#define CHEAP_NS 2300.0                /* a turn takes less than to wake a thread for it: is_cheap() of run/turn.c */
 
 typedef enum what { WOKEN, LAUNCHER_WOKEN, FILLED, PACED, WORKED, SLEPT, MET, QUEUED, COPIED_IN, COPIED_PEER, COMPUTED,
                     TOOK_TURN, COPIED_OUT, REAPED } what;
@@ -53,9 +52,22 @@ typedef struct piece {
     uint64_t first;
     int n, stream;
     double start, work, sleep, due;    /* due: of a launch that is chosen: when it was decided */
+    double beside, owed;               /* of `work`: what a turn takes beside the kind's code; to wake others before it */
+    int by;                            /* the actor whose thread does this turn */
     double copying;                    /* since when a copy of a launch is under way */
     waiting behind;                    /* the next launch that waits for the same engine */
 } piece;
+
+/* What the thread of a host stage that lends is at, see turns.c: gp_moved and tell() of run/turn.c. */
+enum { MOVED = 16 };
+typedef struct walk {
+    bool busy, waking;                 /* it does something; it sleeps, and is being woken; */
+    double since;                      /* ... else it waits since then */
+    int list[MOVED], n, turns;         /* stages whose frames were moved, and what is next to them was not told yet */
+    int from, near, before;            /* who is told now: the neighbor of this stage (-1: none), with so many turns before */
+    bool telling;
+    double owes;                       /* it has woken others, which takes time of its next turn */
+} walk;
 
 typedef struct actor {
     int rank, index;                   /* index: of the plan's actors */
@@ -78,7 +90,13 @@ typedef struct actor {
     piece *worker; int nworkers, nbusy;
     int *came; double tells;           /* where ranks meet, of rank 0: by round mod nworkers, how many have come to it; up to when they
                                           tell each other what they have in the one before. Else NULL */
-    bool carried;                      /* the thread that makes its frames does its turns, while its own sleeps */
+    int most;                          /* frames of a turn */
+    bool lends, lent;                  /* its thread does turns of others; threads of others do its */
+    walk walk;                         /* of such a stage */
+    double turn_cost;                  /* of its turns, but for moving frames; < 0: there was none */
+    unsigned offers;
+    int *near; int nnear;              /* who takes what it makes, then who makes what it takes, each once */
+    uint64_t taken;                    /* turns of its workers */
     unsigned char *handed; uint64_t window;
     /* Of a segment: launches in flight, in order. */
     piece *flight; uint64_t launched, retired, turns;
@@ -119,7 +137,9 @@ typedef struct simulation {
     double link_free;                  /* one exchange after the other */
     int sinks;                         /* that are not done */
     uint64_t late;                     /* frames that took longer than `latency` */
-    double wake;
+    double wake, call;
+    uint64_t wakes;
+    double awake;                      /* a turn of less is not left to a thread that is awake */
     double polls;                      /* for how long a reaper looks at a device before it sleeps */
     bool spins;
     gp_simulated *out;
@@ -171,24 +191,35 @@ static inline void touch(simulation *x, gp_share *s)
     s->touched = true;
 }
 
-/* What it takes until a thread that has waited since then, and looks for so long before it sleeps, goes on. */
-static inline double to_wake(const simulation *x, double from, double looks)
+/* Does a thread of p that has waited since then, and looks for so long before it sleeps, sleep? Where it has a part of a
+ * core it looks for longer. */
+static inline bool sleeps(const simulation *x, const actor *p, double from, double looks)
 {
-    return from >= 0 && x->now - from > looks ? x->wake : 0;
+    const gp_share *cores = p->host->cores;
+    double n = cores->jobs.n > 1 ? cores->jobs.n : 1, slower = n > cores->capacity ? n / cores->capacity : 1;
+    return from >= 0 && x->now - from > looks * slower;
+}
+
+/* What it takes until it goes on. */
+static inline double to_wake(simulation *x, const actor *p, double from, double looks)
+{
+    bool asleep = sleeps(x, p, from, looks);
+    x->wakes += asleep && x->wake > 0;
+    return asleep ? x->wake : 0;
 }
 
 /* There may be something for it to do: if a thread of it waits, it looks when all that happens now has happened. */
 static inline void look_at(simulation *x, int a)
 {
     actor *p = &x->actor[a];
-    if (p->listed || (p->segment ? p->launching : p->nbusy == p->nworkers))
+    if (p->listed || (p->segment ? p->launching : p->lends ? p->walk.busy || p->walk.waking : p->nbusy == p->nworkers))
         return;
     x->look[x->nlook++] = a;
     p->listed = true;
 }
 
-/* Calls run one way: simulate.c knows what happens and who goes on with it; host.c, rounds.c, launcher.c and device.c
- * what each does, by rings.c and threads.c; none of these calls another beside it. */
+/* Calls run one way: simulate.c knows what happens and who goes on with it; turns.c, host.c, rounds.c, launcher.c and
+ * device.c what each does, by rings.c and threads.c; none of these calls another beside it, but turns.c host.c. */
 
 /* setup.c: actors and rings, before the first frame; how often each fires. */
 void gp_model_init(simulation *x, uint64_t frames);
@@ -215,8 +246,17 @@ static inline void set_idle(simulation *x, actor *p, int n, reason why)
         gp_model_set_idle(x, p, n, why);
 }
 
+/* turns.c: a stage that lends. There may be something for its thread, if that waits; that is awake, and free. */
+void gp_model_look_lender(simulation *x, int a);
+void gp_model_go_on(simulation *x, int a);
+/* A turn of stage a is done: who did it goes on. */
+void gp_model_turned(simulation *x, int a);
+
 /* host.c: its workers take what there is to do; worker w is awake; it is done. */
 void gp_model_look_host(simulation *x, int a);
+/* How many frames worker w could take now; 0: *why. It takes them, and the thread of actor `by` does that turn. */
+int gp_model_ready(const simulation *x, const actor *p, reason *why);
+void gp_model_take(simulation *x, int a, int w, int n, int by);
 void gp_model_begin_host(simulation *x, int a, int w);
 void gp_model_work(simulation *x, int a, int w);
 void gp_model_hand_in(simulation *x, int a, int w);

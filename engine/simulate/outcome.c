@@ -36,6 +36,7 @@ static void fill_actor(simulation *x, int a)
     r->cpu_ns = -1;
     if (p->stage) {
         r->workers = p->nworkers;
+        r->turns = p->taken, r->turn = (gp_turn_cost){ p->cost->turn_ns, p->cost->frame_ns, p->cost->stop };
         r->most_workers = p->stage->serial || p->stage->cycle || p->regroup ? 1 : cpus;
         r->bytes = r->frames * (p->nout ? frame_bytes(x->g, p->stage->out, p->stage->nout)
                                         : frame_bytes(x->g, p->stage->in, p->stage->nin));
@@ -109,6 +110,8 @@ static void fill_report(simulation *x)
 {
     gp_report *r = x->out->report;
     r->wall_ns = (int64_t)x->now;
+    gp_hist_add(&r->wakes, (int64_t)x->wake, x->wakes);
+    gp_hist_add(&r->wake_calls, (int64_t)x->call, x->wakes);
     r->unified = x->plan->unified;
     fill_cores(x, r);
     for (int a = 0; a < x->each; a++)

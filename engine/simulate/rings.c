@@ -115,9 +115,6 @@ void gp_model_publish(simulation *x, int a, uint64_t first, int n)
             add_to_line(x, k);
     if (end >= p->total)
         p->report->end_ns = (int64_t)x->now, x->sinks -= !p->nout;
-    for (int i = 0; i < p->nout; i++)
-        for (int k = 0; k < x->ring[p->out[i]].ring->nconsumers; k++)
-            look_at(x, x->ring[p->out[i]].reader[k].actor);
-    for (int i = 0; i < p->nin; i++)
-        look_at(x, x->ring[p->in[i].ring].producer);
+    for (int i = 0; i < p->nnear && !p->lends; i++)    /* who lends tells them one after the other */
+        look_at(x, p->near[i]);
 }

@@ -81,6 +81,29 @@ static void set_window(simulation *x, actor *p)
         p->window = 1 << 20;
 }
 
+/* After how many frames the kind ends a turn: as it did in the run, else as stage.h says of all. */
+static double stop_of(const simulation *x, const actor *p)
+{
+    const gp_stage *st = p->stage;
+    double bytes = 1, each = fmax(p->cost->cpu_ns + p->cost->wait_ns, 1);
+    for (int i = 0; i < (st->nout ? st->nout : st->nin); i++) {
+        int b = st->nout ? st->out[i] : st->in[i];
+        bytes += b >= 0 && !gp_is_const(&x->g->buffer[b]) ? (double)gp_bytes(&x->g->buffer[b].type) : 0;
+    }
+    return p->cost->pace_ns > 0 ? 1 : p->cost->stop > 0 ? floor(p->cost->stop + 0.5)
+         : fmin(floor(GP_RUN_NS / each) + 1, ceil(GP_RUN_BYTES / bytes));
+}
+
+/* As gp_host_init() of run/host.c. Ranks meet for each frame. */
+static void set_most(const simulation *x, actor *p)
+{
+    const gp_stage *st = p->stage;
+    uint64_t share = p->window > (uint64_t)p->nworkers ? p->window / (uint64_t)p->nworkers : 1;
+    int most = st->at_once > 1 ? st->at_once : p->nworkers == 1 && st->kind->max_run > 1 ? st->kind->max_run : 1;
+    most = (uint64_t)most < share ? most : (int)share;
+    p->most = st->kind->collective ? 1 : (int)fmax(fmin(most, stop_of(x, p)), 1);
+}
+
 /* Are its frames on another rank alone, and holes on this one, which cost nothing? */
 static bool is_elsewhere(const actor *p, const gp_stage *st)
 {
@@ -184,40 +207,24 @@ static void init_machines(simulation *x)
 
 /* ---- waiting ---------------------------------------------------------- */
 
-/* Are there stages of the host alone before it, whose threads do its cheap turns? */
-static bool is_carried(const simulation *x, const actor *p)
-{
-    bool carried = p->stage && p->nin && p->nworkers == 1 && p->cost->cpu_ns + p->cost->wait_ns < CHEAP_NS
-                && (x->g->sync == GP_SYNC_AUTO || x->g->sync == GP_SYNC_BLOCK);
-    for (int i = 0; carried && i < p->nin; i++) {
-        const actor *from = &x->actor[x->ring[p->in[i].ring].producer];
-        carried = from->stage && from->nworkers == 1 && !(from->cost->pace_ns > 0)
-               && from->stage->priority == p->stage->priority;
-    }
-    return carried;
-}
-
-/* How long threads look before they sleep: spin_ns() of run/threads.c; who does turns of others is awake meanwhile.
+/* How long threads look before they sleep: spin_ns() of run/threads.c; which turns they do: gp_turns_init() of run/turn.c.
  * Reapers wait for a GPU as wait_for() of cuda/cuda.c does; the CPU back end wakes them, and the threads of its
  * streams, each time. */
 static void init_waiting(simulation *x)
 {
-    const double long_ns = 1e6, short_ns = 5e3;
+    const double long_ns = 1e6, short_ns = 5e3, alone_ns = 100, awake_ns = 300;
     gp_sync sync = x->g->sync;
     double cpus = x->c->cores + x->c->others, threads = 0;
     for (int a = 0; a < x->each; a++)
         threads += x->actor[a].stage ? x->actor[a].nworkers : 2;
     double looks = sync == GP_SYNC_BLOCK ? 0 : sync != GP_SYNC_AUTO ? INFINITY : cpus > threads ? long_ns : short_ns;
-    for (int a = 0; a < x->nactors; a++)
-        x->actor[a].looks = looks;
     for (int a = 0; a < x->nactors; a++) {
         actor *p = &x->actor[a];
-        p->carried = is_carried(x, p);
-        for (int i = 0; p->carried && i < p->nin; i++) {
-            actor *from = &x->actor[x->ring[p->in[i].ring].producer];
-            from->looks = fmax(from->looks, 2 * CHEAP_NS);
-        }
+        p->looks = looks;
+        p->lends = p->stage && p->nworkers == 1 && (sync == GP_SYNC_AUTO || sync == GP_SYNC_BLOCK);
+        p->lent = p->lends && p->nin, p->turn_cost = -1, p->walk.from = -1;
     }
+    x->awake = cpus > threads ? alone_ns : awake_ns;
     x->polls = x->on_cores || sync == GP_SYNC_BLOCK ? 0 : sync != GP_SYNC_AUTO ? INFINITY : long_ns;
 }
 
@@ -259,6 +266,29 @@ static void join_rings(simulation *x, int rank)
     }
 }
 
+static void add_near(actor *p, int q)
+{
+    int i = 0;
+    while (i < p->nnear && p->near[i] != q)
+        i++;
+    if (i == p->nnear)
+        p->near[p->nnear++] = q;
+}
+
+/* As find_near() of run/tables.c. */
+static void find_near(simulation *x, actor *p)
+{
+    int n = p->nin;
+    for (int o = 0; o < p->nout; o++)
+        n += x->ring[p->out[o]].ring->nconsumers;
+    p->near = GP_NEW(x->arena, int, n);
+    for (int o = 0; o < p->nout; o++)
+        for (int k = 0; k < x->ring[p->out[o]].ring->nconsumers; k++)
+            add_near(p, x->ring[p->out[o]].reader[k].actor);
+    for (int i = 0; i < p->nin; i++)
+        add_near(p, x->ring[p->in[i].ring].producer);
+}
+
 static void init_actors(simulation *x)
 {
     const gp_plan *plan = x->plan;
@@ -282,6 +312,8 @@ static void init_actors(simulation *x)
     }
     for (int r = 0; r < x->ranks; r++)
         join_rings(x, r);
+    for (int a = 0; a < x->nactors; a++)
+        find_near(x, &x->actor[a]);
     init_waiting(x);
 }
 
@@ -303,7 +335,7 @@ static void init_totals(simulation *x, uint64_t frames)
     for (int a = 0; a < x->nactors; a++) {
         actor *p = &x->actor[a];
         if (p->stage)
-            set_window(x, p), p->handed = GP_NEW(x->arena, unsigned char, p->window);
+            set_window(x, p), set_most(x, p), p->handed = GP_NEW(x->arena, unsigned char, p->window);
         if (p->nout)
             continue;
         x->sinks += p->total > 0;

@@ -1,6 +1,6 @@
 /* simulate.c - a plan on paper: actors, rings, and what they wait for, as in engine/run, moved by an agenda.
  *
- *   host stage   workers that take firings: host.c
+ *   host stage   workers that take firings: host.c; whose thread does that: turns.c
  *   segment      a launcher and a reaper: launcher.c; what a launch does: device.c
  *   cores        shared evenly by all threads that have work: host stages, launchers, threads that wake up, and on the
  *                CPU back end kernels. With `sync: spin` every thread that waits has a part of them, too. Else a thread
@@ -20,20 +20,32 @@ static uint64_t launch_at(const actor *p, int lane)
     return k < p->retired ? k + n : k;
 }
 
+static void handed_in(simulation *x, int a, int w)
+{
+    gp_model_hand_in(x, a, w);
+    if (x->actor[a].lends)
+        gp_model_turned(x, a);
+}
+
 /* What a worker does is done, but for what ranks exchange. */
 static void worked(simulation *x, int a, int w)
 {
     if (x->actor[a].came)
         gp_model_meet(x, a, w);
     else
-        gp_model_hand_in(x, a, w);
+        handed_in(x, a, w);
 }
 
 static void happen(simulation *x, gp_due e)
 {
     actor *p = &x->actor[e.who];
     switch ((what)e.what) {
-    case WOKEN:      gp_model_begin_host(x, e.who, e.lane); break;
+    case WOKEN:
+        if (p->lends)
+            gp_model_go_on(x, e.who);
+        else
+            gp_model_begin_host(x, e.who, e.lane);
+        break;
     case LAUNCHER_WOKEN: gp_model_launch(x, e.who); break;
     case FILLED:     look_at(x, e.who); break;
     case PACED:      gp_model_work(x, e.who, e.lane); break;
@@ -44,7 +56,7 @@ static void happen(simulation *x, gp_due e)
             worked(x, e.who, e.lane);
         break;
     case SLEPT:      worked(x, e.who, e.lane); break;
-    case MET:        gp_model_hand_in(x, e.who, e.lane); break;
+    case MET:        handed_in(x, e.who, e.lane); break;
     case QUEUED:     gp_model_begin_launch(x, e.who, gp_model_queued(x, e.who)); break;
     case COPIED_IN: case COPIED_PEER: case COMPUTED: case TOOK_TURN: case COPIED_OUT: {
         uint64_t k = launch_at(p, e.lane);
@@ -63,6 +75,8 @@ static void look(simulation *x)
         p->listed = false;
         if (p->segment)
             gp_model_look_segment(x, x->look[i]);
+        else if (p->lends)
+            gp_model_look_lender(x, x->look[i]);
         else
             gp_model_look_host(x, x->look[i]);
     }
@@ -111,7 +125,7 @@ gp_simulated *gp_simulate(gp_arena *a, const gp_plan *plan, const gp_costs *cost
     int ranks = costs->ranks > 1 ? costs->ranks : 1;
     simulation x = { .arena = a, .plan = plan, .g = plan->graph, .c = costs, .ranks = ranks, .each = plan->nactors,
                      .nactors = ranks * plan->nactors, .out = s, .slices = slices, .agenda.arena = a,
-                     .wake = costs->wake_ns, .spins = plan->graph->sync == GP_SYNC_SPIN };
+                     .wake = costs->wake_ns, .call = costs->call_ns, .spins = plan->graph->sync == GP_SYNC_SPIN };
     r->actor = GP_NEW(a, gp_actor_report, x.nactors);
     r->nactors = plan->nactors;
     s->slice = GP_NEW(a, gp_slice, slices);

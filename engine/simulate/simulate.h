@@ -12,6 +12,8 @@
 typedef struct gp_stage_cost {
     double cpu_ns;             /* it has a core */
     double wait_ns;            /* it is in the kind's code, and sleeps */
+    double turn_ns, frame_ns;  /* what a turn takes beside that, and each of its frames: a core */
+    double stop;               /* the frames after which the kind ends a turn; 0: not known */
     double pace_ns;            /* of a source: firing k is not before k times that; 0: it has no pace */
     double spread;             /* the 99th percentile of its time over the median; up to 1: all are alike */
     uint64_t frames;           /* of a source: how many it makes */
@@ -33,6 +35,8 @@ typedef struct gp_costs {
     gp_segment_cost *segment;  /* by the plan's segment */
     int nstages, nsegments;
     double wake_ns;            /* to wake a thread that waited: it has a core meanwhile; not with `sync: spin` */
+    double call_ns;            /* ... what that takes the thread that wakes it */
+    double slower;             /* times are so many times what threads measured, by which they decide who does what; 0: 1 */
     double cores;              /* that threads share, of each machine */
     double copy_in, copy_out;  /* bytes a second of each device's two copy engines; not on the CPU back end */
     double copy_peer;          /* ... of a copy from another device */

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "worker.h"
 
-enum { RUN_NS = 50000 };
 
 /* What process() or produce() returned, on top of the stack. */
 static bool read_status(struct gp_lua_worker *w, gp_status *status)
@@ -93,7 +92,7 @@ bool gp_lua_stage_run(gp_call *c, gp_frame *frames, int n)
     struct gp_lua_worker *w = &s->w[c->worker];
     int64_t start = n > 1 ? gp_now_ns() : 0;
     for (int i = 0; i < n; i++) {
-        if (i && (!w->nin || frames[i - 1].status == GP_FAILED || gp_now_ns() - start > RUN_NS)) {
+        if (i && (!w->nin || frames[i - 1].status == GP_FAILED || gp_now_ns() - start > GP_RUN_NS)) {
             frames[i].status = GP_AGAIN;
             break;
         }

@@ -10,7 +10,6 @@
 #include "base/plural.h"
 #include "writer.h"
 
-enum { RUN_BYTES = 1 << 20 };
 
 bool gp_writer_put_header(gp_writer *w, char why[GP_WHY])
 {
@@ -297,7 +296,7 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
     if ((f[0].status = reach_joined(w, c, why)) != GP_OK)
         return f[0].status == GP_STOPPED
             || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
-    for (; k < n && bytes < RUN_BYTES; k++) {
+    for (; k < n && bytes < GP_RUN_BYTES; k++) {
         const gp_view *in = &f[k].in[0];
         bool partial = (o->stack || o->pages || gp_write_is_video(o)) && in->type.dim[0] != in->rows;
         if (partial && k)

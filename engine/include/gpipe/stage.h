@@ -662,6 +662,10 @@ typedef struct gp_advice {
  * stay as they are. */
 enum { GP_ABI = 2 };
 
+/* A run() of several frames ends, with GP_AGAIN, when it took so long or made so many bytes, so that frames that are done
+ * move on. Simulations take it that all kinds do so. */
+enum { GP_RUN_NS = 50000, GP_RUN_BYTES = 1 << 20 };
+
 typedef struct gp_kind {
     unsigned abi;              /* GP_ABI */
     size_t size;               /* sizeof(gp_kind) */

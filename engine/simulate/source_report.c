@@ -1,0 +1,113 @@
+/* source_report.c - the report of a run as simulations read it: can it be used, of what settings and machine is it? JSON
+ * is YAML: the reader of YAML reads it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/yaml.h"
+#include "compile/plan.h"
+#include "simulate/measured.h"
+
+enum { FEWEST = 10 };                  /* frames from which anything can be told */
+
+const char *gp_report_text(const gp_node *map, const char *key)
+{
+    const gp_node *n = gp_node_get(map, key);
+    return n && n->kind == GP_SCALAR ? n->text : "";
+}
+
+double gp_report_number(const gp_node *map, const char *key)
+{
+    const char *text = gp_report_text(map, key);
+    char *end;
+    double x = strtod(text, &end);
+    return *text && !*end && x >= 0 && x < 1e18 ? x : -1;
+}
+
+#define number gp_report_number
+#define text_of gp_report_text
+#define list_of gp_report_list
+
+const gp_node *gp_report_list(const gp_node *map, const char *key)
+{
+    const gp_node *n = gp_node_get(map, key);
+    return n && n->kind == GP_LIST ? n : NULL;
+}
+
+static bool check(gp_source_report *r, gp_errs *errs)
+{
+    const gp_node *root = r->root;
+    const char *version = text_of(root, "gpipe"), *outcome = text_of(root, "outcome");
+    if (!*version || !list_of(root, "stages") || !gp_node_get(root, "verdict"))
+        return gp_fail(errs, GP_E_USAGE, r->at,
+                       "this is not a report; give a file that 'gpipe run --report FILE.json' wrote");
+    if (strcmp(version, GP_VERSION))
+        return gp_fail(errs, GP_E_USAGE, r->at, "a report of gpipe %.40s, and this is gpipe %s; " MAKE_ANEW, version,
+                       GP_VERSION);
+    if (!strcmp(outcome, "simulated"))
+        return gp_fail(errs, GP_E_USAGE, r->at, "this is the report of a simulation; give one of a run, of 'gpipe run "
+                       "--report FILE.json'");
+    if (gp_node_get(root, "ranks"))
+        return gp_fail(errs, GP_E_USAGE, r->at, "this is the report of a run of several ranks, which shared the "
+                       "cores; give one of a run in one process, and say --ranks");
+    if (strcmp(outcome, gp_outcome_text(GP_DONE)) && strcmp(outcome, gp_outcome_text(GP_DRAINED)))
+        return gp_fail(errs, GP_E_USAGE, r->at,
+                       "a report of a run that did not come to its end (outcome: %.40s) does not "
+                       "tell what frames cost; " MAKE_ANEW, outcome);
+    const gp_node *sources = list_of(root, "sources");
+    for (int i = 0; sources && i < sources->n; i++)
+        r->frames = fmax(r->frames, number(sources->item[i], "in"));
+    r->wall_ns = 1e9 * number(root, "wall_s");
+    if (r->frames < FEWEST || !(r->wall_ns > 0))
+        return gp_fail(errs, GP_E_USAGE, r->at,
+                       "%.0f frames are too few to know what one costs; make a report of a run of "
+                       "%d or more", r->frames, FEWEST);
+    return true;
+}
+
+gp_source_report *gp_source_report_read(gp_arena *a, const char *json, size_t len, const char *file, gp_errs *errs)
+{
+    gp_errs *ignored = GP_NEW(a, gp_errs, 1);
+    gp_source_report *r = GP_NEW(a, gp_source_report, 1);
+    r->at = (gp_loc){ .file = file };
+    r->root = memchr(json, 0, len) ? NULL : gp_yaml_value(a, gp_strndup(a, json, len), r->at, ignored);
+    if (ignored->n && ignored->e[0].code == GP_E_RESOURCE) {
+        gp_errs_add(errs, ignored);
+        return NULL;
+    }
+    if (!check(r, errs))
+        return NULL;
+    const gp_node *set = list_of(r->root, "set");
+    r->set = GP_NEW(a, const char *, set ? set->n : 0);
+    for (int i = 0; set && i < set->n; i++)
+        if (set->item[i]->kind == GP_SCALAR)
+            r->set[r->nset++] = set->item[i]->text;
+    return r;
+}
+
+int gp_source_report_set(const gp_source_report *r, const char *const **set)
+{
+    *set = r->set;
+    return r->nset;
+}
+
+/* What a report does not say is as in every other: a plan for it is then the same everywhere. */
+void gp_source_report_machine(const gp_source_report *r, gp_machine *m)
+{
+    const size_t memory = (size_t)64 << 30;
+    const char *device = text_of(gp_node_get(r->root, "pipeline"), "device");
+    const char *gpu = text_of(gp_node_get(r->root, "environment"), "gpu");
+    double cpus = number(gp_node_get(r->root, "cores"), "all");
+    int index = -1;
+    for (const char *d = strstr(device, "cuda:"); d; d = strstr(d + 1, "cuda:"))
+        index = atoi(d + 5) > index ? atoi(d + 5) : index;
+    memset(m, 0, sizeof *m);
+    m->cpus = cpus >= 1 && cpus < 1e6 ? (int)cpus : 1, m->memory = memory, m->pin_limit = memory / 4 * 3;
+    m->ndevices = index >= 0 && index < GP_DEVICES ? index + 1 : 0;
+    for (int i = 0; i < m->ndevices; i++) {
+        m->device[i] = (gp_device_info){ .cc = 90, .sms = 132, .f64 = 2, .memory = (size_t)141000000000 };
+        snprintf(m->device[i].name, sizeof m->device[i].name, "%s", *gpu ? gpu : "a GPU");
+    }
+    m->unified = m->ndevices == 0;
+    snprintf(m->why, sizeof m->why, "the report is of a run on the CPU");
+}
+
