@@ -622,9 +622,10 @@ late = socket.socket(socket.AF_UNIX)
 late.connect(sock(p.pid))
 objects = open(path("objects"), "w+")
 t = spawn("top", "--json", sock(p.pid), stdout=objects)
-until(lambda: any("a_reader" in l and l.endswith("\n") for l in open(path("objects"))))
-first = next(o for o in map(json.loads, filter(lambda l: l.endswith("\n"), open(path("objects"))))
-             if o["stages"])                           # the first may be too early
+with_stages = lambda: [o for o in map(json.loads, filter(lambda l: l.endswith("\n"), open(path("objects"))))
+                       if o["stages"]]                 # the first may be too early
+until(with_stages)
+first = with_stages()[0]
 check("many: all stages", valid(first) and len(first["stages"]) == READERS + 1
       and len(first["buffers"]) == READERS, (len(first["stages"]), len(first["buffers"])))
 seen, screen, rc = on_terminal(["top", str(p.pid)], rows=10, cols=60, steps=[
