@@ -181,7 +181,7 @@ static pipe_result stall(const char *stages, const char *script)
               "}\n");
     put_script(script ? script : "");
     pipe_text(io_dir, "copy.lua", "function process(f, x, y) y:copy(x) end");
-    snprintf(text, sizeof text, "stall_timeout: 1s\nbatch: 1\n"
+    snprintf(text, sizeof text, "stall_timeout: 1s\ndepth: 3\nbatch: 1\n"
              "buffers: {a: {dtype: f32, shape: [8192]}, b: {like: a}}\nstages:\n%s", stages);
     if (!strstr(stages, "out: b"))
         put(text, sizeof text, ", b: {like: a}", "");
