@@ -55,6 +55,8 @@ check("simulate: what it prints", re.search(r"gpipe: (bound by|nothing|too short
       and re.search(r"^simulated: [\d.]+( k| M)? ?frames/s, [\d.]+ \wB of host memory$", p.stdout, re.M), p.stdout)
 check("simulate: the same each time", run("simulate", "p.yaml", "--with", "run.json").stdout == p.stdout)
 ran, is_ = json.loads(get("run.json")), json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json").stdout)
+check("simulate: a run measures turns", all(s["turns"] == 3000 and s["turn_us"] > 0 for s in ran["stages"])
+      and set(ran["wakes"]) == {"count", "p10_us", "call_p10_us"}, (ran["stages"], ran["wakes"]))
 check("simulate: what was measured", 0.8 < is_["frames_per_s"] / ran["frames_per_s"] < 1.25, (is_["frames_per_s"],
         ran["frames_per_s"]))
 check("simulate: no run", is_["outcome"] == "simulated" and is_["sources"][0]["in"] == 3000)
