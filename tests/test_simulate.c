@@ -68,8 +68,8 @@ static const simulated_case cases[] = {
     { "... which frames of a turn share", DEPTH(8) G A END, { { "a", 1, 0, 0 } }, .turn = 100, .rate = 8e6 / 208 },
     { "... up to those after which the kind ends it", DEPTH(8) G A END, { { "a", 1, 0, 0 } }, .turn = 100, .stop = 2,
       .rate = 2e6 / 102 },
-    { "... but not those of several workers", "sync: yield\n" DEPTH(8) G "  - {name: a, use: lua, script: free.lua, workers: "
-      "2}\n" END, { { "a", 300, 0, 0 } }, .turn = 100, .rate = 5000 },
+    { "... but not those of several workers", "sync: yield\n" DEPTH(8) G "  - {name: a, use: lua, script: free.lua, "
+      "workers: 2}\n" END, { { "a", 300, 0, 0 } }, .turn = 100, .rate = 5000 },
     { "... but not one of several workers", "sync: block\n" DEPTH(1) G "  - {name: a, use: lua, script: free.lua, "
       "workers: 2}\n" END, { { "generate", 1000, 0, 0 }, { "a", 2, 0, 0 } }, .wake = 250, .rate = 1e6 / 1502 },
     { "spinning threads are awake", "sync: spin\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0,

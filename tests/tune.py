@@ -55,6 +55,8 @@ check("simulate: what it prints", re.search(r"gpipe: (bound by|nothing|too short
       and re.search(r"^simulated: [\d.]+( k| M)? ?frames/s, [\d.]+ \wB of host memory$", p.stdout, re.M), p.stdout)
 check("simulate: the same each time", run("simulate", "p.yaml", "--with", "run.json").stdout == p.stdout)
 ran, is_ = json.loads(get("run.json")), json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json").stdout)
+check("simulate: a run measures turns", all(s["turns"] == 3000 and s["turn_us"] > 0 for s in ran["stages"])
+      and set(ran["wakes"]) == {"count", "p10_us", "call_p10_us"}, (ran["stages"], ran["wakes"]))
 check("simulate: what was measured", 0.8 < is_["frames_per_s"] / ran["frames_per_s"] < 1.25, (is_["frames_per_s"],
         ran["frames_per_s"]))
 check("simulate: no run", is_["outcome"] == "simulated" and is_["sources"][0]["in"] == 3000)
@@ -125,10 +127,10 @@ put("other.yaml", get("p.yaml").replace("name: clean", "name: dirty"))
 for key in ("cores", "all"):
     report = json.loads(get("run.json"))
     (report if key == "cores" else report["cores"]).pop(key)
-    refuses(f"simulate: no {key}", 2, r"bad.json: error: the report lacks 'cores.all', how many cores its threads shared;"
-            r" make it anew", "simulate", "p.yaml", "--with", put("bad.json", json.dumps(report)))
-refuses("simulate: no turns", 2, r"the report lacks the time of turns of 'generate'; make it anew", "simulate", "p.yaml",
-        "--with", changed(stages=[{k: s[k] for k in s if k != "turn_us"} for s in ran["stages"]]))
+    refuses(f"simulate: no {key}", 2, r"bad.json: error: the report lacks 'cores.all', how many cores its threads "
+            r"shared; make it anew", "simulate", "p.yaml", "--with", put("bad.json", json.dumps(report)))
+refuses("simulate: no turns", 2, r"the report lacks the time of turns of 'generate'; make it anew", "simulate",
+        "p.yaml", "--with", changed(stages=[{k: s[k] for k in s if k != "turn_us"} for s in ran["stages"]]))
 refuses("simulate: no wakes", 2, r"bad.json: error: the report lacks 'wakes', how long it takes to wake a thread; make",
         "simulate", "p.yaml", "--with", put("bad.json", json.dumps({k: ran[k] for k in ran if k != "wakes"})))
 report = json.loads(get("run.json"))
@@ -216,8 +218,8 @@ for nodes, where in (("3", "on 3 machines of one sort, 2 on one of them and 1 on
     check(f"simulate: which of {nodes} machines has how many", f"assumed: 4 ranks {where}" in uneven.stdout,
           uneven.stdout)
 uneven = run("simulate", *ON, "--ranks", "8", "--nodes", "3", name="simulate: 8 ranks on 3 machines")
-check("simulate: more on most machines", "assumed: 8 ranks on 3 machines of one sort, 3 on each of 2 and 2 on the other;"
-      in uneven.stdout, uneven.stdout)
+check("simulate: more on most machines", "assumed: 8 ranks on 3 machines of one sort, 3 on each of 2 and 2 on the "
+      "other;" in uneven.stdout, uneven.stdout)
 check("simulate: of each rank", "for each rank" in p.stdout, p.stdout)
 p = run("simulate", *ON, "--ranks", "4", "--machine", put("m.json", '{"gpu": "x"}'), name="simulate: one GPU for all")
 check("simulate: how to say that there are more", "assumed: 4 ranks share 1 GPU of a machine, in turns; more are said "
@@ -279,7 +281,7 @@ for name, more, path, ranks, message in (
         ("one file a frame", ", shard: none", "'a%d.png'", ["2"], r"ranks 0 and 1 would both write 'a%d.png'"),
         ("a file with a part of each", "", "a.tif", ["3"],
          r"'a.tif' is one for all frames, and each of 3 ranks has a part of them: put %05d"),
-        ("numbers that differ", "", "'a%d.png', start: rank", ["2"], r"ranks 0 and 1 begin to number 'a%d.png' differ")):
+        ("numbers that differ", "", "'a%d.png', start: rank", ["2"], r"ranks 0 and 1 begin to number 'a%d.png'")):
     text = put("writes.yaml", WRITES % (more, path))
     run("run", "-q", text, "--report", "writes.json", name=f"simulate: a report, {name}")
     refuses(f"simulate: {name}", 3, r"writes.yaml:4:11: error: stage 'write': " + message, "simulate", text, "--with",
@@ -296,10 +298,11 @@ for folder, last in ("in0", "x"), ("in1", "y"):
 text = put("reads.yaml", "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n  - {use: read, path: 'in${rank}/*.raw', "
            "format: raw, out: g}\n  - {use: discard}\n")
 run("run", "-q", text, "--report", "reads.json", name="simulate: a report of files that are read")
-refuses("simulate: other files in other ranks", 3, r"reads.yaml:3:11: error: source 'read': rank 1 finds files of other "
-        r"names than rank 0", "simulate", text, "--with", "reads.json", "--ranks", "2")
+refuses("simulate: other files in other ranks", 3, r"reads.yaml:3:11: error: source 'read': rank 1 finds files of "
+        r"other names than rank 0", "simulate", text, "--with", "reads.json", "--ranks", "2")
 text = put("depths.yaml", get("p.yaml").replace("depth: 1 ", "depth: 2 - rank "))
-run("run", "-q", text, "--report", "depths.json", "--set", "stages.generate.frames=100", name="simulate: a report, depth")
+run("run", "-q", text, "--report", "depths.json", "--set", "stages.generate.frames=100",
+    name="simulate: a report, depth")
 refuses("simulate: a rank that cannot run it", 3, r"^rank 2: depths.yaml:2:8: error: 'depth' must be", "simulate", text,
         "--with", "depths.json", "--ranks", "3")
 

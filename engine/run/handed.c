@@ -1,5 +1,5 @@
-/* handed.c - what it takes to hand frames over, as a timed run measures it: what a turn of a host stage takes beside the
- * kind's code (turn.c measures one in a few), and what it takes to wake a thread. Simulations ask for both. */
+/* handed.c - what it takes to hand frames over, as a timed run measures it: what a turn of a host stage takes beside
+ * the kind's code (turn.c measures one in a few), and what it takes to wake a thread. Simulations ask for both. */
 #include "run/measure.h"
 
 /* ---- waking ----------------------------------------------------------- */

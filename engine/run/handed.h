@@ -8,9 +8,9 @@ struct gp_run;
 struct gp_actorrt;
 struct gp_threadrt;
 
-/* What it takes to wake threads that sleep at an eventcount, with whose lock these are called (`w` may be NULL): somebody
- * wakes them, at `start`; one is awake; those who sleep from now on were not woken yet; and whoever woke
- * them at `start` is done with it. */
+/* What it takes to wake threads that sleep at an eventcount, with whose lock these are called (`w` may be NULL):
+ * somebody wakes them, at `start`; one is awake; those who sleep from now on were not woken yet; and whoever woke them
+ * at `start` is done with it. */
 struct gp_wakes;
 void gp_wakes_begin(struct gp_wakes *w, int64_t start);
 void gp_wakes_awake(struct gp_wakes *w);
@@ -23,8 +23,8 @@ void gp_measured_wakes(const struct gp_run *run, gp_hist *late, gp_hist *calls);
 
 /* A turn of t with n frames took so long, of which t->worked_ns in the kind's code. */
 void gp_measure_turn(struct gp_threadrt *t, int64_t ns, int n);
-/* What turns of p took beside the kind's code, each and for each frame: ns, < 0: not known; and the frames of those that
- * the kind ended before it had done all, where it ends most: the mean; else 0. */
+/* What turns of p took beside the kind's code, each and for each frame: ns, < 0: not known; and the frames of those
+ * that the kind ended before it had done all, where it ends most: the mean; else 0. */
 typedef struct gp_turn_cost { double turn, frame, stop; } gp_turn_cost;
 gp_turn_cost gp_measured_turns(const struct gp_actorrt *p);
 

@@ -86,8 +86,10 @@ static bool read_stage(const gp_source_report *r, const gp_stage *st, double fir
     if (!gp_node_get(of, "turn_us") || !gp_node_get(of, "turn_frame_us"))
         return lacks(r, errs, "the time of turns", st->name);
     *busy_ns = 1e9 * busy / fmax(firings, 1);
-    *c = (gp_stage_cost){ .turn_ns = 1e3 * fmax(number(of, "turn_us"), 0),
-                          .stop = fmax(number(of, "turn_stop"), 0), .frame_ns = 1e3 * fmax(number(of, "turn_frame_us"), 0), .cpu_ns = fmin(1e9 * fmax(cpu, 0) / fmax(firings, 1), *busy_ns), .spread = spread_of(r, of) };
+    *c = (gp_stage_cost){ .cpu_ns = fmin(1e9 * fmax(cpu, 0) / fmax(firings, 1), *busy_ns), .spread = spread_of(r, of),
+                          .turn_ns = 1e3 * fmax(number(of, "turn_us"), 0),
+                          .frame_ns = 1e3 * fmax(number(of, "turn_frame_us"), 0),
+                          .stop = fmax(number(of, "turn_stop"), 0) };
     if (!st->nin) {
         c->frames = (uint64_t)fmax(number(named(list_of(r->root, "sources"), st->name), "in"), 1);
         c->pace_ns = hertz > 0 ? 1e9 / hertz : 1e9 * idle > 0.1 * r->wall_ns ? r->wall_ns / (double)c->frames : 0;

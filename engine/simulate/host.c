@@ -1,6 +1,6 @@
-/* host.c - host stages: workers take consecutive firings, up to so many in a turn, and hand them in; they are published in
- * order. A turn has a core for a while, for the kind's code and for what moves the frames, then sleeps for a while. A
- * source with a pace waits for its time first. Which thread does the turns of a stage with one worker: turns.c. */
+/* host.c - host stages: workers take consecutive firings, up to so many in a turn, and hand them in; they are published
+ * in order. A turn has a core for a while, for the kind's code and for what moves the frames, then sleeps for a while.
+ * A source with a pace waits for its time first. Which thread does the turns of a stage with one worker: turns.c. */
 #include "simulate/model.h"
 
 void gp_model_work(simulation *x, int a, int w)

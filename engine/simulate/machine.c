@@ -18,7 +18,8 @@ bool gp_costs_move(gp_costs *c, const gp_plan *plan, const gp_plan *before, cons
     c->nccl_ns = m->nccl_ns;
     c->devices = m->says_devices && m->machine.ndevices ? m->machine.ndevices : 0;
     for (int v = 0; v < c->nstages; v++)
-        c->stage[v].cpu_ns /= m->host_speed, c->stage[v].turn_ns /= m->host_speed, c->stage[v].frame_ns /= m->host_speed;
+        c->stage[v].cpu_ns /= m->host_speed, c->stage[v].turn_ns /= m->host_speed,
+        c->stage[v].frame_ns /= m->host_speed;
     for (int k = 0; k < c->nsegments; k++) {
         c->segment[k].launch_ns /= m->host_speed;
         c->segment[k].kernels_ns /= kernels, c->segment[k].fixed_ns /= kernels;

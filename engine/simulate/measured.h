@@ -27,8 +27,8 @@ double gp_segment_fills(const gp_plan *plan, int segment);
 
 #define MAKE_ANEW "make it anew with 'gpipe run --report FILE.json'"
 
-/* source_report.c. Of a map of the report: a number that is not negative (-1: there is none), a text (or ""), a list (or
- * NULL). */
+/* source_report.c. Of a map of the report: a number that is not negative (-1: there is none), a text (or ""), a list
+ * (or NULL). */
 double gp_report_number(const gp_node *map, const char *key);
 const char *gp_report_text(const gp_node *map, const char *key);
 const gp_node *gp_report_list(const gp_node *map, const char *key);

@@ -52,7 +52,7 @@ typedef struct piece {
     uint64_t first;
     int n, stream;
     double start, work, sleep, due;    /* due: of a launch that is chosen: when it was decided */
-    double beside, owed;               /* of `work`: what a turn takes beside the kind's code; to wake others before it */
+    double beside, owed;               /* of `work`: what a turn takes beside the kind's code; to wake others */
     int by;                            /* the actor whose thread does this turn */
     double copying;                    /* since when a copy of a launch is under way */
     waiting behind;                    /* the next launch that waits for the same engine */
@@ -64,7 +64,7 @@ typedef struct walk {
     bool busy, waking;                 /* it does something; it sleeps, and is being woken; */
     double since;                      /* ... else it waits since then */
     int list[MOVED], n, turns;         /* stages whose frames were moved, and what is next to them was not told yet */
-    int from, near, before;            /* who is told now: the neighbor of this stage (-1: none), with so many turns before */
+    int from, near, before;            /* who is told now: that neighbor of this stage (-1: none); turns before that */
     bool telling;
     double owes;                       /* it has woken others, which takes time of its next turn */
 } walk;
@@ -191,8 +191,8 @@ static inline void touch(simulation *x, gp_share *s)
     s->touched = true;
 }
 
-/* Does a thread of p that has waited since then, and looks for so long before it sleeps, sleep? Where it has a part of a
- * core it looks for longer. */
+/* Does a thread of p that has waited since then, and looks for so long before it sleeps, sleep? Where it has a part of
+ * a core it looks for longer. */
 static inline bool sleeps(const simulation *x, const actor *p, double from, double looks)
 {
     const gp_share *cores = p->host->cores;

@@ -207,7 +207,7 @@ static void init_machines(simulation *x)
 
 /* ---- waiting ---------------------------------------------------------- */
 
-/* How long threads look before they sleep: spin_ns() of run/threads.c; which turns they do: gp_turns_init() of run/turn.c.
+/* How long threads look before they sleep: spin_ns() of run/threads.c; which turns they do: run/turn.c.
  * Reapers wait for a GPU as wait_for() of cuda/cuda.c does; the CPU back end wakes them, and the threads of its
  * streams, each time. */
 static void init_waiting(simulation *x)

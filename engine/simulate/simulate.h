@@ -36,7 +36,7 @@ typedef struct gp_costs {
     int nstages, nsegments;
     double wake_ns;            /* to wake a thread that waited: it has a core meanwhile; not with `sync: spin` */
     double call_ns;            /* ... what that takes the thread that wakes it */
-    double slower;             /* times are so many times what threads measured, by which they decide who does what; 0: 1 */
+    double slower;             /* times are so many times what threads measure and decide by who does what; 0: 1 */
     double cores;              /* that threads share, of each machine */
     double copy_in, copy_out;  /* bytes a second of each device's two copy engines; not on the CPU back end */
     double copy_peer;          /* ... of a copy from another device */

@@ -1,5 +1,5 @@
-/* source_report.c - the report of a run as simulations read it: can it be used, of what settings and machine is it? JSON
- * is YAML: the reader of YAML reads it. */
+/* source_report.c - the report of a run as simulations read it: can it be used, of what settings and machine is it?
+ * JSON is YAML: the reader of YAML reads it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
