@@ -1,8 +1,11 @@
 /* state.c - Lua states for the workers of a stage; see state.h. */
 #include <errno.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "base/embed.h"
 #include "state.h"
 
@@ -196,6 +199,24 @@ static void set_member(lua_State *L, const char *table, const char *key, lua_CFu
     lua_pop(L, 1);
 }
 
+/* As Lua's, but for signals: system() has the whole process leave out SIGINT while the command runs. */
+static int execute(lua_State *L)
+{
+    const char *command = luaL_optstring(L, 1, NULL);
+    char sh[] = "sh", c[] = "-c", *const words[] = { sh, c, (char *)(uintptr_t)command, NULL };
+    pid_t child;
+    int status = 0;
+    if (!command) {
+        lua_pushboolean(L, true);
+        return 1;
+    }
+    int e = posix_spawn(&child, "/bin/sh", NULL, NULL, words, environ);
+    while (!e && waitpid(child, &status, 0) < 0)
+        e = errno == EINTR ? 0 : errno;
+    errno = e;
+    return luaL_execresult(L, e ? -1 : status);
+}
+
 /* Runs protected; argument: the gp_lua. Returns the message handler. */
 static int set_up(lua_State *L)
 {
@@ -206,6 +227,7 @@ static int set_up(lua_State *L)
     lua_pushcfunction(L, print_stderr);
     lua_setglobal(L, "print");
     set_member(L, "os", "exit", no_exit);
+    set_member(L, "os", "execute", execute);
     if (luaL_dostring(L, "io.output(io.stderr)"))
         return lua_error(L);
     lua_getglobal(L, "math");

@@ -167,4 +167,11 @@ if device == "cpu:0":
     check("a rank that hangs in an operation ends all", code == 5 and "it did not end" not in said
           and "all_reduce" in said, said)
 
+    with open("p.yaml", "w") as f:
+        f.write("device: cpu:0-1\nvars: {to: w5}\n" + reduced.replace("BY", "auto"))
+    said = ran([gpipe, "check", "p.yaml"]).stderr
+    check("a collective in one process with two devices warns", re.search(
+        r"p.yaml:\d+:\d+: warning: stage 'all_reduce' exchanges frames between processes, not between the 2 devices",
+        said), said)
+
 finish(device)

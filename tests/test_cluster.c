@@ -84,9 +84,9 @@ static const cluster_case cases[] = {
     { "... of which there are enough", TOP("cpu", 8) BIG LUA SUM LAST, .ranks = 4, .a = 1000, .step = 100,
       .rate = 4e6 / 3500, .says = "bound by the way between processes (100 % of the time): a round of 'sum' takes "
       "3.5 ms, and sends 3.15 MB from process to process at 1.05 GB/s" },
-    /* what the second waits for is there when the first is done: both tell then, and send one after the other */
+    /* what ranks tell each other in one, they tell while they send in the other */
     { "one round after the other", TOP("cpu", 8) BIG SUM "  - {name: again, use: all_reduce}\n" LAST, .ranks = 4,
-      .nodes = 4, .step = 100, .rate = 4e6 / (200 + 2 * 3300), .says = "bound by the network (100 % of the time): a round of " },
+      .nodes = 4, .step = 100, .rate = 4e6 / (2 * 3300), .says = "bound by the network (100 % of the time): a round of " },
     /* 2 x 7 / 8 MiB in 14 steps, after 3 in which they tell, while the round before is under way */
     { "NCCL", TOP("auto", 8) BIG KERNEL NCCL LAST, .gpus = 1, .ranks = 8, .kernels = 10, .step = 10,
       .rate = 8e6 / (1750 + 140), .says = "bound by the links between GPUs (100 % of the time): a round of 'sum' takes "

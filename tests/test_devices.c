@@ -136,7 +136,7 @@ END_TEST
 START_TEST(lanes)
 {
     static const struct { const char *device, *knobs; int depth, batch, run, streams; } cases[] = {
-        { "cpu:0-1", "", 6, 1, 1, 3 }, { "cpu:0-2", "depth: 8\nbatch: 4\n", 24, 4, 4, 8 },
+        { "cpu:0-1", "", 12, 2, 2, 6 }, { "cpu:0-2", "depth: 8\nbatch: 4\n", 24, 4, 4, 8 },
         { "cpu:0-2", "depth: 6\nbatch: 4\n", 24, 4, 4, 8 }, { "cpu:0-3", "depth: 1\n", 4, 1, 1, 1 },
         { "cpu:0-1", "depth: 100\n", 256, 32, 32, 8 }, { "cpu:0", "depth: 6\nbatch: 4\n", 6, 4, 1, 6 },
     };

@@ -1,5 +1,5 @@
-/* test_in_order.c - stages whose frames take turns, and that have several workers all the same: a worker begins when the one
- * before it has returned, or has passed its turn on. */
+/* test_in_order.c - stages whose frames take turns, and that have several workers all the same: a worker begins when the
+ * one before it has returned, or lets it. */
 #include <check.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,20 +11,25 @@ Suite *suite_in_order(void);
 
 enum { FRAMES = 40, AT = 10, BEGINS = FRAMES + 8 };
 
-/* What run() does: `passes` its turn on, then waits until the next frame has begun, and fails in frame AT and the one behind
- * it, `early` before it has passed it on. With `one` it takes one frame of each call. */
-typedef struct what { const char *name; bool passes, fails, early, drops, one; int at_once, frames; const char *told; } what;
+/* What run() does: it `lets` the next begin, then waits until that is so, and fails in frame AT and the one behind it,
+ * `early` before that. With `one` it takes one frame of each call. */
+typedef struct what {
+    const char *name;
+    bool lets, fails, early, drops, one;
+    int at_once, frames;
+    const char *told;
+} what;
 
 static const what cases[] = {
     { "one after the other", .at_once = 1, .frames = FRAMES, .told = "" },
-    { "two at a time", .passes = true, .at_once = 1, .frames = FRAMES, .told = "" },
-    { "two calls of up to 4 frames", .passes = true, .at_once = 4, .frames = FRAMES, .told = "" },
-    { "calls that take one of up to 4", .passes = true, .one = true, .at_once = 4, .frames = FRAMES, .told = "" },
+    { "two at a time", .lets = true, .at_once = 1, .frames = FRAMES, .told = "" },
+    { "two calls of up to 4 frames", .lets = true, .at_once = 4, .frames = FRAMES, .told = "" },
+    { "calls that take one of up to 4", .lets = true, .one = true, .at_once = 4, .frames = FRAMES, .told = "" },
     { "an error", .fails = true, .early = true, .at_once = 1, .frames = AT, .told = "frame 10 fails;" },
-    { "errors of two frames under way", .passes = true, .fails = true, .at_once = 1, .frames = AT, .told = "frame 10 fails;" },
-    { "dropped in order", .passes = true, .fails = true, .drops = true, .at_once = 1, .frames = FRAMES - 2,
+    { "errors of two frames under way", .lets = true, .fails = true, .at_once = 1, .frames = AT, .told = "frame 10 fails;" },
+    { "dropped in order", .lets = true, .fails = true, .drops = true, .at_once = 1, .frames = FRAMES - 2,
       .told = "frame 10 fails;frame 11 fails;" },
-    { "dropped before the turn is passed on", .passes = true, .fails = true, .early = true, .drops = true, .at_once = 1,
+    { "dropped before the next may begin", .lets = true, .fails = true, .early = true, .drops = true, .at_once = 1,
       .frames = FRAMES - 2, .told = "frame 10 fails;frame 11 fails;" },
 };
 
@@ -73,9 +78,9 @@ static bool run(gp_call *c, gp_frame *f, int n)
     nap();
     bool failed = now->early && fails(c, f);
     atomic_fetch_sub(&inside, 1);
-    if (failed || !now->passes)
+    if (failed || !now->lets)
         return true;
-    gp_pass_turn(c, done);
+    gp_let_next_begin(c, done);
     for (int i = 0; i < 25000 && k % 2 == 0 && k + done < FRAMES && done == n && !atomic_load(&begun[k + done]); i++)
         nap();
     if (k % 2 == 0 && k + done < FRAMES && done == n && !atomic_load(&begun[k + done]))

@@ -312,7 +312,9 @@ static void edit_together(gp_retuner *r, edit *e, const char *const *more, int n
     r->edit = e;
     if (!n && r->watched)
         gp_watch_read(r->watched);     /* what was saved by now is compiled now */
-    if (!is_over(r))
+    if (n < 0)
+        gp_fail(&e->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    else if (!is_over(r))
         compile(r, e, more, n);
     if (e->ok && e->items)
         go_on(r, e);
@@ -326,7 +328,7 @@ static void edit_together(gp_retuner *r, edit *e, const char *const *more, int n
         vote(e, GP_VOTE_OVER, NULL);
     bool go = hear_all(r, false) && gp_votes_go();
     if (ready && go && !e->went_on && e->errs.failed)
-        vote_errors(e, GP_VOTE_FAILED, "which goes on as it was, unlike those that were changed");
+        vote_errors(e, GP_VOTE_FAILED, "which goes on as it was, and may differ from others now");
     else if (ready && go)
         vote(e, e->went_on ? GP_VOTE_CHANGED : GP_VOTE_OVER, e->what);
     if (!hear_all(r, true) && fd >= 0)

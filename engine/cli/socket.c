@@ -242,7 +242,7 @@ int gp_socket_take(gp_socket *s, char **line)
         if (heard == 1 && is_ours(c->fd)) {
             int fd = c->fd;
             *line = c->said;
-            *strchr(*line, '\n') = 0;
+            *(char *)memchr(*line, '\n', c->nsaid) = 0;
             s->client[i] = s->client[--s->nclients];
             return fd;
         }

@@ -261,11 +261,10 @@ void gp_devices_check(gp_arena *a, const gp_graph *g, gp_errs *errs)
             gp_fail(errs, GP_E_SPEC, g->prologue[i].placed_at, "'device' has no effect: stage '%s' reads only constants and "
                     "runs once, on the first device", g->prologue[i].name);
     for (int v = 0; v < g->nstages; v++)
-        if (g->stage[v].kind->collective && g->ranks == 1 && g->lanes > 1) {
-            gp_fail(errs, GP_E_SPEC, g->stage[v].at, "stage '%s' exchanges frames between processes, not between the %d devices "
-                    "of one: start a process for each device, with 'mpirun -n %d gpipe run'", g->stage[v].name, g->lanes, g->lanes);
-            return;
-        }
+        if (g->stage[v].kind->collective && g->ranks == 1 && g->lanes > 1)
+            gp_fail(errs, GP_E_WARN, g->stage[v].at, "stage '%s' exchanges frames between processes, not between the %d "
+                    "devices of one, and so does nothing here: start a process for each device, with 'mpirun -n %d gpipe "
+                    "run'", g->stage[v].name, g->lanes, g->lanes);
     const gp_stage **first = GP_NEW(a, const gp_stage *, g->nstages + 1);      /* of each cycle, that is no carry */
     for (int v = 0; v < g->nstages; v++) {
         const gp_stage *s = &g->stage[v], *before = first[s->cycle];

@@ -201,7 +201,8 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
     if (st->s.workers > 1 && st->s.serial && st->s.workers_said)
         ok = AT(r, key_at(st->node, "workers", st->s.at), "stage '%s' cannot have %d workers: %s",
                 name, st->s.workers, source ? "it is a source, which makes one frame after the other"
-                                            : "it takes frames in order");
+                : s->default_workers > 1 && st->s.fills_device ? "it takes frames in order, with workers of its own: leave 'workers' out"
+                                                               : "it takes frames in order");
     if (on_hole && (!s->state || st->s.kind->emit))
         ok = AT(r, on_hole->at, s->state ? "'on_hole' has no effect: stage '%s' leaves holes out"
                 : "'on_hole' has no effect: stage '%s' carries nothing from frame to frame", name);

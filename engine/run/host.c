@@ -151,7 +151,7 @@ static gp_look take(gp_threadrt *t, uint64_t *first, int *n)
     *first = atomic_load(&p->next);
     gp_look l = look(p, *first, n);
     if (l == GP_LOOK_GO) {
-        *n = t->halves && *n > 1 ? *n / 2 : *n;
+        *n = t->halves && *n > 1 && !p->together ? *n / 2 : *n;
         set_bytes(h, h->handed, *first, *n, TAKEN);
         h->view[t->worker].first = *first;
         atomic_store(&p->next, *first + (uint64_t)*n);
@@ -498,11 +498,10 @@ gp_look gp_host_step(gp_threadrt *t, int *n)
     gp_look l = take(t, &first, n);
     if (l == GP_LOOK_WAIT)
         return l;
+    bool over = l == GP_LOOK_GO && p->stage->in_order && !gp_host_await_begin(t);
     gp_pause_end(t, first);
-    if (l != GP_LOOK_GO)
-        return l;
-    if (p->stage->in_order && !gp_host_await_begin(t))
-        return GP_LOOK_OVER;
+    if (l != GP_LOOK_GO || over)
+        return over ? GP_LOOK_OVER : l;
 
     bool failed = false, end = false;
     int done = work(t, first, *n, &failed, &end);
@@ -548,6 +547,11 @@ void gp_host_leave(gp_threadrt *t)
     const gp_kind *k = p->stage->kind;
     uint64_t head = atomic_load(&h->head);
     bool clean = !atomic_load(&run->failed) && atomic_load(&run->level) < 2;
+    bool early = p->nin > 1 || h->end != GP_UNKNOWN;
+    /* While this one waits for other ranks, they may wait for those behind it to end. */
+    bool first = clean && p->together && p->nout;
+    if (first)
+        gp_actor_end(p, head, early);
     if (clean && k->finish && !p->stage->elsewhere) {
         gp_call call = call_of(t);
         call.worker = 0;
@@ -565,7 +569,8 @@ void gp_host_leave(gp_threadrt *t)
     }
     for (int l = 0; clean && !p->nout && l < run->naccounts; l++)
         gp_account_last(&run->account[l], (int)(p->stage - run->graph->stage), head);
-    gp_actor_end(p, head, p->nin > 1 || h->end != GP_UNKNOWN);
+    if (!first)
+        gp_actor_end(p, head, early);
 }
 
 /* ---- what stages may ask for ----------------------------------------- */

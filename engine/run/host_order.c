@@ -1,9 +1,10 @@
 /* host_order.c - what workers of one stage wait for of one another.
  *
- * Some calls of run() need what all frames before have come to (gp_wait_turn). And stages whose frames take turns may have
- * several workers nevertheless, which begin in order: each when the one before has returned, or has passed its turn on
- * (gp_pass_turn), as it only waits for a device by then. */
+ * Some calls of run() need what all frames before have come to (gp_wait_turn). And stages whose frames take turns may
+ * have several workers nevertheless, which begin in order: each when the one before has returned, or lets it
+ * (gp_let_next_begin), as it only waits for a device by then. */
 #include "run/host.h"
+#include "run/measure.h"
 
 typedef struct gp_turn { const gp_hostrt *host; uint64_t first, frame; } gp_turn;
 
@@ -31,12 +32,14 @@ bool gp_host_await_begin(gp_threadrt *t)
 {
     gp_actorrt *p = t->actor;
     gp_turn w = { p->host, p->host->view[t->worker].first, 0 };
-    if (!may_begin(&w))
+    if (!may_begin(&w)) {
+        gp_pause_begin(t, w.first);
         gp_eventcount_wait(&p->changed, may_begin, &w, p->run->spin_ns);
+    }
     return atomic_load(&p->host->end) > w.first;
 }
 
-/* It only rises: who passed its turn on before it returned may come after those behind it. */
+/* It only rises: who let the next begin before it returned may come here after that one. */
 void gp_host_let_begin(gp_actorrt *p, uint64_t end)
 {
     uint64_t was = atomic_load(&p->host->begun);
@@ -59,7 +62,7 @@ bool gp_wait_turn(gp_call *c)
     return t->actor->stage->workers == 1 || gp_host_await_turn(t, frame_of(t));
 }
 
-void gp_pass_turn(gp_call *c, int n)
+void gp_let_next_begin(gp_call *c, int n)
 {
     gp_threadrt *t = c->ctx;
     gp_actorrt *p = t->actor;

@@ -405,7 +405,7 @@ static void take_actor(gp_actorrt *p, const gp_held_actor *h)
     atomic_store(&p->flushed, h->flushed);
     atomic_store(&p->over, h->over);
     if (p->host) {
-        atomic_store(&p->host->head, h->next), atomic_store(&p->host->begun, h->next);
+        atomic_store(&p->host->head, h->next);
         atomic_store(&p->host->ended, h->over);
     } else {
         atomic_store(&p->seg->reaped, h->next);

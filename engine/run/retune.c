@@ -111,8 +111,6 @@ static bool ends_alike(const gp_run *run, gp_errs *errs)
 
 typedef enum { WAITS, OVER, PAUSES } progress;
 
-/* The thread of the run goes on under p as soon as it has paused: p is free then. */
-
 static progress try_to_pause(gp_pipeline *p, gp_pipeline *from, bool first)
 {
     progress is = OVER;
@@ -126,7 +124,7 @@ static progress try_to_pause(gp_pipeline *p, gp_pipeline *from, bool first)
         is = fit && !first ? PAUSES : WAITS;           /* who looked at a depth before has taken frames by now */
         if (is == PAUSES) {
             atomic_store(&from->told_ns, gp_now_ns());
-            atomic_store(&p->running, false);
+            atomic_store(&p->running, false);      /* the run goes on under p once it has paused */
             if (meets_twice(run))
                 gp_run_pause(run);
             else

@@ -294,7 +294,7 @@ static bool keep_paused(gp_run *run, gp_errs *errs)
     if (!x)
         return false;
     set_paused(run->pipeline, x);
-    gp_stages_close(run);                 /* those on the device */
+    gp_stages_close(run);              /* those on the device */
     return true;
 }
 

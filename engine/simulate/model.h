@@ -88,12 +88,13 @@ typedef struct actor {
     int nidle;
     /* Of a host stage. */
     piece *worker; int nworkers, nbusy;
-    int *came; double tells;           /* where ranks meet, of rank 0: by round mod nworkers, how many have come to it; up to when they
-                                          tell each other what they have in the one before. Else NULL */
+    /* Where ranks meet, else NULL: how many have come to a round, by its number mod nworkers. That of rank 0 is used, and so
+     * is the next round to begin, and up to when they tell each other what they have in the one before. */
+    int *came; uint64_t round; double tells;
     int most;                          /* frames of a turn */
     bool lends, lent;                  /* its thread does turns of others; threads of others do its */
     walk walk;                         /* of such a stage */
-    double turn_cost;                  /* of its turns, but for moving frames; < 0: there was none */
+    double turn_cost;                  /* of its turns, but for moving frames: the mean */
     unsigned offers;
     int *near; int nnear;              /* who takes what it makes, then who makes what it takes, each once */
     uint64_t taken;                    /* turns of its workers */

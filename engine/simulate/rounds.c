@@ -13,6 +13,15 @@ static int worker_of(const actor *p, uint64_t k)
     return w;
 }
 
+static bool all_came(const simulation *x, int index, uint64_t k)
+{
+    const actor *meet = &x->actor[index];
+    int ranks = 0;
+    for (int r = 0; r < x->ranks; r++)
+        ranks += k < x->actor[r * x->each + index].total;
+    return ranks && meet->came[k % (uint64_t)meet->nworkers] == ranks;
+}
+
 /* Of the ranks that have a round k of this stage, all have come: it is over after a while. */
 static void begin_round(simulation *x, int index, uint64_t k)
 {
@@ -22,7 +31,7 @@ static void begin_round(simulation *x, int index, uint64_t k)
     double from = on_cores ? x->now : fmax(fmax(x->now, meet->tells) + told, x->link_free) - told;
     if (!on_cores)
         meet->tells = fmax(x->now, meet->tells) + told, x->link_free = from + ns;
-    meet->came[k % (uint64_t)meet->nworkers] = 0;
+    meet->came[k % (uint64_t)meet->nworkers] = 0, meet->round = k + 1;
     for (int r = 0; r < x->ranks; r++) {
         int a = r * x->each + index;
         actor *p = &x->actor[a];
@@ -37,14 +46,14 @@ static void begin_round(simulation *x, int index, uint64_t k)
     }
 }
 
+/* Workers come to their rounds in any order, and begin them in that of frames. */
 void gp_model_meet(simulation *x, int a, int w)
 {
-    const actor *p = &x->actor[a];
-    piece *q = &p->worker[w];
-    int ranks = 0;
+    int index = x->actor[a].index;
+    actor *meet = &x->actor[index];
+    piece *q = &x->actor[a].worker[w];
     q->due = x->now;
-    for (int r = 0; r < x->ranks; r++)
-        ranks += q->first < x->actor[r * x->each + p->index].total;
-    if (++x->actor[p->index].came[q->first % (uint64_t)p->nworkers] == ranks)
-        begin_round(x, p->index, q->first);
+    meet->came[q->first % (uint64_t)meet->nworkers]++;
+    while (all_came(x, index, meet->round))
+        begin_round(x, index, meet->round);
 }

@@ -94,14 +94,14 @@ static double stop_of(const simulation *x, const actor *p)
          : fmin(floor(GP_RUN_NS / each) + 1, ceil(GP_RUN_BYTES / bytes));
 }
 
-/* As gp_host_init() of run/host.c. Ranks meet for each frame. */
+/* As gp_host_init() of run/host.c. Ranks meet for each frame, and a stage that says at_once does all that it takes. */
 static void set_most(const simulation *x, actor *p)
 {
     const gp_stage *st = p->stage;
     uint64_t share = p->window > (uint64_t)p->nworkers ? p->window / (uint64_t)p->nworkers : 1;
     int most = st->at_once > 1 ? st->at_once : p->nworkers == 1 && st->kind->max_run > 1 ? st->kind->max_run : 1;
     most = (uint64_t)most < share ? most : (int)share;
-    p->most = st->kind->collective ? 1 : (int)fmax(fmin(most, stop_of(x, p)), 1);
+    p->most = st->kind->collective ? 1 : st->at_once > 1 ? most : (int)fmax(fmin(most, stop_of(x, p)), 1);
 }
 
 /* Are its frames on another rank alone, and holes on this one, which cost nothing? */
@@ -212,7 +212,7 @@ static void init_machines(simulation *x)
  * streams, each time. */
 static void init_waiting(simulation *x)
 {
-    const double long_ns = 1e6, short_ns = 5e3, alone_ns = 100, awake_ns = 300;
+    const double long_ns = 1e6, short_ns = 5e3, alone_ns = 100, awake_ns = 300, unknown_ns = 5000;
     gp_sync sync = x->g->sync;
     double cpus = x->c->cores + x->c->others, threads = 0;
     for (int a = 0; a < x->each; a++)
@@ -222,7 +222,7 @@ static void init_waiting(simulation *x)
         actor *p = &x->actor[a];
         p->looks = looks;
         p->lends = p->stage && p->nworkers == 1 && (sync == GP_SYNC_AUTO || sync == GP_SYNC_BLOCK);
-        p->lent = p->lends && p->nin, p->turn_cost = -1, p->walk.from = -1;
+        p->lent = p->lends && p->nin && !p->came, p->turn_cost = unknown_ns, p->walk.from = -1;
     }
     x->awake = cpus > threads ? alone_ns : awake_ns;
     x->polls = x->on_cores || sync == GP_SYNC_BLOCK ? 0 : sync != GP_SYNC_AUTO ? INFINITY : long_ns;

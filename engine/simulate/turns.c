@@ -5,12 +5,19 @@
  * waits: it looks for a while, then sleeps. What a turn is known to take is the mean of those before, as in a run. */
 #include "simulate/model.h"
 
-enum { FRAME_NS = 20, ASLEEP_NS = 2300, WOKEN_ONCE_IN = 64, TURNS = 64, WEIGHT = 8 };  /* as in run/turn.c */
+enum { FRAME_NS = 20, ASLEEP_NS = 2300, WOKEN_ONCE_IN = 64, TURNS = 64,       /* as in run/turn.c */
+       WEIGHT = 8 };           /* the mean is of about so many turns; a run measures one in a few */
 
 static bool may_go(const simulation *x, const actor *p)
 {
     reason why;
     return !p->nbusy && gp_model_ready(x, p, &why);
+}
+
+/* Does its thread wait for something that is no frame, as for other ranks? Then it does no turns of others. */
+static bool waits_outside(const actor *p)
+{
+    return p->cost->pace_ns > 0 || p->came;
 }
 
 /* Those before it do its turns, so that its thread need not look. */
@@ -19,7 +26,7 @@ static bool stays_away(const simulation *x, const actor *p)
     bool stays = p->lent && p->turn_cost < x->awake;
     for (int i = 0; stays && i < p->nin; i++) {
         const actor *from = &x->actor[x->ring[p->in[i].ring].producer];
-        stays = from->lends && from->stage->priority == p->stage->priority && !(from->cost->pace_ns > 0);
+        stays = from->lends && from->stage->priority == p->stage->priority && !waits_outside(from);
     }
     return stays;
 }
@@ -37,7 +44,7 @@ static bool is_asleep(const simulation *x, const actor *p)
 static bool is_cheap(const simulation *x, actor *p)
 {
     double c = p->turn_cost;
-    if (!p->lent || c < 0 || c >= ASLEEP_NS)
+    if (!p->lent || c >= ASLEEP_NS)
         return false;
     return c < x->awake || (is_asleep(x, p) && p->offers++ % WOKEN_ONCE_IN);
 }
@@ -140,12 +147,12 @@ void gp_model_turned(simulation *x, int a)
     int by = q->by;
     double cost = (q->work - q->owed + q->sleep) / (x->c->slower > 0 ? x->c->slower : 1) - FRAME_NS * q->n;
     reason why;
-    p->turn_cost = p->turn_cost < 0 ? cost : p->turn_cost + (cost - p->turn_cost) / WEIGHT;
+    p->turn_cost += (cost - p->turn_cost) / WEIGHT;
     if (!gp_model_ready(x, p, &why))
         set_idle(x, p, 1, why);
     walk *m = &x->actor[by].walk;
     if (by == a)
-        m->list[0] = a, m->n = 1, m->from = -1, m->turns = p->cost->pace_ns > 0 ? TURNS : 0;
+        m->list[0] = a, m->n = 1, m->from = -1, m->turns = waits_outside(p) ? TURNS : 0;
     else
         m->turns++;
     gp_model_go_on(x, by);

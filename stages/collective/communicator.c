@@ -22,7 +22,7 @@ struct gp_comm {
     int status;                        /* of NCCL: of making it, or what it found while it ran */
     atomic_int stages;                 /* that share it; 0: none has run */
     uint64_t next, turn;               /* the next number, of rank 0 or of a stage that is alone; which may begin now */
-    const gp_call *waits[TOGETHER];    /* for their operations; NULL: free */
+    struct { const gp_call *call; bool begun; } waits[TOGETHER];   /* for their turn, then for what they began; NULL: free */
     bool quit, watched;
     pthread_t guard;
 };
@@ -48,7 +48,7 @@ static void abort_it(void *arg)
 static bool is_given_up(const gp_comm *m)
 {
     for (int i = 0; i < TOGETHER; i++)
-        if (m->waits[i] && gp_cancelled(m->waits[i]))
+        if (m->waits[i].call && gp_cancelled(m->waits[i].call))
             return true;
     return false;
 }
@@ -56,7 +56,7 @@ static bool is_given_up(const gp_comm *m)
 static bool anyone_waits(const gp_comm *m)
 {
     for (int i = 0; i < TOGETHER; i++)
-        if (m->waits[i])
+        if (m->waits[i].begun)
             return true;
     return false;
 }
@@ -72,6 +72,8 @@ static void *guard(void *arg)
         while (!m->quit && pthread_cond_timedwait(&m->moved, &m->lock, &until) != ETIMEDOUT)
             ;
         given_up = is_given_up(m) ? given_up + 1 : 0;
+        if (given_up)
+            pthread_cond_broadcast(&m->moved);         /* who waits for a turn sleeps until then: a thread that wakes is no stall */
         if (!anyone_waits(m))
             continue;
         int status = 0;
@@ -253,7 +255,7 @@ static bool call(void *stream, const void *arg, gp_errs *errs)
     pass_turn(x);
     if (status)
         return gp_fail(errs, GP_E_RUN, x->c->at, "stage '%s': NCCL failed: %s", x->c->name, x->m->lib->error_text(status));
-    gp_pass_turn(x->c, x->work->n);
+    gp_let_next_begin(x->c, x->work->n);
     return true;
 }
 
@@ -263,20 +265,26 @@ static bool queue(gp_dcall *d, void *arg)
     return (!x->work->before || x->work->before(d, x->work->arg)) && gp_call_library(d, call, &x, sizeof x);
 }
 
-/* Waits for the turn of number `n`, and is then looked after. Which place has it? -1: the run is cancelled. */
+/* Waits for the turn of number `n`, and is then looked after. Which place has it? -1: the run is cancelled, or an error. */
 static int take_turn(gp_call *c, gp_comm *m, uint64_t n)
 {
-    int at = -1;
+    int at = 0;
     pthread_mutex_lock(&m->lock);
-    while (m->turn != n && m->comm && !gp_cancelled(c)) {
-        struct timespec until = in_ms(LOOK_MS);
-        pthread_cond_timedwait(&m->moved, &m->lock, &until);
+    while (at < TOGETHER && m->waits[at].call)
+        at++;
+    if (at == TOGETHER) {
+        pthread_mutex_unlock(&m->lock);
+        gp_fail(c->errs, GP_E_RESOURCE, c->at, "stage '%s': more than %d operations of NCCL at a time", c->name, TOGETHER);
+        return -1;
     }
-    for (int i = 0; at < 0 && m->turn == n && m->comm && i < TOGETHER; i++)
-        if (!m->waits[i])
-            m->waits[at = i] = c;
+    m->waits[at].call = c;
+    while (m->turn != n && m->comm && !gp_cancelled(c))
+        pthread_cond_wait(&m->moved, &m->lock);
+    bool go = m->waits[at].begun = m->turn == n && m->comm;
+    if (!go)
+        m->waits[at].call = NULL;
     pthread_mutex_unlock(&m->lock);
-    return at;
+    return go ? at : -1;
 }
 
 /* Whether it is the only stage, which needs no numbers of rank 0. All are open when the first runs, on all ranks. */
@@ -318,7 +326,7 @@ bool gp_comm_do(gp_call *c, gp_comm *m, const gp_comm_work *work)
         pass_turn(&x);                 /* it may have failed before */
     pthread_mutex_lock(&m->lock);
     if (at >= 0)
-        m->waits[at] = NULL;
+        m->waits[at].call = NULL, m->waits[at].begun = false;
     int status = m->status;
     bool there = m->comm != NULL;
     pthread_mutex_unlock(&m->lock);

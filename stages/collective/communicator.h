@@ -17,7 +17,7 @@ gp_comm *gp_comm_open(const gp_open *o, char why[160]);
 void gp_comm_close(gp_comm *comm, bool whole);
 
 /* For run(): all ranks are about to do the same, with `n` frames of this call. Calls f, which queues one operation, or one
- * group of them, on `stream`, and returns NCCL's status; passes the turn on, and waits until it is done. Before it `before`
+ * group of them, on `stream`, and returns NCCL's status; lets the next frames begin, and waits until it is done. Before it `before`
  * queues other work, or is NULL. False after an error, or when the run is cancelled. */
 typedef struct gp_comm_work {
     int n;

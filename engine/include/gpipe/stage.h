@@ -242,8 +242,8 @@ struct gp_shape {
     /* Results beside the output types; all start as zero. */
     bool endless;          /* a source that never ends by itself */
     bool serial;           /* frames take turns. On the host: one worker only (always so for
-                              sources, but see by_number), where the YAML else may ask for several,
-                              which call run() at the same time. On the device: what record() queues
+                              sources, but see by_number and default_workers), where the YAML else may ask
+                              for several, which call run() at the same time. On the device: what record() queues
                               for a frame waits for what it queued for the one before */
     bool batched;          /* record() takes several frames at once */
     bool keeps_slots;      /* relies on what it left in a slot (view.fresh) */
@@ -292,10 +292,11 @@ struct gp_shape {
     unsigned varies;       /* of output 0, if no shape of it is declared: a set of axes in which its frames may be shorter */
     bool fills_device;     /* of a host stage whose kind says so too: its outputs lie in the memory of the device, where that
                               has its own, and run() writes them by gp_device_do(). No stage on the host may read them. A pause
-                              calls close() and open(): it keeps nothing between frames, and may not be `serial` */
+                              calls close() and open(): it keeps nothing between frames, and may not be `serial`, unless it
+                              reads_device too: then no run of it is paused */
     int at_once;           /* of such a stage: the most frames that a call of run() takes, with several workers too; 0: 1 */
     int default_workers;   /* of such a stage: how many it has where the file does not say; 0: 1. Of one that is serial each
-                              begins when the one before has returned from run(), or has called gp_pass_turn() */
+                              begins when the one before has returned from run(), or has called gp_let_next_begin() */
     const char *does;      /* how it does its work, for plans: "nvJPEG 13.0, hardware"; or NULL */
     bool file_each;        /* of a sink that calls gp_shape_writes(): it makes one file of each frame */
     bool variables;        /* of a device kind: its kernel has variables of its own, which a pause would lose */
@@ -467,7 +468,7 @@ bool gp_wait_until(gp_call *c, int64_t t_ns);
 bool gp_wait_turn(gp_call *c);
 /* Of a serial stage with several workers (gp_shape.default_workers): the first `n` frames of this call need only be waited
  * for. run() may be called for those of another worker, once that is so for all frames of this one. */
-void gp_pass_turn(gp_call *c, int n);
+void gp_let_next_begin(gp_call *c, int n);
 /* Of a source: `n` more frames came for which there was no room. They have no number, and count as dropped. */
 void gp_source_dropped(gp_call *c, uint64_t n);
 /* Of the frames of this call, `index` is now being worked on; for the watchdog. */
@@ -644,7 +645,7 @@ typedef struct gp_advice {
     void *user;                    /* the kind's */
     int nin, nout;
     const gp_type *in, *out;
-    bool serial;                   /* it has one worker, because shape() said so */
+    bool serial;                   /* the file cannot give it more workers, because shape() said so */
     const char *opt;               /* result: an option of the kind, or NULL */
     char value[64];                /* result: as it would stand in YAML */
     char text[200];                /* result: lower case, no full stop */
