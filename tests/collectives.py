@@ -167,6 +167,10 @@ if device == "cpu:0":
     check("a rank that hangs in an operation ends all", code == 5 and "it did not end" not in said
           and "all_reduce" in said, said)
 
+    two = pipeline("  - {use: all_reduce, name: first}\n  - {use: expr, expr: in}\n  - {use: all_reduce, name: second}\n")
+    code, said = run(2, "vars: {to: w6}\nstall_timeout: 1s\n" + two, wrong="hang")
+    check("a rank that hangs in an operation, and another stage that waits for it", code == 5
+          and "it did not end" not in said, said)
     with open("p.yaml", "w") as f:
         f.write("device: cpu:0-1\nvars: {to: w5}\n" + reduced.replace("BY", "auto"))
     said = ran([gpipe, "check", "p.yaml"]).stderr

@@ -1003,6 +1003,23 @@ for i in range(6):                                 # Ctrl-C about when it pauses
 
 piped = subprocess.run([gpipe, *run, "--watch", "-"], env=env, input=tune_text, capture_output=True, text=True)
 check("watch: of standard input", piped.returncode == 2 and "--watch: the pipeline came from standard input" in piped.stderr, piped)
+
+# system() would have the process leave out SIGINT while the script waits for what it started.
+put("waits.lua", f"function process(f, x, y)\n  y:copy(x)\n  os.execute('echo >> {path('waited')}; sleep 1')\nend\n")
+put("waits.yaml", "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, frames: 100000, out: x}\n"
+    "  - {use: lua, script: waits.lua}\n  - {use: discard}\n")
+p = spawn("run", "--device", "cpu", path("waits.yaml"), stderr=subprocess.PIPE)
+until(lambda: os.path.exists(path("waited")))
+said, code = stop(p)
+check("Ctrl-C while a script waits for what it started", code == 130 and "stopping" in said, (code, said))
+
+r = Run()
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(sock(r.p.pid))
+    s.sendall(b"\0[]\n")
+    answer = s.makefile("rb").read()
+check("a line with a zero byte is refused", b"this is not a list of settings" in answer and r.p.poll() is None, answer[-300:])
+r.end("a line with a zero byte", [2])
 measured = subprocess.run([gpipe, *run, "--watch", "--report", path("r.json"), path("tune.yaml")], env=env, capture_output=True,
                           text=True)
 check("watch: and --report", measured.returncode == 2 and "measured as a whole" in measured.stderr, measured)

@@ -500,6 +500,20 @@ stages:
     check(f"{m.name}: shapes that differ", p.returncode == 1 and len(re.findall(
         r"error: stage 'all_reduce': in round 0 rank 0 has i32 \[4\], and rank 2 i32 \[5\]", p.stderr)) == 1
         and not glob.glob(f"differ-{m.name}/*.npy"), p.stderr)
+    # Behind a collective that has ended here, and waits for other ranks, another ends, too: they may wait for that.
+    for depth in ("1", "auto"):
+        put("d.yaml", """
+stall_timeout: 20s
+buffers: {x: {dtype: i32, shape: [4]}}
+stages:
+  - {use: generate, frames: "5 + 40 * (1 - rank)", shard: none, out: x}
+  - {use: all_reduce, name: first}
+  - {use: all_reduce, name: second}
+  - {use: write, path: "one-NAME-${rank}.npy", stack: true, if_exists: replace}
+""".replace("NAME", m.name))
+        p = ran(m.start(2, "run", "d.yaml", "--set", "depth=" + depth), timeout=60)
+        check(f"{m.name}: two collectives, and a rank that ends early: depth {depth}", p.returncode == 0
+              and "50 frames in, 50 out" in p.stderr and p.stderr.count("in round 5 rank 1 has no frame") == 2, p.stderr)
     put("d.yaml", """
 buffers: {x: {dtype: i32, shape: [4]}}
 stages: [{use: generate, frames: 7, out: x}, {use: broadcast, out: z}, {use: write, path: "fewer-NAME/${rank}.npy"}]

@@ -41,13 +41,17 @@ class Run:
             p.kill()
             return p.communicate()[0] + "it gives no answer", None
 
-    def values(self, rank):
-        """What can be set, as this rank has it now; of one whose frames have not begun to move nothing."""
+    def shown(self, rank):
+        """How this rank stands now."""
         p = subprocess.Popen([gpipe, "top", "--json", self.pid(rank)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.DEVNULL, text=True)
         line = p.stdout.readline()
         p.kill(), p.communicate()
-        shown = json.loads(line or "{}")
+        return json.loads(line or "{}")
+
+    def values(self, rank):
+        """What can be set, as this rank has it now; of one whose frames have not begun to move nothing."""
+        shown = self.shown(rank)
         return {x["path"]: x["value"] for x in shown.get("settings", [])} if shown.get("in") else {}
 
     def said(self):
@@ -148,6 +152,26 @@ stages:
     check(f"{m.name}: changed while it runs: the same bytes", p.returncode == run.p.returncode == 0
           and sorted(has(f"{m.name}-plain")) == ["0.npy", "1.npy", "2.npy", "all.npy"]
           and has(f"{m.name}-plain") == has(f"{m.name}-changed") and "1501 frames in, " in said, f"{p.stderr} {said}")
+
+
+def test_ended(m):
+    """Frames of rank 1 have ended, and rank 0 still has some, when rank 0 is asked."""
+    put("ended.yaml", """
+buffers: {x: {dtype: i32, shape: [20]}}
+stages:
+  - {use: generate, shard: none, rate: 20, frames: "4 + 60 * (1 - rank)", out: x}
+  - {use: all_reduce, name: first}
+  - {use: all_reduce, name: second}
+  - {use: discard}
+""")
+    run, what = Run(m, 2, "ended.yaml"), f"{m.name}: a change when the frames of one rank have ended"
+    end = time.monotonic() + 60
+    while run.shown(1).get("in", 4) < 4 and time.monotonic() < end:
+        time.sleep(0.05)
+    said, code = run.set(0, "depth=7")
+    check(what, code == 0 and "depth = 7 on rank 0 of 2" in said or "the run is over" in said, said)
+    left = left_alone(run.p, run.ranks, 60)
+    check(f"{what}: the run ends", run.p.returncode == 0, (left, run.said()))
 
 
 def test_meets(m):
@@ -371,7 +395,7 @@ def test_first_lost(m):
 
 
 for m in mpis:
-    test_set(m), test_bytes(m), test_meets(m), test_over(m), test_watch(m), test_texts(m)
+    test_set(m), test_bytes(m), test_ended(m), test_meets(m), test_over(m), test_watch(m), test_texts(m)
     test_some(m), test_stopping(m), test_kept(m)
     if m.name == "openmpi":                # with other launchers the others end, too
         test_first_lost(m)

@@ -86,7 +86,7 @@ static const struct { const char *name, *yaml; } pipelines[] = {
       "  - {use: lua, script: copy.lua, workers: 2}\n  - {use: discard}\n" },
     { "cooperative", "batch: 1\nbuffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
       "  - {use: generate, frames: %s, out: a}\n" TURN "  - {use: discard}\n" },
-    { "cooperative, not as a graph", "launch: stream\n"
+    { "cooperative, not as a graph", "launch: stream\nbatch: 1\n"
       "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
       "  - {use: generate, frames: %s, out: a}\n" TURN "  - {use: discard}\n" },
     { "partial frames", "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
