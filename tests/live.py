@@ -1013,6 +1013,10 @@ until(lambda: os.path.exists(path("waited")))
 said, code = stop(p)
 check("Ctrl-C while a script waits for what it started", code == 130 and "stopping" in said, (code, said))
 
+for settings in (["depth=2"], ["depth=2", "streams=3"]):
+    told = subprocess.run([gpipe, "set", *settings], env=env, capture_output=True, text=True)
+    check(f"set: no process before {settings}", told.returncode == 2 and "no process given; write gpipe set PID" in told.stderr,
+          told.stderr)
 r = Run()
 with socket.socket(socket.AF_UNIX) as s:
     s.connect(sock(r.p.pid))

@@ -133,6 +133,13 @@ refuses("simulate: no turns", 2, r"the report lacks the time of turns of 'genera
         "p.yaml", "--with", changed(stages=[{k: s[k] for k in s if k != "turn_us"} for s in ran["stages"]]))
 refuses("simulate: no wakes", 2, r"bad.json: error: the report lacks 'wakes', how long it takes to wake a thread; make",
         "simulate", "p.yaml", "--with", put("bad.json", json.dumps({k: ran[k] for k in ran if k != "wakes"})))
+put("copied.yaml", get("p.yaml").replace("device: cpu", "device: cpu:0"))
+run("run", "-q", "copied.yaml", "--report", "copied.json", name="a run with copies")
+report = json.loads(get("copied.json"))
+for e in report["engines"]:
+    e.pop("bytes")
+refuses("simulate: no bytes of copies", 2, r"the report lacks the rate of 'copy (in|out)'; make it anew", "simulate",
+        "copied.yaml", "--with", put("bad.json", json.dumps(report)))
 report = json.loads(get("run.json"))
 report["cores"].update(all=2, others=1.9)
 crowded = json.loads(run("simulate", "p.yaml", "--json", "--with", put("bad.json", json.dumps(report))).stdout)

@@ -250,7 +250,8 @@ static bool count_operands(const verb *v, const gp_args *args, gp_errs *errs)
 {
     if (args->noperands < v->min)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no %s given; write gpipe %s %s",
-                       v->verb == GP_VERB_SET ? "setting" : "file", v->name, v->operand);
+                       v->verb != GP_VERB_SET ? "file" : args->noperands && strchr(args->operand[0], '=') ? "process"
+                       : "setting", v->name, v->operand);
     if (args->noperands > v->max)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "unexpected argument '%s'; write "
                        "gpipe %s%s%s", args->operand[v->max], v->name, *v->operand ? " " : "", v->operand);

@@ -98,6 +98,8 @@ static int print(gp_arena *a, const gp_args *args, const char *answer)
 int gp_cmd_set(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     (void)registry;
+    if (strchr(args->operand[0], '=') && !strchr(args->operand[0], '/'))
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no process given; write gpipe set PID %s", args->operand[0]);
     for (int i = 1; i < args->noperands; i++)
         if (!strchr(args->operand[i], '=') || *args->operand[i] == '=')
             gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = args->operand[i] }, "write PATH=VALUE, like streams=4");

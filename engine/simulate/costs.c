@@ -165,7 +165,7 @@ static bool read_copies(const gp_source_report *r, const char *way, double copie
     *rate = limit > 0 ? 1e9 * limit : bytes > 0 && took > 0 ? bytes / took : 0;
     double more = limit > 0 && measured && copies > 0 ? 1e9 * took / copies - bytes / limit / copies : 0;
     *beside = limit > 0 && more > bytes / limit / copies ? more : 0;
-    return *rate > 0 || !(bytes > 0) || lacks(r, errs, "the rate", way);
+    return *rate > 0 || !(bytes > 0 || copies > 0) || lacks(r, errs, "the rate", way);
 }
 
 /* How long kernels had device d of the plan, in s; -1: the report does not say so. */
