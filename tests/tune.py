@@ -274,8 +274,8 @@ put("cat.yaml", "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n  - {use: gener
     "  - {use: write, command: [dd, of=cat.raw, status=none], format: raw}\n")
 run("run", "-q", "cat.yaml", "--report", "cat.json", name="simulate: a report with a program")
 refuses("simulate: a program for all frames", 3, r"cat.yaml:4:11: error: stage 'write' takes all frames in their order"
-        r", and the frames of its source are shared out among 4 ranks: write 'shard: none' there, or run it in one "
-        r"process",
+        r", and the frames of its source are shared out among 4 ranks: write 'shard: none' there, for each rank to "
+        r"make all of them, put a stage before it in which ranks exchange frames, as 'gather_ranks', or run it in one process",
         "simulate", "cat.yaml", "--with", "cat.json", "--ranks", "4")
 refuses("simulate: too many ranks for the rows", 3, r"strips.yaml:4:27: error: stage 'exchange': a strip of 2 rows has "
         r"no 4 to give", "simulate", "strips.yaml", "--with", "strips.json", "--ranks", "8")

@@ -11,8 +11,9 @@ static bool fail(gp_errs *errs, gp_loc at, const gp_graph *g, const char *fmt, c
 {
     char what[300];
     snprintf(what, sizeof what, fmt, stage, more);
-    return gp_fail(errs, GP_E_SPEC, at, "%s, and the frames of its source are shared out among %d ranks: write '%s' there, or "
-                   "run it in one process", what, g->ranks, "shard: none");
+    return gp_fail(errs, GP_E_SPEC, at, "%s, and the frames of its source are shared out among %d ranks: write 'shard: none' "
+                   "there, for each rank to make all of them, put a stage before it in which ranks exchange frames, as "
+                   "'gather_ranks', or run it in one process", what, g->ranks);
 }
 
 static bool starts_anew(const gp_stage *st)
