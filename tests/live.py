@@ -1013,6 +1013,12 @@ until(lambda: os.path.exists(path("waited")))
 said, code = stop(p)
 check("Ctrl-C while a script waits for what it started", code == 130 and "stopping" in said, (code, said))
 
+r = Run("--watch")
+check("set: in a run with --watch", r.set("depth=8").returncode == 0 and r.says("retuned: depth 4 -> 8"), r.err())
+put("tune.yaml", tune_text.replace("depth: 4", "depth: 5"))
+check("watch: what was set holds, and that is said", r.says("gpipe: nothing changes, as what 'gpipe set' has set holds"),
+      r.err())
+r.end("watch: what was set holds", [2])
 for settings in (["depth=2"], ["depth=2", "streams=3"]):
     told = subprocess.run([gpipe, "set", *settings], env=env, capture_output=True, text=True)
     check(f"set: no process before {settings}", told.returncode == 2 and "no process given; write gpipe set PID" in told.stderr,

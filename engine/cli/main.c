@@ -84,7 +84,7 @@ static const verb verbs[] = {
       "their state.\n"
       "What cannot change while it runs is refused, and the run goes on as it was. Of the ranks of\n"
       "one mpirun any may be named: all are changed, or none. The socket is that of 'gpipe top',\n"
-      "for its owner alone. In a run with --watch the file is read anew.\n", 2, INT_MAX,
+      "for its owner alone. In a run with --watch a file that is saved later does not undo them.\n", 2, INT_MAX,
       gp_cmd_set },
     { GP_VERB_STAGES, "stages", "[NAME]", "list the kinds of stages, or show the ports and options of one", "",
       0, 1, gp_cmd_stages },

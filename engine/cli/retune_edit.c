@@ -209,6 +209,13 @@ static void print_errors(const edit *e, bool goes_on)
         fprintf(stderr, "gpipe: the run goes on as it was\n");
 }
 
+/* A file was saved, and says nothing new, or no more than what 'gpipe set' has said before. */
+static void print_same(const gp_retuner *r, const edit *e)
+{
+    if (e->ok && !e->items && e->args.nset > r->args->nset)
+        fprintf(stderr, "gpipe: nothing changes, as what 'gpipe set' has set holds\n");
+}
+
 /* ---- in one process ------------------------------------------------------- */
 
 static void edit_alone(gp_retuner *r, edit *e, const char *const *more, int n, int fd)
@@ -219,6 +226,8 @@ static void edit_alone(gp_retuner *r, edit *e, const char *const *more, int n, i
     usage_errors(&e->args, &e->errs);
     if (fd < 0 || e->went_on)
         print_errors(e, fd < 0 && e->errs.failed);
+    if (fd < 0)
+        print_same(r, e);
     if (e->went_on)
         changed(r, e->what, e->before, e->pause_ms, e->told_ms, fd);
     else if (fd >= 0 && e->errs.failed)
@@ -265,7 +274,7 @@ static void vote_errors(edit *e, gp_vote as, const char *follows)
 }
 
 /* None is changed. Who has asked is told why; of files that were saved one rank says it. */
-static void report_none(edit *e, bool files, int fd)
+static void report_none(const gp_retuner *r, edit *e, bool files, int fd)
 {
     int first, refused = gp_votes_of(GP_VOTE_REFUSED, &first), other = gp_votes_other_text();
     int failed = refused ? 0 : gp_votes_of(GP_VOTE_FAILED, &first), same, over = gp_votes_of(GP_VOTE_OVER, &same);
@@ -277,6 +286,8 @@ static void report_none(edit *e, bool files, int fd)
         print_errors(e, true);
     else if (files && errs.failed && !gp_rank())
         gp_print_errs(&e->args, NULL, &errs), fprintf(stderr, "gpipe: the run goes on as it was\n");
+    else if (files && !gp_rank())
+        print_same(r, e);
     if (fd < 0)
         return;
     if (refused == gp_ranks())
@@ -336,7 +347,7 @@ static void edit_together(gp_retuner *r, edit *e, const char *const *more, int n
     else if (gp_votes_have(true) && gp_votes_of(GP_VOTE_CHANGED, &first))
         report_all(r, e, fd);
     else if (gp_votes_have(true))
-        report_none(e, !n, fd);
+        report_none(r, e, !n, fd);
     gp_votes_end();
 }
 
