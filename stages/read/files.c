@@ -53,8 +53,8 @@ static bool take_header(const gp_reader *r, const gp_growbuf *room, gp_view *v, 
 static bool has_rows_of_first(const gp_reader *r, const gp_piece_file *f, const gp_type *frame, char why[GP_WHY])
 {
     if (r->o->same_rows && f->cut.rows != frame->dim[0])
-        return gp_why(why, "has %lld rows, the first file %lld: declare the output's shape to "
-                           "cut files of different length", (long long)f->cut.rows,
+        return gp_why(why, "has %lld rows, the first file %lld: 'on_error: drop' leaves it out; if files of different "
+                           "length are to be cut into frames, declare the output's shape", (long long)f->cut.rows,
                       (long long)frame->dim[0]);
     return true;
 }
