@@ -546,6 +546,8 @@ void gp_host_leave(gp_threadrt *t)
     atomic_store(&p->paused, false);   /* one of several workers came to its end */
     const gp_kind *k = p->stage->kind;
     uint64_t head = atomic_load(&h->head);
+    if (k->finish)
+        gp_host_await_ranks(p);
     bool clean = !atomic_load(&run->failed) && atomic_load(&run->level) < 2;
     bool early = p->nin > 1 || h->end != GP_UNKNOWN;
     /* While this one waits for other ranks, they may wait for those behind it to end. */
@@ -567,6 +569,8 @@ void gp_host_leave(gp_threadrt *t)
         if (t->errs.failed > before)
             gp_run_fail(run, &t->errs);
     }
+    if (p->together && p->nout)
+        gp_host_met(p);
     for (int l = 0; clean && !p->nout && l < run->naccounts; l++)
         gp_account_last(&run->account[l], (int)(p->stage - run->graph->stage), head);
     if (!first)

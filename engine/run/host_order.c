@@ -69,3 +69,35 @@ void gp_let_next_begin(gp_call *c, int n)
     if (p->stage->in_order)
         gp_host_let_begin(p, frame_of(t) + (uint64_t)n);
 }
+
+/* ---- ends of several ranks ------------------------------------------- */
+
+static bool all_met(void *arg)
+{
+    gp_run *run = arg;
+    bool all = true;
+    for (int i = 0; i < run->plan->nactors; i++) {
+        const gp_actorrt *p = &run->actor[i];
+        all &= !p->together || !p->nout || atomic_load(&p->host->met);
+    }
+    return all || atomic_load(&run->failed) || atomic_load(&run->level) >= 2;
+}
+
+/* One that writes a file together with other ranks agrees with them itself. */
+void gp_host_await_ranks(gp_actorrt *p)
+{
+    bool ended = !p->nout && !p->together;
+    for (int i = 0; i < p->nin; i++)
+        ended &= atomic_load(&p->in[i].ring->end) <= atomic_load(&p->host->head);
+    if (ended && !all_met(p->run))
+        gp_eventcount_wait(&p->changed, all_met, p->run, p->run->spin_ns);
+}
+
+void gp_host_met(gp_actorrt *p)
+{
+    gp_run *run = p->run;
+    atomic_store(&p->host->met, true);
+    for (int i = 0; i < run->plan->nactors; i++)
+        if (!run->actor[i].nout)
+            gp_eventcount_wake(&run->actor[i].changed);
+}
