@@ -552,8 +552,10 @@ void gp_host_leave(gp_threadrt *t)
     bool early = p->nin > 1 || h->end != GP_UNKNOWN;
     /* While this one waits for other ranks, they may wait for those behind it to end. */
     bool first = clean && p->together && p->nout;
-    if (first)
+    if (first) {
+        gp_host_waits(p, true);
         gp_actor_end(p, head, early);
+    }
     if (clean && k->finish && !p->stage->elsewhere) {
         gp_call call = call_of(t);
         call.worker = 0;
@@ -569,8 +571,8 @@ void gp_host_leave(gp_threadrt *t)
         if (t->errs.failed > before)
             gp_run_fail(run, &t->errs);
     }
-    if (p->together && p->nout)
-        gp_host_met(p);
+    if (first)
+        gp_host_waits(p, false);
     for (int l = 0; clean && !p->nout && l < run->naccounts; l++)
         gp_account_last(&run->account[l], (int)(p->stage - run->graph->stage), head);
     if (!first)

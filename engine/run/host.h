@@ -39,7 +39,7 @@ typedef struct gp_hostrt {
     int live;                  /* workers that have not left */
     atomic_bool ended;         /* a source said so, or a frame failed: head is the end */
     _Atomic uint64_t end;      /* no frame from here on; written with the lock */
-    atomic_bool met;           /* of a stage that exchanges frames with other ranks: it has ended on all */
+    atomic_bool waits;         /* it passed its end on, and waits for other ranks to end */
     _Atomic uint64_t begun;    /* where workers begin in order: the next frame that one may begin with */
     int max_run;
     int stream;                /* of the device, of worker 0, if the stage fills device memory; those of others follow */
@@ -61,11 +61,11 @@ bool gp_host_await_begin(gp_threadrt *t);
 /* Frames before `end` need no longer be waited for: lets the worker begin that has the next ones. */
 void gp_host_let_begin(gp_actorrt *p, uint64_t end);
 
-/* Of a sink whose inputs have ended: until the stages of this rank that exchange frames with others have ended, too, or the
+/* Of a sink whose inputs have ended: until no stage of this rank that passed its end on still waits for other ranks, or the
  * run has failed. So a file does not get its name before all ranks have done what it needs. */
 void gp_host_await_ranks(gp_actorrt *p);
-/* This stage, which exchanges frames, has ended. */
-void gp_host_met(gp_actorrt *p);
+/* This stage has no more frames, and waits for those of other ranks to end; or not any more. */
+void gp_host_waits(gp_actorrt *p, bool waits);
 
 /* Sets bytes of the outputs of frames that worker `w` has, which may lie on the device (device_do.c). */
 void gp_host_fill(gp_actorrt *p, const gp_worker_view *w, void *at, int byte, size_t bytes);

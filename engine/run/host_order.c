@@ -72,15 +72,13 @@ void gp_let_next_begin(gp_call *c, int n)
 
 /* ---- ends of several ranks ------------------------------------------- */
 
-static bool all_met(void *arg)
+static bool none_waits(void *arg)
 {
     gp_run *run = arg;
-    bool all = true;
-    for (int i = 0; i < run->plan->nactors; i++) {
-        const gp_actorrt *p = &run->actor[i];
-        all &= !p->together || !p->nout || atomic_load(&p->host->met);
-    }
-    return all || atomic_load(&run->failed) || atomic_load(&run->level) >= 2;
+    bool none = true;
+    for (int i = 0; i < run->plan->nactors; i++)
+        none &= !run->actor[i].host || !atomic_load(&run->actor[i].host->waits);
+    return none || atomic_load(&run->failed) || atomic_load(&run->level) >= 2;
 }
 
 /* One that writes a file together with other ranks agrees with them itself. */
@@ -89,14 +87,14 @@ void gp_host_await_ranks(gp_actorrt *p)
     bool ended = !p->nout && !p->together;
     for (int i = 0; i < p->nin; i++)
         ended &= atomic_load(&p->in[i].ring->end) <= atomic_load(&p->host->head);
-    if (ended && !all_met(p->run))
-        gp_eventcount_wait(&p->changed, all_met, p->run, p->run->spin_ns);
+    if (ended && !none_waits(p->run))
+        gp_eventcount_wait(&p->changed, none_waits, p->run, p->run->spin_ns);
 }
 
-void gp_host_met(gp_actorrt *p)
+void gp_host_waits(gp_actorrt *p, bool waits)
 {
     gp_run *run = p->run;
-    atomic_store(&p->host->met, true);
+    atomic_store(&p->host->waits, waits);
     for (int i = 0; i < run->plan->nactors; i++)
         if (!run->actor[i].nout)
             gp_eventcount_wake(&run->actor[i].changed);

@@ -223,7 +223,8 @@ static int do_some(gp_call *c, gp_frame *f, int n, const gp_collective *k)
         return f->status != GP_STOPPED || c->errs->failed == was;
     doing what = { k, c->opts, r, f, r->many };
     bool one = s->dev && r->ranks == 1, by_nccl = s->comm && r->ended < 0;
-    gp_status all = one ? (gp_device_do(c, alone, &what) ? GP_OK : GP_FAILED) : by_nccl ? through_nccl(c, f, &what) : GP_OK;
+    gp_status all = by_nccl ? through_nccl(c, f, &what)
+                  : one && !gp_device_do(c, alone, &what) ? GP_FAILED : GP_OK;
     for (int i = 0; i < what.n; i++)
         f[i].status = one || by_nccl ? all
                     : s->dev ? through_host(c, k, s, &f[i].in[0], &f[i].out[0])

@@ -72,8 +72,8 @@ static void *guard(void *arg)
         while (!m->quit && pthread_cond_timedwait(&m->moved, &m->lock, &until) != ETIMEDOUT)
             ;
         given_up = is_given_up(m) ? given_up + 1 : 0;
-        if (given_up)
-            pthread_cond_broadcast(&m->moved);         /* who waits for a turn sleeps until then: a thread that wakes is no stall */
+        if (given_up)                  /* who waits for a turn sleeps until then: one that wakes would not seem stalled */
+            pthread_cond_broadcast(&m->moved);
         if (!anyone_waits(m))
             continue;
         int status = 0;
