@@ -351,6 +351,13 @@ put("begins.yaml", get("p.yaml").replace("free.lua", "begins.lua"))
 refuses("tune: a budget for less than one measurement", 2,
         r"--budget 1s is too small: one measurement took [\d.]+ s, and several are needed; give it \d+s",
         "tune", "begins.yaml", "--budget", "1s")
+put("long.lua", "local n = 0\nfunction produce(f, y)\n  n = n + 1\n  if n > 400 then return gpipe.STOP end\n"
+    "  io.popen('sleep 0.05'):close()\n  y:fill(n)\nend\n")
+put("long.yaml", "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: lua, script: long.lua, out: x}\n"
+    "  - {use: scale}\n  - {use: write, path: long.npy}\n")
+refuses("tune: a run that is longer than the budget", 1,
+        r"long.yaml: error: a run did not end in 1 s, in which \d+ frames? came: give it fewer of them, or more time with "
+        "--budget", "tune", "long.yaml", "--budget", "2s")
 refuses("tune: little memory", 2, r"--memory .*: with depth 1 the pipeline needs", "tune", "p.yaml", "--budget", "6s",
         "--memory", "1KiB")
 refuses("tune: a size", 2, r"--memory much: write a size, like 4GiB", "tune", "p.yaml", "--memory", "much")

@@ -331,10 +331,19 @@ static int watch_one(gp_bench *b, runner *r, series *w)
     return 0;
 }
 
+static int too_long(runner *r, counts of, double seconds)
+{
+    gp_fail(&r->errs, GP_E_RUN, (gp_loc){ .file = r->l.file }, "a run did not end in %.3g s, in which %llu frame%s came: "
+            "give it fewer of them, or more time with --budget", seconds, (unsigned long long)of.frames,
+            gp_plural((int64_t)of.frames));
+    return gp_errs_exit(&r->errs);
+}
+
 /* One run from its first frame in to its last out: *took seconds. */
 static int watch_whole(gp_bench *b, runner *r, sample *s, double *took)
 {
-    double first = 0, last = 0;
+    double first = 0, last = 0, began = gp_seconds();
+    bool broken_off = false;
     counts c = { 0 };
     if (!start(b, r))
         return gp_errs_exit(&r->errs);
@@ -346,11 +355,13 @@ static int watch_whole(gp_bench *b, runner *r, sample *s, double *took)
             first = c.s;
         if (c.frames != out)
             last = c.s;
+        if (!broken_off && b->longest_s > 0 && c.s > began + b->longest_s)
+            broken_off = true, gp_cancel(r->l.pipeline, 1);
         nap(fmin(first ? (c.s - first) / 200 : 0, LOOK));      /* to 0.5 % */
     }
     int status = finish(b, r);
-    if (status)
-        return status;
+    if (status || broken_off)
+        return status ? status : too_long(r, c, b->longest_s);
     read_all(r, s);
     *took = last - first;
     return *took >= SHORT ? 0 : too_few(r, c, *took, "give a run more of them");

@@ -15,6 +15,7 @@ enum { CANDIDATES = 7, SIMULATED = 4000, VARIANTS = 3,
        TURNS = 3 };            /* of all candidates there is time for so many */
 static const double BUDGET = 60, LEAST = 1, SIMULATING = 0.2;     /* seconds; the part of it for simulations */
 static const double NOISE = 0.01, LOUD = 0.1, BEHIND = 0.93;
+static const double TOO_LONG = 2;      /* times the first measurement: one that takes longer is broken off */
 static const double PROMISE = 1.02;    /* times the given score: less is none */
 
 typedef struct tuner {
@@ -163,6 +164,7 @@ static int measure_once(tuner *x)
         gp_fail(x->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory"), status = gp_errs_exit(x->errs);
     x->report = json, x->report_n = n;
     double took = x->once = gp_seconds() - x->began;
+    x->t.bench.longest_s = fmin(x->t.bench.longest_s, TOO_LONG * took);
     if (!status && took > 0.5 * x->budget) {
         gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 },
                 "--budget %.3gs is too small: one measurement took %.2g s, and several are "
@@ -436,6 +438,7 @@ int gp_cmd_tune(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     x.budget = args->budget_ns ? 1e-9 * (double)args->budget_ns : BUDGET;
     x.began = gp_seconds();
     x.t.bench.window_s = fmin(0.5, x.budget / 200), x.t.bench.max_time_s = x.budget / 20;
+    x.t.bench.longest_s = 0.5 * x.budget;
     int status = 0;
     bool ok = check(&x) && gp_load_text(&x.file, args->operand[0], errs);
     if (ok && !(x.machine = gp_machine_create(true)))
