@@ -120,18 +120,31 @@ static bool is_better(const gp_goal *g, const gp_result *r, const gp_result *giv
     return 2 * better > n && gain > 1 + noise;
 }
 
+/* What result i is better than the given one by, of as many rounds as both have; 0: it is not. */
+static double gain_of(const gp_goal *g, const gp_result *const *result, const int *rounds, int i, double noise)
+{
+    int k = rounds[i] < rounds[0] ? rounds[i] : rounds[0];
+    if (k < 1 || !is_better(g, result[i], result[0], k, noise))
+        return 0;
+    gp_result is = gp_result_middle(result[i], k), was = gp_result_middle(result[0], k);
+    return g->latency ? was.latency_ns / is.latency_ns : is.rate / was.rate;
+}
+
 int gp_choose_measured(const gp_goal *g, const gp_result *const *result, const int *rounds, int n, double noise)
 {
+    const double AS_GOOD = 0.98;       /* of the most, with half of the memory */
     int best = 0;
     double most = 0;
     for (int i = 1; i < n; i++) {
-        int k = rounds[i] < rounds[0] ? rounds[i] : rounds[0];
-        if (k < 1 || !is_better(g, result[i], result[0], k, noise))
-            continue;
-        gp_result is = gp_result_middle(result[i], k), was = gp_result_middle(result[0], k);
-        double gain = g->latency ? was.latency_ns / is.latency_ns : is.rate / was.rate;
-        if (!best || gain > most)
+        double gain = gain_of(g, result, rounds, i, noise);
+        if (gain > most)
             best = i, most = gain;
+    }
+    size_t enough = result[best][0].memory / 2, least = SIZE_MAX;
+    for (int i = 1, of = best; of && i < n; i++) {
+        size_t memory = result[i][0].memory;
+        if (memory <= enough && memory < least && gain_of(g, result, rounds, i, noise) >= AS_GOOD * most)
+            best = i, least = memory;
     }
     return best;
 }
