@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """simulate.py - how well 'gpipe simulate' and 'gpipe tune' do on this machine: to be run by hand, it takes minutes.
 
-    tests/simulate.py GPIPE [--device cuda] [--settings 50] [--rounds 3] [--seconds 0.4] [--tune] [PIPELINE ...]
+    tests/simulate.py GPIPE [--device cuda] [--settings 50] [--rounds 3] [--seconds 0.4] [--tune] [--keep FOLDER]
+                            [PIPELINE ...]
+    tests/simulate.py GPIPE --again FOLDER [PIPELINE ...]
 
 For fourteen pipelines a report is made with the given settings, and so many others are simulated from it and measured,
 each from a report of just before (so that what other processes take counts in both); the middle of the rounds counts. A
 run has as many frames as take about so many seconds. Printed: the error of each rate; how many are within 10 %; whether
 the five that were fastest also simulate as the fastest. With --tune: the rate of what 'gpipe tune' proposes to that of
-the best of the sweep, and the runs that each took."""
+the best of the sweep, and the runs that each took. --keep leaves pipelines and reports in a folder, from which --again
+simulates, on any machine, without a run: what another gpipe would have predicted. No simulation can be nearer than one
+measurement is to the next: how near that is of the given settings is printed last."""
 import argparse, itertools, json, os, random, statistics, subprocess, sys, tempfile
 
 options = argparse.ArgumentParser()
@@ -18,10 +22,14 @@ options.add_argument("--settings", type=int, default=50)
 options.add_argument("--rounds", type=int, default=3)
 options.add_argument("--seconds", type=float, default=0.4)
 options.add_argument("--tune", action="store_true")
+options.add_argument("--keep", metavar="FOLDER")
+options.add_argument("--again", metavar="FOLDER")
 args = options.parse_intermixed_args()
 gpipe = os.path.abspath(args.gpipe)
 here = os.path.dirname(os.path.abspath(__file__))
 tmp = tempfile.TemporaryDirectory()
+work = args.again or args.keep or tmp.name
+os.makedirs(work, exist_ok=True)
 
 # A count, not a clock: that of Lua is of all threads, and so runs faster where more of them work.
 WORKS = "stateless = true\nfunction process(f, x, y)\n  y:copy(x)\n  local s = 0\n" \
@@ -64,7 +72,7 @@ CASES = {
 }
 DEPTHS = ["1", "2", "3", "4", "6", "8", "16", "32", "64", "256"]
 for name, text in FILES.items():
-    with open(os.path.join(tmp.name, name), "w") as f:
+    with open(os.path.join(work, name), "w") as f:
         f.write(text)
 
 
@@ -72,9 +80,11 @@ def sets(list_):
     return [w for s in list_ for w in ("--set", s)]
 
 
-def measure(file, settings):
-    out = os.path.join(tmp.name, "r.json")
-    subprocess.run([gpipe, "run", "-q", file, "--report", out, *sets(settings)], check=True, stdout=subprocess.DEVNULL)
+def measure(file, settings, report="r.json"):
+    out = os.path.join(work, report)
+    if not args.again:
+        subprocess.run([gpipe, "run", "-q", file, "--report", out, *sets(settings)], check=True,
+                       stdout=subprocess.DEVNULL)
     with open(out) as f:
         return json.load(f)
 
@@ -94,28 +104,38 @@ def all_settings(name, knobs):
 
 def given_of(name, what):
     if "\n" in what:
-        file, given = os.path.join(tmp.name, name + ".yaml"), []
+        file, given = os.path.join(work, name + ".yaml"), []
         with open(file, "w") as f:
             f.write(what)
     else:
-        file, given = os.path.join(here, "..", "pipelines", what + ".yaml"), ["vars.out=" + tmp.name + "/out"]
+        file, given = os.path.join(here, "..", "pipelines", what + ".yaml"), ["vars.out=" + work + "/out"]
     given.append("device=" + args.device)
+    kept = os.path.join(work, name + ".given.json")
+    if args.again:
+        with open(kept) as f:
+            args.settings, args.rounds, given = json.load(f)
+        return file, given
     frames = 40
     for _ in range(3):                 # caches, compilers; then what takes so long
         rate = measure(file, given + [f"vars.frames={frames}"])["frames_per_s"]
         frames = max(40, min(int(rate * args.seconds), 1000000))
-    return file, given + [f"vars.frames={frames}"]
+    given.append(f"vars.frames={frames}")
+    with open(kept, "w") as f:
+        json.dump([args.settings, args.rounds, given], f)
+    return file, given
 
 
 def compare(name, file, given, knobs):
     """Each setting is predicted from a run with the given ones that was just before it, in rounds."""
-    report, rows = os.path.join(tmp.name, "r.json"), []
+    rows, given_rates = [], []
     for s in all_settings(name, knobs):
         base, predicted, is_ = [], [], []
-        for _ in range(args.rounds):
-            base.append(measure(file, given)["frames_per_s"])
-            predicted.append(simulate(file, s, report)["frames_per_s"])
-            is_.append(measure(file, given + s)["frames_per_s"])
+        for i in range(args.rounds):
+            before, after = (f"{name}.{i}.{w}.{' '.join(s).replace('/', '_')}.json" for w in ("given", "is"))
+            base.append(measure(file, given, before)["frames_per_s"])
+            predicted.append(simulate(file, s, os.path.join(work, before))["frames_per_s"])
+            is_.append(measure(file, given + s, after)["frames_per_s"])
+        given_rates.append(statistics.median(base))
         rows.append({"set": " ".join(s), "simulated": statistics.median(predicted), "measured": statistics.median(is_),
                      "error": statistics.median(p / m for p, m in zip(predicted, is_)) - 1,
                      "gain": statistics.median(p / b for p, b in zip(predicted, base)),
@@ -126,6 +146,7 @@ def compare(name, file, given, knobs):
     errors = [abs(r["error"]) for r in rows]
     print(f"{name}: {sum(e <= 0.1 for e in errors)} of {len(rows)} within 10 %, "
           f"{sum(e <= 0.2 for e in errors)} within 20 %, median {100 * statistics.median(errors):.1f} %")
+    again.extend(abs(b / a - 1) for a, b in zip(given_rates, given_rates[1:]))
     best = [sorted(rows, key=lambda r: -r[k])[:5] for k in ("gain", "ratio")]
     found = best[0][0]["ratio"] / best[1][0]["ratio"]
     print(f"{name}: of the five fastest, {sum(r in best[0] for r in best[1])} are among the five "
@@ -151,7 +172,7 @@ def tune(name, file, given, rows):
 
 for unknown in set(args.pipelines) - set(CASES):
     sys.exit(f"there is no '{unknown}'; there are {', '.join(CASES)}")
-every = []
+every, again = [], []                  # again: how far the given settings are from themselves, measured once more
 for name, (what, knobs) in CASES.items():
     if args.pipelines and name not in args.pipelines:
         continue
@@ -163,4 +184,5 @@ for name, (what, knobs) in CASES.items():
         tune(name, file, given, rows)
 errors = [abs(r["error"]) for r in every]
 print(f"all: {sum(e <= 0.1 for e in errors)} of {len(errors)} within 10 %, "
-      f"median {100 * statistics.median(errors):.1f} %")
+      f"median {100 * statistics.median(errors):.1f} %; of the given settings, measured again: "
+      f"{sum(e <= 0.1 for e in again)} of {len(again)}, {100 * statistics.median(again or [0]):.1f} %")
