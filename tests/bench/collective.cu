@@ -3,8 +3,11 @@
 //   collective reduce BYTES             `reduce US`: one in a graph on each GPU, one after the other
 //   collective iters BYTES FEW          `iters N`: with N steps `spread` on 64 blocks takes as long
 //   collective parts BYTES FEW ITERS    `parts reduce US`, `parts other US`
+//   collective whole BYTES FEW ITERS    `whole US`: FEW elements copied in, `spread`, an all-reduce, `gather`, its FEW
+//                                       copied out; ITERS > 0: beside it `spread` with so many steps on 64 blocks, and
+//                                       `gather` of that; four rounds under way, each part in a stream of its own
 //
-// US is microseconds.
+// US is microseconds of a round.
 #include <nccl.h>
 #include "hand.h"
 #include "two_gpus.cu"
@@ -113,6 +116,129 @@ static int steps_for(beside &k, double wanted)
     return low;
 }
 
+// Four rounds under way on each GPU. A part begins when what it reads is there, and what it writes was read.
+struct whole {
+    enum { SLOTS = 4, ROUNDS = 2000, WARM = 100 };
+    enum { MADE, REDUCED, TAKEN, DONE_BESIDE, PARTS };
+    struct round {
+        float *host_in, *in, *large, *reduced, *sums, *host_out, *busy, *left, *host_left;
+        cudaEvent_t done[PARTS];
+    };
+    struct gpu { ncclComm_t comm; cudaStream_t stream[PARTS]; round slot[SLOTS]; } on[GPUS];
+    size_t bytes;
+    int n, few, iters;
+
+    whole(size_t bytes_, int few_, int iters_) : bytes(bytes_), n((int)(bytes_ / sizeof(float))), few(few_), iters(iters_)
+    {
+        int devices[GPUS] = { 0, 1 };
+        ncclComm_t comm[GPUS];
+        NCCL(ncclCommInitAll(comm, GPUS, devices));
+        for (int g = 0; g < GPUS; g++) {
+            CHECK(cudaSetDevice(g));
+            on[g].comm = comm[g];
+            for (cudaStream_t &s : on[g].stream)
+                CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+            for (round &r : on[g].slot)
+                make(r);
+        }
+    }
+
+    void make(round &r)
+    {
+        size_t small = few * sizeof(float);
+        for (float **host : { &r.host_in, &r.host_out, &r.host_left })
+            CHECK(cudaMallocHost(host, small));
+        for (float **large : { &r.large, &r.reduced, &r.busy })
+            CHECK(cudaMalloc(large, bytes));
+        for (float **x : { &r.in, &r.sums, &r.left })
+            CHECK(cudaMalloc(x, small));
+        for (int i = 0; i < few; i++)
+            r.host_in[i] = (float)i;
+        for (cudaEvent_t &e : r.done)
+            CHECK(cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
+    }
+
+    void wait(gpu &d, int part, cudaEvent_t for_what) { CHECK(cudaStreamWaitEvent(d.stream[part], for_what, 0)); }
+    void done(gpu &d, round &r, int part) { CHECK(cudaEventRecord(r.done[part], d.stream[part])); }
+
+    void before(gpu &d, round &r)
+    {
+        wait(d, MADE, r.done[REDUCED]), wait(d, MADE, r.done[DONE_BESIDE]);
+        CHECK(cudaMemcpyAsync(r.in, r.host_in, few * sizeof(float), cudaMemcpyHostToDevice, d.stream[MADE]));
+        spread<<<1056, 256, 0, d.stream[MADE]>>>(r.in, r.large, n, few, 1);
+        done(d, r, MADE);
+        wait(d, REDUCED, r.done[MADE]), wait(d, REDUCED, r.done[TAKEN]);
+    }
+
+    void after(gpu &d, round &r)
+    {
+        cudaStream_t take = d.stream[TAKEN], beside = d.stream[DONE_BESIDE];
+        done(d, r, REDUCED);
+        wait(d, TAKEN, r.done[REDUCED]);
+        gather<<<(few + 255) / 256, 256, 0, take>>>(r.reduced, r.sums, n, few, 1);
+        CHECK(cudaMemcpyAsync(r.host_out, r.sums, few * sizeof(float), cudaMemcpyDeviceToHost, take));
+        done(d, r, TAKEN);
+        if (!iters)
+            return;
+        wait(d, DONE_BESIDE, r.done[MADE]);
+        spread<<<64, 256, 0, beside>>>(r.in, r.busy, n, few, iters);
+        gather<<<(few + 255) / 256, 256, 0, beside>>>(r.busy, r.left, n, few, 1);
+        CHECK(cudaMemcpyAsync(r.host_left, r.left, few * sizeof(float), cudaMemcpyDeviceToHost, beside));
+        done(d, r, DONE_BESIDE);
+    }
+
+    // What reads the results is done with those of four rounds ago.
+    void one(int k)
+    {
+        for (gpu &d : on)
+            for (int part : { TAKEN, DONE_BESIDE })
+                CHECK(cudaEventSynchronize(d.slot[k].done[part]));
+        for (int g = 0; g < GPUS; g++)
+            CHECK(cudaSetDevice(g)), before(on[g], on[g].slot[k]);
+        NCCL(ncclGroupStart());
+        for (gpu &d : on)
+            NCCL(ncclAllReduce(d.slot[k].large, d.slot[k].reduced, n, ncclFloat, ncclSum, d.comm, d.stream[REDUCED]));
+        NCCL(ncclGroupEnd());
+        for (int g = 0; g < GPUS; g++)
+            CHECK(cudaSetDevice(g)), after(on[g], on[g].slot[k]);
+    }
+
+    void sync()
+    {
+        for (int g = 0; g < GPUS; g++)
+            CHECK(cudaSetDevice(g)), CHECK(cudaDeviceSynchronize());
+    }
+
+    void verify()
+    {
+        for (gpu &d : on)
+            for (round &r : d.slot)
+                for (int i = 0; i < few; i += few / 16) {
+                    float v = fmaf((float)i, 1.000001f, 0.5f) * GPUS, sum = 0;
+                    for (int j = 0; j < n / few; j++)
+                        sum += fmaf(v, 1.000001f, 0.5f);
+                    if (fabsf(r.host_out[i] - sum) > 1e-4f * sum) {
+                        fprintf(stderr, "collective: element %d is %g, not %g\n", i, r.host_out[i], sum);
+                        exit(1);
+                    }
+                }
+    }
+
+    double microseconds()
+    {
+        double start = 0;
+        for (int i = -WARM; i < ROUNDS; i++) {
+            if (!i)
+                sync(), start = seconds();
+            one((i + WARM) % SLOTS);
+        }
+        sync();
+        double took = seconds() - start;
+        verify();
+        return 1e6 * took / ROUNDS;
+    }
+};
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -134,8 +260,10 @@ int main(int argc, char **argv)
         printf("parts reduce %.4f\n", sums(bytes).microseconds());
         beside k(bytes, few);
         printf("parts other %.4f\n", k.microseconds(steps));
+    } else if (!strcmp(what, "whole") && argc == 5) {
+        printf("whole %.4f\n", whole(bytes, few, steps).microseconds());
     } else {
-        fprintf(stderr, "usage: collective reduce BYTES | iters BYTES FEW | parts BYTES FEW ITERS\n");
+        fprintf(stderr, "usage: collective reduce BYTES | iters BYTES FEW | parts BYTES FEW ITERS | whole BYTES FEW ITERS\n");
         return 2;
     }
     return 0;

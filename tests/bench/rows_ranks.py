@@ -110,21 +110,43 @@ def reduced(b):
     return round_us(b, REDUCED, 1), nccl(b, "reduce", LARGE)["reduce"][0], "NCCL by hand"
 
 
+def whole(b):
+    """The same pipeline by hand: what makes the frames and what reads them takes memory bandwidth, too."""
+    two(b), ranks(b)
+    return round_us(b, REDUCED, 1), nccl(b, "whole", LARGE, FEW, 0)["whole"][0], "by hand"
+
+
+def steps_of_other(b):
+    return b.ever("steps of other", lambda: int(nccl(b, "iters", LARGE, FEW)["iters"][0]))
+
+
+def overlapped_text(key):
+    text = REDUCED.replace("stages:\n", MORE_BUFFERS).replace("by: nccl", "by: nccl" + key)
+    return text + BESIDE.lstrip("\n")
+
+
+def overlapped_whole(b):
+    two(b), ranks(b)
+    steps = steps_of_other(b)
+    return round_us(b, overlapped_text(""), steps), nccl(b, "whole", LARGE, FEW, steps)["whole"][0], "by hand"
+
+
 def overlapped(b, key=""):
     """Beside a kernel that takes about as long, on half of the GPU; `key`: of the stage `all_reduce`."""
     two(b), ranks(b)
-    steps = b.ever("steps of other", lambda: int(nccl(b, "iters", LARGE, FEW)["iters"][0]))
+    steps = steps_of_other(b)
     alone = {k.split(" ")[-1]: v[0] for k, v in nccl(b, "parts", LARGE, FEW, steps).items()}
     slowest = max(alone, key=alone.get)
-    text = REDUCED.replace("stages:\n", MORE_BUFFERS).replace("by: nccl", "by: nccl" + key) + BESIDE.lstrip("\n")
-    return round_us(b, text, steps), alone[slowest], slowest + " alone"
+    return round_us(b, overlapped_text(key), steps), alone[slowest], slowest + " alone"
 
 
 ROWS = [
     Row("2-ranks-host", "two ranks, host only, 64 KiB frames: two processes", "time", 1.03, host),
     Row("2-ranks-kernels", "16 MiB, kernels of %d copies, two ranks: two lanes" % LONG, "rate", 0.97, kernels),
     Row("2-ranks-reduce", "64 MiB from kernels, all_reduce: NCCL", "time", 1.05, reduced),
+    Row("2-ranks-reduce-whole", "the same: the same by hand, four rounds under way", "time", 1.05, whole),
     Row("2-ranks-overlap", "the same beside a kernel of its length: the longer", "time", 1.1, overlapped),
+    Row("2-ranks-overlap-whole", "the same: the same by hand, four rounds under way", "time", 1.1, overlapped_whole),
     Row("2-ranks-overlap-high", "that with priority: high for all_reduce: the longer", "time", None,
         lambda b: overlapped(b, ", priority: high")),
 ]
