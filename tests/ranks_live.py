@@ -174,6 +174,39 @@ stages:
     check(f"{what}: the run ends", run.p.returncode == 0, (left, run.said()))
 
 
+def test_branch(m):
+    """In one branch the frames of rank 1 have ended, and its file waits for rank 0; the other branch goes on, and would
+    stand still in a pause."""
+    put("branch.yaml", """
+depth: 4
+buffers: {x: {dtype: i32, shape: [20]}, y: {dtype: i32, shape: [20]}}
+stages:
+  - {use: generate, shard: none, rate: 20, frames: "4 + 100 * (1 - rank)", out: x}
+  - {use: all_reduce, in: x, out: sum}
+  - {use: write, in: sum, path: "branch-NAME/${rank}.npy"}
+  - {use: generate, name: other, rate: 100, out: y}
+  - {use: discard, in: y}
+""".replace("NAME", m.name))
+    run, what = Run(m, 2, "branch.yaml"), f"{m.name}: a branch of which one rank has no more frames"
+    there, end = lambda: sorted(f for f in has(f"branch-{m.name}") if f[0] != "."), time.monotonic() + 60
+    while not any(s["name"] == "generate" and s["in"] == 4 for s in run.shown(1).get("sources", [])) \
+            and time.monotonic() < end:
+        time.sleep(0.05)
+    for rank, depth in (0, 7), (1, 5):
+        said, code = run.set(rank, f"depth={depth}")
+        check(f"{what}: no rank is changed", code == 1 and "stage 'all_reduce' has no more frames here, and waits until "
+              "those of other ranks have ended: the run can be changed after that" in said
+              and "this is rank 1" in said, said)
+    check(f"{what}: no file has its name yet", there() == [], there())
+    while there() != ["0.npy", "1.npy"] and time.monotonic() < end and run.p.poll() is None:
+        time.sleep(0.05)
+    said, code = run.set(0, "depth=7")
+    check(f"{what}: then they are changed, and the files are there", code == 0 and "on all 2 ranks" in said
+          and there() == ["0.npy", "1.npy"], (said, there()))
+    run.stop()
+    check(f"{what}: the run ends", run.p.returncode == 130, run.p.returncode)
+
+
 def test_meets(m):
     """Rank 0 waits in the first collective for rank 1, and rank 1 in the second for rank 0, when both are to pause."""
     put("holds.lua", """stateless = true
@@ -395,7 +428,7 @@ def test_first_lost(m):
 
 
 for m in mpis:
-    test_set(m), test_bytes(m), test_ended(m), test_meets(m), test_over(m), test_watch(m), test_texts(m)
+    test_set(m), test_bytes(m), test_ended(m), test_branch(m), test_meets(m), test_over(m), test_watch(m), test_texts(m)
     test_some(m), test_stopping(m), test_kept(m)
     if m.name == "openmpi":                # with other launchers the others end, too
         test_first_lost(m)

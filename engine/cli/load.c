@@ -241,6 +241,13 @@ static const char **settings(const gp_args *args, int *n)
 /* Which of how many processes the plan is for. */
 typedef struct which { int rank, ranks, local; } which;
 
+/* How many processes share a machine, where most do. */
+static int sharing(const gp_args *args)
+{
+    int nodes = args->nodes ? args->nodes : 1;
+    return args->ranks ? (args->ranks + nodes - 1) / nodes : gp_local_ranks();
+}
+
 static bool load_as(gp_loaded *l, const gp_args *args, which is, const gp_machine *machine, const gp_registry *registry,
                     gp_errs *errs)
 {
@@ -252,7 +259,7 @@ static bool load_as(gp_loaded *l, const gp_args *args, which is, const gp_machin
         clock_gettime(CLOCK_REALTIME, &moment);
     gp_config config = { .registry = registry,
                          .env = { from_env, NULL, localtime_r(&moment.tv_sec, &now),
-                                  (int)moment.tv_nsec, is.rank, is.ranks, is.local },
+                                  (int)moment.tv_nsec, is.rank, is.ranks, is.local, sharing(args) },
                          .set = set, .nset = nset, .machine = machine,
                          .lenient = args->verb == GP_VERB_CHECK || args->verb == GP_VERB_SIMULATE,
                          .bounded = args->verb == GP_VERB_PLAN };

@@ -15,7 +15,7 @@ enum { CALLS = 8 };                    /* how often a rank that waits calls */
 
 static struct {
     const gp_mpi *mpi;
-    int rank, ranks, local_rank;
+    int rank, ranks, local_rank, local_ranks;
     int64_t join_ns;
     int64_t wait_ns; const char *wait_what, *wait_key;         /* see gp_ranks_wait_for */
     long gathers;                      /* on channel 0, so far */
@@ -38,6 +38,11 @@ int gp_ranks(void)
 int gp_local_rank(void)
 {
     return us.local_rank;
+}
+
+int gp_local_ranks(void)
+{
+    return us.local_ranks;
 }
 
 /* How many processes a launcher has started, as the environment says; 1: there is none. In a job of Slurm, too, what
@@ -127,7 +132,7 @@ static bool start(int ranks, gp_errs *errs)
         return false;
     gp_ranks_come();
     gp_ranks_limit(us.join_ns, NULL, 0);
-    const char *why = mpi->start(&rank, &there, &us.local_rank);
+    const char *why = mpi->start(&rank, &there, &us.local_rank, &us.local_ranks);
     gp_ranks_limit_end();
     if (why)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "MPI (%s) cannot be started: %s", mpi->library(), why);

@@ -19,6 +19,7 @@ void gp_ranks_part(void);                  /* some do not answer when all runs a
 int gp_rank(void);
 int gp_ranks(void);
 int gp_local_rank(void);
+int gp_local_ranks(void);              /* 0: no launcher started it */
 /* Zeroed memory for n things. Without memory this process ends, and its launcher ends the others, which would wait. */
 void *gp_ranks_room(size_t n, size_t size);
 /* Sends `n` bytes of each rank to all: `all` has room for those of each. Waits, but not for ever: false with an error,

@@ -1,5 +1,6 @@
 /* budget.c - can the machine hold a plan? Too little memory is the user's to change (GP_E_RESOURCE), and the error
  * names what takes most. A part of verify. */
+#include <string.h>
 #include "base/plural.h"
 #include "compile/plan.h"
 
@@ -75,16 +76,19 @@ static bool does_managed_help(const gp_plan *p, const gp_machine *m, int device,
         && gp_size_add(p->host_bytes, f->host) <= m->memory;
 }
 
-static bool check_budget(const gp_plan *p, size_t need, size_t have, const char *where, largest l, bool helps,
-                         gp_errs *errs)
+/* `sharers`: so many processes have as much each. */
+static bool check_budget(const gp_plan *p, size_t need, size_t have, int sharers, const char *where, largest l,
+                         bool helps, gp_errs *errs)
 {
     if (need <= have)
         return true;
     const gp_graph *g = p->graph;
-    char needs[24], has[24], size[24], slot[24], type[GP_BOUNDS_TEXT];
+    char needs[24], has[80], size[24], slot[24], type[GP_BOUNDS_TEXT];
     int b = l.ring ? l.ring->buffer : l.extra ? l.extra->buffer : -1;
     int s = l.extra && b < 0 ? l.extra->stage : -1;
     gp_size_text(need, needs), gp_size_text(have, has), gp_size_text(l.bytes, size);
+    if (sharers > 1)
+        snprintf(has + strlen(has), sizeof has - strlen(has), " for each of the %d ranks that share it", sharers);
     if (l.ring && b >= 0)
         return gp_fail(errs, GP_E_RESOURCE,
                        g->buffer[b].depth_said ? g->buffer[b].depth_at : g->buffer[b].at,
@@ -112,17 +116,17 @@ bool gp_budgets(const gp_plan *p, const gp_machine *m, gp_errs *errs)
     const gp_graph *g = p->graph;
     bool pretend = g->ndevices && g->device[0].pretend;
     size_t host = gp_size_add(p->host_bytes, pretend ? p->device_bytes : 0);
-    bool ok = check_budget(p, host, m->memory, "host memory", find_largest(p, -1, false), false, errs);
+    bool ok = check_budget(p, host, m->memory, m->sharers, "host memory", find_largest(p, -1, false), false, errs);
     if (p->unified || pretend)
         return ok;
-    ok &= check_budget(p, p->pinned_bytes, m->pin_limit, "pinned host memory",
+    ok &= check_budget(p, p->pinned_bytes, m->pin_limit, m->sharers, "pinned host memory",
                        find_largest(p, -1, true), false, errs);
     for (int i = 0; i < g->ndevices; i++) {
         char where[64];
         snprintf(where, sizeof where, "memory on %s", g->device[i].name);
         size_t need = p->on_device[i], have = g->device[i].info.memory;
         largest l = find_largest(p, i, false);
-        ok &= check_budget(p, need, have, where, l, does_managed_help(p, m, i, need, have, l), errs);
+        ok &= check_budget(p, need, have, m->device_sharers, where, l, does_managed_help(p, m, i, need, have, l), errs);
     }
     return ok;
 }

@@ -29,8 +29,8 @@ static const gp_unit units[] = {
     { "ns", true, 1 }, { "us", true, 1000 }, { "ms", true, 1000000 },
     { "s", true, 1000000000 }, { "min", true, 60000000000 }, { "h", true, 3600000000000 },
     { "B", false, 1 }, { "KB", false, 1000 }, { "MB", false, 1000000 },
-    { "GB", false, 1000000000 }, { "KiB", false, 1 << 10 }, { "MiB", false, 1 << 20 },
-    { "GiB", false, 1 << 30 }, { "TiB", false, (int64_t)1 << 40 },
+    { "GB", false, 1000000000 }, { "TB", false, 1000000000000 }, { "KiB", false, 1 << 10 },
+    { "MiB", false, 1 << 20 }, { "GiB", false, 1 << 30 }, { "TiB", false, (int64_t)1 << 40 },
     { "Hz", false, 1 }, { "kHz", false, 1000 }, { "MHz", false, 1000000 },
     { "GHz", false, 1000000000 },
 };

@@ -24,7 +24,7 @@ static const char *text(int error)
     return text;
 }
 
-static const char *start(int *rank, int *ranks, int *local_rank)
+static const char *start(int *rank, int *ranks, int *local_rank, int *local_ranks)
 {
     MPI_Comm local, all_ranks = MPI_COMM_NULL;
     int level, error = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
@@ -47,6 +47,8 @@ static const char *start(int *rank, int *ranks, int *local_rank)
         error = MPI_Comm_split_type(all_ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local);
     if (error == MPI_SUCCESS)
         error = MPI_Comm_rank(local, local_rank);
+    if (error == MPI_SUCCESS)
+        error = MPI_Comm_size(local, local_ranks);
     direct.rank = *rank, direct.request = MPI_REQUEST_NULL;
     channel[0].all = all_ranks, channel[0].request = MPI_REQUEST_NULL, nchannels = 1;
     return text(error);

@@ -20,7 +20,7 @@
 
 /* ---- stopping -------------------------------------------------------- */
 
-static bool is_alive(const gp_actorrt *p)
+bool gp_source_goes_on(const gp_actorrt *p)
 {
     return p->source && !atomic_load(&p->over) && !atomic_load(&p->host->ended);
 }
@@ -62,7 +62,7 @@ void gp_run_pause(gp_run *run)
             continue;
         uint64_t rate = p->stage->rate > 1 ? (uint64_t)p->stage->rate : 1;
         pthread_mutex_lock(&p->host->lock);        /* who takes frames has it, and from now on takes none */
-        p->pause_at = is_alive(p) ? (atomic_load(&p->next) + rate - 1) / rate : 0;
+        p->pause_at = gp_source_goes_on(p) ? (atomic_load(&p->next) + rate - 1) / rate : 0;
         pthread_mutex_unlock(&p->host->lock);
     }
     for (bool changed = true; changed;) {

@@ -48,6 +48,8 @@ struct gp_paused {
 /* Asks the sources of a run whose threads have started to stop. Any thread. */
 void gp_run_pause(gp_run *run);
 void gp_run_pause_at_once(gp_run *run);
+/* Is it a source that may make more frames? */
+bool gp_source_goes_on(const gp_actorrt *p);
 /* Its threads have returned: has it paused, not ended? */
 bool gp_run_is_paused(const gp_run *run);
 /* What it has come to; its host stages are the result's. NULL after an error. */

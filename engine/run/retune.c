@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "run/fits.h"
+#include "run/host.h"
 #include "run/paused.h"
 #include "run/setup.h"
 
@@ -151,10 +152,28 @@ static bool pause_at_once(gp_pipeline *p, gp_pipeline *from)
     return is == PAUSES;
 }
 
+/* The stage that waits for other ranks to end, while a source here goes on, which would stand still until then; NULL:
+ * none does. */
+static const gp_stage *waits_to_end(const gp_run *run)
+{
+    const gp_stage *waits = NULL;
+    bool goes_on = false;
+    for (int i = 0; i < run->plan->nactors; i++) {
+        const gp_actorrt *p = &run->actor[i];
+        goes_on |= gp_source_goes_on(p);
+        waits = p->host && atomic_load(&p->host->waits) ? p->stage : waits;
+    }
+    return goes_on ? waits : NULL;
+}
+
 static bool may_pause(gp_pipeline *from, gp_errs *errs)
 {
     gp_run *run = gp_pipeline_lock_run(from);
-    bool may = !run || !run->ready || !meets_twice(run) || ends_alike(run, errs);
+    bool set_up = run && run->ready, may = !set_up || !meets_twice(run) || ends_alike(run, errs);
+    const gp_stage *waits = set_up ? waits_to_end(run) : NULL;
+    if (waits)
+        may = gp_fail(errs, GP_E_RUN, waits->at, "stage '%s' has no more frames here, and waits until those of other ranks "
+                      "have ended: the run can be changed after that", waits->name);
     gp_pipeline_unlock_run(from);
     return may;
 }
