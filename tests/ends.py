@@ -332,6 +332,28 @@ for option in ("--report", "--trace"):
     check(f"{option}: no folder, before frame 0", rc == 2 and "/proc/no/x.json: error: cannot be written"
           in err and "frames in" not in err and not left("made"), (rc, err))
 
+# == the last few ===============================================================
+# After an error there is no frame of the last few, which would look like one of as many as there should be.
+put("breaks.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index == 40 then error('broken') end\n"
+    "  y:copy(x)\nend\n")
+for regroups, broken, whole in (("use: mix, op: mean, frames: 25", 1, 3), ("use: mix, op: sum, frames: 200", 0, 1),
+                                ("use: group, frames: 25", 1, 3), ("use: window, frames: 3", 40, 56)):
+    for script, ends, count in ("- {use: lua, script: breaks.lua}", 1, broken), ("", 0, whole):
+        file = put("tail.yaml", f"""
+buffers: {{x: {{dtype: f32, shape: [16]}}}}
+stages:
+  - {{use: generate, out: x, frames: 56}}
+  {script}
+  - {{{regroups}}}
+  - {{use: write, path: "{path('tail')}/%03d.npy"}}
+""")
+        err, rc = end(spawn("run", file), "tail")
+        there = left("tail")
+        check(f"{regroups}: {count} frames{' before an error' if ends else ''}", rc == ends and len(there) == count,
+              (rc, there, err))
+        for n in there:
+            os.remove(path("tail/" + n))
+
 # == the end ====================================================================
 print(f"ends: {passed} passed, {len(failed)} failed")
 sys.exit(bool(failed))

@@ -266,7 +266,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
 static bool has_rest(const gp_actorrt *p)
 {
     uint64_t end = p->nin ? atomic_load(&p->in[0].ring->end) : 0;
-    return p->gathers && !p->regroup->drop_tail && p->seg->gathered.frames
+    return p->gathers && !p->regroup->drop_tail && p->seg->gathered.frames && !atomic_load(&p->run->failed)
         && end == atomic_load(&p->next);
 }
 

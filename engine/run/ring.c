@@ -128,6 +128,13 @@ void gp_actor_ends_differ(gp_actorrt *p, uint64_t next)
     gp_run_fail(p->run, &e);
 }
 
+/* How many firings there are when no more frames than these come. After an error there is none of too few: what that makes
+ * would look as if it were of all. */
+static uint64_t firings_in_all(const gp_actorrt *p, uint64_t frames)
+{
+    return atomic_load(&p->run->failed) ? gp_firings_ready(p->regroup, frames) : gp_firings_in_all(p->regroup, frames);
+}
+
 gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
 {
     gp_run *run = p->run;
@@ -153,7 +160,7 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
         bool paused = atomic_load(&r->paused);         /* before what was made, as the end is */
         uint64_t end = atomic_load(&r->end), at = atomic_load(&r->produced.at);
         if (p->regroup && end != GP_UNKNOWN)
-            end = at = gp_firings_in_all(p->regroup, end);
+            end = at = firings_in_all(p, end);
         else
             at = gp_actor_firings(p, at);
         if (end <= next) {
