@@ -894,6 +894,40 @@ put("tune.yaml", tune_text.replace("depth: 4", "depth: 11"))
 check("watch: ten times a second", r.says(r"retuned: .*-> 11"), r.err())
 r.end("watch", [2, 4, 8, 2, 4, 2])
 
+# Shallower rings are asked for while the launcher may wait for a launch to fill: no frame is lost, in one of many runs.
+put("hitch.lua", """stateless = true
+function process(f, x, y)
+  local t = os.clock()
+  while f.index % 12 == 0 and os.clock() - t < 0.004 do end
+  y:copy(x)
+end
+""")
+file = put("hitch.yaml", f"""
+depth: 16
+batch_wait: 20ms
+buffers: {{src: {{dtype: f32, shape: [16, 8]}}, slow: {{like: src}}}}
+stages:
+  - {{use: generate, pattern: noise, rate: 2500, frames: 2000, out: src}}
+  - {{use: scale, in: src, a: 0.5, out: half}}
+  - {{use: lua, script: hitch.lua, in: half, out: slow}}
+  - {{use: decimate, in: slow, frames: 2, out: two}}
+  - {{use: hold, frames: 2, in: two, out: held}}
+  - {{use: expr, in: {{a: slow, b: held}}, out: d, expr: a - b}}
+  - {{use: write, in: d, path: {path('hitch.raw')}}}
+""")
+for i in range(12):
+    p = spawn(*run, file, stderr=subprocess.PIPE)
+    if until(lambda: connected(p.pid) or p.poll() is not None):
+        subprocess.run([gpipe, "set", str(p.pid), "depth=2"], env=env, capture_output=True, timeout=60)
+    time.sleep(0.05)
+    if p.poll() is None:
+        p.send_signal(signal.SIGINT)
+    err = p.communicate(timeout=60)[1]
+    n = re.search(r"(\d+) frames? in, (\d+) out, 0 dropped, 0 failed, \d+ cancelled", err)
+    if not n or (p.returncode, n[1]) != (0, "2000") and p.returncode != 130:
+        break
+check("set in the wait for a launch: the run goes on", i == 11, (p.returncode, err))
+
 r = Run()
 done = r.set("depth=6", "stages.pass.workers=3")
 check("set", done.returncode == 0 and re.match(r"retuned: depth 4 -> 6, stages.pass.workers 1 -> 3; pause", done.stdout), done)

@@ -334,6 +334,8 @@ void *gp_segment_launcher(void *thread)
             most = choose(t, &a);
         else if (a.look == GP_LOOK_GO && p->run->graph->batch_wait_ns)
             fill(t, &a);
+        if (a.look == GP_LOOK_WAIT)    /* while it waited for more, a plan with shallower rings was asked for */
+            continue;
         if (a.look == GP_LOOK_DIFFER)
             gp_actor_ends_differ(p, f);
         if (a.look == GP_LOOK_PAUSED)

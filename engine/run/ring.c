@@ -278,9 +278,36 @@ static void end_sinks(gp_actorrt *p, uint64_t end)
     pthread_mutex_unlock(&run->lock);
 }
 
+/* Has an input ended after `next` firings, or does nobody want what they make? Else it has no reason to end. */
+static bool has_come_to_end(const gp_actorrt *p, uint64_t next)
+{
+    bool ended = !p->nin, wanted = !p->nout;
+    for (int i = 0; i < p->nin; i++) {
+        uint64_t end = atomic_load(&p->in[i].ring->end);
+        ended |= end != GP_UNKNOWN && (p->regroup ? firings_in_all(p, end) : end) <= next;
+    }
+    for (int o = 0; o < p->nout; o++)
+        for (int c = 0; c < p->out[o]->ring->nconsumers; c++)
+            wanted |= !atomic_load(&p->out[o]->consumed[c].closed);
+    return ended || !wanted;
+}
+
+/* Before sinks behind it end, and files get their names: frames that are lost are no end. */
+static void check_end(gp_actorrt *p, uint64_t next)
+{
+    gp_run *run = p->run;
+    gp_errs e = { .n = 0 };
+    if (has_come_to_end(p, next) || atomic_load(&run->level) || atomic_load(&run->failed))
+        return;
+    gp_fail(&e, GP_E_BUG, gp_actor_at(p), "'%s' ended after %llu frame%s, and its inputs have not", p->name,
+            (unsigned long long)next, gp_plural((int64_t)next));
+    gp_run_fail(run, &e);
+}
+
 void gp_actor_end(gp_actorrt *p, uint64_t end, bool early)
 {
     gp_run *run = p->run;
+    check_end(p, end);
     if (early && !atomic_load(&run->level))
         end_sinks(p, end);
     gp_measure_end(p, end);
