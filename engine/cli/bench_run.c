@@ -14,6 +14,7 @@
 #include <time.h>
 #include "base/plural.h"
 #include "cli/bench.h"
+#include "simulate/simulate.h"
 
 static const double AGREE = 1.05;      /* largest / smallest of windows that agree */
 static const double LOOK = 0.0005;     /* how often counters are read for an edge, in s */
@@ -322,7 +323,7 @@ static int watch_one(gp_bench *b, runner *r, series *w)
     int status = finish(b, r);
     if (status)
         return status;
-    if (!w->n)
+    if (!w->n || (b->report && (seen = read_counts(r)).in < GP_REPORT_FRAMES))
         return too_few(r, seen, seen.s - began, b->args->verb == GP_VERB_TUNE ? "give it time with --budget"
                        : "give it time with --max-time");
     /* Bytes and frames are counted one after the other: only now do they fit. */

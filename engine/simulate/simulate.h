@@ -8,6 +8,9 @@
 #include "report/report.h"
 #include "compile/ir.h"
 
+/* The frames of a run from which its report says what one costs. */
+enum { GP_REPORT_FRAMES = 10 };
+
 /* Of one firing of a host stage; ns. */
 typedef struct gp_stage_cost {
     double cpu_ns;             /* it has a core */

@@ -7,7 +7,6 @@
 #include "compile/plan.h"
 #include "simulate/measured.h"
 
-enum { FEWEST = 10 };                  /* frames from which anything can be told */
 
 const char *gp_report_text(const gp_node *map, const char *key)
 {
@@ -57,10 +56,10 @@ static bool check(gp_source_report *r, gp_errs *errs)
     for (int i = 0; sources && i < sources->n; i++)
         r->frames = fmax(r->frames, number(sources->item[i], "in"));
     r->wall_ns = 1e9 * number(root, "wall_s");
-    if (r->frames < FEWEST || !(r->wall_ns > 0))
+    if (r->frames < GP_REPORT_FRAMES || !(r->wall_ns > 0))
         return gp_fail(errs, GP_E_USAGE, r->at,
                        "%.0f frames are too few to know what one costs; make a report of a run of "
-                       "%d or more", r->frames, FEWEST);
+                       "%d or more", r->frames, GP_REPORT_FRAMES);
     return true;
 }
 
