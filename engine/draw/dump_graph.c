@@ -29,7 +29,7 @@ void gp_dump_head(FILE *f, const gp_graph *g)
     fprintf(f, "\n  launch   %s, streams %s, batch %s", gp_launch_name[g->launch], or_auto(g->streams, streams),
             or_auto(g->batch, batch));
     if (g->batch_wait_ns)
-        fprintf(f, " that waits up to %g us", (double)g->batch_wait_ns / 1e3);
+        fprintf(f, " that waits up to %g ms", (double)g->batch_wait_ns / 1e6);
     if (g->latency_ns)
         fprintf(f, " for a latency of %g ms", (double)g->latency_ns / 1e6);
     fprintf(f, ", sync %s\n", gp_sync_name[g->sync]);
