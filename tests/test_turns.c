@@ -197,12 +197,8 @@ static gp_pipeline *compile(const char *stages, const char *const *set, int nset
 #define TRIVIAL(n) "  - {use: make, out: a, frames: " #n "}\n  - {use: step}\n  - {use: take}\n"
 
 /* Of 1,000 frames. What is cheap is a matter of nanoseconds, and a slow machine, or a sanitizer, makes some turns so dear
- * that stages rightly keep their threads: so it must only happen much more often than where it may not (20, below). */
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+ * that stages rightly keep their threads: so it must only happen more often than where it may not (20, below). */
 enum { MOST = 50 };
-#else
-enum { MOST = 200 };
-#endif
 
 /* How many of 1,000 frames the thread of the source also took. */
 static int shared_once(const char *stages, const char *sync)
