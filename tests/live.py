@@ -1050,7 +1050,7 @@ check("Ctrl-C while a script waits for what it started", code == 130 and "stoppi
 r = Run("--watch")
 check("set: in a run with --watch", r.set("depth=8").returncode == 0 and r.says("retuned: depth 4 -> 8"), r.err())
 put("tune.yaml", tune_text.replace("depth: 4", "depth: 5"))
-check("watch: what was set holds, and that is said", r.says("gpipe: nothing changes, as what 'gpipe set' has set holds"),
+check("watch: what was set holds, and that is said", r.says("gpipe: nothing changes; what 'gpipe set' has set stays"),
       r.err())
 r.end("watch: what was set holds", [2])
 for settings in (["depth=2"], ["depth=2", "streams=3"]):

@@ -212,7 +212,10 @@ static bool apply(gp_arena *a, const struct option *o, const char *value, gp_arg
         return true;
     case CHOICE:
         return read_choice(a, o, value, (int *)field, errs);
-    case TEXT:
+    case TEXT:                         /* the first would be lost without a word */
+        if (*(const char **)field)
+            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s %s: it is given twice, before as %s", o->name, value,
+                           *(const char **)field);
         *(const char **)field = value;
         return true;
     case WORDS: {

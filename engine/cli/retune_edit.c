@@ -213,7 +213,7 @@ static void print_errors(const edit *e, bool goes_on)
 static void print_same(const gp_retuner *r, const edit *e)
 {
     if (e->ok && !e->items && e->args.nset > r->args->nset)
-        fprintf(stderr, "gpipe: nothing changes, as what 'gpipe set' has set holds\n");
+        fprintf(stderr, "gpipe: nothing changes; what 'gpipe set' has set stays\n");
 }
 
 /* ---- in one process ------------------------------------------------------- */

@@ -406,10 +406,15 @@ static bool skip(gp_threadrt *t, uint64_t f, gp_hole hole)
         return false;
     if (!hole)
         hole = GP_HOLE_FAILED;
-    gp_call call = call_of(t);
-    if (p->together && hole != GP_HOLE_ABSENT && p->stage->kind->skipped
-        && !p->stage->kind->skipped(&call, gp_actor_number(p, f)))
-        return false;
+    if (p->together && hole != GP_HOLE_ABSENT && p->stage->kind->skipped) {
+        gp_call call = call_of(t);     /* it may wait for other ranks, which counts as idle: a part of what it is busy */
+        gp_interval span = { .start = gp_measure_now(p->run) };
+        bool ok = p->stage->kind->skipped(&call, gp_actor_number(p, f));
+        span.end = gp_measure_now(p->run);
+        gp_measure_work(t, span, f, 0);
+        if (!ok)
+            return false;
+    }
     if (h->bytes)
         h->bytes[f % h->window] = 0, h->dated[f % h->window] = false;
     gp_frame_write_hole(p, f, hole);

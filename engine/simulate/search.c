@@ -83,6 +83,18 @@ static bool is_divisible(const gp_stage *st)
     return !st->device && !st->serial && !st->cycle && !st->regroups && st->nin + st->nout > 0;
 }
 
+/* Buffers that hold more than a part of all frames hide the end of a run, and make nothing faster. */
+static int most_depth(const gp_graph *g)
+{
+    enum { MOST_DEPTH = 256, LEAST_DEPTH = 8, PART = 8 };
+    int64_t most = MOST_DEPTH;
+    for (int v = 0; v < g->nstages; v++) {
+        int64_t frames = g->stage[v].nin ? 0 : g->stage[v].known.frames;
+        most = frames > 0 && frames / PART < most ? frames / PART : most;
+    }
+    return (int)(most < LEAST_DEPTH ? LEAST_DEPTH : most);
+}
+
 static void find_knobs(searching *x)
 {
     static const int depths[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256 };
@@ -91,7 +103,7 @@ static void find_knobs(searching *x)
     const gp_graph *g = p->graph;
     int cores = (int)(x->s->costs->cores + x->s->costs->others + 0.5);
     int workers[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32 }, given_streams = 0;
-    add_numbers(x, "depth", g->depth, depths, sizeof depths / sizeof *depths, 256);
+    add_numbers(x, "depth", g->depth, depths, sizeof depths / sizeof *depths, most_depth(g));
     for (int k = 0; k < p->nsegments; k++)
         given_streams = p->segment[k].streams > given_streams ? p->segment[k].streams : given_streams;
     if (p->nsegments) {
