@@ -232,15 +232,8 @@ stages: [{use: generate, frames: 5, out: x}, {use: discard}]
     p = m.run(2, "plan", "much.yaml", "--machine", "small.json")
     check(f"{m.name}: ranks share memory", p.returncode == 4 and p.stderr.count("much.yaml:3:53: error: the pipeline needs "
           "572.2 MiB of host memory; there are 476.8 MiB for each of the 2 ranks that share it. ") == 1, p)
-    put("gpu.yaml", "buffers: {x: {dtype: f32, shape: [2500000000]}}\nstages: [{use: generate, frames: 5, out: x}, "
-        "{use: scale}, {use: discard}]\n")
-    put("large.json", f'{{"memory": "9TB", "devices": [{gpu}, {gpu}]}}')
-    for n, file, machine in (1, "much", "small"), (2, "gpu", "large"):
-        p = m.run(n, "plan", file + ".yaml", "--machine", machine + ".json")
-        check(f"{m.name}: {n} with enough of {file}", p.returncode == 0, p)
-    p = m.run(3, "plan", "gpu.yaml", "--machine", "large.json")
-    check(f"{m.name}: 3 ranks on 2 GPUs", p.returncode == 4 and p.stderr.count("of memory on cuda:0; there are 37.3 GiB "
-          "for each of the 2 ranks that share it. ") == 1, p)
+    p = m.run(1, "plan", "much.yaml", "--machine", "small.json")
+    check(f"{m.name}: one has all", p.returncode == 0, p)
     p = m.run(3, "plan", "j.yaml")
     check(f"{m.name}: plan", p.stdout.count("3 ranks: rank r makes frames r, r + 3, r + 6, ...") == 1
           == p.stdout.count("pipeline j"), p.stdout)
@@ -940,10 +933,10 @@ int main(int argc, char **argv)
 {
     void *so = dlopen(argv[argc - 1], RTLD_NOW | RTLD_GLOBAL);
     const gp_mpi *mpi = so ? dlsym(so, "gp_mpi_table") : NULL;
-    int rank = 0, ranks, local, locals;
+    int rank = 0, ranks, local;
     static char mine[1 << 10], all[2 << 10];
     bool done = false;
-    const char *why = mpi ? mpi->start(&rank, &ranks, &local, &locals) : dlerror();
+    const char *why = mpi ? mpi->start(&rank, &ranks, &local) : dlerror();
     why = why ? why : mpi->gather(0, mine, rank ? 1 << 10 : 4, all);
     while (!why && !done)
         why = mpi->gathered(0, &done), usleep(1000);
@@ -1027,7 +1020,7 @@ put("waits.c", """
 /* In place of the shim: this is rank 0 of 3, and no gather is ever done. Rank 2 calls for the first time before this
  * one listens, and with CALLS=2 once more. With CALLS=0 nobody does. */
 static int looks, calls, heard;
-static const char *start(int *rank, int *ranks, int *local, int *locals) { *rank = *local = 0, *ranks = *locals = 3; return NULL; }
+static const char *start(int *rank, int *ranks, int *local) { *rank = *local = 0, *ranks = 3; return NULL; }
 static const char *gather(int channel, const void *mine, int n, void *all) { return NULL; }
 static const char *call(int to, long number) { calls++; return NULL; }
 static const char *nothing(void) { return NULL; }

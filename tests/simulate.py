@@ -28,7 +28,7 @@ args = options.parse_intermixed_args()
 gpipe = os.path.abspath(args.gpipe)
 here = os.path.dirname(os.path.abspath(__file__))
 tmp = tempfile.TemporaryDirectory()
-work = args.again or args.keep or tmp.name
+work = os.path.abspath(args.again or args.keep or tmp.name)
 os.makedirs(work, exist_ok=True)
 
 # A count, not a clock: that of Lua is of all threads, and so runs faster where more of them work.
@@ -71,7 +71,7 @@ CASES = {
     "contrast": ("contrast", {"streams": ["1", "2", "4"], "batch": ["1", "2"]}),
 }
 DEPTHS = ["1", "2", "3", "4", "6", "8", "16", "32", "64", "256"]
-for name, text in FILES.items():
+for name, text in [] if args.again else FILES.items():
     with open(os.path.join(work, name), "w") as f:
         f.write(text)
 
@@ -105,8 +105,9 @@ def all_settings(name, knobs):
 def given_of(name, what):
     if "\n" in what:
         file, given = os.path.join(work, name + ".yaml"), []
-        with open(file, "w") as f:
-            f.write(what)
+        if not args.again:
+            with open(file, "w") as f:
+                f.write(what)
     else:
         file, given = os.path.join(here, "..", "pipelines", what + ".yaml"), ["vars.out=" + work + "/out"]
     given.append("device=" + args.device)

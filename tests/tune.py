@@ -351,7 +351,7 @@ put("begins.yaml", get("p.yaml").replace("free.lua", "begins.lua"))
 refuses("tune: a budget for less than one measurement", 2,
         r"--budget 1s is too small: one measurement took [\d.]+ s, and several are needed; give it \d+s",
         "tune", "begins.yaml", "--budget", "1s")
-put("long.lua", "local n = 0\nfunction produce(f, y)\n  n = n + 1\n  if n > 400 then return gpipe.STOP end\n"
+put("long.lua", "local n = 0\nfunction produce(f, y)\n  n = n + 1\n  if n > 400 then return false end\n"
     "  io.popen('sleep 0.05'):close()\n  y:fill(n)\nend\n")
 put("long.yaml", "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: lua, script: long.lua, out: x}\n"
     "  - {use: scale}\n  - {use: write, path: long.npy}\n")

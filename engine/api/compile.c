@@ -30,15 +30,12 @@ static bool may_use_cuda(const gp_node *root, const gp_registry *registry)
     return !strncmp(says, "cuda", 4) || (strcmp(says, "cpu") && found);
 }
 
-/* Ranks of one machine share its memory, and where it has fewer GPUs than ranks, several share that of a GPU. */
+/* Ranks of one machine share its memory. */
 static void share(gp_machine *m, int ranks)
 {
     if (ranks < 2)
         return;
     m->memory /= (size_t)ranks, m->pin_limit /= (size_t)ranks, m->sharers = ranks;
-    m->device_sharers = m->ndevices ? (ranks + m->ndevices - 1) / m->ndevices : 0;
-    for (int i = 0; i < m->ndevices && m->device_sharers > 1; i++)
-        m->device[i].memory /= (size_t)m->device_sharers;
 }
 
 static bool passes(gp_pipeline *p, const char *text, size_t len, const char *file,

@@ -241,9 +241,12 @@ static const char **settings(const gp_args *args, int *n)
 /* Which of how many processes the plan is for. */
 typedef struct which { int rank, ranks, local; } which;
 
-/* How many processes share a machine, where most do. */
+/* How many processes share the memory of a machine, where most do. What 'check' plans for, and what a report does not say of
+ * its machine, is made up: each has all of that. */
 static int sharing(const gp_args *args)
 {
+    if (!args->machine && (args->verb & (GP_VERB_CHECK | GP_VERB_SIMULATE)))
+        return 0;
     int nodes = args->nodes ? args->nodes : 1;
     return args->ranks ? (args->ranks + nodes - 1) / nodes : gp_local_ranks();
 }

@@ -132,11 +132,11 @@ static bool start(int ranks, gp_errs *errs)
         return false;
     gp_ranks_come();
     gp_ranks_limit(us.join_ns, NULL, 0);
-    const char *why = mpi->start(&rank, &there, &us.local_rank, &us.local_ranks);
+    const char *why = mpi->start(&rank, &there, &us.local_rank);
     gp_ranks_limit_end();
     if (why)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "MPI (%s) cannot be started: %s", mpi->library(), why);
-    us.mpi = mpi;
+    us.mpi = mpi, us.local_ranks = mpi->local_ranks ? mpi->local_ranks() : 0;
     if (there != ranks)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "the launcher started %d ranks, and MPI (%s) knows of %d: "
                        "it is the launcher of another MPI; use the mpirun of %s, or build gpipe-mpi.so with the mpicc "

@@ -126,7 +126,7 @@ bool gp_budgets(const gp_plan *p, const gp_machine *m, gp_errs *errs)
         snprintf(where, sizeof where, "memory on %s", g->device[i].name);
         size_t need = p->on_device[i], have = g->device[i].info.memory;
         largest l = find_largest(p, i, false);
-        ok &= check_budget(p, need, have, m->device_sharers, where, l, does_managed_help(p, m, i, need, have, l), errs);
+        ok &= check_budget(p, need, have, 0, where, l, does_managed_help(p, m, i, need, have, l), errs);
     }
     return ok;
 }

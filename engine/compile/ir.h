@@ -39,8 +39,7 @@ struct gp_machine {
     int cpus;
     size_t memory;             /* bytes of host memory that may be used */
     size_t pin_limit;          /* bytes that may be pinned */
-    int sharers;               /* processes of one run that share it; 0: one. Memory is then what each may use; */
-    int device_sharers;        /* ... and a device is shared by so many; 0: one */
+    int sharers;               /* processes of one run that share its memory, which is then what each may use; 0: one */
     bool unified;              /* the device is the CPU back end: host and device
                                   memory are the same, nothing is copied */
     int ndevices;              /* usable CUDA devices */

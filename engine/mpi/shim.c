@@ -24,7 +24,14 @@ static const char *text(int error)
     return text;
 }
 
-static const char *start(int *rank, int *ranks, int *local_rank, int *local_ranks)
+static int here;                       /* ranks on this machine */
+
+static int local_ranks(void)
+{
+    return here;
+}
+
+static const char *start(int *rank, int *ranks, int *local_rank)
 {
     MPI_Comm local, all_ranks = MPI_COMM_NULL;
     int level, error = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
@@ -48,7 +55,7 @@ static const char *start(int *rank, int *ranks, int *local_rank, int *local_rank
     if (error == MPI_SUCCESS)
         error = MPI_Comm_rank(local, local_rank);
     if (error == MPI_SUCCESS)
-        error = MPI_Comm_size(local, local_ranks);
+        error = MPI_Comm_size(local, &here);
     direct.rank = *rank, direct.request = MPI_REQUEST_NULL;
     channel[0].all = all_ranks, channel[0].request = MPI_REQUEST_NULL, nchannels = 1;
     return text(error);
@@ -132,5 +139,5 @@ extern const gp_mpi GP_MPI_TABLE;
 __attribute__((visibility("default"))) const gp_mpi GP_MPI_TABLE = {
     .size = sizeof(gp_mpi), .start = start, .open_channels = open_channels, .gather = gather, .gathered = gathered,
     .call = call, .heard = heard, .pass = pass,
-    .passed = passed, .leave = leave, .library = library,
+    .passed = passed, .leave = leave, .library = library, .local_ranks = local_ranks,
 };

@@ -8,8 +8,8 @@
 /* All but the last two: any thread, one call at a time. A text is the shim's, or NULL where all went well. */
 typedef struct gp_mpi {
     int size;                  /* of this table, in bytes */
-    /* Joins the processes that the launcher started; local: of those on this machine. */
-    const char *(*start)(int *rank, int *ranks, int *local_rank, int *local_ranks);
+    /* Joins the processes that the launcher started. */
+    const char *(*start)(int *rank, int *ranks, int *local_rank);
     /* Beside channel 0, which is there, n more, with the next numbers; all ranks ask for as many, and wait for each other. */
     const char *(*open_channels)(int n);
     /* Begins to send `n` bytes of each rank to all: those of rank r come to all + r * n. `mine` and `all` are the shim's until
@@ -26,6 +26,7 @@ typedef struct gp_mpi {
     const char *(*passed)(bool *done);
     const char *(*leave)(void);                /* the last call; waits for all ranks */
     const char *(*library)(void);              /* its name and version, one line */
+    int (*local_ranks)(void);                  /* how many ranks are on this machine, once it has started */
 } gp_mpi;
 
 #define GP_MPI_TABLE gp_mpi_table

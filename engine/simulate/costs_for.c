@@ -67,16 +67,6 @@ static void scale(gp_costs *n, const gp_plan *from, const gp_plan *to, const int
     }
 }
 
-/* Workers of one stage take frames, and hand them in, under its lock, which goes from core to core then. */
-static void share_lock(gp_stage_cost *c, const gp_stage *was, const gp_stage *is)
-{
-    const double LOCK_NS = 2000;       /* seen: 1.8 us on 16 cores, 2.4 on the same beside others, 0.9 on 2 */
-    if (was->workers == 1 && is->workers > 1)
-        c->turn_ns += LOCK_NS;
-    else if (was->workers > 1 && is->workers == 1)
-        c->turn_ns = fmax(c->turn_ns - LOCK_NS, c->turn_ns / 4);
-}
-
 gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, const gp_plan *to, gp_errs *errs)
 {
     const gp_graph *f = from->graph, *g = to->graph;
@@ -100,7 +90,6 @@ gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, cons
         n->segment[k] = c->segment[in[k]];
     scale(n, from, to, in);
     for (int v = 0; v < g->nstages; v++) {
-        share_lock(&n->stage[v], &f->stage[v], &g->stage[v]);
         const gp_known *now = &g->stage[v].known, *then = &f->stage[v].known;
         if (!g->stage[v].nin && now->hertz > 0)
             n->stage[v].pace_ns = 1e9 / now->hertz;

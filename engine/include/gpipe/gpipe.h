@@ -81,7 +81,7 @@ typedef struct gp_env {
     int rank, ranks;           /* which of how many processes this is that run the pipeline together, each a share of the
                                   frames of its sources; 0 of 0: there is one */
     int local_rank, local_ranks;       /* which it is of those on this machine, and how many these are (0: it is alone),
-                                          which share its memory, and its GPUs if there are fewer */
+                                          which share its memory */
 } gp_env;
 
 typedef struct gp_config {
