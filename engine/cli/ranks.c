@@ -136,7 +136,7 @@ static bool start(int ranks, gp_errs *errs)
     gp_ranks_limit_end();
     if (why)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "MPI (%s) cannot be started: %s", mpi->library(), why);
-    us.mpi = mpi, us.local_ranks = mpi->local_ranks ? mpi->local_ranks() : 0;
+    us.mpi = mpi, us.local_ranks = mpi->local_ranks();
     if (there != ranks)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "the launcher started %d ranks, and MPI (%s) knows of %d: "
                        "it is the launcher of another MPI; use the mpirun of %s, or build gpipe-mpi.so with the mpicc "

@@ -7,7 +7,6 @@
 #include "compile/plan.h"
 #include "simulate/measured.h"
 
-
 const char *gp_report_text(const gp_node *map, const char *key)
 {
     const gp_node *n = gp_node_get(map, key);

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "worker.h"
 
-
 /* What process() or produce() returned, on top of the stack. */
 static bool read_status(struct gp_lua_worker *w, gp_status *status)
 {

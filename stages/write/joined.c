@@ -10,7 +10,6 @@
 #include "base/plural.h"
 #include "writer.h"
 
-
 bool gp_writer_put_header(gp_writer *w, char why[GP_WHY])
 {
     char head[GP_NPY_HEADER_MAX];

@@ -209,18 +209,29 @@ struct whole {
             CHECK(cudaSetDevice(g)), CHECK(cudaDeviceSynchronize());
     }
 
+    // Element i of what `gather` makes of n elements v. On the device fmaf is one operation, and sums are in another order.
+    void compare(int i, float v, float is, const char *what)
+    {
+        float sum = 0;
+        for (int j = 0; j < n / few; j++)
+            sum += fmaf(v, 1.000001f, 0.5f);
+        if (fabsf(is - sum) > 1e-4f * sum) {
+            fprintf(stderr, "collective: element %d of %s is %g, not %g\n", i, what, is, sum);
+            exit(1);
+        }
+    }
+
     void verify()
     {
         for (gpu &d : on)
             for (round &r : d.slot)
                 for (int i = 0; i < few; i += few / 16) {
-                    float v = fmaf((float)i, 1.000001f, 0.5f) * GPUS, sum = 0;
-                    for (int j = 0; j < n / few; j++)
-                        sum += fmaf(v, 1.000001f, 0.5f);
-                    if (fabsf(r.host_out[i] - sum) > 1e-4f * sum) {
-                        fprintf(stderr, "collective: element %d is %g, not %g\n", i, r.host_out[i], sum);
-                        exit(1);
-                    }
+                    compare(i, fmaf((float)i, 1.000001f, 0.5f) * GPUS, r.host_out[i], "the sums over GPUs");
+                    float v = (float)i;
+                    for (int k = 0; k < iters; k++)
+                        v = fmaf(v, 1.000001f, 0.5f);
+                    if (iters)
+                        compare(i, v, r.host_left[i], "what ran beside");
                 }
     }
 
