@@ -930,6 +930,12 @@ for _ in range(12):
     right += 1
 check("set in the wait for a launch: the run goes on", right == 12 and sets, (right, sets, p.returncode, err))
 
+r = Run(text=tune_text.replace(", b: {like: a}", ""))      # 'b' and 'pass' are not among its buffers
+done = r.set("buffers.pass.depth=9")
+check("set: a buffer that the file does not name", done.stdout.startswith("retuned: buffers.pass.depth = 9; pause"), done)
+put("tune.yaml", tune_text)
+r.end("set: a buffer", [2])
+
 r = Run()
 done = r.set("depth=6", "stages.pass.workers=3")
 check("set", done.returncode == 0 and re.match(r"retuned: depth 4 -> 6, stages.pass.workers 1 -> 3; pause", done.stdout), done)

@@ -440,10 +440,26 @@ static void build_buffer(gp_resolving *r, const gp_rbuf *from, gp_buffer *b)
     b->use = GP_NEW(r->arena, gp_use, from->readers);
 }
 
+/* Buffers have their place by the stages that make them, as the file has these, and constants come first: so where they
+ * are declared, and whether, moves none, and a run goes on when that changes (run/fits.c). A loop's body names its own by
+ * their indices (loop.h), and is as it is. */
+static int *places_of_buffers(gp_resolving *r)
+{
+    int *place = GP_NEW(r->arena, int, r->nbuffers), n = 0;
+    for (int i = 0; i < r->nbuffers; i++)
+        place[i] = r->body ? i : r->buffer[i].b.producer.stage < 0 ? n++ : -1;
+    for (int s = 0; s < r->nstages && !r->body; s++)
+        for (int p = 0; p < r->stage[s].s.nout; p++)
+            if (r->stage[s].s.out[p] >= 0)
+                place[r->stage[s].s.out[p]] = n++;
+    return place;
+}
+
 /* Stages get their place in topological order, and those of the prologue among themselves; indices follow. */
 static void build(gp_resolving *r)
 {
     gp_graph *g = r->graph;
+    const int *place = places_of_buffers(r);
     g->nbuffers = r->nbuffers;
     g->stage = GP_NEW(r->arena, gp_stage, r->nstages), g->prologue = GP_NEW(r->arena, gp_stage, r->nstages);
     g->buffer = GP_NEW(r->arena, gp_buffer, r->nbuffers);
@@ -452,7 +468,7 @@ static void build(gp_resolving *r)
         from->sort = from->s.prologue ? g->nprologue++ : g->nstages++;
     }
     for (int i = 0; i < r->nbuffers; i++)
-        build_buffer(r, &r->buffer[i], &g->buffer[i]);
+        build_buffer(r, &r->buffer[i], &g->buffer[place[i]]);
     int *cycle = GP_NEW(r->arena, int, r->nstages + 1), ncycles = 0;
     for (int i = 0; i < r->nstages; i++) {
         const gp_rstage *from = &r->stage[r->order[i]];
@@ -462,7 +478,10 @@ static void build(gp_resolving *r)
         if (st->cycle && !cycle[st->cycle])
             cycle[st->cycle] = ++ncycles;
         st->cycle = cycle[st->cycle];
+        for (int p = 0; p < st->nout; p++)
+            st->out[p] = st->out[p] < 0 ? -1 : place[st->out[p]];
         for (int p = 0; p < st->nin; p++) {
+            st->in[p] = st->in[p] < 0 ? -1 : place[st->in[p]];
             gp_buffer *b = st->in[p] < 0 ? NULL : &g->buffer[st->in[p]];
             if (b && st->prologue)
                 b->in_prologue = true;
