@@ -62,6 +62,26 @@ check("simulate: what was measured", 0.8 < is_["frames_per_s"] / ran["frames_per
 check("simulate: no run", is_["outcome"] == "simulated" and is_["sources"][0]["in"] == 3000)
 deep = json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--set", "depth=8").stdout)
 check("simulate: --set", deep["buffers"][0]["depth"] == 8 and deep["frames_per_s"] > 0.99 * is_["frames_per_s"])
+
+
+def assumes(*args):
+    return re.findall(r"^assumed: (.*) takes? as long as in the run of the report", run("simulate", "p.yaml", "--with", "run.json",
+                      *args).stdout, re.M)
+
+
+check("simulate: stages as in the run", assumes("--set", "stages.clean.workers=2", "--set", "depth=3") == [])
+check("simulate: another option", assumes("--set", "stages.scale.a=3") == ["'scale'"], assumes("--set", "stages.scale.a=3"))
+written = get("free.lua")
+put("free.lua", written.replace("40", "80"))
+check("simulate: another script", assumes("--set", "stages.scale.a=3") == ["'clean', 'scale'"])
+put("free.lua", written)
+as_it_was = get("p.yaml")
+put("p.yaml", "vars: {n: 2, a: n}\n" + as_it_was.replace("a: 2", "{}").replace("scale, {}", "scale, a: a"))
+run("run", "-q", "p.yaml", "--report", "vars.json", name="simulate: a run with vars")
+for var, stages in ("n=2", []), ("n=3", ["'scale'"]):
+    said = run("simulate", "p.yaml", "--with", "vars.json", "--set", "vars." + var).stdout
+    check(f"simulate: {var}", re.findall(r"^assumed: (.*) takes as", said, re.M) == stages, said)
+put("p.yaml", as_it_was)
 put("fast.json", '{"cores": 16, "speed": 4}\n')
 fast = json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--machine", "fast.json").stdout)
 check("simulate: --machine", 3 < fast["frames_per_s"] / is_["frames_per_s"] < 33 and fast["cores"]["all"] == 16,

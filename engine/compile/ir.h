@@ -210,6 +210,12 @@ typedef struct gp_stage {
     const char *const *inside; int ninside;
 } gp_stage;
 
+/* Is what it reads code, a script or a kernel? Of a source or a sink it is else data. */
+static inline bool gp_reads_code(const gp_stage *s)
+{
+    return (s->nin && s->nout) || gp_kind_opt(s->kind, "script", GP_OPT_PATH);
+}
+
 /* carry.c: is it the stage that makes a carried buffer? */
 bool gp_is_carry(const gp_stage *st);
 
@@ -246,6 +252,9 @@ static inline int gp_stage_lanes(const gp_stage *s, int lanes)
 /* Two neighbors that compute element by element and are two kernels all the same: `to` reads what `from` makes. */
 typedef struct gp_unfused { const char *from, *to, *why; } gp_unfused;
 
+/* See gp_digest_stages(). */
+typedef struct gp_digest { const char *stage; gp_loc at; uint64_t of; } gp_digest;
+
 typedef struct gp_graph {
     const char *name;
     const char *file, *dir;
@@ -272,6 +281,7 @@ typedef struct gp_graph {
     int64_t stall_ns;          /* 0: never */
     bool fuse;                 /* neighbors may become one stage */
     gp_unfused *unfused; int nunfused;
+    gp_digest *digest; int ndigests;     /* of the stages of the file */
     const char *const *metadata; int nmetadata;  /* the names of numbers that travel with frames, as listed */
     int rank, ranks;           /* which of how many processes this is, see shard.c */
 } gp_graph;
@@ -444,6 +454,10 @@ void gp_probe_look(gp_arena *, gp_probed *x);
 int64_t gp_probe_read(const char *path, int64_t at, void *to, size_t n);
 /* The bytes of a regular file, -1: it is none. */
 int64_t gp_probe_size_of(const char *path);
+/* digest.c: before stages are fused, what each does, as a number, where the file has it. */
+void gp_digest_stages(gp_arena *, const gp_spec *, const gp_probe *, gp_graph *);
+/* Does the tree have this word in some text? */
+bool gp_node_names(const gp_node *, const char *word);
 /* shard.c: which stages have frames that are shared out among ranks; false with an error where that cannot be. */
 bool gp_shard(gp_arena *, gp_graph *, gp_errs *);
 /* lower.c */

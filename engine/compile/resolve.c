@@ -562,6 +562,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
         if (rated)
             gp_set_depths(r->graph, errs);
         gp_metadata_origins(a, r->graph);
+        gp_digest_stages(a, spec, probe, r->graph);
         if (errs->failed == failed)
             r->graph = gp_fuse_stages(r, r->graph, machine);
         if (errs->failed == failed && gp_shard(a, r->graph, errs))

@@ -1,6 +1,7 @@
 /* report_json.c - a report as JSON: what tests/report.schema.json describes.
  *
  * Times end in _s or _us, parts of a whole are 0 to 1, what is not known is null. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include "api/forms.h"
@@ -80,6 +81,13 @@ static void pipeline(gp_json *j, const gp_graph *g)
     gp_json_str(j, "launch", gp_launch_name[g->launch]);
     gp_json_str(j, "sync", gp_sync_name[g->sync]);
     gp_json_str(j, "on_error", g->on_error == GP_ON_ERROR_DROP ? "drop" : "stop");
+    gp_json_open(j, "digests", '{');
+    for (int i = 0; i < g->ndigests; i++) {
+        char hex[17];
+        snprintf(hex, sizeof hex, "%016" PRIx64, g->digest[i].of);
+        gp_json_str(j, g->digest[i].stage, hex);
+    }
+    gp_json_close(j, '}');
     gp_json_close(j, '}');
 }
 

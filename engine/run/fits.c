@@ -10,7 +10,6 @@
  *   the rest  Stages, wires and types of buffers make the rings that frames wait in: they have to be the same.
  *
  * Options are compared as they stand, and by the vars that they name. Files are compared as both compilations saw them. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include "run/fits.h"
@@ -69,21 +68,6 @@ static bool differs(const gp_node *a, const gp_node *b, const gp_node **at)
     return false;
 }
 
-/* Does the tree have this word in some text? */
-static bool mentions(const gp_node *n, const char *word)
-{
-    size_t len = strlen(word);
-    for (const char *p = n->text; (p = strstr(p, word)); p++) {
-        bool before = p > n->text && (isalnum((unsigned char)p[-1]) || p[-1] == '_');
-        if (!before && !isalnum((unsigned char)p[len]) && p[len] != '_')
-            return true;
-    }
-    for (int i = 0; i < n->n; i++)
-        if (mentions(n->item[i], word))
-            return true;
-    return false;
-}
-
 /* ---- what differs ------------------------------------------------------ */
 
 typedef struct fit {
@@ -104,7 +88,7 @@ static void find_changed_vars(fit *f)
         more = false;
         for (int i = 0; i < f->vars->n; i++)
             for (int k = 0; !f->changed[i] && k < f->vars->n; k++)
-                if (f->changed[k] && mentions(f->vars->item[i], f->vars->key[k]->text))
+                if (f->changed[k] && gp_node_names(f->vars->item[i], f->vars->key[k]->text))
                     more = f->changed[i] = true;
     }
 }
@@ -113,7 +97,7 @@ static void find_changed_vars(fit *f)
 static const gp_node *changed_var(const fit *f, const gp_node *n)
 {
     for (int i = 0; f->vars && n && i < f->vars->n; i++)
-        if (f->changed[i] && mentions(n, f->vars->key[i]->text))
+        if (f->changed[i] && gp_node_names(n, f->vars->key[i]->text))
             return f->vars->item[i]->at.line ? f->vars->key[i] : f->vars->item[i];
     return NULL;
 }
@@ -131,15 +115,9 @@ static bool file_changed(const gp_pipeline *p, const gp_pipeline *from, const ch
     return was && now && (was->size != now->size || was->nhead != now->nhead || memcmp(was->head, now->head, now->nhead) != 0);
 }
 
-/* Is what it reads code, a script or a kernel? Of a source or a sink it is else data. */
-static bool reads_code(const gp_stage *s)
-{
-    return (s->nin && s->nout) || gp_kind_opt(s->kind, "script", GP_OPT_PATH);
-}
-
 static const char *changed_file(const fit *f, const gp_stage *s)
 {
-    for (int i = 0; reads_code(s) && i < s->nreads; i++)
+    for (int i = 0; gp_reads_code(s) && i < s->nreads; i++)
         if (file_changed(f->p, f->from, s->reads[i]))
             return s->reads[i];
     return NULL;
@@ -387,6 +365,16 @@ static void list_items(list *l, const char *where, const char *key, const gp_nod
     }
 }
 
+/* One that was not there: of a map all that is in it, as `gpipe set` names these. */
+static void list_new(list *l, const char *where, const char *key, const gp_node *now)
+{
+    static const gp_node nothing = { .kind = GP_MAP };
+    if (now->kind == GP_MAP && now->n)
+        list_items(l, where, key, &nothing, now);
+    else
+        add(l, where, key, NULL, scalar(now));
+}
+
 static void list_maps(list *l, const char *where, const gp_node *was, const gp_node *now)
 {
     for (int i = 0; i < now->n; i++) {
@@ -394,7 +382,7 @@ static void list_maps(list *l, const char *where, const gp_node *was, const gp_n
         if (old)
             list_items(l, where, now->key[i]->text, old, now->item[i]);
         else
-            add(l, where, now->key[i]->text, NULL, scalar(now->item[i]));
+            list_new(l, where, now->key[i]->text, now->item[i]);
     }
     for (int i = 0; i < was->n; i++)
         if (!gp_node_get(now, was->key[i]->text))
@@ -423,7 +411,7 @@ int gp_pipeline_changes(const gp_pipeline *p, const gp_pipeline *from, char *tex
         else if (old)
             list_items(&l, "", key, old, now->item[i]);
         else
-            add(&l, "", key, NULL, scalar(now->item[i]));
+            list_new(&l, "", key, now->item[i]);
     }
     for (int i = 0; i < was->n; i++)
         if (!gp_node_get(now, was->key[i]->text))
@@ -442,9 +430,9 @@ const char *gp_pipeline_made_of(const gp_pipeline *p, int i)
         return g->file;
     for (int k = 0; k < g->nstages + g->nprologue; k++) {
         const gp_stage *s = k < g->nstages ? &g->stage[k] : &g->prologue[k - g->nstages];
-        if (reads_code(s) && i < s->nreads)
+        if (gp_reads_code(s) && i < s->nreads)
             return s->reads[i];
-        i -= reads_code(s) ? s->nreads : 0;
+        i -= gp_reads_code(s) ? s->nreads : 0;
     }
     for (int k = 0; k < g->nbuffers; k++)
         if (g->buffer[k].path && !i--)

@@ -1,4 +1,7 @@
 /* assume.c - what a simulation takes for granted, in words. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 #include "base/plural.h"
 #include "simulate/links.h"
 
@@ -18,14 +21,35 @@ static const char *where_ranks_are(gp_arena *a, int ranks, int nodes)
                      less == 1 ? "the other" : "each of the others");
 }
 
+/* Stages that do something else than in the run of the report, "'blur', 'label'"; NULL: none. */
+static const char *other_stages(gp_arena *a, const gp_costs *c, const gp_graph *g, int *n)
+{
+    const char *names = NULL;
+    char now[17];
+    *n = 0;
+    for (int i = 0; c->digests && i < g->ndigests; i++) {
+        const gp_digest *d = &g->digest[i];
+        const gp_node *then = gp_node_get(c->digests, d->stage);
+        snprintf(now, sizeof now, "%016" PRIx64, d->of);
+        if (then && then->kind == GP_SCALAR && strcmp(then->text, now) && ++*n)
+            names = names ? gp_format(a, "%s, '%s'", names, d->stage) : gp_format(a, "'%s'", d->stage);
+    }
+    return names;
+}
+
 const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan *plan, int *n)
 {
     const gp_graph *g = plan->graph;
     int ranks = c->ranks > 1 ? c->ranks : 1, nodes = c->nodes > 1 ? c->nodes : 1, most = (ranks + nodes - 1) / nodes;
     int devices = g->ndevices > 1 ? g->ndevices : 1;
     bool gpus = g->ndevices && !g->device[0].pretend && plan->nsegments;
-    const char **say = GP_NEW(a, const char *, 7 + g->nstages);
+    const char **say = GP_NEW(a, const char *, 8 + g->nstages);
+    int others;
+    const char *other = other_stages(a, c, g, &others);
     *n = 0;
+    if (other)
+        say[(*n)++] = gp_format(a, "%s take%s as long as in the run of the report, where %s had other options, or a script "
+                                "or kernel of other text", other, others == 1 ? "s" : "", others == 1 ? "it" : "they");
     if (c->scaled)
         say[(*n)++] = gp_format(a, "times go with the bytes of frames: those of '%s' are %.3g of the report's",
                                 c->scaled, c->scaled_by);

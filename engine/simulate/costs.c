@@ -291,6 +291,7 @@ gp_measured_costs *gp_measured_costs_read(gp_arena *a, const gp_source_report *r
     m->each = GP_NEW(a, double, plan->nsegments);
     m->wall_ns = r->wall_ns, m->frames = r->frames;
     const char *device = text_of(gp_node_get(r->root, "pipeline"), "device");
+    m->costs.digests = gp_node_get(gp_node_get(r->root, "pipeline"), "digests");
     if (plan->nsegments && !are_alike(device, g->device_name)) {
         gp_fail(errs, GP_E_USAGE, r->at, "a report of a run on '%.60s', and with its settings this plan is for "
                 "'%.60s'; " MAKE_ANEW, device, g->device_name);

@@ -52,6 +52,7 @@ typedef struct gp_costs {
     double nccl_ns;            /* of each operation of NCCL, beside */
     const char *scaled;        /* the stage whose frames differ most in bytes from those of the report; NULL: none */
     double scaled_by;          /* its times are so many times those of the report */
+    const gp_node *digests;    /* as the report has them: what stages did in its run; NULL: it does not tell */
 } gp_costs;
 
 /* The machine, of `nodes`, that a rank of so many is on: on each are as many as can be, on the first one more where it
