@@ -278,12 +278,13 @@ onnxruntime:
 	  $(PYTHON) -m zipfile -e onnxruntime-*.whl . && rm onnxruntime-*.whl; } || echo "no ONNX Runtime is to be had: models are not tested with it"
 INJECT := $(if $(T)$(filter 0,$(CUDA)),,$B/tests/gpu/inject)
 TORTURE := $(if $(T)$(SAN)$(filter 1,$(STATIC)),,$B/tests/torture/shim.so)
-# Side by side: the suites in parts, with T those alone, and what uses the command. The rest has the machine for itself.
+# Side by side: the suites in parts, with T those alone, and what uses the command, the longest first. The rest has the
+# machine for itself.
 PARTS := $(if $(T),$(if $(word 2,$(T)),1 2,1),1 2 3 4)
-BESIDE := $(if $(T),,replay cli live ends pictures recordings schema video tune page ranks ranks_live ranks_report \
-  collectives)
+BESIDE := $(if $(T),,check-ranks) $(PARTS:%=units-%) $(if $(T),,$(addprefix check-,cli collectives ranks_live live \
+  ranks_report replay ends pictures recordings schema video tune page))
 check-built: all $B/tests/run$S $(if $(T),,$B/tests/nccl/libnccl.so.2 $B/tests/gpu/run $B/tests/page $B/tests/fuzz/replay) $(INJECT) $(TORTURE)
-	+@$(again) -k $(PARTS:%=units-%) $(BESIDE:%=check-%)
+	+@$(again) -k $(BESIDE)
 	$(if $(T)$(SAN),,GPIPE=$(abspath $B/gpipe) $(PYTHON) tests/verdict.py)
 	$(if $(T)$(SAN),,$(PYTHON) tests/includes.py)
 	$(if $(T)$(SAN),,MAKE="$(MAKE) --no-print-directory" CC="$(CC)" tests/install.sh)
