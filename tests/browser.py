@@ -19,12 +19,11 @@ class Browser:
 
     def __init__(self, width=1280, height=900):
         self.home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        pipes = [os.pipe(), os.pipe()]
-        high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 20) for p in pipes for fd in p]
-        for fd in (fd for p in pipes for fd in p):
+        low = [*os.pipe(), *os.pipe(), os.open(os.path.join(self.home.name, "log"), os.O_CREAT | os.O_WRONLY)]
+        high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 20) for fd in low]      # none is 1 to 4 there
+        for fd in low:
             os.close(fd)
-        theirs_in, self.out, self.inp, theirs_out = high
-        log = os.open(os.path.join(self.home.name, "log"), os.O_CREAT | os.O_WRONLY)
+        theirs_in, self.out, self.inp, theirs_out, log = high
         program = find()
         self.pid = os.posix_spawn(
             program,
