@@ -883,6 +883,8 @@ for what, to, says in (("shape: [16]", "shape: [32]", r"tune.yaml:3:11: error: b
     check(f"watch: {to}", what in tune_text, tune_text)
     put("tune.yaml", tune_text.replace(what, to))
     check(f"watch: {to}, which is refused", r.says(says), r.err())
+put("tune.yaml", tune_text.replace("gain: 2", "gain: 4"))
+check("watch: repaired", r.says(r"gpipe: nothing changes\n"), r.err())
 put("tune.yaml", tune_text.replace("a: gain, b: 0, out: b", "in: a, a: gain, b: 0, out: b"))
 put("pass.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) en\n")
 check("watch: a script that is wrong", r.says(r"pass.lua:\d+"), r.err())

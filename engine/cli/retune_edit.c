@@ -209,11 +209,12 @@ static void print_errors(const edit *e, bool goes_on)
         fprintf(stderr, "gpipe: the run goes on as it was\n");
 }
 
-/* A file was saved, and says nothing new, or no more than what 'gpipe set' has said before. */
+/* A file was saved, and says nothing new: it was wrong before, or it says no more than what 'gpipe set' has set. */
 static void print_same(const gp_retuner *r, const edit *e)
 {
-    if (e->ok && !e->items && e->args.nset > r->args->nset)
-        fprintf(stderr, "gpipe: nothing changes; what 'gpipe set' has set stays\n");
+    bool set = e->args.nset > r->args->nset;
+    if (e->ok && !e->items && (set || r->was_wrong))
+        fprintf(stderr, "gpipe: nothing changes%s\n", set ? "; what 'gpipe set' has set stays" : "");
 }
 
 /* ---- in one process ------------------------------------------------------- */
@@ -358,5 +359,7 @@ void gp_retuner_edit(gp_retuner *r, const char *const *more, int n, int fd, cons
         edit_together(r, &e, more, n, fd, ask);
     else
         edit_alone(r, &e, more, n, fd);
+    if (!n)
+        r->was_wrong = e.errs.failed;
     keep(r, &e);
 }

@@ -32,6 +32,7 @@ struct gp_retuner {
     gp_part *part; int nparts, cap;    /* part 0 is what runs first; the last one runs */
     gp_part *unused; int nunused;      /* that could not go on: the run's table of files has their names */
     int times;
+    bool was_wrong;            /* the files, when one was last saved */
     double since;              /* the run began, or was retuned */
     uint64_t moved;            /* ... and had moved so many frames */
     gp_note *heard;            /* the next note of ranks that is to be looked at, or NULL */

@@ -155,7 +155,7 @@ static void check_used(gp_resolving *r, const gp_rbuf *b)
     } else {
         const gp_rstage *st = &r->stage[i], *next = i + 1 < r->nstages ? st + 1 : NULL;
         const char *name = b->b.name, *of = st->s.name;
-        if (ends_free(st->s.kind) && st->s.kind->run)      /* a sink runs on the host */
+        if (ends_free(st->s.kind) && st->s.kind->run && st->s.nout == 1)       /* a sink runs on the host */
             AT(r, st->s.at, "no stage reads '%s', which stage '%s' makes; write out: [] if it is "
                "a sink", name, of);
         else if (next && !next->s.nin)

@@ -24,38 +24,37 @@ static bool is_among(const char *word, const char *const *list)
     return false;
 }
 
-/* *at: the key of b, or the item of a list, that is another. */
-static bool differs(const gp_node *a, const gp_node *b, const gp_node **at);
+/* Where something is another: its place in b, and the key, or NULL for an item of a list. */
+typedef struct spot { gp_loc at; const char *key; } spot;
+
+static bool differs(const gp_node *a, const gp_node *b, spot *at);
 
 /* The items of a map that are in one of both, but for `free` keys. */
-static bool maps_differ(const gp_node *a, const gp_node *b, const char *const *free_keys, const gp_node **at)
+static bool maps_differ(const gp_node *a, const gp_node *b, const char *const *free_keys, spot *at)
 {
     for (int i = 0; i < a->n; i++) {
-        const gp_node *other = gp_node_get(b, a->key[i]->text), *was = *at;
-        *at = a->key[i];
-        if (!is_among(a->key[i]->text, free_keys) && !other) {
-            *at = was;                 /* it has no place in b */
+        const gp_node *other = gp_node_get(b, a->key[i]->text);
+        if (is_among(a->key[i]->text, free_keys))
+            continue;
+        if (!other)                    /* it has no place in b */
             return true;
-        }
-        if (!is_among(a->key[i]->text, free_keys) && differs(a->item[i], other, at)) {
+        if (differs(a->item[i], other, at)) {
+            *at = (spot){ other->at, a->key[i]->text };
             for (int k = 0; k < b->n; k++)
-                if (!strcmp(b->key[k]->text, a->key[i]->text))
-                    *at = b->key[k];
-            if (b->at.line == 0 || other->at.line == 0)
-                *at = other;           /* --set said it */
+                if (!strcmp(b->key[k]->text, at->key) && b->at.line && other->at.line)     /* else --set said it */
+                    at->at = b->key[k]->at;
             return true;
         }
-        *at = was;
     }
     for (int i = 0; i < b->n; i++)
         if (!is_among(b->key[i]->text, free_keys) && !gp_node_get(a, b->key[i]->text)) {
-            *at = b->key[i];
+            *at = (spot){ b->key[i]->at, b->key[i]->text };
             return true;
         }
     return false;
 }
 
-static bool differs(const gp_node *a, const gp_node *b, const gp_node **at)
+static bool differs(const gp_node *a, const gp_node *b, spot *at)
 {
     static const char *const none[] = { NULL };
     if (a->kind == GP_MAP && b->kind == GP_MAP)
@@ -79,7 +78,8 @@ typedef struct fit {
 
 static void find_changed_vars(fit *f)
 {
-    const gp_node *was = gp_node_get(f->from->spec->root, "vars"), *at = NULL;
+    const gp_node *was = gp_node_get(f->from->spec->root, "vars");
+    spot at;
     for (int i = 0; i < f->vars->n; i++) {
         const gp_node *old = was ? gp_node_get(was, f->vars->key[i]->text) : NULL;
         f->changed[i] = !old || differs(old, f->vars->item[i], &at);
@@ -93,13 +93,16 @@ static void find_changed_vars(fit *f)
     }
 }
 
-/* The var that the tree names and that is another; NULL: none. */
-static const gp_node *changed_var(const fit *f, const gp_node *n)
+/* Does the tree name a var that is another? */
+static bool changed_var(const fit *f, const gp_node *n, spot *at)
 {
     for (int i = 0; f->vars && n && i < f->vars->n; i++)
-        if (f->changed[i] && gp_node_names(n, f->vars->key[i]->text))
-            return f->vars->item[i]->at.line ? f->vars->key[i] : f->vars->item[i];
-    return NULL;
+        if (f->changed[i] && gp_node_names(n, f->vars->key[i]->text)) {
+            const gp_node *key = f->vars->key[i], *item = f->vars->item[i];
+            *at = (spot){ item->at.line ? key->at : item->at, key->text };
+            return true;
+        }
+    return false;
 }
 
 static const gp_file *seen(const gp_pipeline *p, const char *path)
@@ -141,13 +144,11 @@ static const char *must_stay(const gp_stage *s)
 static const char *const engines[] = { "workers", "priority", "on_error", "max_dropped", "in", "out", "name", "use",
                                        NULL };
 
-/* Where the stage says something else; NULL: nowhere. */
-static const gp_node *stage_changed(const fit *f, const gp_stage *was, const gp_stage *now)
+/* Does the stage say something else? */
+static bool stage_changed(const fit *f, const gp_stage *was, const gp_stage *now, spot *at)
 {
-    const gp_node *at = now->node;
-    if (was->node && now->node && maps_differ(was->node, now->node, engines, &at))
-        return at;
-    return changed_var(f, now->node);
+    *at = (spot){ now->node ? now->node->at : now->at, now->name };
+    return (was->node && now->node && maps_differ(was->node, now->node, engines, at)) || changed_var(f, now->node, at);
 }
 
 static bool same_regroup(const gp_regroup *a, const gp_regroup *b)
@@ -161,14 +162,15 @@ static bool same_regroup(const gp_regroup *a, const gp_regroup *b)
 static bool fits_stage(const fit *f, const gp_stage *was, const gp_stage *now, bool *again)
 {
     const char *why = must_stay(now) ? must_stay(now) : must_stay(was), *file = changed_file(f, now);
-    const gp_node *at = stage_changed(f, was, now);
+    spot at;
+    bool changed = stage_changed(f, was, now, &at);
     if (now->regroups && !now->kind->emit)
         return same_regroup(&was->regroup, &now->regroup)
-            || gp_fail(f->errs, GP_E_SPEC, at ? at->at : now->at, "stage '%s' takes and makes other frames than in the run, "
+            || gp_fail(f->errs, GP_E_SPEC, changed ? at.at : now->at, "stage '%s' takes and makes other frames than in the run, "
                        "which cannot change while it goes on", now->name);
-    if (why && at)
-        return gp_fail(f->errs, GP_E_SPEC, at->at, "'%.60s' cannot change while the run goes on: stage '%s' %s",
-                       at == now->node ? now->name : at->text, now->name, why);
+    if (why && changed)
+        return gp_fail(f->errs, GP_E_SPEC, at.at, "'%.60s' cannot change while the run goes on: stage '%s' %s", at.key,
+                       now->name, why);
     if (why && file)
         return gp_fail(f->errs, GP_E_SPEC, now->at, "'%s' cannot change while the run goes on: stage '%s' %s", file, now->name,
                        why);
@@ -178,7 +180,7 @@ static bool fits_stage(const fit *f, const gp_stage *was, const gp_stage *now, b
         return gp_fail(f->errs, GP_E_SPEC, n ? n->at : now->at, "stage '%s' has %d worker%s in the run, which cannot change while "
                        "it goes on: set 'workers: %d'", now->name, was->workers, was->workers == 1 ? "" : "s", was->workers);
     }
-    *again = !why && now->kind->open && (at || file || workers);
+    *again = !why && now->kind->open && (changed || file || workers);
     return true;
 }
 
@@ -354,7 +356,7 @@ static void list_maps(list *l, const char *where, const gp_node *was, const gp_n
 
 static void list_items(list *l, const char *where, const char *key, const gp_node *was, const gp_node *now)
 {
-    const gp_node *at = NULL;
+    spot at;
     char deeper[160];
     if (was->kind == GP_MAP && now->kind == GP_MAP) {
         snprintf(deeper, sizeof deeper, "%s%s%s", where, *where ? "." : "", key);

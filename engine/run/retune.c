@@ -170,7 +170,7 @@ static bool may_pause(gp_pipeline *from, gp_errs *errs)
 {
     gp_run *run = gp_pipeline_lock_run(from);
     bool set_up = run && run->ready, may = !set_up || !meets_twice(run) || ends_alike(run, errs);
-    const gp_stage *waits = set_up ? waits_to_end(run) : NULL;
+    const gp_stage *waits = set_up && may ? waits_to_end(run) : NULL;
     if (waits)
         may = gp_fail(errs, GP_E_RUN, waits->at, "stage '%s' has no more frames here, and waits until those of other ranks "
                       "have ended: the run can be changed after that", waits->name);
