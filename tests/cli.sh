@@ -50,6 +50,7 @@ expect 'unknown verb'    2 "did you mean 'run'" "$GPIPE" rnu x.yaml
 expect 'missing file'    2 'no-such.yaml' "$GPIPE" run no-such.yaml
 expect 'a directory'     2 'folder' "$GPIPE" run tests
 expect 'unknown option'  2 "did you mean '--poison'" "$GPIPE" run --poisn pipelines/edges.yaml
+expect 'a key, nearly'   2 "no option '--dept'; a key of the pipeline is changed with --set depth=8" "$GPIPE" run --dept 8 pipelines/edges.yaml
 expect 'a key'           2 "no option '--depth'; a key of the pipeline is changed with --set depth=8" "$GPIPE" run --depth 8 pipelines/edges.yaml
 expect 'a report twice'  2 "--report b.html: it is given twice, before as a.json" "$GPIPE" run --report a.json --report b.html pipelines/edges.yaml
 expect 'a key, with ='   2 "is changed with --set streams=3" "$GPIPE" check --streams=3 pipelines/edges.yaml

@@ -64,24 +64,46 @@ deep = json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--s
 check("simulate: --set", deep["buffers"][0]["depth"] == 8 and deep["frames_per_s"] > 0.99 * is_["frames_per_s"])
 
 
-def assumes(*args):
-    return re.findall(r"^assumed: (.*) takes? as long as in the run of the report", run("simulate", "p.yaml", "--with", "run.json",
-                      *args).stdout, re.M)
+def assumes(file, *args):
+    said = run("simulate", file + ".yaml", "--with", file + ".json", *args).stdout
+    return re.findall(r"^assumed: (.*) takes? as long as in the run of the report", said, re.M) or [""]
 
 
-check("simulate: stages as in the run", assumes("--set", "stages.clean.workers=2", "--set", "depth=3") == [])
-check("simulate: another option", assumes("--set", "stages.scale.a=3") == ["'scale'"], assumes("--set", "stages.scale.a=3"))
+put("many.yaml", """vars: {n: 2, m: n * 2, far: m + 1}
+device: cpu
+buffers: {g: {dtype: f32, shape: [64, 64]}, one: {const: one.npy}}
+stages:
+  - {use: generate, frames: 900, out: g}
+  - {use: lua, script: free.lua}
+  - {use: expr, in: {x: lua, k: one}, expr: x * k}
+  - {use: scale, a: 2.5}
+  - use: loop
+    times: 2
+    out: {out: twice}
+    stages: [{use: scale, a: far, out: out}]
+  - {use: mix, op: mean, frames: 3}
+  - {use: discard}
+""")
+header = b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (64, 64), }".ljust(127) + b"\n"
+with open("one.npy", "wb") as f:
+    f.write(header + bytes(4 * 64 * 64))
+run("run", "-q", "many.yaml", "--report", "many.json", name="simulate: a run of many kinds")
+for setting, stages in (
+        ("depth=3", ""), ("stages.lua.workers=2", ""), ("stages.generate.rate=1000", ""), ("vars.n=3", "'loop'"),
+        ("vars.far=3", "'loop'"), ("stages.scale.a=3", "'scale'"), ("stages.mix.frames=2", "'mix'"),
+        ("stages.generate.pattern=noise", "'generate'"), ("stages.expr.expr=x + k", "'expr'")):
+    check(f"simulate: {setting}", assumes("many", "--set", setting) == [stages], assumes("many", "--set", setting))
 written = get("free.lua")
 put("free.lua", written.replace("40", "80"))
-check("simulate: another script", assumes("--set", "stages.scale.a=3") == ["'clean', 'scale'"])
+check("simulate: another script", assumes("many") == ["'lua'"], assumes("many"))
 put("free.lua", written)
-as_it_was = get("p.yaml")
-put("p.yaml", "vars: {n: 2, a: n}\n" + as_it_was.replace("a: 2", "{}").replace("scale, {}", "scale, a: a"))
-run("run", "-q", "p.yaml", "--report", "vars.json", name="simulate: a run with vars")
-for var, stages in ("n=2", []), ("n=3", ["'scale'"]):
-    said = run("simulate", "p.yaml", "--with", "vars.json", "--set", "vars." + var).stdout
-    check(f"simulate: {var}", re.findall(r"^assumed: (.*) takes as", said, re.M) == stages, said)
-put("p.yaml", as_it_was)
+put("as_it_was.yaml", get("many.yaml"))
+put("many.yaml", get("many.yaml").replace("op: mean, frames: 3", "frames: 3, op: mean").replace("{n: 2, m", "{unused: 1, n: 2, m"))
+check("simulate: in another order", assumes("many") == [""], assumes("many"))
+put("wide.yaml", "vars: {" + ", ".join(f"v{i}: {f'v{i - 1} + 1' if i % 60 else 1}" for i in range(2400))
+    + "}\nbuffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, frames: 9, out: x}\n"
+    + "".join(f"  - {{use: scale, a: v{i * 8}}}\n" for i in range(300)) + "  - {use: discard}\n")
+check("simulate: many vars of many stages", run("check", "wide.yaml").returncode == 0)
 put("fast.json", '{"cores": 16, "speed": 4}\n')
 fast = json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--machine", "fast.json").stdout)
 check("simulate: --machine", 3 < fast["frames_per_s"] / is_["frames_per_s"] < 33 and fast["cores"]["all"] == 16,

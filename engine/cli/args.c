@@ -148,11 +148,11 @@ static const struct option *find(const char *word, const char *value, gp_verb ve
         return NULL;
     }
     char did[160] = "";
-    const char *const *key = keys;
-    while (*key && strcmp(*key, name[0] ? name + 2 : ""))
-        key++;
-    if (*key && verb & COMPILES)
-        snprintf(did, sizeof did, "; a key of the pipeline is changed with --set %s=%.60s", *key,
+    gp_near near_key = GP_NEAR(name[0] ? name + 2 : "");
+    for (const char *const *key = keys; *key && verb & COMPILES; key++)
+        gp_near_try(&near_key, *key);
+    if (*gp_near_text(&near_key) && near_key.distance < near.distance)
+        snprintf(did, sizeof did, "; a key of the pipeline is changed with --set %s=%.60s", near_key.best,
                  word[2 + len] ? word + 3 + len : value ? value : "VALUE");
     else if (*gp_near_text(&near))
         snprintf(did, sizeof did, "; did you mean '--%s'?", near.best);

@@ -31,13 +31,24 @@ static gp_pipeline *runs(const gp_retuner *r)
     return r->part[r->nparts - 1].l.pipeline;
 }
 
+static bool is_just_since(const gp_retuner *r)
+{
+    return gp_seconds() - r->since < GP_RATE_AFTER_S;
+}
+
+/* Frames a second since the run began, was retuned, or this was last asked. */
 static double rate(gp_retuner *r, const gp_pipeline *p)
 {
     double now = gp_seconds(), s = now - r->since;
     uint64_t n = moved(p);
-    double rate = s > 0 && n > r->moved ? (double)(n - r->moved) / s : 0;
+    r->rate = s > 0 && n > r->moved ? (double)(n - r->moved) / s : 0;
     r->since = now, r->moved = n > r->moved ? n : r->moved;
-    return rate;
+    return r->rate;
+}
+
+static double rate_before(gp_retuner *r, const gp_pipeline *p)
+{
+    return is_just_since(r) && r->rate > 0 ? r->rate : rate(r, p);
 }
 
 void gp_retuner_tell(gp_retuner *r)
@@ -45,10 +56,11 @@ void gp_retuner_tell(gp_retuner *r)
     char before[32], after[32], *line = NULL;
     if (!r->what)
         return;
+    bool known = !is_just_since(r);    /* else the run is over already, or retuned again */
     gp_amount_text(r->before, "", before);
-    gp_amount_text(rate(r, runs(r)), "", after);
-    if (asprintf(&line, "%s; pause %.1f ms (%.1f ms since sources stopped); %s frames/s before, %s after", r->what,
-                 r->pause_ms, r->told_ms, before, after) < 0)
+    gp_amount_text(known ? rate(r, runs(r)) : 0, "", after);
+    if (asprintf(&line, "%s; pause %.1f ms (%.1f ms since sources stopped); %s frames/s before%s%s%s", r->what, r->pause_ms,
+                 r->told_ms, before, known ? ", " : "", known ? after : "", known ? " after" : "") < 0)
         line = NULL;
     if (line && !r->args->quiet && gp_ranks_is_first())
         fprintf(stderr, "gpipe: retuned: %s\n", line);
@@ -94,6 +106,22 @@ static bool add_settings(gp_retuner *r, gp_part *x, const char *const *more, int
     return ok;
 }
 
+/* With settings, the text that the run goes by: that the file has been edited meanwhile, or is half saved, is another
+ * matter. */
+static bool load(gp_retuner *r, edit *e, bool settings)
+{
+    const gp_loaded *now = &r->part[r->nparts - 1].l;
+    gp_loaded *l = &e->x.l;
+    if (!settings)
+        return gp_load(l, e->args.operand[0], &e->args, r->registry, &e->errs);
+    *l = (gp_loaded){ .file = now->file, .text = malloc(now->len + 1), .len = now->len };
+    if (!l->text)
+        return gp_fail(&e->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    memcpy(l->text, now->text, now->len);
+    l->text[now->len] = 0;
+    return gp_load_for(l, &e->args, NULL, r->registry, &e->errs);
+}
+
 static void compile(gp_retuner *r, edit *e, const char *const *more, int n)
 {
     gp_part *room = r->nparts < r->cap ? r->part : realloc(r->part, sizeof *room * (size_t)(2 * r->cap));
@@ -103,7 +131,7 @@ static void compile(gp_retuner *r, edit *e, const char *const *more, int n)
     e->args.set = e->x.set, e->args.nset = e->x.nset;
     if (!settings)
         gp_fail(&e->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    e->ok = settings && gp_load(&e->x.l, e->args.operand[0], &e->args, r->registry, &e->errs);
+    e->ok = settings && load(r, e, n > 0);
     e->items = e->ok ? gp_pipeline_changes(e->x.l.pipeline, runs(r), e->what, sizeof e->what) : 0;
 }
 
@@ -158,7 +186,7 @@ static void go_on(gp_retuner *r, edit *e)
     try(r, next);
     if (gp_pipeline_retune(next, was, &r->options, &e->errs)) {
         e->tried = true;
-        e->before = rate(r, was);
+        e->before = rate_before(r, was);
         e->went_on = goes_on(r, next, &e->errs);
     }
     try(r, NULL);
@@ -199,7 +227,7 @@ static void changed(gp_retuner *r, const char *what, double before, double pause
 {
     r->what = strdup(what), r->pause_ms = pause_ms, r->told_ms = told_ms, r->before = before;
     r->reply_fd = fd;
-    r->since = gp_seconds();
+    r->since = gp_seconds(), r->moved = moved(runs(r)), r->rate = 0;
 }
 
 static void print_errors(const edit *e, bool goes_on)
@@ -314,7 +342,7 @@ static void report_all(gp_retuner *r, edit *e, int fd)
     if (gp_votes_of(GP_VOTE_FAILED, &first) && fd >= 0)
         gp_answer(fd, gp_votes_words(first)), fd = -1;
     gp_votes_changes(what, sizeof what, &pause_ms, &told_ms);
-    changed(r, what, e->tried ? e->before : rate(r, runs(r)), pause_ms, told_ms, fd);
+    changed(r, what, e->tried ? e->before : rate_before(r, runs(r)), pause_ms, told_ms, fd);
 }
 
 static void edit_together(gp_retuner *r, edit *e, const char *const *more, int n, int fd, const gp_note *ask)

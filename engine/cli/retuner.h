@@ -6,7 +6,7 @@
 #include "cli/ranks.h"
 #include "cli/retune.h"
 
-enum { GP_RATE_AFTER_S = 1 };          /* the rate after a change is measured for so long */
+enum { GP_RATE_AFTER_S = 1 };          /* a rate is measured for so long, where the run goes on */
 
 typedef struct gp_asked { struct gp_asked *next; int fd; char *line; } gp_asked;
 /* own: its last settings */
@@ -35,6 +35,7 @@ struct gp_retuner {
     bool was_wrong;            /* the files, when one was last saved */
     double since;              /* the run began, or was retuned */
     uint64_t moved;            /* ... and had moved so many frames */
+    double rate;               /* frames a second before `since`, if the plan was the same; 0: not known */
     gp_note *heard;            /* the next note of ranks that is to be looked at, or NULL */
     struct gp_edit *edit;      /* the one under way */
     /* A retuning whose rate is not known yet: */

@@ -1,13 +1,14 @@
-/* digest.c - what the stages of a file do, as numbers: the kind and the keys of a stage, but for those that only say how
- * it runs, the vars that these name, and the scripts and kernels that it reads. Where two compilations have the same
- * number, the stage does the same. The order of keys does not count. */
+/* digest.c - what the stages of a file do, as numbers: the kind and the keys of a stage, as the file writes them, the vars
+ * that these name, and the scripts and kernels that it reads, of large ones the beginning and the size. What a script
+ * loads itself (`require`) is not looked at. The order of keys does not count. */
 #include <ctype.h>
 #include <string.h>
 #include "compile/ir.h"
 
-/* Keys with which frames cost the same. */
+/* Keys that a simulation takes account of by itself, or with which frames cost the same. */
 static const char *const how_it_runs[] = { "name", "in", "out", "workers", "priority", "on_error", "max_dropped", "shard",
-                                           "on", "device", "rate", "frames", NULL };
+                                           "on", "device", NULL };
+static const char *const of_sources[] = { "rate", "frames", NULL };
 
 bool gp_node_names(const gp_node *n, const char *word)
 {
@@ -37,11 +38,52 @@ static uint64_t of_bytes(const char *p, size_t n)
     return h;
 }
 
-static uint64_t of_tree(const gp_node *n)
+/* Of each var that was asked for; its vars are mixed in. */
+typedef struct vars {
+    const gp_node *map;                /* NULL: none */
+    gp_table index;                    /* by name */
+    uint64_t *of;
+    char *state;                       /* NEW, or it is being made, or made */
+} vars;
+
+enum { NEW, MAKING, MADE };
+
+static uint64_t of_tree(vars *v, const gp_node *n);
+
+static uint64_t of_var(vars *v, int i)
 {
-    uint64_t h = mixed((uint64_t)n->kind + 1, of_bytes(n->text, n->len)), sum = 0;
+    if (v->state[i] == NEW) {
+        v->state[i] = MAKING;          /* one that names itself is an error, which others find */
+        v->of[i] = mixed(of_bytes(v->map->key[i]->text, v->map->key[i]->len), of_tree(v, v->map->item[i]));
+        v->state[i] = MADE;
+    }
+    return v->state[i] == MADE ? v->of[i] : 0;
+}
+
+/* The vars among the words of a text. */
+static uint64_t of_words(vars *v, const char *p)
+{
+    uint64_t sum = 0;
+    char name[64];
+    while (v->map && *p) {
+        size_t n = 0;
+        while (isalnum((unsigned char)p[n]) || p[n] == '_')
+            n++;
+        if (n && n < sizeof name) {
+            snprintf(name, sizeof name, "%.*s", (int)n, p);
+            int i = gp_table_index(&v->index, name);
+            sum += i >= 0 ? of_var(v, i) : 0;
+        }
+        p += n ? n : 1;
+    }
+    return sum;
+}
+
+static uint64_t of_tree(vars *v, const gp_node *n)
+{
+    uint64_t h = mixed((uint64_t)n->kind + 1, of_bytes(n->text, n->len)), sum = of_words(v, n->text);
     for (int i = 0; i < n->n; i++) {
-        uint64_t item = of_tree(n->item[i]);
+        uint64_t item = of_tree(v, n->item[i]);
         if (n->kind == GP_MAP)
             sum += mixed(of_bytes(n->key[i]->text, n->key[i]->len), item);
         else
@@ -50,33 +92,12 @@ static uint64_t of_tree(const gp_node *n)
     return mixed(h, sum);
 }
 
-static bool is_how(const char *key)
+static bool is_among(const char *key, const char *const *list)
 {
-    for (const char *const *k = how_it_runs; *k; k++)
-        if (!strcmp(*k, key))
+    for (; *list; list++)
+        if (!strcmp(*list, key))
             return true;
     return false;
-}
-
-/* The vars that any of the counted keys names, or a var that one names. */
-static uint64_t of_vars(gp_arena *a, const gp_node *vars, const gp_node *stage)
-{
-    bool *named = GP_NEW(a, bool, vars->n);
-    uint64_t sum = 0;
-    for (int i = 0; i < vars->n; i++)
-        for (int k = 0; k < stage->n && !named[i]; k++)
-            named[i] = !is_how(stage->key[k]->text) && gp_node_names(stage->item[k], vars->key[i]->text);
-    for (bool more = true; more;) {
-        more = false;
-        for (int i = 0; i < vars->n; i++)
-            for (int k = 0; named[i] && k < vars->n; k++)
-                if (!named[k] && gp_node_names(vars->item[i], vars->key[k]->text))
-                    more = named[k] = true;
-    }
-    for (int i = 0; i < vars->n; i++)
-        if (named[i])
-            sum += mixed(of_bytes(vars->key[i]->text, vars->key[i]->len), of_tree(vars->item[i]));
-    return sum;
 }
 
 static uint64_t of_files(const gp_probe *probe, const gp_stage *s)
@@ -93,18 +114,22 @@ static uint64_t of_files(const gp_probe *probe, const gp_stage *s)
 
 void gp_digest_stages(gp_arena *a, const gp_spec *spec, const gp_probe *probe, gp_graph *g)
 {
-    const gp_node *vars = gp_node_get(spec->root, "vars");
+    const gp_node *map = gp_node_get(spec->root, "vars");
+    vars v = { .map = map && map->kind == GP_MAP ? map : NULL, .index.arena = a };
+    v.of = GP_NEW(a, uint64_t, v.map ? map->n : 0), v.state = GP_NEW(a, char, v.map ? map->n : 0);
+    for (int i = 0; v.map && i < map->n; i++)
+        gp_table_put(&v.index, map->key[i]->text, i);
     g->digest = GP_NEW(a, gp_digest, g->nstages + g->nprologue);
     for (int i = 0; i < g->nstages + g->nprologue; i++) {
         const gp_stage *s = i < g->nstages ? &g->stage[i] : &g->prologue[i - g->nstages];
         if (!s->node || !gp_node_get(s->node, "use"))      /* the engine has made it */
             continue;
         uint64_t sum = of_files(probe, s);
-        for (int k = 0; k < s->node->n; k++)
-            if (!is_how(s->node->key[k]->text))
-                sum += mixed(of_bytes(s->node->key[k]->text, s->node->key[k]->len), of_tree(s->node->item[k]));
-        if (vars && vars->kind == GP_MAP)
-            sum += of_vars(a, vars, s->node);
+        for (int k = 0; k < s->node->n; k++) {
+            const gp_node *key = s->node->key[k];
+            if (!is_among(key->text, how_it_runs) && (s->nin || !is_among(key->text, of_sources)))
+                sum += mixed(of_bytes(key->text, key->len), of_tree(&v, s->node->item[k]));
+        }
         g->digest[g->ndigests++] = (gp_digest){ s->name, s->at, mixed(1, sum) };
     }
 }

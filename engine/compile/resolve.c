@@ -440,9 +440,9 @@ static void build_buffer(gp_resolving *r, const gp_rbuf *from, gp_buffer *b)
     b->use = GP_NEW(r->arena, gp_use, from->readers);
 }
 
-/* Buffers have their place by the stages that make them, as the file has these, and constants come first: so where they
- * are declared, and whether, moves none, and a run goes on when that changes (run/fits.c). A loop's body names its own by
- * their indices (loop.h), and is as it is. */
+/* Buffers have their place by the stages that make them, as the file has these: so where they are declared, and whether,
+ * moves none, and a run goes on when that changes (run/fits.c). Before them are constants, which are all declared, and in
+ * the order of that, as carried buffers are. A loop's body names its own by their indices (loop.h), and is as it is. */
 static int *places_of_buffers(gp_resolving *r)
 {
     int *place = GP_NEW(r->arena, int, r->nbuffers), n = 0;
@@ -453,6 +453,15 @@ static int *places_of_buffers(gp_resolving *r)
             if (r->stage[s].s.out[p] >= 0)
                 place[r->stage[s].s.out[p]] = n++;
     return place;
+}
+
+/* The places of the buffers of n ports. */
+static int *places_of_ports(gp_resolving *r, const int *place, const int *buffer, int n)
+{
+    int *at = GP_NEW(r->arena, int, n);
+    for (int p = 0; p < n; p++)
+        at[p] = buffer[p] < 0 ? -1 : place[buffer[p]];
+    return at;
 }
 
 /* Stages get their place in topological order, and those of the prologue among themselves; indices follow. */
@@ -478,10 +487,9 @@ static void build(gp_resolving *r)
         if (st->cycle && !cycle[st->cycle])
             cycle[st->cycle] = ++ncycles;
         st->cycle = cycle[st->cycle];
-        for (int p = 0; p < st->nout; p++)
-            st->out[p] = st->out[p] < 0 ? -1 : place[st->out[p]];
+        st->in = places_of_ports(r, place, from->s.in, st->nin);
+        st->out = places_of_ports(r, place, from->s.out, st->nout);
         for (int p = 0; p < st->nin; p++) {
-            st->in[p] = st->in[p] < 0 ? -1 : place[st->in[p]];
             gp_buffer *b = st->in[p] < 0 ? NULL : &g->buffer[st->in[p]];
             if (b && st->prologue)
                 b->in_prologue = true;

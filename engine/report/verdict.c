@@ -601,11 +601,12 @@ static void give_up(gp_judging *j)
 static void find_bound(gp_judging *j)
 {
     gp_report *r = j->r;
+    if (is_paced(j))                   /* others do not hold it back */
+        return;
     gp_say_crowd(j);
     char *first = r->verdict.text + strlen(r->verdict.text);
-    if (!is_paced(j) && !gp_are_cores_busy(j) && !never_waits(j)
-        && !is_busiest(j) && !must_be_kernels(j) && !are_streams_few(j) && !is_cycle(j)
-        && !is_shallow(j))
+    if (!gp_are_cores_busy(j) && !never_waits(j) && !is_busiest(j) && !must_be_kernels(j) && !are_streams_few(j)
+        && !is_cycle(j) && !is_shallow(j))
         give_up(j);
     if (first > r->verdict.text)
         *first = (char)toupper((unsigned char)*first);

@@ -13,6 +13,7 @@ typedef struct gp_judging {
     const gp_graph *g;
     const gp_plan *plan;
     uint64_t frames;           /* of the actor that saw most */
+    bool crowd_said;           /* see gp_say_crowd() */
 } gp_judging;
 
 /* Something that every frame needs, and the part of the run that it was busy. */

@@ -21,7 +21,7 @@ static bool are_ranks_beside(const gp_judging *j)
 
 static bool is_crowded(const gp_judging *j)
 {
-    return !are_ranks_beside(j) && j->r->cpus > 0 && j->r->others > MOST * j->r->cpus;
+    return !j->r->simulated && !are_ranks_beside(j) && j->r->cpus > 0 && j->r->others > MOST * j->r->cpus;
 }
 
 static void say_used_by_others(gp_judging *j)
@@ -33,7 +33,7 @@ static void say_used_by_others(gp_judging *j)
 /* ", other processes used 0.6 of 2 cores" where that is worth a word and not said yet. */
 void gp_say_others(gp_judging *j)
 {
-    if (j->r->others < SOME * j->r->cpus || is_crowded(j))
+    if (j->r->others < SOME * j->r->cpus || j->crowd_said)
         return;
     say(j, ", ");
     say_used_by_others(j);
@@ -46,6 +46,7 @@ void gp_say_crowd(gp_judging *j)
         return;
     say_used_by_others(j);
     say(j, ": run it without them first. ");
+    j->crowd_said = true;
 }
 
 /* ", GPU idle 61 %" where there is a GPU, with ~ an estimate; and the cores. */

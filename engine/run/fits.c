@@ -339,11 +339,17 @@ bool gp_paused_fits(gp_pipeline *p, const gp_pipeline *from, gp_errs *errs)
 
 typedef struct list { char *text; size_t n, max; int items; } list;
 
+static const char *cut(const char *value)
+{
+    return value && strlen(value) > 40 ? "..." : "";
+}
+
 static void add(list *l, const char *where, const char *key, const char *was, const char *now)
 {
     size_t room = l->max > l->n ? l->max - l->n : 0;
-    int n = snprintf(l->text + l->n, room, "%s%s%s%s%s%.40s%s%.40s", l->items++ ? ", " : "", where, *where ? "." : "", key,
-                     was || now ? " " : "", was ? was : "", now ? was ? " -> " : "= " : "", now ? now : "");
+    int n = snprintf(l->text + l->n, room, "%s%s%s%s%s%.40s%s%s%.40s%s", l->items++ ? ", " : "", where, *where ? "." : "",
+                     key, was || now ? " " : "", was ? was : "", cut(was), now ? was ? " -> " : "= " : "", now ? now : "",
+                     cut(now));
     l->n += (size_t)n < room ? (size_t)n : room ? room - 1 : 0;
 }
 

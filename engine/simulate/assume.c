@@ -48,8 +48,9 @@ const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan
     const char *other = other_stages(a, c, g, &others);
     *n = 0;
     if (other)
-        say[(*n)++] = gp_format(a, "%s take%s as long as in the run of the report, where %s had other options, or a script "
-                                "or kernel of other text", other, others == 1 ? "s" : "", others == 1 ? "it" : "they");
+        say[(*n)++] = gp_format(a, "%s take%s as long as in the run of the report, where %s had other options, or a "
+                                "script or kernel of other text", other, others == 1 ? "s" : "",
+                                others == 1 ? "it" : "they");
     if (c->scaled)
         say[(*n)++] = gp_format(a, "times go with the bytes of frames: those of '%s' are %.3g of the report's",
                                 c->scaled, c->scaled_by);
