@@ -15,6 +15,7 @@ enum { CANDIDATES = 7, SIMULATED = 4000, VARIANTS = 3,
        TURNS = 3 };            /* of all candidates there is time for so many */
 static const double BUDGET = 60, LEAST = 1, SIMULATING = 0.2;     /* seconds; the part of it for simulations */
 static const double NOISE = 0.01, LOUD = 0.1, BEHIND = 0.93;
+static const double CROWDED = 0.25;    /* of the cores, by other processes: results are uncertain */
 static const double TOO_LONG = 2;      /* times the first measurement: one that takes longer is broken off */
 static const double PROMISE = 1.02;    /* times the given score: less is none */
 
@@ -201,6 +202,9 @@ static bool simulate(tuner *x)
     const gp_costs *c = r ? gp_costs_read(a, r, given, x->errs) : NULL;
     if (!c)
         return false;
+    if (c->others > CROWDED * (c->cores + c->others) && !x->t.args->quiet)
+        fprintf(stderr, "gpipe: other processes used %.1f of %.3g cores meanwhile: what is measured beside them says little\n",
+                c->others, c->cores + c->others);
     double began = gp_seconds();
     x->stop_simulating = began + SIMULATING * x->budget;
     gp_search s = { .given = given, .costs = c, .goal = x->t.goal, .plan = plan, .goes_on = goes_on, .arg = x,

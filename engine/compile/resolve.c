@@ -313,8 +313,8 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
     if (!st->s.opts)                   /* those of a window are read */
         st->s.opts = gp_alloc(r->arena, k->opts_size ? k->opts_size : 1);
     r->read.stage = st->s.name;
-    if (!gp_options_read(&r->read, k, st->node, st->s.at, st->misspelt, st->s.opts))
-        st->broken = true;
+    if (!gp_options_read(&r->read, k, st->node, st->s.at, st->misspelt, st->s.opts) || st->misspelt)
+        st->broken = true;             /* what its kind would say may follow from that */
     st->s.device = k->record && (!k->on_device || (!st->broken && gp_shape_on_device(r, st)));
     st->s.regroups = (!k->run && !k->record) || k->emit;
     if ((n = stage_key(r, st, "on"))) {

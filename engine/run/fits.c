@@ -234,7 +234,7 @@ static bool fits_stages(const fit *f)
 static bool fits_buffers(const fit *f)
 {
     const gp_graph *a = f->from->graph, *b = f->p->graph;
-    char was[128], now[128];
+    char was[GP_BOUNDS_TEXT], now[GP_BOUNDS_TEXT];
     for (int i = 0; i < b->nbuffers; i++) {
         const gp_buffer *x = i < a->nbuffers ? &a->buffer[i] : NULL, *y = &b->buffer[i];
         if (!x || strcmp(x->name, y->name) != 0 || gp_is_const(x) != gp_is_const(y))
@@ -242,7 +242,8 @@ static bool fits_buffers(const fit *f)
                            "moved while it goes on", y->name);
         if (!gp_type_same(&x->type, &y->type) || x->varies != y->varies)
             return gp_fail(f->errs, GP_E_SPEC, y->at, "buffer '%s' is %s in the run and %s here: a shape cannot change while it "
-                           "goes on", y->name, gp_type_text(&x->type, was), gp_type_text(&y->type, now));
+                           "goes on", y->name, gp_bounds_text(&x->type, x->varies, was),
+                           gp_bounds_text(&y->type, y->varies, now));
     }
     return true;
 }

@@ -5,6 +5,8 @@
 #include "base/plural.h"
 #include "simulate/links.h"
 
+static const double OTHERS = 0.1;      /* of the cores: what others use is worth a word */
+
 static char *gb_s(gp_arena *a, double rate)
 {
     return gp_format(a, "%.3g GB/s", 1e-9 * rate);
@@ -43,7 +45,7 @@ const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan
     int ranks = c->ranks > 1 ? c->ranks : 1, nodes = c->nodes > 1 ? c->nodes : 1, most = (ranks + nodes - 1) / nodes;
     int devices = g->ndevices > 1 ? g->ndevices : 1;
     bool gpus = g->ndevices && !g->device[0].pretend && plan->nsegments;
-    const char **say = GP_NEW(a, const char *, 8 + g->nstages);
+    const char **say = GP_NEW(a, const char *, 9 + g->nstages);
     int others;
     const char *other = other_stages(a, c, g, &others);
     *n = 0;
@@ -54,6 +56,9 @@ const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan
     if (c->scaled)
         say[(*n)++] = gp_format(a, "times go with the bytes of frames: those of '%s' are %.3g of the report's",
                                 c->scaled, c->scaled_by);
+    if (c->others > OTHERS * (c->cores + c->others))
+        say[(*n)++] = gp_format(a, "there are %.2g cores, as in the run of the report, where other processes used %.2g",
+                                c->cores, c->others);
     if (ranks == 1 && devices == 1)
         return say;
     if (devices > 1 && !gpus)

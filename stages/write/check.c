@@ -4,7 +4,10 @@
 #include <string.h>
 #include "writer.h"
 
-enum { COPIED_OUT_NS = 2 };     /* bytes, into new pages of the cache of files, about */
+enum {
+    COPIED_OUT_NS = 2,                 /* bytes, into new pages of the cache of files, about */
+    LINE = 32,                         /* bytes that may be a line of text */
+};
 
 /* The length of a ${...} at `p`, or of a '$' alone. */
 static size_t value_length(const char *p)
@@ -243,7 +246,7 @@ bool gp_write_shape(gp_shape *s)
     if (why)
         return gp_shape_fail(s, o->to, "'%s' cannot hold %s: %s", o->path,
                              gp_type_text(t, have), why);
-    if (!o->format && gp_write_is_text(o) && t->dtype == GP_U8 && t->ndim == 1 && !o->stack)
+    if (!o->format && gp_write_is_text(o) && t->dtype == GP_U8 && t->ndim == 1 && t->dim[0] >= LINE && !o->stack)
         return gp_shape_fail(s, o->to, "'%s' would have a number for each byte of '%s': say 'format: raw' if it holds text, "
                              "or 'format: %s' if it holds numbers", o->path, s->in_name[0], gp_rowsfile_of(o->as)->suffix[0] + 1);
     if (gp_write_is_video(o) && s->in_varies[0])
