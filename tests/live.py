@@ -938,6 +938,15 @@ check("set: a buffer that the file does not name", done.stdout.startswith("retun
 put("tune.yaml", tune_text)
 r.end("set: a buffer", [2])
 
+for how in ["--watch"], []:
+    r = Run(*how)
+    put("tune.yaml", tune_text.replace("gain: 2", "gain: 9").replace("use: scale", "use: scalee"))
+    if how:
+        check("set: the file is wrong", r.says("no stage kind 'scalee'"), r.err())
+    done = r.set("depth=5")
+    check(f"set: the file was edited meanwhile {how}", done.stdout.startswith("retuned: depth 4 -> 5; pause"), done)
+    r.end(f"set: the file was edited meanwhile {how}", [2])
+
 r = Run()
 done = r.set("depth=6", "stages.pass.workers=3")
 check("set", done.returncode == 0 and re.match(r"retuned: depth 4 -> 6, stages.pass.workers 1 -> 3; pause", done.stdout), done)
