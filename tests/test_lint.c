@@ -49,6 +49,13 @@ static const struct {
     int line, col, len;
     int memory, sms, f64, room;        /* room: KiB of its memory */
 } cases[] = {
+    { "one name for all", "buffers: {g: {dtype: u8, shape: [8, 8]}}\nstages:\n  - {use: generate, frames: 6, out: g}\n"
+      "  - {use: decimate, frames: 2}\n  - {use: write, path: all.png}\n", "stage 'write' writes a file of each of 3 frames, "
+      "and all have one name; put %05d, the frame's number, or %n, its source's name, into it (lint: names)", AT(5, 24, 7) },
+    { "one frame", "buffers: {g: {dtype: u8, shape: [8, 8]}}\nstages:\n  - {use: generate, frames: 6, out: g}\n"
+      "  - {use: decimate, frames: 6}\n  - {use: write, path: all.png}\n", SILENT },
+    { "numbers", "buffers: {g: {dtype: u8, shape: [8, 8]}}\nstages:\n  - {use: generate, frames: 6, out: g}\n"
+      "  - {use: write, path: \"%05d.png\"}\n", SILENT },
     { "depth 1 for all, said once", "depth: 1\n" LARGE SCALE END,
       "buffer 'g' has depth 1, so stages 'generate' and 'scale' take turns; depth: 3 lets them "
       "work at once (lint: depth)", AT(1, 8, 1) },

@@ -1,4 +1,4 @@
-/* lint.c - plans that are correct but will be slow: the usual mistakes, reported
+/* lint.c - plans that are correct but will be slow, or fail at their second frame: the usual mistakes, reported
  * as warnings with a place and an edit to try.
  *
  * One table: a name, a test, what to do. Only what is certain without a run is
@@ -413,6 +413,34 @@ static void lint_rate(linting *l)
     }
 }
 
+/* How many frames reach it, if all its sources say how many they make; else -1. */
+static int64_t frames_of(const linting *l, const gp_stage *st)
+{
+    int64_t least = -1;
+    for (int v = 0; v < l->g->nstages; v++) {
+        const gp_stage *from = &l->g->stage[v];
+        if (from->nin || !(st->sources[v / 32] >> v % 32 & 1))
+            continue;
+        if (from->known.frames <= 0)
+            return -1;
+        int64_t n = (int64_t)((double)from->known.frames * (double)st->rate / (double)from->rate);
+        least = least < 0 || n < least ? n : least;
+    }
+    return least;
+}
+
+/* The second frame would be an error, once the first is written. */
+static void lint_names(linting *l)
+{
+    for (int i = 0; i < l->g->nstages; i++) {
+        const gp_stage *st = &l->g->stage[i];
+        int64_t n = st->file_each && st->writes && !strchr(st->writes, '%') ? frames_of(l, st) : 0;
+        if (n > 1)
+            warn(l, key_at(st->node, st->writes_opt, st->at), "stage '%s' writes a file of each of %" PRId64 " frames, and "
+                 "all have one name", st->name, n);
+    }
+}
+
 /* Is it the name of a var, also of one that is there by itself? */
 static bool is_var(const linting *l, const char *name)
 {
@@ -469,6 +497,7 @@ static const lint lints[] = {
     { "priority", lint_fused_priority, "give the others the same, or set fuse: none" },
     { "priority", lint_priority, "leave it out" },
     { "text", lint_texts, "put it in quotes if it is meant as it stands" },
+    { "names", lint_names, "put %05d, the frame's number, or %n, its source's name, into it" },
     { "rate", lint_rate, "so they wait for each other: give both one rate" },
 };
 
