@@ -22,6 +22,14 @@ static const verdict_case cases[] = {
       .bound = GP_BOUND_RATE, .of = "camera-1",
       .text = "bound by source 'camera-1', which keeps a rate of 100 Hz (idle 87 %): try rate: 0",
       .path = "stages.camera-1.rate", .value = "0" },
+    { "a source that keeps a rate, whatever others do",
+      "buffers: {g: {dtype: f32, shape: [4]}}\nstages:\n"
+      "  - {name: camera-1, use: generate, out: g, rate: 100}\n" FREE END,
+      .actor = { { "camera-1", .busy = 99, .idle = 87 }, { "clean", .busy = 60, .in = 40 } },
+      .cpus = 2, .others = 180, .bound = GP_BOUND_RATE, .of = "camera-1",
+      .text = "bound by source 'camera-1', which keeps a rate of 100 Hz (idle 87 %, other processes used 1.8 of "
+      "2 cores): try rate: 0",
+      .path = "stages.camera-1.rate", .value = "0" },
     { "a rate that the rest does not reach",
       "buffers: {g: {dtype: f32, shape: [4]}}\nstages:\n"
       "  - {use: generate, out: g, rate: 100}\n" FREE END,
