@@ -943,8 +943,12 @@ for how in ["--watch"], []:
     put("tune.yaml", tune_text.replace("gain: 2", "gain: 9").replace("use: scale", "use: scalee"))
     if how:
         check("set: the file is wrong", r.says("no stage kind 'scalee'"), r.err())
-    done = r.set("depth=5")
-    check(f"set: the file was edited meanwhile {how}", done.stdout.startswith("retuned: depth 4 -> 5; pause"), done)
+    done = r.set("depth=5", "stages.scale.b=0")
+    check(f"set: the file was edited meanwhile {how}", done.stdout.startswith("retuned: depth 4 -> 5"), done)
+    if how:
+        put("tune.yaml", tune_text.replace("use: scale", "use: scalee").replace("depth: 4", "depth: 6"))
+        check("watch: its own mistake, not what was set", r.says("no stage kind 'scalee'", 2) and "--set" not in r.err(),
+              r.err())
     r.end(f"set: the file was edited meanwhile {how}", [2])
 
 r = Run()

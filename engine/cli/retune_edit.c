@@ -122,6 +122,19 @@ static bool load(gp_retuner *r, edit *e, bool settings)
     return gp_load_for(l, &e->args, NULL, r->registry, &e->errs);
 }
 
+/* Where the file is wrong by itself, its errors are told, not that what 'gpipe set' has set is not in it. */
+static void blame_file(gp_retuner *r, edit *e)
+{
+    gp_loaded alone = { 0 };
+    gp_errs errs = { .n = 0 };
+    if (gp_load(&alone, e->args.operand[0], r->args, r->registry, &errs)) {
+        gp_unload(&alone);
+    } else {
+        gp_unload(&e->x.l);
+        e->x.l = alone, e->errs = errs;
+    }
+}
+
 static void compile(gp_retuner *r, edit *e, const char *const *more, int n)
 {
     gp_part *room = r->nparts < r->cap ? r->part : realloc(r->part, sizeof *room * (size_t)(2 * r->cap));
@@ -132,6 +145,8 @@ static void compile(gp_retuner *r, edit *e, const char *const *more, int n)
     if (!settings)
         gp_fail(&e->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     e->ok = settings && load(r, e, n > 0);
+    if (settings && !e->ok && !n && e->args.nset > r->args->nset)
+        blame_file(r, e);
     e->items = e->ok ? gp_pipeline_changes(e->x.l.pipeline, runs(r), e->what, sizeof e->what) : 0;
 }
 
