@@ -865,6 +865,8 @@ class Run:
 r = Run("--watch")
 put("tune.yaml", tune_text.replace("depth: 4", "depth: 7"))                     # in place
 check("watch: a knob", r.says(r"retuned: depth 4 -> 7; pause [\d.]+ ms .*frames/s before, .* after"), r.err())
+rates = [float(x) for x in re.findall(r"([\d.]+) (?:frames/s before|after)", r.err())]
+check("watch: no rate above that of the source", len(rates) == 2 and 0 < max(rates) < 600 and " k " not in r.err(), r.err())
 put("new.yaml", tune_text.replace("gain: 2", "gain: 4"))                        # by rename
 os.rename(path("new.yaml"), path("tune.yaml"))
 check("watch: a var, by rename", r.says(r"retuned: depth 7 -> 4, vars.gain 2 -> 4;"), r.err())

@@ -50,8 +50,8 @@ static const struct {
     int memory, sms, f64, room;        /* room: KiB of its memory */
 } cases[] = {
     { "one name for all", "buffers: {g: {dtype: u8, shape: [8, 8]}}\nstages:\n  - {use: generate, frames: 6, out: g}\n"
-      "  - {use: decimate, frames: 2}\n  - {use: write, path: all.png}\n", "stage 'write' writes a file of each of 3 frames, "
-      "and all have one name; put %05d, the frame's number, or %n, its source's name, into it (lint: names)", AT(5, 24, 7) },
+      "  - {use: decimate, frames: 2}\n  - {use: write, path: all.png}\n", "stage 'write' writes a file of each frame, of "
+      "which there may be 3, and all have one name; put %05d, the frame's number, or %n, its source's name, into it (lint: names)", AT(5, 24, 7) },
     { "one frame", "buffers: {g: {dtype: u8, shape: [8, 8]}}\nstages:\n  - {use: generate, frames: 6, out: g}\n"
       "  - {use: decimate, frames: 6}\n  - {use: write, path: all.png}\n", SILENT },
     { "numbers", "buffers: {g: {dtype: u8, shape: [8, 8]}}\nstages:\n  - {use: generate, frames: 6, out: g}\n"

@@ -103,6 +103,10 @@ check("simulate: in another order", assumes("many") == [""], assumes("many"))
 put("wide.yaml", "vars: {" + ", ".join(f"v{i}: {f'v{i - 1} + 1' if i % 60 else 1}" for i in range(2400))
     + "}\nbuffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, frames: 9, out: x}\n"
     + "".join(f"  - {{use: scale, a: v{i * 8}}}\n" for i in range(300)) + "  - {use: discard}\n")
+deep = "".join(f"  v{i}: q v{i - 1}\n" for i in range(1, 100000))
+put("deep.yaml", "vars:\n  v0: 1\n" + deep + "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n"
+    "  - {use: generate, frames: 3, out: x}\n  - {use: write, path: 'v99999-%d.npy'}\n")
+check("simulate: a long chain of vars", run("check", "deep.yaml").returncode == 0)
 check("simulate: many vars of many stages", run("check", "wide.yaml").returncode == 0)
 put("fast.json", '{"cores": 16, "speed": 4}\n')
 fast = json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--machine", "fast.json").stdout)

@@ -238,11 +238,13 @@ static void keep(gp_retuner *r, edit *e)
     }
 }
 
-static void changed(gp_retuner *r, const char *what, double before, double pause_ms, double told_ms, int fd)
+/* p: what runs now. */
+static void changed(gp_retuner *r, const gp_pipeline *p, const char *what, double before, double pause_ms, double told_ms,
+                    int fd)
 {
     r->what = strdup(what), r->pause_ms = pause_ms, r->told_ms = told_ms, r->before = before;
     r->reply_fd = fd;
-    r->since = gp_seconds(), r->moved = moved(runs(r)), r->rate = 0;
+    r->since = gp_seconds(), r->moved = moved(p), r->rate = 0;
 }
 
 static void print_errors(const edit *e, bool goes_on)
@@ -273,7 +275,7 @@ static void edit_alone(gp_retuner *r, edit *e, const char *const *more, int n, i
     if (fd < 0)
         print_same(r, e);
     if (e->went_on)
-        changed(r, e->what, e->before, e->pause_ms, e->told_ms, fd);
+        changed(r, e->x.l.pipeline, e->what, e->before, e->pause_ms, e->told_ms, fd);
     else if (fd >= 0 && e->errs.failed)
         gp_answer_errors(fd, &e->args, &e->errs);
     else if (fd >= 0 && e->ok && !e->items)
@@ -357,7 +359,8 @@ static void report_all(gp_retuner *r, edit *e, int fd)
     if (gp_votes_of(GP_VOTE_FAILED, &first) && fd >= 0)
         gp_answer(fd, gp_votes_words(first)), fd = -1;
     gp_votes_changes(what, sizeof what, &pause_ms, &told_ms);
-    changed(r, what, e->tried ? e->before : rate_before(r, runs(r)), pause_ms, told_ms, fd);
+    changed(r, e->went_on ? e->x.l.pipeline : runs(r), what, e->tried ? e->before : rate_before(r, runs(r)), pause_ms,
+            told_ms, fd);
 }
 
 static void edit_together(gp_retuner *r, edit *e, const char *const *more, int n, int fd, const gp_note *ask)

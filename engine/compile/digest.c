@@ -44,18 +44,19 @@ typedef struct vars {
     gp_table index;                    /* by name */
     uint64_t *of;
     char *state;                       /* NEW, or it is being made, or made */
+    int deep;                          /* how many are being made */
 } vars;
 
-enum { NEW, MAKING, MADE };
+enum { NEW, MAKING, MADE, DEEPEST = 100, LONGEST = 256 };      /* vars that name vars; a name */
 
 static uint64_t of_tree(vars *v, const gp_node *n);
 
 static uint64_t of_var(vars *v, int i)
 {
-    if (v->state[i] == NEW) {
-        v->state[i] = MAKING;          /* one that names itself is an error, which others find */
+    if (v->state[i] == NEW && v->deep < DEEPEST) {
+        v->state[i] = MAKING, v->deep++;       /* one that names itself is an error, which others find */
         v->of[i] = mixed(of_bytes(v->map->key[i]->text, v->map->key[i]->len), of_tree(v, v->map->item[i]));
-        v->state[i] = MADE;
+        v->state[i] = MADE, v->deep--;
     }
     return v->state[i] == MADE ? v->of[i] : 0;
 }
@@ -64,7 +65,7 @@ static uint64_t of_var(vars *v, int i)
 static uint64_t of_words(vars *v, const char *p)
 {
     uint64_t sum = 0;
-    char name[64];
+    char name[LONGEST];
     while (v->map && *p) {
         size_t n = 0;
         while (isalnum((unsigned char)p[n]) || p[n] == '_')
@@ -112,13 +113,27 @@ static uint64_t of_files(const gp_probe *probe, const gp_stage *s)
     return sum;
 }
 
-void gp_digest_stages(gp_arena *a, const gp_spec *spec, const gp_probe *probe, gp_graph *g)
+static vars vars_of(gp_arena *a, const gp_node *map)
 {
-    const gp_node *map = gp_node_get(spec->root, "vars");
     vars v = { .map = map && map->kind == GP_MAP ? map : NULL, .index.arena = a };
     v.of = GP_NEW(a, uint64_t, v.map ? map->n : 0), v.state = GP_NEW(a, char, v.map ? map->n : 0);
     for (int i = 0; v.map && i < map->n; i++)
         gp_table_put(&v.index, map->key[i]->text, i);
+    return v;
+}
+
+void gp_vars_changed(gp_arena *a, const gp_node *was, const gp_node *now, bool *changed)
+{
+    vars x = vars_of(a, was), y = vars_of(a, now);
+    for (int i = 0; i < now->n; i++) {
+        int k = gp_table_index(&x.index, now->key[i]->text);
+        changed[i] = k < 0 || of_var(&x, k) != of_var(&y, i);
+    }
+}
+
+void gp_digest_stages(gp_arena *a, const gp_spec *spec, const gp_probe *probe, gp_graph *g)
+{
+    vars v = vars_of(a, gp_node_get(spec->root, "vars"));
     g->digest = GP_NEW(a, gp_digest, g->nstages + g->nprologue);
     for (int i = 0; i < g->nstages + g->nprologue; i++) {
         const gp_stage *s = i < g->nstages ? &g->stage[i] : &g->prologue[i - g->nstages];

@@ -456,6 +456,8 @@ int64_t gp_probe_read(const char *path, int64_t at, void *to, size_t n);
 int64_t gp_probe_size_of(const char *path);
 /* digest.c: before stages are fused, what each does, as a number, where the file has it. */
 void gp_digest_stages(gp_arena *, const gp_spec *, const gp_probe *, gp_graph *);
+/* Of each var of `now`: does it, or one that it names, say something else than in `was`, NULL: no vars? */
+void gp_vars_changed(gp_arena *, const gp_node *was, const gp_node *now, bool *changed);
 /* Does the tree have this word in some text? */
 bool gp_node_names(const gp_node *, const char *word);
 /* shard.c: which stages have frames that are shared out among ranks; false with an error where that cannot be. */

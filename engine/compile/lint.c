@@ -436,8 +436,8 @@ static void lint_names(linting *l)
         const gp_stage *st = &l->g->stage[i];
         int64_t n = st->file_each && st->writes && !strchr(st->writes, '%') ? frames_of(l, st) : 0;
         if (n > 1)
-            warn(l, key_at(st->node, st->writes_opt, st->at), "stage '%s' writes a file of each of %" PRId64 " frames, and "
-                 "all have one name", st->name, n);
+            warn(l, key_at(st->node, st->writes_opt, st->at), "stage '%s' writes a file of each frame, of which there may be "
+                 "%" PRId64 ", and all have one name", st->name, n);
     }
 }
 

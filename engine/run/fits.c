@@ -10,6 +10,7 @@
  *   the rest  Stages, wires and types of buffers make the rings that frames wait in: they have to be the same.
  *
  * Options are compared as they stand, and by the vars that they name. Files are compared as both compilations saw them. */
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include "run/fits.h"
@@ -76,21 +77,16 @@ typedef struct fit {
     gp_errs *errs;
 } fit;
 
-static void find_changed_vars(fit *f)
+static bool find_changed_vars(fit *f)
 {
-    const gp_node *was = gp_node_get(f->from->spec->root, "vars");
-    spot at;
-    for (int i = 0; i < f->vars->n; i++) {
-        const gp_node *old = was ? gp_node_get(was, f->vars->key[i]->text) : NULL;
-        f->changed[i] = !old || differs(old, f->vars->item[i], &at);
-    }
-    for (bool more = true; more;) {
-        more = false;
-        for (int i = 0; i < f->vars->n; i++)
-            for (int k = 0; !f->changed[i] && k < f->vars->n; k++)
-                if (f->changed[k] && gp_node_names(f->vars->item[i], f->vars->key[k]->text))
-                    more = f->changed[i] = true;
-    }
+    gp_arena a = { 0 };
+    jmp_buf oom;
+    a.oom = &oom;
+    bool ok = !setjmp(oom);
+    if (ok)
+        gp_vars_changed(&a, gp_node_get(f->from->spec->root, "vars"), f->vars, f->changed);
+    gp_arena_free(&a);
+    return ok;
 }
 
 /* Does the tree name a var that is another? */
@@ -327,10 +323,8 @@ bool gp_paused_fits(gp_pipeline *p, const gp_pipeline *from, gp_errs *errs)
     free(p->again);
     p->again = calloc((size_t)p->graph->nstages + 1, sizeof *p->again);
     f.changed = calloc((size_t)(f.vars ? f.vars->n : 0) + 1, sizeof *f.changed);
-    bool ok = (p->again && f.changed)
+    bool ok = (p->again && f.changed && (p == from || !f.vars || find_changed_vars(&f)))
            || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ .file = p->graph->file }, "out of memory");
-    if (ok && p != from && f.vars)
-        find_changed_vars(&f);
     ok = ok && !keeps_more(&f) && (p == from || (fits_stages(&f) && fits_buffers(&f) && fits_plan(&f)));
     free(f.changed);
     return ok;

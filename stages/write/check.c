@@ -247,8 +247,8 @@ bool gp_write_shape(gp_shape *s)
         return gp_shape_fail(s, o->to, "'%s' cannot hold %s: %s", o->path,
                              gp_type_text(t, have), why);
     if (!o->format && gp_write_is_text(o) && t->dtype == GP_U8 && t->ndim == 1 && t->dim[0] >= LINE && !o->stack)
-        return gp_shape_fail(s, o->to, "'%s' would have a number for each byte of '%s': say 'format: raw' if it holds text, "
-                             "or 'format: %s' if it holds numbers", o->path, s->in_name[0], gp_rowsfile_of(o->as)->suffix[0] + 1);
+        return gp_shape_fail(s, o->to, "'%s' would have a number for each byte of a frame: say 'format: raw' if it is text, or "
+                             "'format: %s' if numbers are meant", o->path, gp_rowsfile_of(o->as)->suffix[0] + 1);
     if (gp_write_is_video(o) && s->in_varies[0])
         return gp_shape_fail(s, o->to, "the frames of a video are of one size, and those of '%s' may differ",
                              s->in_name[0]);
