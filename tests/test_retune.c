@@ -140,6 +140,8 @@ static void destroy(edited_run *r)
         gp_pipeline_destroy(r->part[i]);
 }
 
+#define COUNT(x) (int)(sizeof(x) / sizeof *(x))
+
 /* ---- knobs: the same bytes ------------------------------------------------- */
 
 static const char *const settings[][8] = {
@@ -441,6 +443,46 @@ START_TEST(what_is_wrong_is_found_before)
 }
 END_TEST
 
+/* Copies of buffers that have equally many slots are one, so that a depth changes how many there are. */
+START_TEST(depths_beside_copies)
+{
+    static const char lanes[] =
+        "buffers: {k: {dtype: f32, shape: [16]}}\nstages:\n"
+        "  - {use: generate, frames: 400, rate: 400, out: k}\n"
+        "  - {use: scale, name: up, a: 2, b: 1, in: k, out: e}\n"
+        "  - {use: loop, times: 3, carry: {i: o}, stages: [{use: scale, a: 0.5, b: 1, in: i, out: o}], in: {i: k}, out: {o: g}}\n"
+        "  - {use: write, name: first, in: e, path: e.raw, durable: none}\n"
+        "  - {use: write, name: second, in: g, path: g.raw, durable: none}\n";
+#define LANES "device=cpu:0-1"
+    static const char *const sets[][4] = { { LANES, NULL }, { LANES, "buffers.e.depth=2", NULL },
+        { LANES, "buffers.g.depth=9", NULL }, { LANES, "depth=4", NULL },
+        { LANES, "buffers.k.depth=8", "buffers.e.depth=6", NULL } };
+    const char *dir = pipe_dir();
+    edited_run r;
+    size_t n;
+    int edits = 0;
+    start(&r, dir, lanes, sets[0]);
+    for (int i = 1; !atomic_load(&r.over) && i < PARTS - 1; i++) {
+        wait_for(&r, frames_in(&r) + 10);
+        edits += edit(&r, dir, lanes, sets[i % COUNT(sets)]);
+        ck_assert_msg(!r.refused.failed, "%s", r.refused.failed ? r.refused.e[0].msg : "");
+    }
+    ck_assert_int_gt(edits, 2);
+    finish(&r, 0);
+    for (int file = 0; file < 2; file++) {
+        float *have = (float *)pipe_read(dir, file ? "g.raw" : "e.raw", &n);
+        ck_assert_uint_eq(n, 400 * 16 * sizeof *have);
+        for (int i = 0; i < 400 * 16; i++) {
+            float x = (float)i, want = file ? ((x * 0.5f + 1) * 0.5f + 1) * 0.5f + 1 : 2 * x + 1;
+            ck_assert_msg(have[i] == want, "element %d is %g, not %g", i, have[i], want);
+        }
+        free(have);
+    }
+    destroy(&r);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 /* Many workers and files: no frame is lost, doubled or in another's place. */
 START_TEST(workers_of_files)
 {
@@ -658,8 +700,6 @@ START_TEST(changes_are_said)
 }
 END_TEST
 
-#define COUNT(x) (int)(sizeof(x) / sizeof *(x))
-
 Suite *suite_retune(void)
 {
     Suite *s = suite_create("retune");
@@ -671,6 +711,7 @@ Suite *suite_retune(void)
     tcase_add_loop_test(tc, what_cannot_change_is_named, 0, COUNT(refused));
     tcase_add_test(tc, a_script_with_a_state);
     tcase_add_loop_test(tc, what_is_wrong_is_found_before, 0, COUNT(wrong));
+    tcase_add_test(tc, depths_beside_copies);
     tcase_add_test(tc, workers_of_files);
     tcase_add_test(tc, workers_of_one_file);
     tcase_add_loop_test(tc, cancelled_meanwhile, 0, 8);

@@ -246,6 +246,15 @@ static bool fits_buffers(const fit *f)
 
 /* ---- plans --------------------------------------------------------------- */
 
+/* The next task from the k-th on that is a stage. */
+static const gp_task *next_stage(const gp_plan *p, const gp_segment *s, int *k)
+{
+    while (*k < s->ntasks && p->task[s->task[*k]].op != GP_TASK_STAGE)
+        ++*k;
+    return *k < s->ntasks ? &p->task[s->task[(*k)++]] : NULL;
+}
+
+/* Copies do not count: those of buffers that have equally many slots are one. */
 static bool same_actor(const gp_plan *a, const gp_plan *b, int i)
 {
     const gp_actor *x = &a->actor[i], *y = &b->actor[i];
@@ -253,11 +262,12 @@ static bool same_actor(const gp_plan *a, const gp_plan *b, int i)
         return false;
     if (x->kind == GP_ACTOR_HOST)
         return x->stage == y->stage;
-    const gp_segment *s = &a->segment[x->segment], *t = &b->segment[y->segment];
-    bool same = s->ntasks == t->ntasks;
-    for (int k = 0; same && k < s->ntasks; k++)
-        same = a->task[s->task[k]].op == b->task[t->task[k]].op && a->task[s->task[k]].stage == b->task[t->task[k]].stage;
-    return same;
+    const gp_task *t, *u;
+    int k = 0, m = 0;
+    do {
+        t = next_stage(a, &a->segment[x->segment], &k), u = next_stage(b, &b->segment[y->segment], &m);
+    } while (t && u && t->stage == u->stage);
+    return !t && !u;
 }
 
 static bool same_ring(const gp_ring *a, const gp_ring *b)
@@ -272,7 +282,7 @@ static bool same_ring(const gp_ring *a, const gp_ring *b)
 
 static bool same_plan(const gp_plan *a, const gp_plan *b)
 {
-    bool same = a->nactors == b->nactors && a->nrings == b->nrings && a->nextras == b->nextras && a->ntasks == b->ntasks
+    bool same = a->nactors == b->nactors && a->nrings == b->nrings && a->nextras == b->nextras
              && a->graph->nstages == b->graph->nstages && a->unified == b->unified;
     for (int i = 0; same && i < a->nactors; i++)
         same = same_actor(a, b, i);
