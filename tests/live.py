@@ -940,6 +940,11 @@ check("set: a buffer that the file does not name", done.stdout.startswith("retun
 put("tune.yaml", tune_text)
 r.end("set: a buffer", [2])
 
+r = Run(text=tune_text.replace("  - {name: pass", "  - {name: again, use: scale, a: 1, b: 0}\n  - {name: pass"))
+no = r.set("fuse=none")
+check("set: what is fused stays so", no.returncode == 3 and "stage 'scale' would be another kernel" in no.stderr, no)
+r.end("set: what is fused", [2])
+
 for how in ["--watch"], []:
     r = Run(*how)
     put("tune.yaml", tune_text.replace("gain: 2", "gain: 9").replace("use: scale", "use: scalee"))

@@ -213,6 +213,10 @@ static bool fits_stages(const fit *f)
     gp_loc at = list ? list->at : (gp_loc){ .file = b->file };
     for (int i = 0; i < b->nstages; i++) {
         const gp_stage *now = &b->stage[i];
+        if (i < a->nstages && a->ndigests == b->ndigests && a->stage[i].nparts != now->nparts)
+            return gp_fail(f->errs, GP_E_SPEC, now->at, "stage '%s' would be another kernel than in the run: what is fused "
+                           "(by 'fuse', and where a buffer has no depth of its own) cannot change while it goes on",
+                           now->name);
         if (i >= a->nstages || strcmp(a->stage[i].name, now->name) != 0 || a->stage[i].kind != now->kind
             || a->stage[i].device != now->device)
             return gp_fail(f->errs, GP_E_SPEC, now->at, "stage '%s' is not at this place in the run: stages cannot be added, "
