@@ -235,6 +235,8 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
       { "1:28 no stage reads 'host', which stage 'host' makes; read it with in: host, or add" } },
     { "stages: [{use: src}, {use: free}]\n",
       { "1:28 no stage reads 'free', which stage 'free' makes; write out: [] if it is a sink" } },
+    { "stages: [{use: src}, {use: free, out: [a, b]}, {use: sink, in: a}]\n",
+      { "1:28 no stage reads 'b', which stage 'free' makes; read it with in: b, or add" } },
     { "stages: [{use: src}, {use: src}, {use: sink}]\n",
       { "1:16 no stage reads 'src', which stage 'src' makes, and 'src2' after it is a source" } },
     { "buffers: {k: {const: x}}\nstages: [{use: src}, {use: host, out: k}, {use: sink}]\n",

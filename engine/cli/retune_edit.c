@@ -322,7 +322,7 @@ static void vote_errors(edit *e, gp_vote as, const char *follows)
 /* None is changed. Who has asked is told why; of files that were saved one rank says it. */
 static void report_none(const gp_retuner *r, edit *e, bool files, int fd)
 {
-    int first, refused = gp_votes_of(GP_VOTE_REFUSED, &first), other = gp_votes_other_text();
+    int first, refused = gp_votes_of(GP_VOTE_REFUSED, &first), other = files ? gp_votes_other_text() : -1;
     int failed = refused ? 0 : gp_votes_of(GP_VOTE_FAILED, &first), same, over = gp_votes_of(GP_VOTE_OVER, &same);
     gp_errs errs = { .n = 0 };
     if (other >= 0 && !refused)
@@ -340,8 +340,6 @@ static void report_none(const gp_retuner *r, edit *e, bool files, int fd)
         gp_answer_errors(fd, &e->args, &e->errs);
     else if (refused || failed)
         gp_answer(fd, gp_votes_words(first));
-    else if (errs.failed)
-        gp_answer_errors(fd, &e->args, &errs);
     else if (over)
         gp_refuse(fd, "the run is over");
     else

@@ -2,6 +2,7 @@
  * that these name, and the scripts and kernels that it reads, of large ones the beginning and the size. What a script
  * loads itself (`require`) is not looked at. The order of keys does not count. */
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 #include "compile/ir.h"
 
@@ -9,20 +10,6 @@
 static const char *const how_it_runs[] = { "name", "in", "out", "workers", "priority", "on_error", "max_dropped", "shard",
                                            "on", "device", NULL };
 static const char *const of_sources[] = { "rate", "frames", NULL };
-
-bool gp_node_names(const gp_node *n, const char *word)
-{
-    size_t len = strlen(word);
-    for (const char *p = n->text; (p = strstr(p, word)); p++) {
-        bool before = p > n->text && (isalnum((unsigned char)p[-1]) || p[-1] == '_');
-        if (!before && !isalnum((unsigned char)p[len]) && p[len] != '_')
-            return true;
-    }
-    for (int i = 0; i < n->n; i++)
-        if (gp_node_names(n->item[i], word))
-            return true;
-    return false;
-}
 
 static uint64_t mixed(uint64_t h, uint64_t more)
 {
@@ -38,53 +25,11 @@ static uint64_t of_bytes(const char *p, size_t n)
     return h;
 }
 
-/* Of each var that was asked for; its vars are mixed in. */
-typedef struct vars {
-    const gp_node *map;                /* NULL: none */
-    gp_table index;                    /* by name */
-    uint64_t *of;
-    char *state;                       /* NEW, or it is being made, or made */
-    int deep;                          /* how many are being made */
-} vars;
-
-enum { NEW, MAKING, MADE, DEEPEST = 100, LONGEST = 256 };      /* vars that name vars; a name */
-
-static uint64_t of_tree(vars *v, const gp_node *n);
-
-static uint64_t of_var(vars *v, int i)
+static uint64_t of_tree(const gp_node *n)
 {
-    if (v->state[i] == NEW && v->deep < DEEPEST) {
-        v->state[i] = MAKING, v->deep++;       /* one that names itself is an error, which others find */
-        v->of[i] = mixed(of_bytes(v->map->key[i]->text, v->map->key[i]->len), of_tree(v, v->map->item[i]));
-        v->state[i] = MADE, v->deep--;
-    }
-    return v->state[i] == MADE ? v->of[i] : 0;
-}
-
-/* The vars among the words of a text. */
-static uint64_t of_words(vars *v, const char *p)
-{
-    uint64_t sum = 0;
-    char name[LONGEST];
-    while (v->map && *p) {
-        size_t n = 0;
-        while (isalnum((unsigned char)p[n]) || p[n] == '_')
-            n++;
-        if (n && n < sizeof name) {
-            snprintf(name, sizeof name, "%.*s", (int)n, p);
-            int i = gp_table_index(&v->index, name);
-            sum += i >= 0 ? of_var(v, i) : 0;
-        }
-        p += n ? n : 1;
-    }
-    return sum;
-}
-
-static uint64_t of_tree(vars *v, const gp_node *n)
-{
-    uint64_t h = mixed((uint64_t)n->kind + 1, of_bytes(n->text, n->len)), sum = of_words(v, n->text);
+    uint64_t h = mixed((uint64_t)n->kind + 1, of_bytes(n->text, n->len)), sum = 0;
     for (int i = 0; i < n->n; i++) {
-        uint64_t item = of_tree(v, n->item[i]);
+        uint64_t item = of_tree(n->item[i]);
         if (n->kind == GP_MAP)
             sum += mixed(of_bytes(n->key[i]->text, n->key[i]->len), item);
         else
@@ -92,6 +37,110 @@ static uint64_t of_tree(vars *v, const gp_node *n)
     }
     return mixed(h, sum);
 }
+
+/* ---- vars: chains of them may be as long as the file, so nothing here recurses along one ------------------------- */
+
+enum { LONGEST = 256 };                /* name of a var */
+
+typedef struct places { int *at, n, cap; } places;
+
+typedef struct var {
+    places names, named_by;             /* the vars among the words of its value; those that have it there */
+    enum { NEW, MAKING, MADE } state;
+    int next;                          /* of `names`, while it is being made */
+    uint64_t of;                       /* once made: its value, and the vars that it names */
+} var;
+
+typedef struct vars {
+    gp_arena *a;
+    gp_table index;                    /* by name */
+    var *var;
+    int n, *todo;                      /* todo: room for all */
+} vars;
+
+/* Adds the vars among the words of the tree. */
+static void find_names(vars *v, const gp_node *n, places *to)
+{
+    char name[LONGEST];
+    for (const char *p = n->text; v->n && *p;) {
+        size_t len = 0;
+        while (isalnum((unsigned char)p[len]) || p[len] == '_')
+            len++;
+        if (len && len < sizeof name) {
+            *(char *)mempcpy(name, p, len) = 0;
+            int i = gp_table_index(&v->index, name);
+            if (i >= 0)
+                *GP_PUSH(v->a, to->at, to->n, to->cap) = i;
+        }
+        p += len ? len : 1;
+    }
+    for (int i = 0; i < n->n; i++)
+        find_names(v, n->item[i], to);
+}
+
+static vars read_vars(gp_arena *a, const gp_node *map)
+{
+    vars v = { .a = a, .index.arena = a, .n = map && map->kind == GP_MAP ? map->n : 0 };
+    v.var = GP_NEW(a, var, v.n), v.todo = GP_NEW(a, int, v.n);
+    for (int i = 0; i < v.n; i++)
+        gp_table_put(&v.index, map->key[i]->text, i);
+    for (int i = 0; i < v.n; i++) {
+        places *names = &v.var[i].names;
+        find_names(&v, map->item[i], names);
+        v.var[i].of = of_tree(map->item[i]);
+        for (int k = 0; k < names->n; k++) {
+            places *by = &v.var[names->at[k]].named_by;
+            *GP_PUSH(a, by->at, by->n, by->cap) = i;
+        }
+    }
+    return v;
+}
+
+void gp_vars_changed(gp_arena *a, const gp_node *was, const gp_node *now, bool *changed)
+{
+    vars v = read_vars(a, now);
+    int n = 0;
+    for (int i = 0; i < v.n; i++) {
+        const gp_node *old = was ? gp_node_get(was, now->key[i]->text) : NULL;
+        if ((changed[i] = !old || of_tree(old) != v.var[i].of))
+            v.todo[n++] = i;
+    }
+    while (n) {
+        const places *by = &v.var[v.todo[--n]].named_by;
+        for (int k = 0; k < by->n; k++)
+            if (!changed[by->at[k]])
+                changed[by->at[k]] = true, v.todo[n++] = by->at[k];
+    }
+}
+
+/* The vars of the list. Of those that name each other, which is no value but text, one is left out in the other. */
+static uint64_t of_names(const vars *v, const places *names)
+{
+    uint64_t sum = 0;
+    for (int k = 0; k < names->n; k++)
+        sum += v->var[names->at[k]].state == MADE ? v->var[names->at[k]].of : 0;
+    return sum;
+}
+
+/* Makes those of the list, each after those that it names. */
+static void make_vars(vars *v, const places *names)
+{
+    for (int i = 0; i < names->n; i++) {
+        int n = 0, k = names->at[i];
+        if (v->var[k].state == NEW)
+            v->var[k].state = MAKING, v->todo[n++] = k;
+        while (n) {
+            var *x = &v->var[v->todo[n - 1]];
+            k = x->next < x->names.n ? x->names.at[x->next++] : -1;
+            if (k < 0)
+                x->of = mixed(x->of, of_names(v, &x->names)), x->state = MADE, n--;
+            else if (v->var[k].state == NEW)
+                v->var[k].state = MAKING, v->todo[n++] = k;
+        }
+    }
+}
+
+/* ---- stages ------------------------------------------------------------ */
 
 static bool is_among(const char *key, const char *const *list)
 {
@@ -113,38 +162,27 @@ static uint64_t of_files(const gp_probe *probe, const gp_stage *s)
     return sum;
 }
 
-static vars vars_of(gp_arena *a, const gp_node *map)
-{
-    vars v = { .map = map && map->kind == GP_MAP ? map : NULL, .index.arena = a };
-    v.of = GP_NEW(a, uint64_t, v.map ? map->n : 0), v.state = GP_NEW(a, char, v.map ? map->n : 0);
-    for (int i = 0; v.map && i < map->n; i++)
-        gp_table_put(&v.index, map->key[i]->text, i);
-    return v;
-}
-
-void gp_vars_changed(gp_arena *a, const gp_node *was, const gp_node *now, bool *changed)
-{
-    vars x = vars_of(a, was), y = vars_of(a, now);
-    for (int i = 0; i < now->n; i++) {
-        int k = gp_table_index(&x.index, now->key[i]->text);
-        changed[i] = k < 0 || of_var(&x, k) != of_var(&y, i);
-    }
-}
-
 void gp_digest_stages(gp_arena *a, const gp_spec *spec, const gp_probe *probe, gp_graph *g)
 {
-    vars v = vars_of(a, gp_node_get(spec->root, "vars"));
+    vars v = read_vars(a, gp_node_get(spec->root, "vars"));
+    places names = { 0 };
     g->digest = GP_NEW(a, gp_digest, g->nstages + g->nprologue);
     for (int i = 0; i < g->nstages + g->nprologue; i++) {
         const gp_stage *s = i < g->nstages ? &g->stage[i] : &g->prologue[i - g->nstages];
         if (!s->node || !gp_node_get(s->node, "use"))      /* the engine has made it */
             continue;
         uint64_t sum = of_files(probe, s);
+        names.n = 0;
         for (int k = 0; k < s->node->n; k++) {
-            const gp_node *key = s->node->key[k];
-            if (!is_among(key->text, how_it_runs) && (s->nin || !is_among(key->text, of_sources)))
-                sum += mixed(of_bytes(key->text, key->len), of_tree(&v, s->node->item[k]));
+            const gp_node *key = s->node->key[k], *item = s->node->item[k];
+            if (!is_among(key->text, how_it_runs) && (s->nin || !is_among(key->text, of_sources))) {
+                sum += mixed(of_bytes(key->text, key->len), of_tree(item));
+                find_names(&v, item, &names);
+            }
         }
-        g->digest[g->ndigests++] = (gp_digest){ s->name, s->at, mixed(1, sum) };
+        make_vars(&v, &names);
+        gp_digest *d = &g->digest[g->ndigests++];
+        d->stage = s->name;
+        snprintf(d->of, sizeof d->of, "%016" PRIx64, mixed(sum, of_names(&v, &names)));
     }
 }

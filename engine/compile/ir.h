@@ -252,8 +252,8 @@ static inline int gp_stage_lanes(const gp_stage *s, int lanes)
 /* Two neighbors that compute element by element and are two kernels all the same: `to` reads what `from` makes. */
 typedef struct gp_unfused { const char *from, *to, *why; } gp_unfused;
 
-/* See gp_digest_stages(). */
-typedef struct gp_digest { const char *stage; gp_loc at; uint64_t of; } gp_digest;
+/* See gp_digest_stages(). `of`: a number, in hexadecimal. */
+typedef struct gp_digest { const char *stage; char of[17]; } gp_digest;
 
 typedef struct gp_graph {
     const char *name;
@@ -456,10 +456,9 @@ int64_t gp_probe_read(const char *path, int64_t at, void *to, size_t n);
 int64_t gp_probe_size_of(const char *path);
 /* digest.c: before stages are fused, what each does, as a number, where the file has it. */
 void gp_digest_stages(gp_arena *, const gp_spec *, const gp_probe *, gp_graph *);
-/* Of each var of `now`: does it, or one that it names, say something else than in `was`, NULL: no vars? */
+/* Of each var of `now`: does it, or one that it names, say something else than in `was`, NULL: no vars?
+ * `changed`: one for each. */
 void gp_vars_changed(gp_arena *, const gp_node *was, const gp_node *now, bool *changed);
-/* Does the tree have this word in some text? */
-bool gp_node_names(const gp_node *, const char *word);
 /* shard.c: which stages have frames that are shared out among ranks; false with an error where that cannot be. */
 bool gp_shard(gp_arena *, gp_graph *, gp_errs *);
 /* lower.c */

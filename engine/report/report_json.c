@@ -1,7 +1,6 @@
 /* report_json.c - a report as JSON: what tests/report.schema.json describes.
  *
  * Times end in _s or _us, parts of a whole are 0 to 1, what is not known is null. */
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include "api/forms.h"
@@ -82,11 +81,8 @@ static void pipeline(gp_json *j, const gp_graph *g)
     gp_json_str(j, "sync", gp_sync_name[g->sync]);
     gp_json_str(j, "on_error", g->on_error == GP_ON_ERROR_DROP ? "drop" : "stop");
     gp_json_open(j, "digests", '{');
-    for (int i = 0; i < g->ndigests; i++) {
-        char hex[17];
-        snprintf(hex, sizeof hex, "%016" PRIx64, g->digest[i].of);
-        gp_json_str(j, g->digest[i].stage, hex);
-    }
+    for (int i = 0; i < g->ndigests; i++)
+        gp_json_str(j, g->digest[i].stage, g->digest[i].of);
     gp_json_close(j, '}');
     gp_json_close(j, '}');
 }

@@ -10,6 +10,7 @@
  *   the rest  Stages, wires and types of buffers make the rings that frames wait in: they have to be the same.
  *
  * Options are compared as they stand, and by the vars that they name. Files are compared as both compilations saw them. */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,21 @@ static bool differs(const gp_node *a, const gp_node *b, spot *at)
     return false;
 }
 
+/* Does the tree have this word in some text? */
+static bool mentions(const gp_node *n, const char *word)
+{
+    size_t len = strlen(word);
+    for (const char *p = n->text; (p = strstr(p, word)); p++) {
+        bool before = p > n->text && (isalnum((unsigned char)p[-1]) || p[-1] == '_');
+        if (!before && !isalnum((unsigned char)p[len]) && p[len] != '_')
+            return true;
+    }
+    for (int i = 0; i < n->n; i++)
+        if (mentions(n->item[i], word))
+            return true;
+    return false;
+}
+
 /* ---- what differs ------------------------------------------------------ */
 
 typedef struct fit {
@@ -93,7 +109,7 @@ static bool find_changed_vars(fit *f)
 static bool changed_var(const fit *f, const gp_node *n, spot *at)
 {
     for (int i = 0; f->vars && n && i < f->vars->n; i++)
-        if (f->changed[i] && gp_node_names(n, f->vars->key[i]->text)) {
+        if (f->changed[i] && mentions(n, f->vars->key[i]->text)) {
             const gp_node *key = f->vars->key[i], *item = f->vars->item[i];
             *at = (spot){ item->at.line ? key->at : item->at, key->text };
             return true;

@@ -1,6 +1,4 @@
 /* assume.c - what a simulation takes for granted, in words. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include "base/plural.h"
 #include "simulate/links.h"
@@ -27,13 +25,11 @@ static const char *where_ranks_are(gp_arena *a, int ranks, int nodes)
 static const char *other_stages(gp_arena *a, const gp_costs *c, const gp_graph *g, int *n)
 {
     const char *names = NULL;
-    char now[17];
     *n = 0;
     for (int i = 0; c->digests && i < g->ndigests; i++) {
         const gp_digest *d = &g->digest[i];
         const gp_node *then = gp_node_get(c->digests, d->stage);
-        snprintf(now, sizeof now, "%016" PRIx64, d->of);
-        if (then && then->kind == GP_SCALAR && strcmp(then->text, now) && ++*n)
+        if (then && then->kind == GP_SCALAR && strcmp(then->text, d->of) && ++*n)
             names = names ? gp_format(a, "%s, '%s'", names, d->stage) : gp_format(a, "'%s'", d->stage);
     }
     return names;
