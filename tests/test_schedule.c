@@ -221,6 +221,23 @@ START_TEST(test_launches)
 }
 END_TEST
 
+/* To launch each iteration of a loop takes longer than to build a graph of them. */
+START_TEST(test_loops_have_graphs)
+{
+    static const struct { int depth, execs; } cases[] = { { 1024, 1024 }, { 4096, 4096 }, { 8192, 0 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char yaml[500];
+        snprintf(yaml, sizeof yaml, "depth: 1\nbuffers: {x: {depth: %d}}\nstages:\n  - {use: src, out: x}\n"
+                 "  - {use: loop, times: 100, carry: {a: b}, in: {a: x}, out: {b: y}, stages: [{use: dev, in: a, out: b}]}\n"
+                 "  - {use: sink}\n", cases[i].depth);
+        planned p = plan_ok(yaml, true);
+        ck_assert_int_eq(p.plan->segment[0].period, cases[i].depth);
+        ck_assert_int_eq(gp_segment_execs(&p.plan->segment[0]), cases[i].execs);
+        plan_free(&p);
+    }
+}
+END_TEST
+
 /* Long segments take fewer frames at once. */
 START_TEST(test_long_segments)
 {
@@ -358,6 +375,7 @@ Suite *suite_schedule(void)
     tcase_add_test(tc, test_components);
     tcase_add_loop_test(tc, test_launches, 0, (int)(sizeof launches / sizeof *launches));
     tcase_add_test(tc, test_long_segments);
+    tcase_add_test(tc, test_loops_have_graphs);
     tcase_add_test(tc, test_copied_alike);
     tcase_add_test(tc, test_copied_unlike);
     tcase_add_test(tc, test_unified_totals);

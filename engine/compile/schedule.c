@@ -413,8 +413,8 @@ static void merge_copies(scheduling *w)
 
 bool gp_segment_is_sparse(const gp_segment *s)
 {
-    enum { TURNS = 64, FEW = 512 };
-    return s->period / s->depth > TURNS && s->period > FEW;
+    enum { TURNS = 64, FEW = 512, FEW_OF_LOOPS = 4096 };     /* to launch each iteration takes longer than to build a graph */
+    return s->period / s->depth > TURNS && s->period > (s->loops ? FEW_OF_LOOPS : FEW);
 }
 
 int64_t gp_segment_execs(const gp_segment *s)
