@@ -196,6 +196,16 @@ GP_EW_FUNCTION T gp_ew_zero(T at, T by, T n)
 /* 0 where the place is below 0. */
 GP_EW_FUNCTION T gp_ew_inside(const T *in, long long at) { return at < 0 ? T{} : in[at]; }
 
+/* Is it so for all threads of a warp that come here? On the CPU threads have no warps. */
+static __device__ __forceinline__ bool gp_ew_all(bool is)
+{
+#ifdef GP_CPU
+    return is;
+#else
+    return __all_sync(__activemask(), is);
+#endif
+}
+
 /* The index along axis k of element `rest` of the axes up to it; `rest` becomes that of the axes before. */
 static __device__ __forceinline__ int32_t gp_ew_split(int32_t &rest, const gp_ew_axes &axes,
                                                       const gp_ew_tiles &tiles, int k)

@@ -341,7 +341,8 @@ bool gp_ew_check(gp_shape *s, const gp_node *text, const gp_expr *tree, const gp
         c.loaded[i] = -1;
     for (int i = 0; i < GP_MAXDIM; i++)
         c.index[i] = -1;
-    p->nout = s->nout, p->cut = gp_ew_cut(frame);
+    p->nout = s->nout;
+    gp_ew_measure(p, frame);
     bool ok = walk(&c, stack);
     for (int i = 0; i < p->space.nin; i++)
         p->in[i] = s->in[p->space.in[i].port].dtype;

@@ -279,7 +279,7 @@ bool gp_ew_fuse(gp_fuse *f)
         snprintf(f->why, sizeof f->why, "their frames vary along other axes, beside a constant");
         return false;
     }
-    l->p->cut = gp_ew_cut(&frame);
+    gp_ew_measure(l->p, &frame);
     for (; l->part < f->n; l->part++)
         if (!take_over_all(l))
             return false;

@@ -63,7 +63,8 @@ typedef struct gp_ew_program {
     gp_ew_size size[GP_EW_PORTS]; int nsizes;
     gp_ew_space space;
     gp_ew_index *shift; int nshifts, capshifts;    /* to neighbors, each once */
-    int cut;                   /* the axes from this one on are a line, for tiles.c */
+    int cut;                   /* the axes from this one on are a line, for tiles.c; */
+    bool small;                /* ... a GPU has a thread for each element of a frame */
     unsigned indices;          /* a set of axes whose indices it computes with */
     bool frame;                /* uses frame.index, frame.time */
     /* Of one with a GP_EW_FOLD: the reduction of frames of type `folds`, which is output `folded`. */
@@ -171,8 +172,8 @@ void gp_ew_put_loaded(FILE *o, const gp_ew_program *p);
 void gp_ew_put_fold(FILE *o, const gp_ew_program *p, const char *type);
 void gp_ew_put_lines(FILE *o, const gp_ew_program *p, const char *type);
 
-/* tiles.c, for programs with neighbors: the axis that lines of such frames begin with, for `cut`; */
-int gp_ew_cut(const gp_type *frame);
+/* tiles.c, for programs with neighbors: sets `cut` and `small` for such frames; */
+void gp_ew_measure(gp_ew_program *p, const gp_type *frame);
 /* ... how many elements below each other a thread takes; the walk over a frame, in the integers `type`; */
 int gp_ew_below(const gp_ew_program *p);
 void gp_ew_put_tiles(FILE *o, const gp_ew_program *p, const char *type);

@@ -1,23 +1,24 @@
 /* tiles.c - the walk over a frame of a CUDA kernel that reads neighbors. The frame counts as rows of a line each. A
  * block takes a tile of them, so that what its threads read of the same and of near elements is in its
- * multiprocessor's cache; a thread takes elements below each other, which share what they read. Where all
- * neighbors of these are inside, their places differ by numbers that are the same for all threads; else each one is
- * sought. */
+ * multiprocessor's cache; a thread takes elements below each other, which share what they read, unless frames are so
+ * small that this leaves a GPU idle. Where all neighbors of these are inside, for all threads of a warp (or it would do
+ * both), their places differ by numbers that are the same for all threads; else each one is sought. */
 #include <inttypes.h>
 #include "program.h"
 
 enum {
     LINE = 128,                /* elements that a line has at least, if the frame has */
     FEW = 16, SOME = 32,       /* neighbors of which a thread does 4 elements, 2 */
+    SMALL = 1 << 16,           /* elements of a frame, of which a thread does 1 */
 };
 
-int gp_ew_cut(const gp_type *frame)
+void gp_ew_measure(gp_ew_program *p, const gp_type *frame)
 {
     int64_t line = 1;
     int cut = frame->ndim;
     while (cut > 0 && line < LINE)
         line *= frame->dim[--cut];
-    return cut;
+    p->cut = cut, p->small = gp_count(frame) <= SMALL;
 }
 
 static bool is_near(const gp_ew_program *p, int i)
@@ -30,7 +31,7 @@ int gp_ew_below(const gp_ew_program *p)
     int n = 0;
     for (int i = 0; i < p->n; i++)
         n += is_near(p, i);
-    return !p->cut || n > SOME ? 1 : n > FEW ? 2 : 4;
+    return !p->cut || p->small || n > SOME ? 1 : n > FEW ? 2 : 4;
 }
 
 /* At most 2^31 - 1 divided by d is e * magic >> up: Granlund and Montgomery, "Division by invariant integers using
@@ -237,7 +238,7 @@ void gp_ew_put_tiles(FILE *o, const gp_ew_program *p, const char *type)
             "y += next) {\n", type, type, below);
     put_indices(o, "a", "y", 0, p->cut, type);
     put_condition(o, p, below, type);
-    fputs("            if (inside) {\n", o);
+    fputs("            if (gp_ew_all(inside)) {\n", o);
     put_inside(o, p, below, type);
     fprintf(o, "                continue;\n            }\n#pragma unroll 1\n"
             "            for (int j = 0; j < %d && y + j < rows; j++) {\n", below);

@@ -308,10 +308,11 @@ START_TEST(test_smaller)
 }
 END_TEST
 
-/* Neighbors are those of the frame that is there, where larger ones are declared: with fewer rows, or of any shape. */
+/* Neighbors are those of the frame that is there, where larger ones are declared: with fewer rows, so that a thread of a
+ * GPU takes several elements, or of any shape. */
 static void in_larger(const expr_case *c)
 {
-    static const expr_way ways[] = { { .rows = 3 }, { .bounds = true, .rows = 9, .more = 5 } };
+    static const expr_way ways[] = { { .rows = 600 }, { .bounds = true, .rows = 9, .more = 5 } };
     array out[EXPR_OUTPUTS];
     for (int w = 0; *c->edge && w < 2 && !strstr(c->name, "part"); w++) {  /* their axes are longer in other ways */
         trial *t = open_case(c, 1, ways[w]);

@@ -625,6 +625,9 @@ def main():
                 n += 1
         except Refused:
             pass
+    for edge in PADS:
+        case(f"near, and itself, {edge}", {"a": "photo"}, [("-", ("near", "a", 3, (1, 0, 0)), "a"), ("max", "a", ("near", "a", 3, (-2, 3, 0)))],
+             edge=edge)
     open(os.path.join(here, "exprs.txt"), "w").write(
         "# made by make_exprs.py\n" + "\n".join(lines) + "\n")
     open(os.path.join(here, "exprs.bin"), "wb").write(blob)
