@@ -53,7 +53,8 @@ def nothing(e, folder):
 
 
 def heat_sets(e, folder, n):
-    return ["vars.frames=%d" % n, "stages.picture.compression=0"] + of(peers.HEAT, "side", "steps", "rate")
+    return ["vars.frames=%d" % n, "stages.group.frames=%d" % peers.HEAT["together"], "stages.picture.compression=0",
+            "stages.picture.path=%s/out/heat-%%03d.png" % folder] + of(peers.HEAT, "side", "steps", "rate")
 
 
 def sound(e, folder):
@@ -164,7 +165,7 @@ def album_sets(e, folder, n):
 
 
 ALL = [
-    Example("heat", "255 x 255, 1500 steps a frame", 8, 56, 408, nothing, heat_sets),
+    Example("heat", "255 x 255, 1500 steps a frame", 8, 56, 808, nothing, heat_sets),
     Example("spectrogram", "4000 samples a frame", 400, 4400, 44400, sound, sound_sets),
     Example("camera", "1080 x 1920 of u16, written as .npy", 16, 112, 512, sensor, sensor_sets),
     Example("diffusion", "768 x 1024, 100 steps a frame", 8, 56, 408, raccoon, raccoon_sets),
@@ -257,7 +258,7 @@ def measure(b, e, args):
     for _ in range(args.rounds):
         for i, (_, sets) in enumerate(settings):
             rates[i].append(m.gpipe(sets))
-            now(settings[i][0])
+            now("%s: %.4g" % (settings[i][0], rates[i][-1]))
         if why is None:
             rate, said = m.peer()
             if rate is None:
@@ -265,7 +266,7 @@ def measure(b, e, args):
             else:
                 library = said
                 rates[-1].append(rate)
-            now(library)
+                now("%s: %.4g" % (library, rate))
     verdicts = [m.verdict(sets, median(r)) for (_, sets), r in zip(settings, rates)]
     print("### %s: %s\n\n| | frames/s |\n|---|---|" % (e.name, e.what))
     for (name, _), r in zip(settings, rates):

@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 # what is measured, as examples.py has gpipe do it
-HEAT = dict(side=255, steps=1500, rate=0.2)
+HEAT = dict(side=255, steps=1500, rate=0.2, together=8)
 SOUND = dict(rate=16000, length=512, hop=100, together=40)
 CAMERA = dict(height=1080, width=1920, white=208, weight=0.25, roll=8)
 DIFFUSION = dict(height=768, width=1024, amplitude=60, smooth=25, steps=100)
@@ -33,7 +33,7 @@ def palette():
 def heat(folder, out, n):
     import cupy as cp
     from PIL import Image
-    side, steps, rate = HEAT["side"], HEAT["steps"], HEAT["rate"]
+    side, steps, rate, together = HEAT["side"], HEAT["steps"], HEAT["rate"], HEAT["together"]
     at = cp.pi * cp.arange(1, side + 1, dtype=cp.float32) / (side + 1)
     slow, fast = cp.outer(cp.sin(at), cp.sin(at)), cp.outer(cp.sin(4 * at), cp.sin(3 * at))
     wide = cp.zeros((side + 2, side + 2), cp.float32)
@@ -45,10 +45,10 @@ def heat(folder, out, n):
         t = rate * steps * (k + 1) * np.pi ** 2 / (side + 1) ** 2
         assert float(abs(now - 0.5 * (np.exp(-2 * t) * slow + np.exp(-25 * t) * fast)).max()) < 2e-4
         made.append(cp.asnumpy(now))
-    made = np.stack(made)
-    np.save(out + "/heat.npy", made)
-    level = cp.clip((cp.asarray(np.concatenate(made, axis=1)) + 0.3) / 1.2 * 256, 0, 255).astype(cp.uint8)
-    Image.fromarray(cp.asnumpy(palette()[level])).save(out + "/heat.png", compress_level=0)
+        if k % together == together - 1:
+            level = cp.clip((cp.asarray(np.concatenate(made[-together:], axis=1)) + 0.3) / 1.2 * 256, 0, 255).astype(cp.uint8)
+            Image.fromarray(cp.asnumpy(palette()[level])).save("%s/heat-%03d.png" % (out, k // together), compress_level=0)
+    np.save(out + "/heat.npy", np.stack(made))
 
 
 def spectrogram(folder, out, n):
