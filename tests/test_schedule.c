@@ -221,18 +221,25 @@ START_TEST(test_launches)
 }
 END_TEST
 
-/* To launch each iteration of a loop takes longer than to build a graph of them. */
+/* Where a frame has a thousand kernels or more, a GPU has graphs for up to 1024 slots that come again seldom; where a loop
+ * with `until` has many in each graph, for fewer. */
 START_TEST(test_loops_have_graphs)
 {
-    static const struct { int depth, execs; } cases[] = { { 1024, 1024 }, { 4096, 4096 }, { 8192, 0 } };
+    static const struct { bool cuda; int times; const char *until; int depth, execs; } cases[] = {
+        { true, 1000, "", 1024, 1024 }, { true, 1000, "", 2048, 0 }, { true, 900, "", 1024, 0 }, { false, 1000, "", 1024, 0 },
+        { true, 900, "", 512, 512 }, { true, 5000, ", until: c", 1024, 0 }, { true, 5000, ", until: c", 512, 512 },
+        { true, 5000, ", until: {buffer: c, every: 256}", 512, 0 }, { true, 5000, ", until: {buffer: c, every: 128}", 256, 256 },
+    };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char yaml[500];
+        bool ends = *cases[i].until;
         snprintf(yaml, sizeof yaml, "depth: 1\nbuffers: {x: {depth: %d}}\nstages:\n  - {use: src, out: x}\n"
-                 "  - {use: loop, times: 100, carry: {a: b}, in: {a: x}, out: {b: y}, stages: [{use: dev, in: a, out: b}]}\n"
-                 "  - {use: sink}\n", cases[i].depth);
-        planned p = plan_ok(yaml, true);
+                 "  - {use: loop, times: %d, carry: {a: b}%s, in: {a: x}, out: {b: y}, stages: [{use: dev, in: a, out: b}%s]}\n"
+                 "  - {use: sink}\n", cases[i].depth, cases[i].times, cases[i].until,
+                 ends ? ", {use: flag, in: b, out: c}" : "");
+        planned p = plan_ok(yaml, cases[i].cuda);
         ck_assert_int_eq(p.plan->segment[0].period, cases[i].depth);
-        ck_assert_int_eq(gp_segment_execs(&p.plan->segment[0]), cases[i].execs);
+        ck_assert_msg(gp_segment_execs(&p.plan->segment[0]) == cases[i].execs, "case %zu", i);
         plan_free(&p);
     }
 }

@@ -379,7 +379,7 @@ typedef struct gp_segment {
     bool priorities;           /* ... they have several */
     bool each_shape;           /* a stage of it says the shapes of each frame, which is launched directly, alone */
     int uncaptured;            /* a stage that cannot be part of a graph, so that all are launched directly; or -1 */
-    bool loops;                /* a stage of it is a loop */
+    bool sparse;               /* its slots come again so seldom, beside what is in flight, that there are no execs */
     int *task; int ntasks;     /* in an order that respects deps */
     int *in, *out;             /* rings with counters that it reads and writes */
     int nin, nout;

@@ -19,7 +19,6 @@
  * verify.c proves it again from the finished plan.
  *
  * Everything here is linear in stages, ports and uses. */
-#include "compile/loop.h"
 #include "compile/plan.h"
 
 /* A set of copies, or of rings, that grows. */
@@ -587,7 +586,6 @@ static bool place_infos(lowering *w, int actor, gp_errs *errs)
     };
     for (int v = info->first; v >= 0; v = w->next[v]) {
         p->segment[k].each_shape |= w->g->stage[v].each_shape;
-        p->segment[k].loops |= gp_stage_loop(&w->g->stage[v]) != NULL;
         if (w->g->stage[v].uncaptured && p->segment[k].uncaptured < 0)
             p->segment[k].uncaptured = v;
     }

@@ -33,6 +33,10 @@ bool gp_deepen(gp_arena *a, gp_plan *p, gp_errs *errs);
 
 /* shallow.c: fewer slots for buffers that say no depth, where more are of no use; `scarce`: for all of them. */
 void gp_make_shallow(gp_arena *a, gp_plan *p, bool scarce);
+/* ... and the tasks of a frame, of loops each stage in each iteration (of one, GP_REC_ITEMS at most). A frame of GP_LONG
+ * takes long; of fewer, a graph for each range of slots is made soon. */
+enum { GP_LONG = 1000 };
+int64_t gp_segment_kernels(const gp_plan *p, const gp_segment *s);
 
 /* lower.c: of each stage the lowest one of its segment, or itself on the host. */
 const int *gp_segments(gp_arena *a, const gp_graph *g);
@@ -41,9 +45,6 @@ const int *gp_segments(gp_arena *a, const gp_graph *g);
  * each range of 1, 2, 4, ... `batch` frames, aligned to its own size, that does
  * not wrap `depth`, over all `period` slots. */
 int64_t gp_segment_execs(const gp_segment *s);
-/* schedule.c: do its slots come again so seldom, beside what is in flight, that there are no execs? */
-bool gp_segment_is_sparse(const gp_segment *s);
-
 /* schedule.c: the bytes a frame that a segment copies one way, in all ways, and the frames that
  * one launch takes at most if the file asks for `asked` (0: auto). */
 size_t gp_segment_copied(const gp_plan *p, const gp_segment *s, gp_task_kind way);

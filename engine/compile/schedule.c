@@ -20,6 +20,7 @@
  * Copies. Rings with the same depth that the same segments copy the same way
  * share a pool on each side with one layout: the slots of a range of frames,
  * of all these rings, are one piece of memory and one copy. A peer copy is of one ring, in whatever pool that is. */
+#include "compile/loop.h"
 #include "compile/plan.h"
 
 enum { COPY_PER_LAUNCH = 1 << 20, ITEMS_PER_LAUNCH = 4096, STREAMS = 8 };
@@ -411,16 +412,34 @@ static void merge_copies(scheduling *w)
 
 /* ---- streams, launches, totals --------------------------------------- */
 
-bool gp_segment_is_sparse(const gp_segment *s)
+/* The nodes that loops with `until` have in an exec, which run/loop.c records however many there are. */
+static int64_t until_nodes(const gp_plan *p, const gp_segment *s)
 {
-    enum { TURNS = 64, FEW = 512, FEW_OF_LOOPS = 4096 };     /* to launch each iteration takes longer than to build a graph */
-    return s->period / s->depth > TURNS && s->period > (s->loops ? FEW_OF_LOOPS : FEW);
+    int64_t n = 0;
+    for (int i = 0; i < s->ntasks; i++) {
+        int v = p->task[s->task[i]].stage;
+        const gp_loop *l = v < 0 ? NULL : gp_stage_loop(&p->graph->stage[v]);
+        if (l && l->flag >= 0)
+            n += 2 * (l->every < l->times ? l->every : l->times) * l->graph->nstages;
+    }
+    return n;
+}
+
+/* Do slots come again so seldom, beside what is in flight, that graphs would be built for little? On a GPU a graph of a
+ * frame with many kernels is built sooner than these are launched once; the nodes of all are some GP_REC_ITEMS then
+ * (run/segment.c). */
+static bool is_sparse(const gp_plan *p, const gp_segment *s)
+{
+    enum { TURNS = 64, FEW = 512, MORE = 1024, NODES = 1 << 18 };
+    int64_t until = until_nodes(p, s);
+    int few = !p->unified && !until && gp_segment_kernels(p, s) >= GP_LONG ? MORE : FEW;
+    return s->period / s->depth > TURNS && (s->period > few || s->period * until > NODES);
 }
 
 int64_t gp_segment_execs(const gp_segment *s)
 {
     int64_t n = 0;
-    bool graphs = s->regroups < 0 && !s->each_shape && s->uncaptured < 0 && !gp_segment_is_sparse(s);
+    bool graphs = s->regroups < 0 && !s->each_shape && s->uncaptured < 0 && !s->sparse;
     for (int m = 1; m <= s->batch && graphs; m *= 2)
         n += s->depth / m;
     return n * (s->period / s->depth);
@@ -522,6 +541,7 @@ static bool set_launches(scheduling *w, gp_errs *errs)
                                  || gp_is_carry(&w->g->stage[s->regroups])))
             s->streams = 1;            /* frames take turns, and there is nothing else to do meanwhile */
         s->batch = gp_segment_batch(p, s, w->g->batch);
+        s->sparse = is_sparse(p, s);
         if (s->ntasks > GP_REC_ITEMS) {
             int v = -1;
             for (int i = 0; v < 0; i++)

@@ -7,11 +7,10 @@
 #include "compile/loop.h"
 #include "compile/plan.h"
 
-/* The kernels of a frame that takes long: fewer, with a graph for each range of slots, are made soon. And a large work
- * area of a stage: libraries ask for some MiB for frames of any size. */
-enum { LONG = 1000, AREA = 8 << 20 };
+/* A large work area of a stage: libraries ask for some MiB for frames of any size. */
+enum { AREA = 8 << 20 };
 
-static int64_t kernels_of(const gp_plan *p, const gp_segment *s)
+int64_t gp_segment_kernels(const gp_plan *p, const gp_segment *s)
 {
     int64_t n = 0;
     for (int i = 0; i < s->ntasks; i++) {
@@ -31,7 +30,7 @@ static int buffer_of(const gp_plan *p, const gp_task *t, int i)
 
 static bool is_long(const gp_plan *p, const gp_segment *s)
 {
-    bool is = kernels_of(p, s) >= LONG;
+    bool is = gp_segment_kernels(p, s) >= GP_LONG;
     for (int i = 0; i < s->ntasks && !is; i++) {
         const gp_task *t = &p->task[s->task[i]];
         is = t->scratch >= 0 && p->extra[t->scratch].stride >= AREA;

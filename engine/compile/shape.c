@@ -407,9 +407,9 @@ bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, 
             snprintf(raise, sizeof raise, ", or raise the bounds of '%.60s' under 'buffers'", y->name);
         if (!fits || beyond)
             return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' makes %s of a smaller frame, and '%s' is %s, of which "
-                           "frames may be shorter in axis 0%s: leave such frames out before%s", st->name,
+                           "frames may be shorter in axis 0%s: leave such frames out before%s%s", st->name,
                            gp_type_text(&out[i], a), y->name, gp_bounds_text(full, y->varies, b),
-                           y->varies ? " and where it has bounds" : "", raise);
+                           y->varies ? " and where it has bounds" : "", fits ? "" : ", as 'tail: drop' of 'group' does", raise);
     }
     return true;
 }

@@ -144,7 +144,7 @@ static void segment_text(FILE *f, const gp_plan *p, int k, int width)
     fprintf(f, "\nsegment %d on %s: %d %s%s in flight, %d stream%s%s, at most %d %s%s a launch", k,
             gp_place_text(p, s->place, place), s->depth, what, gp_plural(s->depth), s->streams, gp_plural(s->streams),
             s->place.lanes > 1 ? " on each" : "", s->batch, what, gp_plural(s->batch));
-    bool sparse = p->graph->launch == GP_LAUNCH_GRAPH && !regroups && !s->each_shape && s->uncaptured < 0 && gp_segment_is_sparse(s);
+    bool sparse = p->graph->launch == GP_LAUNCH_GRAPH && !regroups && !s->each_shape && s->uncaptured < 0 && s->sparse;
     if (regroups || s->each_shape || s->uncaptured >= 0 || sparse)
         fputs(p->graph->launch == GP_LAUNCH_STREAM ? "" : ", launched directly", f);
     else if (p->graph->launch == GP_LAUNCH_GRAPH)

@@ -213,7 +213,7 @@ bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
         return true;
     if (run->graph->launch == GP_LAUNCH_PERSISTENT && be->resident_create)
         return make_resident(p, errs);
-    if (gp_segment_is_sparse(seg))
+    if (seg->sparse)
         return true;
 
     while (1 << s->sizes <= seg->batch)
