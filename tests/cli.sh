@@ -92,6 +92,9 @@ grep -q '^stall_timeout=30s$' "$tmp/defaults" && [ "$(wc -l <"$tmp/defaults")" -
 "$GPIPE" plan -q --json pipelines/edges.yaml --device cpu >"$tmp/unsaid"
 cmp -s "$tmp/said" "$tmp/unsaid" && ok || bad 'help yaml: these are no defaults'
 expect 'help: no topic'  2 "no help on 'yml'; did you mean 'yaml'" "$GPIPE" help yml
+expect 'help: a word'     2 "no help on 'carry' by itself; these topics say something of it: frames" "$GPIPE" help carry
+"$GPIPE" help expr | grep -A1 '^  i32, also' | grep -q '^        \[.* \*.*\] i32$' && ok || bad 'help: columns have no names'
+"$GPIPE" help files | grep -q '^  *| ' && bad 'help: a table in a list' || ok
 expect 'help: no name'   2 "'gpipe help' lists verbs and topics" "$GPIPE" help xyzzy
 expect 'help: all of one' 2 "leave out 'lua'" "$GPIPE" help --man lua
 expect 'version'         0 '' "$GPIPE" --version
@@ -409,6 +412,10 @@ for f in engine/cli/starters/*.yaml; do
     expect_clean "$tmp/new/$from.yaml"
     expect "new: $from runs" 0 ' 0 failed' "$GPIPE" run --device cpu "$tmp/new/$from.yaml"
 done
+mkdir "$tmp/new/own"
+expect 'new: its name'    0 "made '$tmp/new/own/pictures.yaml' from example 'pictures'" "$GPIPE" new "$tmp/new/own/pictures"
+sed "s|$tmp/new/own/|$tmp/new/|" "$tmp/new/own/pictures.yaml" | cmp -s - "$tmp/new/pictures.yaml" && ok || bad 'new: not the example of its name'
+expect 'new: another'     0 "from example 'first'" "$GPIPE" new "$tmp/new/own/mine"
 cp "$tmp/new/first.yaml" "$tmp/new/as-it-was"
 expect 'new: is there'    1 'it is there already' "$GPIPE" new "$tmp/new/first.yaml" --from kernel
 cmp -s "$tmp/new/first.yaml" "$tmp/new/as-it-was" && ok || bad 'new: it wrote over a file'

@@ -309,6 +309,7 @@ static const struct { const char *expr; int col; const char *msg; } bad[] = {
     { "x; y = 2", 1, "of several lines each is NAME = ..." },
     { "y = 2; x", 8, "expected NAME = ..." },
     { "x & 1.5", 3, "'&' is for integers, not u64 and a number with a fraction" },
+    { "x * 1.5 ^ 2", 9, "'^' is for integers, not f64 and an integer; a power is pow(a, b)" },
     { "x * 1.5 << x", 9, "'<<' is for integers, not f64 and u64" },
     { "~(x / 2)", 1, "'~' is for integers, not f64" },
     { "x | (x > 1)", 3, "'|' has no type of integers that holds both u64 and u8" },

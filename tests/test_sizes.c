@@ -66,7 +66,8 @@ END_TEST
 
 /* Those of another type do not count, nor do broken ones, nor headers of pictures that cannot be there. */
 static const struct { const char *name, *text, *says; } odd[] = {
-    { "e.pgm", "P5\n40 40\n255\n", "e.pgm' holds u8 [40, 40]" },
+    { "e.pgm", "P5\n40 40\n255\n", "e.pgm' holds u8 [40, 40], the first files u8 [<=30, <=20, 3]: read gray pictures and colored "
+      "ones by a stage each" },
     { "e.ppm", "P6\n40 40\n65535\n", "e.ppm' holds u16 [40, 40, 3]" },
     { "e.ppm", "P6\n20000 20000\n255\n1", "e.ppm' holds u8 [20000, 20000, 3], which does not fit in u8 [<=30, <=20, 3], the "
       "largest of the first 4 files" },

@@ -139,6 +139,8 @@ void gp_kind_print(FILE *to, const gp_kind *k);
 /* help.c: topics of the reference; NULL past the last one. */
 const char *gp_topic_name(int i);
 void gp_topic_print(FILE *to, const char *name);
+/* The topics in which a word stands as code, with commas between; valid until the next call. */
+const char *gp_topics_with(const char *word);
 /* A text as it is, in the source of a man page. */
 void gp_man_text(FILE *to, const char *text);
 

@@ -15,6 +15,32 @@ const char *gp_topic_name(int i)
     return topics[i];
 }
 
+/* Does a text have `word` as code, as in `word` or `word: value`? */
+static bool has_code(const char *s, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = s; n && (at = strstr(at, word)); at++)
+        if (at > s && at[-1] == '`' && strchr("`:([ ", at[n]))
+            return true;
+    return false;
+}
+
+const char *gp_topics_with(const char *word)
+{
+    static char list[256];
+    char path[64];
+    *list = 0;
+    for (int i = 0; topics[i]; i++) {
+        const gp_blob *b = gp_blobs;
+        snprintf(path, sizeof path, "engine/cli/topics/%s.md", topics[i]);
+        while (strcmp(b->name, path))
+            b++;
+        if (has_code((const char *)b->data, word))
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "", topics[i]);
+    }
+    return list;
+}
+
 /* Markdown within a cell, or lines of a paragraph: code has quotes (`quote`, or 0 for none), of a link there is what is
  * shown. */
 static void put_inline(FILE *to, const char *s, size_t n, char quote)
@@ -38,28 +64,51 @@ static void put_inline(FILE *to, const char *s, size_t n, char quote)
     }
 }
 
-/* "| what | means |": what, and below it what it means. */
-static void put_row(FILE *to, const char *s, size_t n)
+/* The cell that begins at *at, behind a bar, without spaces around it; moves *at behind the next bar. False: there is none. */
+static bool next_cell(const char **at, const char *end, const char **cell, size_t *len)
 {
-    const char *indent = "  ";
+    const char *s = *at, *to = s;
     bool code = false;
-    for (size_t i = 1, from = 1; i < n; i++) {
-        code ^= s[i] == '`';
-        if (code || s[i] != '|')
+    while (to < end && (code || *to != '|'))
+        code ^= *to++ == '`';
+    if (to >= end)
+        return false;
+    while (s < to && *s == ' ')
+        s++;
+    *at = to + 1, *cell = s, *len = (size_t)(to - s);
+    while (*len && s[*len - 1] == ' ')
+        --*len;
+    return true;
+}
+
+/* "| what | means |": what, and below it what it means; of more than two columns, with what the heading calls each. */
+static void put_row(FILE *to, const char *s, const char *end, const char *heading)
+{
+    const char *head_end = heading + strcspn(heading, "\n"), *cell, *name, *at = heading + 1;
+    size_t len, n, columns = 0;
+    while (next_cell(&at, head_end, &name, &n))
+        columns++;
+    heading++, s++;
+    for (int k = 0; next_cell(&s, end, &cell, &len); k++) {
+        n = 0;
+        next_cell(&heading, head_end, &name, &n);
+        if (!len || *cell == '-')
             continue;
-        while (from < i && s[from] == ' ')
-            from++;
-        size_t len = i - from;
-        while (len && s[from + len - 1] == ' ')
-            len--;
-        if (len && s[from] != '-') {
-            fputs(indent, to);
-            put_inline(to, s + from, len, 0);
-            fputc('\n', to);
+        fputs(k ? "        " : "  ", to);
+        if (k && n && columns > 2) {
+            fputc('[', to);
+            put_inline(to, name, n, 0);
+            fputs("] ", to);
         }
-        indent = "        ";
-        from = i + 1;
+        put_inline(to, cell, len, 0);
+        fputc('\n', to);
     }
+}
+
+/* A row of a table, in a list, too. */
+static bool is_row(const char *s)
+{
+    return s[strspn(s, " ")] == '|';
 }
 
 /* How long a paragraph is that begins at s: its lines, up to one that is empty or of another sort. Links and code may go
@@ -67,7 +116,7 @@ static void put_row(FILE *to, const char *s, size_t n)
 static size_t paragraph(const char *s)
 {
     size_t n = strcspn(s, "\n");
-    while (s[n] && !strchr("\n|#", s[n + 1]) && strncmp(s + n + 1, "```", 3) && strncmp(s + n + 1, "![", 2))
+    while (s[n] && !strchr("\n#", s[n + 1]) && !is_row(s + n + 1) && strncmp(s + n + 1, "```", 3) && strncmp(s + n + 1, "![", 2))
         n += 1 + strcspn(s + n + 1, "\n");
     return n;
 }
@@ -76,6 +125,7 @@ void gp_topic_print(FILE *to, const char *name)
 {
     const gp_blob *b = gp_blobs;
     char path[64];
+    const char *heading = "|";
     bool fence = false;
     snprintf(path, sizeof path, "engine/cli/topics/%s.md", name);
     while (strcmp(b->name, path))
@@ -86,9 +136,12 @@ void gp_topic_print(FILE *to, const char *name)
             fence = !fence;
         } else if (fence) {
             fprintf(to, "    %.*s\n", (int)n, s);
-        } else if (*s == '|') {
-            if (strncmp(s + n, "\n|-", 3) != 0)        /* the heading of a table would look like one of its rows */
-                put_row(to, s, n);
+        } else if (is_row(s)) {
+            const char *row = strchr(s, '|'), *next = s + n + 1;
+            if (is_row(next) && !strncmp(strchr(next, '|'), "|-", 2))
+                heading = row;
+            else
+                put_row(to, row, s + n, heading);
         } else if (*s == '#') {
             fprintf(to, "%.*s\n", (int)n - 2, s + 2);
         } else if (strncmp(s, "![", 2)) {

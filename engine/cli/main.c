@@ -219,7 +219,10 @@ static int help_of(const char *name, const gp_registry *registry, gp_errs *errs)
             gp_kind_print(stdout, k), found++;
     }
     const char *did = gp_near_text(&near);
-    if (!found)
+    const char *in = gp_topics_with(name);
+    if (!found && *in)
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no help on '%s' by itself; these topics say something of it: %s", name, in);
+    else if (!found)
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no help on '%s'%s", name, *did ? did
                 : "; 'gpipe help' lists verbs and topics, 'gpipe stages' the stages");
     return gp_errs_exit(errs);

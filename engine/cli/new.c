@@ -33,11 +33,22 @@ static const gp_blob *find(const char *from, gp_errs *errs)
     return NULL;
 }
 
+/* The example that a new file begins with where none is said: the one of its name, if there is one. */
+static const char *like(const char *file)
+{
+    const char *slash = strrchr(file, '/'), *own = slash ? slash + 1 : file;
+    static char name[32];
+    for (const gp_blob *b = gp_blobs; b->name; b++)
+        if (name_of(b, name) && strlen(name) == strcspn(own, ".") && !strncmp(name, own, strlen(name)))
+            return name;
+    return "first";
+}
+
 /* Each with its first line, which is a comment. */
 static void print_list(void)
 {
     char name[32];
-    printf("gpipe new NAME --from EXAMPLE writes NAME.yaml; the examples are\n\n");
+    printf("gpipe new NAME --from EXAMPLE writes NAME.yaml; gpipe new EXAMPLE writes EXAMPLE.yaml; the examples are\n\n");
     for (const gp_blob *b = gp_blobs; b->name; b++)
         if (name_of(b, name))
             printf("  %-12s  %.*s\n", name, (int)strcspn((const char *)b->data + 2, "\n"), (const char *)b->data + 2);
@@ -67,7 +78,8 @@ int gp_cmd_new(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     }
     bool ends = dot && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
     int n = snprintf(file, sizeof file, "%s%s", name, ends ? "" : ".yaml");
-    const gp_blob *b = find(args->from ? args->from : "first", errs);
+    const char *from = args->from ? args->from : like(file);
+    const gp_blob *b = find(from, errs);
     if (!b)
         return gp_errs_exit(errs);
     FILE *f = n < (int)sizeof file ? fopen(file, "wx") : NULL;
@@ -83,7 +95,7 @@ int gp_cmd_new(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot write '%.300s': %s", file, strerror(errno));
         remove(file);
     } else {
-        fprintf(stderr, "gpipe: made '%s'; try: gpipe run %s\n", file, file);
+        fprintf(stderr, "gpipe: made '%s' from example '%s'; try: gpipe run %s\n", file, from, file);
     }
     return gp_errs_exit(errs);
 }

@@ -198,7 +198,7 @@ static bool simulate(tuner *x)
 {
     gp_arena *a = &x->t.bench.arena;
     const gp_plan *given = gp_pipeline_plan(x->given.pipeline);
-    const gp_source_report *r = gp_source_report_read(a, x->report, x->report_n, "the measurement", x->errs);
+    const gp_source_report *r = gp_source_report_read(a, x->report, x->report_n, x->t.args->operand[0], x->errs);
     const gp_costs *c = r ? gp_costs_read(a, r, given, x->errs) : NULL;
     if (!c)
         return false;

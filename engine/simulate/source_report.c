@@ -57,8 +57,8 @@ static bool check(gp_source_report *r, gp_errs *errs)
     r->wall_ns = 1e9 * number(root, "wall_s");
     if (r->frames < GP_REPORT_FRAMES || !(r->wall_ns > 0))
         return gp_fail(errs, GP_E_USAGE, r->at,
-                       "%.0f frames are too few to know what one costs; make a report of a run of "
-                       "%d or more", r->frames, GP_REPORT_FRAMES);
+                       "a run of %.0f frame%s is too short to know what one costs: %d or more are needed", r->frames,
+                       r->frames == 1 ? "" : "s", GP_REPORT_FRAMES);
     return true;
 }
 

@@ -130,8 +130,8 @@ static bool check_bits(gp_ew_checker *c, const gp_expr_node *e, const gp_ew_term
     if (n == 1)
         return gp_ew_is_integer(v) || FAIL(c, e, "'%.*s' is for integers, not %s", len, sign, gp_ew_type_name(v));
     if (!gp_ew_is_integer(&v[0]) || !gp_ew_is_integer(&v[1]))
-        return FAIL(c, e, "'%.*s' is for integers, not %s and %s", len, sign, gp_ew_type_name(&v[0]),
-                    gp_ew_type_name(&v[1]));
+        return FAIL(c, e, "'%.*s' is for integers, not %s and %s%s", len, sign, gp_ew_type_name(&v[0]),
+                    gp_ew_type_name(&v[1]), *sign == '^' ? "; a power is pow(a, b)" : "");
     return gp_ew_common_of_two(&v[0], &v[1]).type < GP_EW_F32
         || FAIL(c, e, "'%.*s' has no type of integers that holds both %s and %s", len, sign, gp_ew_type_name(&v[0]),
                 gp_ew_type_name(&v[1]));

@@ -110,12 +110,25 @@ static bool open_file(gp_reader *r, gp_read_worker *w, gp_piece_file *f, int fil
     return false;
 }
 
+/* Has a picture other axes than the first ones? What is to be done then is not what other sizes need. */
+static bool is_other(const gp_reader *r, const gp_type *found, const gp_view *v, char why[GP_WHY])
+{
+    bool looked = r->o->varies && r->o->looked;
+    const gp_type *first = looked ? &r->most : &v->type;
+    char have[128], want[GP_BOUNDS_TEXT];
+    return (looked || !r->o->varies) && found->ndim != first->ndim
+        && !gp_why(why, "holds %s, the first file%s %s: read gray pictures and colored ones by a stage each",
+                   gp_type_text(found, have), looked ? "s" : "", gp_bounds_text(first, looked ? r->o->varies : 0, want));
+}
+
 static bool decode(gp_reader *r, gp_read_worker *w, int file, gp_view *v, char why[GP_WHY])
 {
     gp_type found;
     char have[128], want[128], most[GP_BOUNDS_TEXT];
     const gp_picfile_how *as = &r->o->pictures;
     if (!gp_picfile_head(as, path_of(r, file), w->room.data, w->room.n, &found, why))
+        return false;
+    if (is_other(r, &found, v, why))
         return false;
     if (!r->o->varies && !gp_type_same(&found, &v->type))
         return gp_why(why, "holds %s, the first file %s: for pictures of different sizes declare the largest under "
