@@ -262,9 +262,10 @@ static bool agrees(struct state *s, gp_call *c, const gp_frame *f)
                            "expected", i, (long long)t->dim[0], gp_plural(t->dim[0]), (long long)rows);
     }
     look(s->o, t->dtype, f->in[0].data, b, (size_t)gp_count(t), &d);
+    bool nans = strstr(d.a, "nan") && strstr(d.b, "nan");
     return !d.n || gp_fail(c->errs, GP_E_MISMATCH, c->at, "frame %llu at %s is %s where %s is "
-                           "expected; %zu of its %lld elements differ",
-                           i, index_text(t, d.first, where), d.a, d.b, d.n, (long long)gp_count(t));
+                           "expected; %zu of its %lld elements differ%s", i, index_text(t, d.first, where), d.a, d.b, d.n,
+                           (long long)gp_count(t), nans ? " ('nan: differ': no NaN agrees)" : "");
 }
 
 static bool run(gp_call *c, gp_frame *f, int n)

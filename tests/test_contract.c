@@ -2,6 +2,7 @@
  * names the stage, and never a wrong byte or an account that does not add up. */
 #include <check.h>
 #include <string.h>
+#include <time.h>
 #include <gpipe/gpipe.h>
 
 Suite *suite_contract(void);
@@ -290,6 +291,47 @@ START_TEST(device_work_is_checked)
 }
 END_TEST
 
+/* A pipeline whose graphs are being built, and how many have been. */
+typedef struct building { gp_pipeline *p; int n; } building;
+
+static bool building_record(gp_dcall *c)
+{
+    building *b = c->user;
+    if (++b->n == 3)
+        gp_cancel(b->p, 1);
+    if (b->n > 3)
+        nanosleep(&(struct timespec){ .tv_nsec = 20 * 1000000 }, NULL);
+    return gp_copy(c, c->out[0].data, c->in[0].data, 64);
+}
+
+/* There is one for each range of slots; who wants the run to end need not wait for all. */
+START_TEST(building_is_broken_off)
+{
+    static const char yaml[] = "device: cpu\ndepth: 1000\nstages:\n  - {use: made}\n  - {use: odd}\n  - {use: discard}\n";
+    building b = { .n = 0 };
+    wrong w = NOTHING;
+    const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "bytes" }, { 0 } };
+    const gp_port out[] = { { "out", 0, .help = "bytes" }, { 0 } };
+    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out, .shape = made_shape, .run = made_run, .user = &w };
+    gp_kind kind = { GP_KIND("odd"), .help = "copies", .in = in, .out = out, .shape = odd_shape, .record = building_record,
+                     .user = &b };
+    gp_errs errs = { .n = 0 };
+    gp_registry *r = gp_registry_create();
+    gp_machine *m = gp_machine_create(false);
+    gp_config config = { .registry = r, .machine = m };
+    ck_assert(gp_register_builtin(r, &errs) && gp_register(r, &made, &errs) && gp_register(r, &kind, &errs));
+    b.p = gp_compile(yaml, strlen(yaml), NULL, &config, &errs);
+    ck_assert_ptr_nonnull(b.p);
+    ck_assert_int_eq(gp_pipeline_run(b.p, NULL, &errs), GP_DRAINED);
+    ck_assert_msg(!errs.n, "%s", errs.e[0].msg);
+    ck_assert_int_ge(b.n, 3);
+    ck_assert_int_lt(b.n, 900);
+    gp_pipeline_destroy(b.p);
+    gp_registry_destroy(r);
+    gp_machine_destroy(m);
+}
+END_TEST
+
 static bool sink_shape(gp_shape *s)
 {
     return s->nin == 1;
@@ -399,6 +441,7 @@ Suite *suite_contract(void)
     tcase_add_loop_test(t, is_an_error, 0, WRONGS);
     tcase_add_loop_test(t, whose_error_it_is, 0, 2);
     tcase_add_loop_test(t, device_work_is_checked, 0, ODDS);
+    tcase_add_test(t, building_is_broken_off);
     tcase_add_loop_test(t, warnings_are_told, 0, 4);
     tcase_add_test(t, nothing_is_an_error);
     tcase_add_loop_test(t, ranks_that_cannot_meet, 0, 2);

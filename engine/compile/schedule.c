@@ -412,28 +412,30 @@ static void merge_copies(scheduling *w)
 
 /* ---- streams, launches, totals --------------------------------------- */
 
-/* The nodes that loops with `until` have in an exec, which run/loop.c records however many there are. */
-static int64_t until_nodes(const gp_plan *p, const gp_segment *s)
+/* The nodes that loops have in an exec at least: run/loop.c records all iterations between two looks at `until`, else a
+ * few, if there are some 64 nodes for them. */
+static int64_t loop_nodes(const gp_plan *p, const gp_segment *s)
 {
+    enum { FEW = 4, ROOM = 64 };
     int64_t n = 0;
     for (int i = 0; i < s->ntasks; i++) {
         int v = p->task[s->task[i]].stage;
         const gp_loop *l = v < 0 ? NULL : gp_stage_loop(&p->graph->stage[v]);
-        if (l && l->flag >= 0)
-            n += 2 * (l->every < l->times ? l->every : l->times) * l->graph->nstages;
+        if (!l)
+            continue;
+        int64_t stages = l->graph->nstages, once = l->flag >= 0 ? 2 * l->every : ROOM / stages > FEW ? ROOM / stages : FEW;
+        n += stages * (once < l->times ? once : l->times);
     }
     return n;
 }
 
 /* Do slots come again so seldom, beside what is in flight, that graphs would be built for little? On a GPU a graph of a
- * frame with many kernels is built sooner than these are launched once; the nodes of all are some GP_REC_ITEMS then
- * (run/segment.c). */
+ * frame with many kernels is built sooner than these are launched once. */
 static bool is_sparse(const gp_plan *p, const gp_segment *s)
 {
-    enum { TURNS = 64, FEW = 512, MORE = 1024, NODES = 1 << 18 };
-    int64_t until = until_nodes(p, s);
-    int few = !p->unified && !until && gp_segment_kernels(p, s) >= GP_LONG ? MORE : FEW;
-    return s->period / s->depth > TURNS && (s->period > few || s->period * until > NODES);
+    enum { TURNS = 64, FEW = 512, MORE = 1024, NODES = 1 << 17 };
+    int few = !p->unified && gp_segment_kernels(p, s) >= GP_LONG ? MORE : FEW;
+    return s->period / s->depth > TURNS && (s->period > few || s->period * loop_nodes(p, s) > NODES);
 }
 
 int64_t gp_segment_execs(const gp_segment *s)

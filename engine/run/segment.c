@@ -225,6 +225,8 @@ bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
         for (int i = 0; i < execs; i++) {
             gp_batch o = { .p = p, .first = exec_first(seg, k, i), .n = n, .again = true };
             const gp_lanert *lane = gp_lane_of(p, o.first);
+            if (atomic_load(&run->level))      /* there may be thousands */
+                return false;
             if (!(s->exec[k][i] = be->build(lane->dev, lane->stream0, gp_segment_record, &o, errs)))
                 return false;
         }

@@ -626,6 +626,10 @@ def main():
         except Refused:
             pass
     for edge in PADS:
+        case(f"near, twenty, {edge}", {"a": "field"}, [total([("near", "a", 2, (y, x)) for y in range(-2, 3) for x in range(-2, 2)])],
+             edge=edge)
+        case(f"near, forty, {edge}", {"a": "field"}, [total([("near", "a", 2, (y, x)) for y in range(-2, 3) for x in range(-4, 4)])],
+             edge=edge)
         case(f"near, and itself, {edge}", {"a": "photo"}, [("-", ("near", "a", 3, (1, 0, 0)), "a"), ("max", "a", ("near", "a", 3, (-2, 3, 0)))],
              edge=edge)
     open(os.path.join(here, "exprs.txt"), "w").write(
