@@ -172,7 +172,8 @@ static void load_input(const piece *p, const gp_ew_step *s, const char *data, ch
 static int64_t find(const gp_ew_shift *s, int64_t at, int64_t n)
 {
     return s->edge == GP_EW_REFLECT ? gp_ew_reflect(at, s->by, n)
-         : s->edge == GP_EW_NEAREST ? gp_ew_nearest(at, s->by, n) : gp_ew_zero(at, s->by, n);
+         : s->edge == GP_EW_NEAREST ? gp_ew_nearest(at, s->by, n)
+         : s->edge == GP_EW_WRAP ? gp_ew_periodic(at, s->by, n) : gp_ew_zero(at, s->by, n);
 }
 
 /* The last axis along which a step shifts, and those behind it, where the input has these in one row: a run moves along

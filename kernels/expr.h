@@ -75,7 +75,7 @@ typedef struct gp_ew_step {
 
 /* From an element to one that lies `by` further along an axis of the frame, which `edge` says where it ends: the
  * functions of expr_ops.h. Behind the steps is a list of them. */
-typedef enum gp_ew_edge { GP_EW_REFLECT, GP_EW_NEAREST, GP_EW_ZERO } gp_ew_edge;
+typedef enum gp_ew_edge { GP_EW_REFLECT, GP_EW_NEAREST, GP_EW_ZERO, GP_EW_WRAP } gp_ew_edge;
 typedef struct gp_ew_shift {
     int32_t axis, edge;
     int64_t by;

@@ -186,6 +186,13 @@ GP_EW_FUNCTION T gp_ew_reflect(T at, T by, T n)
     return i;
 }
 
+/* a b c d | a b c d | a b c d */
+GP_EW_FUNCTION T gp_ew_periodic(T at, T by, T n)
+{
+    T i = (at + by) % n;
+    return i < 0 ? i + n : i;
+}
+
 /* -1: there is 0. */
 GP_EW_FUNCTION T gp_ew_zero(T at, T by, T n)
 {

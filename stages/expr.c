@@ -249,8 +249,8 @@ static const gp_opt options[] = {
     { GP_NODE(gp_ew_opts, expr), .required = true,
       .help = "an expression over inputs, their neighbors as in a[i0 - 1, i1], vars and the indices i0, i1, ...; or "
               "lines `NAME = expression`, of which those that are named like outputs are these" },
-    { GP_ENUM(gp_ew_opts, edge), .def = "reflect", .choices = "reflect|nearest|zero",
-      .help = "neighbors beyond the border: mirrored (cba|abc), the border's element, or 0" },
+    { GP_ENUM(gp_ew_opts, edge), .def = "reflect", .choices = "reflect|nearest|zero|wrap",
+      .help = "neighbors beyond the border: mirrored (cba|abc), the border's element, 0, or those at the other end" },
     { 0 }
 };
 

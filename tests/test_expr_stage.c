@@ -74,7 +74,8 @@ static const char *const named[] = {
     "near, 3 x 3, reflect", "near, zero, indices", "near, channels, nearest", "near, f16, zero", "near, columns, zero",
     "near, further than the frame, reflect", "near, names and vars, reflect", "near, a volume, reflect",
     "near, a volume, zero", "near, a photo, nearest", "near, above, reflect", "near, and itself, reflect",
-    "near, twenty, zero", "near, forty, reflect",
+    "near, twenty, zero", "near, forty, reflect", "near, 3 x 3, wrap", "near, further than the frame, wrap",
+    "near, a volume, wrap", "near, and itself, wrap",
     "part, channels", "part, channels of all", "part, rows and columns", "part, neighbors, zero",
     "c64, as it is", "c64 and u8", "c64 and f32", "c64 and c64", "functions of c64", "parts of f64", "parts of u8", "c64 of numbers",
     "c64, mixed", "near, c64, reflect", "near, c64, zero", "part, c64, nearest", "random c64 1", "random c64 2"

@@ -69,7 +69,8 @@ static void put_indices(FILE *o, const char *name, const char *of, int from, int
     fprintf(o, "            const %s %s%d = %srest%d;\n", type, name, from, name, from);
 }
 
-static const char *const edges[] = { [GP_EW_REFLECT] = "reflect", [GP_EW_NEAREST] = "nearest", [GP_EW_ZERO] = "zero" };
+static const char *const edges[] = { [GP_EW_REFLECT] = "reflect", [GP_EW_NEAREST] = "nearest", [GP_EW_ZERO] = "zero",
+                                     [GP_EW_WRAP] = "periodic" };
 
 /* By how much shift i moves. */
 static void put_by(FILE *o, const gp_ew_program *p, int i, const char *type)

@@ -113,7 +113,7 @@ static void put_quoted(FILE *out, const char *text)
 /* A stage with it, for frames of three shapes; no plan, or one. */
 static void program(const char *text)
 {
-    static const char *const edges[] = { "reflect", "nearest", "zero" };
+    static const char *const edges[] = { "reflect", "nearest", "zero", "wrap" };
     gp_memfile m;
     fuzz_forms f;
     size_t n;

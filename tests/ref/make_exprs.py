@@ -325,6 +325,8 @@ class Frame:
 
     def near(self, v, offsets):
         offsets = (0,) * (len(self.shape) - len(offsets)) + tuple(offsets)
+        if self.edge == "wrap":
+            return Data(np.roll(np.broadcast_to(v.a, self.shape), [-n for n in offsets], range(len(offsets))), v.stored, v.small)
         far = max(abs(n) for n in offsets)
         padded = np.pad(np.broadcast_to(v.a, self.shape), far, mode=PADS[self.edge or "reflect"])
         at = tuple(slice(far + by, far + by + n) for by, n in zip(offsets, self.shape))
@@ -632,6 +634,15 @@ def main():
              edge=edge)
         case(f"near, and itself, {edge}", {"a": "photo"}, [("-", ("near", "a", 3, (1, 0, 0)), "a"), ("max", "a", ("near", "a", 3, (-2, 3, 0)))],
              edge=edge)
+    case("near, 3 x 3, wrap", {"a": "field"}, [total([("near", "a", 2, (y, x)) for y in (-1, 0, 1) for x in (-1, 0, 1)])],
+         edge="wrap")
+    case("near, further than the frame, wrap", {"a": "bytes"}, [
+        ("near", "a", 2, (-8, 0)), ("near", "a", 2, (25, -40)), ("+", ("near", "a", 2, (7, 9)), ("near", "a", 2, (-7, -9))),
+        ("near", "a", 2, (-14, 18)), ("near", "a", 2, (13, -19))], edge="wrap")
+    case("near, a volume, wrap", {"a": "volume"}, [("min", ("near", "a", 3, (-1, 1, 0)), ("near", "a", 3, (1, -1, 2)))], edge="wrap")
+    case("near, and itself, wrap", {"a": "photo"}, [("-", ("near", "a", 3, (1, 0, 0)), "a"), ("max", "a", ("near", "a", 3, (-2, 3, 0)))],
+         edge="wrap")
+    case("near, c64, wrap", {"a": "samples", "b": "taps"}, [("-", ("near", "a", 2, (-1, 2)), "a"), ("near", "b", 2, (-2,))], edge="wrap")
     open(os.path.join(here, "exprs.txt"), "w").write(
         "# made by make_exprs.py\n" + "\n".join(lines) + "\n")
     open(os.path.join(here, "exprs.bin"), "wb").write(blob)
