@@ -162,7 +162,7 @@ refuses("simulate: a failed run", 2, r"did not come to its end \(outcome: error\
 refuses("simulate: of a simulation", 2, r"the report of a simulation", "simulate", "p.yaml", "--with", "again.json")
 refuses("simulate: of several ranks", 2, r"bad.json: error: this is the report of a run of several ranks", "simulate",
         "p.yaml", "--with", changed(rank=0, ranks=[{"host": "a"}, {"host": "a"}]))
-refuses("simulate: no frames", 2, r"3 frames are too few", "simulate", "p.yaml", "--with",
+refuses("simulate: no frames", 2, r"a run of 3 frames is too short to know what one costs: 10 or more", "simulate", "p.yaml", "--with",
         changed(sources=[{**ran["sources"][0], "in": 3}]))
 refuses("simulate: no busy time", 2, r"lacks the busy time of 'generate'", "simulate", "p.yaml", "--with",
         without("stages", "busy_s"))
