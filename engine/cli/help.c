@@ -15,6 +15,17 @@ const char *gp_topic_name(int i)
     return topics[i];
 }
 
+/* The text of a topic that there is; it ends with a newline. */
+static const gp_blob *topic(const char *name)
+{
+    const gp_blob *b = gp_blobs;
+    char path[64];
+    snprintf(path, sizeof path, "engine/cli/topics/%s.md", name);
+    while (strcmp(b->name, path))
+        b++;
+    return b;
+}
+
 /* Does a text have `word` as code, as in `word` or `word: value`? */
 static bool has_code(const char *s, const char *word)
 {
@@ -28,16 +39,10 @@ static bool has_code(const char *s, const char *word)
 const char *gp_topics_with(const char *word)
 {
     static char list[256];
-    char path[64];
     *list = 0;
-    for (int i = 0; topics[i]; i++) {
-        const gp_blob *b = gp_blobs;
-        snprintf(path, sizeof path, "engine/cli/topics/%s.md", topics[i]);
-        while (strcmp(b->name, path))
-            b++;
-        if (has_code((const char *)b->data, word))
+    for (int i = 0; topics[i]; i++)
+        if (has_code((const char *)topic(topics[i])->data, word))
             snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "", topics[i]);
-    }
     return list;
 }
 
@@ -123,13 +128,9 @@ static size_t paragraph(const char *s)
 
 void gp_topic_print(FILE *to, const char *name)
 {
-    const gp_blob *b = gp_blobs;
-    char path[64];
+    const gp_blob *b = topic(name);
     const char *heading = "|";
     bool fence = false;
-    snprintf(path, sizeof path, "engine/cli/topics/%s.md", name);
-    while (strcmp(b->name, path))
-        b++;
     for (const char *s = (const char *)b->data; s < (const char *)b->end;) {
         size_t n = strcspn(s, "\n");
         if (!strncmp(s, "```", 3)) {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/plural.h"
 #include "base/yaml.h"
 #include "compile/plan.h"
 #include "simulate/measured.h"
@@ -58,7 +59,7 @@ static bool check(gp_source_report *r, gp_errs *errs)
     if (r->frames < GP_REPORT_FRAMES || !(r->wall_ns > 0))
         return gp_fail(errs, GP_E_USAGE, r->at,
                        "a run of %.0f frame%s is too short to know what one costs: %d or more are needed", r->frames,
-                       r->frames == 1 ? "" : "s", GP_REPORT_FRAMES);
+                       gp_plural((int64_t)r->frames), GP_REPORT_FRAMES);
     return true;
 }
 
