@@ -509,25 +509,30 @@ os.remove(sock(999999999))
 
 
 # without a process: the one that runs, or a list. Runs of others in the folder that is shared are listed, too
-def alone():
-    return not glob.glob(f"/tmp/gpipe-{os.geteuid()}/*.sock")
-
-
 def top_of_all(*args):
     return subprocess.run([gpipe, "top", *args], env=env, capture_output=True, text=True, timeout=60)
 
 
-apart = alone()
-p = top_of_all()
-check("top: of none", not (apart and alone())
-      or (p.returncode == 2 and "no pipeline of yours runs here" in p.stderr), p)
-one = start(slow)
-apart = alone()
-p = top_of_all("--json")
-check("top: of one", not (apart and alone()) or (p.returncode == 0 and not p.stderr
+def top_alone(*args, before=lambda: None):
+    """gpipe top while no run of others begins, runs or ends; None where that does not happen."""
+    shared = f"/tmp/gpipe-{os.geteuid()}"
+    changed = lambda: os.path.exists(shared) and os.stat(shared).st_mtime_ns
+    for _ in range(20):
+        since, ran = changed(), before()
+        p = None if glob.glob(f"{shared}/*.sock") else top_of_all(*args)
+        if ran:
+            ran.communicate(timeout=60)
+        if p and changed() == since:
+            return p
+        time.sleep(0.2)
+
+
+p = top_alone()
+check("top: of none", not p or (p.returncode == 2 and "no pipeline of yours runs here" in p.stderr), p)
+p = top_alone("--json", before=lambda: start(slow))
+check("top: of one", not p or (p.returncode == 0 and not p.stderr
       and all(o["pipeline"] == slow and "pid" not in o for o in map(json.loads, p.stdout.splitlines()))
       and json.loads(p.stdout.splitlines()[-1])["ended"]), p)
-one.communicate(timeout=60)
 one, two = start(endless), start(calm)
 with socket.socket(socket.AF_UNIX) as s:               # whose process is gone
     s.bind(sock(999999998))
