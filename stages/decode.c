@@ -106,6 +106,8 @@ static bool look_for_gpu(gp_shape *s, gp_nvjpeg *l, int *cc, char why[GP_WHY])
         gp_why(why, "the pipeline runs on the CPU");
     else if (t->dtype != GP_U8 || (t->ndim == 3 && t->dim[2] != 3))
         gp_why(why, "a GPU makes u8, gray or of 3 colors");
+    else if (((const gp_decode_opts *)s->opts)->colors == GP_COLORS_GRAY)
+        gp_why(why, "only the CPU makes colored pictures gray");
     else if (reader)
         gp_why(why, "stage '%.60s' reads it on the host", reader);
     else if (here && !gp_nvjpeg_open(l, "nvJPEG", (gp_loc){ 0 }, &errs))
@@ -146,7 +148,7 @@ static bool shape(gp_shape *s)
 {
     gp_decode_opts *o = (gp_decode_opts *)s->opts;     /* its last fields are shape()'s */
     gp_type *t = &s->out[0];
-    char text[128];
+    char text[128], made[GP_BOUNDS_TEXT], declared[GP_BOUNDS_TEXT];
     t->dtype = t->dtype ? t->dtype : GP_U8;
     if (s->partial)
         return true;
@@ -164,7 +166,12 @@ static bool shape(gp_shape *s)
                              gp_dtype_name(t->dtype));
     o->at = gp_shape_loc(s, "decoder");
     o->varies = s->out_varies[0];
-    o->how = (gp_picfile_how){ .keep_orientation = o->orientation == GP_AS_STORED };
+    o->how = (gp_picfile_how){ .keep_orientation = o->orientation == GP_AS_STORED, .colors = o->colors };
+    gp_type as = gp_picfile_colored(&o->how, *t);
+    if (!gp_type_same(&as, t))
+        return gp_shape_fail(s, "colors", "'colors: %s' makes %s, and 'buffers' declares %s",
+                             o->colors == GP_COLORS_RGB ? "rgb" : "gray", gp_bounds_text(&as, s->out_varies[0], made),
+                             gp_bounds_text(t, s->out_varies[0], declared));
     return choose(s, o);
 }
 
@@ -180,6 +187,8 @@ static const gp_opt options[] = {
               "host may read; auto: the first of these that there is, else the CPU; decoders differ by a few levels" },
     { GP_ENUM(gp_decode_opts, orientation), .def = "apply", .choices = "apply|keep",
       .help = "jpeg: turn pictures upright, as they say, or keep them as they are stored" },
+    { GP_ENUM(gp_decode_opts, colors), .def = "keep", .choices = GP_COLORS,
+      .help = GP_COLORS_HELP "; gray: only the CPU does" },
     { 0 }
 };
 

@@ -204,6 +204,8 @@ static const gp_opt options[] = {
       .help = "wav, flac, ogg, aiff: a file with another is an error; 0: any" },
     { GP_ENUM(gp_read_opts, orientation), .def = "apply", .choices = "apply|keep",
       .help = "jpeg, tiff: turn pictures upright, as they say, or keep them as they are stored" },
+    { GP_ENUM(gp_read_opts, colors), .def = "keep", .choices = GP_COLORS,
+      .help = GP_COLORS_HELP },
     { GP_ENUM(gp_read_opts, shrink), .def = "1", .choices = "1|2|4|8",
       .help = "jpeg: decode pictures at 1/2, 1/4 or 1/8 of their size, rounded up, which is faster" },
     { 0 }

@@ -86,8 +86,16 @@ def from_pillow(h, w, c):
     for suffix in "png", "ppm" if c == 3 else "pgm":
         im.save(f"a.{suffix}")
         check(f"{at} {suffix} of Pillow", read(f"a.{suffix}", "u8", h, w, c) == im.tobytes())
+        check(f"{at} {suffix}, RGB of any", read(f"a.{suffix}", "u8", h, w, 3, ", colors: rgb") == im.convert("RGB").tobytes())
+        check(f"{at} {suffix}, luma of any", read(f"a.{suffix}", "u8", h, w, 1, ", colors: gray") == im.convert("L").tobytes())
     for how in {"quality": 90}, {"quality": 30, "subsampling": 2}, {"progressive": True, "subsampling": 0}:
         im.save("a.jpg", **how)
+        jpg, luma = Image.open("a.jpg"), Image.open("a.jpg")
+        luma.draft("L", luma.size)
+        check(f"{at} jpg, RGB of any, {how}",
+              apart(read("a.jpg", "u8", h, w, 3, ", colors: rgb"), jpg.convert("RGB").tobytes())[1] <= 2)
+        check(f"{at} jpg, its luma, {how}",
+              luma.mode == "L" and apart(read("a.jpg", "u8", h, w, 1, ", colors: gray"), luma.tobytes())[1] <= 2)
         # The last bit may be another library's.
         check(f"{at} jpg of Pillow, {how}", apart(read("a.jpg", "u8", h, w, c), Image.open("a.jpg").tobytes())[1] <= 2)
     for k in 2, 4, 8:
@@ -107,6 +115,9 @@ def from_pillow(h, w, c):
         check(f"{at} upright, {k}", apart(read("a.jpg", "u8", shown.height, shown.width, c), shown.tobytes())[1] <= 2)
         kept = read("a.jpg", "u8", h, w, c, ", orientation: keep")
         check(f"{at} as stored, {k}", apart(kept, stored.tobytes())[1] <= 2)
+        for colors, other, mode in ("rgb", 3, "RGB"), ("gray", 1, "L"):
+            got = read("a.jpg", "u8", shown.height, shown.width, other, f", colors: {colors}")
+            check(f"{at} upright, {colors}, {k}", apart(got, shown.convert(mode).tobytes())[1] <= 3)
 
 
 def to_pillow(h, w, c):
@@ -131,6 +142,9 @@ def png_kinds(h, w):
         data = smooth(h, w, c)
         Image.frombytes(mode, (w, h), data).save("e.png")
         check(f"{at} {mode} of Pillow", read("e.png", "u8", h, w, c) == data)
+        for colors, other, flat in ("rgb", 3, "RGB"), ("gray", 1, "L"):
+            want = Image.frombytes(mode, (w, h), data).convert(flat).tobytes()
+            check(f"{at} {mode}, {colors}", read("e.png", "u8", h, w, other, f", colors: {colors}") == want)
         im = write("f.png", data, "u8", h, w, c) and Image.open("f.png")
         check(f"{at} {mode} for Pillow", im and im.mode == mode and im.size == (w, h) and im.tobytes() == data)
     data = smooth(h, w, 3)
@@ -163,6 +177,13 @@ def wide(h, w):
     with open("d.pgm", "wb") as f:
         f.write(f"P5\n# 16 bits\n{w} {h}\n65535\n".encode() + swapped.tobytes())
     check(f"{at} 16 bits of PGM", read("d.pgm", "u16", h, w, 1) == deep.tobytes())
+    for suffix in "pgm", "png":
+        three = array.array("H", (v for v in deep for _ in range(3)))
+        check(f"{at} 16 bits of {suffix}, RGB of any", read(f"c.{suffix}", "u16", h, w, 3, ", colors: rgb") == three.tobytes())
+    deep = [rng.choice((0, 65535, rng.randrange(65536))) for _ in range(h * w * 3)]
+    got = write("c.ppm", array.array("H", deep).tobytes(), "u16", h, w, 3) and read("c.ppm", "u16", h, w, 1, ", colors: gray")
+    check(f"{at} 16 bits, luma", got and all(abs(v - (0.299 * r + 0.587 * g + 0.114 * b)) <= 1.5 for v, r, g, b in zip(
+        array.array("H", got), deep[::3], deep[1::3], deep[2::3])))
     floats = array.array("f", (rng.gauss(0, 3) for _ in range(h * w * 3)))
     lines = [floats[3 * w * y:3 * w * (y + 1)] for y in range(h)]
     ok = write("c.pfm", floats.tobytes(), "f32", h, w, 3)
@@ -173,6 +194,9 @@ def wide(h, w):
     with open("d.pfm", "wb") as f:
         f.write(f"PF {w} {h} 1.0 ".encode() + b"".join(x.tobytes() for x in reversed(lines)))
     check(f"{at} big-endian PFM", read("d.pfm", "f32", h, w, 3) == floats.tobytes())
+    got = read("d.pfm", "f32", h, w, 1, ", colors: gray")
+    check(f"{at} PFM, luma", got and all(abs(v - (0.299 * r + 0.587 * g + 0.114 * b)) < 1e-5 for v, r, g, b in zip(
+        array.array("f", got), floats[::3], floats[1::3], floats[2::3])))
 
 
 def pages_of(name):

@@ -97,16 +97,18 @@ START_TEST(as_read_has_them)
     static const char *const shapes[] = { "[\"<=400\", \"<=400\", 3]", "[\"<=400\", \"<=400\"]", "[19, 33, 3]" };
     static const char *const files[] = { "*.jpg", "g*.jpg", "rgb*_19x33.jpg" };
     static const char *const knobs[] = { "", "depth: 1\n", "depth: 9\n" };
-    const char *dir = pipe_dir(), *keep = _i / 9 ? ", orientation: keep" : "";
+    static const char *const options[] = { "", ", orientation: keep", ", colors: rgb", ", colors: gray" };
+    const char *dir = pipe_dir(), *option = options[_i / 9], *file = _i >= 18 ? "*.jpg" : files[_i % 3];
+    const char *shape = _i >= 18 ? shapes[_i / 9 - 2] : shapes[_i % 3];
     char cwd[300], stages[1000], one[600], two[600];
     int there = 0;
     size_t n, m;
     ck_assert_ptr_nonnull(getcwd(cwd, sizeof cwd));
-    snprintf(stages, sizeof stages, "  - {use: read, path: \"%s/tests/data/jpeg/%s\", out: photo%s}\n", cwd, files[_i % 3], keep);
-    run_pictures(dir, stages, "read", shapes[_i % 3], "", 0);
+    snprintf(stages, sizeof stages, "  - {use: read, path: \"%s/tests/data/jpeg/%s\", out: photo%s}\n", cwd, file, option);
+    run_pictures(dir, stages, "read", shape, "", 0);
     snprintf(stages, sizeof stages, "  - {use: read, path: \"%s/tests/data/jpeg/%s\", out: coded, format: bytes}\n"
-             "  - {use: decode, in: coded, out: photo, workers: %d%s}\n", cwd, files[_i % 3], 1 + _i % 4, keep);
-    run_pictures(dir, stages, "decoded", shapes[_i % 3], knobs[_i / 3 % 3], _i);
+             "  - {use: decode, in: coded, out: photo, workers: %d%s}\n", cwd, file, 1 + _i % 4, option);
+    run_pictures(dir, stages, "decoded", shape, knobs[_i / 3 % 3], _i);
     snprintf(one, sizeof one, "%s/decoded", dir);
     DIR *d = opendir(one);
     ck_assert_ptr_nonnull(d);
@@ -288,7 +290,7 @@ Suite *suite_decode(void)
     TCase *tc = tcase_create("decode");
     tcase_add_loop_test(tc, files_are_frames, 0, 4);
     tcase_add_loop_test(tc, files_that_do_not_fit, 0, 2);
-    tcase_add_loop_test(tc, as_read_has_them, 0, 18);
+    tcase_add_loop_test(tc, as_read_has_them, 0, 36);
     tcase_add_loop_test(tc, wrong_files, 0, 6);
     tcase_add_loop_test(tc, looks, 0, 9);
     tcase_add_loop_test(tc, who_decodes, 0, 12);

@@ -129,7 +129,8 @@ static gp_outcome run(const char *dir, const char *knob, const char *stage, cons
 
 static const char *const knobs[] = { "", "depth: 1\n", "depth: 5\n", "depth: 90\n" };
 static const char *const stages[] = { "nvdecode, on_error: drop", "nvdecode, on_error: drop, workers: 1",
-                                      "nvdecode, on_error: drop, workers: 3", "nvdecode, on_error: drop, orientation: keep" };
+                                      "nvdecode, on_error: drop, workers: 3", "nvdecode, on_error: drop, orientation: keep",
+                                      "nvdecode, on_error: drop, colors: rgb" };
 
 /* The pictures that the library decodes, alone or in batches, and those that the CPU does, are where they belong: all are
  * as the CPU has them. `garbled`: a batch with this file in it fails. */
@@ -137,17 +138,20 @@ static void compare(const char *dir, const char *knob, const char *stage, const 
 {
     static const char *const names[] = { "rgb420_19x33", "rgb444_1x1", "progressive", "arithmetic", "as_rgb", "orient1", "orient2",
                                          "orient3", "orient4", "orient5", "orient6", "orient7", "orient8", "restarts", "profile",
-                                         "rgb422_17x3" };
+                                         "rgb422_17x3", "gray_19x33", "progressive_gray" };
+    bool rgb = strstr(stage, "rgb") != NULL;
+    size_t there = sizeof names / sizeof *names - (rgb ? 0 : 2);
     gp_account a, b;
     gp_errs errs = { .n = 0 };
     char name[100], by_cpu[100];
     size_t n, m;
     ck_assert_msg(run(dir, knob, stage, "gpu", &a, &errs) == GP_DONE, "%s%s: %s", knob, stage, errs.n ? errs.e[0].msg : "?");
-    snprintf(by_cpu, sizeof by_cpu, "decode, decoder: cpu, on_error: drop%s", strstr(stage, "keep") ? ", orientation: keep" : "");
+    snprintf(by_cpu, sizeof by_cpu, "decode, decoder: cpu, on_error: drop%s", strstr(stage, "keep") ? ", orientation: keep"
+             : rgb ? ", colors: rgb" : "");
     ck_assert_int_eq(run(dir, "", by_cpu, "cpu", &b, &errs), GP_DONE);
     ck_assert_msg(a.in == b.in && a.failed == b.failed + (garbled != NULL), "%s%s: %d failed, by the CPU %d", knob, stage,
                   (int)a.failed, (int)b.failed);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < there; i++) {
         bool gone = garbled && !strcmp(names[i], garbled);
         snprintf(name, sizeof name, "gpu/%s.npy", names[i]);
         char *x = pipe_read(dir, name, &n);
@@ -325,8 +329,8 @@ Suite *suite_nvjpeg(void)
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, statuses);
-    tcase_add_loop_test(tc, as_the_cpu_has_them, 0, 16);
-    tcase_add_loop_test(tc, batches_that_fail, 0, 36);
+    tcase_add_loop_test(tc, as_the_cpu_has_them, 0, 20);
+    tcase_add_loop_test(tc, batches_that_fail, 0, 60);
     tcase_add_loop_test(tc, little_memory, 0, 8);
     tcase_add_loop_test(tc, machine_fails, 0, 24);
     tcase_add_loop_test(tc, wrong_all_the_same, 0, 4);

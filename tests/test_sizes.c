@@ -66,8 +66,8 @@ END_TEST
 
 /* Those of another type do not count, nor do broken ones, nor headers of pictures that cannot be there. */
 static const struct { const char *name, *text, *says; } odd[] = {
-    { "e.pgm", "P5\n40 40\n255\n", "e.pgm' holds u8 [40, 40], the first files u8 [<=30, <=20, 3]: read gray pictures and colored "
-      "ones by a stage each" },
+    { "e.pgm", "P5\n40 40\n255\n", "e.pgm' holds u8 [40, 40], the first files u8 [<=30, <=20, 3]: 'colors: rgb' makes RGB of gray "
+      "pictures and of those with alpha, 'colors: gray' luma of all" },
     { "e.ppm", "P6\n40 40\n65535\n", "e.ppm' holds u16 [40, 40, 3]" },
     { "e.ppm", "P6\n20000 20000\n255\n1", "e.ppm' holds u8 [20000, 20000, 3], which does not fit in u8 [<=30, <=20, 3], the "
       "largest of the first 4 files" },
@@ -85,6 +85,17 @@ START_TEST(odd_ones)
     one_fails(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", ", on_error: drop"), 4);
     ck_assert_int_eq(io_files("out"), 3);
     is_all("out/c.raw", 360, 2);
+}
+END_TEST
+
+/* Gray ones among colored ones, as one wants them. */
+START_TEST(colors)
+{
+    char y[400];
+    wide_high_small();
+    put("e.pgm", 2, 3, 1, 9);
+    ck_assert_uint_eq(io_runs(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", _i ? ", colors: gray" : ", colors: rgb")), 4);
+    is_all("out/b.raw", _i ? 60 : 180, 1), is_all("out/e.raw", _i ? 6 : 18, 9);
 }
 END_TEST
 
@@ -141,6 +152,7 @@ Suite *suite_sizes(void)
     tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
     tcase_add_loop_test(tc, bounds, 0, 2);
     tcase_add_test(tc, same);
+    tcase_add_loop_test(tc, colors, 0, 2);
     tcase_add_loop_test(tc, odd_ones, 0, sizeof odd / sizeof *odd);
     tcase_add_test(tc, first);
     tcase_add_test(tc, later);

@@ -9,7 +9,7 @@ enum { GP_UPRIGHT, GP_AS_STORED };
 enum { GP_DECODE_AT_ONCE = 32 };       /* frames that a worker hands to the GPU */
 
 typedef struct gp_decode_opts {
-    int decoder, orientation;
+    int decoder, orientation, colors;
     /* found by shape() */
     gp_loc at;                 /* of `decoder` */
     int by;                    /* CPU, CUDA or HARDWARE */

@@ -125,7 +125,7 @@ static gp_type upright(const header *h, const gp_picfile_how *how)
         t.dim[0] = h->type.dim[1], t.dim[1] = h->type.dim[0];
     for (int k = 0; k < 2; k++)
         t.dim[k] = (t.dim[k] + (1 << how->halvings) - 1) >> how->halvings;     /* as libjpeg has it */
-    return t;
+    return gp_picfile_colored(how, t);
 }
 
 static bool jpeg_head(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY])
@@ -339,7 +339,7 @@ static void decode_turned(j_decompress_ptr d, int orientation, size_t row, unsig
     }
 }
 
-static bool decode(j_decompress_ptr d, session *s, const void *file, const header *h, int orientation, int halvings,
+static bool decode(j_decompress_ptr d, session *s, const void *file, const header *h, const gp_picfile_how *how, bool gray,
                    unsigned char *frame)
 {
     if (setjmp(s->back))
@@ -351,18 +351,18 @@ static bool decode(j_decompress_ptr d, session *s, const void *file, const heade
                                           .resync_to_restart = jpeg_resync_to_restart, .term_source = on_source };
     d->src = &s->source;
     jpeg_read_header(d, TRUE);
-    d->out_color_space = h->type.ndim == 2 ? JCS_GRAYSCALE : JCS_RGB;
+    d->out_color_space = gray ? JCS_GRAYSCALE : JCS_RGB;       /* luma alone needs no chroma */
     if (d->image_height != h->type.dim[0] || d->image_width != h->type.dim[1]) {
         gp_why(s->err, "is a broken JPEG file: it has two headers");
         leave(s);
     }
-    d->scale_num = 1, d->scale_denom = 1u << halvings;
+    d->scale_num = 1, d->scale_denom = 1u << how->halvings;
     jpeg_start_decompress(d);
     size_t row = (size_t)d->output_width * (size_t)d->output_components;
-    if (orientation == 1)
+    if (how->keep_orientation || h->orientation == 1)
         decode_upright(d, row, frame);
     else
-        decode_turned(d, orientation, row, frame);
+        decode_turned(d, h->orientation, row, frame);
     jpeg_finish_decompress(d);
     return true;
 }
@@ -373,11 +373,10 @@ static bool jpeg_decode(const void *file, size_t n, const gp_picfile_how *how, c
     struct jpeg_decompress_struct d = { 0 };
     session s = { .n = n };
     header h;
-    (void)type;
     if (!parse(file, n, &h, err))
         return false;
     d.err = errors(&s, "is a broken JPEG file", err);
-    bool ok = decode(&d, &s, file, &h, how->keep_orientation ? 1 : h.orientation, how->halvings, frame);
+    bool ok = decode(&d, &s, file, &h, how, type->ndim == 2, frame);
     jpeg_destroy_decompress(&d);
     return ok;
 }

@@ -9,7 +9,7 @@
 typedef struct gp_jpeg_turn { ptrdiff_t origin, right, down; } gp_jpeg_turn;
 
 typedef struct gp_jpeg_is {
-    gp_type stored, type;      /* as the pixels are stored; as the frame is, see gp_picfile_how.keep_orientation */
+    gp_type stored, type;      /* as the pixels are stored; as the frame is, by gp_picfile_how */
     bool turned;               /* they are to be turned, or mirrored: */
     gp_jpeg_turn turn;
     bool huffman;              /* its codes are Huffman's, not arithmetic */

@@ -1,4 +1,5 @@
 /* picture_file.c - the table of the formats of pictures, see picture_file.h. */
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include "picture_file.h"
@@ -73,15 +74,66 @@ bool gp_picfile_head(const gp_picfile_how *how, const char *path, const void *he
         return gp_why(err, "is not a picture that gpipe reads");
     if (how->halvings && !p->shrinks)
         return gp_why(err, "is not a JPEG file, and only those can be made smaller while they are decoded ('shrink')");
-    return p->head(head, n, how, type, err) && (!is_too_large(type)
-        || gp_why(err, "says that it has %lld x %lld pixels, which is more than 1 TiB", (long long)type->dim[1],
-                  (long long)type->dim[0]));
+    if (!p->head(head, n, how, type, err))
+        return false;
+    *type = gp_picfile_colored(how, *type);
+    return !is_too_large(type) || gp_why(err, "says that it has %lld x %lld pixels, which is more than 1 TiB",
+                                         (long long)type->dim[1], (long long)type->dim[0]);
+}
+
+/* ---- colors ---------------------------------------------------------- */
+
+gp_type gp_picfile_colored(const gp_picfile_how *how, gp_type t)
+{
+    t.ndim = how->colors == GP_COLORS_RGB ? 3 : how->colors == GP_COLORS_GRAY ? 2 : t.ndim;
+    t.dim[2] = how->colors == GP_COLORS_RGB ? 3 : t.ndim == 2 ? 0 : t.dim[2];
+    return t;
+}
+
+/* n pixels of `c` channels to RGB, or to luma: ITU-R BT.601, 2.5.1; of integers with weights of 16 bits, rounded. */
+#define CONVERTS(name, T, LUMA) \
+    static void name(const T *p, int c, T *to, bool rgb, size_t n) \
+    { \
+        for (size_t i = 0; i < n; i++, p += c) \
+            if (rgb) \
+                to[3 * i] = p[0], to[3 * i + 1] = p[c > 2 ? 1 : 0], to[3 * i + 2] = p[c > 2 ? 2 : 0]; \
+            else \
+                to[i] = c > 2 ? (T)(LUMA) : p[0]; \
+    }
+CONVERTS(convert_u8, uint8_t, (19595u * p[0] + 38470u * p[1] + 7471u * p[2] + 32768u) >> 16)
+CONVERTS(convert_u16, uint16_t, (19595u * p[0] + 38470u * p[1] + 7471u * p[2] + 32768u) >> 16)
+CONVERTS(convert_f32, float, 0.299f * p[0] + 0.587f * p[1] + 0.114f * p[2])
+
+static void convert(const void *from, const gp_type *has, void *to, const gp_type *type)
+{
+    size_t n = (size_t)has->dim[0] * (size_t)has->dim[1];
+    int c = has->ndim == 3 ? (int)has->dim[2] : 1;
+    bool rgb = type->ndim == 3;
+    if (type->dtype == GP_U8)
+        convert_u8(from, c, to, rgb, n);
+    else if (type->dtype == GP_U16)
+        convert_u16(from, c, to, rgb, n);
+    else
+        convert_f32(from, c, to, rgb, n);
 }
 
 bool gp_picfile_decode(const gp_picfile_how *how, const char *path, const void *file, size_t n, const gp_type *type,
                        void *frame, char err[GP_WHY])
 {
-    return row_of(how, path, file, n)->decode(file, n, how, type, frame, err);
+    const gp_picfile *p = row_of(how, path, file, n);
+    gp_type has;
+    if (how->colors == GP_COLORS_KEEP)
+        return p->decode(file, n, how, type, frame, err);
+    if (!p->head(file, n, how, &has, err))
+        return false;
+    if (gp_type_same(&has, type))
+        return p->decode(file, n, how, type, frame, err);
+    void *aside = malloc(gp_bytes(&has));
+    bool ok = aside ? p->decode(file, n, how, &has, aside, err) : gp_why(err, "cannot be decoded: " GP_WHY_MEMORY);
+    if (ok)
+        convert(aside, &has, frame, type);
+    free(aside);
+    return ok;
 }
 
 bool gp_picfile_said(const gp_picfile_how *how, const char *path, const void *file, size_t n, gp_said *to,

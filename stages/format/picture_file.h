@@ -14,6 +14,7 @@
 typedef struct gp_picfile_how {
     gp_filetype format;                /* GP_AUTO: as the file says */
     bool keep_orientation;             /* pixels as they are stored, whatever side is said to be up */
+    int colors;                        /* of a frame that is read, one of GP_COLORS */
     int halvings;                      /* of each side, while it is decoded: 0 to 3. Only formats that `shrink` */
     int compression;                   /* 0 to 9 */
     int quality;                       /* 1 to 100 */
@@ -22,14 +23,19 @@ typedef struct gp_picfile_how {
 } gp_picfile_how;
 enum { GP_420, GP_422, GP_444 };
 #define GP_SUBSAMPLING "4:2:0|4:2:2|4:4:4"
+/* As the file has them; or three, of gray ones all the same; or luma. These two have no alpha. */
+enum { GP_COLORS_KEEP, GP_COLORS_RGB, GP_COLORS_GRAY };
+#define GP_COLORS "keep|rgb|gray"
+#define GP_COLORS_HELP "pictures: as they are stored; rgb: gray ones get three equal colors; gray: the luma of colored ones " \
+                       "(BT.601; of a JPEG its own); both leave alpha out"
 
 typedef struct gp_picfile {
     const char *name;                  /* as in messages: "PNG" */
     const char *suffix[4], *magic[8];  /* each ends with NULL */
     const char *options[3];            /* those of writers that it takes */
     bool shrinks;
-    /* The type of the frame in a file that begins with `head`; all that stands before the
-     * picture's data has to be there. */
+    /* The type of the frame that decode() makes of a file that begins with `head`; all that stands before the picture's
+     * data has to be there. Its colors may be other ones than `how` says: they are converted. */
     bool (*head)(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY]);
     /* A whole file of n bytes -> a frame of type `type`, as head() said. */
     bool (*decode)(const void *file, size_t n, const gp_picfile_how *how, const gp_type *type, void *frame,
@@ -56,6 +62,9 @@ gp_filetype gp_picfile_named(const char *path);
 
 /* Does the format take this option of writers? */
 bool gp_picfile_takes(gp_filetype as, const char *option);
+
+/* A frame of type `t`, with the colors that `how` says. */
+gp_type gp_picfile_colored(const gp_picfile_how *how, gp_type t);
 
 /* About how long a core needs to decode such a frame; to encode one. */
 int64_t gp_picfile_decode_ns(const gp_picfile *p, const gp_type *t);

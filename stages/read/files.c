@@ -110,15 +110,16 @@ static bool open_file(gp_reader *r, gp_read_worker *w, gp_piece_file *f, int fil
     return false;
 }
 
-/* Has a picture other axes than the first ones? What is to be done then is not what other sizes need. */
+/* Has a picture other colors than the first ones? What is to be done then is not what other sizes need. */
 static bool is_other(const gp_reader *r, const gp_type *found, const gp_view *v, char why[GP_WHY])
 {
     bool looked = r->o->varies && r->o->looked;
     const gp_type *first = looked ? &r->most : &v->type;
     char have[128], want[GP_BOUNDS_TEXT];
-    return (looked || !r->o->varies) && found->ndim != first->ndim
-        && !gp_why(why, "holds %s, the first file%s %s: read gray pictures and colored ones by a stage each",
-                   gp_type_text(found, have), looked ? "s" : "", gp_bounds_text(first, looked ? r->o->varies : 0, want));
+    return (looked || !r->o->varies) && (found->ndim != first->ndim || (found->ndim == 3 && found->dim[2] != first->dim[2]))
+        && !gp_why(why, "holds %s, the first file%s %s: 'colors: rgb' makes RGB of gray pictures and of those with alpha, "
+                   "'colors: gray' luma of all", gp_type_text(found, have), looked ? "s" : "",
+                   gp_bounds_text(first, looked ? r->o->varies : 0, want));
 }
 
 static bool decode(gp_reader *r, gp_read_worker *w, int file, gp_view *v, char why[GP_WHY])

@@ -90,7 +90,8 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const char *name)
     o->whole = o->format == GP_WHOLE;
     o->as = o->whole ? GP_RAW : o->format ? (gp_filetype)o->format : o->command.n ? GP_RAW : gp_filetype_of(name);
     o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
-                                    .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .halvings = o->shrink };
+                                    .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .colors = o->colors,
+                                    .halvings = o->shrink };
     o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member,
                                  .keep_orientation = o->orientation == GP_ORIENTATION_KEEP };
     o->rows.nkeys = gp_shape_meta_keys(s, &o->rows.key);
@@ -128,8 +129,11 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o)
     if (!gp_read_is_pictures(o) && !gp_rowsfile_takes(o->as, "orientation")
         && !gp_shape_without(s, "orientation", "a file that is not a picture"))
         return false;
-    if (!gp_read_is_pictures(o) && !gp_shape_without(s, "shrink", "a file that is not a picture"))
-        return false;
+    static const char *const of_pictures[] = { "colors", "shrink" };
+    for (size_t i = 0; !gp_read_is_pictures(o) && i < sizeof of_pictures / sizeof *of_pictures; i++)
+        if (!gp_shape_without(s, of_pictures[i], gp_rowsfile_takes(o->as, "orientation") ? "a TIFF file"
+                              : "a file that is not a picture"))
+            return false;
     if (!gp_rowsfile_takes(o->as, "sample_rate")
         && !gp_shape_without(s, "sample_rate", "a file that is not a recording"))
         return false;

@@ -24,7 +24,7 @@ enum { GP_FULL_WAIT, GP_FULL_DROP };
 typedef struct gp_read_opts {
     const char *path, *member; /* path: of a process the name of its program */
     gp_texts command;
-    int format, stored, endian, tail, orientation, shrink, when_full;  /* shrink: how often by two */
+    int format, stored, endian, tail, orientation, colors, shrink, when_full;      /* shrink: how often by two */
     int64_t offset, skip, frames, sample_rate;
     bool loop, reopen;
     double rate;
