@@ -332,6 +332,43 @@ START_TEST(building_is_broken_off)
 }
 END_TEST
 
+static bool memory_record(gp_dcall *c)
+{
+    building *b = c->user;
+    return ++b->n < 9 ? gp_copy(c, c->out[0].data, c->in[0].data, 64)
+                      : gp_fail(c->errs, b->p ? GP_E_RUN : GP_E_RESOURCE, (gp_loc){ 0 }, "nothing is left");
+}
+
+/* An error names what needs less memory, and only where it is memory that there is too little of. */
+START_TEST(too_many_graphs)
+{
+    static const char yaml[] = "device: cpu\ndepth: 12\nbatch: 2\nstages:\n  - {use: made}\n  - {use: odd}\n  - {use: discard}\n";
+    building b = { .n = 0 };
+    wrong w = NOTHING;
+    const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "bytes" }, { 0 } };
+    const gp_port out[] = { { "out", 0, .help = "bytes" }, { 0 } };
+    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out, .shape = made_shape, .run = made_run, .user = &w };
+    gp_kind kind = { GP_KIND("odd"), .help = "copies", .in = in, .out = out, .shape = odd_shape, .record = memory_record,
+                     .user = &b };
+    gp_errs errs = { .n = 0 };
+    gp_registry *r = gp_registry_create();
+    gp_machine *m = gp_machine_create(false);
+    gp_config config = { .registry = r, .machine = m };
+    ck_assert(gp_register_builtin(r, &errs) && gp_register(r, &made, &errs) && gp_register(r, &kind, &errs));
+    gp_pipeline *p = gp_compile(yaml, strlen(yaml), NULL, &config, &errs);
+    ck_assert_ptr_nonnull(p);
+    b.p = _i ? p : NULL;
+    ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_ERROR);
+    ck_assert_str_eq(errs.e[0].msg, "nothing is left");
+    ck_assert_int_eq(errs.n, _i ? 1 : 2);
+    ck_assert(_i || (errs.e[1].at.line == 6 && !strcmp(errs.e[1].msg, "memory has room for 8 of the 18 graphs of segment 'odd', "
+              "which are one for each slot and batch: lower its 'depth' (12), or set 'launch: stream'")));
+    gp_pipeline_destroy(p);
+    gp_registry_destroy(r);
+    gp_machine_destroy(m);
+}
+END_TEST
+
 static bool sink_shape(gp_shape *s)
 {
     return s->nin == 1;
@@ -442,6 +479,7 @@ Suite *suite_contract(void)
     tcase_add_loop_test(t, whose_error_it_is, 0, 2);
     tcase_add_loop_test(t, device_work_is_checked, 0, ODDS);
     tcase_add_test(t, building_is_broken_off);
+    tcase_add_loop_test(t, too_many_graphs, 0, 2);
     tcase_add_loop_test(t, warnings_are_told, 0, 4);
     tcase_add_test(t, nothing_is_an_error);
     tcase_add_loop_test(t, ranks_that_cannot_meet, 0, 2);

@@ -160,6 +160,48 @@ static uint64_t exec_first(const gp_segment *seg, int k, int i)
     return (uint64_t)(i / per_turn * seg->depth + i % per_turn * n);
 }
 
+/* How many there are of 2^k frames. */
+static int execs_of(const gp_segment *seg, int k)
+{
+    return seg->period / seg->depth * (seg->depth >> k);
+}
+
+/* The plan has no number for what they take. */
+static void say_too_many(const gp_actorrt *p, int built, gp_errs *errs)
+{
+    int all = 0;
+    for (int k = 0; k < p->seg->sizes; k++)
+        all += execs_of(p->segment, k);
+    if (all > 1 && errs->n && errs->e[errs->n - 1].code == GP_E_RESOURCE)
+        gp_fail(errs, GP_E_RESOURCE, gp_actor_at(p), "memory has room for %d of the %d graphs of segment '%s', which are one "
+                "for each slot and batch: lower its 'depth' (%d), or set 'launch: stream'", built, all, p->name,
+                p->segment->depth);
+}
+
+static bool build_execs(gp_actorrt *p, gp_errs *errs)
+{
+    const gp_segment *seg = p->segment;
+    gp_segmentrt *s = p->seg;
+    int built = 0;
+    while (1 << s->sizes <= seg->batch)
+        s->sizes++;
+    s->exec = GP_NEW(&p->run->arena, gp_exec **, s->sizes);
+    for (int k = 0; k < s->sizes; k++) {
+        int n = 1 << k;
+        s->exec[k] = GP_NEW(&p->run->arena, gp_exec *, seg->period / n + 1);
+        for (int i = 0; i < execs_of(seg, k); i++, built++) {
+            gp_batch o = { .p = p, .first = exec_first(seg, k, i), .n = n, .again = true };
+            const gp_lanert *lane = gp_lane_of(p, o.first);
+            if (atomic_load(&p->run->level))       /* there may be thousands */
+                return false;
+            s->exec[k][i] = lane->dev->backend->build(lane->dev, lane->stream0, gp_segment_record, &o, errs);
+            if (!s->exec[k][i])
+                return say_too_many(p, built, errs), false;
+        }
+    }
+    return true;
+}
+
 bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
 {
     gp_run *run = p->run;
@@ -215,23 +257,7 @@ bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
         return make_resident(p, errs);
     if (seg->sparse)
         return true;
-
-    while (1 << s->sizes <= seg->batch)
-        s->sizes++;
-    s->exec = GP_NEW(a, gp_exec **, s->sizes);
-    for (int k = 0; k < s->sizes; k++) {
-        int n = 1 << k, execs = seg->period / seg->depth * (seg->depth / n);
-        s->exec[k] = GP_NEW(a, gp_exec *, seg->period / n + 1);
-        for (int i = 0; i < execs; i++) {
-            gp_batch o = { .p = p, .first = exec_first(seg, k, i), .n = n, .again = true };
-            const gp_lanert *lane = gp_lane_of(p, o.first);
-            if (atomic_load(&run->level))      /* there may be thousands */
-                return false;
-            if (!(s->exec[k][i] = be->build(lane->dev, lane->stream0, gp_segment_record, &o, errs)))
-                return false;
-        }
-    }
-    return true;
+    return build_execs(p, errs);
 }
 
 void gp_segment_fini(gp_actorrt *p)
