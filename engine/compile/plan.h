@@ -41,11 +41,11 @@ int64_t gp_segment_kernels(const gp_plan *p, const gp_segment *s);
 /* lower.c: of each stage the lowest one of its segment, or itself on the host. */
 const int *gp_segments(gp_arena *a, const gp_graph *g);
 
-/* schedule.c: how many launches of a segment differ in their slots: one for
+/* launches.c: how many launches of a segment differ in their slots: one for
  * each range of 1, 2, 4, ... `batch` frames, aligned to its own size, that does
  * not wrap `depth`, over all `period` slots. */
 int64_t gp_segment_execs(const gp_segment *s);
-/* schedule.c: the bytes a frame that a segment copies one way, in all ways, and the frames that
+/* launches.c: the bytes a frame that a segment copies one way, in all ways, and the frames that
  * one launch takes at most if the file asks for `asked` (0: auto). */
 size_t gp_segment_copied(const gp_plan *p, const gp_segment *s, gp_task_kind way);
 size_t gp_segment_copied_all(const gp_plan *p, const gp_segment *s);

@@ -1,0 +1,207 @@
+/* depths.c - how deep each ring is, see schedule.h.
+ *
+ * Segments that share a ring with counters are a component. Let D be the smallest depth in the file among the buffers of
+ * its rings with counters: every other such depth is rounded up to D * 2^k. So the smallest depth d that a segment touches
+ * divides all others it touches, the slots of a frame repeat after `period` frames, the largest of them, and a segment has
+ * at most 2 * period ranges of slots, each an exec: but where a period is many times d, they would be built for little,
+ * and launches are queued anew. What never leaves a segment has depth d: no more than d frames of a segment are in flight.
+ *
+ * Depths in the file are those on each device: a component whose frames take turns on several has as many times the depth,
+ * and every `run` frames, which are no fewer than those of a launch, are on the next device. So a slot on the host decides
+ * on which device, and in which slot there, its frames are.
+ *
+ * A stage that regroups is a segment that takes any slots, as a host stage does: it is in no component, and is launched
+ * directly. What it makes on the device and copies to the host has one depth in both. */
+#include "compile/schedule.h"
+
+static int find(int *up, int v)
+{
+    while (up[v] != v)
+        v = up[v] = up[up[v]];
+    return v;
+}
+
+/* The i-th actor of a ring, its producer first; -1 past the last. */
+static int ring_actor(const gp_ring *r, int i)
+{
+    return i == 0 ? r->producer : i <= r->nconsumers ? r->consumer[i - 1] : -1;
+}
+
+/* The segment that an actor is, if slots have to be aligned for it, or -1. */
+static int aligned_segment(const gp_plan *p, int actor)
+{
+    const gp_actor *q = &p->actor[actor];
+    return q->kind == GP_ACTOR_SEGMENT && p->segment[q->segment].regroups < 0 ? q->segment : -1;
+}
+
+/* Such a segment that a ring with counters touches, or -1. */
+static int ring_segment(const gp_plan *p, const gp_ring *r)
+{
+    for (int i = 0, q; (q = ring_actor(r, i)) >= 0; i++)
+        if (aligned_segment(p, q) >= 0)
+            return aligned_segment(p, q);
+    return -1;
+}
+
+/* Such a segment that the ring touches, or that which it is copied to or from; they have one depth. */
+static int slots_segment(const gp_scheduling *w, int ring)
+{
+    int k = ring_segment(w->p, &w->p->ring[ring]), other = w->copied[ring];
+    return k < 0 && other >= 0 ? ring_segment(w->p, &w->p->ring[other]) : k;
+}
+
+static void find_copied(gp_scheduling *w)
+{
+    gp_plan *p = w->p;
+    for (int i = 0; i < p->nrings; i++)
+        w->copied[i] = -1;
+    for (int i = 0; i < p->ntasks; i++) {
+        const gp_task *t = &p->task[i];
+        if (t->op != GP_TASK_COPY_OUT || p->ring[t->in[0]].segment >= 0 || p->ring[t->out[0]].segment >= 0)
+            continue;
+        gp_ring *a = &p->ring[t->in[0]], *b = &p->ring[t->out[0]];
+        w->copied[t->in[0]] = t->out[0], w->copied[t->out[0]] = t->in[0];
+        a->depth = b->depth = a->depth > b->depth ? a->depth : b->depth;
+    }
+}
+
+static void find_components(gp_scheduling *w)
+{
+    gp_plan *p = w->p;
+    for (int k = 0; k < p->nsegments; k++)
+        w->root[k] = k;
+    for (int i = 0; i < p->nrings; i++) {
+        int k = ring_segment(p, &p->ring[i]), other = w->copied[i] < 0 ? -1 : ring_segment(p, &p->ring[w->copied[i]]);
+        if (k >= 0 && other >= 0)
+            w->root[find(w->root, other)] = find(w->root, k);
+    }
+    for (int i = 0; i < p->nrings; i++) {
+        const gp_ring *r = &p->ring[i];
+        int k = ring_segment(p, r);
+        for (int j = 0, q; r->segment < 0 && (q = ring_actor(r, j)) >= 0; j++)
+            if (aligned_segment(p, q) >= 0)
+                w->root[find(w->root, aligned_segment(p, q))] = find(w->root, k);
+    }
+    for (int k = 0; k < p->nsegments; k++)
+        w->root[k] = find(w->root, k);
+}
+
+static void lower_to(int *least, int depth)
+{
+    if (*least == 0 || depth < *least)
+        *least = depth;
+}
+
+/* The frames of a launch are of one lane: a depth whose slots are whole launches. */
+static int whole_runs(const gp_scheduling *w, int depth, int lanes)
+{
+    int run = gp_power_below(w->g->batch && w->g->batch < depth ? w->g->batch : !w->g->batch && depth > 2 ? depth / 3 : depth);
+    return lanes > 1 ? (depth + run - 1) / run * run : depth;
+}
+
+static void set_depths(gp_scheduling *w)
+{
+    gp_plan *p = w->p;
+    for (int i = 0; i < p->nrings; i++) {
+        int k = slots_segment(w, i);
+        if (p->ring[i].segment < 0 && k >= 0)
+            lower_to(&w->base[w->root[k]], p->ring[i].depth);
+    }
+    for (int k = 0; k < p->nsegments; k++)
+        if (p->segment[k].place.lanes > 1)
+            w->lanes[w->root[k]] = p->segment[k].place.lanes;
+    for (int i = 0; i < p->nrings; i++) {
+        gp_ring *r = &p->ring[i];
+        int k = slots_segment(w, i);
+        if (r->segment >= 0 || k < 0)
+            continue;
+        int lanes = w->lanes[w->root[k]], base = w->base[w->root[k]], depth = lanes * whole_runs(w, base, lanes);
+        while (depth < lanes * r->depth)
+            depth *= 2;
+        r->depth = depth;
+    }
+    for (int k = 0; k < p->nsegments; k++) {
+        gp_segment *s = &p->segment[k];
+        int each = whole_runs(w, w->base[w->root[k]], s->place.lanes);
+        s->place.run = s->place.lanes > 1 ? each & -each : 1;          /* at most: see set_runs() */
+        if (s->regroups >= 0) {
+            const gp_regroup *r = &w->g->stage[s->regroups].regroup;
+            w->base[k] = p->ring[r->every > 1 ? s->in[0] : s->out[0]].depth;
+            s->depth = s->period = w->base[k] > r->make ? w->base[k] / (int)r->make : 1;
+            continue;
+        }
+        for (int i = 0; i < s->nin + s->nout; i++) {
+            int depth = p->ring[i < s->nin ? s->in[i] : s->out[i - s->nin]].depth;
+            lower_to(&s->depth, depth);
+            s->period = s->period < depth ? depth : s->period;
+        }
+    }
+}
+
+/* The depth in the file, which is that on each device, of a ring of a component. */
+static int said_depth(const gp_scheduling *w, int root, int depth)
+{
+    int lanes = w->lanes[root], base = w->base[root];
+    return lanes > 1 ? depth / (lanes * whole_runs(w, base, lanes)) * base : depth;
+}
+
+/* Rings inside segments: as deep as the ring they are copied from or to, or as their
+ * segment; an error if the file asks for another depth. */
+static bool set_inner_depths(gp_scheduling *w, gp_errs *errs)
+{
+    gp_plan *p = w->p;
+    int *other = GP_NEW(w->a, int, p->nrings);         /* end of a copy, plus 1 */
+    bool ok = true;
+    for (int i = 0; i < p->ntasks; i++)
+        if (gp_is_copy(&p->task[i]))
+            other[gp_device_side(&p->task[i])] = gp_host_side(&p->task[i]) + 1;
+        else if (p->task[i].op == GP_TASK_COPY_PEER)
+            other[p->task[i].out[0]] = p->task[i].in[0] + 1;
+    for (int i = 0; i < p->nrings; i++) {
+        gp_ring *r = &p->ring[i];
+        const gp_buffer *b = r->buffer < 0 ? NULL : &w->g->buffer[r->buffer];
+        if (r->segment < 0)
+            continue;
+        if (b && other[i]) {
+            r->depth = p->ring[other[i] - 1].depth;
+            continue;
+        }
+        r->depth = p->segment[r->segment].depth;
+        int each = said_depth(w, w->root[r->segment], r->depth);
+        if (b && b->depth_said && b->depth != each)
+            ok = gp_fail(errs, GP_E_SPEC, b->depth_at,
+                         "buffer '%s' cannot have depth %d: it never leaves the device and "
+                         "takes the smallest depth of the buffers around it (%d); remove its "
+                         "'depth'", b->name, b->depth, each);
+    }
+    return ok;
+}
+
+bool gp_align_depths(gp_scheduling *w, gp_errs *errs)
+{
+    for (int k = 0; k < w->p->nsegments; k++)
+        w->lanes[k] = 1;
+    find_copied(w);
+    find_components(w);
+    set_depths(w);
+    return set_inner_depths(w, errs);
+}
+
+/* Consecutive frames that one device takes, of which every depth is a multiple: as many as the largest launch of the
+ * segments that share frames. */
+void gp_set_runs(gp_scheduling *w)
+{
+    gp_plan *p = w->p;
+    int *run = GP_NEW(w->a, int, p->nsegments);
+    for (int k = 0; k < p->nsegments; k++)
+        if (p->segment[k].place.lanes > 1 && p->segment[k].batch > run[w->root[k]])
+            run[w->root[k]] = p->segment[k].batch;
+    for (int k = 0; k < p->nsegments; k++)
+        p->segment[k].place.run = p->segment[k].place.lanes > 1 ? run[w->root[k]] : 1;
+    for (int i = 0; i < p->nrings; i++) {
+        gp_ring *r = &p->ring[i];
+        int k = r->segment >= 0 ? r->segment : ring_segment(p, r);
+        r->place.run = k >= 0 && r->place.lanes > 1 ? p->segment[k].place.run : 1;
+        p->pool[r->pool].place.run = r->place.run;
+    }
+}
