@@ -38,7 +38,18 @@ void gp_make_shallow(gp_arena *a, gp_plan *p, bool scarce);
 enum { GP_LONG = 1000 };
 int64_t gp_segment_kernels(const gp_plan *p, const gp_segment *s);
 
-/* lower.c: of each stage the lowest one of its segment, or itself on the host. */
+/* Where a device stage runs. */
+static inline gp_place gp_stage_place(const gp_graph *g, const gp_stage *s)
+{
+    return (gp_place){ true, s->placed >= 0 ? s->placed : 0, gp_stage_lanes(s, g->lanes), 1 };
+}
+
+static inline bool gp_same_place(gp_place a, gp_place b)
+{
+    return a.device == b.device && a.index == b.index && a.lanes == b.lanes;
+}
+
+/* segments.c: of each stage the lowest one of its segment, or itself on the host. */
 const int *gp_segments(gp_arena *a, const gp_graph *g);
 
 /* launches.c: how many launches of a segment differ in their slots: one for

@@ -1,7 +1,7 @@
 /* verify.c - proves of a plan what the executor and the back ends rely on, and
  * that the machine can hold it.
  *
- * It trusts neither lower.c nor schedule.c: everything is derived again from
+ * It trusts no pass before it: everything is derived again from
  * the plan and its graph. A broken invariant is a bug in gpipe (GP_E_BUG); too
  * little memory (budget.c) is the user's to change.
  *
