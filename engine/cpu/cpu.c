@@ -1,10 +1,8 @@
 /* cpu.c - the CPU back end: streams are threads, kernels are C++ functions.
  *
- * A body is recorded as a list of operations; a stream's thread runs lists in
- * the order they were queued, one operation after the other, in the order they
- * were recorded (which respects all dependencies). So items need no edges here;
- * frames overlap because streams do. Invariant: an exec is queued at most once
- * at a time, so that what a launch waits for can be kept in its operations. */
+ * A body is recorded as a list of operations (list.c); a stream's thread runs lists in the order they were queued, one
+ * operation after the other. Frames overlap because streams do. Invariant: an exec is queued at most once at a time, so
+ * that what a launch waits for can be kept in its operations. */
 #include <stdint.h>
 #include <sys/mman.h>
 #include <dlfcn.h>
@@ -13,47 +11,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include "device/backend.h"
 #include "base/clock.h"
 #include "base/table.h"
-#include "cpu/kernel.h"
+#include "cpu/list.h"
 #include "device/nice.h"
-
-struct gp_kernel {
-    gp_cpu_entry entry;
-    gp_source source;          /* of a user's kernel */
-    void *dl;                  /* of a user's kernel */
-    struct gp_kernel *next;
-};
-
-typedef enum gp_opcode { OP_KERNEL, OP_CALL, OP_COPY, OP_FILL, OP_WAIT, OP_PASS, OP_STAMP, OP_REPEAT, OP_AGAIN } gp_opcode;
-
-typedef struct gp_cpuop {
-    gp_opcode code;
-    const gp_cpu_entry *kernel;
-    const char *stage;         /* whose it is; NULL: not known */
-    gp_dim3 grid, block;
-    size_t shared;
-    gp_library *call;
-    gp_loc at;                 /* of OP_CALL: for its errors */
-    size_t args;               /* of OP_KERNEL and OP_CALL: where arguments start in `bytes` */
-    int nargs;
-    bool cooperative;
-    gp_check *check;           /* of a user's kernel that is to be checked */
-    void *dst;
-    const void *src;
-    size_t n;
-    int byte;
-    int slot;                  /* of OP_WAIT, OP_PASS: index into dev->turn; of OP_STAMP; of OP_REPEAT: its OP_AGAIN, and
-                                  the other way round */
-    uint64_t turn;             /* ... and which turn, set at launch; of OP_REPEAT: how many, while `src` is 0 */
-} gp_cpuop;
-
-/* Recorded operations. Grows while it is recorded, then stays. */
-typedef struct gp_list {
-    gp_cpuop *op; int n, cap;
-    char *bytes; size_t used, room;        /* arguments, each aligned to 16 */
-} gp_list;
 
 struct gp_exec { gp_list list; };
 
@@ -125,19 +86,6 @@ oom:
     return NULL;
 }
 
-static void clear_list(gp_list *l)
-{
-    for (int i = 0; i < l->n; i++)
-        gp_check_destroy(l->op[i].check);
-    l->n = 0, l->used = 0;
-}
-
-static void free_list(gp_list *l)
-{
-    clear_list(l);
-    free(l->op), free(l->bytes);
-}
-
 static void cpu_close(gp_dev *d)
 {
     gp_cpudev *c = (gp_cpudev *)d;
@@ -153,7 +101,7 @@ static void cpu_close(gp_dev *d)
             pthread_cond_destroy(&s->wake);
         }
         gp_cpu_runner_destroy(s->runner);
-        free_list(&s->direct);
+        gp_list_free(&s->direct);
         free(s->argv);
     }
     while (c->made) {
@@ -197,173 +145,11 @@ static bool cpu_bring(gp_dev *d, void *mem, size_t bytes, gp_errs *errs)
         || gp_fail(errs, GP_E_BUG, (gp_loc){ 0 }, "memory that was not taken is fetched ahead");
 }
 
-/* ---- recording ------------------------------------------------------- */
-
-typedef struct gp_cpurec {
-    gp_rec rec;
-    gp_list *list;
-} gp_cpurec;
-
-static bool no_memory(gp_rec *r)
-{
-    return gp_fail(r->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-}
-
-static gp_cpuop *add(gp_rec *r, gp_opcode code)
-{
-    gp_list *l = ((gp_cpurec *)r)->list;
-    if (l->n == l->cap) {
-        int cap = l->cap ? 2 * l->cap : 8;
-        gp_cpuop *op = realloc(l->op, sizeof *op * (size_t)cap);
-        if (!op) {
-            no_memory(r);
-            return NULL;
-        }
-        l->op = op, l->cap = cap;
-    }
-    l->op[l->n] = (gp_cpuop){ .code = code };
-    return &l->op[l->n++];
-}
-
-static bool rec_item(gp_rec *r, int id, const int *dep, int ndeps)
-{
-    (void)r, (void)id, (void)dep, (void)ndeps;
-    return true;
-}
-
-/* Copies `n` bytes behind the arguments that are there. */
-static bool keep(gp_rec *r, const void *arg, size_t n)
-{
-    gp_list *l = ((gp_cpurec *)r)->list;
-    size_t step = (n + 15) & ~(size_t)15;
-    if (l->used + step > l->room) {
-        size_t room = 2 * l->room + step + 256;
-        char *bytes = realloc(l->bytes, room);
-        if (!bytes)
-            return no_memory(r);
-        l->bytes = bytes, l->room = room;
-    }
-    if (n)
-        memcpy(l->bytes + l->used, arg, n);
-    l->used += step;
-    return true;
-}
-
-static bool rec_launch(gp_rec *r, const gp_kernel *k, gp_dim3 grid, gp_dim3 block, size_t shared,
-                       void *const *args, int nargs)
-{
-    gp_list *l = ((gp_cpurec *)r)->list;
-    if (nargs != k->entry.nargs)
-        return gp_fail(r->errs, GP_E_BUG, (gp_loc){ 0 }, "kernel '%s' takes %d arguments, not %d",
-                       k->entry.name, k->entry.nargs, nargs);
-    if (k->source.cooperative
-        && !gp_cooperative_fits(r, k->entry.name, grid, block, gp_cpu_cooperative_max(
-                                    ((gp_cpudev *)r->dev)->nstreams, block)))
-        return false;
-    gp_cpuop *op = add(r, OP_KERNEL);
-    if (!op)
-        return false;
-    op->kernel = &k->entry, op->stage = r->stage, op->grid = grid, op->block = block, op->shared = shared;
-    op->cooperative = k->source.cooperative;
-    op->args = l->used, op->nargs = nargs;
-    for (int i = 0; i < nargs; i++)
-        if (!keep(r, args[i], k->entry.arg_bytes[i]))
-            return false;
-    if (!r->check_kernels || !k->dl)
-        return true;
-    op->check = gp_check_create(r, &k->entry, &k->source, args);
-    return op->check || no_memory(r);
-}
-
-static bool rec_call(gp_rec *r, gp_library *f, const void *arg, size_t bytes, bool apart)
-{
-    (void)apart;
-    gp_cpuop *op = add(r, OP_CALL);
-    if (!op)
-        return false;
-    op->call = f, op->stage = r->stage, op->at = r->errs->at, op->args = ((gp_cpurec *)r)->list->used;
-    return keep(r, arg, bytes);
-}
-
-static bool rec_copy(gp_rec *r, void *dst, const void *src, size_t bytes)
-{
-    gp_cpuop *op = add(r, OP_COPY);
-    if (op)
-        op->dst = dst, op->src = src, op->n = bytes;
-    return op;
-}
-
-static bool rec_fill(gp_rec *r, void *dst, int byte, size_t bytes)
-{
-    gp_cpuop *op = add(r, OP_FILL);
-    if (op)
-        op->dst = dst, op->byte = byte, op->n = bytes;
-    return op;
-}
-
-static bool rec_repeat(gp_rec *r, const gp_repeat *what)
-{
-    gp_list *l = ((gp_cpurec *)r)->list;
-    int at = l->n;
-    gp_cpuop *op = add(r, OP_REPEAT);
-    if (!op)
-        return false;
-    op->turn = (uint64_t)what->turns, op->src = what->flag;
-    if (!what->body(r, what->arg) || !(op = add(r, OP_AGAIN)))
-        return false;
-    op->slot = at;
-    l->op[at].slot = l->n - 1;
-    return true;
-}
-
-static bool rec_turn(gp_rec *r, gp_opcode code, int o, int slot)
-{
-    gp_cpuop *op = add(r, code);
-    if (op)
-        op->slot = o * ((gp_cpudev *)r->dev)->slots + slot;
-    return op;
-}
-
-static bool rec_order_wait(gp_rec *r, int o, int slot)
-{
-    return rec_turn(r, OP_WAIT, o, slot);
-}
-
-static bool rec_order_pass(gp_rec *r, int o, int slot)
-{
-    return rec_turn(r, OP_PASS, o, slot);
-}
-
-static bool rec_stamp(gp_rec *r, int i)
-{
-    gp_cpuop *op = add(r, OP_STAMP);
-    if (op)
-        op->slot = i;
-    return op;
-}
-
-static bool rec_wait(gp_rec *r)
-{
-    (void)r;                   /* a kernel on the CPU has no faults to find */
-    return true;
-}
-
 static const gp_kernel *cpu_builtin(gp_dev *d, const char *name)
 {
     const gp_entry *e = gp_table_find(&((gp_cpudev *)d)->builtin, name);
     return e ? e->ptr : NULL;
 }
-
-static const gp_kernel *rec_kernel(gp_rec *r, const char *name)
-{
-    return cpu_builtin(r->dev, name);
-}
-
-static const gp_rec_ops rec_ops = {
-    .item = rec_item, .launch = rec_launch, .copy = rec_copy, .fill = rec_fill, .repeat = rec_repeat,
-    .order_wait = rec_order_wait, .order_pass = rec_order_pass, .stamp = rec_stamp, .wait = rec_wait,
-    .kernel = rec_kernel, .call = rec_call,
-};
 
 /* ---- streams --------------------------------------------------------- */
 
@@ -591,15 +377,14 @@ static uint64_t cpu_computed(gp_dev *d, int stream)
 
 static bool record(gp_dev *d, gp_list *l, gp_body body, void *arg, gp_errs *errs)
 {
-    gp_cpurec r = { { .ops = &rec_ops, .dev = d, .errs = errs }, l };
-    clear_list(l);
-    return body(&r.rec, arg);
+    const gp_cpudev *c = (gp_cpudev *)d;
+    return gp_list_record(l, d, c->nstreams, c->slots, body, arg, errs);
 }
 
 static void cpu_discard(gp_dev *d, gp_exec *x)
 {
     (void)d;
-    free_list(&x->list);
+    gp_list_free(&x->list);
     free(x);
 }
 
