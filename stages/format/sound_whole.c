@@ -1,0 +1,112 @@
+/* sound_whole.c - is a recording whole? The library takes one that is cut off for a shorter one, see sndfile.h. */
+#include <stdlib.h>
+#include <string.h>
+#include "sndfile.h"
+
+static uint64_t number(const unsigned char *p, int bytes, bool big)
+{
+    uint64_t x = 0;
+    for (int i = 0; i < bytes; i++)
+        x = x << 8 | p[big ? i : bytes - 1 - i];
+    return x;
+}
+
+/* The size of data that nobody knew when the header was written: up to the end of the file. */
+static bool is_open_end(uint64_t size)
+{
+    return size >= 0xffffff00 || (size >= 0x7ffff000 && size <= 0x80000000);
+}
+
+/* Of a page of Ogg, whose own checksum is 0: polynomial 0x04c11db7, from 0, the highest bit first (RFC 3533, 6). */
+static uint32_t ogg_checksum(const unsigned char *p, size_t n)
+{
+    uint32_t part[16], crc = 0;
+    for (uint32_t i = 0; i < 16; i++) {
+        part[i] = i << 28;
+        for (int k = 0; k < 4; k++)
+            part[i] = part[i] << 1 ^ (part[i] >> 31 ? 0x04c11db7 : 0);
+    }
+    for (size_t i = 0; i < n; i++) {
+        crc ^= (uint32_t)p[i] << 24;
+        crc = crc << 4 ^ part[crc >> 28];
+        crc = crc << 4 ^ part[crc >> 28];
+    }
+    return crc;
+}
+
+/* The library goes on behind a page that is damaged or missing as if there had been none: rows would lie too early. */
+static bool is_whole_ogg(gp_sound_bytes s, char err[GP_WHY])
+{
+    enum { FIXED = 27, LAST = 4, MOST = FIXED + 255 + 255 * 255 };
+    unsigned char *p = malloc(MOST);
+    bool ok = p || gp_why(err, GP_WHY_MEMORY), last = false, all = !s.head || (int64_t)s.n == s.size;
+    uint64_t serial = 0;
+    for (int64_t at = 0, page = 0; ok && at < s.size; page++) {
+        s.at = at;
+        int64_t got = gp_sound_get(p, MOST, &s), n = FIXED;
+        if (!all && at + MOST > (int64_t)s.n)
+            break;                     /* the rest is looked at when it is open */
+        for (int i = 0; got >= FIXED && i < p[26]; i++)
+            n += 1 + (FIXED + i < got ? p[FIXED + i] : 0);
+        bool whole = got >= n && !memcmp(p, "OggS", 4);
+        uint64_t sum = whole ? number(p + 22, 4, false) : 0;
+        if (whole)
+            memset(p + 22, 0, 4);
+        if (last)
+            ok = gp_why(err, "holds several recordings, one behind the other, or goes on behind its end");
+        else if (!whole || ogg_checksum(p, (size_t)n) != sum)
+            ok = gp_why(err, "is cut off or damaged at byte %lld", (long long)at);
+        else if (number(p + 18, 4, false) != (uint64_t)page || (page && number(p + 14, 4, false) != serial))
+            ok = gp_why(err, "lacks a page before byte %lld, or holds several streams", (long long)at);
+        if (ok)
+            serial = number(p + 14, 4, false), last = p[5] & LAST, at += n;
+    }
+    free(p);
+    return ok && (last || !all || gp_why(err, "is cut off: its last page is not there"));
+}
+
+/* Is this how a chunk begins, of which all is there? */
+static bool is_chunk(const unsigned char *p, int64_t there, bool big)
+{
+    for (int i = 0; i < 4; i++)
+        if (p[i] < 0x20 || p[i] > 0x7e)
+            return false;
+    return there >= 8 && number(p + 4, 4, big) <= (uint64_t)there - 8;
+}
+
+/* Of files of chunks (WAV, AIFF) the header says how much there is. */
+bool gp_sound_is_whole(gp_sound_bytes s, char err[GP_WHY])
+{
+    unsigned char p[24];
+    uint64_t size, ds64 = 0;
+    s.at = 0;
+    if (gp_sound_get(p, 12, &s) < 12)
+        return true;
+    if (!memcmp(p, "ID3", 3))
+        return gp_why(err, "begins with an ID3 tag, which a recording that gpipe reads has not");
+    if (!memcmp(p, "OggS", 4))
+        return is_whole_ogg(s, err);
+    bool big = !memcmp(p, "FORM", 4);
+    if (!big && memcmp(p, "RIFF", 4) && memcmp(p, "RF64", 4))
+        return true;
+    for (int64_t at = 12; at < s.size; at += 8 + (int64_t)(size + size % 2)) {
+        s.at = at;
+        int64_t got = gp_sound_get(p, sizeof p, &s);
+        if (got < 8)
+            return true;
+        size = number(p + 4, 4, big);
+        if (!memcmp(p, "ds64", 4) && got == sizeof p)
+            ds64 = number(p + 16, 8, false);
+        if (memcmp(p, big ? "SSND" : "data", 4))
+            continue;
+        size = size == UINT32_MAX && ds64 ? ds64 : size;
+        if (!size && !ds64 && got > 8 && !is_chunk(p + 8, got < 16 ? 0 : s.size - at - 8, big))
+            return gp_why(err, "says that it holds no data, and %lld bytes follow: it was never finished",
+                          (long long)(s.size - at - 8));
+        uint64_t there = (uint64_t)(s.size - at - 8);
+        return size <= there || (!ds64 && is_open_end(size))
+            || gp_why(err, "is cut off: its header says %llu bytes of data, %llu are there", (unsigned long long)size,
+                      (unsigned long long)there);
+    }
+    return true;
+}
