@@ -118,7 +118,8 @@ static void sound_close(gp_rows *f)
 static bool finds_rows(const gp_sf_info *info)
 {
     int codec = info->format & SF_CODEC;
-    return info->seekable && (info->format & SF_CONTAINER) != SF_FLAC && ((codec >= SF_S8 && codec <= SF_DOUBLE) || codec == SF_ULAW || codec == SF_ALAW);
+    return info->seekable && (info->format & SF_CONTAINER) != SF_FLAC
+        && ((codec >= SF_S8 && codec <= SF_DOUBLE) || codec == SF_ULAW || codec == SF_ALAW);
 }
 
 static gp_rows *sound_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
