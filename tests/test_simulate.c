@@ -269,6 +269,29 @@ START_TEST(small_grids_take_as_long)
 }
 END_TEST
 
+/* There are no times of what the run had not: the error names it. */
+static const struct { const char *from, *to, *says; int line; } unlike[] = {
+    { G A END, G A B END, "with these settings there is a stage 'b', and in the run of the report there was none", 5 },
+    { G A B END, G A END, "with these settings there is no stage 'b', which the run of the report had", 0 },
+    { G A B END, G B A END, "with these settings stage 'b' comes in another order than in the run of the report", 4 },
+};
+
+START_TEST(other_stages)
+{
+    gp_errs errs = { 0 };
+    gp_pipeline *p[2];
+    for (int i = 0; i < 2; i++)
+        p[i] = verdict_compile(i ? unlike[_i].to : unlike[_i].from, NULL, true, &errs);
+    ck_assert(p[0] && p[1] && !errs.n);
+    const gp_plan *from = gp_pipeline_plan(p[0]), *to = gp_pipeline_plan(p[1]);
+    gp_costs costs = paper_costs(from, (gp_costs){ .cores = 1 }, (gp_segment_cost){ .kernels_ns = 1000 });
+    ck_assert_ptr_null(gp_costs_for(&verdict_arena, &costs, from, to, &errs));
+    ck_assert_msg(errs.n == 1 && !strncmp(errs.e[0].msg, unlike[_i].says, strlen(unlike[_i].says)), "%s", errs.e[0].msg);
+    ck_assert_msg(errs.e[0].at.line == unlike[_i].line, "line %d", errs.e[0].at.line);
+    gp_pipeline_destroy(p[0]), gp_pipeline_destroy(p[1]);
+}
+END_TEST
+
 Suite *suite_simulate(void)
 {
     Suite *s = suite_create("simulate");
@@ -278,6 +301,7 @@ Suite *suite_simulate(void)
     tcase_add_loop_test(tc, comes_back_from_its_report, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(tc, learns_from_a_report, 0, sizeof learned / sizeof *learned);
     tcase_add_loop_test(tc, small_grids_take_as_long, 0, sizeof grown / sizeof *grown);
+    tcase_add_loop_test(tc, other_stages, 0, sizeof unlike / sizeof *unlike);
     tcase_set_timeout(tc, 60);
     suite_add_tcase(s, tc);
     return s;

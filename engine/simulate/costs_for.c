@@ -67,20 +67,58 @@ static void scale(gp_costs *n, const gp_plan *from, const gp_plan *to, const int
     }
 }
 
+/* The first stage of `g` that has no namesake in `in`; NULL: none. */
+static const gp_stage *lacking(const gp_graph *g, const gp_graph *in)
+{
+    for (int v = 0; v < g->nstages; v++) {
+        int u = 0;
+        while (u < in->nstages && strcmp(in->stage[u].name, g->stage[v].name))
+            u++;
+        if (u == in->nstages)
+            return &g->stage[v];
+    }
+    return NULL;
+}
+
+/* There are times of the stages and segments of the run alone. Where the plan has others: a stage that is one. */
+static bool are_alike(const gp_plan *from, const gp_plan *to, int *in, gp_errs *errs)
+{
+    static const char again[] = "; make a report of a run with them";
+    const gp_graph *f = from->graph, *g = to->graph;
+    const gp_stage *more = lacking(g, f), *less = lacking(f, g);
+    if (more)
+        return gp_fail(errs, GP_E_USAGE, more->at, "with these settings there is a stage '%s', and in the run of the report "
+                       "there was none%s", more->name, again);
+    if (less)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = g->file }, "with these settings there is no stage '%s', which the "
+                       "run of the report had%s", less->name, again);
+    for (int v = 0; v < g->nstages; v++) {
+        const gp_stage *now = &g->stage[v], *then = &f->stage[v];
+        if (strcmp(then->name, now->name))
+            return gp_fail(errs, GP_E_USAGE, now->at, "with these settings stage '%s' comes in another order than in the run of "
+                           "the report%s", now->name, again);
+        if (then->device != now->device)
+            return gp_fail(errs, GP_E_USAGE, now->at, "with these settings stage '%s' runs on the %s, and in the run of the "
+                           "report on the %s%s", now->name, now->device ? "device" : "host", now->device ? "host" : "device",
+                           again);
+    }
+    for (int k = 0; k < to->nsegments; k++)
+        if ((in[k] = came_from(from, to, k)) < 0) {
+            int i = 0, v;
+            while ((v = to->task[to->segment[k].task[i]].stage) < 0)
+                i++;
+            return gp_fail(errs, GP_E_USAGE, g->stage[v].at, "with these settings the segment that begins with stage '%s' has "
+                           "stages of several segments of the report's run%s", g->stage[v].name, again);
+        }
+    return true;
+}
+
 gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, const gp_plan *to, gp_errs *errs)
 {
     const gp_graph *f = from->graph, *g = to->graph;
-    int *in = GP_NEW(a, int, to->nsegments);
-    bool same = f->nstages == g->nstages;
-    for (int v = 0; same && v < g->nstages; v++)
-        same = !strcmp(f->stage[v].name, g->stage[v].name) && f->stage[v].device == g->stage[v].device;
-    for (int k = 0; same && k < to->nsegments; k++)
-        same = (in[k] = came_from(from, to, k)) >= 0;
-    if (!same) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = g->file }, "with these settings the pipeline has other stages or "
-                "segments than the run of the report; make a report of it with them");
+    int *in = GP_NEW(a, int, to->nsegments);       /* of each segment: that of `from` */
+    if (!are_alike(from, to, in, errs))
         return NULL;
-    }
     gp_costs *n = GP_NEW(a, gp_costs, 1);
     *n = *c;
     n->stage = gp_regrow(a, c->stage, sizeof *c->stage * (size_t)c->nstages, sizeof *c->stage * (size_t)c->nstages);
