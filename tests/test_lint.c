@@ -39,6 +39,7 @@ Suite *suite_lint(void);
     "depth: 9\nstreams: 1\nbatch: 1\nbuffers: {g: {dtype: f32, shape: [128, 128], memory: " memory "}}\nstages:\n" \
     "  - {use: generate, out: g}\n"
 #define EXPR "  - {use: expr, in: [g, c], expr: g + c}\n"
+#define LOOP(more) SMALL "  - {use: loop, times: 5, in: {w: g}, out: {v: y}, stages: [{use: scale, a: 2, in: w, out: v}]" more "}\n" END
 #define AT(l, c, n) .line = (l), .col = (c), .len = (n)
 #define SILENT .says = NULL
 
@@ -239,6 +240,11 @@ static const struct {
       LUA(", params: {taps: '${taps}', b: 'rank', c: ranks of all, d: {rank: 1}}") END, SILENT },
     { "names that are values", "vars: {n: 3}\n" SMALL KERNEL("[in, out, {i32: n}]", ", define: {N: '${n}'}") END,
       SILENT },
+
+    { "a loop that carries nothing", LOOP(""),
+      "loop 'loop' carries nothing from one iteration to the next, so that all 5 make the same; give the loop carry: {INPUT: "
+      "BUFFER} (lint: carry)", AT(4, 24, 1) },
+    { "one that does", LOOP(", carry: {w: v}"), SILENT },
 
     { "silenced", "depth: 1   # nolint: depth\n" LARGE SCALE END, SILENT },
     { "one of several", "depth: 1   # one frame at a time # nolint: batch, depth: as measured\n"

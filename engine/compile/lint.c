@@ -1,5 +1,5 @@
-/* lint.c - plans that are correct but will be slow, or fail at their second frame: the usual mistakes, reported
- * as warnings with a place and an edit to try.
+/* lint.c - plans that are correct but will be slow, fail at their second frame, or do the same again and again: the usual
+ * mistakes, reported as warnings with a place and an edit to try.
  *
  * One table: a name, a test, what to do. Only what is certain without a run is
  * reported; what depends on time is for `gpipe bench`. A pure pass like the others, but
@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include "base/plural.h"
+#include "compile/loop.h"
 #include "compile/plan.h"
 #include "compile/resolve.h"
 
@@ -441,6 +442,23 @@ static void lint_names(linting *l)
     }
 }
 
+/* All iterations read the same, and make the same. */
+static void lint_carry(linting *l)
+{
+    for (int i = 0; i < l->g->nstages; i++) {
+        const gp_stage *st = &l->g->stage[i];
+        const gp_loop *loop = gp_stage_loop(st);
+        bool carries = !loop || loop->times < 2;
+        for (int k = 0; !carries && k < loop->graph->nbuffers; k++)
+            carries = loop->buffer[k].carries >= 0;
+        for (int k = 0; !carries && k < loop->graph->nstages; k++)
+            carries = loop->graph->stage[k].state;
+        if (!carries)
+            warn(l, key_at(st->node, "times", st->at), "loop '%s' carries nothing from one iteration to the next, so that all "
+                 "%" PRId64 " make the same", st->name, loop->times);
+    }
+}
+
 /* Is it the name of a var, also of one that is there by itself? */
 static bool is_var(const linting *l, const char *name)
 {
@@ -498,6 +516,7 @@ static const lint lints[] = {
     { "priority", lint_priority, "leave it out" },
     { "text", lint_texts, "put it in quotes if it is meant as it stands" },
     { "names", lint_names, "put %05d, the frame's number, or %n, its source's name, into it" },
+    { "carry", lint_carry, "give the loop carry: {INPUT: BUFFER}" },
     { "rate", lint_rate, "so they wait for each other: give both one rate" },
 };
 
