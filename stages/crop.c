@@ -39,6 +39,8 @@ static bool shape(gp_shape *s)
                                  (long long)(first + n - 1), k, gp_type_text(in, text));
         s->out[0].dim[k] = n;
     }
+    for (int k = 0; k < in->ndim; k++)
+        s->fixed |= k < o->size.n || (s->in_varies && !(s->in_varies[0] >> k & 1)) ? 1u << k : 0;
     s->batched = true;
     return true;
 }

@@ -22,6 +22,16 @@ bool gp_decode_by_cpu(gp_call *c, gp_frame *f, void *to, char why[GP_WHY])
     return true;
 }
 
+bool gp_decode_take(const gp_decode_opts *o, gp_view *v, const gp_type *most, const gp_type *found, char why[GP_WHY])
+{
+    char have[128], want[GP_BOUNDS_TEXT], not[GP_WHY];
+    if (!gp_picfile_alike(found, most, o->varies, "'buffers' declares", why))
+        return false;
+    return gp_file_take(v, most, o->varies, found, not)
+        || gp_why(why, "holds %s, which does not fit in %s: declare the largest under 'buffers'", gp_type_text(found, have),
+                  gp_bounds_text(most, o->varies, want));
+}
+
 void gp_decode_fail(gp_call *c, gp_frame *f, const char *why)
 {
     const char *quote = f->name ? "'" : "";
@@ -46,7 +56,7 @@ static bool decode_one(gp_call *c, gp_frame *f, char why[GP_WHY])
     gp_view *v = &f->out[0];
     gp_type found;
     return gp_picfile_head(&o->how, name, in->data, gp_bytes(&in->type), &found, why)
-        && gp_file_take(v, &d->most, o->varies, &found, why) && gp_decode_by_cpu(c, f, v->data, why);
+        && gp_decode_take(o, v, &d->most, &found, why) && gp_decode_by_cpu(c, f, v->data, why);
 }
 
 static bool run(gp_call *c, gp_frame *f, int n)

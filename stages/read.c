@@ -167,7 +167,7 @@ static const gp_port out[] = {
 
 static const gp_opt options[] = {
     { GP_PATH(gp_read_opts, path), .required = true, .choices = "command",
-      .help = "a file; a glob ('*.png'), in byte order; a number ('img_%05d.png'), all that are there, "
+      .help = "a file; a glob ('*.png', '*.{jpg,png}'), in byte order; a number ('img_%05d.png'), all that are there, "
               "from the lowest on; a FIFO, or stdin" },
     { GP_TEXTS(gp_read_opts, command),
       .help = "in place of a path: a program and its arguments, as a list, whose standard output is read" },

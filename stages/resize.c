@@ -167,6 +167,7 @@ static bool shape(gp_shape *s)
                                  "'method: area', or 'antialias: false'", INT_MAX,
                                  (long long)taps(o, in->dim[k], made.dim[k]));
     s->batched = true;
+    s->fixed = (o->height ? 1 : 0) | (o->width ? 2 : 0) | (s->in_varies && s->in_varies[0] & 4 ? 0 : 4);
     s->scratch = scratch_of(o, in, &made, varies);
     return true;
 }

@@ -140,7 +140,8 @@ START_TEST(wrong_files)
         { "cmyk.jpg", 0, "'in' is a JPEG file of 4 colors (CMYK)" },
         { "rgb444_19x33.jpg", 20, "'in' has no picture in its first 20 bytes" },
         { "rgb420_19x33.jpg", 700, "'in' is cut off: its picture goes on after 700 bytes" },
-        { "gray_19x33.jpg", 0, "'in' holds u8 [19, 33], which does not fit in u8 [<=40, <=40, 3]" },
+        { "gray_19x33.jpg", 0, "'in' holds u8 [19, 33], 'buffers' declares u8 [<=34, <=34, 3]: 'colors: rgb'" },
+        { "orient1.jpg", 0, "'in' holds u8 [19, 35, 3], which does not fit in u8 [<=34, <=34, 3]: declare the largest under 'buffers'" },
         { "../png/rgb8.png", 30, "'in' " }, { "../make.py", 0, "'in' is not a picture that gpipe reads" },
     };
     const char *dir = pipe_dir();
@@ -151,7 +152,7 @@ START_TEST(wrong_files)
     ck_assert_ptr_nonnull(data);
     pipe_file(dir, "in.jpg", data, cases[_i].bytes ? cases[_i].bytes : n);
     free(data);
-    pipe_result r = pipe_run(dir, "buffers: {photo: {shape: [\"<=40\", \"<=40\", 3]}}\nstages:\n"
+    pipe_result r = pipe_run(dir, "buffers: {photo: {shape: [\"<=34\", \"<=34\", 3]}}\nstages:\n"
                              "  - {use: read, path: in.jpg, format: bytes, out: coded}\n  - {use: decode, in: coded, out: photo}\n"
                              "  - {use: discard}\n", "cpu", NULL, (gp_run_options){ 0 });
     ck_assert(r.outcome == GP_ERROR && r.errs.n);
@@ -291,7 +292,7 @@ Suite *suite_decode(void)
     tcase_add_loop_test(tc, files_are_frames, 0, 4);
     tcase_add_loop_test(tc, files_that_do_not_fit, 0, 2);
     tcase_add_loop_test(tc, as_read_has_them, 0, 36);
-    tcase_add_loop_test(tc, wrong_files, 0, 6);
+    tcase_add_loop_test(tc, wrong_files, 0, 7);
     tcase_add_loop_test(tc, looks, 0, 9);
     tcase_add_loop_test(tc, who_decodes, 0, 12);
     tcase_add_loop_test(tc, library, 0, 2);

@@ -61,7 +61,7 @@ END_TEST
 /* ---- broken ---------------------------------------------------------- */
 
 static const struct { const char *name, *text, *said; } broken[] = {
-    { "a.pgm", "", "is not a PNM file" },
+    { "a.pgm", "", "is empty" },
     { "a.pgm", "P", "is not a PNM file" },
     { "a.pgm", "P5", "is cut off within its header, after 2 bytes" },
     { "a.pgm", "P5 7", "is cut off within its header" },
@@ -79,7 +79,7 @@ static const struct { const char *name, *text, *said; } broken[] = {
     { "a.pgm", "P2 1 1 255 7", "is a PNM file of text (P2), of which gpipe reads binary PGM (P5) and PPM (P6)" },
     { "a.pgm", "P4 1 1 7", "is a PNM file of bits (P4)" },
     { "a.pgm", "P7\nWIDTH 1\n", "is not a PNM file" },
-    { "a.pfm", "", "is not a PFM file" },
+    { "a.pfm", "", "is empty" },
     { "a.pfm", "PG 1 1 1 abcd", "is not a PFM file" },
     { "a.pfm", "Pf 1 1 0 abcd", "is a PFM file with a broken header" },
     { "a.pfm", "Pf 1 1 0e1 abcd", "is a PFM file with a broken header" },

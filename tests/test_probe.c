@@ -90,6 +90,7 @@ START_TEST(probe_lists_files)
         "w000000000007", "w000000000020", "w8" };
     static const struct { const char *pattern, *list; } cases[] = {
         { "*.png", "B.png a.png b.png " }, { "*.gif", "" }, { "[ab].png", "a.png b.png " },
+        { "{b,a}.png", "a.png b.png " }, { "{*,[ab]}.png", "B.png a.png b.png " }, { "{a}.png", "" }, { "x_{9,1}%d.raw", "" },
         { "x_%d.raw", "x_9.raw x_10.raw x_11.raw x_13.raw " }, { "x_%03d.raw", "x_011.raw " },
         { "y%03d.raw", "y003.raw y004.raw y1000.raw " }, { "[1]_%d.raw", "[1]_0.raw " }, { "n%d", "n0 n1 " },
         { "z%d", "" },

@@ -68,12 +68,13 @@ END_TEST
 static const struct { const char *name, *text, *says; } odd[] = {
     { "e.pgm", "P5\n40 40\n255\n", "e.pgm' holds u8 [40, 40], the first files u8 [<=30, <=20, 3]: 'colors: rgb' makes RGB of gray "
       "pictures and of those with alpha, 'colors: gray' luma of all" },
-    { "e.ppm", "P6\n40 40\n65535\n", "e.ppm' holds u16 [40, 40, 3]" },
+    { "e.ppm", "P6\n40 40\n65535\n", "e.ppm' holds u16 [40, 40, 3], the first files u8 [<=30, <=20, 3]: pictures of 8 and of 16 bits, "
+      "or floats, are read by a stage each" },
     { "e.ppm", "P6\n20000 20000\n255\n1", "e.ppm' holds u8 [20000, 20000, 3], which does not fit in u8 [<=30, <=20, 3], the "
       "largest of the first 4 files" },
     { "e.ppm", "P6\n2000000000 2000000000\n255\n1", "e.ppm' says that it has 2000000000 x 2000000000 pixels" },
     { "e.ppm", "no picture", "e.ppm' is not a PNM file" },
-    { "e.ppm", "", "e.ppm' is not a PNM file" },
+    { "e.ppm", "", "e.ppm' is empty" },
 };
 
 START_TEST(odd_ones)
@@ -96,6 +97,40 @@ START_TEST(colors)
     put("e.pgm", 2, 3, 1, 9);
     ck_assert_uint_eq(io_runs(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", _i ? ", colors: gray" : ", colors: rgb")), 4);
     is_all("out/b.raw", _i ? 60 : 180, 1), is_all("out/e.raw", _i ? 6 : 18, 9);
+}
+END_TEST
+
+/* What makes one size of all is of one shape, and can be grouped; what does so in one axis, in that one. */
+START_TEST(one_size)
+{
+    static const struct { const char *stage; size_t bytes; const char *says; } cases[] = {
+        { "resize, height: 4, width: 5", 3 * 4 * 5 * 3, NULL }, { "crop, size: [2, 2]", 3 * 2 * 2 * 3, NULL },
+        { "resize, height: 4", 0, "'height' alone makes pictures of any width" }, { "resize, fit: 2", 0, "'resize' may differ" },
+        { "crop, size: [2]", 0, "'crop' may differ" },
+    };
+    char y[600];
+    wide_high_small();
+    TEXT(y, READ "  - {use: %s}\n  - {use: group, frames: 3}\n  - {use: write, path: all.raw}\n", "", cases[_i].stage);
+    if (cases[_i].says) {
+        io_fails(y, 3, cases[_i].says);
+        return;
+    }
+    size_t n;
+    ck_assert_uint_eq(io_runs(y), 3);
+    free(pipe_read(io_dir, "all.raw", &n));
+    ck_assert_uint_eq(n, cases[_i].bytes);
+}
+END_TEST
+
+/* A declared shape alone: the type is that of what comes in. */
+START_TEST(shape_without_type)
+{
+    wide_high_small();
+    pipe_text(io_dir, "half.lua", "function process(f, x, y)\n  y.shape = {1, x.shape[2], 3}\n"
+              "  for i = 1, x.shape[2] do for k = 1, 3 do y:set(1, i, k, x:at(1, i, k)) end end\nend\n");
+    ck_assert_uint_eq(io_runs("buffers: {y: {shape: ['<=30', '<=20', 3]}}\n" "stages:\n  - {use: read, path: '*.ppm'}\n"
+                              "  - {use: lua, script: half.lua, out: y}\n  - {use: write, path: 'out/%n.raw'}\n"), 3);
+    is_all("out/b.raw", 60, 1), is_all("out/c.raw", 12, 2), is_all("out/d.raw", 6, 3);
 }
 END_TEST
 
@@ -153,6 +188,8 @@ Suite *suite_sizes(void)
     tcase_add_loop_test(tc, bounds, 0, 2);
     tcase_add_test(tc, same);
     tcase_add_loop_test(tc, colors, 0, 2);
+    tcase_add_loop_test(tc, one_size, 0, 5);
+    tcase_add_test(tc, shape_without_type);
     tcase_add_loop_test(tc, odd_ones, 0, sizeof odd / sizeof *odd);
     tcase_add_test(tc, first);
     tcase_add_test(tc, later);

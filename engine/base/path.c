@@ -4,9 +4,15 @@
 #include <string.h>
 #include "base/path.h"
 
+bool gp_path_has_choice(const char *path)
+{
+    const char *open = strchr(path, '{'), *comma = open ? strchr(open, ',') : NULL;
+    return comma && strchr(comma, '}');
+}
+
 bool gp_path_is_glob(const char *path)
 {
-    return strpbrk(path, "*?[");
+    return strpbrk(path, "*?[") || gp_path_has_choice(path);
 }
 
 /* The length of the %d or %05d at `p`, or 0: what is %5d in C, with spaces before it, is no

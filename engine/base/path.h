@@ -13,6 +13,8 @@
 #include "base/outfile.h"
 
 bool gp_path_is_glob(const char *path);
+/* One of several texts, as in *.{jpg,png}: a glob, too. */
+bool gp_path_has_choice(const char *path);
 
 /* The length of the %d, %05d, %n or %% at `p`, or 0. */
 size_t gp_path_conversion(const char *p);

@@ -67,9 +67,10 @@ char *gp_err_option(const gp_args *args, const gp_err *e)
 
 static void print_errs(FILE *to, const char *rank, const gp_args *args, const gp_loaded *l, const gp_errs *errs)
 {
-    bool color = gp_want_color(STDERR_FILENO);
+    bool color = gp_want_color(STDERR_FILENO), only_warnings = false;
     for (int i = 0; i < errs->n; i++) {
         gp_err e = errs->e[i];
+        only_warnings |= e.code == GP_E_WARN;      /* of what there was no room for: errors come first */
         if (e.code == GP_E_WARN && args->quiet)
             continue;
         char *name = gp_err_option(args, &e);
@@ -82,8 +83,8 @@ static void print_errs(FILE *to, const char *rank, const gp_args *args, const gp
                          color);
         free(name);
     }
-    if (errs->dropped)
-        fprintf(to, "gpipe: and %d more\n", errs->dropped);
+    if (errs->dropped && !(only_warnings && args->quiet))
+        fprintf(to, "gpipe: %d more %s are not shown\n", errs->dropped, only_warnings ? "warnings" : "errors and warnings");
 }
 
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)

@@ -307,6 +307,12 @@ void gp_take_shape(gp_stage *st, const gp_shape *s)
     st->round_bytes = s->round_bytes, st->round_steps = s->round_steps;
 }
 
+/* The axes of an output in which its frames may be shorter, since those of an input may. */
+static unsigned may_differ(const gp_shape *s, int output)
+{
+    return output || !s->fixed ? ~0u : ~s->fixed & ((1u << s->out[0].ndim) - 1);
+}
+
 static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
 {
     unsigned varies[GP_MAXPORT], declared[GP_MAXPORT];
@@ -350,7 +356,7 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
             ok = AT(r, b->b.depth_at, "'depth' has no effect: buffer '%s' is made of constants, and is one", b->b.name);
         b->b.endless = st->s.endless, b->b.follows = st->s.follows, b->b.carried = st->s.carried;
         if (!b->b.said.ndim)
-            b->b.varies = any ? ~0u : p ? 0 : s.varies;
+            b->b.varies = any ? may_differ(&s, p) : p ? 0 : s.varies;
         bool handed_on = any && !st->s.kind->run && !st->s.kind->record;
         if (!b->broken && check_output(r, st, b, &out[p])
             && (!handed_on || check_handed_on(r, st, b, varies[0], &in[0])))

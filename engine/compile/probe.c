@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/path.h"
 #include "compile/resolve.h"
 
 /* ---- the table ------------------------------------------------------- */
@@ -203,12 +204,13 @@ static void close_folder(void *folder)
 /* As glob(), until x->left names were seen; then x->cut. */
 static int bounded_glob(const char *pattern, gp_probed *x, glob_t *g)
 {
+    int flags = GLOB_NOSORT | (pattern == x->path && gp_path_has_choice(pattern) ? GLOB_BRACE : 0);   /* beside a number: none */
     if (!x->most)
-        return glob(pattern, GLOB_NOSORT, is_short, g);
+        return glob(pattern, flags, is_short, g);
     g->gl_opendir = open_folder, g->gl_readdir = next_name, g->gl_closedir = close_folder;
     g->gl_stat = stat, g->gl_lstat = lstat;
     left = x->left, refused = false;
-    int bad = glob(pattern, GLOB_NOSORT | GLOB_ALTDIRFUNC, is_short, g);
+    int bad = glob(pattern, flags | GLOB_ALTDIRFUNC, is_short, g);
     x->left = left, x->cut = refused;
     return bad;
 }
@@ -234,6 +236,16 @@ static void list_matches(gp_arena *a, const char *pattern, gp_probed *x, struct 
         longjmp(*there, 1);
 }
 
+/* Of a sorted list: several texts of a choice may match one file. */
+static int without_twins(const char **path, int n)
+{
+    int kept = n > 0;
+    for (int i = 1; i < n; i++)
+        if (strcmp(path[i], path[kept - 1]) != 0)
+            path[kept++] = path[i];
+    return kept;
+}
+
 static void look_at_glob(gp_arena *a, gp_probed *x)
 {
     const char *pattern = x->path;
@@ -244,6 +256,7 @@ static void look_at_glob(gp_arena *a, gp_probed *x)
     list_matches(a, numbered ? any_number(a, pattern, from, to) : pattern, x, &l);
     if (l.n > 1)
         qsort(l.path, (size_t)l.n, sizeof *l.path, by_bytes);
+    l.n = without_twins(l.path, l.n);
     if (numbered)
         l.n = keep_numbered(a, l.path, l.n, (size_t)(from - pattern), strlen(to), width);
     x->files = (gp_files){ l.n, l.path };

@@ -395,6 +395,7 @@ bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, 
             continue;
         const gp_buffer *y = &g->buffer[st->out[i]];
         const gp_type *full = &y->type;
+        out[i].dtype = out[i].dtype ? out[i].dtype : full->dtype;
         bool fits = out[i].dtype == full->dtype && out[i].ndim == full->ndim, beyond = false;
         for (int k = 0; fits && k < full->ndim; k++) {
             bool bound = y->varies >> k & 1;

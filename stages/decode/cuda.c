@@ -164,7 +164,7 @@ static bool look(decoder *d, worker *w, gp_frame *f, int i, char why[GP_WHY])
             return gp_why(why, "is a broken JPEG file: it has two headers");
         w->way[i] = !l->batch_refuses(d->batches, w->parser, &refuses) && !refuses ? BATCH : ALONE;
     }
-    return gp_file_take(&f->out[0], &d->most, d->o->varies, &is->type, why);
+    return gp_decode_take(d->o, &f->out[0], &d->most, &is->type, why);
 }
 
 /* ---- decoding -------------------------------------------------------- */

@@ -19,6 +19,8 @@ typedef struct gp_decode_opts {
 
 /* The CPU decodes a frame's file into `to`, as the type of its output says; the frame gets the file's numbers. */
 bool gp_decode_by_cpu(gp_call *c, gp_frame *f, void *to, char why[GP_WHY]);
+/* Gives a frame the type that its file has, which has to fit in `most`. */
+bool gp_decode_take(const gp_decode_opts *o, gp_view *v, const gp_type *most, const gp_type *found, char why[GP_WHY]);
 /* Says what is wrong with a frame. */
 void gp_decode_fail(gp_call *c, gp_frame *f, const char *why);
 

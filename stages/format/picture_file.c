@@ -70,6 +70,8 @@ bool gp_picfile_head(const gp_picfile_how *how, const char *path, const void *he
                      char err[GP_WHY])
 {
     const gp_picfile *p = row_of(how, path, head, n);
+    if (!n)
+        return gp_why(err, "is empty");
     if (!p)
         return gp_why(err, "is not a picture that gpipe reads");
     if (how->halvings && !p->shrinks)
@@ -88,6 +90,17 @@ gp_type gp_picfile_colored(const gp_picfile_how *how, gp_type t)
     t.ndim = how->colors == GP_COLORS_RGB ? 3 : how->colors == GP_COLORS_GRAY ? 2 : t.ndim;
     t.dim[2] = how->colors == GP_COLORS_RGB ? 3 : t.ndim == 2 ? 0 : t.dim[2];
     return t;
+}
+
+bool gp_picfile_alike(const gp_type *found, const gp_type *others, unsigned varies, const char *of, char why[GP_WHY])
+{
+    char have[128], want[GP_BOUNDS_TEXT];
+    bool type = found->dtype == others->dtype, colors = found->ndim == others->ndim
+                                                     && (found->ndim < 3 || found->dim[2] == others->dim[2]);
+    return (type && colors)
+        || gp_why(why, "holds %s, %s %s: %s", gp_type_text(found, have), of, gp_bounds_text(others, varies, want),
+                  !type ? "pictures of 8 and of 16 bits, or floats, are read by a stage each"
+                  : "'colors: rgb' makes RGB of gray pictures and of those with alpha, 'colors: gray' luma of all");
 }
 
 /* n pixels of `c` channels to RGB, or to luma: ITU-R BT.601, 2.5.1; of integers with weights of 16 bits, rounded. */

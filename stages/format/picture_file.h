@@ -63,6 +63,9 @@ gp_filetype gp_picfile_named(const char *path);
 /* Does the format take this option of writers? */
 bool gp_picfile_takes(gp_filetype as, const char *option);
 
+/* Has a picture the type and the colors of the others, whatever its size? `of`: how a message names them: "the first file". */
+bool gp_picfile_alike(const gp_type *found, const gp_type *others, unsigned varies, const char *of, char why[GP_WHY]);
+
 /* A frame of type `t`, with the colors that `how` says. */
 gp_type gp_picfile_colored(const gp_picfile_how *how, gp_type t);
 

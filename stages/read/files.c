@@ -110,16 +110,12 @@ static bool open_file(gp_reader *r, gp_read_worker *w, gp_piece_file *f, int fil
     return false;
 }
 
-/* Has a picture other colors than the first ones? What is to be done then is not what other sizes need. */
-static bool is_other(const gp_reader *r, const gp_type *found, const gp_view *v, char why[GP_WHY])
+/* Has a picture the type and colors of the others? What is to be done if not is not what other sizes need. */
+static bool is_alike(const gp_reader *r, const gp_type *found, const gp_view *v, char why[GP_WHY])
 {
-    bool looked = r->o->varies && r->o->looked;
-    const gp_type *first = looked ? &r->most : &v->type;
-    char have[128], want[GP_BOUNDS_TEXT];
-    return (looked || !r->o->varies) && (found->ndim != first->ndim || (found->ndim == 3 && found->dim[2] != first->dim[2]))
-        && !gp_why(why, "holds %s, the first file%s %s: 'colors: rgb' makes RGB of gray pictures and of those with alpha, "
-                   "'colors: gray' luma of all", gp_type_text(found, have), looked ? "s" : "",
-                   gp_bounds_text(first, looked ? r->o->varies : 0, want));
+    const gp_read_opts *o = r->o;
+    return gp_picfile_alike(found, o->varies ? &r->most : &v->type, o->varies, !o->varies ? "the first file" : o->looked
+                            ? "the first files" : "'buffers' declares", why);
 }
 
 static bool decode(gp_reader *r, gp_read_worker *w, int file, gp_view *v, char why[GP_WHY])
@@ -129,7 +125,7 @@ static bool decode(gp_reader *r, gp_read_worker *w, int file, gp_view *v, char w
     const gp_picfile_how *as = &r->o->pictures;
     if (!gp_picfile_head(as, path_of(r, file), w->room.data, w->room.n, &found, why))
         return false;
-    if (is_other(r, &found, v, why))
+    if (!is_alike(r, &found, v, why))
         return false;
     if (!r->o->varies && !gp_type_same(&found, &v->type))
         return gp_why(why, "holds %s, the first file %s: for pictures of different sizes declare the largest under "

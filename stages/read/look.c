@@ -57,6 +57,8 @@ static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool
     if (glob || numbered) {
         *many = gp_probe_file(s, o->path)->error != 0;     /* a file may be called 'a[1].npy' */
     }
+    if (*many && strstr(o->path, "**"))
+        return gp_shape_fail(s, "path", "'**' has no meaning: a glob is of one folder, or with '*/' of all folders of one level");
     if (!*many) {
         const char **file = gp_shape_alloc(s, sizeof *file);
         file[0] = o->path;
@@ -67,7 +69,7 @@ static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool
     }
     if (!o->nfiles)
         return gp_shape_missing(s, "path", "no file matches '%s'%s", o->path, glob && numbered
-                                ? ": beside a number, *, ? and [ mean themselves" : "");
+                                ? ": beside a number, *, ?, [ and { mean themselves" : "");
     *first = gp_probe_file(s, o->file[0]);
     gp_shape_reads(s, o->file, o->nfiles);
     if ((*first)->error)
@@ -113,7 +115,17 @@ static bool may_vary(gp_shape *s, const gp_read_opts *o, bool many)
                          many ? o->file[0] : "", many ? "', says what they are, and is not a picture" : "");
 }
 
-static bool raw_only(gp_shape *s, const gp_read_opts *o)
+/* An option has no effect on what is not such a file; of many the first one says what all are. */
+static bool without(gp_shape *s, const gp_read_opts *o, bool many, const char *opt, const char *what)
+{
+    enum { MOST = 400 };
+    char *of = gp_shape_alloc(s, MOST);
+    snprintf(of, MOST, many ? "a file that is not a %s: '%.300s', the first one, is none, and says what all are"
+             : "a file that is not a %s", what, many ? o->file[0] : "");
+    return gp_shape_without(s, opt, of);
+}
+
+static bool raw_only(gp_shape *s, const gp_read_opts *o, bool many)
 {
     static const char *const of_raw[] = { "offset", "skip", "stored", "endian", "tail" };
     for (size_t i = 0; o->whole && i < sizeof of_raw / sizeof *of_raw; i++)
@@ -127,17 +139,17 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o)
     if (o->as != GP_RAW && opt)
         return gp_shape_fail(s, opt, "'%s' is only for raw data, not for '%s'", opt, o->path);
     if (!gp_read_is_pictures(o) && !gp_rowsfile_takes(o->as, "orientation")
-        && !gp_shape_without(s, "orientation", "a file that is not a picture"))
+        && !without(s, o, many, "orientation", "picture"))
         return false;
     static const char *const of_pictures[] = { "colors", "shrink" };
     for (size_t i = 0; !gp_read_is_pictures(o) && i < sizeof of_pictures / sizeof *of_pictures; i++)
-        if (!gp_shape_without(s, of_pictures[i], gp_rowsfile_takes(o->as, "orientation") ? "a TIFF file"
-                              : "a file that is not a picture"))
+        if (gp_rowsfile_takes(o->as, "orientation") ? !gp_shape_without(s, of_pictures[i], "a TIFF file")
+            : !without(s, o, many, of_pictures[i], "picture"))
             return false;
     if (!gp_rowsfile_takes(o->as, "sample_rate")
-        && !gp_shape_without(s, "sample_rate", "a file that is not a recording"))
+        && !without(s, o, many, "sample_rate", "recording"))
         return false;
-    if (!gp_rowsfile_takes(o->as, "member") && !gp_shape_without(s, "member", "a file that is not a .npz"))
+    if (!gp_rowsfile_takes(o->as, "member") && !without(s, o, many, "member", ".npz"))
         return false;
     if ((gp_read_is_pictures(o) || gp_read_is_rows(o)) && o->tail != GP_TAIL_ERROR)
         return gp_shape_fail(s, "tail", "'tail' is only for raw and .npy data, not for '%s'",
@@ -347,7 +359,8 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
         if (rows && !found.ndim)
             found = *t;                /* which is declared */
         broken = !ok;
-        ok = ok && (o->as == GP_RAW || gp_file_fits(&found, t, o->varies, why));
+        ok = ok && (!gp_read_is_pictures(o) || gp_picfile_alike(&found, t, o->varies, "'buffers' declares", why))
+          && (o->as == GP_RAW || gp_file_fits(&found, t, o->varies, why));
     } else if (o->as == GP_RAW) {
         if (!declared(s, o, f->path))
             return false;
@@ -410,7 +423,7 @@ bool gp_read_shape(gp_shape *s)
     s->endless = (o->loop || o->reopen) && !o->frames;
     s->known.hertz = o->rate;
     if (!list_files(s, o, &first, &many) || (many && o->nfiles && !say_format(s, o, o->file[0]))
-        || !may_vary(s, o, many && o->nfiles) || !raw_only(s, o))
+        || !may_vary(s, o, many && o->nfiles) || !raw_only(s, o, many && o->nfiles))
         return false;
     s->once = o->live && !spawns;      /* a process can be started again */
     s->by_number = !o->live;
