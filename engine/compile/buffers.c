@@ -91,14 +91,14 @@ static bool read_shape(gp_resolving *r, const gp_node *n, bool carried, gp_buffe
     return true;
 }
 
-/* A constant's shape is its file's. */
+/* A constant's shape is that of its file or list. */
 static void read_const(gp_resolving *r, gp_rbuf *b)
 {
     r->read.key = "const";
     b->konst = true;
     b->b.depth = 1;
-    b->b.path = gp_read_path(&r->read, gp_node_get(b->node, "const"));
-    b->broken = !b->b.path;
+    const gp_node *value = gp_node_get(b->node, "const");
+    b->broken = value->kind != GP_LIST && !(b->b.path = gp_read_path(&r->read, value));
     for (int i = 0; i < b->node->n; i++) {
         r->read.key = b->node->key[i]->text;
         if (!strcmp(r->read.key, "dtype"))
@@ -106,9 +106,10 @@ static void read_const(gp_resolving *r, gp_rbuf *b)
         else if (!strcmp(r->read.key, "memory"))
             b->b.managed = gp_read_word(&r->read, b->node->item[i], "device|managed") == 1;
         else if (strcmp(r->read.key, "const"))
-            AT(r, b->node->key[i]->at, "'%s' has no effect: buffer '%s' is constant, and has the shape of its file",
-               r->read.key, b->b.name);
+            AT(r, b->node->key[i]->at, "'%s' has no effect: buffer '%s' is constant, and has the shape of its %s",
+               r->read.key, b->b.name, b->b.path ? "file" : "list");
     }
+    b->broken |= !b->b.path && !b->broken && !gp_read_const_list(r, b, value);
 }
 
 static void read_buffer(gp_resolving *r, gp_rbuf *b)

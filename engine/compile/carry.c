@@ -193,22 +193,6 @@ void gp_carry_cycles(gp_resolving *r)
 
 /* ---- types ------------------------------------------------------------------------- */
 
-/* Does a number fit into elements of this type? */
-static bool fits(const gp_num *x, gp_dtype t)
-{
-    double v = x->f;
-    int bits = 8 * (int)gp_dtype_size(t);
-    bool is_signed = t == GP_I8 || t == GP_I16 || t == GP_I32 || t == GP_I64;
-    switch (t) {
-    case GP_F16:               return !isfinite(v) || fabs(v) <= 65504;
-    case GP_F32: case GP_C64:  return !isfinite(v) || fabs(v) <= 3.4028234663852886e38;
-    case GP_F64:               return true;
-    case GP_I64: case GP_U64:  return x->is_int && (is_signed || x->i >= 0);
-    default:                   return v == floor(v) && v >= (is_signed ? -ldexp(1, bits - 1) : 0)
-                                   && v < ldexp(1, bits - is_signed);
-    }
-}
-
 /* The type of what `st` makes, by what it carries, what is declared or what its first frame is; NULL after errors. */
 static const gp_type *type_of(gp_resolving *r, const gp_rstage *st)
 {
@@ -239,7 +223,7 @@ static bool check_init(gp_resolving *r, const gp_rbuf *u, gp_rbuf *init, const g
     char a[128], b[128];
     if (init->broken || (init->b.path && !init->known))
         return false;
-    if (!init->b.path && !fits(&init->b.value, t->dtype))
+    if (!init->b.path && !gp_const_fits(&init->b.value, t->dtype))
         return AT(r, init->b.at, "'init' of buffer '%s' is %.17g, which %s cannot hold", u->b.name, init->b.value.f,
                   gp_dtype_name(t->dtype));
     if (init->b.path && !gp_type_same(&init->b.type, t))

@@ -1,51 +1,13 @@
-/* infer.c - what every buffer holds: constants from their files, the others
- * from shape() of the stage that makes them, in topological order.
+/* infer.c - what every buffer holds: what constants.c says, of the others what shape()
+ * of the stage that makes them does, in topological order.
  *
  * A stage is asked only when all its inputs are known. When it cannot be asked,
  * a complete declaration stands for the answer, so that what follows is still
  * checked; else what follows is left out. */
 #include <string.h>
-#include "base/npy.h"
 #include "compile/resolve.h"
 
 #define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
-/* ---- constants ------------------------------------------------------- */
-
-static bool read_constant(gp_resolving *r, gp_rbuf *b)
-{
-    gp_loc at = b->node ? gp_node_get(b->node, "const")->at : b->b.at;
-    const gp_file *f = &gp_probe_get(r->probe, b->b.path, false)->file;
-    const char *path = b->b.path, *name = b->node ? gp_format(r->arena, "constant '%s'", b->b.name)
-                                                  : gp_format(r->arena, "'init' of buffer '%.*s'",
-                                                              (int)strlen(b->b.name) - (int)strlen(".init"), b->b.name);
-    gp_type *t = &b->b.type;
-    size_t offset;
-    bool fortran;
-    char why[160];
-    if (f->error || f->kind != GP_FILE_REGULAR)
-        return AT(r, at, "%s: '%s' %s%s", name, path,
-                  f->error ? "cannot be read: " : "is not a regular file",
-                  f->error ? strerror(f->error) : "");
-    if (!gp_npy_parse(f->head, f->nhead, t, &offset, &fortran, why))
-        return AT(r, at, "%s: '%s' %s", name, path, why);
-    if (fortran && t->ndim > 1)
-        return AT(r, at, "%s: '%s' is column-major; save it with np.ascontiguousarray",
-                  name, path);
-    if (gp_count(t) < 1)
-        return AT(r, at, "%s: '%s' is empty", name, path);
-    size_t bytes = gp_bytes(t);
-    if (bytes > (size_t)GP_BYTES_MAX || gp_count(t) * 8 > GP_BYTES_MAX)
-        return AT(r, at, "%s: '%s' is larger than 1 TiB", name, path);
-    if (f->size < 0 || (size_t)f->size < offset + bytes)
-        return AT(r, at, "%s: '%s' is shorter than its header says", name, path);
-    b->b.file = t->dtype;
-    if (b->b.said.dtype && b->b.said.dtype != t->dtype && (b->b.said.dtype == GP_C64 || t->dtype == GP_C64))
-        return AT(r, gp_node_get(b->node, "dtype")->at, "%s: '%s' holds %s, which is not cast to %s", name, path,
-                  gp_dtype_name(t->dtype), gp_dtype_name(b->b.said.dtype));
-    t->dtype = b->b.said.dtype ? b->b.said.dtype : t->dtype;
-    return true;
-}
 
 /* ---- inputs ---------------------------------------------------------- */
 
@@ -81,6 +43,8 @@ static bool check_type(gp_resolving *r, const gp_rstage *st, int p, const gp_rbu
     else if (b->konst && b->b.path)
         cast = gp_format(r->arena, ": declare it so, %s: {const: %s, dtype: %s}", b->b.name,
                          gp_node_get(b->node, "const")->text, only);
+    else if (b->b.numbers)
+        cast = gp_format(r->arena, ": give it dtype: %s", only);
     else
         cast = gp_format(r->arena, "; put {use: cast, dtype: %s} before it", only);
     const gp_node *in = gp_node_get(st->node, "in");
@@ -414,9 +378,7 @@ static void infer_stage(gp_resolving *r, gp_rstage *st)
 
 void gp_infer(gp_resolving *r)
 {
-    for (int i = 0; i < r->nbuffers; i++)
-        if (r->buffer[i].konst && !r->buffer[i].broken && r->buffer[i].b.path)
-            r->buffer[i].known = read_constant(r, &r->buffer[i]);
+    gp_look_into_constants(r);
     for (int i = 0; i < r->nstages; i++)
         (gp_is_carry(&r->stage[r->order[i]].s) ? gp_carry_infer : infer_stage)(r, &r->stage[r->order[i]]);
     gp_carry_check(r);

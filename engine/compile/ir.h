@@ -120,7 +120,8 @@ typedef struct gp_buffer {
     gp_loc depth_at;
     gp_use producer;           /* stage -1: a constant */
     gp_use *use; int nuse;     /* consumers, in stage order */
-    const char *path;          /* of a constant: the .npy to load, see `file`; NULL: all its elements are `value`; */
+    const char *path;          /* of a constant: the .npy to load, see `file`; NULL: its elements are `numbers`; NULL: all are `value`; */
+    const gp_num *numbers;
     gp_num value;
     gp_dtype file;             /* the type of that file's elements, which are cast to `type` */
     gp_use maker;              /* ... or, where stage is not -1: a stage of gp_graph.prologue makes it */

@@ -57,7 +57,7 @@ const gp_opt gp_buffer_keys[] = {
     { KEY("shape", NODE), .help = "[480, 640, 3]; \"<=480\": at most, for frames that differ" },
     { KEY("depth", INT), .min = 1, .max = GP_DEPTH_MAX, .help = "its number of slots" },
     { KEY("like", TEXT), .help = "a buffer that has the same type, where that is not said here" },
-    { KEY("const", PATH), .help = "a .npy file, which is loaded once" },
+    { KEY("const", NODE), .help = "a .npy file, which is loaded once, or a list of numbers" },
     { KEY("memory", ENUM), .choices = "device|managed",
       .help = "of a constant that a GPU reads, or of slots on it: in its memory, or in the host's, from where it "
               "fetches what it needs" },

@@ -53,7 +53,7 @@ int gp_plan_depth(const gp_plan *p)
 
 const char *gp_const_text(const gp_buffer *b, char buf[32])
 {
-    snprintf(buf, 32, "%.17g", b->value.f);
+    snprintf(buf, 32, b->numbers ? "%.0f numbers" : "%.17g", b->numbers ? (double)gp_count(&b->type) : b->value.f);
     return b->maker.stage >= 0 ? "computed once" : b->path ? b->path : buf;
 }
 

@@ -93,7 +93,7 @@ static inline bool gp_are_peers(const gp_graph *g, gp_place from, gp_place to)
 bool *gp_late_stages(gp_arena *a, const gp_graph *g);
 /* plan.c: the slots that the pipeline gives its buffers; where it does not say, the most that one has by default. */
 int gp_plan_depth(const gp_plan *p);
-/* plan.c: what a constant is: its file, or the number that all its elements are. */
+/* plan.c: what a constant is: its file, how many numbers, or the number that all its elements are. */
 const char *gp_const_text(const gp_buffer *b, char buf[32]);
 /* plan.c: "768 B", "2.3 MiB" in a caller's buffer; returns it. */
 char *gp_size_text(size_t bytes, char buf[24]);

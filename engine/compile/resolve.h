@@ -248,6 +248,12 @@ void gp_window_wire(gp_resolving *r, gp_rstage *st);
 void gp_order(gp_resolving *r);
 /* infer.c: types, rates and what shape() says, for stages in order; what one call of it said. */
 void gp_infer(gp_resolving *r);
+
+/* constants.c: a constant's elements from a list, with the dtype that is declared, else f32; what files hold. */
+bool gp_read_const_list(gp_resolving *r, gp_rbuf *b, const gp_node *list);
+void gp_look_into_constants(gp_resolving *r);
+/* Can elements of this type be that number? f32 and f64 by rounding. */
+bool gp_const_fits(const gp_num *x, gp_dtype t);
 void gp_take_shape(gp_stage *st, const gp_shape *s);
 /* shape.c: fills in what a shape() of this stage is given, beside types. */
 void gp_shape_begin(gp_shape *s, gp_shape_ctx *c);

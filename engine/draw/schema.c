@@ -32,6 +32,9 @@ static const struct { const char *name, *schema; } forms[] = {
     { "shape", "{\"anyOf\": [{\"$ref\": \"#/definitions/size\"}, {\"type\": \"array\", \"minItems\": 1, "
                "\"maxItems\": 8, "
                "\"items\": {\"$ref\": \"#/definitions/size\"}}]}" },
+    { "numbers", "{\"type\": \"array\", \"minItems\": 1, \"items\": {\"anyOf\": [{\"type\": \"number\"}, {\"$ref\": "
+                 "\"#/definitions/expression\"}, {\"$ref\": \"#/definitions/numbers\"}]}}" },
+    { "const", "{\"anyOf\": [{\"$ref\": \"#/definitions/text\"}, {\"$ref\": \"#/definitions/numbers\"}]}" },
     { "metadata", "{\"$ref\": \"#/definitions/texts\"}" },
     { "vars", "{\"type\": [\"object\", \"null\"], \"additionalProperties\": {\"type\": [\"string\", \"number\", "
               "\"boolean\", "

@@ -1,4 +1,4 @@
-/* const.c - loads constants: .npy files that are read once, before frame 0. */
+/* const.c - loads constants, once, before frame 0: .npy files, and numbers. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,12 +48,12 @@ static bool load(FILE *f, const gp_buffer *b, void *dst, gp_errs *errs)
     return read_elements(f, b, dst, errs);
 }
 
-/* Each element is the same number, which its type has. */
+/* The numbers that are in the pipeline's file, or the one that all elements are. Its type has them. */
 static void set_all(const gp_buffer *b, char *dst)
 {
-    const gp_num *x = &b->value;
+    const gp_num *x = b->numbers ? b->numbers : &b->value;
     size_t each = gp_dtype_size(b->type.dtype);
-    for (size_t i = 0, n = (size_t)gp_count(&b->type); i < n; i++, dst += each)
+    for (size_t i = 0, n = (size_t)gp_count(&b->type); i < n; i++, dst += each, x += b->numbers != NULL)
         switch (b->type.dtype) {
         case GP_F16: *(uint16_t *)dst = gp_half_from_double(x->f); break;
         case GP_F32: *(float *)dst = (float)x->f; break;
