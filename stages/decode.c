@@ -150,7 +150,7 @@ static bool choose(gp_shape *s, gp_decode_opts *o)
     s->does = does;
     s->fills_device = o->by != GP_DECODER_CPU;
     s->at_once = GP_DECODE_AT_ONCE, s->default_workers = 2;
-    s->busy_ns = s->fills_device ? 0 : gp_picfile_decode_ns(&gp_jpeg, &s->out[0]);
+    s->busy_ns = s->fills_device ? 0 : gp_picfile_decode_ns(&gp_jpeg, &o->how, &s->out[0]);
     return true;
 }
 
@@ -158,7 +158,7 @@ static bool shape(gp_shape *s)
 {
     gp_decode_opts *o = (gp_decode_opts *)s->opts;     /* its last fields are shape()'s */
     gp_type *t = &s->out[0];
-    char text[128], made[GP_BOUNDS_TEXT], declared[GP_BOUNDS_TEXT];
+    char text[128];
     t->dtype = t->dtype ? t->dtype : GP_U8;
     if (s->partial)
         return true;
@@ -177,12 +177,7 @@ static bool shape(gp_shape *s)
     o->at = gp_shape_loc(s, "decoder");
     o->varies = s->out_varies[0];
     o->how = (gp_picfile_how){ .keep_orientation = o->orientation == GP_AS_STORED, .colors = o->colors };
-    gp_type as = gp_picfile_colored(&o->how, *t);
-    if (!gp_type_same(&as, t))
-        return gp_shape_fail(s, "colors", "'colors: %s' makes %s, and 'buffers' declares %s",
-                             o->colors == GP_COLORS_RGB ? "rgb" : "gray", gp_bounds_text(&as, s->out_varies[0], made),
-                             gp_bounds_text(t, s->out_varies[0], declared));
-    return choose(s, o);
+    return gp_picfile_fits_colors(s, &o->how, t, o->varies) && choose(s, o);
 }
 
 static const gp_port in[] = { { "in", GP_ACCEPT(GP_U8), false, "the bytes of a file, u8 [<=N]" }, { 0 } };
@@ -198,7 +193,7 @@ static const gp_opt options[] = {
     { GP_ENUM(gp_decode_opts, orientation), .def = "apply", .choices = "apply|keep",
       .help = "jpeg: turn pictures upright, as they say, or keep them as they are stored" },
     { GP_ENUM(gp_decode_opts, colors), .def = "keep", .choices = GP_COLORS,
-      .help = GP_COLORS_HELP "; gray: only the CPU does" },
+      .help = GP_COLORS_HELP ". A GPU does not make gray of colors" },
     { 0 }
 };
 

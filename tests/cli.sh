@@ -301,21 +301,27 @@ cmp -s "$tmp/video/noisy.y4m" examples/video/noisy.y4m && ok || bad 'make.yaml d
 expect 'video: denoised' 0 '16 out' "$GPIPE" run examples/video/denoise.yaml --set vars.out="$tmp/video"
 head -1 "$tmp/video/clean.y4m" | grep -qx 'YUV4MPEG2 W96 H64 F25:1 Ip A1:1 C420jpeg' && ok || bad 'clean.y4m has another header'
 expect 'photos: made' 0 '1 out' "$GPIPE" run examples/photos/make.yaml --set vars.out="$tmp/photos"
-[ "$(cd "$tmp/photos/made" && ls | tr '\n' ' ')" = 'face.jpg raccoon.jpg small.png ' ] && ok || bad 'make.yaml made no photos'
-expect 'photos' 0 '4 frames in, 3 out, 0 dropped, 1 failed' "$GPIPE" run examples/photos/photos.yaml --set vars.out="$tmp/thumbs"
-[ "$(cd "$tmp/thumbs" && ls | tr '\n' ' ')" = 'face-edges.png face.jpg raccoon-edges.png raccoon.jpg small-edges.png small.jpg ' ] \
+[ "$(cd "$tmp/photos/made" && ls | tr '\n' ' ')" = 'face.jpg gray.jpg raccoon.jpg small.png ' ] && ok || bad 'make.yaml made no photos'
+expect 'photos' 0 '5 frames in, 4 out, 0 dropped, 1 failed' "$GPIPE" run examples/photos/photos.yaml --set vars.out="$tmp/thumbs"
+[ "$(cd "$tmp/thumbs" && ls | tr '\n' ' ')" = 'face-edges.png face.jpg gray-edges.png gray.jpg raccoon-edges.png raccoon.jpg small-edges.png small.jpg ' ] \
     && ok || bad 'photos.yaml made other files'
-for size in face:82:120 raccoon:120:90 small:100:72; do
+for size in face:82:120 gray:100:72 raccoon:120:90 small:100:72; do
     IFS=: read -r name wide high <<<"$size"
     [ "$(od -An -tu1 -j16 -N8 "$tmp/thumbs/$name-edges.png" | tr -s ' ')" = " 0 0 0 $wide 0 0 0 $high" ] \
         && ok || bad "photos: the edges of $name have another size"
 done
-expect 'photos on two devices' 0 '3 out' "$GPIPE" run examples/photos/photos.yaml --set vars.out="$tmp/thumbs-2" --set device=cpu:0-1
+expect 'photos on two devices' 0 '4 out' "$GPIPE" run examples/photos/photos.yaml --set vars.out="$tmp/thumbs-2" --set device=cpu:0-1
 diff -r "$tmp/thumbs" "$tmp/thumbs-2" && ok || bad 'photos: two devices make other files'
 expect 'photos: their bounds' 0 '' sh -c '"$0" plan --set stages.read.workers=1 --set depth=4 examples/photos/photos.yaml \
     | grep -qE "^  read +281.2 KiB  depth 4 +host, 1.1 MiB in all"' "$GPIPE"
 expect 'photos: one too many' 1 'torn.jpg. is cut off' "$GPIPE" run examples/photos/photos.yaml --set vars.out="$tmp/torn" \
     --set stages.read.max_dropped=0
+mkdir "$tmp/torn-many"
+for i in $(seq 100 140); do cp examples/photos/photos/torn.jpg "$tmp/torn-many/$i.jpg"; done
+cp examples/photos/photos/face.jpg "$tmp/torn-many/a.jpg"
+printf 'stages:\n  - {use: read, path: torn-many/*, on_error: drop}\n  - {use: discard}\n' >"$tmp/torn-many.yaml"
+expect 'many are left out' 0 'gpipe: [0-9]* more warnings are not shown' "$GPIPE" run "$tmp/torn-many.yaml"
+[ -z "$("$GPIPE" run -q "$tmp/torn-many.yaml" 2>&1)" ] && ok || bad 'with -q something is said of those that are left out'
 expect 'cells' 0 '4 frames in' "$GPIPE" run examples/cells/cells.yaml --set vars.out="$tmp/cells"
 cmp -s "$tmp/cells/cells.csv" tests/ref/cells.csv && ok || bad 'cells.csv is not the table of SciPy'
 [ "$(cd "$tmp/cells" && ls | tr '\n' ' ')" = 'cells.csv well-1.png well-2.png well-3.png well-4.png ' ] && ok || bad 'cells made other files'

@@ -342,7 +342,8 @@ static bool memory_record(gp_dcall *c)
 /* An error names what needs less memory, and only where it is memory that there is too little of. */
 START_TEST(too_many_graphs)
 {
-    static const char yaml[] = "device: cpu\ndepth: 12\nbatch: 2\nstages:\n  - {use: made}\n  - {use: odd}\n  - {use: discard}\n";
+    static const char yaml[] = "device: cpu\nbatch: 2\nbuffers: {made: {depth: 3}, odd: {depth: 96}}\nstages:\n"
+                               "  - {use: made}\n  - {use: odd}\n  - {use: discard}\n";
     building b = { .n = 0 };
     wrong w = NOTHING;
     const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "bytes" }, { 0 } };
@@ -361,8 +362,8 @@ START_TEST(too_many_graphs)
     ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_ERROR);
     ck_assert_str_eq(errs.e[0].msg, "nothing is left");
     ck_assert_int_eq(errs.n, _i ? 1 : 2);
-    ck_assert(_i || (errs.e[1].at.line == 6 && !strcmp(errs.e[1].msg, "memory has room for 8 of the 18 graphs of segment 'odd', "
-              "which are one for each slot and batch: lower its 'depth' (12), or set 'launch: stream'")));
+    ck_assert(_i || (errs.e[1].at.line == 6 && !strcmp(errs.e[1].msg, "memory has room for 8 of the 128 graphs of segment 'odd', "
+              "one for each batch that its slots can have: lower the largest 'depth' of its buffers (96), or set 'launch: stream'")));
     gp_pipeline_destroy(p);
     gp_registry_destroy(r);
     gp_machine_destroy(m);

@@ -2,6 +2,7 @@
  *
  * launcher.c queues its launches, reaper.c waits for them, and launch.c says what a launch does. */
 #include <string.h>
+#include "compile/plan.h"
 #include "run/measure.h"
 #include "run/latency.h"
 
@@ -166,16 +167,15 @@ static int execs_of(const gp_segment *seg, int k)
     return seg->period / seg->depth * (seg->depth >> k);
 }
 
-/* The plan has no number for what they take. */
+/* The plan does not know how many bytes they take. */
 static void say_too_many(const gp_actorrt *p, int built, gp_errs *errs)
 {
-    int all = 0;
-    for (int k = 0; k < p->seg->sizes; k++)
-        all += execs_of(p->segment, k);
+    const gp_segment *seg = p->segment;
+    long long all = gp_segment_execs(seg);
     if (all > 1 && errs->n && errs->e[errs->n - 1].code == GP_E_RESOURCE)
-        gp_fail(errs, GP_E_RESOURCE, gp_actor_at(p), "memory has room for %d of the %d graphs of segment '%s', which are one "
-                "for each slot and batch: lower its 'depth' (%d), or set 'launch: stream'", built, all, p->name,
-                p->segment->depth);
+        gp_fail(errs, GP_E_RESOURCE, gp_actor_at(p), "memory has room for %d of the %lld graphs of segment '%s', one for each "
+                "batch that its slots can have: lower the largest 'depth' of its buffers (%d), or set 'launch: stream'", built,
+                all, p->name, seg->period / seg->place.lanes);
 }
 
 static bool build_execs(gp_actorrt *p, gp_errs *errs)

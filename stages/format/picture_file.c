@@ -38,9 +38,10 @@ static int64_t frame_ns(const gp_picfile *p, const gp_type *t, int ns)
     return ns * (gray && p->gray_times ? p->gray_times : 1) * (int64_t)gp_bytes(t);
 }
 
-int64_t gp_picfile_decode_ns(const gp_picfile *p, const gp_type *t)
+/* What becomes gray may be colored: all of that is decoded, of a JPEG the luma. */
+int64_t gp_picfile_decode_ns(const gp_picfile *p, const gp_picfile_how *how, const gp_type *t)
 {
-    return frame_ns(p, t, p->decode_ns);
+    return how->colors == GP_COLORS_GRAY ? 3 * p->decode_ns * (int64_t)gp_bytes(t) : frame_ns(p, t, p->decode_ns);
 }
 
 int64_t gp_picfile_encode_ns(const gp_picfile *p, const gp_type *t, int compression)
@@ -101,6 +102,16 @@ bool gp_picfile_alike(const gp_type *found, const gp_type *others, unsigned vari
         || gp_why(why, "holds %s, %s %s: %s", gp_type_text(found, have), of, gp_bounds_text(others, varies, want),
                   !type ? "pictures of 8 and of 16 bits, or floats, are read by a stage each"
                   : "'colors: rgb' makes RGB of gray pictures and of those with alpha, 'colors: gray' luma of all");
+}
+
+bool gp_picfile_fits_colors(gp_shape *s, const gp_picfile_how *how, const gp_type *declared, unsigned varies)
+{
+    char made[GP_BOUNDS_TEXT], said[GP_BOUNDS_TEXT];
+    gp_type t = gp_picfile_colored(how, *declared);
+    bool fits = t.ndim == declared->ndim
+             && (t.ndim < 3 || t.dim[2] == declared->dim[2] || (varies >> 2 & 1 && t.dim[2] < declared->dim[2]));
+    return fits || gp_shape_fail(s, "colors", "'colors: %s' makes %s, and 'buffers' declares %s", how->colors == GP_COLORS_RGB
+                                 ? "rgb" : "gray", gp_bounds_text(&t, varies & 3, made), gp_bounds_text(declared, varies, said));
 }
 
 /* n pixels of `c` channels to RGB, or to luma: ITU-R BT.601, 2.5.1; of integers with weights of 16 bits, rounded. */

@@ -69,8 +69,11 @@ bool gp_picfile_alike(const gp_type *found, const gp_type *others, unsigned vari
 /* A frame of type `t`, with the colors that `how` says. */
 gp_type gp_picfile_colored(const gp_picfile_how *how, gp_type t);
 
+/* For shape(): a declared type, of which the axes `varies` are bounds, has room for the colors that `how` says. */
+bool gp_picfile_fits_colors(gp_shape *s, const gp_picfile_how *how, const gp_type *declared, unsigned varies);
+
 /* About how long a core needs to decode such a frame; to encode one. */
-int64_t gp_picfile_decode_ns(const gp_picfile *p, const gp_type *t);
+int64_t gp_picfile_decode_ns(const gp_picfile *p, const gp_picfile_how *how, const gp_type *t);
 int64_t gp_picfile_encode_ns(const gp_picfile *p, const gp_type *t, int compression);
 
 /* The same by the row of the file, which is called `path`. */

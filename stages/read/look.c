@@ -342,6 +342,8 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     size_t data;
 
     o->same_rows = (o->as == GP_NPY || (rows && !gp_rowsfile_of(o->as)->pages && !gp_read_is_video(o))) && many && !t->ndim;
+    if (gp_read_is_pictures(o) && t->ndim && !gp_picfile_fits_colors(s, &o->pictures, t, o->varies))
+        return false;
     if (rows && !look_at_head(s, o, f, &found, why)) {
         ok = false, broken = true;
     } else if (o->varies) {
@@ -399,7 +401,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
                                          : 0;
     int64_t all = each * o->nfiles;
     s->busy_ns = rows ? gp_rowsfile_of(o->as)->decode_ns * (int64_t)gp_bytes(t)
-               : gp_read_is_pictures(o) ? gp_picfile_decode_ns(gp_picfile_of(o->as), t) : 0;
+               : gp_read_is_pictures(o) ? gp_picfile_decode_ns(gp_picfile_of(o->as), &o->pictures, t) : 0;
     if (o->as == GP_RAW || o->as == GP_NPY)
         s->busy_ns = (int64_t)gp_bytes(t) / COPIED_IN_NS, s->most_workers = MOST_COPIES;
     s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;

@@ -314,10 +314,10 @@ struct gp_shape {
                               has the frames that it makes, which are GP_ABSENT in the others; what is behind is not opened
                               there. `from_rank`: it needs the frames of this one alone. In a rank where those are absent
                               run() is called all the same, and in[].data is NULL */
-    unsigned fixed;        /* of output 0, where frames of an input may differ in shape: a set of axes in which those of the
-                              output do not. Others may, if no shape of it is declared */
     double round_bytes; int round_steps;       /* of a collective kind, for simulations: bytes that each rank sends to
                               the next one in a round, and in how many messages that wait for each other */
+    unsigned fixed;        /* of output 0, where frames of an input may differ in shape: a set of axes in which those of the
+                              output do not. Others may, if no shape of it is declared */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
