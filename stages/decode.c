@@ -25,7 +25,7 @@ bool gp_decode_by_cpu(gp_call *c, gp_frame *f, void *to, char why[GP_WHY])
 bool gp_decode_take(const gp_decode_opts *o, gp_view *v, const gp_type *most, const gp_type *found, char why[GP_WHY])
 {
     char have[128], want[GP_BOUNDS_TEXT], not[GP_WHY];
-    if (!gp_picfile_alike(found, most, o->varies, "'buffers' declares", why))
+    if (!gp_picfile_alike(found, most, o->varies, "and 'buffers' declares", why))
         return false;
     return gp_file_take(v, most, o->varies, found, not)
         || gp_why(why, "holds %s, which does not fit in %s: declare the largest under 'buffers'", gp_type_text(found, have),

@@ -140,7 +140,7 @@ START_TEST(wrong_files)
         { "cmyk.jpg", 0, "'in' is a JPEG file of 4 colors (CMYK)" },
         { "rgb444_19x33.jpg", 20, "'in' has no picture in its first 20 bytes" },
         { "rgb420_19x33.jpg", 700, "'in' is cut off: its picture goes on after 700 bytes" },
-        { "gray_19x33.jpg", 0, "'in' holds u8 [19, 33], 'buffers' declares u8 [<=34, <=34, 3]: 'colors: rgb'" },
+        { "gray_19x33.jpg", 0, "'in' holds u8 [19, 33], and 'buffers' declares u8 [<=34, <=34, 3]: 'colors: rgb'" },
         { "orient1.jpg", 0, "'in' holds u8 [19, 35, 3], which does not fit in u8 [<=34, <=34, 3]: declare the largest under 'buffers'" },
         { "../png/rgb8.png", 30, "'in' " }, { "../make.py", 0, "'in' is not a picture that gpipe reads" },
     };

@@ -115,7 +115,7 @@ static bool is_alike(const gp_reader *r, const gp_type *found, const gp_view *v,
 {
     const gp_read_opts *o = r->o;
     return gp_picfile_alike(found, o->varies ? &r->most : &v->type, o->varies, !o->varies ? "the first file" : o->looked
-                            ? "the first files" : "'buffers' declares", why);
+                            ? "the first files" : "and 'buffers' declares", why);
 }
 
 static bool decode(gp_reader *r, gp_read_worker *w, int file, gp_view *v, char why[GP_WHY])

@@ -361,7 +361,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
         if (rows && !found.ndim)
             found = *t;                /* which is declared */
         broken = !ok;
-        ok = ok && (!gp_read_is_pictures(o) || gp_picfile_alike(&found, t, o->varies, "'buffers' declares", why))
+        ok = ok && (!gp_read_is_pictures(o) || gp_picfile_alike(&found, t, o->varies, "and 'buffers' declares", why))
           && (o->as == GP_RAW || gp_file_fits(&found, t, o->varies, why));
     } else if (o->as == GP_RAW) {
         if (!declared(s, o, f->path))
