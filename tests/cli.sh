@@ -316,6 +316,11 @@ expect 'photos: their bounds' 0 '' sh -c '"$0" plan --set stages.read.workers=1 
     | grep -qE "^  read +281.2 KiB  depth 4 +host, 1.1 MiB in all"' "$GPIPE"
 expect 'photos: one too many' 1 'torn.jpg. is cut off' "$GPIPE" run examples/photos/photos.yaml --set vars.out="$tmp/torn" \
     --set stages.read.max_dropped=0
+expect 'photos: a choice by --set' 0 '5 frames in, 4 out' "$GPIPE" run examples/photos/photos.yaml --set vars.out="$tmp/thumbs-3" \
+    --set 'vars.photos={photos,none}'
+printf '%s\n' 'stages:' '  - {use: read, path: "nope/*.{png,jpg}", colors: rgb, out: x}' '  - {use: discard}' \
+    'buffers: {x: {dtype: u8, shape: ["<=10", "<=10", 3]}}' >"$tmp/choice.yaml"
+expect 'a choice of what is not there yet' 0 'warning: .*no file matches' "$GPIPE" check "$tmp/choice.yaml"
 mkdir "$tmp/torn-many"
 for i in $(seq 100 140); do cp examples/photos/photos/torn.jpg "$tmp/torn-many/$i.jpg"; done
 cp examples/photos/photos/face.jpg "$tmp/torn-many/a.jpg"

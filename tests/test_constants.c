@@ -14,6 +14,9 @@ static const struct { const char *buffer, *dtype, *shape; size_t bytes; const vo
     { "{const: [-9007199254740993, 5], dtype: i64}", "i64", "[2]", 16, (const int64_t[]){ -9007199254740993, 5 } },
     { "{const: [0.1], dtype: f64}", "f64", "[1]", 8, (const double[]){ 0.1 } },
     { "{const: [1, -2], dtype: f16}", "f16", "[2]", 4, (const uint16_t[]){ 0x3c00, 0xc000 } },
+    { "{const: [1e18, '2 + 3'], dtype: u64}", "u64", "[2]", 16, (const uint64_t[]){ 1000000000000000000, 5 } },
+    { "{const: [65519.0, -0.0], dtype: f16}", "f16", "[2]", 4, (const uint16_t[]){ 0x7bff, 0x8000 } },
+    { "{const: [3.4028235e38, -0.0]}", "f32", "[2]", 8, (const float[]){ 3.4028234663852886e38f, -0.0f } },
     { "{const: [1, -2], dtype: c64}", "c64", "[2]", 16, (const float[]){ 1, 0, -2, 0 } },
 };
 

@@ -164,7 +164,7 @@ START_TEST(cut_off)
     char *file = pipe_read(io_dir, "a.jpg", &n);
     for (size_t k = 0; k < n; k += k < 30 || k > n - 30 ? 1 : 13) {
         pipe_file(io_dir, "b.jpg", file, k);
-        io_fails(READ("'?.jpg'"), 1, k < 3 ? "b.jpg' is not a JPEG file" : "b.jpg' ");
+        io_fails(READ("'?.jpg'"), 1, !k ? "b.jpg' is empty" : k < 3 ? "b.jpg' is not a JPEG file" : "b.jpg' ");
     }
     for (size_t part = 1; part < 8; part++) {
         pipe_file(io_dir, "b.jpg", file, n * part / 8);
@@ -286,7 +286,7 @@ START_TEST(other_names)
     pipe_text(io_dir, "text.jpg", "this is text");
     io_fails(READ("text.jpg"), 3, "text.jpg' is not a JPEG file");
     pipe_file(io_dir, "empty.jpg", "", 0);
-    io_fails(READ("empty.jpg"), 3, "empty.jpg' is not a JPEG file");
+    io_fails(READ("empty.jpg"), 3, "empty.jpg' is empty");
 }
 END_TEST
 

@@ -10,6 +10,37 @@ bool gp_path_has_choice(const char *path)
     return comma && strchr(comma, '}');
 }
 
+int gp_path_choices(const char *path)
+{
+    int all = 1, of = 0;               /* of: texts of the choice that it is in; 0: none */
+    for (const char *p = path; *p; p++) {
+        if (*p == '\\' && p[1])
+            p++;
+        else if (*p == '{' || (*p == '}' && of == 1))
+            of = of || *p == '}' ? -1 : 1;
+        else if (*p == ',' && of)
+            of++;
+        else if (*p == '}' && of)
+            all = all * of > GP_CHOICES ? GP_CHOICES + 1 : all * of, of = 0;
+        if (of < 0)
+            return 0;
+    }
+    return of ? 0 : all;
+}
+
+void gp_path_first_choice(const char *path, char *to)
+{
+    bool within = false, first = true;
+    for (const char *p = path; *p; p++) {
+        bool brace = *p == (within ? '}' : '{');
+        first = brace || (first && !(within && *p == ','));
+        within ^= brace;
+        if (!brace && first)
+            *to++ = *p;
+    }
+    *to = 0;
+}
+
 bool gp_path_is_glob(const char *path)
 {
     return strpbrk(path, "*?[") || gp_path_has_choice(path);

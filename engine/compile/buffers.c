@@ -98,14 +98,17 @@ static void read_const(gp_resolving *r, gp_rbuf *b)
     b->konst = true;
     b->b.depth = 1;
     const gp_node *value = gp_node_get(b->node, "const");
-    b->broken = value->kind != GP_LIST && !(b->b.path = gp_read_path(&r->read, value));
+    if (value->kind == GP_MAP)
+        b->broken = true, AT(r, value->at, "constant '%s' is a .npy file or a list of numbers, not a map", b->b.name);
+    else
+        b->broken = value->kind != GP_LIST && !(b->b.path = gp_read_path(&r->read, value));
     for (int i = 0; i < b->node->n; i++) {
         r->read.key = b->node->key[i]->text;
         if (!strcmp(r->read.key, "dtype"))
             b->broken |= !(b->b.said.dtype = gp_read_dtype(&r->read, b->node->item[i]));
         else if (!strcmp(r->read.key, "memory"))
             b->b.managed = gp_read_word(&r->read, b->node->item[i], "device|managed") == 1;
-        else if (strcmp(r->read.key, "const"))
+        else if (strcmp(r->read.key, "const") && gp_key_find(gp_buffer_keys, r->read.key))
             AT(r, b->node->key[i]->at, "'%s' has no effect: buffer '%s' is constant, and has the shape of its %s",
                r->read.key, b->b.name, b->b.path ? "file" : "list");
     }

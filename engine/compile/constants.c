@@ -1,5 +1,6 @@
 /* constants.c - what constants hold: .npy files, or numbers in the pipeline's file. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/npy.h"
 #include "base/plural.h"
@@ -13,8 +14,8 @@ bool gp_const_fits(const gp_num *x, gp_dtype t)
     int bits = 8 * (int)gp_dtype_size(t);
     bool is_signed = t == GP_I8 || t == GP_I16 || t == GP_I32 || t == GP_I64;
     switch (t) {
-    case GP_F16:               return !isfinite(v) || fabs(v) <= 65504;
-    case GP_F32: case GP_C64:  return !isfinite(v) || fabs(v) <= 3.4028234663852886e38;
+    case GP_F16:               return !isfinite(v) || fabs(v) < 65520;         /* it rounds to 65504 */
+    case GP_F32: case GP_C64:  return !isfinite(v) || isfinite((float)v);
     case GP_F64:               return true;
     case GP_I64: case GP_U64:  return x->is_int && (is_signed || x->i >= 0);
     default:                   return v == floor(v) && v >= (is_signed ? -ldexp(1, bits - 1) : 0)
@@ -36,8 +37,14 @@ static bool read_number(listing *l, const gp_node *n)
         return AT(l->r, n->at, "constant '%s' has more than %d elements: make it a .npy file", l->b->b.name, MOST);
     if (!gp_read_num(&l->r->read, n, x))
         return false;
+    char *end;
+    double as_it_stands = strtod(n->text, &end);       /* with the sign of -0.0 */
+    if (!x->is_int && !*end)
+        x->f = as_it_stands;
+    if (!x->is_int && x->f == floor(x->f) && fabs(x->f) < 0x1p63)
+        x->i = (int64_t)x->f, x->is_int = t == GP_I64 || t == GP_U64;
     return (gp_const_fits(x, t) && (t != GP_F32 || !x->is_int || x->i == (int64_t)(float)x->i))
-        || AT(l->r, n->at, "constant '%s': %s cannot hold %.17g: give it another 'dtype'", l->b->b.name, gp_dtype_name(t), x->f);
+        || AT(l->r, n->at, "constant '%s': %s cannot hold %.40s: give it another 'dtype'", l->b->b.name, gp_dtype_name(t), n->text);
 }
 
 /* The list that is an axis, or a part of it; the first one there says how long all are. */
@@ -46,8 +53,8 @@ static bool read_list(listing *l, const gp_node *list, int axis)
     gp_type *t = &l->b->b.type;
     const char *name = l->b->b.name;
     if (list->kind != GP_LIST)
-        return AT(l->r, list->at, "constant '%s': this is a %s, and others here are lists", name,
-                  list->kind == GP_MAP ? "map" : "number");
+        return AT(l->r, list->at, list->kind == GP_MAP ? "constant '%s' is a list of numbers, or of lists of them, not of maps"
+                  : "constant '%s': this is a number, and others here are lists", name);
     if (axis == GP_MAXDIM)
         return AT(l->r, list->at, "constant '%s' has more than %d axes", name, GP_MAXDIM);
     if (!list->n)
@@ -60,9 +67,8 @@ static bool read_list(listing *l, const gp_node *list, int axis)
     for (int i = 0; i < list->n; i++) {
         const gp_node *item = list->item[i];
         bool last = axis + 1 == t->ndim;
-        if (last && l->n && item->kind != GP_SCALAR)
-            return AT(l->r, item->at, "constant '%s': this is a %s, and others here are numbers", name,
-                      item->kind == GP_MAP ? "map" : "list");
+        if (last && l->n && item->kind == GP_LIST)
+            return AT(l->r, item->at, "constant '%s': this is a list, and others here are numbers", name);
         if (last && item->kind == GP_SCALAR ? !read_number(l, item) : !read_list(l, item, axis + 1))
             return false;
     }

@@ -276,12 +276,13 @@ static bool check_path(struct set *s, const gp_spec *spec, const gp_registry *re
         : known_stage(s, gp_node_get(spec->root, "buffers"), stages);
 }
 
-/* Text that does not start a list, a map or a quote is taken literally, so
- * that `--set vars.glob=*.png` needs no quotes in quotes. */
+/* Text that does not start a list, a map or a quote is taken literally, so that `--set vars.glob=*.png` needs no quotes in
+ * quotes. What has no ':' is no map: {a,b}.png. */
 static gp_node *parse_value(struct set *s, const char *value)
 {
     value += strspn(value, " ");
-    if (*value && strchr("[{\"'", *value))
+    bool choice = *value == '{' && strchr(value, ',') && !strchr(value, ':');
+    if (*value && strchr("[{\"'", *value) && !choice)
         return gp_yaml_value(s->arena, value, s->at, s->errs);
     gp_node *n = new_node(s, GP_SCALAR, value);
     n->quoted = !*value;               /* an empty text, not null */

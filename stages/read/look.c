@@ -57,6 +57,12 @@ static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool
     if (glob || numbered) {
         *many = gp_probe_file(s, o->path)->error != 0;     /* a file may be called 'a[1].npy' */
     }
+    int choices = *many && gp_path_has_choice(o->path) && !numbered ? gp_path_choices(o->path) : 1;
+    if (choices > GP_CHOICES)
+        return gp_shape_fail(s, "path", "'%.200s' stands for more than %d patterns", o->path, GP_CHOICES);
+    if (!choices)
+        return gp_shape_fail(s, "path", "'%.200s': braces are for choices, like *.{jpg,png}, which are not nested; '\\{' is the "
+                             "character", o->path);
     if (*many && strstr(o->path, "**"))
         return gp_shape_fail(s, "path", "'**' has no meaning: a glob is of one folder, or with '*/' of all folders of one level");
     if (!*many) {
@@ -420,7 +426,12 @@ bool gp_read_shape(gp_shape *s)
     o->varies = s->out_varies[0], o->looked = 0;
     if (spawns && !check_command(s, o))
         return false;
-    if (!say_format(s, o, o->path))
+    char *name = gp_shape_alloc(s, strlen(o->path) + 1);
+    if (spawns || !gp_path_has_choice(o->path))
+        strcpy(name, o->path);
+    else
+        gp_path_first_choice(o->path, name);
+    if (!say_format(s, o, name))
         return false;
     s->endless = (o->loop || o->reopen) && !o->frames;
     s->known.hertz = o->rate;
