@@ -100,6 +100,25 @@ START_TEST(colors)
 }
 END_TEST
 
+/* Channels may be a bound, too; then none are converted. */
+START_TEST(channels)
+{
+    char y[600];
+    int a[] = { 7, 7, 7, 7, 7, 7 };
+    wide_high_small();
+    pipe_file(io_dir, "a.raw", (char *)a, 2 * 3 * 4);
+    io_runs("buffers: {x: {dtype: u8, shape: [2, 3, 4]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
+            "  - {use: write, path: e.png}\n");
+    TEXT(y, "buffers: {x: {dtype: u8, shape: ['<=30', '<=20', '<=4']}}\nstages:\n"
+         "  - {use: read, path: '[bcde].p?[mg]', out: x%s}\n  - {use: write, path: 'out/%%n.raw'}\n", _i ? ", colors: rgb" : "");
+    ck_assert_uint_eq(io_runs(y), 4);
+    size_t n;
+    free(pipe_read(io_dir, "out/e.raw", &n));
+    ck_assert_uint_eq(n, _i ? 18 : 24);
+    is_all("out/b.raw", 180, 1);
+}
+END_TEST
+
 /* What makes one size of all is of one shape, and can be grouped; what does so in one axis, in that one. */
 START_TEST(one_size)
 {
@@ -188,6 +207,7 @@ Suite *suite_sizes(void)
     tcase_add_loop_test(tc, bounds, 0, 2);
     tcase_add_test(tc, same);
     tcase_add_loop_test(tc, colors, 0, 2);
+    tcase_add_loop_test(tc, channels, 0, 2);
     tcase_add_loop_test(tc, one_size, 0, 5);
     tcase_add_test(tc, shape_without_type);
     tcase_add_loop_test(tc, odd_ones, 0, sizeof odd / sizeof *odd);

@@ -43,7 +43,8 @@ static bool read_number(listing *l, const gp_node *n)
         x->f = as_it_stands;
     if (!x->is_int && x->f == floor(x->f) && fabs(x->f) < 0x1p63)
         x->i = (int64_t)x->f, x->is_int = t == GP_I64 || t == GP_U64;
-    return (gp_const_fits(x, t) && (t != GP_F32 || !x->is_int || x->i == (int64_t)(float)x->i))
+    bool exact = fabs(x->f) < 0x1p53 && (double)(float)x->f == x->f;
+    return (gp_const_fits(x, t) && (t != GP_F32 || !x->is_int || exact))
         || AT(l->r, n->at, "constant '%s': %s cannot hold %.40s: give it another 'dtype'", l->b->b.name, gp_dtype_name(t), n->text);
 }
 

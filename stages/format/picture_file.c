@@ -96,8 +96,9 @@ gp_type gp_picfile_colored(const gp_picfile_how *how, gp_type t)
 bool gp_picfile_alike(const gp_type *found, const gp_type *others, unsigned varies, const char *of, char why[GP_WHY])
 {
     char have[128], want[GP_BOUNDS_TEXT];
-    bool type = found->dtype == others->dtype, colors = found->ndim == others->ndim
-                                                     && (found->ndim < 3 || found->dim[2] == others->dim[2]);
+    bool type = found->dtype == others->dtype, colors = found->ndim == others->ndim;
+    if (colors && found->ndim == 3)
+        colors = varies >> 2 & 1 ? found->dim[2] <= others->dim[2] : found->dim[2] == others->dim[2];
     return (type && colors)
         || gp_why(why, "holds %s, %s %s: %s", gp_type_text(found, have), of, gp_bounds_text(others, varies, want),
                   !type ? "pictures of 8 and of 16 bits, or floats, are read by a stage each"
