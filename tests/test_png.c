@@ -54,7 +54,7 @@ START_TEST(pictures_cut_off)
     for (size_t k = 0; k < n; k += k < 40 || k > n - 20 ? 1 : 7) {
         pipe_file(io_dir, "b.png", png, k);
         io_fails("stages:\n  - {use: read, path: '?.png'}\n  - {use: discard}\n", 1,
-              k < 8 ? "b.png' is not a PNG file" : "frame 1: '");
+              !k ? "b.png' is empty" : k < 8 ? "b.png' is not a PNG file" : "frame 1: '");
     }
     for (size_t k = 33; k < n; k++) {      /* one bit flipped: never a crash */
         png[k] ^= 4;
