@@ -292,7 +292,29 @@ START_TEST(device_work_is_checked)
 END_TEST
 
 /* A pipeline whose graphs are being built, and how many have been. */
-typedef struct building { gp_pipeline *p; int n; } building;
+typedef struct building { gp_pipeline *p; gp_registry *r; gp_machine *m; gp_errs errs; int n; bool fails; } building;
+
+/* Compiles stages 'made', 'odd', whose record() this is, and 'discard' behind `head`, and runs them. */
+static gp_outcome build(building *b, const char *head, bool (*record)(gp_dcall *c))
+{
+    char yaml[300];
+    wrong w = NOTHING;
+    const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "bytes" }, { 0 } };
+    const gp_port out[] = { { "out", 0, .help = "bytes" }, { 0 } };
+    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out, .shape = made_shape, .run = made_run, .user = &w };
+    gp_kind kind = { GP_KIND("odd"), .help = "copies", .in = in, .out = out, .shape = odd_shape, .record = record, .user = b };
+    snprintf(yaml, sizeof yaml, "device: cpu\n%sstages:\n  - {use: made}\n  - {use: odd}\n  - {use: discard}\n", head);
+    b->r = gp_registry_create(), b->m = gp_machine_create(false);
+    gp_config config = { .registry = b->r, .machine = b->m };
+    ck_assert(gp_register_builtin(b->r, &b->errs) && gp_register(b->r, &made, &b->errs) && gp_register(b->r, &kind, &b->errs));
+    b->p = gp_compile(yaml, strlen(yaml), NULL, &config, &b->errs);
+    ck_assert_ptr_nonnull(b->p);
+    gp_outcome outcome = gp_pipeline_run(b->p, NULL, &b->errs);
+    gp_pipeline_destroy(b->p);
+    gp_registry_destroy(b->r);
+    gp_machine_destroy(b->m);
+    return outcome;
+}
 
 static bool building_record(gp_dcall *c)
 {
@@ -307,28 +329,11 @@ static bool building_record(gp_dcall *c)
 /* There is one for each range of slots; who wants the run to end need not wait for all. */
 START_TEST(building_is_broken_off)
 {
-    static const char yaml[] = "device: cpu\ndepth: 1000\nstages:\n  - {use: made}\n  - {use: odd}\n  - {use: discard}\n";
     building b = { .n = 0 };
-    wrong w = NOTHING;
-    const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "bytes" }, { 0 } };
-    const gp_port out[] = { { "out", 0, .help = "bytes" }, { 0 } };
-    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out, .shape = made_shape, .run = made_run, .user = &w };
-    gp_kind kind = { GP_KIND("odd"), .help = "copies", .in = in, .out = out, .shape = odd_shape, .record = building_record,
-                     .user = &b };
-    gp_errs errs = { .n = 0 };
-    gp_registry *r = gp_registry_create();
-    gp_machine *m = gp_machine_create(false);
-    gp_config config = { .registry = r, .machine = m };
-    ck_assert(gp_register_builtin(r, &errs) && gp_register(r, &made, &errs) && gp_register(r, &kind, &errs));
-    b.p = gp_compile(yaml, strlen(yaml), NULL, &config, &errs);
-    ck_assert_ptr_nonnull(b.p);
-    ck_assert_int_eq(gp_pipeline_run(b.p, NULL, &errs), GP_DRAINED);
-    ck_assert_msg(!errs.n, "%s", errs.e[0].msg);
+    ck_assert_int_eq(build(&b, "depth: 1000\n", building_record), GP_DRAINED);
+    ck_assert_msg(!b.errs.n, "%s", b.errs.e[0].msg);
     ck_assert_int_ge(b.n, 3);
     ck_assert_int_lt(b.n, 900);
-    gp_pipeline_destroy(b.p);
-    gp_registry_destroy(r);
-    gp_machine_destroy(m);
 }
 END_TEST
 
@@ -336,37 +341,19 @@ static bool memory_record(gp_dcall *c)
 {
     building *b = c->user;
     return ++b->n < 9 ? gp_copy(c, c->out[0].data, c->in[0].data, 64)
-                      : gp_fail(c->errs, b->p ? GP_E_RUN : GP_E_RESOURCE, (gp_loc){ 0 }, "nothing is left");
+                      : gp_fail(c->errs, b->fails ? GP_E_RUN : GP_E_RESOURCE, (gp_loc){ 0 }, "nothing is left");
 }
 
 /* An error names what needs less memory, and only where it is memory that there is too little of. */
 START_TEST(too_many_graphs)
 {
-    static const char yaml[] = "device: cpu\nbatch: 2\nbuffers: {made: {depth: 3}, odd: {depth: 96}}\nstages:\n"
-                               "  - {use: made}\n  - {use: odd}\n  - {use: discard}\n";
-    building b = { .n = 0 };
-    wrong w = NOTHING;
-    const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "bytes" }, { 0 } };
-    const gp_port out[] = { { "out", 0, .help = "bytes" }, { 0 } };
-    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out, .shape = made_shape, .run = made_run, .user = &w };
-    gp_kind kind = { GP_KIND("odd"), .help = "copies", .in = in, .out = out, .shape = odd_shape, .record = memory_record,
-                     .user = &b };
-    gp_errs errs = { .n = 0 };
-    gp_registry *r = gp_registry_create();
-    gp_machine *m = gp_machine_create(false);
-    gp_config config = { .registry = r, .machine = m };
-    ck_assert(gp_register_builtin(r, &errs) && gp_register(r, &made, &errs) && gp_register(r, &kind, &errs));
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), NULL, &config, &errs);
-    ck_assert_ptr_nonnull(p);
-    b.p = _i ? p : NULL;
-    ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_ERROR);
-    ck_assert_str_eq(errs.e[0].msg, "nothing is left");
-    ck_assert_int_eq(errs.n, _i ? 1 : 2);
-    ck_assert(_i || (errs.e[1].at.line == 6 && !strcmp(errs.e[1].msg, "memory has room for 8 of the 128 graphs of segment 'odd', "
-              "one for each batch that its slots can have: lower the largest 'depth' of its buffers (96), or set 'launch: stream'")));
-    gp_pipeline_destroy(p);
-    gp_registry_destroy(r);
-    gp_machine_destroy(m);
+    building b = { .fails = _i };
+    ck_assert_int_eq(build(&b, "batch: 2\nbuffers: {made: {depth: 3}, odd: {depth: 96}}\n", memory_record), GP_ERROR);
+    ck_assert_str_eq(b.errs.e[0].msg, "nothing is left");
+    ck_assert_int_eq(b.errs.n, _i ? 1 : 2);
+    ck_assert(_i || (b.errs.e[1].at.line == 6 && !strcmp(b.errs.e[1].msg, "memory has room for 8 of the 128 graphs of segment "
+              "'odd', one for each batch that its slots can have: lower the largest 'depth' of its buffers (96), or set "
+              "'launch: stream'")));
 }
 END_TEST
 
