@@ -67,6 +67,8 @@ static void scale(gp_costs *n, const gp_plan *from, const gp_plan *to, const int
     }
 }
 
+static const char again[] = "; make a report of a run with them";
+
 /* The first stage of `g` that has no namesake in `in`; NULL: none. */
 static const gp_stage *lacking(const gp_graph *g, const gp_graph *in)
 {
@@ -80,31 +82,36 @@ static const gp_stage *lacking(const gp_graph *g, const gp_graph *in)
     return NULL;
 }
 
-/* There are times of the stages and segments of the run alone. Where the plan has others: a stage that is one. */
-static bool are_alike(const gp_plan *from, const gp_plan *to, int *in, gp_errs *errs)
+/* They differ in their v-th stages, or one of them has no more. */
+static bool say_other(const gp_graph *f, const gp_graph *g, int v, gp_errs *errs)
 {
-    static const char again[] = "; make a report of a run with them";
-    const gp_graph *f = from->graph, *g = to->graph;
-    const gp_stage *more = lacking(g, f), *less = lacking(f, g);
+    const gp_stage *more = lacking(g, f), *less = lacking(f, g), *now = &g->stage[v];
     if (more)
         return gp_fail(errs, GP_E_USAGE, more->at, "with these settings there is a stage '%s', and in the run of the report "
                        "there was none%s", more->name, again);
     if (less)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = g->file }, "with these settings there is no stage '%s', which the "
                        "run of the report had%s", less->name, again);
-    for (int v = 0; v < g->nstages; v++) {
-        const gp_stage *now = &g->stage[v], *then = &f->stage[v];
-        if (strcmp(then->name, now->name))
-            return gp_fail(errs, GP_E_USAGE, now->at, "with these settings stage '%s' comes in another order than in the run of "
-                           "the report%s", now->name, again);
-        if (then->device != now->device)
-            return gp_fail(errs, GP_E_USAGE, now->at, "with these settings stage '%s' runs on the %s, and in the run of the "
-                           "report on the %s%s", now->name, now->device ? "device" : "host", now->device ? "host" : "device",
-                           again);
-    }
+    if (strcmp(f->stage[v].name, now->name))
+        return gp_fail(errs, GP_E_USAGE, now->at, "with these settings stage '%s' comes in another order than in the run of "
+                       "the report%s", now->name, again);
+    return gp_fail(errs, GP_E_USAGE, now->at, "with these settings stage '%s' runs on the %s, and in the run of the report on "
+                   "the %s%s", now->name, now->device ? "device" : "host", now->device ? "host" : "device", again);
+}
+
+/* There are times of the stages and segments of the run alone. Where the plan has others: a stage that is one. */
+static bool are_alike(const gp_plan *from, const gp_plan *to, int *in, gp_errs *errs)
+{
+    const gp_graph *f = from->graph, *g = to->graph;
+    int v = 0;
+    while (v < g->nstages && v < f->nstages && !strcmp(f->stage[v].name, g->stage[v].name)
+           && f->stage[v].device == g->stage[v].device)
+        v++;
+    if (v < g->nstages || v < f->nstages)
+        return say_other(f, g, v, errs);
     for (int k = 0; k < to->nsegments; k++)
         if ((in[k] = came_from(from, to, k)) < 0) {
-            int i = 0, v;
+            int i = 0;
             while ((v = to->task[to->segment[k].task[i]].stage) < 0)
                 i++;
             return gp_fail(errs, GP_E_USAGE, g->stage[v].at, "with these settings the segment that begins with stage '%s' has "
