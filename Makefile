@@ -1,10 +1,11 @@
 # make            build/.../gpipe, linked as ./gpipe
 # make demo       sets up, builds, runs pipelines/edges.yaml on a real photo
-# make check      sets up, builds, runs all tests      make check T="parse expr"
+# make check      builds, runs the quick tests            make check T="parse expr"
+# make check-all  builds, runs all tests
 # make torture    makes calls fail and sends signals, over pipelines      make torture PART=0.1
 # make bench      gpipe beside what else moves frames     make bench BENCH="--only host --rounds 5"
 # make fuzz       libFuzzer, 20 s for each harness        make fuzz FUZZ="yaml png" SECONDS=600 SEED=7
-# make deps       installs what is missing (Debian, Ubuntu)
+# make deps       installs what is missing to build (Debian, Ubuntu); make deps-tests: to test, too
 # make install PREFIX=/usr/local    the command, its man page; the library with its headers, for pkg-config
 # make help       shows this
 #
@@ -106,23 +107,21 @@ $B/gpipe-mpi.so: engine/mpi/shim.c engine/mpi/shim.h $B/mpicc $B/flags
 	$(call say,mpicc)$(MPICC) -std=c11 $(WARN) $(CWARN) $(CFLAGS) -Iengine -fPIC -fvisibility=hidden -shared -o $@ $<
 
 $B/mpicc: FORCE
-	@mkdir -p $(@D)
-	@echo '$(MPICC)' | cmp -s - $@ || echo '$(MPICC)' > $@
+	$(call note_change,$(MPICC))
 
 # Other flags than last time: all is compiled again. Before anything is compiled: is there
 # what it needs?
 TOOLS = $(filter-out -%,$(CC) $(CXX)) pkg-config $(if $(filter 1,$(CUDA)),$(or $(NVCC),nvcc))
 USES  = $(PKGS) libmicrohttpd
-check-built gpu-tests: USES += check
-check-built: USES += libpng
+check-built check-all-built gpu-tests: USES += check
+check-built check-all-built: USES += libpng
 $B/flags: FORCE
 	@missing=; for t in $(TOOLS); do command -v $$t >/dev/null || missing="$$missing $$t"; done; \
 	if command -v pkg-config >/dev/null; then \
 	  for p in $(USES); do pkg-config --exists $$p || missing="$$missing $$p"; done; fi; \
 	[ -z "$$missing" ] || { echo "gpipe cannot be built, there is no:$$missing" >&2; \
 	  echo "'make deps' installs what is missing (Debian, Ubuntu); CUDA=0 needs no nvcc" >&2; exit 1; }
-	@mkdir -p $(@D)
-	@echo '$(CC) $(CXX) $(ALL_C) $(ALL_X)' | cmp -s - $@ || echo '$(CC) $(CXX) $(ALL_C) $(ALL_X)' > $@
+	$(call note_change,$(CC) $(CXX) $(ALL_C) $(ALL_X))
 
 $B/%.o: %.c $B/flags
 	@mkdir -p $(@D)
@@ -160,12 +159,20 @@ $B/%.cpu.o: %.cpp kernels/cpu.h $B/flags
 	@mkdir -p $(@D)
 	$(call say,c++)$(CXX) $(ALL_X) -O3 -include kernels/cpu.h -DGP_FILE=$(*F) -c -o $@ $<
 
-$B/%.fatbin: %.cu
+CUFLAGS := -std=c++17 -O3 -fmad=false -Ikernels --compress-mode=size --threads 2 \
+           $(foreach a,$(ARCHS),-gencode=arch=compute_$a,code=sm_$a) \
+           -gencode=arch=compute_$(lastword $(ARCHS)),code=compute_$(lastword $(ARCHS))
+$B/%.fatbin: %.cu $B/cuflags
 	@mkdir -p $(@D)
-	$(call say,nvcc)$(NVCC) -std=c++17 -O3 -fmad=false -Ikernels --compress-mode=size \
-	  --threads 2 -MD -MF $@.d \
-	  $(foreach a,$(ARCHS),-gencode=arch=compute_$a,code=sm_$a) \
-	  -gencode=arch=compute_$(lastword $(ARCHS)),code=compute_$(lastword $(ARCHS)) -fatbin -o $@ $<
+	$(call say,nvcc)$(NVCC) $(CUFLAGS) -MD -MF $@.d -fatbin -o $@ $<
+
+# One line, changed only when what it says changes: what depends on it is then made again.
+define note_change
+@mkdir -p $(@D)
+@echo '$1' | cmp -s - $@ || echo '$1' > $@
+endef
+$B/cuflags: FORCE
+	$(call note_change,$(NVCC) $(CUFLAGS))
 
 # The list of kinds is the list of files in stages/, and `loop` (engine/run/loop.c); kernels likewise.
 $B/kinds.c: FORCE
@@ -195,8 +202,7 @@ $B/embed.o: $(EMBED) $(FATBIN)
 $B/engine/cli/version.o: ALL_C += -DGP_COMMIT='"$(COMMIT)"' -DGP_LUA='"$(LUA)"'
 $B/engine/cli/version.o: $B/commit
 $B/commit: FORCE
-	@mkdir -p $(@D)
-	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' > $@
+	$(call note_change,$(COMMIT))
 
 # One program with all suites, so that check prints one total; another with
 # those that need a GPU.
@@ -219,32 +225,32 @@ $B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $
 $B/tests/test_png_peer.o: private ALL_C += $(shell pkg-config --cflags libpng 2>/dev/null)
 
 # A tool for test_nvtx, which finds it beside itself.
-$B/tests/nvtx_inject.so: tests/nvtx_inject.c
+$B/tests/nvtx_inject.so: tests/nvtx_inject.c $B/flags
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) -std=c11 $(ALL) $(CUROOT:%=-isystem %/include) $(CWARN) $(CFLAGS) -fPIC -shared -o $@ $<
 
 # What stands in for nvJPEG in test_nvjpeg, which finds it beside itself.
-$B/tests/nvjpeg_fake.so: tests/nvjpeg_fake.c tests/nvjpeg_fake.h stages/decode/nvjpeg_library.h
+$B/tests/nvjpeg_fake.so: tests/nvjpeg_fake.c tests/nvjpeg_fake.h stages/decode/nvjpeg_library.h $B/flags
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) -std=c11 $(ALL) -Wstrict-prototypes $(CFLAGS) -fPIC -shared -Wl,-soname,libnvjpeg.so.13 -o $@ $< $(shell pkg-config --libs libjpeg)
 
 # ... for cuFFT in test_fft.
-$B/tests/cufft_fake.so: tests/cufft_fake.c tests/cufft_fake.h
+$B/tests/cufft_fake.so: tests/cufft_fake.c tests/cufft_fake.h $B/flags
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) -std=c11 $(ALL) -Wstrict-prototypes $(CFLAGS) -fPIC -shared -Wl,-soname,libcufft.so.12 -o $@ $< -lm
 
 # ... for NVML in test_machine.
-$B/tests/nvml_fake.so: tests/nvml_fake.c
+$B/tests/nvml_fake.so: tests/nvml_fake.c $B/flags
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) -std=c11 $(ALL) -Wstrict-prototypes $(CFLAGS) -fPIC -shared -o $@ $<
 
 # ... for ONNX Runtime in test_onnx.
-$B/tests/onnx_fake.so: tests/onnx_fake.c tests/onnx_fake.h stages/onnx/ort_library.h
+$B/tests/onnx_fake.so: tests/onnx_fake.c tests/onnx_fake.h stages/onnx/ort_library.h $B/flags
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) -std=c11 $(ALL) -Wstrict-prototypes $(CFLAGS) -fPIC -shared -o $@ $<
 
 # ... for NCCL in tests/ranks.py, by its name.
-$B/tests/nccl/libnccl.so.2: tests/nccl_fake.c
+$B/tests/nccl/libnccl.so.2: tests/nccl_fake.c $B/flags
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) -std=c11 $(ALL) -Wstrict-prototypes $(CFLAGS) -fPIC -shared -Wl,-soname,libnccl.so.2 -o $@ $<
 
@@ -252,7 +258,7 @@ $B/tests/nccl/libnccl.so.2: tests/nccl_fake.c
 PART ?= 1
 torture: all $B/tests/torture/shim.so
 	$(PYTHON) tests/torture/torture.py $B/gpipe $B/tests/torture/shim.so --part $(PART) $(SEED:%=--seed %) $(TRY:%=--only %)
-$B/tests/torture/shim.so: tests/torture/shim.c
+$B/tests/torture/shim.so: tests/torture/shim.c $B/flags
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) -std=gnu11 $(ALL) $(CWARN) $(CFLAGS) -U_FORTIFY_SOURCE -fvisibility=default -shared -o $@ $<
 
@@ -263,32 +269,41 @@ $B/tests/page: $B/tests/page.o $B/engine/cli/page.o $B/libgpipe.a
 $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/gpu/run.c $(wildcard tests/lib/*.c)) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
-# python3-pil brings libtiff, which has another name in each release.
-check: NEED += libpng-dev libopenmpi-dev openmpi-bin libsndfile1 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile python3-pip ffmpeg $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
-check: deps onnxruntime
-	+@$(again) check-built
+# What tests need: suites alone, the quick ones, all. python3-pil brings libtiff, which has another name in each release.
+NEED_SUITES := check libpng-dev
+NEED_QUICK  := $(NEED_SUITES) libsndfile1 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile ffmpeg
+NEED_ALL    := $(NEED_QUICK) libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
+check check-all:
+	@$(if $(shell command -v dpkg),$(call find_missing,$(NEED) $(if $(T),$(NEED_SUITES),$(if $(filter check,$@),$(NEED_QUICK),$(NEED_ALL)))); \
+	  [ -z "$$missing" ] || { echo "the tests need:$$missing; 'make deps-tests' installs them" >&2; exit 1; })
+	+@$(again) $@-built
 
 # For tests of `onnx`: the system's ONNX Runtime, or else that of pip's package. Without either they say so.
 ORT := $(or $(GPIPE_ONNXRUNTIME),$(wildcard $(CURDIR)/build/onnxruntime/onnxruntime/capi/libonnxruntime.so.*))
-check-built: export GPIPE_ONNXRUNTIME := $(ORT)
+check-built check-all-built: export GPIPE_ONNXRUNTIME := $(ORT)
+deps-tests: NEED += $(NEED_ALL) python3-pip
+deps-tests: deps onnxruntime
 onnxruntime:
 	@[ -n "$(ORT)" ] || /sbin/ldconfig -p | grep -q 'libonnxruntime\.so' || { \
 	  mkdir -p build/onnxruntime && cd build/onnxruntime && echo "downloading: onnxruntime, by pip" && \
 	  $(PYTHON) -m pip download -q --no-deps --only-binary=:all: --python-version 3.12 --disable-pip-version-check --timeout 20 onnxruntime==1.23.2 && \
 	  $(PYTHON) -m zipfile -e onnxruntime-*.whl . && rm onnxruntime-*.whl; } || echo "no ONNX Runtime is to be had: models are not tested with it"
-INJECT := $(if $(T)$(filter 0,$(CUDA)),,$B/tests/gpu/inject)
-TORTURE := $(if $(T)$(SAN)$(filter 1,$(STATIC)),,$B/tests/torture/shim.so)
-# Side by side: the suites in parts, with T those alone, and what uses the command, the longest first. The rest has the
-# machine for itself.
-PARTS := $(if $(T),$(if $(word 2,$(T)),1 2,1),1 2 3 4)
-BESIDE := $(if $(T),,check-ranks) $(PARTS:%=units-%) $(if $(T),,$(addprefix check-,cli collectives ranks_live live \
-  ranks_report replay ends pictures recordings schema video tune page))
-check-built: all $B/tests/run$S $(if $(T),,$B/tests/nccl/libnccl.so.2 $B/tests/gpu/run $B/tests/page $B/tests/fuzz/replay) $(INJECT) $(TORTURE)
-	+@$(again) -k $(BESIDE)
-	$(if $(T)$(SAN),,GPIPE=$(abspath $B/gpipe) $(PYTHON) tests/verdict.py)
-	$(if $(T)$(SAN),,$(PYTHON) tests/includes.py)
-	$(if $(T)$(SAN),,MAKE="$(MAKE) --no-print-directory" CC="$(CC)" tests/install.sh)
-	$(if $(T),,GPIPE=$(abspath $B/gpipe) $B/tests/gpu/run)
+# Side by side, the longest first: the suites in parts, which sleep at times, and what uses the command.
+PARTS := $(if $(T),$(if $(word 8,$(T)),1 2 3 4,$(if $(word 2,$(T)),1 2,1)),1 2 3 4)
+QUICK := check-cli $(PARTS:%=units-%) $(addprefix check-,pictures video replay recordings schema includes)
+ALL_TOO := $(addprefix check-,collectives ranks_live live ranks_report ends tune page)
+check-built: all $B/tests/run$S $(if $(T),,$B/tests/fuzz/replay)
+	+@$(again) -k $(if $(T),$(PARTS:%=units-%),$(QUICK))
+
+# The last ones have the machine for themselves.
+INJECT := $(if $(filter 1,$(CUDA)),$B/tests/gpu/inject)
+TORTURE := $(if $(filter 1,$(STATIC)),,$B/tests/torture/shim.so)
+check-all-built: export GPIPE_TESTS := all
+check-all-built: all $B/tests/run $B/tests/fuzz/replay $B/tests/nccl/libnccl.so.2 $B/tests/gpu/run $B/tests/page $(INJECT) $(TORTURE)
+	+@$(again) -k check-ranks $(QUICK) $(ALL_TOO)
+	GPIPE=$(abspath $B/gpipe) $(PYTHON) tests/verdict.py
+	MAKE="$(MAKE) --no-print-directory" CC="$(CC)" tests/install.sh
+	GPIPE=$(abspath $B/gpipe) $B/tests/gpu/run
 	$(INJECT)
 	$(TORTURE:%=$(PYTHON) tests/torture/torture.py $B/gpipe % --part 0.1)
 units-%: FORCE
@@ -302,6 +317,8 @@ $(patsubst %,check-%,live ends pictures recordings schema video tune ranks ranks
 	$(PYTHON) tests/$*.py $B/gpipe
 check-page: FORCE
 	$(PYTHON) tests/page.py $B/tests/page $B/gpipe
+check-includes: FORCE
+	$(PYTHON) tests/includes.py
 
 # The harnesses of tests/fuzz, with stored inputs (replay) and under libFuzzer (run): one
 # program has them all. codec.sh gets libdeflate's and libjpeg's source, so that they are instrumented too.
@@ -353,7 +370,7 @@ bench-programs: all $(PEERS:%=$B/bench/%)
 $B/bench/host: $B/tests/bench/host.o $B/libgpipe.a
 	@mkdir -p $(@D)
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
-$B/bench/tbb: tests/bench/tbb.cpp
+$B/bench/tbb: tests/bench/tbb.cpp $B/flags
 	@mkdir -p $(@D)
 	$(call say,c++)$(CXX) -std=c++17 $(WARN) $(CFLAGS) -o $@ $< $(shell pkg-config --cflags --libs tbb)
 $B/bench/%: tests/bench/%.cu tests/bench/hand.h tests/bench/axpy.cu tests/bench/heat_step.cu tests/bench/two_gpus.cu
@@ -366,9 +383,9 @@ PYTHON := $(or $(wildcard /usr/bin/python3),python3)
 NEED := pkg-config libyaml-dev $(if $(filter luajit,$(LUA)),libluajit-5.1-dev,liblua5.4-dev) libdeflate-dev \
         $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = ubuntu ] && echo libjpeg-turbo8-dev || echo libjpeg62-turbo-dev) \
         zlib1g-dev libmicrohttpd-dev check g++ python3
+find_missing = missing=; for p in $1; do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done
 deps:
-	@missing=; for p in $(NEED); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
-	if [ -n "$$missing" ]; then \
+	@$(call find_missing,$(NEED)); if [ -n "$$missing" ]; then \
 	  command -v apt-get >/dev/null || { echo "please install:$$missing"; exit 1; }; \
 	  sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
 	  echo "installing:$$missing"; \
@@ -394,5 +411,5 @@ clean:
 	rm -rf build gpipe
 
 -include $(shell find $B -name '*.d' 2>/dev/null)
-.PHONY: all bench bench-programs check check-built demo deps deps-bench fuzz gpu-tests help install onnxruntime torture clean FORCE
+.PHONY: all bench bench-programs check check-all check-all-built check-built demo deps deps-bench deps-tests fuzz gpu-tests help install onnxruntime torture clean FORCE
 .SECONDARY:

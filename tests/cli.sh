@@ -223,15 +223,15 @@ if starved 200000 "$GPIPE" plan "$tmp/long.yaml"; then         # a sanitizer tak
     done
     [ $rc -eq 0 ] && ok || bad "run with little memory: exit $rc"
 fi
-# too few files may be open: exit 4 and the limit, or all is well
+# too few files may be open: exit 4 and the limit, or all is well; once it is well twice, more files change nothing
 for file in edges contrast blocks selftest ../examples/own-kernel/own-kernel; do
-    rc=0
+    rc=0 well=0
     for n in $(seq 4 40); do
         (ulimit -n "$n"; exec "$GPIPE" --version) >"$tmp/stdout" 2>&1 || continue
         (ulimit -n "$n"; exec "$GPIPE" run -q --device cpu --set vars.out="$tmp/few" "pipelines/$file.yaml") \
             >"$tmp/stdout" 2>"$tmp/stderr"; got=$?
         case $got in
-            0) ;;
+            0) well=$((well + 1)); [ $well -lt 2 ] || break ;;
             4) grep -q "Too many open files ('ulimit -n' is $n)" "$tmp/stderr" || { rc=4; break; } ;;
             *) rc=$got; break ;;
         esac

@@ -35,6 +35,12 @@ for t in sh make gcc g++ cc c++ git sed cmp mv rm mkdir ln nproc cat ar; do
     ln -s "$(command -v $t)" "$tmp/tools/$t"; done
 bare ' pkg-config' PATH="$tmp/tools" CC=cc CXX=c++ CUDA=0
 
+# with other flags than last time what was compiled is compiled again, kernels for GPUs too
+if ${NVCC:-nvcc} --version >/dev/null 2>&1; then
+    made() { ${MAKE:-make} -s B="$tmp/flags" CUDA=1 ARCHS="$1" "$tmp/flags/kernels/db.fatbin" 2>&1 | grep -c nvcc; }
+    [ "$(made 75) $(made 75) $(made 90)" = '1 0 1' ] && ok || bad 'a fatbin of other flags'
+fi
+
 cp examples/embed/app.c examples/data/raccoon.png "$tmp/"
 photo=$tmp/raccoon.png
 cd "$tmp" || exit 1

@@ -1,8 +1,9 @@
 /* run.c - runs all suites of tests/test_*.c, or with PART/PARTS a part of them; check prints the total. Compiled kernels
- * are cached in a folder that goes away. */
+ * are cached in a folder that is removed at the end. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "every.h"
 #include "pipe.h"
 
 typedef Suite *(*suite)(void);
@@ -27,6 +28,7 @@ int main(int argc, char **argv)
     setenv("XDG_CACHE_HOME", cache, 1);
     setenv("CK_DEFAULT_TIMEOUT", "60", 0);         /* a machine may have much else to do: what is bounded is */
     setenv("CK_TIMEOUT_MULTIPLIER", "5", 0);       /* a test that hangs */
+    tests_say_every();
     SRunner *r = srunner_create(NULL);
     for (int i = 0; suites[i]; i++)
         if (i % parts == part - 1)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "device/backend.h"
 #include "lib/attempt.h"
+#include "every.h"
 
 Suite *suite_cc_errors(void);
 
@@ -363,7 +364,7 @@ Suite *suite_cc_errors(void)
     tcase_add_loop_test(tc, errors, 0, 2 * (int)(sizeof bad / sizeof *bad));
     tcase_add_loop_test(tc, errors_of_args_name_both_places, 0, 3);
     tcase_add_test(tc, error_in_an_include);
-    tcase_add_loop_test(tc, errors_in_a_text, 0, 4 * (int)(sizeof texts / sizeof *texts));
+    ADD_SOME(tc, errors_in_a_text, 4 * (int)(sizeof texts / sizeof *texts), tests_every(3, 1));
     tcase_add_test(tc, lines_of_a_text);
     tcase_add_test(tc, missing_toolkit);
     tcase_add_test(tc, many_errors_are_counted);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "every.h"
 #include "iotest.h"
 
 Suite *suite_io_workers(void);
@@ -297,7 +298,7 @@ Suite *suite_io_workers(void)
     Suite *s = suite_create("io_workers");
     TCase *tc = tcase_create("sources");
     tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-#define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
+#define LOOP(test, table) ADD_SOME(tc, test, (int)(sizeof table / sizeof *table), tests_every(3, 1))
     LOOP(several_make_what_one_makes, reads);
     LOOP(several_write_what_one_writes, writes);
     LOOP(stopped, endless);

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "command.h"
+#include "every.h"
 #include "iotest.h"
 
 Suite *suite_process(void);
@@ -309,7 +310,7 @@ Suite *suite_process(void)
     tcase_add_test(c, no_file);
     tcase_add_loop_test(c, enough, 0, sizeof longer / sizeof *longer);
     tcase_add_test(c, left_behind);
-    tcase_add_loop_test(c, is_stopped, 0, WAITING * STOPS);
+    ADD_SOME(c, is_stopped, WAITING * STOPS, tests_every(3, 1));
     tcase_add_loop_test(c, stalls, 0, sizeof stuck / sizeof *stuck);
     tcase_add_test(c, no_stall);
     tcase_add_test(c, only_looks);

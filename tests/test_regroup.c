@@ -1,5 +1,6 @@
 /* test_regroup.c - stages that regroup, on the CPU back end; and what a run keeps of frames whose fate is known at
  * its end only. */
+#include "every.h"
 #include "regroup_cases.h"
 #include "pipe.h"
 #include "run/pipeline.h"
@@ -82,8 +83,8 @@ Suite *suite_regroup(void)
     Suite *s = suite_create("regroup");
     TCase *tc = tcase_create("cpu");
     tcase_set_timeout(tc, 120);
-    regroup_cases(tc, "cpu", 1);
-    tcase_add_loop_test(tc, long_run, 0, (int)(sizeof long_runs / sizeof *long_runs));
+    regroup_cases(tc, "cpu", tests_every(7, 1));
+    ADD_SOME(tc, long_run, (int)(sizeof long_runs / sizeof *long_runs), tests_every(6, 1));
     tcase_add_loop_test(tc, failed_beside_all, 0, 5);
     suite_add_tcase(s, tc);
     return s;

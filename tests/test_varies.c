@@ -1,5 +1,5 @@
-/* test_varies.c - frames that differ in shape, on the CPU back end: every 3rd case, or with GPIPE_THIN=n every n-th. */
-#include <stdlib.h>
+/* test_varies.c - frames that differ in shape, on the CPU back end. */
+#include "every.h"
 #include "varies_cases.h"
 
 Suite *suite_varies(void);
@@ -9,8 +9,7 @@ Suite *suite_varies(void)
     Suite *s = suite_create("varies");
     TCase *tc = tcase_create("cpu");
     tcase_set_timeout(tc, 120);
-    const char *thin = getenv("GPIPE_THIN");
-    varies_cases(tc, "cpu", thin ? atoi(thin) : 3);      /* of 5 settings, so that each comes */
+    varies_cases(tc, "cpu", tests_every(8, 3));       /* of 5 settings, so that each comes */
     suite_add_tcase(s, tc);
     return s;
 }

@@ -27,6 +27,7 @@ int main(int argc, char **argv)
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     if (argc >= 3 && !strcmp(argv[1], "--fault"))
         return fault_main(argv[2], argc == 4);
+    setenv("GPIPE_TESTS", "all", 0);
     gp_machine m;
     gp_machine_read(&m, true);
     have_gpu = m.ndevices > 0;

@@ -10,7 +10,7 @@ Suite *suite_carry(void)
         return NULL;
     Suite *s = suite_create("carry on cuda");
     TCase *tc = tcase_create("cuda");
-    carry_cases(tc, "cuda", gpu_every(5), 0);
+    carry_cases(tc, "cuda", gpu_every(5));
     suite_add_tcase(s, tc);
     return s;
 }

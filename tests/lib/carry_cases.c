@@ -7,6 +7,7 @@
 #include "base/npy.h"
 #include "carry_cases.h"
 #include "carry_graph.h"
+#include "every.h"
 
 static const char *on;
 
@@ -566,10 +567,10 @@ START_TEST(heat_as_numpy)
 }
 END_TEST
 
-void carry_cases(TCase *tc, const char *device, int every, int first)
+void carry_cases(TCase *tc, const char *device, int every)
 {
     on = device;
-#define LOOP(test, n) for (int i = first % (n); i < (n); i += every) tcase_add_loop_test(tc, test, i, i + 1)
+#define LOOP(test, n) ADD_SOME(tc, test, n, every)
     tcase_add_test(tc, model_by_hand);
     LOOP(graph, GRAPHS * KNOBS);
     LOOP(any_graph_runs, 120);

@@ -5,6 +5,6 @@
 #include <check.h>
 
 /* Adds them, for `device` ("cpu" or "cuda"); of those in a loop every `every`-th, from `first` on. */
-void carry_cases(TCase *tc, const char *device, int every, int first);
+void carry_cases(TCase *tc, const char *device, int every);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include "every.h"
 #include "loop_cases.h"
 #include "pipe.h"
 
@@ -428,7 +429,7 @@ END_TEST
 void loop_cases(TCase *tc, const char *device, int every)
 {
     on = device;
-#define LOOP(test, n) for (int i = 0; i < (n); i += every) tcase_add_loop_test(tc, test, i, i + 1)
+#define LOOP(test, n) ADD_SOME(tc, test, n, every)
     LOOP(as_written_out, BODIES * TIMES * 3);
     LOOP(many_iterations, MANY * KNOBS);
     LOOP(stops_when_done, STOPS * KNOBS);

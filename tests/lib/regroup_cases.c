@@ -5,6 +5,7 @@
  * `mix`, of all frames with 0. In front is a file of rows of numbers that count up. */
 #include <stdlib.h>
 #include <string.h>
+#include "every.h"
 #include "pipe.h"
 #include "regroup_cases.h"
 
@@ -444,13 +445,9 @@ void regroup_cases(TCase *tc, const char *device, int every)
     const int nchains = (int)(sizeof chains / sizeof *chains * (sizeof knobs / sizeof *knobs));
     const int ngraphs = 6 * (int)(sizeof graphs / sizeof *graphs);
     on = device;
-    for (int i = 0; i < nchains; i += every)
-        tcase_add_loop_test(tc, chain, i, i + 1);
-    for (int i = 0; i < 120; i += every)
-        tcase_add_loop_test(tc, any_chain, i, i + 1);
-    for (int i = 0; i < ngraphs; i += every)
-        tcase_add_loop_test(tc, any_sinks, i, i + 1);
+    ADD_SOME(tc, chain, nchains, every);
+    ADD_SOME(tc, any_chain, 120, every);
+    ADD_SOME(tc, any_sinks, ngraphs, every);
     tcase_add_test(tc, mixes_as_numpy);
-    for (int i = 0; i < 10; i += every)
-        tcase_add_loop_test(tc, partial_in_a_group, i, i + 1);
+    ADD_SOME(tc, partial_in_a_group, 10, every);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/npy.h"
+#include "every.h"
 #include "varies_cases.h"
 #include "pipe.h"
 
@@ -409,7 +410,7 @@ END_TEST
 void varies_cases(TCase *tc, const char *device, int every)
 {
     on = device;
-#define LOOP(test, n) for (int i = 0; i < (n); i += every) tcase_add_loop_test(tc, test, i, i + 1)
+#define LOOP(test, n) ADD_SOME(tc, test, n, every)
     LOOP(as_if_alone, CHAINS * KNOBS);
     every = (every + 13) / 14;         /* of those that differ little */
     LOOP(sizes_by_expressions, KNOBS);
