@@ -270,7 +270,7 @@ $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/g
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
 # What tests need: suites alone, the quick ones, all. python3-pil brings libtiff, which has another name in each release.
-NEED_SUITES := check libpng-dev
+NEED_SUITES := check libpng-dev locales
 NEED_QUICK  := $(NEED_SUITES) libsndfile1 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile ffmpeg
 NEED_ALL    := $(NEED_QUICK) libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check check-all:

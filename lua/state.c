@@ -157,6 +157,15 @@ static int no_exit(lua_State *L)
                 "produce() to end a source");
 }
 
+/* The locale is the whole program's, and decides how all threads read and write numbers. */
+static int no_setlocale(lua_State *L)
+{
+    if (!lua_isnoneornil(L, 1))
+        gp_lua_fail(L, "os.setlocale() would change the numbers of the whole run: scripts have the locale 'C'");
+    lua_pushliteral(L, "C");
+    return 1;
+}
+
 /* Loads module lua/NAME.lua from the binary. Upvalue: its blob. */
 static int open_embedded(lua_State *L)
 {
@@ -228,6 +237,7 @@ static int set_up(lua_State *L)
     lua_setglobal(L, "print");
     set_member(L, "os", "exit", no_exit);
     set_member(L, "os", "execute", execute);
+    set_member(L, "os", "setlocale", no_setlocale);
     if (luaL_dostring(L, "io.output(io.stderr)"))
         return lua_error(L);
     lua_getglobal(L, "math");

@@ -239,6 +239,31 @@ START_TEST(cut_anywhere)
 }
 END_TEST
 
+/* JSON of Python, JavaScript and others has such pairs, where the text is not ASCII. */
+START_TEST(surrogate_pairs)
+{
+    gp_spec *s = parse("{\"a\": \"x\\ud83d\\ude00\\uD83D\\uDE01 \\\\ud83d \\u00fc\", 'b': '\\ud83d\\ude00',\n"
+                       " \"\\ud834\\udd1e\": [\"\\udbff\\udffd\", \\ud83d\\ude00]}\n");
+    ck_assert_msg(!errs.n, "%s", errs.n ? errs.e[0].msg : "");
+    ck_assert_str_eq(gp_node_get(s->root, "a")->text, "x\xf0\x9f\x98\x80\xf0\x9f\x98\x81 \\ud83d \xc3\xbc");
+    ck_assert_str_eq(gp_node_get(s->root, "b")->text, "\\ud83d\\ude00");
+    const gp_node *list = gp_node_get(s->root, "\xf0\x9d\x84\x9e");
+    ck_assert(list && list->n == 2);
+    ck_assert_str_eq(list->item[0]->text, "\xf4\x8f\xbf\xbd");
+    ck_assert_str_eq(list->item[1]->text, "\\ud83d\\ude00");
+}
+END_TEST
+
+START_TEST(lone_surrogates)
+{
+    static const char *const text[] = { "a: \"\\ud83d\"\n", "a: \"\\ude00\\ud83d\"\n", "a: \"\\ud83dx\\ude00\"\n",
+                                        "a: \"\\ud83d\\ude00 \\ud83d\"\n", "a: \"\\ud83d\\ude0\"\n" };
+    ck_assert_ptr_null(parse(text[_i]));
+    ck_assert_int_eq(errs.e[0].at.line, 1);
+    ck_assert_msg(strstr(errs.e[0].msg, "no character has this number"), "%s", errs.e[0].msg);
+}
+END_TEST
+
 START_TEST(commas_in_parens_are_all_reported)
 {
     ck_assert_ptr_null(parse("a: [min(a, b), max(c, d)]\na: 1\n"));
@@ -369,6 +394,8 @@ Suite *suite_parse(void)
     tcase_add_test(t, aliases);
     tcase_add_loop_test(t, refused, 0, (int)(sizeof bad / sizeof *bad));
     tcase_add_loop_test(t, cut_anywhere, 0, (int)(sizeof bad / sizeof *bad));
+    tcase_add_test(t, surrogate_pairs);
+    tcase_add_loop_test(t, lone_surrogates, 0, 5);
     tcase_add_test(t, commas_in_parens_are_all_reported);
     tcase_add_test(t, deep);
     tcase_add_test(t, bomb);

@@ -1,6 +1,7 @@
 /* about.c - what a pipeline became, for an application: no pointers to the forms, and
  * no indices into them. */
 #include "api/forms.h"
+#include "base/c_locale.h"
 #include "device/machine.h"
 #include "compile/plan.h"
 #include "run/pipeline.h"
@@ -90,6 +91,7 @@ static const char *time_text(int64_t ns, char out[24])
 
 int gp_pipeline_knobs(const gp_pipeline *p, gp_knob *out, int max)
 {
+    GP_C_LOCALE;
     const gp_graph *g = p->graph;
     char path[96], time[24];
     int n = 0;
@@ -118,6 +120,7 @@ int gp_pipeline_knobs(const gp_pipeline *p, gp_knob *out, int max)
 
 void gp_pipeline_lint(const gp_pipeline *p, const gp_machine *machine, gp_errs *errs)
 {
+    GP_C_LOCALE;
     gp_machine *here = machine ? NULL : gp_machine_create(gp_lint_of_machine(p->plan));
     if (!machine && !here) {
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "base/c_locale.h"
 #include "base/filetable.h"
 #include "device/machine.h"
 #include "run/pipeline.h"
@@ -99,6 +100,7 @@ static bool guarded_passes(gp_pipeline *p, const char *text, size_t len, const c
 gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
                         const gp_config *config, gp_errs *errs)
 {
+    GP_C_LOCALE;
     if (!file)
         file = "pipeline";
     if (!text)

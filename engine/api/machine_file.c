@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "api/machine_file.h"
+#include "base/c_locale.h"
 #include "base/json.h"
 #include "base/yaml.h"
 
@@ -248,6 +249,7 @@ bool gp_machine_file_read(gp_arena *a, const char *text, size_t len, const char 
 
 gp_machine *gp_machine_create_from(const char *text, size_t len, const char *file, gp_errs *errs)
 {
+    GP_C_LOCALE;
     gp_machine_file *out = malloc(sizeof *out);
     gp_machine *m = gp_machine_create_fixed(0);
     gp_arena arena = { 0 };
@@ -305,6 +307,7 @@ static void put_device(gp_json *j, const gp_machine *m, int i)
 
 void gp_machine_print(const gp_machine *m, FILE *to)
 {
+    GP_C_LOCALE;
     gp_json j = { .f = to };
     gp_machine_info is;
     gp_machine_about(m, &is);

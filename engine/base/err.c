@@ -13,17 +13,20 @@ static bool is_error(gp_code code)
     return code != GP_E_WARN && code != GP_E_NOTE;
 }
 
-/* Makes room by taking out the last warning, if there is one. */
-static bool drop_warning(gp_errs *errs)
+/* Room for an error and its notes: the last warnings go, each with the notes behind it, which explain it. */
+static void drop_warnings(gp_errs *errs)
 {
-    int i = errs->n - 1;
-    while (i >= 0 && errs->e[i].code != GP_E_WARN)
-        i--;
-    if (i < 0)
-        return false;
-    errs->n--;
-    memmove(&errs->e[i], &errs->e[i + 1], sizeof *errs->e * (size_t)(errs->n - i));
-    return true;
+    enum { ROOM = 18 };              /* a report of a stall */
+    for (int i = errs->n - 1, end = errs->n; i >= 0 && errs->n > GP_ERRS_MAX - ROOM; i--) {
+        if (errs->e[i].code == GP_E_NOTE)
+            continue;
+        if (errs->e[i].code == GP_E_WARN) {
+            memmove(&errs->e[i], &errs->e[end], sizeof *errs->e * (size_t)(errs->n - end));
+            errs->n -= end - i;
+            errs->dropped++;
+        }
+        end = i;
+    }
 }
 
 /* Is the byte one inside a UTF-8 character? */
@@ -89,10 +92,11 @@ bool gp_fail_(gp_errs *errs, gp_code code, gp_loc at, const char *c_file,
 {
     if (is_error(code))
         errs->failed++;
-    if (errs->n == GP_ERRS_MAX) {          /* an error is worth more than a warning */
-        errs->dropped++;
-        if (code == GP_E_WARN || !drop_warning(errs))
-            return false;
+    if (errs->n == GP_ERRS_MAX && is_error(code))      /* an error is worth more than a warning */
+        drop_warnings(errs);
+    if (errs->n == GP_ERRS_MAX) {
+        errs->dropped += code != GP_E_NOTE;
+        return false;
     }
     gp_err *e = &errs->e[errs->n++];
     e->code = code, e->at = at.file ? at : errs->at, e->c_file = c_file, e->c_line = c_line;

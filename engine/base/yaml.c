@@ -5,6 +5,7 @@
  * pointer to the same node, and the number of nodes that a walk over the tree
  * would meet is bounded (ALL_NODES). */
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -399,7 +400,7 @@ static gp_node *parse_node(struct parser *p, int depth, bool flow)
 /* The one document of the text. NULL: there is none, or after errors. */
 static gp_node *parse_document(struct parser *p)
 {
-    if (!check_bytes(p) || !next(p) || !next(p))       /* stream start, document start */
+    if (!next(p) || !next(p))                          /* stream start, document start */
         return NULL;
     if (p->event.type == YAML_STREAM_END_EVENT || !next(p))
         return NULL;
@@ -414,12 +415,80 @@ static gp_node *parse_document(struct parser *p)
     return root->kind == GP_SCALAR && !root->len && !root->quoted ? NULL : root;
 }
 
+/* ---- escapes of JSON -------------------------------------------------- */
+
+/* JSON writes a character beyond U+FFFF as two escapes, \ud83d\ude00, which YAML refuses. The code of the pair at s, of n
+ * bytes; 0: there is none. */
+static unsigned surrogate_pair(const char *s, size_t n)
+{
+    char text[13] = "";
+    unsigned high = 0, low = 0;
+    int used = 0;
+    memcpy(text, s, n < 12 ? n : 12);
+    if (sscanf(text, "\\u%4x\\u%4x%n", &high, &low, &used) != 2 || used != 12)
+        return 0;
+    return high >> 10 == 0xd8 >> 2 && low >> 10 == 0xdc >> 2 ? 0x10000 + ((high & 0x3ff) << 10 | (low & 0x3ff)) : 0;
+}
+
+/* Writes the pairs of the double-quoted text around byte `at`, where one is, as \U0001f600. The new length. */
+static size_t join_pairs(char *text, size_t len, size_t at)
+{
+    size_t to = at, from = at;
+    for (unsigned code; from < len && text[from] != '"';)
+        if ((code = surrogate_pair(text + from, len - from))) {
+            char one[11];
+            snprintf(one, sizeof one, "\\U%08x", code);
+            memcpy(text + to, one, 10), to += 10, from += 12;
+        } else {
+            size_t n = text[from] == '\\' && from + 1 < len ? 2 : 1;
+            memmove(text + to, text + from, n), to += n, from += n;
+        }
+    memmove(text + to, text + from, len - from);
+    return len - (from - to);
+}
+
+/* Only libyaml knows which texts are double-quoted: it scans until it meets a pair, again and again, up to a limit. */
+static void join_surrogates(struct parser *p)
+{
+    const char *first = memmem(p->text, p->len, "\\u", 2);
+    const size_t limit = (size_t)1 << 32;
+    while (first && !surrogate_pair(first, p->len - (size_t)(first - p->text)))
+        first = memmem(first + 2, p->len - (size_t)(first + 2 - p->text), "\\u", 2);
+    if (!first)
+        return;
+    char *text = gp_alloc(p->arena, p->len + 1);
+    memcpy(text, p->text, p->len);
+    p->text = text;
+    for (size_t scanned = 0, at; scanned < limit; scanned += p->len + 1) {
+        yaml_parser_t y;
+        yaml_token_t token;
+        bool more = true;
+        if (!yaml_parser_initialize(&y))
+            return;
+        yaml_parser_set_encoding(&y, YAML_UTF8_ENCODING);
+        yaml_parser_set_input_string(&y, (const unsigned char *)text, p->len);
+        while (more && yaml_parser_scan(&y, &token)) {
+            more = token.type != YAML_STREAM_END_TOKEN;
+            yaml_token_delete(&token);
+        }
+        at = byte_of(p, y.problem_mark.index);         /* behind \u */
+        yaml_parser_delete(&y);
+        if (!more || at < 2 || !surrogate_pair(text + at - 2, p->len - at + 2))
+            break;
+        p->len = join_pairs(text, p->len, at - 2);
+    }
+    p->chars = p->bytes = 0;
+}
+
 /* Runs parse_document and frees what libyaml has, also when the arena is out of
  * memory. */
 static gp_node *parse_text(struct parser *p)
 {
     int before = p->errs->failed;
     jmp_buf oom, *outer = p->arena->oom;
+    if (!check_bytes(p))
+        return NULL;
+    join_surrogates(p);
     gp_node *volatile root = NULL;
     volatile bool failed = true;
     if (!yaml_parser_initialize(&p->yaml)) {

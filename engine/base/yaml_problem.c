@@ -15,6 +15,8 @@ static const struct { const char *problem, *say; } rewords[] = {
       "a list item '- ' does not fit here; start the list on a line of its own" },
     { "unknown escape character",
       "no such escape; inside double quotes write '\\\\' for a '\\', or use single quotes" },
+    { "invalid Unicode character escape code",
+      "no character has this number; of one beyond U+FFFF both halves are needed, as in \"\\ud83d\\ude00\"" },
     { "hexdecimal", "this escape needs hexadecimal digits; for a plain '\\' use single quotes" },
     { "<document start>", "there is text after the end of the document; check the indentation" },
     { "directive", "'%' starts a YAML directive in the first column; indent or quote it" },

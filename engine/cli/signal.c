@@ -5,6 +5,7 @@
  *
  * A handler only raises the level of gp_cancel, writes a line and removes what is not to
  * stay; all are safe in a handler. A pipeline that is to be destroyed is let go first. */
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -176,7 +177,7 @@ static bool is_again(int signal)
     return again;
 }
 
-static void on_signal(int signal)
+static void stop_by(int signal)
 {
     if (is_again(signal))
         return;
@@ -190,6 +191,14 @@ static void on_signal(int signal)
         return;
     gp_cancel(p, level);
     say_level(level);
+}
+
+/* The thread that was interrupted may be about to look at its errno. */
+static void on_signal(int signal)
+{
+    int was = errno;
+    stop_by(signal);
+    errno = was;
 }
 
 void gp_signals_catch(bool quiet)

@@ -14,6 +14,7 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/c_locale.h"
 #include "run/fits.h"
 
 /* ---- trees ------------------------------------------------------------- */
@@ -433,6 +434,7 @@ static void list_stages(list *l, const gp_node *was, const gp_node *now)
 
 int gp_pipeline_changes(const gp_pipeline *p, const gp_pipeline *from, char *text, size_t max)
 {
+    GP_C_LOCALE;
     list l = { .text = text, .max = max };
     const gp_node *was = from->spec->root, *now = p->spec->root;
     *text = 0;

@@ -11,6 +11,7 @@
  * then the next one. */
 #include <stdlib.h>
 #include <unistd.h>
+#include "base/c_locale.h"
 #include "run/fits.h"
 #include "run/host.h"
 #include "run/paused.h"
@@ -205,6 +206,7 @@ static bool prepare(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, 
 
 bool gp_pipeline_retune(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs)
 {
+    GP_C_LOCALE;
     if (p == from || p->paused || atomic_exchange(&p->running, true))
         return gp_fail(errs, GP_E_RUN, (gp_loc){ .file = p->graph->file }, "this pipeline has a run of its own");
     gp_pipeline_drop_prepared(p);

@@ -27,6 +27,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "base/c_locale.h"
 #include "base/filetable.h"
 #include "base/plural.h"
 #include "run/fits.h"
@@ -196,6 +197,7 @@ static gp_loc file_of(const gp_pipeline *p)
 /* What stages do when they are opened may take any time: on a thread of its own. */
 static void *set_up_main(void *arg)
 {
+    GP_C_LOCALE;
     gp_run *run = arg;
     gp_errs *errs = &run->set_up_errs;
     jmp_buf oom;
@@ -407,6 +409,7 @@ void gp_pipeline_drop_paused(gp_pipeline *p, gp_errs *errs)
 
 gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
 {
+    GP_C_LOCALE;
     int level = 0;
     if (!begin(p, errs))
         return GP_ERROR;
@@ -434,6 +437,7 @@ static void hand_on(gp_pipeline *to, gp_pipeline *from)
 
 gp_outcome gp_pipeline_go_on(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs)
 {
+    GP_C_LOCALE;
     int level = 0;
     gp_outcome outcome = GP_ERROR;
     if (!begin(p, errs))

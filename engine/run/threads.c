@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/c_locale.h"
 #include "device/nice.h"
 #include "run/nvtx.h"
 #include "run/setup.h"
@@ -30,6 +31,7 @@ static void take_priority(gp_threadrt *t)
 
 static void *thread_main(void *arg)
 {
+    GP_C_LOCALE;
     gp_threadrt *t = arg;
     char name[16];
     snprintf(name, sizeof name, "%.15s", t->actor->name);

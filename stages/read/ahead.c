@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/c_locale.h"
 #include "reader.h"
 
 enum { LEAST = 2, MOST = 64, QUEUE_BYTES = 4 << 20 };
@@ -79,6 +80,7 @@ static bool put(gp_ahead *a, int at, gp_came came)
 
 static void *read_ahead(void *arg)
 {
+    GP_C_LOCALE;
     gp_ahead *a = arg;
     gp_came came;
     int at;

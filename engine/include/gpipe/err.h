@@ -58,7 +58,7 @@ enum { GP_ERRS_MAX = 24 };
 typedef struct gp_errs {
     gp_err e[GP_ERRS_MAX]; /* in the order found; only the first `n` are set */
     int n;
-    int dropped;           /* found after the table was full */
+    int dropped;           /* messages that the full table has no room for, without their notes */
     int failed;            /* those that are not warnings, dropped ones too */
     gp_loc at;             /* the current place: of errors that name none themselves */
 } gp_errs;
@@ -72,7 +72,7 @@ static inline gp_loc gp_errs_place(gp_errs *errs, gp_loc at)
 }
 
 /* Adds an error; with GP_E_WARN a warning, with GP_E_NOTE a line to the last one, which
- * has a text and whose place is not shown. A full table gives up warnings for others. A text
+ * has a text and whose place is not shown. A full table gives up warnings for errors. A text
  * that ends as strerror does of ENOMEM, EMFILE or ENFILE makes GP_E_RESOURCE of GP_E_RUN,
  * GP_E_USAGE and GP_E_SPEC, and names the limit of open files. Always returns false:
  * `return gp_fail(errs, GP_E_SPEC, at, "no stage '%s'", s);` */

@@ -1,0 +1,110 @@
+/* test_locale.c - a program that embeds gpipe may have a locale with a decimal comma: numbers are read and written with a
+ * point all the same, by scripts too, and the program's locale is its own again afterwards. */
+#include <check.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pipe.h"
+
+Suite *suite_locale(void);
+
+static const char *folder;
+static bool have_comma;
+
+/* Makes the locale de_DE, which few machines have; a program that is embedded sets it for all threads. */
+static void set_up(void)
+{
+    char command[600];
+    folder = pipe_dir();
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1", folder);
+    have_comma = system(command) == 0 && !setenv("LOCPATH", folder, 1) && setlocale(LC_ALL, "de_DE.UTF-8");
+    if (!have_comma)
+        printf("**** SKIPPED: a locale with a decimal comma cannot be made: install the package locales ****\n");
+}
+
+static void tear_down(void)
+{
+    setlocale(LC_ALL, "C");
+    pipe_dir_remove(folder);
+}
+
+static void is_comma(void)
+{
+    char text[20];
+    snprintf(text, sizeof text, "%.1f", 1.5);
+    ck_assert_str_eq(text, "1,5");
+}
+
+START_TEST(numbers_have_a_point)
+{
+    const char *dir = pipe_dir(), *sets[] = { "vars.b=0.25", "stages.scale.b=b + 0.5", NULL };
+    size_t n;
+    if (!have_comma)
+        return;
+    is_comma();
+    pipe_text(dir, "s.lua", "function init(stage) half = stage.params.half end\n"
+              "function process(f, x, y) y[1] = x[1] + half + tonumber('0.125') print(0.5, string.format('%g', 2.5))\n"
+              "  assert(tostring(0.5) == '0.5' and string.format('%.1f', 0.5) == '0.5' and os.setlocale() == 'C') end\n");
+    pipe_result r = pipe_run(dir, "vars: {b: 0}\nbuffers: {x: {dtype: f32, shape: [1]}, k: {const: [0.0625]}}\n"
+                             "stages:\n  - {use: generate, pattern: constant, value: 2.5, frames: 1, out: x}\n"
+                             "  - {use: scale, a: 1.75}\n"
+                             "  - {use: lua, script: s.lua, params: {half: 0.5}}\n"
+                             "  - {use: expr, in: {p: lua, k: k}, expr: \"p + 0.03125 + k\", out: o}\n"
+                             "  - {use: write, in: o, path: o.csv}\n", "cpu", sets, (gp_run_options){ 0 });
+    pipe_no_errors(&r, "locale");
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    char *text = pipe_read(dir, "o.csv", &n);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_str_eq(text, "5.84375\n");       /* 2.5 * 1.75 + 0.75 + 0.5 + 0.125 + 0.03125 + 0.0625 */
+    is_comma();
+    free(text);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+START_TEST(machines_have_a_point)
+{
+    char *text = NULL;
+    size_t n;
+    gp_errs errs = { .n = 0 };
+    if (!have_comma)
+        return;
+    static const char wanted[] = "{\"format\": 1, \"devices\": [{\"name\": \"A\", \"compute_capability\": 8.6, "
+                                 "\"memory\": \"1.5GB\", \"total_memory\": \"2.5GB\"}]}";
+    gp_machine *m = gp_machine_create_from(wanted, strlen(wanted), "m.json", &errs);
+    ck_assert_msg(m != NULL, "%s", errs.n ? errs.e[0].msg : "");
+    FILE *f = open_memstream(&text, &n);
+    gp_machine_print(m, f);
+    fclose(f);
+    ck_assert_msg(strstr(text, "8.6") && !strstr(text, "8,6"), "%s", text);
+    is_comma();
+    free(text);
+    gp_machine_destroy(m);
+}
+END_TEST
+
+/* The locale belongs to the whole program. */
+START_TEST(scripts_set_none)
+{
+    const char *dir = pipe_dir();
+    pipe_text(dir, "s.lua", "function process(f, x, y) os.setlocale('C') end\n");
+    pipe_result r = pipe_run(dir, "buffers: {x: {dtype: f32, shape: [1]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
+                             "  - {use: lua, script: s.lua}\n  - {use: discard}\n", "cpu", NULL, (gp_run_options){ 0 });
+    ck_assert(r.outcome == GP_ERROR && r.errs.n);
+    ck_assert_msg(strstr(r.errs.e[0].msg, "os.setlocale()"), "%s", r.errs.e[0].msg);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+Suite *suite_locale(void)
+{
+    Suite *s = suite_create("locale");
+    TCase *tc = tcase_create("comma");
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, numbers_have_a_point);
+    tcase_add_test(tc, machines_have_a_point);
+    tcase_add_test(tc, scripts_set_none);
+    suite_add_tcase(s, tc);
+    return s;
+}
