@@ -314,6 +314,11 @@ static const struct { tag tags[8]; const char *said; } refused[] = {
       "says that its tiles have 1048576 x 1048576 pixels, far more than the page" },
     { { { 322, SHORT, 1, { 16 } }, { 323, SHORT, 1, { 0 } }, { 324, LONG, 1, { 8 } } }, "is cut off or damaged" },
     { { { 254, LONG, 1, { 1 } } }, "has no page that is not a smaller copy of one or a mask" },
+    { { { 278, SHORT, 1, { 1 } } }, "its strip 1 has too few bytes" },
+    { { { 273, LONG, 2, { 8, 8 } }, { 278, SHORT, 1, { 1 } } }, "its strip 1 has too few bytes" },
+    { { { 284, SHORT, 1, { 2 } }, { 277, SHORT, 1, { 3 } } }, "its strip 1 has too few bytes" },
+    { { { 322, SHORT, 1, { 16 } }, { 323, SHORT, 1, { 16 } }, { 324, LONG, 1, { 8 } }, { 325, LONG, 1, { 256 } },
+        PIXELS(40, 40) }, "its tile 1 has too few bytes" },
 };
 
 START_TEST(refuses)
@@ -325,29 +330,8 @@ START_TEST(refuses)
     page(0, refused[_i].tags, n);
     m.n += 3000;
     save("a.tif");
-    io_fails(STACK(""), 3, refused[_i].said);
-}
-END_TEST
-
-/* A page that needs more strips or tiles than it lists costs its frame. */
-static const struct { tag tags[8]; const char *said; } short_lists[] = {
-    { { { 278, SHORT, 1, { 1 } } }, "its strip 1 has too few bytes" },
-    { { { 273, LONG, 2, { 8, 8 } }, { 278, SHORT, 1, { 1 } } }, "its strip 1 has too few bytes" },
-    { { { 284, SHORT, 1, { 2 } }, { 277, SHORT, 1, { 3 } } }, "its strip 1 has too few bytes" },
-    { { { 322, SHORT, 1, { 16 } }, { 323, SHORT, 1, { 16 } }, { 324, LONG, 1, { 8 } }, { 325, LONG, 1, { 256 } },
-        PIXELS(40, 40) }, "its tile 1 has too few bytes" },
-};
-
-START_TEST(lists_too_few)
-{
-    int n = 0;
-    while (n < 8 && short_lists[_i].tags[n].tag)
-        n++;
-    begin(false, false);
-    page(0, short_lists[_i].tags, n);
-    m.n += 3000;
-    save("a.tif");
-    io_fails(STACK(""), 1, short_lists[_i].said);
+    /* Of pixels that are not there it is the frame that fails. */
+    io_fails(STACK(""), strstr(refused[_i].said, "too few bytes") ? 1 : 3, refused[_i].said);
 }
 END_TEST
 
@@ -728,7 +712,6 @@ Suite *suite_tiff(void)
     tcase_add_test(t, images);
     tcase_add_test(t, shapes);
     tcase_add_loop_test(t, refuses, 0, N(refused));
-    tcase_add_loop_test(t, lists_too_few, 0, N(short_lists));
     tcase_add_test(t, chains);
     tcase_add_loop_test(t, a_page_less, 0, 2);
     tcase_add_loop_test(t, cut_off, 0, N(files));
