@@ -180,14 +180,13 @@ static const unsigned char *holds(const char *name, size_t want)
 START_TEST(pages)
 {
     static const tag reduced[] = { { 254, LONG, 1, { 1 } }, { 256, SHORT, 1, { 1 } } }, mask = { 254, LONG, 1, { 4 } },
-                     old = { 255, SHORT, 1, { 2 } }, page_of_many = { 254, LONG, 1, { 2 } };
+                     page_of_many = { 254, LONG, 1, { 2 } };
     begin(_i & 1, _i & 2);
     page(90, reduced, 2);
     page(10, NULL, 0);
     page(91, reduced, 2);
     page(92, &mask, 1);
     page(30, &page_of_many, 1);
-    page(93, &old, 1);
     save("a.tif");
     ck_assert_uint_eq(io_runs(STACK("")), 2);
     ck_assert_mem_eq(holds("a.npy", 12), "\12\13\14\15\16\17\36\37\40\41\42\43", 12);
@@ -289,33 +288,37 @@ END_TEST
 static const struct { tag tags[8]; const char *said; } refused[] = {
     { { { 258, SHORT, 1, { 1 } } }, "(page 0) has samples of 1 bit, and gpipe reads those of 8, 16, 32 and 64" },
     { { { 258, SHORT, 1, { 12 } } }, "(page 0) has samples of 12 bits" },
-    { { { 258, SHORT, 3, { 8, 8, 16 } }, { 277, SHORT, 1, { 3 } } }, "has samples of different size" },
+    { { { 258, SHORT, 3, { 8, 8, 16 } }, { 277, SHORT, 1, { 3 } } },
+      "(page 0) is cut off or damaged: libtiff says 'Cannot handle different values per sample" },
     { { { 339, SHORT, 1, { 6 } }, { 258, SHORT, 1, { 64 } } }, "are neither whole numbers nor floats" },
-    { { { 339, SHORT, 3, { 1, 2, 1 } }, { 277, SHORT, 1, { 3 } } }, "are neither whole numbers nor floats, or differ" },
+    { { { 339, SHORT, 3, { 1, 2, 1 } }, { 277, SHORT, 1, { 3 } } },
+      "libtiff says 'Cannot handle different values per sample" },
     { { { 339, SHORT, 1, { 3 } } }, "samples of 8 bits that are neither" },
-    { { { 262, SHORT, 1, { 3 } } }, "has a palette, and gpipe reads gray and RGB" },
+    { { { 262, SHORT, 1, { 3 } }, { 258, SHORT, 1, { 8 } }, { 320, SHORT, 768, { 1, 2, 3 } } },
+      "has a palette, and gpipe reads gray and RGB" },
     { { { 262, SHORT, 1, { 5 } }, { 277, SHORT, 1, { 4 } } }, "has CMYK" },
     { { { 262, SHORT, 1, { 6 } }, { 277, SHORT, 1, { 3 } } }, "has YCbCr" },
     { { { 262, SHORT, 1, { 999 } } }, "has colors that gpipe does not know" },
     { { { 259, SHORT, 1, { 6 } } }, "is compressed by the JPEG of TIFF 6.0" },
     { { { 259, SHORT, 1, { 60001 } } }, "is compressed by method 60001 of TIFF, which this libtiff does not have" },
     { { { 32997, LONG, 1, { 3 } } }, "is a volume of several slices" },
-    { { PIXELS(UINT32_MAX, UINT32_MAX) }, "says that it has 4294967295 x 4294967295 pixels, which is more than 1 TiB" },
+    { { PIXELS(1 << 21, 1 << 20) }, "says that it has 2097152 x 1048576 pixels, which is more than 1 TiB" },
     { { { 277, SHORT, 1, { 0 } } }, "is cut off or damaged" },
     { { { 256, SHORT, 1, { 0 } } }, "is cut off or damaged" },
     { { { 257, ASCII, 1, { 2 } } }, "is cut off or damaged" },
-    { { { 259, SHORT, 1, { 0 } } }, "is cut off or damaged" },
+    { { PIXELS(1 << 20, 1) }, "is cut off or damaged: it needs 1048576 bytes for its pixels, and the file has 3128" },
+    { { { 259, SHORT, 1, { 0 } } }, "is compressed by method 0 of TIFF" },
     { { { 278, SHORT, 1, { 0 } } }, "is cut off or damaged" },
-    { { { 278, SHORT, 1, { 1 } } }, "needs 2 strips for its pixels, and lists 1" },
-    { { { 273, LONG, 2, { 8, 8 } }, { 278, SHORT, 1, { 1 } } }, "needs 2 strips for its pixels, and lists 1" },
-    { { { 284, SHORT, 1, { 2 } }, { 277, SHORT, 1, { 3 } } }, "needs 3 strips for its pixels, and lists 1" },
     { { { 284, SHORT, 1, { 3 } } }, "is cut off or damaged" },
     { { { 322, LONG, 1, { 1 << 20 } }, { 323, LONG, 1, { 1 << 20 } }, { 324, LONG, 1, { 8 } }, { 325, LONG, 1, { 6 } } },
       "says that its tiles have 1048576 x 1048576 pixels, far more than the page" },
     { { { 322, SHORT, 1, { 16 } }, { 323, SHORT, 1, { 0 } }, { 324, LONG, 1, { 8 } } }, "is cut off or damaged" },
-    { { { 322, SHORT, 1, { 16 } }, { 323, SHORT, 1, { 16 } }, { 324, LONG, 1, { 8 } }, PIXELS(40, 40) },
-      "needs 9 tiles for its pixels, and lists 1" },
     { { { 254, LONG, 1, { 1 } } }, "has no page that is not a smaller copy of one or a mask" },
+    { { { 278, SHORT, 1, { 1 } } }, "its strip 1 has too few bytes" },
+    { { { 273, LONG, 2, { 8, 8 } }, { 278, SHORT, 1, { 1 } } }, "its strip 1 has too few bytes" },
+    { { { 284, SHORT, 1, { 2 } }, { 277, SHORT, 1, { 3 } } }, "its strip 1 has too few bytes" },
+    { { { 322, SHORT, 1, { 16 } }, { 323, SHORT, 1, { 16 } }, { 324, LONG, 1, { 8 } }, { 325, LONG, 1, { 256 } },
+        PIXELS(40, 40) }, "its tile 1 has too few bytes" },
 };
 
 START_TEST(refuses)
@@ -325,8 +328,10 @@ START_TEST(refuses)
         n++;
     begin(false, false);
     page(0, refused[_i].tags, n);
+    m.n += 3000;
     save("a.tif");
-    io_fails(STACK(""), 3, refused[_i].said);
+    /* Of pixels that are not there it is the frame that fails. */
+    io_fails(STACK(""), strstr(refused[_i].said, "too few bytes") ? 1 : 3, refused[_i].said);
 }
 END_TEST
 
@@ -347,7 +352,7 @@ START_TEST(chains)
     begin(false, false), page(0, NULL, 0), put(4, 999, 4), save("a.tif");
     io_fails(STACK(""), 3, "is cut off: its first page is at byte 999 of");
     begin(false, false), page(0, NULL, 0), put(m.link, 99999, 4), save("a.tif");
-    io_fails(STACK(""), 3, "is cut off: page 1 is behind its end");
+    io_fails(STACK(""), 3, "(page 1) is cut off or damaged");
     begin(false, false), page(0, NULL, 0), put(m.link, 4, 4), save("a.tif");
     io_fails(STACK(""), 3, "(page 1) ");
     begin(false, false), page(0, NULL, 0), page(0, &wide, 1), save("a.tif");
@@ -359,7 +364,7 @@ START_TEST(chains)
         for (int i = 0; i < 5; i++)
             at[i] = page(i, NULL, 0);
         put(m.link, at[k == 0 ? 4 : k == 1 ? 0 : 2], k & 1 ? 8 : 4), save("a.tif");
-        io_fails(STACK(""), 3, "is damaged: the page behind page");
+        io_fails(STACK(""), 3, "(page 5) is cut off or damaged");
     }
 }
 END_TEST
@@ -367,9 +372,8 @@ END_TEST
 /* A page whose bytes are not there costs its frame. */
 START_TEST(a_page_less)
 {
-    static const tag far = { 273, LONG, 1, { 999999 } }, near = { 273, LONG, 1, { 1000 } }, few = { 279, SHORT, 1, { 5 } };
-    const tag *bad[] = { &far, &near, &few };
-    const char *said[] = { "strip 0 has too few bytes", "is cut off or damaged", "strip 0 has too few bytes" };
+    static const tag far = { 273, LONG, 1, { 999999 } }, near = { 273, LONG, 1, { 1000 } };
+    const tag *bad[] = { &far, &near };
     begin(false, false);
     page(10, NULL, 0), page(20, bad[_i], 1), page(30, NULL, 0);
     ck_assert_uint_lt(m.n, 1000);
@@ -377,7 +381,7 @@ START_TEST(a_page_less)
     save("a.tif");
     char y[400];
     io_fails(STACK(""), 1, TEXT(y, "frame 1: '%s/a.tif' (page 1) ", io_dir));
-    io_fails(STACK(""), 1, said[_i]);
+    io_fails(STACK(""), 1, "is cut off or damaged");
     pipe_result r = io_go("on_error: drop\n" STACK(", workers: 2"));
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_mem_eq(holds("a.npy", 12), "\12\13\14\15\16\17\36\37\40\41\42\43", 12);
@@ -625,7 +629,7 @@ START_TEST(no_room)
 }
 END_TEST
 
-/* A number that an entry of a directory has room for; and a text that is cut off, whatever it begins with. */
+/* A number that an entry of a directory has room for. */
 START_TEST(short_text)
 {
     pipe_text(io_dir, "g.lua", "function process(frame, x) assert(frame.meta.g == 1, frame.meta.g) end\n");
@@ -637,17 +641,27 @@ START_TEST(short_text)
 }
 END_TEST
 
+/* One of 20,000 bytes, with its number at the end, is read; a part of it is an error for those who want the number. */
 START_TEST(long_text)
 {
-    static const uint64_t begins[][8] = { { '{' }, { ' ', '{' }, { '\n', '\t', '\r', ' ', '{', '"', 'g', '"' } };
-    tag text = { 270, ASCII, 1 << 15, { 0 } };
-    memcpy(text.value, begins[_i], sizeof text.value);
+    enum { AT = 400, BYTES = 20000 };
+    static const char number[] = "\"g\": 1}";
+    pipe_text(io_dir, "g.lua", "function process(frame, x) assert(frame.meta.g == 1, frame.meta.g) end\n");
     begin(false, false);
-    page(1, &text, 1);
-    m.n += 1 << 15;
+    page(1, &(tag){ 270, ASCII, BYTES, { 0 } }, 1);
+    put(m.n - 4 - 4, AT, 4);           /* the text's place, in its entry, which is the last */
+    memset(m.b + AT, ' ', BYTES);
+    m.b[AT] = '{';
+    memcpy(m.b + AT + BYTES - sizeof number, number, sizeof number);
+    m.n = AT + BYTES - _i;
     save("a.tif");
-    io_fails("metadata: [g]\nstages:\n  - {use: read, path: a.tif}\n" DISCARD, 1,
-             "has a description that is cut off, or longer than 16384 bytes");
+    if (_i)
+        io_fails("metadata: [g]\nstages:\n  - {use: read, path: a.tif}\n" DISCARD, 1,
+                 "has a description that cannot be read");
+    else
+        ck_assert_uint_eq(io_runs("metadata: [g]\nstages:\n  - {use: read, path: a.tif}\n"
+                                  "  - {use: lua, script: g.lua, out: []}\n"), 1);
+    ck_assert_uint_eq(io_runs(STACK("")), 1);
 }
 END_TEST
 
@@ -699,7 +713,7 @@ Suite *suite_tiff(void)
     tcase_add_test(t, shapes);
     tcase_add_loop_test(t, refuses, 0, N(refused));
     tcase_add_test(t, chains);
-    tcase_add_loop_test(t, a_page_less, 0, 3);
+    tcase_add_loop_test(t, a_page_less, 0, 2);
     tcase_add_loop_test(t, cut_off, 0, N(files));
     tcase_add_loop_test(t, damaged, 0, N(files));
     tcase_add_loop_test(t, there_and_back, 0, N(out) * N(compressions));
@@ -709,7 +723,7 @@ Suite *suite_tiff(void)
     tcase_add_test(t, a_part);
     tcase_add_loop_test(t, no_room, 0, 2);
     tcase_add_loop_test(t, short_text, 0, 2);
-    tcase_add_loop_test(t, long_text, 0, 3);
+    tcase_add_loop_test(t, long_text, 0, 2);
     tcase_add_loop_test(t, says_what_is_wrong, 0, N(wrong));
     suite_add_tcase(s, t);
     return s;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "tiff_file.h"
 
-enum { AXES = 3, TEXT = 1 << 16 };
+enum { AXES = 3 };
 
 typedef struct axes { char name[AXES + 1]; int64_t size[AXES]; } axes;         /* the first changes from page to page */
 
@@ -49,17 +49,17 @@ static bool of_imagej(const char *text, axes *a)
     return true;
 }
 
-static bool find_axes(const gp_tiff_bytes *f, const gp_tiff_pages *pages, axes *a)
+/* Of the file, from the description of its first page. */
+static bool find_axes(gp_tiff_handle *h, const gp_tiff_pages *pages, axes *a)
 {
-    const gp_tiff_field *v = &pages->first.text;
-    size_t n = v->count < TEXT ? (size_t)v->count : TEXT - 1;
-    char *text = v->inside ? NULL : calloc(1, TEXT);
-    bool found = text && gp_tiff_get(f, v->at, text, n) == (int64_t)n && (of_ome(text, a) || of_imagej(text, a));
-    free(text);
+    char err[GP_WHY];
+    gp_tiff_page p;
+    bool found = gp_tiff_go_to(h, pages->at ? pages->at[0] : h->first, &p, err)
+              && (of_ome(p.text, a) || of_imagej(p.text, a));
     int64_t all = 1;
     for (int i = 0; found && i < AXES; i++) {
-        if (a->name[i] == 'C' && a->size[i] % pages->first.samples == 0)
-            a->size[i] /= pages->first.samples;        /* a page has several */
+        if (a->name[i] == 'C' && a->size[i] % p.samples == 0)
+            a->size[i] /= p.samples;   /* a page has several */
         all = all > INT32_MAX ? all : all * a->size[i];
     }
     return found && all == pages->whole.dim[0];
@@ -67,11 +67,12 @@ static bool find_axes(const gp_tiff_bytes *f, const gp_tiff_pages *pages, axes *
 
 bool gp_tiff_cuts(const gp_rows_head *h, const gp_rowsfile_how *how, int64_t rows, char err[GP_WHY])
 {
-    gp_tiff_bytes f = { .fd = -1, .head = h, .size = h->size };
+    gp_tiff_handle f = { .fd = -1, .head = h, .size = h->size };
     gp_tiff_pages pages = { .at = NULL };
     axes a = { "", { 0 } };
     bool known = gp_tiff_begin(&f, err) && gp_tiff_find_pages(&f, how->keep_orientation, &pages, err)
               && find_axes(&f, &pages, &a);
+    gp_tiff_end(&f);
     free(pages.at);
     int64_t left = rows;
     for (int i = 0; known && i < AXES && left > 1; i++) {

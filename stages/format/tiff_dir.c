@@ -1,16 +1,131 @@
-/* tiff_dir.c - which pages a TIFF has, and of what type, see tiff_file.h.
+/* tiff_dir.c - libtiff, and which pages a TIFF has, of what type, see tiff_file.h.
  *
- * Reads the directories itself: in order, each once, whatever they say, and without memory that the file asks for but a
- * number a page. A directory that does not fit what can be read is an error that says what to do. */
+ * libtiff is opened by the first pipeline that has a TIFF. Whoever reads has a handle of its own over the one file, or
+ * over what of it is there. What a directory only claims is compared here with what can be. */
 #include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/dl.h"
 #include "tiff_file.h"
 
-/* ---- bytes, numbers --------------------------------------------------- */
+/* ---- the library ----------------------------------------------------- */
 
-int64_t gp_tiff_get(const gp_tiff_bytes *f, int64_t at, void *to, size_t n)
+/* What is used of <tiffio.h>, of version 4, and of its tags. */
+typedef void (*say_fn)(const char *module, const char *fmt, va_list ap);
+typedef struct tiff_library {
+    void *(*open)(const char *name, const char *mode, void *user, ptrdiff_t (*read)(void *, void *, ptrdiff_t),
+                  ptrdiff_t (*write)(void *, void *, ptrdiff_t), uint64_t (*seek)(void *, uint64_t, int),
+                  int (*close)(void *), uint64_t (*size)(void *), int (*map)(void *, void **, uint64_t *),
+                  void (*unmap)(void *, void *, uint64_t));
+    void (*close)(void *tiff);
+    int (*go_to)(void *tiff, uint64_t directory), (*next)(void *tiff), (*is_last)(void *tiff), (*is_tiled)(void *tiff);
+    uint64_t (*place)(void *tiff);
+    int (*get)(void *tiff, uint32_t tag, ...), (*set)(void *tiff, uint32_t tag, ...);
+    int (*has_codec)(uint16_t compression);
+    ptrdiff_t (*strip_size)(void *tiff), (*tile_size)(void *tiff);
+    uint64_t (*piece_at)(void *tiff, uint32_t piece), (*piece_bytes)(void *tiff, uint32_t piece);
+    ptrdiff_t (*strip)(void *tiff, uint32_t strip, void *to, ptrdiff_t n), (*tile)(void *tiff, uint32_t tile, void *to,
+                                                                                  ptrdiff_t n);
+    say_fn (*on_error)(say_fn), (*on_warning)(say_fn);
+} tiff_library;
+enum { KIND = 254, COLS = 256, ROWS, BITS, COMPRESSION, COLORS = 262, TEXT = 270, ORIENTATION = 274, SAMPLES = 277,
+       STRIP_ROWS, PLANES = 284, TILE_COLS = 322, TILE_ROWS, FORMAT = 339, DEPTH = 32997, JPEG_COLORS = 65538 };
+
+static struct {
+    pthread_once_t once;
+    tiff_library call;
+    bool ok;
+    char why[GP_WHY];
+    say_fn error_before, warning_before;       /* of an application that uses libtiff, too */
+} library = { .once = PTHREAD_ONCE_INIT };
+
+/* For whom libtiff works in this thread: what it says goes there, not to standard error. Its handlers for one file came
+ * with 4.5. */
+static _Thread_local gp_tiff_handle *listener;
+
+static void on_error(const char *module, const char *fmt, va_list ap)
+{
+    if (listener && !*listener->said)
+        vsnprintf(listener->said, GP_WHY / 2, fmt, ap);
+    else if (!listener && library.error_before)
+        library.error_before(module, fmt, ap);
+}
+
+/* Of pixels it warns where some are damaged or not there and it goes on. Of tags that it does not know there is nothing
+ * to say, but that the description is lost is an error for those who want it. */
+static void on_warning(const char *module, const char *fmt, va_list ap)
+{
+    static const char harmless[] = "JPEG strip size exceeds expected";   /* the last strip is as high as the others */
+    char text[GP_WHY];
+    va_list copy;
+    va_copy(copy, ap);
+    vsnprintf(text, sizeof text, fmt, copy);
+    va_end(copy);
+    if (listener && (listener->decodes ? strncmp(fmt, harmless, sizeof harmless - 1) != 0
+                                       : strstr(text, "ImageDescription") != NULL))
+        on_error(module, fmt, ap);
+    else if (!listener && library.warning_before)
+        library.warning_before(module, fmt, ap);
+}
+
+static void open_library(void)
+{
+    static const char *const names[] = { "libtiff.so.6", "libtiff.so.5", "libtiff.so", NULL };
+    tiff_library *l = &library.call;
+    const gp_dl_symbol symbol[] = {
+        { "TIFFClientOpen", &l->open },
+        { "TIFFClose", &l->close },
+        { "TIFFSetSubDirectory", &l->go_to },
+        { "TIFFReadDirectory", &l->next },
+        { "TIFFLastDirectory", &l->is_last },
+        { "TIFFIsTiled", &l->is_tiled },
+        { "TIFFCurrentDirOffset", &l->place },
+        { "TIFFGetFieldDefaulted", &l->get },
+        { "TIFFSetField", &l->set },
+        { "TIFFIsCODECConfigured", &l->has_codec },
+        { "TIFFStripSize", &l->strip_size },
+        { "TIFFTileSize", &l->tile_size },
+        { "TIFFGetStrileOffset", &l->piece_at },
+        { "TIFFGetStrileByteCount", &l->piece_bytes },
+        { "TIFFReadEncodedStrip", &l->strip },
+        { "TIFFReadEncodedTile", &l->tile },
+        { "TIFFSetErrorHandler", &l->on_error },
+        { "TIFFSetWarningHandler", &l->on_warning },
+        { 0 },
+    };
+    gp_errs errs = { .n = 0 };
+    library.ok = gp_dl_open(names, symbol, "is a TIFF, which", "install libtiff6 (Debian; Ubuntu 22.04: libtiff5)",
+                            (gp_loc){ 0 }, &errs);
+    if (!library.ok) {
+        gp_why(library.why, "%s", errs.e[0].msg);
+        return;
+    }
+    library.error_before = l->on_error(on_error);
+    library.warning_before = l->on_warning(on_warning);
+}
+
+/* Before libtiff is called for this handle; after it. */
+static const tiff_library *listen(gp_tiff_handle *h, bool decodes)
+{
+    *h->said = 0, h->error = 0, h->cut = false, h->decodes = decodes;
+    listener = h;
+    return &library.call;
+}
+
+/* What went wrong, with what the library said. */
+static bool failed(const gp_tiff_handle *h, char err[GP_WHY])
+{
+    if (h->error)
+        return gp_why(err, "cannot be read: %s", strerror(h->error));
+    return gp_why(err, "is cut off or damaged%s%s%s", *h->said ? ": libtiff says '" : "", h->said, *h->said ? "'" : "");
+}
+
+/* ---- a file ----------------------------------------------------------- */
+
+int64_t gp_tiff_get(const gp_tiff_handle *f, int64_t at, void *to, size_t n)
 {
     if (at < 0 || at >= f->size)
         return 0;
@@ -24,157 +139,86 @@ int64_t gp_tiff_get(const gp_tiff_bytes *f, int64_t at, void *to, size_t n)
     return (int64_t)n;
 }
 
-static uint64_t number(const gp_tiff_bytes *f, const unsigned char *p, int n)
+static ptrdiff_t on_read(void *user, void *to, ptrdiff_t n)
+{
+    gp_tiff_handle *h = user;
+    int64_t got = gp_tiff_get(h, h->at, to, (size_t)n);
+    h->at += got > 0 ? got : 0;
+    h->error = got < 0 ? errno : h->error;
+    /* Of a link that is cut off libtiff makes the end of the chain; nothing else that lies apart is so short. */
+    h->cut |= n == (h->big ? 8 : 4) && got < n;
+    return got;
+}
+
+static ptrdiff_t on_write(void *user, void *from, ptrdiff_t n)
+{
+    (void)user, (void)from, (void)n;
+    return -1;
+}
+
+static uint64_t on_seek(void *user, uint64_t to, int whence)
+{
+    gp_tiff_handle *h = user;
+    h->at = (int64_t)to + (whence == SEEK_SET ? 0 : whence == SEEK_CUR ? h->at : h->size);
+    return (uint64_t)h->at;
+}
+
+static uint64_t on_size(void *user)
+{
+    return (uint64_t)((gp_tiff_handle *)user)->size;
+}
+
+static int on_close(void *user)
+{
+    (void)user;
+    return 0;
+}
+
+static uint64_t number(bool swap, const unsigned char *p, int n)
 {
     uint64_t x = 0;
     for (int i = 0; i < n; i++)
-        x = x << 8 | p[f->swap ? i : n - 1 - i];
+        x = x << 8 | p[swap ? i : n - 1 - i];
     return x;
 }
 
-/* Bytes of a value, by its type; 0: unknown. */
-static int size_of(int type)
+bool gp_tiff_begin(gp_tiff_handle *h, char err[GP_WHY])
 {
-    static const unsigned char size[19] = { 0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8 };
-    return type < 19 ? size[type] : 0;
-}
-
-static bool is_number(int type)
-{
-    return type == 1 || type == 3 || type == 4 || type == 13 || type == 16 || type == 18;
-}
-
-bool gp_tiff_values(const gp_tiff_bytes *f, const gp_tiff_field *v, uint64_t first, int n, uint64_t *to)
-{
-    unsigned char room[32 * 8];
-    int size = size_of(v->type);
-    size_t bytes = (size_t)(n * size);
-    if (!is_number(v->type) || first + (uint64_t)n > v->count)
-        return false;
-    if (v->inside)
-        memcpy(room, v->here + first * (uint64_t)size, bytes);
-    else if (gp_tiff_get(f, v->at + (int64_t)first * size, room, bytes) != (int64_t)bytes)
-        return false;
-    for (int i = 0; i < n; i++)
-        to[i] = number(f, room + i * size, size);
-    return true;
-}
-
-bool gp_tiff_begin(gp_tiff_bytes *f, char err[GP_WHY])
-{
-    unsigned char h[16];
-    int64_t n = gp_tiff_get(f, 0, h, sizeof h);
+    unsigned char b[16];
+    int64_t n = gp_tiff_get(h, 0, b, sizeof b);
     if (n < 0)
         return gp_why(err, "cannot be read: %s", strerror(errno));
-    f->swap = n >= 2 && h[0] == 'M';
-    int version = n >= 8 && h[0] == h[1] && (h[0] == 'I' || h[0] == 'M') ? (int)number(f, h + 2, 2) : 0;
-    f->big = version == 43;
-    if ((version != 42 && !f->big) || (f->big && (n < 16 || number(f, h + 4, 2) != 8)))
+    h->swap = n >= 2 && b[0] == 'M';
+    int version = n >= 8 && b[0] == b[1] && (b[0] == 'I' || b[0] == 'M') ? (int)number(h->swap, b + 2, 2) : 0;
+    h->big = version == 43;
+    if ((version != 42 && !h->big) || (h->big && (n < 16 || number(h->swap, b + 4, 2) != 8)))
         return gp_why(err, n ? "is not a TIFF file" : "is empty");
-    uint64_t first = f->big ? number(f, h + 8, 8) : number(f, h + 4, 4);
+    uint64_t first = h->big ? number(h->swap, b + 8, 8) : number(h->swap, b + 4, 4);
     if (first < 8)
         return gp_why(err, "has no pages: it was never finished");
-    if (first >= (uint64_t)f->size)
+    if (first >= (uint64_t)h->size)
         return gp_why(err, "is cut off: its first page is at byte %llu of %lld", (unsigned long long)first,
-                      (long long)f->size);
-    f->first = (int64_t)first;
-    return true;
+                      (long long)h->size);
+    h->first = (int64_t)first;
+    pthread_once(&library.once, open_library);
+    if (!library.ok)
+        return gp_why(err, "%s", library.why);
+    /* "rhm": the header alone for now, and no mapping */
+    h->tiff = listen(h, false)->open("TIFF", "rhm", h, on_read, on_write, on_seek, on_close, on_size, NULL, NULL);
+    listener = NULL;
+    return h->tiff || failed(h, err);
 }
 
-/* ---- a directory ------------------------------------------------------ */
-
-/* The tags that say what is in a page, and their numbers in a list of fields. */
-static const uint16_t tags[] = { 254, 255, 256, 257, 258, 259, 262, 266, 270, 273, 274, 277, 278, 279, 284, 322, 323,
-                                 324, 325, 339, 32997 };
-enum { KIND, OLD_KIND, COLS, ROWS, BITS, COMPRESSION, COLORS, BIT_ORDER, TEXT, STRIPS, ORIENTATION, SAMPLES,
-       STRIP_ROWS, STRIP_BYTES, PLANES, TILE_COLS, TILE_ROWS, TILES, TILE_BYTES, FORMAT, DEPTH, FIELDS };
-_Static_assert(sizeof tags / sizeof *tags == FIELDS, "a name for each tag");
-
-typedef struct window { int64_t at, n; unsigned char bytes[1 << 12]; } window;
-
-/* `n` bytes at `at`; NULL: they are not there. */
-static const unsigned char *look_at(const gp_tiff_bytes *f, window *w, int64_t at, int64_t n)
+void gp_tiff_end(gp_tiff_handle *h)
 {
-    if (at < w->at || at + n > w->at + w->n)
-        w->at = at, w->n = gp_tiff_get(f, at, w->bytes, sizeof w->bytes);
-    return n <= w->n ? w->bytes + (at - w->at) : NULL;
+    if (h->tiff)
+        library.call.close(h->tiff);
+    h->tiff = NULL;
 }
 
-static bool damaged(char err[GP_WHY])
-{
-    return gp_why(err, "is cut off or damaged");
-}
+/* ---- a page ----------------------------------------------------------- */
 
-static void take_entry(const gp_tiff_bytes *f, const unsigned char *e, gp_tiff_field field[FIELDS])
-{
-    int tag = (int)number(f, e, 2), k = 0, room = f->big ? 8 : 4;
-    while (k < FIELDS && tags[k] != tag)
-        k++;
-    if (k == FIELDS || field[k].count)
-        return;                        /* of two the first counts */
-    gp_tiff_field v = { .type = (int)number(f, e + 2, 2), .count = number(f, e + 4, room) };
-    const unsigned char *value = e + 4 + room;
-    int size = size_of(v.type);
-    if (!size || v.count > INT64_MAX / 16)
-        return;
-    v.inside = v.count <= (uint64_t)(room / size);
-    memcpy(v.here, value, (size_t)room);
-    uint64_t at = number(f, value, room);
-    v.at = at < (uint64_t)f->size ? (int64_t)at : f->size;
-    field[k] = v;
-}
-
-static bool take_entries(const gp_tiff_bytes *f, int64_t at, gp_tiff_field field[FIELDS], int64_t *next,
-                         char err[GP_WHY])
-{
-    window w = { .n = 0 };
-    int count = f->big ? 8 : 2, entry = f->big ? 20 : 12, link = f->big ? 8 : 4;
-    const unsigned char *p = look_at(f, &w, at, count);
-    uint64_t n = p ? number(f, p, count) : 0;
-    if (!n || n > UINT16_MAX)
-        return damaged(err);
-    at += count;
-    for (; n; n--, at += entry) {
-        if (!(p = look_at(f, &w, at, entry)))
-            return damaged(err);
-        take_entry(f, p, field);
-    }
-    if (!(p = look_at(f, &w, at, link)))
-        return damaged(err);
-    uint64_t to = number(f, p, link);
-    *next = to < (uint64_t)f->size ? (int64_t)to : f->size;
-    return true;
-}
-
-/* The value of a field that has one; `otherwise` where it is not there; -1: it is no such number. */
-static int64_t value_of(const gp_tiff_bytes *f, const gp_tiff_field *v, int64_t otherwise)
-{
-    uint64_t x;
-    if (!v->count)
-        return otherwise;
-    return gp_tiff_values(f, v, 0, 1, &x) && x <= INT64_MAX ? (int64_t)x : -1;
-}
-
-/* That of a field that has one a sample, all the same; -1: they are not. */
-static int64_t value_of_all(const gp_tiff_bytes *f, const gp_tiff_field *v, int64_t samples, int64_t otherwise)
-{
-    uint64_t x[32];
-    int64_t found = value_of(f, v, otherwise);
-    uint64_t all = v->count < (uint64_t)samples ? v->count : (uint64_t)samples;
-    for (uint64_t i = 0; i < all; i += 32) {
-        int n = all - i < 32 ? (int)(all - i) : 32;
-        if (!gp_tiff_values(f, v, i, n, x))
-            return -1;
-        for (int k = 0; k < n; k++)
-            if ((int64_t)x[k] != found)
-                return -1;
-    }
-    return found;
-}
-
-/* ---- what is in it ---------------------------------------------------- */
-
-static const char *name_of_colors(int64_t colors)
+static const char *name_of_colors(int colors)
 {
     switch (colors) {
     case 3: return "a palette";
@@ -186,10 +230,10 @@ static const char *name_of_colors(int64_t colors)
     }
 }
 
-static bool take_colors(gp_tiff_page *p, int64_t colors, char err[GP_WHY])
+static bool take_colors(const gp_tiff_page *p, char err[GP_WHY])
 {
     enum { CFA = 32803, LINEAR_RAW = 34892 };  /* what a sensor has */
-    p->colors = (int)colors;
+    int colors = p->colors;
     if (colors == GP_TIFF_YCBCR && p->compression == GP_TIFF_JPEG && p->samples == 3)
         return true;                           /* the library makes RGB of it */
     return colors == GP_TIFF_WHITE_IS_0 || colors == GP_TIFF_BLACK_IS_0 || colors == GP_TIFF_RGB || colors == CFA
@@ -197,22 +241,19 @@ static bool take_colors(gp_tiff_page *p, int64_t colors, char err[GP_WHY])
         || gp_why(err, "has %s, and gpipe reads gray and RGB: convert it first", name_of_colors(colors));
 }
 
-static bool take_type(gp_tiff_page *p, int64_t bits, int64_t format, char err[GP_WHY])
+static bool take_type(gp_tiff_page *p, int bits, int format, char err[GP_WHY])
 {
     enum { UNSIGNED = 1, SIGNED, FLOAT, VOID };
     static const gp_dtype of[4][4] = { { GP_U8, GP_U16, GP_U32, GP_U64 }, { GP_I8, GP_I16, GP_I32, GP_I64 },
                                        { GP_NO_DTYPE, GP_F16, GP_F32, GP_F64 } };
     int size = bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : bits == 64 ? 3 : -1;
-    if (bits < 0)
-        return gp_why(err, "has samples of different size, and gpipe reads those of one: convert it first");
     if (size < 0)
-        return gp_why(err, "has samples of %lld bit%s, and gpipe reads those of 8, 16, 32 and 64: convert it first",
-                      (long long)bits, bits == 1 ? "" : "s");
+        return gp_why(err, "has samples of %d bit%s, and gpipe reads those of 8, 16, 32 and 64: convert it first",
+                      bits, bits == 1 ? "" : "s");
     format = format == VOID ? UNSIGNED : format;
     gp_dtype dtype = format >= UNSIGNED && format <= FLOAT ? of[format - 1][size] : GP_NO_DTYPE;
     if (!dtype)
-        return gp_why(err, "has samples of %lld bits that are neither whole numbers nor floats, or differ: convert it "
-                      "first", (long long)bits);
+        return gp_why(err, "has samples of %d bits that are neither whole numbers nor floats: convert it first", bits);
     p->type = (gp_type){ dtype, p->samples > 1 ? 3 : 2, { p->rows, p->cols, p->samples > 1 ? p->samples : 0 } };
     if ((double)p->rows * (double)p->cols * (double)p->samples * (double)gp_dtype_size(dtype) > 0x1p40)
         return gp_why(err, "says that it has %lld x %lld pixels, which is more than 1 TiB", (long long)p->cols,
@@ -220,68 +261,81 @@ static bool take_type(gp_tiff_page *p, int64_t bits, int64_t format, char err[GP
     return true;
 }
 
-/* Where its strips or tiles are: are there as many as it takes? */
-static bool take_pieces(const gp_tiff_bytes *f, gp_tiff_page *p, const gp_tiff_field *field, char err[GP_WHY])
+/* Its strips or tiles, whose size libtiff and the page have to agree on. */
+static bool take_pieces(const gp_tiff_handle *h, gp_tiff_page *p, char err[GP_WHY])
 {
-    p->tiled = field[TILES].count > 0;
-    p->offsets = field[p->tiled ? TILES : STRIPS];
-    p->counts = field[p->tiled ? TILE_BYTES : STRIP_BYTES];
-    p->piece_rows = value_of(f, &field[p->tiled ? TILE_ROWS : STRIP_ROWS], UINT32_MAX);
-    p->piece_cols = p->tiled ? value_of(f, &field[TILE_COLS], 0) : p->cols;
-    if (p->piece_rows < 1 || p->piece_cols < 1 || p->piece_cols > INT32_MAX)
-        return damaged(err);
-    if (!p->tiled && p->piece_rows > p->rows)
-        p->piece_rows = p->rows;
-    if (p->piece_rows > INT32_MAX)
-        return damaged(err);
-    double size = (double)p->piece_rows * (double)p->piece_cols * (double)gp_dtype_size(p->type.dtype)
+    const tiff_library *l = &library.call;
+    uint32_t rows = 0, cols = (uint32_t)p->cols;
+    l->get(h->tiff, p->tiled ? TILE_ROWS : STRIP_ROWS, &rows);
+    if (p->tiled)
+        l->get(h->tiff, TILE_COLS, &cols);
+    p->piece_rows = !p->tiled && rows > p->rows ? p->rows : rows, p->piece_cols = cols;
+    double size = (double)p->piece_rows * cols * (double)gp_dtype_size(p->type.dtype)
                 * (p->separate ? 1 : (double)p->samples);
     if (size > 64 << 20 && size > 4 * (double)gp_bytes(&p->type))
         return gp_why(err, "says that its tiles have %lld x %lld pixels, far more than the page: it is damaged",
-                      (long long)p->piece_cols, (long long)p->piece_rows);
-    int64_t down = (p->rows + p->piece_rows - 1) / p->piece_rows;
-    int64_t across = (p->cols + p->piece_cols - 1) / p->piece_cols;
-    uint64_t want = (uint64_t)down * (uint64_t)across * (p->separate ? (uint64_t)p->samples : 1);
-    if (p->offsets.count < want || (p->counts.count && p->counts.count < want))
-        return gp_why(err, "needs %llu %s for its pixels, and lists %llu: it is damaged", (unsigned long long)want,
-                      p->tiled ? "tiles" : "strips", (unsigned long long)(p->offsets.count < want ? p->offsets.count
-                                                                                                  : p->counts.count));
-    return true;
+                      (long long)cols, (long long)p->piece_rows);
+    return (size > 0 && (double)(p->tiled ? l->tile_size(h->tiff) : l->strip_size(h->tiff)) == size) || failed(h, err);
 }
 
-static bool take_page(const gp_tiff_bytes *f, gp_tiff_page *p, const gp_tiff_field *field, char err[GP_WHY])
+/* What the directory says that libtiff has read. */
+static bool take_page(gp_tiff_handle *h, gp_tiff_page *p, char err[GP_WHY])
 {
     enum { REDUCED = 1, MASK = 4 };
-    int64_t kind = value_of(f, &field[KIND], 0), old = value_of(f, &field[OLD_KIND], 0);
-    p->skipped = (kind > 0 && kind & (REDUCED | MASK)) || old == 2;
-    if (p->skipped)
+    const tiff_library *l = &library.call;
+    uint32_t kind = 0, rows = 0, cols = 0, depth = 1;
+    uint16_t bits = 1, samples = 1, format = 1, planes = 1, compression = 1, orientation = 1, colors = 1;
+    const char *text = NULL;
+    *p = (gp_tiff_page){ .text = "" };
+    l->get(h->tiff, KIND, &kind);
+    if ((p->skipped = (kind & (REDUCED | MASK)) != 0))
         return true;
-    p->rows = value_of(f, &field[ROWS], 0), p->cols = value_of(f, &field[COLS], 0);
-    p->samples = value_of(f, &field[SAMPLES], 1);
-    int64_t compression = value_of(f, &field[COMPRESSION], GP_TIFF_NONE), planes = value_of(f, &field[PLANES], 1);
-    int64_t orientation = value_of(f, &field[ORIENTATION], 1), order = value_of(f, &field[BIT_ORDER], 1);
-    if (p->rows < 1 || p->cols < 1 || p->rows > UINT32_MAX || p->cols > UINT32_MAX || p->samples < 1
-        || p->samples > UINT16_MAX || compression < 1 || compression > UINT16_MAX || planes < 1 || planes > 2)
-        return damaged(err);
-    p->compression = (int)compression;
-    p->orientation = orientation >= 1 && orientation <= 8 ? (int)orientation : 1;
-    p->separate = planes == 2 && p->samples > 1, p->reversed = order == 2;
-    p->text = field[TEXT];
-    if (value_of(f, &field[DEPTH], 1) != 1)
+    l->get(h->tiff, ROWS, &rows), l->get(h->tiff, COLS, &cols), l->get(h->tiff, DEPTH, &depth);
+    l->get(h->tiff, BITS, &bits), l->get(h->tiff, SAMPLES, &samples), l->get(h->tiff, FORMAT, &format);
+    l->get(h->tiff, COMPRESSION, &compression), l->get(h->tiff, COLORS, &colors);
+    l->get(h->tiff, ORIENTATION, &orientation), l->get(h->tiff, PLANES, &planes);
+    p->text = l->get(h->tiff, TEXT, &text) && text ? text : "";
+    p->rows = rows, p->cols = cols, p->samples = samples, p->compression = compression, p->colors = colors;
+    p->orientation = orientation >= 1 && orientation <= 8 ? orientation : 1;
+    p->separate = planes == 2 && samples > 1, p->tiled = l->is_tiled(h->tiff);
+    if (!rows || !cols || !samples)
+        return failed(h, err);
+    if (depth != 1)
         return gp_why(err, "is a volume of several slices in one page: save it with a page for each");
     if (compression == GP_TIFF_OLD_JPEG)
         return gp_why(err, "is compressed by the JPEG of TIFF 6.0, which was given up: convert it first");
-    return take_colors(p, value_of(f, &field[COLORS], GP_TIFF_BLACK_IS_0), err)
-        && take_type(p, value_of_all(f, &field[BITS], p->samples, 1),
-                     value_of_all(f, &field[FORMAT], p->samples, 1), err)
-        && take_pieces(f, p, field, err);
+    if (!take_colors(p, err) || !take_type(p, bits, format, err))
+        return false;
+    if (!l->has_codec(compression))
+        return gp_why(err, "is compressed by method %d of TIFF, which this libtiff does not have: convert it first, "
+                      "for instance by tiffcp -c zip", compression);
+    if (compression == GP_TIFF_NONE && (int64_t)gp_bytes(&p->type) > h->size)
+        return gp_why(err, "is cut off or damaged: it needs %lld bytes for its pixels, and the file has %lld",
+                      (long long)gp_bytes(&p->type), (long long)h->size);
+    if (p->colors == GP_TIFF_YCBCR)
+        l->set(h->tiff, JPEG_COLORS, 1);       /* RGB, please */
+    return take_pieces(h, p, err);
 }
 
-bool gp_tiff_page_at(const gp_tiff_bytes *f, int64_t at, gp_tiff_page *p, char err[GP_WHY])
+bool gp_tiff_go_to(gp_tiff_handle *h, int64_t at, gp_tiff_page *p, char err[GP_WHY])
 {
-    gp_tiff_field field[FIELDS] = { 0 };
-    *p = (gp_tiff_page){ .at = at };
-    return take_entries(f, at, field, &p->next, err) && take_page(f, p, field, err);
+    const tiff_library *l = listen(h, false);
+    bool ok = (at ? l->go_to(h->tiff, (uint64_t)at) : l->next(h->tiff)) && !h->cut;
+    ok = ok ? take_page(h, p, err) : failed(h, err);
+    listener = NULL;
+    return ok;
+}
+
+bool gp_tiff_piece(gp_tiff_handle *h, const gp_tiff_page *p, uint32_t piece, void *to, size_t n, char err[GP_WHY])
+{
+    memset(to, 0, n);                  /* of data that are damaged libtiff may write a part, and say nothing */
+    const tiff_library *l = listen(h, true);
+    bool few = p->compression == GP_TIFF_NONE && l->piece_bytes(h->tiff, piece) < n;
+    bool ok = !few && (p->tiled ? l->tile : l->strip)(h->tiff, piece, to, (ptrdiff_t)n) == (ptrdiff_t)n && !*h->said;
+    listener = NULL;
+    if (few)
+        return gp_why(err, "is cut off or damaged: its %s %u has too few bytes", p->tiled ? "tile" : "strip", piece);
+    return ok || failed(h, err);
 }
 
 gp_type gp_tiff_shown(const gp_tiff_page *p, bool keep_orientation)
@@ -290,27 +344,6 @@ gp_type gp_tiff_shown(const gp_tiff_page *p, bool keep_orientation)
     if (!keep_orientation && p->orientation >= 5)
         t.dim[0] = p->cols, t.dim[1] = p->rows;
     return t;
-}
-
-bool gp_tiff_is_plain(const gp_tiff_page *p)
-{
-    return p->compression == GP_TIFF_NONE && !p->tiled && !p->separate && !p->reversed;
-}
-
-int64_t gp_tiff_in_one(const gp_tiff_bytes *f, const gp_tiff_page *p)
-{
-    uint64_t at[32], first = 0, all = (uint64_t)((p->rows + p->piece_rows - 1) / p->piece_rows);
-    uint64_t bytes = (uint64_t)p->piece_rows * (gp_bytes(&p->type) / (uint64_t)p->rows);
-    for (uint64_t i = 0; i < all; i += 32) {
-        int n = all - i < 32 ? (int)(all - i) : 32;
-        if (!gp_tiff_values(f, &p->offsets, i, n, at))
-            return -1;
-        first = i ? first : at[0];
-        for (int k = 0; k < n; k++)
-            if (at[k] != first + (i + (uint64_t)k) * bytes)
-                return -1;
-    }
-    return first < (uint64_t)f->size ? (int64_t)first : -1;
 }
 
 /* ---- all of them ------------------------------------------------------ */
@@ -342,22 +375,26 @@ static gp_type list_of(const gp_type *page)
     return t;
 }
 
-/* ImageJ writes the directory of the first image alone where all would need more than 4 GiB: the others lie behind it.
- * It says so in a text, which copies of a page may have kept. */
-static bool find_images(const gp_tiff_bytes *f, gp_tiff_pages *all, char err[GP_WHY])
+/* Of a page whose pixels lie as they are, in one piece: where. -1: they do not. */
+static int64_t in_one(const gp_tiff_handle *h, const gp_tiff_page *p)
 {
-    char text[256] = "";
-    const gp_tiff_page *p = &all->first;
-    const gp_tiff_field *v = &p->text;
-    size_t n = v->count < sizeof text ? (size_t)v->count : sizeof text - 1;
-    if (all->whole.dim[0] != 1 || v->inside || gp_tiff_get(f, v->at, text, n) != (int64_t)n
-        || strncmp(text, "ImageJ=", 7))
-        return true;
-    const char *said = strstr(text, "\nimages=");
+    const tiff_library *l = &library.call;
+    uint64_t first = l->piece_at(h->tiff, 0), bytes = gp_bytes(&p->type) / (uint64_t)p->rows * (uint64_t)p->piece_rows;
+    bool ok = p->compression == GP_TIFF_NONE && !p->tiled && !p->separate && first < (uint64_t)h->size;
+    for (uint64_t i = 1; ok && i < (uint64_t)((p->rows + p->piece_rows - 1) / p->piece_rows); i++)
+        ok = l->piece_at(h->tiff, (uint32_t)i) == first + i * bytes;
+    return ok ? (int64_t)first : -1;
+}
+
+/* ImageJ writes the directory of the first image alone where all would need more than 4 GiB: the others lie behind it.
+ * It says so in a text, which copies of a page may have kept. `p`: the only page, which `h` is at. */
+static bool find_images(const gp_tiff_handle *h, const gp_tiff_page *p, gp_tiff_pages *all, char err[GP_WHY])
+{
+    const char *said = strncmp(p->text, "ImageJ=", 7) ? NULL : strstr(p->text, "\nimages=");
     long long images = said ? strtoll(said + 8, NULL, 10) : 1;
-    int64_t bytes = (int64_t)gp_bytes(&p->type), data = gp_tiff_is_plain(p) ? gp_tiff_in_one(f, p) : -1;
-    int64_t there = data < 0 ? 0 : (f->size - data) / bytes;
-    if (images <= 1 || there <= 1)
+    int64_t data = images > 1 ? in_one(h, p) : -1, bytes = (int64_t)gp_bytes(&p->type);
+    int64_t there = data < 0 ? 0 : (h->size - data) / bytes;
+    if (there <= 1)
         return true;
     if (there < images)
         return gp_why(err, "is cut off: ImageJ says that it has %lld images, and %lld are there", images,
@@ -367,36 +404,33 @@ static bool find_images(const gp_tiff_bytes *f, gp_tiff_pages *all, char err[GP_
     return true;
 }
 
-bool gp_tiff_find_pages(const gp_tiff_bytes *f, bool keep_orientation, gp_tiff_pages *all, char err[GP_WHY])
+bool gp_tiff_find_pages(gp_tiff_handle *h, bool keep_orientation, gp_tiff_pages *all, char err[GP_WHY])
 {
+    const tiff_library *l = &library.call;
     char have[128], want[128];
-    int64_t room = 0, seen = f->first, step = 0, limit = 1;
+    int64_t room = 0, seen = 0;
     gp_tiff_page p;
     gp_type first = { 0 };
     *all = (gp_tiff_pages){ .at = NULL };
-    for (int64_t at = f->first; at; at = p.next) {
+    for (int64_t at = h->first;; at = 0, seen++) {
         int64_t page = all->whole.dim[0];
-        if (at >= f->size)
-            return gp_why(err, "is cut off: page %lld is behind its end", (long long)page);
-        if (!gp_tiff_page_at(f, at, &p, err))
+        if (!gp_tiff_go_to(h, at, &p, err))
             return gp_tiff_of_page(page, err);
-        if (p.next == seen)
-            return gp_why(err, "is damaged: the page behind page %lld is one before it", (long long)page);
-        if (++step == limit)           /* a loop that begins later is found, too (Brent) */
-            seen = at, step = 0, limit *= 2;
-        if (p.skipped)
-            continue;
-        gp_type t = gp_tiff_shown(&p, keep_orientation);
-        if (!page)
-            all->first = p, first = t, all->whole = list_of(&t);
-        if (!gp_type_same(&t, &first))
-            return gp_why(err, "has pages of different types: page 0 holds %s, page %lld %s; split it into files of "
-                          "one page, for instance with tiffsplit", gp_type_text(&first, want), (long long)page,
-                          gp_type_text(&t, have));
-        if (!add_page(all, &room, at, err))
-            return false;
+        if (!p.skipped) {
+            gp_type t = gp_tiff_shown(&p, keep_orientation);
+            if (!page)
+                all->first = p, all->first.text = NULL, first = t, all->whole = list_of(&t);
+            if (!gp_type_same(&t, &first))
+                return gp_why(err, "has pages of different types: page 0 holds %s, page %lld %s; split it into files "
+                              "of one page, for instance with tiffsplit", gp_type_text(&first, want), (long long)page,
+                              gp_type_text(&t, have));
+            if (!add_page(all, &room, (int64_t)l->place(h->tiff), err))
+                return false;
+        }
+        if (l->is_last(h->tiff))
+            break;
     }
     if (!all->whole.dim[0])
         return gp_why(err, "has no page that is not a smaller copy of one or a mask");
-    return find_images(f, all, err);
+    return all->whole.dim[0] > 1 || seen || find_images(h, &p, all, err);
 }

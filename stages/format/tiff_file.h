@@ -1,5 +1,5 @@
-/* tiff_file.h - what the parts of the format share: tiff_dir.c (which pages a file has), tiff_read.c (what is in them),
- * tiff_axes.c (which channels, slices and times they are), tiff_file.c (writing).
+/* tiff_file.h - what the parts of the format share: tiff_dir.c (libtiff; which pages a file has), tiff_read.c (what is
+ * in them), tiff_axes.c (which channels, slices and times they are), tiff_file.c (writing).
  *
  * TIFF 6.0 and BigTIFF: a file is a chain of directories, each of which has the tags of a page: [H, W] or [H, W, C].
  * All pages that are read have one type, so that the file is a list of them. Pages are counted from 0, without those
@@ -12,44 +12,41 @@
 enum { GP_TIFF_NONE = 1, GP_TIFF_OLD_JPEG = 6, GP_TIFF_JPEG = 7, GP_TIFF_DEFLATE = 8 };            /* compressions */
 enum { GP_TIFF_WHITE_IS_0, GP_TIFF_BLACK_IS_0, GP_TIFF_RGB, GP_TIFF_YCBCR = 6 };                   /* colors */
 
-typedef struct gp_tiff_bytes {
+/* A file through libtiff. 1 thread. */
+typedef struct gp_tiff_handle {
     int fd;                    /* -1: what can be read, `head` says */
     const gp_rows_head *head;
-    int64_t size;
+    int64_t size, at;          /* of the file; where libtiff reads next */
+    void *tiff;
     bool big, swap;            /* BigTIFF; its bytes are in the other order */
     int64_t first;             /* where the first directory is */
-} gp_tiff_bytes;
-
-typedef struct gp_tiff_field {
-    int type;
-    uint64_t count;            /* 0: it is not there */
-    int64_t at;                /* where its values are, unless they are in `here` */
-    bool inside;
-    unsigned char here[8];
-} gp_tiff_field;
+    int error;                 /* of the last read that failed */
+    char said[GP_WHY];         /* what libtiff said of what it does now: the first error; "": none */
+    bool cut, decodes;         /* the link of a directory was cut off; it does pixels */
+} gp_tiff_handle;
 
 typedef struct gp_tiff_page {
-    int64_t at, next;          /* its directory, and that behind it; 0: it is the last */
     bool skipped;              /* a copy or mask, of which nothing below is filled in */
     gp_type type;              /* as its pixels are stored */
     int64_t rows, cols, samples;
     int compression, colors, orientation;
-    bool separate, tiled, reversed;    /* a plane a sample; tiles, not strips; the lowest bit of a byte first */
+    bool separate, tiled;      /* a plane a sample; tiles, not strips */
     int64_t piece_rows, piece_cols;    /* of a strip or tile */
-    gp_tiff_field offsets, counts, text;
+    const char *text;          /* its description, or ""; the handle's, until it goes to another page */
 } gp_tiff_page;
 
 /* Bytes of the file: how many were there, -1 with errno. */
-int64_t gp_tiff_get(const gp_tiff_bytes *f, int64_t at, void *to, size_t n);
+int64_t gp_tiff_get(const gp_tiff_handle *h, int64_t at, void *to, size_t n);
 
-/* What the header says, of a file whose fd or head, and size, are filled in. */
-bool gp_tiff_begin(gp_tiff_bytes *f, char err[GP_WHY]);
+/* Opens a file of which fd or head, and size, are filled in, and libtiff itself. gp_tiff_end() also after an error. */
+bool gp_tiff_begin(gp_tiff_handle *h, char err[GP_WHY]);
+void gp_tiff_end(gp_tiff_handle *h);
 
-/* The page whose directory is at `at`. */
-bool gp_tiff_page_at(const gp_tiff_bytes *f, int64_t at, gp_tiff_page *p, char err[GP_WHY]);
+/* Goes to the page whose directory is at `at`; 0: to the next one. */
+bool gp_tiff_go_to(gp_tiff_handle *h, int64_t at, gp_tiff_page *p, char err[GP_WHY]);
 
-/* `n` values of a field, 32 at most, from `first` on. */
-bool gp_tiff_values(const gp_tiff_bytes *f, const gp_tiff_field *v, uint64_t first, int n, uint64_t *to);
+/* The pixels of strip or tile `piece` of the page it is at: `n` bytes, no more and no less. */
+bool gp_tiff_piece(gp_tiff_handle *h, const gp_tiff_page *p, uint32_t piece, void *to, size_t n, char err[GP_WHY]);
 
 /* Puts "(page N)" before the error. Returns false. */
 bool gp_tiff_of_page(int64_t page, char err[GP_WHY]);
@@ -57,22 +54,16 @@ bool gp_tiff_of_page(int64_t page, char err[GP_WHY]);
 /* A page's type when it is upright, or as it is stored. */
 gp_type gp_tiff_shown(const gp_tiff_page *p, bool keep_orientation);
 
-/* Can its bytes be read as they are, but for their order? */
-bool gp_tiff_is_plain(const gp_tiff_page *p);
-
-/* Of a plain page whose bytes lie in one piece: where. -1: they do not. */
-int64_t gp_tiff_in_one(const gp_tiff_bytes *f, const gp_tiff_page *p);
-
 /* Which pages a file has, all of one type. */
 typedef struct gp_tiff_pages {
     gp_type whole;             /* [pages, H, W] or [pages, H, W, C] */
-    gp_tiff_page first;
+    gp_tiff_page first;        /* without its text */
     int64_t *at;               /* of each its directory; NULL: they lie one behind the other, */
     int64_t data, bytes;       /* from `data` on, each of so many bytes */
 } gp_tiff_pages;
 
-/* `at` is the caller's to free, also after an error. */
-bool gp_tiff_find_pages(const gp_tiff_bytes *f, bool keep_orientation, gp_tiff_pages *pages, char err[GP_WHY]);
+/* Of a file that was begun. `at` is the caller's to free, also after an error. */
+bool gp_tiff_find_pages(gp_tiff_handle *h, bool keep_orientation, gp_tiff_pages *pages, char err[GP_WHY]);
 
 bool gp_tiff_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY]);
 bool gp_tiff_cuts(const gp_rows_head *h, const gp_rowsfile_how *how, int64_t rows, char err[GP_WHY]);  /* tiff_axes.c */
