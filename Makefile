@@ -32,6 +32,8 @@ T      ?=
 # == nothing to set below this line ==========================================
 
 comma := ,
+empty :=
+space := $(empty) $(empty)
 NVCC  := $(NVCC)
 CUDA  := $(CUDA)
 B     ?= build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)-cuda$(CUDA)-$(LUA)$(if $(filter 1,$(STATIC)),-static)
@@ -72,9 +74,11 @@ KERNELS := $(sort $(wildcard kernels/*.cu))
 ONCPU   := $(sort $(wildcard kernels/*.cpp))
 LUAMODS := $(sort $(wildcard lua/*.lua))
 CLI     := $(wildcard engine/cli/*.c)
-ENGINE  := $(filter-out $(CLI) engine/mpi/%.c $(if $(filter 0,$(CUDA)),engine/cuda/%.c),$(wildcard engine/*/*.c))
+# Each is a folder of engine/ with a gp_backend.
+BACKENDS := cpu $(if $(filter 1,$(CUDA)),cuda)
+ENGINE  := $(filter-out $(CLI) engine/mpi/%.c $(if $(filter cuda,$(BACKENDS)),,engine/cuda/%.c),$(wildcard engine/*/*.c))
 LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/*/*.c) $(wildcard lua/*.c)
-OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $(ONCPU:%.cpp=$B/%.cpu.o) $B/embed.o $B/kinds.o
+OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $(ONCPU:%.cpp=$B/%.cpu.o) $B/embed.o $B/kinds.o $B/backends.o
 EMBED   := $(sort $(wildcard engine/cli/topics/*.md engine/cli/starters/*.yaml)) engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h kernels/half.h kernels/groups.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page*))
 CUROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 ALL_C   += $(CUROOT:%=-isystem %/include)
@@ -185,6 +189,13 @@ $B/kinds.c: FORCE
 	   for k in $(basename $(notdir $(KINDS))) loop; do echo "        && gp_register(r, &gp_kind_$$k, errs)"; done; \
 	   echo '        ;'; echo '}'; } > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+$B/backends.c: FORCE
+	@mkdir -p $(@D)
+	@{ echo '/* Made by the Makefile. */'; echo '#include "device/backend.h"'; \
+	   for b in $(BACKENDS); do echo "extern const gp_backend gp_backend_$$b;"; done; \
+	   echo 'const gp_backend *const gp_backends[] = {'; \
+	   for b in $(BACKENDS); do echo "    &gp_backend_$$b,"; done; echo '    0 };'; } > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $B/embed.c: FORCE
 	@mkdir -p $(@D)
 	@{ echo '/* Made by the Makefile: files that travel in the binary. */'; echo '#include "base/embed.h"'; \
@@ -199,7 +210,7 @@ $B/embed.c: FORCE
 	   echo '    0 };'; } > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $B/embed.o: $(EMBED) $(FATBIN)
-$B/engine/cli/version.o: ALL_C += -DGP_COMMIT='"$(COMMIT)"' -DGP_LUA='"$(LUA)"'
+$B/engine/cli/version.o: ALL_C += -DGP_COMMIT='"$(COMMIT)"' -DGP_LUA='"$(LUA)"' -DGP_BACKENDS='"$(subst $(space),$(comma) ,$(strip $(BACKENDS)))"'
 $B/engine/cli/version.o: $B/commit
 $B/commit: FORCE
 	$(call note_change,$(COMMIT))

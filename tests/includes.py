@@ -82,6 +82,14 @@ for folder in glob.glob("engine/*/"):
     if folder.rstrip("/") not in MAY and folder != "engine/include/":
         wrong.append(f"{folder}: a folder that no rule names")
 
+# What a GPU's toolkit declares, and whether this build has one, is known in the folder of its back end alone.
+CUDA = re.compile(r"\bGP_CUDA\b|<cuda\w*\.h>|<nv\w+\.h>|<nccl\.h>|<cu(fft|blas)\w*\.h>|\bgp_backend_cuda\b|\bcuda[A-Z]\w*\s*\(")
+for path in sorted(p for d in ("engine", "stages", "lua") for p in glob.glob(d + "/**/*.[ch]", recursive=True)):
+    seen += 1
+    found = None if path.startswith("engine/cuda/") else CUDA.search(re.sub(r"/\*.*?\*/", "", open(path).read(), flags=re.S))
+    if found:
+        wrong.append(f"{path}: knows CUDA ('{found[0]}'); that belongs to engine/cuda, behind engine/device/backend.h")
+
 kinds = {os.path.basename(p)[:-2] for p in glob.glob("stages/*.c")}
 # Words that are something else than a kind where they stand.
 OTHER = {

@@ -1,9 +1,7 @@
 /* machine.c - machines, as gpipe.h has them. */
 #include <stdlib.h>
+#include "device/backend.h"
 #include "device/machine.h"
-#if GP_CUDA
-#include <cuda_runtime_api.h>
-#endif
 
 gp_machine *gp_machine_create(bool cuda)
 {
@@ -28,11 +26,9 @@ void gp_machine_destroy(gp_machine *m)
 
 void gp_machine_about(const gp_machine *m, gp_machine_info *out)
 {
+    const gp_backend *gpu = gp_backend_gpu();
     *out = (gp_machine_info){ .cpus = m->cpus, .memory = m->memory, .ndevices = m->ndevices,
-                              .why = m->why, .cuda_driver = m->cuda_driver };
-#if GP_CUDA
-    out->cuda = CUDART_VERSION;
-#endif
+                              .why = m->why, .cuda_driver = m->cuda_driver, .cuda = gpu ? gpu->toolkit : 0 };
 }
 
 const char *gp_machine_device(const gp_machine *m, int device)

@@ -9,6 +9,7 @@
 
 extern const char gp_commit[];         /* version.c; "" when not known */
 extern const char gp_lua[];            /* version.c: "lua5.4" or "luajit" */
+extern const char gp_built[];          /* version.c: the back ends, "cpu, cuda" */
 
 /* The exit code of a verb that ends because nobody reads its standard output any more:
  * main() then ends as SIGPIPE ends others. */

@@ -244,9 +244,8 @@ static int cmd_help(const gp_args *args, const gp_registry *registry, gp_errs *e
 
 static void print_version(void)
 {
-    printf("gpipe %s%s%s%s\nback ends: cpu%s\nscripts: %s\n", GP_VERSION,
-           *gp_commit ? " (commit " : "", gp_commit, *gp_commit ? ")" : "",
-           GP_CUDA ? ", cuda" : "", gp_lua);
+    printf("gpipe %s%s%s%s\nback ends: %s\nscripts: %s\n", GP_VERSION,
+           *gp_commit ? " (commit " : "", gp_commit, *gp_commit ? ")" : "", gp_built, gp_lua);
 }
 
 static bool count_operands(const verb *v, const gp_args *args, gp_errs *errs)

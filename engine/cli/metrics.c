@@ -190,7 +190,7 @@ static void write_all(FILE *f, gp_metrics *m)
 {
     family(f, "build_info", "gauge", "The program.");
     fprintf(f, "%cversion=\"%s\",commit=\"%s\",cuda=\"%d\"} 1\n", name_it(f, "build_info"), GP_VERSION,
-            gp_commit, GP_CUDA);
+            gp_commit, strstr(gp_built, "cuda") != NULL);
     family(f, "run_seconds_total", "counter", "Time since the start of the run.");
     alone(f, "run_seconds_total", gp_seconds() - m->start);
     m->pipeline = gp_shown_look(&m->shown);

@@ -1,4 +1,4 @@
-/* version.c - the commit and the Lua that this was built from; the Makefile passes them
+/* version.c - the commit, the Lua and the back ends that this was built from; the Makefile passes them
  * to this file only, so that a commit makes nothing else anew. */
 #include "cli/cli.h"
 
@@ -8,5 +8,8 @@
 #ifndef GP_LUA
 #define GP_LUA "lua"
 #endif
+#ifndef GP_BACKENDS
+#define GP_BACKENDS "cpu"
+#endif
 
-const char gp_commit[] = GP_COMMIT, gp_lua[] = GP_LUA;
+const char gp_commit[] = GP_COMMIT, gp_lua[] = GP_LUA, gp_built[] = GP_BACKENDS;

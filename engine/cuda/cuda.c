@@ -501,7 +501,7 @@ static const gp_kernel *cuda_builtin(gp_dev *dev, const char *name)
 }
 
 const gp_backend gp_backend_cuda = {
-    .name = "cuda",
+    .name = "cuda", .find = gp_cuda_devices, .toolkit = CUDART_VERSION,
     .open = cuda_open, .close = cuda_close, .reach = cuda_reach,
     .alloc = cuda_alloc, .free = cuda_free, .fetch = cuda_fetch, .bring = cuda_bring,
     .prepare = cuda_prepare,

@@ -10,6 +10,9 @@
 #include "device/backend.h"
 #include "base/table.h"
 
+extern const gp_backend gp_backend_cuda;
+void gp_cuda_devices(gp_machine *m);      /* machine.c; see gp_backend.find */
+
 /* How many blocks of a cooperative kernel the GPU has room for at once. */
 typedef struct gp_cuda_room {
     unsigned threads;              /* in a block; 0: not yet asked */

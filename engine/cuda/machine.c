@@ -3,8 +3,8 @@
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <stdio.h>
+#include "cuda/dev.h"
 #include "cuda/nvrtc.h"
-#include "device/backend.h"
 #include "device/nvml.h"
 
 /* The oldest GPUs that CUDA 13 compiles for: Turing, 7.5. */
@@ -70,7 +70,7 @@ static void look_for_peers(gp_machine *m)
 
 /* Devices are CUDA's, by number. CUDA lists the fastest first, so the list ends
  * at the first that cannot be used. */
-void gp_cuda_machine(gp_machine *m)
+void gp_cuda_devices(gp_machine *m)
 {
     const int major = CUDART_VERSION / 1000;
     int driver = 0, n = 0;

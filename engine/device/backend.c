@@ -2,6 +2,14 @@
  * then need not make. */
 #include "device/backend.h"
 
+const gp_backend *gp_backend_gpu(void)
+{
+    const gp_backend *const *b = gp_backends;
+    while (*b && !(*b)->find)
+        b++;
+    return *b;
+}
+
 static const size_t MOST_BYTES = (size_t)1 << 40;     /* as of a frame */
 
 static bool grid_fits(gp_dcall *c, gp_dim3 grid, gp_dim3 block)

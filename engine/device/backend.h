@@ -1,5 +1,4 @@
-/* backend.h - what the executor needs from a device. Two exist: cpu/cpu.c and
- * cuda/cuda.c.
+/* backend.h - what the executor needs from a device. Each back end is one folder beside this one; the Makefile registers it.
  *
  * The passes and the executor make all decisions; a back end owns memory and
  * replays what the plan decided. Its callers check the arguments; a back end
@@ -100,7 +99,12 @@ typedef struct gp_exec gp_exec;            /* a body, ready to be launched */
 typedef struct gp_resident gp_resident;    /* bodies as a kernel that is resident on the device */
 
 typedef struct gp_backend {
-    const char *name;
+    const char *name;          /* of its devices, as in `device: cuda:0` */
+
+    /* Which devices there are: sets m->ndevices, device[], and why there are no more. Touches the driver. NULL: it computes
+     * on the host, and has none of its own. */
+    void (*find)(gp_machine *m);
+    int toolkit;               /* what its libraries are of, 1000 * major + 10 * minor; 0: it has none */
 
     /* Opens device `index`. Slow; touches the driver. */
     gp_dev *(*open)(int index, gp_errs *errs);
@@ -198,11 +202,10 @@ struct gp_dev {                    /* each back end embeds it first, zeroed */
     const atomic_int *cancel;      /* not 0: what compiles gives up at once; or NULL */
 };
 
+/* All of this build, ends with NULL; the Makefile writes the list. The first is that of the CPU. */
+extern const gp_backend *const gp_backends[];
 extern const gp_backend gp_backend_cpu;
-#if GP_CUDA
-extern const gp_backend gp_backend_cuda;
-/* Fills machine->ndevices, device[], why. Touches the driver. */
-void gp_cuda_machine(gp_machine *m);
-#endif
+/* The one that has devices of its own; NULL: this build has none. */
+const gp_backend *gp_backend_gpu(void);
 
 #endif

@@ -80,20 +80,16 @@ static size_t memory(void)
     return limit > total || limit < available ? limit : available;
 }
 
-void gp_machine_read(gp_machine *m, bool cuda)
+void gp_machine_read(gp_machine *m, bool gpus)
 {
+    const gp_backend *gpu = gp_backend_gpu();
     memset(m, 0, sizeof *m);       /* it is large, and no copy of it is to be on a stack */
     m->cpus = cpus(), m->memory = memory(), m->here = true;
     m->pin_limit = m->memory / 4 * 3;
-#if GP_CUDA
-    if (cuda)
-        gp_cuda_machine(m);
+    if (gpu && gpus)
+        gpu->find(m);
     else
-        snprintf(m->why, sizeof m->why, "no GPU was looked for");
-#else
-    (void)cuda;
-    snprintf(m->why, sizeof m->why, "this gpipe was built without CUDA");
-#endif
+        snprintf(m->why, sizeof m->why, gpu ? "no GPU was looked for" : "this gpipe was built without CUDA");
     m->unified = m->ndevices == 0;
 }
 

@@ -4,8 +4,8 @@
 
 #include "compile/ir.h"
 
-/* This machine. `cuda`: look for devices too, which starts the driver. */
-void gp_machine_read(gp_machine *m, bool cuda);
+/* This machine. `gpus`: look for devices too, which starts the driver. */
+void gp_machine_read(gp_machine *m, bool gpus);
 /* A machine that is the same everywhere, with `ndevices` H200-like devices. */
 void gp_machine_fixed(gp_machine *m, int ndevices);
 

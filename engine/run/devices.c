@@ -17,12 +17,9 @@ static int orders_of(const gp_run *run, const gp_segment *s)
 
 static bool open_device(gp_run *run, int d, const gp_device_use *use, int slots, gp_errs *errs)
 {
-    const gp_backend *be = &gp_backend_cpu;
-    int index = 0;
-#if GP_CUDA
-    if (!run->plan->unified && !run->graph->device[d].pretend)
-        be = &gp_backend_cuda, index = run->graph->device[d].index;
-#endif
+    bool cpu = run->plan->unified || run->graph->device[d].pretend;
+    const gp_backend *be = cpu ? &gp_backend_cpu : gp_backend_gpu();
+    int index = cpu ? 0 : run->graph->device[d].index;
     if (!(run->dev[d] = be->open(index, errs)))
         return false;
     run->dev[d]->name = run->ndevs > 1 ? run->graph->device[d].name : NULL;

@@ -12,7 +12,6 @@
 
 Suite *suite_backend_fault(void);
 
-#if GP_CUDA
 extern char **environ;
 
 static bool bad_body(gp_rec *r, void *arg)
@@ -35,7 +34,7 @@ static bool fill_body(gp_rec *r, void *arg)
 
 int fault_main(const char *path, bool second)
 {
-    const gp_backend *b = &gp_backend_cuda;
+    const gp_backend *b = gp_backend_gpu();
     const gp_source source = { .path = path, .entry = "bad", .nparam = 2,
                                .param = (const char *const[]){ "float *", "int" } };
     gp_errs errs = { 0 }, others = { 0 };
@@ -103,15 +102,3 @@ Suite *suite_backend_fault(void)
     suite_add_tcase(s, t);
     return s;
 }
-#else
-int fault_main(const char *path, bool second)
-{
-    (void)path, (void)second;
-    return 1;
-}
-
-Suite *suite_backend_fault(void)
-{
-    return NULL;
-}
-#endif

@@ -418,9 +418,9 @@ Suite *suite_backend_order(void)
     tcase_add_loop_test(t, execs_are_discarded_in_constant_time, 0, n);
     tcase_add_loop_test(t, orders_hold_over_streams, 0, n);
     tcase_add_loop_test(t, waiting, 0, n);
-#if GP_CUDA
     if (have_gpu)
         tcase_add_loop_test(t, high_comes_before_low, 0, 4);
+#if GP_CUDA
     if (have_gpu)
         tcase_add_test(t, a_context_of_the_application);
 #endif

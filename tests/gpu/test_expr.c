@@ -8,13 +8,11 @@ Suite *suite_expr(void);
 
 Suite *suite_expr(void)
 {
-#if GP_CUDA
     if (have_gpu) {
         Suite *s = suite_create("expr on cuda");
         const char *thin = getenv("GPIPE_THIN");
-        suite_add_tcase(s, expr_cases(&gp_backend_cuda, thin ? atoi(thin) : 9));
+        suite_add_tcase(s, expr_cases(gp_backend_gpu(), thin ? atoi(thin) : 9));
         return s;
     }
-#endif
     return NULL;
 }

@@ -10,7 +10,6 @@
 
 Suite *suite_several(void);
 
-#if GP_CUDA
 extern char **environ;
 
 /* A fault of the second GPU is said to be its own, and nothing hangs on the first one: in a process of its own. */
@@ -29,7 +28,6 @@ START_TEST(a_fault_names_its_gpu)
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x", (unsigned)status);
 }
 END_TEST
-#endif
 
 Suite *suite_several(void)
 {
@@ -46,9 +44,7 @@ Suite *suite_several(void)
     if (m.device[0].no_peer >> 1 & 1 || m.device[1].no_peer & 1)
         printf("**** several: GPUs 0 and 1 are no peers: frames go through the host, no peer copy is tested ****\n");
     several_cases(tc, "cuda", !(m.device[0].no_peer >> 1 & 1 || m.device[1].no_peer & 1));
-#if GP_CUDA
     tcase_add_test(tc, a_fault_names_its_gpu);
-#endif
     suite_add_tcase(s, tc);
     return s;
 }

@@ -6,12 +6,10 @@ Suite *suite_signals(void);
 
 Suite *suite_signals(void)
 {
-#if GP_CUDA
     if (have_gpu) {
         Suite *s = suite_create("signals");
         suite_add_tcase(s, signal_cases("cuda"));
         return s;
     }
-#endif
     return NULL;
 }
