@@ -80,6 +80,20 @@ START_TEST(test_golden)
 }
 END_TEST
 
+/* A depth that was asked for and made another is no default. */
+START_TEST(test_why_a_depth)
+{
+    planned p = plan_golden("rounding", true);
+    char *text = dumped(&p, PLAN, GP_DUMP_TEXT), *json = dumped(&p, PLAN, GP_DUMP_JSON);
+    ck_assert_ptr_nonnull(strstr(text, "depth 12 (you asked for 7; segments need 3 * 2^k)"));
+    ck_assert_ptr_nonnull(strstr(text, "depth 6 (you asked for 4; segments need 3 * 2^k)"));
+    ck_assert_ptr_null(strstr(text, "default"));
+    ck_assert_ptr_nonnull(strstr(json, "\"why\": \"you asked for 4; segments need 3 * 2^k\""));
+    free(text), free(json);
+    plan_free(&p);
+}
+END_TEST
+
 START_TEST(test_lines_are_short)
 {
     planned p = plan_golden(golden[_i], true);
@@ -494,6 +508,7 @@ Suite *suite_dump(void)
     Suite *s = suite_create("dump");
     TCase *tc = tcase_create("dump");
     tcase_add_loop_test(tc, test_golden, 0, GOLDEN);
+    tcase_add_test(tc, test_why_a_depth);
     tcase_add_loop_test(tc, test_lines_are_short, 0, GOLDEN);
     tcase_add_loop_test(tc, test_json, 0, GOLDEN);
     tcase_add_loop_test(tc, test_dot, 0, GOLDEN);

@@ -11,10 +11,10 @@
 enum { FIRINGS_MAX = 10000000 };
 
 typedef struct playing {
-    gp_plan *p;
+    const gp_plan *p;
     const gp_stage **stage;    /* of each actor: the one that it is, or one of its segment */
     uint64_t *fired;           /* of each actor */
-    int *was;                  /* of each ring: its depth before */
+    int *depth;                /* of each ring: what it has room for */
     int **in, *nin, **out, *nout;      /* of each actor: its rings with counters */
 } playing;
 
@@ -67,7 +67,7 @@ static bool may_fire(const playing *y, int actor, int *full)
     }
     for (int i = 0; i < y->nout[actor]; i++) {
         int r = y->out[actor][i];
-        if (wanted(y, &p->ring[r]) > (uint64_t)p->ring[r].depth
+        if (wanted(y, &p->ring[r]) > (uint64_t)y->depth[r]
             && (*full < 0 || p->ring[r].bytes < p->ring[*full].bytes))
             *full = r;
     }
@@ -131,7 +131,7 @@ static bool check_cycles(const playing *y, uint64_t times, gp_errs *errs)
                            most ? (long long)ahead(most) : 0LL);
 }
 
-bool gp_deepen(gp_arena *a, gp_plan *p, gp_errs *errs)
+bool gp_deepen(gp_arena *a, const gp_plan *p, int *need, gp_errs *errs)
 {
     const gp_graph *g = p->graph;
     int n = p->nactors;
@@ -143,10 +143,8 @@ bool gp_deepen(gp_arena *a, gp_plan *p, gp_errs *errs)
         return true;
     playing y = { .p = p, .stage = GP_NEW(a, const gp_stage *, n), .fired = GP_NEW(a, uint64_t, n),
                   .in = GP_NEW(a, int *, n), .nin = GP_NEW(a, int, n), .out = GP_NEW(a, int *, n),
-                  .nout = GP_NEW(a, int, n), .was = GP_NEW(a, int, p->nrings) };
+                  .nout = GP_NEW(a, int, n), .depth = need };
     list_rings(&y, a, false), list_rings(&y, a, true);
-    for (int i = 0; i < p->nrings; i++)
-        y.was[i] = p->ring[i].depth;
     for (int i = 0; i < n; i++) {
         const gp_actor *q = &p->actor[i];
         int t = 0;
@@ -171,20 +169,20 @@ bool gp_deepen(gp_arena *a, gp_plan *p, gp_errs *errs)
             return gp_fail(errs, GP_E_SPEC, b->at, "buffer '%s' needs a depth of more than %d: another path to a "
                            "stage that reads it takes more frames than that first; regroup fewer frames at a time",
                            b->name, GP_DEPTH_MAX);
-        p->ring[r].depth = (int)depth;
+        need[r] = (int)depth;
     }
     for (int i = 0, next; i < p->nrings; i = next) {           /* the rings of a buffer are neighbors */
         const gp_buffer *b = p->ring[i].buffer < 0 ? NULL : &g->buffer[p->ring[i].buffer];
         int depth = 0;
         for (next = i; next < p->nrings && p->ring[next].buffer == p->ring[i].buffer; next++)
-            depth = p->ring[next].depth > depth ? p->ring[next].depth : depth;
-        if (!b || depth == y.was[i])
+            depth = need[next] > depth ? need[next] : depth;
+        if (!b || depth == p->ring[i].depth)
             continue;
         ok &= check_depth(b, depth, errs);
         if (g->depth != 1 && depth <= GP_DEPTH_MAX / 2)         /* the one goes on while the other is read */
             depth *= 2;
         for (int k = i; k < next; k++)
-            p->ring[k].depth = depth;
+            need[k] = depth;
     }
     return ok;
 }

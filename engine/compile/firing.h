@@ -91,5 +91,7 @@ enum { GP_DEPTH_SMALL = 6, GP_DEPTH_LARGE = 3, GP_DEPTH_BYTES = 1 << 20, GP_DEPT
 /* rates.c: the slots of a buffer that says no depth: room for as many firings of each stage around it as others have
  * for frames. `small`: of those that take or make one small frame at a time, if the pipeline says no depth either. */
 int64_t gp_default_slots(const gp_graph *g, const gp_buffer *b, int small);
+/* ... is a stage on the device at an end of the buffer? */
+bool gp_on_device(const gp_graph *g, const gp_buffer *b);
 
 #endif

@@ -107,6 +107,14 @@ typedef struct gp_use { int stage, port; } gp_use;
  * numbers of times. Not frames a second. 1 where nothing is regrouped. */
 typedef int64_t gp_rate;
 
+/* Why a depth is what it is, see depth.c. */
+typedef enum gp_depth_why {
+    GP_DEPTH_BY_ASKED,              /* the file says it, for the buffer or for the pipeline */
+    GP_DEPTH_BY_DEFAULT, GP_DEPTH_BY_SMALL,      /* the default of frames; of small ones */
+    GP_DEPTH_BY_BESIDE, GP_DEPTH_BY_SCARCE,      /* fewer: beside large frames or long work, or as memory is scarce */
+    GP_DEPTH_BY_RATES, GP_DEPTH_BY_WORKERS       /* more, which these need */
+} gp_depth_why;
+
 typedef struct gp_buffer {
     const char *name;
     gp_loc at;                 /* where it is declared, or its producer */
@@ -116,7 +124,7 @@ typedef struct gp_buffer {
     int depth;
     int shallow;               /* ... and where that would be of no use, or take too much memory: no more than depth */
     bool depth_said;           /* in the file, for this buffer */
-    bool depth_auto;           /* it has room for the workers beside it, see workers.c */
+    gp_depth_why why;                /* ... it has `depth` */
     gp_loc depth_at;
     gp_use producer;           /* stage -1: a constant */
     gp_use *use; int nuse;     /* consumers, in stage order */
@@ -322,6 +330,9 @@ typedef struct gp_ring {
     int buffer;                /* -1: frame infos of a segment */
     gp_place place;
     int depth;
+    gp_depth_why why;          /* schedule: ... `given` was its depth before alignment */
+    int given, unit;           /* ... which made it unit * 2^k; 0: as deep as its copy, or as its segment, */
+    int turns;                 /* ... on each of so many devices */
     size_t bytes;              /* of one frame, rounded up to 256 */
     int pool;                  /* schedule */
     size_t offset;             /* schedule: in a slot of the pool */

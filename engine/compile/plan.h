@@ -27,13 +27,11 @@ static inline size_t gp_size_round(size_t bytes)
     return bytes > SIZE_MAX - 255 ? SIZE_MAX & ~(size_t)255 : (bytes + 255) & ~(size_t)255;
 }
 
-/* deepen.c: raises the depths of rings, as lower left them, so that stages of different rates never stand still.
+/* deepen.c: raises depth[ring], which is gp_ring.depth at first, so that stages of different rates never stand still.
  * False where a depth that the file says is too small for that. */
-bool gp_deepen(gp_arena *a, gp_plan *p, gp_errs *errs);
+bool gp_deepen(gp_arena *a, const gp_plan *p, int *depth, gp_errs *errs);
 
-/* shallow.c: fewer slots for buffers that say no depth, where more are of no use; `scarce`: for all of them. */
-void gp_make_shallow(gp_arena *a, gp_plan *p, bool scarce);
-/* ... and the tasks of a frame, of loops each stage in each iteration (of one, GP_REC_ITEMS at most). A frame of GP_LONG
+/* depth.c: the tasks of a frame, of loops each stage in each iteration (of one, GP_REC_ITEMS at most). A frame of GP_LONG
  * takes long; of fewer, a graph for each range of slots is made soon. */
 enum { GP_LONG = 1000 };
 int64_t gp_segment_kernels(const gp_plan *p, const gp_segment *s);

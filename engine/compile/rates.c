@@ -1,4 +1,4 @@
-/* rates.c - how often each stage fires, and how deep the buffers between stages of different rates are.
+/* rates.c - how often each stage fires, and how many slots buffers between stages of different rates need.
  *
  * A stage fires as often as the frames of its inputs let it. Rates of stages that one source reaches, or sources
  * that are joined somewhere, are fixed multiples of each other; the rates of all others are independent. The first
@@ -165,13 +165,18 @@ static bool make_whole(rating *w, gp_arena *a)
     return true;
 }
 
-int64_t gp_default_slots(const gp_graph *g, const gp_buffer *b, int small)
+bool gp_on_device(const gp_graph *g, const gp_buffer *b)
 {
     bool device = g->stage[b->producer.stage].device;
-    int64_t most = 0;
     for (int u = 0; u < b->nuse; u++)
         device |= g->stage[b->use[u].stage].device;
-    bool is_small = gp_bytes(&b->type) < (device ? GP_DEPTH_BYTES : GP_DEPTH_HOST_BYTES) && !g->latency_ns;
+    return device;
+}
+
+int64_t gp_default_slots(const gp_graph *g, const gp_buffer *b, int small)
+{
+    int64_t most = 0;
+    bool is_small = gp_bytes(&b->type) < (gp_on_device(g, b) ? GP_DEPTH_BYTES : GP_DEPTH_HOST_BYTES) && !g->latency_ns;
     for (int u = -1; u < b->nuse; u++) {
         const gp_regroup *r = &g->stage[u < 0 ? b->producer.stage : b->use[u].stage].regroup;
         bool more = is_small && (u < 0 ? r->make : r->step < r->take ? r->step : r->take) == 1;
@@ -181,37 +186,20 @@ int64_t gp_default_slots(const gp_graph *g, const gp_buffer *b, int small)
     return most;
 }
 
-static int least_of(int64_t a, int64_t b)
+int64_t gp_least_slots(const gp_graph *g, const gp_buffer *b, const gp_stage **by)
 {
-    return (int)(a < b ? a : b);
-}
-
-static bool set_depth(rating *w, gp_buffer *b)
-{
-    const gp_graph *g = w->g;
     const gp_regroup *made = &g->stage[b->producer.stage].regroup;
     int64_t least = gp_firing_slots(made, false, 1);
-    const gp_stage *by = &g->stage[b->producer.stage];
+    *by = &g->stage[b->producer.stage];
     for (int u = 0; u < b->nuse; u++) {
         const gp_stage *st = &g->stage[b->use[u].stage];
         const gp_regroup *r = &st->regroup;
         int64_t each = r->step < r->take ? r->step : r->take;
         int64_t needs = made->make + gp_firing_slots(r, true, 1) - gcd(made->make, each);
         if (needs > least)
-            least = needs, by = st;
+            least = needs, *by = st;
     }
-    b->shallow = b->depth;
-    if (b->depth_said)
-        return b->depth >= least
-            || AT(b->depth_at, "buffer '%s' has depth %d, and stage '%s' needs room for %lld frames of it: write "
-                  "'depth: %lld' or more, or leave 'depth' out", b->name, b->depth, by->name, (long long)least,
-                  (long long)least);
-    int64_t depth = gp_default_slots(g, b, GP_DEPTH_SMALL), shallow = gp_default_slots(g, b, GP_DEPTH_LARGE);
-    b->depth = least_of(depth < least ? least : depth, GP_DEPTH_MAX);
-    b->shallow = least_of(shallow < least ? least : shallow, GP_DEPTH_MAX);
-    return least <= GP_DEPTH_MAX
-        || AT(by->at, "stage '%s' needs room for %lld frames of '%s', and a buffer has at most %d", by->name,
-              (long long)least, b->name, GP_DEPTH_MAX);
+    return least;
 }
 
 /* ---- what comes at the end ------------------------------------------- */
@@ -360,14 +348,4 @@ bool gp_rates(gp_arena *a, gp_graph *g, gp_errs *errs)
     for (int v = 0; v < g->nstages; v++)
         ok &= rate_stage(w, v);
     return ok && check_arrivals(w, a) && check_fills(w, a) && make_whole(w, a);
-}
-
-bool gp_set_depths(gp_graph *g, gp_errs *errs)
-{
-    rating w = { .g = g, .errs = errs };
-    bool ok = true;
-    for (int b = 0; b < g->nbuffers; b++)
-        if (g->buffer[b].producer.stage >= 0)
-            ok &= set_depth(&w, &g->buffer[b]);
-    return ok;
 }

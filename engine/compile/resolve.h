@@ -263,10 +263,13 @@ bool gp_shape_check(gp_resolving *r, const gp_rstage *st);
 bool gp_shape_on_device(gp_resolving *r, const gp_rstage *st);
 /* shape.c: a stage on the host that reads what this one makes; NULL: there is none. */
 const char *gp_host_reader(const gp_resolving *r, const gp_stage *of);
-/* rates.c: how often each stage of the graph fires; and, once all stages are where they stay, the depths of buffers.
- * False after errors. */
+/* rates.c: how often each stage of the graph fires. False after errors. */
 bool gp_rates(gp_arena *a, gp_graph *g, gp_errs *errs);
+/* ... the slots that a buffer needs so that the stages around it ever fire, and the stage that needs most. */
+int64_t gp_least_slots(const gp_graph *g, const gp_buffer *b, const gp_stage **by);
+/* depth.c: the depths of buffers, once all stages are where they stay; false after errors. And where workers need more. */
 bool gp_set_depths(gp_graph *g, gp_errs *errs);
+void gp_raise_depth(gp_buffer *b, int need);
 /* devices.c: the key `device` at the top (NULL: it is not there), and in a stage; the names of all of them. */
 void gp_devices_read(gp_resolving *r, const gp_node *n);
 void gp_devices_place(gp_resolving *r, gp_rstage *st, const gp_node *n);

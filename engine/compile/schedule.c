@@ -81,15 +81,14 @@ static gp_plan *schedule(gp_arena *a, const gp_plan *from, bool scarce, gp_errs 
         .late = gp_late_stages(a, from->graph), .root = GP_NEW(a, int, from->nsegments), .base = GP_NEW(a, int, from->nsegments),
         .lanes = GP_NEW(a, int, from->nsegments), .copied = GP_NEW(a, int, from->nrings),
     };
-    gp_make_shallow(a, p, scarce);
-    if (!gp_deepen(a, p, errs))
+    int failed = errs->failed;
+    if (!gp_ring_depths(&w, scarce, errs))
         return NULL;
-    bool ok = gp_align_depths(&w, errs);
     gp_merge_copies(&w);
-    ok &= gp_set_launches(&w, errs);
+    bool ok = gp_set_launches(&w, errs);
     gp_set_runs(&w);
     set_totals(p);
-    return ok ? p : NULL;
+    return ok && errs->failed == failed ? p : NULL;
 }
 
 gp_plan *gp_schedule(gp_arena *a, const gp_plan *from, const gp_machine *m, gp_errs *errs)

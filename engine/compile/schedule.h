@@ -17,8 +17,9 @@ typedef struct gp_scheduling {
     int pool_cap;
 } gp_scheduling;
 
-/* depths.c: how deep each ring is, and how many slots segments have. False: the file asks for another depth. */
-bool gp_align_depths(gp_scheduling *w, gp_errs *errs);
+/* depth.c: how deep each ring is and why, and how many slots segments have; `scarce`: with as few as the file allows.
+ * False: the rest cannot be scheduled; an error that leaves it possible is in errs alone. */
+bool gp_ring_depths(gp_scheduling *w, bool scarce, gp_errs *errs);
 
 /* copies.c: which copies are one, and where slots lie in memory: pools and offsets. Tasks get new numbers. */
 void gp_merge_copies(gp_scheduling *w);
@@ -26,7 +27,7 @@ void gp_merge_copies(gp_scheduling *w);
 /* launches.c: streams and batches, and what one frame copies. False: a segment cannot be launched as the file asks. */
 bool gp_set_launches(gp_scheduling *w, gp_errs *errs);
 
-/* depths.c: how many frames in a row one device takes, where several take turns. */
+/* depth.c: how many frames in a row one device takes, where several take turns. */
 void gp_set_runs(gp_scheduling *w);
 
 /* The largest power of two that is not above n, which is 1 at least. */

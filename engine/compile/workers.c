@@ -111,11 +111,7 @@ static void make_room(const sharing *s, gp_buffer *b)
         if (held(&s->g->stage[b->use[u].stage]) > read)
             read = held(&s->g->stage[b->use[u].stage]);
     int need = made + read + (made > read ? made : read) - 1;
-    need = need < s->most ? need : s->most;
-    if (need > b->depth)
-        b->depth = need, b->depth_auto = true;
-    if (need > b->shallow)
-        b->shallow = need;
+    gp_raise_depth(b, need < s->most ? need : s->most);
 }
 
 static bool takes_room(const gp_stage *st)

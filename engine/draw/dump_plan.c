@@ -1,6 +1,7 @@
 /* dump_plan.c - the plan as text, DOT or JSON. */
 #include <string.h>
 #include "base/plural.h"
+#include "compile/firing.h"
 #include "draw/dump.h"
 
 static const char *const op_name[] = { "host", "copy in", "stage", "copy out", "peer copy" };
@@ -14,16 +15,56 @@ static const char *ring_name(const gp_plan *p, int ring)
 
 /* ---- text ------------------------------------------------------------ */
 
-/* "depth 6 (3 in the file)" in a caller's buffer; returns it. */
-static char *depth_text(const gp_graph *g, const gp_buffer *b, int depth, char buf[48])
+/* The most workers of a stage at an end of the buffer. */
+static int most_workers(const gp_graph *g, const gp_buffer *b)
 {
-    int n = snprintf(buf, 48, "depth %d", depth);
-    if (depth != b->depth)
-        snprintf(buf + n, 48 - (size_t)n, b->depth_said ? " (%d in the file)" : b->depth_auto ? " (auto %d)"
-                 : " (default %d)", b->depth);
-    else if (!b->depth_said && !g->depth)
-        snprintf(buf + n, 48 - (size_t)n, b->depth_auto ? " (auto)" : " (default)");
+    int most = g->stage[b->producer.stage].workers;
+    for (int u = 0; u < b->nuse; u++)
+        most = g->stage[b->use[u].stage].workers > most ? g->stage[b->use[u].stage].workers : most;
+    return most;
+}
+
+/* Why a ring has its depth, as "you asked for 5; segments need 3 * 2^k", in a caller's buffer; returns it. */
+static char *why_text(const gp_plan *p, const gp_ring *r, char buf[96])
+{
+    static const char *const asis[] = {
+        "you asked for it", "default", "default of frames below %s", "default beside large frames or long work",
+        "memory is scarce", "the rates of stages need it", "%d worker%s need%s it" };
+    static const char *const given[] = {
+        "you asked for %d", "default %d", "default %d", "default %d", "%d, as memory is scarce",
+        "the rates of stages need %d", "%d worker%s need%s %d" };
+    const gp_buffer *b = &p->graph->buffer[r->buffer];
+    int n = most_workers(p->graph, b);
+    bool is = r->depth == r->given, turns = r->turns > 1;
+    const char *form = (is ? asis : given)[r->why];
+    if (r->why == GP_DEPTH_BY_SMALL && is)
+        n = snprintf(buf, 96, form, gp_on_device(p->graph, b) ? "1 MiB" : "128 KiB");
+    else
+        n = r->why == GP_DEPTH_BY_WORKERS ? snprintf(buf, 96, form, n, gp_plural(n), n == 1 ? "s" : "", r->given)
+                                          : snprintf(buf, 96, form, r->given);
+    if (r->unit && r->depth != r->given * r->turns)
+        n += snprintf(buf + n, 96 - (size_t)n, "; segments need %d * 2^k", r->unit);
+    else if (!r->unit && !is)
+        n += snprintf(buf + n, 96 - (size_t)n, r->segment < 0 ? "; its copy has %d" : "; its segment has %d", r->depth);
+    if (turns && r->unit)
+        snprintf(buf + n, 96 - (size_t)n, " on each of %d devices", r->turns);
     return buf;
+}
+
+/* Those that are not what the file says of the buffer. */
+static void depths_text(FILE *f, const gp_plan *p, int width)
+{
+    char why[96];
+    const char *title = "\ndepths\n";
+    for (int i = 0; i < p->nrings && p->ring[i].buffer >= 0; i++) {
+        const gp_ring *r = &p->ring[i];
+        bool asked = r->depth == r->given && r->why == GP_DEPTH_BY_ASKED;
+        if (asked || (i && r[-1].buffer == r->buffer))
+            continue;
+        fprintf(f, "%s  %-*s  depth %d (%s)\n", title, width, p->graph->buffer[r->buffer].name, r->depth,
+                why_text(p, r, why));
+        title = "";
+    }
 }
 
 static const char *memory_text(const gp_plan *p, const gp_ring *r)
@@ -34,15 +75,14 @@ static const char *memory_text(const gp_plan *p, const gp_ring *r)
 
 /* Where a buffer's slots are: the rings of one buffer are neighbors, and come
  * in the order of buffers. Returns the first ring of the next. */
-static int buffer_text(FILE *f, const gp_plan *p, int ring, int width, int depths)
+static int buffer_text(FILE *f, const gp_plan *p, int ring, int width)
 {
     int buffer = p->ring[ring].buffer;
     const gp_buffer *b = &p->graph->buffer[buffer];
-    char size[24], depth[48], place[24];
+    char size[24], place[24];
     const char *sep = "  ";
     size_t all = 0;
-    fprintf(f, "  %-*s  %9s  %-*s", width, b->name, gp_size_text(gp_bytes(&b->type), size), depths,
-            depth_text(p->graph, b, p->ring[ring].depth, depth));
+    fprintf(f, "  %-*s  %9s  depth %-3d", width, b->name, gp_size_text(gp_bytes(&b->type), size), p->ring[ring].depth);
     for (; ring < p->nrings && p->ring[ring].buffer == buffer; ring++, sep = ", ") {
         const gp_ring *r = &p->ring[ring];
         all = gp_size_add(all, (size_t)r->depth * gp_bytes(&b->type));
@@ -59,23 +99,17 @@ static int buffer_text(FILE *f, const gp_plan *p, int ring, int width, int depth
 
 static void buffers_text(FILE *f, const gp_plan *p, int width)
 {
-    char size[24], place[24], depth[48];
-    int depths = 8;
-    for (int r = 0; r < p->nrings && p->ring[r].buffer >= 0; r++) {
-        int n = (int)strlen(depth_text(p->graph, &p->graph->buffer[p->ring[r].buffer], p->ring[r].depth,
-                                       depth));
-        depths = n > depths ? n : depths;
-    }
+    char size[24], place[24];
     fputs("\nbuffers\n", f);
     for (int r = 0; r < p->nrings && p->ring[r].buffer >= 0;)
-        r = buffer_text(f, p, r, width, depths);
+        r = buffer_text(f, p, r, width);
     for (int i = 0; i < p->nextras; i++) {
         const gp_extra *e = &p->extra[i];
         if (e->use == GP_EXTRA_CONST)
-            fprintf(f, "  %-*s  %9s  %-*s  %s%s\n", width, p->graph->buffer[e->buffer].name,
-                    gp_size_text(e->bytes, size), depths, "constant",
-                    gp_place_text(p, e->place, place), e->managed ? " (managed)" : "");
+            fprintf(f, "  %-*s  %9s  constant   %s%s\n", width, p->graph->buffer[e->buffer].name,
+                    gp_size_text(e->bytes, size), gp_place_text(p, e->place, place), e->managed ? " (managed)" : "");
     }
+    depths_text(f, p, width);
 }
 
 static void extra_text(FILE *f, const gp_plan *p, int extra)
@@ -197,10 +231,12 @@ static void place_json(gp_json *j, const gp_plan *p, gp_place place)
 
 static void ring_json(gp_json *j, const gp_plan *p, const gp_ring *r)
 {
+    char why[96];
     gp_json_open(j, NULL, '{');
     gp_json_str(j, "buffer", r->buffer < 0 ? NULL : p->graph->buffer[r->buffer].name);
     place_json(j, p, r->place);
     gp_json_int(j, "depth", r->depth);
+    gp_json_str(j, "why", r->buffer < 0 ? NULL : why_text(p, r, why));
     gp_json_size(j, "bytes", r->bytes);
     gp_json_int(j, "pool", r->pool);
     gp_json_size(j, "offset", r->offset);

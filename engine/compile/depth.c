@@ -1,4 +1,12 @@
-/* depths.c - how deep each ring is, see schedule.h.
+/* depth.c - how deep each buffer and each ring is, and why: nothing else writes gp_buffer.depth or gp_ring.depth but the
+ * reader of the file and lower.c, which hands a buffer's depth to its rings.
+ *
+ * Of buffers: what the file says; else the default of small or of large frames, and what rates need (gp_set_depths());
+ * then what workers need (gp_raise_depth()). Of rings (gp_ring_depths()): fewer for those that say no depth around a
+ * segment whose frames are large, or take long, as more of them in flight would be of no use, and all that is inside the
+ * segment, its work areas and its graphs are there for each frame in flight; where a buffer inside it says a smaller
+ * depth, which is that of the whole; and everywhere where memory is scarce. Then more where regrouping needs it
+ * (deepen.c), and last they are aligned:
  *
  * Segments that share a ring with counters are a component. Let D be the smallest depth in the file among the buffers of
  * its rings with counters: every other such depth is rounded up to D * 2^k. So the smallest depth d that a segment touches
@@ -12,7 +20,126 @@
  *
  * A stage that regroups is a segment that takes any slots, as a host stage does: it is in no component, and is launched
  * directly. What it makes on the device and copies to the host has one depth in both. */
+#include "compile/firing.h"
+#include "compile/loop.h"
+#include "compile/resolve.h"
 #include "compile/schedule.h"
+
+/* ---- of buffers ------------------------------------------------------- */
+
+static int least_of(int64_t a, int64_t b)
+{
+    return (int)(a < b ? a : b);
+}
+
+static bool set_depth(const gp_graph *g, gp_buffer *b, gp_errs *errs)
+{
+    const gp_stage *by;
+    int64_t least = gp_least_slots(g, b, &by);
+    b->shallow = b->depth;
+    if (b->depth_said)
+        return b->depth >= least
+            || gp_fail(errs, GP_E_SPEC, b->depth_at, "buffer '%s' has depth %d, and stage '%s' needs room for %lld "
+                       "frames of it: write 'depth: %lld' or more, or leave 'depth' out", b->name, b->depth, by->name,
+                       (long long)least, (long long)least);
+    int64_t depth = gp_default_slots(g, b, GP_DEPTH_SMALL), shallow = gp_default_slots(g, b, GP_DEPTH_LARGE);
+    b->depth = least_of(depth < least ? least : depth, GP_DEPTH_MAX);
+    b->shallow = least_of(shallow < least ? least : shallow, GP_DEPTH_MAX);
+    b->why = g->depth && b->depth == g->depth ? GP_DEPTH_BY_ASKED : g->depth ? GP_DEPTH_BY_RATES
+           : b->depth == GP_DEPTH_SMALL && b->shallow < b->depth ? GP_DEPTH_BY_SMALL
+           : b->depth == GP_DEPTH_LARGE ? GP_DEPTH_BY_DEFAULT : GP_DEPTH_BY_RATES;
+    return least <= GP_DEPTH_MAX
+        || gp_fail(errs, GP_E_SPEC, by->at, "stage '%s' needs room for %lld frames of '%s', and a buffer has at most %d",
+                   by->name, (long long)least, b->name, GP_DEPTH_MAX);
+}
+
+bool gp_set_depths(gp_graph *g, gp_errs *errs)
+{
+    bool ok = true;
+    for (int b = 0; b < g->nbuffers; b++)
+        if (g->buffer[b].producer.stage >= 0)
+            ok &= set_depth(g, &g->buffer[b], errs);
+    return ok;
+}
+
+void gp_raise_depth(gp_buffer *b, int need)
+{
+    if (need > b->depth)
+        b->depth = need, b->why = GP_DEPTH_BY_WORKERS;
+    if (need > b->shallow)
+        b->shallow = need;
+}
+
+/* ---- of rings: fewer --------------------------------------------------- */
+
+/* A large work area of a stage: libraries ask for some MiB for frames of any size. */
+enum { AREA = 8 << 20 };
+
+int64_t gp_segment_kernels(const gp_plan *p, const gp_segment *s)
+{
+    int64_t n = 0;
+    for (int i = 0; i < s->ntasks; i++) {
+        int v = p->task[s->task[i]].stage;
+        const gp_loop *l = v < 0 ? NULL : gp_stage_loop(&p->graph->stage[v]);
+        n += !l ? 1 : l->times < GP_REC_ITEMS ? l->times * l->graph->nstages : GP_REC_ITEMS;
+    }
+    return n;
+}
+
+/* At port i of a task, inputs first; -1: a constant, frame infos, or nothing. */
+static int buffer_of(const gp_plan *p, const gp_task *t, int i)
+{
+    int ring = i < t->nin ? t->in[i] : t->out[i - t->nin];
+    return ring < 0 ? -1 : p->ring[ring].buffer;
+}
+
+static bool is_long(const gp_plan *p, const gp_segment *s)
+{
+    bool is = gp_segment_kernels(p, s) >= GP_LONG;
+    for (int i = 0; i < s->ntasks && !is; i++) {
+        const gp_task *t = &p->task[s->task[i]];
+        is = t->scratch >= 0 && p->extra[t->scratch].stride >= AREA;
+        for (int k = 0; k < t->nin + t->nout && !is; k++) {
+            int b = buffer_of(p, t, k);
+            is = b >= 0 && gp_bytes(&p->graph->buffer[b].type) >= GP_DEPTH_BYTES;
+        }
+    }
+    return is;
+}
+
+/* Sets is[segment] where a buffer that never leaves it says that there are fewer slots. */
+static void find_said(const gp_plan *p, bool *is)
+{
+    for (int i = 0; i < p->nrings; i++) {
+        const gp_ring *r = &p->ring[i];
+        const gp_buffer *b = r->buffer < 0 ? NULL : &p->graph->buffer[r->buffer];
+        bool alone = (!i || r[-1].buffer != r->buffer) && (i + 1 == p->nrings || r[1].buffer != r->buffer);
+        if (b && alone && r->segment >= 0 && b->depth_said && b->depth < GP_DEPTH_SMALL)
+            is[r->segment] = true;
+    }
+}
+
+/* Fewer slots where more are of no use; `scarce`: everywhere. */
+static void make_shallow(gp_arena *a, gp_plan *p, bool scarce)
+{
+    bool *less = GP_NEW(a, bool, p->graph->nbuffers + 1), *is = GP_NEW(a, bool, p->nsegments + 1);
+    find_said(p, is);
+    for (int k = 0; k < p->nsegments; k++) {
+        const gp_segment *s = &p->segment[k];
+        is[k] = is[k] || is_long(p, s);
+        for (int i = 0; i < s->ntasks && is[k]; i++)
+            for (int n = 0, b; n < p->task[s->task[i]].nin + p->task[s->task[i]].nout; n++)
+                if ((b = buffer_of(p, &p->task[s->task[i]], n)) >= 0)
+                    less[b] = true;
+    }
+    for (int i = 0; i < p->nrings; i++) {
+        int b = p->ring[i].buffer;
+        if (b >= 0 && (scarce || less[b]) && p->ring[i].depth != p->graph->buffer[b].shallow)
+            p->ring[i].depth = p->graph->buffer[b].shallow, p->ring[i].why = less[b] ? GP_DEPTH_BY_BESIDE : GP_DEPTH_BY_SCARCE;
+    }
+}
+
+/* ---- of rings: aligned -------------------------------------------------- */
 
 static int find(int *up, int v)
 {
@@ -116,6 +243,7 @@ static void set_depths(gp_scheduling *w)
         if (r->segment >= 0 || k < 0)
             continue;
         int lanes = w->lanes[w->root[k]], base = w->base[w->root[k]], depth = lanes * whole_runs(w, base, lanes);
+        r->unit = depth / lanes, r->turns = lanes;
         while (depth < lanes * r->depth)
             depth *= 2;
         r->depth = depth;
@@ -147,11 +275,10 @@ static int said_depth(const gp_scheduling *w, int root, int depth)
 
 /* Rings inside segments: as deep as the ring they are copied from or to, or as their
  * segment; an error if the file asks for another depth. */
-static bool set_inner_depths(gp_scheduling *w, gp_errs *errs)
+static void set_inner_depths(gp_scheduling *w, gp_errs *errs)
 {
     gp_plan *p = w->p;
     int *other = GP_NEW(w->a, int, p->nrings);         /* end of a copy, plus 1 */
-    bool ok = true;
     for (int i = 0; i < p->ntasks; i++)
         if (gp_is_copy(&p->task[i]))
             other[gp_device_side(&p->task[i])] = gp_host_side(&p->task[i]) + 1;
@@ -163,28 +290,42 @@ static bool set_inner_depths(gp_scheduling *w, gp_errs *errs)
         if (r->segment < 0)
             continue;
         if (b && other[i]) {
-            r->depth = p->ring[other[i] - 1].depth;
+            const gp_ring *o = &p->ring[other[i] - 1];
+            r->depth = o->depth, r->given = o->given, r->why = o->why, r->unit = o->unit, r->turns = o->turns;
             continue;
         }
         r->depth = p->segment[r->segment].depth;
         int each = said_depth(w, w->root[r->segment], r->depth);
         if (b && b->depth_said && b->depth != each)
-            ok = gp_fail(errs, GP_E_SPEC, b->depth_at,
-                         "buffer '%s' cannot have depth %d: it never leaves the device and "
-                         "takes the smallest depth of the buffers around it (%d); remove its "
-                         "'depth'", b->name, b->depth, each);
+            gp_fail(errs, GP_E_SPEC, b->depth_at,
+                    "buffer '%s' cannot have depth %d: it never leaves the device and "
+                    "takes the smallest depth of the buffers around it (%d); remove its "
+                    "'depth'", b->name, b->depth, each);
     }
-    return ok;
 }
 
-bool gp_align_depths(gp_scheduling *w, gp_errs *errs)
+bool gp_ring_depths(gp_scheduling *w, bool scarce, gp_errs *errs)
 {
-    for (int k = 0; k < w->p->nsegments; k++)
+    gp_plan *p = w->p;
+    make_shallow(w->a, p, scarce);
+    int *depth = GP_NEW(w->a, int, p->nrings);
+    for (int i = 0; i < p->nrings; i++)
+        depth[i] = p->ring[i].depth;
+    if (!gp_deepen(w->a, p, depth, errs))
+        return false;
+    for (int i = 0; i < p->nrings; i++) {
+        gp_ring *r = &p->ring[i];
+        if (depth[i] != r->depth)
+            r->depth = depth[i], r->why = GP_DEPTH_BY_RATES;
+        r->given = r->depth, r->turns = 1;
+    }
+    for (int k = 0; k < p->nsegments; k++)
         w->lanes[k] = 1;
     find_copied(w);
     find_components(w);
     set_depths(w);
-    return set_inner_depths(w, errs);
+    set_inner_depths(w, errs);
+    return true;
 }
 
 /* Consecutive frames that one device takes, of which every depth is a multiple: as many as the largest launch of the
