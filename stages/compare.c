@@ -43,7 +43,7 @@ static bool check(gp_shape *s)
     const gp_file *f = gp_probe_file(s, o->file);
     gp_shape_reads(s, &o->file, 1);
     if (f->error)
-        return gp_shape_missing(s, "file", "cannot read '%s': %s", o->file, strerror(f->error));
+        return gp_shape_missing(s, "file", "cannot read '%s': %s", o->file, gp_strerror(f->error));
     return (f->kind == GP_FILE_REGULAR && gp_filetype_of(o->file) < GP_PICTURE)
         || gp_shape_fail(s, "file", "'%s' is neither a .npy nor a raw file", o->file);
 }
@@ -193,7 +193,7 @@ static bool open_file(struct state *s, const gp_type *frame, char why[GP_WHY])
     size_t bytes = gp_bytes(frame);
     s->fd = open(s->o->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (s->fd < 0 || fstat(s->fd, &st))
-        return gp_why(why, "cannot be read: %s", strerror(errno));
+        return gp_why(why, "cannot be read: %s", gp_strerror(errno));
     if (!gp_growbuf_need(&s->room, bytes > HEAD ? bytes : HEAD))
         return gp_why(why, GP_WHY_MEMORY);
     return gp_read_file(s->fd, HEAD, &s->room, why)
@@ -231,7 +231,7 @@ static const void *expected(struct state *s, gp_call *c, const gp_frame *f)
     if (got == want)
         return s->room.data;
     gp_fail(c->errs, GP_E_RUN, s->o->at, "frame %llu: '%s' cannot be read: %s", i, s->o->file,
-            got < 0 ? strerror(errno) : "it became shorter");
+            got < 0 ? gp_strerror(errno) : "it became shorter");
     return NULL;
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/npy.h"
+#include "base/why.h"
 #include "device.h"
 
 enum { SECTIONS = 16, COLUMNS = 6, CHUNK = 64, PART = 8, LEVELS = 12, MANY = 4096 };   /* PART as in kernels/iir.cu */
@@ -83,7 +84,7 @@ static bool read_file(gp_shape *s, struct opts *o)
     gp_shape_reads(s, &o->file, 1);
     if (f->error)
         return gp_shape_fail(s, "sos", "cannot read '%s': %s; 'sos' is a .npy, or a list of sections", path,
-                             strerror(f->error));
+                             gp_strerror(f->error));
     if (!gp_npy_parse(f->head, f->nhead, &t, &at, &fortran, err))
         return gp_shape_fail(s, "sos", "'%s' %s", path, err);
     if ((t.dtype != GP_F64 && t.dtype != GP_F32) || t.ndim != 2 || t.dim[1] != COLUMNS)

@@ -6,6 +6,7 @@
  * size. */
 #include <stdlib.h>
 #include <string.h>
+#include "base/why.h"
 #include "launch_args.h"
 
 enum { MAX_BLOCK = 1024, MAX_SHARED = 227 * 1024 };
@@ -75,7 +76,7 @@ static bool read_file(gp_shape *s, struct opts *o)
 {
     const gp_file *f = o->file = gp_probe_file(s, o->source);
     if (f->error)
-        return gp_shape_fail(s, "source", "cannot read '%s': %s", o->source, strerror(f->error));
+        return gp_shape_fail(s, "source", "cannot read '%s': %s", o->source, gp_strerror(f->error));
     if (f->kind != GP_FILE_REGULAR)
         return gp_shape_fail(s, "source", "'%s' is not a regular file", o->source);
     o->kernel.path = o->source;

@@ -83,7 +83,7 @@ static bool read_script(gp_shape *s, struct gp_lua_opts *o)
         return false;
     gp_shape_reads(s, &o->script, 1);
     if (f->error)
-        return gp_shape_fail(s, "script", "cannot read '%s': %s", o->script, strerror(f->error));
+        return gp_shape_fail(s, "script", "cannot read '%s': %s", o->script, gp_strerror(f->error));
     if (f->kind == GP_FILE_DIR)
         return gp_shape_fail(s, "script", "'%s' is a folder: name a Lua file", o->script);
     if (f->kind != GP_FILE_REGULAR)

@@ -195,7 +195,7 @@ static bool shape(gp_shape *s)
     if (!f)
         return false;
     if (f->error)
-        return gp_shape_missing(s, "model", "cannot read '%s': %s", o->model, strerror(f->error));
+        return gp_shape_missing(s, "model", "cannot read '%s': %s", o->model, gp_strerror(f->error));
     if (f->kind != GP_FILE_REGULAR)
         return gp_shape_fail(s, "model", "'%s' is %s: name a file .onnx", o->model,
                              f->kind == GP_FILE_DIR ? "a folder" : "not a regular file");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/outfile.h"
+#include "base/why.h"
 
 Suite *suite_err(void);
 
@@ -223,15 +224,19 @@ START_TEST(a_note)
 }
 END_TEST
 
-/* What the machine is short of is its own exit code, wherever a text says so. */
-START_TEST(codes_of_texts)
+/* What the machine is short of is its own exit code, through whatever texts the cause goes; the words of others are not. */
+START_TEST(codes_of_causes)
 {
-    static const struct { const char *why; gp_code code; } cases[] = {
-        { "cannot be read: " GP_WHY_MEMORY, GP_E_RESOURCE }, { GP_WHY_MEMORY, GP_E_RESOURCE },
-        { "cannot be written: Cannot allocate memory", GP_E_RESOURCE },
-        { "cannot be read: Too many open files", GP_E_RESOURCE },
-        { "cannot be read: Too many open files in system", GP_E_RESOURCE },
-        { "memory", GP_E_SPEC }, { "", GP_E_SPEC }, { GP_WHY_MEMORY " or so", GP_E_SPEC },
+    const struct { const char *why; gp_code code; const char *msg; } cases[] = {
+        { "cannot be read: " GP_WHY_MEMORY, GP_E_RESOURCE, "cannot be read: does not fit in memory" },
+        { GP_WHY_MEMORY " or so", GP_E_RESOURCE, "does not fit in memory or so" },
+        { gp_strerror(ENOMEM), GP_E_RESOURCE, "Cannot allocate memory" },
+        { gp_strerror(ENFILE), GP_E_RESOURCE, "Too many open files in system" },
+        { gp_strerror(EACCES), GP_E_SPEC, "Permission denied" },
+        { "#error Too many open files", GP_E_SPEC, "#error Too many open files" },
+        { "Cannot allocate memory", GP_E_SPEC, "Cannot allocate memory" },
+        { "does not fit in memory", GP_E_SPEC, "does not fit in memory" }, { "", GP_E_SPEC, "" },
+        { "\1", GP_E_SPEC, "\1" }, { "a\1b\1\3c", GP_E_SPEC, "a\1b\1\3c" },
     };
     static const gp_code kept[] = { GP_E_WARN, GP_E_NOTE, GP_E_STALL, GP_E_MISMATCH, GP_E_BUG,
                                     GP_E_CLOSED };
@@ -240,15 +245,16 @@ START_TEST(codes_of_texts)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++, e = (gp_errs){ .n = 0 }) {
         gp_fail(&e, GP_E_SPEC, (gp_loc){ 0 }, "%s", cases[i].why);
         ck_assert_int_eq(e.e[0].code, cases[i].code);
+        ck_assert_str_eq(e.e[0].msg, cases[i].msg);
     }
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++, e = (gp_errs){ .n = 0 }) {
-        gp_fail(&e, kept[i], (gp_loc){ 0 }, "no: %s", strerror(EMFILE));
+        gp_fail(&e, kept[i], (gp_loc){ 0 }, "no: %s", gp_strerror(EMFILE));
         ck_assert_int_eq(e.e[0].code, kept[i]);
         ck_assert_str_eq(e.e[0].msg, "no: Too many open files");
     }
     for (size_t i = 0; i < sizeof changed / sizeof *changed; i++, e = (gp_errs){ .n = 0 }) {
         gp_errs more = { .n = 0 };
-        gp_fail(&e, changed[i], (gp_loc){ 0 }, "no: %s", strerror(EMFILE));
+        gp_fail(&e, changed[i], (gp_loc){ 0 }, "no: %s", gp_strerror(EMFILE));
         gp_errs_add(&more, &e);            /* the limit is not said twice */
         ck_assert_int_eq(more.e[0].code, GP_E_RESOURCE);
         ck_assert_ptr_eq(strstr(more.e[0].msg, "no: Too many open files ('ulimit -n' is "),
@@ -270,7 +276,7 @@ Suite *suite_err(void)
     tcase_add_test(t, full);
     tcase_add_test(t, a_long_text);
     tcase_add_test(t, a_note);
-    tcase_add_test(t, codes_of_texts);
+    tcase_add_test(t, codes_of_causes);
     tcase_add_loop_test(t, near_words, 0, (int)(sizeof words / sizeof *words));
     suite_add_tcase(s, t);
     return s;

@@ -119,7 +119,7 @@ gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
     pthread_rwlockattr_destroy(&attr);
     p->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (p->stop_fd < 0)
-        gp_fail(errs, GP_E_RESOURCE, nowhere, "no eventfd: %s", strerror(errno));
+        gp_fail(errs, GP_E_RESOURCE, nowhere, "no eventfd: %s", gp_strerror(errno));
     else if (guarded_passes(p, text, len, file, config, errs))
         return p;
     free_places(errs, before, file, config);

@@ -1,12 +1,13 @@
-/* err.c - see err.h, and of outfile.h gp_why. */
+/* err.c - see err.h, why.h. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include "base/json.h"
-#include "base/outfile.h"
 #include "base/plain.h"
+#include "base/why.h"
+#include "gpipe/err.h"
 
 static bool is_error(gp_code code)
 {
@@ -64,23 +65,28 @@ bool gp_why(char err[GP_WHY], const char *fmt, ...)
     return false;
 }
 
-static bool ends_with(const char *text, const char *end)
+const char *gp_strerror(int e)
 {
-    size_t n = strlen(text), k = strlen(end);
-    return n >= k && !strcmp(text + n - k, end);
+    return e == EMFILE ? GP_MARK_FILES "Too many open files" : e == ENFILE ? GP_MARK_SHORT "Too many open files in system"
+        : e == ENOMEM ? GP_MARK_SHORT "Cannot allocate memory" : strerror(e);
 }
 
-/* What the machine is short of is no fault of the pipeline, wherever it was noticed. */
-static void see_shortage(gp_err *e)
+/* Takes the marks out. What the machine is short of is no fault of the pipeline, wherever it was noticed. */
+static void take_marks(gp_err *e)
 {
     struct rlimit files;
-    bool many = ends_with(e->msg, strerror(EMFILE));
-    if (e->code != GP_E_RUN && e->code != GP_E_USAGE && e->code != GP_E_SPEC
-        && e->code != GP_E_RESOURCE)
+    bool is_short = false, many = false;
+    for (char *at = e->msg; (at = strchr(at, GP_MARK_SHORT[0]));) {
+        bool mark = at[1] == GP_MARK_SHORT[1] || at[1] == GP_MARK_FILES[1];
+        is_short |= mark, many |= at[1] == GP_MARK_FILES[1];
+        if (mark)
+            memmove(at, at + 2, strlen(at + 2) + 1);
+        else
+            at++;
+    }
+    if (!is_short || (e->code != GP_E_RUN && e->code != GP_E_USAGE && e->code != GP_E_SPEC && e->code != GP_E_RESOURCE))
         return;
-    if (many || ends_with(e->msg, strerror(ENFILE)) || ends_with(e->msg, strerror(ENOMEM))
-        || ends_with(e->msg, GP_WHY_MEMORY))
-        e->code = GP_E_RESOURCE;
+    e->code = GP_E_RESOURCE;
     size_t n = strlen(e->msg);
     if (many && !getrlimit(RLIMIT_NOFILE, &files))
         snprintf(e->msg + n, sizeof e->msg - n, " ('ulimit -n' is %llu)",
@@ -104,7 +110,7 @@ bool gp_fail_(gp_errs *errs, gp_code code, gp_loc at, const char *c_file,
     va_start(ap, fmt);
     format(e->msg, sizeof e->msg, fmt, ap);
     va_end(ap);
-    see_shortage(e);
+    take_marks(e);
     return false;
 }
 

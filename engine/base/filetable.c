@@ -476,6 +476,6 @@ void gp_filetable_sync(gp_filetable *t, gp_errs *errs)
         }
         if (bad)
             gp_fail(errs, GP_E_RUN, u->by->at, "%s: what was written may not be on disk: %s",
-                    u->by->who, strerror(bad));
+                    u->by->who, gp_strerror(bad));
     }
 }

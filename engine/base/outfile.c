@@ -118,7 +118,7 @@ static void discard(const gp_outfile *f)
 
 static bool cannot(char err[GP_WHY])
 {
-    return gp_why(err, "cannot be written: %s", strerror(errno));
+    return gp_why(err, "cannot be written: %s", gp_strerror(errno));
 }
 
 static bool is_moved(char err[GP_WHY])
@@ -440,7 +440,7 @@ bool gp_write_all(int fd, struct iovec *v, int n, char err[GP_WHY])
         if (k < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (k < 0)
-            return gp_why(err, "cannot be written: %s", strerror(errno));
+            return gp_why(err, "cannot be written: %s", gp_strerror(errno));
         for (size_t left = (size_t)k; left;) {
             size_t part = left < v->iov_len ? left : v->iov_len;
             v->iov_base = (char *)v->iov_base + part;
@@ -458,7 +458,7 @@ bool gp_put_at(int fd, const void *from, size_t n, int64_t at, char err[GP_WHY])
     for (size_t put = 0; put < n;) {
         ssize_t k = pwrite(fd, (const char *)from + put, n - put, (off_t)(at + (int64_t)put));
         if (k < 0 && errno != EINTR)
-            return gp_why(err, "cannot be written: %s", strerror(errno));
+            return gp_why(err, "cannot be written: %s", gp_strerror(errno));
         put += k > 0 ? (size_t)k : 0;
     }
     return true;

@@ -9,15 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "base/why.h"
 #include "gpipe/err.h"
-
-enum { GP_WHY = 320 };                 /* bytes of every `err` here */
-
-/* Always false; errno stays. Of a longer text the middle is left out. */
-bool gp_why(char err[GP_WHY], const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-/* How a text ends that says that memory ran out; its error is GP_E_RESOURCE (gp_fail). */
-#define GP_WHY_MEMORY "does not fit in memory"
 
 /* When a file is put on disk. "At the end": gp_filetable_sync does it. */
 typedef enum gp_durable {

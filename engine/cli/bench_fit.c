@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "base/path.h"
+#include "base/why.h"
 #include "cli/bench.h"
 
 /* Nothing that is written to these is kept. */
@@ -133,7 +134,7 @@ static const char *elsewhere(gp_bench *b, gp_fit *f, gp_loc at, const char *path
     free(head);
     if (!folder) {
         gp_fail(errs, GP_E_RUN, at, "no temporary folder can be made next to '%s', in '%s': %s",
-                path, real, strerror(errno));
+                path, real, gp_strerror(errno));
         return NULL;
     }
     *GP_PUSH(&b->arena, f->folder, f->nfolders, f->cap) = folder;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/plural.h"
+#include "base/why.h"
 #include "cli/bench.h"
 #include "simulate/simulate.h"
 
@@ -204,7 +205,7 @@ static bool start(gp_bench *b, runner *r)
     if (e)
         gp_meter_stop(r->meter);
     return !e || gp_fail(&r->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "cannot start a thread: %s",
-                         strerror(e));
+                         gp_strerror(e));
 }
 
 static void nap(double s)

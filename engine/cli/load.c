@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "base/json.h"
 #include "base/memfile.h"
+#include "base/why.h"
 #include "cli/ranks.h"
 
 /* ---- errors ---------------------------------------------------------- */
@@ -145,7 +146,7 @@ bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs)
     if (!f)
         return errno == ENOENT ? gp_fail(errs, GP_E_USAGE, at, "there is no such file")
             : gp_fail(errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_USAGE, at,
-                      "cannot open the file: %s", strerror(errno));
+                      "cannot open the file: %s", gp_strerror(errno));
     size_t cap = 0, got;
     errno = 0;
     do {
@@ -166,7 +167,7 @@ bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs)
     if (l->len > LARGEST)
         return gp_fail(errs, GP_E_USAGE, at, "this is larger than %d MiB", LARGEST >> 20);
     return !error || gp_fail(errs, error == ENOMEM ? GP_E_RESOURCE : GP_E_USAGE, at,
-                             "cannot read the file: %s", strerror(error));
+                             "cannot read the file: %s", gp_strerror(error));
 }
 
 /* ---- machine --------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/memfile.h"
+#include "base/why.h"
 #include "cli/ranks.h"
 
 typedef struct verb {
@@ -288,7 +289,7 @@ static int close_stdout(int status, gp_errs *errs)
     if (errno == EPIPE || !is_read(STDOUT_FILENO))
         return status ? status : GP_EXIT_PIPE;
     gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot write to stdout%s%s", errno ? ": " : "",
-            errno ? strerror(errno) : "");
+            errno ? gp_strerror(errno) : "");
     return status ? status : 1;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/dl.h"
+#include "base/why.h"
 #include "cli/live.h"
 #include "cli/ranks.h"
 #include "base/json.h"
@@ -292,7 +293,7 @@ static int listen_at(const char *at, gp_errs *errs)
         fd = listen_on(i);
     if (fd < 0)
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "--metrics '%s': port %s: %s; choose another port or "
-                "address, or port 0 for a free one", at, port, strerror(errno));
+                "address, or port 0 for a free one", at, port, gp_strerror(errno));
     freeaddrinfo(a);
     return fd;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include "base/embed.h"
+#include "base/why.h"
 #include "cli/cli.h"
 #include "draw/schema.h"
 
@@ -86,13 +87,13 @@ int gp_cmd_new(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     if (!f) {
         gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot make '%.300s': %s", file,
                 n >= (int)sizeof file ? "its name is too long"
-                : errno == EEXIST ? "it is there already; give another name" : strerror(errno));
+                : errno == EEXIST ? "it is there already; give another name" : gp_strerror(errno));
         return gp_errs_exit(errs);
     }
     put_text(f, b, file);
     bool whole = !ferror(f);
     if (fclose(f) || !whole) {
-        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot write '%.300s': %s", file, strerror(errno));
+        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot write '%.300s': %s", file, gp_strerror(errno));
         remove(file);
     } else {
         fprintf(stderr, "gpipe: made '%s' from example '%s'; try: gpipe run %s\n", file, from, file);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "api/forms.h"
 #include "base/memfile.h"
+#include "base/why.h"
 #include "cli/counters.h"
 #include "cli/page.h"
 #include "cli/ranks.h"
@@ -161,7 +162,7 @@ void gp_report_put(gp_outfile *f, bool (*write)(void *arg, FILE *to), void *arg,
     if (!to || (fclose(to) | bad)) {
         if (ok || !to)
             gp_fail(errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_RUN,
-                    (gp_loc){ .file = f->path }, "cannot be written: %s", strerror(errno));
+                    (gp_loc){ .file = f->path }, "cannot be written: %s", gp_strerror(errno));
         ok = false;
     }
     if (ok && !gp_outfile_commit(f, why))

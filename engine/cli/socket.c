@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "base/why.h"
 #include "cli/live.h"
 
 enum { CLIENTS = 16, LAST_MS = 300 };
@@ -339,6 +340,6 @@ int gp_socket_connect(const char *name, gp_errs *errs)
     strcpy(at.sun_path, name);
     if ((fd = connect_to(&at)) < 0)
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "cannot connect to '%s': %s; give the socket or "
-                "the process of a 'gpipe run'", name, strerror(errno));
+                "the process of a 'gpipe run'", name, gp_strerror(errno));
     return fd;
 }

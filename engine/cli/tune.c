@@ -8,6 +8,7 @@
 #include "api/forms.h"
 #include "base/memfile.h"
 #include "base/outfile.h"
+#include "base/why.h"
 #include "cli/live.h"
 #include "cli/tune.h"
 
@@ -58,7 +59,7 @@ static bool check_write(tuner *x, const char *file)
     if (!stat(file, &st) && !(st.st_mode & 0222))
         return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ .file = file }, "--write: the file is read-only");
     return !access(file, W_OK) || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ .file = file }, "--write: %s",
-                                          strerror(errno));
+                                          gp_strerror(errno));
 }
 
 /* What bench runs as it is, and would be done again and again. */
@@ -376,7 +377,7 @@ static bool write_file(tuner *x, const char *path, const char *text, size_t n)
     for (size_t at = 0; at < n && ok;) {
         ssize_t k = write(f.fd, text + at, n - at);
         ok = k > 0 || (k < 0 && errno == EINTR)
-            || gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = path }, "cannot be written: %s", strerror(errno));
+            || gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = path }, "cannot be written: %s", gp_strerror(errno));
         at += k > 0 ? (size_t)k : 0;
     }
     ok = ok && (gp_outfile_commit(&f, why) || gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = path }, "%s", why));

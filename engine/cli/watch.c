@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
+#include "base/why.h"
 #include "cli/retune.h"
 
 typedef struct saved { int folder; char *name; } saved;
@@ -17,7 +18,7 @@ gp_watched *gp_watch_new(gp_errs *errs)
     gp_watched *w = calloc(1, sizeof *w);
     if (w && (w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) >= 0)
         return w;
-    gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "--watch: no inotify: %s", strerror(w ? errno : ENOMEM));
+    gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "--watch: no inotify: %s", gp_strerror(w ? errno : ENOMEM));
     free(w);
     return NULL;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/npy.h"
 #include "base/plural.h"
+#include "base/why.h"
 #include "compile/resolve.h"
 
 #define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
@@ -102,7 +103,7 @@ static bool look_into_file(gp_resolving *r, gp_rbuf *b)
     if (f->error || f->kind != GP_FILE_REGULAR)
         return AT(r, at, "%s: '%s' %s%s", name, path,
                   f->error ? "cannot be read: " : "is not a regular file",
-                  f->error ? strerror(f->error) : "");
+                  f->error ? gp_strerror(f->error) : "");
     if (!gp_npy_parse(f->head, f->nhead, t, &offset, &fortran, why))
         return AT(r, at, "%s: '%s' %s", name, path, why);
     if (fortran && t->ndim > 1)

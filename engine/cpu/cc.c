@@ -231,7 +231,7 @@ static void tell(const gp_unit *u, const compiler *c, const gp_child *child, int
     int n;
     if (status < 0 && why) {
         gp_fail(errs, GP_E_RESOURCE, src->at, "the compiler '%s' cannot be started: %s", c->word[0],
-                strerror(why));
+                gp_strerror(why));
     } else if (status < 0 || status > 128) {
         gp_fail(errs, GP_E_RESOURCE, src->at, "the compiler '%s' was killed", c->word[0]);
     } else if ((line = gave_up(log, &n))) {

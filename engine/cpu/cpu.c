@@ -291,7 +291,7 @@ static bool cpu_prepare(gp_dev *d, int streams, const gp_priority *priority, int
         int e = pthread_create(&s->thread, NULL, stream_main, s);
         if (e)
             return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "cannot start a thread: %s",
-                           strerror(e));
+                           gp_strerror(e));
         s->started = true;
         pthread_setname_np(s->thread, "stream");
     }

@@ -71,7 +71,7 @@ bool gp_cc_headers_put(const gp_source *src, const char *dir, gp_errs *errs)
         free(code);
         if (!ok)
             return gp_fail(errs, GP_E_RESOURCE, src->at, "to compile '%s' '%s' cannot be written: "
-                           "%s", gp_source_name(src), path, strerror(errno));
+                           "%s", gp_source_name(src), path, gp_strerror(errno));
     }
     return true;
 }

@@ -105,13 +105,13 @@ static char *read_all(int fd, size_t most, size_t *bytes, char err[GP_WHY])
     ssize_t got = 1;
     size_t n = 0;
     if (fstat(fd, &st))
-        gp_why(err, "cannot be read: %s", strerror(errno));
+        gp_why(err, "cannot be read: %s", gp_strerror(errno));
     else if (!S_ISREG(st.st_mode))
         gp_why(err, "is not a regular file");
     else if ((size_t)st.st_size > most)
         gp_why(err, "is larger than %zu MiB", most >> 20);
     else if (!(data = malloc((size_t)st.st_size + 1)))
-        gp_why(err, "cannot be read: %s", strerror(ENOMEM));
+        gp_why(err, "cannot be read: %s", gp_strerror(ENOMEM));
     if (!data)
         return NULL;
     while (n < (size_t)st.st_size && (got = read(fd, data + n, (size_t)st.st_size - n)) != 0)
@@ -120,7 +120,7 @@ static char *read_all(int fd, size_t most, size_t *bytes, char err[GP_WHY])
         else if (errno != EINTR)
             break;
     if (got < 0) {
-        gp_why(err, "cannot be read: %s", strerror(errno));
+        gp_why(err, "cannot be read: %s", gp_strerror(errno));
         free(data);
         return NULL;
     }
@@ -133,7 +133,7 @@ char *gp_slurp(const char *path, size_t most, size_t *bytes, char err[GP_WHY])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
-        gp_why(err, "cannot be read: %s", strerror(errno));
+        gp_why(err, "cannot be read: %s", gp_strerror(errno));
         return NULL;
     }
     char *data = read_all(fd, most, bytes, err);

@@ -83,7 +83,7 @@ bool gp_scratch_open(gp_scratch *s, char err[GP_WHY])
         if (errno != EWOULDBLOCK && errno != ENOENT)
             break;
     }
-    return gp_why(err, "no folder can be made in '%.200s': %s; set TMPDIR", tmp, strerror(errno));
+    return gp_why(err, "no folder can be made in '%.200s': %s; set TMPDIR", tmp, gp_strerror(errno));
 }
 
 void gp_scratch_close(gp_scratch *s)

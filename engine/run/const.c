@@ -6,6 +6,7 @@
 #include "base/convert.h"
 #include "base/half.h"
 #include "base/npy.h"
+#include "base/why.h"
 #include "run/run.h"
 
 /* Reads all elements; those of another type by way of memory of their own. */
@@ -73,7 +74,7 @@ bool gp_const_load(const gp_buffer *b, void *dst, gp_errs *errs)
     FILE *f = fopen(b->path, "rbe");
     if (!f)
         return gp_fail(errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_RUN, b->at,
-                       "constant '%s': cannot open %s: %s", b->name, b->path, strerror(errno));
+                       "constant '%s': cannot open %s: %s", b->name, b->path, gp_strerror(errno));
     bool ok = load(f, b, dst, errs);
     fclose(f);
     return ok;

@@ -221,7 +221,7 @@ bool gp_run_set_up(gp_run *run)
     int e = pthread_create(&thread, NULL, set_up_main, run);
     if (e) {
         gp_fail(&run->set_up_errs, GP_E_RESOURCE, file_of(run->pipeline),
-                "cannot start a thread: %s", strerror(e));
+                "cannot start a thread: %s", gp_strerror(e));
     } else {
         if (!gp_watch_set_up(run))
             return false;

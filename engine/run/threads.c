@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/c_locale.h"
+#include "base/why.h"
 #include "device/nice.h"
 #include "run/nvtx.h"
 #include "run/setup.h"
@@ -109,7 +110,7 @@ void gp_threads_start(gp_run *run)
         }
         gp_errs errs = { .n = 0 };
         gp_fail(&errs, GP_E_RESOURCE, gp_actor_at(run->thread[i].actor), "cannot start thread %d of %d: %s",
-                i + 1, n, strerror(e));
+                i + 1, n, gp_strerror(e));
         gp_run_fail(run, &errs);
         gp_run_level(run, 2);
         if (atomic_fetch_sub(&run->live, n - i) == n - i)

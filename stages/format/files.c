@@ -44,13 +44,13 @@ bool gp_next_number(const char *pattern, uint64_t start, uint64_t *next, char er
     folder[gp_path_folder(folder)] = 0;
     DIR *d = opendir(*folder ? folder : ".");
     if (!d)
-        return errno == ENOENT || gp_why(err, "cannot be listed: %s", strerror(errno));
+        return errno == ENOENT || gp_why(err, "cannot be listed: %s", gp_strerror(errno));
     while (errno = 0, (e = readdir(d)))
         if (gp_path_match(name, e->d_name, &number) && number >= *next)
             *next = number + 1;
     int bad = errno;
     closedir(d);
-    return !bad || gp_why(err, "cannot be listed: %s", strerror(bad));
+    return !bad || gp_why(err, "cannot be listed: %s", gp_strerror(bad));
 }
 
 bool gp_file_fits(const gp_type *found, const gp_type *most, unsigned varies, char why[GP_WHY])
@@ -106,13 +106,13 @@ bool gp_read_file(int fd, size_t max, gp_growbuf *r, char err[GP_WHY])
 {
     struct stat st;
     if (fstat(fd, &st))
-        return gp_why(err, "cannot be read: %s", strerror(errno));
+        return gp_why(err, "cannot be read: %s", gp_strerror(errno));
     size_t n = (uintmax_t)st.st_size < max ? (size_t)st.st_size : max;
     if (!gp_growbuf_need(r, n))
         return no_memory(err);
     int64_t got = gp_read_at(fd, r->data, n, 0);
     if (got < 0)
-        return gp_why(err, "cannot be read: %s", strerror(errno));
+        return gp_why(err, "cannot be read: %s", gp_strerror(errno));
     r->n = (size_t)got;
     return true;
 }

@@ -317,7 +317,7 @@ static bool npz_read(gp_rows *rows, void **own, int64_t first, int64_t n, void *
     if (!rows->in_order) {
         int64_t at = f->is.data + f->data + first * (int64_t)size, want = n * (int64_t)size;
         int64_t got = gp_read_at(f->from.fd, to, (size_t)want, at);
-        return got == want || gp_why(err, got < 0 ? "cannot be read: %s" : "became shorter%.0s", strerror(errno));
+        return got == want || gp_why(err, got < 0 ? "cannot be read: %s" : "became shorter%.0s", gp_strerror(errno));
     }
     if (f->broken || f->next != first)
         return gp_why(err, "is damaged before row %lld", (long long)first);
@@ -421,7 +421,7 @@ static gp_rows *npz_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, cha
     bool missing;
     (void)dtype;
     if (fstat(fd, &st)) {
-        gp_why(err, "cannot be read: %s", strerror(errno));
+        gp_why(err, "cannot be read: %s", gp_strerror(errno));
         return NULL;
     }
     npz *f = open_bytes(&(bytes){ .fd = fd, .size = st.st_size }, how, &missing, err);

@@ -176,7 +176,7 @@ gp_process *gp_process_start(const char *const *argv, const char *folder, bool r
 {
     gp_process *p = calloc(1, sizeof *p);
     if (!p) {
-        gp_why(why, "cannot be started: %s", strerror(ENOMEM));
+        gp_why(why, "cannot be started: %s", gp_strerror(ENOMEM));
         return NULL;
     }
     p->fd = p->lifeline = p->errors = p->quit = -1;
@@ -184,7 +184,7 @@ gp_process *gp_process_start(const char *const *argv, const char *folder, bool r
     if (!e)
         return p;
     gp_process_stop(p);
-    gp_why(why, "cannot be started: %s", strerror(e));
+    gp_why(why, "cannot be started: %s", gp_strerror(e));
     return NULL;
 }
 

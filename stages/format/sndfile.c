@@ -122,7 +122,7 @@ void *gp_sf_open(gp_sound_bytes *s, int mode, gp_sf_info *info, char err[GP_WHY]
                : "is not a recording that gpipe reads (WAV, FLAC, Ogg/Vorbis, AIFF)", gp_sf.why(NULL));
     pthread_mutex_unlock(&library.opening);
     if (s->error)
-        gp_why(err, "cannot be %s: %s", mode == SF_READ ? "read" : "written", strerror(s->error));
+        gp_why(err, "cannot be %s: %s", mode == SF_READ ? "read" : "written", gp_strerror(s->error));
     if (file && s->error)
         gp_sf.close(file);
     return s->error ? NULL : file;

@@ -130,7 +130,7 @@ static gp_rows *sound_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, c
         return NULL;
     sound *s = calloc(1, sizeof *s);
     if (!s || fstat(fd, &st)) {
-        gp_why(err, "cannot be read: %s", strerror(errno));
+        gp_why(err, "cannot be read: %s", gp_strerror(errno));
         free(s);
         return NULL;
     }
@@ -176,7 +176,7 @@ static bool get_rows(void *file, gp_sound_bytes *from, const gp_type *whole, int
     if (got == n && !from->error)
         return true;
     if (from->error)
-        return gp_why(err, "cannot be read: %s", strerror(from->error));
+        return gp_why(err, "cannot be read: %s", gp_strerror(from->error));
     return gp_why(err, "is cut off or damaged: %lld rows expected at row %lld, %lld found", (long long)n,
                   (long long)first, (long long)got);
 }
@@ -302,7 +302,7 @@ static gp_rows_out *sound_create(int fd, const gp_rowsfile_how *how, const gp_ty
 static bool not_written(const recording *r, char err[GP_WHY])
 {
     errno = r->to.error;
-    return errno ? gp_why(err, "cannot be written: %s", strerror(errno))
+    return errno ? gp_why(err, "cannot be written: %s", gp_strerror(errno))
                  : gp_why(err, "cannot be written: libsndfile says '%s'", gp_sf.why(r->file));
 }
 
@@ -347,7 +347,7 @@ static bool sound_finish(gp_rows_out *o, char err[GP_WHY])
     bool ok = !bad && !r->to.error && !failed && !none;
     errno = r->to.error ? r->to.error : failed;
     if (!ok)
-        gp_why(err, "cannot be written: %s", errno ? strerror(errno) : none ? "a FLAC file has rows, and there were none"
+        gp_why(err, "cannot be written: %s", errno ? gp_strerror(errno) : none ? "a FLAC file has rows, and there were none"
                : "libsndfile could not finish it");
     free(r);
     return ok;

@@ -163,7 +163,7 @@ static bool bring_more(lines *s, char err[GP_WHY])
     memmove(s->room.data, s->room.data + done, left);
     int64_t got = gp_read_at(s->fd, s->room.data + left, CHUNK, s->now.at + (int64_t)left);
     if (got < 0)
-        return gp_why(err, "cannot be read: %s", strerror(errno));
+        return gp_why(err, "cannot be read: %s", gp_strerror(errno));
     s->begins = s->now.at;
     s->n = left + (size_t)got;
     s->room.data[s->n] = 0;            /* a number may be the last that there is */

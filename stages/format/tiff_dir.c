@@ -119,7 +119,7 @@ static const tiff_library *listen(gp_tiff_handle *h, bool decodes)
 static bool failed(const gp_tiff_handle *h, char err[GP_WHY])
 {
     if (h->error)
-        return gp_why(err, "cannot be read: %s", strerror(h->error));
+        return gp_why(err, "cannot be read: %s", gp_strerror(h->error));
     return gp_why(err, "is cut off or damaged%s%s%s", *h->said ? ": libtiff says '" : "", h->said, *h->said ? "'" : "");
 }
 
@@ -187,7 +187,7 @@ bool gp_tiff_begin(gp_tiff_handle *h, char err[GP_WHY])
     unsigned char b[16];
     int64_t n = gp_tiff_get(h, 0, b, sizeof b);
     if (n < 0)
-        return gp_why(err, "cannot be read: %s", strerror(errno));
+        return gp_why(err, "cannot be read: %s", gp_strerror(errno));
     h->swap = n >= 2 && b[0] == 'M';
     int version = n >= 8 && b[0] == b[1] && (b[0] == 'I' || b[0] == 'M') ? (int)number(h->swap, b + 2, 2) : 0;
     h->big = version == 43;

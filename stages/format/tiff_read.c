@@ -50,7 +50,7 @@ gp_rows *gp_tiff_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char e
     (void)dtype;
     tiff *t = calloc(1, sizeof *t);
     if (!t || fstat(fd, &st)) {
-        gp_why(err, "cannot be read: %s", strerror(errno));
+        gp_why(err, "cannot be read: %s", gp_strerror(errno));
         free(t);
         return NULL;
     }
@@ -169,7 +169,7 @@ static bool read_image(const tiff *t, const gp_tiff_handle *h, int64_t i, char *
 {
     int64_t got = gp_tiff_get(h, t->pages.data + i * t->pages.bytes, to, (size_t)t->pages.bytes);
     if (got != t->pages.bytes)
-        return gp_why(err, got < 0 ? "cannot be read: %s" : "is cut off or damaged%.0s", strerror(errno));
+        return gp_why(err, got < 0 ? "cannot be read: %s" : "is cut off or damaged%.0s", gp_strerror(errno));
     if (t->swap)
         gp_swap(to, &t->pages.first.type);
     return true;

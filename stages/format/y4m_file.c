@@ -296,7 +296,7 @@ static gp_rows *y4m_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, cha
     int64_t n = gp_read_at(fd, head, sizeof head, 0);
     bool ok = n >= 0 && !fstat(fd, &st);
     if (!ok)
-        gp_why(err, "cannot be read: %s", strerror(errno));
+        gp_why(err, "cannot be read: %s", gp_strerror(errno));
     ok = ok && parse_head(head, (size_t)n, &f->rows.whole, &data, err);
     if (ok) {
         gp_type one = f->rows.whole;
@@ -323,7 +323,7 @@ static bool y4m_read(gp_rows *rows, void **own, int64_t first, int64_t n, void *
                           (long long)i);
         int64_t got = gp_read_at(f->fd, to, (size_t)bytes, f->at[i]);
         if (got < 0)
-            return gp_why(err, "cannot be read: %s", strerror(errno));
+            return gp_why(err, "cannot be read: %s", gp_strerror(errno));
         if (got != bytes)
             return gp_why(err, "is cut off in its frame %lld, which has %lld of %lld bytes", (long long)i, (long long)got,
                           (long long)bytes);

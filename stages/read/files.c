@@ -78,7 +78,7 @@ static bool look_into(gp_reader *r, gp_read_worker *w, gp_piece_file *f, gp_view
     gp_growbuf *room = &w->room;
     struct stat st;
     if (fstat(f->fd, &st))
-        return gp_why(why, "cannot be read: %s", strerror(errno));
+        return gp_why(why, "cannot be read: %s", gp_strerror(errno));
     if (!S_ISREG(st.st_mode))
         return gp_why(why, "is not a regular file");
     posix_fadvise(f->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -102,7 +102,7 @@ static bool open_file(gp_reader *r, gp_read_worker *w, gp_piece_file *f, int fil
 {
     f->fd = open(path_of(r, file), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (f->fd < 0)
-        return gp_why(why, "cannot be read: %s", strerror(errno));
+        return gp_why(why, "cannot be read: %s", gp_strerror(errno));
     f->users = 1;
     if (look_into(r, w, f, v, why))
         return true;
@@ -162,7 +162,7 @@ static bool read_piece(gp_piece_file *f, gp_read_worker *w, int64_t piece, gp_vi
         return read_rows(f, w, at, rows, v, why);
     int64_t want = rows * f->cut.row_bytes, got = gp_read_at(f->fd, v->data, (size_t)want, at);
     if (got < 0)
-        return gp_why(why, "cannot be read: %s", strerror(errno));
+        return gp_why(why, "cannot be read: %s", gp_strerror(errno));
     if (got != want)
         return gp_why(why, "became shorter: %lld bytes expected at offset %lld, %lld found",
                       (long long)want, (long long)at, (long long)got);

@@ -80,7 +80,7 @@ static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool
     gp_shape_reads(s, o->file, o->nfiles);
     if ((*first)->error)
         return gp_shape_missing(s, "path", "cannot read '%s': %s%s", o->file[0],
-                                strerror((*first)->error), !gp_path_lacks_zero(o->file[0]) ? ""
+                                gp_strerror((*first)->error), !gp_path_lacks_zero(o->file[0]) ? ""
                                 : "; a number is %d, or with its digits %05d");
     if ((*first)->kind == GP_FILE_DIR)
         return gp_shape_fail(s, "path", "'%s' is a folder: say which of its files, as in "

@@ -216,7 +216,7 @@ static gp_came live(gp_reader *r, gp_call *c, char *to, bool first)
     came.status = gp_read_is_video(r->o) ? take_video(r, c, to, &came)
                 : r->o->as == GP_NPY ? take_piece(r, c, to, &came) : take_raw(r, c, to, &came);
     if (came.status == GP_FAILED)
-        gp_why(came.why, "cannot be read: %s", strerror(errno));
+        gp_why(came.why, "cannot be read: %s", gp_strerror(errno));
     if (came.status == GP_OK && r->process && r->ended)
         came.status = end_process(r, c, &came);        /* which may say why */
     if (came.status == GP_OK && *came.why)
@@ -254,7 +254,7 @@ gp_status gp_reader_stream(gp_reader *r, gp_call *c, gp_frame *f, bool first)
     if (came.error)
         gp_fail(c->errs, GP_E_RUN, o->at, "'%s' cannot be read: %s", o->path,
                 came.error == EBUSY ? "another run or stage of gpipe reads this FIFO, and each would get "
-                                      "a part of it" : strerror(came.error));
+                                      "a part of it" : gp_strerror(came.error));
     else
         gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' %s", (unsigned long long)f->index, o->path, came.why);
     if (came.none && r->process)

@@ -72,7 +72,7 @@ bool gp_ranges_put(const gp_writer *w, const char *data, size_t n, size_t at, ch
             return gp_why(why, "cannot be written: the run has ended");
         ssize_t k = pwrite(f->fd, data + done, n - done, (off_t)(at + done));
         if (k < 0 && errno != EINTR)
-            return gp_why(why, "cannot be written: %s", strerror(errno));
+            return gp_why(why, "cannot be written: %s", gp_strerror(errno));
         done += k > 0 ? (size_t)k : 0;
     }
     return true;

@@ -40,7 +40,7 @@ static bool reach(gp_writer *w, gp_call *c, bool *over, char why[GP_WHY])
         mine.head = w->nbegin, w->nbegin = 0;
     }
     if (!w->rank && fstat(f->fd, &st))
-        return gp_why(why, "cannot be written: %s", strerror(errno));
+        return gp_why(why, "cannot be written: %s", gp_strerror(errno));
     if (!w->rank) {
         strcpy(mine.name, f->tmp + gp_path_folder(f->tmp));
         mine.ino = st.st_ino;
@@ -232,7 +232,7 @@ static bool close_shared(gp_writer *w, char why[GP_WHY])
 {
     gp_outfile *f = &w->worker[0].file;
     int bad = w->o->durable == GP_NOT_DURABLE ? 0 : gp_sync_file(f->fd);
-    return bad ? gp_why(why, "cannot be written: %s", strerror(bad)) : gp_outfile_commit(f, why);
+    return bad ? gp_why(why, "cannot be written: %s", gp_strerror(bad)) : gp_outfile_commit(f, why);
 }
 
 /* The header says what all ranks wrote. */
