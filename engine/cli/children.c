@@ -1,5 +1,5 @@
-/* children.c - what scripts have started, when a thread that waits for it is given up: it would
- * outlive the run. Compilers see to their own end (cpu/child.c). */
+/* children.c - ends the programs that scripts started, when the thread that waits for one is given up: otherwise they
+ * would outlive the run. Compilers are ended by cpu/child.c. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 static const char *const topics[] = {
     "yaml", "files", "frames", "pictures", "signals", "models", "expr", "kernel", "lua", "retune", "devices", "ranks",
-    "report", "exit", "limits", NULL
+    "report", "exit", "limits", "words", NULL
 };
 
 const char *gp_topic_name(int i)

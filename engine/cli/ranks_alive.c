@@ -1,8 +1,8 @@
 /* ranks_alive.c - signs of life while rank 0 hears and writes what is left of a run: see ranks.h.
  *
- * A rank may hear nothing for long, while rank 0 hears others or writes, and rank 0 while a rank makes its text. How
- * long they wait counts from the last sign of the other, which a thread gives: so a limit ends them only where a
- * process is stopped, or gone. */
+ * Heartbeats tell a busy rank from a dead one. A thread of each rank sends them, so that a rank that is long at work is
+ * not given up: the limit counts from the last heartbeat, so that it ends the wait only for a process that is stopped
+ * or gone. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include "cli/ranks.h"

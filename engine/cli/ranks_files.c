@@ -1,8 +1,7 @@
-/* ranks_files.c - of several ranks: what all of them replaced, or keep of files that did not come to their end,
- * which one of them tells.
+/* ranks_files.c - one rank tells which files all ranks replaced, and which unfinished files they kept.
  *
- * Not all ranks have a sink that writes: behind a collective stage it may run on one alone. So each tells how many
- * have replaced something, then what, and the place in the pipeline says which is the same. */
+ * Not every rank has a sink that writes, since a sink behind a collective stage may run on one rank alone. So each rank
+ * first sends the number of its messages, then the messages; their places in the pipeline show which are the same. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/ranks.h"

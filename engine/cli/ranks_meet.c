@@ -1,5 +1,5 @@
-/* ranks_meet.c - what stages that are collective, and sinks that write one file together, send to all ranks, each on a
- * channel of its own: see ranks.h.
+/* ranks_meet.c - gathers of collective stages, and of sinks that write one file together. Each has a communicator of
+ * its own, so that stages need no common order: see ranks.h.
  *
  * A gather is done when all ranks have begun it, so that no rank has begun more than one that another has not. */
 #include <limits.h>

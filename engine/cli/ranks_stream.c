@@ -1,7 +1,7 @@
 /* ranks_stream.c - text of any length, from another rank to rank 0: see ranks.h.
  *
- * It goes in pieces, each behind its length: so it needs room for one piece, and rank 0, which waits so long for each,
- * not for all of them, notices a rank that is gone. Behind the last stands 0, or -1 where the text is not whole. */
+ * The text is sent in pieces, each after its length, so that memory for one piece is enough. The time limit is that of
+ * one piece, so that rank 0 notices a rank that is gone. Length 0 ends the text; -1 says that it is not whole. */
 #include <stdlib.h>
 #include "cli/ranks.h"
 

@@ -1,4 +1,4 @@
-/* hints.c - what was hardly meant as it stands: a key that lacks its ':', an option of another name, a file where
+/* hints.c - guesses what the user meant, for errors: a key that lacks its ':', an option of another name, a file where
  * numbers are expected. */
 #include <ctype.h>
 #include <string.h>

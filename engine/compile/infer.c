@@ -1,5 +1,5 @@
-/* infer.c - what every buffer holds: what constants.c says, of the others what shape()
- * of the stage that makes them does, in topological order.
+/* infer.c - the type of every buffer: constants.c gives those of constants, shape() of the stage that makes a buffer
+ * all others, in topological order.
  *
  * A stage is asked only when all its inputs are known. When it cannot be asked,
  * a complete declaration stands for the answer, so that what follows is still

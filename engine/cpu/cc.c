@@ -200,8 +200,8 @@ static bool all_are_files(const gp_reads *r, const gp_source *src, gp_errs *errs
 
 /* ---- compiling ----------------------------------------------------------- */
 
-/* The line in which a compiler, or what it has started, says that it was killed or has not what
- * it needs; one that names a line of a source is about that. NULL: there is none. */
+/* The line in which a compiler, or what it has started, says that it was killed or has not what it needs. NULL: there is
+ * none, or the compiler names an error of a source, whose words are those of its author. */
 static const char *gave_up(const char *log, int *n)
 {
     static const char *const words[] = {
@@ -209,17 +209,19 @@ static const char *gave_up(const char *log, int *n)
         "Cannot allocate memory", "std::bad_alloc", "No space left on device", "Disk quota exceeded",
         "Too many open files", "File size limit exceeded",
     };
+    const char *found = NULL;
     for (const char *p = log; *p; p += strspn(p, "\n")) {
         const char *line = p, *end = p + strcspn(p, "\n");
         bool place = false;
-        *n = (int)(end - line);
         for (; p < end; p++)
             place |= p[0] == ':' && isdigit((unsigned char)p[1]);
-        for (size_t i = 0; !place && i < sizeof words / sizeof *words; i++)
-            if (memmem(line, (size_t)*n, words[i], strlen(words[i])))
-                return line;
+        if (place && memmem(line, (size_t)(end - line), "error: ", 7))
+            return NULL;
+        for (size_t i = 0; !place && !found && i < sizeof words / sizeof *words; i++)
+            if (memmem(line, (size_t)(end - line), words[i], strlen(words[i])))
+                found = line, *n = (int)(end - line);
     }
-    return NULL;
+    return found;
 }
 
 /* What became of a compiler that made nothing, as errors. The shell that starts it says 128 and

@@ -1,8 +1,8 @@
 /* ahead.c - slots in managed memory come to the device before the launch that needs them.
  *
- * A launch has the slots of its frames brought, and those of as many frames behind it, on a stream of their own: while
- * it computes the next ones come. What is there already stays. Output does not depend on it: what has not come is
- * fetched page by page, when a kernel needs it. */
+ * Each launch prefetches the slots of its own frames and of as many frames behind it, on a separate stream, so that the
+ * next slots arrive while it computes. Slots that are there already stay. Output does not depend on it: a kernel
+ * fetches what has not arrived page by page. */
 #include "run/segment.h"
 
 /* Of one pool the slots of frames [f, end), row by row of slots that are one piece of memory. */

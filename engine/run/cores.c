@@ -1,7 +1,7 @@
 /* cores.c - what the cores did, as the kernel counts it, see cores.h.
  *
  * /proc/stat is of the machine, not of a container: only the lines of the cores that
- * this process may use are read. What a hypervisor took from them counts as work. */
+ * this process may use are read. Time that a hypervisor took from them counts as work. */
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* device_do.c - what a host stage does on the device, whose memory its outputs lie in: there is one, then.
+/* device_do.c - the work of host stages whose outputs lie in the memory of a device.
  *
- * Each worker has a stream of its own. What is queued there is done before run() goes on, so frames are published when
- * they are there, as those of any host stage, and who reads them need not know of the stream. Where the device's memory is
- * the host's, all this is the same. */
+ * Each worker has a stream of its own. run() waits until the work that it queued there is done, so that frames are
+ * complete when they are published, and their readers need not know of the stream. Nothing differs where the device's
+ * memory is the host's. */
 #include <string.h>
 #include "run/host.h"
 

@@ -1,7 +1,6 @@
-/* files.c - the files of a run: what the graph reads is put into their table, and what
- * the caller writes beside the run. What stages write they put there themselves; at the
- * end it is said what was replaced, where numbers went on, and what was kept of a file that
- * did not come to its end. */
+/* files.c - the table of a run's files, which keeps two writers off one file. The files that the graph reads, and those
+ * that the caller writes beside the run, are entered here; stages enter what they write themselves. At the end it is
+ * said which files were replaced, where numbering went on, and which unfinished files were kept. */
 #include <dirent.h>
 #include <sched.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
  *
  * It follows from the metas of its inputs alone: a stage with a hole in some input does not
  * run, and its outputs are holes, the worst of them; a partial frame has the shapes that
- * shape() computes from its rows. On the device a frame of no rows makes one of no rows, and
- * what it is else is that of a frame of one row: so it fits where that does. The metas written here are all that the next actor sees
- * of it. */
+ * shape() computes from its rows. On the device a frame without rows makes one without rows; its other sizes are those
+ * of a frame of one row, so that it fits where that fits. The next actor sees nothing of a frame but the metas that are
+ * written here. */
 #include <string.h>
 #include "run/host.h"
 #include "run/segment.h"

@@ -1,7 +1,7 @@
-/* latency.c - with `latency`: what timely.c chooses from is measured here, under a lock of each segment.
+/* latency.c - measures, for the key `latency`, the times from which timely.c chooses; each segment has a lock for them.
  *
- * Frames carry when their last launch was due (gp_age). The sink at which they end, or the next launch that takes them,
- * tells the segment that launched them how long that was; a launch adds what its own frames take as a rule. */
+ * A frame carries the time at which its last launch was due (gp_age). The sink that ends it, or the next launch that
+ * takes it, tells the segment that launched it how long that was; a launch adds the usual time of its own frames. */
 #include <string.h>
 #include "compile/plan.h"
 #include "run/host.h"
