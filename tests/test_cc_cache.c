@@ -4,10 +4,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "every.h"
 #include "lib/attempt.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
-#include "every.h"
 #endif
 
 Suite *suite_cc_cache(void);
