@@ -285,8 +285,9 @@ NEED_SUITES := check libpng-dev locales
 NEED_QUICK  := $(NEED_SUITES) libsndfile1 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile ffmpeg
 NEED_ALL    := $(NEED_QUICK) libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check check-all:
+	$(if $(filter check-all,$@),$(if $(T)$(SAN),$(error check-all takes no T and no SAN: make check T=... SAN=...)))
 	@$(if $(shell command -v dpkg),$(call find_missing,$(NEED) $(if $(T),$(NEED_SUITES),$(if $(filter check,$@),$(NEED_QUICK),$(NEED_ALL)))); \
-	  [ -z "$$missing" ] || { echo "the tests need:$$missing; 'make deps-tests' installs them" >&2; exit 1; })
+	  [ -z "$$missing" ] || { echo "the tests need:$$missing; 'make deps-tests' installs them; 'make $@ NEED_QUICK= NEED_ALL=' goes on without" >&2; exit 1; })
 	+@$(again) $@-built
 
 # For tests of `onnx`: the system's ONNX Runtime, or else that of pip's package. Without either they say so.

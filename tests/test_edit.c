@@ -52,6 +52,8 @@ static const struct { const char *what, *before, *set, *after, *error; } cases[]
       "buffers:\n  generate: {dtype: f32, depth: 4}\n" STAGES, NULL },
     { "a buffer more", "buffers:\n  other: {dtype: f32}\n" STAGES, "buffers.generate.depth=4",
       "buffers:\n  generate: {depth: 4}\n  other: {dtype: f32}\n" STAGES, NULL },
+    { "behind a pair of escapes", "{\"vars\": {\"a\": \"\\ud83d\\ude00\"}, \"depth\": 3, \"stages\": [{\"use\": \"generate\"}]}\n",
+      "depth=8", "{\"vars\": {\"a\": \"\\ud83d\\ude00\"}, \"depth\": 8, \"stages\": [{\"use\": \"generate\"}]}\n", NULL },
     { "all in braces", "{stages: [{use: generate}]}\n", "depth=4", "{stages: [{use: generate}], depth: 4}\n", NULL },
 
     /* anchors */

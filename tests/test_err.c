@@ -236,7 +236,7 @@ START_TEST(codes_of_causes)
         { "#error Too many open files", GP_E_SPEC, "#error Too many open files" },
         { "Cannot allocate memory", GP_E_SPEC, "Cannot allocate memory" },
         { "does not fit in memory", GP_E_SPEC, "does not fit in memory" }, { "", GP_E_SPEC, "" },
-        { "\1", GP_E_SPEC, "\1" }, { "a\1b\1\3c", GP_E_SPEC, "a\1b\1\3c" },
+        { "\1\1a\1\2", GP_E_SPEC, "\1\1a\1\2" }, { "a\xff\xff\3c\xff", GP_E_SPEC, "a\xff\xff\3c\xff" },
     };
     static const gp_code kept[] = { GP_E_WARN, GP_E_NOTE, GP_E_STALL, GP_E_MISMATCH, GP_E_BUG,
                                     GP_E_CLOSED };

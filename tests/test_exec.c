@@ -12,7 +12,7 @@ Suite *suite_exec(void)
 {
     Suite *s = suite_create("exec");
     TCase *tc = tcase_create("cpu");
-    exec_cases(tc, "cpu", tests_every(61, 5));
+    exec_cases(tc, "cpu", tests_every(61, 1));
     end_cases(tc, "cpu");
     cooperative_cases(tc, "cpu");
     unwritten_cases(tc, "cpu");

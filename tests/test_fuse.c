@@ -484,7 +484,7 @@ Suite *suite_fuse(void)
     tcase_set_timeout(tc, 300);
     suite_add_tcase(s, tc);
     tc = tcase_create("random graphs");
-    fuse_cases(tc, "cpu", 1000, tests_every(19, 3));
+    fuse_cases(tc, "cpu", 1000, tests_every(19, 1));
     suite_add_tcase(s, tc);
     return s;
 }

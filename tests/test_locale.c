@@ -84,6 +84,23 @@ START_TEST(machines_have_a_point)
 }
 END_TEST
 
+/* What a descriptor says is read as well. */
+START_TEST(kinds_have_a_point)
+{
+    static const gp_opt opts[] = { { .name = "x", .type = GP_OPT_FLOAT, .def = "0.5", .min = 0.25, .max = 1, .help = "x" }, { 0 } };
+    gp_errs errs = { .n = 0 };
+    gp_registry *r = gp_registry_create();
+    if (!have_comma)
+        return;
+    ck_assert(gp_register_builtin(r, &errs));
+    gp_kind kind = *gp_kind_find(r, "discard");
+    kind.name = "mine", kind.opts = opts, kind.opts_size = sizeof(double);
+    ck_assert_msg(gp_register(r, &kind, &errs), "%s", errs.n ? errs.e[0].msg : "?");
+    is_comma();
+    gp_registry_destroy(r);
+}
+END_TEST
+
 /* The locale belongs to the whole program. */
 START_TEST(scripts_set_none)
 {
@@ -104,6 +121,7 @@ Suite *suite_locale(void)
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, numbers_have_a_point);
     tcase_add_test(tc, machines_have_a_point);
+    tcase_add_test(tc, kinds_have_a_point);
     tcase_add_test(tc, scripts_set_none);
     suite_add_tcase(s, tc);
     return s;

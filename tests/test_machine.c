@@ -271,6 +271,28 @@ START_TEST(many_devices)
 }
 END_TEST
 
+/* A plan for another machine's GPU is refused here, by whatever back ends this build has. */
+START_TEST(a_gpu_that_is_not_here)
+{
+    static const char text[] = "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
+                               "  - {use: scale, a: 2}\n  - {use: discard}\n";
+    gp_errs errs = { .n = 0 };
+    gp_machine *here = gp_machine_create(true), *m = gp_machine_create_fixed(1);
+    gp_machine_info is;
+    gp_machine_about(here, &is);
+    gp_registry *r = gp_registry_create();
+    ck_assert(gp_register_builtin(r, &errs));
+    gp_config config = { .registry = r, .machine = m };
+    gp_pipeline *p = gp_compile(text, strlen(text), "p.yaml", &config, &errs);
+    ck_assert_msg(p != NULL, "%s", errs.n ? errs.e[0].msg : "?");
+    if (!is.ndevices) {
+        ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_ERROR);
+        ck_assert_int_eq(gp_errs_exit(&errs), 4);
+    }
+    gp_pipeline_destroy(p), gp_registry_destroy(r), gp_machine_destroy(m), gp_machine_destroy(here);
+}
+END_TEST
+
 Suite *suite_machine(void)
 {
     Suite *s = suite_create("machine");
@@ -283,6 +305,7 @@ Suite *suite_machine(void)
     tcase_add_loop_test(t, bad_files, 0, sizeof bad / sizeof *bad);
     tcase_add_loop_test(t, which_gpu, 0, sizeof chosen / sizeof *chosen);
     tcase_add_test(t, free_memory);
+    tcase_add_test(t, a_gpu_that_is_not_here);
     tcase_add_loop_test(t, many_devices, 0, 2);
     suite_add_tcase(s, t);
     return s;

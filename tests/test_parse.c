@@ -242,22 +242,50 @@ END_TEST
 /* JSON of Python, JavaScript and others has such pairs, where the text is not ASCII. */
 START_TEST(surrogate_pairs)
 {
-    gp_spec *s = parse("{\"a\": \"x\\ud83d\\ude00\\uD83D\\uDE01 \\\\ud83d \\u00fc\", 'b': '\\ud83d\\ude00',\n"
-                       " \"\\ud834\\udd1e\": [\"\\udbff\\udffd\", \\ud83d\\ude00]}\n");
+    gp_spec *s = parse("{\"a\": \"x\\ud83d\\ude00\\uD83D\\uDE01 \\\\ud83d \\u00fc\\ue83d\\uee00\", 'b': '\\ud83d\\ude00', c: 1,\n"
+                       " \"\\ud834\\udd1e\": [\"\\udbff\\udffd\", \\ud83d\\ude00, \"\xee\xa0\xbd\\ud83d\\ude00\\U0000e83d\\\\ue83d\"]}\n");
     ck_assert_msg(!errs.n, "%s", errs.n ? errs.e[0].msg : "");
-    ck_assert_str_eq(gp_node_get(s->root, "a")->text, "x\xf0\x9f\x98\x80\xf0\x9f\x98\x81 \\ud83d \xc3\xbc");
+    ck_assert_str_eq(gp_node_get(s->root, "a")->text,
+                     "x\xf0\x9f\x98\x80\xf0\x9f\x98\x81 \\ud83d \xc3\xbc\xee\xa0\xbd\xee\xb8\x80");
     ck_assert_str_eq(gp_node_get(s->root, "b")->text, "\\ud83d\\ude00");
+    ck_at(gp_node_get(s->root, "c"), 1, 87, 1);              /* places are those of the text */
     const gp_node *list = gp_node_get(s->root, "\xf0\x9d\x84\x9e");
-    ck_assert(list && list->n == 2);
+    ck_assert(list && list->n == 3);
     ck_assert_str_eq(list->item[0]->text, "\xf4\x8f\xbf\xbd");
     ck_assert_str_eq(list->item[1]->text, "\\ud83d\\ude00");
+    ck_assert_str_eq(list->item[2]->text, "\xee\xa0\xbd\xf0\x9f\x98\x80\xee\xa0\xbd\\ue83d");
+    ck_assert_int_eq((int)strlen(list->item[2]->text), (int)list->item[2]->len);
+}
+END_TEST
+
+static double parse_pairs(int n, void *arg)
+{
+    char *text = malloc(40 * (size_t)n + 64), *s = text;
+    (void)arg;
+    s += sprintf(s, "a: [");
+    for (int i = 0; i < n; i++)
+        s += sprintf(s, "\"\\ud83d\\ude00 %d\", ", i);
+    sprintf(s, "x]\n");
+    double start = cpu_seconds();
+    gp_spec *spec = parse(text);
+    double took = cpu_seconds() - start;
+    ck_assert(spec && gp_node_get(spec->root, "a")->n == n + 1);
+    free(text);
+    gp_arena_free(&arena);
+    return took;
+}
+
+START_TEST(surrogate_pairs_take_time_in_proportion)
+{
+    effort_is_linear("pairs", parse_pairs, NULL, 2000);
 }
 END_TEST
 
 START_TEST(lone_surrogates)
 {
     static const char *const text[] = { "a: \"\\ud83d\"\n", "a: \"\\ude00\\ud83d\"\n", "a: \"\\ud83dx\\ude00\"\n",
-                                        "a: \"\\ud83d\\ude00 \\ud83d\"\n", "a: \"\\ud83d\\ude0\"\n" };
+                                        "a: \"\\ud83d\\ude00 \\ud83d\"\n", "a: \"\\ud83d\\ude0\"\n",
+                                        "a: \"\\\\ud83d\\ude00\"\n" };
     ck_assert_ptr_null(parse(text[_i]));
     ck_assert_int_eq(errs.e[0].at.line, 1);
     ck_assert_msg(strstr(errs.e[0].msg, "no character has this number"), "%s", errs.e[0].msg);
@@ -395,7 +423,8 @@ Suite *suite_parse(void)
     tcase_add_loop_test(t, refused, 0, (int)(sizeof bad / sizeof *bad));
     tcase_add_loop_test(t, cut_anywhere, 0, (int)(sizeof bad / sizeof *bad));
     tcase_add_test(t, surrogate_pairs);
-    tcase_add_loop_test(t, lone_surrogates, 0, 5);
+    tcase_add_test(t, surrogate_pairs_take_time_in_proportion);
+    tcase_add_loop_test(t, lone_surrogates, 0, 6);
     tcase_add_test(t, commas_in_parens_are_all_reported);
     tcase_add_test(t, deep);
     tcase_add_test(t, bomb);

@@ -129,6 +129,7 @@ gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
 
 void gp_pipeline_destroy(gp_pipeline *p)
 {
+    GP_C_LOCALE;
     if (!p)
         return;
     gp_pipeline_drop_paused(p, &(gp_errs){ .n = 0 });

@@ -77,10 +77,10 @@ static void take_marks(gp_err *e)
     struct rlimit files;
     bool is_short = false, many = false;
     for (char *at = e->msg; (at = strchr(at, GP_MARK_SHORT[0]));) {
-        bool mark = at[1] == GP_MARK_SHORT[1] || at[1] == GP_MARK_FILES[1];
-        is_short |= mark, many |= at[1] == GP_MARK_FILES[1];
+        bool open = !strncmp(at, GP_MARK_FILES, 3), mark = open || !strncmp(at, GP_MARK_SHORT, 3);
+        is_short |= mark, many |= open;
         if (mark)
-            memmove(at, at + 2, strlen(at + 2) + 1);
+            memmove(at, at + 3, strlen(at + 3) + 1);
         else
             at++;
     }

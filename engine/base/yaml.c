@@ -1,16 +1,16 @@
-/* yaml.c - see yaml.h. Only this file and yaml_edit.c know libyaml.
+/* yaml.c - see yaml.h. Only this file, yaml_pairs.c and yaml_edit.c know libyaml.
  *
  * libyaml counts characters; all places that leave this file count bytes.
  * Work and memory are linear in the size of the text: an alias is a second
  * pointer to the same node, and the number of nodes that a walk over the tree
  * would meet is bounded (ALL_NODES). */
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 #include "base/table.h"
 #include "base/yaml.h"
+#include "base/yaml_pairs.h"
 #include "base/yaml_problem.h"
 
 enum {
@@ -29,6 +29,7 @@ struct parser {
     yaml_event_t event;                /* the current one, owned */
     gp_arena *arena;
     const char *text;
+    const char *shown;                 /* ... to libyaml, of the same length; see yaml_pairs.h */
     size_t len;
     const char *file;
     const gp_loc *fixed;               /* where all nodes are, or NULL */
@@ -215,7 +216,12 @@ static gp_node *parse_scalar(struct parser *p, bool flow)
 {
     gp_node *n = new_node(p, GP_SCALAR);
     size_t len = p->event.data.scalar.length;
-    n->text = gp_strndup(p->arena, (const char *)p->event.data.scalar.value, len);
+    char *text = gp_strndup(p->arena, (const char *)p->event.data.scalar.value, len);
+    if (p->shown != p->text && p->event.data.scalar.style == YAML_DOUBLE_QUOTED_SCALAR_STYLE) {
+        size_t from = byte_of(p, p->event.start_mark.index), to = byte_of(p, p->event.end_mark.index);
+        len = gp_yaml_show_pairs(text, len, p->text + from, to - from);
+    }
+    n->text = text;
     n->len = len;
     n->quoted = p->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     if (strlen(n->text) != len) {
@@ -415,71 +421,6 @@ static gp_node *parse_document(struct parser *p)
     return root->kind == GP_SCALAR && !root->len && !root->quoted ? NULL : root;
 }
 
-/* ---- escapes of JSON -------------------------------------------------- */
-
-/* JSON writes a character beyond U+FFFF as two escapes, \ud83d\ude00, which YAML refuses. The code of the pair at s, of n
- * bytes; 0: there is none. */
-static unsigned surrogate_pair(const char *s, size_t n)
-{
-    char text[13] = "";
-    unsigned high = 0, low = 0;
-    int used = 0;
-    memcpy(text, s, n < 12 ? n : 12);
-    if (sscanf(text, "\\u%4x\\u%4x%n", &high, &low, &used) != 2 || used != 12)
-        return 0;
-    return high >> 10 == 0xd8 >> 2 && low >> 10 == 0xdc >> 2 ? 0x10000 + ((high & 0x3ff) << 10 | (low & 0x3ff)) : 0;
-}
-
-/* Writes the pairs of the double-quoted text around byte `at`, where one is, as \U0001f600. The new length. */
-static size_t join_pairs(char *text, size_t len, size_t at)
-{
-    size_t to = at, from = at;
-    for (unsigned code; from < len && text[from] != '"';)
-        if ((code = surrogate_pair(text + from, len - from))) {
-            char one[11];
-            snprintf(one, sizeof one, "\\U%08x", code);
-            memcpy(text + to, one, 10), to += 10, from += 12;
-        } else {
-            size_t n = text[from] == '\\' && from + 1 < len ? 2 : 1;
-            memmove(text + to, text + from, n), to += n, from += n;
-        }
-    memmove(text + to, text + from, len - from);
-    return len - (from - to);
-}
-
-/* Only libyaml knows which texts are double-quoted: it scans until it meets a pair, again and again, up to a limit. */
-static void join_surrogates(struct parser *p)
-{
-    const char *first = memmem(p->text, p->len, "\\u", 2);
-    const size_t limit = (size_t)1 << 32;
-    while (first && !surrogate_pair(first, p->len - (size_t)(first - p->text)))
-        first = memmem(first + 2, p->len - (size_t)(first + 2 - p->text), "\\u", 2);
-    if (!first)
-        return;
-    char *text = gp_alloc(p->arena, p->len + 1);
-    memcpy(text, p->text, p->len);
-    p->text = text;
-    for (size_t scanned = 0, at; scanned < limit; scanned += p->len + 1) {
-        yaml_parser_t y;
-        yaml_token_t token;
-        bool more = true;
-        if (!yaml_parser_initialize(&y))
-            return;
-        yaml_parser_set_encoding(&y, YAML_UTF8_ENCODING);
-        yaml_parser_set_input_string(&y, (const unsigned char *)text, p->len);
-        while (more && yaml_parser_scan(&y, &token)) {
-            more = token.type != YAML_STREAM_END_TOKEN;
-            yaml_token_delete(&token);
-        }
-        at = byte_of(p, y.problem_mark.index);         /* behind \u */
-        yaml_parser_delete(&y);
-        if (!more || at < 2 || !surrogate_pair(text + at - 2, p->len - at + 2))
-            break;
-        p->len = join_pairs(text, p->len, at - 2);
-    }
-    p->chars = p->bytes = 0;
-}
-
 /* Runs parse_document and frees what libyaml has, also when the arena is out of
  * memory. */
 static gp_node *parse_text(struct parser *p)
@@ -488,7 +429,7 @@ static gp_node *parse_text(struct parser *p)
     jmp_buf oom, *outer = p->arena->oom;
     if (!check_bytes(p))
         return NULL;
-    join_surrogates(p);
+    p->shown = gp_yaml_hide_pairs(p->arena, p->text, p->len);
     gp_node *volatile root = NULL;
     volatile bool failed = true;
     if (!yaml_parser_initialize(&p->yaml)) {
@@ -497,7 +438,7 @@ static gp_node *parse_text(struct parser *p)
     }
     p->names.arena = p->arena;
     yaml_parser_set_encoding(&p->yaml, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&p->yaml, (const unsigned char *)p->text, p->len);
+    yaml_parser_set_input_string(&p->yaml, (const unsigned char *)p->shown, p->len);
     if (!setjmp(oom)) {
         p->arena->oom = &oom;
         root = parse_document(p);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <yaml.h>
 #include "base/yaml_edit.h"
+#include "base/yaml_pairs.h"
 
 enum { DEEPEST = 64 };
 
@@ -126,10 +127,11 @@ static part *read_text(editing *e)
     jmp_buf oom, *outer = e->arena->oom;
     part *volatile root = NULL;
     volatile bool failed = true;
+    const char *shown = gp_yaml_hide_pairs(e->arena, e->text, e->len);
     if (!yaml_parser_initialize(&e->yaml))
         return NULL;
     yaml_parser_set_encoding(&e->yaml, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&e->yaml, (const unsigned char *)e->text, e->len);
+    yaml_parser_set_input_string(&e->yaml, (const unsigned char *)shown, e->len);
     if (!setjmp(oom)) {
         e->arena->oom = &oom;
         count_characters(e);

@@ -4,6 +4,7 @@
  * added: a kind in the table has a valid descriptor. */
 #include <stdlib.h>
 #include <string.h>
+#include "base/c_locale.h"
 #include "gpipe/gpipe.h"
 #include "compile/resolve.h"
 
@@ -230,6 +231,7 @@ static bool insert(gp_registry *r, gp_kind *k, gp_errs *errs)
 
 bool gp_register(gp_registry *r, const gp_kind *kind, gp_errs *errs)
 {
+    GP_C_LOCALE;
     if (!kind)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){0}, "no stage kind is given");
     gp_kind *k = copy_of(kind, errs);

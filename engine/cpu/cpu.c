@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/c_locale.h"
 #include "base/clock.h"
 #include "base/table.h"
 #include "cpu/list.h"
@@ -247,6 +248,7 @@ static bool run_list(gp_stream *s, const gp_list *l)
 
 static void *stream_main(void *arg)
 {
+    GP_C_LOCALE;
     gp_stream *s = arg;
     runner = s->runner;
     gp_thread_nice(s->priority);       /* where that cannot be, a thread of the segment says so */

@@ -20,6 +20,9 @@ static bool open_device(gp_run *run, int d, const gp_device_use *use, int slots,
     bool cpu = run->plan->unified || run->graph->device[d].pretend;
     const gp_backend *be = cpu ? &gp_backend_cpu : gp_backend_gpu();
     int index = cpu ? 0 : run->graph->device[d].index;
+    if (!be)               /* the plan is for another machine */
+        return gp_fail(errs, GP_E_RESOURCE, run->graph->device_at, "this gpipe was built without CUDA, and cannot use '%s'",
+                       run->graph->device[d].name);
     if (!(run->dev[d] = be->open(index, errs)))
         return false;
     run->dev[d]->name = run->ndevs > 1 ? run->graph->device[d].name : NULL;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # suites.sh [plain|inject|memcheck|racecheck]... - the GPU tests, each suite in a process of its own, several side by side,
-# and at the end one by one those that take all memory of a GPU for a moment: as they are; driver calls that fail; under compute-sanitizer, where suites that fault on purpose stay out. All of it, if
-# nothing is named. A line for each suite; exit 1 if one failed or did not end, or the sanitizer found something.
+# and at the end one by one those that take all memory of a GPU for a moment, or compare clocks: as they are; driver calls
+# that fail; under compute-sanitizer, where suites that fault on purpose stay out. All of it, if nothing is named. A line for each suite; exit 1 if one failed or did not end, or the sanitizer found something.
 #   RUN         the test program (build/.../tests/gpu/run), with `inject` beside it
 #   SANITIZER   compute-sanitizer
 #   SUITES      in place of all, names with commas between
@@ -67,7 +67,7 @@ trap 'rm -f "$COUNTS"' EXIT
 export RUN SANITIZER LIMIT COUNTS GPIPE="${GPIPE:-$(dirname "$RUN")/../../gpipe}"
 [ -n "$SUITES" ] && all=$(tr , '\n' <<<"$SUITES") \
     || all=$(sed -n 's/.*suite_create("\([^"]*\)").*/\1/p' "$here"/test_*.c)
-takes_all='^(inject all|[a-z]+ (faults|backend|backend_fault|managed on cuda))$'
+takes_all='^(inject all|[a-z]+ (faults|backend|backend_fault|managed on cuda|report on cuda))$'
 list=$(for tool in "$@"; do
     case $tool in
     inject) echo "inject all" ;;

@@ -177,7 +177,7 @@ static bool is_there(void)
     if (has)
         printf("onnx: with ONNX Runtime %s, CUDA\n", l.version);
     else
-        printf("**** SKIPPED: models on the GPU were not tested: %s ****\n", open ? why : errs.e[0].msg);
+        printf("**** SKIPPED: onnx: models on the GPU were not tested: %s ****\n", open ? why : errs.e[0].msg);
     fflush(stdout);
     return has;
 }

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-/* Adds them, for `device` ("cpu" or "cuda"); of those in a loop every `every`-th, from `first` on. */
+/* Adds them, for `device` ("cpu" or "cuda"); of those in a loop every `every`-th, the first by GPIPE_SEED. */
 void carry_cases(TCase *tc, const char *device, int every);
 
 #endif

@@ -2,6 +2,7 @@
  * frames, carried state. */
 #include <stdlib.h>
 #include <string.h>
+#include "every.h"
 #include "exec_cases.h"
 #include "pipe.h"
 
@@ -74,7 +75,7 @@ START_TEST(test_same_bytes)
     const char *dir = pipe_dir();
     char *first = NULL, *first_side = NULL;
     size_t n0 = 0, s0 = 0;
-    int run = 0, done = 0;
+    int run = tests_first(every), done = 0;
 
     everything_files(dir);
     for (int a = 0; a < 4; a++)
