@@ -286,8 +286,10 @@ START_TEST(lone_surrogates)
     static const char *const text[] = { "a: \"\\ud83d\"\n", "a: \"\\ude00\\ud83d\"\n", "a: \"\\ud83dx\\ude00\"\n",
                                         "a: \"\\ud83d\\ude00 \\ud83d\"\n", "a: \"\\ud83d\\ude0\"\n",
                                         "a: \"\\\\ud83d\\ude00\"\n" };
+    static const int col[] = { 7, 7, 7, 20, 7, 14 };
     ck_assert_ptr_null(parse(text[_i]));
     ck_assert_int_eq(errs.e[0].at.line, 1);
+    ck_assert_int_eq(errs.e[0].at.col, col[_i]);
     ck_assert_msg(strstr(errs.e[0].msg, "no character has this number"), "%s", errs.e[0].msg);
 }
 END_TEST

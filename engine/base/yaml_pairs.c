@@ -48,10 +48,10 @@ static void hide_quoted(char *s, char *end)
             s += *s == '\\' ? 2 : 1;
 }
 
-/* libyaml alone knows what is in double quotes: it scans the text with all pairs hidden, wherever they are. */
+/* libyaml alone knows what is in double quotes: it scans the text with all halves of pairs hidden, wherever they are. */
 const char *gp_yaml_hide_pairs(gp_arena *a, const char *text, size_t len)
 {
-    const char *first = next_pair(text, text + len);
+    const char *end = text + len, *first = next_pair(text, end);
     yaml_parser_t y;
     yaml_token_t token;
     if (!first)
@@ -59,8 +59,9 @@ const char *gp_yaml_hide_pairs(gp_arena *a, const char *text, size_t len)
     char *all = gp_strndup(a, text, len), *out = gp_strndup(a, text, len);
     if (!yaml_parser_initialize(&y))
         return text;
-    for (const char *s = first; s; s = next_pair(s + PAIR, text + len))
-        hide(all + (s - text));
+    for (const char *s = first; s && s < end; s = memchr(s + 1, '\\', (size_t)(end - s - 1)))
+        if (escape(s, end, 'u', 4) >> 11 == 0x1b)
+            all[s - text + 2] = 'e';
     yaml_parser_set_encoding(&y, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&y, (const unsigned char *)all, len);
     size_t chars = 0, at = 0, from = 0;
