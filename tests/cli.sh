@@ -403,7 +403,7 @@ for f in engine/cli/topics/*.md; do
     "$GPIPE" help | grep -qE "(^ *|, )$topic(,|\$)" && ok || bad "gpipe help does not list the topic $topic"
     "$GPIPE" help --man | grep -q "^.SH \"TOPIC $topic\"" && ok || bad "help --man: no topic $topic"
 done
-for f in README.md ARCHITECTURE.md CONTRIBUTING.md engine/cli/topics/*.md; do
+for f in README.md ARCHITECTURE.md CONTRIBUTING.md examples/README.md engine/cli/topics/*.md; do
     grep -oE '\]\([^) ]+' "$f" | sed 's/^](//; s/#.*//; /^https*:/d; /^$/d' | sort -u | while read -r to; do
         [ -e "$(dirname "$f")/$to" ] || echo "$f: a link to $to, which is not there"
     done
