@@ -38,7 +38,10 @@
 #define __global__ inline __attribute((__always_inline__))
 #define __device__
 #define __host__
-#define __constant__
+/* A variable that cannot be written, whether or not it is const, too: in memory that the loader makes read-only. */
+#define GP_QUOTE_(n) #n
+#define GP_QUOTE(n) GP_QUOTE_(n)
+#define __constant__ __attribute((__section__(".data.rel.ro.gp" GP_QUOTE(__COUNTER__))))
 #define __shared__ GP_CONSTINIT thread_local
 #define __forceinline__ inline __attribute((__always_inline__))
 #define __noinline__ __attribute((__noinline__))

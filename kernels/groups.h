@@ -20,11 +20,19 @@ struct thread_block {
     }
 };
 
+/* The mark is looked for in what the compiler says (engine/device/source_errors.c). */
+#if GP_COOPERATIVE
+static inline void gp_may_wait() {}
+#else
+void gp_may_wait() __attribute((__error__("gpipe-check cooperative")));
+#endif
+
 struct grid_group {
     static bool is_valid() { return gp_block->wait_grid; }
     /* The block's threads meet, one of them waits for the other blocks, all go on. */
     static void sync()
     {
+        gp_may_wait();
         __syncthreads();
         if (thread_block::thread_rank() == 0)
             gp_block->wait_grid(gp_block);

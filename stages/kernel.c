@@ -1,11 +1,11 @@
 /* kernel.c - a user's own kernel, from a .cu file or in the pipeline itself.
  *
- * check() and shape() read `args`, `block` and the like once, look at the source
- * (kernel/code.h), and leave what they found in the options; open() has the source compiled; record() evaluates
- * arguments and grid for the views it gets, so that a partial frame is computed at its own
- * size. */
+ * check() and shape() read `args`, `block` and the like once, and leave what they found in the options; open() has the
+ * source compiled, by which all is told that its text says; record() evaluates arguments and grid for the views it gets,
+ * so that a partial frame is computed at its own size. */
 #include <stdlib.h>
 #include <string.h>
+#include "base/cxx.h"
 #include "base/why.h"
 #include "launch_args.h"
 
@@ -13,14 +13,13 @@ enum { MAX_BLOCK = 1024, MAX_SHARED = 227 * 1024 };
 
 struct opts {
     const char *source, *entry;
-    const gp_node *code, *args, *grid, *define, *shared;
+    const gp_node *code, *args, *threads, *grid, *define, *shared;
     gp_ints block;
     bool batched, serial, cooperative;
     /* Not options: made of them by check() and shape(). */
     gp_source kernel;
-    const gp_file *file;       /* of the source; NULL: it is `code` */
     gp_kargs passed;
-    gp_kgrid threads;
+    gp_kgrid launched;
 };
 
 /* ---- the rest of the options ----------------------------------------- */
@@ -74,7 +73,7 @@ static bool read_define(gp_shape *s, struct opts *o)
 
 static bool read_file(gp_shape *s, struct opts *o)
 {
-    const gp_file *f = o->file = gp_probe_file(s, o->source);
+    const gp_file *f = gp_probe_file(s, o->source);
     if (f->error)
         return gp_shape_fail(s, "source", "cannot read '%s': %s", o->source, gp_strerror(f->error));
     if (f->kind != GP_FILE_REGULAR)
@@ -124,91 +123,93 @@ static bool read_source(gp_shape *s, struct opts *o)
         || gp_shape_fail(s, "entry", "'%s' cannot be the name of a kernel; set 'entry'", o->kernel.entry);
 }
 
-/* Frames in flight would change the variable at the same time. */
-static bool check_variables(gp_shape *s, const struct opts *o, gp_cu *code)
+/* The entry of `code` that names none: its only kernel. */
+static bool find_entry(gp_shape *s, struct opts *o)
 {
-    gp_state keeps = gp_cu_state(code);
-    if (o->serial) {
-        s->variables = keeps.at;
-        return true;
+    char names[200] = "", *code = gp_code_blank(o->kernel.text);
+    const char *entry = NULL;
+    size_t n, nentry = 0, used;
+    bool several = false;
+    int looked = 0;                            /* a text may be of nothing else, and long */
+    for (const char *p = code; p && looked++ < 256 && (p = gp_find_word(code, p, "__global__"));) {
+        const char *name = gp_kernel_name(p += strlen("__global__"), &n);
+        if (!name || (entry && n == nentry && !strncmp(entry, name, n)))
+            continue;
+        several |= entry != NULL;
+        entry = name, nentry = n, used = strlen(names);
+        if (used + n + 5 < sizeof names)
+            snprintf(names + used, sizeof names - used, "%s'%.*s'", used ? ", " : "", (int)n, name);
     }
-    if (!keeps.at)
-        return true;
-    gp_loc at = gp_cu_at(code, keeps.at), changed = gp_cu_at(code, keeps.changed ? keeps.changed : keeps.at);
-    int len = keeps.at->len < 40 ? keeps.at->len : 40;
-    if (keeps.changed)
-        return gp_shape_fail(s, gp_cu_option(code), "kernel '%s' may change '%.*s' (%s:%d), which is const, and which "
-                             "launches for several frames share: set 'serial: true', so that frames take "
-                             "turns", code->entry, len, keeps.at->p, changed.file, changed.line);
-    return gp_shape_fail(s, gp_cu_option(code), "kernel '%s' may change the variable '%.*s' (%s:%d), which launches "
-                         "for several frames share and change at the same time: declare it const (or "
-                         "__constant__) if it is only read, else set 'serial: true', so that frames take "
-                         "turns", code->entry, len, keeps.at->p, at.file, at.line);
-}
-
-/* Without a cooperative launch grid.sync() is an error that only some GPUs report. */
-static bool check_groups(gp_shape *s, const struct opts *o, gp_cu *code)
-{
-    const gp_tok *at = o->cooperative ? NULL : gp_cu_uses(code, "this_grid");
-    return !at || gp_shape_fail(s, gp_cu_option(code), "kernel '%s' uses this_grid() (%s:%d), which needs all "
-                                "blocks to run at once: set 'cooperative: true'", code->entry,
-                                gp_cu_at(code, at).file, at->line);
-}
-
-/* Said at once where the name is nowhere in the source, so that no macro can make it, and where the
- * source does not tell which of its kernels it is. */
-static bool check_entry(gp_shape *s, const struct opts *o, gp_cu *code)
-{
-    const gp_kernels *k = &code->kernels;
-    char names[200] = "";
-    bool named = o->kernel.entry != NULL;
-    if (named ? code->odd || k->odd != code->main.v || gp_cu_uses(code, code->entry) || gp_cu_uses(code, "##")
-              : code->entry && !k->nothers)
-        return true;
-    if (gp_cu_slip(code))
-        return false;
-    if (!named && code->entry)
-        snprintf(names, sizeof names, "'%.100s'", code->entry);
-    for (int i = 0; i < k->nothers; i++) {
-        size_t used = strlen(names);
-        const gp_tok *name = &code->main.v[k->other[i].name];
-        if (used + (size_t)name->len + 5 < sizeof names)
-            snprintf(names + used, sizeof names - used, "%s'%.*s'", used ? ", " : "", name->len, name->p);
-    }
-    if (!named && code->entry)
+    if (entry && !several)
+        o->kernel.entry = memcpy(gp_shape_alloc(s, nentry + 1), entry, nentry);
+    free(code);
+    if (several)
         return gp_shape_fail(s, "code", "'code' has several kernels; set 'entry' to one of them: %s", names);
-    if (!named)
-        return gp_shape_fail(s, "code", "'code' has no kernel that is plainly declared: write extern \"C\" "
-                                        "__global__ void "
-                             "NAME(...) { ... }, or set 'entry' to its name%s", o->kernel.line ? "" : "; best write "
-                             "'code: |', so that its lines stay as they are");
-    return gp_shape_fail(s, o->entry ? "entry" : gp_cu_option(code), "no kernel '%s' in '%s'; %s%s", code->entry,
-                         o->code ? "code" : o->source, *names ? "set 'entry' to one of its kernels: " : "it has none", names);
+    return o->kernel.entry
+        || gp_shape_fail(s, "code", "'code' has no kernel that is plainly declared: write extern \"C\" __global__ void "
+                         "NAME(...) { ... }, or set 'entry' to its name%s", o->kernel.line ? "" : "; best write "
+                         "'code: |', so that its lines stay as they are");
 }
 
-/* What is decided by the source as text, so that check, plan and run agree on any machine. */
-static bool look_at_code(gp_shape *s, struct opts *o)
+/* ---- the files that it is made of --------------------------------------- */
+
+enum { FILES = 4096 };
+
+typedef struct files { const char **path; int n, cap; } files;
+
+/* Adds the n characters at `name`, as a path in the folder of `from`, if they are that of a file. */
+static void add_file(gp_shape *s, files *list, const char *from, const char *name, size_t n)
 {
-    gp_cu *code = gp_cu_read(s, &o->kernel, o->file);
-    gp_source *k = &o->kernel;
-    int text = k->text != NULL;
-    gp_shape_reads(s, code->path + text, code->nfiles - text);
-    o->threads = (gp_kgrid){ .given = o->grid, .batched = o->batched };
-    bool ok = check_entry(s, o, code)
-        && gp_kgrid_read(s, &o->block, code, &o->threads)
-        && gp_kargs_check(s, o->args, &o->passed, code) && gp_kargs_bounds(s, &o->passed, code)
-        && check_variables(s, o, code) && check_groups(s, o, code);
-    k->entry = ok ? code->entry : k->entry;
-    k->constant = code->constant, k->nconstants = code->nconstants;
-    k->fixed = code->fixed, k->nfixed = code->nfixed;
-    k->words = code->words, k->nwords = code->nsorted;
-    return ok;
+    const char *slash = strrchr(from, '/');
+    size_t dir = *name == '/' || !slash ? 0 : (size_t)(slash + 1 - from);
+    char *path = gp_shape_alloc(s, dir + n + 1);
+    memcpy(path, from, dir), memcpy(path + dir, name, n);
+    const gp_file *f = gp_probe_file(s, path);
+    bool known = !f || f->error || f->kind != GP_FILE_REGULAR || list->n == FILES;
+    for (int i = 0; i < list->n && !known; i++)
+        known = !strcmp(list->path[i], path);
+    if (known)
+        return;
+    if (list->n == list->cap) {
+        const char **more = gp_shape_alloc(s, sizeof *more * (size_t)(list->cap = 2 * list->cap + 16));
+        if (list->n)
+            memcpy(more, list->path, sizeof *more * (size_t)list->n);
+        list->path = more;
+    }
+    list->path[list->n++] = path;
+}
+
+static void add_includes(gp_shape *s, files *list, const char *from, const char *text)
+{
+    char *code = gp_code_blank(text);
+    for (const char *p = code; p && (p = gp_find_word(code, p, "include")); p++) {
+        const char *name = gp_include_operand(text, code, p);
+        if (name && *name == '"')
+            add_file(s, list, from, name + 1, strcspn(name + 1, "\"\n"));
+    }
+    free(code);
+}
+
+/* The source, and all that it includes in quotes from its own folder and theirs: a person who changes one of them
+ * means the pipeline, too. */
+static void list_files(gp_shape *s, const struct opts *o)
+{
+    files list = { 0 };
+    if (o->kernel.text)
+        add_includes(s, &list, o->kernel.path, o->kernel.text);
+    else
+        add_file(s, &list, "", o->source, strlen(o->source));
+    for (int i = 0; i < list.n; i++)           /* grows meanwhile */
+        add_includes(s, &list, list.path[i], gp_probe_file(s, list.path[i])->head);
+    gp_shape_reads(s, list.path, list.n);
 }
 
 static bool check(gp_shape *s)
 {
     struct opts *o = (void *)s->opts;
-    bool ok = read_source(s, o);
+    bool ok = read_source(s, o) && (o->kernel.entry || find_entry(s, o));
+    if (ok)
+        list_files(s, o);
     if (o->cooperative && o->batched)
         ok = gp_shape_fail(s, "cooperative", "a grid for several frames ('batched') would wait for all "
                            "of them: leave one of the two out");
@@ -257,8 +258,10 @@ static bool shape(gp_shape *s)
         return true;
     s->batched = o->batched;
     s->serial = o->serial, s->cooperative = o->cooperative, s->writes_all = true;
+    s->variables = o->serial;
+    o->launched = (gp_kgrid){ .threads = o->threads, .grid = o->grid, .batched = o->batched };
     return bounds_follow(s) && gp_kargs_read(s, o->args, o->batched, &o->passed) && read_shared(s, o)
-        && look_at_code(s, o);
+        && gp_kgrid_read(s, &o->block, &o->launched);
 }
 
 /* ---- run time -------------------------------------------------------- */
@@ -294,8 +297,8 @@ static bool record(gp_dcall *c)
             return false;
         args[i] = &v[i];
     }
-    return gp_kgrid_of(c, &st->ports, &o->threads, &grid)
-        && gp_launch_kernel(c, st->kernel, grid, o->threads.block, o->kernel.shared, args, o->passed.n);
+    return gp_kgrid_of(c, &st->ports, &o->launched, &grid)
+        && gp_launch_kernel(c, st->kernel, grid, o->launched.block, o->kernel.shared, args, o->passed.n);
 }
 
 static const gp_port in[] = {
@@ -313,12 +316,13 @@ static const gp_opt options[] = {
       .help = "the extern \"C\" __global__ function; else the file's name without .cu, or the only one in `code`" },
     { GP_NODE(struct opts, args), .required = true,
       .help = "its arguments: ports, `frame`, {f32: gain}" },
+    { GP_NODE(struct opts, threads),
+      .help = "threads along 1 to 3 axes, of which the last blocks may have more: out.size, or "
+              "[\"out.shape[1]\", \"out.shape[0]\"] for x and y of an image" },
+    { GP_NODE(struct opts, grid), .help = "in place of `threads`: blocks along 1 to 3 axes" },
     { GP_INTS(struct opts, block), .min = 1, .max = MAX_BLOCK, .unit = "threads",
-      .help = "threads of a block along 1 to 3 axes; else 256, or [32, 8] where grid is left out and the kernel uses "
-              "threadIdx.y; a grid of several axes needs it" },
-    { GP_NODE(struct opts, grid),
-      .help = "blocks along 1 to 3 axes; else a thread for each element of the first output, if the "
-              "kernel says blockIdx.x * blockDim.x + threadIdx.x, and the same for y and z" },
+      .help = "threads of a block along 1 to 3 axes; else 256, or [32, 8] for `threads` of several axes; a `grid` of several "
+              "axes needs it" },
     { GP_NODE(struct opts, define), .choices = "text", .help = "macros: {RADIUS: 3}" },
     { GP_NODE(struct opts, shared), .unit = "bytes",
       .help = "dynamic shared memory of a block, for `extern __shared__ float s[]`" },
@@ -330,7 +334,7 @@ static const gp_opt options[] = {
               "all; a grid that the device cannot run at once is an error" },
     { GP_BOOL(struct opts, serial),
       .help = "frames take turns, in order: for a source with __device__ or static variables that "
-              "are not const" },
+              "it changes" },
     { 0 }
 };
 

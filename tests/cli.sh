@@ -529,7 +529,7 @@ device: cpu
 buffers: {a: {dtype: f32, shape: [4]}}
 stages:
   - {use: generate, frames: 1, out: a}
-  - {use: kernel, source: far.cu, args: [in, out]}
+  - {use: kernel, source: far.cu, threads: 4, args: [in, out]}
   - {use: discard}
 Y
 { (ulimit -c 0; exec "$GPIPE" run "$tmp/far.yaml") >"$tmp/stdout" 2>"$tmp/stderr"; rc=$?; } 2>/dev/null
@@ -556,6 +556,7 @@ stages:
           if (i < n) out[i] = BY * in[i + FAR];
       }
     args: [in, out, {i32: in.size}]
+    threads: in.size
     define: {FAR: 9}
   - {use: write, path: out.raw}
 Y
@@ -1034,7 +1035,7 @@ buffers: {g: {dtype: u8, shape: [4096]}}
 stages:
   - {use: generate, pattern: constant, value: 65, frames: 20, out: g}
   - {use: lua, script: inv.lua}
-  - {use: kernel, source: k.cu, args: [in, out, {i32: in.size}]}
+  - {use: kernel, source: k.cu, threads: out.size, args: [in, out, {i32: in.size}]}
   - {use: write, path: "${to}", format: raw}
 Y
 printf 'local m = require "mod"\nfunction process(f, x, y) y:fill(m) end\n' >"$tmp/which/inv.lua"
@@ -1125,7 +1126,7 @@ mkdir -p "$tmp/asleep"
 echo 'io.open("'"$tmp/asleep/ran"'", "w"):close() function process(f, x, y) y:copy(x) end' >"$tmp/asleep/s.lua"
 printf '#error compiled\nextern "C" __global__ void k(const float *in, float *out) { for (int i = 0; i < 4; i++) out[i] = in[i]; }\n' >"$tmp/asleep/k.cu"
 echo 'buffers: {x: {dtype: f32, shape: [4]}}
-stages: [{use: generate, out: x, frames: 3}, {use: lua, script: s.lua}, {use: write, path: out/x.npy}, {use: kernel, in: lua, source: k.cu, args: [in, out]}, {use: discard}]' >"$tmp/asleep/p.yaml"
+stages: [{use: generate, out: x, frames: 3}, {use: lua, script: s.lua}, {use: write, path: out/x.npy}, {use: kernel, in: lua, source: k.cu, grid: 1, args: [in, out]}, {use: discard}]' >"$tmp/asleep/p.yaml"
 before=$(ls "$tmp/asleep"; ls -R "$tmp/cache" 2>/dev/null)
 for verb in check plan 'plan --svg' 'plan --form graph'; do
     expect "$verb runs nothing" 0 '' "$GPIPE" $verb "$tmp/asleep/p.yaml"

@@ -61,7 +61,7 @@ static const struct { const char *name, *yaml; uint64_t in, out; } pipelines[] =
     { "state", BUFFERS "stages: [{use: generate, frames: 30, out: a}, {use: lua, script: sum.lua},\n"
       "  {use: fir, taps: [1, 2, 1]}, {use: write, path: out.raw}]\n", 30, 30 },
     { "kernel", BUFFERS "stages: [{use: generate, frames: 30, out: a},\n"
-      "  {use: kernel, source: k.cu, args: [in, out, {i32: in.size}]}, {use: scale, a: 3}, {use: write, path: out.raw}]\n",
+      "  {use: kernel, source: k.cu, threads: out.size, args: [in, out, {i32: in.size}]}, {use: scale, a: 3}, {use: write, path: out.raw}]\n",
       30, 30 },
     { "holes", BUFFERS "stages: [{use: generate, frames: 30, out: a}, {use: lua, script: third.lua},\n"
       "  {use: write, path: out.raw}]\n", 30, 20 },
@@ -180,7 +180,7 @@ START_TEST(beside_others)
     char yaml[1000], name[40];
     for (int i = 0; i < N; i++) {
         snprintf(yaml, sizeof yaml, BUFFERS "stages: [{use: generate, frames: 40, out: a}, {use: lua, script: sum.lua},\n"
-                 "  {use: kernel, source: k.cu, args: [in, out, {i32: in.size}]}, {use: fir, taps: [1, %d]},\n"
+                 "  {use: kernel, source: k.cu, threads: out.size, args: [in, out, {i32: in.size}]}, {use: fir, taps: [1, %d]},\n"
                  "  {use: write, path: out%d.raw}]\n", i, i);
         j[i] = (job){ .p = compile(yaml) };
     }

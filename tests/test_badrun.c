@@ -84,7 +84,7 @@ static void put_kernel(const char *source)
     pipe_text(io_dir, "k.cu", TEXT(text, "extern \"C\" __global__ void go%s\n", source));
     pipe_text(io_dir, "p.yaml", "buffers: {a: {dtype: f32, shape: [16]}}\nstages:\n"
               "  - {use: generate, frames: 3, out: a}\n"
-              "  - {use: kernel, source: k.cu, entry: go, args: [in, out]}\n  - {use: discard}\n");
+              "  - {use: kernel, source: k.cu, entry: go, grid: 1, block: 1, args: [in, out]}\n  - {use: discard}\n");
 }
 
 START_TEST(kernel)

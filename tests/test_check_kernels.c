@@ -78,14 +78,14 @@ static pipe_result run_stage(const char *stage, bool check)
 }
 
 #define K(from, what) "{name: mine, use: kernel, source: k.cu, in: {in: x, w: w}, out: {out: y}, " \
-    "args: [in, w, out, {i32: in.size}, frame], define: {FROM: " #from ", DO: \"" what "\"}}"
+    "threads: in.size, args: [in, w, out, {i32: in.size}, frame], define: {FROM: " #from ", DO: \"" what "\"}}"
 #define WAITS(from, what) "{name: mine, use: kernel, source: k.cu, in: {in: x, w: w}, out: {out: y}, " \
-    "args: [in, w, out, {i32: in.size}, frame], define: {BARRIER: 1, FROM: " #from ", DO: \"" what "\"}}"
+    "threads: in.size, args: [in, w, out, {i32: in.size}, frame], define: {BARRIER: 1, FROM: " #from ", DO: \"" what "\"}}"
 
 #define KEEP(at, what) "{name: mine, use: kernel, source: keep.cu, args: [in, out, {i32: in.size}], " \
     "grid: 1, block: 1, serial: true, define: {AT: " #at ", DO: \"" what "\"}, out: y}"
 #define WIDE(past) "{name: mine, use: kernel, source: wide.cu, args: [in, out, {i32: in.size}], " \
-    "in: {in: x}, define: {PAST: " #past "}, out: y}"
+    "in: {in: x}, threads: out.size, define: {PAST: " #past "}, out: y}"
 
 static const struct { const char *stage, *says; int line; } wrong[] = {
     { K(0, "v += in[i + 1]"), "reads in[45]; 'in' has 45 elements, in frame 0", 11 },

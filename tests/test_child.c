@@ -147,7 +147,7 @@ START_TEST(ends_with_a_cancelled_run)
     cu_write("test.yaml", "");
     pipe_result r = pipe_run_with(cu_path("."),
         "buffers: {a: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, frames: 1, out: a}\n"
-        "  - {use: kernel, source: k.cu, args: [in, out]}\n  - {use: discard}\n",
+        "  - {use: kernel, source: k.cu, grid: 1, args: [in, out]}\n  - {use: discard}\n",
         "cpu", NULL, (gp_run_options){ 0 }, cancel, pid);
     cu_print(&r.errs);
     ck_assert_int_eq(r.outcome, GP_DRAINED);

@@ -1,16 +1,15 @@
-/* test_image.c - variables that a kernel keeps from one launch to the next, as its compiled image
- * shows them: of the CPU's compiler and of NVRTC, and of what the text of a source does not show. */
+/* test_image.c - what compilers tell of a kernel: the variables that it keeps from one launch to the next, and whether it
+ * waits for other blocks; from the library that the CPU's compiler makes, and the PTX of NVRTC. */
 #include <check.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include "device/backend.h"
-#include "device/image.h"
+#include "cpu/image.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
 #endif
 #include "lib/cu.h"
-#include "lib/pipe.h"
 #include "every.h"
 
 Suite *suite_image(void);
@@ -61,61 +60,128 @@ static void setup(void)
         fprintf(stderr, "SKIPPED: tests of NVRTC: %s\n", errs.e[0].msg);
 }
 
-/* ---- images -------------------------------------------------------------------- */
+/* ---- variables -------------------------------------------------------------- */
 
-/* No `name`: there is nothing that a kernel could change but `fixed`, words with blanks between,
- * sorted. */
-static const struct { const char *text, *name, *fixed; int on; } kept[] = {
-    { "__device__ int count;\n" K "{ a[0] = count++; }\n", "variable 'count'", "c", BOTH },
-    { "static __device__ int count = 7;\n" K "{ a[0] = count++; }\n", "variable 'count'", "c", BOTH },
-    { "int count;\n" K "{ a[0] = count++; }\n", "variable 'count'", "counts", CPU },
-    { "namespace n { struct s { static int m; }; int s::m; }\n" K "{ a[0] = n::s::m++; }\n", "variable 'm'", "", CPU },
-    { "namespace n { __device__ int m; }\n" K "{ a[0] = n::m++; }\n", "variable 'm'", "n", BOTH },
-    { "struct F { int n; };\ntemplate <class T> __device__ T t;\n" K "{ a[0] = t<F>.n++; }\n", "variable 't'", "F", BOTH },
-    { K "{ static int calls = 3; a[0] = calls++; }\n", "variable 'calls'", "", BOTH },
-    { "__device__ __attribute__((used)) const int table[2] = { 1, 2 };\n" K "{ a[0] = table[a[1]]; }\n", NULL, "table", BOTH },
-    { "__constant__ int read = 3;\nconst float table[2] = { 1, 2 };\n"
-      K "{ static const int w[2] = { 1, 2 }; __shared__ int s[4]; s[a[0]] = w[a[1]]; "
-      "__syncthreads(); a[0] = read + table[a[1]] + s[a[2]]; printf(\"%d\", a[0]); }\n", NULL, "read table w", BOTH },
+#define H "extern \"C\" __global__ void k(int *a)\n{\n  int i = blockIdx.x * blockDim.x + threadIdx.x; "
+#define E " a[i] = i;\n}\n"
+
+/* The variable that a back end names; "": it finds none that the kernel may change; NULL: it does not compile the text. */
+static const struct { const char *text, *cpu, *cuda; } cases[] = {
+    /* one that is not const, whatever is done with it */
+    { "__device__ int count;\n" H "a[0] = count++;" E, "count", "count" },
+    { "static __device__ int count = 7;\n" H "a[0] = count++;" E, "count", "count" },
+    { "int count;\n" H "a[0] = count++;" E, "count", NULL },
+    { "namespace n { struct s { static int m; }; int s::m; }\n" H "a[0] = n::s::m++;" E, "m", NULL },
+    { "namespace n { __device__ int m; }\n" H "a[0] = n::m++;" E, "m", "m" },
+    { "struct F { int n; };\ntemplate <class T> __device__ T t;\n" H "a[0] = t<F>.n++;" E, "t", "t" },
+    { "template <class T> __device__ T tv = T(0);\n" H "if (i == 0) tv<int> += 1;" E, "tv", "tv" },
+    { "template <class T> struct TS { static T n; }; template <class T> T TS<T>::n = 0;\n" H "TS<int>::n++;" E, "TS", NULL },
+    { H "static int calls = 3; a[0] = calls++;" E, "calls", "calls" },
+    { H "static const int first = a[1]; a[0] = first;" E, "first", NULL },
+    { H "static int *const n = new int(0); a[0] = ++*n;" E, "n", NULL },
+    { "__device__ int c;\n" H "if (i == 0) { const int *p = &c; *(int *)p += 1; }" E, "c", "c" },
+    { "__device__ float even, odd;\n" H "float &slot = a[0] & 1 ? even : odd; slot += a[0];" E, "odd", "even" },
+    { "struct S { int a[4]; int n; }; __device__ S s;\n" H "int *q = s.a; q[a[1]]++;" E, "s", "s" },
+    { "__device__ int c; template <int &R> __device__ void bump() { R++; }\n" H "if (i == 0) bump<c>();" E, "c", "c" },
+    { "__device__ int c; __device__ __noinline__ int *pc() { return &c; }\n" H "++*pc();" E, "c", "c" },
+    { "__device__ int c; __device__ __noinline__ void bump(int *p) { ++*p; }\n" H "bump(&c);" E, "c", "c" },
+    { "__device__ int c[64]; \n" H "int *p = c; for (int k = 0; k < a[0]; k++) p += a[k]; *p = 1;" E, "c", "c" },
+    { "__device__ int c; __device__ int *p = &c;\n" H "*p = 1;" E, "p", "c" },
+    { "__device__ int c; __device__ int *const p = &c;\n" H "*p = 1;" E, "c", "c" },
+    { "__device__ int *where;\n" H "where = a; a[0] = *where;" E, "where", "where" },
+    { "__device__ int c;\n" H "atomicAdd(&c, 1);" E, "c", "c" },
+    { "__device__ int c[4][4];\n" H "int *p = c[1]; *p += 1;" E, "c", "c" },
+    { "__device__ float4 c;\n" H "c = make_float4(1, 2, 3, a[0]);" E, "c", "c" },
+    { "__device__ unsigned long long at;\n" H "unsigned lo, hi; asm(\"mov.b64 {%0, %1}, %2;\" : \"=r\"(lo), \"=r\"(hi) : "
+      "\"l\"(&at)); *(int *)((unsigned long long)hi << 32 | lo) = 1;" E, NULL, "at" },
+    { "extern \"C\" { __device__ int cnt_; }\n" H "asm volatile(\"st.global.u32 [cnt_], 1;\");" E, NULL, "cnt_" },
+    { "extern \"C\" { __device__ int cnt_; }\n" H "asm volatile(\"incl cnt_(%rip)\");" E, "cnt_", NULL },
+    { "namespace { __device__ int c; }\n" H "c++;" E, "c", "c" },
+    { "inline __device__ int c;\n" H "c++;" E, "c", NULL },
+    { "extern __device__ int c[]; __device__ int c[4];\n" H "auto p = c + 1; *p += 1;" E, "c", "c" },
+    { "#define CAT(a, b) a ## b\nCAT(sta, tic) __device__ int c;\n" H "c++;" E, "c", "c" },
+    { "#define const\nstatic __device__ const int n = 0;\n#undef const\n" H "a[0] = n++;" E, "n", "n" },
+    { "struct S { mutable int n; __device__ void hit() const { n++; } }; __device__ const S s = {0};\n" H "s.hit();" E,
+      "s", "s" },
+    { "namespace state { __device__ int count; }\n" H "static const int count = 3; a[0] = count + state::count++;" E,
+      "count", "count" },
+    { "struct Acc { int n; static __device__ Acc &get() { static __device__ Acc a; return a; } };\n" H "Acc::get().n++;" E,
+      "a", "a" },
+    /* of several kernels only those that are made count */
+    { "__device__ int c;\nextern \"C\" __global__ void other(int *a) { c = a[0]; }\n" H E, "c", "c" },
+    /* what is const cannot be changed on the CPU, where it lies in memory that is read-only */
+    { "__device__ const int c = 0;\n" H "*(int *)&c = 1;" E, "", "c" },
+    { "static __device__ const int t[2] = { 1, 2 };\n" H "int *p = const_cast<int *>(t); p[a[0]]++;" E, "", "t" },
+    /* harmless */
+    { "__device__ __attribute__((used)) const int table[2] = { 1, 2 };\n" H "a[0] = table[a[1]];" E, "", "" },
+    { "__constant__ int read = 3;\n__device__ const float table[2] = { 1, 2 };\n"
+      H "static const int w[2] = { 1, 2 }; __shared__ int s[4]; s[a[0]] = w[a[1]]; "
+      "__syncthreads(); a[0] = read + table[a[1]] + s[a[2]]; printf(\"%d\", a[0]);" E, "", "" },
+    { "struct P { int a, b; };\n__constant__ P lut[] = { { 1, 2 }, { 3, 4 } };\n__constant__ int b = 1, c = 2;\n"
+      "static __constant__ const float w[2] = { 1, 2 }, v[2] = { 3, 4 };\n__constant__ int zero[3];\n"
+      "namespace n { __constant__ double d; }\n"
+      H "a[0] = lut[a[1]].a + b + c + (int)(w[a[2]] + v[a[3]]) + zero[a[4]] + (int)n::d;" E, "", "" },
+    { "__device__ const float t[4] = { 1, 2, 3, 4 };\n" H "const float *p = t; a[0] = p[a[1]] + __ldg(&t[a[2]]);" E, "", "" },
+    { "__device__ const int t[64] = { 1, 2, 3, 4 };\n" H "const int *p = t; int n = 0; for (int k = 0; k < a[0]; k++) "
+      "{ n += *p; p += a[k]; } a[0] = n;" E, "", "" },
+    { "__constant__ int w[2] = { 1, 2 };\n" H "int w = 3; a[0] = w;" E, "", "" },
+    { "template <typename T, int N> __device__ T f(T x) { return x * N; }\n"
+      H "a[0] = f<int, 3>(a[1]);" E, "", "" },
+    { "#include <math.h>\n#include <stdint.h>\n#include <cuda_fp16.h>\n" H "a[0] = (int)sinf((float)a[1]);" E, "", "" },
+    { "#include <errno.h>\n#include <iostream>\n#include <vector>\n#include <random>\n" H E, "", NULL },
 };
 
 START_TEST(names_a_variable)
 {
-    gp_source src = source(kept[_i].text);
-    char words[40], *at;
-    const char *fixed[4];
-    strcpy(words, kept[_i].fixed);
-    for (char *w = strtok_r(words, " ", &at); w; w = strtok_r(NULL, " ", &at))
-        fixed[src.nfixed++] = w;
-    src.fixed = src.constant = fixed, src.nconstants = src.nfixed;
+    gp_source src = source(cases[_i].text);
     for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
         gp_errs errs;
-        if (!(kept[_i].on & (cuda ? CUDA : CPU)))
+        const char *name = cuda ? cases[_i].cuda : cases[_i].cpu;
+        char says[60];
+        if (!name)
             continue;
+        snprintf(says, sizeof says, "may change its variable '%s'", name);
         src.overlaps = true;
         for (int found = 0; found < 2; found++) {  /* compiled, then as found in the cache */
             bool ok = compiles(&src, cuda, &errs);
-            ck_assert_msg(ok == !kept[_i].name, "%s, %s: %s", cuda ? "nvrtc" : "cpu", kept[_i].text,
+            ck_assert_msg(ok == !*name, "%s, %s: %s", cuda ? "nvrtc" : "cpu", cases[_i].text,
                           ok ? "nothing" : errs.e[0].msg);
-            ck_assert_msg(ok || strstr(errs.e[0].msg, kept[_i].name) != NULL, "%s", errs.e[0].msg);
+            ck_assert_msg(ok || strstr(errs.e[0].msg, says) != NULL, "%s: %s", cases[_i].text, errs.e[0].msg);
         }
         src.overlaps = false;
-        ck_assert(compiles(&src, cuda, &errs));
+        ck_assert_msg(compiles(&src, cuda, &errs), "%s: %s", cases[_i].text, errs.e[0].msg);
     }
 }
 END_TEST
 
-/* Variables that are not of the source, an instrumented build's say, do not count. */
-START_TEST(only_words_of_the_source_count)
+/* A variable of each thread would be one of each worker on the CPU. */
+START_TEST(refuses_thread_local)
 {
-    static const char *const words[] = { "a", "count", "int" }, *const others[] = { "a", "int" };
-    gp_source src = source("static __device__ int count;\n" K "{ a[0] = count++; }\n");
+    gp_errs errs;
+    gp_source src = source("thread_local int c;\n" H "a[0] = c++;" E);
+    ck_assert(!compiles(&src, false, &errs));
+    ck_assert_msg(strstr(errs.e[0].msg, "thread_local") != NULL, "%s", errs.e[0].msg);
+    ck_assert_int_eq(errs.e[0].at.line, 1);
+}
+END_TEST
+
+/* Of all kernels of a source only the entry's waiting counts, wherever the call stands. */
+START_TEST(waits_for_all_blocks)
+{
+    static const char text[] = "#include <cooperative_groups.h>\n#define GRID cooperative_groups::this_ ## grid\n"
+        "static __device__ void meet() { auto g = cooperative_groups::this_grid(); g.sync(); }\n"
+        "extern \"C\" __global__ void k(int *a) { meet(); a[0] = 1; }\n"
+        "extern \"C\" __global__ void ranks(int *a) { a[0] = (int)cooperative_groups::this_grid().thread_rank(); }\n";
+    gp_source src = source(text);
     for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
         gp_errs errs;
-        src.words = words, src.nwords = 3;
-        ck_assert(!compiles(&src, cuda, &errs));
-        src.words = others, src.nwords = 2;
-        ck_assert(compiles(&src, cuda, &errs));
+        src.cooperative = false;
+        for (int found = 0; found < 2; found++) {
+            ck_assert(!compiles(&src, cuda, &errs));
+            ck_assert_msg(strstr(errs.e[0].msg, "set 'cooperative: true'") != NULL, "%s", errs.e[0].msg);
+        }
+        src.cooperative = true;
+        ck_assert_msg(compiles(&src, cuda, &errs), "%s", errs.e[0].msg);
     }
 }
 END_TEST
@@ -130,71 +196,8 @@ START_TEST(asks_for_symbols)
                   "%s", errs.e[0].msg);
     unsetenv("CXX");
     memset(&errs, 0, sizeof errs);
-    ck_assert(!gp_image_keeps_nothing(&src, true, "no image", 8, &errs));
+    ck_assert(!gp_image_keeps_nothing(&src, "no image", 8, &errs));
     ck_assert_msg(strstr(errs.e[0].msg, "cannot be read") != NULL, "%s", errs.e[0].msg);
-}
-END_TEST
-
-/* ---- what the text does not show ------------------------------------------------- */
-
-#define H "extern \"C\" __global__ void k(const int *in, int *out)\n{ int i = blockIdx.x * blockDim.x + threadIdx.x; "
-
-static const struct { const char *text, *name; } hidden[] = {
-    { "__device__\n#ifdef READ_ONLY\nconst\n#endif\nint c;\n" H "if (i < 8) out[i] = c++; }\n", "variable 'c'" },
-    { "#ifdef A\n__constant__\n#else\n__device__\n#endif\nint c;\n" H "if (i < 8) out[i] = c++; }\n", "variable 'c'" },
-    { "__device__ int c(int{0});\n" H "if (i < 8) out[i] = c++; }\n", "variable 'c'" },
-    { "struct S { int n; __device__ void c(int) { } };\nconst int zero = 0;\n__device__ int c(zero);\n"
-      H "if (i < 8) out[i] = c++; }\n", "variable 'c'" },
-    { "struct A { static constexpr int c = 3; };\nint c;\n" H "if (i < 8) out[i] = c++ + A::c; }\n", "variable 'c'" },
-    { "#define CAT(a, b) a ## b\nCAT(sta, tic) int c;\n" H "if (i < 8) out[i] = c++; }\n", "variable 'c'" },
-    { "#define VARIABLE(n) int n ## _of_all\nVARIABLE(c);\n" H "if (i < 8) out[i] = c_of_all++; }\n", "variable 'c_of_all'" },
-    { "#define FR\nconst char *t = FR\"(\"; __device__ int c; const char *u = \")\";\n"
-      H "if (i < 8) out[i] = c++; }\n", "variable 'c'" },
-    { H "static const int first = in[0]; if (i < 8) out[i] = in[i] - first; }\n", "variable 'first'" },
-    { H "static int *const n = new int(0); if (i < 8) out[i] = ++*n; }\n", "variable 'n'" },
-    { "namespace state { int count; }\n" H "static const int count = 3; if (i < 8) out[i] = count + state::count++; }\n",
-      "variable 'count'" },
-    { "#define const\nstatic const int n = 0;\n#undef const\n" H "if (i < 8) out[i] = n++; }\n", "variable 'n'" },
-    { "__attribute__((device)) int n;\n" H "if (i < 8) out[i] = n++; }\n", "variable 'n'" },
-    /* harmless */
-    { "#include \"cuda_runtime.h\"\n#include <errno.h>\n#include <iostream>\n" H "if (i < 8) out[i] = in[i]; }\n", NULL },
-    { "struct P { int a, b; };\n__constant__ P lut[] = { { 1, 2 }, { 3, 4 } };\n__constant__ int a = 1, b = 2;\n"
-      "__constant__ float w[2] = { 1, 2 }, v[2] = { 3, 4 };\n"
-      H "if (i < 8) out[i] = lut[i % 2].a + a + b + (int)(w[0] + v[1]); }\n", NULL },
-    { "template <typename T, int N> __device__ T f(T x) { return x * N; }\n"
-      "template <class H, class... A> static __device__ int g(H h, A... a) { return h + sizeof...(a); }\n"
-      "template <template <class> class V, class T> __device__ int h(V<T> v) { return v.a; }\n"
-      "template <class T> struct W { T a; };\n"
-      H "if (i < 8) out[i] = f<int, 3>(in[i]) + g(1, 2, 3) + h<W, int>(W<int>{ 1 }); }\n", NULL },
-    { "#ifdef A\n#define INLINE __forceinline\n#else\n#define INLINE static inline __attribute__((always_inline))\n#endif\n"
-      "INLINE int f(int x) { return x + 1; }\n" H "if (i < 8) out[i] = f(in[i]); }\n", NULL },
-    { "#ifdef __cplusplus\nextern \"C\" {\n#endif\nstatic const int t[2] = { 1, 2 };\n#ifdef __cplusplus\n}\n#endif\n"
-      H "if (i < 8) out[i] = t[i % 2]; }\n", NULL },
-    { "#ifdef A\n#define W 3\n#else\n#define W 4\n#endif\nstatic const int t[4] = { 1, 2, 3, W };\n"
-      H "if (i < 8) out[i] = t[i % 4]; }\n", NULL },
-    { "template <int B = 256> __device__ int f(int v) { return v + B; }\n"
-      "template <class T = float, int N = 3> struct P { T t[N]; };\n"
-      H "P<> p; p.t[0] = 1; if (i < 8) out[i] = f<>(p.t[0]); }\n", NULL },
-    { "namespace n { struct W { int a; }; }\ntemplate <class T> struct V { T a; };\n__device__ int f(n::W w);\n"
-      "__device__ int g(V<int> *);\n__device__ int f(n::W w) { return w.a; }\n"
-      "__device__ int g(V<int> *v) { return v->a; }\n"
-      H "V<int> v = { 1 }; if (i < 8) out[i] = f(n::W{ 2 }) + g(&v); }\n", NULL },
-    { "#include <vector>\n#include <cstdarg>\n#include <ctype.h>\n" H "if (i < 8) out[i] = in[i]; }\n", NULL },
-    { "__constant__ int w[2] = { 1, 2 };\n" H "int w = 3; if (i < 8) out[i] = w + in[i]; }\n", NULL },
-};
-
-START_TEST(finds_what_the_text_hides)
-{
-    static const char yaml[] =
-        "buffers: {a: {dtype: i32, shape: [8]}}\nstages:\n  - {use: generate, out: a, frames: 3}\n"
-        "  - {use: kernel, source: k.cu, block: 8, grid: 1, args: [in, out]}\n  - {use: discard}\n";
-    const char *dir = pipe_dir();
-    pipe_text(dir, "k.cu", hidden[_i].text);
-    pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
-    ck_assert_msg(r.errs.failed == !!hidden[_i].name, "%s: %s", hidden[_i].text,
-                  r.errs.n ? r.errs.e[0].msg : "no error");
-    ck_assert_msg(!hidden[_i].name || strstr(r.errs.e[0].msg, hidden[_i].name) != NULL, "%s", r.errs.e[0].msg);
-    pipe_dir_remove(dir);
 }
 END_TEST
 
@@ -204,10 +207,10 @@ Suite *suite_image(void)
     TCase *tc = tcase_create("compiled");
     tcase_set_timeout(tc, 60);
     tcase_add_unchecked_fixture(tc, setup, cu_close);
-    tcase_add_loop_test(tc, names_a_variable, 0, sizeof kept / sizeof *kept);
-    tcase_add_test(tc, only_words_of_the_source_count);
+    ADD_SOME(tc, names_a_variable, (int)(sizeof cases / sizeof *cases), tests_every(3, 1));
+    tcase_add_test(tc, refuses_thread_local);
+    tcase_add_test(tc, waits_for_all_blocks);
     tcase_add_test(tc, asks_for_symbols);
-    ADD_SOME(tc, finds_what_the_text_hides, (int)(sizeof hidden / sizeof *hidden), tests_every(4, 1));
     suite_add_tcase(s, tc);
     return s;
 }

@@ -144,7 +144,7 @@ static const struct {
     { "one result of many elements",
       "buffers: {g: {dtype: f32, shape: [1024, 1024]}, y: {dtype: f32, shape: [1]}}\nstages:\n"
       "  - {use: generate, out: g}\n" KERNEL("[in, out]", ", grid: 1, out: y") END, SILENT },
-    { "no grid", LARGE KERNEL("[in, out]", "") END, SILENT },
+    { "no grid", LARGE KERNEL("[in, out]", ", threads: out.size") END, SILENT },
     { "on the CPU", "device: cpu\n" LARGE KERNEL("[in, out]", ", grid: 1") END, SILENT },
 
     { "small frames one by one", "batch: 1\ndepth: 6\n" SMALL SCALE END,
@@ -201,17 +201,17 @@ static const struct {
     { "one on the CPU", "device: cpu\n" MANAGED("managed") EXPR END, SILENT },
     { "one that devices on the CPU read", "device: cpu:0-1\n" MANAGED("managed") EXPR END, SILENT },
     { "f64 from a port", "buffers: {g: {dtype: f64, shape: [99]}}\nstages:\n"
-      "  - {use: generate, out: g}\n" KERNEL("[in, out]", "") END,
+      "  - {use: generate, out: g}\n" KERNEL("[in, out]", ", threads: out.size") END,
       "stage 'kernel' computes in f64, for which NVIDIA H200 is 64 times slower than for f32; use "
       "f32 where it is precise enough (lint: f64)", AT(4, 11, 6), .f64 = 64 },
-    { "f64 from a number", SMALL KERNEL("[in, out, {f64: 0.5}]", "") END,
+    { "f64 from a number", SMALL KERNEL("[in, out, {f64: 0.5}]", ", threads: out.size") END,
       "stage 'kernel' computes in f64, for which NVIDIA H200 is 32 times slower than for f32; use "
       "f32 where it is precise enough (lint: f64)", AT(4, 11, 6), .f64 = 32 },
-    { "f32", SMALL KERNEL("[in, out, {f32: 0.5}]", "") END, SILENT, .f64 = 64 },
-    { "a device with f64 units", SMALL KERNEL("[in, out, {f64: 0.5}]", "") END, SILENT },
+    { "f32", SMALL KERNEL("[in, out, {f32: 0.5}]", ", threads: out.size") END, SILENT, .f64 = 64 },
+    { "a device with f64 units", SMALL KERNEL("[in, out, {f64: 0.5}]", ", threads: out.size") END, SILENT },
     { "a stage that moves more than it computes", SMALL "  - {use: cast, dtype: f64}\n" END,
       .f64 = 64 },
-    { "f64 on the CPU", "device: cpu\n" SMALL KERNEL("[in, out, {f64: 0.5}]", "") END, SILENT,
+    { "f64 on the CPU", "device: cpu\n" SMALL KERNEL("[in, out, {f64: 0.5}]", ", threads: out.size") END, SILENT,
       .f64 = 64 },
 
     { "two paces in one join", TWO(", rate: 99.5", ", rate: 25") JOIN,

@@ -75,7 +75,9 @@ static void setup(void)
     pipe_text(dir, "groups.cu",
         "#include <cooperative_groups.h>\n"
         "static __device__ void meet() { cooperative_groups::this_grid().sync(); }\n"
-        "extern \"C\" __global__ void groups(const float *in, float *out) { meet(); out[0] = in[0]; }\n"
+        "extern \"C\" __global__ void groups(const float *in, float *out) { meet(); out[0] = in[0]; }\n");
+    pipe_text(dir, "warps.cu",
+        "#include <cooperative_groups.h>\n"
         "extern \"C\" __global__ void warps(const float *in, float *out)\n"
         "{\n"
         "    auto b = cooperative_groups::this_thread_block();\n"
@@ -143,18 +145,18 @@ static float fourfold(int64_t i)
 }
 
 static const struct { const char *stage; float (*want)(int64_t); } good[] = {
-    /* the default grid, and all kinds of arguments */
+    /* threads along two axes, and all kinds of arguments */
     { "{use: kernel, source: scale.cu, out: y, args: [in, out, {i32: 'in.shape[0]'}, "
-      "{i32: 'in.shape[1]'}, {f32: gain}]}", scaled },
+      "{i32: 'in.shape[1]'}, {f32: gain}], threads: ['in.shape[1]', 'in.shape[0]']}", scaled },
     { "{use: kernel, source: scale.cu, args: [x, y, {i32: 'x.shape[0]'}, "
       "{i32: 6}, {f32: '3 * gain / 3'}], in: {x: x}, out: {y: y}, block: [4, 2], "
       "grid: ['ceil(x.shape[1] / 4)', 'ceil(x.shape[0] / 2)']}", scaled },
     /* other grids: along x alone, and with rows along y */
-    { "{use: kernel, source: flat.cu, out: y, args: [in, out, {i32: in.size}]}", fourfold },
-    { "{use: kernel, source: flat.cu, out: y, args: [in, out, {i32: in.size}], block: 7, "
+    { "{use: kernel, source: flat.cu, out: y, threads: out.size, args: [in, out, {i32: in.size}]}", fourfold },
+    { "{use: kernel, source: flat.cu, out: y, args: [in, out, {i32: in.size}], block: 7, threads: out.size, "
       "serial: true}", fourfold },
     { "{use: kernel, source: flat.cu, entry: rows, out: y, args: [in, out, "
-      "{i32: 'in.shape[0]'}, {i32: 'in.shape[1]'}]}", fourfold },
+      "{i32: 'in.shape[0]'}, {i32: 'in.shape[1]'}], threads: 'in.shape[1]'}", fourfold },
     { "{use: kernel, source: flat.cu, entry: row, out: y, block: 256, grid: [1, 'in.shape[0]'], "
       "args: [in, out, {i32: 'in.shape[1]'}]}", fourfold },
     /* another entry, an include, shared memory, a macro */
@@ -224,6 +226,7 @@ START_TEST(two_outputs)
 END_TEST
 
 #define SCALE "{use: kernel, source: scale.cu, out: y, "
+#define XY ", threads: ['in.shape[1]', 'in.shape[0]']"
 #define ARGS "args: [in, out, {i32: 1}, {i32: 1}, {f32: 1}]"
 
 /* ---- a source in the pipeline itself ----------------------------------- */
@@ -233,7 +236,7 @@ END_TEST
 #define HEAD_QUOTED "extern \\\"C\\\" __global__ void "
 #define HEAD "extern \"C\" __global__ void "
 #define INDEX "        int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-#define LIST "    args: [in, out, {i32: in.size}]\n"
+#define LIST "    args: [in, out, {i32: in.size}]\n    threads: in.size\n"
 
 /* Two that have the same entry and are not the same; a header beside the YAML; a macro. */
 START_TEST(code_in_the_pipeline)
@@ -269,17 +272,15 @@ END_TEST
 static const struct { const char *stage; bool compiled; int line, col; const char *msg; } inline_bad[] = {
     { "    code: |\n      " HEAD "k(const float *in, float *out, int n)\n      {\n" INDEX
       "        if (i < n) out[i] = ina[i];\n      }\n" LIST, true, 9, 29, "'ina'" },
-    { "    code: >\n      " HEAD "k(const float *in, float *out, int n)\n      { out[n] = ina[0]; }\n" LIST
-      "    grid: 1\n", true, 5, 11, "in 'code', line 1: " },
-    { "    code: |\n      " HEAD "k(const float *in,\n          float *out, float n) {}\n" LIST "    grid: 1\n",
-      false, 8, 21, "test.yaml:7)" },
+    { "    code: >\n      " HEAD "k(const float *in, float *out, int n)\n      { out[n] = ina[0]; }\n" LIST,
+      true, 5, 11, "in 'code', line 1: " },
+    { "    code: |\n      " HEAD "k(const float *in,\n          float *out, float n) {}\n" LIST,
+      true, 7, 23, "parameter 3 of 'k' is 'float n', but args passes 'int' (" },
     { "    code: |\n\n      __device__ int seen;\n      " HEAD "k(const float *in, float *out, int n) { seen++; }\n"
-      LIST "    grid: 1\n", false, 5, 11, "test.yaml:7), which launches for several frames share" },
-    { "    code: |\n      " HEAD "k(const float *in, float *out, int n)\n      { out[0] = threadIdx.x; }\n" LIST,
-      false, 4, 10, "kernel 'k' has 'threadIdx', which is not in the plain form blockIdx.x" },
+      LIST, true, 5, 11, "kernel 'k' of 'code' may change its variable 'seen', which launches for several frames share" },
     { "    code: |\n      " HEAD "a() {}\n      " HEAD "b() {}\n" LIST, false, 5, 11,
       "'code' has several kernels; set 'entry' to one of them: 'a', 'b'" },
-    { "    code: |\n      " HEAD "a() {}\n      " HEAD "b() {}\n    entry: c\n" LIST, false, 8, 12,
+    { "    code: |\n      " HEAD "a() {}\n      " HEAD "b() {}\n    entry: c\n" LIST, true, 5, 11,
       "no kernel 'c' in 'code'; set 'entry' to one of its kernels: 'a', 'b'" },
     { "    code: \" \"\n" LIST, false, 5, 11, "'code' has no kernel that is plainly declared" },
     { "    code:\n      #define A 3\n      " HEAD "k(const float *in, float *out, int n)\n      {\n" INDEX
@@ -287,12 +288,6 @@ static const struct { const char *stage; bool compiled; int line, col; const cha
     { "    code: k.cu\n" LIST, false, 5, 11, "'code' has the source itself; a file's name is 'source: k.cu'" },
     { "    code: >\n      // k\n      " HEAD "k(const float *in, float *out, int n)\n      {}\n" LIST, false, 5, 11,
       "best write 'code: |', so that its lines stay as they are" },
-    { "    code: |\n      " HEAD "k(const float *in, float *out, int n)\n      {\n" INDEX
-      "        if (i < n) {\n          out[i] = in[i];\n      }\n" LIST, false, 7, 7, "this '{' is never closed" },
-    { "    code: \"" HEAD_QUOTED "k(const float *in, float *out, int n) {\\n out[(n] = 0; }\"\n" LIST, false, 5, 11,
-      "this '(' is never closed (line 2 of 'code'); best write 'code: |'" },
-    { "    code: |\n      #include \"none.h\"\n      " HEAD "k(const float *in, float *out, int n) {}\n" LIST,
-      false, 4, 10, "stands in a source that includes a file that is not there: \"none.h\" (" },
 };
 
 START_TEST(code_that_is_wrong)
@@ -339,24 +334,25 @@ static const struct { const char *stage, *msg; } bad[] = {
     { SCALE "args: [in, out, {u8: 256}]}", "'256' is 256, which no u8 can be" },
     { SCALE "args: [in, out, {i32: gain}]}", "'gain' is 1.5, which no i32 can be" },
     { SCALE "args: [in, out, {i32: 'in.shape[2]'}]}", "'in' has no axis 2" },
-    { SCALE "args: [in, out, {i32: 1}, {f32: 1}, {f32: 1}]}",
-      "parameter 4 of 'scale' is 'int w', but args passes 'float' (" },
-    { SCALE "args: [in, out]}", "'scale' has 5 parameters, but args gives 2 values (" },
-    { SCALE "args: [in, out, {i32: 1}, {i32: 1}, {f32: 1}, {f32: 1}]}",
-      "'scale' has 5 parameters, but args gives 6 values (" },
-    { SCALE ARGS ", block: [1, 1, 1, 1]}", "1 to 3 axes" },
-    { SCALE ARGS ", block: [64, 32]}", "a block of 2048 threads" },
-    { SCALE ARGS ", block: [1, 1, 128]}", "at most 64 threads along z" },
+    { SCALE ARGS "}", "a kernel needs 'threads', the number that runs for a frame: 'threads: out.size' is one for each element "
+      "of 'out' along x, 'threads: [\"out.shape[1]\", \"out.shape[0]\"]' one along x and y; or 'grid', the number of" },
+    { SCALE ARGS ", threads: 6, grid: 1}", "leave out 'grid' or 'threads'" },
+    { SCALE ARGS ", threads: 0}", "0 threads along x; it must be a whole number from 1 to 2147483647 blocks" },
+    { SCALE ARGS ", threads: 1.5}", "1.5 threads along x" },
+    { SCALE ARGS ", threads: [1, 'in.size * 1000000']}", "threads along y; it must be a whole number from 1 to 65535 blocks" },
+    { SCALE ARGS ", threads: [1, 1, 1, 1]}", "threads have 1 to 3 axes" },
+    { SCALE ARGS ", threads: 6, block: [8, 4]}", "a block of 4 threads along y, and 'threads' says nothing of y" },
+    { SCALE "batched: true, " ARGS ", threads: [1, 1, 1]}", "1 to 2 axes: [x, y]; z is the frame" },
+    { SCALE ARGS XY ", block: [1, 1, 1, 1]}", "1 to 3 axes" },
+    { SCALE ARGS XY ", block: [64, 32]}", "a block of 2048 threads" },
+    { SCALE ARGS XY ", block: [1, 1, 128]}", "at most 64 threads along z" },
     { SCALE ARGS ", grid: [1, 1, 1, 1]}", "a grid has 1 to 3 axes" },
     { SCALE ARGS ", block: [8, 8], grid: [1, 70000]}", "70000 blocks along y" },
     { SCALE ARGS ", grid: [2, 3]}", "a grid of 2 axes needs 'block', too, like block: [32, 8]" },
     { SCALE ARGS ", grid: 0}", "0 blocks along x" },
     { SCALE "batched: true, " ARGS ", grid: [1, 1, 1]}", "1 to 2 axes: [x, y]; z is the frame" },
-    { SCALE ARGS ", shared: 1MiB}", "bytes of shared memory" },
-    { SCALE "entry: scael, " ARGS "}", "scale.cu'; set 'entry' to one of its kernels: 'scale'" },
+    { SCALE ARGS XY ", shared: 1MiB}", "bytes of shared memory" },
     { SCALE ARGS ", cooperative: true, batched: true}", "a grid for several frames ('batched')" },
-    { "{use: kernel, source: groups.cu, out: y, args: [in, out], grid: 1}",
-      "groups.cu:2), which needs all blocks to run at once" },
     { SCALE ARGS ", define: {a-b: 3}}", "'a-b' is not a name that C can define" },
     { SCALE ARGS ", define: [A]}", "'define' must be a map, like {RADIUS: 3}" },
 };
@@ -375,8 +371,16 @@ END_TEST
 /* Found when the stage opens, at a line of the .cu file. */
 static const struct { const char *stage; int line; const char *msg; } broken[] = {
     { "{use: kernel, source: pasted.cu, entry: scall, out: y, args: [in, out], grid: 1}", 6, "no kernel 'scall'" },
-    { "{use: kernel, source: broken.cu, out: y, args: [in, out]}", 3, "'ina'" },
-    { "{use: kernel, source: groups.cu, entry: warps, out: y, args: [in, out], grid: 1, cooperative: true}", 7,
+    { "{use: kernel, source: broken.cu, out: y, args: [in, out], grid: 1}", 3, "'ina'" },
+    { SCALE "args: [in, out, {i32: 1}, {f32: 1}, {f32: 1}]" XY "}", 1,
+      "parameter 4 of 'scale' is 'int w', but args passes 'float' (" },
+    { SCALE "args: [in, out]" XY "}", 1, "'scale' has 5 parameters, but args gives 2 values (" },
+    { SCALE "args: [in, out, {i32: 1}, {i32: 1}, {f32: 1}, {f32: 1}]" XY "}", 1,
+      "'scale' has 5 parameters, but args gives 6 values (" },
+    { SCALE "entry: scael, " ARGS XY "}", 6, "scale.cu'; set 'entry' to one of its kernels: 'scale'" },
+    { "{use: kernel, source: groups.cu, out: y, args: [in, out], grid: 1}", 6,
+      "waits for all blocks, by this_grid().sync(), which needs them to run at once: set 'cooperative: true'" },
+    { "{use: kernel, source: warps.cu, out: y, args: [in, out], grid: 1, cooperative: true}", 5,
       "warp intrinsics need a GPU: 'tiled_partition'" },
 };
 

@@ -212,7 +212,7 @@ static void lint_grid(linting *l)
         if (blocks > d->sms || 2 * blocks * depth > d->sms
             || elements / MANY < blocks * st->known.threads)
             continue;
-        warn(l, key_at(st->node, "grid", st->at), "stage '%s' makes %" PRId64 " elements with %"
+        warn(l, key_at(st->node, gp_node_get(st->node, "grid") ? "grid" : "threads", st->at), "stage '%s' makes %" PRId64 " elements with %"
              PRId64 " block%s of %" PRId64 " threads; with %" PRId64 " frame%s in flight that is %"
              PRId64 " of the %d multiprocessors of %s", st->name, elements, blocks, gp_plural(blocks),
              st->known.threads, depth, gp_plural(depth), blocks * depth, d->sms, d->name);

@@ -15,8 +15,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "cpu/child.h"
+#include "cpu/image.h"
 #include "cpu/kernel.h"
-#include "device/image.h"
 #include "device/reads.h"
 #include "device/scratch.h"
 #include "device/source.h"
@@ -375,7 +375,7 @@ bool gp_cc_compile(const gp_source *src, const atomic_int *cancel, gp_cpu_entry 
         add_folders(&r, &u, &c);
         ok = find(&r, &l, errs) || build(&u, &c, &r, cancel, &l, errs);
     }
-    if (ok && !gp_image_keeps_nothing(src, true, l.data, l.bytes, errs)) {
+    if (ok && !gp_image_keeps_nothing(src, l.data, l.bytes, errs)) {
         dlclose(l.dl);
         l.dl = NULL;
         ok = false;

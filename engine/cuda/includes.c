@@ -12,24 +12,6 @@
 #include "device/cache.h"
 #include "device/source.h"
 
-/* The operand of the directive whose word `include` is at `word` in `text`, of which `code`
- * is blanked: what follows `#`, which is first in its line. NULL: it is none that is
- * written so. */
-static const char *operand_of(const char *text, const char *code, const char *word)
-{
-    const char *p = word;
-    while (p > code && (p[-1] == ' ' || p[-1] == '\t'))
-        p--;
-    if (p == code || *--p != '#')
-        return NULL;
-    while (p > code && (p[-1] == ' ' || p[-1] == '\t'))
-        p--;
-    if (p > code && p[-1] != '\n')
-        return NULL;
-    p = text + (word - code) + 7;
-    return p + strspn(p, " \t");
-}
-
 /* Adds the file `name` of folder `dir` unless it is known. False: there is none. */
 static bool add_file(gp_reads *r, const char *dir, size_t ndir, const char *name, size_t n)
 {
@@ -71,7 +53,7 @@ static void find_includes(gp_reads *r, const char *text, const char *dir)
     for (const char *p = code; (p = strstr(p, "include")); p += 7) {
         if ((p > code && gp_in_word(p[-1])) || (gp_in_word(p[7]) && strncmp(p, "include_next", 12)))
             continue;
-        const char *name = operand_of(text, code, p);
+        const char *name = gp_include_operand(text, code, p);
         char end = !name ? 0 : *name == '"' ? '"' : *name == '<' ? '>' : 0;
         size_t n = end ? strcspn(name + 1, end == '"' ? "\"\n" : ">\n") : 0;
         if (n)

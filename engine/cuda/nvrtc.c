@@ -11,7 +11,7 @@
 #include "base/dl.h"
 #include "base/embed.h"
 #include "cuda/nvrtc.h"
-#include "device/image.h"
+#include "cuda/ptx.h"
 #include "device/source.h"
 #include "gpipe/gpipe.h"
 
@@ -27,6 +27,8 @@ typedef struct nvrtc {
     int (*log)(void *prog, char *log);
     int (*cubin_size)(void *prog, size_t *bytes);
     int (*cubin)(void *prog, char *cubin);
+    int (*ptx_size)(void *prog, size_t *bytes);
+    int (*ptx)(void *prog, char *ptx);         /* NUL-terminated */
     int (*flow)(void *prog, int (*stop)(void *arg, void *unused), void *arg);  /* or NULL */
 } nvrtc;
 
@@ -49,6 +51,8 @@ static bool open_nvrtc(nvrtc *n, const char *what, const char *advice, gp_loc at
         { "nvrtcGetProgramLog", &n->log },
         { "nvrtcGetCUBINSize", &n->cubin_size },
         { "nvrtcGetCUBIN", &n->cubin },
+        { "nvrtcGetPTXSize", &n->ptx_size },
+        { "nvrtcGetPTX", &n->ptx },
         { 0 },
     };
     const gp_dl_symbol flow[] = { { "nvrtcSetFlowCallback", &n->flow }, { 0 } };
@@ -131,10 +135,10 @@ static void free_options(options *o)
 }
 
 /* Adds what decides the image, beside the files that are read. NVRTC takes nothing from the
- * environment. */
-static gp_key make_key(const char *text, const nvrtc *rtc, const options *o)
+ * environment. An image is stored when its PTX was looked at for what this source may not do. */
+static gp_key make_key(const char *text, const nvrtc *rtc, const options *o, const gp_source *src)
 {
-    int version[2] = { 0, 0 };
+    int version[2] = { 0, 0 }, may[2] = { src && src->cooperative, !src || !src->overlaps };
     gp_hash h;
     gp_hash_begin(&h);
     rtc->version(&version[0], &version[1]);
@@ -145,6 +149,7 @@ static gp_key make_key(const char *text, const nvrtc *rtc, const options *o)
             if (!strcmp(b->name, kernel_headers[i]))
                 gp_hash_text(&h, (const char *)b->data);
     gp_hash_add(&h, version, sizeof version);
+    gp_hash_add(&h, may, sizeof may);
     for (int i = 0; i < o->n; i++)
         gp_hash_text(&h, o->v[i]);
     for (int i = 0; i < o->ndirs; i++)
@@ -171,10 +176,28 @@ static int is_cancelled(void *cancel, void *unused)
     return atomic_load((const atomic_int *)cancel) != 0;
 }
 
-/* NULL, with an image; or what the compiler said, malloc'd. The text has a name in the first
- * folder, where NVRTC then looks for headers in quotes, and not in the one that we are in. */
-static char *build(const nvrtc *rtc, const char *text, const options *o,
-                   const atomic_int *cancel, void **image, size_t *bytes)
+/* False, with an error: its PTX says that the kernel does what its stage does not allow. */
+static bool check_ptx(const nvrtc *rtc, void *prog, const gp_source *src, gp_errs *errs)
+{
+    size_t bytes = 0;
+    char *ptx = NULL;
+    if (src->cooperative && !src->overlaps)
+        return true;
+    bool ok = !rtc->ptx_size(prog, &bytes) && (ptx = calloc(1, bytes + 1)) && !rtc->ptx(prog, ptx);
+    if (!ok)
+        gp_fail(errs, GP_E_RESOURCE, src->at, "no PTX of '%s'", gp_source_name(src));
+    else if (!src->cooperative && gp_ptx_waits(ptx))
+        ok = gp_source_waits(src, errs);
+    else
+        ok = !src->overlaps || gp_ptx_keeps_nothing(src, ptx, errs);
+    free(ptx);
+    return ok;
+}
+
+/* NULL, with an image, or with an error about `src`, if that is not NULL; or what the compiler said, malloc'd. The text
+ * has a name in the first folder, where NVRTC then looks for headers in quotes, and not in the one that we are in. */
+static char *build(const nvrtc *rtc, const char *text, const options *o, const gp_source *src,
+                   const atomic_int *cancel, void **image, size_t *bytes, gp_errs *errs)
 {
     const char *header[NSTUBS + NKERNEL_HEADERS], *name[NSTUBS + NKERNEL_HEADERS];
     const char **v = calloc((size_t)(o->n + o->ndirs) + 1, sizeof *v);
@@ -205,7 +228,8 @@ static char *build(const nvrtc *rtc, const char *text, const options *o,
     if (rc && prog && rtc->log_size(prog, &length) == 0 && length > 1
         && (log = calloc(1, length + 1)))
         rtc->log(prog, log);
-    if (rc == 0 && !(rc = rtc->cubin_size(prog, bytes)) && !(*image = malloc(*bytes + 1)))
+    bool allowed = rc || !src || check_ptx(rtc, prog, src, errs);
+    if (rc == 0 && allowed && !(rc = rtc->cubin_size(prog, bytes)) && !(*image = malloc(*bytes + 1)))
         log = strdup("out of memory");
     if (rc == 0 && *image)
         rc = rtc->cubin(prog, *image);
@@ -222,10 +246,10 @@ static char *build(const nvrtc *rtc, const char *text, const options *o,
 }
 
 /* Finds or makes the image of a text. NULL, or what the compiler said. */
-static char *get(const nvrtc *rtc, const char *text, const char *own, const options *o,
+static char *get(const nvrtc *rtc, const char *text, const char *own, const options *o, const gp_source *src,
                  const atomic_int *cancel, void **image, size_t *bytes, gp_errs *errs)
 {
-    gp_reads r = { .unit = make_key(text, rtc, o) };
+    gp_reads r = { .unit = make_key(text, rtc, o, src) };
     char *log = NULL;
     gp_reads_text(&r, text);
     for (int i = 0; i < o->ndirs; i++) {
@@ -235,7 +259,7 @@ static char *get(const nvrtc *rtc, const char *text, const char *own, const opti
     if (!gp_reads_find(&r, ".cubin", image, bytes, errs)) {
         gp_nvrtc_includes(&r, own, toolkit[0]);
         gp_reads_start(&r);
-        log = build(rtc, text, o, cancel, image, bytes);
+        log = build(rtc, text, o, src, cancel, image, bytes, errs);
         if (*image)
             gp_reads_store(&r, ".cubin", *image, *bytes, errs);
     }
@@ -268,10 +292,10 @@ bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, vo
     if (ok && !set_options(&o, &src, 1, cc))
         ok = gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", gp_source_name(src));
     if (ok) {
-        char *log = get(&rtc, u.text, u.user, &o, cancel, image, bytes, errs);
+        char *log = get(&rtc, u.text, u.user, &o, src, cancel, image, bytes, errs);
         ok = *image;
-        if (!ok && !(cancel && atomic_load(cancel)))
-            gp_unit_errors(&u, log ? log : "", errs);
+        if (log && !(cancel && atomic_load(cancel)))
+            gp_unit_errors(&u, log, errs);
         free(log);
     }
     if (ok && !has_code(src->entry, *image, *bytes)) {
@@ -279,11 +303,6 @@ bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, vo
         *image = NULL;
         ok = gp_fail(errs, GP_E_SPEC, gp_source_at(src), "'%s' has a C++ name; declare "
                      "it as extern \"C\" __global__ void %s(...)", src->entry, src->entry);
-    }
-    if (ok && !gp_image_keeps_nothing(src, false, *image, *bytes, errs)) {
-        free(*image);
-        *image = NULL;
-        ok = false;
     }
     free_options(&o);
     gp_unit_free(&u);
@@ -307,7 +326,7 @@ bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int
     bool ok = set_options(&o, source, nsource, cc)
         || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     if (ok) {
-        char *log = get(&rtc, text, text, &o, cancel, image, bytes, errs);
+        char *log = get(&rtc, text, text, &o, NULL, cancel, image, bytes, errs);
         ok = *image;
         if (!ok && !(cancel && atomic_load(cancel)))
             gp_fail(errs, GP_E_SPEC, nsource ? source[0]->at : (gp_loc){ 0 },

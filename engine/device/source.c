@@ -8,47 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "base/cxx.h"
 #include "base/memfile.h"
 #include "base/embed.h"
 #include "device/cache.h"
 #include "device/source.h"
-
-/* ---- scanning -------------------------------------------------------- */
-
-char *gp_code_blank(const char *text)
-{
-    char *copy = strdup(text), *p = copy;
-    while (p && *p) {
-        char *from = p;
-        if (p[0] == '/' && p[1] == '/') {
-            p += strcspn(p, "\n");
-        } else if (p[0] == '/' && p[1] == '*') {
-            char *end = strstr(p + 2, "*/");
-            p = end ? end + 2 : p + strlen(p);
-        } else if (*p == '"' || (*p == '\'' && (p == copy || !isalnum((unsigned char)p[-1])))) {
-            char quote = *p++;
-            while (*p && *p != quote && *p != '\n')
-                p += p[0] == '\\' && p[1] ? 2 : 1;
-            p += *p == quote;
-        } else {
-            p++;
-            continue;
-        }
-        for (; from < p; from++)
-            if (*from != '\n')
-                *from = ' ';
-    }
-    return copy;
-}
-
-const char *gp_find_word(const char *text, const char *p, const char *word)
-{
-    size_t n = strlen(word);
-    for (; (p = strstr(p, word)); p += n)
-        if ((p == text || !gp_in_word(p[-1])) && !gp_in_word(p[n]))
-            return p;
-    return NULL;
-}
 
 const char *gp_source_name(const gp_source *src)
 {
@@ -89,6 +53,10 @@ static const char *const headers[] = {
 static const char toolkit[] =
     "#define __CUDA_RUNTIME_H__\n#define __HOST_DEFINES_H__\n#define __VECTOR_TYPES_H__\n"
     "#define __VECTOR_FUNCTIONS_H__\n";
+
+/* On the CPU: a variable of each worker thread, which has no meaning in CUDA, would keep something from one frame to a
+ * later one by chance. __shared__, which is made of it, was defined before. */
+static const char no_threads[] = "#pragma GCC poison thread_local __thread\n";
 
 static void put_header(FILE *out, const char *name)
 {
@@ -264,6 +232,8 @@ bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
             put_header(out, headers[i]);
     put_line(out, 1, GP_UNIT_MARK);
     fputs(cpu ? toolkit : "", out);
+    fputs(cpu ? no_threads : "", out);
+    fprintf(out, "#define GP_COOPERATIVE %d\n", src->cooperative);
     fputs(check, out);
     put_line(out, 1, "define");           /* the stage's option; behind what is ours */
     for (int i = 0; i < src->ndefine; i++) {

@@ -3,8 +3,8 @@
 #ifndef GP_SOURCE_H
 #define GP_SOURCE_H
 
-#include <ctype.h>
 #include <stdio.h>
+#include "base/cxx.h"
 #include "gpipe/stage.h"
 
 /* In what a compiler writes: the name of our own lines, and what a failed check of the entry is marked by. */
@@ -43,20 +43,12 @@ char *gp_source_read(const gp_source *src, gp_errs *errs);
  * numbers; returns the name that it gives. */
 const char *gp_source_line(FILE *out, const gp_source *src);
 
+/* Adds the error that launches of several frames would change a variable at the same time, or that the kernel waits for
+ * all blocks of a grid that does not run at once; returns false. */
+bool gp_source_changes(const gp_source *src, const char *variable, gp_errs *errs);
+bool gp_source_waits(const gp_source *src, gp_errs *errs);
+
 /* The folder that a source lies in, malloc'd. NULL: no memory. */
 char *gp_source_folder(const char *path);
-
-/* The next `word` of `text` at or after `p`, as a whole word; NULL: none. */
-const char *gp_find_word(const char *text, const char *p, const char *word);
-
-/* A copy with comments, strings and characters blanked, and all newlines kept; malloc'd.
- * NULL: no memory. */
-char *gp_code_blank(const char *text);
-
-/* May `c` stand in an identifier? */
-static inline bool gp_in_word(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
 
 #endif

@@ -10,49 +10,15 @@
 
 /* ---- the entry's declaration ----------------------------------------------- */
 
-/* The end of a bracket that opens at `p`; NULL when it does not close. */
-static const char *closing(const char *p)
-{
-    int deep = 0;
-    for (; *p; p++) {
-        deep += *p == '(' || *p == '[' || *p == '{';
-        deep -= *p == ')' || *p == ']' || *p == '}';
-        if (!deep)
-            return p;
-    }
-    return NULL;
-}
-
-/* The name of the kernel declared after `__global__` at `p`, NULL when there is
- * none: the last word before a bracket that is no attribute. */
-static const char *kernel_name(const char *p, size_t *len)
-{
-    const char *name = NULL;
-    for (; *p && *p != ';' && *p != '{'; p++) {
-        if (gp_in_word(*p)) {
-            name = p;
-            while (gp_in_word(p[1]))
-                p++;
-            *len = (size_t)(p + 1 - name);
-        } else if (*p == '(') {
-            if (name && strncmp(name, "__", 2) != 0 && strncmp(name, "alignas", 7) != 0)
-                return name;
-            if (!(p = closing(p)))
-                break;
-        }
-    }
-    return NULL;
-}
-
 /* The parameters of the entry's declaration: from '(' to ')'. */
 static bool entry_params(const gp_unit *u, const char **from, const char **to)
 {
     for (const char *p = u->code; (p = gp_find_word(u->code, p, "__global__"));) {
         size_t n;
-        const char *name = kernel_name(p += strlen("__global__"), &n);
+        const char *name = gp_kernel_name(p += strlen("__global__"), &n);
         if (name && strlen(u->src->entry) == n && strncmp(name, u->src->entry, n) == 0) {
             *from = strchr(name, '(');
-            return (*to = closing(*from)) != NULL;
+            return (*to = gp_closing(*from)) != NULL;
         }
     }
     return false;
@@ -67,7 +33,7 @@ static const char *angle(const char *p, const char *end)
         deep -= *p == '>' && p[-1] != '-';
         if (!deep)
             return p;
-        if (strchr("([{", *p) && !(p = closing(p)))
+        if (strchr("([{", *p) && !(p = gp_closing(p)))
             break;
     }
     return NULL;
@@ -82,7 +48,7 @@ static bool entry_param(const gp_unit *u, int k, const char **text, size_t *len)
     for (p++;; k--) {
         const char *stop = p;
         for (const char *last; stop < end && *stop != ','; stop = (last ? last : stop) + 1)
-            last = *stop == '<' ? angle(stop, end) : strchr("([{", *stop) ? closing(stop) : NULL;
+            last = *stop == '<' ? angle(stop, end) : strchr("([{", *stop) ? gp_closing(stop) : NULL;
         if (k == 0 || stop >= end) {
             const char *value = memchr(p, '=', (size_t)(stop - p));
             stop = value ? value : stop;
@@ -230,7 +196,7 @@ static void entry_error(const gp_unit *u, const report *r, gp_errs *errs)
     }
     for (const char *p = u->code; (p = gp_find_word(u->code, p, "__global__"));) {
         size_t n, used = strlen(names);
-        const char *name = kernel_name(p += strlen("__global__"), &n);
+        const char *name = gp_kernel_name(p += strlen("__global__"), &n);
         if (name && used + n + 5 < sizeof names)
             snprintf(names + used, sizeof names - used, "%s'%.*s'", used ? ", " : "", (int)n,
                      name);
@@ -258,6 +224,20 @@ static bool gpu_only(const report *r, gp_loc at, gp_errs *errs)
     return true;
 }
 
+bool gp_source_changes(const gp_source *src, const char *variable, gp_errs *errs)
+{
+    return gp_fail(errs, GP_E_SPEC, src->at, "kernel '%s' of '%s' may change its variable '%s', which launches for several "
+                   "frames share and change at the same time: declare it const (or __constant__), with a value that "
+                   "the compiler knows, if it is only read, else set 'serial: true', so that frames take turns",
+                   src->entry, gp_source_name(src), variable);
+}
+
+bool gp_source_waits(const gp_source *src, gp_errs *errs)
+{
+    return gp_fail(errs, GP_E_SPEC, src->at, "kernel '%s' of '%s' waits for all blocks, by this_grid().sync(), which "
+                   "needs them to run at once: set 'cooperative: true'", src->entry, gp_source_name(src));
+}
+
 /* What to do about a header that is not there. */
 static const char *advice(const report *r)
 {
@@ -275,6 +255,10 @@ void gp_unit_errors(const gp_unit *u, const char *log, gp_errs *errs)
     report entry = { 0 };              /* of our own lines after the source */
     bool count = strstr(log, GP_UNIT_MARK " count") != NULL;
     int include = 0;                   /* the user's line that includes what follows */
+    if (strstr(log, GP_UNIT_MARK " cooperative")) {
+        gp_source_waits(u->src, errs);
+        return;
+    }
     for (const char *p = log; *p; p += strspn(p, "\n")) {
         size_t len = strcspn(p, "\n");
         const char *line = p, *mark, *from;

@@ -60,7 +60,7 @@ extern "C" __global__ void turn(const float *in, float *out, int rows)
 }
 BLOCK = "block: [8, 4], grid: [1, 1]"
 KERNELS = {
-    "twice": "use: kernel, source: twice.cu, args: [in, out, {i32: in.size}]",
+    "twice": "use: kernel, source: twice.cu, threads: [8, \"in.size / 8\"], args: [in, out, {i32: in.size}]",
     "mark": f"use: kernel, source: mark.cu, args: [in, out, frame], batched: true, {BLOCK}",
     "turn": f"use: kernel, source: turn.cu, args: [in, out, {{i32: \"in.shape[0]\"}}], {BLOCK}, shared: 128",
 }

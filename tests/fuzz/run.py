@@ -27,7 +27,7 @@ ALSO = {"yaml": ["pipelines", "tests/bad", "tests/golden"], "png": ["tests/data/
         "jpeg": ["tests/data/jpeg"], "pnm": ["tests/data/pnm"], "npz": ["tests/data/npz"],
         "tiff": ["tests/data/tiff"]}
 LONGEST = {"yaml": 3000, "edit": 1000, "expr": 300, "set": 500, "npy": 400, "png": 1000, "lua": 500,
-           "top": 3000, "report": 4000, "cu": 2000, "scan": 2000, "jpeg": 2000, "pnm": 400, "text": 400,
+           "top": 3000, "report": 4000, "cu": 2000, "jpeg": 2000, "pnm": 400, "text": 400,
            "npz": 3000, "onnx": 1500, "tiff": 4000, "y4m": 400}
 WORDS = {
     "yaml": "pipeline device depth streams batch launch sync on_error stall_timeout vars buffers "
@@ -48,10 +48,6 @@ WORDS = {
     "cu": "__global__ __shared__ extern include #include \\\\\\x0a /* */ // \\x22 ' //==\\x20 log a.h "
           "k.cu k( __launch_bounds__( gpipe-check count error:\\x20 fatal\\x20error:\\x20 from\\x20/k.cu: /k.cu: "
           "deleted\\x20function __shfl template<",
-    "scan": "k(const\\x20float\\x20*in,\\x20float\\x20*out) extern \\x22C\\x22 __global__ __device__ __shared__ "
-            "__constant__ const static volatile struct namespace template< typedef using operator #define\\x20 "
-            "#include\\x20 \\x22k.cu\\x22 \\x22missing.h\\x22 <a/b> ## \\\\\\x0a /* */ // R\\x22( blockIdx.x threadIdx.y "
-            "blockDim.z gridDim asm(\\x22 %tid atomicAdd(& return sizeof( for( :: -> += ++ << >> [] ={} N",
     "jpeg": "\\xff\\xd8 \\xff\\xd9 \\xff\\xda \\xff\\xc0 \\xff\\xc1 \\xff\\xc2 \\xff\\xc4 \\xff\\xc9 \\xff\\xca \\xff\\xcc \\xff\\xd0 "
             "\\xff\\xdb \\xff\\xdd \\xff\\xdc \\xff\\xe0 \\xff\\xe1 \\xff\\xee Exif\\x00\\x00 II*\\x00 MM\\x00* "
             "\\x12\\x01\\x03\\x00 \\x01\\x12\\x00\\x03 Adobe JFIF",

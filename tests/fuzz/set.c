@@ -19,7 +19,7 @@ static const char pipeline[] =
     "  - {name: louder, use: scale, a: gain}\n"
     "  - {use: cast, dtype: f64, out: wide}\n"
     "  - {name: script, use: lua, script: x.lua, params: {floor: [1, 2], deep: {a: b}}}\n"
-    "  - {use: kernel, source: k.cu, args: [in, out, {i32: 3}], define: {N: 2}}\n"
+    "  - {use: kernel, source: k.cu, threads: out.size, args: [in, out, {i32: 3}], define: {N: 2}}\n"
     "  - {use: write, path: \"out/${must:-louder}.npy\"}\n"
     "  - {name: copy, use: write, in: ecg, path: out/copy.npy}\n";
 

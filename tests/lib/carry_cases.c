@@ -277,7 +277,7 @@ static const char *const rounded[] = {
     "buffers: {x: {dtype: f32, shape: [40, 30]}, u: {carry: v, dtype: f32, shape: [40, 30], init: 0.1}}\nstages:\n"
     "  - {use: generate, pattern: noise, frames: 30, out: x}\n"
     "  - {use: blur, name: soft, in: u, sigma: 1.2}\n"
-    "  - name: v\n    use: kernel\n    code: |\n"
+    "  - name: v\n    use: kernel\n    threads: out.size\n    code: |\n"
     "      extern \"C\" __global__ void wave(const float *x, const float *u, float *out, int n)\n      {\n"
     "          int i = blockIdx.x * blockDim.x + threadIdx.x;\n          if (i < n)\n"
     "              out[i] = 0.3f * sinf(x[i]) + 0.9f * u[i] / (1.1f + fabsf(x[i]));\n      }\n"
@@ -373,7 +373,7 @@ START_TEST(begins_with)
              "stages:\n  - {use: read, path: in.raw, out: x}\n  - {name: was, in: {x: x, u: u}, ",
              inits[c].dtype, ELEMENTS, init);
     if (_i % 2)
-        snprintf(yaml + strlen(yaml), 500, "use: kernel, args: [x, u, out, {i32: x.size}], source: was.cu}\n");
+        snprintf(yaml + strlen(yaml), 500, "use: kernel, threads: out.size, args: [x, u, out, {i32: x.size}], source: was.cu}\n");
     else
         strcat(yaml, "use: lua, script: was.lua}\n");
     strcat(yaml, "  - {use: write, path: out.raw, durable: none}\n");
@@ -436,7 +436,7 @@ static void stop_soon(gp_pipeline *p, void *arg)
 START_TEST(stopped)
 {
     const char *dir = pipe_dir(), *make = _i % 2 ? "use: lua, script: sum.lua" : "use: kernel, source: sum.cu, "
-                       "args: [x, u, out, {i32: x.size}]";
+                       "threads: out.size, args: [x, u, out, {i32: x.size}]";
     char yaml[1500];
     size_t n;
     pipe_text(dir, "sum.lua", "function process(frame, x, y) y:add(x.x, x.u) end\n");
@@ -466,7 +466,7 @@ END_TEST
 START_TEST(names_and_times)
 {
     static const char *const stage[] = { "use: lua, script: sum.lua", "use: kernel, source: sum.cu, "
-                                         "args: [x, u, out, {i32: x.size}]" };
+                                         "threads: out.size, args: [x, u, out, {i32: x.size}]" };
     const char *dir = pipe_dir();
     char yaml[2500], name[40];
     size_t n, m;
@@ -512,7 +512,7 @@ END_TEST
 START_TEST(partial)
 {
     static const char *const stage[] = { "use: lua, script: before.lua", "use: kernel, source: before.cu, "
-                                         "args: [u, out, {i32: out.size}]" };
+                                         "threads: out.size, args: [u, out, {i32: out.size}]" };
     static const float in[] = { 1, 2, 3, 7, 8, 9, 4, 5, 6 }, expected[] = { 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 0, 0, 0 };
     const char *dir = pipe_dir();
     char yaml[1500];
@@ -545,7 +545,7 @@ START_TEST(heat_as_numpy)
     ck_assert_ptr_nonnull(realpath("tests/ref", ref));
     const char *dir = pipe_dir();
     snprintf(yaml, sizeof yaml, "buffers: {point: {shape: [3]}, was: {carry: heat, init: %s/heat_start.npy}}\n"
-             "stages:\n  - {use: read, path: %s/heat_points.npy, out: point}\n  - name: heat\n    use: kernel\n"
+             "stages:\n  - {use: read, path: %s/heat_points.npy, out: point}\n  - name: heat\n    use: kernel\n    threads: [\"out.shape[1]\", \"out.shape[0]\"]\n"
              "    code: |\n"
              "      extern \"C\" __global__ void heat(const double *point, const double *was, double *out,\n"
              "                                      int width, int height)\n      {\n"

@@ -375,7 +375,7 @@ static int make_of(const carry_node *b)
 
 static void put_kernel(text *t, const carry_node *b)
 {
-    put(t, "    use: kernel\n    code: |\n");
+    put(t, "    use: kernel\n    threads: out.size\n    code: |\n");
     if (!strcmp(b->op, "slow"))
         put(t, "      __device__ float slowly(float x)\n      {\n          volatile float y = x;\n"
             "          for (int i = 0; i < 20000; i++)\n              y = y * 1.0f;\n          return y;\n      }\n");

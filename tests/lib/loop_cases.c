@@ -108,11 +108,11 @@ static void put_stages(text *t, const char *words, const char *carried, int i, c
             put(t, "%s- {use: %s, %s, in: %s, out: %s}\n", indent, op, *op == 'b' ? "sigma: 0.8" : "a: 0.75, b: 2", name[0],
                 out_name);
         else if (n == 1)
-            put(t, "%s- {use: kernel, source: k.cu, entry: %s, in: {a: %s}, out: {o: %s}, args: [a, o, {i32: a.size}]%s}\n",
+            put(t, "%s- {use: kernel, source: k.cu, entry: %s, in: {a: %s}, out: {o: %s}, threads: o.size, args: [a, o, {i32: a.size}]%s}\n",
                 indent, *op == 'z' ? "even" : op, name[0], out_name, *op == 'z' ? ", zero: true" : "");
         else
             put(t, "%s- {use: kernel, source: k.cu, entry: %s, in: {a: %s, b: %s}, out: {o: %s}, "
-                "args: [a, b, o, {i32: a.size}]}\n", indent, op, name[0], name[1], out_name);
+                "threads: o.size, args: [a, b, o, {i32: a.size}]}\n", indent, op, name[0], name[1], out_name);
     }
 }
 
@@ -255,7 +255,7 @@ START_TEST(in_a_cycle)
     put(&t, "buffers: {x: {dtype: f32, shape: [%d]}, u: {carry: end, init: 4, dtype: f32, shape: [%d]}}\nstages:\n"
         "  - {use: read, path: a.raw, out: x}\n"
         "  - use: loop\n    in: {x: x, u: u}\n    out: {v: end}\n    times: %d\n    carry: {x: v}\n    stages:\n"
-        "      - {use: kernel, source: k.cu, entry: mean, in: {a: x, b: u}, out: {o: v}, "
+        "      - {use: kernel, source: k.cu, entry: mean, in: {a: x, b: u}, out: {o: v}, threads: o.size, "
         "args: [a, b, o, {i32: a.size}]}\n"
         "  - {use: write, in: end, path: out.raw, durable: none}\n", SIZE, SIZE, TURNS);
     float *out = (float *)run_text(dir, &t, _i, &n);
@@ -291,7 +291,7 @@ START_TEST(many_iterations)
     put(&t, "buffers: {p: {dtype: u32, shape: [2]}, q: {like: p}}\nstages:\n  - {use: read, path: a.raw, out: p}\n"
         "  - {use: read, path: b.raw, out: q}\n  - use: loop\n    in: {a: p, b: q}\n    out: {d: end}\n    times: %lld\n"
         "    carry: {a: c, b: d}\n    stages:\n"
-        "      - {use: kernel, source: k.cu, entry: sums, in: {a: a, b: b}, out: {c: c, d: d}, "
+        "      - {use: kernel, source: k.cu, entry: sums, in: {a: a, b: b}, out: {c: c, d: d}, threads: c.size, "
         "args: [a, b, c, d, {i32: a.size}]}\n  - {use: write, in: end, path: out.raw, durable: none}\n",
         (long long)many[_i / KNOBS]);
     uint32_t *out = (uint32_t *)run_text(dir, &t, _i % KNOBS, &n);
@@ -330,7 +330,7 @@ START_TEST(stops_when_done)
     put(&t, "buffers: {x: {dtype: i32, shape: [2]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
         "  - use: loop\n    in: {a: x}\n    out: {b: end, done: done}\n    times: %d\n    carry: {a: b}\n"
         "    until: {buffer: done, every: %d}\n    buffers: {done: {dtype: i32, shape: [1]}}\n    stages:\n"
-        "      - {use: kernel, source: k.cu, entry: count, in: {a: a}, out: {b: b, done: done}, "
+        "      - {use: kernel, source: k.cu, entry: count, in: {a: a}, out: {b: b, done: done}, threads: b.size, "
         "args: [a, b, done, {i32: %d}, {i32: a.size}]}\n"
         "  - {use: write, in: end, path: out.raw, durable: none}\n"
         "  - {use: write, in: done, path: done.raw, durable: none}\n", times, every, limit);
@@ -360,8 +360,8 @@ START_TEST(unwritten)
     put(&t, "buffers: {x: {dtype: f32, shape: [10]}}\nstages:\n  - {use: generate, pattern: noise, frames: 3, out: x}\n"
         "  - use: loop\n    in: {x: x}\n    out: {v: end}\n    times: %d\n    carry: {x: v}\n    buffers: {t: {like: x}}\n"
         "    stages:\n"
-        "      - {name: half, use: kernel, source: k.cu, entry: even, in: {a: x}, out: {o: %s}, args: [a, o, {i32: a.size}]}\n"
-        "      - {name: all, use: kernel, source: k.cu, entry: more, in: {a: %s}, out: {o: %s}, args: [a, o, {i32: a.size}]}\n"
+        "      - {name: half, use: kernel, source: k.cu, entry: even, in: {a: x}, out: {o: %s}, threads: o.size, args: [a, o, {i32: a.size}]}\n"
+        "      - {name: all, use: kernel, source: k.cu, entry: more, in: {a: %s}, out: {o: %s}, threads: o.size, args: [a, o, {i32: a.size}]}\n"
         "  - {use: discard, in: end}\n", 1 + _i / 2, _i % 2 ? "v" : "t", _i % 2 ? "v" : "t", _i % 2 ? "t" : "v");
     if (_i % 2) {                      /* then t is made of v, and read by none */
         char *last = strstr(t.s, "      - {name: all");
@@ -385,7 +385,7 @@ START_TEST(unwritten_until)
     put(&t, "buffers: {x: {dtype: f32, shape: [10]}}\nstages:\n  - {use: generate, pattern: noise, frames: 3, out: x}\n"
         "  - use: loop\n    in: {x: x}\n    out: {v: end}\n    times: %d\n    carry: {x: v}\n"
         "    until: {buffer: done, every: %d}\n    buffers: {done: {dtype: i32, shape: [1]}}\n    stages:\n"
-        "      - {name: half, use: kernel, source: k.cu, entry: even, in: {a: x}, out: {o: v}, args: [a, o, {i32: a.size}]}\n"
+        "      - {name: half, use: kernel, source: k.cu, entry: even, in: {a: x}, out: {o: v}, threads: o.size, args: [a, o, {i32: a.size}]}\n"
         "      - {use: kernel, source: k.cu, entry: never, in: {a: x}, out: {o: done}, args: [a, o, {i32: 1}], block: 1, grid: 1}\n"
         "  - {use: discard, in: end}\n", 1 + _i % 7, 1 + _i / 7);
     pipe_result r = pipe_run(dir, t.s, on, NULL, (gp_run_options){ 0 });

@@ -366,7 +366,7 @@ static const struct { const char *what, *stages, *msg; int other, out, dropped, 
     { "the same alone", "  - {use: decimate, in: a, frames: 3}\n  - {use: mix, op: sum, frames: 3, tail: drop}\n"
       "  - {use: discard}\n", NULL, 0, 9, 1, 0 },
     { "a tail of one source is none of the other's, in one segment", "  - {use: scale, in: b, out: c}\n"
-      "  - {use: kernel, in: {a: a, c: c}, args: [a, c, out, {i32: out.size}], code: \"extern \\\"C\\\" __global__ void "
+      "  - {use: kernel, in: {a: a, c: c}, threads: out.size, args: [a, c, out, {i32: out.size}], code: \"extern \\\"C\\\" __global__ void "
       "kernel(const float *a, const float *c, float *o, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; "
       "if (i < n) o[i] = a[i] + c[i]; }\"}\n  - {use: discard}\n  - {use: group, in: c, frames: 4, tail: drop}\n"
       "  - {use: discard}\n", NULL, 10, 10, 0, 0 },

@@ -62,7 +62,7 @@ static char *run_in(const char *dir, int i, gp_run_options options, pipe_result 
     pipe_text(dir, "k.cu", code);
     snprintf(yaml, sizeof yaml, "pipeline: t\n%sbuffers: {x: {dtype: %s, shape: [%d, %d]}}\n"
              "stages:\n  - {use: generate, frames: %d, out: x}\n"
-             "  - {name: k, use: kernel, source: k.cu, block: [32, 8], %sargs: [in, out, {i32: \"in.shape[1]\"}, "
+             "  - {name: k, use: kernel, source: k.cu, threads: [\"out.shape[1]\", \"out.shape[0]\"], %sargs: [in, out, {i32: \"in.shape[1]\"}, "
              "{i32: \"in.shape[0]\"}]}\n  - {use: write, path: out.raw}\n", cases[i].top, cases[i].dtype, cases[i].h ? cases[i].h : 48, cases[i].w ? cases[i].w : 64,
              cases[i].h ? 2 : 9, cases[i].stage);
     *r = pipe_run(dir, yaml, on, NULL, options);
@@ -105,7 +105,7 @@ START_TEST(first_whole_frame_comes_late)
               "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) out[i] = in[i] + 1;\n}\n");
     snprintf(yaml, sizeof yaml, "depth: %d\nbuffers: {x: {dtype: f32, shape: [4, 8]}}\nstages:\n"
              "  - {use: generate, frames: 12, out: x}\n  - {use: lua, script: late.lua}\n  - {use: scale, a: 2}\n"
-             "  - {use: kernel, source: k.cu, args: [in, out, {i32: in.size}]}\n"
+             "  - {use: kernel, source: k.cu, threads: out.size, args: [in, out, {i32: in.size}]}\n"
              "  - {use: write, path: out.raw}\n", _i + 1);
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = false });
     pipe_no_errors(&r, yaml);
@@ -144,9 +144,9 @@ static char *run_shaped(const char *dir, int i, bool zero, pipe_result *r, size_
     snprintf(text, sizeof text, "buffers:\n  x: {dtype: f32, shape: [20, 30]}\n  v: {dtype: f32, shape: [\"<=20\", \"<=30\"]}\n"
              "  y: {like: v}\n  q: {dtype: f32, shape: [\"<=10\", \"<=10\"]}\nstages:\n  - {use: generate, frames: 9, out: x}\n"
              "  - {use: lua, script: some.lua, in: x, out: v}\n"
-             "  - {name: a, use: kernel, source: k.cu, entry: a, args: [in, out, {i32: in.size}], zero: %s, out: y}\n"
+             "  - {name: a, use: kernel, source: k.cu, entry: a, threads: out.size, args: [in, out, {i32: in.size}], zero: %s, out: y}\n"
              "  - {use: resize, fit: 10}\n"
-             "  - {name: b, use: kernel, source: k.cu, entry: b, args: [in, out, {i32: in.size}], zero: %s, out: q}\n"
+             "  - {name: b, use: kernel, source: k.cu, entry: b, threads: out.size, args: [in, out, {i32: in.size}], zero: %s, out: q}\n"
              "  - {use: write, path: \"%%05d.npy\"}\n", zero ? "true" : "false", zero ? "true" : "false");
     *r = pipe_run(dir, text, on, NULL, (gp_run_options){ .poison = false });
     return pipe_read(dir, "00008.npy", n);

@@ -48,7 +48,7 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
       "  - {use: concat, in: {a: x1, b: x1}, axis: 1}\n", false },
     { "two ways", "y: {like: x}", "  - {use: blur, sigma: 0.7, in: x, out: b}\n"
       "  - {use: lua, script: copy.lua, in: b, out: l}\n"
-      "  - {use: kernel, source: k.cu, entry: mean, in: {a: x, b: l}, out: {o: y}, args: [a, b, o, {i32: a.size}]}\n", false },
+      "  - {use: kernel, source: k.cu, entry: mean, in: {a: x, b: l}, out: {o: y}, threads: o.size, args: [a, b, o, {i32: a.size}]}\n", false },
     { "rows", "", "  - {use: reduce, op: sum, axes: [1], in: x}\n", false },
     { "statistics", "", "  - {use: cumsum, axis: 1, in: x}\n  - {use: softmax, axis: 0}\n"
       "  - {use: reduce, op: std, axes: [1]}\n", false },
@@ -85,8 +85,8 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
     { "a kernel that makes sizes by expressions", "y: {dtype: f32, shape: " BY_INPUT "}", SHRINK "  - {use: blur, sigma: 0.9}\n",
       false },
     { "a kernel that turns, and one that is like its output", "y: {dtype: f32, shape: [\"a.shape[1]\", \"a.shape[0]\"]}, z: {like: y}",
-      "  - {use: kernel, source: k.cu, entry: ramp, in: {a: x}, out: {o: y}, args: [a, o, {i32: o.size}]}\n"
-      "  - {use: kernel, source: k.cu, entry: ramp, in: {a: y}, out: {o: z}, args: [a, o, {i32: o.size}]}\n", false },
+      "  - {use: kernel, source: k.cu, entry: ramp, in: {a: x}, out: {o: y}, threads: o.size, args: [a, o, {i32: o.size}]}\n"
+      "  - {use: kernel, source: k.cu, entry: ramp, in: {a: y}, out: {o: z}, threads: o.size, args: [a, o, {i32: o.size}]}\n", false },
     { "a script whose sizes are expressions", "y: {dtype: f32, shape: [\"in.shape[1] * 2\", 3]}",
       "  - {use: lua, script: fill.lua, in: x, out: y}\n", false },
     { "a size beside a bound", "y: {dtype: f32, shape: [\"in.shape[0] + 1\", \"<=2 * in.shape[1]\"]}",
@@ -296,7 +296,7 @@ START_TEST(two_shapes)
     pipe_text(dir, "one.lua", "function process(frame, x, y) y.shape = {1, 1} y[1] = x[1] end\n");
     snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {like: x}, z: {like: x}}\n"
              "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n  - {use: lua, script: one.lua, in: x, out: y}\n"
-             "  - {use: kernel, source: k.cu, entry: mean, in: {a: x, b: y}, out: {o: z}, args: [a, b, o, {i32: a.size}]}\n"
+             "  - {use: kernel, source: k.cu, entry: mean, in: {a: x, b: y}, out: {o: z}, threads: o.size, args: [a, b, o, {i32: a.size}]}\n"
              "  - {use: write, path: \"%%n.raw\", durable: none}\n", knobs[_i]);
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
     ck_assert(r.outcome == GP_ERROR && r.errs.n);

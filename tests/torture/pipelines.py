@@ -40,7 +40,7 @@ KERNEL = """depth: 3
 buffers: {a: {dtype: f32, shape: [64]}}
 stages:
   - {use: generate, out: a, frames: 7}
-  - {use: kernel, source: kernel.cu, args: [in, out, {i32: 64}], block: 64}
+  - {use: kernel, source: kernel.cu, args: [in, out, {i32: 64}], threads: 64, block: 64}
   - {use: write, path: "${env:OUT}/joined.raw"}
 """
 

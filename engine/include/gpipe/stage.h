@@ -591,11 +591,7 @@ typedef struct gp_source {
     const gp_loc *param_at;        /* of each parameter: where the YAML passes it; or NULL */
     bool cooperative;              /* all blocks of a grid run at once, and may wait for each other */
     bool overlaps;                 /* launches of several frames run at the same time: a variable that
-                                      they could change is an error. The names in these lists are
-                                      sorted as strcmp does: */
-    const char *const *constant; int nconstants;   /* __constant__: plain memory on a CPU */
-    const char *const *fixed; int nfixed;  /* those and const: NVRTC makes variables of them */
-    const char *const *words; int nwords;  /* of the source: others do not count; NULL: all count */
+                                      they could change is an error */
     const char *text;              /* the source itself, NUL-terminated, where it is in no .cu file; or NULL.
                                       Then headers in quotes are looked for in the folder of `path`, the file
                                       that it is a part of or was made for (as a pipeline) */
