@@ -238,7 +238,7 @@ static const struct {
       "quotes if it is meant as it stands (lint: text)", AT(4, 49, 4) },
     { "its value, texts in quotes, and keys", "vars: {taps: 3}\n" SMALL
       LUA(", params: {taps: '${taps}', b: 'rank', c: ranks of all, d: {rank: 1}}") END, SILENT },
-    { "names that are values", "vars: {n: 3}\n" SMALL KERNEL("[in, out, {i32: n}]", ", define: {N: '${n}'}") END,
+    { "names that are values", "vars: {n: 3}\n" SMALL KERNEL("[in, out, {i32: n}]", ", threads: out.size, define: {N: '${n}'}") END,
       SILENT },
 
     { "a loop that carries nothing", LOOP(""),

@@ -1,5 +1,5 @@
 /* depth.c - how deep each buffer and each ring is, and why: nothing else writes gp_buffer.depth or gp_ring.depth but the
- * reader of the file and lower.c, which hands a buffer's depth to its rings.
+ * reader of the file, carry.c, which gives constants one slot, and lower.c, which hands a buffer's depth to its rings.
  *
  * Of buffers: what the file says; else the default of small or of large frames, and what rates need (gp_set_depths());
  * then what workers need (gp_raise_depth()). Of rings (gp_ring_depths()): fewer for those that say no depth around a

@@ -66,7 +66,9 @@ bool gp_cuda_failed(gp_cuda_dev *d, cudaError_t e, gp_errs *errs, const char *fm
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
-    return gp_fail(errs, e == cudaErrorMemoryAllocation ? GP_E_RESOURCE : GP_E_RUN,
+    bool machine = e == cudaErrorMemoryAllocation || e == cudaErrorNoDevice || e == cudaErrorInsufficientDriver
+        || e == cudaErrorInvalidDevice || e == cudaErrorDevicesUnavailable || e == cudaErrorSystemDriverMismatch;
+    return gp_fail(errs, machine ? GP_E_RESOURCE : GP_E_RUN,
                    (gp_loc){0}, "%s%s%s: %s: %s", on ? on : fault ? "the GPU" : "",
                    fault ? " stopped, noticed when " : on ? ": " : "", what, cudaGetErrorName(e),
                    cudaGetErrorString(e));
