@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #if GP_CUDA
 #include "cuda/nvrtc.h"
 #endif
@@ -44,6 +45,7 @@ attempt attempt_text(const char *text, const char *const *params, bool cuda)
 {
     cu_write("k.cu", text);
     gp_source src = attempt_source("k", params);
+    src.cooperative = strstr(text, "this_grid") != NULL;
     return attempt_compile(&src, cuda);
 }
 

@@ -69,7 +69,8 @@ gp_cpu_entry cu_compile(const char *entry, const char *const *params, const char
     snprintf(name, sizeof name, "%s.cu", entry);
     cu_write(name, text);
     gp_source src = { .path = cu_path(name), .entry = entry, .param = params,
-                      .shared = shared, .at = { "test.yaml", 3, 5, 1 } };
+                      .shared = shared, .at = { "test.yaml", 3, 5, 1 },
+                      .cooperative = strstr(text, "this_grid") != NULL };
     while (params[src.nparam])
         src.nparam++;
     if (!gp_cc_compile(&src, NULL, &k, &dl, &errs)) {
