@@ -133,7 +133,7 @@ static bool start(int ranks, gp_errs *errs)
     gp_ranks_come();
     gp_ranks_limit(us.join_ns, NULL, 0);
     const char *why = mpi->start(&rank, &there, &us.local_rank);
-    gp_ranks_limit_end();
+    gp_ranks_limit(0, NULL, 0);
     if (why)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "MPI (%s) cannot be started: %s", mpi->library(), why);
     us.mpi = mpi, us.local_ranks = mpi->local_ranks();
@@ -210,7 +210,7 @@ void gp_ranks_leave(int status)
         if (us.heard)
             hear_calls();              /* what was called while this one was late */
         us.mpi->leave();
-        gp_ranks_limit_end();
+        gp_ranks_limit(0, NULL, 0);
     }
     us.mpi = NULL;
 }
@@ -244,7 +244,7 @@ const char *gp_ranks_channels(int n)
 {
     gp_ranks_limit(us.join_ns, "to open the channels of collectives", 0);
     const char *why = us.mpi->open_channels(n);
-    gp_ranks_limit_end();
+    gp_ranks_limit(0, NULL, 0);
     return why;
 }
 
@@ -352,16 +352,20 @@ static bool have_lost(gp_errs *errs)
     return gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "'%s' says how long to wait", us.wait_key);
 }
 
-bool gp_ranks_gather(const void *mine, int n, void *all, gp_errs *errs)
+static bool gather(const void *mine, int n, void *all, double spin_s, gp_errs *errs)
 {
     bool done = false;
     int64_t late = 0, called = 0;
     if (us.nlost)
         return gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "%d rank%s lost", us.nlost, us.nlost > 1 ? "s are" : " is");
     us.gathers++;
-    double since = gp_seconds();
+    double since = gp_seconds(), begun = since;
     const char *why = gp_ranks_send(0, mine, n, all);
     while (!why && !(why = gp_ranks_sent(0, &done)) && !done) {
+        if (spin_s > 0 && gp_seconds() - begun < spin_s) {
+            sched_yield();
+            continue;
+        }
         bool comes = !late, over, now;
         gp_ranks_rest(1000000);                        /* the others may need the core */
         late += gp_ranks_since(&since);
@@ -374,4 +378,29 @@ bool gp_ranks_gather(const void *mine, int n, void *all, gp_errs *errs)
             return have_lost(errs);
     }
     return !why || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "MPI failed: %s", why);
+}
+
+bool gp_ranks_gather(const void *mine, int n, void *all, gp_errs *errs)
+{
+    return gather(mine, n, all, 0, errs);
+}
+
+bool gp_ranks_gather_now(const void *mine, int n, void *all, gp_errs *errs)
+{
+    return gather(mine, n, all, 10 * SPIN_S, errs);
+}
+
+char *gp_ranks_gather_any(const void *mine, const int *bytes, gp_errs *errs)
+{
+    size_t most = 0, sum = 0;
+    for (int r = 0; r < us.ranks; r++)
+        most = (size_t)bytes[r] > most ? (size_t)bytes[r] : most;
+    char *padded = gp_ranks_room(most, 1), *all = gp_ranks_room(most, (size_t)us.ranks);
+    memcpy(padded, mine, (size_t)bytes[us.rank]);
+    if (!gp_ranks_gather(padded, (int)most, all, errs))
+        return NULL;                   /* MPI may have them still */
+    for (int r = 0; r < us.ranks; sum += (size_t)bytes[r++])
+        memmove(all + sum, all + (size_t)r * most, (size_t)bytes[r]);
+    free(padded);
+    return all;
 }

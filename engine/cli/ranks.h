@@ -25,6 +25,10 @@ void *gp_ranks_room(size_t n, size_t size);
 /* Sends `n` bytes of each rank to all: `all` has room for those of each. Waits, but not for ever: false with an error,
  * which names the ranks that did not come. Those are lost, and there is no other gather. */
 bool gp_ranks_gather(const void *mine, int n, void *all, gp_errs *errs);
+/* The same for times: looks all the time whether that is there. */
+bool gp_ranks_gather_now(const void *mine, int n, void *all, gp_errs *errs);
+/* The same of bytes[r] of each rank r: one after the other, for free(). */
+char *gp_ranks_gather_any(const void *mine, const int *bytes, gp_errs *errs);
 /* From now on so long (0: for ever) for what others have to do meanwhile ("to compile the pipeline"); `key` says so. */
 void gp_ranks_wait_for(int64_t ns, const char *what, const char *key);
 const bool *gp_ranks_lost(void);           /* of each rank; NULL: none is */
@@ -39,11 +43,12 @@ void gp_ranks_sign(int to);                /* this rank is there; any thread */
 
 /* ranks_limit.c. This rank joins the others: those on its machine see that without MPI. */
 void gp_ranks_come(void);
-/* Until gp_ranks_limit_end something is done that waits for other ranks, and that nothing ends: after so long this
- * process ends, with an error. `doing`: what the others did not do; NULL: start. `status` not 0: it ends with that, and
- * says nothing. */
+/* From now on something is done that waits for other ranks, and that nothing ends: after so long this process ends, with
+ * an error; 0: it is done. `doing`: what the others did not do; NULL: start. `status` not 0: it ends with that, and says
+ * nothing. */
 void gp_ranks_limit(int64_t ns, const char *doing, int status);
-void gp_ranks_limit_end(void);
+/* Meanwhile each rank gives rank 0 signs of life, and rank 0 all, whatever else they do. */
+void gp_ranks_signs(bool gives);
 /* How long it is since *then, of which a moment counts at most: the process may have been stopped; sets *then. */
 int64_t gp_ranks_since(double *then);
 int64_t gp_ranks_rest(int64_t ns);         /* sleeps; the time that it took, of which a moment counts at most */
@@ -54,10 +59,6 @@ const char *gp_ranks_time(int64_t ns, char buf[32]);           /* "30 s"; return
 const char *gp_ranks_channels(int n);
 const char *gp_ranks_send(int channel, const void *mine, int n, void *all);
 const char *gp_ranks_sent(int channel, bool *done);
-
-/* ranks_alive.c. In between each rank gives rank 0 signs, and rank 0 all, whatever else they do. */
-void gp_ranks_alive_begin(void);
-void gp_ranks_alive_end(void);
 
 /* ranks_meet.c, for stages that are collective: a channel for each; what gp_run_options.gather is; and, when the runs
  * of all are over, the end of what some of them had begun. All ranks call the first and the last. */
@@ -78,17 +79,16 @@ void gp_ranks_speak(void);                 /* from now on each rank does, by its
 /* Does rank 0 print where the time went? Known to all after gp_ranks_agree. */
 bool gp_ranks_account(void);
 
-/* ranks_clock.c, for what has times of several ranks: all call the first before the run, after gp_ranks_watch; false
- * with an error; rank 0 and rank r gp_ranks_clock_end when it is over (a text: why not). Then rank 0 has the clock of
- * each beside its own, which is no further off than *error_ns, and a name of the machine of each. */
+/* ranks_clock.c, for what has times of several ranks: all call the first before the run, and the other when it is over,
+ * by the thread that gathers. Then each has the clock of each beside that of rank 0, which is no further off than
+ * *error_ns, and a name of the machine of each. */
 bool gp_ranks_clocks_begin(gp_errs *errs);
-bool gp_ranks_clocks_known(void);          /* on this rank, for gp_ranks_over */
-const char *gp_ranks_clock_end(int r, int64_t ns);
+bool gp_ranks_clocks_end(gp_errs *errs);
 gp_clock gp_ranks_clock(int r, double *error_ns);
-const char *gp_ranks_host(int r);          /* of another rank rank 0 knows it */
+const char *gp_ranks_host(int r);
 
-/* ranks_run.c. From now on until gp_ranks_end all know how each is. */
-bool gp_ranks_watch(const gp_pipeline *p, gp_errs *errs);
+/* ranks_run.c. From now on until gp_ranks_end all know how each is. timed: and the clocks of all. */
+bool gp_ranks_watch(const gp_pipeline *p, bool timed, gp_errs *errs);
 void gp_ranks_next(const gp_pipeline *p);              /* the run goes on under p */
 bool gp_ranks_begin(void *);               /* gp_run_options.begin */
 /* Its run is over, and all it wrote has its name or is gone. Waits for the others. The exit code of all; *seconds: how
@@ -113,9 +113,8 @@ int gp_ranks_behind(uint64_t *done);
 bool gp_ranks_fills(const gp_counters *c, double *fill);
 /* Do all have to end while this one waits for something before the run? */
 bool gp_ranks_ends(void);
-/* Is the run of all over, so that they can exchange what is left to say? clocks: with times, for which the clocks of
- * all have to be known. All ranks find the same. */
-bool gp_ranks_over(bool clocks);
+/* Is the run of all over, so that they can exchange what is left to say? All ranks find the same. */
+bool gp_ranks_over(void);
 
 /* ranks_notes.c. While ranks know how each is, one can tell all something at any time. */
 typedef struct gp_note { struct gp_note *next; int from; size_t n; char text[]; } gp_note;     /* a 0 is behind */
@@ -124,10 +123,10 @@ bool gp_ranks_note(const char *text, size_t n);    /* any thread. False: the run
 gp_note *gp_ranks_note_next(void);
 /* `wake` (or NULL) is called, by another thread, when there are some. */
 void gp_ranks_notes_to(void (*wake)(void *arg), void *arg);
-/* For those who exchange rounds: how long the next one of this rank is, 0: there is none; sends those of all, so
- * long each; and from now on there are no others, and `heard`: nobody hears those that came. */
+/* For those who exchange rounds: how long the next one of this rank is, 0: there is none; sends those of all, whose
+ * lengths have been told; and from now on there are no others, and `heard`: nobody hears those that came. */
 int gp_ranks_note_bytes(void);
-bool gp_ranks_notes_pass(const int *bytes, gp_errs *errs);
+bool gp_ranks_notes_pass(gp_errs *errs);
 void gp_ranks_notes_end(bool heard);
 
 /* ranks_files.c. Of gp_run_options.replaced: kept, until all tell each other (gp_ranks_said). */
@@ -137,12 +136,6 @@ void gp_ranks_hear_replaced(gp_errs *errs);
 void gp_ranks_replaced(const char *file, gp_errs *errs);
 /* In place of gp_ranks_hear_replaced(), where not all ranks can: each tells of itself. */
 void gp_ranks_keep_replaced(void);
-
-/* ranks_stream.c. What `write` writes on rank r comes out on rank 0, which calls the second (to: NULL: nowhere): not
- * *whole, where it returned false. Each piece of it takes so long at most. A text: why it does not come. */
-typedef bool gp_ranks_writer(void *arg, FILE *to);
-const char *gp_ranks_tell(gp_ranks_writer *write, void *arg, int64_t ns);
-const char *gp_ranks_hear(int r, FILE *to, bool *whole, int64_t ns);
 
 /* ranks_report.c. After gp_ranks_end(`status`): the report and the trace of all, which rank 0 writes. All call it. */
 struct gp_report_files;

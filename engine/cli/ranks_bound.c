@@ -28,6 +28,9 @@ gp_rank_brief gp_rank_brief_of(const gp_whole *w, gp_outcome outcome)
     const gp_report *r = (f->reports || f->traces || f->account) && !f->retuned ? w->own.report : NULL;
     gp_rank_brief b = { .began = gp_run_began(w->p), .reports = r != NULL, .retuned = f->retuned };
     b.traces = (f->traces || f->html) && b.began && (r || outcome == GP_STUCK);
+    b.writes[GP_RANK_REPORT] = f->report.open, b.writes[GP_RANK_ACCOUNT] = f->account && !gp_says_json();
+    b.writes[GP_RANK_PLAN] = b.writes[GP_RANK_PAGE_EVENTS] = f->html && f->report.open;
+    b.writes[GP_RANK_EVENTS] = f->trace.open;
     if (r) {
         b.wall_ns = r->wall_ns, b.busiest_ns = busiest_of(r);
         b.done = gp_frames_done(w->own.now.source, w->own.now.nsources);
@@ -70,9 +73,9 @@ static int find_bound(const gp_whole *w, double *fastest)
 
 /* How the rank that bounds the whole differs from the others, of which some may have no report: those that were retuned
  * are not measured. */
-static void compare(const gp_whole *w, double fastest, gp_rank_answer *a)
+static void compare(gp_whole *w, double fastest)
 {
-    const gp_rank_brief *b = &w->of[a->bound];
+    const gp_rank_brief *b = &w->of[w->bound];
     double rate = rate_of(b), least = (double)b->busiest_ns;
     double meets = b->meets;
     bool waits = false;
@@ -89,48 +92,41 @@ static void compare(const gp_whole *w, double fastest, gp_rank_answer *a)
     bool last = b->waits && b->meets < meets / 2;      /* others wait longer, and so for this one */
     bool slower = fastest > (1 + DIFFER) * rate, busier = (double)b->busiest_ns - least > DIFFER * (double)b->wall_ns;
     if (n == 1)
-        snprintf(a->head, sizeof a->head, "of %d ranks only rank %d was measured", gp_ranks(), a->bound);
+        snprintf(w->head, sizeof w->head, "of %d ranks only rank %d was measured", gp_ranks(), w->bound);
     else if (slower)
-        snprintf(a->head, sizeof a->head, "%s%s rank %d is the slowest: %.0f frames/s, up to %.0f in others", all,
-                 n < gp_ranks() ? ", of which" : "", a->bound, rate, fastest);
+        snprintf(w->head, sizeof w->head, "%s%s rank %d is the slowest: %.0f frames/s, up to %.0f in others", all,
+                 n < gp_ranks() ? ", of which" : "", w->bound, rate, fastest);
     else if (waits || last || busier)
-        snprintf(a->head, sizeof a->head, "%s%s rank %d is %s", all, n < gp_ranks() ? ", of which" : "", a->bound,
+        snprintf(w->head, sizeof w->head, "%s%s rank %d is %s", all, n < gp_ranks() ? ", of which" : "", w->bound,
                  waits || last ? "the one for which others wait" : "the busiest");
     else if (n < gp_ranks())
-        snprintf(a->head, sizeof a->head, "%s, which are alike; this is rank %d", all, a->bound);
+        snprintf(w->head, sizeof w->head, "%s, which are alike; this is rank %d", all, w->bound);
     else
-        snprintf(a->head, sizeof a->head, "%d ranks, which are alike; this is rank %d", n, a->bound);
+        snprintf(w->head, sizeof w->head, "%d ranks, which are alike; this is rank %d", n, w->bound);
     if (n == 1 || slower || waits || last || busier)
-        snprintf(a->before, sizeof a->before, "rank %d: ", a->bound);
+        snprintf(w->before, sizeof w->before, "rank %d: ", w->bound);
     if (last)
-        snprintf(a->after, sizeof a->after, ". Others wait longer, up to %.0f %%, so this rank comes last%s%s",
+        snprintf(w->after, sizeof w->after, ". Others wait longer, up to %.0f %%, so this rank comes last%s%s",
                  100 * fmin(meets, 1), *b->busiest ? ": beside that its busiest is " : "", b->busiest);
     else if (b->waits && !slower && n == gp_ranks())
-        snprintf(a->after, sizeof a->after, ". No rank comes last, so the exchange takes that time, or ranks are late "
+        snprintf(w->after, sizeof w->after, ". No rank comes last, so the exchange takes that time, or ranks are late "
                  "in turns: %s", b->less);
 }
 
 void gp_whole_decide(gp_whole *w)
 {
     double fastest;
-    int64_t zero = INT64_MAX;
-    gp_rank_answer a = { .bound = find_bound(w, &fastest) };
-    const gp_report_files *f = w->files;
-    bool any = a.bound >= 0, traces = false;
-    if (any)
-        compare(w, fastest, &a);
+    bool traces = false;
+    w->bound = find_bound(w, &fastest), w->zero = INT64_MAX;
+    if (w->bound >= 0)
+        compare(w, fastest);
     for (int r = 0; r < gp_ranks(); r++) {
         double error;
-        w->answer[r].clock = gp_ranks_clock(r, &error);
-        int64_t began = gp_clock_other(&w->answer[r].clock, w->of[r].began);
-        zero = w->of[r].traces && began < zero ? began : zero;
+        gp_clock clock = gp_ranks_clock(r, &error);
+        int64_t began = gp_clock_other(&clock, w->of[r].began);
+        w->zero = w->of[r].traces && began < w->zero ? began : w->zero;
         traces |= w->of[r].traces;
     }
-    a.wanted[GP_RANK_REPORT] = any && f->report.open, a.wanted[GP_RANK_ACCOUNT] = any && f->account && !gp_says_json();
-    a.wanted[GP_RANK_PLAN] = a.wanted[GP_RANK_PAGE_EVENTS] = any && f->html && f->report.open;
-    a.wanted[GP_RANK_EVENTS] = traces && f->trace.open;
-    for (int r = 0; r < gp_ranks(); r++) {
-        a.clock = w->answer[r].clock, a.zero = zero;
-        w->answer[r] = a;
-    }
+    for (int which = 0; which < GP_RANK_TEXTS; which++)
+        w->wanted[which] = w->of->writes[which] && (which == GP_RANK_EVENTS ? traces : w->bound >= 0);
 }

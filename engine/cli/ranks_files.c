@@ -1,7 +1,7 @@
 /* ranks_files.c - one rank tells which files all ranks replaced, and which unfinished files they kept.
  *
  * Not every rank has a sink that writes, since a sink behind a collective stage may run on one rank alone. So each rank
- * first sends the number of its messages, then the messages; their places in the pipeline show which are the same. */
+ * says what it has of it; places in the pipeline show what is the same. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/ranks.h"
@@ -41,25 +41,14 @@ static void add(const replaced *r)
 
 void gp_ranks_hear_replaced(gp_errs *errs)
 {
-    size_t ranks = (size_t)gp_ranks();
-    int most = 0, *of = gp_ranks_room(ranks, sizeof *of);
-    bool ok = gp_ranks_gather(&mine.n, sizeof mine.n, of, errs);
-    for (size_t r = 0; ok && r < ranks; r++)
-        most = of[r] > most ? of[r] : most;
-    free(of);
-    if (ok && most) {
-        size_t n = (size_t)most;
-        replaced *here = gp_ranks_room(n, sizeof *here), *heard = gp_ranks_room(n * ranks, sizeof *heard);
-        for (int i = 0; i < mine.n; i++)
-            here[i] = mine.of[i];
-        ok = gp_ranks_gather(here, (int)(n * sizeof *here), heard, errs);
-        all.of = gp_ranks_room(n * ranks, sizeof *all.of);
-        for (size_t i = 0; ok && i < n * ranks; i++)
-            if (heard[i].files)
-                add(&heard[i]);
-        free(here), free(heard);
-    }
-    free(mine.of);
+    int *bytes = gp_ranks_room((size_t)gp_ranks(), sizeof *bytes), own = mine.n * (int)sizeof *mine.of, sum = 0;
+    char *heard = gp_ranks_gather(&own, sizeof own, bytes, errs) ? gp_ranks_gather_any(mine.of, bytes, errs) : NULL;
+    for (int r = 0; r < gp_ranks(); r++)
+        sum += bytes[r];
+    all.of = gp_ranks_room((size_t)sum, 1);
+    for (const replaced *r = (replaced *)heard; heard && (char *)r < heard + sum; r++)
+        add(r);
+    free(mine.of), free(bytes), free(heard);
     mine.of = NULL, mine.n = 0;
 }
 

@@ -5,7 +5,6 @@
  *
  * Time is what this process saw pass: while it is stopped, with all others perhaps, it counts as a moment. */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "cli/ranks.h"
 
 enum { TICK_NS = 5 * 1000 * 1000, MOMENT_NS = 100 * 1000 * 1000 };
+enum { MOST_NS = 1000 * 1000 * 1000, PART = 8 };       /* between signs: of the limit */
 
 int64_t gp_ranks_since(double *then)
 {
@@ -136,13 +136,13 @@ static int started_here(void)
 /* ---- the thread ------------------------------------------------------ */
 
 static struct {
-    pthread_t thread;
-    bool runs;
-    atomic_bool over;
-    int64_t ns;
+    pthread_mutex_t lock;              /* of all of it; who gives up, or gives signs, has it meanwhile */
+    bool runs;                         /* the thread */
+    int64_t ns, left;                  /* left 0: there is no limit */
     const char *doing;                 /* NULL: to join */
     int status;                        /* with which it ends then; 0: that of a stall, which it says */
-} limit;
+    bool signs;                        /* see gp_ranks_signs */
+} limit = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void not_joined(gp_errs *errs)
 {
@@ -188,30 +188,47 @@ static void give_up(void)
     _exit(gp_errs_exit(&(gp_errs){ .n = 1, .failed = 1, .e = { { .code = GP_E_STALL } } }));
 }
 
+static void give_signs(void)
+{
+    const bool *lost = gp_ranks_lost();
+    for (int r = 0; r < (gp_rank() ? 1 : gp_ranks()); r++)
+        if (r != gp_rank() && !(lost && lost[r]))
+            gp_ranks_sign(r);
+}
+
+/* It ends with the process. A rank that is long at work gives signs all the same, and is not given up: limits count from
+ * the last sign, so that they end the wait only for a process that is stopped or gone. */
 static void *count(void *arg)
 {
-    int64_t left = limit.ns;
     double since = gp_seconds();
-    while (!atomic_load(&limit.over) && left > 0) {
+    for (int64_t rested = 0;;) {
+        const int64_t part = gp_ranks_join_ns() / PART, each = part < MOST_NS ? part : MOST_NS;
         gp_ranks_rest(TICK_NS);
-        left -= gp_ranks_since(&since);
+        int64_t took = gp_ranks_since(&since);
+        pthread_mutex_lock(&limit.lock);
+        if (limit.left > 0 && (limit.left -= took) <= 0)
+            give_up();
+        rested += took;
+        if (limit.signs && rested >= each)
+            give_signs(), rested = 0;
+        pthread_mutex_unlock(&limit.lock);
     }
-    if (!atomic_load(&limit.over))
-        give_up();
     return arg;
 }
 
 void gp_ranks_limit(int64_t ns, const char *doing, int status)
 {
-    limit.ns = ns, limit.doing = doing, limit.status = status;
-    atomic_store(&limit.over, false);
-    limit.runs = ns > 0 && !pthread_create(&limit.thread, NULL, count, NULL);
+    pthread_t thread;
+    pthread_mutex_lock(&limit.lock);
+    limit.ns = limit.left = ns, limit.doing = doing, limit.status = status;
+    if (!limit.runs && ns && !pthread_create(&thread, NULL, count, NULL))      /* without it nothing ends waits */
+        limit.runs = !pthread_detach(thread);
+    pthread_mutex_unlock(&limit.lock);
 }
 
-void gp_ranks_limit_end(void)
+void gp_ranks_signs(bool signs)
 {
-    atomic_store(&limit.over, true);
-    if (limit.runs)
-        pthread_join(limit.thread, NULL);
-    limit.runs = false;
+    pthread_mutex_lock(&limit.lock);
+    limit.signs = signs;
+    pthread_mutex_unlock(&limit.lock);
 }

@@ -1,12 +1,11 @@
 /* ranks_notes.c - notes of one rank to all, at any time while they exchange rounds (ranks_run.c): see ranks.h.
  *
- * * In each round a rank says how long its next note is. Where one has any, all send theirs behind that round,
- * padded to the longest. As all see the same rounds, all hear the same notes in the same order, each rank its own,
+ * * In each round a rank says how long its next note is. Where one has any, all send theirs behind that round. As all see the same rounds, all hear the same notes in the same order, each rank its own,
  * too. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli/ranks.h"
+#include "cli/ranks_told.h"
 
 typedef struct list { gp_note *first, **last; } list;
 
@@ -75,33 +74,28 @@ int gp_ranks_note_bytes(void)
     return n;
 }
 
-bool gp_ranks_notes_pass(const int *bytes, gp_errs *errs)
+bool gp_ranks_notes_pass(gp_errs *errs)
 {
-    int most = 0;
-    for (int r = 0; r < gp_ranks(); r++)
+    int *bytes = gp_ranks_room((size_t)gp_ranks(), sizeof *bytes), most = 0;
+    for (int r = 0; r < gp_ranks(); r++) {
+        bytes[r] = gp_told_by(r)->note;
         most = bytes[r] > most ? bytes[r] : most;
-    if (!most)
-        return true;
-    char *mine = gp_ranks_room((size_t)most, 1), *of = gp_ranks_room((size_t)most, (size_t)gp_ranks());
+    }
     pthread_mutex_lock(&notes.lock);
     gp_note *own = bytes[gp_rank()] ? first_of(&notes.out) : NULL;
     pthread_mutex_unlock(&notes.lock);
-    if (own)
-        memcpy(mine, own->text, own->n);
-    bool ok = gp_ranks_gather(mine, most, of, errs);
+    char *of = most ? gp_ranks_gather_any(own ? own->text : "", bytes, errs) : NULL, *text = of;
     pthread_mutex_lock(&notes.lock);
-    for (int r = 0; ok && r < gp_ranks(); r++)
+    for (int r = 0; of && r < gp_ranks(); text += bytes[r++])
         if (bytes[r])
-            append(&notes.in, new_note(r, of + (size_t)r * (size_t)most, (size_t)bytes[r]));
+            append(&notes.in, new_note(r, text, (size_t)bytes[r]));
     void (*wake)(void *) = notes.wake;
     void *arg = notes.arg;
     pthread_mutex_unlock(&notes.lock);
-    if (ok && wake)
+    if (of && wake)
         wake(arg);
-    free(own);
-    if (ok)                            /* else MPI may have them still */
-        free(mine), free(of);
-    return ok;
+    free(own), free(bytes), free(of);
+    return of || !most;
 }
 
 void gp_ranks_notes_end(bool heard)

@@ -8,22 +8,16 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include "cli/live.h"
 #include "cli/ranks_told.h"
 
 enum { BETWEEN_ROUNDS_NS = 10 * 1000 * 1000, COUNTED_EACH = 10 };
 
-typedef gp_rank_says says;
-
 static struct {
     pthread_t thread;
-    bool watched, joined, clocks;      /* clocks: those of all are known */
-    size_t few, each;                  /* bytes of a `says`, without what stages and buffers count, and with it */
-    char *mine, *of;                   /* what this rank sends; that of each rank, as it comes */
-    int *notes;                        /* bytes of the note of each that follows */
-    pthread_mutex_t lock;
-    char *last;                        /* the same of the last round: under the lock, or by the thread */
+    bool watched, joined;
+    bool timed, begun;                 /* with the clocks of all; there was a round */
+    gp_rank_says *mine;                /* the thread's */
     gp_shown shown;
     gp_counters counters;              /* the thread's */
     atomic_int state, status;          /* of this one */
@@ -32,12 +26,7 @@ static struct {
     int64_t up_ns;                     /* how long some have been up */
     int first;                         /* the rank whose error ended all; -1: none */
     gp_errs errs, late_errs;           /* of MPI; see `late` */
-} now = { .lock = PTHREAD_MUTEX_INITIALIZER, .first = -1 };
-
-static says *of_rank(char *all, int r)
-{
-    return (says *)(all + (size_t)r * now.each);
-}
+} now = { .first = -1 };
 
 /* Some are up, and others have not come as far for too long: the first of those that are says so, and that ends all. */
 static void wait_for_others(int64_t ns)
@@ -46,7 +35,7 @@ static void wait_for_others(int64_t ns)
     char names[200], time[32];
     bool *slow = gp_ranks_room((size_t)gp_ranks(), sizeof *slow);
     for (int r = gp_ranks(); r--;)
-        if (of_rank(now.last, r)->state == SETTING_UP)
+        if (gp_told_by(r)->state == SETTING_UP)
             slow[r] = true;
         else
             up++, first = r;
@@ -60,12 +49,12 @@ static void wait_for_others(int64_t ns)
     free(slow);
 }
 
-/* What the others said in this round. Is it the last one? */
+/* What the others said in this round. Are all over? */
 static bool hear(void)
 {
     int level = 0, up = 0, over = 0;
     for (int r = 0; r < gp_ranks(); r++) {
-        const says *s = of_rank(now.last, r);
+        const gp_rank_says *s = gp_told_by(r);
         up += s->state >= IS_UP, over += s->state == IS_OVER;
         if (s->status && !s->level && now.first < 0)
             now.first = r;
@@ -82,72 +71,57 @@ static bool hear(void)
     return over == gp_ranks();
 }
 
-static void say(int round)
+static void say(bool counted)
 {
-    says *s = (says *)now.mine;
+    gp_rank_says *s = now.mine;
     s->state = atomic_load(&now.state);        /* first: what it is when it is over is there before it says so */
     s->status = atomic_load(&now.status), s->level = gp_signals_level();
-    s->clocks = gp_ranks_clocks_known();
     s->note = gp_ranks_note_bytes();
     if (s->state == IS_OVER)
         s->seconds = now.seconds;
-    else if (round % COUNTED_EACH)
+    else if (!counted)
         return;
     gp_counters_read(&now.counters, gp_shown_look(&now.shown));
-    gp_rank_count(s, &now.counters);
+    gp_told_count(&now.counters);
 }
 
-/* One round: what all say, and their notes. */
-static bool tell_round(int round)
+/* The last round follows that in which all are over, and all count in it. */
+static bool tell_rounds(void)
 {
-    size_t n = round % COUNTED_EACH ? now.few : now.each;
-    say(round);
-    if (!gp_ranks_gather(now.mine, (int)n, now.of, &now.errs))
-        return false;
-    pthread_mutex_lock(&now.lock);
-    for (int r = 0; r < gp_ranks(); r++)
-        memcpy(of_rank(now.last, r), now.of + (size_t)r * n, n);
-    pthread_mutex_unlock(&now.lock);
-    for (int r = 0; r < gp_ranks(); r++)
-        now.notes[r] = of_rank(now.last, r)->note;
-    return gp_ranks_notes_pass(now.notes, &now.errs);
+    int64_t rested = 0;
+    bool over = false, last = false;
+    for (int round = 0; !last; round++) {
+        last = over;
+        bool counted = last || round % COUNTED_EACH == 0;
+        say(counted);
+        if (!gp_told_round(counted, &now.errs) || !gp_ranks_notes_pass(&now.errs))
+            return false;
+        now.begun = true, over = hear();
+        if (!atomic_load(&now.go))
+            wait_for_others(rested);
+        rested = over ? 0 : gp_ranks_rest(BETWEEN_ROUNDS_NS);
+    }
+    return true;
 }
 
 static void *watch(void *arg)
 {
-    int64_t rested = 0;
-    bool last = false;
-    for (int round = 0; !last; round++) {
-        if (!tell_round(round)) {
-            atomic_store(&now.told, true), gp_signals_cancel(2);
-            break;
-        }
-        last = hear();
-        if (!atomic_load(&now.go))
-            wait_for_others(rested);
-        rested = gp_ranks_rest(BETWEEN_ROUNDS_NS);
-    }
+    if ((now.timed && !gp_ranks_clocks_begin(&now.errs)) || !tell_rounds())
+        atomic_store(&now.told, true), gp_signals_cancel(2);
     gp_ranks_notes_end(false);
+    if (!now.errs.failed && (!now.timed || gp_ranks_clocks_end(&now.errs)))
+        gp_ranks_meet_close(&now.errs);
     return arg;
 }
 
-bool gp_ranks_watch(const gp_pipeline *p, gp_errs *errs)
+bool gp_ranks_watch(const gp_pipeline *p, bool timed, gp_errs *errs)
 {
     gp_pipeline_info is;
-    gp_stage_info st;
-    says counts = { .frames = gp_frames_of(p) };
     gp_ranks_speak();
     if (gp_ranks() == 1)
         return true;
     gp_pipeline_about(p, &is);
-    for (int i = 0; gp_pipeline_stage(p, i, &st); i++)
-        counts.nsources += !st.nin, counts.stages++, counts.buffers += st.nin;
-    now.few = gp_rank_says_bytes(counts.nsources, 0, 0);
-    now.each = gp_rank_says_bytes(counts.nsources, counts.stages, counts.buffers);
-    now.mine = gp_ranks_room(1, now.each), now.of = gp_ranks_room((size_t)gp_ranks(), now.each);
-    now.last = gp_ranks_room((size_t)gp_ranks(), now.each);
-    now.notes = gp_ranks_room((size_t)gp_ranks(), sizeof *now.notes);
-    *(says *)now.mine = counts;
+    now.mine = gp_told_open(p), now.timed = timed;
     gp_shown_begin(&now.shown, p);
     gp_ranks_wait_for(is.stall_ns, "to give a sign of life: stopped, killed or out of reach?", "stall_timeout");
     now.watched = !pthread_create(&now.thread, NULL, watch, NULL);
@@ -169,34 +143,16 @@ bool gp_ranks_begin(void *arg)
     return !atomic_load(&now.told) && !atomic_load(&now.late);
 }
 
-/* Once more, of all: stages and buffers were not counted in the last round. */
-static void tell_all(void)
-{
-    say(0);
-    if (!gp_ranks_gather(now.mine, (int)now.each, now.of, &now.errs))
-        return;
-    pthread_mutex_lock(&now.lock);
-    memcpy(now.last, now.of, now.each * (size_t)gp_ranks());
-    pthread_mutex_unlock(&now.lock);
-}
-
 /* Without those that are lost there are no rounds: the others tell the first of them how their runs ended. */
 static void tell_first(const bool *lost)
 {
-    const int64_t most = 10 * INT64_C(1000000000);
     int first = 0;
     while (lost[first])
         first++;
-    say(0);
-    for (int r = first + 1; r < gp_ranks(); r++) {
-        if (r == gp_rank())
-            gp_ranks_pass(r, first, now.mine, (int)now.each, most);
-        else if (first == gp_rank() && !lost[r] && !gp_ranks_pass(r, first, now.of, (int)now.each, most)) {
-            pthread_mutex_lock(&now.lock);             /* progress is still shown */
-            memcpy(of_rank(now.last, r), now.of, now.each);
-            pthread_mutex_unlock(&now.lock);
-        }
-    }
+    say(true);
+    for (int r = first + 1; r < gp_ranks(); r++)
+        if (r == gp_rank() || (first == gp_rank() && !lost[r]))
+            gp_told_pass(r, first, 10 * INT64_C(1000000000));
 }
 
 int gp_ranks_end(int status, double *seconds, bool *first)
@@ -211,10 +167,6 @@ int gp_ranks_end(int status, double *seconds, bool *first)
     atomic_store(&now.state, IS_OVER);
     pthread_join(now.thread, NULL);
     now.watched = false, now.joined = true;
-    if (!now.errs.failed)
-        tell_all();
-    if (!now.errs.failed)
-        gp_ranks_meet_close(&now.errs);
     if (gp_ranks_lost())
         tell_first(gp_ranks_lost());
     if (now.errs.failed && gp_ranks_is_first())
@@ -222,15 +174,12 @@ int gp_ranks_end(int status, double *seconds, bool *first)
     if (atomic_load(&now.late))
         gp_print_errs(&(gp_args){ .quiet = true }, NULL, &now.late_errs);
     for (int r = 0; r < gp_ranks(); r++)
-        if (of_rank(now.last, r)->seconds > *seconds)
-            *seconds = of_rank(now.last, r)->seconds;
-    now.clocks = true;
-    for (int r = 0; r < gp_ranks(); r++)
-        now.clocks &= of_rank(now.last, r)->clocks;
+        if (gp_told_by(r)->seconds > *seconds)
+            *seconds = gp_told_by(r)->seconds;
     *first = now.first < 0 || now.first == gp_rank();
-    int all = now.first < 0 ? 0 : of_rank(now.last, now.first)->status;
+    int all = now.first < 0 ? 0 : gp_told_by(now.first)->status;
     for (int r = 0; !all && r < gp_ranks(); r++)       /* that of a signal */
-        all = of_rank(now.last, r)->status;
+        all = gp_told_by(r)->status;
     return all ? all : now.errs.failed ? gp_errs_exit(&now.errs) : 0;
 }
 
@@ -248,19 +197,7 @@ bool gp_ranks_ends(void)
     return now.watched && (atomic_load(&now.told) || gp_signals_level());
 }
 
-bool gp_ranks_over(bool clocks)
+bool gp_ranks_over(void)
 {
-    return now.joined && (!clocks || now.clocks);
-}
-
-char *gp_ranks_last(size_t *each)
-{
-    if (!now.last)
-        return NULL;
-    char *copy = gp_ranks_room((size_t)gp_ranks(), now.each);
-    pthread_mutex_lock(&now.lock);
-    memcpy(copy, now.last, (size_t)gp_ranks() * now.each);
-    pthread_mutex_unlock(&now.lock);
-    *each = now.each;
-    return copy;
+    return now.joined && now.begun;
 }
