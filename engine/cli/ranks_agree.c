@@ -82,10 +82,9 @@ static bool are_same(const said *of, const char *file, gp_errs *errs)
 static bool check_sources(const gp_loaded *l, int n, gp_errs *errs)
 {
     gp_rank_source *mine = gp_ranks_room((size_t)n, sizeof *mine);
-    gp_rank_source *of = gp_ranks_room((size_t)n * (size_t)gp_ranks(), sizeof *of);
     (void)gp_rank_sources(l->pipeline, mine, n);
-    bool ok = gp_ranks_gather(mine, n * (int)sizeof *mine, of, errs)
-           && gp_ranks_find_alike(l->pipeline, of, n, gp_ranks(), errs);
+    gp_rank_source *of = gp_ranks_gather(mine, n * (int)sizeof *mine, errs);
+    bool ok = of && gp_ranks_find_alike(l->pipeline, of, n, gp_ranks(), errs);
     free(mine), free(of);
     return ok;
 }
@@ -103,10 +102,10 @@ static void join(const gp_pipeline *p, const gp_rank_sink *of, int n)
 static bool check_sinks(const gp_loaded *l, int n, gp_errs *errs)
 {
     gp_rank_sink *mine = gp_ranks_room((size_t)n, sizeof *mine);
-    gp_rank_sink *of = gp_ranks_room((size_t)n * (size_t)gp_ranks(), sizeof *of);
     gp_ranks_clash clash;
     (void)gp_rank_sinks(l->pipeline, mine, n);
-    bool ok = gp_ranks_gather(mine, n * (int)sizeof *mine, of, errs);
+    gp_rank_sink *of = gp_ranks_gather(mine, n * (int)sizeof *mine, errs);
+    bool ok = of;
     if (ok && gp_ranks_clash_of(of, n, gp_ranks(), &clash)) {
         speaker.rank = clash.a;        /* others may have other paths */
         ok = gp_ranks_clash_fail(l->pipeline, of, n, gp_ranks(), &clash, errs);
@@ -121,23 +120,20 @@ bool gp_ranks_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *e
 {
     if (gp_ranks() == 1)
         return ok;
-    said mine = say(args, l, ok, errs), *of = gp_ranks_room((size_t)gp_ranks(), sizeof *of);
-    bool told = gp_ranks_gather(&mine, sizeof mine, of, errs);
     gp_errs differ = { .n = 0 };
-    bool same = told && are_same(of, l->file, &differ);
-    int failed = 0, first = 0, sources = told ? of->sources : 0, sinks = told ? of->sinks : 0;
-    account = told && of->account;
-    for (int r = gp_ranks() - 1; told && r >= 0; r--)
+    said mine = say(args, l, ok, errs), *of = gp_ranks_gather(&mine, sizeof mine, errs);
+    if (!of && gp_ranks_is_first())
+        gp_ranks_speak();
+    if (of && !are_same(of, l->file, &differ))
+        *errs = differ;
+    if (!of || differ.n)
+        return false;
+    int failed = 0, first = 0, sources = of->sources, sinks = of->sinks;
+    account = of->account;
+    for (int r = gp_ranks() - 1; r >= 0; r--)
         if (of[r].status)
             failed++, first = r;
     free(of);
-    if (!same) {
-        if (told)
-            *errs = differ;
-        else if (gp_ranks_is_first())
-            gp_ranks_speak();
-        return false;
-    }
     speaker.rank = first, speaker.names = failed && failed < gp_ranks();
     if (failed)
         return ok && gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = l->file }, "rank %d cannot run it", first);

@@ -6,7 +6,6 @@
  * behind it; between them a clock is taken to drift evenly. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "cli/ranks.h"
@@ -33,19 +32,21 @@ static offset *measure(gp_errs *errs)
 {
     size_t n = (size_t)gp_ranks();
     offset *o = gp_ranks_room(n, sizeof *o);
-    stamps mine = { 0 }, *all = gp_ranks_room(n, sizeof *all), *was = gp_ranks_room(n, sizeof *was);
+    stamps mine = { 0 }, *was = NULL;
     for (size_t r = 1; r < n; r++)
         o[r].error = INFINITY;
     for (int i = 0; i <= EXCHANGES; i++) {
         mine.begun = gp_now_ns();
-        if (!gp_ranks_gather_now(&mine, sizeof mine, all, errs))
-            return NULL;               /* MPI may have them still */
+        stamps *all = gp_ranks_gather_now(&mine, sizeof mine, errs);
+        if (!all)
+            return NULL;
         mine.over = gp_now_ns();
-        for (size_t r = 1; i && r < n; r++)
+        for (size_t r = 1; was && r < n; r++)
             improve(&o[r], was->begun, all->over, was[r].begun, all[r].over);
-        memcpy(was, all, n * sizeof *all);
+        free(was);
+        was = all;
     }
-    free(all), free(was);
+    free(was);
     return o;
 }
 
@@ -53,8 +54,7 @@ bool gp_ranks_clocks_begin(gp_errs *errs)
 {
     char mine[HOST] = "";
     gethostname(mine, HOST - 1);
-    clocks.host = gp_ranks_room((size_t)gp_ranks(), sizeof *clocks.host);
-    return gp_ranks_gather(mine, HOST, clocks.host, errs) && (clocks.begin = measure(errs));
+    return (clocks.host = gp_ranks_gather(mine, HOST, errs)) && (clocks.begin = measure(errs));
 }
 
 bool gp_ranks_clocks_end(gp_errs *errs)

@@ -39,21 +39,26 @@ static void add(const replaced *r)
         sum->number = r->number, memcpy(sum->path, r->path, sizeof sum->path);
 }
 
-void gp_ranks_hear_replaced(gp_errs *errs)
+bool gp_ranks_hear_replaced(gp_errs *errs)
 {
-    int *bytes = gp_ranks_room((size_t)gp_ranks(), sizeof *bytes), own = mine.n * (int)sizeof *mine.of, sum = 0;
-    char *heard = gp_ranks_gather(&own, sizeof own, bytes, errs) ? gp_ranks_gather_any(mine.of, bytes, errs) : NULL;
+    int own = mine.n * (int)sizeof *mine.of, sum = 0, *bytes = gp_ranks_gather(&own, sizeof own, errs);
+    char *heard = bytes ? gp_ranks_gather_any(mine.of, bytes, errs) : NULL;
+    if (!heard)
+        return false;
     for (int r = 0; r < gp_ranks(); r++)
         sum += bytes[r];
     all.of = gp_ranks_room((size_t)sum, 1);
-    for (const replaced *r = (replaced *)heard; heard && (char *)r < heard + sum; r++)
+    for (const replaced *r = (replaced *)heard; (char *)r < heard + sum; r++)
         add(r);
     free(mine.of), free(bytes), free(heard);
     mine.of = NULL, mine.n = 0;
+    return true;
 }
 
 void gp_ranks_keep_replaced(void)
 {
+    if (!mine.of)
+        return;
     all.of = mine.of, all.n = mine.n, all.apart = true;
     mine.of = NULL, mine.n = 0;
 }

@@ -16,7 +16,6 @@
 #include "cli/ranks.h"
 
 enum { TICK_NS = 5 * 1000 * 1000, MOMENT_NS = 100 * 1000 * 1000 };
-enum { MOST_NS = 1000 * 1000 * 1000, PART = 8 };       /* between signs: of the limit */
 
 int64_t gp_ranks_since(double *then)
 {
@@ -116,11 +115,16 @@ static bool take_name(const char *of, bool keep)
     return taken;
 }
 
-void gp_ranks_come(void)
+static bool take_rank(int r, bool keep)
 {
     char name[24];
-    snprintf(name, sizeof name, "%d", gp_rank());
-    take_name(name, true);
+    snprintf(name, sizeof name, "%d", r);
+    return take_name(name, keep);
+}
+
+void gp_ranks_come(void)
+{
+    take_rank(gp_rank(), true);
 }
 
 /* How many ranks the launcher started on this machine; 0: it does not say. */
@@ -136,23 +140,20 @@ static int started_here(void)
 /* ---- the thread ------------------------------------------------------ */
 
 static struct {
-    pthread_mutex_t lock;              /* of all of it; who gives up, or gives signs, has it meanwhile */
+    pthread_mutex_t lock;              /* of all of it; who gives up keeps it */
     bool runs;                         /* the thread */
     int64_t ns, left;                  /* left 0: there is no limit */
     const char *doing;                 /* NULL: to join */
     int status;                        /* with which it ends then; 0: that of a stall, which it says */
-    bool signs;                        /* see gp_ranks_signs */
 } limit = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void not_joined(gp_errs *errs)
 {
     bool *here = gp_ranks_room((size_t)gp_ranks(), sizeof *here);
-    char name[24], names[200], time[32];
+    char names[200], time[32];
     int n = 0, all = started_here();
-    for (int r = 0; r < gp_ranks(); r++) {
-        snprintf(name, sizeof name, "%d", r);
-        n += here[r] = r == gp_rank() || !take_name(name, false);
-    }
+    for (int r = 0; r < gp_ranks(); r++)
+        n += here[r] = r == gp_rank() || !take_rank(r, false);
     gp_ranks_time(limit.ns, time);
     if (all == gp_ranks() && n < all) {
         for (int r = 0; r < all; r++)
@@ -188,29 +189,15 @@ static void give_up(void)
     _exit(gp_errs_exit(&(gp_errs){ .n = 1, .failed = 1, .e = { { .code = GP_E_STALL } } }));
 }
 
-static void give_signs(void)
-{
-    const bool *lost = gp_ranks_lost();
-    for (int r = 0; r < (gp_rank() ? 1 : gp_ranks()); r++)
-        if (r != gp_rank() && !(lost && lost[r]))
-            gp_ranks_sign(r);
-}
-
-/* It ends with the process. A rank that is long at work gives signs all the same, and is not given up: limits count from
- * the last sign, so that they end the wait only for a process that is stopped or gone. */
+/* It ends with the process. */
 static void *count(void *arg)
 {
-    double since = gp_seconds();
-    for (int64_t rested = 0;;) {
-        const int64_t part = gp_ranks_join_ns() / PART, each = part < MOST_NS ? part : MOST_NS;
+    for (double since = gp_seconds();;) {
         gp_ranks_rest(TICK_NS);
-        int64_t took = gp_ranks_since(&since);
         pthread_mutex_lock(&limit.lock);
+        int64_t took = gp_ranks_since(&since);
         if (limit.left > 0 && (limit.left -= took) <= 0)
             give_up();
-        rested += took;
-        if (limit.signs && rested >= each)
-            give_signs(), rested = 0;
         pthread_mutex_unlock(&limit.lock);
     }
     return arg;
@@ -223,12 +210,5 @@ void gp_ranks_limit(int64_t ns, const char *doing, int status)
     limit.ns = limit.left = ns, limit.doing = doing, limit.status = status;
     if (!limit.runs && ns && !pthread_create(&thread, NULL, count, NULL))      /* without it nothing ends waits */
         limit.runs = !pthread_detach(thread);
-    pthread_mutex_unlock(&limit.lock);
-}
-
-void gp_ranks_signs(bool signs)
-{
-    pthread_mutex_lock(&limit.lock);
-    limit.signs = signs;
     pthread_mutex_unlock(&limit.lock);
 }

@@ -80,11 +80,12 @@ static bool end(int collective, long begun, int n, gp_errs *errs)
 bool gp_ranks_meet_close(gp_errs *errs)
 {
     typedef struct has { long begun; int n; } has;
-    const int n = meetings.n, bytes = n * (int)sizeof(has);
-    has *mine = gp_ranks_room((size_t)n, sizeof *mine), *of = gp_ranks_room((size_t)(n * gp_ranks()), sizeof *of);
+    const int n = meetings.n;
+    has *mine = gp_ranks_room((size_t)n, sizeof *mine);
     for (int k = 0; k < n; k++)
         mine[k] = (has){ .begun = meetings.of[k].begun, .n = meetings.of[k].n };
-    bool ok = !n || gp_ranks_gather(mine, bytes, of, errs);
+    has *of = n ? gp_ranks_gather(mine, n * (int)sizeof *mine, errs) : NULL;
+    bool ok = of || !n;
     for (int k = 0; ok && k < n; k++) {
         has most = { 0 };
         for (int r = 0; r < gp_ranks(); r++)

@@ -7,15 +7,13 @@
 #include <string.h>
 #include "cli/ranks_told.h"
 
-typedef struct list { gp_note *first, **last; } list;
-
 static struct {
     pthread_mutex_t lock;
-    list out, in;
+    gp_note *out, *in;                 /* the first of those that are to be told, that were heard */
     bool over;                         /* there are no rounds any more */
     void (*wake)(void *);
     void *arg;
-} notes = { .lock = PTHREAD_MUTEX_INITIALIZER, .out.last = &notes.out.first, .in.last = &notes.in.first };
+} notes = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static gp_note *new_note(int from, const char *text, size_t n)
 {
@@ -25,16 +23,18 @@ static gp_note *new_note(int from, const char *text, size_t n)
     return note;
 }
 
-static void append(list *l, gp_note *note)
+static void append(gp_note **to, gp_note *note)
 {
-    *l->last = note, l->last = &note->next;
+    while (*to)
+        to = &(*to)->next;
+    *to = note;
 }
 
-static gp_note *first_of(list *l)
+static gp_note *first_of(gp_note **of)
 {
-    gp_note *note = l->first;
-    if (note && !(l->first = note->next))
-        l->last = &l->first;
+    gp_note *note = *of;
+    if (note)
+        *of = note->next;
     return note;
 }
 
@@ -69,7 +69,7 @@ void gp_ranks_notes_to(void (*wake)(void *arg), void *arg)
 int gp_ranks_note_bytes(void)
 {
     pthread_mutex_lock(&notes.lock);
-    int n = notes.out.first ? (int)notes.out.first->n : 0;
+    int n = notes.out ? (int)notes.out->n : 0;
     pthread_mutex_unlock(&notes.lock);
     return n;
 }
@@ -98,14 +98,12 @@ bool gp_ranks_notes_pass(gp_errs *errs)
     return of || !most;
 }
 
-void gp_ranks_notes_end(bool heard)
+void gp_ranks_notes_end(void)
 {
     gp_note *note;
     pthread_mutex_lock(&notes.lock);
     notes.over = true;
     while ((note = first_of(&notes.out)))
-        free(note);
-    while (heard && (note = first_of(&notes.in)))
         free(note);
     pthread_mutex_unlock(&notes.lock);
 }

@@ -18,25 +18,8 @@ enum { PIECE = 1 << 20 };
 
 /* ---- the texts of each ------------------------------------------------- */
 
-static bool write_report(void *arg, FILE *to)
+static bool write_plan(gp_whole *w, FILE *to)
 {
-    gp_whole *w = arg;
-    if (w->own.report)
-        gp_report_json(w->own.report, w->p, &w->own.about, to);
-    return w->own.report;
-}
-
-static bool write_account(void *arg, FILE *to)
-{
-    gp_whole *w = arg;
-    fprintf(to, "gpipe: %s\n", w->head);
-    gp_print_account(to, w->own.report);
-    return true;
-}
-
-static bool write_plan(void *arg, FILE *to)
-{
-    gp_whole *w = arg;
     gp_memfile m;
     size_t n = 0;
     if (!gp_memfile_open(&m))
@@ -51,20 +34,26 @@ static bool write_plan(void *arg, FILE *to)
 static bool write_events(gp_whole *w, size_t most, FILE *to)
 {
     char name[100];
-    snprintf(name, sizeof name, "rank %d on %s", gp_rank(), gp_ranks_host(gp_rank()));
     double error;
+    snprintf(name, sizeof name, "rank %d on %s", gp_rank(), gp_ranks_host(gp_rank()));
     gp_trace_part part = { gp_rank(), gp_ranks(), name, gp_ranks_clock(gp_rank(), &error), w->zero };
     return w->of[gp_rank()].traces && gp_trace_events(w->p, &part, most, to, w->errs);
 }
 
-static bool write_all_events(void *arg, FILE *to)
+/* That of this rank; false: it has none, or it is not whole. */
+static bool write_text(gp_whole *w, gp_rank_text which, FILE *to)
 {
-    return write_events(arg, 0, to);
-}
-
-static bool write_page_events(void *arg, FILE *to)
-{
-    return write_events(arg, (size_t)(GP_PAGE_SLICES / gp_ranks()) + 1, to);
+    if (which == GP_RANK_PLAN)
+        return write_plan(w, to);
+    if (which >= GP_RANK_PAGE_EVENTS)
+        return write_events(w, which == GP_RANK_EVENTS ? 0 : (size_t)(GP_PAGE_SLICES / gp_ranks()) + 1, to);
+    if (which == GP_RANK_ACCOUNT) {
+        fprintf(to, "gpipe: %s\n", w->head);
+        gp_print_account(to, w->own.report);
+    } else if (w->own.report) {
+        gp_report_json(w->own.report, w->p, &w->own.about, to);
+    }
+    return w->own.report;
 }
 
 static bool is_of(const gp_whole *w, gp_rank_text which, int r)
@@ -72,12 +61,6 @@ static bool is_of(const gp_whole *w, gp_rank_text which, int r)
     bool of_one = which == GP_RANK_ACCOUNT || which == GP_RANK_PLAN;
     return w->wanted[which] && (!of_one || r == w->bound);
 }
-
-typedef bool writes(void *arg, FILE *to);          /* `arg` is the gp_whole */
-static writes *const writer[GP_RANK_TEXTS] = {
-    [GP_RANK_REPORT] = write_report, [GP_RANK_ACCOUNT] = write_account, [GP_RANK_PLAN] = write_plan,
-    [GP_RANK_PAGE_EVENTS] = write_page_events, [GP_RANK_EVENTS] = write_all_events,
-};
 
 /* The verdict of the rank that bounds the whole names it, where ranks differ, and says what follows from all. */
 static void name_rank(const gp_whole *w)
@@ -98,6 +81,7 @@ static bool answers(gp_whole *w, int other, const char *why)
     if (!why || w->gone[other])
         return !w->gone[other];
     w->gone[other] = GP_RANK_SILENT;
+    gp_ranks_are_named();
     if (other)
         return gp_fail(w->errs, GP_E_RUN, (gp_loc){ 0 }, "rank %d does not answer, so that what it has to report is "
                        "missing: %s", other, why);
@@ -105,18 +89,12 @@ static bool answers(gp_whole *w, int other, const char *why)
                    "all: %s", why);
 }
 
-/* Rank 0 may hear many others before this one. */
-static int64_t patience(void)
-{
-    return gp_rank() ? gp_ranks_join_ns() : gp_ranks_patience();
-}
-
 /* Between rank 0 and rank r, which both call this; from whom `from` is. False: the other does not answer. */
 static bool pass(gp_whole *w, int from, int r, void *data, size_t n)
 {
     int other = gp_rank() ? 0 : r;
     return !w->gone[other]
-        && answers(w, other, gp_ranks_pass(from, from ? 0 : r, data, (int)n, patience()));
+        && answers(w, other, gp_ranks_pass(from, from ? 0 : r, data, (int)n));
 }
 
 static ssize_t send_pieces(void *cookie, const char *text, size_t n)
@@ -136,7 +114,7 @@ static void tell(gp_whole *w, gp_rank_text which)
     FILE *f = fopencookie(w, "w", (cookie_io_functions_t){ .write = send_pieces });
     if (f)
         setvbuf(f, NULL, _IOFBF, PIECE);
-    bool ok = f && writer[which](w, f);
+    bool ok = f && write_text(w, which, f);
     ok = f && !fclose(f) && ok;
     int end = ok ? 0 : -1;
     pass(w, gp_rank(), gp_rank(), &end, sizeof end);
@@ -145,7 +123,7 @@ static void tell(gp_whole *w, gp_rank_text which)
 bool gp_whole_hear(gp_whole *w, gp_rank_text which, int r, FILE *to)
 {
     if (r == gp_rank())
-        return to && writer[which](w, to);
+        return to && write_text(w, which, to);
     char *piece = gp_ranks_room(PIECE, 1);
     int size = 1;
     while (size > 0 && pass(w, r, r, &size, sizeof size) && size > 0 && pass(w, r, r, piece, (size_t)size))
@@ -171,22 +149,15 @@ static void exchange_briefs(gp_whole *w)
         pass(w, 0, r, w->of, (size_t)gp_ranks() * sizeof *w->of);
 }
 
-/* They wait for rank 0 until all is written, and learn whether all of them answered: one that ends by itself ends all,
- * in the eyes of most launchers, and an end together waits for all. */
+/* The others wait for rank 0 until all is written: one that ends by itself ends all, in the eyes of most launchers. */
 static void end_together(gp_whole *w)
 {
-    const int me = gp_rank();
-    int silent = 0;
-    gp_ranks_signs(false);              /* after this they hear nothing */
-    for (int r = 0; r < gp_ranks(); r++)
-        silent += w->gone[r] == GP_RANK_SILENT;
-    if (me)
-        pass(w, 0, me, &silent, sizeof silent);
-    for (int r = 1; !me && r < gp_ranks(); r++)
+    char written = 0;
+    if (gp_rank())
+        pass(w, 0, gp_rank(), &written, 1);
+    for (int r = 1; !gp_rank() && r < gp_ranks(); r++)
         if (!w->gone[r])
-            gp_ranks_pass(0, r, &silent, sizeof silent, gp_ranks_patience());
-    if (silent || w->gone[0])
-        gp_ranks_part();
+            gp_ranks_pass(0, r, &written, 1);
 }
 
 /* ---- what rank 0 writes ------------------------------------------------ */
@@ -305,7 +276,6 @@ void gp_ranks_report(gp_report_files *f, const gp_pipeline *p, gp_outcome outcom
         show_own(&w, outcome);
         return;
     }
-    gp_ranks_signs(true);
     w.of = gp_ranks_room(n, sizeof *w.of), w.gone = gp_ranks_room(n, sizeof *w.gone);
     w.report = gp_ranks_room(n, sizeof *w.report);
     for (size_t r = 0; lost && r < n; r++)

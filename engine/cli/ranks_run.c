@@ -1,10 +1,12 @@
 /* ranks_run.c - while a pipeline runs in several ranks, each tells the others how it is, and does as they do: see
  * ranks.h.
  *
- * * A thread sends all ranks what each says of itself, round after round. All see the same rounds, and so decide
- * alike: that all begin, that all stop, whose error ended them, and which round is the last. In each round are the
+ * * A thread sends all ranks what each says of itself, round after round, until all have ended. All see the same rounds,
+ * and so decide alike: that all begin, that all stop, whose error ended them, and how far all are. What they do together
+ * when all are as far, that thread does between two rounds; who waits for the others waits for it. In each round are the
  * accounts of all: those of the last one are of the whole run, also of ranks that were lost on the way. In every tenth
- * round is what each stage and buffer of all counts, too: what they said last is in ranks_told.c added up. */
+ * round is what each stage and buffer of all counts, too: what they said last is in ranks_told.c added up. Rounds are
+ * signs of life, too: a rank that is long at work gives them, and only one that is stopped or gone does not. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -15,17 +17,19 @@ enum { BETWEEN_ROUNDS_NS = 10 * 1000 * 1000, COUNTED_EACH = 10 };
 
 static struct {
     pthread_t thread;
-    bool watched, joined;
-    bool timed, begun;                 /* with the clocks of all; there was a round */
+    bool watched, timed;               /* timed: with the clocks of all */
+    bool begun, over;                  /* there was a round; all know how the runs of all were. The thread's, before `all` */
     gp_rank_says *mine;                /* the thread's */
     gp_shown shown;
     gp_counters counters;              /* the thread's */
     atomic_int state, status;          /* of this one */
     double seconds;                    /* before it is over */
-    atomic_bool go, told, late;        /* all are up; others told this one to stop; others are not up in time */
+    atomic_int all;                    /* the state that all have reached */
+    atomic_bool told, late;            /* others told this one to stop; others are not up in time */
     int64_t up_ns;                     /* how long some have been up */
     int first;                         /* the rank whose error ended all; -1: none */
-    gp_errs errs, late_errs;           /* of MPI; see `late` */
+    gp_errs errs, late_errs;           /* the thread's; see `late` */
+    bool named;                        /* who is lost: that was said */
 } now = { .first = -1 };
 
 /* Some are up, and others have not come as far for too long: the first of those that are says so, and that ends all. */
@@ -49,13 +53,14 @@ static void wait_for_others(int64_t ns)
     free(slow);
 }
 
-/* What the others said in this round. Are all over? */
-static bool hear(void)
+/* What all said in this round: the state that all have reached. */
+static int hear(void)
 {
-    int level = 0, up = 0, over = 0;
-    for (int r = 0; r < gp_ranks(); r++) {
+    int level = 0, all = IS_DONE;
+    for (int r = 0; r < gp_ranks(); r++)
+        all = gp_told_by(r)->state < all ? gp_told_by(r)->state : all;
+    for (int r = 0; atomic_load(&now.all) < IS_OVER && r < gp_ranks(); r++) {
         const gp_rank_says *s = gp_told_by(r);
-        up += s->state >= IS_UP, over += s->state == IS_OVER;
         if (s->status && !s->level && now.first < 0)
             now.first = r;
         if (r != gp_rank() && s->level > level)
@@ -64,54 +69,76 @@ static bool hear(void)
     gp_signals_of_another(level);      /* rank 0 says that all stop, whoever was asked to */
     if (now.first >= 0 && now.first != gp_rank())
         level = 2;
-    if (level && atomic_load(&now.state) != IS_OVER)
+    if (level && atomic_load(&now.state) < IS_OVER)
         atomic_store(&now.told, true), gp_signals_cancel(level);
-    if (up == gp_ranks())
-        atomic_store(&now.go, true);
-    return over == gp_ranks();
+    return all;
 }
 
+static void count(void)
+{
+    if (now.mine->state >= IS_OVER)
+        now.mine->seconds = now.seconds;
+    gp_counters_read(&now.counters, gp_shown_look(&now.shown));
+    gp_told_count(&now.counters);
+}
+
+/* Until all runs are over the pipeline is there. */
 static void say(bool counted)
 {
     gp_rank_says *s = now.mine;
     s->state = atomic_load(&now.state);        /* first: what it is when it is over is there before it says so */
     s->status = atomic_load(&now.status), s->level = gp_signals_level();
     s->note = gp_ranks_note_bytes();
-    if (s->state == IS_OVER)
-        s->seconds = now.seconds;
-    else if (!counted)
-        return;
-    gp_counters_read(&now.counters, gp_shown_look(&now.shown));
-    gp_told_count(&now.counters);
+    if (atomic_load(&now.all) < IS_OVER && (counted || s->state >= IS_OVER))
+        count();
 }
 
-/* The last round follows that in which all are over, and all count in it. */
-static bool tell_rounds(void)
+/* All have reached that state, and find it in the same round: what they then do together. */
+static bool advance(int all)
 {
-    int64_t rested = 0;
-    bool over = false, last = false;
-    for (int round = 0; !last; round++) {
-        last = over;
-        bool counted = last || round % COUNTED_EACH == 0;
-        say(counted);
-        if (!gp_told_round(counted, &now.errs) || !gp_ranks_notes_pass(&now.errs))
-            return false;
-        now.begun = true, over = hear();
-        if (!atomic_load(&now.go))
-            wait_for_others(rested);
-        rested = over ? 0 : gp_ranks_rest(BETWEEN_ROUNDS_NS);
+    const int was = atomic_load(&now.all);
+    bool ok = true;
+    if (!now.begun)
+        now.begun = true;
+    if (was < IS_OVER && all >= IS_OVER) {
+        gp_ranks_notes_end();
+        say(true);
+        now.over = gp_told_round(true, &now.errs);
+        ok = now.over && (!now.timed || gp_ranks_clocks_end(&now.errs))
+            && gp_ranks_meet_close(&now.errs);
     }
-    return true;
+    if (ok && was < IS_SAID && all >= IS_SAID)
+        ok = gp_ranks_hear_replaced(&now.errs);
+    if (ok)
+        atomic_store(&now.all, all);
+    return ok;
 }
 
 static void *watch(void *arg)
 {
-    if ((now.timed && !gp_ranks_clocks_begin(&now.errs)) || !tell_rounds())
+    int64_t rested = 0;
+    bool ok = !now.timed || gp_ranks_clocks_begin(&now.errs);
+    for (int round = 0; ok && atomic_load(&now.all) < IS_DONE; round++) {
+        bool counted = round % COUNTED_EACH == 0;
+        say(counted);
+        ok = gp_told_round(counted, &now.errs) && gp_ranks_notes_pass(&now.errs) && advance(hear());
+        if (ok && !atomic_load(&now.all))
+            wait_for_others(rested);
+        rested = gp_ranks_rest(BETWEEN_ROUNDS_NS);
+    }
+    gp_ranks_notes_end();
+    if (!ok && atomic_load(&now.all) < IS_OVER)
         atomic_store(&now.told, true), gp_signals_cancel(2);
-    gp_ranks_notes_end(false);
-    if (!now.errs.failed && (!now.timed || gp_ranks_clocks_end(&now.errs)))
-        gp_ranks_meet_close(&now.errs);
+    atomic_store(&now.all, NO_ROUNDS);
     return arg;
+}
+
+/* This rank is as far. Waits for the others. */
+static void reach(int state)
+{
+    atomic_store(&now.state, state);
+    while (now.watched && atomic_load(&now.all) < state)
+        gp_ranks_rest(BETWEEN_ROUNDS_NS / 10);
 }
 
 bool gp_ranks_watch(const gp_pipeline *p, bool timed, gp_errs *errs)
@@ -137,7 +164,7 @@ bool gp_ranks_begin(void *arg)
 {
     (void)arg;
     atomic_store(&now.state, IS_UP);
-    while (now.watched && !atomic_load(&now.go) && !atomic_load(&now.told) && !atomic_load(&now.late)
+    while (now.watched && atomic_load(&now.all) < IS_UP && !atomic_load(&now.told) && !atomic_load(&now.late)
            && !gp_signals_level())
         gp_ranks_rest(BETWEEN_ROUNDS_NS / 10);
     return !atomic_load(&now.told) && !atomic_load(&now.late);
@@ -149,10 +176,18 @@ static void tell_first(const bool *lost)
     int first = 0;
     while (lost[first])
         first++;
-    say(true);
+    say(false), count();
     for (int r = first + 1; r < gp_ranks(); r++)
         if (r == gp_rank() || (first == gp_rank() && !lost[r]))
-            gp_told_pass(r, first, 10 * INT64_C(1000000000));
+            gp_told_pass(r, first);
+}
+
+/* The first of those that are left says who is lost, once there are no rounds any more. */
+static void name_lost(void)
+{
+    if (!now.named && atomic_load(&now.all) == NO_ROUNDS && now.errs.failed && gp_ranks_is_first())
+        gp_print_errs(&(gp_args){ .quiet = true }, NULL, &now.errs), gp_say_last();
+    now.named |= atomic_load(&now.all) == NO_ROUNDS;
 }
 
 int gp_ranks_end(int status, double *seconds, bool *first)
@@ -164,40 +199,41 @@ int gp_ranks_end(int status, double *seconds, bool *first)
         status = gp_errs_exit(&now.late_errs);
     atomic_store(&now.status, atomic_load(&now.told) && !gp_signals_level() ? 0 : status);
     now.seconds = *seconds;
-    atomic_store(&now.state, IS_OVER);
-    pthread_join(now.thread, NULL);
-    now.watched = false, now.joined = true;
-    if (gp_ranks_lost())
+    reach(IS_OVER);
+    if (!now.over && gp_ranks_lost())
         tell_first(gp_ranks_lost());
-    if (now.errs.failed && gp_ranks_is_first())
-        gp_print_errs(&(gp_args){ .quiet = true }, NULL, &now.errs);
+    name_lost();
     if (atomic_load(&now.late))
         gp_print_errs(&(gp_args){ .quiet = true }, NULL, &now.late_errs);
-    for (int r = 0; r < gp_ranks(); r++)
-        if (gp_told_by(r)->seconds > *seconds)
-            *seconds = gp_told_by(r)->seconds;
     *first = now.first < 0 || now.first == gp_rank();
-    int all = now.first < 0 ? 0 : gp_told_by(now.first)->status;
-    for (int r = 0; !all && r < gp_ranks(); r++)       /* that of a signal */
-        all = gp_told_by(r)->status;
-    return all ? all : now.errs.failed ? gp_errs_exit(&now.errs) : 0;
+    int all = gp_told_end(now.first, seconds);
+    return all || now.over ? all : gp_errs_exit(&now.errs);
 }
 
 void gp_ranks_said(void)
 {
-    gp_errs errs = { .n = 0 };         /* who does not come has said why, or is named in what follows */
-    if (now.joined && !now.errs.failed && !gp_ranks_lost())
-        gp_ranks_hear_replaced(&errs);
-    else
+    reach(IS_SAID);
+    if (!now.watched || atomic_load(&now.all) == NO_ROUNDS)
         gp_ranks_keep_replaced();
-}
-
-bool gp_ranks_ends(void)
-{
-    return now.watched && (atomic_load(&now.told) || gp_signals_level());
 }
 
 bool gp_ranks_over(void)
 {
-    return now.joined && now.begun;
+    return now.begun;
+}
+
+void gp_ranks_are_named(void)
+{
+    now.named = true;
+}
+
+int gp_ranks_done(int status)
+{
+    if (!now.watched)
+        return status;
+    reach(IS_DONE);
+    pthread_join(now.thread, NULL);
+    now.watched = false;
+    name_lost();
+    return status ? status : gp_errs_exit(&now.errs);
 }

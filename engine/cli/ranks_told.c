@@ -1,5 +1,6 @@
 /* ranks_told.c - what the ranks have told of themselves, added up: see ranks_told.h. */
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include "cli/live.h"
 #include "cli/ranks_same.h"
@@ -14,7 +15,6 @@ typedef struct held { int held, depth; } held;
 static struct {
     size_t few, each;                  /* bytes of a `says`, without what stages and buffers count, and with it */
     says *mine;
-    char *of;                          /* of each rank, as it comes */
     pthread_mutex_t lock;
     char *last;                        /* of each, in `each` bytes: under the lock, or by the thread that writes it */
 } told = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -43,13 +43,11 @@ gp_rank_says *gp_told_open(const gp_pipeline *p)
 {
     gp_stage_info st;
     says counts = { .frames = gp_frames_of(p) };
-    size_t ranks = (size_t)gp_ranks();
     for (int i = 0; gp_pipeline_stage(p, i, &st); i++)
         counts.nsources += !st.nin, counts.stages++, counts.buffers += st.nin;
     told.few = sizeof counts + (size_t)counts.nsources * sizeof *counts.source;
     told.each = told.few + (size_t)counts.stages * sizeof(staged) + (size_t)counts.buffers * sizeof(held);
-    told.mine = gp_ranks_room(1, told.each), told.of = gp_ranks_room(ranks, told.each);
-    told.last = gp_ranks_room(ranks, told.each);
+    told.mine = gp_ranks_room(1, told.each), told.last = gp_ranks_room((size_t)gp_ranks(), told.each);
     *told.mine = counts;
     return told.mine;
 }
@@ -73,28 +71,31 @@ void gp_told_count(const gp_counters *c)
     }
 }
 
-static void keep(int first, int n, size_t bytes)
+static void keep(int first, int n, const char *of, size_t bytes)
 {
     pthread_mutex_lock(&told.lock);
     for (int i = 0; i < n; i++)
-        memcpy(of_rank(first + i), told.of + (size_t)i * bytes, bytes);
+        memcpy(of_rank(first + i), of + (size_t)i * bytes, bytes);
     pthread_mutex_unlock(&told.lock);
 }
 
 bool gp_told_round(bool counted, gp_errs *errs)
 {
     size_t n = counted ? told.each : told.few;
-    bool ok = gp_ranks_gather(told.mine, (int)n, told.of, errs);
-    if (ok)
-        keep(0, gp_ranks(), n);
-    return ok;
+    char *of = gp_ranks_gather(told.mine, (int)n, errs);
+    if (of)
+        keep(0, gp_ranks(), of, n);
+    free(of);
+    return of;
 }
 
-void gp_told_pass(int from, int to, int64_t ns)
+void gp_told_pass(int from, int to)
 {
-    bool sends = from == gp_rank();
-    if (!gp_ranks_pass(from, to, sends ? (char *)told.mine : told.of, (int)told.each, ns) && !sends)
-        keep(from, 1, told.each);
+    char *of = gp_ranks_room(1, told.each);
+    memcpy(of, told.mine, told.each);
+    if (!gp_ranks_pass(from, to, of, (int)told.each) && to == gp_rank())
+        keep(from, 1, of, told.each);
+    free(of);
 }
 
 /* Until looked() nothing changes. So many ranks have told something, to this one or (`first`) to rank 0 alone. */
@@ -107,6 +108,17 @@ static int look(bool first)
 static void looked(void)
 {
     pthread_mutex_unlock(&told.lock);
+}
+
+int gp_told_end(int first, double *seconds)
+{
+    int ranks = look(false), status = first < 0 ? 0 : of_rank(first)->status;
+    for (int r = 0; r < ranks; r++) {
+        status = status ? status : of_rank(r)->status;         /* that of a signal */
+        *seconds = of_rank(r)->seconds > *seconds ? of_rank(r)->seconds : *seconds;
+    }
+    looked();
+    return status;
 }
 
 static void add_sources(gp_account *a, int n, const says *s)
@@ -146,21 +158,6 @@ static bool are_alike(int ranks, const gp_counters *c)
     return alike;
 }
 
-void gp_ranks_whole(gp_counters *c)
-{
-    int ranks = look(true);
-    bool alike = are_alike(ranks, c);
-    for (int r = 1; r < ranks; r++) {
-        const says *s = of_rank(r);
-        add_sources(c->source, c->nsources, s);
-        for (int i = 0; alike && i < c->nstages; i++)
-            c->stage[i].frames += stages_of(s)[i].frames, c->stage[i].bytes += stages_of(s)[i].bytes;
-        for (int i = 0; alike && i < c->nbuffers; i++)
-            c->buffer[i].held += buffers_of(s)[i].held, c->buffer[i].depth += buffers_of(s)[i].depth;
-    }
-    looked();
-}
-
 bool gp_ranks_fills(const gp_counters *c, double *fill)
 {
     int ranks = look(true);
@@ -174,14 +171,6 @@ bool gp_ranks_fills(const gp_counters *c, double *fill)
     return alike;
 }
 
-int64_t gp_ranks_frames(int64_t mine)
-{
-    for (int r = 1, ranks = look(true); mine >= 0 && r < ranks; r++)
-        mine = of_rank(r)->frames < 0 ? -1 : mine + of_rank(r)->frames;
-    looked();
-    return mine;
-}
-
 static uint64_t done_by(const says *s)
 {
     uint64_t most = 0;
@@ -192,29 +181,37 @@ static uint64_t done_by(const says *s)
     return most;
 }
 
-double gp_ranks_left(double seconds)
+static void add_counted(gp_counters *c, const says *s)
 {
-    double most = -1;
-    for (int r = 0, ranks = look(true); r < ranks; r++) {
-        const says *s = of_rank(r);
-        double done = (double)done_by(s), left = (double)s->frames - done;
-        if (s->state != IS_OVER && s->frames > 0 && done > 0 && left * seconds / done > most)
-            most = left * seconds / done;
-    }
-    looked();
-    return most;
+    for (int i = 0; i < c->nstages; i++)
+        c->stage[i].frames += stages_of(s)[i].frames, c->stage[i].bytes += stages_of(s)[i].bytes;
+    for (int i = 0; i < c->nbuffers; i++)
+        c->buffer[i].held += buffers_of(s)[i].held, c->buffer[i].depth += buffers_of(s)[i].depth;
 }
 
-int gp_ranks_behind(uint64_t *done)
+void gp_ranks_whole(gp_counters *c, gp_ranks_way *w)
 {
+    int ranks = look(true);
+    bool alike = are_alike(ranks, c);
     uint64_t most = 0;
-    int last = -1;
-    for (int r = 0, ranks = look(true); r < ranks; r++) {
-        uint64_t n = done_by(of_rank(r));
-        most = n > most ? n : most;
-        if (of_rank(r)->state != IS_OVER && (last < 0 || n < *done))
-            last = r, *done = n;
+    w->behind = -1, w->behind_done = 0, w->left = -1;
+    for (int r = 0; r < ranks; r++) {
+        const says *s = of_rank(r);
+        uint64_t done = done_by(s);
+        double left = done ? ((double)s->frames - (double)done) / (double)done : -1;
+        most = done > most ? done : most;
+        if (s->state < IS_OVER && (w->behind < 0 || done < w->behind_done))
+            w->behind = r, w->behind_done = done;
+        if (s->state < IS_OVER && s->frames > 0 && left > w->left)
+            w->left = left;
+        if (!r)
+            continue;
+        w->frames = w->frames < 0 || s->frames < 0 ? -1 : w->frames + s->frames;
+        add_sources(c->source, c->nsources, s);
+        if (alike)
+            add_counted(c, s);
     }
     looked();
-    return last >= 0 && most - *done >= FEW && (double)*done < 0.9 * (double)most ? last : -1;
+    if (most - w->behind_done < FEW || (double)w->behind_done >= 0.9 * (double)most)
+        w->behind = -1;
 }

@@ -5,7 +5,8 @@
 
 #include "cli/ranks.h"
 
-enum { SETTING_UP, IS_UP, IS_OVER };
+/* How far a rank is: its run is set up; is over; what there was to say of it is said; it ends. */
+enum { SETTING_UP, IS_UP, IS_OVER, IS_SAID, IS_DONE, NO_ROUNDS };
 
 /* Of one source. */
 typedef struct gp_rank_counted { uint64_t in, out, dropped, failed, cancelled; } gp_rank_counted;
@@ -26,8 +27,10 @@ void gp_told_count(const gp_counters *c);              /* ... of these */
 /* One round. counted: with what stages and buffers count. */
 bool gp_told_round(bool counted, gp_errs *errs);
 /* Without rounds: what rank `from` says, to rank `to`. */
-void gp_told_pass(int from, int to, int64_t ns);
-/* What rank r said last. The thread that calls the two above. */
+void gp_told_pass(int from, int to);
+/* The exit code of all: that of rank `first`, or of any. *seconds becomes that of the one that took longest. */
+int gp_told_end(int first, double *seconds);
+/* What rank r said last. The thread that calls gp_told_round. */
 const gp_rank_says *gp_told_by(int r);
 
 #endif
