@@ -317,7 +317,8 @@ static void have_lost(gp_errs *errs)
     gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "'%s' says how long to wait", us.wait_key);
 }
 
-/* Ranks for which one has failed have no other: they may not be in the same, and MPI may still have this one's memory. */
+/* Ranks for which one has failed have no other: they may not be in the same, and MPI may still have this one's memory.
+ * */
 static void *gather(const void *mine, int n, double spin_s, gp_errs *errs)
 {
     bool done = false, over = false;
@@ -363,13 +364,14 @@ void *gp_ranks_gather_now(const void *mine, int n, gp_errs *errs)
     return gather(mine, n, 10 * SPIN_S, errs);
 }
 
-char *gp_ranks_gather_any(const void *mine, const int *bytes, gp_errs *errs)
+void *gp_ranks_gather_any(const void *mine, const int *bytes, gp_errs *errs)
 {
     size_t most = 0, sum = 0;
     for (int r = 0; r < us.ranks; r++)
         most = (size_t)bytes[r] > most ? (size_t)bytes[r] : most;
     char *padded = gp_ranks_room(most, 1);
-    memcpy(padded, mine, (size_t)bytes[us.rank]);
+    if (bytes[us.rank])
+        memcpy(padded, mine, (size_t)bytes[us.rank]);
     char *all = gp_ranks_gather(padded, (int)most, errs);
     for (int r = 0; all && r < us.ranks; sum += (size_t)bytes[r++])
         memmove(all + sum, all + (size_t)r * most, (size_t)bytes[r]);

@@ -21,27 +21,27 @@ int gp_local_rank(void);
 int gp_local_ranks(void);              /* 0: no launcher started it */
 /* Zeroed memory for n things. Without memory this process ends, and its launcher ends the others, which would wait. */
 void *gp_ranks_room(size_t n, size_t size);
-/* Sends `n` bytes of each rank to all: one after the other, for free(). Waits, but not for ever: NULL with an error, which
- * names the ranks that did not come. Those are lost, and there is no other gather. */
+/* Sends `n` bytes of each rank to all: one after the other, for free(). Waits, but not for ever: NULL with an error,
+ * which names the ranks that did not come. Those are lost, and there is no other gather. */
 void *gp_ranks_gather(const void *mine, int n, gp_errs *errs);
 /* The same for times: looks all the time whether that is there. */
 void *gp_ranks_gather_now(const void *mine, int n, gp_errs *errs);
 /* The same of bytes[r] of each rank r. */
-char *gp_ranks_gather_any(const void *mine, const int *bytes, gp_errs *errs);
+void *gp_ranks_gather_any(const void *mine, const int *bytes, gp_errs *errs);
 /* From now on so long (0: for ever) for what others have to do meanwhile ("to compile the pipeline"); `key` says so. */
 void gp_ranks_wait_for(int64_t ns, const char *what, const char *key);
 const bool *gp_ranks_lost(void);           /* of each rank; NULL: none is */
 bool gp_ranks_is_first(void);              /* of those that are not lost */
 int64_t gp_ranks_join_ns(void);            /* --join-timeout */
-/* Brings `n` bytes of rank `from` to rank `to`, which both call. Waits for as long as the other takes part in rounds, or,
- * if there are none any more, for --join-timeout. A text: why not. */
+/* Brings `n` bytes of rank `from` to rank `to`, which both call. Waits for as long as the other takes part in rounds,
+ * or, if there are none any more, for --join-timeout. A text: why not. */
 const char *gp_ranks_pass(int from, int to, void *data, int n);
 
 /* ranks_limit.c. This rank joins the others: those on its machine see that without MPI. */
 void gp_ranks_come(void);
-/* From now on something is done that waits for other ranks, and that nothing ends: after so long this process ends, with
- * an error; 0: it is done. `doing`: what the others did not do; NULL: start. `status` not 0: it ends with that, and says
- * nothing. */
+/* From now on something is done that waits for other ranks, and that nothing ends: after so long this process ends,
+ * with an error; 0: it is done. `doing`: what the others did not do; NULL: start. `status` not 0: it ends with that,
+ * and says nothing. */
 void gp_ranks_limit(int64_t ns, const char *doing, int status);
 /* How long it is since *then, of which a moment counts at most: the process may have been stopped; sets *then. */
 int64_t gp_ranks_since(double *then);
@@ -95,8 +95,8 @@ void gp_ranks_said(void);
 void gp_ranks_sum(gp_account *a, int n);
 void gp_ranks_told(int r, gp_account *a, int n);
 /* How far all are. frames: what all make together (< 0: not known), of which this rank's are there before; behind: the
- * rank that is behind the others (-1: none is), and how many frames it is done with; left: how much longer than so far it
- * takes the one that is done last, if all go on so (< 0: not known). */
+ * rank that is behind the others (-1: none is), and how many frames it is done with; left: how much longer than so far
+ * it takes the one that is done last, if all go on so (< 0: not known). */
 typedef struct gp_ranks_way { int64_t frames; int behind; uint64_t behind_done; double left; } gp_ranks_way;
 /* On rank 0, while a run goes on: adds to what it counts what the others do, as they said it last. Stages and buffers
  * are left alone where not all ranks have the same. On others nothing is known. */
@@ -122,13 +122,12 @@ int gp_ranks_note_bytes(void);
 bool gp_ranks_notes_pass(gp_errs *errs);
 void gp_ranks_notes_end(void);
 
-/* ranks_files.c. Of gp_run_options.replaced: kept, until all tell each other (gp_ranks_said). */
+/* ranks_files.c. Of gp_run_options.replaced: kept, until all tell each other (gp_ranks_said); where not all ranks can,
+ * each tells of itself. */
 void gp_ranks_note_replaced(void *, const gp_replaced *r);
 bool gp_ranks_hear_replaced(gp_errs *errs);
 /* On the rank that tells it, behind that: warnings of what all replaced, or keep, in the pipeline's `file`. */
 void gp_ranks_replaced(const char *file, gp_errs *errs);
-/* In place of gp_ranks_hear_replaced(), where not all ranks can: each tells of itself. */
-void gp_ranks_keep_replaced(void);
 
 /* ranks_report.c. After gp_ranks_end(`status`): the report and the trace of all, which rank 0 writes. All call it. */
 struct gp_report_files;

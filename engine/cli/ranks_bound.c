@@ -4,7 +4,6 @@
  * ranks meet; of those, the one whose busiest stage (per worker) or engine was busy longest. If all are bound there, it
  * is the one that waits least: others wait for it. Where they wait alike, the exchange itself takes that time. */
 #include <math.h>
-#include <string.h>
 #include "cli/ranks_whole.h"
 
 static const double ALIKE = 0.05, DIFFER = 0.1;        /* of rates; worth a word: of rates, of the time of the run */
@@ -34,9 +33,7 @@ gp_rank_brief gp_rank_brief_of(const gp_whole *w, gp_outcome outcome)
     if (r) {
         b.wall_ns = r->wall_ns, b.busiest_ns = busiest_of(r);
         b.done = gp_frames_done(w->own.now.source, w->own.now.nsources);
-        b.waits = r->verdict.waits, b.meets = r->verdict.meets;
-        memcpy(b.less, r->verdict.less, sizeof b.less), memcpy(b.busiest, r->verdict.busiest, sizeof b.busiest);
-        snprintf(b.verdict, sizeof b.verdict, "%s", r->verdict.text);
+        b.verdict = r->verdict;
     }
     return b;
 }
@@ -49,7 +46,8 @@ static double rate_of(const gp_rank_brief *b)
 /* Of two with like rates. */
 static bool bounds_more(const gp_rank_brief *a, const gp_rank_brief *b)
 {
-    return a->waits != b->waits ? b->waits : a->waits ? a->meets < b->meets : a->busiest_ns > b->busiest_ns;
+    const gp_verdict *v = &a->verdict, *u = &b->verdict;
+    return v->waits != u->waits ? u->waits : v->waits ? v->meets < u->meets : a->busiest_ns > b->busiest_ns;
 }
 
 static int find_bound(const gp_whole *w, double *fastest)
@@ -76,20 +74,21 @@ static int find_bound(const gp_whole *w, double *fastest)
 static void compare(gp_whole *w, double fastest)
 {
     const gp_rank_brief *b = &w->of[w->bound];
+    const gp_verdict *v = &b->verdict;
     double rate = rate_of(b), least = (double)b->busiest_ns;
-    double meets = b->meets;
+    double meets = v->meets;
     bool waits = false;
     int n = 0;
     char all[80];
     for (int r = 0; r < gp_ranks(); r++) {
         if (!w->of[r].reports)
             continue;
-        n++, waits |= w->of[r].waits && !b->waits;
-        meets = fmax(meets, w->of[r].meets);
+        n++, waits |= w->of[r].verdict.waits && !v->waits;
+        meets = fmax(meets, w->of[r].verdict.meets);
         least = fmin(least, (double)w->of[r].busiest_ns);
     }
     snprintf(all, sizeof all, n < gp_ranks() ? "of %d ranks %d were measured" : "of %d ranks", gp_ranks(), n);
-    bool last = b->waits && b->meets < meets / 2;      /* others wait longer, and so for this one */
+    bool last = v->waits && v->meets < meets / 2;      /* others wait longer, and so for this one */
     bool slower = fastest > (1 + DIFFER) * rate, busier = (double)b->busiest_ns - least > DIFFER * (double)b->wall_ns;
     if (n == 1)
         snprintf(w->head, sizeof w->head, "of %d ranks only rank %d was measured", gp_ranks(), w->bound);
@@ -107,10 +106,10 @@ static void compare(gp_whole *w, double fastest)
         snprintf(w->before, sizeof w->before, "rank %d: ", w->bound);
     if (last)
         snprintf(w->after, sizeof w->after, ". Others wait longer, up to %.0f %%, so this rank comes last%s%s",
-                 100 * fmin(meets, 1), *b->busiest ? ": beside that its busiest is " : "", b->busiest);
-    else if (b->waits && !slower && n == gp_ranks())
+                 100 * fmin(meets, 1), *v->busiest ? ": beside that its busiest is " : "", v->busiest);
+    else if (v->waits && !slower && n == gp_ranks())
         snprintf(w->after, sizeof w->after, ". No rank comes last, so the exchange takes that time, or ranks are late "
-                 "in turns: %s", b->less);
+                 "in turns: %s", v->less);
 }
 
 void gp_whole_decide(gp_whole *w)

@@ -8,65 +8,57 @@
 
 typedef struct replaced { uint64_t files, number; int line, col; bool kept; char who[160], path[4096]; } replaced;
 
-static struct { replaced *of; int n; bool apart; } mine, all;          /* all: of all ranks together, or of this one alone */
+static struct { replaced *of; int n; bool merged; } files;     /* merged: of all ranks */
 
 void gp_ranks_note_replaced(void *arg, const gp_replaced *r)
 {
     (void)arg;
-    replaced *more = realloc(mine.of, (size_t)(mine.n + 1) * sizeof *more);
+    replaced *more = realloc(files.of, (size_t)(files.n + 1) * sizeof *more);
     if (!more)                         /* then it is not counted */
         return;
-    mine.of = more;
-    more[mine.n] = (replaced){ .files = r->files, .number = r->number, .line = r->at.line, .col = r->at.col,
-                               .kept = r->kept };
-    snprintf(more[mine.n].who, sizeof more->who, "%s", r->who);
-    snprintf(more[mine.n++].path, sizeof more->path, "%s", r->path);
+    files.of = more;
+    more[files.n] = (replaced){ .files = r->files, .number = r->number, .line = r->at.line, .col = r->at.col,
+                                .kept = r->kept };
+    snprintf(more[files.n].who, sizeof more->who, "%s", r->who);
+    snprintf(more[files.n++].path, sizeof more->path, "%s", r->path);
 }
 
-static void add(const replaced *r)
+/* To the first n of `all`. Returns how many there are then. */
+static int add(replaced *all, int n, const replaced *r)
 {
-    int i = 0;
-    while (i < all.n && (all.of[i].line != r->line || all.of[i].col != r->col || all.of[i].kept != r->kept
-                         || strcmp(all.of[i].who, r->who)))
-        i++;
-    replaced *sum = &all.of[i];
-    if (i == all.n) {
-        *sum = *r, all.n++;
-        return;
+    replaced *sum = all;
+    while (sum < all + n && (sum->line != r->line || sum->col != r->col || sum->kept != r->kept
+                             || strcmp(sum->who, r->who)))
+        sum++;
+    if (sum == all + n) {
+        memmove(sum, r, sizeof *sum);
+        return n + 1;
     }
     sum->files += r->files;
     if (*r->path && (r->number < sum->number || !*sum->path))
         sum->number = r->number, memcpy(sum->path, r->path, sizeof sum->path);
+    return n;
 }
 
 bool gp_ranks_hear_replaced(gp_errs *errs)
 {
-    int own = mine.n * (int)sizeof *mine.of, sum = 0, *bytes = gp_ranks_gather(&own, sizeof own, errs);
-    char *heard = bytes ? gp_ranks_gather_any(mine.of, bytes, errs) : NULL;
-    if (!heard)
+    int own = files.n * (int)sizeof *files.of, n = 0, sum = 0, *bytes = gp_ranks_gather(&own, sizeof own, errs);
+    replaced *all = bytes ? gp_ranks_gather_any(files.of, bytes, errs) : NULL;
+    if (!all)
         return false;
     for (int r = 0; r < gp_ranks(); r++)
-        sum += bytes[r];
-    all.of = gp_ranks_room((size_t)sum, 1);
-    for (const replaced *r = (replaced *)heard; (char *)r < heard + sum; r++)
-        add(r);
-    free(mine.of), free(bytes), free(heard);
-    mine.of = NULL, mine.n = 0;
+        sum += bytes[r] / (int)sizeof *all;
+    for (int i = 0; i < sum; i++)
+        n = add(all, n, &all[i]);      /* n <= i: in its place, or further ahead */
+    free(files.of), free(bytes);
+    files.of = all, files.n = n, files.merged = true;
     return true;
-}
-
-void gp_ranks_keep_replaced(void)
-{
-    if (!mine.of)
-        return;
-    all.of = mine.of, all.n = mine.n, all.apart = true;
-    mine.of = NULL, mine.n = 0;
 }
 
 void gp_ranks_replaced(const char *file, gp_errs *errs)
 {
-    for (int i = 0; i < all.n && (all.apart || gp_ranks_is_first()); i++) {
-        const replaced *r = &all.of[i];
+    for (int i = 0; i < files.n && (!files.merged || gp_ranks_is_first()); i++) {
+        const replaced *r = &files.of[i];
         gp_loc at = { .file = file, .line = r->line, .col = r->col };
         const char *path = *r->path ? r->path : "?";
         if (r->kept && r->files == 1)
@@ -80,6 +72,6 @@ void gp_ranks_replaced(const char *file, gp_errs *errs)
             gp_fail(errs, GP_E_WARN, at, "%s replaced %llu files, the first '%s'", r->who, (unsigned long long)r->files,
                     path);
     }
-    free(all.of);
-    all.of = NULL, all.n = 0;
+    free(files.of);
+    files.of = NULL, files.n = 0;
 }

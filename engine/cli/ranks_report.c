@@ -6,8 +6,8 @@
  * and one rank after the other. Both sides go through the same steps; who is lost, or does not answer in time, is left
  * out.
  *
- * A text comes in pieces, each after its length, so that memory for one piece is enough, and rank 0 notices at each that
- * a rank is gone. Length 0 ends the text; -1 says that it is not whole. */
+ * A text comes in pieces, each after its length, so that memory for one piece is enough, and rank 0 notices at each
+ * that a rank is gone. Length 0 ends the text; -1 says that it is not whole. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/memfile.h"
@@ -67,7 +67,7 @@ static void name_rank(const gp_whole *w)
 {
     if (w->bound != gp_rank() || !w->own.report)
         return;
-    char *text = w->own.report->verdict.text, was[sizeof w->of->verdict];
+    char *text = w->own.report->verdict.text, was[sizeof w->of->verdict.text];
     strcpy(was, text);
     snprintf(text, sizeof was, "%s%.*s%s", w->before, (int)(sizeof was - sizeof w->before - strlen(w->after)), was,
              w->after);
@@ -85,8 +85,8 @@ static bool answers(gp_whole *w, int other, const char *why)
     if (other)
         return gp_fail(w->errs, GP_E_RUN, (gp_loc){ 0 }, "rank %d does not answer, so that what it has to report is "
                        "missing: %s", other, why);
-    return gp_fail(w->errs, GP_E_STALL, (gp_loc){ 0 }, "rank 0 does not answer, which writes the report and the trace of "
-                   "all: %s", why);
+    return gp_fail(w->errs, GP_E_STALL, (gp_loc){ 0 }, "rank 0 does not answer, which writes the report and the trace "
+                   "of all: %s", why);
 }
 
 /* Between rank 0 and rank r, which both call this; from whom `from` is. False: the other does not answer. */
@@ -233,7 +233,8 @@ static void lead(gp_whole *w, int status)
     for (int r = 0; r < gp_ranks(); r++)
         began |= w->of[r].began != 0, retuned &= w->of[r].retuned;
     if (w->bound >= 0)
-        snprintf(w->files->verdict, sizeof w->files->verdict, "%s%s%s", w->before, w->of[w->bound].verdict, w->after);
+        snprintf(w->files->verdict, sizeof w->files->verdict, "%s%s%s", w->before, w->of[w->bound].verdict.text,
+                 w->after);
     if (w->files->account && retuned)
         gp_say_not_measured(true);
     write_files(w);

@@ -1,12 +1,13 @@
 /* ranks_run.c - while a pipeline runs in several ranks, each tells the others how it is, and does as they do: see
  * ranks.h.
  *
- * * A thread sends all ranks what each says of itself, round after round, until all have ended. All see the same rounds,
- * and so decide alike: that all begin, that all stop, whose error ended them, and how far all are. What they do together
- * when all are as far, that thread does between two rounds; who waits for the others waits for it. In each round are the
- * accounts of all: those of the last one are of the whole run, also of ranks that were lost on the way. In every tenth
- * round is what each stage and buffer of all counts, too: what they said last is in ranks_told.c added up. Rounds are
- * signs of life, too: a rank that is long at work gives them, and only one that is stopped or gone does not. */
+ * * A thread sends all ranks what each says of itself, round after round, until all have ended. All see the same
+ * rounds, and so decide alike: that all begin, that all stop, whose error ended them, and how far all are. What they do
+ * together when all are as far, that thread does between two rounds; who waits for the others waits for it. In each
+ * round are the accounts of all: those of the last one are of the whole run, also of ranks that were lost on the way.
+ * In every tenth round is what each stage and buffer of all counts, too: what they said last is in ranks_told.c added
+ * up. Rounds are signs of life, too: a rank that is long at work gives them, and only one that is stopped or gone does
+ * not. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ enum { BETWEEN_ROUNDS_NS = 10 * 1000 * 1000, COUNTED_EACH = 10 };
 static struct {
     pthread_t thread;
     bool watched, timed;               /* timed: with the clocks of all */
-    bool begun, over;                  /* there was a round; all know how the runs of all were. The thread's, before `all` */
+    bool begun, over;                  /* the thread's: there was a round; all know how the runs were */
     gp_rank_says *mine;                /* the thread's */
     gp_shown shown;
     gp_counters counters;              /* the thread's */
@@ -186,7 +187,7 @@ static void tell_first(const bool *lost)
 static void name_lost(void)
 {
     if (!now.named && atomic_load(&now.all) == NO_ROUNDS && now.errs.failed && gp_ranks_is_first())
-        gp_print_errs(&(gp_args){ .quiet = true }, NULL, &now.errs), gp_say_last();
+        gp_print_errs(&(gp_args){ .quiet = true }, NULL, &now.errs);
     now.named |= atomic_load(&now.all) == NO_ROUNDS;
 }
 
@@ -213,8 +214,6 @@ int gp_ranks_end(int status, double *seconds, bool *first)
 void gp_ranks_said(void)
 {
     reach(IS_SAID);
-    if (!now.watched || atomic_load(&now.all) == NO_ROUNDS)
-        gp_ranks_keep_replaced();
 }
 
 bool gp_ranks_over(void)
@@ -234,6 +233,6 @@ int gp_ranks_done(int status)
     reach(IS_DONE);
     pthread_join(now.thread, NULL);
     now.watched = false;
-    name_lost();
+    name_lost(), gp_say_last();
     return status ? status : gp_errs_exit(&now.errs);
 }

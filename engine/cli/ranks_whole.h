@@ -11,18 +11,15 @@
 typedef enum gp_rank_text { GP_RANK_REPORT, GP_RANK_ACCOUNT, GP_RANK_PLAN, GP_RANK_PAGE_EVENTS, GP_RANK_EVENTS,
                             GP_RANK_TEXTS } gp_rank_text;
 
-/* What each rank says first, and rank 0 then tells all. busiest_ns: of the stage (per worker) or the engine that was busy
- * longest */
+/* What each rank says first, and rank 0 then tells all. busiest_ns: of the stage (per worker) or the engine that was
+ * busy longest */
 typedef struct gp_rank_brief {
     int64_t began, wall_ns, busiest_ns;
     uint64_t done;
     bool writes[GP_RANK_TEXTS];        /* of rank 0: which texts it writes, if there are any */
     bool reports, traces;              /* it has something to */
     bool retuned;
-    bool waits;                        /* its verdict: where ranks meet; then as in gp_verdict: */
-    double meets;
-    char less[200], busiest[96];
-    char verdict[700];
+    gp_verdict verdict;
 } gp_rank_brief;
 
 /* Lost: while the runs went on. Silent: behind them it did not answer. */
