@@ -189,15 +189,17 @@ static void give_up(void)
     _exit(gp_errs_exit(&(gp_errs){ .n = 1, .failed = 1, .e = { { .code = GP_E_STALL } } }));
 }
 
-/* It ends with the process. */
+/* It ends when there is no limit. */
 static void *count(void *arg)
 {
-    for (double since = gp_seconds();;) {
+    bool runs = true;
+    for (double since = gp_seconds(); runs;) {
         gp_ranks_rest(TICK_NS);
         pthread_mutex_lock(&limit.lock);
         int64_t took = gp_ranks_since(&since);
         if (limit.left > 0 && (limit.left -= took) <= 0)
             give_up();
+        runs = limit.runs = limit.left > 0;
         pthread_mutex_unlock(&limit.lock);
     }
     return arg;

@@ -126,7 +126,8 @@ bool gp_whole_hear(gp_whole *w, gp_rank_text which, int r, FILE *to)
         return to && write_text(w, which, to);
     char *piece = gp_ranks_room(PIECE, 1);
     int size = 1;
-    while (size > 0 && pass(w, r, r, &size, sizeof size) && size > 0 && pass(w, r, r, piece, (size_t)size))
+    while (size > 0 && pass(w, r, r, &size, sizeof size) && size > 0 && size <= PIECE
+           && pass(w, r, r, piece, (size_t)size))
         if (to)
             fwrite(piece, 1, (size_t)size, to);
     free(piece);
