@@ -746,8 +746,7 @@ stages:
 buffers: {{x: {{dtype: i32, shape: [3]}}}}
 stages: [{{use: generate, rate: {rate}, out: x}}, {more}{{use: write, path: "{to}/{path}"}}{also}]
 """)
-        p = subprocess.Popen(m.start(3, "run", "e.yaml", options=options), stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        p = m.begin(3, "run", "e.yaml", options=options)
         end = time.monotonic() + 60
         while not all(os.path.exists(f"{to}/{first.format(i)}") for i in range(3)) and time.monotonic() < end:
             time.sleep(0.02)
@@ -780,11 +779,7 @@ stages: [{{use: generate, rate: {rate}, out: x}}, {more}{{use: write, path: "{to
     to = f"cut-{m.name}"
     p, ranks = begun(to, also=f", {{name: all, use: write, in: x, path: '{to}/all.npy'}}")
     os.kill(ranks.get(1, p.pid), signal.SIGTERM)
-    try:
-        said = p.communicate(timeout=60)[1]
-    except subprocess.TimeoutExpired:
-        os.killpg(p.pid, signal.SIGKILL)
-        said = "it did not end"
+    said = left_alone(p, ranks, 60)
     all_of = values(f"{to}/all.npy") if os.path.exists(f"{to}/all.npy") else []
     check(f"{m.name}: asked to stop: a joined file has all frames up to one", p.returncode == 143 and len(all_of) > 3
           and all_of == [(i // 3) * 3 + i % 3 for i in range(len(all_of))]
@@ -793,11 +788,7 @@ stages: [{{use: generate, rate: {rate}, out: x}}, {more}{{use: write, path: "{to
     to = f"rounds-{m.name}"
     p, ranks = begun(to, "{use: all_reduce}, ", "00000000-{0}.raw")
     os.kill(ranks.get(1, p.pid), signal.SIGTERM)
-    try:
-        said = p.communicate(timeout=60)[1]
-    except subprocess.TimeoutExpired:
-        os.killpg(p.pid, signal.SIGKILL)
-        said = "it did not end"
+    said = left_alone(p, ranks, 60)
     there = [{k[:8]: v for k, v in has(to).items() if k.endswith(f"-{r}.raw")} for r in range(3)]
     check(f"{m.name}: asked to stop in a collective: all have the same rounds", p.returncode == 143 and there[0]
           and there[0] == there[1] == there[2], f"{[len(t) for t in there]} {said}")
@@ -807,13 +798,7 @@ stages: [{{use: generate, rate: {rate}, out: x}}, {more}{{use: write, path: "{to
                      '"2000 - 1700 * floor((rank + 1) / 2)"')
     for signum in (signal.SIGINT, signal.SIGTERM):         # twice one may come as one
         os.kill(ranks.get(0, p.pid), signum)
-    try:
-        said = p.communicate(timeout=60)[1]
-    except subprocess.TimeoutExpired:
-        os.killpg(p.pid, signal.SIGKILL)
-        for pid in ranks.values():
-            os.kill(pid, signal.SIGKILL)
-        said = "it did not end"
+    said = left_alone(p, ranks, 60)
     check(f"{m.name}: stopped at once in a collective: all end", said != "it did not end"
           and p.returncode in (130, 143), said)
 

@@ -46,8 +46,7 @@ def has(folder):
 def ran(command, timeout=120, env=None):
     """Whoever it started is ended, too, where it takes too long."""
     p = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                         env=env,
-                         start_new_session=True)
+                         env=env, start_new_session=True)
     try:
         out, err = p.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -95,6 +94,11 @@ class Mpi:
     def start(self, n, *args, options=(), command=gpipe):
         os.environ["GPIPE_MPI"] = self.so
         return [self.mpirun, *options, "-n", str(n), command, *args]
+
+    def begin(self, n, *args, err=subprocess.PIPE, **more):
+        """In a session of its own, for left_alone()."""
+        return subprocess.Popen(self.start(n, *args, **more), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                stderr=err, text=True, start_new_session=True)
 
     def run(self, n, *args):
         return ran(self.start(n, *args))

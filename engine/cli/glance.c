@@ -139,8 +139,9 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
     v->pipeline = gp_pipeline_made_of(p, 0);
     v->seconds = v->looked = seconds, v->syncing = gp_syncing(p);
     gp_counters_read(&v->now, p);
-    gp_ranks_whole(&v->now);
-    v->rank = gp_rank(), v->ranks = gp_ranks(), v->behind = gp_ranks_behind(&v->behind_done);
+    gp_ranks_way way = { .frames = gp_frames_of(p) };
+    gp_ranks_whole(&v->now, &way);
+    v->rank = gp_rank(), v->ranks = gp_ranks(), v->behind = way.behind, v->behind_done = way.behind_done;
     const gp_stage_status *st = v->now.stage;
     const gp_buffer_status *b = v->now.buffer;
     bool room = gp_glance_room(v, v->now.nstages, v->now.nbuffers);
@@ -159,8 +160,7 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
     if (moved < v->moved)              /* it has just gone on elsewhere */
         moved = v->moved;
     v->frames_s += ((double)(moved - v->moved) / dt - v->frames_s) * part;
-    int64_t frames = gp_ranks_frames(gp_frames_of(p));
-    v->moved = moved, v->done = gp_frames_done(v->source, v->nsources), v->frames = frames > 0 ? (uint64_t)frames : 0;
+    v->moved = moved, v->done = gp_frames_done(v->source, v->nsources), v->frames = way.frames > 0 ? (uint64_t)way.frames : 0;
     v->in = 0;
     for (int i = 0; i < v->nsources; i++)
         v->in = v->source[i].in > v->in ? v->source[i].in : v->in;
@@ -181,6 +181,6 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
     look_at_ranks(v, p, part);
     if (v->frames && moved && moved <= v->frames && seconds > v->began)
         v->left_s = (double)(v->frames - moved) * (seconds - v->began) / (double)moved;
-    double left = v->left_s >= 0 ? gp_ranks_left(seconds - v->began) : -1;
-    v->left_s = left >= 0 ? left : v->left_s;
+    if (v->left_s >= 0 && way.left >= 0)
+        v->left_s = way.left * (seconds - v->began);
 }

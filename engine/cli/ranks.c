@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,9 +21,8 @@ static struct {
     int64_t wait_ns; const char *wait_what, *wait_key;         /* see gp_ranks_wait_for */
     long gathers;                      /* on channel 0, so far */
     long *heard;                       /* the gather in which each rank has called last; 0: in none since this waits */
-    long *news, *calls;                /* for hear_calls; how often each has called, as far as that was looked at */
+    atomic_bool apart;                 /* a gather has failed; before: */
     bool *lost; int nlost;
-    bool parts;                        /* see gp_ranks_part */
 } us = { .ranks = 1 };
 
 int gp_rank(void)
@@ -133,7 +133,7 @@ static bool start(int ranks, gp_errs *errs)
     gp_ranks_come();
     gp_ranks_limit(us.join_ns, NULL, 0);
     const char *why = mpi->start(&rank, &there, &us.local_rank);
-    gp_ranks_limit_end();
+    gp_ranks_limit(0, NULL, 0);
     if (why)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "MPI (%s) cannot be started: %s", mpi->library(), why);
     us.mpi = mpi, us.local_ranks = mpi->local_ranks();
@@ -144,7 +144,6 @@ static bool start(int ranks, gp_errs *errs)
                        mpi->library());
     us.rank = rank;
     us.heard = gp_ranks_room((size_t)ranks, sizeof *us.heard), us.lost = gp_ranks_room((size_t)ranks, sizeof *us.lost);
-    us.news = gp_ranks_room((size_t)ranks, sizeof *us.news), us.calls = gp_ranks_room((size_t)ranks, sizeof *us.calls);
     gp_ranks_wait_for(us.join_ns, "to compile the pipeline", "--join-timeout");
     return true;
 }
@@ -177,40 +176,25 @@ int64_t gp_ranks_join_ns(void)
 /* Several threads send, each on a channel of its own, and MPI takes one call at a time. */
 static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
 
-/* What the others have called since it was last looked at. Under the lock, or with one thread. */
-static const char *hear_calls(void)
-{
-    const char *why = us.mpi->heard(us.news);
-    for (int r = 0; r < us.ranks; us.news[r++] = 0) {
-        us.heard[r] = us.news[r] > us.heard[r] ? us.news[r] : us.heard[r];
-        us.calls[r] += us.news[r] > 0;
-    }
-    return why;
-}
-
-void gp_ranks_part(void)
-{
-    us.parts = true;
-}
-
 /* Where some are lost, MPI would wait for them. */
 void gp_ranks_leave(int status)
 {
     if (!us.heard && us.rank && status)            /* they have not met */
         sleep(1);                      /* the first says what it was: the launcher ends all when one has ended so */
-    gp_ranks_notes_end(true);
-    if (us.mpi && (us.nlost || us.parts)) {
+    if (us.mpi)
+        gp_ranks_limit(us.join_ns, "to end", status);
+    status = gp_ranks_done(status);
+    if (us.mpi && atomic_load(&us.apart)) {
         if (!gp_ranks_is_first())
             sleep(1);                  /* the launcher ends all when one has ended */
         fflush(stderr);
         _exit(status);
     }
     if (us.mpi) {
-        gp_ranks_limit(us.join_ns, "to end", status);
         if (us.heard)
-            hear_calls();              /* what was called while this one was late */
+            us.mpi->heard(us.heard);           /* what was called while this one was late */
         us.mpi->leave();
-        gp_ranks_limit_end();
+        gp_ranks_limit(0, NULL, 0);
     }
     us.mpi = NULL;
 }
@@ -244,50 +228,37 @@ const char *gp_ranks_channels(int n)
 {
     gp_ranks_limit(us.join_ns, "to open the channels of collectives", 0);
     const char *why = us.mpi->open_channels(n);
-    gp_ranks_limit_end();
+    gp_ranks_limit(0, NULL, 0);
     return why;
 }
 
-void gp_ranks_sign(int to)
-{
-    pthread_mutex_lock(&calls);
-    us.mpi->call(to, us.gathers);
-    hear_calls();                      /* what nobody takes would have to be kept */
-    pthread_mutex_unlock(&calls);
-}
-
-const char gp_ranks_too_late[] = "it takes too long";
-
 /* What comes too late still has a place to come to, which is nobody else's. */
-const char *gp_ranks_pass(int from, int to, void *data, int n, int64_t ns)
+const char *gp_ranks_pass(int from, int to, void *data, int n)
 {
     const int other = from == us.rank ? to : from;
+    const int64_t most = us.join_ns * (us.rank ? 2 : 1);       /* the first may wait for another */
     bool done = false;
-    int64_t late = 0;
+    int64_t late = 0;                  /* while there are no rounds */
     double begun = gp_seconds();
     char *room = gp_ranks_room((size_t)n, 1);
     if (from == us.rank)
         memcpy(room, data, (size_t)n);
     pthread_mutex_lock(&calls);
     const char *why = us.mpi->pass(from, to, room, n);
-    long called = us.calls[other];
     pthread_mutex_unlock(&calls);
-    while (!why && !done) {
+    while (!why) {
         pthread_mutex_lock(&calls);
         why = us.mpi->passed(&done);
-        if (!why && late)
-            why = hear_calls();
-        if (us.calls[other] > called)
-            called = us.calls[other], late = 1;        /* it is there */
         pthread_mutex_unlock(&calls);
-        if (!why && !done && gp_seconds() - begun < SPIN_S)
+        if (why || done)
+            break;
+        bool apart = atomic_load(&us.apart);
+        if (apart && (us.lost[other] || late > most))
+            why = "it takes too long";
+        else if (gp_seconds() - begun < SPIN_S)
             sched_yield();
-        else if (!why && !done)
-            late += gp_ranks_rest(100000);
-        if (!why && !done && late > ns)
-            why = gp_ranks_too_late;
-        if (!why && !done && gp_ranks_ends())
-            why = "the run ends";
+        else
+            late += gp_ranks_rest(100000) * apart;
     }
     if (done && to == us.rank)
         memcpy(data, room, (size_t)n);
@@ -303,21 +274,16 @@ void gp_ranks_wait_for(int64_t ns, const char *what, const char *key)
     us.wait_ns = ns, us.wait_what = what, us.wait_key = key;
 }
 
-int64_t gp_ranks_patience(void)
-{
-    const int64_t least = 5 * INT64_C(1000000000);     /* it gives signs each second, or more often */
-    return !us.wait_ns ? INT64_MAX : us.wait_ns > least ? us.wait_ns : least;
-}
-
 const bool *gp_ranks_lost(void)
 {
-    return us.nlost ? us.lost : NULL;
+    return atomic_load(&us.apart) && us.nlost ? us.lost : NULL;
 }
 
 bool gp_ranks_is_first(void)
 {
+    const bool *lost = gp_ranks_lost();
     int r = 0;
-    while (us.nlost && r < us.rank && us.lost[r])
+    while (lost && r < us.rank && lost[r])
         r++;
     return r == us.rank;
 }
@@ -328,7 +294,7 @@ bool gp_ranks_is_first(void)
 static const char *call(bool comes, bool now)
 {
     pthread_mutex_lock(&calls);
-    const char *why = hear_calls();
+    const char *why = us.mpi->heard(us.heard);
     for (int r = 0; comes && r < us.ranks; r++)
         now |= us.heard[r] >= us.gathers, us.heard[r] = 0;
     for (int r = 0; !why && now && r < us.ranks; r++)
@@ -337,32 +303,41 @@ static const char *call(bool comes, bool now)
     return why;
 }
 
-static bool have_lost(gp_errs *errs)
+static void have_lost(gp_errs *errs)
 {
     char names[200], time[32];
-    pthread_mutex_lock(&calls);
+    gp_ranks_time(us.wait_ns, time);
     for (int r = 0; r < us.ranks; r++)
         us.nlost += us.lost[r] = r != us.rank && !us.heard[r];
-    pthread_mutex_unlock(&calls);
-    if (!us.nlost)
-        return gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for what all ranks have sent: MPI does not bring it",
-                       gp_ranks_time(us.wait_ns, time));
-    gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for %s %s", gp_ranks_time(us.wait_ns, time),
-            gp_ranks_names(us.lost, names), us.wait_what);
-    return gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "'%s' says how long to wait", us.wait_key);
+    if (!us.nlost) {
+        gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for what all ranks have sent: MPI does not bring it", time);
+        return;
+    }
+    gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for %s %s", time, gp_ranks_names(us.lost, names), us.wait_what);
+    gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "'%s' says how long to wait", us.wait_key);
 }
 
-bool gp_ranks_gather(const void *mine, int n, void *all, gp_errs *errs)
+/* Ranks for which one has failed have no other: they may not be in the same, and MPI may still have this one's memory.
+ * */
+static void *gather(const void *mine, int n, double spin_s, gp_errs *errs)
 {
-    bool done = false;
+    bool done = false, over = false;
     int64_t late = 0, called = 0;
-    if (us.nlost)
-        return gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "%d rank%s lost", us.nlost, us.nlost > 1 ? "s are" : " is");
+    if (atomic_load(&us.apart)) {
+        gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "%d rank%s lost", us.nlost, us.nlost > 1 ? "s are" : " is");
+        return NULL;
+    }
+    char *all = gp_ranks_room((size_t)n, (size_t)us.ranks + 1), *sent = all + (size_t)n * (size_t)us.ranks;
+    memcpy(sent, mine, (size_t)n);
     us.gathers++;
-    double since = gp_seconds();
-    const char *why = gp_ranks_send(0, mine, n, all);
-    while (!why && !(why = gp_ranks_sent(0, &done)) && !done) {
-        bool comes = !late, over, now;
+    double since = gp_seconds(), begun = since;
+    const char *why = gp_ranks_send(0, sent, n, all);
+    while (!why && !over && !(why = gp_ranks_sent(0, &done)) && !done) {
+        if (spin_s > 0 && gp_seconds() - begun < spin_s) {
+            sched_yield();
+            continue;
+        }
+        bool comes = !late, now;
         gp_ranks_rest(1000000);                        /* the others may need the core */
         late += gp_ranks_since(&since);
         over = us.wait_ns && late > us.wait_ns, now = over || late - called > us.wait_ns / CALLS;
@@ -370,8 +345,36 @@ bool gp_ranks_gather(const void *mine, int n, void *all, gp_errs *errs)
             why = call(comes, now);
         if (now)
             called = late;
-        if (!why && over)
-            return have_lost(errs);
     }
-    return !why || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "MPI failed: %s", why);
+    if (why)
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "MPI failed: %s", why);
+    else if (!done)
+        have_lost(errs);
+    atomic_store(&us.apart, why || !done);
+    return why || !done ? NULL : all;
+}
+
+void *gp_ranks_gather(const void *mine, int n, gp_errs *errs)
+{
+    return gather(mine, n, 0, errs);
+}
+
+void *gp_ranks_gather_now(const void *mine, int n, gp_errs *errs)
+{
+    return gather(mine, n, 10 * SPIN_S, errs);
+}
+
+void *gp_ranks_gather_any(const void *mine, const int *bytes, gp_errs *errs)
+{
+    size_t most = 0, sum = 0;
+    for (int r = 0; r < us.ranks; r++)
+        most = (size_t)bytes[r] > most ? (size_t)bytes[r] : most;
+    char *padded = gp_ranks_room(most, 1);
+    if (bytes[us.rank])
+        memcpy(padded, mine, (size_t)bytes[us.rank]);
+    char *all = gp_ranks_gather(padded, (int)most, errs);
+    for (int r = 0; all && r < us.ranks; sum += (size_t)bytes[r++])
+        memmove(all + sum, all + (size_t)r * most, (size_t)bytes[r]);
+    free(padded);
+    return all;
 }

@@ -15,35 +15,34 @@ bool gp_ranks_join(const gp_args *args, bool ok, gp_errs *errs);
 bool gp_ranks_is_another(void);            /* does the environment say that this is a rank, and not rank 0? */
 /* Before the process ends with this exit code; waits for all, or, if some are lost or do not answer, ends it. */
 void gp_ranks_leave(int status);
-void gp_ranks_part(void);                  /* some do not answer when all runs are over */
 int gp_rank(void);
 int gp_ranks(void);
 int gp_local_rank(void);
 int gp_local_ranks(void);              /* 0: no launcher started it */
 /* Zeroed memory for n things. Without memory this process ends, and its launcher ends the others, which would wait. */
 void *gp_ranks_room(size_t n, size_t size);
-/* Sends `n` bytes of each rank to all: `all` has room for those of each. Waits, but not for ever: false with an error,
+/* Sends `n` bytes of each rank to all: one after the other, for free(). Waits, but not for ever: NULL with an error,
  * which names the ranks that did not come. Those are lost, and there is no other gather. */
-bool gp_ranks_gather(const void *mine, int n, void *all, gp_errs *errs);
+void *gp_ranks_gather(const void *mine, int n, gp_errs *errs);
+/* The same for times: looks all the time whether that is there. */
+void *gp_ranks_gather_now(const void *mine, int n, gp_errs *errs);
+/* The same of bytes[r] of each rank r. */
+void *gp_ranks_gather_any(const void *mine, const int *bytes, gp_errs *errs);
 /* From now on so long (0: for ever) for what others have to do meanwhile ("to compile the pipeline"); `key` says so. */
 void gp_ranks_wait_for(int64_t ns, const char *what, const char *key);
 const bool *gp_ranks_lost(void);           /* of each rank; NULL: none is */
 bool gp_ranks_is_first(void);              /* of those that are not lost */
 int64_t gp_ranks_join_ns(void);            /* --join-timeout */
-int64_t gp_ranks_patience(void);           /* the same, for each message of another rank when all runs are over */
-/* Brings `n` bytes of rank `from` to rank `to`, which both call. Waits so long at most since the other gave its last
- * sign (gp_ranks_sign), and until gp_ranks_ends. A text: why not. */
-const char *gp_ranks_pass(int from, int to, void *data, int n, int64_t ns);
-extern const char gp_ranks_too_late[];     /* that text, where it waited so long */
-void gp_ranks_sign(int to);                /* this rank is there; any thread */
+/* Brings `n` bytes of rank `from` to rank `to`, which both call. Waits for as long as the other takes part in rounds,
+ * or, if there are none any more, for --join-timeout. A text: why not. */
+const char *gp_ranks_pass(int from, int to, void *data, int n);
 
 /* ranks_limit.c. This rank joins the others: those on its machine see that without MPI. */
 void gp_ranks_come(void);
-/* Until gp_ranks_limit_end something is done that waits for other ranks, and that nothing ends: after so long this
- * process ends, with an error. `doing`: what the others did not do; NULL: start. `status` not 0: it ends with that, and
- * says nothing. */
+/* From now on something is done that waits for other ranks, and that nothing ends: after so long this process ends,
+ * with an error; 0: it is done. `doing`: what the others did not do; NULL: start. `status` not 0: it ends with that,
+ * and says nothing. */
 void gp_ranks_limit(int64_t ns, const char *doing, int status);
-void gp_ranks_limit_end(void);
 /* How long it is since *then, of which a moment counts at most: the process may have been stopped; sets *then. */
 int64_t gp_ranks_since(double *then);
 int64_t gp_ranks_rest(int64_t ns);         /* sleeps; the time that it took, of which a moment counts at most */
@@ -54,10 +53,6 @@ const char *gp_ranks_time(int64_t ns, char buf[32]);           /* "30 s"; return
 const char *gp_ranks_channels(int n);
 const char *gp_ranks_send(int channel, const void *mine, int n, void *all);
 const char *gp_ranks_sent(int channel, bool *done);
-
-/* ranks_alive.c. In between each rank gives rank 0 signs, and rank 0 all, whatever else they do. */
-void gp_ranks_alive_begin(void);
-void gp_ranks_alive_end(void);
 
 /* ranks_meet.c, for stages that are collective: a channel for each; what gp_run_options.gather is; and, when the runs
  * of all are over, the end of what some of them had begun. All ranks call the first and the last. */
@@ -78,17 +73,16 @@ void gp_ranks_speak(void);                 /* from now on each rank does, by its
 /* Does rank 0 print where the time went? Known to all after gp_ranks_agree. */
 bool gp_ranks_account(void);
 
-/* ranks_clock.c, for what has times of several ranks: all call the first before the run, after gp_ranks_watch; false
- * with an error; rank 0 and rank r gp_ranks_clock_end when it is over (a text: why not). Then rank 0 has the clock of
- * each beside its own, which is no further off than *error_ns, and a name of the machine of each. */
+/* ranks_clock.c, for what has times of several ranks: all call the first before the run, and the other when it is over,
+ * by the thread that gathers. Then each has the clock of each beside that of rank 0, which is no further off than
+ * *error_ns, and a name of the machine of each. */
 bool gp_ranks_clocks_begin(gp_errs *errs);
-bool gp_ranks_clocks_known(void);          /* on this rank, for gp_ranks_over */
-const char *gp_ranks_clock_end(int r, int64_t ns);
+bool gp_ranks_clocks_end(gp_errs *errs);
 gp_clock gp_ranks_clock(int r, double *error_ns);
-const char *gp_ranks_host(int r);          /* of another rank rank 0 knows it */
+const char *gp_ranks_host(int r);
 
-/* ranks_run.c. From now on until gp_ranks_end all know how each is. */
-bool gp_ranks_watch(const gp_pipeline *p, gp_errs *errs);
+/* ranks_run.c. From now on until gp_ranks_end all know how each is. timed: and the clocks of all. */
+bool gp_ranks_watch(const gp_pipeline *p, bool timed, gp_errs *errs);
 void gp_ranks_next(const gp_pipeline *p);              /* the run goes on under p */
 bool gp_ranks_begin(void *);               /* gp_run_options.begin */
 /* Its run is over, and all it wrote has its name or is gone. Waits for the others. The exit code of all; *seconds: how
@@ -100,22 +94,20 @@ void gp_ranks_said(void);
  * ranks that are lost. Sets those of another rank alone. */
 void gp_ranks_sum(gp_account *a, int n);
 void gp_ranks_told(int r, gp_account *a, int n);
+/* How far all are. frames: what all make together (< 0: not known), of which this rank's are there before; behind: the
+ * rank that is behind the others (-1: none is), and how many frames it is done with; left: how much longer than so far
+ * it takes the one that is done last, if all go on so (< 0: not known). */
+typedef struct gp_ranks_way { int64_t frames; int behind; uint64_t behind_done; double left; } gp_ranks_way;
 /* On rank 0, while a run goes on: adds to what it counts what the others do, as they said it last. Stages and buffers
- * are left alone where not all ranks have the same. */
-void gp_ranks_whole(gp_counters *c);
-/* What they make together, where this rank makes so many; < 0: not known. */
-int64_t gp_ranks_frames(int64_t mine);
-/* How long it takes the one that is done last, if all go on as in these seconds; < 0: not known. */
-double gp_ranks_left(double seconds);
-/* The rank that is behind the others, and how many frames it is done with; -1: none is. */
-int gp_ranks_behind(uint64_t *done);
+ * are left alone where not all ranks have the same. On others nothing is known. */
+void gp_ranks_whole(gp_counters *c, gp_ranks_way *w);
 /* How full the buffers of each rank are, 0 to 1: c->nbuffers a rank. False: that is not known. */
 bool gp_ranks_fills(const gp_counters *c, double *fill);
-/* Do all have to end while this one waits for something before the run? */
-bool gp_ranks_ends(void);
-/* Is the run of all over, so that they can exchange what is left to say? clocks: with times, for which the clocks of
- * all have to be known. All ranks find the same. */
-bool gp_ranks_over(bool clocks);
+/* Is the run of all over, so that they can exchange what is left to say? All ranks find the same. */
+bool gp_ranks_over(void);
+void gp_ranks_are_named(void);             /* that some are lost was said, behind the run */
+/* This rank ends, with that exit code or the one that this returns. Waits for the others. */
+int gp_ranks_done(int status);
 
 /* ranks_notes.c. While ranks know how each is, one can tell all something at any time. */
 typedef struct gp_note { struct gp_note *next; int from; size_t n; char text[]; } gp_note;     /* a 0 is behind */
@@ -124,25 +116,18 @@ bool gp_ranks_note(const char *text, size_t n);    /* any thread. False: the run
 gp_note *gp_ranks_note_next(void);
 /* `wake` (or NULL) is called, by another thread, when there are some. */
 void gp_ranks_notes_to(void (*wake)(void *arg), void *arg);
-/* For those who exchange rounds: how long the next one of this rank is, 0: there is none; sends those of all, so
- * long each; and from now on there are no others, and `heard`: nobody hears those that came. */
+/* For those who exchange rounds: how long the next one of this rank is, 0: there is none; sends those of all, whose
+ * lengths have been told; and from now on there are no others. */
 int gp_ranks_note_bytes(void);
-bool gp_ranks_notes_pass(const int *bytes, gp_errs *errs);
-void gp_ranks_notes_end(bool heard);
+bool gp_ranks_notes_pass(gp_errs *errs);
+void gp_ranks_notes_end(void);
 
-/* ranks_files.c. Of gp_run_options.replaced: kept, until all tell each other (gp_ranks_said). */
+/* ranks_files.c. Of gp_run_options.replaced: kept, until all tell each other (gp_ranks_said); where not all ranks can,
+ * each tells of itself. */
 void gp_ranks_note_replaced(void *, const gp_replaced *r);
-void gp_ranks_hear_replaced(gp_errs *errs);
+bool gp_ranks_hear_replaced(gp_errs *errs);
 /* On the rank that tells it, behind that: warnings of what all replaced, or keep, in the pipeline's `file`. */
 void gp_ranks_replaced(const char *file, gp_errs *errs);
-/* In place of gp_ranks_hear_replaced(), where not all ranks can: each tells of itself. */
-void gp_ranks_keep_replaced(void);
-
-/* ranks_stream.c. What `write` writes on rank r comes out on rank 0, which calls the second (to: NULL: nowhere): not
- * *whole, where it returned false. Each piece of it takes so long at most. A text: why it does not come. */
-typedef bool gp_ranks_writer(void *arg, FILE *to);
-const char *gp_ranks_tell(gp_ranks_writer *write, void *arg, int64_t ns);
-const char *gp_ranks_hear(int r, FILE *to, bool *whole, int64_t ns);
 
 /* ranks_report.c. After gp_ranks_end(`status`): the report and the trace of all, which rank 0 writes. All call it. */
 struct gp_report_files;

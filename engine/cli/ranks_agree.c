@@ -9,7 +9,7 @@
 typedef struct said {
     char version[64];
     uint64_t text, settings;
-    int loaded, status, sources, sinks;
+    int loaded, status, stages;
     bool account;
 } said;
 
@@ -58,7 +58,7 @@ static said say(const gp_args *args, const gp_loaded *l, bool ok, const gp_errs 
     s.settings = gp_ranks_hash(s.settings, &args->trace_ns, sizeof args->trace_ns);
     s.settings = gp_ranks_hash(s.settings, &args->trace_gpu, sizeof args->trace_gpu);
     if (ok)
-        s.sources = gp_rank_sources(l->pipeline, NULL, 0), s.sinks = gp_rank_sinks(l->pipeline, NULL, 0);
+        s.stages = gp_rank_stages(l->pipeline, NULL, 0);
     return s;
 }
 
@@ -79,34 +79,23 @@ static bool are_same(const said *of, const char *file, gp_errs *errs)
     return true;
 }
 
-static bool check_sources(const gp_loaded *l, int n, gp_errs *errs)
-{
-    gp_rank_source *mine = gp_ranks_room((size_t)n, sizeof *mine);
-    gp_rank_source *of = gp_ranks_room((size_t)n * (size_t)gp_ranks(), sizeof *of);
-    (void)gp_rank_sources(l->pipeline, mine, n);
-    bool ok = gp_ranks_gather(mine, n * (int)sizeof *mine, of, errs)
-           && gp_ranks_find_alike(l->pipeline, of, n, gp_ranks(), errs);
-    free(mine), free(of);
-    return ok;
-}
-
-static void join(const gp_pipeline *p, const gp_rank_sink *of, int n)
+static void join(const gp_pipeline *p, const gp_rank_stage *of, int n)
 {
     gp_stage_info is;
-    int k = 0;
     joined.name = gp_ranks_room((size_t)n, sizeof *joined.name);
-    for (int i = 0; k < n && gp_pipeline_stage(p, i, &is); i++)
-        if (is.writes && gp_ranks_write_one(of, n, gp_ranks(), k++))
+    for (int i = 0; i < n && gp_pipeline_stage(p, i, &is); i++)
+        if (gp_ranks_write_one(of, n, gp_ranks(), i))
             joined.name[joined.n++] = is.name;
 }
 
-static bool check_sinks(const gp_loaded *l, int n, gp_errs *errs)
+/* n: of the rank that has most stages. */
+static bool check_stages(const gp_loaded *l, int n, gp_errs *errs)
 {
-    gp_rank_sink *mine = gp_ranks_room((size_t)n, sizeof *mine);
-    gp_rank_sink *of = gp_ranks_room((size_t)n * (size_t)gp_ranks(), sizeof *of);
+    gp_rank_stage *mine = gp_ranks_room((size_t)n, sizeof *mine);
     gp_ranks_clash clash;
-    (void)gp_rank_sinks(l->pipeline, mine, n);
-    bool ok = gp_ranks_gather(mine, n * (int)sizeof *mine, of, errs);
+    (void)gp_rank_stages(l->pipeline, mine, n);
+    gp_rank_stage *of = gp_ranks_gather(mine, n * (int)sizeof *mine, errs);
+    bool ok = of && gp_ranks_find_alike(l->pipeline, of, n, gp_ranks(), errs);
     if (ok && gp_ranks_clash_of(of, n, gp_ranks(), &clash)) {
         speaker.rank = clash.a;        /* others may have other paths */
         ok = gp_ranks_clash_fail(l->pipeline, of, n, gp_ranks(), &clash, errs);
@@ -121,28 +110,26 @@ bool gp_ranks_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *e
 {
     if (gp_ranks() == 1)
         return ok;
-    said mine = say(args, l, ok, errs), *of = gp_ranks_room((size_t)gp_ranks(), sizeof *of);
-    bool told = gp_ranks_gather(&mine, sizeof mine, of, errs);
     gp_errs differ = { .n = 0 };
-    bool same = told && are_same(of, l->file, &differ);
-    int failed = 0, first = 0, sources = told ? of->sources : 0, sinks = told ? of->sinks : 0;
-    account = told && of->account;
-    for (int r = gp_ranks() - 1; told && r >= 0; r--)
+    said mine = say(args, l, ok, errs), *of = gp_ranks_gather(&mine, sizeof mine, errs);
+    if (!of && gp_ranks_is_first())
+        gp_ranks_speak();
+    if (of && !are_same(of, l->file, &differ))
+        *errs = differ;
+    if (!of || differ.n)
+        return false;
+    int failed = 0, first = 0, most = 0;
+    account = of->account;
+    for (int r = gp_ranks() - 1; r >= 0; r--) {
+        most = of[r].stages > most ? of[r].stages : most;
         if (of[r].status)
             failed++, first = r;
-    free(of);
-    if (!same) {
-        if (told)
-            *errs = differ;
-        else if (gp_ranks_is_first())
-            gp_ranks_speak();
-        return false;
     }
+    free(of);
     speaker.rank = first, speaker.names = failed && failed < gp_ranks();
     if (failed)
         return ok && gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = l->file }, "rank %d cannot run it", first);
-    return (!sources || check_sources(l, sources, errs)) && (!sinks || check_sinks(l, sinks, errs))
-        && (!(args->verb & GP_VERB_RUN) || gp_ranks_meet_open(l->pipeline, errs));
+    return check_stages(l, most, errs) && (!(args->verb & GP_VERB_RUN) || gp_ranks_meet_open(l->pipeline, errs));
 }
 
 void gp_ranks_speak(void)

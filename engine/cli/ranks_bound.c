@@ -4,7 +4,6 @@
  * ranks meet; of those, the one whose busiest stage (per worker) or engine was busy longest. If all are bound there, it
  * is the one that waits least: others wait for it. Where they wait alike, the exchange itself takes that time. */
 #include <math.h>
-#include <string.h>
 #include "cli/ranks_whole.h"
 
 static const double ALIKE = 0.05, DIFFER = 0.1;        /* of rates; worth a word: of rates, of the time of the run */
@@ -28,12 +27,13 @@ gp_rank_brief gp_rank_brief_of(const gp_whole *w, gp_outcome outcome)
     const gp_report *r = (f->reports || f->traces || f->account) && !f->retuned ? w->own.report : NULL;
     gp_rank_brief b = { .began = gp_run_began(w->p), .reports = r != NULL, .retuned = f->retuned };
     b.traces = (f->traces || f->html) && b.began && (r || outcome == GP_STUCK);
+    b.writes[GP_RANK_REPORT] = f->report.open, b.writes[GP_RANK_ACCOUNT] = f->account && !gp_says_json();
+    b.writes[GP_RANK_PLAN] = b.writes[GP_RANK_PAGE_EVENTS] = f->html && f->report.open;
+    b.writes[GP_RANK_EVENTS] = f->trace.open;
     if (r) {
         b.wall_ns = r->wall_ns, b.busiest_ns = busiest_of(r);
         b.done = gp_frames_done(w->own.now.source, w->own.now.nsources);
-        b.waits = r->verdict.waits, b.meets = r->verdict.meets;
-        memcpy(b.less, r->verdict.less, sizeof b.less), memcpy(b.busiest, r->verdict.busiest, sizeof b.busiest);
-        snprintf(b.verdict, sizeof b.verdict, "%s", r->verdict.text);
+        b.verdict = r->verdict;
     }
     return b;
 }
@@ -46,7 +46,8 @@ static double rate_of(const gp_rank_brief *b)
 /* Of two with like rates. */
 static bool bounds_more(const gp_rank_brief *a, const gp_rank_brief *b)
 {
-    return a->waits != b->waits ? b->waits : a->waits ? a->meets < b->meets : a->busiest_ns > b->busiest_ns;
+    const gp_verdict *v = &a->verdict, *u = &b->verdict;
+    return v->waits != u->waits ? u->waits : v->waits ? v->meets < u->meets : a->busiest_ns > b->busiest_ns;
 }
 
 static int find_bound(const gp_whole *w, double *fastest)
@@ -70,67 +71,61 @@ static int find_bound(const gp_whole *w, double *fastest)
 
 /* How the rank that bounds the whole differs from the others, of which some may have no report: those that were retuned
  * are not measured. */
-static void compare(const gp_whole *w, double fastest, gp_rank_answer *a)
+static void compare(gp_whole *w, double fastest)
 {
-    const gp_rank_brief *b = &w->of[a->bound];
+    const gp_rank_brief *b = &w->of[w->bound];
+    const gp_verdict *v = &b->verdict;
     double rate = rate_of(b), least = (double)b->busiest_ns;
-    double meets = b->meets;
+    double meets = v->meets;
     bool waits = false;
     int n = 0;
     char all[80];
     for (int r = 0; r < gp_ranks(); r++) {
         if (!w->of[r].reports)
             continue;
-        n++, waits |= w->of[r].waits && !b->waits;
-        meets = fmax(meets, w->of[r].meets);
+        n++, waits |= w->of[r].verdict.waits && !v->waits;
+        meets = fmax(meets, w->of[r].verdict.meets);
         least = fmin(least, (double)w->of[r].busiest_ns);
     }
     snprintf(all, sizeof all, n < gp_ranks() ? "of %d ranks %d were measured" : "of %d ranks", gp_ranks(), n);
-    bool last = b->waits && b->meets < meets / 2;      /* others wait longer, and so for this one */
+    bool last = v->waits && v->meets < meets / 2;      /* others wait longer, and so for this one */
     bool slower = fastest > (1 + DIFFER) * rate, busier = (double)b->busiest_ns - least > DIFFER * (double)b->wall_ns;
     if (n == 1)
-        snprintf(a->head, sizeof a->head, "of %d ranks only rank %d was measured", gp_ranks(), a->bound);
+        snprintf(w->head, sizeof w->head, "of %d ranks only rank %d was measured", gp_ranks(), w->bound);
     else if (slower)
-        snprintf(a->head, sizeof a->head, "%s%s rank %d is the slowest: %.0f frames/s, up to %.0f in others", all,
-                 n < gp_ranks() ? ", of which" : "", a->bound, rate, fastest);
+        snprintf(w->head, sizeof w->head, "%s%s rank %d is the slowest: %.0f frames/s, up to %.0f in others", all,
+                 n < gp_ranks() ? ", of which" : "", w->bound, rate, fastest);
     else if (waits || last || busier)
-        snprintf(a->head, sizeof a->head, "%s%s rank %d is %s", all, n < gp_ranks() ? ", of which" : "", a->bound,
+        snprintf(w->head, sizeof w->head, "%s%s rank %d is %s", all, n < gp_ranks() ? ", of which" : "", w->bound,
                  waits || last ? "the one for which others wait" : "the busiest");
     else if (n < gp_ranks())
-        snprintf(a->head, sizeof a->head, "%s, which are alike; this is rank %d", all, a->bound);
+        snprintf(w->head, sizeof w->head, "%s, which are alike; this is rank %d", all, w->bound);
     else
-        snprintf(a->head, sizeof a->head, "%d ranks, which are alike; this is rank %d", n, a->bound);
+        snprintf(w->head, sizeof w->head, "%d ranks, which are alike; this is rank %d", n, w->bound);
     if (n == 1 || slower || waits || last || busier)
-        snprintf(a->before, sizeof a->before, "rank %d: ", a->bound);
+        snprintf(w->before, sizeof w->before, "rank %d: ", w->bound);
     if (last)
-        snprintf(a->after, sizeof a->after, ". Others wait longer, up to %.0f %%, so this rank comes last%s%s",
-                 100 * fmin(meets, 1), *b->busiest ? ": beside that its busiest is " : "", b->busiest);
-    else if (b->waits && !slower && n == gp_ranks())
-        snprintf(a->after, sizeof a->after, ". No rank comes last, so the exchange takes that time, or ranks are late "
-                 "in turns: %s", b->less);
+        snprintf(w->after, sizeof w->after, ". Others wait longer, up to %.0f %%, so this rank comes last%s%s",
+                 100 * fmin(meets, 1), *v->busiest ? ": beside that its busiest is " : "", v->busiest);
+    else if (v->waits && !slower && n == gp_ranks())
+        snprintf(w->after, sizeof w->after, ". No rank comes last, so the exchange takes that time, or ranks are late "
+                 "in turns: %s", v->less);
 }
 
 void gp_whole_decide(gp_whole *w)
 {
     double fastest;
-    int64_t zero = INT64_MAX;
-    gp_rank_answer a = { .bound = find_bound(w, &fastest) };
-    const gp_report_files *f = w->files;
-    bool any = a.bound >= 0, traces = false;
-    if (any)
-        compare(w, fastest, &a);
+    bool traces = false;
+    w->bound = find_bound(w, &fastest), w->zero = INT64_MAX;
+    if (w->bound >= 0)
+        compare(w, fastest);
     for (int r = 0; r < gp_ranks(); r++) {
         double error;
-        w->answer[r].clock = gp_ranks_clock(r, &error);
-        int64_t began = gp_clock_other(&w->answer[r].clock, w->of[r].began);
-        zero = w->of[r].traces && began < zero ? began : zero;
+        gp_clock clock = gp_ranks_clock(r, &error);
+        int64_t began = gp_clock_other(&clock, w->of[r].began);
+        w->zero = w->of[r].traces && began < w->zero ? began : w->zero;
         traces |= w->of[r].traces;
     }
-    a.wanted[GP_RANK_REPORT] = any && f->report.open, a.wanted[GP_RANK_ACCOUNT] = any && f->account && !gp_says_json();
-    a.wanted[GP_RANK_PLAN] = a.wanted[GP_RANK_PAGE_EVENTS] = any && f->html && f->report.open;
-    a.wanted[GP_RANK_EVENTS] = traces && f->trace.open;
-    for (int r = 0; r < gp_ranks(); r++) {
-        a.clock = w->answer[r].clock, a.zero = zero;
-        w->answer[r] = a;
-    }
+    for (int which = 0; which < GP_RANK_TEXTS; which++)
+        w->wanted[which] = w->of->writes[which] && (which == GP_RANK_EVENTS ? traces : w->bound >= 0);
 }

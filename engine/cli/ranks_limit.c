@@ -5,7 +5,6 @@
  *
  * Time is what this process saw pass: while it is stopped, with all others perhaps, it counts as a moment. */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,11 +115,16 @@ static bool take_name(const char *of, bool keep)
     return taken;
 }
 
-void gp_ranks_come(void)
+static bool take_rank(int r, bool keep)
 {
     char name[24];
-    snprintf(name, sizeof name, "%d", gp_rank());
-    take_name(name, true);
+    snprintf(name, sizeof name, "%d", r);
+    return take_name(name, keep);
+}
+
+void gp_ranks_come(void)
+{
+    take_rank(gp_rank(), true);
 }
 
 /* How many ranks the launcher started on this machine; 0: it does not say. */
@@ -136,23 +140,20 @@ static int started_here(void)
 /* ---- the thread ------------------------------------------------------ */
 
 static struct {
-    pthread_t thread;
-    bool runs;
-    atomic_bool over;
-    int64_t ns;
+    pthread_mutex_t lock;              /* of all of it; who gives up keeps it */
+    bool runs;                         /* the thread */
+    int64_t ns, left;                  /* left 0: there is no limit */
     const char *doing;                 /* NULL: to join */
     int status;                        /* with which it ends then; 0: that of a stall, which it says */
-} limit;
+} limit = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void not_joined(gp_errs *errs)
 {
     bool *here = gp_ranks_room((size_t)gp_ranks(), sizeof *here);
-    char name[24], names[200], time[32];
+    char names[200], time[32];
     int n = 0, all = started_here();
-    for (int r = 0; r < gp_ranks(); r++) {
-        snprintf(name, sizeof name, "%d", r);
-        n += here[r] = r == gp_rank() || !take_name(name, false);
-    }
+    for (int r = 0; r < gp_ranks(); r++)
+        n += here[r] = r == gp_rank() || !take_rank(r, false);
     gp_ranks_time(limit.ns, time);
     if (all == gp_ranks() && n < all) {
         for (int r = 0; r < all; r++)
@@ -188,30 +189,28 @@ static void give_up(void)
     _exit(gp_errs_exit(&(gp_errs){ .n = 1, .failed = 1, .e = { { .code = GP_E_STALL } } }));
 }
 
+/* It ends when there is no limit. */
 static void *count(void *arg)
 {
-    int64_t left = limit.ns;
-    double since = gp_seconds();
-    while (!atomic_load(&limit.over) && left > 0) {
+    bool runs = true;
+    for (double since = gp_seconds(); runs;) {
         gp_ranks_rest(TICK_NS);
-        left -= gp_ranks_since(&since);
+        pthread_mutex_lock(&limit.lock);
+        int64_t took = gp_ranks_since(&since);
+        if (limit.left > 0 && (limit.left -= took) <= 0)
+            give_up();
+        runs = limit.runs = limit.left > 0;
+        pthread_mutex_unlock(&limit.lock);
     }
-    if (!atomic_load(&limit.over))
-        give_up();
     return arg;
 }
 
 void gp_ranks_limit(int64_t ns, const char *doing, int status)
 {
-    limit.ns = ns, limit.doing = doing, limit.status = status;
-    atomic_store(&limit.over, false);
-    limit.runs = ns > 0 && !pthread_create(&limit.thread, NULL, count, NULL);
-}
-
-void gp_ranks_limit_end(void)
-{
-    atomic_store(&limit.over, true);
-    if (limit.runs)
-        pthread_join(limit.thread, NULL);
-    limit.runs = false;
+    pthread_t thread;
+    pthread_mutex_lock(&limit.lock);
+    limit.ns = limit.left = ns, limit.doing = doing, limit.status = status;
+    if (!limit.runs && ns && !pthread_create(&thread, NULL, count, NULL))      /* without it nothing ends waits */
+        limit.runs = !pthread_detach(thread);
+    pthread_mutex_unlock(&limit.lock);
 }

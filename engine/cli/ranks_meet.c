@@ -80,19 +80,22 @@ static bool end(int collective, long begun, int n, gp_errs *errs)
 bool gp_ranks_meet_close(gp_errs *errs)
 {
     typedef struct has { long begun; int n; } has;
-    has *of = gp_ranks_room((size_t)gp_ranks(), sizeof *of);
-    bool ok = true;
-    for (int k = 0; ok && k < meetings.n; k++) {
-        has mine = { .begun = meetings.of[k].begun, .n = meetings.of[k].n }, most = { 0 };
-        ok = gp_ranks_gather(&mine, sizeof mine, of, errs);
-        for (int r = 0; ok && r < gp_ranks(); r++)
-            if (of[r].begun > most.begun)
-                most = of[r];
-        ok = ok && end(k, most.begun, most.n, errs);
+    const int n = meetings.n;
+    has *mine = gp_ranks_room((size_t)n, sizeof *mine);
+    for (int k = 0; k < n; k++)
+        mine[k] = (has){ .begun = meetings.of[k].begun, .n = meetings.of[k].n };
+    has *of = n ? gp_ranks_gather(mine, n * (int)sizeof *mine, errs) : NULL;
+    bool ok = of || !n;
+    for (int k = 0; ok && k < n; k++) {
+        has most = { 0 };
+        for (int r = 0; r < gp_ranks(); r++)
+            if (of[r * n + k].begun > most.begun)
+                most = of[r * n + k];
+        ok = end(k, most.begun, most.n, errs);
     }
-    for (int k = 0; k < meetings.n; k++)
+    for (int k = 0; k < n; k++)
         free(meetings.of[k].mine), free(meetings.of[k].all);
-    free(meetings.of), free(of);
+    free(meetings.of), free(mine), free(of);
     meetings.of = NULL, meetings.n = 0;
     return ok;
 }

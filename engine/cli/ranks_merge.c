@@ -32,17 +32,15 @@ static void write_whole(gp_whole *w, gp_json *j)
 
 static void write_rank(gp_whole *w, gp_json *j, int r)
 {
-    double error = NAN;
-    gp_clock clock = { .ahead = NAN };
-    if (!w->gone[r])
-        clock = gp_ranks_clock(r, &error);
+    double error;
+    gp_clock clock = gp_ranks_clock(r, &error);
     gp_json_open(j, NULL, '{');
     gp_json_int(j, "rank", r);
     gp_json_str(j, "host", gp_ranks_host(r));
     gp_json_bool(j, "lost", w->gone[r] == GP_RANK_LOST);
     gp_json_bool(j, "answered", !w->gone[r]);
-    gp_json_num(j, "clock_offset_us", 1e-3 * clock.ahead);
-    gp_json_num(j, "clock_error_us", 1e-3 * error);
+    gp_json_num(j, "clock_offset_us", w->gone[r] ? NAN : 1e-3 * clock.ahead);
+    gp_json_num(j, "clock_error_us", w->gone[r] ? NAN : 1e-3 * error);
     memcpy(w->account, w->own.now.source, (size_t)w->own.now.nsources * sizeof *w->account);
     if (r != gp_rank())                /* the numbers of this one are its own */
         gp_ranks_told(r, w->account, w->own.now.nsources);
@@ -58,12 +56,12 @@ static void write_rank(gp_whole *w, gp_json *j, int r)
 bool gp_whole_report(void *arg, FILE *to)
 {
     gp_whole *w = arg;
-    const char *text = w->report[w->told.bound], *end = strrchr(text, '}');
+    const char *text = w->report[w->bound], *end = strrchr(text, '}');
     while (end[-1] == '\n')
         end--;
     fwrite(text, 1, (size_t)(end - text), to);
     gp_json j = { .f = to, .level = 1, .some = true };
-    gp_json_int(&j, "rank", w->told.bound);
+    gp_json_int(&j, "rank", w->bound);
     write_whole(w, &j);
     gp_json_open(&j, "ranks", '[');
     for (int r = 0; r < gp_ranks(); r++)

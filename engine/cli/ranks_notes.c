@@ -1,22 +1,19 @@
 /* ranks_notes.c - notes of one rank to all, at any time while they exchange rounds (ranks_run.c): see ranks.h.
  *
- * * In each round a rank says how long its next note is. Where one has any, all send theirs behind that round,
- * padded to the longest. As all see the same rounds, all hear the same notes in the same order, each rank its own,
- * too. */
+ * * In each round a rank says how long its next note is. Where one has any, all send theirs behind that round. As all
+ * see the same rounds, all hear the same notes in the same order, each rank its own, too. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli/ranks.h"
-
-typedef struct list { gp_note *first, **last; } list;
+#include "cli/ranks_told.h"
 
 static struct {
     pthread_mutex_t lock;
-    list out, in;
+    gp_note *out, *in;                 /* the first of those that are to be told, that were heard */
     bool over;                         /* there are no rounds any more */
     void (*wake)(void *);
     void *arg;
-} notes = { .lock = PTHREAD_MUTEX_INITIALIZER, .out.last = &notes.out.first, .in.last = &notes.in.first };
+} notes = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static gp_note *new_note(int from, const char *text, size_t n)
 {
@@ -26,16 +23,18 @@ static gp_note *new_note(int from, const char *text, size_t n)
     return note;
 }
 
-static void append(list *l, gp_note *note)
+static void append(gp_note **to, gp_note *note)
 {
-    *l->last = note, l->last = &note->next;
+    while (*to)
+        to = &(*to)->next;
+    *to = note;
 }
 
-static gp_note *first_of(list *l)
+static gp_note *first_of(gp_note **of)
 {
-    gp_note *note = l->first;
-    if (note && !(l->first = note->next))
-        l->last = &l->first;
+    gp_note *note = *of;
+    if (note)
+        *of = note->next;
     return note;
 }
 
@@ -70,48 +69,41 @@ void gp_ranks_notes_to(void (*wake)(void *arg), void *arg)
 int gp_ranks_note_bytes(void)
 {
     pthread_mutex_lock(&notes.lock);
-    int n = notes.out.first ? (int)notes.out.first->n : 0;
+    int n = notes.out ? (int)notes.out->n : 0;
     pthread_mutex_unlock(&notes.lock);
     return n;
 }
 
-bool gp_ranks_notes_pass(const int *bytes, gp_errs *errs)
+bool gp_ranks_notes_pass(gp_errs *errs)
 {
-    int most = 0;
-    for (int r = 0; r < gp_ranks(); r++)
+    int *bytes = gp_ranks_room((size_t)gp_ranks(), sizeof *bytes), most = 0;
+    for (int r = 0; r < gp_ranks(); r++) {
+        bytes[r] = gp_told_by(r)->note;
         most = bytes[r] > most ? bytes[r] : most;
-    if (!most)
-        return true;
-    char *mine = gp_ranks_room((size_t)most, 1), *of = gp_ranks_room((size_t)most, (size_t)gp_ranks());
+    }
     pthread_mutex_lock(&notes.lock);
     gp_note *own = bytes[gp_rank()] ? first_of(&notes.out) : NULL;
     pthread_mutex_unlock(&notes.lock);
-    if (own)
-        memcpy(mine, own->text, own->n);
-    bool ok = gp_ranks_gather(mine, most, of, errs);
+    char *of = most ? gp_ranks_gather_any(own ? own->text : "", bytes, errs) : NULL, *text = of;
     pthread_mutex_lock(&notes.lock);
-    for (int r = 0; ok && r < gp_ranks(); r++)
+    for (int r = 0; of && r < gp_ranks(); text += bytes[r++])
         if (bytes[r])
-            append(&notes.in, new_note(r, of + (size_t)r * (size_t)most, (size_t)bytes[r]));
+            append(&notes.in, new_note(r, text, (size_t)bytes[r]));
     void (*wake)(void *) = notes.wake;
     void *arg = notes.arg;
     pthread_mutex_unlock(&notes.lock);
-    if (ok && wake)
+    if (of && wake)
         wake(arg);
-    free(own);
-    if (ok)                            /* else MPI may have them still */
-        free(mine), free(of);
-    return ok;
+    free(own), free(bytes), free(of);
+    return of || !most;
 }
 
-void gp_ranks_notes_end(bool heard)
+void gp_ranks_notes_end(void)
 {
     gp_note *note;
     pthread_mutex_lock(&notes.lock);
     notes.over = true;
     while ((note = first_of(&notes.out)))
-        free(note);
-    while (heard && (note = first_of(&notes.in)))
         free(note);
     pthread_mutex_unlock(&notes.lock);
 }

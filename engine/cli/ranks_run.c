@@ -1,43 +1,37 @@
 /* ranks_run.c - while a pipeline runs in several ranks, each tells the others how it is, and does as they do: see
  * ranks.h.
  *
- * * A thread sends all ranks what each says of itself, round after round. All see the same rounds, and so decide
- * alike: that all begin, that all stop, whose error ended them, and which round is the last. In each round are the
- * accounts of all: those of the last one are of the whole run, also of ranks that were lost on the way. In every tenth
- * round is what each stage and buffer of all counts, too: what they said last is in ranks_told.c added up. */
+ * * A thread sends all ranks what each says of itself, round after round, until all have ended. All see the same
+ * rounds, and so decide alike: that all begin, that all stop, whose error ended them, and how far all are. What they do
+ * together when all are as far, that thread does between two rounds; who waits for the others waits for it. In each
+ * round are the accounts of all: those of the last one are of the whole run, also of ranks that were lost on the way.
+ * In every tenth round is what each stage and buffer of all counts, too: what they said last is in ranks_told.c added
+ * up. Rounds are signs of life, too: a rank that is long at work gives them, and only one that is stopped or gone does
+ * not. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include "cli/live.h"
 #include "cli/ranks_told.h"
 
 enum { BETWEEN_ROUNDS_NS = 10 * 1000 * 1000, COUNTED_EACH = 10 };
 
-typedef gp_rank_says says;
-
 static struct {
     pthread_t thread;
-    bool watched, joined, clocks;      /* clocks: those of all are known */
-    size_t few, each;                  /* bytes of a `says`, without what stages and buffers count, and with it */
-    char *mine, *of;                   /* what this rank sends; that of each rank, as it comes */
-    int *notes;                        /* bytes of the note of each that follows */
-    pthread_mutex_t lock;
-    char *last;                        /* the same of the last round: under the lock, or by the thread */
+    bool watched, timed;               /* timed: with the clocks of all */
+    bool begun, over;                  /* the thread's: there was a round; all know how the runs were */
+    gp_rank_says *mine;                /* the thread's */
     gp_shown shown;
     gp_counters counters;              /* the thread's */
     atomic_int state, status;          /* of this one */
     double seconds;                    /* before it is over */
-    atomic_bool go, told, late;        /* all are up; others told this one to stop; others are not up in time */
+    atomic_int all;                    /* the state that all have reached */
+    atomic_bool told, late;            /* others told this one to stop; others are not up in time */
     int64_t up_ns;                     /* how long some have been up */
     int first;                         /* the rank whose error ended all; -1: none */
-    gp_errs errs, late_errs;           /* of MPI; see `late` */
-} now = { .lock = PTHREAD_MUTEX_INITIALIZER, .first = -1 };
-
-static says *of_rank(char *all, int r)
-{
-    return (says *)(all + (size_t)r * now.each);
-}
+    gp_errs errs, late_errs;           /* the thread's; see `late` */
+    bool named;                        /* who is lost: that was said */
+} now = { .first = -1 };
 
 /* Some are up, and others have not come as far for too long: the first of those that are says so, and that ends all. */
 static void wait_for_others(int64_t ns)
@@ -46,7 +40,7 @@ static void wait_for_others(int64_t ns)
     char names[200], time[32];
     bool *slow = gp_ranks_room((size_t)gp_ranks(), sizeof *slow);
     for (int r = gp_ranks(); r--;)
-        if (of_rank(now.last, r)->state == SETTING_UP)
+        if (gp_told_by(r)->state == SETTING_UP)
             slow[r] = true;
         else
             up++, first = r;
@@ -60,13 +54,14 @@ static void wait_for_others(int64_t ns)
     free(slow);
 }
 
-/* What the others said in this round. Is it the last one? */
-static bool hear(void)
+/* What all said in this round: the state that all have reached. */
+static int hear(void)
 {
-    int level = 0, up = 0, over = 0;
-    for (int r = 0; r < gp_ranks(); r++) {
-        const says *s = of_rank(now.last, r);
-        up += s->state >= IS_UP, over += s->state == IS_OVER;
+    int level = 0, all = IS_DONE;
+    for (int r = 0; r < gp_ranks(); r++)
+        all = gp_told_by(r)->state < all ? gp_told_by(r)->state : all;
+    for (int r = 0; atomic_load(&now.all) < IS_OVER && r < gp_ranks(); r++) {
+        const gp_rank_says *s = gp_told_by(r);
         if (s->status && !s->level && now.first < 0)
             now.first = r;
         if (r != gp_rank() && s->level > level)
@@ -75,79 +70,86 @@ static bool hear(void)
     gp_signals_of_another(level);      /* rank 0 says that all stop, whoever was asked to */
     if (now.first >= 0 && now.first != gp_rank())
         level = 2;
-    if (level && atomic_load(&now.state) != IS_OVER)
+    if (level && atomic_load(&now.state) < IS_OVER)
         atomic_store(&now.told, true), gp_signals_cancel(level);
-    if (up == gp_ranks())
-        atomic_store(&now.go, true);
-    return over == gp_ranks();
+    return all;
 }
 
-static void say(int round)
+static void count(void)
 {
-    says *s = (says *)now.mine;
+    if (now.mine->state >= IS_OVER)
+        now.mine->seconds = now.seconds;
+    gp_counters_read(&now.counters, gp_shown_look(&now.shown));
+    gp_told_count(&now.counters);
+}
+
+/* Until all runs are over the pipeline is there. */
+static void say(bool counted)
+{
+    gp_rank_says *s = now.mine;
     s->state = atomic_load(&now.state);        /* first: what it is when it is over is there before it says so */
     s->status = atomic_load(&now.status), s->level = gp_signals_level();
-    s->clocks = gp_ranks_clocks_known();
     s->note = gp_ranks_note_bytes();
-    if (s->state == IS_OVER)
-        s->seconds = now.seconds;
-    else if (round % COUNTED_EACH)
-        return;
-    gp_counters_read(&now.counters, gp_shown_look(&now.shown));
-    gp_rank_count(s, &now.counters);
+    if (atomic_load(&now.all) < IS_OVER && (counted || s->state >= IS_OVER))
+        count();
 }
 
-/* One round: what all say, and their notes. */
-static bool tell_round(int round)
+/* All have reached that state, and find it in the same round: what they then do together. */
+static bool advance(int all)
 {
-    size_t n = round % COUNTED_EACH ? now.few : now.each;
-    say(round);
-    if (!gp_ranks_gather(now.mine, (int)n, now.of, &now.errs))
-        return false;
-    pthread_mutex_lock(&now.lock);
-    for (int r = 0; r < gp_ranks(); r++)
-        memcpy(of_rank(now.last, r), now.of + (size_t)r * n, n);
-    pthread_mutex_unlock(&now.lock);
-    for (int r = 0; r < gp_ranks(); r++)
-        now.notes[r] = of_rank(now.last, r)->note;
-    return gp_ranks_notes_pass(now.notes, &now.errs);
+    const int was = atomic_load(&now.all);
+    bool ok = true;
+    if (!now.begun)
+        now.begun = true;
+    if (was < IS_OVER && all >= IS_OVER) {
+        gp_ranks_notes_end();
+        say(true);
+        now.over = gp_told_round(true, &now.errs);
+        ok = now.over && (!now.timed || gp_ranks_clocks_end(&now.errs))
+            && gp_ranks_meet_close(&now.errs);
+    }
+    if (ok && was < IS_SAID && all >= IS_SAID)
+        ok = gp_ranks_hear_replaced(&now.errs);
+    if (ok)
+        atomic_store(&now.all, all);
+    return ok;
 }
 
 static void *watch(void *arg)
 {
     int64_t rested = 0;
-    bool last = false;
-    for (int round = 0; !last; round++) {
-        if (!tell_round(round)) {
-            atomic_store(&now.told, true), gp_signals_cancel(2);
-            break;
-        }
-        last = hear();
-        if (!atomic_load(&now.go))
+    bool ok = !now.timed || gp_ranks_clocks_begin(&now.errs);
+    for (int round = 0; ok && atomic_load(&now.all) < IS_DONE; round++) {
+        bool counted = round % COUNTED_EACH == 0;
+        say(counted);
+        ok = gp_told_round(counted, &now.errs) && gp_ranks_notes_pass(&now.errs) && advance(hear());
+        if (ok && !atomic_load(&now.all))
             wait_for_others(rested);
         rested = gp_ranks_rest(BETWEEN_ROUNDS_NS);
     }
-    gp_ranks_notes_end(false);
+    gp_ranks_notes_end();
+    if (!ok && atomic_load(&now.all) < IS_OVER)
+        atomic_store(&now.told, true), gp_signals_cancel(2);
+    atomic_store(&now.all, NO_ROUNDS);
     return arg;
 }
 
-bool gp_ranks_watch(const gp_pipeline *p, gp_errs *errs)
+/* This rank is as far. Waits for the others. */
+static void reach(int state)
+{
+    atomic_store(&now.state, state);
+    while (now.watched && atomic_load(&now.all) < state)
+        gp_ranks_rest(BETWEEN_ROUNDS_NS / 10);
+}
+
+bool gp_ranks_watch(const gp_pipeline *p, bool timed, gp_errs *errs)
 {
     gp_pipeline_info is;
-    gp_stage_info st;
-    says counts = { .frames = gp_frames_of(p) };
     gp_ranks_speak();
     if (gp_ranks() == 1)
         return true;
     gp_pipeline_about(p, &is);
-    for (int i = 0; gp_pipeline_stage(p, i, &st); i++)
-        counts.nsources += !st.nin, counts.stages++, counts.buffers += st.nin;
-    now.few = gp_rank_says_bytes(counts.nsources, 0, 0);
-    now.each = gp_rank_says_bytes(counts.nsources, counts.stages, counts.buffers);
-    now.mine = gp_ranks_room(1, now.each), now.of = gp_ranks_room((size_t)gp_ranks(), now.each);
-    now.last = gp_ranks_room((size_t)gp_ranks(), now.each);
-    now.notes = gp_ranks_room((size_t)gp_ranks(), sizeof *now.notes);
-    *(says *)now.mine = counts;
+    now.mine = gp_told_open(p), now.timed = timed;
     gp_shown_begin(&now.shown, p);
     gp_ranks_wait_for(is.stall_ns, "to give a sign of life: stopped, killed or out of reach?", "stall_timeout");
     now.watched = !pthread_create(&now.thread, NULL, watch, NULL);
@@ -163,40 +165,30 @@ bool gp_ranks_begin(void *arg)
 {
     (void)arg;
     atomic_store(&now.state, IS_UP);
-    while (now.watched && !atomic_load(&now.go) && !atomic_load(&now.told) && !atomic_load(&now.late)
+    while (now.watched && atomic_load(&now.all) < IS_UP && !atomic_load(&now.told) && !atomic_load(&now.late)
            && !gp_signals_level())
         gp_ranks_rest(BETWEEN_ROUNDS_NS / 10);
     return !atomic_load(&now.told) && !atomic_load(&now.late);
 }
 
-/* Once more, of all: stages and buffers were not counted in the last round. */
-static void tell_all(void)
-{
-    say(0);
-    if (!gp_ranks_gather(now.mine, (int)now.each, now.of, &now.errs))
-        return;
-    pthread_mutex_lock(&now.lock);
-    memcpy(now.last, now.of, now.each * (size_t)gp_ranks());
-    pthread_mutex_unlock(&now.lock);
-}
-
 /* Without those that are lost there are no rounds: the others tell the first of them how their runs ended. */
 static void tell_first(const bool *lost)
 {
-    const int64_t most = 10 * INT64_C(1000000000);
     int first = 0;
     while (lost[first])
         first++;
-    say(0);
-    for (int r = first + 1; r < gp_ranks(); r++) {
-        if (r == gp_rank())
-            gp_ranks_pass(r, first, now.mine, (int)now.each, most);
-        else if (first == gp_rank() && !lost[r] && !gp_ranks_pass(r, first, now.of, (int)now.each, most)) {
-            pthread_mutex_lock(&now.lock);             /* progress is still shown */
-            memcpy(of_rank(now.last, r), now.of, now.each);
-            pthread_mutex_unlock(&now.lock);
-        }
-    }
+    say(false), count();
+    for (int r = first + 1; r < gp_ranks(); r++)
+        if (r == gp_rank() || (first == gp_rank() && !lost[r]))
+            gp_told_pass(r, first);
+}
+
+/* The first of those that are left says who is lost, once there are no rounds any more. */
+static void name_lost(void)
+{
+    if (!now.named && atomic_load(&now.all) == NO_ROUNDS && now.errs.failed && gp_ranks_is_first())
+        gp_print_errs(&(gp_args){ .quiet = true }, NULL, &now.errs);
+    now.named |= atomic_load(&now.all) == NO_ROUNDS;
 }
 
 int gp_ranks_end(int status, double *seconds, bool *first)
@@ -208,59 +200,39 @@ int gp_ranks_end(int status, double *seconds, bool *first)
         status = gp_errs_exit(&now.late_errs);
     atomic_store(&now.status, atomic_load(&now.told) && !gp_signals_level() ? 0 : status);
     now.seconds = *seconds;
-    atomic_store(&now.state, IS_OVER);
-    pthread_join(now.thread, NULL);
-    now.watched = false, now.joined = true;
-    if (!now.errs.failed)
-        tell_all();
-    if (!now.errs.failed)
-        gp_ranks_meet_close(&now.errs);
-    if (gp_ranks_lost())
+    reach(IS_OVER);
+    if (!now.over && gp_ranks_lost())
         tell_first(gp_ranks_lost());
-    if (now.errs.failed && gp_ranks_is_first())
-        gp_print_errs(&(gp_args){ .quiet = true }, NULL, &now.errs);
+    name_lost();
     if (atomic_load(&now.late))
         gp_print_errs(&(gp_args){ .quiet = true }, NULL, &now.late_errs);
-    for (int r = 0; r < gp_ranks(); r++)
-        if (of_rank(now.last, r)->seconds > *seconds)
-            *seconds = of_rank(now.last, r)->seconds;
-    now.clocks = true;
-    for (int r = 0; r < gp_ranks(); r++)
-        now.clocks &= of_rank(now.last, r)->clocks;
     *first = now.first < 0 || now.first == gp_rank();
-    int all = now.first < 0 ? 0 : of_rank(now.last, now.first)->status;
-    for (int r = 0; !all && r < gp_ranks(); r++)       /* that of a signal */
-        all = of_rank(now.last, r)->status;
-    return all ? all : now.errs.failed ? gp_errs_exit(&now.errs) : 0;
+    int all = gp_told_end(now.first, seconds);
+    return all || now.over ? all : gp_errs_exit(&now.errs);
 }
 
 void gp_ranks_said(void)
 {
-    gp_errs errs = { .n = 0 };         /* who does not come has said why, or is named in what follows */
-    if (now.joined && !now.errs.failed && !gp_ranks_lost())
-        gp_ranks_hear_replaced(&errs);
-    else
-        gp_ranks_keep_replaced();
+    reach(IS_SAID);
 }
 
-bool gp_ranks_ends(void)
+bool gp_ranks_over(void)
 {
-    return now.watched && (atomic_load(&now.told) || gp_signals_level());
+    return now.begun;
 }
 
-bool gp_ranks_over(bool clocks)
+void gp_ranks_are_named(void)
 {
-    return now.joined && (!clocks || now.clocks);
+    now.named = true;
 }
 
-char *gp_ranks_last(size_t *each)
+int gp_ranks_done(int status)
 {
-    if (!now.last)
-        return NULL;
-    char *copy = gp_ranks_room((size_t)gp_ranks(), now.each);
-    pthread_mutex_lock(&now.lock);
-    memcpy(copy, now.last, (size_t)gp_ranks() * now.each);
-    pthread_mutex_unlock(&now.lock);
-    *each = now.each;
-    return copy;
+    if (!now.watched)
+        return status;
+    reach(IS_DONE);
+    pthread_join(now.thread, NULL);
+    now.watched = false;
+    name_lost(), gp_say_last();
+    return status ? status : gp_errs_exit(&now.errs);
 }

@@ -6,27 +6,30 @@
 
 #include "cli/cli.h"
 
-/* A source whose frames are shared out: so each rank has to find the same. Folders may have other names. */
-typedef struct gp_rank_source { uint64_t names; int64_t files, frames; } gp_rank_source;
+/* Of a stage, by its name. source: its frames are shared out, so each rank has to find the same files; folders may have
+ * other names. sink: it writes files; each: one a frame; anyone: all may write there; joins: all can write to one
+ * together. */
+typedef struct gp_rank_stage {
+    uint64_t name, names, path;
+    int64_t files, frames, from;
+    bool source, sink, shared, each, anyone, joins;
+} gp_rank_stage;
 
-/* A sink that writes files. each: one a frame; anyone: all may write there; joins: all can write to one together. */
-typedef struct gp_rank_sink { uint64_t path; int64_t from; bool shared, each, anyone, joins; } gp_rank_sink;
+/* Of a plan the first `most`. How many there are. */
+int gp_rank_stages(const gp_pipeline *p, gp_rank_stage *to, int most);
 
-/* Of a plan, in its order, the first `most`. How many there are. */
-int gp_rank_sources(const gp_pipeline *p, gp_rank_source *to, int most);
-int gp_rank_sinks(const gp_pipeline *p, gp_rank_sink *to, int most);
-
-/* Below `of` has n of each of so many ranks, rank after rank. */
+/* Below `of` has n of each of so many ranks, rank after rank; of one that has fewer zeros follow. Stages are counted as
+ * rank 0 has them. */
 
 /* False with an error; `p` is the plan of rank 0. */
-bool gp_ranks_find_alike(const gp_pipeline *p, const gp_rank_source *of, int n, int ranks, gp_errs *errs);
-/* Do all ranks write one file in this sink, together? */
-bool gp_ranks_write_one(const gp_rank_sink *of, int n, int ranks, int sink);
+bool gp_ranks_find_alike(const gp_pipeline *p, const gp_rank_stage *of, int n, int ranks, gp_errs *errs);
+/* Do all ranks write one file in this stage, together? */
+bool gp_ranks_write_one(const gp_rank_stage *of, int n, int ranks, int stage);
 /* The first two ranks that would write one file, and where. False: there are none. */
-typedef struct gp_ranks_clash { int sink, a, b; } gp_ranks_clash;
-bool gp_ranks_clash_of(const gp_rank_sink *of, int n, int ranks, gp_ranks_clash *c);
+typedef struct gp_ranks_clash { int stage, a, b; } gp_ranks_clash;
+bool gp_ranks_clash_of(const gp_rank_stage *of, int n, int ranks, gp_ranks_clash *c);
 /* Adds it as an error; `p` is the plan of rank c->a. False. */
-bool gp_ranks_clash_fail(const gp_pipeline *p, const gp_rank_sink *of, int n, int ranks, const gp_ranks_clash *c,
+bool gp_ranks_clash_fail(const gp_pipeline *p, const gp_rank_stage *of, int n, int ranks, const gp_ranks_clash *c,
                          gp_errs *errs);
 
 /* FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/), 64 bits; begins with h = 0. */

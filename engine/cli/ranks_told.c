@@ -1,38 +1,60 @@
 /* ranks_told.c - what the ranks have told of themselves, added up: see ranks_told.h. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cli/live.h"
+#include "cli/ranks_same.h"
 #include "cli/ranks_told.h"
 
 enum { FEW = 10 };                     /* frames that a rank may be behind */
 
+typedef gp_rank_says says;
 typedef struct staged { uint64_t frames, bytes; } staged;
 typedef struct held { int held, depth; } held;
 
-size_t gp_rank_says_bytes(int sources, int stages, int buffers)
+static struct {
+    size_t few, each;                  /* bytes of a `says`, without what stages and buffers count, and with it */
+    says *mine;
+    pthread_mutex_t lock;
+    char *last;                        /* of each, in `each` bytes: under the lock, or by the thread that writes it */
+} told = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static staged *stages_of(const says *s)
 {
-    return sizeof(gp_rank_says) + (size_t)sources * sizeof(gp_rank_counted) + (size_t)stages * sizeof(staged)
-        + (size_t)buffers * sizeof(held);
+    return (staged *)&s->source[s->nsources];
 }
 
-static staged *stages_of(const gp_rank_says *s)
+static held *buffers_of(const says *s)
 {
-    return (staged *)((char *)s + gp_rank_says_bytes(s->nsources, 0, 0));
+    return (held *)(stages_of(s) + s->stages);
 }
 
-static held *buffers_of(const gp_rank_says *s)
+static says *of_rank(int r)
 {
-    return (held *)((char *)s + gp_rank_says_bytes(s->nsources, s->stages, 0));
+    return (says *)(told.last + (size_t)r * told.each);
 }
 
-static uint64_t add_name(uint64_t sum, const char *name)
+const gp_rank_says *gp_told_by(int r)
 {
-    for (; *name; name++)
-        sum = (sum ^ (unsigned char)*name) * 0x100000001b3;        /* as FNV-1a does */
-    return sum * 31 + 1;
+    return of_rank(r);
 }
 
-void gp_rank_count(gp_rank_says *s, const gp_counters *c)
+gp_rank_says *gp_told_open(const gp_pipeline *p)
 {
+    gp_stage_info st;
+    says counts = { .frames = gp_frames_of(p) };
+    for (int i = 0; gp_pipeline_stage(p, i, &st); i++)
+        counts.nsources += !st.nin, counts.stages++, counts.buffers += st.nin;
+    told.few = sizeof counts + (size_t)counts.nsources * sizeof *counts.source;
+    told.each = told.few + (size_t)counts.stages * sizeof(staged) + (size_t)counts.buffers * sizeof(held);
+    told.mine = gp_ranks_room(1, told.each), told.last = gp_ranks_room((size_t)gp_ranks(), told.each);
+    *told.mine = counts;
+    return told.mine;
+}
+
+void gp_told_count(const gp_counters *c)
+{
+    says *s = told.mine;
     for (int i = 0; i < s->nsources && i < c->nsources; i++) {
         const gp_account *a = &c->source[i];
         s->source[i] = (gp_rank_counted){ a->in, a->out, a->dropped, a->failed, a->cancelled };
@@ -41,20 +63,65 @@ void gp_rank_count(gp_rank_says *s, const gp_counters *c)
     s->names = 0;
     for (int i = 0; i < s->nstages; i++) {
         stages_of(s)[i] = (staged){ c->stage[i].frames, c->stage[i].bytes };
-        s->names = add_name(s->names, c->stage[i].name);
+        s->names = gp_ranks_hash(s->names, c->stage[i].name, strlen(c->stage[i].name) + 1);
     }
     for (int i = 0; i < s->nbuffers; i++) {
         buffers_of(s)[i] = (held){ c->buffer[i].held, c->buffer[i].depth };
-        s->names = add_name(s->names, c->buffer[i].name);
+        s->names = gp_ranks_hash(s->names, c->buffer[i].name, strlen(c->buffer[i].name) + 1);
     }
 }
 
-static const gp_rank_says *of_rank(const char *all, size_t each, int r)
+static void keep(int first, int n, const char *of, size_t bytes)
 {
-    return (const gp_rank_says *)(all + (size_t)r * each);
+    pthread_mutex_lock(&told.lock);
+    for (int i = 0; i < n; i++)
+        memcpy(of_rank(first + i), of + (size_t)i * bytes, bytes);
+    pthread_mutex_unlock(&told.lock);
 }
 
-static void add_sources(gp_account *a, int n, const gp_rank_says *s)
+bool gp_told_round(bool counted, gp_errs *errs)
+{
+    size_t n = counted ? told.each : told.few;
+    char *of = gp_ranks_gather(told.mine, (int)n, errs);
+    if (of)
+        keep(0, gp_ranks(), of, n);
+    free(of);
+    return of;
+}
+
+void gp_told_pass(int from, int to)
+{
+    char *of = gp_ranks_room(1, told.each);
+    memcpy(of, told.mine, told.each);
+    if (!gp_ranks_pass(from, to, of, (int)told.each) && to == gp_rank())
+        keep(from, 1, of, told.each);
+    free(of);
+}
+
+/* Until looked() nothing changes. So many ranks have told something, to this one or (`first`) to rank 0 alone. */
+static int look(bool first)
+{
+    pthread_mutex_lock(&told.lock);
+    return told.last && !(first && gp_rank()) ? gp_ranks() : 0;
+}
+
+static void looked(void)
+{
+    pthread_mutex_unlock(&told.lock);
+}
+
+int gp_told_end(int first, double *seconds)
+{
+    int ranks = look(false), status = first < 0 ? 0 : of_rank(first)->status;
+    for (int r = 0; r < ranks; r++) {
+        status = status ? status : of_rank(r)->status;         /* that of a signal */
+        *seconds = of_rank(r)->seconds > *seconds ? of_rank(r)->seconds : *seconds;
+    }
+    looked();
+    return status;
+}
+
+static void add_sources(gp_account *a, int n, const says *s)
 {
     for (int i = 0; i < n && i < s->nsources; i++) {
         const gp_rank_counted *c = &s->source[i];
@@ -65,82 +132,46 @@ static void add_sources(gp_account *a, int n, const gp_rank_says *s)
 
 void gp_ranks_sum(gp_account *a, int n)
 {
-    size_t each;
-    char *all = gp_ranks_last(&each);
-    for (int r = 0; all && r < gp_ranks(); r++)
+    for (int r = 0, ranks = look(false); r < ranks; r++)
         if (r != gp_rank())
-            add_sources(a, n, of_rank(all, each, r));
-    free(all);
+            add_sources(a, n, of_rank(r));
+    looked();
 }
 
 void gp_ranks_told(int r, gp_account *a, int n)
 {
-    size_t each;
-    char *all = gp_ranks_last(&each);
-    for (int i = 0; all && i < n; i++)
+    int ranks = look(false);
+    for (int i = 0; ranks && i < n; i++)
         a[i].in = a[i].out = a[i].dropped = a[i].failed = a[i].cancelled = 0;
-    if (all)
-        add_sources(a, n, of_rank(all, each, r));
-    free(all);
+    if (ranks)
+        add_sources(a, n, of_rank(r));
+    looked();
 }
 
-/* Do all ranks count the same stages and buffers? */
-static bool are_alike(const char *all, size_t each, const gp_counters *c)
+/* Do all of so many ranks count the same stages and buffers? */
+static bool are_alike(int ranks, const gp_counters *c)
 {
-    const gp_rank_says *mine = of_rank(all, each, gp_rank());
-    bool alike = mine->nstages == c->nstages && mine->nbuffers == c->nbuffers;
-    for (int r = 0; alike && r < gp_ranks(); r++) {
-        const gp_rank_says *s = of_rank(all, each, r);
-        alike = s->nstages == mine->nstages && s->nbuffers == mine->nbuffers && s->names == mine->names;
-    }
+    bool alike = ranks > 0;
+    for (int r = 0; alike && r < ranks; r++)
+        alike = of_rank(r)->nstages == c->nstages && of_rank(r)->nbuffers == c->nbuffers
+            && of_rank(r)->names == of_rank(0)->names;
     return alike;
-}
-
-void gp_ranks_whole(gp_counters *c)
-{
-    size_t each;
-    char *all = gp_rank() ? NULL : gp_ranks_last(&each);
-    if (!all)
-        return;
-    bool alike = are_alike(all, each, c);
-    for (int r = 1; r < gp_ranks(); r++) {
-        const gp_rank_says *s = of_rank(all, each, r);
-        add_sources(c->source, c->nsources, s);
-        for (int i = 0; alike && i < c->nstages; i++)
-            c->stage[i].frames += stages_of(s)[i].frames, c->stage[i].bytes += stages_of(s)[i].bytes;
-        for (int i = 0; alike && i < c->nbuffers; i++)
-            c->buffer[i].held += buffers_of(s)[i].held, c->buffer[i].depth += buffers_of(s)[i].depth;
-    }
-    free(all);
 }
 
 bool gp_ranks_fills(const gp_counters *c, double *fill)
 {
-    size_t each;
-    char *all = gp_rank() ? NULL : gp_ranks_last(&each);
-    bool alike = all && are_alike(all, each, c);
-    for (int r = 0; alike && r < gp_ranks(); r++)
+    int ranks = look(true);
+    bool alike = are_alike(ranks, c);
+    for (int r = 0; alike && r < ranks; r++)
         for (int b = 0; b < c->nbuffers; b++) {
-            const held *of = buffers_of(of_rank(all, each, r)) + b;
+            const held *of = buffers_of(of_rank(r)) + b;
             fill[r * c->nbuffers + b] = of->depth > 0 ? (double)of->held / of->depth : 0;
         }
-    free(all);
+    looked();
     return alike;
 }
 
-int64_t gp_ranks_frames(int64_t mine)
-{
-    size_t each;
-    char *all = gp_rank() || mine < 0 ? NULL : gp_ranks_last(&each);
-    for (int r = 1; all && mine >= 0 && r < gp_ranks(); r++) {
-        int64_t more = of_rank(all, each, r)->frames;
-        mine = more < 0 ? -1 : mine + more;
-    }
-    free(all);
-    return mine;
-}
-
-static uint64_t done_by(const gp_rank_says *s)
+static uint64_t done_by(const says *s)
 {
     uint64_t most = 0;
     for (int i = 0; i < s->nsources; i++) {
@@ -150,34 +181,37 @@ static uint64_t done_by(const gp_rank_says *s)
     return most;
 }
 
-double gp_ranks_left(double seconds)
+static void add_counted(gp_counters *c, const says *s)
 {
-    size_t each;
-    char *all = gp_rank() ? NULL : gp_ranks_last(&each);
-    double most = -1;
-    for (int r = 0; all && r < gp_ranks(); r++) {
-        const gp_rank_says *s = of_rank(all, each, r);
-        double done = (double)done_by(s), left = (double)s->frames - done;
-        if (s->state != IS_OVER && s->frames > 0 && done > 0 && left * seconds / done > most)
-            most = left * seconds / done;
-    }
-    free(all);
-    return most;
+    for (int i = 0; i < c->nstages; i++)
+        c->stage[i].frames += stages_of(s)[i].frames, c->stage[i].bytes += stages_of(s)[i].bytes;
+    for (int i = 0; i < c->nbuffers; i++)
+        c->buffer[i].held += buffers_of(s)[i].held, c->buffer[i].depth += buffers_of(s)[i].depth;
 }
 
-int gp_ranks_behind(uint64_t *done)
+void gp_ranks_whole(gp_counters *c, gp_ranks_way *w)
 {
-    size_t each;
-    char *all = gp_rank() ? NULL : gp_ranks_last(&each);
+    int ranks = look(true);
+    bool alike = are_alike(ranks, c);
     uint64_t most = 0;
-    int last = -1;
-    for (int r = 0; all && r < gp_ranks(); r++) {
-        const gp_rank_says *s = of_rank(all, each, r);
-        uint64_t n = done_by(s);
-        most = n > most ? n : most;
-        if (s->state != IS_OVER && (last < 0 || n < *done))
-            last = r, *done = n;
+    w->behind = -1, w->behind_done = 0, w->left = -1;
+    for (int r = 0; r < ranks; r++) {
+        const says *s = of_rank(r);
+        uint64_t done = done_by(s);
+        double left = done ? ((double)s->frames - (double)done) / (double)done : -1;
+        most = done > most ? done : most;
+        if (s->state < IS_OVER && (w->behind < 0 || done < w->behind_done))
+            w->behind = r, w->behind_done = done;
+        if (s->state < IS_OVER && s->frames > 0 && left > w->left)
+            w->left = left;
+        if (!r)
+            continue;
+        w->frames = w->frames < 0 || s->frames < 0 ? -1 : w->frames + s->frames;
+        add_sources(c->source, c->nsources, s);
+        if (alike)
+            add_counted(c, s);
     }
-    free(all);
-    return last >= 0 && most - *done >= FEW && (double)*done < 0.9 * (double)most ? last : -1;
+    looked();
+    if (most - w->behind_done < FEW || (double)w->behind_done >= 0.9 * (double)most)
+        w->behind = -1;
 }

@@ -11,27 +11,16 @@
 typedef enum gp_rank_text { GP_RANK_REPORT, GP_RANK_ACCOUNT, GP_RANK_PLAN, GP_RANK_PAGE_EVENTS, GP_RANK_EVENTS,
                             GP_RANK_TEXTS } gp_rank_text;
 
-/* What each rank says first. busiest_ns: of the stage (per worker) or the engine that was busy longest */
+/* What each rank says first, and rank 0 then tells all. busiest_ns: of the stage (per worker) or the engine that was
+ * busy longest */
 typedef struct gp_rank_brief {
     int64_t began, wall_ns, busiest_ns;
     uint64_t done;
+    bool writes[GP_RANK_TEXTS];        /* of rank 0: which texts it writes, if there are any */
     bool reports, traces;              /* it has something to */
     bool retuned;
-    bool waits;                        /* its verdict: where ranks meet; then as in gp_verdict: */
-    double meets;
-    char less[200], busiest[96];
-    char verdict[700];
+    gp_verdict verdict;
 } gp_rank_brief;
-
-/* What rank 0 answers. bound: the rank that bounds the whole; -1: none has a report. before, after: what
- * stands so around its verdict; head: before its account; zero: when the trace begins, by the clock of rank 0 */
-typedef struct gp_rank_answer {
-    gp_clock clock;
-    int64_t zero;
-    int bound;
-    char before[24], after[400], head[200];
-    bool wanted[GP_RANK_TEXTS];
-} gp_rank_answer;
 
 /* Lost: while the runs went on. Silent: behind them it did not answer. */
 typedef enum gp_rank_gone { GP_RANK_THERE, GP_RANK_LOST, GP_RANK_SILENT } gp_rank_gone;
@@ -41,12 +30,16 @@ typedef struct gp_whole {
     const gp_pipeline *p;
     gp_errs *errs;
     gp_own_report own;
-    gp_rank_brief mine;
-    gp_rank_answer told;
+    gp_rank_brief *of;                 /* by rank */
+    gp_rank_gone *gone;                /* by rank; of another rank than 0: whether rank 0 is */
+    /* What follows from all, on each rank. bound: the rank that bounds the whole; -1: none has a report. before, after:
+     * what stands so around its verdict; head: before its account; zero: when the trace begins, by the clock of rank
+     * 0 */
+    int bound;
+    char before[24], after[400], head[200];
+    int64_t zero;
+    bool wanted[GP_RANK_TEXTS];
     /* of rank 0, by rank */
-    gp_rank_brief *of;
-    gp_rank_answer *answer;
-    gp_rank_gone *gone;
     bool events_heard;                 /* GP_RANK_EVENTS of all */
     char **report;                     /* JSON; NULL: it has none */
     gp_account *account;               /* room for those of a rank */
@@ -54,7 +47,7 @@ typedef struct gp_whole {
 } gp_whole;
 
 gp_rank_brief gp_rank_brief_of(const gp_whole *w, gp_outcome outcome);
-/* From `of` what rank 0 answers. */
+/* What follows from `of`. */
 void gp_whole_decide(gp_whole *w);
 
 /* The text of rank r, which may be this one, goes to `to`; NULL: nowhere, as the rank tells it all the same, and what

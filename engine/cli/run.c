@@ -143,8 +143,7 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_signals_for(l.pipeline);        /* from here on there are files that a signal removes */
     gp_signals_catch(args->quiet || gp_rank());
     gp_metrics *metrics = NULL;
-    bool timed = args->report || args->trace;
-    bool opened = gp_ranks_watch(l.pipeline, errs) && (!timed || gp_ranks_clocks_begin(errs))
+    bool opened = gp_ranks_watch(l.pipeline, args->report || args->trace, errs)
         && gp_report_open(&files, args, l.pipeline, &options, errs);
     if (opened && args->metrics)
         metrics = gp_metrics_start(args->metrics, l.pipeline, args->quiet, errs);

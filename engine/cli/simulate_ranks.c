@@ -11,8 +11,7 @@ typedef struct asking {
     const gp_loaded *first;
     const gp_machine *machine;
     const gp_registry *registry;
-    gp_rank_source *source; int nsources;      /* of each rank so many, rank after rank */
-    gp_rank_sink *sink; int nsinks;
+    gp_rank_stage *stage; int nstages; /* of each rank so many, rank after rank */
 } asking;
 
 /* Which it is of those on its machine. */
@@ -34,8 +33,7 @@ static bool compile(const asking *x, int rank, gp_loaded *l, gp_errs *errs)
 
 static void note(const asking *x, int rank, const gp_pipeline *p)
 {
-    (void)gp_rank_sources(p, x->source + rank * x->nsources, x->nsources);
-    (void)gp_rank_sinks(p, x->sink + rank * x->nsinks, x->nsinks);
+    (void)gp_rank_stages(p, x->stage + rank * x->nstages, x->nstages);
 }
 
 /* Each rank compiles. False: one cannot, and its errors are printed. */
@@ -62,14 +60,14 @@ static bool compare(const asking *x, gp_errs *errs)
 {
     gp_ranks_clash clash;
     int ranks = x->args->ranks;
-    if (!gp_ranks_find_alike(x->first->pipeline, x->source, x->nsources, ranks, errs))
+    if (!gp_ranks_find_alike(x->first->pipeline, x->stage, x->nstages, ranks, errs))
         return false;
-    if (!gp_ranks_clash_of(x->sink, x->nsinks, ranks, &clash))
+    if (!gp_ranks_clash_of(x->stage, x->nstages, ranks, &clash))
         return true;
     gp_errs ignored = { .n = 0 };
     gp_loaded l;                       /* the path in the error is one of that rank */
     if (compile(x, clash.a, &l, &ignored))
-        gp_ranks_clash_fail(l.pipeline, x->sink, x->nsinks, ranks, &clash, errs);
+        gp_ranks_clash_fail(l.pipeline, x->stage, x->nstages, ranks, &clash, errs);
     else
         gp_errs_add(errs, &ignored);
     gp_pipeline_destroy(l.pipeline);
@@ -80,17 +78,15 @@ bool gp_simulated_ranks_agree(const gp_args *args, const gp_loaded *first, const
                               const gp_registry *registry, int *status)
 {
     asking x = { .args = args, .first = first, .machine = m, .registry = registry,
-                 .nsources = gp_rank_sources(first->pipeline, NULL, 0),
-                 .nsinks = gp_rank_sinks(first->pipeline, NULL, 0) };
+                 .nstages = gp_rank_stages(first->pipeline, NULL, 0) };
     gp_errs errs = { .n = 0 };
     if (args->ranks < 2)
         return true;
-    x.source = calloc((size_t)args->ranks * (size_t)x.nsources + 1, sizeof *x.source);
-    x.sink = calloc((size_t)args->ranks * (size_t)x.nsinks + 1, sizeof *x.sink);
-    bool ok = (x.source && x.sink) || gp_fail(&errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    x.stage = calloc((size_t)args->ranks * (size_t)x.nstages + 1, sizeof *x.stage);
+    bool ok = x.stage || gp_fail(&errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     ok = ok && ask(&x, status) && compare(&x, &errs);
     if (errs.failed)
         gp_print_errs(args, first, &errs), *status = gp_errs_exit(&errs);
-    free(x.source), free(x.sink);
+    free(x.stage);
     return ok;
 }
