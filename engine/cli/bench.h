@@ -71,6 +71,7 @@ typedef struct gp_bench {
     const gp_registry *registry;
     double window_s, max_time_s;
     double longest_s;                  /* tune: a run to its end that takes longer is broken off; 0: none is */
+    const char *longer;                /* what to do where there is too little time */
     int rounds, nfiles;
     gp_row *row; int nrows;
     FILE *report;                      /* where the report of what is measured goes, as JSON; NULL: there is none */

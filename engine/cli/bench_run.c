@@ -325,8 +325,7 @@ static int watch_one(gp_bench *b, runner *r, series *w)
     if (status)
         return status;
     if (!w->n || (b->report && (seen = read_counts(r)).in < GP_REPORT_FRAMES))
-        return too_few(r, seen, seen.s - began, b->args->verb == GP_VERB_TUNE ? "give it time with --budget"
-                       : "give it time with --max-time");
+        return too_few(r, seen, seen.s - began, b->longer);
     /* Bytes and frames are counted one after the other: only now do they fit. */
     read_all(r, &s);
     w->last[0].bytes_per_frame = s.bytes_per_frame;

@@ -15,13 +15,7 @@ extern const char gp_built[];          /* version.c: the back ends, "cpu, cuda" 
  * main() then ends as SIGPIPE ends others. */
 enum { GP_EXIT_PIPE = 128 + 13 };
 
-/* The bits say which verbs an option is for. */
-typedef enum gp_verb {
-    GP_VERB_RUN = 1, GP_VERB_CHECK = 2, GP_VERB_PLAN = 4, GP_VERB_STAGES = 8, GP_VERB_HELP = 16,
-    GP_VERB_BENCH = 32, GP_VERB_TOP = 64, GP_VERB_SIMULATE = 128, GP_VERB_TUNE = 256,
-    GP_VERB_SET = 512, GP_VERB_NEW = 1024, GP_VERB_SCHEMA = 2048,
-    GP_VERB_MACHINE = 4096,
-} gp_verb;
+typedef struct gp_verb gp_verb;         /* verb.h */
 
 typedef enum gp_progress {
     GP_PROGRESS_AUTO, GP_PROGRESS_BAR, GP_PROGRESS_PLAIN, GP_PROGRESS_JSON, GP_PROGRESS_NONE,
@@ -32,7 +26,7 @@ typedef enum gp_form { GP_FORM_PLAN, GP_FORM_GRAPH, GP_FORM_SPEC } gp_form;
 typedef struct gp_words { const char **word; int n, cap; } gp_words;
 
 typedef struct gp_args {
-    gp_verb verb;
+    const gp_verb *verb;                   /* NULL: none that there is */
     const char **operand; int noperands;   /* files, a stage, a verb */
     const char **set; int nset;            /* "path=value"; --device is one of them */
     const char *device;                    /* that one, or NULL */
@@ -58,11 +52,6 @@ typedef struct gp_args {
     int64_t window_ns, max_time_ns;        /* 0: not said */
     int rounds;
 } gp_args;
-
-/* args.c: what follows the verb. The strings are argv's or the arena's. */
-bool gp_args_parse(gp_arena *a, int argc, char **argv, gp_verb verb, gp_args *out, gp_errs *errs);
-/* The options of one verb, for its --help. */
-void gp_args_help(FILE *to, gp_verb verb);
 
 /* load.c: a pipeline's text, and what became of it. */
 typedef struct gp_loaded {
@@ -118,32 +107,8 @@ typedef enum gp_removed { GP_REMOVED_SOCKET, GP_REMOVED_REPORT, GP_REMOVED_TRACE
 void gp_signals_remove(gp_removed which, const char *path);
 double gp_seconds(void);                   /* CLOCK_MONOTONIC */
 
-/* run.c, plan.c, stages.c, bench.c, top.c, new.c: the verbs. The exit code. Errors that
- * are still in `errs` are printed by the caller. */
-int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_bench(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_simulate(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_tune(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_set(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_new(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_schema(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-
-int gp_cmd_machine(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-
 /* stages.c: all that can be said of a kind. */
 void gp_kind_print(FILE *to, const gp_kind *k);
-
-/* help.c: topics of the reference; NULL past the last one. */
-const char *gp_topic_name(int i);
-void gp_topic_print(FILE *to, const char *name);
-/* The topics in which a word stands as code, with commas between; valid until the next call. */
-const char *gp_topics_with(const char *word);
-/* A text as it is, in the source of a man page. */
-void gp_man_text(FILE *to, const char *text);
 
 /* environment.c: where this runs; `device`: a CUDA device that was used, or -1. */
 void gp_environment_read(gp_environment *e, int device);

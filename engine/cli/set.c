@@ -1,4 +1,5 @@
 /* set.c - gpipe set: settings of a pipeline that runs elsewhere. */
+#include <limits.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "base/memfile.h"
 #include "base/yaml.h"
 #include "cli/live.h"
+#include "cli/verb.h"
 
 /* The settings as a line. NULL: out of memory. */
 static char *line_of(const char *const *set, int n, size_t *len)
@@ -95,10 +97,13 @@ static int print(gp_arena *a, const gp_args *args, const char *answer)
     return status >= 0 && status < 128 ? status : 1;
 }
 
-int gp_cmd_set(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+static int set(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     (void)registry;
-    if (strchr(args->operand[0], '=') && !strchr(args->operand[0], '/'))
+    if (args->noperands < 2)
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no %s given; write gpipe set %s",
+                args->noperands && strchr(args->operand[0], '=') ? "process" : "setting", args->verb->operand);
+    else if (strchr(args->operand[0], '=') && !strchr(args->operand[0], '/'))
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no process given; write gpipe set PID %s", args->operand[0]);
     for (int i = 1; i < args->noperands; i++)
         if (!strchr(args->operand[i], '=') || *args->operand[i] == '=')
@@ -118,3 +123,15 @@ int gp_cmd_set(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     free(answer);
     return status;
 }
+
+const gp_verb gp_verb_set = {
+    .name = "set", .operand = "PID|SOCKET PATH=VALUE...", .max = INT_MAX, .place = 80,
+    .help = "change settings of a pipeline that runs elsewhere",
+    .more = "Settings are written as for --set: gpipe set 4711 depth=6 stages.clean.workers=4. They\n"
+            "take effect at the next frame boundary. No frame is lost, sources go on, and stages keep\n"
+            "their state.\n"
+            "What cannot change while it runs is refused, and the run goes on as it was. Of the ranks of\n"
+            "one mpirun any may be named: all are changed, or none. The socket is that of 'gpipe top',\n"
+            "for its owner alone. In a run with --watch a file that is saved later does not undo them.\n",
+    .run = set,
+};

@@ -5,6 +5,7 @@
 #include "cli/live.h"
 #include "cli/report.h"
 #include "cli/simulate.h"
+#include "cli/verb.h"
 #include "simulate/simulate.h"
 
 enum { FRAMES = 20000, OF_A_RANK = 300, SLICES = 20000 };
@@ -143,7 +144,7 @@ static bool show(simulating *s, const gp_simulated *x)
     return true;
 }
 
-int gp_cmd_simulate(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+static int simulate_verb(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     if (!args->with) {
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
@@ -175,3 +176,28 @@ int gp_cmd_simulate(const gp_args *args, const gp_registry *registry, gp_errs *e
     gp_arena_free(&s.arena);
     return status;
 }
+
+const gp_verb gp_verb_simulate = {
+    .name = "simulate", .operand = "FILE", .min = 1, .max = 1, .place = 50,
+    .help = "predict a pipeline's rate and latency from the report of a run",
+    .more = "gpipe run p.yaml --report run.json; gpipe simulate p.yaml --with run.json --set depth=8\n"
+            "The pipeline is not run: its plan is simulated with the times that its stages,\n"
+            "kernels, copies and launches took in that run. --set adds to the settings of that run.\n"
+            "Kernels share the device, and threads the cores, evenly. Where the report lacks the\n"
+            "times (another device, other stages) this is an error. --machine FILE is what\n"
+            "'gpipe machine' printed, or has any of these keys:\n"
+            "{\"cores\": 16, \"memory\": \"64GiB\", \"speed\": 1.5, \"gpu\": \"NVIDIA H200\",\n"
+            "\"gpu_memory\": \"141GB\", \"kernels_speed\": 20, \"copy_in_gb_s\": 50, \"copy_out_gb_s\": 50};\n"
+            "'speed' 1.5 is 1.5 times as fast as the machine of the report. --set device=cuda:0-7\n"
+            "simulates several GPUs, --ranks N --nodes M several processes on several machines: what\n"
+            "it takes for granted is printed, and 'gpipe help retune' has the keys for what links\n"
+            "them. The result does not depend on the machine that simulates.\n",
+    .target = GP_TARGET_TOLD, .run = simulate_verb,
+    .options = (const gp_option[]){
+        GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_REPORT, GP_OPTION_WITH, GP_OPTION_MACHINE,
+        { "ranks", 0, "N", GP_TO_COUNT(ranks),
+          "simulate N processes, each with a share of the frames, as 'mpirun -n N' starts them" },
+        { "nodes", 0, "M", GP_TO_COUNT(nodes), "the machines that these are on, all alike; default 1" },
+        GP_OPTION_JSON, GP_OPTION_QUIET,
+        { 0 } },
+};

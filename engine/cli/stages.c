@@ -1,7 +1,7 @@
 /* stages.c - gpipe stages: what the descriptors of the kinds say, as text, JSON and Markdown. Kinds are listed by
  * field. */
 #include <string.h>
-#include "cli/cli.h"
+#include "cli/verb.h"
 #include "base/json.h"
 #include "draw/schema.h"
 
@@ -250,7 +250,7 @@ static void print_json(const gp_registry *registry, const gp_kind *only)
 
 /* ---- the verb -------------------------------------------------------- */
 
-int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+static int stages(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     const char *name = args->noperands ? args->operand[0] : NULL;
     const gp_kind *k, *only = name ? gp_kind_find(registry, name) : NULL;
@@ -279,3 +279,13 @@ int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *err
     }
     return 0;
 }
+
+const gp_verb gp_verb_stages = {
+    .name = "stages", .operand = "[NAME]", .max = 1, .place = 90,
+    .help = "list the kinds of stages, or show the ports and options of one",
+    .run = stages,
+    .options = (const gp_option[]){
+        GP_OPTION_JSON,
+        { "markdown", 0, NULL, GP_TO_FLAG(markdown), "as Markdown: what stages/REFERENCE.md has" },
+        { 0 } },
+};

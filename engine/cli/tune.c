@@ -11,6 +11,7 @@
 #include "base/why.h"
 #include "cli/live.h"
 #include "cli/tune.h"
+#include "cli/verb.h"
 
 enum { CANDIDATES = 7, SIMULATED = 4000, VARIANTS = 3,
        TURNS = 3 };            /* of all candidates there is time for so many */
@@ -436,13 +437,14 @@ static int tune(tuner *x)
     return measure_in_turns(x);
 }
 
-int gp_cmd_tune(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+static int tune_verb(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     gp_args quiet = *args;
     quiet.progress = GP_PROGRESS_NONE;
     tuner x = { .registry = registry, .errs = errs };
     x.t.args = args;
-    x.t.bench = (gp_bench){ .args = &quiet, .registry = registry, .nfiles = 1, .rounds = 1 };
+    x.t.bench = (gp_bench){ .args = &quiet, .registry = registry, .nfiles = 1, .rounds = 1,
+                             .longer = "give it time with --budget" };
     x.budget = args->budget_ns ? 1e-9 * (double)args->budget_ns : BUDGET;
     x.began = gp_seconds();
     x.t.bench.window_s = fmin(0.5, x.budget / 200), x.t.bench.max_time_s = x.budget / 20;
@@ -475,3 +477,27 @@ int gp_cmd_tune(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_arena_free(&x.t.bench.arena);
     return status;
 }
+
+const gp_verb gp_verb_tune = {
+    .name = "tune", .operand = "FILE", .min = 1, .max = 1, .place = 60,
+    .help = "find settings that are faster: measure once, simulate many, measure a few",
+    .more = "The pipeline is measured as by 'gpipe bench' (see its help); outputs go to a temporary\n"
+            "folder. From the times of that run hundreds of settings are simulated: depth, streams,\n"
+            "batch, batch_wait, workers, sync, which change no byte of any output. The most promising\n"
+            "ones and the given ones are measured in turns (a turn measures each once), and the best\n"
+            "one also with another sync and launch. Settings are proposed only if they were better\n"
+            "than the given ones in most turns, and by more than 1 % in the median turn. A table of\n"
+            "what was measured is printed, and the lines of the file to change; --write changes them,\n"
+            "and nothing else.\n",
+    .target = GP_TARGET_HERE, .run = tune_verb,
+    .options = (const gp_option[]){
+        GP_OPTION_SET, GP_OPTION_DEVICE,
+        { "goal", 0, "GOAL", GP_TO_TEXT(goal),
+          "rate (default), latency (of 99 frames in 100), with limits: 'rate, latency < 5 ms'; 'latency, rate > 100'" },
+        { "budget", 0, "TIME", GP_TO_TIME(budget_ns), "how long it may take; default 60s" },
+        { "memory", 0, "SIZE", GP_TO_TEXT(memory), "the most host and device memory together: 4GiB" },
+        { "svg", 0, "FILE", GP_TO_TEXT(svg_file), "a drawing of all settings: rate against latency and memory" },
+        { "write", 0, NULL, GP_TO_FLAG(write), "change the file, if better settings were found" },
+        GP_OPTION_QUIET,
+        { 0 } },
+};
