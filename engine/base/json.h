@@ -26,6 +26,7 @@ void gp_json_num(gp_json *j, const char *key, double v);          /* null: not f
 void gp_json_size(gp_json *j, const char *key, size_t n);
 void gp_json_bool(gp_json *j, const char *key, bool b);
 void gp_json_raw(gp_json *j, const char *key, const char *json); /* what is JSON already */
+void gp_json_strs(gp_json *j, const char *key, const char *const *v, int n);
 void gp_json_ints(gp_json *j, const char *key, const int *v, int n);
 
 /* A string alone, in quotes; what stands between them. */

@@ -223,3 +223,13 @@ bool gp_args_parse(gp_arena *a, int argc, char **argv, const gp_verb *verb, gp_a
     a->oom = NULL;
     return ok;
 }
+
+gp_args gp_args_with(gp_arena *a, const gp_args *args, const char *const *set, int n)
+{
+    gp_args more = *args;
+    more.set = GP_NEW(a, const char *, args->nset + n);
+    more.nset = args->nset + n;
+    for (int i = 0; i < more.nset; i++)
+        more.set[i] = i < args->nset ? args->set[i] : set[i - args->nset];
+    return more;
+}

@@ -162,27 +162,26 @@ static int find_bound(gp_bench *b, gp_row *r)
 /* ---- the verb --------------------------------------------------------- */
 
 /* What a pipeline writes to stdout would stand in the table. */
-int gp_bench_silence(void)
+int gp_bench_quietly(const gp_args *args, int (*measure)(void *arg), void *arg)
 {
+    gp_signals_catch(args->quiet);
     fflush(stdout);
     int kept = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), null = open("/dev/null", O_WRONLY);
     if (kept >= 0 && null >= 0)
         dup2(null, STDOUT_FILENO);
     if (null > STDERR_FILENO)
         close(null);
-    return kept;
+    int status = measure(arg);
+    if (kept >= 0) {
+        dup2(kept, STDOUT_FILENO);
+        close(kept);
+    }
+    return status;
 }
 
-void gp_bench_restore(int kept)
+static int bench(void *arg)
 {
-    if (kept < 0)
-        return;
-    dup2(kept, STDOUT_FILENO);
-    close(kept);
-}
-
-static int bench(gp_bench *b)
-{
+    gp_bench *b = arg;
     int status = 0, each = b->nrows / b->nfiles;
     for (int i = 0; i < b->nrows && !status; i++)
         status = gp_bench_check(b, &b->row[i]);
@@ -219,12 +218,9 @@ static int bench_verb(const gp_args *args, const gp_registry *registry, gp_errs 
     b.rounds = args->rounds ? args->rounds : b.nfiles > 1 ? 3 : 1;
     if (!check_args(args, errs))
         return 2;
-    gp_signals_catch(args->quiet);
     int status = 1;
     if (gp_bench_rows(&b, errs)) {
-        int kept = gp_bench_silence();
-        status = bench(&b);
-        gp_bench_restore(kept);
+        status = gp_bench_quietly(args, bench, &b);
         if (!status && gp_signal_taken())
             status = 128 + gp_signal_taken();
     } else {
@@ -234,10 +230,8 @@ static int bench_verb(const gp_args *args, const gp_registry *registry, gp_errs 
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
         status = gp_errs_exit(errs);
     }
-    if (b.stuck) {
-        gp_children_end();
-        _exit(status);                 /* a thread still uses the pipeline */
-    }
+    if (b.stuck)
+        gp_leave_stuck(status);
     gp_arena_free(&b.arena);
     return status;
 }

@@ -96,9 +96,9 @@ void gp_bench_unfit(gp_fit *f);
 gp_args gp_bench_serial(gp_bench *b, const gp_args *args, const gp_loaded *l);
 gp_args gp_bench_set(gp_bench *b, const gp_args *args, const char *assignment);
 
-/* bench.c: what a pipeline writes to stdout would stand in the table: it goes nowhere, until it is restored. */
-int gp_bench_silence(void);
-void gp_bench_restore(int kept);
+/* bench.c: what a pipeline writes to stdout would stand in the table, and goes nowhere meanwhile; signals end runs. What
+ * `measure` returns. */
+int gp_bench_quietly(const gp_args *args, int (*measure)(void *arg), void *arg);
 
 /* bench_run.c: compiles a row and says what is wrong with it. The exit code. */
 int gp_bench_check(gp_bench *b, const gp_row *r);

@@ -76,12 +76,7 @@ static bool read_axis(gp_arena *a, const char *sweep, axis *out, gp_errs *errs)
 
 gp_args gp_bench_set(gp_bench *b, const gp_args *args, const char *assignment)
 {
-    gp_args more = *args;
-    more.set = GP_NEW(&b->arena, const char *, args->nset + 1);
-    for (int i = 0; i < args->nset; i++)
-        more.set[i] = args->set[i];
-    more.set[more.nset++] = assignment;
-    return more;
+    return gp_args_with(&b->arena, args, &assignment, 1);
 }
 
 /* One frame in flight: buffers that say a depth have to be told one by one. */
@@ -89,9 +84,7 @@ gp_args gp_bench_serial(gp_bench *b, const gp_args *args, const gp_loaded *l)
 {
     gp_buffer_info buffer;
     static const char *const set[] = { "depth=1", "streams=1", "batch=1" };
-    gp_args serial = *args;
-    for (int i = 0; i < 3; i++)
-        serial = gp_bench_set(b, &serial, set[i]);
+    gp_args serial = gp_args_with(&b->arena, args, set, 3);
     for (int i = 0; gp_pipeline_buffer(l->pipeline, i, &buffer); i++)
         if (buffer.depth_said)
             serial = gp_bench_set(b, &serial,

@@ -9,6 +9,7 @@
 
 extern const char gp_commit[];         /* version.c; "" when not known */
 extern const char gp_lua[];            /* version.c: "lua5.4" or "luajit" */
+const char *gp_version_text(char buf[96]);     /* "0.1.0 (commit 1a2b3c4)" */
 extern const char gp_built[];          /* version.c: the back ends, "cpu, cuda" */
 
 /* The exit code of a verb that ends because nobody reads its standard output any more:
@@ -53,6 +54,9 @@ typedef struct gp_args {
     int rounds;
 } gp_args;
 
+/* args.c: with these settings behind its own; the list is the arena's. */
+gp_args gp_args_with(gp_arena *a, const gp_args *args, const char *const *set, int n);
+
 /* load.c: a pipeline's text, and what became of it. */
 typedef struct gp_loaded {
     const char *file;                      /* as in messages */
@@ -96,7 +100,8 @@ void gp_say_last(void);
 /* signal.c: Ctrl-C, SIGTERM, SIGHUP, faults. */
 void gp_signals_catch(bool quiet);         /* quiet: says nothing */
 void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
-void gp_children_end(void);                /* children.c: SIGTERM to what scripts started */
+/* Ends the process, where a thread still uses a pipeline, and before it (SIGTERM) what scripts started. */
+_Noreturn void gp_leave_stuck(int status);
 int gp_signal_taken(void);                 /* the last one's number; 0: none */
 int gp_signals_level(void);                /* of gp_cancel, as signals asked for */
 void gp_signals_cancel(int level);         /* cancels the pipeline that they would */

@@ -29,8 +29,8 @@ static const gp_verb *find_verb(const char *name, gp_errs *errs)
 
 static void print_version(void)
 {
-    printf("gpipe %s%s%s%s\nback ends: %s\nscripts: %s\n", GP_VERSION,
-           *gp_commit ? " (commit " : "", gp_commit, *gp_commit ? ")" : "", gp_built, gp_lua);
+    char version[96];
+    printf("gpipe %s\nback ends: %s\nscripts: %s\n", gp_version_text(version), gp_built, gp_lua);
 }
 
 static bool count_operands(const gp_verb *v, const gp_args *args, gp_errs *errs)

@@ -197,12 +197,8 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     if (!args->quiet)
         gp_print_summary(p, took, outcome, status, files.verdict);
     *errs = (gp_errs){ 0 };
-    if (outcome == GP_STUCK) {
-        gp_children_end();
-        gp_say_last();
-        gp_ranks_leave(status);
-        _exit(status);                 /* a thread still uses the pipeline */
-    }
+    if (outcome == GP_STUCK)
+        gp_leave_stuck(status);
     gp_signals_for(NULL);
     gp_retuner_free(retuner);
     gp_unload(&l);

@@ -18,10 +18,7 @@ static char *line_of(const char *const *set, int n, size_t *len)
     if (!gp_memfile_open(&m))
         return NULL;
     gp_json j = { .f = m.f, .level = 3 };
-    gp_json_open(&j, NULL, '[');
-    for (int i = 0; i < n; i++)
-        gp_json_str(&j, NULL, set[i]);
-    gp_json_close(&j, ']');
+    gp_json_strs(&j, NULL, set, n);
     fputc('\n', m.f);
     return gp_memfile_close(&m, len);
 }
@@ -59,12 +56,6 @@ char *gp_set_ask(const char *name, const char *const *set, int n, gp_errs *errs)
     return NULL;
 }
 
-static const char *text_of(const gp_node *map, const char *key)
-{
-    const gp_node *n = gp_node_get(map, key);
-    return n && n->kind == GP_SCALAR ? n->text : "";
-}
-
 /* Of what goes to a terminal. */
 static const char *plain(gp_arena *a, const char *text)
 {
@@ -80,20 +71,20 @@ static int print(gp_arena *a, const gp_args *args, const char *answer)
 {
     gp_errs *ignored = GP_NEW(a, gp_errs, 1), *said = GP_NEW(a, gp_errs, 1);
     const gp_node *root = gp_yaml_value(a, answer, (gp_loc){ .file = "socket" }, ignored);
-    const gp_node *errors = root ? gp_node_get(root, "errors") : NULL;
-    for (int i = 0; errors && errors->kind == GP_LIST && i < errors->n; i++) {
+    const gp_node *errors = gp_node_list(root, "errors");
+    for (int i = 0; errors && i < errors->n; i++) {
         const gp_node *e = errors->item[i];
-        gp_loc at = { .line = atoi(text_of(e, "line")), .col = atoi(text_of(e, "column")) };
+        gp_loc at = { .line = atoi(gp_node_text(e, "line")), .col = atoi(gp_node_text(e, "column")) };
         if (gp_node_get(e, "file"))
-            at.file = plain(a, text_of(e, "file"));
-        gp_fail(said, (gp_code)atoi(text_of(e, "code")), at, "%s", plain(a, text_of(e, "message")));
+            at.file = plain(a, gp_node_text(e, "file"));
+        gp_fail(said, (gp_code)atoi(gp_node_text(e, "code")), at, "%s", plain(a, gp_node_text(e, "message")));
     }
     gp_print_errs(args, NULL, said);
-    if (root && gp_node_get(root, "retuned"))
-        printf("retuned: %s\n", plain(a, text_of(root, "retuned")));
-    else if (root && gp_node_get(root, "same"))
+    if (gp_node_get(root, "retuned"))
+        printf("retuned: %s\n", plain(a, gp_node_text(root, "retuned")));
+    else if (gp_node_get(root, "same"))
         printf("nothing changes\n");
-    int status = root ? atoi(text_of(root, "exit")) : 1;
+    int status = root ? atoi(gp_node_text(root, "exit")) : 1;
     return status >= 0 && status < 128 ? status : 1;
 }
 

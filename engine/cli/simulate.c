@@ -10,21 +10,6 @@
 
 enum { FRAMES = 20000, OF_A_RANK = 300, SLICES = 20000 };
 
-/* The command's arguments, with the --set of the report in front. */
-static gp_args with_settings(gp_arena *a, const gp_args *args, const gp_source_report *r, bool own)
-{
-    gp_args more = *args;
-    const char *const *set;
-    int n = gp_source_report_set(r, &set);
-    more.set = GP_NEW(a, const char *, n + args->nset);
-    more.nset = 0;
-    for (int i = 0; i < n; i++)
-        more.set[more.nset++] = set[i];
-    for (int i = 0; own && i < args->nset; i++)
-        more.set[more.nset++] = args->set[i];
-    return more;
-}
-
 /* GPUs that settings name, and that the machine of the report has not, are like its first. */
 static void add_devices(gp_machine *m, const gp_args *args)
 {
@@ -85,7 +70,12 @@ static const gp_simulated *simulate(simulating *s)
             || !gp_machine_file_read(&s->arena, s->machine.text, s->machine.len, s->machine.file, here, other,
                                      s->errs)))
         return NULL;
-    gp_args as_run = with_settings(&s->arena, args, r, false), as_asked = with_settings(&s->arena, args, r, true);
+    const char *const *set;            /* the settings of the report come first */
+    int n = gp_source_report_set(r, &set);
+    gp_args as_run = *args;
+    as_run.nset = 0;
+    as_run = gp_args_with(&s->arena, &as_run, set, n);
+    gp_args as_asked = gp_args_with(&s->arena, &as_run, args->set, args->nset);
     as_run.ranks = 0;
     if (!args->machine)
         add_devices(&other->machine, &as_asked);

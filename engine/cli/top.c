@@ -68,8 +68,8 @@ static void note_answer(top *t, const char *answer, const gp_errs *errs)
     if (!setjmp(oom)) {
         gp_errs *ignored = GP_NEW(&a, gp_errs, 1);
         const gp_node *root = answer ? gp_yaml_value(&a, answer, (gp_loc){ .file = "socket" }, ignored) : NULL;
-        const gp_node *done = root ? gp_node_get(root, "retuned") : NULL, *wrong = root ? gp_node_get(root, "errors") : NULL;
-        const gp_node *first = wrong && wrong->kind == GP_LIST && wrong->n ? gp_node_get(wrong->item[0], "message") : NULL;
+        const gp_node *done = gp_node_get(root, "retuned"), *wrong = gp_node_list(root, "errors");
+        const gp_node *first = wrong && wrong->n ? gp_node_get(wrong->item[0], "message") : NULL;
         const char *text = done ? done->text : first ? first->text : errs->n ? errs->e[0].msg : "nothing changes";
         snprintf(t->note, sizeof t->note, "%.280s", text);
         for (char *c = t->note; *c; c++)

@@ -87,10 +87,11 @@ static void rates_text(FILE *f, const gp_graph *g)
     gp_arena_free(&a);
 }
 
-/* What it reads, and makes. */
-static void ends_text(FILE *f, const gp_graph *g, const gp_stage *s)
+/* A stage, what it reads, and makes. */
+static void stage_text(FILE *f, const gp_graph *g, const gp_stage *s, int names, int kinds, const char *side)
 {
     char type[GP_BOUNDS_TEXT];
+    fprintf(f, "  %-*s  %-*s  %-10s ", names, s->name, kinds, s->kind->name, side);
     for (int k = 0; k < s->nin; k++)
         fprintf(f, "%s %s", k ? "," : "", s->in[k] < 0 ? "-" : g->buffer[s->in[k]].name);
     if (s->nout)
@@ -144,9 +145,7 @@ void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
     }
     fputs("\nstages\n", f);
     for (int i = 0; i < g->nprologue; i++) {
-        const gp_stage *s = &g->prologue[i];
-        fprintf(f, "  %-*s  %-*s  %-10s ", names, s->name, kinds, s->kind->name, "once");
-        ends_text(f, g, s);
+        stage_text(f, g, &g->prologue[i], names, kinds, "once");
         fputc('\n', f);
     }
     for (int i = 0; i < g->nstages; i++) {
@@ -158,15 +157,13 @@ void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
             snprintf(side, sizeof side, "host x %d", s->workers);
         else
             snprintf(side, sizeof side, s->device ? "device" : "host");
-        fprintf(f, "  %-*s  %-*s  %-10s ", names, s->name, kinds, s->kind->name, side);
-        ends_text(f, g, s);
+        stage_text(f, g, s, names, kinds, side);
         notes_text(f, s);
         const gp_loop *l = gp_stage_loop(s);
         for (int k = 0; l && k < l->graph->nstages; k++) {
-            const gp_stage *inner = &l->graph->stage[k];
-            fprintf(f, "    %-*s  %-*s  %-10s ", names - 2, inner->name, kinds, inner->kind->name, "in loop");
-            ends_text(f, l->graph, inner);
-            notes_text(f, inner);
+            fputs("  ", f);
+            stage_text(f, l->graph, &l->graph->stage[k], names - 2, kinds, "in loop");
+            notes_text(f, &l->graph->stage[k]);
         }
     }
     gp_arena_free(&a);
@@ -207,14 +204,6 @@ static void names(gp_json *j, const char *key, const gp_graph *g, const int *v, 
     gp_json_open(j, key, '[');
     for (int i = 0; i < n; i++)
         gp_json_str(j, NULL, v[i] < 0 ? NULL : g->buffer[v[i]].name);
-    gp_json_close(j, ']');
-}
-
-static void strings(gp_json *j, const char *key, const char *const *v, int n)
-{
-    gp_json_open(j, key, '[');
-    for (int i = 0; i < n; i++)
-        gp_json_str(j, NULL, v[i]);
     gp_json_close(j, ']');
 }
 
@@ -271,8 +260,8 @@ static void stage_json(gp_json *j, const gp_graph *g, const gp_stage *s, bool ra
     axes_json(j, "block", s->block);
     axes_json(j, "grid", s->grid);
     if (s->nparts) {
-        strings(j, "fused", s->part, s->nparts);
-        strings(j, "inside", s->inside, s->ninside);
+        gp_json_strs(j, "fused", s->part, s->nparts);
+        gp_json_strs(j, "inside", s->inside, s->ninside);
     }
     if (s->regroups)
         regroup_json(j, &s->regroup);

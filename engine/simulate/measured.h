@@ -27,12 +27,6 @@ double gp_segment_fills(const gp_plan *plan, int segment);
 
 #define MAKE_ANEW "make it anew with 'gpipe run --report FILE.json'"
 
-/* source_report.c. Of a map of the report: a number that is not negative (-1: there is none), a text (or ""), a list
- * (or NULL). */
-double gp_report_number(const gp_node *map, const char *key);
-const char *gp_report_text(const gp_node *map, const char *key);
-const gp_node *gp_report_list(const gp_node *map, const char *key);
-
 gp_measured_costs *gp_measured_costs_read(gp_arena *a, const gp_source_report *r, const gp_plan *plan, gp_errs *errs);
 
 #endif
