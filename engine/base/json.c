@@ -136,10 +136,8 @@ void gp_json_raw(gp_json *j, const char *key, const char *json)
 
 void gp_json_strs(gp_json *j, const char *key, const char *const *v, int n)
 {
-    gp_json_open(j, key, '[');
-    for (int i = 0; i < n; i++)
+    GP_JSON_EACH(j, key, i, n)
         gp_json_str(j, NULL, v[i]);
-    gp_json_close(j, ']');
 }
 
 void gp_json_ints(gp_json *j, const char *key, const int *v, int n)

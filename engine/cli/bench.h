@@ -6,7 +6,6 @@
 #define GP_CLI_BENCH_H
 
 #include "cli/cli.h"
-#include "cli/counters.h"
 
 enum {
     GP_BENCH_AGREE = 3,                /* so many windows in a row have to agree, */
@@ -92,8 +91,6 @@ typedef struct gp_fit {
 /* `l` is row r as it stands. False after errors, those of the place included. */
 bool gp_bench_fit(gp_bench *b, const gp_row *r, const gp_loaded *l, gp_fit *out, gp_errs *errs);
 void gp_bench_unfit(gp_fit *f);
-/* The settings for one frame in flight, on top of `args`. */
-gp_args gp_bench_serial(gp_bench *b, const gp_args *args, const gp_loaded *l);
 gp_args gp_bench_set(gp_bench *b, const gp_args *args, const char *assignment);
 
 /* bench.c: what a pipeline writes to stdout would stand in the table, and goes nowhere meanwhile; signals end runs. What

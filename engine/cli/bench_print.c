@@ -279,12 +279,9 @@ static void print_json_row(gp_json *j, const gp_bench *b, const gp_row *r)
     gp_json_bool(j, "whole_runs", r->figures->whole);
     gp_json_str(j, "counted", r->figures->in ? "in" : "done");
     gp_json_num(j, "needed_max_time_s", r->figures->enough_s > 0 ? r->figures->enough_s : NAN);
-    gp_json_open(j, "rounds_frames_per_s", '[');
-    for (int k = 0; k < b->rounds; k++)
+    GP_JSON_EACH(j, "rounds_frames_per_s", k, b->rounds)
         gp_json_num(j, NULL, r->round[k].frames_per_s);
-    gp_json_close(j, ']');
-    gp_json_open(j, "resources", '[');
-    for (int k = 0; k < r->nresources; k++) {
+    GP_JSON_EACH(j, "resources", k, r->nresources) {
         gp_json_open(j, NULL, '{');
         gp_json_str(j, "name", r->resource[k].name);
         gp_json_num(j, "us_per_frame", r->resource[k].us);
@@ -292,7 +289,6 @@ static void print_json_row(gp_json *j, const gp_bench *b, const gp_row *r)
         gp_json_str(j, "how", r->resource[k].how);
         gp_json_close(j, '}');
     }
-    gp_json_close(j, ']');
     gp_json_close(j, '}');
 }
 
@@ -311,10 +307,8 @@ static void print_json(const gp_bench *b, const gp_environment *e)
     gp_json_num(&j, "window_s", b->window_s);
     gp_json_num(&j, "max_time_s", b->max_time_s);
     gp_json_int(&j, "rounds", b->rounds);
-    gp_json_open(&j, "rows", '[');
-    for (int i = 0; i < b->nrows; i++)
+    GP_JSON_EACH(&j, "rows", i, b->nrows)
         print_json_row(&j, b, &b->row[i]);
-    gp_json_close(&j, ']');
     gp_json_close(&j, '}');
     putchar('\n');
 }

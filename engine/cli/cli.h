@@ -94,6 +94,8 @@ bool gp_says_json(void);
  * anything meanwhile. No memory is taken. */
 FILE *gp_say_begin(void);
 void gp_say_end(void);
+/* All of it to a descriptor. False: it cannot be written. */
+bool gp_write_text(int fd, const char *text, size_t n);
 /* Before the process ends: words that have no end of line yet. */
 void gp_say_last(void);
 
@@ -114,6 +116,21 @@ double gp_seconds(void);                   /* CLOCK_MONOTONIC */
 
 /* stages.c: all that can be said of a kind. */
 void gp_kind_print(FILE *to, const gp_kind *k);
+
+/* glance.c: all counters of a run, however many there are. Zeroed before first use. One thread. */
+typedef struct gp_counters {
+    gp_account *source; int nsources, sources_cap;
+    gp_stage_status *stage; int nstages, stages_cap;
+    gp_buffer_status *buffer; int nbuffers, buffers_cap;
+} gp_counters;
+
+/* Reads them; of a kind that there is no memory for there are none. */
+void gp_counters_read(gp_counters *c, const gp_pipeline *p);
+void gp_counters_free(gp_counters *c);
+
+/* Makes *array, of *cap zeroed elements of so many bytes, at least n long, and keeps what
+ * is in it. False: no memory, nothing has changed. */
+bool gp_make_room(void *array, int *cap, int n, size_t bytes);
 
 /* environment.c: where this runs; `device`: a CUDA device that was used, or -1. */
 void gp_environment_read(gp_environment *e, int device);

@@ -30,8 +30,7 @@ void gp_glance_json(const gp_glance *v, FILE *f)
     if (v->bound_meets)
         gp_json_bool(&j, "bound_meets", true);
     gp_accounts_json(&j, v->source, v->nsources, v->ended ? "cancelled" : "in_flight");
-    gp_json_open(&j, "stages", '[');
-    for (int i = 0; i < v->nstages; i++) {
+    GP_JSON_EACH(&j, "stages", i, v->nstages) {
         gp_json_open(&j, NULL, '{');
         gp_json_str(&j, "name", v->stage[i].is.name);
         gp_json_size(&j, "frames", v->stage[i].is.frames);
@@ -40,9 +39,7 @@ void gp_glance_json(const gp_glance *v, FILE *f)
         gp_json_num(&j, "bytes_per_s", v->stage[i].bytes_s);
         gp_json_close(&j, '}');
     }
-    gp_json_close(&j, ']');
-    gp_json_open(&j, "buffers", '[');
-    for (int i = 0; i < v->nbuffers; i++) {
+    GP_JSON_EACH(&j, "buffers", i, v->nbuffers) {
         const gp_buffer_status *b = &v->buffer[i].is;
         gp_json_open(&j, NULL, '{');
         gp_json_str(&j, "name", b->name);
@@ -53,15 +50,12 @@ void gp_glance_json(const gp_glance *v, FILE *f)
         gp_json_num(&j, "fill", v->buffer[i].fill);
         gp_json_close(&j, '}');
     }
-    gp_json_close(&j, ']');
-    gp_json_open(&j, "settings", '[');
-    for (int i = 0; i < v->nknobs; i++) {
+    GP_JSON_EACH(&j, "settings", i, v->nknobs) {
         gp_json_open(&j, NULL, '{');
         gp_json_str(&j, "path", v->knob[i].path);
         gp_json_str(&j, "value", v->knob[i].value);
         gp_json_close(&j, '}');
     }
-    gp_json_close(&j, ']');
     gp_json_close(&j, '}');
     fputc('\n', f);
 }

@@ -1,5 +1,4 @@
 /* plan.c - gpipe plan. */
-#include <string.h>
 #include "api/forms.h"
 #include "base/plain.h"
 #include "cli/ranks.h"

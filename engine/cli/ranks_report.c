@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/memfile.h"
-#include "cli/page.h"
 #include "cli/ranks_whole.h"
 
 /* ---- the texts of each ------------------------------------------------- */

@@ -10,8 +10,6 @@
 #include "api/forms.h"
 #include "base/memfile.h"
 #include "base/why.h"
-#include "cli/counters.h"
-#include "cli/page.h"
 #include "cli/ranks.h"
 #include "cli/report.h"
 #include "draw/dump.h"

@@ -1,6 +1,6 @@
 /* schema.c - gpipe schema. */
 #include "cli/verb.h"
-#include "draw/schema.h"
+#include "draw/dump.h"
 
 static int schema(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {

@@ -1,9 +1,7 @@
 /* set.c - gpipe set: settings of a pipeline that runs elsewhere. */
 #include <limits.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include "base/json.h"
 #include "base/memfile.h"
@@ -23,20 +21,13 @@ static char *line_of(const char *const *set, int n, size_t *len)
     return gp_memfile_close(&m, len);
 }
 
-static bool send_all(int fd, const char *text, size_t n)
-{
-    for (ssize_t k; n && (k = send(fd, text, n, MSG_NOSIGNAL)) > 0; text += k)
-        n -= (size_t)k;
-    return !n;
-}
-
 char *gp_set_ask(const char *name, const char *const *set, int n, gp_errs *errs)
 {
     size_t len = 0, cap = 0;
     char *ask = line_of(set, n, &len), *line = NULL;
     int fd = ask ? gp_socket_connect(name, errs) : -1;
     FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
-    bool sent = f && send_all(fd, ask, len), answered = false;
+    bool sent = f && gp_write_text(fd, ask, len), answered = false;
     /* How the run stands comes first, and meanwhile. */
     while (sent && !answered && getline(&line, &cap, f) > 0)
         answered = !strncmp(line, "{\"exit\"", 7) && strchr(line, '\n');

@@ -1,10 +1,11 @@
 /* simulate.c - gpipe simulate: what a run would be like, from the report of another one. */
+#include <stdlib.h>
 #include <string.h>
 #include "api/forms.h"
 #include "base/plural.h"
 #include "cli/live.h"
+#include "cli/ranks_same.h"
 #include "cli/report.h"
-#include "cli/simulate.h"
 #include "cli/verb.h"
 #include "simulate/simulate.h"
 
@@ -52,6 +53,103 @@ static bool compile(simulating *s, gp_loaded *l, const gp_args *args, const gp_m
     return ok;
 }
 
+/* ---- what a run in several ranks would refuse before it starts -------- */
+
+/* No rate is predicted of it: the plan of each rank is made, and what ranks would tell each other by MPI (ranks_agree.c)
+ * is taken from it. */
+typedef struct asking {
+    const gp_args *args;
+    const gp_loaded *first;
+    const gp_machine *machine;
+    const gp_registry *registry;
+    gp_rank_source *source; int nsources;      /* of each rank so many, rank after rank */
+    gp_rank_sink *sink; int nsinks;
+} asking;
+
+/* Which it is of those on its machine. */
+static int local_of(const gp_args *args, int rank)
+{
+    int before = 0;
+    while (before < rank && gp_node_of(rank - before - 1, args->ranks, args->nodes)
+                            == gp_node_of(rank, args->ranks, args->nodes))
+        before++;
+    return before;
+}
+
+/* As a rank has it; its text is that of the first. */
+static bool compile_as(const asking *x, int rank, gp_loaded *l, gp_errs *errs)
+{
+    *l = (gp_loaded){ .file = x->first->file, .text = x->first->text, .len = x->first->len };
+    return gp_load_for_rank(l, x->args, rank, local_of(x->args, rank), x->machine, x->registry, errs);
+}
+
+static void note(const asking *x, int rank, const gp_pipeline *p)
+{
+    (void)gp_rank_sources(p, x->source + rank * x->nsources, x->nsources);
+    (void)gp_rank_sinks(p, x->sink + rank * x->nsinks, x->nsinks);
+}
+
+/* Each rank compiles. False: one cannot, and its errors are printed. */
+static bool ask(const asking *x, int *status)
+{
+    note(x, 0, x->first->pipeline);
+    for (int r = 1; r < x->args->ranks; r++) {
+        gp_errs errs = { .n = 0 };
+        gp_loaded l;
+        bool ok = compile_as(x, r, &l, &errs);
+        if (ok)
+            note(x, r, l.pipeline);
+        else
+            gp_print_errs_of_rank(x->args, r, &l, &errs), *status = gp_errs_exit(&errs);
+        gp_pipeline_destroy(l.pipeline);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+/* Adds what they do not agree on; false. */
+static bool compare(const asking *x, gp_errs *errs)
+{
+    gp_ranks_clash clash;
+    int ranks = x->args->ranks;
+    if (!gp_ranks_find_alike(x->first->pipeline, x->source, x->nsources, ranks, errs))
+        return false;
+    if (!gp_ranks_clash_of(x->sink, x->nsinks, ranks, &clash))
+        return true;
+    gp_errs ignored = { .n = 0 };
+    gp_loaded l;                       /* the path in the error is one of that rank */
+    if (compile_as(x, clash.a, &l, &ignored))
+        gp_ranks_clash_fail(l.pipeline, x->sink, x->nsinks, ranks, &clash, errs);
+    else
+        gp_errs_add(errs, &ignored);
+    gp_pipeline_destroy(l.pipeline);
+    return false;
+}
+
+/* Would a run in so many ranks (--ranks) start? `first` is the pipeline as rank 0 compiled it. False: errors are printed,
+ * as those ranks would say them, and *status is the exit code. */
+static bool ranks_agree(const gp_args *args, const gp_loaded *first, const gp_machine *m, const gp_registry *registry,
+                        int *status)
+{
+    asking x = { .args = args, .first = first, .machine = m, .registry = registry,
+                 .nsources = gp_rank_sources(first->pipeline, NULL, 0),
+                 .nsinks = gp_rank_sinks(first->pipeline, NULL, 0) };
+    gp_errs errs = { .n = 0 };
+    if (args->ranks < 2)
+        return true;
+    x.source = calloc((size_t)args->ranks * (size_t)x.nsources + 1, sizeof *x.source);
+    x.sink = calloc((size_t)args->ranks * (size_t)x.nsinks + 1, sizeof *x.sink);
+    bool ok = (x.source && x.sink) || gp_fail(&errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    ok = ok && ask(&x, status) && compare(&x, &errs);
+    if (errs.failed)
+        gp_print_errs(args, first, &errs), *status = gp_errs_exit(&errs);
+    free(x.source), free(x.sink);
+    return ok;
+}
+
+/* ---- the simulation --------------------------------------------------- */
+
 static const gp_simulated *simulate(simulating *s)
 {
     const gp_args *args = s->args;
@@ -81,7 +179,7 @@ static const gp_simulated *simulate(simulating *s)
         add_devices(&other->machine, &as_asked);
     if (!compile(s, &s->run, &as_run, here) || !compile(s, &s->plan, &as_asked, &other->machine))
         return NULL;
-    if (!gp_simulated_ranks_agree(&as_asked, &s->plan, &other->machine, s->registry, &s->status))
+    if (!ranks_agree(&as_asked, &s->plan, &other->machine, s->registry, &s->status))
         return NULL;
     const gp_plan *before = gp_pipeline_plan(s->run.pipeline), *plan = gp_pipeline_plan(s->plan.pipeline);
     const gp_costs *run = gp_costs_read(&s->arena, r, before, s->errs);

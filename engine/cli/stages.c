@@ -3,7 +3,7 @@
 #include <string.h>
 #include "cli/verb.h"
 #include "base/json.h"
-#include "draw/schema.h"
+#include "draw/dump.h"
 
 static const char *const opt_types[] = {
     [GP_OPT_INT] = "integer", [GP_OPT_FLOAT] = "number", [GP_OPT_BOOL] = "bool",

@@ -201,10 +201,8 @@ static void graph_text(FILE *f, const gp_graph *g)
 
 static void names(gp_json *j, const char *key, const gp_graph *g, const int *v, int n)
 {
-    gp_json_open(j, key, '[');
-    for (int i = 0; i < n; i++)
+    GP_JSON_EACH(j, key, i, n)
         gp_json_str(j, NULL, v[i] < 0 ? NULL : g->buffer[v[i]].name);
-    gp_json_close(j, ']');
 }
 
 static void axes_json(gp_json *j, const char *key, gp_dim3 d)
@@ -283,10 +281,8 @@ static void loop_json(gp_json *j, const gp_loop *l)
         if (l->buffer[i].carries >= 0)
             gp_json_str(j, l->graph->buffer[i].name, l->graph->buffer[l->buffer[i].carries].name);
     gp_json_close(j, '}');
-    gp_json_open(j, "stages", '[');
-    for (int i = 0; i < l->graph->nstages; i++)
+    GP_JSON_EACH(j, "stages", i, l->graph->nstages)
         stage_json(j, l->graph, &l->graph->stage[i], false);
-    gp_json_close(j, ']');
     gp_json_close(j, '}');
 }
 
@@ -297,10 +293,8 @@ static void buffer_json(gp_json *j, const gp_graph *g, const gp_buffer *b, bool 
     gp_json_str(j, "name", b->name);
     gp_json_int(j, "line", b->at.line);
     gp_json_str(j, "dtype", gp_dtype_name(b->type.dtype));
-    gp_json_open(j, "shape", '[');
-    for (int k = 0; k < b->type.ndim; k++)
+    GP_JSON_EACH(j, "shape", k, b->type.ndim)
         gp_json_int(j, NULL, b->type.dim[k]);
-    gp_json_close(j, ']');
     if (b->varies) {
         gp_json_open(j, "varies", '[');        /* axes in which a frame may be shorter */
         for (int k = 0; k < b->type.ndim; k++)
@@ -313,10 +307,8 @@ static void buffer_json(gp_json *j, const gp_graph *g, const gp_buffer *b, bool 
     gp_json_bool(j, "depth_said", b->depth_said);
     gp_json_str(j, "const", b->producer.stage < 0 ? gp_const_text(b, text) : NULL);
     gp_json_str(j, "from", b->producer.stage < 0 ? NULL : g->stage[b->producer.stage].name);
-    gp_json_open(j, "to", '[');
-    for (int u = 0; u < b->nuse; u++)
+    GP_JSON_EACH(j, "to", u, b->nuse)
         gp_json_str(j, NULL, g->stage[b->use[u].stage].name);
-    gp_json_close(j, ']');
     gp_json_bool(j, "endless", b->endless);
     if (rates && b->producer.stage >= 0)
         gp_json_int(j, "rate", b->rate);
@@ -338,28 +330,20 @@ void gp_dump_graph_members(gp_json *j, const gp_graph *g)
     gp_json_str(j, "sync", gp_sync_name[g->sync]);
     gp_json_str(j, "on_error", on_error_name[g->on_error]);
     gp_json_int(j, "stall_timeout_ns", g->stall_ns);
-    gp_json_open(j, "stages", '[');
-    for (int i = 0; i < g->nstages; i++)
+    GP_JSON_EACH(j, "stages", i, g->nstages)
         stage_json(j, g, &g->stage[i], rates);
-    gp_json_close(j, ']');
-    gp_json_open(j, "prologue", '[');
-    for (int i = 0; i < g->nprologue; i++)
+    GP_JSON_EACH(j, "prologue", i, g->nprologue)
         stage_json(j, g, &g->prologue[i], false);
-    gp_json_close(j, ']');
     gp_json_bool(j, "fuse", g->fuse);
-    gp_json_open(j, "unfused", '[');
-    for (int i = 0; i < g->nunfused; i++) {
+    GP_JSON_EACH(j, "unfused", i, g->nunfused) {
         gp_json_open(j, NULL, '{');
         gp_json_str(j, "from", g->unfused[i].from);
         gp_json_str(j, "to", g->unfused[i].to);
         gp_json_str(j, "why", g->unfused[i].why);
         gp_json_close(j, '}');
     }
-    gp_json_close(j, ']');
-    gp_json_open(j, "buffers", '[');
-    for (int i = 0; i < g->nbuffers; i++)
+    GP_JSON_EACH(j, "buffers", i, g->nbuffers)
         buffer_json(j, g, &g->buffer[i], rates);
-    gp_json_close(j, ']');
 }
 
 /* ---- DOT ------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "base/plural.h"
 #include "draw/picture.h"
-#include "draw/rates.h"
+#include "draw/dump.h"
 
 typedef struct build {
     gp_arena *arena;

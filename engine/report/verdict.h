@@ -83,7 +83,6 @@ int gp_followed_depth(const gp_judging *j, int buffer);
 /* ---- verdict_edit.c: each adds to the text, and sets the edit ---------- */
 
 /* GROUP.NAME.KEY, or with NULL just KEY. */
-void gp_try(gp_judging *j, const char *group, const char *name, const char *key, int64_t value);
 void gp_try_word(gp_judging *j, const char *group, const char *name, const char *key,
                  const char *value);
 /* To what the next busiest would keep up with, and the free cores allow. */

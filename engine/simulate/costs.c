@@ -4,12 +4,10 @@
  * core took longer, too. Of a segment: on the CPU back end the CPU time of its kernels, on a GPU the time in which at
  * least one launch had kernels to do. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/yaml.h"
 #include "compile/plan.h"
 #include "simulate/measured.h"
-
 
 /* Of a list of maps the one with this name. */
 static const gp_node *named(const gp_node *list, const char *name)

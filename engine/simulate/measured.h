@@ -21,7 +21,7 @@ typedef struct gp_measured_costs {
     double wall_ns, frames;
 } gp_measured_costs;
 
-/* fills.c: the threads of the kernels of one firing, over those that its device keeps at a time; 0: it is the CPU, or
+/* costs_for.c: the threads of the kernels of one firing, over those that its device keeps at a time; 0: it is the CPU, or
  * that is not known. */
 double gp_segment_fills(const gp_plan *plan, int segment);
 
