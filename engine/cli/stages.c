@@ -74,12 +74,6 @@ static void print_range(FILE *to, const gp_opt *o)
         fprintf(to, ", at most %.15g%s", o->max * scale, unit);
 }
 
-/* The option that may stand in the place of this one, or NULL. */
-static const char *instead(const gp_opt *o)
-{
-    return o->type == GP_OPT_ENUM || !o->required ? NULL : o->choices;
-}
-
 static void print_option(FILE *to, const gp_opt *o)
 {
     fprintf(to, "  %-12s  %s\n  %-12s    %s", o->name, o->help, "",
@@ -88,7 +82,7 @@ static void print_option(FILE *to, const gp_opt *o)
         fprintf(to, " [%s]", o->unit);
     print_range(to, o);
     if (o->required)
-        fprintf(to, ", required%s%s", instead(o) ? " unless there is " : "", instead(o) ? instead(o) : "");
+        fprintf(to, ", required%s%s", gp_schema_instead(o) ? " unless there is " : "", gp_schema_instead(o) ? gp_schema_instead(o) : "");
     else if (o->def && *o->def)
         fprintf(to, ", default %s", o->def);
     fprintf(to, "\n");
@@ -150,8 +144,8 @@ static void print_row(const gp_kind *k)
     printf("| [`%s`](#%s) | %s | %s |", k->name, k->name, runs_on(k), k->help);
     const gp_opt *o;
     for (int i = 0; (o = gp_schema_option(k, i)); i++)
-        printf(instead(o) ? "%s `%s` (or `%s`)" : "%s `%s`%s", i ? "," : "", o->name,
-               instead(o) ? instead(o) : o->required ? " (required)" : "");
+        printf(gp_schema_instead(o) ? "%s `%s` (or `%s`)" : "%s `%s`%s", i ? "," : "", o->name,
+               gp_schema_instead(o) ? gp_schema_instead(o) : o->required ? " (required)" : "");
     printf(" |\n");
 }
 

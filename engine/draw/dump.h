@@ -11,6 +11,8 @@ void gp_dump_head(FILE *f, const gp_graph *g);
 void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p);
 void gp_dump_graph_members(gp_json *j, const gp_graph *g);
 void gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m);
+/* The segment of each stage, -1: none; memory in `a`. `p` NULL: of none. */
+int *gp_dump_segments(gp_arena *a, const gp_graph *g, const gp_plan *p);
 /* The widest buffer name and stage name, for columns. */
 int gp_dump_width(const gp_graph *g);
 
@@ -43,6 +45,8 @@ const char *gp_period_text(gp_arena *a, const gp_graph *g);
 /* schema.c. Writes a JSON Schema (draft 7) of pipeline files: the keys, and the options of all kinds. */
 void gp_schema_write(FILE *f, const gp_registry *registry);
 
+/* The option that may stand in the place of one that is required, or NULL. */
+const char *gp_schema_instead(const gp_opt *o);
 /* Option i of a kind, NULL behind the last. The last of a source is `shard`, a key of stages that is for sources alone. */
 const gp_opt *gp_schema_option(const gp_kind *k, int i);
 

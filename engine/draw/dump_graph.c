@@ -128,21 +128,26 @@ static void unfused_text(FILE *f, const gp_graph *g, int *n)
             unfused_text(f, gp_stage_loop(&g->stage[i])->graph, n);
 }
 
+int *gp_dump_segments(gp_arena *a, const gp_graph *g, const gp_plan *p)
+{
+    int *segment = GP_NEW(a, int, g->nstages);
+    for (int i = 0; i < g->nstages; i++)
+        segment[i] = -1;
+    for (int i = 0; p && i < p->ntasks; i++)
+        if (p->task[i].stage >= 0)
+            segment[p->task[i].stage] = p->task[i].segment;
+    return segment;
+}
+
 void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
 {
-    int names = gp_dump_width(g), kinds = 0, *segment = NULL;
-    int unfused = 0;
+    int names = gp_dump_width(g), kinds = 0, unfused = 0;
     gp_arena a = { 0 };
     for (int i = 0; i < g->nprologue; i++)
         kinds = widest(kinds, g->prologue[i].kind->name);
     for (int i = 0; i < g->nstages; i++)
         kinds = widest(kinds, g->stage[i].kind->name);
-    if (p) {
-        segment = GP_NEW(&a, int, g->nstages);
-        for (int i = 0; i < p->ntasks; i++)
-            if (p->task[i].stage >= 0)
-                segment[p->task[i].stage] = p->task[i].segment;
-    }
+    const int *segment = gp_dump_segments(&a, g, p);
     fputs("\nstages\n", f);
     for (int i = 0; i < g->nprologue; i++) {
         stage_text(f, g, &g->prologue[i], names, kinds, "once");

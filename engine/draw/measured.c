@@ -5,7 +5,7 @@
  * what this plan would take. */
 #include <math.h>
 #include <string.h>
-#include "draw/measured.h"
+#include "draw/dump.h"
 #include "base/table.h"
 #include "base/yaml.h"
 
@@ -97,10 +97,7 @@ static bool read_stages(reading *r, const gp_node *list)
 static bool read_segments(reading *r, const gp_node *list, gp_time compute)
 {
     const gp_plan *p = r->plan;
-    int *segment = GP_NEW(r->arena, int, p->graph->nstages);
-    for (int i = 0; i < p->ntasks; i++)
-        if (p->task[i].stage >= 0)
-            segment[p->task[i].stage] = p->task[i].segment + 1;
+    const int *segment = gp_dump_segments(r->arena, p->graph, p);
     for (int i = 0; list && i < list->n; i++) {
         const gp_node *stages = gp_node_list(list->item[i], "stages");
         for (int k = 0; stages && k < stages->n; k++) {
@@ -108,8 +105,8 @@ static bool read_segments(reading *r, const gp_node *list, gp_time compute)
             int stage = gp_table_index(&r->stages, name);
             if (stage < 0)
                 return another(r, "stage", name, "there is");
-            if (segment[stage])
-                r->segment[segment[stage] - 1] = (gp_time){
+            if (segment[stage] >= 0)
+                r->segment[segment[stage]] = (gp_time){
                     list->n == 1 ? compute.busy : -1, gp_node_number(list->item[i], "frame_p50_us"),
                     compute.estimate };
         }

@@ -142,8 +142,7 @@ static void put_row(gp_json *j, const gp_opt *o, bool is_key)
     gp_json_close(j, '}');
 }
 
-/* The option that may stand in the place of one that is required, or NULL. */
-static const char *instead(const gp_opt *o)
+const char *gp_schema_instead(const gp_opt *o)
 {
     return o->type == GP_OPT_ENUM || !o->required ? NULL : o->choices;
 }
@@ -152,15 +151,15 @@ static void put_required(gp_json *j, const gp_opt *rows)
 {
     gp_json_open(j, "required", '[');
     for (const gp_opt *o = rows; o && o->name; o++)
-        if (o->required && !instead(o))
+        if (o->required && !gp_schema_instead(o))
             gp_json_str(j, NULL, o->name);
     gp_json_close(j, ']');
     for (const gp_opt *o = rows; o && o->name; o++) {
-        if (!o->required || !instead(o))
+        if (!o->required || !gp_schema_instead(o))
             continue;
         GP_JSON_EACH(j, "anyOf", i, 2) {
             char one[128];
-            snprintf(one, sizeof one, "{\"required\": [\"%.64s\"]}", i ? instead(o) : o->name);
+            snprintf(one, sizeof one, "{\"required\": [\"%.64s\"]}", i ? gp_schema_instead(o) : o->name);
             gp_json_raw(j, NULL, one);
         }
     }
