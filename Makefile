@@ -74,6 +74,7 @@ KERNELS := $(sort $(wildcard kernels/*.cu))
 ONCPU   := $(sort $(wildcard kernels/*.cpp))
 LUAMODS := $(sort $(wildcard lua/*.lua))
 CLI     := $(wildcard engine/cli/*.c)
+CLI_OBJ := $(CLI:%.c=$B/%.o) $B/verbs.o
 # Each is a folder of engine/ with a gp_backend.
 BACKENDS := cpu $(if $(filter 1,$(CUDA)),cuda)
 ENGINE  := $(filter-out $(CLI) engine/mpi/%.c $(if $(filter cuda,$(BACKENDS)),,engine/cuda/%.c),$(wildcard engine/*/*.c))
@@ -99,7 +100,7 @@ GPUTEST := $(sort $(wildcard tests/gpu/test_*.c))
 all: $B/gpipe $(MPI)
 	@ln -sf $B/gpipe gpipe
 
-$B/gpipe: $(CLI:%.c=$B/%.o) $B/libgpipe.a
+$B/gpipe: $(CLI_OBJ) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $B/libgpipe.a: $(OBJ)
@@ -189,13 +190,22 @@ $B/kinds.c: FORCE
 	   for k in $(basename $(notdir $(KINDS))) loop; do echo "        && gp_register(r, &gp_kind_$$k, errs)"; done; \
 	   echo '        ;'; echo '}'; } > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+# Constants as a table: its header, their type, their names behind that, the table's name.
+define make_table
+@mkdir -p $(@D)
+@{ echo '/* Made by the Makefile. */'; echo '#include "$1"'; \
+   for x in $3; do echo "extern const $2 $2_$$x;"; done; \
+   echo 'const $2 *const $4[] = {'; for x in $3; do echo "    &$2_$$x,"; done; echo '    0 };'; } > $@.new
+@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+endef
 $B/backends.c: FORCE
-	@mkdir -p $(@D)
-	@{ echo '/* Made by the Makefile. */'; echo '#include "device/backend.h"'; \
-	   for b in $(BACKENDS); do echo "extern const gp_backend gp_backend_$$b;"; done; \
-	   echo 'const gp_backend *const gp_backends[] = {'; \
-	   for b in $(BACKENDS); do echo "    &gp_backend_$$b,"; done; echo '    0 };'; } > $@.new
-	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	$(call make_table,device/backend.h,gp_backend,$(BACKENDS),gp_backends)
+# A verb of the command is a file with a gp_verb.
+verbs_in = $(shell sed -n 's/^const gp_verb gp_verb_\([a-z]*\) = .*/\1/p' $1)
+$B/verbs.c: FORCE
+	$(call make_table,cli/verb.h,gp_verb,$(call verbs_in,$(CLI)),gp_verbs)
+$B/tests/verbs.c: FORCE
+	$(call make_table,cli/verb.h,gp_verb,$(call verbs_in,$(CLI) tests/verb.c),gp_verbs)
 $B/embed.c: FORCE
 	@mkdir -p $(@D)
 	@{ echo '/* Made by the Makefile: files that travel in the binary. */'; echo '#include "base/embed.h"'; \
@@ -277,6 +287,10 @@ $B/tests/torture/shim.so: tests/torture/shim.c $B/flags
 $B/tests/page: $B/tests/page.o $B/engine/cli/page.o $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+# The command with one verb more, for tests/cli.sh.
+$B/tests/verb: $B/tests/verb.o $B/tests/verbs.o $(CLI:%.c=$B/%.o) $B/libgpipe.a
+	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+
 $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/gpu/run.c $(wildcard tests/lib/*.c)) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
@@ -322,7 +336,7 @@ units-%: FORCE
 	GPIPE=$(abspath $B/gpipe) $B/tests/run$S $*/$(words $(PARTS))
 check-replay: FORCE
 	$B/tests/fuzz/replay tests/fuzz/corpus
-check-cli: FORCE
+check-cli: $B/tests/verb FORCE
 	GPIPE=$(abspath $B/gpipe) tests/cli.sh
 $(patsubst %,check-%,live ends pictures recordings schema video tune ranks ranks_live ranks_report collectives): \
   check-%: FORCE
@@ -335,7 +349,7 @@ check-includes: FORCE
 # The harnesses of tests/fuzz, with stored inputs (replay) and under libFuzzer (run): one
 # program has them all. codec.sh gets libdeflate's and libjpeg's source, so that they are instrumented too.
 FUZZ_OBJ := $(patsubst %.c,$B/%.o,$(filter-out %/libfuzzer.c %/replay.c,$(wildcard tests/fuzz/*.c)) \
-              $(filter-out %/main.c,$(CLI)) tests/onnx_fake.c)
+              tests/onnx_fake.c) $(filter-out %/main.o,$(CLI_OBJ))
 $B/tests/fuzz/replay: $B/tests/fuzz/replay.o $(FUZZ_OBJ) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -Wl,--wrap=gp_slurp,--wrap=gp_dl_open -o $@ $^ $(LIBS) -lz
 $B/tests/fuzz/run: $B/tests/fuzz/libfuzzer.o $(FUZZ_OBJ) $B/libgpipe.a $B/libdeflate.a $B/libjpeg.a

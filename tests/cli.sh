@@ -60,6 +60,16 @@ for w in $(seq 0 6) 129 130 139 141 143; do
 done
 expect 'version as verb' 2 "no verb 'version'; 'gpipe --version' shows it" "$GPIPE" version
 for v in run check plan bench simulate tune top stages machine; do expect "help of $v" 0 '' "$GPIPE" $v --help; done
+# a verb is one file: tests/verb.c
+greet=$(dirname "$(realpath "$GPIPE")")/tests/verb
+if [ -x "$greet" ]; then
+    expect 'a verb more'          0 '' "$greet" greet you --as me
+    grep -qx 'hello, me' "$tmp/stdout" && ok || bad 'a verb more: its option'
+    expect 'a verb more: usage'   2 'no file given; write gpipe greet NAME' "$greet" greet
+    expect 'a verb more: options' 2 'this verb has no option' "$greet" greet you --csv
+    "$greet" help | grep -A1 '^  run ' | grep -q '^  greet  *NAME  *say hello$' && ok || bad 'a verb more: the list'
+    "$greet" help greet | grep -q -- '--as NAME  *another name' && ok || bad 'a verb more: its help'
+fi
 # the reference, offline: each key, function and stage that there is; the defaults are those
 helps() {
     local topic=$1; shift
@@ -897,7 +907,7 @@ if said[0].startswith("{"):
     assert last["done"] == last["frames"] == 300, last
 else:
     for name, n in (("generate", 300), ("half", 150)):
-        s, rate = re.search(rf"gpipe: {name}: {n} frames in, .* in ([\d.]+) s \((\d+) frames/s\)", "\n".join(said)).groups()
+        s, rate = re.search(rf"gpipe: {name}: {n} frames in, .* in ([\d.]+) s \(([\d.]+) frames/s\)", "\n".join(said)).groups()
         assert abs(float(s) * float(rate) - n) < 5, (name, s, rate)
 P
 done

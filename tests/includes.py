@@ -102,7 +102,8 @@ OTHER = {
     "engine/draw/dump_graph.c": {"split"},     # a key of its JSON
     "engine/cli/help.c": {"expr", "lua", "kernel"},    # topics
     "engine/report/trace_json.c": {"kernel"},  # a key of its JSON
-    "engine/cli/args.c": {"window", "write"},  # an option of bench, of tune
+    "engine/cli/bench.c": {"window"},          # an option
+    "engine/cli/tune.c": {"write"},            # the same
     "engine/cli/metrics.c": {"histogram"},     # a type of Prometheus
 }
 for path in sorted(glob.glob("engine/*/*.c")):

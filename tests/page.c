@@ -2,7 +2,7 @@
  * is none of it. For tests/page.py. */
 #include <stdlib.h>
 #include <string.h>
-#include "cli/page.h"
+#include "cli/report.h"
 
 static char *text_of(const char *path)
 {

@@ -134,6 +134,12 @@ void gp_json_raw(gp_json *j, const char *key, const char *json)
     fputs(json, j->f);
 }
 
+void gp_json_strs(gp_json *j, const char *key, const char *const *v, int n)
+{
+    GP_JSON_EACH(j, key, i, n)
+        gp_json_str(j, NULL, v[i]);
+}
+
 void gp_json_ints(gp_json *j, const char *key, const int *v, int n)
 {
     gp_json_open(j, key, '[');

@@ -1,7 +1,8 @@
 /* node.c - what is asked of a node, see node.h. */
+#include <stdlib.h>
 #include <string.h>
 #include "base/table.h"
-#include "gpipe/node.h"
+#include "base/yaml.h"
 
 const gp_node *gp_node_get(const gp_node *map, const char *key)
 {
@@ -13,6 +14,26 @@ const gp_node *gp_node_get(const gp_node *map, const char *key)
     while (i < map->n && strcmp(map->key[i]->text, key))
         i++;
     return i < map->n ? map->item[i] : NULL;
+}
+
+const char *gp_node_text(const gp_node *map, const char *key)
+{
+    const gp_node *n = gp_node_get(map, key);
+    return n ? n->text : "";
+}
+
+double gp_node_number(const gp_node *map, const char *key)
+{
+    const char *text = gp_node_text(map, key);
+    char *end;
+    double x = strtod(text, &end);
+    return *text && !*end && x >= 0 && x < 1e18 ? x : -1;
+}
+
+const gp_node *gp_node_list(const gp_node *map, const char *key)
+{
+    const gp_node *n = gp_node_get(map, key);
+    return n && n->kind == GP_LIST ? n : NULL;
 }
 
 gp_loc gp_node_part(const gp_node *n, size_t offset, size_t len)

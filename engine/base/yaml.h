@@ -16,4 +16,10 @@ gp_node *gp_yaml_parse(gp_arena *a, const char *text, size_t len, const char *fi
 /* A value in a string; all its nodes are `at` this place. */
 gp_node *gp_yaml_value(gp_arena *a, const char *text, gp_loc at, gp_errs *errs);
 
+/* node.c. What a map (NULL: an empty one) has under a key: a text, else ""; a number that is not negative, else -1; a
+ * list, else NULL. */
+const char *gp_node_text(const gp_node *map, const char *key);
+double gp_node_number(const gp_node *map, const char *key);
+const gp_node *gp_node_list(const gp_node *map, const char *key);
+
 #endif

@@ -1,11 +1,13 @@
 /* bench.c - gpipe bench: every row in turns, round by round; then what bounds
  * the best; then all of it is printed, or nothing. */
+#include <limits.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "cli/bench.h"
+#include "cli/verb.h"
 
 static const double NEAR = 1.05;       /* see time_alone() */
 
@@ -160,27 +162,26 @@ static int find_bound(gp_bench *b, gp_row *r)
 /* ---- the verb --------------------------------------------------------- */
 
 /* What a pipeline writes to stdout would stand in the table. */
-int gp_bench_silence(void)
+int gp_bench_quietly(const gp_args *args, int (*measure)(void *arg), void *arg)
 {
+    gp_signals_catch(args->quiet);
     fflush(stdout);
     int kept = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), null = open("/dev/null", O_WRONLY);
     if (kept >= 0 && null >= 0)
         dup2(null, STDOUT_FILENO);
     if (null > STDERR_FILENO)
         close(null);
-    return kept;
+    int status = measure(arg);
+    if (kept >= 0) {
+        dup2(kept, STDOUT_FILENO);
+        close(kept);
+    }
+    return status;
 }
 
-void gp_bench_restore(int kept)
+static int bench(void *arg)
 {
-    if (kept < 0)
-        return;
-    dup2(kept, STDOUT_FILENO);
-    close(kept);
-}
-
-static int bench(gp_bench *b)
-{
+    gp_bench *b = arg;
     int status = 0, each = b->nrows / b->nfiles;
     for (int i = 0; i < b->nrows && !status; i++)
         status = gp_bench_check(b, &b->row[i]);
@@ -201,8 +202,6 @@ static int bench(gp_bench *b)
 
 static bool check_args(const gp_args *args, gp_errs *errs)
 {
-    if (args->json && args->csv)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--json' and '--csv' exclude each other");
     for (int i = 0; i < args->noperands; i++)
         if (!strcmp(args->operand[i], "-"))
             return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "bench reads a pipeline several times, "
@@ -210,20 +209,18 @@ static bool check_args(const gp_args *args, gp_errs *errs)
     return true;
 }
 
-int gp_cmd_bench(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+static int bench_verb(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
-    gp_bench b = { .args = args, .registry = registry, .nfiles = args->noperands };
+    gp_bench b = { .args = args, .registry = registry, .nfiles = args->noperands,
+                   .longer = "give it time with --max-time" };
     b.window_s = args->window_ns ? 1e-9 * (double)args->window_ns : 0.5;
     b.max_time_s = args->max_time_ns ? 1e-9 * (double)args->max_time_ns : 10;
     b.rounds = args->rounds ? args->rounds : b.nfiles > 1 ? 3 : 1;
     if (!check_args(args, errs))
         return 2;
-    gp_signals_catch(args->quiet);
     int status = 1;
     if (gp_bench_rows(&b, errs)) {
-        int kept = gp_bench_silence();
-        status = bench(&b);
-        gp_bench_restore(kept);
+        status = gp_bench_quietly(args, bench, &b);
         if (!status && gp_signal_taken())
             status = 128 + gp_signal_taken();
     } else {
@@ -233,10 +230,42 @@ int gp_cmd_bench(const gp_args *args, const gp_registry *registry, gp_errs *errs
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
         status = gp_errs_exit(errs);
     }
-    if (b.stuck) {
-        gp_children_end();
-        _exit(status);                 /* a thread still uses the pipeline */
-    }
+    if (b.stuck)
+        gp_leave_stuck(status);
     gp_arena_free(&b.arena);
     return status;
 }
+
+const gp_verb gp_verb_bench = {
+    .name = "bench", .operand = "FILE...", .min = 1, .max = INT_MAX, .place = 40,
+    .help = "measure pipelines: rate, latency, what holds them back",
+    .more = "One run is watched, after a warm-up, until three windows in a row agree within 5 %.\n"
+            "Sources are made endless (frames: 0, loop: true). Where that is not possible (a stage\n"
+            "writes, a source in Lua ends, 'compare' reads a file) whole runs are repeated, and are\n"
+            "timed from their first frame in to their last frame out.\n"
+            "What 'write' makes goes to a temporary folder next to where it belongs, or to\n"
+            "/dev/null for stdout; files that Lua scripts write are not redirected.\n"
+            "frames/s, GB/s and times per frame count the sources' frames, also where most are\n"
+            "dropped on the way; latency is from source to sink. The bound is the largest of\n"
+            "these times per frame: a host stage (by its busy time, through its workers), all\n"
+            "copies without the kernels, all kernels without the copies (on the CPU: by their\n"
+            "CPU time, through the streams and cores that they could use).\n"
+            "Several files are measured in turns and compared with the first.\n",
+    .target = GP_TARGET_HERE, .run = bench_verb,
+    .options = (const gp_option[]){
+        GP_OPTION_SET, GP_OPTION_DEVICE,
+        { "sweep", 0, "PATH=LIST", GP_TO_WORDS(sweep),
+          "a row for each value: depth=1..8, batch=1,4,auto; may be given again" },
+        { "serial", 0, NULL, GP_TO_FLAG(serial),
+          "add a row with depth 1 for all buffers, one stream and no batches" },
+        { "cached", 0, "STAGE", GP_TO_WORDS(cached),
+          "a row in which that stage costs nothing: its outputs are used again" },
+        { "window", 0, "TIME", GP_TO_TIME(window_ns), "how long to count frames; default 500ms" },
+        { "max-time", 0, "TIME", GP_TO_TIME(max_time_ns),
+          "how long to wait for three windows to agree; default 10s" },
+        { "rounds", 0, "N", GP_TO_COUNT(rounds),
+          "how often to measure each row, in turns; default 1, or 3 for several files" },
+        { "csv", 0, NULL, GP_TO_FLAG(csv), "as CSV" },
+        GP_OPTION_PROGRESS, GP_OPTION_JSON, GP_OPTION_QUIET,
+        { 0 } },
+};

@@ -6,7 +6,6 @@
 #define GP_CLI_BENCH_H
 
 #include "cli/cli.h"
-#include "cli/counters.h"
 
 enum {
     GP_BENCH_AGREE = 3,                /* so many windows in a row have to agree, */
@@ -71,6 +70,7 @@ typedef struct gp_bench {
     const gp_registry *registry;
     double window_s, max_time_s;
     double longest_s;                  /* tune: a run to its end that takes longer is broken off; 0: none is */
+    const char *longer;                /* what to do where there is too little time */
     int rounds, nfiles;
     gp_row *row; int nrows;
     FILE *report;                      /* where the report of what is measured goes, as JSON; NULL: there is none */
@@ -91,13 +91,11 @@ typedef struct gp_fit {
 /* `l` is row r as it stands. False after errors, those of the place included. */
 bool gp_bench_fit(gp_bench *b, const gp_row *r, const gp_loaded *l, gp_fit *out, gp_errs *errs);
 void gp_bench_unfit(gp_fit *f);
-/* The settings for one frame in flight, on top of `args`. */
-gp_args gp_bench_serial(gp_bench *b, const gp_args *args, const gp_loaded *l);
 gp_args gp_bench_set(gp_bench *b, const gp_args *args, const char *assignment);
 
-/* bench.c: what a pipeline writes to stdout would stand in the table: it goes nowhere, until it is restored. */
-int gp_bench_silence(void);
-void gp_bench_restore(int kept);
+/* bench.c: what a pipeline writes to stdout would stand in the table, and goes nowhere meanwhile; signals end runs. What
+ * `measure` returns. */
+int gp_bench_quietly(const gp_args *args, int (*measure)(void *arg), void *arg);
 
 /* bench_run.c: compiles a row and says what is wrong with it. The exit code. */
 int gp_bench_check(gp_bench *b, const gp_row *r);

@@ -82,14 +82,6 @@ static value get(const gp_bench *b, const gp_row *r, column_id c)
     return v;
 }
 
-/* "0.1.0 (commit 1a2b3c4)" */
-static const char *version(const gp_environment *e, char buf[96])
-{
-    snprintf(buf, 96, "%s%s%s%s", GP_VERSION, *e->commit ? " (commit " : "", e->commit,
-             *e->commit ? ")" : "");
-    return buf;
-}
-
 /* ---- text ------------------------------------------------------------- */
 
 static const char *cell(const gp_bench *b, const gp_row *r, column_id c, char buf[64])
@@ -226,7 +218,7 @@ static void print_text(FILE *f, const void *arg)
     if (*e->gpu)
         fprintf(f, ", gpu %s, driver %s", e->gpu, *e->driver ? e->driver : "unknown");
     fprintf(f, "%s%s\ngpipe %s, %s\n", *e->toolkit ? ", toolkit " : "", e->toolkit,
-           version(e, gpipe), e->date);
+           gp_version_text(gpipe), e->date);
 }
 
 /* ---- CSV -------------------------------------------------------------- */
@@ -248,7 +240,7 @@ static void print_csv_text(const char *s)
 static void print_csv(const gp_bench *b, const gp_environment *e)
 {
     char gpipe[96];
-    const char *const text[] = { e->cpu, e->gpu, e->driver, e->toolkit, version(e, gpipe),
+    const char *const text[] = { e->cpu, e->gpu, e->driver, e->toolkit, gp_version_text(gpipe),
                                  e->date };
     for (int c = 0; c < NCOLUMNS; c++)
         printf("%s,", columns[c].name);
@@ -272,14 +264,6 @@ static void print_csv(const gp_bench *b, const gp_environment *e)
 
 /* ---- JSON ------------------------------------------------------------- */
 
-static void json_number(gp_json *j, const char *key, double v)
-{
-    if (isfinite(v))
-        gp_json_num(j, key, v);
-    else
-        gp_json_str(j, key, NULL);
-}
-
 static void print_json_row(gp_json *j, const gp_bench *b, const gp_row *r)
 {
     gp_json_open(j, NULL, '{');
@@ -290,25 +274,21 @@ static void print_json_row(gp_json *j, const gp_bench *b, const gp_row *r)
         else if (v.text || c == BOUND_BY || c == BOUND_IS)
             gp_json_str(j, columns[c].name, v.text);
         else
-            json_number(j, columns[c].name, v.number);
+            gp_json_num(j, columns[c].name, v.number);
     }
     gp_json_bool(j, "whole_runs", r->figures->whole);
     gp_json_str(j, "counted", r->figures->in ? "in" : "done");
-    json_number(j, "needed_max_time_s", r->figures->enough_s > 0 ? r->figures->enough_s : NAN);
-    gp_json_open(j, "rounds_frames_per_s", '[');
-    for (int k = 0; k < b->rounds; k++)
-        json_number(j, NULL, r->round[k].frames_per_s);
-    gp_json_close(j, ']');
-    gp_json_open(j, "resources", '[');
-    for (int k = 0; k < r->nresources; k++) {
+    gp_json_num(j, "needed_max_time_s", r->figures->enough_s > 0 ? r->figures->enough_s : NAN);
+    GP_JSON_EACH(j, "rounds_frames_per_s", k, b->rounds)
+        gp_json_num(j, NULL, r->round[k].frames_per_s);
+    GP_JSON_EACH(j, "resources", k, r->nresources) {
         gp_json_open(j, NULL, '{');
         gp_json_str(j, "name", r->resource[k].name);
-        json_number(j, "us_per_frame", r->resource[k].us);
+        gp_json_num(j, "us_per_frame", r->resource[k].us);
         gp_json_bool(j, "estimate", r->resource[k].alone);
         gp_json_str(j, "how", r->resource[k].how);
         gp_json_close(j, '}');
     }
-    gp_json_close(j, ']');
     gp_json_close(j, '}');
 }
 
@@ -322,15 +302,13 @@ static void print_json(const gp_bench *b, const gp_environment *e)
     gp_json_str(&j, "gpu", *e->gpu ? e->gpu : NULL);
     gp_json_str(&j, "driver", *e->driver ? e->driver : NULL);
     gp_json_str(&j, "toolkit", *e->toolkit ? e->toolkit : NULL);
-    gp_json_str(&j, "gpipe", version(e, gpipe));
+    gp_json_str(&j, "gpipe", gp_version_text(gpipe));
     gp_json_str(&j, "date", e->date);
-    json_number(&j, "window_s", b->window_s);
-    json_number(&j, "max_time_s", b->max_time_s);
+    gp_json_num(&j, "window_s", b->window_s);
+    gp_json_num(&j, "max_time_s", b->max_time_s);
     gp_json_int(&j, "rounds", b->rounds);
-    gp_json_open(&j, "rows", '[');
-    for (int i = 0; i < b->nrows; i++)
+    GP_JSON_EACH(&j, "rows", i, b->nrows)
         print_json_row(&j, b, &b->row[i]);
-    gp_json_close(&j, ']');
     gp_json_close(&j, '}');
     putchar('\n');
 }

@@ -9,9 +9,6 @@
 
 enum { MAX_ROWS = 1000 };
 
-/* What --sweep says of one path: whole assignments, for --set. */
-typedef struct axis { gp_words assignment; } axis;
-
 static bool wrong(gp_errs *errs, const char *sweep, const char *what)
 {
     return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--sweep %s: %s", sweep, what);
@@ -49,9 +46,9 @@ static size_t value_length(const char *s)
     return (size_t)(p - s);
 }
 
-static bool read_axis(gp_arena *a, const char *sweep, axis *out, gp_errs *errs)
+/* What --sweep says of one path: whole assignments, for --set. */
+static bool read_axis(gp_arena *a, const char *sweep, gp_words *w, gp_errs *errs)
 {
-    gp_words *w = &out->assignment;
     const char *equals = strchr(sweep, '=');
     if (!equals || equals == sweep)
         return wrong(errs, sweep, "write PATH=LIST, like streams=1..8 or batch=1,4,auto");
@@ -76,27 +73,19 @@ static bool read_axis(gp_arena *a, const char *sweep, axis *out, gp_errs *errs)
 
 gp_args gp_bench_set(gp_bench *b, const gp_args *args, const char *assignment)
 {
-    gp_args more = *args;
-    more.set = GP_NEW(&b->arena, const char *, args->nset + 1);
-    for (int i = 0; i < args->nset; i++)
-        more.set[i] = args->set[i];
-    more.set[more.nset++] = assignment;
-    return more;
+    return gp_args_with(&b->arena, args, &assignment, 1);
 }
 
 /* One frame in flight: buffers that say a depth have to be told one by one. */
-gp_args gp_bench_serial(gp_bench *b, const gp_args *args, const gp_loaded *l)
+static gp_args serial(gp_bench *b, const gp_args *args, const gp_loaded *l)
 {
     gp_buffer_info buffer;
     static const char *const set[] = { "depth=1", "streams=1", "batch=1" };
-    gp_args serial = *args;
-    for (int i = 0; i < 3; i++)
-        serial = gp_bench_set(b, &serial, set[i]);
+    gp_args more = gp_args_with(&b->arena, args, set, 3);
     for (int i = 0; gp_pipeline_buffer(l->pipeline, i, &buffer); i++)
         if (buffer.depth_said)
-            serial = gp_bench_set(b, &serial,
-                                  gp_format(&b->arena, "buffers.%s.depth=1", buffer.name));
-    return serial;
+            more = gp_bench_set(b, &more, gp_format(&b->arena, "buffers.%s.depth=1", buffer.name));
+    return more;
 }
 
 static gp_row *add(gp_bench *b, const char *file, const char *label)
@@ -108,15 +97,15 @@ static gp_row *add(gp_bench *b, const char *file, const char *label)
 }
 
 /* The i-th combination; the last axis changes fastest. */
-static void add_combination(gp_bench *b, const char *file, const axis *axes, int n, int i)
+static void add_combination(gp_bench *b, const char *file, const gp_words *axes, int n, int i)
 {
     gp_row *r = add(b, file, "");
     r->args.swept_from = r->args.nset, r->args.swept_to = r->args.nset + n;
     for (int k = 0, left = i; k < n; k++) {
         int after = 1;
         for (int j = k + 1; j < n; j++)
-            after *= axes[j].assignment.n;
-        const char *set = axes[k].assignment.word[left / after];
+            after *= axes[j].n;
+        const char *set = axes[k].word[left / after];
         left %= after;
         r->args = gp_bench_set(b, &r->args, set);
         r->label = gp_format(&b->arena, "%s%s%s", r->label, k ? " " : "", set);
@@ -131,7 +120,7 @@ static bool add_serial(gp_bench *b, const char *file, gp_errs *errs)
     bool ok = gp_load(&l, file, b->args, b->registry, errs);
     if (ok) {
         gp_row *r = add(b, file, "serial");
-        r->args = gp_bench_serial(b, b->args, &l);
+        r->args = serial(b, b->args, &l);
     } else {
         gp_print_errs(b->args, &l, errs);
     }
@@ -142,12 +131,12 @@ static bool add_serial(gp_bench *b, const char *file, gp_errs *errs)
 bool gp_bench_rows(gp_bench *b, gp_errs *errs)
 {
     const gp_args *args = b->args;
-    axis *axes = GP_NEW(&b->arena, axis, args->sweep.n);
+    gp_words *axes = GP_NEW(&b->arena, gp_words, args->sweep.n);
     int combinations = 1;
     for (int i = 0; i < args->sweep.n; i++) {
         if (!read_axis(&b->arena, args->sweep.word[i], &axes[i], errs))
             return false;
-        combinations *= axes[i].assignment.n;
+        combinations *= axes[i].n;
         if (combinations > MAX_ROWS)
             return wrong(errs, args->sweep.word[i], "this makes more than 1000 rows");
     }

@@ -15,7 +15,7 @@
 #include "base/plural.h"
 #include "base/why.h"
 #include "cli/bench.h"
-#include "simulate/simulate.h"
+#include "cli/report.h"
 
 static const double AGREE = 1.05;      /* largest / smallest of windows that agree */
 static const double LOOK = 0.0005;     /* how often counters are read for an edge, in s */
@@ -325,8 +325,7 @@ static int watch_one(gp_bench *b, runner *r, series *w)
     if (status)
         return status;
     if (!w->n || (b->report && (seen = read_counts(r)).in < GP_REPORT_FRAMES))
-        return too_few(r, seen, seen.s - began, b->args->verb == GP_VERB_TUNE ? "give it time with --budget"
-                       : "give it time with --max-time");
+        return too_few(r, seen, seen.s - began, b->longer);
     /* Bytes and frames are counted one after the other: only now do they fit. */
     read_all(r, &s);
     w->last[0].bytes_per_frame = s.bytes_per_frame;
@@ -417,21 +416,14 @@ static void describe(gp_bench *b, runner *r, gp_figures *f)
 }
 
 /* The report of the run that is over. */
-static bool write_report(gp_bench *b, const gp_fit *fit, runner *r)
+static void write_report(gp_bench *b, const gp_fit *fit, runner *r)
 {
-    gp_arena arena = { 0 };
-    gp_report *report = gp_report_make(&arena, r->l.pipeline, &r->errs);
-    gp_report_about about = { .outcome = r->outcome, .account = r->now.source, .naccounts = r->now.nsources,
-                              .set = fit->args.set, .nset = fit->args.nset };
-    gp_pipeline_info is;
-    gp_pipeline_about(r->l.pipeline, &is);
-    gp_environment_read(&about.environment, is.device);
-    if (report) {
-        gp_verdict_find(report, r->l.pipeline);
-        gp_report_json(report, r->l.pipeline, &about, b->report);
-    }
-    gp_arena_free(&arena);
-    return report != NULL;
+    gp_report_files f = { .set = fit->args.set, .nset = fit->args.nset };
+    gp_own_report own;
+    gp_own_report_make(&own, &f, r->l.pipeline, r->outcome, &r->errs);
+    if (own.report)
+        gp_report_json(own.report, r->l.pipeline, &own.about, b->report);
+    gp_own_report_free(&own);
 }
 
 /* A run, or several. The pipeline of the last one is left in `r`. */

@@ -9,19 +9,14 @@
 
 extern const char gp_commit[];         /* version.c; "" when not known */
 extern const char gp_lua[];            /* version.c: "lua5.4" or "luajit" */
+const char *gp_version_text(char buf[96]);     /* "0.1.0 (commit 1a2b3c4)" */
 extern const char gp_built[];          /* version.c: the back ends, "cpu, cuda" */
 
 /* The exit code of a verb that ends because nobody reads its standard output any more:
  * main() then ends as SIGPIPE ends others. */
 enum { GP_EXIT_PIPE = 128 + 13 };
 
-/* The bits say which verbs an option is for. */
-typedef enum gp_verb {
-    GP_VERB_RUN = 1, GP_VERB_CHECK = 2, GP_VERB_PLAN = 4, GP_VERB_STAGES = 8, GP_VERB_HELP = 16,
-    GP_VERB_BENCH = 32, GP_VERB_TOP = 64, GP_VERB_SIMULATE = 128, GP_VERB_TUNE = 256,
-    GP_VERB_SET = 512, GP_VERB_NEW = 1024, GP_VERB_SCHEMA = 2048,
-    GP_VERB_MACHINE = 4096,
-} gp_verb;
+typedef struct gp_verb gp_verb;         /* verb.h */
 
 typedef enum gp_progress {
     GP_PROGRESS_AUTO, GP_PROGRESS_BAR, GP_PROGRESS_PLAIN, GP_PROGRESS_JSON, GP_PROGRESS_NONE,
@@ -32,7 +27,7 @@ typedef enum gp_form { GP_FORM_PLAN, GP_FORM_GRAPH, GP_FORM_SPEC } gp_form;
 typedef struct gp_words { const char **word; int n, cap; } gp_words;
 
 typedef struct gp_args {
-    gp_verb verb;
+    const gp_verb *verb;                   /* NULL: none that there is */
     const char **operand; int noperands;   /* files, a stage, a verb */
     const char **set; int nset;            /* "path=value"; --device is one of them */
     const char *device;                    /* that one, or NULL */
@@ -59,10 +54,8 @@ typedef struct gp_args {
     int rounds;
 } gp_args;
 
-/* args.c: what follows the verb. The strings are argv's or the arena's. */
-bool gp_args_parse(gp_arena *a, int argc, char **argv, gp_verb verb, gp_args *out, gp_errs *errs);
-/* The options of one verb, for its --help. */
-void gp_args_help(FILE *to, gp_verb verb);
+/* args.c: with these settings behind its own; the list is the arena's. */
+gp_args gp_args_with(gp_arena *a, const gp_args *args, const char *const *set, int n);
 
 /* load.c: a pipeline's text, and what became of it. */
 typedef struct gp_loaded {
@@ -101,13 +94,16 @@ bool gp_says_json(void);
  * anything meanwhile. No memory is taken. */
 FILE *gp_say_begin(void);
 void gp_say_end(void);
+/* All of it to a descriptor. False: it cannot be written. */
+bool gp_write_text(int fd, const char *text, size_t n);
 /* Before the process ends: words that have no end of line yet. */
 void gp_say_last(void);
 
 /* signal.c: Ctrl-C, SIGTERM, SIGHUP, faults. */
 void gp_signals_catch(bool quiet);         /* quiet: says nothing */
 void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
-void gp_children_end(void);                /* children.c: SIGTERM to what scripts started */
+/* Ends the process, where a thread still uses a pipeline, and before it (SIGTERM) what scripts started. */
+_Noreturn void gp_leave_stuck(int status);
 int gp_signal_taken(void);                 /* the last one's number; 0: none */
 int gp_signals_level(void);                /* of gp_cancel, as signals asked for */
 void gp_signals_cancel(int level);         /* cancels the pipeline that they would */
@@ -118,32 +114,23 @@ typedef enum gp_removed { GP_REMOVED_SOCKET, GP_REMOVED_REPORT, GP_REMOVED_TRACE
 void gp_signals_remove(gp_removed which, const char *path);
 double gp_seconds(void);                   /* CLOCK_MONOTONIC */
 
-/* run.c, plan.c, stages.c, bench.c, top.c, new.c: the verbs. The exit code. Errors that
- * are still in `errs` are printed by the caller. */
-int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_bench(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_simulate(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_tune(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_set(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_new(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-int gp_cmd_schema(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-
-int gp_cmd_machine(const gp_args *args, const gp_registry *registry, gp_errs *errs);
-
 /* stages.c: all that can be said of a kind. */
 void gp_kind_print(FILE *to, const gp_kind *k);
 
-/* help.c: topics of the reference; NULL past the last one. */
-const char *gp_topic_name(int i);
-void gp_topic_print(FILE *to, const char *name);
-/* The topics in which a word stands as code, with commas between; valid until the next call. */
-const char *gp_topics_with(const char *word);
-/* A text as it is, in the source of a man page. */
-void gp_man_text(FILE *to, const char *text);
+/* glance.c: all counters of a run, however many there are. Zeroed before first use. One thread. */
+typedef struct gp_counters {
+    gp_account *source; int nsources, sources_cap;
+    gp_stage_status *stage; int nstages, stages_cap;
+    gp_buffer_status *buffer; int nbuffers, buffers_cap;
+} gp_counters;
+
+/* Reads them; of a kind that there is no memory for there are none. */
+void gp_counters_read(gp_counters *c, const gp_pipeline *p);
+void gp_counters_free(gp_counters *c);
+
+/* Makes *array, of *cap zeroed elements of so many bytes, at least n long, and keeps what
+ * is in it. False: no memory, nothing has changed. */
+bool gp_make_room(void *array, int *cap, int n, size_t bytes);
 
 /* environment.c: where this runs; `device`: a CUDA device that was used, or -1. */
 void gp_environment_read(gp_environment *e, int device);

@@ -6,6 +6,45 @@
 
 enum { MEAN_S = 2 };
 
+/* ---- counters: what there is to count is known once a run is set up, so that memory is taken once ---- */
+
+bool gp_make_room(void *array, int *cap, int n, size_t bytes)
+{
+    void **v = array;
+    if (n <= *cap)
+        return true;
+    char *more = realloc(*v, (size_t)n * bytes);
+    if (!more)
+        return false;
+    memset(more + (size_t)*cap * bytes, 0, (size_t)(n - *cap) * bytes);
+    *v = more, *cap = n;
+    return true;
+}
+
+/* Asks how many there are, then for all of them. */
+#define READ(count, array, cap, ask)                                        \
+    do {                                                                    \
+        c->count = ask(p, c->array, c->cap);                                \
+        if (c->count > c->cap)                                              \
+            c->count = gp_make_room(&c->array, &c->cap, c->count, sizeof *c->array) \
+                ? ask(p, c->array, c->cap) : 0;                             \
+    } while (0)
+
+void gp_counters_read(gp_counters *c, const gp_pipeline *p)
+{
+    READ(nsources, source, sources_cap, gp_accounts);
+    READ(nstages, stage, stages_cap, gp_stages_status);
+    READ(nbuffers, buffer, buffers_cap, gp_buffers_status);
+}
+
+void gp_counters_free(gp_counters *c)
+{
+    free(c->source), free(c->stage), free(c->buffer);
+    *c = (gp_counters){ 0 };
+}
+
+/* ---- a glance -------------------------------------------------------- */
+
 int64_t gp_frames_of(const gp_pipeline *p)
 {
     int64_t n = 0;
@@ -33,24 +72,30 @@ void gp_glance_free(gp_glance *v)
     *v = (gp_glance){ 0 };
 }
 
-/* The stage whose inputs are full while its outputs are empty. A status has its
- * names from where the others have theirs: the same pointers. `of`: how full the buffers of
- * one rank are; NULL: those of all together. */
+/* How full the buffers at a stage are: the emptiest of its inputs, or the fullest of its outputs. A status has its names
+ * from where the others have theirs: the same pointers. `of`: how full the buffers of one rank are; NULL: those of all
+ * together. */
+static double fill_of(const gp_glance *v, int stage, bool inputs, const double *of)
+{
+    double found = inputs;
+    for (int b = 0; b < v->nbuffers; b++) {
+        double fill = of ? of[b] : v->buffer[b].fill;
+        if ((inputs ? v->buffer[b].is.to : v->buffer[b].is.from) == v->stage[stage].is.name
+            && (inputs ? fill < found : fill > found))
+            found = fill;
+    }
+    return found;
+}
+
+/* The stage whose inputs are full while its outputs are empty. */
 static int find_bound(const gp_glance *v, const double *of)
 {
     int best = -1;
     double most = 0.5;
     for (int i = 0; i < v->nstages; i++) {
-        double in = 1, out = 0;
-        for (int b = 0; b < v->nbuffers; b++) {
-            double fill = of ? of[b] : v->buffer[b].fill;
-            if (v->buffer[b].is.to == v->stage[i].is.name && fill < in)
-                in = fill;
-            if (v->buffer[b].is.from == v->stage[i].is.name && fill > out)
-                out = fill;
-        }
-        if (in - out > most)
-            most = in - out, best = i;
+        double full = fill_of(v, i, true, of) - fill_of(v, i, false, of);
+        if (full > most)
+            most = full, best = i;
     }
     return best;
 }
@@ -65,16 +110,6 @@ static bool meets(const gp_pipeline *p, const char *name)
     return false;
 }
 
-/* How full are the inputs of stage i in a rank? */
-static double inputs_full(const gp_glance *v, int i, const double *of)
-{
-    double least = 1;
-    for (int b = 0; b < v->nbuffers; b++)
-        if (v->buffer[b].is.to == v->stage[i].is.name && of[b] < least)
-            least = of[b];
-    return least;
-}
-
 /* The rank that comes last where ranks meet: nothing waits there, while frames of another one do. -1: none does. */
 static int find_last(const gp_glance *v, const gp_pipeline *p)
 {
@@ -85,7 +120,7 @@ static int find_last(const gp_glance *v, const gp_pipeline *p)
         double full = 0, least = 1;
         int who = -1;
         for (int r = 0; r < v->ranks && meets(p, v->stage[i].is.name); r++) {
-            double fill = inputs_full(v, i, v->rank_fill + r * v->nbuffers);
+            double fill = fill_of(v, i, true, v->rank_fill + r * v->nbuffers);
             full = fill > full ? fill : full;
             if (fill < least)
                 least = fill, who = r;

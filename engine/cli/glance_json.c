@@ -29,21 +29,8 @@ void gp_glance_json(const gp_glance *v, FILE *f)
         gp_json_int(&j, "bound_rank", v->bound_rank);
     if (v->bound_meets)
         gp_json_bool(&j, "bound_meets", true);
-    gp_json_open(&j, "sources", '[');
-    for (int i = 0; i < v->nsources; i++) {
-        const gp_account *a = &v->source[i];
-        gp_json_open(&j, NULL, '{');
-        gp_json_str(&j, "name", a->source);
-        gp_json_size(&j, "in", a->in);
-        gp_json_size(&j, "out", a->out);
-        gp_json_size(&j, "dropped", a->dropped);
-        gp_json_size(&j, "failed", a->failed);
-        gp_json_size(&j, v->ended ? "cancelled" : "in_flight", a->cancelled);
-        gp_json_close(&j, '}');
-    }
-    gp_json_close(&j, ']');
-    gp_json_open(&j, "stages", '[');
-    for (int i = 0; i < v->nstages; i++) {
+    gp_accounts_json(&j, v->source, v->nsources, v->ended ? "cancelled" : "in_flight");
+    GP_JSON_EACH(&j, "stages", i, v->nstages) {
         gp_json_open(&j, NULL, '{');
         gp_json_str(&j, "name", v->stage[i].is.name);
         gp_json_size(&j, "frames", v->stage[i].is.frames);
@@ -52,9 +39,7 @@ void gp_glance_json(const gp_glance *v, FILE *f)
         gp_json_num(&j, "bytes_per_s", v->stage[i].bytes_s);
         gp_json_close(&j, '}');
     }
-    gp_json_close(&j, ']');
-    gp_json_open(&j, "buffers", '[');
-    for (int i = 0; i < v->nbuffers; i++) {
+    GP_JSON_EACH(&j, "buffers", i, v->nbuffers) {
         const gp_buffer_status *b = &v->buffer[i].is;
         gp_json_open(&j, NULL, '{');
         gp_json_str(&j, "name", b->name);
@@ -65,15 +50,12 @@ void gp_glance_json(const gp_glance *v, FILE *f)
         gp_json_num(&j, "fill", v->buffer[i].fill);
         gp_json_close(&j, '}');
     }
-    gp_json_close(&j, ']');
-    gp_json_open(&j, "settings", '[');
-    for (int i = 0; i < v->nknobs; i++) {
+    GP_JSON_EACH(&j, "settings", i, v->nknobs) {
         gp_json_open(&j, NULL, '{');
         gp_json_str(&j, "path", v->knob[i].path);
         gp_json_str(&j, "value", v->knob[i].value);
         gp_json_close(&j, '}');
     }
-    gp_json_close(&j, ']');
     gp_json_close(&j, '}');
     fputc('\n', f);
 }
@@ -82,16 +64,10 @@ void gp_glance_json(const gp_glance *v, FILE *f)
  * anybody's: what cannot be drawn is not `good`. */
 typedef struct reading { bool good; } reading;
 
-static const char *text_of(const gp_node *map, const char *key)
-{
-    const gp_node *n = gp_node_get(map, key);
-    return n && n->kind == GP_SCALAR ? n->text : "";
-}
-
 /* Of what goes to a terminal: no spaces, nothing that moves the cursor. */
 static const char *name_of(reading *r, const gp_node *map, const char *key)
 {
-    const char *name = text_of(map, key);
+    const char *name = gp_node_text(map, key);
     for (const char *c = name; *c; c++)
         r->good &= *c > ' ' && *c < 0x7f;
     return name;
@@ -99,7 +75,7 @@ static const char *name_of(reading *r, const gp_node *map, const char *key)
 
 static double number_of(reading *r, const gp_node *map, const char *key, double most)
 {
-    double x = strtod(text_of(map, key), NULL);
+    double x = strtod(gp_node_text(map, key), NULL);
     bool fits = x >= 0 && x <= most;
     r->good &= fits;
     return fits ? x : 0;
@@ -107,14 +83,7 @@ static double number_of(reading *r, const gp_node *map, const char *key, double 
 
 static uint64_t count_of(const gp_node *map, const char *key)
 {
-    return strtoull(text_of(map, key), NULL, 10);
-}
-
-static const gp_node *list_of(const gp_node *map, const char *key, int *n)
-{
-    const gp_node *list = gp_node_get(map, key);
-    *n = list && list->kind == GP_LIST ? list->n : 0;
-    return list;
+    return strtoull(gp_node_text(map, key), NULL, 10);
 }
 
 bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
@@ -124,24 +93,24 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
     gp_errs *errs = GP_NEW(a, gp_errs, 1);
     const gp_node *root = gp_yaml_value(a, json, (gp_loc){ .file = "socket" }, errs);
     v->bound = v->bound_rank = v->behind = -1, v->left_s = -1, v->nstages = v->nbuffers = 0;
-    if (!root || !gp_node_get(root, "seconds") || !gp_node_get(root, "stages"))
+    if (!gp_node_get(root, "seconds") || !gp_node_get(root, "stages"))
         return false;
-    int nstages, nbuffers;
-    const gp_node *stages = list_of(root, "stages", &nstages);
-    const gp_node *buffers = list_of(root, "buffers", &nbuffers);
+    const gp_node *stages = gp_node_list(root, "stages"), *buffers = gp_node_list(root, "buffers");
+    const gp_node *knobs = gp_node_list(root, "settings");
+    int nstages = stages ? stages->n : 0, nbuffers = buffers ? buffers->n : 0, nknobs = knobs ? knobs->n : 0;
     if (!gp_glance_room(v, nstages, nbuffers))
         return false;
     v->nstages = nstages, v->nbuffers = nbuffers;
-    v->pipeline = text_of(root, "pipeline");
+    v->pipeline = gp_node_text(root, "pipeline");
     v->seconds = number_of(&r, root, "seconds", years);
     v->frames_s = number_of(&r, root, "frames_per_s", most);
-    v->ended = !strcmp(text_of(root, "ended"), "true");
-    v->syncing = !strcmp(text_of(root, "syncing"), "true");
+    v->ended = !strcmp(gp_node_text(root, "ended"), "true");
+    v->syncing = !strcmp(gp_node_text(root, "syncing"), "true");
     v->done = count_of(root, "done"), v->in = count_of(root, "in"), v->frames = count_of(root, "frames");
     v->rank = (int)number_of(&r, root, "rank", ranks), v->ranks = (int)number_of(&r, root, "ranks", ranks);
     if (gp_node_get(root, "behind"))
         v->behind = (int)number_of(&r, root, "behind", ranks), v->behind_done = count_of(root, "behind_done");
-    v->bound_meets = !strcmp(text_of(root, "bound_meets"), "true");
+    v->bound_meets = !strcmp(gp_node_text(root, "bound_meets"), "true");
     if (gp_node_get(root, "bound_rank"))
         v->bound_rank = (int)number_of(&r, root, "bound_rank", ranks);
     if (gp_node_get(root, "left_s"))
@@ -153,7 +122,7 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
                                             .bytes = count_of(n, "bytes") };
         v->stage[i].frames_s = number_of(&r, n, "frames_per_s", most);
         v->stage[i].bytes_s = number_of(&r, n, "bytes_per_s", most);
-        if (!strcmp(text_of(root, "bound_by"), v->stage[i].is.name))
+        if (!strcmp(gp_node_text(root, "bound_by"), v->stage[i].is.name))
             v->bound = i;
     }
     for (int i = 0; i < nbuffers; i++) {
@@ -163,8 +132,6 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
             (int)number_of(&r, n, "depth", slots), (int)number_of(&r, n, "held", slots) };
         v->buffer[i].fill = number_of(&r, n, "fill", 1);
     }
-    int nknobs;
-    const gp_node *knobs = list_of(root, "settings", &nknobs);
     v->nknobs = 0;
     for (int i = 0; i < nknobs && i < GP_KNOBS; i++) {
         gp_knob *k = &v->knob[v->nknobs++];

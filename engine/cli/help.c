@@ -1,19 +1,15 @@
-/* help.c - the reference, offline: the topics in topics/, which travel in the binary, as plain text and as the source
- * of a man page. */
+/* help.c - gpipe help: the verbs, and the reference, offline: the topics in topics/, which travel in the binary, as
+ * plain text and as the source of a man page. */
+#include <stdlib.h>
 #include <string.h>
 #include "base/embed.h"
 #include "base/memfile.h"
-#include "cli/cli.h"
+#include "cli/verb.h"
 
 static const char *const topics[] = {
     "yaml", "files", "frames", "pictures", "signals", "models", "expr", "kernel", "lua", "retune", "devices", "ranks",
     "report", "exit", "limits", "words", NULL
 };
-
-const char *gp_topic_name(int i)
-{
-    return topics[i];
-}
 
 /* The text of a topic that there is; it ends with a newline. */
 static const gp_blob *topic(const char *name)
@@ -36,7 +32,8 @@ static bool has_code(const char *s, const char *word)
     return false;
 }
 
-const char *gp_topics_with(const char *word)
+/* The topics in which a word stands as code, with commas between; valid until the next call. */
+static const char *topics_with(const char *word)
 {
     static char list[256];
     *list = 0;
@@ -126,7 +123,7 @@ static size_t paragraph(const char *s)
     return n;
 }
 
-void gp_topic_print(FILE *to, const char *name)
+static void print_topic(FILE *to, const char *name)
 {
     const gp_blob *b = topic(name);
     const char *heading = "|";
@@ -153,7 +150,8 @@ void gp_topic_print(FILE *to, const char *name)
     }
 }
 
-void gp_man_text(FILE *to, const char *text)
+/* A text as it is, in the source of a man page. */
+static void man_text(FILE *to, const char *text)
 {
     bool begins = true;
     fputs(".nf\n", to);
@@ -169,3 +167,127 @@ void gp_man_text(FILE *to, const char *text)
     }
     fputs(begins ? ".fi\n" : "\n.fi\n", to);
 }
+
+void gp_help_print(FILE *to)
+{
+    fprintf(to, "usage: gpipe VERB ...\n\n");
+    for (const gp_verb *v = NULL; (v = gp_verb_next(v));)
+        fprintf(to, "  %-8s %-10s  %s\n", v->name, v->operand, v->help);
+    fprintf(to, "\n  gpipe VERB --help shows the options of a verb\n"
+            "  gpipe --version   shows the version and the back ends\n"
+            "  gpipe help NAME   shows a stage, or a topic of the reference:\n                    ");
+    for (int i = 0; topics[i]; i++)
+        fprintf(to, "%s%s", i ? ", " : "", topics[i]);
+    fprintf(to, "\n\n"
+            "exit: 0 ok, 1 failed at run time, 2 usage, 3 invalid pipeline, 4 not enough\n"
+            "resources, 5 stalled, 6 'compare' found a difference, 129/130/143 interrupted, 141\n"
+            "nobody reads stdout, 128 + n ended by signal n: 139 (132, 135, 136) is a fault, as\n"
+            "of a kernel on the CPU\n");
+}
+
+void gp_help_print_verb(FILE *to, const gp_verb *v)
+{
+    fprintf(to, "usage: gpipe %s [OPTION]...%s%s\n\n%s\n%s%s\n", v->name, *v->operand ? " " : "", v->operand, v->help,
+            v->more ? "\n" : "", v->more ? v->more : "");
+    gp_args_help(to, v);
+}
+
+/* A section of the man page, of what `print` prints; memory that runs out is a flag of `to`. */
+typedef struct section { gp_memfile m; bool open; } section;
+
+static FILE *begin_section(FILE *to, section *s, const char *title, const char *name)
+{
+    fprintf(to, ".SH \"%s%s%s\"\n", title, name ? " " : "", name ? name : "");
+    s->open = gp_memfile_open(&s->m);
+    return s->open ? s->m.f : to;
+}
+
+static bool end_section(FILE *to, section *s)
+{
+    size_t n;
+    char *text = s->open ? gp_memfile_close(&s->m, &n) : NULL;
+    if (text)
+        man_text(to, text);
+    free(text);
+    return text;
+}
+
+static int print_man(const gp_registry *registry, gp_errs *errs)
+{
+    section s;
+    bool ok = true;
+    const gp_kind *k;
+    printf(".TH GPIPE 1 \"\" \"gpipe %s\" \"User Commands\"\n.SH NAME\ngpipe \\- a declarative GPU "
+           "pipeline engine\n", GP_VERSION);
+    gp_help_print(begin_section(stdout, &s, "SYNOPSIS", NULL));
+    ok &= end_section(stdout, &s);
+    for (const gp_verb *v = NULL; (v = gp_verb_next(v));) {
+        gp_help_print_verb(begin_section(stdout, &s, "gpipe", v->name), v);
+        ok &= end_section(stdout, &s);
+    }
+    for (int i = 0; topics[i]; i++) {
+        print_topic(begin_section(stdout, &s, "TOPIC", topics[i]), topics[i]);
+        ok &= end_section(stdout, &s);
+    }
+    for (int i = 0; (k = gp_kind_at(registry, i)); i++) {
+        gp_kind_print(begin_section(stdout, &s, "STAGE", k->name), k);
+        ok &= end_section(stdout, &s);
+    }
+    if (!ok)
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    return gp_errs_exit(errs);
+}
+
+/* What has this name: a verb, a topic, a stage; `lua` is the latter two. */
+static int help_of(const char *name, const gp_registry *registry, gp_errs *errs)
+{
+    gp_near near = GP_NEAR(name);
+    const gp_kind *k;
+    int found = 0;
+    for (const gp_verb *v = NULL; (v = gp_verb_next(v));) {
+        gp_near_try(&near, v->name);
+        if (!strcmp(v->name, name))
+            gp_help_print_verb(stdout, v), found++;
+    }
+    for (int i = 0; topics[i]; i++) {
+        gp_near_try(&near, topics[i]);
+        if (!strcmp(topics[i], name))
+            print_topic(stdout, topics[i]), found++;
+    }
+    for (int i = 0; (k = gp_kind_at(registry, i)); i++) {
+        gp_near_try(&near, k->name);
+        if (!strcmp(k->name, name))
+            gp_kind_print(stdout, k), found++;
+    }
+    const char *did = gp_near_text(&near);
+    const char *in = topics_with(name);
+    if (!found && *in)
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no help on '%s' by itself; these topics say something of it: %s", name, in);
+    else if (!found)
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no help on '%s'%s", name, *did ? did
+                : "; 'gpipe help' lists verbs and topics, 'gpipe stages' the stages");
+    return gp_errs_exit(errs);
+}
+
+static int help(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+{
+    if (args->man && args->noperands)
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--man' is all of the reference; leave out '%s'",
+                args->operand[0]);
+    else if (args->man)
+        return print_man(registry, errs);
+    else if (args->noperands)
+        return help_of(args->operand[0], registry, errs);
+    else
+        gp_help_print(stdout);
+    return gp_errs_exit(errs);
+}
+
+const gp_verb gp_verb_help = {
+    .name = "help", .operand = "[NAME]", .max = 1, .place = 130,
+    .help = "list the verbs, or show one of them, a stage or a topic",
+    .run = help,
+    .options = (const gp_option[]){
+        { "man", 0, NULL, GP_TO_FLAG(man), "all of the reference, as the source of a man page" },
+        { 0 } },
+};

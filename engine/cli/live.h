@@ -7,7 +7,6 @@
 
 #include <stdatomic.h>
 #include "cli/cli.h"
-#include "cli/counters.h"
 
 enum { GP_KNOBS = 32 };
 

@@ -9,6 +9,7 @@
 #include "base/memfile.h"
 #include "base/why.h"
 #include "cli/ranks.h"
+#include "cli/verb.h"
 
 /* ---- errors ---------------------------------------------------------- */
 
@@ -206,9 +207,9 @@ static gp_machine *choose_machine(const gp_args *args, bool *ok, gp_errs *errs)
     gp_machine *m = NULL;
     gp_machine_info is;
     int gpus = gpus_asked_for(args);
-    if (args->verb == GP_VERB_CHECK) {
+    if (args->verb->target == GP_TARGET_ANY) {
         m = gp_machine_create_fixed(gpus > 1 ? gpus : 1);
-    } else if (args->verb == GP_VERB_PLAN && gpus) {
+    } else if (args->verb->target == GP_TARGET_ASKED && gpus) {
         if ((m = gp_machine_create(true)))
             gp_machine_about(m, &is);
         if (m && is.ndevices < gpus) {
@@ -247,7 +248,7 @@ typedef struct which { int rank, ranks, local; } which;
  * its machine, is made up: each has all of that. */
 static int sharing(const gp_args *args)
 {
-    if (!args->machine && (args->verb & (GP_VERB_CHECK | GP_VERB_SIMULATE)))
+    if (!args->machine && args->verb->target >= GP_TARGET_ANY)
         return 0;
     int nodes = args->nodes ? args->nodes : 1;
     return args->ranks ? (args->ranks + nodes - 1) / nodes : gp_local_ranks();
@@ -266,8 +267,8 @@ static bool load_as(gp_loaded *l, const gp_args *args, which is, const gp_machin
                          .env = { from_env, NULL, localtime_r(&moment.tv_sec, &now),
                                   (int)moment.tv_nsec, is.rank, is.ranks, is.local, sharing(args) },
                          .set = set, .nset = nset, .machine = machine,
-                         .lenient = args->verb == GP_VERB_CHECK || args->verb == GP_VERB_SIMULATE,
-                         .bounded = args->verb == GP_VERB_PLAN };
+                         .lenient = args->verb->target >= GP_TARGET_ANY,
+                         .bounded = args->verb->target == GP_TARGET_ASKED };
     bool ok = set || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     if (ok)
         l->pipeline = gp_compile(l->text, l->len, l->file, &config, errs);

@@ -1,7 +1,7 @@
 /* machine.c - gpipe machine: what this machine is like, for `--machine` of other verbs. */
-#include "cli/cli.h"
+#include "cli/verb.h"
 
-int gp_cmd_machine(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+static int machine(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     (void)args, (void)registry;
     gp_machine *m = gp_machine_create(true);
@@ -12,3 +12,13 @@ int gp_cmd_machine(const gp_args *args, const gp_registry *registry, gp_errs *er
     gp_machine_destroy(m);
     return gp_errs_exit(errs);
 }
+
+const gp_verb gp_verb_machine = {
+    .name = "machine", .operand = "", .place = 120,
+    .help = "print what this machine is like, as JSON, for --machine of other verbs",
+    .more = "gpipe machine > big.json, and on another machine: gpipe plan p.yaml --machine big.json\n"
+            "Devices are CUDA's, in its order; sizes are bytes. 'memory' of a device is what a plan may\n"
+            "take of it, 'free_memory' what nobody used (null: NVML is not there), 'peers' the devices\n"
+            "whose memory it can reach itself, 'f64_ratio' how many times as fast f32 is as f64.\n",
+    .run = machine,
+};

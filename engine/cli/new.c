@@ -1,12 +1,11 @@
-/* new.c - gpipe new, gpipe schema: what helps to write a pipeline.
+/* new.c - gpipe new: a pipeline to start from.
  *
  * A file that exists is never written to. */
 #include <errno.h>
 #include <string.h>
 #include "base/embed.h"
 #include "base/why.h"
-#include "cli/cli.h"
-#include "draw/schema.h"
+#include "cli/verb.h"
 
 static const char folder[] = "engine/cli/starters/";
 
@@ -64,7 +63,7 @@ static void put_text(FILE *to, const gp_blob *b, const char *file)
     fwrite(s, 1, (size_t)(end - s), to);
 }
 
-int gp_cmd_new(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+static int new(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     (void)registry;
     char file[4096];
@@ -101,9 +100,13 @@ int gp_cmd_new(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     return gp_errs_exit(errs);
 }
 
-int gp_cmd_schema(const gp_args *args, const gp_registry *registry, gp_errs *errs)
-{
-    (void)args;
-    gp_schema_write(stdout, registry);
-    return gp_errs_exit(errs);
-}
+const gp_verb gp_verb_new = {
+    .name = "new", .operand = "[NAME]", .max = 1, .place = 100,
+    .help = "write a pipeline to start from, with comments, or list the examples",
+    .more = "Writes NAME.yaml, which must not exist. It runs as it is, unless it reads pictures of\n"
+            "yours.\n",
+    .run = new,
+    .options = (const gp_option[]){
+        { "from", 0, "EXAMPLE", GP_TO_TEXT(from), "the example to start from; default first" },
+        { 0 } },
+};

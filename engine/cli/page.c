@@ -3,7 +3,7 @@
  * page.html has a mark for each part: {{page.css}}, {{report}}, ... What comes from a
  * run is data to the page: it is never read as HTML, but for the drawing. */
 #include <string.h>
-#include "cli/page.h"
+#include "cli/report.h"
 #include "base/embed.h"
 
 static const char *embedded(const char *name)

@@ -1,31 +1,9 @@
-/* plan.c - gpipe check, gpipe plan. */
-#include <string.h>
+/* plan.c - gpipe plan. */
 #include "api/forms.h"
 #include "base/plain.h"
 #include "cli/ranks.h"
+#include "cli/verb.h"
 #include "draw/dump.h"
-
-int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs)
-{
-    int status = 0;
-    for (int i = 0; i < args->noperands; i++) {
-        gp_loaded l;
-        *errs = (gp_errs){ 0 };
-        bool ok = gp_load(&l, args->operand[i], args, registry, errs);
-        if (gp_ranks_agree(args, &l, ok, errs)) {
-            gp_pipeline_lint(l.pipeline, l.machine, errs);
-            if (!args->quiet && !gp_rank())
-                gp_put_plain(stdout, l.file, strlen(l.file), ""), puts(": ok");
-        } else if (!status) {
-            status = gp_errs_exit(errs);
-        }
-        fflush(stdout);
-        gp_print_errs(args, &l, errs);
-        gp_unload(&l);
-    }
-    *errs = (gp_errs){ 0 };
-    return status;
-}
 
 /* What a run of it took; memory in `a`. NULL after errors. */
 static const gp_measured *read_report(const char *file, const gp_plan *plan, gp_loaded *text,
@@ -73,11 +51,23 @@ static void dump(FILE *f, const void *arg)
         gp_dump_plan(f, gp_pipeline_plan(w->pipeline), w->how);
 }
 
-int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+/* What is asked for can be drawn, and colored. */
+static bool check_form(const gp_args *args, gp_errs *errs)
+{
+    bool spec = args->form == GP_FORM_SPEC, drawn = args->svg || args->mermaid;
+    if (spec && drawn)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' cannot draw the spec; try --form graph",
+                       args->svg ? "--svg" : "--mermaid");
+    return !args->with || (!spec && (drawn || args->dot))
+        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--with' colors the drawing of a plan or graph; add --svg, --dot "
+                   "or --mermaid");
+}
+
+static int plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     gp_dump how = args->json ? GP_DUMP_JSON : args->dot ? GP_DUMP_DOT : GP_DUMP_TEXT;
-    gp_loaded l;
-    bool ok = gp_load(&l, args->operand[0], args, registry, errs);
+    gp_loaded l = { 0 };
+    bool ok = check_form(args, errs) && gp_load(&l, args->operand[0], args, registry, errs);
     ok = gp_ranks_agree(args, &l, ok, errs);
     gp_print_errs(args, &l, errs);
     int status = ok ? 0 : gp_errs_exit(errs);
@@ -93,3 +83,18 @@ int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_unload(&l);
     return status;
 }
+
+const gp_verb gp_verb_plan = {
+    .name = "plan", .operand = "FILE", .min = 1, .max = 1, .place = 30,
+    .help = "show what a pipeline becomes: tasks, copies, memory",
+    .target = GP_TARGET_ASKED, .ranks = true, .run = plan,
+    .options = (const gp_option[]){
+        GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_JOIN_TIMEOUT,
+        { "form", 0, "FORM", GP_TO_CHOICE(form, "plan|graph|spec"),
+          "spec (what the file says), graph (what it means) or plan (what is done)" },
+        { "dot", 0, NULL, GP_TO_FLAG(dot), "as a graph for dot (Graphviz)" },
+        { "svg", 0, NULL, GP_TO_FLAG(svg), "as a drawing (SVG); of the plan or the graph" },
+        { "mermaid", 0, NULL, GP_TO_FLAG(mermaid), "as a flowchart for Mermaid; likewise" },
+        GP_OPTION_WITH, GP_OPTION_MACHINE, GP_OPTION_JSON, GP_OPTION_QUIET,
+        { 0 } },
+};

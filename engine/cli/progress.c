@@ -256,10 +256,7 @@ static void say_summary(const gp_account *a, int n, double seconds, gp_outcome o
     gp_json_str(&j, "outcome", gp_outcome_text(outcome));
     gp_json_int(&j, "exit", status);
     gp_json_num(&j, "seconds", seconds);
-    gp_json_open(&j, "sources", '[');
-    for (int i = 0; i < n; i++)
-        gp_account_json(&j, &a[i]);
-    gp_json_close(&j, ']');
+    gp_accounts_json(&j, a, n, "cancelled");
     gp_json_str(&j, "verdict", *verdict ? verdict : NULL);
     gp_json_close(&j, '}');
     gp_json_close(&j, '}');

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "base/dl.h"
 #include "cli/ranks.h"
+#include "cli/verb.h"
 #include "mpi/shim.h"
 
 enum { CALLS = 8 };                    /* how often a rank that waits calls */
@@ -102,13 +103,9 @@ static const gp_mpi *open_shim(int ranks, gp_errs *errs)
     return NULL;
 }
 
-/* What ranks do together, and what each would do by itself if it were not refused. All else the first does alone. */
-enum { TOGETHER = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN,
-       COMPILE = TOGETHER | GP_VERB_BENCH | GP_VERB_TUNE | GP_VERB_SIMULATE };
-
 static bool may_have_ranks(const gp_args *args, gp_errs *errs)
 {
-    if (!(args->verb & TOGETHER))
+    if (!args->verb || !args->verb->ranks)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "a launcher started %d ranks, and only 'run', 'check' and "
                        "'plan' have several: start this alone", launched());
     for (int i = 0; i < args->noperands; i++)
@@ -150,7 +147,8 @@ static bool start(int ranks, gp_errs *errs)
 
 bool gp_ranks_join(const gp_args *args, bool ok, gp_errs *errs)
 {
-    bool apart = args->help || (args->verb && !(args->verb & COMPILE)), each = args->verb & COMPILE & ~TOGETHER;
+    const gp_verb *v = args->verb;     /* each would do what compiles and is not done together; all else the first does */
+    bool apart = args->help || (v && !v->target), each = v && v->target && !v->ranks;
     int ranks = launched(), tasks = each ? 1 : only_slurm();
     if (ranks == 1 && tasks == 1)
         return ok;

@@ -7,7 +7,6 @@
 #define GP_CLI_RANKS_H
 
 #include "cli/cli.h"
-#include "cli/counters.h"
 
 /* ranks.c. Joins the others, if there are any; before anything is compiled. `ok`: the command line has no error here,
  * which they learn. False if this rank has nothing to do: with an error, or since rank 0 does that alone. */

@@ -4,6 +4,7 @@
 #include "cli/ranks.h"
 #include "cli/ranks_same.h"
 #include "cli/report.h"
+#include "cli/verb.h"
 
 /* What each rank tells the others of the pipeline it has. */
 typedef struct said {
@@ -129,7 +130,8 @@ bool gp_ranks_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *e
     speaker.rank = first, speaker.names = failed && failed < gp_ranks();
     if (failed)
         return ok && gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = l->file }, "rank %d cannot run it", first);
-    return check_stages(l, most, errs) && (!(args->verb & GP_VERB_RUN) || gp_ranks_meet_open(l->pipeline, errs));
+    return check_stages(l, most, errs)
+        && (args->verb->target != GP_TARGET_HERE || gp_ranks_meet_open(l->pipeline, errs));
 }
 
 void gp_ranks_speak(void)

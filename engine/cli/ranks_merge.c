@@ -6,14 +6,6 @@
 #include <string.h>
 #include "cli/ranks_whole.h"
 
-static void write_accounts(gp_json *j, const gp_account *a, int n)
-{
-    gp_json_open(j, "sources", '[');
-    for (int i = 0; i < n; i++)
-        gp_account_json(j, &a[i]);
-    gp_json_close(j, ']');
-}
-
 static void write_whole(gp_whole *w, gp_json *j)
 {
     int n = w->own.now.nsources;
@@ -26,7 +18,7 @@ static void write_whole(gp_whole *w, gp_json *j)
     gp_json_int(j, "ranks", gp_ranks());
     gp_json_num(j, "wall_s", 1e-9 * (double)wall_ns);
     gp_json_num(j, "frames_per_s", 1e9 * (double)gp_frames_done(w->account, n) / (double)wall_ns);
-    write_accounts(j, w->account, n);
+    gp_accounts_json(j, w->account, n, "cancelled");
     gp_json_close(j, '}');
 }
 
@@ -44,7 +36,7 @@ static void write_rank(gp_whole *w, gp_json *j, int r)
     memcpy(w->account, w->own.now.source, (size_t)w->own.now.nsources * sizeof *w->account);
     if (r != gp_rank())                /* the numbers of this one are its own */
         gp_ranks_told(r, w->account, w->own.now.nsources);
-    write_accounts(j, w->account, w->own.now.nsources);
+    gp_accounts_json(j, w->account, w->own.now.nsources, "cancelled");
     if (w->report[r])
         gp_json_raw(j, "report", w->report[r]);
     else
@@ -114,7 +106,9 @@ bool gp_whole_trace(gp_whole *w, gp_rank_text which, FILE *to)
         if (to && !whole)
             ok = lacks(w, which, r, x.some) && ok;
     }
+    gp_pipeline_info is;
+    gp_pipeline_about(w->p, &is);
     if (to)
-        gp_trace_end(&j, w->p, gp_ranks());
+        gp_trace_end(&j, is.name, gp_ranks(), 0, 0);
     return ok;
 }

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/memfile.h"
-#include "cli/page.h"
 #include "cli/ranks_whole.h"
 
 enum { PIECE = 1 << 20 };

@@ -1,6 +1,6 @@
 /* ranks_same.h - may several ranks run what each of them has? All find the same files in their sources, and no two
  * write one file. Pure: the answers of all ranks are given, by MPI (ranks_agree.c) or from the plan of each
- * (simulate_ranks.c). */
+ * (simulate.c). */
 #ifndef GP_CLI_RANKS_SAME_H
 #define GP_CLI_RANKS_SAME_H
 

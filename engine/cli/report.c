@@ -10,8 +10,6 @@
 #include "api/forms.h"
 #include "base/memfile.h"
 #include "base/why.h"
-#include "cli/counters.h"
-#include "cli/page.h"
 #include "cli/ranks.h"
 #include "cli/report.h"
 #include "draw/dump.h"
@@ -37,6 +35,14 @@ static bool has_end(const char *path, const char *end)
     return n >= k && !strcmp(path + n - k, end);
 }
 
+/* Of a report's file: is it to be a page? */
+static bool check_name(const char *path, bool *html, gp_errs *errs)
+{
+    *html = has_end(path, ".html");
+    return *html || has_end(path, ".json")
+        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--report %s: the name must end in .json or .html", path);
+}
+
 bool gp_report_accounts(const gp_args *args)
 {
     return args->verbose || (!args->quiet && gp_says_json())
@@ -47,12 +53,10 @@ bool gp_report_open(gp_report_files *f, const gp_args *args, gp_pipeline *p, gp_
                     gp_errs *errs)
 {
     const int64_t keep = 30000000000;
-    *f = (gp_report_files){ .set = args->set, .nset = args->nset, .reports = args->report, .traces = args->trace,
-                            .html = args->report && has_end(args->report, ".html") };
+    *f = (gp_report_files){ .set = args->set, .nset = args->nset, .reports = args->report, .traces = args->trace };
     f->account = gp_ranks() > 1 ? gp_ranks_account() : gp_report_accounts(args);
-    if (args->report && !f->html && !has_end(args->report, ".json"))
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
-                       "--report %s: the name must end in .json or .html", args->report);
+    if (args->report && !check_name(args->report, &f->html, errs))
+        return false;
     if (args->trace && has_end(args->trace, ".html"))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--trace %s: a trace is JSON, for "
                        "ui.perfetto.dev; --report %s writes a page", args->trace, args->trace);
@@ -173,16 +177,16 @@ void gp_report_put(gp_outfile *f, bool (*write)(void *arg, FILE *to), void *arg,
 bool gp_report_simulated(const char *path, const gp_pipeline *p, const gp_simulated *s, const gp_report_about *about,
                          gp_errs *errs)
 {
-    gp_report_files f = { .html = has_end(path, ".html") };
+    gp_outfile f = { .needs_folder = true };
+    bool html;
     gp_writing w = { p, s->report, about, s, errs };
     char why[GP_WHY];
     int before = errs->failed;
-    if (!f.html && !has_end(path, ".json"))
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--report %s: the name must end in .json or .html", path);
-    f.report.needs_folder = true;
-    if (!gp_outfile_open(&f.report, path, why))
+    if (!check_name(path, &html, errs))
+        return false;
+    if (!gp_outfile_open(&f, path, why))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
-    gp_report_put(&f.report, f.html ? write_page : write_report, &w, errs);
+    gp_report_put(&f, html ? write_page : write_report, &w, errs);
     return errs->failed == before;
 }
 

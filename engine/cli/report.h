@@ -3,7 +3,6 @@
 #define GP_CLI_REPORT_H
 
 #include "cli/cli.h"
-#include "cli/counters.h"
 #include "base/outfile.h"
 #include "report/report.h"
 #include "simulate/simulate.h"
@@ -47,6 +46,12 @@ void gp_own_report_free(gp_own_report *own);
 bool gp_report_draw(const gp_pipeline *p, const char *report, size_t bytes, FILE *to, gp_errs *errs);
 /* Writes a file, if it is open, and gives it its name. `write` adds to `errs` what goes wrong beside writing. */
 void gp_report_put(gp_outfile *f, bool (*write)(void *arg, FILE *to), void *arg, gp_errs *errs);
+/* page.c. Writes one HTML page that needs nothing else: `report_json` as figures, `trace_json`
+ * (Chrome's trace format, a JSON object) as a timeline, `plan_svg` (gp_dump_svg) as it
+ * is. The texts are UTF-8. Of a NULL the page says that it is not there. false: `f`
+ * cannot be written. */
+bool gp_page_write(FILE *f, const char *report_json, const char *trace_json,
+                   const char *plan_svg);
 enum { GP_PAGE_SLICES = 20000 };       /* the most on a page */
 
 #endif

@@ -23,8 +23,7 @@ char *gp_answer_of_errors(const gp_args *args, const gp_errs *errs)
     gp_json j = { .f = m.f, .level = 3 };
     gp_json_open(&j, NULL, '{');
     gp_json_int(&j, "exit", gp_errs_exit(errs));
-    gp_json_open(&j, "errors", '[');
-    for (int i = 0; i < errs->n; i++) {
+    GP_JSON_EACH(&j, "errors", i, errs->n) {
         const gp_err *e = &errs->e[i];
         char *option = gp_err_option(args, e);
         gp_json_open(&j, NULL, '{');
@@ -37,7 +36,6 @@ char *gp_answer_of_errors(const gp_args *args, const gp_errs *errs)
         gp_json_close(&j, '}');
         free(option);
     }
-    gp_json_close(&j, ']');
     gp_json_close(&j, '}');
     fputc('\n', m.f);
     return gp_memfile_close(&m, &n);

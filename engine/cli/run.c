@@ -5,6 +5,7 @@
 #include "cli/ranks.h"
 #include "cli/report.h"
 #include "cli/retune.h"
+#include "cli/verb.h"
 
 /* "gpipe: device: cpu (auto: no NVIDIA driver)", where it was chosen for the
  * user or the user wants to know. */
@@ -119,7 +120,7 @@ static int write_reports(gp_report_files *files, const gp_pipeline *p, gp_outcom
     return errs->failed > before && (!status || status == GP_EXIT_PIPE) ? gp_errs_exit(errs) : status;
 }
 
-int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     gp_loaded l;
     if (args->watch && why_not(args)) {
@@ -195,14 +196,45 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     if (!args->quiet)
         gp_print_summary(p, took, outcome, status, files.verdict);
     *errs = (gp_errs){ 0 };
-    if (outcome == GP_STUCK) {
-        gp_children_end();
-        gp_say_last();
-        gp_ranks_leave(status);
-        _exit(status);                 /* a thread still uses the pipeline */
-    }
+    if (outcome == GP_STUCK)
+        gp_leave_stuck(status);
     gp_signals_for(NULL);
     gp_retuner_free(retuner);
     gp_unload(&l);
     return status;
 }
+
+const gp_verb gp_verb_run = {
+    .name = "run", .operand = "FILE", .min = 1, .max = 1, .place = 10,
+    .help = "run a pipeline",
+    .more = "'-' as FILE is standard input. Ctrl-C, SIGTERM or a closed terminal (SIGHUP) stops the\n"
+            "sources and lets frames in flight finish; a second Ctrl-C stops at once.\n",
+    .target = GP_TARGET_HERE, .ranks = true, .run = run,
+    .options = (const gp_option[]){
+        GP_OPTION_SET, GP_OPTION_DEVICE,
+        { "watch", 0, NULL, GP_TO_FLAG(watch),
+          "when FILE, or a script, kernel or constant that it names, is saved, go on with the new version" },
+        GP_OPTION_JOIN_TIMEOUT,
+        { "poison", 0, NULL, GP_TO_FLAG(poison),
+          "fill every slot before each use, floats with NaN, integers with bytes 0xa5: shows what stages leave "
+          "unwritten" },
+        { "isolate", 0, NULL, GP_TO_FLAG(isolate),
+          "one frame at a time: finds the stage that faults" },
+        { "check-kernels", 0, NULL, GP_TO_FLAG(check_kernels),
+          "on the CPU, one frame at a time: finds kernels of yours that read or write outside their frames, up to 16 "
+          "GiB away; a read in the padding at a frame's end (15 bytes at most) is found only if it changes the output" },
+        GP_OPTION_PROGRESS,
+        { "metrics", 0, "[ADDR:]PORT", GP_TO_TEXT(metrics),
+          "serve http://127.0.0.1:PORT/metrics to Prometheus while it runs; port 0: a free one" },
+        GP_OPTION_REPORT,
+        { "trace", 0, "FILE.json", GP_TO_TEXT(trace),
+          "when each stage, copy and kernel ran, for ui.perfetto.dev" },
+        { "trace-gpu", 0, "HOW", GP_TO_CHOICE(trace_gpu, "cheap|full"),
+          "cheap (default: copies and kernels as wholes) or full (each, by CUPTI; slower)" },
+        { "trace-last", 0, "TIME", GP_TO_TIME(trace_ns),
+          "keep only the last TIME of the run; default 30s" },
+        GP_OPTION_QUIET,
+        { "verbose", 'v', NULL, GP_TO_FLAG(verbose),
+          "name the device and, as on a terminal, say what each stage did and what held the run back" },
+        { 0 } },
+};

@@ -168,13 +168,6 @@ static int put_all(const gp_paper *p, const gp_glance *v, int rows)
     return lines + more + 1;
 }
 
-static bool write_all(int fd, const char *text, size_t n)
-{
-    for (ssize_t k; n && (k = write(fd, text, n)) > 0; text += k)
-        n -= (size_t)k;
-    return !n;
-}
-
 /* False: in the background, where the lines would be drawn over what others do. */
 static bool has_terminal(int fd)
 {
@@ -209,7 +202,7 @@ bool gp_screen_draw(gp_screen *s, const gp_glance *v)
     if (s->in_place && lines > 1)
         fprintf(f, "\033[%dA", lines - 1);
     char *text = gp_memfile_close(&m, &n);
-    bool ok = text && write_all(s->fd, text, n);
+    bool ok = text && gp_write_text(s->fd, text, n);
     free(text);
     s->drawn = s->in_place;
     return ok;
@@ -218,6 +211,6 @@ bool gp_screen_draw(gp_screen *s, const gp_glance *v)
 void gp_screen_clear(gp_screen *s)
 {
     if (s->drawn)
-        write_all(s->fd, "\r\033[J", 4);
+        gp_write_text(s->fd, "\r\033[J", 4);
     s->drawn = false;
 }

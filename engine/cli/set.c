@@ -1,13 +1,13 @@
 /* set.c - gpipe set: settings of a pipeline that runs elsewhere. */
-#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include "base/json.h"
 #include "base/memfile.h"
 #include "base/yaml.h"
 #include "cli/live.h"
+#include "cli/verb.h"
 
 /* The settings as a line. NULL: out of memory. */
 static char *line_of(const char *const *set, int n, size_t *len)
@@ -16,19 +16,9 @@ static char *line_of(const char *const *set, int n, size_t *len)
     if (!gp_memfile_open(&m))
         return NULL;
     gp_json j = { .f = m.f, .level = 3 };
-    gp_json_open(&j, NULL, '[');
-    for (int i = 0; i < n; i++)
-        gp_json_str(&j, NULL, set[i]);
-    gp_json_close(&j, ']');
+    gp_json_strs(&j, NULL, set, n);
     fputc('\n', m.f);
     return gp_memfile_close(&m, len);
-}
-
-static bool send_all(int fd, const char *text, size_t n)
-{
-    for (ssize_t k; n && (k = send(fd, text, n, MSG_NOSIGNAL)) > 0; text += k)
-        n -= (size_t)k;
-    return !n;
 }
 
 char *gp_set_ask(const char *name, const char *const *set, int n, gp_errs *errs)
@@ -37,7 +27,7 @@ char *gp_set_ask(const char *name, const char *const *set, int n, gp_errs *errs)
     char *ask = line_of(set, n, &len), *line = NULL;
     int fd = ask ? gp_socket_connect(name, errs) : -1;
     FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
-    bool sent = f && send_all(fd, ask, len), answered = false;
+    bool sent = f && gp_write_text(fd, ask, len), answered = false;
     /* How the run stands comes first, and meanwhile. */
     while (sent && !answered && getline(&line, &cap, f) > 0)
         answered = !strncmp(line, "{\"exit\"", 7) && strchr(line, '\n');
@@ -57,12 +47,6 @@ char *gp_set_ask(const char *name, const char *const *set, int n, gp_errs *errs)
     return NULL;
 }
 
-static const char *text_of(const gp_node *map, const char *key)
-{
-    const gp_node *n = gp_node_get(map, key);
-    return n && n->kind == GP_SCALAR ? n->text : "";
-}
-
 /* Of what goes to a terminal. */
 static const char *plain(gp_arena *a, const char *text)
 {
@@ -78,27 +62,30 @@ static int print(gp_arena *a, const gp_args *args, const char *answer)
 {
     gp_errs *ignored = GP_NEW(a, gp_errs, 1), *said = GP_NEW(a, gp_errs, 1);
     const gp_node *root = gp_yaml_value(a, answer, (gp_loc){ .file = "socket" }, ignored);
-    const gp_node *errors = root ? gp_node_get(root, "errors") : NULL;
-    for (int i = 0; errors && errors->kind == GP_LIST && i < errors->n; i++) {
+    const gp_node *errors = gp_node_list(root, "errors");
+    for (int i = 0; errors && i < errors->n; i++) {
         const gp_node *e = errors->item[i];
-        gp_loc at = { .line = atoi(text_of(e, "line")), .col = atoi(text_of(e, "column")) };
+        gp_loc at = { .line = atoi(gp_node_text(e, "line")), .col = atoi(gp_node_text(e, "column")) };
         if (gp_node_get(e, "file"))
-            at.file = plain(a, text_of(e, "file"));
-        gp_fail(said, (gp_code)atoi(text_of(e, "code")), at, "%s", plain(a, text_of(e, "message")));
+            at.file = plain(a, gp_node_text(e, "file"));
+        gp_fail(said, (gp_code)atoi(gp_node_text(e, "code")), at, "%s", plain(a, gp_node_text(e, "message")));
     }
     gp_print_errs(args, NULL, said);
-    if (root && gp_node_get(root, "retuned"))
-        printf("retuned: %s\n", plain(a, text_of(root, "retuned")));
-    else if (root && gp_node_get(root, "same"))
+    if (gp_node_get(root, "retuned"))
+        printf("retuned: %s\n", plain(a, gp_node_text(root, "retuned")));
+    else if (gp_node_get(root, "same"))
         printf("nothing changes\n");
-    int status = root ? atoi(text_of(root, "exit")) : 1;
+    int status = root ? atoi(gp_node_text(root, "exit")) : 1;
     return status >= 0 && status < 128 ? status : 1;
 }
 
-int gp_cmd_set(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+static int set(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     (void)registry;
-    if (strchr(args->operand[0], '=') && !strchr(args->operand[0], '/'))
+    if (args->noperands < 2)
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no %s given; write gpipe set %s",
+                args->noperands && strchr(args->operand[0], '=') ? "process" : "setting", args->verb->operand);
+    else if (strchr(args->operand[0], '=') && !strchr(args->operand[0], '/'))
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no process given; write gpipe set PID %s", args->operand[0]);
     for (int i = 1; i < args->noperands; i++)
         if (!strchr(args->operand[i], '=') || *args->operand[i] == '=')
@@ -118,3 +105,15 @@ int gp_cmd_set(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     free(answer);
     return status;
 }
+
+const gp_verb gp_verb_set = {
+    .name = "set", .operand = "PID|SOCKET PATH=VALUE...", .max = INT_MAX, .place = 80,
+    .help = "change settings of a pipeline that runs elsewhere",
+    .more = "Settings are written as for --set: gpipe set 4711 depth=6 stages.clean.workers=4. They\n"
+            "take effect at the next frame boundary. No frame is lost, sources go on, and stages keep\n"
+            "their state.\n"
+            "What cannot change while it runs is refused, and the run goes on as it was. Of the ranks of\n"
+            "one mpirun any may be named: all are changed, or none. The socket is that of 'gpipe top',\n"
+            "for its owner alone. In a run with --watch a file that is saved later does not undo them.\n",
+    .run = set,
+};

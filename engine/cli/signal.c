@@ -5,14 +5,16 @@
  *
  * A handler only raises the level of gp_cancel, writes a line and removes what is not to
  * stay; all are safe in a handler. A pipeline that is to be destroyed is let go first. */
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-#include "cli/cli.h"
+#include "cli/ranks.h"
 #include "base/clock.h"
 
 static struct {
@@ -258,4 +260,37 @@ void gp_signals_of_another(int level)
 int gp_signal_taken(void)
 {
     return atomic_load(&running.signal);
+}
+
+/* ---- a run that does not end ----------------------------------------- */
+
+enum { DEEPEST = 16 };
+
+/* Of each thread /proc lists the processes that it started; those of a child before it, as
+ * they would be nobody's afterwards. */
+static void end_those_of(long pid, int deep)
+{
+    char path[300];
+    snprintf(path, sizeof path, "/proc/%ld/task", pid);
+    DIR *tasks = deep < DEEPEST ? opendir(path) : NULL;
+    for (struct dirent *e; tasks && (e = readdir(tasks)); ) {
+        snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", pid, atol(e->d_name));
+        FILE *f = fopen(path, "re");
+        for (long child; f && fscanf(f, "%ld", &child) == 1; ) {
+            end_those_of(child, deep + 1);
+            kill((pid_t)child, SIGTERM);
+        }
+        if (f)
+            fclose(f);
+    }
+    if (tasks)
+        closedir(tasks);
+}
+
+void gp_leave_stuck(int status)
+{
+    end_those_of(getpid(), 0);
+    gp_say_last();
+    gp_ranks_leave(status);
+    _exit(status);
 }

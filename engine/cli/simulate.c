@@ -1,28 +1,15 @@
 /* simulate.c - gpipe simulate: what a run would be like, from the report of another one. */
+#include <stdlib.h>
 #include <string.h>
 #include "api/forms.h"
 #include "base/plural.h"
 #include "cli/live.h"
+#include "cli/ranks_same.h"
 #include "cli/report.h"
-#include "cli/simulate.h"
+#include "cli/verb.h"
 #include "simulate/simulate.h"
 
 enum { FRAMES = 20000, OF_A_RANK = 300, SLICES = 20000 };
-
-/* The command's arguments, with the --set of the report in front. */
-static gp_args with_settings(gp_arena *a, const gp_args *args, const gp_source_report *r, bool own)
-{
-    gp_args more = *args;
-    const char *const *set;
-    int n = gp_source_report_set(r, &set);
-    more.set = GP_NEW(a, const char *, n + args->nset);
-    more.nset = 0;
-    for (int i = 0; i < n; i++)
-        more.set[more.nset++] = set[i];
-    for (int i = 0; own && i < args->nset; i++)
-        more.set[more.nset++] = args->set[i];
-    return more;
-}
 
 /* GPUs that settings name, and that the machine of the report has not, are like its first. */
 static void add_devices(gp_machine *m, const gp_args *args)
@@ -66,6 +53,99 @@ static bool compile(simulating *s, gp_loaded *l, const gp_args *args, const gp_m
     return ok;
 }
 
+/* ---- what a run in several ranks would refuse before it starts -------- */
+
+/* No rate is predicted of it: the plan of each rank is made, and what ranks would tell each other by MPI (ranks_agree.c)
+ * is taken from it. */
+typedef struct asking {
+    const gp_args *args;
+    const gp_loaded *first;
+    const gp_machine *machine;
+    const gp_registry *registry;
+    gp_rank_stage *stage; int nstages; /* of each rank so many, rank after rank */
+} asking;
+
+/* Which it is of those on its machine. */
+static int local_of(const gp_args *args, int rank)
+{
+    int before = 0;
+    while (before < rank && gp_node_of(rank - before - 1, args->ranks, args->nodes)
+                            == gp_node_of(rank, args->ranks, args->nodes))
+        before++;
+    return before;
+}
+
+/* As a rank has it; its text is that of the first. */
+static bool compile_as(const asking *x, int rank, gp_loaded *l, gp_errs *errs)
+{
+    *l = (gp_loaded){ .file = x->first->file, .text = x->first->text, .len = x->first->len };
+    return gp_load_for_rank(l, x->args, rank, local_of(x->args, rank), x->machine, x->registry, errs);
+}
+
+static void note(const asking *x, int rank, const gp_pipeline *p)
+{
+    (void)gp_rank_stages(p, x->stage + rank * x->nstages, x->nstages);
+}
+
+/* Each rank compiles. False: one cannot, and its errors are printed. */
+static bool ask(const asking *x, int *status)
+{
+    note(x, 0, x->first->pipeline);
+    for (int r = 1; r < x->args->ranks; r++) {
+        gp_errs errs = { .n = 0 };
+        gp_loaded l;
+        bool ok = compile_as(x, r, &l, &errs);
+        if (ok)
+            note(x, r, l.pipeline);
+        else
+            gp_print_errs_of_rank(x->args, r, &l, &errs), *status = gp_errs_exit(&errs);
+        gp_pipeline_destroy(l.pipeline);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+/* Adds what they do not agree on; false. */
+static bool compare(const asking *x, gp_errs *errs)
+{
+    gp_ranks_clash clash;
+    int ranks = x->args->ranks;
+    if (!gp_ranks_find_alike(x->first->pipeline, x->stage, x->nstages, ranks, errs))
+        return false;
+    if (!gp_ranks_clash_of(x->stage, x->nstages, ranks, &clash))
+        return true;
+    gp_errs ignored = { .n = 0 };
+    gp_loaded l;                       /* the path in the error is one of that rank */
+    if (compile_as(x, clash.a, &l, &ignored))
+        gp_ranks_clash_fail(l.pipeline, x->stage, x->nstages, ranks, &clash, errs);
+    else
+        gp_errs_add(errs, &ignored);
+    gp_pipeline_destroy(l.pipeline);
+    return false;
+}
+
+/* Would a run in so many ranks (--ranks) start? `first` is the pipeline as rank 0 compiled it. False: errors are printed,
+ * as those ranks would say them, and *status is the exit code. */
+static bool ranks_agree(const gp_args *args, const gp_loaded *first, const gp_machine *m, const gp_registry *registry,
+                        int *status)
+{
+    asking x = { .args = args, .first = first, .machine = m, .registry = registry,
+                 .nstages = gp_rank_stages(first->pipeline, NULL, 0) };
+    gp_errs errs = { .n = 0 };
+    if (args->ranks < 2)
+        return true;
+    x.stage = calloc((size_t)args->ranks * (size_t)x.nstages + 1, sizeof *x.stage);
+    bool ok = x.stage || gp_fail(&errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    ok = ok && ask(&x, status) && compare(&x, &errs);
+    if (errs.failed)
+        gp_print_errs(args, first, &errs), *status = gp_errs_exit(&errs);
+    free(x.stage);
+    return ok;
+}
+
+/* ---- the simulation --------------------------------------------------- */
+
 static const gp_simulated *simulate(simulating *s)
 {
     const gp_args *args = s->args;
@@ -84,13 +164,18 @@ static const gp_simulated *simulate(simulating *s)
             || !gp_machine_file_read(&s->arena, s->machine.text, s->machine.len, s->machine.file, here, other,
                                      s->errs)))
         return NULL;
-    gp_args as_run = with_settings(&s->arena, args, r, false), as_asked = with_settings(&s->arena, args, r, true);
+    const char *const *set;            /* the settings of the report come first */
+    int n = gp_source_report_set(r, &set);
+    gp_args as_run = *args;
+    as_run.nset = 0;
+    as_run = gp_args_with(&s->arena, &as_run, set, n);
+    gp_args as_asked = gp_args_with(&s->arena, &as_run, args->set, args->nset);
     as_run.ranks = 0;
     if (!args->machine)
         add_devices(&other->machine, &as_asked);
     if (!compile(s, &s->run, &as_run, here) || !compile(s, &s->plan, &as_asked, &other->machine))
         return NULL;
-    if (!gp_simulated_ranks_agree(&as_asked, &s->plan, &other->machine, s->registry, &s->status))
+    if (!ranks_agree(&as_asked, &s->plan, &other->machine, s->registry, &s->status))
         return NULL;
     const gp_plan *before = gp_pipeline_plan(s->run.pipeline), *plan = gp_pipeline_plan(s->plan.pipeline);
     const gp_costs *run = gp_costs_read(&s->arena, r, before, s->errs);
@@ -143,7 +228,7 @@ static bool show(simulating *s, const gp_simulated *x)
     return true;
 }
 
-int gp_cmd_simulate(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+static int simulate_verb(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     if (!args->with) {
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
@@ -175,3 +260,28 @@ int gp_cmd_simulate(const gp_args *args, const gp_registry *registry, gp_errs *e
     gp_arena_free(&s.arena);
     return status;
 }
+
+const gp_verb gp_verb_simulate = {
+    .name = "simulate", .operand = "FILE", .min = 1, .max = 1, .place = 50,
+    .help = "predict a pipeline's rate and latency from the report of a run",
+    .more = "gpipe run p.yaml --report run.json; gpipe simulate p.yaml --with run.json --set depth=8\n"
+            "The pipeline is not run: its plan is simulated with the times that its stages,\n"
+            "kernels, copies and launches took in that run. --set adds to the settings of that run.\n"
+            "Kernels share the device, and threads the cores, evenly. Where the report lacks the\n"
+            "times (another device, other stages) this is an error. --machine FILE is what\n"
+            "'gpipe machine' printed, or has any of these keys:\n"
+            "{\"cores\": 16, \"memory\": \"64GiB\", \"speed\": 1.5, \"gpu\": \"NVIDIA H200\",\n"
+            "\"gpu_memory\": \"141GB\", \"kernels_speed\": 20, \"copy_in_gb_s\": 50, \"copy_out_gb_s\": 50};\n"
+            "'speed' 1.5 is 1.5 times as fast as the machine of the report. --set device=cuda:0-7\n"
+            "simulates several GPUs, --ranks N --nodes M several processes on several machines: what\n"
+            "it takes for granted is printed, and 'gpipe help retune' has the keys for what links\n"
+            "them. The result does not depend on the machine that simulates.\n",
+    .target = GP_TARGET_TOLD, .run = simulate_verb,
+    .options = (const gp_option[]){
+        GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_REPORT, GP_OPTION_WITH, GP_OPTION_MACHINE,
+        { "ranks", 0, "N", GP_TO_COUNT(ranks),
+          "simulate N processes, each with a share of the frames, as 'mpirun -n N' starts them" },
+        { "nodes", 0, "M", GP_TO_COUNT(nodes), "the machines that these are on, all alike; default 1" },
+        GP_OPTION_JSON, GP_OPTION_QUIET,
+        { 0 } },
+};

@@ -1,9 +1,9 @@
 /* stages.c - gpipe stages: what the descriptors of the kinds say, as text, JSON and Markdown. Kinds are listed by
  * field. */
 #include <string.h>
-#include "cli/cli.h"
+#include "cli/verb.h"
 #include "base/json.h"
-#include "draw/schema.h"
+#include "draw/dump.h"
 
 static const char *const opt_types[] = {
     [GP_OPT_INT] = "integer", [GP_OPT_FLOAT] = "number", [GP_OPT_BOOL] = "bool",
@@ -74,12 +74,6 @@ static void print_range(FILE *to, const gp_opt *o)
         fprintf(to, ", at most %.15g%s", o->max * scale, unit);
 }
 
-/* The option that may stand in the place of this one, or NULL. */
-static const char *instead(const gp_opt *o)
-{
-    return o->type == GP_OPT_ENUM || !o->required ? NULL : o->choices;
-}
-
 static void print_option(FILE *to, const gp_opt *o)
 {
     fprintf(to, "  %-12s  %s\n  %-12s    %s", o->name, o->help, "",
@@ -88,7 +82,7 @@ static void print_option(FILE *to, const gp_opt *o)
         fprintf(to, " [%s]", o->unit);
     print_range(to, o);
     if (o->required)
-        fprintf(to, ", required%s%s", instead(o) ? " unless there is " : "", instead(o) ? instead(o) : "");
+        fprintf(to, ", required%s%s", gp_schema_instead(o) ? " unless there is " : "", gp_schema_instead(o) ? gp_schema_instead(o) : "");
     else if (o->def && *o->def)
         fprintf(to, ", default %s", o->def);
     fprintf(to, "\n");
@@ -150,8 +144,8 @@ static void print_row(const gp_kind *k)
     printf("| [`%s`](#%s) | %s | %s |", k->name, k->name, runs_on(k), k->help);
     const gp_opt *o;
     for (int i = 0; (o = gp_schema_option(k, i)); i++)
-        printf(instead(o) ? "%s `%s` (or `%s`)" : "%s `%s`%s", i ? "," : "", o->name,
-               instead(o) ? instead(o) : o->required ? " (required)" : "");
+        printf(gp_schema_instead(o) ? "%s `%s` (or `%s`)" : "%s `%s`%s", i ? "," : "", o->name,
+               gp_schema_instead(o) ? gp_schema_instead(o) : o->required ? " (required)" : "");
     printf(" |\n");
 }
 
@@ -250,7 +244,7 @@ static void print_json(const gp_registry *registry, const gp_kind *only)
 
 /* ---- the verb -------------------------------------------------------- */
 
-int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+static int stages(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     const char *name = args->noperands ? args->operand[0] : NULL;
     const gp_kind *k, *only = name ? gp_kind_find(registry, name) : NULL;
@@ -279,3 +273,13 @@ int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *err
     }
     return 0;
 }
+
+const gp_verb gp_verb_stages = {
+    .name = "stages", .operand = "[NAME]", .max = 1, .place = 90,
+    .help = "list the kinds of stages, or show the ports and options of one",
+    .run = stages,
+    .options = (const gp_option[]){
+        GP_OPTION_JSON,
+        { "markdown", 0, NULL, GP_TO_FLAG(markdown), "as Markdown: what stages/REFERENCE.md has" },
+        { 0 } },
+};

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "base/yaml.h"
 #include "cli/live.h"
+#include "cli/verb.h"
 
 static atomic_bool drawn;              /* lines that a signal has to remove */
 static struct termios before;          /* how the terminal was; */
@@ -67,8 +68,8 @@ static void note_answer(top *t, const char *answer, const gp_errs *errs)
     if (!setjmp(oom)) {
         gp_errs *ignored = GP_NEW(&a, gp_errs, 1);
         const gp_node *root = answer ? gp_yaml_value(&a, answer, (gp_loc){ .file = "socket" }, ignored) : NULL;
-        const gp_node *done = root ? gp_node_get(root, "retuned") : NULL, *wrong = root ? gp_node_get(root, "errors") : NULL;
-        const gp_node *first = wrong && wrong->kind == GP_LIST && wrong->n ? gp_node_get(wrong->item[0], "message") : NULL;
+        const gp_node *done = gp_node_get(root, "retuned"), *wrong = gp_node_list(root, "errors");
+        const gp_node *first = wrong && wrong->n ? gp_node_get(wrong->item[0], "message") : NULL;
         const char *text = done ? done->text : first ? first->text : errs->n ? errs->e[0].msg : "nothing changes";
         snprintf(t->note, sizeof t->note, "%.280s", text);
         for (char *c = t->note; *c; c++)
@@ -236,7 +237,7 @@ static bool take_lines(top *t, int fd, gp_errs *errs)
     return true;
 }
 
-int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+static int watch(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     (void)registry;
     struct sigaction action = { .sa_handler = on_signal };
@@ -287,3 +288,19 @@ int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         free(t->line), free(t->shown), free(t);
     return gp_errs_exit(errs);
 }
+
+const gp_verb gp_verb_top = {
+    .name = "top", .operand = "[PID|SOCKET]", .max = 1, .place = 70,
+    .help = "watch a pipeline that runs elsewhere",
+    .more = "Shows, each second, the same live lines as that 'gpipe run', until it ends or Ctrl-C. On a\n"
+            "terminal it also shows its settings: left and right choose one, + and - change it as\n"
+            "'gpipe set' does, q leaves.\n"
+            "Without a process it shows the one that runs, or lists those that do, with --json as one\n"
+            "object each. The ranks of one mpirun are one, shown by rank 0.\n"
+            "The socket of a run is $XDG_RUNTIME_DIR/gpipe/PID.sock, or /tmp/gpipe-UID/PID.sock, for its\n"
+            "owner alone. With --json it prints the objects that --progress json prints.\n",
+    .run = watch,
+    .options = (const gp_option[]){
+        GP_OPTION_JSON,
+        { 0 } },
+};

@@ -7,10 +7,11 @@
 #include <unistd.h>
 #include "api/forms.h"
 #include "base/memfile.h"
-#include "base/outfile.h"
 #include "base/why.h"
 #include "cli/live.h"
+#include "cli/report.h"
 #include "cli/tune.h"
+#include "cli/verb.h"
 
 enum { CANDIDATES = 7, SIMULATED = 4000, VARIANTS = 3,
        TURNS = 3 };            /* of all candidates there is time for so many */
@@ -93,17 +94,10 @@ static bool check(tuner *x)
 
 static bool compile(tuner *x, gp_loaded *l, const char *const *set, int nset, gp_errs *errs)
 {
-    gp_args args = *x->t.args;
-    const char **all = malloc(sizeof *all * (size_t)(args.nset + nset + 1));
-    if (!all)
-        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    for (int i = 0; i < args.nset + nset; i++)
-        all[i] = i < args.nset ? args.set[i] : set[i - args.nset];
-    args.set = all, args.nset += nset;
+    gp_args args = gp_args_with(&x->t.bench.arena, x->t.args, set, nset);
     *l = (gp_loaded){ .file = x->file.file, .text = x->file.text, .len = x->file.len };
     bool ok = gp_load_for(l, &args, x->machine, x->registry, errs);
     l->text = NULL;                    /* it is x->file's */
-    free(all);
     return ok;
 }
 
@@ -366,46 +360,39 @@ static const char *edited(tuner *x, size_t *n)
     return text;
 }
 
-static bool write_file(tuner *x, const char *path, const char *text, size_t n)
+typedef struct text { const char *s; size_t n; } text;
+
+static bool write_text(void *arg, FILE *to)
+{
+    const text *t = arg;
+    fwrite(t->s, 1, t->n, to);
+    return true;
+}
+
+static bool write_svg(void *arg, FILE *to)
+{
+    gp_tune_svg(to, arg);
+    return true;
+}
+
+static bool write_file(tuner *x, const char *path, bool (*write)(void *arg, FILE *to), void *arg)
 {
     gp_outfile f = { .needs_folder = true, .is_sole = true };
     char why[GP_WHY] = "";
+    int before = x->errs->failed;
     if (!gp_outfile_open(&f, path, why))
         return gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = path }, "%s", why);
     gp_signals_remove(GP_REMOVED_REPORT, f.in_place ? NULL : f.tmp);
-    bool ok = true;
-    for (size_t at = 0; at < n && ok;) {
-        ssize_t k = write(f.fd, text + at, n - at);
-        ok = k > 0 || (k < 0 && errno == EINTR)
-            || gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = path }, "cannot be written: %s", gp_strerror(errno));
-        at += k > 0 ? (size_t)k : 0;
-    }
-    ok = ok && (gp_outfile_commit(&f, why) || gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = path }, "%s", why));
-    gp_outfile_drop(&f);
+    gp_report_put(&f, write, arg, x->errs);
     gp_signals_remove(GP_REMOVED_REPORT, NULL);
-    return ok;
-}
-
-static bool write_svg(tuner *x)
-{
-    gp_memfile m;
-    size_t n;
-    char *text = NULL;
-    if (gp_memfile_open(&m)) {
-        gp_tune_svg(m.f, &x->t);
-        text = gp_memfile_close(&m, &n);
-    }
-    bool ok = text ? write_file(x, x->t.args->svg_file, text, n)
-                   : gp_fail(x->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    free(text);
-    return ok;
+    return x->errs->failed == before;
 }
 
 static bool finish(tuner *x)
 {
     choose(x);
     gp_tune_print(&x->t);
-    if (x->t.args->svg_file && !write_svg(x))
+    if (x->t.args->svg_file && !write_file(x, x->t.args->svg_file, write_svg, &x->t))
         return false;
     if (!is_reached(x))
         return false;
@@ -413,16 +400,16 @@ static bool finish(tuner *x)
         printf("No settings were measured that are better: leave the file as it is.\n");
         return true;
     }
-    size_t n;
-    const char *text = edited(x, &n);
-    if (!text)
+    text is = { .n = 0 };
+    if (!(is.s = edited(x, &is.n)))
         return false;
-    gp_tune_diff(x->file.file, x->file.text, x->file.len, text, n);
-    return !x->t.args->write || write_file(x, x->t.args->operand[0], text, n);
+    gp_tune_diff(x->file.file, x->file.text, x->file.len, is.s, is.n);
+    return !x->t.args->write || write_file(x, x->t.args->operand[0], write_text, &is);
 }
 
-static int tune(tuner *x)
+static int tune(void *arg)
 {
+    tuner *x = arg;
     const gp_args *args = x->t.args;
     x->t.tried = GP_NEW(&x->t.bench.arena, gp_tried, CANDIDATES + VARIANTS + 1);
     x->t.tried[0] = (gp_tried){ .label = "as given", .row = { .file = args->operand[0], .args = *x->t.bench.args } };
@@ -436,13 +423,14 @@ static int tune(tuner *x)
     return measure_in_turns(x);
 }
 
-int gp_cmd_tune(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+static int tune_verb(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     gp_args quiet = *args;
     quiet.progress = GP_PROGRESS_NONE;
     tuner x = { .registry = registry, .errs = errs };
     x.t.args = args;
-    x.t.bench = (gp_bench){ .args = &quiet, .registry = registry, .nfiles = 1, .rounds = 1 };
+    x.t.bench = (gp_bench){ .args = &quiet, .registry = registry, .nfiles = 1, .rounds = 1,
+                             .longer = "give it time with --budget" };
     x.budget = args->budget_ns ? 1e-9 * (double)args->budget_ns : BUDGET;
     x.began = gp_seconds();
     x.t.bench.window_s = fmin(0.5, x.budget / 200), x.t.bench.max_time_s = x.budget / 20;
@@ -454,10 +442,7 @@ int gp_cmd_tune(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     if (ok)
         ok = compile(&x, &x.given, NULL, 0, errs) && check_sinks(&x);
     if (ok) {
-        gp_signals_catch(args->quiet);
-        int kept = gp_bench_silence();
-        status = tune(&x);
-        gp_bench_restore(kept);
+        status = gp_bench_quietly(args, tune, &x);
         if (!status)
             ok = finish(&x);
     }
@@ -465,13 +450,35 @@ int gp_cmd_tune(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         status = gp_errs_exit(errs);
     gp_print_errs(args, &x.file, errs);
     *errs = (gp_errs){ 0 };
-    if (x.t.bench.stuck) {
-        gp_children_end();
-        _exit(status);                 /* a thread still uses the pipeline */
-    }
+    if (x.t.bench.stuck)
+        gp_leave_stuck(status);
     gp_unload(&x.planned), gp_unload(&x.given), gp_unload(&x.file);
     gp_machine_destroy(x.machine);
     free(x.report);
     gp_arena_free(&x.t.bench.arena);
     return status;
 }
+
+const gp_verb gp_verb_tune = {
+    .name = "tune", .operand = "FILE", .min = 1, .max = 1, .place = 60,
+    .help = "find settings that are faster: measure once, simulate many, measure a few",
+    .more = "The pipeline is measured as by 'gpipe bench' (see its help); outputs go to a temporary\n"
+            "folder. From the times of that run hundreds of settings are simulated: depth, streams,\n"
+            "batch, batch_wait, workers, sync, which change no byte of any output. The most promising\n"
+            "ones and the given ones are measured in turns (a turn measures each once), and the best\n"
+            "one also with another sync and launch. Settings are proposed only if they were better\n"
+            "than the given ones in most turns, and by more than 1 % in the median turn. A table of\n"
+            "what was measured is printed, and the lines of the file to change; --write changes them,\n"
+            "and nothing else.\n",
+    .target = GP_TARGET_HERE, .run = tune_verb,
+    .options = (const gp_option[]){
+        GP_OPTION_SET, GP_OPTION_DEVICE,
+        { "goal", 0, "GOAL", GP_TO_TEXT(goal),
+          "rate (default), latency (of 99 frames in 100), with limits: 'rate, latency < 5 ms'; 'latency, rate > 100'" },
+        { "budget", 0, "TIME", GP_TO_TIME(budget_ns), "how long it may take; default 60s" },
+        { "memory", 0, "SIZE", GP_TO_TEXT(memory), "the most host and device memory together: 4GiB" },
+        { "svg", 0, "FILE", GP_TO_TEXT(svg_file), "a drawing of all settings: rate against latency and memory" },
+        { "write", 0, NULL, GP_TO_FLAG(write), "change the file, if better settings were found" },
+        GP_OPTION_QUIET,
+        { 0 } },
+};

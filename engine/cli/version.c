@@ -13,3 +13,9 @@
 #endif
 
 const char gp_commit[] = GP_COMMIT, gp_lua[] = GP_LUA, gp_built[] = GP_BACKENDS;
+
+const char *gp_version_text(char buf[96])
+{
+    snprintf(buf, 96, *gp_commit ? "%s (commit %s)" : "%s", GP_VERSION, gp_commit);
+    return buf;
+}

@@ -24,16 +24,21 @@ bool gp_says_json(void)
     return words.stream;
 }
 
+bool gp_write_text(int fd, const char *text, size_t n)
+{
+    for (ssize_t k; n; n -= (size_t)k, text += k)
+        if ((k = write(fd, text, n)) < 0 && errno == EINTR)
+            k = 0;
+        else if (k <= 0)
+            return false;
+    return true;
+}
+
 /* Nobody reads it any more, or its disk is full: then there is nowhere to say so. */
 static ssize_t put(void *cookie, const char *text, size_t n)
 {
     (void)cookie;
-    size_t left = n;
-    for (ssize_t k; left; left -= (size_t)k, text += k)
-        if ((k = write(STDERR_FILENO, text, left)) < 0 && errno == EINTR)
-            k = 0;
-        else if (k <= 0)
-            break;
+    (void)gp_write_text(STDERR_FILENO, text, n);
     return (ssize_t)n;
 }
 

@@ -1,10 +1,9 @@
-/* dump.h - what the dumps of the three forms share. */
+/* dump.h - the three forms and their pictures, and the schema of pipeline files, for editors. */
 #ifndef GP_DUMP_H
 #define GP_DUMP_H
 
 #include "base/json.h"
 #include "draw/measured.h"
-#include "draw/rates.h"
 
 /* dump_graph.c: the head of a text, the stages of a text (with a plan, which may be NULL,
  * also where they run) and the rates of the frames, the members of a JSON object, a whole DOT file. */
@@ -12,6 +11,8 @@ void gp_dump_head(FILE *f, const gp_graph *g);
 void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p);
 void gp_dump_graph_members(gp_json *j, const gp_graph *g);
 void gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m);
+/* The segment of each stage, -1: none; memory in `a`. `p` NULL: of none. */
+int *gp_dump_segments(gp_arena *a, const gp_graph *g, const gp_plan *p);
 /* The widest buffer name and stage name, for columns. */
 int gp_dump_width(const gp_graph *g);
 
@@ -25,5 +26,28 @@ bool gp_dump_mermaid(FILE *f, const gp_graph *g, const gp_plan *p, const gp_meas
 
 /* dump.c: a string of DOT. */
 void gp_dot_text(FILE *f, const char *s);
+
+/* rates.c: how many frames become how many, in words. Does some stage fire, or some buffer get frames, more than once in a period? */
+bool gp_rates_differ(const gp_graph *g);
+
+/* "4 frames -> 1", "1 frame -> 16", "1 of 4 frames", "each frame with 3 before it", "all frames -> 1"; returns
+ * buf. */
+enum { GP_REGROUP_TEXT = 160 };
+char *gp_regroup_text(const gp_regroup *r, char buf[GP_REGROUP_TEXT]);
+/* What a stage does with frames, where that is not one for one and once: as above, "the frame before", "1000 times"; or how
+ * it does its work; else "". Returns buf. */
+char *gp_stage_note(const gp_stage *s, char buf[GP_REGROUP_TEXT]);
+
+/* What a period is, after "per": "frame"; where rates differ "12 frames of 'read', 1 of 'mask'", of many sources
+ * the first. The arena's. */
+const char *gp_period_text(gp_arena *a, const gp_graph *g);
+
+/* schema.c. Writes a JSON Schema (draft 7) of pipeline files: the keys, and the options of all kinds. */
+void gp_schema_write(FILE *f, const gp_registry *registry);
+
+/* The option that may stand in the place of one that is required, or NULL. */
+const char *gp_schema_instead(const gp_opt *o);
+/* Option i of a kind, NULL behind the last. The last of a source is `shard`, a key of stages that is for sources alone. */
+const gp_opt *gp_schema_option(const gp_kind *k, int i);
 
 #endif

@@ -87,10 +87,11 @@ static void rates_text(FILE *f, const gp_graph *g)
     gp_arena_free(&a);
 }
 
-/* What it reads, and makes. */
-static void ends_text(FILE *f, const gp_graph *g, const gp_stage *s)
+/* A stage, what it reads, and makes. */
+static void stage_text(FILE *f, const gp_graph *g, const gp_stage *s, int names, int kinds, const char *side)
 {
     char type[GP_BOUNDS_TEXT];
+    fprintf(f, "  %-*s  %-*s  %-10s ", names, s->name, kinds, s->kind->name, side);
     for (int k = 0; k < s->nin; k++)
         fprintf(f, "%s %s", k ? "," : "", s->in[k] < 0 ? "-" : g->buffer[s->in[k]].name);
     if (s->nout)
@@ -127,26 +128,29 @@ static void unfused_text(FILE *f, const gp_graph *g, int *n)
             unfused_text(f, gp_stage_loop(&g->stage[i])->graph, n);
 }
 
+int *gp_dump_segments(gp_arena *a, const gp_graph *g, const gp_plan *p)
+{
+    int *segment = GP_NEW(a, int, g->nstages);
+    for (int i = 0; i < g->nstages; i++)
+        segment[i] = -1;
+    for (int i = 0; p && i < p->ntasks; i++)
+        if (p->task[i].stage >= 0)
+            segment[p->task[i].stage] = p->task[i].segment;
+    return segment;
+}
+
 void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
 {
-    int names = gp_dump_width(g), kinds = 0, *segment = NULL;
-    int unfused = 0;
+    int names = gp_dump_width(g), kinds = 0, unfused = 0;
     gp_arena a = { 0 };
     for (int i = 0; i < g->nprologue; i++)
         kinds = widest(kinds, g->prologue[i].kind->name);
     for (int i = 0; i < g->nstages; i++)
         kinds = widest(kinds, g->stage[i].kind->name);
-    if (p) {
-        segment = GP_NEW(&a, int, g->nstages);
-        for (int i = 0; i < p->ntasks; i++)
-            if (p->task[i].stage >= 0)
-                segment[p->task[i].stage] = p->task[i].segment;
-    }
+    const int *segment = gp_dump_segments(&a, g, p);
     fputs("\nstages\n", f);
     for (int i = 0; i < g->nprologue; i++) {
-        const gp_stage *s = &g->prologue[i];
-        fprintf(f, "  %-*s  %-*s  %-10s ", names, s->name, kinds, s->kind->name, "once");
-        ends_text(f, g, s);
+        stage_text(f, g, &g->prologue[i], names, kinds, "once");
         fputc('\n', f);
     }
     for (int i = 0; i < g->nstages; i++) {
@@ -158,15 +162,13 @@ void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
             snprintf(side, sizeof side, "host x %d", s->workers);
         else
             snprintf(side, sizeof side, s->device ? "device" : "host");
-        fprintf(f, "  %-*s  %-*s  %-10s ", names, s->name, kinds, s->kind->name, side);
-        ends_text(f, g, s);
+        stage_text(f, g, s, names, kinds, side);
         notes_text(f, s);
         const gp_loop *l = gp_stage_loop(s);
         for (int k = 0; l && k < l->graph->nstages; k++) {
-            const gp_stage *inner = &l->graph->stage[k];
-            fprintf(f, "    %-*s  %-*s  %-10s ", names - 2, inner->name, kinds, inner->kind->name, "in loop");
-            ends_text(f, l->graph, inner);
-            notes_text(f, inner);
+            fputs("  ", f);
+            stage_text(f, l->graph, &l->graph->stage[k], names - 2, kinds, "in loop");
+            notes_text(f, &l->graph->stage[k]);
         }
     }
     gp_arena_free(&a);
@@ -204,18 +206,8 @@ static void graph_text(FILE *f, const gp_graph *g)
 
 static void names(gp_json *j, const char *key, const gp_graph *g, const int *v, int n)
 {
-    gp_json_open(j, key, '[');
-    for (int i = 0; i < n; i++)
+    GP_JSON_EACH(j, key, i, n)
         gp_json_str(j, NULL, v[i] < 0 ? NULL : g->buffer[v[i]].name);
-    gp_json_close(j, ']');
-}
-
-static void strings(gp_json *j, const char *key, const char *const *v, int n)
-{
-    gp_json_open(j, key, '[');
-    for (int i = 0; i < n; i++)
-        gp_json_str(j, NULL, v[i]);
-    gp_json_close(j, ']');
 }
 
 static void axes_json(gp_json *j, const char *key, gp_dim3 d)
@@ -271,8 +263,8 @@ static void stage_json(gp_json *j, const gp_graph *g, const gp_stage *s, bool ra
     axes_json(j, "block", s->block);
     axes_json(j, "grid", s->grid);
     if (s->nparts) {
-        strings(j, "fused", s->part, s->nparts);
-        strings(j, "inside", s->inside, s->ninside);
+        gp_json_strs(j, "fused", s->part, s->nparts);
+        gp_json_strs(j, "inside", s->inside, s->ninside);
     }
     if (s->regroups)
         regroup_json(j, &s->regroup);
@@ -294,10 +286,8 @@ static void loop_json(gp_json *j, const gp_loop *l)
         if (l->buffer[i].carries >= 0)
             gp_json_str(j, l->graph->buffer[i].name, l->graph->buffer[l->buffer[i].carries].name);
     gp_json_close(j, '}');
-    gp_json_open(j, "stages", '[');
-    for (int i = 0; i < l->graph->nstages; i++)
+    GP_JSON_EACH(j, "stages", i, l->graph->nstages)
         stage_json(j, l->graph, &l->graph->stage[i], false);
-    gp_json_close(j, ']');
     gp_json_close(j, '}');
 }
 
@@ -308,10 +298,8 @@ static void buffer_json(gp_json *j, const gp_graph *g, const gp_buffer *b, bool 
     gp_json_str(j, "name", b->name);
     gp_json_int(j, "line", b->at.line);
     gp_json_str(j, "dtype", gp_dtype_name(b->type.dtype));
-    gp_json_open(j, "shape", '[');
-    for (int k = 0; k < b->type.ndim; k++)
+    GP_JSON_EACH(j, "shape", k, b->type.ndim)
         gp_json_int(j, NULL, b->type.dim[k]);
-    gp_json_close(j, ']');
     if (b->varies) {
         gp_json_open(j, "varies", '[');        /* axes in which a frame may be shorter */
         for (int k = 0; k < b->type.ndim; k++)
@@ -324,10 +312,8 @@ static void buffer_json(gp_json *j, const gp_graph *g, const gp_buffer *b, bool 
     gp_json_bool(j, "depth_said", b->depth_said);
     gp_json_str(j, "const", b->producer.stage < 0 ? gp_const_text(b, text) : NULL);
     gp_json_str(j, "from", b->producer.stage < 0 ? NULL : g->stage[b->producer.stage].name);
-    gp_json_open(j, "to", '[');
-    for (int u = 0; u < b->nuse; u++)
+    GP_JSON_EACH(j, "to", u, b->nuse)
         gp_json_str(j, NULL, g->stage[b->use[u].stage].name);
-    gp_json_close(j, ']');
     gp_json_bool(j, "endless", b->endless);
     if (rates && b->producer.stage >= 0)
         gp_json_int(j, "rate", b->rate);
@@ -349,28 +335,20 @@ void gp_dump_graph_members(gp_json *j, const gp_graph *g)
     gp_json_str(j, "sync", gp_sync_name[g->sync]);
     gp_json_str(j, "on_error", on_error_name[g->on_error]);
     gp_json_int(j, "stall_timeout_ns", g->stall_ns);
-    gp_json_open(j, "stages", '[');
-    for (int i = 0; i < g->nstages; i++)
+    GP_JSON_EACH(j, "stages", i, g->nstages)
         stage_json(j, g, &g->stage[i], rates);
-    gp_json_close(j, ']');
-    gp_json_open(j, "prologue", '[');
-    for (int i = 0; i < g->nprologue; i++)
+    GP_JSON_EACH(j, "prologue", i, g->nprologue)
         stage_json(j, g, &g->prologue[i], false);
-    gp_json_close(j, ']');
     gp_json_bool(j, "fuse", g->fuse);
-    gp_json_open(j, "unfused", '[');
-    for (int i = 0; i < g->nunfused; i++) {
+    GP_JSON_EACH(j, "unfused", i, g->nunfused) {
         gp_json_open(j, NULL, '{');
         gp_json_str(j, "from", g->unfused[i].from);
         gp_json_str(j, "to", g->unfused[i].to);
         gp_json_str(j, "why", g->unfused[i].why);
         gp_json_close(j, '}');
     }
-    gp_json_close(j, ']');
-    gp_json_open(j, "buffers", '[');
-    for (int i = 0; i < g->nbuffers; i++)
+    GP_JSON_EACH(j, "buffers", i, g->nbuffers)
         buffer_json(j, g, &g->buffer[i], rates);
-    gp_json_close(j, ']');
 }
 
 /* ---- DOT ------------------------------------------------------------- */

@@ -323,18 +323,18 @@ static void plan_json(FILE *f, const gp_plan *p)
     gp_json_open(j, NULL, '{');
     gp_dump_graph_members(j, p->graph);
     gp_json_bool(j, "unified", p->unified);
-#define EACH(name, v, n, each)                 \
-    gp_json_open(j, name, '[');                \
-    for (int i = 0; i < (n); i++)              \
-        each(j, p, &(v)[i]);                   \
-    gp_json_close(j, ']')
-    EACH("actors", p->actor, p->nactors, actor_json);
-    EACH("segments", p->segment, p->nsegments, segment_json);
-    EACH("tasks", p->task, p->ntasks, task_json);
-    EACH("rings", p->ring, p->nrings, ring_json);
-    EACH("pools", p->pool, p->npools, pool_json);
-    EACH("extras", p->extra, p->nextras, extra_json);
-#undef EACH
+    GP_JSON_EACH(j, "actors", i, p->nactors)
+        actor_json(j, p, &p->actor[i]);
+    GP_JSON_EACH(j, "segments", i, p->nsegments)
+        segment_json(j, p, &p->segment[i]);
+    GP_JSON_EACH(j, "tasks", i, p->ntasks)
+        task_json(j, p, &p->task[i]);
+    GP_JSON_EACH(j, "rings", i, p->nrings)
+        ring_json(j, p, &p->ring[i]);
+    GP_JSON_EACH(j, "pools", i, p->npools)
+        pool_json(j, p, &p->pool[i]);
+    GP_JSON_EACH(j, "extras", i, p->nextras)
+        extra_json(j, p, &p->extra[i]);
     gp_json_open(j, "total", '{');
     gp_json_size(j, "host_bytes", p->host_bytes);
     gp_json_size(j, "pinned_bytes", p->pinned_bytes);

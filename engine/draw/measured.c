@@ -4,9 +4,8 @@
  * another device than the plan's, times of segments and copies are left out: they are not
  * what this plan would take. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include "draw/measured.h"
+#include "draw/dump.h"
 #include "base/table.h"
 #include "base/yaml.h"
 
@@ -53,30 +52,10 @@ typedef struct reading {
     double *held;
 } reading;
 
-static const char *text_of(const gp_node *map, const char *key)
-{
-    const gp_node *n = gp_node_get(map, key);
-    return n && n->kind == GP_SCALAR ? n->text : "";
-}
-
-static double number_of(const gp_node *map, const char *key)
-{
-    const char *text = text_of(map, key);
-    char *end;
-    double x = strtod(text, &end);
-    return *text && !*end && x >= 0 && x < 1e18 ? x : -1;
-}
-
 static double part_of(const gp_node *map, const char *key)
 {
-    double x = number_of(map, key);
+    double x = gp_node_number(map, key);
     return x < 1 ? x : 1;
-}
-
-static const gp_node *list_of(const gp_node *map, const char *key)
-{
-    const gp_node *n = gp_node_get(map, key);
-    return n && n->kind == GP_LIST ? n : NULL;
 }
 
 static bool no_report(reading *r)
@@ -99,7 +78,7 @@ static bool read_stages(reading *r, const gp_node *list)
     const gp_graph *g = r->plan->graph;
     bool *seen = GP_NEW(r->arena, bool, g->nstages);
     for (int i = 0; i < list->n; i++) {
-        const char *name = text_of(list->item[i], "name");
+        const char *name = gp_node_text(list->item[i], "name");
         int stage = gp_table_index(&r->stages, name);
         if (!*name)
             return no_report(r);
@@ -107,7 +86,7 @@ static bool read_stages(reading *r, const gp_node *list)
             return another(r, "stage", name, "there is");
         seen[stage] = true;
         r->stage[stage] = (gp_time){ part_of(list->item[i], "busy"),
-                                     number_of(list->item[i], "frame_p50_us"), false };
+                                     gp_node_number(list->item[i], "frame_p50_us"), false };
     }
     for (int i = 0; i < g->nstages; i++)
         if (!seen[i] && !g->stage[i].device)
@@ -118,20 +97,17 @@ static bool read_stages(reading *r, const gp_node *list)
 static bool read_segments(reading *r, const gp_node *list, gp_time compute)
 {
     const gp_plan *p = r->plan;
-    int *segment = GP_NEW(r->arena, int, p->graph->nstages);
-    for (int i = 0; i < p->ntasks; i++)
-        if (p->task[i].stage >= 0)
-            segment[p->task[i].stage] = p->task[i].segment + 1;
+    const int *segment = gp_dump_segments(r->arena, p->graph, p);
     for (int i = 0; list && i < list->n; i++) {
-        const gp_node *stages = list_of(list->item[i], "stages");
+        const gp_node *stages = gp_node_list(list->item[i], "stages");
         for (int k = 0; stages && k < stages->n; k++) {
             const char *name = stages->item[k]->kind == GP_SCALAR ? stages->item[k]->text : "";
             int stage = gp_table_index(&r->stages, name);
             if (stage < 0)
                 return another(r, "stage", name, "there is");
-            if (segment[stage])
-                r->segment[segment[stage] - 1] = (gp_time){
-                    list->n == 1 ? compute.busy : -1, number_of(list->item[i], "frame_p50_us"),
+            if (segment[stage] >= 0)
+                r->segment[segment[stage]] = (gp_time){
+                    list->n == 1 ? compute.busy : -1, gp_node_number(list->item[i], "frame_p50_us"),
                     compute.estimate };
         }
     }
@@ -142,9 +118,9 @@ static bool read_segments(reading *r, const gp_node *list, gp_time compute)
 static bool read_buffers(reading *r, const gp_node *list)
 {
     for (int i = 0; list && i < list->n; i++) {
-        const char *name = text_of(list->item[i], "name");
+        const char *name = gp_node_text(list->item[i], "name");
         int buffer = gp_table_index(&r->buffers, name);
-        double held = number_of(list->item[i], "held");
+        double held = gp_node_number(list->item[i], "held");
         if (buffer < 0)
             return another(r, "buffer", name, "there is");
         if (held > r->held[buffer])
@@ -158,9 +134,9 @@ static gp_time engine(const gp_node *list, const char *name)
 {
     gp_time most = { -1, -1, false };
     for (int i = 0; list && i < list->n; i++) {
-        double busy = strcmp(text_of(list->item[i], "name"), name) ? -1 : part_of(list->item[i], "busy");
+        double busy = strcmp(gp_node_text(list->item[i], "name"), name) ? -1 : part_of(list->item[i], "busy");
         if (busy > most.busy)
-            most = (gp_time){ busy, -1, !strcmp(text_of(list->item[i], "measured"), "false") };
+            most = (gp_time){ busy, -1, !strcmp(gp_node_text(list->item[i], "measured"), "false") };
     }
     return most;
 }
@@ -177,8 +153,8 @@ static const char *planned_for(const gp_plan *p)
 /* The report's, if it is another one than the plan's; NULL: it is the same, or not said. */
 static const char *another_device(const reading *r, const gp_node *root)
 {
-    const char *device = text_of(gp_node_get(root, "pipeline"), "device");
-    const char *gpu = text_of(gp_node_get(root, "environment"), "gpu");
+    const char *device = gp_node_text(gp_node_get(root, "pipeline"), "device");
+    const char *gpu = gp_node_text(gp_node_get(root, "environment"), "gpu");
     bool cpu = !strcmp(device, "cpu"), named = *gpu && strcmp(gpu, "null");
     if (!*device || !r->plan->nsegments || (cpu && r->plan->unified)
         || (!cpu && !r->plan->unified && (!named || !strcmp(gpu, planned_for(r->plan)))))
@@ -233,7 +209,7 @@ const gp_measured *gp_measured_read(gp_arena *a, const gp_plan *p, const char *j
     gp_errs *ignored = GP_NEW(a, gp_errs, 1);
     const gp_node *root = memchr(json, 0, len) ? NULL
         : gp_yaml_value(a, gp_strndup(a, json, len), r.at, ignored);
-    const gp_node *stages = list_of(root, "stages"), *engines = list_of(root, "engines");
+    const gp_node *stages = gp_node_list(root, "stages"), *engines = gp_node_list(root, "engines");
     if (!stages || !gp_node_get(root, "verdict")) {
         if (ignored->n && ignored->e[0].code == GP_E_RESOURCE)
             gp_errs_add(errs, ignored);
@@ -243,14 +219,14 @@ const gp_measured *gp_measured_read(gp_arena *a, const gp_plan *p, const char *j
     }
     make_tables(&r);
     if (!read_stages(&r, stages)
-        || !read_segments(&r, list_of(root, "segments"), engine(engines, "compute"))
-        || !read_buffers(&r, list_of(root, "buffers")))
+        || !read_segments(&r, gp_node_list(root, "segments"), engine(engines, "compute"))
+        || !read_buffers(&r, gp_node_list(root, "buffers")))
         return NULL;
     gp_measured *m = GP_NEW(a, gp_measured, 1);
     *m = (gp_measured){ .stage = r.stage, .segment = r.segment, .held = r.held,
                         .copy_in = engine(engines, "copy in"),
                         .copy_out = engine(engines, "copy out"), .copy_peer = engine(engines, "peer copy"),
-                        .verdict = text_of(gp_node_get(root, "verdict"), "text") };
+                        .verdict = gp_node_text(gp_node_get(root, "verdict"), "text") };
     const char *elsewhere = another_device(&r, root);
     if (elsewhere) {
         leave_out_device(&r, m);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "base/plural.h"
 #include "draw/picture.h"
-#include "draw/rates.h"
+#include "draw/dump.h"
 
 typedef struct build {
     gp_arena *arena;
@@ -207,18 +207,13 @@ static gp_picture picture_of(gp_arena *a, const gp_graph *g, const gp_plan *p,
                              const gp_measured *m)
 {
     build b = { .arena = a, .pic = { .graph = g, .plan = p, .measured = m } };
-    b.segment = GP_NEW(a, int, g->nstages);
+    b.segment = gp_dump_segments(a, g, p);
     b.first_ring = GP_NEW(a, int, g->nbuffers);
     b.stage_node = GP_NEW(a, int, g->nstages);
     b.buffer_node = GP_NEW(a, int, g->nbuffers);
     b.ring_node = GP_NEW(a, int, p ? p->nrings : 0);
-    for (int i = 0; i < g->nstages; i++)
-        b.segment[i] = -1;
     for (int i = 0; i < g->nbuffers; i++)
         b.first_ring[i] = -1;
-    for (int i = 0; p && i < p->ntasks; i++)
-        if (p->task[i].stage >= 0)
-            b.segment[p->task[i].stage] = p->task[i].segment;
     for (int i = p ? p->nrings : 0; i--;) {
         b.ring_node[i] = -1;
         if (p->ring[i].buffer >= 0)

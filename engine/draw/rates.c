@@ -1,10 +1,10 @@
-/* rates.c - see rates.h. */
+/* rates.c - how many frames become how many, in words. */
 #include <stdio.h>
 #include <string.h>
 #include "base/plural.h"
 #include "compile/loop.h"
 #include "compile/plan.h"
-#include "draw/rates.h"
+#include "draw/dump.h"
 
 bool gp_rates_differ(const gp_graph *g)
 {

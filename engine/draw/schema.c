@@ -7,7 +7,7 @@
 #include <string.h>
 #include "base/json.h"
 #include "compile/keys.h"
-#include "draw/schema.h"
+#include "draw/dump.h"
 
 /* What rows refer to. Keys that are not a single value have the form of their name. */
 static const struct { const char *name, *schema; } forms[] = {
@@ -117,9 +117,7 @@ static void put_row(gp_json *j, const gp_opt *o, bool is_key)
     }
     gp_json_open(j, "anyOf", '[');
     if (o->type == GP_OPT_BOOL) {
-        gp_json_open(j, NULL, '{');
-        gp_json_str(j, "type", "boolean");
-        gp_json_close(j, '}');
+        gp_json_raw(j, NULL, "{\"type\": \"boolean\"}");
         put_ref(j, NULL, "inserted");
     } else if (o->type == GP_OPT_ENUM || o->type == GP_OPT_DTYPE) {
         put_words(j, o);
@@ -144,8 +142,7 @@ static void put_row(gp_json *j, const gp_opt *o, bool is_key)
     gp_json_close(j, '}');
 }
 
-/* The option that may stand in the place of one that is required, or NULL. */
-static const char *instead(const gp_opt *o)
+const char *gp_schema_instead(const gp_opt *o)
 {
     return o->type == GP_OPT_ENUM || !o->required ? NULL : o->choices;
 }
@@ -154,21 +151,17 @@ static void put_required(gp_json *j, const gp_opt *rows)
 {
     gp_json_open(j, "required", '[');
     for (const gp_opt *o = rows; o && o->name; o++)
-        if (o->required && !instead(o))
+        if (o->required && !gp_schema_instead(o))
             gp_json_str(j, NULL, o->name);
     gp_json_close(j, ']');
     for (const gp_opt *o = rows; o && o->name; o++) {
-        if (!o->required || !instead(o))
+        if (!o->required || !gp_schema_instead(o))
             continue;
-        gp_json_open(j, "anyOf", '[');
-        for (int i = 0; i < 2; i++) {
-            gp_json_open(j, NULL, '{');
-            gp_json_open(j, "required", '[');
-            gp_json_str(j, NULL, i ? instead(o) : o->name);
-            gp_json_close(j, ']');
-            gp_json_close(j, '}');
+        GP_JSON_EACH(j, "anyOf", i, 2) {
+            char one[128];
+            snprintf(one, sizeof one, "{\"required\": [\"%.64s\"]}", i ? gp_schema_instead(o) : o->name);
+            gp_json_raw(j, NULL, one);
         }
-        gp_json_close(j, ']');
     }
 }
 
@@ -205,13 +198,9 @@ static void put_stage(gp_json *j, const gp_registry *registry)
     gp_json_open(j, "allOf", '[');
     for (int i = 0; (k = gp_kind_at(registry, i)); i++) {
         gp_json_open(j, NULL, '{');
-        gp_json_open(j, "if", '{');
-        gp_json_open(j, "properties", '{');
-        gp_json_open(j, "use", '{');
-        gp_json_str(j, "const", k->name);
-        gp_json_close(j, '}');
-        gp_json_close(j, '}');
-        gp_json_close(j, '}');
+        char is[128];
+        snprintf(is, sizeof is, "{\"properties\": {\"use\": {\"const\": \"%.64s\"}}}", k->name);
+        gp_json_raw(j, "if", is);
         gp_json_open(j, "then", '{');
         gp_json_str(j, "description", k->help);
         put_map(j, gp_stage_keys, k->opts ? k->opts : none);

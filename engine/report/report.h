@@ -144,9 +144,13 @@ bool gp_trace_json(const gp_pipeline *p, size_t most, FILE *f, gp_errs *errs);
  * process rank + 1, `name`; times are by the clock of rank 0, from `zero` on. */
 typedef struct gp_trace_part { int rank, ranks; const char *name; gp_clock clock; int64_t zero; } gp_trace_part;
 bool gp_trace_events(const gp_pipeline *p, const gp_trace_part *part, size_t most, FILE *f, gp_errs *errs);
-/* Around them: what is written before the first, and behind the last. */
+/* Around them: what is written before the first, and behind the last. from, to: the time that is shown, from the start
+ * of the run; not of several ranks. */
 void gp_trace_begin(gp_json *j);
-void gp_trace_end(gp_json *j, const gp_pipeline *p, int ranks);
+void gp_trace_end(gp_json *j, const char *pipeline, int ranks, double from_s, double to_s);
+/* How an event begins (tid 0: of a process), and a whole one that names a process or thread. */
+void gp_trace_head(gp_json *j, const char *ph, int pid, int tid);
+void gp_trace_name(gp_json *j, int pid, int tid, const char *what, const char *name);
 
 /* ---- as JSON (report_json.c) ------------------------------------------ */
 
@@ -166,7 +170,8 @@ typedef struct gp_report_about {
     const char *const *assumed; int nassumed;  /* ... what was taken for granted */
 } gp_report_about;
 
-void gp_account_json(gp_json *j, const gp_account *a);
+/* "sources"; left: the key of what is neither out, dropped nor failed: "cancelled", or while it runs "in_flight". */
+void gp_accounts_json(gp_json *j, const gp_account *a, int n, const char *left);
 /* One object, as tests/report.schema.json says. `p` is what was run. */
 void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_about *about,
                     FILE *f);

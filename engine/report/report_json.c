@@ -39,10 +39,7 @@ static void seconds(gp_json *j, const char *key, int64_t ns)
 
 static void known(gp_json *j, const char *key, bool is_known, double v)
 {
-    if (is_known && isfinite(v))
-        gp_json_num(j, key, v);
-    else
-        gp_json_str(j, key, NULL);
+    gp_json_num(j, key, is_known ? v : NAN);
 }
 
 static void at(gp_json *j, const char *key, const gp_hist *h, double q)
@@ -118,16 +115,18 @@ static void wakes(gp_json *j, const gp_report *r)
     gp_json_close(j, '}');
 }
 
-void gp_account_json(gp_json *j, const gp_account *a)
+void gp_accounts_json(gp_json *j, const gp_account *a, int n, const char *left)
 {
-    gp_json_open(j, NULL, '{');
-    gp_json_str(j, "name", a->source);
-    gp_json_size(j, "in", a->in);
-    gp_json_size(j, "out", a->out);
-    gp_json_size(j, "dropped", a->dropped);
-    gp_json_size(j, "failed", a->failed);
-    gp_json_size(j, "cancelled", a->cancelled);
-    gp_json_close(j, '}');
+    GP_JSON_EACH(j, "sources", i, n) {
+        gp_json_open(j, NULL, '{');
+        gp_json_str(j, "name", a[i].source);
+        gp_json_size(j, "in", a[i].in);
+        gp_json_size(j, "out", a[i].out);
+        gp_json_size(j, "dropped", a[i].dropped);
+        gp_json_size(j, "failed", a[i].failed);
+        gp_json_size(j, left, a[i].cancelled);
+        gp_json_close(j, '}');
+    }
 }
 
 static void waits(gp_json *j, const gp_actor_report *p)
@@ -172,11 +171,9 @@ static void segment(gp_json *j, const gp_actor_report *p, const gp_plan *plan)
     const gp_segment *s = &plan->segment[p->segment];
     gp_json_open(j, NULL, '{');
     gp_json_str(j, "name", p->name);
-    gp_json_open(j, "stages", '[');
-    for (int i = 0; i < s->ntasks; i++)
+    GP_JSON_EACH(j, "stages", i, s->ntasks)
         if (plan->task[s->task[i]].stage >= 0)
             gp_json_str(j, NULL, plan->graph->stage[plan->task[s->task[i]].stage].name);
-    gp_json_close(j, ']');
     gp_json_int(j, "streams", s->streams);
     gp_json_int(j, "depth", s->depth);
     gp_json_int(j, "batch", s->batch);
@@ -217,10 +214,8 @@ static void buffer(gp_json *j, const gp_report *r, const gp_buffer_report *b, co
     gp_json_int(j, "depth", b->depth);
     gp_json_num(j, "held", b->held);
     gp_json_str(j, "dtype", gp_dtype_name(t->dtype));
-    gp_json_open(j, "shape", '[');
-    for (int k = 0; k < t->ndim; k++)
+    GP_JSON_EACH(j, "shape", k, t->ndim)
         gp_json_int(j, NULL, t->dim[k]);
-    gp_json_close(j, ']');
     gp_json_close(j, '}');
 }
 
@@ -274,39 +269,21 @@ void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_ab
     environment(&j, &about->environment);
     cores(&j, r);
     wakes(&j, r);
-    gp_json_open(&j, "set", '[');
-    for (int i = 0; i < about->nset; i++)
-        gp_json_str(&j, NULL, about->set[i]);
-    gp_json_close(&j, ']');
+    gp_json_strs(&j, "set", about->set, about->nset);
     if (about->nassumed)
-        gp_json_open(&j, "assumed", '[');
-    for (int i = 0; i < about->nassumed; i++)
-        gp_json_str(&j, NULL, about->assumed[i]);
-    if (about->nassumed)
-        gp_json_close(&j, ']');
-    gp_json_open(&j, "sources", '[');
-    for (int i = 0; i < about->naccounts; i++)
-        gp_account_json(&j, &about->account[i]);
-    gp_json_close(&j, ']');
-    gp_json_open(&j, "stages", '[');
-    for (int i = 0; i < r->nactors; i++)
+        gp_json_strs(&j, "assumed", about->assumed, about->nassumed);
+    gp_accounts_json(&j, about->account, about->naccounts, "cancelled");
+    GP_JSON_EACH(&j, "stages", i, r->nactors)
         if (r->actor[i].stage >= 0)
             stage(&j, r, &r->actor[i], g);
-    gp_json_close(&j, ']');
-    gp_json_open(&j, "segments", '[');
-    for (int i = 0; i < r->nactors; i++)
+    GP_JSON_EACH(&j, "segments", i, r->nactors)
         if (r->actor[i].segment >= 0)
             segment(&j, &r->actor[i], plan);
-    gp_json_close(&j, ']');
-    gp_json_open(&j, "engines", '[');
-    for (int i = 0; i < r->nall; i++)
+    GP_JSON_EACH(&j, "engines", i, r->nall)
         if (r->all[i].used)
             engine(&j, r, &r->all[i]);
-    gp_json_close(&j, ']');
-    gp_json_open(&j, "buffers", '[');
-    for (int i = 0; i < r->nbuffers; i++)
+    GP_JSON_EACH(&j, "buffers", i, r->nbuffers)
         buffer(&j, r, &r->buffer[i], g);
-    gp_json_close(&j, ']');
     latency(&j, &r->latency);
     gp_json_num(&j, "overlap", r->overlap);
     verdict(&j, r);

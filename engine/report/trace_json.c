@@ -190,7 +190,7 @@ static double us_between(const kept *x, int64_t start, int64_t end)
 
 /* ---- members --------------------------------------------------------- */
 
-static void head(gp_json *j, const char *ph, int pid, int tid)
+void gp_trace_head(gp_json *j, const char *ph, int pid, int tid)
 {
     gp_json_open(j, NULL, '{');
     gp_json_str(j, "ph", ph);
@@ -199,9 +199,9 @@ static void head(gp_json *j, const char *ph, int pid, int tid)
         gp_json_int(j, "tid", tid);
 }
 
-static void name_it(gp_json *j, int pid, int tid, const char *what, const char *name)
+void gp_trace_name(gp_json *j, int pid, int tid, const char *what, const char *name)
 {
-    head(j, "M", pid, tid);
+    gp_trace_head(j, "M", pid, tid);
     gp_json_str(j, "name", what);
     gp_json_open(j, "args", '{');
     gp_json_str(j, "name", name);
@@ -214,7 +214,7 @@ static void slice(gp_json *j, const kept *x, const gp_track *track, const gp_eve
     static const char *const cats[] = {
         "stage", "wait", "launch", "copy in", "compute", "copy out", "peer copy",
     };
-    head(j, "X", process_of(x, track), tid);
+    gp_trace_head(j, "X", process_of(x, track), tid);
     gp_json_num(j, "ts", us(x, e->start));
     gp_json_num(j, "dur", us_between(x, e->start, e->end));
     gp_json_str(j, "name", e->name);
@@ -255,8 +255,8 @@ static int lane_of(lanes *l, const gp_event *e)
 
 static void name_track(gp_json *j, int pid, int tid, const char *name)
 {
-    name_it(j, pid, tid, "thread_name", name);
-    head(j, "M", pid, tid);
+    gp_trace_name(j, pid, tid, "thread_name", name);
+    gp_trace_head(j, "M", pid, tid);
     gp_json_str(j, "name", "thread_sort_index");
     gp_json_open(j, "args", '{');
     gp_json_int(j, "sort_index", tid);
@@ -299,9 +299,9 @@ static bool add_tracks(gp_json *j, kept *x)
     const gp_trace *t = x->run->trace;
     if (!(x->slice = malloc((x->events + 1) * sizeof *x->slice)))
         return false;
-    name_it(j, HOST + x->part->rank, 0, "process_name", x->part->ranks > 1 ? x->part->name : "host");
+    gp_trace_name(j, HOST + x->part->rank, 0, "process_name", x->part->ranks > 1 ? x->part->name : "host");
     for (int d = 0; d < x->run->ndevs && x->part->ranks == 1; d++)
-        name_it(j, DEVICE + d, 0, "process_name", x->run->ndevs > 1 ? x->run->graph->device[d].name : "device");
+        gp_trace_name(j, DEVICE + d, 0, "process_name", x->run->ndevs > 1 ? x->run->graph->device[d].name : "device");
     for (int i = 0, tid = 1; i < t->ntracks && tid; i++)
         if (t->track[i].name && !(tid = add_track(j, x, i, tid)))
             return false;
@@ -330,7 +330,7 @@ static void follow(kept *x)
 
 static void arrow(gp_json *j, const kept *x, const placed *s, const char *ph)
 {
-    head(j, ph, s->pid, s->tid);
+    gp_trace_head(j, ph, s->pid, s->tid);
     gp_json_num(j, "ts", us(x, s->event->start));
     gp_json_int(j, "id", ((int64_t)s->frame * x->nstretches + s->stretch) * x->part->ranks + x->part->rank);
     gp_json_str(j, "name", "frame");
@@ -384,7 +384,7 @@ static void add_counter(gp_json *j, const kept *x, const gp_actorrt *to, const g
             used = over ? made : gp_actor_used(to, e->first + (uint64_t)e->n);
         if (e->start < x->from)
             continue;
-        head(j, "C", HOST + x->part->rank, 0);
+        gp_trace_head(j, "C", HOST + x->part->rank, 0);
         gp_json_str(j, "name", name);
         gp_json_num(j, "ts", us(x, e->start));
         gp_json_open(j, "args", '{');
@@ -417,8 +417,7 @@ void gp_trace_begin(gp_json *j)
     gp_json_open(j, "traceEvents", '[');
 }
 
-/* from: when what is kept begins; to: when the run ended, both in seconds from its start; of several ranks not said. */
-static void end_trace(gp_json *j, const char *pipeline, int ranks, double from, double to)
+void gp_trace_end(gp_json *j, const char *pipeline, int ranks, double from_s, double to_s)
 {
     gp_json_close(j, ']');
     gp_json_str(j, "displayTimeUnit", "ms");
@@ -428,16 +427,11 @@ static void end_trace(gp_json *j, const char *pipeline, int ranks, double from, 
     if (ranks > 1) {
         gp_json_int(j, "ranks", ranks);
     } else {
-        gp_json_num(j, "from_s", from);
-        gp_json_num(j, "to_s", to);
+        gp_json_num(j, "from_s", from_s);
+        gp_json_num(j, "to_s", to_s);
     }
     gp_json_close(j, '}');
     gp_json_close(j, '}');
-}
-
-void gp_trace_end(gp_json *j, const gp_pipeline *p, int ranks)
-{
-    end_trace(j, gp_pipeline_graph(p)->name, ranks, 0, 0);
 }
 
 /* `around`: all of a trace, of one process. */
@@ -460,8 +454,8 @@ static bool write_trace(const gp_run *run, const gp_trace_part *part, bool aroun
         }
         int64_t from = x.from > run->start_ns ? x.from : run->start_ns;
         if (around)
-            end_trace(&j, run->graph->name, 1, (double)(from - run->start_ns) * 1e-9,
-                      (double)(end - run->start_ns) * 1e-9);
+            gp_trace_end(&j, run->graph->name, 1, (double)(from - run->start_ns) * 1e-9,
+                         (double)(end - run->start_ns) * 1e-9);
     }
     for (int i = 0; x.track && i < run->trace->ntracks; i++)
         free(x.track[i].event);

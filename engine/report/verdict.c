@@ -111,8 +111,7 @@ static void blame_meeting(gp_judging *j, int actor)
     busiest_text(j, gp_busiest(j, actor), v->busiest, sizeof v->busiest);
     say(j, "bound by stage '%.60s', where ranks meet (%d %% of the time it waits for others%s", p->name, percent(v->meets),
         j->r->simulated ? "" : " and exchanges with them");
-    gp_say_machine(j);
-    say(j, ")");
+    gp_say_machine(j, ")");
     if (j->r->simulated)               /* all are as fast there, and an exchange counts as busy */
         say(j, ": ranks are late in turns, so let what each does before it take as long for all frames");
 }
@@ -145,8 +144,7 @@ static bool is_paced(gp_judging *j)
     else
         say(j, "waits for %s", s->nin ? "who takes what it writes" : "its input");
     say(j, " (idle %d %%", percent(gp_part_of_run(j, p->idle_ns)));
-    gp_say_machine(j);
-    say(j, ")");
+    gp_say_machine(j, ")");
     if (hertz > 0)
         gp_try_unpaced(j, p);
     else
@@ -163,7 +161,7 @@ static void blame_depth(gp_judging *j, gp_candidate c)
     say(j, "bound by the depth around stage '%.60s' (%d). Only %d of its %d workers can have a "
         "frame, and %s %d %% busy", p->name, depth, depth, p->workers,
         depth == 1 ? "is" : "are", percent(c.part));
-    gp_say_machine(j);
+    gp_say_machine(j, "");
     gp_try_deeper(j, c.actor, -1, 2);
 }
 
@@ -193,8 +191,7 @@ static void blame_cycle(gp_judging *j, int actor, const char *carried, double pa
     gp_verdict_found(j, GP_BOUND_CYCLE, actor);
     say(j, "bound by the cycle of the carried buffer '%.60s', whose stages take one frame after the other ('%.60s' waits "
         "for the frame before %d %% of the time", carried, j->r->actor[actor].name, percent(part));
-    gp_say_machine(j);
-    say(j, "): make them faster, or take out of it what does not need the frame before");
+    gp_say_machine(j, "): make them faster, or take out of it what does not need the frame before");
 }
 
 /* For those whose busy share alone does not show that they are the bound. */
@@ -215,8 +212,7 @@ static void blame_stage(gp_judging *j, gp_candidate c)
     if (p->workers > 1)
         say(j, "%d workers, ", p->workers);
     say(j, "%d %% busy%s", percent(c.part), waitless(j, c));
-    gp_say_machine(j);
-    say(j, ")");
+    gp_say_machine(j, ")");
     if (p->most_workers > p->workers)
         gp_try_workers(j, c);
     else
@@ -229,8 +225,7 @@ static void blame_launcher(gp_judging *j, gp_candidate c)
     double us = p->launches ? 1e-3 * (double)p->busy_ns / (double)p->launches : 0;
     double each = p->launches ? (double)p->frames / (double)p->launches : 0;
     say(j, "bound by launching '%.60s' (%d %% busy%s", p->name, percent(c.part), waitless(j, c));
-    gp_say_machine(j);
-    say(j, "). A launch");
+    gp_say_machine(j, "). A launch");
     if (j->plan->segment[p->segment].regroups < 0)
         say(j, " of %.3g frame%s", each, each == 1 ? "" : "s");
     say(j, " takes %.3g us", us);
@@ -486,8 +481,7 @@ static bool are_streams_few(gp_judging *j)
     gp_verdict_found(j, GP_BOUND_STREAMS, best);
     say(j, "bound by the %d stream%s of '%.60s' (%d %% of the time none is free", s->streams,
         gp_plural(s->streams), p->name, percent(gp_part_of_run(j, p->wait_stream_ns)));
-    gp_say_machine(j);
-    say(j, ")");
+    gp_say_machine(j, ")");
     gp_try_streams(j, s, most > 0 ? (int)(s->streams / most + 0.999) : 0);
     return true;
 }
@@ -574,7 +568,7 @@ static bool is_shallow(gp_judging *j)
     gp_verdict_found(j, GP_BOUND_DEPTH, b->to);
     j->r->verdict.buffer = best;
     say(j, "bound by the depth of buffer '%.60s' (%d", b->name, b->depth);
-    gp_say_machine(j);
+    gp_say_machine(j, "");
     if (other) {
         say(j, "). It is full while '%.60s' waits for '%.60s'", to->name, other->name);
         gp_try_depth(j, best);

@@ -32,8 +32,9 @@ void gp_verdict_found(gp_judging *j, gp_bound bound, int actor);
 void gp_say_crowd(gp_judging *j);
 /* ", other processes used 0.6 of 2 cores" where that is worth a word and not said yet. */
 void gp_say_others(gp_judging *j);
-/* ", GPU idle 61 %" where there is a GPU, with ~ an estimate, of several the one that is busiest; and the cores. */
-void gp_say_machine(gp_judging *j);
+/* ", GPU idle 61 %" where there is a GPU, with ~ an estimate, of several the one that is busiest; and the cores; then
+ * `end`. */
+void gp_say_machine(gp_judging *j, const char *end);
 bool gp_are_cores_busy(gp_judging *j);     /* the rule */
 
 /* ---- verdict_busy.c --------------------------------------------------- */
@@ -82,7 +83,6 @@ int gp_followed_depth(const gp_judging *j, int buffer);
 /* ---- verdict_edit.c: each adds to the text, and sets the edit ---------- */
 
 /* GROUP.NAME.KEY, or with NULL just KEY. */
-void gp_try(gp_judging *j, const char *group, const char *name, const char *key, int64_t value);
 void gp_try_word(gp_judging *j, const char *group, const char *name, const char *key,
                  const char *value);
 /* To what the next busiest would keep up with, and the free cores allow. */

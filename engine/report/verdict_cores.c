@@ -50,7 +50,7 @@ void gp_say_crowd(gp_judging *j)
 }
 
 /* ", GPU idle 61 %" where there is a GPU, with ~ an estimate; and the cores. */
-void gp_say_machine(gp_judging *j)
+void gp_say_machine(gp_judging *j, const char *end)
 {
     const char *device = NULL;
     double most = 0;
@@ -65,6 +65,7 @@ void gp_say_machine(gp_judging *j)
     if (used)
         say(j, ", %s idle %s%d %%", device ? device : "GPU", known ? "" : "~", 100 - percent(most));
     gp_say_others(j);
+    say(j, "%s", end);
 }
 
 /* ---- the rule --------------------------------------------------------- */
@@ -95,8 +96,7 @@ static void say_cores(gp_judging *j, double used)
         say(j, "bound by the one core (%d %% busy", percent(used + r->others));
     else
         say(j, "bound by the %d cores (%d %% busy", r->cpus, percent((used + r->others) / r->cpus));
-    gp_say_machine(j);
-    say(j, "). ");
+    gp_say_machine(j, "). ");
 }
 
 bool gp_are_cores_busy(gp_judging *j)

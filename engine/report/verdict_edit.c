@@ -23,7 +23,7 @@ void gp_try_word(gp_judging *j, const char *group, const char *name, const char 
         say(j, ": try %s.%.60s.%s: %s", group, name, key, value);
 }
 
-void gp_try(gp_judging *j, const char *group, const char *name, const char *key, int64_t value)
+static void try(gp_judging *j, const char *group, const char *name, const char *key, int64_t value)
 {
     char text[24];
     snprintf(text, sizeof text, "%" PRId64, value);
@@ -45,9 +45,9 @@ void gp_try_depth(gp_judging *j, int buffer)
     const gp_buffer_report *b = &j->r->buffer[buffer];
     int followed = gp_followed_depth(j, buffer);
     if (j->g->buffer[b->buffer].hidden)
-        gp_try(j, NULL, NULL, "depth", deeper(followed ? followed : b->depth, 2));
+        try(j, NULL, NULL, "depth", deeper(followed ? followed : b->depth, 2));
     else
-        gp_try(j, "buffers", b->name, "depth", deeper(b->depth, 2));
+        try(j, "buffers", b->name, "depth", deeper(b->depth, 2));
 }
 
 static bool is_around(const gp_judging *j, int i, int actor, int buffer)
@@ -88,9 +88,9 @@ void gp_try_deeper(gp_judging *j, int actor, int buffer, int times)
     else if (same)
         say(j, ": try %d times the depth for all buffers around it", turns / fewest);
     else if (followed)
-        gp_try(j, NULL, NULL, "depth", deeper(followed, times));
+        try(j, NULL, NULL, "depth", deeper(followed, times));
     else
-        gp_try(j, "buffers", least->name, "depth", depth);
+        try(j, "buffers", least->name, "depth", depth);
 }
 
 /* ---- segments --------------------------------------------------------- */
@@ -99,7 +99,7 @@ void gp_try_streams(gp_judging *j, const gp_segment *s, int want)
 {
     int most = s->depth / s->place.lanes;
     want = want > s->streams ? want : s->streams + 1;
-    gp_try(j, NULL, NULL, "streams", want < most ? want : most);
+    try(j, NULL, NULL, "streams", want < most ? want : most);
 }
 
 bool gp_try_batch(gp_judging *j, const gp_actor_report *p)
@@ -112,7 +112,7 @@ bool gp_try_batch(gp_judging *j, const gp_actor_report *p)
     if (j->g->batch && gp_segment_batch(j->plan, s, 0) > s->batch)
         gp_try_word(j, NULL, NULL, "batch", "auto");
     else if (half > s->batch)
-        gp_try(j, NULL, NULL, "batch", half);
+        try(j, NULL, NULL, "batch", half);
     else if (!j->g->batch && gp_segment_batch(j->plan, &deep, 0) > s->batch)
         gp_try_deeper(j, (int)(p - j->r->actor), -1, TIMES);
     else
@@ -138,7 +138,7 @@ void gp_try_workers(gp_judging *j, gp_candidate c)
     }
     want = want <= p->workers ? p->workers + 1 : want < depth ? want : depth;
     if (fits)
-        gp_try(j, "stages", p->name, "workers", want);
+        try(j, "stages", p->name, "workers", want);
     else
         say(j, ", and then workers: %d", want);
 }
@@ -199,5 +199,5 @@ void gp_try_less(gp_judging *j, const gp_actor_report *p)
 void gp_try_unpaced(gp_judging *j, const gp_actor_report *p)
 {
     if (gp_kind_opt(j->g->stage[p->stage].kind, "rate", GP_OPT_FLOAT))
-        gp_try(j, "stages", p->name, "rate", 0);
+        try(j, "stages", p->name, "rate", 0);
 }

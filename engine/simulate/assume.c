@@ -1,7 +1,7 @@
 /* assume.c - what a simulation takes for granted, in words. */
 #include <string.h>
 #include "base/plural.h"
-#include "simulate/links.h"
+#include "simulate/simulate.h"
 
 static const double OTHERS = 0.1;      /* of the cores: what others use is worth a word */
 

@@ -4,21 +4,16 @@
  * core took longer, too. Of a segment: on the CPU back end the CPU time of its kernels, on a GPU the time in which at
  * least one launch had kernels to do. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/yaml.h"
 #include "compile/plan.h"
 #include "simulate/measured.h"
 
-#define number gp_report_number
-#define text_of gp_report_text
-#define list_of gp_report_list
-
 /* Of a list of maps the one with this name. */
 static const gp_node *named(const gp_node *list, const char *name)
 {
     for (int i = 0; list && i < list->n; i++)
-        if (!strcmp(text_of(list->item[i], "name"), name))
+        if (!strcmp(gp_node_text(list->item[i], "name"), name))
             return list->item[i];
     return NULL;
 }
@@ -41,12 +36,12 @@ static bool lacks(const gp_source_report *r, gp_errs *errs, const char *what, co
 static double *periods(gp_arena *a, const gp_source_report *r, const gp_graph *g)
 {
     double *n = GP_NEW(a, double, g->nstages);
-    const gp_node *sources = list_of(r->root, "sources");
+    const gp_node *sources = gp_node_list(r->root, "sources");
     for (int v = 0; v < g->nstages; v++) {
         const gp_stage *st = &g->stage[v];
         n[v] = INFINITY;
         if (!st->nin)
-            n[v] = number(named(sources, st->name), "in") / (double)st->rate;
+            n[v] = gp_node_number(named(sources, st->name), "in") / (double)st->rate;
         for (int i = 0; i < st->nin; i++) {
             int from = st->in[i] < 0 || st->closes ? -1 : g->buffer[st->in[i]].producer.stage;
             if (from >= 0 && from < v)
@@ -63,20 +58,20 @@ static double *periods(gp_arena *a, const gp_source_report *r, const gp_graph *g
 static double spread_of(const gp_source_report *r, const gp_node *of)
 {
     const gp_node *cores = gp_node_get(r->root, "cores");
-    double p50 = number(of, "frame_p50_us"), p99 = number(of, "frame_p99_us");
-    double part = fmax(number(cores, "others"), 0) / fmax(number(cores, "all"), 1);
+    double p50 = gp_node_number(of, "frame_p50_us"), p99 = gp_node_number(of, "frame_p99_us");
+    double part = fmax(gp_node_number(cores, "others"), 0) / fmax(gp_node_number(cores, "all"), 1);
     return p50 > 0 && p99 > p50 ? 1 + (p99 / p50 - 1) * fmax(1 - 4 * part, 0) : 1;
 }
 
 static bool read_stage(const gp_source_report *r, const gp_stage *st, double firings, gp_stage_cost *c, double *busy_ns,
                        gp_errs *errs)
 {
-    const gp_node *of = named(list_of(r->root, "stages"), st->name);
-    double busy = number(of, "busy_s"), idle = number(of, "idle_s"), cpu = number(of, "cpu_s");
+    const gp_node *of = named(gp_node_list(r->root, "stages"), st->name);
+    double busy = gp_node_number(of, "busy_s"), idle = gp_node_number(of, "idle_s"), cpu = gp_node_number(of, "cpu_s");
     double hertz = st->known.hertz;
     if (!of)
         return another(r, errs, "it has no stage", st->name);
-    if (number(of, "workers") != (double)st->workers)
+    if (gp_node_number(of, "workers") != (double)st->workers)
         return another(r, errs, "it has other workers in stage", st->name);
     if (busy < 0 || idle < 0)
         return lacks(r, errs, "the busy time", st->name);
@@ -87,11 +82,11 @@ static bool read_stage(const gp_source_report *r, const gp_stage *st, double fir
         return lacks(r, errs, "the time of turns", st->name);
     *busy_ns = 1e9 * busy / fmax(firings, 1);
     *c = (gp_stage_cost){ .cpu_ns = fmin(1e9 * fmax(cpu, 0) / fmax(firings, 1), *busy_ns), .spread = spread_of(r, of),
-                          .turn_ns = 1e3 * fmax(number(of, "turn_us"), 0),
-                          .frame_ns = 1e3 * fmax(number(of, "turn_frame_us"), 0),
-                          .stop = fmax(number(of, "turn_stop"), 0) };
+                          .turn_ns = 1e3 * fmax(gp_node_number(of, "turn_us"), 0),
+                          .frame_ns = 1e3 * fmax(gp_node_number(of, "turn_frame_us"), 0),
+                          .stop = fmax(gp_node_number(of, "turn_stop"), 0) };
     if (!st->nin) {
-        c->frames = (uint64_t)fmax(number(named(list_of(r->root, "sources"), st->name), "in"), 1);
+        c->frames = (uint64_t)fmax(gp_node_number(named(gp_node_list(r->root, "sources"), st->name), "in"), 1);
         c->pace_ns = hertz > 0 ? 1e9 / hertz : 1e9 * idle > 0.1 * r->wall_ns ? r->wall_ns / (double)c->frames : 0;
     }
     return true;
@@ -108,9 +103,9 @@ static const char *first_of(const gp_plan *plan, const gp_segment *s)
 /* The segment of the report that has the same stages. */
 static const gp_node *segment_of(const gp_source_report *r, const gp_plan *plan, const gp_segment *s)
 {
-    const gp_node *all = list_of(r->root, "segments");
+    const gp_node *all = gp_node_list(r->root, "segments");
     for (int k = 0; all && k < all->n; k++) {
-        const gp_node *stages = list_of(all->item[k], "stages");
+        const gp_node *stages = gp_node_list(all->item[k], "stages");
         int n = 0;
         bool same = stages != NULL;
         for (int i = 0; same && i < s->ntasks; i++) {
@@ -131,7 +126,7 @@ static bool read_segment(const gp_source_report *r, const gp_plan *plan, int k, 
     gp_segment_cost *c = &m->costs.segment[k];
     const char *name = first_of(plan, &plan->segment[k]);
     const gp_node *of = segment_of(r, plan, &plan->segment[k]);
-    double launching = number(of, "launching_s"), launches = number(of, "launches"), cpu = number(of, "kernels_cpu_s");
+    double launching = gp_node_number(of, "launching_s"), launches = gp_node_number(of, "launches"), cpu = gp_node_number(of, "kernels_cpu_s");
     if (!of)
         return another(r, errs, "it has no segment of the stages from", name);
     if (launching < 0 || launches < 1)
@@ -141,8 +136,8 @@ static bool read_segment(const gp_source_report *r, const gp_plan *plan, int k, 
     *c = (gp_segment_cost){ .launch_ns = 1e9 * launching / launches, .spread = spread_of(r, of) };
     if (plan->unified)
         c->kernels_ns = 1e9 * cpu / fmax(firings, 1);
-    m->took_ns[k] = 1e3 * fmax(number(of, "frame_p50_us"), 0), m->each[k] = fmax(firings / launches, 1);
-    *weight = m->took_ns[k] * fmax(number(of, "frames"), 0);
+    m->took_ns[k] = 1e3 * fmax(gp_node_number(of, "frame_p50_us"), 0), m->each[k] = fmax(firings / launches, 1);
+    *weight = m->took_ns[k] * fmax(gp_node_number(of, "frames"), 0);
     return true;
 }
 
@@ -151,16 +146,16 @@ static bool read_segment(const gp_source_report *r, const gp_plan *plan, int k, 
 static bool read_copies(const gp_source_report *r, const char *way, double copies, double *rate, double *beside,
                         gp_errs *errs)
 {
-    const gp_node *engines = list_of(r->root, "engines");
+    const gp_node *engines = gp_node_list(r->root, "engines");
     double limit = 0, bytes = 0, took = 0;
     bool measured = true;
     for (int i = 0; engines && i < engines->n; i++) {
         const gp_node *e = engines->item[i];
-        if (strcmp(text_of(e, "name"), way))
+        if (strcmp(gp_node_text(e, "name"), way))
             continue;
-        limit = fmax(limit, number(e, "limit_gb_s"));
-        bytes += fmax(number(e, "bytes"), 0), took += fmax(number(e, "busy_s"), 0);
-        measured &= !strcmp(text_of(e, "measured"), "true");
+        limit = fmax(limit, gp_node_number(e, "limit_gb_s"));
+        bytes += fmax(gp_node_number(e, "bytes"), 0), took += fmax(gp_node_number(e, "busy_s"), 0);
+        measured &= !strcmp(gp_node_text(e, "measured"), "true");
     }
     *rate = limit > 0 ? 1e9 * limit : bytes > 0 && took > 0 ? bytes / took : 0;
     double more = limit > 0 && measured && copies > 0 ? 1e9 * took / copies - bytes / limit / copies : 0;
@@ -171,14 +166,14 @@ static bool read_copies(const gp_source_report *r, const char *way, double copie
 /* How long kernels had device d of the plan, in s; -1: the report does not say so. */
 static double compute_of(const gp_source_report *r, const gp_graph *g, int d)
 {
-    const gp_node *engines = list_of(r->root, "engines");
+    const gp_node *engines = gp_node_list(r->root, "engines");
     bool there = false;
     for (int i = 0; engines && i < engines->n; i++) {
         const gp_node *e = engines->item[i];
-        bool compute = !strcmp(text_of(e, "name"), "compute");
+        bool compute = !strcmp(gp_node_text(e, "name"), "compute");
         there |= compute;
-        if (compute && (g->ndevices < 2 || !strcmp(text_of(e, "device"), g->device[d].name)))
-            return number(e, "busy_s");
+        if (compute && (g->ndevices < 2 || !strcmp(gp_node_text(e, "device"), g->device[d].name)))
+            return gp_node_number(e, "busy_s");
     }
     return there ? 0 : -1;             /* it was not used */
 }
@@ -242,7 +237,7 @@ static bool read_device(const gp_source_report *r, const gp_plan *plan, gp_measu
 static bool read_cores(const gp_source_report *r, gp_costs *c, gp_errs *errs)
 {
     const gp_node *cores = gp_node_get(r->root, "cores");
-    double all = number(cores, "all"), others = fmax(number(cores, "others"), 0), quota = number(cores, "quota");
+    double all = gp_node_number(cores, "all"), others = fmax(gp_node_number(cores, "others"), 0), quota = gp_node_number(cores, "quota");
     if (!(all >= 1))
         return gp_fail(errs, GP_E_USAGE, r->at, "the report lacks 'cores.all', how many cores its threads shared; "
                        MAKE_ANEW);
@@ -260,9 +255,9 @@ static bool read_wakes(const gp_source_report *r, gp_costs *c, gp_errs *errs)
     if (!wakes)
         return gp_fail(errs, GP_E_USAGE, r->at, "the report lacks 'wakes', how long it takes to wake a thread; "
                        MAKE_ANEW);
-    bool known = number(wakes, "count") >= FEWEST && number(wakes, "p10_us") > 0 && number(wakes, "call_p10_us") >= 0;
-    c->wake_ns = known ? 1e3 * number(wakes, "p10_us") : USUAL_WAKE;
-    c->call_ns = known ? 1e3 * number(wakes, "call_p10_us") : USUAL_CALL;
+    bool known = gp_node_number(wakes, "count") >= FEWEST && gp_node_number(wakes, "p10_us") > 0 && gp_node_number(wakes, "call_p10_us") >= 0;
+    c->wake_ns = known ? 1e3 * gp_node_number(wakes, "p10_us") : USUAL_WAKE;
+    c->call_ns = known ? 1e3 * gp_node_number(wakes, "call_p10_us") : USUAL_CALL;
     return true;
 }
 
@@ -290,7 +285,7 @@ gp_measured_costs *gp_measured_costs_read(gp_arena *a, const gp_source_report *r
     m->took_ns = GP_NEW(a, double, plan->nsegments), m->least_ns = GP_NEW(a, double, plan->nsegments);
     m->each = GP_NEW(a, double, plan->nsegments);
     m->wall_ns = r->wall_ns, m->frames = r->frames;
-    const char *device = text_of(gp_node_get(r->root, "pipeline"), "device");
+    const char *device = gp_node_text(gp_node_get(r->root, "pipeline"), "device");
     m->costs.digests = gp_node_get(gp_node_get(r->root, "pipeline"), "digests");
     if (plan->nsegments && !are_alike(device, g->device_name)) {
         gp_fail(errs, GP_E_USAGE, r->at, "a report of a run on '%.60s', and with its settings this plan is for "

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/plural.h"
-#include "simulate/links.h"
+#include "simulate/simulate.h"
 
 /* What goes round a ring of all ranks: its slowest link, and which that is. */
 typedef struct route { gp_link link; const char *name, *way; } route;

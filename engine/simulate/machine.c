@@ -1,5 +1,5 @@
 /* machine.c - what another machine than that of the report changes, and what has to be known of it. */
-#include "simulate/links.h"
+#include "simulate/simulate.h"
 
 static bool on_cpu(const gp_plan *plan)
 {

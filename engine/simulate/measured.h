@@ -21,17 +21,11 @@ typedef struct gp_measured_costs {
     double wall_ns, frames;
 } gp_measured_costs;
 
-/* fills.c: the threads of the kernels of one firing, over those that its device keeps at a time; 0: it is the CPU, or
+/* costs_for.c: the threads of the kernels of one firing, over those that its device keeps at a time; 0: it is the CPU, or
  * that is not known. */
 double gp_segment_fills(const gp_plan *plan, int segment);
 
 #define MAKE_ANEW "make it anew with 'gpipe run --report FILE.json'"
-
-/* source_report.c. Of a map of the report: a number that is not negative (-1: there is none), a text (or ""), a list
- * (or NULL). */
-double gp_report_number(const gp_node *map, const char *key);
-const char *gp_report_text(const gp_node *map, const char *key);
-const gp_node *gp_report_list(const gp_node *map, const char *key);
 
 gp_measured_costs *gp_measured_costs_read(gp_arena *a, const gp_source_report *r, const gp_plan *plan, gp_errs *errs);
 

@@ -80,7 +80,6 @@ typedef struct actor {
     struct { int ring, reader; } *in; int nin;
     int *out; int nout;
     uint64_t next, head, total;        /* firings: taken, published, in all */
-    bool follows;                      /* it goes on as long as there are frames */
     bool listed;                       /* it is in simulation.look */
     double looks;                      /* for how long its threads look, when they wait, before they sleep */
     double since;                      /* up to when its waits are counted */
@@ -219,8 +218,8 @@ static inline void look_at(simulation *x, int a)
     p->listed = true;
 }
 
-/* Calls run one way: simulate.c knows what happens and who goes on with it; turns.c, host.c, rounds.c, launcher.c and
- * device.c what each does, by rings.c and threads.c; none of these calls another beside it, but turns.c host.c. */
+/* Calls run one way: simulate.c knows what happens and who goes on with it; turns.c, host.c, launcher.c and device.c what
+ * each does, by rings.c and threads.c; none of these calls another beside it, but turns.c host.c. */
 
 /* setup.c: actors and rings, before the first frame; how often each fires. */
 void gp_model_init(simulation *x, uint64_t frames);
@@ -262,7 +261,7 @@ void gp_model_begin_host(simulation *x, int a, int w);
 void gp_model_work(simulation *x, int a, int w);
 void gp_model_hand_in(simulation *x, int a, int w);
 
-/* rounds.c: worker w of a collective stage, of several ranks, is done but for what ranks exchange. */
+/* Worker w of a collective stage, of several ranks, is done but for what ranks exchange. */
 void gp_model_meet(simulation *x, int a, int w);
 
 /* launcher.c: it looks for frames; is awake; has queued a launch, number k. Launch k is done on the device; the reaper

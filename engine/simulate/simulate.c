@@ -6,7 +6,7 @@
  *                CPU back end kernels. With `sync: spin` every thread that waits has a part of them, too. Else a thread
  *                that has waited for longer than it looks has to be woken (init_waiting() in setup.c)
  *   ranks        each has actors and rings of its own; those of one machine share its cores. In a collective stage all
- *                meet: rounds.c
+ *                meet: host.c
  *
  * A slot is free, and a frame is there, as ring.c says. What happens at one time happens in the order in which it was
  * decided; then all look that may have something to do. */

@@ -118,6 +118,12 @@ bool gp_costs_suffice(const gp_costs *c, const gp_plan *plan, const char *file, 
 double gp_round_ns(const gp_costs *c, const gp_stage *st);
 double gp_round_told_ns(const gp_costs *c);
 bool gp_round_takes_cores(const gp_costs *c, const gp_stage *st);
+/* A collective stage whose frames go by NCCL, or by MPI; NULL: there is none. */
+const gp_stage *gp_collective_of(const gp_graph *g, bool nccl);
+/* What a round of it takes, in words. */
+const char *gp_round_text(gp_arena *a, const gp_costs *c, const gp_stage *st);
+/* The key of the machine without which steps between ranks take no time; NULL: there are none, or it is said. */
+const char *gp_step_lacking(const gp_costs *c, const gp_graph *g);
 /* Behind gp_verdict_find(): where what ranks exchange bounds the run, the verdict names the link and its rate. */
 void gp_links_judge(const gp_costs *c, const gp_plan *plan, gp_report *r);
 /* assume.c: what a simulation of several devices or ranks takes for granted: *n texts in memory of `a`. */

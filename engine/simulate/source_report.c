@@ -8,35 +8,11 @@
 #include "compile/plan.h"
 #include "simulate/measured.h"
 
-const char *gp_report_text(const gp_node *map, const char *key)
-{
-    const gp_node *n = gp_node_get(map, key);
-    return n && n->kind == GP_SCALAR ? n->text : "";
-}
-
-double gp_report_number(const gp_node *map, const char *key)
-{
-    const char *text = gp_report_text(map, key);
-    char *end;
-    double x = strtod(text, &end);
-    return *text && !*end && x >= 0 && x < 1e18 ? x : -1;
-}
-
-#define number gp_report_number
-#define text_of gp_report_text
-#define list_of gp_report_list
-
-const gp_node *gp_report_list(const gp_node *map, const char *key)
-{
-    const gp_node *n = gp_node_get(map, key);
-    return n && n->kind == GP_LIST ? n : NULL;
-}
-
 static bool check(gp_source_report *r, gp_errs *errs)
 {
     const gp_node *root = r->root;
-    const char *version = text_of(root, "gpipe"), *outcome = text_of(root, "outcome");
-    if (!*version || !list_of(root, "stages") || !gp_node_get(root, "verdict"))
+    const char *version = gp_node_text(root, "gpipe"), *outcome = gp_node_text(root, "outcome");
+    if (!*version || !gp_node_list(root, "stages") || !gp_node_get(root, "verdict"))
         return gp_fail(errs, GP_E_USAGE, r->at,
                        "this is not a report; give a file that 'gpipe run --report FILE.json' wrote");
     if (strcmp(version, GP_VERSION))
@@ -52,10 +28,10 @@ static bool check(gp_source_report *r, gp_errs *errs)
         return gp_fail(errs, GP_E_USAGE, r->at,
                        "a report of a run that did not come to its end (outcome: %.40s) does not "
                        "tell what frames cost; " MAKE_ANEW, outcome);
-    const gp_node *sources = list_of(root, "sources");
+    const gp_node *sources = gp_node_list(root, "sources");
     for (int i = 0; sources && i < sources->n; i++)
-        r->frames = fmax(r->frames, number(sources->item[i], "in"));
-    r->wall_ns = 1e9 * number(root, "wall_s");
+        r->frames = fmax(r->frames, gp_node_number(sources->item[i], "in"));
+    r->wall_ns = 1e9 * gp_node_number(root, "wall_s");
     if (r->frames < GP_REPORT_FRAMES || !(r->wall_ns > 0))
         return gp_fail(errs, GP_E_USAGE, r->at,
                        "a run of %.0f frame%s is too short to know what one costs: %d or more are needed", r->frames,
@@ -75,7 +51,7 @@ gp_source_report *gp_source_report_read(gp_arena *a, const char *json, size_t le
     }
     if (!check(r, errs))
         return NULL;
-    const gp_node *set = list_of(r->root, "set");
+    const gp_node *set = gp_node_list(r->root, "set");
     r->set = GP_NEW(a, const char *, set ? set->n : 0);
     for (int i = 0; set && i < set->n; i++)
         if (set->item[i]->kind == GP_SCALAR)
@@ -93,9 +69,9 @@ int gp_source_report_set(const gp_source_report *r, const char *const **set)
 void gp_source_report_machine(const gp_source_report *r, gp_machine *m)
 {
     const size_t memory = (size_t)64 << 30;
-    const char *device = text_of(gp_node_get(r->root, "pipeline"), "device");
-    const char *gpu = text_of(gp_node_get(r->root, "environment"), "gpu");
-    double cpus = number(gp_node_get(r->root, "cores"), "all");
+    const char *device = gp_node_text(gp_node_get(r->root, "pipeline"), "device");
+    const char *gpu = gp_node_text(gp_node_get(r->root, "environment"), "gpu");
+    double cpus = gp_node_number(gp_node_get(r->root, "cores"), "all");
     int index = -1;
     for (const char *d = strstr(device, "cuda:"); d; d = strstr(d + 1, "cuda:"))
         index = atoi(d + 5) > index ? atoi(d + 5) : index;

@@ -8,25 +8,6 @@ enum { HOST = 1, DEVICE = 2 };
 static const char *const cats[] = { "stage", "launch", "copy in", "compute", "copy out", "peer copy" };
 static const int copies[] = { GP_SLICE_COPY_IN, GP_SLICE_COPY_OUT, GP_SLICE_COPY_PEER };
 
-static void head(gp_json *j, const char *ph, int pid, int tid, const char *name)
-{
-    gp_json_open(j, NULL, '{');
-    gp_json_str(j, "ph", ph);
-    gp_json_int(j, "pid", pid);
-    if (tid)
-        gp_json_int(j, "tid", tid);
-    gp_json_str(j, "name", name);
-}
-
-static void name_it(gp_json *j, int pid, int tid, const char *what, const char *name)
-{
-    head(j, "M", pid, tid, what);
-    gp_json_open(j, "args", '{');
-    gp_json_str(j, "name", name);
-    gp_json_close(j, '}');
-    gp_json_close(j, '}');
-}
-
 /* Tracks: of each actor its workers, or its launcher; then its streams; copy engines, device after device. */
 typedef struct tracks {
     const gp_plan *plan;
@@ -63,15 +44,15 @@ static void name_tracks(gp_json *j, tracks *t)
 {
     char name[160];
     int tid = 1;
-    name_it(j, HOST, 0, "process_name", "host");
-    name_it(j, DEVICE, 0, "process_name", "device");
+    gp_trace_name(j, HOST, 0, "process_name", "host");
+    gp_trace_name(j, DEVICE, 0, "process_name", "device");
     for (int i = 0; i < t->r->nactors; i++) {
         const gp_actor_report *p = &t->r->actor[i];
         t->host[i] = tid;
         for (int w = 0; w < (p->workers > 0 ? p->workers : 1); w++) {
             snprintf(name, sizeof name, p->segment >= 0 ? "launch %.100s" : p->workers > 1 ? "%.100s %d" : "%.100s",
                      p->name, w);
-            name_it(j, HOST, tid++, "thread_name", name);
+            gp_trace_name(j, HOST, tid++, "thread_name", name);
         }
     }
     for (int i = 0; i < t->r->nactors; i++) {
@@ -79,7 +60,7 @@ static void name_tracks(gp_json *j, tracks *t)
         int segment = t->r->actor[i].segment, lanes = segment >= 0 ? t->plan->segment[segment].place.lanes : 1;
         for (int k = 0; k < t->r->actor[i].streams * lanes; k++) {
             snprintf(name, sizeof name, "%.100s stream %d", t->r->actor[i].name, k);
-            name_it(j, DEVICE, tid++, "thread_name", name);
+            gp_trace_name(j, DEVICE, tid++, "thread_name", name);
         }
     }
     t->copies = tid;
@@ -88,7 +69,7 @@ static void name_tracks(gp_json *j, tracks *t)
         for (int k = 0; k < sorts(t); k++) {
             snprintf(name, sizeof name, "%s%s%s", g->ndevices > 1 ? g->device[d].name : "", g->ndevices > 1 ? " " : "",
                      cats[copies[k]]);
-            name_it(j, DEVICE, tid++, "thread_name", name);
+            gp_trace_name(j, DEVICE, tid++, "thread_name", name);
         }
 }
 
@@ -97,14 +78,13 @@ void gp_timeline_json(FILE *f, const gp_plan *plan, const gp_simulated *s)
     gp_json j = { .f = f };
     tracks t = { plan, s->report, calloc((size_t)s->report->nactors, sizeof(int)),
                  calloc((size_t)s->report->nactors, sizeof(int)), 0 };
-    gp_json_open(&j, NULL, '{');
-    gp_json_open(&j, "traceEvents", '[');
+    gp_trace_begin(&j);
     if (t.host && t.streams)
         name_tracks(&j, &t);
     for (int i = 0; i < s->nslices && t.host && t.streams; i++) {
         const gp_slice *e = &s->slice[i];
-        head(&j, "X", on_device(e) ? DEVICE : HOST, track_of(&t, e), is_copy(e) ? cats[e->what]
-             : s->report->actor[e->actor].name);
+        gp_trace_head(&j, "X", on_device(e) ? DEVICE : HOST, track_of(&t, e));
+        gp_json_str(&j, "name", is_copy(e) ? cats[e->what] : s->report->actor[e->actor].name);
         gp_json_num(&j, "ts", 1e-3 * (double)e->start);
         gp_json_num(&j, "dur", 1e-3 * (double)(e->end - e->start));
         gp_json_str(&j, "cat", cats[e->what]);
@@ -114,14 +94,6 @@ void gp_timeline_json(FILE *f, const gp_plan *plan, const gp_simulated *s)
         gp_json_close(&j, '}');
         gp_json_close(&j, '}');
     }
-    gp_json_close(&j, ']');
-    gp_json_str(&j, "displayTimeUnit", "ms");
-    gp_json_open(&j, "otherData", '{');
-    gp_json_str(&j, "pipeline", plan->graph->name);
-    gp_json_str(&j, "gpipe", GP_VERSION);
-    gp_json_num(&j, "from_s", 0);
-    gp_json_num(&j, "to_s", 1e-9 * (double)s->report->wall_ns);
-    gp_json_close(&j, '}');
-    gp_json_close(&j, '}');
+    gp_trace_end(&j, plan->graph->name, 1, 0, 1e-9 * (double)s->report->wall_ns);
     free(t.host), free(t.streams);
 }
