@@ -66,16 +66,33 @@ for path, text in valid.items():
     expect(path, not why, why)
 expect("the tree", len(valid) > 50, f"only {len(valid)} pipelines")
 
+def cases(path):
+    """The texts of a file of cases (tests/test_bad.c), each with the first error that it must give."""
+    right, now, begun = [], None, False
+    for line in open(path).read().splitlines()[1:]:
+        edit, error = re.match(r"(\d+)([|+-]) ?(.*)", line), re.match(r"[\d:]* ?error.*", line)
+        if edit:
+            now = now if begun else [[]] + [[x] for x in right]
+            begun, n, to = True, int(edit[1]), [edit[3]] if edit[2] != "-" else []
+            now[n] = now[n] + to if edit[2] == "+" else to
+        elif error and begun:
+            begun = False
+            yield "\n".join(x for lines in now for x in lines), line
+        elif not error:
+            right.append(line)
+
+
 # What `gpipe check` says of these, a schema can say, too: a key, a kind, a word, a number written as such.
 seen = 0
-for path in sorted(glob.glob("tests/bad/*.yaml")):
-    text = open(path, errors="replace").read()
-    says = re.search(r"^# error: .*", text)
-    if says and re.search(r"has no option|a (?:pipeline|buffer|window) has no key|no stage kind|must be one of"
-                          r"|needs the option '[a-z]+':"
-                          r"|is a list; a pipeline is a map", says[0]):
+bad = [(path, text, says[0]) for path in sorted(glob.glob("tests/bad/*.yaml"))
+       for text in [open(path, errors="replace").read()] if (says := re.search(r"^# error: .*", text))]
+bad += [(path, *case) for path in sorted(glob.glob("tests/bad/*.cases")) for case in cases(path)]
+for path, text, says in bad:
+    if re.search(r"has no option|a (?:pipeline|buffer|window) has no key|no stage kind|must be one of"
+                 r"|needs the option '[a-z]+':"
+                 r"|is a list; a pipeline is a map", says):
         seen += 1
-        expect(path, wrong(text), "is valid, but " + says[0][9:])
+        expect(path, wrong(text), "is valid, but " + says)
 expect("tests/bad", seen >= 15, f"only {seen} of them")
 
 stage = "stages: [{use: generate}, %s, {use: discard}]"
