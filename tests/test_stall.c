@@ -12,10 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "every.h"
 #include "iotest.h"
 
 Suite *suite_stall(void);
 
+/* Under a load threads still run more often than this. Whatever is no stall takes several times as long. */
+#define PATIENCE "400ms"
 #define HINT "if it is only slow, raise 'stall_timeout'\n"
 /* `hang` is a FIFO that nobody writes to: to open it never ends. */
 #define HANG(frame) "stateless = true\nfunction process(f, x, y)\n" \
@@ -181,7 +184,7 @@ static pipe_result stall(const char *stages, const char *script)
               "}\n");
     put_script(script ? script : "");
     pipe_text(io_dir, "copy.lua", "function process(f, x, y) y:copy(x) end");
-    snprintf(text, sizeof text, "stall_timeout: 1s\ndepth: 3\nbatch: 1\n"
+    snprintf(text, sizeof text, "stall_timeout: " PATIENCE "\ndepth: 3\nbatch: 1\n"
              "buffers: {a: {dtype: f32, shape: [8192]}, b: {like: a}}\nstages:\n%s", stages);
     if (!strstr(stages, "out: b"))
         put(text, sizeof text, ", b: {like: a}", "");
@@ -240,22 +243,22 @@ END_TEST
 /* ---- what takes long and is no stall ---------------------------------- */
 
 #define COMPUTE(seconds) "local start = os.clock() repeat until os.clock() - start > " seconds "\n"
-#define COMPUTES "  - {use: generate, out: a, frames: 3}\n" \
+#define COMPUTES "  - {use: generate, out: a, frames: 1}\n" \
                  "  - {use: lua, script: s.lua}\n  - {use: discard}\n"
 
 /* Each takes several times the stall_timeout, of CPU time. */
 static const struct { const char *name, *stages, *script; } slow[] = {
-    { "a frame", COMPUTES, "function process(f, x, y) y:copy(x) " COMPUTE("4") " end" },
-    { "a finish", COMPUTES, "function process(f, x, y) y:copy(x) end function finish() " COMPUTE("4") " end" },
-    { "a script that is opened", COMPUTES, COMPUTE("4") "function process(f, x, y) y:copy(x) end" },
-    { "a kernel", "  - {use: generate, out: a, frames: 2}\n"
+    { "a frame", COMPUTES, "function process(f, x, y) y:copy(x) " COMPUTE("1.5") " end" },
+    { "a finish", COMPUTES, "function process(f, x, y) y:copy(x) end function finish() " COMPUTE("1.5") " end" },
+    { "a script that is opened", COMPUTES, COMPUTE("1.5") "function process(f, x, y) y:copy(x) end" },
+    { "a kernel", "  - {use: generate, out: a, frames: 1}\n"
       "  - {use: kernel, source: k.cu, args: [in, out], grid: [1], block: [1]}\n"
       "  - {use: discard}\n", "" },
 };
 
 static const char *timed(const char *stages, char text[2000])
 {
-    snprintf(text, 2000, "stall_timeout: 1s\nbuffers: {a: {dtype: f32, shape: [16]}}\n"
+    snprintf(text, 2000, "stall_timeout: " PATIENCE "\nbuffers: {a: {dtype: f32, shape: [16]}}\n"
              "stages:\n%s", stages);
     return text;
 }
@@ -268,7 +271,7 @@ START_TEST(work_is_no_stall)
               "extern \"C\" __global__ void k(const float *in, float *out)\n"
               "{\n"
               "    long start = clock();\n"
-              "    while (clock() - start < 4000000)\n"
+              "    while (clock() - start < 1500000)\n"
               "        ;\n"
               "    for (int i = 0; i < 16; i++) out[i] = in[i];\n"
               "}\n");
@@ -279,20 +282,20 @@ START_TEST(work_is_no_stall)
 }
 END_TEST
 
-/* Reads 1 MiB from a FIFO a page at a time, slowly. */
+/* Reads 256 KiB from a FIFO a page at a time, slowly. */
 static void read_slowly(gp_pipeline *p, void *arg)
 {
     char page[4096];
     size_t got = 0;
     (void)p;
-    for (ssize_t n; got < 1 << 20; got += (size_t)n) {
+    for (ssize_t n; got < 1 << 18; got += (size_t)n) {
         usleep(20000);
         n = read(*(int *)arg, page, sizeof page);
         ck_assert_int_gt(n, 0);
     }
 }
 
-/* One frame of 1 MiB takes 5 s, and no frame moves meanwhile. */
+/* One frame of 256 KiB takes 1.3 s, and no frame moves meanwhile. */
 START_TEST(bytes_are_no_stall)
 {
     char pipe[600];
@@ -300,8 +303,8 @@ START_TEST(bytes_are_no_stall)
     int fd = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     ck_assert_int_eq(fcntl(fd, F_SETFL, 0), 0);
     ck_assert_int_ge(open(pipe, O_WRONLY | O_CLOEXEC), 0);     /* so that reads wait */
-    pipe_result r = pipe_run_with(io_dir, "stall_timeout: 1s\n"
-        "buffers: {a: {dtype: u8, shape: [1048576]}}\n"
+    pipe_result r = pipe_run_with(io_dir, "stall_timeout: " PATIENCE "\n"
+        "buffers: {a: {dtype: u8, shape: [262144]}}\n"
         "stages:\n"
         "  - {use: generate, out: a, frames: 1}\n"
         "  - {use: write, path: pipe, format: raw}\n", "cpu", NULL, (gp_run_options){ 0 },
@@ -324,8 +327,8 @@ static bool nap_run(gp_call *c, gp_frame *f, int n)
     const struct naps *o = c->opts;
     (void)f, (void)n;
     if (!o->said)
-        sleep(4);
-    else if (!gp_wait_until(c, gp_now_ns() + 4000000000))
+        usleep(1500000);
+    else if (!gp_wait_until(c, gp_now_ns() + 1500000000))
         f->status = GP_STOPPED;
     return true;
 }
@@ -368,7 +371,7 @@ static pipe_result compile_slowly(const char *go, void (*during)(gp_pipeline *, 
     static char cxx[200];              /* the one that is not slow */
     if (!*cxx)
         snprintf(cxx, sizeof cxx, "%s", getenv("CXX") ? getenv("CXX") : "c++");
-    snprintf(text, sizeof text, "#!/bin/sh\n# for %s\n: >%s/began\n[ %s = exists ] && sleep 4 ||\n"
+    snprintf(text, sizeof text, "#!/bin/sh\n# for %s\n: >%s/began\n[ %s = exists ] && sleep 1.5 ||\n"
              "while [ -d %s ] && [ ! -e %s/%s ]; do sleep 0.05; done\nexec %s \"$@\"\n", go, io_dir,
              go, io_dir, io_dir, go, cxx);
     pipe_text(io_dir, "slow-c++", text);
@@ -378,7 +381,7 @@ static pipe_result compile_slowly(const char *go, void (*during)(gp_pipeline *, 
     setenv("XDG_CACHE_HOME", io_dir, 1);
     pipe_text(io_dir, "k.cu", "extern \"C\" __global__ void k(const float *in, float *out)\n"
               "{\n    for (int i = 0; i < 16; i++) out[i] = in[i];\n}\n");
-    const char *yaml = "stall_timeout: 1s\n"
+    const char *yaml = "stall_timeout: " PATIENCE "\n"
              "buffers: {a: {dtype: f32, shape: [16]}}\n"
              "stages:\n"
              "  - {use: generate, frames: 5, out: a}\n"
@@ -431,7 +434,7 @@ static const char *const sources[] = {
 static void wait_and_stop(gp_pipeline *p, void *arg)
 {
     (void)arg;
-    usleep(3 * 1000 * 1000);           /* three times its stall_timeout */
+    usleep(1200000);           /* three times its stall_timeout */
     gp_cancel(p, 1);
 }
 
@@ -455,7 +458,7 @@ Suite *suite_stall(void)
     TCase *tc = tcase_create("reports");
     tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-    tcase_add_loop_test(tc, report, 0, sizeof cases / sizeof *cases);
+    ADD_SOME(tc, report, sizeof cases / sizeof *cases, tests_every(2, 1));
     tcase_add_test(tc, many);
     tcase_add_loop_test(tc, work_is_no_stall, 0, sizeof slow / sizeof *slow);
     tcase_add_test(tc, bytes_are_no_stall);
