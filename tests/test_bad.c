@@ -3,7 +3,6 @@
  *
  *   N| TEXT       in place of line N       N+ TEXT   behind line N, as the pipeline has it; of 0: before line 1       N-
  *   LINE:COL: error: MESSAGE      MESSAGE may be cut off; `error (4)` is for another exit code than 3 */
-#include <check.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +10,7 @@
 #include "api/forms.h"
 #include "device/machine.h"
 #include "pipe.h"
-
-Suite *suite_bad(void);
+#include "suite.h"
 
 enum { LINES = 20, MORE = 20 };
 
@@ -104,7 +102,7 @@ static int check_file(const char *path, gp_registry *registry)
     return cases;
 }
 
-START_TEST(says_what_is_wrong)
+TEST(says_what_is_wrong)
 {
     gp_registry *registry = gp_registry_create();
     gp_errs errs = { .n = 0 };
@@ -118,13 +116,5 @@ START_TEST(says_what_is_wrong)
     globfree(&g);
     gp_registry_destroy(registry);
 }
-END_TEST
 
-Suite *suite_bad(void)
-{
-    Suite *s = suite_create("bad");
-    TCase *tc = tcase_create("cases");
-    tcase_add_test(tc, says_what_is_wrong);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(bad, NULL, NULL, 0)

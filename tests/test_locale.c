@@ -1,13 +1,11 @@
 /* test_locale.c - a program that embeds gpipe may have a locale with a decimal comma: numbers are read and written with a
  * point all the same, by scripts too, and the program's locale is its own again afterwards. */
-#include <check.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "pipe.h"
-
-Suite *suite_locale(void);
+#include "suite.h"
 
 static const char *folder;
 static bool have_comma;
@@ -36,7 +34,7 @@ static void is_comma(void)
     ck_assert_str_eq(text, "1,5");
 }
 
-START_TEST(numbers_have_a_point)
+TEST(numbers_have_a_point)
 {
     const char *dir = pipe_dir(), *sets[] = { "vars.b=0.25", "stages.scale.b=b + 0.5", NULL };
     size_t n;
@@ -61,9 +59,8 @@ START_TEST(numbers_have_a_point)
     free(text);
     pipe_dir_remove(dir);
 }
-END_TEST
 
-START_TEST(machines_have_a_point)
+TEST(machines_have_a_point)
 {
     char *text = NULL;
     size_t n;
@@ -82,10 +79,9 @@ START_TEST(machines_have_a_point)
     free(text);
     gp_machine_destroy(m);
 }
-END_TEST
 
 /* What a descriptor says is read as well. */
-START_TEST(kinds_have_a_point)
+TEST(kinds_have_a_point)
 {
     static const gp_opt opts[] = { { .name = "x", .type = GP_OPT_FLOAT, .def = "0.5", .min = 0.25, .max = 1, .help = "x" }, { 0 } };
     gp_errs errs = { .n = 0 };
@@ -99,10 +95,9 @@ START_TEST(kinds_have_a_point)
     is_comma();
     gp_registry_destroy(r);
 }
-END_TEST
 
 /* The locale belongs to the whole program. */
-START_TEST(scripts_set_none)
+TEST(scripts_set_none)
 {
     const char *dir = pipe_dir();
     pipe_text(dir, "s.lua", "function process(f, x, y) os.setlocale('C') end\n");
@@ -112,17 +107,5 @@ START_TEST(scripts_set_none)
     ck_assert_msg(strstr(r.errs.e[0].msg, "os.setlocale()"), "%s", r.errs.e[0].msg);
     pipe_dir_remove(dir);
 }
-END_TEST
 
-Suite *suite_locale(void)
-{
-    Suite *s = suite_create("locale");
-    TCase *tc = tcase_create("comma");
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, numbers_have_a_point);
-    tcase_add_test(tc, machines_have_a_point);
-    tcase_add_test(tc, kinds_have_a_point);
-    tcase_add_test(tc, scripts_set_none);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(locale, set_up, tear_down, 0)

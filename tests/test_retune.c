@@ -6,11 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "every.h"
 #include "knobs_cases.h"
 #include "pipe.h"
-
-Suite *suite_retune(void);
+#include "suite.h"
 
 static gp_registry *registry;
 static gp_machine machine;
@@ -202,7 +200,7 @@ static const char *const *slowly(const char *const *set, int tries, const char *
 }
 
 /* All kinds of stages that keep something, with random depths, streams and launches at random frames. */
-START_TEST(knobs_make_the_same_bytes)
+TEST_SOME(knobs_make_the_same_bytes, RUNS, 7, 1)
 {
     unsigned seed = (unsigned)_i * 2654435761u + 99;
     size_t want_n, n;
@@ -238,7 +236,6 @@ START_TEST(knobs_make_the_same_bytes)
     ck_assert_int_gt(edits, 0);
     free(want);
 }
-END_TEST
 
 static const char steps[] =
     "vars: {frames: 0, rate: 3000}\n"
@@ -299,7 +296,7 @@ static const struct { const char *from, *to, *file, *text; double gain, offset; 
     { "workers: 2", "workers: 4", NULL, NULL, 2, 0 },
 };
 
-START_TEST(an_edit_takes_effect)
+TEST_EACH(an_edit_takes_effect, effects)
 {
     const char *dir = pipe_dir();
     edited_run r;
@@ -336,7 +333,6 @@ START_TEST(an_edit_takes_effect)
     destroy(&r);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- what cannot change ------------------------------------------------------ */
 
@@ -355,7 +351,7 @@ static const struct { const char *from, *to, *msg; int line, col; } refused[] = 
     { "in: {y: y, k: k}", "in: {y: k, k: y}", "'in' of stage 'expr' cannot change while the run goes on", 6, 21 },
 };
 
-START_TEST(what_cannot_change_is_named)
+TEST_EACH(what_cannot_change_is_named, refused)
 {
     const char *dir = pipe_dir();
     edited_run r;
@@ -379,10 +375,9 @@ START_TEST(what_cannot_change_is_named)
     destroy(&r);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A script that keeps something: it stays as it is over other edits, and cannot be edited itself. */
-START_TEST(a_script_with_a_state)
+TEST(a_script_with_a_state)
 {
     const char *dir = pipe_dir();
     edited_run r;
@@ -405,7 +400,6 @@ START_TEST(a_script_with_a_state)
     destroy(&r);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* What is wrong is found while the old plan runs: it goes on. */
 static const struct { const char *from, *to, *file, *text, *msg; } wrong[] = {
@@ -416,7 +410,7 @@ static const struct { const char *from, *to, *file, *text, *msg; } wrong[] = {
     { "vars:", "depth: 999999\nvars:", NULL, NULL, NULL },
 };
 
-START_TEST(what_is_wrong_is_found_before)
+TEST_EACH(what_is_wrong_is_found_before, wrong)
 {
     const char *dir = pipe_dir();
     edited_run r;
@@ -442,10 +436,9 @@ START_TEST(what_is_wrong_is_found_before)
     destroy(&r);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Copies of buffers that have equally many slots are one, so that a depth changes how many there are. */
-START_TEST(depths_beside_copies)
+TEST(depths_beside_copies)
 {
     static const char lanes[] =
         "buffers: {k: {dtype: f32, shape: [16]}}\nstages:\n"
@@ -482,10 +475,9 @@ START_TEST(depths_beside_copies)
     destroy(&r);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Many workers and files: no frame is lost, doubled or in another's place. */
-START_TEST(workers_of_files)
+TEST(workers_of_files)
 {
     static const char files[] =
         "buffers: {x: {dtype: f32, shape: [64]}, y: {like: x}}\nstages:\n"
@@ -521,10 +513,9 @@ START_TEST(workers_of_files)
     destroy(&r);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A joined file has as many workers as it began with. */
-START_TEST(workers_of_one_file)
+TEST(workers_of_one_file)
 {
     const char *dir = pipe_dir();
     edited_run r;
@@ -539,10 +530,9 @@ START_TEST(workers_of_one_file)
     destroy(&r);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Cancelled while it is set up, while it pauses, while it goes on. */
-START_TEST(cancelled_meanwhile)
+TEST_LOOP(cancelled_meanwhile, 0, 8)
 {
     unsigned seed = (unsigned)_i * 77 + 5;
     const char *dir = pipe_dir();
@@ -565,7 +555,6 @@ START_TEST(cancelled_meanwhile)
     destroy(&r);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Who retunes is asked once all is made ready, while the run goes on, and may say no. */
 typedef struct asked { edited_run *r; unsigned long long in; int times; bool pauses; } asked;
@@ -579,7 +568,7 @@ static bool asked_to_pause(void *arg)
     return a->pauses;
 }
 
-START_TEST(asked_before_it_pauses)
+TEST(asked_before_it_pauses)
 {
     static const char yaml[] =
         "buffers: {x: {dtype: u8, shape: [16]}}\n"
@@ -610,9 +599,8 @@ START_TEST(asked_before_it_pauses)
     destroy(&r);
     pipe_dir_remove(dir);
 }
-END_TEST
 
-START_TEST(a_kernel_with_variables)
+TEST(a_kernel_with_variables)
 {
     static const char counts[] =
         "buffers: {x: {dtype: f32, shape: [4]}, y: {like: x}}\nstages:\n  - {use: generate, rate: 1000, out: x}\n"
@@ -631,9 +619,8 @@ START_TEST(a_kernel_with_variables)
     destroy(&r);
     pipe_dir_remove(dir);
 }
-END_TEST
 
-START_TEST(a_kernel_is_edited)
+TEST(a_kernel_is_edited)
 {
     static const char yaml[] =
         "buffers: {x: {dtype: f32, shape: [4]}, y: {like: x}}\nstages:\n  - {use: generate, rate: 2000, out: x}\n"
@@ -667,7 +654,6 @@ START_TEST(a_kernel_is_edited)
     destroy(&r);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 static const struct { const char *from, *to, *says; int items; } changes[] = {
     { "frames: 0", "frames: 0", "", 0 },
@@ -678,7 +664,7 @@ static const struct { const char *from, *to, *says; int items; } changes[] = {
     { "script: s.lua, workers: 2", "script: s.lua, workers: 3, on_error: drop", "stages.lua.workers 2 -> 3, stages.lua.on_error = drop", 2 },
 };
 
-START_TEST(changes_are_said)
+TEST_EACH(changes_are_said, changes)
 {
     const char *dir = pipe_dir();
     gp_errs errs = { .n = 0 };
@@ -699,27 +685,5 @@ START_TEST(changes_are_said)
     free(text);
     pipe_dir_remove(dir);
 }
-END_TEST
 
-Suite *suite_retune(void)
-{
-    Suite *s = suite_create("retune");
-    TCase *tc = tcase_create("cpu");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    ADD_SOME(tc, knobs_make_the_same_bytes, RUNS, tests_every(7, 1));
-    tcase_add_loop_test(tc, an_edit_takes_effect, 0, COUNT(effects));
-    tcase_add_loop_test(tc, what_cannot_change_is_named, 0, COUNT(refused));
-    tcase_add_test(tc, a_script_with_a_state);
-    tcase_add_loop_test(tc, what_is_wrong_is_found_before, 0, COUNT(wrong));
-    tcase_add_test(tc, depths_beside_copies);
-    tcase_add_test(tc, workers_of_files);
-    tcase_add_test(tc, workers_of_one_file);
-    tcase_add_loop_test(tc, cancelled_meanwhile, 0, 8);
-    tcase_add_test(tc, asked_before_it_pauses);
-    tcase_add_test(tc, a_kernel_with_variables);
-    tcase_add_test(tc, a_kernel_is_edited);
-    tcase_add_loop_test(tc, changes_are_said, 0, COUNT(changes));
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(retune, set_up, tear_down, 0)
