@@ -1,9 +1,9 @@
 /* test_image.c - variables that a kernel keeps from one launch to the next, as its compiled image
  * shows them: of the CPU's compiler and of NVRTC, and of what the text of a source does not show. */
-#include <check.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include "suite.h"
 #include "device/backend.h"
 #include "device/image.h"
 #if GP_CUDA
@@ -11,7 +11,6 @@
 #endif
 #include "lib/cu.h"
 #include "lib/pipe.h"
-#include "every.h"
 
 Suite *suite_image(void);
 
@@ -79,7 +78,7 @@ static const struct { const char *text, *name, *fixed; int on; } kept[] = {
       "__syncthreads(); a[0] = read + table[a[1]] + s[a[2]]; printf(\"%d\", a[0]); }\n", NULL, "read table w", BOTH },
 };
 
-START_TEST(names_a_variable)
+TEST_EACH(names_a_variable, kept)
 {
     gp_source src = source(kept[_i].text);
     char words[40], *at;
@@ -103,10 +102,9 @@ START_TEST(names_a_variable)
         ck_assert(compiles(&src, cuda, &errs));
     }
 }
-END_TEST
 
 /* Variables that are not of the source, an instrumented build's say, do not count. */
-START_TEST(only_words_of_the_source_count)
+TEST(only_words_of_the_source_count)
 {
     static const char *const words[] = { "a", "count", "int" }, *const others[] = { "a", "int" };
     gp_source src = source("static __device__ int count;\n" K "{ a[0] = count++; }\n");
@@ -118,9 +116,8 @@ START_TEST(only_words_of_the_source_count)
         ck_assert(compiles(&src, cuda, &errs));
     }
 }
-END_TEST
 
-START_TEST(asks_for_symbols)
+TEST(asks_for_symbols)
 {
     gp_errs errs;
     gp_source src = source(K "{ a[0] = 1; }\n");
@@ -133,7 +130,6 @@ START_TEST(asks_for_symbols)
     ck_assert(!gp_image_keeps_nothing(&src, true, "no image", 8, &errs));
     ck_assert_msg(strstr(errs.e[0].msg, "cannot be read") != NULL, "%s", errs.e[0].msg);
 }
-END_TEST
 
 /* ---- what the text does not show ------------------------------------------------- */
 
@@ -183,7 +179,7 @@ static const struct { const char *text, *name; } hidden[] = {
     { "__constant__ int w[2] = { 1, 2 };\n" H "int w = 3; if (i < 8) out[i] = w + in[i]; }\n", NULL },
 };
 
-START_TEST(finds_what_the_text_hides)
+TEST_SOME(finds_what_the_text_hides, sizeof hidden / sizeof *hidden, 4, 1)
 {
     static const char yaml[] =
         "buffers: {a: {dtype: i32, shape: [8]}}\nstages:\n  - {use: generate, out: a, frames: 3}\n"
@@ -196,18 +192,13 @@ START_TEST(finds_what_the_text_hides)
     ck_assert_msg(!hidden[_i].name || strstr(r.errs.e[0].msg, hidden[_i].name) != NULL, "%s", r.errs.e[0].msg);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 Suite *suite_image(void)
 {
     Suite *s = suite_create("image");
     TCase *tc = tcase_create("compiled");
-    tcase_set_timeout(tc, 60);
     tcase_add_unchecked_fixture(tc, setup, cu_close);
-    tcase_add_loop_test(tc, names_a_variable, 0, sizeof kept / sizeof *kept);
-    tcase_add_test(tc, only_words_of_the_source_count);
-    tcase_add_test(tc, asks_for_symbols);
-    ADD_SOME(tc, finds_what_the_text_hides, (int)(sizeof hidden / sizeof *hidden), tests_every(4, 1));
+    suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -200,7 +200,7 @@ static const char *const *slowly(const char *const *set, int tries, const char *
 }
 
 /* All kinds of stages that keep something, with random depths, streams and launches at random frames. */
-TEST_SOME(knobs_make_the_same_bytes, RUNS, 7, 1)
+TEST_SOME(knobs_make_the_same_bytes, RUNS, 12, 1)
 {
     unsigned seed = (unsigned)_i * 2654435761u + 99;
     size_t want_n, n;

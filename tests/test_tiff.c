@@ -469,7 +469,7 @@ static const struct { gp_dtype dtype; const char *shape; size_t bytes; } out[] =
 };
 static const int compressions[] = { -1, 0, 1, 6, 9 };
 
-TEST_LOOP(there_and_back, 0, N(out) * N(compressions))
+TEST_SOME(there_and_back, N(out) * N(compressions), 4, 1)
 {
     char y[1200], how[40] = "";
     int i = _i % N(out), level = compressions[_i / N(out)];

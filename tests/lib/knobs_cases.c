@@ -286,14 +286,14 @@ END_TEST
 
 void knobs_cases(TCase *tc, const char *device)
 {
-    const int every = tests_every(3, 1);
+    const int every = tests_every(6, 1);
     on = device;
     for (int i = 1; i < 4 * SETTINGS; i++)
         if (i % 4 == i / 4 % 4 && i / 4 % every == tests_first(every))
             tcase_add_loop_test(tc, same_bytes, i, i + 1);
-    ADD_SOME(tc, any_knobs, RANDOM, tests_every(5, 1));
+    ADD_SOME(tc, any_knobs, RANDOM, tests_every(8, 1));
     if (!strcmp(device, "cpu"))
-        ADD_SOME(tc, same_bytes_on_devices, PRETENDED, tests_every(3, 1));
+        ADD_SOME(tc, same_bytes_on_devices, PRETENDED, tests_every(4, 1));
     else if (gpus() > 1)
         tcase_add_loop_test(tc, same_bytes_on_gpus, 0, SPREAD);
     else

@@ -4,8 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "every.h"
-#include "loop_cases.h"
+#include "cases.h"
 #include "pipe.h"
 
 static const char *on;
@@ -178,7 +177,7 @@ static bool reads(const char *words, char name)
     return false;
 }
 
-START_TEST(as_written_out)
+TEST_THIN(as_written_out, BODIES * TIMES * 3, 1)
 {
     int b = _i % BODIES, times = 1 + _i / BODIES % TIMES, how = _i / BODIES / TIMES % 3;
     const char *words = bodies[b].words, *carried = bodies[b].carried, *dir = new_dir();
@@ -210,12 +209,11 @@ START_TEST(as_written_out)
     free(made), free(is);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- beside other things ------------------------------------------------ */
 
 /* Several frames in one launch: what is set to 0 lies between what others made of these frames. */
-START_TEST(zero_in_batches)
+TEST_THIN(zero_in_batches, KNOBS, 14)
 {
     const char *dir = new_dir();
     float in[16 * 10];
@@ -237,10 +235,9 @@ START_TEST(zero_in_batches)
     free(out);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* What comes into the loop is what it made of the frame before: as declared outside, not in the loop. */
-START_TEST(in_a_cycle)
+TEST_THIN(in_a_cycle, KNOBS, 14)
 {
     enum { FRAMES = 9, SIZE = 6, TURNS = 3 };
     const char *dir = new_dir();
@@ -271,7 +268,6 @@ START_TEST(in_a_cycle)
     free(out);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- many iterations --------------------------------------------------- */
 
@@ -280,7 +276,7 @@ END_TEST
 static const int64_t many[] = { 1, 2, 3, 63, 64, 99, 100, 101, 5000, 20001, 70000 };
 enum { MANY = sizeof many / sizeof *many };
 
-START_TEST(many_iterations)
+TEST_THIN(many_iterations, MANY * KNOBS, 1)
 {
     const char *dir = new_dir();
     uint32_t in[6] = { 1, 3, 0, 1, 7, 100 }, other[6] = { 1, 4, 1, 2, 0, 5 };
@@ -307,7 +303,6 @@ START_TEST(many_iterations)
     free(out);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- until ------------------------------------------------------------- */
 
@@ -317,7 +312,7 @@ static const struct { int times, every, limit; } stops[] = {
 };
 enum { STOPS = sizeof stops / sizeof *stops };
 
-START_TEST(stops_when_done)
+TEST_THIN(stops_when_done, STOPS * KNOBS, 1)
 {
     int times = stops[_i / KNOBS].times, every = stops[_i / KNOBS].every, limit = stops[_i / KNOBS].limit;
     const char *dir = new_dir();
@@ -349,11 +344,10 @@ START_TEST(stops_when_done)
     free(out), free(done);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- what is not written ----------------------------------------------- */
 
-START_TEST(unwritten)
+TEST_THIN(unwritten, 6, 14)
 {
     const char *dir = new_dir();
     text t = { .n = 0 };
@@ -375,10 +369,9 @@ START_TEST(unwritten)
                   "%s\n%s", r.errs.e[0].msg, t.s);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Also where iterations end in the other place of what is carried, and it is copied. */
-START_TEST(unwritten_until)
+TEST_THIN(unwritten_until, 21, 14)
 {
     const char *dir = new_dir();
     text t = { .n = 0 };
@@ -394,7 +387,6 @@ START_TEST(unwritten_until)
                   "%s\n%s", r.errs.e[0].msg, t.s);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- as NumPy ---------------------------------------------------------- */
 
@@ -406,7 +398,7 @@ static const char heat_expr[] =
     "        expr: a + 0.2 * (a[i0 - 1, i1] + a[i0 + 1, i1] + a[i0, i1 - 1] + a[i0, i1 + 1] - 4 * a)\n";
 
 /* What tests/ref/heat.py makes of a plate that is left alone, by a kernel and by an expression. */
-START_TEST(heat_as_numpy)
+TEST_THIN(heat_as_numpy, 2 * 3 * KNOBS, 1)
 {
     static const int steps[] = { 1, 50, 1001 };
     int n = steps[_i / KNOBS % 3];
@@ -424,19 +416,9 @@ START_TEST(heat_as_numpy)
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_uint_eq(r.account[0].out, 1);
 }
-END_TEST
 
 void loop_cases(TCase *tc, const char *device, int every)
 {
     on = device;
-#define LOOP(test, n) ADD_SOME(tc, test, n, every)
-    LOOP(as_written_out, BODIES * TIMES * 3);
-    LOOP(many_iterations, MANY * KNOBS);
-    LOOP(stops_when_done, STOPS * KNOBS);
-    LOOP(heat_as_numpy, 2 * 3 * KNOBS);
-    every = (every + 13) / 14;         /* of those that differ little */
-    LOOP(zero_in_batches, KNOBS);
-    LOOP(in_a_cycle, KNOBS);
-    LOOP(unwritten, 6);
-    LOOP(unwritten_until, 21);
+    suite_fill(tc, suite_items, every);
 }

@@ -2,9 +2,8 @@
  * pause. */
 #include <stdlib.h>
 #include <string.h>
-#include "every.h"
 #include "knobs_cases.h"
-#include "paused_cases.h"
+#include "cases.h"
 #include "pipe.h"
 
 static const char *on;
@@ -45,7 +44,7 @@ static char *all_files(const char *dir, size_t *bytes)
     return all;
 }
 
-START_TEST(same_bytes)
+TEST_SOME(same_bytes, RUNS, 12, 1)
 {
     unsigned seed = (unsigned)_i * 2654435761u + 17;
     const char *const *sets[PARTS];
@@ -86,10 +85,9 @@ START_TEST(same_bytes)
     free(have), free(want);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 void paused_cases(TCase *tc, const char *device)
 {
     on = device;
-    ADD_SOME(tc, same_bytes, RUNS, tests_every(7, 1));
+    suite_fill(tc, suite_items, 1);
 }

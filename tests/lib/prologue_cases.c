@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/npy.h"
 #include "pipe.h"
-#include "prologue_cases.h"
+#include "cases.h"
 
 enum { N = 301 };
 
@@ -56,7 +56,7 @@ static char *cast_frame(const char *dir, gp_dtype t, const char *to, const char 
 }
 
 /* Of each type to all types; under a sanitizer to some. */
-START_TEST(casts)
+TEST_LOOP(casts, 0, REAL)
 {
     const char *dir = pipe_dir();
     char yaml[600];
@@ -82,11 +82,10 @@ START_TEST(casts)
     }
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* On a GPU casts at its borders run on the host, unless the file says otherwise: with the same bytes, also of a last
  * frame with fewer rows. */
-START_TEST(borders)
+TEST(borders)
 {
     static const char *const says[] = { "", ", on: device", ", on: host" };
     const char *dir = pipe_dir();
@@ -104,7 +103,6 @@ START_TEST(borders)
         free(out[i]);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 static float ramp(int64_t i)
 {
@@ -141,7 +139,7 @@ static const struct { const char *what, *once, *frames; } pairs[] = {
       TOP("") "  - {use: expr, in: [x, c], out: y, expr: '((x + 2 * c) + 2 * c) + 2 * c'}\n" END },
 };
 
-START_TEST(same_as_of_frames)
+TEST_EACH(same_as_of_frames, pairs)
 {
     const char *dir = pipe_dir();
     size_t n[2];
@@ -153,13 +151,10 @@ START_TEST(same_as_of_frames)
     free(once), free(frames);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 void prologue_cases(TCase *tc, const char *device)
 {
     on = device;
     tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, borders);
-    tcase_add_loop_test(tc, casts, 0, REAL);
-    tcase_add_loop_test(tc, same_as_of_frames, 0, (int)(sizeof pairs / sizeof *pairs));
+    suite_fill(tc, suite_items, 1);
 }

@@ -10,11 +10,10 @@ void suite_add(suite_item **list, suite_item *item)
     *list = item;
 }
 
-static void add_test(TCase *tc, const suite_item *t)
+static void add_test(TCase *tc, const suite_item *t, int every)
 {
-    int every = t->quick ? tests_every(t->quick, t->all) : 1;
-    if (t->quick)
-        ADD_SOME(tc, t->test, t->to, every);
+    if (t->quick || t->of)
+        ADD_SOME(tc, t->test, t->to, t->of ? (every + t->of - 1) / t->of : tests_every(t->quick, t->all));
     else if (t->to > t->from)
         tcase_add_loop_test(tc, t->test, t->from, t->to);
 }
@@ -35,15 +34,14 @@ Suite *suite_make(const char *name, SFun up, SFun down, double seconds, const su
     TCase *tc = add_case(s, name, up, down, seconds);
     for (const suite_item *t = list; t; t = t->next)
         if (t->test)
-            add_test(tc, t);
+            add_test(tc, t, 1);
         else
             tc = add_case(s, name, t->up, t->down, t->seconds);
     return s;
 }
 
-void suite_fill(TCase *tc, const suite_item *list)
+void suite_fill(TCase *tc, const suite_item *list, int every)
 {
     for (; list; list = list->next)
-        if (list->test)
-            add_test(tc, list);
+        add_test(tc, list, every);
 }

@@ -4,6 +4,7 @@
  *   TEST_EACH(name, table) { ... }              for each row of an array, table[_i]
  *   TEST_LOOP(name, from, to) { ... }           for each _i in [from, to)
  *   TEST_SOME(name, n, quick, all) { ... }      for some _i in [0, n): one in `quick`, or in `all` (every.h)
+ *   TEST_THIN(name, n, of) { ... }              the same, one in `every` that suite_fill is given, or in its `of`-th part
  *   TEST_CASE(name, up, down, seconds)          those behind it have these fixtures, and may take so long
  *   TEST_SUITE(name, up, down, seconds)         at the end of test_NAME.c; the fixtures of those before any TEST_CASE
  *
@@ -15,7 +16,7 @@
 
 typedef struct suite_item {
     const TTest *test;         /* NULL: a TEST_CASE */
-    int line, from, to, quick, all;
+    int line, from, to, quick, all, of;
     SFun up, down;
     double seconds;
     struct suite_item *next;
@@ -24,8 +25,8 @@ typedef struct suite_item {
 /* By line: constructors of a file run in any order. */
 void suite_add(suite_item **list, suite_item *item);
 Suite *suite_make(const char *name, SFun up, SFun down, double seconds, const suite_item *list);
-/* To a case of another: what TEST_CASEs say is left out. */
-void suite_fill(TCase *tc, const suite_item *list);
+/* To a case that another made; there may be no TEST_CASE. */
+void suite_fill(TCase *tc, const suite_item *list, int every);
 
 static suite_item *suite_items __attribute__((unused));       /* of this file */
 
@@ -44,6 +45,7 @@ static suite_item *suite_items __attribute__((unused));       /* of this file */
 #define TEST_LOOP(name, first, end) TEST_ITEM(name, .from = (first), .to = (int)(end))
 #define TEST_EACH(name, table) TEST_LOOP(name, 0, sizeof (table) / sizeof *(table))
 #define TEST_SOME(name, n, one_in, of_all) TEST_ITEM(name, .to = (int)(n), .quick = (one_in), .all = (of_all))
+#define TEST_THIN(name, n, part) TEST_ITEM(name, .to = (int)(n), .of = (part))
 #define TEST_CASE(name, set_up, tear_down, limit) \
     SUITE_ITEM(name, .up = (set_up), .down = (tear_down), .seconds = (limit))
 #define TEST_SUITE(name, set_up, tear_down, limit) \

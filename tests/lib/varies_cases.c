@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/npy.h"
-#include "every.h"
-#include "varies_cases.h"
+#include "cases.h"
 #include "pipe.h"
 
 static const char *on;
@@ -150,7 +149,7 @@ static void run(const char *dir, const char *buffers, int chain, const char *pat
     ck_assert_msg(r.outcome == GP_DONE, "%s", yaml);
 }
 
-START_TEST(as_if_alone)
+TEST_THIN(as_if_alone, CHAINS * KNOBS, 1)
 {
     int c = _i / KNOBS;
     const char *dir = pipe_dir();
@@ -175,10 +174,9 @@ START_TEST(as_if_alone)
     }
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Sizes that are expressions are those of each frame; one that comes to nothing is an error of its frame. */
-START_TEST(sizes_by_expressions)
+TEST_THIN(sizes_by_expressions, KNOBS, 14)
 {
     const char *dir = pipe_dir();
     char yaml[2000], name[60], why[160];
@@ -206,7 +204,6 @@ START_TEST(sizes_by_expressions)
     ck_assert_msg(strstr(r.errs.e[0].msg, "axis 0 of buffer 'y' would have 0 elements"), "%s", r.errs.e[0].msg);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Frame 0, of rows of 40; the next has others. */
 static void put_wide(const char *dir)
@@ -220,7 +217,7 @@ static void put_wide(const char *dir)
 #define IMAGE "[\"<=30\", \"<=40\"]"
 
 /* Frame by frame, with those of another buffer; rows with those of a file. */
-START_TEST(compared)
+TEST_THIN(compared, 7, 14)
 {
     static const struct { const char *shape, *stages, *wrong; } cases[] = {
         { IMAGE, "  - {use: blur, sigma: 0.6, in: x, out: a}\n  - {use: blur, sigma: 0.6, in: x, out: b}\n"
@@ -263,10 +260,9 @@ START_TEST(compared)
     }
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* What is declared with one shape may be regrouped, and be read beside what is not. */
-START_TEST(regrouped)
+TEST_THIN(regrouped, KNOBS, 14)
 {
     const char *dir = pipe_dir();
     char yaml[2000];
@@ -285,10 +281,9 @@ START_TEST(regrouped)
     free(out);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A kernel that goes through one by the size of the other would read what is in its slot beyond it. */
-START_TEST(two_shapes)
+TEST_THIN(two_shapes, KNOBS, 14)
 {
     const char *dir = pipe_dir();
     char yaml[2000];
@@ -304,7 +299,6 @@ START_TEST(two_shapes)
                          "the same bounds, is f32 [1, 1]"), "%s", r.errs.e[0].msg);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 static float element(int64_t i)
 {
@@ -312,7 +306,7 @@ static float element(int64_t i)
 }
 
 /* An expression finds each input along its own axes; where they share one, they have to fit. */
-START_TEST(two_lengths)
+TEST_THIN(two_lengths, KNOBS, 14)
 {
     static const int rows[] = { 3, 5, 8 }, columns[] = { 4, 2, 8 };
     const char *dir = pipe_dir();
@@ -349,10 +343,9 @@ START_TEST(two_lengths)
     }
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Each raw file is a frame of as many rows as it has; and what is not as declared is told by the file's name. */
-START_TEST(raw_files)
+TEST_THIN(raw_files, 4, 14)
 {
     static const struct { const char *shape; size_t bytes; const char *wrong; } cases[] = {
         { "[\"<=10\", 3]", 120, NULL }, { "[\"<=10\", 3]", 36, NULL },
@@ -377,10 +370,9 @@ START_TEST(raw_files)
     }
     pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A script's frame of a shape that its buffer does not have is told, and is no frame. */
-START_TEST(wrong_shapes)
+TEST_THIN(wrong_shapes, 7, 14)
 {
     static const struct { const char *shape, *made, *wrong; } cases[] = {
         { "[4, 4]", "{2, 3}", "made 'out' of frame 0 f32 [2, 3], which does not fit in f32 [4, 4]" },
@@ -405,19 +397,9 @@ START_TEST(wrong_shapes)
     }
     pipe_dir_remove(dir);
 }
-END_TEST
 
 void varies_cases(TCase *tc, const char *device, int every)
 {
     on = device;
-#define LOOP(test, n) ADD_SOME(tc, test, n, every)
-    LOOP(as_if_alone, CHAINS * KNOBS);
-    every = (every + 13) / 14;         /* of those that differ little */
-    LOOP(sizes_by_expressions, KNOBS);
-    LOOP(compared, 7);
-    LOOP(regrouped, KNOBS);
-    LOOP(raw_files, 4);
-    LOOP(two_shapes, KNOBS);
-    LOOP(two_lengths, KNOBS);
-    LOOP(wrong_shapes, 7);
+    suite_fill(tc, suite_items, every);
 }
