@@ -6,6 +6,7 @@ gpipe = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 and os.path.isfile(sys.
 tmp = tempfile.TemporaryDirectory()
 os.chmod(tmp.name, 0o700)
 env = dict(os.environ, XDG_RUNTIME_DIR=tmp.name, TERM="xterm")
+quick = os.environ.get("GPIPE_TESTS") != "all"
 children, passed, failed = [], 0, []
 
 

@@ -4,7 +4,7 @@ Pillow (PFM: by struct): formats, odd sizes, 16 bits, orientations, quality, sub
 tifffile, too, where it is installed. Prints a total; exit 1 after a failure. Without Pillow
 (python3-pil) it says that it skips, and without tifffile (python3-tifffile) what."""
 import array, io, json, os, random, subprocess, sys, tempfile
-from kit import bytes_of, check, gpipe, runs, total
+from kit import bytes_of, check, gpipe, quick, runs, total
 
 try:
     from PIL import Image, ImageOps
@@ -20,7 +20,7 @@ except ImportError:
     tifffile = None
     print("pictures: SKIPPED: TIFF beside tifffile: install python3-tifffile")
 
-SIZES = (1, 1), (1, 7), (17, 3), (3, 17), (64, 48), (61, 203)         # rows, columns
+SIZES = ((1, 1), (1, 7), (17, 3), (3, 17), (64, 48), (61, 203))[::2 if quick else 1]       # rows, columns
 ORIENTATION = 0x0112
 MODE = {1: "L", 3: "RGB"}
 rng = random.Random(5)

@@ -4,6 +4,7 @@
 YAML is read as editors do, by the core schema of YAML 1.2: `on` and 4:2:0 are texts.
 """
 import glob, json, os, re, subprocess, sys
+from kit import check as expect, gpipe, total
 
 try:
     import jsonschema, yaml
@@ -11,7 +12,6 @@ except ImportError as e:
     print(f"SKIPPED, no {e.name}: whether pipelines are as 'gpipe schema' says")
     sys.exit(0)
 
-gpipe = os.path.abspath(sys.argv[1])
 os.chdir(os.path.join(os.path.dirname(__file__), ".."))
 
 
@@ -42,16 +42,6 @@ def wrong(text, other_kinds=False):
 schema = json.loads(subprocess.run([gpipe, "schema"], check=True, capture_output=True).stdout)
 jsonschema.Draft7Validator.check_schema(schema)
 checker = jsonschema.Draft7Validator(schema)
-passed, failed = 0, []
-
-
-def expect(what, ok, why):
-    global passed
-    passed += bool(ok)
-    if not ok:
-        failed.append(f"{what}: {why}")
-
-
 valid = {}
 for pattern in ["pipelines/*.yaml", "examples/*/*.yaml", "tests/golden/*.yaml", "tests/bench/*.yaml",
                 "engine/cli/starters/*.yaml"]:
@@ -115,7 +105,4 @@ for mistake in ["stage: []", "depth: 3", "stages: {use: gray}", "stages: [gray]"
                    "batch_wait: 200 "])]:
     expect(mistake, wrong(mistake), "is valid")
 
-for line in failed:
-    print("FAILED:", line, file=sys.stderr)
-print(f"schema: {passed} passed, {len(failed)} failed")
-sys.exit(bool(failed))
+total("schema")

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "api/forms.h"
 #include "device/machine.h"
+#include "pipe.h"
 #include "suite.h"
 
 #define X(dtype) "buffers: {x: {dtype: " dtype ", shape: [16, 16]}}\nstages:\n  - {use: generate, frames: 4, out: x}\n"
@@ -60,9 +61,7 @@ static gp_registry *registry;
 
 static void set_up(void)
 {
-    gp_errs errs = { .n = 0 };
-    registry = gp_registry_create();
-    ck_assert(registry && gp_register_builtin(registry, &errs));
+    registry = pipe_builtin(NULL, 0);
 }
 
 static void tear_down(void)

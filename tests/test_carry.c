@@ -2,4 +2,4 @@
 #include "cases.h"
 #include "every.h"
 
-CPU_SUITE(carry, carry_cases(tc, "cpu", tests_every(83, 23)))
+CPU_SUITE(carry, carry_cases(tc, "cpu", tests_every(167, 23)))

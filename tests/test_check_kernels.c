@@ -127,7 +127,7 @@ static const struct { const char *stage, *says; int line; } wrong[] = {
     { WIDE(-46), "reads in[-2]; 'in' has 45 elements, in frame 0", 5 },
 };
 
-TEST_SOME(finds, sizeof wrong / sizeof *wrong, 3, 1)
+TEST_SOME(finds, sizeof wrong / sizeof *wrong, 5, 1)
 {
     char says[200];
     pipe_result r = run_stage(wrong[_i].stage, true);

@@ -52,7 +52,6 @@ TEST_LOOP(files_are_frames, 0, 4)
         ck_assert_msg(out && n == (size_t)size[i] && !memcmp(out, data + i, n), "%s", name);
         free(out);
     }
-    pipe_dir_remove(dir);
 }
 
 /* A file that is larger than its bound, or empty, is named, and a hole where these are. */
@@ -73,7 +72,6 @@ TEST_LOOP(files_that_do_not_fit, 0, 2)
     }
     free(pipe_read(dir, "out/in-0.raw", &n));
     ck_assert_uint_eq(n, 10);
-    pipe_dir_remove(dir);
 }
 
 /* ---- pictures -------------------------------------------------------- */
@@ -125,7 +123,6 @@ TEST_LOOP(as_read_has_them, 0, 24)
         there -= *e->d_name != '.';
     closedir(d);
     ck_assert_int_eq(there, 0);
-    pipe_dir_remove(dir);
 }
 
 /* What is no picture, or not whole, is an error that names the file. */
@@ -153,7 +150,6 @@ TEST_LOOP(wrong_files, 0, 7)
     ck_assert(r.outcome == GP_ERROR && r.errs.n);
     ck_assert_msg(strstr(r.errs.e[0].msg, "stage 'decode': frame 0: ") && strstr(r.errs.e[0].msg, cases[_i].says), "%s",
                   r.errs.e[0].msg);
-    pipe_dir_remove(dir);
 }
 
 /* ---- what a file says ------------------------------------------------ */
@@ -209,8 +205,7 @@ TEST_LOOP(who_decodes, 0, 12)
     size_t n;
     gp_errs errs = { .n = 0 };
     gp_machine m;
-    gp_registry *reg = gp_registry_create();
-    ck_assert(gp_register_builtin(reg, &errs));
+    gp_registry *reg = pipe_builtin(NULL, 0);
     gp_machine_fixed(&m, cases[_i].cc != 0);
     m.device[0].cc = cases[_i].cc;
     pipe_text(dir, "a.jpg", "not a picture, which shows later");
@@ -232,7 +227,6 @@ TEST_LOOP(who_decodes, 0, 12)
     }
     free(text);
     gp_registry_destroy(reg);
-    pipe_dir_remove(dir);
 }
 
 /* On this machine, if it had a GPU: with nvJPEG its version is a part of the plan; without, the CPU decodes, or who asked
@@ -273,7 +267,6 @@ TEST_LOOP(library, 0, 2)
     }
     free(text);
     gp_registry_destroy(reg);
-    pipe_dir_remove(dir);
 }
 
 TEST_SUITE(decode, NULL, NULL, 0)

@@ -159,14 +159,6 @@ TEST_LOOP(lanes, 0, 6)
     plan_free(&p);
 }
 
-static int tasks_of(const planned *p, gp_task_kind op)
-{
-    int n = 0;
-    for (int i = 0; i < p->plan->ntasks; i++)
-        n += p->plan->task[i].op == op;
-    return n;
-}
-
 /* What carries something is on the first device; frames are copied from one device to another. */
 TEST_LOOP(segments, 0, 7)
 {
@@ -192,9 +184,9 @@ TEST_LOOP(segments, 0, 7)
     planned p = on(cases[_i].device, cases[_i].stages, 0);
     ck_assert_msg(p.pipeline != NULL, "%s", p.errs.n ? p.errs.e[0].msg : "");
     ck_assert_int_eq(p.plan->nsegments, cases[_i].segments);
-    ck_assert_int_eq(tasks_of(&p, GP_TASK_COPY_IN), cases[_i].copies_in);
-    ck_assert_int_eq(tasks_of(&p, GP_TASK_COPY_PEER), cases[_i].copies_peer);
-    ck_assert_int_eq(tasks_of(&p, GP_TASK_COPY_OUT), cases[_i].copies_out);
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN), cases[_i].copies_in);
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_PEER), cases[_i].copies_peer);
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_OUT), cases[_i].copies_out);
     plan_free(&p);
 }
 
@@ -215,8 +207,8 @@ TEST_LOOP(no_peers, 0, 6)
                         "  - {use: dev, name: d, in: a}\n  - {use: dev, name: e, device: cuda:2, in: d}\n"
                         "  - {use: sink, in: b}\n  - {use: sink, in: [c, e]}\n", "p.yaml", &m);
     ck_assert_msg(p.pipeline != NULL, "%s", p.errs.n ? p.errs.e[0].msg : "");
-    ck_assert_int_eq(tasks_of(&p, GP_TASK_COPY_PEER), cases[_i].peer);
-    ck_assert_int_eq(tasks_of(&p, GP_TASK_COPY_IN), cases[_i].in);
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_PEER), cases[_i].peer);
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN), cases[_i].in);
     ck_assert_uint_eq(p.plan->copy_peer_bytes, 256 * (size_t)cases[_i].peer);
     plan_free(&p);
 }

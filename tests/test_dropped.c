@@ -55,7 +55,6 @@ TEST_EACH(of_a_stage, cases)
         ck_assert_msg(e && strstr(e->msg, cases[_i].says), "case %d: %s", _i, e ? e->msg : "no error");
         ck_assert_msg(!cases[_i].line || e->at.line == cases[_i].line, "case %d: line %d", _i, e->at.line);
     }
-    pipe_dir_remove(dir);
 }
 
 /* The first of several files is one that can be dropped, if that is declared, or another says it. */
@@ -80,7 +79,6 @@ TEST_LOOP(the_first_file, 0, 6)
     ck_assert_msg(r.outcome == ways[_i].outcome, "%s: outcome %d, %s", yaml, r.outcome, r.errs.n ? r.errs.e[0].msg : "");
     ck_assert_uint_eq(r.compiled ? r.account[0].out : 0, ways[_i].out);
     ck_assert_uint_eq(r.compiled ? r.account[0].failed : 0, ways[_i].failed);
-    pipe_dir_remove(dir);
 }
 
 TEST_SUITE(dropped, NULL, NULL, 0)

@@ -482,7 +482,6 @@ TEST_EACH(smaller_frames_have_to_fit, unlike)
     pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_str_eq(r.errs.e[0].msg, unlike[_i].msg);
-    pipe_dir_remove(dir);
 }
 
 
@@ -521,7 +520,6 @@ TEST(pipelines)
         free(y), free(mask);
     }
     unsetenv("CXX");
-    pipe_dir_remove(dir);
 }
 
 Suite *suite_expr_stage(void)

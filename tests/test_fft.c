@@ -175,7 +175,6 @@ TEST_LOOP(references, 0, 4)
     ck_assert_int_gt(seen, 20);
     ck_assert_int_eq(atomic_load(&fake->planned), seen);
     ck_assert_int_eq(atomic_load(&fake->destroyed), seen);
-    pipe_dir_remove(dir);
 }
 
 static const char *const knobs[] = { "", "depth: 1\n", "depth: 12\nstreams: 1\nbatch: 4\n", "depth: 4\nstreams: 1\nlaunch: stream\n" };
@@ -208,7 +207,6 @@ TEST_LOOP(there_and_back, 0, 2 * KNOBS)
     free(v);
     ck_assert_int_eq(atomic_load(&fake->planned), *nv ? 2 : 0);
     ck_assert_int_eq(atomic_load(&fake->destroyed), *nv ? 2 : 0);
-    pipe_dir_remove(dir);
 }
 
 /* A filter bank makes of frames, the last of which has fewer rows, what it makes of the whole. */
@@ -241,7 +239,6 @@ TEST(filter_bank)
     free(whole);
     ck_assert_int_eq(atomic_load(&fake->planned), 4);
     ck_assert_int_eq(atomic_load(&fake->destroyed), 4);
-    pipe_dir_remove(dir);
 }
 
 /* What cuFFT does not do is said at the stage. */
@@ -260,7 +257,6 @@ TEST_LOOP(library_fails, 0, 2)
     ck_assert_msg(errs.n && !strcmp(errs.e[0].msg, cases[_i].says), "%s", errs.n ? errs.e[0].msg : "?");
     ck_assert_int_eq(errs.e[0].at.line, 4);
     ck_assert_int_eq(atomic_load(&fake->planned), atomic_load(&fake->destroyed));
-    pipe_dir_remove(dir);
 }
 
 /* ---- what is refused ------------------------------------------------------------ */
@@ -282,7 +278,6 @@ TEST_EACH(refuses, refused)
              "  - %s\n  - {use: write, path: out.raw}\n", refused[_i].shape, refused[_i].stage);
     ck_assert_int_eq(run(dir, yaml, &errs), GP_ERROR);
     ck_assert_msg(errs.n && strstr(errs.e[0].msg, refused[_i].says), "%s: %s", yaml, errs.n ? errs.e[0].msg : "?");
-    pipe_dir_remove(dir);
 }
 
 TEST_SUITE(fft, set_up, tear_down, 0)

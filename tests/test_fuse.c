@@ -134,9 +134,7 @@ static gp_registry *registry;
 
 static void set_up(void)
 {
-    gp_errs errs = { .n = 0 };
-    registry = gp_registry_create();
-    ck_assert(registry && gp_register_builtin(registry, &errs));
+    registry = pipe_builtin(NULL, 0);
 }
 
 static void tear_down(void)
@@ -211,7 +209,6 @@ TEST_EACH(which, cases)
         ck_assert_int_eq(gp_pipeline_graph(p)->stage[i].nparts, 0);
     ck_assert_int_eq(gp_pipeline_graph(p)->nunfused, 0);
     gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
 
 static bool no_nvrtc(void)
@@ -259,7 +256,6 @@ TEST(a_long_chain)
     for (int i = 0; i < 200; i++)
         ck_assert_float_eq(out[i], (float)i + STAGES * (STAGES - 1) / 2);
     free(out), free(yaml);
-    pipe_dir_remove(dir);
 }
 
 static float uneven(int64_t i)
@@ -283,7 +279,6 @@ TEST_LOOP(an_error_of_a_part, 0, 2)
     ck_assert_int_eq(r.errs.e[0].at.col, 46);
     ck_assert_int_eq(r.errs.e[1].code, GP_E_NOTE);
     ck_assert_str_eq(r.errs.e[1].msg, "in frame 1");
-    pipe_dir_remove(dir);
 }
 
 /* ---- the text of the kernel, compiled and run by the CPU back end ------------------- */
@@ -380,8 +375,7 @@ static char *run_chain(const char *yaml, bool fuse, size_t *bytes)
     const char *dir = pipe_dir(), *set[] = { fuse ? "fuse=auto" : "fuse=none", "device=cpu" };
     gp_kind kind = swap_kind();
     gp_errs errs = { .n = 0 };
-    gp_registry *own = gp_registry_create();
-    ck_assert(own && gp_register_builtin(own, &errs) && gp_register(own, &kind, &errs));
+    gp_registry *own = pipe_builtin(&kind, 1);
     snprintf(file, sizeof file, "%s/test.yaml", dir);
     pipe_npy(dir, "in.npy", 301, 0, uneven);
     pipe_npy(dir, "one.npy", 1, 0, uneven);
@@ -456,7 +450,6 @@ TEST_SOME(nvrtc_takes_the_text, 3, 3, 1)
         ck_abort_msg("%s", errs.e[0].msg);
     free(text), free(yaml);
     gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
 #else
 TEST(nvrtc_takes_the_text)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include "api/forms.h"
+#include "pipe.h"
 #include "suite.h"
 
 enum { FRAMES = 40, AT = 10, BEGINS = FRAMES + 8 };
@@ -135,10 +136,7 @@ static gp_errs errs;
 
 static void set_up(void)
 {
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        ck_assert(gp_register(registry, &kinds[i], &errs));
+    registry = pipe_builtin(kinds, sizeof kinds / sizeof *kinds);
     atomic_store(&next, 0), atomic_store(&inside, 0), atomic_store(&alone, 0), atomic_store(&seen, 0);
     atomic_store(&wrong, false);
     for (int i = 0; i < BEGINS; i++)

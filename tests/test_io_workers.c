@@ -213,16 +213,6 @@ TEST_SOME(several_write_what_one_writes, sizeof writes / sizeof *writes, 3, 1)
 
 /* ---- stopped in the middle ------------------------------------------- */
 
-static void stop_soon(gp_pipeline *p, void *arg)
-{
-    gp_account a = { 0 };
-    while (a.out < 10) {
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-        gp_accounts(p, &a, 1);
-    }
-    gp_cancel(p, *(int *)arg);
-}
-
 static const char *const endless[] = {
     "read, path: 'p*.png', loop: true", "read, path: one.npy, loop: true", "read, path: 'p*.png', loop: true, rate: 500",
     "read, path: one.npy, loop: true, rate: 500", "generate, rate: 500", "generate",
@@ -238,7 +228,7 @@ TEST_SOME(stopped, sizeof endless / sizeof *endless, 3, 1)
         TEXT(y, "%sstages:\n  - {use: %s, out: x, workers: 5}\n  - {use: write, path: 'out%d/%%d.raw', durable: none}\n",
              top, endless[_i], level);
         pipe_result r = pipe_run_with(io_dir, y, "cpu", (const char *[]){ "depth=7", NULL }, (gp_run_options){ 0 },
-                                      stop_soon, &level);
+                                      io_stop_soon, &level);
         ck_assert_msg(r.outcome == (level == 1 ? GP_DRAINED : GP_NOT_DRAINED) || (level == 2 && r.outcome == GP_DRAINED),
                       "%s: %d", endless[_i], (int)r.outcome);
         ck_assert_uint_ge(r.account[0].out, 10);

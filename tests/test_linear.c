@@ -205,9 +205,7 @@ static const char *dir;
 
 static void up(void)
 {
-    gp_errs errs = { 0 };
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
+    registry = pipe_builtin(NULL, 0);
     dir = pipe_dir();
     pipe_text(dir, "s.lua", "function process(frame, x, y) end\n");
 }

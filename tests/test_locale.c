@@ -57,7 +57,6 @@ TEST(numbers_have_a_point)
     ck_assert_str_eq(text, "5.84375\n");       /* 2.5 * 1.75 + 0.75 + 0.5 + 0.125 + 0.03125 + 0.0625 */
     is_comma();
     free(text);
-    pipe_dir_remove(dir);
 }
 
 TEST(machines_have_a_point)
@@ -105,7 +104,6 @@ TEST(scripts_set_none)
                              "  - {use: lua, script: s.lua}\n  - {use: discard}\n", "cpu", NULL, (gp_run_options){ 0 });
     ck_assert(r.outcome == GP_ERROR && r.errs.n);
     ck_assert_msg(strstr(r.errs.e[0].msg, "os.setlocale()"), "%s", r.errs.e[0].msg);
-    pipe_dir_remove(dir);
 }
 
 TEST_SUITE(locale, set_up, tear_down, 0)

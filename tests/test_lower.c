@@ -120,14 +120,6 @@ TEST_EACH(test_collectives, collectives)
 
 /* ---- rings ----------------------------------------------------------- */
 
-static int count_tasks(const planned *p, gp_task_kind op)
-{
-    int n = 0;
-    for (int i = 0; i < p->plan->ntasks; i++)
-        n += p->plan->task[i].op == op;
-    return n;
-}
-
 static int count_rings(const planned *p, const char *buffer)
 {
     int b = plan_buffer(p, buffer), n = 0;
@@ -154,8 +146,8 @@ TEST(test_link_on_device)
     ck_assert_int_eq(q->actor[host->producer].segment, plan_segment(&p, "gray"));
     ck_assert_int_eq(host->nconsumers, 1);
     ck_assert_int_eq(q->actor[host->consumer[0]].stage, plan_stage(&p, "lua"));
-    ck_assert_int_eq(count_tasks(&p, GP_TASK_COPY_IN), 2);           /* s, lua: not gray */
-    ck_assert_int_eq(count_tasks(&p, GP_TASK_COPY_OUT), 2);          /* gray, join */
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN), 2);           /* s, lua: not gray */
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_OUT), 2);          /* gray, join */
     const gp_segment *second = &q->segment[plan_segment(&p, "join")];
     ck_assert_int_eq(second->nin, 2);
     plan_free(&p);
@@ -164,7 +156,7 @@ TEST(test_link_on_device)
     int r = plan_ring(&p, "gray", false);
     ck_assert_int_eq(count_rings(&p, "gray"), 1);
     ck_assert_int_eq(p.plan->ring[r].nconsumers, 2);
-    ck_assert_int_eq(count_tasks(&p, GP_TASK_COPY_IN) + count_tasks(&p, GP_TASK_COPY_OUT), 0);
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN) + plan_tasks(&p, GP_TASK_COPY_OUT), 0);
     plan_free(&p);
 }
 
@@ -172,7 +164,7 @@ TEST(test_fan_out_is_copied_once)
 {
     planned p = plan_ok("pipeline: t\nstages:\n"
                         SRC("s") DEV("a", "s") DEV("b", "s") SINK("a") SINK("b"), true);
-    ck_assert_int_eq(count_tasks(&p, GP_TASK_COPY_IN), 1);
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN), 1);
     ck_assert_int_eq(count_rings(&p, "s"), 2);
     ck_assert_int_eq(p.plan->ring[plan_ring(&p, "s", false)].nconsumers, 1);
     plan_free(&p);

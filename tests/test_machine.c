@@ -10,6 +10,7 @@
 #include "device/machine.h"
 #include "device/nvml.h"
 #include "effort.h"
+#include "pipe.h"
 #include "suite.h"
 #include "run/pipeline.h"
 
@@ -228,8 +229,7 @@ static double plan_many(int n, void *arg)
     static char text[300000];
     gp_errs errs = { .n = 0 };
     gp_machine *m = gp_machine_create_fixed(n);
-    gp_registry *registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
+    gp_registry *registry = pipe_builtin(NULL, 0);
     size_t len = (size_t)snprintf(text, sizeof text, "device: %s\nfuse: none\n"
                                   "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n"
                                   "  - {use: generate, frames: 8, out: x}\n", placed ? "cuda:0" : "all");
@@ -269,8 +269,7 @@ TEST(a_gpu_that_is_not_here)
     gp_machine *here = gp_machine_create(true), *m = gp_machine_create_fixed(1);
     gp_machine_info is;
     gp_machine_about(here, &is);
-    gp_registry *r = gp_registry_create();
-    ck_assert(gp_register_builtin(r, &errs));
+    gp_registry *r = pipe_builtin(NULL, 0);
     gp_config config = { .registry = r, .machine = m };
     gp_pipeline *p = gp_compile(text, strlen(text), "p.yaml", &config, &errs);
     ck_assert_msg(p != NULL, "%s", errs.n ? errs.e[0].msg : "?");

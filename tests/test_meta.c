@@ -53,7 +53,6 @@ TEST_EACH(comes_back, forms)
     r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
     pipe_no_errors(&r, forms[_i].read);
     ck_assert_uint_eq(r.account[0].out, 8);
-    pipe_dir_remove(dir);
 }
 
 /* The bytes of files have no numbers, the pictures that are decoded what the files say. */
@@ -86,7 +85,6 @@ TEST_LOOP(decoded, 0, 3)
         ck_assert_msg(bytes[1] && n[0] == n[1] && !memcmp(bytes[0], bytes[1], n[0]), "%s", name);
         free(bytes[0]), free(bytes[1]);
     }
-    pipe_dir_remove(dir);
 }
 
 /* A list that no frame has numbers for changes no byte; neither do numbers in formats that have no place for them. */
@@ -112,7 +110,6 @@ TEST_EACH(same_bytes, plain)
     }
     ck_assert_msg(n[0] == n[1] && !memcmp(bytes[0], bytes[1], n[0]), "%s", plain[_i].name);
     free(bytes[0]), free(bytes[1]);
-    pipe_dir_remove(dir);
 }
 
 /* The time goes with the frame, to the nanosecond: what is written again has the same bytes. */
@@ -146,7 +143,6 @@ TEST(time_comes_back)
             free(bytes[0]), free(bytes[1]);
         }
     }
-    pipe_dir_remove(dir);
 }
 
 /* ---- the sample rate --------------------------------------------------- */
@@ -197,7 +193,6 @@ TEST_EACH(sample_rate, rates)
     else if (!*rates[_i].error)
         ck_assert_uint_eq(bytes[24] | bytes[25] << 8 | bytes[26] << 16, rates[_i].rate);
     free(bytes);
-    pipe_dir_remove(dir);
 }
 
 /* Of frames that come in one call the error names the one, however many were ready. */
@@ -220,7 +215,6 @@ TEST(rate_of_one)
         ck_assert_msg(!strncmp(said, "frame 10: '", 11) && strstr(said, "/o.wav' cannot be written: the frame has a sample rate "
                                                                   "of 44100 Hz, those before it 8000"), "%s", said);
     }
-    pipe_dir_remove(dir);
 }
 
 /* ---- text that is no number ---------------------------------------------- */
@@ -294,7 +288,6 @@ TEST_EACH(refused, wrong)
                              "cpu", NULL, (gp_run_options){ 0 });
     ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, wrong[_i].error) && r.errs.e[0].at.line == 3, "%s: line %d: %s",
                   wrong[_i].script, r.errs.n ? r.errs.e[0].at.line : 0, r.errs.n ? r.errs.e[0].msg : "no error");
-    pipe_dir_remove(dir);
 }
 
 TEST(refused_in_sink)
@@ -305,7 +298,6 @@ TEST(refused_in_sink)
                              "  - {use: generate, frames: 2, out: x}\n  - {use: lua, script: it.lua, out: []}\n", "cpu", NULL,
                              (gp_run_options){ 0 });
     ck_assert(r.errs.n && strstr(r.errs.e[0].msg, "nothing comes behind this stage"));
-    pipe_dir_remove(dir);
 }
 
 

@@ -73,11 +73,9 @@ static bool shape(gp_shape *s)
 static void set_up(void)
 {
     char path[4096];
-    gp_errs errs = { .n = 0 };
     gp_kind kind = gp_kind_decode;
     kind.name = "nvdecode", kind.shape = shape;
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs) && gp_register(registry, &kind, &errs));
+    registry = pipe_builtin(&kind, 1);
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 20);
     ck_assert_int_gt(n, 0);
     path[n] = 0;
@@ -179,7 +177,6 @@ TEST_LOOP(as_the_cpu_has_them, 0, 20)
         ck_assert_int_eq(atomic_load(&fake->most), 1);
     if (_i == 3)
         ck_assert_int_gt(atomic_load(&fake->most), 1);
-    pipe_dir_remove(dir);
 }
 
 /* The library says this of the file, and of a batch with it. */
@@ -201,7 +198,6 @@ TEST_SOME(batches_that_fail, 60, 7, 1)
     const char *dir = pipe_dir();
     garble(garbled[_i % 3], _i % 2 ? 3 : 10);
     compare(dir, knobs[_i / 3 % 4], stages[_i / 12], garbled[_i % 3]);
-    pipe_dir_remove(dir);
 }
 
 /* There is less memory than batches need: their files are done one by one. */
@@ -211,7 +207,6 @@ TEST_LOOP(little_memory, 0, 8)
     fake->room = _i % 2 + 1;
     compare(dir, knobs[_i / 2], stages[_i % 4], NULL);
     ck_assert_int_le(atomic_load(&fake->most), fake->room);
-    pipe_dir_remove(dir);
 }
 
 /* What is no file's fault, of files in batches or alone, makes no hole: it ends the run. */
@@ -232,7 +227,6 @@ TEST_LOOP(machine_fails, 0, 24)
     for (int i = 0; i < errs.n; i++)
         said |= !strcmp(errs.e[i].msg, says) && errs.e[i].code == GP_E_RESOURCE;
     ck_assert_msg(said, "%s, not %s", errs.e[0].msg, says);
-    pipe_dir_remove(dir);
 }
 
 /* But of a file that is wrong, whatever nvJPEG says of it, a hole. */
@@ -253,7 +247,6 @@ TEST_LOOP(wrong_all_the_same, 0, 4)
                               "  - {use: nvdecode, in: coded, out: photo, on_error: drop}\n"
                               "  - {use: decimate, frames: 1}\n  - {use: discard}\n", &a, &errs), GP_DONE);
     ck_assert_msg(a.failed == 5 && strstr(errs.e[0].msg, "'in' is a broken JPEG file"), "%s", errs.n ? errs.e[0].msg : "?");
-    pipe_dir_remove(dir);
 }
 
 /* A library that finds another size than gpipe would write beyond the picture. */
@@ -271,7 +264,6 @@ TEST(two_headers)
     for (int i = 0; i < errs.n; i++)
         said |= strstr(errs.e[i].msg, "'rgb420_19x33' is a broken JPEG file: it has two headers") != NULL;
     ck_assert(said && atomic_load(&fake->in_batches) == 0 && atomic_load(&fake->alone) == 0);
-    pipe_dir_remove(dir);
 }
 
 /* The numbers of a file that the CPU decodes are its frame's. */
@@ -291,7 +283,6 @@ TEST(numbers)
                            "  - {use: nvdecode, in: coded, out: photo}\n  - {use: decimate, frames: 1}\n"
                            "  - {use: lua, script: same.lua, out: []}\n", &a, &errs) == GP_DONE && a.out == 9, "%s",
                   errs.n ? errs.e[0].msg : "frames are missing");
-    pipe_dir_remove(dir);
 }
 
 /* What opening says. */
@@ -308,7 +299,6 @@ TEST_LOOP(no_decoder, 0, 2)
     fake->create_status = cases[_i].status;
     ck_assert_int_eq(run(dir, "", "nvdecode", "gpu", &a, &errs), GP_ERROR);
     ck_assert_msg(!strcmp(errs.e[0].msg, cases[_i].says), "%s", errs.e[0].msg);
-    pipe_dir_remove(dir);
 }
 
 TEST_SUITE(nvjpeg, set_up, tear_down, 0)

@@ -34,8 +34,7 @@ static gp_pipeline *compile(const char *dir, const char *text, const char *set)
 static void set_up(void)
 {
     errs = (gp_errs){ .n = 0 };
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
+    registry = pipe_builtin(NULL, 0);
 }
 
 static void tear_down(void)
@@ -121,7 +120,6 @@ TEST_LOOP(goes_on_with_itself_and_with_another, 0, 2)
     check_ramp(dir, p, 4);
     gp_pipeline_destroy(p), gp_pipeline_destroy(q);
     free(text);
-    pipe_dir_remove(dir);
 }
 
 /* A pause about where the source ends, or beyond. */
@@ -142,7 +140,6 @@ TEST_LOOP(a_source_that_ends_meanwhile, 0, 8)
         ck_assert_uint_eq(bytes, 40 * 16);
     }
     free(text);
-    pipe_dir_remove(dir);
 }
 
 TEST_LOOP(a_paused_run_that_does_not_go_on, 0, 2)
@@ -159,7 +156,6 @@ TEST_LOOP(a_paused_run_that_does_not_go_on, 0, 2)
     }
     gp_pipeline_destroy(p);
     ck_assert_int_eq(access(path, F_OK) == 0, _i);     /* what is not whole does not get its name */
-    pipe_dir_remove(dir);
 }
 
 TEST(one_that_is_over_before)
@@ -173,7 +169,6 @@ TEST(one_that_is_over_before)
     ck_assert_int_eq(gp_pipeline_go_on(p, p, NULL, &errs), GP_ERROR);
     ck_assert_str_eq(errs.e[0].msg, "no run of this pipeline is paused");
     gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
 
 static const struct { const char *from, *to, *msg; int line; } other[] = {
@@ -199,7 +194,6 @@ TEST_EACH(what_differs_cannot_go_on, other)
     check_ramp(dir, p, 4);
     gp_pipeline_destroy(q), gp_pipeline_destroy(p);
     free(text);
-    pipe_dir_remove(dir);
 }
 
 /* A kernel is compiled, and a stage opened, while the run is to stop: what was taken in comes out all the same. */
@@ -221,7 +215,6 @@ TEST(stops_when_it_goes_on)
     ck_assert_uint_gt(a.in, 0);
     ck_assert_uint_eq(a.in, a.out + a.dropped);
     gp_pipeline_destroy(q), gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
 
 /* A pipeline with an edit is set up in the pause; where that fails, the run is paused still. */
@@ -248,7 +241,6 @@ TEST(a_plan_that_cannot_be_set_up)
     ck_assert(!gp_pipeline_is_paused(p));
     ck_assert_int_eq(errs.n, 0);
     gp_pipeline_destroy(bad), gp_pipeline_destroy(q), gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
 
 /* Joined sources stop after as many frames; a slow one beside them, which is not joined, does not wait for them. */
@@ -279,7 +271,6 @@ TEST(sources_stop_together)
     ck_assert_uint_eq(a[2].out, a[2].in);
     ck_assert_int_eq(errs.n, 0);
     gp_pipeline_destroy(q), gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
 
 /* 1000 frames become one of all of them, whatever pauses. */
@@ -305,7 +296,6 @@ TEST(an_accumulator_of_all)
         ck_assert_float_eq(out[i], (float)(4.0 * 2999 * 3000 / 2 + 3000.0 * i));
     free(out);
     gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
 
 Suite *suite_paused(void)

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "like_first.h"
+#include "pipe.h"
 #include "planned.h"
 #include "suite.h"
 
@@ -156,10 +157,7 @@ static int expected(int base, int priority, bool may)
 static gp_errs run(const char *yaml)
 {
     gp_errs errs = { 0 };
-    gp_registry *registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        ck_assert(gp_register(registry, &kinds[i], &errs));
+    gp_registry *registry = pipe_builtin(kinds, sizeof kinds / sizeof *kinds);
     gp_pipeline *p = gp_compile(yaml, strlen(yaml), "priority.yaml", &(gp_config){ .registry = registry },
                                 &errs);
     ck_assert_msg(p != NULL, "%s", errs.e[0].msg);

@@ -15,9 +15,7 @@ static gp_machine machine;
 
 static void set_up(void)
 {
-    gp_errs errs = { .n = 0 };
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
+    registry = pipe_builtin(NULL, 0);
     gp_machine_read(&machine, false);
 }
 
@@ -165,22 +163,6 @@ static unsigned next(unsigned *seed)
     return (*seed = *seed * 1103515245u + 12345u) >> 8;
 }
 
-static char *all_files(const char *dir, size_t *bytes)
-{
-    char *all = NULL;
-    *bytes = 0;
-    for (int k = 0; knobs_written[k]; k++) {
-        size_t n = 0;
-        char *one = pipe_read(dir, knobs_written[k], &n);
-        ck_assert_msg(one && n, "no %s", knobs_written[k]);
-        all = realloc(all, *bytes + n + 1);
-        memcpy(all + *bytes, one, n);
-        *bytes += n;
-        free(one);
-    }
-    return all;
-}
-
 /* Settings of a run whose sources take some 0.4 s, and each time longer: making a plan ready takes longer than so few
  * frames, at full speed. */
 static const char *const *slowly(const char *const *set, int tries, const char *to[12])
@@ -208,7 +190,7 @@ TEST_SOME(knobs_make_the_same_bytes, RUNS, 12, 1)
     knobs_put_files(dir);
     pipe_result one = pipe_run(dir, knobs_yaml, "cpu", NULL, (gp_run_options){ 0 });
     pipe_no_errors(&one, knobs_yaml);
-    char *want = all_files(dir, &want_n);
+    char *want = knobs_read_files(dir, &want_n);
     pipe_dir_remove(dir);
 
     int edits = 0;
@@ -228,7 +210,7 @@ TEST_SOME(knobs_make_the_same_bytes, RUNS, 12, 1)
         last.naccounts = gp_accounts(atomic_load(&r.now), last.account, PIPE_SOURCES);
         knobs_check_accounts(&last);
         destroy(&r);
-        char *have = all_files(dir, &n);
+        char *have = knobs_read_files(dir, &n);
         ck_assert_msg(n == want_n && !memcmp(have, want, n), "run %d, with %d edits, makes other bytes", _i, edits);
         free(have);
         pipe_dir_remove(dir);
@@ -331,7 +313,6 @@ TEST_EACH(an_edit_takes_effect, effects)
                           "block %zu of %zu, edited in %zu: %g", k, blocks, old, (double)out[4 * k + (size_t)i]);
     free(out), free(text);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
 
 /* ---- what cannot change ------------------------------------------------------ */
@@ -373,7 +354,6 @@ TEST_EACH(what_cannot_change_is_named, refused)
         ck_assert_float_eq(out[4 * k + 3], sum_of(k, 3, 2));
     free(out), free(text);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
 
 /* A script that keeps something: it stays as it is over other edits, and cannot be edited itself. */
@@ -398,7 +378,6 @@ TEST(a_script_with_a_state)
         ck_assert_float_eq(out[4 * k], (float)(9 * k + 6));
     free(out), free(text), free(one);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
 
 /* What is wrong is found while the old plan runs: it goes on. */
@@ -434,7 +413,6 @@ TEST_EACH(what_is_wrong_is_found_before, wrong)
     finish(&r, 1);
     free(text);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
 
 /* Copies of buffers that have equally many slots are one, so that a depth changes how many there are. */
@@ -473,7 +451,6 @@ TEST(depths_beside_copies)
         free(have);
     }
     destroy(&r);
-    pipe_dir_remove(dir);
 }
 
 /* Many workers and files: no frame is lost, doubled or in another's place. */
@@ -511,7 +488,6 @@ TEST(workers_of_files)
         free(have);
     }
     destroy(&r);
-    pipe_dir_remove(dir);
 }
 
 /* A joined file has as many workers as it began with. */
@@ -528,7 +504,6 @@ TEST(workers_of_one_file)
     wait_for(&r, frames_in(&r) + 30);
     finish(&r, 1);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
 
 /* Cancelled while it is set up, while it pauses, while it goes on. */
@@ -553,7 +528,6 @@ TEST_LOOP(cancelled_meanwhile, 0, 8)
     free(pipe_read(dir, "out.raw", &bytes));
     ck_assert_uint_eq(bytes, (a.in + 2) / 3 * 16);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
 
 /* Who retunes is asked once all is made ready, while the run goes on, and may say no. */
@@ -597,7 +571,6 @@ TEST(asked_before_it_pauses)
     finish(&r, 1);
     gp_pipeline_destroy(not);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
 
 TEST(a_kernel_with_variables)
@@ -617,7 +590,6 @@ TEST(a_kernel_with_variables)
                                          "on would lose");
     finish(&r, 1);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
 
 TEST(a_kernel_is_edited)
@@ -652,7 +624,6 @@ TEST(a_kernel_is_edited)
         ck_assert_float_eq(out[i], 5 * (float)i);
     free(out), free(text), free(bad);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
 
 static const struct { const char *from, *to, *says; int items; } changes[] = {
@@ -683,7 +654,6 @@ TEST_EACH(changes_are_said, changes)
     ck_assert_ptr_null(gp_pipeline_made_of(p, 3));
     gp_pipeline_destroy(q), gp_pipeline_destroy(p);
     free(text);
-    pipe_dir_remove(dir);
 }
 
 TEST_SUITE(retune, set_up, tear_down, 0)

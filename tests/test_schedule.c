@@ -261,14 +261,6 @@ TEST(test_long_segments)
 
 /* ---- pools ----------------------------------------------------------- */
 
-static int copies(const planned *p, gp_task_kind op)
-{
-    int n = 0;
-    for (int i = 0; i < p->plan->ntasks; i++)
-        n += p->plan->task[i].op == op;
-    return n;
-}
-
 TEST(test_copied_alike)
 {
     planned p = plan_ok(
@@ -281,8 +273,8 @@ TEST(test_copied_alike)
         "  - {use: two, name: z, in: x, out: [l, r]}\n"
         "  - {use: sink, in: [y, l, r]}\n", true);
     const gp_plan *q = p.plan;
-    ck_assert_int_eq(copies(&p, GP_TASK_COPY_IN), 2);            /* a and b, c */
-    ck_assert_int_eq(copies(&p, GP_TASK_COPY_OUT), 1);           /* y, l, r */
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN), 2);            /* a and b, c */
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_OUT), 1);           /* y, l, r */
     for (int side = 0; side < 2; side++) {
         const gp_ring *a = &q->ring[plan_ring(&p, "a", side)];
         const gp_ring *b = &q->ring[plan_ring(&p, "b", side)];
@@ -318,7 +310,7 @@ TEST(test_copied_unlike)
     int both = q->ring[plan_ring(&p, "both", false)].pool;
     ck_assert_int_eq(both, q->ring[plan_ring(&p, "both2", false)].pool);
     ck_assert_int_ne(both, q->ring[plan_ring(&p, "first", false)].pool);
-    ck_assert_int_eq(copies(&p, GP_TASK_COPY_IN), 4);
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN), 4);
     int used[2] = { 0, 0 };
     for (int i = 0; i < q->ntasks; i++)
         if (q->task[i].op == GP_TASK_COPY_IN && q->task[i].from_pool == both)

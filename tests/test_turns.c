@@ -11,6 +11,7 @@
 #include "run/pipeline.h"
 #include "like_first.h"
 #include "every.h"
+#include "pipe.h"
 #include "suite.h"
 #include "run/run.h"
 
@@ -161,10 +162,7 @@ static gp_errs errs;
 
 static void set_up(void)
 {
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        ck_assert(gp_register(registry, &kinds[i], &errs));
+    registry = pipe_builtin(kinds, sizeof kinds / sizeof *kinds);
 }
 
 static void tear_down(void)

@@ -347,7 +347,6 @@ TEST(test_managed)
         }
         plan_free(&p);
     }
-    pipe_dir_remove(dir);
 }
 
 /* Slots of 64 KiB on a device of 512: those of a launch and of the one ahead are there. */

@@ -5,6 +5,7 @@
 #include <time.h>
 #include "api/forms.h"
 #include "device/machine.h"
+#include "pipe.h"
 #include "suite.h"
 
 /* ---- a source whose frames are done out of order --------------------- */
@@ -193,10 +194,7 @@ static gp_errs errs;
 
 static void set_up(void)
 {
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        ck_assert(gp_register(registry, &kinds[i], &errs));
+    registry = pipe_builtin(kinds, sizeof kinds / sizeof *kinds);
     clear();
 }
 

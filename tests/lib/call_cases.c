@@ -116,8 +116,7 @@ static gp_registry *registry;
 static void set_up(void)
 {
     gp_errs errs = { .n = 0 };
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
+    registry = pipe_builtin(NULL, 0);
     ck_assert_msg(gp_register(registry, &kind, &errs), "%s", errs.e[0].msg);
     atomic_store(&opened, 0), atomic_store(&alike, 0);
     memset(used, 0, sizeof used);
@@ -210,7 +209,6 @@ TEST_LOOP(fails, 0, 2 * KNOBS)
     for (const char *k = knobs[_i % KNOBS]; *k; k++)
         lines += *k == '\n';
     ck_assert_int_eq(errs.e[0].at.line, lines);
-    pipe_dir_remove(dir);
 }
 
 TEST(not_persistent)
@@ -227,7 +225,6 @@ TEST(not_persistent)
         ck_assert_msg(errs.n && !strcmp(errs.e[0].msg, want), "%s", errs.n ? errs.e[0].msg : "?");
         ck_assert_int_eq(errs.e[0].at.line, 5);
     }
-    pipe_dir_remove(dir);
 }
 
 TEST(not_in_a_loop)
@@ -240,7 +237,6 @@ TEST(not_in_a_loop)
     ck_assert_int_eq(run(dir, yaml, &errs), GP_ERROR);
     ck_assert_msg(errs.n && strstr(errs.e[0].msg, "cannot be part of a graph, which no stage of a loop may do"), "%s",
                   errs.n ? errs.e[0].msg : "?");
-    pipe_dir_remove(dir);
 }
 
 void call_cases(TCase *tc, const char *device)

@@ -449,7 +449,6 @@ TEST_THIN(stopped, 2 * (KNOBS - 1), 1)
     for (size_t i = 0; i < n / 4; i++)
         ck_assert_int_eq(out[i], 3 * (int)(i / 4 + 1));
     free(out);
-    pipe_dir_remove(dir);
 }
 
 /* ---- names and times --------------------------------------------------- */
@@ -523,7 +522,6 @@ TEST_THIN(partial, 2 * KNOBS, 1)
     char *made = pipe_read(dir, "out.raw", &n);
     ck_assert_msg(n == sizeof expected && !memcmp(made, expected, n), "%zu bytes of\n%s", n, yaml);
     free(made);
-    pipe_dir_remove(dir);
 }
 
 /* ---- as NumPy ---------------------------------------------------------- */

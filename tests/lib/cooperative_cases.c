@@ -101,7 +101,6 @@ TEST(heat_is_as_in_a_loop)
         ck_assert_uint_eq(at, bytes);
         free(out);
     }
-    pipe_dir_remove(dir);
 }
 
 /* What the device cannot run at once is refused before frame 0, with what it can; and what it
@@ -128,7 +127,6 @@ TEST(a_grid_that_does_not_fit)
     r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
     ck_assert_msg(!r.errs.failed, "%u blocks: %s", blocks, r.errs.n ? r.errs.e[0].msg : "?");
 #endif
-    pipe_dir_remove(dir);
 }
 
 void cooperative_cases(TCase *tc, const char *device)

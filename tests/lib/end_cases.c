@@ -47,7 +47,6 @@ TEST(test_ends)
     pipe_no_errors(&r, "endless");
     for (int i = 0; i < 2; i++)
         ck_assert_uint_eq(r.account[i].out, 50);
-    pipe_dir_remove(dir);
 }
 
 /* Once frames come out. */
@@ -91,7 +90,6 @@ TEST(test_cancel)
         }
         free(out);
     }
-    pipe_dir_remove(dir);
 }
 
 /* An error at frame 1,000 of several workers: that frame is named, all before
@@ -130,7 +128,6 @@ TEST(test_error)
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_uint_eq(r.account[0].out, 1000);
     ck_assert_uint_eq(r.account[0].failed, 4000);
-    pipe_dir_remove(dir);
 }
 
 TEST(test_stall)
@@ -160,7 +157,6 @@ TEST(test_stall)
     r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
     ck_assert_int_eq(gp_errs_exit(&r.errs), 5);
     ck_assert_msg(strstr(r.errs.e[0].msg, "'sleeper' is busy with frame 4"), "%s", r.errs.e[0].msg);
-    pipe_dir_remove(dir);
 }
 
 /* A finite input that ends late is found to differ while others sleep. */
@@ -181,7 +177,6 @@ TEST(test_ends_late)
         ck_assert_msg(strstr(r.errs.e[0].msg, "'a' ended after 3 frames") != NULL, "%s",
                       r.errs.e[0].msg);
     }
-    pipe_dir_remove(dir);
 }
 
 /* An error is told though warnings filled the table before it. */
@@ -203,7 +198,6 @@ TEST(test_error_after_warnings)
     ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
     ck_assert(strstr(r.errs.e[r.errs.n - 1].msg, "at the end") != NULL);
     ck_assert_uint_eq(r.account[0].failed, 200);
-    pipe_dir_remove(dir);
 }
 
 /* One branch ends early: its shallow ring no longer bounds the others, and the
@@ -233,7 +227,6 @@ TEST(test_early_end)
     ck_assert_uint_eq(r.account[0].out, 3000);
     ck_assert_uint_eq(r.account[1].out, 5);
     ck_assert_uint_eq(r.account[2].out, 3000);
-    pipe_dir_remove(dir);
 }
 
 #define NAP "local t = os.clock() while os.clock() - t < 0.05 do end "
@@ -341,7 +334,6 @@ TEST(test_ends_of_three)
                       r.errs.e[0].msg);
         ck_assert_int_eq(r.errs.e[0].at.line, i ? 6 : 7);
     }
-    pipe_dir_remove(dir);
 }
 
 /* A stage with several workers fails while the others wait for input: the run
@@ -372,7 +364,6 @@ TEST(test_fails_while_waiting)
     ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
     ck_assert_uint_eq(r.account[0].out, 5);
     ck_assert_uint_eq(r.account[0].failed, 1);
-    pipe_dir_remove(dir);
 }
 
 /* Each frame is counted once, whichever branches and sinks fail or drop it. */
@@ -401,7 +392,6 @@ TEST(test_account)
     const gp_account *a = &r.account[0];
     ck_assert_uint_eq(a->failed, 1);
     ck_assert_uint_eq(a->in, a->out + a->failed + a->cancelled);
-    pipe_dir_remove(dir);
 }
 
 void end_cases(TCase *tc, const char *device)

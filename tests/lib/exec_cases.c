@@ -119,7 +119,6 @@ TEST(test_same_bytes)
     }
     ck_assert_int_gt(done, every == 1 ? 1000 : 1);
     free(first), free(first_side);
-    pipe_dir_remove(dir);
 }
 
 /* The same without carried state, so that it can also be persistent. */
@@ -193,7 +192,6 @@ TEST(test_same_bytes_persistent)
         }
         free(first[0]), free(first[1]);
     }
-    pipe_dir_remove(dir);
 }
 
 TEST(test_isolate)
@@ -209,7 +207,6 @@ TEST(test_isolate)
     char *b = pipe_read(dir, "out.npy", &n2);
     ck_assert(n1 == n2 && !memcmp(a, b, n1));
     free(a), free(b);
-    pipe_dir_remove(dir);
 }
 
 /* A kernel's own variable counts the launches of frames, and no others, in the order of the
@@ -271,7 +268,6 @@ TEST(test_counts)
         ck_assert_uint_eq(at, n);
         free(out);
     }
-    pipe_dir_remove(dir);
 }
 
 /* fir over a stream cut anyhow is fir over the whole, with and without holes. */
@@ -314,7 +310,6 @@ TEST(test_carried)
         }
         free(out);
     }
-    pipe_dir_remove(dir);
 }
 
 /* A frame without rows goes through device stages as one without rows. */
@@ -343,7 +338,6 @@ TEST(test_no_rows)
         free(pipe_read(dir, "out.raw", &n));
         ck_assert_uint_eq(n, i == 3 ? 3 * 4 : i == 5 ? 3 * 16 * 8 : 3 * 16 * 8 * 4);
     }
-    pipe_dir_remove(dir);
 }
 
 /* A frame of no rows has the columns that it has, not those of the frame before it; and it is refused where one of one
@@ -374,7 +368,6 @@ TEST(test_no_rows_shapes)
     ck_assert_uint_eq(r.account[0].out, 6);
     r = pipe_run(dir, turned, on, NULL, (gp_run_options){ 0 });
     ck_assert_msg(r.errs.failed && strstr(r.errs.e[0].msg, "does not fit"), "%s", r.errs.n ? r.errs.e[0].msg : "no error");
-    pipe_dir_remove(dir);
 }
 
 /* A frame that a device stage cannot compute is a hole with `on_error: drop`; the
@@ -411,7 +404,6 @@ TEST(test_drop_in_segment)
         ck_assert(out[6 * 32] == 2 && out[7 * 32] == 1);   /* frame 8 has no history */
         free((char *)out - 128);
     }
-    pipe_dir_remove(dir);
 }
 
 /* `frame` tells a kernel the rows of its own first input, wherever it is cut. */
@@ -439,7 +431,6 @@ TEST(test_valid)
         ck_assert(v == 6);
     }
     free(out);
-    pipe_dir_remove(dir);
 }
 
 void exec_cases(TCase *tc, const char *device, int thin)

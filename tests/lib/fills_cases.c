@@ -131,8 +131,7 @@ static gp_pipeline *compile(const char *dir, const char *yaml, gp_errs *errs)
 static void set_up(void)
 {
     gp_errs errs = { .n = 0 };
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
+    registry = pipe_builtin(NULL, 0);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         ck_assert_msg(gp_register(registry, &kinds[i], &errs), "%s", errs.e[0].msg);
     atomic_store(&most, 0), atomic_store(&calls, 0);
@@ -250,7 +249,6 @@ TEST_LOOP(stops, 0, KNOBS * PUTS)
     for (uint64_t k = 0; k < FRAMES; k++)
         check(dir, yaml, k, &(opts){ .fails = 0 }, k < 3);
     gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
 
 /* What regroups them does so on the device; frames of a row are copied out in their order. */
@@ -271,7 +269,6 @@ TEST_LOOP(regrouped, 0, KNOBS)
         ck_assert_msg(v[i] == value((uint64_t)(i / SIZE), i % SIZE), "element %d", i);
     free(v);
     gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
 
 typedef struct pausing { gp_pipeline *p; uint64_t at; atomic_bool over; } pausing;
@@ -318,7 +315,6 @@ TEST_LOOP(pauses, 0, KNOBS)
     }
     for (int i = 0; i <= parts; i++)
         gp_pipeline_destroy(p[i]);
-    pipe_dir_remove(dir);
 }
 
 /* A stage on the host may not read them. */
@@ -331,7 +327,6 @@ TEST(host_readers)
     ck_assert(!compile(dir, write_yaml(yaml, 0, "workers: 1", false, "  - {use: lua, script: copy.lua}\n"), &errs));
     ck_assert_msg(strstr(errs.e[0].msg, "stage 'put' writes the memory of the device, and stage 'lua' reads that on the host"),
                   "%s", errs.e[0].msg);
-    pipe_dir_remove(dir);
 }
 
 void fills_cases(TCase *tc, const char *device)

@@ -205,6 +205,22 @@ void knobs_put_files(const char *dir)
     pipe_text(dir, "slow.lua", "function process(frame, x, y)\n  for i = 1, #y do y[i] = 0.5 * x.x[i] + 0.25 * x.u[i] end\nend\n");
 }
 
+char *knobs_read_files(const char *dir, size_t *bytes)
+{
+    char *all = NULL;
+    *bytes = 0;
+    for (int k = 0; knobs_written[k]; k++) {
+        size_t n = 0;
+        char *one = pipe_read(dir, knobs_written[k], &n);
+        ck_assert_msg(one && n, "no %s", knobs_written[k]);
+        all = realloc(all, *bytes + n + 1);
+        memcpy(all + *bytes, one, n);
+        *bytes += n;
+        free(one);
+    }
+    return all;
+}
+
 void knobs_check_accounts(const pipe_result *r)
 {
     ck_assert_int_eq(r->naccounts, 3);

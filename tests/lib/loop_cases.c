@@ -207,7 +207,6 @@ TEST_THIN(as_written_out, BODIES * TIMES * 3, 1)
     char *made = run_text(dir, &loop, _i % KNOBS, &n), *is = run_text(dir, &plain, 0, &m);
     ck_assert_msg(n == m && !memcmp(made, is, n), "with %s%s", knobs[_i % KNOBS], loop.s);
     free(made), free(is);
-    pipe_dir_remove(dir);
 }
 
 /* ---- beside other things ------------------------------------------------ */
@@ -233,7 +232,6 @@ TEST_THIN(zero_in_batches, KNOBS, 14)
     for (int i = 0; i < 160; i++)
         ck_assert_msg(out[i] == (i % 2 ? 1 : 4 * in[i] + 3), "element %d is %g: %s%s", i, out[i], knobs[_i], t.s);
     free(out);
-    pipe_dir_remove(dir);
 }
 
 /* What comes into the loop is what it made of the frame before: as declared outside, not in the loop. */
@@ -266,7 +264,6 @@ TEST_THIN(in_a_cycle, KNOBS, 14)
             before[i] = v;
         }
     free(out);
-    pipe_dir_remove(dir);
 }
 
 /* ---- many iterations --------------------------------------------------- */
@@ -301,7 +298,6 @@ TEST_THIN(many_iterations, MANY * KNOBS, 1)
         ck_assert_msg(out[i] == b, "element %d is %u, not %u: %s%s", i, out[i], b, knobs[_i % KNOBS], t.s);
     }
     free(out);
-    pipe_dir_remove(dir);
 }
 
 /* ---- until ------------------------------------------------------------- */
@@ -342,7 +338,6 @@ TEST_THIN(stops_when_done, STOPS * KNOBS, 1)
                       "frame %d has %d and %d, not %d more: %s%s", f, out[2 * f], done[f], k, knobs[_i % KNOBS], t.s);
     }
     free(out), free(done);
-    pipe_dir_remove(dir);
 }
 
 /* ---- what is not written ----------------------------------------------- */
@@ -367,7 +362,6 @@ TEST_THIN(unwritten, 6, 14)
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(strstr(r.errs.e[0].msg, "stage 'half' leaves 5 of the 10 elements of 'o' unwritten in frame 0"),
                   "%s\n%s", r.errs.e[0].msg, t.s);
-    pipe_dir_remove(dir);
 }
 
 /* Also where iterations end in the other place of what is carried, and it is copied. */
@@ -385,7 +379,6 @@ TEST_THIN(unwritten_until, 21, 14)
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(strstr(r.errs.e[0].msg, "stage 'half' leaves 5 of the 10 elements of 'o' unwritten in frame 0"),
                   "%s\n%s", r.errs.e[0].msg, t.s);
-    pipe_dir_remove(dir);
 }
 
 /* ---- as NumPy ---------------------------------------------------------- */

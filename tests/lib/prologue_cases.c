@@ -80,7 +80,6 @@ TEST_LOOP(casts, 0, REAL)
         }
         free(konst), free(frame), free(here);
     }
-    pipe_dir_remove(dir);
 }
 
 /* On a GPU casts at its borders run on the host, unless the file says otherwise: with the same bytes, also of a last
@@ -101,7 +100,6 @@ TEST(borders)
     }
     for (int i = 0; i < 3; i++)
         free(out[i]);
-    pipe_dir_remove(dir);
 }
 
 static float ramp(int64_t i)
@@ -149,7 +147,6 @@ TEST_EACH(same_as_of_frames, pairs)
     char *once = run(dir, pairs[_i].once, &n[0]), *frames = run(dir, pairs[_i].frames, &n[1]);
     ck_assert_msg(n[0] && n[0] == n[1] && !memcmp(once, frames, n[0]), "%s", pairs[_i].what);
     free(once), free(frames);
-    pipe_dir_remove(dir);
 }
 
 void prologue_cases(TCase *tc, const char *device)

@@ -71,7 +71,6 @@ TEST_LOOP(test_cut, 0, STAGES)
         }
     }
     free(whole);
-    pipe_dir_remove(dir);
 }
 
 TEST_LOOP(test_hole, 0, STAGES)
@@ -99,7 +98,6 @@ TEST_LOOP(test_hole, 0, STAGES)
     head = run(dir, "", "closed.npy", FRAME, NULL, _i, &a);
     same(got, n, head, a, _i, FRAME, "splice");
     free(got), free(head);
-    pipe_dir_remove(dir);
 }
 
 TCase *signal_cases(const char *device)

@@ -172,7 +172,6 @@ TEST_THIN(as_if_alone, CHAINS * KNOBS, 1)
         ck_assert_msg(!one || (n == m && !memcmp(one, all, n)), "%s of %s, with %s", name, chains[c].what, knobs[_i % KNOBS]);
         free(one), free(all);
     }
-    pipe_dir_remove(dir);
 }
 
 /* Sizes that are expressions are those of each frame; one that comes to nothing is an error of its frame. */
@@ -202,7 +201,6 @@ TEST_THIN(sizes_by_expressions, KNOBS, 14)
     r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
     ck_assert(r.outcome == GP_ERROR && r.errs.n);
     ck_assert_msg(strstr(r.errs.e[0].msg, "axis 0 of buffer 'y' would have 0 elements"), "%s", r.errs.e[0].msg);
-    pipe_dir_remove(dir);
 }
 
 /* Frame 0, of rows of 40; the next has others. */
@@ -258,7 +256,6 @@ TEST_THIN(compared, 7, 14)
     } else {
         pipe_no_errors(&r, yaml);
     }
-    pipe_dir_remove(dir);
 }
 
 /* What is declared with one shape may be regrouped, and be read beside what is not. */
@@ -279,7 +276,6 @@ TEST_THIN(regrouped, KNOBS, 14)
         ck_assert_msg(out[4 * i + 1] == (float)sizes[i][0] && out[4 * i + 2] == (float)sizes[i][1]
                       && out[4 * i + 3] == (float)(sizes[i][0] * sizes[i][1]), "frame %d", i);
     free(out);
-    pipe_dir_remove(dir);
 }
 
 /* A kernel that goes through one by the size of the other would read what is in its slot beyond it. */
@@ -297,7 +293,6 @@ TEST_THIN(two_shapes, KNOBS, 14)
     ck_assert(r.outcome == GP_ERROR && r.errs.n);
     ck_assert_msg(strstr(r.errs.e[0].msg, "stage 'kernel' reads frames of two shapes: 'x' is f32 [30, 40], and 'y', which has "
                          "the same bounds, is f32 [1, 1]"), "%s", r.errs.e[0].msg);
-    pipe_dir_remove(dir);
 }
 
 static float element(int64_t i)
@@ -341,7 +336,6 @@ TEST_THIN(two_lengths, KNOBS, 14)
             free(o);
         }
     }
-    pipe_dir_remove(dir);
 }
 
 /* Each raw file is a frame of as many rows as it has; and what is not as declared is told by the file's name. */
@@ -368,7 +362,6 @@ TEST_THIN(raw_files, 4, 14)
         ck_assert(out && n == cases[_i].bytes && !memcmp(out, data, n));
         free(out);
     }
-    pipe_dir_remove(dir);
 }
 
 /* A script's frame of a shape that its buffer does not have is told, and is no frame. */
@@ -395,7 +388,6 @@ TEST_THIN(wrong_shapes, 7, 14)
     } else {
         pipe_no_errors(&r, yaml);
     }
-    pipe_dir_remove(dir);
 }
 
 void varies_cases(TCase *tc, const char *device, int every)
