@@ -484,7 +484,6 @@ TEST_EACH(smaller_frames_have_to_fit, unlike)
     ck_assert_str_eq(r.errs.e[0].msg, unlike[_i].msg);
 }
 
-
 /* Indices of frames, lines in a block, a constant of fewer axes, neighbors, partial frames; whatever the batch and the
  * streams. There is no C++ compiler. */
 TEST(pipelines)

@@ -300,7 +300,6 @@ TEST(refused_in_sink)
     ck_assert(r.errs.n && strstr(r.errs.e[0].msg, "nothing comes behind this stage"));
 }
 
-
 Suite *suite_meta(void)
 {
     Suite *s = suite_create("meta");

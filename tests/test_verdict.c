@@ -113,7 +113,6 @@ static const verdict_case cases[] = {
     { "a writer of one file", PNG("x.npy'"), .actor = { { "out", .busy = 97 } },
       .bound = GP_BOUND_STAGE, .of = "out", .text = ": write a smaller type", NONE },
 
-
     /* kinds from elsewhere say for themselves what they could do less of */
 #define OWN(kind) G "  - {name: own, use: " kind ", effort: 9}\n", \
       .actor = { { "own", .busy = 97 } }, .bound = GP_BOUND_STAGE, .of = "own"
