@@ -2,42 +2,12 @@
 """ends.py GPIPE - how a run ends: signals, pipes whose reader goes, what a dead one left
 behind. Waits for what is to happen, never for how long it takes. Prints a total; exit 1
 after a failure."""
-import atexit, json, os, pty, re, resource, signal, socket, subprocess, sys, tempfile, time
+import json, os, pty, re, resource, signal, socket, subprocess, time
+import kit
+from kit import check, env, gpipe, path, put, tmp, total, until
 
-gpipe = os.path.abspath(sys.argv[1])
-tmp = tempfile.TemporaryDirectory()
-os.chmod(tmp.name, 0o700)
-env = dict(os.environ, XDG_RUNTIME_DIR=tmp.name, TERM="xterm")
-passed, failed, children = 0, [], []
 for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE):
     signal.signal(sig, signal.SIG_DFL)                 # what gpipe inherits
-
-
-@atexit.register
-def end_children():
-    for p in children:
-        if p.poll() is None:
-            p.kill()
-            p.wait()
-
-
-def check(name, ok, what=""):
-    global passed
-    if ok:
-        passed += 1
-    else:
-        failed.append(name)
-        print(f"FAILED: {name}: {what!r:.2000}")
-
-
-def path(name):
-    return os.path.join(tmp.name, name)
-
-
-def put(name, text):
-    with open(path(name), "w") as f:
-        f.write(text)
-    return path(name)
 
 
 def read(name):
@@ -48,18 +18,8 @@ def read(name):
         return ""
 
 
-def until(true, seconds=60):
-    end = time.time() + seconds
-    while not true() and time.time() < end:
-        time.sleep(0.02)
-    return true()
-
-
 def spawn(*args, **more):
-    """gpipe, which ends with this test whatever happens."""
-    more = {"env": env, "text": True, "stderr": subprocess.PIPE, **more}
-    children.append(subprocess.Popen([gpipe, *args], **more))
-    return children[-1]
+    return kit.spawn(*args, **{"stderr": subprocess.PIPE, **more})
 
 
 def end(p, name, seconds=60):
@@ -355,5 +315,4 @@ stages:
             os.remove(path("tail/" + n))
 
 # == the end ====================================================================
-print(f"ends: {passed} passed, {len(failed)} failed")
-sys.exit(bool(failed))
+total("ends")

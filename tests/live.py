@@ -1,46 +1,15 @@
 #!/usr/bin/env python3
 """live.py GPIPE - what a run shows while it goes: live lines on a terminal, JSON, gpipe top,
 metrics. Prints a total; exit 1 after a failure."""
-import atexit, fcntl, glob, json, os, pty, re, resource, select, shutil, signal, socket, struct, subprocess, sys
+import fcntl, glob, json, os, pty, re, resource, select, shutil, signal, socket, struct, subprocess
 import tempfile, termios, time, urllib.error, urllib.request
+from kit import check, env, gpipe, path, put, spawn, tmp, total, until
 
-gpipe = os.path.abspath(sys.argv[1])
-tmp = tempfile.TemporaryDirectory()
-os.chmod(tmp.name, 0o700)
-env = dict(os.environ, XDG_RUNTIME_DIR=tmp.name, TERM="xterm")
 env.pop("NO_COLOR", None)
-passed, failed, children = 0, [], []
 # what gpipe inherits is the same under nohup, or behind a shell's &
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for sig in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
     signal.signal(sig, signal.SIG_DFL)
-
-
-@atexit.register
-def end_children():
-    for p in children:
-        if p.poll() is None:
-            p.kill()
-            p.wait()
-
-
-def check(name, ok, what=""):
-    global passed
-    if ok:
-        passed += 1
-    else:
-        failed.append(name)
-        print(f"FAILED: {name}: {what!r:.2000}")
-
-
-def path(name):
-    return os.path.join(tmp.name, name)
-
-
-def put(name, text):
-    with open(path(name), "w") as f:
-        f.write(text)
-    return path(name)
 
 
 def sock(pid):
@@ -97,22 +66,9 @@ put("odd.lua", 'function process(f, x, y) if f.index % 2 == 1 then return "drop"
 run = ["run", "--device", "cpu"]
 
 
-def spawn(*args, **more):
-    """gpipe, which ends with this test whatever happens."""
-    children.append(subprocess.Popen([gpipe, *args], **{"env": env, "text": True, **more}))
-    return children[-1]
-
-
 def connected(pid, where=sock):
     with socket.socket(socket.AF_UNIX) as s:
         return s.connect_ex(where(pid)) == 0
-
-
-def until(true, seconds=60):
-    end = time.time() + seconds
-    while not true() and time.time() < end:
-        time.sleep(0.02)
-    return true()
 
 
 def start(*args, where=sock, **more):
@@ -1128,5 +1084,4 @@ check("top: says the keys", any("keys:" in l and "q leaves" in l for s in seen f
 r.end("top: keys", [2])
 check("nothing stays behind edits", os.listdir(path("gpipe")) == [], os.listdir(path("gpipe")))
 
-print(f"live: {passed} passed, {len(failed)} failed")
-sys.exit(bool(failed))
+total("live")

@@ -4,6 +4,7 @@ Pillow (PFM: by struct): formats, odd sizes, 16 bits, orientations, quality, sub
 tifffile, too, where it is installed. Prints a total; exit 1 after a failure. Without Pillow
 (python3-pil) it says that it skips, and without tifffile (python3-tifffile) what."""
 import array, io, json, os, random, subprocess, sys, tempfile
+from kit import bytes_of, check, gpipe, quick, runs, total
 
 try:
     from PIL import Image, ImageOps
@@ -19,33 +20,10 @@ except ImportError:
     tifffile = None
     print("pictures: SKIPPED: TIFF beside tifffile: install python3-tifffile")
 
-GPIPE = os.path.abspath(sys.argv[1])
-SIZES = (1, 1), (1, 7), (17, 3), (3, 17), (64, 48), (61, 203)         # rows, columns
+SIZES = ((1, 1), (1, 7), (17, 3), (3, 17), (64, 48), (61, 203))[::2 if quick else 1]       # rows, columns
 ORIENTATION = 0x0112
 MODE = {1: "L", 3: "RGB"}
-passed = failed = 0
 rng = random.Random(5)
-
-
-def check(what, ok):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print(f"FAILED: pictures: {what}", file=sys.stderr)
-
-
-def run(text):
-    with open("p.yaml", "w") as f:
-        f.write(text)
-    p = subprocess.run([GPIPE, "run", "-q", "--device", "cpu", "p.yaml"], capture_output=True, text=True)
-    if p.returncode:
-        print(p.stderr, text, file=sys.stderr)
-    return p.returncode == 0
-
-
-def bytes_of(path):
-    with open(path, "rb") as f:
-        return f.read()
 
 
 def smooth(h, w, c):
@@ -60,7 +38,7 @@ def shape(h, w, c):
 
 def read(name, dtype, h, w, c, options=""):
     """What gpipe reads of a file that must have this type; None after an error."""
-    ok = run(f"buffers: {{p: {{dtype: {dtype}, shape: {shape(h, w, c)}}}}}\nstages:\n"
+    ok = runs(f"buffers: {{p: {{dtype: {dtype}, shape: {shape(h, w, c)}}}}}\nstages:\n"
              f"  - {{use: read, path: {name}{options}, out: p}}\n  - {{use: write, path: p.raw}}\n")
     return bytes_of("p.raw") if ok else None
 
@@ -68,7 +46,7 @@ def read(name, dtype, h, w, c, options=""):
 def write(name, data, dtype, h, w, c, options=""):
     with open("q.raw", "wb") as f:
         f.write(data)
-    return run(f"buffers: {{p: {{dtype: {dtype}, shape: {shape(h, w, c)}}}}}\nstages:\n"
+    return runs(f"buffers: {{p: {{dtype: {dtype}, shape: {shape(h, w, c)}}}}}\nstages:\n"
                f"  - {{use: read, path: q.raw, out: p}}\n  - {{use: write, path: {name}{options}}}\n")
 
 
@@ -201,7 +179,7 @@ def wide(h, w):
 
 def pages_of(name):
     """The pages of a file as gpipe reads them, by four workers; None after an error."""
-    ok = run(f"stages:\n  - {{use: read, path: {name}, workers: 4}}\n  - {{use: write, path: t.raw}}\n")
+    ok = runs(f"stages:\n  - {{use: read, path: {name}, workers: 4}}\n  - {{use: write, path: t.raw}}\n")
     return bytes_of("t.raw") if ok else None
 
 
@@ -281,7 +259,7 @@ def axes():
                 left = left // size if left % size == 0 else 1
             with open("p.yaml", "w") as f:
                 f.write(text % (n, "5, 7, 3" if name[0] == "r" else "5, 7", name))
-            p = subprocess.run([GPIPE, "run", "-q", "p.yaml"], capture_output=True, text=True)
+            p = subprocess.run([gpipe, "run", "-q", "p.yaml"], capture_output=True, text=True)
             check(f"{n} pages of {name}", p.returncode == 0 if fits else p.returncode == 3
                   and f"{n} pages are no frame of one of these" in p.stderr and "4 times" in p.stderr)
             check(f"{n} pages of {name}: bytes", not fits or name[0] == "r" or bytes_of("a.raw") == a.tobytes())
@@ -297,12 +275,12 @@ def metadata():
     info.add_text("Software", "exposure 7")
     Image.frombytes("RGB", (5, 9), rgb).save("m.png", pnginfo=info)
     copy = listed + "stages:\n  - {use: read, path: %s}\n  - {use: write, path: %s}\n"
-    text = Image.open("n.png").text if run(copy % ("m.png", "n.png")) else {}
+    text = Image.open("n.png").text if runs(copy % ("m.png", "n.png")) else {}
     check("tEXt of Pillow, and for Pillow", {k: repr(float(v)) for k, v in text.items()}
           == {k: repr(float(v)) for k, v in numbers.items()})
     check("the fewest digits", text.get("exposure") == "0.1" and text.get("iso") == "400" and text.get("gain") == "-0")
     check("the picture beside them", Image.open("n.png").tobytes() == rgb)
-    text = Image.open("n.png").text if run((copy % ("m.png", "n.png")).replace(listed, "")) else None
+    text = Image.open("n.png").text if runs((copy % ("m.png", "n.png")).replace(listed, "")) else None
     check("nothing that is not listed", text == {})
     for wrong, why in [(w, "which is not a number") for w in ("fast", "", "0x10", "inf", "nan", "1 2")] + [
             ("1" * 64, "says its 'exposure' in 64 characters, and a number has at most 63"),
@@ -312,7 +290,7 @@ def metadata():
         Image.frombytes("RGB", (5, 9), rgb).save("m.png", pnginfo=info)
         with open("p.yaml", "w") as f:
             f.write(copy % ("m.png", "n.png"))
-        p = subprocess.run([GPIPE, "run", "-q", "p.yaml"], capture_output=True, text=True)
+        p = subprocess.run([gpipe, "run", "-q", "p.yaml"], capture_output=True, text=True)
         check(f"exposure {wrong!r}", p.returncode == 1 and why in p.stderr and "p.yaml:3:" in p.stderr)
     info = PngInfo()
     info.add_text("exposure", "0.25")
@@ -323,7 +301,7 @@ def metadata():
         Image.frombytes("RGB", (5, 9), rgb).save("t.png", pnginfo=info)
         with open("p.yaml", "w") as f:
             f.write((copy % ("t.png", "n.png")).replace(listed, "metadata: [time]\n"))
-        p = subprocess.run([GPIPE, "run", "-q", "p.yaml"], capture_output=True, text=True)
+        p = subprocess.run([gpipe, "run", "-q", "p.yaml"], capture_output=True, text=True)
         said = Image.open("n.png").text["time"] if p.returncode == 0 else None
         check(f"time {time}", said == (time + ".000000000")[:20] if ok else "not a number of seconds since 1970" in p.stderr)
     with open("p.yaml", "w") as f:
@@ -331,7 +309,7 @@ def metadata():
     damaged = bytes_of("m.png").replace(b"0.25", b"0.75")
     with open("m.png", "wb") as f:
         f.write(damaged)
-    p = subprocess.run([GPIPE, "run", "-q", "p.yaml"], capture_output=True, text=True)
+    p = subprocess.run([gpipe, "run", "-q", "p.yaml"], capture_output=True, text=True)
     check("a number that is damaged", p.returncode == 1 and "the checksum of the chunk tEXt" in p.stderr)
     if not tifffile:
         return
@@ -342,37 +320,37 @@ def metadata():
     with tifffile.TiffWriter("o.tif") as t:
         t.write(pages[0], metadata=None, description="{not JSON")
     for options in "", ", compression: 6":
-        ok = run(copy % ("m.tif", "n.tif" + options))
+        ok = runs(copy % ("m.tif", "n.tif" + options))
         with tifffile.TiffFile("n.tif" if ok else "o.tif") as t:
             said = [json.loads(p.description) for p in t.pages] if ok else []
             same = t.asarray().tobytes() == pages.tobytes()
         check(f"JSON of tifffile, and for tifffile{options}",
               said == [{"exposure": 0.1 * i, "gain": i} for i in range(3)] and same)
         check("by Pillow", ok and json.loads(Image.open("n.tif").tag_v2[270]) == said[0])
-    check("a description that is no JSON", run(copy % ("o.tif", "n.tif")))
+    check("a description that is no JSON", runs(copy % ("o.tif", "n.tif")))
     for save in np.savez, np.savez_compressed:
         save("m.npz", frames=pages, exposure=0.1, gain=np.int64(2 ** 53), iso=np.ones((1, 1), "f2"))
-        ok = run(copy % ("m.npz", "n.tif"))
+        ok = runs(copy % ("m.npz", "n.tif"))
         with tifffile.TiffFile("n.tif" if ok else "o.tif") as t:
             said = [json.loads(p.description) for p in t.pages] if ok else []
         check(f"members of {save.__name__}", said == 3 * [{"exposure": 0.1, "gain": 2 ** 53, "iso": 1}])
         save("m.npz", frames=pages, exposure=np.array([0.5, np.nan, 7]), gain=np.arange(3, dtype="u8"), iso=2)
-        ok = run(copy % ("m.npz", "n.tif"))
+        ok = runs(copy % ("m.npz", "n.tif"))
         with tifffile.TiffFile("n.tif" if ok else "o.tif") as t:
             said = [json.loads(p.description) for p in t.pages] if ok else []
         check(f"a number a frame, by {save.__name__}", said == [{"exposure": 0.5, "gain": 0, "iso": 2}, {"gain": 1, "iso": 2},
                                                                {"exposure": 7, "gain": 2, "iso": 2}])
-        ok = run(copy % ("m.npz", "w.npz, stack: true"))
+        ok = runs(copy % ("m.npz", "w.npz, stack: true"))
         w = np.load("w.npz") if ok else {}
         check("written for NumPy", ok and sorted(w.files) == ["arr_0", "exposure", "gain", "iso"]
               and (w["arr_0"] == pages).all() and w["arr_0"].dtype == pages.dtype and w["gain"].tolist() == [0, 1, 2]
               and str(w["exposure"].tolist()) == "[0.5, nan, 7.0]")
-        ok = run(copy % ("m.npz", "w%d.npz"))
+        ok = runs(copy % ("m.npz", "w%d.npz"))
         w = [np.load(f"w{i}.npz") for i in range(3)] if ok else []
         check("a file a frame, for NumPy", ok and all((x["arr_0"] == p).all() for x, p in zip(w, pages))
               and w[0]["exposure"].shape == () and w[0]["exposure"] == 0.5 and "exposure" not in w[1] and w[2]["gain"] == 2)
         save("m.npz", frames=pages, gain=np.uint64(2 ** 63))
-        ok = run(copy % ("m.npz", "n.tif"))
+        ok = runs(copy % ("m.npz", "n.tif"))
         check("2^63 of a u64", ok and json.loads(Image.open("n.tif").tag_v2[270]) == {"gain": 2 ** 63})
         for wrong, why in (np.arange(2), "has i64 [2] as 'gain'"), (np.int64(2 ** 53 + 1), "is not exact in an f64"), \
                           (np.uint64(2 ** 64 - 1), "is not exact in an f64"), (np.complex128(1), "or its .real"), \
@@ -381,7 +359,7 @@ def metadata():
             save("m.npz", frames=pages, gain=wrong)
             with open("p.yaml", "w") as f:
                 f.write(copy % ("m.npz", "n.tif"))
-            p = subprocess.run([GPIPE, "run", "-q", "p.yaml"], capture_output=True, text=True)
+            p = subprocess.run([gpipe, "run", "-q", "p.yaml"], capture_output=True, text=True)
             check(f"gain {wrong!r}", p.returncode == 1 and why in p.stderr)
 
 
@@ -391,7 +369,7 @@ def many(n=20000):
         with open("p.yaml", "w") as f:
             f.write(f"buffers: {{x: {{dtype: u8, shape: [1]}}}}\nstages:\n  - {{use: read, path: '{pattern}', frames: 1, out: x}}\n"
                     "  - {use: discard}\n")
-        p = subprocess.Popen([GPIPE, "run", "-q", "--device", "cpu", "p.yaml"])
+        p = subprocess.Popen([gpipe, "run", "-q", "--device", "cpu", "p.yaml"])
         _, status, used = os.wait4(p.pid, 0)
         check(f"a list of {pattern}", status == 0)
         return used.ru_maxrss
@@ -401,7 +379,7 @@ def many(n=20000):
     with open("many/0000000.raw", "w") as f:
         f.write("a")
     each = 1024 * (most_kib("many/*.raw") - most_kib("many/0000000.raw")) / n
-    check(f"{each:.0f} bytes of memory for each file of a list", each < 200 or "address" in GPIPE or "thread" in GPIPE)
+    check(f"{each:.0f} bytes of memory for each file of a list", each < 200 or "address" in gpipe or "thread" in gpipe)
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -419,5 +397,4 @@ with tempfile.TemporaryDirectory() as folder:
     if tifffile:
         axes()
     many()
-print(f"pictures: {passed} passed, {failed} failed")
-sys.exit(failed > 0)
+total("pictures")

@@ -2,7 +2,8 @@
 """recordings.py GPIPE - what Python's wave, csv and json write is read by gpipe, and what gpipe writes by them; with
 soundfile and NumPy, where they are installed, FLAC, AIFF, Ogg/Vorbis, floats, np.savetxt and arrays by pipes, too. Prints a total; exit
 1 after a failure."""
-import csv, io, json, math, os, random, struct, subprocess, sys, tempfile, wave
+import csv, io, json, math, os, random, struct, subprocess, tempfile, wave
+from kit import bytes_of, check, gpipe, runs, total
 
 try:
     import numpy as np
@@ -10,37 +11,14 @@ try:
 except ImportError:
     sf = None
 
-GPIPE = os.path.abspath(sys.argv[1])
 SIZES = (1, 1), (1, 2), (500, 1), (333, 2), (41, 6)                     # rows, channels
-passed = failed = 0
 rng = random.Random(5)
-
-
-def check(what, ok):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print(f"FAILED: recordings: {what}", file=sys.stderr)
-
-
-def run(text):
-    with open("p.yaml", "w") as f:
-        f.write(text)
-    p = subprocess.run([GPIPE, "run", "-q", "--device", "cpu", "p.yaml"], capture_output=True, text=True)
-    if p.returncode:
-        print(p.stderr, text, file=sys.stderr)
-    return p.returncode == 0
-
-
-def bytes_of(path):
-    with open(path, "rb") as f:
-        return f.read()
 
 
 def convert(source, sink, dtype, columns, options=""):
     """One file to another, in blocks of 100 rows."""
     shape = "[100]" if columns == 1 else f"[100, {columns}]"
-    return run(f"buffers: {{x: {{dtype: {dtype}, shape: {shape}}}}}\nstages:\n"
+    return runs(f"buffers: {{x: {{dtype: {dtype}, shape: {shape}}}}}\nstages:\n"
                f"  - {{use: read, path: {source}, out: x}}\n  - {{use: write, path: {sink}{options}}}\n")
 
 
@@ -121,7 +99,7 @@ def with_numpy_stream(n, c):
     with open("p.yaml", "w") as f:
         f.write(f"buffers: {{x: {{dtype: f32, shape: [{n}, {c}]}}}}\nstages:\n  - {{use: read, path: stdin, format: npy, out: x}}\n"
                 "  - {use: write, path: stdout, format: npy}\n")
-    p = subprocess.run([GPIPE, "run", "-q", "--device", "cpu", "p.yaml"], input=sent.getvalue(), stdout=subprocess.PIPE)
+    p = subprocess.run([gpipe, "run", "-q", "--device", "cpu", "p.yaml"], input=sent.getvalue(), stdout=subprocess.PIPE)
     came, got = io.BytesIO(p.stdout), []
     while p.returncode == 0 and came.tell() < len(p.stdout):
         got.append(np.load(came))
@@ -137,5 +115,4 @@ with tempfile.TemporaryDirectory() as folder:
         if sf:
             with_soundfile(n, c)
             with_numpy_stream(n, c)
-print(f"recordings: {passed} passed, {failed} failed" + ("" if sf else ", without soundfile"))
-sys.exit(failed > 0)
+total("recordings", "" if sf else ", without soundfile")

@@ -12,7 +12,8 @@ same of as long a time in which nothing was set.
 latency: bursts of frames of 4 KiB come through a pipe, at several loads. Printed for each load: the rate and the p99 of
 each fixed batch, with and without a wait, and of `latency`; then its rate to that of the best fixed one that keeps
 it."""
-import argparse, json, os, re, socket, statistics, subprocess, sys, tempfile, threading, time
+import argparse, json, os, re, socket, statistics, subprocess, sys, threading, time
+from kit import env, gpipe, put, tmp
 
 here = os.path.dirname(os.path.abspath(__file__))
 options = argparse.ArgumentParser()
@@ -23,18 +24,6 @@ options.add_argument("--times", type=int, default=20)
 options.add_argument("--most", default="5ms")
 options.add_argument("--seconds", type=float, default=2)
 args = options.parse_args()
-gpipe = os.path.abspath(args.gpipe)
-tmp = tempfile.TemporaryDirectory()
-env = dict(os.environ, XDG_RUNTIME_DIR=tmp.name)
-os.chmod(tmp.name, 0o700)
-
-
-def put(name, text):
-    path = os.path.join(tmp.name, name)
-    with open(path, "w") as f:
-        f.write(text)
-    return path
-
 
 # == pauses =====================================================================
 # What comes of each frame is a number on standard output, by which its time is known.

@@ -26,7 +26,7 @@ int main(int argc, char **argv)
     }
     const char *cache = pipe_dir();
     setenv("XDG_CACHE_HOME", cache, 1);
-    setenv("CK_DEFAULT_TIMEOUT", "60", 0);         /* a machine may have much else to do: what is bounded is */
+    setenv("CK_DEFAULT_TIMEOUT", "120", 0);        /* a machine may have much else to do: what is bounded is */
     setenv("CK_TIMEOUT_MULTIPLIER", "5", 0);       /* a test that hangs */
     tests_say_every();
     SRunner *r = srunner_create(NULL);

@@ -4,6 +4,7 @@
 YAML is read as editors do, by the core schema of YAML 1.2: `on` and 4:2:0 are texts.
 """
 import glob, json, os, re, subprocess, sys
+from kit import check as expect, gpipe, total
 
 try:
     import jsonschema, yaml
@@ -11,7 +12,6 @@ except ImportError as e:
     print(f"SKIPPED, no {e.name}: whether pipelines are as 'gpipe schema' says")
     sys.exit(0)
 
-gpipe = os.path.abspath(sys.argv[1])
 os.chdir(os.path.join(os.path.dirname(__file__), ".."))
 
 
@@ -42,16 +42,6 @@ def wrong(text, other_kinds=False):
 schema = json.loads(subprocess.run([gpipe, "schema"], check=True, capture_output=True).stdout)
 jsonschema.Draft7Validator.check_schema(schema)
 checker = jsonschema.Draft7Validator(schema)
-passed, failed = 0, []
-
-
-def expect(what, ok, why):
-    global passed
-    passed += bool(ok)
-    if not ok:
-        failed.append(f"{what}: {why}")
-
-
 valid = {}
 for pattern in ["pipelines/*.yaml", "examples/*/*.yaml", "tests/golden/*.yaml", "tests/bench/*.yaml",
                 "engine/cli/starters/*.yaml"]:
@@ -66,16 +56,33 @@ for path, text in valid.items():
     expect(path, not why, why)
 expect("the tree", len(valid) > 50, f"only {len(valid)} pipelines")
 
+def cases(path):
+    """The texts of a file of cases (tests/test_bad.c), each with the first error that it must give."""
+    right, now, begun = [], None, False
+    for line in open(path).read().splitlines()[1:]:
+        edit, error = re.match(r"(\d+)([|+-]) ?(.*)", line), re.match(r"[\d:]* ?error.*", line)
+        if edit:
+            now = now if begun else [[]] + [[x] for x in right]
+            begun, n, to = True, int(edit[1]), [edit[3]] if edit[2] != "-" else []
+            now[n] = now[n] + to if edit[2] == "+" else to
+        elif error and begun:
+            begun = False
+            yield "\n".join(x for lines in now for x in lines), line
+        elif not error:
+            right.append(line)
+
+
 # What `gpipe check` says of these, a schema can say, too: a key, a kind, a word, a number written as such.
 seen = 0
-for path in sorted(glob.glob("tests/bad/*.yaml")):
-    text = open(path, errors="replace").read()
-    says = re.search(r"^# error: .*", text)
-    if says and re.search(r"has no option|a (?:pipeline|buffer|window) has no key|no stage kind|must be one of"
-                          r"|needs the option '[a-z]+':"
-                          r"|is a list; a pipeline is a map", says[0]):
+bad = [(path, text, says[0]) for path in sorted(glob.glob("tests/bad/*.yaml"))
+       for text in [open(path, errors="replace").read()] if (says := re.search(r"^# error: .*", text))]
+bad += [(path, *case) for path in sorted(glob.glob("tests/bad/*.cases")) for case in cases(path)]
+for path, text, says in bad:
+    if re.search(r"has no option|a (?:pipeline|buffer|window) has no key|no stage kind|must be one of"
+                 r"|needs the option '[a-z]+':"
+                 r"|is a list; a pipeline is a map", says):
         seen += 1
-        expect(path, wrong(text), "is valid, but " + says[0][9:])
+        expect(path, wrong(text), "is valid, but " + says)
 expect("tests/bad", seen >= 15, f"only {seen} of them")
 
 stage = "stages: [{use: generate}, %s, {use: discard}]"
@@ -98,7 +105,4 @@ for mistake in ["stage: []", "depth: 3", "stages: {use: gray}", "stages: [gray]"
                    "batch_wait: 200 "])]:
     expect(mistake, wrong(mistake), "is valid")
 
-for line in failed:
-    print("FAILED:", line, file=sys.stderr)
-print(f"schema: {passed} passed, {len(failed)} failed")
-sys.exit(bool(failed))
+total("schema")

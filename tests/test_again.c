@@ -1,5 +1,4 @@
 /* test_again.c - a pipeline that is run again, and several that run at the same time. */
-#include <check.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -8,8 +7,7 @@
 #include <sys/stat.h>
 #include "device/machine.h"
 #include "pipe.h"
-
-Suite *suite_again(void);
+#include "suite.h"
 
 static const char *dir;
 static gp_registry *reg;
@@ -35,10 +33,8 @@ static gp_pipeline *compile(const char *yaml)
 
 static void set_up(void)
 {
-    gp_errs errs = { .n = 0 };
     dir = pipe_dir();
-    reg = gp_registry_create();
-    ck_assert(gp_register_builtin(reg, &errs));
+    reg = pipe_builtin(NULL, 0);
     gp_machine_read(&machine, false);
     pipe_text(dir, "k.cu", "extern \"C\" __global__ void k(const float *in, float *out, int n)\n"
               "{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) out[i] = 2 * in[i];\n}\n");
@@ -79,7 +75,7 @@ static gp_outcome run(gp_pipeline *p, gp_errs *errs)
 }
 
 /* Each run makes the same file, counts the same, and says that it replaced the one of the run before. */
-START_TEST(again)
+TEST_EACH(again, pipelines)
 {
     float in[400];
     for (int i = 0; i < 400; i++)
@@ -108,10 +104,9 @@ START_TEST(again)
     free(first);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* A run that failed, one that was cancelled before it and one that was cancelled in it leave a pipeline that runs. */
-START_TEST(after_all_ends)
+TEST(after_all_ends)
 {
     gp_errs errs;
     gp_account a;
@@ -136,7 +131,6 @@ START_TEST(after_all_ends)
     }
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* ---- at the same time ------------------------------------------------ */
 
@@ -150,7 +144,7 @@ static void *run_job(void *arg)
 }
 
 /* One pipeline has one run at a time; who asks for a second gets an error, and the first goes on. */
-START_TEST(twice_at_a_time)
+TEST(twice_at_a_time)
 {
     pthread_t t;
     gp_errs errs = { .n = 0 };
@@ -170,10 +164,9 @@ START_TEST(twice_at_a_time)
     ck_assert_int_eq(j.errs.failed, 0);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* Several pipelines of one process, each run several times beside the others. */
-START_TEST(beside_others)
+TEST(beside_others)
 {
     enum { N = 3 };
     job j[N];
@@ -205,7 +198,6 @@ START_TEST(beside_others)
     for (int i = 0; i < N; i++)
         gp_pipeline_destroy(j[i].p), free(first[i]);
 }
-END_TEST
 
 static atomic_bool over;
 
@@ -230,7 +222,7 @@ static void *look(void *arg)
 }
 
 /* Several look at the numbers all the while. */
-START_TEST(watched)
+TEST(watched)
 {
     enum { N = 6 };
     pthread_t t[N];
@@ -251,18 +243,5 @@ START_TEST(watched)
     ck_assert_ptr_eq(first[1].name, last[1].name);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
-Suite *suite_again(void)
-{
-    Suite *s = suite_create("again");
-    TCase *tc = tcase_create("cpu");
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, again, 0, sizeof pipelines / sizeof *pipelines);
-    tcase_add_test(tc, after_all_ends);
-    tcase_add_test(tc, twice_at_a_time);
-    tcase_add_test(tc, beside_others);
-    tcase_add_test(tc, watched);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(again, set_up, tear_down, 0)

@@ -1,9 +1,7 @@
 /* test_ahead.c - which slots in managed memory are brought to a device, before a launch. */
-#include <check.h>
 #include <string.h>
 #include "run/segment.h"
-
-Suite *suite_ahead(void);
+#include "suite.h"
 
 enum { STRIDE = 256, MOST = 64, DEVICES = 3 };
 
@@ -30,7 +28,7 @@ static const struct { int depth, lanes, run; struct { int first, n; const char *
     { 6, 3, 1, { { 0, 1, "0:0 1:0 " }, { 1, 1, "2:0 " }, { 2, 1, "0:1 " }, { 3, 1, "1:1 " } } },
 };
 
-START_TEST(slots)
+TEST_EACH(slots, cases)
 {
     static char memory[DEVICES][8 * STRIDE];
     const gp_backend backend = { .bring = bring };
@@ -70,13 +68,5 @@ START_TEST(slots)
                       cases[_i].launch[i].slots);
     }
 }
-END_TEST
 
-Suite *suite_ahead(void)
-{
-    Suite *s = suite_create("ahead");
-    TCase *tc = tcase_create("slots");
-    tcase_add_loop_test(tc, slots, 0, sizeof cases / sizeof *cases);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(ahead, NULL, NULL, 0)

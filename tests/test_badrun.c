@@ -10,10 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 #include "command.h"
-#include "every.h"
 #include "iotest.h"
-
-Suite *suite_badrun(void);
+#include "suite.h"
 
 static command_result go(const char *const *args)
 {
@@ -56,7 +54,7 @@ static const struct { const char *script, *text; int code; } scripts[] = {
     { "", "no function 'process(frame, x, y)'", 1 },
 };
 
-START_TEST(script)
+TEST_SOME(script, sizeof scripts / sizeof *scripts, 4, 1)
 {
     char path[600], text[1000];
     ck_assert_int_eq(mkfifo(io_path("hang", path), 0600), 0);  /* to open it never ends */
@@ -67,7 +65,6 @@ START_TEST(script)
               "  - {name: s, use: lua, script: s.lua, workers: 4}\n  - {use: discard}\n");
     says(RUN(io_path("p.yaml", path)), scripts[_i].code, scripts[_i].text);
 }
-END_TEST
 
 /* ---- kernels --------------------------------------------------------- */
 
@@ -87,15 +84,14 @@ static void put_kernel(const char *source)
               "  - {use: kernel, source: k.cu, entry: go, grid: 1, block: 1, args: [in, out]}\n  - {use: discard}\n");
 }
 
-START_TEST(kernel)
+TEST_SOME(kernel, sizeof kernels / sizeof *kernels, 4, 1)
 {
     char path[600];
     put_kernel(kernels[_i].source);
     says(RUN("--device", "cpu", io_path("p.yaml", path)), kernels[_i].code, kernels[_i].text);
 }
-END_TEST
 
-START_TEST(no_compiler)
+TEST(no_compiler)
 {
     char path[600];
     put_kernel("(const float *x, float *y) { y[0] = 77; }");
@@ -104,11 +100,10 @@ START_TEST(no_compiler)
     unsetenv("CXX");
     says(RUN("--device", "cpu", io_path("p.yaml", path)), 4, "no C++ compiler to compile");
 }
-END_TEST
 
 /* ---- files ----------------------------------------------------------- */
 
-START_TEST(names_with_spaces)
+TEST(names_with_spaces)
 {
     char path[600], in[600];
     mkdir(io_path("sp ace", path), 0777), mkdir(io_path("sp ace/\xc3\xbc", path), 0777);
@@ -119,10 +114,9 @@ START_TEST(names_with_spaces)
     says(RUN(io_path("sp ace/\xc3\xbc/a pipe.yaml", in)), 0, "6 frames in, 6 out");
     io_counts("sp ace/\xc3\xbc/o u t/\xc3\xa9 5.npy", U8(4), 20);
 }
-END_TEST
 
 /* A disk with no room left, in a file system of 64 KiB; four workers map the file. */
-START_TEST(full_disk)
+TEST(full_disk)
 {
     static const struct { const char *path; int workers; } files[] = {
         { "tiny/out.raw", 1 }, { "tiny/out.npy", 1 }, { "tiny/out.raw", 2 }, { "tiny/out.npy", 5 }, { "tiny/out.raw", 4 },
@@ -161,9 +155,8 @@ START_TEST(full_disk)
         ck_assert(i >= JOINED || kept[i]);
     }
 }
-END_TEST
 
-START_TEST(read_only_folder)
+TEST(read_only_folder)
 {
     char path[600], file[600];
     mkdir(io_path("ro", path), 0777);
@@ -180,7 +173,6 @@ START_TEST(read_only_folder)
     ck_assert_msg(strstr(r.err, root ? "Read-only file system" : "Permission denied"), "%s", r.err);
     command_free(&r);
 }
-END_TEST
 
 /* ---- signals at any moment ------------------------------------------- */
 
@@ -256,7 +248,7 @@ static void interrupted(const char *yaml, int signals, unsigned *seed)
     free(said), free(out);
 }
 
-START_TEST(signals)
+TEST_SOME(signals, sizeof pipelines / sizeof *pipelines, 4, 1)
 {
     unsigned seed = 1 + (unsigned)_i;
     char yaml[500];
@@ -265,22 +257,5 @@ START_TEST(signals)
     for (int k = 0; k < 10; k++)
         interrupted(yaml, 1 + k % 3, &seed);
 }
-END_TEST
 
-Suite *suite_badrun(void)
-{
-    Suite *s = suite_create("badrun");
-    TCase *tc = tcase_create("runs");
-    tcase_set_timeout(tc, 200);
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-#define LOOP(test, table) ADD_SOME(tc, test, (int)(sizeof table / sizeof *table), tests_every(4, 1))
-    LOOP(script, scripts);
-    LOOP(kernel, kernels);
-    tcase_add_test(tc, no_compiler);
-    tcase_add_test(tc, names_with_spaces);
-    tcase_add_test(tc, full_disk);
-    tcase_add_test(tc, read_only_folder);
-    LOOP(signals, pipelines);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(badrun, io_set_up, io_tear_down, 200)

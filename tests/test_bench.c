@@ -1,10 +1,8 @@
 /* test_bench.c - what gpipe bench says of a row's bound, from figures made by hand. */
-#include <check.h>
 #include <math.h>
 #include <string.h>
 #include "cli/bench.h"
-
-Suite *suite_bench(void);
+#include "suite.h"
 
 static bool near(double a, double b)
 {
@@ -23,14 +21,13 @@ static const struct { uint64_t ns; double workers, s; uint64_t frames; double us
     { 0, 0, 1, 1000, 0 },
 };
 
-START_TEST(time_of_a_stage)
+TEST_EACH(time_of_a_stage, busy)
 {
     double us = gp_bench_busy_us(busy[_i].ns, busy[_i].workers, busy[_i].s, busy[_i].frames);
     ck_assert_msg(near(us, busy[_i].us), "%g", us);
     /* the same windows never do better than this bound */
     ck_assert(us * 1e-6 * (double)busy[_i].frames / busy[_i].s <= 1 + 1e-12);
 }
-END_TEST
 
 static const struct {
     const char *what;
@@ -51,7 +48,7 @@ static const struct {
       "a", "same run", 0.01 },
 };
 
-START_TEST(bound_of_a_row)
+TEST_EACH(bound_of_a_row, rows)
 {
     gp_resource room[3];
     gp_figures f = { .frames_per_s = rows[_i].median, .mean_per_s = rows[_i].mean };
@@ -70,7 +67,6 @@ START_TEST(bound_of_a_row)
                   gp_bench_reached(&r));
     ck_assert(r.resource[r.bound].alone || gp_bench_reached(&r) <= 1);
 }
-END_TEST
 
 static const struct {
     const char *what;
@@ -88,7 +84,7 @@ static const struct {
     { "a ceiling that is stable", { { 100, 0.5, true, false }, { 90, 0.01, false, true } }, 0 },
 };
 
-START_TEST(best_row)
+TEST_EACH(best_row, bests)
 {
     gp_figures f[3] = { { 0 } };
     gp_row row[3] = { { 0 } };
@@ -100,7 +96,6 @@ START_TEST(best_row)
     }
     ck_assert_msg(gp_bench_best(row, n) == &row[bests[_i].best], "%s", bests[_i].what);
 }
-END_TEST
 
 /* Shares of a host stage, that counts for nothing, and of two segments. */
 static const struct { double row[3], alone[3], by; bool alike; } shares[] = {
@@ -111,7 +106,7 @@ static const struct { double row[3], alone[3], by; bool alike; } shares[] = {
     { { 1, 0.25, 0.25 }, { 1, 0.5, 0.5 }, 0.5, true },
 };
 
-START_TEST(share_of_a_part)
+TEST_EACH(share_of_a_part, shares)
 {
     struct gp_busy row[3] = { { .workers = 1 } }, alone[3] = { { .workers = 1 } };
     bool alike;
@@ -121,16 +116,5 @@ START_TEST(share_of_a_part)
                                &(gp_figures){ .busy = alone, .nbusy = 3 }, &alike);
     ck_assert_msg(near(by, shares[_i].by) && alike == shares[_i].alike, "%g, %d", by, alike);
 }
-END_TEST
 
-Suite *suite_bench(void)
-{
-    Suite *s = suite_create("bench");
-    TCase *tc = tcase_create("bench");
-    tcase_add_loop_test(tc, time_of_a_stage, 0, (int)(sizeof busy / sizeof *busy));
-    tcase_add_loop_test(tc, bound_of_a_row, 0, (int)(sizeof rows / sizeof *rows));
-    tcase_add_loop_test(tc, best_row, 0, (int)(sizeof bests / sizeof *bests));
-    tcase_add_loop_test(tc, share_of_a_part, 0, (int)(sizeof shares / sizeof *shares));
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(bench, NULL, NULL, 0)

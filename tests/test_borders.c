@@ -1,11 +1,10 @@
 /* test_borders.c - which casts run on the host, so that the smaller type crosses, and how many bytes then do. */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include "api/forms.h"
 #include "device/machine.h"
-
-Suite *suite_borders(void);
+#include "pipe.h"
+#include "suite.h"
 
 #define X(dtype) "buffers: {x: {dtype: " dtype ", shape: [16, 16]}}\nstages:\n  - {use: generate, frames: 4, out: x}\n"
 
@@ -62,9 +61,7 @@ static gp_registry *registry;
 
 static void set_up(void)
 {
-    gp_errs errs = { .n = 0 };
-    registry = gp_registry_create();
-    ck_assert(registry && gp_register_builtin(registry, &errs));
+    registry = pipe_builtin(NULL, 0);
 }
 
 static void tear_down(void)
@@ -83,7 +80,7 @@ static gp_pipeline *compile(const char *yaml, bool cuda)
     return p;
 }
 
-START_TEST(what_crosses)
+TEST_EACH(what_crosses, cases)
 {
     gp_pipeline *p = compile(cases[_i].yaml, true);
     const gp_graph *g = gp_pipeline_graph(p);
@@ -99,10 +96,9 @@ START_TEST(what_crosses)
                   plan->copy_out_bytes, cases[_i].to, cases[_i].back);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* Where there are no copies casts stay with what they are fused with. */
-START_TEST(without_copies)
+TEST_EACH(without_copies, cases)
 {
     gp_pipeline *p = compile(cases[_i].yaml, false);
     const gp_graph *g = gp_pipeline_graph(p);
@@ -110,15 +106,5 @@ START_TEST(without_copies)
         ck_assert(g->stage[i].device || g->stage[i].on_said || strcmp(g->stage[i].kind->name, "cast"));
     gp_pipeline_destroy(p);
 }
-END_TEST
 
-Suite *suite_borders(void)
-{
-    Suite *s = suite_create("borders");
-    TCase *tc = tcase_create("plans");
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, what_crosses, 0, (int)(sizeof cases / sizeof *cases));
-    tcase_add_loop_test(tc, without_copies, 0, (int)(sizeof cases / sizeof *cases));
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(borders, set_up, tear_down, 0)

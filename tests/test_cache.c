@@ -1,5 +1,4 @@
 /* test_cache.c - the hash and the cache of compiled kernels. */
-#include <check.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 #include <unistd.h>
 #include "device/cache.h"
 #include "lib/cu.h"
+#include "suite.h"
 
 Suite *suite_cache(void);
 
@@ -27,7 +27,7 @@ static const struct { const char *text; int times; const char *hex; } hashes[] =
     { "aaaaaaaaaa", 100000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0" },
 };
 
-START_TEST(sha256)
+TEST_EACH(sha256, hashes)
 {
     gp_hash h;
     gp_hash_begin(&h);
@@ -35,9 +35,8 @@ START_TEST(sha256)
         gp_hash_add(&h, hashes[_i].text, strlen(hashes[_i].text));
     ck_assert_str_eq(gp_hash_end(&h).hex, hashes[_i].hex);
 }
-END_TEST
 
-START_TEST(texts_do_not_run_together)
+TEST(texts_do_not_run_together)
 {
     gp_hash a, b;
     gp_hash_begin(&a), gp_hash_begin(&b);
@@ -45,7 +44,6 @@ START_TEST(texts_do_not_run_together)
     gp_hash_text(&b, "a"), gp_hash_text(&b, "bc");
     ck_assert_str_ne(gp_hash_end(&a).hex, gp_hash_end(&b).hex);
 }
-END_TEST
 
 static bool holds(const gp_key *key, const char *want)
 {
@@ -74,7 +72,7 @@ static const char *file_of(const gp_key *key)
     return cu_path(name);
 }
 
-START_TEST(stores_and_finds)
+TEST(stores_and_finds)
 {
     gp_key a = key_of("a"), b = key_of("b");
     ck_assert(!holds(&a, "first"));
@@ -85,10 +83,9 @@ START_TEST(stores_and_finds)
     ck_assert(store(&a, "second"));
     ck_assert(holds(&a, "second"));
 }
-END_TEST
 
 /* Any byte that changes, and any end that is missing, makes the entry unknown. */
-START_TEST(damage_is_noticed)
+TEST(damage_is_noticed)
 {
     gp_key k = key_of("damage");
     const char *path = file_of(&k);
@@ -111,10 +108,9 @@ START_TEST(damage_is_noticed)
         ck_assert(!holds(&k, "contents"));
     }
 }
-END_TEST
 
 /* A file under another's name is not taken for it. */
-START_TEST(names_are_checked)
+TEST(names_are_checked)
 {
     gp_key ka = key_of("name a"), kb = key_of("name b");
     ck_assert(store(&ka, "one"));
@@ -122,9 +118,8 @@ START_TEST(names_are_checked)
     ck_assert_int_eq(rename(file_of(&ka), file_of(&kb)), 0);
     ck_assert(!holds(&kb, "one"));
 }
-END_TEST
 
-START_TEST(no_folder)
+TEST(no_folder)
 {
     struct stat st;
     gp_key k = key_of("none");
@@ -139,7 +134,6 @@ START_TEST(no_folder)
     setenv("XDG_CACHE_HOME", "not/absolute", 1);
     ck_assert(holds(&k, "one"));
 }
-END_TEST
 
 /* ---- whose it is ------------------------------------------------------------- */
 
@@ -197,7 +191,7 @@ static const struct {
 };
 
 /* What somebody else may have put there is not found, which is said once. */
-START_TEST(only_what_is_ours_is_used)
+TEST_EACH(only_what_is_ours_is_used, owned)
 {
     char home[20];
     gp_errs errs = { .n = 0 };
@@ -228,10 +222,9 @@ START_TEST(only_what_is_ours_is_used)
     ck_assert_int_eq(errs.n, owned[_i].why != NULL);
     unlink(cu_path("elsewhere.x"));
 }
-END_TEST
 
 /* Whatever the mask: a file that others may write would not be used. */
-START_TEST(made_for_the_owner_only)
+TEST(made_for_the_owner_only)
 {
     struct stat st;
     gp_key k = key_of("mask");
@@ -244,21 +237,13 @@ START_TEST(made_for_the_owner_only)
     ck_assert_int_eq(stat(cu_path("deep/down/gpipe"), &st), 0);
     ck_assert_int_eq(st.st_mode & 0777, 0700);
 }
-END_TEST
 
 Suite *suite_cache(void)
 {
     Suite *s = suite_create("cache");
     TCase *tc = tcase_create("files");
     tcase_add_unchecked_fixture(tc, cu_open, cu_close);
-    tcase_add_loop_test(tc, sha256, 0, sizeof hashes / sizeof *hashes);
-    tcase_add_test(tc, texts_do_not_run_together);
-    tcase_add_test(tc, stores_and_finds);
-    tcase_add_test(tc, damage_is_noticed);
-    tcase_add_test(tc, names_are_checked);
-    tcase_add_test(tc, no_folder);
-    tcase_add_loop_test(tc, only_what_is_ours_is_used, 0, sizeof owned / sizeof *owned);
-    tcase_add_test(tc, made_for_the_owner_only);
+    suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     return s;
 }

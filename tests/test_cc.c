@@ -1,5 +1,4 @@
 /* test_cc.c - users' kernels through the C++ compiler and NVRTC: what compiles. */
-#include <check.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "lib/attempt.h"
-#include "every.h"
+#include "suite.h"
 
 Suite *suite_cc(void);
 
@@ -56,7 +55,7 @@ static const struct { const char *text, *params[8]; } good[] = {
       { "float" } },
 };
 
-START_TEST(compiles)
+TEST_SOME(compiles, 2 * (sizeof good / sizeof *good), 3, 1)
 {
     bool cuda = _i >= (int)(sizeof good / sizeof *good);
     size_t i = (size_t)_i % (sizeof good / sizeof *good);
@@ -66,7 +65,6 @@ START_TEST(compiles)
     cu_print(&a.errs);
     ck_assert(a.ok);
 }
-END_TEST
 
 /* ---- half precision --------------------------------------------------------- */
 
@@ -91,7 +89,7 @@ static bool rounds_to(double x, unsigned h)
 
 /* <cuda_fp16.h> beside other headers of the toolkit, where that is; its types are those of f16
  * buffers. (All that it has: test_half.c.) */
-START_TEST(half_precision)
+TEST(half_precision)
 {
     if (access("/usr/local/cuda/include/cuda_bf16.h", R_OK)) {
         fprintf(stderr, "SKIPPED: cuda_bf16.h is not installed\n");
@@ -135,10 +133,9 @@ START_TEST(half_precision)
     for (int i = 0; i < 65536; i++)
         ck_assert_uint_eq(back[i], (i & 0x7fff) > 0x7c00 ? 0x7fff : i);
 }
-END_TEST
 
 /* As CUDA: what is too large is the nearest that fits, and a NaN is 0. */
-START_TEST(conversions_saturate)
+TEST(conversions_saturate)
 {
     static const float in[] = { 2.5f, -2.5f, 1e30f, -1e30f, NAN };
     static const int want[] = { 2, -2, INT_MAX, INT_MIN, 0 };
@@ -166,10 +163,9 @@ START_TEST(conversions_saturate)
     ck_assert_mem_eq(lout, lwant, sizeof lout);
     ck_assert_mem_eq(ulout, ulwant, sizeof ulout);
 }
-END_TEST
 
 /* <cooperative_groups.h>: of the toolkit for a GPU, gpipe's own for the CPU. */
-START_TEST(groups)
+TEST(groups)
 {
     bool toolkit = !access("/usr/local/cuda/include/cooperative_groups.h", R_OK);
     for (int cuda = 0; cuda < 1 + (attempt_nvrtc && toolkit); cuda++) {
@@ -186,10 +182,9 @@ START_TEST(groups)
         ck_assert_msg(a.ok, "%s", a.errs.n ? a.errs.e[0].msg : "?");
     }
 }
-END_TEST
 
 /* A header in the folder that gpipe is started in is not the one beside the source. */
-START_TEST(header_beside_the_source)
+TEST(header_beside_the_source)
 {
     ck_assert_int_eq(mkdir(cu_path("started"), 0755), 0);
     cu_write("beside.h", "enum { BESIDE = 1 };\n");
@@ -200,12 +195,11 @@ START_TEST(header_beside_the_source)
         ck_assert_msg(a.ok, "%s: %s", cuda ? "nvrtc" : "cpu", a.errs.n ? a.errs.e[0].msg : "?");
     }
 }
-END_TEST
 
 /* ---- names ------------------------------------------------------------------ */
 
 /* Names that gpipe's own headers use for other things, in a define or in the source. */
-START_TEST(any_name_may_be_defined)
+TEST_SOME(any_name_may_be_defined, 22, 7, 1)
 {
     static const char *const names[] = {
         "N=4", "K=4", "I=4", "A=4", "T=4", "F=4", "B=4", "H=4", "W=4", "n=4", "x=4", "y=4",
@@ -227,7 +221,6 @@ START_TEST(any_name_may_be_defined)
     a = attempt_compile(&src, false);
     ck_assert_msg(a.ok, "#define %s: %s", name, a.errs.n ? a.errs.e[0].msg : "");
 }
-END_TEST
 
 /* Words of C++ that what comes behind the source is made of. */
 static const struct { const char *text; bool cuda; } of_cpp[] = {
@@ -238,7 +231,7 @@ static const struct { const char *text; bool cuda; } of_cpp[] = {
       K "(float *out) { extern __shared__ int s[]; s[0] = f(1); out[0] = s[0]; }\n", false },
 };
 
-START_TEST(words_may_be_defined)
+TEST_EACH(words_may_be_defined, of_cpp)
 {
     for (int cuda = 0; cuda < 1 + (attempt_nvrtc && of_cpp[_i].cuda); cuda++) {
         attempt a = attempt_text(of_cpp[_i].text, CU_PARAMS("float *"), cuda);
@@ -246,11 +239,10 @@ START_TEST(words_may_be_defined)
         ck_assert(a.ok);
     }
 }
-END_TEST
 
 /* All of them at once, in the source, where what gpipe adds to it comes behind: also names of
  * attributes and of what is in gpipe's structs. */
-START_TEST(all_names_may_be_defined)
+TEST(all_names_may_be_defined)
 {
     static const char *const names[] = {
         "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "L", "M", "N", "O", "P", "Q", "R", "S",
@@ -280,11 +272,10 @@ START_TEST(all_names_may_be_defined)
         ck_assert(a.ok);
     }
 }
-END_TEST
 
 /* All letters and what else the headers that gpipe has of its own use, in the stage's `define`,
  * which stands before the source includes them. */
-START_TEST(headers_of_gpipe_take_no_name)
+TEST(headers_of_gpipe_take_no_name)
 {
     static const char *const words[] = {
         "min", "max", "abs", "in", "out", "name", "value", "index", "block", "grid", "size", "ok",
@@ -311,23 +302,13 @@ START_TEST(headers_of_gpipe_take_no_name)
     cu_print(&a.errs);
     ck_assert(a.ok);
 }
-END_TEST
 
 Suite *suite_cc(void)
 {
     Suite *s = suite_create("cc");
     TCase *tc = tcase_create("sources");
     tcase_add_unchecked_fixture(tc, attempt_setup, cu_close);
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, compiles, 0, 2 * (int)(sizeof good / sizeof *good));
-    tcase_add_test(tc, half_precision);
-    tcase_add_test(tc, conversions_saturate);
-    tcase_add_test(tc, groups);
-    tcase_add_test(tc, header_beside_the_source);
-    ADD_SOME(tc, any_name_may_be_defined, 22, tests_every(7, 1));
-    tcase_add_loop_test(tc, words_may_be_defined, 0, (int)(sizeof of_cpp / sizeof *of_cpp));
-    tcase_add_test(tc, all_names_may_be_defined);
-    tcase_add_test(tc, headers_of_gpipe_take_no_name);
+    suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     return s;
 }

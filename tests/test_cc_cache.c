@@ -1,10 +1,9 @@
 /* test_cc_cache.c - which users' kernels are compiled only once, and which again. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "every.h"
+#include "suite.h"
 #include "lib/attempt.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
@@ -45,7 +44,7 @@ static int runs(void)
         ck_assert_int_eq(runs(), (n));                     \
     } while (0)
 
-START_TEST(compiles_once)
+TEST(compiles_once)
 {
     counting_compiler();
     cu_write("sub.h", "#include \"subsub.h\"\n");
@@ -74,7 +73,6 @@ START_TEST(compiles_once)
     setenv("CXX", cu_path("cxx"), 1);
     COMPILES(&src, 5);                     /* as the first time */
 }
-END_TEST
 
 #if GP_CUDA
 static void *image_of(const gp_source *src, size_t *bytes)
@@ -90,7 +88,7 @@ static void *image_of(const gp_source *src, size_t *bytes)
 #endif
 
 /* A text is kept as a file is: others of its place and entry are others. */
-START_TEST(texts_are_kept)
+TEST(texts_are_kept)
 {
     counting_compiler();
     cu_write("sub.h", "enum { WIDTH = 13 };\n");
@@ -123,7 +121,6 @@ START_TEST(texts_are_kept)
         free(image[i]);
 #endif
 }
-END_TEST
 
 /* Wherever the compiler finds a header, the kernel is compiled again once it has changed,
  * and only then; and when another file comes to lie where the compiler looks first. */
@@ -163,7 +160,7 @@ static const char *filled(const char *text, char buf[1000])
     return buf;
 }
 
-START_TEST(compiled_again_when_a_header_changes)
+TEST_SOME(compiled_again_when_a_header_changes, sizeof found / sizeof *found, 4, 1)
 {
     char text[1300], value[1000];
     bool changes = strcmp(found[_i].header, "unused.h") != 0;
@@ -191,7 +188,6 @@ START_TEST(compiled_again_when_a_header_changes)
         COMPILES(&src, 2 + changes);
     }
 }
-END_TEST
 
 /* A header that was only asked for is found once it is there. */
 static const struct { const char *define, *text; } askers[] = {
@@ -201,7 +197,7 @@ static const struct { const char *define, *text; } askers[] = {
     { "ASKS=__has_include(\"opt.h\")", "#if ASKS\n#include \"opt.h\"\n#else\nenum { WIDTH = 3 };\n#endif\n" },
 };
 
-START_TEST(compiled_again_when_what_is_asked_for_appears)
+TEST_SOME(compiled_again_when_what_is_asked_for_appears, sizeof askers / sizeof *askers, 2, 1)
 {
     char text[500];
     counting_compiler();
@@ -227,7 +223,6 @@ START_TEST(compiled_again_when_what_is_asked_for_appears)
     free(image[0]), free(image[1]);
 #endif
 }
-END_TEST
 
 enum { HEADERS = 24 };
 
@@ -249,7 +244,7 @@ static void write_headers(int changed)
 }
 
 /* Each header counts; none that includes itself is gone through for ever. */
-START_TEST(headers_may_include_each_other)
+TEST(headers_may_include_each_other)
 {
     counting_compiler();
     ck_assert_int_eq(mkdir(cu_path("sub"), 0755), 0);
@@ -270,7 +265,6 @@ START_TEST(headers_may_include_each_other)
     write_headers(-1);
     COMPILES(&src, 1 + (HEADERS + 6) / 7);         /* as the first time */
 }
-END_TEST
 
 #if GP_CUDA
 static const char *const included[] = {
@@ -279,7 +273,7 @@ static const char *const included[] = {
 };
 
 /* The same for NVRTC: never an old image, and one that is kept. */
-START_TEST(nvrtc_compiles_again_when_a_header_changes)
+TEST_EACH(nvrtc_compiles_again_when_a_header_changes, included)
 {
     if (!attempt_nvrtc)
         return;
@@ -308,11 +302,10 @@ START_TEST(nvrtc_compiles_again_when_a_header_changes)
              plain ? 2 : 0);
     ck_assert_int_eq(system(command), 0);
 }
-END_TEST
 #endif
 
 /* What the compiler takes from the environment, and the program behind a launcher. */
-START_TEST(compiled_again_when_the_compiler_changes)
+TEST_SOME(compiled_again_when_the_compiler_changes, 5, 2, 1)
 {
     static const char *const variables[] = { "CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH",
                                              "COMPILER_PATH", "SOURCE_DATE_EPOCH" };
@@ -333,9 +326,8 @@ START_TEST(compiled_again_when_the_compiler_changes)
     setenv("CXX", cxx, 1);
     COMPILES(&src, 1);                     /* counted from 0 */
 }
-END_TEST
 
-START_TEST(damaged_entries_are_made_anew)
+TEST(damaged_entries_are_made_anew)
 {
     counting_compiler();
     cu_write("k.cu", K "(int *damaged) { *damaged = 1; }\n");
@@ -350,9 +342,8 @@ START_TEST(damaged_entries_are_made_anew)
     COMPILES(&src, 2);
     COMPILES(&src, 2);
 }
-END_TEST
 
-START_TEST(works_without_a_cache)
+TEST(works_without_a_cache)
 {
     counting_compiler();
     cu_write("file", "");
@@ -362,26 +353,13 @@ START_TEST(works_without_a_cache)
     COMPILES(&src, 1);
     COMPILES(&src, 2);
 }
-END_TEST
 
 Suite *suite_cc_cache(void)
 {
     Suite *s = suite_create("cc_cache");
     TCase *tc = tcase_create("sources");
     tcase_add_unchecked_fixture(tc, attempt_setup, cu_close);
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, compiles_once);
-    tcase_add_test(tc, texts_are_kept);
-    ADD_SOME(tc, compiled_again_when_a_header_changes, (int)(sizeof found / sizeof *found), tests_every(4, 1));
-    ADD_SOME(tc, compiled_again_when_what_is_asked_for_appears, (int)(sizeof askers / sizeof *askers), tests_every(2, 1));
-    tcase_add_test(tc, headers_may_include_each_other);
-#if GP_CUDA
-    tcase_add_loop_test(tc, nvrtc_compiles_again_when_a_header_changes, 0,
-                        (int)(sizeof included / sizeof *included));
-#endif
-    ADD_SOME(tc, compiled_again_when_the_compiler_changes, 5, tests_every(2, 1));
-    tcase_add_test(tc, damaged_entries_are_made_anew);
-    tcase_add_test(tc, works_without_a_cache);
+    suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -1,12 +1,11 @@
 /* test_cc_errors.c - users' kernels that do not compile: what is said, and where. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "device/backend.h"
 #include "lib/attempt.h"
-#include "every.h"
+#include "suite.h"
 
 Suite *suite_cc_errors(void);
 
@@ -61,7 +60,7 @@ static const struct { int on; const char *text, *params[8]; int line; const char
     { BOTH, "#error Too many open files\n" K "() {}\n", { NULL }, 1, "Too many open files" },
 };
 
-START_TEST(errors)
+TEST_SOME(errors, 2 * (sizeof bad / sizeof *bad), 3, 1)
 {
     size_t i = (size_t)_i / 2;
     bool cuda = _i % 2;
@@ -79,7 +78,6 @@ START_TEST(errors)
     for (int k = 0; k < a.errs.n; k++)
         ck_assert_ptr_null(strstr(a.errs.e[k].msg, "gpipe-check"));
 }
-END_TEST
 
 /* Both places: in the source, and in the YAML that passes something else. */
 static const struct { const char *text, *params[4], *msg; } both[] = {
@@ -91,7 +89,7 @@ static const struct { const char *text, *params[4], *msg; } both[] = {
       "'k' has 2 parameters, but args gives 1 value (p.yaml:10:21): k(" },
 };
 
-START_TEST(errors_of_args_name_both_places)
+TEST_LOOP(errors_of_args_name_both_places, 0, 3)
 {
     const gp_loc at[] = { { "p.yaml", 10, 21, 2 }, { "p.yaml", 11, 22, 2 }, { "p.yaml", 12, 23, 2 } };
     cu_write("k.cu", both[_i].text);
@@ -104,9 +102,8 @@ START_TEST(errors_of_args_name_both_places)
         ck_assert_msg(strstr(a.errs.e[0].msg, both[_i].msg) != NULL, "%s", a.errs.e[0].msg);
     }
 }
-END_TEST
 
-START_TEST(error_in_an_include)
+TEST(error_in_an_include)
 {
     cu_write("bad.h", "\n\nint x = nothing;\n");
     attempt a = attempt_text("\n#include \"bad.h\"\n" K "() {}\n", CU_PARAMS(NULL), false);
@@ -114,7 +111,6 @@ START_TEST(error_in_an_include)
     ck_assert_int_eq(a.errs.e[0].at.line, 2);
     ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "bad.h', line 3: "));
 }
-END_TEST
 
 /* A text that stands in line 12 of a pipeline, from column 9 on, or in none. */
 static const struct { int on; const char *text, *params[3]; int line, col; const char *msg; } texts[] = {
@@ -134,7 +130,7 @@ static const struct { int on; const char *text, *params[3]; int line, col; const
       "no kernel 'k' in 'code'; set 'entry' to one of its kernels: 'other'" },
 };
 
-START_TEST(errors_in_a_text)
+TEST_SOME(errors_in_a_text, 4 * (sizeof texts / sizeof *texts), 3, 1)
 {
     size_t i = (size_t)_i / 4;
     bool cuda = _i % 2, placed = _i / 2 % 2;
@@ -156,10 +152,9 @@ START_TEST(errors_in_a_text)
     if (stage || !(cuda || texts[i].col < 0))
         ck_assert_int_eq(e->at.col, stage ? 5 : texts[i].col);
 }
-END_TEST
 
 /* Of one that stands in no file a message counts the lines. */
-START_TEST(lines_of_a_text)
+TEST(lines_of_a_text)
 {
     gp_source src = attempt_source("k", CU_PARAMS("float"));
     src.text = K "(float a)\n{\n    float b = undeclared;\n}\n";
@@ -169,16 +164,14 @@ START_TEST(lines_of_a_text)
         ck_assert_msg(!strncmp(a.errs.e[0].msg, "in 'code', line 3: ", 19), "%s", a.errs.e[0].msg);
     }
 }
-END_TEST
 
-START_TEST(many_errors_are_counted)
+TEST(many_errors_are_counted)
 {
     attempt a = attempt_text(K "()\n{\na;\nb;\nc;\nd;\ne;\nf;\ng;\n}\n", CU_PARAMS(NULL), false);
     ck_assert_int_eq(a.errs.n, 6);
     ck_assert_int_eq(a.errs.e[4].at.line, 7);
     ck_assert_str_eq(a.errs.e[5].msg, "the compiler found 2 more errors");
 }
-END_TEST
 
 static const gp_kernel *compile_nothing(gp_dev *dev, const gp_source *src, gp_errs *errs)
 {
@@ -188,7 +181,7 @@ static const gp_kernel *compile_nothing(gp_dev *dev, const gp_source *src, gp_er
 }
 
 /* What a back end says of a kernel is at its stage unless it knows better. */
-START_TEST(errors_have_a_place)
+TEST(errors_have_a_place)
 {
     static const gp_backend fails = { .compile = compile_nothing };
     gp_dev dev = { .backend = &fails };
@@ -199,9 +192,8 @@ START_TEST(errors_have_a_place)
     gp_fail(&errs, GP_E_RESOURCE, (gp_loc){ 0 }, "elsewhere");
     ck_assert_ptr_null(errs.e[1].at.file);
 }
-END_TEST
 
-START_TEST(no_source)
+TEST(no_source)
 {
     gp_source src = attempt_source("k", CU_PARAMS(NULL));
     src.path = cu_path("missing.cu");
@@ -210,7 +202,6 @@ START_TEST(no_source)
     ck_assert_int_eq(a.errs.e[0].at.line, 3);
     ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "missing.cu' cannot be read: No such file"));
 }
-END_TEST
 
 /* What has no end, or no contents, is an error, and nothing waits for it. */
 static const struct { const char *path; bool fifo; off_t bytes; const char *msg; } odd[] = {
@@ -221,7 +212,7 @@ static const struct { const char *path; bool fifo; off_t bytes; const char *msg;
     { "largest.cu", false, 16 << 20, "largest.cu' is not text" },
 };
 
-START_TEST(odd_sources)
+TEST_EACH(odd_sources, odd)
 {
     gp_source src = attempt_source("k", CU_PARAMS(NULL));
     src.path = *odd[_i].path == '/' ? odd[_i].path : cu_path(odd[_i].path);
@@ -241,12 +232,11 @@ START_TEST(odd_sources)
         ck_assert_msg(strstr(a.errs.e[0].msg, odd[_i].msg) != NULL, "%s", a.errs.e[0].msg);
     }
 }
-END_TEST
 
 static const char *const odd_headers[] = { "\"/dev/zero\"", "</dev/zero>", "\"fifo.h\"",
                                            "<fifo.h>", "\"../dev/zero\"" };
 
-START_TEST(odd_headers_are_errors)
+TEST_EACH(odd_headers_are_errors, odd_headers)
 {
     char text[200];
     mkfifo(cu_path("fifo.h"), 0600);
@@ -261,20 +251,18 @@ START_TEST(odd_headers_are_errors)
     }
     unlink(cu_path("fifo.h"));
 }
-END_TEST
 
 /* An endless header of a header: the compiler ends at a bound of memory, or takes it as empty,
  * which is refused. */
-START_TEST(endless_header)
+TEST(endless_header)
 {
     cu_write("endless.h", "#include \"/dev/zero\"\n");
     attempt a = attempt_text("#include \"endless.h\"\n" K "() {}\n", CU_PARAMS(NULL), false);
     ck_assert(!a.ok);
     ck_assert_int_ge(a.errs.n, 1);
 }
-END_TEST
 
-START_TEST(missing_toolkit)
+TEST(missing_toolkit)
 {
     for (int cuda = 0; cuda < 1 + attempt_nvrtc; cuda++) {
         attempt a = attempt_text("#include <cuda_absent.h>\n" K "() {}\n", CU_PARAMS(NULL), cuda);
@@ -285,9 +273,8 @@ START_TEST(missing_toolkit)
         ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "; it is of the CUDA toolkit: install it"));
     }
 }
-END_TEST
 
-START_TEST(no_compiler)
+TEST(no_compiler)
 {
     setenv("PATH", cu_path("empty"), 1);
     unsetenv("CXX");
@@ -300,7 +287,6 @@ START_TEST(no_compiler)
     ck_assert(!a.ok);
     ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "no compiler 'no-such-compiler -O3'"));
 }
-END_TEST
 
 /* A compiler that was killed, or that has not what it needs, says nothing of the source. */
 static const struct { const char *does, *says; } ends[] = {
@@ -315,7 +301,7 @@ static const struct { const char *does, *says; } ends[] = {
     { "echo 'k.cu:3:1: error: #error out of memory' >&2; exit 1", NULL },
 };
 
-START_TEST(a_compiler_that_ends)
+TEST_EACH(a_compiler_that_ends, ends)
 {
     char text[400], says[900], *at;
     snprintf(text, sizeof text, "#!/bin/sh\n%s\n", ends[_i].does);
@@ -333,10 +319,9 @@ START_TEST(a_compiler_that_ends)
     ck_assert_msg(!strncmp(a.errs.e[0].msg, says, strlen(says)), "%s", a.errs.e[0].msg);
     ck_assert_str_eq(a.errs.e[0].at.file, "test.yaml");
 }
-END_TEST
 
 /* Where others can put a folder of theirs in the place of ours nothing is compiled. */
-START_TEST(a_folder_that_others_may_change)
+TEST(a_folder_that_others_may_change)
 {
     static const struct { mode_t mode; bool ok; } cases[] = { { 0700, true }, { 01777, true }, { 0777, false },
                                                             { 0770, false }, { 01770, true } };
@@ -354,30 +339,13 @@ START_TEST(a_folder_that_others_may_change)
         }
     }
 }
-END_TEST
 
 Suite *suite_cc_errors(void)
 {
     Suite *s = suite_create("cc_errors");
     TCase *tc = tcase_create("sources");
     tcase_add_unchecked_fixture(tc, attempt_setup, cu_close);
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, errors, 0, 2 * (int)(sizeof bad / sizeof *bad));
-    tcase_add_loop_test(tc, errors_of_args_name_both_places, 0, 3);
-    tcase_add_test(tc, error_in_an_include);
-    ADD_SOME(tc, errors_in_a_text, 4 * (int)(sizeof texts / sizeof *texts), tests_every(3, 1));
-    tcase_add_test(tc, lines_of_a_text);
-    tcase_add_test(tc, missing_toolkit);
-    tcase_add_test(tc, many_errors_are_counted);
-    tcase_add_test(tc, errors_have_a_place);
-    tcase_add_test(tc, no_source);
-    tcase_add_loop_test(tc, odd_sources, 0, (int)(sizeof odd / sizeof *odd));
-    tcase_add_loop_test(tc, odd_headers_are_errors, 0,
-                        (int)(sizeof odd_headers / sizeof *odd_headers));
-    tcase_add_test(tc, endless_header);
-    tcase_add_test(tc, no_compiler);
-    tcase_add_loop_test(tc, a_compiler_that_ends, 0, (int)(sizeof ends / sizeof *ends));
-    tcase_add_test(tc, a_folder_that_others_may_change);
+    suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -1,14 +1,11 @@
 /* test_check_kernels.c - `--check-kernels`: a kernel that leaves what it was given is an error
  * that names the kernel, the argument, the element, the frame and the line; one that does not
  * gives the bytes that it gives without. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "lib/pipe.h"
-#include "every.h"
-
-Suite *suite_check_kernels(void);
+#include "suite.h"
 
 static const char *dir;
 
@@ -130,7 +127,7 @@ static const struct { const char *stage, *says; int line; } wrong[] = {
     { WIDE(-46), "reads in[-2]; 'in' has 45 elements, in frame 0", 5 },
 };
 
-START_TEST(finds)
+TEST_SOME(finds, sizeof wrong / sizeof *wrong, 5, 1)
 {
     char says[200];
     pipe_result r = run_stage(wrong[_i].stage, true);
@@ -147,11 +144,10 @@ START_TEST(finds)
     if (strstr(wrong[_i].stage, "look("))
         ck_assert_ptr_nonnull(strstr(r.errs.e[0].msg, "look.h:3)"));
 }
-END_TEST
 
 /* The compiler that is asked for lines, and what it starts, are a group of processes of their own,
  * which does not outlive this one; what they write is in a folder that is removed. */
-START_TEST(compiles_for_lines_in_a_group_and_a_folder_of_its_own)
+TEST(compiles_for_lines_in_a_group_and_a_folder_of_its_own)
 {
     char cxx[600], said[900], name[700];
     snprintf(name, sizeof name, "%s/said", dir);
@@ -172,7 +168,6 @@ START_TEST(compiles_for_lines_in_a_group_and_a_folder_of_its_own)
     ck_assert_ptr_nonnull(strstr(said, "/gpipe-cc-"));
     ck_assert_int_ne(access(said, F_OK), 0);
 }
-END_TEST
 
 static const char *const right[] = {
     K(0, "v += in[i] + w[3]"), WAITS(0, "out[i] = v"),
@@ -180,7 +175,7 @@ static const char *const right[] = {
     "{use: fir, taps: [1, 2, 4], out: y}",
 };
 
-START_TEST(leaves_alone)
+TEST_EACH(leaves_alone, right)
 {
     size_t n[2];
     char *out[2];
@@ -193,10 +188,9 @@ START_TEST(leaves_alone)
     ck_assert(!memcmp(out[0], out[1], n[0]));
     free(out[0]), free(out[1]);
 }
-END_TEST
 
 /* A kernel in a loop fails in each iteration, and that is told once. */
-START_TEST(in_a_loop)
+TEST(in_a_loop)
 {
     pipe_result r = run_stage("{use: loop, in: {x: x}, out: {y: y}, times: 9, carry: {x: y}, stages: [" WIDE(1) "]}",
                               true);
@@ -205,18 +199,5 @@ START_TEST(in_a_loop)
                   r.errs.n ? r.errs.e[0].msg : "?");
     ck_assert_int_eq(r.errs.failed, 1);
 }
-END_TEST
 
-Suite *suite_check_kernels(void)
-{
-    Suite *s = suite_create("check_kernels");
-    TCase *tc = tcase_create("cpu");
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_set_timeout(tc, 120);
-    ADD_SOME(tc, finds, (int)(sizeof wrong / sizeof *wrong), tests_every(3, 1));
-    tcase_add_test(tc, compiles_for_lines_in_a_group_and_a_folder_of_its_own);
-    tcase_add_test(tc, in_a_loop);
-    tcase_add_loop_test(tc, leaves_alone, 0, sizeof right / sizeof *right);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(check_kernels, setup, teardown, 0)

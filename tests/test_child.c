@@ -1,6 +1,5 @@
 /* test_child.c - the compiler as a process: what it gets, what is kept of what it says, and
  * that neither it nor its files outlive what it runs for. */
-#include <check.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,8 +14,7 @@
 #include "device/scratch.h"
 #include "lib/cu.h"
 #include "lib/pipe.h"
-
-Suite *suite_child(void);
+#include "suite.h"
 
 static void nap(void)
 {
@@ -31,7 +29,7 @@ static gp_child shell(const char *const argv[4])
 
 /* ---- what it gets and says ------------------------------------------------- */
 
-START_TEST(streams_and_environment)
+TEST(streams_and_environment)
 {
     setenv("LC_ALL", "xx", 1);
     gp_child c = SHELL("cat; echo $TMPDIR $LC_ALL $CHILD; echo error >&2; exit 7");
@@ -42,9 +40,8 @@ START_TEST(streams_and_environment)
     ck_assert_uint_eq(c.more, 0);
     free(c.log);
 }
-END_TEST
 
-START_TEST(status_of_what_fails)
+TEST(status_of_what_fails)
 {
     gp_child c = SHELL("kill -9 $$");
     ck_assert_int_ne(gp_child_run(&c), 0);
@@ -53,10 +50,9 @@ START_TEST(status_of_what_fails)
     ck_assert_int_ne(gp_child_run(&c), 0);
     free(c.log);
 }
-END_TEST
 
 /* The first 64 KiB; the rest is counted. */
-START_TEST(log_is_bounded)
+TEST(log_is_bounded)
 {
     gp_child c = SHELL("yes 0123456 | head -n 1000000; exit 1");
     ck_assert_int_eq(gp_child_run(&c), 1);
@@ -65,10 +61,9 @@ START_TEST(log_is_bounded)
     ck_assert_uint_eq(c.more, 1000000 - 65536 / 8);
     free(c.log);
 }
-END_TEST
 
 /* A process that it leaves behind may keep its streams open. */
-START_TEST(does_not_wait_for_what_is_left_behind)
+TEST(does_not_wait_for_what_is_left_behind)
 {
     char pid[40];
     gp_child c = SHELL("sleep 1000 & echo $!");
@@ -77,7 +72,6 @@ START_TEST(does_not_wait_for_what_is_left_behind)
     ck_assert_int_eq(system(pid), 0);          /* it was alive */
     free(c.log);
 }
-END_TEST
 
 /* ---- how it ends ----------------------------------------------------------- */
 
@@ -140,7 +134,7 @@ static void cancel(gp_pipeline *p, void *arg)
 }
 
 /* The first request ends a set-up that compiles, with all processes and files. */
-START_TEST(ends_with_a_cancelled_run)
+TEST(ends_with_a_cancelled_run)
 {
     int pid[2];
     endless_compiler();
@@ -155,10 +149,9 @@ START_TEST(ends_with_a_cancelled_run)
     wait_gone(pid[0]), wait_gone(pid[1]);
     ck_assert_int_eq(folders(), 0);
 }
-END_TEST
 
 /* When gpipe is killed the compiler goes, too, and the next one clears up. */
-START_TEST(ends_with_us)
+TEST(ends_with_us)
 {
     int pid[2];
     gp_scratch s;
@@ -188,10 +181,9 @@ START_TEST(ends_with_us)
     gp_scratch_close(&s);
     ck_assert_int_eq(folders(), 0);
 }
-END_TEST
 
 /* Where no descriptor is left by then, too. */
-START_TEST(a_folder_goes_without_descriptors)
+TEST(a_folder_goes_without_descriptors)
 {
     gp_scratch s;
     char err[GP_WHY], name[sizeof s.path + 8];
@@ -208,10 +200,9 @@ START_TEST(a_folder_goes_without_descriptors)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &were), 0);
     ck_assert_int_eq(folders(), 0);
 }
-END_TEST
 
 /* What is not a compiler's folder of ours stays. */
-START_TEST(others_folders_stay)
+TEST(others_folders_stay)
 {
     static const char *const names[] = { "gpipe-cc-open00", "gpipe-cc-longer0", "gpipe-1000",
                                          "gpipe-abcdef" };
@@ -236,22 +227,5 @@ START_TEST(others_folders_stay)
     ck_assert(!gp_scratch_open(&s, err));
     ck_assert_ptr_nonnull(strstr(err, "missing': No such file or directory; set TMPDIR"));
 }
-END_TEST
 
-Suite *suite_child(void)
-{
-    Suite *s = suite_create("child");
-    TCase *tc = tcase_create("processes");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, cu_open, cu_close);
-    tcase_add_test(tc, streams_and_environment);
-    tcase_add_test(tc, status_of_what_fails);
-    tcase_add_test(tc, log_is_bounded);
-    tcase_add_test(tc, does_not_wait_for_what_is_left_behind);
-    tcase_add_test(tc, ends_with_a_cancelled_run);
-    tcase_add_test(tc, ends_with_us);
-    tcase_add_test(tc, a_folder_goes_without_descriptors);
-    tcase_add_test(tc, others_folders_stay);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(child, cu_open, cu_close, 0)

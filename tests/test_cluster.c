@@ -1,12 +1,10 @@
 /* test_cluster.c - plans of several devices, and of ranks, on paper: cases whose rate follows from their times. */
-#include <check.h>
 #include <math.h>
 #include <string.h>
 #include "api/forms.h"
 #include "effort.h"
 #include "paper.h"
-
-Suite *suite_cluster(void);
+#include "suite.h"
 
 /* Times in us; GPUs copy 1 MiB in 1 ms each way, and links have as much unless a case says otherwise. */
 typedef struct cluster_case {
@@ -115,7 +113,7 @@ static gp_costs costs_of(const cluster_case *c, const gp_plan *plan)
     return costs;
 }
 
-START_TEST(follows_from_the_times)
+TEST_EACH(follows_from_the_times, cases)
 {
     const cluster_case *c = &cases[_i];
     gp_errs errs = { 0 };
@@ -135,10 +133,9 @@ START_TEST(follows_from_the_times)
     ck_assert_msg(c->says ? strstr(text, c->says) != NULL : !strstr(text, "the network"), "%s: %s", c->what, text);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* A report of several devices is enough to simulate it again. */
-START_TEST(comes_back_from_its_report)
+TEST_EACH(comes_back_from_its_report, cases)
 {
     const cluster_case *c = &cases[_i];
     gp_errs errs = { 0 };
@@ -153,7 +150,6 @@ START_TEST(comes_back_from_its_report)
                   again->frames_per_s, s->frames_per_s);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* An all-reduce by NCCL between two H200, with NVLink, as was measured: for 4 KiB, 4 MiB and 64 MiB. One rate and one
  * time of a step have to give all three. */
@@ -161,7 +157,7 @@ static const struct { const char *elements; double us; } measured[] = {
     { "1024", 27 }, { "1048576", 45 }, { "16777216", 265 },
 };
 
-START_TEST(as_was_measured)
+TEST_EACH(as_was_measured, measured)
 {
     gp_errs errs = { 0 };
     char *yaml = gp_format(&verdict_arena, "device: auto\ndepth: 1\nbuffers: {g: {dtype: f32, shape: [%s]}}\nstages:\n"
@@ -178,7 +174,6 @@ START_TEST(as_was_measured)
                   measured[_i].us);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* What a machine has to say, and who says that it does not. */
 #define EXCHANGE "m.json: what ranks exchange in stage 'sum' goes from one "
@@ -204,7 +199,7 @@ static const struct {
     { "a rank on each machine", TOP("cpu", 4) BIG SUM LAST, 0, 4, 4, { 0, 0, 0, 1 }, NULL },
 };
 
-START_TEST(what_is_lacking)
+TEST_EACH(what_is_lacking, lacking)
 {
     gp_errs errs = { 0 };
     const double *rate = lacking[_i].rate;
@@ -220,7 +215,6 @@ START_TEST(what_is_lacking)
         ck_assert_str_eq(all, lacking[_i].message);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* Times go with the bytes of frames: of a strip that ranks cut, or of another `var`. */
 #define STRIPS(rows) "device: cpu\nvars: {rows: 1024}\nbuffers: {g: {dtype: f32, shape: [" rows ", 1024]}}\nstages:\n" \
@@ -232,7 +226,7 @@ static const struct { const char *what, *yaml, *set; int ranks; double part; } s
     { "more rows", STRIPS("rows"), "vars.rows=2048", 0, 2 },
 };
 
-START_TEST(goes_with_the_bytes)
+TEST_EACH(goes_with_the_bytes, sizes)
 {
     gp_errs errs = { 0 };
     cluster_case c = { .a = 1000, .kernels = 4000 };
@@ -255,7 +249,6 @@ START_TEST(goes_with_the_bytes)
     ck_assert_msg((nsay && strstr(say[0], "times go with the bytes of frames")) == (sizes[_i].part != 1), "%s", what);
     gp_pipeline_destroy(p), gp_pipeline_destroy(q);
 }
-END_TEST
 
 /* An event costs no more where there are more ranks. */
 static double simulate_ranks(int n, void *arg)
@@ -273,24 +266,9 @@ static double simulate_ranks(int n, void *arg)
     return took;
 }
 
-START_TEST(many_ranks)
+TEST(many_ranks)
 {
     effort_is_linear("ranks on machines of their own", simulate_ranks, (char *)STRIPS("8"), 100);
 }
-END_TEST
 
-Suite *suite_cluster(void)
-{
-    Suite *s = suite_create("cluster");
-    TCase *tc = tcase_create("times");
-    tcase_add_checked_fixture(tc, verdict_up, verdict_down);
-    tcase_add_loop_test(tc, follows_from_the_times, 0, sizeof cases / sizeof *cases);
-    tcase_add_loop_test(tc, comes_back_from_its_report, 0, sizeof cases / sizeof *cases);
-    tcase_add_loop_test(tc, goes_with_the_bytes, 0, sizeof sizes / sizeof *sizes);
-    tcase_add_test(tc, many_ranks);
-    tcase_add_loop_test(tc, as_was_measured, 0, sizeof measured / sizeof *measured);
-    tcase_add_loop_test(tc, what_is_lacking, 0, sizeof lacking / sizeof *lacking);
-    tcase_set_timeout(tc, 60);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(cluster, verdict_up, verdict_down, 0)

@@ -4,11 +4,10 @@
 #include <string.h>
 #include "base/outfile.h"
 #include "iotest.h"
-
-Suite *suite_color(void);
+#include "suite.h"
 
 /* Limited 8 bits are a quarter of 10 bits, both ways, whatever the colors. */
-START_TEST(depths)
+TEST(depths)
 {
     size_t n;
     io_count_raw("a.raw", 2 * 36);
@@ -23,10 +22,9 @@ START_TEST(depths)
         ck_assert_int_eq(deep[i], 4 * i);
     free(deep);
 }
-END_TEST
 
 /* To 4:4:4 with the nearest chroma and back by means, nothing changes; nor from RGB to BGR and back. */
-START_TEST(and_back)
+TEST(and_back)
 {
     io_count_raw("a.raw", 216);
     io_runs("buffers: {x: {dtype: u8, shape: [9, 12]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
@@ -36,10 +34,9 @@ START_TEST(and_back)
             "  - {use: color, from: rgb, to: bgr, out: b}\n  - {name: c, use: color, from: bgr, to: rgb, out: back}\n"
             "  - {use: compare, in: [x, back]}\n");
 }
-END_TEST
 
 /* Frames of their own shapes within bounds. */
-START_TEST(shapes)
+TEST(shapes)
 {
     io_count_npy("0.npy", U8(3, 4), 0);
     io_count_npy("1.npy", U8(6, 2), 40);
@@ -60,26 +57,13 @@ START_TEST(shapes)
         free(file);
     }
 }
-END_TEST
 
 /* The last rows of a raw file are no planes. */
-START_TEST(partial)
+TEST(partial)
 {
     io_count_raw("a.raw", 28);
     io_fails("buffers: {x: {dtype: u8, shape: [6, 4]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
              "  - {use: color, from: yuv420, to: rgb}\n  - {use: discard}\n", 1, "a frame of 'yuv420' is (3 H / 2, W)");
 }
-END_TEST
 
-Suite *suite_color(void)
-{
-    Suite *s = suite_create("color");
-    TCase *c = tcase_create("color");
-    tcase_add_checked_fixture(c, io_set_up, io_tear_down);
-    tcase_add_test(c, depths);
-    tcase_add_test(c, and_back);
-    tcase_add_test(c, shapes);
-    tcase_add_test(c, partial);
-    suite_add_tcase(s, c);
-    return s;
-}
+TEST_SUITE(color, io_set_up, io_tear_down, 0)

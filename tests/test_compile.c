@@ -1,13 +1,11 @@
 /* test_compile.c - text to plan and back to nothing, by the public functions only. */
-#include <check.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include "api/forms.h"
 #include "device/machine.h"
 #include "run/pipeline.h"
-
-Suite *suite_compile(void);
+#include "suite.h"
 
 static gp_registry *registry;
 static gp_errs errs;
@@ -42,7 +40,7 @@ static const char good[] =
     "vars: {k: 2}\nbuffers: {generate: {dtype: f32, shape: [4, 4]}}\n"
     "stages: [{use: generate, frames: 3}, {use: scale, a: k}, {use: discard}]\n";
 
-START_TEST(makes_all_forms)
+TEST(makes_all_forms)
 {
     gp_pipeline *p = compile(good, NULL, false);
     ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
@@ -55,9 +53,8 @@ START_TEST(makes_all_forms)
     gp_pipeline_destroy(p);
     gp_pipeline_destroy(NULL);
 }
-END_TEST
 
-START_TEST(sets_before_it_resolves)
+TEST(sets_before_it_resolves)
 {
     gp_pipeline *p = compile(good, "buffers.scale.depth=5", false);
     ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
@@ -67,7 +64,6 @@ START_TEST(sets_before_it_resolves)
     ck_assert_ptr_null(compile(good, set, false));
     ck_assert_ptr_eq(errs.e[0].at.file, set);
 }
-END_TEST
 
 static const struct { const char *yaml; gp_code code; int line; const char *msg; } bad[] = {
     { "stages: [{use: nix}]\n", GP_E_SPEC, 1, "no stage kind 'nix'" },
@@ -76,7 +72,7 @@ static const struct { const char *yaml; gp_code code; int line; const char *msg;
     { "", GP_E_SPEC, 0, "" },
 };
 
-START_TEST(reports_and_lets_go)
+TEST_EACH(reports_and_lets_go, bad)
 {
     ck_assert_ptr_null(compile(bad[_i].yaml, NULL, false));
     ck_assert_int_gt(errs.failed, 0);
@@ -86,9 +82,8 @@ START_TEST(reports_and_lets_go)
     if (bad[_i].line)
         ck_assert_int_eq(errs.e[0].at.line, bad[_i].line);
 }
-END_TEST
 
-START_TEST(missing_input_is_a_warning_of_check)
+TEST(missing_input_is_a_warning_of_check)
 {
     static const char yaml[] = "buffers: {read: {dtype: u8, shape: [4, 4]}}\n"
         "stages: [{use: read, path: no-such-folder/*.png}, {use: discard}]\n";
@@ -99,10 +94,9 @@ START_TEST(missing_input_is_a_warning_of_check)
     ck_assert_int_eq((int)errs.e[0].code, GP_E_WARN);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* Code is no input: a pipeline without it is not valid. */
-START_TEST(missing_code_is_an_error_of_check)
+TEST(missing_code_is_an_error_of_check)
 {
     static const char *const stages[] = { "lua, script: none.lua",
                                           "kernel, source: none.cu, args: [in, out]" };
@@ -116,7 +110,6 @@ START_TEST(missing_code_is_an_error_of_check)
         ck_assert_int_eq(errs.e[0].at.line, 4);
     }
 }
-END_TEST
 
 /* `same`: the two name one file. */
 static const struct { const char *a, *b; bool same; } paths[] = {
@@ -129,7 +122,7 @@ static const struct { const char *a, *b; bool same; } paths[] = {
     { "/dev/null", "/dev/null", false }, { "/dev/null", "/tmp/../dev/./null", false },
 };
 
-START_TEST(one_file_has_one_writer)
+TEST_EACH(one_file_has_one_writer, paths)
 {
     char yaml[400];
     snprintf(yaml, sizeof yaml, "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n"
@@ -144,9 +137,8 @@ START_TEST(one_file_has_one_writer)
     }
     gp_pipeline_destroy(p);
 }
-END_TEST
 
-START_TEST(cancel_only_rises)
+TEST(cancel_only_rises)
 {
     gp_pipeline *p = compile(good, NULL, false);
     ck_assert_ptr_nonnull(p);
@@ -160,20 +152,5 @@ START_TEST(cancel_only_rises)
     }
     gp_pipeline_destroy(p);
 }
-END_TEST
 
-Suite *suite_compile(void)
-{
-    Suite *s = suite_create("compile");
-    TCase *t = tcase_create("pipelines");
-    tcase_add_checked_fixture(t, up, down);
-    tcase_add_test(t, makes_all_forms);
-    tcase_add_test(t, sets_before_it_resolves);
-    tcase_add_loop_test(t, reports_and_lets_go, 0, (int)(sizeof bad / sizeof *bad));
-    tcase_add_test(t, missing_input_is_a_warning_of_check);
-    tcase_add_test(t, missing_code_is_an_error_of_check);
-    tcase_add_loop_test(t, one_file_has_one_writer, 0, (int)(sizeof paths / sizeof *paths));
-    tcase_add_test(t, cancel_only_rises);
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(compile, up, down, 0)

@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "iotest.h"
-
-Suite *suite_constants(void);
+#include "suite.h"
 
 /* What a stage on the host and one on the device see of a constant. */
 static const struct { const char *buffer, *dtype, *shape; size_t bytes; const void *data; } cases[] = {
@@ -20,7 +19,7 @@ static const struct { const char *buffer, *dtype, *shape; size_t bytes; const vo
     { "{const: [1, -2], dtype: c64}", "c64", "[2]", 16, (const float[]){ 1, 0, -2, 0 } },
 };
 
-START_TEST(numbers)
+TEST_EACH(numbers, cases)
 {
     char y[1200];
     pipe_text(io_dir, "same.lua", "function process(frame, x, y)\n  y:copy(x.c)\nend\n");
@@ -42,10 +41,9 @@ START_TEST(numbers)
         free(got);
     }
 }
-END_TEST
 
 /* Of each channel its own: what files were needed for. */
-START_TEST(channels)
+TEST(channels)
 {
     float want[6] = { 0, 10, 20, 0, 10, 20 };
     ck_assert_uint_eq(io_runs("buffers:\n  x: {dtype: f32, shape: [2, 3]}\n  mean: {const: [0, -10, -20]}\nstages:\n"
@@ -53,15 +51,5 @@ START_TEST(channels)
                               "  - {use: expr, in: [x, mean], expr: x * 0 - mean}\n  - {use: write, path: out.raw}\n"), 1);
     io_holds("out.raw", (const char *)want, sizeof want);
 }
-END_TEST
 
-Suite *suite_constants(void)
-{
-    Suite *s = suite_create("constants");
-    TCase *tc = tcase_create("lists");
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-    tcase_add_loop_test(tc, numbers, 0, sizeof cases / sizeof *cases);
-    tcase_add_test(tc, channels);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(constants, io_set_up, io_tear_down, 0)

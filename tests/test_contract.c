@@ -1,11 +1,9 @@
 /* test_contract.c - kinds from elsewhere that do not keep to stage.h: each is an error that
  * names the stage, and never a wrong byte or an account that does not add up. */
-#include <check.h>
 #include <string.h>
 #include <time.h>
 #include <gpipe/gpipe.h>
-
-Suite *suite_contract(void);
+#include "suite.h"
 
 enum { FRAMES = 5 };
 
@@ -126,7 +124,7 @@ static bool filter_finish(gp_call *c)
     return how(c->user) != FINISH_SILENT;
 }
 
-START_TEST(is_an_error)
+TEST_LOOP(is_an_error, 0, WRONGS)
 {
     static const char yaml[] = "stages:\n  - {use: made}\n  - {use: filter}\n  - {use: discard}\n";
     wrong w = (wrong)_i;
@@ -165,7 +163,6 @@ START_TEST(is_an_error)
     gp_registry_destroy(r);
     gp_machine_destroy(m);
 }
-END_TEST
 
 /* Of a run of one frame an error is that frame's, of one of several nobody's: then the run
  * stops even where frames may be lost. */
@@ -185,7 +182,7 @@ static bool takes_any(gp_shape *s)
     return s->any_length = true;
 }
 
-START_TEST(whose_error_it_is)
+TEST_LOOP(whose_error_it_is, 0, 2)
 {
     static const char yaml[] = "on_error: drop\nbuffers: {a: {dtype: u8, shape: [64]}}\nstages:\n"
         "  - {use: read, path: /dev/zero, format: raw, frames: 40, out: a}\n  - {use: several}\n";
@@ -213,7 +210,6 @@ START_TEST(whose_error_it_is)
     gp_registry_destroy(r);
     gp_machine_destroy(m);
 }
-END_TEST
 
 /* ---- on a device ------------------------------------------------------- */
 
@@ -261,7 +257,7 @@ static bool odd_record(gp_dcall *c)
     }
 }
 
-START_TEST(device_work_is_checked)
+TEST_LOOP(device_work_is_checked, 0, ODDS)
 {
     static const char yaml[] = "device: cpu\nstages:\n  - {use: made}\n  - {use: odd}\n  - {use: discard}\n";
     odd o = (odd)_i;
@@ -289,7 +285,6 @@ START_TEST(device_work_is_checked)
     gp_registry_destroy(r);
     gp_machine_destroy(m);
 }
-END_TEST
 
 /* A pipeline whose graphs are being built, and how many have been. */
 typedef struct building { gp_pipeline *p; gp_registry *r; gp_machine *m; gp_errs errs; int n; bool fails; } building;
@@ -327,7 +322,7 @@ static bool building_record(gp_dcall *c)
 }
 
 /* There is one for each range of slots; who wants the run to end need not wait for all. */
-START_TEST(building_is_broken_off)
+TEST(building_is_broken_off)
 {
     building b = { .n = 0 };
     ck_assert_int_eq(build(&b, "depth: 1000\n", building_record), GP_DRAINED);
@@ -335,7 +330,6 @@ START_TEST(building_is_broken_off)
     ck_assert_int_ge(b.n, 3);
     ck_assert_int_lt(b.n, 900);
 }
-END_TEST
 
 static bool memory_record(gp_dcall *c)
 {
@@ -345,7 +339,7 @@ static bool memory_record(gp_dcall *c)
 }
 
 /* An error names what needs less memory, and only where it is memory that there is too little of. */
-START_TEST(too_many_graphs)
+TEST_LOOP(too_many_graphs, 0, 2)
 {
     building b = { .fails = _i };
     ck_assert_int_eq(build(&b, "batch: 2\nbuffers: {made: {depth: 3}, odd: {depth: 96}}\n", memory_record), GP_ERROR);
@@ -355,7 +349,6 @@ START_TEST(too_many_graphs)
               "'odd', one for each batch that its slots can have: lower the largest 'depth' of its buffers (96), or set "
               "'launch: stream'")));
 }
-END_TEST
 
 static bool sink_shape(gp_shape *s)
 {
@@ -386,7 +379,7 @@ static int count(const gp_errs *errs, const char *msg)
 }
 
 /* Each once, at its stage, whether the run fails or not; with one worker and with two. */
-START_TEST(warnings_are_told)
+TEST_LOOP(warnings_are_told, 0, 4)
 {
     char yaml[200];
     int fails = _i / 2;
@@ -416,10 +409,9 @@ START_TEST(warnings_are_told)
     gp_registry_destroy(r);
     gp_machine_destroy(m);
 }
-END_TEST
 
 /* What an application may give that is nothing. */
-START_TEST(nothing_is_an_error)
+TEST(nothing_is_an_error)
 {
     gp_errs errs = { .n = 0 };
     gp_registry *r = gp_registry_create();
@@ -435,10 +427,9 @@ START_TEST(nothing_is_an_error)
     ck_assert_str_eq(errs.e[2].msg, "kind 'wraps': option 'n' lies outside of opts_size");
     gp_registry_destroy(r);
 }
-END_TEST
 
 /* An application that says there are several ranks, and has no way for them to meet. */
-START_TEST(ranks_that_cannot_meet)
+TEST_LOOP(ranks_that_cannot_meet, 0, 2)
 {
     static const char yaml[] = "buffers: {x: {dtype: i32, shape: [4]}}\nstages:\n"
         "  - {use: generate, frames: 8, out: x}\n  - {use: all_reduce}\n  - {use: discard}\n";
@@ -457,20 +448,5 @@ START_TEST(ranks_that_cannot_meet)
     gp_registry_destroy(r);
     gp_machine_destroy(m);
 }
-END_TEST
 
-Suite *suite_contract(void)
-{
-    Suite *s = suite_create("contract");
-    TCase *t = tcase_create("kinds");
-    tcase_add_loop_test(t, is_an_error, 0, WRONGS);
-    tcase_add_loop_test(t, whose_error_it_is, 0, 2);
-    tcase_add_loop_test(t, device_work_is_checked, 0, ODDS);
-    tcase_add_test(t, building_is_broken_off);
-    tcase_add_loop_test(t, too_many_graphs, 0, 2);
-    tcase_add_loop_test(t, warnings_are_told, 0, 4);
-    tcase_add_test(t, nothing_is_an_error);
-    tcase_add_loop_test(t, ranks_that_cannot_meet, 0, 2);
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(contract, NULL, NULL, 0)

@@ -1,14 +1,12 @@
 /* test_cores.c - what other processes used, and what a cgroup allows: from files like
  * those of the kernel. */
-#include <check.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "base/clock.h"
 #include "pipe.h"
+#include "suite.h"
 #include "run/cores.h"
-
-Suite *suite_cores(void);
 
 static const char *dir;
 
@@ -45,7 +43,7 @@ static int on_one_core(cpu_set_t *all)
 }
 
 /* user nice system idle iowait irq softirq steal guest guest_nice; guests are in user */
-START_TEST(ticks_of_our_cores)
+TEST(ticks_of_our_cores)
 {
     char text[300];
     cpu_set_t all;
@@ -61,7 +59,6 @@ START_TEST(ticks_of_our_cores)
     t = gp_core_ticks_read(in_dir("none"));
     ck_assert_int_eq(t.cores, 0);
 }
-END_TEST
 
 static const struct { gp_core_ticks from, to; double worked; } spans[] = {
     { { 0, 0, 2 }, { 100, 200, 2 }, 1 },
@@ -75,15 +72,14 @@ static const struct { gp_core_ticks from, to; double worked; } spans[] = {
     { { 0, 300, 2 }, { 0, 200, 2 }, -1 },
 };
 
-START_TEST(cores_that_worked)
+TEST_EACH(cores_that_worked, spans)
 {
     double worked = gp_cores_worked(spans[_i].from, spans[_i].to);
     ck_assert_msg(worked > spans[_i].worked - 1e-9 && worked < spans[_i].worked + 1e-9, "%g", worked);
 }
-END_TEST
 
 /* As a thread that has run knows it; of a few sleeps it cannot be longer than they took. */
-START_TEST(delay_of_a_thread)
+TEST(delay_of_a_thread)
 {
     int64_t before = gp_core_delay(), start = gp_now_ns();
     for (int i = 0; i < 20; i++)
@@ -91,7 +87,6 @@ START_TEST(delay_of_a_thread)
     int64_t more = gp_core_delay() - before;
     ck_assert(before >= 0 && more >= 0 && more <= gp_now_ns() - start);
 }
-END_TEST
 
 static const struct {
     const char *cgroup;
@@ -114,7 +109,7 @@ static const struct {
     { "nonsense\n:\n", { { "cpu.max", "1 1\n" } }, 0 },
 };
 
-START_TEST(quota_of_the_cgroup)
+TEST_EACH(quota_of_the_cgroup, groups)
 {
     pipe_text(dir, "cgroup", groups[_i].cgroup);
     for (int i = 0; i < 3 && groups[_i].file[i].path; i++) {
@@ -130,17 +125,5 @@ START_TEST(quota_of_the_cgroup)
     ck_assert_msg(quota > groups[_i].quota - 1e-9 && quota < groups[_i].quota + 1e-9, "%g", quota);
     ck_assert(gp_cores_quota(in_dir("none"), dir) <= 0);
 }
-END_TEST
 
-Suite *suite_cores(void)
-{
-    Suite *s = suite_create("cores");
-    TCase *tc = tcase_create("cores");
-    tcase_add_checked_fixture(tc, up, down);
-    tcase_add_test(tc, ticks_of_our_cores);
-    tcase_add_test(tc, delay_of_a_thread);
-    tcase_add_loop_test(tc, cores_that_worked, 0, (int)(sizeof spans / sizeof *spans));
-    tcase_add_loop_test(tc, quota_of_the_cgroup, 0, (int)(sizeof groups / sizeof *groups));
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(cores, up, down, 0)

@@ -1,6 +1,5 @@
 /* test_decode.c - the bytes of files, and pictures of them, on the CPU: the same as `read` makes of the files. What a GPU
  * decodes is in gpu/test_decode.c; here is what of it shows in the plan. */
-#include <check.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +9,7 @@
 #include "jpeg_file.h"
 #include "nvjpeg_library.h"
 #include "pipe.h"
-
-Suite *suite_decode(void);
+#include "suite.h"
 
 /* ---- whole files ----------------------------------------------------- */
 
@@ -34,7 +32,7 @@ static void put_files(const char *dir, char *data, const int *size, int n)
     }
 }
 
-START_TEST(files_are_frames)
+TEST_LOOP(files_are_frames, 0, 4)
 {
     static const int size[] = { 10, 4000, 1, 3999, 77 };
     static const struct { const char *buffers, *more; } cases[] = {
@@ -54,12 +52,10 @@ START_TEST(files_are_frames)
         ck_assert_msg(out && n == (size_t)size[i] && !memcmp(out, data + i, n), "%s", name);
         free(out);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A file that is larger than its bound, or empty, is named, and a hole where these are. */
-START_TEST(files_that_do_not_fit)
+TEST_LOOP(files_that_do_not_fit, 0, 2)
 {
     static const int size[] = { 10, 400, 0, 5 };
     const char *dir = pipe_dir();
@@ -76,9 +72,7 @@ START_TEST(files_that_do_not_fit)
     }
     free(pipe_read(dir, "out/in-0.raw", &n));
     ck_assert_uint_eq(n, 10);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- pictures -------------------------------------------------------- */
 
@@ -92,7 +86,7 @@ static void run_pictures(const char *dir, const char *stages, const char *to, co
 }
 
 /* Every picture of tests/data/jpeg is what `read` makes of it, or nothing where that makes nothing. */
-START_TEST(as_read_has_them)
+TEST_LOOP(as_read_has_them, 0, 24)
 {
     static const char *const shapes[] = { "[\"<=400\", \"<=400\", 3]", "[\"<=400\", \"<=400\"]", "[19, 33, 3]" };
     static const char *const files[] = { "*.jpg", "g*.jpg", "rgb*_19x33.jpg" };
@@ -129,12 +123,10 @@ START_TEST(as_read_has_them)
         there -= *e->d_name != '.';
     closedir(d);
     ck_assert_int_eq(there, 0);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* What is no picture, or not whole, is an error that names the file. */
-START_TEST(wrong_files)
+TEST_LOOP(wrong_files, 0, 7)
 {
     static const struct { const char *file; size_t bytes; const char *says; } cases[] = {
         { "cmyk.jpg", 0, "'in' is a JPEG file of 4 colors (CMYK)" },
@@ -158,15 +150,13 @@ START_TEST(wrong_files)
     ck_assert(r.outcome == GP_ERROR && r.errs.n);
     ck_assert_msg(strstr(r.errs.e[0].msg, "stage 'decode': frame 0: ") && strstr(r.errs.e[0].msg, cases[_i].says), "%s",
                   r.errs.e[0].msg);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- what a file says ------------------------------------------------ */
 
 /* A whole file that libjpeg decodes has an end, and is found to be of its shape; one that is cut anywhere behind its header
  * has none. */
-START_TEST(looks)
+TEST_LOOP(looks, 0, 9)
 {
     static const struct { const char *file; bool huffman, rgb, turned, gray; } cases[] = {
         { "rgb420_19x33.jpg", true, false, false, false }, { "gray_19x33.jpg", true, false, false, true },
@@ -190,12 +180,11 @@ START_TEST(looks)
         ck_assert_msg(!gp_jpeg_look(data, n - k, &how, &is, err), "%s without its last %zu bytes", cases[_i].file, k);
     free(data);
 }
-END_TEST
 
 /* ---- plans ----------------------------------------------------------- */
 
 /* Who decodes, on a machine with a GPU of this compute capability that is not this one. */
-START_TEST(who_decodes)
+TEST_LOOP(who_decodes, 0, 12)
 {
     static const struct { int cc; const char *keys, *stages, *says; } cases[] = {
         { 90, "", "  - {use: gray}\n", "; nvJPEG, hardware\n" }, { 89, "", "  - {use: gray}\n", "; nvJPEG, cuda\n" },
@@ -216,8 +205,7 @@ START_TEST(who_decodes)
     size_t n;
     gp_errs errs = { .n = 0 };
     gp_machine m;
-    gp_registry *reg = gp_registry_create();
-    ck_assert(gp_register_builtin(reg, &errs));
+    gp_registry *reg = pipe_builtin(NULL, 0);
     gp_machine_fixed(&m, cases[_i].cc != 0);
     m.device[0].cc = cases[_i].cc;
     pipe_text(dir, "a.jpg", "not a picture, which shows later");
@@ -239,13 +227,11 @@ START_TEST(who_decodes)
     }
     free(text);
     gp_registry_destroy(reg);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* On this machine, if it had a GPU: with nvJPEG its version is a part of the plan; without, the CPU decodes, or who asked
  * for nvJPEG is told what to install. */
-START_TEST(library)
+TEST_LOOP(library, 0, 2)
 {
     const char *dir = pipe_dir();
     char yaml[1000], file[600], says[80], *text = NULL;
@@ -281,22 +267,6 @@ START_TEST(library)
     }
     free(text);
     gp_registry_destroy(reg);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
-Suite *suite_decode(void)
-{
-    Suite *s = suite_create("decode");
-    TCase *tc = tcase_create("decode");
-    tcase_add_loop_test(tc, files_are_frames, 0, 4);
-    tcase_add_loop_test(tc, files_that_do_not_fit, 0, 2);
-    tcase_add_loop_test(tc, as_read_has_them, 0, 24);
-    tcase_add_loop_test(tc, wrong_files, 0, 7);
-    tcase_add_loop_test(tc, looks, 0, 9);
-    tcase_add_loop_test(tc, who_decodes, 0, 12);
-    tcase_add_loop_test(tc, library, 0, 2);
-    tcase_set_timeout(tc, 60);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(decode, NULL, NULL, 0)

@@ -1,9 +1,8 @@
 /* test_devices.c - which devices a pipeline uses, what a plan over several is, and what it refuses. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include "planned.h"
-#include "several_cases.h"
+#include "cases.h"
 
 static gp_machine gpus(int n)
 {
@@ -41,7 +40,7 @@ static const struct { const char *device; int gpus; const char *names, *error; i
     { "cuda:999999", 1, NULL, "there is no device 'cuda:999999'", 0 },
 };
 
-START_TEST(of_a_pipeline)
+TEST_EACH(of_a_pipeline, names)
 {
     planned p = on(names[_i].device, chain, names[_i].gpus);
     if (names[_i].error) {
@@ -55,9 +54,8 @@ START_TEST(of_a_pipeline)
     }
     plan_free(&p);
 }
-END_TEST
 
-START_TEST(models_that_differ)
+TEST(models_that_differ)
 {
     gp_machine m = gpus(2);
     strcpy(m.device[1].name, "NVIDIA L4");
@@ -69,7 +67,6 @@ START_TEST(models_that_differ)
     ck_assert_ptr_nonnull(p.pipeline);
     plan_free(&p);
 }
-END_TEST
 
 static const struct { const char *device, *stage; int gpus; const char *error; } places[] = {
     { "cuda:0", "cuda:1", 2, NULL }, { "auto", "cuda:1", 0, NULL }, { "all", "cuda:0", 0, NULL },
@@ -81,7 +78,7 @@ static const struct { const char *device, *stage; int gpus; const char *error; }
     { "cuda:0", "cuda:0-1", 2, "'device' of stage 'a' must be one device, as cuda:1, not 'cuda:0-1'" },
 };
 
-START_TEST(of_a_stage)
+TEST_EACH(of_a_stage, places)
 {
     char rest[300];
     snprintf(rest, sizeof rest, "  - {use: src, size: 64}\n  - {use: dev, name: a, device: %s}\n  - {use: sink}\n", places[_i].stage);
@@ -95,7 +92,6 @@ START_TEST(of_a_stage)
     }
     plan_free(&p);
 }
-END_TEST
 
 static const struct { const char *stages, *error; } without_effect[] = {
     { "  - {use: src, size: 64}\n  - {use: host, device: cpu:1}\n  - {use: sink}\n",
@@ -104,17 +100,16 @@ static const struct { const char *stages, *error; } without_effect[] = {
       "'device' has no effect: stage 'group' runs where its input is made" },
 };
 
-START_TEST(of_a_stage_without_effect)
+TEST_EACH(of_a_stage_without_effect, without_effect)
 {
     planned p = on("cpu:0", without_effect[_i].stages, 0);
     ck_assert_ptr_null(p.pipeline);
     ck_assert_str_eq(p.errs.e[0].msg, without_effect[_i].error);
     plan_free(&p);
 }
-END_TEST
 
 /* What goes round a cycle is on one device. */
-START_TEST(of_a_cycle)
+TEST_LOOP(of_a_cycle, 0, 4)
 {
     static const struct { const char *a, *b; bool ok; } cases[] = {
         { ", device: cpu:1", ", device: cpu:2", false }, { ", device: cpu:1", "", false },
@@ -128,12 +123,11 @@ START_TEST(of_a_cycle)
         ck_assert_msg(strstr(p.errs.e[0].msg, "give both the same 'device'") != NULL, "%s", p.errs.e[0].msg);
     plan_free(&p);
 }
-END_TEST
 
 /* ---- plans --------------------------------------------------------------- */
 
 /* Depths are those on each device, and each launch is on one. */
-START_TEST(lanes)
+TEST_LOOP(lanes, 0, 6)
 {
     static const struct { const char *device, *knobs; int depth, batch, run, streams; } cases[] = {
         { "cpu:0-1", "", 12, 2, 2, 6 }, { "cpu:0-2", "depth: 8\nbatch: 4\n", 24, 4, 4, 8 },
@@ -164,18 +158,9 @@ START_TEST(lanes)
     free(taken);
     plan_free(&p);
 }
-END_TEST
-
-static int tasks_of(const planned *p, gp_task_kind op)
-{
-    int n = 0;
-    for (int i = 0; i < p->plan->ntasks; i++)
-        n += p->plan->task[i].op == op;
-    return n;
-}
 
 /* What carries something is on the first device; frames are copied from one device to another. */
-START_TEST(segments)
+TEST_LOOP(segments, 0, 7)
 {
     static const struct { const char *device, *stages; int segments, copies_in, copies_peer, copies_out; } cases[] = {
         { "cpu:0-1", "  - {use: src, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b, state: 8}\n"
@@ -199,15 +184,14 @@ START_TEST(segments)
     planned p = on(cases[_i].device, cases[_i].stages, 0);
     ck_assert_msg(p.pipeline != NULL, "%s", p.errs.n ? p.errs.e[0].msg : "");
     ck_assert_int_eq(p.plan->nsegments, cases[_i].segments);
-    ck_assert_int_eq(tasks_of(&p, GP_TASK_COPY_IN), cases[_i].copies_in);
-    ck_assert_int_eq(tasks_of(&p, GP_TASK_COPY_PEER), cases[_i].copies_peer);
-    ck_assert_int_eq(tasks_of(&p, GP_TASK_COPY_OUT), cases[_i].copies_out);
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN), cases[_i].copies_in);
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_PEER), cases[_i].copies_peer);
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_OUT), cases[_i].copies_out);
     plan_free(&p);
 }
-END_TEST
 
 /* GPUs that cannot reach each other's memory, in one direction or another, copy through that of the host. */
-START_TEST(no_peers)
+TEST_LOOP(no_peers, 0, 6)
 {
     static const struct { uint64_t no_peer[3]; int peer, in; } cases[] = {
         { { 0 }, 3, 1 }, { { [1] = 1 << 0 }, 2, 2 }, { { [0] = 1 << 1 }, 3, 1 }, { { [2] = 1 << 0 }, 1, 3 },
@@ -223,15 +207,14 @@ START_TEST(no_peers)
                         "  - {use: dev, name: d, in: a}\n  - {use: dev, name: e, device: cuda:2, in: d}\n"
                         "  - {use: sink, in: b}\n  - {use: sink, in: [c, e]}\n", "p.yaml", &m);
     ck_assert_msg(p.pipeline != NULL, "%s", p.errs.n ? p.errs.e[0].msg : "");
-    ck_assert_int_eq(tasks_of(&p, GP_TASK_COPY_PEER), cases[_i].peer);
-    ck_assert_int_eq(tasks_of(&p, GP_TASK_COPY_IN), cases[_i].in);
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_PEER), cases[_i].peer);
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN), cases[_i].in);
     ck_assert_uint_eq(p.plan->copy_peer_bytes, 256 * (size_t)cases[_i].peer);
     plan_free(&p);
 }
-END_TEST
 
 /* A depth that is right on one device is right on several, also inside a segment that is on one of them. */
-START_TEST(depth_inside)
+TEST_LOOP(depth_inside, 0, 3)
 {
     static const char *const devices[] = { "cpu:0", "cpu:0-1", "cpu:0-2\nbatch: 4" };
     char text[600];
@@ -244,10 +227,9 @@ START_TEST(depth_inside)
         plan_free(&p);
     }
 }
-END_TEST
 
 /* What is regrouped on the device, and read there and on the host, has as many slots on both sides. */
-START_TEST(regrouped_for_both)
+TEST_LOOP(regrouped_for_both, 0, 5)
 {
     static const char *const devices[] = { "cpu:0", "cuda:0", "cpu:0-1", "cpu:0\ndepth: 1", "cpu:0\ndepth: 7" };
     planned p = on(devices[_i], "  - {use: src, size: 5}\n  - {use: dev, name: a, state: 8}\n  - {use: split, name: s}\n"
@@ -258,10 +240,9 @@ START_TEST(regrouped_for_both)
     ck_assert_int_eq(p.plan->ring[on_device].depth, p.plan->ring[on_host].depth);
     plan_free(&p);
 }
-END_TEST
 
 /* Memory is counted where it is. */
-START_TEST(memory)
+TEST(memory)
 {
     gp_machine m = gpus(2);
     m.device[1].memory = 1 << 20;
@@ -278,10 +259,9 @@ START_TEST(memory)
     ck_assert_uint_eq(p.plan->on_device[0], p.plan->device_bytes);
     plan_free(&p);
 }
-END_TEST
 
 /* A device that no stage is on is not one of the plan's; nor has one a constant that no stage there reads. */
-START_TEST(unused)
+TEST_LOOP(unused, 0, 6)
 {
     static const struct { const char *device, *a, *b, *names; int on[2], konst, lanes; } cases[] = {
         { "cpu:0", ", device: cpu:2", ", device: cpu:1", "cpu:2, cpu:1", { 0, 1 }, 1, 1 },
@@ -305,16 +285,14 @@ START_TEST(unused)
     ck_assert_int_eq(k.lanes, cases[_i].lanes);
     plan_free(&p);
 }
-END_TEST
 
-START_TEST(persistent)
+TEST(persistent)
 {
     planned p = on("cpu:0-1\nlaunch: persistent", chain, 0);
     ck_assert_ptr_null(p.pipeline);
     ck_assert_msg(strstr(p.errs.e[0].msg, "'launch: persistent' runs on one device") != NULL, "%s", p.errs.e[0].msg);
     plan_free(&p);
 }
-END_TEST
 
 Suite *suite_devices(void);
 
@@ -322,22 +300,9 @@ Suite *suite_devices(void)
 {
     Suite *s = suite_create("devices");
     TCase *tc = tcase_create("devices");
-    tcase_add_loop_test(tc, of_a_pipeline, 0, sizeof names / sizeof *names);
-    tcase_add_test(tc, models_that_differ);
-    tcase_add_loop_test(tc, of_a_stage, 0, sizeof places / sizeof *places);
-    tcase_add_loop_test(tc, of_a_stage_without_effect, 0, sizeof without_effect / sizeof *without_effect);
-    tcase_add_loop_test(tc, of_a_cycle, 0, 4);
-    tcase_add_loop_test(tc, lanes, 0, 6);
-    tcase_add_loop_test(tc, segments, 0, 7);
-    tcase_add_loop_test(tc, no_peers, 0, 6);
-    tcase_add_loop_test(tc, depth_inside, 0, 3);
-    tcase_add_loop_test(tc, regrouped_for_both, 0, 5);
-    tcase_add_test(tc, memory);
-    tcase_add_loop_test(tc, unused, 0, 6);
-    tcase_add_test(tc, persistent);
+    suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     tc = tcase_create("cpu");
-    tcase_set_timeout(tc, 60);
     several_cases(tc, "cpu", true);
     suite_add_tcase(s, tc);
     return s;

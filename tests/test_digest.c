@@ -1,10 +1,8 @@
 /* test_digest.c - which vars say something else than before. What digests of stages are good for: tests/tune.py. */
-#include <check.h>
 #include <string.h>
 #include "base/yaml.h"
 #include "compile/ir.h"
-
-Suite *suite_digest(void);
+#include "suite.h"
 
 static const struct { const char *was, *now, *changed; } vars[] = {
     { "{a: 1, b: a + 1, c: 3}", "{a: 1, b: a + 1, c: 3}", "" },
@@ -18,7 +16,7 @@ static const struct { const char *was, *now, *changed; } vars[] = {
     { "{aa: 1, b: a}", "{aa: 2, b: a}", "aa" },
 };
 
-START_TEST(vars_that_change)
+TEST_EACH(vars_that_change, vars)
 {
     gp_arena a = { 0 };
     bool changed[8] = { false };
@@ -34,13 +32,5 @@ START_TEST(vars_that_change)
     ck_assert_str_eq(text, vars[_i].changed);
     gp_arena_free(&a);
 }
-END_TEST
 
-Suite *suite_digest(void)
-{
-    Suite *s = suite_create("digest");
-    TCase *tc = tcase_create("vars");
-    tcase_add_loop_test(tc, vars_that_change, 0, (int)(sizeof vars / sizeof *vars));
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(digest, NULL, NULL, 0)

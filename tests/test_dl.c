@@ -1,14 +1,12 @@
 /* test_dl.c - what is said of a library that is not there, or is not what it should be. */
-#include <check.h>
 #include <string.h>
 #include "base/dl.h"
-
-Suite *suite_dl(void);
+#include "suite.h"
 
 static double (*cosine)(double);
 static void *nothing;
 
-START_TEST(finds_the_symbols)
+TEST(finds_the_symbols)
 {
     const char *const names[] = { "libno-such-thing.so.1", "libm.so.6", NULL };
     const gp_dl_symbol symbols[] = { { "cos", &cosine }, { 0 } };
@@ -17,7 +15,6 @@ START_TEST(finds_the_symbols)
     ck_assert_int_eq(errs.n, 0);
     ck_assert_double_eq(cosine(0), 1);
 }
-END_TEST
 
 static const struct { const char *library, *symbol, *says; } missing[] = {
     { "libno-such-thing.so.1", "cos",
@@ -26,7 +23,7 @@ static const struct { const char *library, *symbol, *says; } missing[] = {
       "this test needs 'no_such_function', which libm.so.6 does not have; install libm" },
 };
 
-START_TEST(says_what_is_missing)
+TEST_EACH(says_what_is_missing, missing)
 {
     const char *const names[] = { missing[_i].library, NULL };
     const gp_dl_symbol symbols[] = { { missing[_i].symbol, &nothing }, { 0 } };
@@ -38,14 +35,5 @@ START_TEST(says_what_is_missing)
     ck_assert_int_eq(errs.e[0].at.line, 3);
     ck_assert_str_eq(errs.e[0].msg, missing[_i].says);
 }
-END_TEST
 
-Suite *suite_dl(void)
-{
-    Suite *s = suite_create("dl");
-    TCase *tc = tcase_create("dl");
-    tcase_add_test(tc, finds_the_symbols);
-    tcase_add_loop_test(tc, says_what_is_missing, 0, sizeof missing / sizeof *missing);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(dl, NULL, NULL, 0)

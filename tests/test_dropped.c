@@ -1,11 +1,9 @@
 /* test_dropped.c - stages that say themselves what becomes of frames that fail in them, and how many may. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "pipe.h"
-
-Suite *suite_dropped(void);
+#include "suite.h"
 
 /* Of 20 frames, frames 3, 7, 11, 15 and 19 fail in stage `some`; in stage `late` none, or all from frame 9 on. */
 static const char some[] = "stateless = true\nfunction process(f, x, y) if f.index % 4 == 3 then error('odd one') end y:copy(x) end\n";
@@ -32,7 +30,7 @@ static const struct {
     { "on_error: drop\n", "max_dropped: 100%", "max_dropped: 50%", "late.lua", GP_ERROR, 7, 13, "8 of 15 frames failed in stage 'late', more than 50 %", 6 },
 };
 
-START_TEST(of_a_stage)
+TEST_EACH(of_a_stage, cases)
 {
     const char *dir = pipe_dir();
     char yaml[800];
@@ -57,12 +55,10 @@ START_TEST(of_a_stage)
         ck_assert_msg(e && strstr(e->msg, cases[_i].says), "case %d: %s", _i, e ? e->msg : "no error");
         ck_assert_msg(!cases[_i].line || e->at.line == cases[_i].line, "case %d: line %d", _i, e->at.line);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* The first of several files is one that can be dropped, if that is declared, or another says it. */
-START_TEST(the_first_file)
+TEST_LOOP(the_first_file, 0, 6)
 {
     static const struct { const char *buffer, *rule; gp_outcome outcome; unsigned out, failed; const char *first; } ways[] = {
         { "dtype: u8, shape: [2, 2]", ", on_error: drop", GP_DONE, 2, 1, "no picture" },
@@ -83,17 +79,6 @@ START_TEST(the_first_file)
     ck_assert_msg(r.outcome == ways[_i].outcome, "%s: outcome %d, %s", yaml, r.outcome, r.errs.n ? r.errs.e[0].msg : "");
     ck_assert_uint_eq(r.compiled ? r.account[0].out : 0, ways[_i].out);
     ck_assert_uint_eq(r.compiled ? r.account[0].failed : 0, ways[_i].failed);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
-Suite *suite_dropped(void)
-{
-    Suite *s = suite_create("dropped");
-    TCase *tc = tcase_create("cpu");
-    tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, of_a_stage, 0, (int)(sizeof cases / sizeof *cases));
-    tcase_add_loop_test(tc, the_first_file, 0, 6);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(dropped, NULL, NULL, 0)

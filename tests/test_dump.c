@@ -3,11 +3,11 @@
  * tests/golden/NAME.yaml is planned for a fixed machine with a CUDA device and
  * for one without; the texts must be NAME.cuda.txt and NAME.cpu.txt. With
  * UPDATE_GOLDEN=1 these files are written instead. ranks.yaml is planned for the first of two ranks. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include "draw/dump.h"
 #include "planned.h"
+#include "suite.h"
 
 static const char *const golden[] = {
     "chain", "reentry", "fan-out", "twins", "const", "rounding", "raise", "work", "slow-way", "rows", "carry",
@@ -57,7 +57,7 @@ static char *dumped(const planned *p, int form, gp_dump how)
     return text;
 }
 
-START_TEST(test_golden)
+TEST_LOOP(test_golden, 0, GOLDEN)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
         char path[200];
@@ -78,10 +78,9 @@ START_TEST(test_golden)
         plan_free(&p);
     }
 }
-END_TEST
 
 /* A depth that was asked for and made another is no default. */
-START_TEST(test_why_a_depth)
+TEST(test_why_a_depth)
 {
     planned p = plan_golden("rounding", true);
     char *text = dumped(&p, PLAN, GP_DUMP_TEXT), *json = dumped(&p, PLAN, GP_DUMP_JSON);
@@ -92,9 +91,8 @@ START_TEST(test_why_a_depth)
     free(text), free(json);
     plan_free(&p);
 }
-END_TEST
 
-START_TEST(test_lines_are_short)
+TEST_LOOP(test_lines_are_short, 0, GOLDEN)
 {
     planned p = plan_golden(golden[_i], true);
     for (int form = GRAPH; form <= PLAN; form++) {
@@ -107,7 +105,6 @@ START_TEST(test_lines_are_short)
     }
     plan_free(&p);
 }
-END_TEST
 
 /* ---- JSON and DOT ---------------------------------------------------- */
 
@@ -180,7 +177,7 @@ static void assert_json(const char *text)
     ck_assert_msg(end && !*end, "no JSON:\n%s", text);
 }
 
-START_TEST(test_json)
+TEST_LOOP(test_json, 0, GOLDEN)
 {
     for (int form = SPEC; form <= PLAN; form++)
         for (int cuda = 0; cuda < 2; cuda++) {
@@ -193,9 +190,8 @@ START_TEST(test_json)
             plan_free(&p);
         }
 }
-END_TEST
 
-START_TEST(test_json_of_grids)
+TEST(test_json_of_grids)
 {
     static const char *const has[] = { "\"block\": [256, 1, 1], \"grid\": [16, 1, 1]}",
         "\"block\": [32, 8, 1], \"grid\": [2, 3, 4]}", "\"block\": [], \"grid\": []}" };
@@ -208,10 +204,9 @@ START_TEST(test_json_of_grids)
         plan_free(&p);
     }
 }
-END_TEST
 
 /* What regroups says how, and where rates differ each stage and buffer has one. */
-START_TEST(test_json_of_rates)
+TEST(test_json_of_rates)
 {
     static const char *const has[] = {
         "\"name\": \"lines\", \"use\": \"split\", \"on\": \"device\"",
@@ -237,10 +232,9 @@ START_TEST(test_json_of_rates)
         plan_free(&same);
     }
 }
-END_TEST
 
 /* The words, also of kinds that are not gpipe's. */
-START_TEST(test_regroup_text)
+TEST(test_regroup_text)
 {
     static const struct { gp_regroup r; const char *text; } cases[] = {
         { { .step = 4, .repeat = 1, .take = 4, .make = 1, .stack = true }, "4 frames -> 1" },
@@ -265,10 +259,9 @@ START_TEST(test_regroup_text)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_str_eq(gp_regroup_text(&cases[i].r, text), cases[i].text);
 }
-END_TEST
 
 /* Drawings say it at the stage, and what PCIe carries of how many frames. */
-START_TEST(test_drawn_rates)
+TEST(test_drawn_rates)
 {
     typedef bool drawer(FILE *, const gp_graph *, const gp_plan *, const gp_measured *, gp_errs *);
     static const struct { drawer *draw; const char *has[4]; } cases[] = {
@@ -298,10 +291,9 @@ START_TEST(test_drawn_rates)
     plan_free(&p);
     free(yaml);
 }
-END_TEST
 
 /* What comes when a source has ended is of no rate, and PCIe has it once. */
-START_TEST(test_at_the_end)
+TEST(test_at_the_end)
 {
     planned p = plan_ok("stages:\n  - {use: src, name: a}\n  - {use: mix, name: four, op: max, frames: 4}\n"
                         "  - {use: sink, name: some}\n  - {use: mix, name: most, op: max, in: a}\n"
@@ -318,10 +310,9 @@ START_TEST(test_at_the_end)
     free(text);
     plan_free(&p);
 }
-END_TEST
 
 /* What a stage says the shape of each frame for is launched one by one, and nothing is built for that. */
-START_TEST(test_each_shape)
+TEST(test_each_shape)
 {
     static const char *const launch[] = { "graph", "persistent", "stream" };
     for (int i = 0; i < 3; i++) {
@@ -339,10 +330,9 @@ START_TEST(test_each_shape)
         plan_free(&p);
     }
 }
-END_TEST
 
 /* Of many sources the first say what a period is. */
-START_TEST(test_period_of_many_sources)
+TEST(test_period_of_many_sources)
 {
     planned p = plan_ok("stages:\n  - {use: src, name: a}\n  - {use: src, name: b}\n  - {use: src, name: c}\n"
                         "  - {use: src, name: d}\n  - {use: dev, name: all, in: [a, b, c, d]}\n"
@@ -355,9 +345,8 @@ START_TEST(test_period_of_many_sources)
     free(text);
     plan_free(&p);
 }
-END_TEST
 
-START_TEST(test_json_checker)      /* the checker itself can fail */
+TEST(test_json_checker)      /* the checker itself can fail */
 {
     static const char *const bad[] = { "{", "{\"a\" 1}", "[1,]", "\"a", "{\"a\": 1,}", "\"\n\"",
                                        "[1 2]", "nul", "\"\\u12\"", "" };
@@ -366,9 +355,8 @@ START_TEST(test_json_checker)      /* the checker itself can fail */
         ck_assert_msg(!end || *end, "taken for JSON: %s", bad[i]);
     }
 }
-END_TEST
 
-START_TEST(test_dot)
+TEST_LOOP(test_dot, 0, GOLDEN)
 {
     for (int form = SPEC; form <= PLAN; form++) {
         planned p = plan_golden(golden[_i], true);
@@ -387,10 +375,9 @@ START_TEST(test_dot)
         plan_free(&p);
     }
 }
-END_TEST
 
 /* Names that differ at their ends alone are two. */
-START_TEST(test_dot_of_long_names)
+TEST(test_dot_of_long_names)
 {
     enum { LONG = 300 };
     char name[LONG + 1], yaml[4 * LONG + 200], want[LONG + 40];
@@ -407,9 +394,8 @@ START_TEST(test_dot_of_long_names)
     free(text);
     plan_free(&p);
 }
-END_TEST
 
-START_TEST(test_dot_of_a_plan)
+TEST(test_dot_of_a_plan)
 {
     planned p = plan_golden("reentry", true);
     char *text = dumped(&p, PLAN, GP_DUMP_DOT);
@@ -423,11 +409,10 @@ START_TEST(test_dot_of_a_plan)
     free(text);
     plan_free(&p);
 }
-END_TEST
 
 /* ---- odd texts ------------------------------------------------------- */
 
-START_TEST(test_odd_strings)
+TEST(test_odd_strings)
 {
     static const struct { const char *text, *json; } cases[] = {
         { "plain", "\"plain\"" },
@@ -459,9 +444,8 @@ START_TEST(test_odd_strings)
         free(text);
     }
 }
-END_TEST
 
-START_TEST(test_spec_text)
+TEST(test_spec_text)
 {
     static const char yaml[] =
         "pipeline: t\n"
@@ -499,31 +483,5 @@ START_TEST(test_spec_text)
     free(text);
     gp_arena_free(&a);
 }
-END_TEST
 
-Suite *suite_dump(void);
-
-Suite *suite_dump(void)
-{
-    Suite *s = suite_create("dump");
-    TCase *tc = tcase_create("dump");
-    tcase_add_loop_test(tc, test_golden, 0, GOLDEN);
-    tcase_add_test(tc, test_why_a_depth);
-    tcase_add_loop_test(tc, test_lines_are_short, 0, GOLDEN);
-    tcase_add_loop_test(tc, test_json, 0, GOLDEN);
-    tcase_add_loop_test(tc, test_dot, 0, GOLDEN);
-    tcase_add_test(tc, test_json_of_grids);
-    tcase_add_test(tc, test_json_of_rates);
-    tcase_add_test(tc, test_regroup_text);
-    tcase_add_test(tc, test_drawn_rates);
-    tcase_add_test(tc, test_each_shape);
-    tcase_add_test(tc, test_period_of_many_sources);
-    tcase_add_test(tc, test_at_the_end);
-    tcase_add_test(tc, test_json_checker);
-    tcase_add_test(tc, test_dot_of_a_plan);
-    tcase_add_test(tc, test_dot_of_long_names);
-    tcase_add_test(tc, test_odd_strings);
-    tcase_add_test(tc, test_spec_text);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(dump, NULL, NULL, 0)

@@ -1,9 +1,7 @@
 /* test_edit.c - what --set says, written into the text of a file: all other bytes stay. */
-#include <check.h>
 #include <string.h>
 #include "compile/ir.h"
-
-Suite *suite_edit(void);
+#include "suite.h"
 
 #define STAGES "stages:\n  - {use: generate}\n"
 
@@ -72,7 +70,7 @@ static const struct { const char *what, *before, *set, *after, *error; } cases[]
     { "a stage that is none", STAGES, "stages.x.workers=8", NULL, "no stage 'x'" },
 };
 
-START_TEST(changes_one_place)
+TEST_EACH(changes_one_place, cases)
 {
     gp_arena a = { 0 };
     gp_errs errs = { 0 };
@@ -90,13 +88,5 @@ START_TEST(changes_one_place)
     gp_registry_destroy(registry);
     gp_arena_free(&a);
 }
-END_TEST
 
-Suite *suite_edit(void)
-{
-    Suite *s = suite_create("edit");
-    TCase *tc = tcase_create("text");
-    tcase_add_loop_test(tc, changes_one_place, 0, sizeof cases / sizeof *cases);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(edit, NULL, NULL, 0)

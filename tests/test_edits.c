@@ -3,13 +3,11 @@
  * The runs are simulated, so that they are the same on every machine: stages one after
  * the other on some cores, beside other processes that want some too. Runs in fact:
  * verdict.py. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include "pipe.h"
+#include "suite.h"
 #include "report/report.h"
-
-Suite *suite_edits(void);
 
 enum { ACTORS = 6, WORKERS = 64, EDITS = 8, FRAMES = 400, TICK_US = 50 };
 
@@ -80,9 +78,7 @@ static gp_arena arena;
 
 static void up(void)
 {
-    gp_errs errs = { 0 };
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
+    registry = pipe_builtin(NULL, 0);
     dir = pipe_dir();
     pipe_text(dir, "free.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_text(dir, "keeps.lua", "function process(f, x, y) y:copy(x) end\n");
@@ -263,7 +259,7 @@ static gp_report *simulate(int c, const gp_plan *p)
 
 /* ---- the test --------------------------------------------------------- */
 
-START_TEST(come_to_an_end)
+TEST_EACH(come_to_an_end, cases)
 {
     const char *set[EDITS + 1], *path = "";
     double rate = 0;
@@ -293,15 +289,5 @@ START_TEST(come_to_an_end)
         gp_pipeline_destroy(p);
     }
 }
-END_TEST
 
-Suite *suite_edits(void)
-{
-    Suite *s = suite_create("edits");
-    TCase *tc = tcase_create("edits");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, up, down);
-    tcase_add_loop_test(tc, come_to_an_end, 0, (int)(sizeof cases / sizeof *cases));
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(edits, up, down, 0)

@@ -1,13 +1,11 @@
 /* test_err.c - how an error is shown: the line, and what is below it; what stays of too
  * many. */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/outfile.h"
 #include "base/why.h"
-
-Suite *suite_err(void);
+#include "suite.h"
 
 /* What is printed of an error at `col` of the first line, without the first line. */
 static char *shown(const char *text, int col, int len)
@@ -24,14 +22,13 @@ static char *shown(const char *text, int col, int len)
     return line + 1;
 }
 
-START_TEST(a_short_line)
+TEST(a_short_line)
 {
     ck_assert_str_eq(shown("one: two\nthree\n", 6, 3), "    1 | one: two\n      |      ^~~\n");
     ck_assert_str_eq(shown("\tx: y", 2, 1), "    1 | \tx: y\n      | \t^\n");
     ck_assert_str_eq(shown("\xc3\xa4\xc3\xb6: y", 7, 9),
                      "    1 | \xc3\xa4\xc3\xb6: y\n      |     ^\n");
 }
-END_TEST
 
 /* A long line of x and of characters of two bytes, `at` in it. */
 static const struct { const char *fill; int at; } longs[] = {
@@ -39,7 +36,7 @@ static const struct { const char *fill; int at; } longs[] = {
     { "\xc3\xa4", 0 }, { "\xc3\xa4", 41 }, { "\xc3\xa4", 100 }, { "\xc3\xa4", 249 },
 };
 
-START_TEST(a_long_line)
+TEST_EACH(a_long_line, longs)
 {
     size_t width = strlen(longs[_i].fill);
     char text[1200] = "", *got;
@@ -59,7 +56,6 @@ START_TEST(a_long_line)
     ck_assert_int_eq(!strncmp(got, "    1 | ...", 11), longs[_i].at * (int)width > 80);
     ck_assert_int_eq(!strncmp(second - 4, "...\n", 4), longs[_i].at < 500 - 100);
 }
-END_TEST
 
 /* What steers a terminal is shown, not sent; the caret stands where it is. */
 static const struct { const char *text; int col, len; const char *shown; } steering[] = {
@@ -74,15 +70,14 @@ static const struct { const char *text; int col, len; const char *shown; } steer
       "    1 | \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \\x7f\n      |       ^~~~\n" },
 };
 
-START_TEST(steers)
+TEST_EACH(steers, steering)
 {
     ck_assert_str_eq(shown(steering[_i].text, steering[_i].col, steering[_i].len),
                      steering[_i].shown);
 }
-END_TEST
 
 /* Nor in the message and the file's name; lines of a message stand below its first. */
-START_TEST(a_hostile_message)
+TEST(a_hostile_message)
 {
     static const struct { gp_code code; const char *file, *msg, *shown; } cases[] = {
         { GP_E_SPEC, "\x1b[2Ja\nb.yaml", "no '\x1b[2J\x80\t'", "\\x1b[2Ja\\x0ab.yaml: error: no "
@@ -102,10 +97,9 @@ START_TEST(a_hostile_message)
         free(text);
     }
 }
-END_TEST
 
 /* A long line of bytes that begin no character, of which no end can be found. */
-START_TEST(no_characters)
+TEST(no_characters)
 {
     for (int n = 159; n < 400; n++) {
         char *text = malloc((size_t)n), *out = NULL;       /* no NUL follows */
@@ -122,7 +116,6 @@ START_TEST(no_characters)
         free(text);
     }
 }
-END_TEST
 
 static const struct { const char *word, *candidate; bool near; } words[] = {
     { "blurr", "blur", true }, { "blru", "blur", true }, { "x", "y", true }, { "x", "yz", false },
@@ -130,13 +123,12 @@ static const struct { const char *word, *candidate; bool near; } words[] = {
     { "something", "somewhere", false },
 };
 
-START_TEST(near_words)
+TEST_EACH(near_words, words)
 {
     gp_near near = GP_NEAR(words[_i].word);
     gp_near_try(&near, words[_i].candidate);
     ck_assert_int_eq(*gp_near_text(&near) != 0, words[_i].near);
 }
-END_TEST
 
 /* Adds n of a code; the text is that code's number. */
 static void add(gp_errs *errs, gp_code code, int n)
@@ -147,7 +139,7 @@ static void add(gp_errs *errs, gp_code code, int n)
 
 /* What stays of a table that is too small. A warning is given up with its notes, for an error alone: a note takes no
  * other's place, and is never left behind a message that it does not belong to. */
-START_TEST(full)
+TEST(full)
 {
     gp_errs e = { .n = 0 };
     add(&e, GP_E_WARN, GP_ERRS_MAX - 2);
@@ -176,10 +168,9 @@ START_TEST(full)
     ck_assert_int_eq(all.failed, e.failed);
     ck_assert_int_eq(gp_errs_exit(&all), 5);
 }
-END_TEST
 
 /* What is wrong is said at the end: of a long text the middle is left out. */
-START_TEST(a_long_text)
+TEST(a_long_text)
 {
     gp_errs e = { .n = 0 };
     size_t room = sizeof e.e[0].msg;
@@ -209,9 +200,8 @@ START_TEST(a_long_text)
         ck_assert_int_eq((unsigned char)dots[3], 0xc3);
     }
 }
-END_TEST
 
-START_TEST(a_note)
+TEST(a_note)
 {
     gp_err e = { .code = GP_E_NOTE, .at = { "f", 1, 1, 1 }, .msg = "who waits" };
     char *text;
@@ -222,10 +212,9 @@ START_TEST(a_note)
     ck_assert_str_eq(text, "      who waits\n");
     free(text);
 }
-END_TEST
 
 /* What the machine is short of is its own exit code, through whatever texts the cause goes; the words of others are not. */
-START_TEST(codes_of_causes)
+TEST(codes_of_causes)
 {
     const struct { const char *why; gp_code code; const char *msg; } cases[] = {
         { "cannot be read: " GP_WHY_MEMORY, GP_E_RESOURCE, "cannot be read: does not fit in memory" },
@@ -262,22 +251,5 @@ START_TEST(codes_of_causes)
         ck_assert_ptr_eq(strchr(more.e[0].msg, '('), strrchr(more.e[0].msg, '('));
     }
 }
-END_TEST
 
-Suite *suite_err(void)
-{
-    Suite *s = suite_create("err");
-    TCase *t = tcase_create("print");
-    tcase_add_test(t, a_short_line);
-    tcase_add_loop_test(t, a_long_line, 0, (int)(sizeof longs / sizeof *longs));
-    tcase_add_loop_test(t, steers, 0, (int)(sizeof steering / sizeof *steering));
-    tcase_add_test(t, a_hostile_message);
-    tcase_add_test(t, no_characters);
-    tcase_add_test(t, full);
-    tcase_add_test(t, a_long_text);
-    tcase_add_test(t, a_note);
-    tcase_add_test(t, codes_of_causes);
-    tcase_add_loop_test(t, near_words, 0, (int)(sizeof words / sizeof *words));
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(err, NULL, NULL, 0)

@@ -1,12 +1,10 @@
 /* test_expr.c - expressions, times and text with ${}. */
-#include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "compile/expr.h"
 #include "compile/resolve.h"
-
-Suite *suite_expr(void);
+#include "suite.h"
 
 static gp_arena arena;
 static gp_errs errs;
@@ -85,7 +83,7 @@ static const struct { const char *text; int64_t want; } ints[] = {
     { "ceil(4611686018427387903 / 2 - 1 / 2)", INT64_MAX / 4 },
 };
 
-START_TEST(integers)
+TEST_EACH(integers, ints)
 {
     gp_num n;
     if (!strcmp(ints[_i].text, "1.5 KiB")) {             /* a unit follows its number */
@@ -97,7 +95,6 @@ START_TEST(integers)
     ck_assert_msg(n.is_int && n.i == ints[_i].want && n.f == (double)n.i, "%s gave %s %lld %g",
                   ints[_i].text, n.is_int ? "integer" : "double", (long long)n.i, n.f);
 }
-END_TEST
 
 static const struct { const char *text; double want; } doubles[] = {
     { "1.5", 1.5 }, { "gain * 2", 3 }, { "1e3", 1000 }, { ".5", 0.5 }, { "2.0 / 4", 0.5 },
@@ -105,14 +102,13 @@ static const struct { const char *text; double want; } doubles[] = {
     { "min(1, 1.5)", 1 }, { "1.0", 1 }, { "0.1KiB", 102.4 }, { "3E+2", 300 },
 };
 
-START_TEST(floats)
+TEST_EACH(floats, doubles)
 {
     gp_num n;
     ck_assert_msg(gp_eval(node(doubles[_i].text), &scope, &n, &errs), "%s: %s", doubles[_i].text,
                   errs.e[0].msg);
     ck_assert_msg(!n.is_int && n.f == doubles[_i].want, "%s gave %g", doubles[_i].text, n.f);
 }
-END_TEST
 
 static const struct { const char *text; int col; const char *msg; } bad[] = {
     { "", 10, "expected a number, and there is nothing" },
@@ -178,24 +174,22 @@ static void ck_error(int col, const char *msg)
                   errs.e[0].msg, col, msg);
 }
 
-START_TEST(refused)
+TEST_EACH(refused, bad)
 {
     gp_num n;
     ck_assert_msg(!gp_eval(node(bad[_i].text), &scope, &n, &errs), "%s", bad[_i].text);
     ck_error(bad[_i].col, bad[_i].msg);
 }
-END_TEST
 
-START_TEST(no_scope)
+TEST(no_scope)
 {
     gp_num n;
     ck_assert(!gp_eval(node("x"), NULL, &n, &errs));
     ck_assert(!gp_eval(node("x.size"), NULL, &n, &errs));
     ck_assert_str_eq(errs.e[1].msg, "'x' is not a port: shapes are not known here");
 }
-END_TEST
 
-START_TEST(deep)
+TEST_LOOP(deep, 0, 2)
 {
     char text[4001];
     gp_num n;
@@ -204,10 +198,9 @@ START_TEST(deep)
     ck_assert(!gp_eval(node(text), &scope, &n, &errs));
     ck_assert_str_eq(errs.e[0].msg, "nested more than 64 deep");
 }
-END_TEST
 
 /* `n` levels, each with as much that waits for the next as there can be. */
-START_TEST(deepest)
+TEST_LOOP(deepest, 0, 4)
 {
     static const char *const form[][3] = { { "(", "1", ")" }, { "-", "1", "" },
                                            { "1 + 1 * min(1, ", "1 + 1 * 2", ")" },
@@ -225,10 +218,9 @@ START_TEST(deepest)
     }
     ck_assert_str_eq(errs.e[0].msg, "nested more than 64 deep");
 }
-END_TEST
 
 /* There is no bound on what is in a row. */
-START_TEST(long_rows)
+TEST_LOOP(long_rows, 0, 4)
 {
     enum { N = 100000 };
     static const struct { const char *head, *each, *tail; int want; } c[] = {
@@ -244,7 +236,6 @@ START_TEST(long_rows)
     ck_assert_int_eq(n.i, c[_i].want);
     free(text);
 }
-END_TEST
 
 /* ---- trees ----------------------------------------------------------- */
 
@@ -288,13 +279,12 @@ static const struct { const char *text, *tree; } trees[] = {
       "1@11+1 2@15+1 exact/@13+1 3@18+1 min@7+3 floor@1+5 4@24+1 /@22+1 named" },
 };
 
-START_TEST(parsed)
+TEST_EACH(parsed, trees)
 {
     const gp_expr *e = gp_expr_parse(&arena, node(trees[_i].text), &errs);
     ck_assert_ptr_nonnull(e);
     ck_assert_str_eq(tree(e), trees[_i].tree);
 }
-END_TEST
 
 /* The first value or error of a text, as text. */
 static const char *outcome(const gp_node *n)
@@ -324,7 +314,7 @@ static void ck_kept(const char *text)
 }
 
 /* Whether a node keeps its tree or not, the outcome is the same. */
-START_TEST(kept)
+TEST(kept)
 {
     for (size_t i = 0; i < sizeof ints / sizeof *ints; i++)
         ck_kept(ints[i].text);
@@ -333,10 +323,9 @@ START_TEST(kept)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         ck_kept(bad[i].text);
 }
-END_TEST
 
 /* A kind may copy a node and give it another text. */
-START_TEST(copied)
+TEST(copied)
 {
     gp_node n = *node("1 + 2");
     gp_num v;
@@ -347,7 +336,6 @@ START_TEST(copied)
     ck_assert_int_eq(v.i, 20);
     ck_assert_str_eq(tree(gp_expr_keep(&arena, &n)), "4@1+1 5@5+1 *@3+1");
 }
-END_TEST
 
 static void *evaluate(void *arg)
 {
@@ -361,7 +349,7 @@ static void *evaluate(void *arg)
 }
 
 /* Launchers evaluate the same nodes at the same time; what no pass has parsed, too. */
-START_TEST(threads)
+TEST(threads)
 {
     enum { N = 4 };
     const gp_node *n[] = { node("ceil(in.shape[1] / 16)"), node("width / 16 + 1"), node("k_2 +") };
@@ -375,11 +363,10 @@ START_TEST(threads)
         ck_assert_ptr_null(wrong);
     }
 }
-END_TEST
 
 /* A caret stands where the error is, inside quotes too; where lines were joined
  * the whole scalar is the place. */
-START_TEST(places_in_quotes)
+TEST_LOOP(places_in_quotes, 0, 8)
 {
     static const struct { const char *text; int line, col; } c[] = {
         { "a: \"1 + x\"\n", 1, 9 }, { "a: '1 + x'\n", 1, 9 }, { "a: 1 +\n  x\n", 1, 4 },
@@ -393,16 +380,14 @@ START_TEST(places_in_quotes)
     ck_assert_int_eq(errs.e[0].at.line, c[_i].line);
     ck_assert_int_eq(errs.e[0].at.col, c[_i].col);
 }
-END_TEST
 
-START_TEST(not_a_scalar)
+TEST(not_a_scalar)
 {
     gp_node list = { .kind = GP_LIST, .at = { "p.yaml", 3, 10, 1 } };
     gp_num n;
     ck_assert(!gp_eval(&list, &scope, &n, &errs));
     ck_error(10, "expected a number, not a list");
 }
-END_TEST
 
 static const struct { const char *text; int64_t ns; } times[] = {
     { "30s", 30000000000 }, { "1.5ms", 1500000 }, { "2 * 10ms", 20000000 }, { "0", 0 },
@@ -410,14 +395,13 @@ static const struct { const char *text; int64_t ns; } times[] = {
     { "width * 1us", 1024000 }, { "0.3ns", 0 }, { "1.7ns", 2 },
 };
 
-START_TEST(durations)
+TEST_EACH(durations, times)
 {
     int64_t ns = -1;
     ck_assert_msg(gp_eval_time(node(times[_i].text), &scope, &ns, &errs), "%s: %s",
                   times[_i].text, errs.e[0].msg);
     ck_assert_int_eq(ns, times[_i].ns);
 }
-END_TEST
 
 static const struct { const char *text; int col; const char *msg; } bad_times[] = {
     { "30", 10, "'30' has no unit; write 30s, or with ns, us, ms, min or h" },
@@ -429,13 +413,12 @@ static const struct { const char *text; int col; const char *msg; } bad_times[] 
     { "2 * 15", 10, "'2 * 15' has no unit" },
 };
 
-START_TEST(refused_durations)
+TEST_EACH(refused_durations, bad_times)
 {
     int64_t ns;
     ck_assert(!gp_eval_time(node(bad_times[_i].text), &scope, &ns, &errs));
     ck_error(bad_times[_i].col, bad_times[_i].msg);
 }
-END_TEST
 
 /* ---- text ------------------------------------------------------------ */
 
@@ -475,14 +458,13 @@ static const struct { const char *text, *want; } texts[] = {
     { "${nested}", "photos/x" }, { "${deep}", "photos/x/$" }, { "{}", "{}" },
 };
 
-START_TEST(interpolated)
+TEST_EACH(interpolated, texts)
 {
     const char *out = NULL;
     ck_assert_msg(gp_interpolate(&arena, node(texts[_i].text), text_vars(), &text_env, &out,
                                  &errs), "%s: %s", texts[_i].text, errs.e[0].msg);
     ck_assert_str_eq(out, texts[_i].want);
 }
-END_TEST
 
 static const struct { const char *text; int col, len; const char *msg; } bad_texts[] = {
     { "a/${dri}", 12, 6, "no variable 'dri' under 'vars'; did you mean 'dir'?" },
@@ -504,7 +486,7 @@ static const struct { const char *text; int col, len; const char *msg; } bad_tex
     { "${nope:-${dri}}", 18, 6, "no variable 'dri'" },
 };
 
-START_TEST(refused_texts)
+TEST_EACH(refused_texts, bad_texts)
 {
     const char *out;
     ck_assert(!gp_interpolate(&arena, node(bad_texts[_i].text), text_vars(), &text_env, &out,
@@ -512,19 +494,17 @@ START_TEST(refused_texts)
     ck_error(bad_texts[_i].col, bad_texts[_i].msg);
     ck_assert_int_eq(errs.e[0].at.len, bad_texts[_i].len);
 }
-END_TEST
 
-START_TEST(no_date)
+TEST(no_date)
 {
     const char *out;
     gp_env none = { .get = env, .arg = "arg" };
     ck_assert(!gp_interpolate(&arena, node("${date:%Y}"), text_vars(), &none, &out, &errs));
     ck_error(10, "no date is known here");
 }
-END_TEST
 
 /* Vars that double fifteen times over: refused at once. */
-START_TEST(text_bomb)
+TEST(text_bomb)
 {
     char yaml[4000] = "v0: \"\"\n";
     for (int i = 1; i < 15; i++)
@@ -535,34 +515,5 @@ START_TEST(text_bomb)
     ck_assert(!gp_interpolate(&arena, node("${v14}"), s->root, NULL, &out, &errs));
     ck_error(10, "more than 10000 values in one text");
 }
-END_TEST
 
-#define LOOP(t, f, table) tcase_add_loop_test(t, f, 0, (int)(sizeof table / sizeof *table))
-
-Suite *suite_expr(void)
-{
-    Suite *s = suite_create("expr");
-    TCase *t = tcase_create("expr");
-    tcase_add_checked_fixture(t, setup, teardown);
-    LOOP(t, integers, ints);
-    LOOP(t, floats, doubles);
-    LOOP(t, refused, bad);
-    tcase_add_test(t, no_scope);
-    tcase_add_loop_test(t, deep, 0, 2);
-    tcase_add_loop_test(t, deepest, 0, 4);
-    tcase_add_loop_test(t, long_rows, 0, 4);
-    LOOP(t, parsed, trees);
-    tcase_add_test(t, kept);
-    tcase_add_test(t, copied);
-    tcase_add_test(t, threads);
-    tcase_add_loop_test(t, places_in_quotes, 0, 8);
-    tcase_add_test(t, not_a_scalar);
-    LOOP(t, durations, times);
-    LOOP(t, refused_durations, bad_times);
-    LOOP(t, interpolated, texts);
-    LOOP(t, refused_texts, bad_texts);
-    tcase_add_test(t, text_bomb);
-    tcase_add_test(t, no_date);
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(expr, setup, teardown, 0)

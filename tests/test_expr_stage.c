@@ -11,6 +11,7 @@
 #include "expr_cases.h"
 #include "pipe.h"
 #include "program.h"
+#include "suite.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
 #include "cuda/resident_text.h"
@@ -45,7 +46,7 @@ static const gp_ew_program *program_of(const char *yaml, trial **t)
 }
 
 /* With other values of vars it is the same, so that nothing is compiled again. */
-START_TEST(the_text_has_no_vars)
+TEST(the_text_has_no_vars)
 {
     static const char *const values[] = { "gain: 1.5, dark: 7, lag: 1", "gain: 0.25, dark: 40000, lag: 0",
                                          "gain: -1e30, dark: -3, lag: -9" };
@@ -66,7 +67,6 @@ START_TEST(the_text_has_no_vars)
     }
     free(text);
 }
-END_TEST
 
 /* Cases for what compiles the text. */
 static const char *const named[] = {
@@ -113,11 +113,16 @@ static const gp_kernel *compile_text(gp_dev *d, const gp_source *src, gp_errs *e
     return gp_backend_cpu.compile(d, &changed, errs);
 }
 
+/* Of the cases that are named some. */
 static void computes(const expr_case *c)
 {
+    static int nth;
+    const int every = tests_every(6, 1);
     static const expr_way ways[] = { { .rows = 0 }, { .bounds = true, .rows = 600, .more = 70 } };
     bool is_near = *c->edge;
-    for (int w = 0; is_named(c) && w < 1 + is_near; w++) {
+    if (!is_named(c) || nth++ % every != tests_first(every))
+        return;
+    for (int w = 0; w < 1 + is_near; w++) {
         array out[EXPR_OUTPUTS];
         gp_errs errs = { 0 };
         char *yaml = expr_pipeline(c, ways[w]);
@@ -135,7 +140,7 @@ static void computes(const expr_case *c)
 }
 
 /* Whatever a GPU is needed for, this is right without one. */
-START_TEST(the_text_computes_the_same)
+TEST_SOME(the_text_computes_the_same, 2, 2, 1)
 {
     gp_backend cpu = gp_backend_cpu;
     cpu.builtin = no_builtin, cpu.compile = compile_text, wide = _i;
@@ -144,7 +149,6 @@ START_TEST(the_text_computes_the_same)
     expr_each_case(computes);
     dev->backend = &gp_backend_cpu;
 }
-END_TEST
 
 #if GP_CUDA
 static int ncompiled;
@@ -175,12 +179,11 @@ static void compiles(const expr_case *c)
     trial_close(t);
 }
 
-START_TEST(nvrtc_takes_the_text)
+TEST(nvrtc_takes_the_text)
 {
     expr_each_case(compiles);
     ck_assert_int_eq(ncompiled, NAMED);
 }
-END_TEST
 
 /* Where another suite has opened the library it stays open: then in a program that runs this test alone. */
 static bool again_alone(void)
@@ -223,7 +226,7 @@ START_TEST(nvrtc_is_missing)
 END_TEST
 
 /* Sizes and frame.index, and several of them in one resident kernel. */
-START_TEST(nvrtc_takes_several)
+TEST(nvrtc_takes_several)
 {
     static const char yaml[] = "buffers: {x: {dtype: f32, shape: [5, 4]}}\nstages:\n  - {use: give, out: x}\n"
         "  - {name: it, use: expr, in: x, out: y, expr: \"x.shape[0] + x.size * frame.index + frame.time + %s\"}\n"
@@ -253,7 +256,6 @@ START_TEST(nvrtc_takes_several)
     for (int i = 0; i < N; i++)
         trial_close(t[i]);
 }
-END_TEST
 #endif
 
 /* ---- errors -------------------------------------------------------------------- */
@@ -361,7 +363,7 @@ static gp_errs errors_of(const char *expr)
     return errs;
 }
 
-START_TEST(errors)
+TEST_LOOP(errors, 0, NBAD)
 {
     enum { BEGIN = 48 };
     gp_errs errs = errors_of(bad[_i].expr);
@@ -369,10 +371,9 @@ START_TEST(errors)
     ck_assert_msg(errs.e[0].at.line == 5 && errs.e[0].at.col == BEGIN + bad[_i].col, "%s: %s: at %d:%d, not %d",
                   bad[_i].expr, errs.e[0].msg, errs.e[0].at.line, errs.e[0].at.col - BEGIN, bad[_i].col);
 }
-END_TEST
 
 /* An error wherever the text is cut, or has a character too many; or none: never a crash. */
-START_TEST(cut_anywhere)
+TEST(cut_anywhere)
 {
     static const char whole[] = "d = (x - 3) * gain + x[i0 - 1, k]; y = clamp(d, -1.5, x.size) < i1 ? !x || ~x & 7 : frame.index % 2";
     static const char odd[] = "()=?:,;.<>!&|^~%*/+-#@$[]0a \n";
@@ -387,7 +388,6 @@ START_TEST(cut_anywhere)
             ck_assert((gp_expr_parse_program(&arena, &node, &errs) != NULL) == !errs.failed);
         }
 }
-END_TEST
 
 /* `n` times `unit`, after `begin` and before `end`. */
 static char *repeated(const char *begin, const char *unit, int n, const char *end)
@@ -401,7 +401,7 @@ static char *repeated(const char *begin, const char *unit, int n, const char *en
     return text;
 }
 
-START_TEST(too_much)
+TEST(too_much)
 {
     enum { MANY = 100000 };
     static const struct { const char *begin, *unit, *end, *msg; } c[] = {
@@ -418,10 +418,9 @@ START_TEST(too_much)
         ck_assert_msg(strstr(errs.e[0].msg, c[i].msg), "%s...: %s", c[i].unit, errs.e[0].msg);
     }
 }
-END_TEST
 
 /* As many operations as there may be, and too many values at a time. */
-START_TEST(just_enough)
+TEST(just_enough)
 {
     gp_errs errs = { 0 };
     gp_memfile m;
@@ -447,7 +446,6 @@ START_TEST(just_enough)
     ck_assert_msg(strstr(errs.e[0].msg, "values at the same time, and 1024 is the most"), "%s", errs.e[0].msg);
     free(many);
 }
-END_TEST
 
 /* ---- whole pipelines --------------------------------------------------------------- */
 
@@ -465,7 +463,7 @@ static const struct { const char *buffers, *inputs, *msg; } unlike[] = {
       "one frame: what is shorter there than declared does not broadcast" },
 };
 
-START_TEST(smaller_frames_have_to_fit)
+TEST_EACH(smaller_frames_have_to_fit, unlike)
 {
     const char *dir = pipe_dir();
     bool whole = strstr(unlike[_i].buffers, "<=") != NULL, constant = *unlike[_i].inputs == 'c';
@@ -484,14 +482,11 @@ START_TEST(smaller_frames_have_to_fit)
     pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_str_eq(r.errs.e[0].msg, unlike[_i].msg);
-    pipe_dir_remove(dir);
 }
-END_TEST
-
 
 /* Indices of frames, lines in a block, a constant of fewer axes, neighbors, partial frames; whatever the batch and the
  * streams. There is no C++ compiler. */
-START_TEST(pipelines)
+TEST(pipelines)
 {
     static const char *const sets[][3] = {
         { "depth=3", NULL }, { "batch=4", "depth=8", NULL }, { "streams=3", "depth=6", NULL }, { "launch=stream", NULL },
@@ -524,9 +519,7 @@ START_TEST(pipelines)
         free(y), free(mask);
     }
     unsetenv("CXX");
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 Suite *suite_expr_stage(void)
 {
@@ -534,23 +527,14 @@ Suite *suite_expr_stage(void)
     TCase *t = tcase_create("texts");
     tcase_set_timeout(t, 300);
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, the_text_has_no_vars);
-    ADD_SOME(t, the_text_computes_the_same, 2, tests_every(2, 1));
 #if GP_CUDA
-    tcase_add_test(t, nvrtc_takes_the_text);
-    tcase_add_test(t, nvrtc_takes_several);
     TCase *missing = tcase_create("no NVRTC");
     tcase_add_test(missing, nvrtc_is_missing);
     suite_add_tcase(s, missing);
 #else
     printf("**** SKIPPED: the text of kernels of expressions: a build without CUDA ****\n");
 #endif
-    tcase_add_loop_test(t, errors, 0, NBAD);
-    tcase_add_test(t, cut_anywhere);
-    tcase_add_test(t, too_much);
-    tcase_add_test(t, just_enough);
-    tcase_add_loop_test(t, smaller_frames_have_to_fit, 0, (int)(sizeof unlike / sizeof *unlike));
-    tcase_add_test(t, pipelines);
+    suite_fill(t, suite_items, 1);
     suite_add_tcase(s, t);
     suite_add_tcase(s, expr_cases(&gp_backend_cpu, 1));
     return s;

@@ -1,6 +1,5 @@
 /* test_fft.c - Fourier transforms in whole pipelines; those by cuFFT without a GPU, by a library in its place (cufft_fake.c),
  * which does what cuFFT is asked for by the definition; what is declared of cuFFT beside its header, where that is there. */
-#include <check.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +10,7 @@
 #include "fourier.h"
 #include "harness.h"
 #include "pipe.h"
-
-Suite *suite_fft(void);
+#include "suite.h"
 
 /* ---- what is declared ------------------------------------------------------ */
 
@@ -37,7 +35,7 @@ __attribute__((unused)) static int calls(cufftHandle h, long long *n, size_t *wo
 #endif
 #endif
 
-START_TEST(statuses)
+TEST(statuses)
 {
     char buf[24];
     ck_assert_str_eq(gp_cufft_text(5, buf), "INTERNAL_ERROR");
@@ -45,7 +43,6 @@ START_TEST(statuses)
     ck_assert_str_eq(gp_cufft_text(10, buf), "status 10");
     ck_assert_str_eq(gp_cufft_text(-1, buf), "status -1");
 }
-END_TEST
 
 /* ---- by a library in cuFFT's place ------------------------------------------- */
 
@@ -158,7 +155,7 @@ static void as_reference(const char *dir, const char *kind, const char *options,
     array_free(&x), array_free(&got), array_free(&expected);
 }
 
-START_TEST(references)
+TEST_LOOP(references, 0, 4)
 {
     char line[500], kind[20], options[200], in[60], want[60];
     const char *dir = pipe_dir();
@@ -178,9 +175,7 @@ START_TEST(references)
     ck_assert_int_gt(seen, 20);
     ck_assert_int_eq(atomic_load(&fake->planned), seen);
     ck_assert_int_eq(atomic_load(&fake->destroyed), seen);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 static const char *const knobs[] = { "", "depth: 1\n", "depth: 12\nstreams: 1\nbatch: 4\n", "depth: 4\nstreams: 1\nlaunch: stream\n" };
 enum { KNOBS = sizeof knobs / sizeof *knobs, FRAMES = 9, ROWS = 6, COLS = 20, LAST = 2 };
@@ -192,7 +187,7 @@ static float wave(int64_t i)
 
 /* There and back again; the last frame has fewer rows. One plan a stage, whatever the knobs. One stream, as those of the
  * CPU are threads and a plan is for one. */
-START_TEST(there_and_back)
+TEST_LOOP(there_and_back, 0, 2 * KNOBS)
 {
     static const char *const kinds[] = { "", "nv" };
     char yaml[1000];
@@ -212,12 +207,10 @@ START_TEST(there_and_back)
     free(v);
     ck_assert_int_eq(atomic_load(&fake->planned), *nv ? 2 : 0);
     ck_assert_int_eq(atomic_load(&fake->destroyed), *nv ? 2 : 0);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A filter bank makes of frames, the last of which has fewer rows, what it makes of the whole. */
-START_TEST(filter_bank)
+TEST(filter_bank)
 {
     enum { SAMPLES = 40 * 9 + 19, CHANNELS = 8 };
     static const struct { const char *kind, *knobs; int rows; } runs[] = {
@@ -246,12 +239,10 @@ START_TEST(filter_bank)
     free(whole);
     ck_assert_int_eq(atomic_load(&fake->planned), 4);
     ck_assert_int_eq(atomic_load(&fake->destroyed), 4);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* What cuFFT does not do is said at the stage. */
-START_TEST(library_fails)
+TEST_LOOP(library_fails, 0, 2)
 {
     static const struct { int plan, exec; const char *says; } cases[] = {
         { 2, 0, "stage 'nvfft': cuFFT cannot plan such a transform (ALLOC_FAILED)" },
@@ -266,9 +257,7 @@ START_TEST(library_fails)
     ck_assert_msg(errs.n && !strcmp(errs.e[0].msg, cases[_i].says), "%s", errs.n ? errs.e[0].msg : "?");
     ck_assert_int_eq(errs.e[0].at.line, 4);
     ck_assert_int_eq(atomic_load(&fake->planned), atomic_load(&fake->destroyed));
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- what is refused ------------------------------------------------------------ */
 
@@ -279,7 +268,7 @@ static const struct { const char *shape, *stage, *says; int rows; } refused[] = 
     { "[\"<=6\", 20]", "{use: fft}", "stage 'fft' takes frames of one shape", 6 },
 };
 
-START_TEST(refuses)
+TEST_EACH(refuses, refused)
 {
     char yaml[1000];
     const char *dir = pipe_dir();
@@ -289,22 +278,6 @@ START_TEST(refuses)
              "  - %s\n  - {use: write, path: out.raw}\n", refused[_i].shape, refused[_i].stage);
     ck_assert_int_eq(run(dir, yaml, &errs), GP_ERROR);
     ck_assert_msg(errs.n && strstr(errs.e[0].msg, refused[_i].says), "%s: %s", yaml, errs.n ? errs.e[0].msg : "?");
-    pipe_dir_remove(dir);
 }
-END_TEST
 
-Suite *suite_fft(void)
-{
-    Suite *s = suite_create("fft");
-    TCase *t = tcase_create("library");
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, statuses);
-    tcase_add_loop_test(t, references, 0, 4);
-    tcase_add_loop_test(t, there_and_back, 0, 2 * KNOBS);
-    tcase_add_test(t, filter_bank);
-    tcase_add_loop_test(t, library_fails, 0, 2);
-    tcase_add_loop_test(t, refuses, 0, (int)(sizeof refused / sizeof *refused));
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(fft, set_up, tear_down, 0)

@@ -1,11 +1,11 @@
 /* test_fiber.c - grids on the CPU: barriers, early returns, shared memory. Each
  * kernel is compared with plain C. */
-#include <check.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "lib/cu.h"
+#include "suite.h"
 
 Suite *suite_fiber(void);
 
@@ -167,13 +167,12 @@ static void check_sum(gp_cpu_runner *r, int blocks)
     free(in);
 }
 
-START_TEST(block_sums)
+TEST(block_sums)
 {
     check_sum(runner, BLOCKS);
 }
-END_TEST
 
-START_TEST(early_returns)
+TEST(early_returns)
 {
     int in[640], out[640], n = 600, *pi = in, *po = out;
     for (int i = 0; i < 640; i++)
@@ -185,9 +184,8 @@ START_TEST(early_returns)
         ck_assert_int_eq(out[i], t % 3 == 1 || i >= n ? -1 : j * j);
     }
 }
-END_TEST
 
-START_TEST(three_axes)
+TEST(three_axes)
 {
     int out[12 * 24], *po = out;
     ck_assert(gp_cpu_grid(runner, &place, (gp_dim3){ 3, 2, 2 }, (gp_dim3){ 4, 3, 2 }, 0,
@@ -197,9 +195,8 @@ START_TEST(three_axes)
         ck_assert_int_eq(out[i], t % 4 + 10 * (t / 4 % 3) + 100 * (t / 12) + 1000 * (i / 24));
     }
 }
-END_TEST
 
-START_TEST(dynamic_shared)
+TEST(dynamic_shared)
 {
     static const unsigned size[] = { 1, 7, 256, 1024 };
     unsigned char in[4096], out[4096], *pi = in, *po = out;
@@ -213,9 +210,8 @@ START_TEST(dynamic_shared)
             ck_assert_int_eq(out[i], in[i / n * n + n - 1 - i % n]);
     }
 }
-END_TEST
 
-START_TEST(counting_barriers)
+TEST(counting_barriers)
 {
     int out[32], *po = out, want = 0;
     ck_assert(gp_cpu_grid(runner, &votes, (gp_dim3){ 1, 1, 1 }, (gp_dim3){ 32, 1, 1 }, 0,
@@ -225,9 +221,8 @@ START_TEST(counting_barriers)
     for (int t = 0; t < 32; t++)
         ck_assert_int_eq(out[t], want);
 }
-END_TEST
 
-START_TEST(leaving_between_barriers)
+TEST(leaving_between_barriers)
 {
     int out[100], *po = out;
     ck_assert(gp_cpu_grid(runner, &leave, (gp_dim3){ 5, 1, 1 }, (gp_dim3){ 100, 1, 1 }, 0,
@@ -235,9 +230,8 @@ START_TEST(leaving_between_barriers)
     for (int t = 0; t < 100; t++)
         ck_assert_int_eq(out[t], t);
 }
-END_TEST
 
-START_TEST(large_frames)
+TEST(large_frames)
 {
     long long out[40], *po = out;
     ck_assert(gp_cpu_grid(runner, &deep, (gp_dim3){ 2, 1, 1 }, (gp_dim3){ 40, 1, 1 }, 0,
@@ -245,10 +239,9 @@ START_TEST(large_frames)
     for (int t = 0; t < 40; t++)
         ck_assert_int_eq(out[t], 8192LL * 16383 * t);
 }
-END_TEST
 
 /* What the runner keeps for blocks that wait grows, and serves smaller grids after that. */
-START_TEST(cooperative_grids_of_many_sizes)
+TEST(cooperative_grids_of_many_sizes)
 {
     static const struct { unsigned blocks, threads, shared; } size[] = {
         { 1, 1, 0 }, { 3, 8, 16 }, { 40, 2, 16 }, { 2, 4, 4096 }, { 5, 4, 0 }, { 60, 4, 4096 },
@@ -267,9 +260,8 @@ START_TEST(cooperative_grids_of_many_sizes)
         free(v);
     }
 }
-END_TEST
 
-START_TEST(one_runner_many_kernels)
+TEST(one_runner_many_kernels)
 {
     for (int i = 0; i < 3; i++) {
         early_returns_fn(0);
@@ -278,10 +270,9 @@ START_TEST(one_runner_many_kernels)
         leaving_between_barriers_fn(0);
     }
 }
-END_TEST
 
 /* Every f16 there and back; between two neighbors the nearer one, then the even. */
-START_TEST(halves)
+TEST(halves)
 {
     enum { N = 0x10000, INF = 0x7c00 };
     static unsigned short h[N], back[N];
@@ -314,7 +305,6 @@ START_TEST(halves)
         }
     }
 }
-END_TEST
 
 static void *thread(void *arg)
 {
@@ -327,7 +317,7 @@ static void *thread(void *arg)
 }
 
 /* Shared memory and the state of a block are each thread's own. */
-START_TEST(runners_in_threads)
+TEST(runners_in_threads)
 {
     pthread_t t[4];
     for (int i = 0; i < 4; i++)
@@ -335,7 +325,6 @@ START_TEST(runners_in_threads)
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(pthread_join(t[i], NULL), 0);
 }
-END_TEST
 
 Suite *suite_fiber(void)
 {
@@ -343,18 +332,7 @@ Suite *suite_fiber(void)
     TCase *tc = tcase_create("grids");
     tcase_add_unchecked_fixture(tc, compile_all, cu_close);
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, block_sums);
-    tcase_add_test(tc, early_returns);
-    tcase_add_test(tc, three_axes);
-    tcase_add_test(tc, dynamic_shared);
-    tcase_add_test(tc, counting_barriers);
-    tcase_add_test(tc, leaving_between_barriers);
-    tcase_add_test(tc, large_frames);
-    tcase_add_test(tc, cooperative_grids_of_many_sizes);
-    tcase_add_test(tc, one_runner_many_kernels);
-    tcase_add_test(tc, halves);
-    tcase_add_test(tc, runners_in_threads);
+    suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -12,7 +12,7 @@
 #include "device/backend.h"
 #include "device/machine.h"
 #include "every.h"
-#include "fuse_cases.h"
+#include "cases.h"
 #include "pipe.h"
 #include "program.h"
 
@@ -134,9 +134,7 @@ static gp_registry *registry;
 
 static void set_up(void)
 {
-    gp_errs errs = { .n = 0 };
-    registry = gp_registry_create();
-    ck_assert(registry && gp_register_builtin(registry, &errs));
+    registry = pipe_builtin(NULL, 0);
 }
 
 static void tear_down(void)
@@ -196,7 +194,7 @@ static char *text_of(const gp_graph *g)
     return gp_memfile_close(&m, &len);
 }
 
-START_TEST(which)
+TEST_EACH(which, cases)
 {
     const char *dir = pipe_dir();
     gp_errs errs;
@@ -211,9 +209,7 @@ START_TEST(which)
         ck_assert_int_eq(gp_pipeline_graph(p)->stage[i].nparts, 0);
     ck_assert_int_eq(gp_pipeline_graph(p)->nunfused, 0);
     gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 static bool no_nvrtc(void)
 {
@@ -221,7 +217,7 @@ static bool no_nvrtc(void)
 }
 
 /* What is built in runs on a GPU without NVRTC, and goes on to do so. */
-START_TEST(without_nvrtc)
+TEST(without_nvrtc)
 {
     static const char yaml[] = "buffers: {x: {dtype: f32, shape: [4, 6]}}\nstages:\n  - {use: generate, frames: 7, out: x}\n"
         "  - {use: scale}\n  - {use: cast, dtype: u8}\n  - {use: discard}\n";
@@ -241,10 +237,9 @@ START_TEST(without_nvrtc)
         gp_pipeline_destroy(p);
     }
 }
-END_TEST
 
 /* As many as one kernel takes, and the rest in the next. */
-START_TEST(a_long_chain)
+TEST(a_long_chain)
 {
     enum { STAGES = 200 };
     const char *dir = pipe_dir();
@@ -261,9 +256,7 @@ START_TEST(a_long_chain)
     for (int i = 0; i < 200; i++)
         ck_assert_float_eq(out[i], (float)i + STAGES * (STAGES - 1) / 2);
     free(out), free(yaml);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 static float uneven(int64_t i)
 {
@@ -271,7 +264,7 @@ static float uneven(int64_t i)
 }
 
 /* What is wrong in a frame is said at the line of the part, with the frame's number. */
-START_TEST(an_error_of_a_part)
+TEST_LOOP(an_error_of_a_part, 0, 2)
 {
     const char *dir = pipe_dir(), *sets[] = { _i ? "fuse=none" : "fuse=auto", NULL };
     pipe_npy(dir, "in.npy", 7, 5, uneven);
@@ -286,9 +279,7 @@ START_TEST(an_error_of_a_part)
     ck_assert_int_eq(r.errs.e[0].at.col, 46);
     ck_assert_int_eq(r.errs.e[1].code, GP_E_NOTE);
     ck_assert_str_eq(r.errs.e[1].msg, "in frame 1");
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- the text of the kernel, compiled and run by the CPU back end ------------------- */
 
@@ -384,8 +375,7 @@ static char *run_chain(const char *yaml, bool fuse, size_t *bytes)
     const char *dir = pipe_dir(), *set[] = { fuse ? "fuse=auto" : "fuse=none", "device=cpu" };
     gp_kind kind = swap_kind();
     gp_errs errs = { .n = 0 };
-    gp_registry *own = gp_registry_create();
-    ck_assert(own && gp_register_builtin(own, &errs) && gp_register(own, &kind, &errs));
+    gp_registry *own = pipe_builtin(&kind, 1);
     snprintf(file, sizeof file, "%s/test.yaml", dir);
     pipe_npy(dir, "in.npy", 301, 0, uneven);
     pipe_npy(dir, "one.npy", 1, 0, uneven);
@@ -405,7 +395,7 @@ static char *run_chain(const char *yaml, bool fuse, size_t *bytes)
 
 static void (*const texts_of[])(char *) = { put_chain, put_reductions, put_columns };
 
-START_TEST(the_text_computes_the_same)
+TEST_SOME(the_text_computes_the_same, 3, 3, 1)
 {
     char *yaml = malloc(1 << 16);
     size_t n[2];
@@ -416,11 +406,10 @@ START_TEST(the_text_computes_the_same)
     ck_assert_mem_eq(apart, fused, n[0]);
     free(apart), free(fused), free(yaml);
 }
-END_TEST
 
 #if GP_CUDA
 /* Each alone, and all of them in one resident kernel. */
-START_TEST(nvrtc_takes_the_text)
+TEST_SOME(nvrtc_takes_the_text, 3, 3, 1)
 {
     enum { MOST = 16 };
     char *yaml = malloc(1 << 16);
@@ -461,9 +450,12 @@ START_TEST(nvrtc_takes_the_text)
         ck_abort_msg("%s", errs.e[0].msg);
     free(text), free(yaml);
     gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
-END_TEST
+#else
+TEST(nvrtc_takes_the_text)
+{
+    printf("**** SKIPPED: the text of fused stages: a build without CUDA ****\n");
+}
 #endif
 
 Suite *suite_fuse(void)
@@ -471,20 +463,11 @@ Suite *suite_fuse(void)
     Suite *s = suite_create("fuse");
     TCase *tc = tcase_create("stages");
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, which, 0, (int)(sizeof cases / sizeof *cases));
-    tcase_add_test(tc, without_nvrtc);
-    tcase_add_test(tc, a_long_chain);
-    tcase_add_loop_test(tc, an_error_of_a_part, 0, 2);
-    ADD_SOME(tc, the_text_computes_the_same, 3, tests_every(3, 1));
-#if GP_CUDA
-    ADD_SOME(tc, nvrtc_takes_the_text, 3, tests_every(3, 1));
-#else
-    printf("**** SKIPPED: the text of fused stages: a build without CUDA ****\n");
-#endif
     tcase_set_timeout(tc, 300);
+    suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     tc = tcase_create("random graphs");
-    fuse_cases(tc, "cpu", 1000, tests_every(19, 1));
+    fuse_cases(tc, "cpu", tests_every(19, 1));
     suite_add_tcase(s, tc);
     return s;
 }

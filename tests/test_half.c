@@ -1,13 +1,11 @@
 /* test_half.c - cuda_fp16.h on the CPU, with no toolkit: what its functions give, bit for bit
  * (references of NumPy, tests/ref/half.py). */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "lib/cu.h"
 #include "lib/harness.h"
-
-Suite *suite_half(void);
+#include "suite.h"
 
 static void up(void) { cu_open(); }
 static void down(void) { cu_close(); }
@@ -66,7 +64,7 @@ static void compare(const char *name, const char *text, int rows)
 #define K(name) "extern \"C\" __global__ void " name "(const __half *in, __half *o, int n)\n{\n" \
     "    int i = blockIdx.x * blockDim.x + threadIdx.x, row = 3;\n    if (i >= n) return;\n"
 
-START_TEST(gives_what_numpy_gives)
+TEST(gives_what_numpy_gives)
 {
     char text[4000];
     snprintf(text, sizeof text, "#include <cuda_fp16.h>\n" K("halves")
@@ -74,9 +72,8 @@ START_TEST(gives_what_numpy_gives)
              "    auto out = [&](__half v) { o[row++ * n + i] = v; };\n%s}\n", functions);
     compare("halves", text, 46);
 }
-END_TEST
 
-START_TEST(gives_the_same_of_pairs)
+TEST(gives_the_same_of_pairs)
 {
     char text[4000];
     snprintf(text, sizeof text, "#include <cuda_fp16.h>\n" K("pairs")
@@ -87,11 +84,10 @@ START_TEST(gives_the_same_of_pairs)
              "    auto out = [&](__half2 v) { o[row++ * n + i] = __low2half(v); };\n%s}\n", pairs);
     compare("pairs", text, 36);
 }
-END_TEST
 
 /* What a header of the user's includes is the same file; and a user who includes none may give
  * anything these names. */
-START_TEST(is_there_only_when_it_is_asked_for)
+TEST(is_there_only_when_it_is_asked_for)
 {
     cu_write("mine.h", "#include \"cuda_fp16.h\"\nstatic __device__ half twice(half h) { return h + h; }\n");
     cu_compile("two", CU_PARAMS("const gp_half *", "gp_half *"), "#include \"mine.h\"\n"
@@ -102,17 +98,5 @@ START_TEST(is_there_only_when_it_is_asked_for)
                "struct half2 { half hsqrt; };\nstatic __device__ float hexp(float x) { return x; }\n"
                "extern \"C\" __global__ void mine(const float *in) { half2 h = { (half)hexp(in[0]) }; (void)h; }\n", 0);
 }
-END_TEST
 
-Suite *suite_half(void)
-{
-    Suite *s = suite_create("half");
-    TCase *tc = tcase_create("cpu");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, up, down);
-    tcase_add_test(tc, gives_what_numpy_gives);
-    tcase_add_test(tc, gives_the_same_of_pairs);
-    tcase_add_test(tc, is_there_only_when_it_is_asked_for);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(half, up, down, 0)

@@ -1,9 +1,7 @@
 /* test_hist.c - histograms of durations, against sorted lists. */
-#include <check.h>
 #include <stdlib.h>
 #include "gpipe/hist.h"
-
-Suite *suite_hist(void);
+#include "suite.h"
 
 enum { N = 5000 };
 
@@ -31,7 +29,7 @@ static void near(int64_t got, int64_t want)
 
 static const double parts[] = { 0, 0.001, 0.25, 0.5, 0.9, 0.95, 0.99, 0.999, 1 };
 
-START_TEST(quantiles)
+TEST(quantiles)
 {
     static int64_t v[N];
     gp_hist h = { 0 };
@@ -47,9 +45,8 @@ START_TEST(quantiles)
         near(gp_hist_at(&h, parts[p]), v[rank]);
     }
 }
-END_TEST
 
-START_TEST(small_counts)
+TEST(small_counts)
 {
     gp_hist h = { 0 };
     ck_assert_int_eq(gp_hist_at(&h, 0.5), 0);
@@ -60,10 +57,9 @@ START_TEST(small_counts)
     ck_assert_int_eq(gp_hist_at(&h, 0.5), 7);
     ck_assert_int_eq(gp_hist_at(&h, 0.51), 9);
 }
-END_TEST
 
 /* Both sides of each bucket's edge. */
-START_TEST(edges)
+TEST(edges)
 {
     for (int shift = 0; shift < 48; shift++)
         for (int64_t d = -1; d <= 1; d++) {
@@ -74,9 +70,8 @@ START_TEST(edges)
             near(gp_hist_at(&h, 0.5), ns);
         }
 }
-END_TEST
 
-START_TEST(extremes)
+TEST(extremes)
 {
     gp_hist h = { 0 };
     gp_hist_add(&h, -5, 1);
@@ -87,9 +82,8 @@ START_TEST(extremes)
     gp_hist_add(&h, INT64_C(1) << 48, 1);
     ck_assert_int_eq(gp_hist_at(&h, 0.9), INT64_MAX);
 }
-END_TEST
 
-START_TEST(counts_below_powers_of_two)
+TEST(counts_below_powers_of_two)
 {
     static const int64_t ns[] = { 0, 15, 16, 1023, 1024, 1025, 1 << 20, (1 << 20) - 1 };
     gp_hist h = { .n = 0 };
@@ -104,9 +98,8 @@ START_TEST(counts_below_powers_of_two)
         ck_assert_uint_eq(gp_hist_below(&h, (int64_t)1 << k), want);
     }
 }
-END_TEST
 
-START_TEST(merges_and_subtracts)
+TEST(merges_and_subtracts)
 {
     gp_hist before = { 0 }, after = { 0 }, both = { 0 };
     for (int i = 0; i < N; i++) {
@@ -128,18 +121,5 @@ START_TEST(merges_and_subtracts)
     ck_assert_int_eq(both.max, 0);
     ck_assert_int_eq(gp_hist_at(&both, 0.99), 0);
 }
-END_TEST
 
-Suite *suite_hist(void)
-{
-    Suite *s = suite_create("hist");
-    TCase *tc = tcase_create("hist");
-    tcase_add_test(tc, quantiles);
-    tcase_add_test(tc, small_counts);
-    tcase_add_test(tc, edges);
-    tcase_add_test(tc, extremes);
-    tcase_add_test(tc, counts_below_powers_of_two);
-    tcase_add_test(tc, merges_and_subtracts);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(hist, NULL, NULL, 0)

@@ -1,22 +1,17 @@
 /* test_image.c - what compilers tell of a kernel: the variables that it keeps from one launch to the next, and whether it
  * waits for other blocks; from the library that the CPU's compiler makes, and the PTX of NVRTC. */
-#include <check.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include "suite.h"
 #include "device/backend.h"
 #include "cpu/image.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
 #endif
 #include "lib/cu.h"
-#include "every.h"
-
-Suite *suite_image(void);
 
 #define K "extern \"C\" __global__ void k(int *a) "
-
-enum { CPU = 1, CUDA = 2, BOTH = 3 };
 
 static bool compiles(const gp_source *src, bool cuda, gp_errs *errs)
 {
@@ -131,7 +126,7 @@ static const struct { const char *text, *cpu, *cuda; } cases[] = {
     { "#include <errno.h>\n#include <iostream>\n#include <vector>\n#include <random>\n" H E, "", NULL },
 };
 
-START_TEST(names_a_variable)
+TEST_SOME(names_a_variable, sizeof cases / sizeof *cases, 3, 1)
 {
     gp_source src = source(cases[_i].text);
     for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
@@ -152,10 +147,9 @@ START_TEST(names_a_variable)
         ck_assert_msg(compiles(&src, cuda, &errs), "%s: %s", cases[_i].text, errs.e[0].msg);
     }
 }
-END_TEST
 
 /* A variable of each thread would be one of each worker on the CPU. */
-START_TEST(refuses_thread_local)
+TEST(refuses_thread_local)
 {
     gp_errs errs;
     gp_source src = source("thread_local int c;\n" H "a[0] = c++;" E);
@@ -163,10 +157,9 @@ START_TEST(refuses_thread_local)
     ck_assert_msg(strstr(errs.e[0].msg, "thread_local") != NULL, "%s", errs.e[0].msg);
     ck_assert_int_eq(errs.e[0].at.line, 1);
 }
-END_TEST
 
 /* Of all kernels of a source only the entry's waiting counts, wherever the call stands. */
-START_TEST(waits_for_all_blocks)
+TEST(waits_for_all_blocks)
 {
     static const char text[] = "#include <cooperative_groups.h>\n#define GRID cooperative_groups::this_ ## grid\n"
         "static __device__ void meet() { auto g = cooperative_groups::this_grid(); g.sync(); }\n"
@@ -184,9 +177,8 @@ START_TEST(waits_for_all_blocks)
         ck_assert_msg(compiles(&src, cuda, &errs), "%s", errs.e[0].msg);
     }
 }
-END_TEST
 
-START_TEST(asks_for_symbols)
+TEST(asks_for_symbols)
 {
     gp_errs errs;
     gp_source src = source(K "{ a[0] = 1; }\n");
@@ -199,18 +191,14 @@ START_TEST(asks_for_symbols)
     ck_assert(!gp_image_keeps_nothing(&src, "no image", 8, &errs));
     ck_assert_msg(strstr(errs.e[0].msg, "cannot be read") != NULL, "%s", errs.e[0].msg);
 }
-END_TEST
 
+Suite *suite_image(void);
 Suite *suite_image(void)
 {
     Suite *s = suite_create("image");
     TCase *tc = tcase_create("compiled");
-    tcase_set_timeout(tc, 60);
     tcase_add_unchecked_fixture(tc, setup, cu_close);
-    ADD_SOME(tc, names_a_variable, (int)(sizeof cases / sizeof *cases), tests_every(3, 1));
-    tcase_add_test(tc, refuses_thread_local);
-    tcase_add_test(tc, waits_for_all_blocks);
-    tcase_add_test(tc, asks_for_symbols);
+    suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -1,13 +1,12 @@
 /* test_in_order.c - stages whose frames take turns, and that have several workers all the same: a worker begins when the
  * one before it has returned, or lets it. */
-#include <check.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include "api/forms.h"
-
-Suite *suite_in_order(void);
+#include "pipe.h"
+#include "suite.h"
 
 enum { FRAMES = 40, AT = 10, BEGINS = FRAMES + 8 };
 
@@ -137,10 +136,7 @@ static gp_errs errs;
 
 static void set_up(void)
 {
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        ck_assert(gp_register(registry, &kinds[i], &errs));
+    registry = pipe_builtin(kinds, sizeof kinds / sizeof *kinds);
     atomic_store(&next, 0), atomic_store(&inside, 0), atomic_store(&alone, 0), atomic_store(&seen, 0);
     atomic_store(&wrong, false);
     for (int i = 0; i < BEGINS; i++)
@@ -162,7 +158,7 @@ static gp_pipeline *compile(const char *key, bool drops)
     return gp_compile(text, strlen(text), "in_order.yaml", &config, &errs);
 }
 
-START_TEST(workers_begin_in_order)
+TEST_EACH(workers_begin_in_order, cases)
 {
     char told[400] = "";
     gp_account a = { 0 };
@@ -183,25 +179,13 @@ START_TEST(workers_begin_in_order)
     ck_assert_uint_eq(a.in, a.out + a.dropped + a.failed + a.cancelled);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
-START_TEST(how_many_is_not_for_the_file_to_say)
+TEST(how_many_is_not_for_the_file_to_say)
 {
     now = &cases[0];
     ck_assert_ptr_null(compile(", workers: 3", false));
     ck_assert_msg(strstr(errs.e[0].msg, "stage 'turns' cannot have 3 workers: it takes frames in order"), "%s", errs.e[0].msg);
     ck_assert_int_eq(errs.e[0].at.line, 5);
 }
-END_TEST
 
-Suite *suite_in_order(void)
-{
-    Suite *s = suite_create("in_order");
-    TCase *t = tcase_create("workers");
-    tcase_set_timeout(t, 120);
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_loop_test(t, workers_begin_in_order, 0, sizeof cases / sizeof *cases);
-    tcase_add_test(t, how_many_is_not_for_the_file_to_say);
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(in_order, set_up, tear_down, 0)

@@ -8,8 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "iotest.h"
-
-Suite *suite_io(void);
+#include "suite.h"
 
 /* ---- cutting --------------------------------------------------------- */
 
@@ -33,7 +32,7 @@ static const struct {
     { "dtype: u8, shape: [200], depth: 1", ", skip: 1", 201, 1, 1, 200 },
 };
 
-START_TEST(cuts_raw)
+TEST_EACH(cuts_raw, raw_cuts)
 {
     char y[1000];
     io_count_raw("in.raw", raw_cuts[_i].bytes);
@@ -48,9 +47,8 @@ START_TEST(cuts_raw)
     io_holds("out/all.bin", want, raw_cuts[_i].n);
     ck_assert_int_eq(io_files("out"), 1);
 }
-END_TEST
 
-START_TEST(skips_and_swaps)
+TEST(skips_and_swaps)
 {
     /* Two bytes before each frame of 2 x 2 u16, big-endian; the last frame has
      * one row. */
@@ -78,7 +76,6 @@ START_TEST(skips_and_swaps)
         io_holds("out.raw", swaps[i].out, 8);
     }
 }
-END_TEST
 
 /* Pairs of whole numbers are c64 of the same values: of a file in blocks, each a frame of its own length, and of a
  * FIFO. */
@@ -112,7 +109,7 @@ static void hold_pairs(int bytes)
     io_holds("out.raw", want, sizeof want);
 }
 
-START_TEST(pairs_of_whole_numbers)
+TEST_EACH(pairs_of_whole_numbers, pairs)
 {
     char y[600], fifo[600];
     int status, bytes = pairs[_i].bytes;
@@ -145,7 +142,6 @@ START_TEST(pairs_of_whole_numbers)
     ck_assert(!memcmp(w, want, n));
     free(w), free(want);
 }
-END_TEST
 
 static const struct { const char *type, *read, *said; } no_pairs[] = {
     { "dtype: f32, shape: [4]", "in.raw, stored: ci8",
@@ -155,7 +151,7 @@ static const struct { const char *type, *read, *said; } no_pairs[] = {
     { "shape: [3]", "in.npy, stored: ci16", "'stored' is only for raw data" },
 };
 
-START_TEST(not_pairs)
+TEST_EACH(not_pairs, no_pairs)
 {
     char y[400];
     pipe_file(io_dir, "in.raw", "123456789", 9);
@@ -163,7 +159,6 @@ START_TEST(not_pairs)
     io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: %s, out: x}\n  - {use: discard}\n",
                   no_pairs[_i].type, no_pairs[_i].read), 3, no_pairs[_i].said);
 }
-END_TEST
 
 /* A .npy of a type, and a declaration (may be empty): so many frames, and files
  * of one frame and of the last one have these types. */
@@ -186,7 +181,7 @@ static const struct {
     { { GP_F32, 1, { 10 } }, "shape: [12]", 1, { GP_F32, 1, { 10 } }, { GP_F32, 1, { 10 } } },
 };
 
-START_TEST(cuts_npy)
+TEST_EACH(cuts_npy, npy_cuts)
 {
     char y[1000], name[64];
     gp_type all = npy_cuts[_i].file, one = npy_cuts[_i].one, last = npy_cuts[_i].last;
@@ -205,9 +200,8 @@ START_TEST(cuts_npy)
     joined.dim[0] = (int64_t)(gp_bytes(&all) / (gp_bytes(&one) / (size_t)one.dim[0]));
     io_counts("all.npy", joined, 0);
 }
-END_TEST
 
-START_TEST(stacks)
+TEST(stacks)
 {
     io_count_npy("in.npy", U8(6, 2, 5), 0);
     io_runs("stages:\n  - {use: read, path: in.npy}\n"
@@ -218,11 +212,10 @@ START_TEST(stacks)
                            "  - {use: write, path: none-out.npy, stack: true}\n"), 0);
     io_counts("none-out.npy", U8(0, 2, 5), 0);
 }
-END_TEST
 
 /* ---- many files ------------------------------------------------------ */
 
-START_TEST(globs_in_order)
+TEST(globs_in_order)
 {
     /* Byte order, not the order of numbers; the last file is shorter. */
     mkdir(io_path("in", (char[600]){ 0 }), 0777);
@@ -252,9 +245,8 @@ START_TEST(globs_in_order)
     io_counts("out7/00006.npy", U8(2, 4), 0);
     io_counts("out7/00005.npy", U8(1, 4), 16);
 }
-END_TEST
 
-START_TEST(numbered)
+TEST(numbered)
 {
     char y[100];
     for (int i = 0; i < 12; i++)
@@ -269,10 +261,9 @@ START_TEST(numbered)
                            "  - {use: write, path: 'out/%n/%d.raw'}\n"), 13);
     io_holds("out/x14/11.raw", "\x2c\x2d\x2e\x2f", 4);
 }
-END_TEST
 
 /* %% is a % and begins nothing. */
-START_TEST(percent_signs)
+TEST(percent_signs)
 {
     io_count_npy("in.npy", U8(4, 2), 0);
     ck_assert_uint_eq(io_runs("buffers: {a: {shape: [2, 2]}}\nstages:\n"
@@ -285,7 +276,6 @@ START_TEST(percent_signs)
     io_holds("o/in0%", "\0\1\2\3", 4);
     ck_assert_int_eq(io_files("o"), 4);
 }
-END_TEST
 
 /* ---- whole or nothing ------------------------------------------------ */
 
@@ -307,7 +297,7 @@ static void cut_in_half(gp_pipeline *p, void *arg)
     pipe_text(io_dir, "cut", "");
 }
 
-START_TEST(shrinks)
+TEST(shrinks)
 {
     char path[600], text[900];
     io_count_npy("in.npy", U8(200, 1), 0);
@@ -328,9 +318,8 @@ START_TEST(shrinks)
     free(pipe_read(io_dir, "out.npy.partial", &n));
     ck_assert_uint_eq(n, 128 + 100);
 }
-END_TEST
 
-START_TEST(replaces)
+TEST(replaces)
 {
     io_count_npy("in.npy", U8(4, 10), 0);
     pipe_text(io_dir, "out.npy", "from an earlier run");
@@ -343,7 +332,6 @@ START_TEST(replaces)
     ck_assert_int_eq(io_files("new/folder"), 4);
     ck_assert_int_eq(io_files("."), 3);
 }
-END_TEST
 
 static void cancel_soon(gp_pipeline *p, void *arg)
 {
@@ -352,7 +340,7 @@ static void cancel_soon(gp_pipeline *p, void *arg)
 }
 
 /* Drained: the file is whole, and there. Cancelled: what came before is kept beside it. */
-START_TEST(cancelled)
+TEST(cancelled)
 {
     for (int level = 1; level <= 2; level++) {
         pipe_result r = pipe_run_with(io_dir, "buffers: {a: {dtype: u8, shape: [7]}}\nstages:\n"
@@ -373,27 +361,5 @@ START_TEST(cancelled)
         }
     }
 }
-END_TEST
 
-Suite *suite_io(void)
-{
-    Suite *s = suite_create("io");
-    TCase *tc = tcase_create("files");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-#define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
-    LOOP(cuts_raw, raw_cuts);
-    LOOP(cuts_npy, npy_cuts);
-    tcase_add_test(tc, skips_and_swaps);
-    LOOP(pairs_of_whole_numbers, pairs);
-    LOOP(not_pairs, no_pairs);
-    tcase_add_test(tc, stacks);
-    tcase_add_test(tc, globs_in_order);
-    tcase_add_test(tc, numbered);
-    tcase_add_test(tc, percent_signs);
-    tcase_add_test(tc, shrinks);
-    tcase_add_test(tc, replaces);
-    tcase_add_test(tc, cancelled);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(io, io_set_up, io_tear_down, 0)

@@ -15,8 +15,7 @@
 #include <unistd.h>
 #include "base/outfile.h"
 #include "iotest.h"
-
-Suite *suite_io_durable(void);
+#include "suite.h"
 
 /* ---- the model ------------------------------------------------------- */
 
@@ -246,7 +245,7 @@ static pipe_result go(const char *write)
     return r;
 }
 
-START_TEST(power_cut)
+TEST_EACH(power_cut, cuts)
 {
     pipe_result r = go(cuts[_i].write);
     ck_assert_msg(r.outcome == GP_DONE && !r.errs.n, "%s", io_error(&r));
@@ -259,7 +258,6 @@ START_TEST(power_cut)
     ck_assert_int_eq(disk.files, cuts[_i].files);
     ck_assert_int_eq(disk.alls, cuts[_i].alls);
 }
-END_TEST
 
 static const struct { const char *write; int error; const char *text; } failing[] = {
     { "path: out/all.raw", EIO, "stage 'write': what was written may not be on disk: Input/output" },
@@ -271,7 +269,7 @@ static const struct { const char *write; int error; const char *text; } failing[
     { "path: /dev/null, format: raw", EIO, NULL },
 };
 
-START_TEST(disk_that_fails)
+TEST_EACH(disk_that_fails, failing)
 {
     disk.fail = failing[_i].error;
     pipe_result r = go(failing[_i].write);
@@ -283,7 +281,6 @@ START_TEST(disk_that_fails)
         ck_assert_int_eq(r.errs.e[0].at.col, 24);
     }
 }
-END_TEST
 
 static void let_go(gp_pipeline *p, void *arg)
 {
@@ -306,7 +303,7 @@ static void give_up(gp_pipeline *p, void *arg)
 #define SLOW_DISK "stall_timeout: 100ms\nstages:\n  - {use: read, path: in.npy}\n" \
                   "  - {use: write, path: out/%d.raw}\n"
 
-START_TEST(a_slow_disk_is_no_stall)
+TEST(a_slow_disk_is_no_stall)
 {
     io_count_npy("in.npy", U8(5, 20), 0);
     disk.on = true, disk.hold = 1;
@@ -314,9 +311,8 @@ START_TEST(a_slow_disk_is_no_stall)
                                   NULL);
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
 }
-END_TEST
 
-START_TEST(nobody_has_to_wait_for_a_disk)
+TEST(nobody_has_to_wait_for_a_disk)
 {
     io_count_npy("in.npy", U8(5, 20), 0);
     disk.on = true, disk.hold = 1;
@@ -325,7 +321,6 @@ START_TEST(nobody_has_to_wait_for_a_disk)
     ck_assert_int_eq(r.outcome, GP_STUCK);
     ck_assert_int_eq(r.account[0].out, 5);
 }                                      /* the thread keeps what it was given, to the end */
-END_TEST
 
 /* ---- names ----------------------------------------------------------- */
 
@@ -349,7 +344,7 @@ static const char *const kept[] = { "path: out/0.raw, if_exists: error",
 
 /* A file that somebody made since gpipe looked stays; of a joined one that gets no name all is
  * kept. */
-START_TEST(no_file_is_replaced)
+TEST_LOOP(no_file_is_replaced, 0, 3 * sizeof namings / sizeof *namings)
 {
     char path[600], all[100];
     int k = _i % 3;
@@ -368,10 +363,9 @@ START_TEST(no_file_is_replaced)
     if (text && !k)
         io_holds("out/0.raw.partial", all, sizeof all);
 }
-END_TEST
 
 /* So it is where one that appears meanwhile may be replaced: then that is said. */
-START_TEST(a_file_that_appears_is_said_to_be_replaced)
+TEST_LOOP(a_file_that_appears_is_said_to_be_replaced, 0, 8)
 {
     static const int fails[][2] = { { 0, 0 }, { EINVAL, 0 }, { ENOSYS, EPERM }, { EINVAL, ENOSYS } };
     char path[600];
@@ -383,9 +377,8 @@ START_TEST(a_file_that_appears_is_said_to_be_replaced)
     ck_assert_msg(strstr(io_error(&r), "replaced a file, '") != NULL, "%s", io_error(&r));
     ck_assert_int_eq(io_files("out"), _i % 2 ? 5 : 1);
 }
-END_TEST
 
-START_TEST(a_temporary_file_that_is_not_ours)
+TEST_LOOP(a_temporary_file_that_is_not_ours, 0, 2)
 {
     names.swapped = true;
     pipe_result r = go(_i ? "path: out/%d.raw, if_exists: error" : "path: out/all.raw");
@@ -394,7 +387,6 @@ START_TEST(a_temporary_file_that_is_not_ours)
                   != NULL, "%s", io_error(&r));
     ck_assert_int_eq(io_files("out"), 1);          /* theirs */
 }
-END_TEST
 
 /* ---- what is left alone ---------------------------------------------- */
 
@@ -403,7 +395,7 @@ static const struct { long kind; uid_t user; bool goes; } leftover[] = {
     { (int)0xff534d42, 0, false }, { 0xef53, 0, true },
 };
 
-START_TEST(what_another_may_still_write)
+TEST_EACH(what_another_may_still_write, leftover)
 {
     char name[NAME_MAX + 1], path[600];
     pid_t dead = fork();
@@ -417,14 +409,13 @@ START_TEST(what_another_may_still_write)
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
     ck_assert_int_eq(access(io_path(name, path), F_OK) != 0, leftover[_i].goes);
 }
-END_TEST
 
 /* Who may not give a file to the group it had gives that group no more than anybody has. */
 static const struct { unsigned mode, is; } groups[] = {
     { 0664, 0644 }, { 0660, 0600 }, { 0604, 0644 }, { 02775, 0755 }, { 04700, 0700 },
 };
 
-START_TEST(a_group_that_cannot_be_kept)
+TEST_EACH(a_group_that_cannot_be_kept, groups)
 {
     char path[600];
     struct stat st;
@@ -440,7 +431,6 @@ START_TEST(a_group_that_cannot_be_kept)
     ck_assert_int_eq(stat(path, &st), 0);
     ck_assert_uint_eq(st.st_mode & 07777, groups[_i].is);
 }
-END_TEST
 
 /* ---- a disk that is full --------------------------------------------- */
 
@@ -455,7 +445,7 @@ static const struct { const char *write, *left; size_t room; int error, frames; 
 };
 
 /* It is no property of a frame: the run fails, also where a frame that fails is dropped. */
-START_TEST(full_disk)
+TEST_EACH(full_disk, full)
 {
     char y[400];
     io_count_npy("in.npy", U8(5, 20), 0);
@@ -474,10 +464,9 @@ START_TEST(full_disk)
     ck_assert_int_eq(!left, !*full[_i].left);
     free(left);
 }
-END_TEST
 
 /* Another error is its frame's alone. */
-START_TEST(an_error_of_a_file)
+TEST(an_error_of_a_file)
 {
     io_count_npy("in.npy", U8(5, 20), 0);
     names.full = EFBIG, names.room = 0;
@@ -487,35 +476,13 @@ START_TEST(an_error_of_a_file)
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_uint_eq(r.account[0].failed, 5);
 }
-END_TEST
 
-START_TEST(standard_output)
+TEST(standard_output)
 {
     io_count_npy("in.npy", U8(5, 20), 0);
     io_fails("stages:\n  - {use: read, path: in.npy}\n"
              "  - {use: write, path: stdout, format: raw, durable: end}\n", 3,
              "'durable' has no effect on standard output");
 }
-END_TEST
 
-Suite *suite_io_durable(void)
-{
-    Suite *s = suite_create("io_durable");
-    TCase *tc = tcase_create("disk");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-    tcase_add_loop_test(tc, power_cut, 0, sizeof cuts / sizeof *cuts);
-    tcase_add_loop_test(tc, disk_that_fails, 0, sizeof failing / sizeof *failing);
-    tcase_add_test(tc, a_slow_disk_is_no_stall);
-    tcase_add_test(tc, nobody_has_to_wait_for_a_disk);
-    tcase_add_loop_test(tc, no_file_is_replaced, 0, 3 * sizeof namings / sizeof *namings);
-    tcase_add_loop_test(tc, a_file_that_appears_is_said_to_be_replaced, 0, 8);
-    tcase_add_loop_test(tc, a_temporary_file_that_is_not_ours, 0, 2);
-    tcase_add_loop_test(tc, what_another_may_still_write, 0, sizeof leftover / sizeof *leftover);
-    tcase_add_loop_test(tc, a_group_that_cannot_be_kept, 0, sizeof groups / sizeof *groups);
-    tcase_add_loop_test(tc, full_disk, 0, sizeof full / sizeof *full);
-    tcase_add_test(tc, an_error_of_a_file);
-    tcase_add_test(tc, standard_output);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(io_durable, io_set_up, io_tear_down, 0)

@@ -9,8 +9,7 @@
 #include <unistd.h>
 #include "base/outfile.h"
 #include "iotest.h"
-
-Suite *suite_io_errors(void);
+#include "suite.h"
 
 /* A pipeline that reads `path`; one whose source makes frames declared so. */
 #define IN(path) "stages:\n  - {use: read, path: " path "}\n"
@@ -87,7 +86,7 @@ static const struct { const char *yaml, *text; } refused[] = {
     { IN("two.npy") "  - {use: compare, file: flat.npy}\n", "cannot be cut" },
 };
 
-START_TEST(refuses)
+TEST_EACH(refuses, refused)
 {
     size_t n, png_n;
     io_count_raw("a.raw", 10);
@@ -120,7 +119,6 @@ START_TEST(refuses)
     io_fails(TEXT(y, "%s%s", refused[_i].yaml, sink ? "" : "  - {use: discard}\n"), 3,
              refused[_i].text);
 }
-END_TEST
 
 /* ---- what goes wrong while it runs ----------------------------------- */
 
@@ -173,7 +171,7 @@ static const struct { const char *yaml, *text; int code; } broken[] = {
       "  - {use: compare, in: [a, b], abs: 75}\n", "frame 2 at [3] is 23 where 99", 6 },
 };
 
-START_TEST(breaks)
+TEST_EACH(breaks, broken)
 {
     size_t n;
     char name[32];
@@ -204,11 +202,10 @@ START_TEST(breaks)
     ck_assert_int_le(io_files("out"), 1);
     ck_assert_int_eq(io_files("."), 17 + folder + more);
 }
-END_TEST
 
 /* Frames that are rows of a file, beside a constant of that file's shape: said, once; not of a declared buffer, nor of a
  * constant that is a row. */
-START_TEST(rows_beside_all_rows)
+TEST(rows_beside_all_rows)
 {
     static const struct { const char *declared, *dark; int warnings; } cases[] = {
         { "", "all.npy", 1 }, { ", x: {shape: [10]}", "all.npy", 0 }, { ", x: {shape: [4, 10]}", "all.npy", 0 },
@@ -230,7 +227,6 @@ START_TEST(rows_beside_all_rows)
                              "x: {dtype: u8, shape: [4, 10]}; if not, declare x: {dtype: u8, shape: [10]}");
     }
 }
-END_TEST
 
 /* A path of `n` bytes and then `end`, in folders that are not there. */
 static char *long_path(size_t n, const char *end)
@@ -253,7 +249,7 @@ static const struct { size_t n; const char *end, *text; } long_paths[] = {
     { 5000, "out.png", "frame 0: '" },
 };
 
-START_TEST(long_names)
+TEST_EACH(long_names, long_paths)
 {
     char yaml[10000], *path = long_path(long_paths[_i].n, long_paths[_i].end);
     io_count_npy("in.npy", U8(1, 2, 2), 0);
@@ -271,10 +267,9 @@ START_TEST(long_names)
     ck_assert_msg(strchr(path, '%') || (end && !end[21]), "%s", text);
     free(path);
 }
-END_TEST
 
 /* A text that does not fit ends as it should: its middle is left out. */
-START_TEST(long_reasons)
+TEST(long_reasons)
 {
     char err[GP_WHY], *path = long_path(1000, "/folder");
     errno = EXDEV;
@@ -285,9 +280,8 @@ START_TEST(long_reasons)
                   && !strcmp(err + GP_WHY - 9, "/folder'"), "%s", err);
     free(path);
 }
-END_TEST
 
-START_TEST(tolerances)
+TEST(tolerances)
 {
     static const struct { const char *options; bool same; } cases[] = {
         { "", false }, { ", abs: 0.0625", true }, { ", abs: 0.06", false },
@@ -316,21 +310,5 @@ START_TEST(tolerances)
           "  - {use: compare, file: q.raw}\n", 6,
              "is 9223372036854775807 where 9223372036854775806");
 }
-END_TEST
 
-Suite *suite_io_errors(void)
-{
-    Suite *s = suite_create("io_errors");
-    TCase *tc = tcase_create("errors");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-#define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
-    LOOP(refuses, refused);
-    LOOP(breaks, broken);
-    LOOP(long_names, long_paths);
-    tcase_add_test(tc, rows_beside_all_rows);
-    tcase_add_test(tc, long_reasons);
-    tcase_add_test(tc, tolerances);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(io_errors, io_set_up, io_tear_down, 0)

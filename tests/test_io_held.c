@@ -9,8 +9,7 @@
 #include <unistd.h>
 #include "base/filetable.h"
 #include "iotest.h"
-
-Suite *suite_io_held(void);
+#include "suite.h"
 
 /* Another run looks whether the next file that is to be held is. */
 static bool looks;
@@ -38,7 +37,7 @@ static const struct { const char *write; int files; } looked[] = {
 };
 
 /* Just then another run has a lock on it, for a moment: nothing of that stays. */
-START_TEST(somebody_looks)
+TEST_EACH(somebody_looks, looked)
 {
     char y[300];
     io_count_npy("in.npy", U8(3, 10), 0);
@@ -47,10 +46,9 @@ START_TEST(somebody_looks)
     ck_assert_msg(!looks, "nothing was held");
     ck_assert_int_eq(io_files("out"), looked[_i].files);
 }
-END_TEST
 
 /* Two patterns are two, however late they differ. */
-START_TEST(long_patterns)
+TEST(long_patterns)
 {
     static const size_t lengths[] = { 1, NAME_MAX, NAME_MAX + 1, NAME_MAX + 2, 1000, PATH_MAX - 2 };
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
@@ -64,16 +62,5 @@ START_TEST(long_patterns)
         gp_filetable_free(t);
     }
 }
-END_TEST
 
-Suite *suite_io_held(void)
-{
-    Suite *s = suite_create("io_held");
-    TCase *tc = tcase_create("held");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-    tcase_add_loop_test(tc, somebody_looks, 0, sizeof looked / sizeof *looked);
-    tcase_add_test(tc, long_patterns);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(io_held, io_set_up, io_tear_down, 0)

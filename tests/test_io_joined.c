@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include "iotest.h"
+#include "suite.h"
 
 Suite *suite_io_joined(void);
 
@@ -82,7 +82,7 @@ static pipe_result go(const char *yaml, const char *file, int workers, char name
     return io_go(TEXT(y, "%s  - {use: write, path: out%d.%s, workers: %d}\n", yaml, workers, file, workers));
 }
 
-START_TEST(several_write_what_one_writes)
+TEST_EACH(several_write_what_one_writes, same)
 {
     static const int workers[] = { 2, 4, 7 };
     char name[40];
@@ -103,7 +103,6 @@ START_TEST(several_write_what_one_writes)
     }
     free(want);
 }
-END_TEST
 
 /* ---- what needs an order --------------------------------------------- */
 
@@ -121,7 +120,7 @@ static void *read_all(void *arg)
 }
 
 /* Nothing has a place in a FIFO: workers take turns. */
-START_TEST(a_fifo)
+TEST_LOOP(a_fifo, 1, 5)
 {
     static reading r;
     char y[500];
@@ -134,19 +133,17 @@ START_TEST(a_fifo)
     pthread_join(thread, NULL);
     io_holds("in.raw", r.data, r.n);
 }
-END_TEST
 
 static const char *const ordered[] = {
     "path: a.csv", "path: a.wav, sample_rate: 8000", "path: stdout", "path: a.npy, live: true", "path: a.png",
 };
 
-START_TEST(one_worker)
+TEST_EACH(one_worker, ordered)
 {
     char y[500];
     io_fails(TEXT(y, "buffers: {x: {dtype: u8, shape: [6]}}\nstages:\n  - {use: generate, frames: 3, out: x}\n"
                   "  - {use: write, %s, workers: 2}\n", ordered[_i]), 3, "");
 }
-END_TEST
 
 /* ---- errors ---------------------------------------------------------- */
 
@@ -178,7 +175,7 @@ static const struct { const char *file; size_t head; int workers, frames; } full
 };
 
 /* The frame that does not fit is named; those before it are all in what is kept, and in the account. */
-START_TEST(no_room)
+TEST_EACH(no_room, full)
 {
     struct rlimit was, now;
     char text[100], name[40], path[600];
@@ -202,10 +199,9 @@ START_TEST(no_room)
     else
         ck_assert_int_eq(io_files("."), 0);
 }
-END_TEST
 
 /* Frame 20 is refused; frames behind it that others have written are not kept. */
-START_TEST(an_error_in_the_middle)
+TEST_LOOP(an_error_in_the_middle, 0, 6)
 {
     char name[40], y[600];
     make_files();
@@ -224,26 +220,15 @@ START_TEST(an_error_in_the_middle)
         ck_assert_int_eq((unsigned char)data[i], i / 30 + i % 30);
     free(data);
 }
-END_TEST
 
 /* ---- stopped --------------------------------------------------------- */
 
-static void stop_soon(gp_pipeline *p, void *arg)
-{
-    gp_account a = { 0 };
-    while (a.out < 10) {
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-        gp_accounts(p, &a, 1);
-    }
-    gp_cancel(p, *(int *)arg);
-}
-
-START_TEST(stopped)
+TEST_LOOP(stopped, 0, 4)
 {
     char y[600], path[600];
     int level = _i % 2 + 1, workers = _i / 2 ? 7 : 2;
     TEXT(y, NUMBER("") "  - {use: write, path: out.npy, workers: %d}\n", workers);
-    pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, stop_soon, &level);
+    pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, io_stop_soon, &level);
     const gp_account *a = &r.account[0];
     ck_assert_uint_ge(a->out, 10);
     ck_assert_uint_eq(a->in, a->out + a->dropped + a->failed + a->cancelled);
@@ -252,20 +237,12 @@ START_TEST(stopped)
     ck_assert(whole || level == 2);
     has_frames(whole ? "out.npy" : "out.npy.partial", 128, a->out, FRAME);
 }
-END_TEST
 
 static void add(Suite *s, const char *name, void (*fixture)(void))
 {
     TCase *tc = tcase_create(name);
-    tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, fixture, io_tear_down);
-#define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
-    LOOP(several_write_what_one_writes, same);
-    tcase_add_loop_test(tc, a_fifo, 1, 5);
-    LOOP(one_worker, ordered);
-    LOOP(no_room, full);
-    tcase_add_loop_test(tc, an_error_in_the_middle, 0, 6);
-    tcase_add_loop_test(tc, stopped, 0, 4);
+    suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
 }
 

@@ -7,8 +7,7 @@
 #include <unistd.h>
 #include "base/outfile.h"
 #include "iotest.h"
-
-Suite *suite_io_moved(void);
+#include "suite.h"
 
 static char *at(const char *name)
 {
@@ -123,7 +122,7 @@ static void happens(gp_pipeline *p, void *arg)
     gp_cancel(p, 1);
 }
 
-START_TEST(somebody_moves_it)
+TEST_EACH(somebody_moves_it, moves)
 {
     char y[400], file[700], real[600], told[PATH_MAX];
     int i = _i;
@@ -154,7 +153,6 @@ START_TEST(somebody_moves_it)
     ck_assert_uint_eq(gp_bytes(&t), 16 * r.account[0].out);
     free(data);
 }
-END_TEST
 
 /* The same while the run goes on: it ends by itself. */
 static const struct { const char *file; void (*happens)(const char *now); const char *says, *kept; } meanwhile[] = {
@@ -178,7 +176,7 @@ static void happens_meanwhile(gp_pipeline *p, void *arg)
     meanwhile[i].happens(name);
 }
 
-START_TEST(it_is_told_meanwhile)
+TEST_EACH(it_is_told_meanwhile, meanwhile)
 {
     char y[400], file[700], real[600], told[PATH_MAX];
     int i = _i;
@@ -195,7 +193,6 @@ START_TEST(it_is_told_meanwhile)
     if (meanwhile[i].happens == replace_it)
         io_holds("out/all.raw", "theirs", 6);
 }
-END_TEST
 
 /* Whoever truncates it at whatever moment: a run that does not say so has written all of it. */
 static void truncate_often(gp_pipeline *p, void *arg)
@@ -208,7 +205,7 @@ static void truncate_often(gp_pipeline *p, void *arg)
     gp_cancel(p, 1);
 }
 
-START_TEST(truncated_at_any_moment)
+TEST_LOOP(truncated_at_any_moment, 0, 50)
 {
     pipe_result r = pipe_run_with(io_dir, "buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n"
                                   "  - {use: generate, out: a}\n  - {use: write, path: all.npy, live: true}\n",
@@ -216,7 +213,6 @@ START_TEST(truncated_at_any_moment)
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(strstr(io_error(&r), "all.npy' was truncated while it was written") != NULL, "%s", io_error(&r));
 }
-END_TEST
 
 /* To a path that is longer than a message. */
 static void moves_far(gp_pipeline *p, void *far)
@@ -232,7 +228,7 @@ static void moves_far(gp_pipeline *p, void *far)
     gp_cancel(p, 1);
 }
 
-START_TEST(a_long_path)
+TEST(a_long_path)
 {
     char far[PATH_MAX], told[PATH_MAX];
     ck_assert_ptr_nonnull(realpath(io_dir, far));
@@ -247,7 +243,6 @@ START_TEST(a_long_path)
     io_told(&r, told);
     ck_assert_str_eq(told, far);
 }
-END_TEST
 
 static void moves_numbers(gp_pipeline *p, void *arg)
 {
@@ -259,7 +254,7 @@ static void moves_numbers(gp_pipeline *p, void *arg)
 }
 
 /* Every file that was written is there, and nothing else; a frame that was on its way may fail. */
-START_TEST(a_folder_of_numbered_files_moves)
+TEST(a_folder_of_numbered_files_moves)
 {
     pipe_result r = pipe_run_with(io_dir, "on_error: drop\nbuffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n"
                                   "  - {use: generate, rate: 500, out: a}\n  - {use: write, path: 'out/%d.raw'}\n",
@@ -268,7 +263,6 @@ START_TEST(a_folder_of_numbered_files_moves)
     ck_assert_uint_ge(r.account[0].out, 3);
     ck_assert_uint_eq((unsigned)io_files("out") + (unsigned)io_files("away"), r.account[0].out);
 }
-END_TEST
 
 /* The run does not go on elsewhere: it ends by itself. `there`: so many files are in a new folder. */
 static const struct { const char *options; void (*happens)(const char *now); int there; } numbers[] = {
@@ -285,7 +279,7 @@ static void moves_while_it_runs(gp_pipeline *p, void *arg)
     numbers[*(int *)arg].happens(NULL);
 }
 
-START_TEST(numbered_files_stay_in_their_folder)
+TEST_EACH(numbered_files_stay_in_their_folder, numbers)
 {
     char y[400];
     int i = _i;
@@ -300,20 +294,5 @@ START_TEST(numbered_files_stay_in_their_folder)
     ck_assert_int_eq(io_files("out"), numbers[i].there);
     ck_assert_uint_eq((unsigned)io_files("away"), r.account[0].out);
 }
-END_TEST
 
-Suite *suite_io_moved(void)
-{
-    Suite *s = suite_create("io_moved");
-    TCase *tc = tcase_create("moved");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-    tcase_add_loop_test(tc, somebody_moves_it, 0, sizeof moves / sizeof *moves);
-    tcase_add_loop_test(tc, it_is_told_meanwhile, 0, sizeof meanwhile / sizeof *meanwhile);
-    tcase_add_loop_test(tc, truncated_at_any_moment, 0, 50);
-    tcase_add_test(tc, a_long_path);
-    tcase_add_test(tc, a_folder_of_numbered_files_moves);
-    tcase_add_loop_test(tc, numbered_files_stay_in_their_folder, 0, sizeof numbers / sizeof *numbers);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(io_moved, io_set_up, io_tear_down, 0)

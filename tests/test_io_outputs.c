@@ -9,8 +9,7 @@
 #include <unistd.h>
 #include "base/outfile.h"
 #include "iotest.h"
-
-Suite *suite_io_outputs(void);
+#include "suite.h"
 
 #define IN "stages:\n  - {use: read, path: in.npy}\n"
 
@@ -35,7 +34,7 @@ static const struct { unsigned mode; const char *write; } modes[] = {
     { 0666, "path: out.raw" }, { 0444, "path: '%d.raw'" },
 };
 
-START_TEST(keeps_the_mode)
+TEST_EACH(keeps_the_mode, modes)
 {
     char y[300];
     const char *name = strchr(modes[_i].write, '%') ? "0.raw" : "out.raw";
@@ -46,10 +45,9 @@ START_TEST(keeps_the_mode)
     io_holds(name, "\0\1\2\3\4\5\6\7\10\11", 10);
     ck_assert_uint_eq(mode_of(name), modes[_i].mode);
 }
-END_TEST
 
 /* A new file has what the umask leaves. */
-START_TEST(new_files_have_the_umask)
+TEST(new_files_have_the_umask)
 {
     mode_t was = umask(027);
     io_count_npy("in.npy", U8(1, 10), 0);
@@ -57,9 +55,8 @@ START_TEST(new_files_have_the_umask)
     umask(was);
     ck_assert_uint_eq(mode_of("out.raw"), 0640);
 }
-END_TEST
 
-START_TEST(keeps_the_owner)
+TEST(keeps_the_owner)
 {
     struct stat st;
     io_count_npy("in.npy", U8(1, 10), 0);
@@ -75,7 +72,6 @@ START_TEST(keeps_the_owner)
     ck_assert_uint_eq(st.st_gid, 2345);
     ck_assert_uint_eq(st.st_mode & 07777, 0604);
 }
-END_TEST
 
 /* Links and what they lead to; `there`: that exists before. Every link stays one. */
 static const struct { const char *link, *to, *file; bool there; } links[] = {
@@ -86,7 +82,7 @@ static const struct { const char *link, *to, *file; bool there; } links[] = {
     { "data/out.raw", "x.raw", "data/x.raw", false },
 };
 
-START_TEST(follows_links)
+TEST_EACH(follows_links, links)
 {
     char y[300];
     struct stat st;
@@ -104,9 +100,8 @@ START_TEST(follows_links)
     ck_assert(S_ISLNK(st.st_mode));
     io_holds(links[_i].file, "\0\1\2\3\4\5\6\7\10\11", 10);
 }
-END_TEST
 
-START_TEST(links_in_a_circle)
+TEST(links_in_a_circle)
 {
     io_count_npy("in.npy", U8(1, 10), 0);
     ck_assert_int_eq(symlink("b", at("a")), 0);
@@ -114,7 +109,6 @@ START_TEST(links_in_a_circle)
     io_fails(IN "  - {use: write, path: a}\n", 1, "cannot be written: Too many levels");
     ck_assert_int_eq(io_files("."), 3);
 }
-END_TEST
 
 /* ---- outputs over inputs --------------------------------------------- */
 
@@ -161,7 +155,7 @@ static void same_inputs(void)
     io_holds("test.yaml", "the pipeline", 12);
 }
 
-START_TEST(never_over_an_input)
+TEST_EACH(never_over_an_input, over_inputs)
 {
     io_count_npy("in.npy", U8(4, 10), 0);
     io_count_npy("b1.raw.npy", U8(4, 10), 0);
@@ -183,7 +177,6 @@ START_TEST(never_over_an_input)
     ck_assert_int_eq(io_files("."), before);
     same_inputs();
 }
-END_TEST
 
 /* What looks alike and is no danger. */
 static const char *const beside[] = {
@@ -194,14 +187,13 @@ static const char *const beside[] = {
     "stages:\n  - {use: read, path: 'n%03d.npy'}\n  - {use: write, path: 'n%04d.npy'}\n",
 };
 
-START_TEST(beside_an_input)
+TEST_EACH(beside_an_input, beside)
 {
     io_count_npy("in.npy", U8(1, 10), 0);
     io_count_npy("n002.npy", U8(1, 2), 2);
     io_count_npy("n003.npy", U8(1, 2), 3);
     io_runs(beside[_i]);
 }
-END_TEST
 
 /* ---- two outputs with one name --------------------------------------- */
 
@@ -230,7 +222,7 @@ static const struct { const char *yaml; int code; } twice[] = {
     { TWO("out/1%d.raw", "link/%d.raw"), 0 },
 };
 
-START_TEST(one_name_twice)
+TEST_EACH(one_name_twice, twice)
 {
     char y[600];
     io_count_npy("in.npy", U8(4, 10), 0);
@@ -253,7 +245,6 @@ START_TEST(one_name_twice)
                   "%s", text);
     ck_assert_int_ge(r.errs.e[0].at.line, 4);
 }
-END_TEST
 
 /* ---- files of an earlier run ----------------------------------------- */
 
@@ -288,7 +279,7 @@ static const struct { const char *write, *error; int code, more; const char *sai
     { "path: 'out/f%05d.raw', start: -1", "'start'", 3, 0, NULL },
 };
 
-START_TEST(files_of_an_earlier_run)
+TEST_EACH(files_of_an_earlier_run, earlier)
 {
     static const char *const there[] = { "out/f00001.raw", "out/f00003.raw", "out/f9.raw",
                                          "out/all.raw", "out/all.npy" };
@@ -311,7 +302,6 @@ START_TEST(files_of_an_earlier_run)
     for (size_t i = 0; earlier[_i].code && i < 5; i++)
         io_holds(there[i], "old", 3);
 }
-END_TEST
 
 /* A run of three frames replaces some of those that are there: the others that have higher numbers are told. */
 static const struct { const char *write, *there[5], *says; } higher[] = {
@@ -328,7 +318,7 @@ static const struct { const char *write, *there[5], *says; } higher[] = {
     { "path: 'out/f%03d.raw'", { "f003.raw" }, NULL },
 };
 
-START_TEST(higher_numbers_are_told)
+TEST_EACH(higher_numbers_are_told, higher)
 {
     char y[400], name[50], path[700], says[900] = "";
     const char *at_sign = higher[_i].says ? strchr(higher[_i].says, '@') : NULL;
@@ -343,9 +333,8 @@ START_TEST(higher_numbers_are_told)
     ck_assert_str_eq(r.errs.n == 2 && r.errs.e[1].code == GP_E_NOTE ? r.errs.e[1].msg : "", says);
     ck_assert_int_le(r.errs.n, 2);
 }
-END_TEST
 
-START_TEST(numbers_go_on)
+TEST(numbers_go_on)
 {
     io_count_npy("in.npy", U8(3, 2), 0);
     for (int i = 0; i < 3; i++)
@@ -358,7 +347,6 @@ START_TEST(numbers_go_on)
     io_runs(IN "  - {use: write, path: 'out/%03d.raw', if_exists: next}\n");
     io_holds("out/1001.raw", "\0\1", 2);
 }
-END_TEST
 
 /* ---- names that would leave their folder ------------------------------ */
 
@@ -368,7 +356,7 @@ static const struct { const char *in, *out; bool ok; } names[] = {
     { ".x.raw", "out/%n.raw", true }, { "a\tb.raw", "out/%n.raw", true },
 };
 
-START_TEST(names_stay_in_their_folder)
+TEST_EACH(names_stay_in_their_folder, names)
 {
     char y[400];
     pipe_text(io_dir, names[_i].in, "1234");
@@ -387,7 +375,6 @@ START_TEST(names_stay_in_their_folder)
         ck_assert_int_eq(io_files("."), 2);
     }
 }
-END_TEST
 
 /* ---- live files ------------------------------------------------------ */
 
@@ -432,7 +419,7 @@ static const struct { const char *name, *options; } live[] = {
     { "out.npy", ", durable: file" }, { "out.npy", ", if_exists: error" },
 };
 
-START_TEST(live_files)
+TEST_EACH(live_files, live)
 {
     char y[400];
     TEXT(y, GENERATE("pattern: ramp, rate: 500") "  - {use: write, path: %s, live: true%s}\n",
@@ -446,7 +433,6 @@ START_TEST(live_files)
     ck_assert_uint_eq(n % 8, 0);
     free(file);
 }
-END_TEST
 
 static const struct { const char *write, *text; int code; } not_live[] = {
     { "path: '%d.npy', live: true", "'live' has no effect on a file for each frame", 3 },
@@ -454,16 +440,15 @@ static const struct { const char *write, *text; int code; } not_live[] = {
     { "path: /dev/null, live: true", "is not a regular file, on which 'live' has no effect", 1 },
 };
 
-START_TEST(not_to_be_live)
+TEST_EACH(not_to_be_live, not_live)
 {
     char y[400];
     io_fails(TEXT(y, GENERATE("frames: 3") "  - {use: write, %s}\n", not_live[_i].write),
              not_live[_i].code, not_live[_i].text);
 }
-END_TEST
 
 /* A live file is whole at its end, and a frame that fails leaves those before it. */
-START_TEST(live_to_the_end)
+TEST(live_to_the_end)
 {
     io_count_npy("in.npy", U8(6, 2, 5), 0);
     io_runs(IN "  - {use: write, path: out.npy, live: true}\n");
@@ -473,7 +458,6 @@ START_TEST(live_to_the_end)
              "  - {use: write, path: out.npy, stack: true, live: true}\n", 1, "frame 1: '");
     io_counts("out.npy", U8(1, 3, 10), 0);
 }
-END_TEST
 
 /* As long as a name can be. */
 #define TEN "0123456789"
@@ -499,7 +483,7 @@ static pid_t dead_process(void)
     return dead;
 }
 
-START_TEST(removes_what_killed_runs_left)
+TEST_EACH(removes_what_killed_runs_left, stale)
 {
     char made[NAME_MAX + 1], name[NAME_MAX + 10];
     gp_temporary_name(made, stale[_i].name, stale[_i].whose ? stale[_i].whose : dead_process(),
@@ -511,7 +495,6 @@ START_TEST(removes_what_killed_runs_left)
     io_runs(IN "  - {use: write, path: out.raw}\n");
     ck_assert_int_eq(access(at(name), F_OK) != 0, stale[_i].goes);
 }
-END_TEST
 
 /* Names that somebody may give to a file of his own. */
 static const char *const alike[] = {
@@ -519,7 +502,7 @@ static const char *const alike[] = {
     ".gpipe-%d", ".out.raw.gpipe-%dx", ".out.raw.gpipe-", "out.raw.gpipe-%d", ".gpipe-%d.raw",
 };
 
-START_TEST(leaves_what_is_called_alike)
+TEST_EACH(leaves_what_is_called_alike, alike)
 {
     char name[60];
     snprintf(name, sizeof name, alike[_i], (int)dead_process());
@@ -528,9 +511,8 @@ START_TEST(leaves_what_is_called_alike)
     io_runs(IN "  - {use: write, path: out.raw}\n");
     io_holds(name, "somebody's", 10);
 }
-END_TEST
 
-START_TEST(leaves_what_it_reads)
+TEST(leaves_what_it_reads)
 {
     char name[NAME_MAX + 1], y[700];
     gp_temporary_name(name, "in.raw", dead_process(), 0);
@@ -541,10 +523,9 @@ START_TEST(leaves_what_it_reads)
     io_holds("out.raw", "\0\1\2\3\4\5\6\7", 8);
     io_holds(name, "\0\1\2\3\4\5\6\7", 8);
 }
-END_TEST
 
 /* One that somebody has open under a lock stays, as if its process were on another machine. */
-START_TEST(leaves_what_is_held)
+TEST(leaves_what_is_held)
 {
     char name[NAME_MAX + 1];
     io_count_npy("in.npy", U8(1, 10), 0);
@@ -558,7 +539,6 @@ START_TEST(leaves_what_is_held)
     io_runs(IN "  - {use: write, path: out.raw}\n");
     ck_assert_int_ne(access(at(name), F_OK), 0);
 }
-END_TEST
 
 /* Another run that writes a file just now holds its temporary file, or that itself if it is
  * live; one that writes numbered files holds one that is called like their pattern. MEETS: that may
@@ -583,7 +563,7 @@ static const struct { const char *held, *write; int fails; } at_once[] = {
     { "%n%d.raw", "path: '%n%d.raw'", false }, { "5%%%d.raw", "path: '5%%%d.raw'", true },
 };
 
-START_TEST(two_runs_at_once)
+TEST_EACH(two_runs_at_once, at_once)
 {
     char y[900], name[NAME_MAX + 1] = "out.raw", says[200];
     TEXT(says, "' cannot be written: another run is writing it (process %ld)", (long)getppid());
@@ -607,10 +587,9 @@ START_TEST(two_runs_at_once)
         ck_assert_int_eq(io_files("."), 2);
     close(fd);
 }
-END_TEST
 
 /* Each stage of one run may write some of a pattern's numbers; nothing of what holds it stays. */
-START_TEST(one_run_writes_a_pattern_twice)
+TEST(one_run_writes_a_pattern_twice)
 {
     io_count_npy("in.npy", U8(3, 10), 0);
     mkdir(at("out"), 0777);
@@ -626,36 +605,5 @@ START_TEST(one_run_writes_a_pattern_twice)
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(r.errs.e[i].code, GP_E_WARN);
 }
-END_TEST
 
-Suite *suite_io_outputs(void)
-{
-    Suite *s = suite_create("io_outputs");
-    TCase *tc = tcase_create("outputs");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-#define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
-    LOOP(keeps_the_mode, modes);
-    LOOP(follows_links, links);
-    LOOP(live_files, live);
-    LOOP(not_to_be_live, not_live);
-    tcase_add_test(tc, live_to_the_end);
-    LOOP(removes_what_killed_runs_left, stale);
-    LOOP(leaves_what_is_called_alike, alike);
-    tcase_add_test(tc, leaves_what_it_reads);
-    tcase_add_test(tc, leaves_what_is_held);
-    LOOP(two_runs_at_once, at_once);
-    tcase_add_test(tc, one_run_writes_a_pattern_twice);
-    LOOP(files_of_an_earlier_run, earlier);
-    LOOP(names_stay_in_their_folder, names);
-    LOOP(higher_numbers_are_told, higher);
-    tcase_add_test(tc, numbers_go_on);
-    LOOP(never_over_an_input, over_inputs);
-    LOOP(beside_an_input, beside);
-    LOOP(one_name_twice, twice);
-    tcase_add_test(tc, new_files_have_the_umask);
-    tcase_add_test(tc, keeps_the_owner);
-    tcase_add_test(tc, links_in_a_circle);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(io_outputs, io_set_up, io_tear_down, 0)

@@ -8,8 +8,7 @@
 #include <unistd.h>
 #include "base/filetable.h"
 #include "iotest.h"
-
-Suite *suite_io_partial(void);
+#include "suite.h"
 
 static const struct {
     const char *write, *file;  /* its options; what is kept, NULL: nothing */
@@ -39,7 +38,7 @@ static pipe_result fail_at(const char *write, int frame)
 }
 
 /* All frames that came out are in it, whole; what had the name before is untouched. */
-START_TEST(a_failed_run_keeps_what_it_wrote)
+TEST_EACH(a_failed_run_keeps_what_it_wrote, kept)
 {
     char path[600], say[300];
     size_t n;
@@ -73,10 +72,9 @@ START_TEST(a_failed_run_keeps_what_it_wrote)
     }
     free(file);
 }
-END_TEST
 
 /* A path may be longer than a message: it is told whole. */
-START_TEST(a_long_path)
+TEST(a_long_path)
 {
     char write[1200] = "path: ", file[PATH_MAX], told[PATH_MAX];
     while (strlen(write) < 1000)
@@ -88,7 +86,6 @@ START_TEST(a_long_path)
     io_told(&r, told);
     ck_assert_str_eq(told, file);
 }
-END_TEST
 
 /* What an earlier run kept stays, and so does anything else of that name; the first name that is
  * free is taken. */
@@ -98,7 +95,7 @@ static const struct { const char *there[3], *kept; } again[] = {
     { { "out.npy.partial.2" }, "out.npy.partial" },
 };
 
-START_TEST(what_was_kept_stays)
+TEST_EACH(what_was_kept_stays, again)
 {
     char say[300], path[600];
     for (int i = 0; i < 3 && again[_i].there[i]; i++)
@@ -110,10 +107,9 @@ START_TEST(what_was_kept_stays)
     for (int i = 0; i < 3 && again[_i].there[i]; i++)
         io_holds(again[_i].there[i], "of an earlier run", 17);
 }
-END_TEST
 
 /* A link is not followed, a folder no hindrance, and a name may be as long as one can be. */
-START_TEST(whatever_has_the_name)
+TEST(whatever_has_the_name)
 {
     char path[600], long_name[NAME_MAX + 1], write[NAME_MAX + 20];
     pipe_text(io_dir, "theirs", "theirs");
@@ -128,7 +124,6 @@ START_TEST(whatever_has_the_name)
     ck_assert_msg(r.errs.n == 2 && strstr(r.errs.e[1].msg, "xxxx.partial'"), "%s",
                   r.errs.e[r.errs.n - 1].msg);
 }
-END_TEST
 
 /* A run that comes to a good end says what is left of others, and leaves it. */
 static const struct { const char *there[3], *write, *says; } left[] = {
@@ -144,7 +139,7 @@ static const struct { const char *there[3], *write, *says; } left[] = {
     { { "out.npy.partial" }, "path: 'out%d.npy'", NULL }, { { "ut.npy.partial" }, "path: out.npy", NULL },
 };
 
-START_TEST(what_was_kept_is_told)
+TEST_EACH(what_was_kept_is_told, left)
 {
     char y[300];
     for (int i = 0; i < 3 && left[_i].there[i]; i++)
@@ -159,10 +154,9 @@ START_TEST(what_was_kept_is_told)
     for (int i = 0; i < 3 && left[_i].there[i]; i++)
         io_holds(left[_i].there[i], "of an earlier run", 17);
 }
-END_TEST
 
 /* A file that is read is not replaced: it is what somebody goes on from. */
-START_TEST(not_over_an_input)
+TEST(not_over_an_input)
 {
     char y[600];
     pipe_text(io_dir, "fail.lua", "function process(f, x, y) if f.index == 2 then error('x') end y:copy(x) end\n");
@@ -180,7 +174,6 @@ START_TEST(not_over_an_input)
     ck_assert_int_eq(io_files("."), 3);
     free(was), free(is);
 }
-END_TEST
 
 /* Of a run whose threads do not come back: what is worth it is kept, the rest goes; of what has a
  * name already, or belongs to nobody, nothing does. So many names are taken before; so many bytes are whole, 0: all. */
@@ -192,7 +185,7 @@ static const struct { bool worth, published; int taken; const char *is; int whol
     { true, false, 0, "out.raw.partial", 3 },  { true, true, 0, "out.raw", 3 },
 };
 
-START_TEST(what_is_given_up)
+TEST_EACH(what_is_given_up, given_up)
 {
     char path[600], name[100], why[GP_WHY];
     gp_filetable *t = gp_filetable_new();
@@ -217,7 +210,6 @@ START_TEST(what_is_given_up)
     gp_outfile_drop(&f);
     gp_filetable_free(t);
 }
-END_TEST
 
 /* A FIFO whose writer is silent gives no frame. `left`: what the file then has, NULL: there is none. */
 static const struct { const char *write; bool there; const char *left, *says; } stopped[] = {
@@ -238,7 +230,7 @@ static void stop(gp_pipeline *p, void *fifo)
     gp_cancel(p, 1);
 }
 
-START_TEST(a_run_without_frames_that_is_stopped)
+TEST_EACH(a_run_without_frames_that_is_stopped, stopped)
 {
     char y[400], path[600];
     const char *name = strstr(stopped[_i].write, ".npy") ? "out.npy" : "out.raw";
@@ -256,10 +248,9 @@ START_TEST(a_run_without_frames_that_is_stopped)
         io_holds(name, stopped[_i].left, strlen(stopped[_i].left));
     ck_assert_int_eq(io_files("."), 1 + (stopped[_i].left != NULL));
 }
-END_TEST
 
 /* Two that read one FIFO would each get a part of it. */
-START_TEST(one_reader)
+TEST(one_reader)
 {
     char y[400], path[600];
     ck_assert_int_eq(mkfifo(io_path("fifo", path), 0600), 0);
@@ -273,23 +264,5 @@ START_TEST(one_reader)
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(strstr(io_error(&r), "another run or stage of gpipe reads this FIFO") != NULL, "%s", io_error(&r));
 }
-END_TEST
 
-Suite *suite_io_partial(void)
-{
-    Suite *s = suite_create("io_partial");
-    TCase *tc = tcase_create("partial");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-    tcase_add_loop_test(tc, a_failed_run_keeps_what_it_wrote, 0, sizeof kept / sizeof *kept);
-    tcase_add_test(tc, a_long_path);
-    tcase_add_loop_test(tc, what_was_kept_stays, 0, sizeof again / sizeof *again);
-    tcase_add_test(tc, whatever_has_the_name);
-    tcase_add_loop_test(tc, what_was_kept_is_told, 0, sizeof left / sizeof *left);
-    tcase_add_test(tc, not_over_an_input);
-    tcase_add_loop_test(tc, what_is_given_up, 0, sizeof given_up / sizeof *given_up);
-    tcase_add_loop_test(tc, a_run_without_frames_that_is_stopped, 0, sizeof stopped / sizeof *stopped);
-    tcase_add_test(tc, one_reader);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(io_partial, io_set_up, io_tear_down, 0)

@@ -6,10 +6,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "every.h"
 #include "iotest.h"
-
-Suite *suite_io_workers(void);
+#include "suite.h"
 
 /* ---- what is read ---------------------------------------------------- */
 
@@ -141,7 +139,7 @@ static void go(int at, int workers, const char *depth, outcome *o)
     gather(sub, o->made, sizeof o->made);
 }
 
-START_TEST(several_make_what_one_makes)
+TEST_SOME(several_make_what_one_makes, sizeof reads / sizeof *reads, 3, 1)
 {
     static const struct { int workers; const char *depth; } how[] = {
         { 2, "depth=3" }, { 5, "depth=8" }, { 5, "depth=2" }, { 3, "depth=1" },
@@ -163,7 +161,6 @@ START_TEST(several_make_what_one_makes)
                       reads[_i].what, how[k].workers);
     }
 }
-END_TEST
 
 /* ---- what is written ------------------------------------------------- */
 
@@ -185,7 +182,7 @@ static const struct { const char *what, *yaml; int files; } writes[] = {
     { "numbered arrays", SOME "  - {use: write, path: '%s/%%03d.npy'", 25 },
 };
 
-START_TEST(several_write_what_one_writes)
+TEST_SOME(several_write_what_one_writes, sizeof writes / sizeof *writes, 3, 1)
 {
     static const char *const workers[] = { "1", "2", "5", "auto" };
     static char made[2][200000], told[2][12000];
@@ -213,19 +210,8 @@ START_TEST(several_write_what_one_writes)
         ck_assert_msg(!k || !memcmp(made[0], made[1], sizeof made[0]), "%s, workers %s", writes[_i].what, workers[k]);
     }
 }
-END_TEST
 
 /* ---- stopped in the middle ------------------------------------------- */
-
-static void stop_soon(gp_pipeline *p, void *arg)
-{
-    gp_account a = { 0 };
-    while (a.out < 10) {
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-        gp_accounts(p, &a, 1);
-    }
-    gp_cancel(p, *(int *)arg);
-}
 
 static const char *const endless[] = {
     "read, path: 'p*.png', loop: true", "read, path: one.npy, loop: true", "read, path: 'p*.png', loop: true, rate: 500",
@@ -233,7 +219,7 @@ static const char *const endless[] = {
 };
 
 /* The frames that came out are all from the first on, without a gap. */
-START_TEST(stopped)
+TEST_SOME(stopped, sizeof endless / sizeof *endless, 3, 1)
 {
     char y[600], told[100];
     make_files();
@@ -242,7 +228,7 @@ START_TEST(stopped)
         TEXT(y, "%sstages:\n  - {use: %s, out: x, workers: 5}\n  - {use: write, path: 'out%d/%%d.raw', durable: none}\n",
              top, endless[_i], level);
         pipe_result r = pipe_run_with(io_dir, y, "cpu", (const char *[]){ "depth=7", NULL }, (gp_run_options){ 0 },
-                                      stop_soon, &level);
+                                      io_stop_soon, &level);
         ck_assert_msg(r.outcome == (level == 1 ? GP_DRAINED : GP_NOT_DRAINED) || (level == 2 && r.outcome == GP_DRAINED),
                       "%s: %d", endless[_i], (int)r.outcome);
         ck_assert_uint_ge(r.account[0].out, 10);
@@ -252,7 +238,6 @@ START_TEST(stopped)
             ck_assert_int_eq(access(io_path(TEXT(told, "out%d/%d.raw", level, (int)i), (char[600]){ 0 }), F_OK), 0);
     }
 }
-END_TEST
 
 /* ---- a file that becomes shorter ------------------------------------- */
 
@@ -269,7 +254,7 @@ static void cut_in_half(gp_pipeline *p, void *arg)
 
 /* While the script holds frame 20 back. Pieces that are gone cost a frame each, and those of the next file keep their
  * numbers. */
-START_TEST(shrinks)
+TEST_LOOP(shrinks, 0, 3)
 {
     static const int workers[] = { 1, 2, 5 };
     char y[700], path[600];
@@ -291,18 +276,5 @@ START_TEST(shrinks)
     io_holds("out/200.raw", "", 1);
     io_holds("out/229.raw", "\x1d", 1);
 }
-END_TEST
 
-Suite *suite_io_workers(void)
-{
-    Suite *s = suite_create("io_workers");
-    TCase *tc = tcase_create("sources");
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-#define LOOP(test, table) ADD_SOME(tc, test, (int)(sizeof table / sizeof *table), tests_every(3, 1))
-    LOOP(several_make_what_one_makes, reads);
-    LOOP(several_write_what_one_writes, writes);
-    LOOP(stopped, endless);
-    tcase_add_loop_test(tc, shrinks, 0, 3);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(io_workers, io_set_up, io_tear_down, 0)

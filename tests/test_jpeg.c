@@ -4,8 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "iotest.h"
-
-Suite *suite_jpeg(void);
+#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 #define READ(path) "stages:\n  - {use: read, path: " path "}\n" DISCARD
@@ -31,7 +30,7 @@ static const char *const pictures[] = {
     "orient6", "orient7", "orient8", "orient6_big_endian_gray",
 };
 
-START_TEST(picture)
+TEST_EACH(picture, pictures)
 {
     char y[1000], here[400];
     ck_assert_ptr_nonnull(getcwd(here, sizeof here));
@@ -39,10 +38,9 @@ START_TEST(picture)
     ck_assert_uint_eq(io_runs(TEXT(y, "stages:\n  - {use: read, path: '%s/tests/data/jpeg/%s.jpg'}\n"
                                    "  - {use: compare, file: '%s/tests/data/jpeg/%s.npy'}\n", here, p, here, p)), 1);
 }
-END_TEST
 
 /* The shape is that of the upright picture, unless it is to be kept: then the pixels are, too. */
-START_TEST(orientation)
+TEST_LOOP(orientation, 1, 9)
 {
     char y[1000], name[40];
     take(TEXT(name, "jpeg/orient%d.jpg", _i), "a.jpg");
@@ -68,7 +66,6 @@ START_TEST(orientation)
     free(kept);
     free(up);
 }
-END_TEST
 
 /* ---- out ------------------------------------------------------------- */
 
@@ -86,7 +83,7 @@ static const struct { const char *shape, *options; int abs, quantum, samples; } 
 
 /* A smooth picture; the file's first quantum and its first component's samples are as asked
  * for, and it is read as nearly what it was. */
-START_TEST(and_back)
+TEST_EACH(and_back, written)
 {
     char y[1000];
     TEXT(y, "buffers: {p: {dtype: u8, shape: %s}}\nstages:\n"
@@ -112,10 +109,9 @@ START_TEST(and_back)
     io_runs(TEXT(y, "buffers: {p: {dtype: u8, shape: %s}}\nstages:\n  - {use: read, path: a.jpg, out: p}\n"
                  "  - {use: compare, file: p.raw, abs: %d}\n", flat ? "[1, 1]" : written[_i].shape, written[_i].abs));
 }
-END_TEST
 
 /* Several workers decode and encode at once: each frame is as if it had come alone. */
-START_TEST(workers_agree)
+TEST(workers_agree)
 {
     enum { FRAMES = 24 };
     char name[30];
@@ -133,7 +129,6 @@ START_TEST(workers_agree)
         free(other);
     }
 }
-END_TEST
 
 static const struct { const char *type, *text; } refused[] = {
     { "dtype: u16, shape: [2, 3]", "cannot hold u16 [2, 3]: JPEG holds u8: put a 'cast'" },
@@ -142,13 +137,12 @@ static const struct { const char *type, *text; } refused[] = {
     { "dtype: u8, shape: [2, 65501]", "at most 65500 rows and columns" },
 };
 
-START_TEST(not_written)
+TEST_EACH(not_written, refused)
 {
     char y[500];
     io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
                   "  - {use: write, path: x.jpg}\n", refused[_i].type), 3, refused[_i].text);
 }
-END_TEST
 
 /* ---- broken ---------------------------------------------------------- */
 
@@ -156,7 +150,7 @@ static const char *const to_break[] = { "rgb420_19x33", "progressive", "restarts
                                         "arithmetic" };
 
 /* Cut off anywhere it is an error that names the file; the frame before is whole. */
-START_TEST(cut_off)
+TEST_EACH(cut_off, to_break)
 {
     char y[500], name[50];
     size_t n;
@@ -180,10 +174,9 @@ START_TEST(cut_off)
     ck_assert_uint_eq(r.account[0].out, 1);
     ck_assert_int_eq(io_files("out"), 1);
 }
-END_TEST
 
 /* Bytes that are wrong: a picture or an error, and never a crash. */
-START_TEST(changed)
+TEST_EACH(changed, to_break)
 {
     char name[50];
     size_t n;
@@ -202,7 +195,6 @@ START_TEST(changed)
     ck_assert_uint_gt(errors, 20);
     free(file);
 }
-END_TEST
 
 /* Bytes that are put at `at` of a picture, and what is said. */
 static const struct { const char *from; int at; const char *bytes, *text; } patched[] = {
@@ -217,7 +209,7 @@ static const struct { const char *from; int at; const char *bytes, *text; } patc
     { "gray_1x7", 94, "\xff\xff\xff\xff", "holds u8 [65535, 65535], the first file u8 [1, 7]" },
 };
 
-START_TEST(not_read)
+TEST_EACH(not_read, patched)
 {
     char name[50];
     size_t n;
@@ -229,10 +221,9 @@ START_TEST(not_read)
     take(!strcmp(patched[_i].from, "scans") ? "jpeg/gray_1x1.jpg" : "jpeg/gray_1x7.jpg", "a.jpg");
     io_fails(READ("'?.jpg'"), 1, patched[_i].text);
 }
-END_TEST
 
 /* What follows the end of a picture is another's, as phones have it; fill bytes mean nothing. */
-START_TEST(behind_the_end)
+TEST(behind_the_end)
 {
     char y[1000], here[400], more[3000];
     size_t n;
@@ -247,10 +238,9 @@ START_TEST(behind_the_end)
     io_runs(TEXT(y, "stages:\n  - {use: read, path: a.jpg}\n"
                  "  - {use: compare, file: '%s/tests/data/jpeg/rgb444_17x3.npy'}\n", here));
 }
-END_TEST
 
 /* A picture whose header is large is refused by what the frame may have, at once. */
-START_TEST(bomb)
+TEST(bomb)
 {
     size_t n;
     take("jpeg/rgb420_19x33.jpg", "a.jpg");
@@ -264,12 +254,11 @@ START_TEST(bomb)
              "  - {use: read, path: '?.jpg', out: p}\n" DISCARD, 1,
              "b.jpg' holds u8 [65535, 65535, 3], which does not fit in u8 [<=100, <=100, 3]");
 }
-END_TEST
 
 /* ---- names and formats ----------------------------------------------- */
 
 /* A name may be wrong: the bytes count, but where `format` is said. */
-START_TEST(other_names)
+TEST(other_names)
 {
     char y[1000], here[400];
     ck_assert_ptr_nonnull(getcwd(here, sizeof here));
@@ -288,10 +277,9 @@ START_TEST(other_names)
     pipe_file(io_dir, "empty.jpg", "", 0);
     io_fails(READ("empty.jpg"), 3, "empty.jpg' is empty");
 }
-END_TEST
 
 /* Formats may be mixed in a list; types have to agree, or to be within bounds. */
-START_TEST(mixed)
+TEST(mixed)
 {
     take("jpeg/gray_1x7.jpg", "a.jpg");
     take("pnm/gray8_1x7.pgm", "b.pgm");
@@ -317,27 +305,5 @@ START_TEST(mixed)
     io_fails("buffers: {p: {dtype: u8, shape: [\"<=19\", \"<=33\"]}}\nstages:\n"
              "  - {use: read, path: '[a-z].*', out: p}\n" DISCARD, 1, "z.npy' is not a picture that gpipe reads");
 }
-END_TEST
 
-Suite *suite_jpeg(void)
-{
-    Suite *s = suite_create("jpeg");
-    TCase *tc = tcase_create("pictures");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-#define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
-    LOOP(picture, pictures);
-    tcase_add_loop_test(tc, orientation, 1, 9);
-    LOOP(and_back, written);
-    tcase_add_test(tc, workers_agree);
-    LOOP(not_written, refused);
-    LOOP(cut_off, to_break);
-    LOOP(changed, to_break);
-    LOOP(not_read, patched);
-    tcase_add_test(tc, behind_the_end);
-    tcase_add_test(tc, bomb);
-    tcase_add_test(tc, other_names);
-    tcase_add_test(tc, mixed);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(jpeg, io_set_up, io_tear_down, 0)

@@ -4,8 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "iotest.h"
-
-Suite *suite_label(void);
+#include "suite.h"
 
 /* A reference of tests/ref, by its name in the test's folder. */
 static void link_reference(const char *name)
@@ -21,7 +20,7 @@ static const char *const workers[] = { "1", "5", "auto", "2" };
 enum { KNOBS = sizeof knobs / sizeof *knobs };
 
 /* Each frame has as many rows as objects, those of SciPy; one has none. */
-START_TEST(as_scipy)
+TEST_LOOP(as_scipy, 0, KNOBS)
 {
     char yaml[600];
     link_reference("labels_i32.npy"), link_reference("objects_f64.npy");
@@ -31,10 +30,9 @@ START_TEST(as_scipy)
                  "  - {use: objects, workers: %s}\n  - {use: compare, file: objects_f64.npy}\n", knobs[_i],
                  workers[_i]));
 }
-END_TEST
 
 /* Labels that no pixel has are rows, too. */
-START_TEST(gaps)
+TEST(gaps)
 {
     link_reference("gaps_u8.npy"), link_reference("objects_gaps_f64.npy");
     io_runs("buffers: {x: {shape: [3, 4]}}\nstages:\n  - {use: read, path: gaps_u8.npy, out: x}\n"
@@ -43,10 +41,9 @@ START_TEST(gaps)
              "  - {use: objects, max_objects: 199}\n  - {use: discard}\n", 1,
              "stage 'objects': frame 0 has labels up to 200, and 'max_objects' is 199");
 }
-END_TEST
 
 /* Frames with fewer rows, and of their own shapes, from the mask on: as if each had come alone. */
-START_TEST(from_masks)
+TEST_LOOP(from_masks, 0, KNOBS)
 {
     static const unsigned char mask[] = { 1, 0, 1,  0, 0, 1,  1, 0, 0,  /**/ 0, 1, 0 };
     static const char text[] = "1,0,0,1,1,0,0\n2,2,0,3,2,2,0.5\n1,0,2,1,3,0,2\n1,1,0,2,1,1,0\n";
@@ -57,10 +54,9 @@ START_TEST(from_masks)
                  "  - {use: label}\n  - {use: objects}\n  - {use: write, path: out.csv}\n", knobs[_i]));
     io_holds("out.csv", text, sizeof text - 1);
 }
-END_TEST
 
 /* As many objects as pixels; one less is said, and can be dropped. */
-START_TEST(all_pixels)
+TEST(all_pixels)
 {
     enum { N = 300 };
     static int32_t label[2 * N];
@@ -86,18 +82,5 @@ START_TEST(all_pixels)
                           "  - {use: write, path: out.raw}\n");
     ck_assert(r.outcome == GP_DONE && r.account[0].in == 2 && r.account[0].out == 1 && r.account[0].failed == 1);
 }
-END_TEST
 
-Suite *suite_label(void)
-{
-    Suite *s = suite_create("label");
-    TCase *c = tcase_create("label");
-    tcase_add_checked_fixture(c, io_set_up, io_tear_down);
-    tcase_set_timeout(c, 60);
-    tcase_add_loop_test(c, as_scipy, 0, KNOBS);
-    tcase_add_test(c, gaps);
-    tcase_add_loop_test(c, from_masks, 0, KNOBS);
-    tcase_add_test(c, all_pixels);
-    suite_add_tcase(s, c);
-    return s;
-}
+TEST_SUITE(label, io_set_up, io_tear_down, 0)

@@ -1,11 +1,9 @@
 /* test_layout.c - boxes lie apart and lines go around them, whatever is drawn; what
  * should be straight is; time is in proportion. */
-#include <check.h>
 #include <math.h>
 #include <string.h>
 #include "draw/layout.h"
-
-Suite *suite_layout(void);
+#include "suite.h"
 
 #define EDGE(a, b) { .from = (a), .to = (b) }
 
@@ -92,7 +90,7 @@ static const char *wrong_edge(const drawn *d, const gp_edge *k)
     return NULL;
 }
 
-START_TEST(test_random)
+TEST_LOOP(test_random, 0, 8)
 {
     static const struct { int n, reach, edges; } shape[] = {
         { 1, 1, 1 }, { 2, 1, 1 }, { 12, 3, 2 }, { 40, 40, 2 }, { 40, 4, 4 }, { 150, 8, 3 },
@@ -113,9 +111,8 @@ START_TEST(test_random)
         gp_arena_free(&again.arena);
     }
 }
-END_TEST
 
-START_TEST(test_straight)
+TEST(test_straight)
 {
     /* 0 - 1 - 2 - 3, and from 0 to 3 past them; 4 to 2 from the side; 5 alone */
     gp_box box[6];
@@ -133,9 +130,8 @@ START_TEST(test_straight)
     ck_assert(w < 3 * 130 + 20);       /* nothing far off */
     gp_arena_free(&a);
 }
-END_TEST
 
-START_TEST(test_ends)
+TEST(test_ends)
 {
     gp_box box[] = {
         { .w = 2, .rank = GP_RANK_FIRST, .aim = 9 }, { .w = 2, .rank = GP_RANK_FIRST, .aim = 5 },
@@ -150,11 +146,10 @@ START_TEST(test_ends)
     ck_assert(box[1].x < box[0].x);
     gp_arena_free(&a);
 }
-END_TEST
 
 /* A line that is too long has a label in place of its way, or there would be as many
  * items as boxes times boxes. */
-START_TEST(test_linear)
+TEST(test_linear)
 {
     size_t total[2];
     for (int i = 0; i < 2; i++) {
@@ -171,16 +166,5 @@ START_TEST(test_linear)
     }
     ck_assert_msg(total[1] < 6 * total[0], "%zu bytes, then %zu", total[0], total[1]);
 }
-END_TEST
 
-Suite *suite_layout(void)
-{
-    Suite *s = suite_create("layout");
-    TCase *t = tcase_create("layout");
-    tcase_add_loop_test(t, test_random, 0, 8);
-    tcase_add_test(t, test_straight);
-    tcase_add_test(t, test_ends);
-    tcase_add_test(t, test_linear);
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(layout, NULL, NULL, 0)

@@ -1,17 +1,15 @@
 /* test_linear.c - compiling takes time and memory in proportion to the number of
  * stages: each form of file once small and once four times as long. And a short run
  * is short. */
-#include <check.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "effort.h"
 #include "pipe.h"
+#include "suite.h"
 #include "device/machine.h"
 #include "run/pipeline.h"
-
-Suite *suite_linear(void);
 
 /* ---- texts ----------------------------------------------------------- */
 
@@ -207,9 +205,7 @@ static const char *dir;
 
 static void up(void)
 {
-    gp_errs errs = { 0 };
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
+    registry = pipe_builtin(NULL, 0);
     dir = pipe_dir();
     pipe_text(dir, "s.lua", "function process(frame, x, y) end\n");
 }
@@ -254,7 +250,7 @@ static double compile_form(int n, void *arg)
     return measure(m->form, n, &m->bytes[n > m->smallest]);
 }
 
-START_TEST(takes_time_in_proportion)
+TEST_EACH(takes_time_in_proportion, forms)
 {
     enum { MORE = 8 };
     struct measured m = { .form = _i, .smallest = forms[_i].n };
@@ -262,7 +258,6 @@ START_TEST(takes_time_in_proportion)
     ck_assert_msg(m.bytes[1] <= MORE * m.bytes[0], "%s: %d stages take %.0f bytes, 4 times as many "
                   "%.0f", forms[_i].name, forms[_i].n, m.bytes[0], m.bytes[1]);
 }
-END_TEST
 
 static double now(void)
 {
@@ -274,7 +269,7 @@ static double now(void)
 /* A pipeline with next to nothing to do waits for no clock, from its text to its
  * end: one that did would never end so soon. Others may keep the machine busy, but not
  * each time. */
-START_TEST(little_takes_no_time)
+TEST(little_takes_no_time)
 {
     static const char yaml[] = "buffers: {s: " SIGNAL "}\nstages:\n"
                                "  - {name: s, use: generate, frames: 1}\n  - {use: discard}\n";
@@ -293,16 +288,5 @@ START_TEST(little_takes_no_time)
     }
     ck_assert_msg(best <= most, "it takes %.1f ms", 1e3 * best);
 }
-END_TEST
 
-Suite *suite_linear(void)
-{
-    Suite *s = suite_create("linear");
-    TCase *t = tcase_create("compile");
-    tcase_set_timeout(t, 120);
-    tcase_add_checked_fixture(t, up, down);
-    tcase_add_loop_test(t, takes_time_in_proportion, 0, (int)(sizeof forms / sizeof *forms));
-    tcase_add_test(t, little_takes_no_time);
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(linear, up, down, 0)

@@ -1,13 +1,11 @@
 /* test_lint.c - each lint on the smallest file that has its mistake: the whole text
  * and the place; and on files beside it, which have nothing to be said of. */
-#include <check.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include "pipe.h"
 #include "planned.h"
-
-Suite *suite_lint(void);
+#include "suite.h"
 
 #define FRAMES(shape, more) \
     "buffers: {g: {dtype: f32, shape: " shape more "}}\n" \
@@ -270,8 +268,7 @@ static float zero(int64_t i)
 static void up(void)
 {
     memset(&errs, 0, sizeof errs);
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
+    registry = pipe_builtin(NULL, 0);
     dir = pipe_dir();
     pipe_text(dir, "free.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_text(dir, "keeps.lua", "function process(f, x, y) y:copy(x) end\n");
@@ -304,7 +301,7 @@ static void lint(const gp_pipeline *p, const char *yaml, const gp_machine *m)
     gp_lint(gp_pipeline_plan(p), gp_pipeline_spec(p), m, yaml, strlen(yaml), &errs);
 }
 
-START_TEST(says_what_and_where)
+TEST_EACH(says_what_and_where, cases)
 {
     gp_machine m;
     gp_machine_fixed(&m, 1);
@@ -333,10 +330,9 @@ START_TEST(says_what_and_where)
     ck_assert_int_eq(gp_errs_exit(&errs), 0);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* A place on the command line has no line, and no comment in the file is at it. */
-START_TEST(says_it_of_the_command_line)
+TEST(says_it_of_the_command_line)
 {
     static const char yaml[] = "depth: 3   # nolint: depth\n" LARGE SCALE END, set[] = "depth=1";
     gp_machine m;
@@ -347,9 +343,8 @@ START_TEST(says_it_of_the_command_line)
     ck_assert_ptr_eq(errs.e[0].at.file, set);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
-START_TEST(says_nothing_of_golden_files)
+TEST(says_nothing_of_golden_files)
 {
     glob_t files;
     ck_assert_int_eq(glob("tests/golden/*.yaml", 0, NULL, &files), 0);
@@ -365,16 +360,5 @@ START_TEST(says_nothing_of_golden_files)
     }
     globfree(&files);
 }
-END_TEST
 
-Suite *suite_lint(void)
-{
-    Suite *s = suite_create("lint");
-    TCase *tc = tcase_create("lint");
-    tcase_add_checked_fixture(tc, up, down);
-    tcase_add_loop_test(tc, says_what_and_where, 0, (int)(sizeof cases / sizeof *cases));
-    tcase_add_test(tc, says_it_of_the_command_line);
-    tcase_add_test(tc, says_nothing_of_golden_files);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(lint, up, down, 0)

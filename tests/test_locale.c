@@ -1,13 +1,11 @@
 /* test_locale.c - a program that embeds gpipe may have a locale with a decimal comma: numbers are read and written with a
  * point all the same, by scripts too, and the program's locale is its own again afterwards. */
-#include <check.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "pipe.h"
-
-Suite *suite_locale(void);
+#include "suite.h"
 
 static const char *folder;
 static bool have_comma;
@@ -36,7 +34,7 @@ static void is_comma(void)
     ck_assert_str_eq(text, "1,5");
 }
 
-START_TEST(numbers_have_a_point)
+TEST(numbers_have_a_point)
 {
     const char *dir = pipe_dir(), *sets[] = { "vars.b=0.25", "stages.scale.b=b + 0.5", NULL };
     size_t n;
@@ -59,11 +57,9 @@ START_TEST(numbers_have_a_point)
     ck_assert_str_eq(text, "5.84375\n");       /* 2.5 * 1.75 + 0.75 + 0.5 + 0.125 + 0.03125 + 0.0625 */
     is_comma();
     free(text);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
-START_TEST(machines_have_a_point)
+TEST(machines_have_a_point)
 {
     char *text = NULL;
     size_t n;
@@ -82,10 +78,9 @@ START_TEST(machines_have_a_point)
     free(text);
     gp_machine_destroy(m);
 }
-END_TEST
 
 /* What a descriptor says is read as well. */
-START_TEST(kinds_have_a_point)
+TEST(kinds_have_a_point)
 {
     static const gp_opt opts[] = { { .name = "x", .type = GP_OPT_FLOAT, .def = "0.5", .min = 0.25, .max = 1, .help = "x" }, { 0 } };
     gp_errs errs = { .n = 0 };
@@ -99,10 +94,9 @@ START_TEST(kinds_have_a_point)
     is_comma();
     gp_registry_destroy(r);
 }
-END_TEST
 
 /* The locale belongs to the whole program. */
-START_TEST(scripts_set_none)
+TEST(scripts_set_none)
 {
     const char *dir = pipe_dir();
     pipe_text(dir, "s.lua", "function process(f, x, y) os.setlocale('C') end\n");
@@ -110,19 +104,6 @@ START_TEST(scripts_set_none)
                              "  - {use: lua, script: s.lua}\n  - {use: discard}\n", "cpu", NULL, (gp_run_options){ 0 });
     ck_assert(r.outcome == GP_ERROR && r.errs.n);
     ck_assert_msg(strstr(r.errs.e[0].msg, "os.setlocale()"), "%s", r.errs.e[0].msg);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
-Suite *suite_locale(void)
-{
-    Suite *s = suite_create("locale");
-    TCase *tc = tcase_create("comma");
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, numbers_have_a_point);
-    tcase_add_test(tc, machines_have_a_point);
-    tcase_add_test(tc, kinds_have_a_point);
-    tcase_add_test(tc, scripts_set_none);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(locale, set_up, tear_down, 0)

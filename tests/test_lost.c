@@ -1,17 +1,15 @@
 /* test_lost.c - what a run says and counts when the device, a stage or the caller fails it
  * in ways that the CPU back end does not: a back end that breaks in one of its functions is
  * put in its place by a stage of the test. Each test is a process of its own. */
-#include <check.h>
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <ucontext.h>
 #include "pipe.h"
+#include "suite.h"
 #include "device/backend.h"
 #include "run/segment.h"
-
-Suite *suite_lost(void);
 
 extern const gp_kind gp_kind_scale, gp_kind_mix;
 
@@ -158,7 +156,7 @@ static seen run(const char *yaml)
 
 /* ---- a frame that cannot be made of many ------------------------------ */
 
-START_TEST(emission_that_fails)
+TEST_LOOP(emission_that_fails, 0, 6)
 {
     static const char *const knobs[] = { "depth: 1\n", "depth: 12\n", "depth: 3\nlaunch: stream\n" };
     static const float want[16] = { 4, 0, 4, 4, 4 };
@@ -183,10 +181,9 @@ START_TEST(emission_that_fails)
     for (int i = 0; i < 16; i++)
         ck_assert_msg(made[i] == want[i], "frame %d: %g", i, (double)made[i]);
 }
-END_TEST
 
 /* What emit() leaves unwritten is poisoned. */
-START_TEST(emission_that_writes_nothing)
+TEST(emission_that_writes_nothing)
 {
     static const char yaml[] = "depth: 2\nbuffers: {a: {dtype: f32, shape: [3]}}\nstages:\n"
              "  - {use: generate, frames: 23, out: a}\n  - {use: emits, op: sum, frames: 4}\n"
@@ -197,7 +194,6 @@ START_TEST(emission_that_writes_nothing)
     for (int i = 0; i < 6; i++)
         ck_assert_msg(isnan(made[i]), "frame %d: %g", i, (double)made[i]);
 }
-END_TEST
 
 /* ---- one frame at a time ------------------------------------------------ */
 
@@ -226,7 +222,7 @@ static bool direct(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs *er
 }
 
 /* The stage that faults is found, also where it regroups. */
-START_TEST(isolated_stage)
+TEST_LOOP(isolated_stage, 0, 4)
 {
     static const char *const of[] = { "scale, a: 2", "mix, op: sum, frames: 4", "group, frames: 4", "hold, frames: 4" };
     char yaml[400];
@@ -239,11 +235,10 @@ START_TEST(isolated_stage)
     ck_assert_str_eq(s.errs.e[0].msg, "stage 'x' failed on the device in frame 0");
     ck_assert_int_eq(s.errs.e[0].at.line, 6);
 }
-END_TEST
 
 /* ---- places ---------------------------------------------------------- */
 
-START_TEST(graph_that_cannot_be_built)
+TEST(graph_that_cannot_be_built)
 {
     broken.build = build;
     seen s = run(YAML);
@@ -252,9 +247,8 @@ START_TEST(graph_that_cannot_be_built)
     ck_assert_int_eq(s.errs.e[0].at.line, 5);
     ck_assert_uint_eq(s.account.in, 0);
 }
-END_TEST
 
-START_TEST(places_of_stages)
+TEST(places_of_stages)
 {
     static const char *const use[] = { "closed", "fails" };
     for (int i = 0; i < 2; i++) {
@@ -271,7 +265,6 @@ START_TEST(places_of_stages)
         ck_assert_int_eq(s.errs.e[0].at.line, 4);
     }
 }
-END_TEST
 
 /* ---- a device that is lost ------------------------------------------- */
 
@@ -302,21 +295,19 @@ static void lose(const char *yaml, int k)
     ck_assert_uint_gt(a->cancelled, 0);
 }
 
-START_TEST(lost_in_flight)
+TEST_LOOP(lost_in_flight, 0, 4)
 {
     static const int at[] = { 0, 1, 5, 100 };
     broken.wait = wait_for;
     lose(YAML, at[_i]);
 }
-END_TEST
 
-START_TEST(lost_at_a_launch)
+TEST_LOOP(lost_at_a_launch, 0, 4)
 {
     static const int at[] = { 0, 1, 5, 100 };
     broken.launch = launch;
     lose(YAML, at[_i]);
 }
-END_TEST
 
 /* Follows the launcher, instruction by instruction, from where the device has taken a launch:
  * at no instant is a launch issued whose frames are not below `next`, for the reaper may see
@@ -358,7 +349,7 @@ static bool launch_and_step(gp_dev *dev, int stream, gp_exec *x, gp_errs *errs)
     return ok;
 }
 
-START_TEST(issued_frames_are_below_next)
+TEST(issued_frames_are_below_next)
 {
     struct sigaction sa = { .sa_sigaction = step, .sa_flags = SA_SIGINFO };
     ck_assert_int_eq(sigaction(SIGTRAP, &sa, NULL), 0);
@@ -371,7 +362,6 @@ START_TEST(issued_frames_are_below_next)
     ck_assert_int_eq(atomic_load(&steps), 20);
     ck_assert_int_eq(atomic_load(&too_early), 0);
 }
-END_TEST
 #endif
 
 static void set_up(void)
@@ -379,22 +369,4 @@ static void set_up(void)
     broken = gp_backend_cpu;
 }
 
-Suite *suite_lost(void)
-{
-    Suite *s = suite_create("lost");
-    TCase *tc = tcase_create("cpu");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, set_up, NULL);
-    tcase_add_loop_test(tc, emission_that_fails, 0, 6);
-    tcase_add_test(tc, emission_that_writes_nothing);
-    tcase_add_loop_test(tc, isolated_stage, 0, 4);
-    tcase_add_test(tc, graph_that_cannot_be_built);
-    tcase_add_test(tc, places_of_stages);
-    tcase_add_loop_test(tc, lost_in_flight, 0, 4);
-    tcase_add_loop_test(tc, lost_at_a_launch, 0, 4);
-#ifdef STEPS
-    tcase_add_test(tc, issued_frames_are_below_next);
-#endif
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(lost, set_up, NULL, 0)

@@ -1,10 +1,10 @@
 /* test_lower.c - which stages become a segment, which rings, copies and tasks
  * there are. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include "effort.h"
 #include "planned.h"
+#include "suite.h"
 
 #define SRC(name) "  - {use: src, name: " name "}\n"
 #define HOST(name, in) "  - {use: host, name: " name ", in: " in "}\n"
@@ -67,7 +67,7 @@ static void segments_text(const planned *p, char *text, size_t size)
     }
 }
 
-START_TEST(test_segments)
+TEST_EACH(test_segments, shapes)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
         char yaml[2000], got[500];
@@ -79,7 +79,6 @@ START_TEST(test_segments)
         plan_free(&p);
     }
 }
-END_TEST
 
 /* A segment ends where a collective can begin, if there are other ranks. */
 #define EACH(name) "  - {use: src, shard: none, name: " name "}\n"
@@ -105,7 +104,7 @@ static const struct { const char *what, *stages, *alone, *shared; } collectives[
       DEV("c", "w") SINK("c") "buffers: {u: {carry: w, dtype: u8, shape: [1000]}}\n", "u a b | c", "u a b | c" },
 };
 
-START_TEST(test_collectives)
+TEST_EACH(test_collectives, collectives)
 {
     for (int i = 0; i < 4; i++) {
         char yaml[2000], got[500];
@@ -118,17 +117,8 @@ START_TEST(test_collectives)
         plan_free(&p);
     }
 }
-END_TEST
 
 /* ---- rings ----------------------------------------------------------- */
-
-static int count_tasks(const planned *p, gp_task_kind op)
-{
-    int n = 0;
-    for (int i = 0; i < p->plan->ntasks; i++)
-        n += p->plan->task[i].op == op;
-    return n;
-}
 
 static int count_rings(const planned *p, const char *buffer)
 {
@@ -142,7 +132,7 @@ static const char REENTRY[] =
     "pipeline: t\nstages:\n"
     SRC("s") DEV("gray", "s") HOST("lua", "gray") DEV("join", "[gray, lua]") SINK("join");
 
-START_TEST(test_link_on_device)
+TEST(test_link_on_device)
 {
     planned p = plan_ok(REENTRY, true);
     const gp_plan *q = p.plan;
@@ -156,8 +146,8 @@ START_TEST(test_link_on_device)
     ck_assert_int_eq(q->actor[host->producer].segment, plan_segment(&p, "gray"));
     ck_assert_int_eq(host->nconsumers, 1);
     ck_assert_int_eq(q->actor[host->consumer[0]].stage, plan_stage(&p, "lua"));
-    ck_assert_int_eq(count_tasks(&p, GP_TASK_COPY_IN), 2);           /* s, lua: not gray */
-    ck_assert_int_eq(count_tasks(&p, GP_TASK_COPY_OUT), 2);          /* gray, join */
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN), 2);           /* s, lua: not gray */
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_OUT), 2);          /* gray, join */
     const gp_segment *second = &q->segment[plan_segment(&p, "join")];
     ck_assert_int_eq(second->nin, 2);
     plan_free(&p);
@@ -166,16 +156,15 @@ START_TEST(test_link_on_device)
     int r = plan_ring(&p, "gray", false);
     ck_assert_int_eq(count_rings(&p, "gray"), 1);
     ck_assert_int_eq(p.plan->ring[r].nconsumers, 2);
-    ck_assert_int_eq(count_tasks(&p, GP_TASK_COPY_IN) + count_tasks(&p, GP_TASK_COPY_OUT), 0);
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN) + plan_tasks(&p, GP_TASK_COPY_OUT), 0);
     plan_free(&p);
 }
-END_TEST
 
-START_TEST(test_fan_out_is_copied_once)
+TEST(test_fan_out_is_copied_once)
 {
     planned p = plan_ok("pipeline: t\nstages:\n"
                         SRC("s") DEV("a", "s") DEV("b", "s") SINK("a") SINK("b"), true);
-    ck_assert_int_eq(count_tasks(&p, GP_TASK_COPY_IN), 1);
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN), 1);
     ck_assert_int_eq(count_rings(&p, "s"), 2);
     ck_assert_int_eq(p.plan->ring[plan_ring(&p, "s", false)].nconsumers, 1);
     plan_free(&p);
@@ -186,9 +175,8 @@ START_TEST(test_fan_out_is_copied_once)
     ck_assert_int_eq(p.plan->ring[plan_ring(&p, "s", false)].nconsumers, 2);
     plan_free(&p);
 }
-END_TEST
 
-START_TEST(test_inner_ring)
+TEST(test_inner_ring)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
         planned p = plan_ok("pipeline: t\nstages:\n"
@@ -202,9 +190,8 @@ START_TEST(test_inner_ring)
         plan_free(&p);
     }
 }
-END_TEST
 
-START_TEST(test_same_buffer_twice)
+TEST(test_same_buffer_twice)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
         planned p = plan_ok("pipeline: t\nstages:\n" SRC("s")
@@ -219,11 +206,10 @@ START_TEST(test_same_buffer_twice)
         plan_free(&p);
     }
 }
-END_TEST
 
 /* ---- tasks and extras ------------------------------------------------ */
 
-START_TEST(test_true_dependencies)
+TEST(test_true_dependencies)
 {
     planned p = plan_ok("pipeline: t\nstages:\n"
                         SRC("s") DEV("a", "s") DEV("b", "s") DEV("c", "[a, b]") SINK("c"), true);
@@ -237,9 +223,8 @@ START_TEST(test_true_dependencies)
                               want[i].stage, p.plan->task[t].ndeps);
     plan_free(&p);
 }
-END_TEST
 
-START_TEST(test_frame_info)
+TEST(test_frame_info)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
         planned p = plan_ok("pipeline: t\nstages:\n" SRC("s")
@@ -256,9 +241,8 @@ START_TEST(test_frame_info)
         plan_free(&p);
     }
 }
-END_TEST
 
-START_TEST(test_extras)
+TEST(test_extras)
 {
     planned p = plan_ok("pipeline: t\ndepth: 4\nstages:\n" SRC("s")
                         "  - {use: dev, name: a, in: s, scratch: 300, state: 10, table: 257}\n"
@@ -277,9 +261,8 @@ START_TEST(test_extras)
         ck_assert(p.plan->extra[i].place.device);
     plan_free(&p);
 }
-END_TEST
 
-START_TEST(test_constants)
+TEST(test_constants)
 {
     static const struct { const char *readers; int cuda, cpu; } cases[] = {
         { DEV("a", "[s, dark]") SINK("a"), 1, 1 },
@@ -303,7 +286,6 @@ START_TEST(test_constants)
             plan_free(&p);
         }
 }
-END_TEST
 
 /* ---- any graph ------------------------------------------------------- */
 
@@ -370,7 +352,7 @@ static void assert_convex(const planned *p)
                                   g->stage[i].name, g->stage[k].name, g->stage[j].name);
 }
 
-START_TEST(test_random_graphs)
+TEST(test_random_graphs)
 {
     int planned_well = 0;
     for (unsigned seed = 1; seed <= 600; seed++)
@@ -390,7 +372,6 @@ START_TEST(test_random_graphs)
         }
     ck_assert_int_gt(planned_well, 600);
 }
-END_TEST
 
 /* ---- many stages ----------------------------------------------------- */
 
@@ -452,32 +433,10 @@ static double plan_many(int n, void *arg)
     return t;
 }
 
-START_TEST(test_linear)
+TEST(test_linear)
 {
     effort_is_linear("a zigzag", plan_many, &(writer){ zigzag }, 2500);
     effort_is_linear("a comb", plan_many, &(writer){ comb }, 1000);
 }
-END_TEST
 
-Suite *suite_lower(void);
-
-Suite *suite_lower(void)
-{
-    Suite *s = suite_create("lower");
-    TCase *tc = tcase_create("lower");
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, test_segments, 0, (int)(sizeof shapes / sizeof *shapes));
-    tcase_add_loop_test(tc, test_collectives, 0, (int)(sizeof collectives / sizeof *collectives));
-    tcase_add_test(tc, test_link_on_device);
-    tcase_add_test(tc, test_fan_out_is_copied_once);
-    tcase_add_test(tc, test_inner_ring);
-    tcase_add_test(tc, test_same_buffer_twice);
-    tcase_add_test(tc, test_true_dependencies);
-    tcase_add_test(tc, test_frame_info);
-    tcase_add_test(tc, test_extras);
-    tcase_add_test(tc, test_constants);
-    tcase_add_test(tc, test_random_graphs);
-    tcase_add_test(tc, test_linear);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(lower, NULL, NULL, 0)

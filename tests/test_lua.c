@@ -1,5 +1,4 @@
 /* test_lua.c - the Lua stage: what scripts can do with frames, and how fast. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,12 +6,11 @@
 #include "effort.h"
 #include "luarig.h"
 #include "pipe.h"
-
-Suite *suite_lua(void);
+#include "suite.h"
 
 /* ---- views and bulk operations, in Lua -------------------------------- */
 
-START_TEST(elements)
+TEST_LOOP(elements, GP_U8, GP_NDTYPES)
 {
     gp_dtype t = (gp_dtype)_i;
     char decl[80];
@@ -21,9 +19,8 @@ START_TEST(elements)
     ck_assert_msg(rig_run_all(r, 0, 3) == GP_OK, "%s: %s", gp_dtype_name(t), rig_error(&r->errs));
     rig_free(r);
 }
-END_TEST
 
-START_TEST(ops)
+TEST_LOOP(ops, GP_U8, GP_C64)
 {
     gp_dtype t = (gp_dtype)_i;
     for (int to = GP_U8; to < GP_C64; to++) {
@@ -42,15 +39,13 @@ START_TEST(ops)
         rig_free(r);
     }
 }
-END_TEST
 
-START_TEST(bytes)
+TEST(bytes)
 {
     rig *r = rig_opened("{dtype: u8, shape: [8]}", "{dtype: u8, shape: [100]}", "", "bytes.lua");
     ck_assert_msg(rig_run_all(r, 0, 2) == GP_OK, "%s", rig_error(&r->errs));
     rig_free(r);
 }
-END_TEST
 
 /* ---- frames ---------------------------------------------------------- */
 
@@ -136,7 +131,7 @@ static const struct good {
       P("io.write('') y:fill(3)"), -1, GP_OK, 16, "\3" },
 };
 
-START_TEST(good)
+TEST_EACH(good, goods)
 {
     const struct good *g = &goods[_i];
     rig *r = rig_opened(g->in, g->out, g->more, g->script);
@@ -152,11 +147,10 @@ START_TEST(good)
     rig_frame_free(f);
     rig_free(r);
 }
-END_TEST
 
 /* ---- modules, and where text goes -------------------------------------- */
 
-START_TEST(modules)
+TEST(modules)
 {
     rig *r = rig_make(X16, "", "", "local side = require 'side'\nfunction process(f, x, y) "
         "y:fill(side.value) end");
@@ -169,10 +163,9 @@ START_TEST(modules)
     rig_frame_free(f);
     rig_free(r);
 }
-END_TEST
 
 /* print and io.write never reach stdout, where data goes. */
-START_TEST(printing)
+TEST(printing)
 {
     char path[400], text[200] = "";
     rig *r = rig_make(X16, "", "", P("print('a', 1, nil) io.write('b')"));
@@ -203,13 +196,12 @@ START_TEST(printing)
     fclose(e);
     rig_free(r);
 }
-END_TEST
 
 /* ---- speed ------------------------------------------------------------- */
 
 /* A bulk copy runs at the speed of memcpy; arithmetic not far behind. CPU times are compared,
  * the best of a few, and of many where others keep caches and memory busy. */
-START_TEST(speed)
+TEST_LOOP(speed, 0, 7)
 {
     static const struct { const char *op; double least; } bulk[] = {
         { "y:copy(x)", 0.3 }, { "y:fill(1)", 0.3 }, { "y:add(x, x)", 0.1 }, { "y:scale(x, 2, 1)",
@@ -240,20 +232,5 @@ START_TEST(speed)
     rig_frame_free(f);
     rig_free(r);
 }
-END_TEST
 
-Suite *suite_lua(void)
-{
-    Suite *s = suite_create("lua");
-    TCase *tc = tcase_create("lua");
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, elements, GP_U8, GP_NDTYPES);
-    tcase_add_loop_test(tc, ops, GP_U8, GP_C64);
-    tcase_add_test(tc, bytes);
-    tcase_add_loop_test(tc, good, 0, (int)(sizeof goods / sizeof *goods));
-    tcase_add_test(tc, modules);
-    tcase_add_test(tc, printing);
-    tcase_add_loop_test(tc, speed, 0, 7);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(lua, NULL, NULL, 0)

@@ -1,11 +1,9 @@
 /* test_lua_errors.c - what is said of scripts that cannot go on, and where. */
-#include <check.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
 #include "luarig.h"
-
-Suite *suite_lua_errors(void);
+#include "suite.h"
 
 static const struct bad {
     const char *in, *out, *more, *script;
@@ -170,7 +168,7 @@ static const struct bad {
     { X16, "", "", "\x1bLua is binary", 0, -1, "compiled Lua", 0 },
 };
 
-START_TEST(bad)
+TEST_EACH(bad, bads)
 {
     const struct bad *b = &bads[_i];
     rig *r = rig_make(b->in, b->out, b->more, b->script);
@@ -191,10 +189,9 @@ START_TEST(bad)
     }
     rig_free(r);
 }
-END_TEST
 
 /* Whoever says so, Lua or its library. */
-START_TEST(no_memory_has_a_code_of_its_own)
+TEST_LOOP(no_memory_has_a_code_of_its_own, 0, 4)
 {
     static const struct { const char *script; gp_code code; } cases[] = {
         { P("error('not enough memory')"), GP_E_RESOURCE },
@@ -209,7 +206,6 @@ START_TEST(no_memory_has_a_code_of_its_own)
     rig_frame_free(f);
     rig_free(r);
 }
-END_TEST
 
 /* ---- a script that does not return ------------------------------------ */
 
@@ -221,7 +217,7 @@ static void *cancel_soon(void *arg)
     return NULL;
 }
 
-START_TEST(cancelled)
+TEST_LOOP(cancelled, 0, 6)
 {
     static const char *const loops[] = {
         P("while true do y[1] = x[1] end"),
@@ -241,16 +237,5 @@ START_TEST(cancelled)
     rig_frame_free(f);
     rig_free(r);
 }
-END_TEST
 
-Suite *suite_lua_errors(void)
-{
-    Suite *s = suite_create("lua_errors");
-    TCase *tc = tcase_create("lua");
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, bad, 0, (int)(sizeof bads / sizeof *bads));
-    tcase_add_loop_test(tc, no_memory_has_a_code_of_its_own, 0, 4);
-    tcase_add_loop_test(tc, cancelled, 0, 6);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(lua_errors, NULL, NULL, 0)

@@ -1,11 +1,8 @@
 /* test_lua_unwritten.c - what a script leaves unwritten is told of the first frame, before anybody reads it. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include "every.h"
 #include "pipe.h"
-
-Suite *suite_lua_unwritten(void);
+#include "suite.h"
 
 #define P(body) "stateless = true\nfunction process(f, x, y) " body " end"
 #define F32 "{dtype: f32, shape: [4, 16]}"
@@ -91,7 +88,7 @@ static pipe_result run_script(const char *dir, int i, int depth, const char *top
     return pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ .poison = depth == 2 });
 }
 
-START_TEST(unwritten)
+TEST_SOME(unwritten, sizeof cases / sizeof *cases, 3, 1)
 {
     static const struct { int depth; const char *top; } as[] = { { 1, "" }, { 2, "" }, { 7, "on_error: drop\n" } };
     for (int k = 0; k < 3; k++) {
@@ -118,10 +115,9 @@ START_TEST(unwritten)
         free(made), free(whole);
     }
 }
-END_TEST
 
 /* A script with state sees each frame once, and in order, also where the first ones are looked at. */
-START_TEST(runs_once)
+TEST(runs_once)
 {
     const char *dir = pipe_dir();
     size_t n = 0;
@@ -139,15 +135,5 @@ START_TEST(runs_once)
             ck_assert_int_eq(out[at++], i + 1);
     free(out);
 }
-END_TEST
 
-Suite *suite_lua_unwritten(void)
-{
-    Suite *s = suite_create("lua_unwritten");
-    TCase *tc = tcase_create("lua_unwritten");
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, runs_once);
-    ADD_SOME(tc, unwritten, (int)(sizeof cases / sizeof *cases), tests_every(3, 1));
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(lua_unwritten, NULL, NULL, 0)

@@ -1,18 +1,16 @@
 /* test_lua_workers.c - the Lua stage from frame to frame: runs of frames, sources and their ends,
  * finish(), several workers, random numbers. */
-#include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "luarig.h"
 #include "pipe.h"
-
-Suite *suite_lua_workers(void);
+#include "suite.h"
 
 /* ---- runs of frames -------------------------------------------------- */
 
 /* A frame that failed leaves the stage able to go on. */
-START_TEST(after_failure)
+TEST(after_failure)
 {
     rig *r = rig_opened(X16, "", "", P("if f.index == 1 then y() end y:copy(x)"));
     for (uint64_t i = 0; i < 3; i++) {
@@ -23,10 +21,9 @@ START_TEST(after_failure)
     }
     rig_free(r);
 }
-END_TEST
 
 /* A run of frames ends before one that would keep others waiting, and after a failure. */
-START_TEST(runs)
+TEST_LOOP(runs, 0, 6)
 {
     static const struct { const char *in, *script; int done; gp_status last; } cases[] = {
         { X16, P("y:fill(f.index)"), 6, GP_OK },
@@ -57,11 +54,10 @@ START_TEST(runs)
     ck_assert_msg(done == cases[_i].done, "'%s' does %d", cases[_i].script, done);
     rig_free(r);
 }
-END_TEST
 
 /* ---- sources, finish, several workers --------------------------------- */
 
-START_TEST(source_ends)
+TEST(source_ends)
 {
     rig *r = rig_opened(NULL, X16, "", "local n = 0\nfunction produce(f, y)\n  if n == 3 then "
         "return false end\n"
@@ -77,7 +73,6 @@ START_TEST(source_ends)
     }
     rig_free(r);
 }
-END_TEST
 
 static bool call_finish(rig *r)
 {
@@ -87,7 +82,7 @@ static bool call_finish(rig *r)
 }
 
 /* finish() is called in every worker's state, and may fail. */
-START_TEST(finish)
+TEST(finish)
 {
     rig *r = rig_opened(X16, "", "workers: 3, params: {dir: '${env:LUA_TEST}'}",
                         "stateless = true\nlocal seen = 0\nfunction process(f, x, y) seen = "
@@ -111,7 +106,6 @@ START_TEST(finish)
     ck_assert(call_finish(r));
     rig_free(r);
 }
-END_TEST
 
 enum { FRAMES = 96 };
 typedef struct crew { rig *r; int worker, workers; gp_errs errs; double *out; } crew;
@@ -147,7 +141,7 @@ static void crew_run(const char *script, int workers, double *out)
     rig_free(r);
 }
 
-START_TEST(workers)
+TEST(workers)
 {
     static const char script[] = "stateless = true\nlocal gpipe = require 'gpipe'\n"
         "function process(f, x, y)\n  y[1] = math.random()\n  y[2] = math.random(1000)\n"
@@ -161,10 +155,9 @@ START_TEST(workers)
     }
     ck_assert(one[0] != one[4] && one[2] == 10 && one[6] == 11);
 }
-END_TEST
 
 /* Random numbers are the same in each run, and differ between stages. */
-START_TEST(seeds)
+TEST(seeds)
 {
     double got[2] = { 0 };
     for (int i = 0; i < 2; i++) {
@@ -178,10 +171,9 @@ START_TEST(seeds)
     }
     ck_assert(got[0] == got[1] && got[0] > 0 && got[0] < 1);
 }
-END_TEST
 
 /* The same through the executor: text of a source, a filter and a writer. */
-START_TEST(pipeline)
+TEST(pipeline)
 {
     static const char yaml[] =
         "buffers: {n: {dtype: f64, shape: [8]}, text: {dtype: u8, shape: [400]}}\n"
@@ -218,20 +210,5 @@ START_TEST(pipeline)
     }
     free(first);
 }
-END_TEST
 
-Suite *suite_lua_workers(void)
-{
-    Suite *s = suite_create("lua_workers");
-    TCase *tc = tcase_create("lua");
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, after_failure);
-    tcase_add_loop_test(tc, runs, 0, 6);
-    tcase_add_test(tc, source_ends);
-    tcase_add_test(tc, finish);
-    tcase_add_test(tc, workers);
-    tcase_add_test(tc, seeds);
-    tcase_add_test(tc, pipeline);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(lua_workers, NULL, NULL, 0)

@@ -1,5 +1,4 @@
 /* test_machine.c - what gpipe takes the machine for. */
-#include <check.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +10,11 @@
 #include "device/machine.h"
 #include "device/nvml.h"
 #include "effort.h"
+#include "pipe.h"
+#include "suite.h"
 #include "run/pipeline.h"
 
-Suite *suite_machine(void);
-
-START_TEST(fixed_is_fixed)
+TEST_LOOP(fixed_is_fixed, 0, 5)
 {
     static const struct { int ask, get; } cases[] = { { 0, 0 }, { 1, 1 }, { 2, 2 }, { 99, 99 }, { 5000, GP_DEVICES } };
     gp_machine m;
@@ -33,9 +32,8 @@ START_TEST(fixed_is_fixed)
         ck_assert_uint_eq(m.device[i].memory, 141000000000u);
     }
 }
-END_TEST
 
-START_TEST(this_machine)
+TEST(this_machine)
 {
     gp_machine m;
     memset(&m, 0xa5, sizeof m);
@@ -48,10 +46,9 @@ START_TEST(this_machine)
     ck_assert(m.unified);
     ck_assert_str_ne(m.why, "");
 }
-END_TEST
 
 /* Who has no descriptor left has memory. */
-START_TEST(no_descriptor)
+TEST(no_descriptor)
 {
     struct rlimit was, none;
     gp_machine m;
@@ -62,9 +59,8 @@ START_TEST(no_descriptor)
     ck_assert(!setrlimit(RLIMIT_NOFILE, &was));
     ck_assert_uint_gt(m.memory, 1 << 20);
 }
-END_TEST
 
-START_TEST(only_our_cpus_count)
+TEST(only_our_cpus_count)
 {
     cpu_set_t all, one;
     CPU_ZERO(&one);
@@ -78,7 +74,6 @@ START_TEST(only_our_cpus_count)
     sched_setaffinity(0, sizeof all, &all);
     ck_assert_int_eq(m.cpus, 1);
 }
-END_TEST
 
 /* ---- as JSON ------------------------------------------------------------- */
 
@@ -94,7 +89,7 @@ static char *printed(const gp_machine *m)
 }
 
 /* What is printed is read back as it was, and prints the same. */
-START_TEST(there_and_back)
+TEST_LOOP(there_and_back, 0, 4)
 {
     gp_errs errs = { .n = 0 };
     gp_machine m;
@@ -116,7 +111,6 @@ START_TEST(there_and_back)
     free(text), free(again);
     gp_machine_destroy(read);
 }
-END_TEST
 
 #define GPU "{\"name\": \"x\", \"compute_capability\": 9.0, \"memory\": \"1GiB\""
 
@@ -143,7 +137,7 @@ static const struct { const char *text, *error; int line, col; } bad[] = {
     { "{\"devices\": [], \"devices\": []}", "", 1, 17 },
 };
 
-START_TEST(bad_files)
+TEST_EACH(bad_files, bad)
 {
     gp_errs errs = { .n = 0 };
     gp_machine *m = gp_machine_create_from(bad[_i].text, strlen(bad[_i].text), "m.json", &errs);
@@ -155,7 +149,6 @@ START_TEST(bad_files)
     ck_assert_msg(errs.e[0].at.line == bad[_i].line && errs.e[0].at.col == bad[_i].col, "%s: %d:%d", bad[_i].text,
                   errs.e[0].at.line, errs.e[0].at.col);
 }
-END_TEST
 
 /* ---- which GPU `auto` takes ------------------------------------------------ */
 
@@ -183,7 +176,7 @@ static const char *no_environment(const void *arg, const char *name)
     return NULL;
 }
 
-START_TEST(which_gpu)
+TEST_EACH(which_gpu, chosen)
 {
     char text[200];
     gp_errs errs = { .n = 0 };
@@ -206,10 +199,9 @@ START_TEST(which_gpu)
     gp_pipeline_destroy(p);
     gp_registry_destroy(registry);
 }
-END_TEST
 
 /* NVML has its own order: devices are found by their address. */
-START_TEST(free_memory)
+TEST(free_memory)
 {
     char fake[4096];
     ssize_t n = readlink("/proc/self/exe", fake, sizeof fake - 20);
@@ -224,7 +216,6 @@ START_TEST(free_memory)
     ck_assert(!gp_nvml_look(fake, of, 3));
     ck_assert(!gp_nvml_look("/no/such/library.so", of, 2));
 }
-END_TEST
 
 /* ---- many devices and stages ------------------------------------------------- */
 
@@ -238,8 +229,7 @@ static double plan_many(int n, void *arg)
     static char text[300000];
     gp_errs errs = { .n = 0 };
     gp_machine *m = gp_machine_create_fixed(n);
-    gp_registry *registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
+    gp_registry *registry = pipe_builtin(NULL, 0);
     size_t len = (size_t)snprintf(text, sizeof text, "device: %s\nfuse: none\n"
                                   "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n"
                                   "  - {use: generate, frames: 8, out: x}\n", placed ? "cuda:0" : "all");
@@ -262,17 +252,16 @@ static double plan_many(int n, void *arg)
     return took;
 }
 
-START_TEST(many_devices)
+TEST_LOOP(many_devices, 0, 2)
 {
     planning some = { .placed = _i }, more = some;
     plan_many(256, &some), plan_many(1024, &more);
     ck_assert_msg(more.bytes < 6 * some.bytes, "4 times the size: %zu instead of %zu bytes", more.bytes, some.bytes);
     effort_is_linear("a plan over many devices", plan_many, &some, 256);
 }
-END_TEST
 
 /* A plan for another machine's GPU is refused here, by whatever back ends this build has. */
-START_TEST(a_gpu_that_is_not_here)
+TEST(a_gpu_that_is_not_here)
 {
     static const char text[] = "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
                                "  - {use: scale, a: 2}\n  - {use: discard}\n";
@@ -280,8 +269,7 @@ START_TEST(a_gpu_that_is_not_here)
     gp_machine *here = gp_machine_create(true), *m = gp_machine_create_fixed(1);
     gp_machine_info is;
     gp_machine_about(here, &is);
-    gp_registry *r = gp_registry_create();
-    ck_assert(gp_register_builtin(r, &errs));
+    gp_registry *r = pipe_builtin(NULL, 0);
     gp_config config = { .registry = r, .machine = m };
     gp_pipeline *p = gp_compile(text, strlen(text), "p.yaml", &config, &errs);
     ck_assert_msg(p != NULL, "%s", errs.n ? errs.e[0].msg : "?");
@@ -291,22 +279,5 @@ START_TEST(a_gpu_that_is_not_here)
     }
     gp_pipeline_destroy(p), gp_registry_destroy(r), gp_machine_destroy(m), gp_machine_destroy(here);
 }
-END_TEST
 
-Suite *suite_machine(void)
-{
-    Suite *s = suite_create("machine");
-    TCase *t = tcase_create("all");
-    tcase_add_loop_test(t, fixed_is_fixed, 0, 5);
-    tcase_add_test(t, this_machine);
-    tcase_add_test(t, no_descriptor);
-    tcase_add_test(t, only_our_cpus_count);
-    tcase_add_loop_test(t, there_and_back, 0, 4);
-    tcase_add_loop_test(t, bad_files, 0, sizeof bad / sizeof *bad);
-    tcase_add_loop_test(t, which_gpu, 0, sizeof chosen / sizeof *chosen);
-    tcase_add_test(t, free_memory);
-    tcase_add_test(t, a_gpu_that_is_not_here);
-    tcase_add_loop_test(t, many_devices, 0, 2);
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(machine, NULL, NULL, 0)

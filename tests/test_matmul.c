@@ -6,7 +6,7 @@
 #include "cblas_library.h"
 #include "cublaslt.h"
 #include "iotest.h"
-#include "matmul_cases.h"
+#include "cases.h"
 
 Suite *suite_matmul(void);
 
@@ -249,7 +249,7 @@ static void as_plain_sums(const gp_type *a, bool ta, const gp_type *b, bool tb)
     }
 }
 
-START_TEST(all_axes)
+TEST_LOOP(all_axes, 0, 2)
 {
     for (int i = 0; i < 2000; i++) {
         int64_t batch[3] = { 1 + any(3), 1 + any(3), 1 + any(4) };
@@ -265,10 +265,9 @@ START_TEST(all_axes)
         as_plain_sums(&a, ta, &b, tb);
     }
 }
-END_TEST
 
 /* Larger than the panels of loops.c. */
-START_TEST(long_sums)
+TEST(long_sums)
 {
     static const int64_t sizes[][3] = { { 1, 1, 3000 }, { 9, 7, 300 }, { 5, 17, 200 }, { 1, 100, 40 }, { 60, 1, 66 } };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -279,10 +278,9 @@ START_TEST(long_sums)
             as_plain_sums(&a, ta, &b, tb);
         }
 }
-END_TEST
 
 /* What lies in a row is one product: few calls. */
-START_TEST(few_calls)
+TEST(few_calls)
 {
     static const struct {
         int a_axes;
@@ -309,12 +307,11 @@ START_TEST(few_calls)
                       (int)gp_product_batches(&p));
     }
 }
-END_TEST
 
 /* ---- frames with fewer rows ---------------------------------------------- */
 
 /* Frames of their own shapes: what each has is the whole product. */
-START_TEST(shapes)
+TEST(shapes)
 {
     size_t n;
     io_count_npy("0.npy", U8(3, 4), 0);
@@ -340,10 +337,9 @@ START_TEST(shapes)
         free(file);
     }
 }
-END_TEST
 
 /* A frame with fewer rows than the sum wants has no product. */
-START_TEST(too_few_rows)
+TEST(too_few_rows)
 {
     io_count_npy("in.npy", U8(5 + 3, 4), 0);
     io_fails("buffers: {x: {dtype: u8, shape: [5, 4]}, w: {const: in.npy, dtype: f32}}\nstages:\n"
@@ -352,20 +348,14 @@ START_TEST(too_few_rows)
              "  - {use: matmul, in: {a: y, b: v}, transpose_a: true}\n  - {use: discard}\n", 1,
              "f32 [3, 4] transposed times f32 [5, 4] does not fit");
 }
-END_TEST
 
 Suite *suite_matmul(void)
 {
     Suite *s = suite_create("matmul");
     TCase *tc = tcase_create("products");
-    tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-    tcase_add_loop_test(tc, all_axes, 0, 2);
-    tcase_add_test(tc, long_sums);
-    tcase_add_test(tc, few_calls);
     matmul_cases(tc, "cpu");
-    tcase_add_test(tc, shapes);
-    tcase_add_test(tc, too_few_rows);
+    suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -1,14 +1,12 @@
 /* test_memfile.c - texts in memory, and what is said when they do not fit into it. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include "base/memfile.h"
+#include "suite.h"
 
-Suite *suite_memfile(void);
-
-START_TEST(keeps_all)
+TEST_LOOP(keeps_all, 0, 7)
 {
     static const size_t lengths[] = { 0, 1, 255, 256, 257, 4096, 1000000 };
     gp_memfile m;
@@ -26,7 +24,6 @@ START_TEST(keeps_all)
     ck_assert_uint_eq(good, want);
     free(text);
 }
-END_TEST
 
 /* So much more memory may be taken. Sanitizers take terabytes of addresses. */
 static bool leave(size_t bytes)
@@ -41,7 +38,7 @@ static bool leave(size_t bytes)
 }
 
 /* What does not fit is said, wherever memory runs out: half way, or at the very end. */
-START_TEST(says_what_does_not_fit)
+TEST_LOOP(says_what_does_not_fit, 0, 2)
 {
     static char block[1 << 20];
     gp_memfile m;
@@ -57,14 +54,5 @@ START_TEST(says_what_does_not_fit)
         fputc('y', m.f);               /* these are in the stream's own buffer */
     ck_assert_ptr_null(gp_memfile_close(&m, &n));
 }
-END_TEST
 
-Suite *suite_memfile(void)
-{
-    Suite *s = suite_create("memfile");
-    TCase *tc = tcase_create("memfile");
-    tcase_add_loop_test(tc, keeps_all, 0, 7);
-    tcase_add_loop_test(tc, says_what_does_not_fit, 0, 2);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(memfile, NULL, NULL, 0)

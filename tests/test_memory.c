@@ -11,10 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "effort.h"
-#include "every.h"
 #include "iotest.h"
-
-Suite *suite_memory(void);
+#include "suite.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
 #define COUNTS 0
@@ -112,7 +110,7 @@ static long count(const char *yaml, const char *frames)
 
 /* Lua's own memory is no frame's: its collector frees what a call leaves, and the
  * frame's table is used again. So it is counted too. */
-START_TEST(a_frame_allocates_nothing)
+TEST_SOME(a_frame_allocates_nothing, sizeof pipelines / sizeof *pipelines, 3, 1)
 {
     if (!COUNTS) {
         fprintf(stderr, "memory: SKIPPED counting allocations: a sanitizer has malloc\n");
@@ -146,7 +144,6 @@ START_TEST(a_frame_allocates_nothing)
     ck_assert_msg(labs(many - few) <= 20, "%s: %ld allocations for 1000 frames, %ld for 3000",
                   pipelines[_i].name, few, many);
 }
-END_TEST
 
 /* ---- resident memory ------------------------------------------------- */
 
@@ -170,7 +167,7 @@ static long peak(const char *verb, const char *file)
 }
 
 /* Rings of 3 + 5 slots of 4 MiB, and of 1 MiB; 40 MiB for all the rest. */
-START_TEST(a_run_takes_what_the_plan_says)
+TEST(a_run_takes_what_the_plan_says)
 {
     enum { RINGS = (3 + 5) * 4 + 3, REST = 40 };
     char file[600];
@@ -190,7 +187,6 @@ START_TEST(a_run_takes_what_the_plan_says)
     ck_assert_msg(run - base < (RINGS + REST) * 1024, "%ld KiB beyond the %ld of a check", run - base,
                   base);
 }
-END_TEST
 
 /* ---- many stages ----------------------------------------------------- */
 
@@ -220,21 +216,9 @@ static double check_many(int n, void *arg)
     return children_seconds() - start;
 }
 
-START_TEST(many_stages_take_time_in_proportion)
+TEST(many_stages_take_time_in_proportion)
 {
     effort_is_linear("stages", check_many, NULL, 1000);
 }
-END_TEST
 
-Suite *suite_memory(void)
-{
-    Suite *s = suite_create("memory");
-    TCase *tc = tcase_create("memory");
-    tcase_set_timeout(tc, 100);
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-    ADD_SOME(tc, a_frame_allocates_nothing, (int)(sizeof pipelines / sizeof *pipelines), tests_every(3, 1));
-    tcase_add_test(tc, a_run_takes_what_the_plan_says);
-    tcase_add_test(tc, many_stages_take_time_in_proportion);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(memory, io_set_up, io_tear_down, 0)

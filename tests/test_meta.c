@@ -4,6 +4,7 @@
 #include "../stages/format/said.h"
 #include "meta_cases.h"
 #include "pipe.h"
+#include "suite.h"
 
 Suite *suite_meta(void);
 
@@ -35,7 +36,7 @@ static const struct { const char *write, *read; } forms[] = {
     { "path: p.btf", "path: p.btf" },
 };
 
-START_TEST(comes_back)
+TEST_EACH(comes_back, forms)
 {
     char yaml[1000];
     const char *dir = pipe_dir();
@@ -52,12 +53,10 @@ START_TEST(comes_back)
     r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
     pipe_no_errors(&r, forms[_i].read);
     ck_assert_uint_eq(r.account[0].out, 8);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* The bytes of files have no numbers, the pictures that are decoded what the files say. */
-START_TEST(decoded)
+TEST_LOOP(decoded, 0, 3)
 {
     char yaml[1000];
     const char *dir = pipe_dir();
@@ -86,9 +85,7 @@ START_TEST(decoded)
         ck_assert_msg(bytes[1] && n[0] == n[1] && !memcmp(bytes[0], bytes[1], n[0]), "%s", name);
         free(bytes[0]), free(bytes[1]);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A list that no frame has numbers for changes no byte; neither do numbers in formats that have no place for them. */
 static const struct { const char *name, *script; } plain[] = {
@@ -96,7 +93,7 @@ static const struct { const char *name, *script; } plain[] = {
     { "p.jpg", "hard.lua" }, { "p.csv", "hard.lua" },
 };
 
-START_TEST(same_bytes)
+TEST_EACH(same_bytes, plain)
 {
     char yaml[1000];
     const char *dir = pipe_dir();
@@ -113,12 +110,10 @@ START_TEST(same_bytes)
     }
     ck_assert_msg(n[0] == n[1] && !memcmp(bytes[0], bytes[1], n[0]), "%s", plain[_i].name);
     free(bytes[0]), free(bytes[1]);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* The time goes with the frame, to the nanosecond: what is written again has the same bytes. */
-START_TEST(time_comes_back)
+TEST(time_comes_back)
 {
     static const char *const form[] = { "png", "tif" };
     char yaml[1000];
@@ -148,9 +143,7 @@ START_TEST(time_comes_back)
             free(bytes[0]), free(bytes[1]);
         }
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- the sample rate --------------------------------------------------- */
 
@@ -174,7 +167,7 @@ static const struct { const char *stages, *name, *error; unsigned rate; } rates[
       "there was no frame that says its sample rate", 0 },
 };
 
-START_TEST(sample_rate)
+TEST_EACH(sample_rate, rates)
 {
     char yaml[1000];
     size_t n;
@@ -200,12 +193,10 @@ START_TEST(sample_rate)
     else if (!*rates[_i].error)
         ck_assert_uint_eq(bytes[24] | bytes[25] << 8 | bytes[26] << 16, rates[_i].rate);
     free(bytes);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Of frames that come in one call the error names the one, however many were ready. */
-START_TEST(rate_of_one)
+TEST(rate_of_one)
 {
     char yaml[300];
     const char *dir = pipe_dir();
@@ -224,9 +215,7 @@ START_TEST(rate_of_one)
         ck_assert_msg(!strncmp(said, "frame 10: '", 11) && strstr(said, "/o.wav' cannot be written: the frame has a sample rate "
                                                                   "of 44100 Hz, those before it 8000"), "%s", said);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- text that is no number ---------------------------------------------- */
 
@@ -237,7 +226,7 @@ static const struct { const char *text; size_t n; const char *error; } texts[] =
       "says its 'gain' in 64 characters, and a number has at most 63" },
 };
 
-START_TEST(text)
+TEST_EACH(text, texts)
 {
     static const char *const key[] = { "gain" };
     char why[GP_WHY] = "";
@@ -245,7 +234,6 @@ START_TEST(text)
     ck_assert_msg(gp_said_take(&s, 0, texts[_i].text, texts[_i].n, why) == !texts[_i].error, "%s: %s", texts[_i].text, why);
     ck_assert_msg(texts[_i].error ? strstr(why, texts[_i].error) != NULL : s.value[0] == 0.5, "%s: %s", texts[_i].text, why);
 }
-END_TEST
 
 /* A description: the number that it says of `gain`; -1: none; an error of one that is torn. */
 static const struct { const char *text, *error; double gain; } descriptions[] = {
@@ -258,7 +246,7 @@ static const struct { const char *text, *error; double gain; } descriptions[] = 
     { "{\"gain\": 1, \"other", "begins as JSON, names 'gain', and is none", 0 },
 };
 
-START_TEST(description)
+TEST_EACH(description, descriptions)
 {
     static const char *const key[] = { "gain" };
     const char *said = descriptions[_i].text, *error = descriptions[_i].error;
@@ -267,7 +255,6 @@ START_TEST(description)
     ck_assert_msg(gp_said_in_json(&s, said, why) == !error, "%s: %s", said, why);
     ck_assert_msg(error ? strstr(why, error) != NULL : (s.has ? s.value[0] : -1) == descriptions[_i].gain, "%s: %s", said, why);
 }
-END_TEST
 
 /* ---- scripts that are wrong -------------------------------------------- */
 
@@ -290,7 +277,7 @@ static const struct { const char *script, *error; } wrong[] = {
     { "kept = kept or frame.meta; if frame.index == 1 then y[1] = kept.exposure end", "the frame is used after its call" },
 };
 
-START_TEST(refused)
+TEST_EACH(refused, wrong)
 {
     char script[300];
     const char *dir = pipe_dir();
@@ -301,11 +288,9 @@ START_TEST(refused)
                              "cpu", NULL, (gp_run_options){ 0 });
     ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, wrong[_i].error) && r.errs.e[0].at.line == 3, "%s: line %d: %s",
                   wrong[_i].script, r.errs.n ? r.errs.e[0].at.line : 0, r.errs.n ? r.errs.e[0].msg : "no error");
-    pipe_dir_remove(dir);
 }
-END_TEST
 
-START_TEST(refused_in_sink)
+TEST(refused_in_sink)
 {
     const char *dir = pipe_dir();
     pipe_text(dir, "it.lua", "function process(frame, x)\n  frame.meta.gain = 1\nend\n");
@@ -313,28 +298,14 @@ START_TEST(refused_in_sink)
                              "  - {use: generate, frames: 2, out: x}\n  - {use: lua, script: it.lua, out: []}\n", "cpu", NULL,
                              (gp_run_options){ 0 });
     ck_assert(r.errs.n && strstr(r.errs.e[0].msg, "nothing comes behind this stage"));
-    pipe_dir_remove(dir);
 }
-END_TEST
-
-#define LOOP(test, table) tcase_add_loop_test(tc, test, 0, (int)(sizeof table / sizeof *table))
 
 Suite *suite_meta(void)
 {
     Suite *s = suite_create("meta");
     TCase *tc = tcase_create("cpu");
-    tcase_set_timeout(tc, 120);
     meta_cases(tc, "cpu", 1);
-    LOOP(comes_back, forms);
-    LOOP(same_bytes, plain);
-    tcase_add_loop_test(tc, decoded, 0, 3);
-    LOOP(sample_rate, rates);
-    tcase_add_test(tc, rate_of_one);
-    LOOP(text, texts);
-    LOOP(description, descriptions);
-    LOOP(refused, wrong);
-    tcase_add_test(tc, time_comes_back);
-    tcase_add_test(tc, refused_in_sink);
+    suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     return s;
 }

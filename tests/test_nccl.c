@@ -1,9 +1,7 @@
 /* test_nccl.c - what is declared of NCCL beside its header, where that is there. What runs by it is in collectives.py. */
-#include <check.h>
 #include <stddef.h>
 #include "nccl_library.h"
-
-Suite *suite_nccl(void);
+#include "suite.h"
 
 #if defined __has_include
 #if __has_include(<nccl.h>)
@@ -31,7 +29,7 @@ __attribute__((unused)) static int calls(ncclComm_t c, ncclUniqueId id, const vo
 #endif
 #endif
 
-START_TEST(types)
+TEST_LOOP(types, 0, 9)
 {
     static const struct { gp_dtype t; int nccl; } cases[] = {
         { GP_U8, GP_NCCL_U8 }, { GP_I32, GP_NCCL_I32 }, { GP_U32, GP_NCCL_U32 }, { GP_I64, GP_NCCL_I64 },
@@ -39,13 +37,5 @@ START_TEST(types)
     };
     ck_assert_int_eq(gp_nccl_type(cases[_i].t), cases[_i].nccl);
 }
-END_TEST
 
-Suite *suite_nccl(void)
-{
-    Suite *s = suite_create("nccl");
-    TCase *tc = tcase_create("declared");
-    tcase_add_loop_test(tc, types, 0, 9);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(nccl, NULL, NULL, 0)

@@ -1,11 +1,9 @@
 /* test_npy.c - headers of .npy files: what is read, what is refused, what is
  * written. */
-#include <check.h>
 #include <string.h>
 #include "base/dtypes.h"
 #include "base/npy.h"
-
-Suite *suite_npy(void);
+#include "suite.h"
 
 /* A file of version `major` whose dict is `dict`; returns its length. */
 static size_t make(char *buf, int major, const char *dict)
@@ -40,7 +38,7 @@ static const struct { const char *dict, *type; bool fortran; } good[] = {
       "u8 [1, 2, 3, 4, 5, 6, 7, 8]", false },
 };
 
-START_TEST(reads)
+TEST_EACH(reads, good)
 {
     for (int major = 1; major <= 3; major++) {
         char buf[256], err[160] = "", text[128];
@@ -53,7 +51,6 @@ START_TEST(reads)
         ck_assert_int_eq(fortran, good[_i].fortran);
     }
 }
-END_TEST
 
 #define SHAPE(s) "{'descr': '<f4', 'fortran_order': False, 'shape': (" s ")}"
 #define DESCR(s) "{'descr': " s ", 'fortran_order': False, 'shape': (2,)}"
@@ -91,7 +88,7 @@ static const struct { const char *dict, *err; } bad[] = {
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)", "dict does not end" },
 };
 
-START_TEST(refuses)
+TEST_EACH(refuses, bad)
 {
     char buf[256], err[160] = "";
     size_t n = make(buf, 1, bad[_i].dict), data;
@@ -101,7 +98,6 @@ START_TEST(refuses)
     ck_assert_msg(ok || strstr(err, bad[_i].err), "%s: '%s' is not in '%s'", bad[_i].dict,
                   bad[_i].err, err);
 }
-END_TEST
 
 /* Names of types from elsewhere. */
 static const struct { const char *name, *hint; } hints[] = {
@@ -118,16 +114,15 @@ static const struct { const char *name, *hint; } hints[] = {
     { "bf16", ": f16 and f32 are the floats of up to 32 bits" }, { "color", "" },
 };
 
-START_TEST(hint)
+TEST_EACH(hint, hints)
 {
     char text[GP_DTYPE_HINT];
     ck_assert_str_eq(gp_dtype_hint(hints[_i].name, text), hints[_i].hint);
     ck_assert_ptr_eq(gp_dtype_hint(hints[_i].name, text), text);
 }
-END_TEST
 
 /* Every prefix of a header is refused; so is every change of its first bytes. */
-START_TEST(cut_off)
+TEST(cut_off)
 {
     for (int major = 1; major <= 3; major++) {
         char buf[256], err[160];
@@ -143,11 +138,10 @@ START_TEST(cut_off)
         ck_assert(strstr(err, "version 4.0"));
     }
 }
-END_TEST
 
 /* Bytes that nobody wrote: no crash (the sanitizers look), and if it reads as a
  * header, the type makes sense. */
-START_TEST(noise)
+TEST(noise)
 {
     unsigned x = 12345;
     for (int round = 0; round < 20000; round++) {
@@ -165,9 +159,8 @@ START_TEST(noise)
         ck_assert(t.dtype > GP_NO_DTYPE && t.dtype < GP_NDTYPES && gp_count(&t) >= 0);
     }
 }
-END_TEST
 
-START_TEST(writes)
+TEST(writes)
 {
     for (int d = 1; d < GP_NDTYPES; d++)
         for (int ndim = 1; ndim <= GP_MAXDIM; ndim++) {
@@ -191,18 +184,5 @@ START_TEST(writes)
             }
         }
 }
-END_TEST
 
-Suite *suite_npy(void)
-{
-    Suite *s = suite_create("npy");
-    TCase *tc = tcase_create("header");
-    tcase_add_loop_test(tc, reads, 0, sizeof good / sizeof *good);
-    tcase_add_loop_test(tc, hint, 0, (int)(sizeof hints / sizeof *hints));
-    tcase_add_loop_test(tc, refuses, 0, sizeof bad / sizeof *bad);
-    tcase_add_test(tc, cut_off);
-    tcase_add_test(tc, noise);
-    tcase_add_test(tc, writes);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(npy, NULL, NULL, 0)

@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "iotest.h"
-
-Suite *suite_npy_stream(void);
+#include "suite.h"
 
 /* `cat` of these files is cut into frames of [2, 3]. */
 #define READ(...) "buffers: {x: {dtype: u8, shape: [2, 3]}}\nstages:\n  - {use: read, command: [cat" __VA_ARGS__ \
@@ -23,7 +22,7 @@ static const struct { const char *files; uint64_t frames; } streams[] = {
     { ", rows.npy", 3 }, { ", rows.npy, frame.npy", 4 }, { ", none.npy", 0 },
 };
 
-START_TEST(in)
+TEST_EACH(in, streams)
 {
     char y[500];
     arrays();
@@ -37,10 +36,9 @@ START_TEST(in)
     io_holds("out.raw", same, n);
     free(same);
 }
-END_TEST
 
 /* What is written is read again: each frame with its own header, those with fewer rows, too. */
-START_TEST(out)
+TEST(out)
 {
     char y[500];
     arrays();
@@ -56,7 +54,6 @@ START_TEST(out)
     free(pipe_read(io_dir, "varied", &n));
     ck_assert_uint_eq(n, 2 * 128 + 6 + 15);
 }
-END_TEST
 
 static const struct { const char *from, *says; } wrong[] = {
     { "printf 'no array, but text'", "frame 0: 'sh' is not a .npy file" },
@@ -71,7 +68,7 @@ static const struct { const char *from, *says; } wrong[] = {
     { "cat frame.npy; exit 3", "frame 1: 'sh' ended with exit status 3" },
 };
 
-START_TEST(refused)
+TEST_EACH(refused, wrong)
 {
     char y[700];
     arrays();
@@ -84,17 +81,5 @@ START_TEST(refused)
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(strstr(io_error(&r), wrong[_i].says) != NULL, "'%s' is not in '%s'", wrong[_i].says, io_error(&r));
 }
-END_TEST
 
-Suite *suite_npy_stream(void)
-{
-    Suite *s = suite_create("npy_stream");
-    TCase *tc = tcase_create("arrays");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-    tcase_add_loop_test(tc, in, 0, sizeof streams / sizeof *streams);
-    tcase_add_test(tc, out);
-    tcase_add_loop_test(tc, refused, 0, sizeof wrong / sizeof *wrong);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(npy_stream, io_set_up, io_tear_down, 0)

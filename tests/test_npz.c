@@ -5,8 +5,7 @@
 #include <unistd.h>
 #include "iotest.h"
 #include "rows_file.h"
-
-Suite *suite_npz(void);
+#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 
@@ -25,7 +24,7 @@ static const struct { const char *member, *shape; uint64_t frames; } reads[] = {
 };
 enum { READS = sizeof reads / sizeof *reads };
 
-START_TEST(is_read)
+TEST_LOOP(is_read, 0, READS * 4)
 {
     char y[1300], declared[80] = "";
     int i = _i / 4;
@@ -37,10 +36,9 @@ START_TEST(is_read)
         "  - {use: compare, file: '%s/tests/data/npz/%.*s.npy', in: x}\n", declared, here, archive, reads[i].member,
         _i % 4 < 2 ? 1 : 3, here, (int)strcspn(reads[i].member, "."), reads[i].member)), reads[i].frames);
 }
-END_TEST
 
 /* Of several that are called the same NumPy reads the last; the very name counts before that with .npy. */
-START_TEST(twice)
+TEST_LOOP(twice, 0, 3)
 {
     static const struct { const char *member, *array; } of[] = { { "u", "line" }, { "v", "u" }, { "v.npy", "line" } };
     char y[1300];
@@ -48,10 +46,9 @@ START_TEST(twice)
         "  - {use: compare, file: '%s/tests/data/npz/%s.npy', in: x}\nbuffers: {x: {shape: %s}}\n", here, of[_i].member, here,
         of[_i].array, strcmp(of[_i].array, "u") ? "[100]" : "[7, 3, 5]")), 1);
 }
-END_TEST
 
 /* More than is unpacked at once; repeated; the only member needs no name. */
-START_TEST(a_long_one)
+TEST_LOOP(a_long_one, 0, 2)
 {
     char y[800];
     size_t n;
@@ -64,7 +61,6 @@ START_TEST(a_long_one)
         ck_assert_int_eq(x[i], i % 90000 / 7 * 3);
     free(x);
 }
-END_TEST
 
 static void link_here(const char *name, const char *as)
 {
@@ -73,7 +69,7 @@ static void link_here(const char *name, const char *as)
 }
 
 /* Each archive of a glob is a frame. */
-START_TEST(a_file_a_frame)
+TEST(a_file_a_frame)
 {
     char y[800];
     link_here("stored.npz", "a.npz");
@@ -92,10 +88,9 @@ START_TEST(a_file_a_frame)
     }
     free(u);
 }
-END_TEST
 
 /* An archive whose list of members is beyond what `check` looks at. */
-START_TEST(large)
+TEST(large)
 {
     enum { MORE = 2 << 20 };
     size_t n;
@@ -125,7 +120,6 @@ START_TEST(large)
     ck_assert_uint_eq(io_runs("buffers: {x: {dtype: f32, shape: ['<=2000']}}\nstages:\n"
                               "  - {use: read, path: a.npz, member: line, out: x}\n" DISCARD), 1);
 }
-END_TEST
 
 /* ---- refused, broken -------------------------------------------------- */
 
@@ -143,15 +137,14 @@ static const struct { const char *type, *read, *said; } refused[] = {
     { "", "stored.npz', member: u, tail: ignore", "'tail' is only for raw and .npy" },
 };
 
-START_TEST(refuses)
+TEST_EACH(refuses, refused)
 {
     char y[1000];
     io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: '%s/tests/data/npz/%s, out: x}\n" DISCARD,
                   *refused[_i].type ? refused[_i].type : "depth: 3", here, refused[_i].read), 3, refused[_i].said);
 }
-END_TEST
 
-START_TEST(not_written)
+TEST(not_written)
 {
     static const struct { const char *metadata, *options, *said; } cases[] = {
         { "[]", "path: a.npz, compression: 3", "'compression' has no effect on a file that is not a PNG or TIFF" },
@@ -169,12 +162,11 @@ START_TEST(not_written)
                       "  - {use: generate, frames: 1, out: x}\n  - {use: write, %s}\n", cases[i].metadata, cases[i].options), 3,
                  cases[i].said);
 }
-END_TEST
 
 /* ---- written ---------------------------------------------------------- */
 
 /* One file for all, stacked or not, and one a frame, of each type: what is read is what was written. */
-START_TEST(is_written)
+TEST_LOOP(is_written, 0, 12)
 {
     static const char *const types[] = { "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32", "f64", "c64" };
     char y[1000], *raw;
@@ -194,10 +186,9 @@ START_TEST(is_written)
     io_holds("all.raw", raw, n), io_holds("stack.raw", raw, n), io_holds("each.raw", raw, n);
     free(raw);
 }
-END_TEST
 
 /* Sizes and places that have no room in 32 bits, here in few: all that is there is read again. */
-START_TEST(wide)
+TEST_LOOP(wide, 0, 20)
 {
     char path[600], why[GP_WHY] = "", as[] = "a.npz";
     static const char *const keys[] = { "gain", "time" };
@@ -232,10 +223,9 @@ START_TEST(wide)
     gp_rowsfile_leave(&own), gp_rowsfile_close(in);
     fclose(f);
 }
-END_TEST
 
 /* What a run that failed keeps is an archive of the frames before. */
-START_TEST(a_part)
+TEST(a_part)
 {
     pipe_text(io_dir, "fail.lua", "function process(f, x, y)\n  if f.index == 3 then error('as it should') end\n"
               "  y:copy(x)\nend\n");
@@ -251,10 +241,9 @@ START_TEST(a_part)
     io_fails("buffers: {x: {dtype: u8, shape: [10, 5]}}\nstages:\n  - {use: read, path: in.raw, out: x}\n"
              "  - {use: write, path: /dev/null, format: npz}\n", 1, "is not a regular file, which .npz needs");
 }
-END_TEST
 
 /* A byte of the packed data that is another is an error; so is a missing part. */
-START_TEST(damaged)
+TEST_LOOP(damaged, 0, 2)
 {
     size_t n;
     char *npz = pipe_read("tests/data/npz", "long.npz", &n), y[400];
@@ -287,26 +276,5 @@ START_TEST(damaged)
     }
     free(npz), free(bad);
 }
-END_TEST
 
-#define N(a) (int)(sizeof(a) / sizeof *(a))
-Suite *suite_npz(void)
-{
-    Suite *s = suite_create("npz");
-    TCase *t = tcase_create("npz");
-    tcase_add_checked_fixture(t, set_up, io_tear_down);
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, is_read, 0, READS * 4);
-    tcase_add_loop_test(t, twice, 0, 3);
-    tcase_add_loop_test(t, a_long_one, 0, 2);
-    tcase_add_test(t, a_file_a_frame);
-    tcase_add_test(t, large);
-    tcase_add_loop_test(t, refuses, 0, N(refused));
-    tcase_add_test(t, not_written);
-    tcase_add_loop_test(t, is_written, 0, 12);
-    tcase_add_loop_test(t, wide, 0, 20);
-    tcase_add_test(t, a_part);
-    tcase_add_loop_test(t, damaged, 0, 2);
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(npz, set_up, io_tear_down, 0)

@@ -1,6 +1,5 @@
 /* test_nvjpeg.c - decoding by nvJPEG without a GPU: a library in its place (nvjpeg_fake.c), which decodes by libjpeg and
  * refuses, or garbles, what it is told to; what is declared of nvJPEG beside its header, where that is there. */
-#include <check.h>
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -8,12 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "decode.h"
-#include "every.h"
 #include "nvjpeg_library.h"
 #include "nvjpeg_fake.h"
 #include "pipe.h"
-
-Suite *suite_nvjpeg(void);
+#include "suite.h"
 
 /* ---- what is declared ------------------------------------------------ */
 
@@ -45,7 +42,7 @@ __attribute__((unused)) static int calls(nvjpegHandle_t h, nvjpegJpegState_t s, 
 #endif
 #endif
 
-START_TEST(statuses)
+TEST(statuses)
 {
     char buf[24];
     ck_assert_str_eq(gp_nvjpeg_text(3, buf), "BAD_JPEG");
@@ -53,7 +50,6 @@ START_TEST(statuses)
     ck_assert_str_eq(gp_nvjpeg_text(11, buf), "status 11");
     ck_assert_str_eq(gp_nvjpeg_text(-1, buf), "status -1");
 }
-END_TEST
 
 /* ---- decoding -------------------------------------------------------- */
 
@@ -77,11 +73,9 @@ static bool shape(gp_shape *s)
 static void set_up(void)
 {
     char path[4096];
-    gp_errs errs = { .n = 0 };
     gp_kind kind = gp_kind_decode;
     kind.name = "nvdecode", kind.shape = shape;
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs) && gp_register(registry, &kind, &errs));
+    registry = pipe_builtin(&kind, 1);
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 20);
     ck_assert_int_gt(n, 0);
     path[n] = 0;
@@ -173,7 +167,7 @@ static void compare(const char *dir, const char *knob, const char *stage, const 
     }
 }
 
-START_TEST(as_the_cpu_has_them)
+TEST_LOOP(as_the_cpu_has_them, 0, 20)
 {
     const char *dir = pipe_dir();
     compare(dir, knobs[_i % 4], stages[_i / 4], NULL);
@@ -183,9 +177,7 @@ START_TEST(as_the_cpu_has_them)
         ck_assert_int_eq(atomic_load(&fake->most), 1);
     if (_i == 3)
         ck_assert_int_gt(atomic_load(&fake->most), 1);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* The library says this of the file, and of a batch with it. */
 static void garble(const char *name, int status)
@@ -200,29 +192,25 @@ static void garble(const char *name, int status)
 }
 
 /* A batch that fails is done one by one; a file that fails alone is a hole, wherever it is in its batch. */
-START_TEST(batches_that_fail)
+TEST_SOME(batches_that_fail, 60, 7, 1)
 {
     static const char *const garbled[] = { "orient1", "restarts", "profile" };
     const char *dir = pipe_dir();
     garble(garbled[_i % 3], _i % 2 ? 3 : 10);
     compare(dir, knobs[_i / 3 % 4], stages[_i / 12], garbled[_i % 3]);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* There is less memory than batches need: their files are done one by one. */
-START_TEST(little_memory)
+TEST_LOOP(little_memory, 0, 8)
 {
     const char *dir = pipe_dir();
     fake->room = _i % 2 + 1;
     compare(dir, knobs[_i / 2], stages[_i % 4], NULL);
     ck_assert_int_le(atomic_load(&fake->most), fake->room);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* What is no file's fault, of files in batches or alone, makes no hole: it ends the run. */
-START_TEST(machine_fails)
+TEST_LOOP(machine_fails, 0, 24)
 {
     static const struct { int status; const char *name; } cases[] = {
         { 5, "ALLOCATOR_FAILURE" }, { 6, "EXECUTION_FAILED" }, { 8, "INTERNAL_ERROR" },
@@ -239,12 +227,10 @@ START_TEST(machine_fails)
     for (int i = 0; i < errs.n; i++)
         said |= !strcmp(errs.e[i].msg, says) && errs.e[i].code == GP_E_RESOURCE;
     ck_assert_msg(said, "%s, not %s", errs.e[0].msg, says);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* But of a file that is wrong, whatever nvJPEG says of it, a hole. */
-START_TEST(wrong_all_the_same)
+TEST_LOOP(wrong_all_the_same, 0, 4)
 {
     const char *dir = pipe_dir();
     gp_account a;
@@ -261,12 +247,10 @@ START_TEST(wrong_all_the_same)
                               "  - {use: nvdecode, in: coded, out: photo, on_error: drop}\n"
                               "  - {use: decimate, frames: 1}\n  - {use: discard}\n", &a, &errs), GP_DONE);
     ck_assert_msg(a.failed == 5 && strstr(errs.e[0].msg, "'in' is a broken JPEG file"), "%s", errs.n ? errs.e[0].msg : "?");
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A library that finds another size than gpipe would write beyond the picture. */
-START_TEST(two_headers)
+TEST(two_headers)
 {
     const char *dir = pipe_dir();
     gp_account a;
@@ -280,12 +264,10 @@ START_TEST(two_headers)
     for (int i = 0; i < errs.n; i++)
         said |= strstr(errs.e[i].msg, "'rgb420_19x33' is a broken JPEG file: it has two headers") != NULL;
     ck_assert(said && atomic_load(&fake->in_batches) == 0 && atomic_load(&fake->alone) == 0);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* The numbers of a file that the CPU decodes are its frame's. */
-START_TEST(numbers)
+TEST(numbers)
 {
     const char *dir = pipe_dir();
     gp_account a;
@@ -301,12 +283,10 @@ START_TEST(numbers)
                            "  - {use: nvdecode, in: coded, out: photo}\n  - {use: decimate, frames: 1}\n"
                            "  - {use: lua, script: same.lua, out: []}\n", &a, &errs) == GP_DONE && a.out == 9, "%s",
                   errs.n ? errs.e[0].msg : "frames are missing");
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* What opening says. */
-START_TEST(no_decoder)
+TEST_LOOP(no_decoder, 0, 2)
 {
     static const struct { int status; const char *says; } cases[] = {
         { 7, "stage 'nvdecode': nvJPEG finds no JPEG decoder in this GPU (ARCH_MISMATCH): set 'decoder: cuda'" },
@@ -319,25 +299,6 @@ START_TEST(no_decoder)
     fake->create_status = cases[_i].status;
     ck_assert_int_eq(run(dir, "", "nvdecode", "gpu", &a, &errs), GP_ERROR);
     ck_assert_msg(!strcmp(errs.e[0].msg, cases[_i].says), "%s", errs.e[0].msg);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
-Suite *suite_nvjpeg(void)
-{
-    Suite *s = suite_create("nvjpeg");
-    TCase *tc = tcase_create("fake");
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, statuses);
-    tcase_add_loop_test(tc, as_the_cpu_has_them, 0, 20);
-    ADD_SOME(tc, batches_that_fail, 60, tests_every(7, 1));
-    tcase_add_loop_test(tc, little_memory, 0, 8);
-    tcase_add_loop_test(tc, machine_fails, 0, 24);
-    tcase_add_loop_test(tc, wrong_all_the_same, 0, 4);
-    tcase_add_test(tc, two_headers);
-    tcase_add_test(tc, numbers);
-    tcase_add_loop_test(tc, no_decoder, 0, 2);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(nvjpeg, set_up, tear_down, 0)

@@ -1,7 +1,6 @@
 /* test_onnx.c - models: by ONNX Runtime, where it is there, beside what the package onnx computes
  * (tests/data/make_onnx.py); by a library in its place (onnx_fake.c), whose calls fail when they are told to; what is
  * declared of it beside its header, where that is there. */
-#include <check.h>
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,8 +12,7 @@
 #include "onnx_fake.h"
 #include "onnx_model.h"
 #include "pipe.h"
-
-Suite *suite_onnx(void);
+#include "suite.h"
 
 /* ---- what is declared ------------------------------------------------ */
 
@@ -84,7 +82,7 @@ static bool is_there(void)
     return gp_ort_open(&l, (gp_loc){ 0 }, &errs);
 }
 
-START_TEST(is_tested)
+TEST(is_tested)
 {
     gp_ort l;
     gp_errs errs = { .n = 0 };
@@ -94,7 +92,6 @@ START_TEST(is_tested)
         printf("onnx: with ONNX Runtime %s\n", l.version);
     fflush(stdout);
 }
-END_TEST
 
 static char *format(const char *fmt, ...)
 {
@@ -170,7 +167,7 @@ static const char *const knobs[] = { "", "depth: 1\n", "depth: 7\n", "depth: 130
 static const char *const stages[] = { "", ", workers: 3", ", threads: 2", ", provider: cpu" };
 
 /* A partial frame is the last batch; a frame of one row each; all in one. */
-START_TEST(as_the_reference)
+TEST_LOOP(as_the_reference, 0, 16)
 {
     const char *knob = knobs[_i % 4], *stage = stages[_i / 4];
     if (!is_there())
@@ -186,10 +183,9 @@ START_TEST(as_the_reference)
     compare(knob, "halves", "[2, 1, 9, 14]", NAMES("photo"), NAMES("maps"), stage);
     compare(knob, "types", "[3, 2, 3]", NAMES(TYPES("")), NAMES(TYPES("_out")), stage);
 }
-END_TEST
 
 /* Outputs that are not known before have the size that is declared; a frame for which that is wrong fails. */
-START_TEST(declared)
+TEST(declared)
 {
     static const struct { int size; const char *error; } is[] = {
         { 4, NULL }, { 3, "frame 0: ONNX Runtime cannot run '" },
@@ -209,10 +205,9 @@ START_TEST(declared)
                           r.errs.n ? r.errs.e[0].msg : "done");
     }
 }
-END_TEST
 
 /* What a provider for GPUs has in memory of the host: here it is as any other input and output. */
-START_TEST(shapes)
+TEST(shapes)
 {
     if (!is_there())
         return;
@@ -227,7 +222,6 @@ START_TEST(shapes)
     same("out_z.npy", "shapes_z.npy", yaml);
     same("out_n.npy", "shapes_n.npy", yaml);
 }
-END_TEST
 
 static float fourth(int64_t i)
 {
@@ -235,7 +229,7 @@ static float fourth(int64_t i)
 }
 
 /* Frames that differ in shape, where outputs follow by the names of axes alone. */
-START_TEST(of_many_shapes)
+TEST(of_many_shapes)
 {
     if (!is_there())
         return;
@@ -265,10 +259,9 @@ START_TEST(of_many_shapes)
         }
     }
 }
-END_TEST
 
 /* A frame without rows has none behind the model. */
-START_TEST(no_rows)
+TEST(no_rows)
 {
     if (!is_there())
         return;
@@ -288,7 +281,6 @@ START_TEST(no_rows)
     ck_assert(t.ndim == 2 && t.dim[0] == 3 && t.dim[1] == 3);
     free(file);
 }
-END_TEST
 
 /* ---- errors ---------------------------------------------------------- */
 
@@ -342,7 +334,7 @@ static const char *one_stage(const char *buffers, const char *stage)
                   buffers, stage);
 }
 
-START_TEST(what_is_refused)
+TEST(what_is_refused)
 {
     if (!is_there())
         return;
@@ -359,10 +351,9 @@ START_TEST(what_is_refused)
     ck_assert_msg(!r.compiled && strstr(r.errs.e[0].msg, "a model needs an input; name one with 'in'"), "%s",
                   r.errs.e[0].msg);
 }
-END_TEST
 
 /* A model of which the end is missing, wherever it is cut, is refused. */
-START_TEST(truncated)
+TEST(truncated)
 {
     size_t n;
     if (!is_there())
@@ -375,7 +366,6 @@ START_TEST(truncated)
     }
     free(whole);
 }
-END_TEST
 
 /* ---- the library ----------------------------------------------------- */
 
@@ -387,7 +377,7 @@ static void is_error(const char *stage, const char *want)
                   r.errs.n ? r.errs.e[0].msg : "done", want);
 }
 
-START_TEST(libraries)
+TEST(libraries)
 {
     pipe_text(dir, "m.onnx", "any");
     pipe_text(dir, "text.so", "no library");
@@ -410,10 +400,9 @@ START_TEST(libraries)
     pipe_result r = run(one_stage(X4, "model: m.onnx"));
     pipe_no_errors(&r, "2.0.0");
 }
-END_TEST
 
 /* Each call of the library fails, once in each place; then an error says so, and all that was made is released. */
-START_TEST(calls_that_fail)
+TEST(calls_that_fail)
 {
     static const char *const calls[] = {
 #define X(name, place, theirs, result, parameters) #name,
@@ -438,10 +427,9 @@ START_TEST(calls_that_fail)
         }
     ck_assert_int_eq(can_fail, 23);    /* all but status_text, what releases, and what the CPU does not need */
 }
-END_TEST
 
 /* A frame that fails is dropped, where that is asked for; the text of the failure is cut, and has no lines. */
-START_TEST(frames_that_fail)
+TEST(frames_that_fail)
 {
     char says[3000];
     memset(says, 'a', sizeof says);
@@ -458,10 +446,9 @@ START_TEST(frames_that_fail)
                   "%s",
                   r.errs.e[0].msg);
 }
-END_TEST
 
 /* Tensors are made once for each slot, while there are not too many; and for a frame of another shape. */
-START_TEST(tensors)
+TEST(tensors)
 {
     static const struct { const char *knob; int most; } is[] = { { "depth: 1\n", 2 }, { "depth: 8\n", 20 } };
     pipe_text(dir, "m.onnx", "any");
@@ -477,10 +464,9 @@ START_TEST(tensors)
         ck_assert_int_eq(fake->live, 0);
     }
 }
-END_TEST
 
 /* While a run is paused its stage gets other workers. */
-START_TEST(workers_change)
+TEST(workers_change)
 {
     static const char *const one[] = { "stages.onnx.workers=1", NULL }, *const three[] = { "stages.onnx.workers=3",
                                                                                            NULL };
@@ -501,7 +487,6 @@ START_TEST(workers_change)
     }
     ck_assert_int_ge(parts, 2);
 }
-END_TEST
 
 /* ---- on a GPU -------------------------------------------------------- */
 
@@ -542,9 +527,11 @@ static const char *const gpu_knobs[] = {
     "depth: 8\nlatency: 5ms\n",
 };
 
+TEST_CASE(gpu, set_up_gpu, tear_down_gpu, 0)
+
 /* Each frame is computed, whole or with fewer rows, and none twice beyond the first, which is looked at; the model is
  * opened once, and not waited for. `workers` are for the host, where the same file may run. */
-START_TEST(on_a_gpu)
+TEST_EACH(on_a_gpu, gpu_knobs)
 {
     const char *yaml = format("%sbuffers: {raw: {dtype: f32, shape: [4, 4]}, x: {like: raw}}\nstages:\n"
                               "  - {use: generate, pattern: noise, frames: 41, out: raw}\n"
@@ -564,10 +551,9 @@ START_TEST(on_a_gpu)
     ck_assert_int_eq(fake->live, 0);
     ck_assert_str_eq(fake->log, SESSION("0"));
 }
-END_TEST
 
 /* On each of several devices there is a session, and frames take turns. */
-START_TEST(on_several)
+TEST(on_several)
 {
     const char *sets[] = { "device=[cpu:0, cpu:1]", NULL };
     const char *yaml = "buffers: {x: {dtype: f32, shape: [4, 4]}}\nstages:\n"
@@ -579,11 +565,10 @@ START_TEST(on_several)
     ck_assert_str_eq(fake->log, SESSION("0") SESSION("0"));    /* parts of the CPU have no numbers of CUDA's */
     ck_assert_int_eq(fake->live, 0);
 }
-END_TEST
 
 #define FRAMES "stages:\n  - {use: generate, frames: 3, out: x}\n"
 /* A run that goes on with other settings has its model anew on the device, where it has to stay. */
-START_TEST(goes_on)
+TEST_LOOP(goes_on, 0, 2)
 {
     static const char *const on_gpu[] = { "depth=6", NULL }, *const deeper[] = { "depth=12", NULL },
                             *const on_cpu[] = { "stages.gonnx.provider=cpu", NULL };
@@ -607,11 +592,10 @@ START_TEST(goes_on)
     }
     ck_assert_int_ge(parts, 2);
 }
-END_TEST
 
 static const char gpu_stage[] = FRAMES "  - {use: gonnx, model: m.onnx, in: x, out: y}\n  - {use: discard}\n";
 
-START_TEST(calls_that_fail_on_a_gpu)
+TEST(calls_that_fail_on_a_gpu)
 {
     static const char *const calls[] = { "create_cuda", "set_cuda", "append_cuda", "create_session", "create_memory",
                                          "create_run", "set_run", "create_tensor", "run", "memory_in", "memory_out",
@@ -628,10 +612,9 @@ START_TEST(calls_that_fail_on_a_gpu)
             ck_assert_msg(!fake->live, "%s after %d: %d are left", calls[i], after, fake->live);
         }
 }
-END_TEST
 
 /* The message names the model, the stage and the frame, and says what to do where memory is short. */
-START_TEST(messages_of_a_gpu)
+TEST(messages_of_a_gpu)
 {
     static const struct { const char *fails, *says, *want; } is[] = {
         { "run", "bad shape", "stage 'gonnx': frame 2: ONNX Runtime cannot run '%s/m.onnx': bad shape" },
@@ -648,10 +631,9 @@ START_TEST(messages_of_a_gpu)
                       r.errs.n ? r.errs.e[0].msg : "done", want);
     }
 }
-END_TEST
 
 /* What a session on a GPU has in the memory of the host. */
-START_TEST(ports_on_the_host)
+TEST(ports_on_the_host)
 {
     onnx_fake_port x = { .name = "x", .kind = GP_ORT_TENSOR, .element = GP_ORT_F32, .ndim = 2, .dim = { -1, 4 },
                          .symbol = { "N", "" } }, y = x;
@@ -669,12 +651,11 @@ START_TEST(ports_on_the_host)
         ck_assert_int_eq(fake->live, 0);
     }
 }
-END_TEST
 
 #define LOOP(kind) "  - {use: loop, in: {u: x}, out: {v: y}, times: 3, carry: {u: v}, stages: [{use: " kind ", " \
                    "model: m.onnx, in: u, out: v}]}\n  - {use: discard}\n"
 
-START_TEST(refused_on_a_gpu)
+TEST(refused_on_a_gpu)
 {
     static const struct { const char *top, *stages, *want; } is[] = {
         { "launch: persistent\n", gpu_stage, "stage 'gonnx' calls a library, which 'launch: persistent' does not" },
@@ -689,10 +670,9 @@ START_TEST(refused_on_a_gpu)
                       r.errs.n ? r.errs.e[0].msg : "done", is[i].want);
     }
 }
-END_TEST
 
 /* Which provider there is. */
-START_TEST(has_cuda)
+TEST(has_cuda)
 {
     static const struct { int cuda; const char *fails, *why; } is[] = {
         { 1, NULL, NULL }, { 0, NULL, "ONNX Runtime 1.23.0 was built without CUDA" },
@@ -722,7 +702,6 @@ START_TEST(has_cuda)
     char why[GP_WHY] = "";                     /* pip's has none; another may */
     ck_assert_msg(gp_onnx_has_cuda(&l, 0, why) || strstr(why, "CUDA"), "'%s'", why);
 }
-END_TEST
 
 /* The plan for a machine with a GPU, this one (`here`) or another. */
 static const char *planned_for(bool here, const char *stage, gp_errs *errs)
@@ -747,7 +726,7 @@ static const char *planned_for(bool here, const char *stage, gp_errs *errs)
     return p ? text : NULL;
 }
 
-START_TEST(which_provider)
+TEST(which_provider)
 {
     static const struct { bool here; int cuda; const char *stage, *plan, *error; } is[] = {
         { true, 1, "", "ONNX Runtime 1.23.0, CUDA\n", NULL },
@@ -774,40 +753,5 @@ START_TEST(which_provider)
         ck_assert_int_eq(fake->live, 0);
     }
 }
-END_TEST
 
-Suite *suite_onnx(void)
-{
-    Suite *s = suite_create("onnx");
-    TCase *tc = tcase_create("onnx");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, is_tested);
-    tcase_add_loop_test(tc, as_the_reference, 0, 16);
-    tcase_add_test(tc, declared);
-    tcase_add_test(tc, shapes);
-    tcase_add_test(tc, of_many_shapes);
-    tcase_add_test(tc, no_rows);
-    tcase_add_test(tc, what_is_refused);
-    tcase_add_test(tc, truncated);
-    tcase_add_test(tc, libraries);
-    tcase_add_test(tc, workers_change);
-    tcase_add_test(tc, calls_that_fail);
-    tcase_add_test(tc, frames_that_fail);
-    tcase_add_test(tc, tensors);
-    suite_add_tcase(s, tc);
-    tc = tcase_create("gpu");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, set_up_gpu, tear_down_gpu);
-    tcase_add_loop_test(tc, on_a_gpu, 0, sizeof gpu_knobs / sizeof *gpu_knobs);
-    tcase_add_test(tc, on_several);
-    tcase_add_loop_test(tc, goes_on, 0, 2);
-    tcase_add_test(tc, calls_that_fail_on_a_gpu);
-    tcase_add_test(tc, messages_of_a_gpu);
-    tcase_add_test(tc, ports_on_the_host);
-    tcase_add_test(tc, refused_on_a_gpu);
-    tcase_add_test(tc, has_cuda);
-    tcase_add_test(tc, which_provider);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(onnx, set_up, tear_down, 0)

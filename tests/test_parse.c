@@ -1,13 +1,11 @@
 /* test_parse.c - YAML to nodes: places, aliases, limits, what is refused. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "compile/ir.h"
 #include "effort.h"
-
-Suite *suite_parse(void);
+#include "suite.h"
 
 static gp_arena arena;
 static gp_errs errs;
@@ -37,7 +35,7 @@ static void ck_at(const gp_node *n, int line, int col, int len)
     ck_assert_int_eq(n->at.len, len);
 }
 
-START_TEST(places)
+TEST(places)
 {
     gp_spec *s = parse("pipeline: edges\n"
                        "vars: {dir: 'ph\xc3\xb6tos', gain: 1.5, off: no}\n"
@@ -64,7 +62,6 @@ START_TEST(places)
     ck_assert_ptr_null(gp_node_get(stages, "use"));
     ck_assert_ptr_null(gp_node_get(vars, "nothing"));
 }
-END_TEST
 
 /* Where the lines of a block scalar stand; 0: not one by one in the file. */
 static const struct { const char *text; int line, col; } blocks[] = {
@@ -83,7 +80,7 @@ static const struct { const char *text; int line, col; } blocks[] = {
     { "a: x\n", 0, 0 },
 };
 
-START_TEST(lines_of_blocks)
+TEST_EACH(lines_of_blocks, blocks)
 {
     gp_spec *s = parse(blocks[_i].text);
     ck_assert_int_eq(errs.n, 0);
@@ -91,9 +88,8 @@ START_TEST(lines_of_blocks)
     ck_assert_int_eq(n->line, blocks[_i].line);
     ck_assert_int_eq(n->col, blocks[_i].col);
 }
-END_TEST
 
-START_TEST(aliases)
+TEST(aliases)
 {
     gp_spec *s = parse("a: &a {x: 1, y: 2}\n"
                        "b: &b {y: 3, z: 4}\n"
@@ -111,7 +107,6 @@ START_TEST(aliases)
     ck_assert_ptr_eq(e->item[0], gp_node_get(s->root, "a"));
     ck_assert_ptr_eq(e->item[0], e->item[1]);
 }
-END_TEST
 
 #define WORD_OF_60 "a_word_of_sixty_characters_a_word_of_sixty_characters_a_word"
 
@@ -208,7 +203,7 @@ static const struct { const char *text; int line, col; const char *msg; } bad[] 
     { "a: - b\n", 1, 4, "a list item '- ' does not fit here" },
 };
 
-START_TEST(refused)
+TEST_EACH(refused, bad)
 {
     ck_assert_ptr_null(parse(bad[_i].text));
     ck_assert_int_ge(errs.n, 1);
@@ -219,11 +214,10 @@ START_TEST(refused)
                   bad[_i].line, bad[_i].col, bad[_i].msg);
     ck_assert_int_eq(e->code, GP_E_SPEC);
 }
-END_TEST
 
 /* Nothing is read behind the end of a text, wherever it is cut: it ends where a page does, and the next one
  * cannot be read. */
-START_TEST(cut_anywhere)
+TEST_EACH(cut_anywhere, bad)
 {
     const char *text = bad[_i].text;
     size_t page = (size_t)sysconf(_SC_PAGESIZE), all = strlen(text);
@@ -237,10 +231,9 @@ START_TEST(cut_anywhere)
     }
     munmap(two, 2 * page);
 }
-END_TEST
 
 /* JSON of Python, JavaScript and others has such pairs, where the text is not ASCII. */
-START_TEST(surrogate_pairs)
+TEST(surrogate_pairs)
 {
     gp_spec *s = parse("{\"a\": \"x\\ud83d\\ude00\\uD83D\\uDE01 \\\\ud83d \\u00fc\\ue83d\\uee00\", 'b': '\\ud83d\\ude00', c: 1,\n"
                        " \"\\ud834\\udd1e\": [\"\\udbff\\udffd\", \\ud83d\\ude00, \"\xee\xa0\xbd\\ud83d\\ude00\\U0000e83d\\\\ue83d\"]}\n");
@@ -256,7 +249,6 @@ START_TEST(surrogate_pairs)
     ck_assert_str_eq(list->item[2]->text, "\xee\xa0\xbd\xf0\x9f\x98\x80\xee\xa0\xbd\\ue83d");
     ck_assert_int_eq((int)strlen(list->item[2]->text), (int)list->item[2]->len);
 }
-END_TEST
 
 static double parse_pairs(int n, void *arg)
 {
@@ -275,13 +267,12 @@ static double parse_pairs(int n, void *arg)
     return took;
 }
 
-START_TEST(surrogate_pairs_take_time_in_proportion)
+TEST(surrogate_pairs_take_time_in_proportion)
 {
     effort_is_linear("pairs", parse_pairs, NULL, 2000);
 }
-END_TEST
 
-START_TEST(lone_surrogates)
+TEST_LOOP(lone_surrogates, 0, 6)
 {
     static const char *const text[] = { "a: \"\\ud83d\"\n", "a: \"\\ude00\\ud83d\"\n", "a: \"\\ud83dx\\ude00\"\n",
                                         "a: \"\\ud83d\\ude00 \\ud83d\"\n", "a: \"\\ud83d\\ude0\"\n",
@@ -292,16 +283,14 @@ START_TEST(lone_surrogates)
     ck_assert_int_eq(errs.e[0].at.col, col[_i]);
     ck_assert_msg(strstr(errs.e[0].msg, "no character has this number"), "%s", errs.e[0].msg);
 }
-END_TEST
 
-START_TEST(commas_in_parens_are_all_reported)
+TEST(commas_in_parens_are_all_reported)
 {
     ck_assert_ptr_null(parse("a: [min(a, b), max(c, d)]\na: 1\n"));
     ck_assert_int_eq(errs.n, 3);
 }
-END_TEST
 
-START_TEST(deep)
+TEST(deep)
 {
     enum { N = 10000 };
     char *text = malloc(N + 4);
@@ -312,9 +301,8 @@ START_TEST(deep)
     ck_assert_str_eq(errs.e[0].msg, "nested more than 64 deep");
     free(text);
 }
-END_TEST
 
-START_TEST(bomb)
+TEST(bomb)
 {
     char text[2000] = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
     for (int i = 1; i < 20; i++) {
@@ -326,7 +314,6 @@ START_TEST(bomb)
     ck_assert_ptr_null(parse(text));
     ck_assert_str_eq(errs.e[0].msg, "more than 1000000 values, counting each use of an alias");
 }
-END_TEST
 
 /* n stages on lines of their own, or all on one line with wide characters. */
 static double parse_stages(int n, void *arg)
@@ -354,11 +341,10 @@ static double parse_stages(int n, void *arg)
     return took;
 }
 
-START_TEST(many)
+TEST_LOOP(many, 0, 2)
 {
     effort_is_linear(_i ? "stages on one line" : "stages", parse_stages, &_i, 25000);
 }
-END_TEST
 
 static double parse_keys(int n, void *arg)
 {
@@ -378,19 +364,17 @@ static double parse_keys(int n, void *arg)
     return took;
 }
 
-START_TEST(many_keys)
+TEST(many_keys)
 {
     effort_is_linear("keys", parse_keys, NULL, 12500);
 }
-END_TEST
 
-START_TEST(byte_order_mark)
+TEST(byte_order_mark)
 {
     gp_spec *s = parse("\xef\xbb\xbf" "a: 1\n");
     ck_assert_ptr_nonnull(s);
     ck_at(gp_node_get(s->root, "a"), 1, 4, 1);
 }
-END_TEST
 
 static void ck_names(const char *text, const char *const *want, int n)
 {
@@ -402,7 +386,7 @@ static void ck_names(const char *text, const char *const *want, int n)
         ck_assert_str_eq(names[i], want[i]);
 }
 
-START_TEST(stage_names)
+TEST(stage_names)
 {
     ck_names("stages: [{use: blur}, {use: gray}, {use: blur}, {use: blur, name: x}, {use: blur}]",
              (const char *[]){ "blur", "gray", "blur2", "x", "blur3" }, 5);
@@ -411,29 +395,5 @@ START_TEST(stage_names)
     ck_names("stages: [7, {use: []}, {name: }]",
              (const char *[]){ "stage", "stage2", "stage3" }, 3);
 }
-END_TEST
 
-Suite *suite_parse(void)
-{
-    Suite *s = suite_create("parse");
-    TCase *t = tcase_create("parse");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, places);
-    tcase_add_loop_test(t, lines_of_blocks, 0, (int)(sizeof blocks / sizeof *blocks));
-    tcase_add_test(t, aliases);
-    tcase_add_loop_test(t, refused, 0, (int)(sizeof bad / sizeof *bad));
-    tcase_add_loop_test(t, cut_anywhere, 0, (int)(sizeof bad / sizeof *bad));
-    tcase_add_test(t, surrogate_pairs);
-    tcase_add_test(t, surrogate_pairs_take_time_in_proportion);
-    tcase_add_loop_test(t, lone_surrogates, 0, 6);
-    tcase_add_test(t, commas_in_parens_are_all_reported);
-    tcase_add_test(t, deep);
-    tcase_add_test(t, bomb);
-    tcase_add_loop_test(t, many, 0, 2);
-    tcase_add_test(t, many_keys);
-    tcase_add_test(t, byte_order_mark);
-    tcase_add_test(t, stage_names);
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(parse, setup, teardown, 0)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "paused_cases.h"
+#include "cases.h"
 #include "pipe.h"
 
 Suite *suite_paused(void);
@@ -34,8 +34,7 @@ static gp_pipeline *compile(const char *dir, const char *text, const char *set)
 static void set_up(void)
 {
     errs = (gp_errs){ .n = 0 };
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
+    registry = pipe_builtin(NULL, 0);
 }
 
 static void tear_down(void)
@@ -103,7 +102,7 @@ static char *edited(const char *text, const char *from, const char *to)
 }
 
 /* The source with one worker, and with three. */
-START_TEST(goes_on_with_itself_and_with_another)
+TEST_LOOP(goes_on_with_itself_and_with_another, 0, 2)
 {
     const char *dir = pipe_dir();
     char *text = edited(yaml, "out: x}", _i ? "out: x, workers: 3}" : "out: x}");
@@ -121,12 +120,10 @@ START_TEST(goes_on_with_itself_and_with_another)
     check_ramp(dir, p, 4);
     gp_pipeline_destroy(p), gp_pipeline_destroy(q);
     free(text);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A pause about where the source ends, or beyond. */
-START_TEST(a_source_that_ends_meanwhile)
+TEST_LOOP(a_source_that_ends_meanwhile, 0, 8)
 {
     const char *dir = pipe_dir();
     char *text = edited(yaml, "out: x}", _i & 1 ? "out: x, workers: 3}" : "out: x}");
@@ -143,11 +140,9 @@ START_TEST(a_source_that_ends_meanwhile)
         ck_assert_uint_eq(bytes, 40 * 16);
     }
     free(text);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
-START_TEST(a_paused_run_that_does_not_go_on)
+TEST_LOOP(a_paused_run_that_does_not_go_on, 0, 2)
 {
     const char *dir = pipe_dir();
     char path[600];
@@ -161,11 +156,9 @@ START_TEST(a_paused_run_that_does_not_go_on)
     }
     gp_pipeline_destroy(p);
     ck_assert_int_eq(access(path, F_OK) == 0, _i);     /* what is not whole does not get its name */
-    pipe_dir_remove(dir);
 }
-END_TEST
 
-START_TEST(one_that_is_over_before)
+TEST(one_that_is_over_before)
 {
     const char *dir = pipe_dir();
     gp_pipeline *p = compile(dir, yaml, NULL);
@@ -176,9 +169,7 @@ START_TEST(one_that_is_over_before)
     ck_assert_int_eq(gp_pipeline_go_on(p, p, NULL, &errs), GP_ERROR);
     ck_assert_str_eq(errs.e[0].msg, "no run of this pipeline is paused");
     gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 static const struct { const char *from, *to, *msg; int line; } other[] = {
     { "shape: [4]", "shape: [8]", "buffer 'x' is f32 [4] in the run and f32 [8] here: a shape cannot change while it goes on", 2 },
@@ -187,7 +178,7 @@ static const struct { const char *from, *to, *msg; int line; } other[] = {
     { "path: out.raw", "path: other.raw", "'path' cannot change while the run goes on: stage 'write' keeps what it was given", 6 },
 };
 
-START_TEST(what_differs_cannot_go_on)
+TEST_EACH(what_differs_cannot_go_on, other)
 {
     const char *dir = pipe_dir();
     char *text = edited(yaml, other[_i].from, other[_i].to);
@@ -203,12 +194,10 @@ START_TEST(what_differs_cannot_go_on)
     check_ramp(dir, p, 4);
     gp_pipeline_destroy(q), gp_pipeline_destroy(p);
     free(text);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A kernel is compiled, and a stage opened, while the run is to stop: what was taken in comes out all the same. */
-START_TEST(stops_when_it_goes_on)
+TEST(stops_when_it_goes_on)
 {
     static const char kernel[] =
         "buffers: {x: {dtype: f32, shape: [4]}, y: {like: x}}\nstages:\n  - {use: generate, out: x}\n"
@@ -226,12 +215,10 @@ START_TEST(stops_when_it_goes_on)
     ck_assert_uint_gt(a.in, 0);
     ck_assert_uint_eq(a.in, a.out + a.dropped);
     gp_pipeline_destroy(q), gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A pipeline with an edit is set up in the pause; where that fails, the run is paused still. */
-START_TEST(a_plan_that_cannot_be_set_up)
+TEST(a_plan_that_cannot_be_set_up)
 {
     static const char lua[] =
         "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n"
@@ -254,12 +241,10 @@ START_TEST(a_plan_that_cannot_be_set_up)
     ck_assert(!gp_pipeline_is_paused(p));
     ck_assert_int_eq(errs.n, 0);
     gp_pipeline_destroy(bad), gp_pipeline_destroy(q), gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Joined sources stop after as many frames; a slow one beside them, which is not joined, does not wait for them. */
-START_TEST(sources_stop_together)
+TEST(sources_stop_together)
 {
     static const char two[] =
         "buffers: {a: {dtype: f32, shape: [4]}, b: {like: a}, c: {like: a}, d: {like: a}, o: {like: a}}\n"
@@ -286,12 +271,10 @@ START_TEST(sources_stop_together)
     ck_assert_uint_eq(a[2].out, a[2].in);
     ck_assert_int_eq(errs.n, 0);
     gp_pipeline_destroy(q), gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* 1000 frames become one of all of them, whatever pauses. */
-START_TEST(an_accumulator_of_all)
+TEST(an_accumulator_of_all)
 {
     static const char all[] =
         "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, frames: 3000, out: x, rate: 100000}\n"
@@ -313,29 +296,17 @@ START_TEST(an_accumulator_of_all)
         ck_assert_float_eq(out[i], (float)(4.0 * 2999 * 3000 / 2 + 3000.0 * i));
     free(out);
     gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 Suite *suite_paused(void)
 {
     Suite *s = suite_create("paused");
     TCase *tc = tcase_create("cpu");
-    tcase_set_timeout(tc, 120);
     paused_cases(tc, "cpu");
     suite_add_tcase(s, tc);
     tc = tcase_create("api");
-    tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, goes_on_with_itself_and_with_another, 0, 2);
-    tcase_add_loop_test(tc, a_source_that_ends_meanwhile, 0, 8);
-    tcase_add_loop_test(tc, a_paused_run_that_does_not_go_on, 0, 2);
-    tcase_add_test(tc, one_that_is_over_before);
-    tcase_add_loop_test(tc, what_differs_cannot_go_on, 0, (int)(sizeof other / sizeof *other));
-    tcase_add_test(tc, stops_when_it_goes_on);
-    tcase_add_test(tc, a_plan_that_cannot_be_set_up);
-    tcase_add_test(tc, sources_stop_together);
-    tcase_add_test(tc, an_accumulator_of_all);
+    suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     return s;
 }

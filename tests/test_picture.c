@@ -1,14 +1,12 @@
 /* test_picture.c - the drawing and the flowchart of golden plans show everything once;
  * a name is only ever text; what was measured is shown where it belongs. What a drawing
  * looks like is in picture.py. */
-#include <check.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include "draw/dump.h"
 #include "planned.h"
-
-Suite *suite_picture(void);
+#include "suite.h"
 
 static const char *const golden[] = { "chain", "reentry", "fan-out", "twins", "const", "rounding",
                                       "raise", "work", "slow-way", "rows", "carry", "loop" };
@@ -61,7 +59,7 @@ static int copies(const gp_plan *p)
     return n;
 }
 
-START_TEST(test_svg)
+TEST_LOOP(test_svg, 0, GOLDEN)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
         planned p = plan_golden(golden[_i], cuda);
@@ -89,7 +87,6 @@ START_TEST(test_svg)
         plan_free(&p);
     }
 }
-END_TEST
 
 /* "n12" or "g3" at `s`; its end, or NULL. */
 static const char *id(const char *s, char letter)
@@ -150,7 +147,7 @@ static void check_flowchart(char *text, int *nodes, int *edges)
     ck_assert_int_eq(deep, 0);
 }
 
-START_TEST(test_mermaid)
+TEST_LOOP(test_mermaid, 0, GOLDEN)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
         planned p = plan_golden(golden[_i], cuda);
@@ -165,9 +162,8 @@ START_TEST(test_mermaid)
         plan_free(&p);
     }
 }
-END_TEST
 
-START_TEST(test_names)
+TEST_LOOP(test_names, 0, 4)
 {
     static const struct { const char *yaml, *svg, *title; } name[] = {
         { "'<b>&\"x\"'", ">&#60;b&#62;&#38;&#34;x&#34;</text>", "title: \"<b>&\\\"x\\\"\"\n" },
@@ -188,7 +184,6 @@ START_TEST(test_names)
     free(chart);
     plan_free(&p);
 }
-END_TEST
 
 /* ---- what was measured ------------------------------------------------ */
 
@@ -209,7 +204,7 @@ static const gp_measured *measured(gp_arena *a, const planned *p, const char *js
     return gp_measured_read(a, p->plan, json, strlen(json), "r.json", errs);
 }
 
-START_TEST(test_measured)
+TEST(test_measured)
 {
     planned p = plan_ok(chain, true);
     gp_arena a = { 0 };
@@ -261,14 +256,13 @@ START_TEST(test_measured)
     gp_arena_free(&a);
     plan_free(&p);
 }
-END_TEST
 
 #define ON(device, gpu) "{\"pipeline\": {\"device\": \"" device "\"}, \"environment\": {\"cpu\": \"x\", " \
     "\"gpu\": " gpu "}, \"stages\": [" SRC ", " SINK "], " REST "}"
 
 /* A report is of the device that it was measured on: on a plan for another one its times
  * of copies and segments are not drawn, and it is said where the others are from. */
-START_TEST(test_measured_elsewhere)
+TEST_LOOP(test_measured_elsewhere, 0, 7)
 {
     static const struct { const char *json, *says; bool cuda; } on[] = {
         { ON("cpu", "null"), NULL, false },
@@ -298,10 +292,9 @@ START_TEST(test_measured_elsewhere)
     gp_arena_free(&a);
     plan_free(&p);
 }
-END_TEST
 
 /* However long it is, all of a verdict is drawn. */
-START_TEST(test_long_verdict)
+TEST(test_long_verdict)
 {
     enum { WORDS = 600 };
     planned p = plan_ok(chain, true);
@@ -323,7 +316,6 @@ START_TEST(test_long_verdict)
     gp_arena_free(&a);
     plan_free(&p);
 }
-END_TEST
 
 static const struct { const char *json, *says; } bad[] = {
     { "", "this is not a report" },
@@ -342,7 +334,7 @@ static const struct { const char *json, *says; } bad[] = {
       "another pipeline: there is no buffer 'c'" },
 };
 
-START_TEST(test_no_report)
+TEST_EACH(test_no_report, bad)
 {
     planned p = plan_ok(chain, true);
     gp_arena a = { 0 };
@@ -355,10 +347,9 @@ START_TEST(test_no_report)
     gp_arena_free(&a);
     plan_free(&p);
 }
-END_TEST
 
 /* Values that no run has are not known; nothing at all is a report too. */
-START_TEST(test_odd_values)
+TEST(test_odd_values)
 {
     static const struct { const char *busy; double want; } value[] = {
         { "1.01", 1 }, { "-1", -1 }, { "nan", -1 }, { "1e400", -1 }, { "\"x\"", -1 }, { "{}", -1 },
@@ -382,9 +373,8 @@ START_TEST(test_odd_values)
     }
     plan_free(&p);
 }
-END_TEST
 
-START_TEST(test_utf8)
+TEST_LOOP(test_utf8, 0, 8)
 {
     static const struct { const char *s; size_t n, length; unsigned code; } c[] = {
         { "a", 1, 1, 'a' }, { "é", 2, 2, 0xe9 }, { "日", 3, 3, 0x65e5 }, { "𝄞", 4, 4, 0x1d11e },
@@ -395,21 +385,5 @@ START_TEST(test_utf8)
     ck_assert_uint_eq(gp_utf8(c[_i].s, c[_i].n, &code), c[_i].length);
     ck_assert_uint_eq(code, c[_i].code);
 }
-END_TEST
 
-Suite *suite_picture(void)
-{
-    Suite *s = suite_create("picture");
-    TCase *t = tcase_create("picture");
-    tcase_add_loop_test(t, test_svg, 0, GOLDEN);
-    tcase_add_loop_test(t, test_mermaid, 0, GOLDEN);
-    tcase_add_loop_test(t, test_names, 0, 4);
-    tcase_add_loop_test(t, test_utf8, 0, 8);
-    tcase_add_test(t, test_measured);
-    tcase_add_loop_test(t, test_measured_elsewhere, 0, 7);
-    tcase_add_test(t, test_long_verdict);
-    tcase_add_loop_test(t, test_no_report, 0, (int)(sizeof bad / sizeof *bad));
-    tcase_add_test(t, test_odd_values);
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(picture, NULL, NULL, 0)

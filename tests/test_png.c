@@ -5,8 +5,7 @@
 #include <unistd.h>
 #include "iotest.h"
 #include "picture_file.h"
-
-Suite *suite_png(void);
+#include "suite.h"
 
 /* ---- pictures -------------------------------------------------------- */
 
@@ -20,7 +19,7 @@ static const char *const pictures[] = {
 
 /* Reads a picture, compares it with what it should be, and writes it with every
  * compression; what was written reads the same again. */
-START_TEST(picture)
+TEST_EACH(picture, pictures)
 {
     char y[2000], here[400];
     ck_assert_ptr_nonnull(getcwd(here, sizeof here));
@@ -42,9 +41,8 @@ START_TEST(picture)
               "  - {name: r3, use: read, path: out/0-3.png, out: r}\n"
               "  - {name: c3, use: compare, in: {in: p, with: r}}\n", here, p, p));
 }
-END_TEST
 
-START_TEST(pictures_cut_off)
+TEST(pictures_cut_off)
 {
     char y[1000];
     size_t n;
@@ -74,7 +72,6 @@ START_TEST(pictures_cut_off)
     ck_assert_uint_eq(r.account[0].out, 1);
     ck_assert_int_eq(io_files("out"), 1);
 }
-END_TEST
 
 /* ---- files by hand --------------------------------------------------- */
 
@@ -148,7 +145,7 @@ static const struct { const char *what; const char *said; } odd[] = {
     { "long", "is cut off: " }, { "too long", "is a broken PNG file: the chunk IDAT at byte 57 is too long" },
 };
 
-START_TEST(by_hand)
+TEST_EACH(by_hand, odd)
 {
     const char *what = odd[_i].what;
 #define IS(x) (!strcmp(what, x))
@@ -218,10 +215,9 @@ START_TEST(by_hand)
         ck_assert_msg(!memcmp(frame + 3 * i, none ? black : c + 3 * want[i], 3), "%s: pixel %d", what, i);
     }
 }
-END_TEST
 
 /* Of the number in tRNS those bits count that samples have (PNG specification, 11.3.2.1). */
-START_TEST(transparent_gray)
+TEST(transparent_gray)
 {
     unsigned char z[64], frame[12], head[13] = { 0, 0, 0, 3, 0, 0, 0, 2, 2, 0 };
     size_t nz = stored(z, (const unsigned char[]){ 0, 0x18, 0, 0xe4 }, 4);
@@ -238,19 +234,5 @@ START_TEST(transparent_gray)
     static const unsigned char want[12] = { 0, 255, 85, 255, 170, 0, 255, 255, 170, 0, 85, 255 };
     ck_assert(!memcmp(frame, want, sizeof want));
 }
-END_TEST
 
-Suite *suite_png(void)
-{
-    Suite *s = suite_create("png");
-    TCase *tc = tcase_create("pictures");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-#define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
-    LOOP(picture, pictures);
-    tcase_add_test(tc, pictures_cut_off);
-    LOOP(by_hand, odd);
-    tcase_add_test(tc, transparent_gray);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(png, io_set_up, io_tear_down, 0)

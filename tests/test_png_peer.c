@@ -1,12 +1,10 @@
 /* test_png_peer.c - PNG beside libpng: random pictures of every kind that libpng writes are what libpng reads; what
  * gpipe writes libpng reads, and is no larger than what it would have written. */
-#include <check.h>
 #include <png.h>
 #include <stdlib.h>
 #include <string.h>
 #include "picture_file.h"
-
-Suite *suite_png_peer(void);
+#include "suite.h"
 
 enum { SIDE = 45, PIXELS = SIDE * SIDE, MOST = PIXELS * 8, FILE_MOST = 1 << 17 };
 
@@ -154,7 +152,7 @@ static void make_up(sample *s)
 
 static unsigned char mine[MOST], peers[MOST];
 
-START_TEST(random_pictures)
+TEST_LOOP(random_pictures, 0, 20)
 {
     sample *s = malloc(sizeof *s);
     gp_growbuf file = { 0 };
@@ -177,10 +175,9 @@ START_TEST(random_pictures)
     free(file.data);
     free(s);
 }
-END_TEST
 
 /* Bytes that differ, are gone or there twice: what is read all the same is what libpng reads. */
-START_TEST(broken_pictures)
+TEST(broken_pictures)
 {
     sample *s = malloc(sizeof *s);
     gp_growbuf file = { 0 };
@@ -218,10 +215,9 @@ START_TEST(broken_pictures)
     free(file.data);
     free(s);
 }
-END_TEST
 
 /* Frames of every type, written at level _i. */
-START_TEST(written)
+TEST_LOOP(written, 0, 10)
 {
     gp_growbuf file = { 0 };
     char err[GP_WHY] = "";
@@ -243,10 +239,9 @@ START_TEST(written)
     }
     free(file.data);
 }
-END_TEST
 
 /* The photo of the README, whole, and what is gray of it: level _i of gpipe and of libpng. */
-START_TEST(no_larger)
+TEST_LOOP(no_larger, 0, 10)
 {
     gp_growbuf photo = { 0 }, file = { 0 };
     gp_type t, gray;
@@ -289,17 +284,5 @@ START_TEST(no_larger)
     free(photo.data);
     free(file.data);
 }
-END_TEST
 
-Suite *suite_png_peer(void)
-{
-    Suite *s = suite_create("png_peer");
-    TCase *tc = tcase_create("libpng");
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, random_pictures, 0, 20);
-    tcase_add_test(tc, broken_pictures);
-    tcase_add_loop_test(tc, written, 0, 10);
-    tcase_add_loop_test(tc, no_larger, 0, 10);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(png_peer, NULL, NULL, 0)

@@ -4,8 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "iotest.h"
-
-Suite *suite_pnm(void);
+#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 
@@ -16,7 +15,7 @@ static const struct { const char *name, *suffix; } kinds[] = {
 };
 enum { SIZES = sizeof sizes / sizeof *sizes, KINDS = sizeof kinds / sizeof *kinds };
 
-START_TEST(there_and_back)
+TEST_LOOP(there_and_back, 0, SIZES * KINDS)
 {
     char y[1000], here[400], name[80];
     size_t n;
@@ -29,11 +28,10 @@ START_TEST(there_and_back)
     io_holds(TEXT(name, "out/a.%s", suffix), file, n);
     free(file);
 }
-END_TEST
 
 static const char *const others[] = { "comments.pgm", "twelve.pgm", "seven.ppm", "big_endian.pfm" };
 
-START_TEST(read_otherwise)
+TEST_EACH(read_otherwise, others)
 {
     char y[1000], here[400];
     ck_assert_ptr_nonnull(getcwd(here, sizeof here));
@@ -41,10 +39,9 @@ START_TEST(read_otherwise)
     io_runs(TEXT(y, "stages:\n  - {use: read, path: '%s/tests/data/pnm/%s'}\n"
                  "  - {use: compare, file: '%s/tests/data/pnm/%.*s.npy'}\n", here, others[_i], here, stem, others[_i]));
 }
-END_TEST
 
 /* A frame of one channel has an axis less when it is read; a name may be any where `format` is said. */
-START_TEST(one_channel)
+TEST(one_channel)
 {
     char two[] = { 7, 9 };
     io_runs("buffers: {p: {dtype: u8, shape: [2, 1, 1]}}\nstages:\n"
@@ -56,7 +53,6 @@ START_TEST(one_channel)
     io_runs("stages:\n  - {use: read, path: b.jpg}\n  - {use: write, path: b.raw}\n");
     io_holds("b.raw", two, 2);
 }
-END_TEST
 
 /* ---- broken ---------------------------------------------------------- */
 
@@ -89,20 +85,19 @@ static const struct { const char *name, *text, *said; } broken[] = {
     { "a.pfm", "PF 1 1.5 -1.0 abcd", "is a PFM file with a broken header" },
 };
 
-START_TEST(not_read)
+TEST_EACH(not_read, broken)
 {
     char y[200];
     pipe_text(io_dir, broken[_i].name, broken[_i].text);
     io_fails(TEXT(y, "stages:\n  - {use: read, path: %s}\n" DISCARD, broken[_i].name), 3, broken[_i].said);
 }
-END_TEST
 
 static const struct { const char *name, *head; int data; } cut[] = {
     { "pgm", "P5 7 5 255\n", 35 }, { "ppm", "P6\n7 5\n300\n", 210 }, { "pfm", "PF 7 5 1.0\n", 420 },
 };
 
 /* Cut off anywhere it is an error, which says how much is missing. */
-START_TEST(cut_off)
+TEST_EACH(cut_off, cut)
 {
     char file[500] = "", y[300], said[100];
     strcpy(file, cut[_i].head);
@@ -115,16 +110,14 @@ START_TEST(cut_off)
                  TEXT(said, "is cut off: %d more bytes expected after %d found", n - k, k));
     }
 }
-END_TEST
 
-START_TEST(several)
+TEST(several)
 {
     pipe_text(io_dir, "a.pgm", "P5 1 1 255 xP5 1 1 255 y");
     io_fails("stages:\n  - {use: read, path: a.pgm}\n" DISCARD, 1, "has more than one picture");
     pipe_text(io_dir, "a.pgm", "P5 1 1 255 x\n");
     io_runs("stages:\n  - {use: read, path: a.pgm}\n" DISCARD);
 }
-END_TEST
 
 static const struct { const char *type, *path, *text; } refused[] = {
     { "dtype: f32, shape: [2, 3]", "x.pgm", "cannot hold f32 [2, 3]: PNM holds u8 or u16: put a 'cast'" },
@@ -135,28 +128,11 @@ static const struct { const char *type, *path, *text; } refused[] = {
     { "dtype: f32, shape: [6]", "x.pfm", "PFM holds frames of shape" },
 };
 
-START_TEST(not_written)
+TEST_EACH(not_written, refused)
 {
     char y[500];
     io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
                   "  - {use: write, path: %s}\n", refused[_i].type, refused[_i].path), 3, refused[_i].text);
 }
-END_TEST
 
-Suite *suite_pnm(void)
-{
-    Suite *s = suite_create("pnm");
-    TCase *tc = tcase_create("pictures");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-#define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
-    tcase_add_loop_test(tc, there_and_back, 0, SIZES * KINDS);
-    LOOP(read_otherwise, others);
-    tcase_add_test(tc, one_channel);
-    LOOP(not_read, broken);
-    LOOP(cut_off, cut);
-    tcase_add_test(tc, several);
-    LOOP(not_written, refused);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(pnm, io_set_up, io_tear_down, 0)

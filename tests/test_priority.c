@@ -1,5 +1,4 @@
 /* test_priority.c - the key `priority`: which segments and streams it comes to, and what nice values threads have. */
-#include <check.h>
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
@@ -9,9 +8,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "like_first.h"
+#include "pipe.h"
 #include "planned.h"
-
-Suite *suite_priority(void);
+#include "suite.h"
 
 /* ---- plans ----------------------------------------------------------- */
 
@@ -39,7 +38,7 @@ static const struct { const char *what, *yaml, *segments; } plans[] = {
       DEV("a", "[s, u]", ", priority: low") SINK("a"), "-1" },
 };
 
-START_TEST(segments_have_it)
+TEST_EACH(segments_have_it, plans)
 {
     char text[200] = "";
     planned p = plan_ok(plans[_i].yaml, true);
@@ -49,7 +48,6 @@ START_TEST(segments_have_it)
     ck_assert_msg(!strcmp(text, plans[_i].segments), "%s: %s, not %s", plans[_i].what, text, plans[_i].segments);
     plan_free(&p);
 }
-END_TEST
 
 /* ---- threads --------------------------------------------------------- */
 
@@ -159,10 +157,7 @@ static int expected(int base, int priority, bool may)
 static gp_errs run(const char *yaml)
 {
     gp_errs errs = { 0 };
-    gp_registry *registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        ck_assert(gp_register(registry, &kinds[i], &errs));
+    gp_registry *registry = pipe_builtin(kinds, sizeof kinds / sizeof *kinds);
     gp_pipeline *p = gp_compile(yaml, strlen(yaml), "priority.yaml", &(gp_config){ .registry = registry },
                                 &errs);
     ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
@@ -176,7 +171,7 @@ static gp_errs run(const char *yaml)
 
 /* Every turn of a stage is done by a thread of its priority, though neighbors as cheap as these lend each other
  * theirs. */
-START_TEST(threads_have_it)
+TEST(threads_have_it)
 {
     static const int priority[STAGES] = { 0, -1, 1, -1 };
     int base = nice_of(0);
@@ -200,12 +195,14 @@ START_TEST(threads_have_it)
                       && strstr(errs.e[0].msg, "have a high priority, as those of 'step2', have a normal one"),
                       "%s", errs.e[0].msg);
 }
-END_TEST
 
 /* Several stages of high priority in a process that may not have it: one warning. */
-START_TEST(said_once)
+TEST(said_once)
 {
     struct rlimit none = { 0, 0 };
+    const char *fork = getenv("CK_FORK");
+    if (fork && !strcmp(fork, "no"))
+        return;
     ck_assert(!setrlimit(RLIMIT_NICE, &none));
     if (!geteuid())                    /* in a process of its own, by libcheck */
         ck_assert(!setuid(65534));
@@ -216,20 +213,5 @@ START_TEST(said_once)
     ck_assert_ptr_nonnull(strstr(errs.e[0].msg, "RLIMIT_NICE"));
     ck_assert_int_eq(seen[3].frames, FRAMES);
 }
-END_TEST
 
-Suite *suite_priority(void)
-{
-    Suite *s = suite_create("priority");
-    TCase *tc = tcase_create("plans");
-    tcase_add_loop_test(tc, segments_have_it, 0, sizeof plans / sizeof *plans);
-    suite_add_tcase(s, tc);
-    tc = tcase_create("threads");
-    tcase_add_test(tc, threads_have_it);
-    const char *fork = getenv("CK_FORK");
-    if (!fork || strcmp(fork, "no"))
-        tcase_add_test(tc, said_once);
-    tcase_set_timeout(tc, 120);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(priority, NULL, NULL, 0)

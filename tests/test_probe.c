@@ -1,5 +1,4 @@
 /* test_probe.c - looking at files, and lists of them. */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "compile/resolve.h"
-
-Suite *suite_probe(void);
+#include "suite.h"
 
 static gp_arena arena;
 static gp_probe probe;
@@ -61,7 +59,7 @@ static const gp_probed *looked(const char *path, bool glob)
     return p;
 }
 
-START_TEST(probe_sees_files)
+TEST(probe_sees_files)
 {
     put_file("five", "12345", 5);
     ck_assert_int_eq(mkfifo(in_folder("pipe"), 0600), 0);
@@ -80,9 +78,8 @@ START_TEST(probe_sees_files)
     f = &looked(in_folder("large"), false)->file;
     ck_assert(f->size == GP_PROBE_HEAD + 10 && f->nhead == GP_PROBE_HEAD);
 }
-END_TEST
 
-START_TEST(probe_lists_files)
+TEST(probe_lists_files)
 {
     static const char *const names[] = { "b.png", "a.png", "B.png", "x_9.raw", "x_10.raw",
         "x_11.raw", "x_13.raw", "x_011.raw", "y003.raw", "y004.raw", "y0005.raw", "y1000.raw",
@@ -106,10 +103,9 @@ START_TEST(probe_lists_files)
         ck_assert_msg(!strcmp(got, cases[i].list), "%s: %s", cases[i].pattern, got);
     }
 }
-END_TEST
 
 /* So many names, and no more, are looked at for all patterns. */
-START_TEST(probe_is_bounded)
+TEST(probe_is_bounded)
 {
     for (int i = 0; i < 30; i++)
         put_file(gp_format(&arena, "f%02d", i), "", 0);
@@ -132,9 +128,8 @@ START_TEST(probe_is_bounded)
     p = looked(in_folder("f07"), true);            /* nothing to look for */
     ck_assert(!p->cut && p->files.n == 1);
 }
-END_TEST
 
-START_TEST(one_table_for_many)
+TEST(one_table_for_many)
 {
     enum { MANY = 3000 };
     for (int i = 0; i < 2 * MANY; i++) {
@@ -146,17 +141,5 @@ START_TEST(one_table_for_many)
     }
     ck_assert_int_eq(looks, MANY);
 }
-END_TEST
 
-Suite *suite_probe(void)
-{
-    Suite *s = suite_create("probe");
-    TCase *t = tcase_create("files");
-    tcase_add_checked_fixture(t, enter_folder, leave_folder);
-    tcase_add_test(t, probe_sees_files);
-    tcase_add_test(t, probe_lists_files);
-    tcase_add_test(t, probe_is_bounded);
-    tcase_add_test(t, one_table_for_many);
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(probe, enter_folder, leave_folder, 0)

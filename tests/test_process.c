@@ -9,10 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 #include "command.h"
-#include "every.h"
 #include "iotest.h"
-
-Suite *suite_process(void);
+#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 #define FROM(...) "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: read, out: x, command: " __VA_ARGS__ "}\n"
@@ -78,7 +76,7 @@ static const char *const sound[] = {
 };
 
 /* In the folder of the pipeline. */
-START_TEST(data)
+TEST_EACH(data, sound)
 {
     size_t n;
     ck_assert_uint_eq(io_runs(sound[_i]), 20);
@@ -91,9 +89,8 @@ START_TEST(data)
     free(want);
     no_children();
 }
-END_TEST
 
-START_TEST(text)
+TEST(text)
 {
     char y[300];
     io_runs("buffers: {x: {dtype: u8, shape: [2]}}\nstages:\n  - {use: read, path: a.raw, frames: 2, out: x}\n"
@@ -103,10 +100,9 @@ START_TEST(text)
     io_runs(TEXT(y, "vars: {from: a.raw, n: 8}\n" FROM("[head, -c, '${n}', '${from}']") "  - {use: write, path: b.raw}\n"));
     io_holds("b.raw", "\0\1\2\3\4\5\6\7", 8);
 }
-END_TEST
 
 /* It says more than a pipe holds before it writes; that holds nobody up, and the last of it is kept. */
-START_TEST(talkative)
+TEST(talkative)
 {
     ck_assert_uint_eq(io_runs(FROM("[sh, -c, 'i=0; while [ $i -lt 3000 ]; do echo a line of some sixty bytes, of which "
                                    "there are very many: $i >&2; i=$((i + 1)); done; cat a.raw']") DISCARD), 20);
@@ -119,10 +115,9 @@ START_TEST(talkative)
     ck_assert_str_eq(r.errs.e[last - 7].msg, "line 2992");
     ck_assert_int_ne(r.errs.e[last - 8].code, GP_E_NOTE);
 }
-END_TEST
 
 /* Only its three streams are open in it, whatever this process has open. (3 is how `ls` reads the folder.) */
-START_TEST(descriptors)
+TEST(descriptors)
 {
     int open_one = open("/dev/null", O_RDONLY);                /* not O_CLOEXEC */
     ck_assert_int_gt(open_one, 2);
@@ -132,7 +127,6 @@ START_TEST(descriptors)
     io_holds("more", "0\n1\n2\n3\n", 8);
     close(open_one);
 }
-END_TEST
 
 /* ---- bad ends -------------------------------------------------------- */
 
@@ -158,21 +152,19 @@ static const struct { const char *yaml, *text; } bad[] = {
 };
 
 /* With SIGPIPE as it is by default: this process is an application that has not thought of it. */
-START_TEST(ends_badly)
+TEST_EACH(ends_badly, bad)
 {
     io_fails(bad[_i].yaml, 1, bad[_i].text);
     no_children();
 }
-END_TEST
 
 /* What it reads has no name before all is well. */
-START_TEST(no_file)
+TEST(no_file)
 {
     char path[600];
     io_fails(FROM("[sh, -c, 'cat a.raw; exit 3']") "  - {use: write, path: b.raw}\n", 1, "exit status 3");
     ck_assert_int_ne(access(io_path("b.raw", path), F_OK), 0);
 }
-END_TEST
 
 /* Where enough frames are read, what becomes of it is no error: not SIGPIPE, nor what it makes of that, nor if it has to
  * be killed. */
@@ -182,16 +174,15 @@ static const char *const longer[] = {
     "[sh, -c, 'trap \"\" TERM PIPE; while :; do cat a.raw; done 2>/dev/null']",
 };
 
-START_TEST(enough)
+TEST_EACH(enough, longer)
 {
     char y[500];
     ck_assert_uint_eq(io_runs(TEXT(y, FROM("%s, frames: 3") DISCARD, longer[_i])), 3);
     no_children();
 }
-END_TEST
 
 /* What the program has started ends with it, and what it waits for when another stage fails. */
-START_TEST(left_behind)
+TEST(left_behind)
 {
     io_runs(TO("[sh, -c, 'sleep 1000 & echo $! >pid; cat >b.raw']"));
     ck_assert(is_gone(number_in("pid")));
@@ -206,7 +197,6 @@ START_TEST(left_behind)
             ck_assert(is_gone(number_in(name)));
     }
 }
-END_TEST
 
 /* ---- ends from outside ----------------------------------------------- */
 
@@ -247,7 +237,7 @@ static const char *const waiting[] = {
 };
 enum { WAITING = sizeof waiting / sizeof *waiting };
 
-START_TEST(is_stopped)
+TEST_SOME(is_stopped, WAITING * STOPS, 3, 1)
 {
     pid_t pid = start(waiting[_i / STOPS]);
     long child = number_in("pid");
@@ -255,14 +245,13 @@ START_TEST(is_stopped)
     ck_assert_int_eq(exit_of(pid), stops[_i % STOPS].code);
     ck_assert(is_gone(child));
 }
-END_TEST
 
 /* One that does not read, or does not end after the last frame, holds up the run, which says so. */
 static const char *const stuck[] = {
     "[sh, -c, 'echo $$$$ >pid; exec sleep 1000']", "[sh, -c, 'echo $$$$ >pid; cat >/dev/null; exec sleep 1000']",
 };
 
-START_TEST(stalls)
+TEST_EACH(stalls, stuck)
 {
     char y[500], path[600];
     pipe_text(io_dir, "p.yaml", TEXT(y, "stall_timeout: 1s\nbuffers: {x: {dtype: u8, shape: [1000000]}}\nstages:\n"
@@ -273,17 +262,15 @@ START_TEST(stalls)
     ck_assert(is_gone(number_in("pid")));
     command_free(&r);
 }
-END_TEST
 
 /* A source that waits for its process is not stalled. */
-START_TEST(no_stall)
+TEST(no_stall)
 {
     ck_assert_uint_eq(io_runs("stall_timeout: 200ms\n" FROM("[sh, -c, 'sleep 1; cat a.raw; exec >&-; sleep 1']") DISCARD), 20);
 }
-END_TEST
 
 /* Nothing is started by what only looks. */
-START_TEST(only_looks)
+TEST(only_looks)
 {
     char path[600];
     pipe_text(io_dir, "p.yaml", FROM("[touch, started]") "  - {use: write, command: [touch, started]}\n");
@@ -295,25 +282,5 @@ START_TEST(only_looks)
         ck_assert_int_ne(access(io_path("started", path), F_OK), 0);
     }
 }
-END_TEST
 
-Suite *suite_process(void)
-{
-    Suite *s = suite_create("process");
-    TCase *c = tcase_create("process");
-    tcase_add_checked_fixture(c, set_up, io_tear_down);
-    tcase_add_loop_test(c, data, 0, sizeof sound / sizeof *sound);
-    tcase_add_test(c, text);
-    tcase_add_test(c, talkative);
-    tcase_add_test(c, descriptors);
-    tcase_add_loop_test(c, ends_badly, 0, sizeof bad / sizeof *bad);
-    tcase_add_test(c, no_file);
-    tcase_add_loop_test(c, enough, 0, sizeof longer / sizeof *longer);
-    tcase_add_test(c, left_behind);
-    ADD_SOME(c, is_stopped, WAITING * STOPS, tests_every(3, 1));
-    tcase_add_loop_test(c, stalls, 0, sizeof stuck / sizeof *stuck);
-    tcase_add_test(c, no_stall);
-    tcase_add_test(c, only_looks);
-    suite_add_tcase(s, c);
-    return s;
-}
+TEST_SUITE(process, set_up, io_tear_down, 0)

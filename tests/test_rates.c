@@ -1,9 +1,9 @@
 /* test_rates.c - how often stages fire, and depths that follow from that, on a machine with a GPU and on one without. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include "compile/firing.h"
 #include "planned.h"
+#include "suite.h"
 
 /* ---- frames of firings ----------------------------------------------- */
 
@@ -25,7 +25,7 @@ static const struct {
     { { .step = 1, .repeat = 1, .take = 1, .make = 6, .split = true }, 7, 7, 7, 8, 2, 2, 2 },
 };
 
-START_TEST(frames_of_a_firing)
+TEST_EACH(frames_of_a_firing, firings)
 {
     const gp_regroup *r = &firings[_i].r;
     ck_assert_uint_eq(gp_firing_frame(r, firings[_i].k), firings[_i].frame);
@@ -34,7 +34,6 @@ START_TEST(frames_of_a_firing)
     ck_assert_uint_eq(gp_firings_ready(r, firings[_i].frames), firings[_i].ready);
     ck_assert_uint_eq(gp_firings_in_all(r, firings[_i].frames), firings[_i].all);
 }
-END_TEST
 
 /* ---- rates and depths ------------------------------------------------ */
 
@@ -71,7 +70,7 @@ static const struct { const char *stages, *buffers, *depth; } plans[] = {
     { "  - {use: group, name: b, frames: 2000}\n", "a 2000 2256, b 1 3", AUTO },         /* 2 MB */
 };
 
-START_TEST(rates_and_depths)
+TEST_EACH(rates_and_depths, plans)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
         char yaml[1000], name[8];
@@ -91,10 +90,9 @@ START_TEST(rates_and_depths)
         plan_free(&p);
     }
 }
-END_TEST
 
 /* A stage that regroups is alone, where its input is made, and goes up a level on both sides. */
-START_TEST(segments_apart)
+TEST(segments_apart)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
         planned p = plan_ok("pipeline: t\nstages:\n  - {use: src, name: a}\n  - {use: dev, name: b}\n"
@@ -111,13 +109,12 @@ START_TEST(segments_apart)
         plan_free(&p);
     }
 }
-END_TEST
 
 /* ---- any graph ------------------------------------------------------- */
 
 /* Trees of stages whose leaves come back together at one rate: what is compiled is proved by verify, or refused
  * with an error of the user's. */
-START_TEST(any_graph)
+TEST_LOOP(any_graph, 0, 400)
 {
     unsigned seed = (unsigned)_i * 104729 + 3;
     char yaml[4000] = "";
@@ -154,18 +151,5 @@ START_TEST(any_graph)
         plan_free(&p);
     }
 }
-END_TEST
 
-Suite *suite_rates(void);
-
-Suite *suite_rates(void)
-{
-    Suite *s = suite_create("rates");
-    TCase *tc = tcase_create("rates");
-    tcase_add_loop_test(tc, frames_of_a_firing, 0, sizeof firings / sizeof *firings);
-    tcase_add_loop_test(tc, rates_and_depths, 0, sizeof plans / sizeof *plans);
-    tcase_add_test(tc, segments_apart);
-    tcase_add_loop_test(tc, any_graph, 0, 400);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(rates, NULL, NULL, 0)

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "iotest.h"
-
-Suite *suite_rearrange(void);
+#include "suite.h"
 
 /* Raw rows of 8 bytes, 10 a frame and 4 in the last; the bytes of what comes out. */
 static char *of_rows(const char *stages, size_t *n)
@@ -47,7 +46,7 @@ static const struct { const char *stages; int rows[2], wide; int (*row)(int k, i
     { "  - {use: topk, k: 3, axis: 0}\n", { 3, 3 }, 8, last_first, same },
 };
 
-START_TEST(fewer_rows)
+TEST_EACH(fewer_rows, parts)
 {
     size_t n, want = 0;
     char *out = of_rows(parts[_i].stages, &n);
@@ -63,10 +62,9 @@ START_TEST(fewer_rows)
     ck_assert_uint_eq(n, want);
     free(out);
 }
-END_TEST
 
 /* What would have another width is refused, by the frame's number. */
-START_TEST(fewer_rows_refused)
+TEST_LOOP(fewer_rows_refused, 0, 11)
 {
     static const struct { const char *stages, *says; } cases[] = {
         { "  - {use: transpose}\n", "stage 'transpose' makes u8 [8, 4] of a smaller frame, and 'transpose' is u8 [8, "
@@ -90,10 +88,9 @@ START_TEST(fewer_rows_refused)
              "%s  - {use: write, path: b.raw}\n", cases[_i].stages);
     io_fails(yaml, 1, cases[_i].says);
 }
-END_TEST
 
 /* Pictures that differ in size: those that are too small fail, or are dropped, and the others go on. */
-START_TEST(sizes)
+TEST(sizes)
 {
     static const int in[][2] = { { 40, 60 }, { 7, 10 }, { 20, 60 }, { 9, 8 }, { 40, 9 } };
     char name[20];
@@ -108,10 +105,9 @@ START_TEST(sizes)
             io_counts(TEXT(name, "out/%d.npy", i), U8(9, in[i][1]), i);
     ck_assert_int_eq(io_files("out"), 4);
 }
-END_TEST
 
 /* Of frames up to 40 rows "-20:13" takes at most 13: of 20 to 33 rows fewer the more there are. */
-START_TEST(bounds)
+TEST(bounds)
 {
     io_count_npy("0.npy", U8(40, 2), 0);
     io_count_npy("1.npy", U8(20, 2), 0);
@@ -124,17 +120,5 @@ START_TEST(bounds)
     io_counts("out/2.npy", U8(3, 2), 20);
     io_counts("out/3.npy", U8(5, 2), 0);
 }
-END_TEST
 
-Suite *suite_rearrange(void)
-{
-    Suite *s = suite_create("rearrange");
-    TCase *c = tcase_create("rearrange");
-    tcase_add_checked_fixture(c, io_set_up, io_tear_down);
-    tcase_add_loop_test(c, fewer_rows, 0, sizeof parts / sizeof *parts);
-    tcase_add_loop_test(c, fewer_rows_refused, 0, 11);
-    tcase_add_test(c, sizes);
-    tcase_add_test(c, bounds);
-    suite_add_tcase(s, c);
-    return s;
-}
+TEST_SUITE(rearrange, io_set_up, io_tear_down, 0)

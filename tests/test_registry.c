@@ -1,9 +1,7 @@
 /* test_registry.c - what gp_register lets in. */
-#include <check.h>
 #include <string.h>
 #include "gpipe/gpipe.h"
-
-Suite *suite_registry(void);
+#include "suite.h"
 
 struct opts { int64_t n; double f; const char *s; int e; };
 
@@ -85,7 +83,7 @@ static const struct { gp_kind kind; const char *msg; } bad[] = {
       "kind 'x': the default of option 'e': 'e' must be one of x, y, not 'z'" },
 };
 
-START_TEST(refuses)
+TEST_EACH(refuses, bad)
 {
     gp_registry *r = gp_registry_create();
     gp_errs errs = {0};
@@ -96,9 +94,8 @@ START_TEST(refuses)
     ck_assert_ptr_null(gp_kind_at(r, 0));
     gp_registry_destroy(r);
 }
-END_TEST
 
-START_TEST(finds)
+TEST(finds)
 {
     enum { COUNT = sizeof good / sizeof *good };
     static const char *const sorted[] = { "a_2", "plain", "ranged", "worded", "zebra" };
@@ -119,11 +116,10 @@ START_TEST(finds)
     ck_assert_str_eq(errs.e[0].msg, "there is a kind 'plain' already");
     gp_registry_destroy(r);
 }
-END_TEST
 
 /* A kind that an older gpipe's header knew less of, and one that a newer one's knows
  * more of, as gp_kind grows at its end. */
-START_TEST(other_sizes)
+TEST(other_sizes)
 {
     struct longer { gp_kind kind; void *more; } longer = { KIND("longer", .in = any), NULL };
     gp_kind shorter = KIND("shorter", .in = any);
@@ -146,9 +142,8 @@ START_TEST(other_sizes)
     ck_assert(!gp_kind_find(r, "longest"));
     gp_registry_destroy(r);
 }
-END_TEST
 
-START_TEST(builtin_are_sound)
+TEST(builtin_are_sound)
 {
     gp_registry *r = gp_registry_create();
     gp_errs errs = {0};
@@ -158,16 +153,5 @@ START_TEST(builtin_are_sound)
     gp_registry_destroy(r);
     gp_registry_destroy(NULL);
 }
-END_TEST
 
-Suite *suite_registry(void)
-{
-    Suite *s = suite_create("registry");
-    TCase *t = tcase_create("kinds");
-    tcase_add_loop_test(t, refuses, 0, (int)(sizeof bad / sizeof *bad));
-    tcase_add_test(t, finds);
-    tcase_add_test(t, other_sizes);
-    tcase_add_test(t, builtin_are_sound);
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(registry, NULL, NULL, 0)

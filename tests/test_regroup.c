@@ -1,7 +1,7 @@
 /* test_regroup.c - stages that regroup, on the CPU back end; and what a run keeps of frames whose fate is known at
  * its end only. */
 #include "every.h"
-#include "regroup_cases.h"
+#include "cases.h"
 #include "pipe.h"
 #include "run/pipeline.h"
 #include "run/run.h"
@@ -29,7 +29,7 @@ static const struct { const char *what, *stages; int out, dropped, failed; } lon
 };
 
 /* A sink that failed has not seen the frames behind: they are cancelled, whatever another one makes of all. */
-START_TEST(failed_beside_all)
+TEST_LOOP(failed_beside_all, 0, 5)
 {
     const char *dir = pipe_dir();
     pipe_text(dir, "half.lua", "function process(frame, x) if frame.index == 1000 then error('no') end end\n");
@@ -43,7 +43,6 @@ START_TEST(failed_beside_all)
     ck_assert_msg(x.out <= 1000 && x.failed >= 1 && x.in == x.out + x.failed + x.cancelled, "%d in, %d out, %d failed, "
                   "%d cancelled", (int)x.in, (int)x.out, (int)x.failed, (int)x.cancelled);
 }
-END_TEST
 
 static void look(gp_pipeline *p, void *entries)
 {
@@ -51,7 +50,7 @@ static void look(gp_pipeline *p, void *entries)
     gp_pipeline_unlock_run(p);
 }
 
-START_TEST(long_run)
+TEST_SOME(long_run, sizeof long_runs / sizeof *long_runs, 6, 1)
 {
     const char *dir = pipe_dir();
     char yaml[2000];
@@ -76,16 +75,13 @@ START_TEST(long_run)
                   long_runs[_i].what, (int)x.in, (int)x.out, (int)x.dropped, (int)x.failed);
     ck_assert_msg(entries > 0 && entries <= ENTRIES, "%s: room for %zu entries", long_runs[_i].what, entries);
 }
-END_TEST
 
 Suite *suite_regroup(void)
 {
     Suite *s = suite_create("regroup");
     TCase *tc = tcase_create("cpu");
-    tcase_set_timeout(tc, 120);
     regroup_cases(tc, "cpu", tests_every(7, 1));
-    ADD_SOME(tc, long_run, (int)(sizeof long_runs / sizeof *long_runs), tests_every(6, 1));
-    tcase_add_loop_test(tc, failed_beside_all, 0, 5);
+    suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     return s;
 }

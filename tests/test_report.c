@@ -1,11 +1,11 @@
 /* test_report.c - reports and traces of runs on the CPU back end. */
 #include "run/measure.h"
-#include "report_cases.h"
+#include "cases.h"
 
 Suite *suite_report(void);
 
 /* Of a run of days the sums of times wrap; what was held does not. */
-START_TEST(test_held)
+TEST(test_held)
 {
     const gp_ring ring = { .depth = 4, .nconsumers = 1 };
     gp_cursor c = { .at = 98, .got = 400 };
@@ -16,15 +16,13 @@ START_TEST(test_held)
     c.at = 90;                         /* never more than the buffer */
     ck_assert_int_eq(gp_measure_held(&run, &(gp_ring_end){ &r, 0 }, 1050), 4 * 1000);
 }
-END_TEST
 
 Suite *suite_report(void)
 {
     Suite *s = suite_create("report");
     TCase *tc = tcase_create("cpu");
-    tcase_set_timeout(tc, 60);
     report_cases(tc, "cpu");
-    tcase_add_test(tc, test_held);
+    suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -1,17 +1,15 @@
 /* test_resident.c - the text of `launch: persistent`: NVRTC takes it with every built-in kernel, and with users' sources
  * that have several kernels, or the names of others. The kernels run in tests/gpu. Without NVRTC, or in a build without
  * CUDA, it says that it skips. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "suite.h"
 #include "base/embed.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
 #include "cuda/resident_text.h"
 #endif
-
-Suite *suite_resident(void);
 
 #if GP_CUDA
 static void takes(const gp_member *k, int n)
@@ -29,7 +27,7 @@ static void takes(const gp_member *k, int n)
         ck_assert_msg(ok, "%s", errs.e[0].msg);
 }
 
-START_TEST(takes_every_built_in)
+TEST(takes_every_built_in)
 {
     /* Of each file a kernel; but for loop.cu and turn.cu, which no resident kernel has. */
     static const char *const kernel[][2] = {
@@ -64,10 +62,9 @@ START_TEST(takes_every_built_in)
     }
     takes(k, KERNELS);
 }
-END_TEST
 
 /* What one source has must not reach the next, and must be in one namespace for all of its kernels. */
-START_TEST(takes_users_sources)
+TEST(takes_users_sources)
 {
     static const char *const small[] = { "SIZE=1" }, *const large[] = { "SIZE=2", "LARGE" };
     static const char one[] =
@@ -94,18 +91,6 @@ START_TEST(takes_users_sources)
         k[i] = (gp_member){ .source = &s[i] };
     takes(k, (int)(sizeof s / sizeof *s));
 }
-END_TEST
 #endif
 
-Suite *suite_resident(void)
-{
-    Suite *s = suite_create("resident");
-    TCase *tc = tcase_create("resident");
-#if GP_CUDA
-    tcase_set_timeout(tc, 240);
-    tcase_add_test(tc, takes_every_built_in);
-    tcase_add_test(tc, takes_users_sources);
-#endif
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(resident, NULL, NULL, 240)

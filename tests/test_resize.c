@@ -4,8 +4,7 @@
 #include <string.h>
 #include "base/outfile.h"
 #include "iotest.h"
-
-Suite *suite_resize(void);
+#include "suite.h"
 
 static void has_shape(const char *name, int64_t h, int64_t w, const char *what)
 {
@@ -48,7 +47,7 @@ static const struct { const char *options, *bound; int h, w, high, wide; } sizes
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 /* Of frames of one size; where sizes may differ, of the largest that there can be, and of a smaller one. */
-START_TEST(size)
+TEST_LOOP(size, 0, SIZES)
 {
     static const struct { const char *le; int more; } declared[] = { { "", 0 }, { "<=", 0 }, { "<=", 7 } };
     char yaml[800], made[80] = "", what[100];
@@ -64,10 +63,9 @@ START_TEST(size)
         has_shape("out/0.npy", sizes[_i].high, sizes[_i].wide, TEXT(what, "%s, run %d", sizes[_i].options, k));
     }
 }
-END_TEST
 
 /* High and wide frames beside each other, of which the bound of the box is as high and as wide as the box. */
-START_TEST(shapes)
+TEST(shapes)
 {
     static const int in[][2] = { { 40, 60 }, { 40, 10 }, { 7, 60 }, { 3, 4 }, { 40, 40 } };
     static const int want[][2] = { { 13, 20 }, { 20, 5 }, { 2, 20 }, { 3, 4 }, { 20, 20 } };
@@ -81,10 +79,9 @@ START_TEST(shapes)
         has_shape(TEXT(name, "out/%d.npy", i), want[i][0], want[i][1], "fit: 20");
     io_counts("out/3.npy", U8(3, 4), 3);       /* which fits as it is */
 }
-END_TEST
 
 /* A bound that was declared is kept: a frame that comes out larger is an error, not cut. */
-START_TEST(beyond)
+TEST(beyond)
 {
     io_count_npy("0.npy", U8(20, 30), 0);
     io_count_npy("1.npy", U8(5, 40), 0);
@@ -97,10 +94,9 @@ START_TEST(beyond)
              "  - {use: resize, height: 10, out: y}\n  - {use: discard}\n", 3,
              "'height' alone makes pictures of any width");
 }
-END_TEST
 
 /* More than 2^31 - 1 pixels for one: the sides are what a picture may have. */
-START_TEST(too_much_smaller)
+TEST_LOOP(too_much_smaller, 0, 4)
 {
     static const struct { const char *shape, *options, *taps; } cases[] = {
         { "536870912, 1", "height: 1, method: cubic", "2147483648" },
@@ -115,10 +111,9 @@ START_TEST(too_much_smaller)
              "'method: area'", cases[_i].taps);
     io_fails(yaml, 3, says);
 }
-END_TEST
 
 /* The last rows of a raw file are a picture of their own, as long as that is no wider. */
-START_TEST(partial)
+TEST(partial)
 {
     size_t n;
     io_count_raw("a.raw", 28 * 8);
@@ -130,10 +125,9 @@ START_TEST(partial)
              "  - {use: resize, height: 10}\n  - {use: write, path: b.raw}\n", 1,
              "makes u8 [10, 10] of a smaller frame");
 }
-END_TEST
 
 /* Weights have the sum 1: a picture of one value stays that, the largest too, in any size. */
-START_TEST(flat)
+TEST_LOOP(flat, 0, 5)
 {
     static const char *const method[] = { "bilinear", "area", "cubic", "nearest", "bilinear, antialias: false" };
     static const struct { const char *dtype, *value; } types[] = {
@@ -156,19 +150,5 @@ START_TEST(flat)
             io_holds("high.csv", line, strlen(line));
         }
 }
-END_TEST
 
-Suite *suite_resize(void)
-{
-    Suite *s = suite_create("resize");
-    TCase *c = tcase_create("resize");
-    tcase_add_checked_fixture(c, io_set_up, io_tear_down);
-    tcase_add_loop_test(c, size, 0, SIZES);
-    tcase_add_test(c, shapes);
-    tcase_add_test(c, beyond);
-    tcase_add_loop_test(c, too_much_smaller, 0, 4);
-    tcase_add_test(c, partial);
-    tcase_add_loop_test(c, flat, 0, 5);
-    suite_add_tcase(s, c);
-    return s;
-}
+TEST_SUITE(resize, io_set_up, io_tear_down, 0)

@@ -1,14 +1,12 @@
 /* test_resolve.c - from spec to graph: wiring, types, options, files, size.
  * What is refused is in test_resolve_errors.c. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/npy.h"
 #include "effort.h"
+#include "suite.h"
 #include "world.h"
-
-Suite *suite_resolve(void);
 
 /* ---- wiring ---------------------------------------------------------- */
 
@@ -83,13 +81,12 @@ static const struct { const char *yaml, *wiring; } wired[] = {
       "more(x:s f:f.window2 s:s.window2) out:more | sink2(in:more)" },
 };
 
-START_TEST(wires)
+TEST_EACH(wires, wired)
 {
     ck_assert_str_eq(wiring(world_must(wired[_i].yaml)), wired[_i].wiring);
 }
-END_TEST
 
-START_TEST(uses_and_sources)
+TEST(uses_and_sources)
 {
     const gp_graph *g = world_must(
         "stages: [{use: src, out: a}, {use: src, out: b}, {use: host, in: a},\n"
@@ -108,7 +105,6 @@ START_TEST(uses_and_sources)
     ck_assert_uint_eq(world_stage(g, "sink")->sources[0], 1u << 0 | 1u << 1);
     ck_assert_uint_eq(world_stage(g, "sink2")->sources[0], 1u << 0);
 }
-END_TEST
 
 /* ---- types ----------------------------------------------------------- */
 
@@ -134,15 +130,14 @@ static const struct { const char *yaml, *buffer, *type; } typed[] = {
       "{use: src, out: y}]", "x", "u8 [4, 6]" },
 };
 
-START_TEST(types)
+TEST_EACH(types, typed)
 {
     char text[128];
     const gp_graph *g = world_must(typed[_i].yaml);
     ck_assert_str_eq(gp_type_text(&world_buffer(g, typed[_i].buffer)->type, text), typed[_i].type);
 }
-END_TEST
 
-START_TEST(ends)
+TEST(ends)
 {
     const gp_graph *g = world_must(
         "stages: [{use: src, b: true, out: a}, {use: src, out: b}, {use: host, in: a, out: c},\n"
@@ -156,7 +151,6 @@ START_TEST(ends)
     }
     ck_assert(world_stage(g, "src")->endless && !world_stage(g, "src2")->endless);
 }
-END_TEST
 
 /* ---- values ---------------------------------------------------------- */
 
@@ -168,7 +162,7 @@ static const struct opts *opts_of(const char *flow)
     return world_stage(world_must(text), "both")->opts;
 }
 
-START_TEST(options_read)
+TEST(options_read)
 {
     const struct opts *o = opts_of("on: host");
     ck_assert_int_eq(o->n, 2);
@@ -205,9 +199,8 @@ START_TEST(options_read)
         ck_assert_str_eq(opts_of(flow)->s, texts[i].text);
     }
 }
-END_TEST
 
-START_TEST(paths_are_relative_to_the_file)
+TEST(paths_are_relative_to_the_file)
 {
     static const struct { const char *file, *said, *path; } cases[] = {
         { "p.yaml", "x.bin", "x.bin" }, { "a/b/p.yaml", "x.bin", "a/b/x.bin" },
@@ -222,9 +215,8 @@ START_TEST(paths_are_relative_to_the_file)
         ck_assert_str_eq(((const struct opts *)world_stage(g, "both")->opts)->file, cases[i].path);
     }
 }
-END_TEST
 
-START_TEST(settings)
+TEST(settings)
 {
     const gp_graph *g = world_must("stages: [{use: src}, {use: sink}]");
     ck_assert_str_eq(g->name, "p");
@@ -257,9 +249,8 @@ START_TEST(settings)
     ck_assert(g->scope.var(&g->scope, "k", &v) && v.is_int && v.i == 4);
     ck_assert(!g->scope.var(&g->scope, "kk", &v));
 }
-END_TEST
 
-START_TEST(devices)
+TEST_LOOP(devices, 0, 10)
 {
     static const struct { const char *said; int n, device; const char *why; int code; } cases[] = {
         { "auto", 2, 0, "auto: H; the first, since free memory is not known", 0 }, { "cuda", 2, 0, "cuda: H", 0 },
@@ -291,7 +282,6 @@ START_TEST(devices)
         ck_assert_str_eq(g->device_why, cases[_i].why);
     }
 }
-END_TEST
 
 /* ---- files ----------------------------------------------------------- */
 
@@ -326,7 +316,9 @@ static void put_file(const char *name, const void *data, size_t n)
     fclose(f);
 }
 
-START_TEST(types_come_from_files)
+TEST_CASE(files, enter_folder, leave_folder, 0)
+
+TEST(types_come_from_files)
 {
     put_file("six", "123456", 6);
     char text[400];
@@ -342,9 +334,8 @@ START_TEST(types_come_from_files)
     ck_assert_int_eq(world_buffer(g, "host")->type.dim[0], 6);
     ck_assert_int_eq(world.looks, 1);
 }
-END_TEST
 
-START_TEST(missing_input_may_be_declared)
+TEST(missing_input_may_be_declared)
 {
     static const char declared[] = "buffers: {open: {dtype: u8, shape: [5]}}\n"
         "stages: [{use: open, file: none}, {use: host}, {use: sink}]";
@@ -361,9 +352,8 @@ START_TEST(missing_input_may_be_declared)
     ck_assert_ptr_null(world_resolve(half));
     ck_assert_int_eq(world.errs.failed, 1);
 }
-END_TEST
 
-START_TEST(constants)
+TEST(constants)
 {
     static const char yaml[] = "buffers: {k: {const: k.npy}}\n"
         "stages: [{use: src}, {use: add, in: [src, k]}, {use: sink}]";
@@ -392,11 +382,12 @@ START_TEST(constants)
                                     in_folder("p.yaml")));
     ck_assert_ptr_nonnull(strstr(world.errs.e[0].msg, "reads nothing but constants"));
 }
-END_TEST
 
 /* ---- run time -------------------------------------------------------- */
 
-START_TEST(partial_frames)
+TEST_CASE(texts, world_up, world_down, 0)
+
+TEST(partial_frames)
 {
     const gp_graph *g = world_must(
         "buffers: {l: {like: src, dtype: f32}, t: {dtype: u8, shape: 9}}\n"
@@ -416,9 +407,8 @@ START_TEST(partial_frames)
     ck_assert(!gp_partial_shape(g, world_stage(g, "both"), &in, out, &world.errs));
     ck_assert_ptr_nonnull(strstr(world.errs.e[0].msg, "is u8 [4, 6]"));
 }
-END_TEST
 
-START_TEST(expressions_of_calls)
+TEST(expressions_of_calls)
 {
     const gp_graph *g = world_must("vars: {k: 10}\nstages: [{use: src}, {use: sink}]");
     static const char *const in_name[] = { "in" }, *const out_name[] = { "out" };
@@ -436,10 +426,9 @@ START_TEST(expressions_of_calls)
     }
     ck_assert_int_eq(world.errs.n, 3);
 }
-END_TEST
 
 /* What a kind may evaluate at run time is parsed when it is read, and so is a number. */
-START_TEST(expressions_are_kept)
+TEST(expressions_are_kept)
 {
     const gp_graph *g = world_must(
         "vars: {k: 10}\n"
@@ -456,7 +445,6 @@ START_TEST(expressions_are_kept)
     ck_assert_ptr_nonnull(a->item[1]->item[0]->expr);
     ck_assert_ptr_null(gp_node_get(n, "c")->expr);
 }
-END_TEST
 
 /* ---- size ------------------------------------------------------------ */
 
@@ -479,36 +467,9 @@ static double resolve_stages(int n, void *arg)
     return took;
 }
 
-START_TEST(many_stages)
+TEST(many_stages)
 {
     effort_is_linear("stages", resolve_stages, NULL, 2500);
 }
-END_TEST
 
-Suite *suite_resolve(void)
-{
-    Suite *s = suite_create("resolve");
-    TCase *t = tcase_create("graph");
-    tcase_add_checked_fixture(t, world_up, world_down);
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, wires, 0, (int)(sizeof wired / sizeof *wired));
-    tcase_add_test(t, uses_and_sources);
-    tcase_add_loop_test(t, types, 0, (int)(sizeof typed / sizeof *typed));
-    tcase_add_test(t, ends);
-    tcase_add_test(t, options_read);
-    tcase_add_test(t, paths_are_relative_to_the_file);
-    tcase_add_test(t, settings);
-    tcase_add_loop_test(t, devices, 0, 10);
-    tcase_add_test(t, partial_frames);
-    tcase_add_test(t, expressions_of_calls);
-    tcase_add_test(t, expressions_are_kept);
-    tcase_add_test(t, many_stages);
-    suite_add_tcase(s, t);
-    t = tcase_create("files");
-    tcase_add_checked_fixture(t, enter_folder, leave_folder);
-    tcase_add_test(t, types_come_from_files);
-    tcase_add_test(t, missing_input_may_be_declared);
-    tcase_add_test(t, constants);
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(resolve, world_up, world_down, 0)

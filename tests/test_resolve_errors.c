@@ -1,14 +1,12 @@
 /* test_resolve_errors.c - every way to be refused by resolve. Kinds of its own here;
  * tests/bad/resolve_*.yaml has the real ones. */
-#include <check.h>
 #include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include "compile/resolve.h"
+#include "suite.h"
 #include "world.h"
-
-Suite *suite_resolve_errors(void);
 
 /* Each is all that must be said: "LINE:COL MESSAGE", messages may be cut. */
 #define CHAIN "stages: [{use: src}, {use: host}, {use: sink}]\n"
@@ -269,7 +267,7 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
       { "2:37 option 'n'", "2:48 stage 'float' takes f32 at 'in', but 'both' is u8" } },
 };
 
-START_TEST(refuses)
+TEST_EACH(refuses, bad)
 {
     const gp_graph *g = world_resolve(bad[_i].yaml);
     char got[4000] = "";
@@ -286,7 +284,6 @@ START_TEST(refuses)
     ck_assert_msg(same && !*s, "%sgave\n%snot %s ...", bad[_i].yaml, got, bad[_i].err[0]);
     ck_assert((g == NULL) == (bad[_i].err[0] != NULL));
 }
-END_TEST
 
 /* ---- long names, long chains ----------------------------------------- */
 
@@ -309,7 +306,7 @@ static const char *only_error(void)
     return world.errs.e[0].msg;
 }
 
-START_TEST(chains_of_vars)
+TEST(chains_of_vars)
 {
     for (int n = 60; n <= 70; n++) {
         strcpy(made, "stages: [{use: src}, {use: host}, {use: sink}]\ndepth: v0\nvars:\n");
@@ -323,9 +320,8 @@ START_TEST(chains_of_vars)
                              "some of them into one expression");
     }
 }
-END_TEST
 
-START_TEST(long_names)
+TEST(long_names)
 {
     for (int n = 60; n <= 66; n++) {
         strcpy(made, "stages: [{use: src}, {use: host}, {use: sink}]\n");
@@ -338,10 +334,9 @@ START_TEST(long_names)
             ck_assert_str_eq(only_error(), "a name in an expression has at most 63 letters");
     }
 }
-END_TEST
 
 /* All of a cycle is told, however long its names are. */
-START_TEST(long_cycle)
+TEST(long_cycle)
 {
     enum { N = 7 };
     char want[1000] = "a cycle: ";
@@ -354,7 +349,6 @@ START_TEST(long_cycle)
     ck_assert_msg(!strncmp(only_error(), want, strlen(want)), "%s\nnot\n%s", world.errs.e[0].msg,
                   want);
 }
-END_TEST
 
 /* ---- files ----------------------------------------------------------- */
 
@@ -385,7 +379,7 @@ static void check_bad_file(const gp_registry *kinds_of_gpipe, const char *path)
                   world.errs.e[n].msg);
 }
 
-START_TEST(bad_files)
+TEST(bad_files)
 {
     gp_registry *mine = world.registry, *real = gp_registry_create();
     glob_t g;
@@ -397,19 +391,5 @@ START_TEST(bad_files)
     gp_registry_destroy(real);
     world.registry = mine;
 }
-END_TEST
 
-Suite *suite_resolve_errors(void)
-{
-    Suite *s = suite_create("resolve_errors");
-    TCase *t = tcase_create("errors");
-    tcase_add_checked_fixture(t, world_up, world_down);
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, refuses, 0, (int)(sizeof bad / sizeof *bad));
-    tcase_add_test(t, chains_of_vars);
-    tcase_add_test(t, long_names);
-    tcase_add_test(t, long_cycle);
-    tcase_add_test(t, bad_files);
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(resolve_errors, world_up, world_down, 0)

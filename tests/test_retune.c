@@ -6,20 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "every.h"
 #include "knobs_cases.h"
 #include "pipe.h"
-
-Suite *suite_retune(void);
+#include "suite.h"
 
 static gp_registry *registry;
 static gp_machine machine;
 
 static void set_up(void)
 {
-    gp_errs errs = { .n = 0 };
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
+    registry = pipe_builtin(NULL, 0);
     gp_machine_read(&machine, false);
 }
 
@@ -167,22 +163,6 @@ static unsigned next(unsigned *seed)
     return (*seed = *seed * 1103515245u + 12345u) >> 8;
 }
 
-static char *all_files(const char *dir, size_t *bytes)
-{
-    char *all = NULL;
-    *bytes = 0;
-    for (int k = 0; knobs_written[k]; k++) {
-        size_t n = 0;
-        char *one = pipe_read(dir, knobs_written[k], &n);
-        ck_assert_msg(one && n, "no %s", knobs_written[k]);
-        all = realloc(all, *bytes + n + 1);
-        memcpy(all + *bytes, one, n);
-        *bytes += n;
-        free(one);
-    }
-    return all;
-}
-
 /* Settings of a run whose sources take some 0.4 s, and each time longer: making a plan ready takes longer than so few
  * frames, at full speed. */
 static const char *const *slowly(const char *const *set, int tries, const char *to[12])
@@ -202,7 +182,7 @@ static const char *const *slowly(const char *const *set, int tries, const char *
 }
 
 /* All kinds of stages that keep something, with random depths, streams and launches at random frames. */
-START_TEST(knobs_make_the_same_bytes)
+TEST_SOME(knobs_make_the_same_bytes, RUNS, 12, 1)
 {
     unsigned seed = (unsigned)_i * 2654435761u + 99;
     size_t want_n, n;
@@ -210,7 +190,7 @@ START_TEST(knobs_make_the_same_bytes)
     knobs_put_files(dir);
     pipe_result one = pipe_run(dir, knobs_yaml, "cpu", NULL, (gp_run_options){ 0 });
     pipe_no_errors(&one, knobs_yaml);
-    char *want = all_files(dir, &want_n);
+    char *want = knobs_read_files(dir, &want_n);
     pipe_dir_remove(dir);
 
     int edits = 0;
@@ -230,7 +210,7 @@ START_TEST(knobs_make_the_same_bytes)
         last.naccounts = gp_accounts(atomic_load(&r.now), last.account, PIPE_SOURCES);
         knobs_check_accounts(&last);
         destroy(&r);
-        char *have = all_files(dir, &n);
+        char *have = knobs_read_files(dir, &n);
         ck_assert_msg(n == want_n && !memcmp(have, want, n), "run %d, with %d edits, makes other bytes", _i, edits);
         free(have);
         pipe_dir_remove(dir);
@@ -238,7 +218,6 @@ START_TEST(knobs_make_the_same_bytes)
     ck_assert_int_gt(edits, 0);
     free(want);
 }
-END_TEST
 
 static const char steps[] =
     "vars: {frames: 0, rate: 3000}\n"
@@ -299,7 +278,7 @@ static const struct { const char *from, *to, *file, *text; double gain, offset; 
     { "workers: 2", "workers: 4", NULL, NULL, 2, 0 },
 };
 
-START_TEST(an_edit_takes_effect)
+TEST_EACH(an_edit_takes_effect, effects)
 {
     const char *dir = pipe_dir();
     edited_run r;
@@ -334,9 +313,7 @@ START_TEST(an_edit_takes_effect)
                           "block %zu of %zu, edited in %zu: %g", k, blocks, old, (double)out[4 * k + (size_t)i]);
     free(out), free(text);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- what cannot change ------------------------------------------------------ */
 
@@ -355,7 +332,7 @@ static const struct { const char *from, *to, *msg; int line, col; } refused[] = 
     { "in: {y: y, k: k}", "in: {y: k, k: y}", "'in' of stage 'expr' cannot change while the run goes on", 6, 21 },
 };
 
-START_TEST(what_cannot_change_is_named)
+TEST_EACH(what_cannot_change_is_named, refused)
 {
     const char *dir = pipe_dir();
     edited_run r;
@@ -377,12 +354,10 @@ START_TEST(what_cannot_change_is_named)
         ck_assert_float_eq(out[4 * k + 3], sum_of(k, 3, 2));
     free(out), free(text);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A script that keeps something: it stays as it is over other edits, and cannot be edited itself. */
-START_TEST(a_script_with_a_state)
+TEST(a_script_with_a_state)
 {
     const char *dir = pipe_dir();
     edited_run r;
@@ -403,9 +378,7 @@ START_TEST(a_script_with_a_state)
         ck_assert_float_eq(out[4 * k], (float)(9 * k + 6));
     free(out), free(text), free(one);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* What is wrong is found while the old plan runs: it goes on. */
 static const struct { const char *from, *to, *file, *text, *msg; } wrong[] = {
@@ -416,7 +389,7 @@ static const struct { const char *from, *to, *file, *text, *msg; } wrong[] = {
     { "vars:", "depth: 999999\nvars:", NULL, NULL, NULL },
 };
 
-START_TEST(what_is_wrong_is_found_before)
+TEST_EACH(what_is_wrong_is_found_before, wrong)
 {
     const char *dir = pipe_dir();
     edited_run r;
@@ -440,12 +413,10 @@ START_TEST(what_is_wrong_is_found_before)
     finish(&r, 1);
     free(text);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Copies of buffers that have equally many slots are one, so that a depth changes how many there are. */
-START_TEST(depths_beside_copies)
+TEST(depths_beside_copies)
 {
     static const char lanes[] =
         "buffers: {k: {dtype: f32, shape: [16]}}\nstages:\n"
@@ -480,12 +451,10 @@ START_TEST(depths_beside_copies)
         free(have);
     }
     destroy(&r);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Many workers and files: no frame is lost, doubled or in another's place. */
-START_TEST(workers_of_files)
+TEST(workers_of_files)
 {
     static const char files[] =
         "buffers: {x: {dtype: f32, shape: [64]}, y: {like: x}}\nstages:\n"
@@ -519,12 +488,10 @@ START_TEST(workers_of_files)
         free(have);
     }
     destroy(&r);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A joined file has as many workers as it began with. */
-START_TEST(workers_of_one_file)
+TEST(workers_of_one_file)
 {
     const char *dir = pipe_dir();
     edited_run r;
@@ -537,12 +504,10 @@ START_TEST(workers_of_one_file)
     wait_for(&r, frames_in(&r) + 30);
     finish(&r, 1);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Cancelled while it is set up, while it pauses, while it goes on. */
-START_TEST(cancelled_meanwhile)
+TEST_LOOP(cancelled_meanwhile, 0, 8)
 {
     unsigned seed = (unsigned)_i * 77 + 5;
     const char *dir = pipe_dir();
@@ -563,9 +528,7 @@ START_TEST(cancelled_meanwhile)
     free(pipe_read(dir, "out.raw", &bytes));
     ck_assert_uint_eq(bytes, (a.in + 2) / 3 * 16);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Who retunes is asked once all is made ready, while the run goes on, and may say no. */
 typedef struct asked { edited_run *r; unsigned long long in; int times; bool pauses; } asked;
@@ -579,7 +542,7 @@ static bool asked_to_pause(void *arg)
     return a->pauses;
 }
 
-START_TEST(asked_before_it_pauses)
+TEST(asked_before_it_pauses)
 {
     static const char yaml[] =
         "buffers: {x: {dtype: u8, shape: [16]}}\n"
@@ -608,11 +571,9 @@ START_TEST(asked_before_it_pauses)
     finish(&r, 1);
     gp_pipeline_destroy(not);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
-START_TEST(a_kernel_with_variables)
+TEST(a_kernel_with_variables)
 {
     static const char counts[] =
         "buffers: {x: {dtype: f32, shape: [4]}, y: {like: x}}\nstages:\n  - {use: generate, rate: 1000, out: x}\n"
@@ -629,11 +590,9 @@ START_TEST(a_kernel_with_variables)
                                          "on would lose");
     finish(&r, 1);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
-START_TEST(a_kernel_is_edited)
+TEST(a_kernel_is_edited)
 {
     static const char yaml[] =
         "buffers: {x: {dtype: f32, shape: [4]}, y: {like: x}}\nstages:\n  - {use: generate, rate: 2000, out: x}\n"
@@ -665,9 +624,7 @@ START_TEST(a_kernel_is_edited)
         ck_assert_float_eq(out[i], 5 * (float)i);
     free(out), free(text), free(bad);
     destroy(&r);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 static const struct { const char *from, *to, *says; int items; } changes[] = {
     { "frames: 0", "frames: 0", "", 0 },
@@ -678,7 +635,7 @@ static const struct { const char *from, *to, *says; int items; } changes[] = {
     { "script: s.lua, workers: 2", "script: s.lua, workers: 3, on_error: drop", "stages.lua.workers 2 -> 3, stages.lua.on_error = drop", 2 },
 };
 
-START_TEST(changes_are_said)
+TEST_EACH(changes_are_said, changes)
 {
     const char *dir = pipe_dir();
     gp_errs errs = { .n = 0 };
@@ -697,29 +654,6 @@ START_TEST(changes_are_said)
     ck_assert_ptr_null(gp_pipeline_made_of(p, 3));
     gp_pipeline_destroy(q), gp_pipeline_destroy(p);
     free(text);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
-Suite *suite_retune(void)
-{
-    Suite *s = suite_create("retune");
-    TCase *tc = tcase_create("cpu");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    ADD_SOME(tc, knobs_make_the_same_bytes, RUNS, tests_every(7, 1));
-    tcase_add_loop_test(tc, an_edit_takes_effect, 0, COUNT(effects));
-    tcase_add_loop_test(tc, what_cannot_change_is_named, 0, COUNT(refused));
-    tcase_add_test(tc, a_script_with_a_state);
-    tcase_add_loop_test(tc, what_is_wrong_is_found_before, 0, COUNT(wrong));
-    tcase_add_test(tc, depths_beside_copies);
-    tcase_add_test(tc, workers_of_files);
-    tcase_add_test(tc, workers_of_one_file);
-    tcase_add_loop_test(tc, cancelled_meanwhile, 0, 8);
-    tcase_add_test(tc, asked_before_it_pauses);
-    tcase_add_test(tc, a_kernel_with_variables);
-    tcase_add_test(tc, a_kernel_is_edited);
-    tcase_add_loop_test(tc, changes_are_said, 0, COUNT(changes));
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(retune, set_up, tear_down, 0)

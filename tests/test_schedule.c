@@ -1,8 +1,8 @@
 /* test_schedule.c - depths, launches, pools, totals. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include "planned.h"
+#include "suite.h"
 #include "compile/plan.h"
 
 /* ---- depths ---------------------------------------------------------- */
@@ -39,7 +39,7 @@ static const char CHAIN[] =
     "  - {use: host, name: last}\n"
     "  - {use: sink}\n";
 
-START_TEST(test_depths)
+TEST_EACH(test_depths, depths)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
         char yaml[1000];
@@ -60,7 +60,6 @@ START_TEST(test_depths)
         plan_free(&p);
     }
 }
-END_TEST
 
 /* ---- defaults -------------------------------------------------------- */
 
@@ -113,7 +112,7 @@ static const struct { const char *what, *yaml, *comes_to; int d, batch, kib; } d
     { "6 is said, too little for that", "depth: 6\nstages:\n" IN("103424") MID("") LAST, NULL, 0, 0, 1211 },
 };
 
-START_TEST(test_defaults)
+TEST_EACH(test_defaults, defaults)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
         gp_machine m;
@@ -140,9 +139,8 @@ START_TEST(test_defaults)
         plan_free(&p);
     }
 }
-END_TEST
 
-START_TEST(test_inner_depth_is_refused)
+TEST(test_inner_depth_is_refused)
 {
     static const char *const said[] = { "2", "4", "7" };
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
@@ -160,10 +158,9 @@ START_TEST(test_inner_depth_is_refused)
         plan_free(&p);
     }
 }
-END_TEST
 
 /* Segments that share a ring have one D between them, others have their own. */
-START_TEST(test_components)
+TEST(test_components)
 {
     planned p = plan_ok(
         "pipeline: t\ndepth: 5\nbuffers:\n  a: {depth: 2}\n  c: {depth: 3}\n"
@@ -185,7 +182,6 @@ START_TEST(test_components)
     ck_assert_int_eq(p.plan->segment[plan_segment(&p, "g")].depth, 8);
     plan_free(&p);
 }
-END_TEST
 
 /* ---- launches -------------------------------------------------------- */
 
@@ -205,7 +201,7 @@ launches[] = {
     { 4, "1", "1", 1000, 1, 1, 4 },
 };
 
-START_TEST(test_launches)
+TEST_EACH(test_launches, launches)
 {
     char yaml[500];
     snprintf(yaml, sizeof yaml, "pipeline: t\ndepth: %d\nstreams: %s\nbatch: %s\nstages:\n"
@@ -219,11 +215,10 @@ START_TEST(test_launches)
     ck_assert_int_le(gp_segment_execs(s), 2 * s->period);
     plan_free(&p);
 }
-END_TEST
 
 /* Where a frame has a thousand kernels or more, a GPU has graphs for up to 1024 slots that come again seldom; where each graph
  * has many, for fewer. */
-START_TEST(test_loops_have_graphs)
+TEST(test_loops_have_graphs)
 {
     static const struct { bool cuda; int times; const char *until; int depth, execs; } cases[] = {
         { true, 1000, "", 1024, 1024 }, { true, 1000, "", 2048, 0 }, { true, 900, "", 1024, 0 }, { false, 1000, "", 1024, 0 },
@@ -243,10 +238,9 @@ START_TEST(test_loops_have_graphs)
         plan_free(&p);
     }
 }
-END_TEST
 
 /* Long segments take fewer frames at once. */
-START_TEST(test_long_segments)
+TEST(test_long_segments)
 {
     static const struct { int stages, batch; } cases[] = { { 1000, 4 }, { 4094, 1 }, { 9000, 1 } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -264,19 +258,10 @@ START_TEST(test_long_segments)
         free(yaml);
     }
 }
-END_TEST
 
 /* ---- pools ----------------------------------------------------------- */
 
-static int copies(const planned *p, gp_task_kind op)
-{
-    int n = 0;
-    for (int i = 0; i < p->plan->ntasks; i++)
-        n += p->plan->task[i].op == op;
-    return n;
-}
-
-START_TEST(test_copied_alike)
+TEST(test_copied_alike)
 {
     planned p = plan_ok(
         "pipeline: t\nbuffers:\n  c: {depth: 12}\nstages:\n"
@@ -288,8 +273,8 @@ START_TEST(test_copied_alike)
         "  - {use: two, name: z, in: x, out: [l, r]}\n"
         "  - {use: sink, in: [y, l, r]}\n", true);
     const gp_plan *q = p.plan;
-    ck_assert_int_eq(copies(&p, GP_TASK_COPY_IN), 2);            /* a and b, c */
-    ck_assert_int_eq(copies(&p, GP_TASK_COPY_OUT), 1);           /* y, l, r */
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN), 2);            /* a and b, c */
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_OUT), 1);           /* y, l, r */
     for (int side = 0; side < 2; side++) {
         const gp_ring *a = &q->ring[plan_ring(&p, "a", side)];
         const gp_ring *b = &q->ring[plan_ring(&p, "b", side)];
@@ -308,10 +293,9 @@ START_TEST(test_copied_alike)
     ck_assert_uint_eq(q->pinned_bytes, q->host_bytes);
     plan_free(&p);
 }
-END_TEST
 
 /* What other segments copy too lies elsewhere. */
-START_TEST(test_copied_unlike)
+TEST(test_copied_unlike)
 {
     planned p = plan_ok(
         "pipeline: t\nstages:\n"
@@ -326,7 +310,7 @@ START_TEST(test_copied_unlike)
     int both = q->ring[plan_ring(&p, "both", false)].pool;
     ck_assert_int_eq(both, q->ring[plan_ring(&p, "both2", false)].pool);
     ck_assert_int_ne(both, q->ring[plan_ring(&p, "first", false)].pool);
-    ck_assert_int_eq(copies(&p, GP_TASK_COPY_IN), 4);
+    ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN), 4);
     int used[2] = { 0, 0 };
     for (int i = 0; i < q->ntasks; i++)
         if (q->task[i].op == GP_TASK_COPY_IN && q->task[i].from_pool == both)
@@ -335,9 +319,8 @@ START_TEST(test_copied_unlike)
     ck_assert_int_eq(used[1], 1);
     plan_free(&p);
 }
-END_TEST
 
-START_TEST(test_unified_totals)
+TEST(test_unified_totals)
 {
     planned p = plan_ok("pipeline: t\nstages:\n  - {use: src}\n"
                         "  - {use: dev, scratch: 100}\n  - {use: sink}\n", false);
@@ -347,9 +330,8 @@ START_TEST(test_unified_totals)
     ck_assert_uint_eq(p.plan->copy_in_bytes + p.plan->copy_out_bytes, 0);
     plan_free(&p);
 }
-END_TEST
 
-START_TEST(test_sizes_do_not_wrap)
+TEST(test_sizes_do_not_wrap)
 {
     ck_assert_uint_eq(gp_size_add(SIZE_MAX, 1), SIZE_MAX);
     ck_assert_uint_eq(gp_size_add(1, 2), 3);
@@ -367,26 +349,5 @@ START_TEST(test_sizes_do_not_wrap)
     ck_assert_str_eq(gp_size_text((size_t)3 << 39, text), "1.5 TiB");
     ck_assert_str_eq(gp_size_text(SIZE_MAX, text), "16.0 EiB");
 }
-END_TEST
 
-Suite *suite_schedule(void);
-
-Suite *suite_schedule(void)
-{
-    Suite *s = suite_create("schedule");
-    TCase *tc = tcase_create("schedule");
-    tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, test_depths, 0, (int)(sizeof depths / sizeof *depths));
-    tcase_add_loop_test(tc, test_defaults, 0, (int)(sizeof defaults / sizeof *defaults));
-    tcase_add_test(tc, test_inner_depth_is_refused);
-    tcase_add_test(tc, test_components);
-    tcase_add_loop_test(tc, test_launches, 0, (int)(sizeof launches / sizeof *launches));
-    tcase_add_test(tc, test_long_segments);
-    tcase_add_test(tc, test_loops_have_graphs);
-    tcase_add_test(tc, test_copied_alike);
-    tcase_add_test(tc, test_copied_unlike);
-    tcase_add_test(tc, test_unified_totals);
-    tcase_add_test(tc, test_sizes_do_not_wrap);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(schedule, NULL, NULL, 0)

@@ -1,10 +1,8 @@
 /* test_set.c - `--set PATH=VALUE`. */
-#include <check.h>
 #include <string.h>
 #include "api/forms.h"
 #include "device/machine.h"
-
-Suite *suite_set(void);
+#include "suite.h"
 
 static gp_arena arena;
 static gp_errs errs;
@@ -113,7 +111,7 @@ static const struct { const char *set, *path, *want; } good[] = {
     { "stages.turn.stages.1.entry=e", "stages.8.stages.1.entry", "e" },
 };
 
-START_TEST(sets)
+TEST_EACH(sets, good)
 {
     gp_spec *s = spec();
     ck_assert_msg(gp_spec_set(&arena, s, good[_i].set, registry, &errs), "%s: %s", good[_i].set,
@@ -125,9 +123,8 @@ START_TEST(sets)
     ck_assert_int_eq(n->at.line, 0);
     ck_assert_str_eq(at(s->root, "stages.0.use")->text, "read");
 }
-END_TEST
 
-START_TEST(aliases_stay)
+TEST(aliases_stay)
 {
     gp_spec *s = spec();
     ck_assert(gp_spec_set(&arena, s, "stages.fir.taps.1=7", registry, &errs));
@@ -137,15 +134,13 @@ START_TEST(aliases_stay)
     ck_assert_str_eq(at(s->root, "buffers.photo.depth")->text, "9");
     ck_assert_str_eq(at(s->root, "buffers.soft.depth")->text, "4");
 }
-END_TEST
 
-START_TEST(empty_text_is_not_null)
+TEST(empty_text_is_not_null)
 {
     gp_spec *s = spec();
     ck_assert(gp_spec_set(&arena, s, "vars.out=", registry, &errs));
     ck_assert(at(s->root, "vars.out")->quoted);
 }
-END_TEST
 
 static const struct { const char *set, *msg; } bad[] = {
     { "streams", "write PATH=VALUE, like streams=4" },
@@ -177,7 +172,7 @@ static const struct { const char *set, *msg; } bad[] = {
     { "streams={a: 1, a: 2}", "key 'a' is given twice" },
 };
 
-START_TEST(refused)
+TEST_EACH(refused, bad)
 {
     ck_assert_msg(!gp_spec_set(&arena, spec(), bad[_i].set, registry, &errs), "%s", bad[_i].set);
     ck_assert_int_eq(errs.n, 1);
@@ -185,17 +180,5 @@ START_TEST(refused)
                   errs.e[0].msg, bad[_i].msg);
     ck_assert_ptr_eq(errs.e[0].at.file, bad[_i].set);
 }
-END_TEST
 
-Suite *suite_set(void)
-{
-    Suite *s = suite_create("set");
-    TCase *t = tcase_create("set");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, sets, 0, (int)(sizeof good / sizeof *good));
-    tcase_add_test(t, aliases_stay);
-    tcase_add_test(t, empty_text_is_not_null);
-    tcase_add_loop_test(t, refused, 0, (int)(sizeof bad / sizeof *bad));
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(set, setup, teardown, 0)

@@ -1,5 +1,5 @@
 /* test_signals.c - stages for signals in whole pipelines, on the CPU back end; tests/gpu has the same for CUDA. */
-#include "signal_cases.h"
+#include "cases.h"
 
 Suite *suite_signals(void);
 

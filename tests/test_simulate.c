@@ -1,12 +1,10 @@
 /* test_simulate.c - plans on paper: cases whose rate and latency follow from their times alone. */
-#include <check.h>
 #include <math.h>
 #include <string.h>
 #include "api/forms.h"
 #include "paper.h"
+#include "suite.h"
 #include "simulate/measured.h"
-
-Suite *suite_simulate(void);
 
 #define A "  - {name: a, use: lua, script: free.lua}\n"
 #define B "  - {name: b, use: lua, script: free.lua}\n"
@@ -153,7 +151,7 @@ static gp_costs costs_of(const simulated_case *c, const gp_plan *plan)
     return costs;
 }
 
-START_TEST(follows_from_the_times)
+TEST_EACH(follows_from_the_times, cases)
 {
     const simulated_case *c = &cases[_i];
     gp_errs errs = { 0 };
@@ -172,10 +170,9 @@ START_TEST(follows_from_the_times)
                   "%s: %s", c->what, v->text);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* What a report says of a simulation is enough to do it again: costs are found from it. */
-START_TEST(comes_back_from_its_report)
+TEST_EACH(comes_back_from_its_report, cases)
 {
     const simulated_case *c = &cases[_i];
     gp_errs errs = { 0 };
@@ -189,7 +186,6 @@ START_TEST(comes_back_from_its_report)
                   again->frames_per_s, s->frames_per_s);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* From the report of a GPU on which kernels of small grids ran side by side: what other settings give. */
 #define SHAPE(n) "buffers: {g: {dtype: f32, shape: [" n "]}}\nstages:\n  - {use: generate, out: g, frames: 9}\n"
@@ -213,7 +209,7 @@ static const struct {
       0 },
 };
 
-START_TEST(learns_from_a_report)
+TEST_EACH(learns_from_a_report, learned)
 {
     gp_errs errs = { 0 };
     const char *what = learned[_i].what;
@@ -238,7 +234,6 @@ START_TEST(learns_from_a_report)
                   s[2]->frames_per_s, s[1]->frames_per_s);
     gp_pipeline_destroy(p[0]), gp_pipeline_destroy(p[1]);
 }
-END_TEST
 
 /* What frames of other sizes fill, and take. */
 static const struct { const char *from, *to; double part, times; } grown[] = {
@@ -249,7 +244,7 @@ static const struct { const char *from, *to; double part, times; } grown[] = {
     { "540672", "135168", 0.5, 0.5 },
 };
 
-START_TEST(small_grids_take_as_long)
+TEST_EACH(small_grids_take_as_long, grown)
 {
     gp_errs errs = { 0 };
     gp_pipeline *p[2];
@@ -267,7 +262,6 @@ START_TEST(small_grids_take_as_long)
                   grown[_i].from, grown[_i].to, n->segment[0].kernels_ns / 1000);
     gp_pipeline_destroy(p[0]), gp_pipeline_destroy(p[1]);
 }
-END_TEST
 
 /* There are no times of what the run had not: the error names it. */
 static const struct { const char *from, *to, *says; int line; } unlike[] = {
@@ -276,7 +270,7 @@ static const struct { const char *from, *to, *says; int line; } unlike[] = {
     { G A B END, G B A END, "with these settings stage 'b' comes in another order than in the run of the report", 4 },
 };
 
-START_TEST(other_stages)
+TEST_EACH(other_stages, unlike)
 {
     gp_errs errs = { 0 };
     gp_pipeline *p[2];
@@ -290,19 +284,5 @@ START_TEST(other_stages)
     ck_assert_msg(errs.e[0].at.line == unlike[_i].line, "line %d", errs.e[0].at.line);
     gp_pipeline_destroy(p[0]), gp_pipeline_destroy(p[1]);
 }
-END_TEST
 
-Suite *suite_simulate(void)
-{
-    Suite *s = suite_create("simulate");
-    TCase *tc = tcase_create("times");
-    tcase_add_checked_fixture(tc, verdict_up, verdict_down);
-    tcase_add_loop_test(tc, follows_from_the_times, 0, sizeof cases / sizeof *cases);
-    tcase_add_loop_test(tc, comes_back_from_its_report, 0, sizeof cases / sizeof *cases);
-    tcase_add_loop_test(tc, learns_from_a_report, 0, sizeof learned / sizeof *learned);
-    tcase_add_loop_test(tc, small_grids_take_as_long, 0, sizeof grown / sizeof *grown);
-    tcase_add_loop_test(tc, other_stages, 0, sizeof unlike / sizeof *unlike);
-    tcase_set_timeout(tc, 60);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(simulate, verdict_up, verdict_down, 0)

@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "iotest.h"
-
-Suite *suite_sizes(void);
+#include "suite.h"
 
 #define READ "stages:\n  - {use: read, path: '*.p?m'%s}\n"
 
@@ -39,7 +38,7 @@ static void wide_high_small(void)
 }
 
 /* Each comes as it is, by any number of workers; the largest sides are the bounds. */
-START_TEST(bounds)
+TEST_LOOP(bounds, 0, 2)
 {
     char y[400];
     wide_high_small();
@@ -49,10 +48,9 @@ START_TEST(bounds)
     io_fails(TEXT(y, "buffers: {p: {dtype: u8, shape: [3, 20, 3]}}\n" READ "  - {use: discard}\n", ", out: p"), 1,
              "c.ppm' holds u8 [30, 4, 3], the first file u8 [3, 20, 3]");
 }
-END_TEST
 
 /* One side is the same in all: it is no bound. One size: there are none. */
-START_TEST(same)
+TEST(same)
 {
     char y[400];
     put("a.pgm", 3, 4, 1, 1), put("b.pgm", 5, 4, 1, 2);
@@ -62,7 +60,6 @@ START_TEST(same)
     put("a.pgm", 5, 4, 1, 1);
     io_runs("stages:\n  - {use: read, path: a.pgm}\n  - {use: write, path: joined.raw}\n");
 }
-END_TEST
 
 /* Those of another type do not count, nor do broken ones, nor headers of pictures that cannot be there. */
 static const struct { const char *name, *text, *says; } odd[] = {
@@ -77,7 +74,7 @@ static const struct { const char *name, *text, *says; } odd[] = {
     { "e.ppm", "", "e.ppm' is empty" },
 };
 
-START_TEST(odd_ones)
+TEST_EACH(odd_ones, odd)
 {
     char y[400];
     wide_high_small();
@@ -87,10 +84,9 @@ START_TEST(odd_ones)
     ck_assert_int_eq(io_files("out"), 3);
     is_all("out/c.raw", 360, 2);
 }
-END_TEST
 
 /* Gray ones among colored ones, as one wants them. */
-START_TEST(colors)
+TEST_LOOP(colors, 0, 2)
 {
     char y[400];
     wide_high_small();
@@ -98,10 +94,9 @@ START_TEST(colors)
     ck_assert_uint_eq(io_runs(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", _i ? ", colors: gray" : ", colors: rgb")), 4);
     is_all("out/b.raw", _i ? 60 : 180, 1), is_all("out/e.raw", _i ? 6 : 18, 9);
 }
-END_TEST
 
 /* Channels may be a bound, too; then none are converted. */
-START_TEST(channels)
+TEST_LOOP(channels, 0, 2)
 {
     char y[600];
     int a[] = { 7, 7, 7, 7, 7, 7 };
@@ -117,10 +112,9 @@ START_TEST(channels)
     ck_assert_uint_eq(n, _i ? 18 : 24);
     is_all("out/b.raw", 180, 1);
 }
-END_TEST
 
 /* What makes one size of all is of one shape, and can be grouped; what does so in one axis, in that one. */
-START_TEST(one_size)
+TEST_LOOP(one_size, 0, 5)
 {
     static const struct { const char *stage; size_t bytes; const char *says; } cases[] = {
         { "resize, height: 4, width: 5", 3 * 4 * 5 * 3, NULL }, { "crop, size: [2, 2]", 3 * 2 * 2 * 3, NULL },
@@ -139,10 +133,9 @@ START_TEST(one_size)
     free(pipe_read(io_dir, "all.raw", &n));
     ck_assert_uint_eq(n, cases[_i].bytes);
 }
-END_TEST
 
 /* A declared shape alone: the type is that of what comes in. */
-START_TEST(shape_without_type)
+TEST(shape_without_type)
 {
     wide_high_small();
     pipe_text(io_dir, "half.lua", "function process(f, x, y)\n  y.shape = {1, x.shape[2], 3}\n"
@@ -151,10 +144,9 @@ START_TEST(shape_without_type)
                               "  - {use: lua, script: half.lua, out: y}\n  - {use: write, path: 'out/%n.raw'}\n"), 3);
     is_all("out/b.raw", 60, 1), is_all("out/c.raw", 12, 2), is_all("out/d.raw", 6, 3);
 }
-END_TEST
 
 /* The first one says what they are; where broken ones are left out, the first that is whole. */
-START_TEST(first)
+TEST(first)
 {
     char y[400];
     wide_high_small();
@@ -164,10 +156,9 @@ START_TEST(first)
     io_fails(TEXT(y, READ "  - {use: discard}\n", ", on_error: drop, max_dropped: 0"), 1, "a.ppm' is not a PNM");
     is_all("out/b.raw", 180, 1);
 }
-END_TEST
 
 /* A thousand are looked at; one behind them that is larger is an error, or left out. */
-START_TEST(later)
+TEST(later)
 {
     char y[400], name[20];
     for (int i = 0; i < 1000; i++)
@@ -181,10 +172,9 @@ START_TEST(later)
     is_all("out/1000.raw", 2, 7);
     ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {p: {shape: ['<=3', 2]}}\n" READ "  - {use: discard}\n", ", out: p")), 1002);
 }
-END_TEST
 
 /* Much may stand before the picture in a file. */
-START_TEST(long_heads)
+TEST(long_heads)
 {
     char y[400];
     static char comment[200000];
@@ -196,24 +186,5 @@ START_TEST(long_heads)
     io_runs(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", ""));
     io_holds("out/b.raw", "abcdefghijkl", 12);
 }
-END_TEST
 
-Suite *suite_sizes(void)
-{
-    Suite *s = suite_create("sizes");
-    TCase *tc = tcase_create("pictures");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-    tcase_add_loop_test(tc, bounds, 0, 2);
-    tcase_add_test(tc, same);
-    tcase_add_loop_test(tc, colors, 0, 2);
-    tcase_add_loop_test(tc, channels, 0, 2);
-    tcase_add_loop_test(tc, one_size, 0, 5);
-    tcase_add_test(tc, shape_without_type);
-    tcase_add_loop_test(tc, odd_ones, 0, sizeof odd / sizeof *odd);
-    tcase_add_test(tc, first);
-    tcase_add_test(tc, later);
-    tcase_add_test(tc, long_heads);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(sizes, io_set_up, io_tear_down, 0)

@@ -7,8 +7,7 @@
 #include <unistd.h>
 #include "iotest.h"
 #include "rows_file.h"
-
-Suite *suite_sound(void);
+#include "suite.h"
 
 /* libsndfile loses some memory of libvorbis where an Ogg file cannot be opened. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
@@ -41,7 +40,7 @@ enum { FILES = sizeof files / sizeof *files, WAYS = 5 };
 static const struct { int rows, workers; } ways[WAYS] = { { 64, 1 }, { 1, 1 }, { 300, 2 }, { 37, 4 }, { 10000, 3 } };
 
 /* Another version of a library may round the last bit of what Vorbis holds. */
-START_TEST(is_read)
+TEST_LOOP(is_read, 0, FILES * WAYS)
 {
     char y[1200], shape[80], last[40] = "";
     int i = _i % FILES, block = ways[_i / FILES].rows;
@@ -65,7 +64,6 @@ START_TEST(is_read)
     ck_assert_int_eq(want.dim[0], files[i].rows);
     free(npy);
 }
-END_TEST
 
 /* Where a row is a frame, one channel has an axis, or a file is a frame of its own length. */
 static const struct { const char *shape, *path; uint64_t frames; } shapes[] = {
@@ -79,7 +77,7 @@ static void link_here(const char *name, const char *as)
     ck_assert_int_eq(symlink(TEXT(from, "%s/tests/data/sound/%s", here, name), io_path(as, to)), 0);
 }
 
-START_TEST(other_shapes)
+TEST_EACH(other_shapes, shapes)
 {
     char y[1000];
     link_here("i16.wav", "a.wav");
@@ -98,10 +96,9 @@ START_TEST(other_shapes)
     ck_assert(!memcmp(got + head, want + head, n - head));
     free(got), free(want);
 }
-END_TEST
 
 /* Undeclared, a glob's files are frames of the first one's shape; stems are names. */
-START_TEST(a_file_a_frame)
+TEST(a_file_a_frame)
 {
     link_here("i16.wav", "a.wav");
     link_here("chunks.wav", "b.wav");
@@ -112,7 +109,6 @@ START_TEST(a_file_a_frame)
     io_runs(TEXT(y, "buffers: {x: {shape: [50, 2]}}\nstages:\n  - {use: read, path: out/b.wav, out: x}\n"
                  "  - {use: compare, file: '%s/tests/data/sound/chunks.npy'}\n", here));
 }
-END_TEST
 
 /* The values of another type: floats are in [-1, 1), whole numbers at full scale. */
 static const struct { const char *file, *dtype, *expr; } types[] = {
@@ -120,7 +116,7 @@ static const struct { const char *file, *dtype, *expr; } types[] = {
     { "deep.flac", "f64", "x / 2147483648" }, { "f32.wav", "f64", "x" },
 };
 
-START_TEST(another_type)
+TEST_EACH(another_type, types)
 {
     char y[1200];
     io_runs(TEXT(y, "buffers: {x: {shape: [64, 2]}, y: {dtype: %s, shape: [64, 2]}, z: {dtype: %s}}\nstages:\n"
@@ -131,7 +127,6 @@ START_TEST(another_type)
                  "  - {use: compare, in: [z, y]}\n", types[_i].dtype, types[_i].dtype, here, types[_i].file, here,
                  types[_i].file, types[_i].expr));
 }
-END_TEST
 
 /* ---- out ------------------------------------------------------------- */
 
@@ -143,7 +138,7 @@ static const struct { const char *name, *write, *file; } out[] = {
 };
 
 /* Joined or in files of their own, all rows are there, and the same on every run. */
-START_TEST(there_and_back)
+TEST_EACH(there_and_back, out)
 {
     char y[1200], again[100];
     const char *row = !strcmp(out[_i].name, "mono") ? "" : !strcmp(out[_i].name, "five") ? ", 5" : ", 2";
@@ -162,10 +157,9 @@ START_TEST(there_and_back)
     io_holds(TEXT(again, "1%s", out[_i].write), first, n);
     free(first);
 }
-END_TEST
 
 /* The fields that any reader goes by; of each sample, the bytes. */
-START_TEST(bytes_of_a_wav)
+TEST(bytes_of_a_wav)
 {
     size_t n;
     io_count_npy("in.npy", (gp_type){ GP_I16, 2, { 10, 3 } }, 0);
@@ -180,10 +174,9 @@ START_TEST(bytes_of_a_wav)
         ck_assert_int_eq(wav[44 + i], i);
     free(wav);
 }
-END_TEST
 
 /* A few rows, fewer bytes than a header has. */
-START_TEST(short_ones)
+TEST_LOOP(short_ones, 0, 3)
 {
     static const char *const names[] = { "a.wav", "a.aiff", "a.rf64" };
     char y[400];
@@ -193,10 +186,9 @@ START_TEST(short_ones)
     ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [1]}}\nstages:\n  - {use: read, path: %s, out: x}\n"
                                    "  - {use: compare, file: in.npy}\n", names[_i])), 1);
 }
-END_TEST
 
 /* As near as a lossy format is; and its quality matters. */
-START_TEST(vorbis)
+TEST(vorbis)
 {
     char y[1000];
     size_t good, small;
@@ -210,10 +202,9 @@ START_TEST(vorbis)
     free(pipe_read(io_dir, "small.ogg", &small));
     ck_assert_uint_gt(good, small + small / 2);
 }
-END_TEST
 
 /* What a run that failed keeps is a recording. */
-START_TEST(a_part)
+TEST_LOOP(a_part, 0, 2)
 {
     pipe_text(io_dir, "fail.lua", "function process(f, x, y)\n  if f.index == 3 then error('as it should') end\n"
               "  y:copy(x)\nend\n");
@@ -228,12 +219,11 @@ START_TEST(a_part)
                                    "  - {use: write, path: b.npy}\n", name, name + 2)), 3);
     io_counts("b.npy", (gp_type){ GP_I16, 2, { 30, 2 } }, 0);
 }
-END_TEST
 
 static const char *const full[] = { "a.wav", "a.flac", "a%d.wav", "a.ogg" };
 
 /* A file that cannot grow: the frame is named, and what came before is kept whole. */
-START_TEST(no_room)
+TEST_EACH(no_room, full)
 {
     struct rlimit was, now;
     char y[700], wav[600];
@@ -256,10 +246,9 @@ START_TEST(no_room)
                                   "  - {use: read, path: a.wav.partial, format: wav, out: x}\n" DISCARD), 4);
     ck_assert(access(io_path("a.wav", wav), F_OK));
 }
-END_TEST
 
 /* A header counts in 32 bits: more is refused before anything is written. */
-START_TEST(four_gigabytes)
+TEST(four_gigabytes)
 {
     char why[GP_WHY], path[600];
     FILE *f = fopen(io_path("a.wav", path), "wb");
@@ -274,7 +263,6 @@ START_TEST(four_gigabytes)
     ck_assert(gp_wav.finish(o, why));
     fclose(f);
 }
-END_TEST
 
 /* ---- broken, refused ------------------------------------------------- */
 
@@ -288,7 +276,7 @@ static const struct { const char *file; size_t bytes; int code; const char *said
     { "vorbis.ogg", 4500, 3, "is cut off" },                      { "vorbis.ogg", 2830, 3, "is cut off: its last page" },                      { "vorbis.ogg", 100, 3, "is not a recording" },
 };
 
-START_TEST(cut_off)
+TEST_EACH(cut_off, cut)
 {
     char y[700];
     size_t n;
@@ -299,10 +287,9 @@ START_TEST(cut_off)
     io_fails(TEXT(y, "buffers: {x: {shape: [100, %d]}}\nstages:\n  - {use: read, path: a%s, out: x}\n" DISCARD,
                   strstr(as, "flac") ? 5 : 2, as), cut[_i].code, cut[_i].said);
 }
-END_TEST
 
 /* Any bytes instead of some: an error or other samples, no crash. */
-START_TEST(damaged)
+TEST_LOOP(damaged, 0, 5)
 {
     size_t n;
     unsigned seed = 1;
@@ -320,10 +307,9 @@ START_TEST(damaged)
     }
     free(all), free(bad);
 }
-END_TEST
 
 /* Of an Ogg file every byte is in some checksum, and pages are counted: libsndfile goes on behind what is wrong. */
-START_TEST(an_ogg_that_is_not_whole)
+TEST(an_ogg_that_is_not_whole)
 {
     static const char run[] = "buffers: {x: {shape: [100, 2]}}\nstages:\n  - {use: read, path: a.ogg, out: x}\n" DISCARD;
     enum { PAGE_2 = 58, PAGE_3 = 2830 };
@@ -345,10 +331,9 @@ START_TEST(an_ogg_that_is_not_whole)
     ck_assert_int_eq(r.outcome, GP_ERROR);
     free(all), free(twice);
 }
-END_TEST
 
 /* One damaged place costs the frames that it is in, the same ones for any number of workers. */
-START_TEST(a_flac_that_is_damaged)
+TEST(a_flac_that_is_damaged)
 {
     size_t n, have[2];
     char *all = pipe_read("tests/data/sound", "five.flac", &n), y[400], *made[2];
@@ -365,10 +350,9 @@ START_TEST(a_flac_that_is_damaged)
     ck_assert_mem_eq(made[0], made[1], have[0]);
     free(all), free(made[0]), free(made[1]);
 }
-END_TEST
 
 /* What a recorder leaves that was killed; what stands before the first byte. */
-START_TEST(unfinished)
+TEST(unfinished)
 {
     static const char run[] = "buffers: {x: {shape: [100, 2]}}\nstages:\n  - {use: read, path: a.wav, out: x}\n" DISCARD;
     size_t n;
@@ -384,7 +368,6 @@ START_TEST(unfinished)
              "  - {use: lua, script: none.lua}\n  - {use: write, path: a.flac, sample_rate: 8000}\n", 1,
              "a FLAC file has rows, and there were none");
 }
-END_TEST
 
 #define SOUND(file) "'%s/tests/data/sound/" file "'"
 static const struct { const char *text; int code; const char *said; } refused[] = {
@@ -449,15 +432,14 @@ static const struct { const char *text; int code; const char *said; } refused[] 
           "a.flac' cannot be written: libsndfile says '" },
 };
 
-START_TEST(refuses)
+TEST_EACH(refuses, refused)
 {
     char y[1200];
     io_fails(TEXT(y, refused[_i].text, here), refused[_i].code, refused[_i].said);
 }
-END_TEST
 
 /* An empty recording has no frames; one that is gone among others costs one. */
-START_TEST(empty)
+TEST(empty)
 {
     char y[1100];
     ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [10, 2]}}\nstages:\n  - {use: read, path: "
@@ -472,33 +454,5 @@ START_TEST(empty)
     ck_assert_uint_eq(r.account[0].in, 7);
     ck_assert_uint_eq(r.account[0].out, 6);
 }
-END_TEST
 
-#define N(a) (int)(sizeof(a) / sizeof *(a))
-Suite *suite_sound(void)
-{
-    Suite *s = suite_create("sound");
-    TCase *t = tcase_create("sound");
-    tcase_add_checked_fixture(t, set_up, io_tear_down);
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, is_read, 0, FILES * WAYS);
-    tcase_add_loop_test(t, other_shapes, 0, N(shapes));
-    tcase_add_test(t, an_ogg_that_is_not_whole);
-    tcase_add_test(t, a_flac_that_is_damaged);
-    tcase_add_test(t, unfinished);
-    tcase_add_test(t, a_file_a_frame);
-    tcase_add_loop_test(t, another_type, 0, N(types));
-    tcase_add_loop_test(t, there_and_back, 0, N(out));
-    tcase_add_test(t, bytes_of_a_wav);
-    tcase_add_loop_test(t, short_ones, 0, 3);
-    tcase_add_test(t, vorbis);
-    tcase_add_loop_test(t, a_part, 0, 2);
-    tcase_add_loop_test(t, no_room, 0, N(full));
-    tcase_add_test(t, four_gigabytes);
-    tcase_add_loop_test(t, cut_off, 0, N(cut));
-    tcase_add_loop_test(t, damaged, 0, 5);
-    tcase_add_loop_test(t, refuses, 0, N(refused));
-    tcase_add_test(t, empty);
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(sound, set_up, io_tear_down, 0)

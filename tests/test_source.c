@@ -10,8 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "iotest.h"
-
-Suite *suite_source(void);
+#include "suite.h"
 
 /* ---- streams --------------------------------------------------------- */
 
@@ -48,7 +47,7 @@ static const struct {
 };
 
 /* Through a FIFO, slowly; frames of 5 x 6 bytes. */
-START_TEST(streams_from_fifo)
+TEST_EACH(streams_from_fifo, streams)
 {
     char data[2000], y[600];
     pthread_t t;
@@ -68,7 +67,6 @@ START_TEST(streams_from_fifo)
     if (!streams[_i].text)
         io_holds("out.raw", data + streams[_i].from, streams[_i].kept);
 }
-END_TEST
 
 static void cancel_soon(gp_pipeline *p, void *arg)
 {
@@ -77,7 +75,7 @@ static void cancel_soon(gp_pipeline *p, void *arg)
 }
 
 /* Nobody ever opens the other end: a drain ends the run at once. */
-START_TEST(fifo_without_writer)
+TEST(fifo_without_writer)
 {
     char path[600];
     int level = 1;
@@ -88,7 +86,6 @@ START_TEST(fifo_without_writer)
     ck_assert_int_eq(r.outcome, GP_DRAINED);
     ck_assert_uint_eq(r.account[0].in, 0);
 }
-END_TEST
 
 #define TO_FIFO(frames, more) "stall_timeout: 500ms\nbuffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n" \
     "  - {use: generate, frames: " frames ", out: a}\n  - {use: write, path: pipe}\n" more
@@ -116,7 +113,7 @@ static void take_fifo(taker *t, const char *name, int wait_ms)
 }
 
 /* A writer waits for its reader, for as long as that takes. */
-START_TEST(fifo_whose_reader_comes)
+TEST_LOOP(fifo_whose_reader_comes, 0, 2)
 {
     static const struct { const char *yaml; ssize_t bytes; } cases[] = {
         { TO_FIFO("7", ""), 7 * 30 },
@@ -130,10 +127,9 @@ START_TEST(fifo_whose_reader_comes)
     pthread_join(t.thread, NULL);
     ck_assert_int_eq(t.got, cases[_i].bytes);
 }
-END_TEST
 
 /* The readers come in another order than the stages. */
-START_TEST(fifos_whose_readers_come)
+TEST(fifos_whose_readers_come)
 {
     taker second = { .got = 0 }, first = { .got = 0 };
     take_fifo(&second, "pipe2", 0);
@@ -144,10 +140,9 @@ START_TEST(fifos_whose_readers_come)
     ck_assert_int_eq(first.got, 210);
     ck_assert_int_eq(second.got, 210);
 }
-END_TEST
 
 /* Nobody reads it: cancelled, the run ends. */
-START_TEST(fifo_without_reader)
+TEST_LOOP(fifo_without_reader, 0, 2)
 {
     static const char *const paths[] = { "pipe", "pipe%d" };
     char path[600], text[600];
@@ -160,7 +155,6 @@ START_TEST(fifo_without_reader)
     ck_assert_msg(r.outcome == GP_DRAINED, "%s", io_error(&r));
     ck_assert_uint_eq(r.account[0].cancelled, 1);
 }
-END_TEST
 
 /* ---- one writer after another ---------------------------------------- */
 
@@ -198,7 +192,7 @@ static const struct {
 };
 
 /* A writer's frames are its own: what one leaves unfinished the next one does not finish. */
-START_TEST(writers_in_turns)
+TEST_EACH(writers_in_turns, reopens)
 {
     char data[400], want[400], got[400], y[600], name[40];
     pthread_t t;
@@ -232,10 +226,9 @@ START_TEST(writers_in_turns)
     ck_assert_uint_eq(have, n);
     ck_assert_mem_eq(got, want, n);
 }
-END_TEST
 
 /* As it arrives: a frame is out before the next one comes. */
-START_TEST(stdin_to_stdout)
+TEST(stdin_to_stdout)
 {
     int in[2], out[2], in_was = dup(0), out_was = dup(1);
     char got[6], y[400];
@@ -253,12 +246,11 @@ START_TEST(stdin_to_stdout)
     ck_assert_uint_eq(n, 2);
     close(in[0]), close(out[0]), close(out[1]), close(in_was), close(out_was);
 }
-END_TEST
 
 /* ---- generate -------------------------------------------------------- */
 
 /* What is generated does not depend on depth or on how it is written. */
-START_TEST(generates_the_same)
+TEST(generates_the_same)
 {
     static const char *const patterns[] = { "ramp", "sine, value: 3, amplitude: 50, period: 10",
         "noise, value: 3, amplitude: 50, seed: 7", "constant, value: 3" };
@@ -277,7 +269,6 @@ START_TEST(generates_the_same)
                 20);
         }
 }
-END_TEST
 
 static const struct { const char *dtype, *options; double v[6]; } generated[] = {
     { "u8", "frames: 3", { 0, 1, 2, 3, 4, 5 } },
@@ -294,7 +285,7 @@ static const struct { const char *dtype, *options; double v[6]; } generated[] = 
     { "u16", "frames: 3, fill: once", { 0, 1, 0, 1, 0, 1 } },
 };
 
-START_TEST(generates)
+TEST_EACH(generates, generated)
 {
     char y[1000];
     size_t n = 0;
@@ -328,11 +319,10 @@ START_TEST(generates)
     }
     free(data);
 }
-END_TEST
 
 /* Noise: every bit of an integer is set about half of the time, a float fills its
  * range, another seed is another noise. */
-START_TEST(noise_is_even)
+TEST(noise_is_even)
 {
     char y[600];
     size_t n = 0;
@@ -358,7 +348,6 @@ START_TEST(noise_is_even)
     ck_assert(lo >= 3 && lo < 3.01 && hi <= 7 && hi > 6.99);
     free(f);
 }
-END_TEST
 
 static double seconds(void)
 {
@@ -369,7 +358,7 @@ static double seconds(void)
 
 /* 50 frames at 200 Hz: the last is due after 245 ms, never earlier; and not much later, if
  * the machine has time for it once. */
-START_TEST(keeps_the_rate)
+TEST(keeps_the_rate)
 {
     static const char *const sources[] = { "generate, frames: 50", "read, path: in.raw, frames: 50",
                                            "read, path: in.raw, loop: true, frames: 50" };
@@ -389,26 +378,5 @@ START_TEST(keeps_the_rate)
         ck_assert_msg(took < 2, "it took %g s, each time", took);
     }
 }
-END_TEST
 
-Suite *suite_source(void)
-{
-    Suite *s = suite_create("source");
-    TCase *tc = tcase_create("sources");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-#define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
-    LOOP(streams_from_fifo, streams);
-    LOOP(generates, generated);
-    tcase_add_test(tc, fifo_without_writer);
-    tcase_add_loop_test(tc, fifo_whose_reader_comes, 0, 2);
-    tcase_add_test(tc, fifos_whose_readers_come);
-    tcase_add_loop_test(tc, fifo_without_reader, 0, 2);
-    LOOP(writers_in_turns, reopens);
-    tcase_add_test(tc, stdin_to_stdout);
-    tcase_add_test(tc, generates_the_same);
-    tcase_add_test(tc, noise_is_even);
-    tcase_add_test(tc, keeps_the_rate);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(source, io_set_up, io_tear_down, 0)

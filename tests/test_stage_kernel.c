@@ -1,12 +1,10 @@
 /* test_stage_kernel.c - the kind `kernel`: users' kernels in whole pipelines on
  * the CPU, and what is said of options that make no sense. */
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "suite.h"
 #include "lib/pipe.h"
-
-Suite *suite_stage_kernel(void);
 
 static const char *dir;
 
@@ -171,7 +169,7 @@ static const struct { const char *stage; float (*want)(int64_t); } good[] = {
       "grid: 3, define: {WAIT: 1}}", fourfold },
 };
 
-START_TEST(computes)
+TEST_EACH(computes, good)
 {
     static const char *const sets[][3] = { { "batch=1" }, { "batch=2", "launch=stream" } };
     for (int k = 0; k < 2; k++) {
@@ -191,10 +189,9 @@ START_TEST(computes)
         free(out);
     }
 }
-END_TEST
 
 /* Two outputs, declared types, one of them without rows in common with the input. */
-START_TEST(two_outputs)
+TEST(two_outputs)
 {
     pipe_result r = pipe_run(dir,
         "pipeline: t\n"
@@ -223,7 +220,6 @@ START_TEST(two_outputs)
         ck_assert_float_eq(rows[i], i < 5 ? FRAME : ROWS % FRAME);
     free(rows);
 }
-END_TEST
 
 #define SCALE "{use: kernel, source: scale.cu, out: y, "
 #define XY ", threads: ['in.shape[1]', 'in.shape[0]']"
@@ -239,7 +235,7 @@ END_TEST
 #define LIST "    args: [in, out, {i32: in.size}]\n    threads: in.size\n"
 
 /* Two that have the same entry and are not the same; a header beside the YAML; a macro. */
-START_TEST(code_in_the_pipeline)
+TEST(code_in_the_pipeline)
 {
     pipe_text(dir, "by.h", "enum { BY = 2 };\n");
     pipe_result r = pipe_run(dir, FIRST
@@ -266,7 +262,6 @@ START_TEST(code_in_the_pipeline)
         ck_assert_float_eq(out[i], fourfold(i));
     free(out);
 }
-END_TEST
 
 /* `compiled`: found when the stage opens; the words are the compiler's. */
 static const struct { const char *stage; bool compiled; int line, col; const char *msg; } inline_bad[] = {
@@ -290,7 +285,7 @@ static const struct { const char *stage; bool compiled; int line, col; const cha
       "best write 'code: |', so that its lines stay as they are" },
 };
 
-START_TEST(code_that_is_wrong)
+TEST_EACH(code_that_is_wrong, inline_bad)
 {
     char yaml[1000];
     snprintf(yaml, sizeof yaml, FIRST "  - use: kernel\n%s  - {use: write, path: out.raw}\n", inline_bad[_i].stage);
@@ -302,7 +297,6 @@ START_TEST(code_that_is_wrong)
     ck_assert_int_eq(e->at.line, inline_bad[_i].line);
     ck_assert_int_eq(e->at.col, inline_bad[_i].col);
 }
-END_TEST
 
 /* ---- what is refused ----------------------------------------------------- */
 
@@ -357,7 +351,7 @@ static const struct { const char *stage, *msg; } bad[] = {
     { SCALE ARGS ", define: [A]}", "'define' must be a map, like {RADIUS: 3}" },
 };
 
-START_TEST(refuses)
+TEST_EACH(refuses, bad)
 {
     pipe_result r = run_stage(bad[_i].stage, NULL);
     ck_assert_msg(!r.compiled, "case %d compiles", _i);
@@ -366,7 +360,6 @@ START_TEST(refuses)
                   _i, bad[_i].msg, r.errs.e[0].msg);
     ck_assert_int_eq(r.errs.e[0].at.line, 6);
 }
-END_TEST
 
 /* Found when the stage opens, at a line of the .cu file. */
 static const struct { const char *stage; int line; const char *msg; } broken[] = {
@@ -384,7 +377,7 @@ static const struct { const char *stage; int line; const char *msg; } broken[] =
       "warp intrinsics need a GPU: 'tiled_partition'" },
 };
 
-START_TEST(does_not_compile)
+TEST_EACH(does_not_compile, broken)
 {
     pipe_result r = run_stage(broken[_i].stage, NULL);
     ck_assert(r.compiled);
@@ -394,10 +387,9 @@ START_TEST(does_not_compile)
                   _i, broken[_i].msg, r.errs.e[0].msg);
     ck_assert_int_eq(r.errs.e[0].at.line, broken[_i].line);
 }
-END_TEST
 
 /* The whole frames have blocks, the last, of 5 rows, has none: it is not left uncomputed. */
-START_TEST(no_blocks)
+TEST(no_blocks)
 {
     pipe_result r = run_stage("{use: kernel, source: flat.cu, out: y, args: [in, out, "
                               "{i32: in.size}], grid: 'floor(in.shape[0] / 8)'}", NULL);
@@ -406,7 +398,6 @@ START_TEST(no_blocks)
     ck_assert_int_eq(r.errs.e[0].at.line, 6);
     ck_assert_uint_eq(r.account[0].out, 5);
 }
-END_TEST
 
 /* ---- what is not written --------------------------------------------- */
 
@@ -432,7 +423,7 @@ static bool is_poison(const char *dtype, const char *p, size_t bytes)
 }
 
 /* Of outputs that a script and a kernel write in part from frame 1 on, with --poison the rest shows. */
-START_TEST(poison_shows)
+TEST_EACH(poison_shows, types)
 {
     char yaml[1000];
     pipe_text(dir, "one.lua", "function process(f, x, y)\n"
@@ -463,22 +454,5 @@ START_TEST(poison_shows)
         free(made);
     }
 }
-END_TEST
 
-Suite *suite_stage_kernel(void)
-{
-    Suite *s = suite_create("stage_kernel");
-    TCase *tc = tcase_create("pipelines");
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, computes, 0, sizeof good / sizeof *good);
-    tcase_add_test(tc, two_outputs);
-    tcase_add_test(tc, code_in_the_pipeline);
-    tcase_add_loop_test(tc, code_that_is_wrong, 0, sizeof inline_bad / sizeof *inline_bad);
-    tcase_add_loop_test(tc, refuses, 0, sizeof bad / sizeof *bad);
-    tcase_add_test(tc, no_blocks);
-    tcase_add_loop_test(tc, does_not_compile, 0, sizeof broken / sizeof *broken);
-    tcase_add_loop_test(tc, poison_shows, 0, sizeof types / sizeof *types);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(stage_kernel, setup, teardown, 0)

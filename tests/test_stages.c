@@ -1,6 +1,6 @@
 /* test_stages.c - the device stages on the CPU back end; tests/gpu has the same
  * for CUDA. */
-#include "stage_cases.h"
+#include "cases.h"
 
 Suite *suite_stages(void);
 

@@ -1,9 +1,7 @@
 /* test_table.c - the hash table, against an array that is searched from end to end. */
-#include <check.h>
 #include <stdio.h>
 #include "base/table.h"
-
-Suite *suite_table(void);
+#include "suite.h"
 
 static gp_arena arena;
 
@@ -24,7 +22,7 @@ static uint64_t number(uint64_t *state)
 
 /* ---- by hand --------------------------------------------------------- */
 
-START_TEST(names)
+TEST(names)
 {
     gp_table t = { .arena = &arena };
     char copy[] = "gray";
@@ -40,9 +38,8 @@ START_TEST(names)
     ck_assert_ptr_eq(gp_table_find(&t, "gray")->ptr, copy);
     ck_assert_str_eq(gp_table_find(&t, "gray")->name, "gray");
 }
-END_TEST
 
-START_TEST(numbers)
+TEST(numbers)
 {
     static const uint64_t key[] = { 0, 1, UINT64_MAX, (uint64_t)1 << 63, (uint64_t)1 << 32 };
     enum { N = sizeof key / sizeof *key };
@@ -61,10 +58,9 @@ START_TEST(numbers)
     gp_table_free(&t);
     ck_assert_uint_eq(t.cap, 0);
 }
-END_TEST
 
 /* What was reserved is used without more memory, however often entries come and go. */
-START_TEST(reserved)
+TEST(reserved)
 {
     enum { ROOM = 100 };
     gp_table t = { 0 };
@@ -81,7 +77,6 @@ START_TEST(reserved)
         ck_assert_int_eq(gp_table_find_id(&t, i)->n, (int64_t)i);
     gp_table_free(&t);
 }
-END_TEST
 
 /* ---- beside an array ------------------------------------------------- */
 
@@ -121,7 +116,7 @@ static void check_all(const gp_table *t, bool named, char name[][16], const int6
     ck_assert_uint_eq(t->n, there);
 }
 
-START_TEST(random_walk)
+TEST_EACH(random_walk, walks)
 {
     static char name[KEYS][16];
     static int64_t want[KEYS];         /* -1: not in it */
@@ -151,17 +146,5 @@ START_TEST(random_walk)
     if (!t.arena)
         gp_table_free(&t);
 }
-END_TEST
 
-Suite *suite_table(void)
-{
-    Suite *s = suite_create("table");
-    TCase *t = tcase_create("table");
-    tcase_add_checked_fixture(t, NULL, arena_down);
-    tcase_add_test(t, names);
-    tcase_add_test(t, numbers);
-    tcase_add_test(t, reserved);
-    tcase_add_loop_test(t, random_walk, 0, sizeof walks / sizeof *walks);
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(table, NULL, arena_down, 0)

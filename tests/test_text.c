@@ -5,8 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "iotest.h"
-
-Suite *suite_text(void);
+#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 #define READ(type, shape, options)                                                                 \
@@ -35,7 +34,7 @@ static const struct { const char *text; } ways[] = {
     { "\xef\xbb\xbfx,y,z\n+1,2.0,3e0\n0.4e1,50e-1,.6E+1\n" },
 };
 
-START_TEST(is_read)
+TEST_EACH(is_read, ways)
 {
     pipe_text(io_dir, "a.csv", ways[_i].text);
     ck_assert_uint_eq(io_runs(READ("f64", "[10, 3]", "")), 1);
@@ -46,11 +45,10 @@ START_TEST(is_read)
             "a.raw}\n");
     io_holds("a.raw", six, sizeof six);
 }
-END_TEST
 
 static const char *const lines[] = { "[1, 2, 3]\n[4,5,6]\n", "\n [ 1 ,2, 3 ] \r\n\n[4, 5, 6]", "1, 2, 3\n4, 5, 6\n" };
 
-START_TEST(json)
+TEST_EACH(json, lines)
 {
     pipe_text(io_dir, "a.jsonl", lines[_i]);
     io_runs("buffers: {x: {shape: [2, 3]}}\nstages:\n  - {use: read, path: a.jsonl, out: x}\n  - {use: write, path: "
@@ -64,10 +62,9 @@ START_TEST(json)
     ck_assert(n == 24 && isnan(b[0]) && b[1] == -HUGE_VAL && b[2] == 7);
     free(b);
 }
-END_TEST
 
 /* One column is no axis, unless it is declared. */
-START_TEST(one_column)
+TEST(one_column)
 {
     static const int32_t want[] = { -5, 0, 2147483647, -2147483647 - 1 };
     pipe_text(io_dir, "a.csv", "n\n-5\n0\n2147483647\n-2147483648\n");
@@ -76,10 +73,9 @@ START_TEST(one_column)
     ck_assert_uint_eq(io_runs(READ("i32", "[4, 1]", "")), 1);
     io_holds("a.raw", want, sizeof want);
 }
-END_TEST
 
 /* Many rows, of which each has its number: in blocks, by workers, repeated. */
-START_TEST(many)
+TEST_LOOP(many, 0, 4)
 {
     FILE *f;
     char path[600], y[500];
@@ -99,20 +95,18 @@ START_TEST(many)
         ck_assert(x[2 * i] == i % 20000 && x[2 * i + 1] == (i % 20000) * (i % 20000));
     free(x);
 }
-END_TEST
 
 /* A file that is longer than what `check` looks at; a glob of files, each a frame. */
 /* By its name: numbers have tabs between them. */
-START_TEST(tabs)
+TEST(tabs)
 {
     io_runs("buffers: {x: {dtype: u8, shape: [2, 2]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
             "  - {use: write, path: a.tsv}\n");
     io_holds("a.tsv", "0\t1\n2\t3\n", 8);
 }
-END_TEST
 
 /* The first row may lie behind what is looked at beforehand. */
-START_TEST(far_behind)
+TEST(far_behind)
 {
     enum { COMMENTS = 1 << 20 };
     char *text = malloc(COMMENTS + 100), *end = text;
@@ -126,9 +120,8 @@ START_TEST(far_behind)
     io_holds("a.raw", "\7\10\11\12", 4);
     io_fails("stages:\n  - {use: read, path: a.csv}\n" DISCARD, 3, "says what it holds behind its first MiB");
 }
-END_TEST
 
-START_TEST(large)
+TEST(large)
 {
     FILE *f;
     char path[600];
@@ -155,7 +148,6 @@ START_TEST(large)
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: 'b?.csv'}\n  - {use: write, path: '%n-again.csv'}\n"), 2);
     holds("b2-again.csv", "5,6\n7,8\n");
 }
-END_TEST
 
 /* ---- out, and back --------------------------------------------------- */
 
@@ -166,7 +158,7 @@ static const struct { const char *dtype; size_t size; } types[] = {
 enum { TYPES = sizeof types / sizeof *types, ROWS = 400, COLUMNS = 5 };
 
 /* Any bits: those of a NaN alone may differ. */
-START_TEST(there_and_back)
+TEST_LOOP(there_and_back, 0, 2 * TYPES)
 {
     char y[900];
     const char *dtype = types[_i % TYPES].dtype, *as = _i < TYPES ? "csv" : "jsonl";
@@ -202,10 +194,9 @@ START_TEST(there_and_back)
     }
     free(bits), free(back);
 }
-END_TEST
 
 /* The shortest text of a number; a row a line; one column: a number a line. */
-START_TEST(spelling)
+TEST(spelling)
 {
     static const float f[] = { 0.1f, 1.0f, -0.0f, 16777216, 1e-7f, 3.14159274f, INFINITY, -INFINITY };
     pipe_file(io_dir, "f.raw", f, sizeof f);
@@ -220,10 +211,9 @@ START_TEST(spelling)
     holds("a.csv", "0.1\n1\n-0\n16777216\n1e-07\n3.1415927\ninf\n-inf\n");
     holds("a.jsonl", "[0.1, 1, -0, 16777216]\n[1e-07, 3.1415927, Infinity, -Infinity]\n");
 }
-END_TEST
 
 /* What is live can be read at any time; what failed keeps its rows. */
-START_TEST(live_and_partial)
+TEST_LOOP(live_and_partial, 0, 2)
 {
     pipe_text(io_dir, "fail.lua", "function process(f, x, y)\n  if f.index == 3 then error('as it should') end\n"
               "  y:copy(x)\nend\n");
@@ -240,7 +230,6 @@ START_TEST(live_and_partial)
     ck_assert_int_eq(count, 3);
     free(text);
 }
-END_TEST
 
 /* ---- broken, refused ------------------------------------------------- */
 
@@ -280,14 +269,13 @@ static const struct { const char *type, *text; int code; const char *said; } bro
       "has '1234567890123456789012345678901234567890...' in line 2" },
 };
 
-START_TEST(not_read)
+TEST_EACH(not_read, broken)
 {
     char y[400];
     pipe_text(io_dir, "a.csv", broken[_i].text);
     io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: a.csv, out: x}\n" DISCARD, broken[_i].type),
              broken[_i].code, broken[_i].said);
 }
-END_TEST
 
 static const struct { const char *text, *said; } broken_json[] = {
     { "[1, 2]\n[3, 4\n", "has no closing ']' in line 2" },
@@ -298,16 +286,15 @@ static const struct { const char *text, *said; } broken_json[] = {
     { "[1, 2]\n[3, null]\n", "has 'null' in line 2, where a number is due" },
 };
 
-START_TEST(not_json)
+TEST_EACH(not_json, broken_json)
 {
     pipe_text(io_dir, "a.jsonl", broken_json[_i].text);
     io_fails("buffers: {x: {shape: [2, 2]}}\nstages:\n  - {use: read, path: a.jsonl, out: x}\n" DISCARD, 1,
              broken_json[_i].said);
 }
-END_TEST
 
 /* A line that is wrong costs the frames that need it, and no other. */
-START_TEST(one_frame)
+TEST(one_frame)
 {
     pipe_text(io_dir, "a.csv", "1\n2\n3\nfour\n5\n6\n7\n");
     pipe_result r = io_go("buffers: {x: {dtype: u8, shape: [2]}}\non_error: drop\nstages:\n"
@@ -316,7 +303,6 @@ START_TEST(one_frame)
     ck_assert_uint_eq(r.account[0].in, 4);
     io_holds("a.raw", "\1\2\5\6\7", 5);
 }
-END_TEST
 
 static const struct { const char *type, *write, *said; } refused[] = {
     { "dtype: c64, shape: [2]", "path: a.csv", "text holds no f16 and no c64" },
@@ -327,35 +313,11 @@ static const struct { const char *type, *write, *said; } refused[] = {
     { "dtype: f32, shape: [2]", "path: a.csv, sample_rate: 8000", "'sample_rate' has no effect" },
 };
 
-START_TEST(not_written)
+TEST_EACH(not_written, refused)
 {
     char y[500];
     io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: generate, frames: 1, out: x}\n  - {use: write, %s}\n",
                   refused[_i].type, refused[_i].write), 3, refused[_i].said);
 }
-END_TEST
 
-#define N(a) (int)(sizeof(a) / sizeof *(a))
-Suite *suite_text(void)
-{
-    Suite *s = suite_create("text");
-    TCase *t = tcase_create("text");
-    tcase_add_checked_fixture(t, io_set_up, io_tear_down);
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, is_read, 0, N(ways));
-    tcase_add_loop_test(t, json, 0, N(lines));
-    tcase_add_test(t, one_column);
-    tcase_add_loop_test(t, many, 0, 4);
-    tcase_add_test(t, large);
-    tcase_add_test(t, far_behind);
-    tcase_add_test(t, tabs);
-    tcase_add_loop_test(t, there_and_back, 0, 2 * TYPES);
-    tcase_add_test(t, spelling);
-    tcase_add_loop_test(t, live_and_partial, 0, 2);
-    tcase_add_loop_test(t, not_read, 0, N(broken));
-    tcase_add_loop_test(t, not_json, 0, N(broken_json));
-    tcase_add_test(t, one_frame);
-    tcase_add_loop_test(t, not_written, 0, N(refused));
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(text, io_set_up, io_tear_down, 0)

@@ -8,8 +8,7 @@
 #include <unistd.h>
 #include "iotest.h"
 #include "rows_file.h"
-
-Suite *suite_tiff(void);
+#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 #define N(a) (int)(sizeof(a) / sizeof *(a))
@@ -31,14 +30,13 @@ static const struct { const char *name; uint64_t pages; } files[] = {
     { "ome", 12 },
 };
 
-START_TEST(is_read)
+TEST_LOOP(is_read, 0, 2 * N(files))
 {
     char y[1200];
     ck_assert_uint_eq(io_runs(TEXT(y, "stages:\n  - {use: read, path: '%s/tests/data/tiff/%s.tif', workers: %d, out: x}\n"
         "  - {use: compare, file: '%s/tests/data/tiff/%s.npy', abs: %s, in: x}\n", here, files[_i / 2].name,
         _i % 2 ? 3 : 1, here, files[_i / 2].name, strcmp(files[_i / 2].name, "jpeg") ? "0" : "2")), files[_i / 2].pages);
 }
-END_TEST
 
 static void link_here(const char *name, const char *as)
 {
@@ -47,7 +45,7 @@ static void link_here(const char *name, const char *as)
 }
 
 /* In a glob, too, each page is a frame. */
-START_TEST(many_files)
+TEST(many_files)
 {
     char y[1000];
     link_here("plain", "a.tif"), link_here("plain", "b.tiff"), link_here("plain", "c.tif");
@@ -68,7 +66,6 @@ START_TEST(many_files)
     ck_assert_uint_eq(io_runs(TEXT(y, "stages:\n  - {use: read, path: b.npy}\n"
                                    "  - {use: compare, file: '%s/tests/data/tiff/plain.npy'}\n", here)), 5);
 }
-END_TEST
 
 /* ---- bytes ------------------------------------------------------------ */
 
@@ -177,7 +174,7 @@ static const unsigned char *holds(const char *name, size_t want)
 #define STACK(more) "stages:\n  - {use: read, path: a.tif" more "}\n  - {use: write, path: a.npy, stack: true}\n"
 
 /* Smaller copies and masks are no frames, in any order; both forms, both orders. */
-START_TEST(pages)
+TEST_LOOP(pages, 0, 4)
 {
     static const tag reduced[] = { { 254, LONG, 1, { 1 } }, { 256, SHORT, 1, { 1 } } }, mask = { 254, LONG, 1, { 4 } },
                      page_of_many = { 254, LONG, 1, { 2 } };
@@ -191,11 +188,10 @@ START_TEST(pages)
     ck_assert_uint_eq(io_runs(STACK("")), 2);
     ck_assert_mem_eq(holds("a.npy", 12), "\12\13\14\15\16\17\36\37\40\41\42\43", 12);
 }
-END_TEST
 
 static const char *const turned[9] = { "", "abcdef", "cbafed", "fedcba", "defabc", "adbecf", "daebfc", "fcebda", "cfbead" };
 
-START_TEST(orientations)
+TEST_LOOP(orientations, 0, 18)
 {
     int how = _i % 9;                  /* 0 is none: as 1 */
     const tag tags[] = { { 274, SHORT, 1, { (unsigned)how } }, { 322, SHORT, 1, { 16 } }, { 323, SHORT, 1, { 16 } },
@@ -215,10 +211,9 @@ START_TEST(orientations)
     ck_assert_uint_eq(io_runs(STACK(", orientation: keep")), 1);
     ck_assert_mem_eq(holds("a.npy", 6), "abcdef", 6);
 }
-END_TEST
 
 /* Strips in any place, one without byte counts, a directory behind the first MiB; WhiteIsZero stays as it is. */
-START_TEST(places)
+TEST(places)
 {
     const tag apart[] = { { 278, LONG, 1, { 1 } }, { 273, LONG, 2, { 1500000, 100 } }, { 279, SHORT, 2, { 4, 3 } },
                           { 262, SHORT, 1, { 0 } } };
@@ -232,10 +227,9 @@ START_TEST(places)
     ck_assert_uint_eq(io_runs(STACK("")), 2);
     ck_assert_mem_eq(holds("a.npy", 12), "abcdefuvwxyz", 12);
 }
-END_TEST
 
 /* ImageJ has one directory for more than 4 GiB, and says in a text how many images there are. */
-START_TEST(images)
+TEST(images)
 {
     static const char text[] = "ImageJ=1.53t\nimages=3\nslices=3\n";
     begin(false, true);
@@ -257,10 +251,9 @@ START_TEST(images)
     ck_assert_uint_eq(io_runs(STACK("")), 1);
     ck_assert_mem_eq(holds("a.npy", 6), "abcdef", 6);
 }
-END_TEST
 
 /* A file a frame where shapes differ. */
-START_TEST(shapes)
+TEST(shapes)
 {
     const tag small[] = { { 256, SHORT, 1, { 1 } }, { 257, SHORT, 1, { 6 } }, { 278, SHORT, 1, { 6 } } };
     begin(false, false), page('a', NULL, 0), save("a.tif");
@@ -280,7 +273,6 @@ START_TEST(shapes)
     io_fails("buffers: {x: {dtype: u8, shape: ['<=6', '<=5']}}\nstages:\n  - {use: read, path: a.tif, out: x}\n"
              "  - {use: write, path: c.tif}\n", 3, "joins frames along axis 0, and those of 'in' may differ in shape: give each a file of its own");
 }
-END_TEST
 
 /* ---- refused, broken -------------------------------------------------- */
 
@@ -321,7 +313,7 @@ static const struct { tag tags[8]; const char *said; } refused[] = {
         PIXELS(40, 40) }, "its tile 1 has too few bytes" },
 };
 
-START_TEST(refuses)
+TEST_EACH(refuses, refused)
 {
     int n = 0;
     while (n < 8 && refused[_i].tags[n].tag)
@@ -333,10 +325,9 @@ START_TEST(refuses)
     /* Of pixels that are not there it is the frame that fails. */
     io_fails(STACK(""), strstr(refused[_i].said, "too few bytes") ? 1 : 3, refused[_i].said);
 }
-END_TEST
 
 /* What is no TIFF, and chains of directories that lead nowhere. */
-START_TEST(chains)
+TEST(chains)
 {
     const tag wide = { 257, LONG, 1, { 1 } };
     pipe_text(io_dir, "a.tif", "");
@@ -367,10 +358,9 @@ START_TEST(chains)
         io_fails(STACK(""), 3, "(page 5) is cut off or damaged");
     }
 }
-END_TEST
 
 /* A page whose bytes are not there costs its frame. */
-START_TEST(a_page_less)
+TEST_LOOP(a_page_less, 0, 2)
 {
     static const tag far = { 273, LONG, 1, { 999999 } }, near = { 273, LONG, 1, { 1000 } };
     const tag *bad[] = { &far, &near };
@@ -386,7 +376,6 @@ START_TEST(a_page_less)
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_mem_eq(holds("a.npy", 12), "\12\13\14\15\16\17\36\37\40\41\42\43", 12);
 }
-END_TEST
 
 /* All pages of a file as `want` bytes at most, through the functions of the format; NULL, with an error. */
 static char *read_bytes(const void *file, size_t n, size_t most, gp_type *whole, char why[GP_WHY])
@@ -414,7 +403,7 @@ static char *read_bytes(const void *file, size_t n, size_t most, gp_type *whole,
 }
 
 /* Wherever a file is cut off, it is an error, or nothing of it is missing; libtiff says nothing to standard error. */
-START_TEST(cut_off)
+TEST_EACH(cut_off, files)
 {
     size_t n;
     char name[80], why[GP_WHY], path[600];
@@ -438,10 +427,9 @@ START_TEST(cut_off)
     ck_assert_str_eq(text, "");
     free(text), free(all), free(file);
 }
-END_TEST
 
 /* Any byte may be any other. */
-START_TEST(damaged)
+TEST_EACH(damaged, files)
 {
     size_t n;
     char name[80], why[GP_WHY];
@@ -461,7 +449,6 @@ START_TEST(damaged)
     }
     free(file);
 }
-END_TEST
 
 /* ---- out -------------------------------------------------------------- */
 
@@ -482,7 +469,7 @@ static const struct { gp_dtype dtype; const char *shape; size_t bytes; } out[] =
 };
 static const int compressions[] = { -1, 0, 1, 6, 9 };
 
-START_TEST(there_and_back)
+TEST_SOME(there_and_back, N(out) * N(compressions), 4, 1)
 {
     char y[1200], how[40] = "";
     int i = _i % N(out), level = compressions[_i / N(out)];
@@ -510,10 +497,9 @@ START_TEST(there_and_back)
     }
     free(raw);
 }
-END_TEST
 
 /* A thousand pages by four workers. */
-START_TEST(many_pages)
+TEST_LOOP(many_pages, 0, 2)
 {
     char y[700];
     count_raw("in.raw", 1000 * 35);
@@ -525,7 +511,6 @@ START_TEST(many_pages)
     io_holds("b.raw", raw, n);
     free(raw);
 }
-END_TEST
 
 static gp_rows_out *create(FILE *f, bool alone, int64_t narrow, int compression)
 {
@@ -556,7 +541,7 @@ static size_t has_pages(int last, bool *big)
 }
 
 /* What has no room in 4 GiB, here in few bytes, is a BigTIFF: before and after that all pages are there. */
-START_TEST(grows_big)
+TEST_LOOP(grows_big, 0, 40)
 {
     char path[600], why[GP_WHY];
     int64_t narrow = 100 + 150 * _i;
@@ -572,9 +557,8 @@ START_TEST(grows_big)
     ck_assert(gp_tiff.finish(o, why));
     fclose(f);
 }
-END_TEST
 
-START_TEST(alone_is_as_small_as_can_be)
+TEST_LOOP(alone_is_as_small_as_can_be, 0, 2)
 {
     char path[600], why[GP_WHY];
     size_t n = 0;
@@ -589,10 +573,9 @@ START_TEST(alone_is_as_small_as_can_be)
         n = found;
     }
 }
-END_TEST
 
 /* What a run that failed keeps is a TIFF, and what cannot grow. */
-START_TEST(a_part)
+TEST(a_part)
 {
     pipe_text(io_dir, "fail.lua", "function process(f, x, y)\n  if f.index == 3 then error('as it should') end\n"
               "  y:copy(x)\nend\n");
@@ -606,9 +589,8 @@ START_TEST(a_part)
     io_holds("b.raw", raw, 150);
     free(raw);
 }
-END_TEST
 
-START_TEST(no_room)
+TEST_LOOP(no_room, 0, 2)
 {
     struct rlimit was, now;
     char y[500], path[600];
@@ -627,10 +609,9 @@ START_TEST(no_room)
         ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: a.tif.partial, format: tiff}\n" DISCARD), 4);
     ck_assert(access(io_path("a.tif", path), F_OK));
 }
-END_TEST
 
 /* A number that an entry of a directory has room for. */
-START_TEST(short_text)
+TEST_LOOP(short_text, 0, 2)
 {
     pipe_text(io_dir, "g.lua", "function process(frame, x) assert(frame.meta.g == 1, frame.meta.g) end\n");
     begin(true, _i);
@@ -639,10 +620,9 @@ START_TEST(short_text)
     ck_assert_uint_eq(io_runs("metadata: [g]\nstages:\n  - {use: read, path: a.tif}\n"
                               "  - {use: lua, script: g.lua, out: []}\n"), 1);
 }
-END_TEST
 
 /* One of 20,000 bytes, with its number at the end, is read; a part of it is an error for those who want the number. */
-START_TEST(long_text)
+TEST_LOOP(long_text, 0, 2)
 {
     enum { AT = 400, BYTES = 20000 };
     static const char number[] = "\"g\": 1}";
@@ -663,7 +643,6 @@ START_TEST(long_text)
                                   "  - {use: lua, script: g.lua, out: []}\n"), 1);
     ck_assert_uint_eq(io_runs(STACK("")), 1);
 }
-END_TEST
 
 #define MAKE(type, rest) "buffers: {x: {" type "}}\nstages:\n  - {use: generate, frames: 2, out: x}\n  - {use: write, " rest "}\n"
 static const struct { const char *text; int code; const char *said; } wrong[] = {
@@ -689,42 +668,12 @@ static const struct { const char *text; int code; const char *said; } wrong[] = 
       "holds u16, and 'buffers' declares u8" },
 };
 
-START_TEST(says_what_is_wrong)
+TEST_EACH(says_what_is_wrong, wrong)
 {
     pipe_text(io_dir, "none.lua", "function process(f, x, y) return 'drop' end\n");
     count_raw("in.raw", 50);
     link_here("plain", "p.tif");
     io_fails(wrong[_i].text, wrong[_i].code, wrong[_i].said);
 }
-END_TEST
 
-Suite *suite_tiff(void)
-{
-    Suite *s = suite_create("tiff");
-    TCase *t = tcase_create("tiff");
-    tcase_add_checked_fixture(t, set_up, io_tear_down);
-    tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, is_read, 0, 2 * N(files));
-    tcase_add_test(t, many_files);
-    tcase_add_loop_test(t, pages, 0, 4);
-    tcase_add_loop_test(t, orientations, 0, 18);
-    tcase_add_test(t, places);
-    tcase_add_test(t, images);
-    tcase_add_test(t, shapes);
-    tcase_add_loop_test(t, refuses, 0, N(refused));
-    tcase_add_test(t, chains);
-    tcase_add_loop_test(t, a_page_less, 0, 2);
-    tcase_add_loop_test(t, cut_off, 0, N(files));
-    tcase_add_loop_test(t, damaged, 0, N(files));
-    tcase_add_loop_test(t, there_and_back, 0, N(out) * N(compressions));
-    tcase_add_loop_test(t, many_pages, 0, 2);
-    tcase_add_loop_test(t, grows_big, 0, 40);
-    tcase_add_loop_test(t, alone_is_as_small_as_can_be, 0, 2);
-    tcase_add_test(t, a_part);
-    tcase_add_loop_test(t, no_room, 0, 2);
-    tcase_add_loop_test(t, short_text, 0, 2);
-    tcase_add_loop_test(t, long_text, 0, 2);
-    tcase_add_loop_test(t, says_what_is_wrong, 0, N(wrong));
-    suite_add_tcase(s, t);
-    return s;
-}
+TEST_SUITE(tiff, set_up, io_tear_down, 0)

@@ -1,10 +1,8 @@
 /* test_timely.c - how many frames a launch takes and how long it waits, from tables of times: no clock, no device. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include "run/timely.h"
-
-Suite *suite_timely(void);
+#include "suite.h"
 
 enum { SIZES = 5, US = 1000, LATENCY = 5000 };         /* launches of 1 to 16 frames; us */
 
@@ -81,7 +79,7 @@ static bool is_about(int64_t ns, double us)
     return (double)ns >= 1e3 * us - 1 && (double)ns <= 1e3 * us * 17 / 16 + 1;
 }
 
-START_TEST(follows_from_a_table)
+TEST_EACH(follows_from_a_table, chosen)
 {
     int64_t now = 1000000 * US;
     gp_timely *t = timely(chosen[_i].tail, chosen[_i].gap);
@@ -101,10 +99,9 @@ START_TEST(follows_from_a_table)
                   chosen[_i].what, c.size, until, chosen[_i].size, chosen[_i].until);
     drop(t);
 }
-END_TEST
 
 /* One frame in 100 may be late; one in 50 may not. */
-START_TEST(is_of_99_in_100)
+TEST(is_of_99_in_100)
 {
     static const int none[SIZES];
     for (int every = 50; every <= 200; every *= 4) {
@@ -116,10 +113,9 @@ START_TEST(is_of_99_in_100)
         drop(t);
     }
 }
-END_TEST
 
 /* Times change, both ways: within the frames that are kept. */
-START_TEST(goes_with_the_times)
+TEST(goes_with_the_times)
 {
     static const int slow[SIZES] = { 3000 };
     gp_timely *t = timely(slow, 100);
@@ -134,10 +130,9 @@ START_TEST(goes_with_the_times)
     ck_assert(is_about(t->gap_ns, 700));
     drop(t);
 }
-END_TEST
 
 /* What was too slow is tried again, after so many launches that these frames are fewer than one in 100. */
-START_TEST(forgets_what_was_slow)
+TEST(forgets_what_was_slow)
 {
     static const int once[SIZES] = { 100, 9000 };
     gp_timely *t = timely(once, 0);
@@ -154,10 +149,9 @@ START_TEST(forgets_what_was_slow)
     ck_assert(is_about(gp_timely_tail(t, 0), 100));
     drop(t);
 }
-END_TEST
 
 /* Nothing goes over the top of an integer. */
-START_TEST(holds_for_all_times)
+TEST(holds_for_all_times)
 {
     static const int none[SIZES];
     gp_timely *t = timely(none, 0);
@@ -171,7 +165,6 @@ START_TEST(holds_for_all_times)
     gp_timely_came(t, 10), gp_timely_came(t, 5);
     drop(t);
 }
-END_TEST
 
 static const struct { gp_late is; int64_t latency_us; int depth; const char *text; } late[] = {
     { { 1000, 10, 4000000, 9, 100000 }, 5000, 8, NULL },
@@ -186,25 +179,12 @@ static const struct { gp_late is; int64_t latency_us; int depth; const char *tex
       "and those that were launched alone up to 6.5 ms from their launch on: no batch is small enough" },
 };
 
-START_TEST(says_what_was_late)
+TEST_EACH(says_what_was_late, late)
 {
     char text[GP_LATE_TEXT];
     const char *is = gp_late_text(&late[_i].is, 1000 * late[_i].latency_us, late[_i].depth, text);
     ck_assert_msg(late[_i].text ? is && !strcmp(is, late[_i].text) : !is, "%s, not %s", is ? is : "nothing",
                   late[_i].text ? late[_i].text : "nothing");
 }
-END_TEST
 
-Suite *suite_timely(void)
-{
-    Suite *s = suite_create("timely");
-    TCase *tc = tcase_create("choices");
-    tcase_add_loop_test(tc, follows_from_a_table, 0, sizeof chosen / sizeof *chosen);
-    tcase_add_test(tc, is_of_99_in_100);
-    tcase_add_test(tc, goes_with_the_times);
-    tcase_add_test(tc, forgets_what_was_slow);
-    tcase_add_test(tc, holds_for_all_times);
-    tcase_add_loop_test(tc, says_what_was_late, 0, sizeof late / sizeof *late);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(timely, NULL, NULL, 0)

@@ -1,12 +1,10 @@
 /* test_tune.c - what gpipe tune decides, from figures alone: goals, which settings to try, which to propose. */
-#include <check.h>
 #include <math.h>
 #include <string.h>
 #include "api/forms.h"
 #include "simulate/search.h"
 #include "paper.h"
-
-Suite *suite_tune(void);
+#include "suite.h"
 
 /* ---- goals ------------------------------------------------------------ */
 
@@ -32,7 +30,7 @@ static const struct { const char *text; bool ok, latency; double latency_most, r
     { "latency < 0 ms", false, false, 0, 0 },
 };
 
-START_TEST(reads_a_goal)
+TEST_EACH(reads_a_goal, goals)
 {
     gp_errs errs = { 0 };
     gp_goal g;
@@ -44,7 +42,6 @@ START_TEST(reads_a_goal)
         ck_assert_msg(g.latency == goals[_i].latency && fabs(g.latency_most - goals[_i].latency_most) < 1
                       && fabs(g.rate_least - goals[_i].rate_least) < 1e-9, "'%s'", goals[_i].text);
 }
-END_TEST
 
 /* ---- what to propose -------------------------------------------------- */
 
@@ -80,7 +77,7 @@ static const struct {
     { "too much memory", "rate", { { 100, 100, 100 }, { 150, 150, 150 }, { 140, 140, 140 } }, { 1, 1, 1 }, 9, 5, 2 },
 };
 
-START_TEST(proposes)
+TEST_EACH(proposes, measured)
 {
     gp_errs errs = { 0 };
     gp_goal g;
@@ -97,7 +94,6 @@ START_TEST(proposes)
     }
     ck_assert_msg(gp_choose_measured(&g, of, turns, TRIED, 0.01) == measured[_i].proposed, "%s", measured[_i].what);
 }
-END_TEST
 
 /* ---- what to try ------------------------------------------------------ */
 
@@ -150,7 +146,7 @@ static const struct {
       "with depth 1 the pipeline needs" },
 };
 
-START_TEST(finds_settings)
+TEST_EACH(finds_settings, searches)
 {
     gp_errs errs = { 0 };
     planning x = { .yaml = searches[_i].yaml, .registry = gp_registry_create() };
@@ -193,17 +189,5 @@ START_TEST(finds_settings)
     gp_pipeline_destroy(given);
     gp_registry_destroy(x.registry);
 }
-END_TEST
 
-Suite *suite_tune(void)
-{
-    Suite *s = suite_create("tune");
-    TCase *tc = tcase_create("figures");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, verdict_up, verdict_down);
-    tcase_add_loop_test(tc, reads_a_goal, 0, sizeof goals / sizeof *goals);
-    tcase_add_loop_test(tc, proposes, 0, sizeof measured / sizeof *measured);
-    tcase_add_loop_test(tc, finds_settings, 0, sizeof searches / sizeof *searches);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(tune, verdict_up, verdict_down, 0)

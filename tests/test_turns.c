@@ -1,6 +1,5 @@
 /* test_turns.c - which thread does the turns of a host stage: that a thread goes on with cheap stages next to its
  * own, that it changes nothing, and that nobody waits for ever when such a stage blocks. */
-#include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,9 +10,10 @@
 #include "api/forms.h"
 #include "run/pipeline.h"
 #include "like_first.h"
+#include "every.h"
+#include "pipe.h"
+#include "suite.h"
 #include "run/run.h"
-
-Suite *suite_turns(void);
 
 /* ---- stage kinds ----------------------------------------------------- */
 
@@ -162,10 +162,7 @@ static gp_errs errs;
 
 static void set_up(void)
 {
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        ck_assert(gp_register(registry, &kinds[i], &errs));
+    registry = pipe_builtin(kinds, sizeof kinds / sizeof *kinds);
 }
 
 static void tear_down(void)
@@ -225,16 +222,15 @@ static int shared_once(const char *stages, const char *sync, bool (*begin)(void 
     return now;
 }
 
-START_TEST(little_is_done_by_one_thread)
+TEST(little_is_done_by_one_thread)
 {
     for (int i = 0; i < 6; i++) {
         ck_assert_int_ge(shared_once(TRIVIAL(100000), i % 2 ? "sync=auto" : "sync=block", all_is_cheap), MOST);
         ck_assert_int_gt(was_cheap_ns, 0);
     }
 }
-END_TEST
 
-START_TEST(others_keep_their_threads)
+TEST_LOOP(others_keep_their_threads, 0, 3)
 {
     static const char *const stages[] = {
         TRIVIAL(50000),                                                        /* with sync: spin */
@@ -244,13 +240,12 @@ START_TEST(others_keep_their_threads)
     /* On a machine that others use, too, a millisecond of the source's may take as long as many of the stage's: in some
      * of the runs then. */
     int most = 0, least = 1000;
-    for (int i = 0; i < 20 && (_i < 2 || least >= 500); i++) {
+    for (int i = 0; i < (_i < 2 ? 20 / tests_every(5, 1) : 20) && (_i < 2 || least >= 500); i++) {
         int now = shared_once(stages[_i], _i ? "sync=auto" : "sync=spin", NULL);
         most = now > most ? now : most, least = now < least ? now : least;
     }
     ck_assert_msg(_i == 2 ? least < 500 : most <= (_i ? 20 : 0), "%d to %d of 1000", least, most);
 }
-END_TEST
 
 /* ---- that it changes nothing ----------------------------------------- */
 
@@ -272,7 +267,7 @@ static const char *const pipelines[] = {
     "  - {use: make, out: a, frames: 4000}\n  - {use: step, fail: 3210}\n  - {use: step}\n  - {use: take}\n",
 };
 
-START_TEST(bytes_are_the_same)
+TEST_SOME(bytes_are_the_same, sizeof pipelines / sizeof *pipelines, 3, 1)
 {
     static const char *const sync[] = { "sync=spin", "sync=auto", "sync=block" };
     static const char *const depth[] = { "depth=1", "depth=2", "depth=3", "depth=8", "depth=64", "depth=700" };
@@ -294,7 +289,6 @@ START_TEST(bytes_are_the_same)
             }
     ck_assert_uint_gt(frames[0], 100);
 }
-END_TEST
 
 /* ---- that nobody is held up ------------------------------------------ */
 
@@ -310,7 +304,7 @@ static const char *const blocks[] = {
     "  - {use: step, in: a}\n  - {use: take, block: 50000, until_end: true}\n",
 };
 
-START_TEST(what_blocks_holds_up_nobody)
+TEST_EACH(what_blocks_holds_up_nobody, blocks)
 {
     const char *set[] = { "depth=400" };
     gp_pipeline *p = compile(blocks[_i], set, 1);
@@ -318,7 +312,6 @@ START_TEST(what_blocks_holds_up_nobody)
     ck_assert(may_go_on);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* Who cancels meanwhile is heard. */
 static void *cancel(void *pipeline)
@@ -330,7 +323,7 @@ static void *cancel(void *pipeline)
     return NULL;
 }
 
-START_TEST(a_run_is_cancelled_while_a_stage_blocks)
+TEST(a_run_is_cancelled_while_a_stage_blocks)
 {
     pthread_t thread;
     const char *set[] = { "depth=50" };
@@ -346,7 +339,6 @@ START_TEST(a_run_is_cancelled_while_a_stage_blocks)
     ck_assert_uint_eq(result[0].frames, a.out);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* ---- that what is told is true --------------------------------------- */
 
@@ -359,7 +351,7 @@ static bool says(const char *what)
 }
 
 /* The stage that blocks is named, not the one whose thread is in it; the others wait as if that were not so. */
-START_TEST(a_stall_names_the_stage)
+TEST(a_stall_names_the_stage)
 {
     const char *set[] = { "depth=20", "stall_timeout=1s" };
     gp_pipeline *p = compile("  - {use: make, out: a, frames: 100000}\n  - {use: step}\n"
@@ -372,9 +364,8 @@ START_TEST(a_stall_names_the_stage)
     ck_assert(says("stage 'make' has waited") && says("into 'a': its slot"));
     ck_assert(!says("'make' is busy") && !says("'make' has been busy"));
 }
-END_TEST
 
-START_TEST(times_are_of_the_stage)
+TEST(times_are_of_the_stage)
 {
     const char *set[] = { "depth=16" };
     gp_pipeline *p = compile("  - {use: make, out: a, frames: 100000}\n  - {use: step, spin: 20}\n"
@@ -395,23 +386,5 @@ START_TEST(times_are_of_the_stage)
     gp_pipeline_unlock_run(p);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
-#define COUNT(list) (int)(sizeof list / sizeof *list)
-
-Suite *suite_turns(void)
-{
-    Suite *s = suite_create("turns");
-    TCase *tc = tcase_create("host");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, little_is_done_by_one_thread);
-    tcase_add_loop_test(tc, others_keep_their_threads, 0, 3);
-    tcase_add_loop_test(tc, bytes_are_the_same, 0, COUNT(pipelines));
-    tcase_add_loop_test(tc, what_blocks_holds_up_nobody, 0, COUNT(blocks));
-    tcase_add_test(tc, a_run_is_cancelled_while_a_stage_blocks);
-    tcase_add_test(tc, a_stall_names_the_stage);
-    tcase_add_test(tc, times_are_of_the_stage);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(turns, set_up, tear_down, 0)

@@ -1,10 +1,8 @@
 /* test_verdict.c - what is said of reports made by hand: bounds on the host, their borders, and
  * that the file takes each edit. Runs that are bound in fact: verdict.py. */
-#include <check.h>
 #include <string.h>
+#include "suite.h"
 #include "verdictrig.h"
-
-Suite *suite_verdict(void);
 
 static const verdict_case cases[] = {
     { "too few frames", HOST, .actor = { { "clean", .busy = 97 } }, .frames = 9,
@@ -114,7 +112,6 @@ static const verdict_case cases[] = {
       .text = ": write .npy", NONE },
     { "a writer of one file", PNG("x.npy'"), .actor = { { "out", .busy = 97 } },
       .bound = GP_BOUND_STAGE, .of = "out", .text = ": write a smaller type", NONE },
-
 
     /* kinds from elsewhere say for themselves what they could do less of */
 #define OWN(kind) G "  - {name: own, use: " kind ", effort: 9}\n", \
@@ -245,15 +242,14 @@ static const verdict_case cases[] = {
       .text = "the busiest is stage 'clean', 84 %", NONE },
 };
 
-START_TEST(says_what_and_what_to_try)
+TEST_EACH(says_what_and_what_to_try, cases)
 {
     verdict_check(&cases[_i]);
 }
-END_TEST
 
 /* A name that is too long for the path: the text says what to do, and there is no edit
  * that would be of another place. */
-START_TEST(cuts_no_path)
+TEST(cuts_no_path)
 {
     char name[201], yaml[500];
     gp_errs errs = { 0 };
@@ -274,10 +270,9 @@ START_TEST(cuts_no_path)
     ck_assert_msg(!strchr(r->verdict.text, '\n'), "%s", r->verdict.text);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* Whatever the numbers are: no division by nothing, no text that was cut. */
-START_TEST(takes_any_numbers)
+TEST(takes_any_numbers)
 {
     gp_errs errs = { 0 };
     static const int64_t odd[] = { 0, -1, 1, WALL, INT64_C(1) << 62 };
@@ -296,16 +291,5 @@ START_TEST(takes_any_numbers)
     }
     gp_pipeline_destroy(p);
 }
-END_TEST
 
-Suite *suite_verdict(void)
-{
-    Suite *s = suite_create("verdict");
-    TCase *tc = tcase_create("verdict");
-    tcase_add_checked_fixture(tc, verdict_up, verdict_down);
-    tcase_add_loop_test(tc, says_what_and_what_to_try, 0, (int)(sizeof cases / sizeof *cases));
-    tcase_add_test(tc, cuts_no_path);
-    tcase_add_test(tc, takes_any_numbers);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(verdict, verdict_up, verdict_down, 0)

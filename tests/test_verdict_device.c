@@ -1,9 +1,7 @@
 /* test_verdict_device.c - as test_verdict.c: engines, launches, streams, and the depth between
  * stages. */
-#include <check.h>
+#include "suite.h"
 #include "verdictrig.h"
-
-Suite *suite_verdict_device(void);
 
 /* Two stages on the device, with more keys for each. */
 #define TWO(top, first, second) top G "  - {name: a, use: scale, a: 2" first "}\n" \
@@ -213,18 +211,9 @@ static const verdict_case cases[] = {
       .text = "nothing stands out", NONE },
 };
 
-START_TEST(says_what_and_what_to_try)
+TEST_EACH(says_what_and_what_to_try, cases)
 {
     verdict_check(&cases[_i]);
 }
-END_TEST
 
-Suite *suite_verdict_device(void)
-{
-    Suite *s = suite_create("verdict_device");
-    TCase *tc = tcase_create("verdict");
-    tcase_add_checked_fixture(tc, verdict_up, verdict_down);
-    tcase_add_loop_test(tc, says_what_and_what_to_try, 0, (int)(sizeof cases / sizeof *cases));
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(verdict_device, verdict_up, verdict_down, 0)

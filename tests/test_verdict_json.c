@@ -1,11 +1,9 @@
 /* test_verdict_json.c - a report with its verdict, as JSON. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/yaml.h"
+#include "suite.h"
 #include "verdictrig.h"
-
-Suite *suite_verdict_json(void);
 
 /* JSON is YAML, so the parser of pipelines reads it. "a.b.0.c" */
 static const char *look_up(const gp_node *n, const char *path)
@@ -18,7 +16,7 @@ static const char *look_up(const gp_node *n, const char *path)
     return n ? n->text : "(none)";
 }
 
-START_TEST(says_it_as_json)
+TEST(says_it_as_json)
 {
     static const char yaml[] = "pipeline: \"a \\\"b\\\" \\u00e4\\n\"\nlaunch: stream\n"
         "on_error: drop\ndepth: 4\nbatch: 2\n" G FREE "  - {use: scale, a: 2}\n" END;
@@ -72,14 +70,5 @@ START_TEST(says_it_as_json)
     free(text);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
-Suite *suite_verdict_json(void)
-{
-    Suite *s = suite_create("verdict_json");
-    TCase *tc = tcase_create("verdict");
-    tcase_add_checked_fixture(tc, verdict_up, verdict_down);
-    tcase_add_test(tc, says_it_as_json);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(verdict_json, verdict_up, verdict_down, 0)

@@ -1,10 +1,8 @@
 /* test_verdict_rates.c - as test_verdict.c, of stages that regroup frames: depths by what they take and make at a
  * time, and edits that the compiler takes. */
-#include <check.h>
 #include <string.h>
+#include "suite.h"
 #include "verdictrig.h"
-
-Suite *suite_verdict_rates(void);
 
 #define A "  - {name: a, use: lua, script: free.lua}\n"
 
@@ -82,14 +80,13 @@ static const verdict_case cases[] = {
       .text = "bound by stage 'split' (host, 97 % busy): it only copies frames; make them smaller", NONE },
 };
 
-START_TEST(says_what_and_what_to_try)
+TEST_EACH(says_what_and_what_to_try, cases)
 {
     verdict_check(&cases[_i]);
 }
-END_TEST
 
 /* It counts the frames of the source, as the end of the run does. */
-START_TEST(too_short)
+TEST(too_short)
 {
     gp_errs errs = { 0 };
     const verdict_case *c = &cases[1];
@@ -102,15 +99,5 @@ START_TEST(too_short)
     ck_assert_str_eq(r->verdict.text, "too short to tell what bounds it: 40 frames in 4 ms");
     gp_pipeline_destroy(p);
 }
-END_TEST
 
-Suite *suite_verdict_rates(void)
-{
-    Suite *s = suite_create("verdict_rates");
-    TCase *tc = tcase_create("verdict");
-    tcase_add_checked_fixture(tc, verdict_up, verdict_down);
-    tcase_add_loop_test(tc, says_what_and_what_to_try, 0, (int)(sizeof cases / sizeof *cases));
-    tcase_add_test(tc, too_short);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(verdict_rates, verdict_up, verdict_down, 0)

@@ -1,11 +1,11 @@
 /* test_verify.c - a plan that is broken in any one way is noticed, and a plan
  * that does not fit the machine is refused with numbers and a place. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include "pipe.h"
 #include "compile/plan.h"
 #include "planned.h"
+#include "suite.h"
 
 /* ---- broken plans ---------------------------------------------------- */
 
@@ -162,7 +162,7 @@ static const struct { const char *what; void (*change)(planned *p); bool several
 #undef X
 };
 
-START_TEST(test_broken)
+TEST_EACH(test_broken, broken)
 {
     planned p = plan_yaml(broken[_i].several ? SEVERAL : SOUND, "tests/golden/test.yaml", true);
     ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
@@ -173,10 +173,9 @@ START_TEST(test_broken)
     ck_assert_msg(p.errs.e[0].code == GP_E_BUG, "%s: %s", broken[_i].what, p.errs.e[0].msg);
     plan_free(&p);
 }
-END_TEST
 
 /* A segment that a path leaves and comes back to: 'late' put into the first. */
-START_TEST(test_not_convex)
+TEST(test_not_convex)
 {
     planned p = plan_ok("pipeline: t\nstages:\n"
                         "  - {use: src, name: s}\n"
@@ -207,10 +206,9 @@ START_TEST(test_not_convex)
     ck_assert_msg(strstr(p.errs.e[0].msg, "leads back") != NULL, "%s", p.errs.e[0].msg);
     plan_free(&p);
 }
-END_TEST
 
 /* A buffer on the short way round two groups, shallower than was planned: which, and how deep it has to be. */
-START_TEST(test_too_shallow)
+TEST(test_too_shallow)
 {
     planned p = plan_ok("pipeline: t\nstages:\n  - {use: src, name: a}\n  - {use: group, frames: 4}\n"
                         "  - {use: group, frames: 4}\n  - {use: split}\n  - {use: split, name: b}\n"
@@ -227,7 +225,6 @@ START_TEST(test_too_shallow)
     }
     plan_free(&p);
 }
-END_TEST
 
 /* ---- the budget ------------------------------------------------------ */
 
@@ -266,7 +263,7 @@ static const struct {
       64, 64, 64, GP_E_RESOURCE, 0, { "EiB" } },
 };
 
-START_TEST(test_budget)
+TEST_EACH(test_budget, budgets)
 {
     gp_machine m;
     gp_machine_fixed(&m, 1);
@@ -292,9 +289,8 @@ START_TEST(test_budget)
     }
     plan_free(&p);
 }
-END_TEST
 
-START_TEST(test_unified_budget)    /* on the CPU back end all memory is the host's */
+TEST(test_unified_budget)    /* on the CPU back end all memory is the host's */
 {
     gp_machine m;
     gp_machine_fixed(&m, 0);
@@ -311,9 +307,6 @@ START_TEST(test_unified_budget)    /* on the CPU back end all memory is the host
     ck_assert_ptr_nonnull(p.pipeline);
     plan_free(&p);
 }
-END_TEST
-
-Suite *suite_verify(void);
 
 static float zero(int64_t i)
 {
@@ -322,7 +315,7 @@ static float zero(int64_t i)
 }
 
 /* A constant of 64 KiB, and a device of 32. */
-START_TEST(test_managed)
+TEST(test_managed)
 {
     const char *dir = pipe_dir();
     char yaml[600];
@@ -354,12 +347,10 @@ START_TEST(test_managed)
         }
         plan_free(&p);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Slots of 64 KiB on a device of 512: those of a launch and of the one ahead are there. */
-START_TEST(test_managed_slots)
+TEST_LOOP(test_managed_slots, 0, 7)
 {
     const size_t ample = (size_t)64 << 30;
     const char *full = "(u8 [65536], 9 slots of 64.0 KiB): lower its depth or its shape";
@@ -407,10 +398,9 @@ START_TEST(test_managed_slots)
     }
     plan_free(&p);
 }
-END_TEST
 
 /* Who makes or reads its frames by a library, and who says so in vain. */
-START_TEST(test_managed_refused)
+TEST_LOOP(test_managed_refused, 0, 2)
 {
     static const struct { const char *stages, *message; } cases[] = {
         { "  - {use: src}\n  - {use: fill, name: x}\n  - {use: dev}\n",
@@ -430,20 +420,5 @@ START_TEST(test_managed_refused)
         plan_free(&p);
     }
 }
-END_TEST
 
-Suite *suite_verify(void)
-{
-    Suite *s = suite_create("verify");
-    TCase *tc = tcase_create("verify");
-    tcase_add_loop_test(tc, test_broken, 0, (int)(sizeof broken / sizeof *broken));
-    tcase_add_test(tc, test_not_convex);
-    tcase_add_test(tc, test_too_shallow);
-    tcase_add_test(tc, test_managed);
-    tcase_add_loop_test(tc, test_managed_slots, 0, 7);
-    tcase_add_loop_test(tc, test_managed_refused, 0, 2);
-    tcase_add_loop_test(tc, test_budget, 0, (int)(sizeof budgets / sizeof *budgets));
-    tcase_add_test(tc, test_unified_budget);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(verify, NULL, NULL, 0)

@@ -8,8 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "iotest.h"
-
-Suite *suite_when_full(void);
+#include "suite.h"
 
 enum {
     FRAME = 1 << 16,                   /* bytes */
@@ -92,7 +91,7 @@ static pipe_result go(const char *options, const char *behind, job *j)
 }
 
 /* While a stage holds back frame 0 its writer is not held up. Of what was dropped nobody sees a part. */
-START_TEST(drops)
+TEST_LOOP(drops, 0, 2)
 {
     char says[200];
     job j = { .frames = 300, .ends = true, .tail = _i ? FRAME / 2 : 0 };
@@ -117,10 +116,9 @@ START_TEST(drops)
     ck_assert_msg(r.errs.n == 1 && strstr(io_error(&r), says) && r.errs.e[0].code == GP_E_WARN, "%s", io_error(&r));
     ck_assert_int_eq(r.errs.e[0].at.line, 4);
 }
-END_TEST
 
 /* What there is room for comes through, in order, and its times do not go back. */
-START_TEST(drops_nothing)
+TEST(drops_nothing)
 {
     job j = { .frames = 40, .ends = true };
     pipe_text(io_dir, "go", "");
@@ -133,9 +131,8 @@ START_TEST(drops_nothing)
     for (int i = 0; i < 40; i++)
         ck_assert_int_eq(number_in(i, 16), i);
 }
-END_TEST
 
-START_TEST(ends_within_a_row)
+TEST_LOOP(ends_within_a_row, 0, 2)
 {
     job j = { .frames = 5, .ends = true, .tail = 5000 };
     pipe_text(io_dir, "go", "");
@@ -148,9 +145,8 @@ START_TEST(ends_within_a_row)
         ck_assert_msg(strstr(io_error(&r), "frame 5: '") && strstr(io_error(&r), "ends within a frame, 904 bytes after"), "%s",
                       io_error(&r));
 }
-END_TEST
 
-START_TEST(so_many_frames)
+TEST(so_many_frames)
 {
     job j = { .frames = 20, .ends = true };
     pipe_text(io_dir, "go", "");
@@ -159,10 +155,9 @@ START_TEST(so_many_frames)
     ck_assert_uint_eq(r.account[0].out, 7);
     ck_assert_int_eq(number_in(6, 16), 6);
 }
-END_TEST
 
 /* Its writer says no more, and does not close it. */
-START_TEST(stopped)
+TEST_LOOP(stopped, 1, 3)
 {
     job j = { .frames = 200, .cancel = _i };
     pipe_result r = go(", when_full: drop", HOLD, &j);
@@ -172,7 +167,6 @@ START_TEST(stopped)
     ck_assert_uint_gt(a->dropped, 0);
     ck_assert_int_eq(io_files("out"), (int)a->out);
 }
-END_TEST
 
 /* The frames of the next writer go on behind those of the first. */
 static void send_twice(gp_pipeline *p, void *arg)
@@ -187,7 +181,7 @@ static void send_twice(gp_pipeline *p, void *arg)
     send(p, &j);
 }
 
-START_TEST(another_writer)
+TEST(another_writer)
 {
     char y[700];
     job j = { .frames = 4, .ends = true };
@@ -198,20 +192,5 @@ START_TEST(another_writer)
     for (int i = 0; i < 8; i++)
         ck_assert_int_eq(number_in(i, 16), i % 4);
 }
-END_TEST
 
-Suite *suite_when_full(void)
-{
-    Suite *s = suite_create("when_full");
-    TCase *tc = tcase_create("drop");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, set_up, io_tear_down);
-    tcase_add_loop_test(tc, drops, 0, 2);
-    tcase_add_test(tc, drops_nothing);
-    tcase_add_loop_test(tc, ends_within_a_row, 0, 2);
-    tcase_add_test(tc, so_many_frames);
-    tcase_add_loop_test(tc, stopped, 1, 3);
-    tcase_add_test(tc, another_writer);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(when_full, set_up, io_tear_down, 0)

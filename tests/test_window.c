@@ -1,11 +1,9 @@
 /* test_window.c - the key `window` of a stage does what a stage `window` before it does: the same bytes, and the same
  * becomes of each frame; on the CPU back end. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include "pipe.h"
-
-Suite *suite_window(void);
+#include "suite.h"
 
 /* Frames of [2, 3] that count up, in a file; scripts and kernels that are called below. */
 enum { ROWS = 2, COLS = 3, SIZE = ROWS * COLS };
@@ -149,7 +147,7 @@ static void same_account(const gp_account *a, const gp_account *b, const char *w
                   (int)b->failed);
 }
 
-START_TEST(as_stages)
+TEST_SOME(as_stages, KNOBS * (sizeof cases / sizeof *cases), 6, 1)
 {
     int c = _i / KNOBS, knob = _i % KNOBS;
     const char *what = cases[c].what;
@@ -168,11 +166,10 @@ START_TEST(as_stages)
                   "%s: %zu bytes, and %zu without the key, or others", what, bytes[0], bytes[1]);
     free(out[0]), free(out[1]);
 }
-END_TEST
 
 /* Not by another run: frame k is frames k - 2 to k. The key stands in the file, or is set where there is none,
  * or another. */
-START_TEST(as_told)
+TEST_LOOP(as_told, 0, 3 * KNOBS)
 {
     enum { FRAMES = 12, W = 3 };
     static const char *const sets[] = { "stages.lua.window.in=w + 1", NULL };
@@ -190,10 +187,9 @@ START_TEST(as_told)
     ck_assert(!memcmp(out, expected, bytes));
     free(out);
 }
-END_TEST
 
 /* A frame with fewer rows is no row of a window; that is told at the key. */
-START_TEST(tail)
+TEST_LOOP(tail, 0, 3)
 {
     static const struct { const char *stages; int in_window; } tails[] = {
         { "  - {" COPY ", window: {in: 3}}\n", 1 },
@@ -214,16 +210,5 @@ START_TEST(tail)
                       && r.errs.e[0].at.col > 40, "%d:%d: %s", r.errs.e[0].at.line, r.errs.e[0].at.col,
                       r.errs.e[0].msg);
 }
-END_TEST
 
-Suite *suite_window(void)
-{
-    Suite *s = suite_create("window");
-    TCase *tc = tcase_create("cpu");
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, as_stages, 0, KNOBS * (int)(sizeof cases / sizeof *cases));
-    tcase_add_loop_test(tc, as_told, 0, 3 * KNOBS);
-    tcase_add_loop_test(tc, tail, 0, 3);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(window, NULL, NULL, 0)

@@ -1,13 +1,12 @@
 /* test_workers.c - stages with several workers: where they end, which error counts, in which order frames are told of. */
-#include <check.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include "api/forms.h"
 #include "device/machine.h"
-
-Suite *suite_workers(void);
+#include "pipe.h"
+#include "suite.h"
 
 /* ---- a source whose frames are done out of order --------------------- */
 
@@ -195,10 +194,7 @@ static gp_errs errs;
 
 static void set_up(void)
 {
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        ck_assert(gp_register(registry, &kinds[i], &errs));
+    registry = pipe_builtin(kinds, sizeof kinds / sizeof *kinds);
     clear();
 }
 
@@ -214,7 +210,7 @@ static gp_pipeline *compile(const char *text)
     return gp_compile(text, strlen(text), "workers.yaml", &config, &errs);
 }
 
-START_TEST(the_lowest_frame_counts)
+TEST_EACH(the_lowest_frame_counts, ends)
 {
     char text[600], told[400] = "";
     gp_account a = { 0 };
@@ -239,10 +235,9 @@ START_TEST(the_lowest_frame_counts)
     ck_assert_int_eq(atomic_load(&most), 1);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* Each waits for those before it; for a frame behind the end no turn comes. */
-START_TEST(turns)
+TEST_LOOP(turns, 1, 6)
 {
     char text[400];
     snprintf(text, sizeof text, "depth: 8\nbuffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
@@ -256,10 +251,9 @@ START_TEST(turns)
         ck_assert_uint_eq(seen[i], (unsigned)i);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* A sink whose frames have places, which holes have not; one worker needs none. */
-START_TEST(places)
+TEST_LOOP(places, 1, 6)
 {
     char text[400];
     int holes = 0;
@@ -279,16 +273,14 @@ START_TEST(places)
     ck_assert(_i == 1 || !atomic_load(&odd));
     gp_pipeline_destroy(p);
 }
-END_TEST
 
 /* The kind has to say so, and shape(). */
-START_TEST(a_kind_says_so)
+TEST(a_kind_says_so)
 {
     ck_assert_ptr_null(compile("buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: one, workers: 2, out: x}\n"
                                "  - {use: take}\n"));
     ck_assert_msg(strstr(errs.e[0].msg, "stage 'one' cannot have 2 workers: it is a source"), "%s", errs.e[0].msg);
 }
-END_TEST
 
 /* ---- as many as the machine is good for ------------------------------- */
 
@@ -342,7 +334,7 @@ static const struct { const char *what, *yaml; int cpus; size_t mib; const char 
       "  - {use: write, path: one.raw, workers: auto}\n", 6, 65536, "generate 1 write 1 / x 6" },
 };
 
-START_TEST(the_machine_decides)
+TEST_EACH(the_machine_decides, choices)
 {
     char text[400] = "";
     gp_machine m;
@@ -363,18 +355,5 @@ START_TEST(the_machine_decides)
     ck_assert_msg(!strcmp(text, choices[_i].comes_to), "%s: %s", choices[_i].what, text);
     gp_pipeline_destroy(p);
 }
-END_TEST
 
-Suite *suite_workers(void)
-{
-    Suite *s = suite_create("workers");
-    TCase *tc = tcase_create("ends");
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, the_lowest_frame_counts, 0, sizeof ends / sizeof *ends);
-    tcase_add_loop_test(tc, turns, 1, 6);
-    tcase_add_loop_test(tc, places, 1, 6);
-    tcase_add_test(tc, a_kind_says_so);
-    tcase_add_loop_test(tc, the_machine_decides, 0, sizeof choices / sizeof *choices);
-    suite_add_tcase(s, tc);
-    return s;
-}
+TEST_SUITE(workers, set_up, tear_down, 0)

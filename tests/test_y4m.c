@@ -5,8 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "iotest.h"
-
-Suite *suite_y4m(void);
+#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 
@@ -66,7 +65,7 @@ static void is_kind_file(const char *name, int k)
 
 #define RATE "frame_rate: 30000/1001, pixel_aspect: 16:11"
 
-START_TEST(there_and_back)
+TEST_LOOP(there_and_back, 0, KINDS)
 {
     char y[900], raw[1000];
     kind_file(_i, "FRAME Ip Xone\n");
@@ -83,10 +82,9 @@ START_TEST(there_and_back)
                  kinds[_i].options));
     is_kind_file("d.y4m", _i);
 }
-END_TEST
 
 /* The same through a FIFO and through processes. */
-START_TEST(as_a_stream)
+TEST_LOOP(as_a_stream, 0, KINDS)
 {
     char y[1200], path[600], command[1400];
     kind_file(_i, "FRAME XSOMETHING=1\n");
@@ -100,10 +98,9 @@ START_TEST(as_a_stream)
                  "  - {use: write, path: c.y4m, " RATE "%s}\n", kinds[_i].declared, kinds[_i].options));
     is_kind_file("c.y4m", _i);
 }
-END_TEST
 
 /* One file a frame, each with a header; all of them again as frames one after the other. */
-START_TEST(numbered)
+TEST(numbered)
 {
     kind_file(0, "FRAME\n");
     io_runs("stages:\n  - {use: read, path: a.y4m}\n  - {use: write, path: 'n/%d.y4m', " RATE ", workers: 2}\n");
@@ -113,14 +110,13 @@ START_TEST(numbered)
     is_kind_file("b.y4m", 0);
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: 'n/*.y4m', loop: true, frames: 12}\n" DISCARD), 12);
 }
-END_TEST
 
 static const struct { const char *rate, *says; } rates[] = {
     { "25", "F25:1" }, { "12.5", "F25:2" }, { "30000:1001", "F30000:1001" }, { "0.1", "F1:10" }, { "60.00", "F60:1" },
 };
 
 /* The rate, as it may be spelled; no frame at all; an aspect that is not said. */
-START_TEST(heads)
+TEST_EACH(heads, rates)
 {
     char y[500], header[200];
     pipe_text(io_dir, "none.raw", "");
@@ -130,7 +126,6 @@ START_TEST(heads)
     io_holds("b.y4m", header, strlen(header));
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: b.y4m}\n" DISCARD), 0);
 }
-END_TEST
 
 /* ---- what cannot be read --------------------------------------------- */
 
@@ -160,14 +155,13 @@ static const struct { const char *header, *text; } wrong[] = {
     { "YUV4MPEG2 W2 H2 " LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG "\n", "a header of more than 1024 bytes" },
 };
 
-START_TEST(wrong_header)
+TEST_EACH(wrong_header, wrong)
 {
     char name[700];
     pipe_text(io_dir, "a.y4m", wrong[_i].header);
     io_fails("stages:\n  - {use: read, path: a.y4m}\n" DISCARD, 3, wrong[_i].text);
     io_fails("stages:\n  - {use: read, path: a.y4m}\n" DISCARD, 3, TEXT(name, "'%s/a.y4m' ", io_dir));
 }
-END_TEST
 
 #define HEADER "YUV4MPEG2 W2 H2 F25:1\n"
 #define FRAME(x) "FRAME\n" x x x x x x
@@ -186,7 +180,7 @@ static const struct { const char *file; int good; const char *text, *stream; } c
     { HEADER FRAME("a") "FRAMES\nbbbbbb", 1, "has no line 'FRAME' at byte 34", "has no line 'FRAME'" },
 };
 
-START_TEST(cut_off)
+TEST_EACH(cut_off, cut)
 {
     char y[300], text[200];
     pipe_text(io_dir, "a.y4m", cut[_i].file);
@@ -201,10 +195,9 @@ START_TEST(cut_off)
     ck_assert_uint_eq(r.account[0].out, (unsigned)cut[_i].good);
     ck_assert_uint_eq(r.account[0].failed, 1);
 }
-END_TEST
 
 /* What only the run finds: a stream that is another, a file that is another than the first. */
-START_TEST(another)
+TEST(another)
 {
     pipe_text(io_dir, "a.y4m", HEADER FRAME("a"));
     pipe_text(io_dir, "b.y4m", "YUV4MPEG2 W4 H2\nFRAME\n");
@@ -224,7 +217,6 @@ START_TEST(another)
     io_fails("buffers: {p: {dtype: u8, shape: ['<=3', '<=2']}}\nstages:\n  - {use: read, path: a.y4m, out: p}\n" DISCARD, 3,
              "the frames of a video are of one size");
 }
-END_TEST
 
 /* ---- what cannot be written ------------------------------------------ */
 
@@ -259,14 +251,13 @@ static const struct { const char *yaml, *text; } unwritable[] = {
     { MAKE("u8, shape: [3, 2]") "  - {use: write, path: a.y4m, frame_rate: 25, stack: true}\n", "'stack'" },
 };
 
-START_TEST(cannot_be_written)
+TEST_EACH(cannot_be_written, unwritable)
 {
     io_fails(unwritable[_i].yaml, 3, unwritable[_i].text);
 }
-END_TEST
 
 /* The last frame of a raw file may lack rows. */
-START_TEST(partial)
+TEST(partial)
 {
     io_count_raw("a.raw", 10);
     io_fails("buffers: {p: {dtype: u8, shape: [3, 2]}}\nstages:\n  - {use: read, path: a.raw, out: p}\n"
@@ -274,22 +265,5 @@ START_TEST(partial)
     io_fails("buffers: {p: {dtype: u8, shape: [3, 2]}}\nstages:\n  - {use: read, path: a.raw, out: p}\n"
              "  - {use: write, path: '%d.y4m', frame_rate: 25}\n", 1, "holds a picture of 3 rows, and this frame has 2");
 }
-END_TEST
 
-Suite *suite_y4m(void)
-{
-    Suite *s = suite_create("y4m");
-    TCase *c = tcase_create("y4m");
-    tcase_add_checked_fixture(c, io_set_up, io_tear_down);
-    tcase_add_loop_test(c, there_and_back, 0, KINDS);
-    tcase_add_loop_test(c, as_a_stream, 0, KINDS);
-    tcase_add_test(c, numbered);
-    tcase_add_loop_test(c, heads, 0, sizeof rates / sizeof *rates);
-    tcase_add_loop_test(c, wrong_header, 0, sizeof wrong / sizeof *wrong);
-    tcase_add_loop_test(c, cut_off, 0, sizeof cut / sizeof *cut);
-    tcase_add_test(c, another);
-    tcase_add_loop_test(c, cannot_be_written, 0, sizeof unwritable / sizeof *unwritable);
-    tcase_add_test(c, partial);
-    suite_add_tcase(s, c);
-    return s;
-}
+TEST_SUITE(y4m, io_set_up, io_tear_down, 0)

@@ -1,22 +1,12 @@
 #!/usr/bin/env python3
 """tune.py GPIPE - simulate and tune as a person uses them: what they print and write, and what they refuse. Nothing
 here depends on how fast the machine is. Prints a total; exit 1 after a failure."""
-import json, os, re, subprocess, sys, tempfile
+import json, os, re, subprocess
+import kit
+from kit import check, env, gpipe, tmp, total
 
-gpipe = os.path.abspath(sys.argv[1])
-tmp = tempfile.TemporaryDirectory()
 os.chdir(tmp.name)
-env = dict(os.environ, XDG_RUNTIME_DIR=tmp.name, NO_COLOR="1")
-passed, failed = 0, []
-
-
-def check(name, ok, what=""):
-    global passed
-    if ok:
-        passed += 1
-    else:
-        failed.append(name)
-        print(f"FAILED: {name}: {what!s:.1500}", flush=True)
+env["NO_COLOR"] = "1"
 
 
 def run(*args, code=0, name=None):
@@ -32,8 +22,7 @@ def refuses(name, code, message, *args):
 
 
 def put(name, text):
-    with open(name, "w") as f:
-        f.write(text)
+    kit.put(name, text)
     return name
 
 
@@ -427,5 +416,4 @@ refuses("tune: a read-only file", 2, r"paced.yaml: error: --write: the file is r
 refuses("tune: a wrong pipeline", 3, r"wrong.yaml:2:.*no stage kind 'nothing'", "tune", put("wrong.yaml",
         "stages:\n  - {use: nothing}\n"))
 
-print(f"tune: {passed} passed, {len(failed)} failed")
-sys.exit(bool(failed))
+total("tune")

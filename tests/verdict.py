@@ -6,17 +6,16 @@ failure. What needs a GPU is skipped, and says so, where there is none.
 Others may use the machine meanwhile. Then a verdict may be that they do, and
 has to say how much. An edit that gains too little beside
 others is skipped, and says so."""
-import json, os, re, statistics, subprocess, sys, tempfile, threading, time
+import json, os, re, statistics, subprocess, sys, threading, time
+from kit import check, env, gpipe, path, put, total
 try:
     import jsonschema
 except ImportError:
     jsonschema = None
     print("SKIPPED, no jsonschema: whether reports and traces are as their schemas say")
 
-gpipe = os.path.abspath(os.environ["GPIPE"])
 here = os.path.dirname(os.path.abspath(__file__))
-tmp = tempfile.TemporaryDirectory()
-env = dict(os.environ, XDG_RUNTIME_DIR=tmp.name, NO_COLOR="1")
+env["NO_COLOR"] = "1"
 
 
 def schema_of(name):
@@ -27,29 +26,10 @@ def schema_of(name):
 
 
 schema, trace_schema = schema_of("report.schema.json"), schema_of("trace.schema.json")
-passed, failed, misfits, only = 0, [], [], sys.argv[1:]
+misfits, only = [], sys.argv[1:]
 CORES = len(os.sched_getaffinity(0))
 ROUNDS, TRIES = 3, 5               # of each pair; of all, if others kept the machine busy
 patience = 60                          # seconds to wait for others, in all
-
-
-def check(name, ok, what=""):
-    global passed
-    if ok:
-        passed += 1
-    else:
-        failed.append(name)
-        print(f"FAILED: {name}: {what!s:.2000}", flush=True)
-
-
-def path(name):
-    return os.path.join(tmp.name, name)
-
-
-def put(name, text):
-    with open(path(name), "w") as f:
-        f.write(text)
-    return path(name)
 
 
 def idle():
@@ -316,5 +296,4 @@ on_gpu("a stage, with a GPU", LARGE % (256, 256, 60)
        "GPU idle", edit="stages.clean.workers", faster=1.2)
 
 check("all reports: as the schema says", not misfits, misfits)
-print(f"verdict: {passed} passed, {len(failed)} failed")
-sys.exit(bool(failed))
+total("verdict")

@@ -2,12 +2,13 @@
 """video.py GPIPE - video that ffmpeg writes is read by gpipe, and what gpipe writes by ffmpeg, as .y4m files, by pipes and as
 mp4; examples/video/mp4.yaml. Prints a total; exit 1 after a failure. Without ffmpeg it says that it skips."""
 import os, random, shutil, subprocess, sys, tempfile
+from kit import bytes_of, check, gpipe, ran, runs, total
 
 if not shutil.which("ffmpeg"):
     print("video: SKIPPED: there is no ffmpeg")
     sys.exit(0)
 
-GPIPE, FRAMES = os.path.abspath(sys.argv[1]), 3
+FRAMES = 3
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples", "video")
 EVEN, ANY = ((2, 2), (64, 48), (18, 34), (6, 102)), ((1, 1), (17, 3), (64, 48), (61, 203))     # rows, columns
 # As ffmpeg calls it, bytes of a sample, the frame, options of write, sizes.
@@ -16,28 +17,7 @@ FORMATS = (("yuv420p", 1, "[{h} * 3 / 2, {w}]", "", EVEN), ("yuv422p", 1, "[{h} 
            ("yuv420p10le", 2, "[{h} * 3 / 2, {w}]", ", bits: 10", EVEN),
            ("yuv422p12le", 2, "[{h} * 2, {w}]", ", bits: 12, subsampling: 4:2:2", EVEN),
            ("yuv444p16le", 2, "[3, {h}, {w}]", ", bits: 16", ANY))
-passed = failed = 0
 rng = random.Random(5)
-
-
-def check(what, ok):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print(f"FAILED: video: {what}", file=sys.stderr)
-
-
-def ran(*command):
-    p = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if p.returncode:
-        print(p.stderr, command, file=sys.stderr)
-    return p.returncode == 0
-
-
-def gpipe(text):
-    with open("p.yaml", "w") as f:
-        f.write(text)
-    return ran(GPIPE, "run", "-q", "--device", "cpu", "p.yaml")
 
 
 def ffmpeg(*args):
@@ -45,8 +25,7 @@ def ffmpeg(*args):
 
 
 def holds(name, data):
-    with open(name, "rb") as f:
-        return f.read() == data
+    return bytes_of(name) == data
 
 
 def planes(n, size, bits):
@@ -65,11 +44,11 @@ def both_ways(pix, size, shape, options, h, w):
         f.write(data)
     declared = f"buffers: {{v: {{dtype: u{8 * size}, shape: {shape.format(h=h, w=w)}}}}}\nstages:\n"
     ok = ffmpeg(*raw, "-i", "a.raw", "-strict", "-1", "-f", "yuv4mpegpipe", "a.y4m")
-    ok = ok and gpipe("stages:\n  - {use: read, path: a.y4m}\n  - {use: write, path: b.raw}\n")
+    ok = ok and runs("stages:\n  - {use: read, path: a.y4m}\n  - {use: write, path: b.raw}\n")
     check(f"{at} of ffmpeg", ok and holds("b.raw", data))
-    ok = gpipe(declared + "  - {use: read, command: [cat, a.y4m], format: y4m, out: v}\n  - {use: write, path: c.raw}\n")
+    ok = runs(declared + "  - {use: read, command: [cat, a.y4m], format: y4m, out: v}\n  - {use: write, path: c.raw}\n")
     check(f"{at} of ffmpeg, by a pipe", ok and holds("c.raw", data))
-    ok = gpipe(declared + "  - {use: read, path: a.raw, out: v}\n"
+    ok = runs(declared + "  - {use: read, path: a.raw, out: v}\n"
                f"  - {{use: write, path: d.y4m, frame_rate: 25{options}}}\n")
     ok = ok and ffmpeg("-strict", "-1", "-i", "d.y4m", "-f", "rawvideo", "-pix_fmt", pix, "d.raw")
     check(f"{at} for ffmpeg", ok and holds("d.raw", data))
@@ -90,8 +69,8 @@ def example():
     """An mp4 of the noisy video, made calm: nearer to denoise.yaml's result than what came in."""
     for name in ("mp4.yaml", "denoise.yaml", "noisy.y4m"):
         shutil.copy(os.path.join(EXAMPLES, name), ".")
-    ok = ffmpeg("-i", "noisy.y4m", "-crf", "10", "noisy.mp4") and ran(GPIPE, "run", "-q", "denoise.yaml")
-    ok = ok and ran(GPIPE, "run", "-q", "mp4.yaml")
+    ok = ffmpeg("-i", "noisy.y4m", "-crf", "10", "noisy.mp4") and ran(gpipe, "run", "-q", "denoise.yaml")
+    ok = ok and ran(gpipe, "run", "-q", "mp4.yaml")
     for name in ("noisy.y4m", "out/clean.y4m", "out/clean.mp4"):
         ok = ok and ffmpeg("-i", name, "-f", "rawvideo", "-pix_fmt", "yuv420p", os.path.basename(name) + ".raw")
     check("mp4.yaml runs", ok)
@@ -101,7 +80,7 @@ def example():
         check("mp4.yaml makes it calm", mean_apart(mp4[4:], calm[4:]) < mean_apart(noisy[4:], calm[4:]) / 2)
     with open("noisy.mp4", "wb") as f:
         f.write(b"no video")
-    p = subprocess.run([GPIPE, "run", "-q", "mp4.yaml"], capture_output=True, text=True)
+    p = subprocess.run([gpipe, "run", "-q", "mp4.yaml"], capture_output=True, text=True)
     check("no mp4: what ffmpeg says", p.returncode == 1 and "noisy.mp4" in p.stderr and "Invalid data" in p.stderr)
 
 
@@ -111,5 +90,4 @@ with tempfile.TemporaryDirectory() as folder:
         for h, w in sizes:
             both_ways(pix, size, shape, options, h, w)
     example()
-print(f"video: {passed} passed, {failed} failed")
-sys.exit(failed > 0)
+total("video")

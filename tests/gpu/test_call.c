@@ -1,5 +1,5 @@
 /* test_call.c - stages that call a library from record(): captured, and at once. */
-#include "call_cases.h"
+#include "cases.h"
 #include "gpu.h"
 
 Suite *suite_call(void);

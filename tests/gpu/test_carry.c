@@ -1,6 +1,6 @@
 /* test_carry.c - carried buffers, on the CUDA back end: every 5th case, see gpu_every(). */
 #include "gpu.h"
-#include "carry_cases.h"
+#include "cases.h"
 
 Suite *suite_carry(void);
 

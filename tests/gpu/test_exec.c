@@ -2,11 +2,8 @@
  * GPIPE_THIN=n runs every n-th combination of the determinism test. */
 #include <check.h>
 #include <stdlib.h>
-#include "cooperative_cases.h"
-#include "end_cases.h"
-#include "exec_cases.h"
+#include "cases.h"
 #include "gpu.h"
-#include "unwritten_cases.h"
 
 Suite *suite_exec(void);
 

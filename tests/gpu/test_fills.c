@@ -1,5 +1,5 @@
 /* test_fills.c - host stages that fill the GPU's memory. */
-#include "fills_cases.h"
+#include "cases.h"
 #include "gpu.h"
 
 Suite *suite_fills(void);

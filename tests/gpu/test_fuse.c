@@ -1,7 +1,7 @@
 /* test_fuse.c - fused stages on the CUDA back end: every 40th random graph, since each takes two to three seconds to
  * compile, or with GPIPE_THIN=n every n-th. */
 #include <stdlib.h>
-#include "fuse_cases.h"
+#include "cases.h"
 #include "gpu.h"
 
 Suite *suite_fuse(void);
@@ -14,7 +14,7 @@ Suite *suite_fuse(void)
         return NULL;
     Suite *s = suite_create("fuse on cuda");
     TCase *tc = tcase_create("cuda");
-    fuse_cases(tc, "cuda", 1000, step);
+    fuse_cases(tc, "cuda", step);
     suite_add_tcase(s, tc);
     return s;
 }

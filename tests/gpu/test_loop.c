@@ -1,6 +1,6 @@
 /* test_loop.c - loops, on the CUDA back end: every 5th case, see gpu_every(). */
 #include "gpu.h"
-#include "loop_cases.h"
+#include "cases.h"
 
 Suite *suite_loop(void);
 

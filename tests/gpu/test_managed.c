@@ -1,6 +1,6 @@
 /* test_managed.c - constants in managed memory, on the CUDA back end. */
 #include "gpu.h"
-#include "managed_cases.h"
+#include "cases.h"
 
 Suite *suite_managed(void);
 

@@ -1,7 +1,7 @@
 /* test_matmul.c - pipelines with products by cuBLASLt. */
 #include "gpu.h"
 #include "iotest.h"
-#include "matmul_cases.h"
+#include "cases.h"
 
 Suite *suite_matmul(void);
 

@@ -1,6 +1,6 @@
 /* test_paused.c - runs that pause and go on under other plans, on the CUDA back end. */
 #include "gpu.h"
-#include "paused_cases.h"
+#include "cases.h"
 
 Suite *suite_paused(void);
 

@@ -1,6 +1,6 @@
 /* test_prologue.c - constants that are cast, and stages that read nothing but constants, on the CUDA back end. */
 #include "gpu.h"
-#include "prologue_cases.h"
+#include "cases.h"
 
 Suite *suite_prologue(void);
 

@@ -1,6 +1,6 @@
 /* test_regroup.c - stages that regroup, on the CUDA back end: all cases, see gpu_every(). */
 #include "gpu.h"
-#include "regroup_cases.h"
+#include "cases.h"
 
 Suite *suite_regroup(void);
 

@@ -1,6 +1,6 @@
 /* test_report.c - reports and traces of runs on the CUDA back end. */
 #include "gpu.h"
-#include "report_cases.h"
+#include "cases.h"
 
 Suite *suite_report(void);
 

@@ -6,7 +6,7 @@
 #include "device/machine.h"
 #include "gpu.h"
 #include "pipe.h"
-#include "several_cases.h"
+#include "cases.h"
 
 Suite *suite_several(void);
 

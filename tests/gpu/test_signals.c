@@ -1,6 +1,6 @@
 /* test_signals.c - stages for signals in whole pipelines, on the CUDA back end. */
 #include "gpu.h"
-#include "signal_cases.h"
+#include "cases.h"
 
 Suite *suite_signals(void);
 

@@ -1,7 +1,7 @@
 /* test_stages.c - the device stages on the CUDA back end, and the same bits as on
  * the CPU. */
 #include "gpu.h"
-#include "stage_cases.h"
+#include "cases.h"
 
 Suite *suite_stages(void);
 

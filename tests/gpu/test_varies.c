@@ -1,6 +1,6 @@
 /* test_varies.c - frames that differ in shape, on the CUDA back end: every 3rd case, see gpu_every(). */
 #include "gpu.h"
-#include "varies_cases.h"
+#include "cases.h"
 
 Suite *suite_varies(void);
 

@@ -7,7 +7,7 @@
 #if GP_CUDA
 #include <cuda_runtime_api.h>
 #endif
-#include "call_cases.h"
+#include "cases.h"
 #include "pipe.h"
 
 enum { FRAMES = 37, HIGH = 5, WIDE = 100, SIZE = HIGH * WIDE, LAST = 3, SLOTS = 64 };
@@ -116,8 +116,7 @@ static gp_registry *registry;
 static void set_up(void)
 {
     gp_errs errs = { .n = 0 };
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
+    registry = pipe_builtin(NULL, 0);
     ck_assert_msg(gp_register(registry, &kind, &errs), "%s", errs.e[0].msg);
     atomic_store(&opened, 0), atomic_store(&alike, 0);
     memset(used, 0, sizeof used);
@@ -166,7 +165,7 @@ static const char *const uses[] = {
 };
 enum { USES = sizeof uses / sizeof *uses };
 
-START_TEST(in_order)
+TEST_LOOP(in_order, 0, KNOBS * USES)
 {
     const char *dir = pipe_dir();
     char yaml[2000];
@@ -191,10 +190,9 @@ START_TEST(in_order)
     for (int i = 0; i < atomic_load(&opened); i++)
         ck_assert_msg(atomic_load(&used[i]), "%s: nothing was in slot %d", yaml, i);
 }
-END_TEST
 
 /* What the library does not do is an error at the stage: with its words, or with the engine's. */
-START_TEST(fails)
+TEST_LOOP(fails, 0, 2 * KNOBS)
 {
     static const char *const says[] = { "the library does not like it",
                                         "stage 'through': a call of a library failed and does not say why" };
@@ -211,11 +209,9 @@ START_TEST(fails)
     for (const char *k = knobs[_i % KNOBS]; *k; k++)
         lines += *k == '\n';
     ck_assert_int_eq(errs.e[0].at.line, lines);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
-START_TEST(not_persistent)
+TEST(not_persistent)
 {
     const char *dir = pipe_dir();
     for (int i = 0; i < USES; i++) {
@@ -229,11 +225,9 @@ START_TEST(not_persistent)
         ck_assert_msg(errs.n && !strcmp(errs.e[0].msg, want), "%s", errs.n ? errs.e[0].msg : "?");
         ck_assert_int_eq(errs.e[0].at.line, 5);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
-START_TEST(not_in_a_loop)
+TEST(not_in_a_loop)
 {
     const char *dir = pipe_dir();
     gp_errs errs = { .n = 0 };
@@ -243,16 +237,11 @@ START_TEST(not_in_a_loop)
     ck_assert_int_eq(run(dir, yaml, &errs), GP_ERROR);
     ck_assert_msg(errs.n && strstr(errs.e[0].msg, "cannot be part of a graph, which no stage of a loop may do"), "%s",
                   errs.n ? errs.e[0].msg : "?");
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 void call_cases(TCase *tc, const char *device)
 {
     on = device;
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, in_order, 0, KNOBS * USES);
-    tcase_add_loop_test(tc, fails, 0, 2 * KNOBS);
-    tcase_add_test(tc, not_persistent);
-    tcase_add_test(tc, not_in_a_loop);
+    suite_fill(tc, suite_items, 1);
 }

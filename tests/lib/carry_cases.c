@@ -5,9 +5,8 @@
 #include <string.h>
 #include <time.h>
 #include "base/npy.h"
-#include "carry_cases.h"
+#include "cases.h"
 #include "carry_graph.h"
-#include "every.h"
 
 static const char *on;
 
@@ -143,17 +142,16 @@ static void run_graph(const char *words, int frames, int rows, int knob, int see
     carry_free(&g);
 }
 
-START_TEST(graph)
+TEST_THIN(graph, GRAPHS * KNOBS, 1)
 {
     static const int frames[] = { 1, 2, 3, 50 };
     int c = _i / KNOBS;
     for (int i = 0; i < 4; i++)
         run_graph(graphs[c].words, frames[i], i == 3 && c % 2 ? 500 : 1 + i, _i % KNOBS, _i + i);
 }
-END_TEST
 
 /* The model is right where one can tell without it. */
-START_TEST(model_by_hand)
+TEST(model_by_hand)
 {
     int known = 0;
     for (int i = 0; i < GRAPHS; i++) {
@@ -169,7 +167,6 @@ START_TEST(model_by_hand)
     }
     ck_assert_int_gt(known, 20);
 }
-END_TEST
 
 /* ---- graphs as they come --------------------------------------------- */
 
@@ -262,13 +259,12 @@ static void any_words(any_graph *a)
         add_any_carried(a, i);
 }
 
-START_TEST(any_graph_runs)
+TEST_THIN(any_graph_runs, 120, 1)
 {
     any_graph a = { .seed = (unsigned)_i * 7919 + 31 };
     any_words(&a);
     run_graph(a.text, 1 + draw(&a, 40), 1 + draw(&a, 5), _i % KNOBS, draw(&a, 210));
 }
-END_TEST
 
 /* ---- the same bits ---------------------------------------------------- */
 
@@ -295,7 +291,7 @@ static const char *const rounded[] = {
     "  - {name: d, use: lua, script: wave.lua, in: {x: v, u: w}}\n  - {use: write, path: out.raw, durable: none}\n",
 };
 
-START_TEST(same_bits)
+TEST_THIN(same_bits, sizeof rounded / sizeof *rounded, 1)
 {
     char *first = NULL;
     size_t n = 0, got;
@@ -317,7 +313,6 @@ START_TEST(same_bits)
     }
     free(first);
 }
-END_TEST
 
 /* ---- what a carried buffer begins with -------------------------------- */
 
@@ -356,7 +351,7 @@ static void put_start(const char *dir, int c)
 }
 
 /* Frame 0 is that; the others are those of the source, one later: in a script, and in a kernel. */
-START_TEST(begins_with)
+TEST_THIN(begins_with, 2 * INITS, 1)
 {
     int c = _i / 2;
     char in[INIT_FRAMES * ELEMENTS * 8], yaml[1500], init[60] = "";
@@ -393,7 +388,6 @@ START_TEST(begins_with)
     ck_assert_msg(!memcmp(out + frame, in, (INIT_FRAMES - 1) * frame), "%s", yaml);
     free(out);
 }
-END_TEST
 
 /* Paths are relative to the YAML's folder, and a run begins anew with what the first did. */
 static void again(gp_pipeline *p, void *arg)
@@ -402,7 +396,7 @@ static void again(gp_pipeline *p, void *arg)
     *(gp_outcome *)arg = gp_pipeline_run(p, NULL, &errs);
 }
 
-START_TEST(runs_again)
+TEST_THIN(runs_again, 2, 1)
 {
     char yaml[12000];
     carry_graph g;
@@ -419,7 +413,6 @@ START_TEST(runs_again)
     pipe_dir_remove(dir);
     carry_free(&g);
 }
-END_TEST
 
 /* ---- a source without end --------------------------------------------- */
 
@@ -433,7 +426,7 @@ static void stop_soon(gp_pipeline *p, void *arg)
 }
 
 /* Stopped, all that went in comes out, and has the values that it would have. */
-START_TEST(stopped)
+TEST_THIN(stopped, 2 * (KNOBS - 1), 1)
 {
     const char *dir = pipe_dir(), *make = _i % 2 ? "use: lua, script: sum.lua" : "use: kernel, source: sum.cu, "
                        "threads: out.size, args: [x, u, out, {i32: x.size}]";
@@ -456,14 +449,12 @@ START_TEST(stopped)
     for (size_t i = 0; i < n / 4; i++)
         ck_assert_int_eq(out[i], 3 * (int)(i / 4 + 1));
     free(out);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- names and times --------------------------------------------------- */
 
 /* Frames, their names and times, seen by a script behind the sum (said) and by one that reads x alone (is). */
-START_TEST(names_and_times)
+TEST_THIN(names_and_times, 4 * (KNOBS - 1), 1)
 {
     static const char *const stage[] = { "use: lua, script: sum.lua", "use: kernel, source: sum.cu, "
                                          "threads: out.size, args: [x, u, out, {i32: x.size}]" };
@@ -504,12 +495,11 @@ START_TEST(names_and_times)
     ck_assert(strstr(is, "\tin-f\t") != NULL);
     free(said), free(is);
 }
-END_TEST
 
 /* ---- partial frames ---------------------------------------------------- */
 
 /* The second of three frames has one row of two: it is carried with zeros for the other. */
-START_TEST(partial)
+TEST_THIN(partial, 2 * KNOBS, 1)
 {
     static const char *const stage[] = { "use: lua, script: before.lua", "use: kernel, source: before.cu, "
                                          "threads: out.size, args: [u, out, {i32: out.size}]" };
@@ -532,14 +522,12 @@ START_TEST(partial)
     char *made = pipe_read(dir, "out.raw", &n);
     ck_assert_msg(n == sizeof expected && !memcmp(made, expected, n), "%zu bytes of\n%s", n, yaml);
     free(made);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- as NumPy ---------------------------------------------------------- */
 
 /* What tests/ref/heat.py makes of a plate that is warmed at a moving point. */
-START_TEST(heat_as_numpy)
+TEST_THIN(heat_as_numpy, KNOBS, 1)
 {
     char ref[4096], yaml[16000];
     ck_assert_ptr_nonnull(realpath("tests/ref", ref));
@@ -565,20 +553,9 @@ START_TEST(heat_as_numpy)
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_uint_eq(r.account[0].in, 50);
 }
-END_TEST
 
 void carry_cases(TCase *tc, const char *device, int every)
 {
     on = device;
-#define LOOP(test, n) ADD_SOME(tc, test, n, every)
-    tcase_add_test(tc, model_by_hand);
-    LOOP(graph, GRAPHS * KNOBS);
-    LOOP(any_graph_runs, 120);
-    LOOP(same_bits, (int)(sizeof rounded / sizeof *rounded));
-    LOOP(begins_with, 2 * INITS);
-    LOOP(runs_again, 2);
-    LOOP(stopped, 2 * (KNOBS - 1));
-    LOOP(names_and_times, 4 * (KNOBS - 1));
-    LOOP(partial, 2 * KNOBS);
-    LOOP(heat_as_numpy, KNOBS);
+    suite_fill(tc, suite_items, every);
 }

@@ -1,7 +1,7 @@
 /* cooperative_cases.c - kernels whose blocks wait for each other, on either back end. */
 #include <stdlib.h>
 #include <string.h>
-#include "cooperative_cases.h"
+#include "cases.h"
 #include "pipe.h"
 
 static const char *on;         /* the device under test */
@@ -67,7 +67,7 @@ static void serial(float *v, int n)
     }
 }
 
-START_TEST(heat_is_as_in_a_loop)
+TEST(heat_is_as_in_a_loop)
 {
     static const char *const sets[][5] = {
         { "launch=graph", "depth=1", "streams=1" }, { "launch=graph", "depth=6", "streams=6" },
@@ -101,13 +101,11 @@ START_TEST(heat_is_as_in_a_loop)
         ck_assert_uint_eq(at, bytes);
         free(out);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* What the device cannot run at once is refused before frame 0, with what it can; and what it
  * can it does. */
-START_TEST(a_grid_that_does_not_fit)
+TEST(a_grid_that_does_not_fit)
 {
     const char *dir = pipe_dir(), *at, *sets[] = { "stages.b.grid=40000", NULL };
     unsigned blocks;
@@ -129,13 +127,10 @@ START_TEST(a_grid_that_does_not_fit)
     r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
     ck_assert_msg(!r.errs.failed, "%u blocks: %s", blocks, r.errs.n ? r.errs.e[0].msg : "?");
 #endif
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 void cooperative_cases(TCase *tc, const char *device)
 {
     on = device;
-    tcase_add_test(tc, heat_is_as_in_a_loop);
-    tcase_add_test(tc, a_grid_that_does_not_fit);
+    suite_fill(tc, suite_items, 1);
 }

@@ -4,14 +4,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include "end_cases.h"
+#include "cases.h"
 #include "pipe.h"
 
 static const char *on;         /* the device under test */
 
 /* Finite inputs of different length are an error that names both; an endless
  * one ends with its consumer. */
-START_TEST(test_ends)
+TEST(test_ends)
 {
     static const char yaml[] =
         "vars: {n: 5, m: 7}\n"
@@ -47,9 +47,7 @@ START_TEST(test_ends)
     pipe_no_errors(&r, "endless");
     for (int i = 0; i < 2; i++)
         ck_assert_uint_eq(r.account[i].out, 50);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Once frames come out. */
 static void cancel_soon(gp_pipeline *p, void *arg)
@@ -63,7 +61,7 @@ static void cancel_soon(gp_pipeline *p, void *arg)
     gp_cancel(p, *(int *)arg);
 }
 
-START_TEST(test_cancel)
+TEST(test_cancel)
 {
     static const char yaml[] =
         "buffers: {a: {dtype: f32, shape: [64]}}\n"
@@ -92,13 +90,11 @@ START_TEST(test_cancel)
         }
         free(out);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* An error at frame 1,000 of several workers: that frame is named, all before
  * it came out, nothing after it. */
-START_TEST(test_error)
+TEST(test_error)
 {
     static const char yaml[] =
         "depth: 8\n"
@@ -132,11 +128,9 @@ START_TEST(test_error)
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_uint_eq(r.account[0].out, 1000);
     ck_assert_uint_eq(r.account[0].failed, 4000);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
-START_TEST(test_stall)
+TEST(test_stall)
 {
     static const char yaml[] =
         "stall_timeout: 300ms\n"
@@ -163,12 +157,10 @@ START_TEST(test_stall)
     r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
     ck_assert_int_eq(gp_errs_exit(&r.errs), 5);
     ck_assert_msg(strstr(r.errs.e[0].msg, "'sleeper' is busy with frame 4"), "%s", r.errs.e[0].msg);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A finite input that ends late is found to differ while others sleep. */
-START_TEST(test_ends_late)
+TEST(test_ends_late)
 {
     static const char yaml[] =
         "buffers: {a: {dtype: f32, shape: [4]}, b: {dtype: f32, shape: [4]}}\n"
@@ -185,12 +177,10 @@ START_TEST(test_ends_late)
         ck_assert_msg(strstr(r.errs.e[0].msg, "'a' ended after 3 frames") != NULL, "%s",
                       r.errs.e[0].msg);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* An error is told though warnings filled the table before it. */
-START_TEST(test_error_after_warnings)
+TEST(test_error_after_warnings)
 {
     static const char yaml[] =
         "on_error: drop\n"
@@ -208,13 +198,11 @@ START_TEST(test_error_after_warnings)
     ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
     ck_assert(strstr(r.errs.e[r.errs.n - 1].msg, "at the end") != NULL);
     ck_assert_uint_eq(r.account[0].failed, 200);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* One branch ends early: its shallow ring no longer bounds the others, and the
  * frames it did not see count for those that did. */
-START_TEST(test_early_end)
+TEST(test_early_end)
 {
     static const char yaml[] =
         "buffers:\n"
@@ -239,9 +227,7 @@ START_TEST(test_early_end)
     ck_assert_uint_eq(r.account[0].out, 3000);
     ck_assert_uint_eq(r.account[1].out, 5);
     ck_assert_uint_eq(r.account[2].out, 3000);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 #define NAP "local t = os.clock() while os.clock() - t < 0.05 do end "
 
@@ -278,7 +264,7 @@ static pipe_result two_branches(const char *early, const char *late, const char 
 
 /* A sink that lags in a branch that has ended neither holds up the other branch
  * nor spoils its account. */
-START_TEST(test_lagging_branch)
+TEST(test_lagging_branch)
 {
     static const char copy[] = "function process(f, x, y) y:copy(x) end\n";
     for (int drops = 0; drops < 2; drops++) {
@@ -295,11 +281,10 @@ START_TEST(test_lagging_branch)
         ck_assert_uint_eq(r.account[2].out, 20000);
     }
 }
-END_TEST
 
 /* A frame that came out is not failed afterwards, by a stage in a branch that no
  * longer counts. */
-START_TEST(test_fails_after_the_end)
+TEST(test_fails_after_the_end)
 {
     const char *sets[] = { "on_error=stop", "vars.many=3000", "stages.early.workers=3", NULL };
     pipe_result r = two_branches(
@@ -315,10 +300,9 @@ START_TEST(test_fails_after_the_end)
         ck_assert_uint_eq(a->in, a->out + a->failed + a->cancelled);
     }
 }
-END_TEST
 
 /* Of several inputs the one that goes on is named, at the stage that reads it. */
-START_TEST(test_ends_of_three)
+TEST(test_ends_of_three)
 {
     static const char yaml[] =
         "buffers: {a: {dtype: u8, shape: [4], depth: 2}, b: {dtype: u8, shape: [4]},\n"
@@ -350,13 +334,11 @@ START_TEST(test_ends_of_three)
                       r.errs.e[0].msg);
         ck_assert_int_eq(r.errs.e[0].at.line, i ? 6 : 7);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A stage with several workers fails while the others wait for input: the run
  * ends at once, not when the watchdog says so. */
-START_TEST(test_fails_while_waiting)
+TEST(test_fails_while_waiting)
 {
     static const char yaml[] =
         "stall_timeout: 20s\n"
@@ -382,12 +364,10 @@ START_TEST(test_fails_while_waiting)
     ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
     ck_assert_uint_eq(r.account[0].out, 5);
     ck_assert_uint_eq(r.account[0].failed, 1);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Each frame is counted once, whichever branches and sinks fail or drop it. */
-START_TEST(test_account)
+TEST(test_account)
 {
     static const char yaml[] =
         "buffers: {a: {dtype: f32, shape: [4]}}\n"
@@ -412,23 +392,10 @@ START_TEST(test_account)
     const gp_account *a = &r.account[0];
     ck_assert_uint_eq(a->failed, 1);
     ck_assert_uint_eq(a->in, a->out + a->failed + a->cancelled);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 void end_cases(TCase *tc, const char *device)
 {
     on = device;
-    tcase_add_test(tc, test_ends);
-    tcase_add_test(tc, test_ends_late);
-    tcase_add_test(tc, test_ends_of_three);
-    tcase_add_test(tc, test_early_end);
-    tcase_add_test(tc, test_lagging_branch);
-    tcase_add_test(tc, test_fails_after_the_end);
-    tcase_add_test(tc, test_fails_while_waiting);
-    tcase_add_test(tc, test_error);
-    tcase_add_test(tc, test_error_after_warnings);
-    tcase_add_test(tc, test_cancel);
-    tcase_add_test(tc, test_stall);
-    tcase_add_test(tc, test_account);
+    suite_fill(tc, suite_items, 1);
 }

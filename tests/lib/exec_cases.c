@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "every.h"
-#include "exec_cases.h"
+#include "cases.h"
 #include "pipe.h"
 
 static const char *on;         /* the device under test */
@@ -62,7 +62,7 @@ static void everything_files(const char *dir)
               "}\n");
 }
 
-START_TEST(test_same_bytes)
+TEST(test_same_bytes)
 {
     static const char *const streams[] = { "streams=1", "streams=2", "streams=3", "streams=8" };
     static const char *const depths[] = { "depth=1", "depth=2", "depth=3", "depth=7" };
@@ -119,12 +119,10 @@ START_TEST(test_same_bytes)
     }
     ck_assert_int_gt(done, every == 1 ? 1000 : 1);
     free(first), free(first_side);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* The same without carried state, so that it can also be persistent. */
-START_TEST(test_same_bytes_persistent)
+TEST(test_same_bytes_persistent)
 {
     static const char *const yaml[] = {
         "depth: 4\n"
@@ -194,11 +192,9 @@ START_TEST(test_same_bytes_persistent)
         }
         free(first[0]), free(first[1]);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
-START_TEST(test_isolate)
+TEST(test_isolate)
 {
     const char *dir = pipe_dir();
     size_t n1, n2;
@@ -211,14 +207,12 @@ START_TEST(test_isolate)
     char *b = pipe_read(dir, "out.npy", &n2);
     ck_assert(n1 == n2 && !memcmp(a, b, n1));
     free(a), free(b);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A kernel's own variable counts the launches of frames, and no others, in the order of the
  * frames however many are in flight; each stage and each run has it for itself. Holes and
  * a partial frame have launches of their own. */
-START_TEST(test_counts)
+TEST(test_counts)
 {
     static const char yaml[] =
         "buffers: {x: {dtype: f32, shape: [4, 2]}}\n"
@@ -274,12 +268,10 @@ START_TEST(test_counts)
         ck_assert_uint_eq(at, n);
         free(out);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* fir over a stream cut anyhow is fir over the whole, with and without holes. */
-START_TEST(test_carried)
+TEST(test_carried)
 {
     static const char yaml[] =
         "depth: 5\n"
@@ -318,12 +310,10 @@ START_TEST(test_carried)
         }
         free(out);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A frame without rows goes through device stages as one without rows. */
-START_TEST(test_no_rows)
+TEST(test_no_rows)
 {
     static const char yaml[] =
         "buffers: {a: {dtype: f32, shape: [16, 8]}}\n"
@@ -348,13 +338,11 @@ START_TEST(test_no_rows)
         free(pipe_read(dir, "out.raw", &n));
         ck_assert_uint_eq(n, i == 3 ? 3 * 4 : i == 5 ? 3 * 16 * 8 : 3 * 16 * 8 * 4);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A frame of no rows has the columns that it has, not those of the frame before it; and it is refused where one of one
  * row is. */
-START_TEST(test_no_rows_shapes)
+TEST(test_no_rows_shapes)
 {
     static const char varies[] =
         "buffers: {a: {dtype: f32, shape: [16, 8]}, b: {dtype: f32, shape: [\"<=16\", \"<=8\"]}}\n"
@@ -380,13 +368,11 @@ START_TEST(test_no_rows_shapes)
     ck_assert_uint_eq(r.account[0].out, 6);
     r = pipe_run(dir, turned, on, NULL, (gp_run_options){ 0 });
     ck_assert_msg(r.errs.failed && strstr(r.errs.e[0].msg, "does not fit"), "%s", r.errs.n ? r.errs.e[0].msg : "no error");
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A frame that a device stage cannot compute is a hole with `on_error: drop`; the
  * stage behind it that carries state starts anew. */
-START_TEST(test_drop_in_segment)
+TEST(test_drop_in_segment)
 {
     static const char yaml[] =
         "on_error: drop\n"
@@ -418,12 +404,10 @@ START_TEST(test_drop_in_segment)
         ck_assert(out[6 * 32] == 2 && out[7 * 32] == 1);   /* frame 8 has no history */
         free((char *)out - 128);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* `frame` tells a kernel the rows of its own first input, wherever it is cut. */
-START_TEST(test_valid)
+TEST(test_valid)
 {
     static const char yaml[] =
         "buffers: {a: {dtype: f32, shape: [8, 6]}, s: {dtype: f32}}\n"
@@ -447,21 +431,11 @@ START_TEST(test_valid)
         ck_assert(v == 6);
     }
     free(out);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 void exec_cases(TCase *tc, const char *device, int thin)
 {
     on = device, every = thin;
     tcase_set_timeout(tc, 900);
-    tcase_add_test(tc, test_same_bytes);
-    tcase_add_test(tc, test_same_bytes_persistent);
-    tcase_add_test(tc, test_isolate);
-    tcase_add_test(tc, test_counts);
-    tcase_add_test(tc, test_carried);
-    tcase_add_test(tc, test_no_rows);
-    tcase_add_test(tc, test_no_rows_shapes);
-    tcase_add_test(tc, test_drop_in_segment);
-    tcase_add_test(tc, test_valid);
+    suite_fill(tc, suite_items, 1);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/memfile.h"
 #include "expr_cases.h"
+#include "suite.h"
 
 static const gp_backend *backend;
 static gp_dev *dev;
@@ -197,12 +198,11 @@ static void as_reference(const expr_case *c)
     trial_close(t);
 }
 
-START_TEST(test_references)
+TEST(test_references)
 {
     nth = 0;
     expr_each_case(as_reference);
 }
-END_TEST
 
 /* ---- batches, partial frames, other shapes ------------------------------------ */
 
@@ -261,11 +261,10 @@ static void as_singles(const expr_case *c)
         batch_as_singles(c, 60);       /* a thread of a GPU takes several elements */
 }
 
-START_TEST(test_batches)
+TEST(test_batches)
 {
     expr_each_case(as_singles);
 }
-END_TEST
 
 /* The first elements along each axis, `size` at most. */
 static array corner(const array *a, int ndim, const int64_t *size)
@@ -323,11 +322,10 @@ static void as_part(const expr_case *c)
     }
 }
 
-START_TEST(test_smaller)
+TEST(test_smaller)
 {
     expr_each_case(as_part);
 }
-END_TEST
 
 /* Neighbors are those of the frame that is there, where larger ones are declared: with fewer rows, so that a thread of a
  * GPU takes several elements, or of any shape. */
@@ -346,11 +344,10 @@ static void in_larger(const expr_case *c)
     }
 }
 
-START_TEST(test_edges_of_smaller)
+TEST(test_edges_of_smaller)
 {
     expr_each_case(in_larger);
 }
-END_TEST
 
 /* ---- declared types: as `cast` ------------------------------------------------- */
 
@@ -396,11 +393,10 @@ static void as_cast(const expr_case *c)
     }
 }
 
-START_TEST(test_declared)
+TEST(test_declared)
 {
     expr_each_case(as_cast);
 }
-END_TEST
 
 TCase *expr_cases(const gp_backend *b, int thin)
 {
@@ -408,10 +404,6 @@ TCase *expr_cases(const gp_backend *b, int thin)
     backend = b, every = thin;
     tcase_set_timeout(c, 900);                 /* on a GPU some hundred kernels are compiled */
     tcase_add_checked_fixture(c, open_device, close_device);
-    tcase_add_test(c, test_references);
-    tcase_add_test(c, test_batches);
-    tcase_add_test(c, test_smaller);
-    tcase_add_test(c, test_edges_of_smaller);
-    tcase_add_test(c, test_declared);
+    suite_fill(c, suite_items, 1);
     return c;
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "fills_cases.h"
+#include "cases.h"
 #include "pipe.h"
 
 enum { FRAMES = 61, HIGH = 9, WIDE = 40, SIZE = HIGH * WIDE };
@@ -131,8 +131,7 @@ static gp_pipeline *compile(const char *dir, const char *yaml, gp_errs *errs)
 static void set_up(void)
 {
     gp_errs errs = { .n = 0 };
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
+    registry = pipe_builtin(NULL, 0);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         ck_assert_msg(gp_register(registry, &kinds[i], &errs), "%s", errs.e[0].msg);
     atomic_store(&most, 0), atomic_store(&calls, 0);
@@ -211,7 +210,7 @@ static void run_case(const opts *o, int knob, const char *put_keys, const char *
 }
 
 /* Frames of several shapes, and of one. */
-START_TEST(in_order)
+TEST_LOOP(in_order, 0, 2 * KNOBS * PUTS)
 {
     int knob = _i % KNOBS, how = _i / KNOBS % PUTS;
     run_case(&(opts){ .whole = _i >= KNOBS * PUTS }, knob, puts_[how], "");
@@ -219,28 +218,25 @@ START_TEST(in_order)
     if (!strstr(puts_[how], "at_once"))
         ck_assert_int_eq(atomic_load(&most), 1);
 }
-END_TEST
 
 /* Frames that fail, or are dropped, are holes; the others are as they were. */
-START_TEST(holes)
+TEST_LOOP(holes, 0, KNOBS * PUTS)
 {
     char keys[200];
     snprintf(keys, sizeof keys, "%s, fails: 7, drops: 5, on_error: drop", puts_[_i / KNOBS]);
     run_case(&(opts){ .fails = 7, .drops = 5 }, _i % KNOBS, keys, "");
 }
-END_TEST
 
 /* Of frames of one shape, which have fewer rows, what is behind them is zero, on the device too. */
-START_TEST(fewer_rows)
+TEST_LOOP(fewer_rows, 0, KNOBS * PUTS)
 {
     char keys[200];
     snprintf(keys, sizeof keys, "%s, fewer: 1", puts_[_i / KNOBS]);
     run_case(&(opts){ .fewer = 1, .whole = true }, _i % KNOBS, keys, "");
 }
-END_TEST
 
 /* The error of the lowest frame ends the run: all before it comes out, and nothing behind it. */
-START_TEST(stops)
+TEST_LOOP(stops, 0, KNOBS * PUTS)
 {
     const char *dir = pipe_dir();
     char yaml[2000], keys[200];
@@ -253,12 +249,10 @@ START_TEST(stops)
     for (uint64_t k = 0; k < FRAMES; k++)
         check(dir, yaml, k, &(opts){ .fails = 0 }, k < 3);
     gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* What regroups them does so on the device; frames of a row are copied out in their order. */
-START_TEST(regrouped)
+TEST_LOOP(regrouped, 0, KNOBS)
 {
     const char *dir = pipe_dir();
     char yaml[2000];
@@ -275,9 +269,7 @@ START_TEST(regrouped)
         ck_assert_msg(v[i] == value((uint64_t)(i / SIZE), i % SIZE), "element %d", i);
     free(v);
     gp_pipeline_destroy(p);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 typedef struct pausing { gp_pipeline *p; uint64_t at; atomic_bool over; } pausing;
 
@@ -292,7 +284,7 @@ static void *pause_at(void *arg)
 }
 
 /* A run that pauses hands back what it had on the device, and goes on under another depth. */
-START_TEST(pauses)
+TEST_LOOP(pauses, 0, KNOBS)
 {
     const char *dir = pipe_dir();
     char yaml[2000];
@@ -323,12 +315,10 @@ START_TEST(pauses)
     }
     for (int i = 0; i <= parts; i++)
         gp_pipeline_destroy(p[i]);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A stage on the host may not read them. */
-START_TEST(host_readers)
+TEST(host_readers)
 {
     gp_errs errs = { .n = 0 };
     const char *dir = pipe_dir();
@@ -337,20 +327,12 @@ START_TEST(host_readers)
     ck_assert(!compile(dir, write_yaml(yaml, 0, "workers: 1", false, "  - {use: lua, script: copy.lua}\n"), &errs));
     ck_assert_msg(strstr(errs.e[0].msg, "stage 'put' writes the memory of the device, and stage 'lua' reads that on the host"),
                   "%s", errs.e[0].msg);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 void fills_cases(TCase *tc, const char *device)
 {
     on = device;
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, in_order, 0, 2 * KNOBS * PUTS);
-    tcase_add_loop_test(tc, holes, 0, KNOBS * PUTS);
-    tcase_add_loop_test(tc, fewer_rows, 0, KNOBS * PUTS);
-    tcase_add_loop_test(tc, stops, 0, KNOBS * PUTS);
-    tcase_add_loop_test(tc, regrouped, 0, KNOBS);
-    tcase_add_loop_test(tc, pauses, 0, KNOBS);
-    tcase_add_test(tc, host_readers);
+    suite_fill(tc, suite_items, 1);
 }

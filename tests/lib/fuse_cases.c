@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "every.h"
-#include "fuse_cases.h"
+#include "cases.h"
 #include "pipe.h"
 
 enum { FRAMES = 5, MOST = 16, TEXT = 1 << 13, YAML = 3 * TEXT, ROWS = 6, COLS = 37, REDUCTIONS = 3 };
@@ -232,7 +232,7 @@ static char *run(const char *yaml, const char *fuse, const unsigned char *in, si
 }
 
 /* A hundred graphs a test. */
-START_TEST(same_bytes)
+TEST_LOOP(same_bytes, 0, 10)
 {
     static unsigned char in[FRAMES * ROWS * COLS * 8];
     static char yaml[YAML];
@@ -251,7 +251,6 @@ START_TEST(same_bytes)
         free(apart), free(fused);
     }
 }
-END_TEST
 
 /* ---- reductions of all sizes -------------------------------------------------------- */
 
@@ -284,7 +283,7 @@ static void put_reductions(char yaml[YAML], int i, const char *type)
     sprintf(to, "  - {use: write, in: y0, path: b12.raw, durable: none}\n");
 }
 
-START_TEST(same_reductions)
+TEST_SOME(same_reductions, sizeof reduced / sizeof *reduced, 4, 1)
 {
     static char yaml[YAML];
     static const char *const of[] = { "f32", "u8", "i64", "f16" };
@@ -306,7 +305,6 @@ START_TEST(same_reductions)
         free(apart), free(fused), free(in);
     }
 }
-END_TEST
 
 /* Bodies of loops of u, f32, beside one: v, or what is said behind them, is the output. */
 static const struct { const char *stages, *carry, *out, *until; } bodies[] = {
@@ -322,7 +320,7 @@ static const struct { const char *stages, *carry, *out, *until; } bodies[] = {
       " {use: expr, in: {h: h, m: m}, expr: 'h - m', out: d}, {use: scale, a: 2, in: d, out: v}", "u: v", "v: o, m: q", NULL },
 };
 
-START_TEST(same_loops)
+TEST_EACH(same_loops, bodies)
 {
     static const int times[] = { 1, 2, 5, 300 };
     static unsigned char in[FRAMES * ROWS * COLS * 4 - 2 * COLS * 4];          /* the last with fewer rows */
@@ -345,13 +343,10 @@ START_TEST(same_loops)
         free(apart), free(fused);
     }
 }
-END_TEST
 
-void fuse_cases(TCase *tc, const char *device, int graphs, int step)
+void fuse_cases(TCase *tc, const char *device, int step)
 {
     on = device, every = step;
     tcase_set_timeout(tc, 600);
-    tcase_add_loop_test(tc, same_bytes, 0, graphs / 100);
-    tcase_add_loop_test(tc, same_loops, 0, (int)(sizeof bodies / sizeof *bodies));
-    ADD_SOME(tc, same_reductions, (int)(sizeof reduced / sizeof *reduced), tests_every(4, 1));
+    suite_fill(tc, suite_items, 1);
 }

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "iotest.h"
 
 /* ---- running --------------------------------------------------------- */
@@ -124,3 +125,12 @@ int io_files(const char *sub)
     return n;
 }
 
+void io_stop_soon(gp_pipeline *p, void *level)
+{
+    gp_account a = { 0 };
+    while (a.out < 10) {
+        usleep(1000);
+        gp_accounts(p, &a, 1);
+    }
+    gp_cancel(p, *(int *)level);
+}

@@ -28,6 +28,9 @@ uint64_t io_runs(const char *yaml);
 /* Runs `yaml`; it must fail with this exit code and a message that has `text`. */
 void io_fails(const char *yaml, int code, const char *text);
 
+/* For pipe_run_with(): cancels when ten frames came out; *level: how. */
+void io_stop_soon(gp_pipeline *p, void *level);
+
 #define U8(...) ((gp_type){ GP_U8, sizeof((int64_t[]){ __VA_ARGS__ }) / 8, { __VA_ARGS__ } })
 
 /* A .npy of `type` whose bytes are first, first + 1, ...; such a raw file from 0. */

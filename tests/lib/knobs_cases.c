@@ -203,6 +203,22 @@ void knobs_put_files(const char *dir)
     pipe_text(dir, "slow.lua", "function process(frame, x, y)\n  for i = 1, #y do y[i] = 0.5 * x.x[i] + 0.25 * x.u[i] end\nend\n");
 }
 
+char *knobs_read_files(const char *dir, size_t *bytes)
+{
+    char *all = NULL;
+    *bytes = 0;
+    for (int k = 0; knobs_written[k]; k++) {
+        size_t n = 0;
+        char *one = pipe_read(dir, knobs_written[k], &n);
+        ck_assert_msg(one && n, "no %s", knobs_written[k]);
+        all = realloc(all, *bytes + n + 1);
+        memcpy(all + *bytes, one, n);
+        *bytes += n;
+        free(one);
+    }
+    return all;
+}
+
 void knobs_check_accounts(const pipe_result *r)
 {
     ck_assert_int_eq(r->naccounts, 3);
@@ -284,14 +300,14 @@ END_TEST
 
 void knobs_cases(TCase *tc, const char *device)
 {
-    const int every = tests_every(3, 1);
+    const int every = tests_every(6, 1);
     on = device;
     for (int i = 1; i < 4 * SETTINGS; i++)
         if (i % 4 == i / 4 % 4 && i / 4 % every == tests_first(every))
             tcase_add_loop_test(tc, same_bytes, i, i + 1);
-    ADD_SOME(tc, any_knobs, RANDOM, tests_every(5, 1));
+    ADD_SOME(tc, any_knobs, RANDOM, tests_every(8, 1));
     if (!strcmp(device, "cpu"))
-        ADD_SOME(tc, same_bytes_on_devices, PRETENDED, tests_every(3, 1));
+        ADD_SOME(tc, same_bytes_on_devices, PRETENDED, tests_every(4, 1));
     else if (gpus() > 1)
         tcase_add_loop_test(tc, same_bytes_on_gpus, 0, SPREAD);
     else

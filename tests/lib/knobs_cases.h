@@ -11,6 +11,8 @@ struct pipe_result;
 extern const char knobs_yaml[];
 void knobs_put_files(const char *dir);
 extern const char *const knobs_written[];      /* ends with NULL */
+/* All that it wrote, one file behind the other: malloc'd. */
+char *knobs_read_files(const char *dir, size_t *bytes);
 /* What becomes of the frames of its sources. */
 void knobs_check_accounts(const struct pipe_result *r);
 

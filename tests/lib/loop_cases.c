@@ -4,8 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "every.h"
-#include "loop_cases.h"
+#include "cases.h"
 #include "pipe.h"
 
 static const char *on;
@@ -178,7 +177,7 @@ static bool reads(const char *words, char name)
     return false;
 }
 
-START_TEST(as_written_out)
+TEST_THIN(as_written_out, BODIES * TIMES * 3, 1)
 {
     int b = _i % BODIES, times = 1 + _i / BODIES % TIMES, how = _i / BODIES / TIMES % 3;
     const char *words = bodies[b].words, *carried = bodies[b].carried, *dir = new_dir();
@@ -208,14 +207,12 @@ START_TEST(as_written_out)
     char *made = run_text(dir, &loop, _i % KNOBS, &n), *is = run_text(dir, &plain, 0, &m);
     ck_assert_msg(n == m && !memcmp(made, is, n), "with %s%s", knobs[_i % KNOBS], loop.s);
     free(made), free(is);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- beside other things ------------------------------------------------ */
 
 /* Several frames in one launch: what is set to 0 lies between what others made of these frames. */
-START_TEST(zero_in_batches)
+TEST_THIN(zero_in_batches, KNOBS, 14)
 {
     const char *dir = new_dir();
     float in[16 * 10];
@@ -235,12 +232,10 @@ START_TEST(zero_in_batches)
     for (int i = 0; i < 160; i++)
         ck_assert_msg(out[i] == (i % 2 ? 1 : 4 * in[i] + 3), "element %d is %g: %s%s", i, out[i], knobs[_i], t.s);
     free(out);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* What comes into the loop is what it made of the frame before: as declared outside, not in the loop. */
-START_TEST(in_a_cycle)
+TEST_THIN(in_a_cycle, KNOBS, 14)
 {
     enum { FRAMES = 9, SIZE = 6, TURNS = 3 };
     const char *dir = new_dir();
@@ -269,9 +264,7 @@ START_TEST(in_a_cycle)
             before[i] = v;
         }
     free(out);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- many iterations --------------------------------------------------- */
 
@@ -280,7 +273,7 @@ END_TEST
 static const int64_t many[] = { 1, 2, 3, 63, 64, 99, 100, 101, 5000, 20001, 70000 };
 enum { MANY = sizeof many / sizeof *many };
 
-START_TEST(many_iterations)
+TEST_THIN(many_iterations, MANY * KNOBS, 1)
 {
     const char *dir = new_dir();
     uint32_t in[6] = { 1, 3, 0, 1, 7, 100 }, other[6] = { 1, 4, 1, 2, 0, 5 };
@@ -305,9 +298,7 @@ START_TEST(many_iterations)
         ck_assert_msg(out[i] == b, "element %d is %u, not %u: %s%s", i, out[i], b, knobs[_i % KNOBS], t.s);
     }
     free(out);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- until ------------------------------------------------------------- */
 
@@ -317,7 +308,7 @@ static const struct { int times, every, limit; } stops[] = {
 };
 enum { STOPS = sizeof stops / sizeof *stops };
 
-START_TEST(stops_when_done)
+TEST_THIN(stops_when_done, STOPS * KNOBS, 1)
 {
     int times = stops[_i / KNOBS].times, every = stops[_i / KNOBS].every, limit = stops[_i / KNOBS].limit;
     const char *dir = new_dir();
@@ -347,13 +338,11 @@ START_TEST(stops_when_done)
                       "frame %d has %d and %d, not %d more: %s%s", f, out[2 * f], done[f], k, knobs[_i % KNOBS], t.s);
     }
     free(out), free(done);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- what is not written ----------------------------------------------- */
 
-START_TEST(unwritten)
+TEST_THIN(unwritten, 6, 14)
 {
     const char *dir = new_dir();
     text t = { .n = 0 };
@@ -373,12 +362,10 @@ START_TEST(unwritten)
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(strstr(r.errs.e[0].msg, "stage 'half' leaves 5 of the 10 elements of 'o' unwritten in frame 0"),
                   "%s\n%s", r.errs.e[0].msg, t.s);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Also where iterations end in the other place of what is carried, and it is copied. */
-START_TEST(unwritten_until)
+TEST_THIN(unwritten_until, 21, 14)
 {
     const char *dir = new_dir();
     text t = { .n = 0 };
@@ -392,9 +379,7 @@ START_TEST(unwritten_until)
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(strstr(r.errs.e[0].msg, "stage 'half' leaves 5 of the 10 elements of 'o' unwritten in frame 0"),
                   "%s\n%s", r.errs.e[0].msg, t.s);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* ---- as NumPy ---------------------------------------------------------- */
 
@@ -406,7 +391,7 @@ static const char heat_expr[] =
     "        expr: a + 0.2 * (a[i0 - 1, i1] + a[i0 + 1, i1] + a[i0, i1 - 1] + a[i0, i1 + 1] - 4 * a)\n";
 
 /* What tests/ref/heat.py makes of a plate that is left alone, by a kernel and by an expression. */
-START_TEST(heat_as_numpy)
+TEST_THIN(heat_as_numpy, 2 * 3 * KNOBS, 1)
 {
     static const int steps[] = { 1, 50, 1001 };
     int n = steps[_i / KNOBS % 3];
@@ -424,19 +409,9 @@ START_TEST(heat_as_numpy)
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_uint_eq(r.account[0].out, 1);
 }
-END_TEST
 
 void loop_cases(TCase *tc, const char *device, int every)
 {
     on = device;
-#define LOOP(test, n) ADD_SOME(tc, test, n, every)
-    LOOP(as_written_out, BODIES * TIMES * 3);
-    LOOP(many_iterations, MANY * KNOBS);
-    LOOP(stops_when_done, STOPS * KNOBS);
-    LOOP(heat_as_numpy, 2 * 3 * KNOBS);
-    every = (every + 13) / 14;         /* of those that differ little */
-    LOOP(zero_in_batches, KNOBS);
-    LOOP(in_a_cycle, KNOBS);
-    LOOP(unwritten, 6);
-    LOOP(unwritten_until, 21);
+    suite_fill(tc, suite_items, every);
 }

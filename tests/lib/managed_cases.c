@@ -4,7 +4,7 @@
 #include <string.h>
 #include "base/npy.h"
 #include "every.h"
-#include "managed_cases.h"
+#include "cases.h"
 #include "pipe.h"
 
 static const char *on;

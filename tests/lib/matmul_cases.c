@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "iotest.h"
-#include "matmul_cases.h"
+#include "cases.h"
 
 static const char *on;
 
@@ -14,7 +14,7 @@ static const char *const knobs[] = {
 enum { KNOBS = sizeof knobs / sizeof *knobs };
 
 /* A network of two layers, and a product; the last frame has fewer rows. */
-START_TEST(same_bytes)
+TEST(same_bytes)
 {
     static const char *const types[] = { "f32", "f16", "f64" };
     for (int t = 0; t < 3; t++) {
@@ -47,10 +47,9 @@ START_TEST(same_bytes)
         free(first);
     }
 }
-END_TEST
 
 void matmul_cases(TCase *tc, const char *device)
 {
     on = device;
-    tcase_add_test(tc, same_bytes);
+    suite_fill(tc, suite_items, 1);
 }

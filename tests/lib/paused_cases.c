@@ -2,9 +2,8 @@
  * pause. */
 #include <stdlib.h>
 #include <string.h>
-#include "every.h"
 #include "knobs_cases.h"
-#include "paused_cases.h"
+#include "cases.h"
 #include "pipe.h"
 
 static const char *on;
@@ -29,23 +28,7 @@ static unsigned next(unsigned *seed)
     return (*seed = *seed * 1103515245u + 12345u) >> 8;
 }
 
-static char *all_files(const char *dir, size_t *bytes)
-{
-    char *all = NULL;
-    *bytes = 0;
-    for (int k = 0; knobs_written[k]; k++) {
-        size_t n = 0;
-        char *one = pipe_read(dir, knobs_written[k], &n);
-        ck_assert_msg(one && n, "no %s", knobs_written[k]);
-        all = realloc(all, *bytes + n + 1);
-        memcpy(all + *bytes, one, n);
-        *bytes += n;
-        free(one);
-    }
-    return all;
-}
-
-START_TEST(same_bytes)
+TEST_SOME(same_bytes, RUNS, 12, 1)
 {
     unsigned seed = (unsigned)_i * 2654435761u + 17;
     const char *const *sets[PARTS];
@@ -56,7 +39,7 @@ START_TEST(same_bytes)
     knobs_put_files(dir);
     pipe_result r = pipe_run(dir, knobs_yaml, on, NULL, (gp_run_options){ .isolate = getenv("GPIPE_SANITIZED") });
     pipe_no_errors(&r, knobs_yaml);
-    char *want = all_files(dir, &want_n);
+    char *want = knobs_read_files(dir, &want_n);
     pipe_dir_remove(dir);
 
     int parts = 0, cuts = 1 + (int)(next(&seed) % (PARTS - 1));
@@ -81,15 +64,13 @@ START_TEST(same_bytes)
     ck_assert_msg(r.outcome == GP_DONE, "run %d: outcome %d after %d parts", _i, r.outcome, parts);
     ck_assert_msg(parts > 1 || at[0], "run %d has not paused", _i);
     knobs_check_accounts(&r);
-    char *have = all_files(dir, &n);
+    char *have = knobs_read_files(dir, &n);
     ck_assert_msg(n == want_n && !memcmp(have, want, n), "run %d, in %d parts, makes other bytes", _i, parts);
     free(have), free(want);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 void paused_cases(TCase *tc, const char *device)
 {
     on = device;
-    ADD_SOME(tc, same_bytes, RUNS, tests_every(7, 1));
+    suite_fill(tc, suite_items, 1);
 }

@@ -10,15 +10,9 @@
 #include "base/npy.h"
 #include "pipe.h"
 
-const char *pipe_dir(void)
-{
-    const char *tmp = getenv("TMPDIR");
-    char *dir = malloc(300);
-    snprintf(dir, 300, "%s/gpipe-test-XXXXXX", tmp ? tmp : "/tmp");
-    if (!mkdtemp(dir))
-        ck_abort_msg("no folder %s", dir);
-    return dir;
-}
+/* Those of this process and, of no matter here, of who forked it. */
+typedef struct folder { char path[300]; pid_t of; struct folder *next; } folder;
+static folder *folders;
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -28,8 +22,33 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 void pipe_dir_remove(const char *dir)
 {
+    folder **f = &folders, *gone;
+    while ((*f)->path != dir)
+        f = &(*f)->next;
+    gone = *f, *f = gone->next;
     nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    free((void *)dir);
+    free(gone);
+}
+
+static void remove_all(void)
+{
+    while (folders && folders->of == getpid())
+        pipe_dir_remove(folders->path);
+}
+
+const char *pipe_dir(void)
+{
+    static bool at_exit;
+    const char *tmp = getenv("TMPDIR");
+    folder *f = malloc(sizeof *f);
+    snprintf(f->path, sizeof f->path, "%s/gpipe-test-XXXXXX", tmp ? tmp : "/tmp");
+    if (!mkdtemp(f->path))
+        ck_abort_msg("no folder %s", f->path);
+    f->of = getpid(), f->next = folders, folders = f;
+    if (!at_exit)                      /* a process that is forked has it, too */
+        atexit(remove_all);
+    at_exit = true;
+    return f->path;
 }
 
 void pipe_file(const char *dir, const char *name, const void *data, size_t bytes)
@@ -95,6 +114,16 @@ static void *run_during(void *arg)
     return NULL;
 }
 
+gp_registry *pipe_builtin(const gp_kind *more, size_t n)
+{
+    gp_errs errs = { .n = 0 };
+    gp_registry *r = gp_registry_create();
+    ck_assert_msg(r && gp_register_builtin(r, &errs), "%s", errs.n ? errs.e[0].msg : "no registry");
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(gp_register(r, &more[i], &errs), "%s", errs.n ? errs.e[0].msg : "?");
+    return r;
+}
+
 static pipe_result run(const char *dir, const char *yaml, const char *device,
                        const char *const *sets, gp_run_options options,
                        void (*f)(gp_pipeline *p, void *arg),
@@ -103,11 +132,10 @@ static pipe_result run(const char *dir, const char *yaml, const char *device,
     pipe_result r = { .outcome = GP_ERROR };
     char file[600], dev[64];
     const char *set[32];
-    gp_registry *reg = gp_registry_create();
+    gp_registry *reg = pipe_builtin(pipe_kind, pipe_kind != NULL);
     gp_machine machine;
     gp_config c = { .registry = reg, .machine = &machine, .env = { .get = environment } };
 
-    ck_assert(gp_register_builtin(reg, &r.errs) && (!pipe_kind || gp_register(reg, pipe_kind, &r.errs)));
     gp_machine_read(&machine, !strncmp(device, "cuda", 4));
     snprintf(file, sizeof file, "%s/test.yaml", dir);
     snprintf(dev, sizeof dev, "device=%s", device);
@@ -209,10 +237,10 @@ pipe_result pipe_run_paused(const char *dir, const char *yaml, const char *devic
     enum { MOST = 16 };
     pipe_result r = { .outcome = GP_PAUSED };
     gp_pipeline *p[MOST] = { NULL };
-    gp_registry *reg = gp_registry_create();
+    gp_registry *reg = pipe_builtin(pipe_kind, pipe_kind != NULL);
     gp_machine machine;
     char file[600], dev[64];
-    ck_assert(n < MOST && gp_register_builtin(reg, &r.errs) && (!pipe_kind || gp_register(reg, pipe_kind, &r.errs)));
+    ck_assert_int_lt(n, MOST);
     gp_machine_read(&machine, !strncmp(device, "cuda", 4));
     snprintf(file, sizeof file, "%s/test.yaml", dir);
     snprintf(dev, sizeof dev, "device=%s", device);

@@ -14,7 +14,7 @@ typedef struct pipe_result {
     gp_account account[PIPE_SOURCES]; int naccounts;
 } pipe_result;
 
-/* A new folder for a test's files, and its removal. */
+/* A new folder for a test's files, which is removed when the test's process ends, or before. */
 const char *pipe_dir(void);
 void pipe_dir_remove(const char *dir);
 /* Writes a file into it. */
@@ -25,6 +25,8 @@ char *pipe_read(const char *dir, const char *name, size_t *bytes);
 /* A float .npy of shape [rows, cols], or [rows] with cols 0; element i is value(i). */
 void pipe_npy(const char *dir, const char *name, int64_t rows, int64_t cols, float (*value)(int64_t));
 
+/* A registry of gpipe's kinds and n more. */
+gp_registry *pipe_builtin(const gp_kind *more, size_t n);
 /* A kind that pipelines have beside those of gpipe; or NULL. */
 extern const gp_kind *pipe_kind;
 

@@ -199,3 +199,11 @@ int plan_ring(const planned *p, const char *buffer, bool device)
             return i;
     return -1;
 }
+
+int plan_tasks(const planned *p, gp_task_kind op)
+{
+    int n = 0;
+    for (int i = 0; i < p->plan->ntasks; i++)
+        n += p->plan->task[i].op == op;
+    return n;
+}

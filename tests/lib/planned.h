@@ -39,6 +39,8 @@ int plan_stage(const planned *p, const char *name);
 int plan_buffer(const planned *p, const char *name);
 /* Which segment a stage is in, -1: on the host. */
 int plan_segment(const planned *p, const char *stage);
+/* How many tasks are of a kind. */
+int plan_tasks(const planned *p, gp_task_kind op);
 /* The first ring of a buffer on a side, -1: none. */
 int plan_ring(const planned *p, const char *buffer, bool device);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/npy.h"
 #include "pipe.h"
-#include "prologue_cases.h"
+#include "cases.h"
 
 enum { N = 301 };
 
@@ -56,7 +56,7 @@ static char *cast_frame(const char *dir, gp_dtype t, const char *to, const char 
 }
 
 /* Of each type to all types; under a sanitizer to some. */
-START_TEST(casts)
+TEST_LOOP(casts, 0, REAL)
 {
     const char *dir = pipe_dir();
     char yaml[600];
@@ -80,13 +80,11 @@ START_TEST(casts)
         }
         free(konst), free(frame), free(here);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* On a GPU casts at its borders run on the host, unless the file says otherwise: with the same bytes, also of a last
  * frame with fewer rows. */
-START_TEST(borders)
+TEST(borders)
 {
     static const char *const says[] = { "", ", on: device", ", on: host" };
     const char *dir = pipe_dir();
@@ -102,9 +100,7 @@ START_TEST(borders)
     }
     for (int i = 0; i < 3; i++)
         free(out[i]);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 static float ramp(int64_t i)
 {
@@ -141,7 +137,7 @@ static const struct { const char *what, *once, *frames; } pairs[] = {
       TOP("") "  - {use: expr, in: [x, c], out: y, expr: '((x + 2 * c) + 2 * c) + 2 * c'}\n" END },
 };
 
-START_TEST(same_as_of_frames)
+TEST_EACH(same_as_of_frames, pairs)
 {
     const char *dir = pipe_dir();
     size_t n[2];
@@ -151,15 +147,11 @@ START_TEST(same_as_of_frames)
     char *once = run(dir, pairs[_i].once, &n[0]), *frames = run(dir, pairs[_i].frames, &n[1]);
     ck_assert_msg(n[0] && n[0] == n[1] && !memcmp(once, frames, n[0]), "%s", pairs[_i].what);
     free(once), free(frames);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 void prologue_cases(TCase *tc, const char *device)
 {
     on = device;
     tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, borders);
-    tcase_add_loop_test(tc, casts, 0, REAL);
-    tcase_add_loop_test(tc, same_as_of_frames, 0, (int)(sizeof pairs / sizeof *pairs));
+    suite_fill(tc, suite_items, 1);
 }

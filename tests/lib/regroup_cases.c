@@ -7,7 +7,7 @@
 #include <string.h>
 #include "every.h"
 #include "pipe.h"
-#include "regroup_cases.h"
+#include "cases.h"
 
 static const char *on;
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pipe.h"
-#include "report_cases.h"
+#include "cases.h"
 #include "reportrig.h"
 
 enum { FRAMES = 40, ELEMENTS = 4096, PERIOD_NS = 5000000 };
@@ -37,7 +37,7 @@ static double part(int64_t ns, const gp_report *r)
     return (double)ns / (double)r->wall_ns;
 }
 
-START_TEST(test_numbers)
+TEST(test_numbers)
 {
     report_seen s = run((gp_run_options){ .timed = true, .stamped = true });
     const gp_report *r = s.report;
@@ -82,11 +82,10 @@ START_TEST(test_numbers)
     }
     report_done(&s);
 }
-END_TEST
 
 /* What a stage does at its end is its work too. A thread computes no longer than it takes,
  * and here it is the only one that has not ended; half is for those that are about to. */
-START_TEST(test_finish)
+TEST(test_finish)
 {
     enum { MS = 30 };
     report_seen s = report_run("buffers: {x: {dtype: f32, shape: [16]}}\nstages:\n"
@@ -100,10 +99,9 @@ START_TEST(test_finish)
                   1e-6 * (double)s.report->actor[1].busy_ns);
     report_done(&s);
 }
-END_TEST
 
 /* Without stamps copies are estimated, and say so. */
-START_TEST(test_estimated)
+TEST(test_estimated)
 {
     report_seen s = run((gp_run_options){ .timed = true });
     bool copies = strcmp(report_on, "cpu");
@@ -114,9 +112,8 @@ START_TEST(test_estimated)
     ck_assert_uint_eq(s.report->actor[2].time.n, FRAMES);
     report_done(&s);
 }
-END_TEST
 
-START_TEST(test_trace)
+TEST(test_trace)
 {
     report_seen s = run((gp_run_options){ .timed = true, .stamped = true, .trace_ns = 60000000000 });
     int made[FRAMES] = { 0 }, worked[FRAMES] = { 0 }, computed[FRAMES] = { 0 }, moved[2] = { 0 };
@@ -174,7 +171,6 @@ START_TEST(test_trace)
     ck_assert_int_gt(held, FRAMES / 8);        /* a change may be of several frames */
     report_done(&s);
 }
-END_TEST
 
 /* Slices of a run that keeps only its end, each of which is of that end. */
 static int count_last(void)
@@ -195,14 +191,13 @@ static int count_last(void)
 }
 
 /* Where other processes hold up the threads when they are done, nothing was done in the last 40 ms. */
-START_TEST(test_trace_last)
+TEST(test_trace_last)
 {
     int n = 0;
     for (int i = 0; i < 8 && !n; i++)
         n = count_last();
     ck_assert(n > 0 && n < FRAMES * 6);
 }
-END_TEST
 
 static int by_start(const void *a, const void *b)
 {
@@ -212,7 +207,7 @@ static int by_start(const void *a, const void *b)
 
 /* Two segments at once, one of them with long launches: an engine is busy while one of
  * them has it. */
-START_TEST(test_segments)
+TEST(test_segments)
 {
     report_seen s = report_run(
         "buffers:\n"
@@ -246,10 +241,9 @@ START_TEST(test_segments)
     ck_assert_msg(said > 0.99 * busy && said < 1.01 * busy, "%.1f us, but %.1f", said, busy);
     report_done(&s);
 }
-END_TEST
 
 /* One of two readers ends long before the other: what comes then is not held for it. */
-START_TEST(test_early_end)
+TEST(test_early_end)
 {
     enum { ENDLESS = 0, FEW = 1, SHORT = 3, LONG = 4, STAGES = 7 };
     static const char join[] = "function process(f, x, y) y:copy(x.a) end\n";
@@ -296,10 +290,9 @@ START_TEST(test_early_end)
     ck_assert_int_gt(held, 25);
     report_done(&s);
 }
-END_TEST
 
 /* Two readers of one buffer have a counter each, however long the names are. */
-START_TEST(test_long_names)
+TEST(test_long_names)
 {
     enum { LONG = 150 };
     char name[LONG + 1], text[8 * LONG], want[2 * LONG + 40];
@@ -316,18 +309,10 @@ START_TEST(test_long_names)
     }
     report_done(&s);
 }
-END_TEST
 
 void report_cases(TCase *tc, const char *device)
 {
     report_on = device;
-    tcase_add_test(tc, test_numbers);
-    tcase_add_test(tc, test_finish);
-    tcase_add_test(tc, test_estimated);
-    tcase_add_test(tc, test_trace);
-    tcase_add_test(tc, test_trace_last);
-    tcase_add_test(tc, test_segments);
-    tcase_add_test(tc, test_early_end);
-    tcase_add_test(tc, test_long_names);
     report_rate_cases(tc);
+    suite_fill(tc, suite_items, 1);
 }

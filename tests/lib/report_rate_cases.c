@@ -1,11 +1,11 @@
 /* report_rate_cases.c - reports and traces of runs that regroup frames. */
 #include <string.h>
-#include "report_cases.h"
+#include "cases.h"
 #include "reportrig.h"
 
 /* Where frames are regrouped they have other numbers behind it: slices say whose, arrows do not go on, and a
  * buffer's counter counts its frames. */
-START_TEST(test_trace_of_rates)
+TEST(test_trace_of_rates)
 {
     enum { FRAMES = 40, ROWS = 16, TRACKS = 64, ARROWS = 4096 };
     static const char *const of[] = { "\"of\": \"g\"", "\"of\": \"rows\"", "\"of\": \"four\"", "\"of\": \"some\"" };
@@ -72,11 +72,10 @@ START_TEST(test_trace_of_rates)
     ck_assert_int_gt(arrows, FRAMES);
     report_done(&s);
 }
-END_TEST
 
 /* What a buffer held in the mean is what its counter shows: also where a reader is done with frames that are still to
  * be made, and so none is held at times; and where the last few frames make one. */
-START_TEST(test_held_is_counted)
+TEST_LOOP(test_held_is_counted, 0, 2)
 {
     static const struct { const char *yaml, *counter; int buffer; } cases[] = {
         { "  - {use: generate, rate: 4000, frames: 800, out: g}\n  - {use: decimate, frames: 40}\n", "\"buffer g\"", 0 },
@@ -104,10 +103,9 @@ START_TEST(test_held_is_counted)
     report_done(&s);
     gp_arena_free(&a);
 }
-END_TEST
 
 void report_rate_cases(TCase *tc)
 {
-    tcase_add_test(tc, test_trace_of_rates);
-    tcase_add_loop_test(tc, test_held_is_counted, 0, 2);
+
+    suite_fill(tc, suite_items, 1);
 }

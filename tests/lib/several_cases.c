@@ -7,7 +7,7 @@
 #include "pipe.h"
 #include "reportrig.h"
 #include "run/run.h"
-#include "several_cases.h"
+#include "cases.h"
 
 static const char *on;
 

@@ -3,7 +3,7 @@
  * compute, stage_cases.c compares with SciPy. */
 #include <stdlib.h>
 #include <string.h>
-#include "signal_cases.h"
+#include "cases.h"
 #include "pipe.h"
 
 static const char *on;
@@ -53,7 +53,7 @@ static void same(const char *a, size_t na, const char *b, size_t nb, int stage, 
                       na);
 }
 
-START_TEST(test_cut)
+TEST_LOOP(test_cut, 0, STAGES)
 {
     static const char *const knobs[] = { "", "depth: 1\n", "depth: 7\nstreams: 2\nbatch: 4\n", "launch: stream\n" };
     const char *dir = pipe_dir();
@@ -71,11 +71,9 @@ START_TEST(test_cut)
         }
     }
     free(whole);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
-START_TEST(test_hole)
+TEST_LOOP(test_hole, 0, STAGES)
 {
     const char *dir = pipe_dir();
     char lose[100];
@@ -100,16 +98,13 @@ START_TEST(test_hole)
     head = run(dir, "", "closed.npy", FRAME, NULL, _i, &a);
     same(got, n, head, a, _i, FRAME, "splice");
     free(got), free(head);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 TCase *signal_cases(const char *device)
 {
     TCase *c = tcase_create(device);
     on = device;
     tcase_set_timeout(c, 120);
-    tcase_add_loop_test(c, test_cut, 0, STAGES);
-    tcase_add_loop_test(c, test_hole, 0, STAGES);
+    suite_fill(c, suite_items, 1);
     return c;
 }

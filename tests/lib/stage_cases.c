@@ -5,7 +5,7 @@
 #include <string.h>
 #include "cufft_library.h"
 #include "harness.h"
-#include "stage_cases.h"
+#include "cases.h"
 
 static const gp_backend *backend;
 static gp_dev *dev;
@@ -270,11 +270,10 @@ static void as_reference(const stage_case *c)
     array_free(&got);
 }
 
-START_TEST(test_references)
+TEST(test_references)
 {
     each_case(as_reference);
 }
-END_TEST
 
 /* ---- batches and partial frames ------------------------------------------ */
 
@@ -314,11 +313,10 @@ static void as_singles(const stage_case *c)
     trial_close(t);
 }
 
-START_TEST(test_batches)
+TEST(test_batches)
 {
     each_case(as_singles);
 }
-END_TEST
 
 /* Of a frame with fewer rows these make one that is as wide as that of a whole one; for others tests/test_rearrange.c. */
 static bool takes_rows(const char *kind, const char *options)
@@ -369,11 +367,10 @@ static void as_rows(const stage_case *c)
     }
 }
 
-START_TEST(test_partial)
+TEST(test_partial)
 {
     each_case(as_rows);
 }
-END_TEST
 
 /* ---- cast: every pair ----------------------------------------------------- */
 
@@ -439,7 +436,7 @@ static void store(array *a, int64_t i, long double x)
     }
 }
 
-START_TEST(test_cast_all)
+TEST(test_cast_all)
 {
     static const long double special[] = {
         0, 0.5L, 1, 1.5L, 2.5L, 126.5L, 127.5L, 254.5L, 255.5L, 32766.5L, 65503.9L, 65519.9L, 65520,
@@ -469,11 +466,10 @@ START_TEST(test_cast_all)
             array_free(&got);
         }
 }
-END_TEST
 
 /* ---- reduce: large, against plain sums ------------------------------------ */
 
-START_TEST(test_reduce_large)
+TEST(test_reduce_large)
 {
     static const int64_t sizes[] = { 1, 2, 63, 64, 65, 1023, 1025, 4097, 70001, 600011 };
     static const gp_dtype types[] = { GP_U8, GP_I32, GP_F32 };
@@ -500,7 +496,6 @@ START_TEST(test_reduce_large)
             array_free(&in);
         }
 }
-END_TEST
 
 /* ---- topk: both outputs, by what they have to be ------------------------------- */
 
@@ -532,7 +527,7 @@ static void check_line(const array *x, const array *y, const array *z, int64_t l
     ck_assert_int_eq(ahead, k - 1);
 }
 
-START_TEST(test_topk)
+TEST(test_topk)
 {
     static const struct { int64_t outer, n, inner; int k; } sizes[] = {
         { 1, 1, 1, 1 }, { 37, 2, 1, 1 }, { 300, 7, 1, 7 }, { 9, 5, 130, 3 }, { 3, 64, 1, 64 }, { 2, 100, 3, 65 }, { 1, 2048, 1, 1024 },
@@ -563,7 +558,6 @@ START_TEST(test_topk)
             array_free(&x), array_free(&out[0]), array_free(&out[1]);
         }
 }
-END_TEST
 
 /* ---- a signal in blocks ------------------------------------------------------- */
 
@@ -602,7 +596,7 @@ static void in_blocks(const char *kind, const char *options, const array *x, int
     array_free(&whole);
 }
 
-START_TEST(test_fir_blocks)
+TEST(test_fir_blocks)
 {
     static const struct { gp_dtype dtype; int ndim; int64_t dim[2]; } shapes[] = {
         { GP_F32, 1, { 211 } }, { GP_F32, 2, { 157, 3 } }, { GP_C64, 1, { 130 } } };
@@ -620,9 +614,8 @@ START_TEST(test_fir_blocks)
             array_free(&x);
         }
 }
-END_TEST
 
-START_TEST(test_signal_blocks)
+TEST(test_signal_blocks)
 {
     static const struct {
         const char *kind, *options;
@@ -651,11 +644,10 @@ START_TEST(test_signal_blocks)
         array_free(&x);
     }
 }
-END_TEST
 
 /* ---- what makes no sense ------------------------------------------------------ */
 
-START_TEST(test_errors)
+TEST(test_errors)
 {
     static const struct {
         const char *kind, *options;
@@ -748,7 +740,6 @@ START_TEST(test_errors)
         array_free(&in);
     }
 }
-END_TEST
 
 /* ---- two back ends -------------------------------------------------------------- */
 
@@ -785,14 +776,6 @@ TCase *stage_cases(const gp_backend *b)
     backend = b;
     tcase_set_timeout(c, 300);
     tcase_add_checked_fixture(c, open_device, close_device);
-    tcase_add_test(c, test_references);
-    tcase_add_test(c, test_batches);
-    tcase_add_test(c, test_partial);
-    tcase_add_test(c, test_cast_all);
-    tcase_add_test(c, test_reduce_large);
-    tcase_add_test(c, test_topk);
-    tcase_add_test(c, test_fir_blocks);
-    tcase_add_test(c, test_signal_blocks);
-    tcase_add_test(c, test_errors);
+    suite_fill(c, suite_items, 1);
     return c;
 }

@@ -1,9 +1,8 @@
 /* unwritten_cases.c - what a kernel leaves unwritten is told of the first whole frame, however it is launched. */
 #include <stdlib.h>
 #include <string.h>
-#include "every.h"
 #include "pipe.h"
-#include "unwritten_cases.h"
+#include "cases.h"
 
 static const char *on;
 
@@ -69,7 +68,7 @@ static char *run_in(const char *dir, int i, gp_run_options options, pipe_result 
     return pipe_read(dir, "out.raw", &n);
 }
 
-START_TEST(unwritten)
+TEST_SOME(unwritten, sizeof cases / sizeof *cases, 4, 1)
 {
     /* A sanitizer runs one kernel at a time: no first frame beside a kernel that is resident. */
     if (getenv("GPIPE_SANITIZED") && strstr(cases[_i].top, "persistent"))
@@ -90,10 +89,9 @@ START_TEST(unwritten)
     }
     free(made);
 }
-END_TEST
 
 /* What is checked is computed in full, although its slots have been used: holes and partial frames came before. */
-START_TEST(first_whole_frame_comes_late)
+TEST_SOME(first_whole_frame_comes_late, 7, 3, 1)
 {
     const char *dir = pipe_dir();
     char yaml[800];
@@ -117,7 +115,6 @@ START_TEST(first_whole_frame_comes_late)
             ck_assert_msg(out[at] == (float)(2 * (i * 32 + k) + 1), "element %d of frame %d is %g", k, i, (double)out[at]);
     free(out);
 }
-END_TEST
 
 /* Where frames differ in shape and `resize` says that of each, what comes in whole is checked, in the shape that it has. */
 static const struct { const char *first, *second, *msg; int whole; } shaped[] = {
@@ -152,7 +149,7 @@ static char *run_shaped(const char *dir, int i, bool zero, pipe_result *r, size_
     return pipe_read(dir, "00008.npy", n);
 }
 
-START_TEST(each_shape)
+TEST_SOME(each_shape, sizeof shaped / sizeof *shaped, 3, 1)
 {
     const char *dir = pipe_dir();
     size_t n = 0, nzero = 0;
@@ -172,12 +169,9 @@ START_TEST(each_shape)
     free(made);
     free(same);
 }
-END_TEST
 
 void unwritten_cases(TCase *tc, const char *device)
 {
     on = device;
-    tcase_add_loop_test(tc, first_whole_frame_comes_late, 0, 7);
-    tcase_add_loop_test(tc, each_shape, 0, sizeof shaped / sizeof *shaped);
-    ADD_SOME(tc, unwritten, (int)(sizeof cases / sizeof *cases), tests_every(4, 1));
+    suite_fill(tc, suite_items, 1);
 }

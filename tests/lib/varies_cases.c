@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/npy.h"
-#include "every.h"
-#include "varies_cases.h"
+#include "cases.h"
 #include "pipe.h"
 
 static const char *on;
@@ -150,7 +149,7 @@ static void run(const char *dir, const char *buffers, int chain, const char *pat
     ck_assert_msg(r.outcome == GP_DONE, "%s", yaml);
 }
 
-START_TEST(as_if_alone)
+TEST_THIN(as_if_alone, CHAINS * KNOBS, 1)
 {
     int c = _i / KNOBS;
     const char *dir = pipe_dir();
@@ -173,12 +172,10 @@ START_TEST(as_if_alone)
         ck_assert_msg(!one || (n == m && !memcmp(one, all, n)), "%s of %s, with %s", name, chains[c].what, knobs[_i % KNOBS]);
         free(one), free(all);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Sizes that are expressions are those of each frame; one that comes to nothing is an error of its frame. */
-START_TEST(sizes_by_expressions)
+TEST_THIN(sizes_by_expressions, KNOBS, 14)
 {
     const char *dir = pipe_dir();
     char yaml[2000], name[60], why[160];
@@ -204,9 +201,7 @@ START_TEST(sizes_by_expressions)
     r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
     ck_assert(r.outcome == GP_ERROR && r.errs.n);
     ck_assert_msg(strstr(r.errs.e[0].msg, "axis 0 of buffer 'y' would have 0 elements"), "%s", r.errs.e[0].msg);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Frame 0, of rows of 40; the next has others. */
 static void put_wide(const char *dir)
@@ -220,7 +215,7 @@ static void put_wide(const char *dir)
 #define IMAGE "[\"<=30\", \"<=40\"]"
 
 /* Frame by frame, with those of another buffer; rows with those of a file. */
-START_TEST(compared)
+TEST_THIN(compared, 7, 14)
 {
     static const struct { const char *shape, *stages, *wrong; } cases[] = {
         { IMAGE, "  - {use: blur, sigma: 0.6, in: x, out: a}\n  - {use: blur, sigma: 0.6, in: x, out: b}\n"
@@ -261,12 +256,10 @@ START_TEST(compared)
     } else {
         pipe_no_errors(&r, yaml);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* What is declared with one shape may be regrouped, and be read beside what is not. */
-START_TEST(regrouped)
+TEST_THIN(regrouped, KNOBS, 14)
 {
     const char *dir = pipe_dir();
     char yaml[2000];
@@ -283,12 +276,10 @@ START_TEST(regrouped)
         ck_assert_msg(out[4 * i + 1] == (float)sizes[i][0] && out[4 * i + 2] == (float)sizes[i][1]
                       && out[4 * i + 3] == (float)(sizes[i][0] * sizes[i][1]), "frame %d", i);
     free(out);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A kernel that goes through one by the size of the other would read what is in its slot beyond it. */
-START_TEST(two_shapes)
+TEST_THIN(two_shapes, KNOBS, 14)
 {
     const char *dir = pipe_dir();
     char yaml[2000];
@@ -302,9 +293,7 @@ START_TEST(two_shapes)
     ck_assert(r.outcome == GP_ERROR && r.errs.n);
     ck_assert_msg(strstr(r.errs.e[0].msg, "stage 'kernel' reads frames of two shapes: 'x' is f32 [30, 40], and 'y', which has "
                          "the same bounds, is f32 [1, 1]"), "%s", r.errs.e[0].msg);
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 static float element(int64_t i)
 {
@@ -312,7 +301,7 @@ static float element(int64_t i)
 }
 
 /* An expression finds each input along its own axes; where they share one, they have to fit. */
-START_TEST(two_lengths)
+TEST_THIN(two_lengths, KNOBS, 14)
 {
     static const int rows[] = { 3, 5, 8 }, columns[] = { 4, 2, 8 };
     const char *dir = pipe_dir();
@@ -347,12 +336,10 @@ START_TEST(two_lengths)
             free(o);
         }
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* Each raw file is a frame of as many rows as it has; and what is not as declared is told by the file's name. */
-START_TEST(raw_files)
+TEST_THIN(raw_files, 4, 14)
 {
     static const struct { const char *shape; size_t bytes; const char *wrong; } cases[] = {
         { "[\"<=10\", 3]", 120, NULL }, { "[\"<=10\", 3]", 36, NULL },
@@ -375,12 +362,10 @@ START_TEST(raw_files)
         ck_assert(out && n == cases[_i].bytes && !memcmp(out, data, n));
         free(out);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 /* A script's frame of a shape that its buffer does not have is told, and is no frame. */
-START_TEST(wrong_shapes)
+TEST_THIN(wrong_shapes, 7, 14)
 {
     static const struct { const char *shape, *made, *wrong; } cases[] = {
         { "[4, 4]", "{2, 3}", "made 'out' of frame 0 f32 [2, 3], which does not fit in f32 [4, 4]" },
@@ -403,21 +388,10 @@ START_TEST(wrong_shapes)
     } else {
         pipe_no_errors(&r, yaml);
     }
-    pipe_dir_remove(dir);
 }
-END_TEST
 
 void varies_cases(TCase *tc, const char *device, int every)
 {
     on = device;
-#define LOOP(test, n) ADD_SOME(tc, test, n, every)
-    LOOP(as_if_alone, CHAINS * KNOBS);
-    every = (every + 13) / 14;         /* of those that differ little */
-    LOOP(sizes_by_expressions, KNOBS);
-    LOOP(compared, 7);
-    LOOP(regrouped, KNOBS);
-    LOOP(raw_files, 4);
-    LOOP(two_shapes, KNOBS);
-    LOOP(two_lengths, KNOBS);
-    LOOP(wrong_shapes, 7);
+    suite_fill(tc, suite_items, every);
 }

@@ -98,8 +98,7 @@ void verdict_up(void)
     size_t bytes;
     char *png = pipe_read(".", "tests/data/png/rgb8.png", &bytes);
     ck_assert_ptr_nonnull(png);
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
+    registry = pipe_builtin(NULL, 0);
     for (size_t i = 0; i < sizeof own_kinds / sizeof *own_kinds; i++)
         ck_assert_msg(gp_register(registry, &own_kinds[i], &errs), "%s", errs.e[0].msg);
     dir = pipe_dir();

@@ -1,0 +1,75 @@
+"""kit.py - what programs of this folder that run gpipe share: its path, a folder, a count of checks, processes that end
+with the test."""
+import atexit, os, subprocess, sys, tempfile, time
+
+gpipe = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 and os.path.isfile(sys.argv[1]) else os.environ["GPIPE"])
+tmp = tempfile.TemporaryDirectory()
+os.chmod(tmp.name, 0o700)
+env = dict(os.environ, XDG_RUNTIME_DIR=tmp.name, TERM="xterm")
+quick = os.environ.get("GPIPE_TESTS") != "all"
+children, passed, failed = [], 0, []
+
+
+@atexit.register
+def end_children():
+    for p in children:
+        if p.poll() is None:
+            p.kill()
+            p.wait()
+
+
+def check(name, ok, what=""):
+    global passed
+    if ok:
+        passed += 1
+    else:
+        failed.append(name)
+        print(f"FAILED: {name}: {what!s:.2000}", flush=True)
+
+
+def total(name, more=""):
+    print(f"{name}: {passed} passed, {len(failed)} failed{more}")
+    sys.exit(bool(failed))
+
+
+def path(name):
+    return os.path.join(tmp.name, name)
+
+
+def put(name, text):
+    with open(path(name), "w") as f:
+        f.write(text)
+    return path(name)
+
+
+def bytes_of(name):
+    with open(name, "rb") as f:
+        return f.read()
+
+
+def until(true, seconds=60):
+    end = time.time() + seconds
+    while not true() and time.time() < end:
+        time.sleep(0.02)
+    return true()
+
+
+def spawn(*args, **more):
+    """gpipe, which ends with this test whatever happens."""
+    children.append(subprocess.Popen([gpipe, *args], **{"env": env, "text": True, **more}))
+    return children[-1]
+
+
+def ran(*command):
+    """Whether it came to a good end."""
+    p = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if p.returncode:
+        print(p.stderr, command, file=sys.stderr)
+    return p.returncode == 0
+
+
+def runs(text):
+    """Whether a pipeline of this text, in the current folder, does."""
+    with open("p.yaml", "w") as f:
+        f.write(text)
+    return ran(gpipe, "run", "-q", "--device", "cpu", "p.yaml")

@@ -1,0 +1,47 @@
+/* suite.c - see suite.h. */
+#include "every.h"
+#include "suite.h"
+
+void suite_add(suite_item **list, suite_item *item)
+{
+    while (*list && (*list)->line < item->line)
+        list = &(*list)->next;
+    item->next = *list;
+    *list = item;
+}
+
+static void add_test(TCase *tc, const suite_item *t, int every)
+{
+    if (t->quick || t->of)
+        ADD_SOME(tc, t->test, t->to, t->of ? (every + t->of - 1) / t->of : tests_every(t->quick, t->all));
+    else if (t->to > t->from)
+        tcase_add_loop_test(tc, t->test, t->from, t->to);
+}
+
+static TCase *add_case(Suite *s, const char *name, SFun up, SFun down, double seconds)
+{
+    TCase *tc = tcase_create(name);
+    if (seconds > 0)
+        tcase_set_timeout(tc, seconds);
+    tcase_add_checked_fixture(tc, up, down);
+    suite_add_tcase(s, tc);
+    return tc;
+}
+
+Suite *suite_make(const char *name, SFun up, SFun down, double seconds, const suite_item *list)
+{
+    Suite *s = suite_create(name);
+    TCase *tc = add_case(s, name, up, down, seconds);
+    for (const suite_item *t = list; t; t = t->next)
+        if (t->test)
+            add_test(tc, t, 1);
+        else
+            tc = add_case(s, name, t->up, t->down, t->seconds);
+    return s;
+}
+
+void suite_fill(TCase *tc, const suite_item *list, int every)
+{
+    for (; list; list = list->next)
+        add_test(tc, list, every);
+}

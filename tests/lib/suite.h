@@ -1,0 +1,58 @@
+/* suite.h - a test is in the suite of its file by being there: it is named once, and listed nowhere.
+ *
+ *   TEST(name) { ... }                          one
+ *   TEST_EACH(name, table) { ... }              for each row of an array, table[_i]
+ *   TEST_LOOP(name, from, to) { ... }           for each _i in [from, to)
+ *   TEST_SOME(name, n, quick, all) { ... }      for some _i in [0, n): one in `quick`, or in `all` (every.h)
+ *   TEST_THIN(name, n, of) { ... }              the same, one in `every` that suite_fill is given, or in its `of`-th part
+ *   TEST_CASE(name, up, down, seconds)          those behind it have these fixtures, and may take so long
+ *   TEST_SUITE(name, up, down, seconds)         at the end of test_NAME.c; the fixtures of those before any TEST_CASE
+ *
+ * Fixtures run around each test, in its process, and may be NULL; seconds 0: as other suites. */
+#ifndef TEST_SUITE_H
+#define TEST_SUITE_H
+
+#include <check.h>
+
+typedef struct suite_item {
+    const TTest *test;         /* NULL: a TEST_CASE */
+    int line, from, to, quick, all, of;
+    SFun up, down;
+    double seconds;
+    struct suite_item *next;
+} suite_item;
+
+/* By line: constructors of a file run in any order. */
+void suite_add(suite_item **list, suite_item *item);
+Suite *suite_make(const char *name, SFun up, SFun down, double seconds, const suite_item *list);
+/* To a case that another made; there may be no TEST_CASE. */
+void suite_fill(TCase *tc, const suite_item *list, int every);
+
+static suite_item *suite_items __attribute__((unused));       /* of this file */
+
+#define SUITE_ITEM(name, ...) \
+    __attribute__((constructor)) static void name##_is_there(void) \
+    { \
+        static suite_item this_item; \
+        this_item = (suite_item){ .line = __LINE__, __VA_ARGS__ }; \
+        suite_add(&suite_items, &this_item); \
+    }
+#define TEST_ITEM(name, ...) \
+    static const TTest *name; \
+    SUITE_ITEM(name, .test = name, __VA_ARGS__) \
+    START_TEST(name)
+#define TEST(name) TEST_ITEM(name, .to = 1)
+#define TEST_LOOP(name, first, end) TEST_ITEM(name, .from = (first), .to = (int)(end))
+#define TEST_EACH(name, table) TEST_LOOP(name, 0, sizeof (table) / sizeof *(table))
+#define TEST_SOME(name, n, one_in, of_all) TEST_ITEM(name, .to = (int)(n), .quick = (one_in), .all = (of_all))
+#define TEST_THIN(name, n, part) TEST_ITEM(name, .to = (int)(n), .of = (part))
+#define TEST_CASE(name, set_up, tear_down, limit) \
+    SUITE_ITEM(name, .up = (set_up), .down = (tear_down), .seconds = (limit))
+#define TEST_SUITE(name, set_up, tear_down, limit) \
+    Suite *suite_##name(void); \
+    Suite *suite_##name(void) \
+    { \
+        return suite_make(#name, set_up, tear_down, limit, suite_items); \
+    }
+
+#endif
