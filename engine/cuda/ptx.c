@@ -1,9 +1,9 @@
 /* ptx.c - which of its own variables a kernel may change, as its PTX says (NVIDIA, "Parallel Thread Execution ISA").
  *
- * A variable lies in .global, and is changed through its address. Registers that are computed from that carry the address on,
- * by the instructions of carries[]; what loads from it (loads[]) makes a plain value. Every other instruction that has such a
- * register, or the variable itself, may change it: st, atom and red, a call, and whatever is not known here. So does a
- * variable whose initial value is the address of another. */
+ * A variable lies in .global, and is changed through its address. The instructions of carries[] compute registers from an
+ * address, which then carry it on; those of loads[] make plain values of it. Every other instruction that has such a
+ * register, or the variable itself, may change the variable: st, atom and red, a call, and whatever is not known here.
+ * A variable whose address is the initial value of another one may be changed, too. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/cxx.h"
