@@ -1,7 +1,7 @@
 /* kernel.c - a user's own kernel, from a .cu file or in the pipeline itself.
  *
  * check() and shape() read `args`, `block` and the like once, and leave what they found in the options; open() has the
- * source compiled, by which all is told that its text says; record() evaluates arguments and grid for the views it gets,
+ * source compiled; errors in it are found there; record() evaluates arguments and grid for the views it gets,
  * so that a partial frame is computed at its own size. */
 #include <stdlib.h>
 #include <string.h>

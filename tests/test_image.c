@@ -102,8 +102,23 @@ static const struct { const char *text, *cpu, *cuda; } cases[] = {
       "count", "count" },
     { "struct Acc { int n; static __device__ Acc &get() { static __device__ Acc a; return a; } };\n" H "Acc::get().n++;" E,
       "a", "a" },
-    /* of several kernels only those that are made count */
-    { "__device__ int c;\nextern \"C\" __global__ void other(int *a) { c = a[0]; }\n" H E, "c", "c" },
+    /* another kernel of the source is never launched; on the CPU its variable is there all the same */
+    { "__device__ int c;\nextern \"C\" __global__ void other(int *a) { c = a[0]; }\n" H E, "c", "" },
+    /* lines of their own, so that there are directives between instructions */
+    { "__device__ const int t[4] = {1, 2, 3, 4};\n__device__ const int u[4] = {5, 6, 7, 8};\n" H "\nint x = t[a[1]];\n"
+      "int y = u[a[1]];\na[0] = x * y;\n" E, "", "" },
+    { "__device__ int n;\n" H "\nint x = a[1];\nn += x;\na[0] = x;\n" E, "n", "n" },
+    { "#include <assert.h>\n" H "assert(a[1] > 0);" E, "", "" },
+    { "struct P { __device__ virtual int f(int x) { return x; } }; struct Q : P { __device__ int f(int x) override { return 2; } };\n"
+      H "P p; Q q; P *w = a[1] ? &p : &q; a[0] = w->f(a[2]);" E, "", "" },
+    /* assembler texts: braces at the start of a line, comments, guards, variables and registers of their own */
+    { "__device__ int c;\n" H "int r; asm volatile(\"{\\n .reg .pred p;\\n mov.u32 %0, 1;\\n}\\n\" : \"=r\"(r)); c += r;" E, NULL, "c" },
+    { "extern \"C\" { __device__ int c_; }\n" H "asm(\"/* ld would do */ st.global.u32 [c_], 1;\");" E, NULL, "c_" },
+    { "extern \"C\" { __device__ int c_; }\n" H "asm(\"{ .reg .pred p; setp.eq.u32 p, %0, 1;\\n@p\\nst.global.u32 [c_], 1; }\" "
+      ":: \"r\"(a[0]));" E, NULL, "c_" },
+    { H "int r; asm(\"{ .global .u32 cnt; atom.global.add.u32 %0, [cnt], 1; }\" : \"=r\"(r)); a[0] = r;" E, NULL, "cnt" },
+    { "extern \"C\" { __device__ const int pred[4] = {1, 2, 3, 4}; }\n" H "a[0] = pred[a[1]];" E, "", "" },
+    { "asm(\".data\\nkept_: .long 0\\n.text\");\n" H "asm volatile(\"incl kept_(%rip)\");" E, "kept_", NULL },
     /* what is const cannot be changed on the CPU, where it lies in memory that is read-only */
     { "__device__ const int c = 0;\n" H "*(int *)&c = 1;" E, "", "c" },
     { "static __device__ const int t[2] = { 1, 2 };\n" H "int *p = const_cast<int *>(t); p[a[0]]++;" E, "", "t" },
@@ -161,10 +176,11 @@ TEST(refuses_thread_local)
 /* Of all kernels of a source only the entry's waiting counts, wherever the call stands. */
 TEST(waits_for_all_blocks)
 {
-    static const char text[] = "#include <cooperative_groups.h>\n#define GRID cooperative_groups::this_ ## grid\n"
+    static const char text[] = "#include <cooperative_groups.h>\n"
         "static __device__ void meet() { auto g = cooperative_groups::this_grid(); g.sync(); }\n"
         "extern \"C\" __global__ void k(int *a) { meet(); a[0] = 1; }\n"
-        "extern \"C\" __global__ void ranks(int *a) { a[0] = (int)cooperative_groups::this_grid().thread_rank(); }\n";
+        "extern \"C\" __global__ void ranks(int *a) { a[0] = (int)cooperative_groups::this_grid().thread_rank(); }\n"
+        "extern \"C\" __global__ void other(int *a) { if (a[0]) meet(); }\n";
     gp_source src = source(text);
     for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
         gp_errs errs;
@@ -175,6 +191,9 @@ TEST(waits_for_all_blocks)
         }
         src.cooperative = true;
         ck_assert_msg(compiles(&src, cuda, &errs), "%s", errs.e[0].msg);
+        src.cooperative = false, src.entry = "ranks";
+        ck_assert_msg(compiles(&src, cuda, &errs), "%s", errs.e[0].msg);
+        src.entry = "k";
     }
 }
 

@@ -92,14 +92,13 @@ void gp_plain_symbol(const char *symbol, char *name, size_t room)
     if (!n)
         n = strlen(symbol);
     for (const char *p = symbol; !strncmp(symbol, "_Z", 2) && *p;) {
-        char *end;
+        char *end = (char *)p + 1;
         unsigned long len = *p >= '1' && *p <= '9' ? strtoul(p, &end, 10) : 0;
-        if (len && len <= strlen(end)) {
+        p = end;
+        if (len && len == strnlen(end, len)) {
             last = end, n = len, p = end + len;
             if (*p == 'I' || *p == 'B')    /* template arguments, an ABI's tag */
                 break;
-        } else {
-            p++;
         }
     }
     snprintf(name, room, "%.*s", (int)n, last);

@@ -148,7 +148,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
         put_kernel(&l, kernel, stage);
     else
         put(&l, thread);
-    put(&l, kernel ? "': 'gpipe run --check-kernels' says which argument it left, and where" : "'");
+    put(&l, kernel ? "': 'gpipe run --check-kernels' says what it left, and where; a __constant__ variable cannot be written, "
+           "and needs a value that the compiler knows" : "'");
     end(&l);
     remove_files();
     signal(number, SIG_DFL);

@@ -373,7 +373,9 @@ bool gp_cc_compile(const gp_source *src, const atomic_int *cancel, gp_cpu_entry 
         r.unit = make_key(&u, &c);
         gp_reads_text(&r, u.text);
         add_folders(&r, &u, &c);
+        gp_cpu_loads(src->entry);
         ok = find(&r, &l, errs) || build(&u, &c, &r, cancel, &l, errs);
+        gp_cpu_loads(NULL);
     }
     if (ok && !gp_image_keeps_nothing(src, l.data, l.bytes, errs)) {
         dlclose(l.dl);

@@ -178,10 +178,16 @@ static void pass_turn(gp_cpudev *c, const gp_cpuop *op)
 #define FOR_HANDLERS static __attribute__((tls_model("initial-exec"))) _Thread_local
 FOR_HANDLERS const gp_cpuop *volatile running;
 FOR_HANDLERS const gp_cpu_runner *runner;
+FOR_HANDLERS const char *volatile loading;
+
+void gp_cpu_loads(const char *kernel)
+{
+    loading = kernel;
+}
 
 void gp_kernel_at_fault(const void *address, gp_kernel_fault *out)
 {
-    *out = (gp_kernel_fault){ .kernel = NULL };
+    *out = (gp_kernel_fault){ .kernel = loading };
     if (running)
         *out = (gp_kernel_fault){ running->kernel->name, running->stage,
                                   gp_cpu_runner_overflows(runner, address) };

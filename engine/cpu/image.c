@@ -1,5 +1,6 @@
 /* image.c - variables that a compiled kernel could change, as the symbols of its library say: those in memory that can be
- * written. __constant__ ones are not (kernels/cpu.h), nor what is const, unless it is computed when it is first met. */
+ * written. __constant__ ones are not, but for templates (kernels/cpu.h), nor what is const, unless it is computed when it
+ * is first met. */
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +57,8 @@ static bool is_compilers(const char *symbol)
 {
     static const char *const begin[] = { "completed.", "DW.ref.", "_ZGV", "_ZSt", "_ZNSt", "_ZNKSt",
                                          "_ZT", "__dso_handle", "__TMC_END__", "__odr_asan", "__asan", "__tsan",
-                                         "__gcov", "__llvm_prof", "__sanitizer", NULL };
+                                         "__gcov", "__llvm_prof", "__sanitizer", "_edata", "_end", "__bss_start", "$",
+                                         NULL };
     return begins(symbol, begin);
 }
 
@@ -86,7 +88,8 @@ static int find(const image *m, char *name, size_t room)
         for (size_t k = 0; v && k < t->sh_size / sizeof *v; k++) {
             const char *symbol = text(m, &m->section[t->sh_link], v[k].st_name);
             int type = ELF64_ST_TYPE(v[k].st_info);
-            if (type != STT_OBJECT || !*symbol || !lasts(m, v[k].st_shndx) || is_compilers(symbol))
+            /* without a type: of assembly */
+            if ((type != STT_OBJECT && type != STT_NOTYPE) || !*symbol || !lasts(m, v[k].st_shndx) || is_compilers(symbol))
                 continue;
             gp_plain_symbol(symbol, name, room);
             return 1;

@@ -135,10 +135,11 @@ static void free_options(options *o)
 }
 
 /* Adds what decides the image, beside the files that are read. NVRTC takes nothing from the
- * environment. An image is stored when its PTX was looked at for what this source may not do. */
+ * environment. An image is stored only if its PTX passed the checks, so that what the stage allows is a part of the key, and
+ * so is a number that is raised when ptx.c finds more. */
 static gp_key make_key(const char *text, const nvrtc *rtc, const options *o, const gp_source *src)
 {
-    int version[2] = { 0, 0 }, may[2] = { src && src->cooperative, !src || !src->overlaps };
+    int version[2] = { 0, 0 }, may[3] = { src && src->cooperative, !src || !src->overlaps, 1 };
     gp_hash h;
     gp_hash_begin(&h);
     rtc->version(&version[0], &version[1]);
@@ -184,12 +185,7 @@ static bool check_ptx(const nvrtc *rtc, void *prog, const gp_source *src, gp_err
     if (src->cooperative && !src->overlaps)
         return true;
     bool ok = !rtc->ptx_size(prog, &bytes) && (ptx = calloc(1, bytes + 1)) && !rtc->ptx(prog, ptx);
-    if (!ok)
-        gp_fail(errs, GP_E_RESOURCE, src->at, "no PTX of '%s'", gp_source_name(src));
-    else if (!src->cooperative && gp_ptx_waits(ptx))
-        ok = gp_source_waits(src, errs);
-    else
-        ok = !src->overlaps || gp_ptx_keeps_nothing(src, ptx, errs);
+    ok = ok ? gp_ptx_check(src, ptx, errs) : gp_fail(errs, GP_E_RESOURCE, src->at, "no PTX of '%s'", gp_source_name(src));
     free(ptx);
     return ok;
 }

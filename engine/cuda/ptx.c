@@ -1,4 +1,5 @@
-/* ptx.c - which of its own variables a kernel may change, as its PTX says (NVIDIA, "Parallel Thread Execution ISA").
+/* ptx.c - which of its own variables a kernel may change, and whether it waits for other blocks, as its PTX says (NVIDIA,
+ * "Parallel Thread Execution ISA"). Other kernels of the source are compiled with it, and never launched.
  *
  * A variable lies in .global, and is changed through its address. The instructions of carries[] compute registers from an
  * address, which then carry it on; those of loads[] make plain values of it. Every other instruction that has such a
@@ -15,6 +16,8 @@ static const char *const carries[] = {
     "selp", "slct", "bfe", "bfi", "prmt", "lop3", NULL
 };
 static const char *const loads[] = { "ld", "ldu", "prefetch", "prefetchu", "isspacep", "setp", "set", NULL };
+
+enum { MAX_PASSES = 100 };     /* over a function: one more for each loop that an address goes around */
 
 typedef struct search {
     gp_table variable;             /* the names of those in .global */
@@ -73,6 +76,12 @@ static void add(search *s, gp_table *t, const char *name, size_t n, const char *
         free(copy), s->lost = true;
 }
 
+/* What nothing writes: texts of printf ($str), __func__ and what assert() says (__unnamed_1), tables of virtual functions. */
+static bool is_compilers(const char *name)
+{
+    return *name == '$' || !strncmp(name, "__unnamed_", 10) || !strncmp(name, "_ZT", 3);
+}
+
 /* `.visible .global .align 4 .u32 name[4] = {...}` */
 static void declare(search *s, char *p, char *end)
 {
@@ -80,7 +89,7 @@ static void declare(search *s, char *p, char *end)
     while (name && (name[-1] == '.' || isdigit((unsigned char)*name)))
         name = next_name(&p, stop);
     size_t n = name ? (size_t)(p - name) : 0;
-    if (n && *name != '$' && !carried(s, name, n))             /* $str: a text of printf */
+    if (n && !is_compilers(name) && !carried(s, name, n))
         add(s, &s->variable, name, n, NULL);
 }
 
@@ -117,11 +126,8 @@ static void look_at_instruction(search *s, char *p, char *end)
 /* Is it a line that ends by itself, `.loc 1 2 3`? */
 static bool is_line(const char *p)
 {
-    static const char *const lines[] = { ".loc ", ".file", ".version", ".target", ".address_size", ".section", NULL };
-    const char *const *l = lines;
-    while (*l && strncmp(p, *l, strlen(*l)))
-        l++;
-    return *l != NULL;
+    static const char *const lines[] = { ".loc", ".file", ".version", ".target", ".address_size", ".section", NULL };
+    return is_of(p, strcspn(p, " \t\r\n"), lines);
 }
 
 /* The body of a function: statements, which end with ';', braces and labels. */
@@ -131,19 +137,22 @@ static void look_at_body(search *s, char *p, char *end)
         p += strspn(p, " \t\r\n{};");
         if (p >= end)
             break;
-        if (is_line(p) || !strncmp(p, "//", 2)) {
+        if (is_line(p)) {
             p += strcspn(p, "\n");
             continue;
         }
-        if (*p == '@')                         /* a guard, which is no operand */
-            p += strcspn(p, " \t");
+        if (*p == '@') {                       /* a guard, which is no operand */
+            p += 1 + strspn(p + 1, "! \t\r\n");
+            next_name(&p, end), p += strspn(p, " \t\r\n");
+        }
         char *to = p + strcspn(p, ";");
         char *colon = memchr(p, ':', (size_t)(to - p)), *space = p + strcspn(p, " \t\n");
         if (colon && colon < space && colon[1] != ':') {
             p = colon + 1;
             continue;
         }
-        look_at_instruction(s, p, to < end ? to : end);
+        if (*p != '.')                         /* .reg, .param: names that it declares */
+            look_at_instruction(s, p, to < end ? to : end);
         p = to;
     }
 }
@@ -164,58 +173,98 @@ static bool is_function(const char *p)
     return *p == '.' && (memmem(p, n, ".entry ", 7) || memmem(p, n, ".func ", 6));
 }
 
+/* The line at p begins another kernel than `entry`? It is compiled with it, and never launched. */
+static bool is_other(const char *p, const char *entry)
+{
+    const char *name = memmem(p, strcspn(p, "\n"), ".entry ", 7);
+    size_t n = strlen(entry);
+    return *p == '.' && name && (strncmp(name + 7, entry, n) || in_name(name[7 + n]));
+}
+
 /* Does a line at p declare a variable in the space, ".global " or ".const "? */
 static bool is_variable(const char *p, const char *space)
 {
     return *p == '.' && !is_function(p) && memmem(p, strcspn(p, "\n=;"), space, strlen(space));
 }
 
-/* Behind the line, and the lines of a statement or body that it begins. */
+/* Behind the line, and the lines of a statement or body that it begins. An assembler text in a body may have braces. */
 static char *behind(char *p)
 {
-    bool function = is_function(p);
-    char *semicolon = strchr(p, ';'), *body = function ? strstr(p, "\n{") : NULL;
-    if (function && body && (!semicolon || body < semicolon)) {
-        char *end = strstr(body, "\n}");
-        return end ? end + 2 : p + strlen(p);
+    if (is_function(p)) {
+        char *stop = p + strcspn(p, "{;"), *end = *stop == '{' ? (char *)gp_closing(stop) : stop;
+        return end && *end ? end + 1 : p + strlen(p);
     }
-    if (function || is_variable(p, ".global ") || is_variable(p, ".const "))
-        return semicolon ? semicolon + 1 : p + strlen(p);
+    if (is_variable(p, ".global ") || is_variable(p, ".const ")) {
+        char *end = p + strcspn(p, ";");
+        return end + (*end == ';');
+    }
     return p + strcspn(p, "\n");
 }
 
-bool gp_ptx_keeps_nothing(const gp_source *src, char *ptx, gp_errs *errs)
+static bool waits(const gp_source *src, char *ptx)
 {
-    search s = { .changed = NULL };
-    for (char *p = ptx, *end; *p; p = end + strspn(end, "\n")) {
+    for (char *p = ptx, *end; *p; p = end + strspn(end, " \t\r\n")) {
+        end = behind(p);
+        if (!is_other(p, src->entry) && memmem(p, (size_t)(end - p), "%envreg", 7))
+            return true;
+    }
+    return false;
+}
+
+static void declare_all(search *s, char *ptx)
+{
+    for (char *p = ptx, *end; *p; p = end + strspn(end, " \t\r\n")) {
         end = behind(p);
         if (is_variable(p, ".global "))
-            declare(&s, p, end);
+            declare(s, p, end);
+        for (char *in = is_function(p) ? p : NULL; in && (in = memmem(in, (size_t)(end - in), ".global ", 8)); in += 8)
+            if (strchr(" \t\n{};", in[-1]))   /* of an assembler text: not in an instruction's name */
+                declare(s, in, in + strcspn(in, ";"));
     }
-    for (char *p = ptx, *end; *p && s.variable.n; p = end + strspn(end, "\n")) {
+}
+
+static void look_at_function(search *s, char *body, char *end)
+{
+    int passes = 0;
+    do {
+        s->more = false;
+        look_at_body(s, body, end);
+    } while (s->more && !s->changed && !s->lost && ++passes < MAX_PASSES);
+    if (passes == MAX_PASSES)                  /* written so that it takes long to read: the worst is assumed */
+        s->changed = gp_table_next(&s->variable, NULL)->name;
+    free_names(&s->carrier);
+    s->carrier = (gp_table){ 0 };
+}
+
+static bool keeps_nothing(const gp_source *src, char *ptx, gp_errs *errs)
+{
+    search s = { .changed = NULL };
+    declare_all(&s, ptx);
+    for (char *p = ptx, *end; *p && s.variable.n; p = end + strspn(end, " \t\r\n")) {
         end = behind(p);
+        char *body = is_function(p) && !is_other(p, src->entry) ? memchr(p, '{', (size_t)(end - p)) : NULL;
         if (is_variable(p, ".global ") || is_variable(p, ".const "))
             look_at_value(&s, p, end);
-        char *body = is_function(p) ? memchr(p, '{', (size_t)(end - p)) : NULL;
-        do {
-            s.more = false;
-            if (body)
-                look_at_body(&s, body, end);
-        } while (s.more && !s.changed && !s.lost);
-        free_names(&s.carrier);
-        s.carrier = (gp_table){ 0 };
+        if (body)
+            look_at_function(&s, body, end);
     }
     char name[200];
+    bool ok = !s.changed && !s.lost;
     if (s.changed)
         gp_plain_symbol(s.changed, name, sizeof name), gp_source_changes(src, name, errs);
     else if (s.lost)
         gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", gp_source_name(src));
-    bool ok = !s.changed && !s.lost;
     free_names(&s.variable);
     return ok;
 }
 
-bool gp_ptx_waits(const char *ptx)
+bool gp_ptx_check(const gp_source *src, const char *text, gp_errs *errs)
 {
-    return strstr(ptx, "%envreg") != NULL;
+    char *ptx = gp_code_blank(text);           /* without comments */
+    bool ok = ptx || gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", gp_source_name(src));
+    if (ok && !src->cooperative && waits(src, ptx))
+        ok = gp_source_waits(src, errs);
+    ok = ok && (!src->overlaps || keeps_nothing(src, ptx, errs));
+    free(ptx);
+    return ok;
 }

@@ -4,10 +4,9 @@
 
 #include "device/source.h"
 
-/* False, with an error, if the kernel may change a variable of its own. `ptx` is changed, and then as it was. */
-bool gp_ptx_keeps_nothing(const gp_source *src, char *ptx, gp_errs *errs);
-
-/* Does a thread of it wait for all blocks of the grid? Cooperative groups find them by these registers. */
-bool gp_ptx_waits(const char *ptx);
+/* False, with an error, if the kernel may change a variable of its own though launches overlap (gp_source.overlaps), or
+ * waits for all blocks of the grid though it is not cooperative: cooperative groups read %envreg1 and %envreg2, where the
+ * grid's barrier is. */
+bool gp_ptx_check(const gp_source *src, const char *ptx, gp_errs *errs);
 
 #endif

@@ -227,8 +227,9 @@ static bool gpu_only(const report *r, gp_loc at, gp_errs *errs)
 bool gp_source_changes(const gp_source *src, const char *variable, gp_errs *errs)
 {
     return gp_fail(errs, GP_E_SPEC, src->at, "kernel '%s' of '%s' may change its variable '%s', which launches for several "
-                   "frames share and change at the same time: declare it const (or __constant__), with a value that "
-                   "the compiler knows, if it is only read, else set 'serial: true', so that frames take turns",
+                   "frames share and change at the same time: if it is only read, declare it const, with a value that the "
+                   "compiler knows, or __constant__ where its address is stored or passed on; else set 'serial: true', so "
+                   "that frames take turns",
                    src->entry, gp_source_name(src), variable);
 }
 

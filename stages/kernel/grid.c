@@ -21,15 +21,26 @@ static const gp_node *along(const gp_node *size, int axis)
     return size->kind == GP_LIST ? size->item[axis] : size;
 }
 
-/* The blocks that `n` of the option are along an axis. False: no grid has so many. */
-static bool count_blocks(const gp_kgrid *g, gp_num n, int axis, unsigned *blocks)
+/* Threads, or 1, that one of what the option counts stands for. */
+static int64_t unit_of(const gp_kgrid *g, int axis)
 {
     const unsigned block[] = { g->block.x, g->block.y, g->block.z };
-    int64_t most = axis ? MAX_GRID_YZ : INT32_MAX;
-    int64_t most_given = g->threads ? most * block[axis] : most;
-    if (!n.is_int || n.i < 1 || n.i > most_given)
+    return g->threads ? block[axis] : 1;
+}
+
+/* The most that the option can say. */
+static int64_t most_along(const gp_kgrid *g, int axis)
+{
+    return (axis ? MAX_GRID_YZ : INT32_MAX) * unit_of(g, axis);
+}
+
+/* The blocks that `n` of the option are. False: no grid has so many. */
+static bool count_blocks(const gp_kgrid *g, gp_num n, int axis, unsigned *blocks)
+{
+    int64_t unit = unit_of(g, axis);
+    if (!n.is_int || n.i < 1 || n.i > most_along(g, axis))
         return false;
-    *blocks = (unsigned)(g->threads ? (n.i + block[axis] - 1) / block[axis] : n.i);
+    *blocks = (unsigned)((n.i + unit - 1) / unit);
     return true;
 }
 
@@ -92,9 +103,9 @@ bool gp_kgrid_read(gp_shape *s, const gp_ints *block, gp_kgrid *g)
         if (!gp_shape_eval(s, e, &v))
             ok = false;
         else if (!count_blocks(g, v, i, &blocks[i]))
-            ok = gp_shape_fail_at(s, e->at, "%s%.17g %s along %c; it must be a whole number from 1 to %d%s",
+            ok = gp_shape_fail_at(s, e->at, "%s%.17g %s along %c; it must be a whole number from 1 to %lld",
                                   g->threads ? "" : "a grid of ", v.f, g->threads ? "threads" : "blocks", "xyz"[i],
-                                  i ? MAX_GRID_YZ : INT32_MAX, g->threads ? " blocks" : "");
+                                  (long long)most_along(g, i));
         s->known.blocks *= blocks[i];          /* at most INT32_MAX * MAX_GRID_YZ^2 < 2^63 */
     }
     for (int i = n; i < block->n && ok && g->threads; i++)

@@ -329,7 +329,7 @@ enum { GP_CPU_LOCAL = 1024 * 1024 };
 /* What a fault of the calling thread was of, when it was at `address` (siginfo_t.si_addr):
  * for a signal handler, which needs SA_ONSTACK. */
 typedef struct gp_kernel_fault {
-    const char *kernel;        /* the kernel that the thread runs on the CPU back end; NULL: none */
+    const char *kernel;        /* the kernel that the thread runs, or loads, on the CPU back end; NULL: none */
     const char *stage;         /* whose it is; NULL: not known */
     bool overflow;             /* its local variables take more than GP_CPU_LOCAL */
 } gp_kernel_fault;
