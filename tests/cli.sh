@@ -70,7 +70,7 @@ if [ -x "$greet" ]; then
     grep -qx 'hello, me' "$tmp/stdout" && ok || bad 'a verb more: its option'
     expect 'a verb more: usage'   2 'no file given; write gpipe greet NAME' "$greet" greet
     expect 'a verb more: options' 2 'this verb has no option' "$greet" greet you --csv
-    "$greet" help | grep -A1 '^  run ' | grep -q '^  greet  *NAME  *say hello$' && ok || bad 'a verb more: the list'
+    "$greet" help | grep -A1 '^  check ' | grep -q '^  greet  *NAME  *say hello$' && ok || bad 'a verb more: the list'
     "$greet" help greet | grep -q -- '--as NAME  *another name' && ok || bad 'a verb more: its help'
 fi
 # the reference, offline: each key, function and stage that there is; the defaults are those

@@ -331,9 +331,9 @@ static const struct { const char *stage, *msg; } bad[] = {
     { SCALE ARGS "}", "a kernel needs 'threads', the number that runs for a frame: 'threads: out.size' is one for each element "
       "of 'out' along x, 'threads: [\"out.shape[1]\", \"out.shape[0]\"]' one along x and y; or 'grid', the number of" },
     { SCALE ARGS ", threads: 6, grid: 1}", "leave out 'grid' or 'threads'" },
-    { SCALE ARGS ", threads: 0}", "0 threads along x; it must be a whole number from 1 to 549755813632" },
+    { SCALE ARGS ", threads: 0}", "0 threads along x; it must be a whole number, without point or exponent, from 1 to 549755813632" },
     { SCALE ARGS ", threads: 1.5}", "1.5 threads along x" },
-    { SCALE ARGS ", threads: [1, 'in.size * 1000000']}", "threads along y; it must be a whole number from 1 to 524280" },
+    { SCALE ARGS ", threads: [1, 'in.size * 1000000']}", "threads along y; it must be a whole number, without point or exponent, from 1 to 524280" },
     { SCALE ARGS ", threads: [1, 1, 1, 1]}", "threads have 1 to 3 axes" },
     { SCALE ARGS ", threads: 6, block: [8, 4]}", "a block of 4 threads along y, and 'threads' says nothing of y" },
     { SCALE "batched: true, " ARGS ", threads: [1, 1, 1]}", "1 to 2 axes: [x, y]; z is the frame" },

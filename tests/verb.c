@@ -9,7 +9,7 @@ static int greet(const gp_args *args, const gp_registry *registry, gp_errs *errs
 }
 
 const gp_verb gp_verb_greet = {
-    .name = "greet", .operand = "NAME", .min = 1, .max = 1, .place = 15, .help = "say hello",
+    .name = "greet", .operand = "NAME", .min = 1, .max = 1, .place = 20, .help = "say hello",
     .run = greet,
     .options = (const gp_option[]){
         { "as", 0, "NAME", GP_TO_TEXT(from), "another name" },

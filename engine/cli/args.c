@@ -3,11 +3,17 @@
 #include <string.h>
 #include "cli/verb.h"
 
+/* Of the same place that comes first whose name does. */
+static int compare_places(const gp_verb *a, const gp_verb *b)
+{
+    return a->place != b->place ? (a->place > b->place) - (a->place < b->place) : strcmp(a->name, b->name);
+}
+
 const gp_verb *gp_verb_next(const gp_verb *last)
 {
     const gp_verb *next = NULL;
     for (const gp_verb *const *v = gp_verbs; *v; v++)
-        if ((!last || (*v)->place > last->place) && (!next || (*v)->place < next->place))
+        if ((!last || compare_places(*v, last) > 0) && (!next || compare_places(*v, next) < 0))
             next = *v;
     return next;
 }

@@ -272,6 +272,16 @@ void gp_ranks_wait_for(int64_t ns, const char *what, const char *key)
     us.wait_ns = ns, us.wait_what = what, us.wait_key = key;
 }
 
+bool gp_ranks_too_late(int64_t ns, const char *what, gp_errs *errs)
+{
+    char time[32];
+    if (!us.wait_ns || ns <= us.wait_ns)
+        return false;
+    gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for %s", gp_ranks_time(us.wait_ns, time), what);
+    gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "'%s' says how long to wait", us.wait_key);
+    return true;
+}
+
 const bool *gp_ranks_lost(void)
 {
     return atomic_load(&us.apart) && us.nlost ? us.lost : NULL;

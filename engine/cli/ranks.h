@@ -29,6 +29,8 @@ void *gp_ranks_gather_now(const void *mine, int n, gp_errs *errs);
 void *gp_ranks_gather_any(const void *mine, const int *bytes, gp_errs *errs);
 /* From now on so long (0: for ever) for what others have to do meanwhile ("to compile the pipeline"); `key` says so. */
 void gp_ranks_wait_for(int64_t ns, const char *what, const char *key);
+/* Has `what` taken longer? With an error. */
+bool gp_ranks_too_late(int64_t ns, const char *what, gp_errs *errs);
 const bool *gp_ranks_lost(void);           /* of each rank; NULL: none is */
 bool gp_ranks_is_first(void);              /* of those that are not lost */
 int64_t gp_ranks_join_ns(void);            /* --join-timeout */

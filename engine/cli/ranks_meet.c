@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "cli/ranks.h"
 
 /* Of one collective. `room`: bytes at mine; those at `all` are as many for each rank. */
@@ -68,11 +67,13 @@ static bool end(int collective, long begun, int n, gp_errs *errs)
 {
     meeting *m = &meetings.of[collective];
     const void *all;
+    int64_t late = 0;
     int done = 1;
     while (done >= 0 && (m->begun < begun || m->under_way)) {      /* what is under way may be the one before */
         done = gp_ranks_meet(NULL, collective, NULL, (size_t)n, &all, errs);
-        if (!done)
-            nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        late = done ? 0 : late + gp_ranks_rest(1000000);
+        if (gp_ranks_too_late(late, "what other ranks had begun to send: one is stopped, killed or out of reach", errs))
+            return false;
     }
     return done > 0;
 }
@@ -93,7 +94,7 @@ bool gp_ranks_meet_close(gp_errs *errs)
                 most = of[r * n + k];
         ok = end(k, most.begun, most.n, errs);
     }
-    for (int k = 0; k < n; k++)
+    for (int k = 0; ok && k < n; k++)          /* else MPI may still have them */
         free(meetings.of[k].mine), free(meetings.of[k].all);
     free(meetings.of), free(mine), free(of);
     meetings.of = NULL, meetings.n = 0;

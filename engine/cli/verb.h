@@ -48,7 +48,7 @@ typedef enum gp_target { GP_TARGET_NONE, GP_TARGET_HERE, GP_TARGET_ASKED, GP_TAR
 struct gp_verb {
     const char *name, *operand;        /* operand: as it stands in the usage, or "" */
     int min, max;                      /* operands */
-    int place;                         /* in the list of verbs, which is in ascending order */
+    int place;                         /* in the list of verbs, which is in ascending order; of equal ones by name */
     const char *help, *more;           /* a line; lines, or NULL */
     const gp_option *options;          /* up to one without a name; NULL: --help alone */
     gp_target target;                  /* GP_TARGET_NONE: compiles nothing */

@@ -137,7 +137,7 @@ static int look_at_patterns(gp_prologue_stage *o, gp_errs *errs)
             continue;
         int is = copy_samples(o, p, true, errs) ? gp_pattern_look(&o->pattern[p], o->copy[p], &o->out[p]) : -1;
         if (is < 0 && !errs->failed)
-            gp_pattern_fail(&o->pattern[p], 0, "", "Write them all (does the grid reach them?)", errs);
+            gp_pattern_fail(&o->pattern[p], 0, "", "Write them all (are there enough threads?)", errs);
         if (is < 0)
             return -1;
         sure = is ? sure : 0;

@@ -183,7 +183,7 @@ int gp_unwritten_look(const gp_actorrt *p, uint64_t f, gp_errs *errs)
         const gp_type *is = c->out >= 0 ? &p->seg->type[c->part->stage->out[c->out]] : c->pattern.type;
         int r = c->asks ? gp_pattern_look(&c->pattern, c->copy, is) : 1;
         if (r < 0) {
-            gp_pattern_fail(&c->pattern, gp_actor_number(p, f), "", "Write them all (does the grid reach them?)", errs);
+            gp_pattern_fail(&c->pattern, gp_actor_number(p, f), "", "Write them all (are there enough threads?)", errs);
             return -1;
         }
         c->asks = !r;

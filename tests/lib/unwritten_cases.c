@@ -10,7 +10,7 @@ static const char *on;
 static const struct { const char *dtype, *c, *body, *stage, *top, *msg; int h, w; } cases[] = {
     { "f32", "float", "if (x < h && y < w) out[x * w + y] = in[x * w + y];", "", "",      /* other axes than the grid's */
       "stage 'k' leaves 768 of the 3072 elements of 'out' unwritten in frame 0, such as [0, 48]: they would be what an "
-      "earlier frame left there. Write them all (does the grid reach them?), or set 'zero: true', so that they are 0", 0, 0 },
+      "earlier frame left there. Write them all (are there enough threads?), or set 'zero: true', so that they are 0", 0, 0 },
     { "u8", "unsigned char", "if (x < h && y < w) out[x * w + y] = 2 * in[x * w + y];", "", "",
       "leaves 768 of the 3072 elements of 'out' unwritten in frame 0, such as [0, 48]", 0, 0 },
     { "u8", "unsigned char", "if (x < w && y < h && x != 5) out[y * w + x] = x;", "", "",
