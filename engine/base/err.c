@@ -71,7 +71,7 @@ const char *gp_strerror(int e)
         : e == ENOMEM ? GP_MARK_SHORT "Cannot allocate memory" : strerror(e);
 }
 
-/* Takes the marks out. What the machine is short of is no fault of the pipeline, wherever it was noticed. */
+/* Removes the marks that why.h defines. One of a shortage sets GP_E_RESOURCE, because the pipeline is not at fault. */
 static void take_marks(gp_err *e)
 {
     struct rlimit files;

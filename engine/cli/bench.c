@@ -9,7 +9,7 @@
 #include "cli/bench.h"
 #include "cli/verb.h"
 
-static const double NEAR = 1.05;       /* see time_alone() */
+static const double NEAR = 1.05;       /* times that differ by less count as equal, see time_alone() */
 
 /* ---- rounds ---------------------------------------------------------- */
 

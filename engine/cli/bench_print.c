@@ -1,7 +1,7 @@
 /* bench_print.c - gpipe bench: the table, as text, CSV or JSON.
  *
- * The columns are in one list, so that all three say the same. What is printed
- * of a figure is in its name: its unit. */
+ * The columns are in one list, so that all three say the same. The name of
+ * a column has its unit. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

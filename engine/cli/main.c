@@ -76,7 +76,8 @@ static int close_stdout(int status, gp_errs *errs)
 }
 
 /* Where stdin, stdout or stderr is closed, its number must not become that of a
- * file. What is put there fails as the closed one did: it is open the wrong way. */
+ * file. What is put there has the opposite access mode, so that reading or writing fails as it would
+ * on a closed one. */
 static void hold_standard_files(void)
 {
     static const int flags[] = { O_WRONLY, O_RDONLY, O_RDONLY };

@@ -1,4 +1,5 @@
-/* ranks.c - who the ranks are: what starts MPI, see ranks.h. */
+/* ranks.c - starts MPI and joins the ranks, gathers and passes bytes between them, and finds those that no longer answer: see
+ * ranks.h. */
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -296,8 +297,8 @@ bool gp_ranks_is_first(void)
     return r == us.rank;
 }
 
-/* Who waits in a gather says so to all, again and again: a gather does not tell who is missing, but who says nothing
- * is. Others may wait in the one before, or behind: so what counts is that they call at all. One that comes to a gather
+/* A gather does not tell which rank is missing. So a rank that waits in one says so to all, again and again, and a rank
+ * that says nothing is lost. Others may wait in the one before, or behind: so what counts is that they call at all. One that comes to a gather
  * in which others wait calls at once, as they may give up soon; what they said before it came does not count. */
 static const char *call(bool comes, bool now)
 {
@@ -325,8 +326,8 @@ static void have_lost(gp_errs *errs)
     gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "'%s' says how long to wait", us.wait_key);
 }
 
-/* Ranks for which one has failed have no other: they may not be in the same, and MPI may still have this one's memory.
- * */
+/* After a gather that failed a rank begins no other one: the ranks may no longer be in the same one, and MPI may still
+ * hold the memory of this one. */
 static void *gather(const void *mine, int n, double spin_s, gp_errs *errs)
 {
     bool done = false, over = false;

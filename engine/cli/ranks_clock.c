@@ -1,8 +1,8 @@
 /* ranks_clock.c - how far the clock of each rank is ahead of that of rank 0: see ranks.h.
  *
- * * As NTP does it (RFC 5905, section 8), but of all at once: no rank has what another sends before that is sent. So of
- * two ranks what the one stamps before an exchange is earlier than what the other stamps behind it, and their clocks
- * differ by less than both have taken. Of several exchanges the shortest tells most. It is measured before the run and
+ * As NTP does it (RFC 5905, section 8), but of all at once: no rank receives before every rank has sent. So the stamp
+ * of one rank before an exchange precedes that of another rank after it, which bounds the difference of their clocks by
+ * the time that both have taken. Of several exchanges the shortest tells most. It is measured before the run and
  * behind it; between them a clock is taken to drift evenly. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* ranks_merge.c - the reports of all ranks as one, and their traces: see ranks_whole.h.
  *
- * * The report is that of the rank that bounds the whole, so that whatever reads a report can read it, too; behind it
+ * The report is that of the rank that bounds the whole, so that whatever reads a report can read it, too; behind it
  * stands what is of all, and the report of each. */
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* ranks_notes.c - notes of one rank to all, at any time while they exchange rounds (ranks_run.c): see ranks.h.
  *
- * * In each round a rank says how long its next note is. Where one has any, all send theirs behind that round. As all
+ * In each round a rank says how long its next note is. Where one has any, all send theirs behind that round. As all
  * see the same rounds, all hear the same notes in the same order, each rank its own, too. */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* ranks_report.c - what is left of a run of several ranks beside its data: one report, one trace, one account of where
  * the time went. See ranks.h.
  *
- * * When the runs of all are over, each rank says in a few numbers how it went, and rank 0 tells all what each said.
+ * When the runs of all are over, each rank says in a few numbers how it went, and rank 0 tells all what each said.
  * From these all find alike which rank bounds the whole. Then rank 0 hears the texts of all, one sort after the other
  * and one rank after the other. Both sides go through the same steps; who is lost, or does not answer in time, is left
  * out.

@@ -1,7 +1,7 @@
 /* ranks_run.c - while a pipeline runs in several ranks, each tells the others how it is, and does as they do: see
  * ranks.h.
  *
- * * A thread sends all ranks what each says of itself, round after round, until all have ended. All see the same
+ * A thread sends all ranks what each says of itself, round after round, until all have ended. All see the same
  * rounds, and so decide alike: that all begin, that all stop, whose error ended them, and how far all are. What they do
  * together when all are as far, that thread does between two rounds; who waits for the others waits for it. In each
  * round are the accounts of all: those of the last one are of the whole run, also of ranks that were lost on the way.

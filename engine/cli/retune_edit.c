@@ -319,7 +319,7 @@ static void vote_errors(edit *e, gp_vote as, const char *follows)
     free(line);
 }
 
-/* None is changed. Who has asked is told why; of files that were saved one rank says it. */
+/* No rank has applied the edit. The one that asked for it is told why; of a saved file one rank alone says it. */
 static void report_none(const gp_retuner *r, edit *e, bool files, int fd)
 {
     int first, refused = gp_votes_of(GP_VOTE_REFUSED, &first), other = files ? gp_votes_other_text() : -1;

@@ -4,7 +4,7 @@
  * writes beyond its output, ends the process as ever, but says where it was.
  *
  * A handler only raises the level of gp_cancel, writes a line and removes what is not to
- * stay; all are safe in a handler. A pipeline that is to be destroyed is let go first. */
+ * stay; all are safe in a handler. The handler forgets a pipeline before that is destroyed. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -267,8 +267,8 @@ int gp_signal_taken(void)
 
 enum { DEEPEST = 16 };
 
-/* Of each thread /proc lists the processes that it started; those of a child before it, as
- * they would be nobody's afterwards. */
+/* /proc lists the processes that each thread has started. The children of a child are ended before it, because they would
+ * have another parent once it is gone. */
 static void end_those_of(long pid, int deep)
 {
     char path[300];

@@ -100,7 +100,7 @@ static void *change(void *arg)
     return NULL;
 }
 
-/* A time twice or half as long; from the least on none, and back. */
+/* A time twice or half as long. Half of the least one is none, and twice none is the least one. */
 static void step_time(double us, int by, char out[24])
 {
     const double least = 50;

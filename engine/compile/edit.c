@@ -1,4 +1,4 @@
-/* edit.c - what --set does, in the text of the file. */
+/* edit.c - writes a setting, as of --set, into the text of the file. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/yaml_edit.h"

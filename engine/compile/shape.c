@@ -359,9 +359,9 @@ bool gp_said_of(gp_resolving *r, const gp_rstage *st, const gp_type *in, gp_rbuf
     return true;
 }
 
-/* An output whose declared rows are those of the first input has as many rows as that input in a partial frame too; so
- * for axes that are declared to vary. Where the input's rows vary by its declaration, the output's do by theirs: an
- * output of one shape may have that size by chance. */
+/* An output whose declared rows are those of the first input has as many rows as that input in a partial frame too; the
+ * same holds for axes that are declared to vary. Where the input's rows are declared to vary, the output's rows vary only if
+ * they are declared so, too, because equal sizes may be chance. */
 bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, gp_type *out,
                       gp_errs *errs)
 {

@@ -1,4 +1,4 @@
-/* child.h - runs a compiler, which does not outlive what it runs for (child.c). */
+/* child.h - runs a compiler, which is ended when gpipe ends or cancels (child.c). */
 #ifndef GP_CPU_CHILD_H
 #define GP_CPU_CHILD_H
 

@@ -1,7 +1,7 @@
 /* headers.c - headers of the CUDA toolkit as gpipe has them for the CPU.
  *
  * A source may have made macros of any names before it includes one, as the option `define` does.
- * While a header of ours is read none of them counts; so it must not need a macro of the C library,
+ * Such macros are undefined while a header of ours is read; so it must not need a macro of the C library,
  * unless its name begins with two underscores. */
 #include <ctype.h>
 #include <errno.h>

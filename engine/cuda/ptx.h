@@ -1,4 +1,4 @@
-/* ptx.h - what a kernel's PTX tells of it beyond its image. */
+/* ptx.h - refuses kernels that change a variable which overlapping launches share, as their PTX shows. */
 #ifndef GP_PTX_H
 #define GP_PTX_H
 

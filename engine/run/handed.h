@@ -8,14 +8,12 @@ struct gp_run;
 struct gp_actorrt;
 struct gp_threadrt;
 
-/* What it takes to wake threads that sleep at an eventcount, with whose lock these are called (`w` may be NULL):
- * somebody wakes them, at `start`; one is awake; those who sleep from now on were not woken yet; and whoever woke them
- * at `start` is done with it. */
+/* What it takes to wake threads that sleep at an eventcount. All are called with its lock; `w` may be NULL. */
 struct gp_wakes;
-void gp_wakes_begin(struct gp_wakes *w, int64_t start);
-void gp_wakes_awake(struct gp_wakes *w);
-void gp_wakes_forget(struct gp_wakes *w);
-void gp_wakes_end(struct gp_wakes *w, int64_t start);
+void gp_wakes_begin(struct gp_wakes *w, int64_t start);        /* a thread wakes the others, at `start` */
+void gp_wakes_awake(struct gp_wakes *w);                       /* one of them is awake */
+void gp_wakes_forget(struct gp_wakes *w);                      /* threads that sleep from now on were not woken yet */
+void gp_wakes_end(struct gp_wakes *w, int64_t start);          /* the thread that woke them at `start` is done with it */
 /* For an eventcount; NULL: the run is not timed. */
 struct gp_wakes *gp_wakes_new(struct gp_run *run);
 /* Of all: how long until they were awake; what each time took whoever woke them. */

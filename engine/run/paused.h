@@ -1,13 +1,17 @@
-/* paused.h - what a paused run has come to, as its pipeline keeps it: for run.c, which makes it, and goes on with it
- * under another plan of the same pipeline (paused.c). */
+/* paused.h - the state of a paused run, as its pipeline keeps it. run.c makes it, and goes on with it under another plan of
+ * the same pipeline (paused.c). */
 #ifndef GP_PAUSED_H
 #define GP_PAUSED_H
 
 #include "run/segment.h"
 
-/* Sources take nothing until it is known where they stop; they stop at gp_actorrt.pause_at. At once: sources stop where
- * they are; then all do, and what waits in rings stays there. */
-enum { GP_PAUSE_NOT, GP_PAUSE_HOLD, GP_PAUSE_AT, GP_PAUSE_SOURCES, GP_PAUSE_ALL };
+enum {
+    GP_PAUSE_NOT,
+    GP_PAUSE_HOLD,             /* sources take nothing until it is known where they stop */
+    GP_PAUSE_AT,               /* sources stop at gp_actorrt.pause_at */
+    GP_PAUSE_SOURCES,          /* at once: sources stop where they are */
+    GP_PAUSE_ALL,              /* ... and then all do; what waits in rings stays there */
+};
 
 /* A frame that somebody may read again. */
 typedef struct gp_held_frame {

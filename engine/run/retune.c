@@ -4,7 +4,7 @@
  * that are new are opened. Where the plan that comes has shallower rings, the run goes on with these depths until no
  * more waits in any than will fit; then it stops where it is, and nothing has to come out first.
  *
- * * Ranks pause by themselves. One that stops where it is may be in a collective for which another, that has
+ * Ranks pause by themselves. One that stops where it is may be in a collective for which another, that has
  * stopped, has not come; that one goes on soon, if it waits for nobody. With two collectives it may wait in one of
  * them for the first, which has stopped before it. So with more than one the frames that sources have made go
  * through first: the rank whose sources made fewest needs none that others have not made, and so pauses and goes on,

@@ -266,8 +266,8 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n);
 /* Names the inputs. Not to be called with an eventcount's lock. */
 void gp_actor_ends_differ(gp_actorrt *p, uint64_t next);
 
-/* Frames [first, first + n) of the outputs are there / of the inputs are no
- * longer needed. In frame order. */
+/* Publishes frames [first, first + n) in the rings of the outputs, and gives their slots in those of the inputs back. In
+ * frame order. */
 void gp_actor_publish(gp_actorrt *p, uint64_t first, int n);
 /* No frame from `end` on will come; the actor takes no more. `early`: it ended by
  * itself, or at the end of one input of several. */

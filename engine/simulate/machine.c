@@ -1,4 +1,4 @@
-/* machine.c - what another machine than that of the report changes, and what has to be known of it. */
+/* machine.c - converts costs that were measured on one machine to another, and tells which of its rates are missing. */
 #include "simulate/simulate.h"
 
 static bool on_cpu(const gp_plan *plan)

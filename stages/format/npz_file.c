@@ -364,7 +364,7 @@ static bool take_values(npz *m, const char *key, double *x, int64_t n, char err[
     return ok;
 }
 
-/* Notes x of the i-th key; NaN, which only one of many can be: there is none. */
+/* Notes x of the i-th key. NaN, which only a frame of an array of many may have: it has no value. */
 static bool note(gp_said *s, int i, double x, char err[GP_WHY])
 {
     s->value[i] = x;

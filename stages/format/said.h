@@ -17,10 +17,9 @@ typedef struct gp_said {
     int64_t time_ns;                   /* ... which is the frame's, since 1970 */
 } gp_said;
 
-/* None yet, of the names that the pipeline lists; what frame f has; f gets these. */
-gp_said gp_said_none(const gp_call *c);
-gp_said gp_said_by(const gp_call *c, const gp_frame *f);
-void gp_said_give(const gp_call *c, gp_frame *f, const gp_said *s);
+gp_said gp_said_none(const gp_call *c);                        /* no value yet, of the names that the pipeline lists */
+gp_said gp_said_by(const gp_call *c, const gp_frame *f);       /* those that frame f has */
+void gp_said_give(const gp_call *c, gp_frame *f, const gp_said *s);    /* f gets these */
 
 /* Notes a number, if it is asked for. */
 void gp_said_note(gp_said *s, const char *key, double value);

@@ -1,7 +1,7 @@
 /* tiff_dir.c - libtiff, and which pages a TIFF has, of what type, see tiff_file.h.
  *
- * libtiff is opened by the first pipeline that has a TIFF. Whoever reads has a handle of its own over the one file, or
- * over what of it is there. What a directory only claims is compared here with what can be. */
+ * libtiff is opened by the first pipeline that has a TIFF. Each reader has a handle of its own, over the whole file or
+ * over the part that is there. What a directory only claims is compared here with what can be. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>

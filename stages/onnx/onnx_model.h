@@ -75,7 +75,7 @@ typedef struct gp_onnx_tensor { const void *data; gp_type type; void *value; } g
 bool gp_onnx_over(const gp_ort *l, const void *memory, const gp_onnx_port *x, const gp_view *v, gp_onnx_tensor *t,
                   char why[GP_WHY]);
 
-/* What open() of either makes begins with who computes. */
+/* The state of both begins with this struct, which tells whether the CPU or CUDA computes. */
 typedef struct gp_onnx_runner { int by; } gp_onnx_runner;
 
 /* onnx_cuda.c: the same as a stage on a device. */
