@@ -71,6 +71,13 @@ static void one(const char *data, size_t n)
         if (ok) {
             MUST(strlen(u.code) == strlen(u.user));
             size_t len;
+            char name[50];
+            gp_plain_symbol(u.user, name, sizeof name);
+            MUST(strlen(name) < sizeof name && !gp_source_changes(&src, name, &errs) && !gp_source_waits(&src, &errs));
+            for (const char *p = u.code; (p = gp_find_word(u.code, p, "include")); p++) {
+                const char *operand = gp_include_operand(u.user, u.code, p);
+                MUST(!operand || (operand > u.user && operand <= u.user + strlen(u.user)));
+            }
             char why[GP_WHY], *log = __wrap_gp_slurp("log", 0, &len, why);
             gp_unit_errors(&u, log ? log : "p.cu:1:1: error: gpipe-check 1\n", &errs);
             MUST(errs.failed > 0);
