@@ -123,6 +123,8 @@ static bool read_source(gp_shape *s, struct opts *o)
         || gp_shape_fail(s, "entry", "'%s' cannot be the name of a kernel; set 'entry'", o->kernel.entry);
 }
 
+enum { MOST_LOOKS = 256 };
+
 /* The entry of `code` that names none: its only kernel. */
 static bool find_entry(gp_shape *s, struct opts *o)
 {
@@ -131,7 +133,7 @@ static bool find_entry(gp_shape *s, struct opts *o)
     size_t n, nentry = 0, used;
     bool several = false;
     int looked = 0;                            /* a text may be of nothing else, and long */
-    for (const char *p = code; p && looked++ < 256 && (p = gp_find_word(code, p, "__global__"));) {
+    for (const char *p = code; p && looked < MOST_LOOKS && (p = gp_find_word(code, p, "__global__")); looked++) {
         const char *name = gp_kernel_name(p += strlen("__global__"), &n);
         if (!name || (entry && n == nentry && !strncmp(entry, name, n)))
             continue;
@@ -140,6 +142,7 @@ static bool find_entry(gp_shape *s, struct opts *o)
         if (used + n + 5 < sizeof names)
             snprintf(names + used, sizeof names - used, "%s'%.*s'", used ? ", " : "", (int)n, name);
     }
+    several |= looked == MOST_LOOKS;           /* there may be others behind */
     if (entry && !several)
         o->kernel.entry = memcpy(gp_shape_alloc(s, nentry + 1), entry, nentry);
     free(code);

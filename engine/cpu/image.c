@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cpu/image.h"
 #include "base/cxx.h"
+#include "cpu/image.h"
 #include "device/source.h"
 
 typedef struct image {

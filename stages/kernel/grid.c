@@ -103,9 +103,9 @@ bool gp_kgrid_read(gp_shape *s, const gp_ints *block, gp_kgrid *g)
         if (!gp_shape_eval(s, e, &v))
             ok = false;
         else if (!count_blocks(g, v, i, &blocks[i]))
-            ok = gp_shape_fail_at(s, e->at, "%s%.17g %s along %c; it must be a whole number, without point or exponent, from 1 to %lld",
-                                  g->threads ? "" : "a grid of ", v.f, g->threads ? "threads" : "blocks", "xyz"[i],
-                                  (long long)most_along(g, i));
+            ok = gp_shape_fail_at(s, e->at, "%s%.17g %s along %c; it must be a whole number, without point or exponent, "
+                                  "from 1 to %lld", g->threads ? "" : "a grid of ", v.f,
+                                  g->threads ? "threads" : "blocks", "xyz"[i], (long long)most_along(g, i));
         s->known.blocks *= blocks[i];          /* at most INT32_MAX * MAX_GRID_YZ^2 < 2^63 */
     }
     for (int i = n; i < block->n && ok && g->threads; i++)
