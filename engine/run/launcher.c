@@ -3,7 +3,7 @@
  * It takes the longest row of consecutive ready frames whose length is a power of two and whose first slot is a multiple
  * of it. With `batch_wait` it waits so long for that row to get longer, with `latency` as long as its frames can, and
  * takes no more of them than end in time (timely.h). It queues the row on an idle stream: as an exec built before frame
- * 0 (launch: graph), or directly (launch: stream, irregular launches, see frame.h, and the first whole frame, see
+ * 0 (launch: graph), or directly (launch: stream, irregular launches, see frame.h, and the first frames, see
  * unwritten.c). It holds no lock while it calls the device.
  *
  * Invariant: frames [reaped, next) are in flight, at most `depth` of them, so that slots inside the segment are free when
@@ -189,12 +189,12 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     int stream = idle_stream(p, f);
     bool ok;
 
-    o.check = (!o.irregular || (p->segment->each_shape && !failed && gp_frame_is_whole(p, f)))
-           && atomic_load(&s->first) == GP_FIRST_DUE;
     if (o.irregular && !p->regroup && !gp_frame_set_irregular(p, f, failed, &t->errs)) {
         gp_fail(&t->errs, GP_E_NOTE, (gp_loc){ 0 }, "in frame %llu", (unsigned long long)gp_actor_number(p, f));
         return NOT_LAUNCHED;
     }
+    gp_first first = (gp_first)atomic_load(&s->first);
+    o.check = !o.irregular ? first == GP_FIRST_DUE : !p->regroup && !failed && gp_unwritten_due(p);
     bool resident = s->resident && !o.irregular && !o.check && (!run->options.ncached || o.again);
     if (resident)
         stream = GP_RESIDENT;
@@ -253,7 +253,8 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     if (o.irregular && !o.check)       /* else the reaper does, which looks at what was written */
         gp_frame_set_whole(p);
     uint64_t k = atomic_load(&s->issued);
-    s->inflight[k % s->ninflight] = (gp_inflight){ f, n, stream, o.irregular, o.check, number, start };
+    first = o.check && (!o.irregular || gp_frame_is_whole(p, f)) ? GP_FIRST_DONE : first;
+    s->inflight[k % s->ninflight] = (gp_inflight){ f, n, stream, o.irregular, o.check, first, number, start };
     /* In this order: who sees a launch that was issued sees its frames below `next`, so that
        reaped <= next holds for the reaper, and what it says of a lost device is true. */
     atomic_store(&p->next, f + (uint64_t)n);

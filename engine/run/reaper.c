@@ -64,7 +64,7 @@ static int await_residents(const gp_actorrt *p, const gp_inflight *fl, gp_errs *
     return r;
 }
 
-/* Has the first whole frame, which is done, been written in full? `*lost`: the device is lost meanwhile. */
+/* Has a frame that is looked at, and is done, been written in full? `*lost`: the device is lost meanwhile. */
 static bool is_written(gp_threadrt *t, const gp_inflight *fl, bool *lost)
 {
     gp_actorrt *p = t->actor;
@@ -111,7 +111,7 @@ void *gp_segment_reaper(void *thread)
         if (fl.check && fl.irregular)
             gp_frame_set_whole(p);
         if (fl.check)
-            atomic_store(&s->first, written ? GP_FIRST_DONE : GP_FIRST_FAILED);
+            atomic_store(&s->first, written ? (int)fl.then : GP_FIRST_FAILED);
         if (!lost)
             gp_stamps_read(p, &fl);
         atomic_store(&s->retired, k + 1);

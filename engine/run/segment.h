@@ -6,20 +6,22 @@
 #include "run/run.h"
 #include "run/trace.h"
 
+typedef enum gp_first { GP_FIRST_DONE, GP_FIRST_DUE, GP_FIRST_LAUNCHED, GP_FIRST_FAILED } gp_first;
+
 /* A launch that was issued and is not retired yet. */
 typedef struct gp_inflight {
     uint64_t first;
     int n;
     int stream;                /* of all lanes, or one of these: */
     bool irregular;            /* see frame.h */
-    bool check;                /* as gp_batch.check */
+    bool check;                /* as gp_batch.check; and */
+    gp_first then;             /* ... gp_segmentrt.first, when it is done */
     uint64_t number;           /* GP_RESIDENT: of the last frame, see gp_backend.resident_submit */
     int64_t queued_ns;         /* timed: when */
 } gp_inflight;
 
 typedef struct gp_unwritten gp_unwritten;
 typedef struct gp_latencyrt gp_latencyrt;
-typedef enum gp_first { GP_FIRST_DONE, GP_FIRST_DUE, GP_FIRST_LAUNCHED, GP_FIRST_FAILED } gp_first;
 
 /* Of a stage with emit(), what its launcher knows of the frames that were added and make no frame yet. */
 typedef struct gp_gathered {
@@ -57,7 +59,8 @@ struct gp_segmentrt {
     gp_exec ***exec;           /* [log2 frames][slot / frames] */
     int sizes;
     gp_unwritten *unwritten;   /* see unwritten.c; NULL: there is nothing to look at */
-    atomic_int first;          /* gp_first: of the first whole frame, which is launched alone */
+    atomic_int first;          /* gp_first: of the first whole frame, which is launched alone; and, while they are
+                                  launched, of others that are */
     gp_gathered gathered;
     gp_latencyrt *latency;     /* see latency.h; NULL: nothing is chosen */
     gp_resident *resident;     /* launch: persistent, on a device that has it */
@@ -140,11 +143,12 @@ bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_taskrt *part, int *i
 void gp_stamps_read(gp_actorrt *p, const gp_inflight *fl);
 
 /* unwritten.c. init takes memory, before frame 0, and says that a first frame is due; fini gives it back. In a
- * body with `check` fill and fetch stand around a stage. Once that launch is done, look says: 1 all was
- * written; -1 not all, with an error; 0 the stages that ask for it have to compute the frame again. Until then the
- * segment's types are those of this launch. */
+ * body with `check` fill and fetch stand around a stage; `due` says whether a launch of the segment's types wants one.
+ * Once that launch is done, look says: 1 all was written; -1 not all, with an error; 0 the stages that ask for it have to
+ * compute the frame again. Until then the segment's types are those of this launch. */
 bool gp_unwritten_init(gp_actorrt *p, gp_errs *errs);
 void gp_unwritten_fini(gp_actorrt *p);
+bool gp_unwritten_due(const gp_actorrt *p);
 bool gp_unwritten_fill(gp_rec *r, const gp_actorrt *p, const gp_taskrt *part, const gp_dcall *call);
 bool gp_unwritten_fetch(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_dcall *call);
 int gp_unwritten_look(const gp_actorrt *p, uint64_t f, gp_errs *errs);

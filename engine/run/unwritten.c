@@ -2,9 +2,10 @@
  *
  * A slot of a ring holds what an earlier frame left there, so that an element which a stage does not write
  * is silently some other frame's. Of a stage that says that it writes all (gp_shape.writes_all), the first
- * frame that comes in whole is launched alone: its outputs are filled with a pattern before, and copied to the host
- * behind the stage. As long as pattern.c is not sure, the stage alone computes the frame again over another pattern. A
- * stage whose frames take turns has state and runs once.
+ * frame is launched alone: its outputs are filled with a pattern before, and copied to the host behind the stage. As long
+ * as pattern.c is not sure, the stage alone computes the frame again over another pattern. A stage whose frames take
+ * turns has state and runs once. An output whose frames differ in shape is looked at in the first few shapes, as a
+ * kernel that confuses its axes writes all of a square.
  *
  * Of a loop all that the stages in it make is looked at, where its last iteration leaves it. */
 #include <stdlib.h>
@@ -21,8 +22,13 @@ typedef struct checked {
     size_t other;              /* ... its other place there, which may be copied to this one; 0: it has none */
     gp_pattern pattern;
     char *copy;                /* pinned host memory for its samples */
-    bool asks;                 /* it is not sure yet */
+    int shapes;                /* that have been looked at, */
+    gp_type last;              /* ... and the last one of them */
+    bool asks;                 /* it has to be looked at in some frame, and */
+    bool now;                  /* ... is, in the launch that is under way */
 } checked;
+
+enum { SHAPES = 3 };           /* of an output whose frames differ: so many are looked at */
 
 struct gp_unwritten { checked *of; int n; };
 
@@ -129,16 +135,32 @@ static bool copy_samples(gp_rec *r, const checked *c, char *data, bool back)
     return true;
 }
 
-/* Has the stage to write all of it in this launch? It may come behind one that says the shapes of each frame. Then it
- * has, where its frames differ in shape; else the engine clears what a smaller frame leaves. */
+static bool differs(const gp_actorrt *p, const checked *c)
+{
+    return c->out >= 0 && p->run->graph->buffer[c->part->stage->out[c->out]].varies;
+}
+
+/* Has the stage to write all of it in this launch, in a shape that was not looked at? Where a frame is not whole, and its
+ * outputs do not differ in shape, the engine clears what a smaller frame leaves. */
 static bool is_due(const gp_actorrt *p, const checked *c)
 {
-    const gp_graph *g = p->run->graph;
+    const gp_segmentrt *s = p->seg;
     const gp_stage *st = c->part->stage;
     bool whole = true;
+    if (!c->asks || gp_frame_stage_hole(s, st) || gp_frame_stage_is_empty(s, c->part))
+        return false;
     for (int i = 0; i < st->nin; i++)
-        whole &= st->in[i] < 0 || gp_type_same(&p->seg->type[st->in[i]], &g->buffer[st->in[i]].type);
-    return whole || (c->out >= 0 && g->buffer[st->out[c->out]].varies);
+        whole &= st->in[i] < 0 || gp_type_same(&s->type[st->in[i]], &p->run->graph->buffer[st->in[i]].type);
+    return differs(p, c) ? !gp_type_same(&s->type[st->out[c->out]], &c->last) : whole;
+}
+
+bool gp_unwritten_due(const gp_actorrt *p)
+{
+    const gp_unwritten *u = p->seg->unwritten;
+    for (int i = 0; u && i < u->n; i++)
+        if (is_due(p, &u->of[i]))
+            return true;
+    return false;
 }
 
 bool gp_unwritten_fill(gp_rec *r, const gp_actorrt *p, const gp_taskrt *part, const gp_dcall *call)
@@ -146,7 +168,7 @@ bool gp_unwritten_fill(gp_rec *r, const gp_actorrt *p, const gp_taskrt *part, co
     gp_unwritten *u = p->seg->unwritten;
     for (int i = 0; i < u->n; i++) {
         checked *c = &u->of[i];
-        if (c->part != part || !c->asks || !(c->asks = is_due(p, c)))
+        if (c->part != part || !(c->now = is_due(p, c)))
             continue;
         gp_pattern_put(&c->pattern, c->copy);
         if (!copy_samples(r, c, data_of(c, call), false)
@@ -159,7 +181,7 @@ bool gp_unwritten_fill(gp_rec *r, const gp_actorrt *p, const gp_taskrt *part, co
 bool gp_unwritten_fetch(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_dcall *call)
 {
     for (int i = 0; i < u->n; i++)
-        if (u->of[i].part == part && u->of[i].asks && !copy_samples(r, &u->of[i], data_of(&u->of[i], call), true))
+        if (u->of[i].part == part && u->of[i].now && !copy_samples(r, &u->of[i], data_of(&u->of[i], call), true))
             return false;
     return true;
 }
@@ -167,7 +189,7 @@ bool gp_unwritten_fetch(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const
 bool gp_unwritten_asks(const gp_unwritten *u, const gp_taskrt *part)
 {
     for (int i = 0; i < u->n; i++)
-        if (u->of[i].part == part && u->of[i].asks)
+        if (u->of[i].part == part && u->of[i].now)
             return true;
     return false;
 }
@@ -180,14 +202,24 @@ int gp_unwritten_look(const gp_actorrt *p, uint64_t f, gp_errs *errs)
     int sure = 1;
     for (int i = 0; i < u->n; i++) {
         checked *c = &u->of[i];
-        const gp_type *is = c->out >= 0 ? &p->seg->type[c->part->stage->out[c->out]] : c->pattern.type;
-        int r = c->asks ? gp_pattern_look(&c->pattern, c->copy, is) : 1;
+        if (!c->now)
+            continue;
+        gp_pattern *pt = &c->pattern;
+        const gp_type *is = c->out >= 0 ? &p->seg->type[c->part->stage->out[c->out]] : pt->type;
+        int r = gp_pattern_look(pt, c->copy, is);
         if (r < 0) {
-            gp_pattern_fail(&c->pattern, gp_actor_number(p, f), "", "Write them all (are there enough threads?)", errs);
+            gp_pattern_fail(pt, gp_actor_number(p, f), "", "Write them all (are there enough threads?)", errs);
             return -1;
         }
-        c->asks = !r;
-        sure = r ? sure : 0;
+        if (!r) {
+            sure = 0;
+            continue;
+        }
+        c->now = false, c->last = *is;
+        c->asks = differs(p, c) && ++c->shapes < SHAPES;
+        pt->turn = 0;
+        if (pt->same)
+            memset(pt->same, 0xff, (pt->n + 7) / 8);
     }
     return sure;
 }

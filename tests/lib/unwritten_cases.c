@@ -1,4 +1,4 @@
-/* unwritten_cases.c - what a kernel leaves unwritten is told of the first whole frame, however it is launched. */
+/* unwritten_cases.c - what a kernel leaves unwritten is told of the first frames, however it is launched. */
 #include <stdlib.h>
 #include <string.h>
 #include "pipe.h"
@@ -116,21 +116,25 @@ TEST_SOME(first_whole_frame_comes_late, 7, 3, 1)
     free(out);
 }
 
-/* Where frames differ in shape and `resize` says that of each, what comes in whole is checked, in the shape that it has. */
-static const struct { const char *first, *second, *msg; int whole; } shaped[] = {
-    { "i % 5", "true", "stage 'a' leaves 120 of the 600 elements of 'out' unwritten in frame 0, such as [0, 0]", 0 },
-    { "i % 5", "true", "stage 'a' leaves 120 of the 600 elements of 'out' unwritten in frame 4, such as [0, 0]", 4 },
-    { "true", "i % 5 != 3", "stage 'b' leaves 14 of the 70 elements of 'out' unwritten in frame 0, such as [0, 3]", 0 },
-    { "true", "true", NULL, 0 },
-    { "true", "true", NULL, 4 },
+/* Where frames differ in shape, the first three shapes are checked, also where no frame is whole. `height`: of a frame. */
+static const struct { const char *first, *second, *height, *msg; } shaped[] = {
+    { "i % 5", "true", "20", "stage 'a' leaves 120 of the 600 elements of 'out' unwritten in frame 0, such as [0, 0]" },
+    { "i % 5", "true", "f.index < 4 and 9 or 20", "stage 'a' leaves 54 of the 270 elements of 'out' unwritten in frame 0, such as [0, 0]" },
+    { "true", "i % 5 != 3", "20", "stage 'b' leaves 14 of the 70 elements of 'out' unwritten in frame 0, such as [0, 3]" },
+    { "true", "i % 5 != 3", "19", "stage 'b' leaves 12 of the 60 elements of 'out' unwritten in frame 0, such as [0, 3]" },
+    { "n != 270 || i % 5", "true", "({20, 20, 10})[f.index + 1] or 9", "'a' leaves 54 of the 270 elements of 'out' unwritten in frame 3," },
+    { "n == 600 || i % 5", "true", "({20, 20, 9})[f.index + 1] or 9", "'a' leaves 54 of the 270 elements of 'out' unwritten in frame 2," },
+    { "true", "true", "20", NULL },
+    { "true", "true", "f.index < 4 and 9 or 20", NULL },
+    { "true", "true", "f.index % 7 + 3", NULL },
 };
 
 /* `zero`: a kernel that is not checked. */
 static char *run_shaped(const char *dir, int i, bool zero, pipe_result *r, size_t *n)
 {
     char text[2000];
-    snprintf(text, sizeof text, "function process(f, x, y)\n  local h = f.index < %d and 9 or 20\n  y.shape = {h, 30}\n"
-             "  for i = 1, 30 * h do y[i] = x[i] end\nend\n", shaped[i].whole);
+    snprintf(text, sizeof text, "function process(f, x, y)\n  local h = %s\n  y.shape = {h, 30}\n"
+             "  for i = 1, 30 * h do y[i] = x[i] end\nend\n", shaped[i].height);
     pipe_text(dir, "some.lua", text);
     snprintf(text, sizeof text, "extern \"C\" __global__ void a(const float *in, float *out, int n)\n{\n"
              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n && (%s)) out[i] = in[i] + 1;\n}\n"
@@ -149,7 +153,7 @@ static char *run_shaped(const char *dir, int i, bool zero, pipe_result *r, size_
     return pipe_read(dir, "00008.npy", n);
 }
 
-TEST_SOME(each_shape, sizeof shaped / sizeof *shaped, 3, 1)
+TEST_SOME(each_shape, sizeof shaped / sizeof *shaped, 4, 1)
 {
     const char *dir = pipe_dir();
     size_t n = 0, nzero = 0;

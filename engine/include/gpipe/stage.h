@@ -261,9 +261,9 @@ struct gp_shape {
                               only numbers that no file has yet */
     bool cooperative;      /* record() launches kernels whose gp_source says so */
     bool writes_all;       /* record(), or run(), writes every element of its outputs, in the rows that it makes.
-                              The engine fills the outputs of the first whole frame with a pattern and looks for
-                              it after (in samples, of a large one): an element that was not written is an error.
-                              For that, record() may be called several times for that frame, unless its frames
+                              The engine fills the outputs of the first whole frame, and of the first few shapes where frames
+                              differ, with a pattern and looks for it after (in samples, of a large one): an element
+                              that was not written is an error. For that, record() may be called several times for a frame, unless its frames
                               take turns; run() is called once, for the first frame of each worker alone. Not with
                               keeps_slots */
     gp_dim3 block, grid;   /* of what record() launches for one whole frame, as plans show it:
