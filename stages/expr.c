@@ -6,7 +6,6 @@
 #include <string.h>
 #include "device.h"
 #include "program.h"
-#include "sums.h"
 
 enum { BLOCK = 256, BLOCKS = 1 << 14, TILE_X = 64 };
 
@@ -224,7 +223,7 @@ static bool first_fold(gp_dcall *c, const gp_fold *f, void *arg)
         return launch(c, p, st->kernel, x, f);
     x->fold = (gp_ew_partials){ { f->to, f->stride * bytes }, f->outer, f->rows, f->inner, f->lanes, f->steps,
                                 p->fold.op == GP_MIN ? 1 : p->fold.op == GP_MAX ? 2
-                                : gp_is_fsum(p->folds, p->fold.op == GP_MEAN) ? 3 : 0, gp_ew_has_lines(p), f->lines };
+                                : gp_reduction_is_fsum(&p->fold, p->folds) ? 3 : 0, gp_ew_has_lines(p), f->lines };
     return interpret(c, p, st->kernel, x);
 }
 

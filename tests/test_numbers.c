@@ -12,6 +12,7 @@
 #define DEVIATION "{use: normalize, to: deviation}"
 #define DB "{use: db, reference: 1e-12, floor: -1000}"
 #define DB_FUSED DB ", {use: expr, expr: 'in + 0'}"
+#define COLUMNS "{use: reshape, shape: [2, 2]}, {use: reduce, op: mean, axes: [0]}"
 #define SOBEL "{use: reshape, shape: [2, 2]}, {use: sobel}, {use: reshape, shape: [4]}"
 #define NANO "1764000000000000000"
 #define FAR "9223372036854775807"
@@ -32,8 +33,8 @@ static const struct { const char *dtype; int n; const char *stage, *in, *out; } 
     { "i32", 2, MEAN, "2147483647 2147483647", "2.1474836e+09" },
     { "u32", 2, MEAN, "4294967295 4294967295", "4.2949673e+09" },
     { "f32", 2, MEAN, "3e38 3e38", "3e+38" },
-    { "i64", 4, "{use: reshape, shape: [2, 2]}, {use: reduce, op: mean, axes: [0]}", FAR " 1 " FAR " 2", "9.223372e+18 1.5" },
-    { "u64", 4, "{use: reshape, shape: [2, 2]}, {use: reduce, op: mean, axes: [0]}", FAR_U " 1 " FAR_U " 2",
+    { "i64", 4, COLUMNS, FAR " 1 " FAR " 2", "9.223372e+18 1.5" },
+    { "u64", 4, COLUMNS, FAR_U " 1 " FAR_U " 2",
       "1.8446744e+19 1.5" },
     { "i64", 1, "{use: mix, op: mean}", FAR " " FAR " " FAR, "9.223372e+18" },
     { "u64", 1, "{use: mix, op: mean}", FAR_U " " FAR_U " " FAR_U, "1.8446744e+19" },

@@ -1,7 +1,6 @@
 /* reduced.c - the text of a CUDA kernel whose result is reduced: the walk over a frame is that of
  * kernels/lines.h, or of kernels/fold.h. */
 #include "program.h"
-#include "sums.h"
 
 void gp_ew_put_loaded(FILE *o, const gp_ew_program *p)
 {
@@ -19,7 +18,7 @@ void gp_ew_put_loaded(FILE *o, const gp_ew_program *p)
 static const char *joins(const gp_ew_program *p)
 {
     static const char *const of[] = { [GP_SUM] = "sum", [GP_MEAN] = "sum", [GP_MIN] = "least", [GP_MAX] = "most" };
-    return gp_is_fsum(p->folds, p->fold.op == GP_MEAN) ? "fsum" : of[p->fold.op];
+    return gp_reduction_is_fsum(&p->fold, p->folds) ? "fsum" : of[p->fold.op];
 }
 
 /* The list of what a struct loaded has, each input's by its number twice. */

@@ -34,9 +34,11 @@ static item kept_of(const gp_reduction *r, gp_dtype t)
     return (item){ gp_dtype_name(plain), gp_dtype_size(plain) };
 }
 
+bool gp_reduction_is_fsum(const gp_reduction *r, gp_dtype t) { return gp_is_fsum(t, r->op == GP_MEAN); }
+
 static const char *first_of(const gp_reduction *r, gp_dtype t)
 {
-    return gp_is_fsum(t, r->op == GP_MEAN) ? "fsum" : names[r->op].first;
+    return gp_reduction_is_fsum(r, t) ? "fsum" : names[r->op].first;
 }
 
 static bool is_extreme(const gp_reduction *r) { return r->op == GP_MIN || r->op == GP_MAX; }

@@ -25,6 +25,8 @@ typedef bool gp_first_fold(gp_dcall *c, const gp_fold *f, void *arg);
 
 /* Are these the last axes of frames of so many axes? */
 bool gp_reduction_is_lines(const gp_reduction *r, int ndim);
+/* Are integers of type `t` added in f64, see sums.h? */
+bool gp_reduction_is_fsum(const gp_reduction *r, gp_dtype t);
 /* The type of partials, for frames of type `t`. */
 gp_dtype gp_reduction_kept(const gp_reduction *r, gp_dtype t);
 /* What frames of type `in` become; `out` may be `in`. */
