@@ -303,10 +303,11 @@ static void add_lines(const gp_ew_partials *f, void *, const void *from, uint64_
 }
 
 typedef void folds(const gp_ew_partials *, void *, const void *, uint64_t, int);
-#define FOLD(name, T) { { fold<sum, accumulator<T>::type, T>, fold<least, T, T>, fold<most, T, T> }, \
-                        { add_lines<sum, T>, add_lines<least, T>, add_lines<most, T> } },
-static folds *const fold_of[][2][3] = {
-    { { nullptr, nullptr, nullptr }, { nullptr, nullptr, nullptr } }, GP_REALS(FOLD)
+#define FOLD(name, T) { { fold<sum, accumulator<T>::type, T>, fold<least, T, T>, fold<most, T, T>,            \
+                          fold<fsum, double, T> },                                                            \
+                        { add_lines<sum, T>, add_lines<least, T>, add_lines<most, T>, add_lines<fsum, T> } },
+static folds *const fold_of[][2][4] = {
+    { { nullptr }, { nullptr } }, GP_REALS(FOLD)
 };
 
 /* ---- a frame ------------------------------------------------------------------ */

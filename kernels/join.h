@@ -26,6 +26,9 @@ struct sum {
     }
 };
 
+/* In f64 whatever the type: the mean of numbers of 64 bits, whose sum 64 bits may not hold. */
+struct fsum : sum {};
+
 /* Of two NaNs an addition keeps either, as the compiler likes; so a sum that is NaN gets the same bits everywhere. */
 static __device__ __forceinline__ double one_nan(double a)
 {
@@ -82,7 +85,9 @@ struct most {
 /* Does Op add? What elements of type T are kept as meanwhile. */
 template <class Op> struct totals { static constexpr bool are = false; };
 template <> struct totals<sum> { static constexpr bool are = true; };
+template <> struct totals<fsum> { static constexpr bool are = true; };
 template <class Op, class T> struct kept { typedef T type; };
 template <class T> struct kept<sum, T> { typedef typename accumulator<T>::type type; };
+template <class T> struct kept<fsum, T> { typedef double type; };
 
 #endif

@@ -56,6 +56,8 @@ static __device__ __forceinline__ void add_all(A *kept, const T *src, size_t str
     ADD(last, last, T, name, T)                                                                     \
     MAKE(same, T, name, T, a)
 GP_REALS(DEFINE)
+ADD(fsum, fsum, double, i64, int64_t)
+ADD(fsum, fsum, double, u64, uint64_t)
 
 /* Sums are named by what they become, means by what was added. */
 MAKE(sum, double, f16, gp_half, convert<gp_half>(a))
@@ -67,7 +69,6 @@ MAKE(mean, double, f16, gp_half, convert<gp_half>(a / count))
 MAKE(mean, double, f32, float, (float)(a / count))
 MAKE(mean, double, f64, double, a / count)
 MAKE(mean, int64_t, i64, float, (float)((double)a / count))
-MAKE(mean, uint64_t, u64, float, (float)((double)a / count))
 
 #define ENTRY(name, T)                                                                              \
     GP_K(mix_add_sum_##name) GP_K(mix_add_min_##name) GP_K(mix_add_max_##name) GP_K(mix_add_last_##name) \
@@ -76,4 +77,4 @@ GP_KERNELS(GP_REALS(ENTRY)
     GP_K(mix_make_sum_f16) GP_K(mix_make_sum_f32) GP_K(mix_make_sum_f64)
     GP_K(mix_make_sum_i64) GP_K(mix_make_sum_u64)
     GP_K(mix_make_mean_f16) GP_K(mix_make_mean_f32) GP_K(mix_make_mean_f64)
-    GP_K(mix_make_mean_i64) GP_K(mix_make_mean_u64))
+    GP_K(mix_make_mean_i64) GP_K(mix_add_fsum_i64) GP_K(mix_add_fsum_u64))

@@ -61,6 +61,8 @@
     TREE(min, least, T, name, T, a)                                                 \
     TREE(max, most, T, name, T, a)
 GP_REALS(DEFINE)
+#define FSUM(name, T) FOLD(fsum, fsum, double, name, T) LINES(fsum, fsum, name, T)
+FSUM(i64, int64_t) FSUM(u64, uint64_t)
 
 /* Sums end as floats of some type or as 64-bit integers, named by the result;
  * means by what was summed as well. */
@@ -73,7 +75,6 @@ TREE(mean, sum, double, f16, gp_half, gp_total<gp_half>(a / count))
 TREE(mean, sum, double, f32, float, gp_total<float>(a / count))
 TREE(mean, sum, double, f64, double, gp_total<double>(a / count))
 TREE(mean, sum, int64_t, i64, float, (float)((double)a / count))
-TREE(mean, sum, uint64_t, u64, float, (float)((double)a / count))
 
 #define ENTRY(name, T)                                                              \
     GP_K(reduce_fold_sum_##name) GP_K(reduce_fold_min_##name) GP_K(reduce_fold_max_##name) \
@@ -83,4 +84,5 @@ GP_KERNELS(GP_REALS(ENTRY)
     GP_K(reduce_tree_sum_f16) GP_K(reduce_tree_sum_f32) GP_K(reduce_tree_sum_f64)
     GP_K(reduce_tree_sum_i64) GP_K(reduce_tree_sum_u64)
     GP_K(reduce_tree_mean_f16) GP_K(reduce_tree_mean_f32) GP_K(reduce_tree_mean_f64)
-    GP_K(reduce_tree_mean_i64) GP_K(reduce_tree_mean_u64))
+    GP_K(reduce_tree_mean_i64) GP_K(reduce_fold_fsum_i64) GP_K(reduce_fold_fsum_u64)
+    GP_K(reduce_lines_fsum_i64) GP_K(reduce_lines_fsum_u64))

@@ -3,6 +3,16 @@
  * column. Differences first: they lose nothing where neighbors are alike. */
 #include "kernel.h"
 
+/* sqrt(x^2 + y^2). Only what would leave the range of f32 in between is scaled, so all else keeps its bits. */
+static __device__ __forceinline__ float magnitude(float x, float y)
+{
+    const float a = fabsf(x), b = fabsf(y), most = a > b ? a : b;
+    const float by = most > 1e18f ? 0x1p-66f : most < 1e-18f ? 0x1p100f : 1;
+    const float back = most > 1e18f ? 0x1p66f : most < 1e-18f ? 0x1p-100f : 1;
+    x *= by, y *= by;
+    return sqrtf(x * x + y * y) * back;
+}
+
 enum { MAGNITUDE, X, Y };                  /* as in stages/sobel.c */
 enum { R = 4 };
 
@@ -24,7 +34,7 @@ extern "C" __global__ void sobel_f32(float *dst, size_t dst_stride, const float 
                 float gx = (r[j] - l[j]) + 2 * (r[j + 1] - l[j + 1]) + (r[j + 2] - l[j + 2]);
                 float gy = (l[j + 2] - l[j]) + 2 * (m[j + 2] - m[j]) + (r[j + 2] - r[j]);
                 dst[(size_t)(g * R + j) * cols + x] = output == X ? gx : output == Y ? gy
-                                                                    : sqrtf(gx * gx + gy * gy);
+                                                                    : magnitude(gx, gy);
             }
         }
 }

@@ -8,9 +8,10 @@
 
 /* ---- standard deviations ------------------------------------------------ */
 
-/* So many numbers, their mean, and the sum of the squares of what they differ from it. Two of these are joined as in
+/* So many numbers, their mean, the sum of the squares of what they differ from it, and whether any two differ: squares
+ * may be too small for an f64. Of one number the squares are 0, but of an infinity and a NaN they are NaN. Two of these are joined as in
  * Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983. */
-struct spread { double n, mean, squares, unused; };
+struct spread { double n, mean, squares, differ; };
 
 struct deviation {
     static constexpr bool at_once = true;
@@ -19,18 +20,20 @@ struct deviation {
         const double n = a.n + b.n, part = b.n / n, d = b.mean - a.mean;
         if (a.n == 0)
             return b;
-        return b.n == 0 ? a : spread{ n, a.mean + d * part, a.squares + b.squares + d * d * (a.n * part), 0 };
+        return b.n == 0 ? a : spread{ n, a.mean + d * part, a.squares + b.squares + d * d * (a.n * part),
+                                       double(d != 0 || a.differ != 0 || b.differ != 0) };
     }
 
     template <class T> static __device__ __forceinline__ spread of(const T *x)
     {
-        double v[8], sum = 0, squares = 0;
+        const double first = convert<double>(x[0]);      /* what is the same all along differs by 0 from it */
+        double v[8], sum = 0, squares = 0, differ = 0;
         for (int k = 0; k < 8; k++)
-            v[k] = convert<double>(x[k]), sum += v[k];
+            v[k] = convert<double>(x[k]) - first, sum += v[k], differ = v[k] != 0 ? 1 : differ;
         const double mean = sum / 8;
         for (int k = 0; k < 8; k++)
             squares += (v[k] - mean) * (v[k] - mean);
-        return { 8, mean, squares, 0 };
+        return { 8, first + mean, squares, differ };
     }
 
     static __device__ __forceinline__ spread of(const spread *x)
@@ -73,7 +76,7 @@ template <class T> struct wide { typedef typename accumulator<T>::type type; };
                     spare, [src](size_t e) { return src[e]; }, value);              \
     }
 
-#define AS_SPREAD(T) [](T x, size_t) { return spread{ 1, convert<double>(x), 0, 0 }; }
+#define AS_SPREAD(T) [](T x, size_t) { const double v = convert<double>(x); return spread{ 1, v, v - v, 0 }; }
 #define AS_BEST(T) [](T x, size_t e) { typedef wide<T>::type V; return best<V>{ convert<V>(x), e }; }
 #define IS_TRUE(T) [](T x, size_t) { return uint8_t(order(x) != 0); }
 #define AS_IT_IS(T) [](T x, size_t) { return x; }

@@ -21,6 +21,7 @@
 --   y:add(x, a)  y:sub  y:mul  y:div                     a: a number or a view
 --   y:scale(x, a, b)                                     x * a + b
 --   v:sum()  v:mean()  v:min()  v:max()  v:minmax()  v:argmin()  v:argmax()
+--                                                        of NaN: reduce's rule; v:min("skip") and so on
 --   v:find(">", level [, start])                         < <= > >= == ~=; an index or nil
 --   v:string([first, last])  y:write(s, at)              u8
 --   v:unpack(format [, at])  y:pack(format, at, ...)     u8, as string.pack
@@ -118,7 +119,7 @@ function ring:push(x)
 end
 
 function ring:mean()
-  local sum = 0
+  local sum = 0.0
   for i = 1, self.count do sum = sum + self.slots[i] end
   return self.count > 0 and sum / self.count or nil
 end

@@ -248,7 +248,9 @@ static int op_scale(lua_State *L) { return arith(L, SCALE); }
 
 enum { LANES = 16, BLOCK = 128 };
 
-/* Float sums: lane k adds elements k, k + 16, ... in double; then the lanes. */
+#define GET_FI64 GET_I64
+#define GET_FU64 GET_U64
+/* Sums in floats: lane k adds elements k, k + 16, ... in double; then the lanes. */
 static double sum_lanes(const double *lane)
 {
     double s = 0;
@@ -272,6 +274,8 @@ static double sum_lanes(const double *lane)
 FLOAT_SUM(F16, uint16_t)
 FLOAT_SUM(F32, float)
 FLOAT_SUM(F64, double)
+FLOAT_SUM(FI64, int64_t)
+FLOAT_SUM(FU64, uint64_t)
 
 #define INT_SUM(D, T, S)                                                      \
     static S sum_##D(const T *v, int64_t n)                                   \
@@ -327,7 +331,13 @@ static int op_mean(lua_State *L)
     gp_lua_view *v = gp_lua_view_arg(L, 1);
     if (!v->count)
         return 0;
-    int n = push_sum(L, v);
+    int n = 1;
+    if (v->type.dtype == GP_I64)               /* 64 bits may not hold the sum */
+        lua_pushnumber(L, sum_FI64(v->data, v->count, 1));
+    else if (v->type.dtype == GP_U64)
+        lua_pushnumber(L, sum_FU64(v->data, v->count, 1));
+    else
+        n = push_sum(L, v);
     for (int i = 0; i < n; i++) {
         lua_pushnumber(L, lua_tonumber(L, 2 + i) / (double)v->count);
         lua_replace(L, 2 + i);
@@ -349,36 +359,48 @@ static int op_mean(lua_State *L)
         i++
 
 /* The places of the smallest and the largest element, the first of equals;
- * NaN is passed over, -1 when there is nothing else. Lanes find the values,
- * then a second pass finds their first places. */
+ * of the first NaN, if there is one and `skip` does not pass it over; -1 when there is
+ * nothing. Lanes find the values, then a second pass finds their first places. */
 #define EXTREMES(unused, D, T, C, W)                                          \
-    static void extremes_##D(const void *p, int64_t n, int64_t *at_lo, int64_t *at_hi) \
+    static void extremes_##D(const void *p, int64_t n, bool skip, int64_t *at_lo, \
+                             int64_t *at_hi)                                  \
     {                                                                         \
         const T *v = p;                                                       \
         int64_t i = 0;                                                        \
         *at_lo = *at_hi = -1;                                                 \
         while (i < n && GET_##D(v[i]) != GET_##D(v[i]))                       \
             i++;                                                              \
-        if (i == n)                                                           \
+        if (i == n) {                                                         \
+            *at_lo = *at_hi = n && !skip ? 0 : -1;                            \
             return;                                                           \
+        }                                                                     \
         VALUE_##D lo[LANES], hi[LANES], a = GET_##D(v[i]), b = a;             \
         for (int k = 0; k < LANES; k++)                                       \
             lo[k] = hi[k] = a;                                                \
         int64_t first = i;                                                    \
+        int odd = i > 0;                                                      \
         for (; i + LANES <= n; i += LANES)                                    \
             for (int k = 0; k < LANES; k++) {                                 \
                 VALUE_##D e = GET_##D(v[i + k]);                              \
+                odd |= e != e;                                                \
                 lo[k] = e < lo[k] ? e : lo[k];                                \
                 hi[k] = e > hi[k] ? e : hi[k];                                \
             }                                                                 \
         for (; i < n; i++) {                                                  \
             VALUE_##D e = GET_##D(v[i]);                                      \
+            odd |= e != e;                                                    \
             a = e < a ? e : a;                                                \
             b = e > b ? e : b;                                                \
         }                                                                     \
         for (int k = 0; k < LANES; k++) {                                     \
             a = lo[k] < a ? lo[k] : a;                                        \
             b = hi[k] > b ? hi[k] : b;                                        \
+        }                                                                     \
+        if (odd && !skip) {                                                   \
+            for (i = 0; GET_##D(v[i]) == GET_##D(v[i]); i++)                  \
+                ;                                                             \
+            *at_lo = *at_hi = i;                                              \
+            return;                                                           \
         }                                                                     \
         WALK_TO(D, a);                                                        \
         *at_lo = i;                                                           \
@@ -400,9 +422,11 @@ ROWS(EXTREMES, )
 
 static const gp_lua_view *extremes(lua_State *L, int64_t *lo, int64_t *hi)
 {
+    static const char *const nan[] = { "keep", "skip", NULL };
     const gp_lua_view *v = gp_lua_view_arg(L, 1);
+    bool skip = luaL_checkoption(L, 2, nan[0], nan);
     switch (v->type.dtype) {
-#define CASE(unused, D, T, C, W) case GP_##D: extremes_##D(v->data, v->count, lo, hi); break;
+#define CASE(unused, D, T, C, W) case GP_##D: extremes_##D(v->data, v->count, skip, lo, hi); break;
     ROWS(CASE, )
 #undef CASE
     default: refuse(L, v, "the smallest or largest of a view");
@@ -410,7 +434,8 @@ static const gp_lua_view *extremes(lua_State *L, int64_t *lo, int64_t *hi)
     return v;
 }
 
-/* v:min(), v:max(): the value; v:minmax(): both; nil without elements. */
+/* v:min(), v:max(): the value; v:minmax(): both; nil without elements. A NaN is the least and the most, as for
+ * `reduce`, but with the argument "skip". */
 static int op_min(lua_State *L)
 {
     int64_t lo, hi;

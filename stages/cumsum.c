@@ -56,7 +56,7 @@ static bool record(gp_dcall *c)
     const struct opts *o = c->opts;
     const gp_view *x = c->in, *y = c->out;
     struct work w = work_of(&x->type, gp_axis(o->axis, x->type.ndim));
-    gp_dtype t = x->type.dtype, kept = gp_sum_kept(t);
+    gp_dtype t = x->type.dtype, kept = gp_sum_kept(t, false);
     char *sums[LEVELS + 1] = { c->scratch };
     size_t stride = c->scratch_stride / sizeof(double), from = gp_stride(x), to = gp_stride(y);
 

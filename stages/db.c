@@ -7,7 +7,9 @@ static bool shape(gp_shape *s)
 {
     s->out[0] = s->in[0];
     s->batched = true;
-    s->expr = "max(10 * log10(in / reference), floor)";
+    s->expr = "max(in / reference > 1e37 ? 10 * log10(in * 7.888609052210118e-31 / reference) + 301.029995663981195"
+              " : in / reference < 1e-37 ? 10 * log10(in * 1.7014118346046923e38 / reference) - 382.308094493256118"
+              " : 10 * log10(in / reference), floor)";
     return true;
 }
 

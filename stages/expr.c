@@ -222,7 +222,8 @@ static bool first_fold(gp_dcall *c, const gp_fold *f, void *arg)
     if (!st->interprets)
         return launch(c, p, st->kernel, x, f);
     x->fold = (gp_ew_partials){ { f->to, f->stride * bytes }, f->outer, f->rows, f->inner, f->lanes, f->steps,
-                                p->fold.op == GP_MIN ? 1 : p->fold.op == GP_MAX ? 2 : 0, gp_ew_has_lines(p), f->lines };
+                                p->fold.op == GP_MIN ? 1 : p->fold.op == GP_MAX ? 2
+                                : gp_reduction_is_fsum(&p->fold, p->folds) ? 3 : 0, gp_ew_has_lines(p), f->lines };
     return interpret(c, p, st->kernel, x);
 }
 

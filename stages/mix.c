@@ -16,7 +16,7 @@ static bool is_sum(int op) { return op == SUM || op == MEAN; }
 
 static gp_dtype kept(int op, gp_dtype t)
 {
-    return is_sum(op) ? gp_sum_kept(t) : t;
+    return is_sum(op) ? gp_sum_kept(t, op == MEAN) : t;
 }
 
 static bool shape(gp_shape *s)
@@ -44,7 +44,7 @@ static bool record(gp_dcall *c)
     unsigned first = !c->added;
     char name[40];
     c->n = 1;                          /* the kernel takes all frames, in their order */
-    snprintf(name, sizeof name, "mix_add_%s", added[o->op]);
+    snprintf(name, sizeof name, "mix_add_%s", gp_is_fsum(x->type.dtype, o->op == MEAN) ? "fsum" : added[o->op]);
     return gp_launch_typed(c, name, x->type.dtype, (int64_t)n,
                            GP_ARGS(&c->carried, (void *)&x->data, &stride, &n, &frames, &first));
 }
@@ -53,11 +53,11 @@ static bool emit(gp_dcall *c)
 {
     const struct opts *o = c->opts;
     const gp_view *y = c->out;
-    gp_dtype in = c->in[0].type.dtype;
+    gp_dtype in = c->in[0].type.dtype, sum = kept(o->op, in);
     size_t n = (size_t)gp_count(&y->type);
     double count = (double)c->added;
     return gp_launch_typed(c, o->op == SUM ? "mix_make_sum" : o->op == MEAN ? "mix_make_mean" : "mix_make_same",
-                           !is_sum(o->op) || gp_is_float(in) ? in : gp_sum_kept(in), (int64_t)n,
+                           !is_sum(o->op) ? in : sum == GP_F64 ? y->type.dtype : sum, (int64_t)n,
                            GP_ARGS((void *)&y->data, &c->carried, &n, &count));
 }
 

@@ -17,7 +17,7 @@ static bool check(gp_shape *s)
         return gp_shape_without(s, "range", "'deviation', which makes mean 0 and deviation 1");
     if (o->range.n != 2)
         return gp_shape_fail(s, "range", "'range' is a list of %d; give [low, high]", o->range.n);
-    return isfinite(o->range.v[0]) && isfinite(o->range.v[1])
+    return isfinite(o->range.v[1] - o->range.v[0])
         ? true : gp_shape_fail(s, "range", "'range' is [%g, %g], and must be finite", o->range.v[0], o->range.v[1]);
 }
 
@@ -68,7 +68,7 @@ static bool record(gp_dcall *c)
 static const gp_port in[] = { { "in", GP_ACCEPT_REAL, .help = "numbers" }, { 0 } };
 static const gp_port out[] = {
     { "out", GP_ACCEPT_REAL, .help = "floats of their type, f32 of integers; NaN everywhere in a frame with a "
-                                     "NaN" }, { 0 }
+                                     "NaN, and what an infinity leaves undefined" }, { 0 }
 };
 
 static const gp_opt options[] = {

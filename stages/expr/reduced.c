@@ -14,8 +14,12 @@ void gp_ew_put_loaded(FILE *o, const gp_ew_program *p)
     fputs(" };\n    struct four { loaded v[4]; };\n", o);
 }
 
-/* By a reducing operation. */
-static const char *const joins[] = { [GP_SUM] = "sum", [GP_MEAN] = "sum", [GP_MIN] = "least", [GP_MAX] = "most" };
+/* How elements are joined, see kernels/join.h. */
+static const char *joins(const gp_ew_program *p)
+{
+    static const char *const of[] = { [GP_SUM] = "sum", [GP_MEAN] = "sum", [GP_MIN] = "least", [GP_MAX] = "most" };
+    return gp_reduction_is_fsum(&p->fold, p->folds) ? "fsum" : of[p->fold.op];
+}
 
 /* The list of what a struct loaded has, each input's by its number twice. */
 static void put_initial(FILE *o, const gp_ew_program *p, const char *in)
@@ -82,7 +86,7 @@ void gp_ew_put_fold(FILE *o, const gp_ew_program *p, const char *type)
 {
     put_load(o, p, type);
     put_value(o, p);
-    fprintf(o, "        gp_fold<%s>(out%d, outer, rows, inner, lanes, steps, %d, load, value);\n", joins[p->fold.op],
+    fprintf(o, "        gp_fold<%s>(out%d, outer, rows, inner, lanes, steps, %d, load, value);\n", joins(p),
             p->folded, p->fold.op == GP_MIN || p->fold.op == GP_MAX);
 }
 
@@ -134,5 +138,5 @@ void gp_ew_put_lines(FILE *o, const gp_ew_program *p, const char *type)
     fputs(";\n            return x;\n        };\n", o);
     fprintf(o, "        gp_reduce_lines<%s, %s, %d>(lines, loads, values,\n"
                "            [&](size_t e) { return value(load(e), e); });\n",
-            joins[p->fold.op], gp_ew_made(p, p->folded), type ? 1 : in_flight(p));
+            joins(p), gp_ew_made(p, p->folded), type ? 1 : in_flight(p));
 }

@@ -26,7 +26,7 @@ typedef struct item { const char *name; size_t size; } item;
 /* Partials of frames of type t, see kernels/join.h and statistics.cu. */
 static item kept_of(const gp_reduction *r, gp_dtype t)
 {
-    gp_dtype sum = gp_sum_kept(t), plain = gp_reduction_kept(r, t);
+    gp_dtype sum = gp_sum_kept(t, false), plain = gp_reduction_kept(r, t);
     if (r->op == GP_STD)
         return (item){ "spread", 4 * sizeof(double) };
     if (is_arg(r))
@@ -34,11 +34,18 @@ static item kept_of(const gp_reduction *r, gp_dtype t)
     return (item){ gp_dtype_name(plain), gp_dtype_size(plain) };
 }
 
+bool gp_reduction_is_fsum(const gp_reduction *r, gp_dtype t) { return gp_is_fsum(t, r->op == GP_MEAN); }
+
+static const char *first_of(const gp_reduction *r, gp_dtype t)
+{
+    return gp_reduction_is_fsum(r, t) ? "fsum" : names[r->op].first;
+}
+
 static bool is_extreme(const gp_reduction *r) { return r->op == GP_MIN || r->op == GP_MAX; }
 
 gp_dtype gp_reduction_kept(const gp_reduction *r, gp_dtype t)
 {
-    return is_extreme(r) ? t : is_truth(r) ? GP_U8 : gp_sum_kept(t);
+    return is_extreme(r) ? t : is_truth(r) ? GP_U8 : gp_sum_kept(t, r->op == GP_MEAN);
 }
 
 static gp_dtype made_of(const gp_reduction *r, gp_dtype t)
@@ -121,7 +128,7 @@ static bool record_lines(gp_dcall *c, const gp_reduction *r, const gp_view *in, 
     f.grid = (gp_dim3){ (unsigned)blocks, 1, (unsigned)c->n };
     if (first)
         return first(c, &f, arg);
-    snprintf(name, sizeof name, "reduce_lines_%s_%s", names[r->op].first, gp_dtype_name(t));
+    snprintf(name, sizeof name, "reduce_lines_%s_%s", first_of(r, t), gp_dtype_name(t));
     return gp_launch(c, name, f.grid, f.block, f.shared, GP_ARGS(&f.lines, (void *)&in->data, &stride, &quads));
 }
 
@@ -242,9 +249,9 @@ bool gp_reduction_record(gp_dcall *c, const gp_reduction *r, const gp_view *in, 
     item kept = kept_of(r, t->dtype);
     work w = { .data = in->data, .what = { gp_dtype_name(t->dtype), gp_dtype_size(t->dtype) }, .stride = gp_stride(in),
                .kept = kept, .partials = c->scratch_stride / kept.size, .free = c->scratch,
-               .other = (char *)c->scratch + half_scratch(r, t), .fold = names[r->op].first,
+               .other = (char *)c->scratch + half_scratch(r, t), .fold = first_of(r, t->dtype),
                .join = names[r->op].join };
-    bool floats = gp_is_float(t->dtype), own = !is_arg(r) && !is_truth(r);
+    bool floats = gp_reduction_kept(r, t->dtype) == GP_F64 || gp_is_float(t->dtype), own = !is_arg(r) && !is_truth(r);
     bool as_said = out->type.dtype && own && (floats || r->op == GP_STD);
     const char *made = as_said ? gp_dtype_name(made_of(r, t->dtype)) : kept.name;
     group g = { .inner = 1 };

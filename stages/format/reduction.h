@@ -25,6 +25,8 @@ typedef bool gp_first_fold(gp_dcall *c, const gp_fold *f, void *arg);
 
 /* Are these the last axes of frames of so many axes? */
 bool gp_reduction_is_lines(const gp_reduction *r, int ndim);
+/* Are integers of type `t` added in f64, see sums.h? */
+bool gp_reduction_is_fsum(const gp_reduction *r, gp_dtype t);
 /* The type of partials, for frames of type `t`. */
 gp_dtype gp_reduction_kept(const gp_reduction *r, gp_dtype t);
 /* What frames of type `in` become; `out` may be `in`. */
@@ -34,7 +36,7 @@ size_t gp_reduction_scratch(const gp_reduction *r, const gp_type *in);
 size_t gp_reduction_zero(const gp_reduction *r, const gp_type *in);
 /* Queues all of it. With `first`, which gets `arg`, what is reduced is in no memory: only the type of `in` counts.
  * Where `out` has no type, a standard deviation leaves what it is made of there: f64 [4], how many elements, their mean,
- * the sum of the squares of what they differ from it, and nothing. */
+ * the sum of the squares of what they differ from it, and whether any two differ. */
 bool gp_reduction_record(gp_dcall *c, const gp_reduction *r, const gp_view *in, const gp_view *out, gp_first_fold *first,
                          void *arg);
 

@@ -141,9 +141,20 @@ local function nans(x)
   if x.dtype:sub(1, 1) ~= "f" then return end
   local z = gpipe.array(x.dtype, 40)
   z:fill(0 / 0)
-  assert(z:min() == nil and z:argmax() == nil)
+  assert(z:min("skip") == nil and z:argmax("skip") == nil and z:argmax() == 1)
   z[20], z[33] = 3, -4
-  assert(z:min() == -4 and z:max() == 3 and z:argmin() == 33)
+  assert(z:min("skip") == -4 and z:max("skip") == 3 and z:argmin("skip") == 33)
+  for n = 1, 40 do                                  -- a NaN wins, wherever it is
+    local w = gpipe.array(x.dtype, n)
+    for i = 1, n do
+      w:fill(1)
+      w[i] = 0 / 0
+      local low, high = w:minmax()
+      assert(low ~= low and high ~= high and w:min() ~= w:min() and w:max() ~= w:max())
+      assert(w:argmin() == i and w:argmax() == i and w:max("skip") == (n > 1 and 1 or nil))
+    end
+  end
+  fails("invalid option", z.max, z, "all")
 end
 
 local function wide()
@@ -161,6 +172,13 @@ local function wide()
   assert(u[2] == -1)                                -- saturates
   w:add(w, w)
   assert(w[2] == math.maxinteger and w[3] == -10)
+  assert(w:slice(2, 2):mean() == 2.0 ^ 63)
+  w:fill(math.maxinteger)
+  assert(w:mean() == 2.0 ^ 63)                      -- the sum is beyond 64 bits
+  u:fill(math.maxinteger)
+  u:add(u, u)
+  assert(u:mean() == 2.0 ^ 64)
+  w[3] = -10
   w:div(w, 4)
   assert(w[3] == -2)                                -- -2.5, to even
 end
