@@ -6,8 +6,8 @@
  * cancelled. Ends only fall, and never below what the sink has seen, so what is
  * final stays so.
  *
- * Where stages regroup, a firing of a sink stands for a block of frames, all of which share its fate; but a frame
- * that was a hole before it came into a group stays one.
+ * Where stages regroup, some firings of a sink stand for a block of frames, each for its share of them, which have its
+ * fate; but a frame that was a hole before it came into a group stays one.
  *
  * Only holes need an entry, a mark. Sinks that still run are apart by at most the frames that all rings hold; one
  * that ended early may lag as many frames behind its end. Room for both is reserved, so that no frame costs an
@@ -256,12 +256,19 @@ static void set_mark(gp_accountrt *l, uint64_t f, gp_hole hole, bool counted)
     e->n = (e->n & COUNTED) | (counted ? COUNTED : 0) | (int)worse;
 }
 
+/* Of the frames that firing k stands for, the first; those that two firings share are of both. `to`: the one behind. */
+static uint64_t share_of(gp_block b, uint64_t k, bool to)
+{
+    uint64_t in = k % b.firings + to, begin = k / b.firings * b.frames;
+    return begin + (in * b.frames + (to ? b.firings - 1 : 0)) / b.firings;
+}
+
 /* Of all frames that firing k of a stage stands for. */
 static void set_marks(gp_accountrt *l, gp_block b, uint64_t k, gp_hole hole)
 {
     if (is_all(b) && hole != GP_HOLE_ABSENT)
         l->all = gp_worse_hole(l->all, hole);
-    for (uint64_t f = k / b.firings * b.frames, end = f + b.frames; !is_all(b) && f < end; f++)
+    for (uint64_t f = share_of(b, k, false), end = share_of(b, k, true); !is_all(b) && f < end; f++)
         set_mark(l, f, hole, false);
 }
 
@@ -438,8 +445,8 @@ void gp_actor_failed(gp_actorrt *p, uint64_t f)
         if (p->source)                 /* it was not published */
             atomic_fetch_add(&l->in, 1);
         pthread_mutex_lock(&l->lock);
-        uint64_t from = f / b.firings * b.frames, in = atomic_load(&l->in);
-        for (uint64_t k = from; !is_all(b) && k < from + b.frames && k < in; k++)
+        uint64_t to = share_of(b, f, true), in = atomic_load(&l->in);
+        for (uint64_t k = share_of(b, f, false); !is_all(b) && k < to && k < in; k++)
             fail(l, k);
         if (is_all(b) && !l->closed) {     /* all that have no fate yet */
             atomic_fetch_add(&l->failed, in - atomic_load(&l->out) - atomic_load(&l->dropped) - atomic_load(&l->failed));

@@ -49,6 +49,39 @@ gp_meta gp_frame_meta(const gp_actorrt *p, uint64_t f)
     return m;
 }
 
+/* ---- rows that are frames of a group ----------------------------------- */
+
+/* Of a type with as many rows as `whole` has; n: the rows of one frame. */
+static bool has_rows_of(const gp_type *type, const gp_type *whole)
+{
+    return type->ndim && type->dim[0] == whole->dim[0];
+}
+
+bool gp_frame_gaps(const gp_graph *g, const gp_stage *st, const gp_type *in, const uint64_t *gaps, const gp_type *out,
+                   uint64_t *made, gp_errs *errs)
+{
+    bool keeps = !st->nout;
+    int at = 0;
+    while (at < st->nin && !gaps[at])
+        at++;
+    for (int o = 0; o < st->nout; o++)
+        made[o] = 0;
+    if (at == st->nin)
+        return true;
+    const gp_buffer *x = &g->buffer[st->in[at]];
+    for (int o = 0; o < st->nout; o++)
+        if (st->out[o] >= 0 && has_rows_of(&g->buffer[st->out[o]].type, &x->type) && has_rows_of(&out[o], &in[at]))
+            made[o] = gaps[at], keeps = true;
+    for (int i = 0; errs && keeps && i < st->nin; i++) {
+        const gp_buffer *y = st->in[i] < 0 ? NULL : &g->buffer[st->in[i]];
+        if (y && !gp_is_const(y) && y->type.ndim == x->type.ndim && has_rows_of(&y->type, &x->type) && gaps[i] != gaps[at])
+            return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' reads '%s' and '%s' row by row, and their rows are not "
+                           "of the same frames, because holes were left out of one: join them before the frames are "
+                           "put together", st->name, x->name, y->name);
+    }
+    return true;
+}
+
 /* ---- in a segment ---------------------------------------------------- */
 
 void gp_frame_set_whole(gp_actorrt *p)
@@ -56,6 +89,7 @@ void gp_frame_set_whole(gp_actorrt *p)
     for (int b = 0; b < p->run->graph->nbuffers; b++) {
         p->seg->type[b] = p->run->graph->buffer[b].type;
         p->seg->hole[b] = GP_NO_HOLE;
+        p->seg->gaps[b] = 0;
     }
 }
 
@@ -84,22 +118,26 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
         s->type[r->ring->buffer] = gp_type_of(r, f);
         if (r->buffer->carried)
             s->type[r->ring->buffer].dim[0] = gp_carried_rows(p, r->buffer, f);
+        s->gaps[r->ring->buffer] = gp_meta_of(r, f)->gaps;
         s->hole[r->ring->buffer] = failed ? GP_HOLE_FAILED : gp_meta_of(r, f)->hole;
     }
     for (int i = 0; i < s->nparts; i++) {
         const gp_stage *st = s->part[i].stage;
         gp_type in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT];
+        uint64_t gaps[GP_MAXPORT] = { 0 }, made[GP_MAXPORT] = { 0 };
         if (!st)
             continue;
         gp_hole hole = gp_frame_stage_hole(s, st);
         bool empty = gp_frame_stage_is_empty(s, &s->part[i]);
         for (int k = 0; k < st->nin; k++) {
             if (st->in[k] >= 0)
-                in[k] = s->type[st->in[k]];
+                in[k] = s->type[st->in[k]], gaps[k] = s->gaps[st->in[k]];
             if (empty && !in[k].dim[0])
                 in[k].dim[0] = 1;
         }
         if (!hole && !gp_partial_shape(p->run->graph, st, in, out, errs))
+            return false;
+        if (!hole && !gp_frame_gaps(p->run->graph, st, in, gaps, out, made, errs))
             return false;
         if (gp_stage_circles_back(st))
             out[0].dim[0] = gp_carried_rows(p, &p->run->graph->buffer[st->out[0]], f);
@@ -108,7 +146,7 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
                 s->type[st->out[k]] = out[k];
             if (empty)
                 s->type[st->out[k]].dim[0] = 0;
-            s->hole[st->out[k]] = hole;
+            s->hole[st->out[k]] = hole, s->gaps[st->out[k]] = made[k];
         }
     }
     return true;
@@ -146,7 +184,7 @@ void gp_frame_write_metas(gp_actorrt *p, uint64_t f)
     gp_meta m = gp_frame_meta(p, f);
     for (int o = 0; o < p->nout; o++) {
         gp_ringrt *r = p->out[o];
-        m.hole = s->hole[r->ring->buffer];
+        m.hole = s->hole[r->ring->buffer], m.gaps = s->gaps[r->ring->buffer];
         *gp_meta_of(r, f) = m;
         gp_set_type(r, f, &s->type[r->ring->buffer]);
     }
@@ -156,19 +194,33 @@ void gp_frame_write_metas(gp_actorrt *p, uint64_t f)
 
 /* ---- in a host stage ------------------------------------------------- */
 
+/* Of frame `fr`, with the rows that its outputs have. */
+static bool host_gaps(const gp_actorrt *p, const gp_frame *fr, uint64_t made[GP_MAXPORT], gp_errs *errs)
+{
+    gp_type in[GP_MAXPORT], out[GP_MAXPORT];
+    uint64_t gaps[GP_MAXPORT];
+    for (int i = 0; i < p->stage->nin; i++) {
+        const gp_ringrt *r = p->host->port[i].ring;
+        in[i] = fr->in[i].type, gaps[i] = r ? gp_meta_of(r, fr->index)->gaps : 0;
+    }
+    for (int o = 0; o < p->stage->nout; o++)
+        out[o] = fr->out[o].type;
+    return gp_frame_gaps(p->run->graph, p->stage, in, gaps, out, made, errs);
+}
+
 bool gp_frame_set_partial(const gp_actorrt *p, gp_frame *fr, gp_errs *errs)
 {
     const gp_stage *st = p->stage;
     gp_type in[GP_MAXPORT], out[GP_MAXPORT];
     if (!st->nout)
-        return true;
+        return host_gaps(p, fr, NULL, errs);
     for (int i = 0; i < st->nin; i++)
         in[i] = fr->in[i].type;
     if (!gp_partial_shape(p->run->graph, st, in, out, errs))
         return false;
     for (int o = 0; o < st->nout; o++)
         fr->out[o].type = out[o];
-    return true;
+    return host_gaps(p, fr, (uint64_t[GP_MAXPORT]){ 0 }, errs);
 }
 
 static size_t write_output_metas(gp_actorrt *p, gp_worker_view *view, int o, int n)
@@ -182,6 +234,9 @@ static size_t write_output_metas(gp_actorrt *p, gp_worker_view *view, int o, int
         const gp_frame *fr = &view->frame[j];
         gp_hole hole = gp_hole_by(fr->status);
         int64_t rows = v->type.dim[0];
+        uint64_t gaps[GP_MAXPORT] = { 0 };
+        if (view->partial[j] && !hole)
+            host_gaps(p, fr, gaps, NULL);      /* its inputs go together, as was seen before it ran */
         if (port->ring->type) {
             gp_type *t = &port->ring->type[w.meta - port->ring->meta];
             *t = hole ? *port->type : v->type;
@@ -198,7 +253,7 @@ static size_t write_output_metas(gp_actorrt *p, gp_worker_view *view, int o, int
         if (view->numbers && fr->index < p->host->cached)
             gp_numbers_write(port->ring, fr->index, &view->numbers[j]);
         *w.meta = (gp_meta){ .rows = rows, .time_ns = fr->time_ns, .name = fr->name,
-                             .hole = hole, .touched = true, .age = view->age[j] };
+                             .hole = hole, .gaps = gaps[o], .touched = true, .age = view->age[j] };
     }
     return bytes;
 }

@@ -65,6 +65,12 @@ static uint64_t taken_to(const gp_actorrt *p, uint64_t k)
     return to < end ? to : end;
 }
 
+/* With frame j of a group a hole, and one behind it none. */
+static uint64_t gaps_with(uint64_t gaps, uint64_t j, int64_t take)
+{
+    return take <= 64 ? gaps | (uint64_t)1 << j : GP_GAPS_MANY | (gaps ^ (j + 1)) * 0x9e3779b97f4a7c15u;
+}
+
 /* What firing k makes; of rows that become frames, what all of them have. *says: the frame that has its time and name,
  * and so its numbers; NULL where that is not asked. */
 static gp_meta made_by(const gp_actorrt *p, uint64_t k, uint64_t *says)
@@ -81,13 +87,15 @@ static gp_meta made_by(const gp_actorrt *p, uint64_t k, uint64_t *says)
     if (!g->stack)
         return m;
     m.rows = 0;
-    for (uint64_t f = gp_firing_from(g, k), to = taken_to(p, k); f < to; f++) {
+    uint64_t from = gp_firing_from(g, k), seen = 0;
+    for (uint64_t f = from, to = taken_to(p, k); f < to; f++) {
         const gp_meta *in = gp_meta_of(input(p), f);
         if (in->hole) {
             worst = gp_worse_hole(worst, in->hole);
+            seen = gaps_with(seen, f - from, g->take);
             continue;
         }
-        m.rows++;
+        m.rows++, m.gaps = seen;
         if (!g->back && first)         /* the first of a group says when it was, and its name */
             m.time_ns = in->time_ns, m.name = in->name, *says = f;
         if (first || in->age.born_ns < m.age.born_ns)
@@ -120,10 +128,25 @@ void gp_regroup_partial(const gp_actorrt *p, uint64_t f, gp_errs *errs)
             st->name, k, r->buffer->name, (long long)gp_meta_of(r, f)->rows, (long long)r->buffer->type.dim[0], cure);
 }
 
+/* A frame with gaps that are not known one by one. */
+static bool cannot_split(const gp_actorrt *p, uint64_t f, gp_errs *errs)
+{
+    int at = 0;
+    const gp_stage *st = gp_actor_stage(p, &at);
+    return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' cannot say which frames the rows of frame %llu of '%s' are: a "
+                   "group of more than 64 frames left out holes; group 64 frames at most, or drop the frames before they "
+                   "are grouped with others", st->name, (unsigned long long)f, input(p)->buffer->name);
+}
+
 int gp_regroup_good(const gp_actorrt *p, uint64_t k, int n, gp_errs *errs)
 {
     const gp_ringrt *r = input(p);
     int64_t rows = r->buffer->type.dim[0];
+    for (int i = 0; p->regroup->split && i < n; i++) {
+        const gp_meta *m = gp_meta_of(r, k + (uint64_t)i);
+        if (!m->hole && m->gaps & GP_GAPS_MANY)
+            return i || cannot_split(p, k, errs) ? i : 0;
+    }
     for (int i = 0; p->regroup->stack && i < n; i++)
         for (uint64_t f = gp_firing_from(p->regroup, k + (uint64_t)i), to = taken_to(p, k + (uint64_t)i);
              f < to; f++) {
@@ -148,6 +171,17 @@ static uint64_t before_wrap(const gp_ringrt *r, uint64_t frame)
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
+}
+
+static bool is_gap(uint64_t gaps, uint64_t j)
+{
+    return j < 63 && gaps >> j & 1;
+}
+
+/* How many gaps there are before j. */
+static uint64_t lacking(uint64_t gaps, uint64_t j)
+{
+    return (uint64_t)__builtin_popcountll(j < 63 ? gaps & (((uint64_t)1 << j) - 1) : gaps);
 }
 
 /* The next piece of a firing; *at: 0 at first. False: there is none. */
@@ -177,10 +211,12 @@ static bool next_piece(const gp_actorrt *p, uint64_t k, bool whole, uint64_t *at
     if (!whole && m->hole)
         return false;
     size_t bytes = gp_bytes(&to->buffer->type);
-    uint64_t rows = !g->split || whole ? make : (uint64_t)m->rows, row = *at;
-    uint64_t n = least(rows - row, before_wrap(to, first + row));
-    *at += n;
-    *out = (piece){ gp_slot(to, first + row), to->stride, (char *)gp_slot(in, frame) + row * bytes, bytes, bytes, n };
+    uint64_t rows = !g->split || whole ? make : (uint64_t)m->rows, gaps = !g->split || whole ? 0 : m->gaps, j = *at;
+    uint64_t row = j - lacking(gaps, j), n = 0;
+    for (; is_gap(gaps, j); j++);
+    for (uint64_t most = least(rows - row, before_wrap(to, first + j)); n < most && !is_gap(gaps, j + n); n++);
+    *at = j + n;
+    *out = (piece){ gp_slot(to, first + j), to->stride, (char *)gp_slot(in, frame) + row * bytes, bytes, bytes, n };
     return n;
 }
 
@@ -240,7 +276,9 @@ gp_regrouped gp_regroup_write_metas(gp_actorrt *p, uint64_t k, int n, bool faile
         uint64_t f = k + (uint64_t)i, says = 0;
         gp_meta m = made_by(p, f, &says);
         const gp_numbers *numbers = gp_firing_carries(p->regroup) ? NULL : gp_numbers_of(input(p), says);
-        int64_t rows = m.rows;
+        uint64_t rows = (uint64_t)m.rows, gaps = m.gaps;
+        if (p->regroup->split)
+            m.gaps = 0;
         if (failed)
             m.hole = GP_HOLE_FAILED;
         for (int o = 0; o < p->nout; o++) {
@@ -254,7 +292,7 @@ gp_regrouped gp_regroup_write_metas(gp_actorrt *p, uint64_t k, int n, bool faile
                     gp_type is = gp_type_of(input(p), gp_firing_frame(p->regroup, f));
                     gp_set_type(p->out[o], f * make + j, m.hole ? t : &is);
                 }
-                if (!m.hole && p->regroup->split && (int64_t)j >= rows)
+                if (!m.hole && p->regroup->split && (is_gap(gaps, j) || j - lacking(gaps, j) >= rows))
                     to->hole = GP_HOLE_ABSENT;
                 to->touched = true;
                 gp_numbers_write(p->out[o], f * make + j, numbers);

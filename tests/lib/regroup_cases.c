@@ -409,6 +409,89 @@ START_TEST(any_sinks)
 }
 END_TEST
 
+/* ---- the numbers of frames ---------------------------------------------- */
+
+/* Frames x of [3] are their numbers, and some are holes; stages of groups g of `by` of them, to y. A frame that is none
+ * meets `times` itself in y. */
+static const struct { const char *what, *stages; int by, times; } kept[] = {
+    { "nothing between", "  - {use: split, in: g, out: y}\n", 4, 1 },
+    { "groups of one", "  - {use: expr, in: {v: g}, expr: 2 * v}\n  - {use: split, out: y}\n", 1, 2 },
+    { "on the device", "  - {use: expr, in: {v: g}, expr: 2 * v}\n  - {use: split, out: y}\n", 3, 2 },
+    { "another axis less", "  - {use: reduce, in: g, op: mean, axes: [1]}\n  - {use: split, out: y}\n", 64, 1 },
+    { "a script", "  - {use: lua, in: g, script: copy.lua, out: h}\n  - {use: split, out: y}\n", 5, 1 },
+    { "device, script, device", "  - {use: expr, in: {v: g}, expr: 2 * v}\n  - {use: lua, script: copy.lua, out: h}\n"
+      "  - {use: expr, in: {v: h, w: g}, expr: v + w}\n  - {use: split, out: y}\n", 7, 3 },
+    { "held and decimated", "  - {use: hold, in: g, frames: 3}\n  - {use: expr, in: {v: hold}, expr: 2 * v}\n"
+      "  - {use: decimate, frames: 3}\n  - {use: split, out: y}\n", 4, 2 },
+    { "grouped twice", "  - {use: split, in: g}\n  - {use: group, frames: 3, name: again}\n  - {use: split, out: y}\n", 6, 1 },
+};
+
+START_TEST(kept_numbers)
+{
+    enum { GROUPS = 12, MOST = GROUPS * 64 };
+    const char *dir = pipe_dir();
+    int c = _i / 6, there = 0, all = GROUPS * kept[c].by;
+    char yaml[2000], lose[MOST + 1] = "", script[MOST + 300];
+    unsigned seed = (unsigned)_i + 1;
+    for (int i = 0; i < all; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        lose[i] = (seed >> 24) % 10 < 3 && (i / kept[c].by != 1) ? '1' : '0';
+        if (i / kept[c].by == 2)
+            lose[i] = '1';
+        there += lose[i] == '0';
+    }
+    pipe_text(dir, "copy.lua", "function process(frame, x, y) y:copy(x) end\n");
+    snprintf(script, sizeof script, "local lose = '%s'\nfunction process(frame, x, y)\n  local i = frame.index + 1\n"
+             "  if lose:sub(i, i) == '1' then return 'drop' end\n  for k = 1, 3 do y[k] = i end\nend\n", lose);
+    pipe_text(dir, "lose.lua", script);
+    snprintf(script, sizeof script, "function process(frame, x)\n  if x.x[1] ~= frame.index + 1 or x.y[1] ~= %d * x.x[1] then "
+             "error('has that of ' .. x.y[1]) end\nend\n", kept[c].times);
+    pipe_text(dir, "meet.lua", script);
+    snprintf(yaml, sizeof yaml, "%sbuffers: {a: {dtype: f32, shape: [3]}%s}\nstages:\n"
+             "  - {use: generate, frames: %d, out: a}\n  - {use: lua, script: lose.lua, out: x}\n"
+             "  - {use: group, frames: %d, out: g}\n%s  - {use: lua, script: meet.lua, in: {x: x, y: y}, out: []}\n",
+             knob_of(_i), strstr(kept[c].stages, "out: h") ? ", h: {like: g}" : "", all, kept[c].by, kept[c].stages);
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = _i % 2 });
+    pipe_dir_remove(dir);
+    pipe_no_errors(&r, yaml);
+    ck_assert_msg(r.outcome == GP_DONE && r.account[0].out == (uint64_t)there, "%s: %d of %d frames, of\n%s", kept[c].what,
+                  (int)r.account[0].out, there, yaml);
+}
+END_TEST
+
+/* Rows of which nobody knows any more which frames they are. */
+static const struct { const char *what, *stages, *msg; } unknown[] = {
+    { "too large a group", "  - {use: group, in: x, frames: 70}\n  - {use: split}\n  - {use: discard}\n",
+      "stage 'split' cannot say which frames the rows of frame 0 of 'group' are" },
+    { "other holes beside, on the device", "  - {use: group, in: x, frames: 4, out: g}\n  - {use: group, in: z, frames: 4, "
+      "out: h}\n  - {use: expr, in: {g: g, h: h}, expr: g - h}\n  - {use: discard}\n",
+      "stage 'expr' reads 'g' and 'h' row by row, and their rows are not of the same frames" },
+    { "other holes beside, in a sink", "  - {use: group, in: x, frames: 4, out: g}\n  - {use: group, in: z, frames: 4, "
+      "out: h}\n  - {use: compare, in: {in: g, with: h}}\n",
+      "stage 'compare' reads 'g' and 'h' row by row, and their rows are not of the same frames" },
+    { "other holes before", "  - {use: group, in: x, frames: 4, out: g}\n"
+      "  - {use: expr, in: {g: g, u: u}, out: v, expr: g + u}\n  - {use: discard, in: v}\n",
+      "row by row, and their rows are not of the same frames" },
+};
+
+START_TEST(unknown_numbers)
+{
+    const char *dir = pipe_dir();
+    char yaml[2000];
+    pipe_text(dir, "lose.lua", "local by\nfunction init(stage) by = stage.params.by end\nfunction process(frame, x, y)\n"
+              "  if frame.index == by then return 'drop' end\n  y:copy(x)\nend\n");
+    snprintf(yaml, sizeof yaml, "%sbuffers: {a: {dtype: f32, shape: [3]}%s}\nstages:\n"
+             "  - {use: generate, frames: 80, out: a}\n  - {use: lua, script: lose.lua, params: {by: 1}, out: x}\n"
+             "  - {use: lua, in: a, script: lose.lua, params: {by: 2}, out: z}\n%s  - {use: discard, in: x}\n  - {use: discard, in: z}\n",
+             knob_of(_i), strstr(unknown[_i / 6].stages, "u: u") ? ", v: {dtype: f32, shape: [4, 3]}, u: {carry: v}" : "",
+             unknown[_i / 6].stages);
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = _i % 2 });
+    pipe_dir_remove(dir);
+    ck_assert_msg(r.compiled && r.outcome == GP_ERROR && strstr(r.errs.e[0].msg, unknown[_i / 6].msg), "%s: %s",
+                  unknown[_i / 6].what, r.errs.n ? r.errs.e[0].msg : "?");
+}
+END_TEST
+
 /* Every line of tests/ref/mixes.txt: what NumPy makes of the rows of a file, the last few included. */
 START_TEST(mixes_as_numpy)
 {
@@ -450,4 +533,6 @@ void regroup_cases(TCase *tc, const char *device, int every)
     ADD_SOME(tc, any_sinks, ngraphs, every);
     tcase_add_test(tc, mixes_as_numpy);
     ADD_SOME(tc, partial_in_a_group, 10, every);
+    ADD_SOME(tc, kept_numbers, 6 * (int)(sizeof kept / sizeof *kept), every);
+    ADD_SOME(tc, unknown_numbers, 6 * (int)(sizeof unknown / sizeof *unknown), every);
 }
