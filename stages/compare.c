@@ -44,7 +44,7 @@ static bool check(gp_shape *s)
     gp_shape_reads(s, &o->file, 1);
     if (f->error)
         return gp_shape_missing(s, "file", "cannot read '%s': %s", o->file, gp_strerror(f->error));
-    return (f->kind == GP_FILE_REGULAR && gp_filetype_of(o->file) < GP_PICTURE)
+    return (f->kind == GP_FILE_REGULAR && gp_filetype_of(o->file) <= GP_NPY)
         || gp_shape_fail(s, "file", "'%s' is neither a .npy nor a raw file", o->file);
 }
 

@@ -199,7 +199,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_decode = {
     GP_KIND("decode"), .field = "files",
-    .help = "files in memory (JPEG, also .png .pgm .ppm .pnm .pfm) to pictures",
+    .help = "files in memory to pictures, in all formats that read has",
     .in = in, .out = out,
     .opts = options, .opts_size = sizeof(gp_decode_opts),
     .any_shape = true, .fills_device = true,

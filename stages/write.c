@@ -137,9 +137,9 @@ static bool run(gp_call *c, gp_frame *f, int n)
 static void advise(gp_advice *a)
 {
     const gp_write_opts *o = a->opts;
-    if (!gp_write_is_pictures(o) && (!gp_rowsfile_of(o->as) || gp_write_is_video(o) || gp_rowsfile_takes(o->as, "member")))
+    if (!gp_write_is_pictures(o) && (!gp_rowsfile_of(o->as) || gp_write_is_video(o) || gp_filetype_takes(o->as, "member")))
         strcpy(a->text, "write a smaller type, or less of each frame");
-    else if ((gp_picfile_takes(o->as, "compression") || o->pages) && o->compression > 0)
+    else if (gp_filetype_takes(o->as, "compression") && o->compression > 0)
         a->opt = "compression", strcpy(a->value, o->compression > 1 ? "1" : "0");
     else
         strcpy(a->text, "write .npy, which needs no encoding");
@@ -157,9 +157,7 @@ static const gp_opt options[] = {
     { GP_TEXTS(gp_write_opts, command),
       .help = "in place of a path: a program and its arguments, as a list, which reads frames at its standard input" },
     { GP_ENUM(gp_write_opts, format), .def = "auto", .choices = GP_FORMATS,
-      .help = "auto: .npy, .npz, pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm), .tif .tiff .btf, recordings (.wav .rf64 "
-              ".flac .ogg .oga .aiff .aif .aifc), text (.csv .tsv .jsonl .ndjson) and video (.y4m) by the file's extension, "
-              "all else is raw" },
+      .help = "auto: by the file's extension, all others are raw" GP_FORMATS_HELP },
     { GP_BOOL(gp_write_opts, stack), .help = "one .npy, .npz or text for all: join frames along a new axis 0" },
     { GP_BOOL(gp_write_opts, live),
       .help = "one file for all has its name from the start (where it replaces one, from frame 0 "

@@ -197,7 +197,7 @@ TEST_LOOP(wide, 0, 20)
     for (int i = 0; i < 30; i++)
         rows[i / 6][i % 6] = (float)i;
     FILE *f = fopen(io_path(as, path), "w+b");
-    gp_rowsfile_how how = { .format = gp_rowsfile_named(as), .alone = _i % 2, .narrow = 1 + 60 * _i, .key = keys, .nkeys = 2,
+    gp_rowsfile_how how = { .format = gp_filetype_of(as), .alone = _i % 2, .narrow = 1 + 60 * _i, .key = keys, .nkeys = 2,
                             .member = "u" };
     gp_rows_out *o = gp_npz.create(fileno(f), &how, &t, as, why);
     ck_assert_msg(o != NULL, "%s", why);

@@ -254,7 +254,7 @@ TEST(four_gigabytes)
     FILE *f = fopen(io_path("a.wav", path), "wb");
     ck_assert_ptr_nonnull(f);
     gp_type t = { GP_I16, 2, { 100, 2 } };
-    gp_rows_out *o = gp_wav.create(fileno(f), &(gp_rowsfile_how){ .format = gp_rowsfile_named("a.wav"),
+    gp_rows_out *o = gp_wav.create(fileno(f), &(gp_rowsfile_how){ .format = gp_filetype_of("a.wav"),
                                                                   .sample_rate = 8000 }, &t, "a.wav", why);
     ck_assert_ptr_nonnull(o);
     ck_assert(!gp_wav.append(o, "", (int64_t)1 << 30, why));

@@ -386,9 +386,9 @@ static char *read_bytes(const void *file, size_t n, size_t most, gp_type *whole,
     gp_rows_own own = { 0 };
     gp_type none = { 0 }, head;
     char *to = NULL;
-    bool ok = gp_rowsfile_head(&how, gp_rowsfile_named("a.tif"), &(gp_rows_head){ file, n, (int64_t)n, NULL, NULL }, &none,
+    bool ok = gp_rowsfile_head(&how, gp_filetype_of("a.tif"), &(gp_rows_head){ file, n, (int64_t)n, NULL, NULL }, &none,
                                &head, why);
-    gp_rows *f = gp_rowsfile_open(&how, gp_rowsfile_named("a.tif"), fd, &none, why);
+    gp_rows *f = gp_rowsfile_open(&how, gp_filetype_of("a.tif"), fd, &none, why);
     ck_assert(ok == (f != NULL) && (!ok || gp_type_same(&head, &f->whole)));
     if (f && gp_bytes(&head) <= most) {
         to = calloc(1, gp_bytes(&head) + 1);
@@ -516,7 +516,7 @@ static gp_rows_out *create(FILE *f, bool alone, int64_t narrow, int compression)
 {
     char why[GP_WHY] = "";
     gp_type t = { GP_U8, 2, { 2, 3 } };
-    gp_rowsfile_how how = { .format = gp_rowsfile_named("a.tif"), .alone = alone, .narrow = narrow,
+    gp_rowsfile_how how = { .format = gp_filetype_of("a.tif"), .alone = alone, .narrow = narrow,
                             .compression = compression };
     gp_rows_out *o = gp_tiff.create(fileno(f), &how, &t, "a.tif", why);
     ck_assert_msg(o != NULL, "%s", why);

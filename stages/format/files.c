@@ -9,11 +9,63 @@
 #include "picture_file.h"
 #include "rows_file.h"
 
+typedef struct format {
+    const char *word, *extensions;
+    const char *const *magic, *const *options;
+    const gp_picfile *picture;
+    const gp_rowsfile *rows;
+} format;
+
+static const char *const none[] = { NULL };
+#define PLAIN(word, constant, extensions) { #word, extensions, none, none, NULL, NULL },
+#define PICTURE(word, constant, extensions) { #word, extensions, constant.magic, constant.options, &constant, NULL },
+#define ROWS(word, constant, extensions) { #word, extensions, constant.magic, constant.options, NULL, &constant },
+static const format table[GP_WHOLE + 1] = {
+    PLAIN(auto,, "") GP_PLAIN(PLAIN) GP_PICTURES(PICTURE) GP_ROWS(ROWS)
+    PLAIN(bytes,, "")
+};
+
 gp_filetype gp_filetype_of(const char *path)
 {
     const char *dot = strrchr(path, '.');
-    gp_filetype picture = gp_picfile_named(path), rows = gp_rowsfile_named(path);
-    return picture ? picture : rows ? rows : dot && !strcasecmp(dot, ".npy") ? GP_NPY : GP_RAW;
+    size_t n = dot ? strlen(dot) : 0;
+    for (int i = GP_RAW; n > 1 && i < GP_WHOLE; i++)
+        for (const char *e = table[i].extensions; (e = strcasestr(e, dot)); e++)
+            if (e[n] == ' ' || !e[n])
+                return (gp_filetype)i;
+    return GP_RAW;
+}
+
+gp_filetype gp_filetype_begun(const void *head, size_t n)
+{
+    for (int i = GP_RAW; i < GP_WHOLE; i++)
+        for (const char *const *m = table[i].magic; *m; m++)
+            if (n >= strlen(*m) && !memcmp(head, *m, strlen(*m)))
+                return (gp_filetype)i;
+    return GP_AUTO;
+}
+
+const gp_picfile *gp_picfile_of(gp_filetype as)
+{
+    return table[as].picture;
+}
+
+const gp_rowsfile *gp_rowsfile_of(gp_filetype as)
+{
+    return table[as].rows;
+}
+
+const char *gp_filetype_word(gp_filetype as)
+{
+    return table[as].word;
+}
+
+bool gp_filetype_takes(gp_filetype as, const char *option)
+{
+    const char *const *o = table[as].options;
+    while (*o && strcmp(*o, option))
+        o++;
+    return *o;
 }
 
 const char *gp_foreign_extension(const char *path)

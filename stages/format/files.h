@@ -10,15 +10,50 @@
 #include "base/path.h"
 #include "gpipe/stage.h"
 
-/* From GP_PICTURE on: a picture, see picture_file.h; from GP_ROWS on: a list of rows, see rows_file.h. */
-typedef enum gp_filetype { GP_AUTO, GP_RAW, GP_NPY, GP_PICTURE, GP_ROWS = GP_PICTURE + 4, GP_WHOLE = GP_ROWS + 10 } gp_filetype;
+/* The formats, each a line here and a NAME_file.c: its word for the option `format`, the constant of that file (of
+ * pictures a gp_picfile, see picture_file.h, of lists of rows a gp_rowsfile, see rows_file.h), extensions of names. */
+#define GP_PICTURES(X) \
+    X(png, gp_png, ".png") \
+    X(jpeg, gp_jpeg, ".jpg .jpeg") \
+    X(pnm, gp_pnm, ".pgm .ppm .pnm") \
+    X(pfm, gp_pfm, ".pfm")
+#define GP_ROWS(X) \
+    X(wav, gp_wav, ".wav .rf64") \
+    X(flac, gp_flac, ".flac") \
+    X(ogg, gp_ogg, ".ogg .oga") \
+    X(aiff, gp_aiff, ".aiff .aif .aifc") \
+    X(csv, gp_csv, ".csv") \
+    X(tsv, gp_tsv, ".tsv") \
+    X(jsonl, gp_jsonl, ".jsonl .ndjson") \
+    X(npz, gp_npz, ".npz") \
+    X(tiff, gp_tiff, ".tif .tiff .btf") \
+    X(y4m, gp_y4m_video, ".y4m")
+/* These two have no constant. */
+#define GP_PLAIN(X) X(raw,, ".raw .bin .dat") X(npy,, ".npy")
+#define GP_ALL_FORMATS(X) GP_PLAIN(X) GP_PICTURES(X) GP_ROWS(X)
 
-/* Choices of an option `format`: those of gp_filetype, then the rows of both tables. `read` has one more, GP_WHOLE: the
- * bytes of a file, whatever is in it. */
-#define GP_FORMATS "auto|raw|npy|png|jpeg|pnm|pfm|wav|flac|ogg|aiff|csv|tsv|jsonl|npz|tiff|y4m"
+/* GP_WHOLE: `read` has it, too: the bytes of a file, whatever is in it. */
+#define GP_FORMAT_ID(word, ...) GP_FORMAT_##word,
+typedef enum gp_filetype {
+    GP_AUTO, GP_ALL_FORMATS(GP_FORMAT_ID) GP_WHOLE, GP_RAW = GP_FORMAT_raw, GP_NPY = GP_FORMAT_npy
+} gp_filetype;
+
+/* Choices of an option `format`, in the order of gp_filetype, and how its help goes on. */
+#define GP_FORMAT_CHOICE(word, ...) "|" #word
+#define GP_FORMATS "auto" GP_ALL_FORMATS(GP_FORMAT_CHOICE)
+#define GP_FORMAT_HELP(word, constant, extensions) "; " #word ": " extensions
+#define GP_FORMATS_HELP GP_ALL_FORMATS(GP_FORMAT_HELP)
 
 /* By the extension of the name; raw for any other. */
 gp_filetype gp_filetype_of(const char *path);
+/* By the first bytes; GP_AUTO for those of no format that begins as no other does. */
+gp_filetype gp_filetype_begun(const void *head, size_t n);
+/* Its constant; NULL where that is no such format. Its word. */
+const struct gp_picfile *gp_picfile_of(gp_filetype as);
+const struct gp_rowsfile *gp_rowsfile_of(gp_filetype as);
+const char *gp_filetype_word(gp_filetype as);
+/* Does the format take this option? */
+bool gp_filetype_takes(gp_filetype as, const char *option);
 
 /* The extension, as ".tif", where it is that of files gpipe does not know; else NULL. */
 const char *gp_foreign_extension(const char *path);

@@ -432,7 +432,7 @@ static bool jpeg_encode(const void *frame, const gp_type *type, const gp_picfile
 }
 
 const gp_picfile gp_jpeg = {
-    .name = "JPEG", .suffix = { ".jpg", ".jpeg" }, .magic = { "\xff\xd8\xff" }, .options = { "quality", "subsampling" },
+    .name = "JPEG", .magic = { "\xff\xd8\xff" }, .options = { "quality", "subsampling" },
     .shrinks = true,
     .head = jpeg_head, .decode = jpeg_decode, .why_not = jpeg_why_not, .encode = jpeg_encode,
     .decode_ns = 1, .encode_ns = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 }, .gray_times = 3,    /* chroma has fewer samples */

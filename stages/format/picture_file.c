@@ -1,36 +1,7 @@
-/* picture_file.c - the table of the formats of pictures, see picture_file.h. */
+/* picture_file.c - pictures of any format, see picture_file.h. */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include "picture_file.h"
-
-static const gp_picfile *const table[] = { &gp_png, &gp_jpeg, &gp_pnm, &gp_pfm };
-enum { ROWS = sizeof table / sizeof *table };
-_Static_assert(GP_PICTURE + ROWS == GP_ROWS, "the table of rows follows that of pictures");
-
-const gp_picfile *gp_picfile_of(gp_filetype as)
-{
-    return as >= GP_PICTURE && as < GP_PICTURE + ROWS ? table[as - GP_PICTURE] : NULL;
-}
-
-gp_filetype gp_picfile_named(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    for (int i = 0; dot && i < ROWS; i++)
-        for (const char *const *s = table[i]->suffix; *s; s++)
-            if (!strcasecmp(dot, *s))
-                return (gp_filetype)(GP_PICTURE + i);
-    return GP_AUTO;
-}
-
-bool gp_picfile_takes(gp_filetype as, const char *option)
-{
-    const gp_picfile *p = gp_picfile_of(as);
-    for (const char *const *o = p ? p->options : (const char *[]){ NULL }; *o; o++)
-        if (!strcmp(*o, option))
-            return true;
-    return false;
-}
 
 static int64_t frame_ns(const gp_picfile *p, const gp_type *t, int ns)
 {
@@ -52,11 +23,8 @@ int64_t gp_picfile_encode_ns(const gp_picfile *p, const gp_type *t, int compress
 /* The row of a file that begins with `head`; NULL: no format is like it. */
 static const gp_picfile *row_of(const gp_picfile_how *how, const char *path, const void *head, size_t n)
 {
-    for (int i = 0; how->format == GP_AUTO && i < ROWS; i++)
-        for (const char *const *m = table[i]->magic; *m; m++)
-            if (n >= strlen(*m) && !memcmp(head, *m, strlen(*m)))
-                return table[i];
-    return gp_picfile_of(how->format ? how->format : gp_picfile_named(path));
+    const gp_picfile *begun = how->format ? NULL : gp_picfile_of(gp_filetype_begun(head, n));
+    return begun ? begun : gp_picfile_of(how->format ? how->format : gp_filetype_of(path));
 }
 
 static bool is_too_large(const gp_type *t)

@@ -1,9 +1,8 @@
-/* picture_file.h - pictures: the table of their formats, files to and from frames.
+/* picture_file.h - pictures: what a format of them is, files to and from frames.
  *
  * A frame is (H, W) for gray or (H, W, C); writers also take C = 1. Color spaces and
  * profiles are left alone. A file is what its first bytes say; where these are no
- * format's, its name says what it should be. Read and write know formats by this table alone: a
- * format is a row of it, from a NAME_file.c. Any thread; errors are as in files.h. */
+ * format's, its name says what it should be. Any thread; errors are as in files.h. */
 #ifndef GP_PICTURE_FILE_H
 #define GP_PICTURE_FILE_H
 
@@ -31,8 +30,7 @@ enum { GP_COLORS_KEEP, GP_COLORS_RGB, GP_COLORS_GRAY };
 
 typedef struct gp_picfile {
     const char *name;                  /* as in messages: "PNG" */
-    const char *suffix[4], *magic[8];  /* each ends with NULL */
-    const char *options[3];            /* those of writers that it takes */
+    const char *magic[8], *options[3]; /* each ends with NULL; options: those of writers that it takes */
     bool shrinks;
     /* The type of the frame that decode() makes of a file that begins with `head`; all that stands before the picture's
      * data has to be there. Its colors may be other ones than `how` says: they are converted. */
@@ -52,16 +50,8 @@ typedef struct gp_picfile {
     int decode_ns, encode_ns[10], gray_times;
 } gp_picfile;
 
-extern const gp_picfile gp_png, gp_jpeg, gp_pnm, gp_pfm;
-
-/* The row for `as`; NULL where that is no picture. */
-const gp_picfile *gp_picfile_of(gp_filetype as);
-
-/* By the extension of the name; GP_AUTO for one that is no picture's. */
-gp_filetype gp_picfile_named(const char *path);
-
-/* Does the format take this option of writers? */
-bool gp_picfile_takes(gp_filetype as, const char *option);
+#define GP_DECLARE_PICTURE(word, constant, ...) extern const gp_picfile constant;
+GP_PICTURES(GP_DECLARE_PICTURE)
 
 /* Has a picture the type and the colors of the others, whatever its size? `of`: how a message names them: "the first file". */
 bool gp_picfile_alike(const gp_type *found, const gp_type *others, unsigned varies, const char *of, char why[GP_WHY]);

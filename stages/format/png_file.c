@@ -202,7 +202,7 @@ static bool png_encode(const void *frame, const gp_type *type, const gp_picfile_
 }
 
 const gp_picfile gp_png = {
-    .name = "PNG", .suffix = { ".png" }, .magic = { "\x89PNG\r\n\x1a\n" }, .options = { "compression" },
+    .name = "PNG", .magic = { "\x89PNG\r\n\x1a\n" }, .options = { "compression" },
     .head = png_head, .decode = gp_png_decode, .said = gp_png_said, .why_not = png_why_not, .encode = png_encode,
     .decode_ns = 3, .encode_ns = { 1, 7, 9, 10, 15, 19, 26, 50, 63, 90 },
 };

@@ -173,7 +173,7 @@ static bool pnm_encode(const void *frame, const gp_type *t, const gp_picfile_how
 }
 
 const gp_picfile gp_pnm = {
-    .name = "PNM", .suffix = { ".pgm", ".ppm", ".pnm" }, .magic = { "P5", "P6", "P1", "P2", "P3", "P4" },
+    .name = "PNM", .magic = { "P5", "P6", "P1", "P2", "P3", "P4" },
     .head = pnm_head, .decode = pnm_decode, .why_not = pnm_why_not, .encode = pnm_encode,
 };
 
@@ -247,6 +247,6 @@ static bool pfm_encode(const void *frame, const gp_type *t, const gp_picfile_how
 }
 
 const gp_picfile gp_pfm = {
-    .name = "PFM", .suffix = { ".pfm" }, .magic = { "Pf", "PF" },
+    .name = "PFM", .magic = { "Pf", "PF" },
     .head = pfm_head, .decode = pfm_decode, .why_not = pfm_why_not, .encode = pfm_encode,
 };

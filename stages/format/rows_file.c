@@ -1,49 +1,16 @@
-/* rows_file.c - the table of the formats of lists of rows, see rows_file.h. */
+/* rows_file.c - lists of rows of any format, see rows_file.h. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include "rows_file.h"
-
-static const gp_rowsfile *const table[] = { &gp_wav, &gp_flac, &gp_ogg, &gp_aiff, &gp_csv, &gp_tsv, &gp_jsonl, &gp_npz,
-                                           &gp_tiff, &gp_y4m_video };
-enum { ROWS = sizeof table / sizeof *table };
-_Static_assert(GP_ROWS + ROWS == GP_WHOLE, "whole files follow the table");
-
-const gp_rowsfile *gp_rowsfile_of(gp_filetype as)
-{
-    return as >= GP_ROWS && as < GP_ROWS + ROWS ? table[as - GP_ROWS] : NULL;
-}
-
-gp_filetype gp_rowsfile_named(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    for (int i = 0; dot && i < ROWS; i++)
-        for (const char *const *s = table[i]->suffix; *s; s++)
-            if (!strcasecmp(dot, *s))
-                return (gp_filetype)(GP_ROWS + i);
-    return GP_AUTO;
-}
-
-bool gp_rowsfile_takes(gp_filetype as, const char *option)
-{
-    const gp_rowsfile *f = gp_rowsfile_of(as);
-    for (const char *const *o = f ? f->options : (const char *[]){ NULL }; *o; o++)
-        if (!strcmp(*o, option))
-            return true;
-    return false;
-}
 
 /* A format with a magic is what the first bytes say; text has none, and may begin with any bytes. */
 static const gp_rowsfile *row_of(const gp_rowsfile_how *how, gp_filetype as, const void *head, size_t n)
 {
     const gp_rowsfile *named = gp_rowsfile_of(as);
-    for (int i = 0; !how->format && *named->magic && i < ROWS; i++)
-        for (const char *const *m = table[i]->magic; *m; m++)
-            if (n >= strlen(*m) && !memcmp(head, *m, strlen(*m)))
-                return table[i];
-    return named;
+    const gp_rowsfile *begun = how->format || !*named->magic ? NULL : gp_rowsfile_of(gp_filetype_begun(head, n));
+    return begun ? begun : named;
 }
 
 /* One column is an axis only where the frame has one for it. */

@@ -1,8 +1,7 @@
-/* rows_file.h - files that are a list of rows, behind a library's or our own reader: the table of their formats.
+/* rows_file.h - files that are a list of rows, behind a library's or our own reader.
  *
  * A recording or a table of numbers: (rows) or (rows, columns), of which any rows can be read. Such files are cut along
- * axis 0 into frames, as those of .npy are (cut.h), whose bytes stand at no offset. Read and write know formats by this
- * table alone: a format is a row of it, from a NAME_file.c. Errors are as in files.h. */
+ * axis 0 into frames, as those of .npy are (cut.h), whose bytes stand at no offset. Errors are as in files.h. */
 #ifndef GP_ROWS_FILE_H
 #define GP_ROWS_FILE_H
 
@@ -60,8 +59,7 @@ typedef struct gp_rows_head {
 
 struct gp_rowsfile {
     const char *name;                  /* as in messages: "WAV" */
-    const char *suffix[4], *magic[3];  /* each ends with NULL */
-    const char *options[6];            /* those of readers and writers that it takes */
+    const char *magic[3], *options[6]; /* each ends with NULL; options: those of readers and writers that it takes */
     bool is_array;                     /* where nothing is declared, each index of axis 0 is a frame, as of a .npy; one that is
                                           written can be stacked, */
     bool pages;                        /* ... and each frame is a row, also where there are many files; so is one that is
@@ -103,16 +101,8 @@ struct gp_rowsfile {
     bool (*finish)(gp_rows_out *o, char err[GP_WHY]);
 };
 
-extern const gp_rowsfile gp_wav, gp_flac, gp_ogg, gp_aiff, gp_csv, gp_tsv, gp_jsonl, gp_npz, gp_tiff, gp_y4m_video;
-
-/* The row for `as`; NULL where that is no such format. */
-const gp_rowsfile *gp_rowsfile_of(gp_filetype as);
-
-/* By the extension of the name; GP_AUTO for one of another kind. */
-gp_filetype gp_rowsfile_named(const char *path);
-
-/* Does the format take this option? */
-bool gp_rowsfile_takes(gp_filetype as, const char *option);
+#define GP_DECLARE_ROWS(word, constant, ...) extern const gp_rowsfile constant;
+GP_ROWS(GP_DECLARE_ROWS)
 
 /* The same by the row of the file, which is of type `as` by its name. `frame`: of those that it is to be cut into, as
  * far as that is known. */

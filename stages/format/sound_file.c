@@ -392,18 +392,18 @@ static const char *ogg_why_not(const gp_type *t, const char *path)
     .create = sound_create, .append = sound_append, .finish = sound_finish
 
 const gp_rowsfile gp_wav = {
-    .name = "WAV", .suffix = { ".wav", ".rf64" }, .magic = { "RIFF", "RF64" }, .options = { "sample_rate" },
+    .name = "WAV", .magic = { "RIFF", "RF64" }, .options = { "sample_rate" },
     .why_not = wav_why_not, SOUND,
 };
 const gp_rowsfile gp_flac = {
-    .name = "FLAC", .suffix = { ".flac" }, .magic = { "fLaC" }, .options = { "sample_rate" },
+    .name = "FLAC", .magic = { "fLaC" }, .options = { "sample_rate" },
     .why_not = flac_why_not, SOUND,
 };
 const gp_rowsfile gp_ogg = {
-    .name = "Ogg/Vorbis", .suffix = { ".ogg", ".oga" }, .magic = { "OggS" }, .options = { "sample_rate", "quality" },
+    .name = "Ogg/Vorbis", .magic = { "OggS" }, .options = { "sample_rate", "quality" },
     .why_not = ogg_why_not, SOUND,
 };
 const gp_rowsfile gp_aiff = {
-    .name = "AIFF", .suffix = { ".aiff", ".aif", ".aifc" }, .magic = { "FORM" }, .options = { "sample_rate" },
+    .name = "AIFF", .magic = { "FORM" }, .options = { "sample_rate" },
     .why_not = wav_why_not, SOUND,
 };

@@ -582,9 +582,9 @@ static bool jsonl_encode(const void *frame, const gp_type *type, gp_growbuf *out
 
 #define TEXT .decode_ns = 20, .read = text_read, .leave = text_leave, .close = text_close, .why_not = why_not
 
-const gp_rowsfile gp_csv = { .name = "CSV", .suffix = { ".csv" }, .head = csv_head, .open = csv_open,
+const gp_rowsfile gp_csv = { .name = "CSV", .head = csv_head, .open = csv_open,
                              .encode = csv_encode, TEXT };
-const gp_rowsfile gp_tsv = { .name = "TSV", .suffix = { ".tsv" }, .head = csv_head, .open = csv_open,
+const gp_rowsfile gp_tsv = { .name = "TSV", .head = csv_head, .open = csv_open,
                              .encode = tsv_encode, TEXT };
-const gp_rowsfile gp_jsonl = { .name = "JSON lines", .suffix = { ".jsonl", ".ndjson" }, .head = jsonl_head,
+const gp_rowsfile gp_jsonl = { .name = "JSON lines", .head = jsonl_head,
                                .open = jsonl_open, .encode = jsonl_encode, TEXT };

@@ -144,18 +144,18 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o, bool many)
                                           : NULL;
     if (o->as != GP_RAW && opt)
         return gp_shape_fail(s, opt, "'%s' is only for raw data, not for '%s'", opt, o->path);
-    if (!gp_read_is_pictures(o) && !gp_rowsfile_takes(o->as, "orientation")
+    if (!gp_read_is_pictures(o) && !gp_filetype_takes(o->as, "orientation")
         && !without(s, o, many, "orientation", "picture"))
         return false;
     static const char *const of_pictures[] = { "colors", "shrink" };
     for (size_t i = 0; !gp_read_is_pictures(o) && i < sizeof of_pictures / sizeof *of_pictures; i++)
-        if (gp_rowsfile_takes(o->as, "orientation") ? !gp_shape_without(s, of_pictures[i], "a TIFF file")
+        if (gp_filetype_takes(o->as, "orientation") ? !gp_shape_without(s, of_pictures[i], "a TIFF file")
             : !without(s, o, many, of_pictures[i], "picture"))
             return false;
-    if (!gp_rowsfile_takes(o->as, "sample_rate")
+    if (!gp_filetype_takes(o->as, "sample_rate")
         && !without(s, o, many, "sample_rate", "recording"))
         return false;
-    if (!gp_rowsfile_takes(o->as, "member") && !without(s, o, many, "member", ".npz"))
+    if (!gp_filetype_takes(o->as, "member") && !without(s, o, many, "member", ".npz"))
         return false;
     if ((gp_read_is_pictures(o) || gp_read_is_rows(o)) && o->tail != GP_TAIL_ERROR)
         return gp_shape_fail(s, "tail", "'tail' is only for raw and .npy data, not for '%s'",
@@ -264,7 +264,7 @@ static bool infer_rows(const gp_read_opts *o, gp_type *t, const gp_type *found, 
     if (!t->ndim)
         return gp_why(why, "holds %s: how many rows make a frame? declare the shape of the output under 'buffers:', "
                       "for instance shape: [%d%s]", gp_rowsfile_text(found, have),
-                      gp_rowsfile_takes(o->as, "sample_rate") ? 4096 : 1000, columns);
+                      gp_filetype_takes(o->as, "sample_rate") ? 4096 : 1000, columns);
     return gp_cut_type(cut, found, t, why)
         || (found->dim[0] < 0 && gp_why(why, "holds %s, which cannot be cut into frames of %s",
                                         gp_rowsfile_text(found, have), gp_type_text(t, want)));

@@ -154,10 +154,10 @@ static bool check_format(gp_shape *s, gp_write_opts *o)
     bool ok = true;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         snprintf(what, sizeof what, "a file that is not a %s", options[i].what);
-        ok = ok && (gp_picfile_takes(o->as, options[i].name) || gp_rowsfile_takes(o->as, options[i].name)
+        ok = ok && (gp_filetype_takes(o->as, options[i].name)
                     || gp_shape_without(s, options[i].name, what));
     }
-    if (ok && gp_rowsfile_takes(o->as, "sample_rate") && !o->sample_rate && !lists(s, "sample_rate"))
+    if (ok && gp_filetype_takes(o->as, "sample_rate") && !o->sample_rate && !lists(s, "sample_rate"))
         return gp_shape_fail(s, "path", "'%s' needs to know how many rows are a second: set 'sample_rate', for "
                                         "instance "
                              "to 44100; or where frames are from recordings, say 'metadata: [sample_rate]' at the top",
@@ -248,7 +248,7 @@ bool gp_write_shape(gp_shape *s)
                              gp_type_text(t, have), why);
     if (!o->format && gp_write_is_text(o) && t->dtype == GP_U8 && t->ndim == 1 && t->dim[0] >= LINE && !o->stack)
         return gp_shape_fail(s, o->to, "'%s' would have a number for each byte of a frame: say 'format: raw' if it is text, or "
-                             "'format: %s' if numbers are meant", o->path, gp_rowsfile_of(o->as)->suffix[0] + 1);
+                             "'format: %s' if numbers are meant", o->path, gp_filetype_word(o->as));
     if (gp_write_is_video(o) && s->in_varies[0])
         return gp_shape_fail(s, o->to, "the frames of a video are of one size, and those of '%s' may differ",
                              s->in_name[0]);

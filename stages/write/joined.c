@@ -26,7 +26,7 @@ bool gp_writer_put_header(gp_writer *w, char why[GP_WHY])
 /* Do its frames say what the header has to? */
 static bool says_rate(const gp_write_opts *o)
 {
-    return gp_rowsfile_takes(o->as, "sample_rate") && !o->sample_rate;
+    return gp_filetype_takes(o->as, "sample_rate") && !o->sample_rate;
 }
 
 bool gp_writer_rate(const gp_write_opts *o, const gp_said *said, int64_t *rate, char why[GP_WHY])

@@ -37,7 +37,7 @@ static void one(const char *data, size_t n)
     MUST(fd >= 0 && write(fd, data, n) == (ssize_t)n);
     for (int i = 0; i < 3; i++) {
         gp_rowsfile_how how = { .member = members[i], .key = keys, .nkeys = i == 2 ? 3 : 0 };
-        gp_filetype as = gp_rowsfile_named("a.npz");
+        gp_filetype as = gp_filetype_of("a.npz");
         gp_type none = { .dtype = GP_NO_DTYPE }, head = { 0 };
         char err[GP_WHY] = "", why[GP_WHY] = "";
         gp_rows_head all = { .data = data, .n = n, .size = (int64_t)n };

@@ -95,9 +95,9 @@ static void one(const char *data, size_t n)
     static const gp_dtype types[] = { GP_NO_DTYPE, GP_F32, GP_U8, GP_I16, GP_I64, GP_U64, GP_I8, GP_U16, GP_U32, GP_I32,
                                       GP_F16 };
     size_t k = n ? (unsigned char)*data % (sizeof types / sizeof *types) : 0;
-    as_one(gp_rowsfile_named("a.csv"), types[k], data + (n > 0), n - (n > 0));
-    as_one(gp_rowsfile_named("a.tsv"), types[k], data + (n > 0), n - (n > 0));
-    as_one(gp_rowsfile_named("a.jsonl"), types[k], data + (n > 0), n - (n > 0));
+    as_one(gp_filetype_of("a.csv"), types[k], data + (n > 0), n - (n > 0));
+    as_one(gp_filetype_of("a.tsv"), types[k], data + (n > 0), n - (n > 0));
+    as_one(gp_filetype_of("a.jsonl"), types[k], data + (n > 0), n - (n > 0));
 }
 
 const fuzz_harness fuzz_text_rows = { .name = "text", .one = one };

@@ -45,7 +45,7 @@ static void as_file(const char *data, size_t n)
 {
     static const gp_rowsfile_how how;
     const gp_type any = { 0 };
-    gp_filetype as = gp_rowsfile_named("a.y4m");
+    gp_filetype as = gp_filetype_of("a.y4m");
     gp_type head = { 0 };
     gp_rows_own own = { 0 };
     char err[GP_WHY] = "", why[GP_WHY] = "";
