@@ -74,7 +74,8 @@ bool gp_frame_gaps(const gp_graph *g, const gp_stage *st, const gp_type *in, con
             made[o] = gaps[at], keeps = true;
     for (int i = 0; errs && keeps && i < st->nin; i++) {
         const gp_buffer *y = st->in[i] < 0 ? NULL : &g->buffer[st->in[i]];
-        if (y && !gp_is_const(y) && y->type.ndim == x->type.ndim && has_rows_of(&y->type, &x->type) && gaps[i] != gaps[at])
+        if (y && !gp_is_const(y) && y->type.ndim == x->type.ndim && has_rows_of(&y->type, &x->type)
+            && gaps[i] != gaps[at])
             return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' reads '%s' and '%s' row by row, and their rows are not "
                            "of the same frames, because holes were left out of one: join them before the frames are "
                            "put together", st->name, x->name, y->name);

@@ -134,8 +134,8 @@ static bool cannot_split(const gp_actorrt *p, uint64_t f, gp_errs *errs)
     int at = 0;
     const gp_stage *st = gp_actor_stage(p, &at);
     return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' cannot say which frames the rows of frame %llu of '%s' are: a "
-                   "group of more than 64 frames left out holes; group 64 frames at most, or drop the frames before they "
-                   "are grouped with others", st->name, (unsigned long long)f, input(p)->buffer->name);
+                   "group of more than 64 frames left out holes; group 64 frames at most", st->name,
+                   (unsigned long long)f, input(p)->buffer->name);
 }
 
 int gp_regroup_good(const gp_actorrt *p, uint64_t k, int n, gp_errs *errs)

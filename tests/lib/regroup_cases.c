@@ -423,7 +423,8 @@ static const struct { const char *what, *stages; int by, times; } kept[] = {
       "  - {use: expr, in: {v: h, w: g}, expr: v + w}\n  - {use: split, out: y}\n", 7, 3 },
     { "held and decimated", "  - {use: hold, in: g, frames: 3}\n  - {use: expr, in: {v: hold}, expr: 2 * v}\n"
       "  - {use: decimate, frames: 3}\n  - {use: split, out: y}\n", 4, 2 },
-    { "grouped twice", "  - {use: split, in: g}\n  - {use: group, frames: 3, name: again}\n  - {use: split, out: y}\n", 6, 1 },
+    { "grouped twice", "  - {use: split, in: g}\n  - {use: group, frames: 3, name: again}\n"
+      "  - {use: split, out: y}\n", 6, 1 },
 };
 
 START_TEST(kept_numbers)
@@ -444,8 +445,9 @@ START_TEST(kept_numbers)
     snprintf(script, sizeof script, "local lose = '%s'\nfunction process(frame, x, y)\n  local i = frame.index + 1\n"
              "  if lose:sub(i, i) == '1' then return 'drop' end\n  for k = 1, 3 do y[k] = i end\nend\n", lose);
     pipe_text(dir, "lose.lua", script);
-    snprintf(script, sizeof script, "function process(frame, x)\n  if x.x[1] ~= frame.index + 1 or x.y[1] ~= %d * x.x[1] then "
-             "error('has that of ' .. x.y[1]) end\nend\n", kept[c].times);
+    snprintf(script, sizeof script, "function process(frame, x)\n"
+             "  if x.x[1] ~= frame.index + 1 or x.y[1] ~= %d * x.x[1] then error('has that of ' .. x.y[1]) end\nend\n",
+             kept[c].times);
     pipe_text(dir, "meet.lua", script);
     snprintf(yaml, sizeof yaml, "%sbuffers: {a: {dtype: f32, shape: [3]}%s}\nstages:\n"
              "  - {use: generate, frames: %d, out: a}\n  - {use: lua, script: lose.lua, out: x}\n"
@@ -454,8 +456,8 @@ START_TEST(kept_numbers)
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = _i % 2 });
     pipe_dir_remove(dir);
     pipe_no_errors(&r, yaml);
-    ck_assert_msg(r.outcome == GP_DONE && r.account[0].out == (uint64_t)there, "%s: %d of %d frames, of\n%s", kept[c].what,
-                  (int)r.account[0].out, there, yaml);
+    ck_assert_msg(r.outcome == GP_DONE && r.account[0].out == (uint64_t)there, "%s: %d of %d frames, of\n%s",
+                  kept[c].what, (int)r.account[0].out, there, yaml);
 }
 END_TEST
 
@@ -463,8 +465,9 @@ END_TEST
 static const struct { const char *what, *stages, *msg; } unknown[] = {
     { "too large a group", "  - {use: group, in: x, frames: 70}\n  - {use: split}\n  - {use: discard}\n",
       "stage 'split' cannot say which frames the rows of frame 0 of 'group' are" },
-    { "other holes beside, on the device", "  - {use: group, in: x, frames: 4, out: g}\n  - {use: group, in: z, frames: 4, "
-      "out: h}\n  - {use: expr, in: {g: g, h: h}, expr: g - h}\n  - {use: discard}\n",
+    { "other holes beside, on the device", "  - {use: group, in: x, frames: 4, out: g}\n"
+      "  - {use: group, in: z, frames: 4, out: h}\n  - {use: expr, in: {g: g, h: h}, expr: g - h}\n"
+      "  - {use: discard}\n",
       "stage 'expr' reads 'g' and 'h' row by row, and their rows are not of the same frames" },
     { "other holes beside, in a sink", "  - {use: group, in: x, frames: 4, out: g}\n  - {use: group, in: z, frames: 4, "
       "out: h}\n  - {use: compare, in: {in: g, with: h}}\n",
@@ -478,12 +481,13 @@ START_TEST(unknown_numbers)
 {
     const char *dir = pipe_dir();
     char yaml[2000];
-    pipe_text(dir, "lose.lua", "local by\nfunction init(stage) by = stage.params.by end\nfunction process(frame, x, y)\n"
-              "  if frame.index == by then return 'drop' end\n  y:copy(x)\nend\n");
+    pipe_text(dir, "lose.lua", "local by\nfunction init(stage) by = stage.params.by end\n"
+              "function process(frame, x, y)\n  if frame.index == by then return 'drop' end\n  y:copy(x)\nend\n");
     snprintf(yaml, sizeof yaml, "%sbuffers: {a: {dtype: f32, shape: [3]}%s}\nstages:\n"
              "  - {use: generate, frames: 80, out: a}\n  - {use: lua, script: lose.lua, params: {by: 1}, out: x}\n"
-             "  - {use: lua, in: a, script: lose.lua, params: {by: 2}, out: z}\n%s  - {use: discard, in: x}\n  - {use: discard, in: z}\n",
-             knob_of(_i), strstr(unknown[_i / 6].stages, "u: u") ? ", v: {dtype: f32, shape: [4, 3]}, u: {carry: v}" : "",
+             "  - {use: lua, in: a, script: lose.lua, params: {by: 2}, out: z}\n%s  - {use: discard, in: x}\n"
+             "  - {use: discard, in: z}\n", knob_of(_i),
+             strstr(unknown[_i / 6].stages, "u: u") ? ", v: {dtype: f32, shape: [4, 3]}, u: {carry: v}" : "",
              unknown[_i / 6].stages);
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = _i % 2 });
     pipe_dir_remove(dir);
