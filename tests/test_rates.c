@@ -62,6 +62,9 @@ static const struct { const char *stages, *buffers, *depth; } plans[] = {
     { "  - {use: group, name: b, frames: 4}\n  - {use: group, name: c, frames: 8}\n"
       "  - {use: hold, name: d, frames: 32}\n  - {use: host, name: e, in: [a, d]}\n",
       "a 32 64, b 8 24, c 1 3, d 32 3, e 32 3", AT3 },      /* a has to wait for a frame of c */
+    { "  - {use: mix, name: m, op: mean}\n  - {use: dev, name: b}\n  - {use: dev, name: c, in: m}\n"
+      "  - {use: decimate, name: d, frames: 3}\n  - {use: sink, in: b}\n  - {use: sink, in: d}\n  - {use: host, name: e, in: b}\n",
+      "b 3 3, c 3 3, d 1 3, e 3 3", AT3 },        /* what reads the one frame of all is one segment */
     /* by default those that take or make one small frame have room for 6, others for 3 */
     { "  - {use: group, name: b, frames: 4}\n", "a 4 12, b 1 6", AUTO },
     { "  - {use: split, name: b}\n", "a 1 6, b 1000 1256", AUTO },

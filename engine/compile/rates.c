@@ -131,6 +131,31 @@ static bool rate_stage(rating *w, int v)
     return true;
 }
 
+/* The one frame that a stage makes of all is of any rate, but those that read it may be one segment, which has one rate:
+ * joins them where nothing else decided. */
+static void rate_together(rating *w, gp_arena *a)
+{
+    int *first = GP_NEW(a, int, w->g->nstages);
+    for (int v = 0; v < w->g->nstages; v++)
+        for (int i = 0; i < w->g->stage[v].nin; i++) {
+            const gp_stage *st = &w->g->stage[v];
+            int from = st->in[i] < 0 ? -1 : w->g->buffer[st->in[i]].producer.stage;
+            if (from < 0 || w->g->stage[from].regroup.every < INT64_MAX)
+                continue;
+            if (!first[from]) {
+                first[from] = v + 1;
+                continue;
+            }
+            const gp_regroup *mine = &st->regroup, *its = &w->g->stage[first[from] - 1].regroup;
+            ratio own, other;
+            int top = find(w, v, &own), to = find(w, first[from] - 1, &other);
+            ratio much = times(times(other, inverse(own)), times((ratio){ mine->repeat, mine->step },
+                                                                 (ratio){ its->step, its->repeat }));
+            if (top != to && much.num)
+                w->up[top] = to, w->of[top] = much;
+        }
+}
+
 /* Makes the rates of each component whole numbers, the smallest there are. */
 static bool make_whole(rating *w, gp_arena *a)
 {
@@ -347,5 +372,8 @@ bool gp_rates(gp_arena *a, gp_graph *g, gp_errs *errs)
         w->up[v] = v, w->of[v] = (ratio){ 1, 1 };
     for (int v = 0; v < g->nstages; v++)
         ok &= rate_stage(w, v);
-    return ok && check_arrivals(w, a) && check_fills(w, a) && make_whole(w, a);
+    ok = ok && check_arrivals(w, a);
+    if (ok)
+        rate_together(w, a);
+    return ok && check_fills(w, a) && make_whole(w, a);
 }
