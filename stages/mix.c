@@ -69,8 +69,8 @@ static const gp_port out[] = {
 
 static const gp_opt options[] = {
     { GP_ENUM(struct opts, op), .required = true, .choices = "sum|mean|min|max|last",
-      .help = "floats are summed in f64, integers in 64 bits; min and max keep a NaN; a mean is of the frames that are "
-              "no holes" },
+      .help = "floats, and i64 and u64 for a mean, are summed in f64, other integers in 64 bits; min and max keep a NaN; a "
+              "mean is of the frames that are no holes" },
     { GP_INT(struct opts, frames), .min = 0, .max = 1048576, .help = "how many frames become one; 0, or left out: all" },
     { GP_ENUM(struct opts, tail), .def = "keep", .choices = "keep|drop",
       .help = "what becomes of the last frames where they are fewer: a frame of these, or nothing" },

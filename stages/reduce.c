@@ -62,8 +62,8 @@ static const gp_port out[] = {
 
 static const gp_opt options[] = {
     { GP_ENUM(struct opts, op), .required = true, .choices = "sum|mean|min|max|std|argmin|argmax|any|all",
-      .help = "floats are summed in f64, integers in 64 bits; min, max, argmin and argmax find a NaN; std divides by "
-              "the count; "
+      .help = "floats, and i64 and u64 for a mean, are summed in f64, other integers in 64 bits; min, max, argmin and "
+              "argmax find a NaN; std divides by the count; "
       "argmin and argmax say the first place, along one axis or in all; any and all say what is not 0" },
     { GP_INTS(struct opts, axes), .min = -GP_MAXDIM, .max = GP_MAXDIM - 1,
       .help = "the axes to reduce, negative from the last; all when left out" },

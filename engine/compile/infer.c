@@ -277,6 +277,17 @@ static unsigned may_differ(const gp_shape *s, int output)
     return output || !s->fixed ? ~0u : ~s->fixed & ((1u << s->out[0].ndim) - 1);
 }
 
+/* See gp_buffer.grouped. */
+static bool rows_are_frames(const gp_resolving *r, const gp_rstage *st, const gp_type *out)
+{
+    bool they_are = st->s.regroup.stack;
+    for (int p = 0; p < st->s.nin && !st->s.regroup.split; p++) {
+        const gp_buffer *b = st->s.in[p] < 0 ? NULL : &r->buffer[st->s.in[p]].b;
+        they_are |= b && b->grouped && b->type.dim[0] == out->dim[0];
+    }
+    return they_are;
+}
+
 static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
 {
     unsigned varies[GP_MAXPORT], declared[GP_MAXPORT];
@@ -319,6 +330,7 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
         if (b->konst && b->b.depth_said)
             ok = AT(r, b->b.depth_at, "'depth' has no effect: buffer '%s' is made of constants, and is one", b->b.name);
         b->b.endless = st->s.endless, b->b.follows = st->s.follows, b->b.carried = st->s.carried;
+        b->b.grouped = rows_are_frames(r, st, &out[p]);
         if (!b->b.said.ndim)
             b->b.varies = any ? may_differ(&s, p) : p ? 0 : s.varies;
         bool handed_on = any && !st->s.kind->run && !st->s.kind->record;

@@ -142,6 +142,7 @@ typedef struct gp_buffer {
     unsigned varies;           /* a set of axes (1u << k) in which a frame may be shorter than `type` says, by its
                                   declaration or that of what it is made of; beside that any frame may have fewer rows */
     bool hidden;               /* its name is not in the file: a stage's key makes it, see window.c */
+    bool grouped;              /* a row is a frame of a group or window, or was made of that row */
     bool carried;              /* all of it comes through carried buffers: it decides no frame's name, time or end */
     bool endless;              /* every source it comes from is endless */
     bool follows;              /* it ends when what it is read beside does: endless, or made of held frames */

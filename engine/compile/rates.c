@@ -131,8 +131,8 @@ static bool rate_stage(rating *w, int v)
     return true;
 }
 
-/* The one frame that a stage makes of all is of any rate, but those that read it may be one segment, which has one rate:
- * joins them where nothing else decided. */
+/* The one frame that a stage makes of all is of any rate, but device stages that read it may be one segment, which has one
+ * rate: joins them where nothing else decided. */
 static void rate_together(rating *w, gp_arena *a)
 {
     int *first = GP_NEW(a, int, w->g->nstages);
@@ -140,17 +140,15 @@ static void rate_together(rating *w, gp_arena *a)
         for (int i = 0; i < w->g->stage[v].nin; i++) {
             const gp_stage *st = &w->g->stage[v];
             int from = st->in[i] < 0 ? -1 : w->g->buffer[st->in[i]].producer.stage;
-            if (from < 0 || w->g->stage[from].regroup.every < INT64_MAX)
+            if (from < 0 || w->g->stage[from].regroup.every < INT64_MAX || st->regroups || !st->device)
                 continue;
             if (!first[from]) {
                 first[from] = v + 1;
                 continue;
             }
-            const gp_regroup *mine = &st->regroup, *its = &w->g->stage[first[from] - 1].regroup;
             ratio own, other;
             int top = find(w, v, &own), to = find(w, first[from] - 1, &other);
-            ratio much = times(times(other, inverse(own)), times((ratio){ mine->repeat, mine->step },
-                                                                 (ratio){ its->step, its->repeat }));
+            ratio much = times(other, inverse(own));
             if (top != to && much.num)
                 w->up[top] = to, w->of[top] = much;
         }

@@ -17,7 +17,7 @@ bool gp_frame_is_whole(const gp_actorrt *p, uint64_t f)
     for (int i = 0; i < p->nin; i++) {
         const gp_ringrt *r = p->in[i].ring;
         const gp_meta *m = gp_meta_of(r, f);
-        if (m->hole || m->rows != r->buffer->type.dim[0])
+        if (m->hole || m->gaps || m->rows != r->buffer->type.dim[0])
             return false;
         if (r->type && !gp_type_same(&r->type[f % (uint64_t)r->ring->depth], &r->buffer->type))
             return false;
@@ -51,16 +51,23 @@ gp_meta gp_frame_meta(const gp_actorrt *p, uint64_t f)
 
 /* ---- rows that are frames of a group ----------------------------------- */
 
-/* Of a type with as many rows as `whole` has; n: the rows of one frame. */
+/* Has the type as many rows as `whole`? */
 static bool has_rows_of(const gp_type *type, const gp_type *whole)
 {
     return type->ndim && type->dim[0] == whole->dim[0];
 }
 
+/* Are the rows frames? Of what is carried they may be, but a script may keep anything there. */
+static bool are_frames(const gp_buffer *b, bool script)
+{
+    return b->grouped || (b->carried && !script);
+}
+
 bool gp_frame_gaps(const gp_graph *g, const gp_stage *st, const gp_type *in, const uint64_t *gaps, const gp_type *out,
                    uint64_t *made, gp_errs *errs)
 {
-    bool keeps = !st->nout;
+    bool script = gp_kind_opt(st->kind, "script", GP_OPT_PATH) != NULL;
+    bool keeps = !st->nout && !script;
     int at = 0;
     while (at < st->nin && !gaps[at])
         at++;
@@ -74,8 +81,7 @@ bool gp_frame_gaps(const gp_graph *g, const gp_stage *st, const gp_type *in, con
             made[o] = gaps[at], keeps = true;
     for (int i = 0; errs && keeps && i < st->nin; i++) {
         const gp_buffer *y = st->in[i] < 0 ? NULL : &g->buffer[st->in[i]];
-        if (y && !gp_is_const(y) && y->type.ndim == x->type.ndim && has_rows_of(&y->type, &x->type)
-            && gaps[i] != gaps[at])
+        if (y && are_frames(x, script) && are_frames(y, script) && has_rows_of(&y->type, &x->type) && gaps[i] != gaps[at])
             return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' reads '%s' and '%s' row by row, and their rows are not "
                            "of the same frames, because holes were left out of one: join them before the frames are "
                            "put together", st->name, x->name, y->name);

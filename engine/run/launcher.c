@@ -195,6 +195,8 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     }
     gp_first first = (gp_first)atomic_load(&s->first);
     o.check = !o.irregular ? first == GP_FIRST_DUE : !p->regroup && !failed && gp_unwritten_due(p);
+    if (o.check)
+        gp_unwritten_begin(s->unwritten);
     bool resident = s->resident && !o.irregular && !o.check && (!run->options.ncached || o.again);
     if (resident)
         stream = GP_RESIDENT;

@@ -23,11 +23,13 @@ static const gp_task *task_of(const gp_actorrt *p)
 
 /* ---- what is carried -------------------------------------------------- */
 
-/* A frame of the output that is the one before of the input: whatever that was, it is whole, with zeros for the rows
- * that a partial one lacks, and of nobody's name or time. */
-static gp_meta carried_meta(const gp_actorrt *p)
+/* Frame k of the output, the one before of the input: whatever that was, it is whole, with zeros for the rows that a
+ * partial one lacks, and of nobody's name or time. Which frames its rows are is not known where that had gaps. */
+static gp_meta carried_meta(const gp_actorrt *p, uint64_t k)
 {
-    return (gp_meta){ .rows = p->out[0]->buffer->type.dim[0], .age.born_ns = INT64_MAX };
+    const gp_meta *from = k ? gp_meta_of(p->in[0].ring, k - 1) : NULL;
+    return (gp_meta){ .rows = p->out[0]->buffer->type.dim[0], .age.born_ns = INT64_MAX,
+                      .gaps = from && !from->hole && from->gaps ? GP_GAPS_MANY : 0 };
 }
 
 /* What firing k copies: the frame before. The first frame stands for one that is not there; for a hole that, too, or
@@ -77,7 +79,7 @@ static gp_meta made_by(const gp_actorrt *p, uint64_t k, uint64_t *says)
 {
     const gp_regroup *g = p->regroup;
     if (gp_firing_carries(g))
-        return carried_meta(p);
+        return carried_meta(p, k);
     uint64_t own = gp_firing_frame(g, k);
     says = says ? says : &own;
     *says = own;
@@ -134,8 +136,8 @@ static bool cannot_split(const gp_actorrt *p, uint64_t f, gp_errs *errs)
     int at = 0;
     const gp_stage *st = gp_actor_stage(p, &at);
     return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' cannot say which frames the rows of frame %llu of '%s' are: a "
-                   "group of more than 64 frames left out holes; group 64 frames at most", st->name,
-                   (unsigned long long)f, input(p)->buffer->name);
+                   "group left out holes, and has more than 64 frames or was carried; group 64 frames at most, and split "
+                   "before 'carry'", st->name, (unsigned long long)f, input(p)->buffer->name);
 }
 
 int gp_regroup_good(const gp_actorrt *p, uint64_t k, int n, gp_errs *errs)

@@ -144,12 +144,14 @@ bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_taskrt *part, int *i
 void gp_stamps_read(gp_actorrt *p, const gp_inflight *fl);
 
 /* unwritten.c. init takes memory, before frame 0, and says that a first frame is due; fini gives it back. In a
- * body with `check` fill and fetch stand around a stage; `due` says whether a launch of the segment's types wants one.
+ * body with `check` fill and fetch stand around a stage; `due` says whether a launch of the segment's types wants one,
+ * and `begin` comes before it.
  * Once that launch is done, look says: 1 all was written; -1 not all, with an error; 0 the stages that ask for it have to
  * compute the frame again. Until then the segment's types are those of this launch. */
 bool gp_unwritten_init(gp_actorrt *p, gp_errs *errs);
 void gp_unwritten_fini(gp_actorrt *p);
 bool gp_unwritten_due(const gp_actorrt *p);
+void gp_unwritten_begin(gp_unwritten *u);
 bool gp_unwritten_fill(gp_rec *r, const gp_actorrt *p, const gp_taskrt *part, const gp_dcall *call);
 bool gp_unwritten_fetch(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_dcall *call);
 int gp_unwritten_look(const gp_actorrt *p, uint64_t f, gp_errs *errs);

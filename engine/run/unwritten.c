@@ -5,7 +5,8 @@
  * frame is launched alone: its outputs are filled with a pattern before, and copied to the host behind the stage. As long
  * as pattern.c is not sure, the stage alone computes the frame again over another pattern. A stage whose frames take
  * turns has state and runs once. An output whose frames differ in shape is looked at in the first few shapes, as a
- * kernel that confuses its axes writes all of a square.
+ * kernel that confuses its axes writes all of a square, and whenever it is larger than before, as there may be too few
+ * threads.
  *
  * Of a loop all that the stages in it make is looked at, where its last iteration leaves it. */
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 #include "compile/loop.h"
 #include "run/pattern.h"
 #include "run/segment.h"
+
+enum { SHAPES = 3 };           /* of an output whose frames differ: so many are looked at */
 
 /* One output. */
 typedef struct checked {
@@ -22,13 +25,13 @@ typedef struct checked {
     size_t other;              /* ... its other place there, which may be copied to this one; 0: it has none */
     gp_pattern pattern;
     char *copy;                /* pinned host memory for its samples */
-    int shapes;                /* that have been looked at, */
-    gp_type last;              /* ... and the last one of them */
+    gp_type seen[SHAPES];      /* shapes that have been looked at, */
+    int shapes;
+    int64_t most;              /* ... and the elements of the largest of them */
     bool asks;                 /* it has to be looked at in some frame, and */
     bool now;                  /* ... is, in the launch that is under way */
 } checked;
 
-enum { SHAPES = 3 };           /* of an output whose frames differ: so many are looked at */
 
 struct gp_unwritten { checked *of; int n; };
 
@@ -151,7 +154,13 @@ static bool is_due(const gp_actorrt *p, const checked *c)
         return false;
     for (int i = 0; i < st->nin; i++)
         whole &= st->in[i] < 0 || gp_type_same(&s->type[st->in[i]], &p->run->graph->buffer[st->in[i]].type);
-    return differs(p, c) ? !gp_type_same(&s->type[st->out[c->out]], &c->last) : whole;
+    if (!differs(p, c))
+        return whole;
+    const gp_type *is = &s->type[st->out[c->out]];
+    bool seen = c->shapes == SHAPES;
+    for (int i = 0; i < c->shapes; i++)
+        seen |= gp_type_same(is, &c->seen[i]);
+    return !seen || gp_count(is) > c->most;
 }
 
 bool gp_unwritten_due(const gp_actorrt *p)
@@ -161,6 +170,16 @@ bool gp_unwritten_due(const gp_actorrt *p)
         if (is_due(p, &u->of[i]))
             return true;
     return false;
+}
+
+void gp_unwritten_begin(gp_unwritten *u)
+{
+    for (int i = 0; i < u->n; i++) {
+        gp_pattern *pt = &u->of[i].pattern;
+        u->of[i].now = false, pt->turn = 0;
+        if (pt->same)
+            memset(pt->same, 0xff, (pt->n + 7) / 8);
+    }
 }
 
 bool gp_unwritten_fill(gp_rec *r, const gp_actorrt *p, const gp_taskrt *part, const gp_dcall *call)
@@ -215,11 +234,11 @@ int gp_unwritten_look(const gp_actorrt *p, uint64_t f, gp_errs *errs)
             sure = 0;
             continue;
         }
-        c->now = false, c->last = *is;
-        c->asks = differs(p, c) && ++c->shapes < SHAPES;
-        pt->turn = 0;
-        if (pt->same)
-            memset(pt->same, 0xff, (pt->n + 7) / 8);
+        c->now = false;
+        if (c->shapes < SHAPES)
+            c->seen[c->shapes++] = *is;
+        c->most = gp_count(is) > c->most ? gp_count(is) : c->most;
+        c->asks = differs(p, c) && (c->shapes < SHAPES || c->most < gp_count(pt->type));
     }
     return sure;
 }

@@ -124,6 +124,8 @@ static const struct { const char *first, *second, *height, *msg; } shaped[] = {
     { "true", "i % 5 != 3", "19", "stage 'b' leaves 12 of the 60 elements of 'out' unwritten in frame 0, such as [0, 3]" },
     { "n != 270 || i % 5", "true", "({20, 20, 10})[f.index + 1] or 9", "'a' leaves 54 of the 270 elements of 'out' unwritten in frame 3," },
     { "n == 600 || i % 5", "true", "({20, 20, 9})[f.index + 1] or 9", "'a' leaves 54 of the 270 elements of 'out' unwritten in frame 2," },
+    { "n != 600 || i", "true", "({9, 8, 7})[f.index + 1] or 20", "'a' leaves 1 of the 600 elements of 'out' unwritten in frame 3," },
+    { "n != 300 || i", "true", "({9, 8, 9, 8, 9})[f.index + 1] or 10", "'a' leaves 1 of the 300 elements of 'out' unwritten in frame 5," },
     { "true", "true", "20", NULL },
     { "true", "true", "f.index < 4 and 9 or 20", NULL },
     { "true", "true", "f.index % 7 + 3", NULL },
