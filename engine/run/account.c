@@ -256,13 +256,11 @@ static void set_mark(gp_accountrt *l, uint64_t f, gp_hole hole, bool counted)
     e->n = (e->n & COUNTED) | (counted ? COUNTED : 0) | (int)worse;
 }
 
-/* Of the frames that firing k stands for, the first. `to`: the one behind the last. */
+/* Of the frames that firing k stands for, the first. `to`: the one behind the last. Where there are not as many firings as
+ * frames, which of a block's frames a firing has is not known: all. */
 static uint64_t share_of(gp_block b, uint64_t k, bool to)
 {
-    uint64_t in = k % b.firings + to, begin = k / b.firings * b.frames;
-    if (b.frames != b.firings)         /* which of them a firing has is not known */
-        return to ? begin + b.frames : begin;
-    return begin + (in * b.frames + (to ? b.firings - 1 : 0)) / b.firings;
+    return b.frames == b.firings ? k + to : (k / b.firings + to) * b.frames;
 }
 
 /* Of all frames that firing k of a stage stands for. */
