@@ -13,6 +13,10 @@ tmp = tempfile.TemporaryDirectory()
 os.chdir(tmp.name)
 os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
                   OMPI_MCA_hwloc_base_binding_policy="none")
+# Open MPI keeps its session in one folder of all of a user's mpiruns, and the first that ends takes it away under another
+# that begins: the tests of ranks run side by side, so each has a folder.
+os.environ["TMPDIR"] = os.path.join(tmp.name, ".tmp")
+os.mkdir(os.environ["TMPDIR"])
 
 
 def check(what, ok, said=""):
