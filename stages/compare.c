@@ -30,7 +30,7 @@ static bool cut_file(gp_cut *cut, const char *path, const void *head, size_t n, 
                      const gp_type *frame, char why[GP_WHY])
 {
     gp_cut_how how = { 0 };
-    return gp_filetype_of(path) == GP_NPY ? gp_cut_npy(cut, head, n, size, frame, &how, why)
+    return gp_filetype_is(path, head, n) == GP_NPY ? gp_cut_npy(cut, head, n, size, frame, &how, why)
                                         : gp_cut_raw(cut, size, frame, &how, why);
 }
 
@@ -44,8 +44,9 @@ static bool check(gp_shape *s)
     gp_shape_reads(s, &o->file, 1);
     if (f->error)
         return gp_shape_missing(s, "file", "cannot read '%s': %s", o->file, gp_strerror(f->error));
-    return (f->kind == GP_FILE_REGULAR && gp_filetype_of(o->file) <= GP_NPY)
-        || gp_shape_fail(s, "file", "'%s' is neither a .npy nor a raw file", o->file);
+    gp_filetype as = gp_filetype_is(o->file, f->head, f->nhead);
+    return (f->kind == GP_FILE_REGULAR && (as == GP_NPY || as == GP_RAW))
+        || gp_shape_fail(s, "file", "'%s' is neither a .npy file nor a raw one (.raw, .bin, .dat)", o->file);
 }
 
 /* Can a frame of one be like one of the other? Where frames may differ in size, sizes are looked at frame by frame. */

@@ -172,8 +172,8 @@ static const gp_opt options[] = {
     { GP_TEXTS(gp_read_opts, command),
       .help = "in place of a path: a program and its arguments, as a list, whose standard output is read" },
     { GP_ENUM(gp_read_opts, format), .def = "auto", .choices = GP_FORMATS "|bytes",
-      .help = "auto: by the file's extension, all others are raw; which picture or recording it is, its first bytes "
-              "say; bytes: a whole file is a frame, u8 [<=N], with N of the largest where it is not declared"
+      .help = "auto: .raw, .bin, .dat and text by the file's extension, others by their first bytes, or else the extension; "
+              "streams that no extension says are raw; bytes: a whole file is a frame, u8 [<=N], with N of the largest where it is not declared"
               GP_FORMATS_HELP },
     { GP_INT(gp_read_opts, offset), .min = 0, .max = 1e15, .unit = "bytes",
       .help = "raw: where the data begin in each file" },

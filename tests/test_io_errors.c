@@ -31,8 +31,7 @@ static const struct { const char *yaml, *text; } refused[] = {
     { AS("dtype: u8", "read, path: a.raw"),
       "declare dtype and shape" },
     { IN("stdin"), "declare dtype and shape" },
-    { AS("dtype: u8, shape: [2]", "read, path: a.MP3"), "gpipe reads no .mp3 files" },
-    { IN("two.npy") "  - {use: write, path: '%d.gif'}\n", "gpipe writes no .gif files" },
+    { IN("two.npy") "  - {use: write, path: '%d.gif'}\n", ".gif' does not end in the extension of a format" },
     { "stages:\n  - {use: read, path: stdin, format: npz}\n", "only raw data ('format: raw'), npy and y4m can be read" },
     { "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
       "  - {use: read, path: stdin, loop: true, out: x}\n", "cannot be read twice" },
@@ -243,8 +242,8 @@ static const struct { size_t n; const char *end, *text; } long_paths[] = {
     { 9000, "%d.raw", "frame 0: '" },
     { 5000, "%n.raw", "frame 0: '" },
     { 5000, "%%%d.raw", "frame 0: '" },
-    { 4095, "%d", "frame 0: '" },
-    { 4000, "%020d%020d%020d%020d%020d", "frame 0: '" },
+    { 4095, "%d.raw", "frame 0: '" },
+    { 4000, "%020d%020d%020d%020d%020d.raw", "frame 0: '" },
     { 5000, "out.raw", "'" },
     { 5000, "out.png", "frame 0: '" },
 };

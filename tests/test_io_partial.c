@@ -119,7 +119,7 @@ TEST(whatever_has_the_name)
     io_holds("theirs", "theirs", 6);
     io_counts("out.npy.partial.3", U8(9, 4), 0);
 
-    memset(long_name, 'x', NAME_MAX), long_name[NAME_MAX] = 0;
+    memset(long_name, 'x', NAME_MAX), strcpy(long_name + NAME_MAX - 4, ".raw");
     pipe_result r = fail_at(TEXT(write, "path: %s", long_name), 3);
     ck_assert_msg(r.errs.n == 2 && strstr(r.errs.e[1].msg, "xxxx.partial'"), "%s",
                   r.errs.e[r.errs.n - 1].msg);

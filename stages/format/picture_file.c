@@ -23,8 +23,7 @@ int64_t gp_picfile_encode_ns(const gp_picfile *p, const gp_type *t, int compress
 /* The row of a file that begins with `head`; NULL: no format is like it. */
 static const gp_picfile *row_of(const gp_picfile_how *how, const char *path, const void *head, size_t n)
 {
-    const gp_picfile *begun = how->format ? NULL : gp_picfile_of(gp_filetype_begun(head, n));
-    return begun ? begun : gp_picfile_of(how->format ? how->format : gp_filetype_of(path));
+    return gp_picfile_of(how->format ? how->format : gp_filetype_is(path, head, n));
 }
 
 static bool is_too_large(const gp_type *t)

@@ -30,7 +30,8 @@ enum { GP_COLORS_KEEP, GP_COLORS_RGB, GP_COLORS_GRAY };
 
 typedef struct gp_picfile {
     const char *name;                  /* as in messages: "PNG" */
-    const char *magic[8], *options[3]; /* each ends with NULL; options: those of writers that it takes */
+    const char *magic[8], *options[3]; /* each ends with NULL; magic: first bytes, of which '?' is any; options: those of
+                                          writers that it takes */
     bool shrinks;
     /* The type of the frame that decode() makes of a file that begins with `head`; all that stands before the picture's
      * data has to be there. Its colors may be other ones than `how` says: they are converted. */
