@@ -20,7 +20,8 @@ enum { HEAD = 12 + (1 << 16) };
 
 struct opts {
     const char *file;
-    double abs, rel;
+    gp_num abs;
+    double rel;
     int nan;
     gp_loc at;                 /* found by check() */
 };
@@ -90,13 +91,15 @@ struct found {
 
 static bool near_int(const struct opts *o, uint64_t apart, double b)
 {
-    return !apart || (double)apart <= o->abs + o->rel * fabs(b);
+    double most = o->abs.f + o->rel * fabs(b);
+    return !apart || (o->abs.is_int && !o->rel ? apart <= (uint64_t)o->abs.i
+                                               : most >= 0x1p64 || apart <= (uint64_t)most);
 }
 
 static bool near_float(const struct opts *o, double a, double b)
 {
     return a == b || (a != a && b != b && o->nan == NAN_EQUAL)
-        || (isfinite(b) && fabs(a - b) <= o->abs + o->rel * fabs(b));
+        || (isfinite(b) && fabs(a - b) <= o->abs.f + o->rel * fabs(b));
 }
 
 static bool near_complex(const struct opts *o, gp_c64 a, gp_c64 b)
@@ -105,7 +108,7 @@ static bool near_complex(const struct opts *o, gp_c64 a, gp_c64 b)
              && near_float(&(struct opts){ .nan = o->nan }, a.im, b.im);
     return same || (isfinite(b.re) && isfinite(b.im)
                     && hypot((double)a.re - b.re, (double)a.im - b.im)
-                           <= o->abs + o->rel * hypot(b.re, b.im));
+                           <= o->abs.f + o->rel * hypot(b.re, b.im));
 }
 
 /* Elements p[i] and q[i]; NEAR tests one pair, PRINT are format and value of x. */
@@ -296,7 +299,7 @@ static const gp_port in[] = {
 
 static const gp_opt options[] = {
     { GP_PATH(struct opts, file), .help = "what is expected: .npy or raw, all frames joined" },
-    { GP_FLOAT(struct opts, abs), .min = 0, .max = 1e300,
+    { GP_NUM(struct opts, abs), .def = "0", .min = 0, .max = 1e300,
       .help = "how far apart values may be; 0 with rel 0: exact" },
     { GP_FLOAT(struct opts, rel), .min = 0, .max = 1e300,
       .help = "how far apart, as a part of the expected value" },

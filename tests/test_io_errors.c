@@ -309,6 +309,26 @@ TEST(tolerances)
     io_fails(AS("dtype: i64, shape: [1]", "read, path: p.raw")
           "  - {use: compare, file: q.raw}\n", 6,
              "is 9223372036854775807 where 9223372036854775806");
+    static const struct { const char *dtype; uint64_t a, b; const char *options; bool same; } far[] = {
+        { "i64", 9007199254740993, 0, "abs: 9007199254740992", false },
+        { "i64", 9007199254740993, 0, "abs: 9007199254740993", true },
+        { "i64", 9007199254740993, 0, "abs: 9007199254740992.0", false },
+        { "i64", (uint64_t)INT64_MIN, INT64_MAX, "abs: 18446744073709551614", false },
+        { "i64", (uint64_t)INT64_MIN, INT64_MAX, "abs: 18446744073709551615", true },
+        { "u64", UINT64_MAX, 0, "abs: 1e30", true }, { "u64", 10, 5, "abs: 4.9", false },
+        { "u64", 10, 5, "rel: 1", true },
+    };
+    for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
+        char y[500];
+        pipe_file(io_dir, "p.raw", &far[i].a, 8);
+        pipe_file(io_dir, "q.raw", &far[i].b, 8);
+        TEXT(y, "buffers: {x: {dtype: %s, shape: [1]}}\nstages:\n  - {use: read, path: p.raw, out: x}\n"
+             "  - {use: compare, file: q.raw, %s}\n", far[i].dtype, far[i].options);
+        if (far[i].same)
+            io_runs(y);
+        else
+            io_fails(y, 6, "is expected; ");
+    }
 }
 
 TEST_SUITE(io_errors, io_set_up, io_tear_down, 0)
