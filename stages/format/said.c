@@ -84,6 +84,9 @@ bool gp_said_take(gp_said *s, int i, const char *text, size_t n, char err[GP_WHY
         return gp_why(err, "says that its '%s' is '%.*s', which is not a %s: take '%s' out of 'metadata', or correct the "
                       "file", s->key[i], n < 40 ? (int)n : 40, text,
                       is_time(s, i) ? "number of seconds since 1970" : "number", s->key[i]);
+    if (!is_time(s, i) && !gp_text_is_exact(copy, s->value[i]))
+        return gp_why(err, "says that its '%s' is '%.40s', which is not exact in an f64: take '%s' out of 'metadata'",
+                      s->key[i], copy, s->key[i]);
     s->has |= 1u << i;
     return true;
 }
