@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/dtypes.h"
+#include "base/num.h"
 #include "compile/expr.h"
 #include "compile/resolve.h"
 
@@ -263,6 +264,9 @@ static bool number(gp_reader *r, const gp_opt *o, const gp_node *n, bool is_whol
 {
     if (!gp_read_num(r, n, v) || (is_whole && !whole(r, n, v)))
         return false;
+    char text[GP_NUM_TEXT];
+    if ((o->type == GP_OPT_FLOAT || o->type == GP_OPT_FLOATS) && !gp_num_fits(v, GP_F64))
+        return WRONG(r, n, "is an f64, which does not hold %s", gp_num_text(v, text));
     if (o->min == o->max || (v->f >= o->min && v->f <= o->max))
         return true;
     return WRONG(r, n, "must be %.10g to %.10g%s%s, not %.10g", o->min, o->max,
