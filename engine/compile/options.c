@@ -267,10 +267,11 @@ static bool number(gp_reader *r, const gp_opt *o, const gp_node *n, bool is_whol
     char text[GP_NUM_TEXT];
     if ((o->type == GP_OPT_FLOAT || o->type == GP_OPT_FLOATS) && !gp_num_fits(v, GP_F64))
         return WRONG(r, n, "is an f64, which does not hold %s", gp_num_text(v, text));
-    if (o->min == o->max || (v->f >= o->min && v->f <= o->max))
+    if (o->min == o->max || (is_whole ? v->i >= (gp_int128)o->min && v->i <= (gp_int128)o->max
+                                      : v->f >= o->min && v->f <= o->max))
         return true;
-    return WRONG(r, n, "must be %.10g to %.10g%s%s, not %.10g", o->min, o->max,
-                 o->unit ? " " : "", o->unit ? o->unit : "", v->f);
+    return WRONG(r, n, "must be %.10g to %.10g%s%s, not %s", o->min, o->max,
+                 o->unit ? " " : "", o->unit ? o->unit : "", gp_num_text(v, text));
 }
 
 static bool numbers(gp_reader *r, const gp_opt *o, const gp_node *n, void *field)
