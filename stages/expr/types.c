@@ -55,19 +55,14 @@ bool gp_ew_is_complex(const gp_ew_term *v)
     return !v->known && v->dtype == GP_C64;
 }
 
-bool gp_ew_fits(gp_num n, gp_ew_type t)
-{
-    return t >= GP_EW_F32 || gp_num_fits(&n, gp_ew_dtype[t]);
-}
-
 gp_ew_common gp_ew_common_of(const gp_ew_term *v)
 {
     if (!v->known)
         return (gp_ew_common){ gp_ew_type_of(v->dtype), v->small };
     if (!v->n.is_int)
         return (gp_ew_common){ GP_EW_F32, false };
-    return gp_ew_fits(v->n, GP_EW_I32) ? (gp_ew_common){ GP_EW_I32, true }
-         : (gp_ew_common){ gp_ew_fits(v->n, GP_EW_I64) ? GP_EW_I64 : GP_EW_U64, false };
+    return gp_num_fits(&v->n, GP_I32) ? (gp_ew_common){ GP_EW_I32, true }
+         : (gp_ew_common){ gp_num_fits(&v->n, GP_I64) ? GP_EW_I64 : GP_EW_U64, false };
 }
 
 static gp_ew_common of_both(gp_ew_common a, gp_ew_common b)
@@ -93,7 +88,7 @@ static gp_ew_common of_known(const gp_ew_term *known, const gp_ew_term *other)
     gp_ew_common t = gp_ew_common_of(other);
     if (!known->n.is_int)
         return of_both(t, (gp_ew_common){ GP_EW_F32, false });
-    if (t.type >= GP_EW_F32 || gp_ew_fits(known->n, t.type))
+    if (t.type >= GP_EW_F32 || gp_num_fits(&known->n, gp_ew_dtype[t.type]))
         return t;
     return of_both(t, gp_ew_common_of(known));
 }
