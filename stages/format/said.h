@@ -40,7 +40,5 @@ bool gp_said_in_json(gp_said *s, const char *text, char err[GP_WHY]);
 /* text_file.c: a number and its length; of a text that is a finite number. */
 int gp_text_spell(char to[GP_SAID_NUMBER], double x);
 bool gp_text_number(const char *text, double *x);
-/* Is x, which the text is as a number, the same, if that has digits only? */
-bool gp_text_is_exact(const char *text, double x);
 
 #endif

@@ -478,15 +478,6 @@ bool gp_text_number(const char *s, double *x)
     return *s && to_double(s, s + strlen(s), false, x, &fits) && isfinite(*x);
 }
 
-bool gp_text_is_exact(const char *s, double x)
-{
-    char again[400];
-    s += *s == '-' || *s == '+';
-    s += strspn(s, "0");
-    snprintf(again, sizeof again, "%.0f", fabs(x));
-    return s[strspn(s, "0123456789")] || !*s || !strcmp(s, again);
-}
-
 static int put_element(char *to, const char *from, gp_dtype t, bool json)
 {
     switch (t) {
