@@ -345,7 +345,7 @@ static const struct { const char *expr; int col; const char *msg; } bad[] = {
     { "x.shape[2]", 1, "'x' has no axis 2; axes count from 0" },
     { "z.size", 1, "no input 'z'" },
     { "x.width", 3, "a port has 'x.shape[k]' and 'x.size', no 'width'" },
-    { "9223372036854775807 + 1 + x", 21, "the result does not fit in 64 bits" },
+    { "18446744073709551615 + 1 + x", 22, "the result does not fit in 64 bits" },
     { "$gain * x", 1, "write the bare name: 'gain'" },
     { "x * text", 5, "'text' is 'hello', which is not a number" },
     { " ;", 0, "'expr' is empty" },

@@ -1,5 +1,6 @@
 /* operators.c - which operations there are for an operator and its operands, and what type they make. */
 #include <string.h>
+#include "base/num.h"
 #include "checker.h"
 
 /* ---- operations ------------------------------------------------------------ */
@@ -21,13 +22,7 @@ int gp_ew_emit(gp_ew_checker *c, gp_ew_ins ins)
 static gp_ew_value as_type(gp_num n, gp_ew_type t)
 {
     gp_ew_value v = { .u64 = 0 };
-    switch (t) {
-    case GP_EW_I32: v.i32 = (int32_t)n.i; break;
-    case GP_EW_U32: v.u32 = (uint32_t)n.i; break;
-    case GP_EW_I64: case GP_EW_U64: v.i64 = n.i; break;
-    case GP_EW_F32: case GP_EW_C64: v.c64[0] = n.is_int ? (float)n.i : (float)n.f; break;
-    default: v.f64 = n.f;
-    }
+    gp_num_store(&v, &n, gp_ew_dtype[t]);
     return v;
 }
 
@@ -132,7 +127,7 @@ static bool check_bits(gp_ew_checker *c, const gp_expr_node *e, const gp_ew_term
     if (!gp_ew_is_integer(&v[0]) || !gp_ew_is_integer(&v[1]))
         return FAIL(c, e, "'%.*s' is for integers, not %s and %s%s", len, sign, gp_ew_type_name(&v[0]),
                     gp_ew_type_name(&v[1]), *sign == '^' ? "; a power is pow(a, b)" : "");
-    return gp_ew_common_of_two(&v[0], &v[1]).type < GP_EW_F32
+    return (v[0].known && v[1].known) || gp_ew_common_of_two(&v[0], &v[1]).type < GP_EW_F32
         || FAIL(c, e, "'%.*s' has no type of integers that holds both %s and %s", len, sign, gp_ew_type_name(&v[0]),
                 gp_ew_type_name(&v[1]));
 }

@@ -88,6 +88,7 @@ char *gp_bounds_text(const gp_type *t, unsigned varies, char buf[GP_BOUNDS_TEXT]
 typedef enum gp_opt_type {
     GP_OPT_INT = 1,   /* int64_t: an expression over vars */
     GP_OPT_FLOAT,     /* double:  an expression over vars */
+    GP_OPT_NUM,       /* gp_num:  likewise, an integer as exact as it is written */
     GP_OPT_BOOL,      /* bool:    true or false */
     GP_OPT_TEXT,      /* const char *: interpolated */
     GP_OPT_PATH,      /* const char *: interpolated, then made relative to the
@@ -126,6 +127,7 @@ typedef struct gp_opt {
 
 #define GP_INT(T, f)    .name = #f, .type = GP_OPT_INT,    .off = GP_OFF(T, f, int64_t)
 #define GP_FLOAT(T, f)  .name = #f, .type = GP_OPT_FLOAT,  .off = GP_OFF(T, f, double)
+#define GP_NUM(T, f)    .name = #f, .type = GP_OPT_NUM,    .off = GP_OFF(T, f, gp_num)
 #define GP_BOOL(T, f)   .name = #f, .type = GP_OPT_BOOL,   .off = GP_OFF(T, f, bool)
 #define GP_TEXT(T, f)   .name = #f, .type = GP_OPT_TEXT,   .off = GP_OFF(T, f, const char *)
 #define GP_PATH(T, f)   .name = #f, .type = GP_OPT_PATH,   .off = GP_OFF(T, f, const char *)
