@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "base/dtypes.h"
 #include "base/num.h"
 #include "compile/expr.h"
@@ -176,6 +177,14 @@ const char *gp_read_path(gp_reader *r, const gp_node *n)
     if (text && !strcmp(text, "-")) {
         WRONG(r, n, "is '-': write %s%s'./-' for a file of that name", r->standard ? r->standard : "",
               r->standard ? ", or " : "");
+        return NULL;
+    }
+    if (text && !n->quoted && (!strcmp(text, "~") || !strcasecmp(text, "null"))) {
+        WRONG(r, n, "is %s, which is nothing in YAML: leave it out, or put quotes around the name of a file", text);
+        return NULL;
+    }
+    if (text && strchr(text, '\n')) {
+        WRONG(r, n, "%s", "has a line break in it: write it in one line, or behind '>-', which leaves none at its end");
         return NULL;
     }
     return text ? gp_path_from(r->arena, r->dir, text) : NULL;
