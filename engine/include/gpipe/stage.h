@@ -775,6 +775,11 @@ typedef struct gp_kind {
      * its turn, so that other ranks need not wait to learn that it does not come: it may call gp_gather(). False after
      * an error. */
     bool (*skipped)(gp_call *, uint64_t index);
+
+    /* Optional, of a host kind: the stage does not come to a good end, and `why` says what happened. Called once its workers
+     * have left, or open() has failed, and again before close(), also after finish(): the kind knows what is left to be
+     * done. What it adds to `errs` are warnings. */
+    void (*break_off)(void *state, const char *why, gp_errs *errs);
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
