@@ -166,6 +166,22 @@ TEST(no_file)
     ck_assert_int_ne(access(io_path("b.raw", path), F_OK), 0);
 }
 
+/* Whole frames that a program has written come out, however it ends, whether they are read in one call or in several. */
+static const char *const failing[] = {
+    "[sh, -c, 'cat a.raw; exit 3']", "[sh, -c, 'cat a.raw; kill -9 $$$$']",
+    "[sh, -c, 'cat a.raw; printf x; exit 3']", "[sh, -c, 'cat a.raw; sleep 0.05; exit 3']",
+};
+
+TEST_EACH(delivered, failing)
+{
+    char y[500];
+    for (int i = 0; i < 20; i++) {         /* a program may end before we look, or after that */
+        pipe_result r = io_go(TEXT(y, "depth: 64\n" FROM("%s") DISCARD, failing[_i]));
+        ck_assert_msg(r.account[0].out == 20 && strstr(io_error(&r), "frame 20: 'sh' "), "%llu out, %s",
+                      (unsigned long long)r.account[0].out, io_error(&r));
+    }
+}
+
 /* Where enough frames are read, what becomes of it is no error: not SIGPIPE, nor what it makes of that, nor if it has to
  * be killed. */
 static const char *const longer[] = {

@@ -687,8 +687,8 @@ typedef struct gp_kind {
 
     /* Host: do n >= 1 consecutive frames; set the status of each. A single
      * worker sees all frames in order. Returns false only after adding an
-     * error that belongs to no frame; then the run stops. An error that is added while no
-     * status is GP_FAILED counts as one, unless a single frame was run: then it is that frame's. */
+     * error that belongs to no frame; then the run stops, and none of the n frames is handed on. An error that is added
+     * while no status is GP_FAILED counts as one, unless a single frame was run: then it is that frame's. */
     bool (*run)(gp_call *c, gp_frame *frames, int n);
     /* Optional: every frame was seen, nothing failed; called once, by worker
      * 0, before close(). A writer gives its file its name here. */
