@@ -158,6 +158,14 @@ TEST_EACH(ends_badly, bad)
     no_children();
 }
 
+/* An application that is told of no child's end does not take each end for a good one. */
+TEST(end_unknown)
+{
+    signal(SIGCHLD, SIG_IGN);
+    io_fails(FROM("[sh, -c, 'cat a.raw; exit 3']") DISCARD, 1, "'sh' has ended, and how is not known");
+    io_fails(TO("[sh, -c, 'cat >/dev/null; exit 3']"), 1, "'sh' has ended, and how is not known");
+}
+
 /* What it reads has no name before all is well. */
 TEST(no_file)
 {
