@@ -100,14 +100,27 @@ static int make_arguments(lua_State *L)
     return 0;
 }
 
+/* Runs protected: function(stage, text), where making the text may lack memory. */
+static int call_with_text(lua_State *L)
+{
+    lua_pushstring(L, lua_touserdata(L, 3));
+    lua_replace(L, 3);
+    lua_call(L, 2, 0);
+    return 0;
+}
+
 bool gp_lua_call_with_stage(struct gp_lua_worker *w, int function, const char *why)
 {
+    lua_State *L = w->lua.L;
     if (function == LUA_REFNIL)
         return true;
-    lua_rawgeti(w->lua.L, LUA_REGISTRYINDEX, function);
-    lua_rawgeti(w->lua.L, LUA_REGISTRYINDEX, w->stage_ref);
-    lua_pushstring(w->lua.L, why);         /* NULL: nil */
-    return gp_lua_call(&w->lua, 2, 0);
+    if (why)
+        lua_pushcfunction(L, call_with_text);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, function);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, w->stage_ref);
+    if (why)
+        lua_pushlightuserdata(L, (void *)(uintptr_t)why);
+    return gp_lua_call(&w->lua, why ? 3 : 1, 0);
 }
 
 /* Puts the paths of the modules that are loaded into a table, on top of the stack: where
