@@ -2,6 +2,7 @@
  *
  * shape() finds out what the files hold; run() looks again and checks that this has not changed. Raw and .npy data are
  * read straight into the slot. See read/reader.h. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,7 +61,7 @@ static bool open_reader(const gp_open *g, void **state)
     }
     ok = ok && (o->when_full == GP_FULL_WAIT || (r->ahead = gp_ahead_new(r)));
     if (!ok)
-        return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
+        return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': cannot be opened: %s", g->name, gp_strerror(errno));
     char why[GP_WHY];
     if (o->command.n && !(r->process = gp_process_start(o->command.v, o->folder, false, why)))
         return gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);

@@ -71,6 +71,8 @@ static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool
         o->file = file, o->nfiles = 1;
     } else {
         const gp_files *all = gp_probe_glob(s, o->path);
+        if (!all)
+            return false;
         o->file = all->path, o->nfiles = all->n;
     }
     if (!o->nfiles)

@@ -689,8 +689,8 @@ typedef struct gp_kind {
 
     /* Host: do n >= 1 consecutive frames; set the status of each. A single
      * worker sees all frames in order. Returns false only after adding an
-     * error that belongs to no frame; then the run stops. An error that is added while no
-     * status is GP_FAILED counts as one, unless a single frame was run: then it is that frame's. */
+     * error that belongs to no frame; then the run stops, and none of the n frames is handed on. An error that is added
+     * while no status is GP_FAILED counts as one, unless a single frame was run: then it is that frame's. */
     bool (*run)(gp_call *c, gp_frame *frames, int n);
     /* Optional: every frame was seen, nothing failed; called once, by worker
      * 0, before close(). A writer gives its file its name here. */
@@ -777,6 +777,11 @@ typedef struct gp_kind {
      * its turn, so that other ranks need not wait to learn that it does not come: it may call gp_gather(). False after
      * an error. */
     bool (*skipped)(gp_call *, uint64_t index);
+
+    /* Optional, of a host kind: the stage does not come to a good end, and `why` says what happened. Called once its workers
+     * have left, or open() has failed, and again before close(), also after finish(): the kind knows what is left to be
+     * done. What it adds to `errs` are warnings. */
+    void (*break_off)(void *state, const char *why, gp_errs *errs);
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
