@@ -46,8 +46,8 @@ static bool check(gp_shape *s)
     if (f->error)
         return gp_shape_missing(s, "file", "cannot read '%s': %s", o->file, gp_strerror(f->error));
     gp_filetype as = gp_filetype_is(o->file, f->head, f->nhead);
-    return (f->kind == GP_FILE_REGULAR && (as == GP_NPY || as == GP_RAW))
-        || gp_shape_fail(s, "file", "'%s' is neither a .npy file nor a raw one (.raw, .bin, .dat)", o->file);
+    return (f->kind == GP_FILE_REGULAR && (as == GP_NPY || as == GP_RAW || !as))
+        || gp_shape_fail(s, "file", "'%s' is neither a .npy nor a raw file", o->file);
 }
 
 /* Can a frame of one be like one of the other? Where frames may differ in size, sizes are looked at frame by frame. */

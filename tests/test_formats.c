@@ -87,7 +87,7 @@ static const struct { const char *files[2], *stage, *says; } refused[] = {
     { { "a.none" }, READ("a.none"), "neither by its name nor by its first bytes (there are none): set" },
     { { "b.png" }, MADE "write, path: a.fits, in: x", "a.fits' does not end in the extension of a format that gpipe" },
     { { "b.png" }, MADE "write, path: b.png/%05d, in: x", "b.png/%05d' does not end in the extension of a format that" },
-    { { "a.txt" }, MADE "compare, file: a.txt, in: x", "a.txt' is neither a .npy file nor a raw one (.raw, .bin, .dat)" },
+    { { "b.png" }, MADE "compare, file: b.png, in: x", "b.png' is neither a .npy nor a raw file" },
 };
 
 TEST_EACH(is_refused, refused)

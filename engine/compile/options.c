@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include "base/dtypes.h"
 #include "base/num.h"
 #include "compile/expr.h"
@@ -179,7 +178,8 @@ const char *gp_read_path(gp_reader *r, const gp_node *n)
               r->standard ? ", or " : "");
         return NULL;
     }
-    if (text && !n->quoted && (!strcmp(text, "~") || !strcasecmp(text, "null"))) {
+    if (text && !n->quoted && (!strcmp(n->text, "~") || !strcmp(n->text, "null") || !strcmp(n->text, "Null")
+                               || !strcmp(n->text, "NULL"))) {
         WRONG(r, n, "is %s, which is nothing in YAML: leave it out, or put quotes around the name of a file", text);
         return NULL;
     }

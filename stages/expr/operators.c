@@ -216,6 +216,20 @@ static void compute(gp_ew_checker *c, const gp_expr_node *e, gp_ew_term *v)
        : gp_ew_result(at, gp_ew_makes(&ins), r != FLOAT && r != PARTS && t.small);
 }
 
+/* An integer that only u64 holds, beside one that may be negative: an f64 would round both. */
+static bool check_large(gp_ew_checker *c, const gp_expr_node *e, const gp_ew_term *v)
+{
+    const rule r = operators[e->op].rule;
+    const gp_ew_term *a = v + (r == CHOICE), *b = a + 1;
+    if (operators[e->op].n < 2 || r == FLOAT || r == TRUTHS || r == PARTS || !gp_ew_is_integer(a) || !gp_ew_is_integer(b)
+        || !((a->known && a->n.i > INT64_MAX) || (b->known && b->n.i > INT64_MAX)))
+        return true;
+    return gp_ew_common_of_two(a, b).type < GP_EW_F32
+        || FAIL(c, e, "'%.*s' has no type of integers that holds both %s and %s: write the large one with a point, as in "
+                "9223372036854775808.0, if f64 is enough", (int)e->len, c->text->text + e->from, gp_ew_type_name(a),
+                gp_ew_type_name(b));
+}
+
 bool gp_ew_apply(gp_ew_checker *c, const gp_expr_node *e, gp_ew_term *v)
 {
     int n = operators[e->op].n;
@@ -234,6 +248,8 @@ bool gp_ew_apply(gp_ew_checker *c, const gp_expr_node *e, gp_ew_term *v)
             index = gp_ew_moved(e, &v[0].index, v[1].n, var != NULL);
         else if (n == 2 && v[1].index.is && v[0].known && e->op == GP_EXPR_ADD)
             index = gp_ew_moved(e, &v[1].index, v[0].n, var != NULL);
+        if (!check_large(c, e, v))
+            return false;
         compute(c, e, v);
         v->index = index;
         return true;

@@ -95,6 +95,8 @@ static gp_ew_common of_known(const gp_ew_term *known, const gp_ew_term *other)
 
 gp_ew_common gp_ew_common_of_two(const gp_ew_term *a, const gp_ew_term *b)
 {
+    if (a->known && b->known && a->n.is_int && b->n.is_int && a->n.i >= 0 && b->n.i >= 0)
+        return gp_ew_common_of(a->n.i > b->n.i ? a : b);
     return a->known == b->known ? of_both(gp_ew_common_of(a), gp_ew_common_of(b))
          : a->known ? of_known(a, b) : of_known(b, a);
 }

@@ -51,6 +51,15 @@ bool gp_picfile_head(const gp_picfile_how *how, const char *path, const void *he
                                          (long long)type->dim[1], (long long)type->dim[0]);
 }
 
+bool gp_picfile_can_hold(const gp_picfile_how *how, const char *path, const void *head, size_t n, int64_t size,
+                         const gp_type *type, char why[GP_WHY])
+{
+    double most = (double)row_of(how, path, head, n)->most_for_a_byte * (double)size;
+    return !most || (double)gp_bytes(type) <= most
+        || gp_why(why, "is cut off or damaged: it says that it has %lld x %lld pixels, for which %lld bytes are too few",
+                  (long long)type->dim[1], (long long)type->dim[0], (long long)size);
+}
+
 /* ---- colors ---------------------------------------------------------- */
 
 gp_type gp_picfile_colored(const gp_picfile_how *how, gp_type t)

@@ -13,10 +13,10 @@ static const char *const c_type[GP_NDTYPES] = {
     [GP_F32] = "float", [GP_F64] = "double", [GP_C64] = "gp_c64",
 };
 
-/* A number as an argument of type `t`. False when it does not fit; floats are rounded. */
+/* A number as an argument of type `t`. False when it does not fit; what has a fraction is rounded. */
 static bool convert(gp_dtype t, gp_num n, gp_kvalue *v)
 {
-    bool fits = t == GP_F32 || t == GP_F64 || (n.is_int && gp_num_fits(&n, t));
+    bool fits = (n.is_int || t == GP_F32 || t == GP_F64) && gp_num_fits(&n, t);
     if (fits)
         gp_num_store(v, &n, t);
     return fits;

@@ -94,7 +94,7 @@ static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool
 /* ---- what is in them ------------------------------------------------- */
 
 /* Of a file that is no format's by its name and its first bytes. */
-static bool unknown_format(gp_shape *s, const gp_file *f)
+static bool unknown_format(gp_shape *s, const gp_file *f, bool many)
 {
     enum { SHOWN = 8 };
     char begins[4 * SHOWN + 1] = "", *to = begins;
@@ -103,8 +103,9 @@ static bool unknown_format(gp_shape *s, const gp_file *f)
         to += sprintf(to, c < ' ' || c > '~' ? "\\x%02x" : "%c", c);
     }
     return gp_shape_fail(s, "path", "'%s' is of no format that gpipe reads, neither by its name nor by its first bytes (%s%s%s): "
-                         "set 'format: raw' to read its bytes as samples; 'gpipe help files' lists the formats", f->path,
-                         f->nhead ? "'" : "there are none", begins, f->nhead ? "'" : "");
+                         "%sset 'format: raw' to read its bytes as samples, or 'format: csv' where it is text; 'gpipe help files' lists "
+                         "the formats", f->path, f->nhead ? "'" : "there are none", begins, f->nhead ? "'" : "",
+                         many ? "leave it out of the glob, or " : "");
 }
 
 /* All files of a stage are read in one way, which the first says. Pictures are, and recordings. */
@@ -141,8 +142,10 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const gp_file *first)
           : o->command.n ? GP_RAW
           : is_there ? gp_filetype_is(first->path, first->head, first->nhead)
                      : gp_filetype_of(first ? first->path : name);
+    for (int i = 1; !o->as && is_there && gp_shape_drops(s) && i < o->nfiles; i++)
+        o->as = gp_filetype_of(o->file[i]);        /* the first one is none, and left out */
     if (!o->as && is_there)
-        return unknown_format(s, first);
+        return unknown_format(s, first, o->nfiles > 1);
     o->as = o->as ? o->as : GP_RAW;
     o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
                                     .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .colors = o->colors,
@@ -349,22 +352,11 @@ static bool look_at_head(gp_shape *s, const gp_read_opts *o, const gp_file *f, g
     return gp_rowsfile_head(&o->rows, o->as, &h, &s->out[0], found, why);
 }
 
-/* Memory is not taken for what a damaged head claims: a byte of deflate stands for at most 1,032 (RFC 1951), and a pixel of
- * 1 bit may become 4 bytes; JPEG's stand for fewer. */
-static bool can_hold(const gp_type *picture, int64_t size, char why[GP_WHY])
-{
-    enum { MOST_FOR_A_BYTE = 1032 * 32 };
-    gp_type row = *picture;
-    row.dim[0] = 1;
-    return picture->dim[0] <= size * MOST_FOR_A_BYTE / (int64_t)gp_bytes(&row)
-        || gp_why(why, "is cut off or damaged: it says that it has %lld x %lld pixels, for which %lld bytes are too few",
-                  (long long)picture->dim[1], (long long)picture->dim[0], (long long)size);
-}
-
 /* Of pictures of which no shape is declared the largest sides are the bounds of a frame. Not of all: those that are of
  * another type, broken, gone, or larger than can be made of so few bytes are told of when it is their turn. */
 static void look_at_sizes(gp_shape *s, gp_read_opts *o)
 {
+    enum { MOST_FOR_A_BYTE = 1032 * 32 };      /* of deflate's, of a bit that becomes RGBA; of what is not coded by arithmetic */
     gp_type *t = &s->out[0], found;
     int most = o->frames && o->frames < o->nfiles ? (int)o->frames : o->nfiles;     /* pictures: a frame each */
     char why[GP_WHY], *head = most > 1 ? gp_shape_alloc(s, LONG_HEAD) : NULL;
@@ -376,7 +368,7 @@ static void look_at_sizes(gp_shape *s, gp_read_opts *o)
             ok = gp_picfile_head(&o->pictures, f.path, head, (size_t)n, &found, why);
         if (!ok)
             continue;
-        if (!can_hold(&found, size, why) || (t->dtype && t->dtype != found.dtype))
+        if ((double)gp_bytes(&found) > (double)size * MOST_FOR_A_BYTE || (t->dtype && t->dtype != found.dtype))
             continue;
         if (!t->ndim)
             *t = found;
@@ -437,7 +429,8 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
           && gp_cut_infer(t, &found, many, why)
           && gp_cut_npy(&cut, f->head, f->nhead, f->size, t, &as, why);
     } else {
-        ok = gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why) && can_hold(&found, f->size, why);
+        ok = gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why)
+          && gp_picfile_can_hold(&o->pictures, f->path, f->head, f->nhead, f->size, &found, why);
         broken = !ok;
         gp_type said = { .dtype = t->dtype ? t->dtype : found.dtype,
                          .ndim = t->ndim ? t->ndim : found.ndim };

@@ -198,8 +198,8 @@ bool gp_write_check(gp_shape *s)
     o->as = o->format ? (gp_filetype)o->format : spawns ? GP_RAW : gp_filetype_of(o->path);
     if (!o->as && !o->to_stdout && !gp_path_is_device(o->path) && gp_probe_file(s, o->path)->kind == GP_FILE_REGULAR)
         return gp_shape_fail(s, o->to, "'%s' does not end in the extension of a format that gpipe writes, such as .npy or .png: "
-                             "name it so, or set 'format: raw' for the bytes of its frames alone; 'gpipe help files' lists the "
-                             "formats", o->path);
+                             "name it so, or set 'format: raw' for the bytes of its frames alone, or 'format: csv' for text; "
+                             "'gpipe help files' lists the formats", o->path);
     o->as = o->as ? o->as : GP_RAW;
     const gp_rowsfile *rows = gp_rowsfile_of(o->as);
     o->numbered = !spawns && gp_path_has_number(o->path);
