@@ -133,7 +133,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
         f[i].status = s;
         if (s == GP_END || s == GP_STOPPED)
             gp_reader_over(r, f[i].index);
-        if (s == GP_FAILED && i + 1 < n)
+        if ((s == GP_FAILED || s == GP_DROP) && i + 1 < n)
             f[i + 1].status = GP_AGAIN;
         if (s != GP_OK)
             break;
@@ -168,8 +168,11 @@ static const gp_port out[] = {
 
 static const gp_opt options[] = {
     { GP_PATH(gp_read_opts, path), .required = true, .choices = "command",
-      .help = "a file; a glob ('*.png', '*.{jpg,png}'), in byte order; a number ('img_%05d.png'), all that are there, "
-              "from the lowest on; a FIFO, or stdin" },
+      .help = "a file; a glob ('*.png', '*.{jpg,png}'), by names, a9 before a10; a number ('img_%05d.png'), from the "
+              "lowest to the highest that are there; a FIFO, or stdin" },
+    { GP_ENUM(gp_read_opts, missing), .def = "hole", .choices = "hole|skip|error",
+      .help = "a number between others that no file has: its frames are dropped, so that all others keep theirs; skip: the "
+              "next file takes its place" },
     { GP_TEXTS(gp_read_opts, command),
       .help = "in place of a path: a program and its arguments, as a list, whose standard output is read" },
     { GP_ENUM(gp_read_opts, format), .def = "auto", .choices = GP_FORMATS "|bytes",

@@ -217,11 +217,11 @@ TEST(stacks)
 
 TEST(globs_in_order)
 {
-    /* Byte order, not the order of numbers; the last file is shorter. */
+    /* Digits count as the number they are; the last file is shorter. */
     mkdir(io_path("in", (char[600]){ 0 }), 0777);
     io_count_npy("in/B.npy", U8(2, 4), 0);
-    io_count_npy("in/a10.npy", U8(2, 4), 8);
-    io_count_npy("in/a9.npy", U8(1, 4), 16);
+    io_count_npy("in/a9.npy", U8(2, 4), 8);
+    io_count_npy("in/a10.npy", U8(1, 4), 16);
     ck_assert_uint_eq(io_runs("buffers: {x: {shape: [2, 4]}}\nstages:\n"
                            "  - {use: read, path: 'in/*.npy', out: x}\n"
                            "  - {use: write, path: all.npy}\n"
@@ -229,8 +229,8 @@ TEST(globs_in_order)
                            "     workers: 2}\n"), 3);
     io_counts("all.npy", U8(5, 4), 0);
     io_counts("out/B.npy", U8(2, 4), 0);
-    io_counts("out/a10.npy", U8(2, 4), 8);
-    io_counts("out/a9.npy", U8(1, 4), 16);
+    io_counts("out/a9.npy", U8(2, 4), 8);
+    io_counts("out/a10.npy", U8(1, 4), 16);
     ck_assert_int_eq(io_files("out"), 3);
 
     /* Frames never span files: [3, 4] frames of files of 2, 2, 1 rows. */
@@ -254,12 +254,40 @@ TEST(numbered)
     io_count_npy("xx.npy", U8(1), 0);
     io_count_npy("x003.npy", U8(1), 0);      /* no %02d would write it so */
     io_count_npy("x100.npy", U8(2, 2), 48);  /* after a gap */
-    ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: x%02d.npy}\n"
+    ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: x%02d.npy, missing: skip}\n"
                            "  - {use: write, path: all.npy}\n"), 13);
     io_counts("all.npy", U8(26, 2), 0);
-    ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: x%02d.npy}\n"
+    ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: x%02d.npy, missing: skip}\n"
                            "  - {use: write, path: 'out/%n/%d.raw'}\n"), 13);
     io_holds("out/x14/11.raw", "\x2c\x2d\x2e\x2f", 4);
+}
+
+/* Of 10 numbers of two lists one is missing in each, and of a third, in which a file has two frames, two: frames keep
+ * their numbers. */
+TEST_LOOP(missing, 0, 2)
+{
+    static const char run[] = "buffers: {c: {dtype: u8, shape: [2]}}\nstages:\n  - {name: a, use: read, path: a%%d.npy}\n"
+                              "  - {name: b, use: read, path: b%%02d.npy, workers: 2}\n"
+                              "  - {use: expr, in: {a: a, b: b}, expr: b - a, out: d}\n  - {use: write, path: d/%%d.raw}\n"
+                              "  - {use: read, path: c%%d.raw, out: c, workers: %d}\n  - {use: write, path: c/%%d.raw}\n";
+    char y[800];
+    for (int i = 0; i < 10; i++) {
+        if (i != 5)
+            io_count_npy(TEXT(y, "a%d.npy", i + 95), U8(2), 10 * i);
+        if (i != 7)
+            io_count_npy(TEXT(y, "b%02d.npy", i), U8(2), 10 * i + i);
+        if (i != 3 && i != 4)
+            io_count_raw(TEXT(y, "c%d.raw", i), 4);
+    }
+    pipe_result r = io_go(TEXT(y, run, 1 + 2 * _i));
+    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
+    ck_assert(r.account[0].in == 10 && r.account[0].dropped == 2 && r.account[2].in == 20 && r.account[2].dropped == 4);
+    ck_assert_int_eq(io_files("d"), 8);
+    ck_assert_int_eq(io_files("c"), 16);
+    io_holds("d/6.raw", "\6\0\0\0\6\0\0", 8);
+    io_holds("d/9.raw", "\11\0\0\0\11\0\0", 8);
+    io_holds("c/5.raw", "\2\3", 2);
+    io_holds("c/10.raw", "\0\1", 2);
 }
 
 /* %% is a % and begins nothing. */

@@ -140,9 +140,10 @@ static int by_number(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-static int by_bytes(const void *a, const void *b)
+/* Digits count as the number they are: a9 stands before a10. */
+static int by_name(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    return strverscmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* Of the paths that match, those that have a number, from the lowest on. */
@@ -261,7 +262,7 @@ static void look_at_glob(gp_arena *a, gp_probed *x)
     bool numbered = find_number(pattern, &from, &to, &width);
     list_matches(a, numbered ? any_number(a, pattern, from, to) : pattern, x, &l);
     if (l.n > 1)
-        qsort(l.path, (size_t)l.n, sizeof *l.path, by_bytes);
+        qsort(l.path, (size_t)l.n, sizeof *l.path, by_name);
     l.n = without_twins(l.path, l.n);
     if (numbered)
         l.n = keep_numbered(a, l.path, l.n, (size_t)(from - pattern), strlen(to), width);

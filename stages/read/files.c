@@ -204,6 +204,8 @@ static void next_file(gp_reader *r)
     r->now = NULL;
     r->piece = 0;
     r->file++;
+    for (r->number++; r->number < r->o->numbers && r->o->numbered[r->number] < 0; r->number++)
+        r->holes += r->o->pieces;
 }
 
 /* The next piece, for the worker whose turn it is; with the lock. A file that cannot be opened costs one frame. */
@@ -215,13 +217,17 @@ static gp_status next_piece(gp_reader *r, gp_read_worker *w, gp_view *v, struct 
         if (r->file == o->nfiles) {
             if (!o->loop)
                 return GP_END;
-            r->file = 0, r->pass++;
+            r->file = 0, r->number = 0, r->pass++;
             *p = (struct place){ .none = !r->any };
             if (p->none)
                 return GP_FAILED;
             r->any = false;
         }
         *p = (struct place){ .file = r->file, .pass = r->pass, .first = !r->any, .piece = r->piece };
+        if (r->holes) {
+            r->holes--;
+            return GP_DROP;
+        }
         gp_piece_file *f = r->open;
         while (!r->now && f->users)
             f++;
@@ -267,11 +273,14 @@ static gp_status find_piece(gp_reader *r, gp_read_worker *w, gp_frame *f, struct
 /* Finds a frame where a file is one. */
 static gp_status find_file(const gp_reader *r, uint64_t frame, struct place *p)
 {
-    uint64_t n = (uint64_t)r->o->nfiles;
+    const gp_read_opts *o = r->o;
+    uint64_t n = (uint64_t)(o->numbered ? o->numbers : o->nfiles);
     *p = (struct place){ .none = !n };
     if (n)
         *p = (struct place){ .file = (int)(frame % n), .pass = frame / n, .first = frame % n == 0 };
-    return (p->pass || p->none) && !r->o->loop ? GP_END : p->none ? GP_FAILED : GP_OK;
+    if (o->numbered)
+        p->file = o->numbered[p->file];
+    return (p->pass || p->none) && !o->loop ? GP_END : p->none ? GP_FAILED : p->file < 0 ? GP_DROP : GP_OK;
 }
 
 /* The frame cannot be made. One that begins a pass over the files ends the run, where the pass before made none: the
@@ -308,6 +317,9 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     gp_status s = whole ? find_file(r, f->index, &p) : find_piece(r, w, f, &p, why);
     if (s == GP_FAILED)
         return fail(r, c, f, &p, why);
+    if (s == GP_DROP)
+        gp_fail(c->errs, GP_E_WARN, r->o->at, "frame %llu: there is no file '%s' of its number ('missing: hole')",
+                (unsigned long long)f->index, r->o->path);
     if (s != GP_OK)
         return s;
     if (whole) {

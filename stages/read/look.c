@@ -91,6 +91,46 @@ static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool
     return true;
 }
 
+/* Numbered files: of which number is there none? */
+static bool find_missing(gp_shape *s, gp_read_opts *o)
+{
+    enum { FEW = 1000, MOST = 10 };            /* numbers for each file, beside a few */
+    uint64_t from, last, number;
+    o->numbered = NULL, o->numbers = 0, o->pieces = 0;
+    if (o->nfiles < 2 || !gp_path_has_number(o->path) || o->missing == GP_MISSING_SKIP
+        || !gp_path_match(o->path, o->file[0], &from) || !gp_path_match(o->path, o->file[o->nfiles - 1], &last)
+        || last - from < (uint64_t)o->nfiles)
+        return true;
+    if (last - from > (uint64_t)o->nfiles * MOST + FEW)
+        return gp_shape_fail(s, "path", "of the numbers %llu to %llu only %d have a file '%.200s': 'missing: skip' takes one "
+                             "after the other", (unsigned long long)from, (unsigned long long)last, o->nfiles, o->path);
+    int n = (int)(last - from) + 1, none = 0;
+    int *at = gp_shape_alloc(s, sizeof *at * (size_t)n);
+    memset(at, -1, sizeof *at * (size_t)n);
+    for (int i = 0; i < o->nfiles; i++)
+        if (gp_path_match(o->path, o->file[i], &number))
+            at[number - from] = i;
+    while (at[none] >= 0)
+        none++;
+    if (o->missing == GP_MISSING_ERROR)
+        return gp_shape_fail(s, "path", "there is no file '%.200s' of number %llu", o->path, (unsigned long long)from + none);
+    o->numbered = at, o->numbers = n;
+    return true;
+}
+
+/* How many frames a file that is missing would have had: as many as each other one. */
+static bool count_pieces(gp_shape *s, gp_read_opts *o, const gp_file *first, int64_t pieces)
+{
+    bool same = pieces > 0;
+    for (int i = 1; o->numbered && same && i < o->nfiles; i++)
+        same = gp_probe_size(s, o->file[i]) == first->size;
+    o->pieces = pieces;
+    return same || !o->numbered
+        || gp_shape_fail(s, "path", "a file '%.200s' is missing between others, and how many frames it would have had is not "
+                         "known, as %s: 'missing: skip' goes on with the next file", o->path,
+                         pieces ? "files differ in size" : "the size of a file does not say it");
+}
+
 /* ---- what is in them ------------------------------------------------- */
 
 /* Of a file that is no format's by its name and its first bytes. */
@@ -333,7 +373,8 @@ static bool look_at_bytes(gp_shape *s, gp_read_opts *o)
     *t = (gp_type){ .dtype = GP_U8, .ndim = 1, .dim = { t->ndim ? t->dim[0] : most } };
     o->varies = s->varies = 1;
     s->busy_ns = t->dim[0] / COPIED_IN_NS;
-    s->known.frames = o->loop || (o->frames && o->frames < o->nfiles) ? o->frames : o->nfiles;
+    int64_t all = o->numbered ? o->numbers : o->nfiles;
+    s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;
     return true;
 }
 
@@ -452,7 +493,10 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     int64_t each = gp_read_is_pictures(o) || o->same_rows || o->varies ? 1
         : o->nfiles == 1 && cut.rows > 0 ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows
                                          : 0;
-    int64_t all = each * o->nfiles;
+    int64_t pieces = cut.rows > 0 && !rows ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows : 0;
+    if (!count_pieces(s, o, f, each == 1 && o->nfiles > 1 ? 1 : pieces))
+        return false;
+    int64_t all = o->numbered ? o->pieces * o->numbers : each * o->nfiles;
     s->busy_ns = rows ? gp_rowsfile_of(o->as)->decode_ns * (int64_t)gp_bytes(t)
                : gp_read_is_pictures(o) ? gp_picfile_decode_ns(gp_picfile_of(o->as), &o->pictures, t) : 0;
     if (o->as == GP_RAW || o->as == GP_NPY)
@@ -475,7 +519,7 @@ bool gp_read_shape(gp_shape *s)
         return false;
     s->endless = (o->loop || o->reopen) && !o->frames;
     s->known.hertz = o->rate;
-    if (!list_files(s, o, &first, &many) || !say_format(s, o, first) || !may_vary(s, o, many && o->nfiles) || !raw_only(s, o, many && o->nfiles))
+    if (!list_files(s, o, &first, &many) || !find_missing(s, o) || !say_format(s, o, first) || !may_vary(s, o, many && o->nfiles) || !raw_only(s, o, many && o->nfiles))
         return false;
     s->once = o->live && !spawns;      /* a process can be started again */
     s->by_number = !o->live;

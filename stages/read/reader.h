@@ -20,11 +20,12 @@ enum { GP_STORED_SAME, GP_STORED_CI8, GP_STORED_CI16 };
 enum { GP_TAIL_ERROR, GP_TAIL_IGNORE };
 enum { GP_ORIENTATION_APPLY, GP_ORIENTATION_KEEP };
 enum { GP_FULL_WAIT, GP_FULL_DROP };
+enum { GP_MISSING_HOLE, GP_MISSING_SKIP, GP_MISSING_ERROR };
 
 typedef struct gp_read_opts {
     const char *path, *member; /* path: of a process the name of its program */
     gp_texts command;
-    int format, stored, endian, tail, orientation, colors, shrink, when_full;      /* shrink: how often by two */
+    int format, stored, endian, tail, orientation, colors, shrink, when_full, missing;     /* shrink: how often by two */
     int64_t offset, skip, frames, sample_rate;
     bool loop, reopen;
     double rate;
@@ -42,6 +43,8 @@ typedef struct gp_read_opts {
     int looked;                /* where it was found in pictures: in how many */
     const char *const *file;
     int nfiles;
+    const int *numbered; int numbers;  /* where numbers are missing: which file has the lowest number + i, or -1 */
+    int64_t pieces;            /* ... and where files are cut: the frames of each */
 } gp_read_opts;
 
 typedef struct gp_piece_file { /* a file that is cut into pieces */
@@ -86,6 +89,8 @@ typedef struct gp_reader {
     uint64_t over;             /* none is from here on */
     int file;                  /* its file, */
     int64_t piece;             /* its number there, */
+    int number;                /* what stands for it in o->numbered, */
+    int64_t holes;             /* frames before it, of files that are missing, */
     uint64_t pass;             /* the pass over the files, */
     bool any;                  /* which has had a frame */
     gp_piece_file *now;        /* NULL: `file` is not open */
