@@ -133,6 +133,13 @@ static const struct { const char *text; int col; const char *msg; } bad[] = {
     { "2 * cel(3)", 14, "no function 'cel'; did you mean 'ceil'?" },
     { "4KB + 4Kib", 17, "no unit 'Kib'; did you mean 'KiB'?" },
     { "16px", 12, "no unit 'px'" },
+    { "1K", 11, "no unit 'K'; did you mean 'KB'?" },
+    { "1S", 11, "no unit 'S'; did you mean 's'?" },
+    { "1x", 11, "no unit 'x'" },
+    { "2\xc2\xa0* 3", 11, "expected an operator or the end, not '\xc2\xa0' (U+00A0: no-break space)" },
+    { "2 \xe2\x80\x93 1", 12, "expected an operator or the end, not '\xe2\x80\x93' (U+2013: en dash)" },
+    { "\xe2\x80\x9cgain\xe2\x80\x9d", 10, "expected a number or a name, not '\xe2\x80\x9c' (U+201C: left double quotation "
+      "mark)" },
     { "1.5f", 13, "numbers have no suffix 'f': leave it out" },
     { "7u", 11, "numbers have no suffix 'u': leave it out" },
     { "0xfff", 11, "no hexadecimal numbers: write 0xfff in decimal" },

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <gpipe/stage.h>
+#include "base/json.h"
 #include "base/num.h"
 #include "compile/expr.h"
 
@@ -124,10 +125,12 @@ static bool unexpected(struct parser *p, const char *wanted)
         return FAIL(p, p->s, 1, "expected %s at the end", wanted);
     if (c == '\n')
         return FAIL(p, p->s, 1, "expected %s at the end of the line", wanted);
+    unsigned code;
+    size_t n = gp_utf8(p->s, strlen(p->s), &code), len = n ? n : 1;
     if (p->program)
-        return FAIL(p, p->s, 1, "expected %s, not '%c'%s", wanted, c, operator_here(p));
+        return FAIL(p, p->s, len, "expected %s, not '%.*s'%s", wanted, (int)len, p->s, operator_here(p));
     bool list = c == ',' || (isdigit((unsigned char)c) && p->s > p->scalar->text && p->s[-1] == ' ');
-    return FAIL(p, p->s, 1, "expected %s, not '%c'%s", wanted, c, list ? "; a list is written [1, 2]" : "");
+    return FAIL(p, p->s, len, "expected %s, not '%.*s'%s", wanted, (int)len, p->s, list ? "; a list is written [1, 2]" : "");
 }
 
 static bool want(struct parser *p, char c, const char *as)
@@ -161,7 +164,8 @@ static bool unit(struct parser *p, const char *name, size_t len, const gp_unit *
             *out = &units[i];
             return p->named = true;
         }
-        gp_near_try(&near, units[i].name);
+        if (units[i].name[1] || !strcasecmp(units[i].name, word))      /* one letter is near to any other */
+            gp_near_try(&near, units[i].name);
     }
     if (!strcmp(word, "f") || !strcmp(word, "F") || !strcasecmp(word, "u") || !strcasecmp(word, "l"))
         return FAIL(p, name, len, "numbers have no suffix '%s': leave it out", word);
