@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/embed.h"
+#include "base/yaml.h"
 #include "state.h"
 
 /* ---- errors ---------------------------------------------------------- */
@@ -323,20 +324,23 @@ static void push_scalar(lua_State *L, const gp_node *n)
     char *end;
     errno = 0;
     if (n->quoted || !n->len || strspn(n->text, "+-.0123456789") == 0) {
-        if (!n->quoted && (!strcmp(n->text, "true") || !strcmp(n->text, "false")))
-            lua_pushboolean(L, n->text[0] == 't');
+        int is = n->quoted ? -1 : gp_bool_parse(n->text);
+        if (is >= 0)
+            lua_pushboolean(L, is);
         else
             lua_pushlstring(L, n->text, n->len);
         return;
     }
-    long long i = strtoll(n->text, &end, 10);
+    const char *digits = n->text + (*n->text == '-' || *n->text == '+');
+    int base = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') ? 16 : 10;
+    long long i = strtoll(n->text, &end, base);
     if (!*end && !errno) {
         gp_lua_pushint(L, i);
         return;
     }
     if (!*end) {                               /* beyond i64 */
         errno = 0;
-        unsigned long long u = strtoull(n->text, NULL, 10);
+        unsigned long long u = strtoull(n->text, NULL, base);
         if (errno || i < 0)
             gp_lua_fail(L, "%s does not fit in 64 bits", n->text);
         gp_lua_pushuint(L, u);

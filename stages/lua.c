@@ -10,6 +10,7 @@
  * are made in lua/open.c and called in lua/call.c. */
 #include <string.h>
 #include "base/outfile.h"
+#include "base/yaml.h"
 #include "worker.h"
 
 enum { MAX_RUN = 16 };
@@ -73,7 +74,7 @@ static bool says_zero(gp_shape *s)
 {
     const gp_node *n = gp_shape_node(s, "zero");
     const char *text = n && n->kind == GP_SCALAR ? gp_shape_text(s, n) : NULL;
-    return text && !strcmp(text, "true");
+    return text && gp_bool_parse(text) == 1;
 }
 
 static bool read_script(gp_shape *s, struct gp_lua_opts *o)
