@@ -79,7 +79,7 @@ static const char missing[] = "#N/A";
 static bool is_cell_error(const char *from, const char *to)
 {
     static const char *const words[] = { missing, "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!" };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    for (size_t i = 0; from < to && *from == '#' && i < sizeof words / sizeof *words; i++)
         if (is_word(from, to, words[i]))
             return true;
     return false;
@@ -89,10 +89,12 @@ static bool is_cell_error(const char *from, const char *to)
 static bool is_blank(const layout *l, const char *line, const char *end)
 {
     trim_line(l, &line, &end);
+    if (line == end || l->json || *line != '#')
+        return line == end;
     const char *word = line;
     while (word < end && !isspace((unsigned char)*word) && *word != ',' && *word != ';')
         word++;
-    return line == end || (!l->json && *line == '#' && !is_cell_error(line, word));
+    return !is_cell_error(line, word);
 }
 
 /* Of JSON a line loses its brackets. False: they are not in order. */
@@ -269,7 +271,7 @@ static bool to_double(const char *from, const char *to, bool single, double *x, 
     const char *p = from + (from < to && (*from == '-' || *from == '+'));
     if (!is_number_like(from, to, &infinite) || (p[0] == '0' && p + 1 < to && tolower((unsigned char)p[1]) == 'x'))
         return false;
-    if (is_word(from, to, missing))
+    if (*from == '#' && is_word(from, to, missing))
         return *x = NAN, *fits = true;
     *x = single ? (double)strtof_l(from, &end, c_locale) : strtod_l(from, &end, c_locale);
     *fits = infinite || !isinf(*x);
