@@ -147,6 +147,8 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
       { "1:28 option 'file' of stage 'open' is empty" } },
     { "stages: [{use: open, file: none}, {use: sink}]\n",
       { "1:28 stage 'open': cannot read 'none'" } },
+    { "stages: [{use: src}, {use: both, n:\xc2\xa0" "5}, {use: sink}]\n",
+      { "1:34 stage 'both' has no option 'n:\xc2\xa0" "5'; write 'n: 5' (U+00A0: no-break space)" } },
     { "stages: [{use: src}, {use: both, n: x}, {use: sink}]\n",
       { "1:37 'x' is neither a number" } },
     { "stages: [{use: src}, {use: both, n: 65}, {use: sink}]\n",
