@@ -120,14 +120,11 @@ bool gp_read_num(gp_reader *r, const gp_node *n, gp_num *out)
     return gp_eval_with(&l, n, out, r->errs);
 }
 
-/* 5.0 and 1e3 are whole, as numbers, not as what an expression gives. A number is quoted as it stands in the file; of
- * any other expression there is its value, too. */
+/* A number is quoted as it stands in the file; of any other expression there is its value, too. */
 static bool whole(gp_reader *r, const gp_node *n, gp_num *v)
 {
-    char *end, value[40] = "";
-    bool number = (strtod(n->text, &end), !*end);
-    if (!v->is_int && number && v->f == floor(v->f) && fabs(v->f) <= 0x1p53)
-        *v = (gp_num){ true, (gp_int128)v->f, v->f };
+    char value[40] = "";
+    bool number = gp_num_whole(n->text, v);
     if (v->is_int)
         return true;
     if (!number)
