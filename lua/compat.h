@@ -37,6 +37,13 @@ static inline void *gp_lua_owner(lua_State *L)
     return *(void **)lua_getextraspace(L);
 }
 
+/* Has a script the integer, exactly? */
+static inline bool gp_lua_has_int(int64_t v)
+{
+    (void)v;
+    return true;
+}
+
 static inline void gp_lua_pushint(lua_State *L, int64_t v)
 {
     lua_pushinteger(L, v);
@@ -80,12 +87,18 @@ static inline void *gp_lua_owner(lua_State *L)
     return p;
 }
 
-static inline void gp_lua_pushint(lua_State *L, int64_t v)
+static inline bool gp_lua_has_int(int64_t v)
 {
     double d = (double)v;
-    if (d >= 0x1p63 || (int64_t)d != v)
-        gp_lua_fail(L, "%" PRId64 " is not exact in LuaJIT: copy() to f64 first, or build gpipe with Lua 5.4", v);
-    lua_pushnumber(L, d);
+    return d < 0x1p63 && (int64_t)d == v;
+}
+
+static inline void gp_lua_pushint(lua_State *L, int64_t v)
+{
+    if (!gp_lua_has_int(v))
+        gp_lua_fail(L, "%" PRId64 " is not exact in LuaJIT: copy() takes it as it is, or to f64; or build gpipe with "
+                    "Lua 5.4", v);
+    lua_pushnumber(L, (double)v);
 }
 
 static inline bool gp_lua_toint(lua_State *L, int idx, int64_t *out)
@@ -119,15 +132,21 @@ static inline const char *luaL_tolstring(lua_State *L, int idx, size_t *len)
 
 #endif
 
-static inline void gp_lua_pushuint(lua_State *L, uint64_t v)
+static inline bool gp_lua_has_uint(uint64_t v)
 {
     double d = (double)v;
+    return v <= INT64_MAX ? gp_lua_has_int((int64_t)v) : d < 0x1p64 && (uint64_t)d == v;
+}
+
+static inline void gp_lua_pushuint(lua_State *L, uint64_t v)
+{
     if (v <= INT64_MAX)
         gp_lua_pushint(L, (int64_t)v);
-    else if (d >= 0x1p64 || (uint64_t)d != v)
-        gp_lua_fail(L, "%" PRIu64 " is neither an integer of Lua nor exact as a float: copy() to f64 first", v);
+    else if (!gp_lua_has_uint(v))
+        gp_lua_fail(L, "%" PRIu64 " is neither an integer of Lua nor exact as a float: y:copy(x) takes all elements as "
+                    "they are, to u64, or rounded, to f64", v);
     else
-        lua_pushnumber(L, d);
+        lua_pushnumber(L, (double)v);
 }
 
 /* The number at `idx` as a u64; false: it is not one. */

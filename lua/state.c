@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/embed.h"
+#include "base/yaml.h"
 #include "state.h"
 
 /* ---- errors ---------------------------------------------------------- */
@@ -318,32 +319,52 @@ void gp_lua_close(gp_lua *w)
 
 /* ---- params ----------------------------------------------------------- */
 
-static void push_scalar(lua_State *L, const gp_node *n)
+enum whole { NONE, OF_I64, OF_U64, BEYOND };
+
+static bool begins_number(const gp_node *n)
 {
+    return !n->quoted && n->len && strchr("+-.0123456789", *n->text);
+}
+
+/* The integer that a scalar is, if it is one; of an i64 the bits. */
+static enum whole integer_of(const gp_node *n, uint64_t *bits)
+{
+    const char *digits = n->text + (*n->text == '-' || *n->text == '+');
+    int base = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') ? 16 : 10;
     char *end;
     errno = 0;
-    if (n->quoted || !n->len || strspn(n->text, "+-.0123456789") == 0) {
-        if (!n->quoted && (!strcmp(n->text, "true") || !strcmp(n->text, "false")))
-            lua_pushboolean(L, n->text[0] == 't');
-        else
-            lua_pushlstring(L, n->text, n->len);
-        return;
-    }
-    long long i = strtoll(n->text, &end, 10);
-    if (!*end && !errno) {
-        gp_lua_pushint(L, i);
-        return;
-    }
-    if (!*end) {                               /* beyond i64 */
-        errno = 0;
-        unsigned long long u = strtoull(n->text, NULL, 10);
-        if (errno || i < 0)
-            gp_lua_fail(L, "%s does not fit in 64 bits", n->text);
-        gp_lua_pushuint(L, u);
-        return;
-    }
+    long long i = strtoll(n->text, &end, base);
+    *bits = (uint64_t)i;
+    if (!begins_number(n) || *end)
+        return NONE;
+    if (!errno)
+        return OF_I64;
+    errno = 0;
+    *bits = strtoull(n->text, NULL, base);
+    return errno || i < 0 ? BEYOND : OF_U64;
+}
+
+bool gp_lua_has_scalar(const gp_node *n)
+{
+    uint64_t u;
+    enum whole is = integer_of(n, &u);
+    return is == NONE || (is == OF_I64 ? gp_lua_has_int((int64_t)u) : is == OF_U64 && gp_lua_has_uint(u));
+}
+
+static void push_scalar(lua_State *L, const gp_node *n)
+{
+    uint64_t u;
+    enum whole is = integer_of(n, &u);
+    int truth = n->quoted ? -1 : gp_bool_parse(n->text);
+    char *end;
     double d = strtod(n->text, &end);
-    if (!*end)
+    if (is == OF_I64)
+        gp_lua_pushint(L, (int64_t)u);
+    else if (is == OF_U64)
+        gp_lua_pushuint(L, u);
+    else if (truth >= 0)
+        lua_pushboolean(L, truth);
+    else if (begins_number(n) && !*end)
         lua_pushnumber(L, d);
     else
         lua_pushlstring(L, n->text, n->len);

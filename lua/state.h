@@ -39,5 +39,7 @@ void gp_lua_reseed(gp_lua *w, uint64_t n);
 /* Pushes an option's value as Lua has it: text in quotes is a string; other text
  * is an integer, a float, true, false, or a string; lists and maps are tables. */
 void gp_lua_push_node(lua_State *L, const gp_node *n);
+/* Has Lua the number that such a text is, exactly where it is an integer? True of all else. */
+bool gp_lua_has_scalar(const gp_node *n);
 
 #endif

@@ -147,7 +147,11 @@ static double want_number(lua_State *L, const gp_lua_view *v, int idx)
 static int64_t want_int(lua_State *L, const gp_lua_view *v, int idx, int64_t lo, int64_t hi)
 {
     int64_t i;
-    want_number(L, v, idx);
+    double d = want_number(L, v, idx);
+    if (fabs(d) >= 0x1p63 && isfinite(d) && !gp_lua_toint(L, idx, &i))
+        gp_lua_fail(L, "%s does not fit '%s', which holds %s%s", luaL_tolstring(L, idx, NULL), v->name,
+                    gp_dtype_name(v->type.dtype), v->type.dtype == GP_U64 ? ": from 2^63 on numbers of Lua are floats, "
+                    "of which 2.0^64 - 2048 is the largest that fits" : "");
     if (!gp_lua_toint(L, idx, &i))
         gp_lua_fail(L, "%s is not a whole number that fits '%s', which holds %s: round it first "
                     "(gpipe.round)", luaL_tolstring(L, idx, NULL), v->name,

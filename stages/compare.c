@@ -130,6 +130,13 @@ static bool near_complex(const struct opts *o, gp_c64 a, gp_c64 b)
         }                                                                            \
     } while (0)
 
+/* The sign of a NaN is no difference. */
+static void drop_sign_of_nan(char *text)
+{
+    for (char *at; (at = strstr(text, "-nan"));)
+        memmove(at, at + 1, strlen(at));
+}
+
 #define APART (p[i] > q[i] ? (uint64_t)p[i] - (uint64_t)q[i] : (uint64_t)q[i] - (uint64_t)p[i])
 #define SIGNED(ctype)   LOOK(ctype, near_int(o, APART, (double)q[i]), "%" PRId64, (int64_t)x)
 #define UNSIGNED(ctype) LOOK(ctype, near_int(o, APART, (double)q[i]), "%" PRIu64, (uint64_t)x)
@@ -156,6 +163,7 @@ static void look(const struct opts *o, gp_dtype t, const void *a, const void *b,
     case GP_C64: LOOK(gp_c64, near_complex(o, p[i], q[i]), "(%.9g, %.9g)", x.re, x.im); break;
     case GP_NO_DTYPE: case GP_NDTYPES: break;
     }
+    drop_sign_of_nan(d->a), drop_sign_of_nan(d->b);
 }
 
 /* "[3, 17]": where element `i` of such a frame is. */

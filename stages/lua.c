@@ -10,6 +10,7 @@
  * are made in lua/open.c and called in lua/call.c. */
 #include <string.h>
 #include "base/outfile.h"
+#include "base/yaml.h"
 #include "worker.h"
 
 enum { MAX_RUN = 16 };
@@ -38,8 +39,8 @@ static bool one_variable(const gp_node *n)
     return n->len > 3 && !strncmp(n->text, "${", 2) && strchr(n->text, '}') == n->text + n->len - 1;
 }
 
-/* A copy of `n` with ${} replaced. NULL after an error. */
-static gp_node *expand(gp_shape *s, const gp_node *n)
+/* A copy of `n`, a value of `key`, with ${} replaced. NULL after an error. */
+static gp_node *expand(gp_shape *s, const gp_node *n, const char *key)
 {
     gp_node *copy = gp_shape_alloc(s, sizeof *copy);
     *copy = *n;
@@ -49,11 +50,14 @@ static gp_node *expand(gp_shape *s, const gp_node *n)
             return NULL;
         copy->len = strlen(copy->text);
         copy->quoted = n->quoted && !one_variable(n);
-        return copy;
+        if (!gp_lua_has_scalar(copy))
+            gp_shape_fail_at(s, n->at, "'%s' is %s, which is neither an integer of Lua nor exact as a float: in quotes "
+                             "it is a text", key, copy->text);
+        return gp_lua_has_scalar(copy) ? copy : NULL;
     }
     copy->item = gp_shape_alloc(s, sizeof *copy->item * (size_t)n->n);
     for (int i = 0; i < n->n; i++)
-        if (!(copy->item[i] = expand(s, n->item[i])))
+        if (!(copy->item[i] = expand(s, n->item[i], n->kind == GP_MAP ? n->key[i]->text : key)))
             return NULL;
     return copy;
 }
@@ -64,7 +68,7 @@ static bool read_params(gp_shape *s, struct gp_lua_opts *o)
         return true;
     if (o->params->kind != GP_MAP)
         return gp_shape_fail_at(s, o->params->at, "'params' must be a map, like {floor: 8}");
-    o->values = expand(s, o->params);
+    o->values = expand(s, o->params, "params");
     return o->values != NULL;
 }
 
@@ -73,7 +77,7 @@ static bool says_zero(gp_shape *s)
 {
     const gp_node *n = gp_shape_node(s, "zero");
     const char *text = n && n->kind == GP_SCALAR ? gp_shape_text(s, n) : NULL;
-    return text && !strcmp(text, "true");
+    return text && gp_bool_parse(text) == 1;
 }
 
 static bool read_script(gp_shape *s, struct gp_lua_opts *o)

@@ -1,16 +1,29 @@
 /* threshold.c - one of two values: x > level ? above : below. */
 #include <math.h>
+#include "base/half.h"
+#include "base/num.h"
 #include "device.h"
 #include "number.h"
 
 struct opts { gp_num level, below, above; };
 
-/* As an element of type t: of integers x > 2.5 is x > 2. */
+/* The largest f16 that is not above a level, which is an f32, as where `expr` compares f16. */
+static double half_below(float level)
+{
+    uint16_t h = gp_half_from_double(level);
+    if (gp_half_to_float(h) > level)
+        h = (uint16_t)(h & 0x8000 ? h + 1 : h - 1);
+    return gp_half_to_float(h);
+}
+
+/* As an element of type t: of integers x > 2.5 is x > 2, and of f16 x > 2049.5 is x > 2048. */
 static gp_num level_of(const struct opts *o, gp_dtype t)
 {
     gp_num level = o->level;
-    if (t < GP_F16 && !level.is_int)
+    if (!level.is_int && t < GP_F16)
         level.f = floor(level.f);
+    else if (!level.is_int && t == GP_F16)
+        level.f = half_below((float)level.f);
     return level;
 }
 
@@ -24,7 +37,7 @@ static bool shape(gp_shape *s)
     s->batched = true;
     if (t == GP_F32 || gp_dtype_size(t) == 1 || t == GP_U16 || t == GP_I16)
         s->expr = "in > level ? above : below";    /* f32 holds all of these */
-    return gp_number_fits(s, "level", &level, t) && gp_number_fits(s, "below", &o->below, t)
+    return (gp_num_fits(&level, t) || gp_number_fits(s, "level", &o->level, t)) && gp_number_fits(s, "below", &o->below, t)
         && gp_number_fits(s, "above", &o->above, t);
 }
 

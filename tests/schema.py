@@ -77,6 +77,9 @@ seen = 0
 bad = [(path, text, says[0]) for path in sorted(glob.glob("tests/bad/*.yaml"))
        for text in [open(path, errors="replace").read()] if (says := re.search(r"^# error: .*", text))]
 bad += [(path, *case) for path in sorted(glob.glob("tests/bad/*.cases")) for case in cases(path)]
+for text in ["x-shared: {a: &n 3.0}\ndepth: *n\nstages: []",
+             "depth: 1e3\nstages: [{use: resize, width: 0x10, antialias: True}]"]:
+    expect(text, not wrong(text), wrong(text))
 for path, text, says in bad:
     if re.search(r"has no option|a (?:pipeline|buffer|window) has no key|no stage kind|must be one of"
                  r"|needs the option '[a-z]+':"

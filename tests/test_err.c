@@ -63,6 +63,8 @@ static const struct { const char *text; int col, len; const char *shown; } steer
     { "\x1b[31m\xc2\x85:\ry\r\n", 1, 7, "    1 | \\x1b[31m\\u{85}:\\x0dy\n      | ^~~~~~~~~~~~~~\n" },
     { "k: \xe2\x80\xae z\xe2\x81\xa6", 4, 1,
       "    1 | k: \\u{202e} z\\u{2066}\n      |    ^~~~~~~~\n" },
+    { "k:\xc2\xa0v\xe2\x80\x8b \xe2\x80\x9c", 3, 1,
+      "    1 | k:\\u{a0}v\\u{200b} \xe2\x80\x9c\n      |   ^~~~~~\n" },
     { "k: \xff\xc0\x80\xed\xa0\x80", 5, 1,
       "    1 | k: \\xff\\xc0\\x80\\xed\\xa0\\x80\n      |        ^~~~\n" },
     { "\x1b\tx", 3, 1, "    1 | \\x1b\tx\n      |     \t^\n" },
@@ -74,6 +76,18 @@ TEST_EACH(steers, steering)
 {
     ck_assert_str_eq(shown(steering[_i].text, steering[_i].col, steering[_i].len),
                      steering[_i].shown);
+}
+
+/* Of a mistake in a pipeline what is not seen, or looks like another, is named once, wherever it was found. */
+TEST(odd_characters)
+{
+    gp_errs errs = { 0 }, again = { 0 };
+    gp_fail(&errs, GP_E_SPEC, (gp_loc){ 0 }, "no '\xc2\xa0x\xc2\xa0', '\xe2\x80\x9cy\xc3\xa4'");
+    gp_fail(&errs, GP_E_RUN, (gp_loc){ 0 }, "no '\xc2\xa0x'");
+    gp_errs_add(&again, &errs);
+    ck_assert_str_eq(again.e[0].msg, "no '\xc2\xa0x\xc2\xa0', '\xe2\x80\x9cy\xc3\xa4' (U+00A0: no-break space) (U+201C: "
+                     "left double quotation mark)");
+    ck_assert_str_eq(again.e[1].msg, "no '\xc2\xa0x'");
 }
 
 /* Nor in the message and the file's name; lines of a message stand below its first. */

@@ -227,6 +227,24 @@ TEST(rows_beside_all_rows)
     }
 }
 
+/* A stage that needs more axes than a row has: below the error is what to declare; of a declared row there is none. */
+TEST(rows_for_an_image)
+{
+    static const struct { const char *declared, *sigma; const char *note; } cases[] = {
+        { "", "1", "a frame of 'x' is one of the 4 rows that stage 'read' reads; if the file is one frame, declare "
+                   "buffers: {x: {dtype: f32, shape: [4, 10]}}" },
+        { "", "-1", NULL }, { "buffers: {x: {shape: [10]}}\n", "1", NULL },
+    };
+    io_count_npy("in.npy", (gp_type){ GP_F32, 2, { 4, 10 } }, 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char y[500];
+        pipe_result r = io_go(TEXT(y, "%sstages:\n  - {use: read, path: in.npy, out: x}\n  - {use: blur, sigma: %s}\n"
+                                   "  - {use: discard}\n", cases[i].declared, cases[i].sigma));
+        ck_assert_int_eq(r.errs.n, cases[i].note ? 2 : 1);
+        ck_assert(!cases[i].note || (r.errs.e[1].code == GP_E_NOTE && !strcmp(r.errs.e[1].msg, cases[i].note)));
+    }
+}
+
 /* A path of `n` bytes and then `end`, in folders that are not there. */
 static char *long_path(size_t n, const char *end)
 {
@@ -307,6 +325,7 @@ TEST(tolerances)
         { { 1.0625f, NAN }, { 1, NAN }, "rel: 0.0625", NULL }, { { 2, NAN }, { 2, -NAN }, "abs: 0", NULL },
         { { NAN, 1 }, { 1, NAN }, "abs: 9", "differ" }, { { NAN, 1 }, { 1, NAN }, "abs: 9, nan: differ", "differ" },
         { { NAN, 2 }, { NAN, 1 }, "nan: differ", "differ" },
+        { { -NAN, 2 }, { -NAN, 1 }, "abs: 0", "at [0] is (nan, 2) where (nan, 1) is expected" },
         { { NAN, 1.0625f }, { NAN, 1 }, "abs: 0.0625, nan: differ", "differ ('nan: differ': no NaN agrees)" },
         { { INFINITY, 1.0625f }, { INFINITY, 1 }, "abs: 0.0625, nan: differ", NULL },
         { { -INFINITY, 1 }, { INFINITY, 1 }, "abs: 1e300", "differ" }, { { NAN, NAN }, { NAN, NAN }, "abs: 0", NULL },

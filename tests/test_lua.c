@@ -66,6 +66,7 @@ static const struct good {
     { X16, "{dtype: u8, shape: [4]}", "", P("y.valid = 2 assert(f.valid == 16) y[1] = 7"), -1, GP_OK,
       2, "\7\xa5" },
     { X16, "{dtype: u8, shape: [4]}", "zero: true", P(""), -1, GP_OK, 0, NULL },
+    { X16, "{dtype: u8, shape: [4]}", "zero: True", P(""), -1, GP_OK, 0, NULL },
     /* written, in each way; nothing to write */
     { X16, HOT, "", P("y[1024] = 1"), -1, GP_OK, 1024, NULL },
     { X16, HOT, "", P("y:set(1, 1)"), -1, GP_OK, 1024, NULL },
@@ -110,13 +111,14 @@ static const struct good {
       "assert(type(x) == 'userdata' and getmetatable(x) == false and x == x and x ~= y) "
       "for k in pairs { a = 1 } do y:fill(#k) end"), -1, GP_OK, 16, "\1\1" },
     /* the table that init gets */
-    { X16, "", "params: {i: 8, far: 9223372036854775808, f: 1.5, e: 1e3, s: '8', b: true, w: off, neg: -3, list: [1, a], "
+    { X16, "", "params: {i: 8, far: 9223372036854775808, f: 1.5, e: 1e3, s: '8', b: true, w: off, "
+      "hex: -0x10, B: True, neg: -3, list: [1, a], "
       "map: {k: v}, "
       "one: \"${env:LUA_TEST}\", num: \"${gain}\", sum: \"${gain}x\"}",
       "function init(stage) local p = stage.params "
       "assert(p.far == 2.0 ^ 63 and p.i == 8 and p.f == 1.5 and p.e == 1000 and p.s == '8' and p.b == true and p.w == "
           "'off') "
-      "assert(p.neg == -3 and p.list[1] == 1 and p.list[2] == 'a' and p.map.k == 'v') "
+      "assert(p.hex == -16 and p.B == true and p.neg == -3 and p.list[1] == 1 and p.list[2] == 'a' and p.map.k == 'v') "
       "assert(p.one == 'a word' and p.num == 2.5 and p.sum == '2.5x') "
       "assert(not math.type or math.type(p.i) == 'integer' and math.type(p.e) == 'float') "
       "assert(stage.name == 'it' and stage.worker == 1 and stage.workers == 1) "

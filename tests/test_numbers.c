@@ -16,6 +16,7 @@
 #define DB_FUSED DB ", {use: expr, expr: 'in + 0'}"
 #define COLUMNS "{use: reshape, shape: [2, 2]}, {use: reduce, op: mean, axes: [0]}"
 #define SOBEL "{use: reshape, shape: [2, 2]}, {use: sobel}, {use: reshape, shape: [4]}"
+#define HALF(level) "{use: cast, dtype: f16}, {use: threshold, level: " level "}, {use: cast, dtype: f32}"
 #define NANO "1764000000000000000"
 #define FAR "9223372036854775807"
 #define FAR_U "18446744073709551615"
@@ -45,6 +46,11 @@ static const struct { const char *dtype; int n; const char *stage, *in, *out; } 
     { "i64", 2, "{use: threshold, level: 9007199254740992}", "9007199254740992 9007199254740993", "0 1" },
     { "u64", 2, "{use: threshold, level: 18446744073709551614}", "18446744073709551614 18446744073709551615", "0 1" },
     { "i64", 3, "{use: threshold, level: -2.5}", "-3 -2 3", "0 1 1" },
+    { "f32", 3, HALF("2049.5"), "2048 2050 2052", "0 1 1" },
+    { "f32", 3, HALF("-2050.5"), "-2048 -2050 -2052", "1 1 0" },
+    { "f32", 3, HALF("-65519.9"), "65504 -65504 -inf", "1 1 0" },
+    { "f32", 3, HALF("-1e-9"), "0 -6e-8 1", "1 0 1" },
+    { "f32", 2, HALF("2050.0"), "2050 2052", "0 1" },
     { "u64", 1, "{use: expr, expr: 'in + 9223372036854775808'}", "5", "9223372036854775813" },
     { "u64", 2, "{use: expr, expr: 'in > 18446744073709551614'}", "18446744073709551614 18446744073709551615", "0 1" },
     { "u64", 1, "{use: expr, expr: 'in + (18446744073709551615 >> 1)'}", "0", FAR },

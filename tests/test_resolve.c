@@ -189,6 +189,11 @@ TEST(options_read)
               && o->floats.v[2] == -2);
     ck_assert_str_eq(o->node->text, "in.size");
 
+    o = opts_of("n: 6.0e0, b: TRUE, ints: [5.0, 1e3, -0x1F], floats: [0xff, -0.0]");
+    ck_assert(o->n == 6 && o->b && o->ints.v[0] == 5 && o->ints.v[1] == 1000 && o->ints.v[2] == -31);
+    ck_assert(o->floats.v[0] == 255 && o->floats.v[1] == 0);
+    ck_assert(!opts_of("b: False")->b && opts_of("b: True")->b && !opts_of("b: FALSE")->b);
+
     /* a text stays as it is written */
     static const struct { const char *said, *text; } texts[] = {
         { "010", "010" }, { "null", "null" }, { "'${q}-$$'", "blue!-$" }, { "~", "~" },
@@ -218,6 +223,8 @@ TEST(paths_are_relative_to_the_file)
 
 TEST(settings)
 {
+    const char *shared = "{x-a: {depth: &n 7.0}, x-: 1, depth: *n, stages: [{use: src}, {use: sink}]}";
+    ck_assert_int_eq(world_must(shared)->depth, 7);
     const gp_graph *g = world_must("stages: [{use: src}, {use: sink}]");
     ck_assert_str_eq(g->name, "p");
     ck_assert(g->streams == 0 && g->batch == 0 && g->launch == GP_LAUNCH_GRAPH

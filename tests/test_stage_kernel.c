@@ -147,7 +147,7 @@ static const struct { const char *stage; float (*want)(int64_t); } good[] = {
     { "{use: kernel, source: scale.cu, out: y, args: [in, out, {i32: 'in.shape[0]'}, "
       "{i32: 'in.shape[1]'}, {f32: gain}], threads: ['in.shape[1]', 'in.shape[0]']}", scaled },
     { "{use: kernel, source: scale.cu, args: [x, y, {i32: 'x.shape[0]'}, "
-      "{i32: 6}, {f32: '3 * gain / 3'}], in: {x: x}, out: {y: y}, block: [4, 2], "
+      "{i32: 6.0}, {f32: '3 * gain / 3'}], in: {x: x}, out: {y: y}, block: [4, 2], "
       "grid: ['ceil(x.shape[1] / 4)', 'ceil(x.shape[0] / 2)']}", scaled },
     /* other grids: along x alone, and with rows along y */
     { "{use: kernel, source: flat.cu, out: y, threads: out.size, args: [in, out, {i32: in.size}]}", fourfold },
@@ -202,7 +202,7 @@ TEST(two_outputs)
         "stages:\n"
         "  - {use: read, path: x.npy, out: x}\n"
         "  - {use: kernel, source: split.cu, out: [lo, rows], "
-        "args: [in, lo, rows, {u32: in.size}, frame], grid: 1}\n"
+        "args: [in, lo, rows, {u32: in.size}, frame], grid: 1.0, shared: 1e3}\n"
         "  - {use: write, path: lo.raw, in: lo}\n"
         "  - {use: write, path: rows.raw, in: rows}\n", "cpu", NULL, (gp_run_options){0});
     for (int i = 0; i < r.errs.n; i++)
@@ -327,6 +327,8 @@ static const struct { const char *stage, *msg; } bad[] = {
     { SCALE "args: [in, out, {i32: 3, f32: 3}]}", "one type and its value" },
     { SCALE "args: [in, out, {u8: 256}]}", "'256' is 256, which no u8 can be" },
     { SCALE "args: [in, out, {i32: gain}]}", "'gain' is 1.5, which no i32 can be" },
+    { SCALE "args: [in, out, {u8: 2.56e2}]}", "'2.56e2' is 256, which no u8 can be" },
+    { SCALE "args: [in, out, {i32: 3 / 1.0}]}", "'3 / 1.0' is 3, which no i32 can be" },
     { SCALE "args: [in, out, {f32: 16777217}]}", "'16777217' is 16777217, which no f32 can be" },
     { SCALE "args: [in, out, {i32: 'in.shape[2]'}]}", "'in' has no axis 2" },
     { SCALE ARGS "}", "a kernel needs 'threads', the number that runs for a frame: 'threads: out.size' is one for each element "

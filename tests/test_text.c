@@ -74,6 +74,19 @@ TEST(one_column)
     io_holds("a.raw", want, sizeof want);
 }
 
+/* A missing number of a spreadsheet is no comment, and no header. */
+TEST(missing)
+{
+    pipe_text(io_dir, "a.csv", "#N/A,#n/a\n1, #N/A\n# N/A\n#N/A\n2,3\n");
+    io_fails(READ("f32", "[2]", ""), 1, "has 1 number in line 4, and 2 in its first row");
+    pipe_text(io_dir, "a.csv", "#N/A,#n/a\n1, #N/A\n# N/A\n#NA\n2,3\n");
+    ck_assert_uint_eq(io_runs(READ("f32", "[2]", "")), 3);
+    size_t n;
+    float *a = (float *)(void *)pipe_read(io_dir, "a.raw", &n);
+    ck_assert(n == 24 && isnan(a[0]) && isnan(a[1]) && a[2] == 1 && isnan(a[3]) && a[4] == 2 && a[5] == 3);
+    free(a);
+}
+
 /* Many rows, of which each has its number: in blocks, by workers, repeated. */
 TEST_LOOP(many, 0, 4)
 {
@@ -258,6 +271,9 @@ static const struct { const char *type, *text; int code; const char *said; } bro
     { "dtype: i64, shape: [2, 2]", "1,-9223372036854775808\n3,9223372036854775808\n", 1,
       "in line 2, which i64 cannot hold" },
     { "dtype: i32, shape: [2, 2]", "1,2\n3,4.0\n", 1, "has '4.0' in line 2, where a whole number is due" },
+    { "dtype: i32, shape: [2, 2]", "1,2\n#N/A,4\n", 1, "has '#N/A' in line 2, where a whole number is due" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n#DIV/0!,4\n", 1, "has '#DIV/0!' in line 2, where a number is due" },
+    { "dtype: f32, shape: [2]", "#REF!\n1\n", 1, "has '#REF!' in line 1, where a number is due" },
     { "dtype: i32, shape: [2, 2]", "1,2\n3,x\n", 1, "has 'x' in line 2, where a number is due" },
     { "dtype: f32, shape: [2, 2]", "1\t2\n3\t\n", 1, "has a place without a number in line 2" },
     { "dtype: f32, shape: [2, 2]", "1\t2\n\t3\n", 1, "has a place without a number in line 2" },

@@ -254,7 +254,10 @@ check("simulate: 1,000 ranks", 950 < many["frames_per_s"] / rates[0] < 1050 and 
       many["frames_per_s"])
 check("simulate: each rank has its machine", "ranks and processes" not in many["verdict"]["text"], many["verdict"])
 p = run("simulate", *ON, "--ranks", "4", name="simulate: ranks, as text")
-check("simulate: assumptions are printed", len(re.findall(r"^assumed: (?!there are .* other processes)", p.stdout, re.M)) == 4, p.stdout)
+check("simulate: assumptions are printed", len(re.findall(r"^assumed: (?!there (?:is|are) .* other processes)", p.stdout, re.M)) == 4, p.stdout)
+put("one.json", '{"cores": 1}')
+p = run("simulate", *ON, "--ranks", "2", "--machine", "one.json", name="simulate: one core")
+check("simulate: one core is no '1 cores'", "the threads of 2 ranks share 1 core\n" in p.stdout, p.stdout)
 for nodes, where in (("3", "on 3 machines of one sort, 2 on one of them and 1 on each of the others; the threads of 2 "
                       "ranks share"), ("4", "on 4 machines, all alike; the threads of 1 rank share")):
     uneven = run("simulate", *ON, "--ranks", "4", "--nodes", nodes, name=f"simulate: 4 ranks on {nodes} machines")

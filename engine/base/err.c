@@ -111,6 +111,24 @@ static void take_marks(gp_err *e)
         strncat(e->msg, ")", sizeof e->msg - 1 - strlen(e->msg));
 }
 
+/* What looks like another character, or like none, is named behind the message that quotes it. */
+static void name_odd(gp_err *e)
+{
+    unsigned c;
+    char *end = e->msg + strlen(e->msg), code[12], name[60];
+    for (const char *s = e->msg, *stop = end; s < stop;) {
+        size_t n = gp_utf8(s, (size_t)(stop - s), &c);
+        s += n ? n : 1;
+        const char *is = gp_odd_name(c, true);
+        if (!is)
+            continue;
+        snprintf(code, sizeof code, "U+%04X", c);
+        size_t len = (size_t)snprintf(name, sizeof name, " (%s: %s)", code, is);
+        if (!strstr(e->msg, code) && len < sizeof e->msg - (size_t)(end - e->msg))
+            end = memcpy(end, name, len + 1), end += len;
+    }
+}
+
 bool gp_fail_(gp_errs *errs, gp_code code, gp_loc at, const char *c_file,
               int c_line, const char *fmt, ...)
 {
@@ -129,6 +147,8 @@ bool gp_fail_(gp_errs *errs, gp_code code, gp_loc at, const char *c_file,
     format(e->msg, sizeof e->msg, fmt, ap);
     va_end(ap);
     take_marks(e);
+    if (code == GP_E_SPEC)
+        name_odd(e);
     return false;
 }
 

@@ -36,6 +36,15 @@ const gp_node *gp_node_list(const gp_node *map, const char *key)
     return n && n->kind == GP_LIST ? n : NULL;
 }
 
+int gp_bool_parse(const char *text)
+{
+    static const char *const words[] = { "false", "true", "False", "True", "FALSE", "TRUE" };
+    for (int i = 0; i < 6; i++)
+        if (!strcmp(text, words[i]))
+            return i % 2;
+    return -1;
+}
+
 gp_loc gp_node_part(const gp_node *n, size_t offset, size_t len)
 {
     gp_loc at = n->at;

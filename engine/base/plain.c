@@ -11,6 +11,28 @@ bool gp_steers(unsigned c)
         || (c >= 0x2066 && c <= 0x2069);
 }
 
+static const struct { unsigned code; bool seen; const char *name; } odd[] = {
+    { 0xa0, false, "no-break space" }, { 0xad, false, "soft hyphen" }, { 0x2002, false, "en space" },
+    { 0x2003, false, "em space" }, { 0x2007, false, "figure space" }, { 0x2009, false, "thin space" },
+    { 0x200a, false, "hair space" }, { 0x200b, false, "zero-width space" }, { 0x200c, false, "zero-width non-joiner" },
+    { 0x200d, false, "zero-width joiner" }, { 0x200e, false, "left-to-right mark" },
+    { 0x200f, false, "right-to-left mark" }, { 0x202f, false, "narrow no-break space" },
+    { 0x2060, false, "word joiner" }, { 0x3000, false, "ideographic space" }, { 0xfeff, false, "byte order mark" },
+    { 0x2010, true, "hyphen" }, { 0x2011, true, "non-breaking hyphen" }, { 0x2013, true, "en dash" },
+    { 0x2014, true, "em dash" }, { 0x2212, true, "minus sign" }, { 0xd7, true, "multiplication sign" },
+    { 0x2018, true, "left single quotation mark" }, { 0x2019, true, "right single quotation mark" },
+    { 0x201c, true, "left double quotation mark" }, { 0x201d, true, "right double quotation mark" },
+    { 0x201e, true, "low double quotation mark" }, { 0xff1a, true, "fullwidth colon" },
+};
+
+const char *gp_odd_name(unsigned c, bool seen)
+{
+    for (size_t i = 0; c >= 0x80 && i < sizeof odd / sizeof *odd; i++)
+        if (odd[i].code == c)
+            return odd[i].seen && !seen ? NULL : odd[i].name;
+    return NULL;
+}
+
 int gp_put_plain(FILE *f, const char *s, size_t n, const char *keep)
 {
     int all = 0;
@@ -22,7 +44,7 @@ int gp_put_plain(FILE *f, const char *s, size_t n, const char *keep)
         int shown = 1;
         if (!is || (c < 0x80 && gp_steers(c) && !(c && strchr(keep, (int)c))))
             shown = snprintf(code, sizeof code, "\\x%02x", (unsigned char)*out);
-        else if (c >= 0x80 && gp_steers(c))
+        else if (c >= 0x80 && (gp_steers(c) || gp_odd_name(c, false)))
             shown = snprintf(code, sizeof code, "\\u{%x}", c);
         if (shown > 1)
             out = code, bytes = (size_t)shown;

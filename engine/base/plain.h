@@ -11,8 +11,12 @@
  * direction of text. */
 bool gp_steers(unsigned code);
 
-/* Writes the text with such characters, and bytes that are not UTF-8, as \x1b or \u{202e}.
- * Those in `keep` stay. Returns how many characters that makes; `f` NULL: only that. */
+/* The Unicode name, in lower case, of a character that is not seen, as spaces of other kinds than that of a keyboard, or
+ * with `seen` of one that looks like another: a dash, a quotation mark. NULL: it is none of these. */
+const char *gp_odd_name(unsigned code, bool seen);
+
+/* Writes the text with characters that steer or are not seen, and bytes that are not UTF-8, as \x1b or \u{202e}. Those
+ * in `keep` stay. Returns how many characters that makes; `f` NULL: only that. */
 int gp_put_plain(FILE *f, const char *s, size_t n, const char *keep);
 /* The same of all that `print` writes; lines and tabs stay. False: out of memory. */
 bool gp_print_plain(FILE *to, void (*print)(FILE *f, const void *arg), const void *arg);

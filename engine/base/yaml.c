@@ -378,8 +378,14 @@ static gp_node *parse_node(struct parser *p, int depth, bool flow)
         anchor = p->event.data.mapping_start.anchor, tag = p->event.data.mapping_start.tag;
     }
     if (tag) {
-        gp_fail(p->errs, GP_E_SPEC, here(p), "the tag '%s' has no meaning here; delete it, "
-                "or put quotes around text that starts with '!'", (const char *)tag);
+        static const char standard[] = "tag:yaml.org,2002:";
+        const char *word = (const char *)tag;
+        if (!strncmp(word, standard, sizeof standard - 1))
+            gp_fail(p->errs, GP_E_SPEC, here(p), "the tag '!!%s' is not needed, as each key says what its value is; delete "
+                    "it", word + sizeof standard - 1);
+        else
+            gp_fail(p->errs, GP_E_SPEC, here(p), "the tag '%s' has no meaning here; delete it, "
+                    "or put quotes around text that starts with '!'", word);
         return NULL;
     }
     if (depth > DEEPEST) {

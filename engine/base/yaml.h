@@ -22,4 +22,7 @@ const char *gp_node_text(const gp_node *map, const char *key);
 double gp_node_number(const gp_node *map, const char *key);
 const gp_node *gp_node_list(const gp_node *map, const char *key);
 
+/* 1, 0: the text is true or false as YAML writes it, in lower or upper case, or capitalized; -1: neither. */
+int gp_bool_parse(const char *text);
+
 #endif

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/json.h"
+#include "base/plain.h"
 #include "base/yaml_problem.h"
 
 static const struct { const char *problem, *say; } rewords[] = {
@@ -90,6 +92,19 @@ static bool is_above(const gp_yaml_problem *x, size_t at, size_t *from)
     return !has_key(x, *from, line_end(x, *from));
 }
 
+/* Says that the character at `at` is no blank, if it is one that is not seen. */
+static bool say_no_blank(gp_yaml_problem *x, size_t at)
+{
+    unsigned c;
+    size_t n = at < x->len ? gp_utf8(x->text + at, x->len - at, &c) : 0;
+    const char *name = n ? gp_odd_name(c, false) : NULL;
+    if (!name)
+        return false;
+    point(x, at, at + n);
+    SAY(x, "this is no blank, but U+%04X (%s): write a blank, or delete it", c, name);
+    return true;
+}
+
 /* The line from `from` to `to`, which has no key. */
 static void say_no_colon(gp_yaml_problem *x, size_t from, size_t to)
 {
@@ -101,6 +116,8 @@ static void say_no_colon(gp_yaml_problem *x, size_t from, size_t to)
         words++;
     if (words && words == len && len < 60)
         SAY(x, "expected 'key: value'; after '%.*s' a ':' is missing", len, text);
+    else if (words && words + 1 < len && text[words] == ':' && say_no_blank(x, from + (size_t)words + 1))
+        return;
     else if (words && words + 1 < len && text[words] == ':' && text[words + 1] != ':' && words < 60)
         SAY(x, "expected 'key: value'; after '%.*s:' a space is missing", words, text);
 }
@@ -177,6 +194,9 @@ void gp_yaml_explain(gp_yaml_problem *x)
     size_t from = x->context_at;
     point(x, x->at, x->at + 1);
     SAY(x, "%s", problem);
+    size_t line = line_start(x, x->at);
+    if (say_no_blank(x, skip(x, line, " ")) || say_no_blank(x, line_above(x, line)))
+        return;
     if (c == '\t' || strstr(problem, " tab ")) {
         SAY(x, "a tab cannot indent YAML; use spaces");
     } else if (strstr(problem, "cannot start any token")) {

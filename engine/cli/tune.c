@@ -198,8 +198,8 @@ static bool simulate(tuner *x)
     if (!c)
         return false;
     if (c->others > CROWDED * (c->cores + c->others) && !x->t.args->quiet)
-        fprintf(stderr, "gpipe: other processes used %.1f of %.3g cores meanwhile: what is measured beside them says little\n",
-                c->others, c->cores + c->others);
+        fprintf(stderr, "gpipe: other processes used %.1f of %.3g core%s meanwhile: what is measured beside them says "
+                "little\n", c->others, c->cores + c->others, c->cores + c->others == 1 ? "" : "s");
     double began = gp_seconds();
     x->stop_simulating = began + SIMULATING * x->budget;
     gp_search s = { .given = given, .costs = c, .goal = x->t.goal, .plan = plan, .goes_on = goes_on, .arg = x,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <gpipe/stage.h>
+#include "base/json.h"
 #include "base/num.h"
 #include "compile/expr.h"
 
@@ -124,10 +125,12 @@ static bool unexpected(struct parser *p, const char *wanted)
         return FAIL(p, p->s, 1, "expected %s at the end", wanted);
     if (c == '\n')
         return FAIL(p, p->s, 1, "expected %s at the end of the line", wanted);
+    unsigned code;
+    size_t n = gp_utf8(p->s, strlen(p->s), &code), len = n ? n : 1;
     if (p->program)
-        return FAIL(p, p->s, 1, "expected %s, not '%c'%s", wanted, c, operator_here(p));
+        return FAIL(p, p->s, len, "expected %s, not '%.*s'%s", wanted, (int)len, p->s, operator_here(p));
     bool list = c == ',' || (isdigit((unsigned char)c) && p->s > p->scalar->text && p->s[-1] == ' ');
-    return FAIL(p, p->s, 1, "expected %s, not '%c'%s", wanted, c, list ? "; a list is written [1, 2]" : "");
+    return FAIL(p, p->s, len, "expected %s, not '%.*s'%s", wanted, (int)len, p->s, list ? "; a list is written [1, 2]" : "");
 }
 
 static bool want(struct parser *p, char c, const char *as)
@@ -161,13 +164,29 @@ static bool unit(struct parser *p, const char *name, size_t len, const gp_unit *
             *out = &units[i];
             return p->named = true;
         }
-        gp_near_try(&near, units[i].name);
+        if (units[i].name[1] || !strcasecmp(units[i].name, word))      /* one letter is near to any other */
+            gp_near_try(&near, units[i].name);
     }
     if (!strcmp(word, "f") || !strcmp(word, "F") || !strcasecmp(word, "u") || !strcasecmp(word, "l"))
         return FAIL(p, name, len, "numbers have no suffix '%s': leave it out", word);
-    if (name[0] == 'x' && name[-1] == '0')
-        return FAIL(p, name, len, "no hexadecimal numbers: write 0%.*s in decimal", (int)len, name);
     return FAIL(p, name, len, "no unit '%.*s'%s", (int)len, name, gp_near_text(&near));
+}
+
+static bool hexadecimal(struct parser *p)
+{
+    const char *from = p->s, *s = from + 2;
+    gp_int128 i = 0;
+    for (; isxdigit((unsigned char)*s); s++)
+        if (gp_int_fits(i))
+            i = 16 * i + (isdigit((unsigned char)*s) ? *s - '0' : tolower((unsigned char)*s) - 'a' + 10);
+    size_t more = name_len(s), len = (size_t)(s - from);
+    p->s = s + more;
+    if (more || *s == '.')
+        return FAIL(p, from, len + more, "a hexadecimal number has no fraction and no unit");
+    if (!gp_int_fits(i))
+        return FAIL(p, from, len, "the number does not fit in 64 bits");
+    put(p, GP_EXPR_NUMBER, from, len)->value = (gp_num){ true, i, (double)i };
+    return true;
 }
 
 /* Digits, with a fraction, an exponent and a unit if there are. A fraction of a
@@ -392,6 +411,8 @@ static bool atom(struct parser *p)
         p->brackets--;
         bool more = ok && p->program && is_type(at + 1, (size_t)(p->s - at) - 2) && (isalnum((unsigned char)peek(p)) || *p->s == '(');
         ok = ok && (!more || FAIL(p, at, (size_t)(p->s - at), "no cast here; %s", cast));
+    } else if (c == '0' && (at[1] == 'x' || at[1] == 'X') && isxdigit((unsigned char)at[2])) {
+        ok = hexadecimal(p);
     } else if (isdigit((unsigned char)c) || (c == '.' && isdigit((unsigned char)p->s[1]))) {
         ok = number(p);
     } else if (isalpha((unsigned char)c) || c == '_') {

@@ -2,6 +2,8 @@
  * numbers are expected. */
 #include <ctype.h>
 #include <string.h>
+#include "base/json.h"
+#include "base/plain.h"
 #include "compile/resolve.h"
 
 const char *gp_lacks_colon(gp_arena *a, const gp_node *key, const gp_node *item, const char *name)
@@ -12,6 +14,9 @@ const char *gp_lacks_colon(gp_arena *a, const gp_node *key, const gp_node *item,
         || (item && !gp_is_null(item)))
         return NULL;
     rest += strspn(rest, " :=");
+    unsigned c;
+    for (size_t bytes; (bytes = gp_utf8(rest, strlen(rest), &c)) && gp_odd_name(c, false);)
+        rest += bytes;
     return gp_format(a, "%s: %s", name, *rest ? rest : "...");
 }
 

@@ -53,21 +53,45 @@ static bool check_type(gp_resolving *r, const gp_rstage *st, int p, const gp_rbu
               st->s.in_name[p], b->konst ? "the constant " : "", b->b.name, gp_dtype_name(t->dtype), cast);
 }
 
+/* Are frames of an input, of which the pipeline does not say what they are, rows of what a source reads? That, and the
+ * type of all of it, which has an axis more; else NULL. */
+static const gp_stage *source_of_rows(const gp_resolving *r, const gp_rbuf *b, gp_type *file)
+{
+    const gp_stage *from = b->b.producer.stage < 0 ? NULL : &r->stage[b->b.producer.stage].s;
+    if (!from || from->nin || b->b.said.ndim || !from->known.frames || b->b.type.ndim == GP_MAXDIM)
+        return NULL;
+    *file = b->b.type;
+    memmove(file->dim + 1, file->dim, sizeof file->dim[0] * (size_t)file->ndim);
+    file->ndim++;
+    file->dim[0] = from->known.frames;
+    return from;
+}
+
+/* Below an error of shape() that ends with "not" and the type of an input with one axis. */
+static void explain_rows(gp_resolving *r, const gp_rstage *st)
+{
+    const char *msg = r->errs->n ? r->errs->e[r->errs->n - 1].msg : "", *not = strstr(msg, ", not ");
+    char frame[128], all[128];
+    gp_type file;
+    for (int p = 0; p < st->s.nin; p++) {
+        const gp_rbuf *b = st->s.in[p] < 0 ? NULL : &r->buffer[st->s.in[p]];
+        const gp_stage *from = b && b->b.type.ndim == 1 ? source_of_rows(r, b, &file) : NULL;
+        if (from && not && !strcmp(not + 6, gp_type_text(&b->b.type, frame)))
+            gp_fail(r->errs, GP_E_NOTE, st->s.at, "a frame of '%s' is one of the %lld rows that stage '%s' reads; if "
+                    "the file is one frame, declare buffers: {%s: {dtype: %s, shape: %s}}", b->b.name,
+                    (long long)file.dim[0], from->name, b->b.name, gp_dtype_name(file.dtype),
+                    strchr(gp_type_text(&file, all), '['));
+    }
+}
+
 /* Frames that are rows of a file, beside a constant of the shape of the whole file: likely the file is one frame. Who
  * wants each row beside all of them declares the buffer. */
 static void warn_of_rows(gp_resolving *r, const gp_rstage *st, const gp_rbuf *b)
 {
-    const gp_rstage *from = b->b.producer.stage < 0 ? NULL : &r->stage[b->b.producer.stage];
+    gp_type file = { 0 };
+    const gp_stage *from = source_of_rows(r, b, &file);
     const gp_node *in = gp_node_get(st->node, "in");
-    if (!from || from->s.nin || b->b.said.ndim || !from->s.known.frames)
-        return;
-    gp_type file = b->b.type;
-    if (file.ndim == GP_MAXDIM)
-        return;
-    memmove(file.dim + 1, file.dim, sizeof file.dim[0] * (size_t)file.ndim);
-    file.ndim++;
-    file.dim[0] = from->s.known.frames;
-    for (int p = 0; p < st->s.nin; p++) {
+    for (int p = 0; from && p < st->s.nin; p++) {
         const gp_rbuf *c = st->s.in[p] < 0 ? NULL : &r->buffer[st->s.in[p]];
         gp_type whole = c ? c->b.type : file;
         char frame[128], all[128];
@@ -78,7 +102,7 @@ static void warn_of_rows(gp_resolving *r, const gp_rstage *st, const gp_rbuf *b)
         gp_fail(r->errs, GP_E_WARN, in ? in->at : st->s.at, "stage '%s': a frame of '%s' is %s, one of the %lld rows that "
                 "stage '%s' reads, and the constant '%s' is as large as all of them. If the file is one frame, declare "
                 "%s: {dtype: %s, shape: %s}; if not, declare %s: {dtype: %s, shape: %s}", st->s.name, b->b.name,
-                frame, (long long)from->s.known.frames, from->s.name, c->b.name, b->b.name, type,
+                frame, (long long)from->known.frames, from->name, c->b.name, b->b.name, type,
                 strchr(gp_type_text(&file, all), '['), b->b.name, type, one);
     }
 }
@@ -306,8 +330,12 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
         gp_devices_follow(r, &st->s, by);
         gp_priority_follow(&st->s, by);
     }
-    if (!check_inputs(r, st) || (any && !check_varying(r, st)) || !gp_shape_call(r, st, &s))
+    if (!check_inputs(r, st) || (any && !check_varying(r, st)))
         return false;
+    if (!gp_shape_call(r, st, &s)) {
+        explain_rows(r, st);
+        return false;
+    }
     if (!st->s.nin)
         st->s.endless = st->s.follows = s.endless;
     if (!read_regroup(r, st, &s))

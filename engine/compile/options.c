@@ -8,6 +8,7 @@
 #include <string.h>
 #include "base/dtypes.h"
 #include "base/num.h"
+#include "base/yaml.h"
 #include "compile/expr.h"
 #include "compile/resolve.h"
 
@@ -122,10 +123,11 @@ bool gp_read_num(gp_reader *r, const gp_node *n, gp_num *out)
 /* A number is quoted as it stands in the file; of any other expression there is its value, too. */
 static bool whole(gp_reader *r, const gp_node *n, gp_num *v)
 {
-    char *end, value[40] = "";
+    char value[40] = "";
+    bool number = gp_num_whole(n->text, v);
     if (v->is_int)
-        return (v->i >= INT64_MIN && v->i <= INT64_MAX) || WRONG(r, n, "does not fit in 64 bits: '%.80s'", n->text);
-    if (strtod(n->text, &end), *end)
+        return true;
+    if (!number)
         snprintf(value, sizeof value, ", which is %g", v->f);
     return WRONG(r, n, "must be a whole number, written without point or exponent, not '%.80s'%s", n->text, value);
 }
@@ -133,10 +135,11 @@ static bool whole(gp_reader *r, const gp_node *n, gp_num *v)
 bool gp_read_int(gp_reader *r, const gp_node *n, int64_t min, int64_t max, int64_t *out)
 {
     gp_num v;
+    char text[GP_NUM_TEXT];
     if (!gp_read_num(r, n, &v) || !whole(r, n, &v))
         return false;
     if (v.i < min || v.i > max)
-        return WRONG(r, n, "must be %" PRId64 " to %" PRId64 ", not %" PRId64, min, max, (int64_t)v.i);
+        return WRONG(r, n, "must be %" PRId64 " to %" PRId64 ", not %s", min, max, gp_num_text(&v, text));
     *out = (int64_t)v.i;
     return true;
 }
@@ -150,6 +153,12 @@ bool gp_read_time(gp_reader *r, const gp_node *n, int64_t *ns)
         return WRONG(r, n, "must be a time, like 30s, not a %s", kind_word(n));
     gp_expr_keep(r->arena, n);
     return gp_eval_time(n, &scope, ns, r->errs) || explain(&l, n, r->errs, before, failed);
+}
+
+/* Where a text was due that is the name of a variable. */
+static const char *variable_hint(gp_reader *r, const char *text)
+{
+    return find_var(r->vars, text) ? gp_format(r->arena, "; the variable is written ${%s}", text) : "";
 }
 
 const char *gp_read_text(gp_reader *r, const gp_node *n)
@@ -208,16 +217,18 @@ int gp_read_word(gp_reader *r, const gp_node *n, const char *choices)
         gp_near_try(&near, word);
         list = gp_format(r->arena, "%s%s%s", list, *list ? ", " : "", word);
     }
-    WRONG(r, n, "must be one of %s, not '%.80s'%s", list, s, gp_near_text(&near));
+    const char *hint = variable_hint(r, s);
+    WRONG(r, n, "must be one of %s, not '%.80s'%s", list, s, *hint ? hint : gp_near_text(&near));
     return -1;
 }
 
 bool gp_read_bool(gp_reader *r, const gp_node *n, bool *out)
 {
     const char *s = gp_read_text(r, n);
-    if (s && strcmp(s, "true") && strcmp(s, "false"))
-        return WRONG(r, n, "must be true or false, not '%.80s'", s);
-    *out = s && !strcmp(s, "true");
+    int is = s ? gp_bool_parse(s) : -1;
+    if (s && is < 0)
+        return WRONG(r, n, "must be true or false, not '%.80s'%s", s, variable_hint(r, s));
+    *out = is == 1;
     return s != NULL;
 }
 
@@ -229,9 +240,10 @@ gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n)
     gp_dtype t = gp_dtype_parse(s);
     if (t)
         return t;
-    char hint[GP_DTYPE_HINT];
+    char near[GP_DTYPE_HINT];
+    const char *hint = variable_hint(r, s);
     WRONG(r, n, "must be a type: u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 c64, not '%.80s'%s", s,
-          gp_dtype_hint(s, hint));
+          *hint ? hint : gp_dtype_hint(s, near));
     return GP_NO_DTYPE;
 }
 
@@ -276,11 +288,12 @@ static bool number(gp_reader *r, const gp_opt *o, const gp_node *n, bool is_whol
     char text[GP_NUM_TEXT];
     if ((o->type == GP_OPT_FLOAT || o->type == GP_OPT_FLOATS) && !gp_num_fits(v, GP_F64))
         return WRONG(r, n, "is an f64, which does not hold %s", gp_num_text(v, text));
-    if (o->min == o->max || (is_whole ? v->i >= (gp_int128)o->min && v->i <= (gp_int128)o->max
-                                      : v->f >= o->min && v->f <= o->max))
-        return true;
-    return WRONG(r, n, "must be %.10g to %.10g%s%s, not %s", o->min, o->max,
-                 o->unit ? " " : "", o->unit ? o->unit : "", gp_num_text(v, text));
+    if (o->min != o->max && !(is_whole ? v->i >= (gp_int128)o->min && v->i <= (gp_int128)o->max
+                                       : v->f >= o->min && v->f <= o->max))
+        return WRONG(r, n, "must be %.10g to %.10g%s%s, not %s", o->min, o->max,
+                     o->unit ? " " : "", o->unit ? o->unit : "", gp_num_text(v, text));
+    return !is_whole || (v->i >= INT64_MIN && v->i <= INT64_MAX)
+        || WRONG(r, n, "must be %" PRId64 " to %" PRId64 ", not %s", INT64_MIN, INT64_MAX, gp_num_text(v, text));
 }
 
 static bool numbers(gp_reader *r, const gp_opt *o, const gp_node *n, void *field)

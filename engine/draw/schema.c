@@ -218,6 +218,7 @@ void gp_schema_write(FILE *f, const gp_registry *registry)
     gp_json_str(&j, "$schema", "http://json-schema.org/draft-07/schema#");
     gp_json_str(&j, "title", "a pipeline of gpipe " GP_VERSION);
     put_map(&j, gp_top_keys, NULL);
+    gp_json_raw(&j, "patternProperties", "{\"^x-\": {}}");
     gp_json_open(&j, "definitions", '{');
     for (int i = 0; i < NFORMS; i++)
         gp_json_raw(&j, forms[i].name, forms[i].schema);

@@ -242,7 +242,7 @@ static void blame_threads(gp_judging *j, gp_candidate c)
     say(j, "bound by the %d stream%s of '%.60s' (threads on the CPU, %d %% busy", s->streams,
         gp_plural(s->streams), p->name, percent(c.part));
     gp_say_others(j);
-    say(j, "). %.1f of %d cores are idle", gp_cores_free(j), j->r->cpus);
+    say(j, "). %.1f of %d core%s are idle", gp_cores_free(j), j->r->cpus, gp_plural(j->r->cpus));
     int want = s->streams + (int)(gp_cores_free(j) + 0.5);
     if (s->streams < s->depth / s->place.lanes) {
         gp_try_streams(j, s, want);

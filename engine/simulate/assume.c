@@ -53,16 +53,16 @@ const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan
         say[(*n)++] = gp_format(a, "times go with the bytes of frames: those of '%s' are %.3g of the report's",
                                 c->scaled, c->scaled_by);
     if (c->others > OTHERS * (c->cores + c->others))
-        say[(*n)++] = gp_format(a, "there are %.2g cores, as in the run of the report, where other processes used %.2g",
-                                c->cores, c->others);
+        say[(*n)++] = gp_format(a, "there %s %.2g core%s, as in the run of the report, where other processes used %.2g",
+                                c->cores == 1 ? "is" : "are", c->cores, c->cores == 1 ? "" : "s", c->others);
     if (ranks == 1 && devices == 1)
         return say;
     if (devices > 1 && !gpus)
-        say[(*n)++] = gp_format(a, "frames take turns on %d parts of the CPU, which share its %.3g cores", devices,
-                                c->cores);
+        say[(*n)++] = gp_format(a, "frames take turns on %d parts of the CPU, which share its %.3g core%s", devices,
+                                c->cores, c->cores == 1 ? "" : "s");
     if (ranks > 1)
-        say[(*n)++] = gp_format(a, "%s; the threads of %d rank%s share %.3g cores", where_ranks_are(a, ranks, nodes),
-                                most, gp_plural(most), c->cores);
+        say[(*n)++] = gp_format(a, "%s; the threads of %d rank%s share %.3g core%s", where_ranks_are(a, ranks, nodes),
+                                most, gp_plural(most), c->cores, c->cores == 1 ? "" : "s");
     if (gpus && c->devices && most * devices > c->devices)
         say[(*n)++] = gp_format(a, "%d rank%s share %d GPU%s of a machine, in turns; more are said by 'devices' in the "
                                 "file that '--machine' names", most, gp_plural(most), c->devices,

@@ -68,11 +68,33 @@ static bool next_token(const layout *l, const char **p, const char *end, const c
     return true;
 }
 
+static bool is_word(const char *from, const char *to, const char *word)
+{
+    return (size_t)(to - from) == strlen(word) && !strncasecmp(from, word, strlen(word));
+}
+
+static const char missing[] = "#N/A";
+
+/* What spreadsheets write in place of a number: one that is missing, or that cannot be computed. */
+static bool is_cell_error(const char *from, const char *to)
+{
+    static const char *const words[] = { missing, "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!" };
+    for (size_t i = 0; from < to && *from == '#' && i < sizeof words / sizeof *words; i++)
+        if (is_word(from, to, words[i]))
+            return true;
+    return false;
+}
+
 /* Is a line none of the rows: empty, or a comment? */
 static bool is_blank(const layout *l, const char *line, const char *end)
 {
     trim_line(l, &line, &end);
-    return line == end || (!l->json && *line == '#');
+    if (line == end || l->json || *line != '#')
+        return line == end;
+    const char *word = line;
+    while (word < end && !isspace((unsigned char)*word) && *word != ',' && *word != ';')
+        word++;
+    return !is_cell_error(line, word);
 }
 
 /* Of JSON a line loses its brackets. False: they are not in order. */
@@ -88,17 +110,12 @@ static bool open_brackets(const layout *l, const char **line, const char **end)
     return true;
 }
 
-static bool is_word(const char *from, const char *to, const char *word)
-{
-    return (size_t)(to - from) == strlen(word) && !strncasecmp(from, word, strlen(word));
-}
-
 /* Might this be a number? *infinite: it says so. */
 static bool is_number_like(const char *from, const char *to, bool *infinite)
 {
     from += from < to && (*from == '-' || *from == '+');
     *infinite = is_word(from, to, "inf") || is_word(from, to, "infinity");
-    return *infinite || is_word(from, to, "nan") || (from < to && (isdigit((unsigned char)*from) || *from == '.'));
+    return *infinite || is_word(from, to, "nan") || is_cell_error(from, to) || (from < to && (isdigit((unsigned char)*from) || *from == '.'));
 }
 
 static char separator_of(const char *line, const char *end)
@@ -245,7 +262,8 @@ static void make_locale(void)
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* As strtod and strtof, of [from, to), behind which there is a byte that is of no number. False: it is none. */
+/* As strtod and strtof, of [from, to), behind which there is a byte that is of no number; NaN of a missing one. False: it
+ * is none. */
 static bool to_double(const char *from, const char *to, bool single, double *x, bool *fits)
 {
     char *end;
@@ -253,6 +271,8 @@ static bool to_double(const char *from, const char *to, bool single, double *x, 
     const char *p = from + (from < to && (*from == '-' || *from == '+'));
     if (!is_number_like(from, to, &infinite) || (p[0] == '0' && p + 1 < to && tolower((unsigned char)p[1]) == 'x'))
         return false;
+    if (*from == '#' && is_word(from, to, missing))
+        return *x = NAN, *fits = true;
     *x = single ? (double)strtof_l(from, &end, c_locale) : strtod_l(from, &end, c_locale);
     *fits = infinite || !isinf(*x);
     return end == to;

@@ -668,6 +668,8 @@ TEST(test_errors)
         { "blur", "sigma: 0", GP_F32, 2, { 5, 5 }, "sigma" },
         { "sobel", "", GP_F32, 3, { 5, 5, 3 }, "needs an image (H, W), not f32 [5, 5, 3]" },
         { "threshold", "level: 300", GP_U8, 1, { 5 }, "'level' is 300, which 'u8' does not hold" },
+        { "threshold", "level: -0.5", GP_U64, 1, { 5 }, "'level' is -0.5, which 'u64' does not hold" },
+        { "threshold", "level: 255.5, below: 256", GP_U8, 1, { 5 }, "'below' is 256, which 'u8' does not hold" },
         { "threshold", "level: 3, above: 0.5", GP_I16, 1, { 5 }, "'above' is 0.5" },
         { "threshold", "level: 3, below: -1", GP_U64, 1, { 5 }, "'below' is -1" },
         { "resize", "scale: 2", GP_F32, 1, { 5 }, "(H, W) or (H, W, C), not f32 [5]" },

@@ -46,7 +46,8 @@ local function integers(y)
   fails("does not fit 'y', which holds " .. y.dtype, put, y, 1, range[2] + 1)
   fails("is not a whole number that fits 'y'", put, y, 1, 0.5)
   fails("is not a whole number that fits 'y'", put, y, 1, 0 / 0)
-  fails("is not a whole number that fits 'y'", put, y, 1, 1e300)
+  fails("does not fit 'y', which holds " .. y.dtype, put, y, 1, 1e300)
+  fails("is not a whole number that fits 'y'", put, y, 1, 1 / 0)
 end
 
 local function wide(y)
@@ -54,7 +55,7 @@ local function wide(y)
   assert(y[1] == 2 ^ 53)
   y[1] = 2 ^ 62
   assert(y[1] == 2 ^ 62)
-  fails("is not a whole number", put, y, 1, 2 ^ 64)
+  fails("does not fit 'y', which holds " .. y.dtype .. (y.dtype == "u64" and ": from 2^63 on" or ""), put, y, 1, 2 ^ 64)
   fails("is not a whole number", put, y, 1, 0.5)
   if math.type then
     y[1] = math.maxinteger
