@@ -114,7 +114,7 @@ void gp_actor_ends_differ(gp_actorrt *p, uint64_t next)
         gp_ringrt *r = p->in[i].ring;
         if (atomic_load(&r->end) <= next)
             ended = r->buffer;
-        else if (!gp_follows(p, r->buffer) && atomic_load(&r->produced.at) > next)
+        else if (!gp_follows(p, r->buffer) && atomic_load(&r->there) > next)
             goes_on = r->buffer;
     }
     if (!ended || !goes_on)
@@ -135,6 +135,35 @@ static uint64_t firings_in_all(const gp_actorrt *p, uint64_t frames)
     return atomic_load(&p->run->failed) ? gp_firings_ready(p->regroup, frames) : gp_firings_in_all(p->regroup, frames);
 }
 
+static void wake_producer(gp_ringrt *r, gp_run *run)
+{
+    if (r->ring->producer >= 0)
+        gp_eventcount_wake(&run->actor[r->ring->producer].changed);
+}
+
+/* An input has ended after `next` frames: do others go on? Holes do not count. They are consumed, so that what is behind
+ * them can come, once no frame before them is in flight. */
+static gp_look behind_end(gp_actorrt *p, uint64_t next)
+{
+    bool goes_on = false, unknown = false, lacks = false;
+    for (int i = 0; i < p->nin; i++) {
+        gp_ringrt *r = p->in[i].ring;
+        bool paused = atomic_load(&r->paused);
+        uint64_t end = atomic_load(&r->end), at = atomic_load(&r->produced.at);
+        if (end <= next || gp_follows(p, r->buffer))
+            continue;
+        goes_on |= atomic_load(&r->there) > next;
+        unknown |= at < end, lacks |= at < end && paused;
+        _Atomic uint64_t *to = &r->consumed[p->in[i].consumer].at;
+        uint64_t used = atomic_load(to);
+        if (!goes_on && used >= next && used < at && atomic_compare_exchange_strong(to, &used, at))
+            wake_producer(r, p->run);
+    }
+    bool stopping = atomic_load(&p->run->level) > 0;   /* it rises before a stopped source ends: look again */
+    return stopping || !(goes_on || unknown) ? GP_LOOK_OVER
+         : goes_on ? GP_LOOK_DIFFER : lacks ? GP_LOOK_PAUSED : GP_LOOK_WAIT;
+}
+
 gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
 {
     gp_run *run = p->run;
@@ -143,8 +172,8 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
         return GP_LOOK_OVER;
 
     uint64_t avail = (uint64_t)max;
-    int over = 0, pausing = atomic_load(&run->pausing);
-    bool lacks = false;                /* frames, or room, that will not come in this run */
+    int pausing = atomic_load(&run->pausing);
+    bool over = false, lacks = false;  /* lacks: frames, or room, that will not come in this run */
     if (pausing == GP_PAUSE_ALL || (p->source && pausing == GP_PAUSE_SOURCES))
         return GP_LOOK_PAUSED;
     if (p->source && pausing == GP_PAUSE_HOLD)
@@ -154,7 +183,6 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
             return GP_LOOK_PAUSED;
         avail = p->pause_at - next < avail ? p->pause_at - next : avail;
     }
-    bool goes_on = false, unknown = false;     /* finite inputs that have not ended */
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
         bool paused = atomic_load(&r->paused);         /* before what was made, as the end is */
@@ -163,25 +191,13 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
             end = at = firings_in_all(p, end);
         else
             at = gp_actor_firings(p, at);
-        if (end <= next) {
-            over++;
-            continue;
-        }
-        if (!gp_follows(p, r->buffer)) {
-            goes_on |= at > next;
-            unknown |= at <= next;
-        }
+        over |= end <= next;
         lacks |= at <= next && paused;
         if (at - next < avail)
             avail = at - next;
     }
-    if (over) {        /* the level rises before a stopped source ends: look again */
-        bool stopping = atomic_load(&run->level) > 0;
-        return stopping || !(goes_on || unknown) ? GP_LOOK_OVER
-            : goes_on                            ? GP_LOOK_DIFFER
-            : lacks                              ? GP_LOOK_PAUSED
-                                                 : GP_LOOK_WAIT;
-    }
+    if (over)
+        return behind_end(p, next);
 
     int wanted = 0;
     for (int o = 0; o < p->nout; o++) {
@@ -205,33 +221,30 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
 
 /* ---- moving ---------------------------------------------------------- */
 
-static void wake_producer(gp_ringrt *r, gp_run *run)
-{
-    if (r->ring->producer >= 0)
-        gp_eventcount_wake(&run->actor[r->ring->producer].changed);
-}
-
 static void wake_consumers(gp_ringrt *r, gp_run *run)
 {
     for (int c = 0; c < r->ring->nconsumers; c++)
         gp_eventcount_wake(&run->actor[r->ring->consumer[c]].changed);
 }
 
-/* Of frames [from, to) that it made. */
-static void tell_holes(gp_actorrt *p, uint64_t from, uint64_t to)
+/* Which of its frames up to `to` are holes. */
+static void look_for_holes(gp_actorrt *p, gp_ringrt *r, uint64_t to)
 {
-    for (int o = 0; o < p->nout; o++)
-        for (uint64_t f = from; f < to; f++)
-            if (gp_meta_of(p->out[o], f)->hole)
-                gp_buffer_hole(p->run, p->out[o]->buffer, f, gp_meta_of(p->out[o], f)->hole);
+    for (uint64_t f = atomic_load(&r->produced.at); f < to; f++) {
+        gp_hole hole = gp_meta_of(r, f)->hole;
+        if (!hole)
+            atomic_store(&r->there, f + 1);
+        else if (p->tells_holes)
+            gp_buffer_hole(p->run, r->buffer, f, hole);
+    }
 }
 
 void gp_actor_publish(gp_actorrt *p, uint64_t first, int n)
 {
     gp_run *run = p->run;
     gp_measure_move(p, first, n);
-    if (p->tells_holes)
-        tell_holes(p, gp_actor_made(p, first), gp_actor_made(p, first + (uint64_t)n));
+    for (int o = 0; o < p->nout; o++)
+        look_for_holes(p, p->out[o], gp_actor_made(p, first + (uint64_t)n));
     if (p->source)
         atomic_fetch_add(&run->account[run->account_of[p->stage - run->graph->stage]].in,
                          (uint64_t)n);

@@ -52,6 +52,7 @@ typedef struct gp_cursor {
 
 struct gp_ringrt {
     gp_cursor produced;
+    _Atomic uint64_t there;    /* the frame behind the last published one that is no hole */
     _Atomic uint64_t end;      /* frames in all; set after the last publish */
     atomic_bool paused;        /* no more will come in this run (paused.c) */
     atomic_int room;           /* frames that may wait in it: its depth, or that of the plan that comes next (retune.c) */
@@ -261,7 +262,8 @@ typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER, GP_LOOK_DIFFER,
 
 /* Can actor `p` take frame `next`? GO: yes, *n of at most `max` in a row. OVER:
  * there will never be such a frame. DIFFER: there will not, because finite inputs
- * end at different counts, which gp_actor_ends_differ reports. PAUSED: there will not in this run. Any thread. */
+ * end at different counts, but for holes at the end, which gp_actor_ends_differ reports. PAUSED: there will not in this
+ * run. Any thread. */
 gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n);
 /* Names the inputs. Not to be called with an eventcount's lock. */
 void gp_actor_ends_differ(gp_actorrt *p, uint64_t next);
