@@ -4,6 +4,7 @@
  * of frames whose slots follow each other in both rings, without a hole among them. */
 #include <string.h>
 #include "compile/firing.h"
+#include "run/gaps.h"
 #include "run/regroup.h"
 #include "run/segment.h"
 
@@ -67,12 +68,6 @@ static uint64_t taken_to(const gp_actorrt *p, uint64_t k)
     return to < end ? to : end;
 }
 
-/* With frame j of a group a hole, and one behind it none. */
-static uint64_t gaps_with(uint64_t gaps, uint64_t j, int64_t take)
-{
-    return take <= 64 ? gaps | (uint64_t)1 << j : GP_GAPS_MANY | (gaps ^ (j + 1)) * 0x9e3779b97f4a7c15u;
-}
-
 /* What firing k makes; of rows that become frames, what all of them have. *says: the frame that has its time and name,
  * and so its numbers; NULL where that is not asked. */
 static gp_meta made_by(const gp_actorrt *p, uint64_t k, uint64_t *says)
@@ -94,7 +89,7 @@ static gp_meta made_by(const gp_actorrt *p, uint64_t k, uint64_t *says)
         const gp_meta *in = gp_meta_of(input(p), f);
         if (in->hole) {
             worst = gp_worse_hole(worst, in->hole);
-            seen = gaps_with(seen, f - from, g->take);
+            seen = gp_gaps_with(seen, f - from, g->take);
             continue;
         }
         m.rows++, m.gaps = seen;
@@ -175,17 +170,6 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static bool is_gap(uint64_t gaps, uint64_t j)
-{
-    return j < 63 && gaps >> j & 1;
-}
-
-/* How many gaps there are before j. */
-static uint64_t lacking(uint64_t gaps, uint64_t j)
-{
-    return (uint64_t)__builtin_popcountll(j < 63 ? gaps & (((uint64_t)1 << j) - 1) : gaps);
-}
-
 /* The next piece of a firing; *at: 0 at first. False: there is none. */
 static bool next_piece(const gp_actorrt *p, uint64_t k, bool whole, uint64_t *at, piece *out)
 {
@@ -214,9 +198,9 @@ static bool next_piece(const gp_actorrt *p, uint64_t k, bool whole, uint64_t *at
         return false;
     size_t bytes = gp_bytes(&to->buffer->type);
     uint64_t rows = !g->split || whole ? make : (uint64_t)m->rows, gaps = !g->split || whole ? 0 : m->gaps, j = *at;
-    uint64_t row = j - lacking(gaps, j), n = 0;
-    for (; is_gap(gaps, j); j++);
-    for (uint64_t most = least(rows - row, before_wrap(to, first + j)); n < most && !is_gap(gaps, j + n); n++);
+    uint64_t row = j - gp_gaps_before(gaps, j), n = 0;
+    for (; gp_gaps_have(gaps, j); j++);
+    for (uint64_t most = least(rows - row, before_wrap(to, first + j)); n < most && !gp_gaps_have(gaps, j + n); n++);
     *at = j + n;
     *out = (piece){ gp_slot(to, first + j), to->stride, (char *)gp_slot(in, frame) + row * bytes, bytes, bytes, n };
     return n;
@@ -294,7 +278,7 @@ gp_regrouped gp_regroup_write_metas(gp_actorrt *p, uint64_t k, int n, bool faile
                     gp_type is = gp_type_of(input(p), gp_firing_frame(p->regroup, f));
                     gp_set_type(p->out[o], f * make + j, m.hole ? t : &is);
                 }
-                if (!m.hole && p->regroup->split && (is_gap(gaps, j) || j - lacking(gaps, j) >= rows))
+                if (!m.hole && p->regroup->split && (gp_gaps_have(gaps, j) || j - gp_gaps_before(gaps, j) >= rows))
                     to->hole = GP_HOLE_ABSENT;
                 to->touched = true;
                 gp_numbers_write(p->out[o], f * make + j, numbers);
