@@ -268,6 +268,7 @@ void gp_take_shape(gp_stage *st, const gp_shape *s)
     st->at_once = st->fills_device ? s->at_once : 0;
     st->joins = st->kind->joins && s->joins;
     st->to_rank = st->kind->one_rank ? s->to_rank : 0, st->from_rank = st->kind->one_rank ? s->from_rank : 0;
+    st->by_place = st->kind->by_place ? s->by_place : 0;
     st->round_bytes = s->round_bytes, st->round_steps = s->round_steps;
 }
 
@@ -283,7 +284,8 @@ static bool rows_are_frames(const gp_resolving *r, const gp_rstage *st, const gp
     bool they_are = st->s.regroup.stack;
     for (int p = 0; p < st->s.nin && !st->s.regroup.split; p++) {
         const gp_buffer *b = st->s.in[p] < 0 ? NULL : &r->buffer[st->s.in[p]].b;
-        they_are |= b && b->grouped && b->type.dim[0] == out->dim[0];
+        they_are |= b && b->grouped && b->type.dim[0] == out->dim[0] && !(st->s.by_place >> p & 1)
+                    && !(st->s.reduction.axes & 1);
     }
     return they_are;
 }

@@ -34,11 +34,18 @@ static bool are_frames(const gp_buffer *b, bool script)
     return b->grouped || (b->carried && !script);
 }
 
+/* Does the stage take row i of one with row i of the other, which are frames both, or of a constant beside them? */
+static bool pairs_rows(const gp_stage *st, const gp_buffer *x, const gp_buffer *y, bool script)
+{
+    bool beside = gp_is_const(y) && st->kind->fuse && y->type.ndim == x->type.ndim;
+    return has_rows_of(&y->type, &x->type) && (beside || (are_frames(x, script) && are_frames(y, script)));
+}
+
 bool gp_gaps_pass(const gp_graph *g, const gp_stage *st, const gp_type *in, const uint64_t *gaps, const gp_type *out,
                   uint64_t *made, gp_errs *errs)
 {
     bool script = gp_kind_opt(st->kind, "script", GP_OPT_PATH) != NULL;
-    bool keeps = !st->nout && !script;
+    bool compares = !script;           /* which may not read row by row, unless it makes a row of each */
     int at = 0;
     while (at < st->nin && !gaps[at])
         at++;
@@ -49,11 +56,15 @@ bool gp_gaps_pass(const gp_graph *g, const gp_stage *st, const gp_type *in, cons
     const gp_buffer *x = &g->buffer[st->in[at]];
     for (int o = 0; o < st->nout; o++)
         if (st->out[o] >= 0 && has_rows_of(&g->buffer[st->out[o]].type, &x->type) && has_rows_of(&out[o], &in[at]))
-            made[o] = gaps[at], keeps = true;
-    for (int i = 0; errs && keeps && i < st->nin; i++) {
-        const gp_buffer *y = st->in[i] < 0 ? NULL : &g->buffer[st->in[i]];
-        if (y && are_frames(x, script) && are_frames(y, script) && has_rows_of(&y->type, &x->type)
-            && gaps[i] != gaps[at])
+            made[o] = gaps[at], compares = true;
+    for (int i = at; errs && i < st->nin; i++)
+        if (gaps[i] && st->by_place >> i & 1)
+            return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' takes rows of '%s' by their places, which they are not "
+                           "at, because holes were left out: do it before the frames are put together",
+                           st->name, g->buffer[st->in[i]].name);
+    for (int i = 0; errs && compares && i < st->nin; i++) {
+        const gp_buffer *y = st->in[i] < 0 || gaps[i] == gaps[at] ? NULL : &g->buffer[st->in[i]];
+        if (y && pairs_rows(st, x, y, script))
             return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' reads '%s' and '%s' row by row, and their rows are not "
                            "of the same frames, because holes were left out of one: join them before the frames are "
                            "put together", st->name, x->name, y->name);

@@ -424,6 +424,8 @@ static const struct { const char *what, *stages; int by, times; } kept[] = {
       "  - {use: expr, in: {v: h, w: g}, expr: v + w}\n  - {use: split, out: y}\n", 7, 3 },
     { "held and decimated", "  - {use: hold, in: g, frames: 3}\n  - {use: expr, in: {v: hold}, expr: 2 * v}\n"
       "  - {use: decimate, frames: 3}\n  - {use: split, out: y}\n", 4, 2 },
+    { "moved along another axis", "  - {use: roll, in: g, shift: 1, axis: 1}\n  - {use: slice, index: \":, ::-1\"}\n"
+      "  - {use: split, out: y}\n", 9, 1 },
     { "grouped twice", "  - {use: split, in: g}\n  - {use: group, frames: 3, name: again}\n"
       "  - {use: split, out: y}\n", 6, 1 },
 };
@@ -462,7 +464,10 @@ START_TEST(kept_numbers)
 }
 END_TEST
 
-/* Rows of which nobody knows any more which frames they are; msg NULL: that is of no matter. */
+/* Rows of which nobody knows any more which frames they are, or that have to be at their places; msg NULL: that is of
+ * no matter. */
+#define BY_PLACE(what, stage) { what, "  - {use: group, in: x, frames: 4, out: g}\n  - {in: g, out: r, " stage "}\n" \
+                                      "  - {use: discard, in: r}\n", "takes rows of 'g' by their places" }
 static const struct { const char *what, *stages, *msg; } unknown[] = {
     { "too large a group", "  - {use: group, in: x, frames: 70}\n  - {use: split}\n  - {use: discard}\n",
       "stage 'split' cannot say which frames the rows of frame 0 of 'group' are" },
@@ -482,6 +487,37 @@ static const struct { const char *what, *stages, *msg; } unknown[] = {
     { "others that are no frames", "  - {use: group, in: x, frames: 3, out: g}\n"
       "  - {use: generate, in: [], frames: 27, out: w}\n  - {use: lua, script: both.lua, in: {x: g, y: w}, out: o}\n"
       "  - {use: discard, in: o}\n", NULL },
+    { "other holes beside, in one kernel", "  - {use: group, in: x, frames: 4, out: g}\n"
+      "  - {use: group, in: z, frames: 4, out: h}\n  - {use: expr, in: {g: g, h: h}, expr: g - h}\n"
+      "  - {use: reduce, op: sum}\n  - {use: discard}\n", "row by row, and their rows are not of the same frames" },
+    { "a constant beside", "  - {use: group, in: x, frames: 4, out: g}\n  - {use: reshape, in: c, shape: [4, 1]}\n"
+      "  - {use: expr, in: {g: g, w: reshape}, expr: g * w}\n  - {use: discard}\n",
+      "row by row, and their rows are not of the same frames" },
+    { "sums of all", "  - {use: group, in: x, frames: 3, out: g}\n  - {use: reduce, in: g, op: sum, axes: [0],"
+      " out: s}\n"
+      "  - {use: expr, in: {g: g, s: s}, expr: g - s}\n  - {use: discard}\n", NULL },
+    BY_PLACE("cut", "use: slice, index: '1:3'"),
+    BY_PLACE("turned round", "use: slice, index: '::-1'"),
+    BY_PLACE("one", "use: slice, index: '2'"),
+    BY_PLACE("the middle", "use: crop, size: [2, 3]"),
+    BY_PLACE("chosen", "use: gather, index: [2, 0, 1, 2]"),
+    BY_PLACE("shifted", "use: roll, shift: 1, axis: [1, 0]"),
+    BY_PLACE("shifted as a whole", "use: roll, shift: 1"),
+    BY_PLACE("in pairs", "use: reshape, shape: [-1]"),
+    BY_PLACE("with more before", "use: pad, before: [1, 0]"),
+    BY_PLACE("turned", "use: rotate90, times: 2"),
+    BY_PLACE("the largest", "use: reduce, op: argmax, axes: [0]"),
+    BY_PLACE("by its index", "use: expr, expr: g * i0"),
+    BY_PLACE("the first", "use: expr, expr: 'g - g[0, i1]'"),
+    BY_PLACE("resized", "use: resize, height: 2, width: 3"),
+    BY_PLACE("from elsewhere", "use: warp, affine: [1, 0, 0, 0, 1, 1]"),
+    BY_PLACE("in a loop", "use: loop, times: 1, stages: [{use: roll, in: in, shift: 1, axis: 0, out: out}]"),
+    { "behind each other", "  - {use: group, in: x, frames: 4, out: g}\n  - {use: concat, in: {a: g, b: g}}\n"
+      "  - {use: discard}\n", "takes rows of 'g' by their places" },
+    { "the two largest", "  - {use: group, in: x, frames: 4, out: g}\n  - {use: topk, in: g, k: 2, axis: 0,"
+      " out: {indices: i}}\n  - {use: discard, in: i}\n", "takes rows of 'g' by their places" },
+    { "correlated", "  - {use: group, in: x, frames: 4, out: g}\n  - {use: correlate, in: {a: g, b: g}, lags: 1}\n"
+      "  - {use: discard}\n", "takes rows of 'g' by their places" },
     { "a branch of other rows", "  - {use: group, in: x, frames: 4, out: g}\n  - {use: group, in: z, frames: 4, out: h}\n"
       "  - {use: lua, script: sums.lua, in: {x: g, y: h}, out: []}\n", NULL },
 };
@@ -500,6 +536,7 @@ START_TEST(unknown_numbers)
              "  - {use: discard, in: z}\n", knob_of(_i),
              strstr(unknown[_i / 6].stages, "u: u") ? ", v: {dtype: f32, shape: [4, 3]}, u: {carry: v}"
              : strstr(unknown[_i / 6].stages, "in: u") ? ", u: {carry: g}"
+             : strstr(unknown[_i / 6].stages, "in: c") ? ", c: {const: [1, 2, 3, 4]}"
              : strstr(unknown[_i / 6].stages, "out: w") ? ", w: {dtype: f32, shape: [3, 3]}, o: {like: w}" : "",
              unknown[_i / 6].stages);
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = _i % 2 });

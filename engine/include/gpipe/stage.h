@@ -318,6 +318,9 @@ struct gp_shape {
                               the next one in a round, and in how many messages that wait for each other */
     unsigned fixed;        /* of output 0, where frames of an input may differ in shape: a set of axes in which those of the
                               output do not. Others may, if no shape of it is declared */
+    unsigned by_place;     /* of a kind that says so too: a set of inputs (1u << k) whose rows are taken by their places:
+                              cut, moved, counted. Where a group left out holes, rows are not at theirs, and the frame
+                              fails */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -775,6 +778,8 @@ typedef struct gp_kind {
      * its turn, so that other ranks need not wait to learn that it does not come: it may call gp_gather(). False after
      * an error. */
     bool (*skipped)(gp_call *, uint64_t index);
+    /* Its shape() may say so, see gp_shape. */
+    bool by_place;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
