@@ -263,7 +263,7 @@ const gp_kind gp_kind_expr = {
     .also = "map",
     .help = "computes each element by an expression of your own",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_ew_opts),
-    .any_shape = true, .by_place = true,
+    .any_shape = true, .by_place = true, .of_none = true,
     .shape = shape, .open = open_expr, .close = free, .record = record, .table = table,
     .fuse = gp_ew_fuse,
 };

@@ -41,6 +41,7 @@ static bool shape(gp_shape *s)
                              "give one axis, or leave 'axes' out");
     gp_reduction_type(&r, in, &s->out[0]);
     s->scratch = gp_reduction_scratch(&r, in), s->scratch_zero = gp_reduction_zero(&r, in);
+    s->none[0] = (unsigned char)gp_reduction_none(&r, in->dtype);
     s->by_place = says_place && r.axes & 1;
     s->batched = true;
     if (r.op <= GP_MAX)
@@ -78,5 +79,5 @@ const gp_kind gp_kind_reduce = {
     .also = "average avg",
     .help = "over axes: sum, mean, std, min, max, where they are, any, all",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .by_place = true, .reduces = true, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .of_none = true, .reduces = true, .shape = shape, .record = record,
 };

@@ -268,6 +268,7 @@ void gp_take_shape(gp_stage *st, const gp_shape *s)
     st->at_once = st->fills_device ? s->at_once : 0;
     st->joins = st->kind->joins && s->joins;
     st->to_rank = st->kind->one_rank ? s->to_rank : 0, st->from_rank = st->kind->one_rank ? s->from_rank : 0;
+    memcpy(st->none, s->none, st->kind->of_none ? sizeof st->none : 0);
     st->by_place = st->kind->by_place ? s->by_place : 0;
     st->round_bytes = s->round_bytes, st->round_steps = s->round_steps;
 }

@@ -2,9 +2,9 @@
  *
  * It follows from the metas of its inputs alone: a stage with a hole in some input does not
  * run, and its outputs are holes, the worst of them; a partial frame has the shapes that
- * shape() computes from its rows. On the device a frame without rows makes one without rows; its other sizes are those
- * of a frame of one row, so that it fits where that fits. The next actor sees nothing of a frame but the metas that are
- * written here. */
+ * shape() computes from its rows. On the device a frame without rows makes one without rows, or what the stage says
+ * (gp_stage.none); its other sizes are those of a frame of one row, so that it fits where that fits. The next actor sees
+ * nothing of a frame but the metas that are written here. */
 #include <string.h>
 #include "run/gaps.h"
 #include "run/host.h"
@@ -112,7 +112,7 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
         for (int k = 0; k < st->nout; k++) {
             if (!hole)
                 s->type[st->out[k]] = out[k];
-            if (empty)
+            if (empty && !st->none[k])
                 s->type[st->out[k]].dim[0] = 0;
             s->hole[st->out[k]] = hole, s->gaps[st->out[k]] = made[k];
         }

@@ -218,6 +218,9 @@ typedef struct gp_reduction {
     bool keep;
 } gp_reduction;
 
+/* What is made of inputs without rows: a frame without rows; or one whose elements are all 0, 1 (of u8) or NaN. */
+typedef enum gp_none { GP_NONE_NO_ROWS, GP_NONE_ZERO, GP_NONE_ONE, GP_NONE_NAN } gp_none;
+
 typedef struct gp_shape gp_shape;
 struct gp_fuse;
 struct gp_shape {
@@ -321,6 +324,8 @@ struct gp_shape {
     unsigned by_place;     /* of a kind that says so too: a set of inputs (1u << k) whose rows are taken by their places:
                               cut, moved, counted. Where a group left out holes, rows are not at theirs, and the frame
                               fails */
+    unsigned char none[GP_MAXPORT];    /* of a device kind that says of_none: per output, a gp_none. It has the shape
+                              of one row's, and record() is not called */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -779,7 +784,7 @@ typedef struct gp_kind {
      * an error. */
     bool (*skipped)(gp_call *, uint64_t index);
     /* Its shape() may say so, see gp_shape. */
-    bool by_place;
+    bool by_place, of_none;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
