@@ -63,6 +63,11 @@ void gp_frame_set_whole(gp_actorrt *p)
 
 gp_hole gp_frame_stage_hole(const gp_segmentrt *s, const gp_stage *st)
 {
+    return s->hole[st->out[0]];
+}
+
+static gp_hole hole_of_inputs(const gp_segmentrt *s, const gp_stage *st)
+{
     gp_hole hole = GP_NO_HOLE;
     for (int i = 0; i < st->nin && !gp_stage_circles_back(st); i++)     /* what that takes is of another frame */
         if (st->in[i] >= 0)
@@ -81,6 +86,7 @@ bool gp_frame_stage_is_empty(const gp_segmentrt *s, const gp_taskrt *part)
 bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *errs)
 {
     gp_segmentrt *s = p->seg;
+    bool ok = true;
     for (int i = 0; i < p->nin; i++) {
         const gp_ringrt *r = p->in[i].ring;
         s->type[r->ring->buffer] = gp_type_of(r, f);
@@ -95,7 +101,7 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
         uint64_t gaps[GP_MAXPORT] = { 0 }, made[GP_MAXPORT] = { 0 };
         if (!st)
             continue;
-        gp_hole hole = gp_frame_stage_hole(s, st);
+        gp_hole hole = hole_of_inputs(s, st);
         bool empty = gp_frame_stage_is_empty(s, &s->part[i]);
         for (int k = 0; k < st->nin; k++) {
             if (st->in[k] >= 0)
@@ -103,10 +109,9 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
             if (empty && !in[k].dim[0])
                 in[k].dim[0] = 1;
         }
-        if (!hole && !gp_partial_shape(p->run->graph, st, in, out, errs))
-            return false;
-        if (!hole && !gp_gaps_pass(p->run->graph, st, in, gaps, out, made, errs))
-            return false;
+        if (!hole && !(gp_partial_shape(p->run->graph, st, in, out, errs)
+                       && gp_gaps_pass(p->run->graph, st, in, gaps, out, made, errs)))
+            hole = GP_HOLE_FAILED, ok = false;
         if (gp_stage_circles_back(st))
             out[0].dim[0] = gp_carried_rows(p, &p->run->graph->buffer[st->out[0]], f);
         for (int k = 0; k < st->nout; k++) {
@@ -117,7 +122,7 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
             s->hole[st->out[k]] = hole, s->gaps[st->out[k]] = made[k];
         }
     }
-    return true;
+    return ok;
 }
 
 bool gp_frame_needs_device(const gp_actorrt *p)

@@ -76,12 +76,12 @@ gp_meta gp_frame_meta(const gp_actorrt *p, uint64_t f);
 
 /* Sets the types and holes of all buffers (gp_segmentrt.type, .hole) for the next launch:
  * of whole frames, as they stay until they are set again; or of frame f, which is not
- * whole. False when a shape cannot be computed. `failed`: it could not be, so that f is a
- * hole in each input. */
+ * whole. False, with errors, where stages cannot have it: it is a hole in what these make, and goes on in other
+ * branches. `failed`: it could not be recorded, so that it is a hole in each input. */
 void gp_frame_set_whole(gp_actorrt *p);
 bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *errs);
 
-/* With these: the worst hole among a stage's inputs, which then does not run; has it no
+/* With these: the hole that a stage makes, which then does not run; has it no
  * rows to work on; has the device anything to do? */
 gp_hole gp_frame_stage_hole(const gp_segmentrt *s, const gp_stage *st);
 bool gp_frame_stage_is_empty(const gp_segmentrt *s, const gp_taskrt *part);

@@ -384,6 +384,35 @@ TEST(test_no_rows_shapes)
     ck_assert_msg(r.errs.failed && strstr(r.errs.e[0].msg, "does not fit"), "%s", r.errs.n ? r.errs.e[0].msg : "no error");
 }
 
+/* With `on_error: drop` a frame that one branch of a segment cannot have goes on in another. */
+TEST(test_drop_in_branch)
+{
+    static const char yaml[] =
+        "on_error: drop\n"
+        "buffers: {a: {dtype: f32, shape: [4, 8]}, b: {dtype: f32, shape: [4, 8]}}\n"
+        "stages:\n"
+        "  - {use: generate, frames: 20, out: a}\n"
+        "  - {use: lua, script: part.lua, in: a, out: b}\n"
+        "  - {use: crop, size: [4, 4], in: b, out: c}\n"
+        "  - {use: fir, taps: [1, 1], in: c, out: d}\n"
+        "  - {use: write, path: d.raw, in: d}\n"
+        "  - {use: fir, taps: [1, 1], in: b, out: e}\n"
+        "  - {use: write, path: e.raw, in: e}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "part.lua", "function process(f, x, y) y:copy(x) if f.index == 7 then f.valid = 3 end end\n");
+    for (int i = 0; i < 2; i++) {
+        const char *sets[] = { i ? "launch=stream" : "launch=graph", NULL };
+        size_t cut, all;
+        pipe_result r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
+        pipe_no_errors(&r, "branch");
+        ck_assert_msg(strstr(r.errs.e[0].msg, "'size' is 4 in axis 0, which is larger"), "%s", r.errs.e[0].msg);
+        ck_assert_msg(r.account[0].out == 19 && r.account[0].failed == 1, "%d out, %d failed", (int)r.account[0].out,
+                      (int)r.account[0].failed);
+        free(pipe_read(dir, "d.raw", &cut)), free(pipe_read(dir, "e.raw", &all));
+        ck_assert_msg(cut == 19 * 64 && all == 19 * 128 + 96, "%zu and %zu bytes", cut, all);
+    }
+}
+
 /* A frame that a device stage cannot compute is a hole with `on_error: drop`; the
  * stage behind it that carries state starts anew. */
 TEST(test_drop_in_segment)
