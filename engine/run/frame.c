@@ -6,7 +6,6 @@
  * (gp_stage.none); its other sizes are those of a frame of one row, so that it fits where that fits. The next actor sees
  * nothing of a frame but the metas that are written here. */
 #include <string.h>
-#include "run/gaps.h"
 #include "run/host.h"
 #include "run/segment.h"
 #include "run/slot_walk.h"

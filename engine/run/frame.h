@@ -44,6 +44,8 @@ typedef struct gp_age {
     int by, size;              /* ... that of this actor, of 1 << size frames */
 } gp_age;
 
+#define GP_GAPS_MANY ((uint64_t)1 << 63)
+
 /* What travels with a frame of one buffer, beside its data. Written by the
  * producer before it publishes, read-only after. */
 typedef struct gp_meta {
@@ -51,7 +53,8 @@ typedef struct gp_meta {
     int64_t time_ns;
     const char *name;
     gp_hole hole;
-    uint64_t gaps;             /* of rows that are frames of a group: holes that were left out, see gaps.h; 0: none */
+    uint64_t gaps;             /* of rows that are frames of a group: bit j, its frame j is a hole, and one behind it is
+                                  none; 0: rows are at their places. GP_GAPS_MANY: a hash of the bits, which are more */
     bool touched;              /* the producer has written this slot before */
     gp_age age;
 } gp_meta;
@@ -62,6 +65,23 @@ typedef struct gp_numbers {
     int origin[GP_META_KEYS];  /* of each that it has: of the buffer whose maker said so */
     double value[GP_META_KEYS];
 } gp_numbers;
+
+/* ---- gaps.c: frames that a group left out, and where that puts the others ---- */
+
+/* With frame j of a group of `take` a hole, and one behind it none. */
+uint64_t gp_gaps_with(uint64_t gaps, uint64_t j, int64_t take);
+/* The row that frame j has, if there are so many; -1: it is a hole. Not with GP_GAPS_MANY. */
+int64_t gp_gaps_row(uint64_t gaps, uint64_t j);
+/* The gaps of what a stage makes of `in`, which are not all whole: an output that has a row for each has their gaps.
+ * False, with an error: two inputs of which that holds lack different frames, or rows are taken by their places. `out`,
+ * `made`: by the outputs.
+ * `errs` may be NULL: that was looked at. */
+bool gp_gaps_pass(const gp_graph *g, const gp_stage *st, const gp_type *in, const uint64_t *gaps, const gp_type *out,
+                  uint64_t *made, gp_errs *errs);
+/* Of a host stage's frame `fr`, with the rows that its outputs have. */
+bool gp_gaps_pass_host(const gp_actorrt *p, const gp_frame *fr, uint64_t made[GP_MAXPORT], gp_errs *errs);
+
+/* ---- by its inputs ------------------------------------------------------ */
 
 /* Is frame f whole in all inputs? */
 bool gp_frame_is_whole(const gp_actorrt *p, uint64_t f);

@@ -2,7 +2,6 @@
  *
  * A group packs the rows of frames that are no holes. Its gaps go along as far as stages make a row of each row, so
  * that split finds the frames of the rows again. */
-#include "run/gaps.h"
 #include "run/host.h"
 
 uint64_t gp_gaps_with(uint64_t gaps, uint64_t j, int64_t take)
@@ -10,14 +9,10 @@ uint64_t gp_gaps_with(uint64_t gaps, uint64_t j, int64_t take)
     return take <= 64 ? gaps | (uint64_t)1 << j : GP_GAPS_MANY | (gaps ^ (j + 1)) * 0x9e3779b97f4a7c15u;
 }
 
-bool gp_gaps_have(uint64_t gaps, uint64_t j)
+int64_t gp_gaps_row(uint64_t gaps, uint64_t j)
 {
-    return j < 63 && gaps >> j & 1;
-}
-
-uint64_t gp_gaps_before(uint64_t gaps, uint64_t j)
-{
-    return (uint64_t)__builtin_popcountll(j < 63 ? gaps & (((uint64_t)1 << j) - 1) : gaps);
+    uint64_t before = j < 63 ? gaps & (((uint64_t)1 << j) - 1) : gaps;
+    return j < 63 && gaps >> j & 1 ? -1 : (int64_t)j - __builtin_popcountll(before);
 }
 
 /* ---- through a stage --------------------------------------------------- */

@@ -4,7 +4,6 @@
  * of frames whose slots follow each other in both rings, without a hole among them. */
 #include <string.h>
 #include "compile/firing.h"
-#include "run/gaps.h"
 #include "run/regroup.h"
 #include "run/segment.h"
 
@@ -198,9 +197,9 @@ static bool next_piece(const gp_actorrt *p, uint64_t k, bool whole, uint64_t *at
         return false;
     size_t bytes = gp_bytes(&to->buffer->type);
     uint64_t rows = !g->split || whole ? make : (uint64_t)m->rows, gaps = !g->split || whole ? 0 : m->gaps, j = *at;
-    uint64_t row = j - gp_gaps_before(gaps, j), n = 0;
-    for (; gp_gaps_have(gaps, j); j++);
-    for (uint64_t most = least(rows - row, before_wrap(to, first + j)); n < most && !gp_gaps_have(gaps, j + n); n++);
+    for (; gp_gaps_row(gaps, j) < 0; j++);
+    uint64_t row = (uint64_t)gp_gaps_row(gaps, j), n = 0;
+    for (uint64_t most = least(rows - row, before_wrap(to, first + j)); n < most && gp_gaps_row(gaps, j + n) >= 0; n++);
     *at = j + n;
     *out = (piece){ gp_slot(to, first + j), to->stride, (char *)gp_slot(in, frame) + row * bytes, bytes, bytes, n };
     return n;
@@ -278,7 +277,7 @@ gp_regrouped gp_regroup_write_metas(gp_actorrt *p, uint64_t k, int n, bool faile
                     gp_type is = gp_type_of(input(p), gp_firing_frame(p->regroup, f));
                     gp_set_type(p->out[o], f * make + j, m.hole ? t : &is);
                 }
-                if (!m.hole && p->regroup->split && (gp_gaps_have(gaps, j) || j - gp_gaps_before(gaps, j) >= rows))
+                if (!m.hole && p->regroup->split && (uint64_t)gp_gaps_row(gaps, j) >= rows)      /* -1 is more */
                     to->hole = GP_HOLE_ABSENT;
                 to->touched = true;
                 gp_numbers_write(p->out[o], f * make + j, numbers);
