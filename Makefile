@@ -26,7 +26,7 @@ STATIC ?= 0
 MPICC  ?= $(shell command -v mpicc)
 SAN    ?=
 CFLAGS ?= -O2 -g
-ARCHS  ?= 75 80 86 89 90 100
+ARCHS  ?= 75 80 90 100
 T      ?=
 
 # == nothing to set below this line ==========================================

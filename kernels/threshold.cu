@@ -1,5 +1,5 @@
-/* threshold.cu - one of two values. The numbers arrive as doubles that T holds
- * exactly (integers) or nearly (floats, which compare in f32 or f64). */
+/* threshold.cu - one of two values. The numbers arrive as elements lie in memory, in the first bytes; f16 compares in
+ * f32. */
 #include "map.h"
 
 template <class T> static __device__ __forceinline__ bool above_level(T x, T level)
@@ -13,9 +13,10 @@ template <class T> static __device__ __forceinline__ bool above_level(T x, T lev
 #define THRESHOLD(name, T)                                                          \
     extern "C" __global__ void threshold_##name(T *dst, size_t dst_stride, const T *src, \
                                                 size_t src_stride, size_t n,        \
-                                                double level, double below, double above) \
+                                                uint64_t level, uint64_t below, uint64_t above) \
     {                                                                               \
-        T at = convert<T>(level), lo = convert<T>(below), hi = convert<T>(above);   \
+        T at, lo, hi;                                                               \
+        memcpy(&at, &level, sizeof at), memcpy(&lo, &below, sizeof lo), memcpy(&hi, &above, sizeof hi); \
         map(dst + blockIdx.z * dst_stride, src + blockIdx.z * src_stride, n,        \
             [at, lo, hi](T x) { return above_level(x, at) ? hi : lo; });            \
     }

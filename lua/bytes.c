@@ -185,12 +185,13 @@ static uint64_t field_bits(lua_State *L, int arg, struct field f)
         return f.size == 4 ? bits : u;
     }
     int64_t i;
+    uint64_t u;
+    int bits = 8 * f.size;
+    if (f.kind == F_UINT && gp_lua_touint(L, arg, &u) && u <= UINT64_MAX >> (64 - bits))
+        return u;
     if (!gp_lua_toint(L, arg, &i))
         gp_lua_fail(L, "value %d is not a whole number that fits its field", arg - 3);
-    int bits = 8 * f.size;
-    bool fits = f.size == 8 || (f.kind == F_INT ? i >= -(INT64_C(1) << (bits - 1))
-                                                   && i < INT64_C(1) << (bits - 1)
-                                                : i >= 0 && i < INT64_C(1) << bits);
+    bool fits = f.kind == F_INT && i >= INT64_MIN >> (64 - bits) && i <= INT64_MAX >> (64 - bits);
     if (!fits)
         gp_lua_fail(L, "%" PRId64 " does not fit its field of %d bytes", i, f.size);
     return (uint64_t)i;

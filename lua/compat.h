@@ -1,8 +1,7 @@
 /* compat.h - one C API for Lua 5.4 and LuaJIT (the API of Lua 5.1).
  *
- * Integers: Lua 5.4 has 64-bit integers; u64 uses their bits, as Lua itself does
- * (the largest u64 reads as -1, math.ult compares). LuaJIT has doubles only: a
- * 64-bit integer beyond 2^53 that is not exact as a double is an error. */
+ * Integers: Lua 5.4 has those of i64, LuaJIT doubles only. Of what is beyond these a
+ * script gets a double, where that is exact, else an error. */
 #ifndef GP_LUA_COMPAT_H
 #define GP_LUA_COMPAT_H
 
@@ -43,11 +42,6 @@ static inline void gp_lua_pushint(lua_State *L, int64_t v)
     lua_pushinteger(L, v);
 }
 
-static inline void gp_lua_pushuint(lua_State *L, uint64_t v)
-{
-    lua_pushinteger(L, (lua_Integer)v);
-}
-
 /* The number at `idx` as an exact integer; false: it is not one. */
 static inline bool gp_lua_toint(lua_State *L, int idx, int64_t *out)
 {
@@ -86,24 +80,12 @@ static inline void *gp_lua_owner(lua_State *L)
     return p;
 }
 
-static inline void gp_lua_pushexact(lua_State *L, double d, bool exact)
-{
-    if (!exact)
-        gp_lua_fail(L, "an integer near %.17g is not exact in LuaJIT: copy() to f64 first, "
-                    "or build gpipe with Lua 5.4", d);
-    lua_pushnumber(L, d);
-}
-
 static inline void gp_lua_pushint(lua_State *L, int64_t v)
 {
     double d = (double)v;
-    gp_lua_pushexact(L, d, d < 0x1p63 && (int64_t)d == v);
-}
-
-static inline void gp_lua_pushuint(lua_State *L, uint64_t v)
-{
-    double d = (double)v;
-    gp_lua_pushexact(L, d, d < 0x1p64 && (uint64_t)d == v);
+    if (d >= 0x1p63 || (int64_t)d != v)
+        gp_lua_fail(L, "%" PRId64 " is not exact in LuaJIT: copy() to f64 first, or build gpipe with Lua 5.4", v);
+    lua_pushnumber(L, d);
 }
 
 static inline bool gp_lua_toint(lua_State *L, int idx, int64_t *out)
@@ -136,4 +118,26 @@ static inline const char *luaL_tolstring(lua_State *L, int idx, size_t *len)
 }
 
 #endif
+
+static inline void gp_lua_pushuint(lua_State *L, uint64_t v)
+{
+    double d = (double)v;
+    if (v <= INT64_MAX)
+        gp_lua_pushint(L, (int64_t)v);
+    else if (d >= 0x1p64 || (uint64_t)d != v)
+        gp_lua_fail(L, "%" PRIu64 " is neither an integer of Lua nor exact as a float: copy() to f64 first", v);
+    else
+        lua_pushnumber(L, d);
+}
+
+/* The number at `idx` as a u64; false: it is not one. */
+static inline bool gp_lua_touint(lua_State *L, int idx, uint64_t *out)
+{
+    int64_t i;
+    double d = lua_type(L, idx) == LUA_TNUMBER ? lua_tonumber(L, idx) : -1;
+    bool is_int = gp_lua_toint(L, idx, &i), fits = is_int ? i >= 0 : d >= 0x1p63 && d < 0x1p64;
+    *out = !fits ? 0 : is_int ? (uint64_t)i : (uint64_t)d;
+    return fits;
+}
+
 #endif

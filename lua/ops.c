@@ -248,8 +248,6 @@ static int op_scale(lua_State *L) { return arith(L, SCALE); }
 
 enum { LANES = 16, BLOCK = 128 };
 
-#define GET_FI64 GET_I64
-#define GET_FU64 GET_U64
 /* Sums in floats: lane k adds elements k, k + 16, ... in double; then the lanes. */
 static double sum_lanes(const double *lane)
 {
@@ -274,16 +272,14 @@ static double sum_lanes(const double *lane)
 FLOAT_SUM(F16, uint16_t)
 FLOAT_SUM(F32, float)
 FLOAT_SUM(F64, double)
-FLOAT_SUM(FI64, int64_t)
-FLOAT_SUM(FU64, uint64_t)
 
 #define INT_SUM(D, T, S)                                                      \
     static S sum_##D(const T *v, int64_t n)                                   \
     {                                                                         \
-        uint64_t s = 0;                                                       \
+        S s = 0;                                                              \
         for (int64_t i = 0; i < n; i++)                                       \
-            s += (uint64_t)v[i];                                              \
-        return (S)s;                                                          \
+            s += v[i];                                                        \
+        return s;                                                             \
     }
 INT_SUM(U8, uint8_t, int64_t)
 INT_SUM(I8, int8_t, int64_t)
@@ -291,10 +287,20 @@ INT_SUM(U16, uint16_t, int64_t)
 INT_SUM(I16, int16_t, int64_t)
 INT_SUM(U32, uint32_t, int64_t)
 INT_SUM(I32, int32_t, int64_t)
-INT_SUM(U64, uint64_t, uint64_t)
-INT_SUM(I64, int64_t, int64_t)
+INT_SUM(U64, uint64_t, gp_int128)
+INT_SUM(I64, int64_t, gp_int128)
 
-/* Pushes the sum: integers stay integers (and wrap at 64 bits); c64 gives two. */
+static void push_wide(lua_State *L, const gp_lua_view *v, gp_int128 sum)
+{
+    if (sum < INT64_MIN || sum > UINT64_MAX)
+        gp_lua_fail(L, "the sum of '%s' does not fit in 64 bits: copy() to f64 first", v->name);
+    if (sum < 0)
+        gp_lua_pushint(L, (int64_t)sum);
+    else
+        gp_lua_pushuint(L, (uint64_t)sum);
+}
+
+/* Pushes the sum: integers stay integers; c64 gives two. */
 static int push_sum(lua_State *L, const gp_lua_view *v)
 {
     const void *p = v->data;
@@ -306,8 +312,8 @@ static int push_sum(lua_State *L, const gp_lua_view *v)
     case GP_I16: gp_lua_pushint(L, sum_I16(p, n)); break;
     case GP_U32: gp_lua_pushint(L, sum_U32(p, n)); break;
     case GP_I32: gp_lua_pushint(L, sum_I32(p, n)); break;
-    case GP_U64: gp_lua_pushuint(L, sum_U64(p, n)); break;
-    case GP_I64: gp_lua_pushint(L, sum_I64(p, n)); break;
+    case GP_U64: push_wide(L, v, sum_U64(p, n)); break;
+    case GP_I64: push_wide(L, v, sum_I64(p, n)); break;
     case GP_F16: lua_pushnumber(L, sum_F16(p, n, 1)); break;
     case GP_F32: lua_pushnumber(L, sum_F32(p, n, 1)); break;
     case GP_F64: lua_pushnumber(L, sum_F64(p, n, 1)); break;
@@ -333,9 +339,9 @@ static int op_mean(lua_State *L)
         return 0;
     int n = 1;
     if (v->type.dtype == GP_I64)               /* 64 bits may not hold the sum */
-        lua_pushnumber(L, sum_FI64(v->data, v->count, 1));
+        lua_pushnumber(L, (double)sum_I64(v->data, v->count));
     else if (v->type.dtype == GP_U64)
-        lua_pushnumber(L, sum_FU64(v->data, v->count, 1));
+        lua_pushnumber(L, (double)sum_U64(v->data, v->count));
     else
         n = push_sum(L, v);
     for (int i = 0; i < n; i++) {

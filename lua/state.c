@@ -334,6 +334,14 @@ static void push_scalar(lua_State *L, const gp_node *n)
         gp_lua_pushint(L, i);
         return;
     }
+    if (!*end) {                               /* beyond i64 */
+        errno = 0;
+        unsigned long long u = strtoull(n->text, NULL, 10);
+        if (errno || i < 0)
+            gp_lua_fail(L, "%s does not fit in 64 bits", n->text);
+        gp_lua_pushuint(L, u);
+        return;
+    }
     double d = strtod(n->text, &end);
     if (!*end)
         lua_pushnumber(L, d);

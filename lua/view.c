@@ -161,13 +161,12 @@ static int64_t want_int(lua_State *L, const gp_lua_view *v, int idx, int64_t lo,
 
 static uint64_t want_u64(lua_State *L, const gp_lua_view *v, int idx)
 {
-    double d = want_number(L, v, idx);
-    int64_t i;
-    if (d >= 0x1p63 && d < 0x1p64 && !gp_lua_toint(L, idx, &i))
-        return (uint64_t)d;
-    /* in Lua 5.4 a negative integer is the bits of a large u64 */
-    int64_t lo = LUA_VERSION_NUM >= 503 ? INT64_MIN : 0;
-    return (uint64_t)want_int(L, v, idx, lo, INT64_MAX);
+    uint64_t u;
+    want_number(L, v, idx);
+    if (!gp_lua_touint(L, idx, &u))
+        gp_lua_fail(L, "%" PRId64 " does not fit '%s', which holds u64", want_int(L, v, idx, INT64_MIN, INT64_MAX),
+                    v->name);
+    return u;
 }
 
 void gp_lua_set_element(lua_State *L, gp_lua_view *v, int64_t i, int idx)

@@ -20,7 +20,8 @@ enum { HEAD = 12 + (1 << 16) };
 
 struct opts {
     const char *file;
-    double abs, rel;
+    gp_num abs;
+    double rel;
     int nan;
     gp_loc at;                 /* found by check() */
 };
@@ -30,7 +31,7 @@ static bool cut_file(gp_cut *cut, const char *path, const void *head, size_t n, 
                      const gp_type *frame, char why[GP_WHY])
 {
     gp_cut_how how = { 0 };
-    return gp_filetype_of(path) == GP_NPY ? gp_cut_npy(cut, head, n, size, frame, &how, why)
+    return gp_filetype_is(path, head, n) == GP_NPY ? gp_cut_npy(cut, head, n, size, frame, &how, why)
                                         : gp_cut_raw(cut, size, frame, &how, why);
 }
 
@@ -44,7 +45,8 @@ static bool check(gp_shape *s)
     gp_shape_reads(s, &o->file, 1);
     if (f->error)
         return gp_shape_missing(s, "file", "cannot read '%s': %s", o->file, gp_strerror(f->error));
-    return (f->kind == GP_FILE_REGULAR && gp_filetype_of(o->file) <= GP_NPY)
+    gp_filetype as = gp_filetype_is(o->file, f->head, f->nhead);
+    return (f->kind == GP_FILE_REGULAR && (as == GP_NPY || as == GP_RAW || !as))
         || gp_shape_fail(s, "file", "'%s' is neither a .npy nor a raw file", o->file);
 }
 
@@ -90,22 +92,26 @@ struct found {
 
 static bool near_int(const struct opts *o, uint64_t apart, double b)
 {
-    return !apart || (double)apart <= o->abs + o->rel * fabs(b);
+    double most = o->abs.f + o->rel * fabs(b);
+    return !apart || (o->abs.is_int && !o->rel ? apart <= (uint64_t)o->abs.i
+                                               : most >= 0x1p64 || apart <= (uint64_t)most);
 }
 
 static bool near_float(const struct opts *o, double a, double b)
 {
     return a == b || (a != a && b != b && o->nan == NAN_EQUAL)
-        || (isfinite(b) && fabs(a - b) <= o->abs + o->rel * fabs(b));
+        || (isfinite(b) && fabs(a - b) <= o->abs.f + o->rel * fabs(b));
 }
 
+/* A part that is infinite or NaN in both counts as 0 in both, if these agree. */
 static bool near_complex(const struct opts *o, gp_c64 a, gp_c64 b)
 {
-    bool same = near_float(&(struct opts){ .nan = o->nan }, a.re, b.re)
-             && near_float(&(struct opts){ .nan = o->nan }, a.im, b.im);
-    return same || (isfinite(b.re) && isfinite(b.im)
-                    && hypot((double)a.re - b.re, (double)a.im - b.im)
-                           <= o->abs + o->rel * hypot(b.re, b.im));
+    if (!isfinite(b.re) && near_float(o, a.re, b.re))
+        a.re = b.re = 0;
+    if (!isfinite(b.im) && near_float(o, a.im, b.im))
+        a.im = b.im = 0;
+    return isfinite(b.re) && isfinite(b.im)
+        && hypot((double)a.re - b.re, (double)a.im - b.im) <= o->abs.f + o->rel * hypot(b.re, b.im);
 }
 
 /* Elements p[i] and q[i]; NEAR tests one pair, PRINT are format and value of x. */
@@ -242,7 +248,7 @@ static bool agrees(struct state *s, gp_call *c, const gp_frame *f)
     gp_type with = s->o->file ? s->frame : f->in[1].type;
     int64_t rows = with.dim[0];
     char where[GP_WHY], one[128], two[128];
-    struct found d;
+    struct found d, again = { .n = 1 };
     const void *b;
 
     with.dim[0] = t->dim[0];
@@ -262,10 +268,13 @@ static bool agrees(struct state *s, gp_call *c, const gp_frame *f)
                            "expected", i, (long long)t->dim[0], gp_plural(t->dim[0]), (long long)rows);
     }
     look(s->o, t->dtype, f->in[0].data, b, (size_t)gp_count(t), &d);
-    bool nans = strstr(d.a, "nan") && strstr(d.b, "nan");
+    size_t from = d.first * gp_dtype_size(t->dtype);
+    if (d.n && s->o->nan == NAN_DIFFER)
+        look(&(struct opts){ .abs = s->o->abs, .rel = s->o->rel, .nan = NAN_EQUAL }, t->dtype,
+             (const char *)f->in[0].data + from, (const char *)b + from, 1, &again);
     return !d.n || gp_fail(c->errs, GP_E_MISMATCH, c->at, "frame %llu at %s is %s where %s is "
                            "expected; %zu of its %lld elements differ%s", i, index_text(t, d.first, where), d.a, d.b, d.n,
-                           (long long)gp_count(t), nans ? " ('nan: differ': no NaN agrees)" : "");
+                           (long long)gp_count(t), again.n ? "" : " ('nan: differ': no NaN agrees)");
 }
 
 static bool run(gp_call *c, gp_frame *f, int n)
@@ -296,7 +305,7 @@ static const gp_port in[] = {
 
 static const gp_opt options[] = {
     { GP_PATH(struct opts, file), .help = "what is expected: .npy or raw, all frames joined" },
-    { GP_FLOAT(struct opts, abs), .min = 0, .max = 1e300,
+    { GP_NUM(struct opts, abs), .def = "0", .min = 0, .max = 1e300,
       .help = "how far apart values may be; 0 with rel 0: exact" },
     { GP_FLOAT(struct opts, rel), .min = 0, .max = 1e300,
       .help = "how far apart, as a part of the expected value" },

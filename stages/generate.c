@@ -4,7 +4,9 @@
  * element's: never on depth, speed or the order of slots. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/half.h"
+#include "number.h"
 #include "pace.h"
 
 enum { MAX_RUN = 64 };
@@ -14,7 +16,8 @@ enum { EACH, ONCE };
 struct opts {
     int pattern, fill;
     int64_t frames, seed;
-    double rate, value, amplitude, period;
+    double rate, amplitude, period;
+    gp_num value;
 };
 
 static bool shape(gp_shape *s)
@@ -34,6 +37,8 @@ static bool shape(gp_shape *s)
         if (!(effect[i].on >> o->pattern & 1)
             && !gp_shape_without(s, effect[i].opt, what[o->pattern]))
             return false;
+    if (o->pattern == CONSTANT && !gp_number_fits(s, "value", &o->value, s->out[0].dtype))
+        return false;
     s->known.hertz = o->rate, s->known.frames = o->frames;
     s->endless = !o->frames;
     s->keeps_slots = o->fill == ONCE;
@@ -62,12 +67,12 @@ static double uniform(uint64_t seed, uint64_t i)
 static double sine(const struct opts *o, uint64_t i, double turn)
 {
     double phase = fmod((double)i, o->period) / o->period + turn;
-    return o->value + o->amplitude * sin(2 * M_PI * phase);
+    return o->value.f + o->amplitude * sin(2 * M_PI * phase);
 }
 
 static double noise(const struct opts *o, uint64_t i)
 {
-    return o->value + o->amplitude * uniform((uint64_t)o->seed, i);
+    return o->value.f + o->amplitude * uniform((uint64_t)o->seed, i);
 }
 
 /* To the nearest integer that the type has. */
@@ -84,12 +89,15 @@ static uint64_t clamp_u64(double v)
 /* Elements [i, i + n) of the endless sequence of numbers. FROM turns a double into
  * an element; WRAP is how the ramp counts: modulo what the type can hold, for
  * floats modulo the first integer that it cannot count past. */
-#define FILL(ctype, FROM, RAND, WRAP)                                                \
-    for (ctype *p = data, *end = p + n; p < end; p++, i++)                           \
-        *p = o->pattern == RAMP    ? (ctype)(WRAP)                                   \
-           : o->pattern == SINE    ? (ctype)FROM(sine(o, i, 0))                      \
-           : o->pattern == NOISE   ? (ctype)(RAND)                                   \
-                                   : (ctype)FROM(o->value)
+#define FILL(ctype, FROM, RAND, WRAP) do {                                           \
+        ctype same;                                                                  \
+        memcpy(&same, &constant, sizeof same);                                       \
+        for (ctype *p = data, *end = p + n; p < end; p++, i++)                       \
+            *p = o->pattern == RAMP    ? (ctype)(WRAP)                               \
+               : o->pattern == SINE    ? (ctype)FROM(sine(o, i, 0))                  \
+               : o->pattern == NOISE   ? (ctype)(RAND)                               \
+                                       : same;                                       \
+    } while (0)
 
 #define FROM_I(v)   fmin(fmax(rint(v), lo), hi)
 #define FROM_F(v)   (v)
@@ -100,6 +108,7 @@ static uint64_t clamp_u64(double v)
 
 static void fill(const struct opts *o, gp_dtype t, void *data, size_t n, uint64_t i)
 {
+    uint64_t constant = o->pattern == CONSTANT ? gp_number_bits(&o->value, t) : 0;
     switch (t) {
     case GP_U8:  INTEGER(uint8_t, 0, UINT8_MAX); break;
     case GP_I8:  INTEGER(int8_t, INT8_MIN, INT8_MAX); break;
@@ -119,7 +128,7 @@ static void fill(const struct opts *o, gp_dtype t, void *data, size_t n, uint64_
                : o->pattern == SINE  ? (gp_c64){ (float)sine(o, i, 0.25), (float)sine(o, i, 0) }
                : o->pattern == NOISE ? (gp_c64){ (float)noise(o, 2 * i),
                                                  (float)noise(o, 2 * i + 1) }
-                                     : (gp_c64){ (float)o->value, 0 };
+                                     : (gp_c64){ (float)o->value.f, 0 };
         break;
     case GP_NO_DTYPE: case GP_NDTYPES: break;
     }
@@ -175,8 +184,8 @@ static const gp_opt options[] = {
     { GP_ENUM(struct opts, pattern), .def = "ramp", .choices = "ramp|sine|noise|constant",
       .help = "ramp counts elements over all frames; sine (c64: cosine and sine) goes on over "
               "all frames; noise is even, for integers over their whole range" },
-    { GP_FLOAT(struct opts, value),
-      .help = "of constant; the middle of sine, and of noise in floats" },
+    { GP_NUM(struct opts, value), .def = "0",
+      .help = "of constant, which the type has to hold; the middle of sine, and of noise in floats" },
     { GP_FLOAT(struct opts, amplitude), .def = "1", .help = "of sine, and of noise in floats" },
     { GP_FLOAT(struct opts, period), .def = "64", .min = 1e-6, .max = 1e15, .unit = "elements",
       .help = "of sine" },

@@ -4,7 +4,7 @@
  *   function init(stage)                  -- once per worker; stage.params, ...
  *   function process(frame, x, y)         -- per frame; x, y: views (lua/view.h)
  *   function produce(frame, y)            -- of a source; returns false to end
- *   function finish(stage)                -- every frame was seen
+ *   function finish(stage, why)           -- once per worker, in the end; why: nil, or what went wrong
  *
  * Here is what is known before a run: the script's text, its options, its outputs. Its workers
  * are made in lua/open.c and called in lua/call.c. */
@@ -197,5 +197,6 @@ const gp_kind gp_kind_lua = {
     .max_run = MAX_RUN,
     .any_shape = true, .shape = shape, .open = gp_lua_stage_open, .close = gp_lua_stage_close,
     .run = gp_lua_stage_run, .finish = gp_lua_stage_finish,
+    .break_off = gp_lua_stage_break_off,
     .advise = advise, .check = check,
 };

@@ -8,7 +8,7 @@
 struct opts {
     gp_ints before, after;
     int edge;                              /* as in kernels/pad.h */
-    double value;
+    gp_num value;
 };
 
 static int64_t width(const gp_ints *v, int axis)
@@ -38,7 +38,7 @@ static bool shape(gp_shape *s)
                                  i ? "after" : "before", v->n, gp_type_text(in, text), in->ndim,
                                  in->ndim == 1 ? 'i' : 'e');
     }
-    if (!gp_number_fits(s, "value", o->value, in->dtype))
+    if (!gp_number_fits(s, "value", &o->value, in->dtype))
         return false;
     s->out[0] = *in;
     for (int k = 0; k < in->ndim; k++)
@@ -112,7 +112,7 @@ static bool record(gp_dcall *c)
     const gp_type *in = &c->in->type, *made = &c->out->type;
     struct axis axis[GP_MAXDIM];
     gp_pad p = { .to = c->out->data, .to_next = c->out->stride, .from = c->in->data, .from_next = c->in->stride,
-                 .axes = axes_of(c, axis), .edge = o->edge, .value = gp_number_bits(o->value, in->dtype) };
+                 .axes = axes_of(c, axis), .edge = o->edge, .value = gp_number_bits(&o->value, in->dtype) };
     gp_strided inside = gp_strided_of(in, made);
     int64_t to = 0;
     for (int k = 0; k < in->ndim; k++)
@@ -145,7 +145,7 @@ static const gp_opt options[] = {
       .help = "what is added: `value`, or of the frame abcd its last element (dddd), itself mirrored with (dcba) or "
               "without that "
       "(cba), or once more (abcd)" },
-    { GP_FLOAT(struct opts, value), .def = "0", .help = "of 'edge: constant'; of c64 the real part" },
+    { GP_NUM(struct opts, value), .def = "0", .help = "of 'edge: constant'; of c64 the real part" },
     { 0 }
 };
 

@@ -2,6 +2,7 @@
  *
  * shape() finds out what the files hold; run() looks again and checks that this has not changed. Raw and .npy data are
  * read straight into the slot. See read/reader.h. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,7 +61,7 @@ static bool open_reader(const gp_open *g, void **state)
     }
     ok = ok && (o->when_full == GP_FULL_WAIT || (r->ahead = gp_ahead_new(r)));
     if (!ok)
-        return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
+        return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': cannot be opened: %s", g->name, gp_strerror(errno));
     char why[GP_WHY];
     if (o->command.n && !(r->process = gp_process_start(o->command.v, o->folder, false, why)))
         return gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
@@ -172,8 +173,8 @@ static const gp_opt options[] = {
     { GP_TEXTS(gp_read_opts, command),
       .help = "in place of a path: a program and its arguments, as a list, whose standard output is read" },
     { GP_ENUM(gp_read_opts, format), .def = "auto", .choices = GP_FORMATS "|bytes",
-      .help = "auto: by the file's extension, all others are raw; which picture or recording it is, its first bytes "
-              "say; bytes: a whole file is a frame, u8 [<=N], with N of the largest where it is not declared"
+      .help = "auto: .raw, .bin, .dat and text by the file's extension, others by their first bytes, or else the extension; "
+              "streams that no extension says are raw; bytes: a whole file is a frame, u8 [<=N], with N of the largest where it is not declared"
               GP_FORMATS_HELP },
     { GP_INT(gp_read_opts, offset), .min = 0, .max = 1e15, .unit = "bytes",
       .help = "raw: where the data begin in each file" },

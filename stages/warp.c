@@ -13,7 +13,7 @@ struct opts {
     gp_floats affine, perspective;
     int64_t height, width;
     int method, edge;                      /* as in `methods`; as in kernels/pad.h */
-    double value;
+    gp_num value;
 };
 
 static const char *const methods[] = { "nearest", "bilinear", "cubic" };
@@ -63,7 +63,7 @@ static bool shape(gp_shape *s)
     if (map && !(gp_shape_without(s, "height", "the input 'map', which has the size of the output")
                  && gp_shape_without(s, "width", "the input 'map', which has the size of the output")))
         return false;
-    if (!gp_shape_image(s, true) || !gp_number_fits(s, "value", o->value, in->dtype))
+    if (!gp_shape_image(s, true) || !gp_number_fits(s, "value", &o->value, in->dtype))
         return false;
     s->out[0] = *in;
     for (int k = 0; k < 2; k++) {
@@ -89,7 +89,7 @@ static bool record(gp_dcall *c)
         .rows = (int)x->type.dim[0], .cols = (int)x->type.dim[1],
         .channels = x->type.ndim == 3 ? (int)x->type.dim[2] : 1,
         .high = (int)y->type.dim[0], .wide = (int)y->type.dim[1], .perspective = o->perspective.n > 0, .edge = o->edge,
-        .value = (float)o->value,
+        .value = (float)o->value.f,
     };
     char kernel[32];
     for (int i = 0; i < m->n; i++)
@@ -124,7 +124,7 @@ static const gp_opt options[] = {
     { GP_ENUM(struct opts, edge), .def = "constant", .choices = "constant|nearest|reflect|mirror|wrap",
       .help = "beyond the border: `value`, the border pixel, or the picture mirrored with (cba|abc) or without that "
               "(cb|abc), or once more" },
-    { GP_FLOAT(struct opts, value), .def = "0",
+    { GP_NUM(struct opts, value), .def = "0",
       .help = "of 'edge: constant', and of pixels whose place is not a number, or 2^30 or more" },
     { 0 }
 };

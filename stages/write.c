@@ -157,7 +157,8 @@ static const gp_opt options[] = {
     { GP_TEXTS(gp_write_opts, command),
       .help = "in place of a path: a program and its arguments, as a list, which reads frames at its standard input" },
     { GP_ENUM(gp_write_opts, format), .def = "auto", .choices = GP_FORMATS,
-      .help = "auto: by the file's extension, all others are raw" GP_FORMATS_HELP },
+      .help = "auto: by the file's extension; standard output, a process, devices and FIFOs of other names get raw data"
+              GP_FORMATS_HELP },
     { GP_BOOL(gp_write_opts, stack), .help = "one .npy, .npz or text for all: join frames along a new axis 0" },
     { GP_BOOL(gp_write_opts, live),
       .help = "one file for all has its name from the start (where it replaces one, from frame 0 "

@@ -575,7 +575,7 @@ stages:
 Y
 echo '#define BY 3' >"$tmp/code/by.h"
 expect 'code'                    0 '' "$GPIPE" run "$tmp/code/p.yaml" --set stages.kernel.define.FAR=0
-expect 'code: over its header'   2 "by.h' is read by|which stage 'kernel' reads" "$GPIPE" run "$tmp/code/p.yaml" --set stages.write.path=by.h
+expect 'code: over its header'   2 "by.h' is read by|which stage 'kernel' reads" "$GPIPE" run "$tmp/code/p.yaml" --set stages.write.path=by.h --set stages.write.format=raw
 expect 'code: --check-kernels'   1 "/code/p.yaml:11: error: kernel 'k' of stage 'kernel' reads in\[[0-9]+\]; 'in' has 4 elements, in frame 0" \
     "$GPIPE" run --check-kernels "$tmp/code/p.yaml"
 sed -i 's/in\[i/inn[i/' "$tmp/code/p.yaml"
@@ -854,8 +854,8 @@ cp examples/data/ecg.npy "$tmp/in.npy"; mkdir "$tmp/dir"; ln -s . "$tmp/dir/here
 cat >"$tmp/dir/files.yaml" <<'Y'
 stages:
   - {use: read, path: in.npy, out: a}
-  - {use: write, path: out.json, in: a}
-  - {name: each, use: write, path: "%05d.json", in: a}
+  - {use: write, path: out.json, format: raw, in: a}
+  - {name: each, use: write, path: "%05d.json", format: raw, in: a}
 buffers: {a: {shape: [1000]}}
 Y
 expect 'trace: an input'    2 "in.npy: error: is read by stage 'read'" $run --trace "$tmp/in.npy" "$tmp/dir/files.yaml"
@@ -942,7 +942,7 @@ expect 'a folder by date'   0 '' env TZ=UTC "$GPIPE" run -q --set 'stages.each.p
 [ -n "$(find "$tmp/dir" -path '*/d-20[0-9][0-9]/[01][0-9][0-3][0-9]-00.raw')" ] && ok || bad 'a folder by date: it is not there'
 
 mkfifo "$tmp/dir/fifo.npy"
-expect 'a joined .npy at a FIFO' 1 "fifo.npy' is not a regular file, which a joined .npy needs" timeout 60 "$GPIPE" run --set stages.each.path=fifo.npy "$tmp/dir/files.yaml"
+expect 'a joined .npy at a FIFO' 1 "fifo.npy' is not a regular file, which a joined .npy needs" timeout 60 "$GPIPE" run --set stages.each.path=fifo.npy --set stages.each.format=npy "$tmp/dir/files.yaml"
 rm "$tmp/dir/fifo.npy"
 
 # == killed ======================================================================

@@ -98,6 +98,26 @@ p.send_signal(signal.SIGINT)
 err, rc = end(p, "nohup")
 check("nohup: exit", rc == 130, (rc, err))
 
+# == what a process inherits ====================================================
+blocked = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
+for sig in blocked:
+    p = started(preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, blocked))
+    p.send_signal(sig)
+    err, rc = end(p, f"blocked at the start: {sig}")
+    check(f"blocked at the start: {sig}", rc == 128 + sig, (rc, err))
+
+READ = "buffers: {x: {dtype: u8, shape: [1]}}\nstages:\n  - {use: read, out: x, %s}\n  - {use: discard}\n"
+ignores = put("ignores.yaml", READ % "command: [sh, -c, 'kill -HUP $$$$; printf xx']")
+glob = put("glob.yaml", READ % "path: '*.raw'")
+for file, before, code, text in (
+        (ignores, lambda: None, 1, "was ended by signal 1 "),
+        (ignores, lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN), 0, " 2 frames in, 2 out"),       # nohup
+        (glob, lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4)), 4,
+         "cannot be listed: Too many open files ('ulimit -n' is 4)"),
+        (slow, lambda: resource.setrlimit(resource.RLIMIT_STACK, (1 << 44, 1 << 44)), 4, "'ulimit -v' is ")):
+    err, rc = end(spawn("run", file, preexec_fn=before), text)
+    check(f"inherited: {text}", rc == code and text in err, (rc, err))
+
 # == sockets of the dead ========================================================
 gone = subprocess.Popen(["true"])
 gone.wait()

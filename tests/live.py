@@ -863,6 +863,13 @@ for i in range(20):                                # ten times a second, half of
 put("tune.yaml", tune_text.replace("depth: 4", "depth: 11"))
 check("watch: ten times a second", r.says(r"retuned: .*-> 11"), r.err())
 r.end("watch", [2, 4, 8, 2, 4, 2])
+more, other = ("  - {name: %s, use: discard, in: b}\n" % name for name in ("more", "other"))
+r = Run("--watch", text=tune_text + more)
+for i, (text, at) in enumerate(((tune_text + more + other, "10:12"), (tune_text, "5:3"), (tune_text + more + other, "10:12"))):
+    put("tune.yaml", text)
+    check(f"watch: a stage that comes or goes, {i}", r.says("the run goes on as it was", i + 1)
+          and f"tune.yaml:{at}: error: " in r.err(), r.err())
+r.end("watch: stages that come or go", [2])
 
 # Shallower rings are asked for while the launcher may wait for a launch to fill: no frame is lost, in one of many runs.
 put("hitch.lua", """stateless = true

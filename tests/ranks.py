@@ -142,7 +142,7 @@ buffers: {x: {dtype: u8, shape: [3]}}
 stages:
   - {use: generate, frames: 1, out: x}
   - {use: write, path: "${to}/one.npy"}
-  - {name: s, use: write, in: x, path: "${to}/one.txt"}
+  - {name: s, use: write, in: x, path: "${to}/one.txt", format: raw}
 """, 1, (2, 4))
     m.same("none", """
 on_error: drop

@@ -51,6 +51,9 @@ static const struct { const char *script, *text; int code; } scripts[] = {
       "stage 's' is still being opened", 5 },
     { "function process(f, x, y) y:copy(x) end function finish() io.open(hang) end",
       "stage 's' is busy in its finish", 5 },
+    { "function process() end function init() error() end function finish() io.open(hang) end",
+      "stage 's' is still in its finish", 5 },
+    { "function process(f, x) error() end function finish() io.open(hang) end", "stage 's', frame 0: nil", 1 },
     { "", "no function 'process(frame, x, y)'", 1 },
 };
 

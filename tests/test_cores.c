@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "pipe.h"
 #include "suite.h"
+#include "device/machine.h"
 #include "run/cores.h"
 
 static const char *dir;
@@ -91,7 +92,7 @@ TEST(delay_of_a_thread)
 static const struct {
     const char *cgroup;
     struct { const char *path, *text; } file[3];
-    double quota;
+    double limit;                  /* of memory, if a file is of that, else of cores; 0: none */
 } groups[] = {
     { "0::/\n", { { "cpu.max", "150000 100000\n" } }, 1.5 },
     { "0::/\n", { { "cpu.max", "max 100000\n" } }, 0 },
@@ -107,9 +108,16 @@ static const struct {
                          { "cpuacct/cpu.cfs_period_us", "100000\n" } }, 0 },
     { "0::/\n", { { "other", "1 1\n" } }, 0 },
     { "nonsense\n:\n", { { "cpu.max", "1 1\n" } }, 0 },
+    { "0::/a/b\n", { { "a/b/memory.max", "max\n" }, { "a/memory.max", "5000\n" }, { "memory.max", "6000\n" } }, 5000 },
+    { "4:memory:/a/b\n0::/\n", { { "memory/a/b/memory.limit_in_bytes", "9223372036854771712\n" },
+                               { "memory/a/memory.limit_in_bytes", "5000\n" },
+                               { "memory/memory.limit_in_bytes", "9223372036854771712\n" } }, 5000 },
+    { "4:cpu,memory:/a\n", { { "cpu,memory/a/memory.limit_in_bytes", "7000\n" } }, 7000 },
+    { "4:memory:/elsewhere/of/the/host\n", { { "memory/memory.limit_in_bytes", "8000\n" } }, 8000 },
+    { "4:memory:/a\n", { { "memory/a/memory.limit_in_bytes", "9223372036854771712\n" } }, 0 },
 };
 
-TEST_EACH(quota_of_the_cgroup, groups)
+TEST_EACH(limits_of_the_cgroup, groups)
 {
     pipe_text(dir, "cgroup", groups[_i].cgroup);
     for (int i = 0; i < 3 && groups[_i].file[i].path; i++) {
@@ -121,9 +129,13 @@ TEST_EACH(quota_of_the_cgroup, groups)
         }
         pipe_text(dir, groups[_i].file[i].path, groups[_i].file[i].text);
     }
-    double quota = gp_cores_quota(in_dir("cgroup"), dir);
-    ck_assert_msg(quota > groups[_i].quota - 1e-9 && quota < groups[_i].quota + 1e-9, "%g", quota);
+    bool of_memory = strstr(groups[_i].file[0].path, "memory.");
+    double quota = gp_cores_quota(in_dir("cgroup"), dir), cores = of_memory ? 0 : groups[_i].limit;
+    uint64_t memory = gp_machine_memory_limit(in_dir("cgroup"), dir);
+    ck_assert_msg(quota > cores - 1e-9 && quota < cores + 1e-9, "%g", quota);
+    ck_assert_uint_eq(memory, of_memory && groups[_i].limit > 0 ? (uint64_t)groups[_i].limit : UINT64_MAX);
     ck_assert(gp_cores_quota(in_dir("none"), dir) <= 0);
+    ck_assert_uint_eq(gp_machine_memory_limit(in_dir("none"), dir), UINT64_MAX);
 }
 
 TEST_SUITE(cores, up, down, 0)

@@ -63,7 +63,7 @@ static gp_node *node(const char *text)
     return n;
 }
 
-static const struct { const char *text; int64_t want; } ints[] = {
+static const struct { const char *text; gp_int128 want; } ints[] = {
     { "1", 1 }, { " 2 + 3 * 4 ", 14 }, { "(2 + 3) * 4", 20 }, { "-3", -3 }, { "- -3", 3 },
     { "2 - 3 - 4", -5 }, { "24 / 4 / 2", 3 }, { "7 % 4", 3 }, { "010", 10 }, { "k_2", 7 },
     { "width / 16", 64 }, { "ceil(in.shape[1] / 16)", 65 }, { "floor(in.shape[1]/16)", 64 },
@@ -72,6 +72,10 @@ static const struct { const char *text; int64_t want; } ints[] = {
     { "ceil(1/3 + 1/3 + 1/3)", 1 }, { "floor((2 / 3) * 3)", 2 }, { "ceil(max(1/2, 5/2))", 3 },
     { "ceil(2.1)", 3 }, { "4KiB", 4096 }, { "1.5 KiB", 0 }, { "2MB", 2000000 }, { "2TB", 2000000000000 }, { "48kHz", 48000 },
     { "1.5kHz", 1500 }, { "2TiB", (int64_t)2 << 40 }, { "10ms", 10000000 },
+    { "18446744073709551615", UINT64_MAX }, { "-9223372036854775808", INT64_MIN },
+    { "9223372036854775807 + 1", (gp_int128)INT64_MAX + 1 },
+    { "-(-9223372036854775807 - 1) + 9223372036854775807", UINT64_MAX },
+    { "min(18446744073709551615, 18446744073709551614)", UINT64_MAX - 1 }, { "18446744073709551615 % 16", 15 },
     { "9223372036854775807", INT64_MAX }, { "-9223372036854775807 - 1", INT64_MIN },
     { "(-9223372036854775807 - 1) % -1", 0 }, { "ceil(9223372036854775807 / 2)", (int64_t)1 << 62 },
     { "min(9223372036854775806, 9223372036854775807)", INT64_MAX - 1 }, { "2 *\n 3", 6 },
@@ -137,9 +141,9 @@ static const struct { const char *text; int col; const char *msg; } bad[] = {
     { "in.shape[-1]", 19, "expected the number of an axis, counted from 0, not '-'" },
     { "in.width", 13, "a port has 'in.shape[k]' and 'in.size', no 'width'" },
     { "2 * ${gain}", 14, "'${' is for text; in an expression write the bare name: 'gain'" },
-    { "9223372036854775807 + 1", 30, "the result does not fit in 64 bits" },
+    { "18446744073709551615 + 1", 31, "the result does not fit in 64 bits" },
     { "4294967296 * 4294967296", 21, "the result does not fit in 64 bits" },
-    { "9223372036854775808", 10, "the number does not fit in 64 bits" },
+    { "18446744073709551616", 10, "the number does not fit in 64 bits" },
     { "99999999GiB * 1000", 22, "the result does not fit in 64 bits" },
     { "1e999", 10, "the number is too large" },
     { "1e308 * 10", 16, "the result is not a finite number" },
@@ -150,9 +154,10 @@ static const struct { const char *text; int col; const char *msg; } bad[] = {
     { "ceil(1 / (2 - 2))", 17, "division by zero" },
     { "1 / 0 + widht", 12, "division by zero" },
     { "widht + 1 / 0", 10, "'widht' is neither a number nor" },
-    { "-(-9223372036854775807 - 1)", 10, "the result does not fit in 64 bits" },
-    { "(-9223372036854775807 - 1) / -1", 37, "the result does not fit in 64 bits" },
+    { "-(9223372036854775807 + 2)", 10, "the result does not fit in 64 bits" },
+    { "9223372036854775809 / -1", 30, "the result does not fit in 64 bits" },
     { "-9223372036854775807 - 2", 31, "the result does not fit in 64 bits" },
+    { "-9223372036854775809", 10, "the result does not fit in 64 bits" },
     { "2 * ceil(1e300)", 14, "the result does not fit in 64 bits" },
     { "floor(1 / 4294967296 / 4294967296)", 31, "the result does not fit in 64 bits" },
     { "1 + 99999999999GiB", 14, "the number does not fit in 64 bits" },

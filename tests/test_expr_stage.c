@@ -322,6 +322,8 @@ static const struct { const char *expr; int col; const char *msg; } bad[] = {
     { "x * 1.5 << x", 9, "'<<' is for integers, not f64 and u64" },
     { "~(x / 2)", 1, "'~' is for integers, not f64" },
     { "x | (x > 1)", 3, "'|' has no type of integers that holds both u64 and u8" },
+    { "(x > 1) == 9223372036854775808", 9, "'==' has no type of integers that holds both u8 and an integer: write the large" },
+    { "(x > 1) + 9223372036854775808", 9, "'+' has no type of integers that holds both u8 and an integer: write the large" },
     { "complex(x, 1) < 2", 15, "'<' is for real numbers, not c64 and an integer: take re(z), im(z) or abs(z); of c64 there are + - "
       "* /, ==, !=, ? : and arg, conj, exp, isnan" },
     { "sqrt(complex(x, 1))", 1, "'sqrt' is for real numbers, not c64: take" },
@@ -345,7 +347,7 @@ static const struct { const char *expr; int col; const char *msg; } bad[] = {
     { "x.shape[2]", 1, "'x' has no axis 2; axes count from 0" },
     { "z.size", 1, "no input 'z'" },
     { "x.width", 3, "a port has 'x.shape[k]' and 'x.size', no 'width'" },
-    { "9223372036854775807 + 1 + x", 21, "the result does not fit in 64 bits" },
+    { "18446744073709551615 + 1 + x", 22, "the result does not fit in 64 bits" },
     { "$gain * x", 1, "write the bare name: 'gain'" },
     { "x * text", 5, "'text' is 'hello', which is not a number" },
     { " ;", 0, "'expr' is empty" },

@@ -28,7 +28,7 @@ TEST_LOOP(follows, GP_RAW, GP_WHOLE)
     for (const char *e = formats[_i].extensions; *e; e += strspn(e, " ")) {
         int n = (int)strcspn(e, " ");
         ck_assert_int_eq(gp_filetype_of(TEXT(name, "a.b/c.d%.*s", n, e)), _i);
-        ck_assert_int_eq(gp_filetype_of(TEXT(name, "%.*s.x", n, e)), GP_RAW);
+        ck_assert_int_eq(gp_filetype_of(TEXT(name, "%.*s.x", n, e)), GP_AUTO);
         for (char *c = TEXT(name, "A%.*s", n, e); *c; c++)
             *c = *c >= 'a' && *c <= 'z' ? (char)(*c - 32) : *c;
         ck_assert_int_eq(gp_filetype_of(name), _i);
@@ -44,7 +44,7 @@ static const struct { gp_type is; const char *text; } frames[] = {
 
 TEST_LOOP(comes_back, GP_RAW, GP_WHOLE)
 {
-    gp_filetype as = (gp_filetype)_i, begun;
+    gp_filetype as = (gp_filetype)_i;
     const gp_picfile *picture = gp_picfile_of(as);
     const gp_rowsfile *rows = gp_rowsfile_of(as);
     int k = 0;
@@ -59,9 +59,54 @@ TEST_LOOP(comes_back, GP_RAW, GP_WHOLE)
                  "  - {use: write, path: %s%s, in: x}\n", frames[k].text, name, more));
     ck_assert_uint_eq(io_runs(TEXT(yaml, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: %s, out: x}\n"
                                    "  - {use: discard, in: x}\n", frames[k].text, name)), 1);
+    /* Another name: known by its first bytes, or not at all. */
     char *file = pipe_read(io_dir, name, &n);
-    ck_assert((begun = gp_filetype_begun(file, n)) == as || begun == GP_AUTO);
+    bool plain = as == GP_RAW || (rows && rows->encode);
+    ck_assert_int_eq(gp_filetype_begun(file, n), plain ? GP_AUTO : as);
     free(file);
+    char other[600], its[600];
+    rename(io_path(name, its), io_path("no.name", other));
+    for (int said = 0; said < 2; said++) {
+        TEXT(yaml, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: no.name%s%s, out: x}\n  - {use: discard, in: x}\n",
+             frames[k].text, said ? ", format: " : "", said ? formats[_i].word : "");
+        if (plain && !said)
+            io_fails(yaml, 3, "no.name' is of no format that gpipe reads, neither by its name nor by its first bytes ('");
+        else
+            ck_assert_uint_eq(io_runs(yaml), 1);
+    }
+}
+
+/* Files of one stage are of one kind, and what is written has the name of one. */
+#define READ(path) "read, path: " path ", out: x}\n  - {use: discard, in: x"
+#define MADE "generate, frames: 1, out: x}\n  - {use: "
+static const struct { const char *files[2], *stage, *says; } refused[] = {
+    { { "a.png", "a.tif" }, READ("'*'"), "a.tif' is tiff, and '" },
+    { { "a.csv", "a.png" }, READ("'*'"), "a.csv', the first file, is csv: one stage does" },
+    { { "a.dat", "b.txt" }, READ("'*'"), "b.txt' is of no format that gpipe reads, and '" },
+    { { "a.txt" }, READ("a.txt"), "neither by its name nor by its first bytes ('\\x01~a\\x00\\xff'): set" },
+    { { "a.none" }, READ("a.none"), "neither by its name nor by its first bytes (there are none): set" },
+    { { "b.png" }, MADE "write, path: a.fits, in: x", "a.fits' does not end in the extension of a format that gpipe" },
+    { { "b.png" }, MADE "write, path: b.png/%05d, in: x", "b.png/%05d' does not end in the extension of a format that" },
+    { { "b.png" }, MADE "compare, file: b.png, in: x", "b.png' is neither a .npy nor a raw file" },
+};
+
+TEST_EACH(is_refused, refused)
+{
+    static const struct { const char *of, *bytes; size_t n; } made[] = {
+        { "png", "\x89PNG\r\n\x1a\n", 8 }, { "tif", "II*\0", 4 }, { "txt", "\1~a\0\xff", 5 }, { "csv", "1\n", 2 },
+        { "dat", "12", 2 }, { "none", "", 0 },
+    };
+    char path[600], yaml[400];
+    for (int i = 0; i < 2 && refused[_i].files[i]; i++)
+        for (size_t k = 0; k < sizeof made / sizeof *made; k++)
+            if (!strcmp(strchr(refused[_i].files[i], '.') + 1, made[k].of)) {
+                FILE *f = fopen(io_path(refused[_i].files[i], path), "we");
+                ck_assert_ptr_nonnull(f);
+                ck_assert_uint_eq(fwrite(made[k].bytes, 1, made[k].n, f), made[k].n);
+                fclose(f);
+            }
+    io_fails(TEXT(yaml, "buffers: {x: {dtype: u8, shape: [2]}}\nstages:\n  - {use: %s}\n", refused[_i].stage), 3,
+             refused[_i].says);
 }
 
 TEST_SUITE(formats, io_set_up, io_tear_down, 0)

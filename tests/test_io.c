@@ -270,7 +270,7 @@ TEST(percent_signs)
                               "  - {use: read, path: in.npy, out: a}\n"
                               "  - {use: write, path: 50%%d.raw}\n"
                               "  - {use: write, path: o/%d%%%%n.raw, in: a}\n"
-                              "  - {use: write, path: o/%n%d%%, in: a}\n"), 2);
+                              "  - {use: write, path: o/%n%d%%, format: raw, in: a}\n"), 2);
     io_holds("50%d.raw", "\0\1\2\3\4\5\6\7", 8);
     io_holds("o/1%%n.raw", "\4\5\6\7", 4);
     io_holds("o/in0%", "\0\1\2\3", 4);

@@ -31,8 +31,7 @@ static const struct { const char *yaml, *text; } refused[] = {
     { AS("dtype: u8", "read, path: a.raw"),
       "declare dtype and shape" },
     { IN("stdin"), "declare dtype and shape" },
-    { AS("dtype: u8, shape: [2]", "read, path: a.MP3"), "gpipe reads no .mp3 files" },
-    { IN("two.npy") "  - {use: write, path: '%d.gif'}\n", "gpipe writes no .gif files" },
+    { IN("two.npy") "  - {use: write, path: '%d.gif'}\n", ".gif' does not end in the extension of a format" },
     { "stages:\n  - {use: read, path: stdin, format: npz}\n", "only raw data ('format: raw'), npy and y4m can be read" },
     { "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
       "  - {use: read, path: stdin, loop: true, out: x}\n", "cannot be read twice" },
@@ -243,8 +242,8 @@ static const struct { size_t n; const char *end, *text; } long_paths[] = {
     { 9000, "%d.raw", "frame 0: '" },
     { 5000, "%n.raw", "frame 0: '" },
     { 5000, "%%%d.raw", "frame 0: '" },
-    { 4095, "%d", "frame 0: '" },
-    { 4000, "%020d%020d%020d%020d%020d", "frame 0: '" },
+    { 4095, "%d.raw", "frame 0: '" },
+    { 4000, "%020d%020d%020d%020d%020d.raw", "frame 0: '" },
     { 5000, "out.raw", "'" },
     { 5000, "out.png", "frame 0: '" },
 };
@@ -302,6 +301,28 @@ TEST(tolerances)
         else
             io_fails(y, 6, "is expected; ");
     }
+    /* A part of a complex number that is NaN or infinite in both, and the other part. */
+    static const struct { float a[2], b[2]; const char *options, *hint; } parts[] = {
+        { { NAN, 1.0625f }, { NAN, 1 }, "abs: 0.0625", NULL }, { { NAN, 1.0625f }, { NAN, 1 }, "abs: 0.06", "; " },
+        { { 1.0625f, NAN }, { 1, NAN }, "rel: 0.0625", NULL }, { { 2, NAN }, { 2, -NAN }, "abs: 0", NULL },
+        { { NAN, 1 }, { 1, NAN }, "abs: 9", "differ" }, { { NAN, 1 }, { 1, NAN }, "abs: 9, nan: differ", "differ" },
+        { { NAN, 2 }, { NAN, 1 }, "nan: differ", "differ" },
+        { { NAN, 1.0625f }, { NAN, 1 }, "abs: 0.0625, nan: differ", "differ ('nan: differ': no NaN agrees)" },
+        { { INFINITY, 1.0625f }, { INFINITY, 1 }, "abs: 0.0625, nan: differ", NULL },
+        { { -INFINITY, 1 }, { INFINITY, 1 }, "abs: 1e300", "differ" }, { { NAN, NAN }, { NAN, NAN }, "abs: 0", NULL },
+        { { NAN, NAN }, { NAN, 1 }, "abs: 9", "differ" }, { { 5, 0 }, { NAN, 0 }, "abs: 9", "differ" },
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char y[500];
+        pipe_file(io_dir, "a.raw", parts[i].a, 8);
+        pipe_file(io_dir, "b.raw", parts[i].b, 8);
+        TEXT(y, "buffers: {x: {dtype: c64, shape: [1]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
+             "  - {use: compare, file: b.raw, %s}\n", parts[i].options);
+        pipe_result r = io_go(y);
+        const char *text = parts[i].hint ? io_error(&r) : "", *hint = parts[i].hint ? strstr(text, parts[i].hint) : text;
+        ck_assert_msg(hint && gp_errs_exit(&r.errs) == (parts[i].hint ? 6 : 0), "case %zu: %s", i, text);
+        ck_assert_msg(!parts[i].hint || strcmp(parts[i].hint, "differ") || !hint[6], "case %zu: %s", i, text);
+    }
     /* 64-bit integers, further apart than a double can tell. */
     int64_t p = INT64_MAX, q = INT64_MAX - 1;
     pipe_file(io_dir, "p.raw", &p, 8);
@@ -309,6 +330,26 @@ TEST(tolerances)
     io_fails(AS("dtype: i64, shape: [1]", "read, path: p.raw")
           "  - {use: compare, file: q.raw}\n", 6,
              "is 9223372036854775807 where 9223372036854775806");
+    static const struct { const char *dtype; uint64_t a, b; const char *options; bool same; } far[] = {
+        { "i64", 9007199254740993, 0, "abs: 9007199254740992", false },
+        { "i64", 9007199254740993, 0, "abs: 9007199254740993", true },
+        { "i64", 9007199254740993, 0, "abs: 9007199254740992.0", false },
+        { "i64", (uint64_t)INT64_MIN, INT64_MAX, "abs: 18446744073709551614", false },
+        { "i64", (uint64_t)INT64_MIN, INT64_MAX, "abs: 18446744073709551615", true },
+        { "u64", UINT64_MAX, 0, "abs: 1e30", true }, { "u64", 10, 5, "abs: 4.9", false },
+        { "u64", 10, 5, "rel: 1", true },
+    };
+    for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
+        char y[500];
+        pipe_file(io_dir, "p.raw", &far[i].a, 8);
+        pipe_file(io_dir, "q.raw", &far[i].b, 8);
+        TEXT(y, "buffers: {x: {dtype: %s, shape: [1]}}\nstages:\n  - {use: read, path: p.raw, out: x}\n"
+             "  - {use: compare, file: q.raw, %s}\n", far[i].dtype, far[i].options);
+        if (far[i].same)
+            io_runs(y);
+        else
+            io_fails(y, 6, "is expected; ");
+    }
 }
 
 TEST_SUITE(io_errors, io_set_up, io_tear_down, 0)

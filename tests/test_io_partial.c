@@ -87,25 +87,39 @@ TEST(a_long_path)
     ck_assert_str_eq(told, file);
 }
 
-/* What an earlier run kept stays, and so does anything else of that name; the first name that is
- * free is taken. */
-static const struct { const char *there[3], *kept; } again[] = {
-    { { "out.npy.partial" }, "out.npy.partial.2" },
-    { { "out.npy.partial", "out.npy.partial.2" }, "out.npy.partial.3" },
-    { { "out.npy.partial.2" }, "out.npy.partial" },
+/* Of what earlier runs kept stay what is longest, and the last. `kept`: the name of what this run keeps. */
+static const struct { int bytes[3]; const char *kept; } again[] = {
+    { { 100 }, "out.npy.partial" }, { { 164 }, "out.npy.partial" }, { { 165 }, "out.npy.partial.2" },
+    { { 0, 165 }, "out.npy.partial" }, { { 165, 100 }, "out.npy.partial.2" }, { { 165, 165 }, "out.npy.partial.2" },
+    { { 100, 165, 9 }, "out.npy.partial" }, { { 165, 165, 9 }, "out.npy.partial.2" },
 };
 
-TEST_EACH(what_was_kept_stays, again)
+TEST_EACH(what_was_kept, again)
 {
+    static const char *const names[] = { "out.npy.partial", "out.npy.partial.2", "out.npy.partial.3" };
+    static const char of_before[165];
     char say[300], path[600];
-    for (int i = 0; i < 3 && again[_i].there[i]; i++)
-        pipe_text(io_dir, again[_i].there[i], "of an earlier run");
-    pipe_result r = fail_at("path: out.npy", 3);
+    for (int i = 0; i < 3; i++)
+        if (again[_i].bytes[i])
+            pipe_file(io_dir, names[i], of_before, (size_t)again[_i].bytes[i]);
+    pipe_result r = fail_at("path: out.npy", 3);       /* 164 bytes */
     TEXT(say, "is kept as '%s'", io_path(again[_i].kept, path));
     ck_assert_msg(r.errs.n == 2 && strstr(r.errs.e[1].msg, say), "%s", r.errs.e[r.errs.n - 1].msg);
     io_counts(again[_i].kept, U8(9, 4), 0);
-    for (int i = 0; i < 3 && again[_i].there[i]; i++)
-        io_holds(again[_i].there[i], "of an earlier run", 17);
+    for (int i = 0; i < 3; i++)
+        if (again[_i].bytes[i] && strcmp(again[_i].kept, names[i]) != 0)
+            io_holds(names[i], of_before, (size_t)again[_i].bytes[i]);
+}
+
+/* Nor do files of runs that fail pile up. */
+TEST(two_at_most)
+{
+    for (int i = 0; i < 9; i++) {
+        fail_at("path: kept/out.npy", i == 4 ? 4 : 3);
+        ck_assert_int_eq(io_files("kept"), i < 5 ? 1 : 2);
+    }
+    io_counts("kept/out.npy.partial", U8(12, 4), 0);
+    io_counts("kept/out.npy.partial.2", U8(9, 4), 0);
 }
 
 /* A link is not followed, a folder no hindrance, and a name may be as long as one can be. */
@@ -119,7 +133,7 @@ TEST(whatever_has_the_name)
     io_holds("theirs", "theirs", 6);
     io_counts("out.npy.partial.3", U8(9, 4), 0);
 
-    memset(long_name, 'x', NAME_MAX), long_name[NAME_MAX] = 0;
+    memset(long_name, 'x', NAME_MAX), strcpy(long_name + NAME_MAX - 4, ".raw");
     pipe_result r = fail_at(TEXT(write, "path: %s", long_name), 3);
     ck_assert_msg(r.errs.n == 2 && strstr(r.errs.e[1].msg, "xxxx.partial'"), "%s",
                   r.errs.e[r.errs.n - 1].msg);
@@ -176,9 +190,11 @@ TEST(not_over_an_input)
 }
 
 /* Of a run whose threads do not come back: what is worth it is kept, the rest goes; of what has a
- * name already, or belongs to nobody, nothing does. So many names are taken before; so many bytes are whole, 0: all. */
+ * name already, or belongs to nobody, nothing does. So many names are taken before (-1: by what an
+ * earlier run kept); so many bytes are whole, 0: all. */
 static const struct { bool worth, published; int taken; const char *is; int whole; } given_up[] = {
-    { true, false, 0, "out.raw.partial", 0 },     { true, false, 1, "out.raw.partial.2", 0 },
+    { true, false, 0, "out.raw.partial", 0 },     { true, false, -1, "out.raw.partial", 0 },
+    { true, false, 1, "out.raw.partial.2", 0 },
     { true, false, 9, "out.raw.partial.10", 0 },  { true, false, 10, "out.raw.partial.11", 0 },
     { true, false, 99, "out.raw.partial.100", 0 }, { true, false, 100, "out.raw.partial.101", 0 },
     { false, false, 1, NULL, 0 },                 { true, true, 0, "out.raw", 0 },
@@ -190,8 +206,11 @@ TEST_EACH(what_is_given_up, given_up)
     char path[600], name[100], why[GP_WHY];
     gp_filetable *t = gp_filetable_new();
     gp_outfile f = { .by = gp_filetable_writer(t, "stage 'write'", (gp_loc){ 0 }, "out.raw") };
-    for (int i = 1; i <= given_up[_i].taken; i++)
-        pipe_text(io_dir, i == 1 ? "out.raw.partial" : TEXT(name, "out.raw.partial.%d", i), "old");
+    int taken = given_up[_i].taken < 0 ? 0 : given_up[_i].taken;
+    if (given_up[_i].taken < 0)
+        pipe_text(io_dir, "out.raw.partial", "old");
+    for (int i = 1; i <= taken; i++)
+        ck_assert_int_eq(symlink("no", io_path(i == 1 ? "out.raw.partial" : TEXT(name, "out.raw.partial.%d", i), path)), 0);
     ck_assert_msg(gp_outfile_open(&f, io_path("out.raw", path), why), "%s", why);
     ck_assert_int_eq(write(f.fd, "data", 4), 4);
     if (given_up[_i].whole)
@@ -203,7 +222,7 @@ TEST_EACH(what_is_given_up, given_up)
     gp_filetable_abandon(t);
     gp_filetable_abandon(t);
     ck_assert(gp_outfile_is_abandoned(&f));
-    ck_assert_int_eq(io_files("."), given_up[_i].taken + (given_up[_i].is != NULL));
+    ck_assert_int_eq(io_files("."), taken + (given_up[_i].is != NULL));
     if (given_up[_i].is)
         io_holds(given_up[_i].is, "data", given_up[_i].whole && !given_up[_i].published ? 3 : 4);
     ck_assert_str_eq(f.by->kept_path, given_up[_i].is && !given_up[_i].published ? io_path(given_up[_i].is, path) : "");

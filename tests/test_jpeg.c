@@ -300,10 +300,13 @@ TEST(mixed)
         free(p);
     }
     pipe_text(io_dir, "0", "no picture, and no suffix");
-    io_fails(READ("'*'"), 3, "declare dtype and shape");
-    pipe_text(io_dir, "z.npy", "no picture");
+    io_fails(READ("'*'"), 3, "0' is of no format that gpipe reads, neither");
+    pipe_result r = io_go("buffers: {p: {dtype: u8, shape: [\"<=19\", \"<=33\"]}}\nstages:\n"
+                          "  - {use: read, path: '[0-9a-d]*', out: p, on_error: drop}\n" DISCARD);
+    ck_assert(r.outcome == GP_DONE && r.account[0].failed == 1 && r.account[0].out == 4);
+    pipe_text(io_dir, "z.none", "no picture");
     io_fails("buffers: {p: {dtype: u8, shape: [\"<=19\", \"<=33\"]}}\nstages:\n"
-             "  - {use: read, path: '[a-z].*', out: p}\n" DISCARD, 1, "z.npy' is not a picture that gpipe reads");
+             "  - {use: read, path: '[a-z].*', out: p}\n" DISCARD, 1, "z.none' is not a picture that gpipe reads");
 }
 
 TEST_SUITE(jpeg, io_set_up, io_tear_down, 0)

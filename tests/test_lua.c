@@ -110,11 +110,11 @@ static const struct good {
       "assert(type(x) == 'userdata' and getmetatable(x) == false and x == x and x ~= y) "
       "for k in pairs { a = 1 } do y:fill(#k) end"), -1, GP_OK, 16, "\1\1" },
     /* the table that init gets */
-    { X16, "", "params: {i: 8, f: 1.5, e: 1e3, s: '8', b: true, w: off, neg: -3, list: [1, a], "
+    { X16, "", "params: {i: 8, far: 9223372036854775808, f: 1.5, e: 1e3, s: '8', b: true, w: off, neg: -3, list: [1, a], "
       "map: {k: v}, "
       "one: \"${env:LUA_TEST}\", num: \"${gain}\", sum: \"${gain}x\"}",
       "function init(stage) local p = stage.params "
-      "assert(p.i == 8 and p.f == 1.5 and p.e == 1000 and p.s == '8' and p.b == true and p.w == "
+      "assert(p.far == 2.0 ^ 63 and p.i == 8 and p.f == 1.5 and p.e == 1000 and p.s == '8' and p.b == true and p.w == "
           "'off') "
       "assert(p.neg == -3 and p.list[1] == 1 and p.list[2] == 'a' and p.map.k == 'v') "
       "assert(p.one == 'a word' and p.num == 2.5 and p.sum == '2.5x') "

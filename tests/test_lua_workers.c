@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "luarig.h"
 #include "pipe.h"
 #include "suite.h"
@@ -105,6 +106,60 @@ TEST(finish)
     r = rig_opened(X16, "", "", "function process(f, x, y) end");
     ck_assert(call_finish(r));
     rig_free(r);
+}
+
+static void stop_once_begun(gp_pipeline *p, void *dir)
+{
+    char *begun;
+    size_t len;
+    while (!(begun = pipe_read(dir, "begun", &len)))
+        usleep(1000);
+    free(begun);
+    gp_cancel(p, 2);
+}
+
+#define ALL(why) "1 " why "\n2 " why "\n3 " why "\n"
+
+static const struct { const char *script, *last, *ends; gp_outcome outcome; } run_ends[] = {
+    { "", "", ALL("nil"), GP_DONE },
+    { "function body(f) if f.index == 5 then error('boom') end end", "", ALL("stage 'it', frame 5: boom"), GP_ERROR },
+    { "function init() error('no luck') end", "", "1 stage 'it': no luck\n", GP_ERROR },
+    { "function init(s) if s.worker == 2 then error('no luck') end end", "",
+      "1 stage 'it': no luck\n2 stage 'it': no luck\n", GP_ERROR },
+    { "fail = 1", "", "1 nil\n2 stage 'it', finish: a bad end\n3 stage 'it', finish: a bad end\n", GP_ERROR },
+    { "", "function init() error('not open') end", ALL("stage 'last': not open"), GP_ERROR },
+    { "fail = 3", "function init() error('not open') end", ALL("stage 'last': not open"), GP_ERROR },
+    { "", "function process(f) error('no room') end", ALL("stage 'last', frame 0: no room"), GP_ERROR },
+    { "function body(f, x) io.open(dir .. '/begun', 'w'):write('1'):close() while true do x:sum() end end", "",
+      ALL("the run was stopped"), GP_NOT_DRAINED },
+};
+
+/* Whatever becomes of a run: each state that was begun comes to finish() once, and is told what happened. */
+TEST_EACH(finish_always, run_ends)
+{
+    const char *dir = pipe_dir();
+    char text[1500];
+    size_t len;
+    snprintf(text, sizeof text, "stateless = true\ndir = '%s'\nbody = function() end\n%s\n"
+             "function process(f, x, y) y:copy(x) body(f, x) end\nfunction finish(stage, why)\n"
+             "  local f = io.open(dir .. '/ends', 'a')\n"
+             "  f:write(stage.worker, ' ', tostring(why):match('[^\\n]*'), '\\n')\n  f:close()\n"
+             "  if fail == stage.worker then error('a bad end') end\nend", dir, run_ends[_i].script);
+    pipe_text(dir, "it.lua", text);
+    snprintf(text, sizeof text, "function process() end %s", run_ends[_i].last);
+    pipe_text(dir, "last.lua", text);
+    pipe_result r = pipe_run_with(dir, "buffers: {a: {dtype: u8, shape: [8]}}\nstages:\n"
+        "  - {use: generate, frames: 1000, out: a}\n  - {name: it, use: lua, script: it.lua, workers: 3}\n"
+        "  - {name: last, use: lua, script: last.lua, out: []}\n", "cpu", NULL, (gp_run_options){ 0 },
+        run_ends[_i].outcome == GP_NOT_DRAINED ? stop_once_begun : NULL, (void *)(uintptr_t)dir);
+    ck_assert_msg(r.outcome == run_ends[_i].outcome, "%s", rig_error(&r.errs));
+    char *ends = pipe_read(dir, "ends", &len);
+    ck_assert_msg(ends && !strcmp(ends, run_ends[_i].ends), "not:\n%sbut:\n%s", run_ends[_i].ends, ends ? ends : "nothing");
+    bool warns = strstr(run_ends[_i].script, "fail = 3");
+    ck_assert_int_eq(r.errs.n, (r.outcome == GP_ERROR) + warns);
+    ck_assert(!warns || strstr(r.errs.e[1].msg, "finish: a bad end"));
+    free(ends);
+    pipe_dir_remove(dir);
 }
 
 enum { FRAMES = 96 };

@@ -219,11 +219,15 @@ TEST(rate_of_one)
 
 /* ---- text that is no number ---------------------------------------------- */
 
-static const struct { const char *text; size_t n; const char *error; } texts[] = {
-    { " 0.5\n", 5, NULL }, { "1\0002", 3, "has a NUL in its 'gain', which is not a number" }, { "fast", 4, "is 'fast', which is not a number" },
-    { "0000000000000000000000000000000000000000000000000000000000000.5", 63, NULL },
+static const struct { const char *text; size_t n; const char *error; double x; } texts[] = {
+    { "9007199254740993", 16, "is '9007199254740993', which is not exact in an f64", 0 },
+    { "-9223372036854775807", 20, "is not exact in an f64", 0 }, { "18446744073709551615", 20, "is not exact in an f64", 0 },
+    { "-009223372036854775808", 22, NULL, -0x1p63 }, { "18446744073709551616", 20, NULL, 0x1p64 },
+    { "9007199254740993.0", 18, NULL, 0x1p53 }, { "-0", 2, NULL, 0 }, { "9007199254740992", 16, NULL, 0x1p53 },
+    { " 0.5\n", 5, NULL, 0.5 }, { "1\0002", 3, "has a NUL in its 'gain', which is not a number", 0 }, { "fast", 4, "is 'fast', which is not a number", 0 },
+    { "0000000000000000000000000000000000000000000000000000000000000.5", 63, NULL, 0.5 },
     { "00000000000000000000000000000000000000000000000000000000000000.5", 64,
-      "says its 'gain' in 64 characters, and a number has at most 63" },
+      "says its 'gain' in 64 characters, and a number has at most 63", 0 },
 };
 
 TEST_EACH(text, texts)
@@ -232,7 +236,7 @@ TEST_EACH(text, texts)
     char why[GP_WHY] = "";
     gp_said s = { .n = 1, .key = key };
     ck_assert_msg(gp_said_take(&s, 0, texts[_i].text, texts[_i].n, why) == !texts[_i].error, "%s: %s", texts[_i].text, why);
-    ck_assert_msg(texts[_i].error ? strstr(why, texts[_i].error) != NULL : s.value[0] == 0.5, "%s: %s", texts[_i].text, why);
+    ck_assert_msg(texts[_i].error ? strstr(why, texts[_i].error) != NULL : s.value[0] == texts[_i].x, "%s: %s", texts[_i].text, why);
 }
 
 /* A description: the number that it says of `gain`; -1: none; an error of one that is torn. */

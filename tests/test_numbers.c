@@ -1,6 +1,7 @@
 /* test_numbers.c - numbers at the ends of their types: of each kind of computation one element, NaN, infinities, and what
  * only a value in between does not hold. What is expected is the number that is right, as NumPy has it with longer floats;
  * but where squares are beyond an f64, `std` is inf and `normalize` by it NaN. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include "iotest.h"
@@ -41,6 +42,13 @@ static const struct { const char *dtype; int n; const char *stage, *in, *out; } 
     { "u64", 1, "{use: mix, op: mean}", FAR_U " " FAR_U " " FAR_U, "1.8446744e+19" },
     { "i64", 1, "{use: mix, op: mean}", "-3 4", "0.5" },
     { "i64", 1, "{use: mix, op: sum}", "9007199254740993 2", "9007199254740995" },
+    { "i64", 2, "{use: threshold, level: 9007199254740992}", "9007199254740992 9007199254740993", "0 1" },
+    { "u64", 2, "{use: threshold, level: 18446744073709551614}", "18446744073709551614 18446744073709551615", "0 1" },
+    { "i64", 3, "{use: threshold, level: -2.5}", "-3 -2 3", "0 1 1" },
+    { "u64", 1, "{use: expr, expr: 'in + 9223372036854775808'}", "5", "9223372036854775813" },
+    { "u64", 2, "{use: expr, expr: 'in > 18446744073709551614'}", "18446744073709551614 18446744073709551615", "0 1" },
+    { "u64", 1, "{use: expr, expr: 'in + (18446744073709551615 >> 1)'}", "0", FAR },
+    { "f32", 1, "{use: pad, after: 1, value: -0.0}", "1", "1 -0" },
     { "f32", 1, STD, "nan", "nan" },
     { "f64", 4, DEVIATION, "1e-200 2e-200 3e-200 4e-200", "nan nan nan nan" },
     { "f32", 1, STD, "inf", "nan" },
@@ -98,6 +106,75 @@ TEST_EACH(of_stages, rows)
     ck_assert_msg(n == strlen(want) && !memcmp(got, want, n), "%s of %s is\n%.*s, not\n%s", rows[_i].stage, rows[_i].in,
                   (int)n, got, want);
     free(got);
+}
+
+/* ---- whole numbers at the ends of 64 bits ------------------------------------- */
+
+static const char *const wholes[] = { "9007199254740993", FAR, "9223372036854775808", FAR_U, "-9223372036854775808",
+                                      "18446744073709551616", "-9223372036854775809" };
+enum { WHOLES = sizeof wholes / sizeof *wholes };
+
+/* Which of these a type holds: without rounding, in f64 too. */
+static const struct { const char *dtype; bool holds[WHOLES]; } wide[] = {
+    { "i64", { 1, 1, 0, 0, 1, 0, 0 } }, { "u64", { 1, 1, 1, 1, 0, 0, 0 } }, { "f64", { 0, 0, 1, 0, 1, 0, 0 } },
+};
+
+/* What takes such a number, N, of type T, behind a frame that is 0; the last line that is written is N, or `last`. */
+static const struct { const char *buffers, *stages, *last; bool rounds; } takers[] = {
+    { ", z: {like: x}", "{use: discard}, {name: g, use: generate, pattern: constant, value: N, frames: 1, out: z}", NULL,
+      false },
+    { "", "{use: pad, after: 1, value: N}", NULL, false },
+    { "", "{use: pad, after: 1, value: N}, {use: threshold, level: N}", "0", false },
+    { "", "{use: threshold, level: 0, below: N}", NULL, false },
+    { "", "{use: pad, after: 1, value: 1}, {use: threshold, level: 0, above: N}", NULL, false },
+    { ", c: {const: [N], dtype: T}", "{use: expr, in: [x, c], expr: 'c'}", NULL, false },
+    { ", u: {carry: x, init: N}", "{use: expr, in: [u, x], expr: 'u + x'}", NULL, false },
+    { ", y: {like: x}", "{use: kernel, out: y, threads: 1, args: [out, {T: 'N'}], "
+      "code: 'extern \"C\" __global__ void k(D *y, D n) { *y = n; }'}", NULL, true },
+    { "", "{use: expr, out: y, expr: 'in * 0 + N'}", NULL, true },
+};
+
+static char *with(const char *text, const char *dtype, const char *number)
+{
+    static char out[1200];
+    const char *c_type = *dtype == 'f' ? "double" : *dtype == 'u' ? "unsigned long long" : "long long";
+    char *to = out, before = ' ';
+    for (; *text; before = *text++) {
+        bool word = isalnum((unsigned char)text[1]) || isalnum((unsigned char)before);
+        const char *put = word ? NULL : *text == 'T' ? dtype : *text == 'N' ? number : *text == 'D' ? c_type : NULL;
+        to += put ? sprintf(to, "%s", put) : (*to = *text, 1);
+    }
+    *to = '\0';
+    return out;
+}
+
+TEST_EACH(of_options, takers)
+{
+    for (size_t t = 0; t < sizeof wide / sizeof *wide; t++)
+        for (size_t w = 0; w < WHOLES; w++) {
+            char y[1000];
+            bool holds = wide[t].holds[w];
+            if (takers[_i].rounds && (*wide[t].dtype == 'f' || !holds))
+                continue;
+            TEXT(y, "buffers: {x: {dtype: T, shape: [1]}%s}\nstages: [{use: generate, frames: 1, out: x}, %s, "
+                 "{use: write, path: out.csv}]\n", takers[_i].buffers, takers[_i].stages);
+            strcpy(y, with(y, wide[t].dtype, wholes[w]));
+            if (!holds) {
+                io_fails(y, 3, w < 5 ? "hold" : "64 bits");
+                continue;
+            }
+            ck_assert_uint_ge(io_runs(y), 1);
+            size_t n;
+            char *got = pipe_read(io_dir, "out.csv", &n), *line = got;
+            for (char *c = got; c + 1 < got + n; c++)
+                line = *c == '\n' ? c + 1 : line;
+            const char *last = takers[_i].last ? takers[_i].last : wholes[w];
+            if (*wide[t].dtype == 'f' && !takers[_i].last)
+                ck_assert_msg(strtod(line, NULL) == strtod(last, NULL), "%s gave %s", y, line);
+            else
+                ck_assert_msg(!strncmp(line, last, strlen(last)) && line[strlen(last)] == '\n', "%s gave %s", y, line);
+            free(got);
+        }
 }
 
 TEST_SUITE(numbers, io_set_up, io_tear_down, 0)

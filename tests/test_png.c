@@ -235,4 +235,20 @@ TEST(transparent_gray)
     ck_assert(!memcmp(frame, want, sizeof want));
 }
 
+/* No memory is taken for pixels that the file cannot have; what deflate makes of one color is taken. */
+TEST_LOOP(claims, 0, 2)
+{
+    unsigned char head[13] = { 0, 1, 0, 0, 0, 0, 0, 0, 8, 2 };
+    char z[8] = "not seen";
+    put32(head + 4, _i ? 10 : 65536);
+    nfile = 8;
+    memcpy(file, "\x89PNG\r\n\x1a\n", 8);
+    chunk("IHDR", head, 13);
+    chunk("IDAT", z, sizeof z);
+    chunk("IEND", "", 0);
+    pipe_file(io_dir, "a.png", file, nfile);
+    io_fails("stages:\n  - {use: read, path: a.png}\n  - {use: discard}\n", _i ? 1 : 3, _i ? "is a broken PNG file: its data"
+             : "it says that it has 65536 x 65536 pixels, for which 65 bytes are too few");
+}
+
 TEST_SUITE(png, io_set_up, io_tear_down, 0)

@@ -158,12 +158,36 @@ TEST_EACH(ends_badly, bad)
     no_children();
 }
 
+/* An application that is told of no child's end does not take each end for a good one. */
+TEST(end_unknown)
+{
+    signal(SIGCHLD, SIG_IGN);
+    io_fails(FROM("[sh, -c, 'cat a.raw; exit 3']") DISCARD, 1, "'sh' has ended, and how is not known");
+    io_fails(TO("[sh, -c, 'cat >/dev/null; exit 3']"), 1, "'sh' has ended, and how is not known");
+}
+
 /* What it reads has no name before all is well. */
 TEST(no_file)
 {
     char path[600];
     io_fails(FROM("[sh, -c, 'cat a.raw; exit 3']") "  - {use: write, path: b.raw}\n", 1, "exit status 3");
     ck_assert_int_ne(access(io_path("b.raw", path), F_OK), 0);
+}
+
+/* Whole frames that a program has written come out, however it ends, whether they are read in one call or in several. */
+static const char *const failing[] = {
+    "[sh, -c, 'cat a.raw; exit 3']", "[sh, -c, 'cat a.raw; kill -9 $$$$']",
+    "[sh, -c, 'cat a.raw; printf x; exit 3']", "[sh, -c, 'cat a.raw; sleep 0.05; exit 3']",
+};
+
+TEST_EACH(delivered, failing)
+{
+    char y[500];
+    for (int i = 0; i < 20; i++) {         /* a program may end before we look, or after that */
+        pipe_result r = io_go(TEXT(y, "depth: 64\n" FROM("%s") DISCARD, failing[_i]));
+        ck_assert_msg(r.account[0].out == 20 && strstr(io_error(&r), "frame 20: 'sh' "), "%llu out, %s",
+                      (unsigned long long)r.account[0].out, io_error(&r));
+    }
 }
 
 /* Where enough frames are read, what becomes of it is no error: not SIGPIPE, nor what it makes of that, nor if it has to

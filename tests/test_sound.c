@@ -288,6 +288,18 @@ TEST_EACH(cut_off, cut)
                   strstr(as, "flac") ? 5 : 2, as), cut[_i].code, cut[_i].said);
 }
 
+/* One error, not one for each frame of what is not there. */
+TEST(a_flac_that_claims_more)
+{
+    size_t n;
+    char *all = pipe_read("tests/data/sound", "five.flac", &n), said[200];
+    all[21] |= 1;                      /* 2^32 rows more, in blocks of 4,096 */
+    pipe_file(io_dir, "a.flac", all, n);
+    io_fails("buffers: {x: {shape: [100, 5]}}\non_error: drop\nstages:\n  - {use: read, path: a.flac, out: x}\n" DISCARD, 3,
+             TEXT(said, "it says that it has 4294967596 rows, for which %zu bytes are too few", n));
+    free(all);
+}
+
 /* Any bytes instead of some: an error or other samples, no crash. */
 TEST_LOOP(damaged, 0, 5)
 {

@@ -299,6 +299,9 @@ static const struct { tag tags[8]; const char *said; } refused[] = {
     { { { 256, SHORT, 1, { 0 } } }, "is cut off or damaged" },
     { { { 257, ASCII, 1, { 2 } } }, "is cut off or damaged" },
     { { PIXELS(1 << 20, 1) }, "is cut off or damaged: it needs 1048576 bytes for its pixels, and the file has 3128" },
+    { { PIXELS(1 << 20, 1 << 12), { 259, SHORT, 1, { 5 } } }, "it needs 1048576 bytes for its pixels at least, and the file" },
+    { { PIXELS(1 << 20, 1 << 12), { 259, SHORT, 1, { 8 } } }, "it needs 4161790 bytes for its pixels at least, and the file" },
+    { { PIXELS(1 << 20, 1 << 12), { 259, SHORT, 1, { 32773 } } }, "it needs 67108864 bytes for its pixels at least, and the" },
     { { { 259, SHORT, 1, { 0 } } }, "is compressed by method 0 of TIFF" },
     { { { 278, SHORT, 1, { 0 } } }, "is cut off or damaged" },
     { { { 284, SHORT, 1, { 3 } } }, "is cut off or damaged" },
@@ -335,7 +338,8 @@ TEST(chains)
     pipe_text(io_dir, "a.tif", "II*");
     io_fails(STACK(""), 3, "is not a TIFF file");
     pipe_text(io_dir, "a.tif", "\x89PNG\r\n\x1a\n and so on");
-    io_fails(STACK(""), 3, "is not a TIFF file");
+    io_fails(STACK(""), 3, "is cut off within its header");
+    io_fails(STACK(", format: tiff"), 3, "is not a TIFF file");
     begin(false, false), save("a.tif");
     io_fails(STACK(""), 3, "has no pages: it was never finished");
     begin(true, false), put(4, 4, 2), page(0, NULL, 0), save("a.tif");

@@ -68,17 +68,31 @@ bool gp_why(char err[GP_WHY], const char *fmt, ...)
 const char *gp_strerror(int e)
 {
     return e == EMFILE ? GP_MARK_FILES "Too many open files" : e == ENFILE ? GP_MARK_SHORT "Too many open files in system"
-        : e == ENOMEM ? GP_MARK_SHORT "Cannot allocate memory" : strerror(e);
+        : e == ENOMEM ? GP_MARK_SHORT "Cannot allocate memory"
+        : e == EAGAIN ? GP_MARK_THREADS "Resource temporarily unavailable" : strerror(e);
+}
+
+/* Appends a limit of this process to a message: "%s'ulimit -n' is 4". */
+static void tell_limit(gp_err *e, const char *before, const char *option, int which, rlim_t unit)
+{
+    struct rlimit l;
+    size_t n = strlen(e->msg);
+    bool known = !getrlimit((unsigned)which, &l);
+    char value[24] = "unlimited";
+    if (known && l.rlim_cur != RLIM_INFINITY)
+        snprintf(value, sizeof value, "%llu", (unsigned long long)(l.rlim_cur / unit));
+    if (known)
+        snprintf(e->msg + n, sizeof e->msg - n, "%s'ulimit %s' is %s", before, option, value);
 }
 
 /* Removes the marks that why.h defines. One of a shortage sets GP_E_RESOURCE, because the pipeline is not at fault. */
 static void take_marks(gp_err *e)
 {
-    struct rlimit files;
-    bool is_short = false, many = false;
+    bool is_short = false, files = false, threads = false;
     for (char *at = e->msg; (at = strchr(at, GP_MARK_SHORT[0]));) {
-        bool open = !strncmp(at, GP_MARK_FILES, 3), mark = open || !strncmp(at, GP_MARK_SHORT, 3);
-        is_short |= mark, many |= open;
+        bool f = !strncmp(at, GP_MARK_FILES, 3), t = !strncmp(at, GP_MARK_THREADS, 3);
+        bool mark = f || t || !strncmp(at, GP_MARK_SHORT, 3);
+        is_short |= mark, files |= f, threads |= t;
         if (mark)
             memmove(at, at + 3, strlen(at + 3) + 1);
         else
@@ -87,10 +101,14 @@ static void take_marks(gp_err *e)
     if (!is_short || (e->code != GP_E_RUN && e->code != GP_E_USAGE && e->code != GP_E_SPEC && e->code != GP_E_RESOURCE))
         return;
     e->code = GP_E_RESOURCE;
-    size_t n = strlen(e->msg);
-    if (many && !getrlimit(RLIMIT_NOFILE, &files))
-        snprintf(e->msg + n, sizeof e->msg - n, " ('ulimit -n' is %llu)",
-                 (unsigned long long)files.rlim_cur);
+    if (files)
+        tell_limit(e, " (", "-n", RLIMIT_NOFILE, 1);
+    if (threads) {
+        tell_limit(e, " (", "-u", RLIMIT_NPROC, 1);
+        tell_limit(e, ", ", "-v", RLIMIT_AS, 1024);
+    }
+    if (files || threads)
+        strncat(e->msg, ")", sizeof e->msg - 1 - strlen(e->msg));
 }
 
 bool gp_fail_(gp_errs *errs, gp_code code, gp_loc at, const char *c_file,

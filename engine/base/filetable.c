@@ -410,6 +410,7 @@ bool gp_temporary_note(gp_temporary *t, const char *path, const char *name)
 {
     snprintf(t->path, sizeof t->path, "%s", path);
     snprintf(t->name, sizeof t->name, "%s", name);
+    memset(t->older, 0, sizeof t->older);
     atomic_store(&t->is_worth, false);
     atomic_store(&t->whole, -1);
     atomic_store(&t->is_there, true);

@@ -93,6 +93,8 @@ bool gp_filetable_must_sync(const gp_filetable *t);
  * their writer's place. When all writing is done, by one thread. */
 void gp_filetable_sync(gp_filetable *t, gp_errs *errs);
 
+enum { GP_PARTIALS = 2 };              /* so many of what runs keep of one file are replaced by later ones */
+
 /* One temporary file of a writer, for as long as it is there: gp_filetable_abandon keeps or
  * removes it. */
 typedef struct gp_temporary {
@@ -100,6 +102,7 @@ typedef struct gp_temporary {
     gp_filewriter *by;
     atomic_bool is_there, is_worth;    /* it is kept */
     _Atomic int64_t whole;             /* then so many bytes of it; -1: all */
+    ino_t older[GP_PARTIALS];          /* what earlier runs kept and it may replace; 0: nothing */
     char path[PATH_MAX], name[NAME_MAX + 1];   /* name: that of the file that it is to be */
 } gp_temporary;
 

@@ -66,12 +66,6 @@ static bool note(gp_outfile *f)
     return !f->noted || gp_temporary_note(f->noted, f->tmp, f->path + gp_path_folder(f->path));
 }
 
-void gp_outfile_worth(const gp_outfile *f)
-{
-    if (f->noted)
-        atomic_store_explicit(&f->noted->is_worth, true, memory_order_release);
-}
-
 void gp_outfile_whole(const gp_outfile *f, size_t bytes)
 {
     if (f->noted)

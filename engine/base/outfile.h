@@ -86,7 +86,7 @@ bool gp_outfile_is_named(const gp_outfile *f, char err[GP_WHY]);
 bool gp_outfile_check(gp_outfile *f, size_t size, char err[GP_WHY]);
 
 /* partial.c: drops the file, but keeps what was written under its name with ".partial" behind, or ".partial.2",
- * ".partial.3", ...: the first that is free, which `by` notes. */
+ * ".partial.3", ...: the first that is free or may be replaced, which `by` notes. */
 void gp_outfile_keep(gp_outfile *f);
 /* From now on what is written is worth that, should the run end without this thread. */
 void gp_outfile_worth(const gp_outfile *f);

@@ -1,5 +1,6 @@
-/* partial.c - what is kept of a file that does not get its name, by a rename alone. Nothing that
- * is there is replaced. */
+/* partial.c - what is kept of a file that does not get its name, by a rename alone. Of what earlier runs kept so there
+ * stay two at most: NAME.partial is replaced by what is as long or longer, else NAME.partial.2 is, whatever it has.
+ * Nothing else is replaced: no link, nothing that the run reads, or that came while it was writing. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -41,21 +42,51 @@ static int name_beside(const char *tmp, const char *path)
     return !lstat(path, &st) ? EEXIST : rename(tmp, path) ? errno : 0;
 }
 
-/* Keeps what is at `now` of the file `path`, of `by`. */
-static bool keep(const char *now, const char *path, gp_filewriter *by)
+static bool is_regular(const char *path, struct stat *st)
+{
+    return !lstat(path, st) && S_ISREG(st->st_mode);
+}
+
+void gp_outfile_worth(const gp_outfile *f)
+{
+    gp_temporary *t = f->noted;
+    char name[PATH_MAX];
+    struct stat st;
+    if (!t || atomic_load_explicit(&t->is_worth, memory_order_relaxed))
+        return;
+    for (int n = 0; n < GP_PARTIALS; n++)
+        if (kept_name(name, t->path, t->name, n + 1) && is_regular(name, &st) && st.st_uid == geteuid()
+            && !gp_filetable_is_read(t->by, &st))
+            t->older[n] = st.st_ino;
+    atomic_store_explicit(&t->is_worth, true, memory_order_release);
+}
+
+/* May what is at `now` replace the n-th of those that earlier runs kept? */
+static bool may_replace(const gp_temporary *t, const char *name, int n, const char *now)
+{
+    struct stat old, st;
+    return n <= GP_PARTIALS && is_regular(name, &old) && old.st_ino == t->older[n - 1]
+        && (n == GP_PARTIALS || (!stat(now, &st) && old.st_size <= st.st_size));
+}
+
+/* Keeps what is at `now` of the file `path`. */
+static bool keep(const char *now, const char *path, gp_temporary *t)
 {
     char name[PATH_MAX];
     int bad = EEXIST;
-    for (int n = 1; bad == EEXIST && kept_name(name, now, path, n); n++)
+    for (int n = 1; bad == EEXIST && kept_name(name, now, path, n); n++) {
         bad = name_beside(now, name);
-    return !bad && strcpy(by->kept_path, name);
+        if (bad == EEXIST && may_replace(t, name, n, now))
+            bad = rename(now, name) ? errno : 0;
+    }
+    return !bad && strcpy(t->by->kept_path, name);
 }
 
 void gp_outfile_keep(gp_outfile *f)
 {
     char now[PATH_MAX];
-    bool mine = f->open && !f->in_place && !f->published && f->by && gp_outfile_find(f, now);
-    if (mine && keep(now, f->path, f->by)) {
+    bool mine = f->open && !f->in_place && !f->published && f->noted && gp_outfile_find(f, now);
+    if (mine && keep(now, f->path, f->noted)) {
         gp_outfile_let_go(f);
         f->published = true;
     }
@@ -69,7 +100,7 @@ void gp_temporary_end(gp_temporary *t)
     int64_t whole = atomic_load(&t->whole);
     int cut = whole >= 0 ? truncate(t->path, whole) : 0;
     (void)cut;
-    if (!atomic_load(&t->is_worth) || !keep(t->path, t->name, t->by))
+    if (!atomic_load(&t->is_worth) || !keep(t->path, t->name, t))
         unlink(t->path);
     atomic_store(&t->is_there, false);
 }

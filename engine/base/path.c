@@ -220,5 +220,5 @@ char *gp_path_plain(char *out, const char *path)
 
 bool gp_path_is_device(const char *path)
 {
-    return !strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9) != 0;
+    return (!strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9) != 0) || !strncmp(path, "/proc/self/fd/", 14);
 }

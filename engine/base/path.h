@@ -47,7 +47,7 @@ const char *gp_path_stem(const char *path, size_t *len);
 /* The length of the folder at the beginning of `path`, with its last '/'; 0: none. */
 size_t gp_path_folder(const char *path);
 
-/* Is it a device, to which frames are given without being kept? /dev/shm has files. */
+/* Is it a device, to which frames are given without being kept, or what a shell has opened? /dev/shm has files. */
 bool gp_path_is_device(const char *path);
 
 /* `path` without redundant parts, "//", "." and "a/..", in a buffer of as many bytes as it

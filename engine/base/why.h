@@ -15,8 +15,10 @@ bool gp_why(char err[GP_WHY], const char *fmt, ...)
  * is no UTF-8, and in no message of a compiler or a script but on purpose. */
 #define GP_MARK_SHORT "\xff\1\xfe"
 #define GP_MARK_FILES "\xff\2\xfe"    /* ... of open files: the limit is told */
+#define GP_MARK_THREADS "\xff\3\xfe"  /* ... of threads or processes: their limits are told */
 
-/* As strerror, with a mark for ENOMEM, EMFILE and ENFILE. Any thread; nothing to free. */
+/* As strerror, with a mark for ENOMEM, EMFILE, ENFILE, and EAGAIN, with which threads and processes are refused. Any
+ * thread; nothing to free. */
 const char *gp_strerror(int e);
 #define GP_WHY_MEMORY GP_MARK_SHORT "does not fit in memory"
 

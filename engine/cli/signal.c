@@ -208,6 +208,7 @@ void gp_signals_catch(bool quiet)
 {
     struct sigaction a = { .sa_handler = on_signal, .sa_flags = SA_RESTART }, was,
                      last = { .sa_handler = on_end, .sa_flags = (int)SA_RESETHAND };
+    sigset_t mask;
     running.quiet = quiet;
     sigemptyset(&a.sa_mask);
     sigemptyset(&last.sa_mask);
@@ -217,6 +218,9 @@ void gp_signals_catch(bool quiet)
         sigaction(SIGHUP, &a, NULL);
     if (!sigaction(SIGQUIT, NULL, &was) && was.sa_handler == SIG_DFL)
         sigaction(SIGQUIT, &last, NULL);
+    sigemptyset(&mask), sigaddset(&mask, SIGINT), sigaddset(&mask, SIGTERM), sigaddset(&mask, SIGHUP);
+    sigaddset(&mask, SIGQUIT);
+    pthread_sigmask(SIG_UNBLOCK, &mask, NULL);         /* whoever started us may have blocked them */
     catch_faults();
 }
 

@@ -6,7 +6,8 @@
 #include "draw/dump.h"
 
 static const char *const opt_types[] = {
-    [GP_OPT_INT] = "integer", [GP_OPT_FLOAT] = "number", [GP_OPT_BOOL] = "bool",
+    [GP_OPT_INT] = "integer", [GP_OPT_FLOAT] = "number", [GP_OPT_NUM] = "number",
+    [GP_OPT_BOOL] = "bool",
     [GP_OPT_TEXT] = "text", [GP_OPT_PATH] = "path", [GP_OPT_ENUM] = "word",
     [GP_OPT_DTYPE] = "dtype", [GP_OPT_TIME] = "time", [GP_OPT_INTS] = "integers",
     [GP_OPT_FLOATS] = "numbers", [GP_OPT_NODE] = "yaml",

@@ -8,6 +8,7 @@
  * launch of frame k, behind the stage that makes v in the launch of frame k - 1 (run/launch.c). */
 #include <math.h>
 #include <string.h>
+#include "base/num.h"
 #include "compile/resolve.h"
 
 #define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
@@ -223,9 +224,9 @@ static bool check_init(gp_resolving *r, const gp_rbuf *u, gp_rbuf *init, const g
     char a[128], b[128];
     if (init->broken || (init->b.path && !init->known))
         return false;
-    if (!init->b.path && !gp_const_fits(&init->b.value, t->dtype))
-        return AT(r, init->b.at, "'init' of buffer '%s' is %.17g, which %s cannot hold", u->b.name, init->b.value.f,
-                  gp_dtype_name(t->dtype));
+    if (!init->b.path && !gp_num_fits(&init->b.value, t->dtype))
+        return AT(r, init->b.at, "'init' of buffer '%s' is %s, which %s cannot hold", u->b.name,
+                  gp_num_text(&init->b.value, a), gp_dtype_name(t->dtype));
     if (init->b.path && !gp_type_same(&init->b.type, t))
         return AT(r, init->b.at, "'init' of buffer '%s' is %s, and a frame of it is %s", u->b.name,
                   gp_type_text(&init->b.type, a), gp_type_text(t, b));

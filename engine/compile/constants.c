@@ -1,28 +1,12 @@
 /* constants.c - what constants hold: .npy files, or numbers in the pipeline's file. */
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/npy.h"
+#include "base/num.h"
 #include "base/plural.h"
 #include "base/why.h"
 #include "compile/resolve.h"
 
 #define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
-
-bool gp_const_fits(const gp_num *x, gp_dtype t)
-{
-    double v = x->f;
-    int bits = 8 * (int)gp_dtype_size(t);
-    bool is_signed = t == GP_I8 || t == GP_I16 || t == GP_I32 || t == GP_I64;
-    switch (t) {
-    case GP_F16:               return !isfinite(v) || fabs(v) < 65520;         /* it rounds to 65504 */
-    case GP_F32: case GP_C64:  return !isfinite(v) || isfinite((float)v);
-    case GP_F64:               return true;
-    case GP_I64: case GP_U64:  return x->is_int && (is_signed || x->i >= 0);
-    default:                   return v == floor(v) && v >= (is_signed ? -ldexp(1, bits - 1) : 0)
-                                   && v < ldexp(1, bits - is_signed);
-    }
-}
 
 /* ---- lists of numbers -------------------------------------------------- */
 
@@ -38,14 +22,7 @@ static bool read_number(listing *l, const gp_node *n)
         return AT(l->r, n->at, "constant '%s' has more than %d elements: make it a .npy file", l->b->b.name, MOST);
     if (!gp_read_num(&l->r->read, n, x))
         return false;
-    char *end;
-    double as_it_stands = strtod(n->text, &end);       /* with the sign of -0.0 */
-    if (!x->is_int && !*end)
-        x->f = as_it_stands;
-    if (!x->is_int && x->f == floor(x->f) && fabs(x->f) < 0x1p63)
-        x->i = (int64_t)x->f, x->is_int = t == GP_I64 || t == GP_U64;
-    bool exact = fabs(x->f) < 0x1p53 && (double)(float)x->f == x->f;
-    return (gp_const_fits(x, t) && (t != GP_F32 || !x->is_int || exact))
+    return gp_num_fits(x, t)
         || AT(l->r, n->at, "constant '%s': %s cannot hold %.40s: give it another 'dtype'", l->b->b.name, gp_dtype_name(t), n->text);
 }
 

@@ -1,16 +1,16 @@
 /* expr.c - the value of an expression, see node.h and expr.h.
  *
- * A value is an exact quotient of 64-bit integers, or a double; a quotient that is not an
+ * A value is an exact quotient of integers of i64 or u64, or a double; a quotient that is not an
  * integer exists only inside ceil() and floor(). One double makes the result a double.
  * Nothing overflows unnoticed. */
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include "base/num.h"
 #include "compile/expr.h"
 
 struct val {
     bool exact;
-    int64_t num, den;                  /* exact: lowest terms, den > 0 */
+    gp_int128 num, den;                /* exact: lowest terms, den > 0 */
     double f;                          /* otherwise */
 };
 
@@ -40,34 +40,30 @@ static double as_double(struct val v)
     return v.exact ? (double)v.num / (double)v.den : v.f;
 }
 
-static int64_t gcd(int64_t a, int64_t b)
+static gp_int128 gcd(gp_int128 a, gp_int128 b)
 {
     while (b) {
-        int64_t r = a % b;
+        gp_int128 r = a % b;
         a = b, b = r;
     }
     return a < 0 ? -a : a;
 }
 
 /* num / den in lowest terms; false on overflow. den is not 0. */
-static bool quotient(int64_t num, int64_t den, struct val *out)
+static bool quotient(gp_int128 num, gp_int128 den, struct val *out)
 {
-    if (num == INT64_MIN || den == INT64_MIN) {
-        if (den != 1)                  /* the only case that can be represented */
-            return false;
-        *out = (struct val){ true, num, 1, 0 };
-        return true;
-    }
-    int64_t g = gcd(num, den);
+    if (num < -((gp_int128)1 << 126))
+        return false;
+    gp_int128 g = gcd(num, den);
     if (den < 0)
         g = -g;
     *out = (struct val){ true, num / g, den / g, 0 };
-    return true;
+    return gp_int_fits(out->num) && gp_int_fits(out->den);
 }
 
 static bool exact_op(gp_expr_op op, struct val a, struct val b, struct val *out)
 {
-    int64_t n, m, d;
+    gp_int128 n, m, d;
     switch (op) {
     case GP_EXPR_MULTIPLY:
         return !__builtin_mul_overflow(a.num, b.num, &n)
@@ -96,10 +92,16 @@ static bool is_int(struct val v)
     return v.exact && v.den == 1;
 }
 
+static const char *text_of(struct val v, char buf[GP_NUM_TEXT])
+{
+    return gp_num_text(&(gp_num){ true, v.num, v.f }, buf);
+}
+
 /* a op b. */
 static bool apply(struct eval *x, const gp_expr_node *e, gp_expr_op op, struct val a, struct val b,
                   struct val *out)
 {
+    char of_a[GP_NUM_TEXT], of_b[GP_NUM_TEXT];
     if ((op == GP_EXPR_DIVIDE || op == GP_EXPR_QUOTIENT || op == GP_EXPR_REMAINDER)
         && as_double(b) == 0)
         return FAIL(x, e, "division by zero");
@@ -116,8 +118,8 @@ static bool apply(struct eval *x, const gp_expr_node *e, gp_expr_op op, struct v
     if (!exact_op(op, a, b, out))
         return too_large(x, e);
     if (op == GP_EXPR_DIVIDE && out->den != 1)
-        return FAIL(x, e, "%" PRId64 " / %" PRId64 " leaves a remainder; write ceil(a / b) "
-                    "or floor(a / b), or %" PRId64 ".0 for a fraction", a.num, b.num, a.num);
+        return FAIL(x, e, "%s / %s leaves a remainder; write ceil(a / b) or floor(a / b), or %s.0 for a fraction",
+                    text_of(a, of_a), text_of(b, of_b), of_a);
     return true;
 }
 
@@ -137,14 +139,14 @@ static struct val choose(bool smaller, struct val a, struct val b)
 static bool round_to_int(struct eval *x, const gp_expr_node *e, bool up, struct val *v)
 {
     if (v->exact) {
-        int64_t q = v->num / v->den, r = v->num % v->den;
+        gp_int128 q = v->num / v->den, r = v->num % v->den;
         *v = (struct val){ true, q + (up ? r > 0 : -(r < 0)), 1, 0 };
         return true;
     }
     double f = up ? ceil(v->f) : floor(v->f);
-    if (!(fabs(f) < 9.2e18))
+    if (!(f >= -0x1p63 && f < 0x1p64))
         return too_large(x, e);
-    *v = (struct val){ true, (int64_t)f, 1, 0 };
+    *v = (struct val){ true, (gp_int128)f, 1, 0 };
     return true;
 }
 
@@ -213,8 +215,9 @@ static struct val *step(struct eval *x, const gp_expr_node *e, struct val *top)
     case GP_EXPR_PORT:
         return port(x, e, top) ? top + 1 : NULL;
     case GP_EXPR_NEGATE:
-        return apply(x, e, GP_EXPR_SUBTRACT, (struct val){ top[-1].exact, 0, 1, 0 }, top[-1],
-                     &top[-1]) ? top : NULL;
+        top[-1].f = -top[-1].f;                /* of 0.0 it is -0.0 */
+        return !top[-1].exact || apply(x, e, GP_EXPR_SUBTRACT, (struct val){ true, 0, 1, 0 }, top[-1], &top[-1])
+               ? top : NULL;
     case GP_EXPR_CEIL:
     case GP_EXPR_FLOOR:
         return round_to_int(x, e, e->op == GP_EXPR_CEIL, &top[-1]) ? top : NULL;
@@ -286,8 +289,8 @@ bool gp_eval_time(const gp_node *n, const gp_scope *scope, int64_t *ns, gp_errs 
     if (!x.named && v.f != 0)
         return gp_fail(errs, GP_E_SPEC, n->at, "'%.80s' has no unit; write %.80ss, or with ns, us, "
                        "ms, min or h", n->text, n->text);
-    if (!v.is_int && !(fabs(v.f) < 9.2e18))
+    if (v.is_int ? v.i > INT64_MAX : !(fabs(v.f) < 9.2e18))
         return gp_fail(errs, GP_E_SPEC, n->at, "the time is too long");
-    *ns = v.is_int ? v.i : (int64_t)llround(v.f);
+    *ns = v.is_int ? (int64_t)v.i : (int64_t)llround(v.f);
     return true;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <gpipe/stage.h>
+#include "base/num.h"
 #include "compile/expr.h"
 
 enum { NAME = GP_EXPR_NAME, FEW = 16 };
@@ -175,7 +176,7 @@ static bool number(struct parser *p)
 {
     const char *from = p->s, *s = from;
     const gp_unit *u = NULL;
-    int64_t digits = 0, scale = 1, i;
+    gp_int128 digits = 0, scale = 1, i;
     bool exact = true, is_float = false;
     for (; isdigit((unsigned char)*s) || (*s == '.' && !is_float); s++) {
         if (*s == '.') {
@@ -197,11 +198,11 @@ static bool number(struct parser *p)
     p->s = s + unit_len;
     if (unit_len && !unit(p, s, unit_len, &u))
         return false;
-    int64_t factor = u ? u->factor : 1;
+    gp_int128 factor = u ? u->factor : 1;
     gp_expr_node *n = put(p, GP_EXPR_NUMBER, from, len + unit_len);
     n->unit = u;
     if (exact && (!is_float || u) && !__builtin_mul_overflow(digits, factor, &i)
-        && i % scale == 0) {
+        && i % scale == 0 && gp_int_fits(i / scale)) {
         n->value = (gp_num){ true, i / scale, (double)(i / scale) };
         return true;
     }

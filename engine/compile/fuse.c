@@ -144,6 +144,8 @@ static gp_vars vars_of(gp_arena *a, const gp_stage *st)
             num.f = (double)(num.i = *(const int64_t *)field);
         else if (o->type == GP_OPT_FLOAT)
             num = (gp_num){ .f = *(const double *)field };
+        else if (o->type == GP_OPT_NUM)
+            num = *(const gp_num *)field;
         else
             continue;
         gp_table_put(&vars.index, o->name, vars.n);

@@ -67,7 +67,7 @@ bool gp_option_is_file(gp_reader *r, const gp_kind *kind, const gp_opt *o, const
 {
     bool list = o->type == GP_OPT_FLOATS || o->type == GP_OPT_INTS;
     const char *dot = n->kind == GP_SCALAR ? strrchr(n->text, '.') : NULL, *port = "";
-    if ((!list && o->type != GP_OPT_FLOAT && o->type != GP_OPT_INT) || !dot || dot == n->text
+    if ((!list && o->type != GP_OPT_FLOAT && o->type != GP_OPT_NUM && o->type != GP_OPT_INT) || !dot || dot == n->text
         || !isalpha((unsigned char)dot[1]) || isdigit((unsigned char)dot[-1]) || !strcmp(dot, ".size"))
         return false;
     for (const char *c = dot + 1; *c; c++)

@@ -63,7 +63,7 @@ typedef struct gp_device {
  * read by `read`, and all that by nothing else. */
 typedef struct gp_probed {
     const char *path;
-    bool glob;                 /* `files` is filled in, else `file` */
+    bool glob;                 /* `files` is filled in, or file.error says why it is not; else `file` */
     int most;                  /* as gp_probe.most */
     int left;                  /* names that may be looked at for it, with most; what is left then */
     bool cut;                  /* there were more; `files` lacks what is there */

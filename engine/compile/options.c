@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/dtypes.h"
+#include "base/num.h"
 #include "compile/expr.h"
 #include "compile/resolve.h"
 
@@ -123,7 +124,7 @@ static bool whole(gp_reader *r, const gp_node *n, gp_num *v)
 {
     char *end, value[40] = "";
     if (v->is_int)
-        return true;
+        return (v->i >= INT64_MIN && v->i <= INT64_MAX) || WRONG(r, n, "does not fit in 64 bits: '%.80s'", n->text);
     if (strtod(n->text, &end), *end)
         snprintf(value, sizeof value, ", which is %g", v->f);
     return WRONG(r, n, "must be a whole number, written without point or exponent, not '%.80s'%s", n->text, value);
@@ -135,8 +136,8 @@ bool gp_read_int(gp_reader *r, const gp_node *n, int64_t min, int64_t max, int64
     if (!gp_read_num(r, n, &v) || !whole(r, n, &v))
         return false;
     if (v.i < min || v.i > max)
-        return WRONG(r, n, "must be %" PRId64 " to %" PRId64 ", not %" PRId64, min, max, v.i);
-    *out = v.i;
+        return WRONG(r, n, "must be %" PRId64 " to %" PRId64 ", not %" PRId64, min, max, (int64_t)v.i);
+    *out = (int64_t)v.i;
     return true;
 }
 
@@ -175,6 +176,15 @@ const char *gp_read_path(gp_reader *r, const gp_node *n)
     if (text && !strcmp(text, "-")) {
         WRONG(r, n, "is '-': write %s%s'./-' for a file of that name", r->standard ? r->standard : "",
               r->standard ? ", or " : "");
+        return NULL;
+    }
+    if (text && !n->quoted && (!strcmp(n->text, "~") || !strcmp(n->text, "null") || !strcmp(n->text, "Null")
+                               || !strcmp(n->text, "NULL"))) {
+        WRONG(r, n, "is %s, which is nothing in YAML: leave it out, or put quotes around the name of a file", text);
+        return NULL;
+    }
+    if (text && strchr(text, '\n')) {
+        WRONG(r, n, "%s", "has a line break in it: write it in one line, or behind '>-', which leaves none at its end");
         return NULL;
     }
     return text ? gp_path_from(r->arena, r->dir, text) : NULL;
@@ -235,6 +245,8 @@ size_t gp_opt_size(gp_opt_type t)
         return sizeof(int64_t);
     case GP_OPT_FLOAT:
         return sizeof(double);
+    case GP_OPT_NUM:
+        return sizeof(gp_num);
     case GP_OPT_BOOL:
         return sizeof(bool);
     case GP_OPT_ENUM:
@@ -261,10 +273,14 @@ static bool number(gp_reader *r, const gp_opt *o, const gp_node *n, bool is_whol
 {
     if (!gp_read_num(r, n, v) || (is_whole && !whole(r, n, v)))
         return false;
-    if (o->min == o->max || (v->f >= o->min && v->f <= o->max))
+    char text[GP_NUM_TEXT];
+    if ((o->type == GP_OPT_FLOAT || o->type == GP_OPT_FLOATS) && !gp_num_fits(v, GP_F64))
+        return WRONG(r, n, "is an f64, which does not hold %s", gp_num_text(v, text));
+    if (o->min == o->max || (is_whole ? v->i >= (gp_int128)o->min && v->i <= (gp_int128)o->max
+                                      : v->f >= o->min && v->f <= o->max))
         return true;
-    return WRONG(r, n, "must be %.10g to %.10g%s%s, not %.10g", o->min, o->max,
-                 o->unit ? " " : "", o->unit ? o->unit : "", v->f);
+    return WRONG(r, n, "must be %.10g to %.10g%s%s, not %s", o->min, o->max,
+                 o->unit ? " " : "", o->unit ? o->unit : "", gp_num_text(v, text));
 }
 
 static bool numbers(gp_reader *r, const gp_opt *o, const gp_node *n, void *field)
@@ -280,7 +296,7 @@ static bool numbers(gp_reader *r, const gp_opt *o, const gp_node *n, void *field
         if (!number(r, o, n->kind == GP_LIST ? n->item[k] : n, ints, &v))
             ok = false;
         else if (ints)
-            i[k] = v.i;
+            i[k] = (int64_t)v.i;
         else
             f[k] = v.f;
     }
@@ -342,13 +358,15 @@ bool gp_opt_read(gp_reader *r, const gp_opt *o, const gp_node *n, void *field)
     case GP_OPT_INT:
         if (!number(r, o, n, true, &v))
             return false;
-        *(int64_t *)field = v.i;
+        *(int64_t *)field = (int64_t)v.i;
         return true;
     case GP_OPT_FLOAT:
         if (!number(r, o, n, false, &v))
             return false;
         *(double *)field = v.f;
         return true;
+    case GP_OPT_NUM:
+        return number(r, o, n, false, field);
     case GP_OPT_BOOL:
         return gp_read_bool(r, n, field);
     case GP_OPT_TEXT:

@@ -1,5 +1,6 @@
 /* plan.c - words for what is in a graph and a plan, see plan.h. */
 #include <stdio.h>
+#include "base/num.h"
 #include "compile/firing.h"
 #include "compile/plan.h"
 
@@ -53,8 +54,9 @@ int gp_plan_depth(const gp_plan *p)
 
 const char *gp_const_text(const gp_buffer *b, char buf[32])
 {
-    snprintf(buf, 32, b->numbers ? "%.0f numbers" : "%.17g", b->numbers ? (double)gp_count(&b->type) : b->value.f);
-    return b->maker.stage >= 0 ? "computed once" : b->path ? b->path : buf;
+    if (b->numbers)
+        snprintf(buf, 32, "%.0f numbers", (double)gp_count(&b->type));
+    return b->maker.stage >= 0 ? "computed once" : b->path ? b->path : b->numbers ? buf : gp_num_text(&b->value, buf);
 }
 
 bool *gp_late_stages(gp_arena *a, const gp_graph *g)

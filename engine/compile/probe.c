@@ -169,11 +169,16 @@ static void copy_list(gp_arena *a, const glob_t *g, struct list *l)
         l->path[l->n] = gp_strdup(a, g->gl_pathv[l->n]);
 }
 
+/* What glob() was short of on this thread. */
+static _Thread_local int shortage;
+
 /* A folder that one has not enough to look into may hold matches; others are passed over. */
 static int is_short(const char *folder, int error)
 {
     (void)folder;
-    return error == ENOMEM || error == EMFILE || error == ENFILE;
+    bool is = error == ENOMEM || error == EMFILE || error == ENFILE;
+    shortage = is ? error : shortage;
+    return is;
 }
 
 /* How many more names glob() may read on this thread, and whether it wanted more; it has no
@@ -227,13 +232,14 @@ static void list_matches(gp_arena *a, const char *pattern, gp_probed *x, struct 
     }
     if (there)
         a->oom = &here;
+    shortage = ENOMEM;
     int bad = bounded_glob(pattern, x, &g);
     if (!bad)
         copy_list(a, &g, l);
     a->oom = there;
     globfree(&g);
-    if ((bad == GLOB_NOSPACE || bad == GLOB_ABORTED) && there)     /* not: no file matches */
-        longjmp(*there, 1);
+    if (bad && bad != GLOB_NOMATCH)
+        x->file.error = shortage;
 }
 
 /* Of a sorted list: several texts of a choice may match one file. */

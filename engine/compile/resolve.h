@@ -253,7 +253,6 @@ void gp_infer(gp_resolving *r);
 bool gp_read_const_list(gp_resolving *r, gp_rbuf *b, const gp_node *list);
 void gp_look_into_constants(gp_resolving *r);
 /* Can elements of this type be that number? f32 and f64 by rounding. */
-bool gp_const_fits(const gp_num *x, gp_dtype t);
 void gp_take_shape(gp_stage *st, const gp_shape *s);
 /* shape.c: fills in what a shape() of this stage is given, beside types. */
 void gp_shape_begin(gp_shape *s, gp_shape_ctx *c);

@@ -112,7 +112,10 @@ const gp_files *gp_probe_glob(gp_shape *s, const char *pattern)
         gp_fail(ctx_of(s)->errs, GP_E_WARN, ctx_of(s)->stage->at, "stage '%s': 'check' and 'plan' "
                 "look at %d names for all patterns, and for '%.200s' there are more; 'run' looks at all",
                 ctx_of(s)->stage->name, p->most, pattern);
-    return p ? &p->files : NULL;
+    if (p && p->file.error)
+        gp_fail(ctx_of(s)->errs, GP_E_SPEC, ctx_of(s)->stage->at, "stage '%s': what matches '%.200s' cannot be listed: %s",
+                ctx_of(s)->stage->name, pattern, gp_strerror(p->file.error));
+    return p && !p->file.error ? &p->files : NULL;
 }
 
 int64_t gp_probe_bytes(gp_shape *s, const gp_file *f, int64_t at, void *to, size_t n)

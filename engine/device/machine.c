@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
+#include "base/cgroup.h"
 #include "device/backend.h"
 #include "device/machine.h"
 
@@ -31,28 +32,22 @@ static uint64_t number_in(const char *path)
     return n;
 }
 
-/* The memory limit of our cgroup (v2, its parents too; or v1), in bytes;
- * UINT64_MAX without one. */
-static uint64_t cgroup_limit(void)
+static void take_limit(const char *folder, void *arg)
 {
-    char line[1024], path[1200];
-    uint64_t limit = number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");
-    FILE *f = fopen("/proc/self/cgroup", "re");
-    while (f && fgets(line, sizeof line, f)) {
-        char *group = line + 3, *cut;
-        if (strncmp(line, "0::", 3))
-            continue;
-        group[strcspn(group, "\n")] = '\0';
-        do {
-            snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", group);
-            uint64_t n = number_in(path);
-            limit = n < limit ? n : limit;
-            if ((cut = strrchr(group, '/')))
-                *cut = '\0';
-        } while (cut);
+    static const char *const files[] = { "memory.max", "memory.limit_in_bytes" };      /* of v2, of v1 */
+    char path[1400];
+    uint64_t *least = arg;
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        uint64_t n = number_in(path);
+        *least = n < *least ? n : *least;
     }
-    if (f)
-        fclose(f);
+}
+
+uint64_t gp_machine_memory_limit(const char *cgroup, const char *root)
+{
+    uint64_t limit = UINT64_MAX;
+    gp_cgroup_each(cgroup, root, "memory", take_limit, &limit);
     return limit < UINT64_C(1) << 60 ? limit : UINT64_MAX;     /* v1 says "none" with 2^63 */
 }
 
@@ -62,7 +57,7 @@ static uint64_t cgroup_limit(void)
 static size_t memory(void)
 {
     char line[256];
-    uint64_t total = 0, available = 0, limit = cgroup_limit();
+    uint64_t total = 0, available = 0, limit = gp_machine_memory_limit("/proc/self/cgroup", "/sys/fs/cgroup");
     FILE *f = fopen("/proc/meminfo", "re");
     while (f && fgets(line, sizeof line, f)) {
         sscanf(line, "MemTotal: %" SCNu64, &total);

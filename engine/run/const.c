@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/convert.h"
-#include "base/half.h"
 #include "base/npy.h"
+#include "base/num.h"
 #include "base/why.h"
 #include "run/run.h"
 
@@ -55,14 +55,7 @@ static void set_all(const gp_buffer *b, char *dst)
     const gp_num *x = b->numbers ? b->numbers : &b->value;
     size_t each = gp_dtype_size(b->type.dtype);
     for (size_t i = 0, n = (size_t)gp_count(&b->type); i < n; i++, dst += each, x += b->numbers != NULL)
-        switch (b->type.dtype) {
-        case GP_F16: *(uint16_t *)dst = gp_half_from_double(x->f); break;
-        case GP_F32: *(float *)dst = (float)x->f; break;
-        case GP_F64: *(double *)dst = x->f; break;
-        case GP_C64: *(gp_c64 *)dst = (gp_c64){ (float)x->f, 0 }; break;
-        case GP_I64: case GP_U64: *(int64_t *)dst = x->i; break;
-        default: memcpy(dst, &(int64_t){ (int64_t)x->f }, each);       /* the low bytes come first */
-        }
+        gp_num_store(dst, x, b->type.dtype);
 }
 
 bool gp_const_load(const gp_buffer *b, void *dst, gp_errs *errs)

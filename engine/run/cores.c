@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/cgroup.h"
 #include "run/cores.h"
 
 gp_core_ticks gp_core_ticks_read(const char *stat)
@@ -82,38 +83,15 @@ static double quota_in(const char *folder)
     return 0;
 }
 
-/* Is "cpu" one of "cpu,cpuacct"? */
-static bool has_cpu(const char *names, size_t n)
+static void take_quota(const char *folder, void *arg)
 {
-    for (const char *at = names; at < names + n; at += strcspn(at, ",:") + 1)
-        if (strcspn(at, ",:") == 3 && !strncmp(at, "cpu", 3))
-            return true;
-    return false;
+    double *least = arg, q = quota_in(folder);
+    *least = q > 0 && (*least <= 0 || q < *least) ? q : *least;
 }
 
 double gp_cores_quota(const char *cgroup, const char *root)
 {
-    char line[1024], folder[1300];
     double least = 0;
-    FILE *f = fopen(cgroup, "re");
-    while (f && fgets(line, sizeof line, f)) {
-        char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL, *cut;
-        if (!group)
-            continue;
-        size_t n = (size_t)(group - ++names);
-        if (n && !has_cpu(names, n))
-            continue;
-        group[strcspn(group, "\n")] = '\0';
-        do {                           /* v2 has no names, v1 a folder that is called as they are */
-            snprintf(folder, sizeof folder, "%s%s%.*s%s", root, n ? "/" : "", (int)n, names,
-                     group + 1);
-            double q = quota_in(folder);
-            least = q > 0 && (least <= 0 || q < least) ? q : least;
-            if ((cut = strrchr(group + 1, '/')))
-                *cut = '\0';
-        } while (cut);
-    }
-    if (f)
-        fclose(f);
+    gp_cgroup_each(cgroup, root, "cpu", take_quota, &least);
     return least;
 }

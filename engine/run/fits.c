@@ -425,10 +425,14 @@ static void list_maps(list *l, const char *where, const gp_node *was, const gp_n
 
 static void list_stages(list *l, const gp_node *was, const gp_node *now)
 {
-    for (int i = 0; was && now && i < now->n && i < was->n; i++) {
-        const gp_node *name = gp_node_get(now->item[i], "name");
-        name = name ? name : gp_node_get(now->item[i], "use");
-        list_items(l, "stages", name ? name->text : "", was->item[i], now->item[i]);
+    for (int i = 0; was && now && (i < now->n || i < was->n); i++) {
+        const gp_node *of = i < now->n ? now->item[i] : was->item[i], *name = gp_node_get(of, "name");
+        name = name ? name : gp_node_get(of, "use");
+        const char *text = name ? name->text : "";
+        if (i < now->n && i < was->n)
+            list_items(l, "stages", text, was->item[i], of);
+        else
+            add(l, "stages", text, i < now->n ? "is new" : "left out", NULL);
     }
 }
 

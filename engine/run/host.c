@@ -16,6 +16,7 @@
 #include "run/measure.h"
 #include "run/nvtx.h"
 #include "run/regroup.h"
+#include "run/setup.h"
 
 enum { TAKEN, HANDED_IN, HANDED_FAILED };      /* gp_hostrt.handed */
 
@@ -575,6 +576,12 @@ void gp_host_leave(gp_threadrt *t)
                     "why", p->name);
         if (t->errs.failed > before)
             gp_run_fail(run, &t->errs);
+    }
+    if (k->break_off && (!clean || atomic_load(&run->failed))) {
+        gp_errs warnings = { .n = 0 };
+        gp_thread_doing(t, GP_DOING_FINISH, head);
+        gp_stages_break_off(run, (int)(p->stage - run->graph->stage), &warnings);
+        gp_run_fail(run, &warnings);
     }
     if (first)
         gp_host_waits(p, false);

@@ -1,5 +1,6 @@
 /* open.c - the stages of a run are opened, and closed: one of the device once for each device that it is on. */
 #include <stdlib.h>
+#include <string.h>
 #include "run/setup.h"
 
 /* The segment that a stage is in; NULL: it runs on the host. */
@@ -64,12 +65,36 @@ bool gp_stages_open(gp_run *run, bool device, gp_errs *errs)
     return true;
 }
 
+void gp_stages_break_off(gp_run *run, int stage, gp_errs *errs)
+{
+    const gp_kind *k = run->graph->stage[stage].kind;
+    const gp_errs *of = errs->failed ? errs : &run->errs;
+    char why[sizeof of->e->msg] = "the run was stopped";
+    if (!run->opened[stage] || !k->break_off || !run->state[stage])
+        return;
+    pthread_mutex_lock(&run->lock);
+    for (int i = of->n - 1; i >= 0; i--)
+        if (of->e[i].code != GP_E_WARN && of->e[i].code != GP_E_NOTE)
+            strcpy(why, of->e[i].msg);
+    pthread_mutex_unlock(&run->lock);
+    k->break_off(run->state[stage], why, errs);
+}
+
+void gp_stage_close(const gp_stage *s, void *state, const char *why)
+{
+    gp_errs errs = { .n = 0 };             /* nobody is left to hear a warning */
+    if (s->kind->break_off && state)
+        s->kind->break_off(state, why, &errs);
+    if (s->kind->close)
+        s->kind->close(state);
+}
+
 void gp_stages_close(gp_run *run)
 {
     int n = run->graph->nstages;
     for (int i = n * run->ndevs - 1; run->opened && i >= 0; i--)
-        if (run->opened[i] && run->graph->stage[i % n].kind->close)
-            run->graph->stage[i % n].kind->close(run->state[i]);
+        if (run->opened[i])
+            gp_stage_close(&run->graph->stage[i % n], run->state[i], "the run did not begin");
     for (int i = 0; run->types && i < run->graph->nstages; i++)
         free(run->types[i]);
 }

@@ -315,8 +315,7 @@ void gp_paused_close(struct gp_paused *x)
 {
     for (int i = x->plan->graph->nstages - 1; i >= 0; i--)
         if (x->opened[i]) {
-            if (x->plan->graph->stage[i].kind->close)
-                x->plan->graph->stage[i].kind->close(x->state[i]);
+            gp_stage_close(&x->plan->graph->stage[i], x->state[i], "the run paused, and did not go on");
             x->opened[i] = false;
         }
 }
@@ -423,13 +422,11 @@ void gp_paused_take(gp_run *run, struct gp_paused *x)
     for (int i = 0; i < run->plan->nactors; i++)
         take_actor(&run->actor[i], &x->actor[i]);
     for (int i = run->graph->nstages - 1; i >= 0; i--) {
-        const gp_kind *kind = x->plan->graph->stage[i].kind;
         if (!x->opened[i])
             continue;
         x->opened[i] = false;
-        if (!run->keeps[i]) {          /* the stage was opened again, in its place */
-            if (kind->close)
-                kind->close(x->state[i]);
+        if (!run->keeps[i]) {
+            gp_stage_close(&x->plan->graph->stage[i], x->state[i], "the stage was opened again in a pause");
             continue;
         }
         run->opened[i] = true, run->opts[i] = x->opts[i];

@@ -207,6 +207,12 @@ static void *set_up_main(void *arg)
     errs->at = file_of(run->pipeline);
     if (!setjmp(oom))
         run->ready = set_up(run, errs);
+    atomic_store(&run->breaks_off, !run->ready);
+    for (int i = run->graph->nstages - 1; !run->ready && run->opened && i >= 0; i--) {
+        atomic_store(&run->opening, &run->graph->stage[i]);
+        gp_stages_break_off(run, i, errs);
+    }
+    atomic_store(&run->opening, NULL);
     run->arena.oom = run->pipeline->arena.oom = NULL;
     if (!run->ready && !errs->failed && !atomic_load(&run->level))
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");

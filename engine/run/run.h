@@ -396,6 +396,7 @@ struct gp_run {
     bool *cached;              /* per stage: see gp_run_options */
     /* While it is set up: what is being done, and how often that changed. */
     _Atomic(const gp_stage *) opening;
+    atomic_bool breaks_off;    /* that was not to be: `opening` is told so */
     _Atomic(const gp_actorrt *) warming;
     atomic_int steps;
     atomic_int set_up_tid, set_up_clock;   /* as in gp_threadrt */

@@ -19,6 +19,10 @@ bool gp_actors_init(gp_run *run, gp_errs *errs);
 /* open.c: opens the stages of the device, or of the host; and closes all that were. */
 bool gp_stages_open(gp_run *run, bool device, gp_errs *errs);
 void gp_stages_close(gp_run *run);
+/* gp_kind.break_off of an open host stage: for the first error of `errs`, else of the run, else because it was stopped. */
+void gp_stages_break_off(gp_run *run, int stage, gp_errs *errs);
+/* Closes one; `why`: what a stage is told that has come to no end. */
+void gp_stage_close(const gp_stage *s, void *state, const char *why);
 
 /* memory.c */
 bool gp_memory_take(gp_run *run, gp_errs *errs);

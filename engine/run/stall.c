@@ -327,7 +327,8 @@ static bool early(gp_run *run, gp_code code, const char *begin, gp_errs *errs)
     else if (st && st->prologue)
         gp_fail(errs, code, st->at, "%sstage '%s', which runs once, before frame 0, is not done", begin, st->name);
     else if (st)
-        gp_fail(errs, code, st->at, "%sstage '%s' is still being opened%s", begin, st->name,
+        gp_fail(errs, code, st->at, "%sstage '%s' is still %s%s", begin, st->name,
+                atomic_load(&run->breaks_off) ? "in its finish" : "being opened",
                 gp_thread_is(atomic_load(&run->set_up_tid), doing));
     return p || st;
 }

@@ -1,6 +1,7 @@
 /* check.c - the tree of a program becomes a list of operations, each of one type (types.c, operators.c): names, lines
  * `NAME = expression`, and the walk over the tree. */
 #include <string.h>
+#include "base/num.h"
 #include "checker.h"
 
 /* ---- names ----------------------------------------------------------------- */
@@ -229,7 +230,8 @@ static gp_ew_type stored_from(const gp_ew_term *v, gp_dtype to)
     gp_ew_type t = gp_ew_type_of(to);
     if (!v->known || !to)
         return gp_ew_common_of(v).type;
-    return t >= GP_EW_F32 || (v->n.is_int && gp_ew_fits(v->n, t)) ? t : v->n.is_int ? GP_EW_I64 : GP_EW_F64;
+    return t >= GP_EW_F32 || (v->n.is_int && gp_num_fits(&v->n, gp_ew_dtype[t])) ? t
+         : v->n.is_int ? gp_ew_common_of(v).type : GP_EW_F64;
 }
 
 static bool store(gp_ew_checker *c, int port, const gp_ew_term *v)

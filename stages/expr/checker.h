@@ -41,8 +41,6 @@ typedef struct gp_ew_common { gp_ew_type type; bool small; } gp_ew_common;
 bool gp_ew_is_small(gp_dtype t);
 bool gp_ew_is_integer(const gp_ew_term *v);
 bool gp_ew_is_complex(const gp_ew_term *v);
-/* Has that type of integers the integer? */
-bool gp_ew_fits(gp_num n, gp_ew_type t);
 gp_ew_common gp_ew_common_of(const gp_ew_term *v);
 gp_ew_common gp_ew_common_of_two(const gp_ew_term *a, const gp_ew_term *b);
 /* The type of sqrt(v) and the like. */

@@ -1,10 +1,11 @@
 /* fold.c - operators between numbers that are known when the pipeline is compiled: vars and what the text spells.
- * Integers have 64 bits and do not overflow unnoticed, all else is f64. What comes out becomes of the type of the
- * frames that it meets (check.c). */
+ * Integers are those of i64 and u64, and do not overflow unnoticed, all else is f64. What comes out becomes of the type
+ * of the frames that it meets (check.c). */
 #include <math.h>
+#include "base/num.h"
 #include "program.h"
 
-static gp_num integer(int64_t i) { return (gp_num){ true, i, (double)i }; }
+static gp_num integer(gp_int128 i) { return (gp_num){ true, i, (double)i }; }
 static gp_num real(double f) { return (gp_num){ false, 0, f }; }
 
 /* False: it is none of these. */
@@ -27,9 +28,9 @@ static bool compare(gp_expr_op op, gp_num a, gp_num b, bool *out)
 }
 
 /* Of integers. 1 done, 0 the result does not fit, -1 it is none of these. */
-static int integers(gp_expr_op op, int64_t a, int64_t b, int64_t *out)
+static int integers(gp_expr_op op, gp_int128 a, gp_int128 b, gp_int128 *out)
 {
-    bool shifts = (uint64_t)b < 64;
+    bool shifts = b >= 0 && b < 64;
     switch (op) {
     case GP_EXPR_ADD: return !__builtin_add_overflow(a, b, out);
     case GP_EXPR_SUBTRACT: return !__builtin_sub_overflow(a, b, out);
@@ -40,8 +41,8 @@ static int integers(gp_expr_op op, int64_t a, int64_t b, int64_t *out)
     case GP_EXPR_BIT_AND: return *out = a & b, 1;
     case GP_EXPR_BIT_OR: return *out = a | b, 1;
     case GP_EXPR_BIT_XOR: return *out = a ^ b, 1;
-    case GP_EXPR_SHIFT_LEFT: return *out = shifts ? (int64_t)((uint64_t)a << b) : 0, !shifts || *out >> b == a;
-    case GP_EXPR_SHIFT_RIGHT: return *out = a >> (shifts ? b : 63), 1;
+    case GP_EXPR_SHIFT_LEFT: return *out = shifts ? a * ((gp_int128)1 << b) : 0, 1;
+    case GP_EXPR_SHIFT_RIGHT: return *out = a >> (shifts ? b : 64), 1;
     default: return -1;
     }
 }
@@ -79,12 +80,12 @@ static double reals(gp_expr_op op, double a, double b)
     }
 }
 
-/* Of one integer. False: it is none of these, or the result does not fit. */
-static bool one_integer(gp_expr_op op, int64_t a, int64_t *out)
+/* Of one integer. False: it is none of these. */
+static bool one_integer(gp_expr_op op, gp_int128 a, gp_int128 *out)
 {
     switch (op) {
-    case GP_EXPR_NEGATE: return !__builtin_sub_overflow((int64_t)0, a, out);
-    case GP_EXPR_ABS: return a >= 0 ? *out = a, true : !__builtin_sub_overflow((int64_t)0, a, out);
+    case GP_EXPR_NEGATE: return *out = -a, true;
+    case GP_EXPR_ABS: return *out = a < 0 ? -a : a, true;
     case GP_EXPR_INVERT: return *out = ~a, true;
     case GP_EXPR_FLOOR: case GP_EXPR_CEIL: case GP_EXPR_ROUND: case GP_EXPR_RE: case GP_EXPR_CONJ: return *out = a, true;
     case GP_EXPR_IM: return *out = 0, true;
@@ -102,7 +103,7 @@ bool gp_ew_fold(gp_shape *s, gp_loc at, gp_expr_op op, const gp_num *v, gp_num *
 {
     gp_num a = v[0], b = is_one(op) ? a : v[1];
     bool truth;
-    int64_t i = 0;
+    gp_int128 i = 0;
     int done = -1;
     if (op == GP_EXPR_SELECT)
         return *out = a.f != 0 ? v[1] : v[2], out->is_int &= v[1].is_int && v[2].is_int, true;
@@ -110,13 +111,11 @@ bool gp_ew_fold(gp_shape *s, gp_loc at, gp_expr_op op, const gp_num *v, gp_num *
         return *out = integer(op == GP_EXPR_NOT ? a.f == 0 : a.f != a.f), true;
     if (compare(op, a, b, &truth))
         return *out = integer(truth), true;
-    if (is_one(op) && a.is_int && one_integer(op, a.i, &i))
-        return *out = integer(i), true;
-    if ((op == GP_EXPR_NEGATE || op == GP_EXPR_ABS) && a.is_int)
-        done = 0;
+    if (is_one(op) && a.is_int)
+        done = one_integer(op, a.i, &i) ? 1 : -1;
     else if (!is_one(op) && a.is_int && b.is_int)
         done = integers(op, a.i, b.i, &i);
-    if (!done)
+    if (!done || !gp_int_fits(i))
         return gp_shape_fail_at(s, at, "the result does not fit in 64 bits");
     *out = done > 0 ? integer(i) : real(reals(op, a.f, b.f));
     return true;

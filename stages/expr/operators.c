@@ -1,5 +1,6 @@
 /* operators.c - which operations there are for an operator and its operands, and what type they make. */
 #include <string.h>
+#include "base/num.h"
 #include "checker.h"
 
 /* ---- operations ------------------------------------------------------------ */
@@ -21,13 +22,7 @@ int gp_ew_emit(gp_ew_checker *c, gp_ew_ins ins)
 static gp_ew_value as_type(gp_num n, gp_ew_type t)
 {
     gp_ew_value v = { .u64 = 0 };
-    switch (t) {
-    case GP_EW_I32: v.i32 = (int32_t)n.i; break;
-    case GP_EW_U32: v.u32 = (uint32_t)n.i; break;
-    case GP_EW_I64: case GP_EW_U64: v.i64 = n.i; break;
-    case GP_EW_F32: case GP_EW_C64: v.c64[0] = n.is_int ? (float)n.i : (float)n.f; break;
-    default: v.f64 = n.f;
-    }
+    gp_num_store(&v, &n, gp_ew_dtype[t]);
     return v;
 }
 
@@ -132,7 +127,7 @@ static bool check_bits(gp_ew_checker *c, const gp_expr_node *e, const gp_ew_term
     if (!gp_ew_is_integer(&v[0]) || !gp_ew_is_integer(&v[1]))
         return FAIL(c, e, "'%.*s' is for integers, not %s and %s%s", len, sign, gp_ew_type_name(&v[0]),
                     gp_ew_type_name(&v[1]), *sign == '^' ? "; a power is pow(a, b)" : "");
-    return gp_ew_common_of_two(&v[0], &v[1]).type < GP_EW_F32
+    return (v[0].known && v[1].known) || gp_ew_common_of_two(&v[0], &v[1]).type < GP_EW_F32
         || FAIL(c, e, "'%.*s' has no type of integers that holds both %s and %s", len, sign, gp_ew_type_name(&v[0]),
                 gp_ew_type_name(&v[1]));
 }
@@ -221,6 +216,20 @@ static void compute(gp_ew_checker *c, const gp_expr_node *e, gp_ew_term *v)
        : gp_ew_result(at, gp_ew_makes(&ins), r != FLOAT && r != PARTS && t.small);
 }
 
+/* An integer that only u64 holds, beside one that may be negative: an f64 would round both. */
+static bool check_large(gp_ew_checker *c, const gp_expr_node *e, const gp_ew_term *v)
+{
+    const rule r = operators[e->op].rule;
+    const gp_ew_term *a = v + (r == CHOICE), *b = a + 1;
+    if (operators[e->op].n < 2 || r == FLOAT || r == TRUTHS || r == PARTS || !gp_ew_is_integer(a) || !gp_ew_is_integer(b)
+        || !((a->known && a->n.i > INT64_MAX) || (b->known && b->n.i > INT64_MAX)))
+        return true;
+    return gp_ew_common_of_two(a, b).type < GP_EW_F32
+        || FAIL(c, e, "'%.*s' has no type of integers that holds both %s and %s: write the large one with a point, as in "
+                "9223372036854775808.0, if f64 is enough", (int)e->len, c->text->text + e->from, gp_ew_type_name(a),
+                gp_ew_type_name(b));
+}
+
 bool gp_ew_apply(gp_ew_checker *c, const gp_expr_node *e, gp_ew_term *v)
 {
     int n = operators[e->op].n;
@@ -239,6 +248,8 @@ bool gp_ew_apply(gp_ew_checker *c, const gp_expr_node *e, gp_ew_term *v)
             index = gp_ew_moved(e, &v[0].index, v[1].n, var != NULL);
         else if (n == 2 && v[1].index.is && v[0].known && e->op == GP_EXPR_ADD)
             index = gp_ew_moved(e, &v[1].index, v[0].n, var != NULL);
+        if (!check_large(c, e, v))
+            return false;
         compute(c, e, v);
         v->index = index;
         return true;

@@ -3,6 +3,7 @@
  * A number that is known now (a var, what the text spells, and what is made of these) has no type until it meets a
  * frame, and then has that one's. Values of 8- and 16-bit integers are computed in i32 and stay `small`: with floats
  * they make f32, as f32 holds them; other integers make f64. c64 takes in what f32 holds. */
+#include "base/num.h"
 #include "checker.h"
 
 int gp_ew_operands(gp_ew_op op)
@@ -54,19 +55,14 @@ bool gp_ew_is_complex(const gp_ew_term *v)
     return !v->known && v->dtype == GP_C64;
 }
 
-bool gp_ew_fits(gp_num n, gp_ew_type t)
-{
-    return t == GP_EW_I32 ? n.i >= INT32_MIN && n.i <= INT32_MAX : t == GP_EW_U32 ? n.i >= 0 && n.i <= UINT32_MAX
-         : t != GP_EW_U64 || n.i >= 0;
-}
-
 gp_ew_common gp_ew_common_of(const gp_ew_term *v)
 {
     if (!v->known)
         return (gp_ew_common){ gp_ew_type_of(v->dtype), v->small };
     if (!v->n.is_int)
         return (gp_ew_common){ GP_EW_F32, false };
-    return gp_ew_fits(v->n, GP_EW_I32) ? (gp_ew_common){ GP_EW_I32, true } : (gp_ew_common){ GP_EW_I64, false };
+    return gp_num_fits(&v->n, GP_I32) ? (gp_ew_common){ GP_EW_I32, true }
+         : (gp_ew_common){ gp_num_fits(&v->n, GP_I64) ? GP_EW_I64 : GP_EW_U64, false };
 }
 
 static gp_ew_common of_both(gp_ew_common a, gp_ew_common b)
@@ -92,13 +88,15 @@ static gp_ew_common of_known(const gp_ew_term *known, const gp_ew_term *other)
     gp_ew_common t = gp_ew_common_of(other);
     if (!known->n.is_int)
         return of_both(t, (gp_ew_common){ GP_EW_F32, false });
-    if (t.type >= GP_EW_F32 || gp_ew_fits(known->n, t.type))
+    if (t.type >= GP_EW_F32 || gp_num_fits(&known->n, gp_ew_dtype[t.type]))
         return t;
-    return of_both(t, (gp_ew_common){ GP_EW_I64, false });
+    return of_both(t, gp_ew_common_of(known));
 }
 
 gp_ew_common gp_ew_common_of_two(const gp_ew_term *a, const gp_ew_term *b)
 {
+    if (a->known && b->known && a->n.is_int && b->n.is_int && a->n.i >= 0 && b->n.i >= 0)
+        return gp_ew_common_of(a->n.i > b->n.i ? a : b);
     return a->known == b->known ? of_both(gp_ew_common_of(a), gp_ew_common_of(b))
          : a->known ? of_known(a, b) : of_known(b, a);
 }

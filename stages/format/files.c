@@ -11,18 +11,18 @@
 
 typedef struct format {
     const char *word, *extensions;
-    const char *const *magic, *const *options;
+    const char *const *magic, *const *options;     /* magic: first bytes, of which '?' is any */
     const gp_picfile *picture;
     const gp_rowsfile *rows;
 } format;
 
-static const char *const none[] = { NULL };
-#define PLAIN(word, constant, extensions) { #word, extensions, none, none, NULL, NULL },
+static const char *const none[] = { NULL }, *const array[] = { "\x93NUMPY", NULL };
+#define PLAIN(word, magic, extensions) { #word, extensions, magic, none, NULL, NULL },
 #define PICTURE(word, constant, extensions) { #word, extensions, constant.magic, constant.options, &constant, NULL },
 #define ROWS(word, constant, extensions) { #word, extensions, constant.magic, constant.options, NULL, &constant },
 static const format table[GP_WHOLE + 1] = {
-    PLAIN(auto,, "") GP_PLAIN(PLAIN) GP_PICTURES(PICTURE) GP_ROWS(ROWS)
-    PLAIN(bytes,, "")
+    PLAIN(auto, none, "") GP_PLAIN(PLAIN) GP_PICTURES(PICTURE) GP_ROWS(ROWS)
+    PLAIN(bytes, none, "")
 };
 
 gp_filetype gp_filetype_of(const char *path)
@@ -33,16 +33,30 @@ gp_filetype gp_filetype_of(const char *path)
         for (const char *e = table[i].extensions; (e = strcasestr(e, dot)); e++)
             if (e[n] == ' ' || !e[n])
                 return (gp_filetype)i;
-    return GP_RAW;
+    return GP_AUTO;
+}
+
+static bool begins(const char *head, size_t n, const char *magic)
+{
+    size_t i = 0;
+    while (i < n && magic[i] && (magic[i] == '?' || magic[i] == head[i]))
+        i++;
+    return !magic[i];
 }
 
 gp_filetype gp_filetype_begun(const void *head, size_t n)
 {
     for (int i = GP_RAW; i < GP_WHOLE; i++)
         for (const char *const *m = table[i].magic; *m; m++)
-            if (n >= strlen(*m) && !memcmp(head, *m, strlen(*m)))
+            if (begins(head, n, *m))
                 return (gp_filetype)i;
     return GP_AUTO;
+}
+
+gp_filetype gp_filetype_is(const char *path, const void *head, size_t n)
+{
+    gp_filetype named = gp_filetype_of(path), begun = gp_filetype_begun(head, n);
+    return (named && !*table[named].magic) || !begun ? named : begun;
 }
 
 const gp_picfile *gp_picfile_of(gp_filetype as)
@@ -66,17 +80,6 @@ bool gp_filetype_takes(gp_filetype as, const char *option)
     while (*o && strcmp(*o, option))
         o++;
     return *o;
-}
-
-const char *gp_foreign_extension(const char *path)
-{
-    static const char *const foreign[] = { ".gif", ".bmp", ".webp", ".mat", ".h5",
-                                           ".hdf5", ".mp3", ".m4a", ".opus", ".mp4", ".avi", ".mkv" };
-    const char *dot = strrchr(path, '.');
-    for (size_t i = 0; dot && i < sizeof foreign / sizeof *foreign; i++)
-        if (!strcasecmp(dot, foreign[i]))
-            return foreign[i];
-    return NULL;
 }
 
 static bool no_memory(char err[GP_WHY])

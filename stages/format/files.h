@@ -28,8 +28,8 @@
     X(npz, gp_npz, ".npz") \
     X(tiff, gp_tiff, ".tif .tiff .btf") \
     X(y4m, gp_y4m_video, ".y4m")
-/* These two have no constant. */
-#define GP_PLAIN(X) X(raw,, ".raw .bin .dat") X(npy,, ".npy")
+/* In place of the constant: first bytes. */
+#define GP_PLAIN(X) X(raw, none, ".raw .bin .dat") X(npy, array, ".npy")
 #define GP_ALL_FORMATS(X) GP_PLAIN(X) GP_PICTURES(X) GP_ROWS(X)
 
 /* GP_WHOLE: `read` has it, too: the bytes of a file, whatever is in it. */
@@ -44,19 +44,17 @@ typedef enum gp_filetype {
 #define GP_FORMAT_HELP(word, constant, extensions) "; " #word ": " extensions
 #define GP_FORMATS_HELP GP_ALL_FORMATS(GP_FORMAT_HELP)
 
-/* By the extension of the name; raw for any other. */
+/* By the extension of the name; by the first bytes; by the name where files of its format (raw, text) may begin with any
+ * bytes, else by the bytes, else by the name. GP_AUTO where that is no format's. */
 gp_filetype gp_filetype_of(const char *path);
-/* By the first bytes; GP_AUTO for those of no format that begins as no other does. */
 gp_filetype gp_filetype_begun(const void *head, size_t n);
+gp_filetype gp_filetype_is(const char *path, const void *head, size_t n);
 /* Its constant; NULL where that is no such format. Its word. */
 const struct gp_picfile *gp_picfile_of(gp_filetype as);
 const struct gp_rowsfile *gp_rowsfile_of(gp_filetype as);
 const char *gp_filetype_word(gp_filetype as);
 /* Does the format take this option? */
 bool gp_filetype_takes(gp_filetype as, const char *option);
-
-/* The extension, as ".tif", where it is that of files gpipe does not know; else NULL. */
-const char *gp_foreign_extension(const char *path);
 
 /* One more than the highest number that a file has whose path `pattern` makes (its last part
  * has the number, its folder none), but `start` at least. */

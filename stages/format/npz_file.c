@@ -436,7 +436,7 @@ static gp_rows *npz_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, cha
 }
 
 const gp_rowsfile gp_npz = {
-    .name = ".npz", .options = { "member" }, .is_array = true,
+    .name = ".npz", .magic = { "PK\3\4" }, .options = { "member" }, .is_array = true,
     .head = npz_head, .open = npz_open, .read = npz_read, .said = npz_said, .close = npz_close,
     .why_not = why_not, .create = gp_npz_create, .append = gp_npz_append, .finish = gp_npz_finish,
 };

@@ -4,10 +4,10 @@
 
 #include "gpipe/stage.h"
 
-/* Does type `t` hold v, a whole number where t is of integers? Where not, false, with an error at option `opt`. */
-bool gp_number_fits(gp_shape *s, const char *opt, double v, gp_dtype t);
+/* Does type `t` hold v, as gp_num_fits() says? Where not, false, with an error at option `opt`. */
+bool gp_number_fits(gp_shape *s, const char *opt, const gp_num *v, gp_dtype t);
 /* v as an element of type t lies in memory, in the first bytes; of c64 its real part. */
-uint64_t gp_number_bits(double v, gp_dtype t);
+uint64_t gp_number_bits(const gp_num *v, gp_dtype t);
 
 /* Is the option `range`, where it is said, [low, high], and low the lesser? Else false, with an error. */
 bool gp_number_range(gp_shape *s, const gp_floats *range);

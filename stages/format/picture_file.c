@@ -23,8 +23,7 @@ int64_t gp_picfile_encode_ns(const gp_picfile *p, const gp_type *t, int compress
 /* The row of a file that begins with `head`; NULL: no format is like it. */
 static const gp_picfile *row_of(const gp_picfile_how *how, const char *path, const void *head, size_t n)
 {
-    const gp_picfile *begun = how->format ? NULL : gp_picfile_of(gp_filetype_begun(head, n));
-    return begun ? begun : gp_picfile_of(how->format ? how->format : gp_filetype_of(path));
+    return gp_picfile_of(how->format ? how->format : gp_filetype_is(path, head, n));
 }
 
 static bool is_too_large(const gp_type *t)
@@ -50,6 +49,15 @@ bool gp_picfile_head(const gp_picfile_how *how, const char *path, const void *he
     *type = gp_picfile_colored(how, *type);
     return !is_too_large(type) || gp_why(err, "says that it has %lld x %lld pixels, which is more than 1 TiB",
                                          (long long)type->dim[1], (long long)type->dim[0]);
+}
+
+bool gp_picfile_can_hold(const gp_picfile_how *how, const char *path, const void *head, size_t n, int64_t size,
+                         const gp_type *type, char why[GP_WHY])
+{
+    double most = (double)row_of(how, path, head, n)->most_for_a_byte * (double)size;
+    return !most || (double)gp_bytes(type) <= most
+        || gp_why(why, "is cut off or damaged: it says that it has %lld x %lld pixels, for which %lld bytes are too few",
+                  (long long)type->dim[1], (long long)type->dim[0], (long long)size);
 }
 
 /* ---- colors ---------------------------------------------------------- */

@@ -30,8 +30,10 @@ enum { GP_COLORS_KEEP, GP_COLORS_RGB, GP_COLORS_GRAY };
 
 typedef struct gp_picfile {
     const char *name;                  /* as in messages: "PNG" */
-    const char *magic[8], *options[3]; /* each ends with NULL; options: those of writers that it takes */
+    const char *magic[8], *options[3]; /* each ends with NULL; magic: first bytes, of which '?' is any; options: those of
+                                          writers that it takes */
     bool shrinks;
+    int64_t most_for_a_byte;           /* bytes of a frame that one in its file can stand for, at most; 0: any number */
     /* The type of the frame that decode() makes of a file that begins with `head`; all that stands before the picture's
      * data has to be there. Its colors may be other ones than `how` says: they are converted. */
     bool (*head)(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY]);
@@ -55,6 +57,10 @@ GP_PICTURES(GP_DECLARE_PICTURE)
 
 /* Has a picture the type and the colors of the others, whatever its size? `of`: how a message names them: "the first file". */
 bool gp_picfile_alike(const gp_type *found, const gp_type *others, unsigned varies, const char *of, char why[GP_WHY]);
+
+/* Can a file of `size` bytes, which begins with `head`, have the pixels that it says? Else memory is not taken for them. */
+bool gp_picfile_can_hold(const gp_picfile_how *how, const char *path, const void *head, size_t n, int64_t size,
+                         const gp_type *type, char why[GP_WHY]);
 
 /* A frame of type `t`, with the colors that `how` says. */
 gp_type gp_picfile_colored(const gp_picfile_how *how, gp_type t);

@@ -202,6 +202,7 @@ static bool png_encode(const void *frame, const gp_type *type, const gp_picfile_
 }
 
 const gp_picfile gp_png = {
+    .most_for_a_byte = 1032 * 32,      /* of deflate (RFC 1951); a pixel of 1 bit may become 4 bytes */
     .name = "PNG", .magic = { "\x89PNG\r\n\x1a\n" }, .options = { "compression" },
     .head = png_head, .decode = gp_png_decode, .said = gp_png_said, .why_not = png_why_not, .encode = png_encode,
     .decode_ns = 3, .encode_ns = { 1, 7, 9, 10, 15, 19, 26, 50, 63, 90 },

@@ -29,7 +29,8 @@ enum { OURS = -1, NOTHING = -2 };      /* in place of a descriptor: as it is; /d
 
 struct gp_process {
     pid_t pid, guard;          /* 0: there is none */
-    bool ended;                /* and was waited for: status */
+    bool ended;                /* and was waited for: status, */
+    bool lost;                 /* ... unless that was not to be had */
     int status;
     int fd, lifeline;          /* ours: of the pipe, of the guard's; -1: closed */
     int errors, quit;          /* what its standard error is read from; told to the thread at the end */
@@ -71,7 +72,7 @@ static int spawn(pid_t *pid, const char *const *argv, const char *folder, const 
     posix_spawn_file_actions_t io;
     posix_spawnattr_t attr;
     sigset_t none, all;
-    sigemptyset(&none), sigfillset(&all);
+    sigemptyset(&none), sigfillset(&all), sigdelset(&all, SIGHUP);     /* nohup is for it, too */
     posix_spawn_file_actions_init(&io);
     posix_spawnattr_init(&attr);
     posix_spawnattr_setpgroup(&attr, group);
@@ -222,14 +223,16 @@ bool gp_process_has_ended(gp_process *p, bool wait)
     while (!p->ended && (k = waitpid(p->pid, &p->status, wait ? 0 : WNOHANG))) {
         if (k < 0 && errno == EINTR)
             continue;
-        p->status = k < 0 ? 0 : p->status;             /* somebody else has waited for it */
-        p->ended = true;
+        p->lost = k < 0, p->ended = true;
     }
     return p->ended;
 }
 
 bool gp_process_is_well(gp_process *p, char why[GP_WHY])
 {
+    if (p->lost)
+        return gp_why(why, "has ended, and how is not known: this process ignores SIGCHLD, or waits for children that it has "
+                      "not started");
     if (WIFSIGNALED(p->status))
         return gp_why(why, "was ended by signal %d (%s)", WTERMSIG(p->status), strsignal(WTERMSIG(p->status)));
     return !WEXITSTATUS(p->status) || gp_why(why, "ended with exit status %d", WEXITSTATUS(p->status));

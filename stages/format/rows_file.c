@@ -5,14 +5,6 @@
 #include <sys/stat.h>
 #include "rows_file.h"
 
-/* A format with a magic is what the first bytes say; text has none, and may begin with any bytes. */
-static const gp_rowsfile *row_of(const gp_rowsfile_how *how, gp_filetype as, const void *head, size_t n)
-{
-    const gp_rowsfile *named = gp_rowsfile_of(as);
-    const gp_rowsfile *begun = how->format || !*named->magic ? NULL : gp_rowsfile_of(gp_filetype_begun(head, n));
-    return begun ? begun : named;
-}
-
 /* One column is an axis only where the frame has one for it. */
 static void take_columns(gp_type *whole, const gp_type *frame)
 {
@@ -33,7 +25,7 @@ static bool can_be_cut(const gp_rowsfile *row, const gp_rows_head *h, const gp_r
 bool gp_rowsfile_head(const gp_rowsfile_how *how, gp_filetype as, const gp_rows_head *h, const gp_type *frame,
                       gp_type *whole, char err[GP_WHY])
 {
-    const gp_rowsfile *row = row_of(how, as, h->data, h->n);
+    const gp_rowsfile *row = gp_rowsfile_of(as);
     if (!row->head(h, how, frame->dtype, whole, err))
         return false;
     take_columns(whole, frame);
@@ -75,7 +67,7 @@ gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, co
     static _Atomic uint64_t openings;
     char head[16];
     int64_t n = gp_read_at(fd, head, sizeof head, 0);
-    const gp_rowsfile *row = row_of(how, as, head, n > 0 ? (size_t)n : 0);
+    const gp_rowsfile *row = gp_rowsfile_of(as);
     gp_rows *f = row->open(fd, how, frame->dtype, err);
     if (!f)
         return NULL;

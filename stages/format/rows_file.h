@@ -59,7 +59,8 @@ typedef struct gp_rows_head {
 
 struct gp_rowsfile {
     const char *name;                  /* as in messages: "WAV" */
-    const char *magic[3], *options[6]; /* each ends with NULL; options: those of readers and writers that it takes */
+    const char *magic[5], *options[6]; /* each ends with NULL; magic: first bytes, of which '?' is any; options: those of
+                                          readers and writers that it takes */
     bool is_array;                     /* where nothing is declared, each index of axis 0 is a frame, as of a .npy; one that is
                                           written can be stacked, */
     bool pages;                        /* ... and each frame is a row, also where there are many files; so is one that is
@@ -104,8 +105,8 @@ struct gp_rowsfile {
 #define GP_DECLARE_ROWS(word, constant, ...) extern const gp_rowsfile constant;
 GP_ROWS(GP_DECLARE_ROWS)
 
-/* The same by the row of the file, which is of type `as` by its name. `frame`: of those that it is to be cut into, as
- * far as that is known. */
+/* The same of a file of format `as`, or of another one of the same reader (recordings are). `frame`: of those that it is
+ * to be cut into, as far as that is known. */
 bool gp_rowsfile_head(const gp_rowsfile_how *how, gp_filetype as, const gp_rows_head *h, const gp_type *frame,
                       gp_type *whole, char err[GP_WHY]);
 gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, const gp_type *frame, char err[GP_WHY]);

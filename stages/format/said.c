@@ -1,4 +1,5 @@
 /* said.c - numbers that travel with frames, in files, see said.h. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +68,16 @@ void gp_said_note(gp_said *s, const char *key, double value)
         s->has |= 1u << i, s->value[i] = value;
 }
 
+/* Is x, which the text is as a number, the same, if that has digits only? */
+static bool is_exact(const char *s, double x)
+{
+    char again[400];
+    s += *s == '-' || *s == '+';
+    s += strspn(s, "0");
+    snprintf(again, sizeof again, "%.0f", fabs(x));
+    return s[strspn(s, "0123456789")] || !*s || !strcmp(s, again);
+}
+
 bool gp_said_take(gp_said *s, int i, const char *text, size_t n, char err[GP_WHY])
 {
     char copy[2 * GP_SAID_NUMBER];
@@ -84,6 +95,9 @@ bool gp_said_take(gp_said *s, int i, const char *text, size_t n, char err[GP_WHY
         return gp_why(err, "says that its '%s' is '%.*s', which is not a %s: take '%s' out of 'metadata', or correct the "
                       "file", s->key[i], n < 40 ? (int)n : 40, text,
                       is_time(s, i) ? "number of seconds since 1970" : "number", s->key[i]);
+    if (!is_time(s, i) && !is_exact(copy, s->value[i]))
+        return gp_why(err, "says that its '%s' is '%.40s', which is not exact in an f64: take '%s' out of 'metadata'",
+                      s->key[i], copy, s->key[i]);
     s->has |= 1u << i;
     return true;
 }

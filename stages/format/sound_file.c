@@ -76,15 +76,6 @@ static bool take_info(const gp_sf_info *info, const gp_rowsfile_how *how, gp_dty
     return true;
 }
 
-static bool has_magic(const gp_rows_head *h)
-{
-    static const char *const magic[] = { "RIFF", "RF64", "FORM", "fLaC", "OggS" };
-    for (size_t i = 0; i < sizeof magic / sizeof *magic; i++)
-        if (h->n >= 4 && !memcmp(h->data, magic[i], 4))
-            return true;
-    return false;
-}
-
 static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
                        char err[GP_WHY])
 {
@@ -93,7 +84,8 @@ static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dty
     if (!gp_sf_load(err))
         return false;
     void *file = gp_sf_open(&s, SF_READ, &info, err);
-    if (!file && (int64_t)h->n < h->size && has_magic(h)) {       /* much stands before the data */
+    if (!file && (int64_t)h->n < h->size && gp_filetype_takes(gp_filetype_begun(h->data, h->n), "sample_rate")) {
+        /* much stands before the data */
         *whole = (gp_type){ .ndim = 0 };
         return true;
     }
@@ -392,7 +384,7 @@ static const char *ogg_why_not(const gp_type *t, const char *path)
     .create = sound_create, .append = sound_append, .finish = sound_finish
 
 const gp_rowsfile gp_wav = {
-    .name = "WAV", .magic = { "RIFF", "RF64" }, .options = { "sample_rate" },
+    .name = "WAV", .magic = { "RIFF????WAVE", "RF64????WAVE" }, .options = { "sample_rate" },
     .why_not = wav_why_not, SOUND,
 };
 const gp_rowsfile gp_flac = {
@@ -404,6 +396,6 @@ const gp_rowsfile gp_ogg = {
     .why_not = ogg_why_not, SOUND,
 };
 const gp_rowsfile gp_aiff = {
-    .name = "AIFF", .magic = { "FORM" }, .options = { "sample_rate" },
+    .name = "AIFF", .magic = { "FORM????AIF" }, .options = { "sample_rate" },
     .why_not = wav_why_not, SOUND,
 };

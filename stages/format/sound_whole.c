@@ -74,14 +74,26 @@ static bool is_chunk(const unsigned char *p, int64_t there, bool big)
     return there >= 8 && number(p + 4, 4, big) <= (uint64_t)there - 8;
 }
 
+/* Each block of a FLAC file (RFC 9639) has so many rows at most, as its first bytes say, and 10 bytes at least. */
+static bool can_hold_flac(const unsigned char *p, int64_t size, char err[GP_WHY])
+{
+    uint64_t block = number(p + 10, 2, true), rows = number(p + 18, 8, true) & 0xfffffffff;
+    return rows <= block * ((uint64_t)size / 10)
+        || gp_why(err, "is cut off or damaged: it says that it has %llu rows, for which %lld bytes are too few",
+                  (unsigned long long)rows, (long long)size);
+}
+
 /* Of files of chunks (WAV, AIFF) the header says how much there is. */
 bool gp_sound_is_whole(gp_sound_bytes s, char err[GP_WHY])
 {
-    unsigned char p[24];
+    unsigned char p[26];
     uint64_t size, ds64 = 0;
     s.at = 0;
-    if (gp_sound_get(p, 12, &s) < 12)
+    int64_t begins = gp_sound_get(p, sizeof p, &s);
+    if (begins < 12)
         return true;
+    if (!memcmp(p, "fLaC", 4) && begins == sizeof p)
+        return can_hold_flac(p, s.size, err);
     if (!memcmp(p, "ID3", 3))
         return gp_why(err, "begins with an ID3 tag, which a recording that gpipe reads has not");
     if (!memcmp(p, "OggS", 4))
@@ -95,7 +107,7 @@ bool gp_sound_is_whole(gp_sound_bytes s, char err[GP_WHY])
         if (got < 8)
             return true;
         size = number(p + 4, 4, big);
-        if (!memcmp(p, "ds64", 4) && got == sizeof p)
+        if (!memcmp(p, "ds64", 4) && got >= 24)
             ds64 = number(p + 16, 8, false);
         if (memcmp(p, big ? "SSND" : "data", 4))
             continue;

@@ -278,6 +278,19 @@ static bool take_pieces(const gp_tiff_handle *h, gp_tiff_page *p, char err[GP_WH
     return (size > 0 && (double)(p->tiled ? l->tile_size(h->tiff) : l->strip_size(h->tiff)) == size) || failed(h, err);
 }
 
+/* How many bytes of pixels one in the file can stand for: a code of LZW for a string that grew with each code before, one
+ * of deflate for 258 bytes by 2 bits (RFC 1951), a count of PackBits for 128. 0: any number. */
+static int64_t most_for_a_byte(int compression)
+{
+    switch (compression) {
+    case GP_TIFF_NONE: return 1;
+    case GP_TIFF_PACKBITS: return 64;
+    case GP_TIFF_DEFLATE: case GP_TIFF_OTHER_DEFLATE: return 1032;
+    case GP_TIFF_LZW: return 4096;
+    default: return 0;
+    }
+}
+
 /* What the directory says that libtiff has read. */
 static bool take_page(gp_tiff_handle *h, gp_tiff_page *p, char err[GP_WHY])
 {
@@ -309,9 +322,10 @@ static bool take_page(gp_tiff_handle *h, gp_tiff_page *p, char err[GP_WHY])
     if (!l->has_codec(compression))
         return gp_why(err, "is compressed by method %d of TIFF, which this libtiff does not have: convert it first, "
                       "for instance by tiffcp -c zip", compression);
-    if (compression == GP_TIFF_NONE && (int64_t)gp_bytes(&p->type) > h->size)
-        return gp_why(err, "is cut off or damaged: it needs %lld bytes for its pixels, and the file has %lld",
-                      (long long)gp_bytes(&p->type), (long long)h->size);
+    int64_t most = most_for_a_byte(compression), least = most ? (int64_t)gp_bytes(&p->type) / most : 0;
+    if (least > h->size)
+        return gp_why(err, "is cut off or damaged: it needs %lld bytes for its pixels%s, and the file has %lld",
+                      (long long)least, most > 1 ? " at least" : "", (long long)h->size);
     if (p->colors == GP_TIFF_YCBCR)
         l->set(h->tiff, JPEG_COLORS, 1);       /* RGB, please */
     return take_pieces(h, p, err);

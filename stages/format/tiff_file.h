@@ -9,7 +9,10 @@
 
 #include "rows_file.h"
 
-enum { GP_TIFF_NONE = 1, GP_TIFF_OLD_JPEG = 6, GP_TIFF_JPEG = 7, GP_TIFF_DEFLATE = 8 };            /* compressions */
+enum {
+    GP_TIFF_NONE = 1, GP_TIFF_LZW = 5, GP_TIFF_OLD_JPEG = 6, GP_TIFF_JPEG = 7, GP_TIFF_DEFLATE = 8, GP_TIFF_PACKBITS = 32773,
+    GP_TIFF_OTHER_DEFLATE = 32946
+};                                     /* compressions */
 enum { GP_TIFF_WHITE_IS_0, GP_TIFF_BLACK_IS_0, GP_TIFF_RGB, GP_TIFF_YCBCR = 6 };                   /* colors */
 
 /* A file through libtiff. 1 thread. */

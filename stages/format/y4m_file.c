@@ -347,7 +347,8 @@ static const char *y4m_why_not(const gp_type *type, const char *path)
 }
 
 const gp_rowsfile gp_y4m_video = {
-    .name = ".y4m", .options = { "subsampling", "frame_rate", "pixel_aspect", "siting", "bits" },
+    .name = ".y4m", .magic = { "YUV4MPEG2 " },
+    .options = { "subsampling", "frame_rate", "pixel_aspect", "siting", "bits" },
     .is_video = true,
     .head = y4m_head, .open = y4m_open, .read = y4m_read, .close = y4m_close,
     .why_not = y4m_why_not, .begin = y4m_begin, .before = before,

@@ -1,6 +1,7 @@
 /* launch_args.c - the option `args`: read once, at compile time, and evaluated for each launch. */
 #include <stdio.h>
 #include <string.h>
+#include "base/num.h"
 #include "device.h"
 #include "launch_args.h"
 
@@ -12,25 +13,13 @@ static const char *const c_type[GP_NDTYPES] = {
     [GP_F32] = "float", [GP_F64] = "double", [GP_C64] = "gp_c64",
 };
 
-/* A number as an argument of type `t`. False when it does not fit. */
+/* A number as an argument of type `t`. False when it does not fit; what has a fraction is rounded. */
 static bool convert(gp_dtype t, gp_num n, gp_kvalue *v)
 {
-#define INTEGER(T, f, ctype, min, max) \
-    case T: v->f = (ctype)n.i; return n.is_int && n.i >= (min) && n.i <= (max)
-    switch (t) {
-    INTEGER(GP_U8, u8, uint8_t, 0, UINT8_MAX);
-    INTEGER(GP_I8, i8, int8_t, INT8_MIN, INT8_MAX);
-    INTEGER(GP_U16, u16, uint16_t, 0, UINT16_MAX);
-    INTEGER(GP_I16, i16, int16_t, INT16_MIN, INT16_MAX);
-    INTEGER(GP_U32, u32, uint32_t, 0, UINT32_MAX);
-    INTEGER(GP_I32, i32, int32_t, INT32_MIN, INT32_MAX);
-    INTEGER(GP_U64, u64, uint64_t, 0, INT64_MAX);
-    INTEGER(GP_I64, i64, int64_t, INT64_MIN, INT64_MAX);
-    case GP_F32: v->f32 = (float)n.f; return true;
-    case GP_F64: v->f64 = n.f; return true;
-    default: return false;
-    }
-#undef INTEGER
+    bool fits = (n.is_int || t == GP_F32 || t == GP_F64) && gp_num_fits(&n, t);
+    if (fits)
+        gp_num_store(v, &n, t);
+    return fits;
 }
 
 static bool push_arg(gp_shape *s, gp_kargs *o, const gp_node *n, gp_karg a,
@@ -131,6 +120,7 @@ static bool read_value(gp_shape *s, gp_kargs *o, const gp_node *n)
     gp_dtype t = n->n == 1 ? gp_dtype_parse(n->key[0]->text) : GP_NO_DTYPE;
     gp_num num;
     gp_kvalue v;
+    char text[GP_NUM_TEXT];
     if (n->n != 1)
         return gp_shape_fail_at(s, n->at, "an argument is one type and its value: {f32: gain}");
     if (t == GP_NO_DTYPE)
@@ -142,8 +132,8 @@ static bool read_value(gp_shape *s, gp_kargs *o, const gp_node *n)
     if (!gp_shape_eval(s, n->item[0], &num))
         return false;
     if (!convert(t, num, &v))
-        return gp_shape_fail_at(s, n->item[0]->at, "'%s' is %.17g, which no %s can be",
-                                n->item[0]->text, num.f, gp_dtype_name(t));
+        return gp_shape_fail_at(s, n->item[0]->at, "'%s' is %s, which no %s can be",
+                                n->item[0]->text, gp_num_text(&num, text), gp_dtype_name(t));
     return push_arg(s, o, n, (gp_karg){ .what = GP_VALUE, .dtype = t, .value = n->item[0] },
                     c_type[t]);
 }
@@ -187,6 +177,7 @@ bool gp_ports_eval(const gp_dcall *c, const gp_ports *p, const gp_node *n, gp_nu
 bool gp_karg_value(const gp_dcall *c, const gp_ports *p, const gp_karg *a, gp_kvalue *v)
 {
     gp_num n;
+    char text[GP_NUM_TEXT];
     switch (a->what) {
     case GP_INPUT: v->pointer = c->in[a->port].data; return true;
     case GP_OUTPUT: v->pointer = c->out[a->port].data; return true;
@@ -198,6 +189,6 @@ bool gp_karg_value(const gp_dcall *c, const gp_ports *p, const gp_karg *a, gp_kv
     if (!gp_ports_eval(c, p, a->value, &n))
         return false;
     return convert(a->dtype, n, v) ||
-           gp_fail(c->errs, GP_E_RUN, a->value->at, "stage '%s': '%s' is %.17g, which no %s can "
-                   "be", c->name, a->value->text, n.f, gp_dtype_name(a->dtype));
+           gp_fail(c->errs, GP_E_RUN, a->value->at, "stage '%s': '%s' is %s, which no %s can "
+                   "be", c->name, a->value->text, gp_num_text(&n, text), gp_dtype_name(a->dtype));
 }

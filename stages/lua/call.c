@@ -78,7 +78,7 @@ static void do_frame(gp_call *c, struct gp_lua_worker *w, gp_frame *f)
         char where[40];
         snprintf(where, sizeof where, ", frame %" PRIu64, f->index);
         f->status = GP_FAILED;
-        gp_lua_report(w, c->errs, c->name, where);
+        gp_lua_report(w, c->errs, GP_E_RUN, ((struct gp_lua_stage *)c->state)->who, where);
     }
     gp_lua_end(&lua->guard);
 }
@@ -101,11 +101,27 @@ bool gp_lua_stage_run(gp_call *c, gp_frame *frames, int n)
     return true;
 }
 
+/* Once for each worker, whose Lua state is asked no more than that. */
+static bool finish(struct gp_lua_worker *w, const char *why)
+{
+    int function = w->finish;
+    w->finish = LUA_REFNIL;
+    return !w->stage_ref || gp_lua_call_with_stage(w, function, why);
+}
+
 bool gp_lua_stage_finish(gp_call *c)
 {
     struct gp_lua_stage *s = c->state;
     for (int i = 0; i < s->n; i++)
-        if (!gp_lua_call_with_stage(&s->w[i], s->w[i].finish))
-            return gp_lua_report(&s->w[i], c->errs, c->name, ", finish");
+        if (!finish(&s->w[i], NULL))
+            return gp_lua_report(&s->w[i], c->errs, GP_E_RUN, s->who, ", finish");
     return true;
+}
+
+void gp_lua_stage_break_off(void *state, const char *why, gp_errs *errs)
+{
+    struct gp_lua_stage *s = state;
+    for (int i = 0; i < s->n; i++)
+        if (!finish(&s->w[i], why))
+            gp_lua_report(&s->w[i], errs, GP_E_WARN, s->who, ", finish");
 }

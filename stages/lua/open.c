@@ -5,11 +5,11 @@
 #include "base/table.h"
 #include "worker.h"
 
-bool gp_lua_report(const struct gp_lua_worker *w, gp_errs *errs, const char *stage,
+bool gp_lua_report(const struct gp_lua_worker *w, gp_errs *errs, gp_code code, const char *who,
                    const char *where)
 {
     gp_loc at = { .file = w->lua.script, .line = w->lua.line, .col = w->lua.line > 0 };
-    return gp_fail(errs, w->lua.full ? GP_E_RESOURCE : GP_E_RUN, at, "stage '%s'%s: %s", stage,
+    return gp_fail(errs, code == GP_E_RUN && w->lua.full ? GP_E_RESOURCE : code, at, "%s%s: %s", who,
                    where, w->lua.error);
 }
 
@@ -100,14 +100,27 @@ static int make_arguments(lua_State *L)
     return 0;
 }
 
-/* Calls init() or finish() with the stage table, if the script has it. */
-bool gp_lua_call_with_stage(struct gp_lua_worker *w, int function)
+/* Runs protected: function(stage, text), where making the text may lack memory. */
+static int call_with_text(lua_State *L)
 {
+    lua_pushstring(L, lua_touserdata(L, 3));
+    lua_replace(L, 3);
+    lua_call(L, 2, 0);
+    return 0;
+}
+
+bool gp_lua_call_with_stage(struct gp_lua_worker *w, int function, const char *why)
+{
+    lua_State *L = w->lua.L;
     if (function == LUA_REFNIL)
         return true;
-    lua_rawgeti(w->lua.L, LUA_REGISTRYINDEX, function);
-    lua_rawgeti(w->lua.L, LUA_REGISTRYINDEX, w->stage_ref);
-    return gp_lua_call(&w->lua, 1, 0);
+    if (why)
+        lua_pushcfunction(L, call_with_text);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, function);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, w->stage_ref);
+    if (why)
+        lua_pushlightuserdata(L, (void *)(uintptr_t)why);
+    return gp_lua_call(&w->lua, why ? 3 : 1, 0);
 }
 
 /* Puts the paths of the modules that are loaded into a table, on top of the stack: where
@@ -160,7 +173,7 @@ static bool note_modules(const gp_open *o, struct gp_lua_worker *w, const char *
     return ok;
 }
 
-static bool open_worker(const gp_open *o, struct gp_lua_worker *w, int number)
+static bool open_worker(const gp_open *o, struct gp_lua_worker *w, int number, const char *who)
 {
     const struct gp_lua_opts *opts = o->opts;
     w->nin = o->nin, w->nout = o->nout;
@@ -173,9 +186,9 @@ static bool open_worker(const gp_open *o, struct gp_lua_worker *w, int number)
         struct making m = { o, w, number };
         lua_pushcfunction(w->lua.L, make_arguments);
         lua_pushlightuserdata(w->lua.L, &m);
-        ok = gp_lua_call(&w->lua, 1, 0) && gp_lua_call_with_stage(w, w->init);
+        ok = gp_lua_call(&w->lua, 1, 0) && gp_lua_call_with_stage(w, w->init, NULL);
     }
-    return ok || gp_lua_report(w, o->errs, o->name, "");
+    return ok || gp_lua_report(w, o->errs, GP_E_RUN, who, "");
 }
 
 bool gp_lua_stage_open(const gp_open *o, void **state)
@@ -187,7 +200,7 @@ bool gp_lua_stage_open(const gp_open *o, void **state)
     snprintf(s->who, sizeof s->who, "stage '%s'", o->name);
     for (int i = 0; i < o->workers; i++) {
         s->n++;
-        if (!open_worker(o, &s->w[i], i + 1) || !note_modules(o, &s->w[i], s->who))
+        if (!open_worker(o, &s->w[i], i + 1, s->who) || !note_modules(o, &s->w[i], s->who))
             return false;
     }
     return true;

@@ -45,7 +45,9 @@ gp_ahead *gp_ahead_new(gp_reader *r)
     a->there_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE | EFD_NONBLOCK);
     if (a->came && a->data && a->stop_fd >= 0 && a->there_fd >= 0)
         return a;
+    int e = errno;
     gp_ahead_free(a);
+    errno = e;
     return NULL;
 }
 

@@ -71,6 +71,8 @@ static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool
         o->file = file, o->nfiles = 1;
     } else {
         const gp_files *all = gp_probe_glob(s, o->path);
+        if (!all)
+            return false;
         o->file = all->path, o->nfiles = all->n;
     }
     if (!o->nfiles)
@@ -91,12 +93,60 @@ static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool
 
 /* ---- what is in them ------------------------------------------------- */
 
-/* What the files are: what `format` says, else the extension of `name`, which is the path or, for
- * a glob of any extension, the first file. */
-static bool say_format(gp_shape *s, gp_read_opts *o, const char *name)
+/* Of a file that is no format's by its name and its first bytes. */
+static bool unknown_format(gp_shape *s, const gp_file *f, bool many)
 {
+    enum { SHOWN = 8 };
+    char begins[4 * SHOWN + 1] = "", *to = begins;
+    for (size_t i = 0; i < SHOWN && i < f->nhead; i++) {
+        unsigned char c = ((const unsigned char *)f->head)[i];
+        to += sprintf(to, c < ' ' || c > '~' ? "\\x%02x" : "%c", c);
+    }
+    return gp_shape_fail(s, "path", "'%s' is of no format that gpipe reads, neither by its name nor by its first bytes (%s%s%s): "
+                         "%sset 'format: raw' to read its bytes as samples, or 'format: csv' where it is text; 'gpipe help files' lists "
+                         "the formats", f->path, f->nhead ? "'" : "there are none", begins, f->nhead ? "'" : "",
+                         many ? "leave it out of the glob, or " : "");
+}
+
+/* All files of a stage are read in one way, which the first says. Pictures are, and recordings. */
+static bool are_alike(gp_shape *s, const gp_read_opts *o)
+{
+    char head[16];
+    for (int i = 1; !o->format && !gp_shape_drops(s) && i < o->nfiles; i++) {
+        gp_filetype as = gp_filetype_of(o->file[i]);
+        if (as == o->as || (!as && o->as != GP_RAW))
+            continue;                  /* what is no such file says so when it is its turn; raw is any */
+        const gp_file f = { .path = o->file[i] };
+        int64_t n = gp_probe_bytes(s, &f, 0, head, sizeof head);
+        as = n < 0 ? o->as : gp_filetype_is(f.path, head, (size_t)n);
+        if (as != o->as && !(gp_picfile_of(as) && gp_read_is_pictures(o))
+            && !(gp_filetype_takes(as, "sample_rate") && gp_filetype_takes(o->as, "sample_rate")))
+            return gp_shape_fail(s, "path", "'%s' is %s, and '%s', the first file, is %s: one stage does not read both; leave "
+                                 "one out, as '*.{png,jpg}' does, or set 'format'", f.path,
+                                 as ? gp_filetype_word(as) : "of no format that gpipe reads", o->file[0],
+                                 gp_filetype_word(o->as));
+    }
+    return true;
+}
+
+/* What the files are: what `format` says, else what the first is. Of a stream, and of what is not there yet, the name
+ * says it, else it is raw. */
+static bool say_format(gp_shape *s, gp_read_opts *o, const gp_file *first)
+{
+    char *name = gp_shape_alloc(s, strlen(o->path) + 1);
+    gp_path_first_choice(o->path, name);
+    bool is_there = first && !first->error && first->kind == GP_FILE_REGULAR && !gp_path_is_device(first->path);
     o->whole = o->format == GP_WHOLE;
-    o->as = o->whole ? GP_RAW : o->format ? (gp_filetype)o->format : o->command.n ? GP_RAW : gp_filetype_of(name);
+    o->as = o->whole ? GP_RAW
+          : o->format ? (gp_filetype)o->format
+          : o->command.n ? GP_RAW
+          : is_there ? gp_filetype_is(first->path, first->head, first->nhead)
+                     : gp_filetype_of(first ? first->path : name);
+    for (int i = 1; !o->as && is_there && gp_shape_drops(s) && i < o->nfiles; i++)
+        o->as = gp_filetype_of(o->file[i]);        /* the first one is none, and left out */
+    if (!o->as && is_there)
+        return unknown_format(s, first, o->nfiles > 1);
+    o->as = o->as ? o->as : GP_RAW;
     o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
                                     .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .colors = o->colors,
                                     .halvings = o->shrink };
@@ -106,9 +156,7 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const char *name)
     if (o->varies && gp_read_is_video(o))
         return gp_shape_fail(s, o->from, "the frames of a video are of one size, which is that of '%s': declare no bounds "
                              "('<=')", o->path);
-    return o->format || o->command.n || !gp_foreign_extension(name)
-        || gp_shape_fail(s, "path", "gpipe reads no %s files; make it .npy or .png, or set "
-                         "'format: raw' to read its bytes", gp_foreign_extension(name));
+    return are_alike(s, o);
 }
 
 /* What is raw has no shape of its own. The first of many files says what all are. */
@@ -308,7 +356,7 @@ static bool look_at_head(gp_shape *s, const gp_read_opts *o, const gp_file *f, g
  * another type, broken, gone, or larger than can be made of so few bytes are told of when it is their turn. */
 static void look_at_sizes(gp_shape *s, gp_read_opts *o)
 {
-    enum { MOST_FOR_A_BYTE = 1032 * 24 };      /* of deflate's; of a bit that becomes RGB */
+    enum { MOST_FOR_A_BYTE = 1032 * 32 };      /* of deflate's, of a bit that becomes RGBA; of what is not coded by arithmetic */
     gp_type *t = &s->out[0], found;
     int most = o->frames && o->frames < o->nfiles ? (int)o->frames : o->nfiles;     /* pictures: a frame each */
     char why[GP_WHY], *head = most > 1 ? gp_shape_alloc(s, LONG_HEAD) : NULL;
@@ -320,9 +368,7 @@ static void look_at_sizes(gp_shape *s, gp_read_opts *o)
             ok = gp_picfile_head(&o->pictures, f.path, head, (size_t)n, &found, why);
         if (!ok)
             continue;
-        gp_type row = found;
-        row.dim[0] = 1;
-        if ( found.dim[0] > size * MOST_FOR_A_BYTE / (int64_t)gp_bytes(&row) || (t->dtype && t->dtype != found.dtype))
+        if ((double)gp_bytes(&found) > (double)size * MOST_FOR_A_BYTE || (t->dtype && t->dtype != found.dtype))
             continue;
         if (!t->ndim)
             *t = found;
@@ -383,7 +429,8 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
           && gp_cut_infer(t, &found, many, why)
           && gp_cut_npy(&cut, f->head, f->nhead, f->size, t, &as, why);
     } else {
-        ok = gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why);
+        ok = gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why)
+          && gp_picfile_can_hold(&o->pictures, f->path, f->head, f->nhead, f->size, &found, why);
         broken = !ok;
         gp_type said = { .dtype = t->dtype ? t->dtype : found.dtype,
                          .ndim = t->ndim ? t->ndim : found.ndim };
@@ -426,17 +473,9 @@ bool gp_read_shape(gp_shape *s)
     o->varies = s->out_varies[0], o->looked = 0;
     if (spawns && !check_command(s, o))
         return false;
-    char *name = gp_shape_alloc(s, strlen(o->path) + 1);
-    if (spawns || !gp_path_has_choice(o->path))
-        strcpy(name, o->path);
-    else
-        gp_path_first_choice(o->path, name);
-    if (!say_format(s, o, name))
-        return false;
     s->endless = (o->loop || o->reopen) && !o->frames;
     s->known.hertz = o->rate;
-    if (!list_files(s, o, &first, &many) || (many && o->nfiles && !say_format(s, o, o->file[0]))
-        || !may_vary(s, o, many && o->nfiles) || !raw_only(s, o, many && o->nfiles))
+    if (!list_files(s, o, &first, &many) || !say_format(s, o, first) || !may_vary(s, o, many && o->nfiles) || !raw_only(s, o, many && o->nfiles))
         return false;
     s->once = o->live && !spawns;      /* a process can be started again */
     s->by_number = !o->live;

@@ -92,6 +92,7 @@ typedef struct gp_reader {
     gp_piece_file *open;       /* one for each worker, and `now` */
     /* A stream. */
     gp_process *process;       /* whose it is, or NULL */
+    gp_came held;              /* .none: how it ended, to be said once the frames before are handed in */
     int fd;                    /* -1: it is not open */
     bool ended;
     bool begun;                /* of a video: its header was read */

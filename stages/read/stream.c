@@ -245,7 +245,13 @@ gp_status gp_reader_stream(gp_reader *r, gp_call *c, gp_frame *f, bool first)
 {
     const gp_read_opts *o = r->o;
     gp_view *v = &f->out[0];
-    gp_came came = r->ahead ? gp_ahead_take(r->ahead, c, v->data, first) : gp_stream_next(r, c, v->data, first);
+    gp_came came = r->held.none ? r->held
+                 : r->ahead     ? gp_ahead_take(r->ahead, c, v->data, first)
+                                : gp_stream_next(r, c, v->data, first);
+    if (came.none && !first) {             /* what fails the whole call would take the frames before it along */
+        r->held = came;
+        return GP_AGAIN;
+    }
     v->type.dim[0] = came.rows;
     f->name = r->stem[0], f->time_ns = came.time_ns;
     r->worker[c->worker].none |= came.none;

@@ -196,12 +196,12 @@ bool gp_write_check(gp_shape *s)
     o->at = gp_shape_loc(s, o->to);
     o->to_stdout = !spawns && !strcmp(o->path, "stdout");
     o->as = o->format ? (gp_filetype)o->format : spawns ? GP_RAW : gp_filetype_of(o->path);
+    if (!o->as && !o->to_stdout && !gp_path_is_device(o->path) && gp_probe_file(s, o->path)->kind == GP_FILE_REGULAR)
+        return gp_shape_fail(s, o->to, "'%s' does not end in the extension of a format that gpipe writes, such as .npy or .png: "
+                             "name it so, or set 'format: raw' for the bytes of its frames alone, or 'format: csv' for text; "
+                             "'gpipe help files' lists the formats", o->path);
+    o->as = o->as ? o->as : GP_RAW;
     const gp_rowsfile *rows = gp_rowsfile_of(o->as);
-    const char *foreign = rows && !rows->encode && !rows->create && !rows->begin ? rows->name
-                        : !o->format && !spawns ? gp_foreign_extension(o->path) : NULL;
-    if (foreign)
-        return gp_shape_fail(s, o->to, "gpipe writes no %s files; name it .npy or .png, or set "
-                             "'format: raw' for its bytes alone", foreign);
     o->numbered = !spawns && gp_path_has_number(o->path);
     o->named = !spawns && gp_path_has_name(o->path);
     o->single = o->numbered || o->named || (gp_write_is_pictures(o) && !spawns);

@@ -107,7 +107,7 @@ def structure(r):
             stages.append((f"say{k}", "text", name, f"t{k}"))
         end = {"raw": f"use: write, path: out/{name}.raw", "npy": f"use: write, path: out/{name}.npy",
                "numbered": f"use: write, path: \"out/{name}-%05d.npy\"",
-               "text": f"use: write, path: out/{name}.txt"}.get(form, "sink")
+               "text": f"use: write, path: out/{name}.dat"}.get(form, "sink")
         stages.append((f"end{k}", end, f"t{k}" if form == "text" else name, None))
     return stages
 

@@ -476,8 +476,8 @@ TEST_THIN(names_and_times, 4 * (KNOBS - 1), 1)
              "  - {use: read, path: \"in-*.raw\", out: x}\n  - {name: v, in: %s, %s}\n"
              "  - {use: write, path: \"%%n-out.raw\", durable: none}\n"
              "  - {use: lua, script: say.lua, in: v, out: said}\n"
-             "  - {use: write, path: said.txt}\n  - {use: lua, script: say.lua, in: x, out: is}\n"
-             "  - {use: write, path: is.txt}\n", knobs[_i / 4 % (KNOBS - 1)], _i % 2 ? "{u: u, x: x}" : "{x: x, u: u}",
+             "  - {use: write, path: said.txt, format: raw}\n  - {use: lua, script: say.lua, in: x, out: is}\n"
+             "  - {use: write, path: is.txt, format: raw}\n", knobs[_i / 4 % (KNOBS - 1)], _i % 2 ? "{u: u, x: x}" : "{x: x, u: u}",
              stage[_i / 2 % 2]);
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
     pipe_no_errors(&r, yaml);

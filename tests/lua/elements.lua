@@ -59,15 +59,29 @@ local function wide(y)
   if math.type then
     y[1] = math.maxinteger
     assert(y[1] == math.maxinteger)
-    y[1] = math.mininteger              -- of u64: 2^63
-    assert(y[1] == math.mininteger)
-    y[1] = -1
-    assert(y[1] == -1)
-    assert(y.dtype ~= "u64" or string.format("%x", y[1]) == "ffffffffffffffff")
-  elseif y.dtype == "u64" then
+  end
+  if y.dtype == "u64" then
     fails("does not fit", put, y, 1, -1)
     y[1] = 2 ^ 63
     assert(y[1] == 2 ^ 63)
+    local two = gpipe.array("u64", 2)
+    two[1], two[2] = 2 ^ 63, 2.0 ^ 64 - 2048
+    assert(two[2] == 2.0 ^ 64 - 2048 and two:max() == two[2] and two:min() == 2.0 ^ 63)
+    assert(two:slice(1, 1):sum() == 2.0 ^ 63)
+    local bytes = gpipe.array("u8", 8)
+    for _, v in ipairs { 2.0 ^ 63, 2.0 ^ 64 - 2048, 0 } do
+      bytes:pack("I8", 1, v)
+      assert(bytes:unpack("I8") == v)
+    end
+    fails("does not fit", bytes.pack, bytes, "I8", 1, -1)
+    fails("is not a whole number", bytes.pack, bytes, "I8", 1, 2 ^ 64)
+    bytes:fill(255)
+    fails("18446744073709551615 is neither an integer", bytes.unpack, bytes, "I8")
+  elseif math.type then
+    y[1] = math.mininteger
+    assert(y[1] == math.mininteger)
+    y[1] = -1
+    assert(y[1] == -1)
   else
     local bytes = gpipe.array("u8", 8)
     bytes:pack("i8", 1, 2 ^ 53)

@@ -43,10 +43,11 @@ gp_loc gp_node_part(const gp_node *n, size_t offset, size_t len);
 
 /* ---- expressions ----------------------------------------------------- */
 
-/* An exact integer, or a double. */
+/* An exact integer that i64 or u64 holds, or a double. */
+__extension__ typedef __int128 gp_int128;
 typedef struct gp_num {
     bool is_int;
-    int64_t i;
+    gp_int128 i;
     double f;              /* set in both cases */
 } gp_num;
 
@@ -66,8 +67,8 @@ struct gp_scope {
 /* Grammar: + - * / % ( ), unary minus, ceil(a/b), floor(a/b), min(a, b, ...),
  * max(a, b, ...), names, numbers with an optional unit: ns us ms s min h (a
  * time, in ns when `time` is asked, see gp_eval_time), B KB MB GB KiB MiB GiB
- * TiB (bytes), Hz kHz MHz GHz. Integers stay integers (64 bits, overflow is an
- * error); / of integers with a remainder is an error that names ceil and floor.
+ * TiB (bytes), Hz kHz MHz GHz. Integers stay integers (from -2^63 to 2^64 - 1, beyond
+ * is an error); / of integers with a remainder is an error that names ceil and floor.
  * Inside ceil() and floor() a / is the exact quotient. Errors point at the
  * column inside the scalar. Allocates nothing for numbers and nodes of the file,
  * which are parsed when the pipeline is compiled; a scalar that was made since, or

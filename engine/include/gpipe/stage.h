@@ -88,6 +88,7 @@ char *gp_bounds_text(const gp_type *t, unsigned varies, char buf[GP_BOUNDS_TEXT]
 typedef enum gp_opt_type {
     GP_OPT_INT = 1,   /* int64_t: an expression over vars */
     GP_OPT_FLOAT,     /* double:  an expression over vars */
+    GP_OPT_NUM,       /* gp_num:  likewise, an integer as exact as it is written */
     GP_OPT_BOOL,      /* bool:    true or false */
     GP_OPT_TEXT,      /* const char *: interpolated */
     GP_OPT_PATH,      /* const char *: interpolated, then made relative to the
@@ -126,6 +127,7 @@ typedef struct gp_opt {
 
 #define GP_INT(T, f)    .name = #f, .type = GP_OPT_INT,    .off = GP_OFF(T, f, int64_t)
 #define GP_FLOAT(T, f)  .name = #f, .type = GP_OPT_FLOAT,  .off = GP_OFF(T, f, double)
+#define GP_NUM(T, f)    .name = #f, .type = GP_OPT_NUM,    .off = GP_OFF(T, f, gp_num)
 #define GP_BOOL(T, f)   .name = #f, .type = GP_OPT_BOOL,   .off = GP_OFF(T, f, bool)
 #define GP_TEXT(T, f)   .name = #f, .type = GP_OPT_TEXT,   .off = GP_OFF(T, f, const char *)
 #define GP_PATH(T, f)   .name = #f, .type = GP_OPT_PATH,   .off = GP_OFF(T, f, const char *)
@@ -695,8 +697,8 @@ typedef struct gp_kind {
 
     /* Host: do n >= 1 consecutive frames; set the status of each. A single
      * worker sees all frames in order. Returns false only after adding an
-     * error that belongs to no frame; then the run stops. An error that is added while no
-     * status is GP_FAILED counts as one, unless a single frame was run: then it is that frame's. */
+     * error that belongs to no frame; then the run stops, and none of the n frames is handed on. An error that is added
+     * while no status is GP_FAILED counts as one, unless a single frame was run: then it is that frame's. */
     bool (*run)(gp_call *c, gp_frame *frames, int n);
     /* Optional: every frame was seen, nothing failed; called once, by worker
      * 0, before close(). A writer gives its file its name here. */
@@ -785,6 +787,11 @@ typedef struct gp_kind {
     bool (*skipped)(gp_call *, uint64_t index);
     /* Its shape() may say so, see gp_shape. */
     bool by_place, of_none;
+
+    /* Optional, of a host kind: the stage does not come to a good end, and `why` says what happened. Called once its workers
+     * have left, or open() has failed, and again before close(), also after finish(): the kind knows what is left to be
+     * done. What it adds to `errs` are warnings. */
+    void (*break_off)(void *state, const char *why, gp_errs *errs);
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
