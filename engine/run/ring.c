@@ -141,8 +141,8 @@ static void wake_producer(gp_ringrt *r, gp_run *run)
         gp_eventcount_wake(&run->actor[r->ring->producer].changed);
 }
 
-/* An input has ended after `next` frames: do others go on? Holes do not count. They are consumed, so that what is behind
- * them can come, once no frame before them is in flight. */
+/* One of several inputs has ended after `next` frames: do others go on? Holes do not count. They are consumed, so that
+ * what is behind them can come, once no frame before them is in flight; whoever made them told the accounts. */
 static gp_look behind_end(gp_actorrt *p, uint64_t next)
 {
     bool goes_on = false, unknown = false, lacks = false;
@@ -197,7 +197,7 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
             avail = at - next;
     }
     if (over)
-        return behind_end(p, next);
+        return p->nin > 1 ? behind_end(p, next) : GP_LOOK_OVER;
 
     int wanted = 0;
     for (int o = 0; o < p->nout; o++) {
@@ -262,6 +262,18 @@ void gp_actor_publish(gp_actorrt *p, uint64_t first, int n)
     atomic_fetch_add(&p->progress, (unsigned long long)n);
 }
 
+/* Is an actor, which a walk of end_sinks has reached, to tell of its end itself? Another of its inputs may still have holes
+ * behind the end, and frames count as what the worst of them is. */
+static bool tells_itself(const gp_actorrt *p)
+{
+    bool waits = false;
+    for (int i = 0; i < p->nin; i++) {
+        const gp_ringrt *r = p->in[i].ring;
+        waits |= !gp_follows(p, r->buffer) && !p->run->visited[r->ring->producer] && atomic_load(&r->end) == GP_UNKNOWN;
+    }
+    return waits;
+}
+
 /* Tells the accounts that no sink behind `p`, which fires no more from `end` on, sees what that would have made. What
  * others behind it drop at the end they tell themselves. */
 static void end_sinks(gp_actorrt *p, uint64_t end)
@@ -281,6 +293,8 @@ static void end_sinks(gp_actorrt *p, uint64_t end)
         for (int o = 0; o < p->nout; o++)
             for (int c = 0; c < p->out[o]->ring->nconsumers; c++) {
                 int to = p->out[o]->ring->consumer[c];
+                if (tells_itself(&run->actor[to]))
+                    continue;
                 const gp_regroup *g = run->actor[to].regroup;
                 uint64_t frames = !p->regroup ? end : (p == self ? gp_frames_in_all : gp_frames_at_most)(p->regroup, end);
                 if (!run->visited[to])
@@ -321,8 +335,11 @@ void gp_actor_end(gp_actorrt *p, uint64_t end, bool early)
 {
     gp_run *run = p->run;
     check_end(p, end);
-    if (early && !atomic_load(&run->level))
+    if (early && !atomic_load(&run->level)) {
         end_sinks(p, end);
+        for (int i = 0; i < p->nin; i++)
+            gp_buffer_lost(run, p->in[i].ring->buffer, end);
+    }
     gp_measure_end(p, end);
     uint64_t left = p->regroup ? gp_regroup_left_out(p, end) : GP_UNKNOWN;
     if (left != GP_UNKNOWN) {

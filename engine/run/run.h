@@ -177,7 +177,7 @@ struct gp_actorrt {
     atomic_bool over;          /* it fires no more, and has said what became of its frames */
     atomic_bool paused;        /* it is over for this run, not for the next (paused.c) */
     uint64_t pause_at;         /* of a source: the frame before which it stops; gp_run.pausing says that it is known */
-    bool tells_holes;          /* some reader of what it makes regroups it */
+    bool tells_holes;          /* some reader of what it makes regroups it, or may end before it, with another input */
     atomic_bool flushed;       /* a frame was made of the last firings, although they were too few */
     gp_ring_end *in; int nin;      /* rings with counters, each once */
     gp_ringrt **out; int nout;
@@ -335,7 +335,7 @@ void gp_account_end(gp_accountrt *l, int stage, uint64_t end);
 void gp_account_last(gp_accountrt *l, int stage, uint64_t end);
 /* Firing f of actor p failed, which stops the run: counted once, if at all. */
 void gp_actor_failed(gp_actorrt *p, uint64_t f);
-/* Frame f of `buffer` is such a hole. Where its reader regroups, since the frame at the sink does not tell. */
+/* Frame f of `buffer` is such a hole. For a reader behind which no frame at a sink tells. */
 void gp_buffer_hole(const gp_run *run, const gp_buffer *buffer, uint64_t f, gp_hole hole);
 /* No sink will see the frames of `buffer` from f on: counts the holes among them. */
 void gp_buffer_lost(const gp_run *run, const gp_buffer *buffer, uint64_t f);

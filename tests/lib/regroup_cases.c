@@ -357,6 +357,11 @@ END_TEST
 
 /* ---- several sources and sinks ---------------------------------------- */
 
+#define LOSES(out, from, how) "  - {use: lua, script: last.lua, in: a, on_error: drop, out: " out ", params: {from: " #from \
+                              ", how: " how "}}\n"
+#define FAILS(out, from) LOSES(out, from, "fail")
+#define DROPS(out, from) LOSES(out, from, "drop")
+
 /* Stages behind sources a of 10 and b of `other` frames of [4, 3]; what became of a's frames; msg: of the error. */
 static const struct { const char *what, *stages, *msg; int other, out, dropped, failed; } graphs[] = {
     { "a tail is dropped, and another sink has seen it",
@@ -380,6 +385,22 @@ static const struct { const char *what, *stages, *msg; int other, out, dropped, 
       "different lengths: 'x' ended after 20 frames, 'y' has more", 30, -1, 0, 0 },
     { "a failure behind all", "  - {use: mix, op: sum, in: a}\n  - {use: split}\n"
       "  - {use: lua, script: third.lua}\n  - {use: discard}\n", "frame 2: no", 0, 0, 0, 10 },
+    { "holes behind the end of another source", FAILS("l", 6) "  - {use: lua, script: copy2.lua, in: {x: l, y: b}}\n"
+      "  - {use: discard}\n", NULL, 6, 6, 0, 4 },
+    { "the same, on the device", DROPS("l", 6) "  - {use: expr, in: {x: l, y: b}, expr: x + y}\n  - {use: discard}\n",
+      NULL, 6, 6, 4, 0 },
+    { "the same, and another sink has seen it", FAILS("l", 6) "  - {use: expr, in: {x: l, y: b}, expr: x + y}\n"
+      "  - {use: discard}\n  - {use: discard, in: a}\n", NULL, 6, 6, 0, 4 },
+    { "the same twice, once dropped and once failed", DROPS("l", 6) FAILS("m", 6)
+      "  - {use: lua, script: copy2.lua, in: {x: l, y: b}}\n  - {use: discard}\n"
+      "  - {use: expr, in: {x: m, y: b}, expr: x + y}\n  - {use: discard}\n", NULL, 6, 6, 0, 4 },
+    { "windows of them", FAILS("l", 6) "  - {use: window, in: l, frames: 3}\n  - {use: window, in: b, frames: 3, out: w}\n"
+      "  - {use: expr, in: {x: window, y: w}, expr: x + y}\n  - {use: discard}\n", NULL, 6, 6, 0, 4 },
+    { "a tail is dropped, and what failed beside it", FAILS("l", 8) "  - {use: group, in: a, frames: 4, tail: drop}\n"
+      "  - {use: split}\n  - {use: expr, in: {x: l, y: split}, expr: x + y}\n  - {use: discard}\n", NULL, 0, 8, 0, 2 },
+    { "the same, in a sink", FAILS("l", 9) "  - {use: group, in: l, frames: 4, tail: drop}\n  - {use: split}\n"
+      "  - {use: expr, in: {x: split}, expr: 2 * x}\n  - {use: lua, script: see2.lua, in: {x: expr, y: split}, out: []}\n",
+      NULL, 0, 8, 1, 1 },
 };
 
 START_TEST(any_sinks)
@@ -387,6 +408,10 @@ START_TEST(any_sinks)
     const char *dir = pipe_dir();
     char yaml[2000];
     pipe_text(dir, "copy2.lua", "function process(frame, x, z) z:copy(x.x) end\n");
+    pipe_text(dir, "see2.lua", "function process(frame, x) end\n");
+    pipe_text(dir, "last.lua", "local last\nfunction init(stage) last = stage.params end\nfunction process(frame, x, y)\n"
+              "  if frame.index < last.from then y:copy(x) elseif last.how == 'drop' then return 'drop' else error('no') end\n"
+              "end\n");
     pipe_text(dir, "third.lua", "function process(frame, x, y) if frame.index == 2 then error('no') end y:copy(x) end\n");
     int c = _i / 6;
     snprintf(yaml, sizeof yaml, "%sbuffers: {a: {dtype: f32, shape: [4, 3]}%s}\nstages:\n"
