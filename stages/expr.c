@@ -32,6 +32,20 @@ static void type_outputs(gp_shape *s, const gp_ew_opts *o, const gp_type *frame)
     }
 }
 
+/* Of an input that x loads: does a row of the frame take another one of it, or one at all? */
+static void describe_rows(gp_shape *s, const gp_ew_program *p, const gp_ew_ins *x)
+{
+    const gp_ew_space *o = &p->space;
+    const gp_ew_input *in = &o->in[x->a];
+    int along = 0;                     /* the frame's axis */
+    while (along < o->ndim && o->axis[x->a][along])
+        along++;
+    if (along == o->ndim || (x->op == GP_EW_NEAR && x->shift[along] >= 0))
+        s->by_place |= 1u << in->port;
+    if (!(o->repeated[x->a] & 1))
+        s->beside |= 1u << in->port;
+}
+
 bool gp_ew_describe(gp_shape *s, const gp_ew_program *p)
 {
     s->batched = true, s->frame_info = p->frame, s->table = p->code_bytes;
@@ -44,8 +58,8 @@ bool gp_ew_describe(gp_shape *s, const gp_ew_program *p)
         const gp_ew_input *in = x->op == GP_EW_SIZE ? NULL : &p->space.in[x->a];
         if (x->op != GP_EW_LOAD || in->fixed)
             s->beyond |= 1u << (in ? in->port : p->size[x->a].port);
-        if (in && in->fixed & 1)
-            s->by_place |= 1u << in->port;
+        if (in)
+            describe_rows(s, p, x);
     }
     return true;
 }

@@ -26,14 +26,21 @@ static bool has_rows_of(const gp_type *type, const gp_type *whole)
 /* Are the rows frames? Of what is carried they may be, but a script may keep anything there. */
 static bool are_frames(const gp_buffer *b, bool script)
 {
-    return b->grouped || (b->carried && !script);
+    return b->rows || (b->carried && !script);
 }
 
-/* Does the stage take row i of one with row i of the other, which are frames both, or of a constant beside them? */
-static bool pairs_rows(const gp_stage *st, const gp_buffer *x, const gp_buffer *y, bool script)
+/* Have the rows places, as those of a group have? */
+static bool have_places(const gp_buffer *b)
 {
-    bool beside = gp_is_const(y) && st->kind->fuse && y->type.ndim == x->type.ndim;
-    return has_rows_of(&y->type, &x->type) && (beside || (are_frames(x, script) && are_frames(y, script)));
+    return b->rows == GP_ROWS_GROUP || b->carried;
+}
+
+/* Does the stage take row i of x with row i of its input k, which are frames both, or with that of a constant? */
+static bool pairs_rows(const gp_graph *g, const gp_stage *st, const gp_buffer *x, int k, bool script)
+{
+    const gp_buffer *y = &g->buffer[st->in[k]];
+    return gp_is_const(y) ? have_places(x) && st->beside >> k & 1
+         : has_rows_of(&y->type, &x->type) && are_frames(x, script) && are_frames(y, script);
 }
 
 bool gp_gaps_pass(const gp_graph *g, const gp_stage *st, const gp_type *in, const uint64_t *gaps, const gp_type *out,
@@ -51,18 +58,17 @@ bool gp_gaps_pass(const gp_graph *g, const gp_stage *st, const gp_type *in, cons
     const gp_buffer *x = &g->buffer[st->in[at]];
     for (int o = 0; o < st->nout; o++)
         if (st->out[o] >= 0 && has_rows_of(&g->buffer[st->out[o]].type, &x->type) && has_rows_of(&out[o], &in[at]))
-            made[o] = gaps[at], compares = true;
+            made[o] = st->by_place >> at & 1 ? GP_GAPS_MANY : gaps[at], compares = true;
     for (int i = at; errs && i < st->nin; i++)
-        if (gaps[i] && st->by_place >> i & 1)
+        if (gaps[i] && st->by_place >> i & 1 && have_places(&g->buffer[st->in[i]]))
             return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' takes rows of '%s' by their places, which they are not "
                            "at, because holes were left out: do it before the frames are put together",
                            st->name, g->buffer[st->in[i]].name);
     for (int i = 0; errs && compares && i < st->nin; i++) {
-        const gp_buffer *y = st->in[i] < 0 || gaps[i] == gaps[at] ? NULL : &g->buffer[st->in[i]];
-        if (y && pairs_rows(st, x, y, script))
+        if (st->in[i] >= 0 && gaps[i] != gaps[at] && pairs_rows(g, st, x, i, script))
             return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' reads '%s' and '%s' row by row, and their rows are not "
                            "of the same frames, because holes were left out of one: join them before the frames are "
-                           "put together", st->name, x->name, y->name);
+                           "put together", st->name, x->name, g->buffer[st->in[i]].name);
     }
     return true;
 }

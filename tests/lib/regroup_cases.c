@@ -493,6 +493,8 @@ END_TEST
  * no matter. */
 #define BY_PLACE(what, stage) { what, "  - {use: group, in: x, frames: 4, out: g}\n  - {in: g, out: r, " stage "}\n" \
                                       "  - {use: discard, in: r}\n", "takes rows of 'g' by their places" }
+#define OF_A_WINDOW(what, stage, before) { "of a window, " what, "  - {use: window, in: x, frames: 4, out: g}\n" before \
+                                           "  - {out: r, " stage "}\n  - {use: discard, in: r}\n", NULL }
 static const struct { const char *what, *stages, *msg; } unknown[] = {
     { "too large a group", "  - {use: group, in: x, frames: 70}\n  - {use: split}\n  - {use: discard}\n",
       "stage 'split' cannot say which frames the rows of frame 0 of 'group' are" },
@@ -521,6 +523,25 @@ static const struct { const char *what, *stages, *msg; } unknown[] = {
     { "sums of all", "  - {use: group, in: x, frames: 3, out: g}\n  - {use: reduce, in: g, op: sum, axes: [0],"
       " out: s}\n"
       "  - {use: expr, in: {g: g, s: s}, expr: g - s}\n  - {use: discard}\n", NULL },
+    { "a row of a constant", "  - {use: group, in: x, frames: 4, out: g}\n  - {use: reshape, in: c, shape: [4, 1]}\n"
+      "  - {use: expr, in: {g: g, w: reshape}, expr: 'g * w[1, i1]'}\n  - {use: discard}\n", NULL },
+    { "a row of a constant, and all", "  - {use: group, in: x, frames: 4, out: g}\n  - {use: reshape, in: c, shape: [4, 1]}\n"
+      "  - {use: expr, in: {g: g, w: reshape}, expr: 'g * w[1, i1] + w'}\n  - {use: discard}\n",
+      "row by row, and their rows are not of the same frames" },
+    OF_A_WINDOW("the newest", "in: g, use: slice, index: '-1'", ""),
+    OF_A_WINDOW("all by their index", "in: g, use: expr, expr: g * i0", ""),
+    OF_A_WINDOW("by the newest but one", "in: g, use: expr, expr: 'g - g[i0 - 1, i1]'", ""),
+    OF_A_WINDOW("weighted", "use: expr, in: {g: g, w: reshape}, expr: g * w", "  - {use: reshape, in: c, shape: [4, 1]}\n"),
+    { "a window's rows moved, and what they are", "  - {use: window, in: x, frames: 4, out: g}\n  - {use: roll, in: g, "
+      "shift: 1, axis: 0}\n  - {use: split}\n  - {use: discard}\n", "stage 'split' cannot say which frames the rows of" },
+    BY_PLACE("their neighbors", "use: expr, expr: 'g - g[i0 - 1, i1]'"),
+    { "neighbors in a row", "  - {use: group, in: x, frames: 4, out: g}\n  - {use: expr, in: g, expr: 'g - g[i0, i1 - 1]'}\n"
+      "  - {use: discard}\n", NULL },
+    BY_PLACE("blurred", "use: blur, sigma: 1"),
+    BY_PLACE("edges", "use: sobel"),
+    BY_PLACE("medians", "use: median, size: 3"),
+    BY_PLACE("grown", "use: morphology, op: dilate, size: 3"),
+    BY_PLACE("weighted with neighbors", "use: conv2d, weights: [[1], [2], [1]]"),
     BY_PLACE("cut", "use: slice, index: '1:3'"),
     BY_PLACE("turned round", "use: slice, index: '::-1'"),
     BY_PLACE("one", "use: slice, index: '2'"),
