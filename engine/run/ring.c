@@ -141,15 +141,27 @@ static void wake_producer(gp_ringrt *r, gp_run *run)
         gp_eventcount_wake(&run->actor[r->ring->producer].changed);
 }
 
-/* One of several inputs has ended after `next` frames: do others go on? Holes do not count. They are consumed, so that
- * what is behind them can come, once no frame before them is in flight; whoever made them told the accounts. */
+/* Will frame `next` never come, since an input of what it is made of has ended? Who makes it may not say so yet: it waits
+ * until its other inputs end, and these may wait until the holes at their end are consumed here, too. */
+static bool never_comes(const gp_run *run, const gp_ringrt *r, uint64_t next)
+{
+    const gp_actorrt *by = &run->actor[r->ring->producer];
+    bool never = atomic_load(&r->end) <= next;
+    for (int i = 0; i < by->nin && !by->regroup && !never; i++)
+        never = never_comes(run, by->in[i].ring, next);
+    return never;
+}
+
+/* One of several inputs has ended after `next` frames, or will: do others go on? Holes do not count. They are consumed, so
+ * that what is behind them can come, once no frame before them is in flight; whoever made them told the accounts. */
 static gp_look behind_end(gp_actorrt *p, uint64_t next)
 {
-    bool goes_on = false, unknown = false, lacks = false;
+    bool ended = false, goes_on = false, unknown = false, lacks = false;
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
         bool paused = atomic_load(&r->paused);
         uint64_t end = atomic_load(&r->end), at = atomic_load(&r->produced.at);
+        ended |= end <= next;
         if (end <= next || gp_follows(p, r->buffer))
             continue;
         goes_on |= atomic_load(&r->there) > next;
@@ -160,8 +172,8 @@ static gp_look behind_end(gp_actorrt *p, uint64_t next)
             wake_producer(r, p->run);
     }
     bool stopping = atomic_load(&p->run->level) > 0;   /* it rises before a stopped source ends: look again */
-    return stopping || !(goes_on || unknown) ? GP_LOOK_OVER
-         : goes_on ? GP_LOOK_DIFFER : lacks ? GP_LOOK_PAUSED : GP_LOOK_WAIT;
+    return ended && (stopping || !(goes_on || unknown)) ? GP_LOOK_OVER
+         : ended && goes_on ? GP_LOOK_DIFFER : lacks ? GP_LOOK_PAUSED : GP_LOOK_WAIT;
 }
 
 gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
@@ -191,7 +203,7 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
             end = at = firings_in_all(p, end);
         else
             at = gp_actor_firings(p, at);
-        over |= end <= next;
+        over |= end <= next || (at <= next && p->nin > 1 && never_comes(run, r, next));
         lacks |= at <= next && paused;
         if (at - next < avail)
             avail = at - next;
@@ -346,15 +358,12 @@ void gp_actor_end(gp_actorrt *p, uint64_t end, bool early)
         end_sinks(p, end);
         gp_buffer_lost(run, p->in[0].ring->buffer, left);
     }
-    for (int o = 0; o < p->nout; o++) {
+    for (int o = 0; o < p->nout; o++)
         atomic_store(&p->out[o]->end, gp_actor_made(p, end));
-        wake_consumers(p->out[o], run);
-    }
-    for (int i = 0; i < p->nin; i++) {
-        gp_ringrt *r = p->in[i].ring;
-        atomic_store(&r->consumed[p->in[i].consumer].closed, true);
-        wake_producer(r, run);
-    }
+    for (int i = 0; i < p->nin; i++)
+        atomic_store(&p->in[i].ring->consumed[p->in[i].consumer].closed, true);
+    for (int i = 0; i < run->plan->nactors; i++)       /* see never_comes */
+        gp_eventcount_wake(&run->actor[i].changed);
     atomic_store(&p->over, true);
     atomic_fetch_add(&p->progress, 1ULL);
     gp_run_pause_rest(run);

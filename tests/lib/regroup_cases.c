@@ -398,6 +398,10 @@ static const struct { const char *what, *stages, *msg; int other, out, dropped, 
       "  - {use: expr, in: {x: window, y: w}, expr: x + y}\n  - {use: discard}\n", NULL, 6, 6, 0, 4 },
     { "a tail is dropped, and what failed beside it", FAILS("l", 8) "  - {use: group, in: a, frames: 4, tail: drop}\n"
       "  - {use: split}\n  - {use: expr, in: {x: l, y: split}, expr: x + y}\n  - {use: discard}\n", NULL, 0, 8, 0, 2 },
+    { "the same beside a sink that reads what was made before", FAILS("l", 8)
+      "  - {use: group, in: a, frames: 4, tail: drop}\n  - {use: split}\n  - {use: expr, in: {x: split}, expr: 2 * x, out: s}\n"
+      "  - {use: lua, script: see2.lua, in: {x: l, y: s}, out: []}\n  - {use: expr, in: {x: l, y: s}, expr: x + y, name: e}\n"
+      "  - {use: discard}\n", NULL, 0, 8, 0, 2 },
     { "the same, in a sink", FAILS("l", 9) "  - {use: group, in: l, frames: 4, tail: drop}\n  - {use: split}\n"
       "  - {use: expr, in: {x: split}, expr: 2 * x}\n  - {use: lua, script: see2.lua, in: {x: expr, y: split}, out: []}\n",
       NULL, 0, 8, 1, 1 },
