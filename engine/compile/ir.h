@@ -115,8 +115,8 @@ typedef enum gp_depth_why {
     GP_DEPTH_BY_RATES, GP_DEPTH_BY_WORKERS       /* more, which these need */
 } gp_depth_why;
 
-/* What the rows of a buffer's frames are: frames of a window or of a group, or made row by row of these. Of a window they
- * are those that are there, the newest last; of a group they have places. */
+/* What the rows of a buffer's frames are: frames of a window or of a group, or made row by row of these. Of a window
+ * they are those that are there, the newest last; of a group they have places. */
 typedef enum gp_rows { GP_ROWS_ANY, GP_ROWS_WINDOW, GP_ROWS_GROUP } gp_rows;
 
 typedef struct gp_buffer {

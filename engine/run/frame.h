@@ -54,7 +54,8 @@ typedef struct gp_meta {
     const char *name;
     gp_hole hole;
     uint64_t gaps;             /* of rows that are frames of a group: bit j, its frame j is a hole, and one behind it is
-                                  none; 0: rows are at their places. GP_GAPS_MANY: a hash of the bits, which are more */
+                                  none; 0: rows are at their places. GP_GAPS_MANY: a hash of the bits, which are more,
+                                  or it is not known which frames they are */
     bool touched;              /* the producer has written this slot before */
     gp_age age;
 } gp_meta;

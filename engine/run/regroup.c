@@ -130,8 +130,8 @@ static bool cannot_split(const gp_actorrt *p, uint64_t f, gp_errs *errs)
     int at = 0;
     const gp_stage *st = gp_actor_stage(p, &at);
     return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' cannot say which frames the rows of frame %llu of '%s' are: a "
-                   "group left out holes, and has more than 64 frames or was carried; group 64 frames at most, and split "
-                   "before 'carry'", st->name, (unsigned long long)f, input(p)->buffer->name);
+                   "group left out holes, and has more than 64 frames, was carried, or its rows were moved; group 64 "
+                   "frames at most, and split before that", st->name, (unsigned long long)f, input(p)->buffer->name);
 }
 
 int gp_regroup_good(const gp_actorrt *p, uint64_t k, int n, gp_errs *errs)

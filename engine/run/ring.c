@@ -141,8 +141,8 @@ static void wake_producer(gp_ringrt *r, gp_run *run)
         gp_eventcount_wake(&run->actor[r->ring->producer].changed);
 }
 
-/* Will frame `next` never come, since an input of what it is made of has ended? Who makes it may not say so yet: it waits
- * until its other inputs end, and these may wait until the holes at their end are consumed here, too. */
+/* Will frame `next` never come, since an input of what it is made of has ended? Who makes it may not say so yet: it
+ * waits until its other inputs end, and these may wait until the holes at their end are consumed here, too. */
 static bool never_comes(const gp_run *run, const gp_ringrt *r, uint64_t next)
 {
     const gp_actorrt *by = &run->actor[r->ring->producer];
@@ -152,8 +152,8 @@ static bool never_comes(const gp_run *run, const gp_ringrt *r, uint64_t next)
     return never;
 }
 
-/* One of several inputs has ended after `next` frames, or will: do others go on? Holes do not count. They are consumed, so
- * that what is behind them can come, once no frame before them is in flight; whoever made them told the accounts. */
+/* One of several inputs has ended after `next` frames, or will: do others go on? Holes do not count. They are consumed,
+ * so that what is behind them can come, once no frame before them is in flight; whoever made them told the accounts. */
 static gp_look behind_end(gp_actorrt *p, uint64_t next)
 {
     bool ended = false, goes_on = false, unknown = false, lacks = false;
@@ -274,8 +274,8 @@ void gp_actor_publish(gp_actorrt *p, uint64_t first, int n)
     atomic_fetch_add(&p->progress, (unsigned long long)n);
 }
 
-/* Is an actor, which a walk of end_sinks has reached, to tell of its end itself? Another of its inputs may still have holes
- * behind the end, and frames count as what the worst of them is. */
+/* Is an actor, which a walk of end_sinks has reached, to tell of its end itself? Another of its inputs may still have
+ * holes behind the end, and frames count as what the worst of them is. */
 static bool tells_itself(const gp_actorrt *p)
 {
     bool waits = false;

@@ -357,8 +357,8 @@ END_TEST
 
 /* ---- several sources and sinks ---------------------------------------- */
 
-#define LOSES(out, from, how) "  - {use: lua, script: last.lua, in: a, on_error: drop, out: " out ", params: {from: " #from \
-                              ", how: " how "}}\n"
+#define LOSES(out, from, how) "  - {use: lua, script: last.lua, in: a, on_error: drop, out: " out ", params: {from: " \
+                              #from ", how: " how "}}\n"
 #define FAILS(out, from) LOSES(out, from, "fail")
 #define DROPS(out, from) LOSES(out, from, "drop")
 
@@ -394,16 +394,20 @@ static const struct { const char *what, *stages, *msg; int other, out, dropped, 
     { "the same twice, once dropped and once failed", DROPS("l", 6) FAILS("m", 6)
       "  - {use: lua, script: copy2.lua, in: {x: l, y: b}}\n  - {use: discard}\n"
       "  - {use: expr, in: {x: m, y: b}, expr: x + y}\n  - {use: discard}\n", NULL, 6, 6, 0, 4 },
-    { "windows of them", FAILS("l", 6) "  - {use: window, in: l, frames: 3}\n  - {use: window, in: b, frames: 3, out: w}\n"
+    { "windows of them", FAILS("l", 6) "  - {use: window, in: l, frames: 3}\n"
+      "  - {use: window, in: b, frames: 3, out: w}\n"
       "  - {use: expr, in: {x: window, y: w}, expr: x + y}\n  - {use: discard}\n", NULL, 6, 6, 0, 4 },
     { "a tail is dropped, and what failed beside it", FAILS("l", 8) "  - {use: group, in: a, frames: 4, tail: drop}\n"
       "  - {use: split}\n  - {use: expr, in: {x: l, y: split}, expr: x + y}\n  - {use: discard}\n", NULL, 0, 8, 0, 2 },
     { "the same beside a sink that reads what was made before", FAILS("l", 8)
-      "  - {use: group, in: a, frames: 4, tail: drop}\n  - {use: split}\n  - {use: expr, in: {x: split}, expr: 2 * x, out: s}\n"
-      "  - {use: lua, script: see2.lua, in: {x: l, y: s}, out: []}\n  - {use: expr, in: {x: l, y: s}, expr: x + y, name: e}\n"
+      "  - {use: group, in: a, frames: 4, tail: drop}\n  - {use: split}\n"
+      "  - {use: expr, in: {x: split}, expr: 2 * x, out: s}\n"
+      "  - {use: lua, script: see2.lua, in: {x: l, y: s}, out: []}\n"
+      "  - {use: expr, in: {x: l, y: s}, expr: x + y, name: e}\n"
       "  - {use: discard}\n", NULL, 0, 8, 0, 2 },
     { "the same, in a sink", FAILS("l", 9) "  - {use: group, in: l, frames: 4, tail: drop}\n  - {use: split}\n"
-      "  - {use: expr, in: {x: split}, expr: 2 * x}\n  - {use: lua, script: see2.lua, in: {x: expr, y: split}, out: []}\n",
+      "  - {use: expr, in: {x: split}, expr: 2 * x}\n"
+      "  - {use: lua, script: see2.lua, in: {x: expr, y: split}, out: []}\n",
       NULL, 0, 8, 1, 1 },
 };
 
@@ -413,9 +417,9 @@ START_TEST(any_sinks)
     char yaml[2000];
     pipe_text(dir, "copy2.lua", "function process(frame, x, z) z:copy(x.x) end\n");
     pipe_text(dir, "see2.lua", "function process(frame, x) end\n");
-    pipe_text(dir, "last.lua", "local last\nfunction init(stage) last = stage.params end\nfunction process(frame, x, y)\n"
-              "  if frame.index < last.from then y:copy(x) elseif last.how == 'drop' then return 'drop' else error('no') end\n"
-              "end\n");
+    pipe_text(dir, "last.lua", "local last\nfunction init(stage) last = stage.params end\n"
+              "function process(frame, x, y)\n  if frame.index < last.from then y:copy(x)\n"
+              "  elseif last.how == 'drop' then return 'drop'\n  else error('no') end\nend\n");
     pipe_text(dir, "third.lua", "function process(frame, x, y) if frame.index == 2 then error('no') end y:copy(x) end\n");
     int c = _i / 6;
     snprintf(yaml, sizeof yaml, "%sbuffers: {a: {dtype: f32, shape: [4, 3]}%s}\nstages:\n"
@@ -497,7 +501,8 @@ END_TEST
  * no matter. */
 #define BY_PLACE(what, stage) { what, "  - {use: group, in: x, frames: 4, out: g}\n  - {in: g, out: r, " stage "}\n" \
                                       "  - {use: discard, in: r}\n", "takes rows of 'g' by their places" }
-#define OF_A_WINDOW(what, stage, before) { "of a window, " what, "  - {use: window, in: x, frames: 4, out: g}\n" before \
+#define OF_A_WINDOW(what, stage, before) { "of a window, " what, \
+                                           "  - {use: window, in: x, frames: 4, out: g}\n" before \
                                            "  - {out: r, " stage "}\n  - {use: discard, in: r}\n", NULL }
 static const struct { const char *what, *stages, *msg; } unknown[] = {
     { "too large a group", "  - {use: group, in: x, frames: 70}\n  - {use: split}\n  - {use: discard}\n",
@@ -529,20 +534,25 @@ static const struct { const char *what, *stages, *msg; } unknown[] = {
       "  - {use: expr, in: {g: g, s: s}, expr: g - s}\n  - {use: discard}\n", NULL },
     { "a row of a constant", "  - {use: group, in: x, frames: 4, out: g}\n  - {use: reshape, in: c, shape: [4, 1]}\n"
       "  - {use: expr, in: {g: g, w: reshape}, expr: 'g * w[1, i1]'}\n  - {use: discard}\n", NULL },
-    { "a row of a constant, and all", "  - {use: group, in: x, frames: 4, out: g}\n  - {use: reshape, in: c, shape: [4, 1]}\n"
+    { "a row of a constant, and all", "  - {use: group, in: x, frames: 4, out: g}\n"
+      "  - {use: reshape, in: c, shape: [4, 1]}\n"
       "  - {use: expr, in: {g: g, w: reshape}, expr: 'g * w[1, i1] + w'}\n  - {use: discard}\n",
       "row by row, and their rows are not of the same frames" },
     OF_A_WINDOW("the newest", "in: g, use: slice, index: '-1'", ""),
     OF_A_WINDOW("all by their index", "in: g, use: expr, expr: g * i0", ""),
     OF_A_WINDOW("by the newest but one", "in: g, use: expr, expr: 'g - g[i0 - 1, i1]'", ""),
-    OF_A_WINDOW("weighted", "use: expr, in: {g: g, w: reshape}, expr: g * w", "  - {use: reshape, in: c, shape: [4, 1]}\n"),
-    { "a window's rows moved, and what they are", "  - {use: window, in: x, frames: 4, out: g}\n  - {use: roll, in: g, "
-      "shift: 1, axis: 0}\n  - {use: split}\n  - {use: discard}\n", "stage 'split' cannot say which frames the rows of" },
+    OF_A_WINDOW("weighted", "use: expr, in: {g: g, w: reshape}, expr: g * w",
+                "  - {use: reshape, in: c, shape: [4, 1]}\n"),
+    { "a window's rows moved, and what they are", "  - {use: window, in: x, frames: 4, out: g}\n"
+      "  - {use: roll, in: g, shift: 1, axis: 0}\n  - {use: split}\n  - {use: discard}\n",
+      "stage 'split' cannot say which frames the rows of" },
     BY_PLACE("their neighbors", "use: expr, expr: 'g - g[i0 - 1, i1]'"),
-    { "neighbors in a row", "  - {use: group, in: x, frames: 4, out: g}\n  - {use: expr, in: g, expr: 'g - g[i0, i1 - 1]'}\n"
+    { "neighbors in a row", "  - {use: group, in: x, frames: 4, out: g}\n"
+      "  - {use: expr, in: g, expr: 'g - g[i0, i1 - 1]'}\n"
       "  - {use: discard}\n", NULL },
     BY_PLACE("blurred", "use: blur, sigma: 1"),
     BY_PLACE("edges", "use: sobel"),
+    BY_PLACE("joined spots", "use: label"),
     BY_PLACE("medians", "use: median, size: 3"),
     BY_PLACE("grown", "use: morphology, op: dilate, size: 3"),
     BY_PLACE("weighted with neighbors", "use: conv2d, weights: [[1], [2], [1]]"),

@@ -326,7 +326,8 @@ struct gp_shape {
     unsigned by_place;     /* of a kind that says so too: a set of inputs (1u << k) whose rows are taken by their places:
                               cut, moved, counted. Where a group left out holes, rows are not at theirs, and the frame
                               fails */
-    unsigned beside;       /* ... and a set of inputs that have an element for each row: so it does where a constant is one */
+    unsigned beside;       /* ... and a set of inputs that have an element for each row: it fails where one is a
+                              constant, too */
     unsigned char none[GP_MAXPORT];    /* of a device kind that says of_none: per output, a gp_none. It has the shape
                               of one row's, and record() is not called */
 };
