@@ -19,7 +19,7 @@ static bool shape(gp_shape *s)
     if (!gp_shape_image(s, true))
         return false;
     s->out[0] = s->in[0];
-    s->batched = true;
+    s->batched = true, s->by_place = 1;
     s->scratch = gp_bytes(&s->in[0]);
     s->table = sizeof(float) * (size_t)(2 * radius(s->opts) + 1);
     return true;
@@ -78,5 +78,5 @@ const gp_kind gp_kind_blur = {
     .also = "gaussian gaussian_blur gaussianblur gaussian_filter",
     .help = "Gaussian blur",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .shape = shape, .record = record, .table = table,
+    .any_shape = true, .by_place = true, .shape = shape, .record = record, .table = table,
 };

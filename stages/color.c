@@ -93,6 +93,7 @@ static bool shape(gp_shape *s)
     if (in->dtype == GP_U8 && dtype == GP_U8 && !gp_shape_without(s, "bits", "u8, which has 8"))
         return false;
     s->out[0] = type_of(o->to, dtype, rows, cols);
+    s->by_place = s->out[0].dim[0] != in->dim[0];
     s->batched = true;
     return true;
 }
@@ -182,5 +183,5 @@ const gp_kind gp_kind_color = {
     GP_KIND("color"), .field = "pictures",
     .help = "convert frames between YUV planes, RGB, BGR and gray",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .shape = shape, .record = record,
 };

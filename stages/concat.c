@@ -27,6 +27,7 @@ static bool shape(gp_shape *s)
                                  s->in_name[0], gp_type_text(first, a), s->in_name[i], gp_type_text(t, b), axis);
         s->out[0].dim[axis] += t->dim[axis];
     }
+    s->by_place = axis == 0 ? ~0u : 0;
     s->batched = true;
     return true;
 }
@@ -63,5 +64,5 @@ const gp_kind gp_kind_concat = {
     .also = "concatenate stack",
     .help = "several arrays behind each other, along an axis",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .shape = shape, .record = record,
 };

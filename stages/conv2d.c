@@ -80,7 +80,7 @@ static bool shape(gp_shape *s)
         return false;
     s->out[0] = s->in[0];
     s->table = port ? 0 : sizeof *o->weight * (size_t)o->high * (size_t)o->wide;
-    s->batched = true;
+    s->batched = true, s->by_place = (port ? port->dim[0] : o->high) > 1;
     return true;
 }
 
@@ -137,5 +137,5 @@ const gp_kind gp_kind_conv2d = {
     GP_KIND("conv2d"), .field = "pictures",
     .help = "filter an image with given weights",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .check = check, .shape = shape, .record = record, .table = table,
+    .any_shape = true, .by_place = true, .check = check, .shape = shape, .record = record, .table = table,
 };

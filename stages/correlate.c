@@ -25,6 +25,8 @@ static bool shape(gp_shape *s)
     s->out[0] = *a;
     s->out[0].dim[0] = 2 * o->lags + 1;
     s->scratch = (size_t)((a->dim[0] + PART - 1) / PART) * places_of(o, a) * sum_bytes(a->dtype);
+    s->by_place = 3;
+    s->none[0] = GP_NONE_ZERO;
     s->batched = true;
     return true;
 }
@@ -68,5 +70,5 @@ const gp_kind gp_kind_correlate = {
     GP_KIND("correlate"), .field = "signals",
     .help = "cross-correlation of two signals by lags, within a frame",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .of_none = true, .shape = shape, .record = record,
 };

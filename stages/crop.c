@@ -38,6 +38,7 @@ static bool shape(gp_shape *s)
             return gp_shape_fail(s, "at", "elements %lld to %lld of axis %d are not all inside %s", (long long)first,
                                  (long long)(first + n - 1), k, gp_type_text(in, text));
         s->out[0].dim[k] = n;
+        s->by_place |= k == 0 && n < in->dim[k];
     }
     for (int k = 0; k < in->ndim; k++)
         s->fixed |= k < o->size.n || (s->in_varies && !(s->in_varies[0] >> k & 1)) ? 1u << k : 0;
@@ -71,5 +72,5 @@ const gp_kind gp_kind_crop = {
     GP_KIND("crop"), .field = "arrays",
     .help = "a part of a given size: the middle, or that at a place",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .check = check, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .check = check, .shape = shape, .record = record,
 };

@@ -32,9 +32,24 @@ static void type_outputs(gp_shape *s, const gp_ew_opts *o, const gp_type *frame)
     }
 }
 
+/* Of an input that x loads: does a row of the frame take another one of it, or one at all? */
+static void describe_rows(gp_shape *s, const gp_ew_program *p, const gp_ew_ins *x)
+{
+    const gp_ew_space *o = &p->space;
+    const gp_ew_input *in = &o->in[x->a];
+    int along = 0;                     /* the frame's axis */
+    while (along < o->ndim && o->axis[x->a][along])
+        along++;
+    if (along == o->ndim || (x->op == GP_EW_NEAR && x->shift[along] >= 0))
+        s->by_place |= 1u << in->port;
+    if (!(o->repeated[x->a] & 1))
+        s->beside |= 1u << in->port;
+}
+
 bool gp_ew_describe(gp_shape *s, const gp_ew_program *p)
 {
     s->batched = true, s->frame_info = p->frame, s->table = p->code_bytes;
+    s->by_place = p->indices & 1 ? ~0u : 0;
     for (int i = 0; i < p->n; i++) {
         const gp_ew_ins *x = &p->ins[i];
         s->known.f64 |= x->needed && x->type == GP_EW_F64;
@@ -43,6 +58,8 @@ bool gp_ew_describe(gp_shape *s, const gp_ew_program *p)
         const gp_ew_input *in = x->op == GP_EW_SIZE ? NULL : &p->space.in[x->a];
         if (x->op != GP_EW_LOAD || in->fixed)
             s->beyond |= 1u << (in ? in->port : p->size[x->a].port);
+        if (in)
+            describe_rows(s, p, x);
     }
     return true;
 }
@@ -260,6 +277,7 @@ const gp_kind gp_kind_expr = {
     .also = "map",
     .help = "computes each element by an expression of your own",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_ew_opts),
-    .any_shape = true, .shape = shape, .open = open_expr, .close = free, .record = record, .table = table,
+    .any_shape = true, .by_place = true, .of_none = true,
+    .shape = shape, .open = open_expr, .close = free, .record = record, .table = table,
     .fuse = gp_ew_fuse,
 };

@@ -64,6 +64,7 @@ static bool shape(gp_shape *s)
         out->dim[out->ndim++] = index->dim[k];
     for (int k = axis + 1; k < in->ndim; k++)
         out->dim[out->ndim++] = in->dim[k];
+    s->by_place = axis == 0;
     s->table = port ? 0 : (size_t)o->index.n * sizeof *o->index.v;
     s->batched = true;
     return true;
@@ -150,5 +151,5 @@ const gp_kind gp_kind_gather = {
     GP_KIND("gather"), .field = "arrays",
     .help = "what lies at given places along an axis: chosen, sorted, repeated",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .shape = shape, .record = record, .table = table,
+    .any_shape = true, .by_place = true, .shape = shape, .record = record, .table = table,
 };

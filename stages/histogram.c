@@ -34,6 +34,7 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, NULL, "needs a 'range', as the values of %s have no fixed range: range: [0, 1]",
                              gp_dtype_name(t));
     s->out[0] = (gp_type){ GP_I64, 1, { o->bins } };
+    s->none[0] = GP_NONE_ZERO;
     s->batched = true;
     return true;
 }
@@ -72,5 +73,5 @@ const gp_kind gp_kind_histogram = {
     GP_KIND("histogram"), .field = "pictures",
     .help = "how many elements lie in each part of a range",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .check = check, .shape = shape, .record = record,
+    .any_shape = true, .of_none = true, .check = check, .shape = shape, .record = record,
 };

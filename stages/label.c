@@ -25,7 +25,7 @@ static bool shape(gp_shape *s)
     s->out[0] = *in;
     s->out[0].dtype = GP_I32;
     s->scratch = counts_at(n) + (n + CHUNK - 1) / CHUNK * 4;
-    s->batched = true;
+    s->batched = true, s->by_place = 1;
     return true;
 }
 
@@ -77,5 +77,5 @@ const gp_kind gp_kind_label = {
     GP_KIND("label"), .field = "pictures",
     .help = "number the connected components of a mask",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .shape = shape, .record = record,
 };

@@ -23,7 +23,7 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, "size", "%lld x %lld pixels do not fit in %s", (long long)o->size,
                              (long long)o->size, gp_type_text(in, text));
     s->out[0] = *in;
-    s->batched = true;
+    s->batched = true, s->by_place = 1;
     return true;
 }
 
@@ -59,5 +59,5 @@ const gp_kind gp_kind_median = {
     .also = "median_filter medfilt",
     .help = "the median of each pixel's neighbors: removes specks",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .check = check, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .check = check, .shape = shape, .record = record,
 };

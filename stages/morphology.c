@@ -40,7 +40,7 @@ static bool shape(gp_shape *s)
                              (long long)side(o, 1), gp_type_text(in, text));
     s->out[0] = *in;
     s->scratch = (1 + twice(o)) * ((gp_bytes(in) + 255) / 256 * 256);
-    s->batched = true;
+    s->batched = true, s->by_place = side(o, 0) > 1;
     return true;
 }
 
@@ -90,5 +90,5 @@ const gp_kind gp_kind_morphology = {
     GP_KIND("morphology"), .field = "pictures",
     .help = "erode, dilate, open, close, by a rectangle",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .check = check, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .check = check, .shape = shape, .record = record,
 };

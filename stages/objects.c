@@ -24,6 +24,7 @@ static bool shape(gp_shape *s)
     if (!gp_shape_image(s, false))
         return false;
     s->out[0] = (gp_type){ GP_F64, 2, { o->max_objects, COLUMNS } };
+    s->by_place = 1;
     s->busy_ns = gp_count(&s->in[0]) * 1000 / PIXELS_A_US;
     return true;
 }
@@ -112,5 +113,5 @@ const gp_kind gp_kind_objects = {
     GP_KIND("objects"), .field = "pictures",
     .help = "a table of the objects in an image of labels: area, box, center",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .check = check, .shape = shape, .run = run,
+    .any_shape = true, .by_place = true, .check = check, .shape = shape, .run = run,
 };

@@ -43,6 +43,7 @@ static bool shape(gp_shape *s)
     s->out[0] = *in;
     for (int k = 0; k < in->ndim; k++)
         s->out[0].dim[k] += width(&o->before, k) + width(&o->after, k);
+    s->by_place = s->out[0].dim[0] != in->dim[0];
     s->batched = true;
     return true;
 }
@@ -152,5 +153,5 @@ const gp_kind gp_kind_pad = {
     GP_KIND("pad"), .field = "arrays",
     .help = "more around a frame: a value, or its edge, mirrored, repeated",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .check = check, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .check = check, .shape = shape, .record = record,
 };

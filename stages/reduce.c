@@ -35,11 +35,14 @@ static bool shape(gp_shape *s)
     if (!r.axes)
         return gp_shape_fail(s, "axes", "'axes' must be different axes of %s: 0 to %d, or -1 to -%d "
                              "counted from the last", gp_type_text(in, text), in->ndim - 1, in->ndim);
-    if ((o->op == GP_ARGMIN - GP_SUM || o->op == GP_ARGMAX - GP_SUM) && o->axes.n > 1)
+    bool says_place = o->op == GP_ARGMIN - GP_SUM || o->op == GP_ARGMAX - GP_SUM;
+    if (says_place && o->axes.n > 1)
         return gp_shape_fail(s, "axes", "'argmin' and 'argmax' say a place along one axis, or in all of a frame: "
                              "give one axis, or leave 'axes' out");
     gp_reduction_type(&r, in, &s->out[0]);
     s->scratch = gp_reduction_scratch(&r, in), s->scratch_zero = gp_reduction_zero(&r, in);
+    s->none[0] = (unsigned char)gp_reduction_none(&r, in->dtype);
+    s->by_place = says_place && r.axes & 1;
     s->batched = true;
     if (r.op <= GP_MAX)
         s->reduction = r;
@@ -76,5 +79,5 @@ const gp_kind gp_kind_reduce = {
     .also = "average avg",
     .help = "over axes: sum, mean, std, min, max, where they are, any, all",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .reduces = true, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .of_none = true, .reduces = true, .shape = shape, .record = record,
 };

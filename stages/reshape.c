@@ -39,6 +39,7 @@ static bool shape(gp_shape *s)
                              gp_type_text(&s->out[0], b), open < 0 ? "" : "a multiple of ", (long long)given);
     if (open >= 0)
         s->out[0].dim[open] = all / given;
+    s->by_place = s->out[0].dim[0] != in->dim[0];
     s->batched = true;
     return true;
 }
@@ -65,5 +66,5 @@ const gp_kind gp_kind_reshape = {
     GP_KIND("reshape"), .field = "arrays",
     .help = "the same elements in another shape",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .check = check, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .check = check, .shape = shape, .record = record,
 };

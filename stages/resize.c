@@ -166,6 +166,7 @@ static bool shape(gp_shape *s)
             return gp_shape_fail(s, "method", "makes one pixel of at most %d in each axis, and here of %lld: set "
                                  "'method: area', or 'antialias: false'", INT_MAX,
                                  (long long)taps(o, in->dim[k], made.dim[k]));
+    s->by_place = made.dim[0] != in->dim[0];
     s->batched = true;
     s->fixed = (o->height ? 1 : 0) | (o->width ? 2 : 0) | (s->in_varies && s->in_varies[0] & 4 ? 0 : 4);
     s->scratch = scratch_of(o, in, &made, varies);
@@ -281,5 +282,5 @@ const gp_kind gp_kind_resize = {
     GP_KIND("resize"), .field = "pictures",
     .help = "pictures in another size: thumbnails, antialiased",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .each_shape = true, .check = check, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .each_shape = true, .check = check, .shape = shape, .record = record,
 };

@@ -25,6 +25,9 @@ static bool shape(gp_shape *s)
     if (!gp_axes_of(s, "axis", &o->axis, &s->in[0], axis))
         return false;
     s->out[0] = s->in[0];
+    s->by_place = !o->axis.n;
+    for (int i = 0; i < o->axis.n; i++)
+        s->by_place |= axis[i] == 0;
     s->batched = true;
     return true;
 }
@@ -84,5 +87,5 @@ const gp_kind gp_kind_roll = {
     GP_KIND("roll"), .field = "arrays", .also = "circshift",
     .help = "shift along axes; what leaves on one side comes back on the other",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .check = check, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .check = check, .shape = shape, .record = record,
 };

@@ -17,6 +17,7 @@ static bool shape(gp_shape *s)
     bool odd = turns(s->opts) & 1;
     s->out[0] = *in;
     s->out[0].dim[0] = in->dim[odd], s->out[0].dim[1] = in->dim[!odd];
+    s->by_place = turns(s->opts) != 0;
     s->batched = true;
     return true;
 }
@@ -51,5 +52,5 @@ const gp_kind gp_kind_rotate90 = {
     .also = "rot90 rotate",
     .help = "quarter turns",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .shape = shape, .record = record,
 };

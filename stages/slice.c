@@ -156,6 +156,8 @@ static bool shape(gp_shape *s)
                     text));
         if (!r.one)
             made.dim[made.ndim++] = n;
+        if (k == 0)
+            s->by_place = r.one || r.step != 1 || n < in->dim[k];
     }
     if (made.ndim == 0)
         made.dim[made.ndim++] = 1;
@@ -197,5 +199,5 @@ const gp_kind gp_kind_slice = {
     .also = "flip fliplr flipud mirror",
     .help = "a part by an index as in NumPy: cut, every n-th, flipped, a channel",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .each_shape = true, .check = check, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .each_shape = true, .check = check, .shape = shape, .record = record,
 };

@@ -6,7 +6,7 @@ struct opts { int output; };               /* as in kernels/sobel.cu */
 static bool shape(gp_shape *s)
 {
     s->out[0] = s->in[0];
-    s->batched = true;
+    s->batched = true, s->by_place = 1;
     return gp_shape_image(s, false);
 }
 
@@ -35,5 +35,5 @@ const gp_kind gp_kind_sobel = {
     .also = "sobel_filter",
     .help = "edges: the 3 x 3 Sobel operator, mirrored beyond the border",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .shape = shape, .record = record,
 };

@@ -101,6 +101,7 @@ static bool shape(gp_shape *s)
     }
     if (!s->partial && gp_shape_gpu(s, &here))
         s->scratch = scratch_of(work_of(o, in, axis), in->dtype, &first);
+    s->by_place = axis == 0 && o->indices >= 0;
     s->batched = true;
     return true;
 }
@@ -153,5 +154,5 @@ const gp_kind gp_kind_topk = {
     GP_KIND("topk"), .field = "arrays",
     .help = "the k largest or smallest numbers along an axis, and where they are",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .shape = shape, .record = record,
 };

@@ -24,6 +24,7 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, "axes", "'axes' has %d axes, and %s has %d: name each once", o->axes.n,
                              gp_type_text(in, text), in->ndim);
     order_of(o, in->ndim, from);
+    s->by_place = from[0] != 0;
     s->out[0] = *in;
     for (int k = 0; k < in->ndim; k++)
         s->out[0].dim[k] = in->dim[from[k]];
@@ -56,5 +57,5 @@ const gp_kind gp_kind_transpose = {
     GP_KIND("transpose"), .field = "arrays",
     .help = "axes in another order",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .shape = shape, .record = record,
 };

@@ -73,6 +73,7 @@ static bool shape(gp_shape *s)
     if (s->out[0].dim[0] > SIDE || gp_count(&s->out[0]) / s->out[0].dim[0] > ROW)
         return gp_shape_fail(s, NULL, "a picture has at most %d rows, and %d values in a row, not %s", SIDE, ROW,
                              gp_type_text(&s->out[0], text));
+    s->by_place = 1;
     s->batched = true;
     return true;
 }
@@ -132,5 +133,5 @@ const gp_kind gp_kind_warp = {
     GP_KIND("warp"), .field = "pictures",
     .help = "turn, shear, straighten: pixels from elsewhere, by a matrix or a map",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .check = check, .shape = shape, .record = record,
+    .any_shape = true, .by_place = true, .check = check, .shape = shape, .record = record,
 };

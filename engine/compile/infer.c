@@ -292,6 +292,8 @@ void gp_take_shape(gp_stage *st, const gp_shape *s)
     st->at_once = st->fills_device ? s->at_once : 0;
     st->joins = st->kind->joins && s->joins;
     st->to_rank = st->kind->one_rank ? s->to_rank : 0, st->from_rank = st->kind->one_rank ? s->from_rank : 0;
+    memcpy(st->none, s->none, st->kind->of_none ? sizeof st->none : 0);
+    st->by_place = st->kind->by_place ? s->by_place : 0, st->beside = st->kind->by_place ? s->beside : 0;
     st->round_bytes = s->round_bytes, st->round_steps = s->round_steps;
 }
 
@@ -301,15 +303,16 @@ static unsigned may_differ(const gp_shape *s, int output)
     return output || !s->fixed ? ~0u : ~s->fixed & ((1u << s->out[0].ndim) - 1);
 }
 
-/* See gp_buffer.grouped. */
-static bool rows_are_frames(const gp_resolving *r, const gp_rstage *st, const gp_type *out)
+static gp_rows rows_of(const gp_resolving *r, const gp_rstage *st, const gp_type *out)
 {
-    bool they_are = st->s.regroup.stack;
+    gp_rows rows = !st->s.regroup.stack ? GP_ROWS_ANY : st->s.regroup.back ? GP_ROWS_WINDOW : GP_ROWS_GROUP;
     for (int p = 0; p < st->s.nin && !st->s.regroup.split; p++) {
         const gp_buffer *b = st->s.in[p] < 0 ? NULL : &r->buffer[st->s.in[p]].b;
-        they_are |= b && b->grouped && b->type.dim[0] == out->dim[0];
+        if (b && b->rows > rows && b->type.dim[0] == out->dim[0] && !(st->s.by_place >> p & 1)
+            && !(st->s.reduction.axes & 1))
+            rows = b->rows;
     }
-    return they_are;
+    return rows;
 }
 
 static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
@@ -358,7 +361,7 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
         if (b->konst && b->b.depth_said)
             ok = AT(r, b->b.depth_at, "'depth' has no effect: buffer '%s' is made of constants, and is one", b->b.name);
         b->b.endless = st->s.endless, b->b.follows = st->s.follows, b->b.carried = st->s.carried;
-        b->b.grouped = rows_are_frames(r, st, &out[p]);
+        b->b.rows = rows_of(r, st, &out[p]);
         if (!b->b.said.ndim)
             b->b.varies = any ? may_differ(&s, p) : p ? 0 : s.varies;
         bool handed_on = any && !st->s.kind->run && !st->s.kind->record;

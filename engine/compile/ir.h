@@ -115,6 +115,10 @@ typedef enum gp_depth_why {
     GP_DEPTH_BY_RATES, GP_DEPTH_BY_WORKERS       /* more, which these need */
 } gp_depth_why;
 
+/* What the rows of a buffer's frames are: frames of a window or of a group, or made row by row of these. Of a window
+ * they are those that are there, the newest last; of a group they have places. */
+typedef enum gp_rows { GP_ROWS_ANY, GP_ROWS_WINDOW, GP_ROWS_GROUP } gp_rows;
+
 typedef struct gp_buffer {
     const char *name;
     gp_loc at;                 /* where it is declared, or its producer */
@@ -142,7 +146,7 @@ typedef struct gp_buffer {
     unsigned varies;           /* a set of axes (1u << k) in which a frame may be shorter than `type` says, by its
                                   declaration or that of what it is made of; beside that any frame may have fewer rows */
     bool hidden;               /* its name is not in the file: a stage's key makes it, see window.c */
-    bool grouped;              /* a row is a frame of a group or window, or was made of that row */
+    gp_rows rows;
     bool carried;              /* all of it comes through carried buffers: it decides no frame's name, time or end */
     bool endless;              /* every source it comes from is endless */
     bool follows;              /* it ends when what it is read beside does: endless, or made of held frames */
@@ -214,7 +218,8 @@ typedef struct gp_stage {
     bool each_shape;           /* the types of its outputs are bounds: shape() is called for each frame */
     bool fills_device, reads_device; int at_once; const char *does;    /* likewise */
     bool in_order;             /* it is serial, and has several workers, which begin in order */
-    const char *expr; unsigned beyond; gp_reduction reduction;         /* likewise */
+    const char *expr; unsigned beyond, by_place, beside; gp_reduction reduction;       /* likewise */
+    unsigned char none[GP_MAXPORT];                                            /* likewise */
     /* Of one that fuse.c made: the stages of the file that it is, and the buffers between them, which are nowhere. */
     const char *const *part; int nparts;
     const char *const *inside; int ninside;

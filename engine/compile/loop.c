@@ -413,6 +413,7 @@ bool gp_loop_shape(gp_shape *s)
     for (int i = 0; i < l->graph->nstages; i++) {
         s->batched &= l->graph->stage[i].batched, s->calls_library |= l->graph->stage[i].calls_library;
         s->writes_all |= l->graph->stage[i].writes_all && !l->graph->stage[i].zero;
+        s->by_place |= l->graph->stage[i].by_place ? ~0u : 0;
     }
     for (int i = 0; i < l->graph->nbuffers; i++) {
         const gp_buffer *b = &l->graph->buffer[i];

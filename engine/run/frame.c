@@ -2,9 +2,9 @@
  *
  * It follows from the metas of its inputs alone: a stage with a hole in some input does not
  * run, and its outputs are holes, the worst of them; a partial frame has the shapes that
- * shape() computes from its rows. On the device a frame without rows makes one without rows; its other sizes are those
- * of a frame of one row, so that it fits where that fits. The next actor sees nothing of a frame but the metas that are
- * written here. */
+ * shape() computes from its rows. On the device a frame without rows makes one without rows, or what the stage says
+ * (gp_stage.none); its other sizes are those of a frame of one row, so that it fits where that fits. The next actor sees
+ * nothing of a frame but the metas that are written here. */
 #include <string.h>
 #include "run/host.h"
 #include "run/segment.h"
@@ -49,46 +49,6 @@ gp_meta gp_frame_meta(const gp_actorrt *p, uint64_t f)
     return m;
 }
 
-/* ---- rows that are frames of a group ----------------------------------- */
-
-/* Has the type as many rows as `whole`? */
-static bool has_rows_of(const gp_type *type, const gp_type *whole)
-{
-    return type->ndim && type->dim[0] == whole->dim[0];
-}
-
-/* Are the rows frames? Of what is carried they may be, but a script may keep anything there. */
-static bool are_frames(const gp_buffer *b, bool script)
-{
-    return b->grouped || (b->carried && !script);
-}
-
-bool gp_frame_gaps(const gp_graph *g, const gp_stage *st, const gp_type *in, const uint64_t *gaps, const gp_type *out,
-                   uint64_t *made, gp_errs *errs)
-{
-    bool script = gp_kind_opt(st->kind, "script", GP_OPT_PATH) != NULL;
-    bool keeps = !st->nout && !script;
-    int at = 0;
-    while (at < st->nin && !gaps[at])
-        at++;
-    for (int o = 0; o < st->nout; o++)
-        made[o] = 0;
-    if (at == st->nin)
-        return true;
-    const gp_buffer *x = &g->buffer[st->in[at]];
-    for (int o = 0; o < st->nout; o++)
-        if (st->out[o] >= 0 && has_rows_of(&g->buffer[st->out[o]].type, &x->type) && has_rows_of(&out[o], &in[at]))
-            made[o] = gaps[at], keeps = true;
-    for (int i = 0; errs && keeps && i < st->nin; i++) {
-        const gp_buffer *y = st->in[i] < 0 ? NULL : &g->buffer[st->in[i]];
-        if (y && are_frames(x, script) && are_frames(y, script) && has_rows_of(&y->type, &x->type) && gaps[i] != gaps[at])
-            return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' reads '%s' and '%s' row by row, and their rows are not "
-                           "of the same frames, because holes were left out of one: join them before the frames are "
-                           "put together", st->name, x->name, y->name);
-    }
-    return true;
-}
-
 /* ---- in a segment ---------------------------------------------------- */
 
 void gp_frame_set_whole(gp_actorrt *p)
@@ -101,6 +61,11 @@ void gp_frame_set_whole(gp_actorrt *p)
 }
 
 gp_hole gp_frame_stage_hole(const gp_segmentrt *s, const gp_stage *st)
+{
+    return s->hole[st->out[0]];
+}
+
+static gp_hole hole_of_inputs(const gp_segmentrt *s, const gp_stage *st)
 {
     gp_hole hole = GP_NO_HOLE;
     for (int i = 0; i < st->nin && !gp_stage_circles_back(st); i++)     /* what that takes is of another frame */
@@ -120,6 +85,7 @@ bool gp_frame_stage_is_empty(const gp_segmentrt *s, const gp_taskrt *part)
 bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *errs)
 {
     gp_segmentrt *s = p->seg;
+    bool ok = true;
     for (int i = 0; i < p->nin; i++) {
         const gp_ringrt *r = p->in[i].ring;
         s->type[r->ring->buffer] = gp_type_of(r, f);
@@ -134,7 +100,7 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
         uint64_t gaps[GP_MAXPORT] = { 0 }, made[GP_MAXPORT] = { 0 };
         if (!st)
             continue;
-        gp_hole hole = gp_frame_stage_hole(s, st);
+        gp_hole hole = hole_of_inputs(s, st);
         bool empty = gp_frame_stage_is_empty(s, &s->part[i]);
         for (int k = 0; k < st->nin; k++) {
             if (st->in[k] >= 0)
@@ -142,21 +108,20 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
             if (empty && !in[k].dim[0])
                 in[k].dim[0] = 1;
         }
-        if (!hole && !gp_partial_shape(p->run->graph, st, in, out, errs))
-            return false;
-        if (!hole && !gp_frame_gaps(p->run->graph, st, in, gaps, out, made, errs))
-            return false;
+        if (!hole && !(gp_partial_shape(p->run->graph, st, in, out, errs)
+                       && gp_gaps_pass(p->run->graph, st, in, gaps, out, made, errs)))
+            hole = GP_HOLE_FAILED, ok = false;
         if (gp_stage_circles_back(st))
             out[0].dim[0] = gp_carried_rows(p, &p->run->graph->buffer[st->out[0]], f);
         for (int k = 0; k < st->nout; k++) {
             if (!hole)
                 s->type[st->out[k]] = out[k];
-            if (empty)
+            if (empty && !st->none[k])
                 s->type[st->out[k]].dim[0] = 0;
             s->hole[st->out[k]] = hole, s->gaps[st->out[k]] = made[k];
         }
     }
-    return true;
+    return ok;
 }
 
 bool gp_frame_needs_device(const gp_actorrt *p)
@@ -201,33 +166,26 @@ void gp_frame_write_metas(gp_actorrt *p, uint64_t f)
 
 /* ---- in a host stage ------------------------------------------------- */
 
-/* Of frame `fr`, with the rows that its outputs have. */
-static bool host_gaps(const gp_actorrt *p, const gp_frame *fr, uint64_t made[GP_MAXPORT], gp_errs *errs)
-{
-    gp_type in[GP_MAXPORT], out[GP_MAXPORT];
-    uint64_t gaps[GP_MAXPORT];
-    for (int i = 0; i < p->stage->nin; i++) {
-        const gp_ringrt *r = p->host->port[i].ring;
-        in[i] = fr->in[i].type, gaps[i] = r ? gp_meta_of(r, fr->index)->gaps : 0;
-    }
-    for (int o = 0; o < p->stage->nout; o++)
-        out[o] = fr->out[o].type;
-    return gp_frame_gaps(p->run->graph, p->stage, in, gaps, out, made, errs);
-}
-
 bool gp_frame_set_partial(const gp_actorrt *p, gp_frame *fr, gp_errs *errs)
 {
     const gp_stage *st = p->stage;
     gp_type in[GP_MAXPORT], out[GP_MAXPORT];
-    if (!st->nout)
-        return host_gaps(p, fr, NULL, errs);
     for (int i = 0; i < st->nin; i++)
         in[i] = fr->in[i].type;
-    if (!gp_partial_shape(p->run->graph, st, in, out, errs))
+    if (st->nout && !gp_partial_shape(p->run->graph, st, in, out, errs))
         return false;
     for (int o = 0; o < st->nout; o++)
         fr->out[o].type = out[o];
-    return host_gaps(p, fr, (uint64_t[GP_MAXPORT]){ 0 }, errs);
+    return gp_gaps_pass_host(p, fr, (uint64_t[GP_MAXPORT]){ 0 }, errs);
+}
+
+/* Of frame `fr`, which is partial, in the metas of its outputs. */
+static void write_gaps(gp_actorrt *p, const gp_frame *fr)
+{
+    uint64_t made[GP_MAXPORT];
+    gp_gaps_pass_host(p, fr, made, NULL);      /* its inputs go together, as was seen before it ran */
+    for (int o = 0; o < p->stage->nout; o++)
+        gp_meta_of(p->host->port[p->stage->nin + o].ring, fr->index)->gaps = gp_hole_by(fr->status) ? 0 : made[o];
 }
 
 static size_t write_output_metas(gp_actorrt *p, gp_worker_view *view, int o, int n)
@@ -241,9 +199,6 @@ static size_t write_output_metas(gp_actorrt *p, gp_worker_view *view, int o, int
         const gp_frame *fr = &view->frame[j];
         gp_hole hole = gp_hole_by(fr->status);
         int64_t rows = v->type.dim[0];
-        uint64_t gaps[GP_MAXPORT] = { 0 };
-        if (view->partial[j] && !hole)
-            host_gaps(p, fr, gaps, NULL);      /* its inputs go together, as was seen before it ran */
         if (port->ring->type) {
             gp_type *t = &port->ring->type[w.meta - port->ring->meta];
             *t = hole ? *port->type : v->type;
@@ -260,7 +215,7 @@ static size_t write_output_metas(gp_actorrt *p, gp_worker_view *view, int o, int
         if (view->numbers && fr->index < p->host->cached)
             gp_numbers_write(port->ring, fr->index, &view->numbers[j]);
         *w.meta = (gp_meta){ .rows = rows, .time_ns = fr->time_ns, .name = fr->name,
-                             .hole = hole, .gaps = gaps[o], .touched = true, .age = view->age[j] };
+                             .hole = hole, .gaps = view->partial[j] ? w.meta->gaps : 0, .touched = true, .age = view->age[j] };
     }
     return bytes;
 }
@@ -269,6 +224,9 @@ size_t gp_frames_write_metas(gp_actorrt *p, gp_worker_view *view, int n)
 {
     const gp_stage *st = p->stage;
     size_t bytes = 0;
+    for (int j = 0; j < n; j++)
+        if (view->partial[j])
+            write_gaps(p, &view->frame[j]);
     for (int o = 0; o < st->nout; o++)
         bytes += write_output_metas(p, view, o, n);
     for (int i = 0; !st->nout && i < st->nin; i++) {

@@ -54,7 +54,8 @@ typedef struct gp_meta {
     const char *name;
     gp_hole hole;
     uint64_t gaps;             /* of rows that are frames of a group: bit j, its frame j is a hole, and one behind it is
-                                  none; 0: rows are at their places. GP_GAPS_MANY: a hash of the bits, which are more */
+                                  none; 0: rows are at their places. GP_GAPS_MANY: a hash of the bits, which are more,
+                                  or it is not known which frames they are */
     bool touched;              /* the producer has written this slot before */
     gp_age age;
 } gp_meta;
@@ -66,11 +67,22 @@ typedef struct gp_numbers {
     double value[GP_META_KEYS];
 } gp_numbers;
 
+/* ---- gaps.c: frames that a group left out, and where that puts the others ---- */
+
+/* With frame j of a group of `take` a hole, and one behind it none. */
+uint64_t gp_gaps_with(uint64_t gaps, uint64_t j, int64_t take);
+/* The row that frame j has, if there are so many; -1: it is a hole. Not with GP_GAPS_MANY. */
+int64_t gp_gaps_row(uint64_t gaps, uint64_t j);
 /* The gaps of what a stage makes of `in`, which are not all whole: an output that has a row for each has their gaps.
- * False, with an error: two inputs of which that holds lack different frames. `out`, `made`: by the stage's outputs.
+ * False, with an error: two inputs of which that holds lack different frames, or rows are taken by their places. `out`,
+ * `made`: by the outputs.
  * `errs` may be NULL: that was looked at. */
-bool gp_frame_gaps(const gp_graph *g, const gp_stage *st, const gp_type *in, const uint64_t *gaps, const gp_type *out,
-                   uint64_t *made, gp_errs *errs);
+bool gp_gaps_pass(const gp_graph *g, const gp_stage *st, const gp_type *in, const uint64_t *gaps, const gp_type *out,
+                  uint64_t *made, gp_errs *errs);
+/* Of a host stage's frame `fr`, with the rows that its outputs have. */
+bool gp_gaps_pass_host(const gp_actorrt *p, const gp_frame *fr, uint64_t made[GP_MAXPORT], gp_errs *errs);
+
+/* ---- by its inputs ------------------------------------------------------ */
 
 /* Is frame f whole in all inputs? */
 bool gp_frame_is_whole(const gp_actorrt *p, uint64_t f);
@@ -85,12 +97,12 @@ gp_meta gp_frame_meta(const gp_actorrt *p, uint64_t f);
 
 /* Sets the types and holes of all buffers (gp_segmentrt.type, .hole) for the next launch:
  * of whole frames, as they stay until they are set again; or of frame f, which is not
- * whole. False when a shape cannot be computed. `failed`: it could not be, so that f is a
- * hole in each input. */
+ * whole. False, with errors, where stages cannot have it: it is a hole in what these make, and goes on in other
+ * branches. `failed`: it could not be recorded, so that it is a hole in each input. */
 void gp_frame_set_whole(gp_actorrt *p);
 bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *errs);
 
-/* With these: the worst hole among a stage's inputs, which then does not run; has it no
+/* With these: the hole that a stage makes, which then does not run; has it no
  * rows to work on; has the device anything to do? */
 gp_hole gp_frame_stage_hole(const gp_segmentrt *s, const gp_stage *st);
 bool gp_frame_stage_is_empty(const gp_segmentrt *s, const gp_taskrt *part);

@@ -75,7 +75,7 @@ void gp_gather_note(gp_actorrt *p, uint64_t f, int n, bool failed, bool emits)
         gp_meta m = *meta_of(p, f + (uint64_t)i);
         if (failed) {
             m.hole = GP_HOLE_FAILED;
-            gp_buffer_hole(p->run, p->in[0].ring->buffer, f, m.hole);
+            gp_buffer_hole(p->run, p->in[0].ring->buffer, f + (uint64_t)i, m.hole);
         }
         if (!g->frames || (!g->added && !m.hole)) {    /* the first that counts says when it was, and its name */
             gp_hole worst = g->frames ? gp_worse_hole(g->meta.hole, m.hole) : m.hole;

@@ -170,7 +170,7 @@ static void poison_outputs(gp_actorrt *p, uint64_t f, int n)
 typedef enum gp_launched { LAUNCHED, NOT_LAUNCHED, DEVICE_LOST } gp_launched;
 
 /* Queues n frames from f; puts them in flight. NOT_LAUNCHED: the frame cannot be
- * computed (a shape or an argument of a partial frame), the device is well.
+ * computed (an argument of a partial frame, or, without `on_error: drop`, a shape), the device is well.
  * `failed`: that was so, and the frame goes on as a hole. */
 static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
 {
@@ -191,7 +191,8 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
 
     if (o.irregular && !p->regroup && !gp_frame_set_irregular(p, f, failed, &t->errs)) {
         gp_fail(&t->errs, GP_E_NOTE, (gp_loc){ 0 }, "in frame %llu", (unsigned long long)gp_actor_number(p, f));
-        return NOT_LAUNCHED;
+        if (gp_frame_is_fatal(t))
+            return NOT_LAUNCHED;
     }
     gp_first first = (gp_first)atomic_load(&s->first);
     o.check = !o.irregular ? first == GP_FIRST_DUE : !p->regroup && !failed && gp_unwritten_due(p);

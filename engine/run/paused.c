@@ -391,6 +391,9 @@ static void take_ring(gp_ringrt *r, const gp_held_ring *h)
 {
     atomic_store(&r->produced.at, h->produced);
     atomic_store(&r->end, h->end);
+    for (int k = 0; k < h->nframes; k++)
+        if (!h->frame[k].meta.hole)
+            atomic_store(&r->there, h->frame[k].frame + 1);
     for (int c = 0; c < r->ring->nconsumers; c++) {
         atomic_store(&r->consumed[c].at, h->consumed[c]);
         atomic_store(&r->consumed[c].closed, h->closed[c]);

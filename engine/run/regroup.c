@@ -67,12 +67,6 @@ static uint64_t taken_to(const gp_actorrt *p, uint64_t k)
     return to < end ? to : end;
 }
 
-/* With frame j of a group a hole, and one behind it none. */
-static uint64_t gaps_with(uint64_t gaps, uint64_t j, int64_t take)
-{
-    return take <= 64 ? gaps | (uint64_t)1 << j : GP_GAPS_MANY | (gaps ^ (j + 1)) * 0x9e3779b97f4a7c15u;
-}
-
 /* What firing k makes; of rows that become frames, what all of them have. *says: the frame that has its time and name,
  * and so its numbers; NULL where that is not asked. */
 static gp_meta made_by(const gp_actorrt *p, uint64_t k, uint64_t *says)
@@ -94,7 +88,7 @@ static gp_meta made_by(const gp_actorrt *p, uint64_t k, uint64_t *says)
         const gp_meta *in = gp_meta_of(input(p), f);
         if (in->hole) {
             worst = gp_worse_hole(worst, in->hole);
-            seen = gaps_with(seen, f - from, g->take);
+            seen = gp_gaps_with(seen, f - from, g->take);
             continue;
         }
         m.rows++, m.gaps = seen;
@@ -136,8 +130,8 @@ static bool cannot_split(const gp_actorrt *p, uint64_t f, gp_errs *errs)
     int at = 0;
     const gp_stage *st = gp_actor_stage(p, &at);
     return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' cannot say which frames the rows of frame %llu of '%s' are: a "
-                   "group left out holes, and has more than 64 frames or was carried; group 64 frames at most, and split "
-                   "before 'carry'", st->name, (unsigned long long)f, input(p)->buffer->name);
+                   "group left out holes, and has more than 64 frames, was carried, or its rows were moved; group 64 "
+                   "frames at most, and split before that", st->name, (unsigned long long)f, input(p)->buffer->name);
 }
 
 int gp_regroup_good(const gp_actorrt *p, uint64_t k, int n, gp_errs *errs)
@@ -175,17 +169,6 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static bool is_gap(uint64_t gaps, uint64_t j)
-{
-    return j < 63 && gaps >> j & 1;
-}
-
-/* How many gaps there are before j. */
-static uint64_t lacking(uint64_t gaps, uint64_t j)
-{
-    return (uint64_t)__builtin_popcountll(j < 63 ? gaps & (((uint64_t)1 << j) - 1) : gaps);
-}
-
 /* The next piece of a firing; *at: 0 at first. False: there is none. */
 static bool next_piece(const gp_actorrt *p, uint64_t k, bool whole, uint64_t *at, piece *out)
 {
@@ -214,9 +197,9 @@ static bool next_piece(const gp_actorrt *p, uint64_t k, bool whole, uint64_t *at
         return false;
     size_t bytes = gp_bytes(&to->buffer->type);
     uint64_t rows = !g->split || whole ? make : (uint64_t)m->rows, gaps = !g->split || whole ? 0 : m->gaps, j = *at;
-    uint64_t row = j - lacking(gaps, j), n = 0;
-    for (; is_gap(gaps, j); j++);
-    for (uint64_t most = least(rows - row, before_wrap(to, first + j)); n < most && !is_gap(gaps, j + n); n++);
+    for (; gp_gaps_row(gaps, j) < 0; j++);
+    uint64_t row = (uint64_t)gp_gaps_row(gaps, j), n = 0;
+    for (uint64_t most = least(rows - row, before_wrap(to, first + j)); n < most && gp_gaps_row(gaps, j + n) >= 0; n++);
     *at = j + n;
     *out = (piece){ gp_slot(to, first + j), to->stride, (char *)gp_slot(in, frame) + row * bytes, bytes, bytes, n };
     return n;
@@ -294,7 +277,7 @@ gp_regrouped gp_regroup_write_metas(gp_actorrt *p, uint64_t k, int n, bool faile
                     gp_type is = gp_type_of(input(p), gp_firing_frame(p->regroup, f));
                     gp_set_type(p->out[o], f * make + j, m.hole ? t : &is);
                 }
-                if (!m.hole && p->regroup->split && (is_gap(gaps, j) || j - lacking(gaps, j) >= rows))
+                if (!m.hole && p->regroup->split && (uint64_t)gp_gaps_row(gaps, j) >= rows)      /* -1 is more */
                     to->hole = GP_HOLE_ABSENT;
                 to->touched = true;
                 gp_numbers_write(p->out[o], f * make + j, numbers);

@@ -114,7 +114,7 @@ void gp_actor_ends_differ(gp_actorrt *p, uint64_t next)
         gp_ringrt *r = p->in[i].ring;
         if (atomic_load(&r->end) <= next)
             ended = r->buffer;
-        else if (!gp_follows(p, r->buffer) && atomic_load(&r->produced.at) > next)
+        else if (!gp_follows(p, r->buffer) && atomic_load(&r->there) > next)
             goes_on = r->buffer;
     }
     if (!ended || !goes_on)
@@ -135,6 +135,47 @@ static uint64_t firings_in_all(const gp_actorrt *p, uint64_t frames)
     return atomic_load(&p->run->failed) ? gp_firings_ready(p->regroup, frames) : gp_firings_in_all(p->regroup, frames);
 }
 
+static void wake_producer(gp_ringrt *r, gp_run *run)
+{
+    if (r->ring->producer >= 0)
+        gp_eventcount_wake(&run->actor[r->ring->producer].changed);
+}
+
+/* Will frame `next` never come, since an input of what it is made of has ended? Who makes it may not say so yet: it
+ * waits until its other inputs end, and these may wait until the holes at their end are consumed here, too. */
+static bool never_comes(const gp_run *run, const gp_ringrt *r, uint64_t next)
+{
+    const gp_actorrt *by = &run->actor[r->ring->producer];
+    bool never = atomic_load(&r->end) <= next;
+    for (int i = 0; i < by->nin && !by->regroup && !never; i++)
+        never = never_comes(run, by->in[i].ring, next);
+    return never;
+}
+
+/* One of several inputs has ended after `next` frames, or will: do others go on? Holes do not count. They are consumed,
+ * so that what is behind them can come, once no frame before them is in flight; whoever made them told the accounts. */
+static gp_look behind_end(gp_actorrt *p, uint64_t next)
+{
+    bool ended = false, goes_on = false, unknown = false, lacks = false;
+    for (int i = 0; i < p->nin; i++) {
+        gp_ringrt *r = p->in[i].ring;
+        bool paused = atomic_load(&r->paused);
+        uint64_t end = atomic_load(&r->end), at = atomic_load(&r->produced.at);
+        ended |= end <= next;
+        if (end <= next || gp_follows(p, r->buffer))
+            continue;
+        goes_on |= atomic_load(&r->there) > next;
+        unknown |= at < end, lacks |= at < end && paused;
+        _Atomic uint64_t *to = &r->consumed[p->in[i].consumer].at;
+        uint64_t used = atomic_load(to);
+        if (!goes_on && used >= next && used < at && atomic_compare_exchange_strong(to, &used, at))
+            wake_producer(r, p->run);
+    }
+    bool stopping = atomic_load(&p->run->level) > 0;   /* it rises before a stopped source ends: look again */
+    return ended && (stopping || !(goes_on || unknown)) ? GP_LOOK_OVER
+         : ended && goes_on ? GP_LOOK_DIFFER : lacks ? GP_LOOK_PAUSED : GP_LOOK_WAIT;
+}
+
 gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
 {
     gp_run *run = p->run;
@@ -143,8 +184,8 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
         return GP_LOOK_OVER;
 
     uint64_t avail = (uint64_t)max;
-    int over = 0, pausing = atomic_load(&run->pausing);
-    bool lacks = false;                /* frames, or room, that will not come in this run */
+    int pausing = atomic_load(&run->pausing);
+    bool over = false, lacks = false;  /* lacks: frames, or room, that will not come in this run */
     if (pausing == GP_PAUSE_ALL || (p->source && pausing == GP_PAUSE_SOURCES))
         return GP_LOOK_PAUSED;
     if (p->source && pausing == GP_PAUSE_HOLD)
@@ -154,7 +195,6 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
             return GP_LOOK_PAUSED;
         avail = p->pause_at - next < avail ? p->pause_at - next : avail;
     }
-    bool goes_on = false, unknown = false;     /* finite inputs that have not ended */
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
         bool paused = atomic_load(&r->paused);         /* before what was made, as the end is */
@@ -163,25 +203,13 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
             end = at = firings_in_all(p, end);
         else
             at = gp_actor_firings(p, at);
-        if (end <= next) {
-            over++;
-            continue;
-        }
-        if (!gp_follows(p, r->buffer)) {
-            goes_on |= at > next;
-            unknown |= at <= next;
-        }
+        over |= end <= next || (at <= next && p->nin > 1 && never_comes(run, r, next));
         lacks |= at <= next && paused;
         if (at - next < avail)
             avail = at - next;
     }
-    if (over) {        /* the level rises before a stopped source ends: look again */
-        bool stopping = atomic_load(&run->level) > 0;
-        return stopping || !(goes_on || unknown) ? GP_LOOK_OVER
-            : goes_on                            ? GP_LOOK_DIFFER
-            : lacks                              ? GP_LOOK_PAUSED
-                                                 : GP_LOOK_WAIT;
-    }
+    if (over)
+        return p->nin > 1 ? behind_end(p, next) : GP_LOOK_OVER;
 
     int wanted = 0;
     for (int o = 0; o < p->nout; o++) {
@@ -205,33 +233,30 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
 
 /* ---- moving ---------------------------------------------------------- */
 
-static void wake_producer(gp_ringrt *r, gp_run *run)
-{
-    if (r->ring->producer >= 0)
-        gp_eventcount_wake(&run->actor[r->ring->producer].changed);
-}
-
 static void wake_consumers(gp_ringrt *r, gp_run *run)
 {
     for (int c = 0; c < r->ring->nconsumers; c++)
         gp_eventcount_wake(&run->actor[r->ring->consumer[c]].changed);
 }
 
-/* Of frames [from, to) that it made. */
-static void tell_holes(gp_actorrt *p, uint64_t from, uint64_t to)
+/* Which of its frames up to `to` are holes. */
+static void look_for_holes(gp_actorrt *p, gp_ringrt *r, uint64_t to)
 {
-    for (int o = 0; o < p->nout; o++)
-        for (uint64_t f = from; f < to; f++)
-            if (gp_meta_of(p->out[o], f)->hole)
-                gp_buffer_hole(p->run, p->out[o]->buffer, f, gp_meta_of(p->out[o], f)->hole);
+    for (uint64_t f = atomic_load(&r->produced.at); f < to; f++) {
+        gp_hole hole = gp_meta_of(r, f)->hole;
+        if (!hole)
+            atomic_store(&r->there, f + 1);
+        else if (p->tells_holes)
+            gp_buffer_hole(p->run, r->buffer, f, hole);
+    }
 }
 
 void gp_actor_publish(gp_actorrt *p, uint64_t first, int n)
 {
     gp_run *run = p->run;
     gp_measure_move(p, first, n);
-    if (p->tells_holes)
-        tell_holes(p, gp_actor_made(p, first), gp_actor_made(p, first + (uint64_t)n));
+    for (int o = 0; o < p->nout; o++)
+        look_for_holes(p, p->out[o], gp_actor_made(p, first + (uint64_t)n));
     if (p->source)
         atomic_fetch_add(&run->account[run->account_of[p->stage - run->graph->stage]].in,
                          (uint64_t)n);
@@ -247,6 +272,18 @@ void gp_actor_publish(gp_actorrt *p, uint64_t first, int n)
             wake_producer(r, run);
     }
     atomic_fetch_add(&p->progress, (unsigned long long)n);
+}
+
+/* Is an actor, which a walk of end_sinks has reached, to tell of its end itself? Another of its inputs may still have
+ * holes behind the end, and frames count as what the worst of them is. */
+static bool tells_itself(const gp_actorrt *p)
+{
+    bool waits = false;
+    for (int i = 0; i < p->nin; i++) {
+        const gp_ringrt *r = p->in[i].ring;
+        waits |= !gp_follows(p, r->buffer) && !p->run->visited[r->ring->producer] && atomic_load(&r->end) == GP_UNKNOWN;
+    }
+    return waits;
 }
 
 /* Tells the accounts that no sink behind `p`, which fires no more from `end` on, sees what that would have made. What
@@ -268,6 +305,8 @@ static void end_sinks(gp_actorrt *p, uint64_t end)
         for (int o = 0; o < p->nout; o++)
             for (int c = 0; c < p->out[o]->ring->nconsumers; c++) {
                 int to = p->out[o]->ring->consumer[c];
+                if (tells_itself(&run->actor[to]))
+                    continue;
                 const gp_regroup *g = run->actor[to].regroup;
                 uint64_t frames = !p->regroup ? end : (p == self ? gp_frames_in_all : gp_frames_at_most)(p->regroup, end);
                 if (!run->visited[to])
@@ -308,23 +347,23 @@ void gp_actor_end(gp_actorrt *p, uint64_t end, bool early)
 {
     gp_run *run = p->run;
     check_end(p, end);
-    if (early && !atomic_load(&run->level))
+    if (early && !atomic_load(&run->level)) {
         end_sinks(p, end);
+        for (int i = 0; i < p->nin; i++)
+            gp_buffer_lost(run, p->in[i].ring->buffer, end);
+    }
     gp_measure_end(p, end);
     uint64_t left = p->regroup ? gp_regroup_left_out(p, end) : GP_UNKNOWN;
     if (left != GP_UNKNOWN) {
         end_sinks(p, end);
         gp_buffer_lost(run, p->in[0].ring->buffer, left);
     }
-    for (int o = 0; o < p->nout; o++) {
+    for (int o = 0; o < p->nout; o++)
         atomic_store(&p->out[o]->end, gp_actor_made(p, end));
-        wake_consumers(p->out[o], run);
-    }
-    for (int i = 0; i < p->nin; i++) {
-        gp_ringrt *r = p->in[i].ring;
-        atomic_store(&r->consumed[p->in[i].consumer].closed, true);
-        wake_producer(r, run);
-    }
+    for (int i = 0; i < p->nin; i++)
+        atomic_store(&p->in[i].ring->consumed[p->in[i].consumer].closed, true);
+    for (int i = 0; i < run->plan->nactors; i++)       /* see never_comes */
+        gp_eventcount_wake(&run->actor[i].changed);
     atomic_store(&p->over, true);
     atomic_fetch_add(&p->progress, 1ULL);
     gp_run_pause_rest(run);

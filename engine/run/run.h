@@ -52,6 +52,7 @@ typedef struct gp_cursor {
 
 struct gp_ringrt {
     gp_cursor produced;
+    _Atomic uint64_t there;    /* the frame behind the last published one that is no hole */
     _Atomic uint64_t end;      /* frames in all; set after the last publish */
     atomic_bool paused;        /* no more will come in this run (paused.c) */
     atomic_int room;           /* frames that may wait in it: its depth, or that of the plan that comes next (retune.c) */
@@ -176,7 +177,7 @@ struct gp_actorrt {
     atomic_bool over;          /* it fires no more, and has said what became of its frames */
     atomic_bool paused;        /* it is over for this run, not for the next (paused.c) */
     uint64_t pause_at;         /* of a source: the frame before which it stops; gp_run.pausing says that it is known */
-    bool tells_holes;          /* some reader of what it makes regroups it */
+    bool tells_holes;          /* some reader of what it makes regroups it, or may end before it, with another input */
     atomic_bool flushed;       /* a frame was made of the last firings, although they were too few */
     gp_ring_end *in; int nin;      /* rings with counters, each once */
     gp_ringrt **out; int nout;
@@ -261,7 +262,8 @@ typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER, GP_LOOK_DIFFER,
 
 /* Can actor `p` take frame `next`? GO: yes, *n of at most `max` in a row. OVER:
  * there will never be such a frame. DIFFER: there will not, because finite inputs
- * end at different counts, which gp_actor_ends_differ reports. PAUSED: there will not in this run. Any thread. */
+ * end at different counts, but for holes at the end, which gp_actor_ends_differ reports. PAUSED: there will not in this
+ * run. Any thread. */
 gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n);
 /* Names the inputs. Not to be called with an eventcount's lock. */
 void gp_actor_ends_differ(gp_actorrt *p, uint64_t next);
@@ -333,7 +335,7 @@ void gp_account_end(gp_accountrt *l, int stage, uint64_t end);
 void gp_account_last(gp_accountrt *l, int stage, uint64_t end);
 /* Firing f of actor p failed, which stops the run: counted once, if at all. */
 void gp_actor_failed(gp_actorrt *p, uint64_t f);
-/* Frame f of `buffer` is such a hole. Where its reader regroups, since the frame at the sink does not tell. */
+/* Frame f of `buffer` is such a hole. For a reader behind which no frame at a sink tells. */
 void gp_buffer_hole(const gp_run *run, const gp_buffer *buffer, uint64_t f, gp_hole hole);
 /* No sink will see the frames of `buffer` from f on: counts the holes among them. */
 void gp_buffer_lost(const gp_run *run, const gp_buffer *buffer, uint64_t f);

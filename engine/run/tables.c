@@ -194,9 +194,12 @@ void gp_actors_make(gp_run *run)
     for (int i = 0; i < n; i++)
         for (int k = 0; k < run->actor[i].nin; k++)
             run->actor[i].leads |= !run->actor[i].in[k].ring->buffer->follows;
-    for (int i = 0; i < n; i++)
-        if (run->actor[i].regroup && !gp_firing_carries(run->actor[i].regroup))
-            run->actor[run->actor[i].in[0].ring->ring->producer].tells_holes = true;
+    for (int i = 0; i < n; i++) {
+        const gp_actorrt *p = &run->actor[i];
+        bool loses = p->nin > 1 || (p->regroup && !gp_firing_carries(p->regroup));
+        for (int k = 0; k < p->nin && loses; k++)
+            run->actor[p->in[k].ring->ring->producer].tells_holes = true;
+    }
 }
 
 bool gp_accounts_make(gp_run *run)

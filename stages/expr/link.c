@@ -290,6 +290,7 @@ bool gp_ew_fuse(gp_fuse *f)
     if (l->p->fold.op) {
         s->scratch = gp_reduction_scratch(&l->p->fold, &frame);
         s->scratch_zero = gp_reduction_zero(&l->p->fold, &frame);
+        s->none[l->p->folded] = (unsigned char)gp_reduction_none(&l->p->fold, l->p->folds);
     }
     return gp_ew_encode(s, text, l->p) && gp_ew_write(s, text, l->p) && gp_ew_describe(s, l->p);
 }

@@ -65,6 +65,15 @@ void gp_reduction_type(const gp_reduction *r, const gp_type *in, gp_type *out)
     *out = t;
 }
 
+gp_none gp_reduction_none(const gp_reduction *r, gp_dtype t)
+{
+    bool fraction = t == GP_F16 || t == GP_F32 || t == GP_F64 || r->op == GP_MEAN || r->op == GP_STD;
+    if (!(r->axes & 1) || is_arg(r))
+        return GP_NONE_NO_ROWS;
+    return r->op == GP_SUM || r->op == GP_ANY ? GP_NONE_ZERO : r->op == GP_ALL ? GP_NONE_ONE
+         : fraction ? GP_NONE_NAN : GP_NONE_NO_ROWS;
+}
+
 /* ---- lines ------------------------------------------------------------------- */
 
 bool gp_reduction_is_lines(const gp_reduction *r, int ndim)

@@ -312,31 +312,45 @@ TEST(test_carried)
     }
 }
 
-/* A frame without rows goes through device stages as one without rows. */
+/* A frame without rows goes through device stages as one without rows, or as what is made of none: `none` bytes, which
+ * are `byte`, beside `whole` of a frame of [16, 8]. */
 TEST(test_no_rows)
 {
-    static const char yaml[] =
-        "buffers: {a: {dtype: f32, shape: [16, 8]}}\n"
-        "stages:\n"
-        "  - {use: generate, frames: 6, out: a}\n"
-        "  - {use: lua, script: cut.lua}\n"
-        "  - {use: STAGE}\n"
-        "  - {use: write, path: out.raw, format: raw}\n";
-    static const char *const stage[] = { "fir, taps: [1, 2]", "blur, sigma: 1", "sobel",
-                                         "reduce, op: sum", "scale", "cast, dtype: u8" };
+    static const struct { const char *stage; size_t whole, none; unsigned char byte; } of[] = {
+        { "fir, taps: [1, 2]", 512, 0, 0 }, { "blur, sigma: 1", 512, 0, 0 }, { "sobel", 512, 0, 0 },
+        { "scale", 512, 0, 0 }, { "cast, dtype: u8", 128, 0, 0 }, { "cumsum, axis: 0", 512, 0, 0 },
+        { "softmax, axis: 0", 512, 0, 0 }, { "normalize, to: deviation", 512, 0, 0 },
+        { "reduce, op: sum", 4, 4, 0 }, { "reduce, op: sum, axes: [1]", 64, 0, 0 },
+        { "reduce, op: mean, axes: [0]", 32, 32, 0xff }, { "reduce, op: mean, axes: [0], keep: true", 32, 32, 0xff },
+        { "reduce, op: std", 4, 4, 0xff }, { "reduce, op: min, axes: [0]", 32, 32, 0xff },
+        { "reduce, op: max, axes: [1]", 64, 0, 0 }, { "reduce, op: any", 1, 1, 0 },
+        { "reduce, op: all, axes: [0]", 8, 8, 1 }, { "reduce, op: argmax", 8, 0, 0 },
+        { "cast, dtype: i32}\n  - {use: reduce, op: max", 4, 0, 0 },
+        { "cast, dtype: i32}\n  - {use: reduce, op: mean", 4, 4, 0xff },
+        { "expr, in: {x: lua}, expr: x * x}\n  - {use: reduce, op: sum", 4, 4, 0 },
+        { "expr, in: {x: lua}, expr: x * x}\n  - {use: reduce, op: mean, axes: [0]", 32, 32, 0xff },
+        { "histogram, bins: 5, range: [0, 1]", 40, 40, 0 }, { "correlate, in: {a: lua, b: lua}, lags: 2", 160, 160, 0 },
+        { "reduce, op: mean, axes: [0], out: mu}\n  - {use: expr, in: {x: lua, mu: mu}, expr: x - mu", 512, 0, 0 },
+        { "reduce, op: sum, axes: [0], out: mu}\n  - {use: expr, in: {x: lua, mu: mu}, expr: x - mu, out: d}\n"
+          "  - {use: reduce, in: d, op: sum, axes: [0]", 32, 32, 0 },
+    };
     const char *dir = pipe_dir();
     pipe_text(dir, "cut.lua",
               "function process(f, x, y) y:copy(x) if f.index % 2 == 1 then f.valid = 0 end end\n");
-    for (size_t i = 0; i < sizeof stage / sizeof *stage; i++) {
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         char text[1000];
-        const char *at = strstr(yaml, "STAGE");
-        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - yaml), yaml, stage[i], at + 5);
-        pipe_result r = pipe_run(dir, text, on, NULL, (gp_run_options){ 0 });
-        pipe_no_errors(&r, stage[i]);
+        size_t n, each = of[i].whole + of[i].none;
+        snprintf(text, sizeof text, "buffers: {a: {dtype: f32, shape: [16, 8]}}\nstages:\n"
+                 "  - {use: generate, frames: 6, out: a}\n  - {use: lua, script: cut.lua}\n  - {use: %s}\n"
+                 "  - {use: write, path: out.raw, format: raw}\n", of[i].stage);
+        pipe_result r = pipe_run(dir, text, on, NULL, (gp_run_options){ .poison = i % 2 });
+        pipe_no_errors(&r, of[i].stage);
         ck_assert_uint_eq(r.account[0].out, 6);
-        size_t n;
-        free(pipe_read(dir, "out.raw", &n));
-        ck_assert_uint_eq(n, i == 3 ? 3 * 4 : i == 5 ? 3 * 16 * 8 : 3 * 16 * 8 * 4);
+        unsigned char *got = (unsigned char *)pipe_read(dir, "out.raw", &n);
+        ck_assert_msg(n == 3 * each, "%s: %zu bytes", of[i].stage, n);
+        for (size_t k = 0; k < n; k++)
+            ck_assert_msg(k % each < of[i].whole || got[k] == of[i].byte, "%s: byte %zu is %d", of[i].stage, k, got[k]);
+        free(got);
     }
 }
 
@@ -368,6 +382,35 @@ TEST(test_no_rows_shapes)
     ck_assert_uint_eq(r.account[0].out, 6);
     r = pipe_run(dir, turned, on, NULL, (gp_run_options){ 0 });
     ck_assert_msg(r.errs.failed && strstr(r.errs.e[0].msg, "does not fit"), "%s", r.errs.n ? r.errs.e[0].msg : "no error");
+}
+
+/* With `on_error: drop` a frame that one branch of a segment cannot have goes on in another. */
+TEST(test_drop_in_branch)
+{
+    static const char yaml[] =
+        "on_error: drop\n"
+        "buffers: {a: {dtype: f32, shape: [4, 8]}, b: {dtype: f32, shape: [4, 8]}}\n"
+        "stages:\n"
+        "  - {use: generate, frames: 20, out: a}\n"
+        "  - {use: lua, script: part.lua, in: a, out: b}\n"
+        "  - {use: crop, size: [4, 4], in: b, out: c}\n"
+        "  - {use: fir, taps: [1, 1], in: c, out: d}\n"
+        "  - {use: write, path: d.raw, in: d}\n"
+        "  - {use: fir, taps: [1, 1], in: b, out: e}\n"
+        "  - {use: write, path: e.raw, in: e}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "part.lua", "function process(f, x, y) y:copy(x) if f.index == 7 then f.valid = 3 end end\n");
+    for (int i = 0; i < 2; i++) {
+        const char *sets[] = { i ? "launch=stream" : "launch=graph", NULL };
+        size_t cut, all;
+        pipe_result r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
+        pipe_no_errors(&r, "branch");
+        ck_assert_msg(strstr(r.errs.e[0].msg, "'size' is 4 in axis 0, which is larger"), "%s", r.errs.e[0].msg);
+        ck_assert_msg(r.account[0].out == 19 && r.account[0].failed == 1, "%d out, %d failed", (int)r.account[0].out,
+                      (int)r.account[0].failed);
+        free(pipe_read(dir, "d.raw", &cut)), free(pipe_read(dir, "e.raw", &all));
+        ck_assert_msg(cut == 19 * 64 && all == 19 * 128 + 96, "%zu and %zu bytes", cut, all);
+    }
 }
 
 /* A frame that a device stage cannot compute is a hole with `on_error: drop`; the

@@ -220,6 +220,9 @@ typedef struct gp_reduction {
     bool keep;
 } gp_reduction;
 
+/* What is made of inputs without rows: a frame without rows; or one whose elements are all 0, 1 (of u8) or NaN. */
+typedef enum gp_none { GP_NONE_NO_ROWS, GP_NONE_ZERO, GP_NONE_ONE, GP_NONE_NAN } gp_none;
+
 typedef struct gp_shape gp_shape;
 struct gp_fuse;
 struct gp_shape {
@@ -320,6 +323,13 @@ struct gp_shape {
                               the next one in a round, and in how many messages that wait for each other */
     unsigned fixed;        /* of output 0, where frames of an input may differ in shape: a set of axes in which those of the
                               output do not. Others may, if no shape of it is declared */
+    unsigned by_place;     /* of a kind that says so too: a set of inputs (1u << k) whose rows are taken by their places:
+                              cut, moved, counted. Where a group left out holes, rows are not at theirs, and the frame
+                              fails */
+    unsigned beside;       /* ... and a set of inputs that have an element for each row: it fails where one is a
+                              constant, too */
+    unsigned char none[GP_MAXPORT];    /* of a device kind that says of_none: per output, a gp_none. It has the shape
+                              of one row's, and record() is not called */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -777,6 +787,8 @@ typedef struct gp_kind {
      * its turn, so that other ranks need not wait to learn that it does not come: it may call gp_gather(). False after
      * an error. */
     bool (*skipped)(gp_call *, uint64_t index);
+    /* Its shape() may say so, see gp_shape. */
+    bool by_place, of_none;
 
     /* Optional, of a host kind: the stage does not come to a good end, and `why` says what happened. Called once its workers
      * have left, or open() has failed, and again before close(), also after finish(): the kind knows what is left to be
