@@ -303,9 +303,9 @@ static unsigned may_differ(const gp_shape *s, int output)
     return output || !s->fixed ? ~0u : ~s->fixed & ((1u << s->out[0].ndim) - 1);
 }
 
-static gp_rows rows_of(const gp_resolving *r, const gp_rstage *st, const gp_type *out)
+static gp_row_kind rows_of(const gp_resolving *r, const gp_rstage *st, const gp_type *out)
 {
-    gp_rows rows = !st->s.regroup.stack ? GP_ROWS_ANY : st->s.regroup.back ? GP_ROWS_WINDOW : GP_ROWS_GROUP;
+    gp_row_kind rows = !st->s.regroup.stack ? GP_ROWS_ANY : st->s.regroup.back ? GP_ROWS_WINDOW : GP_ROWS_GROUP;
     for (int p = 0; p < st->s.nin && !st->s.regroup.split; p++) {
         const gp_buffer *b = st->s.in[p] < 0 ? NULL : &r->buffer[st->s.in[p]].b;
         if (b && b->rows > rows && b->type.dim[0] == out->dim[0] && !(st->s.by_place >> p & 1)

@@ -117,7 +117,7 @@ typedef enum gp_depth_why {
 
 /* What the rows of a buffer's frames are: frames of a window or of a group, or made row by row of these. Of a window
  * they are those that are there, the newest last; of a group they have places. */
-typedef enum gp_rows { GP_ROWS_ANY, GP_ROWS_WINDOW, GP_ROWS_GROUP } gp_rows;
+typedef enum gp_row_kind { GP_ROWS_ANY, GP_ROWS_WINDOW, GP_ROWS_GROUP } gp_row_kind;
 
 typedef struct gp_buffer {
     const char *name;
@@ -146,7 +146,7 @@ typedef struct gp_buffer {
     unsigned varies;           /* a set of axes (1u << k) in which a frame may be shorter than `type` says, by its
                                   declaration or that of what it is made of; beside that any frame may have fewer rows */
     bool hidden;               /* its name is not in the file: a stage's key makes it, see window.c */
-    gp_rows rows;
+    gp_row_kind rows;
     bool carried;              /* all of it comes through carried buffers: it decides no frame's name, time or end */
     bool endless;              /* every source it comes from is endless */
     bool follows;              /* it ends when what it is read beside does: endless, or made of held frames */
