@@ -419,6 +419,8 @@ void gp_paused_take(gp_run *run, struct gp_paused *x)
 {
     for (int i = 0; i < run->plan->nrings; i++)
         take_ring(&run->ring[i], &x->ring[i]);
+    for (int i = 0; i < run->plan->nrings; i++)
+        gp_ring_limit(run, &run->ring[i], x->ring[i].end);
     for (int i = 0; i < run->plan->nactors; i++)
         take_actor(&run->actor[i], &x->actor[i]);
     for (int i = run->graph->nstages - 1; i >= 0; i--) {

@@ -141,17 +141,6 @@ static void wake_producer(gp_ringrt *r, gp_run *run)
         gp_eventcount_wake(&run->actor[r->ring->producer].changed);
 }
 
-/* Will frame `next` never come, since an input of what it is made of has ended? Who makes it may not say so yet: it
- * waits until its other inputs end, and these may wait until the holes at their end are consumed here, too. */
-static bool never_comes(const gp_run *run, const gp_ringrt *r, uint64_t next)
-{
-    const gp_actorrt *by = &run->actor[r->ring->producer];
-    bool never = atomic_load(&r->end) <= next;
-    for (int i = 0; i < by->nin && !by->regroup && !never; i++)
-        never = never_comes(run, by->in[i].ring, next);
-    return never;
-}
-
 /* One of several inputs has ended after `next` frames, or will: do others go on? Holes do not count. They are consumed,
  * so that what is behind them can come, once no frame before them is in flight; whoever made them told the accounts. */
 static gp_look behind_end(gp_actorrt *p, uint64_t next)
@@ -203,7 +192,7 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
             end = at = firings_in_all(p, end);
         else
             at = gp_actor_firings(p, at);
-        over |= end <= next || (at <= next && p->nin > 1 && never_comes(run, r, next));
+        over |= end <= next || (at <= next && p->nin > 1 && atomic_load(&r->most) <= next);
         lacks |= at <= next && paused;
         if (at - next < avail)
             avail = at - next;
@@ -343,6 +332,19 @@ static void check_end(gp_actorrt *p, uint64_t next)
     gp_run_fail(run, &e);
 }
 
+void gp_ring_limit(gp_run *run, gp_ringrt *r, uint64_t frames)
+{
+    if (frames >= atomic_load(&r->most))
+        return;
+    atomic_store(&r->most, frames);
+    for (int c = 0; c < r->ring->nconsumers; c++) {
+        const gp_actorrt *to = &run->actor[r->ring->consumer[c]];
+        const gp_regroup *g = to->regroup;
+        for (int o = 0; o < to->nout; o++)
+            gp_ring_limit(run, to->out[o], g ? gp_frames_at_most(g, gp_firings_at_most(g, frames)) : frames);
+    }
+}
+
 void gp_actor_end(gp_actorrt *p, uint64_t end, bool early)
 {
     gp_run *run = p->run;
@@ -358,11 +360,15 @@ void gp_actor_end(gp_actorrt *p, uint64_t end, bool early)
         end_sinks(p, end);
         gp_buffer_lost(run, p->in[0].ring->buffer, left);
     }
-    for (int o = 0; o < p->nout; o++)
+    pthread_mutex_lock(&run->lock);
+    for (int o = 0; o < p->nout; o++) {
         atomic_store(&p->out[o]->end, gp_actor_made(p, end));
+        gp_ring_limit(run, p->out[o], gp_actor_made(p, end));
+    }
+    pthread_mutex_unlock(&run->lock);
     for (int i = 0; i < p->nin; i++)
         atomic_store(&p->in[i].ring->consumed[p->in[i].consumer].closed, true);
-    for (int i = 0; i < run->plan->nactors; i++)       /* see never_comes */
+    for (int i = 0; i < run->plan->nactors; i++)       /* see gp_ringrt.most */
         gp_eventcount_wake(&run->actor[i].changed);
     atomic_store(&p->over, true);
     atomic_fetch_add(&p->progress, 1ULL);

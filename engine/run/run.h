@@ -54,6 +54,9 @@ struct gp_ringrt {
     gp_cursor produced;
     _Atomic uint64_t there;    /* the frame behind the last published one that is no hole */
     _Atomic uint64_t end;      /* frames in all; set after the last publish */
+    _Atomic uint64_t most;     /* no more than these will come, as something before it has ended. Who makes them may not
+                                  say so yet: it waits until its other inputs end, and these may wait until the holes
+                                  at their end are consumed by others, too */
     atomic_bool paused;        /* no more will come in this run (paused.c) */
     atomic_int room;           /* frames that may wait in it: its depth, or that of the plan that comes next (retune.c) */
     gp_cursor *consumed;       /* per consumer of the plan's ring */
@@ -265,6 +268,9 @@ typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER, GP_LOOK_DIFFER,
  * end at different counts, but for holes at the end, which gp_actor_ends_differ reports. PAUSED: there will not in this
  * run. Any thread. */
 gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n);
+/* No more than `frames` of r will come: lowers `most` of it, and of all that is made of it. With the run's lock, or
+ * before it begins. */
+void gp_ring_limit(gp_run *run, gp_ringrt *r, uint64_t frames);
 /* Names the inputs. Not to be called with an eventcount's lock. */
 void gp_actor_ends_differ(gp_actorrt *p, uint64_t next);
 
