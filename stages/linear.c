@@ -38,6 +38,6 @@ const gp_kind gp_kind_linear = {
     .also = "dense",
     .help = "vectors times weights, plus a bias, with an activation",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_multiply_opts),
-    .any_shape = true, .calls_library = true, .shape = shape, .open = gp_multiply_open,
+    .any_shape = true, .calls_library = true, .by_place = true, .shape = shape, .open = gp_multiply_open,
     .close = gp_multiply_close, .record = gp_multiply_record,
 };

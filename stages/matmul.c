@@ -24,6 +24,6 @@ const gp_kind gp_kind_matmul = {
     .also = "dot gemm",
     .help = "the product of two matrices, or of many",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_multiply_opts),
-    .any_shape = true, .calls_library = true, .shape = gp_multiply_shape, .open = gp_multiply_open,
+    .any_shape = true, .calls_library = true, .by_place = true, .shape = gp_multiply_shape, .open = gp_multiply_open,
     .close = gp_multiply_close, .record = gp_multiply_record,
 };

@@ -166,7 +166,7 @@ static bool shape(gp_shape *s)
             return gp_shape_fail(s, "method", "makes one pixel of at most %d in each axis, and here of %lld: set "
                                  "'method: area', or 'antialias: false'", INT_MAX,
                                  (long long)taps(o, in->dim[k], made.dim[k]));
-    s->by_place = made.dim[0] != in->dim[0];
+    s->by_place = o->height || made.dim[0] != in->dim[0];     /* of fewer rows a height makes as many */
     s->batched = true;
     s->fixed = (o->height ? 1 : 0) | (o->width ? 2 : 0) | (s->in_varies && s->in_varies[0] & 4 ? 0 : 4);
     s->scratch = scratch_of(o, in, &made, varies);

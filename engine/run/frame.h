@@ -44,7 +44,7 @@ typedef struct gp_age {
     int by, size;              /* ... that of this actor, of 1 << size frames */
 } gp_age;
 
-#define GP_GAPS_MANY ((uint64_t)1 << 63)
+#define GP_GAPS_MANY ((uint64_t)1 << 63 | 1)
 
 /* What travels with a frame of one buffer, beside its data. Written by the
  * producer before it publishes, read-only after. */
@@ -53,9 +53,9 @@ typedef struct gp_meta {
     int64_t time_ns;
     const char *name;
     gp_hole hole;
-    uint64_t gaps;             /* of rows that are frames of a group: bit j, its frame j is a hole, and one behind it is
-                                  none; 0: rows are at their places. GP_GAPS_MANY: a hash of the bits, which are more,
-                                  or it is not known which frames they are */
+    uint64_t gaps;             /* of rows that are frames of a group: bit j, its frame j is a hole; 0: rows are at their
+                                  places. GP_GAPS_MANY: a hash of the bits, which are more, or it is not known which
+                                  frames they are */
     bool touched;              /* the producer has written this slot before */
     gp_age age;
 } gp_meta;
@@ -69,9 +69,10 @@ typedef struct gp_numbers {
 
 /* ---- gaps.c: frames that a group left out, and where that puts the others ---- */
 
-/* With frame j of a group of `take` a hole, and one behind it none. */
+/* With frame j of a group of `take` a hole. */
 uint64_t gp_gaps_with(uint64_t gaps, uint64_t j, int64_t take);
-/* The row that frame j has, if there are so many; -1: it is a hole. Not with GP_GAPS_MANY. */
+bool gp_gaps_are_known(uint64_t gaps);         /* not GP_GAPS_MANY */
+/* The row that frame j has, if there are so many; -1: it is a hole. Of gaps that are known. */
 int64_t gp_gaps_row(uint64_t gaps, uint64_t j);
 /* The gaps of what a stage makes of `in`, which are not all whole: an output that has a row for each has their gaps.
  * False, with an error: two inputs of which that holds lack different frames, or rows are taken by their places. `out`,

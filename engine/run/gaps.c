@@ -4,15 +4,35 @@
  * that split finds the frames of the rows again. */
 #include "run/host.h"
 
+enum { LAST = 63 };                    /* the last bit: of 64 frames the last one is the only hole, or there is another bit */
+
 uint64_t gp_gaps_with(uint64_t gaps, uint64_t j, int64_t take)
 {
-    return take <= 64 ? gaps | (uint64_t)1 << j : GP_GAPS_MANY | (gaps ^ (j + 1)) * 0x9e3779b97f4a7c15u;
+    if (take > LAST + 1)
+        return GP_GAPS_MANY | (gaps ^ (j + 1)) * 0x9e3779b97f4a7c15u;
+    return j == LAST && gaps ? gaps : gaps | (uint64_t)1 << j;
+}
+
+bool gp_gaps_are_known(uint64_t gaps)
+{
+    return !(gaps >> LAST) || gaps == (uint64_t)1 << LAST;
 }
 
 int64_t gp_gaps_row(uint64_t gaps, uint64_t j)
 {
-    uint64_t before = j < 63 ? gaps & (((uint64_t)1 << j) - 1) : gaps;
-    return j < 63 && gaps >> j & 1 ? -1 : (int64_t)j - __builtin_popcountll(before);
+    uint64_t before = j <= LAST ? gaps & (((uint64_t)1 << j) - 1) : gaps;
+    return j <= LAST && gaps >> j & 1 ? -1 : (int64_t)j - __builtin_popcountll(before);
+}
+
+/* Of a frame with so many rows, without the holes behind the last of them. */
+static uint64_t before_last(uint64_t gaps, int64_t rows)
+{
+    for (int j = LAST; gp_gaps_are_known(gaps) && j >= 0; j--) {
+        uint64_t bit = (uint64_t)1 << j;
+        if (gaps & bit && j - __builtin_popcountll(gaps & (bit - 1)) >= rows)
+            gaps ^= bit;
+    }
+    return gaps;
 }
 
 /* ---- through a stage --------------------------------------------------- */
@@ -64,8 +84,9 @@ bool gp_gaps_pass(const gp_graph *g, const gp_stage *st, const gp_type *in, cons
             return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' takes rows of '%s' by their places, which they are not "
                            "at, because holes were left out: do it before the frames are put together",
                            st->name, g->buffer[st->in[i]].name);
+    uint64_t lacks = before_last(gaps[at], in[at].dim[0]);
     for (int i = 0; errs && compares && i < st->nin; i++) {
-        if (st->in[i] >= 0 && gaps[i] != gaps[at] && pairs_rows(g, st, x, i, script))
+        if (st->in[i] >= 0 && before_last(gaps[i], in[i].dim[0]) != lacks && pairs_rows(g, st, x, i, script))
             return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' reads '%s' and '%s' row by row, and their rows are not "
                            "of the same frames, because holes were left out of one: join them before the frames are "
                            "put together", st->name, x->name, g->buffer[st->in[i]].name);

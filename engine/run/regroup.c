@@ -91,13 +91,14 @@ static gp_meta made_by(const gp_actorrt *p, uint64_t k, uint64_t *says)
             seen = gp_gaps_with(seen, f - from, g->take);
             continue;
         }
-        m.rows++, m.gaps = seen;
+        m.rows++;
         if (!g->back && first)         /* the first of a group says when it was, and its name */
             m.time_ns = in->time_ns, m.name = in->name, *says = f;
         if (first || in->age.born_ns < m.age.born_ns)
             m.age = in->age;
         first = false;
     }
+    m.gaps = m.rows ? seen : 0;
     if (!g->back || !m.hole)           /* a window whose own frame is a hole is one */
         m.hole = m.rows ? GP_NO_HOLE : worst;
     if (g->drop_partial && m.rows < g->take)
@@ -140,7 +141,7 @@ int gp_regroup_good(const gp_actorrt *p, uint64_t k, int n, gp_errs *errs)
     int64_t rows = r->buffer->type.dim[0];
     for (int i = 0; p->regroup->split && i < n; i++) {
         const gp_meta *m = gp_meta_of(r, k + (uint64_t)i);
-        if (!m->hole && m->gaps & GP_GAPS_MANY)
+        if (!m->hole && !gp_gaps_are_known(m->gaps))
             return i || cannot_split(p, k, errs) ? i : 0;
     }
     for (int i = 0; p->regroup->stack && i < n; i++)

@@ -63,9 +63,35 @@ static bool choose(gp_shape *s, gp_multiply_opts *o, const gp_product *p)
     return true;
 }
 
+/* The axes of batches, from the innermost on, along which there is one matrix. */
+static unsigned ones(const gp_type *t)
+{
+    unsigned set = 0;
+    for (int k = 0; k < t->ndim - 2; k++)
+        set |= t->dim[t->ndim - 3 - k] == 1 ? 1u << k : 0;
+    return set;
+}
+
+/* What has fewer matrices in a frame than declared is not taken for all: as many as the other factor has it had before.
+ * A group of frames, too, has a matrix for each. */
+static bool fits_declared(gp_shape *s, gp_multiply_opts *o)
+{
+    char x[128], y[128];
+    for (int i = 0; i < GP_MADE; i++) {
+        const gp_type *t = &s->in[i], *other = &s->in[1 - i];
+        unsigned one = ones(t);
+        if (!s->partial)
+            o->one[i] = one, s->beside |= t->ndim > 2 && t->ndim == s->out[0].ndim && t->dim[0] > 1 ? 1u << i : 0;
+        else if (one & ~o->one[i] & ((1u << (other->ndim > 2 ? other->ndim - 2 : 0)) - 1) & ~ones(other))
+            return gp_shape_fail(s, NULL, "%s times %s in one frame: what is shorter there than declared is not taken for all",
+                                 gp_type_text(&s->in[GP_LEFT], x), gp_type_text(&s->in[GP_RIGHT], y));
+    }
+    return true;
+}
+
 bool gp_multiply_shape(gp_shape *s)
 {
-    gp_multiply_opts *o = (gp_multiply_opts *)s->opts;         /* `on_cpu` is shape()'s */
+    gp_multiply_opts *o = (gp_multiply_opts *)s->opts;
     const gp_type *a = &s->in[0], *b = &s->in[1];
     char x[128], y[128];
     gp_product p;
@@ -85,7 +111,7 @@ bool gp_multiply_shape(gp_shape *s)
                              gp_type_text(a, x), gp_type_text(b, y));
     if (a->dtype != GP_F32 && !gp_shape_without(s, "precision", gp_dtype_name(a->dtype)))
         return false;
-    return s->partial || choose(s, o, &p);
+    return fits_declared(s, o) && (s->partial || choose(s, o, &p));
 }
 
 /* ---- open, close ----------------------------------------------------- */

@@ -397,6 +397,15 @@ static const struct { const char *what, *stages, *msg; int other, out, dropped, 
     { "windows of them", FAILS("l", 6) "  - {use: window, in: l, frames: 3}\n"
       "  - {use: window, in: b, frames: 3, out: w}\n"
       "  - {use: expr, in: {x: window, y: w}, expr: x + y}\n  - {use: discard}\n", NULL, 6, 6, 0, 4 },
+    { "a window of what ended, beside them", FAILS("l", 6) "  - {use: expr, in: {x: l, y: b}, expr: x + y, out: j}\n"
+      "  - {use: window, in: j, frames: 2}\n  - {use: reduce, op: mean, axes: [0], out: m}\n"
+      "  - {use: expr, in: {l: l, m: m}, expr: l - m}\n  - {use: discard}\n", NULL, 6, 6, 0, 4 },
+    { "groups of both", DROPS("l", 6) "  - {use: expr, in: {x: l, y: b}, expr: x + y, out: j}\n"
+      "  - {use: group, in: l, frames: 2, out: g}\n  - {use: group, in: j, frames: 2, out: h}\n"
+      "  - {use: expr, in: {l: g, m: h}, expr: l - m}\n  - {use: discard}\n", NULL, 6, 6, 4, 0 },
+    { "mixed and held", DROPS("l", 6) "  - {use: expr, in: {x: l, y: b}, expr: x + y, out: j}\n"
+      "  - {use: mix, in: j, op: mean, frames: 2}\n  - {use: hold, frames: 2, out: h}\n"
+      "  - {use: expr, in: {l: l, m: h}, expr: l - m}\n  - {use: discard}\n", NULL, 6, 6, 4, 0 },
     { "a tail is dropped, and what failed beside it", FAILS("l", 8) "  - {use: group, in: a, frames: 4, tail: drop}\n"
       "  - {use: split}\n  - {use: expr, in: {x: l, y: split}, expr: x + y}\n  - {use: discard}\n", NULL, 0, 8, 0, 2 },
     { "the same beside a sink that reads what was made before", FAILS("l", 8)
@@ -570,6 +579,21 @@ static const struct { const char *what, *stages, *msg; } unknown[] = {
     BY_PLACE("by its index", "use: expr, expr: g * i0"),
     BY_PLACE("the first", "use: expr, expr: 'g - g[0, i1]'"),
     BY_PLACE("resized", "use: resize, height: 2, width: 3"),
+    BY_PLACE("resized to as many", "use: resize, height: 4, width: 3"),
+    { "the hole is the last", "  - {use: group, in: x, frames: 2, out: g}\n  - {use: slice, in: g, index: '-1'}\n"
+      "  - {use: discard}\n", "takes rows of 'g' by their places" },
+    { "the hole is the last, beside sums of all", "  - {use: group, in: x, frames: 2, out: g}\n"
+      "  - {use: reduce, in: g, op: sum, axes: [0], out: s}\n  - {use: expr, in: {g: g, s: s}, expr: g - s}\n"
+      "  - {use: discard}\n", NULL },
+    { "matrices beside a constant's", "  - {use: reshape, in: x, shape: [3, 1], out: m}\n"
+      "  - {use: group, in: m, frames: 4, out: g}\n  - {use: reshape, in: c, shape: [4, 1, 1], out: w}\n"
+      "  - {use: matmul, in: [g, w]}\n  - {use: discard}\n", "does not fit" },
+    { "one matrix of two beside a constant's", "  - {use: reshape, in: x, shape: [3, 1], out: m}\n"
+      "  - {use: group, in: m, frames: 2, out: g}\n  - {use: reshape, in: c, shape: [2, 1, 2], out: w}\n"
+      "  - {use: matmul, in: [g, w]}\n  - {use: discard}\n", "what is shorter there than declared is not taken for all" },
+    { "matrices by one", "  - {use: reshape, in: x, shape: [3, 1], out: m}\n"
+      "  - {use: group, in: m, frames: 4, out: g}\n  - {use: reshape, in: c, shape: [1, 4], out: w}\n"
+      "  - {use: matmul, in: [g, w]}\n  - {use: discard}\n", NULL },
     BY_PLACE("from elsewhere", "use: warp, affine: [1, 0, 0, 0, 1, 1]"),
     BY_PLACE("in a loop", "use: loop, times: 1, stages: [{use: roll, in: in, shift: 1, axis: 0, out: out}]"),
     { "behind each other", "  - {use: group, in: x, frames: 4, out: g}\n  - {use: concat, in: {a: g, b: g}}\n"
@@ -599,7 +623,8 @@ START_TEST(unknown_numbers)
              : strstr(unknown[_i / 6].stages, "in: c") ? ", c: {const: [1, 2, 3, 4]}"
              : strstr(unknown[_i / 6].stages, "out: w") ? ", w: {dtype: f32, shape: [3, 3]}, o: {like: w}" : "",
              unknown[_i / 6].stages);
-    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = _i % 2 });
+    const char *sets[] = { strstr(yaml, "matmul") ? "launch=graph" : NULL, NULL };     /* persistent: no library */
+    pipe_result r = pipe_run(dir, yaml, on, sets, (gp_run_options){ .poison = _i % 2 });
     pipe_dir_remove(dir);
     const char *msg = unknown[_i / 6].msg, *said = r.errs.n ? r.errs.e[0].msg : "";
     ck_assert_msg(r.compiled && r.outcome == (msg ? GP_ERROR : GP_DONE) && (!msg || strstr(said, msg)), "%s: %s",
