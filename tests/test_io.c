@@ -290,6 +290,32 @@ TEST_LOOP(missing, 0, 2)
     io_holds("c/10.raw", "\0\1", 2);
 }
 
+/* Files that are one frame each need not have one size; of one that cannot be opened all frames fail, where each has as
+ * many. What is missing is said by name. */
+TEST(missing_or_broken)
+{
+    char text[64];
+    io_count_npy("v1.npy", U8(1, 2), 0);
+    io_count_npy("v%3.npy", U8(3, 2), 0);    /* no number of the pattern */
+    io_count_npy("v3.npy", U8(3, 2), 10);
+    for (int i = 0; i < 3; i++)
+        io_count_npy(TEXT(text, "f%d.npy", i), U8(4, 2), 10 * i);
+    FILE *f = fopen(io_path("f1.npy", (char[600]){ 0 }), "r+");
+    ck_assert(f && fwrite("no npy", 1, 6, f) == 6 && !fclose(f));
+    pipe_result r = io_go("buffers: {v: {dtype: u8, shape: ['<=3', 2]}, f: {dtype: u8, shape: [2, 2]}}\nstages:\n"
+                          "  - {use: read, path: v%d.npy, out: v}\n  - {use: write, path: 'v/%d.raw'}\n"
+                          "  - {use: read, path: f%d.npy, out: f, on_error: drop}\n  - {use: write, path: 'f/%d.raw'}\n");
+    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
+    ck_assert(r.account[0].in == 3 && r.account[0].dropped == 1 && r.account[1].in == 6 && r.account[1].failed == 2);
+    io_holds("v/2.raw", "\12\13\14\15\16\17", 6);
+    io_holds("f/4.raw", "\24\25\26\27", 4);
+    io_holds("f/5.raw", "\30\31\32\33", 4);
+    bool said = false;
+    for (int i = 0; i < r.errs.n; i++)
+        said |= strstr(r.errs.e[i].msg, "frame 1: there is no file") && strstr(r.errs.e[i].msg, "v2.npy'");
+    ck_assert(said);
+}
+
 /* %% is a % and begins nothing. */
 TEST(percent_signs)
 {

@@ -90,7 +90,7 @@ TEST(probe_lists_files)
         { "{b,a}.png", "a.png b.png " }, { "{*,[ab]}.png", "B.png a.png b.png " }, { "{a}.png", "" }, { "x_{9,1}%d.raw", "" },
         { "x_%d.raw", "x_9.raw x_10.raw x_11.raw x_13.raw " }, { "x_%03d.raw", "x_011.raw " },
         { "y%03d.raw", "y003.raw y004.raw y1000.raw " }, { "[1]_%d.raw", "[1]_0.raw " }, { "n%d", "n0 n1 " },
-        { "z%d", "" }, { "x_*.raw", "x_011.raw x_9.raw x_10.raw x_11.raw x_13.raw " },
+        { "z%d", "" }, { "x_*.raw", "x_9.raw x_10.raw x_011.raw x_11.raw x_13.raw " },
         { "w%012d", "w000000000007 w000000000020 " }, { "w%12d", "" },
         { "w%0d", "w8 " }, { "w%99d", "" } };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -414,6 +414,25 @@ static void lint_rate(linting *l)
     }
 }
 
+/* A join takes the first frame of one source with the first of the other. */
+static void lint_numbers(linting *l)
+{
+    for (int i = 0; i < l->g->nstages; i++) {
+        const gp_stage *st = &l->g->stage[i], *low = NULL, *high = NULL;
+        for (int v = 0; v < i && st->nin > 1; v++) {
+            const gp_stage *from = &l->g->stage[v];
+            if (!(st->sources[v / 32] >> v % 32 & 1) || !from->known.number)
+                continue;
+            low = low && low->known.number <= from->known.number ? low : from;
+            high = high && high->known.number >= from->known.number ? high : from;
+        }
+        if (low && low->known.number < high->known.number)
+            warn(l, key_at(high->node, "path", high->at), "the files of '%s' begin with number %lld, and those of '%s' with "
+                 "%lld, but stage '%s' joins the first of both", high->name, (long long)high->known.number - 1, low->name,
+                 (long long)low->known.number - 1, st->name);
+    }
+}
+
 /* How many frames reach it, if all its sources say how many they make; else -1. */
 static int64_t frames_of(const linting *l, const gp_stage *st)
 {
@@ -518,6 +537,7 @@ static const lint lints[] = {
     { "names", lint_names, "put %05d, the frame's number, or %n, its source's name, into it" },
     { "carry", lint_carry, "give the loop carry: {INPUT: BUFFER}" },
     { "rate", lint_rate, "so they wait for each other: give both one rate" },
+    { "numbers", lint_numbers, "if equal numbers belong together, move away those that the other lacks" },
 };
 
 bool gp_lint_of_machine(const gp_plan *p)

@@ -86,53 +86,26 @@ static void look_at_file(gp_arena *a, gp_file *f, const char *path)
 
 /* ---- lists of files -------------------------------------------------- */
 
-enum { DIGITS = 18 };          /* of the largest number */
-
-/* The %d or %05d in a pattern: [*from, *to), `width` digits at least. */
-static bool find_number(const char *pattern, const char **from, const char **to, int *width)
-{
-    for (const char *s = pattern; (s = strchr(s, '%')); s++) {
-        const char *d = s + 1;
-        if (*d != '0' && *d != 'd')
-            continue;
-        for (*width = 0; *d >= '0' && *d <= '9' && *width < DIGITS; d++)
-            *width = 10 * *width + (*d - '0');
-        *width = *width ? *width : 1;
-        if (*d == 'd' && *width <= DIGITS)
-            return *from = s, *to = d + 1, true;
-    }
-    return false;
-}
-
 /* A glob that matches any text in place of the number; all other special characters are
  * escaped. */
-static char *any_number(gp_arena *a, const char *pattern, const char *from, const char *to)
+static char *any_number(gp_arena *a, const char *pattern)
 {
     char *out = gp_alloc(a, 2 * strlen(pattern) + 2), *o = out;
     for (const char *s = pattern; *s; s++) {
-        if (s == from) {
-            *o++ = '*', s = to - 1;
+        size_t n = gp_path_conversion(s);
+        if (n && s[n - 1] != 'n') {
+            *o++ = s[n - 1] == 'd' ? '*' : '%', s += n - 1;
             continue;
         }
         if (strchr("*?[\\", *s))
             *o++ = '\\';
         *o++ = *s;
     }
+    *o = 0;
     return out;
 }
 
-/* The number in `path`, -1 when it is not one as %0Nd would write it. */
-static long long number_in(const char *path, size_t prefix, size_t suffix, int width)
-{
-    size_t len = strlen(path), digits = len - prefix - suffix;
-    const char *s = path + prefix;
-    if (len < prefix + suffix + (size_t)width || digits > DIGITS
-        || strspn(s, "0123456789") < digits || (digits > (size_t)width && *s == '0'))
-        return -1;
-    return strtoll(s, NULL, 10);
-}
-
-struct numbered { long long number; const char *path; };
+struct numbered { uint64_t number; const char *path; };
 
 static int by_number(const void *a, const void *b)
 {
@@ -140,20 +113,38 @@ static int by_number(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Digits count as the number they are: a9 stands before a10. */
+/* Digits count as the whole number they are: a9 stands before a10, and a09 between a8 and a10. */
 static int by_name(const void *a, const void *b)
 {
-    return strverscmp(*(const char *const *)a, *(const char *const *)b);
+    static const char digits[] = "0123456789";
+    const char *const x = *(const char *const *)a, *const y = *(const char *const *)b, *p = x, *q = y;
+    while (*p && *q) {
+        size_t m = strspn(p, digits), n = strspn(q, digits);
+        if (!m || !n) {
+            if (*p != *q)
+                break;
+            p++, q++;
+            continue;
+        }
+        for (; m > 1 && *p == '0'; m--)
+            p++;
+        for (; n > 1 && *q == '0'; n--)
+            q++;
+        int differ = m != n ? (m > n) - (m < n) : memcmp(p, q, m);
+        if (differ)
+            return differ;
+        p += m, q += n;
+    }
+    return *p != *q ? (unsigned char)*p - (unsigned char)*q : strcmp(x, y);
 }
 
 /* Of the paths that match, those that have a number, from the lowest on. */
-static int keep_numbered(gp_arena *a, const char **path, int n, size_t prefix, size_t suffix,
-                         int width)
+static int keep_numbered(gp_arena *a, const char *pattern, const char **path, int n)
 {
     struct numbered *v = GP_NEW(a, struct numbered, n);
     int count = 0;
     for (int i = 0; i < n; i++)
-        if ((v[count].number = number_in(path[i], prefix, suffix, width)) >= 0)
+        if (gp_path_match(pattern, path[i], &v[count].number))
             v[count++].path = path[i];
     qsort(v, (size_t)count, sizeof *v, by_number);
     for (int i = 0; i < count; i++)
@@ -256,16 +247,14 @@ static int without_twins(const char **path, int n)
 static void look_at_glob(gp_arena *a, gp_probed *x)
 {
     const char *pattern = x->path;
-    const char *from = NULL, *to = NULL;
-    int width = 0;
     struct list l = {0};
-    bool numbered = find_number(pattern, &from, &to, &width);
-    list_matches(a, numbered ? any_number(a, pattern, from, to) : pattern, x, &l);
+    bool numbered = gp_path_has_number(pattern);
+    list_matches(a, numbered ? any_number(a, pattern) : pattern, x, &l);
     if (l.n > 1)
         qsort(l.path, (size_t)l.n, sizeof *l.path, by_name);
     l.n = without_twins(l.path, l.n);
     if (numbered)
-        l.n = keep_numbered(a, l.path, l.n, (size_t)(from - pattern), strlen(to), width);
+        l.n = keep_numbered(a, pattern, l.path, l.n);
     x->files = (gp_files){ l.n, l.path };
 }
 

@@ -2,7 +2,7 @@
  *
  * Where a file is one frame, a frame's number says which. Files that are cut into pieces are opened one after the
  * other, since each says how many it has; then its pieces are read at the same time by all workers. A file that cannot
- * be opened costs one frame: the next is from the next file. A piece that cannot be read costs its own, so that numbers
+ * be opened costs one frame, or as many as each has where numbers decide: the next is from the next file. A piece that cannot be read costs its own, so that numbers
  * depend on what files say when they are opened. A file whose rows can be read in their order only is read by turns. */
 #include <errno.h>
 #include <fcntl.h>
@@ -172,7 +172,8 @@ static bool read_piece(gp_piece_file *f, gp_read_worker *w, int64_t piece, gp_vi
 
 /* Where a frame is. */
 struct place {
-    int file;
+    int file;                  /* negative: there is none */
+    uint64_t number;           /* ... of this number */
     uint64_t pass;             /* over the files */
     bool first;                /* of its pass */
     gp_piece_file *in;     /* NULL: the file is one frame */
@@ -208,7 +209,21 @@ static void next_file(gp_reader *r)
         r->holes += r->o->pieces;
 }
 
-/* The next piece, for the worker whose turn it is; with the lock. A file that cannot be opened costs one frame. */
+/* Opens the next file. Of files whose numbers decide, each has as many pieces as the first. */
+static bool open_next(gp_reader *r, gp_read_worker *w, gp_piece_file *f, gp_view *v, char why[GP_WHY])
+{
+    int64_t at, rows, want = r->o->numbered ? r->o->pieces : 0;
+    if (!open_file(r, w, f, r->file, v, why))
+        return false;
+    if (!want || (gp_cut_frame(&f->cut, want - 1, &at, &rows) && !gp_cut_frame(&f->cut, want, &at, &rows)))
+        return true;
+    gp_piece_release(f);
+    return gp_why(why, "does not have %lld frames, as the first file has: numbers of the frames behind it would not be "
+                  "known ('missing: skip' takes files as they are)", (long long)want);
+}
+
+/* The next piece, for the worker whose turn it is; with the lock. Of a file that cannot be opened each frame fails,
+ * where it is known how many there would be; else one. */
 static gp_status next_piece(gp_reader *r, gp_read_worker *w, gp_view *v, struct place *p, char why[GP_WHY])
 {
     const gp_read_opts *o = r->o;
@@ -225,14 +240,15 @@ static gp_status next_piece(gp_reader *r, gp_read_worker *w, gp_view *v, struct 
         }
         *p = (struct place){ .file = r->file, .pass = r->pass, .first = !r->any, .piece = r->piece };
         if (r->holes) {
-            r->holes--;
+            p->number = o->lowest + (uint64_t)(r->number - (r->holes-- + o->pieces - 1) / o->pieces);
             return GP_DROP;
         }
         gp_piece_file *f = r->open;
         while (!r->now && f->users)
             f++;
-        if (!r->now && !open_file(r, w, f, r->file, v, why)) {
-            next_file(r);
+        if (!r->now && !open_next(r, w, f, v, why)) {
+            if (++r->piece >= r->o->pieces || !r->o->numbered)
+                next_file(r);
             break;
         }
         if (!r->now)
@@ -279,7 +295,7 @@ static gp_status find_file(const gp_reader *r, uint64_t frame, struct place *p)
     if (n)
         *p = (struct place){ .file = (int)(frame % n), .pass = frame / n, .first = frame % n == 0 };
     if (o->numbered)
-        p->file = o->numbered[p->file];
+        p->number = o->lowest + (uint64_t)p->file, p->file = o->numbered[p->file];
     return (p->pass || p->none) && !o->loop ? GP_END : p->none ? GP_FAILED : p->file < 0 ? GP_DROP : GP_OK;
 }
 
@@ -317,9 +333,10 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     gp_status s = whole ? find_file(r, f->index, &p) : find_piece(r, w, f, &p, why);
     if (s == GP_FAILED)
         return fail(r, c, f, &p, why);
-    if (s == GP_DROP)
-        gp_fail(c->errs, GP_E_WARN, r->o->at, "frame %llu: there is no file '%s' of its number ('missing: hole')",
-                (unsigned long long)f->index, r->o->path);
+    char name[PATH_MAX];
+    if (s == GP_DROP && gp_path_expand(name, r->o->path, p.number, "", why))
+        gp_fail(c->errs, GP_E_WARN, r->o->at, "frame %llu: there is no file '%s' ('missing: hole')",
+                (unsigned long long)f->index, name);
     if (s != GP_OK)
         return s;
     if (whole) {

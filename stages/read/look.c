@@ -91,40 +91,44 @@ static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool
     return true;
 }
 
-/* Numbered files: of which number is there none? */
+/* Numbered files: of which numbers is there none? */
 static bool find_missing(gp_shape *s, gp_read_opts *o)
 {
     enum { FEW = 1000, MOST = 10 };            /* numbers for each file, beside a few */
-    uint64_t from, last, number;
+    uint64_t last, number;
     o->numbered = NULL, o->numbers = 0, o->pieces = 0;
-    if (o->nfiles < 2 || !gp_path_has_number(o->path) || o->missing == GP_MISSING_SKIP
-        || !gp_path_match(o->path, o->file[0], &from) || !gp_path_match(o->path, o->file[o->nfiles - 1], &last)
-        || last - from < (uint64_t)o->nfiles)
+    if (!gp_path_has_number(o->path) && !gp_shape_without(s, "missing", "what has no number, as in img_%03d.png"))
+        return false;
+    if (o->nfiles < 2 || o->missing == GP_MISSING_SKIP || !gp_path_match(o->path, o->file[0], &o->lowest)
+        || !gp_path_match(o->path, o->file[o->nfiles - 1], &last))
         return true;
-    if (last - from > (uint64_t)o->nfiles * MOST + FEW)
+    s->known.number = (int64_t)o->lowest + 1;
+    if (last - o->lowest > (uint64_t)o->nfiles * MOST + FEW)
         return gp_shape_fail(s, "path", "of the numbers %llu to %llu only %d have a file '%.200s': 'missing: skip' takes one "
-                             "after the other", (unsigned long long)from, (unsigned long long)last, o->nfiles, o->path);
-    int n = (int)(last - from) + 1, none = 0;
+                             "after the other", (unsigned long long)o->lowest, (unsigned long long)last, o->nfiles, o->path);
+    int n = (int)(last - o->lowest) + 1, none = 0;
     int *at = gp_shape_alloc(s, sizeof *at * (size_t)n);
     memset(at, -1, sizeof *at * (size_t)n);
     for (int i = 0; i < o->nfiles; i++)
         if (gp_path_match(o->path, o->file[i], &number))
-            at[number - from] = i;
-    while (at[none] >= 0)
+            at[number - o->lowest] = i;
+    while (none < n && at[none] >= 0)
         none++;
-    if (o->missing == GP_MISSING_ERROR)
-        return gp_shape_fail(s, "path", "there is no file '%.200s' of number %llu", o->path, (unsigned long long)from + none);
+    if (o->missing == GP_MISSING_ERROR && none < n)
+        return gp_shape_fail(s, "path", "there is no file '%.200s' of number %llu", o->path, (unsigned long long)o->lowest + none);
     o->numbered = at, o->numbers = n;
     return true;
 }
 
-/* How many frames a file that is missing would have had: as many as each other one. */
+/* How many frames a file that is missing, or cannot be opened, would have had: as many as each other one. */
 static bool count_pieces(gp_shape *s, gp_read_opts *o, const gp_file *first, int64_t pieces)
 {
     bool same = pieces > 0;
-    for (int i = 1; o->numbered && same && i < o->nfiles; i++)
+    for (int i = 1; o->numbered && pieces > 1 && same && i < o->nfiles; i++)
         same = gp_probe_size(s, o->file[i]) == first->size;
     o->pieces = pieces;
+    if (!same && o->numbers == o->nfiles)
+        o->numbered = NULL;            /* none is missing */
     return same || !o->numbered
         || gp_shape_fail(s, "path", "a file '%.200s' is missing between others, and how many frames it would have had is not "
                          "known, as %s: 'missing: skip' goes on with the next file", o->path,

@@ -43,7 +43,8 @@ typedef struct gp_read_opts {
     int looked;                /* where it was found in pictures: in how many */
     const char *const *file;
     int nfiles;
-    const int *numbered; int numbers;  /* where numbers are missing: which file has the lowest number + i, or -1 */
+    const int *numbered; int numbers;  /* of files whose numbers decide: which file has the lowest number + i, or -1 */
+    uint64_t lowest;
     int64_t pieces;            /* ... and where files are cut: the frames of each */
 } gp_read_opts;
 

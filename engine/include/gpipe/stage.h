@@ -172,7 +172,7 @@ enum { GP_PROBE_HEAD = 1 << 20 };
 
 typedef struct gp_files {
     int n;
-    const char *const *path;       /* in byte order */
+    const char *const *path;       /* by their names, a9 before a10; of a pattern with a number by that */
 } gp_files;
 
 /* What a kind can say of its speed before anything runs, for the lints of `gpipe check`. */
@@ -181,6 +181,7 @@ typedef struct gp_known {
     bool f64;                  /* computes in f64, so that its speed may depend on that */
     double hertz;              /* of a source that keeps a pace: frames a second */
     int64_t frames;            /* of a source: how many it makes */
+    int64_t number;            /* of a source of numbered files: the lowest number, plus 1; 0: it is none */
 } gp_known;
 
 typedef struct gp_dim3 { unsigned x, y, z; } gp_dim3;
