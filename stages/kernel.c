@@ -33,8 +33,7 @@ static bool read_shared(gp_shape *s, struct opts *o)
         return true;
     if (!gp_shape_eval(s, o->shared, &n))
         return false;
-    gp_num_whole(o->shared->text, &n);
-    if (!n.is_int || n.i < 0 || n.i > MAX_SHARED)
+    if (!gp_num_whole(&n) || n.i < 0 || n.i > MAX_SHARED)
         return gp_shape_fail(s, "shared", "%.17g bytes of shared memory; a block can have 0 to "
                              "%d KiB", n.f, MAX_SHARED / 1024);
     o->kernel.shared = (size_t)n.i;

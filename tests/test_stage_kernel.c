@@ -328,7 +328,7 @@ static const struct { const char *stage, *msg; } bad[] = {
     { SCALE "args: [in, out, {u8: 256}]}", "'256' is 256, which no u8 can be" },
     { SCALE "args: [in, out, {i32: gain}]}", "'gain' is 1.5, which no i32 can be" },
     { SCALE "args: [in, out, {u8: 2.56e2}]}", "'2.56e2' is 256, which no u8 can be" },
-    { SCALE "args: [in, out, {i32: 3 / 1.0}]}", "'3 / 1.0' is 3, which no i32 can be" },
+    { SCALE "args: [in, out, {i32: 3 / 2.0}]}", "'3 / 2.0' is 1.5, which no i32 can be" },
     { SCALE "args: [in, out, {f32: 16777217}]}", "'16777217' is 16777217, which no f32 can be" },
     { SCALE "args: [in, out, {i32: 'in.shape[2]'}]}", "'in' has no axis 2" },
     { SCALE ARGS "}", "a kernel needs 'threads', the number that runs for a frame: 'threads: out.size' is one for each element "

@@ -39,13 +39,11 @@ void gp_num_store(void *to, const gp_num *x, gp_dtype t)
     }
 }
 
-bool gp_num_whole(const char *text, gp_num *x)
+bool gp_num_whole(gp_num *x)
 {
-    char *end;
-    strtod(text, &end);
-    if (!*end && !x->is_int && x->f == floor(x->f) && fabs(x->f) <= 0x1p53)
+    if (!x->is_int && x->f == floor(x->f) && fabs(x->f) < 0x1p53)
         *x = (gp_num){ true, (gp_int128)x->f, x->f };
-    return !*end;
+    return x->is_int;
 }
 
 const char *gp_num_text(const gp_num *x, char buf[GP_NUM_TEXT])

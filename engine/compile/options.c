@@ -123,13 +123,13 @@ bool gp_read_num(gp_reader *r, const gp_node *n, gp_num *out)
 /* A number is quoted as it stands in the file; of any other expression there is its value, too. */
 static bool whole(gp_reader *r, const gp_node *n, gp_num *v)
 {
-    char value[40] = "";
-    bool number = gp_num_whole(n->text, v);
-    if (v->is_int)
+    char value[40] = "", *end;
+    if (gp_num_whole(v))
         return true;
-    if (!number)
+    if (strtod(n->text, &end), *end)
         snprintf(value, sizeof value, ", which is %g", v->f);
-    return WRONG(r, n, "must be a whole number, written without point or exponent, not '%.80s'%s", n->text, value);
+    return WRONG(r, n, "must be a whole number%s, not '%.80s'%s",
+                 v->f == floor(v->f) ? ", from 2^53 on written without point or exponent" : "", n->text, value);
 }
 
 bool gp_read_int(gp_reader *r, const gp_node *n, int64_t min, int64_t max, int64_t *out)

@@ -35,12 +35,11 @@ static int64_t most_along(const gp_kgrid *g, int axis)
     return (axis ? MAX_GRID_YZ : INT32_MAX) * unit_of(g, axis);
 }
 
-/* The blocks that `n`, which the option says as `text`, are. False: no grid has so many. */
-static bool count_blocks(const gp_kgrid *g, const char *text, gp_num n, int axis, unsigned *blocks)
+/* The blocks that `n` are. False: no grid has so many. */
+static bool count_blocks(const gp_kgrid *g, gp_num n, int axis, unsigned *blocks)
 {
     int64_t unit = unit_of(g, axis);
-    gp_num_whole(text, &n);
-    if (!n.is_int || n.i < 1 || n.i > most_along(g, axis))
+    if (!gp_num_whole(&n) || n.i < 1 || n.i > most_along(g, axis))
         return false;
     *blocks = (unsigned)((n.i + unit - 1) / unit);
     return true;
@@ -104,7 +103,7 @@ bool gp_kgrid_read(gp_shape *s, const gp_ints *block, gp_kgrid *g)
         const gp_node *e = along(size, i);
         if (!gp_shape_eval(s, e, &v))
             ok = false;
-        else if (!count_blocks(g, e->text, v, i, &blocks[i]))
+        else if (!count_blocks(g, v, i, &blocks[i]))
             ok = gp_shape_fail_at(s, e->at, "%s%.17g %s along %c; it must be a whole number, without point or exponent, "
                                   "from 1 to %lld", g->threads ? "" : "a grid of ", v.f,
                                   g->threads ? "threads" : "blocks", "xyz"[i], (long long)most_along(g, i));
@@ -127,7 +126,7 @@ bool gp_kgrid_of(const gp_dcall *c, const gp_ports *p, const gp_kgrid *g, gp_dim
         const gp_node *e = along(size, i);
         if (!gp_ports_eval(c, p, e, &v))
             return false;
-        if (!count_blocks(g, e->text, v, i, &blocks[i]))
+        if (!count_blocks(g, v, i, &blocks[i]))
             return gp_fail(c->errs, GP_E_RUN, e->at, "stage '%s': %s%.17g %s along %c", c->name,
                            g->threads ? "" : "a grid of ", v.f, g->threads ? "threads" : "blocks", "xyz"[i]);
     }

@@ -13,11 +13,11 @@ static const char *const c_type[GP_NDTYPES] = {
     [GP_F32] = "float", [GP_F64] = "double", [GP_C64] = "gp_c64",
 };
 
-/* The number that `text` is as an argument of type `t`. False when it does not fit; what has a fraction is rounded. */
-static bool convert(gp_dtype t, const char *text, gp_num n, gp_kvalue *v)
+/* The number as an argument of type `t`. False when it does not fit; what has a fraction is rounded. */
+static bool convert(gp_dtype t, gp_num n, gp_kvalue *v)
 {
     if (t < GP_F16)
-        gp_num_whole(text, &n);
+        gp_num_whole(&n);
     bool fits = (n.is_int || t == GP_F32 || t == GP_F64) && gp_num_fits(&n, t);
     if (fits)
         gp_num_store(v, &n, t);
@@ -133,7 +133,7 @@ static bool read_value(gp_shape *s, gp_kargs *o, const gp_node *n)
                                 gp_dtype_name(t));
     if (!gp_shape_eval(s, n->item[0], &num))
         return false;
-    if (!convert(t, n->item[0]->text, num, &v))
+    if (!convert(t, num, &v))
         return gp_shape_fail_at(s, n->item[0]->at, "'%s' is %s, which no %s can be",
                                 n->item[0]->text, gp_num_text(&num, text), gp_dtype_name(t));
     return push_arg(s, o, n, (gp_karg){ .what = GP_VALUE, .dtype = t, .value = n->item[0] },
@@ -190,7 +190,7 @@ bool gp_karg_value(const gp_dcall *c, const gp_ports *p, const gp_karg *a, gp_kv
     }
     if (!gp_ports_eval(c, p, a->value, &n))
         return false;
-    return convert(a->dtype, a->value->text, n, v) ||
+    return convert(a->dtype, n, v) ||
            gp_fail(c->errs, GP_E_RUN, a->value->at, "stage '%s': '%s' is %s, which no %s can "
                    "be", c->name, a->value->text, gp_num_text(&n, text), gp_dtype_name(a->dtype));
 }
