@@ -22,8 +22,8 @@ static gp_num level_of(const struct opts *o, gp_dtype t)
     gp_num level = o->level;
     if (!level.is_int && t < GP_F16)
         level.f = floor(level.f);
-    else if (!level.is_int && t == GP_F16)
-        level.f = half_below((float)level.f);
+    else if (t == GP_F16)
+        level = (gp_num){ .f = half_below((float)level.f) };
     return level;
 }
 
@@ -37,8 +37,8 @@ static bool shape(gp_shape *s)
     s->batched = true;
     if (t == GP_F32 || gp_dtype_size(t) == 1 || t == GP_U16 || t == GP_I16)
         s->expr = "in > level ? above : below";    /* f32 holds all of these */
-    return (gp_num_fits(&level, t) || gp_number_fits(s, "level", &o->level, t)) && gp_number_fits(s, "below", &o->below, t)
-        && gp_number_fits(s, "above", &o->above, t);
+    return ((t == GP_F16 && isfinite(o->level.f)) || gp_num_fits(&level, t) || gp_number_fits(s, "level", &o->level, t))
+        && gp_number_fits(s, "below", &o->below, t) && gp_number_fits(s, "above", &o->above, t);
 }
 
 static bool record(gp_dcall *c)

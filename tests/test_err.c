@@ -60,11 +60,11 @@ TEST_EACH(a_long_line, longs)
 /* What steers a terminal is shown, not sent; the caret stands where it is. */
 static const struct { const char *text; int col, len; const char *shown; } steering[] = {
     { "a\x1b]0;x\x07: y", 9, 1, "    1 | a\\x1b]0;x\\x07: y\n      |               ^\n" },
-    { "\x1b[31m\xc2\x85:\ry\r\n", 1, 7, "    1 | \\x1b[31m\\u{85}:\\x0dy\n      | ^~~~~~~~~~~~~~\n" },
+    { "\x1b[31m\xc2\x85:\ry\r\n", 1, 7, "    1 | \\x1b[31m\\u0085:\\x0dy\n      | ^~~~~~~~~~~~~~\n" },
     { "k: \xe2\x80\xae z\xe2\x81\xa6", 4, 1,
-      "    1 | k: \\u{202e} z\\u{2066}\n      |    ^~~~~~~~\n" },
+      "    1 | k: \\u202e z\\u2066\n      |    ^~~~~~\n" },
     { "k:\xc2\xa0v\xe2\x80\x8b \xe2\x80\x9c", 3, 1,
-      "    1 | k:\\u{a0}v\\u{200b} \xe2\x80\x9c\n      |   ^~~~~~\n" },
+      "    1 | k:\\u00a0v\\u200b \xe2\x80\x9c\n      |   ^~~~~~\n" },
     { "k: \xff\xc0\x80\xed\xa0\x80", 5, 1,
       "    1 | k: \\xff\\xc0\\x80\\xed\\xa0\\x80\n      |        ^~~~\n" },
     { "\x1b\tx", 3, 1, "    1 | \\x1b\tx\n      |     \t^\n" },
@@ -97,7 +97,7 @@ TEST(a_hostile_message)
         { GP_E_SPEC, "\x1b[2Ja\nb.yaml", "no '\x1b[2J\x80\t'", "\\x1b[2Ja\\x0ab.yaml: error: no "
           "'\\x1b[2J\\x80\t'\n" },
         { GP_E_RUN, NULL, "one\n  two\nf.yaml: ok\n", "gpipe: error: one\n  two\n      f.yaml: ok\n\n" },
-        { GP_E_NOTE, NULL, "one\r\xe2\x80\xaa", "      one\\x0d\\u{202a}\n" },
+        { GP_E_NOTE, NULL, "one\r\xe2\x80\xaa", "      one\\x0d\\u202a\n" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gp_err e = { .code = cases[i].code, .at = { .file = cases[i].file } };

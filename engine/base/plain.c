@@ -45,7 +45,7 @@ int gp_put_plain(FILE *f, const char *s, size_t n, const char *keep)
         if (!is || (c < 0x80 && gp_steers(c) && !(c && strchr(keep, (int)c))))
             shown = snprintf(code, sizeof code, "\\x%02x", (unsigned char)*out);
         else if (c >= 0x80 && (gp_steers(c) || gp_odd_name(c, false)))
-            shown = snprintf(code, sizeof code, "\\u{%x}", c);
+            shown = snprintf(code, sizeof code, c > 0xffff ? "\\U%08x" : "\\u%04x", c);       /* as YAML has it */
         if (shown > 1)
             out = code, bytes = (size_t)shown;
         if (f)

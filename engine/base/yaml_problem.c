@@ -195,8 +195,6 @@ void gp_yaml_explain(gp_yaml_problem *x)
     point(x, x->at, x->at + 1);
     SAY(x, "%s", problem);
     size_t line = line_start(x, x->at);
-    if (say_no_blank(x, skip(x, line, " ")) || say_no_blank(x, line_above(x, line)))
-        return;
     if (c == '\t' || strstr(problem, " tab ")) {
         SAY(x, "a tab cannot indent YAML; use spaces");
     } else if (strstr(problem, "cannot start any token")) {
@@ -210,6 +208,8 @@ void gp_yaml_explain(gp_yaml_problem *x)
         SAY(x, "this quote is never closed");
     } else if (strstr(context, "flow")) {
         explain_flow(x);
+    } else if (say_no_blank(x, skip(x, line, " ")) || say_no_blank(x, line_above(x, line))) {
+        return;
     } else if ((strstr(problem, "mapping values") || strstr(problem, "<document start>"))
                && is_above(x, x->at, &from)) {
         say_no_colon(x, from, line_end(x, from));

@@ -78,7 +78,9 @@ static const char missing[] = "#N/A";
 /* What spreadsheets write in place of a number: one that is missing, or that cannot be computed. */
 static bool is_cell_error(const char *from, const char *to)
 {
-    static const char *const words[] = { missing, "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!" };
+    static const char *const words[] = { missing, "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#SPILL!", "#CALC!",
+                                         "#FIELD!", "#BLOCKED!", "#CONNECT!", "#UNKNOWN!", "#BUSY!", "#PYTHON!", "#ERROR!",
+                                         "#GETTING_DATA" };
     for (size_t i = 0; from < to && *from == '#' && i < sizeof words / sizeof *words; i++)
         if (is_word(from, to, words[i]))
             return true;
