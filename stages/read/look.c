@@ -128,7 +128,7 @@ static bool count_pieces(gp_shape *s, gp_read_opts *o, const gp_file *first, int
         same = gp_probe_size(s, o->file[i]) == first->size;
     o->pieces = pieces;
     if (!same && o->numbers == o->nfiles)
-        o->numbered = NULL;            /* none is missing */
+        o->numbered = NULL, o->numbers = 0;    /* none is missing */
     return same || !o->numbered
         || gp_shape_fail(s, "path", "a file '%.200s' is missing between others, and how many frames it would have had is not "
                          "known, as %s: 'missing: skip' goes on with the next file", o->path,
