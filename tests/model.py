@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+"""model.py GPIPE [SEED [PIPELINES]] - random pipelines beside a model in NumPy.
+
+Numbered files with gaps, raw files, frames that scripts drop or fail, joins, carried buffers, loops, and stages that
+regroup, in any order: which frames there are, their numbers, their values, and the account of each source. The model
+(class Stream) knows frames as a list, with None for a hole, and nothing of rings, slots, threads or launches, whose
+settings are random. All values are whole numbers that f64 holds, so that sums have no order.
+
+`model.py GPIPE SEED I..` tries pipeline I again. Without a GPU; plain NumPy.
+"""
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from fractions import Fraction
+
+import numpy as np
+
+ACCOUNT = re.compile(r"(\d+) frames? in, (\d+) out, (\d+) dropped, (\d+) failed, (\d+) cancelled")
+
+
+class Stream:
+    """The frames of a buffer. A frame is (rows, array, sources): rows are places along axis 0 that are there, sources
+    the (source, number) that it was made from."""
+
+    def __init__(self, shape, rate, frames, held=False):
+        self.shape, self.rate, self.frames, self.held = shape, rate, frames, held
+
+    def whole(self):
+        return all(f is None or len(f[0]) == self.shape[0] for f in self.frames)
+
+    def length(self):
+        """Without the holes at its end."""
+        n = len(self.frames)
+        while n and self.frames[n - 1] is None:
+            n -= 1
+        return n
+
+    def map(self, f, shape=None):
+        return Stream(shape or self.shape, self.rate, [None if x is None else f(k, x) for k, x in enumerate(self.frames)],
+                      self.held)
+
+
+class World:
+    """What happened to the frames of sources."""
+
+    def __init__(self):
+        self.frames, self.failed, self.dropped = {}, set(), set()
+
+    def lose(self, frame, how):
+        how.update(frame[2])
+
+
+def affine(s, a, b):
+    return s.map(lambda k, f: (f[0], f[1] * a + b, f[2]))
+
+
+def lose(w, s, every, at, how):
+    def one(k, f):
+        if k % every != at:
+            return f
+        w.lose(f, how)
+        return None
+    return s.map(one)
+
+
+def join(w, a, b):
+    n = len(a.frames) if b.held else len(b.frames) if a.held else max(len(a.frames), len(b.frames))
+    out = []
+    for k in range(n):
+        x = a.frames[k] if k < len(a.frames) else None
+        y = b.frames[k] if k < len(b.frames) else None
+        if x is None or y is None:
+            out.append(None)
+        elif x[0] != y[0]:
+            w.lose((x[0], None, x[2] | y[2]), w.failed)
+            out.append(None)
+        else:
+            out.append((x[0], x[1] + y[1], x[2] | y[2]))
+    return Stream(a.shape, a.rate, out)
+
+
+def carry(s, splice):
+    before, out = 0, []
+    for f in s.frames:
+        if f is None:
+            before = before if splice else 0
+            out.append(None)
+        else:
+            before = f[1] + 2 * before if splice else f[1] + before
+            out.append((f[0], before, f[2]))
+    return Stream(s.shape, s.rate, out)
+
+
+def parts(s, n):
+    frames = s.frames
+    return [frames[k:k + n] for k in range(0, len(frames), n)]
+
+
+def together(frames):
+    there = [k for k, f in enumerate(frames) if f is not None]
+    if not there:
+        return None
+    return there, np.stack([frames[k][1] for k in there]), frozenset().union(*(frames[k][2] for k in there))
+
+
+def group(s, n, tail):
+    p = parts(s, n)
+    return Stream((n,) + s.shape, s.rate / n, [together(g) for g in p if len(g) == n or tail == "keep"])
+
+
+def split(s):
+    out = []
+    for f in s.frames:
+        rows = [None] * s.shape[0]
+        if f is not None:
+            for i, k in enumerate(f[0]):
+                rows[k] = (list(range(s.shape[1] if len(s.shape) > 1 else 1)), f[1][i] if f[1].ndim > 1 else f[1][i:i + 1], f[2])
+        out += rows
+    return Stream(s.shape[1:] or (1,), s.rate * s.shape[0], out)
+
+
+def window(s, n, partial):
+    out = []
+    for k, f in enumerate(s.frames):
+        g = together(s.frames[max(0, k - n + 1):k + 1])
+        if f is None or (partial == "drop" and len(g[0]) < n):
+            out.append(None)
+        else:
+            out.append(g[:2] + (f[2],))        # it stands for its newest frame
+    return Stream((n,) + s.shape, s.rate, out)
+
+
+def decimate(s, n):
+    return Stream(s.shape, s.rate / n, s.frames[::n])
+
+
+def hold(s, n):
+    return Stream(s.shape, s.rate * n, [f for f in s.frames for _ in range(n)], True)
+
+
+def mix(s, n, op, tail):
+    def one(g):
+        g = together(g)
+        return g and (list(range(s.shape[0])), g[1].sum(0) if op == "sum" else g[1].max(0), g[2])
+    return Stream(s.shape, s.rate / n, [one(g) for g in parts(s, n) if len(g) == n or tail == "keep"])
+
+
+def reduce(s, op):
+    shape = s.shape[1:] or (1,)
+    return s.map(lambda k, f: (list(range(shape[0])), (f[1].sum(0) if op == "sum" else f[1].max(0)).reshape(shape), f[2]), shape)
+
+
+class Maker:
+    """Makes a pipeline: its text, its files, and what must come of it."""
+
+    def __init__(self, r, folder):
+        self.r, self.folder, self.w, self.n = r, folder, World(), 0
+        self.buffers, self.lines, self.streams, self.used, self.expected = [], [], {}, set(), {}
+
+    def put(self, line, ins, stream, workers=False):
+        self.n += 1
+        out = f"b{self.n}"
+        more = f", workers: {self.r.randint(1, 4)}" if workers else ""
+        self.lines.append(f"{{name: s{self.n}, {line}{more}" + (f", in: {ins}" if ins else "") + f", out: {out}}}")
+        self.streams[out] = stream
+        self.used.update(re.findall(r"b\d+\b(?!_)", ins or ""))
+        return out
+
+    def source(self, shape, frames):
+        r, name = self.r, f"in{self.n}"
+        data = [np.array([r.randint(0, 99) for _ in range(int(np.prod(shape)))], dtype="<f8").reshape(shape)
+                for _ in range(frames)]
+        gone = set()
+        if r.random() < 0.5:
+            first = r.randint(0, 12)
+            gone = {k for k in range(1, frames - 1) if r.random() < r.choice([0.05, 0.4])}
+            for k in range(frames):
+                if k not in gone:
+                    np.save(os.path.join(self.folder, f"{name}-{first + k}.npy"), data[k])
+            line = f"use: read, path: \"{name}-%d.npy\", in: []"
+        else:
+            np.concatenate(data).tofile(os.path.join(self.folder, name + ".raw"))
+            line = f"use: read, path: {name}.raw, in: []"
+        number = len(self.w.frames)
+        self.w.frames[number] = (frames, gone)
+        self.buffers.append(f"b{self.n + 1}: {{dtype: f64, shape: {list(shape)}}}")
+        return self.put(line, None, Stream(shape, Fraction(1), [
+            None if k in gone else (list(range(shape[0])), data[k], frozenset([(number, k)])) for k in range(frames)]))
+
+    def script(self, text):
+        name = f"s{self.n + 1}.lua"
+        with open(os.path.join(self.folder, name), "w") as f:
+            f.write("stateless = true\nfunction process(f, x, y)\n" + text + "\n  y:copy(x)\nend\n")
+        return f"use: lua, script: {name}"
+
+    def step(self):
+        r, w = self.r, self.w
+        name = r.choice(sorted(self.streams)[-4:] + sorted(self.streams))
+        s = self.streams[name]
+        n, what = r.randint(1, 5), r.choice(["affine", "affine", "drop", "fail", "join", "join", "join", "carry", "loop", "group",
+                                             "split", "split", "window", "decimate", "hold", "mix", "reduce", "reduce"])
+        if len(s.frames) > 120 or np.prod(s.shape) > 200 or not s.length() or np.prod(s.shape) * len(s.frames) > 2000:
+            what = r.choice(["reduce", "decimate", "mix"])
+        if s.held and what != "join":
+            return
+        if what in ("group", "window", "mix", "carry") and not s.whole():
+            what = "split"
+        tail = r.choice(["keep", "keep", "drop"])
+        if what == "affine":
+            self.put("use: expr, expr: in * 2 + 1", name, affine(s, 2, 1))
+        elif what in ("drop", "fail"):
+            every, at = r.randint(2, 7), r.randint(0, 6)
+            text = "return 'drop'" if what == "drop" else "error('no')"
+            self.put(self.script(f"  if f.index % {every} == {at} then {text} end"), name,
+                     lose(w, s, every, at, w.dropped if what == "drop" else w.failed), True)
+        elif what == "join":
+            others = [o for o, t in self.streams.items() if t.shape == s.shape and t.rate == s.rate and o != name
+                      and not (t.held and s.held)
+                      and (t.held or s.length() <= len(t.frames)) and (s.held or t.length() <= len(s.frames))]
+            if others:
+                other = r.choice(sorted(others))
+                t = self.streams[other]
+                self.put("use: expr, expr: a + b", f"{{a: {name}, b: {other}}}", join(w, s, t))
+        elif what == "carry":
+            splice = r.random() < 0.5
+            out = f"b{self.n + 1}"
+            self.buffers += [f"{out}: {{dtype: f64, shape: {list(s.shape)}}}",
+                             f"{out}_before: {{carry: {out}, on_hole: {'splice' if splice else 'reset'}}}"]
+            self.put(f"use: expr, expr: x + {'2 * ' if splice else ''}before", f"{{x: {name}, before: {out}_before}}",
+                     carry(s, splice))
+        elif what == "loop":
+            t = s
+            for _ in range(n):
+                t = affine(t, 2, 1)
+            self.put(f"use: loop, times: {n}, carry: {{x: y}}, stages: [{{use: expr, expr: in * 2 + 1, in: x, out: y}}]",
+                     f"{{x: {name}}}", t)
+            self.lines[-1] = self.lines[-1].replace(f"out: b{self.n}}}", f"out: {{y: b{self.n}}}}}")
+        elif what == "group" and len(s.shape) < 6:
+            if tail == "drop" and len(s.frames) < n:
+                tail = "keep"
+            self.put(f"use: group, frames: {n}, tail: {tail}", name, group(s, n, tail))
+        elif what == "split":
+            self.put("use: split", name, split(s))
+        elif what == "window" and len(s.shape) < 6:
+            partial = r.choice(["keep", "drop"]) if len(s.frames) >= n else "keep"
+            self.put(f"use: window, frames: {n}, partial: {partial}", name, window(s, n, partial))
+        elif what == "decimate":
+            self.put(f"use: decimate, frames: {n}", name, decimate(s, n))
+        elif what == "hold":
+            self.put(f"use: hold, frames: {n}", name, hold(s, n))
+        elif what == "mix":
+            op = r.choice(["sum", "max"])
+            if tail == "drop" and len(s.frames) < n:
+                tail = "keep"
+            self.put(f"use: mix, op: {op}, frames: {n}, tail: {tail}", name, mix(s, n, op, tail))
+        elif what == "reduce":
+            op = r.choice(["sum", "max"])
+            self.put(f"use: reduce, op: {op}, axes: [0]", name, reduce(s, op))
+
+    def make(self):
+        r = self.r
+        shape, frames = r.choice([(4,), (2, 3), (1, 2), (3,)]), r.choice([1, 2, 5, 12, 30, 60])
+        self.source(shape, frames)
+        if r.random() < 0.5:
+            self.source(shape, frames)
+        for _ in range(r.randint(1, 9)):
+            self.step()
+        for name, s in self.streams.items():
+            if name not in self.used or r.random() < 0.1:
+                self.lines.append(f"{{name: w_{name}, use: write, in: {name}, path: \"out/{name}-%04d.npy\", "
+                                  f"workers: {r.randint(1, 3)}}}")
+                for k, f in enumerate(s.frames):
+                    if f is not None:
+                        self.expected[f"{name}-{k:04d}.npy"] = f[1]
+        device = r.choice(["cpu", "cpu", "cpu:0-1", "cpu:0-2"])
+        head = [f"device: {device}", f"streams: {r.randint(1, 5)}",
+                f"batch: {r.choice(['1', '3', 'auto'])}", f"launch: {r.choice(['graph', 'stream'])}", "on_error: drop",
+                "stall_timeout: 10s"] + ([f"depth: {r.randint(5, 9)}"] if r.random() < 0.5 else [])
+        return "\n".join(head + ["buffers:"] + ["  " + b for b in self.buffers]
+                         + ["stages:"] + ["  - " + line for line in self.lines]) + "\n"
+
+
+def wrong(m, code, said, folder):
+    if code:
+        return f"exit {code}: {said}"
+    out = os.path.join(folder, "out")
+    got = {n: np.load(os.path.join(out, n)) for n in os.listdir(out)} if os.path.isdir(out) else {}
+    if set(got) != set(m.expected):
+        return f"has {sorted(set(got) - set(m.expected))}, lacks {sorted(set(m.expected) - set(got))}"
+    for name, want in m.expected.items():
+        if got[name].shape != want.shape or not (got[name] == want).all():
+            return f"{name}: {got[name].shape} {got[name].ravel()[:8]}, not {want.shape} {want.ravel()[:8]}"
+    return None
+
+
+def account(m, said):
+    """What the accounts of the sources, in their order, say wrong. Frames beside one that is lost, and those of one block
+    of a stage that regroups with it, may be counted with it."""
+    lines = [tuple(map(int, a)) for a in ACCOUNT.findall(said)]
+    ok = len(lines) == len(m.w.frames)
+    for (number, (frames, gone)), a in zip(m.w.frames.items(), lines):
+        failed = {k for s, k in m.w.failed if s == number}
+        lost = failed | gone | {k for s, k in m.w.dropped if s == number}
+        ok &= a[0] == frames == sum(a[1:]) and not a[4] and a[3] >= len(failed) and a[2] + a[3] >= len(lost)
+    return None if ok else f"account {lines}: {said}"
+
+
+def one(gpipe, seed, i):
+    r = random.Random(seed * 1000003 + i)
+    with tempfile.TemporaryDirectory() as folder:
+        m = Maker(r, folder)
+        text = m.make()
+        with open(os.path.join(folder, "model.yaml"), "w") as f:
+            f.write(text)
+        try:
+            p = subprocess.run([gpipe, "run", "--progress", "none", "model.yaml"], cwd=folder, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True, timeout=120)
+        except subprocess.TimeoutExpired:
+            return "hangs", text
+        bad = wrong(m, p.returncode, p.stderr, folder) or account(m, p.stderr)
+        return bad, text
+
+
+def main():
+    gpipe = os.path.abspath(sys.argv[1])
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else int(os.environ.get("GPIPE_SEED", "1"))
+    if len(sys.argv) > 3 and sys.argv[3].endswith(".."):
+        which = [int(sys.argv[3][:-2])]
+    else:
+        which = range(int(sys.argv[3]) if len(sys.argv) > 3 else 100)
+    failed = 0
+    for i in which:
+        bad, text = one(gpipe, seed, i)
+        if bad:
+            failed += 1
+            print(f"FAILED: model.py GPIPE {seed} {i}..: {bad}\n{text}", file=sys.stderr)
+    print(f"random pipelines: seed {seed}")
+    print(f"model: {len(which) - failed} passed, {failed} failed")
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()
