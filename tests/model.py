@@ -21,12 +21,17 @@ import numpy as np
 ACCOUNT = re.compile(r"(\d+) frames? in, (\d+) out, (\d+) dropped, (\d+) failed, (\d+) cancelled")
 
 
+WHAT = ["affine", "drop", "fail", "join", "join", "join", "carry", "loop", "group", "split", "split", "window",
+        "decimate", "hold", "mix", "reduce", "reduce", "roll"]
+
+
 class Stream:
     """The frames of a buffer. A frame is (rows, array, sources): rows are places along axis 0 that are there, sources
     the (source, number) that it was made from."""
 
-    def __init__(self, shape, rate, frames, held=False):
+    def __init__(self, shape, rate, frames, held=False, placed=True):
         self.shape, self.rate, self.frames, self.held = shape, rate, frames, held
+        self.placed = placed           # False: rows of a window, which are those that are there, wherever they were
 
     def whole(self):
         return all(f is None or len(f[0]) == self.shape[0] for f in self.frames)
@@ -39,8 +44,8 @@ class Stream:
         return n
 
     def map(self, f, shape=None):
-        return Stream(shape or self.shape, self.rate, [None if x is None else f(k, x) for k, x in enumerate(self.frames)],
-                      self.held)
+        frames = [None if x is None else f(k, x) for k, x in enumerate(self.frames)]
+        return Stream(shape or self.shape, self.rate, frames, self.held, self.placed)
 
 
 class World:
@@ -79,7 +84,7 @@ def join(w, a, b):
             out.append(None)
         else:
             out.append((x[0], x[1] + y[1], x[2] | y[2]))
-    return Stream(a.shape, a.rate, out)
+    return Stream(a.shape, a.rate, out, placed=a.placed and b.placed)
 
 
 def carry(s, splice):
@@ -91,7 +96,7 @@ def carry(s, splice):
         else:
             before = f[1] + 2 * before if splice else f[1] + before
             out.append((f[0], before, f[2]))
-    return Stream(s.shape, s.rate, out)
+    return Stream(s.shape, s.rate, out, placed=s.placed)
 
 
 def parts(s, n):
@@ -112,14 +117,14 @@ def group(s, n, tail):
 
 
 def split(s):
-    out = []
+    out, shape = [], s.shape[1:] or (1,)
     for f in s.frames:
         rows = [None] * s.shape[0]
         if f is not None:
             for i, k in enumerate(f[0]):
-                rows[k] = (list(range(s.shape[1] if len(s.shape) > 1 else 1)), f[1][i] if f[1].ndim > 1 else f[1][i:i + 1], f[2])
+                rows[k] = (list(range(shape[0])), f[1][i].reshape(shape), f[2])
         out += rows
-    return Stream(s.shape[1:] or (1,), s.rate * s.shape[0], out)
+    return Stream(shape, s.rate * s.shape[0], out)
 
 
 def window(s, n, partial):
@@ -130,15 +135,15 @@ def window(s, n, partial):
             out.append(None)
         else:
             out.append(g[:2] + (f[2],))        # it stands for its newest frame
-    return Stream((n,) + s.shape, s.rate, out)
+    return Stream((n,) + s.shape, s.rate, out, placed=False)
 
 
 def decimate(s, n):
-    return Stream(s.shape, s.rate / n, s.frames[::n])
+    return Stream(s.shape, s.rate / n, s.frames[::n], placed=s.placed)
 
 
 def hold(s, n):
-    return Stream(s.shape, s.rate * n, [f for f in s.frames for _ in range(n)], True)
+    return Stream(s.shape, s.rate * n, [f for f in s.frames for _ in range(n)], True, s.placed)
 
 
 def mix(s, n, op, tail):
@@ -150,7 +155,20 @@ def mix(s, n, op, tail):
 
 def reduce(s, op):
     shape = s.shape[1:] or (1,)
-    return s.map(lambda k, f: (list(range(shape[0])), (f[1].sum(0) if op == "sum" else f[1].max(0)).reshape(shape), f[2]), shape)
+
+    def one(k, f):
+        return list(range(shape[0])), (f[1].sum(0) if op == "sum" else f[1].max(0)).reshape(shape), f[2]
+    return s.map(one, shape)
+
+
+def roll(w, s, by):
+    """Moves rows by their places, which must be there or at the end."""
+    def one(k, f):
+        if s.placed and f[0] != list(range(len(f[0]))):
+            w.lose(f, w.failed)
+            return None
+        return f[0], np.roll(f[1], by, 0), f[2]
+    return s.map(one)
 
 
 class Maker:
@@ -182,13 +200,15 @@ class Maker:
                     np.save(os.path.join(self.folder, f"{name}-{first + k}.npy"), data[k])
             line = f"use: read, path: \"{name}-%d.npy\", in: []"
         else:
+            if r.random() < 0.3:               # the last frame has fewer rows
+                data[-1] = data[-1][:r.randint(1, shape[0])]
             np.concatenate(data).tofile(os.path.join(self.folder, name + ".raw"))
             line = f"use: read, path: {name}.raw, in: []"
         number = len(self.w.frames)
         self.w.frames[number] = (frames, gone)
         self.buffers.append(f"b{self.n + 1}: {{dtype: f64, shape: {list(shape)}}}")
         return self.put(line, None, Stream(shape, Fraction(1), [
-            None if k in gone else (list(range(shape[0])), data[k], frozenset([(number, k)])) for k in range(frames)]))
+            None if k in gone else (list(range(len(x))), x, frozenset([(number, k)])) for k, x in enumerate(data)]))
 
     def script(self, text):
         name = f"s{self.n + 1}.lua"
@@ -200,8 +220,7 @@ class Maker:
         r, w = self.r, self.w
         name = r.choice(sorted(self.streams)[-4:] + sorted(self.streams))
         s = self.streams[name]
-        n, what = r.randint(1, 5), r.choice(["affine", "affine", "drop", "fail", "join", "join", "join", "carry", "loop", "group",
-                                             "split", "split", "window", "decimate", "hold", "mix", "reduce", "reduce"])
+        n, what = r.randint(1, 5), r.choice(WHAT)
         if len(s.frames) > 120 or np.prod(s.shape) > 200 or not s.length() or np.prod(s.shape) * len(s.frames) > 2000:
             what = r.choice(["reduce", "decimate", "mix"])
         if s.held and what != "join":
@@ -235,8 +254,8 @@ class Maker:
             t = s
             for _ in range(n):
                 t = affine(t, 2, 1)
-            self.put(f"use: loop, times: {n}, carry: {{x: y}}, stages: [{{use: expr, expr: in * 2 + 1, in: x, out: y}}]",
-                     f"{{x: {name}}}", t)
+            body = "[{use: expr, expr: in * 2 + 1, in: x, out: y}]"
+            self.put(f"use: loop, times: {n}, carry: {{x: y}}, stages: {body}", f"{{x: {name}}}", t)
             self.lines[-1] = self.lines[-1].replace(f"out: b{self.n}}}", f"out: {{y: b{self.n}}}}}")
         elif what == "group" and len(s.shape) < 6:
             if tail == "drop" and len(s.frames) < n:
@@ -247,6 +266,8 @@ class Maker:
         elif what == "window" and len(s.shape) < 6:
             partial = r.choice(["keep", "drop"]) if len(s.frames) >= n else "keep"
             self.put(f"use: window, frames: {n}, partial: {partial}", name, window(s, n, partial))
+        elif what == "roll":
+            self.put(f"use: roll, shift: {n}, axis: [0]", name, roll(w, s, n))
         elif what == "decimate":
             self.put(f"use: decimate, frames: {n}", name, decimate(s, n))
         elif what == "hold":
@@ -297,8 +318,8 @@ def wrong(m, code, said, folder):
 
 
 def account(m, said):
-    """What the accounts of the sources, in their order, say wrong. Frames beside one that is lost, and those of one block
-    of a stage that regroups with it, may be counted with it."""
+    """What the accounts of the sources, in their order, say wrong. Frames beside one that is lost, and those of one
+    block of a stage that regroups with it, may be counted with it."""
     lines = [tuple(map(int, a)) for a in ACCOUNT.findall(said)]
     ok = len(lines) == len(m.w.frames)
     for (number, (frames, gone)), a in zip(m.w.frames.items(), lines):
@@ -316,8 +337,8 @@ def one(gpipe, seed, i):
         with open(os.path.join(folder, "model.yaml"), "w") as f:
             f.write(text)
         try:
-            p = subprocess.run([gpipe, "run", "--progress", "none", "model.yaml"], cwd=folder, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE, text=True, timeout=120)
+            p = subprocess.run([gpipe, "run", "--progress", "none", "model.yaml"], cwd=folder, text=True, timeout=120,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         except subprocess.TimeoutExpired:
             return "hangs", text
         bad = wrong(m, p.returncode, p.stderr, folder) or account(m, p.stderr)
