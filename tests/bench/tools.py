@@ -3,6 +3,7 @@
 A measurement that cannot be made here raises Skip, which says why. A program that fails, and a
 run whose account is wrong, raises Failure: its row has no figures, only what was wrong.
 """
+import json
 import os
 import re
 import shutil
@@ -137,10 +138,15 @@ class Bench:
         for s in sets:
             command += ["--set", s]
         _, err, _ = self.run(command + [file])
-        done = re.findall(r"(\d+) frames? in, (\d+) out, .* in ([\d.]+) s \(", err)
-        if not done or int(done[-1][1]) != frames:
+        if "json" in options:
+            account = json.loads(err.strip().split("\n")[-1])["account"]
+            done, seconds = account["sources"][-1]["out"], account["seconds"]
+        else:
+            said = re.findall(r"\d+ frames? in, (\d+) out, .* in ([\d.]+) s \(", err)
+            done, seconds = (int(said[-1][0]), float(said[-1][1])) if said else (0, 0.0)
+        if done != frames:
             raise Failure("not %d frames came out\n%s\n%s" % (frames, " ".join(command), err))
-        return float(done[-1][2])
+        return seconds
 
     def gpipe_us(self, file, sets, few, many, options=(), ranks=1):
         """Microseconds per frame: the difference of two runs, so that starting up does not
