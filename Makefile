@@ -297,7 +297,7 @@ $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/g
 # What tests need: suites alone, the quick ones, all. python3-pil brings libtiff, which has another name in each release.
 NEED_SUITES := check libpng-dev locales
 NEED_QUICK  := $(NEED_SUITES) libsndfile1 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile ffmpeg
-NEED_ALL    := $(NEED_QUICK) libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
+NEED_ALL    := $(NEED_QUICK) python3-scipy libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check check-all:
 	$(if $(filter check-all,$@),$(if $(T)$(SAN),$(error check-all takes no T and no SAN: make check T=... SAN=...)))
 	@$(if $(shell command -v dpkg),$(call find_missing,$(NEED) $(if $(T),$(NEED_SUITES),$(if $(filter check,$@),$(NEED_QUICK),$(NEED_ALL)))); \
@@ -308,7 +308,9 @@ check check-all:
 ORT := $(or $(GPIPE_ONNXRUNTIME),$(wildcard $(CURDIR)/build/onnxruntime/onnxruntime/capi/libonnxruntime.so.*))
 check-built check-all-built: export GPIPE_ONNXRUNTIME := $(ORT)
 deps-tests: NEED += $(NEED_ALL) python3-pip
-deps-tests: deps onnxruntime
+deps-tests: deps onnxruntime corpora
+corpora: deps
+	@$(PYTHON) tests/corpora.py --fetch
 onnxruntime:
 	@[ -n "$(ORT)" ] || /sbin/ldconfig -p | grep -q 'libonnxruntime\.so' || { \
 	  mkdir -p build/onnxruntime && cd build/onnxruntime && echo "downloading: onnxruntime, by pip" && \
@@ -317,7 +319,7 @@ onnxruntime:
 # Side by side, the longest first: the suites in parts, which sleep at times, and what uses the command.
 PARTS := $(if $(T),$(if $(word 8,$(T)),1 2 3 4,$(if $(word 2,$(T)),1 2,1)),1 2 3 4)
 QUICK := check-cli $(PARTS:%=units-%) $(addprefix check-,pictures video replay recordings schema includes)
-ALL_TOO := $(addprefix check-,collectives ranks_live live ranks_report ends tune page model)
+ALL_TOO := $(addprefix check-,collectives ranks_live live ranks_report ends tune page model corpora)
 check-built: all $B/tests/run$S $(if $(T),,$B/tests/fuzz/replay)
 	+@$(again) -k $(if $(T),$(PARTS:%=units-%),$(QUICK))
 
@@ -338,7 +340,7 @@ check-replay: FORCE
 	$B/tests/fuzz/replay tests/fuzz/corpus
 check-cli: $B/tests/verb FORCE
 	GPIPE=$(abspath $B/gpipe) tests/cli.sh
-$(patsubst %,check-%,live ends pictures recordings schema video tune ranks ranks_live ranks_report collectives model): \
+$(patsubst %,check-%,live ends pictures recordings schema video tune ranks ranks_live ranks_report collectives model corpora): \
   check-%: FORCE
 	$(PYTHON) tests/$*.py $B/gpipe
 check-page: FORCE
@@ -437,5 +439,5 @@ clean:
 	rm -rf build gpipe
 
 -include $(shell find $B -name '*.d' 2>/dev/null)
-.PHONY: all bench bench-programs check check-all check-all-built check-built demo deps deps-bench deps-tests fuzz gpu-tests help install onnxruntime torture clean FORCE
+.PHONY: all corpora bench bench-programs check check-all check-all-built check-built demo deps deps-bench deps-tests fuzz gpu-tests help install onnxruntime torture clean FORCE
 .SECONDARY:
