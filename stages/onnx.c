@@ -48,6 +48,17 @@ static void *tensor_of(const runner *r, tensors *kept, const gp_onnx_port *x, co
     return gp_onnx_over(&r->lib, r->memory, x, v, t, why) ? t->value : NULL;
 }
 
+/* The library computes with any byte that it is given for a truth. */
+static bool are_truths(const gp_onnx_port *x, const gp_view *v, char why[GP_WHY])
+{
+    const uint8_t *byte = v->data;
+    size_t n = x->element == GP_ORT_BOOL ? gp_bytes(&v->type) : 0, i = 0;
+    while (i < n && byte[i] <= 1)
+        i++;
+    return i == n || gp_why(why, "input '%s' takes truths, 0 or 1, and element %zu is %d: make it one before, as with "
+                            "'threshold'", x->name, i, byte[i]);
+}
+
 static bool run_one(const runner *r, int worker, gp_frame *f, char why[GP_WHY])
 {
     const gp_onnx_bound *b = r->bound;
@@ -57,7 +68,7 @@ static bool run_one(const runner *r, int worker, gp_frame *f, char why[GP_WHY])
     tensors *kept = &r->of[worker * r->ports];
     for (int p = 0; p < b->nin; p++) {
         in_name[p] = b->in[p].name;
-        if (!(in[p] = tensor_of(r, kept++, &b->in[p], &f->in[p], why)))
+        if (!are_truths(&b->in[p], &f->in[p], why) || !(in[p] = tensor_of(r, kept++, &b->in[p], &f->in[p], why)))
             return false;
     }
     for (int p = 0; p < b->nout; p++) {
@@ -210,7 +221,8 @@ static bool shape(gp_shape *s)
 }
 
 static const gp_port in[] = {
-    { "*", GP_ACCEPT_REAL, true, "the inputs of the model, by their names; that of a model with one needs none" }, { 0 }
+    { "*", GP_ACCEPT_REAL, true, "the inputs of the model, by their names; that of a model with one needs none; truths "
+      "are u8, 0 or 1" }, { 0 }
 };
 static const gp_port out[] = {
     { "*", GP_ACCEPT_REAL, true, "its outputs, all or some; truths are u8, 0 or 1" }, { 0 }

@@ -206,6 +206,26 @@ TEST(declared)
     }
 }
 
+/* Any byte but 0 and 1 would be computed with in some way of the library's. */
+TEST(truths)
+{
+    if (!is_there())
+        return;
+    for (int value = 0; value < 256; value = value < 2 ? value + 1 : 4 * value - 1) {
+        const char *yaml = format("buffers: {x: {dtype: u8, shape: [3]}}\nstages:\n"
+                                  "  - {use: generate, frames: 2, pattern: constant, value: %d, out: x}\n"
+                                  "  - {use: onnx, model: \"%s/truths.onnx\"}\n"
+                                  "  - {use: compare, in: {in: onnx, with: x}}\n", value, data);
+        pipe_result r = run(yaml);
+        if (value <= 1)
+            pipe_no_errors(&r, yaml);
+        else
+            ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, format("frame 0: ONNX Runtime cannot run '%s/"
+                          "truths.onnx': input 'x' takes truths, 0 or 1, and element 0 is %d", data, value)), "%s",
+                          r.errs.n ? r.errs.e[0].msg : "done");
+    }
+}
+
 /* What a provider for GPUs has in memory of the host: here it is as any other input and output. */
 TEST(shapes)
 {
@@ -302,7 +322,7 @@ static const struct { const char *buffers, *stage, *error; } refused[] = {
                                                                 "1 is given" },
     { X4, "model: \"%s/strings.onnx\"", "input 'x' of model '%s/strings.onnx' holds strings" },
     { X4, "model: \"%s/strings_out.onnx\"", "output 'y' of model '%s/strings_out.onnx' holds strings" },
-    { X4, "model: \"%s/truths.onnx\"", "input 'x' of model '%s/truths.onnx' holds truths; let the model take u8" },
+    { X4, "model: \"%s/truths.onnx\"", "model '%s/truths.onnx' takes u8 [N] as input 'x', and not f32 [2, 4]" },
     { X4, "model: \"%s/bfloat.onnx\"", "input 'x' of model '%s/bfloat.onnx' has elements of a type that gpipe does "
                                        "not have" },
     { X4, "model: \"%s/axes.onnx\"", "input 'x' of model '%s/axes.onnx' has more than 8 axes" },

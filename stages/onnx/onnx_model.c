@@ -148,13 +148,14 @@ static gp_dtype dtype_of(int element)
     return element > 0 && element < (int)(sizeof of / sizeof *of) ? of[element] : GP_NO_DTYPE;
 }
 
-/* An input of truths would have to hold 0 and 1 alone, which nobody checks. */
-static bool take_element(gp_onnx_port *to, bool is_input)
+/* Truths are u8. An input of them has to hold 0 and 1 alone, which is checked on the host only. */
+static bool take_element(gp_onnx_port *to, bool is_input, const gp_onnx_opts *o)
 {
-    to->dtype = to->element == GP_ORT_BOOL && !is_input ? GP_U8 : dtype_of(to->element);
-    to->refused = to->dtype                      ? NULL
+    bool truths = to->element == GP_ORT_BOOL, unchecked = truths && is_input && o->by == GP_ONNX_CUDA;
+    to->dtype = truths ? GP_U8 : dtype_of(to->element);
+    to->refused = unchecked                      ? "holds truths, which a GPU does not check: set 'provider: cpu'"
+                : to->dtype                      ? NULL
                 : to->element == GP_ORT_STRING   ? "holds strings"
-                : to->element == GP_ORT_BOOL     ? "holds truths; let the model take u8, with a Cast to bool behind it"
                                                  : "has elements of a type that gpipe does not have";
     return !to->refused;
 }
@@ -196,7 +197,7 @@ static bool read_info(gp_shape *s, const gp_ort *l, const void *info, bool is_in
         return true;
     return !gp_ort_failed(l, l->tensor_info(info, &tensor), why)
         && !gp_ort_failed(l, l->element(tensor, &to->element), why)
-        && (!take_element(to, is_input) || read_axes(s, l, tensor, to, why));
+        && (!take_element(to, is_input, s->opts) || read_axes(s, l, tensor, to, why));
 }
 
 static bool read_port(gp_shape *s, const gp_ort *l, void *session, size_t i, bool is_input, gp_onnx_port *to,
