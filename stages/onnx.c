@@ -59,6 +59,26 @@ static bool are_truths(const gp_onnx_port *x, const gp_view *v, char why[GP_WHY]
                             "'threshold'", x->name, i, byte[i]);
 }
 
+/* Puts what the library made in memory of its own into the frame, which gets its shape. */
+static bool take(const gp_ort *l, const gp_onnx_port *x, void *value, gp_view *to, char why[GP_WHY])
+{
+    gp_type is = { .dtype = to->type.dtype, .ndim = to->type.ndim };
+    void *shape = NULL, *data = NULL;
+    size_t n = 0;
+    bool ok = !gp_ort_failed(l, l->value_shape(value, &shape), why) && !gp_ort_failed(l, l->count_dims(shape, &n), why)
+           && (n == (size_t)is.ndim || gp_why(why, "output '%s' has %zu axes, and not %d", x->name, n, is.ndim))
+           && !gp_ort_failed(l, l->dims(shape, is.dim, n), why) && !gp_ort_failed(l, l->elements(value, &data), why);
+    for (int k = 0; ok && k < is.ndim; k++)
+        if (is.dim[k] > to->type.dim[k] || is.dim[k] < (k > 0))
+            ok = gp_why(why, "axis %d of output '%s' has %lld elements, and 'buffers' declares %d to %lld", k, x->name,
+                        (long long)is.dim[k], k > 0, (long long)to->type.dim[k]);
+    if (ok)
+        to->type = is, memcpy(to->data, data, gp_bytes(&is));
+    if (shape)
+        l->release_shape(shape);
+    return ok;
+}
+
 static bool run_one(const runner *r, int worker, gp_frame *f, char why[GP_WHY])
 {
     const gp_onnx_bound *b = r->bound;
@@ -72,12 +92,19 @@ static bool run_one(const runner *r, int worker, gp_frame *f, char why[GP_WHY])
             return false;
     }
     for (int p = 0; p < b->nout; p++) {
-        out_name[p] = b->out[p].port.name;
-        if (!(out[p] = tensor_of(r, kept++, &b->out[p].port, &f->out[p], why)))
+        out_name[p] = b->out[p].port.name, out[p] = NULL;
+        if (!b->out[p].bounded && !(out[p] = tensor_of(r, kept, &b->out[p].port, &f->out[p], why)))
             return false;
+        kept++;
     }
     void *status = r->lib.run(r->model.session, NULL, in_name, in, (size_t)b->nin, out_name, (size_t)b->nout, out);
-    return !gp_ort_failed(&r->lib, status, why);
+    bool ok = !gp_ort_failed(&r->lib, status, why);
+    for (int p = 0; p < b->nout; p++)
+        if (b->out[p].bounded && out[p]) {
+            ok = ok && take(&r->lib, &b->out[p].port, out[p], &f->out[p], why);
+            r->lib.release_value(out[p]);
+        }
+    return ok;
 }
 
 static bool run(gp_call *c, gp_frame *f, int n)

@@ -330,6 +330,19 @@ static void *create_tensor(const void *where, void *data, size_t bytes, const in
     return NULL;
 }
 
+/* Of models whose outputs follow from data, which this one has none of. */
+static void *value_shape(const void *value, void **shape)
+{
+    (void)value, (void)shape;
+    return refuse("the shape of a value");
+}
+
+static void *elements(void *value, void **data_)
+{
+    (void)value, (void)data_;
+    return refuse("the elements of a value");
+}
+
 /* ---- the provider CUDA ----------------------------------------------- */
 
 static void *providers(char ***name, int *n)
@@ -404,6 +417,7 @@ static const void *const *table(uint32_t version)
     void (*release_env)(void *) = release, (*release_status)(void *) = release, (*release_memory)(void *) = release;
     void (*release_session)(void *) = release, (*release_value)(void *) = release, (*release_info)(void *) = release;
     void (*release_options)(void *) = release, (*release_run)(void *) = release, (*release_cuda)(void *) = release;
+    void (*release_shape)(void *) = release;
 #define X(name, place, theirs, result, parameters)                   \
     do {                                                             \
         result (*f) parameters = name;                               \

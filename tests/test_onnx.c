@@ -206,6 +206,43 @@ TEST(declared)
     }
 }
 
+/* How many elements are not 0 is another number for each frame: within the bounds it is the frame's size. */
+TEST(bounded)
+{
+    static const struct { const char *x, *shape, *want; } is[] = {      /* [2, N]: the rows and columns of what is not 0 */
+        { "0, 1, 0, 1", "[2, \"<=4\"]", "0 0\n1 3\n" },
+        { "1, 1, 1, 1", "[2, \"<=4\"]", "0 0 0 0\n0 1 2 3\n" },
+        { "1, 1, 1, 1", "[2, \"<=3\"]", "axis 1 of output 'y' has 4 elements, and 'buffers' declares 1 to 3" },
+        { "0, 0, 0, 0", "[2, \"<=4\"]", "axis 1 of output 'y' has 0 elements, and 'buffers' declares 1 to 4" },
+    };
+    if (!is_there())
+        return;
+    for (size_t i = 0; i < sizeof is / sizeof *is; i++) {
+        pipe_text(dir, "x.lua", format("local x = {%s}\nfunction produce(f, y)\n  if f.index == 3 then return false end\n"
+                                   "  for i = 1, 4 do y[i] = x[i] end\nend\n", is[i].x));
+        pipe_text(dir, "y.lua", "function process(f, x, y)\n  for i = 1, 2 do\n    local t = {}\n"
+                            "    for k = 1, x.shape[2] do t[k] = string.format('%d', x:at(i, k)) end\n"
+                            "    y:print(table.concat(t, ' '))\n  end\nend\n");
+        const char *yaml = format("buffers: {x: {dtype: f32, shape: [1, 4]}, y: {shape: %s}, t: {dtype: u8, shape: [99]}}\n"
+                                  "stages:\n  - {use: lua, script: x.lua, out: x}\n"
+                                  "  - {use: onnx, model: \"%s/where.onnx\", in: x, out: y}\n"
+                                  "  - {name: t, use: lua, script: y.lua, in: y, out: t}\n"
+                                  "  - {use: write, path: t.dat}\n", is[i].shape, data);
+        pipe_result r = run(yaml);
+        if (*is[i].want == 'a') {
+            ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, is[i].want), "%s",
+                          r.errs.n ? r.errs.e[0].msg : "done");
+            continue;
+        }
+        pipe_no_errors(&r, yaml);
+        size_t n;
+        char *text = pipe_read(dir, "t.dat", &n);
+        const char *want = format("%s%s%s", is[i].want, is[i].want, is[i].want);
+        ck_assert_msg(n == strlen(want) && !memcmp(text, want, n), "%.*s", (int)n, text);
+        free(text);
+    }
+}
+
 /* Any byte but 0 and 1 would be computed with in some way of the library's. */
 TEST(truths)
 {

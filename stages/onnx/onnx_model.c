@@ -428,6 +428,7 @@ static void type_of(const gp_onnx_output *x, const gp_type *in, gp_type *to)
 static bool declare(gp_shape *s, gp_onnx_output *x, int p, const char *model)
 {
     const gp_type *said = &s->out[p];
+    const gp_onnx_opts *o = s->opts;
     bool derived = false, varies = false;
     char text[PORT_TEXT];
     for (int k = 0; k < x->port.ndim; k++) {
@@ -437,12 +438,17 @@ static bool declare(gp_shape *s, gp_onnx_output *x, int p, const char *model)
             continue;
         if (said->ndim != x->port.ndim)
             return gp_shape_fail(s, NULL, "model '%s' does not tell the size of axis %d of output '%s', %s: declare "
-                                 "its shape under 'buffers'", model, k, x->port.name, port_text(&x->port, text));
+                                 "its shape under 'buffers', with bounds (\"<=100\") if frames differ in it", model, k,
+                                 x->port.name, port_text(&x->port, text));
         a->size = said->dim[k];
+        x->bounded |= s->out_varies[p] >> k & 1;
     }
+    if (x->bounded && o->by == GP_ONNX_CUDA)
+        return gp_shape_fail(s, "provider", "frames of output '%s' of model '%s' differ in size, which only the host can "
+                             "do: set 'provider: cpu'", x->port.name, model);
     for (int q = 0; q < s->nin; q++)
         varies |= (s->in_varies[q] & ~1u) != 0;
-    return !(derived && varies)
+    return !(derived && varies && !x->bounded)
         || gp_shape_fail(s, NULL, "frames differ in shape, and model '%s' does not tell how output '%s', %s, follows "
                          "from them: put a 'resize' or a 'pad' before it", model, x->port.name,
                          port_text(&x->port, text));

@@ -23,7 +23,8 @@ typedef struct gp_onnx_ports { int n; gp_onnx_port *port; } gp_onnx_ports;
 /* Where an axis of an output comes from: axis `of` of input `input`; -1: it has `size` elements in each frame. */
 typedef struct gp_onnx_axis { int input, of; int64_t size; } gp_onnx_axis;
 
-typedef struct gp_onnx_output { gp_onnx_port port; gp_onnx_axis axis[GP_MAXDIM]; } gp_onnx_output;
+/* `bounded`: how large it is follows from the data of each frame, within the bounds that are declared for it. */
+typedef struct gp_onnx_output { gp_onnx_port port; gp_onnx_axis axis[GP_MAXDIM]; bool bounded; } gp_onnx_output;
 
 /* Inputs and outputs of a stage, in its order. */
 typedef struct gp_onnx_bound {

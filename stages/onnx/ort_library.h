@@ -44,12 +44,14 @@ enum { GP_ORT_F32 = 1, GP_ORT_U8, GP_ORT_I8, GP_ORT_U16, GP_ORT_I16, GP_ORT_I32,
     X(create_run, 39, CreateRunOptions, void *, (void **options))                                                     \
     X(create_tensor, 49, CreateTensorWithDataAsOrtValue, void *, (const void *memory, void *data, size_t bytes,       \
                                                    const int64_t *dim, size_t ndim, int element, void **value))       \
+    X(elements, 51, GetTensorMutableData, void *, (void *value, void **data))                                         \
     X(tensor_info, 55, CastTypeInfoToTensorInfo, void *, (const void *info, const void **tensor))                     \
     X(value_kind, 56, GetOnnxTypeFromTypeInfo, void *, (const void *info, int *kind))                                 \
     X(element, 60, GetTensorElementType, void *, (const void *tensor, int *element))                                  \
     X(count_dims, 61, GetDimensionsCount, void *, (const void *tensor, size_t *n))                                    \
     X(dims, 62, GetDimensions, void *, (const void *tensor, int64_t *dim, size_t n))                                  \
     X(symbols, 63, GetSymbolicDimensions, void *, (const void *tensor, const char **symbol, size_t n))                \
+    X(value_shape, 65, GetTensorTypeAndShape, void *, (const void *value, void **shape))                              \
     X(create_memory, 68, CreateMemoryInfo, void *, (const char *name, int allocator, int id, int type, void **memory))\
     X(memory_name, 71, MemoryInfoGetName, void *, (const void *memory, const char **name))                            \
     X(free_name, 76, AllocatorFree, void *, (void *allocator, void *p))                                               \
@@ -61,6 +63,7 @@ enum { GP_ORT_F32 = 1, GP_ORT_U8, GP_ORT_I8, GP_ORT_U16, GP_ORT_I16, GP_ORT_I32,
     X(release_value, 96, ReleaseValue, void, (void *value))                                                           \
     X(release_run, 97, ReleaseRunOptions, void, (void *options))                                                      \
     X(release_info, 98, ReleaseTypeInfo, void, (void *info))                                                          \
+    X(release_shape, 99, ReleaseTensorTypeAndShapeInfo, void, (void *shape))                                          \
     X(release_options, 100, ReleaseSessionOptions, void, (void *options))                                             \
     X(fix_symbol, 124, AddFreeDimensionOverrideByName, void *, (void *options, const char *symbol, int64_t size))     \
     X(providers, 125, GetAvailableProviders, void *, (char ***name, int *n))                                          \
