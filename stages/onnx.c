@@ -60,18 +60,21 @@ static bool are_truths(const gp_onnx_port *x, const gp_view *v, char why[GP_WHY]
 }
 
 /* Puts what the library made in memory of its own into the frame, which gets its shape. */
-static bool take(const gp_ort *l, const gp_onnx_port *x, void *value, gp_view *to, char why[GP_WHY])
+static bool take(const gp_ort *l, const gp_onnx_output *x, void *value, gp_view *to, char why[GP_WHY])
 {
+    const char *name = x->port.name;
     gp_type is = { .dtype = to->type.dtype, .ndim = to->type.ndim };
     void *shape = NULL, *data = NULL;
     size_t n = 0;
     bool ok = !gp_ort_failed(l, l->value_shape(value, &shape), why) && !gp_ort_failed(l, l->count_dims(shape, &n), why)
-           && (n == (size_t)is.ndim || gp_why(why, "output '%s' has %zu axes, and not %d", x->name, n, is.ndim))
+           && (n == (size_t)is.ndim || gp_why(why, "output '%s' has %zu axes, and not %d", name, n, is.ndim))
            && !gp_ort_failed(l, l->dims(shape, is.dim, n), why) && !gp_ort_failed(l, l->elements(value, &data), why);
-    for (int k = 0; ok && k < is.ndim; k++)
-        if (is.dim[k] > to->type.dim[k] || is.dim[k] < (k > 0))
-            ok = gp_why(why, "axis %d of output '%s' has %lld elements, and 'buffers' declares %d to %lld", k, x->name,
-                        (long long)is.dim[k], k > 0, (long long)to->type.dim[k]);
+    for (int k = 0; ok && k < is.ndim; k++) {
+        int64_t most = to->type.dim[k], least = !x->axis[k].varies ? most : k > 0;
+        if (is.dim[k] < least || is.dim[k] > most)
+            ok = gp_why(why, "axis %d of output '%s' has %lld elements, and 'buffers' declares %s%lld", k, name,
+                        (long long)is.dim[k], x->axis[k].varies ? least ? "1 to " : "0 to " : "", (long long)most);
+    }
     if (ok)
         to->type = is, memcpy(to->data, data, gp_bytes(&is));
     if (shape)
@@ -93,15 +96,15 @@ static bool run_one(const runner *r, int worker, gp_frame *f, char why[GP_WHY])
     }
     for (int p = 0; p < b->nout; p++) {
         out_name[p] = b->out[p].port.name, out[p] = NULL;
-        if (!b->out[p].bounded && !(out[p] = tensor_of(r, kept, &b->out[p].port, &f->out[p], why)))
+        if (!b->out[p].declared && !(out[p] = tensor_of(r, kept, &b->out[p].port, &f->out[p], why)))
             return false;
         kept++;
     }
     void *status = r->lib.run(r->model.session, NULL, in_name, in, (size_t)b->nin, out_name, (size_t)b->nout, out);
     bool ok = !gp_ort_failed(&r->lib, status, why);
     for (int p = 0; p < b->nout; p++)
-        if (b->out[p].bounded && out[p]) {
-            ok = ok && take(&r->lib, &b->out[p].port, out[p], &f->out[p], why);
+        if (b->out[p].declared && out[p]) {
+            ok = ok && take(&r->lib, &b->out[p], out[p], &f->out[p], why);
             r->lib.release_value(out[p]);
         }
     return ok;

@@ -391,7 +391,7 @@ static int place_axes(const gp_onnx_bound *b)
     for (int p = 0; p < b->nout; p++)
         for (int k = 0; k < b->out[p].port.ndim; k++) {
             gp_onnx_axis *a = &b->out[p].axis[k];
-            *a = (gp_onnx_axis){ -1, 0, b->out[p].port.dim[k] };
+            *a = (gp_onnx_axis){ -1, 0, b->out[p].port.dim[k], false };
             unknown += a->size < 0 && !find_axis(b, b->out[p].port.symbol[k], a);
         }
     return unknown;
@@ -429,7 +429,7 @@ static bool declare(gp_shape *s, gp_onnx_output *x, int p, const char *model)
 {
     const gp_type *said = &s->out[p];
     const gp_onnx_opts *o = s->opts;
-    bool derived = false, varies = false;
+    bool derived = false, varies = false, bounded = false;
     char text[PORT_TEXT];
     for (int k = 0; k < x->port.ndim; k++) {
         gp_onnx_axis *a = &x->axis[k];
@@ -441,14 +441,15 @@ static bool declare(gp_shape *s, gp_onnx_output *x, int p, const char *model)
                                  "its shape under 'buffers', with bounds (\"<=100\") if frames differ in it", model, k,
                                  x->port.name, port_text(&x->port, text));
         a->size = said->dim[k];
-        x->bounded |= s->out_varies[p] >> k & 1;
+        a->varies = s->out_varies[p] >> k & 1;
+        x->declared = true, bounded |= a->varies;
     }
-    if (x->bounded && o->by == GP_ONNX_CUDA)
+    if (bounded && o->by == GP_ONNX_CUDA)
         return gp_shape_fail(s, "provider", "frames of output '%s' of model '%s' differ in size, which only the host can "
                              "do: set 'provider: cpu'", x->port.name, model);
     for (int q = 0; q < s->nin; q++)
         varies |= (s->in_varies[q] & ~1u) != 0;
-    return !(derived && varies && !x->bounded)
+    return !(derived && varies && !bounded)
         || gp_shape_fail(s, NULL, "frames differ in shape, and model '%s' does not tell how output '%s', %s, follows "
                          "from them: put a 'resize' or a 'pad' before it", model, x->port.name,
                          port_text(&x->port, text));

@@ -20,11 +20,12 @@ typedef struct gp_onnx_port {
 
 typedef struct gp_onnx_ports { int n; gp_onnx_port *port; } gp_onnx_ports;
 
-/* Where an axis of an output comes from: axis `of` of input `input`; -1: it has `size` elements in each frame. */
-typedef struct gp_onnx_axis { int input, of; int64_t size; } gp_onnx_axis;
+/* Where an axis of an output comes from: axis `of` of input `input`; -1: it has `size` elements in each frame, or, if it
+ * `varies`, that many or fewer. */
+typedef struct gp_onnx_axis { int input, of; int64_t size; bool varies; } gp_onnx_axis;
 
-/* `bounded`: how large it is follows from the data of each frame, within the bounds that are declared for it. */
-typedef struct gp_onnx_output { gp_onnx_port port; gp_onnx_axis axis[GP_MAXDIM]; bool bounded; } gp_onnx_output;
+/* `declared`: the model does not tell how large it is, and what is declared has to be compared with what comes. */
+typedef struct gp_onnx_output { gp_onnx_port port; gp_onnx_axis axis[GP_MAXDIM]; bool declared; } gp_onnx_output;
 
 /* Inputs and outputs of a stage, in its order. */
 typedef struct gp_onnx_bound {
