@@ -48,6 +48,8 @@ static const simulated_case cases[] = {
       "  - {use: generate, out: g, rate: 100}\n" A END, { { "generate", 0, 0, 10000 }, { "a", 1000, 0, 0 } },
           .rate = 100,
       .p50 = 1000, .bound = GP_BOUND_RATE, .of = "generate" },
+    { "... and whose turns take time beside their frames", "buffers: {g: {dtype: f32, shape: [1024]}}\nstages:\n"
+      "  - {use: generate, out: g, rate: 100}\n" END, { { "generate", 1000, 0, 10000 } }, .turn = 1000, .rate = 100 },
     { "to wake a thread takes time", "sync: block\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0,
             0 } }, .wake = 250, .rate = 1e6 / 2500 },
     { "a thread that has a core looks before it sleeps", DEPTH(1) G A END, { { "generate", 400, 0, 0 }, { "a", 400, 0,
@@ -158,8 +160,7 @@ TEST_EACH(follows_from_the_times, cases)
     gp_pipeline *p = verdict_compile(c->yaml, NULL, c->cuda, &errs);
     const gp_plan *plan = gp_pipeline_plan(p);
     gp_costs costs = costs_of(c, plan);
-    gp_simulated *s = gp_simulate(&verdict_arena, plan, &costs, 0, 0, &errs);
-    ck_assert_msg(s != NULL, "%s: %s", c->what, errs.e[0].msg);
+    gp_simulated *s = paper_simulate(plan, &costs, c->what);
     ck_assert_msg(fabs(s->frames_per_s / c->rate - 1) < 1e-5, "%s: %.9g frames/s, not %.9g", c->what, s->frames_per_s,
                   c->rate);
     double p50 = 1e-3 * (double)gp_hist_at(&s->report->latency, 0.5);
@@ -179,9 +180,8 @@ TEST_EACH(comes_back_from_its_report, cases)
     gp_pipeline *p = verdict_compile(c->yaml, NULL, c->cuda, &errs);
     const gp_plan *plan = gp_pipeline_plan(p);
     gp_costs costs = costs_of(c, plan);
-    gp_simulated *s = gp_simulate(&verdict_arena, plan, &costs, 0, 0, &errs);
-    gp_simulated *again = gp_simulate(&verdict_arena, plan, paper_again(p, s, c->what), 0, 0, &errs);
-    ck_assert_ptr_nonnull(again);
+    gp_simulated *s = paper_simulate(plan, &costs, c->what);
+    gp_simulated *again = paper_simulate(plan, paper_again(p, s, c->what), c->what);
     ck_assert_msg(fabs(again->frames_per_s / s->frames_per_s - 1) < 0.03, "%s: %g frames/s, not %g", c->what,
                   again->frames_per_s, s->frames_per_s);
     gp_pipeline_destroy(p);
@@ -225,11 +225,9 @@ TEST_EACH(learns_from_a_report, learned)
     gp_costs costs = paper_costs(run, (gp_costs){ .wake_ns = 8e3, .copy_ns = 1e3 * learned[_i].copy },
                                  (gp_segment_cost){ .launch_ns = 1e3 * learned[_i].launch, .part = part,
                                                     .kernels_ns = 1e3 * learned[_i].kernels });
-    s[0] = gp_simulate(&verdict_arena, run, &costs, 0, 0, &errs);
-    s[1] = gp_simulate(&verdict_arena, asked, &costs, 0, 0, &errs);
-    s[2] = gp_simulate(&verdict_arena, asked, gp_costs_for(&verdict_arena, paper_again(p[0], s[0], what), run, asked,
-                                                           &errs), 0, 0, &errs);
-    ck_assert_msg(s[2] != NULL, "%s: %s", what, errs.e[0].msg);
+    s[0] = paper_simulate(run, &costs, what);
+    s[1] = paper_simulate(asked, &costs, what);
+    s[2] = paper_simulate(asked, gp_costs_for(&verdict_arena, paper_again(p[0], s[0], what), run, asked, &errs), what);
     ck_assert_msg(fabs(s[2]->frames_per_s / s[1]->frames_per_s - 1) < 0.1, "%s: %g frames/s, not %g", what,
                   s[2]->frames_per_s, s[1]->frames_per_s);
     gp_pipeline_destroy(p[0]), gp_pipeline_destroy(p[1]);

@@ -18,7 +18,8 @@ void gp_model_begin_host(simulation *x, int a, int w)
     double due = (double)number * p->cost->pace_ns;
     q->start = x->now;
     if (due > x->now) {
-        p->report->idle_ns += (int64_t)(due - x->now);
+        q->apart = due - x->now;
+        p->report->idle_ns += (int64_t)q->apart;
         gp_agenda_add(&x->agenda, due, PACED, a, w);
     } else {
         gp_model_work(x, a, w);
@@ -73,11 +74,11 @@ void gp_model_look_host(simulation *x, int a)
     set_idle(x, p, idle, why);
 }
 
-/* Of what a turn took, that of the kind's code, with its part of what it waited for a core. */
+/* Of what a turn took, that of the kind's code, with its part of what it waited for a core, and what it was apart. */
 static int64_t worked(const simulation *x, const piece *q)
 {
-    double took = x->now - q->start, all = q->work + q->sleep;
-    return (int64_t)(all > 0 ? took * (1 - (q->beside + q->owed) / all) : took);
+    double took = x->now - q->start - q->apart, all = q->work + q->sleep;
+    return (int64_t)(q->apart + (all > 0 ? took * (1 - (q->beside + q->owed) / all) : took));
 }
 
 void gp_model_hand_in(simulation *x, int a, int w)

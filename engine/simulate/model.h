@@ -53,6 +53,7 @@ typedef struct piece {
     int n, stream;
     double start, work, sleep, due;    /* due: of a launch that is chosen: when it was decided */
     double beside, owed;               /* of `work`: what a turn takes beside the kind's code; to wake others */
+    double apart;                      /* what it waits for its pace, or is in a round of ranks: no part of `work` */
     int by;                            /* the actor whose thread does this turn */
     double copying;                    /* since when a copy of a launch is under way */
     waiting behind;                    /* the next launch that waits for the same engine */

@@ -56,7 +56,10 @@ static void happen(simulation *x, gp_due e)
             worked(x, e.who, e.lane);
         break;
     case SLEPT:      worked(x, e.who, e.lane); break;
-    case MET:        handed_in(x, e.who, e.lane); break;
+    case MET:
+        p->worker[e.lane].apart += x->now - p->worker[e.lane].due;
+        handed_in(x, e.who, e.lane);
+        break;
     case QUEUED:     gp_model_begin_launch(x, e.who, gp_model_queued(x, e.who)); break;
     case COPIED_IN: case COPIED_PEER: case COMPUTED: case TOOK_TURN: case COPIED_OUT: {
         uint64_t k = launch_at(p, e.lane);
