@@ -1,5 +1,4 @@
 /* outcome.c - what a simulation came to, as the report of a run. */
-#include <math.h>
 #include "simulate/model.h"
 
 static void name_actor(simulation *x, gp_actor_report *r, const actor *p)
@@ -84,8 +83,7 @@ static void fill_engines(simulation *x, gp_report *r)
                                      .busy_ns = (int64_t)of->busy[e], .bytes = of->bytes[e], .on = d,
                                      .device = n > 1 ? x->g->device[d].name : NULL };
         all[i].used = all[i].measured = all[i].busy_ns > 0;
-        all[i].limit = x->plan->unified ? 0 : e == GP_ENGINE_COPY_IN ? x->c->copy_in
-                     : e == GP_ENGINE_COPY_OUT ? x->c->copy_out : e == GP_ENGINE_COPY_PEER ? x->c->copy_peer : 0;
+        all[i].limit = x->plan->unified ? 0 : x->rate[e];
         if (!d || all[i].busy_ns > r->engine[e].busy_ns)
             r->engine[e] = all[i];
     }
@@ -95,7 +93,7 @@ static void fill_engines(simulation *x, gp_report *r)
 /* Cores are those of the first rank's machine; of several ranks on it each has a part. */
 static void fill_cores(const simulation *x, gp_report *r)
 {
-    const gp_share *cores = x->host[0].cores;
+    const share *cores = x->host[0].cores;
     int there = 0;
     for (int a = 0; a < x->nactors; a += x->each)
         there += x->actor[a].host == &x->host[0];
@@ -110,8 +108,8 @@ static void fill_report(simulation *x)
 {
     gp_report *r = x->out->report;
     r->wall_ns = (int64_t)x->now;
-    gp_hist_add(&r->wakes, (int64_t)x->wake, x->wakes);
-    gp_hist_add(&r->wake_calls, (int64_t)x->call, x->wakes);
+    gp_hist_add(&r->wakes, (int64_t)x->c->wake_ns, x->wakes);
+    gp_hist_add(&r->wake_calls, (int64_t)x->c->call_ns, x->wakes);
     r->unified = x->plan->unified;
     fill_cores(x, r);
     for (int a = 0; a < x->each; a++)

@@ -65,7 +65,7 @@ static inline int gp_node_of(int rank, int ranks, int nodes)
 /* Something that took from `start` to `end`, ns from the first frame on. */
 typedef struct gp_slice {
     enum { GP_SLICE_STAGE, GP_SLICE_LAUNCH, GP_SLICE_COPY_IN, GP_SLICE_COMPUTE, GP_SLICE_COPY_OUT, GP_SLICE_COPY_PEER }
-        what;
+        what;                  /* the last four are in the order of gp_engine */
     int actor, lane;           /* lane: a worker or a stream */
     int device;                /* of the plan's, of a copy */
     int64_t start, end;
