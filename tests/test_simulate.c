@@ -4,7 +4,7 @@
 #include "api/forms.h"
 #include "paper.h"
 #include "suite.h"
-#include "simulate/measured.h"
+#include "simulate/simulate.h"
 
 #define A "  - {name: a, use: lua, script: free.lua}\n"
 #define B "  - {name: b, use: lua, script: free.lua}\n"

@@ -89,7 +89,7 @@ gp_simulated *gp_simulate(gp_arena *a, const gp_plan *plan, const gp_costs *cost
 /* timeline.c: the slices as gp_trace_json writes those of a run. */
 void gp_timeline_json(FILE *f, const gp_plan *plan, const gp_simulated *s);
 
-/* ---- from the report of a run (costs.c, calibrate.c) ------------------ */
+/* ---- from the report of a run (costs.c) -------------------------------- */
 
 /* What a report says: of JSON text, which stays as long as it. NULL with an error that names `file`: it is no report,
  * of another version, of a run that failed, or it lacks times. */
@@ -102,14 +102,19 @@ void gp_source_report_machine(const gp_source_report *r, gp_machine *m);
 /* What its parts cost: of `plan`, which is that of the run. They are such that simulating `plan` gives the rate and
  * the busy times of the report. NULL with an error: it is of another pipeline. */
 gp_costs *gp_costs_read(gp_arena *a, const gp_source_report *r, const gp_plan *plan, gp_errs *errs);
-/* The same costs for another plan of the same pipeline, whose segments may be parts of those before: times go with the
+/* costs_for.c: the same costs for another plan of the same pipeline, whose segments may be parts of those before: times go with the
  * bytes that stages read and make. NULL with an error: its stages or segments differ. */
 gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, const gp_plan *to, gp_errs *errs);
 
-/* machine.c: changes the costs to those on another machine. False with an error that names `file`: how fast kernels are
+/* Changes the costs to those on another machine. False with an error that names `file`: how fast kernels are
  * there is not known. */
 bool gp_costs_move(gp_costs *c, const gp_plan *plan, const gp_plan *before, const gp_machine_file *m, const char *file,
                    gp_errs *errs);
+/* The threads of the kernels of one firing, over those that its device keeps at a time; 0: it is the CPU, or that is not
+ * known. */
+double gp_segment_fills(const gp_plan *plan, int segment);
+/* The stage that a segment begins with. */
+int gp_segment_first(const gp_plan *plan, int segment);
 /* Are all rates known that the plan needs, of copies and of what its ranks exchange? Else an error for each that is
  * not, which names the key, and `file`, which may be NULL. */
 bool gp_costs_suffice(const gp_costs *c, const gp_plan *plan, const char *file, gp_errs *errs);
