@@ -26,8 +26,7 @@ typedef struct tuner {
     const gp_registry *registry;
     gp_loaded file, given, planned;    /* text; pipelines */
     gp_machine *machine;
-    char *report;
-    size_t report_n;
+    char *report; size_t report_n;
     double budget, began, once, stop_simulating;   /* once: seconds of one measurement */
     gp_errs *errs;
 } tuner;
@@ -54,9 +53,8 @@ static bool check_write(tuner *x, const char *file)
 {
     struct stat st;
     if (x->t.args->nset)
-        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 },
-                       "--write with --set: the file would be tuned for values that it does "
-                       "not have; leave out one of them");
+        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--write with --set: the file would be tuned for values that "
+                       "it does not have; leave out one of them");
     if (!stat(file, &st) && !(st.st_mode & 0222))
         return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ .file = file }, "--write: the file is read-only");
     return !access(file, W_OK) || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ .file = file }, "--write: %s",
@@ -69,9 +67,8 @@ static bool check_sinks(tuner *x)
     const gp_graph *g = gp_pipeline_graph(x->given.pipeline);
     for (int v = 0; v < g->nstages; v++)
         if (!g->stage[v].nout && gp_node_get(g->stage[v].node, "command"))
-            return gp_fail(x->errs, GP_E_USAGE, g->stage[v].at,
-                           "'%s' starts a program, and each measurement would start it "
-                           "again; tune with a path in place of its command", g->stage[v].name);
+            return gp_fail(x->errs, GP_E_USAGE, g->stage[v].at, "'%s' starts a program, and each measurement would "
+                           "start it again; tune with a path in place of its command", g->stage[v].name);
     return true;
 }
 
@@ -80,9 +77,8 @@ static bool check(tuner *x)
     const gp_args *args = x->t.args;
     const char *file = args->operand[0];
     if (!strcmp(file, "-"))
-        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 },
-                       "tune reads a pipeline several times, and stdin can be read once; "
-                       "name a file in place of '-'");
+        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "tune reads a pipeline several times, and stdin can be read "
+                       "once; name a file in place of '-'");
     if (x->budget < LEAST)
         return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--budget %.3gs is too small to measure anything in turns; "
                        "give it %.0fs or more", x->budget, LEAST);
@@ -117,60 +113,67 @@ static bool goes_on(void *arg)
 
 /* ---- measuring -------------------------------------------------------- */
 
-static size_t memory_of(const gp_plan *p)
-{
-    return p->host_bytes + p->device_bytes;
-}
-
-/* One turn of one. The exit code; what could not be measured is out. */
+/* One turn of one, or the first measurement, which leaves a report. The exit code; what could not be measured is out. */
 static int measure(tuner *x, gp_tried *t, FILE *report)
 {
     gp_bench *b = &x->t.bench;
     gp_run_options o = { .timed = true, .stamped = report != NULL };
     gp_figures f = { 0 };
     char why[GP_BENCH_WHY] = "";
-    b->report = report;
+    bool given = t == x->t.tried;
     double longest = b->longest_s;
-    if (t == x->t.tried && !report)    /* what all are compared with is measured however long it takes */
+    b->report = report;
+    if (given && !report)              /* what all are compared with is measured however long it takes */
         b->longest_s = 0;
-    int status = gp_bench_measure(b, &t->row, &o, t == x->t.tried ? NULL : why, &f);
+    int status = gp_bench_measure(b, &t->row, &o, given ? NULL : why, &f);
     b->report = NULL, b->longest_s = longest;
     if (gp_signal_taken() || b->stuck)
         return status ? status : 128 + gp_signal_taken();
-    if (status && t == x->t.tried)
-        return status;
-    if (status) {
+    if (status && !given) {
         t->out = true, t->why = gp_strdup(&b->arena, why);
         return 0;
     }
-    t->result[t->n++] = (gp_result){ f.frames_per_s, (double)gp_hist_at(&f.latency, 0.99), t->settings
-                                     ? t->settings->is.memory : 0 };
-    return 0;
+    if (!status && !report)
+        t->result[t->n++] = (gp_result){ f.frames_per_s, (double)gp_hist_at(&f.latency, 0.99), t->settings->is.memory };
+    return status;
 }
 
 static int measure_once(tuner *x)
 {
     gp_memfile m;
-    char *json;
-    size_t n;
-    if (!gp_memfile_open(&m)) {
+    bool open = gp_memfile_open(&m);
+    int status = open ? measure(x, x->t.tried, m.f) : 0;
+    x->report = open ? gp_memfile_close(&m, &x->report_n) : NULL;
+    x->once = gp_seconds() - x->began;
+    x->t.bench.longest_s = fmin(x->t.bench.longest_s, TOO_LONG * x->once);
+    if (status)
+        return status;
+    if (!x->report)
         gp_fail(x->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-        return gp_errs_exit(x->errs);
-    }
-    int status = measure(x, x->t.tried, m.f);
-    json = gp_memfile_close(&m, &n);
-    if (!status && !json)
-        gp_fail(x->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory"), status = gp_errs_exit(x->errs);
-    x->report = json, x->report_n = n;
-    double took = x->once = gp_seconds() - x->began;
-    x->t.bench.longest_s = fmin(x->t.bench.longest_s, TOO_LONG * took);
-    if (!status && took > 0.5 * x->budget) {
-        gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 },
-                "--budget %.3gs is too small: one measurement took %.2g s, and several are "
-                "needed; give it %.0fs", x->budget, took, ceil(20 * took));
-        status = gp_errs_exit(x->errs);
-    }
-    return status;
+    else if (x->once > 0.5 * x->budget)
+        gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--budget %.3gs is too small: one measurement took %.2g s, and "
+                "several are needed; give it %.0fs", x->budget, x->once, ceil(20 * x->once));
+    return gp_errs_exit(x->errs);
+}
+
+gp_result gp_tune_middle(const gp_tried *t)
+{
+    return gp_result_middle(t->result, t->n);
+}
+
+/* How many are still measured, beside the given ones. */
+static int alive(const tuner *x)
+{
+    int n = 0;
+    for (int i = 1; i < x->t.ntried; i++)
+        n += !x->t.tried[i].out;
+    return n;
+}
+
+static double score_of(const tuner *x, const gp_tried *t)
+{
+    gp_result m = gp_tune_middle(t);
+    return gp_goal_score(&x->t.goal, &m);
 }
 
 static const char *label(gp_arena *a, const gp_settings *s)
@@ -213,36 +216,29 @@ static bool simulate(tuner *x)
     if (!x->t.args->quiet)
         fprintf(stderr, "gpipe: simulated %d settings in %.2g s (%.0f a second)\n", f->n, took, f->n / took);
     x->t.tried[0].settings = &f->all[0];
-    x->t.tried[0].result[0].memory = memory_of(given);
     for (int i = 0; i < f->nbest; i++)
         add_tried(x, &f->all[f->best[i]]);
     return true;
 }
 
-/* Far behind the best of the others, so that more turns would be for nothing. */
+/* Far behind the best of the others, so that more turns would be for nothing; and the worst, until few are left. */
 static void drop(tuner *x)
 {
+    gp_tried *all = x->t.tried;
     double best = 0;
-    int alive = 0, keep = x->t.tried[0].n > 1 ? 2 : 3;
-    for (int i = 0; i < x->t.ntried; i++) {
-        gp_result m = gp_result_middle(x->t.tried[i].result, x->t.tried[i].n);
-        best = x->t.tried[i].out ? best : fmax(best, gp_goal_score(&x->t.goal, &m));
-    }
+    int keep = all[0].n > 1 ? 2 : 3;
+    for (int i = 0; i < x->t.ntried; i++)
+        best = all[i].out ? best : fmax(best, score_of(x, &all[i]));
     for (int i = 1; i < x->t.ntried; i++) {
-        gp_result m = gp_result_middle(x->t.tried[i].result, x->t.tried[i].n);
-        double score = gp_goal_score(&x->t.goal, &m);
-        x->t.tried[i].out |= best > 0 ? score < BEHIND * best : score < best - (1 - BEHIND);
-        alive += !x->t.tried[i].out;
+        double score = score_of(x, &all[i]);
+        all[i].out |= best > 0 ? score < BEHIND * best : score < best - (1 - BEHIND);
     }
-    for (; alive > keep; alive--) {    /* the worst of those that are left */
-        int worst = 0;
-        double least = INFINITY;
-        for (int i = 1; i < x->t.ntried; i++) {
-            gp_result m = gp_result_middle(x->t.tried[i].result, x->t.tried[i].n);
-            if (!x->t.tried[i].out && gp_goal_score(&x->t.goal, &m) < least)
-                worst = i, least = gp_goal_score(&x->t.goal, &m);
-        }
-        x->t.tried[worst].out = true;
+    while (alive(x) > keep) {
+        gp_tried *worst = NULL;
+        for (int i = 1; i < x->t.ntried; i++)
+            if (!all[i].out && (!worst || score_of(x, &all[i]) < score_of(x, worst)))
+                worst = &all[i];
+        worst->out = true;
     }
 }
 
@@ -277,9 +273,8 @@ static void add_variants(tuner *x)
 /* Round by round, as long as there is time; each with the given settings first. */
 static int measure_in_turns(tuner *x)
 {
-    int alive = x->t.ntried > 1 ? x->t.ntried - 1 : 1, status = 0;     /* 1: what is not simulated may help */
-    x->t.tried[0].n = 0;               /* the first was without rivals */
-    for (int turn = 0; turn < GP_TUNE_TURNS && alive && !status; turn++) {
+    int status = 0;
+    for (int turn = 0; turn < GP_TUNE_TURNS && (!turn || alive(x)) && !status; turn++) {   /* what is not simulated may help */
         double began = gp_seconds();
         int measured = 0;
         for (int i = 0, simulated = x->t.ntried; i < x->t.ntried && !status; i++) {
@@ -294,10 +289,7 @@ static int measure_in_turns(tuner *x)
                 add_variants(x);
         }
         drop(x);
-        alive = 0;
-        for (int i = 1; i < x->t.ntried; i++)
-            alive += !x->t.tried[i].out;
-        if (left(x) < (gp_seconds() - began) / measured * (alive + 1))
+        if (left(x) < (gp_seconds() - began) / measured * (alive(x) + 1))
             break;
     }
     return status;
@@ -320,11 +312,9 @@ static void choose(tuner *x)
     const gp_result *result[CANDIDATES + VARIANTS + 1];
     int rounds[CANDIDATES + VARIANTS + 1];
     for (int i = 0; i < x->t.ntried; i++) {
-        result[i] = x->t.tried[i].result;
-        bool few = x->t.tried[i].n < TURNS && x->t.tried[0].n >= TURNS;        /* it fell behind */
-        rounds[i] = x->t.tried[i].why || few ? 0 : x->t.tried[i].n;
-        for (int k = 0; k < rounds[i]; k++)
-            x->t.tried[i].result[k].memory = x->t.tried[i].settings->is.memory;
+        const gp_tried *t = &x->t.tried[i];
+        bool few = t->n < TURNS && x->t.tried[0].n >= TURNS;           /* it fell behind */
+        result[i] = t->result, rounds[i] = t->why || few ? 0 : t->n;
     }
     x->t.chosen = gp_choose_measured(&x->t.goal, result, rounds, x->t.ntried, noise_of(x));
 }
@@ -333,19 +323,17 @@ static void choose(tuner *x)
 static bool is_reached(tuner *x)
 {
     const gp_tried *t = &x->t.tried[x->t.chosen];
-    gp_result is = gp_result_middle(t->result, t->n), best = is;
+    gp_result is = gp_tune_middle(t);
+    char size[32];
     if (gp_goal_is_reached(&x->t.goal, &is))
         return true;
-    for (int i = 0; i < x->t.ntried; i++) {
-        gp_result m = gp_result_middle(x->t.tried[i].result, x->t.tried[i].n);
-        if (x->t.tried[i].n && gp_goal_score(&x->t.goal, &m) > gp_goal_score(&x->t.goal, &best))
-            best = m, t = &x->t.tried[i];
-    }
-    char size[32];
-    return gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = x->file.file },
-                   "no settings that were measured reach the goal; nearest: "
-                   "%s, %.4g frames/s, latency %.3g ms, %s", t->label, best.rate, 1e-6 * best.latency_ns,
-                   gp_amount_text((double)best.memory, "B", size));
+    for (int i = 0; i < x->t.ntried; i++)
+        if (x->t.tried[i].n && score_of(x, &x->t.tried[i]) > score_of(x, t))
+            t = &x->t.tried[i];
+    is = gp_tune_middle(t);
+    return gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = x->file.file }, "no settings that were measured reach the goal; "
+                   "nearest: %s, %.4g frames/s, latency %.3g ms, %s", t->label, is.rate, 1e-6 * is.latency_ns,
+                   gp_amount_text((double)is.memory, "B", size));
 }
 
 /* The text of the file with the chosen settings. */
@@ -371,7 +359,8 @@ static bool write_text(void *arg, FILE *to)
 
 static bool write_svg(void *arg, FILE *to)
 {
-    gp_tune_svg(to, arg);
+    tuner *x = arg;
+    gp_tune_svg(to, &x->t.bench.arena, &x->t);
     return true;
 }
 
@@ -392,7 +381,7 @@ static bool finish(tuner *x)
 {
     choose(x);
     gp_tune_print(&x->t);
-    if (x->t.args->svg_file && !write_file(x, x->t.args->svg_file, write_svg, &x->t))
+    if (x->t.args->svg_file && !write_file(x, x->t.args->svg_file, write_svg, x))
         return false;
     if (!is_reached(x))
         return false;
