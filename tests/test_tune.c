@@ -46,6 +46,7 @@ TEST_EACH(reads_a_goal, goals)
 /* ---- what to propose -------------------------------------------------- */
 
 enum { TRIED = 3, TURNS = 5 };
+#define SAME(x) { x, x, x }
 
 static const struct {
     const char *what, *goal;
@@ -53,28 +54,25 @@ static const struct {
     size_t memory, limit;              /* of the second one */
     int proposed;
 } measured[] = {
-    { "the fastest", "rate", { { 100, 100, 100 }, { 120, 120, 120 }, { 130, 130, 130 } }, { 1, 1, 1 }, 1, 0, 2 },
-    { "none is faster", "rate", { { 100, 100, 100 }, { 90, 90, 90 }, { 99, 99, 99 } }, { 1, 1, 1 }, 1, 0, 0 },
-    { "within the noise", "rate", { { 100, 100, 100 }, { 100.5, 100.5, 100.5 }, { 99, 99, 99 } }, { 1, 1, 1 }, 1, 0,
+    { "the fastest", "rate", { SAME(100), SAME(120), SAME(130) }, SAME(1), 1, 0, 2 },
+    { "none is faster", "rate", { SAME(100), SAME(90), SAME(99) }, SAME(1), 1, 0, 0 },
+    { "within the noise", "rate", { SAME(100), SAME(100.5), SAME(99) }, SAME(1), 1, 0, 0 },
+    { "faster once", "rate", { SAME(100), { 300, 90, 95 }, SAME(99) }, SAME(1), 1, 0, 0 },
+    { "faster in most turns", "rate", { SAME(100), { 110, 90, 112 }, SAME(99) }, SAME(1), 1, 0, 1 },
+    { "turns of which the machine was slow", "rate", { { 100, 50, 100 }, { 110, 56, 111 }, { 90, 49, 99 } }, SAME(1), 1,
+      0, 1 },
+    { "one that was measured once", "rate", { SAME(100), { 130 }, SAME(120) }, SAME(1), 1, 0, 1 },
+    { "one that was not measured", "rate", { SAME(100), { 0 }, SAME(120) }, SAME(1), 1, 0, 2 },
+    { "the least latency", "latency", { SAME(100), SAME(20), SAME(130) }, { 3, 1, 2 }, 1, 0, 1 },
+    { "a limit", "rate, latency < 2 ms", { SAME(100), SAME(130), SAME(120) }, { 1, 3, 1 }, 1, 0, 2 },
+    { "a limit that the given one misses", "rate, latency < 2 ms", { SAME(100), SAME(50), SAME(40) }, { 5, 1, 1 }, 1, 0,
+      1 },
+    { "a limit that nothing reaches", "rate, latency < 2 us", { SAME(100), SAME(150), SAME(40) }, { 5, 1, 1 }, 1, 0,
       0 },
-    { "faster once", "rate", { { 100, 100, 100 }, { 300, 90, 95 }, { 99, 99, 99 } }, { 1, 1, 1 }, 1, 0, 0 },
-    { "faster in most turns", "rate", { { 100, 100, 100 }, { 110, 90, 112 }, { 99, 99, 99 } }, { 1, 1, 1 }, 1, 0, 1 },
-    { "turns of which the machine was slow", "rate", { { 100, 50, 100 }, { 110, 56, 111 }, { 90, 49, 99 } }, { 1, 1,
-            1 }, 1, 0, 1 },
-    { "one that was measured once", "rate", { { 100, 100, 100 }, { 130 }, { 120, 120, 120 } }, { 1, 1, 1 }, 1, 0, 1 },
-    { "one that was not measured", "rate", { { 100, 100, 100 }, { 0 }, { 120, 120, 120 } }, { 1, 1, 1 }, 1, 0, 2 },
-    { "the least latency", "latency", { { 100, 100, 100 }, { 20, 20, 20 }, { 130, 130, 130 } }, { 3, 1, 2 }, 1, 0, 1 },
-    { "a limit", "rate, latency < 2 ms", { { 100, 100, 100 }, { 130, 130, 130 }, { 120, 120, 120 } }, { 1, 3, 1 }, 1,
-      0, 2 },
-    { "a limit that the given one misses", "rate, latency < 2 ms", { { 100, 100, 100 }, { 50, 50, 50 }, { 40, 40,
-            40 } },
-      { 5, 1, 1 }, 1, 0, 1 },
-    { "a limit that nothing reaches", "rate, latency < 2 us", { { 100, 100, 100 }, { 150, 150, 150 }, { 40, 40, 40 } },
-      { 5, 1, 1 }, 1, 0, 0 },
-    { "as fast with less memory", "rate", { { 100, 100, 100 }, { 130, 130, 130 }, { 128, 129, 129 } }, { 1, 1, 1 }, 2, 0, 2 },
-    { "faster with more memory", "rate", { { 100, 100, 100 }, { 130, 130, 130 }, { 125, 125, 125 } }, { 1, 1, 1 }, 9, 0, 1 },
-    { "nearly as much memory", "rate", { { 100, 100, 100 }, { 130, 130, 130 }, { 129, 129, 129 } }, { 1, 1, 1 }, 1, 0, 1 },
-    { "too much memory", "rate", { { 100, 100, 100 }, { 150, 150, 150 }, { 140, 140, 140 } }, { 1, 1, 1 }, 9, 5, 2 },
+    { "as fast with less memory", "rate", { SAME(100), SAME(130), { 128, 129, 129 } }, SAME(1), 2, 0, 2 },
+    { "faster with more memory", "rate", { SAME(100), SAME(130), SAME(125) }, SAME(1), 9, 0, 1 },
+    { "nearly as much memory", "rate", { SAME(100), SAME(130), SAME(129) }, SAME(1), 1, 0, 1 },
+    { "too much memory", "rate", { SAME(100), SAME(150), SAME(140) }, SAME(1), 9, 5, 2 },
 };
 
 TEST_EACH(proposes, measured)

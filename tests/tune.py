@@ -46,8 +46,8 @@ check("simulate: the same each time", run("simulate", "p.yaml", "--with", "run.j
 ran, is_ = json.loads(get("run.json")), json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json").stdout)
 check("simulate: a run measures turns", all(s["turns"] == 3000 and s["turn_us"] > 0 for s in ran["stages"])
       and set(ran["wakes"]) == {"count", "p10_us", "call_p10_us"}, (ran["stages"], ran["wakes"]))
-check("simulate: what was measured", 0.8 < is_["frames_per_s"] / ran["frames_per_s"] < 1.25, (is_["frames_per_s"],
-        ran["frames_per_s"]))
+check("simulate: what was measured", 0.8 < is_["frames_per_s"] / ran["frames_per_s"] < 1.25,
+      (is_["frames_per_s"], ran["frames_per_s"]))
 check("simulate: no run", is_["outcome"] == "simulated" and is_["sources"][0]["in"] == 3000)
 deep = json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--set", "depth=8").stdout)
 check("simulate: --set", deep["buffers"][0]["depth"] == 8 and deep["frames_per_s"] > 0.99 * is_["frames_per_s"])
@@ -106,8 +106,8 @@ put("gpu.json", '{"memory": "64GiB", "gpu": "NVIDIA H200", "gpu_memory": "141GB"
     ' "copy_in_gb_s": 50, "copy_out_gb_s": 50}\n')
 gpu = json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--machine", "gpu.json", "--set",
                      "device=cuda").stdout or "{}")
-check("simulate: a GPU that is not here", [e["name"] for e in gpu.get("engines", [])] == ["copy in", "compute",
-        "copy out"], gpu)
+check("simulate: a GPU that is not here",
+      [e["name"] for e in gpu.get("engines", [])] == ["copy in", "compute", "copy out"], gpu)
 put("here.json", run("machine").stdout)
 check("simulate: this machine", json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--machine",
       "here.json").stdout)["cores"]["all"] == json.loads(get("here.json"))["cores"])
@@ -126,14 +126,6 @@ try:
 except ImportError:
     print("SKIPPED, no jsonschema: whether reports are as their schema says")
 
-refuses("simulate: no report", 2, r"needs the times of a run: gpipe run p.yaml --report run.json", "simulate", "p.yaml")
-refuses("simulate: none there", 2, r"no-such.json: error: there is no such file", "simulate", "p.yaml", "--with",
-        "no-such.json")
-for name, text, message in (
-        ("not JSON", "hello", "this is not a report"), ("a page", page, "this is not a report"), ("empty", "",
-                "this is not a report"),
-        ("cut", get("run.json")[:400], "this is not a report"), ("a list", "[1, 2]", "this is not a report")):
-    refuses(f"simulate: {name}", 2, message, "simulate", "p.yaml", "--with", put("bad.json", text))
 
 
 def changed(**to):
@@ -144,63 +136,56 @@ def without(group, key):
     return changed(**{group: [{**s, key: None} for s in ran[group]]})
 
 
-refuses("simulate: another version", 2, r"a report of gpipe 9.9.9, and this is gpipe", "simulate", "p.yaml", "--with",
-        changed(gpipe="9.9.9"))
-refuses("simulate: a failed run", 2, r"did not come to its end \(outcome: error\)", "simulate", "p.yaml", "--with",
-        changed(outcome="error"))
-refuses("simulate: of a simulation", 2, r"the report of a simulation", "simulate", "p.yaml", "--with", "again.json")
-refuses("simulate: of several ranks", 2, r"bad.json: error: this is the report of a run of several ranks", "simulate",
-        "p.yaml", "--with", changed(rank=0, ranks=[{"host": "a"}, {"host": "a"}]))
-refuses("simulate: no frames", 2, r"a run of 3 frames is too short to know what one costs: 10 or more", "simulate", "p.yaml", "--with",
-        changed(sources=[{**ran["sources"][0], "in": 3}]))
-refuses("simulate: no busy time", 2, r"lacks the busy time of 'generate'", "simulate", "p.yaml", "--with",
-        without("stages", "busy_s"))
-refuses("simulate: no CPU time", 2, r"lacks the CPU time of 'generate'", "simulate", "p.yaml", "--with",
-        without("stages", "cpu_s"))
-refuses("simulate: no kernels", 2, r"lacks the CPU time of the kernels of 'scale'", "simulate", "p.yaml", "--with",
-        without("segments", "kernels_cpu_s"))
+def lacking(of, key):
+    return {k: of[k] for k in of if k != key}
+
+
+SIMULATE = "simulate", "p.yaml", "--with"
+refuses("simulate: no report", 2, r"needs the times of a run: gpipe run p.yaml --report run.json", "simulate", "p.yaml")
+for name, text in ("not JSON", "hello"), ("a page", page), ("empty", ""), ("cut", get("run.json")[:400]), ("a list", "[1, 2]"):
+    refuses(f"simulate: {name}", 2, "this is not a report", *SIMULATE, put("bad.json", text))
+NO_CORES = "bad.json: error: the report lacks 'cores.all', how many cores its threads shared; make it anew"
 put("other.yaml", get("p.yaml").replace("name: clean", "name: dirty"))
-for key in ("cores", "all"):
-    report = json.loads(get("run.json"))
-    (report if key == "cores" else report["cores"]).pop(key)
-    refuses(f"simulate: no {key}", 2, r"bad.json: error: the report lacks 'cores.all', how many cores its threads "
-            r"shared; make it anew", "simulate", "p.yaml", "--with", put("bad.json", json.dumps(report)))
-refuses("simulate: no turns", 2, r"the report lacks the time of turns of 'generate'; make it anew", "simulate",
-        "p.yaml", "--with", changed(stages=[{k: s[k] for k in s if k != "turn_us"} for s in ran["stages"]]))
-refuses("simulate: no wakes", 2, r"bad.json: error: the report lacks 'wakes', how long it takes to wake a thread; make",
-        "simulate", "p.yaml", "--with", put("bad.json", json.dumps({k: ran[k] for k in ran if k != "wakes"})))
+put("workers.yaml", get("p.yaml").replace("name: clean", "name: clean\n    workers: 2"))
 put("copied.yaml", get("p.yaml").replace("device: cpu", "device: cpu:0"))
 run("run", "-q", "copied.yaml", "--report", "copied.json", name="a run with copies")
-report = json.loads(get("copied.json"))
-for e in report["engines"]:
-    e.pop("bytes")
-refuses("simulate: no bytes of copies", 2, r"the report lacks the rate of 'copy (in|out)'; make it anew", "simulate",
-        "copied.yaml", "--with", put("bad.json", json.dumps(report)))
-report = json.loads(get("run.json"))
-report["cores"].update(all=2, others=1.9)
-crowded = json.loads(run("simulate", "p.yaml", "--json", "--with", put("bad.json", json.dumps(report))).stdout)
+copied = json.loads(get("copied.json"))
+for name, message, report, file in (
+        ("none there", "no-such.json: error: there is no such file", lambda: "no-such.json", "p"),
+        ("another version", "a report of gpipe 9.9.9, and this is gpipe", lambda: changed(gpipe="9.9.9"), "p"),
+        ("a failed run", r"did not come to its end \(outcome: error\)", lambda: changed(outcome="error"), "p"),
+        ("of a simulation", "the report of a simulation", lambda: "again.json", "p"),
+        ("of several ranks", "bad.json: error: this is the report of a run of several ranks",
+         lambda: changed(rank=0, ranks=[{"host": "a"}, {"host": "a"}]), "p"),
+        ("no frames", "a run of 3 frames is too short to know what one costs: 10 or more",
+         lambda: changed(sources=[{**ran["sources"][0], "in": 3}]), "p"),
+        ("no busy time", "lacks the busy time of 'generate'", lambda: without("stages", "busy_s"), "p"),
+        ("no CPU time", "lacks the CPU time of 'generate'", lambda: without("stages", "cpu_s"), "p"),
+        ("no kernels", "lacks the CPU time of the kernels of 'scale'", lambda: without("segments", "kernels_cpu_s"), "p"),
+        ("no cores", NO_CORES, lambda: put("bad.json", json.dumps(lacking(ran, "cores"))), "p"),
+        ("no all", NO_CORES, lambda: changed(cores=lacking(ran["cores"], "all")), "p"),
+        ("no turns", "the report lacks the time of turns of 'generate'; make it anew",
+         lambda: changed(stages=[lacking(s, "turn_us") for s in ran["stages"]]), "p"),
+        ("no wakes", "bad.json: error: the report lacks 'wakes', how long it takes to wake a thread; make",
+         lambda: put("bad.json", json.dumps(lacking(ran, "wakes"))), "p"),
+        ("no bytes of copies", "the report lacks the rate of 'copy (in|out)'; make it anew", lambda: put("bad.json",
+         json.dumps({**copied, "engines": [lacking(e, "bytes") for e in copied["engines"]]})), "copied"),
+        ("another pipeline", "a report of another pipeline, .* it has no stage 'dirty'", lambda: "run.json", "other"),
+        ("an older state", "it has other workers in stage 'clean'", lambda: "run.json", "workers")):
+    refuses(f"simulate: {name}", 2, message, "simulate", file + ".yaml", "--with", report())
+report = changed(cores={**ran["cores"], "all": 2, "others": 1.9})
+crowded = json.loads(run(*SIMULATE, report, "--json").stdout)
 check("simulate: as many cores as there were", crowded["cores"]["all"] == 2, crowded["cores"])
-refuses("simulate: another pipeline", 2, r"a report of another pipeline, .* it has no stage 'dirty'", "simulate",
-        "other.yaml", "--with", "run.json")
-put("workers.yaml", get("p.yaml").replace("name: clean", "name: clean\n    workers: 2"))
-refuses("simulate: an older state", 2, r"it has other workers in stage 'clean'", "simulate", "workers.yaml", "--with",
-        "run.json")
-refuses("simulate: other segments", 2, r"kernels ran on the CPU in the report, and this machine has a GPU", "simulate",
-        "p.yaml", "--with", "run.json",
-        "--machine", put("m.json", '{"gpu": "x"}'), "--set", "device=cuda")
-refuses("simulate: no copy rates", 2, r"say 'copy_in_gb_s'", "simulate", "p.yaml", "--with", "run.json", "--machine",
-        put("m.json", '{"gpu": "x", "kernels_speed": 2}'), "--set", "device=cuda")
-refuses("simulate: a machine's key", 2, r"m.json:1:2: error: a machine has no 'core'; did you mean 'cores'",
-        "simulate", "p.yaml", "--with",
-        "run.json", "--machine", put("m.json", '{"core": 3}'))
-refuses("simulate: a machine's number", 2, r"m.json:1:11: error: 'cores' must be a number from 1", "simulate",
-        "p.yaml", "--with", "run.json",
-        "--machine", put("m.json", '{"cores": 0}'))
-refuses("simulate: no machine", 2, r"a machine is an object", "simulate", "p.yaml", "--with", "run.json", "--machine",
-        put("m.json", "3"))
-refuses("simulate: a wrong --set", 2, r"--set depht=3", "simulate", "p.yaml", "--with", "run.json", "--set", "depht=3")
-refuses("simulate: a report's name", 2, r"must end in .json or .html", "simulate", "p.yaml", "--with", "run.json",
-        "--report", "x.txt")
+for name, message, machine, *args in (
+        ("other segments", "kernels ran on the CPU in the report, and this machine has a GPU", '{"gpu": "x"}', "device=cuda"),
+        ("no copy rates", "say 'copy_in_gb_s'", '{"gpu": "x", "kernels_speed": 2}', "device=cuda"),
+        ("a machine's key", "m.json:1:2: error: a machine has no 'core'; did you mean 'cores'", '{"core": 3}'),
+        ("a machine's number", "m.json:1:11: error: 'cores' must be a number from 1", '{"cores": 0}'),
+        ("no machine", "a machine is an object", "3"),
+        ("a wrong --set", "--set depht=3", "{}", "depht=3")):
+    refuses(f"simulate: {name}", 2, message, *SIMULATE, "run.json", "--machine", put("m.json", machine),
+            *(w for a in args for w in ("--set", a)))
+refuses("simulate: a report's name", 2, r"must end in .json or .html", *SIMULATE, "run.json", "--report", "x.txt")
 
 # == simulate: devices, ranks ====================================================
 put("lanes.yaml", "depth: 8\nbatch: 1\nvars: {frames: 400}\nbuffers: {g: {dtype: f32, shape: [64, 64]}}\nstages:\n"
@@ -375,48 +360,42 @@ check("tune: it changes nothing, or what it says",
           p.stdout + get("paced.yaml"))
 run("check", "paced.yaml", name="tune: what it writes is valid")
 
-refuses("tune: a goal", 2, r"--goal 'speed': write rate or latency", "tune", "p.yaml", "--goal", "speed")
-refuses("tune: a goal that nothing reaches", 1,
-        r"no settings that were measured reach the goal; nearest: .* frames/s, latency", "tune", "p.yaml",
-        "--budget", "6s", "--goal", "rate, latency < 1ns")
-refuses("tune: a budget", 2, r"--budget 0.02s is too small to measure anything", "tune", "p.yaml", "--budget", "20ms")
+p_yaml, small = get("p.yaml"), "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
 put("slow.lua", "function process(f, x, y) io.popen('sleep 0.7'):close() y:copy(x) end\n")
-put("slow.yaml", get("p.yaml").replace("frames: 3000", "frames: 4").replace("free.lua", "slow.lua"))
-refuses("tune: a budget for less than a few frames", 1,
-        r"slow.yaml: error: 1 frame in [\d.]+ s: too few to be measured; give it time with --budget",
-        "tune", "slow.yaml", "--budget", "1s")
+put("slow.yaml", p_yaml.replace("frames: 3000", "frames: 4").replace("free.lua", "slow.lua"))
 put("begins.lua", "io.popen('sleep 0.7'):close()\n" + get("free.lua"))
-put("begins.yaml", get("p.yaml").replace("free.lua", "begins.lua"))
-refuses("tune: a budget for less than one measurement", 2,
-        r"--budget 1s is too small: one measurement took [\d.]+ s, and several are needed; give it \d+s",
-        "tune", "begins.yaml", "--budget", "1s")
+put("begins.yaml", p_yaml.replace("free.lua", "begins.lua"))
 put("long.lua", "local n = 0\nfunction produce(f, y)\n  n = n + 1\n  if n > 400 then return false end\n"
     "  io.popen('sleep 0.05'):close()\n  y:fill(n)\nend\n")
 put("long.yaml", "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: lua, script: long.lua, out: x}\n"
     "  - {use: scale}\n  - {use: write, path: long.npy}\n")
-refuses("tune: a run that is longer than the budget", 1,
-        r"long.yaml: error: a run did not end in 1 s, in which \d+ frames? came: give it fewer of them, or more time with "
-        "--budget", "tune", "long.yaml", "--budget", "2s")
-refuses("tune: little memory", 2, r"--memory .*: with depth 1 the pipeline needs", "tune", "p.yaml", "--budget", "6s",
-        "--memory", "1KiB")
-refuses("tune: a size", 2, r"--memory much: write a size, like 4GiB", "tune", "p.yaml", "--memory", "much")
-refuses("tune: stdin", 2, r"name a file in place of '-'", "tune", "-")
-put("fifo.yaml",
-    "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: read, path: stdin, format: raw, out: x}\n"
-    "  - {use: discard}\n")
-refuses("tune: what is read once", 2, r"fifo.yaml:3:.*what 'read' reads can be read once", "tune", "fifo.yaml")
-put("command.yaml", "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, out: x, frames: 9}\n"
-    "  - {use: write, command: [tee, out.raw], format: raw}\n")
-refuses("tune: a program", 2, r"command.yaml:4:.*'write' starts a program, and each measurement would start it again",
-        "tune", "command.yaml")
-check("tune: which did not run", not os.path.exists("out.raw"))
-refuses("tune: --write with --set", 2, r"--write with --set: the file would be tuned for values that it does not have",
-        "tune", "p.yaml", "--write",
-        "--set", "depth=2")
+put("fifo.yaml", small + "  - {use: read, path: stdin, format: raw, out: x}\n  - {use: discard}\n")
+put("command.yaml", small + "  - {use: generate, out: x, frames: 9}\n  - {use: write, command: [tee, out.raw], format: raw}\n")
+put("wrong.yaml", "stages:\n  - {use: nothing}\n")
 os.chmod("paced.yaml", 0o444)
-refuses("tune: a read-only file", 2, r"paced.yaml: error: --write: the file is read-only", "tune", "paced.yaml",
-        "--write")
-refuses("tune: a wrong pipeline", 3, r"wrong.yaml:2:.*no stage kind 'nothing'", "tune", put("wrong.yaml",
-        "stages:\n  - {use: nothing}\n"))
+for name, code, message, *args in (
+        ("a goal", 2, "--goal 'speed': write rate or latency", "p.yaml", "--goal", "speed"),
+        ("a goal that nothing reaches", 1, "no settings that were measured reach the goal; nearest: .* frames/s, latency",
+         "p.yaml", "--budget", "6s", "--goal", "rate, latency < 1ns"),
+        ("a budget", 2, "--budget 0.02s is too small to measure anything", "p.yaml", "--budget", "20ms"),
+        ("a budget for less than a few frames", 1,
+         r"slow.yaml: error: 1 frame in [\d.]+ s: too few to be measured; give it time with --budget", "slow.yaml",
+         "--budget", "1s"),
+        ("a budget for less than one measurement", 2, r"--budget 1s is too small: one measurement took [\d.]+ s, and "
+         r"several are needed; give it \d+s", "begins.yaml", "--budget", "1s"),
+        ("a run that is longer than the budget", 1, r"long.yaml: error: a run did not end in 1 s, in which \d+ frames? "
+         "came: give it fewer of them, or more time with --budget", "long.yaml", "--budget", "2s"),
+        ("little memory", 2, "--memory .*: with depth 1 the pipeline needs", "p.yaml", "--budget", "6s", "--memory", "1KiB"),
+        ("a size", 2, "--memory much: write a size, like 4GiB", "p.yaml", "--memory", "much"),
+        ("stdin", 2, "name a file in place of '-'", "-"),
+        ("what is read once", 2, "fifo.yaml:3:.*what 'read' reads can be read once", "fifo.yaml"),
+        ("a program", 2, "command.yaml:4:.*'write' starts a program, and each measurement would start it again",
+         "command.yaml"),
+        ("--write with --set", 2, "--write with --set: the file would be tuned for values that it does not have", "p.yaml",
+         "--write", "--set", "depth=2"),
+        ("a read-only file", 2, "paced.yaml: error: --write: the file is read-only", "paced.yaml", "--write"),
+        ("a wrong pipeline", 3, "wrong.yaml:2:.*no stage kind 'nothing'", "wrong.yaml")):
+    refuses(f"tune: {name}", code, message, "tune", *args)
+check("tune: which did not run", not os.path.exists("out.raw"))
 
 total("tune")
