@@ -15,15 +15,10 @@ measurement is to the next: how near that is of the given settings is printed la
 import argparse, itertools, json, os, random, statistics, subprocess, sys, tempfile
 
 options = argparse.ArgumentParser()
-options.add_argument("gpipe")
-options.add_argument("pipelines", nargs="*", metavar="PIPELINE")
-options.add_argument("--device", default="cpu")
-options.add_argument("--settings", type=int, default=50)
-options.add_argument("--rounds", type=int, default=3)
-options.add_argument("--seconds", type=float, default=0.4)
-options.add_argument("--tune", action="store_true")
-options.add_argument("--keep", metavar="FOLDER")
-options.add_argument("--again", metavar="FOLDER")
+for name, is_ in (("gpipe", {}), ("pipelines", {"nargs": "*"}), ("--device", {"default": "cpu"}), ("--keep", {}),
+                  ("--settings", {"type": int, "default": 50}), ("--rounds", {"type": int, "default": 3}),
+                  ("--seconds", {"type": float, "default": 0.4}), ("--tune", {"action": "store_true"}), ("--again", {})):
+    options.add_argument(name, **is_)
 args = options.parse_intermixed_args()
 gpipe = os.path.abspath(args.gpipe)
 here = os.path.dirname(os.path.abspath(__file__))
@@ -83,8 +78,7 @@ def sets(list_):
 def measure(file, settings, report="r.json"):
     out = os.path.join(work, report)
     if not args.again:
-        subprocess.run([gpipe, "run", "-q", file, "--report", out, *sets(settings)], check=True,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run([gpipe, "run", "-q", file, "--report", out, *sets(settings)], check=True, stdout=subprocess.DEVNULL)
     with open(out) as f:
         return json.load(f)
 

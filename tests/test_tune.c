@@ -178,8 +178,7 @@ TEST_EACH(finds_settings, searches)
         ck_assert_msg(gain >= searches[_i].least && gain <= searches[_i].most, "%s: %s: %g", searches[_i].what, text,
                       gain);
         ck_assert_msg((!searches[_i].has || strstr(text, searches[_i].has)) && (!searches[_i].lacks || !strstr(text,
-                searches[_i].lacks)),
-                      "%s: %s", searches[_i].what, text);
+                searches[_i].lacks)), "%s: %s", searches[_i].what, text);
         for (int i = 0; i < f->nbest; i++)
             ck_assert_msg(!s.goal.memory || f->all[f->best[i]].is.memory <= s.goal.memory, "%s", searches[_i].what);
     }

@@ -114,8 +114,7 @@ static const gp_simulated *simulate(simulating *s)
         return NULL;
     gp_source_report_machine(r, here);
     s->on->machine = *here;
-    if (args->machine
-        && (!gp_load_text(&s->machine, args->machine, s->errs)
+    if (args->machine && (!gp_load_text(&s->machine, args->machine, s->errs)
             || !gp_machine_file_read(&s->arena, s->machine.text, s->machine.len, s->machine.file, here, s->on, s->errs)))
         return NULL;
     const char *const *set;            /* the settings of the report come first */

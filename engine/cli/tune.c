@@ -21,38 +21,28 @@ static const double CROWDED = 0.25;    /* of the cores, by other processes: resu
 static const double TOO_LONG = 2;      /* times the first measurement: one that takes longer is broken off */
 static const double PROMISE = 1.02;    /* times the given score: less is none */
 
-typedef struct tuner {
-    gp_tuning t;
-    const gp_registry *registry;
-    gp_loaded file, given, planned;    /* text; pipelines */
-    gp_machine *machine;
-    char *report; size_t report_n;
-    double budget, began, once, stop_simulating;   /* once: seconds of one measurement */
-    gp_errs *errs;
-} tuner;
-
-static double left(const tuner *x)
+static double left(const gp_tuning *x)
 {
     return x->began + x->budget - gp_seconds();
 }
 
 /* ---- what may be tuned ------------------------------------------------ */
 
-static bool read_memory(tuner *x)
+static bool read_memory(gp_tuning *x)
 {
-    gp_node n = { .text = x->t.args->memory, .len = strlen(x->t.args->memory) };
+    gp_node n = { .text = x->args->memory, .len = strlen(x->args->memory) };
     gp_num v;
     gp_errs ignored = { .n = 0 };
-    x->t.goal.memory = gp_eval(&n, NULL, &v, &ignored) && v.f >= 1 && v.f < 1e18 ? (size_t)v.f : 0;
-    return x->t.goal.memory || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--memory %s: write a size, like 4GiB",
+    x->goal.memory = gp_eval(&n, NULL, &v, &ignored) && v.f >= 1 && v.f < 1e18 ? (size_t)v.f : 0;
+    return x->goal.memory || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--memory %s: write a size, like 4GiB",
                                        n.text);
 }
 
 /* Can the file be changed? As root every file can, which its owner may not want. */
-static bool check_write(tuner *x, const char *file)
+static bool check_write(gp_tuning *x, const char *file)
 {
     struct stat st;
-    if (x->t.args->nset)
+    if (x->args->nset)
         return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--write with --set: the file would be tuned for values that "
                        "it does not have; leave out one of them");
     if (!stat(file, &st) && !(st.st_mode & 0222))
@@ -62,7 +52,7 @@ static bool check_write(tuner *x, const char *file)
 }
 
 /* What bench runs as it is, and would be done again and again. */
-static bool check_sinks(tuner *x)
+static bool check_sinks(gp_tuning *x)
 {
     const gp_graph *g = gp_pipeline_graph(x->given.pipeline);
     for (int v = 0; v < g->nstages; v++)
@@ -72,9 +62,9 @@ static bool check_sinks(tuner *x)
     return true;
 }
 
-static bool check(tuner *x)
+static bool check(gp_tuning *x)
 {
-    const gp_args *args = x->t.args;
+    const gp_args *args = x->args;
     const char *file = args->operand[0];
     if (!strcmp(file, "-"))
         return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "tune reads a pipeline several times, and stdin can be read "
@@ -82,24 +72,24 @@ static bool check(tuner *x)
     if (x->budget < LEAST)
         return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--budget %.3gs is too small to measure anything in turns; "
                        "give it %.0fs or more", x->budget, LEAST);
-    return gp_goal_read(args->goal ? args->goal : "rate", &x->t.goal, x->errs) && (!args->memory || read_memory(x))
+    return gp_goal_read(args->goal ? args->goal : "rate", &x->goal, x->errs) && (!args->memory || read_memory(x))
         && (!args->write || check_write(x, file));
 }
 
 /* ---- plans ------------------------------------------------------------ */
 
-static bool compile(tuner *x, gp_loaded *l, const char *const *set, int nset, gp_errs *errs)
+static bool compile(gp_tuning *x, gp_loaded *l, const char *const *set, int nset, gp_errs *errs)
 {
-    gp_args args = gp_args_with(&x->t.bench.arena, x->t.args, set, nset);
+    gp_args args = gp_args_with(&x->bench.arena, x->args, set, nset);
     *l = (gp_loaded){ .file = x->file.file, .text = x->file.text, .len = x->file.len };
-    bool ok = gp_load_for(l, &args, x->machine, x->registry, errs);
+    bool ok = gp_load_for(l, &args, x->machine, x->bench.registry, errs);
     l->text = NULL;                    /* it is x->file's */
     return ok;
 }
 
 static const gp_plan *plan(void *arg, const char *const *set, int nset)
 {
-    tuner *x = arg;
+    gp_tuning *x = arg;
     gp_errs ignored = { .n = 0 };
     gp_unload(&x->planned);
     return compile(x, &x->planned, set, nset, &ignored) ? gp_pipeline_plan(x->planned.pipeline) : NULL;
@@ -107,20 +97,20 @@ static const gp_plan *plan(void *arg, const char *const *set, int nset)
 
 static bool goes_on(void *arg)
 {
-    const tuner *x = arg;
+    const gp_tuning *x = arg;
     return gp_seconds() < x->stop_simulating && !gp_signal_taken();
 }
 
 /* ---- measuring -------------------------------------------------------- */
 
 /* One turn of one, or the first measurement, which leaves a report. The exit code; what could not be measured is out. */
-static int measure(tuner *x, gp_tried *t, FILE *report)
+static int measure(gp_tuning *x, gp_tried *t, FILE *report)
 {
-    gp_bench *b = &x->t.bench;
+    gp_bench *b = &x->bench;
     gp_run_options o = { .timed = true, .stamped = report != NULL };
     gp_figures f = { 0 };
     char why[GP_BENCH_WHY] = "";
-    bool given = t == x->t.tried;
+    bool given = t == x->tried;
     double longest = b->longest_s;
     b->report = report;
     if (given && !report)              /* what all are compared with is measured however long it takes */
@@ -138,14 +128,14 @@ static int measure(tuner *x, gp_tried *t, FILE *report)
     return status;
 }
 
-static int measure_once(tuner *x)
+static int measure_once(gp_tuning *x)
 {
     gp_memfile m;
     bool open = gp_memfile_open(&m);
-    int status = open ? measure(x, x->t.tried, m.f) : 0;
+    int status = open ? measure(x, x->tried, m.f) : 0;
     x->report = open ? gp_memfile_close(&m, &x->report_n) : NULL;
     x->once = gp_seconds() - x->began;
-    x->t.bench.longest_s = fmin(x->t.bench.longest_s, TOO_LONG * x->once);
+    x->bench.longest_s = fmin(x->bench.longest_s, TOO_LONG * x->once);
     if (status)
         return status;
     if (!x->report)
@@ -162,18 +152,18 @@ gp_result gp_tune_middle(const gp_tried *t)
 }
 
 /* How many are still measured, beside the given ones. */
-static int alive(const tuner *x)
+static int alive(const gp_tuning *x)
 {
     int n = 0;
-    for (int i = 1; i < x->t.ntried; i++)
-        n += !x->t.tried[i].out;
+    for (int i = 1; i < x->ntried; i++)
+        n += !x->tried[i].out;
     return n;
 }
 
-static double score_of(const tuner *x, const gp_tried *t)
+static double score_of(const gp_tuning *x, const gp_tried *t)
 {
     gp_result m = gp_tune_middle(t);
-    return gp_goal_score(&x->t.goal, &m);
+    return gp_goal_score(&x->goal, &m);
 }
 
 static const char *label(gp_arena *a, const gp_settings *s)
@@ -184,58 +174,58 @@ static const char *label(gp_arena *a, const gp_settings *s)
     return text;
 }
 
-static void add_tried(tuner *x, const gp_settings *s)
+static void add_tried(gp_tuning *x, const gp_settings *s)
 {
-    gp_tried *t = &x->t.tried[x->t.ntried++];
-    *t = (gp_tried){ .settings = s, .label = label(&x->t.bench.arena, s), .row = x->t.tried[0].row };
+    gp_tried *t = &x->tried[x->ntried++];
+    *t = (gp_tried){ .settings = s, .label = label(&x->bench.arena, s), .row = x->tried[0].row };
     for (int k = 0; k < s->nset; k++)
-        t->row.args = gp_bench_set(&x->t.bench, &t->row.args, s->set[k]);
+        t->row.args = gp_bench_set(&x->bench, &t->row.args, s->set[k]);
 }
 
-static bool simulate(tuner *x)
+static bool simulate(gp_tuning *x)
 {
-    gp_arena *a = &x->t.bench.arena;
+    gp_arena *a = &x->bench.arena;
     const gp_plan *given = gp_pipeline_plan(x->given.pipeline);
-    const gp_source_report *r = gp_source_report_read(a, x->report, x->report_n, x->t.args->operand[0], x->errs);
+    const gp_source_report *r = gp_source_report_read(a, x->report, x->report_n, x->args->operand[0], x->errs);
     const gp_costs *c = r ? gp_costs_read(a, r, given, x->errs) : NULL;
     if (!c)
         return false;
-    if (c->others > CROWDED * (c->cores + c->others) && !x->t.args->quiet)
+    if (c->others > CROWDED * (c->cores + c->others) && !x->args->quiet)
         fprintf(stderr, "gpipe: other processes used %.1f of %.3g core%s meanwhile: what is measured beside them says "
                 "little\n", c->others, c->cores + c->others, c->cores + c->others == 1 ? "" : "s");
     double began = gp_seconds();
     x->stop_simulating = began + SIMULATING * x->budget;
-    gp_search s = { .given = given, .costs = c, .goal = x->t.goal, .plan = plan, .goes_on = goes_on, .arg = x,
+    gp_search s = { .given = given, .costs = c, .goal = x->goal, .plan = plan, .goes_on = goes_on, .arg = x,
                     .most = SIMULATED };
     int most = (int)(left(x) / (TURNS * x->once)) - 1;
     most = most < 2 ? 2 : most < CANDIDATES ? most : CANDIDATES;
-    const gp_found *f = x->t.found = gp_search_settings(a, &s, most, x->errs);
+    const gp_found *f = x->found = gp_search_settings(a, &s, most, x->errs);
     if (!f)
         return false;
     double took = gp_seconds() - began;
-    if (!x->t.args->quiet)
+    if (!x->args->quiet)
         fprintf(stderr, "gpipe: simulated %d settings in %.2g s (%.0f a second)\n", f->n, took, f->n / took);
-    x->t.tried[0].settings = &f->all[0];
+    x->tried[0].settings = &f->all[0];
     for (int i = 0; i < f->nbest; i++)
         add_tried(x, &f->all[f->best[i]]);
     return true;
 }
 
 /* Far behind the best of the others, so that more turns would be for nothing; and the worst, until few are left. */
-static void drop(tuner *x)
+static void drop(gp_tuning *x)
 {
-    gp_tried *all = x->t.tried;
+    gp_tried *all = x->tried;
     double best = 0;
     int keep = all[0].n > 1 ? 2 : 3;
-    for (int i = 0; i < x->t.ntried; i++)
+    for (int i = 0; i < x->ntried; i++)
         best = all[i].out ? best : fmax(best, score_of(x, &all[i]));
-    for (int i = 1; i < x->t.ntried; i++) {
+    for (int i = 1; i < x->ntried; i++) {
         double score = score_of(x, &all[i]);
         all[i].out |= best > 0 ? score < BEHIND * best : score < best - (1 - BEHIND);
     }
     while (alive(x) > keep) {
         gp_tried *worst = NULL;
-        for (int i = 1; i < x->t.ntried; i++)
+        for (int i = 1; i < x->ntried; i++)
             if (!all[i].out && (!worst || score_of(x, &all[i]) < score_of(x, worst)))
                 worst = &all[i];
         worst->out = true;
@@ -243,20 +233,20 @@ static void drop(tuner *x)
 }
 
 /* Knobs that are not simulated, on top of the best of the first turn: whether they help is measured. */
-static void add_variants(tuner *x)
+static void add_variants(gp_tuning *x)
 {
     static const char *const more[] = { "sync=block", "launch=stream", "launch=persistent" };
     const gp_plan *given = gp_pipeline_plan(x->given.pipeline);
     const gp_graph *g = given->graph;
-    gp_arena *a = &x->t.bench.arena;
+    gp_arena *a = &x->bench.arena;
     int best = 0;
-    for (int i = 1; i < x->t.ntried; i++)
-        if (!x->t.tried[i].why && gp_goal_score(&x->t.goal, x->t.tried[i].result)
-            > gp_goal_score(&x->t.goal, x->t.tried[best].result))
+    for (int i = 1; i < x->ntried; i++)
+        if (!x->tried[i].why && gp_goal_score(&x->goal, x->tried[i].result)
+            > gp_goal_score(&x->goal, x->tried[best].result))
             best = i;
     for (int i = 0; i < VARIANTS; i++) {
         bool launch = i > 0, same = launch ? (int)g->launch == i : g->sync == GP_SYNC_BLOCK;
-        const gp_settings *was = x->t.tried[best].settings;
+        const gp_settings *was = x->tried[best].settings;
         if (same || (launch && (given->unified || !given->nsegments)))
             continue;
         gp_settings *s = GP_NEW(a, gp_settings, 1);
@@ -271,19 +261,19 @@ static void add_variants(tuner *x)
 }
 
 /* Round by round, as long as there is time; each with the given settings first. */
-static int measure_in_turns(tuner *x)
+static int measure_in_turns(gp_tuning *x)
 {
     int status = 0;
     for (int turn = 0; turn < GP_TUNE_TURNS && (!turn || alive(x)) && !status; turn++) {   /* what is not simulated may help */
         double began = gp_seconds();
         int measured = 0;
-        for (int i = 0, simulated = x->t.ntried; i < x->t.ntried && !status; i++) {
-            gp_tried *t = &x->t.tried[i];
+        for (int i = 0, simulated = x->ntried; i < x->ntried && !status; i++) {
+            gp_tried *t = &x->tried[i];
             if (t->out || (i && turn && left(x) < 0))
                 continue;
             status = measure(x, t, NULL);
             measured++;
-            if (!x->t.args->quiet && !status && !t->out)
+            if (!x->args->quiet && !status && !t->out)
                 fprintf(stderr, "gpipe: turn %d: %s: %.1f frames/s\n", turn + 1, t->label, t->result[t->n - 1].rate);
             if (!turn && !status && i + 1 == simulated)
                 add_variants(x);
@@ -298,73 +288,59 @@ static int measure_in_turns(tuner *x)
 /* ---- the end ---------------------------------------------------------- */
 
 /* What is better by less than this may be chance: with few turns, or where simulations promised nothing. */
-static double noise_of(const tuner *x)
+static double noise_of(const gp_tuning *x)
 {
-    const gp_settings *given = x->t.tried[0].settings;
+    const gp_settings *given = x->tried[0].settings;
     double most = -INFINITY;
-    for (int i = 1; i < x->t.ntried; i++)
-        most = fmax(most, x->t.tried[i].settings->score);
-    return x->t.tried[0].n < TURNS || most < given->score + (PROMISE - 1) * fabs(given->score) ? LOUD : NOISE;
+    for (int i = 1; i < x->ntried; i++)
+        most = fmax(most, x->tried[i].settings->score);
+    return x->tried[0].n < TURNS || most < given->score + (PROMISE - 1) * fabs(given->score) ? LOUD : NOISE;
 }
 
-static void choose(tuner *x)
+static void choose(gp_tuning *x)
 {
     const gp_result *result[CANDIDATES + VARIANTS + 1];
     int rounds[CANDIDATES + VARIANTS + 1];
-    for (int i = 0; i < x->t.ntried; i++) {
-        const gp_tried *t = &x->t.tried[i];
-        bool few = t->n < TURNS && x->t.tried[0].n >= TURNS;           /* it fell behind */
+    for (int i = 0; i < x->ntried; i++) {
+        const gp_tried *t = &x->tried[i];
+        bool few = t->n < TURNS && x->tried[0].n >= TURNS;           /* it fell behind */
         result[i] = t->result, rounds[i] = t->why || few ? 0 : t->n;
     }
-    x->t.chosen = gp_choose_measured(&x->t.goal, result, rounds, x->t.ntried, noise_of(x));
+    x->chosen = gp_choose_measured(&x->goal, result, rounds, x->ntried, noise_of(x));
 }
 
 /* Does what is proposed reach what the goal limits? */
-static bool is_reached(tuner *x)
+static bool is_reached(gp_tuning *x)
 {
-    const gp_tried *t = &x->t.tried[x->t.chosen];
+    const gp_tried *t = &x->tried[x->chosen];
     gp_result is = gp_tune_middle(t);
     char size[32];
-    if (gp_goal_is_reached(&x->t.goal, &is))
+    if (gp_goal_is_reached(&x->goal, &is))
         return true;
-    for (int i = 0; i < x->t.ntried; i++)
-        if (x->t.tried[i].n && score_of(x, &x->t.tried[i]) > score_of(x, t))
-            t = &x->t.tried[i];
+    for (int i = 0; i < x->ntried; i++)
+        if (x->tried[i].n && score_of(x, &x->tried[i]) > score_of(x, t))
+            t = &x->tried[i];
     is = gp_tune_middle(t);
     return gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = x->file.file }, "no settings that were measured reach the goal; "
                    "nearest: %s, %.4g frames/s, latency %.3g ms, %s", t->label, is.rate, 1e-6 * is.latency_ns,
                    gp_amount_text((double)is.memory, "B", size));
 }
 
-/* The text of the file with the chosen settings. */
-static const char *edited(tuner *x, size_t *n)
-{
-    gp_arena *a = &x->t.bench.arena;
-    const gp_settings *s = x->t.tried[x->t.chosen].settings;
-    const char *text = x->file.text;
-    *n = x->file.len;
-    for (int i = 0; i < s->nset && text; i++)
-        text = gp_spec_edit(a, text, *n, x->file.file, s->set[i], x->registry, n, x->errs);
-    return text;
-}
-
-typedef struct text { const char *s; size_t n; } text;
-
 static bool write_text(void *arg, FILE *to)
 {
-    const text *t = arg;
-    fwrite(t->s, 1, t->n, to);
+    const gp_loaded *l = arg;
+    fwrite(l->text, 1, l->len, to);
     return true;
 }
 
 static bool write_svg(void *arg, FILE *to)
 {
-    tuner *x = arg;
-    gp_tune_svg(to, &x->t.bench.arena, &x->t);
+    gp_tuning *x = arg;
+    gp_tune_svg(to, &x->bench.arena, x);
     return true;
 }
 
-static bool write_file(tuner *x, const char *path, bool (*write)(void *arg, FILE *to), void *arg)
+static bool write_file(gp_tuning *x, const char *path, bool (*write)(void *arg, FILE *to), void *arg)
 {
     gp_outfile f = { .needs_folder = true, .is_sole = true };
     char why[GP_WHY] = "";
@@ -377,34 +353,43 @@ static bool write_file(tuner *x, const char *path, bool (*write)(void *arg, FILE
     return x->errs->failed == before;
 }
 
-static bool finish(tuner *x)
+/* The lines of the file that change, and the file with --write. */
+static void edit(gp_tuning *x)
+{
+    const gp_settings *s = x->tried[x->chosen].settings;
+    gp_loaded is = x->file;
+    for (int i = 0; i < s->nset; i++) {
+        is.text = (char *)gp_spec_edit(&x->bench.arena, is.text, is.len, is.file, s->set[i], x->bench.registry, &is.len,
+                                       x->errs);
+        if (!is.text)
+            return;
+    }
+    gp_tune_diff(x->file.file, x->file.text, x->file.len, is.text, is.len);
+    if (x->args->write)
+        write_file(x, x->args->operand[0], write_text, &is);
+}
+
+static void finish(gp_tuning *x)
 {
     choose(x);
-    gp_tune_print(&x->t);
-    if (x->t.args->svg_file && !write_file(x, x->t.args->svg_file, write_svg, x))
-        return false;
-    if (!is_reached(x))
-        return false;
-    if (!x->t.chosen) {
+    gp_tune_print(x);
+    if ((x->args->svg_file && !write_file(x, x->args->svg_file, write_svg, x)) || !is_reached(x))
+        return;
+    if (x->chosen)
+        edit(x);
+    else
         printf("No settings were measured that are better: leave the file as it is.\n");
-        return true;
-    }
-    text is = { .n = 0 };
-    if (!(is.s = edited(x, &is.n)))
-        return false;
-    gp_tune_diff(x->file.file, x->file.text, x->file.len, is.s, is.n);
-    return !x->t.args->write || write_file(x, x->t.args->operand[0], write_text, &is);
 }
 
 static int tune(void *arg)
 {
-    tuner *x = arg;
-    const gp_args *args = x->t.args;
-    x->t.tried = GP_NEW(&x->t.bench.arena, gp_tried, CANDIDATES + VARIANTS + 1);
-    x->t.tried[0] = (gp_tried){ .label = "as given", .row = { .file = args->operand[0], .args = *x->t.bench.args } };
-    x->t.ntried = 1;
-    x->t.bench.row = &x->t.tried[0].row;
-    int status = gp_bench_check(&x->t.bench, &x->t.tried[0].row);
+    gp_tuning *x = arg;
+    const gp_args *args = x->args;
+    x->tried = GP_NEW(&x->bench.arena, gp_tried, CANDIDATES + VARIANTS + 1);
+    x->tried[0] = (gp_tried){ .label = "as given", .row = { .file = args->operand[0], .args = *x->bench.args } };
+    x->ntried = 1;
+    x->bench.row = &x->tried[0].row;
+    int status = gp_bench_check(&x->bench, &x->tried[0].row);
     if (status || (status = measure_once(x)))
         return status;
     if (!simulate(x))
@@ -416,35 +401,27 @@ static int tune_verb(const gp_args *args, const gp_registry *registry, gp_errs *
 {
     gp_args quiet = *args;
     quiet.progress = GP_PROGRESS_NONE;
-    tuner x = { .registry = registry, .errs = errs };
-    x.t.args = args;
-    x.t.bench = (gp_bench){ .args = &quiet, .registry = registry, .nfiles = 1, .rounds = 1,
-                             .longer = "give it time with --budget" };
+    gp_tuning x = { .args = args, .errs = errs, .began = gp_seconds() };
     x.budget = args->budget_ns ? 1e-9 * (double)args->budget_ns : BUDGET;
-    x.began = gp_seconds();
-    x.t.bench.window_s = fmin(0.5, x.budget / 200), x.t.bench.max_time_s = x.budget / 20;
-    x.t.bench.longest_s = 0.5 * x.budget;
+    x.bench = (gp_bench){ .args = &quiet, .registry = registry, .nfiles = 1, .rounds = 1,
+                          .longer = "give it time with --budget", .window_s = fmin(0.5, x.budget / 200),
+                          .max_time_s = x.budget / 20, .longest_s = 0.5 * x.budget };
     int status = 0;
     bool ok = check(&x) && gp_load_text(&x.file, args->operand[0], errs);
     if (ok && !(x.machine = gp_machine_create(true)))
         ok = gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    if (ok)
-        ok = compile(&x, &x.given, NULL, 0, errs) && check_sinks(&x);
-    if (ok) {
-        status = gp_bench_quietly(args, tune, &x);
-        if (!status)
-            ok = finish(&x);
-    }
+    if (ok && compile(&x, &x.given, NULL, 0, errs) && check_sinks(&x) && !(status = gp_bench_quietly(args, tune, &x)))
+        finish(&x);
     if (!status)
         status = gp_errs_exit(errs);
     gp_print_errs(args, &x.file, errs);
     *errs = (gp_errs){ 0 };
-    if (x.t.bench.stuck)
+    if (x.bench.stuck)
         gp_leave_stuck(status);
     gp_unload(&x.planned), gp_unload(&x.given), gp_unload(&x.file);
     gp_machine_destroy(x.machine);
     free(x.report);
-    gp_arena_free(&x.t.bench.arena);
+    gp_arena_free(&x.bench.arena);
     return status;
 }
 

@@ -22,9 +22,14 @@ typedef struct gp_tuning {
     gp_bench bench;
     const gp_args *args;
     gp_goal goal;
+    gp_loaded file, given, planned;    /* text; pipelines */
+    gp_machine *machine;
+    char *report; size_t report_n;
     const gp_found *found;
     gp_tried *tried; int ntried;
-    int chosen;                /* 0: the given ones */
+    int chosen;                        /* 0: the given ones */
+    double budget, began, once, stop_simulating;       /* seconds; once: of one measurement */
+    gp_errs *errs;
 } gp_tuning;
 
 /* The middle of its turns. */

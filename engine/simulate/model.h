@@ -201,6 +201,8 @@ static inline void keep(simulation *x, gp_slice s)
 
 /* setup.c: actors and rings, before the first frame; how often each fires. */
 void gp_model_init(simulation *x, uint64_t frames);
+/* Of what a stage makes; of a sink: of what it takes. */
+size_t gp_model_frame_bytes(const gp_graph *g, const gp_stage *st);
 /* outcome.c: what a run would report, after the last frame. */
 void gp_model_report(simulation *x);
 

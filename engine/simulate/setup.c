@@ -75,15 +75,21 @@ static void set_window(simulation *x, actor *p)
         p->window = 1 << 20;
 }
 
+size_t gp_model_frame_bytes(const gp_graph *g, const gp_stage *st)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < (st->nout ? st->nout : st->nin); i++) {
+        int b = st->nout ? st->out[i] : st->in[i];
+        if (b >= 0 && !gp_is_const(&g->buffer[b]))
+            bytes = gp_size_add(bytes, gp_bytes(&g->buffer[b].type));
+    }
+    return bytes;
+}
+
 /* After how many frames the kind ends a turn: as it did in the run, else as stage.h says of all. */
 static double stop_of(const simulation *x, const actor *p)
 {
-    const gp_stage *st = p->stage;
-    double bytes = 1, each = fmax(p->cost->cpu_ns + p->cost->wait_ns, 1);
-    for (int i = 0; i < (st->nout ? st->nout : st->nin); i++) {
-        int b = st->nout ? st->out[i] : st->in[i];
-        bytes += b >= 0 && !gp_is_const(&x->g->buffer[b]) ? (double)gp_bytes(&x->g->buffer[b].type) : 0;
-    }
+    double bytes = 1 + (double)gp_model_frame_bytes(x->g, p->stage), each = fmax(p->cost->cpu_ns + p->cost->wait_ns, 1);
     return p->cost->pace_ns > 0 ? 1 : p->cost->stop > 0 ? floor(p->cost->stop + 0.5)
          : fmin(floor(GP_RUN_NS / each) + 1, ceil(GP_RUN_BYTES / bytes));
 }
