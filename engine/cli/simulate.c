@@ -117,11 +117,9 @@ static const gp_simulated *simulate(simulating *s)
     if (args->machine && (!gp_load_text(&s->machine, args->machine, s->errs)
             || !gp_machine_file_read(&s->arena, s->machine.text, s->machine.len, s->machine.file, here, s->on, s->errs)))
         return NULL;
-    const char *const *set;            /* the settings of the report come first */
-    int n = gp_source_report_set(r, &set);
     gp_args as_run = *args;
     as_run.nset = 0;
-    as_run = gp_args_with(&s->arena, &as_run, set, n);
+    as_run = gp_args_with(&s->arena, &as_run, (const char *const *)r->set, r->nset);     /* these come first */
     s->asked = gp_args_with(&s->arena, &as_run, args->set, args->nset);
     as_run.ranks = 0;
     if (!args->machine)

@@ -13,13 +13,6 @@
 
 #define MAKE_ANEW "make it anew with 'gpipe run --report FILE.json'"
 
-struct gp_source_report {
-    const gp_node *root;
-    gp_loc at;
-    double frames, wall_ns;            /* of the source that made most */
-    const char **set; int nset;
-};
-
 /* A run whose costs are found. */
 typedef struct measured {
     const gp_source_report *r;
@@ -84,12 +77,6 @@ gp_source_report *gp_source_report_read(gp_arena *a, const char *json, size_t le
         if (set->item[i]->kind == GP_SCALAR)
             r->set[r->nset++] = set->item[i]->text;
     return r;
-}
-
-int gp_source_report_set(const gp_source_report *r, const char *const **set)
-{
-    *set = r->set;
-    return r->nset;
 }
 
 /* What a report does not say is as in every other: a plan for it is then the same everywhere. */

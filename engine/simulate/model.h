@@ -73,7 +73,7 @@ typedef struct piece {
     int by;                            /* the actor whose thread does this turn */
     /* Of a launch. */
     bool rested, woken;                /* its kernels wait for the launch before; a thread of the CPU back end is awake */
-    double began;                      /* the copy, or the kernels, that are under way */
+    gp_engine engine; double began;    /* the copy, or the kernels, that are under way */
 } piece;
 
 /* What the thread of a host stage that lends is at, see host.c: gp_moved and tell() of run/turn.c. */

@@ -20,9 +20,8 @@ static gpu *gpu_of(const actor *p, const piece *q)
     return p->on[gp_lane(p->segment->place, q->first)];
 }
 
+static void copied(simulation *x, int a, int lane), took_turn(simulation *x, int a, int lane);
 static void launch_done(simulation *x, int a, int lane);
-static void copied_in(simulation *x, int a, int lane), copied_peer(simulation *x, int a, int lane);
-static void copied_out(simulation *x, int a, int lane), took_turn(simulation *x, int a, int lane);
 
 /* Its jobs weigh so much more from now on; what is left of sums that are not exact goes when it has none. */
 static void weigh(simulation *x, share *s, double more)
@@ -34,21 +33,19 @@ static void weigh(simulation *x, share *s, double more)
 /* Copies in and out weigh as much as their rates. */
 static void begin_copy(simulation *x, int a, int lane, gp_engine e)
 {
-    static const what copied[GP_ENGINES] = { [GP_ENGINE_COPY_IN] = copied_in, [GP_ENGINE_COPY_OUT] = copied_out,
-                                             [GP_ENGINE_COPY_PEER] = copied_peer };
     actor *p = &x->actor[a];
     piece *q = &p->flight[lane];
     size_t bytes = p->bytes[e] * (size_t)q->n;
     double took = 1e9 * (double)bytes / x->rate[e] + x->c->copy_ns;
-    q->began = x->now;
+    q->began = x->now, q->engine = e;
     gpu_of(p, q)->bytes[e] += bytes;
     if (x->on_cores) {
-        gp_model_share_cores(x, took, copied[e], a, lane);
+        gp_model_share_cores(x, took, copied, a, lane);
     } else if (e == GP_ENGINE_COPY_PEER) {
-        gp_model_add(x, &x->agenda, x->now + took, copied[e], a, lane);
+        gp_model_add(x, &x->agenda, x->now + took, copied, a, lane);
     } else {
         weigh(x, p->host->copies, x->rate[e] - 1);
-        gp_model_share(x, p->host->copies, took, copied[e], a, lane);
+        gp_model_share(x, p->host->copies, took, copied, a, lane);
     }
 }
 
@@ -62,26 +59,6 @@ static void copy(simulation *x, int a, int lane, gp_engine e)
     }
     d->copies[e] = !x->on_cores;
     begin_copy(x, a, lane, e);
-}
-
-/* It is done with a copy, and takes the next. */
-static void end_copy(simulation *x, int a, int lane, gp_engine e)
-{
-    actor *p = &x->actor[a];
-    const piece *q = &p->flight[lane];
-    gpu *d = gpu_of(p, q);
-    d->busy[e] += x->now - q->began;
-    keep(x, (gp_slice){ GP_SLICE_COPY_IN + (int)e, a, q->stream, d->index, (int64_t)q->began, (int64_t)x->now, q->first,
-                        q->n });
-    if (x->on_cores)
-        return;
-    if (e != GP_ENGINE_COPY_PEER)
-        weigh(x, p->host->copies, 1 - x->rate[e]);
-    d->copies[e] = d->waiting[e].n > 0;
-    if (d->copies[e]) {
-        event next = gp_model_take(&d->waiting[e]);
-        begin_copy(x, next.who, next.lane, e);
-    }
 }
 
 /* How much of its device a launch fills: all go on alike, and as fast as alone, as long as there is room. */
@@ -171,30 +148,39 @@ static void begin_compute(simulation *x, int a, int lane)
         take_turn(x, a, lane);
 }
 
-static void after_copy_in(simulation *x, int a, int lane)
+/* The next of what a launch does before its copy out: in, peer: these copies are to do. */
+static void go_on(simulation *x, int a, int lane, bool in, bool peer)
 {
-    if (x->actor[a].bytes[GP_ENGINE_COPY_PEER])
+    const size_t *bytes = x->actor[a].bytes;
+    if (bytes[GP_ENGINE_COPY_IN] && in)
+        copy(x, a, lane, GP_ENGINE_COPY_IN);
+    else if (bytes[GP_ENGINE_COPY_PEER] && peer)
         copy(x, a, lane, GP_ENGINE_COPY_PEER);
     else
         begin_compute(x, a, lane);
 }
 
-static void copied_in(simulation *x, int a, int lane)
+/* An engine is done with a copy, and takes the next. */
+static void copied(simulation *x, int a, int lane)
 {
-    end_copy(x, a, lane, GP_ENGINE_COPY_IN);
-    after_copy_in(x, a, lane);
-}
-
-static void copied_peer(simulation *x, int a, int lane)
-{
-    end_copy(x, a, lane, GP_ENGINE_COPY_PEER);
-    begin_compute(x, a, lane);
-}
-
-static void copied_out(simulation *x, int a, int lane)
-{
-    end_copy(x, a, lane, GP_ENGINE_COPY_OUT);
-    launch_done(x, a, lane);
+    actor *p = &x->actor[a];
+    const piece *q = &p->flight[lane];
+    gpu *d = gpu_of(p, q);
+    gp_engine e = q->engine;
+    d->busy[e] += x->now - q->began;
+    keep(x, (gp_slice){ GP_SLICE_COPY_IN + (int)e, a, q->stream, d->index, (int64_t)q->began, (int64_t)x->now, q->first,
+                        q->n });
+    if (!x->on_cores && e != GP_ENGINE_COPY_PEER)
+        weigh(x, p->host->copies, 1 - x->rate[e]);
+    d->copies[e] = d->waiting[e].n > 0;
+    if (d->copies[e]) {
+        event next = gp_model_take(&d->waiting[e]);
+        begin_copy(x, next.who, next.lane, e);
+    }
+    if (e == GP_ENGINE_COPY_OUT)
+        launch_done(x, a, lane);
+    else
+        go_on(x, a, lane, false, e == GP_ENGINE_COPY_IN);
 }
 
 /* ---- the launcher ------------------------------------------------------ */
@@ -295,10 +281,7 @@ static void queued(simulation *x, int a, int lane)
     keep(x, (gp_slice){ GP_SLICE_LAUNCH, a, 0, 0, (int64_t)q->start, (int64_t)x->now, q->first, q->n });
     q->start = x->now;
     gp_model_look_at(x, a);
-    if (p->bytes[GP_ENGINE_COPY_IN])
-        copy(x, a, lane, GP_ENGINE_COPY_IN);
-    else
-        after_copy_in(x, a, lane);
+    go_on(x, a, lane, true, true);
 }
 
 static void launch(simulation *x, int a, int lane)

@@ -93,10 +93,14 @@ void gp_timeline_json(FILE *f, const gp_plan *plan, const gp_simulated *s);
 
 /* What a report says: of JSON text, which stays as long as it. NULL with an error that names `file`: it is no report,
  * of another version, of a run that failed, or it lacks times. */
-typedef struct gp_source_report gp_source_report;
+typedef struct gp_source_report {
+    const gp_node *root;
+    gp_loc at;
+    double frames, wall_ns;    /* of the source that made most */
+    const char **set; int nset;        /* the --set of that run */
+} gp_source_report;
 gp_source_report *gp_source_report_read(gp_arena *a, const char *json, size_t len, const char *file, gp_errs *errs);
-/* The --set of that run; the machine it ran on, as far as passes ask for it. */
-int gp_source_report_set(const gp_source_report *r, const char *const **set);
+/* The machine it ran on, as far as passes ask for it. */
 void gp_source_report_machine(const gp_source_report *r, gp_machine *m);
 
 /* What its parts cost: of `plan`, which is that of the run. They are such that simulating `plan` gives the rate and
