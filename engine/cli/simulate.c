@@ -67,9 +67,9 @@ static bool compile_as(const simulating *s, int rank, gp_loaded *l, gp_errs *err
     return gp_load_for_rank(l, &s->asked, rank, rank - first, &s->on->machine, s->registry, errs);
 }
 
-/* Would a run in so many ranks (--ranks) start? No rate is predicted of it: the plan of each rank is made, and what ranks
- * would tell each other by MPI (ranks_agree.c) is taken from it. False: errors are printed, as those ranks would say
- * them. */
+/* Would a run in so many ranks (--ranks) start? No rate is predicted of it: the plan of each rank is made, and what
+ * ranks would tell each other by MPI (ranks_agree.c) is taken from it. False: errors are printed, as those ranks would
+ * say them. */
 static bool ranks_agree(simulating *s)
 {
     int ranks = s->asked.ranks, n = gp_rank_stages(s->plan.pipeline, NULL, 0);
@@ -114,8 +114,9 @@ static const gp_simulated *simulate(simulating *s)
         return NULL;
     gp_source_report_machine(r, here);
     s->on->machine = *here;
+    const gp_loaded *m = &s->machine;
     if (args->machine && (!gp_load_text(&s->machine, args->machine, s->errs)
-            || !gp_machine_file_read(&s->arena, s->machine.text, s->machine.len, s->machine.file, here, s->on, s->errs)))
+                          || !gp_machine_file_read(&s->arena, m->text, m->len, m->file, here, s->on, s->errs)))
         return NULL;
     gp_args as_run = *args;
     as_run.nset = 0;

@@ -43,8 +43,8 @@ static bool check_write(gp_tuning *x, const char *file)
 {
     struct stat st;
     if (x->args->nset)
-        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--write with --set: the file would be tuned for values that "
-                       "it does not have; leave out one of them");
+        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--write with --set: the file would be tuned for values "
+                       "that it does not have; leave out one of them");
     if (!stat(file, &st) && !(st.st_mode & 0222))
         return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ .file = file }, "--write: the file is read-only");
     return !access(file, W_OK) || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ .file = file }, "--write: %s",
@@ -103,7 +103,8 @@ static bool goes_on(void *arg)
 
 /* ---- measuring -------------------------------------------------------- */
 
-/* One turn of one, or the first measurement, which leaves a report. The exit code; what could not be measured is out. */
+/* One turn of one, or the first measurement, which leaves a report. The exit code; what could not be measured is out.
+ * */
 static int measure(gp_tuning *x, gp_tried *t, FILE *report)
 {
     gp_bench *b = &x->bench;
@@ -263,8 +264,8 @@ static void add_variants(gp_tuning *x)
 /* Round by round, as long as there is time; each with the given settings first. */
 static int measure_in_turns(gp_tuning *x)
 {
-    int status = 0;
-    for (int turn = 0; turn < GP_TUNE_TURNS && (!turn || alive(x)) && !status; turn++) {   /* what is not simulated may help */
+    int status = 0;                    /* the first turn has variants, even of the given ones alone */
+    for (int turn = 0; turn < GP_TUNE_TURNS && (!turn || alive(x)) && !status; turn++) {
         double began = gp_seconds();
         int measured = 0;
         for (int i = 0, simulated = x->ntried; i < x->ntried && !status; i++) {
@@ -321,8 +322,8 @@ static bool is_reached(gp_tuning *x)
         if (x->tried[i].n && score_of(x, &x->tried[i]) > score_of(x, t))
             t = &x->tried[i];
     is = gp_tune_middle(t);
-    return gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = x->file.file }, "no settings that were measured reach the goal; "
-                   "nearest: %s, %.4g frames/s, latency %.3g ms, %s", t->label, is.rate, 1e-6 * is.latency_ns,
+    return gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = x->file.file }, "no settings that were measured reach the "
+                   "goal; nearest: %s, %.4g frames/s, latency %.3g ms, %s", t->label, is.rate, 1e-6 * is.latency_ns,
                    gp_amount_text((double)is.memory, "B", size));
 }
 

@@ -1,8 +1,8 @@
 /* costs.c - what the parts of a plan cost, from the report of a run.
  *
  * Of a host stage: its CPU time a firing; what else it took is found by simulating the plan of the run, because threads
- * that shared a core took longer, too. Of a segment: on the CPU back end the CPU time of its kernels, on a GPU the time in
- * which at least one launch had kernels to do. JSON is YAML: the reader of YAML reads the report. */
+ * that shared a core took longer, too. Of a segment: on the CPU back end the CPU time of its kernels, on a GPU the time
+ * in which at least one launch had kernels to do. JSON is YAML: the reader of YAML reads the report. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -384,8 +384,8 @@ static bool read_all(gp_arena *a, measured *m)
     for (size_t i = 0; i < sizeof of_segments / sizeof *of_segments; i++)
         *of_segments[i] = GP_NEW(a, double, n);
     if (n && !are_alike(device, g->device_name))
-        return gp_fail(m->errs, GP_E_USAGE, m->r->at, "a report of a run on '%.60s', and with its settings this plan is "
-                       "for '%.60s'; " MAKE_ANEW, device, g->device_name);
+        return gp_fail(m->errs, GP_E_USAGE, m->r->at, "a report of a run on '%.60s', and with its settings this plan "
+                       "is for '%.60s'; " MAKE_ANEW, device, g->device_name);
     if (!read_threads(m))
         return false;
     find_periods(m);

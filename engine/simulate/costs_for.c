@@ -1,5 +1,5 @@
-/* costs_for.c - the costs of a plan for another one of the same pipeline (other settings, frames of another size), and on
- * another machine. */
+/* costs_for.c - the costs of a plan for another one of the same pipeline (other settings, frames of another size), and
+ * on another machine. */
 #include <math.h>
 #include <string.h>
 #include "compile/plan.h"
@@ -135,8 +135,8 @@ static bool say_other(const gp_graph *f, const gp_graph *g, int v, gp_errs *errs
 {
     const gp_stage *more = lacking(g, f), *less = lacking(f, g), *now = &g->stage[v];
     if (more)
-        return gp_fail(errs, GP_E_USAGE, more->at, THESE "there is a stage '%s', and in the run of the report there was "
-                       "none" AGAIN, more->name);
+        return gp_fail(errs, GP_E_USAGE, more->at, THESE "there is a stage '%s', and in the run of the report there "
+                       "was none" AGAIN, more->name);
     if (less)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = g->file }, THESE "there is no stage '%s', which the run of "
                        "the report had" AGAIN, less->name);

@@ -112,7 +112,8 @@ static double gain_of(const gp_goal *g, const gp_result *const *result, const in
     gp_result is = gp_result_middle(result[i], k), was = gp_result_middle(result[0], k);
     double gain = g->latency ? was.latency_ns / is.latency_ns : is.rate / was.rate;
     for (int r = 0; r < k; r++)
-        better += g->latency ? result[i][r].latency_ns < result[0][r].latency_ns : result[i][r].rate > result[0][r].rate;
+        better += g->latency ? result[i][r].latency_ns < result[0][r].latency_ns
+                             : result[i][r].rate > result[0][r].rate;
     if (k < 1 || !gp_goal_is_reached(g, &is))
         return 0;
     return !gp_goal_is_reached(g, &was) || (2 * better > k && gain > 1 + noise) ? gain : 0;

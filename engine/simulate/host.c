@@ -2,10 +2,10 @@
  * in order. A turn has a core for a while, for the kind's code and for what moves the frames, then sleeps for a while.
  * A source with a pace waits for its time first.
  *
- * Whose thread does the turns of stages with one worker is as in run/turn.c. A thread that has moved frames goes on with
- * the turns of the stages next to it, when these are cheap and nobody is at them; the others it wakes, which takes time
- * of its own. When there is none left it comes back to its own stage, or waits: it looks for a while, then sleeps. What a
- * turn is known to take is the mean of those before, as in a run. */
+ * Whose thread does the turns of stages with one worker is as in run/turn.c. A thread that has moved frames goes on
+ * with the turns of the stages next to it, when these are cheap and nobody is at them; the others it wakes, which takes
+ * time of its own. When there is none left it comes back to its own stage, or waits: it looks for a while, then sleeps.
+ * What a turn is known to take is the mean of those before, as in a run. */
 #include "simulate/model.h"
 
 static void go_on(simulation *x, int a, int lane);
@@ -110,8 +110,8 @@ static void take(simulation *x, int a, int w, int n, int by)
 /* ---- stages in which ranks meet ---------------------------------------- */
 
 /* A round begins when the last rank has come. All tell each other what they have; what then goes over the slowest link
- * (links.c) takes it for a while, one round after the other, whatever stage it is of. On one machine, by MPI, a thread of
- * each rank copies. */
+ * (links.c) takes it for a while, one round after the other, whatever stage it is of. On one machine, by MPI, a thread
+ * of each rank copies. */
 
 static void met(simulation *x, int a, int w)
 {

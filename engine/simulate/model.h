@@ -72,7 +72,7 @@ typedef struct piece {
     double apart;                      /* what it waits for its pace, or is in a round of ranks: no part of `work` */
     int by;                            /* the actor whose thread does this turn */
     /* Of a launch. */
-    bool rested, woken;                /* its kernels wait for the launch before; a thread of the CPU back end is awake */
+    bool rested, woken;                /* its kernels wait for the launch before; a thread of a CPU is awake */
     gp_engine engine; double began;    /* the copy, or the kernels, that are under way */
 } piece;
 
@@ -110,8 +110,8 @@ typedef struct actor {
     gp_actor_report *report;
     /* Of a host stage. */
     piece *worker; int nworkers, nbusy;
-    /* Where ranks meet, else NULL: how many have come to a round, by its number mod nworkers. That of rank 0 is used, and so
-     * is the next round to begin, and up to when they tell each other what they have in the one before. */
+    /* Where ranks meet, else NULL: how many have come to a round, by its number mod nworkers. That of rank 0 is used,
+     * and so is the next round to begin, and up to when they tell each other what they have in the one before. */
     int *came; uint64_t round; double tells;
     int most;                          /* frames of a turn */
     bool lends, lent;                  /* its thread does turns of others; threads of others do its */

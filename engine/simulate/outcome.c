@@ -102,8 +102,8 @@ static void fill_account(simulation *x, gp_simulated *s)
             continue;
         for (int r = 0; r < x->ranks; r++)
             all += x->actor[r * x->each + a].total;
-        *GP_PUSH(x->arena, s->account, s->naccounts, cap) = (gp_account){ .source = p->stage->name, .in = all, .out = all,
-                                                                          .block = 1 };
+        *GP_PUSH(x->arena, s->account, s->naccounts, cap) = (gp_account){
+            .source = p->stage->name, .in = all, .out = all, .block = 1 };
         most = all > most ? all : most;
     }
     const actor *last = &x->actor[x->last];

@@ -106,24 +106,25 @@ void gp_source_report_machine(const gp_source_report *r, gp_machine *m);
 /* What its parts cost: of `plan`, which is that of the run. They are such that simulating `plan` gives the rate and
  * the busy times of the report. NULL with an error: it is of another pipeline. */
 gp_costs *gp_costs_read(gp_arena *a, const gp_source_report *r, const gp_plan *plan, gp_errs *errs);
-/* costs_for.c: the same costs for another plan of the same pipeline, whose segments may be parts of those before: times go with the
- * bytes that stages read and make. NULL with an error: its stages or segments differ. */
+/* costs_for.c: the same costs for another plan of the same pipeline, whose segments may be parts of those before: times
+ * go with the bytes that stages read and make. NULL with an error: its stages or segments differ. */
 gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, const gp_plan *to, gp_errs *errs);
 
 /* Changes the costs to those on another machine. False with an error that names `file`: how fast kernels are
  * there is not known. */
 bool gp_costs_move(gp_costs *c, const gp_plan *plan, const gp_plan *before, const gp_machine_file *m, const char *file,
                    gp_errs *errs);
-/* The threads of the kernels of one firing, over those that its device keeps at a time; 0: it is the CPU, or that is not
- * known. */
+/* The threads of the kernels of one firing, over those that its device keeps at a time; 0: it is the CPU, or that is
+ * not known. */
 double gp_segment_fills(const gp_plan *plan, int segment);
 /* The stage that a segment begins with. */
 int gp_segment_first(const gp_plan *plan, int segment);
 /* Are all rates known that the plan needs, of copies and of what its ranks exchange? Else an error for each that is
  * not, which names the key, and `file`, which may be NULL. */
 bool gp_costs_suffice(const gp_costs *c, const gp_plan *plan, const char *file, gp_errs *errs);
-/* links.c: how long ranks are in a round of a collective stage when the last has come, in ns; and of that, at first, how
- * long they tell each other what they have. Do they compute then, as where all goes through the memory of one machine? */
+/* links.c: how long ranks are in a round of a collective stage when the last has come, in ns; and of that, at first,
+ * how long they tell each other what they have. Do they compute then, as where all goes through the memory of one
+ * machine? */
 double gp_round_ns(const gp_costs *c, const gp_stage *st);
 double gp_round_told_ns(const gp_costs *c);
 bool gp_round_takes_cores(const gp_costs *c, const gp_stage *st);
