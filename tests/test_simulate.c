@@ -18,7 +18,7 @@ typedef struct simulated_case {
     const char *what, *yaml;
     struct { const char *name; double cpu, wait, pace; } stage[4];
     double turn, stop;                 /* of all stages: what a turn takes beside its frames; how many these can be */
-    double launch, kernels, fixed, part, wake;         /* part: of the device that a firing's kernels fill; 0: all */
+    double launch, kernels, part, wake;         /* part: of the device that a firing's kernels fill; 0: all */
     int cores;                         /* 0: 64 */
     bool cuda;
     double rate;                       /* frames/s, exact */
@@ -94,8 +94,6 @@ static const simulated_case cases[] = {
       .rate = 500, .bound = GP_BOUND_LAUNCH, .of = "k" },
     { "a batch shares a launch", "batch: 4\nstreams: 8\n" DEPTH(16) G KERNEL END, .cuda = true, .launch = 2000,
       .kernels = 1, .rate = 2000, .bound = GP_BOUND_LAUNCH, .of = "k" },
-    { "... and what a launch of kernels takes", "batch: 4\nstreams: 1\n" DEPTH(16) G KERNEL END, .cuda = true,
-      .fixed = 3000, .kernels = 250, .rate = 4e6 / (4000 + 8 * 3.90625) }, /* 4 KiB each way */
     /* small grids */
     { "kernels that leave room run side by side", "batch: 1\nstreams: 4\n" DEPTH(8) G KERNEL END, .cuda = true,
       .part = 0.1, .kernels = 1000, .rate = 4e6 / (1000 + 2 * 3.90625) },
@@ -125,7 +123,7 @@ static gp_costs costs_of(const simulated_case *c, const gp_plan *plan)
 {
     gp_costs costs = paper_costs(plan, (gp_costs){ .wake_ns = 1e3 * c->wake, .cores = c->cores },
                                  (gp_segment_cost){ .launch_ns = 1e3 * c->launch, .kernels_ns = 1e3 * c->kernels,
-                                                    .fixed_ns = 1e3 * c->fixed, .part = c->part });
+                                                    .part = c->part });
     int found = 0, named = 0;
     for (int v = 0; v < costs.nstages; v++)
         costs.stage[v].turn_ns = 1e3 * c->turn, costs.stage[v].stop = c->stop;
@@ -205,11 +203,9 @@ TEST_EACH(learns_from_a_report, learned)
     const char *what = learned[_i].what;
     gp_simulated *s[3];
     gp_pipeline *p[2];
-    for (int i = 0; i < 2; i++) {
-        const char *yaml = gp_format(&verdict_arena, "%s%s" KERNEL END, i ? learned[_i].asked : learned[_i].run,
-                                     learned[_i].shape);
-        p[i] = verdict_compile(yaml, NULL, true, &errs);
-    }
+    for (int i = 0; i < 2; i++)
+        p[i] = verdict_compile(gp_format(&verdict_arena, "%s%s" KERNEL END, i ? learned[_i].asked : learned[_i].run,
+                                         learned[_i].shape), NULL, true, &errs);
     const gp_plan *run = gp_pipeline_plan(p[0]), *asked = gp_pipeline_plan(p[1]);
     double part = fmin(gp_segment_fills(run, 0), 1);
     gp_costs costs = paper_costs(run, (gp_costs){ .wake_ns = 8e3, .copy_ns = 1e3 * learned[_i].copy },

@@ -211,7 +211,7 @@ bool gp_costs_move(gp_costs *c, const gp_plan *plan, const gp_plan *before, cons
     for (gp_stage_cost *s = c->stage; s < c->stage + c->nstages; s++)
         s->cpu_ns /= m->host_speed, s->turn_ns /= m->host_speed, s->frame_ns /= m->host_speed;
     for (gp_segment_cost *s = c->segment; s < c->segment + c->nsegments; s++)
-        s->launch_ns /= m->host_speed, s->kernels_ns /= kernels, s->fixed_ns /= kernels;
+        s->launch_ns /= m->host_speed, s->kernels_ns /= kernels;
     c->wake_ns /= m->host_speed, c->call_ns /= m->host_speed;
     if (m->says_cores)
         c->cores = m->machine.cpus, c->others = 0;

@@ -12,26 +12,16 @@ static bool wrong(gp_errs *errs, const char *text)
                    "like 'rate, latency < 5 ms' or 'latency, rate > 100'", text);
 }
 
-static const char *skip(const char *s)
-{
-    return s + strspn(s, " \t");
-}
-
-/* "< 5 ms", "> 100"; a time as in a pipeline, but with blanks. */
-static bool read_limit(const char *part, bool latency, gp_goal *g)
+/* "<5ms", ">100": a limit of the latency, a time as in a pipeline, or of the rate. */
+static bool read_limit(const char *text, bool latency, gp_goal *g)
 {
     gp_errs ignored = { .n = 0 };
-    char text[256], *to = text;
-    for (const char *s = part + 1; *s && to < text + sizeof text - 1; s++)
-        if (!strchr(" \t", *s))
-            *to++ = *s;
-    *to = '\0';
-    gp_node n = { .text = text, .len = strlen(text) };
+    gp_node n = { .text = text + 1, .len = strlen(text + 1) };
     gp_num rate;
     int64_t ns;
-    if (latency && *part == '<' && gp_eval_time(&n, NULL, &ns, &ignored) && ns > 0)
+    if (latency && *text == '<' && gp_eval_time(&n, NULL, &ns, &ignored) && ns > 0)
         g->latency_most = (double)ns;
-    else if (!latency && *part == '>' && gp_eval(&n, NULL, &rate, &ignored) && rate.f > 0)
+    else if (!latency && *text == '>' && gp_eval(&n, NULL, &rate, &ignored) && rate.f > 0)
         g->rate_least = rate.f;
     else
         return false;
@@ -40,22 +30,23 @@ static bool read_limit(const char *part, bool latency, gp_goal *g)
 
 bool gp_goal_read(const char *text, gp_goal *out, gp_errs *errs)
 {
-    char copy[256], *rest = copy;
+    char copy[256], *to = copy, *rest = copy;
     bool said = false;
     *out = (gp_goal){ .latency = false };
     if (strlen(text) >= sizeof copy)
         return wrong(errs, text);
-    strcpy(copy, text);
+    for (const char *s = text; *s; s++) {              /* without blanks, but between two words */
+        unsigned char next = (unsigned char)s[strspn(s, " \t")];
+        if (!strchr(" \t", *s) || (to > copy && isalpha((unsigned char)to[-1]) && isalpha(next)))
+            *to++ = *s;
+    }
+    *to = '\0';
     for (char *part; (part = strsep(&rest, ","));) {
-        part = (char *)skip(part);
         size_t n = strspn(part, "abcdefghijklmnopqrstuvwxyz");
         bool latency = n == 7 && !strncmp(part, "latency", n), rate = n == 4 && !strncmp(part, "rate", n);
-        const char *more = skip(part + n);
-        if (!latency && !rate)
+        if ((!latency && !rate) || (part[n] ? !read_limit(part + n, latency, out) : said))
             return wrong(errs, text);
-        if (*more ? !read_limit(more, latency, out) : said)
-            return wrong(errs, text);
-        if (!*more)
+        if (!part[n])
             out->latency = latency, said = true;
     }
     if (!said)                         /* limits alone: the other is to be good */

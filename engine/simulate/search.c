@@ -292,20 +292,19 @@ static void choose(searching *x, gp_found *f, int most)
             ;
 }
 
-static bool fits(searching *x, gp_found *f)
+/* Is there memory for the least of each knob? */
+static bool fits(searching *x)
 {
     int n = 0, value[KNOBS] = { 0 };
     for (int i = 0; i < x->nknobs; i++)
-        if (strcmp(x->knob[i].path, "sync") && x->knob[i].size[0] != 1)
-            value[i] = 1;              /* the least */
+        value[i] = strcmp(x->knob[i].path, "sync") && x->knob[i].size[0] != 1;
     const char *const *set = assignments(x, value, &n);
-    const gp_plan *least = n ? x->s->plan(x->s->arg, set, n) : NULL;
-    const gp_plan *p = least ? least : x->s->given;
-    f->least_memory = gp_size_add(p->host_bytes, p->device_bytes);
+    const gp_plan *least = n ? x->s->plan(x->s->arg, set, n) : NULL, *p = least ? least : x->s->given;
+    size_t memory = gp_size_add(p->host_bytes, p->device_bytes);
     char asked[24], needs[24];
-    return !x->s->goal.memory || f->least_memory <= x->s->goal.memory
+    return !x->s->goal.memory || memory <= x->s->goal.memory
         || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--memory %s: with depth 1 the pipeline needs %s",
-                   gp_size_text(x->s->goal.memory, asked), gp_size_text(f->least_memory, needs));
+                   gp_size_text(x->s->goal.memory, asked), gp_size_text(memory, needs));
 }
 
 gp_found *gp_search_settings(gp_arena *a, const gp_search *s, int nbest, gp_errs *errs)
@@ -315,7 +314,7 @@ gp_found *gp_search_settings(gp_arena *a, const gp_search *s, int nbest, gp_errs
     int value[KNOBS] = { 0 }, grid = 0;
     *x = (searching){ .s = s, .arena = a, .seen.arena = a, .errs = errs };
     find_knobs(x);
-    if (!fits(x, f))
+    if (!fits(x))
         return NULL;
     if (try(x, value) < 0) {
         gp_fail(errs, GP_E_BUG, (gp_loc){ .file = s->given->graph->file }, "the pipeline as given cannot be simulated");

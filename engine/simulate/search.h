@@ -46,7 +46,6 @@ typedef struct gp_search {
 typedef struct gp_found {
     gp_settings *all; int n;   /* all that were simulated, the given ones first */
     int *best; int nbest;      /* those worth a measurement, unlike each other, the best first */
-    size_t least_memory;       /* with depth 1 */
 } gp_found;
 
 /* In memory of `a`. At most `nbest` are chosen. NULL after errors. */

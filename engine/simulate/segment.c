@@ -73,7 +73,7 @@ static void compute(simulation *x, int a, int lane, double part, what then)
     actor *p = &x->actor[a];
     piece *q = &p->flight[lane];
     double firings = p->launch->part > 0 ? fmax(p->launch->part * q->n, 1) : q->n;
-    double ns = (p->launch->kernels_ns * firings + p->launch->fixed_ns) * varied(p, q->first) * part;
+    double ns = p->launch->kernels_ns * firings * varied(p, q->first) * part;
     if (x->on_cores) {
         ns += q->woken ? 0 : x->c->wake_ns;            /* its thread sleeps between launches */
         q->woken = true;

@@ -29,7 +29,6 @@ typedef struct gp_segment_cost {
                                   core */
     double part;               /* ... of the device that they fill, up to 1: so many firings of a launch take as long as
                                   one, and so many launches run side by side; 0: not known, as 1 */
-    double fixed_ns;           /* the same of a launch, however many firings it has */
     double spread;
 } gp_segment_cost;
 
