@@ -167,20 +167,14 @@ static double score_of(const gp_tuning *x, const gp_tried *t)
     return gp_goal_score(&x->goal, &m);
 }
 
-static const char *label(gp_arena *a, const gp_settings *s)
-{
-    const char *text = "";
-    for (int i = 0; i < s->nset; i++)
-        text = gp_format(a, "%s%s%s", text, i ? " " : "", s->set[i]);
-    return text;
-}
-
 static void add_tried(gp_tuning *x, const gp_settings *s)
 {
     gp_tried *t = &x->tried[x->ntried++];
-    *t = (gp_tried){ .settings = s, .label = label(&x->bench.arena, s), .row = x->tried[0].row };
-    for (int k = 0; k < s->nset; k++)
+    *t = (gp_tried){ .settings = s, .label = "", .row = x->tried[0].row };
+    for (int k = 0; k < s->nset; k++) {
+        t->label = gp_format(&x->bench.arena, "%s%s%s", t->label, k ? " " : "", s->set[k]);
         t->row.args = gp_bench_set(&x->bench, &t->row.args, s->set[k]);
+    }
 }
 
 static bool simulate(gp_tuning *x)
@@ -242,8 +236,7 @@ static void add_variants(gp_tuning *x)
     gp_arena *a = &x->bench.arena;
     int best = 0;
     for (int i = 1; i < x->ntried; i++)
-        if (!x->tried[i].why && gp_goal_score(&x->goal, x->tried[i].result)
-            > gp_goal_score(&x->goal, x->tried[best].result))
+        if (!x->tried[i].why && score_of(x, &x->tried[i]) > score_of(x, &x->tried[best]))
             best = i;
     for (int i = 0; i < VARIANTS; i++) {
         bool launch = i > 0, same = launch ? (int)g->launch == i : g->sync == GP_SYNC_BLOCK;
@@ -251,10 +244,9 @@ static void add_variants(gp_tuning *x)
         if (same || (launch && (given->unified || !given->nsegments)))
             continue;
         gp_settings *s = GP_NEW(a, gp_settings, 1);
+        size_t had = sizeof *was->set * (size_t)was->nset;
         *s = *was;
-        s->set = GP_NEW(a, const char *, was->nset + 1);
-        for (int k = 0; k < was->nset; k++)
-            s->set[k] = was->set[k];
+        s->set = gp_regrow(a, was->set, had, had + sizeof *was->set);
         s->set[s->nset++] = more[i];
         if (plan(x, s->set, s->nset))
             add_tried(x, s);
