@@ -141,6 +141,7 @@ static gp_costs costs_of(const simulated_case *c, const gp_plan *plan)
     return costs;
 }
 
+/* And what a report says of a simulation is enough to do it again: costs are found from it. */
 TEST_EACH(follows_from_the_times, cases)
 {
     const simulated_case *c = &cases[_i];
@@ -157,19 +158,7 @@ TEST_EACH(follows_from_the_times, cases)
     const gp_verdict *v = &s->report->verdict;
     ck_assert_msg(!c->of || (v->bound == c->bound && v->actor >= 0 && !strcmp(s->report->actor[v->actor].name, c->of)),
                   "%s: %s", c->what, v->text);
-    gp_pipeline_destroy(p);
-}
-
-/* What a report says of a simulation is enough to do it again: costs are found from it. */
-TEST_EACH(comes_back_from_its_report, cases)
-{
-    const simulated_case *c = &cases[_i];
-    gp_errs errs = { 0 };
-    gp_pipeline *p = verdict_compile(c->yaml, NULL, c->cuda, &errs);
-    const gp_plan *plan = gp_pipeline_plan(p);
-    gp_costs costs = costs_of(c, plan);
-    gp_simulated *s = paper_simulate(plan, &costs, c->what);
-    gp_simulated *again = paper_simulate(plan, paper_again(p, s, c->what), c->what);
+    const gp_simulated *again = paper_simulate(plan, paper_again(p, s, c->what), c->what);
     ck_assert_msg(fabs(again->frames_per_s / s->frames_per_s - 1) < 0.03, "%s: %g frames/s, not %g", c->what,
                   again->frames_per_s, s->frames_per_s);
     gp_pipeline_destroy(p);
