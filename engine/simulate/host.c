@@ -31,11 +31,11 @@ static void hand_in(simulation *x, int a, int w)
     keep(x, (gp_slice){ GP_SLICE_STAGE, a, w, 0, (int64_t)q->start, (int64_t)x->now, q->first, q->n });
     q->busy = false, q->since = AWAKE;
     p->nbusy--;
-    uint64_t end = p->head;
-    for (int i = 0; i < q->n; i++)
-        p->handed[(q->first + (uint64_t)i) % p->window] = 1;
-    for (; end < p->next && p->handed[end % p->window]; end++)
-        p->handed[end % p->window] = 0;
+    uint64_t end = p->head, at = q->first % p->window;         /* one division a turn */
+    for (int i = 0; i < q->n; i++, at = at + 1 < p->window ? at + 1 : 0)
+        p->handed[at] = 1;
+    for (at = end % p->window; end < p->next && p->handed[at]; end++, at = at + 1 < p->window ? at + 1 : 0)
+        p->handed[at] = 0;
     if (end > p->head)
         gp_model_publish(x, a, p->head, (int)(end - p->head));
     if (p->lends)
