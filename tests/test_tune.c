@@ -119,7 +119,7 @@ static bool always(void *arg)
 }
 
 /* Times in us of the source a, and of the kernels k. */
-static const struct {
+typedef struct search_case {
     const char *what, *yaml;
     double a, k, launch;
     int cores;
@@ -128,7 +128,9 @@ static const struct {
     double least, most;                /* of the rate of the best, to the given one */
     const char *has, *lacks;           /* in its settings */
     const char *error;
-} searches[] = {
+} search_case;
+
+static const search_case searches[] = {
     { "depth", "depth: 1\n" SCALE, 0, 1000, 0, 4, 0, "rate", 3, 5, "depth=", "batch=", NULL },
     { "kernels share cores", "depth: 1\n" SCALE, 0, 1000, 0, 2, 0, "rate", 1.8, 2.1, "depth=", NULL, NULL },
     { "nothing to gain", "depth: 8\nstreams: 1\nbatch: 1\n" SCALE, 0, 1000, 0, 1, 0, "rate", 0.99, 1.02, NULL, NULL,
@@ -146,28 +148,28 @@ static const struct {
 
 TEST_EACH(finds_settings, searches)
 {
+    const search_case *c = &searches[_i];
     gp_errs errs = { 0 };
-    planning x = { .yaml = searches[_i].yaml, .registry = gp_registry_create() };
-    x.machine = (gp_machine){ .cpus = searches[_i].cores, .memory = (size_t)8 << 30, .pin_limit = (size_t)4 << 30,
+    planning x = { .yaml = c->yaml, .registry = gp_registry_create() };
+    x.machine = (gp_machine){ .cpus = c->cores, .memory = (size_t)8 << 30, .pin_limit = (size_t)4 << 30,
                               .unified = true };
     ck_assert(gp_register_builtin(x.registry, &errs));
     gp_pipeline *given = compile(&x, NULL, 0);
     ck_assert_ptr_nonnull(given);
     const gp_graph *g = gp_pipeline_graph(given);
     gp_search s = { .given = gp_pipeline_plan(given), .plan = plan, .goes_on = always, .arg = &x, .most = 4000 };
-    gp_costs c = paper_costs(s.given, (gp_costs){ .cores = searches[_i].cores },
-                             (gp_segment_cost){ .launch_ns = 1e3 * searches[_i].launch,
-                                                .kernels_ns = 1e3 * searches[_i].k });
-    for (int v = 0; v < c.nstages; v++)
-        c.stage[v] = (gp_stage_cost){ .frames = 100000, .cpu_ns = g->stage[v].nin ? 0 : 1e3 * searches[_i].a };
-    s.costs = &c;
-    ck_assert(gp_goal_read(searches[_i].goal, &s.goal, &errs));
-    s.goal.memory = searches[_i].memory;
+    gp_costs costs = paper_costs(s.given, (gp_costs){ .cores = c->cores },
+                                 (gp_segment_cost){ .launch_ns = 1e3 * c->launch, .kernels_ns = 1e3 * c->k });
+    for (int v = 0; v < costs.nstages; v++)
+        costs.stage[v] = (gp_stage_cost){ .frames = 100000, .cpu_ns = g->stage[v].nin ? 0 : 1e3 * c->a };
+    s.costs = &costs;
+    ck_assert(gp_goal_read(c->goal, &s.goal, &errs));
+    s.goal.memory = c->memory;
     const gp_found *f = gp_search_settings(&verdict_arena, &s, 4, &errs);
-    if (searches[_i].error) {
-        ck_assert_msg(!f && strstr(errs.e[0].msg, searches[_i].error), "%s: %s", searches[_i].what, errs.e[0].msg);
+    if (c->error) {
+        ck_assert_msg(!f && strstr(errs.e[0].msg, c->error), "%s: %s", c->what, errs.e[0].msg);
     } else {
-        ck_assert_msg(f && f->n > 20, "%s: %s", searches[_i].what, errs.e[0].msg);
+        ck_assert_msg(f && f->n > 20, "%s: %s", c->what, errs.e[0].msg);
         const gp_settings *best = &f->all[0];
         char text[400] = "";
         for (int i = 0; i < f->n; i++)
@@ -175,12 +177,11 @@ TEST_EACH(finds_settings, searches)
         for (int i = 0; i < best->nset; i++)
             snprintf(text + strlen(text), sizeof text - strlen(text), "%s ", best->set[i]);
         double gain = best->is.rate / f->all[0].is.rate;
-        ck_assert_msg(gain >= searches[_i].least && gain <= searches[_i].most, "%s: %s: %g", searches[_i].what, text,
-                      gain);
-        ck_assert_msg((!searches[_i].has || strstr(text, searches[_i].has)) && (!searches[_i].lacks || !strstr(text,
-                searches[_i].lacks)), "%s: %s", searches[_i].what, text);
+        ck_assert_msg(gain >= c->least && gain <= c->most, "%s: %s: %g", c->what, text, gain);
+        ck_assert_msg((!c->has || strstr(text, c->has)) && (!c->lacks || !strstr(text, c->lacks)), "%s: %s", c->what,
+                      text);
         for (int i = 0; i < f->nbest; i++)
-            ck_assert_msg(!s.goal.memory || f->all[f->best[i]].is.memory <= s.goal.memory, "%s", searches[_i].what);
+            ck_assert_msg(!s.goal.memory || f->all[f->best[i]].is.memory <= s.goal.memory, "%s", c->what);
     }
     gp_pipeline_destroy(x.p);
     gp_pipeline_destroy(given);
