@@ -12,18 +12,14 @@ the five that were fastest also simulate as the fastest. With --tune: the rate o
 the best of the sweep, and the runs that each took. --keep leaves pipelines and reports in a folder, from which --again
 simulates, on any machine, without a run: what another gpipe would have predicted. No simulation can be nearer than one
 measurement is to the next: how near that is of the given settings is printed last."""
-import argparse, itertools, json, os, random, statistics, subprocess, sys, tempfile
+import argparse, itertools, json, os, random, subprocess, sys, tempfile
+from statistics import median
 
 options = argparse.ArgumentParser()
-options.add_argument("gpipe")
-options.add_argument("pipelines", nargs="*", metavar="PIPELINE")
-options.add_argument("--device", default="cpu")
-options.add_argument("--settings", type=int, default=50)
-options.add_argument("--rounds", type=int, default=3)
-options.add_argument("--seconds", type=float, default=0.4)
-options.add_argument("--tune", action="store_true")
-options.add_argument("--keep", metavar="FOLDER")
-options.add_argument("--again", metavar="FOLDER")
+for name, is_ in (("gpipe", {}), ("pipelines", {"nargs": "*"}), ("--device", {"default": "cpu"}), ("--keep", {}),
+                  ("--settings", {"type": int, "default": 50}), ("--rounds", {"type": int, "default": 3}),
+                  ("--seconds", {"type": float, "default": 0.4}), ("--tune", {"action": "store_true"}), ("--again", {})):
+    options.add_argument(name, **is_)
 args = options.parse_intermixed_args()
 gpipe = os.path.abspath(args.gpipe)
 here = os.path.dirname(os.path.abspath(__file__))
@@ -83,16 +79,14 @@ def sets(list_):
 def measure(file, settings, report="r.json"):
     out = os.path.join(work, report)
     if not args.again:
-        subprocess.run([gpipe, "run", "-q", file, "--report", out, *sets(settings)], check=True,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run([gpipe, "run", "-q", file, "--report", out, *sets(settings)], check=True, stdout=subprocess.DEVNULL)
     with open(out) as f:
         return json.load(f)
 
 
 def simulate(file, settings, report):
-    text = subprocess.run([gpipe, "simulate", file, "--with", report, "--json", *sets(settings)], check=True,
-                          stdout=subprocess.PIPE).stdout
-    return json.loads(text)
+    return json.loads(subprocess.run([gpipe, "simulate", file, "--with", report, "--json", *sets(settings)], check=True,
+                                     stdout=subprocess.PIPE).stdout)
 
 
 def all_settings(name, knobs):
@@ -126,6 +120,14 @@ def given_of(name, what):
     return file, given
 
 
+def ratio(of, to):
+    return median(a / b for a, b in zip(of, to))
+
+
+def within(errors):
+    return f"{sum(e <= 0.1 for e in errors)} of {len(errors)} within 10 %, median {100 * median(errors):.1f} %"
+
+
 def compare(name, file, given, knobs):
     """Each setting is predicted from a run with the given ones that was just before it, in rounds."""
     rows, given_rates = [], []
@@ -136,17 +138,13 @@ def compare(name, file, given, knobs):
             base.append(measure(file, given, before)["frames_per_s"])
             predicted.append(simulate(file, s, os.path.join(work, before))["frames_per_s"])
             is_.append(measure(file, given + s, after)["frames_per_s"])
-        given_rates.append(statistics.median(base))
-        rows.append({"set": " ".join(s), "simulated": statistics.median(predicted), "measured": statistics.median(is_),
-                     "error": statistics.median(p / m for p, m in zip(predicted, is_)) - 1,
-                     "gain": statistics.median(p / b for p, b in zip(predicted, base)),
-                     "ratio": statistics.median(m / b for m, b in zip(is_, base))})
-        r = rows[-1]
-        print(f"  {r['set']:52} simulated {r['simulated']:9.1f}  measured {r['measured']:9.1f}  "
+        given_rates.append(median(base))
+        r = {"set": " ".join(s), "error": ratio(predicted, is_) - 1, "gain": ratio(predicted, base),
+             "ratio": ratio(is_, base)}
+        rows.append(r)
+        print(f"  {r['set']:52} simulated {median(predicted):9.1f}  measured {median(is_):9.1f}  "
               f"{100 * r['error']:+5.0f} %   to the given one {r['gain']:5.2f} {r['ratio']:5.2f}", flush=True)
-    errors = [abs(r["error"]) for r in rows]
-    print(f"{name}: {sum(e <= 0.1 for e in errors)} of {len(rows)} within 10 %, "
-          f"{sum(e <= 0.2 for e in errors)} within 20 %, median {100 * statistics.median(errors):.1f} %")
+    print(f"{name}: {within([abs(r['error']) for r in rows])}")
     again.extend(abs(b / a - 1) for a, b in zip(given_rates, given_rates[1:]))
     best = [sorted(rows, key=lambda r: -r[k])[:5] for k in ("gain", "ratio")]
     found = best[0][0]["ratio"] / best[1][0]["ratio"]
@@ -165,8 +163,7 @@ def tune(name, file, given, rows):
     best = max(rows, key=lambda r: r["ratio"])["set"].split()
     pairs = [(measure(file, given + proposed)["frames_per_s"], measure(file, given + best)["frames_per_s"])
              for _ in range(2 * args.rounds + 1)]
-    ratio = statistics.median(a / b for a, b in pairs)
-    print(f"{name}: tune proposes {' '.join(proposed) or 'the given settings'}: {ratio:.2f} of the "
+    print(f"{name}: tune proposes {' '.join(proposed) or 'the given settings'}: {ratio(*zip(*pairs)):.2f} of the "
           f"best of the sweep ({' '.join(best)}), with {runs} measurements, where the sweep took "
           f"{len(rows) * args.rounds}", flush=True)
 
@@ -183,7 +180,4 @@ for name, (what, knobs) in CASES.items():
     every += rows
     if args.tune:
         tune(name, file, given, rows)
-errors = [abs(r["error"]) for r in every]
-print(f"all: {sum(e <= 0.1 for e in errors)} of {len(errors)} within 10 %, "
-      f"median {100 * statistics.median(errors):.1f} %; of the given settings, measured again: "
-      f"{sum(e <= 0.1 for e in again)} of {len(again)}, {100 * statistics.median(again or [0]):.1f} %")
+print(f"all: {within([abs(r['error']) for r in every])}; of the given settings, measured again: {within(again or [0])}")

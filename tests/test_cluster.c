@@ -113,6 +113,7 @@ static gp_costs costs_of(const cluster_case *c, const gp_plan *plan)
     return costs;
 }
 
+/* And a report of several devices is enough to simulate it again. */
 TEST_EACH(follows_from_the_times, cases)
 {
     const cluster_case *c = &cases[_i];
@@ -121,8 +122,7 @@ TEST_EACH(follows_from_the_times, cases)
     const gp_plan *plan = gp_pipeline_plan(p);
     gp_costs costs = costs_of(c, plan);
     ck_assert_msg(gp_costs_suffice(&costs, plan, "m.json", &errs), "%s: %s", c->what, errs.e[0].msg);
-    gp_simulated *s = gp_simulate(&verdict_arena, plan, &costs, 0, 0, &errs);
-    ck_assert_msg(s != NULL, "%s: %s", c->what, errs.e[0].msg);
+    gp_simulated *s = paper_simulate(plan, &costs, c->what);
     ck_assert_msg(fabs(s->frames_per_s / c->rate - 1) < 1e-3, "%s: %.9g frames/s, not %.9g", c->what, s->frames_per_s,
                   c->rate);
     bool each = strstr(c->yaml, "shard: none");
@@ -131,23 +131,11 @@ TEST_EACH(follows_from_the_times, cases)
     gp_links_judge(&costs, plan, s->report);
     const char *text = s->report->verdict.text;
     ck_assert_msg(c->says ? strstr(text, c->says) != NULL : !strstr(text, "the network"), "%s: %s", c->what, text);
-    gp_pipeline_destroy(p);
-}
-
-/* A report of several devices is enough to simulate it again. */
-TEST_EACH(comes_back_from_its_report, cases)
-{
-    const cluster_case *c = &cases[_i];
-    gp_errs errs = { 0 };
-    if (c->ranks || c->memory > 0)     /* of which no report says anything */
-        return;
-    gp_pipeline *p = verdict_compile_for(c->yaml, NULL, c->gpus, 0, &errs);
-    const gp_plan *plan = gp_pipeline_plan(p);
-    gp_costs costs = costs_of(c, plan);
-    gp_simulated *s = gp_simulate(&verdict_arena, plan, &costs, 0, 0, &errs);
-    gp_simulated *again = gp_simulate(&verdict_arena, plan, paper_again(p, s, c->what), 0, 0, &errs);
-    ck_assert_msg(fabs(again->frames_per_s / s->frames_per_s - 1) < 0.05, "%s: %g frames/s, not %g", c->what,
-                  again->frames_per_s, s->frames_per_s);
+    if (!c->ranks && !(c->memory > 0)) {           /* of which no report says anything */
+        const gp_simulated *again = paper_simulate(plan, paper_again(p, s, c->what), c->what);
+        ck_assert_msg(fabs(again->frames_per_s / s->frames_per_s - 1) < 0.05, "%s: %g frames/s, not %g", c->what,
+                      again->frames_per_s, s->frames_per_s);
+    }
     gp_pipeline_destroy(p);
 }
 

@@ -46,6 +46,7 @@ TEST_EACH(reads_a_goal, goals)
 /* ---- what to propose -------------------------------------------------- */
 
 enum { TRIED = 3, TURNS = 5 };
+#define SAME(x) { x, x, x }
 
 static const struct {
     const char *what, *goal;
@@ -53,28 +54,25 @@ static const struct {
     size_t memory, limit;              /* of the second one */
     int proposed;
 } measured[] = {
-    { "the fastest", "rate", { { 100, 100, 100 }, { 120, 120, 120 }, { 130, 130, 130 } }, { 1, 1, 1 }, 1, 0, 2 },
-    { "none is faster", "rate", { { 100, 100, 100 }, { 90, 90, 90 }, { 99, 99, 99 } }, { 1, 1, 1 }, 1, 0, 0 },
-    { "within the noise", "rate", { { 100, 100, 100 }, { 100.5, 100.5, 100.5 }, { 99, 99, 99 } }, { 1, 1, 1 }, 1, 0,
+    { "the fastest", "rate", { SAME(100), SAME(120), SAME(130) }, SAME(1), 1, 0, 2 },
+    { "none is faster", "rate", { SAME(100), SAME(90), SAME(99) }, SAME(1), 1, 0, 0 },
+    { "within the noise", "rate", { SAME(100), SAME(100.5), SAME(99) }, SAME(1), 1, 0, 0 },
+    { "faster once", "rate", { SAME(100), { 300, 90, 95 }, SAME(99) }, SAME(1), 1, 0, 0 },
+    { "faster in most turns", "rate", { SAME(100), { 110, 90, 112 }, SAME(99) }, SAME(1), 1, 0, 1 },
+    { "turns of which the machine was slow", "rate", { { 100, 50, 100 }, { 110, 56, 111 }, { 90, 49, 99 } }, SAME(1), 1,
+      0, 1 },
+    { "one that was measured once", "rate", { SAME(100), { 130 }, SAME(120) }, SAME(1), 1, 0, 1 },
+    { "one that was not measured", "rate", { SAME(100), { 0 }, SAME(120) }, SAME(1), 1, 0, 2 },
+    { "the least latency", "latency", { SAME(100), SAME(20), SAME(130) }, { 3, 1, 2 }, 1, 0, 1 },
+    { "a limit", "rate, latency < 2 ms", { SAME(100), SAME(130), SAME(120) }, { 1, 3, 1 }, 1, 0, 2 },
+    { "a limit that the given one misses", "rate, latency < 2 ms", { SAME(100), SAME(50), SAME(40) }, { 5, 1, 1 }, 1, 0,
+      1 },
+    { "a limit that nothing reaches", "rate, latency < 2 us", { SAME(100), SAME(150), SAME(40) }, { 5, 1, 1 }, 1, 0,
       0 },
-    { "faster once", "rate", { { 100, 100, 100 }, { 300, 90, 95 }, { 99, 99, 99 } }, { 1, 1, 1 }, 1, 0, 0 },
-    { "faster in most turns", "rate", { { 100, 100, 100 }, { 110, 90, 112 }, { 99, 99, 99 } }, { 1, 1, 1 }, 1, 0, 1 },
-    { "turns of which the machine was slow", "rate", { { 100, 50, 100 }, { 110, 56, 111 }, { 90, 49, 99 } }, { 1, 1,
-            1 }, 1, 0, 1 },
-    { "one that was measured once", "rate", { { 100, 100, 100 }, { 130 }, { 120, 120, 120 } }, { 1, 1, 1 }, 1, 0, 1 },
-    { "one that was not measured", "rate", { { 100, 100, 100 }, { 0 }, { 120, 120, 120 } }, { 1, 1, 1 }, 1, 0, 2 },
-    { "the least latency", "latency", { { 100, 100, 100 }, { 20, 20, 20 }, { 130, 130, 130 } }, { 3, 1, 2 }, 1, 0, 1 },
-    { "a limit", "rate, latency < 2 ms", { { 100, 100, 100 }, { 130, 130, 130 }, { 120, 120, 120 } }, { 1, 3, 1 }, 1,
-      0, 2 },
-    { "a limit that the given one misses", "rate, latency < 2 ms", { { 100, 100, 100 }, { 50, 50, 50 }, { 40, 40,
-            40 } },
-      { 5, 1, 1 }, 1, 0, 1 },
-    { "a limit that nothing reaches", "rate, latency < 2 us", { { 100, 100, 100 }, { 150, 150, 150 }, { 40, 40, 40 } },
-      { 5, 1, 1 }, 1, 0, 0 },
-    { "as fast with less memory", "rate", { { 100, 100, 100 }, { 130, 130, 130 }, { 128, 129, 129 } }, { 1, 1, 1 }, 2, 0, 2 },
-    { "faster with more memory", "rate", { { 100, 100, 100 }, { 130, 130, 130 }, { 125, 125, 125 } }, { 1, 1, 1 }, 9, 0, 1 },
-    { "nearly as much memory", "rate", { { 100, 100, 100 }, { 130, 130, 130 }, { 129, 129, 129 } }, { 1, 1, 1 }, 1, 0, 1 },
-    { "too much memory", "rate", { { 100, 100, 100 }, { 150, 150, 150 }, { 140, 140, 140 } }, { 1, 1, 1 }, 9, 5, 2 },
+    { "as fast with less memory", "rate", { SAME(100), SAME(130), { 128, 129, 129 } }, SAME(1), 2, 0, 2 },
+    { "faster with more memory", "rate", { SAME(100), SAME(130), SAME(125) }, SAME(1), 9, 0, 1 },
+    { "nearly as much memory", "rate", { SAME(100), SAME(130), SAME(129) }, SAME(1), 1, 0, 1 },
+    { "too much memory", "rate", { SAME(100), SAME(150), SAME(140) }, SAME(1), 9, 5, 2 },
 };
 
 TEST_EACH(proposes, measured)
@@ -121,7 +119,7 @@ static bool always(void *arg)
 }
 
 /* Times in us of the source a, and of the kernels k. */
-static const struct {
+typedef struct search_case {
     const char *what, *yaml;
     double a, k, launch;
     int cores;
@@ -130,7 +128,9 @@ static const struct {
     double least, most;                /* of the rate of the best, to the given one */
     const char *has, *lacks;           /* in its settings */
     const char *error;
-} searches[] = {
+} search_case;
+
+static const search_case searches[] = {
     { "depth", "depth: 1\n" SCALE, 0, 1000, 0, 4, 0, "rate", 3, 5, "depth=", "batch=", NULL },
     { "kernels share cores", "depth: 1\n" SCALE, 0, 1000, 0, 2, 0, "rate", 1.8, 2.1, "depth=", NULL, NULL },
     { "nothing to gain", "depth: 8\nstreams: 1\nbatch: 1\n" SCALE, 0, 1000, 0, 1, 0, "rate", 0.99, 1.02, NULL, NULL,
@@ -148,28 +148,28 @@ static const struct {
 
 TEST_EACH(finds_settings, searches)
 {
+    const search_case *c = &searches[_i];
     gp_errs errs = { 0 };
-    planning x = { .yaml = searches[_i].yaml, .registry = gp_registry_create() };
-    x.machine = (gp_machine){ .cpus = searches[_i].cores, .memory = (size_t)8 << 30, .pin_limit = (size_t)4 << 30,
+    planning x = { .yaml = c->yaml, .registry = gp_registry_create() };
+    x.machine = (gp_machine){ .cpus = c->cores, .memory = (size_t)8 << 30, .pin_limit = (size_t)4 << 30,
                               .unified = true };
     ck_assert(gp_register_builtin(x.registry, &errs));
     gp_pipeline *given = compile(&x, NULL, 0);
     ck_assert_ptr_nonnull(given);
     const gp_graph *g = gp_pipeline_graph(given);
     gp_search s = { .given = gp_pipeline_plan(given), .plan = plan, .goes_on = always, .arg = &x, .most = 4000 };
-    gp_costs c = paper_costs(s.given, (gp_costs){ .cores = searches[_i].cores },
-                             (gp_segment_cost){ .launch_ns = 1e3 * searches[_i].launch,
-                                                .kernels_ns = 1e3 * searches[_i].k });
-    for (int v = 0; v < c.nstages; v++)
-        c.stage[v] = (gp_stage_cost){ .frames = 100000, .cpu_ns = g->stage[v].nin ? 0 : 1e3 * searches[_i].a };
-    s.costs = &c;
-    ck_assert(gp_goal_read(searches[_i].goal, &s.goal, &errs));
-    s.goal.memory = searches[_i].memory;
+    gp_costs costs = paper_costs(s.given, (gp_costs){ .cores = c->cores },
+                                 (gp_segment_cost){ .launch_ns = 1e3 * c->launch, .kernels_ns = 1e3 * c->k });
+    for (int v = 0; v < costs.nstages; v++)
+        costs.stage[v] = (gp_stage_cost){ .frames = 100000, .cpu_ns = g->stage[v].nin ? 0 : 1e3 * c->a };
+    s.costs = &costs;
+    ck_assert(gp_goal_read(c->goal, &s.goal, &errs));
+    s.goal.memory = c->memory;
     const gp_found *f = gp_search_settings(&verdict_arena, &s, 4, &errs);
-    if (searches[_i].error) {
-        ck_assert_msg(!f && strstr(errs.e[0].msg, searches[_i].error), "%s: %s", searches[_i].what, errs.e[0].msg);
+    if (c->error) {
+        ck_assert_msg(!f && strstr(errs.e[0].msg, c->error), "%s: %s", c->what, errs.e[0].msg);
     } else {
-        ck_assert_msg(f && f->n > 20, "%s: %s", searches[_i].what, errs.e[0].msg);
+        ck_assert_msg(f && f->n > 20, "%s: %s", c->what, errs.e[0].msg);
         const gp_settings *best = &f->all[0];
         char text[400] = "";
         for (int i = 0; i < f->n; i++)
@@ -177,13 +177,11 @@ TEST_EACH(finds_settings, searches)
         for (int i = 0; i < best->nset; i++)
             snprintf(text + strlen(text), sizeof text - strlen(text), "%s ", best->set[i]);
         double gain = best->is.rate / f->all[0].is.rate;
-        ck_assert_msg(gain >= searches[_i].least && gain <= searches[_i].most, "%s: %s: %g", searches[_i].what, text,
-                      gain);
-        ck_assert_msg((!searches[_i].has || strstr(text, searches[_i].has)) && (!searches[_i].lacks || !strstr(text,
-                searches[_i].lacks)),
-                      "%s: %s", searches[_i].what, text);
+        ck_assert_msg(gain >= c->least && gain <= c->most, "%s: %s: %g", c->what, text, gain);
+        ck_assert_msg((!c->has || strstr(text, c->has)) && (!c->lacks || !strstr(text, c->lacks)), "%s: %s", c->what,
+                      text);
         for (int i = 0; i < f->nbest; i++)
-            ck_assert_msg(!s.goal.memory || f->all[f->best[i]].is.memory <= s.goal.memory, "%s", searches[_i].what);
+            ck_assert_msg(!s.goal.memory || f->all[f->best[i]].is.memory <= s.goal.memory, "%s", c->what);
     }
     gp_pipeline_destroy(x.p);
     gp_pipeline_destroy(given);

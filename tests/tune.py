@@ -46,8 +46,8 @@ check("simulate: the same each time", run("simulate", "p.yaml", "--with", "run.j
 ran, is_ = json.loads(get("run.json")), json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json").stdout)
 check("simulate: a run measures turns", all(s["turns"] == 3000 and s["turn_us"] > 0 for s in ran["stages"])
       and set(ran["wakes"]) == {"count", "p10_us", "call_p10_us"}, (ran["stages"], ran["wakes"]))
-check("simulate: what was measured", 0.8 < is_["frames_per_s"] / ran["frames_per_s"] < 1.25, (is_["frames_per_s"],
-        ran["frames_per_s"]))
+check("simulate: what was measured", 0.8 < is_["frames_per_s"] / ran["frames_per_s"] < 1.25,
+      (is_["frames_per_s"], ran["frames_per_s"]))
 check("simulate: no run", is_["outcome"] == "simulated" and is_["sources"][0]["in"] == 3000)
 deep = json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--set", "depth=8").stdout)
 check("simulate: --set", deep["buffers"][0]["depth"] == 8 and deep["frames_per_s"] > 0.99 * is_["frames_per_s"])
@@ -86,7 +86,7 @@ written = get("free.lua")
 put("free.lua", written.replace("40", "80"))
 check("simulate: another script", assumes("many") == ["'lua'"], assumes("many"))
 put("free.lua", written)
-put("many.yaml", get("many.yaml").replace("op: mean, frames: 3", "frames: 3, op: mean").replace("{n: 2, m", "{unused: 1, n: 2, m"))
+put("many.yaml", get("many.yaml").replace("op: mean, frames: 3", "frames: 3, op: mean").replace("{n:", "{no: 1, n:"))
 check("simulate: in another order", assumes("many") == [""], assumes("many"))
 # each of a second at most, where time is in proportion, and else for longer than `run` waits
 put("wide.yaml", "vars: {" + ", ".join(f"v{i}: {f'v{i - 1} + 1' if i % 60 else 1}" for i in range(24000))
@@ -106,8 +106,8 @@ put("gpu.json", '{"memory": "64GiB", "gpu": "NVIDIA H200", "gpu_memory": "141GB"
     ' "copy_in_gb_s": 50, "copy_out_gb_s": 50}\n')
 gpu = json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--machine", "gpu.json", "--set",
                      "device=cuda").stdout or "{}")
-check("simulate: a GPU that is not here", [e["name"] for e in gpu.get("engines", [])] == ["copy in", "compute",
-        "copy out"], gpu)
+check("simulate: a GPU that is not here",
+      [e["name"] for e in gpu.get("engines", [])] == ["copy in", "compute", "copy out"], gpu)
 put("here.json", run("machine").stdout)
 check("simulate: this machine", json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--machine",
       "here.json").stdout)["cores"]["all"] == json.loads(get("here.json"))["cores"])
@@ -126,14 +126,6 @@ try:
 except ImportError:
     print("SKIPPED, no jsonschema: whether reports are as their schema says")
 
-refuses("simulate: no report", 2, r"needs the times of a run: gpipe run p.yaml --report run.json", "simulate", "p.yaml")
-refuses("simulate: none there", 2, r"no-such.json: error: there is no such file", "simulate", "p.yaml", "--with",
-        "no-such.json")
-for name, text, message in (
-        ("not JSON", "hello", "this is not a report"), ("a page", page, "this is not a report"), ("empty", "",
-                "this is not a report"),
-        ("cut", get("run.json")[:400], "this is not a report"), ("a list", "[1, 2]", "this is not a report")):
-    refuses(f"simulate: {name}", 2, message, "simulate", "p.yaml", "--with", put("bad.json", text))
 
 
 def changed(**to):
@@ -144,63 +136,58 @@ def without(group, key):
     return changed(**{group: [{**s, key: None} for s in ran[group]]})
 
 
-refuses("simulate: another version", 2, r"a report of gpipe 9.9.9, and this is gpipe", "simulate", "p.yaml", "--with",
-        changed(gpipe="9.9.9"))
-refuses("simulate: a failed run", 2, r"did not come to its end \(outcome: error\)", "simulate", "p.yaml", "--with",
-        changed(outcome="error"))
-refuses("simulate: of a simulation", 2, r"the report of a simulation", "simulate", "p.yaml", "--with", "again.json")
-refuses("simulate: of several ranks", 2, r"bad.json: error: this is the report of a run of several ranks", "simulate",
-        "p.yaml", "--with", changed(rank=0, ranks=[{"host": "a"}, {"host": "a"}]))
-refuses("simulate: no frames", 2, r"a run of 3 frames is too short to know what one costs: 10 or more", "simulate", "p.yaml", "--with",
-        changed(sources=[{**ran["sources"][0], "in": 3}]))
-refuses("simulate: no busy time", 2, r"lacks the busy time of 'generate'", "simulate", "p.yaml", "--with",
-        without("stages", "busy_s"))
-refuses("simulate: no CPU time", 2, r"lacks the CPU time of 'generate'", "simulate", "p.yaml", "--with",
-        without("stages", "cpu_s"))
-refuses("simulate: no kernels", 2, r"lacks the CPU time of the kernels of 'scale'", "simulate", "p.yaml", "--with",
-        without("segments", "kernels_cpu_s"))
+def lacking(of, key):
+    return {k: of[k] for k in of if k != key}
+
+
+SIMULATE = "simulate", "p.yaml", "--with"
+refuses("simulate: no report", 2, r"needs the times of a run: gpipe run p.yaml --report run.json", "simulate", "p.yaml")
+for name, text in {"no JSON": "hello", "a page": page, "empty": "", "cut": get("run.json")[:400], "list": "[]"}.items():
+    refuses(f"simulate: {name}", 2, "this is not a report", *SIMULATE, put("bad.json", text))
+NO_CORES = "bad.json: error: the report lacks 'cores.all', how many cores its threads shared; make it anew"
 put("other.yaml", get("p.yaml").replace("name: clean", "name: dirty"))
-for key in ("cores", "all"):
-    report = json.loads(get("run.json"))
-    (report if key == "cores" else report["cores"]).pop(key)
-    refuses(f"simulate: no {key}", 2, r"bad.json: error: the report lacks 'cores.all', how many cores its threads "
-            r"shared; make it anew", "simulate", "p.yaml", "--with", put("bad.json", json.dumps(report)))
-refuses("simulate: no turns", 2, r"the report lacks the time of turns of 'generate'; make it anew", "simulate",
-        "p.yaml", "--with", changed(stages=[{k: s[k] for k in s if k != "turn_us"} for s in ran["stages"]]))
-refuses("simulate: no wakes", 2, r"bad.json: error: the report lacks 'wakes', how long it takes to wake a thread; make",
-        "simulate", "p.yaml", "--with", put("bad.json", json.dumps({k: ran[k] for k in ran if k != "wakes"})))
+put("workers.yaml", get("p.yaml").replace("name: clean", "name: clean\n    workers: 2"))
 put("copied.yaml", get("p.yaml").replace("device: cpu", "device: cpu:0"))
 run("run", "-q", "copied.yaml", "--report", "copied.json", name="a run with copies")
-report = json.loads(get("copied.json"))
-for e in report["engines"]:
-    e.pop("bytes")
-refuses("simulate: no bytes of copies", 2, r"the report lacks the rate of 'copy (in|out)'; make it anew", "simulate",
-        "copied.yaml", "--with", put("bad.json", json.dumps(report)))
-report = json.loads(get("run.json"))
-report["cores"].update(all=2, others=1.9)
-crowded = json.loads(run("simulate", "p.yaml", "--json", "--with", put("bad.json", json.dumps(report))).stdout)
+copied = json.loads(get("copied.json"))
+for name, message, report, file in (
+        ("none there", "no-such.json: error: there is no such file", lambda: "no-such.json", "p"),
+        ("another version", "a report of gpipe 9.9.9, and this is gpipe", lambda: changed(gpipe="9.9.9"), "p"),
+        ("a failed run", r"did not come to its end \(outcome: error\)", lambda: changed(outcome="error"), "p"),
+        ("of a simulation", "the report of a simulation", lambda: "again.json", "p"),
+        ("of several ranks", "bad.json: error: this is the report of a run of several ranks",
+         lambda: changed(rank=0, ranks=[{"host": "a"}, {"host": "a"}]), "p"),
+        ("no frames", "a run of 3 frames is too short to know what one costs: 10 or more",
+         lambda: changed(sources=[{**ran["sources"][0], "in": 3}]), "p"),
+        ("no busy time", "lacks the busy time of 'generate'", lambda: without("stages", "busy_s"), "p"),
+        ("no CPU time", "lacks the CPU time of 'generate'", lambda: without("stages", "cpu_s"), "p"),
+        ("no kernels", "lacks the CPU time of the kernels of 'scale'",
+         lambda: without("segments", "kernels_cpu_s"), "p"),
+        ("no cores", NO_CORES, lambda: put("bad.json", json.dumps(lacking(ran, "cores"))), "p"),
+        ("no all", NO_CORES, lambda: changed(cores=lacking(ran["cores"], "all")), "p"),
+        ("no turns", "the report lacks the time of turns of 'generate'; make it anew",
+         lambda: changed(stages=[lacking(s, "turn_us") for s in ran["stages"]]), "p"),
+        ("no wakes", "bad.json: error: the report lacks 'wakes', how long it takes to wake a thread; make",
+         lambda: put("bad.json", json.dumps(lacking(ran, "wakes"))), "p"),
+        ("no bytes of copies", "the report lacks the rate of 'copy (in|out)'; make it anew", lambda: put("bad.json",
+         json.dumps({**copied, "engines": [lacking(e, "bytes") for e in copied["engines"]]})), "copied"),
+        ("another pipeline", "a report of another pipeline, .* it has no stage 'dirty'", lambda: "run.json", "other"),
+        ("an older state", "it has other workers in stage 'clean'", lambda: "run.json", "workers")):
+    refuses(f"simulate: {name}", 2, message, "simulate", file + ".yaml", "--with", report())
+report = changed(cores={**ran["cores"], "all": 2, "others": 1.9})
+crowded = json.loads(run(*SIMULATE, report, "--json").stdout)
 check("simulate: as many cores as there were", crowded["cores"]["all"] == 2, crowded["cores"])
-refuses("simulate: another pipeline", 2, r"a report of another pipeline, .* it has no stage 'dirty'", "simulate",
-        "other.yaml", "--with", "run.json")
-put("workers.yaml", get("p.yaml").replace("name: clean", "name: clean\n    workers: 2"))
-refuses("simulate: an older state", 2, r"it has other workers in stage 'clean'", "simulate", "workers.yaml", "--with",
-        "run.json")
-refuses("simulate: other segments", 2, r"kernels ran on the CPU in the report, and this machine has a GPU", "simulate",
-        "p.yaml", "--with", "run.json",
-        "--machine", put("m.json", '{"gpu": "x"}'), "--set", "device=cuda")
-refuses("simulate: no copy rates", 2, r"say 'copy_in_gb_s'", "simulate", "p.yaml", "--with", "run.json", "--machine",
-        put("m.json", '{"gpu": "x", "kernels_speed": 2}'), "--set", "device=cuda")
-refuses("simulate: a machine's key", 2, r"m.json:1:2: error: a machine has no 'core'; did you mean 'cores'",
-        "simulate", "p.yaml", "--with",
-        "run.json", "--machine", put("m.json", '{"core": 3}'))
-refuses("simulate: a machine's number", 2, r"m.json:1:11: error: 'cores' must be a number from 1", "simulate",
-        "p.yaml", "--with", "run.json",
-        "--machine", put("m.json", '{"cores": 0}'))
-refuses("simulate: no machine", 2, r"a machine is an object", "simulate", "p.yaml", "--with", "run.json", "--machine",
-        put("m.json", "3"))
-refuses("simulate: a wrong --set", 2, r"--set depht=3", "simulate", "p.yaml", "--with", "run.json", "--set", "depht=3")
-refuses("simulate: a report's name", 2, r"must end in .json or .html", "simulate", "p.yaml", "--with", "run.json",
-        "--report", "x.txt")
+for name, message, machine, *args in (
+        ("other segments", "kernels ran on the CPU in the report, and this machine has a GPU", '{"gpu": "x"}',
+         "device=cuda"),
+        ("no copy rates", "say 'copy_in_gb_s'", '{"gpu": "x", "kernels_speed": 2}', "device=cuda"),
+        ("a machine's key", "m.json:1:2: error: a machine has no 'core'; did you mean 'cores'", '{"core": 3}'),
+        ("a machine's number", "m.json:1:11: error: 'cores' must be a number from 1", '{"cores": 0}'),
+        ("no machine", "a machine is an object", "3"),
+        ("a wrong --set", "--set depht=3", "{}", "depht=3")):
+    refuses(f"simulate: {name}", 2, message, *SIMULATE, "run.json", "--machine", put("m.json", machine),
+            *(w for a in args for w in ("--set", a)))
+refuses("simulate: a report's name", 2, r"must end in .json or .html", *SIMULATE, "run.json", "--report", "x.txt")
 
 # == simulate: devices, ranks ====================================================
 put("lanes.yaml", "depth: 8\nbatch: 1\nvars: {frames: 400}\nbuffers: {g: {dtype: f32, shape: [64, 64]}}\nstages:\n"
@@ -254,22 +241,20 @@ check("simulate: 1,000 ranks", 950 < many["frames_per_s"] / rates[0] < 1050 and 
       many["frames_per_s"])
 check("simulate: each rank has its machine", "ranks and processes" not in many["verdict"]["text"], many["verdict"])
 p = run("simulate", *ON, "--ranks", "4", name="simulate: ranks, as text")
-check("simulate: assumptions are printed", len(re.findall(r"^assumed: (?!there (?:is|are) .* other processes)", p.stdout, re.M)) == 4, p.stdout)
-put("one.json", '{"cores": 1}')
-p = run("simulate", *ON, "--ranks", "2", "--machine", "one.json", name="simulate: one core")
-check("simulate: one core is no '1 cores'", "the threads of 2 ranks share 1 core\n" in p.stdout, p.stdout)
-for nodes, where in (("3", "on 3 machines of one sort, 2 on one of them and 1 on each of the others; the threads of 2 "
-                      "ranks share"), ("4", "on 4 machines, all alike; the threads of 1 rank share")):
-    uneven = run("simulate", *ON, "--ranks", "4", "--nodes", nodes, name=f"simulate: 4 ranks on {nodes} machines")
-    check(f"simulate: which of {nodes} machines has how many", f"assumed: 4 ranks {where}" in uneven.stdout,
-          uneven.stdout)
-uneven = run("simulate", *ON, "--ranks", "8", "--nodes", "3", name="simulate: 8 ranks on 3 machines")
-check("simulate: more on most machines", "assumed: 8 ranks on 3 machines of one sort, 3 on each of 2 and 2 on the "
-      "other;" in uneven.stdout, uneven.stdout)
-check("simulate: of each rank", "for each rank" in p.stdout, p.stdout)
-p = run("simulate", *ON, "--ranks", "4", "--machine", put("m.json", '{"gpu": "x"}'), name="simulate: one GPU for all")
-check("simulate: how to say that there are more", "assumed: 4 ranks share 1 GPU of a machine, in turns; more are said "
-      "by 'devices' in the file that '--machine' names\n" in p.stdout, p.stdout)
+check("simulate: assumptions are printed, of each rank", "for each rank" in p.stdout and len(re.findall(
+      r"^assumed: (?!there (?:is|are) .* other processes)", p.stdout, re.M)) == 4, p.stdout)
+for name, said, *args in (
+        ("one core is no '1 cores'", "the threads of 2 ranks share 1 core\n", "2", "--machine",
+         put("m1.json", '{"cores": 1}')),
+        ("which machine has how many", "assumed: 4 ranks on 3 machines of one sort, 2 on one of them and 1 on each of "
+         "the others; the threads of 2 ranks share", "4", "--nodes", "3"),
+        ("one on each", "assumed: 4 ranks on 4 machines, all alike; the threads of 1 rank share", "4", "--nodes", "4"),
+        ("more on most machines", "assumed: 8 ranks on 3 machines of one sort, 3 on each of 2 and 2 on the other;", "8",
+         "--nodes", "3"),
+        ("how to say that there are more", "assumed: 4 ranks share 1 GPU of a machine, in turns; more are said by "
+         "'devices' in the file that '--machine' names\n", "4", "--machine", put("m2.json", '{"gpu": "x"}'))):
+    p = run("simulate", *ON, "--ranks", *args)
+    check(f"simulate: {name}", p.returncode == 0 and said in p.stdout, p.stdout + p.stderr)
 run("simulate", *ON, "--set", "device=cuda:0-1", "--report", "two.html", name="simulate: a page of two GPUs")
 page = get("two.html")
 check("simulate: its tracks", all(f'"name": "cuda:{d} copy in"' in page for d in (0, 1)))
@@ -286,14 +271,14 @@ refuses("simulate: other devices", 2, r"wrong.json: error: a report of a run on 
 put("sum.yaml", get("lanes.yaml").replace("  - {use: discard}", "  - {name: sum, use: all_reduce}\n  - {use: discard}"))
 run("run", "sum.yaml", "--device", "cpu", "--report", "sum.json", name="simulate: a report with a collective stage")
 SUM = "simulate", "sum.yaml", "--with", "sum.json", "--ranks", "4", "--nodes", "2"
-refuses("simulate: no rate", 2, r"'sum' goes from one machine to another, at a rate that is not known: say "
-        r"'network_gb_s' in a file that '--machine' names", *SUM)
-refuses("simulate: all that the file lacks at once", 2, r"(?ms)say 'network_gb_s'$.*say 'process_gb_s'$", *SUM,
-        "--machine", put("m.json", '{"cores": 2}'))
-refuses("simulate: no rate in the file", 2, r"m.json: error: what ranks exchange in stage 'sum' .*: say "
-        r"'process_gb_s'$", *SUM, "--machine", put("m.json", '{"network_gb_s": 10}'))
-refuses("simulate: a rate of 0", 2, r"m.json:1:18: error: 'network_gb_s' must be a number from 0.001", *SUM,
-        "--machine", put("m.json", '{"network_gb_s": 0}'))
+for name, message, *machine in (
+        ("no rate", "'sum' goes from one machine to another, at a rate that is not known: say 'network_gb_s' in a file "
+         "that '--machine' names"),
+        ("all that the file lacks at once", "(?ms)say 'network_gb_s'$.*say 'process_gb_s'$", '{"cores": 2}'),
+        ("no rate in the file", "m.json: error: what ranks exchange in stage 'sum' .*: say 'process_gb_s'$",
+         '{"network_gb_s": 10}'),
+        ("a rate of 0", "m.json:1:18: error: 'network_gb_s' must be a number from 0.001", '{"network_gb_s": 0}')):
+    refuses(f"simulate: {name}", 2, message, *SUM, *(w for m in machine for w in ("--machine", put("m.json", m))))
 summed = [simulate(f"a network of {us} us", *SUM[1:], "--machine", put("m.json", json.dumps(
     {"network_gb_s": 10, "network_us": us, "process_gb_s": 10})))["frames_per_s"] for us in (10, 100000)]
 # Five steps, of which in a ring of four ranks on two machines one in three goes over the network.
@@ -305,21 +290,32 @@ check("simulate: which link bounds", re.search(r"bound by the network \(\d+ % of
 check("simulate: as many steps in what is assumed", "over each link in 5 steps, of which 2 are what ranks tell each "
       "other first; the slowest link has 10 GB/s, and 33.33 ms a step; " in p.stdout, p.stdout)
 check("simulate: a slow network", abs(summed[1] / (4 / (5 * 0.1 / 3)) - 1) < 0.1 < summed[0], summed)
-put("strips.yaml", "buffers: {g: {dtype: f32, shape: [\"16 / ranks\", 8]}}\nstages:\n"
-    "  - {use: generate, out: g, frames: 40, shard: none}\n  - {use: exchange, rows: 4}\n  - {use: discard}\n")
-run("run", "strips.yaml", "--report", "strips.json", name="simulate: a report of strips")
-# What 'gpipe run' refuses of ranks, with its message (tests/ranks.py).
-put("cat.yaml", "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, out: g, frames: 40}\n"
-    "  - {use: write, command: [dd, of=cat.raw, status=none], format: raw}\n")
-run("run", "-q", "cat.yaml", "--report", "cat.json", name="simulate: a report with a program")
-refuses("simulate: a program for all frames", 3, r"cat.yaml:4:11: error: stage 'write' takes all frames in their order"
-        r", and the frames of its source are shared out among 4 ranks: write 'shard: none' there, for each rank to "
-        r"make all of them, put a stage before it in which ranks exchange frames, as 'gather_ranks', or run it in one process",
-        "simulate", "cat.yaml", "--with", "cat.json", "--ranks", "4")
-refuses("simulate: too many ranks for the rows", 3, r"strips.yaml:4:27: error: stage 'exchange': a strip of 2 rows has "
-        r"no 4 to give", "simulate", "strips.yaml", "--with", "strips.json", "--ranks", "8")
-WRITES = "buffers: {g: {dtype: u8, shape: [8, 8]}}\nstages:\n  - {use: generate, out: g, frames: 40%s}\n" \
-         "  - {use: write, path: %s}\n"
+# What 'gpipe run' refuses of ranks, with its message (tests/ranks.py). The report of a pipeline is one of it with other
+# paths, too.
+small = "buffers: {g: {dtype: u8, shape: [8, 8]}}\nstages:\n  - {use: generate, out: g, frames: 40%s}\n"
+put("strips.yaml", small.replace("[8, 8]", "[\"16 / ranks\", 8]") % ", shard: none" + "  - {use: exchange, rows: 4}\n"
+    "  - {use: discard}\n")
+put("cat.yaml", small % "" + "  - {use: write, command: [dd, of=cat.raw, status=none], format: raw}\n")
+put("writes.yaml", small % "" + "  - {use: write, path: a.npy}\n")
+put("reads.yaml", "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n  - {use: read, path: 'in${rank}/*.raw', out: g, "
+    "format: raw}\n  - {use: discard}\n")
+put("depths.yaml", get("p.yaml").replace("depth: 1 ", "depth: 2 - rank ").replace("3000", "100"))
+for folder, last in ("in0", "x"), ("in1", "y"):
+    os.makedirs(folder)
+    for name in [*"0123456789", last]:
+        put(f"{folder}/{name}.raw", "1234")
+for name in "strips", "cat", "writes", "reads", "depths":
+    run("run", "-q", name + ".yaml", "--report", name + ".json", name=f"simulate: a report of {name}")
+for name, file, ranks, message in (
+        ("a program for all frames", "cat", "4", "cat.yaml:4:11: error: stage 'write' takes all frames in their order, "
+         "and the frames of its source are shared out among 4 ranks: write 'shard: none' there, for each rank to make "
+         "all of them, put a stage before it in which ranks exchange frames, as 'gather_ranks', or run it in one"),
+        ("too many ranks for the rows", "strips", "8",
+         "strips.yaml:4:27: error: stage 'exchange': a strip of 2 rows has no 4 to give"),
+        ("other files in other ranks", "reads", "2",
+         "reads.yaml:3:11: error: source 'read': rank 1 finds files of other names than rank 0"),
+        ("a rank that cannot run it", "depths", "3", "^rank 2: depths.yaml:2:8: error: 'depth' must be")):
+    refuses(f"simulate: {name}", 3, message, "simulate", file + ".yaml", "--with", file + ".json", "--ranks", ranks)
 for name, more, path, ranks, message in (
         ("one file", ", shard: none", "a.npy", ["4"], r"ranks 0 and 1 would both write 'a.npy': put \$\{rank\} into"),
         ("one file on two machines", ", shard: none", "'a${local_rank}.npy'", ["4", "--nodes", "2"],
@@ -327,30 +323,14 @@ for name, more, path, ranks, message in (
         ("one file a frame", ", shard: none", "'a%d.png'", ["2"], r"ranks 0 and 1 would both write 'a%d.png'"),
         ("a file with a part of each", "", "a.tif", ["3"],
          r"'a.tif' is one for all frames, and each of 3 ranks has a part of them: put %05d"),
-        ("numbers that differ", "", "'a%d.png', start: rank", ["2"], r"ranks 0 and 1 begin to number 'a%d.png'")):
-    text = put("writes.yaml", WRITES % (more, path))
-    run("run", "-q", text, "--report", "writes.json", name=f"simulate: a report, {name}")
-    refuses(f"simulate: {name}", 3, r"writes.yaml:4:11: error: stage 'write': " + message, "simulate", text, "--with",
-            "writes.json", "--ranks", *ranks)
-for name, more, path in (("a file a rank", ", shard: none", "'a${rank}.npy'"), ("a file a frame", "", "'a%d.png'"),
-                         ("a file that they write together", "", "a.npy")):
-    text = put("writes.yaml", WRITES % (more, path))
-    run("run", "-q", text, "--report", "writes.json", name=f"simulate: a report, {name}")
-    run("simulate", text, "--with", "writes.json", "--ranks", "4", name=f"simulate: {name}")
-for folder, last in ("in0", "x"), ("in1", "y"):
-    os.makedirs(folder)
-    for name in [*"0123456789", last]:
-        put(f"{folder}/{name}.raw", "1234")
-text = put("reads.yaml", "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n  - {use: read, path: 'in${rank}/*.raw', "
-           "format: raw, out: g}\n  - {use: discard}\n")
-run("run", "-q", text, "--report", "reads.json", name="simulate: a report of files that are read")
-refuses("simulate: other files in other ranks", 3, r"reads.yaml:3:11: error: source 'read': rank 1 finds files of "
-        r"other names than rank 0", "simulate", text, "--with", "reads.json", "--ranks", "2")
-text = put("depths.yaml", get("p.yaml").replace("depth: 1 ", "depth: 2 - rank "))
-run("run", "-q", text, "--report", "depths.json", "--set", "stages.generate.frames=100",
-    name="simulate: a report, depth")
-refuses("simulate: a rank that cannot run it", 3, r"^rank 2: depths.yaml:2:8: error: 'depth' must be", "simulate", text,
-        "--with", "depths.json", "--ranks", "3")
+        ("numbers that differ", "", "'a%d.png', start: rank", ["2"], r"ranks 0 and 1 begin to number 'a%d.png'"),
+        ("a file a rank", ", shard: none", "'a${rank}.npy'", ["4"], None),
+        ("a file for each frame", "", "'a%d.png'", ["4"], None),
+        ("a file that they write together", "", "a.npy", ["4"], None)):
+    put("writes.yaml", small % more + f"  - {{use: write, path: {path}}}\n")
+    p = run("simulate", "writes.yaml", "--with", "writes.json", "--ranks", *ranks)
+    check(f"simulate: {name}", p.returncode == (3 if message else 0) and re.search(
+          f"writes.yaml:4:11: error: stage 'write': {message}" if message else "", p.stderr), p.stderr)
 
 # == tune =======================================================================
 before = get("p.yaml")
@@ -375,48 +355,44 @@ check("tune: it changes nothing, or what it says",
           p.stdout + get("paced.yaml"))
 run("check", "paced.yaml", name="tune: what it writes is valid")
 
-refuses("tune: a goal", 2, r"--goal 'speed': write rate or latency", "tune", "p.yaml", "--goal", "speed")
-refuses("tune: a goal that nothing reaches", 1,
-        r"no settings that were measured reach the goal; nearest: .* frames/s, latency", "tune", "p.yaml",
-        "--budget", "6s", "--goal", "rate, latency < 1ns")
-refuses("tune: a budget", 2, r"--budget 0.02s is too small to measure anything", "tune", "p.yaml", "--budget", "20ms")
+p_yaml, small = get("p.yaml"), "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
 put("slow.lua", "function process(f, x, y) io.popen('sleep 0.7'):close() y:copy(x) end\n")
-put("slow.yaml", get("p.yaml").replace("frames: 3000", "frames: 4").replace("free.lua", "slow.lua"))
-refuses("tune: a budget for less than a few frames", 1,
-        r"slow.yaml: error: 1 frame in [\d.]+ s: too few to be measured; give it time with --budget",
-        "tune", "slow.yaml", "--budget", "1s")
+put("slow.yaml", p_yaml.replace("frames: 3000", "frames: 4").replace("free.lua", "slow.lua"))
 put("begins.lua", "io.popen('sleep 0.7'):close()\n" + get("free.lua"))
-put("begins.yaml", get("p.yaml").replace("free.lua", "begins.lua"))
-refuses("tune: a budget for less than one measurement", 2,
-        r"--budget 1s is too small: one measurement took [\d.]+ s, and several are needed; give it \d+s",
-        "tune", "begins.yaml", "--budget", "1s")
+put("begins.yaml", p_yaml.replace("free.lua", "begins.lua"))
 put("long.lua", "local n = 0\nfunction produce(f, y)\n  n = n + 1\n  if n > 400 then return false end\n"
     "  io.popen('sleep 0.05'):close()\n  y:fill(n)\nend\n")
 put("long.yaml", "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: lua, script: long.lua, out: x}\n"
     "  - {use: scale}\n  - {use: write, path: long.npy}\n")
-refuses("tune: a run that is longer than the budget", 1,
-        r"long.yaml: error: a run did not end in 1 s, in which \d+ frames? came: give it fewer of them, or more time with "
-        "--budget", "tune", "long.yaml", "--budget", "2s")
-refuses("tune: little memory", 2, r"--memory .*: with depth 1 the pipeline needs", "tune", "p.yaml", "--budget", "6s",
-        "--memory", "1KiB")
-refuses("tune: a size", 2, r"--memory much: write a size, like 4GiB", "tune", "p.yaml", "--memory", "much")
-refuses("tune: stdin", 2, r"name a file in place of '-'", "tune", "-")
-put("fifo.yaml",
-    "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: read, path: stdin, format: raw, out: x}\n"
-    "  - {use: discard}\n")
-refuses("tune: what is read once", 2, r"fifo.yaml:3:.*what 'read' reads can be read once", "tune", "fifo.yaml")
-put("command.yaml", "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, out: x, frames: 9}\n"
+put("fifo.yaml", small + "  - {use: read, path: stdin, format: raw, out: x}\n  - {use: discard}\n")
+put("command.yaml", small + "  - {use: generate, out: x, frames: 9}\n"
     "  - {use: write, command: [tee, out.raw], format: raw}\n")
-refuses("tune: a program", 2, r"command.yaml:4:.*'write' starts a program, and each measurement would start it again",
-        "tune", "command.yaml")
-check("tune: which did not run", not os.path.exists("out.raw"))
-refuses("tune: --write with --set", 2, r"--write with --set: the file would be tuned for values that it does not have",
-        "tune", "p.yaml", "--write",
-        "--set", "depth=2")
+put("wrong.yaml", "stages:\n  - {use: nothing}\n")
 os.chmod("paced.yaml", 0o444)
-refuses("tune: a read-only file", 2, r"paced.yaml: error: --write: the file is read-only", "tune", "paced.yaml",
-        "--write")
-refuses("tune: a wrong pipeline", 3, r"wrong.yaml:2:.*no stage kind 'nothing'", "tune", put("wrong.yaml",
-        "stages:\n  - {use: nothing}\n"))
+for name, code, message, *args in (
+        ("a goal", 2, "--goal 'speed': write rate or latency", "p.yaml", "--goal", "speed"),
+        ("a goal that nothing reaches", 1, "no settings that were measured reach the goal; nearest: .* frames/s, "
+         "latency", "p.yaml", "--budget", "6s", "--goal", "rate, latency < 1ns"),
+        ("a budget", 2, "--budget 0.02s is too small to measure anything", "p.yaml", "--budget", "20ms"),
+        ("a budget for less than a few frames", 1,
+         r"slow.yaml: error: 1 frame in [\d.]+ s: too few to be measured; give it time with --budget", "slow.yaml",
+         "--budget", "1s"),
+        ("a budget for less than one measurement", 2, r"--budget 1s is too small: one measurement took [\d.]+ s, and "
+         r"several are needed; give it \d+s", "begins.yaml", "--budget", "1s"),
+        ("a run that is longer than the budget", 1, r"long.yaml: error: a run did not end in 1 s, in which \d+ frames? "
+         "came: give it fewer of them, or more time with --budget", "long.yaml", "--budget", "2s"),
+        ("little memory", 2, "--memory .*: with depth 1 the pipeline needs", "p.yaml", "--budget", "6s", "--memory",
+         "1KiB"),
+        ("a size", 2, "--memory much: write a size, like 4GiB", "p.yaml", "--memory", "much"),
+        ("stdin", 2, "name a file in place of '-'", "-"),
+        ("what is read once", 2, "fifo.yaml:3:.*what 'read' reads can be read once", "fifo.yaml"),
+        ("a program", 2, "command.yaml:4:.*'write' starts a program, and each measurement would start it again",
+         "command.yaml"),
+        ("--write with --set", 2, "--write with --set: the file would be tuned for values that it does not have",
+         "p.yaml", "--write", "--set", "depth=2"),
+        ("a read-only file", 2, "paced.yaml: error: --write: the file is read-only", "paced.yaml", "--write"),
+        ("a wrong pipeline", 3, "wrong.yaml:2:.*no stage kind 'nothing'", "wrong.yaml")):
+    refuses(f"tune: {name}", code, message, "tune", *args)
+check("tune: which did not run", not os.path.exists("out.raw"))
 
 total("tune")

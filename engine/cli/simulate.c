@@ -35,6 +35,8 @@ typedef struct simulating {
     const gp_registry *registry;
     gp_arena arena;
     gp_loaded run, plan, report, machine;  /* run: as it was in the report; plan: as it is asked for */
+    gp_args asked;                     /* with the settings of the report */
+    gp_machine_file *on;               /* the machine that is asked for */
     const gp_costs *costs;             /* of the plan */
     int status;                        /* of errors that are printed already */
     gp_errs *errs;
@@ -55,93 +57,48 @@ static bool compile(simulating *s, gp_loaded *l, const gp_args *args, const gp_m
 
 /* ---- what a run in several ranks would refuse before it starts -------- */
 
-/* No rate is predicted of it: the plan of each rank is made, and what ranks would tell each other by MPI (ranks_agree.c)
- * is taken from it. */
-typedef struct asking {
-    const gp_args *args;
-    const gp_loaded *first;
-    const gp_machine *machine;
-    const gp_registry *registry;
-    gp_rank_stage *stage; int nstages; /* of each rank so many, rank after rank */
-} asking;
-
-/* Which it is of those on its machine. */
-static int local_of(const gp_args *args, int rank)
+/* The plan of a rank; its text is that of the first. */
+static bool compile_as(const simulating *s, int rank, gp_loaded *l, gp_errs *errs)
 {
-    int before = 0;
-    while (before < rank && gp_node_of(rank - before - 1, args->ranks, args->nodes)
-                            == gp_node_of(rank, args->ranks, args->nodes))
-        before++;
-    return before;
+    int ranks = s->asked.ranks, nodes = s->asked.nodes, first = rank;      /* first: on its machine */
+    while (first && gp_node_of(first - 1, ranks, nodes) == gp_node_of(rank, ranks, nodes))
+        first--;
+    *l = (gp_loaded){ .file = s->plan.file, .text = s->plan.text, .len = s->plan.len };
+    return gp_load_for_rank(l, &s->asked, rank, rank - first, &s->on->machine, s->registry, errs);
 }
 
-/* As a rank has it; its text is that of the first. */
-static bool compile_as(const asking *x, int rank, gp_loaded *l, gp_errs *errs)
+/* Would a run in so many ranks (--ranks) start? No rate is predicted of it: the plan of each rank is made, and what
+ * ranks would tell each other by MPI (ranks_agree.c) is taken from it. False: errors are printed, as those ranks would
+ * say them. */
+static bool ranks_agree(simulating *s)
 {
-    *l = (gp_loaded){ .file = x->first->file, .text = x->first->text, .len = x->first->len };
-    return gp_load_for_rank(l, x->args, rank, local_of(x->args, rank), x->machine, x->registry, errs);
-}
-
-static void note(const asking *x, int rank, const gp_pipeline *p)
-{
-    (void)gp_rank_stages(p, x->stage + rank * x->nstages, x->nstages);
-}
-
-/* Each rank compiles. False: one cannot, and its errors are printed. */
-static bool ask(const asking *x, int *status)
-{
-    note(x, 0, x->first->pipeline);
-    for (int r = 1; r < x->args->ranks; r++) {
-        gp_errs errs = { .n = 0 };
-        gp_loaded l;
-        bool ok = compile_as(x, r, &l, &errs);
+    int ranks = s->asked.ranks, n = gp_rank_stages(s->plan.pipeline, NULL, 0);
+    gp_rank_stage *stage = GP_NEW(&s->arena, gp_rank_stage, (size_t)ranks * (size_t)n);
+    gp_ranks_clash clash;
+    gp_loaded l;
+    for (int r = 0; r < ranks; r++) {
+        gp_errs own = { .n = 0 };
+        bool ok = compile_as(s, r, &l, &own);
         if (ok)
-            note(x, r, l.pipeline);
+            (void)gp_rank_stages(l.pipeline, stage + r * n, n);
         else
-            gp_print_errs_of_rank(x->args, r, &l, &errs), *status = gp_errs_exit(&errs);
+            gp_print_errs_of_rank(&s->asked, r, &l, &own), s->status = gp_errs_exit(&own);
         gp_pipeline_destroy(l.pipeline);
         if (!ok)
             return false;
     }
-    return true;
-}
-
-/* Adds what they do not agree on; false. */
-static bool compare(const asking *x, gp_errs *errs)
-{
-    gp_ranks_clash clash;
-    int ranks = x->args->ranks;
-    if (!gp_ranks_find_alike(x->first->pipeline, x->stage, x->nstages, ranks, errs))
-        return false;
-    if (!gp_ranks_clash_of(x->stage, x->nstages, ranks, &clash))
-        return true;
-    gp_errs ignored = { .n = 0 };
-    gp_loaded l;                       /* the path in the error is one of that rank */
-    if (compile_as(x, clash.a, &l, &ignored))
-        gp_ranks_clash_fail(l.pipeline, x->stage, x->nstages, ranks, &clash, errs);
-    else
-        gp_errs_add(errs, &ignored);
-    gp_pipeline_destroy(l.pipeline);
+    gp_errs errs = { .n = 0 }, ignored = { .n = 0 };
+    if (gp_ranks_find_alike(s->plan.pipeline, stage, n, ranks, &errs)) {
+        if (!gp_ranks_clash_of(stage, n, ranks, &clash))
+            return true;
+        if (compile_as(s, clash.a, &l, &ignored))      /* the path in the error is one of that rank */
+            gp_ranks_clash_fail(l.pipeline, stage, n, ranks, &clash, &errs);
+        else
+            gp_errs_add(&errs, &ignored);
+        gp_pipeline_destroy(l.pipeline);
+    }
+    gp_print_errs(&s->asked, &s->plan, &errs), s->status = gp_errs_exit(&errs);
     return false;
-}
-
-/* Would a run in so many ranks (--ranks) start? `first` is the pipeline as rank 0 compiled it. False: errors are printed,
- * as those ranks would say them, and *status is the exit code. */
-static bool ranks_agree(const gp_args *args, const gp_loaded *first, const gp_machine *m, const gp_registry *registry,
-                        int *status)
-{
-    asking x = { .args = args, .first = first, .machine = m, .registry = registry,
-                 .nstages = gp_rank_stages(first->pipeline, NULL, 0) };
-    gp_errs errs = { .n = 0 };
-    if (args->ranks < 2)
-        return true;
-    x.stage = calloc((size_t)args->ranks * (size_t)x.nstages + 1, sizeof *x.stage);
-    bool ok = x.stage || gp_fail(&errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    ok = ok && ask(&x, status) && compare(&x, &errs);
-    if (errs.failed)
-        gp_print_errs(args, first, &errs), *status = gp_errs_exit(&errs);
-    free(x.stage);
-    return ok;
 }
 
 /* ---- the simulation --------------------------------------------------- */
@@ -150,32 +107,26 @@ static const gp_simulated *simulate(simulating *s)
 {
     const gp_args *args = s->args;
     gp_machine *here = GP_NEW(&s->arena, gp_machine, 1);       /* large, for a stack */
-    gp_machine_file *other = GP_NEW(&s->arena, gp_machine_file, 1);
-    if (!gp_load_text(&s->report, args->with, s->errs))
-        return NULL;
-    const gp_source_report *r = gp_source_report_read(&s->arena, s->report.text, s->report.len, s->report.file,
-                                                      s->errs);
+    s->on = GP_NEW(&s->arena, gp_machine_file, 1);
+    const gp_source_report *r = gp_load_text(&s->report, args->with, s->errs)
+        ? gp_source_report_read(&s->arena, s->report.text, s->report.len, s->report.file, s->errs) : NULL;
     if (!r)
         return NULL;
     gp_source_report_machine(r, here);
-    other->machine = *here;
-    if (args->machine
-        && (!gp_load_text(&s->machine, args->machine, s->errs)
-            || !gp_machine_file_read(&s->arena, s->machine.text, s->machine.len, s->machine.file, here, other,
-                                     s->errs)))
+    s->on->machine = *here;
+    const gp_loaded *m = &s->machine;
+    if (args->machine && (!gp_load_text(&s->machine, args->machine, s->errs)
+                          || !gp_machine_file_read(&s->arena, m->text, m->len, m->file, here, s->on, s->errs)))
         return NULL;
-    const char *const *set;            /* the settings of the report come first */
-    int n = gp_source_report_set(r, &set);
     gp_args as_run = *args;
     as_run.nset = 0;
-    as_run = gp_args_with(&s->arena, &as_run, set, n);
-    gp_args as_asked = gp_args_with(&s->arena, &as_run, args->set, args->nset);
+    as_run = gp_args_with(&s->arena, &as_run, (const char *const *)r->set, r->nset);     /* these come first */
+    s->asked = gp_args_with(&s->arena, &as_run, args->set, args->nset);
     as_run.ranks = 0;
     if (!args->machine)
-        add_devices(&other->machine, &as_asked);
-    if (!compile(s, &s->run, &as_run, here) || !compile(s, &s->plan, &as_asked, &other->machine))
-        return NULL;
-    if (!ranks_agree(&as_asked, &s->plan, &other->machine, s->registry, &s->status))
+        add_devices(&s->on->machine, &s->asked);
+    if (!compile(s, &s->run, &as_run, here) || !compile(s, &s->plan, &s->asked, &s->on->machine)
+        || (args->ranks > 1 && !ranks_agree(s)))
         return NULL;
     const gp_plan *before = gp_pipeline_plan(s->run.pipeline), *plan = gp_pipeline_plan(s->plan.pipeline);
     const gp_costs *run = gp_costs_read(&s->arena, r, before, s->errs);
@@ -183,7 +134,7 @@ static const gp_simulated *simulate(simulating *s)
     if (!c)
         return NULL;
     c->ranks = args->ranks, c->nodes = args->nodes, s->costs = c;
-    bool moved = !args->machine || gp_costs_move(c, plan, before, other, args->machine, s->errs);
+    bool moved = !args->machine || gp_costs_move(c, plan, before, s->on, args->machine, s->errs);
     if (!gp_costs_suffice(c, plan, args->machine, s->errs) || !moved)
         return NULL;
     uint64_t of_ranks = (uint64_t)args->ranks * OF_A_RANK;

@@ -21,42 +21,30 @@ static const double CROWDED = 0.25;    /* of the cores, by other processes: resu
 static const double TOO_LONG = 2;      /* times the first measurement: one that takes longer is broken off */
 static const double PROMISE = 1.02;    /* times the given score: less is none */
 
-typedef struct tuner {
-    gp_tuning t;
-    const gp_registry *registry;
-    gp_loaded file, given, planned;    /* text; pipelines */
-    gp_machine *machine;
-    char *report;
-    size_t report_n;
-    double budget, began, once, stop_simulating;   /* once: seconds of one measurement */
-    gp_errs *errs;
-} tuner;
-
-static double left(const tuner *x)
+static double left(const gp_tuning *x)
 {
     return x->began + x->budget - gp_seconds();
 }
 
 /* ---- what may be tuned ------------------------------------------------ */
 
-static bool read_memory(tuner *x)
+static bool read_memory(gp_tuning *x)
 {
-    gp_node n = { .text = x->t.args->memory, .len = strlen(x->t.args->memory) };
+    gp_node n = { .text = x->args->memory, .len = strlen(x->args->memory) };
     gp_num v;
     gp_errs ignored = { .n = 0 };
-    x->t.goal.memory = gp_eval(&n, NULL, &v, &ignored) && v.f >= 1 && v.f < 1e18 ? (size_t)v.f : 0;
-    return x->t.goal.memory || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--memory %s: write a size, like 4GiB",
+    x->goal.memory = gp_eval(&n, NULL, &v, &ignored) && v.f >= 1 && v.f < 1e18 ? (size_t)v.f : 0;
+    return x->goal.memory || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--memory %s: write a size, like 4GiB",
                                        n.text);
 }
 
 /* Can the file be changed? As root every file can, which its owner may not want. */
-static bool check_write(tuner *x, const char *file)
+static bool check_write(gp_tuning *x, const char *file)
 {
     struct stat st;
-    if (x->t.args->nset)
-        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 },
-                       "--write with --set: the file would be tuned for values that it does "
-                       "not have; leave out one of them");
+    if (x->args->nset)
+        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--write with --set: the file would be tuned for values "
+                       "that it does not have; leave out one of them");
     if (!stat(file, &st) && !(st.st_mode & 0222))
         return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ .file = file }, "--write: the file is read-only");
     return !access(file, W_OK) || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ .file = file }, "--write: %s",
@@ -64,46 +52,44 @@ static bool check_write(tuner *x, const char *file)
 }
 
 /* What bench runs as it is, and would be done again and again. */
-static bool check_sinks(tuner *x)
+static bool check_sinks(gp_tuning *x)
 {
     const gp_graph *g = gp_pipeline_graph(x->given.pipeline);
     for (int v = 0; v < g->nstages; v++)
         if (!g->stage[v].nout && gp_node_get(g->stage[v].node, "command"))
-            return gp_fail(x->errs, GP_E_USAGE, g->stage[v].at,
-                           "'%s' starts a program, and each measurement would start it "
-                           "again; tune with a path in place of its command", g->stage[v].name);
+            return gp_fail(x->errs, GP_E_USAGE, g->stage[v].at, "'%s' starts a program, and each measurement would "
+                           "start it again; tune with a path in place of its command", g->stage[v].name);
     return true;
 }
 
-static bool check(tuner *x)
+static bool check(gp_tuning *x)
 {
-    const gp_args *args = x->t.args;
+    const gp_args *args = x->args;
     const char *file = args->operand[0];
     if (!strcmp(file, "-"))
-        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 },
-                       "tune reads a pipeline several times, and stdin can be read once; "
-                       "name a file in place of '-'");
+        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "tune reads a pipeline several times, and stdin can be read "
+                       "once; name a file in place of '-'");
     if (x->budget < LEAST)
         return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--budget %.3gs is too small to measure anything in turns; "
                        "give it %.0fs or more", x->budget, LEAST);
-    return gp_goal_read(args->goal ? args->goal : "rate", &x->t.goal, x->errs) && (!args->memory || read_memory(x))
+    return gp_goal_read(args->goal ? args->goal : "rate", &x->goal, x->errs) && (!args->memory || read_memory(x))
         && (!args->write || check_write(x, file));
 }
 
 /* ---- plans ------------------------------------------------------------ */
 
-static bool compile(tuner *x, gp_loaded *l, const char *const *set, int nset, gp_errs *errs)
+static bool compile(gp_tuning *x, gp_loaded *l, const char *const *set, int nset, gp_errs *errs)
 {
-    gp_args args = gp_args_with(&x->t.bench.arena, x->t.args, set, nset);
+    gp_args args = gp_args_with(&x->bench.arena, x->args, set, nset);
     *l = (gp_loaded){ .file = x->file.file, .text = x->file.text, .len = x->file.len };
-    bool ok = gp_load_for(l, &args, x->machine, x->registry, errs);
+    bool ok = gp_load_for(l, &args, x->machine, x->bench.registry, errs);
     l->text = NULL;                    /* it is x->file's */
     return ok;
 }
 
 static const gp_plan *plan(void *arg, const char *const *set, int nset)
 {
-    tuner *x = arg;
+    gp_tuning *x = arg;
     gp_errs ignored = { .n = 0 };
     gp_unload(&x->planned);
     return compile(x, &x->planned, set, nset, &ignored) ? gp_pipeline_plan(x->planned.pipeline) : NULL;
@@ -111,163 +97,156 @@ static const gp_plan *plan(void *arg, const char *const *set, int nset)
 
 static bool goes_on(void *arg)
 {
-    const tuner *x = arg;
+    const gp_tuning *x = arg;
     return gp_seconds() < x->stop_simulating && !gp_signal_taken();
 }
 
 /* ---- measuring -------------------------------------------------------- */
 
-static size_t memory_of(const gp_plan *p)
+/* One turn of one, or the first measurement, which leaves a report. The exit code; what could not be measured is out.
+ * */
+static int measure(gp_tuning *x, gp_tried *t, FILE *report)
 {
-    return p->host_bytes + p->device_bytes;
-}
-
-/* One turn of one. The exit code; what could not be measured is out. */
-static int measure(tuner *x, gp_tried *t, FILE *report)
-{
-    gp_bench *b = &x->t.bench;
+    gp_bench *b = &x->bench;
     gp_run_options o = { .timed = true, .stamped = report != NULL };
     gp_figures f = { 0 };
     char why[GP_BENCH_WHY] = "";
-    b->report = report;
+    bool given = t == x->tried;
     double longest = b->longest_s;
-    if (t == x->t.tried && !report)    /* what all are compared with is measured however long it takes */
+    b->report = report;
+    if (given && !report)              /* what all are compared with is measured however long it takes */
         b->longest_s = 0;
-    int status = gp_bench_measure(b, &t->row, &o, t == x->t.tried ? NULL : why, &f);
+    int status = gp_bench_measure(b, &t->row, &o, given ? NULL : why, &f);
     b->report = NULL, b->longest_s = longest;
     if (gp_signal_taken() || b->stuck)
         return status ? status : 128 + gp_signal_taken();
-    if (status && t == x->t.tried)
-        return status;
-    if (status) {
+    if (status && !given) {
         t->out = true, t->why = gp_strdup(&b->arena, why);
         return 0;
     }
-    t->result[t->n++] = (gp_result){ f.frames_per_s, (double)gp_hist_at(&f.latency, 0.99), t->settings
-                                     ? t->settings->is.memory : 0 };
-    return 0;
-}
-
-static int measure_once(tuner *x)
-{
-    gp_memfile m;
-    char *json;
-    size_t n;
-    if (!gp_memfile_open(&m)) {
-        gp_fail(x->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-        return gp_errs_exit(x->errs);
-    }
-    int status = measure(x, x->t.tried, m.f);
-    json = gp_memfile_close(&m, &n);
-    if (!status && !json)
-        gp_fail(x->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory"), status = gp_errs_exit(x->errs);
-    x->report = json, x->report_n = n;
-    double took = x->once = gp_seconds() - x->began;
-    x->t.bench.longest_s = fmin(x->t.bench.longest_s, TOO_LONG * took);
-    if (!status && took > 0.5 * x->budget) {
-        gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 },
-                "--budget %.3gs is too small: one measurement took %.2g s, and several are "
-                "needed; give it %.0fs", x->budget, took, ceil(20 * took));
-        status = gp_errs_exit(x->errs);
-    }
+    if (!status && !report)
+        t->result[t->n++] = (gp_result){ f.frames_per_s, (double)gp_hist_at(&f.latency, 0.99), t->settings->is.memory };
     return status;
 }
 
-static const char *label(gp_arena *a, const gp_settings *s)
+static int measure_once(gp_tuning *x)
 {
-    const char *text = "";
-    for (int i = 0; i < s->nset; i++)
-        text = gp_format(a, "%s%s%s", text, i ? " " : "", s->set[i]);
-    return text;
+    gp_memfile m;
+    bool open = gp_memfile_open(&m);
+    int status = open ? measure(x, x->tried, m.f) : 0;
+    x->report = open ? gp_memfile_close(&m, &x->report_n) : NULL;
+    x->once = gp_seconds() - x->began;
+    x->bench.longest_s = fmin(x->bench.longest_s, TOO_LONG * x->once);
+    if (status)
+        return status;
+    if (!x->report)
+        gp_fail(x->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    else if (x->once > 0.5 * x->budget)
+        gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--budget %.3gs is too small: one measurement took %.2g s, and "
+                "several are needed; give it %.0fs", x->budget, x->once, ceil(20 * x->once));
+    return gp_errs_exit(x->errs);
 }
 
-static void add_tried(tuner *x, const gp_settings *s)
+gp_result gp_tune_middle(const gp_tried *t)
 {
-    gp_tried *t = &x->t.tried[x->t.ntried++];
-    *t = (gp_tried){ .settings = s, .label = label(&x->t.bench.arena, s), .row = x->t.tried[0].row };
-    for (int k = 0; k < s->nset; k++)
-        t->row.args = gp_bench_set(&x->t.bench, &t->row.args, s->set[k]);
+    return gp_result_middle(t->result, t->n);
 }
 
-static bool simulate(tuner *x)
+/* How many are still measured, beside the given ones. */
+static int alive(const gp_tuning *x)
 {
-    gp_arena *a = &x->t.bench.arena;
+    int n = 0;
+    for (int i = 1; i < x->ntried; i++)
+        n += !x->tried[i].out;
+    return n;
+}
+
+static double score_of(const gp_tuning *x, const gp_tried *t)
+{
+    gp_result m = gp_tune_middle(t);
+    return gp_goal_score(&x->goal, &m);
+}
+
+static void add_tried(gp_tuning *x, const gp_settings *s)
+{
+    gp_tried *t = &x->tried[x->ntried++];
+    *t = (gp_tried){ .settings = s, .label = "", .row = x->tried[0].row };
+    for (int k = 0; k < s->nset; k++) {
+        t->label = gp_format(&x->bench.arena, "%s%s%s", t->label, k ? " " : "", s->set[k]);
+        t->row.args = gp_bench_set(&x->bench, &t->row.args, s->set[k]);
+    }
+}
+
+static bool simulate(gp_tuning *x)
+{
+    gp_arena *a = &x->bench.arena;
     const gp_plan *given = gp_pipeline_plan(x->given.pipeline);
-    const gp_source_report *r = gp_source_report_read(a, x->report, x->report_n, x->t.args->operand[0], x->errs);
+    const gp_source_report *r = gp_source_report_read(a, x->report, x->report_n, x->args->operand[0], x->errs);
     const gp_costs *c = r ? gp_costs_read(a, r, given, x->errs) : NULL;
     if (!c)
         return false;
-    if (c->others > CROWDED * (c->cores + c->others) && !x->t.args->quiet)
+    if (c->others > CROWDED * (c->cores + c->others) && !x->args->quiet)
         fprintf(stderr, "gpipe: other processes used %.1f of %.3g core%s meanwhile: what is measured beside them says "
                 "little\n", c->others, c->cores + c->others, c->cores + c->others == 1 ? "" : "s");
     double began = gp_seconds();
     x->stop_simulating = began + SIMULATING * x->budget;
-    gp_search s = { .given = given, .costs = c, .goal = x->t.goal, .plan = plan, .goes_on = goes_on, .arg = x,
+    gp_search s = { .given = given, .costs = c, .goal = x->goal, .plan = plan, .goes_on = goes_on, .arg = x,
                     .most = SIMULATED };
     int most = (int)(left(x) / (TURNS * x->once)) - 1;
     most = most < 2 ? 2 : most < CANDIDATES ? most : CANDIDATES;
-    const gp_found *f = x->t.found = gp_search_settings(a, &s, most, x->errs);
+    const gp_found *f = x->found = gp_search_settings(a, &s, most, x->errs);
     if (!f)
         return false;
     double took = gp_seconds() - began;
-    if (!x->t.args->quiet)
+    if (!x->args->quiet)
         fprintf(stderr, "gpipe: simulated %d settings in %.2g s (%.0f a second)\n", f->n, took, f->n / took);
-    x->t.tried[0].settings = &f->all[0];
-    x->t.tried[0].result[0].memory = memory_of(given);
+    x->tried[0].settings = &f->all[0];
     for (int i = 0; i < f->nbest; i++)
         add_tried(x, &f->all[f->best[i]]);
     return true;
 }
 
-/* Far behind the best of the others, so that more turns would be for nothing. */
-static void drop(tuner *x)
+/* Far behind the best of the others, so that more turns would be for nothing; and the worst, until few are left. */
+static void drop(gp_tuning *x)
 {
+    gp_tried *all = x->tried;
     double best = 0;
-    int alive = 0, keep = x->t.tried[0].n > 1 ? 2 : 3;
-    for (int i = 0; i < x->t.ntried; i++) {
-        gp_result m = gp_result_middle(x->t.tried[i].result, x->t.tried[i].n);
-        best = x->t.tried[i].out ? best : fmax(best, gp_goal_score(&x->t.goal, &m));
+    int keep = all[0].n > 1 ? 2 : 3;
+    for (int i = 0; i < x->ntried; i++)
+        best = all[i].out ? best : fmax(best, score_of(x, &all[i]));
+    for (int i = 1; i < x->ntried; i++) {
+        double score = score_of(x, &all[i]);
+        all[i].out |= best > 0 ? score < BEHIND * best : score < best - (1 - BEHIND);
     }
-    for (int i = 1; i < x->t.ntried; i++) {
-        gp_result m = gp_result_middle(x->t.tried[i].result, x->t.tried[i].n);
-        double score = gp_goal_score(&x->t.goal, &m);
-        x->t.tried[i].out |= best > 0 ? score < BEHIND * best : score < best - (1 - BEHIND);
-        alive += !x->t.tried[i].out;
-    }
-    for (; alive > keep; alive--) {    /* the worst of those that are left */
-        int worst = 0;
-        double least = INFINITY;
-        for (int i = 1; i < x->t.ntried; i++) {
-            gp_result m = gp_result_middle(x->t.tried[i].result, x->t.tried[i].n);
-            if (!x->t.tried[i].out && gp_goal_score(&x->t.goal, &m) < least)
-                worst = i, least = gp_goal_score(&x->t.goal, &m);
-        }
-        x->t.tried[worst].out = true;
+    while (alive(x) > keep) {
+        gp_tried *worst = NULL;
+        for (int i = 1; i < x->ntried; i++)
+            if (!all[i].out && (!worst || score_of(x, &all[i]) < score_of(x, worst)))
+                worst = &all[i];
+        worst->out = true;
     }
 }
 
 /* Knobs that are not simulated, on top of the best of the first turn: whether they help is measured. */
-static void add_variants(tuner *x)
+static void add_variants(gp_tuning *x)
 {
     static const char *const more[] = { "sync=block", "launch=stream", "launch=persistent" };
     const gp_plan *given = gp_pipeline_plan(x->given.pipeline);
     const gp_graph *g = given->graph;
-    gp_arena *a = &x->t.bench.arena;
+    gp_arena *a = &x->bench.arena;
     int best = 0;
-    for (int i = 1; i < x->t.ntried; i++)
-        if (!x->t.tried[i].why && gp_goal_score(&x->t.goal, x->t.tried[i].result)
-            > gp_goal_score(&x->t.goal, x->t.tried[best].result))
+    for (int i = 1; i < x->ntried; i++)
+        if (!x->tried[i].why && score_of(x, &x->tried[i]) > score_of(x, &x->tried[best]))
             best = i;
     for (int i = 0; i < VARIANTS; i++) {
         bool launch = i > 0, same = launch ? (int)g->launch == i : g->sync == GP_SYNC_BLOCK;
-        const gp_settings *was = x->t.tried[best].settings;
+        const gp_settings *was = x->tried[best].settings;
         if (same || (launch && (given->unified || !given->nsegments)))
             continue;
         gp_settings *s = GP_NEW(a, gp_settings, 1);
+        size_t had = sizeof *was->set * (size_t)was->nset;
         *s = *was;
-        s->set = GP_NEW(a, const char *, was->nset + 1);
-        for (int k = 0; k < was->nset; k++)
-            s->set[k] = was->set[k];
+        s->set = gp_regrow(a, was->set, had, had + sizeof *was->set);
         s->set[s->nset++] = more[i];
         if (plan(x, s->set, s->nset))
             add_tried(x, s);
@@ -275,29 +254,25 @@ static void add_variants(tuner *x)
 }
 
 /* Round by round, as long as there is time; each with the given settings first. */
-static int measure_in_turns(tuner *x)
+static int measure_in_turns(gp_tuning *x)
 {
-    int alive = x->t.ntried > 1 ? x->t.ntried - 1 : 1, status = 0;     /* 1: what is not simulated may help */
-    x->t.tried[0].n = 0;               /* the first was without rivals */
-    for (int turn = 0; turn < GP_TUNE_TURNS && alive && !status; turn++) {
+    int status = 0;                    /* the first turn has variants, even of the given ones alone */
+    for (int turn = 0; turn < GP_TUNE_TURNS && (!turn || alive(x)) && !status; turn++) {
         double began = gp_seconds();
         int measured = 0;
-        for (int i = 0, simulated = x->t.ntried; i < x->t.ntried && !status; i++) {
-            gp_tried *t = &x->t.tried[i];
+        for (int i = 0, simulated = x->ntried; i < x->ntried && !status; i++) {
+            gp_tried *t = &x->tried[i];
             if (t->out || (i && turn && left(x) < 0))
                 continue;
             status = measure(x, t, NULL);
             measured++;
-            if (!x->t.args->quiet && !status && !t->out)
+            if (!x->args->quiet && !status && !t->out)
                 fprintf(stderr, "gpipe: turn %d: %s: %.1f frames/s\n", turn + 1, t->label, t->result[t->n - 1].rate);
             if (!turn && !status && i + 1 == simulated)
                 add_variants(x);
         }
         drop(x);
-        alive = 0;
-        for (int i = 1; i < x->t.ntried; i++)
-            alive += !x->t.tried[i].out;
-        if (left(x) < (gp_seconds() - began) / measured * (alive + 1))
+        if (left(x) < (gp_seconds() - began) / measured * (alive(x) + 1))
             break;
     }
     return status;
@@ -306,76 +281,59 @@ static int measure_in_turns(tuner *x)
 /* ---- the end ---------------------------------------------------------- */
 
 /* What is better by less than this may be chance: with few turns, or where simulations promised nothing. */
-static double noise_of(const tuner *x)
+static double noise_of(const gp_tuning *x)
 {
-    const gp_settings *given = x->t.tried[0].settings;
+    const gp_settings *given = x->tried[0].settings;
     double most = -INFINITY;
-    for (int i = 1; i < x->t.ntried; i++)
-        most = fmax(most, x->t.tried[i].settings->score);
-    return x->t.tried[0].n < TURNS || most < given->score + (PROMISE - 1) * fabs(given->score) ? LOUD : NOISE;
+    for (int i = 1; i < x->ntried; i++)
+        most = fmax(most, x->tried[i].settings->score);
+    return x->tried[0].n < TURNS || most < given->score + (PROMISE - 1) * fabs(given->score) ? LOUD : NOISE;
 }
 
-static void choose(tuner *x)
+static void choose(gp_tuning *x)
 {
     const gp_result *result[CANDIDATES + VARIANTS + 1];
     int rounds[CANDIDATES + VARIANTS + 1];
-    for (int i = 0; i < x->t.ntried; i++) {
-        result[i] = x->t.tried[i].result;
-        bool few = x->t.tried[i].n < TURNS && x->t.tried[0].n >= TURNS;        /* it fell behind */
-        rounds[i] = x->t.tried[i].why || few ? 0 : x->t.tried[i].n;
-        for (int k = 0; k < rounds[i]; k++)
-            x->t.tried[i].result[k].memory = x->t.tried[i].settings->is.memory;
+    for (int i = 0; i < x->ntried; i++) {
+        const gp_tried *t = &x->tried[i];
+        bool few = t->n < TURNS && x->tried[0].n >= TURNS;           /* it fell behind */
+        result[i] = t->result, rounds[i] = t->why || few ? 0 : t->n;
     }
-    x->t.chosen = gp_choose_measured(&x->t.goal, result, rounds, x->t.ntried, noise_of(x));
+    x->chosen = gp_choose_measured(&x->goal, result, rounds, x->ntried, noise_of(x));
 }
 
 /* Does what is proposed reach what the goal limits? */
-static bool is_reached(tuner *x)
+static bool is_reached(gp_tuning *x)
 {
-    const gp_tried *t = &x->t.tried[x->t.chosen];
-    gp_result is = gp_result_middle(t->result, t->n), best = is;
-    if (gp_goal_is_reached(&x->t.goal, &is))
-        return true;
-    for (int i = 0; i < x->t.ntried; i++) {
-        gp_result m = gp_result_middle(x->t.tried[i].result, x->t.tried[i].n);
-        if (x->t.tried[i].n && gp_goal_score(&x->t.goal, &m) > gp_goal_score(&x->t.goal, &best))
-            best = m, t = &x->t.tried[i];
-    }
+    const gp_tried *t = &x->tried[x->chosen];
+    gp_result is = gp_tune_middle(t);
     char size[32];
-    return gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = x->file.file },
-                   "no settings that were measured reach the goal; nearest: "
-                   "%s, %.4g frames/s, latency %.3g ms, %s", t->label, best.rate, 1e-6 * best.latency_ns,
-                   gp_amount_text((double)best.memory, "B", size));
+    if (gp_goal_is_reached(&x->goal, &is))
+        return true;
+    for (int i = 0; i < x->ntried; i++)
+        if (x->tried[i].n && score_of(x, &x->tried[i]) > score_of(x, t))
+            t = &x->tried[i];
+    is = gp_tune_middle(t);
+    return gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = x->file.file }, "no settings that were measured reach the "
+                   "goal; nearest: %s, %.4g frames/s, latency %.3g ms, %s", t->label, is.rate, 1e-6 * is.latency_ns,
+                   gp_amount_text((double)is.memory, "B", size));
 }
-
-/* The text of the file with the chosen settings. */
-static const char *edited(tuner *x, size_t *n)
-{
-    gp_arena *a = &x->t.bench.arena;
-    const gp_settings *s = x->t.tried[x->t.chosen].settings;
-    const char *text = x->file.text;
-    *n = x->file.len;
-    for (int i = 0; i < s->nset && text; i++)
-        text = gp_spec_edit(a, text, *n, x->file.file, s->set[i], x->registry, n, x->errs);
-    return text;
-}
-
-typedef struct text { const char *s; size_t n; } text;
 
 static bool write_text(void *arg, FILE *to)
 {
-    const text *t = arg;
-    fwrite(t->s, 1, t->n, to);
+    const gp_loaded *l = arg;
+    fwrite(l->text, 1, l->len, to);
     return true;
 }
 
 static bool write_svg(void *arg, FILE *to)
 {
-    gp_tune_svg(to, arg);
+    gp_tuning *x = arg;
+    gp_tune_svg(to, &x->bench.arena, x);
     return true;
 }
 
-static bool write_file(tuner *x, const char *path, bool (*write)(void *arg, FILE *to), void *arg)
+static bool write_file(gp_tuning *x, const char *path, bool (*write)(void *arg, FILE *to), void *arg)
 {
     gp_outfile f = { .needs_folder = true, .is_sole = true };
     char why[GP_WHY] = "";
@@ -388,34 +346,43 @@ static bool write_file(tuner *x, const char *path, bool (*write)(void *arg, FILE
     return x->errs->failed == before;
 }
 
-static bool finish(tuner *x)
+/* The lines of the file that change, and the file with --write. */
+static void edit(gp_tuning *x)
+{
+    const gp_settings *s = x->tried[x->chosen].settings;
+    gp_loaded is = x->file;
+    for (int i = 0; i < s->nset; i++) {
+        is.text = (char *)gp_spec_edit(&x->bench.arena, is.text, is.len, is.file, s->set[i], x->bench.registry, &is.len,
+                                       x->errs);
+        if (!is.text)
+            return;
+    }
+    gp_tune_diff(x->file.file, x->file.text, x->file.len, is.text, is.len);
+    if (x->args->write)
+        write_file(x, x->args->operand[0], write_text, &is);
+}
+
+static void finish(gp_tuning *x)
 {
     choose(x);
-    gp_tune_print(&x->t);
-    if (x->t.args->svg_file && !write_file(x, x->t.args->svg_file, write_svg, &x->t))
-        return false;
-    if (!is_reached(x))
-        return false;
-    if (!x->t.chosen) {
+    gp_tune_print(x);
+    if ((x->args->svg_file && !write_file(x, x->args->svg_file, write_svg, x)) || !is_reached(x))
+        return;
+    if (x->chosen)
+        edit(x);
+    else
         printf("No settings were measured that are better: leave the file as it is.\n");
-        return true;
-    }
-    text is = { .n = 0 };
-    if (!(is.s = edited(x, &is.n)))
-        return false;
-    gp_tune_diff(x->file.file, x->file.text, x->file.len, is.s, is.n);
-    return !x->t.args->write || write_file(x, x->t.args->operand[0], write_text, &is);
 }
 
 static int tune(void *arg)
 {
-    tuner *x = arg;
-    const gp_args *args = x->t.args;
-    x->t.tried = GP_NEW(&x->t.bench.arena, gp_tried, CANDIDATES + VARIANTS + 1);
-    x->t.tried[0] = (gp_tried){ .label = "as given", .row = { .file = args->operand[0], .args = *x->t.bench.args } };
-    x->t.ntried = 1;
-    x->t.bench.row = &x->t.tried[0].row;
-    int status = gp_bench_check(&x->t.bench, &x->t.tried[0].row);
+    gp_tuning *x = arg;
+    const gp_args *args = x->args;
+    x->tried = GP_NEW(&x->bench.arena, gp_tried, CANDIDATES + VARIANTS + 1);
+    x->tried[0] = (gp_tried){ .label = "as given", .row = { .file = args->operand[0], .args = *x->bench.args } };
+    x->ntried = 1;
+    x->bench.row = &x->tried[0].row;
+    int status = gp_bench_check(&x->bench, &x->tried[0].row);
     if (status || (status = measure_once(x)))
         return status;
     if (!simulate(x))
@@ -427,35 +394,27 @@ static int tune_verb(const gp_args *args, const gp_registry *registry, gp_errs *
 {
     gp_args quiet = *args;
     quiet.progress = GP_PROGRESS_NONE;
-    tuner x = { .registry = registry, .errs = errs };
-    x.t.args = args;
-    x.t.bench = (gp_bench){ .args = &quiet, .registry = registry, .nfiles = 1, .rounds = 1,
-                             .longer = "give it time with --budget" };
+    gp_tuning x = { .args = args, .errs = errs, .began = gp_seconds() };
     x.budget = args->budget_ns ? 1e-9 * (double)args->budget_ns : BUDGET;
-    x.began = gp_seconds();
-    x.t.bench.window_s = fmin(0.5, x.budget / 200), x.t.bench.max_time_s = x.budget / 20;
-    x.t.bench.longest_s = 0.5 * x.budget;
+    x.bench = (gp_bench){ .args = &quiet, .registry = registry, .nfiles = 1, .rounds = 1,
+                          .longer = "give it time with --budget", .window_s = fmin(0.5, x.budget / 200),
+                          .max_time_s = x.budget / 20, .longest_s = 0.5 * x.budget };
     int status = 0;
     bool ok = check(&x) && gp_load_text(&x.file, args->operand[0], errs);
     if (ok && !(x.machine = gp_machine_create(true)))
         ok = gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    if (ok)
-        ok = compile(&x, &x.given, NULL, 0, errs) && check_sinks(&x);
-    if (ok) {
-        status = gp_bench_quietly(args, tune, &x);
-        if (!status)
-            ok = finish(&x);
-    }
+    if (ok && compile(&x, &x.given, NULL, 0, errs) && check_sinks(&x) && !(status = gp_bench_quietly(args, tune, &x)))
+        finish(&x);
     if (!status)
         status = gp_errs_exit(errs);
     gp_print_errs(args, &x.file, errs);
     *errs = (gp_errs){ 0 };
-    if (x.t.bench.stuck)
+    if (x.bench.stuck)
         gp_leave_stuck(status);
     gp_unload(&x.planned), gp_unload(&x.given), gp_unload(&x.file);
     gp_machine_destroy(x.machine);
     free(x.report);
-    gp_arena_free(&x.t.bench.arena);
+    gp_arena_free(&x.bench.arena);
     return status;
 }
 

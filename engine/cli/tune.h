@@ -22,15 +22,22 @@ typedef struct gp_tuning {
     gp_bench bench;
     const gp_args *args;
     gp_goal goal;
+    gp_loaded file, given, planned;    /* text; pipelines */
+    gp_machine *machine;
+    char *report; size_t report_n;
     const gp_found *found;
     gp_tried *tried; int ntried;
-    int chosen;                /* 0: the given ones */
+    int chosen;                        /* 0: the given ones */
+    double budget, began, once, stop_simulating;       /* seconds; once: of one measurement */
+    gp_errs *errs;
 } gp_tuning;
 
-/* tune_print.c: the table, on stdout; the lines that differ. */
+/* The middle of its turns. */
+gp_result gp_tune_middle(const gp_tried *t);
+
+/* tune_show.c: the table, on stdout; the lines that differ; a drawing of all settings. */
 void gp_tune_print(const gp_tuning *t);
 void gp_tune_diff(const char *file, const char *before, size_t n, const char *after, size_t m);
-/* tune_svg.c: rate against latency, colors for memory. */
-void gp_tune_svg(FILE *f, const gp_tuning *t);
+void gp_tune_svg(FILE *f, gp_arena *a, const gp_tuning *t);
 
 #endif

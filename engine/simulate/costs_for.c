@@ -1,8 +1,9 @@
-/* costs_for.c - the costs of a plan for another one of the same pipeline: other settings, frames of another size. */
+/* costs_for.c - the costs of a plan for another one of the same pipeline (other settings, frames of another size), and
+ * on another machine. */
 #include <math.h>
 #include <string.h>
 #include "compile/plan.h"
-#include "simulate/measured.h"
+#include "simulate/simulate.h"
 
 /* What a stage reads and makes of a frame, and a byte, so that there is something. */
 static double bytes_of(const gp_graph *g, int v)
@@ -19,10 +20,11 @@ static double bytes_of(const gp_graph *g, int v)
 /* Of the stages that are in a segment of `plan`, as they are in g: plan's own graph, or that of another plan. */
 static double segment_bytes(const gp_graph *g, const gp_plan *plan, int segment)
 {
-    const gp_segment *s = &plan->segment[segment];
     double n = 0;
-    for (int i = 0; i < s->ntasks; i++)
-        n += plan->task[s->task[i]].stage >= 0 ? bytes_of(g, plan->task[s->task[i]].stage) : 0;
+    for (int i = 0; i < plan->segment[segment].ntasks; i++) {
+        int v = plan->task[plan->segment[segment].task[i]].stage;
+        n += v >= 0 ? bytes_of(g, v) : 0;
+    }
     return n;
 }
 
@@ -112,8 +114,6 @@ static void scale(gp_costs *n, const gp_plan *from, const gp_plan *to, const int
     }
 }
 
-static const char again[] = "; make a report of a run with them";
-
 /* The first stage of `g` that has no namesake in `in`; NULL: none. */
 static const gp_stage *lacking(const gp_graph *g, const gp_graph *in)
 {
@@ -127,21 +127,24 @@ static const gp_stage *lacking(const gp_graph *g, const gp_graph *in)
     return NULL;
 }
 
+#define THESE "with these settings "
+#define AGAIN "; make a report of a run with them"
+
 /* They differ in their v-th stages, or one of them has no more. */
 static bool say_other(const gp_graph *f, const gp_graph *g, int v, gp_errs *errs)
 {
     const gp_stage *more = lacking(g, f), *less = lacking(f, g), *now = &g->stage[v];
     if (more)
-        return gp_fail(errs, GP_E_USAGE, more->at, "with these settings there is a stage '%s', and in the run of the report "
-                       "there was none%s", more->name, again);
+        return gp_fail(errs, GP_E_USAGE, more->at, THESE "there is a stage '%s', and in the run of the report there "
+                       "was none" AGAIN, more->name);
     if (less)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = g->file }, "with these settings there is no stage '%s', which the "
-                       "run of the report had%s", less->name, again);
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = g->file }, THESE "there is no stage '%s', which the run of "
+                       "the report had" AGAIN, less->name);
     if (strcmp(f->stage[v].name, now->name))
-        return gp_fail(errs, GP_E_USAGE, now->at, "with these settings stage '%s' comes in another order than in the run of "
-                       "the report%s", now->name, again);
-    return gp_fail(errs, GP_E_USAGE, now->at, "with these settings stage '%s' runs on the %s, and in the run of the report on "
-                   "the %s%s", now->name, now->device ? "device" : "host", now->device ? "host" : "device", again);
+        return gp_fail(errs, GP_E_USAGE, now->at, THESE "stage '%s' comes in another order than in the run of the "
+                       "report" AGAIN, now->name);
+    return gp_fail(errs, GP_E_USAGE, now->at, THESE "stage '%s' runs on the %s, and in the run of the report on the %s"
+                   AGAIN, now->name, now->device ? "device" : "host", now->device ? "host" : "device");
 }
 
 /* There are times of the stages and segments of the run alone. Where the plan has others: a stage that is one. */
@@ -154,20 +157,18 @@ static bool are_alike(const gp_plan *from, const gp_plan *to, int *in, gp_errs *
         v++;
     if (v < g->nstages || v < f->nstages)
         return say_other(f, g, v, errs);
-    for (int k = 0; k < to->nsegments; k++)
-        if ((in[k] = came_from(from, to, k)) < 0) {
-            int i = 0;
-            while ((v = to->task[to->segment[k].task[i]].stage) < 0)
-                i++;
-            return gp_fail(errs, GP_E_USAGE, g->stage[v].at, "with these settings the segment that begins with stage '%s' has "
-                           "stages of several segments of the report's run%s", g->stage[v].name, again);
-        }
+    for (int k = 0; k < to->nsegments; k++) {
+        const gp_stage *first = &g->stage[gp_segment_first(to, k)];
+        if ((in[k] = came_from(from, to, k)) < 0)
+            return gp_fail(errs, GP_E_USAGE, first->at, THESE "the segment that begins with stage '%s' has stages of "
+                           "several segments of the report's run" AGAIN, first->name);
+    }
     return true;
 }
 
 gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, const gp_plan *to, gp_errs *errs)
 {
-    const gp_graph *f = from->graph, *g = to->graph;
+    const gp_graph *g = to->graph;
     int *in = GP_NEW(a, int, to->nsegments);       /* of each segment: that of `from` */
     if (!are_alike(from, to, in, errs))
         return NULL;
@@ -180,11 +181,75 @@ gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, cons
         n->segment[k] = c->segment[in[k]];
     scale(n, from, to, in);
     for (int v = 0; v < g->nstages; v++) {
-        const gp_known *now = &g->stage[v].known, *then = &f->stage[v].known;
+        const gp_known *now = &g->stage[v].known, *then = &from->graph->stage[v].known;
         if (!g->stage[v].nin && now->hertz > 0)
             n->stage[v].pace_ns = 1e9 / now->hertz;
         if (!g->stage[v].nin && now->frames > 0 && now->frames != then->frames)
             n->stage[v].frames = (uint64_t)now->frames;
     }
     return n;
+}
+
+/* ---- another machine --------------------------------------------------- */
+
+static bool on_cpu(const gp_plan *plan)
+{
+    return plan->unified || plan->graph->device[0].pretend;
+}
+
+bool gp_costs_move(gp_costs *c, const gp_plan *plan, const gp_plan *before, const gp_machine_file *m, const char *file,
+                   gp_errs *errs)
+{
+    bool was_cpu = on_cpu(before), is_cpu = on_cpu(plan);
+    double kernels = m->device_speed > 0 ? m->device_speed : is_cpu ? m->host_speed : 1;
+    c->copy_in = m->copy_in > 0 ? m->copy_in : c->copy_in;
+    c->copy_out = m->copy_out > 0 ? m->copy_out : c->copy_out;
+    c->copy_peer = m->peer.rate > 0 ? m->peer.rate : c->copy_peer;
+    c->memory = m->memory, c->peer = m->peer, c->process = m->process, c->network = m->network;
+    c->nccl_ns = m->nccl_ns;
+    c->devices = m->says_devices && m->machine.ndevices ? m->machine.ndevices : 0;
+    for (gp_stage_cost *s = c->stage; s < c->stage + c->nstages; s++)
+        s->cpu_ns /= m->host_speed, s->turn_ns /= m->host_speed, s->frame_ns /= m->host_speed;
+    for (gp_segment_cost *s = c->segment; s < c->segment + c->nsegments; s++)
+        s->launch_ns /= m->host_speed, s->kernels_ns /= kernels;
+    c->wake_ns /= m->host_speed, c->call_ns /= m->host_speed;
+    if (m->says_cores)
+        c->cores = m->machine.cpus, c->others = 0;
+    if (plan->nsegments && was_cpu != is_cpu && !(m->device_speed > 0))
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = file }, "kernels ran on %s in the report, and this machine "
+                       "has %s: say how many times as fast they are there ('kernels_speed')", was_cpu ? "the CPU"
+                       : "a GPU", was_cpu ? "a GPU" : "none");
+    return true;
+}
+
+/* `st`: of which stage it is asked, or NULL. */
+static bool lacks(gp_errs *errs, const char *file, const gp_stage *st, const char *way, const char *key)
+{
+    const char *to = file ? "" : " in a file that '--machine' names";
+    gp_loc at = { .file = file };
+    if (st)
+        return gp_fail(errs, GP_E_USAGE, at, "what ranks exchange in stage '%s' goes %s, at a rate that is not known: "
+                       "say '%s'%s", st->name, way, key, to);
+    return gp_fail(errs, GP_E_USAGE, at, "how fast it copies %s is not known: say '%s'%s", way, key, to);
+}
+
+bool gp_costs_suffice(const gp_costs *c, const gp_plan *plan, const char *file, gp_errs *errs)
+{
+    const gp_graph *g = plan->graph;
+    const gp_stage *by_nccl = gp_collective_of(g, true), *by_mpi = gp_collective_of(g, false);
+    bool in = plan->unified || !plan->copy_in_bytes || c->copy_in > 0, ranks = c->ranks > 1;
+    bool out = plan->unified || !plan->copy_out_bytes || c->copy_out > 0, all = in && out;
+    int nodes = c->nodes > 1 ? c->nodes : 1;
+    if (!all)
+        lacks(errs, file, NULL, on_cpu(plan) ? "to and from a part of the CPU" : "to and from the GPU",
+              in ? "copy_out_gb_s" : out ? "copy_in_gb_s" : "copy_in_gb_s' and 'copy_out_gb_s");
+    if (plan->copy_peer_bytes && !(c->copy_peer > 0))
+        all = lacks(errs, file, NULL, "from one GPU to another", "peer_gb_s");
+    if (ranks && (by_nccl || by_mpi) && nodes > 1 && !(c->network.rate > 0))
+        all = lacks(errs, file, by_nccl ? by_nccl : by_mpi, "from one machine to another", "network_gb_s");
+    if (ranks && c->ranks > nodes && by_nccl && !(c->peer.rate > 0) && !(plan->copy_peer_bytes && !(c->copy_peer > 0)))
+        all = lacks(errs, file, by_nccl, "from one GPU to another", "peer_gb_s");
+    if (ranks && c->ranks > nodes && by_mpi && !(c->process.rate > 0))
+        all = lacks(errs, file, by_mpi, "from one process to another on a machine", "process_gb_s");
+    return all;
 }

@@ -8,31 +8,20 @@
 
 static bool wrong(gp_errs *errs, const char *text)
 {
-    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
-                   "--goal '%.100s': write rate or latency, and limits of the other, like 'rate, "
-                   "latency < 5 ms' or 'latency, rate > 100'", text);
+    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--goal '%.100s': write rate or latency, and limits of the other, "
+                   "like 'rate, latency < 5 ms' or 'latency, rate > 100'", text);
 }
 
-static const char *skip(const char *s)
-{
-    return s + strspn(s, " \t");
-}
-
-/* "< 5 ms", "> 100"; a time as in a pipeline, but with blanks. */
-static bool read_limit(const char *part, bool latency, gp_goal *g)
+/* "<5ms", ">100": a limit of the latency, a time as in a pipeline, or of the rate. */
+static bool read_limit(const char *text, bool latency, gp_goal *g)
 {
     gp_errs ignored = { .n = 0 };
-    char text[256], *to = text;
-    for (const char *s = part + 1; *s && to < text + sizeof text - 1; s++)
-        if (!strchr(" \t", *s))
-            *to++ = *s;
-    *to = '\0';
-    gp_node n = { .text = text, .len = strlen(text) };
+    gp_node n = { .text = text + 1, .len = strlen(text + 1) };
     gp_num rate;
     int64_t ns;
-    if (latency && *part == '<' && gp_eval_time(&n, NULL, &ns, &ignored) && ns > 0)
+    if (latency && *text == '<' && gp_eval_time(&n, NULL, &ns, &ignored) && ns > 0)
         g->latency_most = (double)ns;
-    else if (!latency && *part == '>' && gp_eval(&n, NULL, &rate, &ignored) && rate.f > 0)
+    else if (!latency && *text == '>' && gp_eval(&n, NULL, &rate, &ignored) && rate.f > 0)
         g->rate_least = rate.f;
     else
         return false;
@@ -41,22 +30,23 @@ static bool read_limit(const char *part, bool latency, gp_goal *g)
 
 bool gp_goal_read(const char *text, gp_goal *out, gp_errs *errs)
 {
-    char copy[256], *rest = copy;
+    char copy[256], *to = copy, *rest = copy;
     bool said = false;
     *out = (gp_goal){ .latency = false };
     if (strlen(text) >= sizeof copy)
         return wrong(errs, text);
-    strcpy(copy, text);
+    for (const char *s = text; *s; s++) {              /* without blanks, but between two words */
+        unsigned char next = (unsigned char)s[strspn(s, " \t")];
+        if (!strchr(" \t", *s) || (to > copy && isalpha((unsigned char)to[-1]) && isalpha(next)))
+            *to++ = *s;
+    }
+    *to = '\0';
     for (char *part; (part = strsep(&rest, ","));) {
-        part = (char *)skip(part);
         size_t n = strspn(part, "abcdefghijklmnopqrstuvwxyz");
         bool latency = n == 7 && !strncmp(part, "latency", n), rate = n == 4 && !strncmp(part, "rate", n);
-        const char *more = skip(part + n);
-        if (!latency && !rate)
+        if ((!latency && !rate) || (part[n] ? !read_limit(part + n, latency, out) : said))
             return wrong(errs, text);
-        if (*more ? !read_limit(more, latency, out) : said)
-            return wrong(errs, text);
-        if (!*more)
+        if (!part[n])
             out->latency = latency, said = true;
     }
     if (!said)                         /* limits alone: the other is to be good */
@@ -105,29 +95,19 @@ gp_result gp_result_middle(const gp_result *r, int n)
     return (gp_result){ middle(r, n, false), middle(r, n, true), n ? r[0].memory : 0 };
 }
 
-/* Is it better than the given one in most of their rounds, and in the middle by more than the noise? */
-static bool is_better(const gp_goal *g, const gp_result *r, const gp_result *given, int n, double noise)
-{
-    gp_result is = gp_result_middle(r, n), was = gp_result_middle(given, n);
-    if (!gp_goal_is_reached(g, &is))
-        return false;
-    if (!gp_goal_is_reached(g, &was))
-        return true;
-    int better = 0;
-    for (int i = 0; i < n; i++)
-        better += g->latency ? r[i].latency_ns < given[i].latency_ns : r[i].rate > given[i].rate;
-    double gain = g->latency ? was.latency_ns / is.latency_ns : is.rate / was.rate;
-    return 2 * better > n && gain > 1 + noise;
-}
-
-/* What result i is better than the given one by, of as many rounds as both have; 0: it is not. */
+/* What result i is better than the given one by, in the middle of as many rounds as both have; 0: it is not, by more
+ * than the noise and in most of these rounds, or misses a limit. */
 static double gain_of(const gp_goal *g, const gp_result *const *result, const int *rounds, int i, double noise)
 {
-    int k = rounds[i] < rounds[0] ? rounds[i] : rounds[0];
-    if (k < 1 || !is_better(g, result[i], result[0], k, noise))
-        return 0;
+    int k = rounds[i] < rounds[0] ? rounds[i] : rounds[0], better = 0;
     gp_result is = gp_result_middle(result[i], k), was = gp_result_middle(result[0], k);
-    return g->latency ? was.latency_ns / is.latency_ns : is.rate / was.rate;
+    double gain = g->latency ? was.latency_ns / is.latency_ns : is.rate / was.rate;
+    for (int r = 0; r < k; r++)
+        better += g->latency ? result[i][r].latency_ns < result[0][r].latency_ns
+                             : result[i][r].rate > result[0][r].rate;
+    if (k < 1 || !gp_goal_is_reached(g, &is))
+        return 0;
+    return !gp_goal_is_reached(g, &was) || (2 * better > k && gain > 1 + noise) ? gain : 0;
 }
 
 int gp_choose_measured(const gp_goal *g, const gp_result *const *result, const int *rounds, int n, double noise)

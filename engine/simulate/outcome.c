@@ -1,5 +1,4 @@
 /* outcome.c - what a simulation came to, as the report of a run. */
-#include <math.h>
 #include "simulate/model.h"
 
 static void name_actor(simulation *x, gp_actor_report *r, const actor *p)
@@ -16,15 +15,6 @@ static void name_actor(simulation *x, gp_actor_report *r, const actor *p)
     r->at = first->at;
 }
 
-static size_t frame_bytes(const gp_graph *g, const int *buffer, int n)
-{
-    size_t bytes = 0;
-    for (int i = 0; i < n; i++)
-        if (buffer[i] >= 0 && !gp_is_const(&g->buffer[buffer[i]]))
-            bytes = gp_size_add(bytes, gp_bytes(&g->buffer[buffer[i]].type));
-    return bytes;
-}
-
 static void fill_actor(simulation *x, int a)
 {
     const actor *p = &x->actor[a];
@@ -38,8 +28,7 @@ static void fill_actor(simulation *x, int a)
         r->workers = p->nworkers;
         r->turns = p->taken, r->turn = (gp_turn_cost){ p->cost->turn_ns, p->cost->frame_ns, p->cost->stop };
         r->most_workers = p->stage->serial || p->stage->cycle || p->regroup ? 1 : cpus;
-        r->bytes = r->frames * (p->nout ? frame_bytes(x->g, p->stage->out, p->stage->nout)
-                                        : frame_bytes(x->g, p->stage->in, p->stage->nin));
+        r->bytes = r->frames * gp_model_frame_bytes(x->g, p->stage);
         r->cpu_ns = (int64_t)(p->cost->cpu_ns * (double)p->head);
     } else {
         r->streams = p->segment->streams;
@@ -54,20 +43,16 @@ static void fill_actor(simulation *x, int a)
 
 static void fill_buffers(simulation *x, gp_report *r)
 {
-    for (int a = 0; a < x->each; a++)
-        for (int i = 0; i < x->actor[a].nin; i++)
-            r->nbuffers++;
-    r->buffer = GP_NEW(x->arena, gp_buffer_report, r->nbuffers);
-    r->nbuffers = 0;
-    for (int a = 0; a < x->each; a++)
-        for (int i = 0; i < x->actor[a].nin; i++) {
-            const ring *q = &x->ring[x->actor[a].in[i].ring];
-            const reader *to = &q->reader[x->actor[a].in[i].reader];
+    int cap = 0;
+    for (const actor *p = x->actor; p < x->actor + x->each; p++)
+        for (int i = 0; i < p->nin; i++) {
+            const ring *q = &x->ring[p->in[i].ring];
+            const reader *to = &q->reader[p->in[i].reader];
             double left = q->made > to->used ? (double)(q->made - to->used) : 0;
             double held = (to->got - q->put + left * x->now) / (x->now > 0 ? x->now : 1);
-            r->buffer[r->nbuffers++] = (gp_buffer_report){
+            *GP_PUSH(x->arena, r->buffer, r->nbuffers, cap) = (gp_buffer_report){
                 .name = x->g->buffer[q->ring->buffer].name, .buffer = q->ring->buffer, .from = q->producer,
-                .to = a, .depth = q->ring->depth,
+                .to = p->index, .depth = q->ring->depth,
                 .held = held < 0 ? 0 : held < q->ring->depth ? held : q->ring->depth };
         }
 }
@@ -84,8 +69,7 @@ static void fill_engines(simulation *x, gp_report *r)
                                      .busy_ns = (int64_t)of->busy[e], .bytes = of->bytes[e], .on = d,
                                      .device = n > 1 ? x->g->device[d].name : NULL };
         all[i].used = all[i].measured = all[i].busy_ns > 0;
-        all[i].limit = x->plan->unified ? 0 : e == GP_ENGINE_COPY_IN ? x->c->copy_in
-                     : e == GP_ENGINE_COPY_OUT ? x->c->copy_out : e == GP_ENGINE_COPY_PEER ? x->c->copy_peer : 0;
+        all[i].limit = x->plan->unified ? 0 : x->rate[e];
         if (!d || all[i].busy_ns > r->engine[e].busy_ns)
             r->engine[e] = all[i];
     }
@@ -95,7 +79,7 @@ static void fill_engines(simulation *x, gp_report *r)
 /* Cores are those of the first rank's machine; of several ranks on it each has a part. */
 static void fill_cores(const simulation *x, gp_report *r)
 {
-    const gp_share *cores = x->host[0].cores;
+    const share *cores = x->host[0].cores;
     int there = 0;
     for (int a = 0; a < x->nactors; a += x->each)
         there += x->actor[a].host == &x->host[0];
@@ -106,12 +90,37 @@ static void fill_cores(const simulation *x, gp_report *r)
     r->delayed_ns = (int64_t)(cores->delayed / there);
 }
 
-static void fill_report(simulation *x)
+/* Of all ranks; the rate is that of the line through the middle half. */
+static void fill_account(simulation *x, gp_simulated *s)
+{
+    uint64_t most = 0;
+    int cap = 0;
+    for (int a = 0; a < x->each; a++) {
+        const actor *p = &x->actor[a];
+        uint64_t all = 0;
+        if (!p->stage || p->nin)
+            continue;
+        for (int r = 0; r < x->ranks; r++)
+            all += x->actor[r * x->each + a].total;
+        *GP_PUSH(x->arena, s->account, s->naccounts, cap) = (gp_account){
+            .source = p->stage->name, .in = all, .out = all, .block = 1 };
+        most = all > most ? all : most;
+    }
+    const actor *last = &x->actor[x->last];
+    const line *l = &x->line;
+    double of = l->n * l->tt - l->t * l->t, slope = (double)last->total / x->now;
+    bool steady = l->end - l->start > x->now / 4;      /* else most frames come out in a few large launches, at once */
+    if (last->total >= 16 && of > 0 && steady)
+        slope = (l->n * l->tk - l->t * l->k) / of;
+    s->frames_per_s = x->now > 0 && last->total ? 1e9 * slope * (double)most / (double)last->total : 0;
+}
+
+void gp_model_report(simulation *x)
 {
     gp_report *r = x->out->report;
     r->wall_ns = (int64_t)x->now;
-    gp_hist_add(&r->wakes, (int64_t)x->wake, x->wakes);
-    gp_hist_add(&r->wake_calls, (int64_t)x->call, x->wakes);
+    gp_hist_add(&r->wakes, (int64_t)x->c->wake_ns, x->wakes);
+    gp_hist_add(&r->wake_calls, (int64_t)x->c->call_ns, x->wakes);
     r->unified = x->plan->unified;
     fill_cores(x, r);
     for (int a = 0; a < x->each; a++)
@@ -126,37 +135,5 @@ static void fill_report(simulation *x)
         if (t && t->tail[0].most_ns > r->late.alone_ns)
             r->late.alone_ns = t->tail[0].most_ns;
     }
-}
-
-static void fill_account(simulation *x)
-{
-    gp_simulated *s = x->out;
-    uint64_t most = 0;
-    for (int a = 0; a < x->each; a++)
-        s->naccounts += x->actor[a].stage && !x->actor[a].nin;
-    s->account = GP_NEW(x->arena, gp_account, s->naccounts);
-    s->naccounts = 0;
-    for (int a = 0; a < x->each; a++) {
-        const actor *p = &x->actor[a];
-        uint64_t all = 0;
-        if (!p->stage || p->nin)
-            continue;
-        for (int r = 0; r < x->ranks; r++)
-            all += x->actor[r * x->each + a].total;
-        s->account[s->naccounts++] = (gp_account){ .source = p->stage->name, .in = all, .out = all, .block = 1 };
-        most = all > most ? all : most;
-    }
-    const actor *last = &x->actor[x->last];
-    const line *l = &x->line;
-    double of = l->n * l->tt - l->t * l->t, slope = (double)last->total / x->now;
-    bool steady = l->end - l->start > x->now / 4;      /* else most frames come out in a few large launches, at once */
-    if (last->total >= 16 && of > 0 && steady)
-        slope = (l->n * l->tk - l->t * l->k) / of;
-    s->frames_per_s = x->now > 0 && last->total ? 1e9 * slope * (double)most / (double)last->total : 0;
-}
-
-void gp_model_report(simulation *x)
-{
-    fill_report(x);
-    fill_account(x);
+    fill_account(x, x->out);
 }

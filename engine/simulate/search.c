@@ -11,8 +11,7 @@
 #include "simulate/search.h"
 
 enum { VALUES = 16, KNOBS = 64, FEWEST = 250, MOST = 2500, FILLS = 4, STARTS = 6, PASSES = 3 };
-static const double CHANGE = 0.004, DOUBLE = 0.01;    /* of a score: what a change more, or twice the memory, has to
-                                                         give */
+static const double CHANGE = 0.004, DOUBLE = 0.01;    /* of a score: what a change, or twice the memory, has to give */
 static const double WAIT = 0.05;       /* ... and a launch that waits, as that makes all frames later */
 static const double WORTH = 0.7;       /* of the best score: may still be the best when it is measured */
 
@@ -50,12 +49,12 @@ static void add_value(knob *k, const char *value, int size)
         k->value[k->n] = value, k->size[k->n++] = size;
 }
 
-static void add_numbers(searching *x, const char *path, int given, const int *v, int n, int most)
+/* v: up to 0. */
+static void add_numbers(searching *x, const char *path, int given, const int *v, int most)
 {
     knob *k = add_knob(x, path, given);
-    for (int i = 0; i < n; i++)
-        if (v[i] <= most)
-            add_value(k, gp_format(x->arena, "%d", v[i]), v[i]);
+    for (; *v && *v <= most; v++)
+        add_value(k, gp_format(x->arena, "%d", *v), *v);
     if (k->n == 1)
         x->nknobs--;
 }
@@ -63,24 +62,18 @@ static void add_numbers(searching *x, const char *path, int given, const int *v,
 /* Of a launch, for more frames; with `latency` it is chosen while the pipeline runs. */
 static void add_waits(searching *x, const gp_graph *g)
 {
-    static const int us[] = { 50, 200, 1000, 5000 };
-    static const char *const text[] = { "50us", "200us", "1ms", "5ms" };
-    int given = (int)(g->batch_wait_ns / 1000);
+    static const struct { int us; const char *text; } waits[] = {
+        { 50, "50us" }, { 200, "200us" }, { 1000, "1ms" }, { 5000, "5ms" },
+    };
     if (g->latency_ns)
         return;
     x->waits = x->nknobs;
-    knob *k = add_knob(x, "batch_wait", given);
+    knob *k = add_knob(x, "batch_wait", (int)(g->batch_wait_ns / 1000));
     if (g->batch_wait_ns)
         add_value(k, "0", 0);
-    for (int i = 0; i < (int)(sizeof us / sizeof *us); i++)
-        if (!g->stall_ns || us[i] * 1000LL < g->stall_ns)
-            add_value(k, text[i], us[i]);
-}
-
-/* May it have several workers? */
-static bool is_divisible(const gp_stage *st)
-{
-    return !st->device && !st->serial && !st->cycle && !st->regroups && st->nin + st->nout > 0;
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
+        if (!g->stall_ns || waits[i].us * 1000LL < g->stall_ns)
+            add_value(k, waits[i].text, waits[i].us);
 }
 
 /* Buffers that hold more than a part of all frames hide the end of a run, and make nothing faster. */
@@ -97,25 +90,26 @@ static int most_depth(const gp_graph *g)
 
 static void find_knobs(searching *x)
 {
-    static const int depths[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256 };
-    static const int streams[] = { 1, 2, 3, 4, 6, 8, 12, 16 }, batches[] = { 1, 2, 4, 8, 16, 32, 64 };
+    static const int depths[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 0 };
+    static const int streams[] = { 1, 2, 3, 4, 6, 8, 12, 16, 0 }, batches[] = { 1, 2, 4, 8, 16, 32, 64, 0 };
+    static const int workers[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 0 };
     const gp_plan *p = x->s->given;
     const gp_graph *g = p->graph;
-    int cores = (int)(x->s->costs->cores + x->s->costs->others + 0.5);
-    int workers[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32 }, given_streams = 0;
-    add_numbers(x, "depth", g->depth, depths, sizeof depths / sizeof *depths, most_depth(g));
+    int cores = (int)(x->s->costs->cores + x->s->costs->others + 0.5), given_streams = 0;
+    add_numbers(x, "depth", g->depth, depths, most_depth(g));
     for (int k = 0; k < p->nsegments; k++)
         given_streams = p->segment[k].streams > given_streams ? p->segment[k].streams : given_streams;
     if (p->nsegments) {
-        add_numbers(x, "streams", g->streams ? g->streams : given_streams, streams, sizeof streams / sizeof *streams,
-                    p->unified ? 2 * cores : 16);
-        add_numbers(x, "batch", g->batch, batches, sizeof batches / sizeof *batches, 64);
+        add_numbers(x, "streams", g->streams ? g->streams : given_streams, streams, p->unified ? 2 * cores : 16);
+        add_numbers(x, "batch", g->batch, batches, 64);
         add_waits(x, g);
     }
-    for (int v = 0; v < g->nstages && x->nknobs < KNOBS - 1; v++)
-        if (is_divisible(&g->stage[v]) && !g->stage[v].nparts)
-            add_numbers(x, gp_format(x->arena, "stages.%s.workers", g->stage[v].name), g->stage[v].workers, workers,
-                        sizeof workers / sizeof *workers, cores > 4 ? cores : 4);
+    for (int v = 0; v < g->nstages && x->nknobs < KNOBS - 1; v++) {
+        const gp_stage *st = &g->stage[v];
+        if (!st->device && !st->serial && !st->cycle && !st->regroups && st->nin + st->nout > 0 && !st->nparts)
+            add_numbers(x, gp_format(x->arena, "stages.%s.workers", st->name), st->workers, workers,
+                        cores > 4 ? cores : 4);
+    }
     if (cores > p->nactors + p->nsegments) {
         knob *k = add_knob(x, "sync", 0);
         if (g->sync != GP_SYNC_SPIN)
@@ -167,14 +161,6 @@ static bool simulate(searching *x, const gp_plan *plan, gp_result *out)
     return ok;
 }
 
-static const char *key_of(searching *x, const int *value)
-{
-    char *key = GP_NEW(x->arena, char, x->nknobs + 1);
-    for (int i = 0; i < x->nknobs; i++)
-        key[i] = (char)('A' + value[i]);
-    return key;
-}
-
 /* How good it is; what is simple is better where the rest is alike. */
 static double merit(const searching *x, const gp_settings *p)
 {
@@ -187,7 +173,9 @@ static double merit(const searching *x, const gp_settings *p)
 /* The number of these settings among all, simulated if they were not; -1: they are none, or there is no time. */
 static int try(searching *x, const int *value)
 {
-    const char *key = key_of(x, value);
+    char *key = GP_NEW(x->arena, char, x->nknobs + 1);
+    for (int k = 0; k < x->nknobs; k++)
+        key[k] = (char)('A' + value[k]);
     int i = gp_table_index(&x->seen, key);
     if (i >= 0)
         return i == 0 ? -1 : i - 1;
@@ -197,8 +185,8 @@ static int try(searching *x, const int *value)
     memcpy(one.value, value, sizeof *value * (size_t)x->nknobs);
     one.set = assignments(x, value, &one.nset);
     const gp_plan *plan = one.nset ? x->s->plan(x->s->arg, one.set, one.nset) : x->s->given;
-    bool ok = plan && simulate(x, plan, &one.is) && !(one.nset && x->s->goal.memory
-                                                      && one.is.memory > x->s->goal.memory);
+    bool ok = plan && simulate(x, plan, &one.is)
+           && !(one.nset && x->s->goal.memory && one.is.memory > x->s->goal.memory);
     gp_table_put(&x->seen, key, ok ? x->n + 1 : 0);
     if (!ok)
         return -1;
@@ -272,21 +260,14 @@ static double distance(const searching *x, const gp_settings *p, const gp_settin
     return d;
 }
 
-/* Does it give exactly what the given settings do? Then it does the same, as with a batch larger than the depth. */
-static bool is_as_given(const searching *x, const gp_settings *p)
-{
-    const gp_result *a = &p->is, *b = &x->all[0].is;
-    return !(a->rate < b->rate || a->rate > b->rate || a->latency_ns < b->latency_ns || a->latency_ns > b->latency_ns)
-        && a->memory == b->memory;
-}
-
 /* Takes the best that is worth it, has no more memory, and is so unlike those that were taken. False: there is none. */
 static bool take(searching *x, gp_found *f, const int *order, size_t memory, double apart)
 {
     double best = x->all[order[0]].score;
     for (int i = 0; i < x->n; i++) {
         const gp_settings *p = &x->all[order[i]];
-        bool worth = p->nset > 0 && !is_as_given(x, p) && p->is.memory <= memory
+        /* what gives exactly what the given settings do does the same, as with a batch larger than the depth */
+        bool worth = p->nset > 0 && memcmp(&p->is, &x->all[0].is, sizeof p->is) && p->is.memory <= memory
                   && (best <= 0 || p->score >= WORTH * best);
         for (int k = 0; k < f->nbest && worth; k++)
             worth = distance(x, p, &x->all[f->best[k]]) >= apart;
@@ -311,20 +292,19 @@ static void choose(searching *x, gp_found *f, int most)
             ;
 }
 
-static bool fits(searching *x, gp_found *f)
+/* Is there memory for the least of each knob? */
+static bool fits(searching *x)
 {
     int n = 0, value[KNOBS] = { 0 };
     for (int i = 0; i < x->nknobs; i++)
-        if (strcmp(x->knob[i].path, "sync") && x->knob[i].size[0] != 1)
-            value[i] = 1;              /* the least */
+        value[i] = strcmp(x->knob[i].path, "sync") && x->knob[i].size[0] != 1;
     const char *const *set = assignments(x, value, &n);
-    const gp_plan *least = n ? x->s->plan(x->s->arg, set, n) : NULL;
-    const gp_plan *p = least ? least : x->s->given;
-    f->least_memory = gp_size_add(p->host_bytes, p->device_bytes);
+    const gp_plan *least = n ? x->s->plan(x->s->arg, set, n) : NULL, *p = least ? least : x->s->given;
+    size_t memory = gp_size_add(p->host_bytes, p->device_bytes);
     char asked[24], needs[24];
-    return !x->s->goal.memory || f->least_memory <= x->s->goal.memory
+    return !x->s->goal.memory || memory <= x->s->goal.memory
         || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--memory %s: with depth 1 the pipeline needs %s",
-                   gp_size_text(x->s->goal.memory, asked), gp_size_text(f->least_memory, needs));
+                   gp_size_text(x->s->goal.memory, asked), gp_size_text(memory, needs));
 }
 
 gp_found *gp_search_settings(gp_arena *a, const gp_search *s, int nbest, gp_errs *errs)
@@ -334,7 +314,7 @@ gp_found *gp_search_settings(gp_arena *a, const gp_search *s, int nbest, gp_errs
     int value[KNOBS] = { 0 }, grid = 0;
     *x = (searching){ .s = s, .arena = a, .seen.arena = a, .errs = errs };
     find_knobs(x);
-    if (!fits(x, f))
+    if (!fits(x))
         return NULL;
     if (try(x, value) < 0) {
         gp_fail(errs, GP_E_BUG, (gp_loc){ .file = s->given->graph->file }, "the pipeline as given cannot be simulated");

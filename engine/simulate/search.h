@@ -46,7 +46,6 @@ typedef struct gp_search {
 typedef struct gp_found {
     gp_settings *all; int n;   /* all that were simulated, the given ones first */
     int *best; int nbest;      /* those worth a measurement, unlike each other, the best first */
-    size_t least_memory;       /* with depth 1 */
 } gp_found;
 
 /* In memory of `a`. At most `nbest` are chosen. NULL after errors. */
@@ -54,8 +53,8 @@ gp_found *gp_search_settings(gp_arena *a, const gp_search *s, int nbest, gp_errs
 
 /* Which of the measured ones to propose: rounds are in turns, result[i][round]; 0 is as given. It is one that reaches
  * the goal's limits, and is better than the given one in the middle of the rounds by more than `noise` (0.01: one
- * percent), and in most of them; the best of these, or one that is within 2 % of it with at most half of the memory, the
- * least; else 0. */
+ * percent), and in most of them; the best of these, or one that is within 2 % of it with at most half of the memory,
+ * the least; else 0. */
 int gp_choose_measured(const gp_goal *g, const gp_result *const *result, const int *rounds, int n, double noise);
 /* The middle of several. */
 gp_result gp_result_middle(const gp_result *r, int n);

@@ -1,5 +1,4 @@
 /* setup.c - actors and rings of a plan, before the first frame of a simulation. */
-#include <math.h>
 #include "simulate/model.h"
 
 /* ---- times ----------------------------------------------------------- */
@@ -37,11 +36,6 @@ static float *variants(gp_arena *a, double spread, int of)
 
 /* ---- setting up ------------------------------------------------------ */
 
-static bool closes(const simulation *x, const ring *r, int a)
-{
-    return r->producer >= a && x->actor[a].regroup && gp_firing_carries(x->actor[a].regroup);
-}
-
 /* How often it fires in all: actors are in the order of frames, but where one carries what comes behind it. */
 static void count_firings(simulation *x, int a, double part)
 {
@@ -50,9 +44,9 @@ static void count_firings(simulation *x, int a, double part)
     for (int i = 0; i < p->nin; i++) {
         const ring *r = &x->ring[p->in[i].ring];
         const gp_buffer *b = &x->g->buffer[r->ring->buffer];
-        if (closes(x, r, a))
-            continue;
         const actor *from = &x->actor[r->producer];
+        if (r->producer >= a && p->regroup && gp_firing_carries(p->regroup))
+            continue;
         uint64_t frames = from->total == UINT64_MAX ? UINT64_MAX : made_by(from, from->total);
         uint64_t k = frames == UINT64_MAX ? frames : p->regroup ? gp_firings_in_all(p->regroup, frames) : frames;
         uint64_t *to = b->endless || b->follows ? &following : &total;
@@ -81,15 +75,21 @@ static void set_window(simulation *x, actor *p)
         p->window = 1 << 20;
 }
 
+size_t gp_model_frame_bytes(const gp_graph *g, const gp_stage *st)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < (st->nout ? st->nout : st->nin); i++) {
+        int b = st->nout ? st->out[i] : st->in[i];
+        if (b >= 0 && !gp_is_const(&g->buffer[b]))
+            bytes = gp_size_add(bytes, gp_bytes(&g->buffer[b].type));
+    }
+    return bytes;
+}
+
 /* After how many frames the kind ends a turn: as it did in the run, else as stage.h says of all. */
 static double stop_of(const simulation *x, const actor *p)
 {
-    const gp_stage *st = p->stage;
-    double bytes = 1, each = fmax(p->cost->cpu_ns + p->cost->wait_ns, 1);
-    for (int i = 0; i < (st->nout ? st->nout : st->nin); i++) {
-        int b = st->nout ? st->out[i] : st->in[i];
-        bytes += b >= 0 && !gp_is_const(&x->g->buffer[b]) ? (double)gp_bytes(&x->g->buffer[b].type) : 0;
-    }
+    double bytes = 1 + (double)gp_model_frame_bytes(x->g, p->stage), each = fmax(p->cost->cpu_ns + p->cost->wait_ns, 1);
     return p->cost->pace_ns > 0 ? 1 : p->cost->stop > 0 ? floor(p->cost->stop + 0.5)
          : fmin(floor(GP_RUN_NS / each) + 1, ceil(GP_RUN_BYTES / bytes));
 }
@@ -98,9 +98,9 @@ static double stop_of(const simulation *x, const actor *p)
 static void set_most(const simulation *x, actor *p)
 {
     const gp_stage *st = p->stage;
-    uint64_t share = p->window > (uint64_t)p->nworkers ? p->window / (uint64_t)p->nworkers : 1;
+    uint64_t each = p->window > (uint64_t)p->nworkers ? p->window / (uint64_t)p->nworkers : 1;
     int most = st->at_once > 1 ? st->at_once : p->nworkers == 1 && st->kind->max_run > 1 ? st->kind->max_run : 1;
-    most = (uint64_t)most < share ? most : (int)share;
+    most = (uint64_t)most < each ? most : (int)each;
     p->most = st->kind->collective ? 1 : st->at_once > 1 ? most : (int)fmax(fmin(most, stop_of(x, p)), 1);
 }
 
@@ -148,9 +148,11 @@ static void init_segment(simulation *x, actor *p, int k)
         elsewhere |= is_elsewhere(p, &x->g->stage[t->stage]);
     }
     p->launch = elsewhere ? &nothing : &x->c->segment[k];
-    p->in_bytes = elsewhere ? 0 : gp_segment_copied(x->plan, s, GP_TASK_COPY_IN);
-    p->peer_bytes = elsewhere ? 0 : gp_segment_copied(x->plan, s, GP_TASK_COPY_PEER);
-    p->out_bytes = elsewhere ? 0 : gp_segment_copied(x->plan, s, GP_TASK_COPY_OUT);
+    if (!elsewhere && !x->plan->unified) {
+        p->bytes[GP_ENGINE_COPY_IN] = gp_segment_copied(x->plan, s, GP_TASK_COPY_IN);
+        p->bytes[GP_ENGINE_COPY_OUT] = gp_segment_copied(x->plan, s, GP_TASK_COPY_OUT);
+        p->bytes[GP_ENGINE_COPY_PEER] = gp_segment_copied(x->plan, s, GP_TASK_COPY_PEER);
+    }
     p->turn = circles ? 1 : stages ? (double)in_turn / stages : 0;
     p->variant = variants(x->arena, p->launch->spread, 1000 + k + 7 * p->rank);
 }
@@ -170,30 +172,19 @@ static void init_machines(simulation *x)
     x->gpu = GP_NEW(x->arena, gpu, x->ngpus);
     x->device = GP_NEW(x->arena, gpu *, x->ranks * plans);
     x->nshares = 2 * x->nhosts + x->ngpus;
-    x->share = GP_NEW(x->arena, gp_share, x->nshares);
+    x->share = GP_NEW(x->arena, share, x->nshares);
     x->touched = GP_NEW(x->arena, int, x->nshares);
-    for (x->leaves = 1; x->leaves < x->nshares; x->leaves *= 2)
-        ;
-    x->at = GP_NEW(x->arena, double, x->leaves);
-    x->winner = GP_NEW(x->arena, int, 2 * x->leaves);
-    for (int i = 0; i < x->leaves; i++)
-        x->at[i] = INFINITY, x->winner[x->leaves + i] = i;
-    for (int i = x->leaves - 1; i; i--)
-        x->winner[i] = x->winner[2 * i];
     x->on_cores = x->plan->unified || (x->g->ndevices && x->g->device[0].pretend);
+    x->rate[GP_ENGINE_COPY_IN] = x->c->copy_in, x->rate[GP_ENGINE_COPY_OUT] = x->c->copy_out;
+    x->rate[GP_ENGINE_COPY_PEER] = x->c->copy_peer;
     for (int h = 0; h < x->nhosts; h++) {
         x->host[h] = (host){ &x->share[2 * h], &x->share[2 * h + 1] };
-        *x->host[h].cores = (gp_share){ .jobs.arena = x->arena, .capacity = x->c->cores };
-        *x->host[h].copies = (gp_share){ .jobs.arena = x->arena, .capacity = INFINITY };
-        if (x->c->memory > 0)
-            x->host[h].copies->capacity = x->c->memory;
+        x->host[h].cores->capacity = x->c->cores;
+        x->host[h].copies->capacity = x->c->memory > 0 ? x->c->memory : INFINITY;
     }
     for (int i = 0; i < x->ngpus; i++) {
-        gpu *d = &x->gpu[i];
-        d->kernels = &x->share[2 * x->nhosts + i];
-        *d->kernels = (gp_share){ .jobs.arena = x->arena, .capacity = 1 };
-        for (int e = 0; e < GP_ENGINES; e++)
-            d->engine[e].first.actor = -1;
+        x->gpu[i].kernels = &x->share[2 * x->nhosts + i];
+        x->gpu[i].kernels->capacity = 1;
     }
     for (int r = 0, on = -1, local = 0; r < x->ranks; r++) {
         local = host_of(x, r) == on ? local + 1 : 0, on = host_of(x, r);
@@ -230,63 +221,45 @@ static void init_waiting(simulation *x)
 
 /* ---- actors, rings ---------------------------------------------------- */
 
+/* The rings that actors read and write, in the order of rings; those inside of a segment have no counters. */
 static void init_rings(simulation *x, int rank)
 {
     const gp_plan *plan = x->plan;
-    for (int i = 0; i < plan->nrings; i++) {
-        const gp_ring *r = &plan->ring[i];
-        ring *to = &x->ring[rank * plan->nrings + i];
-        to->ring = r, to->carried = r->buffer >= 0 && x->g->buffer[r->buffer].carried;
+    for (int i = rank * plan->nrings; i < (rank + 1) * plan->nrings; i++) {
+        const gp_ring *r = &plan->ring[i % plan->nrings];
+        ring *to = &x->ring[i];
+        *to = (ring){ .ring = r, .carried = r->buffer >= 0 && x->g->buffer[r->buffer].carried };
         if (r->segment >= 0 || r->producer < 0)
             continue;
         to->producer = rank * x->each + r->producer;
         to->since = GP_NEW(x->arena, since, r->depth);
         to->reader = GP_NEW(x->arena, reader, r->nconsumers);
-        x->actor[to->producer].nout++;
+        actor *p = &x->actor[to->producer];
+        *GP_PUSH(x->arena, p->out, p->nout, p->most_out) = i;
         for (int k = 0; k < r->nconsumers; k++) {
             to->reader[k].actor = rank * x->each + r->consumer[k];
-            x->actor[to->reader[k].actor].nin++;
+            p = &x->actor[to->reader[k].actor];
+            *GP_PUSH(x->arena, p->in, p->nin, p->most_in) = (input){ i, k };
         }
     }
 }
 
-/* The rings that actors read and write; all are counted. */
-static void join_rings(simulation *x, int rank)
+static void add_near(simulation *x, actor *p, int q)
 {
-    for (int i = rank * x->plan->nrings; i < (rank + 1) * x->plan->nrings; i++) {
-        const ring *r = &x->ring[i];
-        if (!r->since)
-            continue;
-        actor *p = &x->actor[r->producer];
-        p->out[p->nout++] = i;
-        for (int k = 0; k < r->ring->nconsumers; k++) {
-            actor *to = &x->actor[r->reader[k].actor];
-            to->in[to->nin].ring = i, to->in[to->nin++].reader = k;
-        }
-    }
-}
-
-static void add_near(actor *p, int q)
-{
-    int i = 0;
-    while (i < p->nnear && p->near[i] != q)
-        i++;
-    if (i == p->nnear)
-        p->near[p->nnear++] = q;
+    for (int i = 0; i < p->nnear; i++)
+        if (p->near[i] == q)
+            return;
+    *GP_PUSH(x->arena, p->near, p->nnear, p->most_near) = q;
 }
 
 /* As find_near() of run/tables.c. */
 static void find_near(simulation *x, actor *p)
 {
-    int n = p->nin;
-    for (int o = 0; o < p->nout; o++)
-        n += x->ring[p->out[o]].ring->nconsumers;
-    p->near = GP_NEW(x->arena, int, n);
     for (int o = 0; o < p->nout; o++)
         for (int k = 0; k < x->ring[p->out[o]].ring->nconsumers; k++)
-            add_near(p, x->ring[p->out[o]].reader[k].actor);
+            add_near(x, p, x->ring[p->out[o]].reader[k].actor);
     for (int i = 0; i < p->nin; i++)
-        add_near(p, x->ring[p->in[i].ring].producer);
+        add_near(x, p, x->ring[p->in[i].ring].producer);
 }
 
 static void init_actors(simulation *x)
@@ -301,19 +274,13 @@ static void init_actors(simulation *x)
         actor *p = &x->actor[a];
         p->rank = a / x->each, p->index = a % x->each;
         p->host = &x->host[host_of(x, p->rank)];
-        p->in = gp_alloc(x->arena, sizeof *p->in * (size_t)p->nin);
-        p->out = GP_NEW(x->arena, int, p->nout);
-        p->nin = p->nout = 0;
         p->report = &x->out->report->actor[a];
         if (plan->actor[p->index].kind == GP_ACTOR_HOST)
             init_host(x, p, plan->actor[p->index].stage);
         else
             init_segment(x, p, plan->actor[p->index].segment);
+        find_near(x, p);
     }
-    for (int r = 0; r < x->ranks; r++)
-        join_rings(x, r);
-    for (int a = 0; a < x->nactors; a++)
-        find_near(x, &x->actor[a]);
     init_waiting(x);
 }
 

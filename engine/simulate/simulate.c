@@ -1,7 +1,7 @@
 /* simulate.c - a plan on paper: actors, rings, and what they wait for, as in engine/run, moved by an agenda.
  *
- *   host stage   workers that take firings: host.c; whose thread does that: turns.c
- *   segment      a launcher and a reaper: launcher.c; what a launch does: device.c
+ *   host stage   workers that take firings, and whose thread does that: host.c
+ *   segment      a launcher, what its launches do, and a reaper: segment.c
  *   cores        shared evenly by all threads that have work: host stages, launchers, threads that wake up, and on the
  *                CPU back end kernels. With `sync: spin` every thread that waits has a part of them, too. Else a thread
  *                that has waited for longer than it looks has to be woken (init_waiting() in setup.c)
@@ -10,62 +10,120 @@
  *
  * A slot is free, and a frame is there, as ring.c says. What happens at one time happens in the order in which it was
  * decided; then all look that may have something to do. */
-#include <math.h>
 #include "simulate/model.h"
 
-/* The launch in slot `lane` of its actor's launches in flight. */
-static uint64_t launch_at(const actor *p, int lane)
+/* ---- what happens next ------------------------------------------------ */
+
+static bool before(const event *x, const event *y)
 {
-    uint64_t n = (uint64_t)(p->segment->depth + 1), k = p->retired / n * n + (uint64_t)lane;
-    return k < p->retired ? k + n : k;
+    return x->at < y->at || (x->at <= y->at && x->order < y->order);
 }
 
-static void handed_in(simulation *x, int a, int w)
+static void push(simulation *x, agenda *g, event one)
 {
-    gp_model_hand_in(x, a, w);
-    if (x->actor[a].lends)
-        gp_model_turned(x, a);
+    int i = g->n;
+    (void)GP_PUSH(x->arena, g->event, g->n, g->cap);
+    for (int up; i && before(&one, &g->event[up = (i - 1) / 2]); i = up)
+        g->event[i] = g->event[up];
+    g->event[i] = one;
 }
 
-/* What a worker does is done, but for what ranks exchange. */
-static void worked(simulation *x, int a, int w)
+void gp_model_add(simulation *x, agenda *g, double at, what then, int who, int lane)
 {
-    if (x->actor[a].came)
-        gp_model_meet(x, a, w);
-    else
-        handed_in(x, a, w);
+    push(x, g, (event){ at, g->orders++, then, who, lane });
 }
 
-static void happen(simulation *x, gp_due e)
+event gp_model_take(agenda *g)
 {
-    actor *p = &x->actor[e.who];
-    switch ((what)e.what) {
-    case WOKEN:
-        if (p->lends)
-            gp_model_go_on(x, e.who);
-        else
-            gp_model_begin_host(x, e.who, e.lane);
-        break;
-    case LAUNCHER_WOKEN: gp_model_launch(x, e.who); break;
-    case FILLED:     look_at(x, e.who); break;
-    case PACED:      gp_model_work(x, e.who, e.lane); break;
-    case WORKED:
-        if (p->worker[e.lane].sleep > 0)
-            gp_agenda_add(&x->agenda, x->now + p->worker[e.lane].sleep, SLEPT, e.who, e.lane);
-        else
-            worked(x, e.who, e.lane);
-        break;
-    case SLEPT:      worked(x, e.who, e.lane); break;
-    case MET:        handed_in(x, e.who, e.lane); break;
-    case QUEUED:     gp_model_begin_launch(x, e.who, gp_model_queued(x, e.who)); break;
-    case COPIED_IN: case COPIED_PEER: case COMPUTED: case TOOK_TURN: case COPIED_OUT: {
-        uint64_t k = launch_at(p, e.lane);
-        if (gp_model_device_did(x, (what)e.what, e.who, k))
-            gp_model_launch_done(x, e.who, k);
-        break;
+    event first = g->event[0], last = g->event[--g->n];
+    int i = 0;
+    for (int down; (down = 2 * i + 1) < g->n; i = down) {
+        down += down + 1 < g->n && before(&g->event[down + 1], &g->event[down]);
+        if (!before(&g->event[down], &last))
+            break;
+        g->event[i] = g->event[down];
     }
-    case REAPED:     p->reaping = false, gp_model_reap(x, e.who); break;
+    g->event[i] = last;
+    return first;
+}
+
+/* Up to now, before which no job is done. */
+static void go_on(share *s, double now)
+{
+    double took = now - s->now;
+    if (s->jobs.n && took > 0) {
+        double n = s->jobs.n + s->always, rate = n > s->capacity ? s->capacity / n : 1;
+        s->had += took * rate;
+        s->used += took * rate * s->jobs.n;
+        s->delayed += took * (1 - rate) * s->jobs.n;
     }
+    s->now = now;
+}
+
+void gp_model_touch(simulation *x, share *s)
+{
+    if (s->now < x->now)
+        go_on(s, x->now);
+    if (!s->touched)
+        x->touched[x->ntouched++] = (int)(s - x->share);
+    s->touched = true;
+}
+
+void gp_model_share(simulation *x, share *s, double work, what then, int who, int lane)
+{
+    gp_model_touch(x, s);
+    gp_model_add(x, &s->jobs, s->had + work, then, who, lane);
+}
+
+void gp_model_share_cores(simulation *x, double work, what then, int a, int lane)
+{
+    gp_model_share(x, x->actor[a].host->cores, work, then, a, lane);
+}
+
+/* Of each share that was touched: when its next job is done, behind all else at that time. Older events of it count no
+ * more. */
+static void settle(simulation *x)
+{
+    while (x->ntouched) {
+        int i = x->touched[--x->ntouched];
+        share *s = &x->share[i];
+        s->touched = false, s->version++;
+        if (!s->jobs.n)
+            continue;
+        double left = s->jobs.event[0].at - s->had, n = s->jobs.n + s->always;
+        double at = s->now + (left > 0 ? n > s->capacity ? left * n / s->capacity : left : 0);
+        push(x, &x->agenda, (event){ at, (UINT64_MAX >> 1) + (uint64_t)i, NULL, i, (int)s->version });
+    }
+}
+
+/* The next thing that happens. False: nothing does. */
+static bool step(simulation *x)
+{
+    event e;
+    settle(x);
+    do {
+        if (!x->agenda.n)
+            return false;
+        e = gp_model_take(&x->agenda);
+    } while (!e.what && (unsigned)e.lane != x->share[e.who].version);
+    x->now = e.at;
+    if (!e.what) {
+        gp_model_touch(x, &x->share[e.who]);
+        e = gp_model_take(&x->share[e.who].jobs);
+    }
+    e.what(x, e.who, e.lane);
+    return true;
+}
+
+/* ---- threads ---------------------------------------------------------- */
+
+void gp_model_look_at(simulation *x, int a)
+{
+    actor *p = &x->actor[a];
+    if (p->listed || (p->segment ? p->launching : p->lends ? p->walk.busy || p->walk.waking : p->nbusy == p->nworkers))
+        return;
+    x->look[x->nlook++] = a;
+    p->listed = true;
 }
 
 static void look(simulation *x)
@@ -73,49 +131,152 @@ static void look(simulation *x)
     for (int i = 0; i < x->nlook; i++) {
         actor *p = &x->actor[x->look[i]];
         p->listed = false;
-        if (p->segment)
-            gp_model_look_segment(x, x->look[i]);
-        else if (p->lends)
-            gp_model_look_lender(x, x->look[i]);
-        else
-            gp_model_look_host(x, x->look[i]);
+        (p->segment ? gp_model_look_segment : gp_model_look_host)(x, x->look[i]);
     }
     x->nlook = 0;
 }
 
-/* The share whose next job is done first. */
-static gp_share *first_share(simulation *x)
+/* Where it has a part of a core it looks for longer. */
+bool gp_model_sleeps(const simulation *x, const actor *p, double from, double looks)
 {
-    while (x->ntouched) {
-        int i = x->touched[--x->ntouched];
-        x->share[i].touched = false;
-        x->at[i] = gp_share_next(&x->share[i]);
-        for (int k = (x->leaves + i) / 2; k; k /= 2) {
-            int a = x->winner[2 * k], b = x->winner[2 * k + 1];
-            x->winner[k] = x->at[b] < x->at[a] ? b : a;
-        }
-    }
-    return &x->share[x->winner[1]];
+    const share *cores = p->host->cores;
+    double n = cores->jobs.n > 1 ? cores->jobs.n : 1, slower = n > cores->capacity ? n / cores->capacity : 1;
+    return from >= 0 && x->now - from > looks * slower;
 }
 
-/* The next thing that happens. False: nothing does. */
-static bool step(simulation *x)
+double gp_model_to_wake(simulation *x, const actor *p, double from, double looks)
 {
-    double at = x->agenda.n ? x->agenda.due[0].at : INFINITY;
-    gp_share *of = first_share(x);
-    double next = x->at[of - x->share];
-    bool shared = next < at;
-    if (shared)
-        at = next;
-    if (at == INFINITY)
-        return false;
-    x->now = at;
-    if (shared)
-        touch(x, of);
-    happen(x, gp_agenda_take(shared ? &of->jobs : &x->agenda));
-    look(x);
-    return true;
+    bool asleep = gp_model_sleeps(x, p, from, looks);
+    x->wakes += asleep && x->c->wake_ns > 0;
+    return asleep ? x->c->wake_ns : 0;
 }
+
+static void count_waits(simulation *x, actor *p)
+{
+    gp_actor_report *r = p->report;
+    int64_t *const waits[] = { &r->wait_in_ns, &r->wait_out_ns, &r->wait_stream_ns };
+    if (p->why != FOR_NOTHING)
+        *waits[p->why] += (int64_t)((x->now - p->since) * p->nidle);
+    p->since = x->now;
+}
+
+void gp_model_set_idle(simulation *x, actor *p, int n, reason why)
+{
+    if (n == p->nidle && why == p->why)
+        return;
+    count_waits(x, p);
+    if (x->g->sync == GP_SYNC_SPIN) {
+        gp_model_touch(x, p->host->cores);
+        p->host->cores->always += n - p->nidle;
+    }
+    p->nidle = n, p->why = why;
+}
+
+/* ---- rings: which firings may begin, as ring.c says of slots and frames -- */
+
+static uint64_t firings_with_room(const actor *p, const ring *r)
+{
+    uint64_t used = UINT64_MAX;
+    for (int i = 0; i < r->ring->nconsumers; i++)
+        used = r->reader[i].used < used ? r->reader[i].used : used;
+    if (!r->ring->nconsumers)
+        return UINT64_MAX / 2;
+    uint64_t frames = used + (uint64_t)r->ring->depth;
+    const gp_regroup *g = p->regroup;
+    if (g && g->every > 1)
+        return g->every == INT64_MAX ? UINT64_MAX / 2 : frames * (uint64_t)g->every + (uint64_t)g->every - 1;
+    return g ? frames / (uint64_t)g->make : frames;
+}
+
+uint64_t gp_model_able(const simulation *x, const actor *p, reason *why)
+{
+    uint64_t able = p->total;
+    *why = FOR_NOTHING;
+    for (int i = 0; i < p->nin && able > p->next; i++) {
+        const ring *r = &x->ring[p->in[i].ring];
+        const actor *from = &x->actor[r->producer];
+        uint64_t k = p->regroup ? gp_firings_ready(p->regroup, r->made) : r->made;
+        if (k < able && from->head < from->total)
+            able = k, *why = FOR_INPUT;
+    }
+    for (int i = 0; i < p->nout && able > p->next; i++) {
+        uint64_t k = firings_with_room(p, &x->ring[p->out[i]]);
+        if (k < able)
+            able = k, *why = FOR_OUTPUT;
+    }
+    return able;
+}
+
+since gp_model_since(const simulation *x, const actor *p, uint64_t k)
+{
+    since s = { .born = INFINITY };
+    for (int i = 0; i < p->nin; i++) {
+        const ring *r = &x->ring[p->in[i].ring];
+        uint64_t f = needs(p, k);
+        const since *in = &r->since[f % (uint64_t)r->ring->depth];
+        if (f < r->made && !r->carried && in->born < s.born)
+            s = *in;
+    }
+    if (!(s.born < INFINITY))
+        s.born = x->now;
+    return s;
+}
+
+void gp_model_tell_launcher(simulation *x, const since *s, double end)
+{
+    if (s->due > 0)
+        gp_timely_ended(x->actor[s->by].timely, s->size, (int64_t)(end - s->due));
+}
+
+static void add_to_line(simulation *x, uint64_t firing)
+{
+    line *l = &x->line;
+    if (l->n < 1)
+        l->start = x->now;
+    l->end = x->now;
+    double t = x->now - l->start, k = (double)(firing - l->from);
+    l->n++, l->t += t, l->k += k, l->tt += t * t, l->tk += t * k;
+}
+
+void gp_model_publish(simulation *x, int a, uint64_t first, int n)
+{
+    actor *p = &x->actor[a];
+    uint64_t end = first + (uint64_t)n;
+    for (int i = 0; i < p->nout; i++) {
+        ring *r = &x->ring[p->out[i]];
+        for (uint64_t k = first; k < end; k++) {
+            since s = gp_model_since(x, p, k);
+            if (p->timely)             /* it is the launch that was retired last */
+                s.due = flight_of(p, p->retired - 1)->due, s.by = a, s.size = size_of(n);
+            for (uint64_t f = made_by(p, k), to = made_by(p, k + 1); f < to; f++)
+                r->since[f % (uint64_t)r->ring->depth] = s;
+        }
+        uint64_t made = made_by(p, end);
+        r->put += (double)(made - r->made) * x->now;
+        r->made = made;
+    }
+    for (uint64_t k = first; !p->nout && k < end; k++) {
+        since s = gp_model_since(x, p, k);
+        gp_hist_add(&x->out->report->latency, (int64_t)(x->now - s.born), 1);
+        x->late += x->now - s.born > (double)x->g->latency_ns;
+        gp_model_tell_launcher(x, &s, x->now);
+        if (a == x->last && k >= x->line.from && k < x->line.to)
+            add_to_line(x, k);
+    }
+    for (int i = 0; i < p->nin; i++) {
+        reader *r = &x->ring[p->in[i].ring].reader[p->in[i].reader];
+        uint64_t used = needs(p, end);
+        r->got += (double)(used - r->used) * x->now;
+        r->used = used;
+    }
+    p->head = end;
+    if (end >= p->total)
+        p->report->end_ns = (int64_t)x->now, x->sinks -= !p->nout;
+    for (int i = 0; i < p->nnear && !p->lends; i++)    /* who lends tells them one after the other */
+        gp_model_look_at(x, p->near[i]);
+}
+
+/* ---- all -------------------------------------------------------------- */
 
 gp_simulated *gp_simulate(gp_arena *a, const gp_plan *plan, const gp_costs *costs, uint64_t frames, int slices,
                           gp_errs *errs)
@@ -123,32 +284,30 @@ gp_simulated *gp_simulate(gp_arena *a, const gp_plan *plan, const gp_costs *cost
     gp_simulated *s = GP_NEW(a, gp_simulated, 1);
     gp_report *r = s->report = GP_NEW(a, gp_report, 1);
     int ranks = costs->ranks > 1 ? costs->ranks : 1;
+    gp_loc at = { .file = plan->graph->file };
     simulation x = { .arena = a, .plan = plan, .g = plan->graph, .c = costs, .ranks = ranks, .each = plan->nactors,
-                     .nactors = ranks * plan->nactors, .out = s, .slices = slices, .agenda.arena = a,
-                     .wake = costs->wake_ns, .call = costs->call_ns, .spins = plan->graph->sync == GP_SYNC_SPIN };
+                     .nactors = ranks * plan->nactors, .out = s, .slices = slices };
     r->actor = GP_NEW(a, gp_actor_report, x.nactors);
     r->nactors = plan->nactors;
     s->slice = GP_NEW(a, gp_slice, slices);
     gp_model_init(&x, frames);
     if (x.last < 0) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = plan->graph->file }, "no stage takes what comes out: there is "
-                "nothing to simulate");
+        gp_fail(errs, GP_E_USAGE, at, "no stage takes what comes out: there is nothing to simulate");
         return NULL;
     }
     for (int i = 0; i < x.nactors; i++)
-        look_at(&x, i);
-    look(&x);
-    while (x.sinks && step(&x))
-        ;
+        gp_model_look_at(&x, i);
+    do {
+        look(&x);
+    } while (x.sinks && step(&x));
     if (x.sinks) {
-        gp_fail(errs, GP_E_BUG, (gp_loc){ .file = plan->graph->file }, "the simulation stands still after %.3g ms",
-                1e-6 * x.now);
+        gp_fail(errs, GP_E_BUG, at, "the simulation stands still after %.3g ms", 1e-6 * x.now);
         return NULL;
     }
     for (int i = 0; i < x.nactors; i++)
-        gp_model_count_waits(&x, &x.actor[i]);
+        count_waits(&x, &x.actor[i]);
     for (int i = 0; i < x.nshares; i++)
-        gp_share_go_on(&x.share[i], x.now);
+        go_on(&x.share[i], x.now);
     gp_model_report(&x);
     return s;
 }

@@ -29,7 +29,6 @@ typedef struct gp_segment_cost {
                                   core */
     double part;               /* ... of the device that they fill, up to 1: so many firings of a launch take as long as
                                   one, and so many launches run side by side; 0: not known, as 1 */
-    double fixed_ns;           /* the same of a launch, however many firings it has */
     double spread;
 } gp_segment_cost;
 
@@ -65,7 +64,7 @@ static inline int gp_node_of(int rank, int ranks, int nodes)
 /* Something that took from `start` to `end`, ns from the first frame on. */
 typedef struct gp_slice {
     enum { GP_SLICE_STAGE, GP_SLICE_LAUNCH, GP_SLICE_COPY_IN, GP_SLICE_COMPUTE, GP_SLICE_COPY_OUT, GP_SLICE_COPY_PEER }
-        what;
+        what;                  /* the last four are in the order of gp_engine */
     int actor, lane;           /* lane: a worker or a stream */
     int device;                /* of the plan's, of a copy */
     int64_t start, end;
@@ -89,32 +88,42 @@ gp_simulated *gp_simulate(gp_arena *a, const gp_plan *plan, const gp_costs *cost
 /* timeline.c: the slices as gp_trace_json writes those of a run. */
 void gp_timeline_json(FILE *f, const gp_plan *plan, const gp_simulated *s);
 
-/* ---- from the report of a run (costs.c, calibrate.c) ------------------ */
+/* ---- from the report of a run (costs.c) -------------------------------- */
 
 /* What a report says: of JSON text, which stays as long as it. NULL with an error that names `file`: it is no report,
  * of another version, of a run that failed, or it lacks times. */
-typedef struct gp_source_report gp_source_report;
+typedef struct gp_source_report {
+    const gp_node *root;
+    gp_loc at;
+    double frames, wall_ns;    /* of the source that made most */
+    const char **set; int nset;        /* the --set of that run */
+} gp_source_report;
 gp_source_report *gp_source_report_read(gp_arena *a, const char *json, size_t len, const char *file, gp_errs *errs);
-/* The --set of that run; the machine it ran on, as far as passes ask for it. */
-int gp_source_report_set(const gp_source_report *r, const char *const **set);
+/* The machine it ran on, as far as passes ask for it. */
 void gp_source_report_machine(const gp_source_report *r, gp_machine *m);
 
 /* What its parts cost: of `plan`, which is that of the run. They are such that simulating `plan` gives the rate and
  * the busy times of the report. NULL with an error: it is of another pipeline. */
 gp_costs *gp_costs_read(gp_arena *a, const gp_source_report *r, const gp_plan *plan, gp_errs *errs);
-/* The same costs for another plan of the same pipeline, whose segments may be parts of those before: times go with the
- * bytes that stages read and make. NULL with an error: its stages or segments differ. */
+/* costs_for.c: the same costs for another plan of the same pipeline, whose segments may be parts of those before: times
+ * go with the bytes that stages read and make. NULL with an error: its stages or segments differ. */
 gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, const gp_plan *to, gp_errs *errs);
 
-/* machine.c: changes the costs to those on another machine. False with an error that names `file`: how fast kernels are
+/* Changes the costs to those on another machine. False with an error that names `file`: how fast kernels are
  * there is not known. */
 bool gp_costs_move(gp_costs *c, const gp_plan *plan, const gp_plan *before, const gp_machine_file *m, const char *file,
                    gp_errs *errs);
+/* The threads of the kernels of one firing, over those that its device keeps at a time; 0: it is the CPU, or that is
+ * not known. */
+double gp_segment_fills(const gp_plan *plan, int segment);
+/* The stage that a segment begins with. */
+int gp_segment_first(const gp_plan *plan, int segment);
 /* Are all rates known that the plan needs, of copies and of what its ranks exchange? Else an error for each that is
  * not, which names the key, and `file`, which may be NULL. */
 bool gp_costs_suffice(const gp_costs *c, const gp_plan *plan, const char *file, gp_errs *errs);
-/* links.c: how long ranks are in a round of a collective stage when the last has come, in ns; and of that, at first, how
- * long they tell each other what they have. Do they compute then, as where all goes through the memory of one machine? */
+/* links.c: how long ranks are in a round of a collective stage when the last has come, in ns; and of that, at first,
+ * how long they tell each other what they have. Do they compute then, as where all goes through the memory of one
+ * machine? */
 double gp_round_ns(const gp_costs *c, const gp_stage *st);
 double gp_round_told_ns(const gp_costs *c);
 bool gp_round_takes_cores(const gp_costs *c, const gp_stage *st);

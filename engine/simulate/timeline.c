@@ -1,90 +1,62 @@
 /* timeline.c - when a simulated run did what, as Chrome trace events: as report/trace_json.c writes those of a run. */
-#include <stdlib.h>
 #include "base/json.h"
 #include "simulate/simulate.h"
 
-enum { HOST = 1, DEVICE = 2 };
+enum { HOST = 1, DEVICE = 2, LANES = 4096 };
 
 static const char *const cats[] = { "stage", "launch", "copy in", "compute", "copy out", "peer copy" };
-static const int copies[] = { GP_SLICE_COPY_IN, GP_SLICE_COPY_OUT, GP_SLICE_COPY_PEER };
 
-/* Tracks: of each actor its workers, or its launcher; then its streams; copy engines, device after device. */
-typedef struct tracks {
-    const gp_plan *plan;
-    const gp_report *r;
-    int *host, *streams, copies;       /* the first of each actor */
-} tracks;
-
-static bool is_copy(const gp_slice *s)
+static bool is_copy(int what)
 {
-    return s->what == GP_SLICE_COPY_IN || s->what == GP_SLICE_COPY_OUT || s->what == GP_SLICE_COPY_PEER;
+    return what >= GP_SLICE_COPY_IN && what != GP_SLICE_COMPUTE;
 }
 
-static bool on_device(const gp_slice *s)
+/* Of each actor its workers, or its launcher, on the host, and its streams on the device; behind these the copy engines
+ * of one device after the other. */
+static int track(int of, int lane)
 {
-    return s->what == GP_SLICE_COMPUTE || is_copy(s);
+    return 1 + of * LANES + lane;
 }
 
-/* How many sorts of copies a device makes. */
-static int sorts(const tracks *t)
+static void name_tracks(gp_json *j, const gp_plan *plan, const gp_report *r)
 {
-    return t->plan->unified ? 0 : t->plan->copy_peer_bytes ? 3 : 2;
-}
-
-static int track_of(const tracks *t, const gp_slice *s)
-{
-    int sort = 0;
-    while (sort < 2 && copies[sort] != (int)s->what)
-        sort++;
-    return is_copy(s) ? t->copies + s->device * sorts(t) + sort
-         : s->what == GP_SLICE_COMPUTE ? t->streams[s->actor] + s->lane : t->host[s->actor] + s->lane;
-}
-
-static void name_tracks(gp_json *j, tracks *t)
-{
+    const gp_graph *g = plan->graph;
     char name[160];
-    int tid = 1;
     gp_trace_name(j, HOST, 0, "process_name", "host");
     gp_trace_name(j, DEVICE, 0, "process_name", "device");
-    for (int i = 0; i < t->r->nactors; i++) {
-        const gp_actor_report *p = &t->r->actor[i];
-        t->host[i] = tid;
+    for (int i = 0; i < r->nactors; i++) {
+        const gp_actor_report *p = &r->actor[i];
         for (int w = 0; w < (p->workers > 0 ? p->workers : 1); w++) {
             snprintf(name, sizeof name, p->segment >= 0 ? "launch %.100s" : p->workers > 1 ? "%.100s %d" : "%.100s",
                      p->name, w);
-            gp_trace_name(j, HOST, tid++, "thread_name", name);
+            gp_trace_name(j, HOST, track(i, w), "thread_name", name);
+        }
+        for (int k = 0; p->segment >= 0 && k < p->streams * plan->segment[p->segment].place.lanes; k++) {
+            snprintf(name, sizeof name, "%.100s stream %d", p->name, k);
+            gp_trace_name(j, DEVICE, track(i, k), "thread_name", name);
         }
     }
-    for (int i = 0; i < t->r->nactors; i++) {
-        t->streams[i] = tid;
-        int segment = t->r->actor[i].segment, lanes = segment >= 0 ? t->plan->segment[segment].place.lanes : 1;
-        for (int k = 0; k < t->r->actor[i].streams * lanes; k++) {
-            snprintf(name, sizeof name, "%.100s stream %d", t->r->actor[i].name, k);
-            gp_trace_name(j, DEVICE, tid++, "thread_name", name);
-        }
-    }
-    t->copies = tid;
-    const gp_graph *g = t->plan->graph;
-    for (int d = 0; d < (g->ndevices > 1 ? g->ndevices : 1); d++)
-        for (int k = 0; k < sorts(t); k++) {
+    for (int d = 0; !plan->unified && d < (g->ndevices > 1 ? g->ndevices : 1); d++)
+        for (int what = GP_SLICE_COPY_IN; what <= GP_SLICE_COPY_PEER; what++) {
+            if (!is_copy(what) || (what == GP_SLICE_COPY_PEER && !plan->copy_peer_bytes))
+                continue;
             snprintf(name, sizeof name, "%s%s%s", g->ndevices > 1 ? g->device[d].name : "", g->ndevices > 1 ? " " : "",
-                     cats[copies[k]]);
-            gp_trace_name(j, DEVICE, tid++, "thread_name", name);
+                     cats[what]);
+            gp_trace_name(j, DEVICE, track(r->nactors + d, what), "thread_name", name);
         }
 }
 
 void gp_timeline_json(FILE *f, const gp_plan *plan, const gp_simulated *s)
 {
+    const gp_report *r = s->report;
     gp_json j = { .f = f };
-    tracks t = { plan, s->report, calloc((size_t)s->report->nactors, sizeof(int)),
-                 calloc((size_t)s->report->nactors, sizeof(int)), 0 };
     gp_trace_begin(&j);
-    if (t.host && t.streams)
-        name_tracks(&j, &t);
-    for (int i = 0; i < s->nslices && t.host && t.streams; i++) {
-        const gp_slice *e = &s->slice[i];
-        gp_trace_head(&j, "X", on_device(e) ? DEVICE : HOST, track_of(&t, e));
-        gp_json_str(&j, "name", is_copy(e) ? cats[e->what] : s->report->actor[e->actor].name);
+    name_tracks(&j, plan, r);
+    for (const gp_slice *e = s->slice; e < s->slice + s->nslices; e++) {
+        bool copy = is_copy(e->what);
+        gp_trace_head(&j, "X", e->what >= GP_SLICE_COPY_IN ? DEVICE : HOST,
+                      copy ? track(r->nactors + e->device, (int)e->what) : track(e->actor, e->lane));
+        gp_json_str(&j, "name", copy ? cats[e->what] : r->actor[e->actor].name);
         gp_json_num(&j, "ts", 1e-3 * (double)e->start);
         gp_json_num(&j, "dur", 1e-3 * (double)(e->end - e->start));
         gp_json_str(&j, "cat", cats[e->what]);
@@ -94,6 +66,5 @@ void gp_timeline_json(FILE *f, const gp_plan *plan, const gp_simulated *s)
         gp_json_close(&j, '}');
         gp_json_close(&j, '}');
     }
-    gp_trace_end(&j, plan->graph->name, 1, 0, 1e-9 * (double)s->report->wall_ns);
-    free(t.host), free(t.streams);
+    gp_trace_end(&j, plan->graph->name, 1, 0, 1e-9 * (double)r->wall_ns);
 }

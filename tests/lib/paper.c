@@ -21,6 +21,19 @@ gp_costs paper_costs(const gp_plan *plan, gp_costs like, gp_segment_cost segment
     return c;
 }
 
+gp_simulated *paper_simulate(const gp_plan *plan, const gp_costs *costs, const char *what)
+{
+    gp_errs errs = { 0 };
+    gp_simulated *s = gp_simulate(&verdict_arena, plan, costs, 0, 0, &errs);
+    ck_assert_msg(s != NULL, "%s: %s", what, errs.e[0].msg);
+    for (int i = 0; i < s->report->nactors; i++) {
+        const gp_actor_report *p = &s->report->actor[i];
+        ck_assert_msg(p->busy_ns >= p->idle_ns, "%s: '%s' is busy for %g s, and idle for %g s of that", what, p->name,
+                      1e-9 * (double)p->busy_ns, 1e-9 * (double)p->idle_ns);
+    }
+    return s;
+}
+
 const gp_costs *paper_again(const gp_pipeline *p, gp_simulated *s, const char *what)
 {
     gp_errs errs = { 0 };
