@@ -60,6 +60,7 @@ const char *gp_ranks_sent(int channel, bool *done);
 bool gp_ranks_meet_open(const gp_pipeline *p, gp_errs *errs);
 int gp_ranks_meet(void *, int collective, const void *mine, size_t n, const void **all, gp_errs *errs);
 bool gp_ranks_meet_close(gp_errs *errs);
+bool gp_ranks_meets(void);                 /* does this rank wait for others in one? */
 
 /* ranks_agree.c. Have all ranks the same pipeline, and was it compiled in all (`ok`: here)? Do they write different
  * files? False with an error, which one of them is to say: see gp_ranks_say. */

@@ -3,6 +3,7 @@
  *
  * A gather is done when all ranks have begun it, so that no rank has begun more than one that another has not. */
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/ranks.h"
@@ -16,7 +17,12 @@ typedef struct meeting {
     bool under_way;
 } meeting;
 
-static struct { int n; meeting *of; } meetings;
+static struct { int n; meeting *of; atomic_int waits; } meetings;         /* waits: for so many */
+
+bool gp_ranks_meets(void)
+{
+    return atomic_load(&meetings.waits);
+}
 
 bool gp_ranks_meet_open(const gp_pipeline *p, gp_errs *errs)
 {
@@ -42,6 +48,7 @@ static const char *begin(int collective, const void *mine, size_t n)
     if (mine)
         memcpy(m->mine, mine, n);      /* what is under way when a run is cancelled outlives its buffers */
     m->n = (int)n, m->begun++, m->under_way = true;
+    atomic_fetch_add(&meetings.waits, 1);
     return gp_ranks_send(collective + 1, m->mine, m->n, m->all);
 }
 
@@ -58,6 +65,7 @@ int gp_ranks_meet(void *arg, int collective, const void *mine, size_t n, const v
         return -1;
     }
     m->under_way = !done;
+    atomic_fetch_sub(&meetings.waits, done);
     *all = m->all;
     return done;
 }

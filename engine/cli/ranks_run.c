@@ -33,14 +33,15 @@ static struct {
     bool named;                        /* who is lost: that was said */
 } now = { .first = -1 };
 
-/* Some are up, and others have not come as far for too long: the first of those that are says so, and that ends all. */
+/* Some are up, or wait for others in a collective that is being set up, and others have not come as far for too long:
+ * the first of those that are says so, and that ends all. */
 static void wait_for_others(int64_t ns)
 {
     int first = 0, up = 0;
     char names[200], time[32];
     bool *slow = gp_ranks_room((size_t)gp_ranks(), sizeof *slow);
     for (int r = gp_ranks(); r--;)
-        if (gp_told_by(r)->state == SETTING_UP)
+        if (gp_told_by(r)->state == SETTING_UP && !gp_told_by(r)->meets)
             slow[r] = true;
         else
             up++, first = r;
@@ -50,6 +51,7 @@ static void wait_for_others(int64_t ns)
                 gp_ranks_time(gp_ranks_join_ns(), time), gp_ranks_names(slow, names));
         gp_fail(&now.late_errs, GP_E_NOTE, (gp_loc){ 0 }, "'--join-timeout' says how long to wait");
         atomic_store(&now.late, true);
+        gp_signals_cancel(2);
     }
     free(slow);
 }
@@ -89,7 +91,7 @@ static void say(bool counted)
     gp_rank_says *s = now.mine;
     s->state = atomic_load(&now.state);        /* first: what it is when it is over is there before it says so */
     s->status = atomic_load(&now.status), s->level = gp_signals_level();
-    s->note = gp_ranks_note_bytes();
+    s->meets = gp_ranks_meets(), s->note = gp_ranks_note_bytes();
     if (atomic_load(&now.all) < IS_OVER && (counted || s->state >= IS_OVER))
         count();
 }
