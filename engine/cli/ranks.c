@@ -373,6 +373,19 @@ void *gp_ranks_gather_now(const void *mine, int n, gp_errs *errs)
     return gather(mine, n, 10 * SPIN_S, errs);
 }
 
+void *gp_ranks_gather_on(int channel, const void *mine, int n)
+{
+    bool done = false;
+    if (atomic_load(&us.apart))
+        return NULL;
+    char *all = gp_ranks_room((size_t)n, (size_t)us.ranks + 1), *sent = all + (size_t)n * (size_t)us.ranks;
+    memcpy(sent, mine, (size_t)n);
+    const char *why = gp_ranks_send(channel, sent, n, all);
+    while (!why && !(why = gp_ranks_sent(channel, &done)) && !done && !atomic_load(&us.apart))
+        gp_ranks_rest(1000000);
+    return done ? all : NULL;          /* else MPI may still have it */
+}
+
 void *gp_ranks_gather_any(const void *mine, const int *bytes, gp_errs *errs)
 {
     size_t most = 0, sum = 0;

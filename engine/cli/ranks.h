@@ -50,6 +50,10 @@ int64_t gp_ranks_rest(int64_t ns);         /* sleeps; the time that it took, of 
 const char *gp_ranks_names(const bool *is, char buf[200]);     /* "rank 2", "ranks 0, 2"; returns buf */
 const char *gp_ranks_time(int64_t ns, char buf[32]);           /* "30 s"; returns buf */
 
+/* On a channel of its own, by a thread of its own: waits until all have come, or (NULL) some are lost. */
+enum { GP_CHANNEL_VOTES = 1, GP_CHANNEL_COLLECTIVES };
+void *gp_ranks_gather_on(int channel, const void *mine, int n);
+
 /* Of the shim, each by any thread: more channels; beginning to send on one; is that done? A text: why not. */
 const char *gp_ranks_channels(int n);
 const char *gp_ranks_send(int channel, const void *mine, int n, void *all);
@@ -110,19 +114,6 @@ bool gp_ranks_over(void);
 void gp_ranks_are_named(void);             /* that some are lost was said, behind the run */
 /* This rank ends, with that exit code or the one that this returns. Waits for the others. */
 int gp_ranks_done(int status);
-
-/* ranks_notes.c. While ranks know how each is, one can tell all something at any time. */
-typedef struct gp_note { struct gp_note *next; int from; size_t n; char text[]; } gp_note;     /* a 0 is behind */
-bool gp_ranks_note(const char *text, size_t n);    /* any thread. False: the runs of all are over */
-/* That was heard, for free(): the same on all ranks, also on the one whose it is; NULL: none yet. */
-gp_note *gp_ranks_note_next(void);
-/* `wake` (or NULL) is called, by another thread, when there are some. */
-void gp_ranks_notes_to(void (*wake)(void *arg), void *arg);
-/* For those who exchange rounds: how long the next one of this rank is, 0: there is none; sends those of all, whose
- * lengths have been told; and from now on there are no others. */
-int gp_ranks_note_bytes(void);
-bool gp_ranks_notes_pass(gp_errs *errs);
-void gp_ranks_notes_end(void);
 
 /* ranks_files.c. Of gp_run_options.replaced: kept, until all tell each other (gp_ranks_said); where not all ranks can,
  * each tells of itself. */

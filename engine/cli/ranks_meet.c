@@ -30,7 +30,7 @@ bool gp_ranks_meet_open(const gp_pipeline *p, gp_errs *errs)
     for (int i = 0; gp_pipeline_stage(p, i, &is); i++)
         meetings.n += (is.kind && is.kind->collective) || gp_ranks_joins(NULL, is.name);
     meetings.of = gp_ranks_room((size_t)meetings.n, sizeof *meetings.of);
-    const char *why = meetings.n ? gp_ranks_channels(meetings.n) : NULL;
+    const char *why = gp_ranks_channels(GP_CHANNEL_COLLECTIVES - 1 + meetings.n);
     return !why || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "MPI failed: %s", why);
 }
 
@@ -49,7 +49,7 @@ static const char *begin(int collective, const void *mine, size_t n)
         memcpy(m->mine, mine, n);      /* what is under way when a run is cancelled outlives its buffers */
     m->n = (int)n, m->begun++, m->under_way = true;
     atomic_fetch_add(&meetings.waits, 1);
-    return gp_ranks_send(collective + 1, m->mine, m->n, m->all);
+    return gp_ranks_send(GP_CHANNEL_COLLECTIVES + collective, m->mine, m->n, m->all);
 }
 
 int gp_ranks_meet(void *arg, int collective, const void *mine, size_t n, const void **all, gp_errs *errs)
@@ -59,7 +59,7 @@ int gp_ranks_meet(void *arg, int collective, const void *mine, size_t n, const v
     bool done = false;
     const char *why = m->under_way ? NULL : begin(collective, mine, n);
     if (!why)
-        why = gp_ranks_sent(collective + 1, &done);
+        why = gp_ranks_sent(GP_CHANNEL_COLLECTIVES + collective, &done);
     if (why) {
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "MPI failed: %s", why);
         return -1;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include "cli/live.h"
 #include "cli/ranks_told.h"
+#include "cli/retune_votes.h"
 
 enum { BETWEEN_ROUNDS_NS = 10 * 1000 * 1000, COUNTED_EACH = 10 };
 
@@ -91,7 +92,7 @@ static void say(bool counted)
     gp_rank_says *s = now.mine;
     s->state = atomic_load(&now.state);        /* first: what it is when it is over is there before it says so */
     s->status = atomic_load(&now.status), s->level = gp_signals_level();
-    s->meets = gp_ranks_meets(), s->note = gp_ranks_note_bytes();
+    s->meets = gp_ranks_meets(), gp_votes_tell(s);
     if (atomic_load(&now.all) < IS_OVER && (counted || s->state >= IS_OVER))
         count();
 }
@@ -104,7 +105,7 @@ static bool advance(int all)
     if (!now.begun)
         now.begun = true;
     if (was < IS_OVER && all >= IS_OVER) {
-        gp_ranks_notes_end();
+        gp_votes_end();
         say(true);
         now.over = gp_told_round(true, &now.errs);
         ok = now.over && (!now.timed || gp_ranks_clocks_end(&now.errs))
@@ -124,12 +125,12 @@ static void *watch(void *arg)
     for (int round = 0; ok && atomic_load(&now.all) < IS_DONE; round++) {
         bool counted = round % COUNTED_EACH == 0;
         say(counted);
-        ok = gp_told_round(counted, &now.errs) && gp_ranks_notes_pass(&now.errs) && advance(hear());
+        ok = gp_told_round(counted, &now.errs) && gp_votes_pass(&now.errs) && advance(hear());
         if (ok && !atomic_load(&now.all))
             wait_for_others(rested);
         rested = gp_ranks_rest(BETWEEN_ROUNDS_NS);
     }
-    gp_ranks_notes_end();
+    gp_votes_end();
     if (!ok && atomic_load(&now.all) < IS_OVER)
         atomic_store(&now.told, true), gp_signals_cancel(2);
     atomic_store(&now.all, NO_ROUNDS);
@@ -151,6 +152,7 @@ bool gp_ranks_watch(const gp_pipeline *p, bool timed, gp_errs *errs)
     if (gp_ranks() == 1)
         return true;
     gp_pipeline_about(p, &is);
+    gp_votes_open();
     now.mine = gp_told_open(p), now.timed = timed;
     gp_shown_begin(&now.shown, p);
     gp_ranks_wait_for(is.stall_ns, "to give a sign of life: stopped, killed or out of reach?", "stall_timeout");

@@ -12,10 +12,10 @@ enum { SETTING_UP, IS_UP, IS_OVER, IS_SAID, IS_DONE, NO_ROUNDS };
 typedef struct gp_rank_counted { uint64_t in, out, dropped, failed, cancelled; } gp_rank_counted;
 
 /* status: of its own error; level: of gp_cancel; seconds: that its run took; frames: that its sources make (< 0: not
- * known); meets: it waits for others in a collective; note: bytes of a note that follows. Behind the sources there is room for `stages` and `buffers`; nstages,
+ * known); meets: it waits for others in a collective; ask, saved, listens: see retune_votes.h. Behind the sources there is room for `stages` and `buffers`; nstages,
  * nbuffers: how many it has counted, which have names of this sum. */
 typedef struct gp_rank_says {
-    int state, level, status, meets, note, nsources, stages, buffers, nstages, nbuffers;
+    int state, level, status, meets, ask, saved, listens, nsources, stages, buffers, nstages, nbuffers;
     uint64_t names;
     int64_t frames;
     double seconds;

@@ -79,7 +79,8 @@ typedef struct gp_edit {
     gp_errs errs;
     char what[400];
     int items;                         /* that change */
-    bool ok, tried, voted, went_on;    /* ok: it was compiled */
+    bool ok, tried, went_on;           /* ok: it was compiled */
+    bool files, voted, all;            /* of ranks. files: they were saved; all: all have voted */
     double before, pause_ms, told_ms;
 } edit;
 
@@ -289,24 +290,15 @@ static void edit_alone(gp_retuner *r, edit *e, const char *const *more, int n, i
 static void vote(edit *e, gp_vote vote, const char *words)
 {
     const gp_loaded *l = &e->x.l;
-    gp_votes_say(vote, l->text ? gp_ranks_hash(0, l->text, l->len) : 0, words, e->pause_ms, e->told_ms);
     e->voted = true;
-}
-
-/* Until all have voted. False: the runs of all are over before. */
-static bool hear_all(gp_retuner *r, bool second)
-{
-    gp_note *note;
-    while (!gp_votes_have(second) && (note = gp_retuner_hear(r)))
-        gp_votes_take(note);
-    return gp_votes_have(second);
+    e->all = gp_votes_cast(vote, e->files, l->text ? gp_ranks_hash(0, l->text, l->len) : 0, words, e->pause_ms, e->told_ms);
 }
 
 bool gp_retuner_pause(void *arg)
 {
     gp_retuner *r = arg;
     vote(r->edit, GP_VOTE_READY, r->edit->what);
-    return hear_all(r, false) && gp_votes_go();
+    return r->edit->all && gp_votes_go();
 }
 
 /* With what follows from it for the other ranks, which the others may have to say. */
@@ -361,11 +353,10 @@ static void report_all(gp_retuner *r, edit *e, int fd)
             told_ms, fd);
 }
 
-static void edit_together(gp_retuner *r, edit *e, const char *const *more, int n, int fd, const gp_note *ask)
+static void edit_together(gp_retuner *r, edit *e, const char *const *more, int n, int fd)
 {
     int first;
-    gp_votes_begin(ask);
-    r->edit = e;
+    r->edit = e, e->files = !n;
     if (!n && r->watched)
         gp_watch_read(r->watched);     /* what was saved by now is compiled now */
     if (n < 0)
@@ -376,31 +367,29 @@ static void edit_together(gp_retuner *r, edit *e, const char *const *more, int n
         go_on(r, e);
     usage_errors(&e->args, &e->errs);
     bool ready = e->voted;
-    if (!ready && e->ok && !e->items)
-        vote(e, GP_VOTE_SAME, NULL);
-    else if (!ready && e->errs.failed)
-        vote_errors(e, GP_VOTE_REFUSED, "and no rank is changed");
+    gp_vote as = e->ok && !e->items ? GP_VOTE_SAME : e->errs.failed ? GP_VOTE_REFUSED : GP_VOTE_OVER;
+    if (!ready && as == GP_VOTE_REFUSED)
+        vote_errors(e, as, "and no rank is changed");
     else if (!ready)
-        vote(e, GP_VOTE_OVER, NULL);
-    bool go = hear_all(r, false) && gp_votes_go();
-    if (ready && go && !e->went_on && e->errs.failed)
+        vote(e, as, NULL);
+    bool go = e->all && gp_votes_go();
+    if (go && ready && !e->went_on && e->errs.failed)
         vote_errors(e, GP_VOTE_FAILED, "which goes on as it was, and may differ from others now");
-    else if (ready && go)
-        vote(e, e->went_on ? GP_VOTE_CHANGED : GP_VOTE_OVER, e->what);
-    if (!hear_all(r, true) && fd >= 0)
+    else if (go)
+        vote(e, !ready ? as : e->went_on ? GP_VOTE_CHANGED : GP_VOTE_OVER, e->what);
+    if (!e->all && fd >= 0)
         gp_refuse(fd, "the run is over");
-    else if (gp_votes_have(true) && gp_votes_of(GP_VOTE_CHANGED, &first))
+    else if (e->all && gp_votes_of(GP_VOTE_CHANGED, &first))
         report_all(r, e, fd);
-    else if (gp_votes_have(true))
+    else if (e->all)
         report_none(r, e, !n, fd);
-    gp_votes_end();
 }
 
-void gp_retuner_edit(gp_retuner *r, const char *const *more, int n, int fd, const gp_note *ask)
+void gp_retuner_edit(gp_retuner *r, const char *const *more, int n, int fd)
 {
     edit e = { .args = *r->args };
-    if (ask)
-        edit_together(r, &e, more, n, fd, ask);
+    if (gp_ranks() > 1)
+        edit_together(r, &e, more, n, fd);
     else
         edit_alone(r, &e, more, n, fd);
     if (!n)

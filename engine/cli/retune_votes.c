@@ -1,112 +1,202 @@
-/* retune_votes.c - what ranks say of a change that one of them is asked for: see retune_votes.h. */
+/* retune_votes.c - of several ranks one is asked for a change, and all are changed, or none: see retune_votes.h.
+ *
+ * What a rank is asked for goes with the rounds (ranks_run.c), of which all see the same: so all begin the same changes,
+ * in one order. Votes are gathered on a channel of their own. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cli/ranks_told.h"
 #include "cli/retune_votes.h"
 
-/* In front of the words of a note; vote NOT: they ask for a change. */
-typedef struct said { gp_vote vote; uint64_t text; double pause_ms, told_ms; } said;
+typedef struct ballot { gp_vote vote; int saved, bytes; uint64_t text; double pause_ms, told_ms; } ballot;
 
 static struct {
-    said *first, *second;              /* of each rank, in this change */
-    char **words;                      /* with the last of both, for free() */
-    bool files, begun;                 /* it is about files that were saved; a change is under way */
-    gp_note *later, **last;            /* what is asked for meanwhile */
-} votes = { .last = &votes.later };
+    pthread_mutex_t lock;              /* of what follows */
+    gp_ask *out, *in;                  /* the first of those that all are to hear, that all have heard */
+    bool over;
+    void (*wake)(void *);
+    void *arg;
+    int saved;                         /* how often this rank saw files saved */
+    int *passed;                       /* the thread's that has the rounds: what each had said of that */
+    ballot *of;                        /* the retuner's: the last vote of each, with these words */
+    char **words;
+} votes = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static said said_by(const gp_note *note)
+/* ---- what is asked for ----------------------------------------------------- */
+
+static gp_ask *new_ask(int from, const void *data, size_t n)
 {
-    said s = { .vote = GP_VOTE_NOT };
-    if (note->n >= sizeof s)
-        memcpy(&s, note->text, sizeof s);
-    return s;
+    gp_ask *a = gp_ranks_room(1, sizeof *a + n + 1);
+    a->from = from;
+    memcpy(a->line, data, n);
+    return a;
 }
 
-const char *gp_votes_line(const gp_note *note)
+static void append(gp_ask **to, gp_ask *a)
 {
-    return note->n >= sizeof(said) ? note->text + sizeof(said) : "";
+    while (*to)
+        to = &(*to)->next;
+    *to = a;
 }
 
-static bool send(said s, const char *words)
+static gp_ask *first_of(gp_ask **of)
 {
-    size_t n = strlen(words);
-    char *text = gp_ranks_room(sizeof s + n, 1);
-    memcpy(text, &s, sizeof s);
-    memcpy(text + sizeof s, words, n);
-    bool sent = gp_ranks_note(text, sizeof s + n);
-    free(text);
-    return sent;
+    gp_ask *a = *of;
+    if (a)
+        *of = a->next;
+    return a;
+}
+
+void gp_votes_open(void)
+{
+    const size_t n = (size_t)gp_ranks();
+    votes.passed = gp_ranks_room(n, sizeof *votes.passed), votes.of = gp_ranks_room(n, sizeof *votes.of);
+    votes.words = gp_ranks_room(n, sizeof *votes.words);
+}
+
+void gp_votes_listen(void (*wake)(void *arg), void *arg)
+{
+    pthread_mutex_lock(&votes.lock);
+    votes.wake = wake, votes.arg = arg;
+    pthread_mutex_unlock(&votes.lock);
 }
 
 bool gp_votes_ask(const char *line)
 {
-    return send((said){ .vote = GP_VOTE_NOT }, line);
+    pthread_mutex_lock(&votes.lock);
+    bool over = votes.over;
+    if (!over)
+        append(&votes.out, new_ask(gp_rank(), line, strlen(line)));
+    pthread_mutex_unlock(&votes.lock);
+    return !over;
 }
 
-void gp_votes_say(gp_vote vote, uint64_t text, const char *words, double pause_ms, double told_ms)
+void gp_votes_saved(void)
 {
-    send((said){ vote, text, pause_ms, told_ms }, words ? words : "");
+    pthread_mutex_lock(&votes.lock);
+    votes.saved++;
+    pthread_mutex_unlock(&votes.lock);
 }
 
-static void count(gp_note *note, said s)
+void gp_votes_tell(gp_rank_says *s)
 {
-    said *of = votes.first[note->from].vote == GP_VOTE_NOT ? votes.first : votes.second;
-    of[note->from] = s;
-    free(votes.words[note->from]);
-    votes.words[note->from] = strcpy(gp_ranks_room(note->n + 1, 1), gp_votes_line(note));
+    pthread_mutex_lock(&votes.lock);
+    s->ask = votes.out && !votes.over ? (int)strlen(votes.out->line) : 0;
+    s->saved = votes.over ? votes.passed[gp_rank()] : votes.saved, s->listens = votes.wake != NULL;
+    pthread_mutex_unlock(&votes.lock);
 }
 
-bool gp_votes_take(gp_note *note)
+/* With the lock: what each has said in this round. `lines`: `most` bytes of each. */
+static bool hear(const char *lines, size_t most)
 {
-    said s = said_by(note);
-    bool asks = s.vote == GP_VOTE_NOT;
-    if (asks && !votes.begun)
+    bool saved = false;
+    for (int r = 0; r < gp_ranks(); r++) {
+        const gp_rank_says *s = gp_told_by(r);
+        if (s->ask)
+            append(&votes.in, new_ask(r, lines + (size_t)r * most, (size_t)s->ask));
+        saved |= s->saved > votes.passed[r], votes.passed[r] = s->saved;
+    }
+    if (saved)
+        append(&votes.in, new_ask(GP_ASK_FILES, votes.passed, (size_t)gp_ranks() * sizeof *votes.passed));
+    return saved || most;
+}
+
+bool gp_votes_pass(gp_errs *errs)
+{
+    size_t most = 0;
+    bool listen = true;
+    for (int r = 0; r < gp_ranks(); r++) {
+        const gp_rank_says *s = gp_told_by(r);
+        most = (size_t)s->ask > most ? (size_t)s->ask : most, listen &= s->listens;
+    }
+    if (!listen)                       /* a rank that has no retuner does not vote */
         return true;
-    if (!asks && votes.begun)
-        count(note, s);
-    if (asks && (*gp_votes_line(note) || !votes.files || votes.first[note->from].vote != GP_VOTE_NOT))
-        note->next = NULL, *votes.last = note, votes.last = &note->next;
-    else
-        free(note);
-    return false;
-}
-
-gp_note *gp_votes_next(void)
-{
-    gp_note *note = votes.later;
-    if (note && !(votes.later = note->next))
-        votes.last = &votes.later;
-    return note;
-}
-
-void gp_votes_begin(const gp_note *ask)
-{
-    size_t n = (size_t)gp_ranks();
-    votes.first = gp_ranks_room(n, sizeof *votes.first), votes.second = gp_ranks_room(n, sizeof *votes.second);
-    votes.words = gp_ranks_room(n, sizeof *votes.words);
-    votes.begun = true, votes.files = !*gp_votes_line(ask);
+    char *lines = NULL;
+    if (most) {
+        pthread_mutex_lock(&votes.lock);
+        gp_ask *own = gp_told_by(gp_rank())->ask ? first_of(&votes.out) : NULL;
+        pthread_mutex_unlock(&votes.lock);
+        char *mine = gp_ranks_room(most, 1);
+        lines = gp_ranks_gather(own ? strcpy(mine, own->line) : mine, (int)most, errs);
+        free(mine), free(own);
+        if (!lines)
+            return false;
+    }
+    pthread_mutex_lock(&votes.lock);
+    void (*wake)(void *) = hear(lines, most) ? votes.wake : NULL;
+    void *arg = votes.arg;
+    pthread_mutex_unlock(&votes.lock);
+    free(lines);
+    if (wake)
+        wake(arg);
+    return true;
 }
 
 void gp_votes_end(void)
 {
-    for (int r = 0; r < gp_ranks(); r++)
-        free(votes.words[r]);
-    free(votes.first), free(votes.second), free(votes.words);
-    votes.begun = false;
+    gp_ask *a;
+    pthread_mutex_lock(&votes.lock);
+    votes.over = true;
+    while ((a = first_of(&votes.out)))
+        free(a);
+    pthread_mutex_unlock(&votes.lock);
 }
 
-bool gp_votes_have(bool second)
+/* Were these files saved before each rank compiled what it last voted on? */
+static bool is_voted(const gp_ask *a)
 {
-    bool all = true;
-    for (int r = 0; r < gp_ranks(); r++)
-        all &= votes.first[r].vote != GP_VOTE_NOT;
-    for (int r = 0; second && all && gp_votes_go() && r < gp_ranks(); r++)
-        all &= votes.first[r].vote != GP_VOTE_READY || votes.second[r].vote != GP_VOTE_NOT;
+    bool voted = a->from == GP_ASK_FILES;
+    for (int r = 0; voted && r < gp_ranks(); r++) {
+        int saved;
+        memcpy(&saved, a->line + (size_t)r * sizeof saved, sizeof saved);
+        voted = saved <= votes.of[r].saved;
+    }
+    return voted;
+}
+
+gp_ask *gp_votes_next(void)
+{
+    gp_ask *a;
+    pthread_mutex_lock(&votes.lock);
+    while ((a = first_of(&votes.in)) && is_voted(a))
+        free(a);
+    pthread_mutex_unlock(&votes.lock);
+    return a;
+}
+
+bool gp_votes_are_asked(void)
+{
+    pthread_mutex_lock(&votes.lock);
+    bool asked = votes.in;
+    pthread_mutex_unlock(&votes.lock);
+    return asked;
+}
+
+/* ---- votes ------------------------------------------------------------------- */
+
+bool gp_votes_cast(gp_vote vote, bool files, uint64_t text, const char *words, double pause_ms, double told_ms)
+{
+    const int me = gp_rank(), ranks = gp_ranks();
+    int most = 0;
+    words = words ? words : "";
+    ballot mine = { vote, files ? votes.saved : votes.of[me].saved, (int)strlen(words), text, pause_ms, told_ms };
+    ballot *of = gp_ranks_gather_on(GP_CHANNEL_VOTES, &mine, sizeof mine);
+    for (int r = 0; of && r < ranks; r++)
+        most = of[r].bytes > most ? of[r].bytes : most;
+    char *padded = gp_ranks_room((size_t)most, 1);
+    char *all = of ? gp_ranks_gather_on(GP_CHANNEL_VOTES, strcpy(padded, words), most) : NULL;
+    for (int r = 0; all && r < ranks; r++) {
+        votes.of[r] = of[r];
+        free(votes.words[r]);
+        votes.words[r] = memcpy(gp_ranks_room((size_t)most, 1), all + (size_t)r * (size_t)most, (size_t)of[r].bytes);
+    }
+    free(padded), free(of), free(all);
     return all;
 }
 
 static bool has_text(int r)
 {
-    return votes.first[r].vote == GP_VOTE_READY || votes.first[r].vote == GP_VOTE_SAME;
+    return votes.of[r].vote == GP_VOTE_READY || votes.of[r].vote == GP_VOTE_SAME;
 }
 
 int gp_votes_other_text(void)
@@ -115,19 +205,15 @@ int gp_votes_other_text(void)
     while (first < gp_ranks() && !has_text(first))
         first++;
     for (int r = first + 1; r < gp_ranks(); r++)
-        if (has_text(r) && votes.first[r].text != votes.first[first].text)
+        if (has_text(r) && votes.of[r].text != votes.of[first].text)
             return r;
     return -1;
 }
 
 bool gp_votes_go(void)
 {
-    int ready = 0, not = 0;
-    for (int r = 0; r < gp_ranks(); r++) {
-        gp_vote v = votes.first[r].vote;
-        ready += v == GP_VOTE_READY, not += v == GP_VOTE_REFUSED || v == GP_VOTE_NOT;
-    }
-    return ready && !not && gp_votes_other_text() < 0;
+    int first;
+    return gp_votes_of(GP_VOTE_READY, &first) && !gp_votes_of(GP_VOTE_REFUSED, &first) && gp_votes_other_text() < 0;
 }
 
 int gp_votes_of(gp_vote vote, int *first)
@@ -135,14 +221,14 @@ int gp_votes_of(gp_vote vote, int *first)
     int n = 0;
     *first = -1;
     for (int r = gp_ranks(); r--;)
-        if ((votes.second[r].vote ? votes.second : votes.first)[r].vote == vote)
+        if (votes.of[r].vote == vote)
             n++, *first = r;
     return n;
 }
 
 const char *gp_votes_words(int rank)
 {
-    return votes.words[rank] ? votes.words[rank] : "";
+    return votes.words[rank];
 }
 
 void gp_votes_changes(char *text, size_t max, double *pause_ms, double *told_ms)
@@ -153,12 +239,12 @@ void gp_votes_changes(char *text, size_t max, double *pause_ms, double *told_ms)
     bool *is = gp_ranks_room((size_t)gp_ranks(), sizeof *is);
     *text = 0, *pause_ms = *told_ms = 0;
     for (int r = 0; r < gp_ranks(); r++) {
-        const said *s = &votes.second[r];
-        if (s->vote != GP_VOTE_CHANGED)
+        const ballot *b = &votes.of[r];
+        if (b->vote != GP_VOTE_CHANGED)
             continue;
         is[r] = true, changed++;
-        *pause_ms = s->pause_ms > *pause_ms ? s->pause_ms : *pause_ms;
-        *told_ms = s->told_ms > *told_ms ? s->told_ms : *told_ms;
+        *pause_ms = b->pause_ms > *pause_ms ? b->pause_ms : *pause_ms;
+        *told_ms = b->told_ms > *told_ms ? b->told_ms : *told_ms;
         if (n < max && !strstr(text, gp_votes_words(r)))       /* a file may have another name on each rank */
             n += (size_t)snprintf(text + n, max - n, "%s%s", n ? ", " : "", gp_votes_words(r));
     }

@@ -4,7 +4,7 @@
 #include "mpi/shim.h"
 
 /* Communicators of gpipe alone, as a library in the same process may use MPI, too: one for each channel. */
-enum { CHANNELS = 65 };
+enum { CHANNELS = 66 };
 static struct { MPI_Comm all; MPI_Request request; } channel[CHANNELS];
 static int nchannels;
 
