@@ -3,7 +3,7 @@
  * The thread waits for files to be saved and for settings, compiles, and has gp_pipeline_retune pause the run; the
  * run's own thread goes on with what gp_retuner_next gives it. All pipelines that ran stay until the end, since
  * stages that stay open belong to the one that opened them. Of several ranks one that is asked tells all, itself,
- * too: each does it when it hears that (retune_votes.h). */
+ * too: each does it when it hears that (ranks/votes.c). */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #include <unistd.h>
 #include "base/yaml.h"
 #include "cli/live.h"
-#include "cli/retune_votes.h"
 #include "cli/retuner.h"
 
 enum { QUIET_MS = 20, LATEST_MS = 200, FEW = 8 };
@@ -86,12 +85,12 @@ static void do_asked(gp_retuner *r, gp_asked *a)
     const char **set = NULL;
     int n = settings(&arena, a->line, &set);
     const char *why = n < 0 ? "out of memory" : !n ? "this is not a list of settings" : r->why_not;
-    if (!why && gp_ranks() > 1 && gp_votes_ask(a->line)) {
+    if (!why && gp_ranks_n(r->args->ranks) > 1 && gp_votes_ask(r->args->ranks, a->line)) {
         *r->last_told = a, r->last_told = &a->next, a->next = NULL;
         gp_arena_free(&arena);
         return;
     }
-    if (why || gp_ranks() > 1)
+    if (why || gp_ranks_n(r->args->ranks) > 1)
         gp_refuse(a->fd, why ? why : "the run is over");
     else
         gp_retuner_edit(r, set, n, a->fd);
@@ -110,10 +109,10 @@ static gp_asked *first_of(gp_asked **first, gp_asked ***last)
 /* What all were asked for. The others wait for the vote of this rank, also when the runs are over. */
 static void do_heard(gp_retuner *r)
 {
-    for (gp_ask *ask; (ask = gp_votes_next()); free(ask)) {
+    for (gp_ask *ask; (ask = gp_votes_next(r->args->ranks)); free(ask)) {
         gp_arena arena = { 0 };
         const char **set = NULL;
-        gp_asked *a = ask->from == gp_rank() ? first_of(&r->told, &r->last_told) : NULL;
+        gp_asked *a = ask->from == gp_rank(r->args->ranks) ? first_of(&r->told, &r->last_told) : NULL;
         int n = ask->from == GP_ASK_FILES ? 0 : settings(&arena, ask->line, &set);
         gp_retuner_edit(r, set, n, a ? a->fd : -1);
         gp_arena_free(&arena);
@@ -151,9 +150,9 @@ static int sleep_for(gp_retuner *r, int ms)
     until.tv_nsec += ms % 1000 * 1000000L;
     until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000, until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&r->lock);
-    for (int e = 0; !e && !r->stop && !r->first && !gp_votes_are_asked();)
+    for (int e = 0; !e && !r->stop && !r->first && !gp_votes_are_asked(r->args->ranks);)
         e = ms < 0 ? pthread_cond_wait(&r->wake, &r->lock) : pthread_cond_timedwait(&r->wake, &r->lock, &until);
-    int n = r->stop || r->first || gp_votes_are_asked();
+    int n = r->stop || r->first || gp_votes_are_asked(r->args->ranks);
     pthread_mutex_unlock(&r->lock);
     return n;
 }
@@ -181,8 +180,8 @@ static void *retuner_main(void *arg)
         do_heard(r);
         if (!p[1].revents || !is_saved(r) || is_stopping(r))
             continue;
-        if (gp_ranks() > 1)
-            gp_votes_saved();
+        if (gp_ranks_n(r->args->ranks) > 1)
+            gp_votes_saved(r->args->ranks);
         else
             gp_retuner_edit(r, NULL, 0, -1);
     }
@@ -200,7 +199,7 @@ gp_retuner *gp_retuner_start(const gp_args *args, const gp_registry *registry, c
                            .nparts = 1, .cap = FEW, .since = gp_seconds(), .reply_fd = -1,
                            .wake_fd = args->watch ? eventfd(0, EFD_CLOEXEC) : -1 };
         r->last = &r->first, r->last_told = &r->told;
-        if (gp_ranks() > 1)
+        if (gp_ranks_n(r->args->ranks) > 1)
             r->options.pause = gp_retuner_pause, r->options.pause_arg = r;
         parts[0].l = *first, parts[0].set = args->set, parts[0].nset = args->nset;
         pthread_mutex_init(&r->lock, NULL);
@@ -208,7 +207,7 @@ gp_retuner *gp_retuner_start(const gp_args *args, const gp_registry *registry, c
         if (args->watch && (r->watched = gp_watch_new(errs)))
             gp_watch_files(r->watched, first->pipeline);
         if ((!args->watch || (r->watched && r->wake_fd >= 0)) && !pthread_create(&r->thread, NULL, retuner_main, r)) {
-            gp_votes_listen(asks_came, r);
+            gp_votes_listen(args->ranks, asks_came, r);
             asks_came(r);             /* before */
             return r;
         }

@@ -3,7 +3,6 @@
 #define GP_CLI_RETUNER_H
 
 #include <pthread.h>
-#include "cli/ranks.h"
 #include "cli/retune.h"
 
 enum { GP_RATE_AFTER_S = 1 };          /* a rate is measured for so long, where the run goes on */

@@ -4,7 +4,7 @@
 #include "api/forms.h"
 #include "base/plural.h"
 #include "cli/live.h"
-#include "cli/ranks_same.h"
+#include "ranks/same.h"
 #include "cli/report.h"
 #include "cli/verb.h"
 #include "simulate/simulate.h"
@@ -55,7 +55,7 @@ static bool compile(simulating *s, gp_loaded *l, const gp_args *args, const gp_m
 
 /* ---- what a run in several ranks would refuse before it starts -------- */
 
-/* No rate is predicted of it: the plan of each rank is made, and what ranks would tell each other by MPI (ranks_agree.c)
+/* No rate is predicted of it: the plan of each rank is made, and what ranks would tell each other by MPI (ranks/agree.c)
  * is taken from it. */
 typedef struct asking {
     const gp_args *args;
@@ -69,8 +69,8 @@ typedef struct asking {
 static int local_of(const gp_args *args, int rank)
 {
     int before = 0;
-    while (before < rank && gp_node_of(rank - before - 1, args->ranks, args->nodes)
-                            == gp_node_of(rank, args->ranks, args->nodes))
+    while (before < rank && gp_node_of(rank - before - 1, args->nranks, args->nodes)
+                            == gp_node_of(rank, args->nranks, args->nodes))
         before++;
     return before;
 }
@@ -91,7 +91,7 @@ static void note(const asking *x, int rank, const gp_pipeline *p)
 static bool ask(const asking *x, int *status)
 {
     note(x, 0, x->first->pipeline);
-    for (int r = 1; r < x->args->ranks; r++) {
+    for (int r = 1; r < x->args->nranks; r++) {
         gp_errs errs = { .n = 0 };
         gp_loaded l;
         bool ok = compile_as(x, r, &l, &errs);
@@ -110,7 +110,7 @@ static bool ask(const asking *x, int *status)
 static bool compare(const asking *x, gp_errs *errs)
 {
     gp_ranks_clash clash;
-    int ranks = x->args->ranks;
+    int ranks = x->args->nranks;
     if (!gp_ranks_find_alike(x->first->pipeline, x->stage, x->nstages, ranks, errs))
         return false;
     if (!gp_ranks_clash_of(x->stage, x->nstages, ranks, &clash))
@@ -133,9 +133,9 @@ static bool ranks_agree(const gp_args *args, const gp_loaded *first, const gp_ma
     asking x = { .args = args, .first = first, .machine = m, .registry = registry,
                  .nstages = gp_rank_stages(first->pipeline, NULL, 0) };
     gp_errs errs = { .n = 0 };
-    if (args->ranks < 2)
+    if (args->nranks < 2)
         return true;
-    x.stage = calloc((size_t)args->ranks * (size_t)x.nstages + 1, sizeof *x.stage);
+    x.stage = calloc((size_t)args->nranks * (size_t)x.nstages + 1, sizeof *x.stage);
     bool ok = x.stage || gp_fail(&errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     ok = ok && ask(&x, status) && compare(&x, &errs);
     if (errs.failed)
@@ -170,7 +170,7 @@ static const gp_simulated *simulate(simulating *s)
     as_run.nset = 0;
     as_run = gp_args_with(&s->arena, &as_run, set, n);
     gp_args as_asked = gp_args_with(&s->arena, &as_run, args->set, args->nset);
-    as_run.ranks = 0;
+    as_run.nranks = 0;
     if (!args->machine)
         add_devices(&other->machine, &as_asked);
     if (!compile(s, &s->run, &as_run, here) || !compile(s, &s->plan, &as_asked, &other->machine))
@@ -182,11 +182,11 @@ static const gp_simulated *simulate(simulating *s)
     gp_costs *c = run ? gp_costs_for(&s->arena, run, before, plan, s->errs) : NULL;
     if (!c)
         return NULL;
-    c->ranks = args->ranks, c->nodes = args->nodes, s->costs = c;
+    c->ranks = args->nranks, c->nodes = args->nodes, s->costs = c;
     bool moved = !args->machine || gp_costs_move(c, plan, before, other, args->machine, s->errs);
     if (!gp_costs_suffice(c, plan, args->machine, s->errs) || !moved)
         return NULL;
-    uint64_t of_ranks = (uint64_t)args->ranks * OF_A_RANK;
+    uint64_t of_ranks = (uint64_t)args->nranks * OF_A_RANK;
     return gp_simulate(&s->arena, plan, c, of_ranks > FRAMES ? of_ranks : FRAMES, SLICES, s->errs);
 }
 
@@ -214,7 +214,7 @@ static bool show(simulating *s, const gp_simulated *x)
                               .nset = s->args->nset, .environment = { .cores = x->report->cpus } };
     about.assumed = gp_costs_assume(&s->arena, s->costs, gp_pipeline_plan(p), &about.nassumed);
     gp_environment here;
-    gp_environment_read(&here, -1);
+    gp_environment_read(&here, -1, gp_commit);
     memcpy(about.environment.date, here.date, sizeof here.date);
     memcpy(about.environment.commit, here.commit, sizeof here.commit);
     gp_verdict_find(x->report, p);
@@ -236,7 +236,7 @@ static int simulate_verb(const gp_args *args, const gp_registry *registry, gp_er
                 "--with run.json", args->operand[0]);
         return gp_errs_exit(errs);
     }
-    int ranks = args->ranks ? args->ranks : 1;
+    int ranks = args->nranks ? args->nranks : 1;
     if (args->nodes > ranks) {
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--nodes %d: there %s %d rank%s, and each machine has at least one; "
                 "say --ranks", args->nodes, ranks == 1 ? "is" : "are", ranks, gp_plural(ranks));
@@ -279,7 +279,7 @@ const gp_verb gp_verb_simulate = {
     .target = GP_TARGET_TOLD, .run = simulate_verb,
     .options = (const gp_option[]){
         GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_REPORT, GP_OPTION_WITH, GP_OPTION_MACHINE,
-        { "ranks", 0, "N", GP_TO_COUNT(ranks),
+        { "ranks", 0, "N", GP_TO_COUNT(nranks),
           "simulate N processes, each with a share of the frames, as 'mpirun -n N' starts them" },
         { "nodes", 0, "M", GP_TO_COUNT(nodes), "the machines that these are on, all alike; default 1" },
         GP_OPTION_JSON, GP_OPTION_QUIET,

@@ -1,23 +1,14 @@
-/* ranks_told.c - what the ranks have told of themselves, added up: see ranks_told.h. */
+/* told.c - what the ranks have told of themselves, added up: see inside.h. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli/live.h"
-#include "cli/ranks_same.h"
-#include "cli/ranks_told.h"
+#include "ranks/inside.h"
 
 enum { FEW = 10 };                     /* frames that a rank may be behind */
 
 typedef gp_rank_says says;
 typedef struct staged { uint64_t frames, bytes; } staged;
 typedef struct held { int held, depth; } held;
-
-static struct {
-    size_t few, each;                  /* bytes of a `says`, without what stages and buffers count, and with it */
-    says *mine;
-    pthread_mutex_t lock;
-    char *last;                        /* of each, in `each` bytes: under the lock, or by the thread that writes it */
-} told = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static staged *stages_of(const says *s)
 {
@@ -29,32 +20,32 @@ static held *buffers_of(const says *s)
     return (held *)(stages_of(s) + s->stages);
 }
 
-static says *of_rank(int r)
+static says *of_rank(gp_ranks *us, int r)
 {
-    return (says *)(told.last + (size_t)r * told.each);
+    return (says *)(us->told.last + (size_t)r * us->told.each);
 }
 
-const gp_rank_says *gp_told_by(int r)
+const gp_rank_says *gp_told_by(gp_ranks *us, int r)
 {
-    return of_rank(r);
+    return of_rank(us, r);
 }
 
-gp_rank_says *gp_told_open(const gp_pipeline *p)
+gp_rank_says *gp_told_open(gp_ranks *us, const gp_pipeline *p)
 {
     gp_stage_info st;
     says counts = { .frames = gp_frames_of(p) };
     for (int i = 0; gp_pipeline_stage(p, i, &st); i++)
         counts.nsources += !st.nin, counts.stages++, counts.buffers += st.nin;
-    told.few = sizeof counts + (size_t)counts.nsources * sizeof *counts.source;
-    told.each = told.few + (size_t)counts.stages * sizeof(staged) + (size_t)counts.buffers * sizeof(held);
-    told.mine = gp_ranks_room(1, told.each), told.last = gp_ranks_room((size_t)gp_ranks(), told.each);
-    *told.mine = counts;
-    return told.mine;
+    us->told.few = sizeof counts + (size_t)counts.nsources * sizeof *counts.source;
+    us->told.each = us->told.few + (size_t)counts.stages * sizeof(staged) + (size_t)counts.buffers * sizeof(held);
+    us->told.mine = gp_ranks_room(us, 1, us->told.each), us->told.last = gp_ranks_room(us, (size_t)us->n, us->told.each);
+    *us->told.mine = counts;
+    return us->told.mine;
 }
 
-void gp_told_count(const gp_counters *c)
+void gp_told_count(gp_ranks *us, const gp_counters *c)
 {
-    says *s = told.mine;
+    says *s = us->told.mine;
     for (int i = 0; i < s->nsources && i < c->nsources; i++) {
         const gp_account *a = &c->source[i];
         s->source[i] = (gp_rank_counted){ a->in, a->out, a->dropped, a->failed, a->cancelled };
@@ -71,53 +62,53 @@ void gp_told_count(const gp_counters *c)
     }
 }
 
-static void keep(int first, int n, const char *of, size_t bytes)
+static void keep(gp_ranks *us, int first, int n, const char *of, size_t bytes)
 {
-    pthread_mutex_lock(&told.lock);
+    pthread_mutex_lock(&us->told.lock);
     for (int i = 0; i < n; i++)
-        memcpy(of_rank(first + i), of + (size_t)i * bytes, bytes);
-    pthread_mutex_unlock(&told.lock);
+        memcpy(of_rank(us, first + i), of + (size_t)i * bytes, bytes);
+    pthread_mutex_unlock(&us->told.lock);
 }
 
-bool gp_told_round(bool counted, gp_errs *errs)
+bool gp_told_round(gp_ranks *us, bool counted, gp_errs *errs)
 {
-    size_t n = counted ? told.each : told.few;
-    char *of = gp_ranks_gather(told.mine, (int)n, errs);
+    size_t n = counted ? us->told.each : us->told.few;
+    char *of = gp_ranks_gather(us, us->told.mine, (int)n, errs);
     if (of)
-        keep(0, gp_ranks(), of, n);
+        keep(us, 0, us->n, of, n);
     free(of);
     return of;
 }
 
-void gp_told_pass(int from, int to)
+void gp_told_pass(gp_ranks *us, int from, int to)
 {
-    char *of = gp_ranks_room(1, told.each);
-    memcpy(of, told.mine, told.each);
-    if (!gp_ranks_pass(from, to, of, (int)told.each) && to == gp_rank())
-        keep(from, 1, of, told.each);
+    char *of = gp_ranks_room(us, 1, us->told.each);
+    memcpy(of, us->told.mine, us->told.each);
+    if (!gp_ranks_pass(us, from, to, of, (int)us->told.each) && to == us->rank)
+        keep(us, from, 1, of, us->told.each);
     free(of);
 }
 
-/* Until looked() nothing changes. So many ranks have told something, to this one or (`first`) to rank 0 alone. */
-static int look(bool first)
+/* Until looked(us) nothing changes. So many ranks have told something, to this one or (`first`) to rank 0 alone. */
+static int look(gp_ranks *us, bool first)
 {
-    pthread_mutex_lock(&told.lock);
-    return told.last && !(first && gp_rank()) ? gp_ranks() : 0;
+    pthread_mutex_lock(&us->told.lock);
+    return us->told.last && !(first && us->rank) ? us->n : 0;
 }
 
-static void looked(void)
+static void looked(gp_ranks *us)
 {
-    pthread_mutex_unlock(&told.lock);
+    pthread_mutex_unlock(&us->told.lock);
 }
 
-int gp_told_end(int first, double *seconds)
+int gp_told_end(gp_ranks *us, int first, double *seconds)
 {
-    int ranks = look(false), status = first < 0 ? 0 : of_rank(first)->status;
+    int ranks = look(us, false), status = first < 0 ? 0 : of_rank(us, first)->status;
     for (int r = 0; r < ranks; r++) {
-        status = status ? status : of_rank(r)->status;         /* that of a signal */
-        *seconds = of_rank(r)->seconds > *seconds ? of_rank(r)->seconds : *seconds;
+        status = status ? status : of_rank(us, r)->status;         /* that of a signal */
+        *seconds = of_rank(us, r)->seconds > *seconds ? of_rank(us, r)->seconds : *seconds;
     }
-    looked();
+    looked(us);
     return status;
 }
 
@@ -130,44 +121,44 @@ static void add_sources(gp_account *a, int n, const says *s)
     }
 }
 
-void gp_ranks_sum(gp_account *a, int n)
+void gp_ranks_sum(gp_ranks *us, gp_account *a, int n)
 {
-    for (int r = 0, ranks = look(false); r < ranks; r++)
-        if (r != gp_rank())
-            add_sources(a, n, of_rank(r));
-    looked();
+    for (int r = 0, ranks = look(us, false); r < ranks; r++)
+        if (r != us->rank)
+            add_sources(a, n, of_rank(us, r));
+    looked(us);
 }
 
-void gp_ranks_told(int r, gp_account *a, int n)
+void gp_told_sources(gp_ranks *us, int r, gp_account *a, int n)
 {
-    int ranks = look(false);
+    int ranks = look(us, false);
     for (int i = 0; ranks && i < n; i++)
         a[i].in = a[i].out = a[i].dropped = a[i].failed = a[i].cancelled = 0;
     if (ranks)
-        add_sources(a, n, of_rank(r));
-    looked();
+        add_sources(a, n, of_rank(us, r));
+    looked(us);
 }
 
 /* Do all of so many ranks count the same stages and buffers? */
-static bool are_alike(int ranks, const gp_counters *c)
+static bool are_alike(gp_ranks *us, int ranks, const gp_counters *c)
 {
     bool alike = ranks > 0;
     for (int r = 0; alike && r < ranks; r++)
-        alike = of_rank(r)->nstages == c->nstages && of_rank(r)->nbuffers == c->nbuffers
-            && of_rank(r)->names == of_rank(0)->names;
+        alike = of_rank(us, r)->nstages == c->nstages && of_rank(us, r)->nbuffers == c->nbuffers
+            && of_rank(us, r)->names == of_rank(us, 0)->names;
     return alike;
 }
 
-bool gp_ranks_fills(const gp_counters *c, double *fill)
+bool gp_ranks_fills(gp_ranks *us, const gp_counters *c, double *fill)
 {
-    int ranks = look(true);
-    bool alike = are_alike(ranks, c);
+    int ranks = look(us, true);
+    bool alike = are_alike(us, ranks, c);
     for (int r = 0; alike && r < ranks; r++)
         for (int b = 0; b < c->nbuffers; b++) {
-            const held *of = buffers_of(of_rank(r)) + b;
+            const held *of = buffers_of(of_rank(us, r)) + b;
             fill[r * c->nbuffers + b] = of->depth > 0 ? (double)of->held / of->depth : 0;
         }
-    looked();
+    looked(us);
     return alike;
 }
 
@@ -189,14 +180,14 @@ static void add_counted(gp_counters *c, const says *s)
         c->buffer[i].held += buffers_of(s)[i].held, c->buffer[i].depth += buffers_of(s)[i].depth;
 }
 
-void gp_ranks_whole(gp_counters *c, gp_ranks_way *w)
+void gp_ranks_whole(gp_ranks *us, gp_counters *c, gp_ranks_way *w)
 {
-    int ranks = look(true);
-    bool alike = are_alike(ranks, c);
+    int ranks = look(us, true);
+    bool alike = are_alike(us, ranks, c);
     uint64_t most = 0;
     w->behind = -1, w->behind_done = 0, w->left = -1;
     for (int r = 0; r < ranks; r++) {
-        const says *s = of_rank(r);
+        const says *s = of_rank(us, r);
         uint64_t done = done_by(s);
         double left = done ? ((double)s->frames - (double)done) / (double)done : -1;
         most = done > most ? done : most;
@@ -211,7 +202,7 @@ void gp_ranks_whole(gp_counters *c, gp_ranks_way *w)
         if (alike)
             add_counted(c, s);
     }
-    looked();
+    looked(us);
     if (most - w->behind_done < FEW || (double)w->behind_done >= 0.9 * (double)most)
         w->behind = -1;
 }
