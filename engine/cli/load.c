@@ -97,7 +97,7 @@ void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
     size_t n = 0;
     if (!gp_ranks_say(args->ranks, &rank))
         return;
-    bool whole = gp_ranks_n(args->ranks) > 1 && gp_memfile_open(&m);        /* what other ranks say does not come between */
+    bool whole = gp_ranks_n(args->ranks) > 1 && gp_memfile_open(&m);    /* what others say does not come between */
     print_errs(whole ? m.f : stderr, rank, args, l, errs);
     char *text = whole ? gp_memfile_close(&m, &n) : NULL;
     if (text)

@@ -314,7 +314,8 @@ static void report_none(const gp_retuner *r, edit *e, bool files, int fd)
 {
     gp_ranks *us = r->args->ranks;
     int first, refused = gp_votes_of(us, GP_VOTE_REFUSED, &first), other = files ? gp_votes_other_text(us) : -1;
-    int failed = refused ? 0 : gp_votes_of(us, GP_VOTE_FAILED, &first), same, over = gp_votes_of(us, GP_VOTE_OVER, &same);
+    int failed = refused ? 0 : gp_votes_of(us, GP_VOTE_FAILED, &first), same;
+    int over = gp_votes_of(us, GP_VOTE_OVER, &same);
     gp_errs errs = { .n = 0 };
     if (other >= 0 && !refused)
         gp_fail(&errs, GP_E_USAGE, (gp_loc){ .file = e->args.operand[0] }, "rank %d has another text of it than "

@@ -63,8 +63,8 @@ static int exit_code(gp_outcome outcome, const gp_errs *errs)
 }
 
 /* Goes on for as long as it is retuned. *p: what it ran under last. */
-static gp_outcome run_on(gp_ranks *us, gp_pipeline **p, gp_retuner *r, const gp_run_options *o, gp_meter *meter, gp_metrics *metrics,
-                         gp_errs *errs)
+static gp_outcome run_on(gp_ranks *us, gp_pipeline **p, gp_retuner *r, const gp_run_options *o, gp_meter *meter,
+                         gp_metrics *metrics, gp_errs *errs)
 {
     gp_outcome outcome = gp_pipeline_run(*p, o, errs);
     while (outcome == GP_PAUSED) {
@@ -109,7 +109,8 @@ static int give_up(gp_ranks *us, gp_loaded *l, gp_report_files *files, gp_errs *
 }
 
 /* The exit code, where that has been `status`. */
-static int write_reports(gp_ranks *us, gp_report_files *files, const gp_pipeline *p, gp_outcome outcome, int status, gp_errs *errs)
+static int write_reports(gp_ranks *us, gp_report_files *files, const gp_pipeline *p, gp_outcome outcome, int status,
+                         gp_errs *errs)
 {
     int before = errs->failed;
     if (gp_ranks_n(us) == 1)

@@ -1,5 +1,5 @@
-/* agree.c - before anything runs: do all ranks run the same, find the same files, and no two write one? See ranks.h, and
- * same.h for what needs no MPI. */
+/* agree.c - before anything runs: do all ranks run the same, find the same files, and no two write one? See ranks.h;
+ * same.h has what needs no MPI. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/path.h"
@@ -126,8 +126,8 @@ bool gp_ranks_clash_fail(const gp_pipeline *p, const gp_rank_stage *of, int n, i
 typedef struct said {
     char version[64];
     uint64_t text, settings;
-    int loaded, status, stages;
-    bool account;
+    int status, stages;
+    bool loaded, account;
 } said;
 
 bool gp_ranks_joins(void *arg, const char *stage)
@@ -153,7 +153,7 @@ bool gp_ranks_say(gp_ranks *us, const char **name)
 
 static said say(const gp_ranks *us, const gp_ranks_has *mine, bool ok, const gp_errs *errs)
 {
-    said s = { .text = gp_ranks_hash(0, mine->text, mine->len), .settings = mine->settings, .loaded = mine->text != NULL,
+    said s = { .text = gp_ranks_hash(0, mine->text, mine->len), .settings = mine->settings, .loaded = mine->text,
                .status = ok ? 0 : gp_errs_exit(errs), .stages = ok ? gp_rank_stages(mine->pipeline, NULL, 0) : 0,
                .account = mine->account };
     snprintf(s.version, sizeof s.version, "%s", us->host->version);
@@ -192,7 +192,7 @@ static bool check_stages(gp_ranks *us, const gp_ranks_has *mine, int n, gp_errs 
     gp_rank_stage *own = gp_ranks_room(us, (size_t)n, sizeof *own);
     gp_ranks_clash clash;
     (void)gp_rank_stages(mine->pipeline, own, n);
-    gp_rank_stage *of = gp_ranks_gather(us, own, n * (int)sizeof *own, errs);
+    gp_rank_stage *of = gp_ranks_gather(us, own, n * (int)sizeof *own, false, errs);
     bool ok = of && gp_ranks_find_alike(mine->pipeline, of, n, us->n, errs);
     if (ok && gp_ranks_clash_of(of, n, us->n, &clash)) {
         us->speaker.rank = clash.a;        /* others may have other paths */
@@ -209,7 +209,7 @@ bool gp_ranks_agree(gp_ranks *us, const gp_ranks_has *mine, bool ok, gp_errs *er
     if (us->n == 1)
         return ok;
     gp_errs differ = { .n = 0 };
-    said own = say(us, mine, ok, errs), *of = gp_ranks_gather(us, &own, sizeof own, errs);
+    said own = say(us, mine, ok, errs), *of = gp_ranks_gather(us, &own, sizeof own, false, errs);
     if (!of && gp_ranks_is_first(us))
         gp_ranks_speak(us);
     if (of && !are_same(us, of, mine->file, &differ))

@@ -35,7 +35,7 @@ static offset *measure(gp_ranks *us, gp_errs *errs)
         o[r].error = INFINITY;
     for (int i = 0; i <= EXCHANGES; i++) {
         mine.begun = gp_now_ns();
-        stamps *all = gp_ranks_gather_now(us, &mine, sizeof mine, errs);
+        stamps *all = gp_ranks_gather(us, &mine, sizeof mine, true, errs);
         if (!all)
             return NULL;
         mine.over = gp_now_ns();
@@ -52,7 +52,7 @@ bool gp_ranks_clocks_begin(gp_ranks *us, gp_errs *errs)
 {
     char mine[HOST] = "";
     gethostname(mine, HOST - 1);
-    return (us->clocks.host = gp_ranks_gather(us, mine, HOST, errs)) && (us->clocks.begin = measure(us, errs));
+    return (us->clocks.host = gp_ranks_gather(us, mine, HOST, false, errs)) && (us->clocks.begin = measure(us, errs));
 }
 
 bool gp_ranks_clocks_end(gp_ranks *us, gp_errs *errs)

@@ -12,17 +12,16 @@
 /* How far a rank is: its run is set up; is over; what there was to say of it is said; it ends. */
 enum { SETTING_UP, IS_UP, IS_OVER, IS_SAID, IS_DONE, NO_ROUNDS };
 
-/* What each rank tells all of itself, round after round (watch.c). status: of its own error; level: of gp_cancel; meets:
- * it waits for others in a collective; ask, saved, listens: of votes.c; seconds: that its run took; frames: that its
- * sources make (< 0: not known). Behind the sources there is room for `stages` and `buffers`; nstages, nbuffers: how
- * many it has counted, which have names of this sum. */
-typedef struct gp_rank_counted { uint64_t in, out, dropped, failed, cancelled; } gp_rank_counted;     /* of one source */
+/* What each rank tells all of itself, round after round (watch.c). status: of its own error; level: of gp_cancel;
+ * meets: it waits for others in a collective; ask, saved, listens: of votes.c; seconds: that its run took; frames: that
+ * its sources make (< 0: not known). Behind the sources there is room for `stages` and `buffers`; nstages, nbuffers:
+ * how many it has counted, which have names of this sum. */
 typedef struct gp_rank_says {
     int state, level, status, meets, ask, saved, listens, nsources, stages, buffers, nstages, nbuffers;
     uint64_t names;
     int64_t frames;
     double seconds;
-    gp_rank_counted source[];
+    gp_account source[];               /* without their names */
 } gp_rank_says;
 
 struct gp_ranks {
@@ -39,10 +38,10 @@ struct gp_ranks {
         int status;                        /* with which it ends then; 0: that of a stall, which it says */
     } limit;
     /* meet.c */
-    pthread_mutex_t calls;                 /* several threads send, each on a channel of its own, and MPI takes one call at a time */
+    pthread_mutex_t calls;                 /* several threads send, each on its channel; MPI takes one call at a time */
     int64_t wait_ns; const char *wait_what, *wait_key;         /* see gp_ranks_wait_for */
     long gathers;                          /* on channel 0, so far */
-    long *heard;                           /* the gather in which each rank has called last; 0: in none since this waits */
+    long *heard;                           /* the gather in which each rank called last; 0: in none since this waits */
     atomic_bool apart;                     /* a gather has failed; before: */
     bool *lost; int nlost;
     struct { int n; struct meeting *of; atomic_int waits; } meetings;      /* of collectives; it waits in so many */
@@ -70,12 +69,11 @@ struct gp_ranks {
         gp_errs errs;                      /* the thread's */
         bool named;                        /* who is lost: that was said */
     } run;
-    /* told.c */
     struct {
-        size_t few, each;                  /* bytes of a gp_rank_says, without what stages and buffers count, and with it */
+        size_t few, each;                  /* bytes of a gp_rank_says, without what stages and buffers count; with it */
         gp_rank_says *mine;
         pthread_mutex_t lock;
-        char *last;                        /* of each, in `each` bytes: under the lock, or by the thread that writes it */
+        char *last;                        /* of each, in `each` bytes: under the lock, or by the thread of rounds */
     } told;
     /* votes.c */
     struct {
@@ -109,15 +107,13 @@ void gp_ranks_limit(gp_ranks *us, int64_t ns, const char *doing, int status);
 int64_t gp_ranks_since(double *then);
 int64_t gp_ranks_rest(int64_t ns);         /* sleeps; the time that it took, of which a moment counts at most */
 const char *gp_ranks_names(gp_ranks *us, const bool *is, char buf[200]);       /* "rank 2", "ranks 0, 2"; returns buf */
-const char *gp_ranks_time(int64_t ns, char buf[32]);           /* "30 s"; returns buf */
+/* "waited 30 s for rank 2 to start", which `key` could change: an error. False. */
+bool gp_ranks_waited(int64_t ns, const char *key, const char *whom, gp_errs *errs);
 
 /* meet.c. Sends `n` bytes of each rank to all: one after the other, for free(). Waits, but not for ever: NULL with an
- * error, which names the ranks that did not come. Those are lost, and there is no other gather. */
-void *gp_ranks_gather(gp_ranks *us, const void *mine, int n, gp_errs *errs);
-/* The same for times: looks all the time whether that is there. */
-void *gp_ranks_gather_now(gp_ranks *us, const void *mine, int n, gp_errs *errs);
-/* The same of bytes[r] of each rank r. */
-void *gp_ranks_gather_any(gp_ranks *us, const void *mine, const int *bytes, gp_errs *errs);
+ * error, which names the ranks that did not come. Those are lost, and there is no other gather. now: for times, it
+ * looks all the time whether that is there. */
+void *gp_ranks_gather(gp_ranks *us, const void *mine, int n, bool now, gp_errs *errs);
 /* On a channel of its own, by a thread of its own: waits until all have come, or (NULL) some are lost. */
 enum { GP_CHANNEL_VOTES = 1, GP_CHANNEL_COLLECTIVES };
 void *gp_ranks_gather_on(gp_ranks *us, int channel, const void *mine, int n);
@@ -136,9 +132,9 @@ bool gp_ranks_meets(gp_ranks *us);
 /* agree.c */
 void gp_ranks_speak(gp_ranks *us);         /* from now on each rank says what there is to say, by its name */
 
-/* clock.c, for what has times of several ranks: all call the first before the run, and the other when it is over, by the
- * thread that gathers. Then each has the clock of each beside that of rank 0, which is no further off than *error_ns,
- * and a name of the machine of each. */
+/* clock.c, for what has times of several ranks: all call the first before the run, and the other when it is over, by
+ * the thread that gathers. Then each has the clock of each beside that of rank 0, which is no further off than
+ * *error_ns, and a name of the machine of each. */
 bool gp_ranks_clocks_begin(gp_ranks *us, gp_errs *errs);
 bool gp_ranks_clocks_end(gp_ranks *us, gp_errs *errs);
 gp_clock gp_ranks_clock(gp_ranks *us, int r, double *error_ns);
@@ -149,18 +145,11 @@ int gp_ranks_done(gp_ranks *us, int status);
 bool gp_ranks_over(gp_ranks *us);          /* can they exchange what is left to say? All ranks find the same */
 void gp_ranks_are_named(gp_ranks *us);     /* that some are lost was said, behind the run */
 
-/* told.c: what each has told, added up. */
-gp_rank_says *gp_told_open(gp_ranks *us, const gp_pipeline *p);        /* what this rank says */
-void gp_told_count(gp_ranks *us, const gp_counters *c);        /* ... of these */
-bool gp_told_round(gp_ranks *us, bool counted, gp_errs *errs); /* one round; counted: with what stages and buffers count */
-void gp_told_pass(gp_ranks *us, int from, int to);             /* without rounds: what rank `from` says, to rank `to` */
-/* The exit code of all: that of rank `first`, or of any. *seconds becomes that of the one that took longest. */
-int gp_told_end(gp_ranks *us, int first, double *seconds);
-const gp_rank_says *gp_told_by(gp_ranks *us, int r);           /* last; for the thread that calls gp_told_round */
+const gp_rank_says *gp_told_by(gp_ranks *us, int r);           /* last; for the thread that has the rounds */
 void gp_told_sources(gp_ranks *us, int r, gp_account *a, int n);       /* sets those of that rank */
 
-/* votes.c, for the thread that has the rounds. What this rank is asked for, in what it says; hears what all are; nothing
- * from now on. */
+/* votes.c, for the thread that has the rounds. What this rank is asked for, in what it says; hears what all are;
+ * nothing from now on. */
 void gp_votes_open(gp_ranks *us);
 void gp_votes_tell(gp_ranks *us, gp_rank_says *s);
 bool gp_votes_pass(gp_ranks *us, gp_errs *errs);

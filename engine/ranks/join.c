@@ -50,11 +50,12 @@ const char *gp_ranks_names(gp_ranks *us, const bool *is, char buf[200])
     return buf;
 }
 
-const char *gp_ranks_time(int64_t ns, char buf[32])
+bool gp_ranks_waited(int64_t ns, const char *key, const char *whom, gp_errs *errs)
 {
-    double s = (double)ns / 1e9;
-    snprintf(buf, 32, s < 600 ? "%.3g s" : "%.0f s", s);
-    return buf;
+    double s = 1e-9 * (double)ns;
+    gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, s < 600 ? "waited %.3g s for %s" : "waited %.0f s for %s", s, whom);
+    gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "'%s' says how long to wait", key);
+    return false;
 }
 
 /* ---- who is here, without MPI ---------------------------------------- */
@@ -131,45 +132,43 @@ static int started_here(void)
 
 /* ---- the thread ------------------------------------------------------ */
 
-static void not_joined(gp_ranks *us, gp_errs *errs)
+/* Whom it waits for that has not come. */
+static void not_joined(gp_ranks *us, char whom[300])
 {
     bool *here = gp_ranks_room(us, (size_t)us->n, sizeof *here);
-    char names[200], time[32];
+    char names[200];
     int n = 0, all = started_here();
     for (int r = 0; r < us->n; r++)
         n += here[r] = r == us->rank || !take_name(r, false);
-    gp_ranks_time(us->limit.ns, time);
-    if (all == us->n && n < all) {
-        for (int r = 0; r < all; r++)
-            here[r] = !here[r];
-        gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for %s to start", time, gp_ranks_names(us, here, names));
-    } else if (all && n < all) {
-        gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for all %d ranks to start: of %d on this machine %s came",
-                time, us->n, all, gp_ranks_names(us, here, names));
-    } else {
-        gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for all %d ranks to start: on this machine %s came", time,
-                us->n, gp_ranks_names(us, here, names));
-    }
+    bool sees_all = all == us->n && n < all;
+    for (int r = 0; sees_all && r < all; r++)
+        here[r] = !here[r];
+    gp_ranks_names(us, here, names);
+    if (sees_all)
+        snprintf(whom, 300, "%s to start", names);
+    else if (all && n < all)
+        snprintf(whom, 300, "all %d ranks to start: of %d on this machine %s came", us->n, all, names);
+    else
+        snprintf(whom, 300, "all %d ranks to start: on this machine %s came", us->n, names);
     free(here);
-    gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "'--join-timeout' says how long to wait");
 }
 
-/* One on this machine says it, and stays a moment, so that no other does; they give it time to. */
+/* One on this machine says who did not come, and stays a moment, so that no other does; they give it time to. */
 static void give_up(gp_ranks *us)
 {
     gp_errs errs = { .n = 0 };
-    char time[32];
+    char whom[300];
+    bool says = us->limit.doing || take_name(-1, true);
     if (us->limit.status)
         _exit(us->limit.status);
     if (us->limit.doing)
-        gp_fail(&errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for other ranks %s", gp_ranks_time(us->limit.ns, time),
-                us->limit.doing);
-    else if (take_name(-1, true))
-        not_joined(us, &errs);
+        snprintf(whom, sizeof whom, "other ranks %s", us->limit.doing);
+    else if (says)
+        not_joined(us, whom);
     gp_ranks_speak(us);
-    if (errs.n)
+    if (says && !gp_ranks_waited(us->limit.ns, "--join-timeout", whom, &errs))
         us->host->say(us, &errs), us->host->flush();
-    sleep(errs.n ? 1 : 2);
+    sleep(says ? 1 : 2);
     _exit(gp_errs_exit(&(gp_errs){ .n = 1, .failed = 1, .e = { { .code = GP_E_STALL } } }));
 }
 
@@ -315,7 +314,8 @@ static bool start(gp_ranks *us, int ranks, gp_errs *errs)
                        "of that launcher's MPI, or name the right one in GPIPE_MPI", ranks, mpi->library(), there,
                        mpi->library());
     us->rank = rank;
-    us->heard = gp_ranks_room(us, (size_t)ranks, sizeof *us->heard), us->lost = gp_ranks_room(us, (size_t)ranks, sizeof *us->lost);
+    us->heard = gp_ranks_room(us, (size_t)ranks, sizeof *us->heard);
+    us->lost = gp_ranks_room(us, (size_t)ranks, sizeof *us->lost);
     gp_ranks_wait_for(us, us->join_ns, "to compile the pipeline", "--join-timeout");
     return true;
 }

@@ -70,14 +70,6 @@ void gp_ranks_wait_for(gp_ranks *us, int64_t ns, const char *what, const char *k
     us->wait_ns = ns, us->wait_what = what, us->wait_key = key;
 }
 
-static bool give_up(const gp_ranks *us, const char *whom, gp_errs *errs)
-{
-    char time[32];
-    gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for %s", gp_ranks_time(us->wait_ns, time), whom);
-    gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "'%s' says how long to wait", us->wait_key);
-    return false;
-}
-
 const bool *gp_ranks_lost(gp_ranks *us)
 {
     return atomic_load(&us->apart) && us->nlost ? us->lost : NULL;
@@ -110,22 +102,17 @@ static const char *call(gp_ranks *us, bool comes, bool now)
 
 static void have_lost(gp_ranks *us, gp_errs *errs)
 {
-    char names[200], whom[300], time[32];
+    char names[200], whom[300];
     for (int r = 0; r < us->n; r++)
         us->nlost += us->lost[r] = r != us->rank && !us->heard[r];
-    if (!us->nlost) {
-        gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "waited %s for what all ranks have sent: MPI does not bring it",
-                gp_ranks_time(us->wait_ns, time));
-        return;
-    }
-    gp_ranks_names(us, us->lost, names);
-    snprintf(whom, sizeof whom, "%s %s", names, us->wait_what);
-    give_up(us, whom, errs);
+    snprintf(whom, sizeof whom, us->nlost ? "%s %s" : "what all ranks have sent: MPI does not bring it",
+             gp_ranks_names(us, us->lost, names), us->wait_what);
+    gp_ranks_waited(us->wait_ns, us->wait_key, whom, errs);
 }
 
 /* After a gather that failed a rank begins no other one: the ranks may no longer be in the same one, and MPI may still
  * hold the memory of this one. */
-static void *gather(gp_ranks *us, const void *mine, int n, double spin_s, gp_errs *errs)
+void *gp_ranks_gather(gp_ranks *us, const void *mine, int n, bool now, gp_errs *errs)
 {
     bool done = false, over = false;
     int64_t late = 0, called = 0;
@@ -139,17 +126,17 @@ static void *gather(gp_ranks *us, const void *mine, int n, double spin_s, gp_err
     double since = now_s(), begun = since;
     const char *why = start_sending(us, 0, sent, n, all);
     while (!why && !over && !(why = is_sent(us, 0, &done)) && !done) {
-        if (spin_s > 0 && now_s() - begun < spin_s) {
+        if (now && now_s() - begun < 10 * SPIN_S) {
             sched_yield();
             continue;
         }
-        bool comes = !late, now;
+        bool comes = !late, calls;
         gp_ranks_rest(1000000);                        /* the others may need the core */
         late += gp_ranks_since(&since);
-        over = us->wait_ns && late > us->wait_ns, now = over || late - called > us->wait_ns / CALLS;
-        if (us->wait_ns && (comes || now))
-            why = call(us, comes, now);
-        if (now)
+        over = us->wait_ns && late > us->wait_ns, calls = over || late - called > us->wait_ns / CALLS;
+        if (us->wait_ns && (comes || calls))
+            why = call(us, comes, calls);
+        if (calls)
             called = late;
     }
     if (why)
@@ -158,16 +145,6 @@ static void *gather(gp_ranks *us, const void *mine, int n, double spin_s, gp_err
         have_lost(us, errs);
     atomic_store(&us->apart, why || !done);
     return why || !done ? NULL : all;
-}
-
-void *gp_ranks_gather(gp_ranks *us, const void *mine, int n, gp_errs *errs)
-{
-    return gather(us, mine, n, 0, errs);
-}
-
-void *gp_ranks_gather_now(gp_ranks *us, const void *mine, int n, gp_errs *errs)
-{
-    return gather(us, mine, n, 10 * SPIN_S, errs);
 }
 
 void *gp_ranks_gather_on(gp_ranks *us, int channel, const void *mine, int n)
@@ -181,21 +158,6 @@ void *gp_ranks_gather_on(gp_ranks *us, int channel, const void *mine, int n)
     while (!why && !(why = is_sent(us, channel, &done)) && !done && !atomic_load(&us->apart))
         gp_ranks_rest(1000000);
     return done ? all : NULL;          /* else MPI may still have it */
-}
-
-void *gp_ranks_gather_any(gp_ranks *us, const void *mine, const int *bytes, gp_errs *errs)
-{
-    size_t most = 0, sum = 0;
-    for (int r = 0; r < us->n; r++)
-        most = (size_t)bytes[r] > most ? (size_t)bytes[r] : most;
-    char *padded = gp_ranks_room(us, most, 1);
-    if (bytes[us->rank])
-        memcpy(padded, mine, (size_t)bytes[us->rank]);
-    char *all = gp_ranks_gather(us, padded, (int)most, errs);
-    for (int r = 0; all && r < us->n; sum += (size_t)bytes[r++])
-        memmove(all + sum, all + (size_t)r * most, (size_t)bytes[r]);
-    free(padded);
-    return all;
 }
 
 /* ---- collective stages ----------------------------------------------- */
@@ -273,7 +235,8 @@ static bool end(gp_ranks *us, int collective, long begun, int n, gp_errs *errs)
         done = gp_ranks_meet(us, collective, NULL, (size_t)n, &all, errs);
         late = done ? 0 : late + gp_ranks_rest(1000000);
         if (us->wait_ns && late > us->wait_ns)
-            return give_up(us, "what other ranks had begun to send: one is stopped, killed or out of reach", errs);
+            return gp_ranks_waited(us->wait_ns, us->wait_key, "what other ranks had begun to send: one is "
+                                   "stopped, killed or out of reach", errs);
     }
     return done > 0;
 }
@@ -285,7 +248,7 @@ bool gp_ranks_meet_close(gp_ranks *us, gp_errs *errs)
     has *mine = gp_ranks_room(us, (size_t)n, sizeof *mine);
     for (int k = 0; k < n; k++)
         mine[k] = (has){ .begun = us->meetings.of[k].begun, .n = us->meetings.of[k].n };
-    has *of = n ? gp_ranks_gather(us, mine, n * (int)sizeof *mine, errs) : NULL;
+    has *of = n ? gp_ranks_gather(us, mine, n * (int)sizeof *mine, false, errs) : NULL;
     bool ok = of || !n;
     for (int k = 0; ok && k < n; k++) {
         has most = { 0 };

@@ -46,8 +46,8 @@ bool gp_ranks_is_first(gp_ranks *us);      /* of those that are not lost */
 
 /* ---- agree.c: before anything runs --------------------------------------- */
 
-/* What a rank has: loaded where `text` is there; settings: hash of what else is to be the same; account: it prints where
- * the time went; runs: what is compiled is to run. */
+/* What a rank has: loaded where `text` is there; settings: hash of what else is to be the same; account: it prints
+ * where the time went; runs: what is compiled is to run. */
 typedef struct gp_ranks_has {
     const char *file, *text;
     size_t len;
@@ -63,7 +63,7 @@ bool gp_ranks_agree(gp_ranks *us, const gp_ranks_has *mine, bool ok, gp_errs *er
 bool gp_ranks_joins(void *us, const char *stage);
 /* Is it this rank that says what there is to say? If so, *name is what it says first: "rank 2: ", or "". */
 bool gp_ranks_say(gp_ranks *us, const char **name);
-bool gp_ranks_account(gp_ranks *us);       /* does rank 0 print where the time went? Known to all after gp_ranks_agree */
+bool gp_ranks_account(gp_ranks *us);       /* does rank 0 print where the time went? After gp_ranks_agree */
 
 /* ---- watch.c: while it runs ---------------------------------------------- */
 
@@ -96,9 +96,10 @@ bool gp_ranks_fills(gp_ranks *us, const gp_counters *c, double *fill);
 /* All hear of a change, in the same order. Each makes it ready and votes; where one cannot, none is changed. Else each
  * pauses and goes on, and votes on how that went.
  *
- * What a rank says of a change: first one of READY, SAME (nothing changes there), REFUSED, OVER (its run is). Then, where
- * all go on, those that were ready: CHANGED, FAILED (it goes on as it was), or OVER; the others the same again. */
-typedef enum gp_vote { GP_VOTE_READY, GP_VOTE_SAME, GP_VOTE_REFUSED, GP_VOTE_OVER, GP_VOTE_CHANGED, GP_VOTE_FAILED } gp_vote;
+ * What a rank says of a change: first one of READY, SAME (nothing changes there), REFUSED, OVER (its run is). Then,
+ * where all go on, those that were ready: CHANGED, FAILED (it goes on as it was), OVER; others the same again. */
+typedef enum gp_vote { GP_VOTE_READY, GP_VOTE_SAME, GP_VOTE_REFUSED, GP_VOTE_OVER, GP_VOTE_CHANGED,
+                       GP_VOTE_FAILED } gp_vote;
 
 /* One change that all have heard of: by a line of settings of rank `from`; or files that some saw saved. */
 enum { GP_ASK_FILES = -1 };
@@ -129,8 +130,8 @@ void gp_votes_changes(gp_ranks *us, char *text, size_t max, double *pause_ms, do
 
 /* ---- replaced.c, report.c: what is left of it ------------------------------ */
 
-/* gp_run_options.replaced, of a gp_ranks: kept, until all tell each other (gp_ranks_said); where not all ranks can, each
- * tells of itself. */
+/* gp_run_options.replaced, of a gp_ranks: kept, until all tell each other (gp_ranks_said); where not all ranks can,
+ * each tells of itself. */
 void gp_ranks_note_replaced(void *us, const gp_replaced *r);
 /* On the rank that tells it, behind that: warnings of what all replaced, or keep, in the pipeline's `file`. */
 void gp_ranks_replaced(gp_ranks *us, const char *file, gp_errs *errs);

@@ -40,16 +40,20 @@ static int add(replaced *all, int n, const replaced *r)
 
 bool gp_ranks_hear_replaced(gp_ranks *us, gp_errs *errs)
 {
-    int own = us->replaced.n * (int)sizeof *us->replaced.of, n = 0, sum = 0;
-    int *bytes = gp_ranks_gather(us, &own, sizeof own, errs);
-    replaced *all = bytes ? gp_ranks_gather_any(us, us->replaced.of, bytes, errs) : NULL;
+    int most = 0, n = 0, *of = gp_ranks_gather(us, &us->replaced.n, sizeof n, false, errs);
+    for (int r = 0; of && r < us->n; r++)
+        most = of[r] > most ? of[r] : most;
+    replaced *mine = gp_ranks_room(us, (size_t)most, sizeof *mine);
+    if (us->replaced.n)
+        memcpy(mine, us->replaced.of, (size_t)us->replaced.n * sizeof *mine);
+    replaced *all = of ? gp_ranks_gather(us, mine, most * (int)sizeof *mine, false, errs) : NULL;
+    for (int r = 0; all && r < us->n; r++)
+        for (int i = 0; i < of[r]; i++)
+            n = add(all, n, &all[r * most + i]);       /* in its place, or further ahead */
+    free(mine), free(of);
     if (!all)
         return false;
-    for (int r = 0; r < us->n; r++)
-        sum += bytes[r] / (int)sizeof *all;
-    for (int i = 0; i < sum; i++)
-        n = add(all, n, &all[i]);      /* n <= i: in its place, or further ahead */
-    free(us->replaced.of), free(bytes);
+    free(us->replaced.of);
     us->replaced.of = all, us->replaced.n = n, us->replaced.merged = true;
     return true;
 }

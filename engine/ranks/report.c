@@ -356,7 +356,8 @@ static void show_own(gp_whole *w, gp_outcome outcome)
     gp_own_report_free(&w->own);
 }
 
-void gp_ranks_report(gp_ranks *us, gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, int status, gp_errs *errs)
+void gp_ranks_report(gp_ranks *us, gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, int status,
+                     gp_errs *errs)
 {
     const bool *lost = gp_ranks_lost(us);
     const size_t n = (size_t)us->n;

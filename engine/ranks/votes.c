@@ -37,7 +37,8 @@ static gp_ask *first_of(gp_ask **of)
 void gp_votes_open(gp_ranks *us)
 {
     const size_t n = (size_t)us->n;
-    us->votes.passed = gp_ranks_room(us, n, sizeof *us->votes.passed), us->votes.of = gp_ranks_room(us, n, sizeof *us->votes.of);
+    us->votes.passed = gp_ranks_room(us, n, sizeof *us->votes.passed);
+    us->votes.of = gp_ranks_room(us, n, sizeof *us->votes.of);
     us->votes.words = gp_ranks_room(us, n, sizeof *us->votes.words);
 }
 
@@ -104,7 +105,7 @@ bool gp_votes_pass(gp_ranks *us, gp_errs *errs)
         gp_ask *own = gp_told_by(us, us->rank)->ask ? first_of(&us->votes.out) : NULL;
         pthread_mutex_unlock(&us->votes.lock);
         char *mine = gp_ranks_room(us, most, 1);
-        lines = gp_ranks_gather(us, own ? strcpy(mine, own->line) : mine, (int)most, errs);
+        lines = gp_ranks_gather(us, own ? strcpy(mine, own->line) : mine, (int)most, false, errs);
         free(mine), free(own);
         if (!lines)
             return false;
@@ -164,11 +165,11 @@ bool gp_votes_are_asked(gp_ranks *us)
 bool gp_votes_cast(gp_ranks *us, gp_vote vote, bool files, const char *text, size_t len, const char *words,
                    double pause_ms, double told_ms)
 {
-    const int me = us->rank, ranks = us->n;
+    const int ranks = us->n;
     int most = 0;
     words = words ? words : "";
-    ballot mine = { vote, files ? us->votes.saved : us->votes.of[me].saved, (int)strlen(words), gp_ranks_hash(0, text, len),
-                    pause_ms, told_ms };
+    ballot mine = { vote, files ? us->votes.saved : us->votes.of[us->rank].saved, (int)strlen(words),
+                    gp_ranks_hash(0, text, len), pause_ms, told_ms };
     ballot *of = gp_ranks_gather_on(us, GP_CHANNEL_VOTES, &mine, sizeof mine);
     for (int r = 0; of && r < ranks; r++)
         most = of[r].bytes > most ? of[r].bytes : most;
@@ -177,7 +178,8 @@ bool gp_votes_cast(gp_ranks *us, gp_vote vote, bool files, const char *text, siz
     for (int r = 0; all && r < ranks; r++) {
         us->votes.of[r] = of[r];
         free(us->votes.words[r]);
-        us->votes.words[r] = memcpy(gp_ranks_room(us, (size_t)most, 1), all + (size_t)r * (size_t)most, (size_t)of[r].bytes);
+        us->votes.words[r] = gp_ranks_room(us, (size_t)most, 1);
+        memcpy(us->votes.words[r], all + (size_t)r * (size_t)most, (size_t)of[r].bytes);
     }
     free(padded), free(of), free(all);
     return all;
@@ -202,7 +204,8 @@ int gp_votes_other_text(gp_ranks *us)
 bool gp_votes_go(gp_ranks *us)
 {
     int first;
-    return gp_votes_of(us, GP_VOTE_READY, &first) && !gp_votes_of(us, GP_VOTE_REFUSED, &first) && gp_votes_other_text(us) < 0;
+    return gp_votes_of(us, GP_VOTE_READY, &first) && !gp_votes_of(us, GP_VOTE_REFUSED, &first)
+        && gp_votes_other_text(us) < 0;
 }
 
 int gp_votes_of(gp_ranks *us, gp_vote vote, int *first)

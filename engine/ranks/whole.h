@@ -1,5 +1,5 @@
-/* whole.h - what the files share that make one report of several ranks: report.c, who says what when, and the report and
- * the trace of all; bound.c, which rank bounds the whole. */
+/* whole.h - what the files share that make one report of several ranks: report.c, who says what when, and the report
+ * and the trace of all; bound.c, which rank bounds the whole. */
 #ifndef GP_RANKS_WHOLE_H
 #define GP_RANKS_WHOLE_H
 
@@ -7,7 +7,8 @@
 
 /* The texts of a rank, in the order in which rank 0 hears them. Each is of all ranks, or of the one that bounds the
  * whole. */
-typedef enum gp_rank_text { GP_RANK_REPORT, GP_RANK_ACCOUNT, GP_RANK_PAGE_EVENTS, GP_RANK_EVENTS, GP_RANK_TEXTS } gp_rank_text;
+typedef enum gp_rank_text { GP_RANK_REPORT, GP_RANK_ACCOUNT, GP_RANK_PAGE_EVENTS, GP_RANK_EVENTS,
+                            GP_RANK_TEXTS } gp_rank_text;
 
 /* What each rank says first, and rank 0 then tells all. busiest_ns: of the stage (per worker) or the engine that was
  * busy longest */
