@@ -160,25 +160,25 @@ static int sleep_for(gp_retuner *r, int ms)
 static void *retuner_main(void *arg)
 {
     gp_retuner *r = arg;
+    bool polls = r->watched;
     struct pollfd p[2] = { { r->wake_fd, POLLIN, 0 }, { gp_watch_fd(r->watched), POLLIN, 0 } };
     while (!is_stopping(r)) {
         eventfd_t woken;
         gp_asked *a;
         double left = r->what ? GP_RATE_AFTER_S - (gp_seconds() - r->since) : 0;
         int ms = r->what ? left > 0 ? (int)(1e3 * left) + 1 : 0 : -1;
-        int n = r->watched ? poll(p, 2, ms) : sleep_for(r, ms);
-        if (n < 0 && errno != EINTR)
-            break;
+        int n = polls ? poll(p, 2, ms) : sleep_for(r, ms);
+        polls &= n >= 0 || errno == EINTR;     /* without memory for it no file is watched, but other ranks are answered */
         if (r->what && gp_seconds() - r->since >= GP_RATE_AFTER_S)
             gp_retuner_tell(r);
         if (n <= 0)
             continue;
-        if (r->watched && p[0].revents)
+        if (polls && p[0].revents)
             eventfd_read(r->wake_fd, &woken);
         while (!is_stopping(r) && (a = next_asked(r)))
             do_asked(r, a);
         do_heard(r);
-        if (!p[1].revents || !is_saved(r) || is_stopping(r))
+        if (!polls || !p[1].revents || !is_saved(r) || is_stopping(r))
             continue;
         if (gp_ranks_n(r->args->ranks) > 1)
             gp_votes_saved(r->args->ranks);

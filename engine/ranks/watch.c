@@ -295,7 +295,8 @@ static bool advance(gp_ranks *us, int all)
 {
     const int was = atomic_load(&us->run.all);
     bool ok = true;
-    us->run.begun = true;
+    if (!us->run.begun)                /* later rounds write nothing that others read meanwhile */
+        us->run.begun = true;
     if (was < IS_OVER && all >= IS_OVER) {
         gp_votes_end(us);
         say(us, true);
