@@ -211,7 +211,7 @@ bool gp_ranks_agree(gp_ranks *us, const gp_ranks_has *mine, bool ok, gp_errs *er
     gp_errs differ = { .n = 0 };
     said own = say(us, mine, ok, errs), *of = gp_ranks_gather(us, &own, sizeof own, false, errs);
     if (!of && gp_ranks_is_first(us))
-        gp_ranks_speak(us);
+        us->speaker.all = true;
     if (of && !are_same(us, of, mine->file, &differ))
         *errs = differ;
     if (!of || differ.n)
@@ -229,9 +229,4 @@ bool gp_ranks_agree(gp_ranks *us, const gp_ranks_has *mine, bool ok, gp_errs *er
         return ok && gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = mine->file }, "rank %d cannot run it", first);
     return check_stages(us, mine, most, errs)
         && (!mine->runs || gp_ranks_meet_open(us, mine->pipeline, errs));
-}
-
-void gp_ranks_speak(gp_ranks *us)
-{
-    us->speaker.all = true;
 }

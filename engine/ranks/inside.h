@@ -39,7 +39,8 @@ struct gp_ranks {
     } limit;
     /* meet.c */
     pthread_mutex_t calls;                 /* several threads send, each on its channel; MPI takes one call at a time */
-    int64_t wait_ns; const char *wait_what, *wait_key;         /* see gp_ranks_wait_for */
+    /* So long (0: for ever) others may take ("to compile the pipeline"), as that key says. */
+    int64_t wait_ns; const char *wait_what, *wait_key;
     long gathers;                          /* on channel 0, so far */
     long *heard;                           /* the gather in which each rank called last; 0: in none since this waits */
     atomic_bool apart;                     /* a gather has failed; before: */
@@ -48,14 +49,15 @@ struct gp_ranks {
     /* agree.c */
     struct { int n; const char **name; } joined;               /* the sinks that write one file in all ranks */
     bool account;
-    struct { bool all, names; int rank; char name[32]; } speaker;
+    struct { bool all, names; int rank; char name[32]; } speaker;      /* all: each says what there is to say */
     /* clock.c, of each rank */
     struct { char (*host)[64]; struct offset *begin, *end; } clocks;
     /* watch.c */
     struct {
         pthread_t thread;
         bool watched, timed;               /* timed: with the clocks of all */
-        bool begun, over;                  /* the thread's: there was a round; all know how the runs were */
+        bool begun, over;                  /* the thread's: there was a round, so all can exchange what is left to say;
+                                              all know how the runs were */
         gp_rank_says *mine;                /* the thread's */
         gp_shown shown;
         gp_counters counters;              /* the thread's */
@@ -67,7 +69,7 @@ struct gp_ranks {
         int64_t up_ns;                     /* how long some have been up */
         int first;                         /* the rank whose error ended all; -1: none */
         gp_errs errs;                      /* the thread's */
-        bool named;                        /* who is lost: that was said */
+        bool named;                        /* who is lost: that was said, or is not to be */
     } run;
     struct {
         size_t few, each;                  /* bytes of a gp_rank_says, without what stages and buffers count; with it */
@@ -117,20 +119,14 @@ void *gp_ranks_gather(gp_ranks *us, const void *mine, int n, bool now, gp_errs *
 /* On a channel of its own, by a thread of its own: waits until all have come, or (NULL) some are lost. */
 enum { GP_CHANNEL_VOTES = 1, GP_CHANNEL_COLLECTIVES };
 void *gp_ranks_gather_on(gp_ranks *us, int channel, const void *mine, int n);
-/* From now on so long (0: for ever) for what others have to do meanwhile ("to compile the pipeline"); `key` says so. */
-void gp_ranks_wait_for(gp_ranks *us, int64_t ns, const char *what, const char *key);
 const bool *gp_ranks_lost(gp_ranks *us);   /* of each rank; NULL: none is */
 /* Brings `n` bytes of rank `from` to rank `to`, which both call. Waits for as long as the other takes part in rounds,
  * or, if there are none any more, for --join-timeout. A text: why not. */
 const char *gp_ranks_pass(gp_ranks *us, int from, int to, void *data, int n);
 /* For collectives: a channel for each; when the runs of all are over, the end of what some of them had begun. All ranks
- * call both. Does this rank wait for others in one? */
+ * call both. */
 bool gp_ranks_meet_open(gp_ranks *us, const gp_pipeline *p, gp_errs *errs);
 bool gp_ranks_meet_close(gp_ranks *us, gp_errs *errs);
-bool gp_ranks_meets(gp_ranks *us);
-
-/* agree.c */
-void gp_ranks_speak(gp_ranks *us);         /* from now on each rank says what there is to say, by its name */
 
 /* clock.c, for what has times of several ranks: all call the first before the run, and the other when it is over, by
  * the thread that gathers. Then each has the clock of each beside that of rank 0, which is no further off than
@@ -142,10 +138,8 @@ const char *gp_ranks_machine(gp_ranks *us, int r);
 
 /* watch.c. This rank ends, with that exit code or the one that this returns. Waits for the others. */
 int gp_ranks_done(gp_ranks *us, int status);
-bool gp_ranks_over(gp_ranks *us);          /* can they exchange what is left to say? All ranks find the same */
-void gp_ranks_are_named(gp_ranks *us);     /* that some are lost was said, behind the run */
 
-const gp_rank_says *gp_told_by(gp_ranks *us, int r);           /* last; for the thread that has the rounds */
+gp_rank_says *gp_told_by(gp_ranks *us, int r); /* what it said last; for the thread that has the rounds */
 void gp_told_sources(gp_ranks *us, int r, gp_account *a, int n);       /* sets those of that rank */
 
 /* votes.c, for the thread that has the rounds. What this rank is asked for, in what it says; hears what all are;

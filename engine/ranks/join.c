@@ -165,7 +165,7 @@ static void give_up(gp_ranks *us)
         snprintf(whom, sizeof whom, "other ranks %s", us->limit.doing);
     else if (says)
         not_joined(us, whom);
-    gp_ranks_speak(us);
+    us->speaker.all = true;
     if (says && !gp_ranks_waited(us->limit.ns, "--join-timeout", whom, &errs))
         us->host->say(us, &errs), us->host->flush();
     sleep(says ? 1 : 2);
@@ -316,7 +316,7 @@ static bool start(gp_ranks *us, int ranks, gp_errs *errs)
     us->rank = rank;
     us->heard = gp_ranks_room(us, (size_t)ranks, sizeof *us->heard);
     us->lost = gp_ranks_room(us, (size_t)ranks, sizeof *us->lost);
-    gp_ranks_wait_for(us, us->join_ns, "to compile the pipeline", "--join-timeout");
+    us->wait_ns = us->join_ns, us->wait_what = "to compile the pipeline", us->wait_key = "--join-timeout";
     return true;
 }
 

@@ -65,11 +65,6 @@ const char *gp_ranks_pass(gp_ranks *us, int from, int to, void *data, int n)
 
 /* ---- a gather that does not end -------------------------------------- */
 
-void gp_ranks_wait_for(gp_ranks *us, int64_t ns, const char *what, const char *key)
-{
-    us->wait_ns = ns, us->wait_what = what, us->wait_key = key;
-}
-
 const bool *gp_ranks_lost(gp_ranks *us)
 {
     return atomic_load(&us->apart) && us->nlost ? us->lost : NULL;
@@ -170,11 +165,6 @@ typedef struct meeting {
     long begun;
     bool under_way;
 } meeting;
-
-bool gp_ranks_meets(gp_ranks *us)
-{
-    return atomic_load(&us->meetings.waits);
-}
 
 bool gp_ranks_meet_open(gp_ranks *us, const gp_pipeline *p, gp_errs *errs)
 {

@@ -68,7 +68,7 @@ static bool answers(gp_whole *w, int other, const char *why)
     if (!why || w->gone[other])
         return !w->gone[other];
     w->gone[other] = GP_RANK_SILENT;
-    gp_ranks_are_named(w->us);
+    w->us->run.named = true;
     if (other)
         return gp_fail(w->errs, GP_E_RUN, (gp_loc){ 0 }, "rank %d does not answer, so that what it has to report is "
                        "missing: %s", other, why);
@@ -363,7 +363,7 @@ void gp_ranks_report(gp_ranks *us, gp_report_files *f, const gp_pipeline *p, gp_
     const size_t n = (size_t)us->n;
     gp_errs none = { .n = 0 };
     gp_whole w = { .us = us, .files = f, .p = p, .errs = errs };
-    if (!gp_ranks_over(us) || !(asks_files(&w) || gp_ranks_account(us)))
+    if (!us->run.begun || !(asks_files(&w) || us->account))
         return;
     if (lost && *lost && gp_ranks_is_first(us) && asks_files(&w))
         gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "rank 0 is lost, which writes the report and the trace of all: there "

@@ -33,14 +33,9 @@ static held *buffers_of(const says *s)
     return (held *)(stages_of(s) + s->stages);
 }
 
-static says *of_rank(gp_ranks *us, int r)
+gp_rank_says *gp_told_by(gp_ranks *us, int r)
 {
     return (says *)(us->told.last + (size_t)r * us->told.each);
-}
-
-const gp_rank_says *gp_told_by(gp_ranks *us, int r)
-{
-    return of_rank(us, r);
 }
 
 /* What this rank says. */
@@ -80,7 +75,7 @@ static void keep(gp_ranks *us, int first, int n, const char *of, size_t bytes)
 {
     pthread_mutex_lock(&us->told.lock);
     for (int i = 0; i < n; i++)
-        memcpy(of_rank(us, first + i), of + (size_t)i * bytes, bytes);
+        memcpy(gp_told_by(us, first + i), of + (size_t)i * bytes, bytes);
     pthread_mutex_unlock(&us->told.lock);
 }
 
@@ -120,10 +115,10 @@ static void looked(gp_ranks *us)
 /* The exit code of all: that of rank `first`, or of any. *seconds becomes that of the one that took longest. */
 static int told_end(gp_ranks *us, int first, double *seconds)
 {
-    int ranks = look(us, false), status = first < 0 ? 0 : of_rank(us, first)->status;
+    int ranks = look(us, false), status = first < 0 ? 0 : gp_told_by(us, first)->status;
     for (int r = 0; r < ranks; r++) {
-        status = status ? status : of_rank(us, r)->status;         /* that of a signal */
-        *seconds = of_rank(us, r)->seconds > *seconds ? of_rank(us, r)->seconds : *seconds;
+        status = status ? status : gp_told_by(us, r)->status;         /* that of a signal */
+        *seconds = gp_told_by(us, r)->seconds > *seconds ? gp_told_by(us, r)->seconds : *seconds;
     }
     looked(us);
     return status;
@@ -142,7 +137,7 @@ void gp_ranks_sum(gp_ranks *us, gp_account *a, int n)
 {
     for (int r = 0, ranks = look(us, false); r < ranks; r++)
         if (r != us->rank)
-            add_sources(a, n, of_rank(us, r));
+            add_sources(a, n, gp_told_by(us, r));
     looked(us);
 }
 
@@ -152,7 +147,7 @@ void gp_told_sources(gp_ranks *us, int r, gp_account *a, int n)
     for (int i = 0; ranks && i < n; i++)
         a[i].in = a[i].out = a[i].dropped = a[i].failed = a[i].cancelled = 0;
     if (ranks)
-        add_sources(a, n, of_rank(us, r));
+        add_sources(a, n, gp_told_by(us, r));
     looked(us);
 }
 
@@ -161,8 +156,8 @@ static bool are_alike(gp_ranks *us, int ranks, const gp_counters *c)
 {
     bool alike = ranks > 0;
     for (int r = 0; alike && r < ranks; r++)
-        alike = of_rank(us, r)->nstages == c->nstages && of_rank(us, r)->nbuffers == c->nbuffers
-            && of_rank(us, r)->names == of_rank(us, 0)->names;
+        alike = gp_told_by(us, r)->nstages == c->nstages && gp_told_by(us, r)->nbuffers == c->nbuffers
+            && gp_told_by(us, r)->names == gp_told_by(us, 0)->names;
     return alike;
 }
 
@@ -172,7 +167,7 @@ bool gp_ranks_fills(gp_ranks *us, const gp_counters *c, double *fill)
     bool alike = are_alike(us, ranks, c);
     for (int r = 0; alike && r < ranks; r++)
         for (int b = 0; b < c->nbuffers; b++) {
-            const held *of = buffers_of(of_rank(us, r)) + b;
+            const held *of = buffers_of(gp_told_by(us, r)) + b;
             fill[r * c->nbuffers + b] = of->depth > 0 ? (double)of->held / of->depth : 0;
         }
     looked(us);
@@ -204,7 +199,7 @@ void gp_ranks_whole(gp_ranks *us, gp_counters *c, gp_ranks_way *w)
     uint64_t most = 0;
     w->behind = -1, w->behind_done = 0, w->left = -1;
     for (int r = 0; r < ranks; r++) {
-        const says *s = of_rank(us, r);
+        const says *s = gp_told_by(us, r);
         uint64_t done = done_by(s);
         double left = done ? ((double)s->frames - (double)done) / (double)done : -1;
         most = done > most ? done : most;
@@ -234,7 +229,7 @@ static void wait_for_others(gp_ranks *us, int64_t ns)
     char names[200], whom[300];
     bool *slow = gp_ranks_room(us, (size_t)us->n, sizeof *slow);
     for (int r = us->n; r--;)
-        if (of_rank(us, r)->state == SETTING_UP && !of_rank(us, r)->meets)
+        if (gp_told_by(us, r)->state == SETTING_UP && !gp_told_by(us, r)->meets)
             slow[r] = true;
         else
             up++, first = r;
@@ -255,9 +250,9 @@ static int hear(gp_ranks *us)
 {
     int level = 0, all = IS_DONE;
     for (int r = 0; r < us->n; r++)
-        all = of_rank(us, r)->state < all ? of_rank(us, r)->state : all;
+        all = gp_told_by(us, r)->state < all ? gp_told_by(us, r)->state : all;
     for (int r = 0; atomic_load(&us->run.all) < IS_OVER && r < us->n; r++) {
-        const gp_rank_says *s = of_rank(us, r);
+        const gp_rank_says *s = gp_told_by(us, r);
         if (s->status && !s->level && us->run.first < 0)
             us->run.first = r;
         if (r != us->rank && s->level > level)
@@ -285,7 +280,7 @@ static void say(gp_ranks *us, bool counted)
     gp_rank_says *s = us->run.mine;
     s->state = atomic_load(&us->run.state);        /* first: what it is when it is over is there before it says so */
     s->status = atomic_load(&us->run.status), s->level = us->host->level();
-    s->meets = gp_ranks_meets(us), gp_votes_tell(us, s);
+    s->meets = atomic_load(&us->meetings.waits), gp_votes_tell(us, s);
     if (atomic_load(&us->run.all) < IS_OVER && (counted || s->state >= IS_OVER))
         count(us);
 }
@@ -342,14 +337,15 @@ static void reach(gp_ranks *us, int state)
 bool gp_ranks_watch(gp_ranks *us, const gp_pipeline *p, bool timed, gp_errs *errs)
 {
     gp_pipeline_info is;
-    gp_ranks_speak(us);
+    us->speaker.all = true;
     if (us->n == 1)
         return true;
     gp_pipeline_about(p, &is);
     gp_votes_open(us);
     us->run.mine = told_open(us, p), us->run.timed = timed;
     gp_shown_begin(&us->run.shown, p);
-    gp_ranks_wait_for(us, is.stall_ns, "to give a sign of life: stopped, killed or out of reach?", "stall_timeout");
+    us->wait_ns = is.stall_ns, us->wait_key = "stall_timeout";
+    us->wait_what = "to give a sign of life: stopped, killed or out of reach?";
     us->run.watched = !pthread_create(&us->run.thread, NULL, watch, us);
     return us->run.watched || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "a thread cannot be started");
 }
@@ -410,16 +406,6 @@ int gp_ranks_end(gp_ranks *us, int status, double *seconds, bool *first)
 void gp_ranks_said(gp_ranks *us)
 {
     reach(us, IS_SAID);
-}
-
-bool gp_ranks_over(gp_ranks *us)
-{
-    return us->run.begun;
-}
-
-void gp_ranks_are_named(gp_ranks *us)
-{
-    us->run.named = true;
 }
 
 int gp_ranks_done(gp_ranks *us, int status)
