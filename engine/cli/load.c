@@ -308,7 +308,7 @@ bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_regis
     return ok;
 }
 
-/* FNV-1a, as gp_ranks_hash has it, of what all ranks were given. */
+/* The hash of what all ranks are to be given alike. */
 static uint64_t hash_of(const gp_args *args)
 {
     uint64_t h = gp_ranks_hash(0, &args->quiet, sizeof args->quiet);

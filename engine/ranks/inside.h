@@ -58,7 +58,6 @@ struct gp_ranks {
         bool watched, timed;               /* timed: with the clocks of all */
         bool begun, over;                  /* the thread's: there was a round, so all can exchange what is left to say;
                                               all know how the runs were */
-        gp_rank_says *mine;                /* the thread's */
         gp_shown shown;
         gp_counters counters;              /* the thread's */
         atomic_int state, status;          /* of this one */
@@ -73,7 +72,7 @@ struct gp_ranks {
     } run;
     struct {
         size_t few, each;                  /* bytes of a gp_rank_says, without what stages and buffers count; with it */
-        gp_rank_says *mine;
+        gp_rank_says *mine;                /* what this rank says: the thread's */
         pthread_mutex_t lock;
         char *last;                        /* of each, in `each` bytes: under the lock, or by the thread of rounds */
     } told;

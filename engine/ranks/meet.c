@@ -105,21 +105,28 @@ static void have_lost(gp_ranks *us, gp_errs *errs)
     gp_ranks_waited(us->wait_ns, us->wait_key, whom, errs);
 }
 
+/* Begins to gather; of the room at *all, which MPI has until that is done, the end has what this rank sends. */
+static const char *begin_gather(gp_ranks *us, int channel, const void *mine, int n, char **all)
+{
+    char *sent = (*all = gp_ranks_room(us, (size_t)n, (size_t)us->n + 1)) + (size_t)n * (size_t)us->n;
+    memcpy(sent, mine, (size_t)n);
+    return start_sending(us, channel, sent, n, *all);
+}
+
 /* After a gather that failed a rank begins no other one: the ranks may no longer be in the same one, and MPI may still
  * hold the memory of this one. */
 void *gp_ranks_gather(gp_ranks *us, const void *mine, int n, bool now, gp_errs *errs)
 {
     bool done = false, over = false;
     int64_t late = 0, called = 0;
+    char *all;
     if (atomic_load(&us->apart)) {
         gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "%d rank%s lost", us->nlost, us->nlost > 1 ? "s are" : " is");
         return NULL;
     }
-    char *all = gp_ranks_room(us, (size_t)n, (size_t)us->n + 1), *sent = all + (size_t)n * (size_t)us->n;
-    memcpy(sent, mine, (size_t)n);
     us->gathers++;
     double since = now_s(), begun = since;
-    const char *why = start_sending(us, 0, sent, n, all);
+    const char *why = begin_gather(us, 0, mine, n, &all);
     while (!why && !over && !(why = is_sent(us, 0, &done)) && !done) {
         if (now && now_s() - begun < 10 * SPIN_S) {
             sched_yield();
@@ -145,14 +152,11 @@ void *gp_ranks_gather(gp_ranks *us, const void *mine, int n, bool now, gp_errs *
 void *gp_ranks_gather_on(gp_ranks *us, int channel, const void *mine, int n)
 {
     bool done = false;
-    if (atomic_load(&us->apart))
-        return NULL;
-    char *all = gp_ranks_room(us, (size_t)n, (size_t)us->n + 1), *sent = all + (size_t)n * (size_t)us->n;
-    memcpy(sent, mine, (size_t)n);
-    const char *why = start_sending(us, channel, sent, n, all);
+    char *all;
+    const char *why = atomic_load(&us->apart) ? "some are lost" : begin_gather(us, channel, mine, n, &all);
     while (!why && !(why = is_sent(us, channel, &done)) && !done && !atomic_load(&us->apart))
         gp_ranks_rest(1000000);
-    return done ? all : NULL;          /* else MPI may still have it */
+    return done ? all : NULL;
 }
 
 /* ---- collective stages ----------------------------------------------- */

@@ -38,8 +38,7 @@ gp_rank_says *gp_told_by(gp_ranks *us, int r)
     return (says *)(us->told.last + (size_t)r * us->told.each);
 }
 
-/* What this rank says. */
-static gp_rank_says *told_open(gp_ranks *us, const gp_pipeline *p)
+static void told_open(gp_ranks *us, const gp_pipeline *p)
 {
     gp_stage_info st;
     says counts = { .frames = gp_frames_of(p) };
@@ -50,7 +49,6 @@ static gp_rank_says *told_open(gp_ranks *us, const gp_pipeline *p)
     us->told.mine = gp_ranks_room(us, 1, us->told.each);
     us->told.last = gp_ranks_room(us, (size_t)us->n, us->told.each);
     *us->told.mine = counts;
-    return us->told.mine;
 }
 
 /* What this rank says of these. */
@@ -100,7 +98,7 @@ static void told_pass(gp_ranks *us, int from, int to)
     free(of);
 }
 
-/* Until looked(us) nothing changes. So many ranks have told something, to this one or (`first`) to rank 0 alone. */
+/* Until looked() nothing changes. So many ranks have told something, to this one or (`first`) to rank 0 alone. */
 static int look(gp_ranks *us, bool first)
 {
     pthread_mutex_lock(&us->told.lock);
@@ -268,8 +266,8 @@ static int hear(gp_ranks *us)
 
 static void count(gp_ranks *us)
 {
-    if (us->run.mine->state >= IS_OVER)
-        us->run.mine->seconds = us->run.seconds;
+    if (us->told.mine->state >= IS_OVER)
+        us->told.mine->seconds = us->run.seconds;
     gp_counters_read(&us->run.counters, gp_shown_look(&us->run.shown));
     told_count(us, &us->run.counters);
 }
@@ -277,7 +275,7 @@ static void count(gp_ranks *us)
 /* Until all runs are over the pipeline is there. */
 static void say(gp_ranks *us, bool counted)
 {
-    gp_rank_says *s = us->run.mine;
+    gp_rank_says *s = us->told.mine;
     s->state = atomic_load(&us->run.state);        /* first: what it is when it is over is there before it says so */
     s->status = atomic_load(&us->run.status), s->level = us->host->level();
     s->meets = atomic_load(&us->meetings.waits), gp_votes_tell(us, s);
@@ -342,7 +340,8 @@ bool gp_ranks_watch(gp_ranks *us, const gp_pipeline *p, bool timed, gp_errs *err
         return true;
     gp_pipeline_about(p, &is);
     gp_votes_open(us);
-    us->run.mine = told_open(us, p), us->run.timed = timed;
+    told_open(us, p);
+    us->run.timed = timed;
     gp_shown_begin(&us->run.shown, p);
     us->wait_ns = is.stall_ns, us->wait_key = "stall_timeout";
     us->wait_what = "to give a sign of life: stopped, killed or out of reach?";
