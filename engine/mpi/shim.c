@@ -1,4 +1,4 @@
-/* shim.c - gpipe-mpi.so: MPI behind the table of shim.h. Built by `mpicc`, and by that of the MPI whose launcher is used. */
+/* shim.c - gpipe-mpi.so: MPI behind the table of shim.h. Built by the `mpicc` of the MPI whose launcher is used. */
 #include <mpi.h>
 #include <string.h>
 #include "mpi/shim.h"
@@ -62,7 +62,7 @@ static const char *open_channels(int n)
         return "there are more than 64 collectives";
     for (; n-- && error == MPI_SUCCESS; nchannels++) {
         channel[nchannels].request = MPI_REQUEST_NULL;
-        error = MPI_Comm_dup(channel[0].all, &channel[nchannels].all);     /* its errors return, as those of the first */
+        error = MPI_Comm_dup(channel[0].all, &channel[nchannels].all);     /* errors return, as those of the first */
     }
     return text(error);
 }
