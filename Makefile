@@ -74,10 +74,11 @@ KERNELS := $(sort $(wildcard kernels/*.cu))
 ONCPU   := $(sort $(wildcard kernels/*.cpp))
 LUAMODS := $(sort $(wildcard lua/*.lua))
 CLI     := $(wildcard engine/cli/*.c)
-CLI_OBJ := $(CLI:%.c=$B/%.o) $B/verbs.o
+RANKS   := $(wildcard engine/ranks/*.c)
+CLI_OBJ := $(patsubst %.c,$B/%.o,$(CLI) $(RANKS)) $B/verbs.o
 # Each is a folder of engine/ with a gp_backend.
 BACKENDS := cpu $(if $(filter 1,$(CUDA)),cuda)
-ENGINE  := $(filter-out $(CLI) engine/mpi/%.c $(if $(filter cuda,$(BACKENDS)),,engine/cuda/%.c),$(wildcard engine/*/*.c))
+ENGINE  := $(filter-out $(CLI) $(RANKS) engine/mpi/%.c $(if $(filter cuda,$(BACKENDS)),,engine/cuda/%.c),$(wildcard engine/*/*.c))
 LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/*/*.c) $(wildcard lua/*.c)
 OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $(ONCPU:%.cpp=$B/%.cpu.o) $B/embed.o $B/kinds.o $B/backends.o
 EMBED   := $(sort $(wildcard engine/cli/topics/*.md engine/cli/starters/*.yaml)) engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h kernels/half.h kernels/groups.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page*))
@@ -288,7 +289,7 @@ $B/tests/page: $B/tests/page.o $B/engine/cli/page.o $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # The command with one verb more, for tests/cli.sh.
-$B/tests/verb: $B/tests/verb.o $B/tests/verbs.o $(CLI:%.c=$B/%.o) $B/libgpipe.a
+$B/tests/verb: $B/tests/verb.o $B/tests/verbs.o $(filter-out %/verbs.o,$(CLI_OBJ)) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/gpu/run.c $(wildcard tests/lib/*.c)) $B/libgpipe.a

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks which folders include which, and that no stage kind is known by name outside its file.
 
-Includes run one way:  include <- base <- compile <- device <- cpu, cuda, run <- api <- report <- simulate <- cli;
-draw sees base and compile.
+Includes run one way:  include <- base <- compile <- device <- cpu, cuda, run <- api <- report <- simulate, ranks <- cli;
+draw sees base and compile, ranks see mpi.
 """
 import glob, os, re, sys
 
@@ -23,7 +23,8 @@ MAY = {
     "engine/simulate": ["base", "compile", "api", "report"],
     "engine/draw": ["base", "compile"],
     "engine/mpi": [],
-    "engine/cli": ["base", "report", "simulate", "draw", "mpi"],
+    "engine/ranks": ["base", "report", "mpi"],
+    "engine/cli": ["base", "report", "simulate", "draw", "ranks"],
     "stages": ["base", "kernels", "stages/collective", "stages/decode", "stages/expr", "stages/fft", "stages/format", "stages/kernel",
                "stages/lua", "stages/matmul", "stages/onnx", "stages/read", "stages/write", "lua"],
     "stages/collective": ["base", "stages/format"],

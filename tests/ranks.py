@@ -871,17 +871,17 @@ stages: [{{use: generate, frames: 100, out: x}},
               and len(re.findall(f"rank 1: hangs.yaml:5:.*nothing moved for 3 s: {says}",
                                  p.stderr)) == 1 == p.stderr.count("nothing moved")
               and "waited 3 s for rank" not in p.stderr and p.stderr.count(" frames in, ") == 1, p.stderr)
-    put("hangs.yaml", """
-buffers: {x: {dtype: i32, shape: [3]}}
-stages:
-  - {use: generate, frames: 100, out: x}
-  - {use: lua, script: hangs.lua, params: {rank: "${rank}", when: spin}, out: y}
-  - {use: discard}
+    for more in "", "{use: all_reduce}, ":     # the others come to the collective, which is not set up there either
+        put("hangs.yaml", f"""
+buffers: {{x: {{dtype: i32, shape: [3]}}}}
+stages: [{{use: generate, frames: 100, out: x}},
+         {{use: lua, script: hangs.lua, params: {{rank: "${{rank}}", when: spin}}, out: y}},
+         {more}{{use: discard}}]
 """)
-    p = m.run(3, "run", "hangs.yaml", "--join-timeout", "6s")
-    check(f"{m.name}: a rank that is not set up in time is named", p.returncode == 5
-          and p.stderr.count("rank 0: gpipe: error: waited 6 s for rank 1 to be set up") == 1
-          == p.stderr.count("waited"), p.stderr)
+        p = m.run(3, "run", "hangs.yaml", "--join-timeout", "6s")
+        check(f"{m.name}: a rank that is not set up in time is named ({more})", p.returncode == 5
+              and p.stderr.count("rank 0: gpipe: error: waited 6 s for rank 1 to be set up") == 1
+              == p.stderr.count("waited"), p.stderr)
 
     for whom, more in ((2, ""), (0, ""), (1, "{use: all_reduce}, ")):
         p, ranks = begun(f"stopped-{m.name}-{whom}", more, "00000000-{0}.raw" if more else "{0:08}.raw",

@@ -285,6 +285,18 @@ stages: [{use: generate, shard: none, rate: 100, frames: "10 + 100000 * rank", o
     run.stop(1)
 
 
+def test_stopped(m):
+    """A rank is stopped, and so does not vote, when another one is asked."""
+    put("stopped.yaml", "stall_timeout: 4s" + has(".")["going.yaml"].decode().replace("own-0", "own-1"))
+    run, what = Run(m, 3, "stopped.yaml"), f"{m.name}: a rank is stopped when another one is asked"
+    os.kill(run.ranks.get(2, run.p.pid), signal.SIGSTOP)
+    said, code = run.set(0, "depth=7")
+    check(f"{what}: who asks is answered", (said, code) == ("gpipe: error: the run is over\n", 2), (said, code))
+    said = run.stop(None)
+    check(f"{what}: it is named, and all end", run.p.returncode and said.count(
+        "rank 0: gpipe: error: waited 4 s for rank 2 to give a sign of life") == 1 == said.count("waited"), said)
+
+
 def test_watch(m):
     """A file that is saved is compiled once by all, and one rank says it."""
     text = """
@@ -430,7 +442,7 @@ def test_first_lost(m):
 
 for m in mpis:
     test_set(m), test_bytes(m), test_ended(m), test_branch(m), test_meets(m), test_over(m), test_watch(m), test_texts(m)
-    test_some(m), test_stopping(m), test_kept(m)
+    test_some(m), test_stopping(m), test_kept(m), test_stopped(m)
     if m.name == "openmpi":                # with other launchers the others end, too
         test_first_lost(m)
 finish(", ".join(m.name for m in mpis))

@@ -221,7 +221,7 @@ static bool parse(gp_arena *a, int argc, char **argv, const gp_verb *verb, gp_ar
 bool gp_args_parse(gp_arena *a, int argc, char **argv, const gp_verb *verb, gp_args *out, gp_errs *errs)
 {
     jmp_buf oom;
-    *out = (gp_args){ .verb = verb };
+    *out = (gp_args){ .verb = verb, .ranks = out->ranks };
     if (setjmp(oom))
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     a->oom = &oom;

@@ -231,7 +231,7 @@ static int bench_verb(const gp_args *args, const gp_registry *registry, gp_errs 
         status = gp_errs_exit(errs);
     }
     if (b.stuck)
-        gp_leave_stuck(status);
+        gp_leave_stuck(args->ranks, status);
     gp_arena_free(&b.arena);
     return status;
 }

@@ -319,7 +319,7 @@ bool gp_bench_print(const gp_bench *b)
     int device = -1;
     for (int i = 0; i < b->nrows && device < 0; i++)
         device = b->row[i].figures->device;
-    gp_environment_read(&e, device);
+    gp_environment_read(&e, device, gp_commit);
     if (b->args->json)
         print_json(b, &e);
     else if (b->args->csv)

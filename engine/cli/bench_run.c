@@ -199,7 +199,7 @@ static bool start(gp_bench *b, runner *r)
 {
     bool quiet = b->args->quiet;
     gp_signals_for(r->l.pipeline);
-    r->meter = gp_meter_start(r->l.pipeline, quiet ? GP_PROGRESS_NONE
+    r->meter = gp_meter_start(b->args->ranks, r->l.pipeline, quiet ? GP_PROGRESS_NONE
                               : (gp_progress)b->args->progress, NULL, NULL);
     int e = pthread_create(&r->thread, NULL, run_thread, r);
     if (e)
@@ -418,7 +418,7 @@ static void describe(gp_bench *b, runner *r, gp_figures *f)
 /* The report of the run that is over. */
 static void write_report(gp_bench *b, const gp_fit *fit, runner *r)
 {
-    gp_report_files f = { .set = fit->args.set, .nset = fit->args.nset };
+    gp_report_files f = { .set = fit->args.set, .nset = fit->args.nset, .commit = gp_commit };
     gp_own_report own;
     gp_own_report_make(&own, &f, r->l.pipeline, r->outcome, &r->errs);
     if (own.report)

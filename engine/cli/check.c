@@ -2,7 +2,6 @@
 #include <limits.h>
 #include <string.h>
 #include "base/plain.h"
-#include "cli/ranks.h"
 #include "cli/verb.h"
 
 static int check(const gp_args *args, const gp_registry *registry, gp_errs *errs)
@@ -12,9 +11,9 @@ static int check(const gp_args *args, const gp_registry *registry, gp_errs *errs
         gp_loaded l;
         *errs = (gp_errs){ 0 };
         bool ok = gp_load(&l, args->operand[i], args, registry, errs);
-        if (gp_ranks_agree(args, &l, ok, errs)) {
+        if (gp_agree(args, &l, ok, errs)) {
             gp_pipeline_lint(l.pipeline, l.machine, errs);
-            if (!args->quiet && !gp_rank())
+            if (!args->quiet && !gp_rank(args->ranks))
                 gp_put_plain(stdout, l.file, strlen(l.file), ""), puts(": ok");
         } else if (!status) {
             status = gp_errs_exit(errs);

@@ -5,7 +5,7 @@
 #ifndef GP_CLI_H
 #define GP_CLI_H
 
-#include "report/report.h"
+#include "ranks/ranks.h"
 
 extern const char gp_commit[];         /* version.c; "" when not known */
 extern const char gp_lua[];            /* version.c: "lua5.4" or "luajit" */
@@ -40,7 +40,8 @@ typedef struct gp_args {
     int64_t join_ns, trace_ns;             /* 0: not said */
     int trace_gpu;                         /* 0 cheap, 1 full */
     const char *with;                      /* a report's file, or NULL */
-    int ranks, nodes;                      /* that are simulated, on so many machines; 0: not said */
+    gp_ranks *ranks;                       /* of which this process is one */
+    int nranks, nodes;                     /* ranks that are simulated, on so many machines; 0: not said */
     const char *from;                      /* an example's name, or NULL */
     const char *machine;                   /* a file that says what the machine is like, or NULL */
     const char *goal, *memory, *svg_file;  /* of tune; NULL: not said */
@@ -77,6 +78,8 @@ bool gp_load_for_rank(gp_loaded *l, const gp_args *args, int rank, int local, co
                       const gp_registry *registry, gp_errs *errs);
 /* The file's text alone; gp_unload frees it. */
 bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs);
+/* gp_ranks_agree, of what was loaded, or (`ok` false) could not be. */
+bool gp_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *errs);
 void gp_unload(gp_loaded *l);
 /* Prints errors and warnings (not with -q) on stderr. `l` may be NULL. */
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs);
@@ -103,7 +106,7 @@ void gp_say_last(void);
 void gp_signals_catch(bool quiet);         /* quiet: says nothing */
 void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
 /* Ends the process, where a thread still uses a pipeline, and before it (SIGTERM) what scripts started. */
-_Noreturn void gp_leave_stuck(int status);
+_Noreturn void gp_leave_stuck(gp_ranks *us, int status);
 int gp_signal_taken(void);                 /* the last one's number; 0: none */
 int gp_signals_level(void);                /* of gp_cancel, as signals asked for */
 void gp_signals_cancel(int level);         /* cancels the pipeline that they would */
@@ -117,23 +120,6 @@ double gp_seconds(void);                   /* CLOCK_MONOTONIC */
 /* stages.c: all that can be said of a kind. */
 void gp_kind_print(FILE *to, const gp_kind *k);
 
-/* glance.c: all counters of a run, however many there are. Zeroed before first use. One thread. */
-typedef struct gp_counters {
-    gp_account *source; int nsources, sources_cap;
-    gp_stage_status *stage; int nstages, stages_cap;
-    gp_buffer_status *buffer; int nbuffers, buffers_cap;
-} gp_counters;
-
-/* Reads them; of a kind that there is no memory for there are none. */
-void gp_counters_read(gp_counters *c, const gp_pipeline *p);
-void gp_counters_free(gp_counters *c);
-
-/* Makes *array, of *cap zeroed elements of so many bytes, at least n long, and keeps what
- * is in it. False: no memory, nothing has changed. */
-bool gp_make_room(void *array, int *cap, int n, size_t bytes);
-
-/* environment.c: where this runs; `device`: a CUDA device that was used, or -1. */
-void gp_environment_read(gp_environment *e, int device);
 /* account.c: after a run, a line for each stage, segment and engine, and the verdict. */
 void gp_print_account(FILE *to, const gp_report *r);
 
@@ -145,11 +131,12 @@ bool gp_want_color(int fd);
 struct gp_socket;
 typedef struct gp_meter gp_meter;
 struct gp_retuner;
-gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how, struct gp_socket *socket, struct gp_retuner *retuner);
+gp_meter *gp_meter_start(gp_ranks *us, const gp_pipeline *p, gp_progress how, struct gp_socket *socket,
+                         struct gp_retuner *retuner);
 void gp_meter_next(gp_meter *m, const gp_pipeline *p);             /* the run goes on under p; accepts NULL */
 void gp_meter_stop(gp_meter *m);                                   /* accepts NULL */
 /* `verdict` "": there is none. With JSON an object that has `outcome` and the exit code, too. */
-void gp_print_summary(const gp_pipeline *p, double seconds, gp_outcome outcome, int status,
+void gp_print_summary(gp_ranks *us, const gp_pipeline *p, double seconds, gp_outcome outcome, int status,
                       const char *verdict);
 
 #endif

@@ -2,62 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/live.h"
-#include "cli/ranks.h"
 
 enum { MEAN_S = 2 };
-
-/* ---- counters: what there is to count is known once a run is set up, so that memory is taken once ---- */
-
-bool gp_make_room(void *array, int *cap, int n, size_t bytes)
-{
-    void **v = array;
-    if (n <= *cap)
-        return true;
-    char *more = realloc(*v, (size_t)n * bytes);
-    if (!more)
-        return false;
-    memset(more + (size_t)*cap * bytes, 0, (size_t)(n - *cap) * bytes);
-    *v = more, *cap = n;
-    return true;
-}
-
-/* Asks how many there are, then for all of them. */
-#define READ(count, array, cap, ask)                                        \
-    do {                                                                    \
-        c->count = ask(p, c->array, c->cap);                                \
-        if (c->count > c->cap)                                              \
-            c->count = gp_make_room(&c->array, &c->cap, c->count, sizeof *c->array) \
-                ? ask(p, c->array, c->cap) : 0;                             \
-    } while (0)
-
-void gp_counters_read(gp_counters *c, const gp_pipeline *p)
-{
-    READ(nsources, source, sources_cap, gp_accounts);
-    READ(nstages, stage, stages_cap, gp_stages_status);
-    READ(nbuffers, buffer, buffers_cap, gp_buffers_status);
-}
-
-void gp_counters_free(gp_counters *c)
-{
-    free(c->source), free(c->stage), free(c->buffer);
-    *c = (gp_counters){ 0 };
-}
-
-/* ---- a glance -------------------------------------------------------- */
-
-int64_t gp_frames_of(const gp_pipeline *p)
-{
-    int64_t n = 0;
-    gp_stage_info s;
-    for (int i = 0; gp_pipeline_stage(p, i, &s); i++) {
-        if (s.nin)
-            continue;
-        if (s.frames_of_all <= 0)
-            return -1;
-        n = s.frames > n ? s.frames : n;
-    }
-    return n;
-}
 
 bool gp_glance_room(gp_glance *v, int stages, int buffers)
 {
@@ -132,12 +78,12 @@ static int find_last(const gp_glance *v, const gp_pipeline *p)
 }
 
 /* Of several ranks: what one of them does not reach holds back all. */
-static void look_at_ranks(gp_glance *v, const gp_pipeline *p, double part)
+static void look_at_ranks(gp_glance *v, gp_ranks *us, const gp_pipeline *p, double part)
 {
     int n = v->ranks * v->nbuffers;
     double *now = v->ranks > 1 && n ? calloc((size_t)n, sizeof *now) : NULL;
     bool known = now && gp_make_room(&v->rank_fill, &v->rank_fill_cap, n, sizeof *v->rank_fill)
-        && gp_ranks_fills(&v->now, now);
+        && gp_ranks_fills(us, &v->now, now);
     for (int i = 0; known && i < n; i++)
         v->rank_fill[i] += (now[i] - v->rank_fill[i]) * part;
     free(now);
@@ -147,22 +93,7 @@ static void look_at_ranks(gp_glance *v, const gp_pipeline *p, double part)
     v->bound_meets = v->ranks > 1 && v->bound >= 0 && meets(p, v->stage[v->bound].is.name);
 }
 
-void gp_shown_begin(gp_shown *s, const gp_pipeline *p)
-{
-    s->now = p;
-    atomic_init(&s->next, p);
-}
-
-const gp_pipeline *gp_shown_look(gp_shown *s)
-{
-    const gp_pipeline *next = atomic_load(&s->next);
-    gp_stage_status first;
-    if (next != s->now && gp_stages_status(next, &first, 1) > 0)
-        s->now = next;
-    return s->now;
-}
-
-void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
+void gp_glance_look(gp_glance *v, gp_ranks *us, const gp_pipeline *p, double seconds)
 {
     gp_account some;
     if (v->nstages && gp_accounts(p, &some, 1) < 1)    /* it goes on elsewhere at this moment */
@@ -175,8 +106,8 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
     v->seconds = v->looked = seconds, v->syncing = gp_syncing(p);
     gp_counters_read(&v->now, p);
     gp_ranks_way way = { .frames = gp_frames_of(p) };
-    gp_ranks_whole(&v->now, &way);
-    v->rank = gp_rank(), v->ranks = gp_ranks(), v->behind = way.behind, v->behind_done = way.behind_done;
+    gp_ranks_whole(us, &v->now, &way);
+    v->rank = gp_rank(us), v->ranks = gp_ranks_n(us), v->behind = way.behind, v->behind_done = way.behind_done;
     const gp_stage_status *st = v->now.stage;
     const gp_buffer_status *b = v->now.buffer;
     bool room = gp_glance_room(v, v->now.nstages, v->now.nbuffers);
@@ -213,7 +144,7 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
         v->buffer[i].is = b[i];
     }
     v->bound = find_bound(v, NULL);
-    look_at_ranks(v, p, part);
+    look_at_ranks(v, us, p, part);
     if (v->frames && moved && moved <= v->frames && seconds > v->began)
         v->left_s = (double)(v->frames - moved) * (seconds - v->began) / (double)moved;
     if (v->left_s >= 0 && way.left >= 0)

@@ -5,7 +5,6 @@
 #ifndef GP_CLI_LIVE_H
 #define GP_CLI_LIVE_H
 
-#include <stdatomic.h>
 #include "cli/cli.h"
 
 enum { GP_KNOBS = 32 };
@@ -52,15 +51,8 @@ static inline const char *gp_none_done(const gp_glance *v)
     return v->done || !v->in ? "" : " in, none done yet";
 }
 
-/* Which pipeline is looked at, of a run that may go on under another: that one once it runs. One thread asks. */
-typedef struct gp_shown { const gp_pipeline *now; _Atomic(const gp_pipeline *) next; } gp_shown;
-void gp_shown_begin(gp_shown *s, const gp_pipeline *p);
-const gp_pipeline *gp_shown_look(gp_shown *s);
-
-/* glance.c. The frames of the source that makes most, in this process; < 0: of one it is not known. */
-int64_t gp_frames_of(const gp_pipeline *p);
-/* Looks again, `seconds` after the start; at first *v is zero. */
-void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds);
+/* glance.c. Looks again, `seconds` after the start; at first *v is zero. */
+void gp_glance_look(gp_glance *v, gp_ranks *us, const gp_pipeline *p, double seconds);
 /* Room for so many stages and buffers. */
 bool gp_glance_room(gp_glance *v, int stages, int buffers);
 /* glance_json.c. One object on one line. */
@@ -121,7 +113,7 @@ char *gp_set_ask(const char *name, const char *const *set, int n, gp_errs *errs)
 
 /* metrics.c: a server with a thread of its own. NULL after an error. */
 typedef struct gp_metrics gp_metrics;
-gp_metrics *gp_metrics_start(const char *at, const gp_pipeline *p, bool quiet, gp_errs *errs);
+gp_metrics *gp_metrics_start(const gp_args *args, const gp_pipeline *p, gp_errs *errs);
 void gp_metrics_next(gp_metrics *m, const gp_pipeline *p);     /* accepts NULL */
 void gp_metrics_stop(gp_metrics *m);       /* accepts NULL */
 

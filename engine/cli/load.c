@@ -8,8 +8,9 @@
 #include "base/json.h"
 #include "base/memfile.h"
 #include "base/why.h"
-#include "cli/ranks.h"
+#include "cli/report.h"
 #include "cli/verb.h"
+#include "ranks/same.h"
 
 /* ---- errors ---------------------------------------------------------- */
 
@@ -29,15 +30,15 @@ static int find_set(const gp_args *args, const char *file)
 }
 
 /* Error i with its notes, as an object; returns how many entries that were. */
-static int say_err(const gp_errs *errs, int i, const gp_err *e)
+static int say_err(gp_ranks *us, const gp_errs *errs, int i, const gp_err *e)
 {
     gp_errs one = { .e = { *e }, .n = 1, .failed = e->code != GP_E_WARN };
     int n = 1;
     gp_json j = { .f = gp_say_begin(), .level = 3 };   /* all on one line */
     gp_json_open(&j, NULL, '{');
     gp_json_str(&j, e->code == GP_E_WARN ? "warning" : "error", e->msg);
-    if (gp_ranks() > 1)
-        gp_json_int(&j, "rank", gp_rank());
+    if (gp_ranks_n(us) > 1)
+        gp_json_int(&j, "rank", gp_rank(us));
     if (e->at.file)
         gp_json_str(&j, "file", e->at.file);
     if (e->at.line)
@@ -79,7 +80,7 @@ static void print_errs(FILE *to, const char *rank, const gp_args *args, const gp
         if (find_set(args, e.at.file) >= 0)
             e.at = (gp_loc){ .file = name };
         if (gp_says_json())
-            i += say_err(errs, i, &e) - 1;
+            i += say_err(args->ranks, errs, i, &e) - 1;
         else if (fputs(e.code == GP_E_NOTE ? "" : rank, to) != EOF)
             gp_err_print(to, &e, l ? l->file : NULL, l ? l->text : NULL, l ? l->len : 0,
                          color);
@@ -94,9 +95,9 @@ void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
     const char *rank;
     gp_memfile m;
     size_t n = 0;
-    if (!gp_ranks_say(&rank))
+    if (!gp_ranks_say(args->ranks, &rank))
         return;
-    bool whole = gp_ranks() > 1 && gp_memfile_open(&m);        /* what other ranks say does not come between */
+    bool whole = gp_ranks_n(args->ranks) > 1 && gp_memfile_open(&m);    /* what others say does not come between */
     print_errs(whole ? m.f : stderr, rank, args, l, errs);
     char *text = whole ? gp_memfile_close(&m, &n) : NULL;
     if (text)
@@ -213,9 +214,9 @@ static gp_machine *choose_machine(const gp_args *args, bool *ok, gp_errs *errs)
         if ((m = gp_machine_create(true)))
             gp_machine_about(m, &is);
         if (m && is.ndevices < gpus) {
-            if (!args->quiet && !gp_rank() && gpus == 1)
+            if (!args->quiet && !gp_rank(args->ranks) && gpus == 1)
                 fprintf(stderr, "gpipe: no GPU here (%s); this is the plan for an H200\n", is.why);
-            else if (!args->quiet && !gp_rank())
+            else if (!args->quiet && !gp_rank(args->ranks))
                 fprintf(stderr, "gpipe: there are not %d GPUs here; this is the plan for %d H200s\n", gpus, gpus);
             gp_machine_destroy(m);
             m = gp_machine_create_fixed(gpus);
@@ -251,7 +252,7 @@ static int sharing(const gp_args *args)
     if (!args->machine && args->verb->target >= GP_TARGET_ANY)
         return 0;
     int nodes = args->nodes ? args->nodes : 1;
-    return args->ranks ? (args->ranks + nodes - 1) / nodes : gp_local_ranks();
+    return args->nranks ? (args->nranks + nodes - 1) / nodes : gp_local_ranks(args->ranks);
 }
 
 static bool load_as(gp_loaded *l, const gp_args *args, which is, const gp_machine *machine, const gp_registry *registry,
@@ -282,14 +283,15 @@ static bool load_as(gp_loaded *l, const gp_args *args, which is, const gp_machin
 bool gp_load_for(gp_loaded *l, const gp_args *args, const gp_machine *machine, const gp_registry *registry,
                  gp_errs *errs)
 {
-    which is = { gp_rank(), args->ranks ? args->ranks : gp_ranks(), gp_local_rank() };
+    const gp_ranks *us = args->ranks;
+    which is = { gp_rank(us), args->nranks ? args->nranks : gp_ranks_n(us), gp_local_rank(us) };
     return load_as(l, args, is, machine, registry, errs);
 }
 
 bool gp_load_for_rank(gp_loaded *l, const gp_args *args, int rank, int local, const gp_machine *machine,
                       const gp_registry *registry, gp_errs *errs)
 {
-    return load_as(l, args, (which){ rank, args->ranks, local }, machine, registry, errs);
+    return load_as(l, args, (which){ rank, args->nranks, local }, machine, registry, errs);
 }
 
 bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_registry *registry,
@@ -304,6 +306,26 @@ bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_regis
     ok = ok && gp_load_for(l, args, machine, registry, errs);
     gp_machine_destroy(machine);
     return ok;
+}
+
+/* The hash of what all ranks are to be given alike. */
+static uint64_t hash_of(const gp_args *args)
+{
+    uint64_t h = gp_ranks_hash(0, &args->quiet, sizeof args->quiet);
+    const char *const file[] = { args->report ? args->report : "", args->trace ? args->trace : "" };
+    for (int i = 0; i < args->nset + 2; i++) {
+        const char *text = i < args->nset ? args->set[i] : file[i - args->nset];
+        h = gp_ranks_hash(h, text, strlen(text) + 1);
+    }
+    h = gp_ranks_hash(h, &args->trace_ns, sizeof args->trace_ns);
+    return gp_ranks_hash(h, &args->trace_gpu, sizeof args->trace_gpu);
+}
+
+bool gp_agree(const gp_args *args, const gp_loaded *l, bool ok, gp_errs *errs)
+{
+    gp_ranks_has mine = { l->file, l->text, l->len, hash_of(args), l->pipeline, gp_report_accounts(args),
+                          args->verb->target == GP_TARGET_HERE };
+    return gp_ranks_agree(args->ranks, &mine, ok, errs);
 }
 
 void gp_unload(gp_loaded *l)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/why.h"
-#include "cli/ranks.h"
+#include "cli/report.h"
 #include "cli/verb.h"
 
 static const gp_verb *find_verb(const char *name, gp_errs *errs)
@@ -86,11 +86,36 @@ static void hold_standard_files(void)
             _exit(1);
 }
 
+/* ---- ranks ----------------------------------------------------------- */
+
+static void say(gp_ranks *us, const gp_errs *errs)
+{
+    gp_print_errs(&(gp_args){ .quiet = true, .ranks = us }, NULL, errs);
+}
+
+static gp_ranks_host host = {
+    .say = say, .flush = gp_say_last, .level = gp_signals_level, .cancel = gp_signals_cancel,
+    .stopped = gp_signals_of_another, .not_measured = gp_say_not_measured, .account = gp_print_account,
+    .page = gp_report_page_of_all,
+};
+
+static bool join(const gp_args *args, bool ok, gp_errs *errs)
+{
+    const gp_verb *v = args->verb;
+    bool is_stdin = false;
+    for (int i = 0; i < args->noperands; i++)
+        is_stdin |= !strcmp(args->operand[i], "-");
+    return gp_ranks_join(args->ranks, args->help || (v && !v->target) ? GP_RANKS_FIRST
+                         : v && !v->ranks ? GP_RANKS_NEVER : GP_RANKS_ALL, is_stdin, args->join_ns, ok, errs);
+}
+
 int main(int argc, char **argv)
 {
     static gp_errs errs;
     gp_arena arena = { 0 };
-    gp_args args = { 0 };
+    char build[96];
+    host.version = gp_version_text(build);
+    gp_args args = { .ranks = gp_ranks_open(&host) };
     int status = 0;
 
     hold_standard_files();
@@ -115,7 +140,7 @@ int main(int argc, char **argv)
         if (args.progress == GP_PROGRESS_JSON && !gp_say_json())
             ok = gp_fail(&errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
         ok = ok && (args.help || count_operands(v, &args, &errs));
-        ok = gp_ranks_join(&args, ok, &errs);
+        ok = join(&args, ok, &errs);
         if (ok && args.help)
             gp_help_print_verb(stdout, v);
         else if (ok)
@@ -126,7 +151,7 @@ int main(int argc, char **argv)
     gp_say_last();
     if (!status)
         status = gp_errs_exit(&errs);
-    gp_ranks_leave(status);
+    gp_ranks_leave(args.ranks, status);
     gp_arena_free(&arena);
     if (status == GP_EXIT_PIPE) {
         signal(SIGPIPE, on_pipe);

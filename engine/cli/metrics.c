@@ -14,7 +14,6 @@
 #include "base/dl.h"
 #include "base/why.h"
 #include "cli/live.h"
-#include "cli/ranks.h"
 #include "base/json.h"
 #include "base/memfile.h"
 
@@ -71,20 +70,22 @@ static void value_of_label(FILE *f, const char *s)
     fputc('"', f);
 }
 
+static int rank = -1;                  /* of several ranks: this one */
+
 /* A sample's name, and the label that it has of several ranks. Returns what stands before its next label. */
 static char name_it(FILE *f, const char *name)
 {
     fprintf(f, "gpipe_%s", name);
-    if (gp_ranks() > 1)
-        fprintf(f, "{rank=\"%d\"", gp_rank());
-    return gp_ranks() > 1 ? ',' : '{';
+    if (rank >= 0)
+        fprintf(f, "{rank=\"%d\"", rank);
+    return rank >= 0 ? ',' : '{';
 }
 
 /* NAME */
 static void alone(FILE *f, const char *name, double v)
 {
     name_it(f, name);
-    fprintf(f, "%s %.17g\n", gp_ranks() > 1 ? "}" : "", v);
+    fprintf(f, "%s %.17g\n", rank >= 0 ? "}" : "", v);
 }
 
 /* NAME{label="value"} */
@@ -236,7 +237,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 }
 
 /* "9100", "0.0.0.0:9100", "[::1]:9100". Ranks on one machine have a port each, from that one on; 0: any. */
-static bool split(const char *at, char host[64], char port[16], gp_errs *errs)
+static bool split(const char *at, int local, char host[64], char port[16], gp_errs *errs)
 {
     const char *colon = strrchr(at, ':'), *address = at, *first = colon ? colon + 1 : at;
     size_t n = colon ? (size_t)(colon - at) : 0;
@@ -247,10 +248,10 @@ static bool split(const char *at, char host[64], char port[16], gp_errs *errs)
     if (*first < '0' || *first > '9' || *end || number > 65535 || (colon && !n) || n > 63)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s' is not a port; write "
                        "--metrics 9100, or 0.0.0.0:9100 for all of the network", at);
-    unsigned mine = number ? (unsigned)number + (unsigned)gp_local_rank() : 0;
+    unsigned mine = number ? (unsigned)number + (unsigned)local : 0;
     if (mine > 65535)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s': rank %d would have port %u, and the last is "
-                       "65535: choose a lower one", at, gp_rank(), mine);
+                       "65535: choose a lower one", at, rank, mine);
     snprintf(host, 64, "%.*s", colon ? (int)n : 9, colon ? address : "127.0.0.1");
     snprintf(port, 16, "%u", mine);
     return true;
@@ -273,11 +274,11 @@ static int listen_on(const struct addrinfo *a)
 }
 
 /* A socket that listens; -1 after an error. */
-static int listen_at(const char *at, gp_errs *errs)
+static int listen_at(const char *at, int local, gp_errs *errs)
 {
     char host[64], port[16];
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *a = NULL;
-    if (!split(at, host, port, errs))
+    if (!split(at, local, host, port, errs))
         return -1;
     int e = getaddrinfo(host, port, &hints, &a);
     if (e == EAI_MEMORY || (e == EAI_SYSTEM && errno == ENOMEM)) {
@@ -307,16 +308,18 @@ static void say_where(int fd)
     getnameinfo((struct sockaddr *)&at, n, host, sizeof host, port, sizeof port,
                 NI_NUMERICHOST | NI_NUMERICSERV);
     bool six = at.ss_family == AF_INET6;
-    char rank[32] = "";
-    if (gp_ranks() > 1)
-        snprintf(rank, sizeof rank, "rank %d: ", gp_rank());
-    fprintf(stderr, "gpipe: %smetrics: http://%s%s%s:%s/metrics\n", rank, six ? "[" : "", host,
+    char whose[32] = "";
+    if (rank >= 0)
+        snprintf(whose, sizeof whose, "rank %d: ", rank);
+    fprintf(stderr, "gpipe: %smetrics: http://%s%s%s:%s/metrics\n", whose, six ? "[" : "", host,
             six ? "]" : "", port);
 }
 
-gp_metrics *gp_metrics_start(const char *at, const gp_pipeline *p, bool quiet, gp_errs *errs)
+gp_metrics *gp_metrics_start(const gp_args *args, const gp_pipeline *p, gp_errs *errs)
 {
-    int fd = load(errs) ? listen_at(at, errs) : -1;
+    rank = gp_ranks_n(args->ranks) > 1 ? gp_rank(args->ranks) : -1;
+    const char *at = args->metrics;
+    int fd = load(errs) ? listen_at(at, gp_local_rank(args->ranks), errs) : -1;
     if (fd < 0)
         return NULL;
     gp_metrics *m = calloc(1, sizeof *m);
@@ -335,7 +338,7 @@ gp_metrics *gp_metrics_start(const char *at, const gp_pipeline *p, bool quiet, g
         free(m);
         return NULL;
     }
-    if (!quiet)
+    if (!args->quiet)
         say_where(fd);
     return m;
 }

@@ -1,7 +1,6 @@
 /* plan.c - gpipe plan. */
 #include "api/forms.h"
 #include "base/plain.h"
-#include "cli/ranks.h"
 #include "cli/verb.h"
 #include "draw/dump.h"
 
@@ -68,11 +67,11 @@ static int plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_dump how = args->json ? GP_DUMP_JSON : args->dot ? GP_DUMP_DOT : GP_DUMP_TEXT;
     gp_loaded l = { 0 };
     bool ok = check_form(args, errs) && gp_load(&l, args->operand[0], args, registry, errs);
-    ok = gp_ranks_agree(args, &l, ok, errs);
+    ok = gp_agree(args, &l, ok, errs);
     gp_print_errs(args, &l, errs);
     int status = ok ? 0 : gp_errs_exit(errs);
     *errs = (gp_errs){ 0 };
-    bool first = !gp_rank(), drawn = args->svg || args->mermaid || (args->dot && args->form != GP_FORM_SPEC);
+    bool first = !gp_rank(args->ranks), drawn = args->svg || args->mermaid || (args->dot && args->form != GP_FORM_SPEC);
     struct form form = { l.pipeline, args->form, how };
     if (ok && first && drawn)
         status = draw(args, gp_pipeline_plan(l.pipeline), errs) ? 0 : gp_errs_exit(errs);

@@ -14,12 +14,12 @@
 #include "base/memfile.h"
 #include "base/plural.h"
 #include "cli/live.h"
-#include "cli/ranks.h"
 #include "cli/retune.h"
 
 enum { LOOK_MS = 50, DRAW_MS = 200, SAY_MS = 1000 };
 
 struct gp_meter {
+    gp_ranks *ranks;
     gp_shown shown;
     struct gp_retuner *retuner;        /* who is asked for settings; NULL: nobody */
     gp_progress how;
@@ -87,7 +87,7 @@ static void lines_end(void)
 
 static void look(gp_meter *m)
 {
-    gp_glance_look(&m->view, gp_shown_look(&m->shown), gp_seconds() - m->start);
+    gp_glance_look(&m->view, m->ranks, gp_shown_look(&m->shown), gp_seconds() - m->start);
 }
 
 /* The glance as JSON, for free(). NULL: out of memory. */
@@ -208,14 +208,15 @@ static gp_progress decide(gp_progress how, const gp_pipeline *p)
     return !term || !*term || !strcmp(term, "dumb") ? GP_PROGRESS_PLAIN : GP_PROGRESS_BAR;
 }
 
-gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how, gp_socket *socket, struct gp_retuner *retuner)
+gp_meter *gp_meter_start(gp_ranks *us, const gp_pipeline *p, gp_progress how, gp_socket *socket,
+                         struct gp_retuner *retuner)
 {
     how = decide(how, p);
     gp_meter *m = how == GP_PROGRESS_NONE && !socket ? NULL : calloc(1, sizeof *m);
     if (!m)
         return NULL;
     gp_shown_begin(&m->shown, p);
-    m->retuner = retuner, m->how = how, m->socket = socket, m->start = gp_seconds();
+    m->ranks = us, m->retuner = retuner, m->how = how, m->socket = socket, m->start = gp_seconds();
     m->stop_fd = eventfd(0, EFD_CLOEXEC);
     if (how == GP_PROGRESS_BAR)
         lines_begin();
@@ -264,7 +265,7 @@ static void say_summary(const gp_account *a, int n, double seconds, gp_outcome o
     gp_say_end();
 }
 
-void gp_print_summary(const gp_pipeline *p, double s, gp_outcome outcome, int status,
+void gp_print_summary(gp_ranks *us, const gp_pipeline *p, double s, gp_outcome outcome, int status,
                       const char *verdict)
 {
     gp_counters now = { 0 };
@@ -275,8 +276,8 @@ void gp_print_summary(const gp_pipeline *p, double s, gp_outcome outcome, int st
     const int most = sizeof few / sizeof *few;
     if (!n && (n = gp_accounts(p, few, most)) > 0)     /* no memory is left: without it, then */
         a = few, n = n < most ? n : most;
-    gp_ranks_sum(a, n);
-    if (!gp_ranks_is_first())
+    gp_ranks_sum(us, a, n);
+    if (!gp_ranks_is_first(us))
         n = 0;
     else if (gp_says_json())
         say_summary(a, n, s, outcome, status, verdict);

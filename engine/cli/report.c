@@ -2,7 +2,7 @@
  * --trace, and the account on a terminal.
  *
  * The files are opened before frame 0, so that a place that cannot be written is known
- * then, and get their names when they are whole. Those of several ranks: ranks_report.c. */
+ * then, and get their names when they are whole. Those of several ranks: ranks/report.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,19 +10,18 @@
 #include "api/forms.h"
 #include "base/memfile.h"
 #include "base/why.h"
-#include "cli/ranks.h"
 #include "cli/report.h"
 #include "draw/dump.h"
 
 /* Of several ranks rank 0 alone has it. */
-static bool open_file(gp_outfile *f, gp_removed which, gp_pipeline *p, const char *option,
+static bool open_file(gp_outfile *f, gp_removed which, bool first, gp_pipeline *p, const char *option,
                       const char *path, gp_errs *errs)
 {
     char why[GP_WHY];
     f->needs_folder = true;
     if (path && !gp_pipeline_writes(p, option, path, errs))
         return false;
-    if (path && !gp_rank() && !gp_outfile_open(f, path, why))
+    if (path && first && !gp_outfile_open(f, path, why))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
     if (f->open && !f->in_place)
         gp_signals_remove(which, f->tmp);
@@ -53,8 +52,11 @@ bool gp_report_open(gp_report_files *f, const gp_args *args, gp_pipeline *p, gp_
                     gp_errs *errs)
 {
     const int64_t keep = 30000000000;
-    *f = (gp_report_files){ .set = args->set, .nset = args->nset, .reports = args->report, .traces = args->trace };
-    f->account = gp_ranks() > 1 ? gp_ranks_account() : gp_report_accounts(args);
+    const bool first = !gp_rank(args->ranks);
+    *f = (gp_report_files){ .set = args->set, .nset = args->nset, .commit = gp_commit, .reports = args->report,
+                            .traces = args->trace };
+    f->account = gp_ranks_n(args->ranks) > 1 ? gp_ranks_account(args->ranks) : gp_report_accounts(args);
+    f->table = f->account && !gp_says_json();
     if (args->report && !check_name(args->report, &f->html, errs))
         return false;
     if (args->trace && has_end(args->trace, ".html"))
@@ -68,8 +70,8 @@ bool gp_report_open(gp_report_files *f, const gp_args *args, gp_pipeline *p, gp_
     o->trace_full = args->trace_gpu;
     o->stamped = args->report || args->trace;
     o->trace_ns = !args->trace && !f->html ? 0 : args->trace_ns ? args->trace_ns : keep;
-    return open_file(&f->report, GP_REMOVED_REPORT, p, "--report", args->report, errs)
-        && open_file(&f->trace, GP_REMOVED_TRACE, p, "--trace", args->trace, errs);
+    return open_file(&f->report, GP_REMOVED_REPORT, first, p, "--report", args->report, errs)
+        && open_file(&f->trace, GP_REMOVED_TRACE, first, p, "--trace", args->trace, errs);
 }
 
 void gp_report_drop(gp_report_files *f)
@@ -95,7 +97,7 @@ static bool no_memory(gp_errs *errs)
     return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
 }
 
-bool gp_report_draw(const gp_pipeline *p, const char *report, size_t bytes, FILE *to, gp_errs *errs)
+static bool draw(const gp_pipeline *p, const char *report, size_t bytes, FILE *to, gp_errs *errs)
 {
     const gp_plan *plan = gp_pipeline_plan(p);
     gp_arena a = { 0 };
@@ -131,7 +133,7 @@ static bool write_page(void *arg, FILE *to)
         else if (i == 1)
             ok = gp_trace_json(w->pipeline, GP_PAGE_SLICES, m.f, w->errs);
         else
-            ok = gp_report_draw(w->pipeline, text[0], n[0], m.f, w->errs);
+            ok = draw(w->pipeline, text[0], n[0], m.f, w->errs);
         if (!(text[i] = gp_memfile_close(&m, &n[i])) && ok)
             ok = no_memory(w->errs);
     }
@@ -140,6 +142,21 @@ static bool write_page(void *arg, FILE *to)
     for (int i = 0; i < 3; i++)
         free(text[i]);
     return ok;
+}
+
+bool gp_report_page_of_all(FILE *to, const gp_pipeline *p, const char *report, const char *trace, const char *own,
+                           gp_errs *errs)
+{
+    gp_memfile m;
+    size_t n;
+    if (!gp_memfile_open(&m))
+        return no_memory(errs);
+    bool ok = own && draw(p, own, strlen(own), m.f, errs);
+    char *picture = gp_memfile_close(&m, &n);
+    if (picture)
+        gp_page_write(to, report, trace, ok ? picture : NULL);
+    free(picture);
+    return picture || no_memory(errs);
 }
 
 static bool write_report(void *arg, FILE *to)
@@ -153,25 +170,6 @@ static bool write_trace(void *arg, FILE *to)
 {
     const gp_writing *w = arg;
     return gp_trace_json(w->pipeline, 0, to, w->errs);
-}
-
-void gp_report_put(gp_outfile *f, bool (*write)(void *arg, FILE *to), void *arg, gp_errs *errs)
-{
-    char why[GP_WHY];
-    if (!f->open)
-        return;
-    int fd = dup(f->fd);
-    FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
-    bool ok = to && write(arg, to), bad = to && ferror(to);
-    if (!to || (fclose(to) | bad)) {
-        if (ok || !to)
-            gp_fail(errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_RUN,
-                    (gp_loc){ .file = f->path }, "cannot be written: %s", gp_strerror(errno));
-        ok = false;
-    }
-    if (ok && !gp_outfile_commit(f, why))
-        gp_fail(errs, GP_E_RUN, (gp_loc){ .file = f->path }, "%s", why);
-    gp_outfile_drop(f);
 }
 
 bool gp_report_simulated(const char *path, const gp_pipeline *p, const gp_simulated *s, const gp_report_about *about,
@@ -188,27 +186,6 @@ bool gp_report_simulated(const char *path, const gp_pipeline *p, const gp_simula
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
     gp_report_put(&f, html ? write_page : write_report, &w, errs);
     return errs->failed == before;
-}
-
-void gp_own_report_make(gp_own_report *own, const gp_report_files *f, const gp_pipeline *p, gp_outcome outcome,
-                        gp_errs *errs)
-{
-    gp_pipeline_info is;
-    *own = (gp_own_report){ .report = NULL };
-    own->report = gp_report_make(&own->arena, p, errs);
-    gp_counters_read(&own->now, p);
-    own->about = (gp_report_about){ .outcome = outcome, .account = own->now.source, .naccounts = own->now.nsources,
-                                    .set = f->set, .nset = f->nset };
-    gp_pipeline_about(p, &is);
-    gp_environment_read(&own->about.environment, is.device);
-    if (own->report)
-        gp_verdict_find(own->report, p);
-}
-
-void gp_own_report_free(gp_own_report *own)
-{
-    gp_counters_free(&own->now);
-    gp_arena_free(&own->arena);
 }
 
 void gp_say_not_measured(bool all)
@@ -234,7 +211,7 @@ void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcom
     if (r) {
         gp_report_put(&f->report, f->html ? write_page : write_report, &w, &said);
         snprintf(f->verdict, sizeof f->verdict, "%s", r->verdict.text);
-        if (f->account && !gp_says_json())
+        if (f->table)
             gp_print_account(stderr, r);
     }
     if (r || outcome == GP_STUCK)      /* a trace shows how a run got stuck */

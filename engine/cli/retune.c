@@ -3,7 +3,7 @@
  * The thread waits for files to be saved and for settings, compiles, and has gp_pipeline_retune pause the run; the
  * run's own thread goes on with what gp_retuner_next gives it. All pipelines that ran stay until the end, since
  * stages that stay open belong to the one that opened them. Of several ranks one that is asked tells all, itself,
- * too: each does it when it hears that. */
+ * too: each does it when it hears that (ranks/votes.c). */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #include <unistd.h>
 #include "base/yaml.h"
 #include "cli/live.h"
-#include "cli/retune_votes.h"
 #include "cli/retuner.h"
 
 enum { QUIET_MS = 20, LATEST_MS = 200, FEW = 8 };
@@ -25,7 +24,7 @@ static void wake(gp_retuner *r)
         eventfd_write(r->wake_fd, 1);
 }
 
-static void notes_came(void *arg)
+static void asks_came(void *arg)
 {
     gp_retuner *r = arg;
     pthread_mutex_lock(&r->lock);
@@ -86,15 +85,15 @@ static void do_asked(gp_retuner *r, gp_asked *a)
     const char **set = NULL;
     int n = settings(&arena, a->line, &set);
     const char *why = n < 0 ? "out of memory" : !n ? "this is not a list of settings" : r->why_not;
-    if (!why && gp_ranks() > 1 && gp_votes_ask(a->line)) {
+    if (!why && gp_ranks_n(r->args->ranks) > 1 && gp_votes_ask(r->args->ranks, a->line)) {
         *r->last_told = a, r->last_told = &a->next, a->next = NULL;
         gp_arena_free(&arena);
         return;
     }
-    if (why || gp_ranks() > 1)
+    if (why || gp_ranks_n(r->args->ranks) > 1)
         gp_refuse(a->fd, why ? why : "the run is over");
     else
-        gp_retuner_edit(r, set, n, a->fd, NULL);
+        gp_retuner_edit(r, set, n, a->fd);
     gp_arena_free(&arena);
     free(a->line), free(a);
 }
@@ -107,16 +106,19 @@ static gp_asked *first_of(gp_asked **first, gp_asked ***last)
     return a;
 }
 
-static void do_heard(gp_retuner *r, const gp_note *ask)
+/* What all were asked for. The others wait for the vote of this rank, also when the runs are over. */
+static void do_heard(gp_retuner *r)
 {
-    gp_arena arena = { 0 };
-    const char **set = NULL, *line = gp_votes_line(ask);
-    gp_asked *a = *line && ask->from == gp_rank() ? first_of(&r->told, &r->last_told) : NULL;
-    int n = *line ? settings(&arena, line, &set) : 0;
-    gp_retuner_edit(r, set, n, a ? a->fd : -1, ask);
-    gp_arena_free(&arena);
-    if (a)
-        free(a->line), free(a);
+    for (gp_ask *ask; (ask = gp_votes_next(r->args->ranks)); free(ask)) {
+        gp_arena arena = { 0 };
+        const char **set = NULL;
+        gp_asked *a = ask->from == gp_rank(r->args->ranks) ? first_of(&r->told, &r->last_told) : NULL;
+        int n = ask->from == GP_ASK_FILES ? 0 : settings(&arena, ask->line, &set);
+        gp_retuner_edit(r, set, n, a ? a->fd : -1);
+        gp_arena_free(&arena);
+        if (a)
+            free(a->line), free(a);
+    }
 }
 
 /* ---- the thread ------------------------------------------------------------ */
@@ -127,39 +129,6 @@ static gp_asked *next_asked(gp_retuner *r)
     gp_asked *a = first_of(&r->first, &r->last);
     pthread_mutex_unlock(&r->lock);
     return a;
-}
-
-/* Is there a note that is to be looked at? Of several ranks. */
-static bool has_heard(gp_retuner *r)
-{
-    if (!r->heard)
-        r->heard = gp_ranks_note_next();
-    return r->heard;
-}
-
-static gp_note *take_heard(gp_retuner *r)
-{
-    gp_note *note = has_heard(r) ? r->heard : NULL;
-    r->heard = NULL;
-    return note;
-}
-
-gp_note *gp_retuner_hear(gp_retuner *r)
-{
-    pthread_mutex_lock(&r->lock);
-    while (!has_heard(r) && !r->stop)
-        pthread_cond_wait(&r->wake, &r->lock);
-    pthread_mutex_unlock(&r->lock);
-    return take_heard(r);
-}
-
-/* What all ranks are asked for, in the order in which they hear it. */
-static gp_note *next_ask(gp_retuner *r)
-{
-    gp_note *note = gp_votes_next();
-    while (!note && (note = take_heard(r)) && !gp_votes_take(note))
-        note = NULL;
-    return note;
 }
 
 /* Saving may take several writes: reads until it has been quiet for a while. */
@@ -181,9 +150,9 @@ static int sleep_for(gp_retuner *r, int ms)
     until.tv_nsec += ms % 1000 * 1000000L;
     until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000, until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&r->lock);
-    for (int e = 0; !e && !r->stop && !r->first && !has_heard(r);)
+    for (int e = 0; !e && !r->stop && !r->first && !gp_votes_are_asked(r->args->ranks);)
         e = ms < 0 ? pthread_cond_wait(&r->wake, &r->lock) : pthread_cond_timedwait(&r->wake, &r->lock, &until);
-    int n = r->stop || r->first || r->heard;
+    int n = r->stop || r->first || gp_votes_are_asked(r->args->ranks);
     pthread_mutex_unlock(&r->lock);
     return n;
 }
@@ -191,33 +160,32 @@ static int sleep_for(gp_retuner *r, int ms)
 static void *retuner_main(void *arg)
 {
     gp_retuner *r = arg;
+    bool polls = r->watched;
     struct pollfd p[2] = { { r->wake_fd, POLLIN, 0 }, { gp_watch_fd(r->watched), POLLIN, 0 } };
     while (!is_stopping(r)) {
         eventfd_t woken;
         gp_asked *a;
-        gp_note *ask;
         double left = r->what ? GP_RATE_AFTER_S - (gp_seconds() - r->since) : 0;
         int ms = r->what ? left > 0 ? (int)(1e3 * left) + 1 : 0 : -1;
-        int n = r->watched ? poll(p, 2, ms) : sleep_for(r, ms);
-        if (n < 0 && errno != EINTR)
-            break;
+        int n = polls ? poll(p, 2, ms) : sleep_for(r, ms);
+        polls &= n >= 0 || errno == EINTR;     /* without memory for it no file is watched, but other ranks are answered */
         if (r->what && gp_seconds() - r->since >= GP_RATE_AFTER_S)
             gp_retuner_tell(r);
         if (n <= 0)
             continue;
-        if (r->watched && p[0].revents)
+        if (polls && p[0].revents)
             eventfd_read(r->wake_fd, &woken);
         while (!is_stopping(r) && (a = next_asked(r)))
             do_asked(r, a);
-        while (!is_stopping(r) && (ask = next_ask(r)))
-            do_heard(r, ask), free(ask);
-        if (!p[1].revents || !is_saved(r) || is_stopping(r))
+        do_heard(r);
+        if (!polls || !p[1].revents || !is_saved(r) || is_stopping(r))
             continue;
-        if (gp_ranks() > 1)
-            gp_votes_ask("");
+        if (gp_ranks_n(r->args->ranks) > 1)
+            gp_votes_saved(r->args->ranks);
         else
-            gp_retuner_edit(r, NULL, 0, -1, NULL);
+            gp_retuner_edit(r, NULL, 0, -1);
     }
+    do_heard(r);
     return NULL;
 }
 
@@ -231,7 +199,7 @@ gp_retuner *gp_retuner_start(const gp_args *args, const gp_registry *registry, c
                            .nparts = 1, .cap = FEW, .since = gp_seconds(), .reply_fd = -1,
                            .wake_fd = args->watch ? eventfd(0, EFD_CLOEXEC) : -1 };
         r->last = &r->first, r->last_told = &r->told;
-        if (gp_ranks() > 1)
+        if (gp_ranks_n(r->args->ranks) > 1)
             r->options.pause = gp_retuner_pause, r->options.pause_arg = r;
         parts[0].l = *first, parts[0].set = args->set, parts[0].nset = args->nset;
         pthread_mutex_init(&r->lock, NULL);
@@ -239,8 +207,8 @@ gp_retuner *gp_retuner_start(const gp_args *args, const gp_registry *registry, c
         if (args->watch && (r->watched = gp_watch_new(errs)))
             gp_watch_files(r->watched, first->pipeline);
         if ((!args->watch || (r->watched && r->wake_fd >= 0)) && !pthread_create(&r->thread, NULL, retuner_main, r)) {
-            gp_ranks_notes_to(notes_came, r);
-            notes_came(r);             /* before */
+            gp_votes_listen(args->ranks, asks_came, r);
+            asks_came(r);             /* before */
             return r;
         }
         gp_watch_free(r->watched);
@@ -280,7 +248,6 @@ void gp_retuner_over(gp_retuner *r)
 int gp_retuner_stop(gp_retuner *r)
 {
     gp_asked *a;
-    gp_note *note;
     if (!r)
         return 0;
     pthread_mutex_lock(&r->lock);
@@ -290,14 +257,11 @@ int gp_retuner_stop(gp_retuner *r)
     wake(r);
     pthread_mutex_unlock(&r->lock);
     pthread_join(r->thread, NULL);
-    gp_ranks_notes_to(NULL, NULL);
     gp_retuner_tell(r);
     while ((a = next_asked(r)) || (a = first_of(&r->told, &r->last_told))) {
         gp_refuse(a->fd, "the run is over");
         free(a->line), free(a);
     }
-    while ((note = gp_votes_next()) || (note = take_heard(r)))
-        free(note);
     return r->times;
 }
 

@@ -1,14 +1,12 @@
 /* retune_edit.c - one edit of a run that goes on, see retuner.h.
  *
  * Of several ranks each makes it ready by itself, and pauses when all have; then all know on which it went on
- * (retune_votes.h), and one tells. */
+ * (ranks/votes.c), and one tells. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "cli/live.h"
-#include "cli/ranks_same.h"
-#include "cli/retune_votes.h"
 #include "cli/retuner.h"
 
 enum { LOOK_US = 500, FEW = 8 };
@@ -16,13 +14,13 @@ enum { LOOK_US = 500, FEW = 8 };
 /* ---- rates -------------------------------------------------------------- */
 
 /* Of all ranks. */
-static uint64_t moved(const gp_pipeline *p)
+static uint64_t moved(gp_ranks *us, const gp_pipeline *p)
 {
     gp_account few[FEW];
     int n = gp_accounts(p, few, FEW);
     n = n < FEW ? n : FEW;
     if (n > 0)
-        gp_ranks_sum(few, n);
+        gp_ranks_sum(us, few, n);
     return n > 0 ? gp_frames_moved(few, n) : 0;
 }
 
@@ -40,7 +38,7 @@ static bool is_just_since(const gp_retuner *r)
 static double rate(gp_retuner *r, const gp_pipeline *p)
 {
     double now = gp_seconds(), s = now - r->since;
-    uint64_t n = moved(p);
+    uint64_t n = moved(r->args->ranks, p);
     r->rate = s > 0 && n > r->moved ? (double)(n - r->moved) / s : 0;
     r->since = now, r->moved = n > r->moved ? n : r->moved;
     return r->rate;
@@ -62,7 +60,7 @@ void gp_retuner_tell(gp_retuner *r)
     if (asprintf(&line, "%s; pause %.1f ms (%.1f ms since sources stopped); %s frames/s before%s%s%s", r->what, r->pause_ms,
                  r->told_ms, before, known ? ", " : "", known ? after : "", known ? " after" : "") < 0)
         line = NULL;
-    if (line && !r->args->quiet && gp_ranks_is_first())
+    if (line && !r->args->quiet && gp_ranks_is_first(r->args->ranks))
         fprintf(stderr, "gpipe: retuned: %s\n", line);
     if (r->reply_fd >= 0)
         gp_answer_text(r->reply_fd, "retuned", line ? line : "");
@@ -79,7 +77,8 @@ typedef struct gp_edit {
     gp_errs errs;
     char what[400];
     int items;                         /* that change */
-    bool ok, tried, voted, went_on;    /* ok: it was compiled */
+    bool ok, tried, went_on;           /* ok: it was compiled */
+    bool files, voted, all;            /* of ranks. files: they were saved; all: all have voted */
     double before, pause_ms, told_ms;
 } edit;
 
@@ -244,7 +243,7 @@ static void changed(gp_retuner *r, const gp_pipeline *p, const char *what, doubl
 {
     r->what = strdup(what), r->pause_ms = pause_ms, r->told_ms = told_ms, r->before = before;
     r->reply_fd = fd;
-    r->since = gp_seconds(), r->moved = moved(p), r->rate = 0;
+    r->since = gp_seconds(), r->moved = moved(r->args->ranks, p), r->rate = 0;
 }
 
 static void print_errors(const edit *e, bool goes_on)
@@ -289,31 +288,22 @@ static void edit_alone(gp_retuner *r, edit *e, const char *const *more, int n, i
 static void vote(edit *e, gp_vote vote, const char *words)
 {
     const gp_loaded *l = &e->x.l;
-    gp_votes_say(vote, l->text ? gp_ranks_hash(0, l->text, l->len) : 0, words, e->pause_ms, e->told_ms);
     e->voted = true;
-}
-
-/* Until all have voted. False: the runs of all are over before. */
-static bool hear_all(gp_retuner *r, bool second)
-{
-    gp_note *note;
-    while (!gp_votes_have(second) && (note = gp_retuner_hear(r)))
-        gp_votes_take(note);
-    return gp_votes_have(second);
+    e->all = gp_votes_cast(e->args.ranks, vote, e->files, l->text, l->len, words, e->pause_ms, e->told_ms);
 }
 
 bool gp_retuner_pause(void *arg)
 {
     gp_retuner *r = arg;
     vote(r->edit, GP_VOTE_READY, r->edit->what);
-    return hear_all(r, false) && gp_votes_go();
+    return r->edit->all && gp_votes_go(r->args->ranks);
 }
 
 /* With what follows from it for the other ranks, which the others may have to say. */
 static void vote_errors(edit *e, gp_vote as, const char *follows)
 {
     gp_errs errs = e->errs;
-    gp_fail(&errs, GP_E_NOTE, (gp_loc){ 0 }, "this is rank %d, %s", gp_rank(), follows);
+    gp_fail(&errs, GP_E_NOTE, (gp_loc){ 0 }, "this is rank %d, %s", gp_rank(e->args.ranks), follows);
     char *line = gp_answer_of_errors(&e->args, &errs);
     vote(e, as, line);
     free(line);
@@ -322,24 +312,26 @@ static void vote_errors(edit *e, gp_vote as, const char *follows)
 /* No rank has applied the edit. The one that asked for it is told why; of a saved file one rank alone says it. */
 static void report_none(const gp_retuner *r, edit *e, bool files, int fd)
 {
-    int first, refused = gp_votes_of(GP_VOTE_REFUSED, &first), other = files ? gp_votes_other_text() : -1;
-    int failed = refused ? 0 : gp_votes_of(GP_VOTE_FAILED, &first), same, over = gp_votes_of(GP_VOTE_OVER, &same);
+    gp_ranks *us = r->args->ranks;
+    int first, refused = gp_votes_of(us, GP_VOTE_REFUSED, &first), other = files ? gp_votes_other_text(us) : -1;
+    int failed = refused ? 0 : gp_votes_of(us, GP_VOTE_FAILED, &first), same;
+    int over = gp_votes_of(us, GP_VOTE_OVER, &same);
     gp_errs errs = { .n = 0 };
     if (other >= 0 && !refused)
         gp_fail(&errs, GP_E_USAGE, (gp_loc){ .file = e->args.operand[0] }, "rank %d has another text of it than "
                 "others: all run one pipeline", other);
-    if (files && (refused || failed) && first == gp_rank())
+    if (files && (refused || failed) && first == gp_rank(us))
         print_errors(e, true);
-    else if (files && errs.failed && !gp_rank())
+    else if (files && errs.failed && !gp_rank(us))
         gp_print_errs(&e->args, NULL, &errs), fprintf(stderr, "gpipe: the run goes on as it was\n");
-    else if (files && !gp_rank())
+    else if (files && !gp_rank(us))
         print_same(r, e);
     if (fd < 0)
         return;
-    if (refused == gp_ranks())
+    if (refused == gp_ranks_n(us))
         gp_answer_errors(fd, &e->args, &e->errs);
     else if (refused || failed)
-        gp_answer(fd, gp_votes_words(first));
+        gp_answer(fd, gp_votes_words(us, first));
     else if (over)
         gp_refuse(fd, "the run is over");
     else
@@ -348,24 +340,25 @@ static void report_none(const gp_retuner *r, edit *e, bool files, int fd)
 
 static void report_all(gp_retuner *r, edit *e, int fd)
 {
+    gp_ranks *us = r->args->ranks;
     char what[1000];
     double pause_ms, told_ms;
     int first;
     gp_retuner_tell(r);
-    if (e->errs.failed || !gp_rank())
+    if (e->errs.failed || !gp_rank(us))
         print_errors(e, e->errs.failed);
-    if (gp_votes_of(GP_VOTE_FAILED, &first) && fd >= 0)
-        gp_answer(fd, gp_votes_words(first)), fd = -1;
-    gp_votes_changes(what, sizeof what, &pause_ms, &told_ms);
+    if (gp_votes_of(us, GP_VOTE_FAILED, &first) && fd >= 0)
+        gp_answer(fd, gp_votes_words(us, first)), fd = -1;
+    gp_votes_changes(us, what, sizeof what, &pause_ms, &told_ms);
     changed(r, e->went_on ? e->x.l.pipeline : runs(r), what, e->tried ? e->before : rate_before(r, runs(r)), pause_ms,
             told_ms, fd);
 }
 
-static void edit_together(gp_retuner *r, edit *e, const char *const *more, int n, int fd, const gp_note *ask)
+static void edit_together(gp_retuner *r, edit *e, const char *const *more, int n, int fd)
 {
+    gp_ranks *us = r->args->ranks;
     int first;
-    gp_votes_begin(ask);
-    r->edit = e;
+    r->edit = e, e->files = !n;
     if (!n && r->watched)
         gp_watch_read(r->watched);     /* what was saved by now is compiled now */
     if (n < 0)
@@ -376,31 +369,29 @@ static void edit_together(gp_retuner *r, edit *e, const char *const *more, int n
         go_on(r, e);
     usage_errors(&e->args, &e->errs);
     bool ready = e->voted;
-    if (!ready && e->ok && !e->items)
-        vote(e, GP_VOTE_SAME, NULL);
-    else if (!ready && e->errs.failed)
-        vote_errors(e, GP_VOTE_REFUSED, "and no rank is changed");
+    gp_vote as = e->ok && !e->items ? GP_VOTE_SAME : e->errs.failed ? GP_VOTE_REFUSED : GP_VOTE_OVER;
+    if (!ready && as == GP_VOTE_REFUSED)
+        vote_errors(e, as, "and no rank is changed");
     else if (!ready)
-        vote(e, GP_VOTE_OVER, NULL);
-    bool go = hear_all(r, false) && gp_votes_go();
-    if (ready && go && !e->went_on && e->errs.failed)
+        vote(e, as, NULL);
+    bool go = e->all && gp_votes_go(us);
+    if (go && ready && !e->went_on && e->errs.failed)
         vote_errors(e, GP_VOTE_FAILED, "which goes on as it was, and may differ from others now");
-    else if (ready && go)
-        vote(e, e->went_on ? GP_VOTE_CHANGED : GP_VOTE_OVER, e->what);
-    if (!hear_all(r, true) && fd >= 0)
+    else if (go)
+        vote(e, !ready ? as : e->went_on ? GP_VOTE_CHANGED : GP_VOTE_OVER, e->what);
+    if (!e->all && fd >= 0)
         gp_refuse(fd, "the run is over");
-    else if (gp_votes_have(true) && gp_votes_of(GP_VOTE_CHANGED, &first))
+    else if (e->all && gp_votes_of(us, GP_VOTE_CHANGED, &first))
         report_all(r, e, fd);
-    else if (gp_votes_have(true))
+    else if (e->all)
         report_none(r, e, !n, fd);
-    gp_votes_end();
 }
 
-void gp_retuner_edit(gp_retuner *r, const char *const *more, int n, int fd, const gp_note *ask)
+void gp_retuner_edit(gp_retuner *r, const char *const *more, int n, int fd)
 {
     edit e = { .args = *r->args };
-    if (ask)
-        edit_together(r, &e, more, n, fd, ask);
+    if (gp_ranks_n(r->args->ranks) > 1)
+        edit_together(r, &e, more, n, fd);
     else
         edit_alone(r, &e, more, n, fd);
     if (!n)

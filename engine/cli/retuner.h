@@ -3,7 +3,6 @@
 #define GP_CLI_RETUNER_H
 
 #include <pthread.h>
-#include "cli/ranks.h"
 #include "cli/retune.h"
 
 enum { GP_RATE_AFTER_S = 1 };          /* a rate is measured for so long, where the run goes on */
@@ -36,7 +35,6 @@ struct gp_retuner {
     double since;              /* the run began, or was retuned */
     uint64_t moved;            /* ... and had moved so many frames */
     double rate;               /* frames a second before `since`, if the plan was the same; 0: not known */
-    gp_note *heard;            /* the next note of ranks that is to be looked at, or NULL */
     struct gp_edit *edit;      /* the one under way */
     /* A retuning whose rate is not known yet: */
     char *what;
@@ -44,12 +42,9 @@ struct gp_retuner {
     int reply_fd;              /* who asked for it, or -1 */
 };
 
-/* retune.c. The next note that ranks have told, for free(); waits for it. NULL: the runs of all are over. */
-gp_note *gp_retuner_hear(gp_retuner *r);
-
 /* retune_edit.c. Compiles again, with these settings added, and has the run go on; `fd`: who has asked for it, or
- * -1. In a run of several ranks all do so: `ask` is what all have heard, else NULL. */
-void gp_retuner_edit(gp_retuner *r, const char *const *more, int n, int fd, const gp_note *ask);
+ * -1. In a run of several ranks all do so, in one order. */
+void gp_retuner_edit(gp_retuner *r, const char *const *more, int n, int fd);
 bool gp_retuner_pause(void *retuner);      /* gp_run_options.pause, of several ranks */
 void gp_retuner_tell(gp_retuner *r);       /* the line of a retuning, once the rate after it is known */
 void gp_retuner_drop(gp_part *x);

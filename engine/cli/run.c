@@ -2,7 +2,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/live.h"
-#include "cli/ranks.h"
 #include "cli/report.h"
 #include "cli/retune.h"
 #include "cli/verb.h"
@@ -14,7 +13,7 @@ static void print_device(const gp_args *args, const gp_pipeline *p)
     gp_pipeline_info is;
     gp_pipeline_about(p, &is);
     bool automatic = !strncmp(is.device_why, "auto", 4);
-    if (args->quiet || gp_rank() || !is.nsegments || !(automatic || args->verbose))
+    if (args->quiet || gp_rank(args->ranks) || !is.nsegments || !(automatic || args->verbose))
         return;
     if (automatic)
         fprintf(stderr, "gpipe: device: %s (%s)\n", is.devices, is.device_why);
@@ -64,13 +63,13 @@ static int exit_code(gp_outcome outcome, const gp_errs *errs)
 }
 
 /* Goes on for as long as it is retuned. *p: what it ran under last. */
-static gp_outcome run_on(gp_pipeline **p, gp_retuner *r, const gp_run_options *o, gp_meter *meter, gp_metrics *metrics,
-                         gp_errs *errs)
+static gp_outcome run_on(gp_ranks *us, gp_pipeline **p, gp_retuner *r, const gp_run_options *o, gp_meter *meter,
+                         gp_metrics *metrics, gp_errs *errs)
 {
     gp_outcome outcome = gp_pipeline_run(*p, o, errs);
     while (outcome == GP_PAUSED) {
         gp_pipeline *next = gp_retuner_next(r);
-        gp_signals_for(next), gp_meter_next(meter, next), gp_metrics_next(metrics, next), gp_ranks_next(next);
+        gp_signals_for(next), gp_meter_next(meter, next), gp_metrics_next(metrics, next), gp_ranks_next(us, next);
         gp_errs here = { .n = 0 };
         outcome = gp_pipeline_go_on(next, *p, o, &here);
         if (outcome != GP_ERROR || !gp_pipeline_is_paused(*p)) {
@@ -78,7 +77,7 @@ static gp_outcome run_on(gp_pipeline **p, gp_retuner *r, const gp_run_options *o
             *p = next;
             continue;
         }
-        gp_signals_for(*p), gp_meter_next(meter, *p), gp_metrics_next(metrics, *p), gp_ranks_next(*p);
+        gp_signals_for(*p), gp_meter_next(meter, *p), gp_metrics_next(metrics, *p), gp_ranks_next(us, *p);
         gp_retuner_failed(r, &here);
         outcome = gp_pipeline_go_on(*p, *p, o, errs);
     }
@@ -94,15 +93,15 @@ static const char *why_not(const gp_args *args)
 }
 
 /* It cannot begin; `errs` says why, which is still to be printed. */
-static int give_up(gp_loaded *l, gp_report_files *files, gp_errs *errs)
+static int give_up(gp_ranks *us, gp_loaded *l, gp_report_files *files, gp_errs *errs)
 {
     bool first;
     double took = 0;
-    int status = gp_ranks_end(gp_errs_exit(errs), &took, &first);
+    int status = gp_ranks_end(us, gp_errs_exit(errs), &took, &first);
     if (!first)
         drop_errors(errs);
-    gp_ranks_said();
-    gp_ranks_report(files, l->pipeline, GP_ERROR, status, errs);
+    gp_ranks_said(us);
+    gp_ranks_report(us, files, l->pipeline, GP_ERROR, status, errs);
     gp_report_drop(files);
     gp_signals_for(NULL);
     gp_unload(l);
@@ -110,25 +109,29 @@ static int give_up(gp_loaded *l, gp_report_files *files, gp_errs *errs)
 }
 
 /* The exit code, where that has been `status`. */
-static int write_reports(gp_report_files *files, const gp_pipeline *p, gp_outcome outcome, int status, gp_errs *errs)
+static int write_reports(gp_ranks *us, gp_report_files *files, const gp_pipeline *p, gp_outcome outcome, int status,
+                         gp_errs *errs)
 {
     int before = errs->failed;
-    if (gp_ranks() == 1)
+    if (gp_ranks_n(us) == 1)
         gp_report_close(files, p, outcome, errs);
     else
-        gp_ranks_report(files, p, outcome, status, errs);
+        gp_ranks_report(us, files, p, outcome, status, errs);
+    gp_report_drop(files);
     return errs->failed > before && (!status || status == GP_EXIT_PIPE) ? gp_errs_exit(errs) : status;
 }
 
 static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
+    gp_ranks *const us = args->ranks;
+    const bool together = gp_ranks_n(us) > 1;
     gp_loaded l;
     if (args->watch && why_not(args)) {
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--watch: %s", why_not(args));
         return gp_errs_exit(errs);
     }
     bool ok = gp_load(&l, args->operand[0], args, registry, errs), first;
-    ok = gp_ranks_agree(args, &l, ok, errs);
+    ok = gp_agree(args, &l, ok, errs);
     gp_print_errs(args, &l, errs);
     int status = gp_errs_exit(errs);
     *errs = (gp_errs){ 0 };
@@ -138,43 +141,43 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     }
     gp_run_options options = { .poison = args->poison, .isolate = args->isolate,
                                .check_kernels = args->check_kernels, .begin = gp_ranks_begin,
-                               .gather = gp_ranks() > 1 ? gp_ranks_meet : NULL, .joins = gp_ranks_joins,
-                               .replaced = gp_ranks() > 1 ? gp_ranks_note_replaced : NULL };
+                               .gather = together ? gp_ranks_meet : NULL, .gather_arg = us,
+                               .begin_arg = us, .joins = gp_ranks_joins,
+                               .replaced = together ? gp_ranks_note_replaced : NULL };
     gp_report_files files = { .account = false };
     gp_signals_for(l.pipeline);        /* from here on there are files that a signal removes */
-    gp_signals_catch(args->quiet || gp_rank());
+    gp_signals_catch(args->quiet || gp_rank(us));
     gp_metrics *metrics = NULL;
-    bool opened = gp_ranks_watch(l.pipeline, args->report || args->trace, errs)
+    bool opened = gp_ranks_watch(us, l.pipeline, args->report || args->trace, errs)
         && gp_report_open(&files, args, l.pipeline, &options, errs);
     if (opened && args->metrics)
-        metrics = gp_metrics_start(args->metrics, l.pipeline, args->quiet, errs);
+        metrics = gp_metrics_start(args, l.pipeline, errs);
     if (!opened || (args->metrics && !metrics))
-        return give_up(&l, &files, errs);
+        return give_up(us, &l, &files, errs);
     print_device(args, l.pipeline);
     gp_socket *socket = gp_socket_open();
     options.timed |= metrics != NULL;
     gp_pipeline *p = l.pipeline;
-    bool together = gp_ranks() > 1;    /* then other ranks may be asked to change all */
-    gp_retuner *retuner = socket || args->watch || together
+    gp_retuner *retuner = socket || args->watch || together    /* then other ranks may be asked to change all */
         ? gp_retuner_start(args, registry, &l, &options, why_not(args), errs) : NULL;
     if (!retuner && !args->watch && !together)
         *errs = (gp_errs){ 0 };        /* then nobody can change it */
     if (errs->failed) {
         gp_socket_close(socket);
         gp_metrics_stop(metrics);
-        return give_up(&l, &files, errs);
+        return give_up(us, &l, &files, errs);
     }
-    gp_meter *meter = gp_meter_start(p, args->quiet || gp_rank() ? GP_PROGRESS_NONE
+    gp_meter *meter = gp_meter_start(us, p, args->quiet || gp_rank(us) ? GP_PROGRESS_NONE
                                      : (gp_progress)args->progress, socket, retuner);
     double start = gp_seconds();
-    gp_outcome outcome = run_on(&p, retuner, &options, meter, metrics, errs);
+    gp_outcome outcome = run_on(us, &p, retuner, &options, meter, metrics, errs);
     double took = gp_seconds() - start;
     gp_retuner_over(retuner);
     bool in_vain = is_in_vain(p, errs);
     if (in_vain)                       /* as it ends cat: no error */
         drop_errors(errs);
     status = in_vain ? GP_EXIT_PIPE : exit_code(outcome, errs);
-    status = gp_ranks_end(status, &took, &first);
+    status = gp_ranks_end(us, status, &took, &first);
     gp_meter_stop(meter);              /* it shows how the others go on */
     files.retuned = gp_retuner_stop(retuner) > 0;      /* what was measured is of the last part */
     gp_socket_close(socket);
@@ -183,21 +186,21 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         drop_errors(errs);
     gp_print_errs(args, &l, errs);     /* before what follows from it */
     *errs = (gp_errs){ 0 };
-    gp_ranks_said();
-    status = write_reports(&files, p, outcome, status, errs);
+    gp_ranks_said(us);
+    status = write_reports(us, &files, p, outcome, status, errs);
     gp_print_errs(args, &l, errs);
     *errs = (gp_errs){ 0 };
-    gp_ranks_replaced(l.file, errs);
+    gp_ranks_replaced(us, l.file, errs);
     gp_print_errs_of_all(args, errs);
-    if ((outcome == GP_NOT_DRAINED && first && gp_ranks_is_first()) || outcome == GP_STUCK)
+    if ((outcome == GP_NOT_DRAINED && first && gp_ranks_is_first(us)) || outcome == GP_STUCK)
         fprintf(stderr, "gpipe: not drained: frames that had been taken in were cancelled\n");
     if (outcome == GP_STUCK)
         fprintf(stderr, "gpipe: a thread did not come back; it is abandoned\n");
     if (!args->quiet)
-        gp_print_summary(p, took, outcome, status, files.verdict);
+        gp_print_summary(us, p, took, outcome, status, files.verdict);
     *errs = (gp_errs){ 0 };
     if (outcome == GP_STUCK)
-        gp_leave_stuck(status);
+        gp_leave_stuck(us, status);
     gp_signals_for(NULL);
     gp_retuner_free(retuner);
     gp_unload(&l);

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-#include "cli/ranks.h"
 #include "base/clock.h"
+#include "cli/cli.h"
 
 static struct {
     _Atomic(gp_pipeline *) pipeline;
@@ -292,10 +292,10 @@ static void end_those_of(long pid, int deep)
         closedir(tasks);
 }
 
-void gp_leave_stuck(int status)
+void gp_leave_stuck(gp_ranks *us, int status)
 {
     end_those_of(getpid(), 0);
     gp_say_last();
-    gp_ranks_leave(status);
+    gp_ranks_leave(us, status);
     _exit(status);
 }

@@ -4,7 +4,7 @@
 #include "api/forms.h"
 #include "base/plural.h"
 #include "cli/live.h"
-#include "cli/ranks_same.h"
+#include "ranks/same.h"
 #include "cli/report.h"
 #include "cli/verb.h"
 #include "simulate/simulate.h"
@@ -60,7 +60,7 @@ static bool compile(simulating *s, gp_loaded *l, const gp_args *args, const gp_m
 /* The plan of a rank; its text is that of the first. */
 static bool compile_as(const simulating *s, int rank, gp_loaded *l, gp_errs *errs)
 {
-    int ranks = s->asked.ranks, nodes = s->asked.nodes, first = rank;      /* first: on its machine */
+    int ranks = s->asked.nranks, nodes = s->asked.nodes, first = rank;      /* first: on its machine */
     while (first && gp_node_of(first - 1, ranks, nodes) == gp_node_of(rank, ranks, nodes))
         first--;
     *l = (gp_loaded){ .file = s->plan.file, .text = s->plan.text, .len = s->plan.len };
@@ -68,11 +68,11 @@ static bool compile_as(const simulating *s, int rank, gp_loaded *l, gp_errs *err
 }
 
 /* Would a run in so many ranks (--ranks) start? No rate is predicted of it: the plan of each rank is made, and what
- * ranks would tell each other by MPI (ranks_agree.c) is taken from it. False: errors are printed, as those ranks would
+ * ranks would tell each other by MPI (ranks/agree.c) is taken from it. False: errors are printed, as those ranks would
  * say them. */
 static bool ranks_agree(simulating *s)
 {
-    int ranks = s->asked.ranks, n = gp_rank_stages(s->plan.pipeline, NULL, 0);
+    int ranks = s->asked.nranks, n = gp_rank_stages(s->plan.pipeline, NULL, 0);
     gp_rank_stage *stage = GP_NEW(&s->arena, gp_rank_stage, (size_t)ranks * (size_t)n);
     gp_ranks_clash clash;
     gp_loaded l;
@@ -122,22 +122,22 @@ static const gp_simulated *simulate(simulating *s)
     as_run.nset = 0;
     as_run = gp_args_with(&s->arena, &as_run, (const char *const *)r->set, r->nset);     /* these come first */
     s->asked = gp_args_with(&s->arena, &as_run, args->set, args->nset);
-    as_run.ranks = 0;
+    as_run.nranks = 0;
     if (!args->machine)
         add_devices(&s->on->machine, &s->asked);
     if (!compile(s, &s->run, &as_run, here) || !compile(s, &s->plan, &s->asked, &s->on->machine)
-        || (args->ranks > 1 && !ranks_agree(s)))
+        || (args->nranks > 1 && !ranks_agree(s)))
         return NULL;
     const gp_plan *before = gp_pipeline_plan(s->run.pipeline), *plan = gp_pipeline_plan(s->plan.pipeline);
     const gp_costs *run = gp_costs_read(&s->arena, r, before, s->errs);
     gp_costs *c = run ? gp_costs_for(&s->arena, run, before, plan, s->errs) : NULL;
     if (!c)
         return NULL;
-    c->ranks = args->ranks, c->nodes = args->nodes, s->costs = c;
+    c->ranks = args->nranks, c->nodes = args->nodes, s->costs = c;
     bool moved = !args->machine || gp_costs_move(c, plan, before, s->on, args->machine, s->errs);
     if (!gp_costs_suffice(c, plan, args->machine, s->errs) || !moved)
         return NULL;
-    uint64_t of_ranks = (uint64_t)args->ranks * OF_A_RANK;
+    uint64_t of_ranks = (uint64_t)args->nranks * OF_A_RANK;
     return gp_simulate(&s->arena, plan, c, of_ranks > FRAMES ? of_ranks : FRAMES, SLICES, s->errs);
 }
 
@@ -165,7 +165,7 @@ static bool show(simulating *s, const gp_simulated *x)
                               .nset = s->args->nset, .environment = { .cores = x->report->cpus } };
     about.assumed = gp_costs_assume(&s->arena, s->costs, gp_pipeline_plan(p), &about.nassumed);
     gp_environment here;
-    gp_environment_read(&here, -1);
+    gp_environment_read(&here, -1, gp_commit);
     memcpy(about.environment.date, here.date, sizeof here.date);
     memcpy(about.environment.commit, here.commit, sizeof here.commit);
     gp_verdict_find(x->report, p);
@@ -187,7 +187,7 @@ static int simulate_verb(const gp_args *args, const gp_registry *registry, gp_er
                 "--with run.json", args->operand[0]);
         return gp_errs_exit(errs);
     }
-    int ranks = args->ranks ? args->ranks : 1;
+    int ranks = args->nranks ? args->nranks : 1;
     if (args->nodes > ranks) {
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--nodes %d: there %s %d rank%s, and each machine has at least one; "
                 "say --ranks", args->nodes, ranks == 1 ? "is" : "are", ranks, gp_plural(ranks));
@@ -230,7 +230,7 @@ const gp_verb gp_verb_simulate = {
     .target = GP_TARGET_TOLD, .run = simulate_verb,
     .options = (const gp_option[]){
         GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_REPORT, GP_OPTION_WITH, GP_OPTION_MACHINE,
-        { "ranks", 0, "N", GP_TO_COUNT(ranks),
+        { "ranks", 0, "N", GP_TO_COUNT(nranks),
           "simulate N processes, each with a share of the frames, as 'mpirun -n N' starts them" },
         { "nodes", 0, "M", GP_TO_COUNT(nodes), "the machines that these are on, all alike; default 1" },
         GP_OPTION_JSON, GP_OPTION_QUIET,

@@ -410,7 +410,7 @@ static int tune_verb(const gp_args *args, const gp_registry *registry, gp_errs *
     gp_print_errs(args, &x.file, errs);
     *errs = (gp_errs){ 0 };
     if (x.bench.stuck)
-        gp_leave_stuck(status);
+        gp_leave_stuck(args->ranks, status);
     gp_unload(&x.planned), gp_unload(&x.given), gp_unload(&x.file);
     gp_machine_destroy(x.machine);
     free(x.report);

@@ -1,10 +1,10 @@
-/* shim.c - gpipe-mpi.so: MPI behind the table of shim.h. Built by `mpicc`, and by that of the MPI whose launcher is used. */
+/* shim.c - gpipe-mpi.so: MPI behind the table of shim.h. Built by the `mpicc` of the MPI whose launcher is used. */
 #include <mpi.h>
 #include <string.h>
 #include "mpi/shim.h"
 
 /* Communicators of gpipe alone, as a library in the same process may use MPI, too: one for each channel. */
-enum { CHANNELS = 65 };
+enum { CHANNELS = 66 };
 static struct { MPI_Comm all; MPI_Request request; } channel[CHANNELS];
 static int nchannels;
 
@@ -31,31 +31,25 @@ static int local_ranks(void)
     return here;
 }
 
+/* The next step, if all before it went well. */
+#define TRY(step) (error = error == MPI_SUCCESS ? (step) : error)
+
 static const char *start(int *rank, int *ranks, int *local_rank)
 {
     MPI_Comm local, all_ranks = MPI_COMM_NULL;
     int level, error = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
     if (error == MPI_SUCCESS && level < MPI_THREAD_SERIALIZED)
         return "it was built without threads (MPI_THREAD_SERIALIZED)";
-    /* Those of requests that are of no communicator, as a gather's, are theirs: else they end the process. */
-    if (error == MPI_SUCCESS)
-        error = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    if (error == MPI_SUCCESS)
-        error = MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    if (error == MPI_SUCCESS)
-        error = MPI_Comm_dup(MPI_COMM_WORLD, &all_ranks);          /* whose errors return as well */
-    if (error == MPI_SUCCESS)
-        error = MPI_Comm_dup(all_ranks, &direct.of);
-    if (error == MPI_SUCCESS)
-        error = MPI_Comm_rank(all_ranks, rank);
-    if (error == MPI_SUCCESS)
-        error = MPI_Comm_size(all_ranks, ranks);
-    if (error == MPI_SUCCESS)
-        error = MPI_Comm_split_type(all_ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local);
-    if (error == MPI_SUCCESS)
-        error = MPI_Comm_rank(local, local_rank);
-    if (error == MPI_SUCCESS)
-        error = MPI_Comm_size(local, &here);
+    /* Errors of requests that are of no communicator, as a gather's, are theirs: else they end the process. */
+    TRY(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    TRY(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    TRY(MPI_Comm_dup(MPI_COMM_WORLD, &all_ranks));     /* whose errors return as well */
+    TRY(MPI_Comm_dup(all_ranks, &direct.of));
+    TRY(MPI_Comm_rank(all_ranks, rank));
+    TRY(MPI_Comm_size(all_ranks, ranks));
+    TRY(MPI_Comm_split_type(all_ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local));
+    TRY(MPI_Comm_rank(local, local_rank));
+    TRY(MPI_Comm_size(local, &here));
     direct.rank = *rank, direct.request = MPI_REQUEST_NULL;
     channel[0].all = all_ranks, channel[0].request = MPI_REQUEST_NULL, nchannels = 1;
     return text(error);
@@ -68,7 +62,7 @@ static const char *open_channels(int n)
         return "there are more than 64 collectives";
     for (; n-- && error == MPI_SUCCESS; nchannels++) {
         channel[nchannels].request = MPI_REQUEST_NULL;
-        error = MPI_Comm_dup(channel[0].all, &channel[nchannels].all);     /* its errors return, as those of the first */
+        error = MPI_Comm_dup(channel[0].all, &channel[nchannels].all);     /* errors return, as those of the first */
     }
     return text(error);
 }

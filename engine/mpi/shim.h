@@ -1,5 +1,5 @@
-/* shim.h - what gpipe needs of MPI, as a table: the command opens the shim (shim.c), a library of its own that `mpicc` builds,
- * only where a launcher of MPI started it, so that gpipe itself is never linked with MPI. */
+/* shim.h - what gpipe needs of MPI, as a table: the command opens the shim (shim.c), a library of its own that `mpicc`
+ * builds, only where a launcher of MPI started it, so that gpipe itself is never linked with MPI. */
 #ifndef GP_MPI_SHIM_H
 #define GP_MPI_SHIM_H
 
@@ -10,10 +10,12 @@ typedef struct gp_mpi {
     int size;                  /* of this table, in bytes */
     /* Joins the processes that the launcher started. */
     const char *(*start)(int *rank, int *ranks, int *local_rank);
-    /* Beside channel 0, which is there, n more, with the next numbers; all ranks ask for as many, and wait for each other. */
+    /* Beside channel 0, which is there, n more, with the next numbers; all ranks ask for as many, and wait for each
+     * other. */
     const char *(*open_channels)(int n);
-    /* Begins to send `n` bytes of each rank to all: those of rank r come to all + r * n. `mine` and `all` are the shim's until
-     * that is done. Each channel does so once at a time, and what is sent on one never meets what is sent on another. */
+    /* Begins to send `n` bytes of each rank to all: those of rank r come to all + r * n. `mine` and `all` are the
+     * shim's until that is done. Each channel does so once at a time, and what is sent on one never meets what is sent
+     * on another. */
     const char *(*gather)(int channel, const void *mine, int n, void *all);
     /* Is it? It never waits. */
     const char *(*gathered)(int channel, bool *done);

@@ -159,6 +159,8 @@ typedef struct gp_environment {
     char cpu[128], gpu[128], driver[64], toolkit[64], commit[64], date[32];  /* date: UTC */
     int cores;
 } gp_environment;
+/* This one. device: a CUDA device that was used, or -1; commit: that of this build. */
+void gp_environment_read(gp_environment *e, int device, const char *commit);
 
 /* What a report cannot know of itself. */
 typedef struct gp_report_about {

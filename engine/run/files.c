@@ -190,16 +190,12 @@ static void say(gp_run *run)
         if (!w->replaced || !w->at.line)
             continue;
         const char *path = w->replaced_path ? w->replaced_path : "?";
+        gp_replaced is = { w->who, w->at, w->replaced, w->replaced_number, path, false };
         if (run->options.replaced) {
-            gp_replaced is = { w->who, w->at, w->replaced, w->replaced_number, path, false };
             run->options.replaced(run->options.gather_arg, &is);
             continue;
         }
-        if (w->replaced == 1)
-            gp_fail(&errs, GP_E_WARN, w->at, "%s replaced a file, '%s'", w->who, path);
-        else
-            gp_fail(&errs, GP_E_WARN, w->at, "%s replaced %llu files, the first '%s'", w->who,
-                    (unsigned long long)w->replaced, path);
+        gp_replaced_warn(&is, &errs);
         if (w->replaced_path && run->graph->ranks == 1)        /* else another rank may have written them */
             say_higher(w, path, &errs);
     }
@@ -207,31 +203,45 @@ static void say(gp_run *run)
 }
 
 /* A path that does not fit into a message is a note a part, each of whole folders. */
-static void say_kept(const gp_filewriter *w, gp_errs *errs)
+static void say_kept(const gp_replaced *r, gp_errs *errs)
 {
     static const char says[] = "what was written is kept as";
     enum { MOST = sizeof errs->e->msg - 1 };
-    const char *path = w->kept_path;
+    const char *path = r->path;
     if (sizeof says + strlen(" ''") + strlen(path) <= sizeof errs->e->msg) {
-        gp_fail(errs, GP_E_WARN, w->at, "%s '%s'", says, path);
+        gp_fail(errs, GP_E_WARN, r->at, "%s '%s'", says, path);
         return;
     }
-    gp_fail(errs, GP_E_WARN, w->at, "%s the path that these lines make:", says);
+    gp_fail(errs, GP_E_WARN, r->at, "%s the path that these lines make:", says);
     for (int n; *path; path += n) {
         for (n = (int)strnlen(path, MOST); path[n] && n > 1 && path[n - 1] != '/'; n--)
             ;
-        gp_fail(errs, GP_E_NOTE, w->at, "%.*s", n, path);
+        gp_fail(errs, GP_E_NOTE, r->at, "%.*s", n, path);
     }
+}
+
+void gp_replaced_warn(const gp_replaced *r, gp_errs *errs)
+{
+    unsigned long long n = r->files;
+    if (r->kept && n == 1)
+        say_kept(r, errs);
+    else if (r->kept)
+        gp_fail(errs, GP_E_WARN, r->at, "what was written of %llu files is kept, of the first as '%s'", n, r->path);
+    else if (n == 1)
+        gp_fail(errs, GP_E_WARN, r->at, "%s replaced a file, '%s'", r->who, r->path);
+    else
+        gp_fail(errs, GP_E_WARN, r->at, "%s replaced %llu files, the first '%s'", r->who, n, r->path);
 }
 
 void gp_files_kept(const gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
 {
     const gp_filewriter *w = p->files ? gp_filetable_writers(p->files) : NULL;
     for (; w; w = w->next) {           /* `who` was the stage's */
+        gp_replaced is = { "", w->at, 1, 0, w->kept_path, true };
         if (*w->kept_path && o && o->replaced && w->at.line)
-            o->replaced(o->gather_arg, &(gp_replaced){ "", w->at, 1, 0, w->kept_path, true });
+            o->replaced(o->gather_arg, &is);
         else if (*w->kept_path)
-            say_kept(w, errs);
+            gp_replaced_warn(&is, errs);
     }
 }
 

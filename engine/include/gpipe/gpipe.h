@@ -170,6 +170,7 @@ typedef struct gp_replaced {
     const char *path;
     bool kept;
 } gp_replaced;
+void gp_replaced_warn(const gp_replaced *r, gp_errs *errs);    /* adds the warning of it */
 
 typedef struct gp_run_options {
     bool poison;           /* fill every slot before each use: with NaN, integers with bytes 0xa5 */

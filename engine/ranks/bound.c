@@ -1,10 +1,10 @@
-/* ranks_bound.c - which rank bounds the whole, from a few numbers of each: see ranks_whole.h.
+/* bound.c - which rank bounds the whole, from a few numbers of each: see whole.h.
  *
  * It is the one with the lowest rate of frames; of those whose rates are like that, one that is not bound by where
  * ranks meet; of those, the one whose busiest stage (per worker) or engine was busy longest. If all are bound there, it
  * is the one that waits least: others wait for it. Where they wait alike, the exchange itself takes that time. */
 #include <math.h>
-#include "cli/ranks_whole.h"
+#include "ranks/whole.h"
 
 static const double ALIKE = 0.05, DIFFER = 0.1;        /* of rates; worth a word: of rates, of the time of the run */
 
@@ -27,8 +27,8 @@ gp_rank_brief gp_rank_brief_of(const gp_whole *w, gp_outcome outcome)
     const gp_report *r = (f->reports || f->traces || f->account) && !f->retuned ? w->own.report : NULL;
     gp_rank_brief b = { .began = gp_run_began(w->p), .reports = r != NULL, .retuned = f->retuned };
     b.traces = (f->traces || f->html) && b.began && (r || outcome == GP_STUCK);
-    b.writes[GP_RANK_REPORT] = f->report.open, b.writes[GP_RANK_ACCOUNT] = f->account && !gp_says_json();
-    b.writes[GP_RANK_PLAN] = b.writes[GP_RANK_PAGE_EVENTS] = f->html && f->report.open;
+    b.writes[GP_RANK_REPORT] = f->report.open, b.writes[GP_RANK_ACCOUNT] = f->table;
+    b.writes[GP_RANK_PAGE_EVENTS] = f->html && f->report.open;
     b.writes[GP_RANK_EVENTS] = f->trace.open;
     if (r) {
         b.wall_ns = r->wall_ns, b.busiest_ns = busiest_of(r);
@@ -55,12 +55,12 @@ static int find_bound(const gp_whole *w, double *fastest)
     double slowest = INFINITY;
     int bound = -1;
     *fastest = 0;
-    for (int r = 0; r < gp_ranks(); r++) {
+    for (int r = 0; r < w->us->n; r++) {
         double rate = rate_of(&w->of[r]);
         slowest = rate > 0 && rate < slowest ? rate : slowest;
         *fastest = rate > *fastest ? rate : *fastest;
     }
-    for (int r = 0; r < gp_ranks(); r++) {
+    for (int r = 0; r < w->us->n; r++) {
         const gp_rank_brief *b = &w->of[r];
         if (b->reports && !(rate_of(b) > slowest * (1 + ALIKE)) && (rate_of(b) > 0 || slowest == INFINITY)
             && (bound < 0 || bounds_more(b, &w->of[bound])))
@@ -80,25 +80,25 @@ static void compare(gp_whole *w, double fastest)
     bool waits = false;
     int n = 0;
     char all[80];
-    for (int r = 0; r < gp_ranks(); r++) {
+    for (int r = 0; r < w->us->n; r++) {
         if (!w->of[r].reports)
             continue;
         n++, waits |= w->of[r].verdict.waits && !v->waits;
         meets = fmax(meets, w->of[r].verdict.meets);
         least = fmin(least, (double)w->of[r].busiest_ns);
     }
-    snprintf(all, sizeof all, n < gp_ranks() ? "of %d ranks %d were measured" : "of %d ranks", gp_ranks(), n);
+    snprintf(all, sizeof all, n < w->us->n ? "of %d ranks %d were measured" : "of %d ranks", w->us->n, n);
     bool last = v->waits && v->meets < meets / 2;      /* others wait longer, and so for this one */
     bool slower = fastest > (1 + DIFFER) * rate, busier = (double)b->busiest_ns - least > DIFFER * (double)b->wall_ns;
     if (n == 1)
-        snprintf(w->head, sizeof w->head, "of %d ranks only rank %d was measured", gp_ranks(), w->bound);
+        snprintf(w->head, sizeof w->head, "of %d ranks only rank %d was measured", w->us->n, w->bound);
     else if (slower)
         snprintf(w->head, sizeof w->head, "%s%s rank %d is the slowest: %.0f frames/s, up to %.0f in others", all,
-                 n < gp_ranks() ? ", of which" : "", w->bound, rate, fastest);
+                 n < w->us->n ? ", of which" : "", w->bound, rate, fastest);
     else if (waits || last || busier)
-        snprintf(w->head, sizeof w->head, "%s%s rank %d is %s", all, n < gp_ranks() ? ", of which" : "", w->bound,
+        snprintf(w->head, sizeof w->head, "%s%s rank %d is %s", all, n < w->us->n ? ", of which" : "", w->bound,
                  waits || last ? "the one for which others wait" : "the busiest");
-    else if (n < gp_ranks())
+    else if (n < w->us->n)
         snprintf(w->head, sizeof w->head, "%s, which are alike; this is rank %d", all, w->bound);
     else
         snprintf(w->head, sizeof w->head, "%d ranks, which are alike; this is rank %d", n, w->bound);
@@ -107,7 +107,7 @@ static void compare(gp_whole *w, double fastest)
     if (last)
         snprintf(w->after, sizeof w->after, ". Others wait longer, up to %.0f %%, so this rank comes last%s%s",
                  100 * fmin(meets, 1), *v->busiest ? ": beside that its busiest is " : "", v->busiest);
-    else if (v->waits && !slower && n == gp_ranks())
+    else if (v->waits && !slower && n == w->us->n)
         snprintf(w->after, sizeof w->after, ". No rank comes last, so the exchange takes that time, or ranks are late "
                  "in turns: %s", v->less);
 }
@@ -119,9 +119,9 @@ void gp_whole_decide(gp_whole *w)
     w->bound = find_bound(w, &fastest), w->zero = INT64_MAX;
     if (w->bound >= 0)
         compare(w, fastest);
-    for (int r = 0; r < gp_ranks(); r++) {
+    for (int r = 0; r < w->us->n; r++) {
         double error;
-        gp_clock clock = gp_ranks_clock(r, &error);
+        gp_clock clock = gp_ranks_clock(w->us, r, &error);
         int64_t began = gp_clock_other(&clock, w->of[r].began);
         w->zero = w->of[r].traces && began < w->zero ? began : w->zero;
         traces |= w->of[r].traces;

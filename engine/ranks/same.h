@@ -1,10 +1,9 @@
-/* ranks_same.h - may several ranks run what each of them has? All find the same files in their sources, and no two
- * write one file. Pure: the answers of all ranks are given, by MPI (ranks_agree.c) or from the plan of each
- * (simulate.c). */
-#ifndef GP_CLI_RANKS_SAME_H
-#define GP_CLI_RANKS_SAME_H
+/* same.h - may several ranks run what each of them has? All find the same files in their sources, and no two write one
+ * file. Pure: the answers of all ranks are given, by MPI (agree.c) or from the plan of each (cli/simulate.c). */
+#ifndef GP_RANKS_SAME_H
+#define GP_RANKS_SAME_H
 
-#include "cli/cli.h"
+#include <gpipe/gpipe.h>
 
 /* Of a stage, by its name. source: its frames are shared out, so each rank has to find the same files; folders may have
  * other names. sink: it writes files; each: one a frame; anyone: all may write there; joins: all can write to one

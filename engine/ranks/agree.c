@@ -1,8 +1,10 @@
-/* ranks_same.c - see ranks_same.h. */
+/* agree.c - before anything runs: do all ranks run the same, find the same files, and no two write one? See ranks.h;
+ * same.h has what needs no MPI. */
+#include <stdlib.h>
 #include <string.h>
 #include "base/path.h"
 #include "base/plural.h"
-#include "cli/ranks_same.h"
+#include "ranks/inside.h"
 
 uint64_t gp_ranks_hash(uint64_t h, const void *data, size_t n)
 {
@@ -117,4 +119,114 @@ bool gp_ranks_clash_fail(const gp_pipeline *p, const gp_rank_stage *of, int n, i
                    "them: put %%05d into '%s' for a file a frame, ${rank} for a file a rank, or 'gather_ranks' before "
                    "it; ranks write together what is .npy, raw, text or .y4m, and not 'live'", is.name, is.writes,
                    ranks, opt);
+}
+
+/* ---- what ranks tell each other --------------------------------------- */
+
+typedef struct said {
+    char version[64];
+    uint64_t text, settings;
+    int status, stages;
+    bool loaded, account;
+} said;
+
+bool gp_ranks_joins(void *arg, const char *stage)
+{
+    const gp_ranks *us = arg;
+    for (int i = 0; i < us->joined.n; i++)
+        if (!strcmp(us->joined.name[i], stage))
+            return true;
+    return false;
+}
+
+bool gp_ranks_account(gp_ranks *us)
+{
+    return us->account;
+}
+
+bool gp_ranks_say(gp_ranks *us, const char **name)
+{
+    snprintf(us->speaker.name, sizeof us->speaker.name, "rank %d: ", us->rank);
+    *name = us->n > 1 && (us->speaker.all || us->speaker.names) ? us->speaker.name : "";
+    return us->n == 1 || us->speaker.all || us->speaker.rank == us->rank;
+}
+
+static said say(const gp_ranks *us, const gp_ranks_has *mine, bool ok, const gp_errs *errs)
+{
+    said s = { .text = gp_ranks_hash(0, mine->text, mine->len), .settings = mine->settings, .loaded = mine->text,
+               .status = ok ? 0 : gp_errs_exit(errs), .stages = ok ? gp_rank_stages(mine->pipeline, NULL, 0) : 0,
+               .account = mine->account };
+    snprintf(s.version, sizeof s.version, "%s", us->host->version);
+    return s;
+}
+
+/* How some rank differs from the first; false with an error. */
+static bool are_same(const gp_ranks *us, const said *of, const char *file, gp_errs *errs)
+{
+    gp_loc at = { .file = file };
+    for (int r = 1; r < us->n; r++) {
+        if (strcmp(of[r].version, of->version))
+            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "rank %d runs gpipe %s, and rank 0 %s", r, of[r].version,
+                           of->version);
+        if (of[r].loaded && of->loaded && of[r].text != of->text)
+            return gp_fail(errs, GP_E_USAGE, at, "rank %d has another text of it than rank 0: all run one pipeline", r);
+        if (of[r].loaded && of->loaded && of[r].settings != of->settings)
+            return gp_fail(errs, GP_E_USAGE, at, "rank %d was given other settings than rank 0: all run one pipeline",
+                           r);
+    }
+    return true;
+}
+
+static void join(gp_ranks *us, const gp_pipeline *p, const gp_rank_stage *of, int n)
+{
+    gp_stage_info is;
+    us->joined.name = gp_ranks_room(us, (size_t)n, sizeof *us->joined.name);
+    for (int i = 0; i < n && gp_pipeline_stage(p, i, &is); i++)
+        if (gp_ranks_write_one(of, n, us->n, i))
+            us->joined.name[us->joined.n++] = is.name;
+}
+
+/* n: of the rank that has most stages. */
+static bool check_stages(gp_ranks *us, const gp_ranks_has *mine, int n, gp_errs *errs)
+{
+    gp_rank_stage *own = gp_ranks_room(us, (size_t)n, sizeof *own);
+    gp_ranks_clash clash;
+    (void)gp_rank_stages(mine->pipeline, own, n);
+    gp_rank_stage *of = gp_ranks_gather(us, own, n * (int)sizeof *own, false, errs);
+    bool ok = of && gp_ranks_find_alike(mine->pipeline, of, n, us->n, errs);
+    if (ok && gp_ranks_clash_of(of, n, us->n, &clash)) {
+        us->speaker.rank = clash.a;        /* others may have other paths */
+        ok = gp_ranks_clash_fail(mine->pipeline, of, n, us->n, &clash, errs);
+    } else if (ok) {
+        join(us, mine->pipeline, of, n);
+    }
+    free(own), free(of);
+    return ok;
+}
+
+bool gp_ranks_agree(gp_ranks *us, const gp_ranks_has *mine, bool ok, gp_errs *errs)
+{
+    if (us->n == 1)
+        return ok;
+    gp_errs differ = { .n = 0 };
+    said own = say(us, mine, ok, errs), *of = gp_ranks_gather(us, &own, sizeof own, false, errs);
+    if (!of && gp_ranks_is_first(us))
+        us->speaker.all = true;
+    if (of && !are_same(us, of, mine->file, &differ))
+        *errs = differ;
+    if (!of || differ.n)
+        return false;
+    int failed = 0, first = 0, most = 0;
+    us->account = of->account;
+    for (int r = us->n - 1; r >= 0; r--) {
+        most = of[r].stages > most ? of[r].stages : most;
+        if (of[r].status)
+            failed++, first = r;
+    }
+    free(of);
+    us->speaker.rank = first, us->speaker.names = failed && failed < us->n;
+    if (failed)
+        return ok && gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = mine->file }, "rank %d cannot run it", first);
+    return check_stages(us, mine, most, errs)
+        && (!mine->runs || gp_ranks_meet_open(us, mine->pipeline, errs));
 }

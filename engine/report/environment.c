@@ -1,7 +1,7 @@
 /* environment.c - where something was measured, for whoever reads it later. */
 #include <string.h>
 #include <time.h>
-#include "cli/cli.h"
+#include "report/report.h"
 
 /* What stands behind `key` in a file of lines; false when it is not there. */
 static bool find_line(const char *path, const char *key, char *to, size_t size)
@@ -53,7 +53,7 @@ static void look_at_gpu(gp_environment *e, const gp_machine *m, int device)
                  is.cuda_driver % 1000 / 10);
 }
 
-void gp_environment_read(gp_environment *e, int device)
+void gp_environment_read(gp_environment *e, int device, const char *commit)
 {
     time_t now = time(NULL);
     struct tm t;
@@ -72,6 +72,6 @@ void gp_environment_read(gp_environment *e, int device)
             look_at_gpu(e, m, device);
     }
     gp_machine_destroy(m);
-    snprintf(e->commit, sizeof e->commit, "%.20s", gp_commit);
+    snprintf(e->commit, sizeof e->commit, "%.20s", commit);
     strftime(e->date, sizeof e->date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &t));
 }

@@ -1,14 +1,13 @@
-/* ranks_whole.h - what the files share that make one report of several ranks: ranks_report.c, who says what when;
- * ranks_bound.c, which rank bounds the whole; ranks_merge.c, the report and the trace of all. */
-#ifndef GP_CLI_RANKS_WHOLE_H
-#define GP_CLI_RANKS_WHOLE_H
+/* whole.h - what the files share that make one report of several ranks: report.c, who says what when, and the report
+ * and the trace of all; bound.c, which rank bounds the whole. */
+#ifndef GP_RANKS_WHOLE_H
+#define GP_RANKS_WHOLE_H
 
-#include "cli/ranks.h"
-#include "cli/report.h"
+#include "ranks/inside.h"
 
 /* The texts of a rank, in the order in which rank 0 hears them. Each is of all ranks, or of the one that bounds the
  * whole. */
-typedef enum gp_rank_text { GP_RANK_REPORT, GP_RANK_ACCOUNT, GP_RANK_PLAN, GP_RANK_PAGE_EVENTS, GP_RANK_EVENTS,
+typedef enum gp_rank_text { GP_RANK_REPORT, GP_RANK_ACCOUNT, GP_RANK_PAGE_EVENTS, GP_RANK_EVENTS,
                             GP_RANK_TEXTS } gp_rank_text;
 
 /* What each rank says first, and rank 0 then tells all. busiest_ns: of the stage (per worker) or the engine that was
@@ -26,6 +25,7 @@ typedef struct gp_rank_brief {
 typedef enum gp_rank_gone { GP_RANK_THERE, GP_RANK_LOST, GP_RANK_SILENT } gp_rank_gone;
 
 typedef struct gp_whole {
+    gp_ranks *us;
     gp_report_files *files;
     const gp_pipeline *p;
     gp_errs *errs;
@@ -43,19 +43,11 @@ typedef struct gp_whole {
     bool events_heard;                 /* GP_RANK_EVENTS of all */
     char **report;                     /* JSON; NULL: it has none */
     gp_account *account;               /* room for those of a rank */
-    char *picture, *trace;             /* of the page */
+    char *trace;                       /* of the page */
 } gp_whole;
 
 gp_rank_brief gp_rank_brief_of(const gp_whole *w, gp_outcome outcome);
 /* What follows from `of`. */
 void gp_whole_decide(gp_whole *w);
-
-/* The text of rank r, which may be this one, goes to `to`; NULL: nowhere, as the rank tells it all the same, and what
- * it tells next would be taken for this. False: it is not whole; it is an error if a rank does not answer. */
-bool gp_whole_hear(gp_whole *w, gp_rank_text which, int r, FILE *to);
-/* One JSON object; of the report that of rank `bound` is there. `arg` is the gp_whole. */
-bool gp_whole_report(void *arg, FILE *to);
-/* What some rank has and is not there is an error. */
-bool gp_whole_trace(gp_whole *w, gp_rank_text which, FILE *to);
 
 #endif

@@ -1,4 +1,4 @@
-/* ranks_clock.c - how far the clock of each rank is ahead of that of rank 0: see ranks.h.
+/* clock.c - how far the clock of each rank is ahead of that of rank 0: see ranks.h.
  *
  * As NTP does it (RFC 5905, section 8), but of all at once: no rank receives before every rank has sent. So the stamp
  * of one rank before an exchange precedes that of another rank after it, which bounds the difference of their clocks by
@@ -8,14 +8,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/clock.h"
-#include "cli/ranks.h"
+#include "ranks/inside.h"
 
-enum { EXCHANGES = 16, HOST = 64 };
+enum { EXCHANGES = 16, HOST = sizeof *((gp_ranks *)0)->clocks.host };
 
 /* One measurement; at: by the clock of the other rank. */
 typedef struct offset { int64_t at; double ahead, error; } offset;
-
-static struct { char (*host)[HOST]; offset *begin, *end; } clocks;     /* of each rank */
 
 /* What one says in an exchange: when that began, and when the one before was over. */
 typedef struct stamps { int64_t begun, over; } stamps;
@@ -28,16 +26,16 @@ static void improve(offset *o, int64_t begun0, int64_t over0, int64_t begun, int
 }
 
 /* NULL with an error. */
-static offset *measure(gp_errs *errs)
+static offset *measure(gp_ranks *us, gp_errs *errs)
 {
-    size_t n = (size_t)gp_ranks();
-    offset *o = gp_ranks_room(n, sizeof *o);
+    size_t n = (size_t)us->n;
+    offset *o = gp_ranks_room(us, n, sizeof *o);
     stamps mine = { 0 }, *was = NULL;
     for (size_t r = 1; r < n; r++)
         o[r].error = INFINITY;
     for (int i = 0; i <= EXCHANGES; i++) {
         mine.begun = gp_now_ns();
-        stamps *all = gp_ranks_gather_now(&mine, sizeof mine, errs);
+        stamps *all = gp_ranks_gather(us, &mine, sizeof mine, true, errs);
         if (!all)
             return NULL;
         mine.over = gp_now_ns();
@@ -50,29 +48,29 @@ static offset *measure(gp_errs *errs)
     return o;
 }
 
-bool gp_ranks_clocks_begin(gp_errs *errs)
+bool gp_ranks_clocks_begin(gp_ranks *us, gp_errs *errs)
 {
     char mine[HOST] = "";
     gethostname(mine, HOST - 1);
-    return (clocks.host = gp_ranks_gather(mine, HOST, errs)) && (clocks.begin = measure(errs));
+    return (us->clocks.host = gp_ranks_gather(us, mine, HOST, false, errs)) && (us->clocks.begin = measure(us, errs));
 }
 
-bool gp_ranks_clocks_end(gp_errs *errs)
+bool gp_ranks_clocks_end(gp_ranks *us, gp_errs *errs)
 {
-    return (clocks.end = measure(errs));
+    return (us->clocks.end = measure(us, errs));
 }
 
-gp_clock gp_ranks_clock(int r, double *error_ns)
+gp_clock gp_ranks_clock(gp_ranks *us, int r, double *error_ns)
 {
     *error_ns = 0;
-    if (!clocks.begin)
+    if (!us->clocks.begin)
         return (gp_clock){ 0 };
-    const offset *a = &clocks.begin[r], *b = clocks.end ? &clocks.end[r] : a;
+    const offset *a = &us->clocks.begin[r], *b = us->clocks.end ? &us->clocks.end[r] : a;
     *error_ns = fmax(a->error, b->error);
     return (gp_clock){ a->at, a->ahead, b->at > a->at ? (b->ahead - a->ahead) / (double)(b->at - a->at) : 0 };
 }
 
-const char *gp_ranks_host(int r)
+const char *gp_ranks_machine(gp_ranks *us, int r)
 {
-    return clocks.host ? clocks.host[r] : "";
+    return us->clocks.host ? us->clocks.host[r] : "";
 }
