@@ -59,13 +59,14 @@ static const simulated_case cases[] = {
     { "yielding threads never sleep", "sync: yield\n" DEPTH(1) G A END, { { "generate", 3000, 0, 0 }, { "a", 3000, 0,
             0 } }, .wake = 250, .rate = 1e6 / 6000 },
     { "who made a frame does a cheap turn itself", "sync: block\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 },
-            { "a", 2, 0, 0 } }, .wake = 250, .rate = 1e6 / 1002 },
+            { "a", 2, 0, 0 } }, .wake = 250, .rate = 1e6 / (1002 + 2 * 250 / 256.0) },  /* once in 256 it wakes its thread */
     { "... while its thread would have to be woken", "sync: block\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 },
             { "a", 3, 0, 0 } }, .wake = 250, .rate = 1e6 / 1503 },
     { "a turn takes time beside its frames", DEPTH(8) G A END, { { "a", 100, 0, 0 } }, .turn = 100, .rate = 5000 },
-    { "... which frames of a turn share", DEPTH(8) G A END, { { "a", 1, 0, 0 } }, .turn = 100, .rate = 8e6 / 208 },
-    { "... up to those after which the kind ends it", DEPTH(8) G A END, { { "a", 1, 0, 0 } }, .turn = 100, .stop = 2,
-      .rate = 2e6 / 102 },
+    { "... which frames of a turn share", DEPTH(8) G "  - {name: a, use: discard}\n", { { "a", 1, 0, 0 } }, .turn = 100, .rate = 8e6 / 208 },
+    { "... up to those after which the kind ends it", DEPTH(8) G "  - {name: a, use: discard}\n", { { "a", 1, 0, 0 } },
+      .turn = 100, .stop = 2, .rate = 2e6 / 102 },
+    { "... if it takes several", DEPTH(8) G A END, { { "a", 1, 0, 0 } }, .turn = 100, .rate = 1e6 / 101 },
     { "... but not those of several workers", "sync: yield\n" DEPTH(8) G "  - {name: a, use: lua, script: free.lua, "
       "workers: 2}\n" END, { { "a", 300, 0, 0 } }, .turn = 100, .rate = 5000 },
     { "... but not one of several workers", "sync: block\n" DEPTH(1) G "  - {name: a, use: lua, script: free.lua, "

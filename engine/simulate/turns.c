@@ -5,7 +5,7 @@
  * waits: it looks for a while, then sleeps. What a turn is known to take is the mean of those before, as in a run. */
 #include "simulate/model.h"
 
-enum { FRAME_NS = 20, ASLEEP_NS = 2300, WOKEN_ONCE_IN = 64, TURNS = 64,       /* as in run/turn.c */
+enum { FRAME_NS = 20, ASLEEP_NS = 2300, WOKEN_ONCE_IN = 256, TURNS = 256,       /* as in run/turn.c */
        WEIGHT = 8 };           /* the mean is of about so many turns; a run measures one in a few */
 
 static bool may_go(const simulation *x, const actor *p)
@@ -79,19 +79,20 @@ static bool tell(simulation *x, int me, int q)
 {
     actor *p = &x->actor[q];
     walk *m = &x->actor[me].walk;
+    for (int i = 0; i < m->n; i++)
+        if (m->list[i] == q)
+            return false;
     if (q == me)
         return false;
-    if (!m->telling && (m->n == MOVED || !p->lends || p->stage->priority != x->actor[me].stage->priority
-                        || !is_cheap(x, p))) {
+    if (m->n == MOVED || !p->lends || p->stage->priority != x->actor[me].stage->priority || (p->lent && !may_go(x, p))
+        || !is_cheap(x, p)) {
         wake(x, me, q);
         return false;
     }
-    m->before = m->telling ? m->before : m->turns, m->telling = true;
-    if (m->turns < TURNS && turn(x, me, q))
+    if (m->turns < TURNS && turn(x, me, q)) {
+        m->told[m->n] = 0, m->list[m->n++] = q;
         return true;
-    m->telling = false;
-    if (m->turns > m->before)
-        m->list[m->n++] = q;
+    }
     if (may_go(x, p))
         wake(x, me, q);
     return false;
@@ -102,21 +103,17 @@ void gp_model_go_on(simulation *x, int a)
     actor *p = &x->actor[a];
     walk *m = &p->walk;
     m->busy = true, m->waking = false;
-    for (;;) {
-        if (m->from < 0 && m->n) {
-            m->from = m->list[--m->n], m->near = 0;
-        } else if (m->from < 0) {
-            if (turn(x, a, a))
-                return;
-            m->busy = false, p->walk.since = x->now;
+    while (m->n) {
+        int top = m->n - 1, from = m->list[top];
+        bool all = m->told[top] == x->actor[from].nnear;
+        if (all)
+            m->n--;
+        if (tell(x, a, all ? from : x->actor[from].near[m->told[top]++]))
             return;
-        }
-        const actor *from = &x->actor[m->from];
-        for (; m->near < from->nnear; m->near++)
-            if (tell(x, a, from->near[m->near]))
-                return;
-        m->from = -1;
     }
+    if (turn(x, a, a))
+        return;
+    m->busy = false, p->walk.since = x->now;
 }
 
 void gp_model_look_lender(simulation *x, int a)
@@ -152,7 +149,7 @@ void gp_model_turned(simulation *x, int a)
         set_idle(x, p, 1, why);
     walk *m = &x->actor[by].walk;
     if (by == a)
-        m->list[0] = a, m->n = 1, m->from = -1, m->turns = waits_outside(p) ? TURNS : 0;
+        m->list[0] = a, m->told[0] = 0, m->n = 1, m->turns = waits_outside(p) ? TURNS : 0;
     else
         m->turns++;
     gp_model_go_on(x, by);
