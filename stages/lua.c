@@ -13,8 +13,6 @@
 #include "base/yaml.h"
 #include "worker.h"
 
-enum { MAX_RUN = 16 };
-
 /* Is there a line "stateless = true"? */
 static bool says_stateless(const char *text)
 {
@@ -198,7 +196,6 @@ const gp_kind gp_kind_lua = {
     .also = "script",
     .help = "a Lua script as source, filter or sink",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct gp_lua_opts),
-    .max_run = MAX_RUN,
     .any_shape = true, .shape = shape, .open = gp_lua_stage_open, .close = gp_lua_stage_close,
     .run = gp_lua_stage_run, .finish = gp_lua_stage_finish,
     .break_off = gp_lua_stage_break_off,

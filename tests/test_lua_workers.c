@@ -23,39 +23,6 @@ TEST(after_failure)
     rig_free(r);
 }
 
-/* A run of frames ends before one that would keep others waiting, and after a failure. */
-TEST_LOOP(runs, 0, 6)
-{
-    static const struct { const char *in, *script; int done; gp_status last; } cases[] = {
-        { X16, P("y:fill(f.index)"), 6, GP_OK },
-        { X16, P("if f.index == 2 then error('no') end y:fill(f.index)"), 3, GP_FAILED },
-        { X16, P("if f.index == 2 then return 'drop' end y:fill(f.index)"), 6, GP_OK },
-        { X16, P("local t = os.clock() while f.index == 3 and os.clock() < t + 0.001 do end "
-                 "y:fill(f.index)"), 4, GP_OK },
-        { NULL, "function produce(f, y) y:fill(f.index) end", 1, GP_OK },
-        { NULL, "function produce(f, y) return false end", 1, GP_END },
-    };
-    rig *r = rig_opened(cases[_i].in, cases[_i].in ? "" : X16, "", cases[_i].script);
-    int done = 0;
-    for (int attempt = 0; attempt < 100 && done != cases[_i].done; attempt++) {
-        frame *f[6];                       /* a busy machine makes runs shorter */
-        gp_frame run[6];
-        for (int i = 0; i < 6; i++)
-            f[i] = rig_frame(r, (uint64_t)i, -1), run[i] = f[i]->f;
-        rig_run_frames(r, 0, run, 6, &r->errs);
-        for (done = 0; done < 6 && run[done].status != GP_AGAIN; done++)
-            if (run[done].status == GP_OK)
-                ck_assert_int_eq(((unsigned char *)f[done]->out[0].data)[15], done);
-        ck_assert_int_ge(done, 1);
-        bool dropped = _i == 2 && done == 3;           /* a run that is cut there */
-        ck_assert_int_eq(run[done - 1].status, dropped ? GP_DROP : done == cases[_i].done ? cases[_i].last : GP_OK);
-        for (int i = 0; i < 6; i++)
-            rig_frame_free(f[i]);
-    }
-    ck_assert_msg(done == cases[_i].done, "'%s' does %d", cases[_i].script, done);
-    rig_free(r);
-}
-
 /* ---- sources, finish, several workers --------------------------------- */
 
 TEST(source_ends)

@@ -1,13 +1,17 @@
 /* test_when_full.c - streams that do not wait: `when_full: drop`. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "iotest.h"
+#include "run/pipeline.h"
+#include "run/run.h"
 #include "suite.h"
 
 enum {
@@ -130,6 +134,49 @@ TEST(drops_nothing)
     ck_assert_uint_eq(r.account[0].in, 40);
     for (int i = 0; i < 40; i++)
         ck_assert_int_eq(number_in(i, 16), i);
+}
+
+enum { NAP_NS = 100000000, LEAST_NS = 80000000 };
+
+/* All frames are in the queue before the nap. */
+static void *send_and_nap(void *arg)
+{
+    char path[600];
+    int left = 1, fd = open(io_path("fifo", path), O_WRONLY);
+    (void)arg;
+    ck_assert_int_ge(fd, 0);
+    for (int i = 0; i < 40; i++)
+        put(fd, i, FRAME);
+    while (left) {
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        ck_assert_int_eq(ioctl(fd, FIONREAD, &left), 0);
+    }
+    nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+    pipe_text(io_dir, "go", "");
+    close(fd);
+    return NULL;
+}
+
+static void waited(gp_pipeline *p, void *arg)
+{
+    gp_hist latency = { 0 };
+    (void)arg;
+    gp_run_latency(gp_pipeline_lock_run(p), &latency);
+    gp_pipeline_unlock_run(p);
+    ck_assert_uint_eq(latency.n, 40);
+    ck_assert_int_ge(gp_hist_at(&latency, 0.5), LEAST_NS);
+}
+
+/* Latency is from when they came, not from when they left the queue. */
+TEST(time_in_the_queue_counts)
+{
+    char y[900];
+    pthread_t sender;
+    ck_assert(!pthread_create(&sender, NULL, send_and_nap, NULL));
+    snprintf(y, sizeof y, READ "%s" WRITE, ", when_full: drop", HOLD);
+    pipe_result r = pipe_run_then(io_dir, y, "cpu", NULL, (gp_run_options){ .timed = true }, waited, NULL);
+    pthread_join(sender, NULL);
+    ck_assert_msg(r.outcome == GP_DONE && !r.errs.n, "%s", io_error(&r));
 }
 
 TEST_LOOP(ends_within_a_row, 0, 2)

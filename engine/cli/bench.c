@@ -246,10 +246,11 @@ const gp_verb gp_verb_bench = {
             "What 'write' makes goes to a temporary folder next to where it belongs, or to\n"
             "/dev/null for stdout; files that Lua scripts write are not redirected.\n"
             "frames/s, GB/s and times per frame count the sources' frames, also where most are\n"
-            "dropped on the way; latency is from source to sink. The bound is the largest of\n"
-            "these times per frame: a host stage (by its busy time, through its workers), all\n"
-            "copies without the kernels, all kernels without the copies (on the CPU: by their\n"
-            "CPU time, through the streams and cores that they could use).\n"
+            "dropped on the way; latency is from when a source has made a frame to the end of a\n"
+            "sink, and with 'when_full: drop' from when it was read, whether it waited or not.\n"
+            "The bound is the largest of these times per frame: a host stage (by its busy time,\n"
+            "through its workers), all copies without the kernels, all kernels without the copies\n"
+            "(on the CPU: by their CPU time, through the streams and cores that they could use).\n"
             "Several files are measured in turns and compared with the first.\n",
     .target = GP_TARGET_HERE, .run = bench_verb,
     .options = (const gp_option[]){

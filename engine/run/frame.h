@@ -39,7 +39,7 @@ static inline int gp_poison(gp_dtype t)
 
 /* Since when a frame is under way, CLOCK_MONOTONIC. */
 typedef struct gp_age {
-    int64_t born_ns;           /* in a timed run, and with `latency`: when it was made */
+    int64_t born_ns;           /* in a timed run, and with `latency`: when it came, or was made */
     int64_t due_ns;            /* with `latency`: when the last launch that took it was due; 0: none did; */
     int by, size;              /* ... that of this actor, of 1 << size frames */
 } gp_age;

@@ -109,6 +109,10 @@ gp_look gp_host_look(gp_actorrt *p)
 static void set_bytes(const gp_hostrt *h, unsigned char *table, uint64_t first, int n, int to)
 {
     uint64_t at = first % h->window, left = h->window - at;
+    if (n == 1) {
+        table[at] = (unsigned char)to;
+        return;
+    }
     size_t before_end = (uint64_t)n < left ? (size_t)n : left;
     memset(table + at, to, before_end);
     memset(table, to, (size_t)n - before_end);
@@ -386,7 +390,8 @@ static void date(const gp_actorrt *p, gp_worker_view *wv, int n)
     struct timespec now = { 0 };
     int64_t born = p->run->options.timed || p->run->graph->latency_ns ? gp_now_ns() : 0;
     for (int i = 0; i < n; i++) {
-        wv->age[i] = (gp_age){ .born_ns = born };
+        bool before = born && wv->age[i].born_ns && wv->age[i].born_ns < born;
+        wv->age[i] = (gp_age){ .born_ns = before ? wv->age[i].born_ns : born };
         if (p->host->dated)
             p->host->dated[wv->frame[i].index % p->host->window] = !wv->frame[i].time_ns;
         if (wv->frame[i].time_ns)
@@ -460,9 +465,9 @@ static void count(gp_actorrt *p, uint64_t first, int done, int frames, size_t by
     atomic_fetch_add_explicit(&p->frames, (unsigned)frames, memory_order_relaxed);
 }
 
-/* Runs frames [first, first + n); returns how many may be handed in as done,
- * in order; *failed when the next one failed for good. *end: the source ends.
- * Neither, and fewer than n: the others are not done yet (of a stage that says at_once they are done here). */
+/* Calls run() for the first of frames [first, first + n), or passes by the holes that are before them: run() may take
+ * long, or wait. Returns how many may be handed in as done, in order; *failed when the next one failed for good. *end:
+ * the source ends. Neither, and fewer than n: the others are not done yet. */
 static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
 {
     gp_actorrt *p = t->actor;
@@ -475,31 +480,55 @@ static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
         uint64_t f = first + (uint64_t)done;
         gp_hole hole;
         int k = gp_worker_view_lay_out(p, wv, f, n - done, &hole, &t->errs);
-        if (!k) {
-            *failed = !skip(t, f, hole);
-            if (*failed)
-                break;
-            done++;
-            continue;
+        if (k && !done) {
+            gp_interval span = { 0 };
+            bool ok = run_piece(t, k, &span);
+            int there;
+            done = sort_out(t, ok, k, &there, failed, end);
+            gp_measure_work(t, span, f, done);
+            if (p->source)
+                date(p, wv, done);
+            count(p, f, done, there, gp_frames_write_metas(p, wv, done));
         }
-        gp_interval span = { 0 };
-        bool ok = run_piece(t, k, &span);
-        int there, good = sort_out(t, ok, k, &there, failed, end);
-        gp_measure_work(t, span, f, good);
-        if (p->source)
-            date(p, wv, good);
-        count(p, f, good, there, gp_frames_write_metas(p, wv, good));
-        done += good;
-        if (good < k && (*failed || *end || !good || !p->stage->at_once))
+        if (k)
+            break;
+        *failed = !skip(t, f, hole);
+        if (*failed)
+            break;
+        done++;
+        if (p->together)               /* other ranks are waited for */
             break;
     }
     return done;
 }
 
-gp_look gp_host_step(gp_threadrt *t, int *n)
+/* Frames [first, first + done) are; n more that were taken are not, and go back. */
+static void hand_in(gp_threadrt *t, uint64_t first, int done, int n, bool failed, bool end)
 {
     gp_actorrt *p = t->actor;
     gp_hostrt *h = p->host;
+    uint64_t next = first + (uint64_t)done;
+    pthread_mutex_lock(&h->lock);
+    set_bytes(h, h->handed, first, done, HANDED_IN);
+    if (failed) {
+        set_bytes(h, h->handed, next, 1, HANDED_FAILED);
+        h->by[next % h->window] = t;
+    }
+    if (end && next < h->end)
+        h->end = next;
+    if (end)
+        atomic_store(&h->ended, true);
+    if (n) {
+        atomic_store(&p->next, next);
+        t->measured.stops++, t->measured.stopped += done;
+    }
+    hand_over(p, first, done);
+    pthread_mutex_unlock(&h->lock);
+}
+
+gp_look gp_host_step(gp_threadrt *t, int *n)
+{
+    gp_actorrt *p = t->actor;
     uint64_t first;
     gp_look l = take(t, &first, n);
     if (l == GP_LOOK_WAIT)
@@ -509,28 +538,17 @@ gp_look gp_host_step(gp_threadrt *t, int *n)
     if (l != GP_LOOK_GO || over)
         return over ? GP_LOOK_OVER : l;
 
-    bool failed = false, end = false;
-    int done = work(t, first, *n, &failed, &end);
-    if (p->stage->in_order && !failed && !end)
-        gp_host_let_begin(p, first + (uint64_t)done);
-    pthread_mutex_lock(&h->lock);
-    set_bytes(h, h->handed, first, done, HANDED_IN);
-    if (failed) {
-        set_bytes(h, h->handed, first + (uint64_t)done, 1, HANDED_FAILED);
-        h->by[(first + (uint64_t)done) % h->window] = t;
-    }
-    if (end && first + (uint64_t)done < h->end)
-        h->end = first + (uint64_t)done;
-    if (end)
-        atomic_store(&h->ended, true);
-    if (!end && !failed && done < *n) {        /* GP_AGAIN: give the others back */
-        atomic_store(&p->next, first + (uint64_t)done);
-        t->measured.stops++, t->measured.stopped += done;
-    }
-    hand_over(p, first, done);
-    pthread_mutex_unlock(&h->lock);
-    *n = done;
-    return failed || end ? GP_LOOK_OVER : GP_LOOK_GO;
+    bool failed = false, end = false, alone = p->stage->workers == 1;
+    int all = *n;
+    *n = 0;
+    do {
+        int done = work(t, first + (uint64_t)*n, all - *n, &failed, &end);
+        *n += done, over = failed || end;
+        if (p->stage->in_order && !over && (alone || *n == all))
+            gp_host_let_begin(p, first + (uint64_t)*n);
+        hand_in(t, first + (uint64_t)(*n - done), done, alone && !over ? all - *n : 0, failed, end);
+    } while (!alone && !over && *n < all);     /* others have those behind these */
+    return over ? GP_LOOK_OVER : GP_LOOK_GO;
 }
 
 void gp_host_leave(gp_threadrt *t)
@@ -598,6 +616,13 @@ void gp_source_dropped(gp_call *c, uint64_t n)
     const gp_threadrt *t = c->ctx;
     gp_run *run = t->run;
     atomic_fetch_add(&run->account[run->account_of[t->actor->stage - run->graph->stage]].lost, n);
+}
+
+void gp_source_came(gp_call *c, const gp_frame *f, int64_t t_ns)
+{
+    const gp_threadrt *t = c->ctx;
+    gp_worker_view *wv = &t->actor->host->view[t->worker];
+    wv->age[f - wv->frame].born_ns = t_ns;
 }
 
 void gp_working_on(gp_call *c, uint64_t index)

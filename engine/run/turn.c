@@ -15,8 +15,9 @@
  *   alone     Sources, stages with several workers, and those that wait for something outside (gp_wait_fd,
  *             gp_wait_until) are left to their own threads. A source that does so also does nothing else.
  *   held up   A cheap turn may block all the same. When the watchdog finds a thread in it for a whole tick, that
- *             stage's own thread does the work of the one that is held up, until that is back. So what could not
- *             block the pipeline with a thread for each stage does not block it so, either.
+ *             stage's own thread does the work of the one that is held up, until that is back, and all others look
+ *             whether there is something to do. So what could not block the pipeline with a thread for each stage does
+ *             not block it so, either.
  *
  * Threads do the turns of stages of their own priority only. Nobody but the worker's own thread ends a stage, or who
  * stands in for it. With `sync: spin` or `yield` threads never sleep, and each keeps to its own stage. */
@@ -33,14 +34,14 @@ enum { SLOWER = 1 };
 #endif
 
 enum {
-    FRAME_NS = 20 * SLOWER, AWAKE_NS = 300 * SLOWER, ALONE_NS = 100 * SLOWER, ASLEEP_NS = 2300 * SLOWER,
+    FRAME_NS = 20 * SLOWER, AWAKE_NS = 600 * SLOWER, ALONE_NS = 100 * SLOWER, ASLEEP_NS = 2300 * SLOWER,
     UNKNOWN_NS = 5000 * SLOWER,        /* before its first turns */
     HELD_UP_NS = 100000 * SLOWER,
     LONG_NS = 20000 * SLOWER,  /* a turn that may have waited for a core */
     SAMPLED = 8,               /* one in so many turns is timed */
     WEIGHT = 64,               /* the mean is of about so many */
-    WOKEN = 64,                /* one in so many times a thread that could stay awake is woken */
-    TURNS = 64,                /* the most before a thread comes back to its own stage */
+    WOKEN = 256,               /* one in so many times a thread that could stay awake is woken */
+    TURNS = 256,               /* the most before a thread comes back to its own stage */
     ROOM = 16,
 };
 
@@ -152,40 +153,55 @@ static bool is_cheap(gp_actorrt *p)
     return c < p->run->awake_ns || (atomic_load(&p->changed.sleepers) && atomic_fetch_add(&p->offers, 1) % WOKEN);
 }
 
-/* Stages whose frames were moved, and what is next to them has not been looked at. */
-typedef struct gp_moved { gp_actorrt *list[ROOM]; int n, turns; } gp_moved;
+/* Stages whose frames were moved, each by the one below it, and how many of those next to it have been told. */
+typedef struct gp_moved { struct { gp_actorrt *p; int told; } at[ROOM]; int n, turns; } gp_moved;
+
+static bool is_being_told_of(const gp_moved *m, const gp_actorrt *q)
+{
+    for (int i = 0; i < m->n; i++)
+        if (m->at[i].p == q)
+            return true;
+    return false;
+}
 
 /* There may be frames, or room, for q. */
 static void tell(gp_threadrt *me, gp_moved *m, gp_actorrt *q)
 {
-    int before = m->turns;
-    if (q == me->actor)
+    if (q == me->actor || is_being_told_of(m, q))      /* its turn comes when all next to it know of the one before */
+        return;
+    if (q->lent && !may_go(q->thread))         /* or who is at it looks again */
         return;
     if (m->n == ROOM || q->priority != me->actor->priority || !is_cheap(q)) {
         gp_eventcount_wake(&q->changed);
         return;
     }
-    gp_look l = GP_LOOK_GO;
-    while (l == GP_LOOK_GO && m->turns < TURNS && may_go(q->thread))
-        if ((l = turn(me, q->thread)) == GP_LOOK_GO)
-            m->turns++;
+    gp_look l = m->turns < TURNS ? turn(me, q->thread) : GP_LOOK_WAIT;
+    if (l == GP_LOOK_GO) {
+        m->at[m->n].p = q, m->at[m->n++].told = 0;
+        m->turns++;
+        return;
+    }
     if (l > GP_LOOK_GO)
         give_back(q->thread);
-    if (m->turns > before)
-        m->list[m->n++] = q;
     if (may_go(q->thread))
         gp_eventcount_wake(&q->changed);
 }
 
 /* Thread `me` has moved frames of p: it tells all next to p. With `help` it goes on with them, and with those next to
- * them. */
+ * them, and with each as long as there is something to do: a frame is passed on before the next one is begun, which may
+ * block. */
 static void tell_all(gp_threadrt *me, gp_actorrt *p, bool help)
 {
-    gp_moved m = { .list = { p }, .n = 1, .turns = help && !atomic_load(&p->outside) ? 0 : TURNS };
+    gp_moved m = { .at = { { p, 0 } }, .n = 1, .turns = help && !atomic_load(&p->outside) ? 0 : TURNS };
     while (m.n) {
-        p = m.list[--m.n];
-        for (int i = 0; p->lends && i < p->nnear; i++)
-            tell(me, &m, p->near[i]);
+        int top = m.n - 1;
+        p = m.at[top].p;
+        if (p->lends && m.at[top].told < p->nnear) {
+            tell(me, &m, p->near[m.at[top].told++]);
+            continue;
+        }
+        m.n--;
+        tell(me, &m, p);
     }
 }
 
@@ -277,7 +293,8 @@ void gp_turns_watch(gp_run *run)
         if (at && at == t->seen.at && visits == t->seen.visits) {
             atomic_store(&at->actor->cost, HELD_UP_NS);
             atomic_store(&at->asked, t);
-            gp_eventcount_wake(&at->actor->changed);
+            for (int k = 0; k < run->plan->nactors; k++)       /* it has not told all of what it did before */
+                gp_eventcount_wake(&run->actor[k].changed);
         }
         t->seen.at = at, t->seen.visits = visits;
     }

@@ -29,11 +29,13 @@ void gp_worker_view_init(gp_actorrt *p, gp_worker_view *wv, int max)
 
 /* ---- laying out ------------------------------------------------------ */
 
-static void read_none(gp_frame *fr, uint64_t first, int n)
+static void read_none(gp_worker_view *wv, uint64_t first, int n)
 {
+    gp_frame *fr = wv->frame;
     for (int j = 0; j < n; j++) {
         fr[j].index = first + (uint64_t)j, fr[j].status = GP_OK;
         fr[j].time_ns = 0, fr[j].name = NULL;
+        wv->age[j].born_ns = 0;
     }
 }
 
@@ -144,7 +146,7 @@ int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, in
                            gp_hole *hole, gp_errs *errs)
 {
     if (!p->nin)
-        read_none(wv->frame, first, n);
+        read_none(wv, first, n);
     int lead = gp_lead_input(p);
     if (p->nin)
         n = read_first(p->in[lead].ring, wv, first, n);

@@ -168,7 +168,7 @@ static void meet(simulation *x, int a, int w)
 
 /* ---- whose thread does a turn ------------------------------------------ */
 
-enum { FRAME_NS = 20, ASLEEP_NS = 2300, WOKEN_ONCE_IN = 64, TURNS = 64,       /* as in run/turn.c */
+enum { FRAME_NS = 20, ASLEEP_NS = 2300, WOKEN_ONCE_IN = 256, TURNS = 256,     /* as in run/turn.c */
        WEIGHT = 8 };           /* the mean is of about so many turns; a run measures one in a few */
 
 static bool may_go(const simulation *x, const actor *p)
@@ -238,19 +238,20 @@ static bool tell(simulation *x, int me, int q)
 {
     actor *p = &x->actor[q];
     walk *m = &x->actor[me].walk;
+    for (int i = 0; i < m->n; i++)
+        if (m->list[i] == q)
+            return false;
     if (q == me)
         return false;
-    if (!m->telling && (m->n == MOVED || !p->lends || p->stage->priority != x->actor[me].stage->priority
-                        || !is_cheap(x, p))) {
+    if (m->n == MOVED || !p->lends || p->stage->priority != x->actor[me].stage->priority || (p->lent && !may_go(x, p))
+        || !is_cheap(x, p)) {
         wake(x, me, q);
         return false;
     }
-    m->before = m->telling ? m->before : m->turns, m->telling = true;
-    if (m->turns < TURNS && turn(x, me, q))
+    if (m->turns < TURNS && turn(x, me, q)) {
+        m->told[m->n] = 0, m->list[m->n++] = q;
         return true;
-    m->telling = false;
-    if (m->turns > m->before)
-        m->list[m->n++] = q;
+    }
     if (may_go(x, p))
         wake(x, me, q);
     return false;
@@ -262,19 +263,16 @@ static void go_on(simulation *x, int a, int lane)
     walk *m = &x->actor[a].walk;
     (void)lane;
     m->busy = true, m->waking = false;
-    for (;; m->from = -1) {
-        if (m->from < 0 && !m->n) {
-            if (!turn(x, a, a))
-                m->busy = false, m->since = x->now;
+    while (m->n) {
+        int top = m->n - 1, from = m->list[top];
+        bool all = m->told[top] == x->actor[from].nnear;
+        if (all)
+            m->n--;
+        if (tell(x, a, all ? from : x->actor[from].near[m->told[top]++]))
             return;
-        }
-        if (m->from < 0)
-            m->from = m->list[--m->n], m->near = 0;
-        const actor *from = &x->actor[m->from];
-        for (; m->near < from->nnear; m->near++)
-            if (tell(x, a, from->near[m->near]))
-                return;
     }
+    if (!turn(x, a, a))
+        m->busy = false, m->since = x->now;
 }
 
 /* A turn of stage a is done: who did it goes on. */
@@ -289,7 +287,7 @@ static void turned(simulation *x, int a)
     if (!ready(x, p, &why))
         gp_model_set_idle(x, p, 1, why);
     if (q->by == a)
-        m->list[0] = a, m->n = 1, m->from = -1, m->turns = waits_outside(p) ? TURNS : 0;
+        m->list[0] = a, m->told[0] = 0, m->n = 1, m->turns = waits_outside(p) ? TURNS : 0;
     else
         m->turns++;
     go_on(x, q->by, 0);

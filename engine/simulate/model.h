@@ -81,9 +81,9 @@ enum { MOVED = 16 };
 typedef struct walk {
     bool busy, waking;                 /* it does something; it sleeps, and is being woken; */
     double since;                      /* ... else it waits since then */
-    int list[MOVED], n, turns;         /* stages whose frames were moved, and what is next to them was not told yet */
-    int from, near, before;            /* who is told now: that neighbor of this stage (-1: none); turns before that */
-    bool telling;
+    int list[MOVED], told[MOVED], n;   /* stages whose frames were moved, each by the one before, and how many of those
+                                          next to them have been told */
+    int turns;
     double owes;                       /* it has woken others, which takes time of its next turn */
 } walk;
 

@@ -203,7 +203,7 @@ static void init_machines(simulation *x)
  * streams, each time. */
 static void init_waiting(simulation *x)
 {
-    const double long_ns = 1e6, short_ns = 5e3, alone_ns = 100, awake_ns = 300, unknown_ns = 5000;
+    const double long_ns = 1e6, short_ns = 5e3, alone_ns = 100, awake_ns = 600, unknown_ns = 5000;
     gp_sync sync = x->g->sync;
     double cpus = x->c->cores + x->c->others, threads = 0;
     for (int a = 0; a < x->each; a++)
@@ -213,7 +213,7 @@ static void init_waiting(simulation *x)
         actor *p = &x->actor[a];
         p->looks = looks;
         p->lends = p->stage && p->nworkers == 1 && (sync == GP_SYNC_AUTO || sync == GP_SYNC_BLOCK);
-        p->lent = p->lends && p->nin && !p->came, p->turn_cost = unknown_ns, p->walk.from = -1;
+        p->lent = p->lends && p->nin && !p->came, p->turn_cost = unknown_ns;
     }
     x->awake = cpus > threads ? alone_ns : awake_ns;
     x->polls = x->on_cores || sync == GP_SYNC_BLOCK ? 0 : sync != GP_SYNC_AUTO ? INFINITY : long_ns;

@@ -5,7 +5,6 @@
  * worker, so its math.random starts from the frame number. */
 #include <inttypes.h>
 #include <string.h>
-#include "base/clock.h"
 #include "worker.h"
 
 /* What process() or produce() returned, on top of the stack. */
@@ -83,21 +82,12 @@ static void do_frame(gp_call *c, struct gp_lua_worker *w, gp_frame *f)
     gp_lua_end(&lua->guard);
 }
 
-/* A run is handed over as a whole, so that it ends where the next frame would keep
- * those before it waiting: a source may wait for its data, a filter may be slow. */
-bool gp_lua_stage_run(gp_call *c, gp_frame *frames, int n)
+/* One frame a call: it is handed on before the script, which may wait for anything, begins with the next. */
+bool gp_lua_stage_run(gp_call *c, gp_frame *f, int n)
 {
     struct gp_lua_stage *s = c->state;
-    struct gp_lua_worker *w = &s->w[c->worker];
-    int64_t start = n > 1 ? gp_now_ns() : 0;
-    for (int i = 0; i < n; i++) {
-        if (i && (!w->nin || frames[i - 1].status == GP_FAILED || gp_now_ns() - start > GP_RUN_NS)) {
-            frames[i].status = GP_AGAIN;
-            break;
-        }
-        gp_working_on(c, frames[i].index);
-        do_frame(c, w, &frames[i]);
-    }
+    (void)n;
+    do_frame(c, &s->w[c->worker], f);
     return true;
 }
 

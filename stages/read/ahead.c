@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/c_locale.h"
+#include "base/clock.h"
 #include "reader.h"
 
 enum { LEAST = 2, MOST = 64, QUEUE_BYTES = 4 << 20 };
@@ -65,6 +66,7 @@ static bool put(gp_ahead *a, int at, gp_came came)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     came.time_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
+    came.came_ns = gp_now_ns();
     bool last = came.status != GP_OK || a->r->ended;
     pthread_mutex_lock(&a->lock);
     while (last && a->n == a->cap && !a->over)

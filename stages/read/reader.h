@@ -63,12 +63,12 @@ typedef struct gp_read_worker {
 } gp_read_worker;
 
 typedef struct gp_came {       /* what a stream gave for a frame */
-    gp_status status;          /* GP_OK; GP_END; GP_STOPPED; GP_AGAIN: nothing is there yet; GP_FAILED, with */
+    gp_status status;          /* GP_OK; GP_END; GP_STOPPED; GP_AGAIN: it is not there yet; GP_FAILED, with */
     int error;                 /* ... why it cannot be opened; 0: it is, and */
     char why[GP_WHY];          /* ... goes on after its name; */
     bool none;                 /* ... no further frame could be made either */
     int64_t rows;
-    int64_t time_ns;           /* CLOCK_REALTIME; 0: now */
+    int64_t time_ns, came_ns;  /* CLOCK_REALTIME, CLOCK_MONOTONIC; 0: now */
 } gp_came;
 
 typedef struct gp_ahead gp_ahead;
@@ -105,6 +105,7 @@ typedef struct gp_reader {
     gp_cut array;              /* of .npy: how the present array is cut, and which piece is next */
     int64_t next_piece;
     int64_t before;            /* bytes to skip before the next frame's `skip` */
+    int64_t there;             /* bytes that can be read without waiting, at least */
     gp_ahead *ahead;           /* NULL: who wants a frame reads it */
 } gp_reader;
 
@@ -123,7 +124,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f);
 void gp_reader_over(gp_reader *r, uint64_t frame);
 void gp_piece_release(gp_piece_file *f);
 
-/* stream.c: the next frame of the stream; `first`: of this call, otherwise GP_AGAIN where nothing is there yet. */
+/* stream.c: the next frame of the stream; `first`: of this call, otherwise GP_AGAIN where it is not there as a whole. */
 gp_status gp_reader_stream(gp_reader *r, gp_call *c, gp_frame *f, bool first);
 /* What it is, in `to`; `c` is NULL on the thread of ahead.c. */
 gp_came gp_stream_next(gp_reader *r, gp_call *c, void *to, bool first);

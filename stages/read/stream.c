@@ -1,9 +1,9 @@
 /* stream.c - frames of a FIFO, of standard input or of what a process writes, see reader.h. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/clock.h"
@@ -16,9 +16,9 @@ static gp_status from_stream(gp_reader *r, gp_call *c, char *to, int64_t n, int6
 {
     const gp_growbuf *room = &r->worker[0].room;
     for (*got = 0; *got < n;) {
-        if (!(c ? gp_wait_fd(c, r->fd) : gp_ahead_wait(r->ahead, r->fd)))
-            return GP_STOPPED;
         size_t left = (size_t)(n - *got);
+        if ((int64_t)left > r->there && !(c ? gp_wait_fd(c, r->fd) : gp_ahead_wait(r->ahead, r->fd)))
+            return GP_STOPPED;
         ssize_t k = to ? read(r->fd, to + *got, left)
                        : read(r->fd, room->data, left < room->cap ? left : room->cap);
         if (k < 0 && errno != EINTR && errno != EAGAIN)
@@ -27,6 +27,7 @@ static gp_status from_stream(gp_reader *r, gp_call *c, char *to, int64_t n, int6
         if (!k)
             break;
         *got += k > 0 ? k : 0;
+        r->there -= k > 0 && k < r->there ? k : r->there;
     }
     return GP_OK;
 }
@@ -51,7 +52,7 @@ static void open_stream(gp_reader *r)
     error = errno;
     r->before = o->offset;
     r->ended = r->begun = false;
-    r->array.rows = 0;
+    r->array.rows = r->there = 0;
     if (old > STDIN_FILENO)
         close(old);
 #ifdef F_SETPIPE_SZ
@@ -207,11 +208,29 @@ static gp_status end_process(gp_reader *r, gp_call *c, gp_came *came)
     return GP_FAILED;
 }
 
+/* Is the whole of the next frame there? Where that is not known, as with a device, it is not: to wait for the rest of it
+ * would keep the frames before it from those who want them. */
+static bool is_there(gp_reader *r)
+{
+    gp_type stored = gp_read_stored(r->o, &r->most);
+    int64_t at, rows, need = r->o->skip + r->before + (int64_t)gp_bytes(&stored);
+    int n;
+    if (gp_read_is_video(r->o))        /* the length of its line is not known */
+        return false;
+    if (r->o->as == GP_NPY && !gp_cut_frame(&r->array, r->next_piece, &at, &rows))
+        return false;
+    if (r->o->as == GP_NPY)
+        need = rows * r->array.row_bytes;
+    if (r->there < need)
+        r->there = ioctl(r->fd, FIONREAD, &n) ? 0 : n;
+    return r->there >= need;
+}
+
 /* One writer's frames. A frame of no rows: there are no more. */
 static gp_came live(gp_reader *r, gp_call *c, char *to, bool first)
 {
     gp_came came = { .status = GP_OK };
-    if (!first && poll(&(struct pollfd){ .fd = r->fd, .events = POLLIN }, 1, 0) == 0)
+    if (!first && !is_there(r))
         return (gp_came){ .status = GP_AGAIN };
     came.status = gp_read_is_video(r->o) ? take_video(r, c, to, &came)
                 : r->o->as == GP_NPY ? take_piece(r, c, to, &came) : take_raw(r, c, to, &came);
@@ -254,6 +273,8 @@ gp_status gp_reader_stream(gp_reader *r, gp_call *c, gp_frame *f, bool first)
     }
     v->type.dim[0] = came.rows;
     f->name = r->stem[0], f->time_ns = came.time_ns;
+    if (came.came_ns)
+        gp_source_came(c, f, came.came_ns);
     r->worker[c->worker].none |= came.none;
     if (came.status != GP_FAILED)
         return came.status;

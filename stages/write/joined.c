@@ -10,6 +10,8 @@
 #include "base/plural.h"
 #include "writer.h"
 
+enum { PIECE = 1 << 16 };              /* bytes at once for who may not read on: those before it are done, and make room */
+
 bool gp_writer_put_header(gp_writer *w, char why[GP_WHY])
 {
     char head[GP_NPY_HEADER_MAX];
@@ -295,8 +297,11 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
     if ((f[0].status = reach_joined(w, c, why)) != GP_OK)
         return f[0].status == GP_STOPPED
             || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
-    for (; k < n && bytes < GP_RUN_BYTES; k++) {
+    const size_t most = w->worker[0].file.in_place ? PIECE : GP_RUN_BYTES;
+    for (; k < n && bytes < most; k++) {
         const gp_view *in = &f[k].in[0];
+        if (k && bytes + gp_bytes(&in->type) > most)
+            break;
         bool partial = (o->stack || o->pages || gp_write_is_video(o)) && in->type.dim[0] != in->rows;
         if (partial && k)
             break;                     /* first those before it */

@@ -486,6 +486,9 @@ bool gp_wait_turn(gp_call *c);
 void gp_let_next_begin(gp_call *c, int n);
 /* Of a source: `n` more frames came for which there was no room. They have no number, and count as dropped. */
 void gp_source_dropped(gp_call *c, uint64_t n);
+/* Of a source: frame `f` of this call came at t_ns (CLOCK_MONOTONIC), and waited. Its latency counts from then, else from
+ * when run() has made it. */
+void gp_source_came(gp_call *c, const gp_frame *f, int64_t t_ns);
 /* Of the frames of this call, `index` is now being worked on; for the watchdog. */
 void gp_working_on(gp_call *c, uint64_t index);
 /* True once the run is being cancelled: long loops should then return. */
@@ -674,8 +677,8 @@ typedef struct gp_advice {
  * stay as they are. */
 enum { GP_ABI = 2 };
 
-/* A run() of several frames ends, with GP_AGAIN, when it took so long or made so many bytes, so that frames that are done
- * move on. Simulations take it that all kinds do so. */
+/* A run() of several frames ends, with GP_AGAIN, where the next one may have to wait for something, and when it took so
+ * long or made so many bytes: frames that are done move on when it returns. Simulations take it that all kinds do so. */
 enum { GP_RUN_NS = 50000, GP_RUN_BYTES = 1 << 20 };
 
 typedef struct gp_kind {
@@ -686,7 +689,7 @@ typedef struct gp_kind {
     const gp_port *in, *out;   /* each ends with {0}; NULL if none */
     const gp_opt *opts;        /* ends with {0}; NULL if none */
     size_t opts_size;
-    int max_run;               /* the most frames one run() takes; 0 is 1 */
+    int max_run;               /* the most frames one run() takes; 0 is 1, for a kind that may wait in any of them */
     void *user;                /* passed to every function below as `user` */
 
     /* Required. Output types and behavior from input types; pure. */
