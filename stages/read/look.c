@@ -195,7 +195,8 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const gp_file *first)
                                     .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .colors = o->colors,
                                     .halvings = o->shrink };
     o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member,
-                                 .keep_orientation = o->orientation == GP_ORIENTATION_KEEP };
+                                 .keep_orientation = o->orientation == GP_ORIENTATION_KEEP,
+                                 .header = o->header, .decimal_comma = o->decimal == GP_COMMA };
     o->rows.nkeys = gp_shape_meta_keys(s, &o->rows.key);
     if (o->varies && gp_read_is_video(o))
         return gp_shape_fail(s, o->from, "the frames of a video are of one size, which is that of '%s': declare no bounds "
@@ -249,6 +250,10 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o, bool many)
         return false;
     if (!gp_filetype_takes(o->as, "member") && !without(s, o, many, "member", ".npz"))
         return false;
+    static const char *const of_text[] = { "header", "decimal" };
+    for (size_t i = 0; i < sizeof of_text / sizeof *of_text; i++)
+        if (!gp_filetype_takes(o->as, of_text[i]) && !without(s, o, many, of_text[i], ".csv or .tsv"))
+            return false;
     if ((gp_read_is_pictures(o) || gp_read_is_rows(o)) && o->tail != GP_TAIL_ERROR)
         return gp_shape_fail(s, "tail", "'tail' is only for raw and .npy data, not for '%s'",
                              o->path);
@@ -393,8 +398,13 @@ static int64_t more(void *user, int64_t at, void *to, size_t n)
 
 static bool look_at_head(gp_shape *s, const gp_read_opts *o, const gp_file *f, gp_type *found, char why[GP_WHY])
 {
-    gp_rows_head h = { f->head, f->nhead, f->size, more, &(probed){ s, f } };
-    return gp_rowsfile_head(&o->rows, o->as, &h, &s->out[0], found, why);
+    char note[GP_WHY] = "";
+    gp_rows_head h = { f->head, f->nhead, f->size, more, &(probed){ s, f }, note };
+    if (!gp_rowsfile_head(&o->rows, o->as, &h, &s->out[0], found, why))
+        return false;
+    if (*note)
+        gp_shape_warn(s, "path", "'%s' %s", f->path, note);
+    return true;
 }
 
 /* Of pictures of which no shape is declared the largest sides are the bounds of a frame. Not of all: those that are of

@@ -20,12 +20,14 @@ enum { GP_STORED_SAME, GP_STORED_CI8, GP_STORED_CI16 };
 enum { GP_TAIL_ERROR, GP_TAIL_IGNORE };
 enum { GP_ORIENTATION_APPLY, GP_ORIENTATION_KEEP };
 enum { GP_FULL_WAIT, GP_FULL_DROP };
+enum { GP_POINT, GP_COMMA };
 enum { GP_MISSING_HOLE, GP_MISSING_SKIP, GP_MISSING_ERROR };
 
 typedef struct gp_read_opts {
     const char *path, *member; /* path: of a process the name of its program */
     gp_texts command;
-    int format, stored, endian, tail, orientation, colors, shrink, when_full, missing;     /* shrink: how often by two */
+    int format, stored, endian, tail, orientation, colors, shrink, when_full, missing,     /* shrink: how often by two */
+        header, decimal;
     int64_t offset, skip, frames, sample_rate;
     bool loop, reopen;
     double rate;

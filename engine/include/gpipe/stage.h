@@ -345,6 +345,9 @@ bool gp_shape_fail_at(gp_shape *s, gp_loc at, const char *fmt, ...)
  * it is. Else the same as gp_shape_fail. */
 bool gp_shape_missing(gp_shape *s, const char *opt, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* A warning, at the same place as gp_shape_fail would have it. Not in a partial call. */
+void gp_shape_warn(gp_shape *s, const char *opt, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Are frames that fail in this stage dropped? Then what is wrong with a single file need not end all. */
 bool gp_shape_drops(const gp_shape *s);
 /* As gp_meta_keys, before a run. At most: keys, bytes of one. */
