@@ -21,6 +21,7 @@ typedef struct gp_rowsfile_how {
     bool keep_orientation;     /* pixels as they are stored, whatever side is said to be up */
     int compression;           /* 0 to 9 */
     bool alone;                /* of a writer: there is one frame */
+    int range;                 /* of a reader of video, as gp_y4m has it */
     int header;                /* of a reader of CSV; */
     bool decimal_comma;        /* ... its numbers are 3,5, and no comma separates them */
     int64_t narrow;            /* bytes of a file in which places have 32 bits; 0: 4 GiB */
@@ -65,7 +66,7 @@ typedef struct gp_rows_head {
 
 struct gp_rowsfile {
     const char *name;                  /* as in messages: "WAV" */
-    const char *magic[5], *options[6]; /* each ends with NULL; magic: first bytes, of which '?' is any; options: those of
+    const char *magic[5], *options[7]; /* each ends with NULL; magic: first bytes, of which '?' is any; options: those of
                                           readers and writers that it takes */
     bool is_array;                     /* where nothing is declared, each index of axis 0 is a frame, as of a .npy; one that is
                                           written can be stacked, */

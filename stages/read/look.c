@@ -196,7 +196,7 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const gp_file *first)
                                     .halvings = o->shrink };
     o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member,
                                  .keep_orientation = o->orientation == GP_ORIENTATION_KEEP,
-                                 .header = o->header, .decimal_comma = o->decimal == GP_COMMA };
+                                 .range = o->range, .header = o->header, .decimal_comma = o->decimal == GP_COMMA };
     o->rows.nkeys = gp_shape_meta_keys(s, &o->rows.key);
     if (o->varies && gp_read_is_video(o))
         return gp_shape_fail(s, o->from, "the frames of a video are of one size, which is that of '%s': declare no bounds "
@@ -249,6 +249,8 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o, bool many)
         && !without(s, o, many, "sample_rate", "recording"))
         return false;
     if (!gp_filetype_takes(o->as, "member") && !without(s, o, many, "member", ".npz"))
+        return false;
+    if (!gp_filetype_takes(o->as, "range") && !without(s, o, many, "range", ".y4m"))
         return false;
     static const char *const of_text[] = { "header", "decimal" };
     for (size_t i = 0; i < sizeof of_text / sizeof *of_text; i++)
