@@ -66,7 +66,7 @@ typedef struct gp_rows_head {
 
 struct gp_rowsfile {
     const char *name;                  /* as in messages: "WAV" */
-    const char *magic[5], *options[7]; /* each ends with NULL; magic: first bytes, of which '?' is any; options: those of
+    const char *magic[9], *options[7]; /* each ends with NULL; magic: first bytes, of which '?' is any; options: those of
                                           readers and writers that it takes */
     bool is_array;                     /* where nothing is declared, each index of axis 0 is a frame, as of a .npy; one that is
                                           written can be stacked, */
