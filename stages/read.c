@@ -227,7 +227,7 @@ const gp_kind gp_kind_read = {
     .out = out,
     .opts = options, .opts_size = sizeof(gp_read_opts),
     .max_run = MAX_RUN, .by_number = true,
-    .any_shape = true, .set_workers = set_workers, .shape = gp_read_shape,
+    .any_shape = true, .tail_rows = true, .set_workers = set_workers, .shape = gp_read_shape,
     .open = open_reader, .close = close_reader, .run = run, .finish = finish,
     .advise = advise,
 };

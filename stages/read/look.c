@@ -509,6 +509,8 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     int64_t each = gp_read_is_pictures(o) || o->same_rows || o->varies ? 1
         : o->nfiles == 1 && cut.rows > 0 ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows
                                          : 0;
+    if (cut.rows > 0 && (!o->frames || o->frames > cut.rows / cut.frame_rows))
+        s->tail_rows = cut.rows % cut.frame_rows;
     int64_t pieces = cut.rows > 0 && !rows ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows : 0;
     if (!count_pieces(s, o, f, each == 1 && o->nfiles > 1 ? 1 : pieces))
         return false;

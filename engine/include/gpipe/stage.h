@@ -331,6 +331,8 @@ struct gp_shape {
                               constant, too */
     unsigned char none[GP_MAXPORT];    /* of a device kind that says of_none: per output, a gp_none. It has the shape
                               of one row's, and record() is not called */
+    int64_t tail_rows;     /* of a source whose kind says so too: it makes a partial frame of so many rows, as the end of a
+                              file is one; 0: that is not known */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -798,6 +800,9 @@ typedef struct gp_kind {
      * have left, or open() has failed, and again before close(), also after finish(): the kind knows what is left to be
      * done. What it adds to `errs` are warnings. */
     void (*break_off)(void *state, const char *why, gp_errs *errs);
+
+    /* Its shape() may say so of a source, see gp_shape. */
+    bool tail_rows;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
