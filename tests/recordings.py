@@ -2,7 +2,7 @@
 """recordings.py GPIPE - what Python's wave, csv and json write is read by gpipe, and what gpipe writes by them; with
 soundfile and NumPy, where they are installed, FLAC, AIFF, Ogg/Vorbis, floats, np.savetxt and arrays by pipes, too. Prints a total; exit
 1 after a failure."""
-import csv, io, json, math, os, random, struct, subprocess, tempfile, wave
+import csv, io, json, math, os, random, struct, subprocess, sys, tempfile, wave
 from kit import bytes_of, check, gpipe, runs, total
 
 try:
@@ -101,6 +101,20 @@ def with_soundfile(n, c):
     check(f"{at} for np.loadtxt", ok and (np.loadtxt("f.csv", "f4", delimiter=",", ndmin=2) == floats).all())
 
 
+def with_numpy_pipes():
+    """Arrays one after the other, by what the reference says of NumPy and pipes."""
+    lib = "import sys, types, numpy as np\nlib = np.lib.format\n"
+    with open("w.py", "w") as f:
+        f.write(lib + "to = types.SimpleNamespace(write=sys.stdout.buffer.write)\n"
+                "for k in range(3):\n    lib.write_array(to, np.full((300, 70), k, 'f4'))\n")
+    with open("r.py", "w") as f:
+        f.write(lib + "pipe = types.SimpleNamespace(read=sys.stdin.buffer.read)\n"
+                "assert [lib.read_array(pipe).sum() for k in range(3)] == [0, 21000, 42000]\n")
+    check(".npy by programs", runs(f"buffers: {{x: {{dtype: f32, shape: [300, 70]}}}}\nstages:\n"
+          f"  - {{use: read, command: [{sys.executable}, w.py], format: npy, out: x}}\n"
+          f"  - {{use: write, command: [{sys.executable}, r.py], format: npy}}\n"))
+
+
 def with_numpy_stream(n, c):
     """Arrays one after the other, by standard input and output."""
     first, stack = np.float32(np.arange(n * c)).reshape(n, c), np.float32(np.arange(3 * n * c)).reshape(3, n, c) / 3
@@ -125,4 +139,6 @@ with tempfile.TemporaryDirectory() as folder:
         if sf:
             with_soundfile(n, c)
             with_numpy_stream(n, c)
+    if sf:
+        with_numpy_pipes()
 total("recordings", "" if sf else ", without soundfile")

@@ -29,7 +29,7 @@
 #include "api/forms.h"
 #include "report/verdict.h"
 
-enum { FEW = 10, SHORT_NS = 5000000 };
+enum { FEW = 10, SHORT_NS = 100000000, SHORT_SIMULATED_NS = 5000000 };       /* a run begins and ends, for some ms */
 
 static const double PACED = 0.1;       /* a source that waits so much of the run is paced */
 static const double BUSY = 0.85;       /* hardly ever without work */
@@ -68,7 +68,7 @@ static bool too_short(gp_judging *j)
     for (int i = 0; i < j->r->nactors; i++)
         if (j->r->actor[i].frames > j->frames)
             j->frames = j->r->actor[i].frames;
-    if (j->frames >= FEW && j->r->wall_ns >= SHORT_NS)
+    if (j->frames >= FEW && j->r->wall_ns >= (j->r->simulated ? SHORT_SIMULATED_NS : SHORT_NS))
         return false;
     uint64_t frames = 0;               /* of the source that made most */
     for (int i = 0; i < j->r->nactors; i++) {
