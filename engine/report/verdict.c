@@ -384,8 +384,21 @@ static void blame_kernels(gp_judging *j, gp_candidate c)
         say(j, ": a trace shows how long each of them takes");
 }
 
+/* A launcher that queues more than the device does is busy, too: it waits inside of a launch. */
+static gp_candidate behind_launches(const gp_judging *j, gp_candidate c)
+{
+    for (int e = 0; c.bound == GP_BOUND_LAUNCH && e < GP_ENGINES && !j->plan->unified; e++) {
+        const gp_engine_report *x = &j->r->engine[e];
+        double part = gp_part_of_run(j, x->busy_ns);
+        if (x->used && x->measured && part >= BUSY && gp_main_segment(j, (gp_engine)e, x->on) == c.actor)
+            return (gp_candidate){ (gp_bound)(GP_BOUND_COPY_IN + e), c.actor, part };
+    }
+    return c;
+}
+
 static void blame(gp_judging *j, gp_candidate c)
 {
+    c = behind_launches(j, c);
     const gp_stage *st = c.bound == GP_BOUND_STREAMS ? on_cycle(j, c.actor) : NULL;
     if (st && st->circles) {           /* its streams wait for each other */
         blame_cycle(j, c.actor, carried_on(j, st->cycle), c.part);
