@@ -146,6 +146,9 @@ static bool finish(gp_call *c)
 {
     gp_reader *r = c->state;
     uint64_t n = r->ahead ? gp_ahead_end(r->ahead, c) : 0;
+    char why[GP_WHY];
+    if (r->process && r->ended && gp_process_has_ended(r->process, false) && gp_process_is_well(r->process, why))
+        gp_process_tell_well(r->process, r->o->path, r->o->at, c->errs);
     if (n)
         gp_fail(c->errs, GP_E_WARN, r->o->at, "'%s': %llu frame%s came when there was no room, and %s dropped "
                 "('when_full: drop')", r->o->path, (unsigned long long)n, gp_plural((int64_t)n), n > 1 ? "were" : "was");
