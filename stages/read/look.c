@@ -117,6 +117,9 @@ static bool find_missing(gp_shape *s, gp_read_opts *o)
     if (o->missing == GP_MISSING_ERROR && none < n)
         return gp_shape_fail(s, "path", "there is no file '%.200s' of number %llu", o->path, (unsigned long long)o->lowest + none);
     o->numbered = at, o->numbers = n;
+    o->first_gap = o->lowest + (uint64_t)none, o->gaps = 0;
+    for (int i = none; i < n; i++)
+        o->gaps += at[i] < 0;
     return true;
 }
 
