@@ -72,6 +72,7 @@ struct gp_rowsfile {
                                           written can be stacked, */
     bool pages;                        /* ... and each frame is a row, also where there are many files; so is one that is
                                           written */
+    bool by_turns;                     /* most such files are read in order, by one worker at a time */
     bool is_video;                     /* each index of axis 0 is a frame, which is never cut or put together */
     /* About how long a core needs for a byte of a frame, where several may read at the same time; 0: hardly any. */
     int decode_ns, encode_ns[10];      /* the latter by compression */

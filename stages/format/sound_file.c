@@ -432,16 +432,16 @@ const gp_rowsfile gp_wav = {
 };
 const gp_rowsfile gp_flac = {
     .name = "FLAC", .magic = { "fLaC" }, .options = { "sample_rate" },
-    .why_not = flac_why_not, SOUND,
+    .why_not = flac_why_not, .by_turns = true, SOUND,
 };
 const gp_rowsfile gp_ogg = {
     .name = "Ogg/Vorbis", .magic = { "OggS" }, .options = { "sample_rate", "quality" },
-    .why_not = ogg_why_not, SOUND,
+    .why_not = ogg_why_not, .by_turns = true, SOUND,
 };
 const gp_rowsfile gp_mp3 = {
     .name = "MP3", .options = { "sample_rate", "quality" },
     .magic = { "ID3", "\xff\xfb", "\xff\xfa", "\xff\xf3", "\xff\xf2", "\xff\xe3", "\xff\xe2" },
-    .why_not = mp3_why_not, SOUND,
+    .why_not = mp3_why_not, .by_turns = true, SOUND,
 };
 const gp_rowsfile gp_aiff = {
     .name = "AIFF", .magic = { "FORM????AIF" }, .options = { "sample_rate" },

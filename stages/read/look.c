@@ -520,6 +520,8 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     int64_t all = o->numbered ? o->pieces * o->numbers : each * o->nfiles;
     s->busy_ns = rows ? gp_rowsfile_of(o->as)->decode_ns * (int64_t)gp_bytes(t)
                : gp_read_is_pictures(o) ? gp_picfile_decode_ns(gp_picfile_of(o->as), &o->pictures, t) : 0;
+    if (rows && gp_rowsfile_of(o->as)->by_turns && !o->same_rows && !o->varies)
+        s->most_workers = 1;
     if (o->as == GP_RAW || o->as == GP_NPY)
         s->busy_ns = (int64_t)gp_bytes(t) / COPIED_IN_NS, s->most_workers = MOST_COPIES;
     s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;
