@@ -204,12 +204,13 @@ static const gp_opt options[] = {
     { GP_FLOAT(gp_read_opts, rate), .min = 0, .max = 1e9, .unit = "Hz",
       .help = "frames a second; 0: as fast as they can be read" },
     { GP_ENUM(gp_read_opts, header), .def = "auto", .choices = "auto|yes|no",
-      .help = "csv, tsv: is the first row a header, which is left out? auto: if something stands in it and nothing is a "
-              "number; it says so" },
+      .help = "csv, tsv: is the first row a header, which is left out? auto: if something stands in it and nothing is "
+              "a number; it says so" },
     { GP_ENUM(gp_read_opts, decimal), .def = "point", .choices = "point|comma",
       .help = "csv, tsv: numbers are 3.5, or 3,5 with semicolons, tabs or blanks between them" },
     { GP_ENUM(gp_read_opts, range), .def = "auto", .choices = "auto|limited|full",
-      .help = "y4m: of which range its values are: a file that says another is an error; auto: limited, and of mono any" },
+      .help = "y4m: of which range its values are: a file that says another is an error; auto: limited, and of mono "
+              "any" },
     { GP_TEXT(gp_read_opts, member),
       .help = "npz: which array, where there are several beside numbers that 'metadata' lists" },
     { GP_INT(gp_read_opts, sample_rate), .min = 0, .max = 1e9, .unit = "Hz",

@@ -134,8 +134,8 @@ static const gp_opt options[] = {
               "share" },
     { GP_FLOATS(struct opts, taps),
       .help = "coefficients of the filter, at `up` times the rate; as they stand, so that their sum is best `up`. "
-              "Without, a low-pass of 20 times the larger of `up` and `down`, in a Kaiser window of beta 5, or none where both are "
-              "the same" },
+              "Without, a low-pass of 20 times the larger of `up` and `down`, in a Kaiser window of beta 5, or "
+              "none where both are the same" },
     { 0 }
 };
 

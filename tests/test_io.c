@@ -326,8 +326,9 @@ TEST(one_in_ten)
                           "  - {use: read, path: g%d.raw, workers: 3, out: v}\n  - {use: write, path: 'g/%d.raw'}\n");
     ck_assert(r.outcome == GP_DONE && r.account[0].in == 102 && r.account[0].dropped == 90);
     ck_assert_int_eq(r.errs.n, 1);
-    ck_assert_msg(strstr(r.errs.e[0].msg, ": there is no file '") && strstr(r.errs.e[0].msg, "g1.raw', nor of 44 other numbers "
-                  "between others ('missing: hole')"), "%s", r.errs.e[0].msg);
+    const char *said = strstr(r.errs.e[0].msg, ": there is no file '");
+    ck_assert_msg(said && strstr(said, "g1.raw', nor of 44 other numbers between others ('missing: hole')"), "%s",
+                  r.errs.e[0].msg);
 }
 
 /* %% is a % and begins nothing. */

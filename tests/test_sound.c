@@ -41,7 +41,7 @@ static const struct { const char *name, *dtype; int channels, rows; } files[] = 
 enum { FILES = sizeof files / sizeof *files, WAYS = 5 };
 static const struct { int rows, workers; } ways[WAYS] = { { 64, 1 }, { 1, 1 }, { 300, 2 }, { 37, 4 }, { 10000, 3 } };
 
-/* Another version of a library may round the last bit of what Vorbis holds; MP3 and Opus were decoded by other programs. */
+/* Another version of a library may round the last bit of what Vorbis holds; MP3 and Opus were decoded by another one. */
 TEST_LOOP(is_read, 0, FILES * WAYS)
 {
     char y[1200], shape[80], last[40] = "";
@@ -279,7 +279,8 @@ static const struct { const char *file; size_t bytes; int code; const char *said
     { "i16.wav", 1243, 3, "says 1200 bytes of data, 1199 are" },  { "wide.rf64", 1000, 3, "is cut off" },
     { "big.aiff", 1000, 3, "is cut off" },                        { "five.flac", 2000, 1, "is cut off or damaged" },
     { "five.flac", 20, 3, "is not a recording" },                 { "vorbis.ogg", 6000, 3, "is cut off" },
-    { "vorbis.ogg", 4500, 3, "is cut off" },                      { "vorbis.ogg", 2830, 3, "is cut off: its last page" },                      { "vorbis.ogg", 100, 3, "damaged at byte 58" },
+    { "vorbis.ogg", 4500, 3, "is cut off" },                      { "vorbis.ogg", 2830, 3, "is cut off: its last page" },
+    { "vorbis.ogg", 100, 3, "damaged at byte 58" },
 };
 
 TEST_EACH(cut_off, cut)
@@ -343,7 +344,8 @@ TEST_LOOP(damaged, 0, 8)
             bad[(unsigned)rand_r(&seed) % (i < 2 ? 100 : n)] = (char)rand_r(&seed);
         pipe_file(io_dir, "a.wav", bad, n);
         pipe_result r = io_go(TEXT(y, "buffers: {x: {dtype: f64, shape: [100, %d]}}\non_error: drop\nstages:\n"
-                                   "  - {use: read, path: a.wav, out: x, frames: 100}\n" DISCARD, _i == 1 ? 5 : _i == 6 ? 1 : 2));
+                                   "  - {use: read, path: a.wav, out: x, frames: 100}\n" DISCARD,
+                                   _i == 1 ? 5 : _i == 6 ? 1 : 2));
         ck_assert(r.outcome == GP_DONE || r.errs.failed);
     }
     free(all), free(bad);

@@ -94,7 +94,9 @@ TEST(too_short)
     gp_report *r = verdict_report(c, gp_pipeline_plan(p));
     for (int i = 0; i < r->nactors; i++)
         r->actor[i].frames = i ? 640 : 40;
-    static const struct { int ms; bool simulated; } tried[] = { { 4, true }, { 4, false }, { 45, false }, { 45, true }, { 100, false } };
+    static const struct { int ms; bool simulated; } tried[] = {
+        { 4, true }, { 4, false }, { 45, false }, { 45, true }, { 100, false },
+    };
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
         char text[80];
         r->wall_ns = 1000000 * tried[i].ms, r->simulated = tried[i].simulated;

@@ -131,7 +131,7 @@ TEST_EACH(heads, rates)
 static const struct { const char *said, *option, *wrong; } ranges[] = {
     { "", "", NULL },
     { " XCOLORRANGE=LIMITED", "", NULL },
-    { " XCOLORRANGE=FULL", "", "has values of the full range (XCOLORRANGE=FULL), not 16 to 235: set 'range: full' for 'read'" },
+    { " XCOLORRANGE=FULL", "", "has values of the full range (XCOLORRANGE=FULL), not 16 to 235: set 'range: full' for" },
     { " Cmono XCOLORRANGE=FULL", "", NULL },
     { " Cmono XCOLORRANGE=FULL", ", range: limited", "says that its range is full (XCOLORRANGE=FULL), and 'range'" },
     { "", ", range: full", NULL },
@@ -144,7 +144,8 @@ TEST_EACH(range, ranges)
 {
     char y[500], file[200];
     bool mono = strstr(ranges[_i].said, "mono");
-    pipe_text(io_dir, "a.y4m", TEXT(file, "YUV4MPEG2 W2 H2 F25:1%s\nFRAME\n%s", ranges[_i].said, mono ? "abcd" : "abcdef"));
+    pipe_text(io_dir, "a.y4m", TEXT(file, "YUV4MPEG2 W2 H2 F25:1%s\nFRAME\n%s", ranges[_i].said,
+                                    mono ? "abcd" : "abcdef"));
     for (int stream = 0; stream < 2; stream++) {
         TEXT(y, "buffers: {p: {dtype: u8, shape: [%d, 2]}}\nstages:\n  - {use: read, %s, out: p%s}\n"
              "  - {use: write, path: a.raw}\n", mono ? 2 : 3, stream ? "command: [cat, a.y4m], format: y4m" : "path: a.y4m",
@@ -161,8 +162,9 @@ TEST(range_is_written)
     static const char *const words[] = { "none", "limited", "full" }, *const says[] = { "", "LIMITED", "FULL" };
     for (int i = 0; i < 3; i++) {
         char y[400], file[200];
-        io_runs(TEXT(y, "buffers: {p: {dtype: u8, shape: [3, 2]}}\nstages:\n  - {use: generate, frames: 1, pattern: constant, value: 97, "
-                     "out: p}\n  - {use: write, path: a.y4m, frame_rate: 25, range: %s}\n", words[i]));
+        io_runs(TEXT(y, "buffers: {p: {dtype: u8, shape: [3, 2]}}\nstages:\n"
+                     "  - {use: generate, frames: 1, pattern: constant, value: 97, out: p}\n"
+                     "  - {use: write, path: a.y4m, frame_rate: 25, range: %s}\n", words[i]));
         TEXT(file, "YUV4MPEG2 W2 H2 F25:1 Ip A1:1 C420jpeg%s%s\nFRAME\naaaaaa", i ? " XCOLORRANGE=" : "", says[i]);
         io_holds("a.y4m", file, strlen(file));
     }

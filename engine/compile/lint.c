@@ -456,8 +456,8 @@ static void lint_tail_of(linting *l, const gp_stage *source, gp_type *type, bool
             continue;
         bool ok = gp_partial_shape(l->g, st, in, out, &errs);
         if (!ok)
-            warn(l, st->at, "the last frame that stage '%s' reads has %" PRId64 " of %" PRId64 " rows, at which the run would "
-                 "fail: %s", source->name, source->tail_rows, from->type.dim[0], errs.n ? errs.e[0].msg : "");
+            warn(l, st->at, "the last frame that stage '%s' reads has %" PRId64 " of %" PRId64 " rows, at which the run "
+                 "would fail: %s", source->name, source->tail_rows, from->type.dim[0], errs.n ? errs.e[0].msg : "");
         for (int p = 0; p < st->nout && ok; p++)
             if (st->out[p] >= 0)
                 type[st->out[p]] = out[p], known[st->out[p]] = true;
@@ -582,8 +582,8 @@ static const lint lints[] = {
     { "names", lint_names, "put %05d, the frame's number, or %n, its source's name, into it" },
     { "carry", lint_carry, "give the loop carry: {INPUT: BUFFER}" },
     { "rate", lint_rate, "so they wait for each other: give both one rate" },
-    { "tail", lint_tail, "give frames a number of rows that divides those of the file, or leave the last out: 'frames' of its "
-      "source, or on_error: drop" },
+    { "tail", lint_tail, "give frames a number of rows that divides those of the file, or leave the last out: 'frames' of "
+      "its source, or on_error: drop" },
     { "numbers", lint_numbers, "if equal numbers belong together, move away those that the other lacks" },
 };
 

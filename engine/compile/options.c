@@ -161,8 +161,8 @@ static const char *text_of_variable(gp_reader *r, const char *name)
     gp_errs errs = { .n = 0 };
     const char *text = "";
     const gp_var *v = find_var(r->vars, name);
-    bool has = v && v->node && v->node->kind == GP_SCALAR && gp_interpolate(r->arena, v->node, r->vars->map, r->env, &text, &errs);
-    return has ? text : "";
+    return v && v->node && v->node->kind == GP_SCALAR
+        && gp_interpolate(r->arena, v->node, r->vars->map, r->env, &text, &errs) ? text : "";
 }
 
 /* Would that have done? */
@@ -244,7 +244,8 @@ bool gp_read_bool(gp_reader *r, const gp_node *n, bool *out)
     const char *s = gp_read_text(r, n);
     int is = s ? gp_bool_parse(s) : -1;
     if (s && is < 0)
-        return WRONG(r, n, "must be true or false, not '%.80s'%s", s, variable_hint(r, s, gp_bool_parse(text_of_variable(r, s)) >= 0));
+        return WRONG(r, n, "must be true or false, not '%.80s'%s", s,
+                     variable_hint(r, s, gp_bool_parse(text_of_variable(r, s)) >= 0));
     *out = is == 1;
     return s != NULL;
 }

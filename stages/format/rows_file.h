@@ -61,13 +61,13 @@ typedef struct gp_rows_head {
     /* Bytes of it from anywhere: how many were there, -1 with errno. NULL: there are none but these. */
     int64_t (*more)(void *user, int64_t at, void *to, size_t n);
     void *user;
-    char *note;                /* NULL; else GP_WHY bytes, empty: for what was guessed, which goes on after the file's name */
+    char *note;                /* NULL; else GP_WHY bytes, empty: for what was guessed, in words behind the file's name */
 } gp_rows_head;
 
 struct gp_rowsfile {
     const char *name;                  /* as in messages: "WAV" */
-    const char *magic[9], *options[7]; /* each ends with NULL; magic: first bytes, of which '?' is any; options: those of
-                                          readers and writers that it takes */
+    const char *magic[9], *options[7]; /* each ends with NULL; magic: first bytes, of which '?' is any; options: those
+                                          of readers and writers that it takes */
     bool is_array;                     /* where nothing is declared, each index of axis 0 is a frame, as of a .npy; one that is
                                           written can be stacked, */
     bool pages;                        /* ... and each frame is a row, also where there are many files; so is one that is

@@ -119,7 +119,8 @@ void *gp_sf_open(gp_sound_bytes *s, int mode, gp_sf_info *info, char err[GP_WHY]
     void *file = gp_sf.open(&io, mode, info, s);
     if (!file && !s->error)
         gp_why(err, "%s: libsndfile says '%s'", mode == SF_WRITE ? "cannot be written"
-               : "is not a recording that gpipe reads (WAV, FLAC, AIFF, Vorbis; with libsndfile 1.1 or later Opus and MP3)", gp_sf.why(NULL));
+               : "is not a recording that gpipe reads (WAV, FLAC, AIFF, Vorbis; by libsndfile 1.1 or later Opus, MP3)",
+               gp_sf.why(NULL));
     pthread_mutex_unlock(&library.opening);
     if (s->error)
         gp_why(err, "cannot be %s: %s", mode == SF_READ ? "read" : "written", gp_strerror(s->error));

@@ -17,8 +17,8 @@ enum { SF_READ = 0x10, SF_WRITE = 0x20, SF_CONTAINER = 0x0fff0000, SF_CODEC = 0x
 enum { SF_UPDATE_HEADER = 0x1060, SF_PEAK_CHUNK = 0x1050, SF_VBR_QUALITY = 0x1300 };
 enum { SF_WAV = 0x010000, SF_AIFF = 0x020000, SF_WAVEX = 0x130000, SF_FLAC = 0x170000, SF_OGG = 0x200000,
        SF_RF64 = 0x220000, SF_MPEG = 0x230000 };
-enum { SF_S8 = 1, SF_16, SF_24, SF_32, SF_U8, SF_FLOAT, SF_DOUBLE, SF_ULAW = 0x10, SF_ALAW, SF_VORBIS = 0x60, SF_OPUS = 0x64,
-       SF_MP1 = 0x80, SF_MP2, SF_MP3 };
+enum { SF_S8 = 1, SF_16, SF_24, SF_32, SF_U8, SF_FLOAT, SF_DOUBLE, SF_ULAW = 0x10, SF_ALAW, SF_VORBIS = 0x60,
+       SF_OPUS = 0x64, SF_MP1 = 0x80, SF_MP2, SF_MP3 };
 
 typedef struct gp_sf_library {
     void *(*open)(gp_sf_io *io, int mode, gp_sf_info *info, void *user);

@@ -2,8 +2,8 @@
  *
  * Through libsndfile, which is opened by the first pipeline that has a recording. A row has a sample of each channel.
  * One of its handles is for one thread: each worker has its own over the one open file, with its own place to read at.
- * A format that cannot seek to the very sample (Vorbis, MP3) is read in order, and so is one in which seeking takes long, and
- * where what can be read behind damage depends on how one came there (FLAC). */
+ * A format that cannot seek to the very sample (Vorbis, MP3) is read in order, and so is one in which seeking takes
+ * long, and where what can be read behind damage depends on how one came there (FLAC). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

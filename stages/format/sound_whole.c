@@ -83,9 +83,9 @@ static bool can_hold_flac(const unsigned char *p, int64_t size, char err[GP_WHY]
                   (unsigned long long)rows, (long long)size);
 }
 
-/* The first frame of an MP3 says how many there are and how many bytes they have, behind what would be the side information
- * (Xing's header, also called Info), or at 36 (VBRI). Without it the library guesses, and leaves out what is behind its
- * guess, as it leaves out what follows the bytes that are said. */
+/* The first frame of an MP3 says how many there are and how many bytes they have, behind what would be the side
+ * information (Xing's header, also called Info), or at 36 (VBRI). Without it the library guesses, and leaves out what is
+ * behind its guess, as it leaves out what follows the bytes that are said. */
 static bool is_whole_mp3(gp_sound_bytes s, char err[GP_WHY])
 {
     enum { HEAD = 64, VBRI = 36, BOTH = 3 };
@@ -96,8 +96,8 @@ static bool is_whole_mp3(gp_sound_bytes s, char err[GP_WHY])
     const unsigned char *x = p + 4 + (first ? mono ? 17 : 32 : mono ? 9 : 17) + (p[1] & 1 ? 0 : 2);
     bool xing = got == HEAD && (!memcmp(x, "Xing", 4) || !memcmp(x, "Info", 4)) && (x[7] & BOTH) == BOTH;
     if (!vbri && !xing)
-        return gp_why(err, "does not say how long it is: its first frame has no Xing, Info or VBRI header, as is the case where "
-                      "it was streamed; 'ffmpeg -i IN.mp3 OUT.%s", (p[1] >> 1 & 3) == 1 ? "mp3 -c copy' adds it" :
+        return gp_why(err, "does not say how long it is: its first frame has no Xing, Info or VBRI header, as where it "
+                      "was streamed; 'ffmpeg -i IN.mp3 OUT.%s", (p[1] >> 1 & 3) == 1 ? "mp3 -c copy' adds it" :
                       "flac' makes a file that does");
     uint64_t bytes = vbri ? number(p + VBRI + 10, 4, true) : number(x + 12, 4, true), there = (uint64_t)s.size;
     if (bytes > there)

@@ -161,14 +161,16 @@ static void note_first(const layout *l, bool header, const char *line, const cha
     if (!l->note || *l->note)
         return;
     int n = end - line > SHOWN ? SHOWN : (int)(end - line);
-    snprintf(l->note, GP_WHY, header ? "begins with a line without a number, '%.*s%s', line %lld, which is taken for a header: "
-             "'header: yes' says that it is one, 'header: no' that it is a row"
-             : "begins with a line in which numbers are missing, '%.*s%s', line %lld, which is taken for a row: 'header: no' "
-             "says that it is one, 'header: yes' that it is none", n, line, n < end - line ? "..." : "", (long long)number);
+    snprintf(l->note, GP_WHY, header ? "begins with a line without a number, '%.*s%s', line %lld, which is taken for a "
+             "header: 'header: yes' says that it is one, 'header: no' that it is a row"
+             : "begins with a line in which numbers are missing, '%.*s%s', line %lld, which is taken for a row: "
+             "'header: no' says that it is one, 'header: yes' that it is none", n, line, n < end - line ? "..." : "",
+             (long long)number);
 }
 
-/* The first line that is neither empty nor a comment, or the one behind a header: says how the file is written. Of CSV it
- * may be a header, as `header` says, or else if there is something in it and nothing is a number; then columns stay 0. */
+/* The first line that is neither empty nor a comment, or the one behind a header: says how the file is written. Of CSV
+ * it may be a header, as `header` says, or else if there is something in it and nothing is a number; then columns stay
+ * 0. */
 static bool take_first(layout *l, const char *line, const char *end, int64_t number, char err[GP_WHY])
 {
     const char *from, *to;
@@ -314,7 +316,8 @@ static bool to_double(const char *from, const char *to, char point, bool single,
     char *end, copy[DIGITS_MAX];
     bool infinite;
     const char *p = from + (from < to && (*from == '-' || *from == '+')), *comma;
-    if (!is_number_like(from, to, point, &infinite) || (p[0] == '0' && p + 1 < to && tolower((unsigned char)p[1]) == 'x'))
+    if (!is_number_like(from, to, point, &infinite)
+        || (p[0] == '0' && p + 1 < to && tolower((unsigned char)p[1]) == 'x'))
         return false;
     if (*from == '#' && is_word(from, to, missing))
         return *x = NAN, *fits = true;
@@ -359,8 +362,8 @@ typedef struct spot { int64_t line, column; } spot;        /* from 1 */
 static bool wrong(const char *from, const char *to, spot in, const char *what, char err[GP_WHY])
 {
     int n = to - from > SHOWN ? SHOWN : (int)(to - from);
-    return gp_why(err, "has '%.*s%s' in line %lld, column %lld, %s", n, from, n < to - from ? "..." : "", (long long)in.line,
-                  (long long)in.column, what);
+    return gp_why(err, "has '%.*s%s' in line %lld, column %lld, %s", n, from, n < to - from ? "..." : "",
+                  (long long)in.line, (long long)in.column, what);
 }
 
 /* Why what is no number of such a type is none. */
@@ -377,7 +380,8 @@ static const char *what_is_due(const layout *l, const char *from, const char *to
 }
 
 /* One number of the row, to its place: of an empty field of CSV NaN. */
-static bool put_number(const layout *l, const char *from, const char *to, gp_dtype t, void *at, spot in, char err[GP_WHY])
+static bool put_number(const layout *l, const char *from, const char *to, gp_dtype t, void *at, spot in,
+                       char err[GP_WHY])
 {
     char beyond[40];
     uint64_t whole = 0;
@@ -387,7 +391,8 @@ static bool put_number(const layout *l, const char *from, const char *to, gp_dty
         return gp_why(err, "has a place without a number in line %lld, column %lld%s%s%s", (long long)in.line,
                       (long long)in.column, l->json ? "" : ": it would be NaN, which ", l->json ? "" : gp_dtype_name(t),
                       l->json ? "" : " cannot hold, and f32 and f64 can");
-    if (from < to && (real ? !to_double(from, to, point_of(l), t == GP_F32, &d, &fits) : !to_integer(from, to, t, &whole, &fits)))
+    if (from < to && (real ? !to_double(from, to, point_of(l), t == GP_F32, &d, &fits)
+                           : !to_integer(from, to, t, &whole, &fits)))
         return wrong(from, to, in, what_is_due(l, from, to, real), err);
     snprintf(beyond, sizeof beyond, "which %s cannot hold", gp_dtype_name(t));
     if (!fits)

@@ -89,7 +89,8 @@ static bool take(gp_y4m *v, const char *s, size_t n, char err[GP_WHY])
         take_ratio(v->aspect, s + 1, n - 1);
         return true;
     case 'X':
-        v->range = is(s, n, "XCOLORRANGE=FULL") ? GP_Y4M_FULL : is(s, n, "XCOLORRANGE=LIMITED") ? GP_Y4M_LIMITED : v->range;
+        v->range = is(s, n, "XCOLORRANGE=FULL")    ? GP_Y4M_FULL
+                 : is(s, n, "XCOLORRANGE=LIMITED") ? GP_Y4M_LIMITED : v->range;
         return true;
     case 'I':
         return (n == 2 && (s[1] == 'p' || s[1] == '?'))
@@ -121,8 +122,8 @@ bool gp_y4m_parse(const char *line, size_t n, gp_y4m *v, char err[GP_WHY])
 bool gp_y4m_has_range(const gp_y4m *v, int range, char err[GP_WHY])
 {
     if (range == GP_Y4M_RANGE_UNSAID && v->range == GP_Y4M_FULL && v->subsampling != GP_Y4M_MONO)
-        return gp_why(err, "has values of the full range (XCOLORRANGE=FULL), not 16 to 235: set 'range: full' for 'read' if "
-                      "what comes behind takes them so, as 'color' does with 'range: full'");
+        return gp_why(err, "has values of the full range (XCOLORRANGE=FULL), not 16 to 235: set 'range: full' for 'read' "
+                      "if what comes behind takes them so, as 'color' does with 'range: full'");
     return !range || !v->range || range == v->range
         || gp_why(err, "says that its range is %s, and 'range' of this stage says the other", v->range == GP_Y4M_FULL
                   ? "full (XCOLORRANGE=FULL)" : "limited (XCOLORRANGE=LIMITED)");
@@ -183,9 +184,9 @@ size_t gp_y4m_header(const gp_y4m *v, char to[GP_Y4M_LINE])
     else
         snprintf(space, sizeof space, "%s%s", plain[v->subsampling],
                  v->subsampling == GP_Y4M_420 ? siting[v->siting] : "");
-    return (size_t)snprintf(to, GP_Y4M_LINE, "%s W%lld H%lld F%lld:%lld Ip A%lld:%lld C%s%s\n", magic, (long long)v->width,
-                            (long long)v->height, (long long)v->rate[0], (long long)v->rate[1], (long long)v->aspect[0],
-                            (long long)v->aspect[1], space, v->range == GP_Y4M_FULL ? " XCOLORRANGE=FULL"
+    return (size_t)snprintf(to, GP_Y4M_LINE, "%s W%lld H%lld F%lld:%lld Ip A%lld:%lld C%s%s\n", magic,
+                            (long long)v->width, (long long)v->height, (long long)v->rate[0], (long long)v->rate[1],
+                            (long long)v->aspect[0], (long long)v->aspect[1], space, v->range == GP_Y4M_FULL ? " XCOLORRANGE=FULL"
                             : v->range == GP_Y4M_LIMITED ? " XCOLORRANGE=LIMITED" : "");
 }
 
@@ -218,7 +219,8 @@ typedef struct y4m {
     bool broken;               /* or has no line of its own: then this is where that should be */
 } y4m;
 
-static bool parse_head(const char *head, size_t n, const gp_rowsfile_how *how, gp_type *whole, size_t *data, char err[GP_WHY])
+static bool parse_head(const char *head, size_t n, const gp_rowsfile_how *how, gp_type *whole, size_t *data,
+                       char err[GP_WHY])
 {
     gp_y4m v;
     gp_type frame;

@@ -29,8 +29,8 @@ bool gp_y4m_parse(const char *line, size_t n, gp_y4m *v, char err[GP_WHY]);
 /* The type of its frames. */
 bool gp_y4m_type(const gp_y4m *v, gp_type *frame, char err[GP_WHY]);
 
-/* Are its values of the range that an option says, counted so? Where that says none, what has colors may not say that it is
- * full. */
+/* Are its values of the range that an option says, counted so? Where that says none, what has colors may not say that
+ * it is full. */
 bool gp_y4m_has_range(const gp_y4m *v, int range, char err[GP_WHY]);
 
 /* The other way: width and height of frames of such a type, where subsampling and bits are known. */

@@ -330,12 +330,14 @@ static void tell_gap(gp_reader *r, gp_call *c, const gp_frame *f, uint64_t numbe
 {
     char name[PATH_MAX], why[GP_WHY], others[60] = "";
     const gp_read_opts *o = r->o;
-    if (number != o->first_gap || atomic_exchange(&r->gaps_told, true) || !gp_path_expand(name, o->path, number, "", why))
+    if (number != o->first_gap || atomic_exchange(&r->gaps_told, true)
+        || !gp_path_expand(name, o->path, number, "", why))
         return;
     if (o->gaps > 1)
-        snprintf(others, sizeof others, ", nor of %d other number%s between others", o->gaps - 1, gp_plural(o->gaps - 1));
-    gp_fail(c->errs, GP_E_WARN, o->at, "frame %llu: there is no file '%s'%s ('missing: hole')", (unsigned long long)f->index,
-            name, others);
+        snprintf(others, sizeof others, ", nor of %d other number%s between others", o->gaps - 1,
+                 gp_plural(o->gaps - 1));
+    gp_fail(c->errs, GP_E_WARN, o->at, "frame %llu: there is no file '%s'%s ('missing: hole')",
+            (unsigned long long)f->index, name, others);
 }
 
 gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)

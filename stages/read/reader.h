@@ -26,8 +26,8 @@ enum { GP_MISSING_HOLE, GP_MISSING_SKIP, GP_MISSING_ERROR };
 typedef struct gp_read_opts {
     const char *path, *member; /* path: of a process the name of its program */
     gp_texts command;
-    int format, stored, endian, tail, orientation, colors, shrink, when_full, missing,     /* shrink: how often by two */
-        header, decimal, range;
+    int format, stored, endian, tail, orientation, colors, shrink, when_full, missing; /* shrink: how often by two */
+    int header, decimal, range;
     int64_t offset, skip, frames, sample_rate;
     bool loop, reopen;
     double rate;

@@ -34,7 +34,7 @@ def expect(name, expected):
 
 
 def by_ffmpeg(name, data, rate, *how, piped=False):
-    """What ffmpeg writes of i16 or f32, and the rows that it reads of it. To a pipe: it cannot go back to the header."""
+    """What ffmpeg writes of i16 or f32, and the rows that it reads of it; in a pipe it cannot go back to the header."""
     raw = ["-f", "s16le" if data.dtype == "i2" else "f32le", "-ac", str(data.shape[1])]
     made = subprocess.run(["ffmpeg", "-v", "error", "-y", *raw, "-ar", str(rate), "-i", "-", *how,
                            "-" if piped else f"{TO}/{name}"], input=data.tobytes(), stdout=subprocess.PIPE, check=True)

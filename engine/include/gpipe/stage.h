@@ -331,8 +331,8 @@ struct gp_shape {
                               constant, too */
     unsigned char none[GP_MAXPORT];    /* of a device kind that says of_none: per output, a gp_none. It has the shape
                               of one row's, and record() is not called */
-    int64_t tail_rows;     /* of a source whose kind says so too: it makes a partial frame of so many rows, as the end of a
-                              file is one; 0: that is not known */
+    int64_t tail_rows;     /* of a source whose kind says so too: it makes a partial frame of so many rows, as the end of
+                              a file is one; 0: that is not known */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
