@@ -53,6 +53,8 @@ int64_t gp_sound_get(void *to, int64_t n, void *s);
 
 /* sound_whole.c: leaves out the tags (ID3v2) that a file begins with. */
 void gp_sound_skip_tags(gp_sound_bytes *s);
+/* False, before it is opened, for an MP3 that does not say how long it is, or is not that long. */
+bool gp_sound_says_length(gp_sound_bytes s, char err[GP_WHY]);
 /* False where a file is cut off or damaged in a way that the library does not notice. */
 bool gp_sound_is_whole(gp_sound_bytes s, char err[GP_WHY]);
 

@@ -94,7 +94,7 @@ static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dty
         return false;
     gp_sound_skip_tags(&s);
     bool all = (int64_t)s.n == s.size;
-    if (!gp_sound_is_whole(s, err))
+    if (!gp_sound_says_length(s, err))
         return false;
     void *file = gp_sf_open(&s, SF_READ, &info, err);
     if (!file && !all && (s.n < BEGINS || gp_filetype_takes(gp_filetype_begun(s.head, s.n), "sample_rate"))) {
@@ -104,7 +104,7 @@ static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dty
     }
     if (!file)
         return false;
-    bool ok = take_info(&info, how, dtype, whole, err);
+    bool ok = take_info(&info, how, dtype, whole, err) && gp_sound_is_whole(s, err);
     if (ok && (!says_rows(&info) || (!all && (info.format & SF_CONTAINER) == SF_MPEG)))    /* Ogg has it at its end */
         whole->dim[0] = -1;
     gp_sf.close(file);
@@ -158,8 +158,8 @@ static gp_rows *sound_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, c
     }
     s->from = (gp_sound_bytes){ .fd = fd, .size = st.st_size };
     gp_sound_skip_tags(&s->from);
-    s->file = gp_sound_is_whole(s->from, err) ? gp_sf_open(&s->from, SF_READ, &info, err) : NULL;
-    bool ok = s->file && take_info(&info, how, dtype, &s->rows.whole, err);
+    s->file = gp_sound_says_length(s->from, err) ? gp_sf_open(&s->from, SF_READ, &info, err) : NULL;
+    bool ok = s->file && take_info(&info, how, dtype, &s->rows.whole, err) && gp_sound_is_whole(s->from, err);
     bool flac = (info.format & SF_CONTAINER) == SF_FLAC;
     if (ok && !says_rows(&info))
         ok = flac ? count_rows(s, &info, err)

@@ -86,12 +86,14 @@ static bool can_hold_flac(const unsigned char *p, int64_t size, char err[GP_WHY]
 /* The first frame of an MP3 says how many there are and how many bytes they have, behind what would be the side
  * information (Xing's header, also called Info), or at 36 (VBRI). Without it the library guesses, and leaves out what is
  * behind its guess, as it leaves out what follows the bytes that are said. */
-static bool is_whole_mp3(gp_sound_bytes s, char err[GP_WHY])
+bool gp_sound_says_length(gp_sound_bytes s, char err[GP_WHY])
 {
     enum { HEAD = 64, VBRI = 36, BOTH = 3 };
     unsigned char p[HEAD], next[3];
     s.at = 0;
     int64_t got = gp_sound_get(p, HEAD, &s);
+    if (got < 4 || p[0] != 0xff || (p[1] & 0xe0) != 0xe0)
+        return true;                   /* it is none */
     bool mono = p[3] >> 6 == 3, first = p[1] >> 3 & 1, vbri = got == HEAD && !memcmp(p + VBRI, "VBRI", 4);
     const unsigned char *x = p + 4 + (first ? mono ? 17 : 32 : mono ? 9 : 17) + (p[1] & 1 ? 0 : 2);
     bool xing = got == HEAD && (!memcmp(x, "Xing", 4) || !memcmp(x, "Info", 4)) && (x[7] & BOTH) == BOTH;
@@ -141,8 +143,6 @@ bool gp_sound_is_whole(gp_sound_bytes s, char err[GP_WHY])
         return can_hold_flac(p, s.size, err);
     if (!memcmp(p, "OggS", 4))
         return is_whole_ogg(s, err);
-    if (p[0] == 0xff && (p[1] & 0xe0) == 0xe0)
-        return is_whole_mp3(s, err);
     bool big = !memcmp(p, "FORM", 4);
     if (!big && memcmp(p, "RIFF", 4) && memcmp(p, "RF64", 4))
         return true;
