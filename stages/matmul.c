@@ -7,8 +7,8 @@ static const gp_port in[] = {
     { 0 }
 };
 static const gp_port out[] = {
-    { "out", GP_MULTIPLY_TYPES, .help = "[..., m, n]; where one has axes before the last two that the other lacks, or "
-                                        "has 1 there, that is taken for all" },
+    { "out", GP_MULTIPLY_TYPES, .help = "[..., m, n], of two vectors [1]; where one has axes before the last "
+                                        "two that the other lacks, or has 1 there, that is taken for all" },
     { 0 }
 };
 

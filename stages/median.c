@@ -14,14 +14,9 @@ static bool check(gp_shape *s)
 
 static bool shape(gp_shape *s)
 {
-    const struct opts *o = s->opts;
     const gp_type *in = &s->in[0];
-    char text[128];
     if (!gp_shape_image(s, true))
         return false;
-    if (in->dim[0] < o->size || in->dim[1] < o->size)
-        return gp_shape_fail(s, "size", "%lld x %lld pixels do not fit in %s", (long long)o->size,
-                             (long long)o->size, gp_type_text(in, text));
     s->out[0] = *in;
     s->batched = true, s->by_place = 1;
     return true;

@@ -32,12 +32,8 @@ static bool shape(gp_shape *s)
 {
     const struct opts *o = s->opts;
     const gp_type *in = &s->in[0];
-    char text[128];
     if (!gp_shape_image(s, true))
         return false;
-    if (in->dim[0] < side(o, 0) || in->dim[1] < side(o, 1))
-        return gp_shape_fail(s, "size", "%lld x %lld pixels do not fit in %s", (long long)side(o, 0),
-                             (long long)side(o, 1), gp_type_text(in, text));
     s->out[0] = *in;
     s->scratch = (1 + twice(o)) * ((gp_bytes(in) + 255) / 256 * 256);
     s->batched = true, s->by_place = side(o, 0) > 1;

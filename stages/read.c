@@ -146,6 +146,9 @@ static bool finish(gp_call *c)
 {
     gp_reader *r = c->state;
     uint64_t n = r->ahead ? gp_ahead_end(r->ahead, c) : 0;
+    char why[GP_WHY];
+    if (r->process && r->ended && gp_process_has_ended(r->process, false) && gp_process_is_well(r->process, why))
+        gp_process_tell_well(r->process, r->o->path, r->o->at, c->errs);
     if (n)
         gp_fail(c->errs, GP_E_WARN, r->o->at, "'%s': %llu frame%s came when there was no room, and %s dropped "
                 "('when_full: drop')", r->o->path, (unsigned long long)n, gp_plural((int64_t)n), n > 1 ? "were" : "was");
@@ -200,6 +203,14 @@ static const gp_opt options[] = {
               "reading and drop it: it counts as dropped and has no number" },
     { GP_FLOAT(gp_read_opts, rate), .min = 0, .max = 1e9, .unit = "Hz",
       .help = "frames a second; 0: as fast as they can be read" },
+    { GP_ENUM(gp_read_opts, header), .def = "auto", .choices = "auto|yes|no",
+      .help = "csv, tsv: is the first row a header, which is left out? auto: if something stands in it and nothing is "
+              "a number; it says so" },
+    { GP_ENUM(gp_read_opts, decimal), .def = "point", .choices = "point|comma",
+      .help = "csv, tsv: numbers are 3.5, or 3,5 with semicolons, tabs or blanks between them" },
+    { GP_ENUM(gp_read_opts, range), .def = "auto", .choices = "auto|limited|full",
+      .help = "y4m: of which range its values are: a file that says another is an error; auto: limited, and of mono "
+              "any" },
     { GP_TEXT(gp_read_opts, member),
       .help = "npz: which array, where there are several beside numbers that 'metadata' lists" },
     { GP_INT(gp_read_opts, sample_rate), .min = 0, .max = 1e9, .unit = "Hz",
@@ -220,7 +231,7 @@ const gp_kind gp_kind_read = {
     .out = out,
     .opts = options, .opts_size = sizeof(gp_read_opts),
     .max_run = MAX_RUN, .by_number = true,
-    .any_shape = true, .set_workers = set_workers, .shape = gp_read_shape,
+    .any_shape = true, .tail_rows = true, .set_workers = set_workers, .shape = gp_read_shape,
     .open = open_reader, .close = close_reader, .run = run, .finish = finish,
     .advise = advise,
 };

@@ -27,9 +27,10 @@ static struct ratio ratio_of(const struct opts *o, const gp_type *in, int nin)
     struct ratio r = { .up = o->up, .down = o->down, .ntaps = has_port(in, nin) ? in[1].dim[0] : o->taps.n };
     if (!r.ntaps) {
         int64_t both = gcd(o->up, o->down);
+        bool same = o->up == o->down;
         r.up /= both, r.down /= both;
-        r.half = 10 * (r.up > r.down ? r.up : r.down);
-        r.zeros = r.down - r.half % r.down;
+        r.half = same ? 0 : 10 * (r.up > r.down ? r.up : r.down);
+        r.zeros = same ? 0 : r.down - r.half % r.down;
         r.ntaps = r.zeros + 2 * r.half + 1;
     }
     r.rows = (r.ntaps + r.up - 1) / r.up;
@@ -48,9 +49,6 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, "taps", "'taps' is given twice, as an option and as an input; leave one out");
     if (port && in[1].ndim != 1)
         return gp_shape_fail(s, NULL, "input 'taps' needs one axis, not %s", gp_type_text(&in[1], text));
-    if (r.half && r.up == r.down)
-        return gp_shape_fail(s, "up", "'up' and 'down' are both %lld, which leaves the signal as it is",
-                             (long long)o->up);
     if (!s->partial && in[0].dim[0] * r.up % r.down)
         return gp_shape_fail(s, "down", "%lld samples at %lld / %lld of their rate are not a whole number: frames need a "
                              "multiple of %lld samples", (long long)in[0].dim[0], (long long)r.up, (long long)r.down,
@@ -74,6 +72,8 @@ static double i0(double x)
 /* A low-pass of 2 half + 1 coefficients, a sine cardinal in a Kaiser window of beta 5. */
 static double low_pass(const struct ratio *r, int64_t i)
 {
+    if (!r->half)
+        return 1;                      /* the signal stays as it is */
     const double pi = 3.14159265358979323846, cut = 10.0 / (double)r->half, at = (double)(i - r->half);
     double part = at / (double)r->half, sinc = at == 0 ? 1 : sin(pi * cut * at) / (pi * cut * at);
     return sinc * i0(5 * sqrt(1 - part * part));
@@ -134,7 +134,8 @@ static const gp_opt options[] = {
               "share" },
     { GP_FLOATS(struct opts, taps),
       .help = "coefficients of the filter, at `up` times the rate; as they stand, so that their sum is best `up`. "
-              "Without, a low-pass of 20 times the larger of `up` and `down`, in a Kaiser window of beta 5" },
+              "Without, a low-pass of 20 times the larger of `up` and `down`, in a Kaiser window of beta 5, or "
+              "none where both are the same" },
     { 0 }
 };
 

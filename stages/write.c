@@ -182,6 +182,8 @@ static const gp_opt options[] = {
       .help = "y4m: the width of a pixel to its height; 0:0: not said" },
     { GP_ENUM(gp_write_opts, siting), .def = "jpeg", .choices = GP_Y4M_SITING,
       .help = "y4m, 4:2:0: where colors lie: between four pixels, beside the left two, on the left ones as in DV" },
+    { GP_ENUM(gp_write_opts, range), .def = "none", .choices = "none|limited|full",
+      .help = "y4m: what the header says of the range of values; none: nothing, which others take for limited" },
     { GP_INT(gp_write_opts, bits), .min = 0, .max = 16,
       .help = "y4m: how many of a value's bits are used; 0: 8 of u8, 16 of u16" },
     { GP_INT(gp_write_opts, sample_rate), .min = 1, .max = 1e9, .unit = "Hz",

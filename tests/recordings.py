@@ -2,7 +2,7 @@
 """recordings.py GPIPE - what Python's wave, csv and json write is read by gpipe, and what gpipe writes by them; with
 soundfile and NumPy, where they are installed, FLAC, AIFF, Ogg/Vorbis, floats, np.savetxt and arrays by pipes, too. Prints a total; exit
 1 after a failure."""
-import csv, io, json, math, os, random, struct, subprocess, tempfile, wave
+import csv, io, json, math, os, random, struct, subprocess, sys, tempfile, wave
 from kit import bytes_of, check, gpipe, runs, total
 
 try:
@@ -15,16 +15,16 @@ SIZES = (1, 1), (1, 2), (500, 1), (333, 2), (41, 6)                     # rows, 
 rng = random.Random(5)
 
 
-def convert(source, sink, dtype, columns, options=""):
+def convert(source, sink, dtype, columns, options="", read=""):
     """One file to another, in blocks of 100 rows."""
     shape = "[100]" if columns == 1 else f"[100, {columns}]"
     return runs(f"buffers: {{x: {{dtype: {dtype}, shape: {shape}}}}}\nstages:\n"
-               f"  - {{use: read, path: {source}, out: x}}\n  - {{use: write, path: {sink}{options}}}\n")
+               f"  - {{use: read, path: {source}, out: x{read}}}\n  - {{use: write, path: {sink}{options}}}\n")
 
 
-def read(name, dtype, columns):
+def read(name, dtype, columns, options=""):
     """What gpipe reads of a file; None after an error."""
-    return bytes_of("p.raw") if convert(name, "p.raw", dtype, columns) else None
+    return bytes_of("p.raw") if convert(name, "p.raw", dtype, columns, read=options) else None
 
 
 def write(name, data, dtype, columns, options=", sample_rate: 22050"):
@@ -57,6 +57,11 @@ def with_csv(n, c):
         w.writerow([f"column_{k}" for k in range(c)])
         w.writerows(values)
     check(f"{at} of csv", read("a.csv", "f64", c) == data)
+    with open("a.csv", "w", newline="") as f:
+        w = csv.writer(f, delimiter=";", quoting=csv.QUOTE_ALL)
+        w.writerow([f'column "{k}"; {k}' for k in range(c)])
+        w.writerows([str(x).replace(".", ",") for x in row] for row in values)
+    check(f"{at} of csv, quoted", read("a.csv", "f64", c, ", header: yes, decimal: comma") == data)
     with open("a.jsonl", "w") as f:
         f.writelines(json.dumps(row) + "\n" for row in values)
     check(f"{at} of json", read("a.jsonl", "f64", c) == data)
@@ -82,13 +87,32 @@ def with_soundfile(n, c):
         got, rate = sf.read(f"d.{name}" if ok else f"c.{name}", dtype=data.dtype.name, always_2d=True)
         check(f"{at} {name} {subtype} for soundfile", ok and rate == 22050 and got.tobytes() == data.tobytes())
     smooth = np.sin(np.arange(n)[:, None] * (1 + np.arange(c)) / 20).astype("f4") / 2
-    ok = write("d.ogg", smooth.tobytes(), "f32", c)
-    got = sf.read("d.ogg", dtype="f4", always_2d=True)[0] if ok else smooth + 1
-    check(f"{at} ogg for soundfile", got.shape == smooth.shape and np.abs(got - smooth).max() < 0.2)
+    for name, rate in ("ogg", 22050), ("opus", 24000), ("mp3", 22050):
+        if name != "ogg" and (c > 2 or name.upper() not in {**sf.available_formats(), **sf.available_subtypes()}):
+            continue                    # of six channels Opus has one for the lowest frequencies
+        ok = write(f"d.{name}", smooth.tobytes(), "f32", c, f", sample_rate: {rate}")
+        got = sf.read(f"d.{name}", dtype="f4", always_2d=True)[0] if ok else smooth + 1
+        check(f"{at} {name} for soundfile", got.shape == smooth.shape and np.abs(got - smooth).max() < 0.2)
+        back = np.frombuffer(read(f"d.{name}", "f32", c) or b"", "f4")
+        check(f"{at} {name} as soundfile reads it", back.size == got.size and np.abs(back - got.ravel()).max() < 1e-6)
     np.savetxt("e.csv", floats, fmt="%.9g", delimiter=";", header="of NumPy")
     check(f"{at} of np.savetxt", read("e.csv", "f32", c) == floats.tobytes())
     ok = write("f.csv", floats.tobytes(), "f32", c, "")
     check(f"{at} for np.loadtxt", ok and (np.loadtxt("f.csv", "f4", delimiter=",", ndmin=2) == floats).all())
+
+
+def with_numpy_pipes():
+    """Arrays one after the other, by what the reference says of NumPy and pipes."""
+    lib = "import sys, types, numpy as np\nlib = np.lib.format\n"
+    with open("w.py", "w") as f:
+        f.write(lib + "to = types.SimpleNamespace(write=sys.stdout.buffer.write)\n"
+                "for k in range(3):\n    lib.write_array(to, np.full((300, 70), k, 'f4'))\n")
+    with open("r.py", "w") as f:
+        f.write(lib + "pipe = types.SimpleNamespace(read=sys.stdin.buffer.read)\n"
+                "assert [lib.read_array(pipe).sum() for k in range(3)] == [0, 21000, 42000]\n")
+    check(".npy by programs", runs(f"buffers: {{x: {{dtype: f32, shape: [300, 70]}}}}\nstages:\n"
+          f"  - {{use: read, command: [{sys.executable}, w.py], format: npy, out: x}}\n"
+          f"  - {{use: write, command: [{sys.executable}, r.py], format: npy}}\n"))
 
 
 def with_numpy_stream(n, c):
@@ -115,4 +139,6 @@ with tempfile.TemporaryDirectory() as folder:
         if sf:
             with_soundfile(n, c)
             with_numpy_stream(n, c)
+    if sf:
+        with_numpy_pipes()
 total("recordings", "" if sf else ", without soundfile")

@@ -48,6 +48,8 @@ TEST_LOOP(comes_back, GP_RAW, GP_WHOLE)
     const gp_picfile *picture = gp_picfile_of(as);
     const gp_rowsfile *rows = gp_rowsfile_of(as);
     int k = 0;
+    if (rows == &gp_mp3 && !io_has_mp3())
+        return;
     char name[40], yaml[800];
     size_t n;
     TEXT(name, "a%.*s", (int)strcspn(formats[_i].extensions, " "), formats[_i].extensions);

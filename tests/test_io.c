@@ -316,6 +316,21 @@ TEST(missing_or_broken)
     ck_assert(said);
 }
 
+/* Of many numbers without a file there is one warning. */
+TEST(one_in_ten)
+{
+    char name[40];
+    for (int i = 0; i < 60; i += 10)
+        io_count_raw(TEXT(name, "g%d.raw", i), 4);
+    pipe_result r = io_go("buffers: {v: {dtype: u8, shape: [2]}}\nstages:\n"
+                          "  - {use: read, path: g%d.raw, workers: 3, out: v}\n  - {use: write, path: 'g/%d.raw'}\n");
+    ck_assert(r.outcome == GP_DONE && r.account[0].in == 102 && r.account[0].dropped == 90);
+    ck_assert_int_eq(r.errs.n, 1);
+    const char *said = strstr(r.errs.e[0].msg, ": there is no file '");
+    ck_assert_msg(said && strstr(said, "g1.raw', nor of 44 other numbers between others ('missing: hole')"), "%s",
+                  r.errs.e[0].msg);
+}
+
 /* %% is a % and begins nothing. */
 TEST(percent_signs)
 {

@@ -55,6 +55,16 @@ static const struct {
       "  - {use: decimate, frames: 6}\n  - {use: write, path: all.png}\n", SILENT },
     { "numbers", "buffers: {g: {dtype: u8, shape: [8, 8]}}\nstages:\n  - {use: generate, frames: 6, out: g}\n"
       "  - {use: write, path: \"%05d.png\"}\n", SILENT },
+#define CUT(more) "buffers: {x: {shape: [5, 8]}}\nstages:\n  - {use: read, path: t.npy, out: x" more "}\n"
+    { "a last frame that is partial", CUT("") SCALE "  - {use: transpose}\n" END,
+      "the last frame that stage 'read' reads has 3 of 5 rows, at which the run would fail: stage 'transpose' makes f32 "
+      "[8, 3] of a smaller frame, and 'transpose' is f32 [8, 5], of which frames may be shorter in axis 0: leave such "
+      "frames out before, as 'tail: drop' of 'group' does; give frames a number of rows that divides those of the file, "
+      "or leave the last out: 'frames' of its source, or on_error: drop (lint: tail)", AT(5, 11, 9) },
+    { "one that is left out", CUT(", frames: 2") "  - {use: transpose}\n" END, SILENT },
+    { "one that is dropped", CUT("") "  - {use: transpose}\n" END "on_error: drop\n", SILENT },
+    { "one that can be partial",
+      CUT("") SCALE "  - {use: transpose, axes: [0, 1]}\n  - {use: reduce, op: sum, axes: [1]}\n" END, SILENT },
     { "depth 1 for all, said once", "depth: 1\n" LARGE SCALE END,
       "buffer 'g' has depth 1, so stages 'generate' and 'scale' take turns; depth: 3 lets them "
       "work at once (lint: depth)", AT(1, 8, 1) },
@@ -273,6 +283,7 @@ static void up(void)
     pipe_text(dir, "free.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_text(dir, "keeps.lua", "function process(f, x, y) y:copy(x) end\n");
     pipe_npy(dir, "c.npy", 1, 1024, zero);
+    pipe_npy(dir, "t.npy", 13, 8, zero);
     pipe_text(dir, "k.cu", "#define ANY float *out\nextern \"C\" __global__ void k(ANY)\n"
               "{ int i = blockIdx.x * blockDim.x + threadIdx.x; out[i] = 0; }\n");
 }

@@ -117,6 +117,25 @@ TEST(talkative)
 }
 
 /* Only its three streams are open in it, whatever this process has open. (3 is how `ls` reads the folder.) */
+/* What it says is heard also where it comes to a good end. */
+static const struct { const char *yaml; bool says; } well[] = {
+    { FROM("[sh, -c, 'cat a.raw; echo careful >&2']") DISCARD, true }, { FROM("[cat, a.raw]") DISCARD, false },
+    { TO("[sh, -c, 'cat >b.raw; echo careful >&2']"), true }, { TO("[sh, -c, 'cat >b.raw']"), false },
+    { FROM("[sh, -c, 'cat a.raw; exec >&-; echo careful >&2; sleep 0.05']") DISCARD, true },
+};
+
+TEST_EACH(says_at_a_good_end, well)
+{
+    pipe_result r = io_go(well[_i].yaml);
+    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
+    ck_assert_int_eq(r.errs.n, well[_i].says ? 2 : 0);
+    if (!well[_i].says)
+        return;
+    ck_assert_str_eq(r.errs.e[0].msg, "'sh' has come to a good end, and has written to its standard error");
+    ck_assert(r.errs.e[0].code == GP_E_WARN && r.errs.e[1].code == GP_E_NOTE);
+    ck_assert_str_eq(r.errs.e[1].msg, "careful");
+}
+
 TEST(descriptors)
 {
     int open_one = open("/dev/null", O_RDONLY);                /* not O_CLOEXEC */

@@ -166,6 +166,10 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
     { "vars: {v: f32}\nstages: [{use: src}, {use: both, dtype: v}, {use: sink}]\n",
       { "2:41 option 'dtype' of stage 'both' must be a type: u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 c64, not 'v'; the "
         "variable is written ${v}" } },
+    { "vars: {gren: 3}\nstages: [{use: src}, {use: both, word: gren}, {use: sink}]\n",
+      { "2:40 option 'word' of stage 'both' must be one of red, green, blue, not 'gren'; did you mean 'green'?" } },
+    { "vars: {v: \"${w}\", w: false}\nstages: [{use: src}, {use: both, b: v}, {use: sink}]\n",
+      { "2:37 option 'b' of stage 'both' must be true or false, not 'v'; the variable is written ${v}" } },
     { "stages: [{use: src}, {use: both, word: bleu}, {use: sink}]\n",
       { "1:40 option 'word' of stage 'both' must be one of red, green, blue, not 'bleu'; did you mean "
         "'blue'?" } },

@@ -22,6 +22,10 @@ static void holds(const char *name, const char *text)
 static const double six[] = { 1, 2, 3, 4, 5, 6 };
 static const struct { const char *text; } ways[] = {
     { "1,2,3\n4,5,6\n" },
+    { "\"1\",2,\" 3 \"\r\n4,\"5\" , 6" },
+    { "\"a;b\",\"c, \"\"d\"\"\",e\n1,2,3\n4,5,6\n" },
+    { "\"a b\" c d\n1 2 3\n4 \"5\" 6\n" },
+    { "a \"b\"; c,d;e\n1;2;3\n4;5;6\n" },
     { "1,2,3\n4,5,6" },
     { "1 , 2,3\r\n 4,5, 6\r\n" },
     { "a,b,c\n1,2,3\n4,5,6\n" },
@@ -72,6 +76,78 @@ TEST(one_column)
     io_holds("a.raw", want, sizeof want);
     ck_assert_uint_eq(io_runs(READ("i32", "[4, 1]", "")), 1);
     io_holds("a.raw", want, sizeof want);
+}
+
+/* Is the first line a header? What `auto` made of it is said, where it can be doubted. */
+static const struct { const char *text, *header, *want, *said; } firsts[] = {
+    { "a,b\n1,2\n", "auto", "1,2\n", "a.csv' begins with a line without a number, 'a,b', line 1, which is taken for a "
+      "header: 'header: yes' says that it is one, 'header: no' that it is a row" },
+    { "a,b\n1,2\n", "yes", "1,2\n", NULL },
+    { "# c\n\n-, NA\n1,2\n", "auto", "1,2\n", "'-, NA', line 3, which is taken for a header" },
+    { "1,2\n3,4\n", "auto", "1,2\n3,4\n", NULL },
+    { "1,2\n3,4\n", "yes", "3,4\n", NULL },
+    { "2024,2025\n3,4\n", "no", "2024,2025\n3,4\n", NULL },
+    { ",\n3,4\n", "auto", "nan,nan\n3,4\n", "a.csv' begins with a line in which numbers are missing, ',', line 1, which "
+      "is taken for a row: 'header: no' says that it is one, 'header: yes' that it is none" },
+    { ",\n3,4\n", "no", "nan,nan\n3,4\n", NULL },
+    { ",0\n3,4\n", "auto", "nan,0\n3,4\n", "in which numbers are missing" },
+    { ",0\n3,4\n", "yes", "3,4\n", NULL },
+    { "\"1;5\",\"2\"\n3,4\n", "yes", "3,4\n", NULL },
+};
+
+TEST_EACH(header, firsts)
+{
+    char y[400];
+    pipe_text(io_dir, "a.csv", firsts[_i].text);
+    pipe_result r = io_go(TEXT(y, "buffers: {x: {dtype: f64, shape: [9, 2]}}\nstages:\n"
+                               "  - {use: read, path: a.csv, header: %s, out: x}\n  - {use: write, path: b.csv}\n",
+                               firsts[_i].header));
+    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
+    holds("b.csv", firsts[_i].want);
+    ck_assert_int_eq(r.errs.n > 0, firsts[_i].said != NULL);
+    if (firsts[_i].said)
+        ck_assert_msg(r.errs.n == 1 && strstr(r.errs.e[0].msg, firsts[_i].said), "%s", r.errs.e[0].msg);
+}
+
+/* A field without a number is NaN, however it is written. */
+static const struct { const char *text, *options, *want; } fields[] = {
+    { "1,\n,2\n,\n", "", "1,nan\nnan,2\nnan,nan\n" },
+    { "1, \n\"\",2\n\" \", \n", "", "1,nan\nnan,2\nnan,nan\n" },
+    { "1\t\n\t2\n\t\n", "", "1,nan\nnan,2\nnan,nan\n" },
+    { "a;b\n1;\n;2\n", ", header: yes", "1,nan\nnan,2\n" },
+    { "1,5;-2,25\n;,5\n1e3;+7,e1\nnan;-inf\n", ", decimal: comma", "1.5,-2.25\nnan,0.5\n1000,70\nnan,-inf\n" },
+    { "1,5\t2\n\"3,5\"\t4\n", ", decimal: comma", "1.5,2\n3.5,4\n" },
+    { "1,5 2\n3,5 4\n", ", decimal: comma", "1.5,2\n3.5,4\n" },
+    { "t, in s;u\n1,5;2\n", ", decimal: comma", "1.5,2\n" },
+    { "\"1,5\",\"2\"\n\"3,5\",4\n", "", NULL },
+};
+
+TEST_EACH(of_others, fields)
+{
+    char y[400];
+    pipe_text(io_dir, "a.csv", fields[_i].text);
+    const char *text = TEXT(y, "buffers: {x: {dtype: f32, shape: [9, 2]}}\nstages:\n"
+                            "  - {use: read, path: a.csv%s, out: x}\n  - {use: write, path: b.csv}\n", fields[_i].options);
+    if (!fields[_i].want) {
+        io_fails(text, 1, "has '1,5' in line 1, column 1, where a number is due");
+        return;
+    }
+    ck_assert_uint_eq(io_runs(text), 1);
+    holds("b.csv", fields[_i].want);
+}
+
+TEST(one_column_with_commas)
+{
+    pipe_text(io_dir, "a.csv", "1,5\n2,25\n");
+    ck_assert_uint_eq(io_runs(READ("f64", "[2]", ", decimal: comma")), 1);
+    io_holds("a.raw", (const double[]){ 1.5, 2.25 }, 16);
+    static const char *const no_text[] = { ", header: no", ", decimal: comma" };
+    for (int i = 0; i < 2; i++) {
+        char y[400];
+        pipe_text(io_dir, "a.jsonl", "1\n");
+        io_fails(TEXT(y, "buffers: {x: {shape: [1]}}\nstages:\n  - {use: read, path: a.jsonl%s, out: x}\n" DISCARD,
+                      no_text[i]), 3, "has no effect on a file that is not a .csv or .tsv");
+    }
 }
 
 /* A missing number of a spreadsheet is no comment, and no header. */
@@ -253,32 +329,36 @@ static const struct { const char *type, *text; int code; const char *said; } bro
     { "dtype: f32, shape: [2, 2]", "1,2\n3,4\n5\n", 1, "frame 1: '" },
     { "dtype: f32, shape: [2, 2]", "1,2\n3,4\n5\n", 1, "a.csv' has 1 number in line 3, and 2 in its first row" },
     { "dtype: f32, shape: [2, 2]", "# x\n1,2\n3,4,5\n", 1, "has 3 numbers in line 3, and 2 in its first row" },
-    { "dtype: f32, shape: [2, 2]", "1,2\n3,\n", 1, "has a place without a number in line 2" },
-    { "dtype: f32, shape: [2, 2]", "1,2\n3,four\n", 1, "has 'four' in line 2, where a number is due" },
-    { "dtype: f32, shape: [2, 2]", "1,2\n3,0x4\n", 1, "has '0x4' in line 2, where a number is due" },
-    { "dtype: f32, shape: [2, 2]", "1,2\n3,4 4\n", 1, "has '4 4' in line 2, where a number is due" },
-    { "dtype: f32, shape: [2, 2]", "1;2\n3;4,5\n", 1, "has '4,5' in line 2, where a number is due" },
-    { "dtype: f32, shape: [2, 2]", "1,2\n3,\"4\"\n", 1, "in line 2, where a number is due" },
-    { "dtype: f32, shape: [2, 2]", "1,2\n3,4\x01\n", 1, "in line 2, where a number is due" },
-    { "dtype: f32, shape: [2, 2]", "1,2\n3,1e39\n", 1, "has '1e39' in line 2, which f32 cannot hold" },
-    { "dtype: f64, shape: [2, 2]", "1,2\n3,1e309\n", 1, "has '1e309' in line 2, which f64 cannot hold" },
-    { "dtype: u8, shape: [2, 2]", "1,2\n3,256\n", 1, "has '256' in line 2, which u8 cannot hold" },
-    { "dtype: u8, shape: [2, 2]", "1,2\n3,-1\n", 1, "has '-1' in line 2, which u8 cannot hold" },
-    { "dtype: i8, shape: [2, 2]", "1,-128\n3,-129\n", 1, "has '-129' in line 2, which i8 cannot hold" },
-    { "dtype: i8, shape: [2, 2]", "1,127\n3,128\n", 1, "has '128' in line 2, which i8 cannot hold" },
+    { "dtype: i32, shape: [2, 2]", "1,2\n3,\n", 1, "has a place without a number in line 2" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,four\n", 1, "has 'four' in line 2, column 2, where a number is due" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,0x4\n", 1, "has '0x4' in line 2, column 2, where a number is due" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,4 4\n", 1, "has '4 4' in line 2, column 2, where a number is due" },
+    { "dtype: f32, shape: [2, 2]", "1;2\n3;4,5\n", 1,
+      "has '4,5' in line 2, column 2, where a number is due: 'decimal: comma' reads such numbers" },
+    { "dtype: i32, shape: [2, 2]", "1,2\n,3\n", 1,
+      "has a place without a number in line 2, column 1: it would be NaN, which i32 cannot hold, and f32 and f64 can" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,\"4\n", 1, "has '\"4' in line 2, column 2, where a number is due" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,\"4\" 5\n", 1, "has '\"4\" 5' in line 2, column 2, where a number is due" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,\"4\"\"\"\n", 1, "in line 2, column 2, where a number is due" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,4\x01\n", 1, "in line 2, column 2, where a number is due" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,1e39\n", 1, "has '1e39' in line 2, column 2, which f32 cannot hold" },
+    { "dtype: f64, shape: [2, 2]", "1,2\n3,1e309\n", 1, "has '1e309' in line 2, column 2, which f64 cannot hold" },
+    { "dtype: u8, shape: [2, 2]", "1,2\n3,256\n", 1, "has '256' in line 2, column 2, which u8 cannot hold" },
+    { "dtype: u8, shape: [2, 2]", "1,2\n3,-1\n", 1, "has '-1' in line 2, column 2, which u8 cannot hold" },
+    { "dtype: i8, shape: [2, 2]", "1,-128\n3,-129\n", 1, "has '-129' in line 2, column 2, which i8 cannot hold" },
+    { "dtype: i8, shape: [2, 2]", "1,127\n3,128\n", 1, "has '128' in line 2, column 2, which i8 cannot hold" },
     { "dtype: u64, shape: [2, 2]", "1,18446744073709551615\n3,18446744073709551616\n", 1,
-      "in line 2, which u64 cannot hold" },
+      "in line 2, column 2, which u64 cannot hold" },
     { "dtype: i64, shape: [2, 2]", "1,-9223372036854775808\n3,9223372036854775808\n", 1,
-      "in line 2, which i64 cannot hold" },
-    { "dtype: i32, shape: [2, 2]", "1,2\n3,4.0\n", 1, "has '4.0' in line 2, where a whole number is due" },
-    { "dtype: i32, shape: [2, 2]", "1,2\n#N/A,4\n", 1, "has '#N/A' in line 2, where a whole number is due" },
-    { "dtype: f32, shape: [2, 2]", "1,2\n#DIV/0!,4\n", 1, "has '#DIV/0!' in line 2, where a number is due" },
-    { "dtype: f32, shape: [2]", "#REF!\n1\n", 1, "has '#REF!' in line 1, where a number is due" },
-    { "dtype: i32, shape: [2, 2]", "1,2\n3,x\n", 1, "has 'x' in line 2, where a number is due" },
-    { "dtype: f32, shape: [2, 2]", "1\t2\n3\t\n", 1, "has a place without a number in line 2" },
-    { "dtype: f32, shape: [2, 2]", "1\t2\n\t3\n", 1, "has a place without a number in line 2" },
-    { "dtype: f32, shape: [2, 2]", "1\t2\n\t\n", 1, "has a place without a number in line 2" },
-    { "dtype: f32, shape: [2, 2]", "1\t\n\t2\n", 1, "has a place without a number in line 1" },
+      "in line 2, column 2, which i64 cannot hold" },
+    { "dtype: i32, shape: [2, 2]", "1,2\n3,4.0\n", 1, "has '4.0' in line 2, column 2, where a whole number is due" },
+    { "dtype: i32, shape: [2, 2]", "1,2\n#N/A,4\n", 1, "has '#N/A' in line 2, column 1, where a whole number is due" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n#DIV/0!,4\n", 1, "has '#DIV/0!' in line 2, column 1, where a number is due" },
+    { "dtype: f32, shape: [2]", "#REF!\n1\n", 1, "has '#REF!' in line 1, column 1, where a number is due" },
+    { "dtype: i32, shape: [2, 2]", "1,2\n3,x\n", 1, "has 'x' in line 2, column 2, where a number is due" },
+    { "dtype: i32, shape: [2, 2]", "1\t2\n3\t\n", 1, "has a place without a number in line 2" },
+    { "dtype: i32, shape: [2, 2]", "1\t2\n\t3\n", 1, "has a place without a number in line 2" },
+    { "dtype: i32, shape: [2, 2]", "1\t2\n\t\n", 1, "has a place without a number in line 2" },
     { "dtype: f16, shape: [2, 2]", "1,2\n", 3, "is text, which is read as any type but f16 and c64" },
     { "dtype: f32, shape: [2, 3]", "1,2\n", 3, "holds f32 [1, 2], which cannot be cut into frames of f32 [2, 3]" },
     { "dtype: f32, shape: [2, 2]", "1,2\n3,123456789012345678901234567890123456789012345678901234567890x\n", 1,
@@ -295,11 +375,11 @@ TEST_EACH(not_read, broken)
 
 static const struct { const char *text, *said; } broken_json[] = {
     { "[1, 2]\n[3, 4\n", "has no closing ']' in line 2" },
-    { "[1, 2]\n[3, [4]]\n", "has '[4]' in line 2, where a number is due" },
+    { "[1, 2]\n[3, [4]]\n", "has '[4]' in line 2, column 2, where a number is due" },
     { "[1, 2]\n[]\n", "has a place without a number in line 2" },
-    { "[1, 2]\n{\"a\": 1}\n", "in line 2, where a number is due" },
-    { "[1, 2]\n# 3\n", "has '# 3' in line 2, where a number is due" },
-    { "[1, 2]\n[3, null]\n", "has 'null' in line 2, where a number is due" },
+    { "[1, 2]\n{\"a\": 1}\n", "in line 2, column 1, where a number is due" },
+    { "[1, 2]\n# 3\n", "has '# 3' in line 2, column 1, where a number is due" },
+    { "[1, 2]\n[3, null]\n", "has 'null' in line 2, column 2, where a number is due" },
 };
 
 TEST_EACH(not_json, broken_json)

@@ -127,6 +127,49 @@ TEST_EACH(heads, rates)
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: b.y4m}\n" DISCARD), 0);
 }
 
+/* The range that a header says, as files, streams and options have it. */
+static const struct { const char *said, *option, *wrong; } ranges[] = {
+    { "", "", NULL },
+    { " XCOLORRANGE=LIMITED", "", NULL },
+    { " XCOLORRANGE=FULL", "", "has values of the full range (XCOLORRANGE=FULL), not 16 to 235: set 'range: full' for" },
+    { " Cmono XCOLORRANGE=FULL", "", NULL },
+    { " Cmono XCOLORRANGE=FULL", ", range: limited", "says that its range is full (XCOLORRANGE=FULL), and 'range'" },
+    { "", ", range: full", NULL },
+    { " XCOLORRANGE=FULL", ", range: full", NULL },
+    { " XCOLORRANGE=LIMITED", ", range: full", "says that its range is limited (XCOLORRANGE=LIMITED), and 'range'" },
+    { " XYSCSS=420 XCOLORRANGE=OTHER", ", range: limited", NULL },
+};
+
+TEST_EACH(range, ranges)
+{
+    char y[500], file[200];
+    bool mono = strstr(ranges[_i].said, "mono");
+    pipe_text(io_dir, "a.y4m", TEXT(file, "YUV4MPEG2 W2 H2 F25:1%s\nFRAME\n%s", ranges[_i].said,
+                                    mono ? "abcd" : "abcdef"));
+    for (int stream = 0; stream < 2; stream++) {
+        TEXT(y, "buffers: {p: {dtype: u8, shape: [%d, 2]}}\nstages:\n  - {use: read, %s, out: p%s}\n"
+             "  - {use: write, path: a.raw}\n", mono ? 2 : 3, stream ? "command: [cat, a.y4m], format: y4m" : "path: a.y4m",
+             ranges[_i].option);
+        if (ranges[_i].wrong)
+            io_fails(y, stream ? 1 : 3, ranges[_i].wrong);
+        else
+            ck_assert_uint_eq(io_runs(y), 1);
+    }
+}
+
+TEST(range_is_written)
+{
+    static const char *const words[] = { "none", "limited", "full" }, *const says[] = { "", "LIMITED", "FULL" };
+    for (int i = 0; i < 3; i++) {
+        char y[400], file[200];
+        io_runs(TEXT(y, "buffers: {p: {dtype: u8, shape: [3, 2]}}\nstages:\n"
+                     "  - {use: generate, frames: 1, pattern: constant, value: 97, out: p}\n"
+                     "  - {use: write, path: a.y4m, frame_rate: 25, range: %s}\n", words[i]));
+        TEXT(file, "YUV4MPEG2 W2 H2 F25:1 Ip A1:1 C420jpeg%s%s\nFRAME\naaaaaa", i ? " XCOLORRANGE=" : "", says[i]);
+        io_holds("a.y4m", file, strlen(file));
+    }
+}
+
 /* ---- what cannot be read --------------------------------------------- */
 
 #define LONG "XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX"
@@ -247,6 +290,7 @@ static const struct { const char *yaml, *text; } unwritable[] = {
     { MAKE("u8, shape: [3, 2]") "  - {use: write, path: a.y4m, frame_rate: 25, subsampling: mono, siting: mpeg2}\n",
       "'siting' has no effect on a video that is not 4:2:0" },
     { MAKE("u8, shape: [3, 2]") "  - {use: write, path: a.raw, frame_rate: 25}\n", "'frame_rate' has no effect on" },
+    { MAKE("u8, shape: [3, 2]") "  - {use: write, path: a.raw, range: full}\n", "'range' has no effect on" },
     { MAKE("u8, shape: [3, 2, 3]") "  - {use: write, path: '%d.jpg', subsampling: mono}\n", "'mono' is for .y4m" },
     { MAKE("u8, shape: [3, 2]") "  - {use: write, path: a.y4m, frame_rate: 25, stack: true}\n", "'stack'" },
 };

@@ -54,6 +54,17 @@ def both_ways(pix, size, shape, options, h, w):
     check(f"{at} for ffmpeg", ok and holds("d.raw", data))
 
 
+def full_range():
+    """What ffmpeg says of the range of values, and what it understands."""
+    frames = "stages:\n  - {use: read, path: full.y4m%s}\n  - {use: write, path: g.y4m, frame_rate: 25, range: %s}\n"
+    ok = ffmpeg("-f", "lavfi", "-i", "testsrc=s=16x16:d=0.1", "-pix_fmt", "yuvj420p", "-strict", "-1", "full.y4m")
+    check("the full range is refused", ok and not runs(frames % ("", "full")))
+    for said, word in (("full", "pc"), ("limited", "tv")):
+        ok = runs(frames % (", range: full", said))
+        p = subprocess.run(["ffmpeg", "-hide_banner", "-i", "g.y4m"], capture_output=True, text=True)
+        check(f"ffmpeg sees that the range is {said}", ok and f"({word}" in p.stderr)
+
+
 def luma(name):
     with open(name, "rb") as f:
         data = f.read()
@@ -89,5 +100,6 @@ with tempfile.TemporaryDirectory() as folder:
     for pix, size, shape, options, sizes in FORMATS:
         for h, w in sizes:
             both_ways(pix, size, shape, options, h, w)
+    full_range()
     example()
 total("video")

@@ -293,6 +293,7 @@ void gp_take_shape(gp_stage *st, const gp_shape *s)
     st->joins = st->kind->joins && s->joins;
     st->to_rank = st->kind->one_rank ? s->to_rank : 0, st->from_rank = st->kind->one_rank ? s->from_rank : 0;
     memcpy(st->none, s->none, st->kind->of_none ? sizeof st->none : 0);
+    st->tail_rows = st->kind->tail_rows ? s->tail_rows : 0;
     st->by_place = st->kind->by_place ? s->by_place : 0, st->beside = st->kind->by_place ? s->beside : 0;
     st->round_bytes = s->round_bytes, st->round_steps = s->round_steps;
 }

@@ -219,7 +219,7 @@ typedef struct gp_stage {
     bool fills_device, reads_device; int at_once; const char *does;    /* likewise */
     bool in_order;             /* it is serial, and has several workers, which begin in order */
     const char *expr; unsigned beyond, by_place, beside; gp_reduction reduction;       /* likewise */
-    unsigned char none[GP_MAXPORT];                                            /* likewise */
+    unsigned char none[GP_MAXPORT]; int64_t tail_rows;                         /* likewise */
     /* Of one that fuse.c made: the stages of the file that it is, and the buffers between them, which are nowhere. */
     const char *const *part; int nparts;
     const char *const *inside; int ninside;

@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/plural.h"
 #include "compile/loop.h"
@@ -433,6 +434,50 @@ static void lint_numbers(linting *l)
     }
 }
 
+/* A stage that makes something of another shape, or nothing, of a frame with fewer rows. What reads several sources, or
+ * regroups, is not looked into. */
+static void lint_tail_of(linting *l, const gp_stage *source, gp_type *type, bool *known)
+{
+    const gp_buffer *from = &l->g->buffer[source->out[0]];
+    type[source->out[0]] = from->type, known[source->out[0]] = true;
+    type[source->out[0]].dim[0] = source->tail_rows;
+    for (int i = 0; i < l->g->nstages; i++) {
+        const gp_stage *st = &l->g->stage[i];
+        gp_type in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT];
+        gp_errs errs = { .n = 0 };
+        bool all = st->nin > 0, any = false;
+        for (int p = 0; p < st->nin && all; p++) {
+            const gp_buffer *b = st->in[p] < 0 ? NULL : &l->g->buffer[st->in[p]];
+            bool konst = b && gp_is_const(b), has = b && !konst && known[st->in[p]];
+            all = !b || konst || has, any |= has;
+            in[p] = has ? type[st->in[p]] : b ? b->type : in[p];
+        }
+        if (!all || !any || !st->nout || st->regroups || st->cycle || st->on_error == GP_ON_ERROR_DROP)
+            continue;
+        bool ok = gp_partial_shape(l->g, st, in, out, &errs);
+        if (!ok)
+            warn(l, st->at, "the last frame that stage '%s' reads has %" PRId64 " of %" PRId64 " rows, at which the run "
+                 "would fail: %s", source->name, source->tail_rows, from->type.dim[0], errs.n ? errs.e[0].msg : "");
+        for (int p = 0; p < st->nout && ok; p++)
+            if (st->out[p] >= 0)
+                type[st->out[p]] = out[p], known[st->out[p]] = true;
+    }
+}
+
+static void lint_tail(linting *l)
+{
+    for (int v = 0; v < l->g->nstages; v++) {
+        const gp_stage *st = &l->g->stage[v];
+        if (!st->tail_rows || st->out[0] < 0)
+            continue;
+        gp_type *type = calloc((size_t)l->g->nbuffers, sizeof *type);
+        bool *known = calloc((size_t)l->g->nbuffers, sizeof *known);
+        if (type && known)
+            lint_tail_of(l, st, type, known);
+        free(type), free(known);
+    }
+}
+
 /* How many frames reach it, if all its sources say how many they make; else -1. */
 static int64_t frames_of(const linting *l, const gp_stage *st)
 {
@@ -537,6 +582,8 @@ static const lint lints[] = {
     { "names", lint_names, "put %05d, the frame's number, or %n, its source's name, into it" },
     { "carry", lint_carry, "give the loop carry: {INPUT: BUFFER}" },
     { "rate", lint_rate, "so they wait for each other: give both one rate" },
+    { "tail", lint_tail, "give frames a number of rows that divides those of the file, or leave the last out: 'frames' of "
+      "its source, or on_error: drop" },
     { "numbers", lint_numbers, "if equal numbers belong together, move away those that the other lacks" },
 };
 

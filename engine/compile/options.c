@@ -155,10 +155,31 @@ bool gp_read_time(gp_reader *r, const gp_node *n, int64_t *ns)
     return gp_eval_time(n, &scope, ns, r->errs) || explain(&l, n, r->errs, before, failed);
 }
 
-/* Where a text was due that is the name of a variable. */
-static const char *variable_hint(gp_reader *r, const char *text)
+/* The text of a variable, where a name stands in place of a text; else one that is none of any choices. */
+static const char *text_of_variable(gp_reader *r, const char *name)
 {
-    return find_var(r->vars, text) ? gp_format(r->arena, "; the variable is written ${%s}", text) : "";
+    gp_errs errs = { .n = 0 };
+    const char *text = "";
+    const gp_var *v = find_var(r->vars, name);
+    return v && v->node && v->node->kind == GP_SCALAR
+        && gp_interpolate(r->arena, v->node, r->vars->map, r->env, &text, &errs) ? text : "";
+}
+
+/* Would that have done? */
+static const char *variable_hint(gp_reader *r, const char *name, bool would_do)
+{
+    return would_do ? gp_format(r->arena, "; the variable is written ${%s}", name) : "";
+}
+
+static int word_index(const char *s, const char *choices)
+{
+    size_t len;
+    for (int i = 0; choices; i++, choices = choices[len] ? choices + len + 1 : NULL) {
+        len = strcspn(choices, "|");
+        if (strlen(s) == len && !strncmp(choices, s, len))
+            return i;
+    }
+    return -1;
 }
 
 const char *gp_read_text(gp_reader *r, const gp_node *n)
@@ -201,15 +222,11 @@ const char *gp_read_path(gp_reader *r, const gp_node *n)
 
 int gp_read_word(gp_reader *r, const gp_node *n, const char *choices)
 {
-    const char *s = gp_read_text(r, n), *list = "", *c = choices;
+    const char *s = gp_read_text(r, n), *list = "", *c;
     size_t len;
-    if (!s)
-        return -1;
-    for (int i = 0; c; i++, c = c[len] ? c + len + 1 : NULL) {
-        len = strcspn(c, "|");
-        if (strlen(s) == len && !strncmp(c, s, len))
-            return i;
-    }
+    int is = s ? word_index(s, choices) : -1;
+    if (!s || is >= 0)
+        return is;
     gp_near near = GP_NEAR(s);
     for (c = choices; c; c = c[len] ? c + len + 1 : NULL) {
         len = strcspn(c, "|");
@@ -217,7 +234,7 @@ int gp_read_word(gp_reader *r, const gp_node *n, const char *choices)
         gp_near_try(&near, word);
         list = gp_format(r->arena, "%s%s%s", list, *list ? ", " : "", word);
     }
-    const char *hint = variable_hint(r, s);
+    const char *hint = variable_hint(r, s, word_index(text_of_variable(r, s), choices) >= 0);
     WRONG(r, n, "must be one of %s, not '%.80s'%s", list, s, *hint ? hint : gp_near_text(&near));
     return -1;
 }
@@ -227,7 +244,8 @@ bool gp_read_bool(gp_reader *r, const gp_node *n, bool *out)
     const char *s = gp_read_text(r, n);
     int is = s ? gp_bool_parse(s) : -1;
     if (s && is < 0)
-        return WRONG(r, n, "must be true or false, not '%.80s'%s", s, variable_hint(r, s));
+        return WRONG(r, n, "must be true or false, not '%.80s'%s", s,
+                     variable_hint(r, s, gp_bool_parse(text_of_variable(r, s)) >= 0));
     *out = is == 1;
     return s != NULL;
 }
@@ -241,7 +259,7 @@ gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n)
     if (t)
         return t;
     char near[GP_DTYPE_HINT];
-    const char *hint = variable_hint(r, s);
+    const char *hint = variable_hint(r, s, gp_dtype_parse(text_of_variable(r, s)));
     WRONG(r, n, "must be a type: u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 c64, not '%.80s'%s", s,
           *hint ? hint : gp_dtype_hint(s, near));
     return GP_NO_DTYPE;

@@ -85,8 +85,10 @@ static bool option_sound(const gp_kind *k, int i, gp_reader *r, void *opts, gp_e
 {
     const gp_opt *o = &k->opts[i];
     size_t size = gp_opt_size(o->type);
-    if (!gp_is_name(o->name) || gp_is_stage_key(o->name))
-        return BAD("kind '%s': '%s' is not a valid name for an option", k->name, o->name);
+    if (gp_is_stage_key(o->name))
+        return BAD("kind '%s': '%s' is a key that every stage has: an option needs another name", k->name, o->name);
+    if (!gp_is_name(o->name))
+        return BAD("kind '%s': '%s' is not a valid name for an option; use letters, digits and _", k->name, o->name);
     for (int j = 0; j < i; j++)
         if (!strcmp(k->opts[j].name, o->name))
             return BAD("kind '%s' has two options '%s'", k->name, o->name);

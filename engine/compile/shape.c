@@ -72,6 +72,14 @@ bool gp_shape_missing(gp_shape *s, const char *opt, const char *fmt, ...)
     return go_on;
 }
 
+void gp_shape_warn(gp_shape *s, const char *opt, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    report(s, GP_E_WARN, gp_shape_loc(s, opt), fmt, ap);
+    va_end(ap);
+}
+
 bool gp_shape_drops(const gp_shape *s)
 {
     return ((const gp_shape_ctx *)s->ctx)->stage->on_error == GP_ON_ERROR_DROP;

@@ -33,7 +33,8 @@ static void add_actor(gp_actor_report *r, const gp_run *run, gp_actorrt *p)
     };
     r->streams = p->segment ? p->segment->streams : 0;
     bool alone = !p->stage || p->stage->serial || p->stage->cycle || p->regroup;
-    r->most_workers = alone ? 1 : run->pipeline->machine.cpus;
+    int cpus = run->pipeline->machine.cpus, able = p->stage ? p->stage->most_workers : 0;
+    r->most_workers = alone ? 1 : able && able < cpus ? able : cpus;
     for (int t = 0; p->stage && t < p->nthreads; t++) {
         gp_hist_merge(&r->time, p->thread[t].time);
         r->turns += p->thread[t].turns;

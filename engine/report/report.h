@@ -19,7 +19,7 @@ typedef struct gp_actor_report {
     gp_loc at;
     int workers;               /* 0: a segment */
     int streams;               /* of a segment */
-    int most_workers;          /* as many as the stage may have here: 1, or the cores */
+    int most_workers;          /* as many as help the stage here: 1, or the cores, or what its kind says */
     uint64_t frames, bytes;    /* as gp_stage_status */
     uint64_t launches;         /* of a segment */
     int64_t end_ns;            /* when it was done with its last frame; wall_ns if never */

@@ -29,7 +29,7 @@
 #include "api/forms.h"
 #include "report/verdict.h"
 
-enum { FEW = 10, SHORT_NS = 5000000 };
+enum { FEW = 10, SHORT_NS = 100000000, SHORT_SIMULATED_NS = 5000000 };       /* a run begins and ends, for some ms */
 
 static const double PACED = 0.1;       /* a source that waits so much of the run is paced */
 static const double BUSY = 0.85;       /* hardly ever without work */
@@ -68,7 +68,7 @@ static bool too_short(gp_judging *j)
     for (int i = 0; i < j->r->nactors; i++)
         if (j->r->actor[i].frames > j->frames)
             j->frames = j->r->actor[i].frames;
-    if (j->frames >= FEW && j->r->wall_ns >= SHORT_NS)
+    if (j->frames >= FEW && j->r->wall_ns >= (j->r->simulated ? SHORT_SIMULATED_NS : SHORT_NS))
         return false;
     uint64_t frames = 0;               /* of the source that made most */
     for (int i = 0; i < j->r->nactors; i++) {
@@ -384,8 +384,21 @@ static void blame_kernels(gp_judging *j, gp_candidate c)
         say(j, ": a trace shows how long each of them takes");
 }
 
+/* A launcher that queues more than the device does is busy, too: it waits inside of a launch. */
+static gp_candidate behind_launches(const gp_judging *j, gp_candidate c)
+{
+    for (int e = 0; c.bound == GP_BOUND_LAUNCH && e < GP_ENGINES && !j->plan->unified; e++) {
+        const gp_engine_report *x = &j->r->engine[e];
+        double part = gp_part_of_run(j, x->busy_ns);
+        if (x->used && x->measured && part >= BUSY && gp_main_segment(j, (gp_engine)e, x->on) == c.actor)
+            return (gp_candidate){ (gp_bound)(GP_BOUND_COPY_IN + e), c.actor, part };
+    }
+    return c;
+}
+
 static void blame(gp_judging *j, gp_candidate c)
 {
+    c = behind_launches(j, c);
     const gp_stage *st = c.bound == GP_BOUND_STREAMS ? on_cycle(j, c.actor) : NULL;
     if (st && st->circles) {           /* its streams wait for each other */
         blame_cycle(j, c.actor, carried_on(j, st->cycle), c.part);

@@ -50,7 +50,7 @@ static void name_file(int fd, gp_way way, char *out, size_t size)
     else if (way == WRITES)
         snprintf(out + n, size - n, ", a full %s: its reader does not read", what);
     else
-        snprintf(out + n, size - n, ", an empty %s: nobody writes to it", what);
+        snprintf(out + n, size - n, ", an empty %s: nothing is written to it", what);
 }
 
 const char *gp_thread_is(int tid, char out[GP_DOING_TEXT])

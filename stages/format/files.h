@@ -20,7 +20,8 @@
 #define GP_ROWS(X) \
     X(wav, gp_wav, ".wav .rf64") \
     X(flac, gp_flac, ".flac") \
-    X(ogg, gp_ogg, ".ogg .oga") \
+    X(ogg, gp_ogg, ".ogg .oga .opus") \
+    X(mp3, gp_mp3, ".mp3") \
     X(aiff, gp_aiff, ".aiff .aif .aifc") \
     X(csv, gp_csv, ".csv") \
     X(tsv, gp_tsv, ".tsv") \

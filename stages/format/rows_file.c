@@ -73,7 +73,7 @@ gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, co
         return NULL;
     f->as = row;
     struct stat st;
-    gp_rows_head h = { head, n > 0 ? (size_t)n : 0, fstat(fd, &st) ? n : st.st_size, bytes_at, &fd };
+    gp_rows_head h = { head, n > 0 ? (size_t)n : 0, fstat(fd, &st) ? n : st.st_size, bytes_at, &fd, NULL };
     if (!can_be_cut(row, &h, how, &f->whole, frame, err)) {
         row->close(f);
         return NULL;

@@ -8,6 +8,9 @@
 #include "cut.h"
 #include "said.h"
 
+/* Of text: is its first line a header? */
+enum { GP_HEADER_AUTO, GP_HEADER_YES, GP_HEADER_NO };
+
 /* What options say of such files. */
 typedef struct gp_rowsfile_how {
     gp_filetype format;        /* of a reader GP_AUTO: as the file says */
@@ -18,6 +21,9 @@ typedef struct gp_rowsfile_how {
     bool keep_orientation;     /* pixels as they are stored, whatever side is said to be up */
     int compression;           /* 0 to 9 */
     bool alone;                /* of a writer: there is one frame */
+    int range;                 /* of a reader of video, as gp_y4m has it */
+    int header;                /* of a reader of CSV; */
+    bool decimal_comma;        /* ... its numbers are 3,5, and no comma separates them */
     int64_t narrow;            /* bytes of a file in which places have 32 bits; 0: 4 GiB */
     const char *const *key; int nkeys; /* of a reader: the names of numbers that the pipeline lists */
     const struct gp_y4m *video;        /* of a writer of .y4m: what its header says */
@@ -55,16 +61,18 @@ typedef struct gp_rows_head {
     /* Bytes of it from anywhere: how many were there, -1 with errno. NULL: there are none but these. */
     int64_t (*more)(void *user, int64_t at, void *to, size_t n);
     void *user;
+    char *note;                /* NULL; else GP_WHY bytes, empty: for what was guessed, in words behind the file's name */
 } gp_rows_head;
 
 struct gp_rowsfile {
     const char *name;                  /* as in messages: "WAV" */
-    const char *magic[5], *options[6]; /* each ends with NULL; magic: first bytes, of which '?' is any; options: those of
-                                          readers and writers that it takes */
+    const char *magic[9], *options[7]; /* each ends with NULL; magic: first bytes, of which '?' is any; options: those
+                                          of readers and writers that it takes */
     bool is_array;                     /* where nothing is declared, each index of axis 0 is a frame, as of a .npy; one that is
                                           written can be stacked, */
     bool pages;                        /* ... and each frame is a row, also where there are many files; so is one that is
                                           written */
+    bool by_turns;                     /* most such files are read in order, by one worker at a time */
     bool is_video;                     /* each index of axis 0 is a frame, which is never cut or put together */
     /* About how long a core needs for a byte of a frame, where several may read at the same time; 0: hardly any. */
     int decode_ns, encode_ns[10];      /* the latter by compression */

@@ -81,7 +81,7 @@ int64_t gp_sound_get(void *to, int64_t n, void *user)
         got = (int64_t)s->n - s->at < n ? (int64_t)s->n - s->at : n;
         memcpy(to, s->head + s->at, (size_t)got);
     } else if (!s->head && s->fd >= 0) {
-        got = gp_read_at(s->fd, to, (size_t)n, s->at);
+        got = gp_read_at(s->fd, to, (size_t)n, s->begins + s->at);
         if (got < 0)
             s->error = errno, got = 0;
     }
@@ -119,7 +119,8 @@ void *gp_sf_open(gp_sound_bytes *s, int mode, gp_sf_info *info, char err[GP_WHY]
     void *file = gp_sf.open(&io, mode, info, s);
     if (!file && !s->error)
         gp_why(err, "%s: libsndfile says '%s'", mode == SF_WRITE ? "cannot be written"
-               : "is not a recording that gpipe reads (WAV, FLAC, Ogg/Vorbis, AIFF)", gp_sf.why(NULL));
+               : "is not a recording that gpipe reads (WAV, FLAC, AIFF, Vorbis; by libsndfile 1.1 or later Opus, MP3)",
+               gp_sf.why(NULL));
     pthread_mutex_unlock(&library.opening);
     if (s->error)
         gp_why(err, "cannot be %s: %s", mode == SF_READ ? "read" : "written", gp_strerror(s->error));

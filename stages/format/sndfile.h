@@ -16,8 +16,9 @@ typedef struct gp_sf_io {
 enum { SF_READ = 0x10, SF_WRITE = 0x20, SF_CONTAINER = 0x0fff0000, SF_CODEC = 0xffff };
 enum { SF_UPDATE_HEADER = 0x1060, SF_PEAK_CHUNK = 0x1050, SF_VBR_QUALITY = 0x1300 };
 enum { SF_WAV = 0x010000, SF_AIFF = 0x020000, SF_WAVEX = 0x130000, SF_FLAC = 0x170000, SF_OGG = 0x200000,
-       SF_RF64 = 0x220000 };
-enum { SF_S8 = 1, SF_16, SF_24, SF_32, SF_U8, SF_FLOAT, SF_DOUBLE, SF_ULAW = 0x10, SF_ALAW, SF_VORBIS = 0x60 };
+       SF_RF64 = 0x220000, SF_MPEG = 0x230000 };
+enum { SF_S8 = 1, SF_16, SF_24, SF_32, SF_U8, SF_FLOAT, SF_DOUBLE, SF_ULAW = 0x10, SF_ALAW, SF_VORBIS = 0x60,
+       SF_OPUS = 0x64, SF_MP1 = 0x80, SF_MP2, SF_MP3 };
 
 typedef struct gp_sf_library {
     void *(*open)(gp_sf_io *io, int mode, gp_sf_info *info, void *user);
@@ -39,6 +40,7 @@ typedef struct gp_sound_bytes {
     int fd;                    /* -1: there is none (any more) */
     const char *head;          /* not NULL: only the first n bytes can be read */
     size_t n;
+    int64_t begins;            /* what lies before is a tag, and none of the bytes */
     int64_t size, at;
     int error;                 /* of reading or writing; 0: none */
 } gp_sound_bytes;
@@ -49,7 +51,11 @@ void *gp_sf_open(gp_sound_bytes *s, int mode, gp_sf_info *info, char err[GP_WHY]
 /* Reads at most n bytes, and goes on behind them. How many there were; after an error, which is in `error`, 0. */
 int64_t gp_sound_get(void *to, int64_t n, void *s);
 
-/* sound_whole.c: false where a file is cut off or damaged in a way that the library does not notice. */
+/* sound_whole.c: leaves out the tags (ID3v2) that a file begins with. */
+void gp_sound_skip_tags(gp_sound_bytes *s);
+/* False, before it is opened, for an MP3 that does not say how long it is, or is not that long. */
+bool gp_sound_says_length(gp_sound_bytes s, char err[GP_WHY]);
+/* False where a file is cut off or damaged in a way that the library does not notice. */
 bool gp_sound_is_whole(gp_sound_bytes s, char err[GP_WHY]);
 
 #endif

@@ -1,9 +1,9 @@
-/* sound_file.c - recordings: WAV (with RF64), FLAC, Ogg/Vorbis and AIFF, see rows_file.h.
+/* sound_file.c - recordings: WAV (with RF64), FLAC, Ogg with Vorbis or Opus, MP3 and AIFF, see rows_file.h.
  *
  * Through libsndfile, which is opened by the first pipeline that has a recording. A row has a sample of each channel.
  * One of its handles is for one thread: each worker has its own over the one open file, with its own place to read at.
- * A format that cannot seek to the very sample (Vorbis) is read in order, and so is one in which seeking takes long, and
- * where what can be read behind damage depends on how one came there (FLAC). */
+ * A format that cannot seek to the very sample (Vorbis, MP3) is read in order, and so is one in which seeking takes
+ * long, and where what can be read behind damage depends on how one came there (FLAC). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static gp_dtype stored_as(int format)
 {
     switch (format & SF_CODEC) {
     case SF_24: case SF_32: return GP_I32;
-    case SF_FLOAT: case SF_VORBIS: return GP_F32;
+    case SF_FLOAT: case SF_VORBIS: case SF_OPUS: case SF_MP1: case SF_MP2: case SF_MP3: return GP_F32;
     case SF_DOUBLE: return GP_F64;
     default: return GP_I16;
     }
@@ -47,7 +47,8 @@ static const gp_rowsfile *format_of(int format)
     case SF_WAV: case SF_WAVEX: case SF_RF64: return &gp_wav;
     case SF_AIFF: return &gp_aiff;
     case SF_FLAC: return &gp_flac;
-    case SF_OGG: return (format & SF_CODEC) == SF_VORBIS ? &gp_ogg : NULL;
+    case SF_OGG: return (format & SF_CODEC) == SF_VORBIS || (format & SF_CODEC) == SF_OPUS ? &gp_ogg : NULL;
+    case SF_MPEG: return &gp_mp3;
     default: return NULL;
     }
 }
@@ -58,7 +59,7 @@ static bool take_info(const gp_sf_info *info, const gp_rowsfile_how *how, gp_dty
     gp_dtype stored = stored_as(info->format);
     const gp_rowsfile *is = format_of(info->format), *want = gp_rowsfile_of(how->format);
     if (!is || (want && is != want))
-        return gp_why(err, "is not a %s file", want ? want->name : "WAV, FLAC, Ogg/Vorbis or AIFF");
+        return gp_why(err, "is not a %s file", want ? want->name : "WAV, FLAC, Ogg (Vorbis, Opus), MP3 or AIFF");
     if (how->sample_rate && info->rate != how->sample_rate)
         return gp_why(err, "has a sample rate of %d Hz, not %lld", info->rate, (long long)how->sample_rate);
     if (!dtype)
@@ -76,6 +77,14 @@ static bool take_info(const gp_sf_info *info, const gp_rowsfile_how *how, gp_dty
     return true;
 }
 
+/* A FLAC file that was written to a pipe does not say it. */
+static bool says_rows(const gp_sf_info *info)
+{
+    return info->rows != INT64_MAX && (info->rows || (info->format & SF_CONTAINER) != SF_FLAC);
+}
+
+enum { BEGINS = 12 };          /* bytes that say what it is */
+
 static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
                        char err[GP_WHY])
 {
@@ -83,8 +92,12 @@ static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dty
     gp_sf_info info = { 0 };
     if (!gp_sf_load(err))
         return false;
+    gp_sound_skip_tags(&s);
+    bool all = (int64_t)s.n == s.size;
+    if (!gp_sound_says_length(s, err))
+        return false;
     void *file = gp_sf_open(&s, SF_READ, &info, err);
-    if (!file && (int64_t)h->n < h->size && gp_filetype_takes(gp_filetype_begun(h->data, h->n), "sample_rate")) {
+    if (!file && !all && (s.n < BEGINS || gp_filetype_takes(gp_filetype_begun(s.head, s.n), "sample_rate"))) {
         /* much stands before the data */
         *whole = (gp_type){ .ndim = 0 };
         return true;
@@ -92,7 +105,7 @@ static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dty
     if (!file)
         return false;
     bool ok = take_info(&info, how, dtype, whole, err) && gp_sound_is_whole(s, err);
-    if (ok && info.rows == INT64_MAX)  /* Ogg has it at its end */
+    if (ok && (!says_rows(&info) || (!all && (info.format & SF_CONTAINER) == SF_MPEG)))    /* Ogg has it at its end */
         whole->dim[0] = -1;
     gp_sf.close(file);
     return ok;
@@ -114,6 +127,23 @@ static bool finds_rows(const gp_sf_info *info)
         && ((codec >= SF_S8 && codec <= SF_DOUBLE) || codec == SF_ULAW || codec == SF_ALAW);
 }
 
+/* Rows of a file that does not say how many there are, as far as they can be read; it is opened again. */
+static bool count_rows(sound *s, gp_sf_info *info, char err[GP_WHY])
+{
+    enum { BLOCK = 4096 };
+    float *to = malloc(sizeof *to * BLOCK * (size_t)info->channels);
+    int64_t n = 0, got = to ? 1 : 0;
+    for (; got > 0; n += got)
+        got = gp_sf.get[GP_F32](s->file, to, BLOCK);
+    bool ok = to || gp_why(err, GP_WHY_MEMORY);
+    free(to);
+    gp_sf.close(s->file);
+    s->from.at = 0;
+    ok = (s->file = ok ? gp_sf_open(&s->from, SF_READ, info, err) : NULL);
+    s->rows.whole.dim[0] = n;
+    return ok;
+}
+
 static gp_rows *sound_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
 {
     struct stat st;
@@ -127,10 +157,13 @@ static gp_rows *sound_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, c
         return NULL;
     }
     s->from = (gp_sound_bytes){ .fd = fd, .size = st.st_size };
-    s->file = gp_sf_open(&s->from, SF_READ, &info, err);
+    gp_sound_skip_tags(&s->from);
+    s->file = gp_sound_says_length(s->from, err) ? gp_sf_open(&s->from, SF_READ, &info, err) : NULL;
     bool ok = s->file && take_info(&info, how, dtype, &s->rows.whole, err) && gp_sound_is_whole(s->from, err);
-    if (ok && info.rows == INT64_MAX)
-        ok = gp_why(err, "does not say how long it is: it is cut off, or was never finished");
+    bool flac = (info.format & SF_CONTAINER) == SF_FLAC;
+    if (ok && !says_rows(&info))
+        ok = flac ? count_rows(s, &info, err)
+                  : gp_why(err, "does not say how long it is: it is cut off, or was never finished");
     if (!ok) {
         sound_close(&s->rows);
         return NULL;
@@ -154,7 +187,7 @@ static handle *own_handle(const sound *s, void **own, char err[GP_WHY])
         gp_why(err, GP_WHY_MEMORY);
         return NULL;
     }
-    h->from = (gp_sound_bytes){ .fd = s->from.fd, .size = s->from.size };
+    h->from = (gp_sound_bytes){ .fd = s->from.fd, .begins = s->from.begins, .size = s->from.size };
     if ((h->file = gp_sf_open(&h->from, SF_READ, &info, err)))
         return *own = h;
     free(h);
@@ -237,16 +270,18 @@ static int container_of(const gp_rowsfile *as, const char *path)
     const char *dot = strrchr(path, '.');
     if (as == &gp_wav)
         return dot && !strcasecmp(dot, ".rf64") ? SF_RF64 : SF_WAV;
-    return as == &gp_flac ? SF_FLAC : as == &gp_ogg ? SF_OGG : SF_AIFF;
+    return as == &gp_flac ? SF_FLAC : as == &gp_ogg ? SF_OGG : as == &gp_mp3 ? SF_MPEG : SF_AIFF;
 }
 
 /* FLAC has 24 bits at most. */
-static int codec_of(int container, gp_dtype dtype)
+static int codec_of(int container, gp_dtype dtype, const char *path)
 {
+    const char *dot = strrchr(path, '.');
     switch (dtype) {
     case GP_I16: return SF_16;
     case GP_I32: return container == SF_FLAC ? SF_24 : SF_32;
-    case GP_F32: return container == SF_OGG ? SF_VORBIS : SF_FLOAT;
+    case GP_F32: return container == SF_MPEG ? SF_MP3 : container != SF_OGG ? SF_FLOAT
+                      : dot && !strcasecmp(dot, ".opus") ? SF_OPUS : SF_VORBIS;
     default: return SF_DOUBLE;
     }
 }
@@ -275,7 +310,7 @@ static gp_rows_out *sound_create(int fd, const gp_rowsfile_how *how, const gp_ty
     r->container = container_of(r->out.as, path);
     r->row_bytes = (int64_t)gp_dtype_size(r->dtype) * r->channels;
     gp_sf_info info = { .rate = (int)how->sample_rate, .channels = r->channels,
-                        .format = r->container | codec_of(r->container, r->dtype) };
+                        .format = r->container | codec_of(r->container, r->dtype, path) };
     if (!gp_sf.check(&info))
         gp_why(err, "cannot be written: %s has no form with %d channel%s at %d Hz", r->out.as->name, r->channels,
                gp_plural(r->channels), info.rate);
@@ -370,6 +405,14 @@ static const char *flac_why_not(const gp_type *t, const char *path)
     return has_channels(t, 8) ? NULL : "FLAC has frames of shape [rows] or [rows, channels], of 8 channels at most";
 }
 
+static const char *mp3_why_not(const gp_type *t, const char *path)
+{
+    (void)path;
+    if (t->dtype != GP_F32)
+        return "MP3 holds f32: put a 'cast' stage before this one";
+    return has_channels(t, 2) ? NULL : "MP3 has frames of shape [rows] or [rows, channels], of 2 channels at most";
+}
+
 static const char *ogg_why_not(const gp_type *t, const char *path)
 {
     (void)path;
@@ -389,11 +432,16 @@ const gp_rowsfile gp_wav = {
 };
 const gp_rowsfile gp_flac = {
     .name = "FLAC", .magic = { "fLaC" }, .options = { "sample_rate" },
-    .why_not = flac_why_not, SOUND,
+    .why_not = flac_why_not, .by_turns = true, SOUND,
 };
 const gp_rowsfile gp_ogg = {
     .name = "Ogg/Vorbis", .magic = { "OggS" }, .options = { "sample_rate", "quality" },
-    .why_not = ogg_why_not, SOUND,
+    .why_not = ogg_why_not, .by_turns = true, SOUND,
+};
+const gp_rowsfile gp_mp3 = {
+    .name = "MP3", .options = { "sample_rate", "quality" },
+    .magic = { "ID3", "\xff\xfb", "\xff\xfa", "\xff\xf3", "\xff\xf2", "\xff\xe3", "\xff\xe2" },
+    .why_not = mp3_why_not, .by_turns = true, SOUND,
 };
 const gp_rowsfile gp_aiff = {
     .name = "AIFF", .magic = { "FORM????AIF" }, .options = { "sample_rate" },

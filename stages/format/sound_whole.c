@@ -83,6 +83,53 @@ static bool can_hold_flac(const unsigned char *p, int64_t size, char err[GP_WHY]
                   (unsigned long long)rows, (long long)size);
 }
 
+/* The first frame of an MP3 says how many there are and how many bytes they have, behind what would be the side
+ * information (Xing's header, also called Info), or at 36 (VBRI). Without it the library guesses, and leaves out what is
+ * behind its guess, as it leaves out what follows the bytes that are said. */
+bool gp_sound_says_length(gp_sound_bytes s, char err[GP_WHY])
+{
+    enum { HEAD = 64, VBRI = 36, BOTH = 3 };
+    unsigned char p[HEAD], next[3];
+    s.at = 0;
+    int64_t got = gp_sound_get(p, HEAD, &s);
+    if (got < 4 || p[0] != 0xff || (p[1] & 0xe0) != 0xe0)
+        return true;                   /* it is none */
+    bool mono = p[3] >> 6 == 3, first = p[1] >> 3 & 1, vbri = got == HEAD && !memcmp(p + VBRI, "VBRI", 4);
+    const unsigned char *x = p + 4 + (first ? mono ? 17 : 32 : mono ? 9 : 17) + (p[1] & 1 ? 0 : 2);
+    bool xing = got == HEAD && (!memcmp(x, "Xing", 4) || !memcmp(x, "Info", 4)) && (x[7] & BOTH) == BOTH;
+    if (!vbri && !xing)
+        return gp_why(err, "does not say how long it is: its first frame has no Xing, Info or VBRI header, as where it "
+                      "was streamed; 'ffmpeg -i IN.mp3 OUT.%s", (p[1] >> 1 & 3) == 1 ? "mp3 -c copy' adds it" :
+                      "flac' makes a file that does");
+    uint64_t bytes = vbri ? number(p + VBRI + 10, 4, true) : number(x + 12, 4, true), there = (uint64_t)s.size;
+    if (bytes > there)
+        return gp_why(err, "is cut off: its header says %llu bytes, %llu are there", (unsigned long long)bytes,
+                      (unsigned long long)there);
+    s.at = (int64_t)bytes;
+    bool more = gp_sound_get(next, sizeof next, &s) == sizeof next
+             && (!memcmp(next, "ID3", 3) || (next[0] == 0xff && (next[1] & 0xe0) == 0xe0));
+    return !more || gp_why(err, "goes on behind the %llu bytes that its header says: it holds several recordings",
+                           (unsigned long long)bytes);
+}
+
+/* Such a tag is 10 bytes, of which four have 7 bits each of its size, the rest, and maybe 10 more (ID3v2.4, 3.1). */
+void gp_sound_skip_tags(gp_sound_bytes *s)
+{
+    enum { HEAD = 10 };
+    unsigned char p[HEAD];
+    for (;;) {
+        s->at = 0;
+        if (gp_sound_get(p, HEAD, s) != HEAD || memcmp(p, "ID3", 3) || (p[6] | p[7] | p[8] | p[9]) & 0x80)
+            break;
+        int64_t n = HEAD + ((int64_t)p[6] << 21 | p[7] << 14 | p[8] << 7 | p[9]) + (p[5] & 0x10 ? HEAD : 0);
+        n = n < s->size ? n : s->size;
+        if (s->head)
+            s->head += n < (int64_t)s->n ? (size_t)n : s->n, s->n -= n < (int64_t)s->n ? (size_t)n : s->n;
+        s->begins += n, s->size -= n;
+    }
+    s->at = 0;
+}
+
 /* Of files of chunks (WAV, AIFF) the header says how much there is. */
 bool gp_sound_is_whole(gp_sound_bytes s, char err[GP_WHY])
 {
@@ -94,8 +141,6 @@ bool gp_sound_is_whole(gp_sound_bytes s, char err[GP_WHY])
         return true;
     if (!memcmp(p, "fLaC", 4) && begins == sizeof p)
         return can_hold_flac(p, s.size, err);
-    if (!memcmp(p, "ID3", 3))
-        return gp_why(err, "begins with an ID3 tag, which a recording that gpipe reads has not");
     if (!memcmp(p, "OggS", 4))
         return is_whole_ogg(s, err);
     bool big = !memcmp(p, "FORM", 4);

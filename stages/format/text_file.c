@@ -15,7 +15,7 @@
 #include "base/plural.h"
 #include "rows_file.h"
 
-enum { CHUNK = 1 << 18, MARK_ROWS = 1024, LINE_MAX_BYTES = 1 << 26, SHOWN = 40 };
+enum { CHUNK = 1 << 18, MARK_ROWS = 1024, LINE_MAX_BYTES = 1 << 26, SHOWN = 40, DIGITS_MAX = 1100 };
 
 /* ---- lines ------------------------------------------------------------ */
 
@@ -23,9 +23,12 @@ typedef struct place { int64_t at, line; } place;      /* the offset where a lin
 
 /* Where rows are. */
 typedef struct layout {
-    bool json;
-    char separator;            /* of CSV: , ; tab, or a blank for any number of blanks */
+    bool json, comma;          /* comma: numbers have a decimal comma */
+    int header;                /* gp_header */
+    char separator;            /* of CSV: , ; tab, or a blank for any number of blanks; 0: not known yet */
     int64_t columns, rows;     /* columns 0: no row was seen yet */
+    bool began;                /* a header, or a row, was seen */
+    char *note;                /* NULL, or GP_WHY bytes: what was guessed of the first one */
     place *mark;               /* of every row of which MARK_ROWS is a divisor */
     size_t marks, room;
 } layout;
@@ -49,22 +52,36 @@ static void trim_line(const layout *l, const char **from, const char **to)
         --*to;
 }
 
-/* The next token of a line; *p goes behind its separator. False: there is none left. */
+/* Behind a field of CSV that is in quotes, where one begins here, else q. In it "" is a quote. */
+static const char *skip_quoted(const char *q, const char *end)
+{
+    if (q == end || *q != '"')
+        return q;
+    for (q++; q < end && (*q != '"' || (q + 1 < end && q[1] == '"')); q++)
+        q += *q == '"';
+    return q < end ? q + 1 : end;
+}
+
+/* The next token of a line, without quotes around it; *p goes behind its separator. False: there is none left. */
 static bool next_token(const layout *l, const char **p, const char *end, const char **from, const char **to)
 {
     if (*p > end)
         return false;
     char separator = l->json ? ',' : l->separator;
     const char *q = *p;
-    if (separator == ' ')
-        while (q < end && isspace((unsigned char)*q))
-            q++;
+    while (q < end && isspace((unsigned char)*q) && (separator == ' ' || *q != separator))
+        q++;
     *from = q;
+    q = l->json ? q : skip_quoted(q, end);
     while (q < end && (separator == ' ' ? !isspace((unsigned char)*q) : *q != separator))
         q++;
     *to = q;
     *p = q + 1;
     trim(from, to);
+    if (!l->json && *to - *from > 1 && **from == '"' && skip_quoted(*from, *to) == *to && (*to)[-1] == '"') {
+        ++*from, --*to;
+        trim(from, to);
+    }
     return true;
 }
 
@@ -113,35 +130,64 @@ static bool open_brackets(const layout *l, const char **line, const char **end)
 }
 
 /* Might this be a number? *infinite: it says so. */
-static bool is_number_like(const char *from, const char *to, bool *infinite)
+static bool is_number_like(const char *from, const char *to, char point, bool *infinite)
 {
     from += from < to && (*from == '-' || *from == '+');
     *infinite = is_word(from, to, "inf") || is_word(from, to, "infinity");
-    return *infinite || is_word(from, to, "nan") || is_cell_error(from, to) || (from < to && (isdigit((unsigned char)*from) || *from == '.'));
+    return *infinite || is_word(from, to, "nan") || is_cell_error(from, to)
+        || (from < to && (isdigit((unsigned char)*from) || *from == point));
 }
 
-static char separator_of(const char *line, const char *end)
+static char point_of(const layout *l)
 {
-    static const char known[] = ";\t,";
-    for (const char *s = known; *s; s++)
-        if (memchr(line, *s, (size_t)(end - line)))
-            return *s;
-    return ' ';
+    return l->comma ? ',' : '.';
 }
 
-/* The first line that is neither empty nor a comment: says how the file is written. Of CSV it may be a header, in which
- * nothing is a number. */
-static bool take_first(layout *l, const char *line, const char *end)
+/* What stands in quotes separates nothing. */
+static char separator_of(const layout *l, const char *line, const char *end)
+{
+    bool semicolon = false, tab = false, comma = false, begins = true;
+    for (const char *q = line; q < end; q++) {
+        q = begins ? skip_quoted(q, end) : q;
+        semicolon |= q < end && *q == ';', tab |= q < end && *q == '\t', comma |= q < end && *q == ',';
+        begins = q < end && (isspace((unsigned char)*q) || *q == ';' || *q == ',');
+    }
+    return semicolon ? ';' : tab ? '\t' : comma && !l->comma ? ',' : ' ';
+}
+
+/* What `header: auto` made of the first line, where that can be doubted. */
+static void note_first(const layout *l, bool header, const char *line, const char *end, int64_t number)
+{
+    if (!l->note || *l->note)
+        return;
+    int n = end - line > SHOWN ? SHOWN : (int)(end - line);
+    snprintf(l->note, GP_WHY, header ? "begins with a line without a number, '%.*s%s', line %lld, which is taken for a "
+             "header: 'header: yes' says that it is one, 'header: no' that it is a row"
+             : "begins with a line in which numbers are missing, '%.*s%s', line %lld, which is taken for a row: "
+             "'header: no' says that it is one, 'header: yes' that it is none", n, line, n < end - line ? "..." : "",
+             (long long)number);
+}
+
+/* The first line that is neither empty nor a comment, or the one behind a header: says how the file is written. Of CSV
+ * it may be a header, as `header` says, or else if there is something in it and nothing is a number; then columns stay
+ * 0. */
+static bool take_first(layout *l, const char *line, const char *end, int64_t number, char err[GP_WHY])
 {
     const char *from, *to;
-    bool any = false, infinite;
+    bool numbers = false, words = false, gaps = false, infinite;
     int64_t columns = 0;
     open_brackets(l, &line, &end);
-    l->separator = separator_of(line, end);
-    for (const char *p = line; next_token(l, &p, end, &from, &to); columns++)
-        any = any || is_number_like(from, to, &infinite);
-    l->columns = any || l->json ? columns : 0;
-    return l->columns > 0;
+    l->separator = separator_of(l, line, end);
+    for (const char *p = line; next_token(l, &p, end, &from, &to); columns++) {
+        bool is = is_number_like(from, to, point_of(l), &infinite);
+        numbers |= is, words |= !is && from < to, gaps |= from == to;
+    }
+    bool first = !l->json && !l->began, only_words = !l->json && words && !numbers;
+    bool header = first && (l->header == GP_HEADER_YES || (l->header == GP_HEADER_AUTO && only_words));
+    if (first && l->header == GP_HEADER_AUTO && (header || gaps))
+        note_first(l, header, line, end, number);
+    l->began = true, l->columns = header ? 0 : columns;
+    return header || !only_words || gp_why(err, "has no numbers in line %lld", (long long)number);
 }
 
 static bool mark(layout *l, place at, char err[GP_WHY])
@@ -232,7 +278,6 @@ static void skip_byte_order_mark(const char **line, const char *end)
 static bool find_rows(layout *l, lines *s, char err[GP_WHY])
 {
     const char *line, *end;
-    bool began = false;
     place at;
     while (next_line(s, &line, &end, &at, err)) {
         if (!line)
@@ -241,12 +286,12 @@ static bool find_rows(layout *l, lines *s, char err[GP_WHY])
             skip_byte_order_mark(&line, end);
         if (is_blank(l, line, end))
             continue;
-        bool header = !l->columns && !take_first(l, line, end);
-        if (header && began)
-            return gp_why(err, "has no numbers in line %lld", (long long)at.line);
-        began = true;
-        if (header)
+        if (!l->columns && !take_first(l, line, end, at.line, err))
+            return false;
+        if (!l->columns) {
+            l->separator = 0;
             continue;
+        }
         if (l->rows % MARK_ROWS == 0 && !mark(l, at, err))
             return false;
         l->rows++;
@@ -266,15 +311,26 @@ static void make_locale(void)
 
 /* As strtod and strtof, of [from, to), behind which there is a byte that is of no number; NaN of a missing one. False: it
  * is none. */
-static bool to_double(const char *from, const char *to, bool single, double *x, bool *fits)
+static bool to_double(const char *from, const char *to, char point, bool single, double *x, bool *fits)
 {
-    char *end;
+    char *end, copy[DIGITS_MAX];
     bool infinite;
-    const char *p = from + (from < to && (*from == '-' || *from == '+'));
-    if (!is_number_like(from, to, &infinite) || (p[0] == '0' && p + 1 < to && tolower((unsigned char)p[1]) == 'x'))
+    const char *p = from + (from < to && (*from == '-' || *from == '+')), *comma;
+    if (!is_number_like(from, to, point, &infinite)
+        || (p[0] == '0' && p + 1 < to && tolower((unsigned char)p[1]) == 'x'))
         return false;
     if (*from == '#' && is_word(from, to, missing))
         return *x = NAN, *fits = true;
+    if (point == ',') {
+        size_t n = (size_t)(to - from);
+        if (n >= sizeof copy || memchr(from, '.', n))
+            return false;
+        memcpy(copy, from, n);
+        copy[n] = 0;
+        if ((comma = memchr(from, ',', n)))
+            copy[comma - from] = '.';
+        from = copy, to = copy + n;
+    }
     *x = single ? (double)strtof_l(from, &end, c_locale) : strtod_l(from, &end, c_locale);
     *fits = infinite || !isinf(*x);
     return end == to;
@@ -301,27 +357,46 @@ static bool to_integer(const char *from, const char *to, gp_dtype t, uint64_t *x
     return true;
 }
 
-static bool wrong(const char *from, const char *to, int64_t line, const char *what, char err[GP_WHY])
+typedef struct spot { int64_t line, column; } spot;        /* from 1 */
+
+static bool wrong(const char *from, const char *to, spot in, const char *what, char err[GP_WHY])
 {
     int n = to - from > SHOWN ? SHOWN : (int)(to - from);
-    return gp_why(err, "has '%.*s%s' in line %lld, %s", n, from, n < to - from ? "..." : "", (long long)line, what);
+    return gp_why(err, "has '%.*s%s' in line %lld, column %lld, %s", n, from, n < to - from ? "..." : "",
+                  (long long)in.line, (long long)in.column, what);
 }
 
-/* One number of the row, to its place. */
-static bool put_number(const char *from, const char *to, gp_dtype t, void *at, int64_t line, char err[GP_WHY])
+/* Why what is no number of such a type is none. */
+static const char *what_is_due(const layout *l, const char *from, const char *to, bool real)
+{
+    double d;
+    bool fits;
+    if (!real && to_double(from, to, point_of(l), false, &d, &fits))
+        return "where a whole number is due";
+    if (!l->json && !l->comma && l->separator != ',' && to_double(from, to, ',', false, &d, &fits))
+        return "where a number is due: 'decimal: comma' reads such numbers";
+    return l->comma && to_double(from, to, '.', false, &d, &fits) ? "where a number with a decimal comma is due"
+                                                                  : "where a number is due";
+}
+
+/* One number of the row, to its place: of an empty field of CSV NaN. */
+static bool put_number(const layout *l, const char *from, const char *to, gp_dtype t, void *at, spot in,
+                       char err[GP_WHY])
 {
     char beyond[40];
     uint64_t whole = 0;
-    double d = 0;
+    double d = NAN;
     bool fits = true, real = t == GP_F32 || t == GP_F64;
-    if (from == to)
-        return gp_why(err, "has a place without a number in line %lld", (long long)line);
-    if (real ? !to_double(from, to, t == GP_F32, &d, &fits) : !to_integer(from, to, t, &whole, &fits))
-        return wrong(from, to, line, !real && to_double(from, to, false, &d, &fits) ? "where a whole number is due"
-                                                                                    : "where a number is due", err);
+    if (from == to && (l->json || !real))
+        return gp_why(err, "has a place without a number in line %lld, column %lld%s%s%s", (long long)in.line,
+                      (long long)in.column, l->json ? "" : ": it would be NaN, which ", l->json ? "" : gp_dtype_name(t),
+                      l->json ? "" : " cannot hold, and f32 and f64 can");
+    if (from < to && (real ? !to_double(from, to, point_of(l), t == GP_F32, &d, &fits)
+                           : !to_integer(from, to, t, &whole, &fits)))
+        return wrong(from, to, in, what_is_due(l, from, to, real), err);
     snprintf(beyond, sizeof beyond, "which %s cannot hold", gp_dtype_name(t));
     if (!fits)
-        return wrong(from, to, line, beyond, err);
+        return wrong(from, to, in, beyond, err);
     float single = (float)d;
     memcpy(at, t == GP_F32 ? (void *)&single : t == GP_F64 ? (void *)&d : (void *)&whole, gp_dtype_size(t));
     return true;
@@ -336,7 +411,7 @@ static bool put_row(const layout *l, const char *line, const char *end, gp_dtype
     if (!open_brackets(l, &p, &end))
         return gp_why(err, "has no closing ']' in line %lld", (long long)number);
     for (; next_token(l, &p, end, &from, &until); k++)
-        if (k < l->columns && !put_number(from, until, t, to + (size_t)k * size, number, err))
+        if (k < l->columns && !put_number(l, from, until, t, to + (size_t)k * size, (spot){ number, k + 1 }, err))
             return false;
     return k == l->columns || gp_why(err, "has %lld number%s in line %lld, and %lld in its first row", (long long)k,
                                      gp_plural(k), (long long)number, (long long)l->columns);
@@ -366,9 +441,10 @@ static bool take_type(const layout *l, gp_dtype dtype, gp_type *whole, char err[
     return true;
 }
 
-static bool look(bool json, const gp_rows_head *h, gp_dtype dtype, gp_type *whole, char err[GP_WHY])
+static bool look(bool json, const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
+                 char err[GP_WHY])
 {
-    layout l = { .json = json };
+    layout l = { .json = json, .comma = how->decimal_comma, .header = how->header, .note = h->note };
     bool all = (int64_t)h->n == h->size;
     lines s = { .fd = -1, .text = h->data, .n = h->n, .now = { 0, 1 } };
     while (!all && s.n && s.text[s.n - 1] != '\n')     /* a line that is not all here */
@@ -391,7 +467,7 @@ static void text_close(gp_rows *f)
     free(t);
 }
 
-static gp_rows *open_text(bool json, int fd, gp_dtype dtype, char err[GP_WHY])
+static gp_rows *open_text(bool json, int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
 {
     lines s = { .fd = fd, .now = { 0, 1 } };
     text *t = calloc(1, sizeof *t);
@@ -400,7 +476,7 @@ static gp_rows *open_text(bool json, int fd, gp_dtype dtype, char err[GP_WHY])
         return NULL;
     }
     pthread_once(&once, make_locale);
-    t->fd = fd, t->layout.json = json;
+    t->fd = fd, t->layout = (layout){ .json = json, .comma = how->decimal_comma, .header = how->header };
     bool ok = find_rows(&t->layout, &s, err) && take_type(&t->layout, dtype, &t->rows.whole, err);
     free(s.room.data);
     if (ok)
@@ -497,7 +573,7 @@ bool gp_text_number(const char *s, double *x)
 {
     bool fits;
     pthread_once(&once, make_locale);
-    return *s && to_double(s, s + strlen(s), false, x, &fits) && isfinite(*x);
+    return *s && to_double(s, s + strlen(s), '.', false, x, &fits) && isfinite(*x);
 }
 
 static int put_element(char *to, const char *from, gp_dtype t, bool json)
@@ -564,27 +640,23 @@ static const char *why_not(const gp_type *t, const char *path)
 static bool csv_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
                      char err[GP_WHY])
 {
-    (void)how;
-    return look(false, h, dtype, whole, err);
+    return look(false, h, how, dtype, whole, err);
 }
 
 static bool jsonl_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
                        char err[GP_WHY])
 {
-    (void)how;
-    return look(true, h, dtype, whole, err);
+    return look(true, h, how, dtype, whole, err);
 }
 
 static gp_rows *csv_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
 {
-    (void)how;
-    return open_text(false, fd, dtype, err);
+    return open_text(false, fd, how, dtype, err);
 }
 
 static gp_rows *jsonl_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
 {
-    (void)how;
-    return open_text(true, fd, dtype, err);
+    return open_text(true, fd, how, dtype, err);
 }
 
 static bool csv_encode(const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY])
@@ -604,9 +676,9 @@ static bool jsonl_encode(const void *frame, const gp_type *type, gp_growbuf *out
 
 #define TEXT .decode_ns = 20, .read = text_read, .leave = text_leave, .close = text_close, .why_not = why_not
 
-const gp_rowsfile gp_csv = { .name = "CSV", .head = csv_head, .open = csv_open,
+const gp_rowsfile gp_csv = { .name = "CSV", .options = { "header", "decimal" }, .head = csv_head, .open = csv_open,
                              .encode = csv_encode, TEXT };
-const gp_rowsfile gp_tsv = { .name = "TSV", .head = csv_head, .open = csv_open,
+const gp_rowsfile gp_tsv = { .name = "TSV", .options = { "header", "decimal" }, .head = csv_head, .open = csv_open,
                              .encode = tsv_encode, TEXT };
 const gp_rowsfile gp_jsonl = { .name = "JSON lines", .head = jsonl_head,
                                .open = jsonl_open, .encode = jsonl_encode, TEXT };

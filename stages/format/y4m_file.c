@@ -88,11 +88,15 @@ static bool take(gp_y4m *v, const char *s, size_t n, char err[GP_WHY])
     case 'A':
         take_ratio(v->aspect, s + 1, n - 1);
         return true;
+    case 'X':
+        v->range = is(s, n, "XCOLORRANGE=FULL")    ? GP_Y4M_FULL
+                 : is(s, n, "XCOLORRANGE=LIMITED") ? GP_Y4M_LIMITED : v->range;
+        return true;
     case 'I':
         return (n == 2 && (s[1] == 'p' || s[1] == '?'))
             || gp_why(err, "is interlaced ('%.*s'): make whole pictures of its fields first", n < 40 ? (int)n : 40, s);
     }
-    return true;                       /* X: a comment, or what others have added */
+    return true;                       /* what others have added */
 }
 
 static const char magic[] = "YUV4MPEG2";
@@ -113,6 +117,16 @@ bool gp_y4m_parse(const char *line, size_t n, gp_y4m *v, char err[GP_WHY])
         at += len;
     }
     return (v->width && v->height) || gp_why(err, "does not say its %s in its header", v->width ? "height" : "width");
+}
+
+bool gp_y4m_has_range(const gp_y4m *v, int range, char err[GP_WHY])
+{
+    if (range == GP_Y4M_RANGE_UNSAID && v->range == GP_Y4M_FULL && v->subsampling != GP_Y4M_MONO)
+        return gp_why(err, "has values of the full range (XCOLORRANGE=FULL), not 16 to 235: set 'range: full' for 'read' "
+                      "if what comes behind takes them so, as 'color' does with 'range: full'");
+    return !range || !v->range || range == v->range
+        || gp_why(err, "says that its range is %s, and 'range' of this stage says the other", v->range == GP_Y4M_FULL
+                  ? "full (XCOLORRANGE=FULL)" : "limited (XCOLORRANGE=LIMITED)");
 }
 
 char *gp_y4m_text(const gp_y4m *v, char buf[80])
@@ -170,9 +184,10 @@ size_t gp_y4m_header(const gp_y4m *v, char to[GP_Y4M_LINE])
     else
         snprintf(space, sizeof space, "%s%s", plain[v->subsampling],
                  v->subsampling == GP_Y4M_420 ? siting[v->siting] : "");
-    return (size_t)snprintf(to, GP_Y4M_LINE, "%s W%lld H%lld F%lld:%lld Ip A%lld:%lld C%s\n", magic, (long long)v->width,
-                            (long long)v->height, (long long)v->rate[0], (long long)v->rate[1], (long long)v->aspect[0],
-                            (long long)v->aspect[1], space);
+    return (size_t)snprintf(to, GP_Y4M_LINE, "%s W%lld H%lld F%lld:%lld Ip A%lld:%lld C%s%s\n", magic,
+                            (long long)v->width, (long long)v->height, (long long)v->rate[0], (long long)v->rate[1],
+                            (long long)v->aspect[0], (long long)v->aspect[1], space, v->range == GP_Y4M_FULL ? " XCOLORRANGE=FULL"
+                            : v->range == GP_Y4M_LIMITED ? " XCOLORRANGE=LIMITED" : "");
 }
 
 bool gp_y4m_ratio(const char *text, int64_t ratio[2])
@@ -204,7 +219,8 @@ typedef struct y4m {
     bool broken;               /* or has no line of its own: then this is where that should be */
 } y4m;
 
-static bool parse_head(const char *head, size_t n, gp_type *whole, size_t *data, char err[GP_WHY])
+static bool parse_head(const char *head, size_t n, const gp_rowsfile_how *how, gp_type *whole, size_t *data,
+                       char err[GP_WHY])
 {
     gp_y4m v;
     gp_type frame;
@@ -212,7 +228,7 @@ static bool parse_head(const char *head, size_t n, gp_type *whole, size_t *data,
     size_t have = end ? (size_t)(end - head) : n;
     if (!end && have >= strlen(magic) && !memcmp(head, magic, strlen(magic)))
         return gp_why(err, "has a header of more than %d bytes, or is cut off in it", GP_Y4M_LINE);
-    if (!gp_y4m_parse(head, have, &v, err) || !gp_y4m_type(&v, &frame, err))
+    if (!gp_y4m_parse(head, have, &v, err) || !gp_y4m_type(&v, &frame, err) || !gp_y4m_has_range(&v, how->range, err))
         return false;
     *data = have + 1;
     *whole = frame;
@@ -228,8 +244,8 @@ static const char before[] = "FRAME\n";
 static bool y4m_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY])
 {
     size_t data;
-    (void)how, (void)dtype;
-    if (!parse_head(h->data, h->n, whole, &data, err))
+    (void)dtype;
+    if (!parse_head(h->data, h->n, how, whole, &data, err))
         return false;
     gp_type one = *whole;
     one.dim[0] = 1;
@@ -287,7 +303,7 @@ static gp_rows *y4m_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, cha
     struct stat st;
     size_t data = 0;
     y4m *f = calloc(1, sizeof *f);
-    (void)how, (void)dtype;
+    (void)dtype;
     if (!f) {
         gp_why(err, GP_WHY_MEMORY);
         return NULL;
@@ -297,7 +313,7 @@ static gp_rows *y4m_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, cha
     bool ok = n >= 0 && !fstat(fd, &st);
     if (!ok)
         gp_why(err, "cannot be read: %s", gp_strerror(errno));
-    ok = ok && parse_head(head, (size_t)n, &f->rows.whole, &data, err);
+    ok = ok && parse_head(head, (size_t)n, how, &f->rows.whole, &data, err);
     if (ok) {
         gp_type one = f->rows.whole;
         one.dim[0] = 1;
@@ -348,7 +364,7 @@ static const char *y4m_why_not(const gp_type *type, const char *path)
 
 const gp_rowsfile gp_y4m_video = {
     .name = ".y4m", .magic = { "YUV4MPEG2 " },
-    .options = { "subsampling", "frame_rate", "pixel_aspect", "siting", "bits" },
+    .options = { "subsampling", "frame_rate", "pixel_aspect", "siting", "bits", "range" },
     .is_video = true,
     .head = y4m_head, .open = y4m_open, .read = y4m_read, .close = y4m_close,
     .why_not = y4m_why_not, .begin = y4m_begin, .before = before,

@@ -14,10 +14,12 @@ enum { GP_Y4M_420, GP_Y4M_422, GP_Y4M_444, GP_Y4M_MONO };
 /* Where chroma lies in 4:2:0: between four pixels; beside the left ones; on them, the way DV does it; not said. */
 enum { GP_Y4M_JPEG, GP_Y4M_MPEG2, GP_Y4M_PALDV, GP_Y4M_UNSAID };
 #define GP_Y4M_SITING "jpeg|mpeg2|paldv|none"
+/* Of values of 8 bits: not said; from 16, to 235 of luma and to 240 of colors; all 256. */
+enum { GP_Y4M_RANGE_UNSAID, GP_Y4M_LIMITED, GP_Y4M_FULL };
 
 typedef struct gp_y4m {
     int64_t width, height;
-    int subsampling, siting, bits;
+    int subsampling, siting, bits, range;
     int64_t rate[2], aspect[2];        /* numerator, denominator; 0: not said */
 } gp_y4m;
 
@@ -26,6 +28,10 @@ bool gp_y4m_parse(const char *line, size_t n, gp_y4m *v, char err[GP_WHY]);
 
 /* The type of its frames. */
 bool gp_y4m_type(const gp_y4m *v, gp_type *frame, char err[GP_WHY]);
+
+/* Are its values of the range that an option says, counted so? Where that says none, what has colors may not say that
+ * it is full. */
+bool gp_y4m_has_range(const gp_y4m *v, int range, char err[GP_WHY]);
 
 /* The other way: width and height of frames of such a type, where subsampling and bits are known. */
 bool gp_y4m_take(gp_y4m *v, const gp_type *frame, char err[GP_WHY]);

@@ -42,7 +42,7 @@ bool gp_product_of(const gp_type *a, bool turn_a, const gp_type *b, bool turn_b,
     int64_t step[GP_FACTORS] = { x.rows * x.columns, y.rows * y.columns, x.rows * y.columns };
     gp_product_axis axis[GP_MAXDIM];
 
-    if (x.columns != y.rows || (a->ndim == 1 && b->ndim == 1))
+    if (x.columns != y.rows)
         return false;
     *p = (gp_product){ .dtype = a->dtype, .turned = { a->ndim > 1 && turn_a, b->ndim > 1 && turn_b },
                        .m = x.rows, .n = y.columns, .k = x.columns, .batch = { .n = 1 } };
@@ -60,6 +60,8 @@ bool gp_product_of(const gp_type *a, bool turn_a, const gp_type *b, bool turn_b,
         made->dim[made->ndim++] = p->m;
     if (b->ndim > 1)
         made->dim[made->ndim++] = p->n;
+    if (!made->ndim)
+        made->dim[made->ndim++] = 1;
 
     int inner = 0;
     if (n && !p->turned[GP_LEFT] && !axis[0].step[GP_RIGHT] && axis[0].step[GP_LEFT] && p->m * axis[0].n <= INT32_MAX)

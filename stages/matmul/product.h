@@ -23,7 +23,7 @@ typedef struct gp_product {
 } gp_product;
 
 /* False: the shapes do not fit. A vector on the left is a row, on the right a column, which `made` lacks; of two
- * vectors it would have no axis: that does not fit, either. Axes before the last two are those of batches, and what has
+ * vectors it is [1]. Axes before the last two are those of batches, and what has
  * one matrix there, or no such axis, is taken for all. */
 bool gp_product_of(const gp_type *a, bool turn_a, const gp_type *b, bool turn_b, gp_product *p, gp_type *made);
 

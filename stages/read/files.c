@@ -6,10 +6,12 @@
  * depend on what files say when they are opened. A file whose rows can be read in their order only is read by turns. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/npy.h"
+#include "base/plural.h"
 #include "reader.h"
 
 void gp_piece_release(gp_piece_file *f)
@@ -323,6 +325,21 @@ static bool read_whole(gp_reader *r, gp_read_worker *w, gp_frame *f, int file, c
     return ok && (!gp_read_is_pictures(r->o) || decode(r, w, file, v, why));
 }
 
+/* Of files that are missing between others one warning is enough, which has the first. */
+static void tell_gap(gp_reader *r, gp_call *c, const gp_frame *f, uint64_t number)
+{
+    char name[PATH_MAX], why[GP_WHY], others[60] = "";
+    const gp_read_opts *o = r->o;
+    if (number != o->first_gap || atomic_exchange(&r->gaps_told, true)
+        || !gp_path_expand(name, o->path, number, "", why))
+        return;
+    if (o->gaps > 1)
+        snprintf(others, sizeof others, ", nor of %d other number%s between others", o->gaps - 1,
+                 gp_plural(o->gaps - 1));
+    gp_fail(c->errs, GP_E_WARN, o->at, "frame %llu: there is no file '%s'%s ('missing: hole')",
+            (unsigned long long)f->index, name, others);
+}
+
 gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
 {
     gp_read_worker *w = &r->worker[c->worker];
@@ -333,10 +350,8 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     gp_status s = whole ? find_file(r, f->index, &p) : find_piece(r, w, f, &p, why);
     if (s == GP_FAILED)
         return fail(r, c, f, &p, why);
-    char name[PATH_MAX];
-    if (s == GP_DROP && gp_path_expand(name, r->o->path, p.number, "", why))
-        gp_fail(c->errs, GP_E_WARN, r->o->at, "frame %llu: there is no file '%s' ('missing: hole')",
-                (unsigned long long)f->index, name);
+    if (s == GP_DROP)
+        tell_gap(r, c, f, p.number);
     if (s != GP_OK)
         return s;
     if (whole) {

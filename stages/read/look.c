@@ -117,6 +117,9 @@ static bool find_missing(gp_shape *s, gp_read_opts *o)
     if (o->missing == GP_MISSING_ERROR && none < n)
         return gp_shape_fail(s, "path", "there is no file '%.200s' of number %llu", o->path, (unsigned long long)o->lowest + none);
     o->numbered = at, o->numbers = n;
+    o->first_gap = o->lowest + (uint64_t)none, o->gaps = 0;
+    for (int i = none; i < n; i++)
+        o->gaps += at[i] < 0;
     return true;
 }
 
@@ -195,7 +198,8 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const gp_file *first)
                                     .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .colors = o->colors,
                                     .halvings = o->shrink };
     o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member,
-                                 .keep_orientation = o->orientation == GP_ORIENTATION_KEEP };
+                                 .keep_orientation = o->orientation == GP_ORIENTATION_KEEP,
+                                 .range = o->range, .header = o->header, .decimal_comma = o->decimal == GP_COMMA };
     o->rows.nkeys = gp_shape_meta_keys(s, &o->rows.key);
     if (o->varies && gp_read_is_video(o))
         return gp_shape_fail(s, o->from, "the frames of a video are of one size, which is that of '%s': declare no bounds "
@@ -249,6 +253,12 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o, bool many)
         return false;
     if (!gp_filetype_takes(o->as, "member") && !without(s, o, many, "member", ".npz"))
         return false;
+    if (!gp_filetype_takes(o->as, "range") && !without(s, o, many, "range", ".y4m"))
+        return false;
+    static const char *const of_text[] = { "header", "decimal" };
+    for (size_t i = 0; i < sizeof of_text / sizeof *of_text; i++)
+        if (!gp_filetype_takes(o->as, of_text[i]) && !without(s, o, many, of_text[i], ".csv or .tsv"))
+            return false;
     if ((gp_read_is_pictures(o) || gp_read_is_rows(o)) && o->tail != GP_TAIL_ERROR)
         return gp_shape_fail(s, "tail", "'tail' is only for raw and .npy data, not for '%s'",
                              o->path);
@@ -393,8 +403,13 @@ static int64_t more(void *user, int64_t at, void *to, size_t n)
 
 static bool look_at_head(gp_shape *s, const gp_read_opts *o, const gp_file *f, gp_type *found, char why[GP_WHY])
 {
-    gp_rows_head h = { f->head, f->nhead, f->size, more, &(probed){ s, f } };
-    return gp_rowsfile_head(&o->rows, o->as, &h, &s->out[0], found, why);
+    char note[GP_WHY] = "";
+    gp_rows_head h = { f->head, f->nhead, f->size, more, &(probed){ s, f }, note };
+    if (!gp_rowsfile_head(&o->rows, o->as, &h, &s->out[0], found, why))
+        return false;
+    if (*note)
+        gp_shape_warn(s, "path", "'%s' %s", f->path, note);
+    return true;
 }
 
 /* Of pictures of which no shape is declared the largest sides are the bounds of a frame. Not of all: those that are of
@@ -497,12 +512,16 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     int64_t each = gp_read_is_pictures(o) || o->same_rows || o->varies ? 1
         : o->nfiles == 1 && cut.rows > 0 ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows
                                          : 0;
+    if (cut.rows > 0 && (!o->frames || o->frames > cut.rows / cut.frame_rows))
+        s->tail_rows = cut.rows % cut.frame_rows;
     int64_t pieces = cut.rows > 0 && !rows ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows : 0;
     if (!count_pieces(s, o, f, each == 1 && o->nfiles > 1 ? 1 : pieces))
         return false;
     int64_t all = o->numbered ? o->pieces * o->numbers : each * o->nfiles;
     s->busy_ns = rows ? gp_rowsfile_of(o->as)->decode_ns * (int64_t)gp_bytes(t)
                : gp_read_is_pictures(o) ? gp_picfile_decode_ns(gp_picfile_of(o->as), &o->pictures, t) : 0;
+    if (rows && gp_rowsfile_of(o->as)->by_turns && !o->same_rows && !o->varies)
+        s->most_workers = 1;
     if (o->as == GP_RAW || o->as == GP_NPY)
         s->busy_ns = (int64_t)gp_bytes(t) / COPIED_IN_NS, s->most_workers = MOST_COPIES;
     s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;

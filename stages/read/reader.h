@@ -20,12 +20,14 @@ enum { GP_STORED_SAME, GP_STORED_CI8, GP_STORED_CI16 };
 enum { GP_TAIL_ERROR, GP_TAIL_IGNORE };
 enum { GP_ORIENTATION_APPLY, GP_ORIENTATION_KEEP };
 enum { GP_FULL_WAIT, GP_FULL_DROP };
+enum { GP_POINT, GP_COMMA };
 enum { GP_MISSING_HOLE, GP_MISSING_SKIP, GP_MISSING_ERROR };
 
 typedef struct gp_read_opts {
     const char *path, *member; /* path: of a process the name of its program */
     gp_texts command;
-    int format, stored, endian, tail, orientation, colors, shrink, when_full, missing;     /* shrink: how often by two */
+    int format, stored, endian, tail, orientation, colors, shrink, when_full, missing; /* shrink: how often by two */
+    int header, decimal, range;
     int64_t offset, skip, frames, sample_rate;
     bool loop, reopen;
     double rate;
@@ -44,7 +46,8 @@ typedef struct gp_read_opts {
     const char *const *file;
     int nfiles;
     const int *numbered; int numbers;  /* of files whose numbers decide: which file has the lowest number + i, or -1 */
-    uint64_t lowest;
+    uint64_t lowest, first_gap;        /* the lowest number that a file has; and between others that none has, */
+    int gaps;                          /* ... of so many */
     int64_t pieces;            /* ... and where files are cut: the frames of each */
 } gp_read_opts;
 
@@ -80,6 +83,7 @@ typedef struct gp_reader {
     gp_read_worker *worker;
     int workers;
     gp_pace pace;
+    _Atomic bool gaps_told;    /* the warning of numbers that no file has */
     _Atomic uint64_t good;     /* 1 more than the last pass over the files that made a frame */
     /* Files in pieces. How many a file has is known once it is open, so workers find their pieces in the order of
      * frames, by turns, and then read them at the same time: */

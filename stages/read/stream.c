@@ -118,7 +118,8 @@ static gp_status take_header(gp_reader *r, gp_call *c, const gp_type *want, char
     r->begun = true;
     if (n == GP_Y4M_LINE)
         gp_why(why, "is not a YUV4MPEG2 stream: it ends, or goes on for more than %d bytes, without a header", GP_Y4M_LINE);
-    else if (gp_y4m_parse(line, n, &v, why) && gp_y4m_type(&v, &found, why) && !gp_type_same(&found, want))
+    else if (gp_y4m_parse(line, n, &v, why) && gp_y4m_type(&v, &found, why) && gp_y4m_has_range(&v, r->o->range, why)
+             && !gp_type_same(&found, want))
         gp_why(why, "has frames of %s (%s), and 'buffers' declares %s", gp_type_text(&found, have),
                gp_y4m_text(&v, says), gp_type_text(want, declared));
     return GP_OK;

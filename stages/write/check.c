@@ -103,7 +103,7 @@ bool gp_write_is_video(const gp_write_opts *o)
 /* What the header of a video says, as far as it does not depend on its frames. */
 static bool check_video(gp_shape *s, gp_write_opts *o)
 {
-    o->video = (gp_y4m){ .siting = o->siting };
+    o->video = (gp_y4m){ .siting = o->siting, .range = o->range };
     if (!*o->frame_rate)
         return gp_shape_fail(s, o->to, "'%s' needs to know how many frames are a second: set 'frame_rate', for "
                                        "instance to "
@@ -148,7 +148,7 @@ static bool check_format(gp_shape *s, gp_write_opts *o)
     static const struct { const char *name, *what; } options[] = {
         { "compression", "PNG or TIFF" }, { "quality", "JPEG or Ogg/Vorbis" }, { "subsampling", "JPEG or .y4m" },
         { "sample_rate", "recording" }, { "frame_rate", ".y4m" }, { "pixel_aspect", ".y4m" }, { "siting", ".y4m" },
-        { "bits", ".y4m" }, { "member", ".npz" },
+        { "bits", ".y4m" }, { "range", ".y4m" }, { "member", ".npz" },
     };
     char what[64];
     bool ok = true;

@@ -338,8 +338,10 @@ static bool finish_process(gp_writer *w, gp_call *c)
     char why[GP_WHY];
     gp_process_hang_up(w->process);
     gp_process_has_ended(w->process, true);
-    if (gp_process_is_well(w->process, why))
+    if (gp_process_is_well(w->process, why)) {
+        gp_process_tell_well(w->process, w->o->path, w->o->at, c->errs);
         return true;
+    }
     gp_fail(c->errs, GP_E_RUN, w->o->at, "'%s' %s", w->o->path, why);
     gp_process_tell(w->process, c->errs);
     return false;

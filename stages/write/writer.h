@@ -24,7 +24,7 @@ typedef struct gp_write_opts {
     int format;
     bool stack, live;
     int64_t compression, start, quality, sample_rate;
-    int if_exists, durable, subsampling, siting;
+    int if_exists, durable, subsampling, siting, range;
     int64_t bits;
     const char *frame_rate, *pixel_aspect, *member;
     /* found by check() */

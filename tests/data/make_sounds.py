@@ -2,9 +2,10 @@
 """Makes tests/data/sound: small recordings that soundfile and SciPy write, and the rows that each is read as.
 
 Integers are at the full scale of their type, as libsndfile has them. NAME.npy is what a file holds where no type is
-declared. Needs numpy, scipy and soundfile; the files are kept in git."""
+declared. Needs numpy, scipy, soundfile and ffmpeg; the files are kept in git."""
 import os
 import struct
+import subprocess
 
 import numpy as np
 import scipy.io.wavfile
@@ -30,6 +31,29 @@ def store(name, data, expected, subtype=None, **how):
 
 def expect(name, expected):
     np.save(f"{TO}/{name.rsplit('.', 1)[0]}.npy", expected[:, 0] if expected.shape[1] == 1 else expected)
+
+
+def by_ffmpeg(name, data, rate, *how, piped=False):
+    """What ffmpeg writes of i16 or f32, and the rows that it reads of it; in a pipe it cannot go back to the header."""
+    raw = ["-f", "s16le" if data.dtype == "i2" else "f32le", "-ac", str(data.shape[1])]
+    made = subprocess.run(["ffmpeg", "-v", "error", "-y", *raw, "-ar", str(rate), "-i", "-", *how,
+                           "-" if piped else f"{TO}/{name}"], input=data.tobytes(), stdout=subprocess.PIPE, check=True)
+    if piped:
+        with open(f"{TO}/{name}", "wb") as f:
+            f.write(made.stdout)
+    back = subprocess.run(["ffmpeg", "-v", "error", "-i", f"{TO}/{name}", *raw, "-"], capture_output=True, check=True)
+    expect(name, np.frombuffer(back.stdout, data.dtype).reshape(-1, data.shape[1]))
+
+
+def by_others():
+    """MPEG audio and Opus, whose first rows are left out; FLAC that does not say its length; two tags in front."""
+    by_ffmpeg("layer3.mp3", rows(2, 3000).astype("f4"), 22050, "-q:a", "3")
+    by_ffmpeg("coded.opus", rows(1, 4000).astype("f4"), 48000, "-c:a", "libopus")
+    by_ffmpeg("piped.flac", np.round(rows(2) * 32767).astype("i2"), RATE, "-f", "flac", piped=True)
+    tag = b"ID3\4\0\x10" + bytes((0, 0, 1, 2)) + bytes(130) + b"3DI\4\0\x10" + bytes((0, 0, 1, 2))
+    for name in "five.flac", "i16.wav":
+        with open(f"{TO}/{name}", "rb") as f, open(f"{TO}/tagged-{name}", "wb") as g:
+            g.write(tag + tag + f.read())
 
 
 def chunk(name, data, size=None):
@@ -71,6 +95,7 @@ def main():
     long = rows(2, 5000).astype("f4")
     store("vorbis.ogg", long, long, "VORBIS", format="OGG")
     expect("vorbis.ogg", sf.read(f"{TO}/vorbis.ogg", dtype="f4")[0])
+    by_others()
     # A chunk of odd length before the data, one behind, and a size that nobody knew when it was written.
     form = chunk(b"fmt ", struct.pack("<HHIIHH", 1, 2, RATE, 4 * RATE, 4, 16))
     wav("chunks.wav", form, chunk(b"note", b"odd") + b"\0", chunk(b"data", i16.tobytes()), chunk(b"LIST", b"INFO"))

@@ -1,4 +1,5 @@
-/* text.c - numbers as text: each input as CSV, TSV and JSON lines, of a type that its first byte picks. */
+/* text.c - numbers as text: each input as CSV, TSV and JSON lines, of a type that its first byte picks, and of CSV
+ * with a header or a decimal comma. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -64,17 +65,17 @@ static void and_back(const gp_rowsfile *as, const gp_rows *f, const void *all)
     close(fd);
 }
 
-static void as_one(gp_filetype as, gp_dtype dtype, const char *data, size_t n)
+static void as_one(gp_filetype as, gp_rowsfile_how how, gp_dtype dtype, const char *data, size_t n)
 {
-    static const gp_rowsfile_how how;
     gp_type declared = { .dtype = dtype }, head = { 0 };
-    char err[GP_WHY] = "", why[GP_WHY] = "";
+    char err[GP_WHY] = "", why[GP_WHY] = "", note[GP_WHY] = "";
     int fd = file_of(data, n);
-    gp_rows_head whole = { .data = data, .n = n, .size = (int64_t)n }, half = whole;
+    gp_rows_head whole = { .data = data, .n = n, .size = (int64_t)n, .note = note }, half = whole;
     half.n /= 2;
     bool ok = gp_rowsfile_head(&how, as, &whole, &declared, &head, why);
     gp_rows *f = gp_rowsfile_open(&how, as, fd, &declared, err);
     MUST(ok ? f && gp_type_same(&f->whole, &head) : !f && *err && !strcmp(err, why));
+    MUST(!*note || (how.header == GP_HEADER_AUTO && as != gp_filetype_of("a.jsonl")));
     if (f && gp_bytes(&f->whole) <= BYTES) {
         char *all = rows_of(f);
         if (all) {
@@ -94,10 +95,12 @@ static void one(const char *data, size_t n)
 {
     static const gp_dtype types[] = { GP_NO_DTYPE, GP_F32, GP_U8, GP_I16, GP_I64, GP_U64, GP_I8, GP_U16, GP_U32, GP_I32,
                                       GP_F16 };
-    size_t k = n ? (unsigned char)*data % (sizeof types / sizeof *types) : 0;
-    as_one(gp_filetype_of("a.csv"), types[k], data + (n > 0), n - (n > 0));
-    as_one(gp_filetype_of("a.tsv"), types[k], data + (n > 0), n - (n > 0));
-    as_one(gp_filetype_of("a.jsonl"), types[k], data + (n > 0), n - (n > 0));
+    enum { TYPES = sizeof types / sizeof *types };
+    int first = n ? (unsigned char)*data : 0;
+    const gp_rowsfile_how how = { .header = first / TYPES % 3, .decimal_comma = first / TYPES / 3 % 2 };
+    static const char *const names[] = { "a.csv", "a.tsv", "a.jsonl" };
+    for (int i = 0; i < 3; i++)
+        as_one(gp_filetype_of(names[i]), how, types[first % TYPES], data + (n > 0), n - (n > 0));
 }
 
 const fuzz_harness fuzz_text_rows = { .name = "text", .one = one };

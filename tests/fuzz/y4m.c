@@ -18,7 +18,7 @@ static void and_back(const gp_y4m *v, const gp_type *frame)
     MUST(n < sizeof line && line[n - 1] == '\n');
     MUST(gp_y4m_parse(line, n - 1, &again, err));
     MUST(again.width == v->width && again.height == v->height && again.subsampling == v->subsampling);
-    MUST(again.bits == v->bits && !memcmp(again.rate, v->rate, sizeof v->rate));
+    MUST(again.bits == v->bits && again.range == v->range && !memcmp(again.rate, v->rate, sizeof v->rate));
     MUST(!memcmp(again.aspect, v->aspect, sizeof v->aspect));
     MUST(gp_y4m_take(&taken, frame, err) && taken.width == v->width && taken.height == v->height);
 }

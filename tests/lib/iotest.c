@@ -1,9 +1,11 @@
 /* iotest.c - see iotest.h. */
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "iotest.h"
+#include "sndfile.h"
 
 /* ---- running --------------------------------------------------------- */
 
@@ -133,4 +135,13 @@ void io_stop_soon(gp_pipeline *p, void *level)
         gp_accounts(p, &a, 1);
     }
     gp_cancel(p, *(int *)level);
+}
+
+bool io_has_mp3(void)
+{
+    char why[GP_WHY];
+    bool has = gp_sf_load(why) && gp_sf.check(&(gp_sf_info){ .rate = 8000, .channels = 1, .format = SF_MPEG | SF_MP3 });
+    if (!has)
+        fprintf(stderr, "SKIPPED: this libsndfile has no MP3\n");
+    return has;
 }

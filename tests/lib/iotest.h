@@ -31,6 +31,9 @@ void io_fails(const char *yaml, int code, const char *text);
 /* For pipe_run_with(): cancels when ten frames came out; *level: how. */
 void io_stop_soon(gp_pipeline *p, void *level);
 
+/* Does libsndfile read and write MP3? It does from 1.1 on; if not, it is said. */
+bool io_has_mp3(void);
+
 #define U8(...) ((gp_type){ GP_U8, sizeof((int64_t[]){ __VA_ARGS__ }) / 8, { __VA_ARGS__ } })
 
 /* A .npy of `type` whose bytes are first, first + 1, ...; such a raw file from 0. */

@@ -351,9 +351,8 @@ static void as_rows(const stage_case *c)
     if (!takes_rows(c->kind, c->options))
         return;
     for (int k = 0; k < 3; k++) {
-        bool window = !strcmp(c->kind, "median") || !strcmp(c->kind, "morphology");
-        if (rows[k] < (window ? 9 : 1) || rows[k] >= n)
-            continue;                  /* alone such a frame is smaller than the window */
+        if (rows[k] < 1 || rows[k] >= n)
+            continue;
         array in[3] = { array_rows(&c->in[0], n - rows[k], rows[k]), c->in[1], c->in[2] }, got;
         array alone = trial_once(dev, c->kind, c->options, in, c->nin);
         trial *t = open_case(c, c->in, 1);
@@ -696,9 +695,7 @@ TEST(test_errors)
         { "cumsum", "axis: 2", GP_F32, 2, { 5, 3 }, "'axis' is 2, and f32 [5, 3] has the axes 0 to 1" },
         { "cumsum", "", GP_C64, 1, { 5 }, "takes any type but c64" },
         { "median", "", GP_F16, 2, { 5, 5 }, "takes u8, u16, i16 or f32" },
-        { "median", "size: 7", GP_U8, 2, { 9, 5 }, "7 x 7 pixels do not fit in u8 [9, 5]" },
         { "median", "", GP_U8, 1, { 9 }, "needs an image" },
-        { "morphology", "op: erode, size: [3, 7]", GP_U8, 2, { 9, 5 }, "3 x 7 pixels do not fit in" },
         { "conv2d", "weights: [[1]]", GP_U8, 2, { 5, 5 }, "takes f32 at 'in', but" },
         { "conv2d", "weights: [[1]]", GP_F32, 1, { 5 }, "needs an image" },
         { "conv2d", "", GP_F32, 2, { 5, 5 }, "no weights; give" },

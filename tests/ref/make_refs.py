@@ -541,6 +541,13 @@ for name, x in (("re_rgb", rgb), ("re_u16", pictures["re_u16"]), ("plane_f32", p
             case("median", f"size: {n}, edge: {edge}", name, ndimage.median_filter(x, window, mode=edge))
 holed = np.pad(nan_plane, 1, "symmetric")
 case("median", "{}", "nan_f32", np.median(np.lib.stride_tricks.sliding_window_view(holed, (3, 3)), (2, 3)))
+small = {f"small{k}_u8": np.random.default_rng(8).integers(0, 256, shape, np.uint8)
+         for k, shape in enumerate(((1, 1), (2, 3), (1, 4, 3), (4, 9)))}
+for name, x in small.items():
+    save(name, x)
+    for n, edge in ((3, "reflect"), (7, "reflect"), (7, "nearest")):
+        window = (n, n) + (1,) * (x.ndim - 2)
+        case("median", f"size: {n}, edge: {edge}", name, ndimage.median_filter(x, window, mode=edge))
 
 for name, x in (("re_rgb", rgb), ("plane_f32", plane), ("nan_f32", nan_plane), ("short_i16", short), ("wide_i8", wide["i8"]),
                 ("wide_u4", wide["u4"]), ("re_f16", pictures["re_f16"])):
@@ -562,6 +569,9 @@ for name, x in (("re_rgb", rgb), ("plane_f32", plane), ("nan_f32", nan_plane), (
             for f in steps_of:
                 r = each(r, f)
             case("morphology", f"op: {op}, size: {size[0] if size == (3, 3) else list(size)}", name, r)
+for name, x in small.items():
+    for op, f in (("erode", ndimage.grey_erosion), ("close", ndimage.grey_closing)):
+        case("morphology", f"op: {op}, size: [7, 11]", name, f(x, (7, 11) + (1,) * (x.ndim - 2), mode="reflect"))
 
 for name, options, x, how in (
         ("re_rgb", "{}", rgb, dict(bins=256, range=(0, 256))), ("re_rgb", "bins: 7", rgb, dict(bins=7, range=(0, 256))),
@@ -677,6 +687,8 @@ case("resample", f"up: 4, down: 2, taps: {text(coarse)}", "signal3_f32", resampl
 case("resample", f"down: 10, taps: {text(coarse)}", "iq_c64", resample(iq, 1, 10, coarse), 1e-6)
 case("resample", "up: 9, down: 5, taps: [2.5]", "signal3_f32", resample(three, 9, 5, np.array([2.5])), 1e-6)
 case("resample", "up: 3, down: 2", "signal3_f32, taps_f64", resample(three, 3, 2, taps), 1e-6)
+case("resample", "{}", "signal3_f32", signal.resample_poly(three, 1, 1, axis=0))
+case("resample", "up: 6, down: 6", "iq_c64", signal.resample_poly(iq, 6, 6, axis=0))
 
 for name, x in (("signal3_f32", three), ("special_f32", special.astype(f32)), ("special_f64", special)):
     with np.errstate(over="ignore", under="ignore"):
@@ -763,7 +775,7 @@ def matmul(options, a, b, dtype="f4"):
     x, y = (np.load(os.path.join(here, f"mm_{n}_{dtype}.npy")) for n in (a, b))
     r = turned(x.astype(f64), "transpose_a" in options) @ turned(y.astype(f64), "transpose_b" in options)
     longest = max(1, x.shape[-1] / 200)            # such sums lose more
-    case("matmul", options, f"mm_{a}_{dtype}, mm_{b}_{dtype}", r.astype(dtype),
+    case("matmul", options, f"mm_{a}_{dtype}, mm_{b}_{dtype}", np.atleast_1d(r).astype(dtype),
          3e-3 if "tf32" in options else longest * slack[dtype])
 
 
@@ -791,6 +803,10 @@ holes[1, 2], holes[3, 0] = np.nan, np.inf
 save("mm_holes_f4", holes)
 factor("beside", (6, 4))
 matmul("{}", "holes", "beside")
+for dtype in slack:
+    for name, seed in ("left", 1), ("right", 2):
+        save(f"mm_{name}_{dtype}", np.random.default_rng(seed).normal(0, 1, 90).astype(dtype))
+    matmul("{}", "left", "right", dtype)
 
 activations = {"none": lambda x: x, "relu": lambda x: np.where(x < 0, 0, x), "sigmoid": special_functions.expit,
                "tanh": np.tanh, "gelu": lambda x: x * special_functions.ndtr(x)}

@@ -331,6 +331,8 @@ struct gp_shape {
                               constant, too */
     unsigned char none[GP_MAXPORT];    /* of a device kind that says of_none: per output, a gp_none. It has the shape
                               of one row's, and record() is not called */
+    int64_t tail_rows;     /* of a source whose kind says so too: it makes a partial frame of so many rows, as the end of
+                              a file is one; 0: that is not known */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -344,6 +346,9 @@ bool gp_shape_fail_at(gp_shape *s, gp_loc at, const char *fmt, ...)
  * in full, it is a warning: returns true, and shape() goes on, leaving `out` as
  * it is. Else the same as gp_shape_fail. */
 bool gp_shape_missing(gp_shape *s, const char *opt, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A warning, at the same place as gp_shape_fail would have it. Not in a partial call. */
+void gp_shape_warn(gp_shape *s, const char *opt, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Are frames that fail in this stage dropped? Then what is wrong with a single file need not end all. */
 bool gp_shape_drops(const gp_shape *s);
@@ -798,6 +803,9 @@ typedef struct gp_kind {
      * have left, or open() has failed, and again before close(), also after finish(): the kind knows what is left to be
      * done. What it adds to `errs` are warnings. */
     void (*break_off)(void *state, const char *why, gp_errs *errs);
+
+    /* Its shape() may say so of a source, see gp_shape. */
+    bool tail_rows;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
