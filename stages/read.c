@@ -200,6 +200,7 @@ static const gp_opt options[] = {
               "reading and drop it: it counts as dropped and has no number" },
     { GP_FLOAT(gp_read_opts, rate), .min = 0, .max = 1e9, .unit = "Hz",
       .help = "frames a second; 0: as fast as they can be read" },
+    { GP_BOOL(gp_read_opts, strict), .help = GP_STRICT_HELP },
     { GP_TEXT(gp_read_opts, member),
       .help = "npz: which array, where there are several beside numbers that 'metadata' lists" },
     { GP_INT(gp_read_opts, sample_rate), .min = 0, .max = 1e9, .unit = "Hz",

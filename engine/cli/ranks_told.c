@@ -57,7 +57,7 @@ void gp_told_count(const gp_counters *c)
     says *s = told.mine;
     for (int i = 0; i < s->nsources && i < c->nsources; i++) {
         const gp_account *a = &c->source[i];
-        s->source[i] = (gp_rank_counted){ a->in, a->out, a->dropped, a->failed, a->cancelled };
+        s->source[i] = (gp_rank_counted){ a->in, a->out, a->dropped, a->failed, a->cancelled, a->faulty };
     }
     s->nstages = c->nstages <= s->stages ? c->nstages : 0, s->nbuffers = c->nbuffers <= s->buffers ? c->nbuffers : 0;
     s->names = 0;
@@ -126,7 +126,7 @@ static void add_sources(gp_account *a, int n, const says *s)
     for (int i = 0; i < n && i < s->nsources; i++) {
         const gp_rank_counted *c = &s->source[i];
         a[i].in += c->in, a[i].out += c->out, a[i].dropped += c->dropped, a[i].failed += c->failed;
-        a[i].cancelled += c->cancelled;
+        a[i].cancelled += c->cancelled, a[i].faulty += c->faulty;
     }
 }
 
@@ -142,7 +142,7 @@ void gp_ranks_told(int r, gp_account *a, int n)
 {
     int ranks = look(false);
     for (int i = 0; ranks && i < n; i++)
-        a[i].in = a[i].out = a[i].dropped = a[i].failed = a[i].cancelled = 0;
+        a[i].in = a[i].out = a[i].dropped = a[i].failed = a[i].cancelled = a[i].faulty = 0;
     if (ranks)
         add_sources(a, n, of_rank(r));
     looked();

@@ -9,7 +9,7 @@
 enum { SETTING_UP, IS_UP, IS_OVER, IS_SAID, IS_DONE, NO_ROUNDS };
 
 /* Of one source. */
-typedef struct gp_rank_counted { uint64_t in, out, dropped, failed, cancelled; } gp_rank_counted;
+typedef struct gp_rank_counted { uint64_t in, out, dropped, failed, cancelled, faulty; } gp_rank_counted;
 
 /* status: of its own error; level: of gp_cancel; seconds: that its run took; frames: that its sources make (< 0: not
  * known); note: bytes of a note that follows. Behind the sources there is room for `stages` and `buffers`; nstages,

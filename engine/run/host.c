@@ -600,6 +600,14 @@ void gp_source_dropped(gp_call *c, uint64_t n)
     atomic_fetch_add(&run->account[run->account_of[t->actor->stage - run->graph->stage]].lost, n);
 }
 
+void gp_frame_faulty(gp_call *c)
+{
+    const gp_threadrt *t = c->ctx;
+    for (int i = 0; i < t->run->naccounts; i++)
+        if (gp_comes_from(t->actor->stage, t->run->account[i].source))
+            atomic_fetch_add(&t->run->account[i].faulty, 1);
+}
+
 void gp_working_on(gp_call *c, uint64_t index)
 {
     gp_threadrt *t = c->ctx;

@@ -110,6 +110,16 @@ static bool open_file(gp_reader *r, gp_read_worker *w, gp_piece_file *f, int fil
     return false;
 }
 
+/* Says a fault of a file, if it has one, whose frame is made all the same. */
+static void warn(const gp_reader *r, gp_call *c, const gp_frame *f, int file, const char *fault)
+{
+    if (!*fault)
+        return;
+    gp_fail(c->errs, GP_E_WARN, r->o->at, "frame %llu: '%s' %s ('strict: true' refuses it)", (unsigned long long)f->index,
+            path_of(r, file), fault);
+    gp_frame_faulty(c);
+}
+
 /* Has a picture the type and colors of the others? What is to be done if not is not what other sizes need. */
 static bool is_alike(const gp_reader *r, const gp_type *found, const gp_view *v, char why[GP_WHY])
 {
@@ -118,8 +128,9 @@ static bool is_alike(const gp_reader *r, const gp_type *found, const gp_view *v,
                             ? "the first files" : "and 'buffers' declares", why);
 }
 
-static bool decode(gp_reader *r, gp_read_worker *w, int file, gp_view *v, char why[GP_WHY])
+static bool decode(gp_reader *r, gp_call *c, gp_read_worker *w, const gp_frame *f, int file, char why[GP_WHY])
 {
+    gp_view *v = &f->out[0];
     gp_type found;
     char have[128], want[128], most[GP_BOUNDS_TEXT];
     const gp_picfile_how *as = &r->o->pictures;
@@ -135,9 +146,11 @@ static bool decode(gp_reader *r, gp_read_worker *w, int file, gp_view *v, char w
         return gp_why(why, "holds %s, which does not fit in %s, the largest of the first %d files: declare the largest under "
                       "'buffers', like shape: [\"<=1080\", \"<=1920\", 3]", gp_type_text(&found, have),
                       gp_bounds_text(&r->most, r->o->varies, most), r->o->looked);
-    return (!r->o->varies || gp_file_take(v, &r->most, r->o->varies, &found, why))
-        && gp_picfile_decode(as, path_of(r, file), w->room.data, w->room.n, &v->type, v->data, why)
-        && gp_picfile_said(as, path_of(r, file), w->room.data, w->room.n, &w->said, why);
+    if ((r->o->varies && !gp_file_take(v, &r->most, r->o->varies, &found, why))
+        || !gp_picfile_decode(as, path_of(r, file), w->room.data, w->room.n, &v->type, v->data, why))
+        return false;
+    warn(r, c, f, file, why);
+    return gp_picfile_said(as, path_of(r, file), w->room.data, w->room.n, &w->said, why);
 }
 
 /* Rows of the file, of which a frame may be one or several. */
@@ -312,7 +325,7 @@ static gp_status fail(gp_reader *r, gp_call *c, gp_frame *f, const struct place 
     return GP_FAILED;
 }
 
-static bool read_whole(gp_reader *r, gp_read_worker *w, gp_frame *f, int file, char why[GP_WHY])
+static bool read_whole(gp_reader *r, gp_call *c, gp_read_worker *w, gp_frame *f, int file, char why[GP_WHY])
 {
     gp_view *v = &f->out[0];
     if (!open_file(r, w, &w->whole, file, v, why))
@@ -320,7 +333,7 @@ static bool read_whole(gp_reader *r, gp_read_worker *w, gp_frame *f, int file, c
     f->name = r->stem[file];
     bool ok = gp_read_is_pictures(r->o) || read_piece(&w->whole, w, 0, v, why);
     gp_piece_release(&w->whole);
-    return ok && (!gp_read_is_pictures(r->o) || decode(r, w, file, v, why));
+    return ok && (!gp_read_is_pictures(r->o) || decode(r, c, w, f, file, why));
 }
 
 gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
@@ -340,7 +353,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     if (s != GP_OK)
         return s;
     if (whole) {
-        ok = read_whole(r, w, f, p.file, why);
+        ok = read_whole(r, c, w, f, p.file, why);
     } else {
         f->name = r->stem[p.file];
         ok = p.is_read ? p.ok : read_piece(p.in, w, p.piece, &f->out[0], why);

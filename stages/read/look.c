@@ -192,10 +192,10 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const gp_file *first)
         return unknown_format(s, first, o->nfiles > 1);
     o->as = o->as ? o->as : GP_RAW;
     o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
-                                    .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .colors = o->colors,
+                                    .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .colors = o->colors, .strict = o->strict,
                                     .halvings = o->shrink };
     o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member,
-                                 .keep_orientation = o->orientation == GP_ORIENTATION_KEEP };
+                                 .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .strict = o->strict };
     o->rows.nkeys = gp_shape_meta_keys(s, &o->rows.key);
     if (o->varies && gp_read_is_video(o))
         return gp_shape_fail(s, o->from, "the frames of a video are of one size, which is that of '%s': declare no bounds "

@@ -27,7 +27,7 @@ typedef struct gp_read_opts {
     gp_texts command;
     int format, stored, endian, tail, orientation, colors, shrink, when_full, missing;     /* shrink: how often by two */
     int64_t offset, skip, frames, sample_rate;
-    bool loop, reopen;
+    bool loop, reopen, strict;
     double rate;
     /* found by shape() */
     gp_loc at;

@@ -79,7 +79,10 @@ def jpegs(rng):
     save("optimized", photo, optimize=True, quality=20)
     save("as_rgb", photo, keep_rgb=True)
     save("profile", photo, icc_profile=bytes(i * 7 & 255 for i in range(70000)))
-    save("cmyk", np.concatenate([photo, photo[:, :, :1]], axis=2), frame=False)
+    inks = save("cmyk", np.concatenate([photo, 255 - photo[:, :, :1]], axis=2), frame=False)
+    adobe = inks.index(b"Adobe") + 11                  # its kind of colors: 0 is CMYK, 2 YCCK
+    for name, file in ("cmyk", inks), ("ycck", inks[:adobe] + b"\2" + inks[adobe + 1:]):
+        store(f"{to}/{name}.jpg", file, np.asarray(Image.open(io.BytesIO(file)).convert("RGB")))
     for k in range(1, 9):
         exif = Image.Exif()
         exif[ORIENTATION] = k

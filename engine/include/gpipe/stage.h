@@ -486,6 +486,9 @@ bool gp_wait_turn(gp_call *c);
 void gp_let_next_begin(gp_call *c, int n);
 /* Of a source: `n` more frames came for which there was no room. They have no number, and count as dropped. */
 void gp_source_dropped(gp_call *c, uint64_t n);
+/* A frame of this call is whole, though there are faults in the file that it is made of, of which a warning was added: it
+ * counts as `faulty`, too. */
+void gp_frame_faulty(gp_call *c);
 /* Of the frames of this call, `index` is now being worked on; for the watchdog. */
 void gp_working_on(gp_call *c, uint64_t index);
 /* True once the run is being cancelled: long loops should then return. */
