@@ -199,7 +199,7 @@ static const gp_opt options[] = {
       .help = "hardware: the GPU's JPEG decoder; cuda: its cores; both by nvJPEG, into the GPU's memory, where no stage on the "
               "host may read; auto: the first of these that there is, else the CPU; decoders differ by a few levels" },
     { GP_ENUM(gp_decode_opts, orientation), .def = "apply", .choices = "apply|keep",
-      .help = "jpeg: turn pictures upright, as they say, or keep them as they are stored" },
+      .help = "jpeg, png: turn pictures upright, as they say, or keep them as they are stored" },
     { GP_ENUM(gp_decode_opts, colors), .def = "keep", .choices = GP_COLORS,
       .help = GP_COLORS_HELP ". A GPU does not make gray of colors" },
     { GP_BOOL(gp_decode_opts, strict), .help = GP_STRICT_HELP },

@@ -187,6 +187,20 @@ def write_pages(name, pages, dtype, h, w, c, options=""):
     return write(name, b"".join(pages), dtype, h, w, c, options)
 
 
+def png_turned(h, w):
+    """Which side is up, by the chunk eXIf: as Pillow turns it."""
+    for mode, c in ("L", 1), ("RGB", 3), ("RGBA", 4), ("1", 1):
+        for k in range(1, 9):
+            im = Image.frombytes("L" if mode == "1" else mode, (w, h), smooth(h, w, c)).convert(mode)
+            exif = Image.Exif()
+            exif[ORIENTATION] = k
+            im.save("e.png", exif=exif)
+            stored = im.convert("L") if mode == "1" else im
+            shown = ImageOps.exif_transpose(Image.open("e.png")).convert(stored.mode)
+            check(f"{h} x {w} {mode} PNG upright, {k}", read("e.png", "u8", shown.height, shown.width, c) == shown.tobytes())
+            check(f"{h} x {w} {mode} PNG as stored, {k}", read("e.png", "u8", h, w, c, ", orientation: keep") == stored.tobytes())
+
+
 def tiff(h, w):
     """Several pages, each way, with what Pillow has of libtiff's compressions."""
     at = f"{h} x {w}"
@@ -390,6 +404,7 @@ with tempfile.TemporaryDirectory() as folder:
             to_pillow(h, w, c)
         wide(h, w)
         png_kinds(h, w)
+        png_turned(h, w)
         tiff(h, w)
         if tifffile and (h, w) in SIZES[::2]:
             beside_tifffile(h, w)

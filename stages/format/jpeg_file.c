@@ -33,35 +33,6 @@ static unsigned be16(const unsigned char *p)
     return (unsigned)p[0] << 8 | p[1];
 }
 
-/* Numbers of EXIF, in the order of bytes that it says. */
-static uint32_t number(const unsigned char *p, int bytes, bool big)
-{
-    uint32_t v = 0;
-    for (int i = 0; i < bytes; i++)
-        v = v << 8 | p[big ? i : bytes - 1 - i];
-    return v;
-}
-
-/* The orientation that an APP1 segment has, else `before`: EXIF 2.32, 4.6.2 and 4.6.4. */
-static int exif_orientation(const unsigned char *p, size_t n, int before)
-{
-    enum { TAG = 0x0112, SHORT = 3, ENTRY = 12 };
-    if (n < 14 || memcmp(p, "Exif\0", 6))
-        return before;
-    p += 6, n -= 6;
-    bool big = !memcmp(p, "MM", 2);
-    size_t at = number(p + 4, 4, big);
-    if ((!big && memcmp(p, "II", 2)) || at > n || n - at < 2)
-        return before;
-    unsigned entries = number(p + at, 2, big);
-    for (at += 2; entries-- && n - at >= ENTRY; at += ENTRY) {
-        uint32_t value = number(p + at + 8, 2, big);
-        if (number(p + at, 2, big) == TAG && number(p + at + 2, 2, big) == SHORT && value >= 1 && value <= 8)
-            return (int)value;
-    }
-    return before;
-}
-
 static bool is_frame(int marker)
 {
     return marker >= 0xc0 && marker <= 0xcf && marker != DHT && marker != JPG && marker != DAC;
@@ -110,22 +81,12 @@ static bool parse(const void *head, size_t n, const gp_picfile_how *how, header 
             return gp_why(err, "is a JPEG file with a broken header");
         if (is_frame(marker) && size <= there)
             return take_frame(p + at + 4, size - 2, marker & 15, h, err);
-        if (marker == APP1)
-            h->orientation = exif_orientation(p + at + 4, (size < there ? size : there) - 2, h->orientation);
+        size_t exif = (size < there ? size : there) - 2;
+        if (marker == APP1 && exif >= 6 && !memcmp(p + at + 4, "Exif\0", 6))
+            h->orientation = gp_turn_of_exif(p + at + 10, exif - 6, h->orientation);
         at += 2 + size;
     }
     return gp_why(err, "has no picture in its first %zu bytes", n);
-}
-
-static gp_jpeg_turn turn_for(int orientation, ptrdiff_t w, ptrdiff_t h)
-{
-    const gp_jpeg_turn turns[9] = {
-        [1] = { 0, 1, w },                      [2] = { w - 1, -1, w },
-        [3] = { w * h - 1, -1, -w },            [4] = { w * (h - 1), 1, -w },
-        [5] = { 0, h, 1 },                      [6] = { h - 1, h, -1 },
-        [7] = { w * h - 1, -h, -1 },            [8] = { h * (w - 1), -h, 1 },
-    };
-    return turns[orientation];
 }
 
 static gp_type upright(const header *h, const gp_picfile_how *how)
@@ -203,7 +164,7 @@ bool gp_jpeg_look(const void *file, size_t n, const gp_picfile_how *how, gp_jpeg
     bool color = h.type.ndim == 3;
     *is = (gp_jpeg_is){ .stored = h.type, .type = gp_picfile_colored(how, upright(&h, how)),
                         .turned = !how->keep_orientation && h.orientation != 1,
-                        .turn = turn_for(h.orientation, h.type.dim[1], h.type.dim[0]), .huffman = h.sof < 8,
+                        .turn = gp_turn_for(h.orientation, h.type.dim[1], h.type.dim[0]), .huffman = h.sof < 8,
                         .plain = !h.inks && !h.stray && scan && has_end(file, scan, n),
                         .rgb = color && !jfif && (adobe == 0 || (adobe < 0 && h.ids == RGB)) };
     return true;
@@ -380,20 +341,6 @@ static struct jpeg_error_mgr *errors(session *s, const char *what, char *err)
 
 /* ---- decode ---------------------------------------------------------- */
 
-/* Puts `rows` stored rows, from row y on, where they go: so many beside each other that what is
- * written lies together. */
-static void put_strip(const unsigned char *strip, int rows, ptrdiff_t y, ptrdiff_t w, int c, gp_jpeg_turn t,
-                      unsigned char *frame)
-{
-    for (ptrdiff_t x = 0; x < w; x++) {
-        const unsigned char *from = strip + x * c;
-        unsigned char *to = frame + (t.origin + x * t.right + y * t.down) * c;
-        for (int i = 0; i < rows; i++, from += w * c, to += t.down * c)
-            for (int k = 0; k < c; k++)
-                to[k] = from[k];
-    }
-}
-
 /* The next row. `inks`: room for one of CMYK, each color of which lets through what it has not of the paper's white; those
  * of Adobe are stored as what is let through. NULL: it has no inks. */
 static void read_row(j_decompress_ptr d, unsigned char *inks, unsigned char *to)
@@ -407,13 +354,13 @@ static void read_row(j_decompress_ptr d, unsigned char *inks, unsigned char *to)
 
 static void decode_turned(j_decompress_ptr d, int orientation, unsigned char *inks, size_t row, unsigned char *frame)
 {
-    gp_jpeg_turn t = turn_for(orientation, d->output_width, d->output_height);
+    gp_turn t = gp_turn_for(orientation, d->output_width, d->output_height);
     unsigned char *strip = d->mem->alloc_large((j_common_ptr)d, JPOOL_IMAGE, STRIP * row);
     while (d->output_scanline < d->output_height) {
         unsigned y = d->output_scanline;
         while (d->output_scanline < d->output_height && d->output_scanline < y + STRIP)
             read_row(d, inks, strip + row * (d->output_scanline - y));
-        put_strip(strip, (int)(d->output_scanline - y), y, d->output_width, (int)(row / d->output_width), t, frame);
+        gp_turn_rows(t, strip, (ptrdiff_t)(d->output_scanline - y), y, d->output_width, row / d->output_width, frame);
     }
 }
 

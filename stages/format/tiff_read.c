@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "tiff_file.h"
+#include "turn.h"
 
 /* ---- opening ---------------------------------------------------------- */
 
@@ -148,22 +149,6 @@ static bool read_pieces(worker *w, const gp_tiff_page *p, char *to, char err[GP_
     return true;
 }
 
-/* Turns a page upright: where its pixel (0, 0) goes, and how far from it those right of it and below it. */
-static void turn(const gp_tiff_page *p, const char *from, char *to)
-{
-    const int64_t w = p->cols, h = p->rows;
-    const struct { int64_t origin, right, down; } turns[9] = {
-        [1] = { 0, 1, w },                      [2] = { w - 1, -1, w },
-        [3] = { w * h - 1, -1, -w },            [4] = { w * (h - 1), 1, -w },
-        [5] = { 0, h, 1 },                      [6] = { h - 1, h, -1 },
-        [7] = { w * h - 1, -h, -1 },            [8] = { h * (w - 1), -h, 1 },
-    }, *t = &turns[p->orientation];
-    size_t pixel = gp_dtype_size(p->type.dtype) * (size_t)p->samples;
-    for (int64_t y = 0; y < h; y++)
-        for (int64_t x = 0; x < w; x++, from += pixel)
-            memcpy(to + (t->origin + x * t->right + y * t->down) * (int64_t)pixel, from, pixel);
-}
-
 /* One of ImageJ's, without a directory. */
 static bool read_image(const tiff *t, const gp_tiff_handle *h, int64_t i, char *to, char err[GP_WHY])
 {
@@ -188,7 +173,8 @@ static bool read_page(const tiff *t, int64_t i, void **own, char *to, char err[G
     if (!(t->pages.at ? read_pieces(w, &p, stored, err) : read_image(t, &w->h, i, stored, err)))
         return false;
     if (turned)
-        turn(&p, stored, to);
+        gp_turn_rows(gp_turn_for(p.orientation, p.cols, p.rows), stored, p.rows, 0, p.cols,
+                     gp_bytes(&p.type) / (size_t)(p.rows * p.cols), to);
     return true;
 }
 
