@@ -15,7 +15,7 @@
 #define GP_PICTURES(X) \
     X(png, gp_png, ".png") \
     X(jpeg, gp_jpeg, ".jpg .jpeg") \
-    X(pnm, gp_pnm, ".pgm .ppm .pnm") \
+    X(pnm, gp_pnm, ".pgm .ppm .pnm .pbm .pam") \
     X(pfm, gp_pfm, ".pfm")
 #define GP_ROWS(X) \
     X(wav, gp_wav, ".wav .rf64") \
