@@ -377,6 +377,35 @@ def metadata():
             check(f"gain {wrong!r}", p.returncode == 1 and why in p.stderr)
 
 
+def arrays():
+    """.npy and .npz as NumPy writes them, column-major and big-endian, whole and cut along axis 0, alone and several."""
+    text = "buffers: {x: {%s}}\nstages:\n  - {use: read, path: '%s', out: x, workers: 3}\n  - {use: write, path: a.raw}\n"
+    numbers = np.random.default_rng(5)
+    for shape in (5, 7), (1, 9), (9, 1), (4, 3, 5), (2, 3, 4, 5), (3, 200, 700), (20000, 3), (3, 70000), (6,):
+        for code in ("<f4", ">i2", ">c8", "|u1")[::3 if quick else 1]:
+            a = numbers.integers(0, 256, shape).astype(code)
+            want = a.astype(a.dtype.newbyteorder("<")).tobytes()
+            a = np.asfortranarray(a)
+            for name, save in ("a.npy", np.save), ("a.npz", np.savez), ("a.npz", np.savez_compressed):
+                save(name, a)
+                at = f"{name} of {shape} {code} by {save.__name__}"
+                for k in 1, 2, shape[0]:
+                    frame = ", ".join(map(str, (k,) + shape[1:]))
+                    check(f"{at}, {k} rows", runs(text % (f"shape: [{frame}]", name)) and bytes_of("a.raw") == want)
+                if len(shape) > 1:
+                    check(at, runs(text % ("", name)) and bytes_of("a.raw") == want)
+                    flat = ", ".join(map(str, shape[1:]))
+                    check(f"{at}, an index", runs(text % (f"shape: [{flat}]", name)) and bytes_of("a.raw") == want)
+        for i in range(3):
+            np.save(f"b{i}.npy", np.asfortranarray(a + i))
+        check(f"three of {shape}", runs(text % ("", "b*.npy")) and bytes_of("a.raw") == b"".join(
+            (a + i).tobytes() for i in range(3)))
+    for save in np.savez, np.savez_compressed:         # what is in it stands behind its first MiB
+        a = numbers.integers(0, 256, (700, 50, 60), "u1")
+        save("big.npz", a)
+        check(f"a large .npz by {save.__name__}", runs(text % ("", "big.npz")) and bytes_of("a.raw") == a.tobytes())
+
+
 def many(n=20000):
     """A list of many files takes no more than 200 MiB for a million; a sanitizer needs more."""
     def most_kib(pattern):
@@ -409,6 +438,7 @@ with tempfile.TemporaryDirectory() as folder:
         if tifffile and (h, w) in SIZES[::2]:
             beside_tifffile(h, w)
     metadata()
+    arrays()
     if tifffile:
         axes()
     many()

@@ -44,8 +44,8 @@ static bool take_header(const gp_reader *r, const gp_growbuf *room, gp_view *v, 
 {
     gp_type found;
     size_t data;
-    bool fortran;
-    return gp_npy_parse((const char *)room->data, room->n, &found, &data, &fortran, why)
+    bool fortran, big;
+    return gp_npy_parse_any((const char *)room->data, room->n, &found, &data, &fortran, &big, why)
         && gp_file_take(v, &r->most, r->o->varies, &found, why);
 }
 
@@ -166,6 +166,32 @@ static bool read_rows(gp_piece_file *f, gp_read_worker *w, int64_t at, int64_t r
     return true;
 }
 
+static bool get_bytes(void *user, int64_t at, void *to, size_t n)
+{
+    const gp_piece_file *f = user;
+    errno = 0;
+    return gp_read_at(f->fd, to, n, f->cut.data + at) == (int64_t)n;
+}
+
+/* Of an array that is column-major; `want` bytes, whose place would be `at` in one that is not. */
+static bool read_columns(gp_piece_file *f, int64_t at, int64_t want, void *to, char why[GP_WHY])
+{
+    gp_type index = f->cut.columns;
+    index.dim[0] = 1;
+    int64_t bytes = (int64_t)gp_bytes(&index);
+    return gp_cut_columns(&f->cut.columns, (at - f->cut.data) / bytes, want / bytes, to, get_bytes, f)
+        || gp_why(why, errno ? "cannot be read: %s" : "became shorter%.0s", gp_strerror(errno));
+}
+
+static bool read_plain(const gp_piece_file *f, int64_t at, int64_t want, void *to, char why[GP_WHY])
+{
+    int64_t got = gp_read_at(f->fd, to, (size_t)want, at);
+    if (got < 0)
+        return gp_why(why, "cannot be read: %s", gp_strerror(errno));
+    return got == want || gp_why(why, "became shorter: %lld bytes expected at offset %lld, %lld found",
+                                 (long long)want, (long long)at, (long long)got);
+}
+
 static bool read_piece(gp_piece_file *f, gp_read_worker *w, int64_t piece, gp_view *v, char why[GP_WHY])
 {
     int64_t at, rows;
@@ -173,13 +199,12 @@ static bool read_piece(gp_piece_file *f, gp_read_worker *w, int64_t piece, gp_vi
         return gp_why(why, "has no rows");
     if (f->rows)
         return read_rows(f, w, at, rows, v, why);
-    int64_t want = rows * f->cut.row_bytes, got = gp_read_at(f->fd, v->data, (size_t)want, at);
-    if (got < 0)
-        return gp_why(why, "cannot be read: %s", gp_strerror(errno));
-    if (got != want)
-        return gp_why(why, "became shorter: %lld bytes expected at offset %lld, %lld found",
-                      (long long)want, (long long)at, (long long)got);
+    int64_t want = rows * f->cut.row_bytes;
     v->type.dim[0] = rows;
+    if (!(f->cut.columns.ndim ? read_columns(f, at, want, v->data, why) : read_plain(f, at, want, v->data, why)))
+        return false;
+    if (f->cut.swap)
+        gp_swap(v->data, &v->type);
     return true;
 }
 

@@ -24,7 +24,7 @@ bool gp_read_is_video(const gp_read_opts *o)
 
 gp_cut_how gp_read_cut(const gp_read_opts *o)
 {
-    return (gp_cut_how){ o->offset, o->skip, o->tail == GP_TAIL_IGNORE };
+    return (gp_cut_how){ o->offset, o->skip, o->tail == GP_TAIL_IGNORE, true };
 }
 
 gp_type gp_read_stored(const gp_read_opts *o, const gp_type *frame)
@@ -435,7 +435,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     gp_cut cut = { 0 };
     gp_cut_how as = gp_read_cut(o);
     char why[GP_WHY], have[128], want[128];
-    bool ok = true, broken = false, fortran, rows = gp_read_is_rows(o);
+    bool ok = true, broken = false, fortran, big, rows = gp_read_is_rows(o);
     size_t data;
 
     o->same_rows = (o->as == GP_NPY || (rows && !gp_rowsfile_of(o->as)->pages && !gp_read_is_video(o))) && many && !t->ndim;
@@ -448,7 +448,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
             return false;
         if (o->as != GP_RAW && !rows)
             ok = gp_read_is_pictures(o) ? gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why)
-                                : gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why);
+                                : gp_npy_parse_any(f->head, f->nhead, &found, &data, &fortran, &big, why);
         ok = ok && (!rows || found.ndim || is_declared(t, why))
           && (!rows || gp_rowsfile_one(&found, gp_rowsfile_of(o->as), t->ndim, why));
         if (!t->dtype)
@@ -468,7 +468,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     } else if (rows) {
         ok = infer_rows(o, t, &found, many, &cut, why);
     } else if (o->as == GP_NPY) {
-        ok = gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why);
+        ok = gp_npy_parse_any(f->head, f->nhead, &found, &data, &fortran, &big, why);
         broken = !ok;
         ok = ok && has_dtype(&found, t, why)
           && gp_cut_infer(t, &found, many, why)
