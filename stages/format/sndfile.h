@@ -41,6 +41,7 @@ typedef struct gp_sound_bytes {
     size_t n;
     int64_t size, at;
     int error;                 /* of reading or writing; 0: none */
+    int64_t unsaid;            /* where the size of the data of a WAV is, which is to be up to its end; 0: it is said */
 } gp_sound_bytes;
 
 /* A handle of the library, for one thread at a time, which uses `s` as long as it is open; NULL: an error. */
@@ -49,7 +50,11 @@ void *gp_sf_open(gp_sound_bytes *s, int mode, gp_sf_info *info, char err[GP_WHY]
 /* Reads at most n bytes, and goes on behind them. How many there were; after an error, which is in `error`, 0. */
 int64_t gp_sound_get(void *to, int64_t n, void *s);
 
-/* sound_whole.c: false where a file is cut off or damaged in a way that the library does not notice. */
-bool gp_sound_is_whole(gp_sound_bytes s, char err[GP_WHY]);
+/* sound_whole.c: of a WAV that says that it has no data, and some follow: where it says that; else 0. */
+int64_t gp_sound_unsaid(gp_sound_bytes s);
+/* False where a file is cut off or damaged in a way that the library does not notice. `lists`: its rows
+ * stand as they are, one behind the other; those that are there are then whole, and that others are not is no error but a
+ * text in `fault`, which was empty. */
+bool gp_sound_is_whole(gp_sound_bytes s, bool lists, char fault[GP_WHY], char err[GP_WHY]);
 
 #endif

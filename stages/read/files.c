@@ -60,9 +60,10 @@ static bool has_rows_of_first(const gp_reader *r, const gp_piece_file *f, const 
 }
 
 /* Opens a list of rows. */
-static bool look_into_rows(const gp_reader *r, gp_piece_file *f, gp_view *v, char why[GP_WHY])
+static bool look_into_rows(const gp_reader *r, gp_read_worker *w, gp_piece_file *f, gp_view *v, char why[GP_WHY])
 {
     f->rows = gp_rowsfile_open(&r->o->rows, r->o->as, f->fd, &v->type, why);
+    memcpy(w->fault, f->rows ? f->rows->fault : "", f->rows ? GP_WHY : 1);
     gp_type found = f->rows ? f->rows->whole : (gp_type){ 0 };
     return f->rows && (!r->o->varies || (gp_rowsfile_one(&found, f->rows->as, r->most.ndim, why)
                                          && gp_file_take(v, &r->most, r->o->varies, &found, why)))
@@ -85,7 +86,7 @@ static bool look_into(gp_reader *r, gp_read_worker *w, gp_piece_file *f, gp_view
     if (gp_read_is_pictures(o))
         return gp_read_file(f->fd, SIZE_MAX, room, why);
     if (gp_read_is_rows(o))
-        return look_into_rows(r, f, v, why);
+        return look_into_rows(r, w, f, v, why);
     if (o->as == GP_RAW && o->varies && !take_rows(r, v, st.st_size, why))
         return false;
     if (o->as == GP_RAW) {
@@ -311,7 +312,7 @@ static gp_status find_piece(gp_reader *r, gp_read_worker *w, gp_frame *f, struct
     gp_status s = r->over <= f->index ? GP_STOPPED : GP_OK;
     gp_said none = w->said;
     for (bool found = s != GP_OK; !found;) {
-        w->said = none;
+        w->said = none, *w->fault = 0;
         s = next_piece(r, w, &f->out[0], p, why);
         if (s == GP_OK && p->in->rows && p->in->rows->in_order)
             p->is_read = true, p->ok = read_piece(p->in, w, p->piece, &f->out[0], why);
@@ -367,7 +368,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     struct place p;
     char why[GP_WHY];
     bool whole = is_whole(r->o), ok;
-    w->said = gp_said_none(c);
+    w->said = gp_said_none(c), *w->fault = 0;
     gp_status s = whole ? find_file(r, f->index, &p) : find_piece(r, w, f, &p, why);
     if (s == GP_FAILED)
         return fail(r, c, f, &p, why);
@@ -388,6 +389,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     }
     if (!ok)
         return fail(r, c, f, &p, why);
+    warn(r, c, f, p.file, w->fault);
     gp_said_give(c, f, &w->said);
     for (uint64_t good = atomic_load(&r->good); good <= p.pass;)
         if (atomic_compare_exchange_weak(&r->good, &good, p.pass + 1))
