@@ -406,6 +406,44 @@ def arrays():
         check(f"a large .npz by {save.__name__}", runs(text % ("", "big.npz")) and bytes_of("a.raw") == a.tobytes())
 
 
+def sizes():
+    """One number, and a histogram, of each of pictures that differ in size, which have one shape; all types in a folder."""
+    os.mkdir("sizes")
+    numbers, pictures = np.random.default_rng(6), []
+    for i in range(5):
+        a = numbers.integers(0, 256, numbers.integers(1, 40, 2), "u1")
+        pictures.append(a)
+        Image.fromarray(a).save(f"sizes/{i}.png")
+    for op, of in ("mean", np.mean), ("max", np.max), ("sum", np.sum), ("argmin", np.argmin):
+        for axes in "", ", axes: [1, 0]", ", axes: [0, -1]" if op != "argmin" else "":
+            if axes and op == "argmin":
+                continue
+            check(f"{op}{axes} of sizes", runs("stages:\n  - {use: read, path: 'sizes/*.png'}\n  - {use: reduce, op: %s%s}\n"
+                                               "  - {use: cast, dtype: f64, out: m}\n"
+                                               "  - {use: write, path: m.npy, stack: true}\n" % (op, axes))
+                  and np.allclose(np.load("m.npy")[:, 0], [of(a.astype("f8")) for a in pictures], rtol=1e-6))
+    check("joined with what has one shape", runs(
+        "buffers: {g: {dtype: f32, shape: [3]}}\nstages:\n  - {use: read, path: 'sizes/*.png'}\n"
+        "  - {use: reduce, op: mean, out: m}\n  - {use: generate, pattern: constant, value: 2, frames: 5, out: g}\n"
+        "  - {use: expr, expr: a * b, in: {a: m, b: g}, out: x}\n  - {use: write, path: x.npy, in: x, stack: true}\n")
+        and np.allclose(np.load("x.npy"), [[2 * a.mean()] * 3 for a in pictures], rtol=1e-6))
+    check("histograms of sizes", runs("stages:\n  - {use: read, path: 'sizes/*.png'}\n  - {use: histogram, bins: 16}\n"
+                                      "  - {use: write, path: h.npy, stack: true}\n")
+          and (np.load("h.npy") == [np.histogram(a, 16, (0, 256))[0] for a in pictures]).all())
+    os.mkdir("types")
+    Image.fromarray(np.full((3, 4), 7, "u1")).save("types/a.png")
+    for i in range(3):
+        Image.fromarray(np.full((3, 4 + i), 700 + i, "u2")).save(f"types/b{i}.png")
+    for declared, out in ("", 0), ("shape: ['<=5', '<=9']", 0), ("dtype: u16", 3), ("dtype: u8", 1), \
+                         ("dtype: u16, shape: ['<=5', '<=9']", 3), ("dtype: u8, shape: ['<=5', '<=9']", 1):
+        with open("p.yaml", "w") as f:
+            f.write("buffers: {x: {%s}}\nstages:\n  - {use: read, path: 'types/*', out: x, on_error: drop}\n"
+                    "  - {use: discard}\n" % declared)
+        p = subprocess.run([gpipe, "run", "--device", "cpu", "p.yaml"], capture_output=True, text=True)
+        check(f"types in a folder: {declared}", p.returncode == 0 and f", {out} out" in p.stderr if out
+              else p.returncode == 3 and "'dtype: u16'" in p.stderr)
+
+
 def many(n=20000):
     """A list of many files takes no more than 200 MiB for a million; a sanitizer needs more."""
     def most_kib(pattern):
@@ -439,6 +477,7 @@ with tempfile.TemporaryDirectory() as folder:
             beside_tifffile(h, w)
     metadata()
     arrays()
+    sizes()
     if tifffile:
         axes()
     many()

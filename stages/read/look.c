@@ -397,6 +397,33 @@ static bool look_at_head(gp_shape *s, const gp_read_opts *o, const gp_file *f, g
     return gp_rowsfile_head(&o->rows, o->as, &h, &s->out[0], found, why);
 }
 
+/* The head of a picture, of which no more is read than it needs. */
+static bool look_at_picture(gp_shape *s, const gp_read_opts *o, int i, char head[LONG_HEAD], gp_type *found)
+{
+    const gp_file f = { .path = o->file[i] };
+    char why[GP_WHY];
+    int64_t n = gp_probe_bytes(s, &f, 0, head, SHORT_HEAD);
+    bool ok = n > 0 && gp_picfile_head(&o->pictures, f.path, head, (size_t)n, found, why);
+    if (!ok && n == SHORT_HEAD && (n = gp_probe_bytes(s, &f, 0, head, LONG_HEAD)) > 0)
+        ok = gp_picfile_head(&o->pictures, f.path, head, (size_t)n, found, why);
+    return ok;
+}
+
+/* Which of several types is meant is not for the order of names to say. */
+static bool are_of_one_type(gp_shape *s, const gp_read_opts *o, gp_dtype first)
+{
+    int most = o->frames && o->frames < o->nfiles ? (int)o->frames : o->nfiles;
+    char *head = most > 1 ? gp_shape_alloc(s, LONG_HEAD) : NULL;
+    gp_type found;
+    for (int i = 1; head && i < most && i < MOST_HEADERS; i++)
+        if (look_at_picture(s, o, i, head, &found) && found.dtype != first)
+            return gp_shape_fail(s, "path", "'%s' holds %s, and '%s', the first file, %s: pictures of 8 and of 16 bits, or "
+                                 "floats, are read by a stage each; or declare which are meant, as 'dtype: %s' under 'buffers', and "
+                                 "leave out the others ('on_error: drop')", o->file[i], gp_dtype_name(found.dtype), o->file[0],
+                                 gp_dtype_name(first), gp_dtype_name(found.dtype));
+    return true;
+}
+
 /* Of pictures of which no shape is declared the largest sides are the bounds of a frame. Not of all: those that are of
  * another type, broken, gone, or larger than can be made of so few bytes are told of when it is their turn. */
 static void look_at_sizes(gp_shape *s, gp_read_opts *o)
@@ -404,14 +431,10 @@ static void look_at_sizes(gp_shape *s, gp_read_opts *o)
     enum { MOST_FOR_A_BYTE = 1032 * 32 };      /* of deflate's, of a bit that becomes RGBA; of what is not coded by arithmetic */
     gp_type *t = &s->out[0], found;
     int most = o->frames && o->frames < o->nfiles ? (int)o->frames : o->nfiles;     /* pictures: a frame each */
-    char why[GP_WHY], *head = most > 1 ? gp_shape_alloc(s, LONG_HEAD) : NULL;
+    char *head = most > 1 ? gp_shape_alloc(s, LONG_HEAD) : NULL;
     for (int i = 0; head && i < most && i < MOST_HEADERS; i++) {
-        const gp_file f = { .path = o->file[i] };
-        int64_t size = gp_probe_size(s, f.path), n = size < 0 ? -1 : gp_probe_bytes(s, &f, 0, head, SHORT_HEAD);
-        bool ok = n > 0 && gp_picfile_head(&o->pictures, f.path, head, (size_t)n, &found, why);
-        if (!ok && n == SHORT_HEAD && (n = gp_probe_bytes(s, &f, 0, head, LONG_HEAD)) > 0)
-            ok = gp_picfile_head(&o->pictures, f.path, head, (size_t)n, &found, why);
-        if (!ok)
+        int64_t size = gp_probe_size(s, o->file[i]);
+        if (size < 0 || !look_at_picture(s, o, i, head, &found))
             continue;
         if ((double)gp_bytes(&found) > (double)size * MOST_FOR_A_BYTE || (t->dtype && t->dtype != found.dtype))
             continue;
@@ -436,6 +459,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     gp_cut_how as = gp_read_cut(o);
     char why[GP_WHY], have[128], want[128];
     bool ok = true, broken = false, fortran, big, rows = gp_read_is_rows(o);
+    const gp_dtype dtype = t->dtype;   /* as declared */
     size_t data;
 
     o->same_rows = (o->as == GP_NPY || (rows && !gp_rowsfile_of(o->as)->pages && !gp_read_is_video(o))) && many && !t->ndim;
@@ -457,7 +481,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
             found.dim[0] = t->dim[0];  /* as many as there may be */
         if (rows && !found.ndim)
             found = *t;                /* which is declared */
-        broken = !ok;
+        broken = !ok || (gp_read_is_pictures(o) && dtype && dtype != found.dtype);
         ok = ok && (!gp_read_is_pictures(o) || gp_picfile_alike(&found, t, o->varies, "and 'buffers' declares", why))
           && (o->as == GP_RAW || gp_file_fits(&found, t, o->varies, why));
     } else if (o->as == GP_RAW) {
@@ -484,6 +508,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
             ok = gp_why(why, "holds %s, and 'buffers' declares %s", gp_type_text(&found, have),
                         gp_type_text(&said, want));
         bool open = many && !t->ndim && (ok || gp_shape_drops(s));
+        broken |= !ok && dtype && dtype != found.dtype;
         if (ok)
             *t = found;
         if (open)
@@ -491,6 +516,8 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     }
     if (broken && many && t->dtype && t->ndim && gp_shape_drops(s))
         ok = true;                     /* frame 0 says it */
+    if (ok && many && !dtype && gp_read_is_pictures(o) && !are_of_one_type(s, o, t->dtype))
+        return false;
     if (!ok)
         return gp_shape_fail(s, "path", "'%s' %s", f->path, why);
     /* how many there are, where that shows in the first file */
