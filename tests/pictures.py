@@ -3,7 +3,7 @@
 Pillow (PFM: by struct): formats, odd sizes, 16 bits, orientations, quality, subsampling; TIFF with
 tifffile, too, where it is installed. Prints a total; exit 1 after a failure. Without Pillow
 (python3-pil) it says that it skips, and without tifffile (python3-tifffile) what."""
-import array, io, json, os, random, subprocess, sys, tempfile
+import array, io, json, os, random, struct, subprocess, sys, tempfile
 from kit import bytes_of, check, gpipe, quick, runs, total
 
 try:
@@ -228,6 +228,82 @@ def tiff(h, w):
         shown = ImageOps.exif_transpose(im)
         check(f"{at} upright TIFF, {k}", read("g.tif", "u8", shown.height, shown.width, 3) == shown.tobytes())
         check(f"{at} TIFF as stored, {k}", read("g.tif", "u8", h, w, 3, ", orientation: keep") == stored)
+
+
+def tiff_of(samples, bits, photometric, order="<", counts=None, tags=()):
+    """A TIFF of samples (H, W, C) of so many bits, in one plain strip, which is said to have `counts` bytes."""
+    h, w, c = samples.shape
+    rows = [np.unpackbits(row.reshape(-1, 1).astype(">u2").view("u1"), axis=1)[:, 16 - bits:] for row in samples]
+    data = b"".join(np.packbits(r).tobytes() for r in rows) if bits != 16 else samples.astype(order + "u2").tobytes()
+    entries = [(256, 4, [w]), (257, 4, [h]), (258, 3, [bits] * c), (259, 3, [1]), (262, 3, [photometric]), (273, 4, [8]),
+               (277, 3, [c]), (278, 4, [h]), (279, 4, [len(data) if counts is None else counts])] + list(tags)
+    at = 8 + len(data) + len(data) % 2
+    extra, ifd = b"", struct.pack(order + "H", len(entries))
+    beyond = at + 2 + 12 * len(entries) + 4
+    for tag, kind, values in sorted(entries):
+        packed = struct.pack(order + ("H" if kind == 3 else "I") * len(values), *values)
+        ifd += struct.pack(order + "HHI", tag, kind, len(values))
+        ifd += packed.ljust(4, b"\0") if len(packed) <= 4 else struct.pack(order + "I", beyond + len(extra))
+        extra += packed if len(packed) > 4 else b""
+    head = (b"II" if order == "<" else b"MM") + struct.pack(order + "HI", 42, at)
+    return head + data.ljust(at - 8, b"\0") + ifd + bytes(4) + extra
+
+
+def tiff_kinds(h, w):
+    """Few bits, palettes, CMYK: as Pillow reads them. What is not a whole byte and more than 8 bits stays as it is."""
+    numbers, at = np.random.default_rng(h * w), f"{h} x {w}"
+
+    def one(what, file, want, options=""):
+        with open("k.tif", "wb") as f:
+            f.write(file)
+        c = want.shape[2] if want.ndim == 3 else 1
+        check(f"{at} TIFF, {what}", read("k.tif", "u16" if want.dtype.itemsize == 2 else "u8", h, w, c, options) == want.tobytes())
+
+    def pillow(file, mode):
+        return np.asarray(Image.open(io.BytesIO(file)).convert(mode))
+
+    for bits in 1, 2, 4:
+        a = numbers.integers(0, 1 << bits, (h, w, 1))
+        for order in "<>":
+            for photometric in 0, 1:
+                file = tiff_of(a, bits, photometric, order)
+                want = (a[:, :, 0] * 255 // ((1 << bits) - 1)).astype("u1")
+                one(f"{bits} bits, {photometric} {order}", file, want if photometric else 255 - want)
+                if bits != 2:                          # of which this Pillow has not all
+                    check(f"{at} {bits} bits, {photometric} {order}, by Pillow", (pillow(file, "L") == (
+                        want if photometric else 255 - want)).all())
+    for bits in 10, 12, 14:
+        for c in 1, 3:
+            a = numbers.integers(0, 1 << bits, (h, w, c)).astype("u2")
+            one(f"{bits} bits of {c}", tiff_of(a, bits, 1 if c == 1 else 2), a if c == 3 else a[:, :, 0])
+    for bits in 1, 2, 4, 8:
+        a, colors = numbers.integers(0, 1 << bits, (h, w, 1)), numbers.integers(0, 65536, (3, 1 << bits))
+        file = tiff_of(a, bits, 3, tags=[(320, 3, colors.reshape(-1).tolist())])
+        one(f"palette of {bits} bits", file, (colors[:, a[:, :, 0]] >> 8).transpose(1, 2, 0).astype("u1"))
+        if bits > 2:
+            one(f"palette of {bits} bits, by Pillow", file, pillow(file, "RGB"))
+        for k in range(2, 9) if bits == 4 else ():
+            turned = tiff_of(a, bits, 3, tags=[(274, 3, [k]), (320, 3, colors.reshape(-1).tolist())])
+            im = Image.fromarray(pillow(file, "RGB"))
+            im.getexif()[ORIENTATION] = k
+            shown = ImageOps.exif_transpose(im)
+            with open("k.tif", "wb") as f:
+                f.write(turned)
+            check(f"{at} palette, upright {k}", read("k.tif", "u8", shown.height, shown.width, 3) == shown.tobytes())
+    inks = numbers.integers(0, 256, (h, w, 4)).astype("u1")
+    file = tiff_of(inks, 8, 5)
+    one("CMYK", file, pillow(file, "RGB"))
+    for mode in "1", "P", "CMYK":
+        im = Image.fromarray(inks if mode == "CMYK" else inks[:, :, 0], "CMYK" if mode == "CMYK" else "L").convert(mode)
+        for compression in None, "tiff_lzw", "tiff_adobe_deflate", "packbits", *(["group4"] if mode == "1" else []):
+            im.save("k.tif", compression=compression)
+            shape = im.convert("L" if mode == "1" else "RGB")
+            check(f"{at} TIFF of Pillow, {mode} {compression}",
+                  read("k.tif", "u8", h, w, 1 if mode == "1" else 3) == shape.tobytes())
+    for counts in 0, 1:                                # one plain strip is known
+        one(f"a count of {counts}", tiff_of(inks[:, :, :3], 8, 2, counts=counts), inks[:, :, :3])
+        deep = numbers.integers(0, 65536, (h, w, 1)).astype("u2")
+        one(f"a count of {counts}, big-endian", tiff_of(deep, 16, 1, ">", counts), deep[:, :, 0])
 
 
 def beside_tifffile(h, w):
@@ -473,6 +549,7 @@ with tempfile.TemporaryDirectory() as folder:
         png_kinds(h, w)
         png_turned(h, w)
         tiff(h, w)
+        tiff_kinds(h, w)
         if tifffile and (h, w) in SIZES[::2]:
             beside_tifffile(h, w)
     metadata()
