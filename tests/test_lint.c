@@ -55,6 +55,13 @@ static const struct {
       "  - {use: decimate, frames: 6}\n  - {use: write, path: all.png}\n", SILENT },
     { "numbers", "buffers: {g: {dtype: u8, shape: [8, 8]}}\nstages:\n  - {use: generate, frames: 6, out: g}\n"
       "  - {use: write, path: \"%05d.png\"}\n", SILENT },
+    { "lengths", "buffers: {g: {dtype: u8, shape: [8]}, h: {like: g}}\nstages:\n  - {use: generate, frames: 10, out: g}\n"
+      "  - {name: b, use: generate, frames: 7, out: h}\n  - {use: expr, expr: a + b, in: {a: g, b: h}}\n  - {use: discard}\n",
+      "stage 'expr' joins 'h', which has 7 frames, with 'g', which has 10: the run ends with an error there; give both as many: "
+      "by 'frames', or files (lint: lengths)", AT(5, 11, 4) },
+    { "lengths of groups", "buffers: {g: {dtype: u8, shape: [8]}, h: {dtype: u8, shape: [2, 8]}}\nstages:\n"
+      "  - {use: generate, frames: 14, out: g}\n  - {use: group, frames: 2}\n  - {name: b, use: generate, frames: 7, out: h}\n"
+      "  - {use: expr, expr: a + b, in: {a: group, b: h}}\n  - {use: discard}\n", SILENT },
     { "depth 1 for all, said once", "depth: 1\n" LARGE SCALE END,
       "buffer 'g' has depth 1, so stages 'generate' and 'scale' take turns; depth: 3 lets them "
       "work at once (lint: depth)", AT(1, 8, 1) },
