@@ -152,6 +152,28 @@ TEST_LOOP(wrong_files, 0, 7)
                   r.errs.e[0].msg);
 }
 
+/* What is wrong with a picture that is made all the same is a warning, and the frame counts as faulty, unless 'strict'. */
+TEST_LOOP(faults, 0, 4)
+{
+    static const char says[] = "stage 'decode': frame 0: 'in' is cut off: of its last 4 rows of 19 not all is in the file";
+    const char *dir = pipe_dir();
+    char yaml[600];
+    size_t n;
+    bool cut = _i & 1, strict = _i & 2;
+    char *data = pipe_read("tests/data", "jpeg/rgb420_19x33.jpg", &n);
+    pipe_file(dir, "in.jpg", data, n - (cut ? 5 : 0));
+    free(data);
+    snprintf(yaml, sizeof yaml, "buffers: {photo: {shape: [\"<=34\", \"<=34\", 3]}}\nstages:\n"
+             "  - {use: read, path: in.jpg, format: bytes, out: coded}\n"
+             "  - {use: decode, in: coded, out: photo%s}\n  - {use: discard}\n", strict ? ", strict: true" : "");
+    pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, cut && strict ? GP_ERROR : GP_DONE);
+    ck_assert_uint_eq(r.account[0].faulty, cut && !strict);
+    if (cut)
+        ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, strict ? "'in' is cut off: its picture goes on" : says), "%s",
+                      r.errs.n ? r.errs.e[0].msg : "no word");
+}
+
 /* ---- what a file says ------------------------------------------------ */
 
 /* A whole file that libjpeg decodes is plain, and is found to be of its shape; one that is cut anywhere is for the CPU. */
