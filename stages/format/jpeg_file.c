@@ -368,9 +368,11 @@ static void decode_turned(j_decompress_ptr d, int orientation, unsigned char *in
 static bool lacks_codes(j_decompress_ptr d)
 {
     bool lacks = false;
-    for (int i = 0; i < d->comps_in_scan && !d->arith_code; i++)
-        lacks |= !d->dc_huff_tbl_ptrs[d->cur_comp_info[i]->dc_tbl_no]
-              || (!d->progressive_mode && !d->ac_huff_tbl_ptrs[d->cur_comp_info[i]->ac_tbl_no]);
+    for (int i = 0; i < d->comps_in_scan && !d->arith_code; i++) {
+        int dc = d->cur_comp_info[i]->dc_tbl_no, ac = d->cur_comp_info[i]->ac_tbl_no;  /* which it has not looked at yet */
+        lacks |= dc >= NUM_HUFF_TBLS || ac >= NUM_HUFF_TBLS || !d->dc_huff_tbl_ptrs[dc]
+              || (!d->progressive_mode && !d->ac_huff_tbl_ptrs[ac]);
+    }
     return lacks;
 }
 
