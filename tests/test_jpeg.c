@@ -180,16 +180,16 @@ TEST_EACH(cut_off, to_break)
  * in the whole file, of a picture that is made, with a warning, unless it is to be strict; 0: it is an error anyhow. */
 static const struct { const char *from; int marker, at; const char *put; int n, cut, rows; const char *says; } faults[] = {
     { "rgb420_19x33", 0xda, -1, "\0\0\0\0\0", 5, 0, 19, "has a fault, and its picture is whole: bytes between its parts" },
-    { "rgb420_19x33", 0xc4, -1, "abc", 3, 0, 19, "has a fault, and its picture is whole: bytes between its parts" },
+    { "rgb420_19x33", 0xc4, -1, "abc", 3, 0, 19, "has bytes between its parts that mean nothing; if they are of a table, its" },
     { "rgb420_19x33", 0xdb, -1, "\0\0\0\0\0", 5, 0, 19, "has a fault, and its picture is whole: bytes between its parts" },
     { "orient1", 0xe1, -1, "\0", 1, 0, 19, "has a fault, and its picture is whole: bytes between its parts" },
     { "rgb420_19x33", 0xd9, -1, "\0\0\0\0\0\0\0\0\0\0\0\0", 12, 0, 19, "has a fault, and its picture is whole: bytes between" },
     { "rgb420_19x33", 0xda, 11, "\0\0\0", 3, 0, 19, "has a fault, and its picture is whole: its scan says" },
-    { "rgb420_19x33", 0, 0, NULL, 0, 2, 19, "is cut off behind its picture, which is whole" },
+    { "rgb420_19x33", 0, 0, NULL, 0, 2, 19, "is cut off behind its picture, or within its last pixels" },
     { "rgb420_19x33", 0, 0, NULL, 0, 5, 15, "is cut off: of its last 4 rows of 19 not all is in the file" },
     { "gray_19x33", 0, 0, NULL, 0, 3, 16, "is cut off: of its last 3 rows of 19 not all is in the file" },
     { "rgb444_17x3", 0, 0, NULL, 0, 3, 16, "is cut off: of its last 1 row of 17 not all is in the file" },
-    { "progressive", 0, 0, NULL, 0, 2, 19, "is cut off behind its picture, which is whole" },
+    { "progressive", 0, 0, NULL, 0, 2, 19, "is cut off behind its picture, or within its last pixels" },
     { "rgb420_19x33", 0, 0, NULL, 0, 160, 0, "is cut off: its picture goes on after" },
     { "progressive", 0, 0, NULL, 0, 3, 0, "is cut off: its picture goes on after" },
     { "progressive", 0, 0, NULL, 0, 30, 0, "is cut off: its picture goes on after" },
@@ -232,6 +232,17 @@ TEST_EACH(with_faults, faults)
     const int rows = faults[_i].from[0] == 'r' && faults[_i].from[3] == '4' && faults[_i].from[4] == '4' ? 17 : 19;
     ck_assert(!memcmp(made, as, 128 + (size - 128) / (size_t)rows * (size_t)faults[_i].rows));
     free(made), free(as);
+}
+
+/* What is coded ends too early, but the file does not: something before is damaged. */
+TEST(ends_early)
+{
+    size_t n;
+    char *file = pipe_read("tests/data/jpeg", "rgb420_19x33.jpg", &n);
+    memcpy(file + n - 8, "\xff\xd9", 2);
+    pipe_file(io_dir, "a.jpg", file, n - 6);
+    free(file);
+    io_fails(READ("a.jpg"), 1, "a.jpg' is a broken JPEG file: Corrupt JPEG data: premature end of data segment");
 }
 
 /* Bytes that are wrong: a picture or an error, and never a crash. */

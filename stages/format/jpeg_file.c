@@ -184,7 +184,7 @@ typedef struct session {
     bool strict, scans;        /* its header is read */
     bool ended;                /* it was read to its last byte, and has no end */
     int64_t lost;              /* rows that it does not have */
-    bool stray;                /* it has bytes that mean nothing */
+    bool stray, unsure;        /* it has bytes that mean nothing; they may be what a table had before one was put into it */
     const char *fault;         /* what else is wrong with it */
     gp_growbuf *out;
     const char *what;          /* how an error begins */
@@ -226,19 +226,21 @@ static bool is_stray(session *s, j_decompress_ptr d, size_t n)
     const unsigned char *end = d->src->next_input_byte, *p = end - n;
     if (s->ended || (size_t)(end - s->file) < n)
         return false;
-    s->stray = true;
+    bool same = !memcmp(p, p + 1, n - 1);
+    s->stray = true, s->unsure |= !same || *p;
     if (s->scans)
-        return !memcmp(p, p + 1, n - 1);
+        return same;
     size_t size = n < 4 ? 0 : 2 + be16(p + 2);
     return n < 4 || (size != n && (size < n || p[1] < SOF0));
 }
 
-/* What is coded ends too early: of how many rows the last is not there, or not all of it. A row takes colors of the one
- * below, where these have fewer rows. A few may be missing. */
+/* What is coded ends too early, and the file with it; where that goes on, something before is damaged. Of how many rows
+ * the last is not there, or not all of it: one takes colors of that below, where these have fewer rows. A few may be
+ * missing. */
 static bool is_little(session *s, j_decompress_ptr d)
 {
     enum { FEW = 4 };                  /* a quarter */
-    if (d->unread_marker != EOI || d->arith_code || jpeg_has_multiple_scans(d))
+    if (!s->ended || d->unread_marker != EOI || d->arith_code || jpeg_has_multiple_scans(d))
         return false;
     int64_t there = (int64_t)d->input_iMCU_row * d->max_v_samp_factor * DCTSIZE - (d->max_v_samp_factor > 1);
     s->lost = s->lost ? s->lost : (int64_t)d->image_height - (there < 0 ? 0 : there);
@@ -395,7 +397,9 @@ static void warn(const session *s, int64_t rows)
         gp_why(s->err, "is cut off: of its last %lld row%s of %lld not all is in the file, and what is missing is gray",
                (long long)s->lost, gp_plural(s->lost), (long long)rows);
     else if (s->ended)
-        gp_why(s->err, "is cut off behind its picture, which is whole");
+        gp_why(s->err, "is cut off behind its picture, or within its last pixels");
+    else if (s->unsure)
+        gp_why(s->err, "has bytes between its parts that mean nothing; if they are of a table, its colors are wrong");
     else if (s->fault || s->stray)
         gp_why(s->err, "has a fault, and its picture is whole: %s", s->fault ? s->fault : "bytes between its parts mean nothing");
 }
