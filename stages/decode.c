@@ -8,6 +8,13 @@
 #include "decode.h"
 #include "nvjpeg_library.h"
 
+static void say(gp_call *c, const gp_frame *f, gp_code code, const char *why)
+{
+    const char *quote = f->name ? "'" : "";
+    gp_fail(c->errs, code, c->at, "stage '%s': frame %llu: %s%s%s %s", c->name, (unsigned long long)f->index, quote,
+            f->name ? f->name : "what it holds", quote, why);
+}
+
 bool gp_decode_by_cpu(gp_call *c, gp_frame *f, void *to, char why[GP_WHY])
 {
     const gp_decode_opts *o = c->opts;
@@ -15,8 +22,11 @@ bool gp_decode_by_cpu(gp_call *c, gp_frame *f, void *to, char why[GP_WHY])
     const gp_view *in = &f->in[0];
     size_t n = gp_bytes(&in->type);
     gp_said said = gp_said_none(c);
-    if (!gp_picfile_decode(&o->how, name, in->data, n, &f->out[0].type, to, why)
-        || !gp_picfile_said(&o->how, name, in->data, n, &said, why))
+    if (!gp_picfile_decode(&o->how, name, in->data, n, &f->out[0].type, to, why))
+        return false;
+    if (*why)
+        say(c, f, GP_E_WARN, why), gp_frame_faulty(c);
+    if (!gp_picfile_said(&o->how, name, in->data, n, &said, why))
         return false;
     gp_said_give(c, f, &said);
     return true;
@@ -34,9 +44,7 @@ bool gp_decode_take(const gp_decode_opts *o, gp_view *v, const gp_type *most, co
 
 void gp_decode_fail(gp_call *c, gp_frame *f, const char *why)
 {
-    const char *quote = f->name ? "'" : "";
-    gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': frame %llu: %s%s%s %s", c->name, (unsigned long long)f->index, quote,
-            f->name ? f->name : "what it holds", quote, why);
+    say(c, f, GP_E_RUN, why);
     f->status = GP_FAILED;
 }
 
@@ -176,7 +184,7 @@ static bool shape(gp_shape *s)
                              gp_dtype_name(t->dtype));
     o->at = gp_shape_loc(s, "decoder");
     o->varies = s->out_varies[0];
-    o->how = (gp_picfile_how){ .keep_orientation = o->orientation == GP_AS_STORED, .colors = o->colors };
+    o->how = (gp_picfile_how){ .keep_orientation = o->orientation == GP_AS_STORED, .colors = o->colors, .strict = o->strict };
     return gp_picfile_fits_colors(s, &o->how, t, o->varies) && choose(s, o);
 }
 
@@ -191,9 +199,10 @@ static const gp_opt options[] = {
       .help = "hardware: the GPU's JPEG decoder; cuda: its cores; both by nvJPEG, into the GPU's memory, where no stage on the "
               "host may read; auto: the first of these that there is, else the CPU; decoders differ by a few levels" },
     { GP_ENUM(gp_decode_opts, orientation), .def = "apply", .choices = "apply|keep",
-      .help = "jpeg: turn pictures upright, as they say, or keep them as they are stored" },
+      .help = "jpeg, png: turn pictures upright, as they say, or keep them as they are stored" },
     { GP_ENUM(gp_decode_opts, colors), .def = "keep", .choices = GP_COLORS,
       .help = GP_COLORS_HELP ". A GPU does not make gray of colors" },
+    { GP_BOOL(gp_decode_opts, strict), .help = GP_STRICT_HELP },
     { 0 }
 };
 

@@ -34,6 +34,7 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, NULL, "needs a 'range', as the values of %s have no fixed range: range: [0, 1]",
                              gp_dtype_name(t));
     s->out[0] = (gp_type){ GP_I64, 1, { o->bins } };
+    s->fixed = 1;
     s->none[0] = GP_NONE_ZERO;
     s->batched = true;
     return true;

@@ -44,6 +44,12 @@ static bool shape(gp_shape *s)
     s->none[0] = (unsigned char)gp_reduction_none(&r, in->dtype);
     s->by_place = says_place && r.axes & 1;
     s->batched = true;
+    bool all = r.axes == (1u << in->ndim) - 1;         /* that is one number, whatever the frame's size */
+    for (int k = 0, to = 0; s->in_varies && k < in->ndim; k++) {
+        bool gone = r.axes >> k & 1;
+        s->fixed |= all || (gone ? o->keep : !(s->in_varies[0] >> k & 1)) ? 1u << to : 0;
+        to += !gone || o->keep;
+    }
     if (r.op <= GP_MAX)
         s->reduction = r;
     return true;

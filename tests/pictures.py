@@ -3,7 +3,7 @@
 Pillow (PFM: by struct): formats, odd sizes, 16 bits, orientations, quality, subsampling; TIFF with
 tifffile, too, where it is installed. Prints a total; exit 1 after a failure. Without Pillow
 (python3-pil) it says that it skips, and without tifffile (python3-tifffile) what."""
-import array, io, json, os, random, subprocess, sys, tempfile
+import array, io, json, os, random, struct, subprocess, sys, tempfile
 from kit import bytes_of, check, gpipe, quick, runs, total
 
 try:
@@ -187,6 +187,20 @@ def write_pages(name, pages, dtype, h, w, c, options=""):
     return write(name, b"".join(pages), dtype, h, w, c, options)
 
 
+def png_turned(h, w):
+    """Which side is up, by the chunk eXIf: as Pillow turns it."""
+    for mode, c in ("L", 1), ("RGB", 3), ("RGBA", 4), ("1", 1):
+        for k in range(1, 9):
+            im = Image.frombytes("L" if mode == "1" else mode, (w, h), smooth(h, w, c)).convert(mode)
+            exif = Image.Exif()
+            exif[ORIENTATION] = k
+            im.save("e.png", exif=exif)
+            stored = im.convert("L") if mode == "1" else im
+            shown = ImageOps.exif_transpose(Image.open("e.png")).convert(stored.mode)
+            check(f"{h} x {w} {mode} PNG upright, {k}", read("e.png", "u8", shown.height, shown.width, c) == shown.tobytes())
+            check(f"{h} x {w} {mode} PNG as stored, {k}", read("e.png", "u8", h, w, c, ", orientation: keep") == stored.tobytes())
+
+
 def tiff(h, w):
     """Several pages, each way, with what Pillow has of libtiff's compressions."""
     at = f"{h} x {w}"
@@ -214,6 +228,82 @@ def tiff(h, w):
         shown = ImageOps.exif_transpose(im)
         check(f"{at} upright TIFF, {k}", read("g.tif", "u8", shown.height, shown.width, 3) == shown.tobytes())
         check(f"{at} TIFF as stored, {k}", read("g.tif", "u8", h, w, 3, ", orientation: keep") == stored)
+
+
+def tiff_of(samples, bits, photometric, order="<", counts=None, tags=()):
+    """A TIFF of samples (H, W, C) of so many bits, in one plain strip, which is said to have `counts` bytes."""
+    h, w, c = samples.shape
+    rows = [np.unpackbits(row.reshape(-1, 1).astype(">u2").view("u1"), axis=1)[:, 16 - bits:] for row in samples]
+    data = b"".join(np.packbits(r).tobytes() for r in rows) if bits != 16 else samples.astype(order + "u2").tobytes()
+    entries = [(256, 4, [w]), (257, 4, [h]), (258, 3, [bits] * c), (259, 3, [1]), (262, 3, [photometric]), (273, 4, [8]),
+               (277, 3, [c]), (278, 4, [h]), (279, 4, [len(data) if counts is None else counts])] + list(tags)
+    at = 8 + len(data) + len(data) % 2
+    extra, ifd = b"", struct.pack(order + "H", len(entries))
+    beyond = at + 2 + 12 * len(entries) + 4
+    for tag, kind, values in sorted(entries):
+        packed = struct.pack(order + ("H" if kind == 3 else "I") * len(values), *values)
+        ifd += struct.pack(order + "HHI", tag, kind, len(values))
+        ifd += packed.ljust(4, b"\0") if len(packed) <= 4 else struct.pack(order + "I", beyond + len(extra))
+        extra += packed if len(packed) > 4 else b""
+    head = (b"II" if order == "<" else b"MM") + struct.pack(order + "HI", 42, at)
+    return head + data.ljust(at - 8, b"\0") + ifd + bytes(4) + extra
+
+
+def tiff_kinds(h, w):
+    """Few bits, palettes, CMYK: as Pillow reads them. What is not a whole byte and more than 8 bits stays as it is."""
+    numbers, at = np.random.default_rng(h * w), f"{h} x {w}"
+
+    def one(what, file, want, options=""):
+        with open("k.tif", "wb") as f:
+            f.write(file)
+        c = want.shape[2] if want.ndim == 3 else 1
+        check(f"{at} TIFF, {what}", read("k.tif", "u16" if want.dtype.itemsize == 2 else "u8", h, w, c, options) == want.tobytes())
+
+    def pillow(file, mode):
+        return np.asarray(Image.open(io.BytesIO(file)).convert(mode))
+
+    for bits in 1, 2, 4:
+        a = numbers.integers(0, 1 << bits, (h, w, 1))
+        for order in "<>":
+            for photometric in 0, 1:
+                file = tiff_of(a, bits, photometric, order)
+                want = (a[:, :, 0] * 255 // ((1 << bits) - 1)).astype("u1")
+                one(f"{bits} bits, {photometric} {order}", file, want if photometric else 255 - want)
+                if bits != 2:                          # of which this Pillow has not all
+                    check(f"{at} {bits} bits, {photometric} {order}, by Pillow", (pillow(file, "L") == (
+                        want if photometric else 255 - want)).all())
+    for bits in 10, 12, 14:
+        for c in 1, 3:
+            a = numbers.integers(0, 1 << bits, (h, w, c)).astype("u2")
+            one(f"{bits} bits of {c}", tiff_of(a, bits, 1 if c == 1 else 2), a if c == 3 else a[:, :, 0])
+    for bits in 1, 2, 4, 8:
+        a, colors = numbers.integers(0, 1 << bits, (h, w, 1)), numbers.integers(0, 65536, (3, 1 << bits))
+        file = tiff_of(a, bits, 3, tags=[(320, 3, colors.reshape(-1).tolist())])
+        one(f"palette of {bits} bits", file, (colors[:, a[:, :, 0]] >> 8).transpose(1, 2, 0).astype("u1"))
+        if bits > 2:
+            one(f"palette of {bits} bits, by Pillow", file, pillow(file, "RGB"))
+        for k in range(2, 9) if bits == 4 else ():
+            turned = tiff_of(a, bits, 3, tags=[(274, 3, [k]), (320, 3, colors.reshape(-1).tolist())])
+            im = Image.fromarray(pillow(file, "RGB"))
+            im.getexif()[ORIENTATION] = k
+            shown = ImageOps.exif_transpose(im)
+            with open("k.tif", "wb") as f:
+                f.write(turned)
+            check(f"{at} palette, upright {k}", read("k.tif", "u8", shown.height, shown.width, 3) == shown.tobytes())
+    inks = numbers.integers(0, 256, (h, w, 4)).astype("u1")
+    file = tiff_of(inks, 8, 5)
+    one("CMYK", file, pillow(file, "RGB"))
+    for mode in "1", "P", "CMYK":
+        im = Image.fromarray(inks if mode == "CMYK" else inks[:, :, 0], "CMYK" if mode == "CMYK" else "L").convert(mode)
+        for compression in None, "tiff_lzw", "tiff_adobe_deflate", "packbits", *(["group4"] if mode == "1" else []):
+            im.save("k.tif", compression=compression)
+            shape = im.convert("L" if mode == "1" else "RGB")
+            check(f"{at} TIFF of Pillow, {mode} {compression}",
+                  read("k.tif", "u8", h, w, 1 if mode == "1" else 3) == shape.tobytes())
+    for counts in 0, 1:                                # one plain strip is known
+        one(f"a count of {counts}", tiff_of(inks[:, :, :3], 8, 2, counts=counts), inks[:, :, :3])
+        deep = numbers.integers(0, 65536, (h, w, 1)).astype("u2")
+        one(f"a count of {counts}, big-endian", tiff_of(deep, 16, 1, ">", counts), deep[:, :, 0])
 
 
 def beside_tifffile(h, w):
@@ -363,6 +453,73 @@ def metadata():
             check(f"gain {wrong!r}", p.returncode == 1 and why in p.stderr)
 
 
+def arrays():
+    """.npy and .npz as NumPy writes them, column-major and big-endian, whole and cut along axis 0, alone and several."""
+    text = "buffers: {x: {%s}}\nstages:\n  - {use: read, path: '%s', out: x, workers: 3}\n  - {use: write, path: a.raw}\n"
+    numbers = np.random.default_rng(5)
+    for shape in (5, 7), (1, 9), (9, 1), (4, 3, 5), (2, 3, 4, 5), (3, 200, 700), (20000, 3), (3, 70000), (6,):
+        for code in ("<f4", ">i2", ">c8", "|u1")[::3 if quick else 1]:
+            a = numbers.integers(0, 256, shape).astype(code)
+            want = a.astype(a.dtype.newbyteorder("<")).tobytes()
+            a = np.asfortranarray(a)
+            for name, save in ("a.npy", np.save), ("a.npz", np.savez), ("a.npz", np.savez_compressed):
+                save(name, a)
+                at = f"{name} of {shape} {code} by {save.__name__}"
+                for k in 1, 2, shape[0]:
+                    frame = ", ".join(map(str, (k,) + shape[1:]))
+                    check(f"{at}, {k} rows", runs(text % (f"shape: [{frame}]", name)) and bytes_of("a.raw") == want)
+                if len(shape) > 1:
+                    check(at, runs(text % ("", name)) and bytes_of("a.raw") == want)
+                    flat = ", ".join(map(str, shape[1:]))
+                    check(f"{at}, an index", runs(text % (f"shape: [{flat}]", name)) and bytes_of("a.raw") == want)
+        for i in range(3):
+            np.save(f"b{i}.npy", np.asfortranarray(a + i))
+        check(f"three of {shape}", runs(text % ("", "b*.npy")) and bytes_of("a.raw") == b"".join(
+            (a + i).tobytes() for i in range(3)))
+    for save in np.savez, np.savez_compressed:         # what is in it stands behind its first MiB
+        a = numbers.integers(0, 256, (700, 50, 60), "u1")
+        save("big.npz", a)
+        check(f"a large .npz by {save.__name__}", runs(text % ("", "big.npz")) and bytes_of("a.raw") == a.tobytes())
+
+
+def sizes():
+    """One number, and a histogram, of each of pictures that differ in size, which have one shape; all types in a folder."""
+    os.mkdir("sizes")
+    numbers, pictures = np.random.default_rng(6), []
+    for i in range(5):
+        a = numbers.integers(0, 256, numbers.integers(1, 40, 2), "u1")
+        pictures.append(a)
+        Image.fromarray(a).save(f"sizes/{i}.png")
+    for op, of in ("mean", np.mean), ("max", np.max), ("sum", np.sum), ("argmin", np.argmin):
+        for axes in "", ", axes: [1, 0]", ", axes: [0, -1]" if op != "argmin" else "":
+            if axes and op == "argmin":
+                continue
+            check(f"{op}{axes} of sizes", runs("stages:\n  - {use: read, path: 'sizes/*.png'}\n  - {use: reduce, op: %s%s}\n"
+                                               "  - {use: cast, dtype: f64, out: m}\n"
+                                               "  - {use: write, path: m.npy, stack: true}\n" % (op, axes))
+                  and np.allclose(np.load("m.npy")[:, 0], [of(a.astype("f8")) for a in pictures], rtol=1e-6))
+    check("joined with what has one shape", runs(
+        "buffers: {g: {dtype: f32, shape: [3]}}\nstages:\n  - {use: read, path: 'sizes/*.png'}\n"
+        "  - {use: reduce, op: mean, out: m}\n  - {use: generate, pattern: constant, value: 2, frames: 5, out: g}\n"
+        "  - {use: expr, expr: a * b, in: {a: m, b: g}, out: x}\n  - {use: write, path: x.npy, in: x, stack: true}\n")
+        and np.allclose(np.load("x.npy"), [[2 * a.mean()] * 3 for a in pictures], rtol=1e-6))
+    check("histograms of sizes", runs("stages:\n  - {use: read, path: 'sizes/*.png'}\n  - {use: histogram, bins: 16}\n"
+                                      "  - {use: write, path: h.npy, stack: true}\n")
+          and (np.load("h.npy") == [np.histogram(a, 16, (0, 256))[0] for a in pictures]).all())
+    os.mkdir("types")
+    Image.fromarray(np.full((3, 4), 7, "u1")).save("types/a.png")
+    for i in range(3):
+        Image.fromarray(np.full((3, 4 + i), 700 + i, "u2")).save(f"types/b{i}.png")
+    for declared, out in ("", 0), ("shape: ['<=5', '<=9']", 0), ("dtype: u16", 3), ("dtype: u8", 1), \
+                         ("dtype: u16, shape: ['<=5', '<=9']", 3), ("dtype: u8, shape: ['<=5', '<=9']", 1):
+        with open("p.yaml", "w") as f:
+            f.write("buffers: {x: {%s}}\nstages:\n  - {use: read, path: 'types/*', out: x, on_error: drop}\n"
+                    "  - {use: discard}\n" % declared)
+        p = subprocess.run([gpipe, "run", "--device", "cpu", "p.yaml"], capture_output=True, text=True)
+        check(f"types in a folder: {declared}", p.returncode == 0 and f", {out} out" in p.stderr if out
+              else p.returncode == 3 and "'dtype: u16'" in p.stderr)
+
+
 def many(n=20000):
     """A list of many files takes no more than 200 MiB for a million; a sanitizer needs more."""
     def most_kib(pattern):
@@ -390,10 +547,14 @@ with tempfile.TemporaryDirectory() as folder:
             to_pillow(h, w, c)
         wide(h, w)
         png_kinds(h, w)
+        png_turned(h, w)
         tiff(h, w)
+        tiff_kinds(h, w)
         if tifffile and (h, w) in SIZES[::2]:
             beside_tifffile(h, w)
     metadata()
+    arrays()
+    sizes()
     if tifffile:
         axes()
     many()

@@ -129,7 +129,7 @@ TEST_LOOP(as_read_has_them, 0, 24)
 TEST_LOOP(wrong_files, 0, 7)
 {
     static const struct { const char *file; size_t bytes; const char *says; } cases[] = {
-        { "cmyk.jpg", 0, "'in' is a JPEG file of 4 colors (CMYK)" },
+        { "cmyk.jpg", 500, "'in' is cut off: its picture goes on after 500 bytes" },
         { "rgb444_19x33.jpg", 20, "'in' has no picture in its first 20 bytes" },
         { "rgb420_19x33.jpg", 700, "'in' is cut off: its picture goes on after 700 bytes" },
         { "gray_19x33.jpg", 0, "'in' holds u8 [19, 33], and 'buffers' declares u8 [<=34, <=34, 3]: 'colors: rgb'" },
@@ -152,10 +152,31 @@ TEST_LOOP(wrong_files, 0, 7)
                   r.errs.e[0].msg);
 }
 
+/* What is wrong with a picture that is made all the same is a warning, and the frame counts as faulty, unless 'strict'. */
+TEST_LOOP(faults, 0, 4)
+{
+    static const char says[] = "stage 'decode': frame 0: 'in' is cut off: of its last 4 rows of 19 not all is in the file";
+    const char *dir = pipe_dir();
+    char yaml[600];
+    size_t n;
+    bool cut = _i & 1, strict = _i & 2;
+    char *data = pipe_read("tests/data", "jpeg/rgb420_19x33.jpg", &n);
+    pipe_file(dir, "in.jpg", data, n - (cut ? 5 : 0));
+    free(data);
+    snprintf(yaml, sizeof yaml, "buffers: {photo: {shape: [\"<=34\", \"<=34\", 3]}}\nstages:\n"
+             "  - {use: read, path: in.jpg, format: bytes, out: coded}\n"
+             "  - {use: decode, in: coded, out: photo%s}\n  - {use: discard}\n", strict ? ", strict: true" : "");
+    pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, cut && strict ? GP_ERROR : GP_DONE);
+    ck_assert_uint_eq(r.account[0].faulty, cut && !strict);
+    if (cut)
+        ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, strict ? "'in' is cut off: its picture goes on" : says), "%s",
+                      r.errs.n ? r.errs.e[0].msg : "no word");
+}
+
 /* ---- what a file says ------------------------------------------------ */
 
-/* A whole file that libjpeg decodes has an end, and is found to be of its shape; one that is cut anywhere behind its header
- * has none. */
+/* A whole file that libjpeg decodes is plain, and is found to be of its shape; one that is cut anywhere is for the CPU. */
 TEST_LOOP(looks, 0, 9)
 {
     static const struct { const char *file; bool huffman, rgb, turned, gray; } cases[] = {
@@ -176,8 +197,10 @@ TEST_LOOP(looks, 0, 9)
     ck_assert(gp_jpeg.head(data, n, &how, &t, err) && gp_type_same(&t, &is.type));
     ck_assert_msg(is.huffman == cases[_i].huffman && is.rgb == cases[_i].rgb && is.turned == cases[_i].turned
                   && (is.type.ndim == 2) == cases[_i].gray, "%s: %d %d %d", cases[_i].file, is.huffman, is.rgb, is.turned);
+    ck_assert(is.plain);
     for (size_t k = 1; k < n && k < 3000; k++)
-        ck_assert_msg(!gp_jpeg_look(data, n - k, &how, &is, err), "%s without its last %zu bytes", cases[_i].file, k);
+        ck_assert_msg(!gp_jpeg_look(data, n - k, &how, &is, err) || !is.plain, "%s without its last %zu bytes",
+                      cases[_i].file, k);
     free(data);
 }
 

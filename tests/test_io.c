@@ -246,6 +246,27 @@ TEST(globs_in_order)
     io_counts("out7/00005.npy", U8(1, 4), 16);
 }
 
+/* A folder that is there is meant by its name, in whatever it would be a pattern. */
+static const struct { const char *path; unsigned files; } in_folders[] = {
+    { "d [1]/*.npy", 2 }, { "d [1]/[a-b].npy", 2 }, { "d [1]/{b,c}.npy", 1 }, { "d [1]/%d.npy", 1 }, { "{a,b}/*.npy", 1 },
+    { "d [1]/e?/*.npy", 1 }, { "?/*.npy", 1 }, { "[d]*/*.npy", 2 }, { "d [1]/?.{npy,raw}", 3 },
+};
+
+TEST_EACH(folders_like_patterns, in_folders)
+{
+    static const char *const folders[] = { "d [1]", "{a,b}", "d [1]/e?", "1", "a", "d 1" };
+    static const char *const files[] = { "d [1]/a.npy", "d [1]/b.npy", "{a,b}/c.npy", "d [1]/e?/d.npy", "1/e.npy" };
+    char y[300];
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        mkdir(io_path(folders[i], (char[600]){ 0 }), 0777);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        io_count_npy(files[i], U8(2, 4), 0);
+    if (strstr(in_folders[_i].path, "%d") || in_folders[_i].files == 3)
+        io_count_npy("d [1]/7.npy", U8(2, 4), 0);
+    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [2, 4]}}\nstages:\n  - {use: read, path: '%s', out: x}\n"
+                                   "  - {use: discard}\n", in_folders[_i].path)), in_folders[_i].files);
+}
+
 TEST(numbered)
 {
     char y[100];

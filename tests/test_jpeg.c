@@ -7,6 +7,7 @@
 #include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
+#define STRICT(path) "stages:\n  - {use: read, path: " path ", strict: true}\n" DISCARD
 #define READ(path) "stages:\n  - {use: read, path: " path "}\n" DISCARD
 
 /* Copies a file of tests/data into the test's folder; its size. */
@@ -27,7 +28,7 @@ static const char *const pictures[] = {
     "rgb420_3x17", "rgb420_19x33", "rgb422_1x1", "rgb422_1x7", "rgb422_17x3", "rgb422_3x17", "rgb422_19x33",
     "rgb444_1x1", "rgb444_1x7", "rgb444_17x3", "rgb444_3x17", "rgb444_19x33", "progressive", "progressive_gray",
     "restarts", "optimized", "as_rgb", "profile", "arithmetic", "orient1", "orient2", "orient3", "orient4", "orient5",
-    "orient6", "orient7", "orient8", "orient6_big_endian_gray",
+    "orient6", "orient7", "orient8", "orient6_big_endian_gray", "cmyk", "ycck",
 };
 
 TEST_EACH(picture, pictures)
@@ -158,21 +159,90 @@ TEST_EACH(cut_off, to_break)
     char *file = pipe_read(io_dir, "a.jpg", &n);
     for (size_t k = 0; k < n; k += k < 30 || k > n - 30 ? 1 : 13) {
         pipe_file(io_dir, "b.jpg", file, k);
-        io_fails(READ("'?.jpg'"), 1, !k ? "b.jpg' is empty" : k < 3 ? "b.jpg' is not a JPEG file" : "b.jpg' ");
+        io_fails(STRICT("'?.jpg'"), 1, !k ? "b.jpg' is empty" : k < 3 ? "b.jpg' is not a JPEG file" : "b.jpg' ");
     }
     for (size_t part = 1; part < 8; part++) {
         pipe_file(io_dir, "b.jpg", file, n * part / 8);
-        io_fails(READ("'?.jpg'"), 1, "frame 1: '");
+        io_fails(STRICT("'?.jpg'"), 1, "frame 1: '");
     }
     pipe_file(io_dir, "b.jpg", file, n - 2);       /* all but its end */
-    io_fails(READ("'?.jpg'"), 1, "b.jpg' is cut off: its picture goes on after ");
+    io_fails(STRICT("'?.jpg'"), 1, "b.jpg' is cut off: its picture goes on after ");
     free(file);
-    pipe_result r = io_go(TEXT(y, "on_error: drop\nstages:\n  - {use: read, path: '?.jpg'}\n"
+    pipe_result r = io_go(TEXT(y, "on_error: drop\nstages:\n  - {use: read, path: '?.jpg', strict: true}\n"
                                "  - {use: write, path: 'out/%%d.jpg'}\n"));
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_uint_eq(r.account[0].failed, 1);
     ck_assert_uint_eq(r.account[0].out, 1);
     ck_assert_int_eq(io_files("out"), 1);
+}
+
+/* Bytes that are put at a place from a marker on, or before it, or so many cut off at the end. `rows`: those that are as
+ * in the whole file, of a picture that is made, with a warning, unless it is to be strict; 0: it is an error anyhow. */
+static const struct { const char *from; int marker, at; const char *put; int n, cut, rows; const char *says; } faults[] = {
+    { "rgb420_19x33", 0xda, -1, "\0\0\0\0\0", 5, 0, 19, "has a fault, and its picture is whole: bytes between its parts" },
+    { "rgb420_19x33", 0xc4, -1, "abc", 3, 0, 19, "has bytes between its parts that mean nothing; if they are of a table, its" },
+    { "rgb420_19x33", 0xdb, -1, "\0\0\0\0\0", 5, 0, 19, "has a fault, and its picture is whole: bytes between its parts" },
+    { "orient1", 0xe1, -1, "\0", 1, 0, 19, "has a fault, and its picture is whole: bytes between its parts" },
+    { "rgb420_19x33", 0xd9, -1, "\0\0\0\0\0\0\0\0\0\0\0\0", 12, 0, 19, "has a fault, and its picture is whole: bytes between" },
+    { "rgb420_19x33", 0xda, 11, "\0\0\0", 3, 0, 19, "has a fault, and its picture is whole: its scan says" },
+    { "rgb420_19x33", 0, 0, NULL, 0, 2, 19, "is cut off behind its picture, or within its last pixels" },
+    { "rgb420_19x33", 0, 0, NULL, 0, 5, 15, "is cut off: of its last 4 rows of 19 not all is in the file" },
+    { "gray_19x33", 0, 0, NULL, 0, 3, 16, "is cut off: of its last 3 rows of 19 not all is in the file" },
+    { "rgb444_17x3", 0, 0, NULL, 0, 3, 16, "is cut off: of its last 1 row of 17 not all is in the file" },
+    { "progressive", 0, 0, NULL, 0, 2, 19, "is cut off behind its picture, or within its last pixels" },
+    { "rgb420_19x33", 0, 0, NULL, 0, 160, 0, "is cut off: its picture goes on after" },
+    { "progressive", 0, 0, NULL, 0, 3, 0, "is cut off: its picture goes on after" },
+    { "progressive", 0, 0, NULL, 0, 30, 0, "is cut off: its picture goes on after" },
+    { "arithmetic", 0, 0, NULL, 0, 2, 0, "is cut off: its picture goes on after" },
+    { "rgb420_19x33", 0xd9, -1, "0123456789ab", 12, 0, 0, "extraneous bytes before marker 0xd9" },
+    { "rgb420_19x33", 0xdb, 0, "\x7f", 1, 0, 0, "is a broken JPEG file: " },
+    { "rgb420_19x33", 0xc4, 0, "\x7f", 1, 0, 0, "is a broken JPEG file: " },
+    { "rgb420_19x33", 0xc4, 1, "\0", 1, 0, 0, "is a broken JPEG file: " },
+    { "restarts", 0xdd, 0, "\x7f", 1, 0, 0, "is a broken JPEG file: " },
+    { "restarts", 0xd0, 0, "\x7f", 1, 0, 0, "is a broken JPEG file: " },
+    { "orient6", 0xe1, 0, "\x7f", 1, 0, 0, "is a broken JPEG file: " },
+    { "rgb420_19x33", 0xc0, 0, "\x7f", 1, 0, 0, "is a JPEG file with a broken header" },
+};
+
+TEST_EACH(with_faults, faults)
+{
+    char y[600], name[50], changed[20000];
+    size_t n, size, whole;
+    char *file = pipe_read("tests/data/jpeg", TEXT(name, "%s.jpg", faults[_i].from), &n), *at = file + n;
+    for (char *p = file; at == file + n && faults[_i].marker && p + 1 < file + n; p++)
+        at = p[0] == '\xff' && (unsigned char)p[1] == faults[_i].marker ? p : at;
+    size_t before = (size_t)(at - file), insert = faults[_i].at < 0 ? (size_t)faults[_i].n : 0;
+    ck_assert(n + insert < sizeof changed);
+    memcpy(changed, file, before), memcpy(changed + before + insert, at, n - before);
+    if (faults[_i].n)
+        memcpy(changed + before + (insert ? 0 : faults[_i].at), faults[_i].put, (size_t)faults[_i].n);
+    free(file);
+    pipe_file(io_dir, "a.jpg", changed, n + insert - (size_t)faults[_i].cut);
+    pipe_result r = io_go(STRICT("a.jpg"));
+    ck_assert(r.errs.failed && strstr(r.errs.e[0].msg, "a.jpg' is "));
+    r = io_go("stages:\n  - {use: read, path: a.jpg}\n  - {use: write, path: a.npy}\n");
+    ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, faults[_i].says), "%s", r.errs.n ? r.errs.e[0].msg : "no word");
+    ck_assert_int_eq(r.outcome, faults[_i].rows ? GP_DONE : GP_ERROR);
+    if (!faults[_i].rows)
+        return;
+    ck_assert(r.account[0].out == 1 && r.account[0].faulty == 1);
+    char *made = pipe_read(io_dir, "a.npy", &size);
+    char *as = pipe_read("tests/data/jpeg", TEXT(y, "%s.npy", faults[_i].from), &whole);
+    ck_assert_uint_eq(size, whole);
+    const int rows = faults[_i].from[0] == 'r' && faults[_i].from[3] == '4' && faults[_i].from[4] == '4' ? 17 : 19;
+    ck_assert(!memcmp(made, as, 128 + (size - 128) / (size_t)rows * (size_t)faults[_i].rows));
+    free(made), free(as);
+}
+
+/* What is coded ends too early, but the file does not: something before is damaged. */
+TEST(ends_early)
+{
+    size_t n;
+    char *file = pipe_read("tests/data/jpeg", "rgb420_19x33.jpg", &n);
+    memcpy(file + n - 8, "\xff\xd9", 2);
+    pipe_file(io_dir, "a.jpg", file, n - 6);
+    free(file);
+    io_fails(READ("a.jpg"), 1, "a.jpg' is a broken JPEG file: Corrupt JPEG data: premature end of data segment");
 }
 
 /* Bytes that are wrong: a picture or an error, and never a crash. */
@@ -198,7 +268,6 @@ TEST_EACH(changed, to_break)
 
 /* Bytes that are put at `at` of a picture, and what is said. */
 static const struct { const char *from; int at; const char *bytes, *text; } patched[] = {
-    { "cmyk", 0, "\xff", "is a JPEG file of 4 colors (CMYK), of which gpipe reads gray and RGB" },
     { "scans", 0, "\xff", "is a JPEG file of more than 500 scans" },
     { "gray_1x7", 0, "\xfe", "is not a JPEG file" },
     { "gray_1x7", 93, "\x0c", "is a JPEG file of 12 bits" },

@@ -65,6 +65,13 @@ static const struct {
     { "one that is dropped", CUT("") "  - {use: transpose}\n" END "on_error: drop\n", SILENT },
     { "one that can be partial",
       CUT("") SCALE "  - {use: transpose, axes: [0, 1]}\n  - {use: reduce, op: sum, axes: [1]}\n" END, SILENT },
+    { "lengths", "buffers: {g: {dtype: u8, shape: [8]}, h: {like: g}}\nstages:\n  - {use: generate, frames: 10, out: g}\n"
+      "  - {name: b, use: generate, frames: 7, out: h}\n  - {use: expr, expr: a + b, in: {a: g, b: h}}\n  - {use: discard}\n",
+      "stage 'expr' joins 'h', which has 7 frames, with 'g', which has 10: the run ends with an error there; give both as many: "
+      "by 'frames', or files (lint: lengths)", AT(5, 11, 4) },
+    { "lengths of groups", "buffers: {g: {dtype: u8, shape: [8]}, h: {dtype: u8, shape: [2, 8]}}\nstages:\n"
+      "  - {use: generate, frames: 14, out: g}\n  - {use: group, frames: 2}\n  - {name: b, use: generate, frames: 7, out: h}\n"
+      "  - {use: expr, expr: a + b, in: {a: group, b: h}}\n  - {use: discard}\n", SILENT },
     { "depth 1 for all, said once", "depth: 1\n" LARGE SCALE END,
       "buffer 'g' has depth 1, so stages 'generate' and 'scale' take turns; depth: 3 lets them "
       "work at once (lint: depth)", AT(1, 8, 1) },

@@ -29,7 +29,10 @@ TEST_LOOP(there_and_back, 0, SIZES * KINDS)
     free(file);
 }
 
-static const char *const others[] = { "comments.pgm", "twelve.pgm", "seven.ppm", "big_endian.pfm" };
+static const char *const others[] = {
+    "comments.pgm", "twelve.pgm", "seven.ppm", "big_endian.pfm", "text_bits.pbm", "text_rows.pbm", "text.pgm", "text16.pgm", "text_rgb.ppm",
+    "bits_1x1.pbm", "bits_1x7.pbm", "bits_17x3.pbm", "bits_5x17.pbm", "gray.pam", "rgb16.pam", "alpha.pam", "gray_alpha.pam",
+};
 
 TEST_EACH(read_otherwise, others)
 {
@@ -72,9 +75,12 @@ static const struct { const char *name, *text, *said; } broken[] = {
     { "a.pgm", "P5 2147483648 1 255 ", "is a PNM file with a broken header" },
     { "a.pgm", "P5 99999999999999999999999999999999999999999999 1 255 ", "is a PNM file with a broken header" },
     { "a.pgm", "P5 2147483647 2147483647 65535 ", "pixels, which is more than 1 TiB" },
-    { "a.pgm", "P2 1 1 255 7", "is a PNM file of text (P2), of which gpipe reads binary PGM (P5) and PPM (P6)" },
-    { "a.pgm", "P4 1 1 7", "is a PNM file of bits (P4)" },
-    { "a.pgm", "P7\nWIDTH 1\n", "is not a PNM file" },
+    { "a.pgm", "P8 1 1 255 7", "is not a PNM file" },
+    { "a.pgm", "P2 1 1 65536 7", "is a PNM file with a broken header" },
+    { "a.pbm", "P4 1 ", "is cut off within its header" },
+    { "a.pam", "P7\nWIDTH 1\n", "is cut off within its header" },
+    { "a.pam", "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 5\nMAXVAL 1\nENDHDR\n12345", "is a PNM file with a broken header" },
+    { "a.pam", "P7\nWIDTH 1\nDEPTH 1\nMAXVAL 1\nENDHDR\n1", "is a PNM file with a broken header" },
     { "a.pfm", "", "is empty" },
     { "a.pfm", "PG 1 1 1 abcd", "is not a PFM file" },
     { "a.pfm", "Pf 1 1 0 abcd", "is a PFM file with a broken header" },
@@ -92,8 +98,23 @@ TEST_EACH(not_read, broken)
     io_fails(TEXT(y, "stages:\n  - {use: read, path: %s}\n" DISCARD, broken[_i].name), 3, broken[_i].said);
 }
 
+static const struct { const char *text, *said; } texts[] = {
+    { "P2 2 1 7 3", "is cut off: it has 1 of 2 numbers" }, { "P2 2 1 7 3 8", "is damaged: '8' is not a number from 0 to 7" },
+    { "P2 2 1 7 3 x ", "is damaged: 'x' is not" }, { "P2 2 1 7 -1 1", "is damaged: '-1' is not" },
+    { "P1 2 1 1", "is cut off: it has 1 of 2 numbers" }, { "P1 2 1 12", "is damaged: '2' is not" },
+    { "P3 1 1 9 1 2", "is cut off: it has 2 of 3 numbers" },
+    { "P7\nWIDTH 2\nHEIGHT 1\nDEPTH 1\nMAXVAL 1\nENDHDR\n1", "is cut off: 1 more bytes expected" },
+};
+
+TEST_EACH(texts_not_read, texts)
+{
+    pipe_text(io_dir, "a.pnm", texts[_i].text);
+    io_fails("stages:\n  - {use: read, path: a.pnm}\n" DISCARD, 1, texts[_i].said);
+}
+
 static const struct { const char *name, *head; int data; } cut[] = {
     { "pgm", "P5 7 5 255\n", 35 }, { "ppm", "P6\n7 5\n300\n", 210 }, { "pfm", "PF 7 5 1.0\n", 420 },
+    { "pbm", "P4 9 17\n", 34 },
 };
 
 /* Cut off anywhere it is an error, which says how much is missing. */
@@ -124,6 +145,7 @@ static const struct { const char *type, *path, *text; } refused[] = {
     { "dtype: u8, shape: [2, 3, 2]", "x.pnm", "PNM holds frames of shape [H, W] or [H, W, 1 or 3]" },
     { "dtype: u8, shape: [2, 3, 3]", "x.pgm", "PGM is gray: name it .ppm" },
     { "dtype: u8, shape: [2, 3]", "x.ppm", "PPM is RGB: name it .pgm" },
+    { "dtype: u8, shape: [2, 3]", "x.pbm", "PBM and PAM are read, and not written: name it .pgm" },
     { "dtype: f64, shape: [2, 3]", "x.pfm", "PFM holds f32: put a 'cast'" },
     { "dtype: f32, shape: [6]", "x.pfm", "PFM holds frames of shape" },
 };

@@ -291,8 +291,56 @@ TEST_EACH(cut_off, cut)
     const char *as = strrchr(cut[_i].file, '.');
     pipe_file(io_dir, TEXT(y, "a%s", as), all, cut[_i].bytes);
     free(all);
-    io_fails(TEXT(y, "buffers: {x: {shape: [100, %d]}}\nstages:\n  - {use: read, path: a%s, out: x}\n" DISCARD,
+    io_fails(TEXT(y, "buffers: {x: {shape: [100, %d]}}\nstages:\n  - {use: read, path: a%s, strict: true, out: x}\n" DISCARD,
                   strstr(as, "flac") ? 5 : 2, as), cut[_i].code, cut[_i].said);
+}
+
+/* The header has this size of the data, and the file so many bytes: all rows that are there are read, with a warning. */
+static const struct { const char *file; uint32_t says; size_t bytes; int rows; const char *said; } sizes[] = {
+    { "i16.wav", 1200, 1243, 299, "a.wav' is cut off: its header says 1200 bytes of data, 1199 are there" },
+    { "i16.wav", 1200, 848, 201, "a.wav' is cut off: its header says 1200 bytes of data, 804 are there" },
+    { "i16.wav", 4000, 1244, 300, "a.wav' is cut off: its header says 4000 bytes of data, 1200 are there" },
+    { "i16.wav", 0, 1244, 300, "a.wav' says that it holds no data, and 1200 bytes follow: it was never finished" },
+    { "i16.wav", UINT32_MAX, 1244, 300, NULL },
+};
+
+TEST_EACH(wrong_sizes, sizes)
+{
+    size_t n, made, whole;
+    char *all = pipe_read("tests/data/sound", sizes[_i].file, &n), y[700];
+    memcpy(all + 40, &sizes[_i].says, 4);
+    pipe_file(io_dir, "a.wav", all, sizes[_i].bytes);
+    for (int strict = 0; strict < 2; strict++) {
+        TEXT(y, "buffers: {x: {shape: [100, 2]}}\nstages:\n  - {use: read, path: a.wav, strict: %s, out: x}\n"
+             "  - {use: write, path: a.raw}\n", strict ? "true" : "false");
+        if (strict && sizes[_i].said) {
+            io_fails(y, 3, sizes[_i].said);
+            continue;
+        }
+        pipe_result r = io_go(y);
+        ck_assert_int_eq(r.outcome, GP_DONE);
+        ck_assert_uint_eq(r.account[0].faulty, sizes[_i].said != NULL);
+        ck_assert_msg(!sizes[_i].said || strstr(r.errs.e[0].msg, sizes[_i].said), "%s", r.errs.e[0].msg);
+        char *raw = pipe_read(io_dir, "a.raw", &made), *npy = pipe_read("tests/data/sound", "i16.npy", &whole);
+        ck_assert_uint_eq(made, 4 * (size_t)sizes[_i].rows);
+        ck_assert_mem_eq(raw, npy + whole - 1200, made);
+        free(raw), free(npy);
+    }
+    free(all);
+}
+
+/* What is coded in blocks is not read where a part is missing. */
+TEST(cut_adpcm)
+{
+    static const char head[] = "RIFF\x7c\0\0\0WAVEfmt \x14\0\0\0\x11\0\1\0\x40\x1f\0\0\x50\x11\0\0\x24\0\4\0\2\0\x41\0"
+                               "fact\4\0\0\0\x82\0\0\0data\x48\0\0\0";
+    static const char run[] = "buffers: {x: {shape: [65]}}\nstages:\n  - {use: read, path: a.wav, out: x}\n" DISCARD;
+    char file[sizeof head - 1 + 72] = { 0 };
+    memcpy(file, head, sizeof head - 1);
+    pipe_file(io_dir, "a.wav", file, sizeof file);
+    ck_assert_uint_eq(io_runs(run), 2);
+    pipe_file(io_dir, "a.wav", file, sizeof file - 20);
+    io_fails(run, 3, "a.wav' is cut off: its header says 72 bytes of data, 52 are there");
 }
 
 /* One error, not one for each frame of what is not there. */
@@ -400,9 +448,6 @@ TEST(unfinished)
     static const char run[] = "buffers: {x: {shape: [100, 2]}}\nstages:\n  - {use: read, path: a.wav, out: x}\n" DISCARD;
     size_t n;
     char *all = pipe_read("tests/data/sound", "i16.wav", &n), *more = calloc(1, n + 20);
-    memset(all + 40, 0, 4);
-    pipe_file(io_dir, "a.wav", all, n);
-    io_fails(run, 3, "says that it holds no data, and 1200 bytes follow");
     memcpy(more, "ID3\3\0\0\0\0\0\12", 10), memcpy(more + 20, all, n);
     pipe_file(io_dir, "a.wav", more, n + 20);
     io_fails(run, 3, "");

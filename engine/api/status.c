@@ -21,7 +21,7 @@ int gp_accounts(const gp_pipeline *p, gp_account *out, int max)
         gp_account a = { .source = p->graph->stage[l->source].name, .block = l->most };
         uint64_t lost = atomic_load(&l->lost);
         a.out = atomic_load(&l->out), a.dropped = atomic_load(&l->dropped) + lost;
-        a.failed = atomic_load(&l->failed);
+        a.failed = atomic_load(&l->failed), a.faulty = atomic_load(&l->faulty);
         a.in = atomic_load(&l->in) + lost; /* last: it is the largest */
         a.cancelled = a.in - a.out - a.dropped - a.failed;
         out[i] = a;

@@ -78,7 +78,7 @@ static bool string(scan *s, char *out, size_t cap)
     return true;
 }
 
-static bool parse_descr(scan *s, gp_type *t)
+static bool parse_descr(scan *s, gp_type *t, bool *big)
 {
     char d[32];
     blank(s);
@@ -105,7 +105,10 @@ static bool parse_descr(scan *s, gp_type *t)
              : what ? fail(s->err, "holds %s, which gpipe has no type for", what)
                     : fail(s->err, "has element type '%.31s', which gpipe does not have", d);
     }
-    if (d[0] == '>' && gp_dtype_size(t->dtype) > 1)
+    bool swapped = d[0] == '>' && gp_dtype_size(t->dtype) > 1;
+    if (big)
+        *big = swapped;
+    else if (swapped)
         return fail(s->err, "is big-endian ('%.31s'): save it with .astype('<%.30s')", d, code);
     return true;
 }
@@ -151,6 +154,12 @@ static bool check_size(const gp_type *t, char *err)
 bool gp_npy_parse(const char *head, size_t n, gp_type *type, size_t *data_offset,
                   bool *fortran, char err[160])
 {
+    return gp_npy_parse_any(head, n, type, data_offset, fortran, NULL, err);
+}
+
+bool gp_npy_parse_any(const char *head, size_t n, gp_type *type, size_t *data_offset,
+                      bool *fortran, bool *big, char err[160])
+{
     const unsigned char *u = (const unsigned char *)head;
     if (n < sizeof magic || memcmp(head, magic, sizeof magic))
         return fail(err, "is not a .npy file");
@@ -183,7 +192,7 @@ bool gp_npy_parse(const char *head, size_t n, gp_type *type, size_t *data_offset
         if (!bit || seen & bit)
             return bad(&s, "it has an unknown or repeated key");
         seen |= bit;
-        if (bit == DESCR && !parse_descr(&s, &t))
+        if (bit == DESCR && !parse_descr(&s, &t, big))
             return false;
         if (bit == SHAPE && !parse_shape(&s, &t))
             return false;

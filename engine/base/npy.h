@@ -17,6 +17,9 @@ enum { GP_NPY_HEADER_MAX = 512 };  /* room for any header gp_npy_header makes */
  * continues after the file's name: "'x.npy' is big-endian, ...". */
 bool gp_npy_parse(const char *head, size_t n, gp_type *type, size_t *data_offset,
                   bool *fortran, char err[160]);
+/* The same, but big-endian elements are no error: whether they are, is in *big. */
+bool gp_npy_parse_any(const char *head, size_t n, gp_type *type, size_t *data_offset,
+                      bool *fortran, bool *big, char err[160]);
 
 /* Writes a header for a row-major array. Its length, a multiple of 64, does not
  * depend on dim[0], so that it can be written again in place when the number of

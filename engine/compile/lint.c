@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/plural.h"
+#include "compile/firing.h"
 #include "compile/loop.h"
 #include "compile/plan.h"
 #include "compile/resolve.h"
@@ -478,6 +479,38 @@ static void lint_tail(linting *l)
     }
 }
 
+/* A join ends where an input does, and that another goes on is an error of the run. */
+static void lint_lengths(linting *l)
+{
+    const gp_graph *g = l->g;
+    gp_arena a = { 0 };
+    int64_t *made = GP_NEW(&a, int64_t, g->nstages);   /* frames; -1: it is not known */
+    for (int v = 0; v < g->nstages; v++) {
+        const gp_stage *st = &g->stage[v];
+        int64_t least = st->nin || st->endless || !st->known.frames ? -1 : st->known.frames, most = -1;
+        int few = -1, many = -1;
+        bool all = !gp_is_carry(st);
+        for (int i = 0; i < st->nin && all; i++) {
+            const gp_buffer *b = st->in[i] < 0 ? NULL : &g->buffer[st->in[i]];
+            if (!b || b->producer.stage < 0)
+                continue;
+            int64_t n = made[b->producer.stage];
+            all = n >= 0 && !b->follows && !b->carried;
+            n = all ? (int64_t)gp_firings_in_all(&st->regroup, (uint64_t)n) : -1;
+            if (few < 0 || n < least)
+                least = n, few = st->in[i];
+            if (many < 0 || n > most)
+                most = n, many = st->in[i];
+        }
+        made[v] = !all || least < 0 ? -1 : (int64_t)gp_frames_in_all(&st->regroup, (uint64_t)least);
+        if (all && least < most)
+            warn(l, st->at, "stage '%s' joins '%s', which has %lld frame%s, with '%s', which has %lld: the run ends with an error "
+                 "there", st->name, g->buffer[few].name, (long long)least, gp_plural(least), g->buffer[many].name,
+                 (long long)most);
+    }
+    gp_arena_free(&a);
+}
+
 /* How many frames reach it, if all its sources say how many they make; else -1. */
 static int64_t frames_of(const linting *l, const gp_stage *st)
 {
@@ -584,6 +617,7 @@ static const lint lints[] = {
     { "rate", lint_rate, "so they wait for each other: give both one rate" },
     { "tail", lint_tail, "give frames a number of rows that divides those of the file, or leave the last out: 'frames' of "
       "its source, or on_error: drop" },
+    { "lengths", lint_lengths, "give both as many: by 'frames', or files" },
     { "numbers", lint_numbers, "if equal numbers belong together, move away those that the other lacks" },
 };
 

@@ -105,6 +105,25 @@ static char *any_number(gp_arena *a, const char *pattern)
     return out;
 }
 
+/* A folder that is there is meant by its name, whatever characters that has: they are escaped. */
+static const char *by_folder(gp_arena *a, const char *pattern)
+{
+    char *out = gp_alloc(a, 2 * strlen(pattern) + 1), *folder = gp_strdup(a, pattern), *o = out;
+    const char *from = pattern;
+    struct stat st;
+    for (char *slash = folder; (slash = strchr(slash, '/')); *slash++ = '/') {
+        *slash = 0;
+        bool is_there = slash == folder || (!stat(folder, &st) && S_ISDIR(st.st_mode));
+        if (!is_there)
+            break;
+        for (; from < pattern + (slash - folder); *o++ = *from++)
+            if (strchr("*?[\\{,}", *from))
+                *o++ = '\\';
+    }
+    strcpy(o, from);
+    return out;
+}
+
 struct numbered { uint64_t number; const char *path; };
 
 static int by_number(const void *a, const void *b)
@@ -201,7 +220,8 @@ static void close_folder(void *folder)
 /* As glob(), until x->left names were seen; then x->cut. */
 static int bounded_glob(const char *pattern, gp_probed *x, glob_t *g)
 {
-    int flags = GLOB_NOSORT | (pattern == x->path && gp_path_has_choice(pattern) ? GLOB_BRACE : 0);   /* beside a number: none */
+    bool choice = !gp_path_has_number(x->path) && gp_path_has_choice(pattern);         /* beside a number: none */
+    int flags = GLOB_NOSORT | (choice ? GLOB_BRACE : 0);
     if (!x->most)
         return glob(pattern, flags, is_short, g);
     g->gl_opendir = open_folder, g->gl_readdir = next_name, g->gl_closedir = close_folder;
@@ -249,7 +269,7 @@ static void look_at_glob(gp_arena *a, gp_probed *x)
     const char *pattern = x->path;
     struct list l = {0};
     bool numbered = gp_path_has_number(pattern);
-    list_matches(a, numbered ? any_number(a, pattern) : pattern, x, &l);
+    list_matches(a, numbered ? any_number(a, pattern) : by_folder(a, pattern), x, &l);
     if (l.n > 1)
         qsort(l.path, (size_t)l.n, sizeof *l.path, by_name);
     l.n = without_twins(l.path, l.n);

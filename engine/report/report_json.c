@@ -125,6 +125,7 @@ void gp_accounts_json(gp_json *j, const gp_account *a, int n, const char *left)
         gp_json_size(j, "dropped", a[i].dropped);
         gp_json_size(j, "failed", a[i].failed);
         gp_json_size(j, left, a[i].cancelled);
+        gp_json_size(j, "faulty", a[i].faulty);
         gp_json_close(j, '}');
     }
 }

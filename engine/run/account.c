@@ -126,6 +126,7 @@ void gp_account_take(gp_accountrt *l, gp_accountrt *from)
     atomic_store(&l->dropped, atomic_load(&from->dropped));
     atomic_store(&l->failed, atomic_load(&from->failed));
     atomic_store(&l->lost, atomic_load(&from->lost));
+    atomic_store(&l->faulty, atomic_load(&from->faulty));
 }
 
 void gp_account_fini(gp_accountrt *l)

@@ -625,6 +625,14 @@ void gp_source_came(gp_call *c, const gp_frame *f, int64_t t_ns)
     wv->age[f - wv->frame].born_ns = t_ns;
 }
 
+void gp_frame_faulty(gp_call *c)
+{
+    const gp_threadrt *t = c->ctx;
+    for (int i = 0; i < t->run->naccounts; i++)
+        if (gp_comes_from(t->actor->stage, t->run->account[i].source))
+            atomic_fetch_add(&t->run->account[i].faulty, 1);
+}
+
 void gp_working_on(gp_call *c, uint64_t index)
 {
     gp_threadrt *t = c->ctx;

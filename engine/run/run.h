@@ -320,6 +320,7 @@ typedef struct gp_accountrt {
     bool closed;               /* nothing is counted any more */
     _Atomic uint64_t in, out, dropped, failed;
     _Atomic uint64_t lost;     /* came and were dropped before they had a number: in none of these */
+    _Atomic uint64_t faulty;   /* beside these, see gp_frame_faulty() */
 } gp_accountrt;
 
 /* Does source stage `source` feed this stage? */

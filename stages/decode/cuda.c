@@ -2,7 +2,7 @@
  *
  * A worker has several frames and gives them to nvJPEG as one batch. What its batches do not take, as progressive
  * files, it decodes one by one with a CPU's help; and what nvJPEG does not decode as libjpeg does (files of arithmetic
- * codes, whose colors are RGB, or that are not JPEG), or is gray and becomes RGB, the CPU's decoder does, whose picture
+ * codes, whose colors are RGB or CMYK, that have faults, or are not JPEG), or is gray and becomes RGB, the CPU's decoder does, whose picture
  * is copied. What is to be turned is decoded aside, and then put where it belongs by a kernel; there is room for a few
  * of them in a batch. Which of them a file goes to follows from its bytes alone, never from what is beside it in a
  * batch: so the pictures do not depend on workers and depths. A batch that fails is done again one by one, to find out
@@ -157,7 +157,7 @@ static bool look(decoder *d, worker *w, gp_frame *f, int i, char why[GP_WHY])
             return false;
     } else if (!gp_jpeg_look(file, n, &d->o->how, is, why)) {
         return false;
-    } else if (is->huffman && !is->rgb && is->stored.ndim == is->type.ndim && !l->parse(d->batches, file, n, w->parser)
+    } else if (is->plain && is->huffman && !is->rgb && is->stored.ndim == is->type.ndim && !l->parse(d->batches, file, n, w->parser)
                && !l->size(w->parser, &width, &height) && !l->colors(w->parser, &colors)) {
         bool same = height == is->stored.dim[0] && width == is->stored.dim[1] && colors == (is->stored.ndim == 3 ? 3 : 1);
         if (!same)

@@ -65,15 +65,17 @@ bool gp_cut_npy(gp_cut *c, const void *head, size_t n, int64_t size, const gp_ty
 {
     gp_type t;
     size_t data;
-    bool fortran;
-    if (!gp_npy_parse(head, n, &t, &data, &fortran, err))
+    bool fortran, big = false;
+    if (!gp_npy_parse_any(head, n, &t, &data, &fortran, how->any_order ? &big : NULL, err))
         return false;
-    if (fortran && t.ndim > 1)
+    fortran &= t.ndim > 1;
+    if (fortran && !how->any_order)
         return gp_why(err, "is in column-major (Fortran) order: save its "
                            "numpy.ascontiguousarray");
     if (!gp_cut_type(c, &t, frame, err))
         return false;
-    c->data = (int64_t)data;
+    c->data = (int64_t)data, c->swap = big;
+    c->columns = fortran ? t : (gp_type){ 0 };
     int64_t bytes = (int64_t)gp_bytes(&t), found = size - c->data;
     if (found < bytes)
         return gp_why(err, "is cut off: its header says %lld bytes of data, %lld are there",
@@ -108,6 +110,32 @@ bool gp_cut_frame(const gp_cut *c, int64_t i, int64_t *at, int64_t *rows)
         return false;
     *rows = left < c->frame_rows ? left : c->frame_rows;
     *at = c->data + i * (c->skip + c->frame_rows * c->row_bytes) + c->skip;
+    return true;
+}
+
+bool gp_cut_columns(const gp_type *array, int64_t first, int64_t n, void *to,
+                    bool (*get)(void *user, int64_t at, void *to, size_t n), void *user)
+{
+    enum { CHUNK = 1 << 16 };
+    unsigned char chunk[CHUNK];
+    const int64_t size = (int64_t)gp_dtype_size(array->dtype), height = array->dim[0], most = CHUNK / size;
+    const int64_t columns = height ? gp_count(array) / height : 0;
+    for (int64_t column = 0, all; column < columns; column += all) {
+        all = n <= most && height <= most ? (most - n) / height + 1 : 1;       /* that are read at once */
+        all = all < columns - column ? all : columns - column;
+        for (int64_t done = 0, k; done < n; done += k) {
+            k = n - done < most ? n - done : most;
+            if (!get(user, (first + done + height * column) * size, chunk, (size_t)((height * (all - 1) + k) * size)))
+                return false;
+            for (int64_t i = 0; i < all; i++) {
+                int64_t place = 0, rest = column + i, step = columns;
+                for (int d = 1; d < array->ndim; rest /= array->dim[d++])
+                    step /= array->dim[d], place += rest % array->dim[d] * step;
+                for (int64_t row = 0; row < k; row++)
+                    memcpy((char *)to + ((done + row) * columns + place) * size, chunk + (i * height + row) * size, (size_t)size);
+            }
+        }
+    }
     return true;
 }
 

@@ -14,11 +14,16 @@ typedef struct gp_cut {
     int64_t rows;          /* in the whole file */
     int64_t frame_rows;
     int64_t row_bytes;
+    gp_type columns;       /* of an array that is column-major: its type; else without axes */
+    bool swap;             /* its elements are big-endian */
 } gp_cut;
 
 /* What must be known of raw data. `ignore_tail`: bytes after the last whole row
  * (of a .npy: after its data) are no error. */
-typedef struct gp_cut_how { int64_t offset, skip; bool ignore_tail; } gp_cut_how;
+typedef struct gp_cut_how {
+    int64_t offset, skip;
+    bool ignore_tail, any_order;           /* .npy: column-major and big-endian arrays are no error */
+} gp_cut_how;
 
 /* Frames of type `frame` in a raw file of `size` bytes. */
 bool gp_cut_raw(gp_cut *c, int64_t size, const gp_type *frame, const gp_cut_how *how,
@@ -39,6 +44,10 @@ bool gp_cut_infer(gp_type *frame, const gp_type *array, bool whole, char err[GP_
 /* Where frame `i` of the file is: its offset and how many rows it has. False
  * past the last. */
 bool gp_cut_frame(const gp_cut *c, int64_t i, int64_t *at, int64_t *rows);
+
+/* Indices [first, first + n) of axis 0 of a column-major array, whose bytes get() reads from `at` on, as a row-major one. */
+bool gp_cut_columns(const gp_type *array, int64_t first, int64_t n, void *to,
+                    bool (*get)(void *user, int64_t at, void *to, size_t n), void *user);
 
 /* Turns big-endian elements into little-endian ones, in place. */
 void gp_swap(void *data, const gp_type *t);

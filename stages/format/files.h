@@ -15,7 +15,7 @@
 #define GP_PICTURES(X) \
     X(png, gp_png, ".png") \
     X(jpeg, gp_jpeg, ".jpg .jpeg") \
-    X(pnm, gp_pnm, ".pgm .ppm .pnm") \
+    X(pnm, gp_pnm, ".pgm .ppm .pnm .pbm .pam") \
     X(pfm, gp_pfm, ".pfm")
 #define GP_ROWS(X) \
     X(wav, gp_wav, ".wav .rf64") \
@@ -56,6 +56,9 @@ const struct gp_rowsfile *gp_rowsfile_of(gp_filetype as);
 const char *gp_filetype_word(gp_filetype as);
 /* Does the format take this option? */
 bool gp_filetype_takes(gp_filetype as, const char *option);
+
+#define GP_STRICT_HELP "faults of a file that its pixels or rows do not suffer from, and a cut that costs few rows of a JPEG, are " \
+                       "errors; else warnings, and the account has the frame as faulty"
 
 /* One more than the highest number that a file has whose path `pattern` makes (its last part
  * has the number, its folder none), but `start` at least. */

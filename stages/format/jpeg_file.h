@@ -3,21 +3,18 @@
 #define GP_JPEG_FILE_H
 
 #include "picture_file.h"
-
-/* Where pixel (0, 0) of the picture as stored goes, and how far from it those right of it and
- * below it, all in pixels. */
-typedef struct gp_jpeg_turn { ptrdiff_t origin, right, down; } gp_jpeg_turn;
+#include "turn.h"
 
 typedef struct gp_jpeg_is {
     gp_type stored, type;      /* as the pixels are stored; as the frame is, by gp_picfile_how */
     bool turned;               /* they are to be turned, or mirrored: */
-    gp_jpeg_turn turn;
+    gp_turn turn;
     bool huffman;              /* its codes are Huffman's, not arithmetic */
     bool rgb;                  /* three colors that are not YCbCr, by what libjpeg goes by */
-    bool ends;                 /* it has an end */
+    bool plain;                /* it is not CMYK, and no fault shows before what is coded and at its end */
 } gp_jpeg_is;
 
-/* Of a whole file; false, with what is wrong with it: it is none that gpipe reads, or cut off. */
+/* Of a whole file; false, with what is wrong with it: it is none that gpipe reads. */
 bool gp_jpeg_look(const void *file, size_t n, const gp_picfile_how *how, gp_jpeg_is *is, char err[GP_WHY]);
 
 #endif

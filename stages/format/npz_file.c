@@ -26,6 +26,7 @@ typedef struct bytes {
     const unsigned char *head;
     size_t n;
     int64_t size;
+    const gp_rows_head *more;  /* ... or what it gives of the file */
 } bytes;
 
 static bool get(const bytes *b, int64_t at, void *to, size_t n)
@@ -35,7 +36,7 @@ static bool get(const bytes *b, int64_t at, void *to, size_t n)
     if (b->fd >= 0)
         return gp_read_at(b->fd, to, n, at) == (int64_t)n;
     if (at + (int64_t)n > (int64_t)b->n)
-        return false;
+        return b->more && b->more->more && b->more->more(b->more->user, at, to, n) == (int64_t)n;
     memcpy(to, b->head + at, n);
     return true;
 }
@@ -197,7 +198,9 @@ typedef struct npz {
     int64_t data;              /* of the array, within the member */
     /* compressed: */
     z_stream z;
-    bool begun, broken;
+    bool begun, broken, swap;
+    bool columns;              /* it is column-major: */
+    unsigned char *all;        /* ... of one that is compressed, what is unpacked of it: all of it; NULL: not yet */
     int64_t at;                /* within the member: what was unpacked, */
     int64_t taken;             /* of how many packed bytes; */
     int64_t next;              /* the row that comes */
@@ -240,11 +243,10 @@ static bool take_header(npz *f, char err[GP_WHY])
     if (f->is.method == STORED ? !get(&f->from, f->is.data, f->room, n) : !unpack(f, f->room, n, err))
         return false;
     f->ready = n;
-    if (!gp_npy_parse((const char *)f->room, n, &f->rows.whole, &data, &fortran, err))
+    if (!gp_npy_parse_any((const char *)f->room, n, &f->rows.whole, &data, &fortran, &f->swap, err))
         return false;
     f->data = (int64_t)data, f->given = data;
-    if (fortran && f->rows.whole.ndim > 1)
-        return gp_why(err, "is in column-major (Fortran) order: save its numpy.ascontiguousarray");
+    f->columns = fortran && f->rows.whole.ndim > 1;
     int64_t want = (int64_t)gp_bytes(&f->rows.whole), there = f->is.size - f->data;
     return (want == there && (f->is.method != STORED || f->is.packed == f->is.size))
         || gp_why(err, "is damaged: its array has %lld bytes, and %lld are there", (long long)want, (long long)there);
@@ -257,6 +259,7 @@ static void npz_close(gp_rows *rows)
         inflateEnd(&f->z);
     for (int i = 0; i < GP_META_KEYS; i++)
         free(f->each[i]);
+    free(f->all);
     free(f);
 }
 
@@ -284,10 +287,10 @@ static npz *open_bytes(const bytes *from, const gp_rowsfile_how *how, bool *miss
 static bool npz_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
                      char err[GP_WHY])
 {
-    bytes from = { .fd = -1, .head = h->data, .n = h->n, .size = h->size };
+    bytes from = { .fd = -1, .head = h->data, .n = h->n, .size = h->size, .more = h };
     (void)dtype;
     *whole = (gp_type){ 0 };
-    if ((int64_t)h->n < h->size)       /* the list of members is at the end */
+    if ((int64_t)h->n < h->size && !h->more)   /* the list of members is at the end */
         return true;
     bool missing;
     npz *f = open_bytes(&from, how, &missing, err);
@@ -307,13 +310,40 @@ static bool next_bytes(npz *f, unsigned char *to, size_t n, char err[GP_WHY])
     return unpack(f, to + k, n - k, err);
 }
 
-static bool npz_read(gp_rows *rows, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY])
+static bool get_columns(void *user, int64_t at, void *to, size_t n)
 {
-    npz *f = (npz *)rows;
+    const npz *f = user;
+    errno = 0;
+    if (f->all)
+        memcpy(to, f->all + at, n);
+    return f->all || gp_read_at(f->from.fd, to, n, f->is.data + f->data + at) == (int64_t)n;
+}
+
+static bool read_columns(npz *f, int64_t first, int64_t n, void *to, char err[GP_WHY])
+{
+    size_t size = gp_bytes(&f->rows.whole);
+    if (f->rows.in_order && !f->all) {
+        gp_why(err, f->broken ? "is cut off or damaged" : "cannot be unpacked: " GP_WHY_MEMORY);
+        unsigned char *all = f->broken ? NULL : malloc(size + 1);
+        f->broken = !all || !next_bytes(f, all, size, err);
+        if (f->broken) {
+            free(all);
+            return false;
+        }
+        f->all = all;
+    }
+    return gp_cut_columns(&f->rows.whole, first, n, to, get_columns, f)
+        || gp_why(err, errno ? "cannot be read: %s" : "became shorter%.0s", gp_strerror(errno));
+}
+
+static bool read_rows(npz *f, int64_t first, int64_t n, void *to, char err[GP_WHY])
+{
+    const gp_rows *rows = &f->rows;
     gp_type row = rows->whole;
     row.dim[0] = 1;
     size_t size = gp_bytes(&row);
-    (void)own;
+    if (f->columns)
+        return read_columns(f, first, n, to, err);
     if (!rows->in_order) {
         int64_t at = f->is.data + f->data + first * (int64_t)size, want = n * (int64_t)size;
         int64_t got = gp_read_at(f->from.fd, to, (size_t)want, at);
@@ -325,6 +355,19 @@ static bool npz_read(gp_rows *rows, void **own, int64_t first, int64_t n, void *
     f->next += n;
     f->broken = !next_bytes(f, to, (size_t)n * size, err);
     return !f->broken;
+}
+
+static bool npz_read(gp_rows *rows, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY])
+{
+    npz *f = (npz *)rows;
+    gp_type part = rows->whole;
+    part.dim[0] = n;
+    (void)own;
+    if (!read_rows(f, first, n, to, err))
+        return false;
+    if (f->swap)
+        gp_swap(to, &part);
+    return true;
 }
 
 /* ---- numbers that travel with frames ---------------------------------- */

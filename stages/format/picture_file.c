@@ -123,6 +123,7 @@ bool gp_picfile_decode(const gp_picfile_how *how, const char *path, const void *
 {
     const gp_picfile *p = row_of(how, path, file, n);
     gp_type has;
+    *err = 0;
     if (how->colors == GP_COLORS_KEEP)
         return p->decode(file, n, how, type, frame, err);
     if (!p->head(file, n, how, &has, err))

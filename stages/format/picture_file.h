@@ -12,6 +12,7 @@
 /* What options say of pictures. */
 typedef struct gp_picfile_how {
     gp_filetype format;                /* GP_AUTO: as the file says */
+    bool strict;                       /* of a reader: faults are errors that no pixel suffers from, or few rows */
     bool keep_orientation;             /* pixels as they are stored, whatever side is said to be up */
     int colors;                        /* of a frame that is read, one of GP_COLORS */
     int halvings;                      /* of each side, while it is decoded: 0 to 3. Only formats that `shrink` */
@@ -37,7 +38,8 @@ typedef struct gp_picfile {
     /* The type of the frame that decode() makes of a file that begins with `head`; all that stands before the picture's
      * data has to be there. Its colors may be other ones than `how` says: they are converted. */
     bool (*head)(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY]);
-    /* A whole file of n bytes -> a frame of type `type`, as head() said. */
+    /* A whole file of n bytes -> a frame of type `type`, as head() said. True with a text in `err`, which was empty: a
+     * warning, of a fault of the file. */
     bool (*decode)(const void *file, size_t n, const gp_picfile_how *how, const gp_type *type, void *frame,
                    char err[GP_WHY]);
     /* Notes the numbers that a file says, which was decoded. NULL: there are none in such files. */

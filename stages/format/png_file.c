@@ -7,6 +7,7 @@
 #include <string.h>
 #include "png_file.h"
 #include "png_filter.h"
+#include "turn.h"
 
 static const unsigned char begin[16] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0, 0, 0, 13, 'I', 'H', 'D', 'R' };
 
@@ -48,23 +49,27 @@ bool gp_png_header_of(const void *file, size_t n, gp_png_header *h, char err[GP_
 
 static bool png_head(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY])
 {
-    (void)how;
     gp_png_header h;
     const unsigned char *p = head;
     if (!gp_png_header_of(head, n, &h, err))
         return false;
 
-    /* A tRNS chunk makes an alpha channel; it stands before the first IDAT. */
+    /* A tRNS chunk makes an alpha channel; it stands before the first IDAT. So does what says which side is up. */
     bool alpha = false;
-    size_t at = 33;
-    for (; at + 8 <= n && memcmp(p + at + 4, "IDAT", 4); at += 12 + (size_t)gp_png_number(p + at))
+    size_t at = 33, size;
+    int orientation = 1;
+    for (; at + 8 <= n && memcmp(p + at + 4, "IDAT", 4); at += 12 + size) {
+        size = gp_png_number(p + at);
         alpha |= !memcmp(p + at + 4, "tRNS", 4);
+        if (!memcmp(p + at + 4, "eXIf", 4) && size <= n - at - 8 && !how->keep_orientation)
+            orientation = gp_turn_of_exif(p + at + 8, size, orientation);
+    }
     if (at + 8 > n)
         return gp_why(err, "has no picture in its first %zu bytes", n);
 
     int c = (h.color == GP_PNG_PALETTE ? 3 : h.channels) + (alpha && !(h.color & GP_PNG_ALPHA));
     *type = (gp_type){ .dtype = h.bits == 16 ? GP_U16 : GP_U8, .ndim = c > 1 ? 3 : 2,
-                       .dim = { h.height, h.width, c > 1 ? c : 0 } };
+                       .dim = { orientation < 5 ? h.height : h.width, orientation < 5 ? h.width : h.height, c > 1 ? c : 0 } };
     return true;
 }
 

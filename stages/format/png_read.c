@@ -8,6 +8,7 @@
 #include <string.h>
 #include "png_file.h"
 #include "png_filter.h"
+#include "turn.h"
 
 typedef struct chunk {
     char name[5];
@@ -26,6 +27,9 @@ typedef struct reader {
     unsigned char pixel[256][4];       /* one sample of 8 bits or less: the pixel for each of its values */
     int channels;                      /* of a pixel in the frame */
     size_t first, ndata, pieces;       /* IDAT: the first one's offset, the bytes and number of all */
+    bool strict, cut;                  /* the file ends behind the picture's data */
+    char fault[5];                     /* a chunk whose checksum is wrong, and that is of no use here */
+    int orientation;
     char *err;
 } reader;
 
@@ -44,7 +48,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* The next one, whole; where it matters its sum was right. */
+/* The next one, whole; where it matters its sum was right, else it is noted. */
 static bool next_chunk(reader *r, chunk *c)
 {
     if (!is_there(r, 8))
@@ -59,9 +63,12 @@ static bool next_chunk(reader *r, chunk *c)
         return broken(r, "the chunk %s at byte %zu is too long", c->name, r->at);
     if (!is_there(r, c->n + 12))
         return false;
-    bool optional = c->name[0] >= 'a' && strcmp(c->name, "tRNS");
-    if (!optional && libdeflate_crc32(0, p + 4, c->n + 4) != gp_png_number(c->data + c->n))
+    bool optional = c->name[0] >= 'a' && strcmp(c->name, "tRNS") && strcmp(c->name, "eXIf") && !r->strict;
+    bool right = libdeflate_crc32(0, p + 4, c->n + 4) == gp_png_number(c->data + c->n);
+    if (!right && !optional)
         return broken(r, "the checksum of the chunk %s at byte %zu is wrong", c->name, r->at);
+    if (!right)
+        memcpy(r->fault, c->name, sizeof c->name);
     r->at += c->n + 12;
     return true;
 }
@@ -105,11 +112,17 @@ static bool walk(reader *r)
     bool behind = false;               /* the picture's data */
     chunk c;
     for (r->at = GP_PNG_FIRST;; behind = behind || (r->pieces && strcmp(c.name, "IDAT"))) {
-        size_t at = r->at;
+        size_t at = r->at, there = r->n - at;
+        bool is_picture = there >= 8 && !memcmp(r->file + at + 4, "IDAT", 4);
+        r->cut = !r->strict && r->pieces && !is_picture && (there < 8 || gp_png_number(r->file + at) + 12ul > there);
+        if (r->cut)
+            break;
         if (!next_chunk(r, &c))
             return false;
         if (!strcmp(c.name, "IEND"))
             break;
+        if (!strcmp(c.name, "eXIf"))
+            r->orientation = gp_turn_of_exif(c.data, c.n, r->orientation);
         if (!strcmp(c.name, "IDAT")) {
             r->first = r->pieces ? r->first : at;
             r->pieces += !behind, r->ndata += behind ? 0 : c.n;
@@ -135,7 +148,7 @@ bool gp_png_said(const void *file, size_t n, gp_said *to, char err[GP_WHY])
     chunk c;
     do {
         if (!next_chunk(&r, &c))
-            return false;
+            return true;               /* behind the picture, of which it was said */
         const unsigned char *end = strcmp(c.name, "tEXt") ? NULL : memchr(c.data, 0, c.n);
         int i = end ? gp_said_find(to, (const char *)c.data, (size_t)(end - c.data)) : -1;
         if (i < 0)
@@ -301,39 +314,53 @@ static bool place_pass(reader *r, const pass *p, unsigned char *lines, const uns
 static bool is_of(const reader *r, const gp_type *t)
 {
     const gp_png_header *h = &r->head;
-    return t->dim[0] == h->height && t->dim[1] == h->width && (t->dtype == GP_U16) == (h->bits == 16)
+    bool across = r->orientation >= 5;
+    return t->dim[across] == h->height && t->dim[!across] == h->width && (t->dtype == GP_U16) == (h->bits == 16)
         && r->channels == (h->color == GP_PNG_PALETTE ? 3 : h->channels) + r->keyed;
 }
 
 bool gp_png_decode(const void *file, size_t n, const gp_picfile_how *how, const gp_type *type, void *frame,
                    char err[GP_WHY])
 {
-    (void)how;
     /* Deflate makes 258 bytes of 2 bits at most. */
     enum { MOST = 1032 };
-    reader r = { .file = file, .n = n, .channels = type->ndim == 3 ? (int)type->dim[2] : 1, .err = err };
+    reader r = { .file = file, .n = n, .channels = type->ndim == 3 ? (int)type->dim[2] : 1,
+                 .strict = how->strict, .orientation = 1, .err = err };
     memset(r.pixel, 0, sizeof r.pixel);
     for (int v = 0; v < 256; v++)
         r.pixel[v][3] = 255;
     if (!gp_png_header_of(file, n, &r.head, err) || !walk(&r))
         return false;
+    if (how->keep_orientation)
+        r.orientation = 1;
     if (!is_of(&r, type))
-        return broken(&r, "its header is not what it was");
+        return broken(&r, "its chunk eXIf says only behind the picture that it is turned ('orientation: keep' leaves it)");
     know_pixels(&r);
     size_t size = lines_bytes(&r), widest = row_bytes(&r, r.head.width);
     if (size / MOST > r.ndata)
         return broken(&r, "its data end before its last row");
+    bool turned = r.orientation != 1;
     unsigned char *lines = malloc(size + widest + (r.pieces > 1 ? r.ndata : 0));
-    if (!lines)
+    unsigned char *made = turned ? malloc(gp_bytes(type)) : frame;
+    if (!lines || !made) {
+        free(lines), free(turned ? made : NULL);
         return gp_why(err, "cannot be decoded: " GP_WHY_MEMORY);
+    }
     unsigned char *zeros = lines + size, *at = lines;
     memset(zeros, 0, widest);
     bool ok = decompress(&r, joined(&r, zeros + widest), lines, size);
     for (int i = 0; ok && i < passes(&r); i++) {
         const pass *p = nth_pass(&r, i);
-        ok = place_pass(&r, p, at, zeros, frame);
+        ok = place_pass(&r, p, at, zeros, made);
         at += pass_rows(&r, p) * (row_bytes(&r, pass_columns(&r, p)) + 1);
     }
     free(lines);
+    if (ok && turned)
+        gp_turn_rows(gp_turn_for(r.orientation, r.head.width, r.head.height), made, r.head.height, 0, r.head.width,
+                     gp_bytes(type) / ((size_t)r.head.width * r.head.height), frame);
+    free(turned ? made : NULL);
+    if (ok && (r.cut || *r.fault))
+        gp_why(err, r.cut ? "is cut off behind its picture, which is whole%.0s"
+               : "has a fault, and its picture is whole: the checksum of the chunk %s is wrong", r.fault);
     return ok;
 }

@@ -1,8 +1,8 @@
-/* pnm_file.c - PGM and PPM (netpbm), PFM, see picture_file.h.
+/* pnm_file.c - PBM, PGM, PPM and PAM (netpbm), PFM, see picture_file.h.
  *
- * A header of words, one white space, rows of numbers. PNM: u8 or, where the largest value
- * (maxval) is above 255, big-endian u16, which stay as they are stored, whatever the maxval.
- * PFM: f32 in the order of bytes that the sign of its third number says, the lowest row first. */
+ * A header of words, one white space, rows of numbers, which P1 to P3 have as text. PNM: u8 or, where the largest value
+ * (maxval) is above 255, big-endian u16, which stay as they are stored, whatever the maxval; bits, of which 1 is black,
+ * are 255 and 0. PFM: f32 in the order of bytes that the sign of its third number says, the lowest row first. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +14,8 @@ typedef struct header {
     gp_type type;
     size_t data;               /* offset of the first row */
     bool big;                  /* PFM: the order of bytes */
+    char kind;                 /* PNM: the digit behind its P; */
+    int64_t most;              /* its maxval */
 } header;
 
 /* The next word of a header, into `word` and cut to its size, past white space and comments (from
@@ -49,14 +51,15 @@ static bool scale(const char *word, bool *negative)
     return !word[mantissa + exponent] && strpbrk(word, "123456789") && strpbrk(word, "123456789") < word + mantissa;
 }
 
-/* "P5 WIDTH HEIGHT LAST": the words but the last, which is put into `last`. */
-static bool parse(const unsigned char *p, size_t n, const char *name, header *h, char last[32], char err[GP_WHY])
+/* "P5 WIDTH HEIGHT LAST": the words but the last, which is put into `last`. NULL: there is none. */
+static bool parse(const unsigned char *p, size_t n, const char *name, header *h, char *last, char err[GP_WHY])
 {
     char width[32], height[32];
     h->data = 2;
     if (n > 2 && !isspace(p[2]) && p[2] != '#')
         return gp_why(err, "is not a %s file", name);
-    if (!next_word(p, n, &h->data, width) || !next_word(p, n, &h->data, height) || !next_word(p, n, &h->data, last))
+    if (!next_word(p, n, &h->data, width) || !next_word(p, n, &h->data, height)
+        || (last && !next_word(p, n, &h->data, last)))
         return gp_why(err, "is cut off within its header, after %zu bytes", n);
     h->data++;                 /* one white space, and what follows is data */
     return (whole(height, INT32_MAX, &h->type.dim[0]) && whole(width, INT32_MAX, &h->type.dim[1]))
@@ -66,29 +69,84 @@ static bool parse(const unsigned char *p, size_t n, const char *name, header *h,
 static bool is_there(const header *h, size_t n, char err[GP_WHY])
 {
     size_t want = gp_bytes(&h->type), left = n - h->data;
+    if (h->kind == '4')
+        want = (size_t)h->type.dim[0] * (((size_t)h->type.dim[1] + 7) / 8);
     return want <= left || gp_why(err, "is cut off: %zu more bytes expected after %zu found", want - left, n);
 }
 
 /* ---- PGM and PPM ----------------------------------------------------- */
 
+/* PAM: pairs of words, the last of which is "ENDHDR", a word alone; its line ends the header. */
+static bool parse_pam(const unsigned char *p, size_t n, header *h, char err[GP_WHY])
+{
+    char word[32], value[32];
+    int64_t depth = 0;
+    const struct { const char *name; int64_t most, *to; } numbers[] = {
+        { "WIDTH", INT32_MAX, &h->type.dim[1] }, { "HEIGHT", INT32_MAX, &h->type.dim[0] }, { "DEPTH", 4, &depth },
+        { "MAXVAL", UINT16_MAX, &h->most },
+    };
+    bool ok = true;
+    for (h->data = 2; next_word(p, n, &h->data, word) && strcmp(word, "ENDHDR");) {
+        if (!next_word(p, n, &h->data, value))
+            break;
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+            ok &= strcmp(word, numbers[i].name) || whole(value, numbers[i].most, numbers[i].to);
+    }
+    if (ok && h->data >= n)
+        return gp_why(err, "is cut off within its header, after %zu bytes", n);
+    h->data++;
+    h->type.ndim = depth > 1 ? 3 : 2, h->type.dim[2] = depth > 1 ? depth : 0;
+    return (ok && h->type.dim[0] && h->type.dim[1] && depth && h->most) || gp_why(err, "is a PNM file with a broken header");
+}
+
 static bool parse_pnm(const void *head, size_t n, header *h, char err[GP_WHY])
 {
     const unsigned char *p = head;
     char last[32];
-    int64_t most;
     *h = (header){ 0 };
-    if (n < 2 || p[0] != 'P' || p[1] < '1' || p[1] > '6')
+    if (n < 2 || p[0] != 'P' || p[1] < '1' || p[1] > '7' || (p[1] == '7' && n > 2 && !isspace(p[2])))
         return gp_why(err, "is not a PNM file");
-    if (p[1] != '5' && p[1] != '6')
-        return gp_why(err, "is a PNM file of %s (P%c), of which gpipe reads binary PGM (P5) and PPM (P6): convert it "
-                      "first", p[1] == '4' ? "bits" : "text", p[1]);
-    if (!parse(p, n, "PNM", h, last, err))
+    h->kind = (char)p[1];
+    bool bits = h->kind == '1' || h->kind == '4', gray = bits || h->kind == '2' || h->kind == '5';
+    h->most = 1, h->type.ndim = gray ? 2 : 3, h->type.dim[2] = gray ? 0 : 3;
+    if (h->kind == '7' ? !parse_pam(p, n, h, err) : !parse(p, n, "PNM", h, bits ? NULL : last, err))
         return false;
-    if (!whole(last, UINT16_MAX, &most))
+    if (!bits && h->kind != '7' && !whole(last, UINT16_MAX, &h->most))
         return gp_why(err, "is a PNM file with a broken header");
-    h->type.dtype = most > UINT8_MAX ? GP_U16 : GP_U8;
-    h->type.ndim = p[1] == '5' ? 2 : 3, h->type.dim[2] = p[1] == '5' ? 0 : 3;
+    h->type.dtype = h->most > UINT8_MAX ? GP_U16 : GP_U8;
     return true;
+}
+
+/* The numbers of P1 to P3; those of P1 may stand without blanks. */
+static bool take_text(const unsigned char *p, size_t n, const header *h, void *to, char err[GP_WHY])
+{
+    size_t count = (size_t)gp_count(&h->type), at = h->data - 1;
+    char word[32];
+    int64_t v;
+    for (size_t i = 0; i < count; i++) {
+        bool more = next_word(p, n, &at, word);
+        if (h->kind == '1' && *word)
+            at -= strlen(word) - 1, word[1] = 0;
+        if (!*word)
+            return gp_why(err, "is cut off: it has %zu of %zu numbers", i, count);
+        if (strcmp(word, "0") && !whole(word, h->most, &v))
+            return gp_why(err, "is damaged: '%s' is not a number from 0 to %lld", word, (long long)h->most);
+        v = strcmp(word, "0") ? v : 0;
+        if (h->type.dtype == GP_U16)
+            ((uint16_t *)to)[i] = (uint16_t)v;
+        else
+            ((uint8_t *)to)[i] = (uint8_t)(h->kind == '1' ? 255 * !v : v);
+        if (!more && i + 1 < count && h->kind != '1')
+            return gp_why(err, "is cut off: it has %zu of %zu numbers", i + 1, count);
+    }
+    return true;
+}
+
+static void take_bits(const unsigned char *from, const gp_type *t, unsigned char *to)
+{
+    for (int64_t y = 0; y < t->dim[0]; y++, from += (t->dim[1] + 7) / 8)
+        for (int64_t x = 0; x < t->dim[1]; x++)
+            *to++ = from[x / 8] >> (7 - x % 8) & 1 ? 0 : 255;
 }
 
 static bool pnm_head(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY])
@@ -105,8 +163,16 @@ static bool pnm_decode(const void *file, size_t n, const gp_picfile_how *how, co
 {
     header h;
     (void)how;
-    if (!parse_pnm(file, n, &h, err) || !is_there(&h, n, err))
+    if (!parse_pnm(file, n, &h, err))
         return false;
+    if (h.kind <= '3')
+        return take_text(file, n, &h, frame, err);
+    if (!is_there(&h, n, err))
+        return false;
+    if (h.kind == '4') {
+        take_bits((const unsigned char *)file + h.data, type, frame);
+        return true;
+    }
     const char *end = (const char *)file + h.data + gp_bytes(type);
     if (h.data + gp_bytes(type) < n && *end == 'P')
         return gp_why(err, "has more than one picture, of which gpipe would read the first alone: write each into a "
@@ -131,6 +197,8 @@ static int channels(const gp_type *t)
 
 static const char *pnm_why_not(const gp_type *t, const char *path)
 {
+    if (is_called(path, ".pbm") || is_called(path, ".pam"))
+        return "PBM and PAM are read, and not written: name it .pgm or .ppm";
     if (t->dtype != GP_U8 && t->dtype != GP_U16)
         return "PNM holds u8 or u16: put a 'cast' stage before this one";
     if (!channels(t))
@@ -173,7 +241,8 @@ static bool pnm_encode(const void *frame, const gp_type *t, const gp_picfile_how
 }
 
 const gp_picfile gp_pnm = {
-    .name = "PNM", .magic = { "P5", "P6", "P1", "P2", "P3", "P4" },
+    .name = "PNM", .magic = { "P5", "P6", "P1", "P2", "P3", "P4", "P7" },
+    .most_for_a_byte = 8,
     .head = pnm_head, .decode = pnm_decode, .why_not = pnm_why_not, .encode = pnm_encode,
 };
 

@@ -18,6 +18,7 @@ typedef struct gp_rowsfile_how {
     int quality;               /* 1 to 100 */
     const char *member;        /* of an archive: which; NULL or "": the only one, and of a writer NumPy's name */
     bool stack;                /* of a writer: a frame is one of the file's rows */
+    bool strict;               /* of a reader: faults are errors that no row suffers from */
     bool keep_orientation;     /* pixels as they are stored, whatever side is said to be up */
     int compression;           /* 0 to 9 */
     bool alone;                /* of a writer: there is one frame */
@@ -38,6 +39,7 @@ typedef struct gp_rows {
     uint64_t serial;           /* of its opening */
     bool in_order;             /* rows can be read one after the other only, and by one at a time */
     gp_said said;              /* the numbers that the file says of all rows */
+    char fault[GP_WHY];        /* what is wrong with the file, though its rows are whole; or "" */
 } gp_rows;
 
 /* What a worker keeps from read to read. Zeroed before first use. */

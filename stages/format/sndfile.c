@@ -85,6 +85,9 @@ int64_t gp_sound_get(void *to, int64_t n, void *user)
         if (got < 0)
             s->error = errno, got = 0;
     }
+    for (int64_t i = s->unsaid; s->unsaid && i < s->unsaid + 4; i++)
+        if (i >= s->at && i < s->at + got)
+            ((unsigned char *)to)[i - s->at] = 0xff;
     s->at += got;
     return got;
 }
@@ -115,6 +118,7 @@ static gp_sf_io io = { size_of, seek_to, gp_sound_get, put_bytes, tell };
 
 void *gp_sf_open(gp_sound_bytes *s, int mode, gp_sf_info *info, char err[GP_WHY])
 {
+    s->unsaid = mode == SF_READ ? gp_sound_unsaid(*s) : 0;
     pthread_mutex_lock(&library.opening);
     void *file = gp_sf.open(&io, mode, info, s);
     if (!file && !s->error)

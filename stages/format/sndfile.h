@@ -43,6 +43,7 @@ typedef struct gp_sound_bytes {
     int64_t begins;            /* what lies before is a tag, and none of the bytes */
     int64_t size, at;
     int error;                 /* of reading or writing; 0: none */
+    int64_t unsaid;            /* where the size of the data of a WAV is, which is to be up to its end; 0: it is said */
 } gp_sound_bytes;
 
 /* A handle of the library, for one thread at a time, which uses `s` as long as it is open; NULL: an error. */
@@ -55,7 +56,11 @@ int64_t gp_sound_get(void *to, int64_t n, void *s);
 void gp_sound_skip_tags(gp_sound_bytes *s);
 /* False, before it is opened, for an MP3 that does not say how long it is, or is not that long. */
 bool gp_sound_says_length(gp_sound_bytes s, char err[GP_WHY]);
-/* False where a file is cut off or damaged in a way that the library does not notice. */
-bool gp_sound_is_whole(gp_sound_bytes s, char err[GP_WHY]);
+/* sound_whole.c: of a WAV that says that it has no data, and some follow: where it says that; else 0. */
+int64_t gp_sound_unsaid(gp_sound_bytes s);
+/* False where a file is cut off or damaged in a way that the library does not notice. `lists`: its rows
+ * stand as they are, one behind the other; those that are there are then whole, and that others are not is no error but a
+ * text in `fault`, which was empty. */
+bool gp_sound_is_whole(gp_sound_bytes s, bool lists, char fault[GP_WHY], char err[GP_WHY]);
 
 #endif

@@ -85,6 +85,21 @@ static bool says_rows(const gp_sf_info *info)
 
 enum { BEGINS = 12 };          /* bytes that say what it is */
 
+/* Do its rows stand as they are, all of one size? */
+static bool is_list(const gp_sf_info *info)
+{
+    int codec = info->format & SF_CODEC;
+    return (codec >= SF_S8 && codec <= SF_DOUBLE) || codec == SF_ULAW || codec == SF_ALAW;
+}
+
+static bool is_whole(const gp_sound_bytes *s, const gp_sf_info *info, const gp_rowsfile_how *how, char fault[GP_WHY],
+                     char err[GP_WHY])
+{
+    *fault = 0;
+    return gp_sound_is_whole(*s, !how->strict && format_of(info->format) == &gp_wav && is_list(info) && info->rows > 0,
+                             fault, err);
+}
+
 static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
                        char err[GP_WHY])
 {
@@ -104,7 +119,8 @@ static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dty
     }
     if (!file)
         return false;
-    bool ok = take_info(&info, how, dtype, whole, err) && gp_sound_is_whole(s, err);
+    char fault[GP_WHY];
+    bool ok = take_info(&info, how, dtype, whole, err) && is_whole(&s, &info, how, fault, err);
     if (ok && (!says_rows(&info) || (!all && (info.format & SF_CONTAINER) == SF_MPEG)))    /* Ogg has it at its end */
         whole->dim[0] = -1;
     gp_sf.close(file);
@@ -122,9 +138,7 @@ static void sound_close(gp_rows *f)
 /* May rows be read in any order, each the same as if all before were, and in little time? */
 static bool finds_rows(const gp_sf_info *info)
 {
-    int codec = info->format & SF_CODEC;
-    return info->seekable && (info->format & SF_CONTAINER) != SF_FLAC
-        && ((codec >= SF_S8 && codec <= SF_DOUBLE) || codec == SF_ULAW || codec == SF_ALAW);
+    return info->seekable && (info->format & SF_CONTAINER) != SF_FLAC && is_list(info);
 }
 
 /* Rows of a file that does not say how many there are, as far as they can be read; it is opened again. */
@@ -159,7 +173,8 @@ static gp_rows *sound_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, c
     s->from = (gp_sound_bytes){ .fd = fd, .size = st.st_size };
     gp_sound_skip_tags(&s->from);
     s->file = gp_sound_says_length(s->from, err) ? gp_sf_open(&s->from, SF_READ, &info, err) : NULL;
-    bool ok = s->file && take_info(&info, how, dtype, &s->rows.whole, err) && gp_sound_is_whole(s->from, err);
+    bool ok = s->file && take_info(&info, how, dtype, &s->rows.whole, err)
+           && is_whole(&s->from, &info, how, s->rows.fault, err);
     bool flac = (info.format & SF_CONTAINER) == SF_FLAC;
     if (ok && !says_rows(&info))
         ok = flac ? count_rows(s, &info, err)

@@ -130,12 +130,44 @@ void gp_sound_skip_tags(gp_sound_bytes *s)
     s->at = 0;
 }
 
-/* Of files of chunks (WAV, AIFF) the header says how much there is. */
-bool gp_sound_is_whole(gp_sound_bytes s, char err[GP_WHY])
+/* The chunk of a WAV or AIFF that has its data. */
+typedef struct data { int64_t at; uint64_t size, there; bool wide, unsaid; } data;
+
+static bool find_data(gp_sound_bytes *s, bool big, data *d)
 {
     unsigned char p[26];
     uint64_t size, ds64 = 0;
-    s.at = 0;
+    for (int64_t at = 12; at < s->size; at += 8 + (int64_t)(size + size % 2)) {
+        s->at = at;
+        int64_t got = gp_sound_get(p, sizeof p, s);
+        if (got < 8)
+            return false;
+        size = number(p + 4, 4, big);
+        if (!memcmp(p, "ds64", 4) && got >= 24)
+            ds64 = number(p + 16, 8, false);
+        if (memcmp(p, big ? "SSND" : "data", 4))
+            continue;
+        *d = (data){ .at = at, .size = size == UINT32_MAX && ds64 ? ds64 : size, .there = (uint64_t)(s->size - at - 8), .wide = ds64 };
+        d->unsaid = !d->size && !ds64 && got > 8 && !is_chunk(p + 8, got < 16 ? 0 : s->size - at - 8, big);
+        return true;
+    }
+    return false;
+}
+
+int64_t gp_sound_unsaid(gp_sound_bytes s)
+{
+    char p[12];
+    data d;
+    s.at = 0, s.unsaid = 0;
+    return gp_sound_get(p, sizeof p, &s) == sizeof p && !memcmp(p, "RIFF", 4) && find_data(&s, false, &d) && d.unsaid ? d.at + 4 : 0;
+}
+
+/* Of files of chunks (WAV, AIFF) the header says how much there is. */
+bool gp_sound_is_whole(gp_sound_bytes s, bool lists, char fault[GP_WHY], char err[GP_WHY])
+{
+    unsigned char p[26];
+    data d;
+    s.at = 0, s.unsaid = 0;
     int64_t begins = gp_sound_get(p, sizeof p, &s);
     if (begins < 12)
         return true;
@@ -144,26 +176,12 @@ bool gp_sound_is_whole(gp_sound_bytes s, char err[GP_WHY])
     if (!memcmp(p, "OggS", 4))
         return is_whole_ogg(s, err);
     bool big = !memcmp(p, "FORM", 4);
-    if (!big && memcmp(p, "RIFF", 4) && memcmp(p, "RF64", 4))
+    if ((!big && memcmp(p, "RIFF", 4) && memcmp(p, "RF64", 4)) || !find_data(&s, big, &d))
         return true;
-    for (int64_t at = 12; at < s.size; at += 8 + (int64_t)(size + size % 2)) {
-        s.at = at;
-        int64_t got = gp_sound_get(p, sizeof p, &s);
-        if (got < 8)
-            return true;
-        size = number(p + 4, 4, big);
-        if (!memcmp(p, "ds64", 4) && got >= 24)
-            ds64 = number(p + 16, 8, false);
-        if (memcmp(p, big ? "SSND" : "data", 4))
-            continue;
-        size = size == UINT32_MAX && ds64 ? ds64 : size;
-        if (!size && !ds64 && got > 8 && !is_chunk(p + 8, got < 16 ? 0 : s.size - at - 8, big))
-            return gp_why(err, "says that it holds no data, and %lld bytes follow: it was never finished",
-                          (long long)(s.size - at - 8));
-        uint64_t there = (uint64_t)(s.size - at - 8);
-        return size <= there || (!ds64 && is_open_end(size))
-            || gp_why(err, "is cut off: its header says %llu bytes of data, %llu are there", (unsigned long long)size,
-                      (unsigned long long)there);
-    }
-    return true;
+    if (d.unsaid)
+        return gp_why(lists ? fault : err, "says that it holds no data, and %llu bytes follow: it was never finished",
+                      (unsigned long long)d.there) || lists;
+    return d.size <= d.there || (!d.wide && is_open_end(d.size))
+        || gp_why(lists ? fault : err, "is cut off: its header says %llu bytes of data, %llu are there",
+                  (unsigned long long)d.size, (unsigned long long)d.there) || lists;
 }

@@ -32,7 +32,7 @@ typedef struct tiff_library {
     say_fn (*on_error)(say_fn), (*on_warning)(say_fn);
 } tiff_library;
 enum { KIND = 254, COLS = 256, ROWS, BITS, COMPRESSION, COLORS = 262, TEXT = 270, ORIENTATION = 274, SAMPLES = 277,
-       STRIP_ROWS, PLANES = 284, TILE_COLS = 322, TILE_ROWS, FORMAT = 339, DEPTH = 32997, JPEG_COLORS = 65538 };
+       STRIP_ROWS, PLANES = 284, TILE_COLS = 322, TILE_ROWS, FORMAT = 339, PALETTE = 320, DEPTH = 32997, JPEG_COLORS = 65538 };
 
 static struct {
     pthread_once_t once;
@@ -221,9 +221,9 @@ void gp_tiff_end(gp_tiff_handle *h)
 static const char *name_of_colors(int colors)
 {
     switch (colors) {
-    case 3: return "a palette";
+    case GP_TIFF_PALETTE: return "a palette of another form than TIFF has";
     case 4: return "a mask";
-    case 5: return "CMYK";
+    case GP_TIFF_INKS: return "inks that are not CMYK of 8 bits, or in JPEG";
     case GP_TIFF_YCBCR: return "YCbCr";
     case 8: case 9: case 10: return "CIE L*a*b*";
     default: return "colors that gpipe does not know";
@@ -236,25 +236,33 @@ static bool take_colors(const gp_tiff_page *p, char err[GP_WHY])
     int colors = p->colors;
     if (colors == GP_TIFF_YCBCR && p->compression == GP_TIFF_JPEG && p->samples == 3)
         return true;                           /* the library makes RGB of it */
+    if (colors == GP_TIFF_PALETTE && p->samples == 1 && p->bits <= 8 && p->palette[0])
+        return true;
+    if (colors == GP_TIFF_INKS && p->samples == 4 && p->bits == 8 && p->compression != GP_TIFF_JPEG)
+        return true;
     return colors == GP_TIFF_WHITE_IS_0 || colors == GP_TIFF_BLACK_IS_0 || colors == GP_TIFF_RGB || colors == CFA
         || colors == LINEAR_RAW
         || gp_why(err, "has %s, and gpipe reads gray and RGB: convert it first", name_of_colors(colors));
 }
 
-static bool take_type(gp_tiff_page *p, int bits, int format, char err[GP_WHY])
+static bool take_type(gp_tiff_page *p, int format, char err[GP_WHY])
 {
+    const int bits = p->bits;
+    bool few = bits == 1 || bits == 2 || bits == 4, odd = bits == 10 || bits == 12 || bits == 14;
     enum { UNSIGNED = 1, SIGNED, FLOAT, VOID };
     static const gp_dtype of[4][4] = { { GP_U8, GP_U16, GP_U32, GP_U64 }, { GP_I8, GP_I16, GP_I32, GP_I64 },
                                        { GP_NO_DTYPE, GP_F16, GP_F32, GP_F64 } };
-    int size = bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : bits == 64 ? 3 : -1;
+    int size = bits == 8 || few ? 0 : bits == 16 || odd ? 1 : bits == 32 ? 2 : bits == 64 ? 3 : -1;
     if (size < 0)
-        return gp_why(err, "has samples of %d bit%s, and gpipe reads those of 8, 16, 32 and 64: convert it first",
-                      bits, bits == 1 ? "" : "s");
+        return gp_why(err, "has samples of %d bits, and gpipe reads those of 1, 2, 4, 8, 10, 12, 14, 16, 32 and 64: convert it "
+                      "first", bits);
     format = format == VOID ? UNSIGNED : format;
     gp_dtype dtype = format >= UNSIGNED && format <= FLOAT ? of[format - 1][size] : GP_NO_DTYPE;
-    if (!dtype)
+    if (!dtype || (bits % 8 && format != UNSIGNED) || ((few || odd) && p->compression == GP_TIFF_JPEG))
         return gp_why(err, "has samples of %d bits that are neither whole numbers nor floats: convert it first", bits);
-    p->type = (gp_type){ dtype, p->samples > 1 ? 3 : 2, { p->rows, p->cols, p->samples > 1 ? p->samples : 0 } };
+    p->raw = (gp_type){ dtype, p->samples > 1 ? 3 : 2, { p->rows, p->cols, p->samples > 1 ? p->samples : 0 } };
+    bool rgb = p->colors == GP_TIFF_PALETTE || p->colors == GP_TIFF_INKS;
+    p->type = rgb ? (gp_type){ dtype, 3, { p->rows, p->cols, 3 } } : p->raw;
     if ((double)p->rows * (double)p->cols * (double)p->samples * (double)gp_dtype_size(dtype) > 0x1p40)
         return gp_why(err, "says that it has %lld x %lld pixels, which is more than 1 TiB", (long long)p->cols,
                       (long long)p->rows);
@@ -270,9 +278,8 @@ static bool take_pieces(const gp_tiff_handle *h, gp_tiff_page *p, char err[GP_WH
     if (p->tiled)
         l->get(h->tiff, TILE_COLS, &cols);
     p->piece_rows = !p->tiled && rows > p->rows ? p->rows : rows, p->piece_cols = cols;
-    double size = (double)p->piece_rows * cols * (double)gp_dtype_size(p->type.dtype)
-                * (p->separate ? 1 : (double)p->samples);
-    if (size > 64 << 20 && size > 4 * (double)gp_bytes(&p->type))
+    double size = (double)p->piece_rows * (double)gp_tiff_row(p, cols);
+    if (size > 64 << 20 && size > 4 * (double)gp_bytes(&p->raw))
         return gp_why(err, "says that its tiles have %lld x %lld pixels, far more than the page: it is damaged",
                       (long long)cols, (long long)p->piece_rows);
     return (size > 0 && (double)(p->tiled ? l->tile_size(h->tiff) : l->strip_size(h->tiff)) == size) || failed(h, err);
@@ -310,6 +317,9 @@ static bool take_page(gp_tiff_handle *h, gp_tiff_page *p, char err[GP_WHY])
     p->text = l->get(h->tiff, TEXT, &text) && text ? text : "";
     p->rows = rows, p->cols = cols, p->samples = samples, p->compression = compression, p->colors = colors;
     p->orientation = orientation >= 1 && orientation <= 8 ? orientation : 1;
+    p->bits = bits;
+    if (colors == GP_TIFF_PALETTE && !l->get(h->tiff, PALETTE, &p->palette[0], &p->palette[1], &p->palette[2]))
+        p->palette[0] = NULL;
     p->separate = planes == 2 && samples > 1, p->tiled = l->is_tiled(h->tiff);
     if (!rows || !cols || !samples)
         return failed(h, err);
@@ -317,12 +327,13 @@ static bool take_page(gp_tiff_handle *h, gp_tiff_page *p, char err[GP_WHY])
         return gp_why(err, "is a volume of several slices in one page: save it with a page for each");
     if (compression == GP_TIFF_OLD_JPEG)
         return gp_why(err, "is compressed by the JPEG of TIFF 6.0, which was given up: convert it first");
-    if (!take_colors(p, err) || !take_type(p, bits, format, err))
+    if (!take_colors(p, err) || !take_type(p, format, err))
         return false;
     if (!l->has_codec(compression))
         return gp_why(err, "is compressed by method %d of TIFF, which this libtiff does not have: convert it first, "
                       "for instance by tiffcp -c zip", compression);
-    int64_t most = most_for_a_byte(compression), least = most ? (int64_t)gp_bytes(&p->type) / most : 0;
+    int64_t most = most_for_a_byte(compression), pixels = bits % 8 ? p->rows * (int64_t)((p->cols * p->samples * bits + 7) / 8)
+                                                                         : (int64_t)gp_bytes(&p->raw), least = most ? pixels / most : 0;
     if (least > h->size)
         return gp_why(err, "is cut off or damaged: it needs %lld bytes for its pixels%s, and the file has %lld",
                       (long long)least, most > 1 ? " at least" : "", (long long)h->size);
@@ -394,7 +405,7 @@ static int64_t in_one(const gp_tiff_handle *h, const gp_tiff_page *p)
 {
     const tiff_library *l = &library.call;
     uint64_t first = l->piece_at(h->tiff, 0), bytes = gp_bytes(&p->type) / (uint64_t)p->rows * (uint64_t)p->piece_rows;
-    bool ok = p->compression == GP_TIFF_NONE && !p->tiled && !p->separate && first < (uint64_t)h->size;
+    bool ok = p->bits % 8 == 0 && gp_type_same(&p->raw, &p->type) && p->compression == GP_TIFF_NONE && !p->tiled && !p->separate && first < (uint64_t)h->size;
     for (uint64_t i = 1; ok && i < (uint64_t)((p->rows + p->piece_rows - 1) / p->piece_rows); i++)
         ok = l->piece_at(h->tiff, (uint32_t)i) == first + i * bytes;
     return ok ? (int64_t)first : -1;
@@ -433,7 +444,7 @@ bool gp_tiff_find_pages(gp_tiff_handle *h, bool keep_orientation, gp_tiff_pages 
         if (!p.skipped) {
             gp_type t = gp_tiff_shown(&p, keep_orientation);
             if (!page)
-                all->first = p, all->first.text = NULL, first = t, all->whole = list_of(&t);
+                all->first = p, all->first.text = NULL, all->first.palette[0] = NULL, first = t, all->whole = list_of(&t);
             if (!gp_type_same(&t, &first))
                 return gp_why(err, "has pages of different types: page 0 holds %s, page %lld %s; split it into files "
                               "of one page, for instance with tiffsplit", gp_type_text(&first, want), (long long)page,

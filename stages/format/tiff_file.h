@@ -13,7 +13,7 @@ enum {
     GP_TIFF_NONE = 1, GP_TIFF_LZW = 5, GP_TIFF_OLD_JPEG = 6, GP_TIFF_JPEG = 7, GP_TIFF_DEFLATE = 8, GP_TIFF_PACKBITS = 32773,
     GP_TIFF_OTHER_DEFLATE = 32946
 };                                     /* compressions */
-enum { GP_TIFF_WHITE_IS_0, GP_TIFF_BLACK_IS_0, GP_TIFF_RGB, GP_TIFF_YCBCR = 6 };                   /* colors */
+enum { GP_TIFF_WHITE_IS_0, GP_TIFF_BLACK_IS_0, GP_TIFF_RGB, GP_TIFF_PALETTE, GP_TIFF_INKS = 5, GP_TIFF_YCBCR };     /* colors */
 
 /* A file through libtiff. 1 thread. */
 typedef struct gp_tiff_handle {
@@ -30,7 +30,10 @@ typedef struct gp_tiff_handle {
 
 typedef struct gp_tiff_page {
     bool skipped;              /* a copy or mask, of which nothing below is filled in */
-    gp_type type;              /* as its pixels are stored */
+    gp_type type;              /* as its pixels are stored, or those that are made of */
+    gp_type raw;               /* ... samples of such a type, each in so many */
+    int bits;
+    const uint16_t *palette[3];        /* the handle's, as `text` */
     int64_t rows, cols, samples;
     int compression, colors, orientation;
     bool separate, tiled;      /* a plane a sample; tiles, not strips */
@@ -50,6 +53,12 @@ bool gp_tiff_go_to(gp_tiff_handle *h, int64_t at, gp_tiff_page *p, char err[GP_W
 
 /* The pixels of strip or tile `piece` of the page it is at: `n` bytes, no more and no less. */
 bool gp_tiff_piece(gp_tiff_handle *h, const gp_tiff_page *p, uint32_t piece, void *to, size_t n, char err[GP_WHY]);
+
+/* Bytes of so many pixels of a row in a piece. */
+static inline size_t gp_tiff_row(const gp_tiff_page *p, int64_t cols)
+{
+    return ((size_t)cols * (size_t)(p->separate ? 1 : p->samples) * (size_t)p->bits + 7) / 8;
+}
 
 /* Puts "(page N)" before the error. Returns false. */
 bool gp_tiff_of_page(int64_t page, char err[GP_WHY]);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "tiff_file.h"
+#include "turn.h"
 
 /* ---- opening ---------------------------------------------------------- */
 
@@ -68,14 +69,14 @@ gp_rows *gp_tiff_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char e
 
 typedef struct worker {
     gp_tiff_handle h;
-    gp_growbuf piece, page;    /* a strip or tile that is no part of the frame; what is to be turned */
+    gp_growbuf piece, page, raw;       /* a strip or tile that is no part of the frame; what is to be turned; to be made */
 } worker;
 
 void gp_tiff_leave(void *own)
 {
     worker *w = own;
     gp_tiff_end(&w->h);
-    free(w->piece.data), free(w->page.data);
+    free(w->piece.data), free(w->page.data), free(w->raw.data);
     free(w);
 }
 
@@ -107,7 +108,7 @@ typedef struct place { int64_t y, x, rows, cols, plane; } place;
 
 static void put_piece(const gp_tiff_page *p, const place *at, const char *from, char *to)
 {
-    size_t sample = gp_dtype_size(p->type.dtype), pixel = sample * (size_t)p->samples;
+    size_t sample = gp_dtype_size(p->raw.dtype), pixel = sample * (size_t)p->samples;
     size_t given = p->separate ? sample : pixel;       /* bytes of a pixel in the piece */
     to += ((size_t)at->y * (size_t)p->cols + (size_t)at->x) * pixel + (size_t)at->plane * sample;
     for (int64_t y = 0; y < at->rows; y++, from += (size_t)p->piece_cols * given, to += (size_t)p->cols * pixel) {
@@ -119,18 +120,62 @@ static void put_piece(const gp_tiff_page *p, const place *at, const char *from, 
     }
 }
 
+/* The same of samples that are not whole bytes: they stand one behind the other, each with its highest bit first. */
+static void put_bits(const gp_tiff_page *p, const place *at, const unsigned char *from, char *to)
+{
+    int64_t each = p->separate ? 1 : p->samples;
+    for (int64_t y = 0; y < at->rows; y++, from += gp_tiff_row(p, p->piece_cols))
+        for (int64_t i = 0; i < at->cols * each; i++) {
+            size_t bit = (size_t)(i * p->bits), end = bit + (size_t)p->bits;
+            unsigned v = 0;
+            for (size_t byte = bit / 8; byte * 8 < end; byte++)
+                v = v << 8 | from[byte];
+            v = v >> (8 - end % 8) % 8 & ((1u << p->bits) - 1);
+            int64_t k = ((at->y + y) * p->cols + at->x + i / each) * p->samples + (p->separate ? at->plane : i % each);
+            if (p->bits < 8)
+                ((uint8_t *)to)[k] = (uint8_t)v;
+            else
+                ((uint16_t *)to)[k] = (uint16_t)v;
+        }
+}
+
+/* Makes the pixels of a frame of samples that are not: gray of less than 8 bits is stretched to 255, which is white. */
+static void make_pixels(const gp_tiff_page *p, const unsigned char *from, char *frame)
+{
+    size_t n = (size_t)gp_count(&p->raw);
+    unsigned char *to = (unsigned char *)frame;
+    int most = (1 << (p->bits < 8 ? p->bits : 8)) - 1, shift = 0;
+    if (p->colors == GP_TIFF_PALETTE) {
+        for (int v = 0; v <= most; v++)            /* some have numbers of 8 bits */
+            for (int k = 0; k < 3; k++)
+                shift |= p->palette[k][v] > UINT8_MAX ? 8 : 0;
+        for (size_t i = 0; i < n; i++)
+            for (int k = 0; k < 3; k++)
+                *to++ = (unsigned char)(p->palette[k][from[i]] >> shift);
+    } else if (p->colors == GP_TIFF_INKS) {
+        for (size_t i = 0; i < n; i += 4)
+            for (int k = 0; k < 3; k++)
+                *to++ = (unsigned char)(((255 - from[i + (size_t)k]) * (255 - from[i + 3]) + 127) / 255);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            *to++ = (unsigned char)((p->colors == GP_TIFF_WHITE_IS_0 ? most - from[i] : from[i]) * 255 / most);
+    }
+}
+
 static bool read_piece(worker *w, const gp_tiff_page *p, uint32_t piece, const place *at, char *to, char err[GP_WHY])
 {
-    size_t pixel = gp_dtype_size(p->type.dtype) * (p->separate ? 1 : (size_t)p->samples);
-    bool direct = !p->tiled && !p->separate;
-    size_t n = (size_t)(p->tiled ? p->piece_rows : at->rows) * (size_t)p->piece_cols * pixel;
+    bool direct = !p->tiled && !p->separate && p->bits % 8 == 0;
+    size_t row = gp_tiff_row(p, p->piece_cols), n = (size_t)(p->tiled ? p->piece_rows : at->rows) * row;
     if (direct)
-        return gp_tiff_piece(&w->h, p, piece, to + (size_t)at->y * (size_t)p->cols * pixel, n, err);
+        return gp_tiff_piece(&w->h, p, piece, to + (size_t)at->y * row, n, err);
     if (!gp_growbuf_need(&w->piece, n))
         return gp_why(err, GP_WHY_MEMORY);
     if (!gp_tiff_piece(&w->h, p, piece, w->piece.data, n, err))
         return false;
-    put_piece(p, at, (char *)w->piece.data, to);
+    if (p->bits % 8)
+        put_bits(p, at, w->piece.data, to);
+    else
+        put_piece(p, at, (char *)w->piece.data, to);
     return true;
 }
 
@@ -146,22 +191,6 @@ static bool read_pieces(worker *w, const gp_tiff_page *p, char *to, char err[GP_
                     return false;
             }
     return true;
-}
-
-/* Turns a page upright: where its pixel (0, 0) goes, and how far from it those right of it and below it. */
-static void turn(const gp_tiff_page *p, const char *from, char *to)
-{
-    const int64_t w = p->cols, h = p->rows;
-    const struct { int64_t origin, right, down; } turns[9] = {
-        [1] = { 0, 1, w },                      [2] = { w - 1, -1, w },
-        [3] = { w * h - 1, -1, -w },            [4] = { w * (h - 1), 1, -w },
-        [5] = { 0, h, 1 },                      [6] = { h - 1, h, -1 },
-        [7] = { w * h - 1, -h, -1 },            [8] = { h * (w - 1), -h, 1 },
-    }, *t = &turns[p->orientation];
-    size_t pixel = gp_dtype_size(p->type.dtype) * (size_t)p->samples;
-    for (int64_t y = 0; y < h; y++)
-        for (int64_t x = 0; x < w; x++, from += pixel)
-            memcpy(to + (t->origin + x * t->right + y * t->down) * (int64_t)pixel, from, pixel);
 }
 
 /* One of ImageJ's, without a directory. */
@@ -185,10 +214,17 @@ static bool read_page(const tiff *t, int64_t i, void **own, char *to, char err[G
     if (turned && !gp_growbuf_need(&w->page, gp_bytes(&p.type)))
         return gp_why(err, GP_WHY_MEMORY);
     char *stored = turned ? (char *)w->page.data : to;
-    if (!(t->pages.at ? read_pieces(w, &p, stored, err) : read_image(t, &w->h, i, stored, err)))
+    bool made = p.bits < 8 || !gp_type_same(&p.raw, &p.type);
+    if (made && !gp_growbuf_need(&w->raw, gp_bytes(&p.raw)))
+        return gp_why(err, GP_WHY_MEMORY);
+    char *raw = made ? (char *)w->raw.data : stored;
+    if (!(t->pages.at ? read_pieces(w, &p, raw, err) : read_image(t, &w->h, i, stored, err)))
         return false;
+    if (made)
+        make_pixels(&p, w->raw.data, stored);
     if (turned)
-        turn(&p, stored, to);
+        gp_turn_rows(gp_turn_for(p.orientation, p.cols, p.rows), stored, p.rows, 0, p.cols,
+                     gp_bytes(&p.type) / (size_t)(p.rows * p.cols), to);
     return true;
 }
 

@@ -46,8 +46,8 @@ static bool take_header(const gp_reader *r, const gp_growbuf *room, gp_view *v, 
 {
     gp_type found;
     size_t data;
-    bool fortran;
-    return gp_npy_parse((const char *)room->data, room->n, &found, &data, &fortran, why)
+    bool fortran, big;
+    return gp_npy_parse_any((const char *)room->data, room->n, &found, &data, &fortran, &big, why)
         && gp_file_take(v, &r->most, r->o->varies, &found, why);
 }
 
@@ -62,9 +62,10 @@ static bool has_rows_of_first(const gp_reader *r, const gp_piece_file *f, const 
 }
 
 /* Opens a list of rows. */
-static bool look_into_rows(const gp_reader *r, gp_piece_file *f, gp_view *v, char why[GP_WHY])
+static bool look_into_rows(const gp_reader *r, gp_read_worker *w, gp_piece_file *f, gp_view *v, char why[GP_WHY])
 {
     f->rows = gp_rowsfile_open(&r->o->rows, r->o->as, f->fd, &v->type, why);
+    memcpy(w->fault, f->rows ? f->rows->fault : "", f->rows ? GP_WHY : 1);
     gp_type found = f->rows ? f->rows->whole : (gp_type){ 0 };
     return f->rows && (!r->o->varies || (gp_rowsfile_one(&found, f->rows->as, r->most.ndim, why)
                                          && gp_file_take(v, &r->most, r->o->varies, &found, why)))
@@ -87,7 +88,7 @@ static bool look_into(gp_reader *r, gp_read_worker *w, gp_piece_file *f, gp_view
     if (gp_read_is_pictures(o))
         return gp_read_file(f->fd, SIZE_MAX, room, why);
     if (gp_read_is_rows(o))
-        return look_into_rows(r, f, v, why);
+        return look_into_rows(r, w, f, v, why);
     if (o->as == GP_RAW && o->varies && !take_rows(r, v, st.st_size, why))
         return false;
     if (o->as == GP_RAW) {
@@ -112,6 +113,16 @@ static bool open_file(gp_reader *r, gp_read_worker *w, gp_piece_file *f, int fil
     return false;
 }
 
+/* Says a fault of a file, if it has one, whose frame is made all the same. */
+static void warn(const gp_reader *r, gp_call *c, const gp_frame *f, int file, const char *fault)
+{
+    if (!*fault)
+        return;
+    gp_fail(c->errs, GP_E_WARN, r->o->at, "frame %llu: '%s' %s ('strict: true' refuses it)", (unsigned long long)f->index,
+            path_of(r, file), fault);
+    gp_frame_faulty(c);
+}
+
 /* Has a picture the type and colors of the others? What is to be done if not is not what other sizes need. */
 static bool is_alike(const gp_reader *r, const gp_type *found, const gp_view *v, char why[GP_WHY])
 {
@@ -120,8 +131,9 @@ static bool is_alike(const gp_reader *r, const gp_type *found, const gp_view *v,
                             ? "the first files" : "and 'buffers' declares", why);
 }
 
-static bool decode(gp_reader *r, gp_read_worker *w, int file, gp_view *v, char why[GP_WHY])
+static bool decode(gp_reader *r, gp_call *c, gp_read_worker *w, const gp_frame *f, int file, char why[GP_WHY])
 {
+    gp_view *v = &f->out[0];
     gp_type found;
     char have[128], want[128], most[GP_BOUNDS_TEXT];
     const gp_picfile_how *as = &r->o->pictures;
@@ -137,9 +149,11 @@ static bool decode(gp_reader *r, gp_read_worker *w, int file, gp_view *v, char w
         return gp_why(why, "holds %s, which does not fit in %s, the largest of the first %d files: declare the largest under "
                       "'buffers', like shape: [\"<=1080\", \"<=1920\", 3]", gp_type_text(&found, have),
                       gp_bounds_text(&r->most, r->o->varies, most), r->o->looked);
-    return (!r->o->varies || gp_file_take(v, &r->most, r->o->varies, &found, why))
-        && gp_picfile_decode(as, path_of(r, file), w->room.data, w->room.n, &v->type, v->data, why)
-        && gp_picfile_said(as, path_of(r, file), w->room.data, w->room.n, &w->said, why);
+    if ((r->o->varies && !gp_file_take(v, &r->most, r->o->varies, &found, why))
+        || !gp_picfile_decode(as, path_of(r, file), w->room.data, w->room.n, &v->type, v->data, why))
+        return false;
+    warn(r, c, f, file, why);
+    return gp_picfile_said(as, path_of(r, file), w->room.data, w->room.n, &w->said, why);
 }
 
 /* Rows of the file, of which a frame may be one or several. */
@@ -155,6 +169,32 @@ static bool read_rows(gp_piece_file *f, gp_read_worker *w, int64_t at, int64_t r
     return true;
 }
 
+static bool get_bytes(void *user, int64_t at, void *to, size_t n)
+{
+    const gp_piece_file *f = user;
+    errno = 0;
+    return gp_read_at(f->fd, to, n, f->cut.data + at) == (int64_t)n;
+}
+
+/* Of an array that is column-major; `want` bytes, whose place would be `at` in one that is not. */
+static bool read_columns(gp_piece_file *f, int64_t at, int64_t want, void *to, char why[GP_WHY])
+{
+    gp_type index = f->cut.columns;
+    index.dim[0] = 1;
+    int64_t bytes = (int64_t)gp_bytes(&index);
+    return gp_cut_columns(&f->cut.columns, (at - f->cut.data) / bytes, want / bytes, to, get_bytes, f)
+        || gp_why(why, errno ? "cannot be read: %s" : "became shorter%.0s", gp_strerror(errno));
+}
+
+static bool read_plain(const gp_piece_file *f, int64_t at, int64_t want, void *to, char why[GP_WHY])
+{
+    int64_t got = gp_read_at(f->fd, to, (size_t)want, at);
+    if (got < 0)
+        return gp_why(why, "cannot be read: %s", gp_strerror(errno));
+    return got == want || gp_why(why, "became shorter: %lld bytes expected at offset %lld, %lld found",
+                                 (long long)want, (long long)at, (long long)got);
+}
+
 static bool read_piece(gp_piece_file *f, gp_read_worker *w, int64_t piece, gp_view *v, char why[GP_WHY])
 {
     int64_t at, rows;
@@ -162,13 +202,12 @@ static bool read_piece(gp_piece_file *f, gp_read_worker *w, int64_t piece, gp_vi
         return gp_why(why, "has no rows");
     if (f->rows)
         return read_rows(f, w, at, rows, v, why);
-    int64_t want = rows * f->cut.row_bytes, got = gp_read_at(f->fd, v->data, (size_t)want, at);
-    if (got < 0)
-        return gp_why(why, "cannot be read: %s", gp_strerror(errno));
-    if (got != want)
-        return gp_why(why, "became shorter: %lld bytes expected at offset %lld, %lld found",
-                      (long long)want, (long long)at, (long long)got);
+    int64_t want = rows * f->cut.row_bytes;
     v->type.dim[0] = rows;
+    if (!(f->cut.columns.ndim ? read_columns(f, at, want, v->data, why) : read_plain(f, at, want, v->data, why)))
+        return false;
+    if (f->cut.swap)
+        gp_swap(v->data, &v->type);
     return true;
 }
 
@@ -275,7 +314,7 @@ static gp_status find_piece(gp_reader *r, gp_read_worker *w, gp_frame *f, struct
     gp_status s = r->over <= f->index ? GP_STOPPED : GP_OK;
     gp_said none = w->said;
     for (bool found = s != GP_OK; !found;) {
-        w->said = none;
+        w->said = none, *w->fault = 0;
         s = next_piece(r, w, &f->out[0], p, why);
         if (s == GP_OK && p->in->rows && p->in->rows->in_order)
             p->is_read = true, p->ok = read_piece(p->in, w, p->piece, &f->out[0], why);
@@ -314,7 +353,7 @@ static gp_status fail(gp_reader *r, gp_call *c, gp_frame *f, const struct place 
     return GP_FAILED;
 }
 
-static bool read_whole(gp_reader *r, gp_read_worker *w, gp_frame *f, int file, char why[GP_WHY])
+static bool read_whole(gp_reader *r, gp_call *c, gp_read_worker *w, gp_frame *f, int file, char why[GP_WHY])
 {
     gp_view *v = &f->out[0];
     if (!open_file(r, w, &w->whole, file, v, why))
@@ -322,7 +361,7 @@ static bool read_whole(gp_reader *r, gp_read_worker *w, gp_frame *f, int file, c
     f->name = r->stem[file];
     bool ok = gp_read_is_pictures(r->o) || read_piece(&w->whole, w, 0, v, why);
     gp_piece_release(&w->whole);
-    return ok && (!gp_read_is_pictures(r->o) || decode(r, w, file, v, why));
+    return ok && (!gp_read_is_pictures(r->o) || decode(r, c, w, f, file, why));
 }
 
 /* Of files that are missing between others one warning is enough, which has the first. */
@@ -346,7 +385,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     struct place p;
     char why[GP_WHY];
     bool whole = is_whole(r->o), ok;
-    w->said = gp_said_none(c);
+    w->said = gp_said_none(c), *w->fault = 0;
     gp_status s = whole ? find_file(r, f->index, &p) : find_piece(r, w, f, &p, why);
     if (s == GP_FAILED)
         return fail(r, c, f, &p, why);
@@ -355,7 +394,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     if (s != GP_OK)
         return s;
     if (whole) {
-        ok = read_whole(r, w, f, p.file, why);
+        ok = read_whole(r, c, w, f, p.file, why);
     } else {
         f->name = r->stem[p.file];
         ok = p.is_read ? p.ok : read_piece(p.in, w, p.piece, &f->out[0], why);
@@ -365,6 +404,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     }
     if (!ok)
         return fail(r, c, f, &p, why);
+    warn(r, c, f, p.file, w->fault);
     gp_said_give(c, f, &w->said);
     for (uint64_t good = atomic_load(&r->good); good <= p.pass;)
         if (atomic_compare_exchange_weak(&r->good, &good, p.pass + 1))

@@ -24,7 +24,7 @@ bool gp_read_is_video(const gp_read_opts *o)
 
 gp_cut_how gp_read_cut(const gp_read_opts *o)
 {
-    return (gp_cut_how){ o->offset, o->skip, o->tail == GP_TAIL_IGNORE };
+    return (gp_cut_how){ o->offset, o->skip, o->tail == GP_TAIL_IGNORE, true };
 }
 
 gp_type gp_read_stored(const gp_read_opts *o, const gp_type *frame)
@@ -195,10 +195,10 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const gp_file *first)
         return unknown_format(s, first, o->nfiles > 1);
     o->as = o->as ? o->as : GP_RAW;
     o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
-                                    .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .colors = o->colors,
+                                    .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .colors = o->colors, .strict = o->strict,
                                     .halvings = o->shrink };
     o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member,
-                                 .keep_orientation = o->orientation == GP_ORIENTATION_KEEP,
+                                 .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .strict = o->strict,
                                  .range = o->range, .header = o->header, .decimal_comma = o->decimal == GP_COMMA };
     o->rows.nkeys = gp_shape_meta_keys(s, &o->rows.key);
     if (o->varies && gp_read_is_video(o))
@@ -412,6 +412,33 @@ static bool look_at_head(gp_shape *s, const gp_read_opts *o, const gp_file *f, g
     return true;
 }
 
+/* The head of a picture, of which no more is read than it needs. */
+static bool look_at_picture(gp_shape *s, const gp_read_opts *o, int i, char head[LONG_HEAD], gp_type *found)
+{
+    const gp_file f = { .path = o->file[i] };
+    char why[GP_WHY];
+    int64_t n = gp_probe_bytes(s, &f, 0, head, SHORT_HEAD);
+    bool ok = n > 0 && gp_picfile_head(&o->pictures, f.path, head, (size_t)n, found, why);
+    if (!ok && n == SHORT_HEAD && (n = gp_probe_bytes(s, &f, 0, head, LONG_HEAD)) > 0)
+        ok = gp_picfile_head(&o->pictures, f.path, head, (size_t)n, found, why);
+    return ok;
+}
+
+/* Which of several types is meant is not for the order of names to say. */
+static bool are_of_one_type(gp_shape *s, const gp_read_opts *o, gp_dtype first)
+{
+    int most = o->frames && o->frames < o->nfiles ? (int)o->frames : o->nfiles;
+    char *head = most > 1 ? gp_shape_alloc(s, LONG_HEAD) : NULL;
+    gp_type found;
+    for (int i = 1; head && i < most && i < MOST_HEADERS; i++)
+        if (look_at_picture(s, o, i, head, &found) && found.dtype != first)
+            return gp_shape_fail(s, "path", "'%s' holds %s, and '%s', the first file, %s: pictures of 8 and of 16 bits, or "
+                                 "floats, are read by a stage each; or declare which are meant, as 'dtype: %s' under 'buffers', and "
+                                 "leave out the others ('on_error: drop')", o->file[i], gp_dtype_name(found.dtype), o->file[0],
+                                 gp_dtype_name(first), gp_dtype_name(found.dtype));
+    return true;
+}
+
 /* Of pictures of which no shape is declared the largest sides are the bounds of a frame. Not of all: those that are of
  * another type, broken, gone, or larger than can be made of so few bytes are told of when it is their turn. */
 static void look_at_sizes(gp_shape *s, gp_read_opts *o)
@@ -419,14 +446,10 @@ static void look_at_sizes(gp_shape *s, gp_read_opts *o)
     enum { MOST_FOR_A_BYTE = 1032 * 32 };      /* of deflate's, of a bit that becomes RGBA; of what is not coded by arithmetic */
     gp_type *t = &s->out[0], found;
     int most = o->frames && o->frames < o->nfiles ? (int)o->frames : o->nfiles;     /* pictures: a frame each */
-    char why[GP_WHY], *head = most > 1 ? gp_shape_alloc(s, LONG_HEAD) : NULL;
+    char *head = most > 1 ? gp_shape_alloc(s, LONG_HEAD) : NULL;
     for (int i = 0; head && i < most && i < MOST_HEADERS; i++) {
-        const gp_file f = { .path = o->file[i] };
-        int64_t size = gp_probe_size(s, f.path), n = size < 0 ? -1 : gp_probe_bytes(s, &f, 0, head, SHORT_HEAD);
-        bool ok = n > 0 && gp_picfile_head(&o->pictures, f.path, head, (size_t)n, &found, why);
-        if (!ok && n == SHORT_HEAD && (n = gp_probe_bytes(s, &f, 0, head, LONG_HEAD)) > 0)
-            ok = gp_picfile_head(&o->pictures, f.path, head, (size_t)n, &found, why);
-        if (!ok)
+        int64_t size = gp_probe_size(s, o->file[i]);
+        if (size < 0 || !look_at_picture(s, o, i, head, &found))
             continue;
         if ((double)gp_bytes(&found) > (double)size * MOST_FOR_A_BYTE || (t->dtype && t->dtype != found.dtype))
             continue;
@@ -450,7 +473,8 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     gp_cut cut = { 0 };
     gp_cut_how as = gp_read_cut(o);
     char why[GP_WHY], have[128], want[128];
-    bool ok = true, broken = false, fortran, rows = gp_read_is_rows(o);
+    bool ok = true, broken = false, fortran, big, rows = gp_read_is_rows(o);
+    const gp_dtype dtype = t->dtype;   /* as declared */
     size_t data;
 
     o->same_rows = (o->as == GP_NPY || (rows && !gp_rowsfile_of(o->as)->pages && !gp_read_is_video(o))) && many && !t->ndim;
@@ -463,7 +487,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
             return false;
         if (o->as != GP_RAW && !rows)
             ok = gp_read_is_pictures(o) ? gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why)
-                                : gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why);
+                                : gp_npy_parse_any(f->head, f->nhead, &found, &data, &fortran, &big, why);
         ok = ok && (!rows || found.ndim || is_declared(t, why))
           && (!rows || gp_rowsfile_one(&found, gp_rowsfile_of(o->as), t->ndim, why));
         if (!t->dtype)
@@ -472,7 +496,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
             found.dim[0] = t->dim[0];  /* as many as there may be */
         if (rows && !found.ndim)
             found = *t;                /* which is declared */
-        broken = !ok;
+        broken = !ok || (gp_read_is_pictures(o) && dtype && dtype != found.dtype);
         ok = ok && (!gp_read_is_pictures(o) || gp_picfile_alike(&found, t, o->varies, "and 'buffers' declares", why))
           && (o->as == GP_RAW || gp_file_fits(&found, t, o->varies, why));
     } else if (o->as == GP_RAW) {
@@ -483,7 +507,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     } else if (rows) {
         ok = infer_rows(o, t, &found, many, &cut, why);
     } else if (o->as == GP_NPY) {
-        ok = gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why);
+        ok = gp_npy_parse_any(f->head, f->nhead, &found, &data, &fortran, &big, why);
         broken = !ok;
         ok = ok && has_dtype(&found, t, why)
           && gp_cut_infer(t, &found, many, why)
@@ -499,6 +523,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
             ok = gp_why(why, "holds %s, and 'buffers' declares %s", gp_type_text(&found, have),
                         gp_type_text(&said, want));
         bool open = many && !t->ndim && (ok || gp_shape_drops(s));
+        broken |= !ok && dtype && dtype != found.dtype;
         if (ok)
             *t = found;
         if (open)
@@ -506,6 +531,8 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     }
     if (broken && many && t->dtype && t->ndim && gp_shape_drops(s))
         ok = true;                     /* frame 0 says it */
+    if (ok && many && !dtype && gp_read_is_pictures(o) && !are_of_one_type(s, o, t->dtype))
+        return false;
     if (!ok)
         return gp_shape_fail(s, "path", "'%s' %s", f->path, why);
     /* how many there are, where that shows in the first file */

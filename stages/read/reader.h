@@ -29,7 +29,7 @@ typedef struct gp_read_opts {
     int format, stored, endian, tail, orientation, colors, shrink, when_full, missing; /* shrink: how often by two */
     int header, decimal, range;
     int64_t offset, skip, frames, sample_rate;
-    bool loop, reopen;
+    bool loop, reopen, strict;
     double rate;
     /* found by shape() */
     gp_loc at;
@@ -62,6 +62,7 @@ typedef struct gp_read_worker {
     gp_piece_file whole;       /* where a file is one frame */
     gp_rows_own own;           /* where files are lists of rows */
     gp_said said;              /* the numbers that its file says of the frame */
+    char fault[GP_WHY];        /* what is wrong with a list of rows that was opened for it; or "" */
     bool none;                 /* no further frame could be made either */
 } gp_read_worker;
 

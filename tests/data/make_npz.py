@@ -21,7 +21,6 @@ def main():
     np.savez(f"{TO}/stored.npz", u=u, line=line, c=c)
     np.savez_compressed(f"{TO}/packed.npz", u=u, line=line, c=c)
     np.savez_compressed(f"{TO}/long.npz", long=long)
-    np.savez(f"{TO}/columns.npz", np.asfortranarray(u[:, :, 0]))
     with zipfile.ZipFile(f"{TO}/strange.npz", "w", zipfile.ZIP_BZIP2) as z:
         z.write(f"{TO}/line.npy", "line.npy")
     with zipfile.ZipFile(f"{TO}/none.npz", "w"):

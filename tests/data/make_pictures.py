@@ -79,7 +79,10 @@ def jpegs(rng):
     save("optimized", photo, optimize=True, quality=20)
     save("as_rgb", photo, keep_rgb=True)
     save("profile", photo, icc_profile=bytes(i * 7 & 255 for i in range(70000)))
-    save("cmyk", np.concatenate([photo, photo[:, :, :1]], axis=2), frame=False)
+    inks = save("cmyk", np.concatenate([photo, 255 - photo[:, :, :1]], axis=2), frame=False)
+    adobe = inks.index(b"Adobe") + 11                  # its kind of colors: 0 is CMYK, 2 YCCK
+    for name, file in ("cmyk", inks), ("ycck", inks[:adobe] + b"\2" + inks[adobe + 1:]):
+        store(f"{to}/{name}.jpg", file, np.asarray(Image.open(io.BytesIO(file)).convert("RGB")))
     for k in range(1, 9):
         exif = Image.Exif()
         exif[ORIENTATION] = k
@@ -98,7 +101,8 @@ def pnms(rng):
 
     def save(name, file, frame, known=True):
         store(f"{to}/{name}", file, frame)
-        if known and not np.array_equal(np.asarray(Image.open(f"{to}/{name}")), frame):
+        if known and not np.array_equal(np.asarray(Image.open(f"{to}/{name}").convert("L" if frame.ndim == 2 else "RGB")
+                                        if frame.dtype == "u1" else Image.open(f"{to}/{name}")), frame):
             sys.exit(f"{name}: Pillow reads it otherwise")
 
     for h, w in (1, 1), (1, 7), (17, 3), (5, 7):
@@ -118,6 +122,22 @@ def pnms(rng):
     save("comments.pgm", b"P5 # a comment\n#5 5\n 7\n#\n# # P6\n5 \t\r\n255 " + gray.tobytes(), gray)
     save("twelve.pgm", b"P5\n7 5\n4095\n" + (deep >> 4).astype(">u2").tobytes(), deep >> 4, known=False)
     save("seven.ppm", b"P6 7 5 100\n" + (rgb % 101).tobytes(), rgb % 101, known=False)
+    few = b" # a comment\n".join(b"%d" % v for v in gray.reshape(-1))
+    save("text.pgm", b"P2\n7 5\n255\n" + few + b"\n", gray)
+    save("text16.pgm", b"P2 7 5 4095 " + b"\n".join(b"%d" % v for v in (deep >> 4).reshape(-1)), deep >> 4, known=False)
+    save("text_rgb.ppm", b"P3\n7 5\n255\n" + b" ".join(b"%d" % v for v in rgb.reshape(-1)) + b"\n", rgb)
+    for h, w in (1, 1), (1, 7), (17, 3), (5, 17):
+        bits = rng.integers(0, 2, (h, w)).astype("u1")
+        white = (1 - bits) * np.uint8(255)
+        save(f"bits_{h}x{w}.pbm", b"P4\n%d %d\n" % (w, h) + np.packbits(bits, axis=1).tobytes(), white)
+    save("text_bits.pbm", b"P1 17 5\n" + b" ".join(b"%d" % v for v in bits.reshape(-1)), white)
+    save("text_rows.pbm", b"P1\n17 5\n" + b"\n".join(b"".join(b"%d" % v for v in row) for row in bits) + b"\n", white)
+    pam = b"P7\nWIDTH 7\nHEIGHT 5\n# a comment\nDEPTH %d\nMAXVAL %d\nTUPLTYPE %s\nENDHDR\n"
+    rgba = rng.integers(0, 256, (5, 7, 4)).astype("u1")
+    save("gray.pam", pam % (1, 255, b"GRAYSCALE") + gray.tobytes(), gray, known=False)
+    save("rgb16.pam", pam % (3, 65535, b"RGB") + deep_rgb.astype(">u2").tobytes(), deep_rgb, known=False)
+    save("alpha.pam", pam % (4, 255, b"RGB_ALPHA") + rgba.tobytes(), rgba, known=False)
+    save("gray_alpha.pam", pam % (2, 255, b"GRAYSCALE_ALPHA") + rgba[:, :, :2].tobytes(), rgba[:, :, :2], known=False)
     save("big_endian.pfm", b"Pf\n7 5\n2.5e-1\n" + f[::-1].astype(">f4").tobytes(), f)
 
 

@@ -33,6 +33,9 @@ static void and_back(const gp_picfile *format, const gp_picfile_how *how, const 
     gp_growbuf file = { 0 };
     gp_type again;
     char err[GP_WHY] = "";
+    bool more = type->ndim == 3 && type->dim[2] != 3;  /* PAM is read alone */
+    if (more && format == &gp_pnm)
+        return;
     MUST(!format->why_not(type, path) && format->encode(frame, type, how, &file, err));
     MUST(format->head(file.data, file.n, how, &again, err) && again.dtype == type->dtype
          && gp_bytes(&again) == gp_bytes(type));

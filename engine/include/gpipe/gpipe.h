@@ -212,6 +212,7 @@ typedef struct gp_run_options {
 typedef struct gp_account {
     const char *source;    /* stage name */
     uint64_t in, out, dropped, failed, cancelled;
+    uint64_t faulty;       /* of all: made of files with faults that were told as warnings */
     uint64_t block;        /* where stages regroup: out, dropped and failed grow by so many at a time; else 1.
                               0: only at the end of the run */
 } gp_account;
