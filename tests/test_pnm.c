@@ -57,6 +57,28 @@ TEST(one_channel)
     io_holds("b.raw", two, 2);
 }
 
+/* Bits without blanks, as netpbm writes them, and words of a PAM that are none or several. */
+TEST(words)
+{
+    enum { WIDE = 70, HIGH = 3 };
+    char text[400] = "P1\n70 3\n";
+    unsigned char want[WIDE * HIGH];
+    for (int i = 0; i < WIDE * HIGH; i++) {
+        bool black = i % 7 < 3 || i % 11 == 0;
+        want[i] = black ? 0 : 255;
+        strcat(text, black ? "1" : "0");
+        strcat(text, i % WIDE == WIDE - 1 && i < 2 * WIDE - 1 ? "\n" : "");
+    }
+    pipe_text(io_dir, "a.pbm", text);
+    io_runs("stages:\n  - {use: read, path: a.pbm}\n  - {use: write, path: a.raw}\n");
+    io_holds("a.raw", want, sizeof want);
+    pipe_text(io_dir, "a.pam", "P7\nWIDTH 2\nTUPLTYPE\nTUPLTYPE MY OWN TYPE\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nENDHDR\nab");
+    io_runs("stages:\n  - {use: read, path: a.pam}\n  - {use: write, path: b.raw}\n");
+    io_holds("b.raw", "ab", 2);
+    pipe_text(io_dir, "b.pbm", "P4\n8 2\nabP4\n8 2\ncd");
+    io_fails("stages:\n  - {use: read, path: b.pbm}\n" DISCARD, 1, "has more than one picture");
+}
+
 /* ---- broken ---------------------------------------------------------- */
 
 static const struct { const char *name, *text, *said; } broken[] = {

@@ -35,7 +35,7 @@ static const struct { const char *name, *dtype; int channels, rows; } files[] = 
     { "mono.wav", "i16", 1, 300 },   { "chunks.wav", "i16", 2, 300 }, { "endless.wav", "i16", 2, 300 },
     { "wide.rf64", "i16", 2, 300 },  { "five.flac", "i16", 5, 300 }, { "deep.flac", "i32", 2, 300 },
     { "big.aiff", "i16", 2, 300 },   { "float.aiff", "f32", 2, 300 }, { "vorbis.ogg", "f32", 2, 5000 },
-    { "layer3.mp3", "f32", 2, 3000 }, { "coded.opus", "f32", 1, 4000 }, { "piped.flac", "i16", 2, 300 },
+    { "layer3.mp3", "f32", 2, 3000 }, { "coded.opus", "f32", 1, 4000 },
     { "tagged-five.flac", "i16", 5, 300 }, { "tagged-i16.wav", "i16", 2, 300 },
 };
 enum { FILES = sizeof files / sizeof *files, WAYS = 5 };
@@ -355,6 +355,15 @@ TEST(a_flac_that_claims_more)
     free(all);
 }
 
+/* libsndfile stops at damage of such a file without a word. */
+TEST(a_flac_of_a_pipe)
+{
+    char y[600];
+    io_fails(TEXT(y, "buffers: {x: {shape: [100, 2]}}\nstages:\n  - {use: read, path: '%s/tests/data/sound/piped.flac', "
+                     "out: x}\n" DISCARD, here), 3, "piped.flac' does not say how long it is, as where it was written to a "
+             "pipe: 'flac -d IN.flac -c | flac - -o OUT.flac' or 'ffmpeg -i IN.flac OUT.flac' makes a file that does");
+}
+
 /* An MP3 says how much there is, or is refused: libsndfile would guess, and leave out what is behind. */
 TEST(an_mp3_that_is_not_whole)
 {
@@ -445,13 +454,6 @@ TEST(a_flac_that_is_damaged)
 /* What a recorder leaves that was killed; what stands before the first byte. */
 TEST(unfinished)
 {
-    static const char run[] = "buffers: {x: {shape: [100, 2]}}\nstages:\n  - {use: read, path: a.wav, out: x}\n" DISCARD;
-    size_t n;
-    char *all = pipe_read("tests/data/sound", "i16.wav", &n), *more = calloc(1, n + 20);
-    memcpy(more, "ID3\3\0\0\0\0\0\12", 10), memcpy(more + 20, all, n);
-    pipe_file(io_dir, "a.wav", more, n + 20);
-    io_fails(run, 3, "");
-    free(all), free(more);
     io_fails("buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, frames: 3, out: x}\n"
              "  - {use: lua, script: none.lua}\n  - {use: write, path: a.flac, sample_rate: 8000}\n", 1,
              "a FLAC file has rows, and there were none");

@@ -389,8 +389,8 @@ static char *read_bytes(const void *file, size_t n, size_t most, gp_type *whole,
     gp_rows_own own = { 0 };
     gp_type none = { 0 }, head;
     char *to = NULL;
-    bool ok = gp_rowsfile_head(&how, gp_filetype_of("a.tif"), &(gp_rows_head){ file, n, (int64_t)n, NULL, NULL }, &none,
-                               &head, why);
+    bool ok = gp_rowsfile_head(&how, gp_filetype_of("a.tif"), &(gp_rows_head){ .data = file, .n = n, .size = (int64_t)n },
+                               &none, &head, why);
     gp_rows *f = gp_rowsfile_open(&how, gp_filetype_of("a.tif"), fd, &none, why);
     ck_assert(ok == (f != NULL) && (!ok || gp_type_same(&head, &f->whole)));
     if (f && gp_bytes(&head) <= most) {

@@ -185,7 +185,7 @@ typedef struct session {
     bool ended;                /* it was read to its last byte, and has no end */
     int64_t lost;              /* rows that it does not have */
     bool stray, unsure;        /* it has bytes that mean nothing; they may be what a table had before one was put into it */
-    const char *fault;         /* what else is wrong with it */
+    bool progressive;          /* its scan says that it is a part of a progressive one, which it is not */
     gp_growbuf *out;
     const char *what;          /* how an error begins */
     char *err;
@@ -264,7 +264,7 @@ static void on_message(j_common_ptr c, int level)
         cut_off(s);
     if (!goes_on)
         on_error(c);
-    s->fault = code == JWRN_NOT_SEQUENTIAL ? "its scan says that it is a part of a progressive one" : s->fault;
+    s->progressive |= code == JWRN_NOT_SEQUENTIAL;
 }
 
 /* Many scans of nothing take hours: a picture has ten or so. */
@@ -400,8 +400,11 @@ static void warn(const session *s, int64_t rows)
         gp_why(s->err, "is cut off behind its picture, or within its last pixels");
     else if (s->unsure)
         gp_why(s->err, "has bytes between its parts that mean nothing; if they are of a table, its colors are wrong");
-    else if (s->fault || s->stray)
-        gp_why(s->err, "has a fault, and its picture is whole: %s", s->fault ? s->fault : "bytes between its parts mean nothing");
+    else if (s->progressive)
+        gp_why(s->err, "has a scan that says that it is a part of a progressive one; if it lacks bytes there, its picture is "
+               "wrong");
+    else if (s->stray)
+        gp_why(s->err, "has a fault, and its picture is whole: bytes between its parts mean nothing");
 }
 
 static bool decode(j_decompress_ptr d, session *s, const void *file, const header *h, const gp_picfile_how *how, bool gray,
@@ -435,7 +438,7 @@ static bool decode(j_decompress_ptr d, session *s, const void *file, const heade
         decode_turned(d, h->orientation, inks, row, frame);
     while (d->output_scanline < d->output_height)
         read_row(d, inks, frame + row * d->output_scanline);
-    if (!all || (s->ended && !has_all(d)))
+    if (!all || (s->ended && (s->unsure || s->progressive || !has_all(d))))
         cut_off(s);
     jpeg_finish_decompress(d);
     warn(s, d->image_height);
@@ -507,6 +510,7 @@ static bool jpeg_encode(const void *frame, const gp_type *type, const gp_picfile
 }
 
 const gp_picfile gp_jpeg = {
+    .most_for_a_byte = 1 << 16,        /* a block of one color is a bit or two, and up to 16 of luma share two of chroma */
     .name = "JPEG", .magic = { "\xff\xd8\xff" }, .options = { "quality", "subsampling" },
     .shrinks = true,
     .head = jpeg_head, .decode = jpeg_decode, .why_not = jpeg_why_not, .encode = jpeg_encode,

@@ -18,15 +18,27 @@ typedef struct header {
     int64_t most;              /* its maxval */
 } header;
 
-/* The next word of a header, into `word` and cut to its size, past white space and comments (from
- * # to the end of the line); *at is then behind it. False: the bytes end within it. */
-static bool next_word(const unsigned char *p, size_t n, size_t *at, char word[32])
+/* Past white space and comments, from # to the end of the line. */
+static void skip_blanks(const unsigned char *p, size_t n, size_t *at)
 {
-    size_t k = 0;
     for (; *at < n && (isspace(p[*at]) || p[*at] == '#'); ++*at)
         if (p[*at] == '#')
             while (*at + 1 < n && p[*at + 1] != '\n' && p[*at + 1] != '\r')
                 ++*at;
+}
+
+static bool next_character(const unsigned char *p, size_t n, size_t *at, char word[32])
+{
+    skip_blanks(p, n, at);
+    word[0] = *at < n ? (char)p[(*at)++] : 0, word[1] = 0;
+    return *at < n;
+}
+
+/* The next word of a header, into `word` and cut to its size; *at is then behind it. False: the bytes end within it. */
+static bool next_word(const unsigned char *p, size_t n, size_t *at, char word[32])
+{
+    size_t k = 0;
+    skip_blanks(p, n, at);
     for (; *at < n && !isspace(p[*at]); ++*at)
         if (k < 31)
             word[k++] = (char)p[*at];
@@ -66,17 +78,20 @@ static bool parse(const unsigned char *p, size_t n, const char *name, header *h,
         || gp_why(err, "is a %s file with a broken header", name);
 }
 
+static size_t data_bytes(const header *h)
+{
+    return h->kind == '4' ? (size_t)h->type.dim[0] * (((size_t)h->type.dim[1] + 7) / 8) : gp_bytes(&h->type);
+}
+
 static bool is_there(const header *h, size_t n, char err[GP_WHY])
 {
-    size_t want = gp_bytes(&h->type), left = n - h->data;
-    if (h->kind == '4')
-        want = (size_t)h->type.dim[0] * (((size_t)h->type.dim[1] + 7) / 8);
+    size_t want = data_bytes(h), left = n - h->data;
     return want <= left || gp_why(err, "is cut off: %zu more bytes expected after %zu found", want - left, n);
 }
 
 /* ---- PGM and PPM ----------------------------------------------------- */
 
-/* PAM: pairs of words, the last of which is "ENDHDR", a word alone; its line ends the header. */
+/* PAM: pairs of words, but for TUPLTYPE; the last is "ENDHDR", a word alone; its line ends the header. */
 static bool parse_pam(const unsigned char *p, size_t n, header *h, char err[GP_WHY])
 {
     char word[32], value[32];
@@ -87,6 +102,11 @@ static bool parse_pam(const unsigned char *p, size_t n, header *h, char err[GP_W
     };
     bool ok = true;
     for (h->data = 2; next_word(p, n, &h->data, word) && strcmp(word, "ENDHDR");) {
+        if (!strcmp(word, "TUPLTYPE")) {       /* what it is comes up to the end of the line, and may be nothing */
+            while (h->data < n && p[h->data] != '\n')
+                h->data++;
+            continue;
+        }
         if (!next_word(p, n, &h->data, value))
             break;
         for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -124,9 +144,7 @@ static bool take_text(const unsigned char *p, size_t n, const header *h, void *t
     char word[32];
     int64_t v;
     for (size_t i = 0; i < count; i++) {
-        bool more = next_word(p, n, &at, word);
-        if (h->kind == '1' && *word)
-            at -= strlen(word) - 1, word[1] = 0;
+        bool more = h->kind == '1' ? next_character(p, n, &at, word) : next_word(p, n, &at, word);
         if (!*word)
             return gp_why(err, "is cut off: it has %zu of %zu numbers", i, count);
         if (strcmp(word, "0") && !whole(word, h->most, &v))
@@ -169,14 +187,14 @@ static bool pnm_decode(const void *file, size_t n, const gp_picfile_how *how, co
         return take_text(file, n, &h, frame, err);
     if (!is_there(&h, n, err))
         return false;
+    size_t bytes = data_bytes(&h);
+    if (h.data + bytes < n && ((const char *)file)[h.data + bytes] == 'P')
+        return gp_why(err, "has more than one picture, of which gpipe would read the first alone: write each into a "
+                      "file");
     if (h.kind == '4') {
         take_bits((const unsigned char *)file + h.data, type, frame);
         return true;
     }
-    const char *end = (const char *)file + h.data + gp_bytes(type);
-    if (h.data + gp_bytes(type) < n && *end == 'P')
-        return gp_why(err, "has more than one picture, of which gpipe would read the first alone: write each into a "
-                      "file");
     memcpy(frame, (const char *)file + h.data, gp_bytes(type));
     if (type->dtype == GP_U16)
         gp_swap(frame, type);

@@ -77,10 +77,13 @@ static bool take_info(const gp_sf_info *info, const gp_rowsfile_how *how, gp_dty
     return true;
 }
 
-/* A FLAC file that was written to a pipe does not say it. */
-static bool says_rows(const gp_sf_info *info)
+/* A FLAC file that was written to a pipe does not say how long it is, and then nobody could tell damage, at which the
+ * library stops without a word, from its end. */
+static bool has_rows(const gp_sf_info *info, char err[GP_WHY])
 {
-    return info->rows != INT64_MAX && (info->rows || (info->format & SF_CONTAINER) != SF_FLAC);
+    return (info->rows && info->rows != INT64_MAX) || (info->format & SF_CONTAINER) != SF_FLAC
+        || gp_why(err, "does not say how long it is, as where it was written to a pipe: 'flac -d IN.flac -c | flac - -o "
+                  "OUT.flac' or 'ffmpeg -i IN.flac OUT.flac' makes a file that does");
 }
 
 enum { BEGINS = 12 };          /* bytes that say what it is */
@@ -120,8 +123,8 @@ static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dty
     if (!file)
         return false;
     char fault[GP_WHY];
-    bool ok = take_info(&info, how, dtype, whole, err) && is_whole(&s, &info, how, fault, err);
-    if (ok && (!says_rows(&info) || (!all && (info.format & SF_CONTAINER) == SF_MPEG)))    /* Ogg has it at its end */
+    bool ok = take_info(&info, how, dtype, whole, err) && has_rows(&info, err) && is_whole(&s, &info, how, fault, err);
+    if (ok && (info.rows == INT64_MAX || (!all && (info.format & SF_CONTAINER) == SF_MPEG)))    /* Ogg has it at its end */
         whole->dim[0] = -1;
     gp_sf.close(file);
     return ok;
@@ -141,23 +144,6 @@ static bool finds_rows(const gp_sf_info *info)
     return info->seekable && (info->format & SF_CONTAINER) != SF_FLAC && is_list(info);
 }
 
-/* Rows of a file that does not say how many there are, as far as they can be read; it is opened again. */
-static bool count_rows(sound *s, gp_sf_info *info, char err[GP_WHY])
-{
-    enum { BLOCK = 4096 };
-    float *to = malloc(sizeof *to * BLOCK * (size_t)info->channels);
-    int64_t n = 0, got = to ? 1 : 0;
-    for (; got > 0; n += got)
-        got = gp_sf.get[GP_F32](s->file, to, BLOCK);
-    bool ok = to || gp_why(err, GP_WHY_MEMORY);
-    free(to);
-    gp_sf.close(s->file);
-    s->from.at = 0;
-    ok = (s->file = ok ? gp_sf_open(&s->from, SF_READ, info, err) : NULL);
-    s->rows.whole.dim[0] = n;
-    return ok;
-}
-
 static gp_rows *sound_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
 {
     struct stat st;
@@ -174,11 +160,9 @@ static gp_rows *sound_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, c
     gp_sound_skip_tags(&s->from);
     s->file = gp_sound_says_length(s->from, err) ? gp_sf_open(&s->from, SF_READ, &info, err) : NULL;
     bool ok = s->file && take_info(&info, how, dtype, &s->rows.whole, err)
-           && is_whole(&s->from, &info, how, s->rows.fault, err);
-    bool flac = (info.format & SF_CONTAINER) == SF_FLAC;
-    if (ok && !says_rows(&info))
-        ok = flac ? count_rows(s, &info, err)
-                  : gp_why(err, "does not say how long it is: it is cut off, or was never finished");
+           && has_rows(&info, err) && is_whole(&s->from, &info, how, s->rows.fault, err);
+    if (ok && info.rows == INT64_MAX)
+        ok = gp_why(err, "does not say how long it is: it is cut off, or was never finished");
     if (!ok) {
         sound_close(&s->rows);
         return NULL;

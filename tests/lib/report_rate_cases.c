@@ -1,7 +1,5 @@
 /* report_rate_cases.c - reports and traces of runs that regroup frames. */
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include "cases.h"
 #include "reportrig.h"
 
@@ -104,22 +102,6 @@ TEST_LOOP(test_held_is_counted, 0, 2)
                   b->held, sum / wall);
     report_done(&s);
     gp_arena_free(&a);
-}
-
-/* More workers than help are not proposed: a FLAC file is read in order, a WAV is not. */
-static const struct { const char *file; int channels; bool alone; } recordings[] = {
-    { "five.flac", 5, true }, { "i16.wav", 2, false },
-};
-
-TEST_EACH(test_workers_that_help, recordings)
-{
-    char here[400], yaml[900];
-    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
-    snprintf(yaml, sizeof yaml, "buffers: {x: {shape: [50, %d]}}\nstages:\n  - {use: read, path: '%s/tests/data/sound/%s', "
-             "out: x, workers: 1}\n  - {use: discard}\n", recordings[_i].channels, here, recordings[_i].file);
-    report_seen s = report_run(yaml, "", (gp_run_options){ .timed = true });
-    ck_assert_int_eq(s.report->actor[0].most_workers, recordings[_i].alone ? 1 : s.report->cpus);
-    report_done(&s);
 }
 
 void report_rate_cases(TCase *tc)
