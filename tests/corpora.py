@@ -18,7 +18,7 @@ import warnings
 import zipfile
 
 import numpy as np
-from PIL import Image, ImageFile, ImageOps
+from PIL import Image, ImageFile, ImageOps, ImageSequence
 
 WHEEL = ["--only-binary", ":all:", "--python-version", "3.11"]
 PACKAGES = [("pillow==11.3.0", ["--no-binary", ":all:"]), ("scipy==1.11.4", WHEEL), ("onnx==1.16.2", WHEEL)]
@@ -68,11 +68,12 @@ def of_picture(path):
             image = image.convert("RGBA" if image.mode == "RGB" else "LA")     # a color that stands for nothing there
         if image.mode == "CMYK":
             near, image = 255, image.convert("RGB")
-        if "exif" in image.info or image.format in ("JPEG", "TIFF"):   # not by XMP
+        if "exif" in image.info or image.format == "JPEG":     # not by XMP; a TIFF is turned already
             image = ImageOps.exif_transpose(image)
-        if image.mode == "1":
-            image = image.convert("L")
-        return np.asarray(image), near
+        mode = "L" if image.mode == "1" else image.mode
+        if image.format == "TIFF" and image.n_frames > 1:      # page behind page
+            return np.concatenate([np.asarray(page.convert(mode)) for page in ImageSequence.Iterator(image)]), near
+        return np.asarray(image.convert(mode)), near
 
 
 def of_array(path):

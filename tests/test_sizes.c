@@ -65,8 +65,6 @@ TEST(same)
 static const struct { const char *name, *text, *says; } odd[] = {
     { "e.pgm", "P5\n40 40\n255\n", "e.pgm' holds u8 [40, 40], the first files u8 [<=30, <=20, 3]: 'colors: rgb' makes RGB of gray "
       "pictures and of those with alpha, 'colors: gray' luma of all" },
-    { "e.ppm", "P6\n40 40\n65535\n", "e.ppm' holds u16 [40, 40, 3], the first files u8 [<=30, <=20, 3]: pictures of 8 and of 16 bits, "
-      "or floats, are read by a stage each" },
     { "e.ppm", "P6\n20000 20000\n255\n1", "e.ppm' holds u8 [20000, 20000, 3], which does not fit in u8 [<=30, <=20, 3], the "
       "largest of the first 4 files" },
     { "e.ppm", "P6\n2000000000 2000000000\n255\n1", "e.ppm' says that it has 2000000000 x 2000000000 pixels" },
@@ -82,6 +80,20 @@ TEST_EACH(odd_ones, odd)
     io_fails(TEXT(y, READ "  - {use: discard}\n", ""), 1, odd[_i].says);
     one_fails(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", ", on_error: drop"), 4);
     ck_assert_int_eq(io_files("out"), 3);
+    is_all("out/c.raw", 360, 2);
+}
+
+/* Which of two types is meant is not for the order of names to say. */
+TEST(of_two_types)
+{
+    char y[400];
+    wide_high_small();
+    pipe_text(io_dir, "e.ppm", "P6\n40 40\n65535\n");
+    for (int drop = 0; drop < 2; drop++)
+        io_fails(TEXT(y, READ "  - {use: discard}\n", drop ? ", on_error: drop" : ""), 3, "b.ppm', the first file, u8: "
+                 "pictures of 8 and of 16 bits, or floats, are read by a stage each; or declare which are meant, as 'dtype: "
+                 "u16' under 'buffers'");
+    one_fails(TEXT(y, "buffers: {read: {dtype: u8}}\n" READ "  - {use: write, path: 'out/%%n.raw'}\n", ", on_error: drop"), 4);
     is_all("out/c.raw", 360, 2);
 }
 
