@@ -1,6 +1,8 @@
 /* npy.c - the header of a .npy file, as a source, a constant and what `compare` reads. */
+#include <stdlib.h>
 #include <string.h>
 #include "base/npy.h"
+#include "cut.h"
 #include "fuzz.h"
 
 /* What was read is written and read again. */
@@ -21,6 +23,46 @@ static void header(const char *data, size_t n)
          && !memcmp(again.dim, t.dim, sizeof *t.dim * (size_t)t.ndim));
 }
 
+typedef struct bytes { const char *at; size_t n; } bytes;
+
+static bool get(void *user, int64_t at, void *to, size_t n)
+{
+    const bytes *b = user;
+    MUST(at >= 0 && (uint64_t)at <= b->n && n <= b->n - (uint64_t)at);
+    memcpy(to, b->at + at, n);
+    return true;
+}
+
+/* Of an array in any order: its rows one by one are those that come at once. */
+static void rows(const char *data, size_t n)
+{
+    const gp_cut_how any = { .any_order = true, .ignore_tail = true };
+    gp_type t, row;
+    size_t at;
+    bool fortran, big;
+    char err[160] = "";
+    gp_cut c;
+    int64_t from, count;
+    if (!gp_npy_parse_any(data, n, &t, &at, &fortran, &big, err) || gp_bytes(&t) > n - at || !gp_bytes(&t))
+        return;
+    MUST(gp_cut_npy(&c, data, n, (int64_t)n, &t, &any, err) && c.rows == t.dim[0] && c.swap == big);
+    MUST(gp_cut_frame(&c, 0, &from, &count) && from == (int64_t)at && count == c.rows);
+    MUST(!gp_cut_frame(&c, 1, &from, &count));
+    row = t, row.dim[0] = 1;
+    char *all = malloc(gp_bytes(&t)), *one = malloc(gp_bytes(&row));
+    bytes b = { data + at, n - at };
+    MUST(all && one);
+    if (c.columns.ndim)
+        MUST(gp_cut_columns(&c.columns, 0, t.dim[0], all, get, &b));
+    else
+        memcpy(all, data + at, gp_bytes(&t));
+    for (int64_t i = 0; i < t.dim[0] && i < 20 && c.columns.ndim; i++)
+        MUST(gp_cut_columns(&c.columns, i, 1, one, get, &b)
+             && !memcmp(one, all + (size_t)i * gp_bytes(&row), gp_bytes(&row)));
+    gp_swap(all, &t);
+    free(all), free(one);
+}
+
 static void one(const char *data, size_t n)
 {
     static const char *const pipelines[] = {
@@ -30,6 +72,7 @@ static void one(const char *data, size_t n)
          "stages: [{use: read, path: x.npy, out: a, tail: partial}, {use: take, in: [a, k]}]"),
     };
     header(data, n);
+    rows(data, n);
     fuzz_file("x.npy", data, n);
     for (int i = 0; i < 3; i++) {
         fuzz_forms f;
