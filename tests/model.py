@@ -104,8 +104,14 @@ def parts(s, n):
     return [frames[k:k + n] for k in range(0, len(frames), n)]
 
 
+class Rows(list):
+    """The places of rows; `lacks`: others were left out."""
+    lacks = False
+
+
 def together(frames):
-    there = [k for k, f in enumerate(frames) if f is not None]
+    there = Rows(k for k, f in enumerate(frames) if f is not None)
+    there.lacks = len(there) < len(frames)
     if not there:
         return None
     return there, np.stack([frames[k][1] for k in there]), frozenset().union(*(frames[k][2] for k in there))
@@ -121,8 +127,9 @@ def split(s):
     for f in s.frames:
         rows = [None] * s.shape[0]
         if f is not None:
+            one = len({source for source, _ in f[2]}) == len(f[2])  # else a row is of one of them, nobody knows which
             for i, k in enumerate(f[0]):
-                rows[k] = (list(range(shape[0])), f[1][i].reshape(shape), f[2])
+                rows[k] = (list(range(shape[0])), f[1][i].reshape(shape), f[2] if one else frozenset())
         out += rows
     return Stream(shape, s.rate * s.shape[0], out)
 
@@ -162,9 +169,9 @@ def reduce(s, op):
 
 
 def roll(w, s, by):
-    """Moves rows by their places, which must be there or at the end."""
+    """Moves rows by their places, of which none may have been left out."""
     def one(k, f):
-        if s.placed and f[0] != list(range(len(f[0]))):
+        if s.placed and (f[0] != list(range(len(f[0]))) or getattr(f[0], "lacks", False)):
             w.lose(f, w.failed)
             return None
         return f[0], np.roll(f[1], by, 0), f[2]
