@@ -40,7 +40,7 @@ static void rows(const char *data, size_t n)
     gp_type t, row;
     size_t at;
     bool fortran, big;
-    char err[160] = "";
+    char err[GP_WHY] = "";
     gp_cut c;
     int64_t from, count;
     if (!gp_npy_parse_any(data, n, &t, &at, &fortran, &big, err) || gp_bytes(&t) > n - at || !gp_bytes(&t))
