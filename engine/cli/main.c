@@ -115,8 +115,7 @@ int main(int argc, char **argv)
     gp_arena arena = { 0 };
     char build[96];
     host.version = gp_version_text(build);
-    static gp_args args;               /* what it has of ranks is there until the process ends */
-    args.ranks = gp_ranks_open(&host);
+    gp_args args = { .ranks = gp_ranks_open(&host) };
     int status = 0;
 
     hold_standard_files();
