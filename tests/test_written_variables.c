@@ -211,8 +211,8 @@ TEST(asks_for_symbols)
     ck_assert_msg(strstr(errs.e[0].msg, "cannot be read") != NULL, "%s", errs.e[0].msg);
 }
 
-Suite *suite_image(void);
-Suite *suite_image(void)
+Suite *suite_written_variables(void);
+Suite *suite_written_variables(void)
 {
     Suite *s = suite_create("written_variables");
     TCase *tc = tcase_create("compiled");
