@@ -85,11 +85,15 @@ WEIGHTS(f32, float) WEIGHTS(f64, double)
 template <class A, class T> static __device__ __forceinline__ A get(T x) { return (A)x; }
 template <> __device__ __forceinline__ float get<float, gp_half>(gp_half x) { return gp_from_half(x); }
 
-/* As convert(), but for what it costs on a CPU: below 2^22 the sum with 1.5 * 2^23 is rounded to a whole number. */
+/* As convert(), at less cost: below 2^22 the sum with 1.5 * 2^23 is rounded to a whole number, in its low bits. */
 template <class T, class A> static __device__ __forceinline__ T put(A v)
 {
     if constexpr (real<T>::integer && sizeof(T) <= 2) {
         const float low = (float)real<T>::min, high = (float)real<T>::max, whole = 12582912.0f;
+#ifndef GP_CPU
+        if constexpr (!real<T>::is_signed)             /* fmaxf() of a NaN and 0 is 0 */
+            return (T)__float_as_uint(fminf(fmaxf(v, low), high) + whole);
+#endif
         v = v == v ? v : 0;
         v = v < low ? low : v > high ? high : v;
         return (T)(int)(v + whole - whole);
@@ -123,7 +127,7 @@ template <class T> static __device__ __forceinline__ void load_any(float *v, con
 {
     enum { WORDS = sizeof(T), EACH = 4 / sizeof(T) };
     const unsigned off = (unsigned)((uintptr_t)p & 3);
-    const uint32_t *word = (const uint32_t *)((uintptr_t)p - off);
+    const uint32_t *word = (const uint32_t *)((const char *)p - off);
     uint32_t low = word[0];
     for (int k = 0; k < WORDS; k++) {
         const uint32_t high = off || k + 1 < WORDS ? word[k + 1] : low, x = __funnelshift_r(low, high, 8 * off);
@@ -228,11 +232,128 @@ static __device__ __forceinline__ void add_columns(T *dst, const A *sum, int beg
         add_columns<1>(dst, sum, begin, a, from, to, channels, span, weight, me, all);
 }
 
-/* A block makes `each` pixels of a row, or of several: the sums of rows lie in shared memory. On a CPU one thread of a
- * block does all, as barriers would cost more than the sums. */
+#ifndef GP_CPU
+
+/* Rows that a block makes at a time, and threads that add up rows of the input for one of them, UNIT columns each. */
+enum { ROWS = RESIZE_ROWS, WARP = 32, UNIT = 8 };
+
+template <class A, class T> static __device__ __forceinline__ void load_unit(A *v, const T *p, bool aligned)
+{
+    if (sizeof(T) <= 2 || aligned)
+        load<4>(v, p), load<4>(v + 4, p + 4);
+    else
+        for (int j = 0; j < UNIT; j++)
+            v[j] = get<A>(p[j]);
+}
+template <> __device__ __forceinline__ void load_unit<float, uint8_t>(float *v, const uint8_t *p, bool)
+{
+    const unsigned off = (unsigned)((uintptr_t)p & 3);
+    const uint32_t *word = (const uint32_t *)((const char *)p - off);
+    const uint32_t low = word[0], middle = word[1], high = off ? word[2] : 0;
+    const uint32_t a = __funnelshift_r(low, middle, 8 * off), b = __funnelshift_r(middle, high, 8 * off);
+    for (int j = 0; j < 4; j++)
+        v[j] = plus_2_23<uint8_t>(a, j), v[j + 4] = plus_2_23<uint8_t>(b, j);
+}
+
+/* As add_rows(), of UNIT columns. Unrolled, it takes so many registers that fewer blocks run at a time. */
+template <class A, class T>
+static __device__ __forceinline__ void add_unit(A *sum, const T *p, size_t width, bool aligned, const A *w, int n)
+{
+    struct alignas(4 * sizeof(A)) quad { A v[4]; };
+    A s[UNIT], x[UNIT];
+    load_unit(x, p, aligned);
+    for (int j = 0; j < UNIT; j++)
+        s[j] = w[0] * x[j];
+#pragma unroll 1
+    for (int k = 1; k < n; k++) {
+        const A weight = w[k];
+        load_unit(x, p += width, aligned);
+        for (int j = 0; j < UNIT; j++)
+            s[j] += weight * x[j];
+    }
+    for (int j = 0; j < UNIT; j += 4)
+        *(quad *)(sum + j) = quad{ { s[j], s[j + 1], s[j + 2], s[j + 3] } };
+}
+
+/* As add_columns(), of ROWS rows: a thread makes one value of each, so that it needs its weights once. */
+template <int C, class T, class A>
+static __device__ __forceinline__ void add_columns_of_rows(T *dst, const A *sum, int pitch, int begin,
+                                                           const resize_axis &a, int from, int to, int channels,
+                                                           const resize_span *span, const A *weight, int rows)
+{
+    const int c = C ? C : channels, n = (to - from) * c;
+    const size_t line = (size_t)a.out * c;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) {
+        const int j = from * c + i, x = j / c;
+        const resize_span s = span[x];
+        const A *w = weight + x, *p = sum + (s.first - x) * c + j - begin;
+        A v[ROWS];
+        for (int r = 0; r < ROWS; r++)
+            v[r] = (A)-0.0;                /* changes nothing that is added to it */
+#pragma unroll 2
+        for (int k = 0; k < s.n; k++, p += c, w += a.out) {
+            const A by = *w;
+            for (int r = 0; r < ROWS; r++)
+                v[r] += by * p[r * pitch];
+        }
+        T *made = dst + j;
+        for (int r = 0; r < ROWS; r++, made += line)
+            if (r < rows)
+                *made = put<T>(v[r]);
+    }
+}
+
+/* As resize() below, ROWS rows at a time. */
+template <class T, class A>
+static __device__ __forceinline__ void resize_rows(T *dst, const T *src, const resize_axis &ay, const resize_axis &ax,
+                                                   int channels, int each, const resize_span *span, const A *weight)
+{
+    GP_SHARED(A, sum);
+    const resize_span *xspan = span + ay.out;
+    const A *xweight = weight + (size_t)ay.out * ay.taps;
+    const int width = ax.in * channels, parts = (ax.out + each - 1) / each;
+    const bool aligned = width % 4 == 0;
+    for (int y = blockIdx.y * ROWS; y < ay.out; y += gridDim.y * ROWS)
+        for (int part = blockIdx.x; part < parts; part += gridDim.x) {
+            const int rows = ay.out - y < ROWS ? ay.out - y : ROWS;
+            const int from = part * each, to = from + each < ax.out ? from + each : ax.out;
+            const int begin = xspan[from].first * channels / 4 * 4;
+            const int end = (xspan[to - 1].first + xspan[to - 1].n) * channels;
+            const int pitch = (end - begin + UNIT - 1) / UNIT * UNIT;
+            for (int r = threadIdx.x / WARP; r < rows; r += blockDim.x / WARP) {
+                const resize_span s = span[y + r];
+                const T *row = src + (size_t)s.first * width;
+                const A *w = weight + (size_t)(y + r) * ay.taps;
+                for (int x = begin + UNIT * (threadIdx.x % WARP); x < end; x += UNIT * WARP) {
+                    A *to = sum + r * pitch + (x - begin);
+                    if (x + UNIT <= width)
+                        add_unit(to, row + x, width, aligned, w, s.n);
+                    else
+                        for (int j = 0; j < width - x; j++)
+                            add_rows<1>(to + j, row + x + j, width, w, s.n);
+                }
+            }
+            __syncthreads();
+            T *made = dst + (size_t)y * ax.out * channels;
+            const A *sums = sum;
+            if (channels == 3)
+                add_columns_of_rows<3>(made, sums, pitch, begin, ax, from, to, channels, xspan, xweight, rows);
+            else if (channels == 1)
+                add_columns_of_rows<1>(made, sums, pitch, begin, ax, from, to, channels, xspan, xweight, rows);
+            else
+                add_columns_of_rows<0>(made, sums, pitch, begin, ax, from, to, channels, xspan, xweight, rows);
+            __syncthreads();
+        }
+}
+
+#endif
+
+/* A block makes `each` pixels of `rows` rows, and then of others: the sums of rows lie in shared memory. On a CPU one
+ * thread of a block does all, row by row, as barriers would cost more than the sums. */
 template <class T, class A>
 static __device__ __forceinline__ void resize(T *dst, const T *src, const resize_axis &ay, const resize_axis &ax,
-                                              int channels, int each, const resize_span *span, const A *weight)
+                                              int channels, int each, int rows, const resize_span *span,
+                                              const A *weight)
 {
     GP_SHARED(A, sum);
 #ifdef GP_CPU
@@ -241,36 +362,49 @@ static __device__ __forceinline__ void resize(T *dst, const T *src, const resize
         return;
 #else
     const int me = threadIdx.x, all = blockDim.x;
+    if (rows == ROWS) {
+        resize_rows(dst, src, ay, ax, channels, each, span, weight);
+        return;
+    }
 #endif
     const resize_span *xspan = span + ay.out;
     const A *xweight = weight + (size_t)ay.out * ay.taps;
     const int width = ax.in * channels, parts = (ax.out + each - 1) / each;
-    for (int y = blockIdx.y; y < ay.out; y += gridDim.y)
+    for (int first = blockIdx.y * rows; first < ay.out; first += gridDim.y * rows)
         for (int part = blockIdx.x; part < parts; part += gridDim.x) {
             int from = part * each, to = from + each < ax.out ? from + each : ax.out;
             int begin = xspan[from].first * channels / 4 * 4, end = (xspan[to - 1].first + xspan[to - 1].n) * channels;
-            add_row(sum, src + (size_t)span[y].first * width, begin, end, width, weight + (size_t)y * ay.taps, span[y].n,
-                    me, all);
+            for (int y = first; y < first + rows && y < ay.out; y++) {
+                add_row(sum, src + (size_t)span[y].first * width, begin, end, width, weight + (size_t)y * ay.taps,
+                        span[y].n, me, all);
 #ifndef GP_CPU
-            __syncthreads();
+                __syncthreads();
 #endif
-            add_columns(dst + (size_t)y * ax.out * channels, (const A *)sum, begin, ax, from, to, channels, xspan,
-                        xweight, me, all);
+                add_columns(dst + (size_t)y * ax.out * channels, (const A *)sum, begin, ax, from, to, channels, xspan,
+                            xweight, me, all);
 #ifndef GP_CPU
-            __syncthreads();
+                __syncthreads();
 #endif
+            }
         }
 }
+
+/* Six blocks at a time, or three that compute in f64. */
+#ifdef GP_CPU
+#define BLOCKS(T)
+#else
+#define BLOCKS(T) __launch_bounds__(256, sizeof(typename sum_of<T>::type) == 4 ? 6 : 3)
+#endif
 
 /* In one pass over the frame; or, where a pixel is made of more than shared memory has room for, by sums of rows in
  * scratch memory, and sums of these. The weights are the same for all frames. */
 #define RESIZE(name, T)                                                                                               \
-    extern "C" __global__ void resize_##name(T *dst, size_t dst_stride, const T *src, size_t src_stride,              \
-                                             resize_axis y, resize_axis x, int channels, int each,                    \
-                                             const resize_span *span, const sum_of<T>::type *weight)                  \
+    extern "C" __global__ void BLOCKS(T) resize_##name(T *dst, size_t dst_stride, const T *src, size_t src_stride,    \
+                                                       resize_axis y, resize_axis x, int channels, int each, int rows, \
+                                                       const resize_span *span, const sum_of<T>::type *weight)        \
     {                                                                                                                 \
         dst += blockIdx.z * dst_stride, src += blockIdx.z * src_stride;                                               \
-        resize(dst, src, y, x, channels, each, span, weight);                                                         \
+        resize(dst, src, y, x, channels, each, rows, span, weight);                                                   \
     }                                                                                                                 \
     extern "C" __global__ void resize_y_##name(sum_of<T>::type *sums, size_t sums_stride, const T *src,               \
                                                size_t src_stride, resize_axis a, int width, const resize_span *span,  \

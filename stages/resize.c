@@ -6,7 +6,7 @@
 #include "device.h"
 #include "resize.h"
 
-enum { SIDE = 1 << 28, ROW = 1 << 30, BLOCK = 256, SHARED = 1 << 15, SLACK = 4 };
+enum { SIDE = 1 << 28, ROW = 1 << 30, BLOCK = 256, SHARED = 1 << 15, SLACK = 12 };
 
 struct opts {
     int64_t height, width;
@@ -101,12 +101,14 @@ static int channels_of(const gp_type *t)
     return t->ndim == 3 ? (int)t->dim[2] : 1;
 }
 
-/* The most pixels of a row for whose sums there is room in shared memory, in equal parts of the row; 0: too few. */
-static int each_of(const struct resize_axis *a, int channels, size_t size)
+/* The most pixels of each of `rows` rows for whose sums there is room in shared memory, in equal parts of a row; 0: too
+ * few. */
+static int each_of(const struct resize_axis *a, int channels, size_t size, int rows)
 {
     enum { LEAST = 8 };
-    int64_t columns = (int64_t)(SHARED / size - SLACK) / channels - a->taps - 1, most = columns * a->out / a->in;
-    if (most < LEAST && most < a->out)
+    int64_t columns = ((int64_t)(SHARED / size) / rows - SLACK) / channels - a->taps - 1;
+    int64_t most = columns * a->out / a->in;
+    if (most < LEAST * rows && most < a->out)
         return 0;
     int64_t parts = (a->out + most - 1) / most;
     return (int)((a->out + parts - 1) / parts);
@@ -130,7 +132,7 @@ static size_t scratch_of(const struct opts *o, const gp_type *in, const gp_type 
     struct resize_axis across = axis_of(o, in, out, 1);
     size_t size = in_f64(in->dtype) ? 8 : 4, rows = (size_t)out->dim[0], line = (size_t)(gp_count(in) / in->dim[0]);
     size_t weights = room(o, in->dim[0], out->dim[0]) + room(o, in->dim[1], out->dim[1]);
-    bool sums = o->method != NEAREST && (varies || !each_of(&across, channels_of(in), size));
+    bool sums = o->method != NEAREST && (varies || !each_of(&across, channels_of(in), size, 1));
     return up(sizeof(struct resize_span) * (rows + (size_t)out->dim[1]))
          + up(size * weights) + (sums ? size * rows * line : 0);
 }
@@ -219,17 +221,23 @@ static bool queue_weights(struct work *w)
                      GP_ARGS(&w->span, &w->weight, &w->down, &w->across));
 }
 
-static bool queue_one_pass(struct work *w, int each)
+/* The blocks that make `each` pixels of `rows` rows each. */
+static gp_dim3 blocks_of(const struct work *w, int each, int rows)
 {
-    enum { ROWS = 1 << 14 };
+    enum { MOST = 1 << 14 };
+    int down = (w->down.out + rows - 1) / rows;
+    int parts = (w->across.out + each - 1) / each;
+    return (gp_dim3){ (unsigned)parts, (unsigned)(down < MOST ? down : MOST), (unsigned)w->c->n };
+}
+
+static bool queue_one_pass(struct work *w, int each, int rows)
+{
     const gp_view *x = w->c->in, *y = w->c->out;
     char kernel[32];
-    gp_dim3 grid = { (unsigned)((w->across.out + each - 1) / each), (unsigned)(w->down.out < ROWS ? w->down.out : ROWS),
-                     (unsigned)w->c->n };
     snprintf(kernel, sizeof kernel, "resize_%s", gp_dtype_name(x->type.dtype));
-    return gp_launch(w->c, kernel, grid, (gp_dim3){ BLOCK, 1, 1 }, SHARED,
+    return gp_launch(w->c, kernel, blocks_of(w, each, rows), (gp_dim3){ BLOCK, 1, 1 }, SHARED,
                      GP_ARGS((void *)&y->data, &w->ys, (void *)&x->data, &w->xs, &w->down, &w->across, &w->channels,
-                             &each, &w->span, &w->weight));
+                             &each, &rows, &w->span, &w->weight));
 }
 
 static bool queue_two_passes(struct work *w)
@@ -251,9 +259,13 @@ static bool queue_two_passes(struct work *w)
 
 static bool record(gp_dcall *c)
 {
+    enum { FEW = 512 };                /* blocks, with which a large device has too little to do */
     struct work w = work_of(c);
-    int each = each_of(&w.across, w.channels, w.size);
-    return queue_weights(&w) && (w.down.method == NEAREST ? queue_nearest(&w) : each ? queue_one_pass(&w, each)
+    int rows = RESIZE_ROWS, each = each_of(&w.across, w.channels, w.size, rows);
+    gp_dim3 blocks = each ? blocks_of(&w, each, rows) : (gp_dim3){ 0, 0, 0 };
+    if (blocks.x * blocks.y * blocks.z < FEW)
+        rows = 1, each = each_of(&w.across, w.channels, w.size, rows);
+    return queue_weights(&w) && (w.down.method == NEAREST ? queue_nearest(&w) : each ? queue_one_pass(&w, each, rows)
                                  : queue_two_passes(&w));
 }
 

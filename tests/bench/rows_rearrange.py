@@ -1,8 +1,11 @@
-"""rows_rearrange.py - stages that only move elements, and other sizes of pictures, on the GPU: up to 256 MiB read and 256
-MiB written, beside a copy of as many bytes.
+"""rows_rearrange.py - stages that only move elements, beside a copy of as many bytes, up to 256 MiB read and 256 MiB
+written; and other sizes of pictures, beside the better of NPP and PyTorch.
 """
+import os
+import sys
+
 from rows_expr import device_us, peers
-from tools import Row
+from tools import HERE, Row, Skip, words
 
 PIPELINE = """stall_timeout: 0
 depth: 2
@@ -28,21 +31,40 @@ CASES = [
     ("pad", RGB, "pad, in: x, before: [8, 8], after: [8, 8], edge: mirror", "u8 (H, W, 3), 8 pixels more around"),
     ("concat", ("f32", "[4096, 8192]"), "concat, axis: 1, in: {a: x, b: x}", "two of f32, side by side"),
 ]
-# How many bytes are read and written, of those of a copy of 256 MiB.
 SIZES = [
-    ("half-area", RGB, "resize, in: x, scale: 0.5, method: area", "u8 (H, W, 3) to half the size, area", 5 / 8),
-    ("half", RGB, "resize, in: x, scale: 0.5", "u8 (H, W, 3) to half the size, bilinear, antialiased", 5 / 8),
-    ("double", ("u8", "[4096, 5461, 3]"), "resize, in: x, scale: 2", "u8 (H, W, 3) to twice the size, bilinear", 5 / 8),
-    ("double-cubic", ("u8", "[4096, 5461, 3]"), "resize, in: x, scale: 2, method: cubic", "the same, cubic", 5 / 8),
-    ("half-f32", PLANE, "resize, in: x, scale: 0.5", "f32 (H, W) to half the size, bilinear, antialiased", 5 / 8),
+    ("half-area", RGB, "resize, in: x, scale: 0.5, method: area", "u8 (H, W, 3) to half the size, area"),
+    ("half", RGB, "resize, in: x, scale: 0.5", "u8 (H, W, 3) to half the size, bilinear, antialiased"),
+    ("half-plain", RGB, "resize, in: x, scale: 0.5, antialias: false", "the same, not antialiased"),
+    ("double", ("u8", "[4096, 5461, 3]"), "resize, in: x, scale: 2", "u8 (H, W, 3) to twice the size, bilinear"),
+    ("double-cubic", ("u8", "[4096, 5461, 3]"), "resize, in: x, scale: 2, method: cubic", "the same, cubic"),
+    ("half-f32", PLANE, "resize, in: x, scale: 0.5", "f32 (H, W) to half the size, bilinear, antialiased"),
 ]
 
 
-def row(name, type_of, stage, what, part=1):
+def libraries(b):
+    """What NPP and PyTorch take: {"half-npp": us, ...}"""
+    def run():
+        out, _, code = b.run([sys.executable, os.path.join(HERE, "resize_peers.py")], ok=(0, 3))
+        if code:
+            raise Skip("no NPP or PyTorch")
+        return {k: v[0] for k, v in words(out).items()}
+    b.ever("resize", lambda: b.once("resize", run))    # a Skip holds for all rounds
+    return b.once("resize", run)
+
+
+def row(name, type_of, stage, what):
     def measure(b):
         us = b.once(name, lambda: device_us(b, name, PIPELINE % (type_of + (stage,)), 60))
-        return us, part * 4 * peers(b, "cupy")["copy"], "copies of as many bytes, CuPy"
-    return Row(("resize-" if part < 1 else "move-") + name, what + ", device time", "rate", 0.8, measure)
+        return us, 4 * peers(b, "cupy")["copy"], "copies of as many bytes, CuPy"
+    return Row("move-" + name, what + ", device time", "rate", 0.8, measure)
 
 
-ROWS = [row(*case) for case in CASES + SIZES]
+def size(name, type_of, stage, what):
+    def measure(b):
+        us = b.once(name, lambda: device_us(b, name, PIPELINE % (type_of + (stage,)), 60))
+        return (us,) + min((v, "NPP" if k.endswith("npp") else "PyTorch") for k, v in libraries(b).items()
+                           if k.rpartition("-")[0] == name)
+    return Row("resize-" + name, what + ", device time", "time", 1.0, measure)
+
+
+ROWS = [row(*case) for case in CASES] + [size(*case) for case in SIZES]

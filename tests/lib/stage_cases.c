@@ -81,6 +81,10 @@ static const struct { const char *kind, *options; gp_dtype dtype; int ndim; int6
     { "resize", "width: 700, method: cubic", GP_U16, 2, { 100, 333 } },
     { "resize", "scale: 0.37, method: area", GP_F32, 3, { 150, 204, 4 } },
     { "resize", "scale: 0.001", GP_F64, 2, { 30, 9001 } },
+    { "resize", "scale: 0.5", GP_U8, 3, { 8300, 37, 3 } },         /* so high that a block makes several rows */
+    { "resize", "scale: 1.1, method: cubic", GP_I16, 2, { 4200, 31 } },
+    { "resize", "scale: 0.5, method: area", GP_F32, 3, { 8300, 18, 2 } },
+    { "resize", "scale: 0.5", GP_F64, 2, { 8300, 9 } },
     { "resize", "scale: 1.3, method: nearest", GP_I32, 2, { 90, 101 } },
     { "transpose", "", GP_U8, 2, { 333, 402 } },
     { "transpose", "axes: [0, 3, 1, 2]", GP_F32, 4, { 3, 70, 65, 3 } },
