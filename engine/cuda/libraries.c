@@ -54,23 +54,19 @@ static const gp_dl_symbol ranks[] = {
     { "ncclSend", &gp_gpu.ranks.send }, { "ncclRecv", &gp_gpu.ranks.recv }, { 0 },
 };
 
-/* Files of CUDA 13 and, before it, of CUDA 12; in CUDA's folder, too. */
-#define FILES(name, new, old)                                                                     \
-    { name ".so." new, name ".so." old, name ".so", "/usr/local/cuda/lib64/" name ".so." new,      \
-      "/usr/local/cuda/lib64/" name ".so." old, "/usr/local/cuda/lib64/" name ".so", NULL }
 /* A package of CUDA's repository, or of pip; an option that needs no such library. */
 #define INSTALL(package, wheel, option)                                                           \
     "install the package " package " of NVIDIA's CUDA repository, or pip's " wheel                \
     " with its folder in LD_LIBRARY_PATH, or set '" option "'"
 
 static const struct { const char *name, *files[7], *advice; const gp_dl_symbol *symbol; } libraries[] = {
-    [GP_GPU_FFT] = { "cuFFT", FILES("libcufft", "12", "11"),
+    [GP_GPU_FFT] = { "cuFFT", GP_CUDA_FILES("libcufft", "12", "11"),
                      INSTALL("libcufft-13-0", "nvidia-cufft", "device: cpu"), fft },
-    [GP_GPU_PRODUCTS] = { "cuBLASLt", FILES("libcublasLt", "13", "12"),
+    [GP_GPU_PRODUCTS] = { "cuBLASLt", GP_CUDA_FILES("libcublasLt", "13", "12"),
                           INSTALL("libcublas-13-0", "nvidia-cublas", "device: cpu"), products },
-    [GP_GPU_JPEG] = { "nvJPEG", FILES("libnvjpeg", "13", "12"),
+    [GP_GPU_JPEG] = { "nvJPEG", GP_CUDA_FILES("libnvjpeg", "13", "12"),
                       INSTALL("libnvjpeg-13-0", "nvidia-nvjpeg", "decoder: cpu"), jpeg },
-    [GP_GPU_RANKS] = { "NCCL", FILES("libnccl", "2", "2"), INSTALL("libnccl2", "nvidia-nccl-cu13", "by: mpi"), ranks },
+    [GP_GPU_RANKS] = { "NCCL", GP_CUDA_FILES("libnccl", "2", "2"), INSTALL("libnccl2", "nvidia-nccl-cu13", "by: mpi"), ranks },
 };
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 

@@ -5,6 +5,11 @@
 
 #include "device/libraries.h"
 
+/* For gp_dl_open(): the names that a library of CUDA 13 has and, before it, of CUDA 12; in CUDA's folder, too. */
+#define GP_CUDA_FILES(name, new, old)                                                              \
+    { name ".so." new, name ".so." old, name ".so", "/usr/local/cuda/lib64/" name ".so." new,      \
+      "/usr/local/cuda/lib64/" name ".so." old, "/usr/local/cuda/lib64/" name ".so", NULL }
+
 /* ---- cuBLASLt -------------------------------------------------------- */
 
 /* Types of elements; in which it computes. */
