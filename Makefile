@@ -76,7 +76,7 @@ LUAMODS := $(sort $(wildcard lua/*.lua))
 CLI     := $(wildcard engine/cli/*.c)
 RANKS   := $(wildcard engine/ranks/*.c)
 CLI_OBJ := $(patsubst %.c,$B/%.o,$(CLI) $(RANKS)) $B/verbs.o
-# Each is a folder of engine/ with a gp_backend. Libraries for GPUs are opened while gpipe runs, and need none to be built.
+# Each is a folder of engine/ with a gp_backend. OPENED opens libraries for GPUs while gpipe runs: every build has it.
 BACKENDS := cpu $(if $(filter 1,$(CUDA)),cuda)
 OPENED  := engine/cuda/libraries.c engine/cuda/cublaslt.c
 ENGINE  := $(OPENED) $(filter-out $(CLI) $(RANKS) engine/mpi/%.c $(if $(filter cuda,$(BACKENDS)),$(OPENED),engine/cuda/%.c),$(wildcard engine/*/*.c))

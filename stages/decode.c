@@ -110,8 +110,8 @@ static bool has_decoder(int cc)
     return false;
 }
 
-/* Why a GPU cannot decode for this stage, in `why`, or "": then `name` is the library's, where it is there with its version.
- * False: for want of the library alone. */
+/* Says in `why` why a GPU cannot decode for this stage, or "": then `name` gets the library's version, where it is
+ * there. False: it cannot for want of the library alone. */
 static bool look_for_gpu(gp_shape *s, char name[GP_GPU_TEXT], int *cc, char why[GP_WHY])
 {
     const gp_type *t = &s->out[0];
@@ -149,8 +149,8 @@ static bool choose(gp_shape *s, gp_decode_opts *o)
     if (o->decoder != GP_DECODER_CPU && !*why)
         o->by = asked ? o->decoder : has_decoder(cc) ? GP_DECODER_HARDWARE : GP_DECODER_CUDA;
     if (o->by == GP_DECODER_CPU)
-        snprintf(does, 120, "on the CPU%s%s%.70s%s", cc ? " (" : "", library ? "" : "no ", !library ? name : cc ? why : "",
-                 cc ? ")" : "");
+        snprintf(does, 120, "on the CPU%s%s%.70s%s", cc ? " (" : "", library ? "" : "no ",
+                 !library ? name : cc ? why : "", cc ? ")" : "");
     else
         snprintf(does, 120, "%s, %s", name, decoders[o->by]);
     s->does = does;

@@ -85,8 +85,8 @@ for folder in glob.glob("engine/*/"):
     if folder.rstrip("/") not in MAY and folder != "engine/include/":
         wrong.append(f"{folder}: a folder that no rule names")
 
-# What CUDA and its libraries declare, the files of these, and whether this build has CUDA, is known in the folder of the
-# back end alone. Texts may name them to users; ONNX Runtime calls its provider so.
+# What CUDA and its libraries declare, the files of these, and whether this build has CUDA, is known in the folder of
+# the back end alone. Texts may name them to users; ONNX Runtime calls its provider so.
 CUDA = re.compile(r'\bGP_CUDA\b|<(cuda|nv|nccl|cu)\w*\.h>|\bgp_backend_cuda\b|\b(cuda|cu|nccl)[A-Z]\w*|'
                   r'\bCU(DA)?_\w+|\bCU[a-z]\w+|'
                   r'\b(gp_|GP_)?(nvml|nvrtc|nvjpeg|nccl_|cufft|cublas|cupti)(?!ns)\w*|"lib(cu|nv|nccl)\w*', re.A)

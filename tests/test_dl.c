@@ -45,7 +45,8 @@ static const struct { gp_gpu_library which; const char *name, *lacks, *instead; 
     { GP_GPU_RANKS, "NCCL", "libnccl.so.2", "'by: mpi'" },
 };
 
-/* Which of them this machine has is not known: one that is there has a version, of another it is said what to install. */
+/* Nobody knows which of them this machine has: one that is there has a version, and of another it is said what to
+ * install. */
 TEST_EACH(for_a_gpu, for_gpus)
 {
     gp_errs errs = { .n = 0 };

@@ -99,7 +99,8 @@ int gp_cublaslt_multiply(void *handle, const gp_gpu_choice *c, const void *a, co
     for (int64_t i = 0; !status && i < batches; i++) {
         gp_product_at(p, i, at);
         void *to = (char *)made + each * (size_t)at[GP_MADE];
-        const char *right = (const char *)b + each * (size_t)at[GP_RIGHT], *left = (const char *)a + each * (size_t)at[GP_LEFT];
+        const char *right = (const char *)b + each * (size_t)at[GP_RIGHT];
+        const char *left = (const char *)a + each * (size_t)at[GP_LEFT];
         status = gp_cublaslt_calls.multiply(handle, &t.op, alpha, right, &t.right, left, &t.left, beta, to, &t.made, to,
                                             &t.made, c->algorithm, work, c->room, stream);
     }

@@ -1,5 +1,5 @@
-/* libraries.c - see device/libraries.h and libraries.h. The ABI of cuFFT has been the same since CUDA 11, that of nvJPEG
- * since CUDA 11.1; of NCCL it is that of 2.14 and newer. */
+/* libraries.c - see device/libraries.h and libraries.h. The ABI of cuFFT has been the same since CUDA 11, that of
+ * nvJPEG since CUDA 11.1, and that of NCCL since 2.14. */
 #include <pthread.h>
 #include <stdio.h>
 #include "base/dl.h"
@@ -54,7 +54,7 @@ static const gp_dl_symbol ranks[] = {
     { "ncclSend", &gp_gpu.ranks.send }, { "ncclRecv", &gp_gpu.ranks.recv }, { 0 },
 };
 
-/* A package of CUDA's repository, or of pip; an option that needs no such library. */
+/* What to do without a library: its package in CUDA's repository or pip's, and an option that needs no library. */
 #define INSTALL(package, wheel, option)                                                           \
     "install the package " package " of NVIDIA's CUDA repository, or pip's " wheel                \
     " with its folder in LD_LIBRARY_PATH, or set '" option "'"
@@ -66,7 +66,8 @@ static const struct { const char *name, *files[7], *advice; const gp_dl_symbol *
                           INSTALL("libcublas-13-0", "nvidia-cublas", "device: cpu"), products },
     [GP_GPU_JPEG] = { "nvJPEG", GP_CUDA_FILES("libnvjpeg", "13", "12"),
                       INSTALL("libnvjpeg-13-0", "nvidia-nvjpeg", "decoder: cpu"), jpeg },
-    [GP_GPU_RANKS] = { "NCCL", GP_CUDA_FILES("libnccl", "2", "2"), INSTALL("libnccl2", "nvidia-nccl-cu13", "by: mpi"), ranks },
+    [GP_GPU_RANKS] = { "NCCL", GP_CUDA_FILES("libnccl", "2", "2"),
+                       INSTALL("libnccl2", "nvidia-nccl-cu13", "by: mpi"), ranks },
 };
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 

@@ -1,5 +1,5 @@
 /* libraries.h - what libraries.c opens beside what stages call (device/libraries.h): that part of cuBLASLt of which
- * cublaslt.c makes products, and NVML. Their headers come with CUDA's packages for developers and are not needed here. */
+ * cublaslt.c makes products, and NVML. Their headers come with CUDA's packages for developers, and are not needed. */
 #ifndef GP_CUDA_LIBRARIES_H
 #define GP_CUDA_LIBRARIES_H
 
@@ -12,7 +12,7 @@
 
 /* ---- cuBLASLt -------------------------------------------------------- */
 
-/* Types of elements; in which it computes. */
+/* The types of elements, and the type in which it computes. */
 enum { GP_CUBLAS_F16 = 2, GP_CUBLAS_F32 = 0, GP_CUBLAS_F64 = 1 };
 enum { GP_CUBLAS_IN_F32 = 68, GP_CUBLAS_IN_TF32 = 77, GP_CUBLAS_IN_F64 = 70 };
 
@@ -62,15 +62,15 @@ int gp_cublaslt_multiply(void *handle, const gp_gpu_choice *c, const void *a, co
 
 /* ---- NVML: how much memory of GPUs is free --------------------------- */
 
-/* CUDA says it only of a GPU on which the process has a context, which takes memory and time there. NVML comes with the
- * driver and is opened when it is asked. A device is a handle, found by the address of the PCI bus, since NVML's order is
- * not CUDA's. Bytes; part of what is used may be reserved by the driver. */
+/* CUDA says it only of a GPU on which the process has a context, which takes memory and time there. NVML comes with
+ * the driver and is opened when it is asked. A device is a handle, found by the address of the PCI bus, since NVML's
+ * order is not CUDA's. Numbers are bytes; part of what is used may be reserved by the driver. */
 typedef struct gp_nvml_memory { unsigned long long total, free, used; } gp_nvml_memory;
 
-/* Of the device at that address, "0000:1b:00.0" as CUDA has it. */
+/* What NVML says of the device at that address, "0000:1b:00.0" as CUDA has it. */
 typedef struct gp_nvml_device { const char *pci; gp_nvml_memory memory; } gp_nvml_device;
 
-/* All of `n` devices, by `library`; NULL: the driver's. False when not all are known. */
+/* Asks `library`, NULL: the driver's, about all of `n` devices. False when not all are known. */
 bool gp_nvml_look(const char *library, gp_nvml_device *device, int n);
 
 #endif

@@ -1,10 +1,10 @@
-/* libraries.h - libraries that the maker of a GPU has for it: stages open them when they need them, and call them through
- * gp_gpu. The folder of the GPUs' back end fills it in (engine/cuda/libraries.c), and is the only one that knows their names.
+/* libraries.h - libraries that the maker of a GPU has for it: stages open them when they need them, and call them
+ * through gp_gpu. The folder of the GPUs' back end fills it in (engine/cuda/libraries.c), and alone knows their names.
  * A build without that back end has this file of it, too: in tests other libraries stand in for them, which work in the
  * memory of the CPU back end.
  *
- * No header of theirs is needed: what they declare is said again here and, where those headers are, compared with them by
- * the tests of the stages. Functions return 0, or a status. Numbers are those of CUDA's libraries. */
+ * No header of theirs is needed: what they declare is said again here and, where those headers are, compared with them
+ * by the tests of the stages. Functions return 0, or a status. Numbers are those of CUDA's libraries. */
 #ifndef GP_LIBRARIES_H
 #define GP_LIBRARIES_H
 
@@ -13,18 +13,19 @@
 typedef enum gp_gpu_library { GP_GPU_FFT, GP_GPU_PRODUCTS, GP_GPU_JPEG, GP_GPU_RANKS } gp_gpu_library;
 enum { GP_GPU_TEXT = 24 };
 
-/* Opens it, until the process ends; then its part of gp_gpu is set. `name`, or NULL, becomes "cuFFT 12.0". False after one
- * error at `at`, which names the package; `what` begins it. Any thread, any number of times. */
+/* Opens a library, until the process ends; then its part of gp_gpu is set. `name`, which may be NULL, becomes
+ * "cuFFT 12.0". False after one error at `at`, which begins with `what` and names the package. Any thread may call it,
+ * any number of times. */
 bool gp_gpu_open(gp_gpu_library which, char name[GP_GPU_TEXT], const char *what, gp_loc at, gp_errs *errs);
-/* "cuFFT". It need not be open. */
+/* The library's name, "cuFFT", whether it is open or not. */
 const char *gp_gpu_name(gp_gpu_library which);
-/* An error of a stage: "stage 'STAGE': cuFFT DOES (INVALID_PLAN)HINT". Returns false. */
+/* Adds the error "stage 'STAGE': cuFFT DOES (INVALID_PLAN)HINT", and returns false. */
 bool gp_gpu_fail(gp_gpu_library which, int status, gp_errs *errs, gp_code code, gp_loc at, const char *stage,
                  const char *does, const char *hint);
-/* "INVALID_PLAN"; of a status that is not known "status 99", in `buf`. */
+/* A status's name, "INVALID_PLAN"; "status 99", in `buf`, where it is not known. */
 const char *gp_gpu_status(gp_gpu_library which, int status, char buf[GP_GPU_TEXT]);
 
-/* Of Fourier transforms. */
+/* Fourier transforms: their types, and their directions. */
 enum { GP_GPU_C2C = 0x29, GP_GPU_R2C = 0x2a, GP_GPU_C2R = 0x2c };
 enum { GP_GPU_FORWARD = -1, GP_GPU_INVERSE = 1 };
 
@@ -36,8 +37,9 @@ typedef struct gp_gpu_choice {
     uint64_t algorithm[8];     /* the library's */
 } gp_gpu_choice;
 
-/* Of JPEG files. Who decodes: a CPU the codes and the GPU the rest, the GPU all, the GPU's JPEG decoder. What comes out:
- * gray; red, green and blue side by side. Statuses that say something of the file; and that the GPU has no decoder. */
+/* JPEG files are decoded by a CPU, which does the codes, and the GPU; by the GPU alone; or by its JPEG decoder. They
+ * become gray, or red, green and blue side by side. The statuses say something of the file, or that the GPU has no
+ * decoder. */
 enum { GP_GPU_HYBRID = 1, GP_GPU_ALL = 2, GP_GPU_HARDWARE = 3 };
 enum { GP_GPU_Y = 2, GP_GPU_RGBI = 5 };
 enum { GP_GPU_BAD_JPEG = 3, GP_GPU_JPEG_UNKNOWN = 4, GP_GPU_JPEG_NOT_DONE = 9, GP_GPU_JPEG_CUT = 10 };
@@ -48,12 +50,13 @@ typedef struct gp_gpu_image {
     size_t pitch[4];           /* bytes from one row to the next */
 } gp_gpu_image;
 
-/* Of what ranks do together; gp_gpu_type: of numbers that can be reduced, else -1. */
+/* What ranks do together: their common name, how numbers are reduced, and a status. */
 typedef struct gp_gpu_id { char bytes[128]; } gp_gpu_id;
 enum { GP_GPU_SUM = 0, GP_GPU_MAX = 2, GP_GPU_MIN = 3, GP_GPU_MEAN = 4 };
 enum { GP_GPU_U8 = 1, GP_GPU_IN_PROGRESS = 7 };
+/* The type of numbers that ranks can reduce; -1: these they cannot. */
 int gp_gpu_type(gp_dtype t);
-/* Does what does it work on memory of the host, too, as what stands in for it in tests does? */
+/* Does the library of ranks work on memory of the host, too, as the one that stands in for it in tests does? */
 bool gp_gpu_pretends(void);
 
 typedef struct gp_gpu_libraries {

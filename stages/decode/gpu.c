@@ -220,7 +220,8 @@ static bool call_alone(void *stream, const void *arg, gp_errs *errs)
     const gp_view *in = &j->f->in[0];
     worker *w = j->w;
     (void)errs;
-    w->status = gp_gpu.jpeg.decode(j->d->singles, w->one, in->data, gp_bytes(&in->type), j->d->format, &w->to[0], stream);
+    w->status = gp_gpu.jpeg.decode(j->d->singles, w->one, in->data, gp_bytes(&in->type), j->d->format, &w->to[0],
+                                   stream);
     return true;
 }
 
@@ -273,8 +274,8 @@ static bool renew(gp_call *c, decoder *d, worker *w)
 {
     job j = { d, w, NULL };
     if (!gp_device_call(d->dev, renew_batch, &j))
-        return gp_fail(c->errs, GP_E_RESOURCE, d->o->at, "stage '%s': %s cannot be set up again: set 'decoder: cpu'", c->name,
-                       gp_gpu_name(GP_GPU_JPEG));
+        return gp_fail(c->errs, GP_E_RESOURCE, d->o->at, "stage '%s': %s cannot be set up again: set 'decoder: cpu'",
+                       c->name, gp_gpu_name(GP_GPU_JPEG));
     return !w->status || machine_failed(c, d, w->status);
 }
 

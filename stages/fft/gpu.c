@@ -3,9 +3,9 @@
  * It takes all lines of a frame at once where the transformed axes lie side by side, in their order, with all other axes
  * on one side of them. Where they do not, they are moved behind the others in scratch memory, and back. What is to become
  * real numbers is copied there anyway, as its input may be written then. A work area is had for each slot: its size is
- * known only when there is a plan. Frames with fewer rows are transformed whole: what is behind their rows is nobody's. But
- * two lines of real numbers may be transformed as one of complex numbers, where what one of them has shows in the other: of
- * these the lines behind are zeros. */
+ * known only when there is a plan. Frames with fewer rows are transformed whole: what is behind their rows is nobody's.
+ * But two lines of real numbers may be transformed as one of complex numbers, where what one of them has shows in the
+ * other: the lines behind these are zeros. */
 #include <stdlib.h>
 #include "device.h"
 #include "device/libraries.h"
@@ -101,8 +101,8 @@ static void make_plan(void *arg)
     if (!status)
         status = gp_gpu.fft.own_areas(p->handle, 0);
     if (!status)
-        status = gp_gpu.fft.make(p->handle, j->axes, n, in, inner, inner == 1 ? all_in : 1, out, inner, inner == 1 ? all_out : 1,
-                             type[j->form], inner == 1 ? outer : inner, &p->area_bytes);
+        status = gp_gpu.fft.make(p->handle, j->axes, n, in, inner, inner == 1 ? all_in : 1, out, inner,
+                                 inner == 1 ? all_out : 1, type[j->form], inner == 1 ? outer : inner, &p->area_bytes);
     if (status)
         gp_gpu_fail(GP_GPU_FFT, status, p->errs, GP_E_RESOURCE, p->open->at, p->open->name,
                     "cannot plan such a transform", "");
