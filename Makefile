@@ -76,9 +76,10 @@ LUAMODS := $(sort $(wildcard lua/*.lua))
 CLI     := $(wildcard engine/cli/*.c)
 RANKS   := $(wildcard engine/ranks/*.c)
 CLI_OBJ := $(patsubst %.c,$B/%.o,$(CLI) $(RANKS)) $B/verbs.o
-# Each is a folder of engine/ with a gp_backend.
+# Each is a folder of engine/ with a gp_backend. OPENED opens libraries for GPUs while gpipe runs: every build has it.
 BACKENDS := cpu $(if $(filter 1,$(CUDA)),cuda)
-ENGINE  := $(filter-out $(CLI) $(RANKS) engine/mpi/%.c $(if $(filter cuda,$(BACKENDS)),,engine/cuda/%.c),$(wildcard engine/*/*.c))
+OPENED  := engine/cuda/libraries.c engine/cuda/cublaslt.c
+ENGINE  := $(OPENED) $(filter-out $(CLI) $(RANKS) engine/mpi/%.c $(if $(filter cuda,$(BACKENDS)),$(OPENED),engine/cuda/%.c),$(wildcard engine/*/*.c))
 LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/*/*.c) $(wildcard lua/*.c)
 OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $(ONCPU:%.cpp=$B/%.cpu.o) $B/embed.o $B/kinds.o $B/backends.o
 EMBED   := $(sort $(wildcard engine/cli/topics/*.md engine/cli/starters/*.yaml)) engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h kernels/half.h kernels/groups.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page*))
@@ -252,7 +253,7 @@ $B/tests/nvtx_inject.so: tests/nvtx_inject.c $B/flags
 	$(call say,cc)$(CC) -std=c11 $(ALL) $(CUROOT:%=-isystem %/include) $(CWARN) $(CFLAGS) -fPIC -shared -o $@ $<
 
 # What stands in for nvJPEG in test_nvjpeg, which finds it beside itself.
-$B/tests/nvjpeg_fake.so: tests/nvjpeg_fake.c tests/nvjpeg_fake.h stages/decode/nvjpeg_library.h $B/flags
+$B/tests/nvjpeg_fake.so: tests/nvjpeg_fake.c tests/nvjpeg_fake.h $B/flags
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) -std=c11 $(ALL) -Wstrict-prototypes $(CFLAGS) -fPIC -shared -Wl,-soname,libnvjpeg.so.13 -o $@ $< $(shell pkg-config --libs libjpeg)
 

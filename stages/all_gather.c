@@ -26,11 +26,10 @@ static void make(const void *opts, const gp_rounds *r, const gp_view *x, const c
     memcpy(y->data, all, n * (size_t)r->ranks);
 }
 
-static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, const gp_nccl *lib, void *comm,
-                 void *stream)
+static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, void *comm, void *stream)
 {
     (void)opts, (void)r;
-    return lib->all_gather(x->data, y->data, gp_bytes(&x->type), GP_NCCL_U8, comm, stream);
+    return gp_gpu.ranks.all_gather(x->data, y->data, gp_bytes(&x->type), GP_GPU_U8, comm, stream);
 }
 
 static bool run(gp_call *c, gp_frame *f, int n)

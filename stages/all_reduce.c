@@ -70,13 +70,13 @@ static void make(const void *opts, const gp_rounds *r, const gp_view *x, const c
 }
 
 /* Each rank has the same bits, but f32 are summed in f32, in NCCL's order. */
-static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, const gp_nccl *lib, void *comm,
-                 void *stream)
+static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, void *comm, void *stream)
 {
-    static const int op[] = { [SUM] = GP_NCCL_SUM, [MEAN] = GP_NCCL_MEAN, [MIN] = GP_NCCL_MIN, [MAX] = GP_NCCL_MAX };
+    static const int op[] = { [SUM] = GP_GPU_SUM, [MEAN] = GP_GPU_MEAN, [MIN] = GP_GPU_MIN, [MAX] = GP_GPU_MAX };
     const struct opts *o = opts;
     (void)r;
-    return lib->all_reduce(x->data, y->data, (size_t)gp_count(&x->type), gp_nccl_type(x->type.dtype), op[o->op], comm, stream);
+    int type = gp_gpu_type(x->type.dtype);
+    return gp_gpu.ranks.all_reduce(x->data, y->data, (size_t)gp_count(&x->type), type, op[o->op], comm, stream);
 }
 
 static bool run(gp_call *c, gp_frame *f, int n)

@@ -27,11 +27,10 @@ static void make(const void *opts, const gp_rounds *r, const gp_view *x, const c
     memcpy(y->data, all + (r->ranks > 1 ? (size_t)o->from : 0) * n, n);
 }
 
-static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, const gp_nccl *lib, void *comm,
-                 void *stream)
+static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, void *comm, void *stream)
 {
     const struct opts *o = opts;
-    return lib->broadcast(x->data, y->data, gp_bytes(&r->alike), GP_NCCL_U8, (int)o->from, comm, stream);
+    return gp_gpu.ranks.broadcast(x->data, y->data, gp_bytes(&r->alike), GP_GPU_U8, (int)o->from, comm, stream);
 }
 
 static bool run(gp_call *c, gp_frame *f, int n)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "decode.h"
-#include "nvjpeg_library.h"
+#include "device/libraries.h"
 
 static void say(gp_call *c, const gp_frame *f, gp_code code, const char *why)
 {
@@ -52,7 +52,7 @@ void gp_decode_fail(gp_call *c, gp_frame *f, const char *why)
 
 typedef struct decoder {
     gp_type most;              /* a frame */
-    gp_decode_cuda *cuda;      /* NULL: the CPU decodes */
+    gp_decode_gpu *gpu;       /* NULL: the CPU decodes */
 } decoder;
 
 static bool decode_one(gp_call *c, gp_frame *f, char why[GP_WHY])
@@ -71,8 +71,8 @@ static bool run(gp_call *c, gp_frame *f, int n)
 {
     const decoder *d = c->state;
     char why[GP_WHY];
-    if (d->cuda)
-        return gp_decode_cuda_run(d->cuda, c, f, n);
+    if (d->gpu)
+        return gp_decode_gpu_run(d->gpu, c, f, n);
     if (!decode_one(c, f, why))
         gp_decode_fail(c, f, why);
     return true;
@@ -85,14 +85,14 @@ static bool open_decoder(const gp_open *g, void **state)
     if (!(*state = d))
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     d->most = g->out[0];
-    return o->by == GP_DECODER_CPU || gp_decode_cuda_open(g, &d->cuda);
+    return o->by == GP_DECODER_CPU || gp_decode_gpu_open(g, &d->gpu);
 }
 
 static void close_decoder(void *state)
 {
     decoder *d = state;
     if (d)
-        gp_decode_cuda_close(d->cuda);
+        gp_decode_gpu_close(d->gpu);
     free(d);
 }
 
@@ -110,9 +110,9 @@ static bool has_decoder(int cc)
     return false;
 }
 
-/* Why a GPU cannot decode for this stage, in `why`, or "": then *l has the library's version, where it is known. False:
- * for want of the library alone. */
-static bool look_for_gpu(gp_shape *s, gp_nvjpeg *l, int *cc, char why[GP_WHY])
+/* Says in `why` why a GPU cannot decode for this stage, or "": then `name` gets the library's version, where it is
+ * there. False: it cannot for want of the library alone. */
+static bool look_for_gpu(gp_shape *s, char name[GP_GPU_TEXT], int *cc, char why[GP_WHY])
 {
     const gp_type *t = &s->out[0];
     const char *reader = gp_shape_host_reader(s);
@@ -128,7 +128,7 @@ static bool look_for_gpu(gp_shape *s, gp_nvjpeg *l, int *cc, char why[GP_WHY])
         gp_why(why, "only the CPU makes colored pictures gray");
     else if (reader)
         gp_why(why, "stage '%.60s' reads it on the host", reader);
-    else if (here && !gp_nvjpeg_open(l, "nvJPEG", (gp_loc){ 0 }, &errs))
+    else if (here && !gp_gpu_open(GP_GPU_JPEG, name, name, (gp_loc){ 0 }, &errs))
         return gp_why(why, "%s", errs.e[0].msg);
     return true;
 }
@@ -136,25 +136,23 @@ static bool look_for_gpu(gp_shape *s, gp_nvjpeg *l, int *cc, char why[GP_WHY])
 /* Decides who decodes, and says so. */
 static bool choose(gp_shape *s, gp_decode_opts *o)
 {
-    gp_nvjpeg lib = { 0 };
-    char why[GP_WHY], version[32] = "", *does = gp_shape_alloc(s, 120);
+    char why[GP_WHY], name[GP_GPU_TEXT], *does = gp_shape_alloc(s, 120);
     bool asked = o->decoder == GP_DECODER_CUDA || o->decoder == GP_DECODER_HARDWARE, library = true;
     int cc = 0;
     *why = 0;
+    snprintf(name, sizeof name, "%s", gp_gpu_name(GP_GPU_JPEG));
     o->by = GP_DECODER_CPU;
     if (o->decoder != GP_DECODER_CPU)
-        library = look_for_gpu(s, &lib, &cc, why);
+        library = look_for_gpu(s, name, &cc, why);
     if (asked && *why)
         return gp_shape_fail(s, "decoder", "no GPU can decode: %s", why);
     if (o->decoder != GP_DECODER_CPU && !*why)
         o->by = asked ? o->decoder : has_decoder(cc) ? GP_DECODER_HARDWARE : GP_DECODER_CUDA;
-    if (lib.major)
-        snprintf(version, sizeof version, " %d.%d", lib.major, lib.minor);
     if (o->by == GP_DECODER_CPU)
-        snprintf(does, 120, "on the CPU%s%.70s%s", cc ? " (" : "", !library ? "no nvJPEG" : cc ? why : "",
-                 cc ? ")" : "");
+        snprintf(does, 120, "on the CPU%s%s%.70s%s", cc ? " (" : "", library ? "" : "no ",
+                 !library ? name : cc ? why : "", cc ? ")" : "");
     else
-        snprintf(does, 120, "nvJPEG%s, %s", version, decoders[o->by]);
+        snprintf(does, 120, "%s, %s", name, decoders[o->by]);
     s->does = does;
     s->fills_device = o->by != GP_DECODER_CPU;
     s->at_once = GP_DECODE_AT_ONCE, s->default_workers = 2;

@@ -112,26 +112,25 @@ static bool before(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_v
 
 /* Each of two ranks is on both sides of the other where edges wrap: so the first rows are sent before the last ones,
  * and received in that order, as rows after a strip before rows before it. */
-static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, const gp_nccl *lib, void *comm,
-                 void *stream)
+static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, void *comm, void *stream)
 {
     const struct opts *o = opts;
     size_t halo = halo_bytes(o, &x->type), bytes = gp_bytes(&x->type);
     int up = neighbor(o, r, -1), down = neighbor(o, r, 1);
     const char *strip = x->data;
     char *to = y->data;
-    int status = lib->group_start();
+    int status = gp_gpu.ranks.group_start();
     if (status)
         return status;
     if (up >= 0)
-        status = lib->send(strip, halo, GP_NCCL_U8, up, comm, stream);
+        status = gp_gpu.ranks.send(strip, halo, GP_GPU_U8, up, comm, stream);
     if (!status && down >= 0)
-        status = lib->send(strip + bytes - halo, halo, GP_NCCL_U8, down, comm, stream);
+        status = gp_gpu.ranks.send(strip + bytes - halo, halo, GP_GPU_U8, down, comm, stream);
     if (!status && down >= 0)
-        status = lib->recv(to + halo + bytes, halo, GP_NCCL_U8, down, comm, stream);
+        status = gp_gpu.ranks.recv(to + halo + bytes, halo, GP_GPU_U8, down, comm, stream);
     if (!status && up >= 0)
-        status = lib->recv(to, halo, GP_NCCL_U8, up, comm, stream);
-    int ended = lib->group_end();
+        status = gp_gpu.ranks.recv(to, halo, GP_GPU_U8, up, comm, stream);
+    int ended = gp_gpu.ranks.group_end();
     return status ? status : ended;
 }
 

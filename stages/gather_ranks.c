@@ -43,20 +43,19 @@ static bool before(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_v
     return elsewhere(opts, r) || gp_copy(d, (char *)y->data + (size_t)r->rank * bytes, x->data, bytes);
 }
 
-static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, const gp_nccl *lib, void *comm,
-                 void *stream)
+static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, void *comm, void *stream)
 {
     const struct opts *o = opts;
     size_t bytes = gp_bytes(&x->type);
-    int status = lib->group_start();
+    int status = gp_gpu.ranks.group_start();
     if (status)
         return status;
     if (elsewhere(opts, r))
-        status = lib->send(x->data, bytes, GP_NCCL_U8, (int)o->to, comm, stream);
+        status = gp_gpu.ranks.send(x->data, bytes, GP_GPU_U8, (int)o->to, comm, stream);
     for (int q = 0; !elsewhere(opts, r) && !status && q < r->ranks; q++)
         if (q != r->rank)
-            status = lib->recv((char *)y->data + (size_t)q * bytes, bytes, GP_NCCL_U8, q, comm, stream);
-    int ended = lib->group_end();
+            status = gp_gpu.ranks.recv((char *)y->data + (size_t)q * bytes, bytes, GP_GPU_U8, q, comm, stream);
+    int ended = gp_gpu.ranks.group_end();
     return status ? status : ended;
 }
 

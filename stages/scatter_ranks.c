@@ -59,20 +59,19 @@ static bool before(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_v
     return gp_copy(d, y->data, (const char *)x->data + (size_t)r->rank * bytes, bytes);
 }
 
-static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, const gp_nccl *lib, void *comm,
-                 void *stream)
+static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, void *comm, void *stream)
 {
     const struct opts *o = opts;
     size_t bytes = gp_bytes(&r->alike) / (size_t)r->ranks;
-    int status = lib->group_start();
+    int status = gp_gpu.ranks.group_start();
     if (status)
         return status;
     if (!is_source(o, r))
-        status = lib->recv(y->data, bytes, GP_NCCL_U8, (int)o->from, comm, stream);
+        status = gp_gpu.ranks.recv(y->data, bytes, GP_GPU_U8, (int)o->from, comm, stream);
     for (int q = 0; is_source(o, r) && !status && q < r->ranks; q++)
         if (q != r->rank)
-            status = lib->send((const char *)x->data + (size_t)q * bytes, bytes, GP_NCCL_U8, q, comm, stream);
-    int ended = lib->group_end();
+            status = gp_gpu.ranks.send((const char *)x->data + (size_t)q * bytes, bytes, GP_GPU_U8, q, comm, stream);
+    int ended = gp_gpu.ranks.group_end();
     return status ? status : ended;
 }
 

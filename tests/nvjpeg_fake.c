@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "nvjpeg_fake.h"
-#include "../stages/decode/nvjpeg_library.h"
+#include "device/libraries.h"
 
 #define SHOWN __attribute__((visibility("default")))
 enum { FINE = 0, BAD = 3, NO_MEMORY = 5, Y = 2, HARDWARE = 3 };
@@ -29,7 +29,7 @@ static void quiet(j_common_ptr c, int level)
 }
 
 /* Only the header, with to NULL. */
-static int with_libjpeg(const unsigned char *file, size_t n, parser *p, const gp_nvjpeg_image *to, int format)
+static int with_libjpeg(const unsigned char *file, size_t n, parser *p, const gp_gpu_image *to, int format)
 {
     struct jpeg_decompress_struct d;
     errors e;
@@ -135,7 +135,7 @@ SHOWN int nvjpegDecodeBatchedInitialize(void *handle, void *s, int n, int thread
     return x->used_up ? 6 : FINE;
 }
 
-SHOWN int nvjpegDecodeBatched(void *handle, void *s, const unsigned char *const *file, const size_t *n, gp_nvjpeg_image *to,
+SHOWN int nvjpegDecodeBatched(void *handle, void *s, const unsigned char *const *file, const size_t *n, gp_gpu_image *to,
                               void *stream)
 {
     state *x = s;
@@ -156,7 +156,7 @@ SHOWN int nvjpegDecodeBatched(void *handle, void *s, const unsigned char *const 
     return FINE;
 }
 
-SHOWN int nvjpegDecode(void *handle, void *s, const unsigned char *file, size_t n, int format, gp_nvjpeg_image *to,
+SHOWN int nvjpegDecode(void *handle, void *s, const unsigned char *file, size_t n, int format, gp_gpu_image *to,
                        void *stream)
 {
     (void)handle, (void)s, (void)stream;

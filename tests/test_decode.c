@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "draw/dump.h"
 #include "jpeg_file.h"
-#include "nvjpeg_library.h"
+#include "device/libraries.h"
 #include "pipe.h"
 #include "suite.h"
 
@@ -259,11 +259,11 @@ TEST_LOOP(library, 0, 2)
     const char *dir = pipe_dir();
     char yaml[1000], file[600], says[80], *text = NULL;
     size_t n;
-    gp_nvjpeg lib;
     gp_errs errs = { .n = 0 }, none = { .n = 0 };
     gp_machine m;
     gp_registry *reg = gp_registry_create();
-    bool there = gp_nvjpeg_open(&lib, "", (gp_loc){ 0 }, &none);
+    char name[GP_GPU_TEXT];
+    bool there = gp_gpu_open(GP_GPU_JPEG, name, "", (gp_loc){ 0 }, &none);
     ck_assert(gp_register_builtin(reg, &errs));
     gp_machine_fixed(&m, 1);
     m.here = true;
@@ -273,7 +273,7 @@ TEST_LOOP(library, 0, 2)
              "bytes, out: coded}\n  - {use: decode, decoder: %s, in: coded, out: photo}\n  - {use: gray}\n  - {use: discard}\n",
              _i ? "hardware" : "auto");
     if (there)
-        snprintf(says, sizeof says, "; nvJPEG %d.%d, hardware\n", lib.major, lib.minor);
+        snprintf(says, sizeof says, "; %s, hardware\n", name);
     else
         snprintf(says, sizeof says, "; on the CPU (no nvJPEG)");
     gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &(gp_config){ .registry = reg, .machine = &m }, &errs);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cufft_fake.h"
-#include "cufft_library.h"
+#include "device/libraries.h"
 #include "fourier.h"
 #include "harness.h"
 #include "pipe.h"
@@ -18,8 +18,8 @@
 #if __has_include(<cufft.h>)
 #include <cufft.h>
 
-_Static_assert((int)CUFFT_C2C == GP_CUFFT_C2C && (int)CUFFT_R2C == GP_CUFFT_R2C && (int)CUFFT_C2R == GP_CUFFT_C2R
-               && CUFFT_FORWARD == GP_CUFFT_FORWARD && CUFFT_INVERSE == GP_CUFFT_INVERSE && CUFFT_SUCCESS == 0
+_Static_assert((int)CUFFT_C2C == GP_GPU_C2C && (int)CUFFT_R2C == GP_GPU_R2C && (int)CUFFT_C2R == GP_GPU_C2R
+               && CUFFT_FORWARD == GP_GPU_FORWARD && CUFFT_INVERSE == GP_GPU_INVERSE && CUFFT_SUCCESS == 0
                && CUFFT_UNALIGNED_DATA == 9 && MAJOR_VERSION == 0 && MINOR_VERSION == 1, "numbers");
 _Static_assert(sizeof(cufftHandle) == sizeof(int) && sizeof(cufftResult) == sizeof(int) && sizeof(cufftType) == sizeof(int)
                && sizeof(cufftComplex) == sizeof(gp_c64) && sizeof(cufftReal) == sizeof(float), "sizes");
@@ -38,10 +38,10 @@ __attribute__((unused)) static int calls(cufftHandle h, long long *n, size_t *wo
 TEST(statuses)
 {
     char buf[24];
-    ck_assert_str_eq(gp_cufft_text(5, buf), "INTERNAL_ERROR");
-    ck_assert_str_eq(gp_cufft_text(9, buf), "UNALIGNED_DATA");
-    ck_assert_str_eq(gp_cufft_text(10, buf), "status 10");
-    ck_assert_str_eq(gp_cufft_text(-1, buf), "status -1");
+    ck_assert_str_eq(gp_gpu_status(GP_GPU_FFT, 5, buf), "INTERNAL_ERROR");
+    ck_assert_str_eq(gp_gpu_status(GP_GPU_FFT, 9, buf), "UNALIGNED_DATA");
+    ck_assert_str_eq(gp_gpu_status(GP_GPU_FFT, 10, buf), "status 10");
+    ck_assert_str_eq(gp_gpu_status(GP_GPU_FFT, -1, buf), "status -1");
 }
 
 /* ---- by a library in cuFFT's place ------------------------------------------- */
@@ -60,7 +60,7 @@ static bool on_gpu(gp_shape *s, const gp_kind *kind)
         return true;
     o->gpu = true;
     gp_fft_job j = gp_fft_job_of(o, &s->in[0], &s->out[0]);
-    s->scratch = gp_fft_cuda_scratch(&j);
+    s->scratch = gp_fft_gpu_scratch(&j);
     return true;
 }
 

@@ -8,7 +8,7 @@
 #include "api/machine_file.h"
 #include "base/memfile.h"
 #include "device/machine.h"
-#include "device/nvml.h"
+#include "cuda/libraries.h"
 #include "effort.h"
 #include "pipe.h"
 #include "suite.h"

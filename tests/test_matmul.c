@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cblas_library.h"
-#include "cublaslt.h"
+#include "cuda/libraries.h"
 #include "iotest.h"
 #include "cases.h"
 
@@ -35,7 +35,7 @@ _Static_assert((int)CUBLASLT_MATMUL_DESC_TRANSA == GP_CUBLASLT_TURN_A
 _Static_assert(sizeof(cublasLtMatmulDescOpaque_t) == sizeof(gp_cublaslt_operation)
                && sizeof(cublasLtMatrixLayoutOpaque_t) == sizeof(gp_cublaslt_layout)
                && sizeof(cublasLtMatmulPreferenceOpaque_t) == sizeof(gp_cublaslt_preference)
-               && sizeof(cublasLtMatmulAlgo_t) == sizeof(gp_cublaslt_algorithm)
+               && sizeof(cublasLtMatmulAlgo_t) == sizeof((gp_gpu_choice){ 0 }.algorithm)
                && sizeof(cublasLtMatmulHeuristicResult_t) == sizeof(gp_cublaslt_found)
                && offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize) == offsetof(gp_cublaslt_found, room)
                && offsetof(cublasLtMatmulHeuristicResult_t, state) == offsetof(gp_cublaslt_found, status)
@@ -142,7 +142,7 @@ static int find(void *handle, gp_cublaslt_operation *o, gp_cublaslt_layout *a, g
     memcpy(&asked, p, sizeof asked);
     for (int i = 0; i < 4; i++)
         memcpy(&asked_for[i], l[i], sizeof asked_for[i]);
-    *found = (gp_cublaslt_found){ .algorithm.data[0] = 4711 };
+    *found = (gp_cublaslt_found){ .algorithm = { 4711 } };
     *n = 1;
     return 0;
 }
@@ -160,13 +160,12 @@ static void aligned(const void *at, int i)
 
 static int multiply(void *handle, gp_cublaslt_operation *op, const void *alpha, const void *a, gp_cublaslt_layout *la,
                     const void *b, gp_cublaslt_layout *lb, const void *beta, const void *c, gp_cublaslt_layout *lc,
-                    void *d, gp_cublaslt_layout *ld, const gp_cublaslt_algorithm *algorithm, void *work, size_t room,
-                    void *stream)
+                    void *d, gp_cublaslt_layout *ld, const uint64_t *algorithm, void *work, size_t room, void *stream)
 {
     const operation *o = (const operation *)(const void *)op;
     const layout *x = (const void *)la, *y = (const void *)lb, *z = (const void *)ld;
     (void)handle, (void)work, (void)stream;
-    ck_assert(algorithm->data[0] == 4711 && room == asked.room && lc == ld && c == d);
+    ck_assert(*algorithm == 4711 && room == asked.room && lc == ld && c == d);
     ck_assert(*(const float *)alpha == 1 && *(const float *)beta == 0);
     ck_assert(same(x, &asked_for[0]) && same(y, &asked_for[1]) && same(z, &asked_for[3]));
     aligned(a, 0), aligned(b, 1), aligned(d, 3);
@@ -228,13 +227,14 @@ static void as_plain_sums(const gp_type *a, bool ta, const gp_type *b, bool tb)
               && gp_count(b) <= MOST && made.dim[made.ndim - 2] == m && made.dim[made.ndim - 1] == n);
     for (int i = 0; i < MOST; i++)
         x[i] = (float)(any(19) - 9), y[i] = (float)(any(19) - 9), bias[i] = (float)any(100);
+    gp_cublaslt_calls = stand_in;
     gp_cblas_open(&library);
     gp_cblas_multiply(&loops, &p, x, y, by_loops);
     gp_cblas_multiply(&library, &p, x, y, by_library);
-    gp_cublaslt_choice c = { .p = p, .bias = any(2), .room = 12345 };
-    ck_assert_int_eq(gp_cublaslt_choose(&stand_in, NULL, &c), 0);
+    gp_gpu_choice c = { .p = p, .bias = any(2), .room = 12345 };
+    ck_assert_int_eq(gp_gpu.products.choose(NULL, &c), 0);
     ck_assert_uint_eq(asked.sums, GP_CUBLASLT_SUMS_IN_ORDER);
-    ck_assert_int_eq(gp_cublaslt_multiply(&stand_in, NULL, &c, x, y, bias, by_gpu, NULL, NULL), 0);
+    ck_assert_int_eq(gp_gpu.products.multiply(NULL, &c, x, y, bias, by_gpu, NULL, NULL), 0);
     for (int64_t at = 0; at < gp_count(&made); at++) {
         int64_t index[GP_MAXDIM], rest = at / (m * n), i = at / n % m, j = at % n;
         float sum = 0;

@@ -1,18 +1,17 @@
 /* test_nccl.c - what is declared of NCCL beside its header, where that is there. What runs by it is in collectives.py. */
 #include <stddef.h>
-#include "nccl_library.h"
+#include "device/libraries.h"
 #include "suite.h"
 
 #if defined __has_include
 #if __has_include(<nccl.h>)
 #include <nccl.h>
 
-_Static_assert((int)ncclSum == GP_NCCL_SUM && (int)ncclMax == GP_NCCL_MAX && (int)ncclMin == GP_NCCL_MIN
-               && (int)ncclAvg == GP_NCCL_MEAN && (int)ncclSuccess == 0 && (int)ncclInProgress == GP_NCCL_IN_PROGRESS, "numbers");
-_Static_assert((int)ncclUint8 == GP_NCCL_U8 && (int)ncclInt32 == GP_NCCL_I32 && (int)ncclUint32 == GP_NCCL_U32
-               && (int)ncclInt64 == GP_NCCL_I64 && (int)ncclUint64 == GP_NCCL_U64 && (int)ncclFloat32 == GP_NCCL_F32
-               && (int)ncclFloat64 == GP_NCCL_F64, "types");
-_Static_assert(sizeof(ncclUniqueId) == sizeof(gp_nccl_id) && sizeof(ncclResult_t) == sizeof(int)
+_Static_assert((int)ncclSum == GP_GPU_SUM && (int)ncclMax == GP_GPU_MAX && (int)ncclMin == GP_GPU_MIN
+               && (int)ncclAvg == GP_GPU_MEAN && (int)ncclSuccess == 0 && (int)ncclInProgress == GP_GPU_IN_PROGRESS, "numbers");
+_Static_assert((int)ncclUint8 == GP_GPU_U8 && ncclInt32 == 2 && ncclUint32 == 3 && ncclInt64 == 4 && ncclUint64 == 5
+               && ncclFloat32 == 7 && ncclFloat64 == 8, "types");
+_Static_assert(sizeof(ncclUniqueId) == sizeof(gp_gpu_id) && sizeof(ncclResult_t) == sizeof(int)
                && sizeof(ncclDataType_t) == sizeof(int) && sizeof(ncclRedOp_t) == sizeof(int)
                && sizeof(ncclComm_t) == sizeof(void *), "sizes");
 
@@ -32,10 +31,10 @@ __attribute__((unused)) static int calls(ncclComm_t c, ncclUniqueId id, const vo
 TEST_LOOP(types, 0, 9)
 {
     static const struct { gp_dtype t; int nccl; } cases[] = {
-        { GP_U8, GP_NCCL_U8 }, { GP_I32, GP_NCCL_I32 }, { GP_U32, GP_NCCL_U32 }, { GP_I64, GP_NCCL_I64 },
-        { GP_U64, GP_NCCL_U64 }, { GP_F32, GP_NCCL_F32 }, { GP_F64, GP_NCCL_F64 }, { GP_C64, -1 }, { GP_I16, -1 },
+        { GP_U8, 1 }, { GP_I32, 2 }, { GP_U32, 3 }, { GP_I64, 4 }, { GP_U64, 5 }, { GP_F32, 7 }, { GP_F64, 8 }, { GP_C64, -1 },
+        { GP_I16, -1 },
     };
-    ck_assert_int_eq(gp_nccl_type(cases[_i].t), cases[_i].nccl);
+    ck_assert_int_eq(gp_gpu_type(cases[_i].t), cases[_i].nccl);
 }
 
 TEST_SUITE(nccl, NULL, NULL, 0)

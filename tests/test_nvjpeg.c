@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "decode.h"
-#include "nvjpeg_library.h"
+#include "device/libraries.h"
 #include "nvjpeg_fake.h"
 #include "pipe.h"
 #include "suite.h"
@@ -18,13 +18,16 @@
 #if __has_include(<nvjpeg.h>)
 #include <nvjpeg.h>
 
-_Static_assert((int)NVJPEG_BACKEND_HYBRID == GP_NVJPEG_HYBRID && (int)NVJPEG_BACKEND_GPU_HYBRID == GP_NVJPEG_GPU
-               && (int)NVJPEG_BACKEND_HARDWARE == GP_NVJPEG_HARDWARE && (int)NVJPEG_OUTPUT_Y == GP_NVJPEG_Y
-               && (int)NVJPEG_OUTPUT_RGBI == GP_NVJPEG_RGBI && NVJPEG_STATUS_SUCCESS == 0
-               && NVJPEG_STATUS_ARCH_MISMATCH == 7 && NVJPEG_FLAGS_DEFAULT == 0 && MAJOR_VERSION == 0 && MINOR_VERSION == 1,
+_Static_assert((int)NVJPEG_BACKEND_HYBRID == GP_GPU_HYBRID && (int)NVJPEG_BACKEND_GPU_HYBRID == GP_GPU_ALL
+               && (int)NVJPEG_BACKEND_HARDWARE == GP_GPU_HARDWARE && (int)NVJPEG_OUTPUT_Y == GP_GPU_Y
+               && (int)NVJPEG_OUTPUT_RGBI == GP_GPU_RGBI && NVJPEG_STATUS_SUCCESS == 0 && NVJPEG_FLAGS_DEFAULT == 0
+               && (int)NVJPEG_STATUS_ARCH_MISMATCH == GP_GPU_NO_DECODER && (int)NVJPEG_STATUS_BAD_JPEG == GP_GPU_BAD_JPEG
+               && (int)NVJPEG_STATUS_JPEG_NOT_SUPPORTED == GP_GPU_JPEG_UNKNOWN
+               && (int)NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED == GP_GPU_JPEG_NOT_DONE
+               && (int)NVJPEG_STATUS_INCOMPLETE_BITSTREAM == GP_GPU_JPEG_CUT && MAJOR_VERSION == 0 && MINOR_VERSION == 1,
                "numbers");
-_Static_assert(sizeof(nvjpegImage_t) == sizeof(gp_nvjpeg_image)
-               && offsetof(nvjpegImage_t, pitch) == offsetof(gp_nvjpeg_image, pitch) && sizeof(nvjpegStatus_t) == sizeof(int)
+_Static_assert(sizeof(nvjpegImage_t) == sizeof(gp_gpu_image)
+               && offsetof(nvjpegImage_t, pitch) == offsetof(gp_gpu_image, pitch) && sizeof(nvjpegStatus_t) == sizeof(int)
                && sizeof(nvjpegBackend_t) == sizeof(int) && sizeof(nvjpegOutputFormat_t) == sizeof(int), "sizes");
 
 /* Calls that do not compile if the header has other parameters in these places. */
@@ -45,10 +48,10 @@ __attribute__((unused)) static int calls(nvjpegHandle_t h, nvjpegJpegState_t s, 
 TEST(statuses)
 {
     char buf[24];
-    ck_assert_str_eq(gp_nvjpeg_text(3, buf), "BAD_JPEG");
-    ck_assert_str_eq(gp_nvjpeg_text(10, buf), "INCOMPLETE_BITSTREAM");
-    ck_assert_str_eq(gp_nvjpeg_text(11, buf), "status 11");
-    ck_assert_str_eq(gp_nvjpeg_text(-1, buf), "status -1");
+    ck_assert_str_eq(gp_gpu_status(GP_GPU_JPEG, 3, buf), "BAD_JPEG");
+    ck_assert_str_eq(gp_gpu_status(GP_GPU_JPEG, 10, buf), "INCOMPLETE_BITSTREAM");
+    ck_assert_str_eq(gp_gpu_status(GP_GPU_JPEG, 11, buf), "status 11");
+    ck_assert_str_eq(gp_gpu_status(GP_GPU_JPEG, -1, buf), "status -1");
 }
 
 /* ---- decoding -------------------------------------------------------- */
@@ -159,7 +162,7 @@ static void compare(const char *dir, const char *knob, const char *stage, const 
     if (garbled) {
         char buf[24];
         snprintf(name, sizeof name, "'%s' is a JPEG file that nvJPEG does not decode (%s)", garbled,
-                 gp_nvjpeg_text(fake->bad_status, buf));
+                 gp_gpu_status(GP_GPU_JPEG, fake->bad_status, buf));
         bool said = false;
         for (int i = 0; i < errs.n; i++)
             said |= strstr(errs.e[i].msg, name) != NULL;

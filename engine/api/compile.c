@@ -18,7 +18,7 @@ enum { CHECKED = 100 * 1000 };         /* names that are looked at for all patte
 /* The driver takes a while to start, so devices are looked for only when the pipeline
  * may use one: `device` says so, or leaves it open and there is a kind that has code for
  * a device. */
-static bool may_use_cuda(const gp_node *root, const gp_registry *registry)
+static bool may_use_gpu(const gp_node *root, const gp_registry *registry)
 {
     const gp_node *device = gp_node_get(root, "device"), *stages = gp_node_get(root, "stages");
     const char *says = device ? device->text : "auto";
@@ -58,7 +58,7 @@ static bool passes(gp_pipeline *p, const char *text, size_t len, const char *fil
     if (config->machine)
         p->machine = *config->machine;
     else
-        gp_machine_read(&p->machine, may_use_cuda(p->spec->root, config->registry));
+        gp_machine_read(&p->machine, may_use_gpu(p->spec->root, config->registry));
     share(&p->machine, config->env.local_ranks);
     return (p->graph = gp_resolve(a, p->spec, config->registry, &config->env, &p->machine,
                                         probe, errs))

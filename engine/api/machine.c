@@ -3,11 +3,11 @@
 #include "device/backend.h"
 #include "device/machine.h"
 
-gp_machine *gp_machine_create(bool cuda)
+gp_machine *gp_machine_create(bool gpus)
 {
     gp_machine *m = malloc(sizeof *m);
     if (m)
-        gp_machine_read(m, cuda);
+        gp_machine_read(m, gpus);
     return m;
 }
 

@@ -18,13 +18,13 @@ static const char *read_index(const char *s, int64_t *out)
 
 static bool read_name(const char *s, gp_named *out)
 {
-    bool cuda = !strncmp(s, "cuda", 4);
-    *out = (gp_named){ .pretend = !cuda };
-    if (!cuda && strncmp(s, "cpu", 3))
+    bool gpu = !strncmp(s, "cuda", 4);
+    *out = (gp_named){ .pretend = !gpu };
+    if (!gpu && strncmp(s, "cpu", 3))
         return false;
-    s += cuda ? 4 : 3;
+    s += gpu ? 4 : 3;
     if (!*s)
-        return cuda;
+        return gpu;
     if (*s++ != ':' || !strchr("0123456789", *s) || !*s)
         return false;
     s = read_index(s, &out->first);

@@ -418,7 +418,7 @@ gp_graph *gp_fuse_stages(gp_resolving *r, gp_graph *g, const gp_machine *m)
     bool any = false;
     if (!begin(&f))
         return g;
-    f.compiler = !g->ndevices || g->device[0].pretend || !m->nvrtc || m->nvrtc();
+    f.compiler = !g->ndevices || g->device[0].pretend || !m->compiles || m->compiles();
     gp_joined *room = new_joined(&f);
     for (int v = 0; v < g->nstages; v++)
         for (int p = 0; p < g->stage[v].nin && may_join(&g->stage[v]); p++)

@@ -47,7 +47,7 @@ struct gp_machine {
     char why[200];             /* why ndevices is 0: "no NVIDIA driver", ... */
     int cuda_driver;           /* as gp_machine_info */
     bool here;                 /* it is the one that this process runs on */
-    bool (*nvrtc)(void);       /* is NVRTC there, for kernels that gpipe writes for its devices? NULL: it is */
+    bool (*compiles)(void);    /* is NVRTC there, for kernels that gpipe writes for its devices? NULL: it is */
 };
 
 /* A device that a pipeline uses. A pretend one is a part of the CPU back end with memory of its own, so that plans over

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include "cuda/dev.h"
+#include "cuda/libraries.h"
 #include "cuda/nvrtc.h"
-#include "device/nvml.h"
 
 /* The oldest GPUs that CUDA 13 compiles for: Turing, 7.5. */
 enum { MIN_CC = 75 };
@@ -81,7 +81,7 @@ void gp_cuda_devices(gp_machine *m)
         snprintf(m->why, sizeof m->why, "no NVIDIA driver");
         return;
     }
-    m->cuda_driver = driver, m->nvrtc = gp_nvrtc_is_there;
+    m->cuda_driver = driver, m->compiles = gp_nvrtc_is_there;
     if (driver < 1000 * major) {
         snprintf(m->why, sizeof m->why, "the NVIDIA driver is too old: it is for CUDA %d.%d, and "
                  "gpipe needs %d.0", driver / 1000, driver % 1000 / 10, major);

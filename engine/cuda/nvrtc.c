@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "base/dl.h"
 #include "base/embed.h"
+#include "cuda/libraries.h"
 #include "cuda/nvrtc.h"
 #include "cuda/ptx.h"
 #include "device/source.h"
@@ -36,24 +37,13 @@ typedef struct nvrtc {
 
 static bool open_nvrtc(nvrtc *n, const char *what, const char *advice, gp_loc at, gp_errs *errs)
 {
-    static const char *const names[] = {
-        "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so",
-        "/usr/local/cuda/lib64/libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.12",
-        "/usr/local/cuda/lib64/libnvrtc.so", NULL,
-    };
+    static const char *const names[] = GP_CUDA_FILES("libnvrtc", "13", "12");
     const gp_dl_symbol symbol[] = {
-        { "nvrtcVersion", &n->version },
-        { "nvrtcGetErrorString", &n->error },
-        { "nvrtcCreateProgram", &n->create },
-        { "nvrtcDestroyProgram", &n->destroy },
-        { "nvrtcCompileProgram", &n->compile },
-        { "nvrtcGetProgramLogSize", &n->log_size },
-        { "nvrtcGetProgramLog", &n->log },
-        { "nvrtcGetCUBINSize", &n->cubin_size },
-        { "nvrtcGetCUBIN", &n->cubin },
-        { "nvrtcGetPTXSize", &n->ptx_size },
-        { "nvrtcGetPTX", &n->ptx },
-        { 0 },
+        { "nvrtcVersion", &n->version }, { "nvrtcGetErrorString", &n->error }, { "nvrtcCreateProgram", &n->create },
+        { "nvrtcDestroyProgram", &n->destroy }, { "nvrtcCompileProgram", &n->compile },
+        { "nvrtcGetProgramLogSize", &n->log_size }, { "nvrtcGetProgramLog", &n->log },
+        { "nvrtcGetCUBINSize", &n->cubin_size }, { "nvrtcGetCUBIN", &n->cubin },
+        { "nvrtcGetPTXSize", &n->ptx_size }, { "nvrtcGetPTX", &n->ptx }, { 0 },
     };
     const gp_dl_symbol flow[] = { { "nvrtcSetFlowCallback", &n->flow }, { 0 } };
     gp_errs none = { .n = 0 };

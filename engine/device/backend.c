@@ -1,6 +1,7 @@
 /* backend.c - what stage kinds see of a device: the checks that both back ends
  * then need not make. */
 #include "device/backend.h"
+#include "device/libraries.h"
 
 const gp_backend *gp_backend_gpu(void)
 {
@@ -123,6 +124,14 @@ bool gp_library_do(gp_library *f, void *stream, const void *arg, const char *sta
     if (!f(stream, arg, errs) && errs->failed == before)
         gp_fail(errs, GP_E_RUN, (gp_loc){0}, "stage '%s': a call of a library failed and does not say why", stage ? stage : "?");
     return errs->failed == before;
+}
+
+bool gp_gpu_fail(gp_gpu_library which, int status, gp_errs *errs, gp_code code, gp_loc at, const char *stage,
+                 const char *does, const char *hint)
+{
+    char buf[GP_GPU_TEXT];
+    return gp_fail(errs, code, at, "stage '%s': %s %s (%s)%s", stage, gp_gpu_name(which), does,
+                   gp_gpu_status(which, status, buf), hint);
 }
 
 bool gp_rec_on_cpu(const gp_dcall *c)

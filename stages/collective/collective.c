@@ -4,6 +4,7 @@
 #include <string.h>
 #include "collective.h"
 #include "communicator.h"
+#include "device/libraries.h"
 
 /* By NCCL ranks agree on a round while that before is under way. */
 enum { WORKERS = 2 };
@@ -20,7 +21,7 @@ typedef struct stage {
 /* ---- where it runs --------------------------------------------------- */
 
 /* Why its frames are to be on the host, or NULL; then *text is what the plan says. */
-static const char *why_host(gp_shape *s, char text[24])
+static const char *why_host(gp_shape *s, char text[GP_GPU_TEXT])
 {
     bool here;
     int cc = gp_shape_gpu(s, &here);
@@ -32,9 +33,9 @@ static const char *why_host(gp_shape *s, char text[24])
         return "no stage makes its frames in the memory of one GPU";
     if (reader)
         snprintf(why, WHY, "stage '%s' reads them on the host", reader);
-    else if (s->ranks > 1 && (here || !cc) && !gp_nccl_open(text, "it", (gp_loc){ 0 }, &errs))
+    else if (s->ranks > 1 && (here || !cc) && !gp_gpu_open(GP_GPU_RANKS, text, "it", (gp_loc){ 0 }, &errs))
         snprintf(why, WHY, "%s", errs.e[0].msg);
-    else if (s->ranks > 1 && !cc && !gp_nccl_pretends())
+    else if (s->ranks > 1 && !cc && !gp_gpu_pretends())
         return "there is no GPU";
     else
         return NULL;
@@ -50,12 +51,13 @@ void gp_collective_by_mpi(gp_shape *s, size_t mine)
 bool gp_collective_shape(gp_shape *s, const char *unfit, const gp_traffic *traffic)
 {
     int by = ((const gp_collective_opts *)s->opts)->by;
-    char text[24] = "NCCL", *does;
+    char text[GP_GPU_TEXT], *does;
     if (s->partial)
         return true;
+    snprintf(text, sizeof text, "%s", gp_gpu_name(GP_GPU_RANKS));
     const char *why = by == GP_BY_MPI ? "as 'by' says" : unfit ? unfit : why_host(s, text);
-    if (why && by == GP_BY_NCCL)
-        return gp_shape_fail(s, "by", "NCCL cannot do this: %s", why);
+    if (why && by == GP_BY_GPU)
+        return gp_shape_fail(s, "by", "%s cannot do this: %s", gp_gpu_name(GP_GPU_RANKS), why);
     s->fills_device = s->reads_device = !why;
     s->default_workers = s->ranks > 1 ? WORKERS : 1, s->at_once = GP_COLLECTIVE_RUN / s->default_workers;
     gp_collective_by_mpi(s, traffic->mine);
@@ -73,13 +75,13 @@ void gp_collective_advise(gp_advice *a)
 {
     int by = ((const gp_collective_opts *)a->opts)->by;
     enum { FEW_BYTES = 64 * 1024 };
-    const char *nccl = by == GP_BY_MPI ? ", or leave out 'by: mpi', if they are on a GPU" : "";
+    const char *hint = by == GP_BY_MPI ? ", or leave out 'by: mpi', if they are on a GPU" : "";
     if (gp_bytes(&a->in[0]) < FEW_BYTES)
         snprintf(a->text, sizeof a->text, "exchange more at a time, in larger frames, or several arrays put together "
-                 "by 'concat'%s", nccl);
+                 "by 'concat'%s", hint);
     else
         snprintf(a->text, sizeof a->text, "let less be exchanged: crop or reduce frames, or cast them to a smaller "
-                 "type, before it%s", nccl);
+                 "type, before it%s", hint);
 }
 
 /* ---- open, close ----------------------------------------------------- */
@@ -110,7 +112,7 @@ bool gp_collective_open(const gp_open *o, size_t bytes, bool some, void **state)
     s->comm = gp_comm_open(o, why);
     if (s->comm || !*why)
         return s->comm != NULL && o->errs->failed == before;
-    if (by == GP_BY_NCCL)
+    if (by == GP_BY_GPU)
         return gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': %s", o->name, why);
     if (!o->rank)
         gp_fail(o->errs, GP_E_WARN, o->at, "stage '%s' sends through the memory of the host, by MPI: %s", o->name, why);
@@ -149,12 +151,12 @@ static bool alone(gp_dcall *d, void *arg)
     return before(d, arg);
 }
 
-static int queue(const gp_nccl *lib, void *comm, void *stream, const void *arg)
+static int queue(void *comm, void *stream, const void *arg)
 {
     const doing *w = arg;
     int status = 0;
     for (int i = 0; !status && i < w->n; i++)
-        status = w->k->queue(w->opts, w->r, &w->f[i].in[0], &w->f[i].out[0], lib, comm, stream);
+        status = w->k->queue(w->opts, w->r, &w->f[i].in[0], &w->f[i].out[0], comm, stream);
     return status;
 }
 
@@ -193,7 +195,7 @@ static gp_status through_host(gp_call *c, const gp_collective *k, stage *s, cons
 }
 
 /* By NCCL, whose turn is passed on before it is done: `r` is of another round then. */
-static gp_status through_nccl(gp_call *c, gp_frame *f, const doing *what)
+static gp_status through_gpu(gp_call *c, gp_frame *f, const doing *what)
 {
     const gp_collective *k = what->k;
     const stage *s = c->state;
@@ -222,11 +224,11 @@ static int do_some(gp_call *c, gp_frame *f, int n, const gp_collective *k)
     if (f->status != GP_OK)
         return f->status != GP_STOPPED || c->errs->failed == was;
     doing what = { k, c->opts, r, f, r->many };
-    bool one = s->dev && r->ranks == 1, by_nccl = s->comm && r->ended < 0;
-    gp_status all = by_nccl ? through_nccl(c, f, &what)
+    bool one = s->dev && r->ranks == 1, by_gpu = s->comm && r->ended < 0;
+    gp_status all = by_gpu ? through_gpu(c, f, &what)
                   : one && !gp_device_do(c, alone, &what) ? GP_FAILED : GP_OK;
     for (int i = 0; i < what.n; i++)
-        f[i].status = one || by_nccl ? all
+        f[i].status = one || by_gpu ? all
                     : s->dev ? through_host(c, k, s, &f[i].in[0], &f[i].out[0])
                              : through_mpi(c, k, r, &f[i].in[0], &f[i].out[0]);
     return c->errs->failed == was ? what.n : 0;

@@ -6,10 +6,10 @@
 #ifndef GP_COLLECTIVE_H
 #define GP_COLLECTIVE_H
 
-#include "nccl_library.h"
+#include "device/libraries.h"
 #include "rounds.h"
 
-typedef enum gp_collective_by { GP_BY_AUTO, GP_BY_MPI, GP_BY_NCCL } gp_collective_by;
+typedef enum gp_collective_by { GP_BY_AUTO, GP_BY_MPI, GP_BY_GPU } gp_collective_by;
 
 /* What the options of each kind begin with, and its option `by`. */
 typedef struct gp_collective_opts { int by; } gp_collective_opts;
@@ -33,8 +33,7 @@ typedef struct gp_collective {
     /* What a rank gets of what all have, where that is no frame of the same shape; or NULL. */
     gp_type (*makes)(const gp_type *alike);
     /* The same by NCCL: queues an operation, or a group of them, on views of device memory. Of a kind that may be there. */
-    int (*queue)(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, const gp_nccl *lib, void *comm,
-                 void *stream);
+    int (*queue)(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, void *comm, void *stream);
     /* Before it, what a device can do alone. Of a process that is alone, all of it; NULL: x is copied then. */
     bool (*before)(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y);
 } gp_collective;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include "communicator.h"
+#include "device/libraries.h"
 
 /* A run that ends waits for threads for two seconds. TOGETHER: workers of all collective stages. */
 enum { LOOK_MS = 50, GRACE_MS = 500, LAST_MS = 3000, TOGETHER = 128 };
@@ -13,10 +14,9 @@ enum { LOOK_MS = 50, GRACE_MS = 500, LAST_MS = 3000, TOGETHER = 128 };
 struct gp_comm {
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    const gp_nccl *lib;
     gp_dev *dev;
     int rank, ranks;
-    gp_nccl_id id;
+    gp_gpu_id id;
     void *comm, *gone;                 /* NULL: it was aborted; which it was */
     int inside;                        /* calls of NCCL that queue something */
     int status;                        /* of NCCL: of making it, or what it found while it ran */
@@ -42,7 +42,7 @@ static struct timespec in_ms(int ms)
 static void abort_it(void *arg)
 {
     gp_comm *m = arg;
-    m->lib->abort(m->gone);
+    gp_gpu.ranks.abort(m->gone);
 }
 
 static bool is_given_up(const gp_comm *m)
@@ -77,7 +77,7 @@ static void *guard(void *arg)
         if (!anyone_waits(m))
             continue;
         int status = 0;
-        if (!m->lib->async_error(m->comm, &status) && status != GP_NCCL_IN_PROGRESS)
+        if (!gp_gpu.ranks.async_error(m->comm, &status) && status != GP_GPU_IN_PROGRESS)
             m->status = status;
         if (m->status || given_up > GRACE_MS / LOOK_MS) {
             m->gone = m->comm, m->comm = NULL;
@@ -99,19 +99,19 @@ static void *guard(void *arg)
 static void make_id(void *arg)
 {
     gp_comm *m = arg;
-    m->status = m->lib->unique_id(&m->id);
+    m->status = gp_gpu.ranks.unique_id(&m->id);
 }
 
 static void join(void *arg)
 {
     gp_comm *m = arg;
-    m->status = m->lib->init(&m->comm, m->ranks, m->id, m->rank);
+    m->status = gp_gpu.ranks.init(&m->comm, m->ranks, m->id, m->rank);
 }
 
 static void destroy(void *arg)
 {
     gp_comm *m = arg;
-    m->lib->destroy(m->gone);
+    gp_gpu.ranks.destroy(m->gone);
 }
 
 static void *end_whole(void *arg)
@@ -159,7 +159,7 @@ static void drop(gp_comm *m, bool whole)
  * none; -2: the run has ended, or with an error. */
 static int on_all(const gp_open *o, gp_comm *m, void (*f)(void *), int *status)
 {
-    typedef struct told { gp_nccl_id id; int status; } told;
+    typedef struct told { gp_gpu_id id; int status; } told;
     if (f && !gp_device_call(o->dev, f, m))
         m->status = -1;
     told mine = { m->id, m->status };
@@ -176,7 +176,7 @@ static int on_all(const gp_open *o, gp_comm *m, void (*f)(void *), int *status)
 static gp_comm *make(const gp_open *o, char why[160])
 {
     gp_comm *m = calloc(1, sizeof *m);
-    char text[24], what[80];
+    char text[GP_GPU_TEXT], buf[GP_GPU_TEXT], what[80];
     int status = 0;
     if (!m) {
         gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name);
@@ -186,8 +186,8 @@ static gp_comm *make(const gp_open *o, char why[160])
     pthread_cond_init(&m->moved, NULL);
     snprintf(what, sizeof what, "stage '%s'", o->name);
     m->rank = o->rank, m->ranks = o->ranks, m->dev = o->dev;
-    m->lib = gp_nccl_open(text, what, o->at, o->errs);
-    int bad = m->lib ? on_all(o, m, m->rank ? NULL : make_id, &status) : -2;
+    bool there = gp_gpu_open(GP_GPU_RANKS, text, what, o->at, o->errs);
+    int bad = there ? on_all(o, m, m->rank ? NULL : make_id, &status) : -2;
     if (bad == -1)
         bad = on_all(o, m, join, &status);
     m->watched = bad == -1 && !pthread_create(&m->guard, NULL, guard, m);
@@ -195,7 +195,7 @@ static gp_comm *make(const gp_open *o, char why[160])
         return m;
     if (bad >= 0)
         snprintf(why, 160, "rank %d cannot set up %s (%s)", bad, text,
-                 status < 0 ? "its device has stopped" : m->lib->error_text(status));
+                 status < 0 ? "its device has stopped" : gp_gpu_status(GP_GPU_RANKS, status, buf));
     else if (bad == -1)
         gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': a thread cannot be started", o->name);
     drop(m, false);
@@ -208,7 +208,8 @@ gp_comm *gp_comm_open(const gp_open *o, char why[160])
     pthread_mutex_lock(&shared.lock);
     gp_comm *m = NULL;
     if (shared.users && shared.run != o->ctx)
-        gp_fail(o->errs, GP_E_USAGE, o->at, "stage '%s': another run of this process has NCCL: set 'by: mpi'", o->name);
+        gp_fail(o->errs, GP_E_USAGE, o->at, "stage '%s': another run of this process has %s: set 'by: mpi'", o->name,
+                gp_gpu_name(GP_GPU_RANKS));
     else
         m = shared.users ? shared.comm : make(o, why);
     if (m && !shared.users++)
@@ -248,13 +249,13 @@ static bool call(void *stream, const void *arg, gp_errs *errs)
     void *comm = x->m->comm;
     x->m->inside++;
     pthread_mutex_unlock(&x->m->lock);
-    int status = comm ? x->work->f(x->m->lib, comm, stream, x->work->arg) : 0;     /* 0: the run has been given up */
+    int status = comm ? x->work->f(comm, stream, x->work->arg) : 0;     /* 0: the run has been given up */
     pthread_mutex_lock(&x->m->lock);
     x->m->inside--;
     pthread_mutex_unlock(&x->m->lock);
     pass_turn(x);
     if (status)
-        return gp_fail(errs, GP_E_RUN, x->c->at, "stage '%s': NCCL failed: %s", x->c->name, x->m->lib->error_text(status));
+        return gp_gpu_fail(GP_GPU_RANKS, status, errs, GP_E_RUN, x->c->at, x->c->name, "failed", "");
     gp_let_next_begin(x->c, x->work->n);
     return true;
 }
@@ -274,7 +275,8 @@ static int take_turn(gp_call *c, gp_comm *m, uint64_t n)
         at++;
     if (at == TOGETHER) {
         pthread_mutex_unlock(&m->lock);
-        gp_fail(c->errs, GP_E_RESOURCE, c->at, "stage '%s': more than %d operations of NCCL at a time", c->name, TOGETHER);
+        gp_fail(c->errs, GP_E_RESOURCE, c->at, "stage '%s': more than %d operations of %s at a time", c->name, TOGETHER,
+                gp_gpu_name(GP_GPU_RANKS));
         return -1;
     }
     m->waits[at].call = c;
@@ -331,6 +333,6 @@ bool gp_comm_do(gp_call *c, gp_comm *m, const gp_comm_work *work)
     bool there = m->comm != NULL;
     pthread_mutex_unlock(&m->lock);
     if (status && !gp_cancelled(c))
-        return gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': NCCL failed while it ran: %s", c->name, m->lib->error_text(status));
+        return gp_gpu_fail(GP_GPU_RANKS, status, c->errs, GP_E_RUN, c->at, c->name, "failed while it ran", "");
     return ok && there;
 }

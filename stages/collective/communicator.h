@@ -6,7 +6,7 @@
 #ifndef GP_COMMUNICATOR_H
 #define GP_COMMUNICATOR_H
 
-#include "nccl_library.h"
+#include "gpipe/stage.h"
 
 typedef struct gp_comm gp_comm;
 
@@ -22,7 +22,7 @@ void gp_comm_close(gp_comm *comm, bool whole);
 typedef struct gp_comm_work {
     int n;
     bool (*before)(gp_dcall *d, const void *arg);
-    int (*f)(const gp_nccl *lib, void *comm, void *stream, const void *arg);
+    int (*f)(void *comm, void *stream, const void *arg);
     const void *arg;
 } gp_comm_work;
 bool gp_comm_do(gp_call *c, gp_comm *comm, const gp_comm_work *work);

@@ -25,10 +25,10 @@ bool gp_decode_take(const gp_decode_opts *o, gp_view *v, const gp_type *most, co
 /* Says what is wrong with a frame. */
 void gp_decode_fail(gp_call *c, gp_frame *f, const char *why);
 
-/* cuda.c: pictures that a GPU decodes: open, where *made may be made in part when it fails; close; run(). */
-typedef struct gp_decode_cuda gp_decode_cuda;
-bool gp_decode_cuda_open(const gp_open *o, gp_decode_cuda **made);
-void gp_decode_cuda_close(gp_decode_cuda *d);          /* accepts NULL */
-bool gp_decode_cuda_run(gp_decode_cuda *d, gp_call *c, gp_frame *f, int n);
+/* gpu.c: pictures that a GPU decodes: open, where *made may be made in part when it fails; close; run(). */
+typedef struct gp_decode_gpu gp_decode_gpu;
+bool gp_decode_gpu_open(const gp_open *o, gp_decode_gpu **made);
+void gp_decode_gpu_close(gp_decode_gpu *d);          /* accepts NULL */
+bool gp_decode_gpu_run(gp_decode_gpu *d, gp_call *c, gp_frame *f, int n);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "axes.h"
-#include "cufft_library.h"
+#include "device/libraries.h"
 #include "fourier.h"
 
 enum { LONGEST = 1 << 27 };            /* elements along an axis */
@@ -58,16 +58,14 @@ static bool set_type(gp_shape *s, const gp_fft_opts *o, int last)
     return true;
 }
 
-static bool say(gp_shape *s, const gp_fft_job *j, const gp_cufft *lib)
+/* `library`: NULL where the CPU transforms. */
+static bool say(gp_shape *s, const gp_fft_job *j, const char *library)
 {
     enum { ROOM = 200 };
     char *does = gp_shape_alloc(s, ROOM), *to = does, *end = does + ROOM;
-    if (lib) {
-        to += snprintf(to, ROOM, "cuFFT");
-        if (lib->major)
-            snprintf(to, (size_t)(end - to), " %d.%d", lib->major, lib->minor);
-    }
-    for (int i = 0; i < j->axes && !lib && to < end - 1; i++) {
+    if (library)
+        snprintf(to, ROOM, "%s", library);
+    for (int i = 0; i < j->axes && !library && to < end - 1; i++) {
         gp_fft_way w = gp_fft_way_of(gp_fft_length(i < j->axes - 1 ? GP_FFT_C2C : j->form, j->n[i]));
         to += snprintf(to, (size_t)(end - to), "%slength %lld on the CPU", i ? ", " : "", (long long)j->n[i]);
         if (w.conv && to < end)
@@ -79,15 +77,15 @@ static bool say(gp_shape *s, const gp_fft_job *j, const gp_cufft *lib)
 
 bool gp_fft_decide(gp_shape *s, const gp_fft_job *j, bool *gpu)
 {
-    gp_cufft lib = { .major = 0 };
+    char name[GP_GPU_TEXT];
     gp_errs errs = { .n = 0 };
     bool here;
     *gpu = gp_shape_gpu(s, &here) > 0;
-    if (*gpu && here && !gp_cufft_open(&lib, "a Fourier transform on the GPU", (gp_loc){ 0 }, &errs))
+    if (*gpu && here && !gp_gpu_open(GP_GPU_FFT, name, "a Fourier transform on the GPU", (gp_loc){ 0 }, &errs))
         return gp_shape_fail(s, NULL, "%s", errs.e[0].msg);
-    s->scratch += *gpu ? gp_fft_cuda_scratch(j) : gp_fft_cpu_scratch(j);
+    s->scratch += *gpu ? gp_fft_gpu_scratch(j) : gp_fft_cpu_scratch(j);
     s->calls_library = s->writes_all = true;
-    return say(s, j, *gpu ? &lib : NULL);
+    return say(s, j, !*gpu ? NULL : here ? name : gp_gpu_name(GP_GPU_FFT));
 }
 
 bool gp_fft_shape(gp_shape *s, bool inverse)
@@ -130,7 +128,7 @@ bool gp_fft_open_job(const gp_open *g, const gp_fft_job *j, bool gpu, void **sta
     if (!(*state = t))
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     t->job = *j, t->gpu = gpu;
-    t->plan = t->gpu ? gp_fft_cuda_open(g, &t->job) : gp_fft_cpu_open(g, &t->job);
+    t->plan = t->gpu ? gp_fft_gpu_open(g, &t->job) : gp_fft_cpu_open(g, &t->job);
     return t->plan;
 }
 
@@ -145,12 +143,12 @@ void gp_fft_close(void *state)
 {
     transform *t = state;
     if (t && t->plan)
-        (t->gpu ? gp_fft_cuda_close : gp_fft_cpu_close)(t->plan);
+        (t->gpu ? gp_fft_gpu_close : gp_fft_cpu_close)(t->plan);
     free(t);
 }
 
 bool gp_fft_record(gp_dcall *c)
 {
     transform *t = c->state;
-    return (t->gpu ? gp_fft_cuda_record : gp_fft_cpu_record)(c, t->plan, &t->job);
+    return (t->gpu ? gp_fft_gpu_record : gp_fft_cpu_record)(c, t->plan, &t->job);
 }

@@ -43,15 +43,15 @@ bool gp_fft_record(gp_dcall *c);
 bool gp_fft_decide(gp_shape *s, const gp_fft_job *j, bool *gpu);
 bool gp_fft_open_job(const gp_open *o, const gp_fft_job *j, bool gpu, void **state);
 
-/* cpu.c, cuda.c: what a frame needs of scratch memory; a plan, made once, NULL after an error; queueing a frame. */
+/* cpu.c, gpu.c: what a frame needs of scratch memory; a plan, made once, NULL after an error; queueing a frame. */
 size_t gp_fft_cpu_scratch(const gp_fft_job *j);
 void *gp_fft_cpu_open(const gp_open *o, const gp_fft_job *j);
 void gp_fft_cpu_close(void *plan);
 bool gp_fft_cpu_record(gp_dcall *c, void *plan, const gp_fft_job *j);
 
-size_t gp_fft_cuda_scratch(const gp_fft_job *j);
-void *gp_fft_cuda_open(const gp_open *o, const gp_fft_job *j);
-void gp_fft_cuda_close(void *plan);
-bool gp_fft_cuda_record(gp_dcall *c, void *plan, const gp_fft_job *j);
+size_t gp_fft_gpu_scratch(const gp_fft_job *j);
+void *gp_fft_gpu_open(const gp_open *o, const gp_fft_job *j);
+void gp_fft_gpu_close(void *plan);
+bool gp_fft_gpu_record(gp_dcall *c, void *plan, const gp_fft_job *j);
 
 #endif

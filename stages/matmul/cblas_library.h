@@ -3,7 +3,7 @@
 #ifndef GP_CBLAS_LIBRARY_H
 #define GP_CBLAS_LIBRARY_H
 
-#include "product.h"
+#include "base/product.h"
 
 typedef struct gp_cblas {
     char name[60];             /* "OpenBLAS 0.3.21"; "own loops, no OpenBLAS" */

@@ -6,17 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "cblas_library.h"
-#include "cublaslt.h"
 #include "device.h"
+#include "device/libraries.h"
 #include "multiply.h"
 
 typedef struct multiplier {
     bool tf32, bias;
     gp_cblas cpu;
     gp_dev *dev;                           /* of a GPU: */
-    gp_cublaslt gpu;
     void *handle;
-    gp_cublaslt_choice choice;             /* of the latest product */
+    gp_gpu_choice choice;                  /* of the latest product */
     int status;                            /* of the library */
 } multiplier;
 
@@ -34,13 +33,23 @@ static size_t scratch_f32(const gp_type *a, const gp_type *b, const gp_type *mad
     return n;
 }
 
+/* Bytes that a GPU's library may work in: no more for a frame with fewer elements. */
+static size_t room_for(const gp_product *p)
+{
+    enum { LEAST = 1 << 20, MOST = 32 << 20, PARTS = 32 };     /* parts of a long sum, of f32 or f64 */
+    size_t each = p->dtype == GP_F64 ? 8 : 4;
+    double want = (double)p->m * (double)p->n * (double)p->batch.n * (double)gp_product_batches(p)
+                * (double)(PARTS * each);
+    return want < LEAST ? LEAST : want > MOST ? MOST : (size_t)want;
+}
+
 /* Decides who multiplies, and says so. */
 static bool choose(gp_shape *s, gp_multiply_opts *o, const gp_product *p)
 {
     bool here, tf32 = o->precision == GP_PRECISION_TF32 && p->dtype == GP_F32;
     char *does = gp_shape_alloc(s, 80);
     size_t at[GP_FACTORS];
-    gp_cublaslt gpu = { 0 };
+    char gpu[GP_GPU_TEXT];
     gp_cblas cpu;
     gp_errs errs = { .n = 0 };
     o->on_cpu = !gp_shape_gpu(s, &here);
@@ -52,14 +61,10 @@ static bool choose(gp_shape *s, gp_multiply_opts *o, const gp_product *p)
         snprintf(does, 80, "%s", here ? cpu.name : "OpenBLAS, BLIS or own loops");
         return true;
     }
-    if (here && !gp_cublaslt_open(&gpu, "a product", (gp_loc){ 0 }, &errs))
+    if (here && !gp_gpu_open(GP_GPU_PRODUCTS, gpu, "a product", (gp_loc){ 0 }, &errs))
         return gp_shape_fail(s, NULL, "%s", errs.e[0].msg);
-    size_t version = here ? gpu.version() : 0;
-    s->scratch = gp_cublaslt_room(p);
-    if (version)
-        snprintf(does, 80, "cuBLASLt %zu.%zu%s", version / 10000, version / 100 % 100, tf32 ? ", tf32" : "");
-    else
-        snprintf(does, 80, "cuBLASLt%s", tf32 ? ", tf32" : "");
+    s->scratch = room_for(p);
+    snprintf(does, 80, "%s%s", here ? gpu : gp_gpu_name(GP_GPU_PRODUCTS), tf32 ? ", tf32" : "");
     return true;
 }
 
@@ -120,13 +125,13 @@ bool gp_multiply_shape(gp_shape *s)
 static void make_handle(void *arg)
 {
     multiplier *m = arg;
-    m->status = m->gpu.create(&m->handle);
+    m->status = gp_gpu.products.create(&m->handle);
 }
 
 static void drop_handle(void *arg)
 {
     multiplier *m = arg;
-    m->gpu.destroy(m->handle);
+    gp_gpu.products.destroy(m->handle);
 }
 
 bool gp_multiply_open(const gp_open *g, void **state)
@@ -143,9 +148,9 @@ bool gp_multiply_open(const gp_open *g, void **state)
         return true;
     }
     m->dev = g->dev;
-    return gp_cublaslt_open(&m->gpu, "a product", g->at, g->errs) && gp_device_call(g->dev, make_handle, m)
-        && (!m->status || gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': cuBLASLt cannot be set up (%s)", g->name,
-                                  m->gpu.status_name(m->status)));
+    return gp_gpu_open(GP_GPU_PRODUCTS, NULL, "a product", g->at, g->errs) && gp_device_call(g->dev, make_handle, m)
+        && (!m->status || gp_gpu_fail(GP_GPU_PRODUCTS, m->status, g->errs, GP_E_RESOURCE, g->at, g->name,
+                                      "cannot be set up", ""));
 }
 
 void gp_multiply_close(void *state)
@@ -180,12 +185,11 @@ static int choose_algorithm(multiplier *m, const gp_product *p)
     }
     if (same)
         return 0;
-    m->choice = (gp_cublaslt_choice){ .p = *p, .tf32 = m->tf32, .bias = m->bias && p->dtype != GP_F64,
-                                      .room = gp_cublaslt_room(p) };
-    int status = gp_cublaslt_choose(&m->gpu, m->handle, &m->choice);
+    m->choice = (gp_gpu_choice){ .p = *p, .tf32 = m->tf32, .bias = m->bias && p->dtype != GP_F64, .room = room_for(p) };
+    int status = gp_gpu.products.choose(m->handle, &m->choice);
     if (status && m->choice.bias) {
         m->choice.bias = false;
-        status = gp_cublaslt_choose(&m->gpu, m->handle, &m->choice);
+        status = gp_gpu.products.choose(m->handle, &m->choice);
     }
     if (status)
         m->choice.p.dtype = GP_NO_DTYPE;
@@ -198,9 +202,8 @@ static bool multiply_gpu(void *stream, const void *arg, gp_errs *errs)
     multiplier *m = j->m;
     int status = choose_algorithm(m, &j->p);
     if (!status)
-        status = gp_cublaslt_multiply(&m->gpu, m->handle, &m->choice, j->a, j->b, j->bias, j->made, j->work, stream);
-    return !status || gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "stage '%s': cuBLASLt fails (%s)", j->stage,
-                              m->gpu.status_name(status));
+        status = gp_gpu.products.multiply(m->handle, &m->choice, j->a, j->b, j->bias, j->made, j->work, stream);
+    return !status || gp_gpu_fail(GP_GPU_PRODUCTS, status, errs, GP_E_RUN, (gp_loc){ 0 }, j->stage, "fails", "");
 }
 
 static bool multiply_cpu(void *stream, const void *arg, gp_errs *errs)

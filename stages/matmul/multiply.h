@@ -3,7 +3,7 @@
 #ifndef GP_MULTIPLY_H
 #define GP_MULTIPLY_H
 
-#include "product.h"
+#include "base/product.h"
 
 enum { GP_PRECISION_F32, GP_PRECISION_TF32 };
 enum { GP_NO_ACTIVATION, GP_RELU, GP_GELU, GP_SIGMOID, GP_TANH };

@@ -10,13 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "gpu.h"
-#include "nvjpeg_library.h"
+#include "device/libraries.h"
 #include "pipe.h"
 
 Suite *suite_decode(void);
 
 static bool have_nvjpeg;
-static gp_nvjpeg lib;
 static const char *const decoders[] = { "hardware", "cuda" };
 static bool lacks[2];          /* this GPU has no such decoder */
 
@@ -412,11 +411,12 @@ Suite *suite_decode(void)
     if (!have_gpu)
         return NULL;
     gp_errs errs = { .n = 0 };
+    char name[GP_GPU_TEXT];
     Suite *s = suite_create("decode on cuda");
     TCase *tc = tcase_create("cuda");
-    have_nvjpeg = gp_nvjpeg_open(&lib, "nvJPEG", (gp_loc){ 0 }, &errs);
+    have_nvjpeg = gp_gpu_open(GP_GPU_JPEG, name, "nvJPEG", (gp_loc){ 0 }, &errs);
     if (have_nvjpeg)
-        printf("decode: nvJPEG %d.%d\n", lib.major, lib.minor);
+        printf("decode: %s\n", name);
     else
         printf("**** decode: nvJPEG was not tested: %s ****\n", errs.e[0].msg);
     fflush(stdout);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cufft_library.h"
+#include "device/libraries.h"
 #include "gpu.h"
 #include "pipe.h"
 
@@ -74,11 +74,10 @@ END_TEST
 
 Suite *suite_fft(void)
 {
-    gp_cufft lib;
     gp_errs errs = { .n = 0 };
     if (!have_gpu)
         return NULL;
-    if (!gp_cufft_open(&lib, "fft", (gp_loc){ 0 }, &errs)) {
+    if (!gp_gpu_open(GP_GPU_FFT, NULL, "fft", (gp_loc){ 0 }, &errs)) {
         fprintf(stderr, "fft on cuda: skipped: %s\n", errs.e[0].msg);
         return NULL;
     }

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cufft_library.h"
+#include "device/libraries.h"
 #include "harness.h"
 #include "cases.h"
 
@@ -206,11 +206,10 @@ static double by_library(const char *kind)
 static bool has_library(const char *kind)
 {
     static int there = -1;
-    gp_cufft lib;
     gp_errs errs = { .n = 0 };
     if (backend == &gp_backend_cpu || !by_library(kind))
         return true;
-    if (there < 0 && !(there = gp_cufft_open(&lib, "fft", (gp_loc){ 0 }, &errs)))
+    if (there < 0 && !(there = gp_gpu_open(GP_GPU_FFT, NULL, "fft", (gp_loc){ 0 }, &errs)))
         fprintf(stderr, "stages: without fft, ifft and channelize: %s\n", errs.e[0].msg);
     return there;
 }

@@ -45,9 +45,9 @@ const gp_opt *gp_kind_opt(const gp_kind *k, const char *name, gp_opt_type type);
 
 /* ---- machines -------------------------------------------------------- */
 
-/* This machine. `cuda`: look for its GPUs too, which starts the driver and takes a
+/* This machine. `gpus`: look for its GPUs too, which starts the driver and takes a
  * quarter of a second. NULL: no memory. */
-gp_machine *gp_machine_create(bool cuda);
+gp_machine *gp_machine_create(bool gpus);
 /* A machine that is the same everywhere, with `ndevices` GPUs like an H200, to make
  * plans for. */
 gp_machine *gp_machine_create_fixed(int ndevices);

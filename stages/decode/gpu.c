@@ -1,4 +1,4 @@
-/* cuda.c - JPEG files to pictures in the GPU's memory, by nvJPEG.
+/* gpu.c - JPEG files to pictures in the GPU's memory, by the library that there is for it, nvJPEG.
  *
  * A worker has several frames and gives them to nvJPEG as one batch. What its batches do not take, as progressive
  * files, it decodes one by one with a CPU's help; and what nvJPEG does not decode as libjpeg does (files of arithmetic
@@ -14,7 +14,7 @@
 #include <string.h>
 #include "decode.h"
 #include "device.h"
-#include "nvjpeg_library.h"
+#include "device/libraries.h"
 
 typedef enum way { BATCH, ALONE, BY_CPU } way;
 enum { ASIDE = 4 };                    /* pictures that are to be turned, in a batch */
@@ -25,7 +25,7 @@ typedef struct worker {
     gp_jpeg_is is[GP_DECODE_AT_ONCE];      /* of one that the CPU decodes, its type alone */
     const unsigned char *file[GP_DECODE_AT_ONCE];      /* of those in the batch; */
     size_t bytes[GP_DECODE_AT_ONCE];
-    gp_nvjpeg_image to[GP_DECODE_AT_ONCE];
+    gp_gpu_image to[GP_DECODE_AT_ONCE];
     int in_batch;
     unsigned char *aside;                  /* device memory for ASIDE pictures; */
     gp_frame *turned[ASIDE];               /* those that are in it */
@@ -35,18 +35,17 @@ typedef struct worker {
     unsigned char *room;                   /* of host memory, for a picture */
 } worker;
 
-struct gp_decode_cuda {
+struct gp_decode_gpu {
     const gp_decode_opts *o;
     gp_type most;
     int format;
     gp_dev *dev;
-    gp_nvjpeg lib;
     void *batches, *singles;               /* nvJPEG's handles */
     worker *worker;
     int workers;
     int status;                            /* of opening */
 };
-typedef gp_decode_cuda decoder;
+typedef gp_decode_gpu decoder;
 
 /* ---- open, close ----------------------------------------------------- */
 
@@ -60,38 +59,37 @@ static size_t slot(const decoder *d)
 static void make_handles(void *arg)
 {
     decoder *d = arg;
-    const gp_nvjpeg *l = &d->lib;
-    d->status = l->create(d->o->by == GP_DECODER_HARDWARE ? GP_NVJPEG_HARDWARE : GP_NVJPEG_GPU, NULL, NULL, 0, &d->batches);
+    int who = d->o->by == GP_DECODER_HARDWARE ? GP_GPU_HARDWARE : GP_GPU_ALL;
+    d->status = gp_gpu.jpeg.create(who, NULL, NULL, 0, &d->batches);
     if (!d->status)
-        d->status = l->create(GP_NVJPEG_HYBRID, NULL, NULL, 0, &d->singles);
+        d->status = gp_gpu.jpeg.create(GP_GPU_HYBRID, NULL, NULL, 0, &d->singles);
     for (int i = 0; !d->status && i < d->workers; i++) {
         worker *w = &d->worker[i];
-        d->status = l->state_create(d->batches, &w->batch);
-        d->status = d->status ? d->status : l->state_create(d->singles, &w->one);
-        d->status = d->status ? d->status : l->parser_create(d->batches, &w->parser);
+        d->status = gp_gpu.jpeg.state_create(d->batches, &w->batch);
+        d->status = d->status ? d->status : gp_gpu.jpeg.state_create(d->singles, &w->one);
+        d->status = d->status ? d->status : gp_gpu.jpeg.parser_create(d->batches, &w->parser);
     }
 }
 
 static void drop_handles(void *arg)
 {
     decoder *d = arg;
-    const gp_nvjpeg *l = &d->lib;
     for (int i = 0; i < d->workers; i++) {
         worker *w = &d->worker[i];
         if (w->parser)
-            l->parser_destroy(w->parser);
+            gp_gpu.jpeg.parser_destroy(w->parser);
         if (w->one)
-            l->state_destroy(w->one);
+            gp_gpu.jpeg.state_destroy(w->one);
         if (w->batch)
-            l->state_destroy(w->batch);
+            gp_gpu.jpeg.state_destroy(w->batch);
     }
     if (d->singles)
-        l->destroy(d->singles);
+        gp_gpu.jpeg.destroy(d->singles);
     if (d->batches)
-        l->destroy(d->batches);
+        gp_gpu.jpeg.destroy(d->batches);
 }
 
-void gp_decode_cuda_close(gp_decode_cuda *d)
+void gp_decode_gpu_close(gp_decode_gpu *d)
 {
     if (!d)
         return;
@@ -107,24 +105,21 @@ void gp_decode_cuda_close(gp_decode_cuda *d)
 
 static bool why_not_open(const gp_open *g, const decoder *d)
 {
-    enum { ARCH_MISMATCH = 7 };
-    char buf[24];
-    if (d->o->by == GP_DECODER_HARDWARE && !d->batches)
-        return gp_fail(g->errs, GP_E_RESOURCE, d->o->at, "stage '%s': nvJPEG finds no JPEG decoder in this GPU%s (%s): set "
-                       "'decoder: cuda'", g->name, d->status == ARCH_MISMATCH ? "" : ", or none that this process may use",
-                       gp_nvjpeg_text(d->status, buf));
-    return gp_fail(g->errs, GP_E_RESOURCE, d->o->at, "stage '%s': nvJPEG cannot be set up (%s): set 'decoder: cpu'",
-                   g->name, gp_nvjpeg_text(d->status, buf));
+    bool lacks = d->o->by == GP_DECODER_HARDWARE && !d->batches;
+    return gp_gpu_fail(GP_GPU_JPEG, d->status, g->errs, GP_E_RESOURCE, d->o->at, g->name, !lacks ? "cannot be set up"
+                       : d->status == GP_GPU_NO_DECODER ? "finds no JPEG decoder in this GPU"
+                       : "finds no JPEG decoder in this GPU, or none that this process may use",
+                       lacks ? ": set 'decoder: cuda'" : ": set 'decoder: cpu'");
 }
 
-bool gp_decode_cuda_open(const gp_open *g, gp_decode_cuda **made)
+bool gp_decode_gpu_open(const gp_open *g, gp_decode_gpu **made)
 {
     const gp_decode_opts *o = g->opts;
     decoder *d = calloc(1, sizeof *d);
     bool ok = (*made = d) != NULL;
     if (ok) {
         d->o = o, d->most = g->out[0], d->dev = g->dev, d->workers = g->workers;
-        d->format = d->most.ndim == 3 ? GP_NVJPEG_RGBI : GP_NVJPEG_Y;
+        d->format = d->most.ndim == 3 ? GP_GPU_RGBI : GP_GPU_Y;
         ok = (d->worker = calloc((size_t)g->workers, sizeof *d->worker)) != NULL;
     }
     for (int i = 0; ok && i < g->workers; i++)
@@ -134,7 +129,7 @@ bool gp_decode_cuda_open(const gp_open *g, gp_decode_cuda **made)
     for (int i = 0; i < g->workers && o->orientation == GP_UPRIGHT; i++)
         if (!(d->worker[i].aside = gp_device_alloc(g->dev, ASIDE * slot(d), g->errs)))
             return false;
-    if (!gp_nvjpeg_open(&d->lib, "nvJPEG", o->at, g->errs))
+    if (!gp_gpu_open(GP_GPU_JPEG, NULL, gp_gpu_name(GP_GPU_JPEG), o->at, g->errs))
         return false;
     return gp_device_call(g->dev, make_handles, d) && (!d->status || why_not_open(g, d));
 }
@@ -147,7 +142,6 @@ static bool look(decoder *d, worker *w, gp_frame *f, int i, char why[GP_WHY])
     const gp_view *in = &f->in[0];
     const unsigned char *file = in->data;
     size_t n = gp_bytes(&in->type);
-    const gp_nvjpeg *l = &d->lib;
     gp_jpeg_is *is = &w->is[i];
     unsigned width = 0, height = 0, colors = 0;
     int refuses = 1;
@@ -157,12 +151,13 @@ static bool look(decoder *d, worker *w, gp_frame *f, int i, char why[GP_WHY])
             return false;
     } else if (!gp_jpeg_look(file, n, &d->o->how, is, why)) {
         return false;
-    } else if (is->plain && is->huffman && !is->rgb && is->stored.ndim == is->type.ndim && !l->parse(d->batches, file, n, w->parser)
-               && !l->size(w->parser, &width, &height) && !l->colors(w->parser, &colors)) {
+    } else if (is->plain && is->huffman && !is->rgb && is->stored.ndim == is->type.ndim
+               && !gp_gpu.jpeg.parse(d->batches, file, n, w->parser)
+               && !gp_gpu.jpeg.size(w->parser, &width, &height) && !gp_gpu.jpeg.colors(w->parser, &colors)) {
         bool same = height == is->stored.dim[0] && width == is->stored.dim[1] && colors == (is->stored.ndim == 3 ? 3 : 1);
         if (!same)
             return gp_why(why, "is a broken JPEG file: it has two headers");
-        w->way[i] = !l->batch_refuses(d->batches, w->parser, &refuses) && !refuses ? BATCH : ALONE;
+        w->way[i] = !gp_gpu.jpeg.batch_refuses(d->batches, w->parser, &refuses) && !refuses ? BATCH : ALONE;
     }
     return gp_decode_take(d->o, &f->out[0], &d->most, &is->type, why);
 }
@@ -170,7 +165,7 @@ static bool look(decoder *d, worker *w, gp_frame *f, int i, char why[GP_WHY])
 /* ---- decoding -------------------------------------------------------- */
 
 /* Where nvJPEG puts frame i: one that is to be turned aside, if there is room. */
-static bool place(decoder *d, worker *w, gp_frame *f, int i, gp_nvjpeg_image *to)
+static bool place(decoder *d, worker *w, gp_frame *f, int i, gp_gpu_image *to)
 {
     const gp_jpeg_is *is = &w->is[i];
     unsigned char *at = f[i].out[0].data;
@@ -180,7 +175,7 @@ static bool place(decoder *d, worker *w, gp_frame *f, int i, gp_nvjpeg_image *to
         at = w->aside + (size_t)w->nturned * slot(d);
         w->turned[w->nturned] = &f[i], w->how[w->nturned++] = is;
     }
-    *to = (gp_nvjpeg_image){ .channel = { at },
+    *to = (gp_gpu_image){ .channel = { at },
                              .pitch = { (size_t)is->stored.dim[1] * (size_t)(is->stored.ndim == 3 ? 3 : 1) } };
     return true;
 }
@@ -211,12 +206,11 @@ typedef struct job {
 static bool call_batch(void *stream, const void *arg, gp_errs *errs)
 {
     const job *j = arg;
-    const gp_nvjpeg *l = &j->d->lib;
     worker *w = j->w;
     (void)errs;                        /* the status says which frames are to be tried alone */
-    w->status = l->batch_begin(j->d->batches, w->batch, w->in_batch, 1, j->d->format);
+    w->status = gp_gpu.jpeg.batch_begin(j->d->batches, w->batch, w->in_batch, 1, j->d->format);
     if (!w->status)
-        w->status = l->batch(j->d->batches, w->batch, w->file, w->bytes, w->to, stream);
+        w->status = gp_gpu.jpeg.batch(j->d->batches, w->batch, w->file, w->bytes, w->to, stream);
     return true;
 }
 
@@ -226,7 +220,8 @@ static bool call_alone(void *stream, const void *arg, gp_errs *errs)
     const gp_view *in = &j->f->in[0];
     worker *w = j->w;
     (void)errs;
-    w->status = j->d->lib.decode(j->d->singles, w->one, in->data, gp_bytes(&in->type), j->d->format, &w->to[0], stream);
+    w->status = gp_gpu.jpeg.decode(j->d->singles, w->one, in->data, gp_bytes(&in->type), j->d->format, &w->to[0],
+                                   stream);
     return true;
 }
 
@@ -262,18 +257,16 @@ static bool decode_batch(gp_call *c, decoder *d, worker *w, gp_frame *f, int *fr
 
 static bool machine_failed(gp_call *c, const decoder *d, int status)
 {
-    char buf[24];
-    return gp_fail(c->errs, GP_E_RESOURCE, d->o->at, "stage '%s': nvJPEG failed (%s): lower 'workers' or a depth, or "
-                   "set 'decoder: cpu'", c->name, gp_nvjpeg_text(status, buf));
+    return gp_gpu_fail(GP_GPU_JPEG, status, c->errs, GP_E_RESOURCE, d->o->at, c->name, "failed",
+                       ": lower 'workers' or a depth, or set 'decoder: cpu'");
 }
 
 static void renew_batch(void *arg)
 {
     const job *j = arg;
-    const gp_nvjpeg *l = &j->d->lib;
-    l->state_destroy(j->w->batch);
+    gp_gpu.jpeg.state_destroy(j->w->batch);
     j->w->batch = NULL;
-    j->w->status = l->state_create(j->d->batches, &j->w->batch);
+    j->w->status = gp_gpu.jpeg.state_create(j->d->batches, &j->w->batch);
 }
 
 /* What a batch that failed leaves in its state is not for the next. */
@@ -281,17 +274,16 @@ static bool renew(gp_call *c, decoder *d, worker *w)
 {
     job j = { d, w, NULL };
     if (!gp_device_call(d->dev, renew_batch, &j))
-        return gp_fail(c->errs, GP_E_RESOURCE, d->o->at, "stage '%s': nvJPEG cannot be set up again: set "
-                       "'decoder: cpu'", c->name);
+        return gp_fail(c->errs, GP_E_RESOURCE, d->o->at, "stage '%s': %s cannot be set up again: set 'decoder: cpu'",
+                       c->name, gp_gpu_name(GP_GPU_JPEG));
     return !w->status || machine_failed(c, d, w->status);
 }
 
 /* Does the status say something of the file, and not of the machine? Then it is always the same. */
 static bool is_of_file(int status)
 {
-    enum { BAD_JPEG = 3, JPEG_NOT_SUPPORTED, IMPLEMENTATION_NOT_SUPPORTED = 9, INCOMPLETE_BITSTREAM };
-    return status == BAD_JPEG || status == JPEG_NOT_SUPPORTED || status == IMPLEMENTATION_NOT_SUPPORTED
-        || status == INCOMPLETE_BITSTREAM;
+    return status == GP_GPU_BAD_JPEG || status == GP_GPU_JPEG_UNKNOWN || status == GP_GPU_JPEG_NOT_DONE
+        || status == GP_GPU_JPEG_CUT;
 }
 
 /* nvJPEG does not decode frame f: `why` has what is wrong with its file. If the status does not tell, the CPU does, which
@@ -299,12 +291,13 @@ static bool is_of_file(int status)
 static bool is_wrong(gp_call *c, const decoder *d, const worker *w, const gp_frame *f, int status, char why[GP_WHY])
 {
     const gp_view *in = &f->in[0];
-    char buf[24];
+    char buf[GP_GPU_TEXT];
     if (!is_of_file(status))
         return !gp_picfile_decode(&d->o->how, f->name ? f->name : "", in->data, gp_bytes(&in->type), &f->out[0].type,
                                   w->room, why)
             || machine_failed(c, d, status);
-    gp_why(why, "is a JPEG file that nvJPEG does not decode (%s)", gp_nvjpeg_text(status, buf));
+    gp_why(why, "is a JPEG file that %s does not decode (%s)", gp_gpu_name(GP_GPU_JPEG),
+           gp_gpu_status(GP_GPU_JPEG, status, buf));
     return true;
 }
 
@@ -336,7 +329,7 @@ static bool decode_one(gp_call *c, decoder *d, worker *w, gp_frame *f, int i, bo
     return *ok || is_wrong(c, d, w, &f[i], status, why);
 }
 
-bool gp_decode_cuda_run(gp_decode_cuda *d, gp_call *c, gp_frame *f, int n)
+bool gp_decode_gpu_run(gp_decode_gpu *d, gp_call *c, gp_frame *f, int n)
 {
     worker *w = &d->worker[c->worker];
     char why[GP_WHY];

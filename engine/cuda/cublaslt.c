@@ -1,25 +1,16 @@
-/* cublaslt.c - see cublaslt.h. The library's matrices are column-major, ours are row-major: so that it computes the
- * transpose of the product, of the transposes of both factors in the other order, and copies nothing.
+/* cublaslt.c - products on a GPU, see libraries.h. The library's matrices are column-major, ours are row-major: so it
+ * computes the transpose of the product, of the transposes of both factors in the other order, and copies nothing.
  *
  * Which algorithm it takes is chosen by its own heuristic for exactly these sizes and alignments and this much work
  * area, among those whose partial sums have an order: so a product has the same bits wherever it is computed in a
  * run. */
 #include <string.h>
-#include "cublaslt.h"
+#include "cuda/libraries.h"
 
 typedef struct task {
     gp_cublaslt_operation op;
     gp_cublaslt_layout right, left, made;      /* the library's A, B, C */
 } task;
-
-size_t gp_cublaslt_room(const gp_product *p)
-{
-    enum { LEAST = 1 << 20, MOST = 32 << 20, PARTS = 32 };     /* parts of a long sum, of f32 or f64 */
-    size_t each = p->dtype == GP_F64 ? 8 : 4;
-    double want = (double)p->m * (double)p->n * (double)p->batch.n * (double)gp_product_batches(p)
-                * (double)(PARTS * each);
-    return want < LEAST ? LEAST : want > MOST ? MOST : (size_t)want;
-}
 
 static int type_of(gp_dtype t)
 {
@@ -27,9 +18,9 @@ static int type_of(gp_dtype t)
 }
 
 /* The memory of a matrix of `rows` rows is that of the transpose of so many columns. */
-static int lay_out(const gp_cublaslt *l, gp_cublaslt_layout *to, const gp_product *p, int factor, int64_t rows,
-                   int64_t columns)
+static int lay_out(gp_cublaslt_layout *to, const gp_product *p, int factor, int64_t rows, int64_t columns)
 {
+    const gp_cublaslt *l = &gp_cublaslt_calls;
     int32_t n = (int32_t)p->batch.n;
     int status = l->layout(to, sizeof *to, type_of(p->dtype), (uint64_t)columns, (uint64_t)rows, columns);
     if (!status && n > 1)
@@ -39,8 +30,9 @@ static int lay_out(const gp_cublaslt *l, gp_cublaslt_layout *to, const gp_produc
     return status;
 }
 
-static int describe(const gp_cublaslt *l, const gp_cublaslt_choice *c, const void *bias, task *t)
+static int describe(const gp_gpu_choice *c, const void *bias, task *t)
 {
+    const gp_cublaslt *l = &gp_cublaslt_calls;
     const gp_product *p = &c->p;
     int32_t turn_right = p->turned[GP_RIGHT], turn_left = p->turned[GP_LEFT];
     uint32_t epilogue = GP_CUBLASLT_ADDS_BIAS;
@@ -53,9 +45,9 @@ static int describe(const gp_cublaslt *l, const gp_cublaslt_choice *c, const voi
         status = status ? status : l->set_operation(&t->op, GP_CUBLASLT_EPILOGUE, &epilogue, sizeof epilogue);
         status = status ? status : l->set_operation(&t->op, GP_CUBLASLT_BIAS, &bias, sizeof bias);
     }
-    status = status ? status : lay_out(l, &t->right, p, GP_RIGHT, turn_right ? p->n : p->k, turn_right ? p->k : p->n);
-    status = status ? status : lay_out(l, &t->left, p, GP_LEFT, turn_left ? p->k : p->m, turn_left ? p->m : p->k);
-    return status ? status : lay_out(l, &t->made, p, GP_MADE, p->m, p->n);
+    status = status ? status : lay_out(&t->right, p, GP_RIGHT, turn_right ? p->n : p->k, turn_right ? p->k : p->n);
+    status = status ? status : lay_out(&t->left, p, GP_LEFT, turn_left ? p->k : p->m, turn_left ? p->m : p->k);
+    return status ? status : lay_out(&t->made, p, GP_MADE, p->m, p->n);
 }
 
 /* Bytes that the beginnings of all batches of a factor are multiples of. */
@@ -67,8 +59,9 @@ static uint32_t alignment(const gp_product *p, int factor)
     return (uint32_t)(all & (~all + 1));
 }
 
-int gp_cublaslt_choose(const gp_cublaslt *l, void *handle, gp_cublaslt_choice *c)
+int gp_cublaslt_choose(void *handle, gp_gpu_choice *c)
 {
+    const gp_cublaslt *l = &gp_cublaslt_calls;
     enum { NOT_SUPPORTED = 15 };
     static const int factor[] = { GP_RIGHT, GP_LEFT, GP_MADE, GP_MADE };
     task t;
@@ -76,7 +69,7 @@ int gp_cublaslt_choose(const gp_cublaslt *l, void *handle, gp_cublaslt_choice *c
     gp_cublaslt_found found;
     uint64_t room = c->room;
     uint32_t sums = GP_CUBLASLT_SUMS_IN_ORDER;
-    int n = 0, status = describe(l, c, (const void *)256, &t);     /* a bias as well aligned as all are */
+    int n = 0, status = describe(c, (const void *)256, &t);     /* a bias as well aligned as all are */
     status = status ? status : l->preference(&want, sizeof want);
     status = status ? status : l->set_preference(&want, GP_CUBLASLT_ROOM, &room, sizeof room);
     status = status ? status : l->set_preference(&want, GP_CUBLASLT_SUMS, &sums, sizeof sums);
@@ -87,12 +80,12 @@ int gp_cublaslt_choose(const gp_cublaslt *l, void *handle, gp_cublaslt_choice *c
     status = status ? status : l->find(handle, &t.op, &t.right, &t.left, &t.made, &t.made, &want, 1, &found, &n);
     if (status || !n || found.status)
         return status ? status : n ? found.status : NOT_SUPPORTED;
-    c->algorithm = found.algorithm;
+    memcpy(c->algorithm, found.algorithm, sizeof c->algorithm);
     return 0;
 }
 
-int gp_cublaslt_multiply(const gp_cublaslt *l, void *handle, const gp_cublaslt_choice *c, const void *a, const void *b,
-                         const void *bias, void *made, void *work, void *stream)
+int gp_cublaslt_multiply(void *handle, const gp_gpu_choice *c, const void *a, const void *b, const void *bias,
+                         void *made, void *work, void *stream)
 {
     const gp_product *p = &c->p;
     static const double one = 1, zero = 0;
@@ -102,13 +95,14 @@ int gp_cublaslt_multiply(const gp_cublaslt *l, void *handle, const gp_cublaslt_c
     size_t each = gp_dtype_size(p->dtype);
     int64_t at[GP_FACTORS], batches = gp_product_batches(p);
     task t;
-    int status = describe(l, c, bias, &t);
+    int status = describe(c, bias, &t);
     for (int64_t i = 0; !status && i < batches; i++) {
         gp_product_at(p, i, at);
         void *to = (char *)made + each * (size_t)at[GP_MADE];
-        status = l->multiply(handle, &t.op, alpha, (const char *)b + each * (size_t)at[GP_RIGHT], &t.right,
-                             (const char *)a + each * (size_t)at[GP_LEFT], &t.left, beta, to, &t.made, to, &t.made,
-                             &c->algorithm, work, c->room, stream);
+        const char *right = (const char *)b + each * (size_t)at[GP_RIGHT];
+        const char *left = (const char *)a + each * (size_t)at[GP_LEFT];
+        status = gp_cublaslt_calls.multiply(handle, &t.op, alpha, right, &t.right, left, &t.left, beta, to, &t.made, to,
+                                            &t.made, c->algorithm, work, c->room, stream);
     }
     return status;
 }

@@ -1,19 +1,18 @@
-/* cuda.c - transforms by cuFFT, by one call a frame.
+/* gpu.c - transforms by the GPU's library, by one call a frame.
  *
- * cuFFT takes all lines of a frame at once where the transformed axes lie side by side, in their order, with all other axes
+ * It takes all lines of a frame at once where the transformed axes lie side by side, in their order, with all other axes
  * on one side of them. Where they do not, they are moved behind the others in scratch memory, and back. What is to become
- * real numbers is copied there anyway, as cuFFT may write its input then. A work area is had for each slot: its size is known
- * only when cuFFT has made the plan. Frames with fewer rows are transformed whole: what is behind their rows is nobody's. But
- * two lines of real numbers may be transformed as one of complex numbers, where what one of them has shows in the other: of
- * these the lines behind are zeros. */
+ * real numbers is copied there anyway, as its input may be written then. A work area is had for each slot: its size is
+ * known only when there is a plan. Frames with fewer rows are transformed whole: what is behind their rows is nobody's.
+ * But two lines of real numbers may be transformed as one of complex numbers, where what one of them has shows in the
+ * other: the lines behind these are zeros. */
 #include <stdlib.h>
-#include "cufft_library.h"
 #include "device.h"
+#include "device/libraries.h"
 #include "fourier.h"
 #include "strided.h"
 
 typedef struct plan {
-    gp_cufft lib;
     gp_dev *dev;
     gp_errs *errs;             /* while it is opened */
     const gp_open *open;
@@ -76,7 +75,7 @@ static bool mixes_rows(const gp_fft_job *j)
     return mixes;
 }
 
-size_t gp_fft_cuda_scratch(const gp_fft_job *j)
+size_t gp_fft_gpu_scratch(const gp_fft_job *j)
 {
     bool m = moves(j);
     return (m || j->form == GP_FFT_C2R || mixes_rows(j) ? up(gp_bytes(&j->in)) : 0) + (m ? up(gp_bytes(&j->out)) : 0);
@@ -84,18 +83,11 @@ size_t gp_fft_cuda_scratch(const gp_fft_job *j)
 
 /* ---- open -------------------------------------------------------------------------- */
 
-static void fails(const plan *p, const char *what, int status)
-{
-    char buf[24];
-    gp_fail(p->errs, GP_E_RESOURCE, p->open->at, "stage '%s': cuFFT cannot %s (%s)", p->open->name, what,
-            gp_cufft_text(status, buf));
-}
-
 static void make_plan(void *arg)
 {
     plan *p = arg;
     const gp_fft_job *j = p->job;
-    static const int type[] = { GP_CUFFT_C2C, GP_CUFFT_R2C, GP_CUFFT_C2R };
+    static const int type[] = { GP_GPU_C2C, GP_GPU_R2C, GP_GPU_C2R };
     long long n[GP_FFT_AXES], in[GP_FFT_AXES], out[GP_FFT_AXES], all_in = 1, all_out = 1;
     int64_t outer = 1, inner = 1;
     for (int i = 0; i < j->axes; i++) {
@@ -104,18 +96,19 @@ static void make_plan(void *arg)
     }
     if (!beside(j, &j->in, &outer, &inner))
         outer = gp_count(&j->in) / all_in, inner = 1;
-    int status = p->lib.create(&p->handle);
+    int status = gp_gpu.fft.create(&p->handle);
     p->made = !status;
     if (!status)
-        status = p->lib.own_areas(p->handle, 0);
+        status = gp_gpu.fft.own_areas(p->handle, 0);
     if (!status)
-        status = p->lib.make(p->handle, j->axes, n, in, inner, inner == 1 ? all_in : 1, out, inner, inner == 1 ? all_out : 1,
-                             type[j->form], inner == 1 ? outer : inner, &p->area_bytes);
+        status = gp_gpu.fft.make(p->handle, j->axes, n, in, inner, inner == 1 ? all_in : 1, out, inner,
+                                 inner == 1 ? all_out : 1, type[j->form], inner == 1 ? outer : inner, &p->area_bytes);
     if (status)
-        fails(p, "plan such a transform", status);
+        gp_gpu_fail(GP_GPU_FFT, status, p->errs, GP_E_RESOURCE, p->open->at, p->open->name,
+                    "cannot plan such a transform", "");
 }
 
-void *gp_fft_cuda_open(const gp_open *o, const gp_fft_job *j)
+void *gp_fft_gpu_open(const gp_open *o, const gp_fft_job *j)
 {
     plan *p = calloc(1, sizeof *p);
     if (!p) {
@@ -124,24 +117,24 @@ void *gp_fft_cuda_open(const gp_open *o, const gp_fft_job *j)
     }
     p->dev = o->dev, p->errs = o->errs, p->open = o, p->job = j, p->slots = (size_t)o->slots;
     int before = o->errs->failed;
-    if (gp_cufft_open(&p->lib, "a Fourier transform on the GPU", o->at, o->errs) && gp_device_call(o->dev, make_plan, p)
-        && o->errs->failed == before) {
+    if (gp_gpu_open(GP_GPU_FFT, NULL, "a Fourier transform on the GPU", o->at, o->errs)
+        && gp_device_call(o->dev, make_plan, p) && o->errs->failed == before) {
         p->area_bytes = up(p->area_bytes + 1);         /* some, even where it needs none */
         p->area = gp_device_alloc(o->dev, p->area_bytes * p->slots, o->errs);
     }
     if (p->area)
         return p;
-    gp_fft_cuda_close(p);
+    gp_fft_gpu_close(p);
     return NULL;
 }
 
 static void end_plan(void *arg)
 {
     plan *p = arg;
-    p->lib.destroy(p->handle);
+    gp_gpu.fft.destroy(p->handle);
 }
 
-void gp_fft_cuda_close(void *made)
+void gp_fft_gpu_close(void *made)
 {
     plan *p = made;
     if (p->made)
@@ -157,17 +150,14 @@ typedef struct step { const plan *p; const gp_fft_job *job; void *from, *to, *ar
 static bool transform(void *stream, const void *arg, gp_errs *errs)
 {
     const step *x = arg;
-    const gp_cufft *l = &x->p->lib;
-    char buf[24];
-    int status = l->set_stream(x->p->handle, stream);
+    int status = gp_gpu.fft.set_stream(x->p->handle, stream);
     if (!status)
-        status = l->set_area(x->p->handle, x->area);
+        status = gp_gpu.fft.set_area(x->p->handle, x->area);
     if (!status)
-        status = x->job->form == GP_FFT_R2C ? l->forward(x->p->handle, x->from, x->to)
-               : x->job->form == GP_FFT_C2R ? l->inverse(x->p->handle, x->from, x->to)
-               : l->complex(x->p->handle, x->from, x->to, x->job->inverse ? GP_CUFFT_INVERSE : GP_CUFFT_FORWARD);
-    return !status || gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "stage '%s': cuFFT failed (%s)", x->name,
-                              gp_cufft_text(status, buf));
+        status = x->job->form == GP_FFT_R2C ? gp_gpu.fft.forward(x->p->handle, x->from, x->to)
+               : x->job->form == GP_FFT_C2R ? gp_gpu.fft.inverse(x->p->handle, x->from, x->to)
+               : gp_gpu.fft.complex(x->p->handle, x->from, x->to, x->job->inverse ? GP_GPU_INVERSE : GP_GPU_FORWARD);
+    return !status || gp_gpu_fail(GP_GPU_FFT, status, errs, GP_E_RUN, (gp_loc){ 0 }, x->name, "failed", "");
 }
 
 static bool scale(gp_dcall *c, const gp_fft_job *j, void *data)
@@ -193,7 +183,7 @@ static bool move(gp_dcall *c, const gp_fft_job *j, const gp_type *t, void *from,
     return gp_strided_record(c, &a, 0, &b, 0, s);
 }
 
-bool gp_fft_cuda_record(gp_dcall *c, void *made, const gp_fft_job *j)
+bool gp_fft_gpu_record(gp_dcall *c, void *made, const gp_fft_job *j)
 {
     plan *p = made;
     size_t row = gp_bytes(&j->in) / (size_t)j->in.dim[0], behind = (size_t)(j->in.dim[0] - c->in[0].type.dim[0]) * row;
