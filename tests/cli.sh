@@ -144,7 +144,7 @@ expect 'no report'       2 "edges.yaml: error: this is not a report; give a file
     "$GPIPE" plan -q --dot --with pipelines/edges.yaml pipelines/edges.yaml
 expect 'no report there' 2 'none.json: error: there is no such file' "$GPIPE" plan -q --mermaid --with none.json pipelines/edges.yaml
 expect 'with no drawing' 2 'add --svg, --dot or --mermaid' "$GPIPE" plan --with r.json pipelines/edges.yaml
-expect 'with a spec'     2 'add --svg, --dot or --mermaid' "$GPIPE" plan --dot --form spec --with r.json pipelines/edges.yaml
+expect 'no dot here'     2 "drawing needs the program 'dot'" env PATH=/nowhere "$GPIPE" plan -q --svg pipelines/edges.yaml
 expect 'no room to draw' 1 'cannot write to stdout' sh -c '"$0" plan --svg "$1" >/dev/full' "$GPIPE" pipelines/edges.yaml
 cat > "$tmp/fan.yaml" <<'END'
 pipeline: "<fan> & \"früh\""
@@ -168,7 +168,8 @@ END
 python3 tests/picture.py "$GPIPE" $(rarely pipelines/*.yaml $(usable examples/*/*.yaml)) "$tmp/fan.yaml" "$tmp/far.yaml" \
     >"$tmp/stderr" 2>&1 && ok || bad 'plan --svg'
 "$GPIPE" plan --device cuda --svg pipelines/edges.yaml >"$tmp/edges.svg" 2>"$tmp/stderr"
-! grep -q 'this is the plan for an H200' "$tmp/stderr" || cmp -s "$tmp/edges.svg" examples/edges-plan.svg \
+texts_of() { sed -n 's/.*<text[^>]*>\(.*\)<.text>.*/\1/p' "$1" | sort; }    # where they are is up to the version of Graphviz
+! grep -q 'this is the plan for an H200' "$tmp/stderr" || [ "$(texts_of "$tmp/edges.svg")" = "$(texts_of examples/edges-plan.svg)" ] \
     && ok || bad 'examples/edges-plan.svg: gpipe plan -q --device cuda --svg pipelines/edges.yaml draws another'
 cat >"$tmp/once.yaml" <<E
 buffers: {x: {dtype: f32, shape: [4, 16]}, k: {const: $PWD/tests/golden/dark.npy}}
@@ -1096,7 +1097,7 @@ sys.exit(not t or bool(re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 plain check      0 "$GPIPE" check "$h"
 for form in spec graph plan; do
     for how in '' --json --dot --svg --mermaid; do
-        [ $form = spec ] && case $how in --svg|--mermaid) continue;; esac
+        [ $form = spec ] && case $how in --dot|--svg|--mermaid) continue;; esac
         plain "plan $form $how" 0 "$GPIPE" plan --form $form $how "$h"
     done
 done

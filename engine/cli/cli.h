@@ -44,7 +44,7 @@ typedef struct gp_args {
     int nranks, nodes;                     /* ranks that are simulated, on so many machines; 0: not said */
     const char *from;                      /* an example's name, or NULL */
     const char *machine;                   /* a file that says what the machine is like, or NULL */
-    const char *goal, *memory, *svg_file;  /* of tune; NULL: not said */
+    const char *goal, *memory;             /* of tune; NULL: not said */
     int64_t budget_ns;                     /* 0: not said */
     bool write;
     /* of bench */

@@ -8,12 +8,8 @@
 #include "draw/picture.h"
 
 /* Around the label of each kind of node. */
-static const struct { const char *class, *open, *close, *style; } kinds[] = {
-    { "host", "[", "]", "fill:#e9eef6,stroke:#4c6488,color:#1c2530" },
-    { "device", "(", ")", "fill:#d3edda,stroke:#2a8050,color:#1c2530" },
-    { "buffer", "([", "])", "fill:#fff9e8,stroke:#c99a2e,color:#1c2530" },
-    { "const", "[/", "/]", "fill:#f4f4f2,stroke:#85857d,color:#1c2530" },
-    { "copy", "{{", "}}", "fill:#eee8fb,stroke:#7b5cc4,color:#1c2530" },
+static const char *const brackets[GP_PIC_KINDS][2] = {
+    { "[", "]" }, { "(", ")" }, { "([", "])" }, { "[/", "/]" }, { "{{", "}}" },
 };
 
 /* What Mermaid, Markdown or HTML could take for its own is a character code. */
@@ -36,7 +32,7 @@ static void label(FILE *f, const char *s)
 
 static void node(FILE *f, const gp_pic_node *n, int i, const char *indent)
 {
-    fprintf(f, "%sn%d%s\"", indent, i, kinds[n->kind].open);
+    fprintf(f, "%sn%d%s\"", indent, i, brackets[n->kind][0]);
     label(f, n->name);
     fputs(*n->what ? "<br/>" : n->kind == GP_PIC_COPY ? " " : "", f);
     label(f, n->what);
@@ -44,11 +40,11 @@ static void node(FILE *f, const gp_pic_node *n, int i, const char *indent)
     label(f, n->size);
     fputs(*n->note ? "<br/>" : "", f);
     label(f, n->note);
-    fprintf(f, "\"%s:::", kinds[n->kind].close);
+    fprintf(f, "\"%s:::", brackets[n->kind][1]);
     if (n->busy >= 0)
         fprintf(f, "heat%d\n", gp_heat(n->busy));
     else
-        fprintf(f, "%s\n", kinds[n->kind].class);
+        fprintf(f, "%s\n", gp_pic_looks[n->kind].class);
 }
 
 /* Colors by what was measured. */
@@ -73,16 +69,10 @@ static void heat(FILE *f, const gp_picture *pic)
 static void flowchart(FILE *f, gp_arena *a, const gp_picture *pic)
 {
     int segments = pic->plan ? pic->plan->nsegments : 0;
-    int *first = GP_NEW(a, int, segments + 1), *next = GP_NEW(a, int, pic->nnodes);
-    for (int i = pic->nnodes; i--;) {              /* from 1: 0 ends a list */
-        int group = pic->node[i].segment + 1;     /* 0: of no segment */
-        next[i] = first[group];
-        first[group] = i + 1;
-    }
     bool judged = pic->measured && *pic->measured->verdict;
     fputs("---\ntitle: ", f);
-    gp_dot_text(f, judged ? gp_format(a, "%s: %s", pic->graph->name, pic->measured->verdict)
-                    : pic->graph->name);
+    const char *title = judged ? gp_format(a, "%s: %s", pic->graph->name, pic->measured->verdict) : pic->graph->name;
+    gp_json_quote(f, title, strlen(title));
     fputs("\n---\nflowchart TB\n", f);
     for (int k = 0; k <= segments; k++) {
         if (k) {
@@ -95,7 +85,7 @@ static void flowchart(FILE *f, gp_arena *a, const gp_picture *pic)
             label(f, note);
             fputs("\"]\n", f);
         }
-        for (int i = first[k]; i; i = next[i - 1])
+        for (int i = pic->first[k]; i; i = pic->next[i - 1])
             node(f, &pic->node[i - 1], i - 1, k ? "    " : "  ");
         fputs(k ? "  end\n" : "", f);
     }
@@ -105,8 +95,9 @@ static void flowchart(FILE *f, gp_arena *a, const gp_picture *pic)
                 pic->node[e->from].kind == GP_PIC_CONST || e->back ? "-.->"
                 : pic->node[e->to].kind == GP_PIC_BUFFER ? "---" : "-->", e->back ? e->from : e->to);
     }
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-        fprintf(f, "  classDef %s %s\n", kinds[k].class, kinds[k].style);
+    for (int k = 0; k < GP_PIC_KINDS; k++)
+        fprintf(f, "  classDef %s fill:%s,stroke:%s,color:#1c2530\n", gp_pic_looks[k].class, gp_pic_looks[k].fill,
+                gp_pic_looks[k].stroke);
     if (pic->measured)
         heat(f, pic);
 }

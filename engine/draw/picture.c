@@ -9,6 +9,12 @@
 #include "draw/picture.h"
 #include "draw/dump.h"
 
+const gp_pic_look gp_pic_looks[GP_PIC_KINDS] = {
+    { "host", "host stage", "#e9eef6", "#4c6488" },     { "device", "device stage", "#d3edda", "#2a8050" },
+    { "buffer", "buffer", "#fff9e8", "#c99a2e" },       { "const", "constant", "#f4f4f2", "#85857d" },
+    { "copy", "copy", "#eee8fb", "#7b5cc4" },
+};
+
 typedef struct build {
     gp_arena *arena;
     gp_picture pic;
@@ -189,18 +195,15 @@ static void prologue_stage(build *b, const gp_stage *s)
             new_edge(b, node, b->buffer_node[s->out[i]]);
 }
 
-/* Edges from one node become neighbors; else they stay in order. */
-static void group_edges(build *b)
+static void list_nodes(build *b, int segments)
 {
-    int *start = GP_NEW(b->arena, int, b->pic.nnodes + 1);
-    gp_pic_edge *to = GP_NEW(b->arena, gp_pic_edge, b->pic.nedges);
-    for (int i = 0; i < b->pic.nedges; i++)
-        start[b->pic.edge[i].from + 1]++;
-    for (int i = 1; i <= b->pic.nnodes; i++)
-        start[i] += start[i - 1];
-    for (int i = 0; i < b->pic.nedges; i++)
-        to[start[b->pic.edge[i].from]++] = b->pic.edge[i];
-    b->pic.edge = to;
+    b->pic.first = GP_NEW(b->arena, int, segments + 1);
+    b->pic.next = GP_NEW(b->arena, int, b->pic.nnodes);
+    for (int i = b->pic.nnodes; i--;) {
+        int list = b->pic.node[i].segment + 1;
+        b->pic.next[i] = b->pic.first[list];
+        b->pic.first[list] = i + 1;
+    }
 }
 
 static gp_picture picture_of(gp_arena *a, const gp_graph *g, const gp_plan *p,
@@ -236,7 +239,7 @@ static gp_picture picture_of(gp_arena *a, const gp_graph *g, const gp_plan *p,
             edge_back(&b, p->task[i].stage, p->task[i].nin ? p->task[i].in[0] : -1);
     for (int i = 0; !p && i < g->nstages; i++)
         edge_back(&b, i, -1);
-    group_edges(&b);
+    list_nodes(&b, p ? p->nsegments : 0);
     return b.pic;
 }
 

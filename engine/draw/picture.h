@@ -8,6 +8,10 @@ typedef enum gp_pic_kind {
     GP_PIC_HOST, GP_PIC_DEVICE, GP_PIC_BUFFER, GP_PIC_CONST, GP_PIC_COPY, GP_PIC_KINDS
 } gp_pic_kind;
 
+/* How a kind of node looks, and what it is called in a legend. */
+typedef struct gp_pic_look { const char *class, *word, *fill, *stroke; } gp_pic_look;
+extern const gp_pic_look gp_pic_looks[GP_PIC_KINDS];
+
 typedef struct gp_pic_node {
     gp_pic_kind kind;
     int segment;               /* it is in this one, or -1 */
@@ -32,6 +36,8 @@ typedef struct gp_picture {
     const gp_measured *measured;   /* NULL: nothing was */
     gp_pic_node *node; int nnodes, nodes_cap;
     gp_pic_edge *edge; int nedges, edges_cap;
+    int *first, *next;         /* lists of nodes, from 1 on, 0 ends one: first[k + 1] of segment k, first[0] of
+                                  none, next[i] behind node i */
 } gp_picture;
 
 /* Makes the picture (`p` and `m` may be NULL) and calls `draw`, in which the arena may be
