@@ -29,7 +29,7 @@ typedef struct gp_pic_node {
 typedef struct gp_pic_edge { int from, to; bool back; } gp_pic_edge;
 
 /* Every stage, buffer and copy is one node, every edge is there once; the edges have
- * no cycle, not between segments either, and those from one node are neighbors. */
+ * no cycle, not between segments either. */
 typedef struct gp_picture {
     const gp_graph *graph;
     const gp_plan *plan;       /* NULL: no segments, no copies */
