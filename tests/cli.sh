@@ -134,16 +134,15 @@ expect 'two of stages'   2 "'--json' and '--markdown' exclude" "$GPIPE" stages -
 expect 'a table of one'  2 "leave out 'blur'" "$GPIPE" stages --markdown blur
 expect 'plan --dot'      0 '' "$GPIPE" plan --dot pipelines/edges.yaml
 expect 'plan of a grid'  0 '' sh -c '"$0" plan examples/own-kernel/own-kernel.yaml | grep -qF "gray -> oil, block [16, 16], grid [64, 48]"' "$GPIPE"
-expect 'plan --mermaid'  0 '' "$GPIPE" plan --mermaid pipelines/edges.yaml
-expect 'svg and mermaid' 2 "'--svg' and '--mermaid' exclude" "$GPIPE" plan --svg --mermaid pipelines/edges.yaml
+expect 'svg and dot'     2 "'--dot' and '--svg' exclude" "$GPIPE" plan --svg --dot pipelines/edges.yaml
 expect 'a drawn spec'    2 "'--svg' cannot draw the spec" "$GPIPE" plan --form spec --svg pipelines/edges.yaml
 echo '{"stages": [{"name": "x"}], "verdict": {}}' >"$tmp/report.json"
 expect 'a foreign report' 2 "report.json: error: a report of another pipeline: there is no stage 'x'; make it anew" \
     "$GPIPE" plan -q --svg --with "$tmp/report.json" pipelines/edges.yaml
 expect 'no report'       2 "edges.yaml: error: this is not a report; give a file that 'gpipe run --report" \
     "$GPIPE" plan -q --dot --with pipelines/edges.yaml pipelines/edges.yaml
-expect 'no report there' 2 'none.json: error: there is no such file' "$GPIPE" plan -q --mermaid --with none.json pipelines/edges.yaml
-expect 'with no drawing' 2 'add --svg, --dot or --mermaid' "$GPIPE" plan --with r.json pipelines/edges.yaml
+expect 'no report there' 2 'none.json: error: there is no such file' "$GPIPE" plan -q --dot --with none.json pipelines/edges.yaml
+expect 'with no drawing' 2 'add --svg or --dot' "$GPIPE" plan --with r.json pipelines/edges.yaml
 expect 'no dot here'     2 "drawing needs the program 'dot'" env PATH=/nowhere "$GPIPE" plan -q --svg pipelines/edges.yaml
 expect 'no room to draw' 1 'cannot write to stdout' sh -c '"$0" plan --svg "$1" >/dev/full' "$GPIPE" pipelines/edges.yaml
 cat > "$tmp/fan.yaml" <<'END'
@@ -183,8 +182,8 @@ E
 expect 'what runs once'  0 '' "$GPIPE" plan --device cpu "$tmp/once.yaml"
 grep -qE '^  expr +expr +once +k -> twice' "$tmp/stdout" && grep -qE 'scale[+]expr2 .*2 stages in one, without y' "$tmp/stdout" \
     && ok || bad 'plan: what runs once, what is fused'
-expect 'drawn'           0 '' "$GPIPE" plan --device cpu --mermaid "$tmp/once.yaml"
-grep -q '"expr<br/>once"' "$tmp/stdout" && ok || bad 'plan --mermaid: what runs once'
+expect 'drawn'           0 '' "$GPIPE" plan --device cpu --dot "$tmp/once.yaml"
+grep -q '<b>twice</b>.*>expr, once<\|<b>expr</b>.*>once<' "$tmp/stdout" && ok || bad 'plan --dot: what runs once'
 expect 'kept apart'      0 '2 frames in, 2 out' "$GPIPE" run --device cpu --isolate "$tmp/once.yaml"
 # another machine: what 'gpipe machine' prints, or a person writes
 expect 'this machine'    0 '' "$GPIPE" machine
@@ -1096,8 +1095,8 @@ sys.exit(not t or bool(re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 }
 plain check      0 "$GPIPE" check "$h"
 for form in spec graph plan; do
-    for how in '' --json --dot --svg --mermaid; do
-        [ $form = spec ] && case $how in --dot|--svg|--mermaid) continue;; esac
+    for how in '' --json --dot --svg; do
+        [ $form = spec ] && case $how in --dot|--svg) continue;; esac
         plain "plan $form $how" 0 "$GPIPE" plan --form $form $how "$h"
     done
 done

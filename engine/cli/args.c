@@ -177,7 +177,7 @@ static bool one_form(const gp_args *args, gp_errs *errs)
 {
     const struct { bool asked; const char *name; } forms[] = {
         { args->json, "--json" }, { args->csv, "--csv" }, { args->dot, "--dot" },
-        { args->svg, "--svg" }, { args->mermaid, "--mermaid" }, { args->markdown, "--markdown" } };
+        { args->svg, "--svg" }, { args->markdown, "--markdown" } };
     const char *first = NULL;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (forms[i].asked && first)

@@ -31,7 +31,7 @@ typedef struct gp_args {
     const char **operand; int noperands;   /* files, a stage, a verb */
     const char **set; int nset;            /* "path=value"; --device is one of them */
     const char *device;                    /* that one, or NULL */
-    bool watch, poison, isolate, check_kernels, quiet, verbose, dot, svg, mermaid, json, markdown, man;
+    bool watch, poison, isolate, check_kernels, quiet, verbose, dot, svg, json, markdown, man;
     bool help;
     int progress;                          /* gp_progress */
     int form;                              /* gp_form */

@@ -26,9 +26,7 @@ static bool draw(const gp_args *args, const gp_plan *plan, gp_errs *errs)
     const gp_measured *m = args->with ? read_report(args->with, plan, &text, &a, errs) : NULL;
     const gp_plan *drawn = args->form == GP_FORM_PLAN ? plan : NULL;
     bool ok = m || !args->with;
-    if (ok)
-        ok = (args->svg ? gp_dump_svg : args->mermaid ? gp_dump_mermaid : gp_dump_dot)(stdout, plan->graph, drawn, m,
-                                                                                      errs);
+    ok = ok && (args->svg ? gp_dump_svg : gp_dump_dot)(stdout, plan->graph, drawn, m, errs);
     gp_arena_free(&a);
     gp_unload(&text);
     return ok;
@@ -50,12 +48,12 @@ static void dump(FILE *f, const void *arg)
 /* What is asked for can be drawn, and colored. */
 static bool check_form(const gp_args *args, gp_errs *errs)
 {
-    const char *drawn = args->svg ? "svg" : args->mermaid ? "mermaid" : args->dot ? "dot" : NULL;
+    const char *drawn = args->svg ? "svg" : args->dot ? "dot" : NULL;
     if (args->form == GP_FORM_SPEC && drawn)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--%s' cannot draw the spec; try --form graph", drawn);
     return !args->with || drawn
-        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--with' colors the drawing of a plan or graph; add --svg, --dot "
-                   "or --mermaid");
+        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--with' colors the drawing of a plan or graph; add --svg or "
+                   "--dot");
 }
 
 static int plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
@@ -66,7 +64,7 @@ static int plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_print_errs(args, &l, errs);
     int status = ok ? 0 : gp_errs_exit(errs);
     *errs = (gp_errs){ 0 };
-    bool first = !gp_rank(args->ranks), drawn = args->svg || args->mermaid || args->dot;
+    bool first = !gp_rank(args->ranks), drawn = args->svg || args->dot;
     struct form form = { l.pipeline, args->form, args->json ? GP_DUMP_JSON : GP_DUMP_TEXT };
     if (ok && first && drawn)
         status = draw(args, gp_pipeline_plan(l.pipeline), errs) ? 0 : gp_errs_exit(errs);
@@ -88,7 +86,6 @@ const gp_verb gp_verb_plan = {
           "spec (what the file says), graph (what it means) or plan (what is done)" },
         { "dot", 0, NULL, GP_TO_FLAG(dot), "as a graph for Graphviz; of the plan or the graph" },
         { "svg", 0, NULL, GP_TO_FLAG(svg), "as a drawing (SVG), by the program dot of Graphviz; likewise" },
-        { "mermaid", 0, NULL, GP_TO_FLAG(mermaid), "as a flowchart for Mermaid; likewise" },
         GP_OPTION_WITH, GP_OPTION_MACHINE, GP_OPTION_JSON, GP_OPTION_QUIET,
         { 0 } },
 };

@@ -20,7 +20,6 @@ int gp_dump_width(const gp_graph *g);
  * DOT; GP_E_USAGE: it is not in PATH. */
 bool gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m, gp_errs *errs);
 bool gp_dump_svg(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m, gp_errs *errs);
-bool gp_dump_mermaid(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m, gp_errs *errs);
 
 /* rates.c: how many frames become how many, in words. Does some stage fire, or some buffer get frames, more than once in a period? */
 bool gp_rates_differ(const gp_graph *g);

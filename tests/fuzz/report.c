@@ -25,7 +25,6 @@ static void draw(FILE *to, const void *arg)
 {
     const struct colored *c = arg;
     gp_errs errs = { 0 };
-    MUST(gp_dump_mermaid(to, c->f->graph, c->f->plan, c->m, &errs));
     MUST(gp_dump_dot(to, c->f->graph, c->f->plan, c->m, &errs));
 }
 

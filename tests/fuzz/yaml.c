@@ -27,13 +27,6 @@ static void dot(FILE *to, const void *arg)
     MUST(gp_dump_dot(to, f->graph, f->plan, NULL, &errs));
 }
 
-static void mermaid(FILE *to, const void *arg)
-{
-    const fuzz_forms *f = arg;
-    gp_errs errs = { 0 };
-    MUST(gp_dump_mermaid(to, f->graph, f->plan, NULL, &errs) || errs.failed);
-}
-
 /* The JSON of a plan and a graph can be read again. */
 static void draw(const fuzz_forms *f)
 {
@@ -50,7 +43,6 @@ static void draw(const fuzz_forms *f)
             free(text);
         }
     free(fuzz_text(dot, f, &n));
-    free(fuzz_text(mermaid, f, &n));
 }
 
 static void one(const char *data, size_t n)
