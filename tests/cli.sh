@@ -69,7 +69,7 @@ if [ -x "$greet" ]; then
     expect 'a verb more'          0 '' "$greet" greet you --as me
     grep -qx 'hello, me' "$tmp/stdout" && ok || bad 'a verb more: its option'
     expect 'a verb more: usage'   2 'no file given; write gpipe greet NAME' "$greet" greet
-    expect 'a verb more: options' 2 'this verb has no option' "$greet" greet you --csv
+    expect 'a verb more: options' 2 'this verb has no option' "$greet" greet you --serial
     "$greet" help | grep -A1 '^  check ' | grep -q '^  greet  *NAME  *say hello$' && ok || bad 'a verb more: the list'
     "$greet" help greet | grep -q -- '--as NAME  *another name' && ok || bad 'a verb more: its help'
 fi
@@ -754,13 +754,6 @@ json_has 'bench: not the kernels' '(lambda t: rows[0]["bound_by"] == "burn" and 
 expect 'bench: two files'   0 '' "$GPIPE" "${quick[@]}" --rounds 2 --json "$tmp/bench.yaml" "$tmp/bench2.yaml"
 json_has 'bench: a ratio'   'rows[0]["ratio"] is None and rows[1]["ratio_min"] <= rows[1]["ratio_max"] and len(rows[1]["rounds_frames_per_s"]) == 2'
 json_has 'bench: pairs'     'abs(rows[1]["ratio_max"] - max(a / b for a, b in zip(*(r["rounds_frames_per_s"] for r in rows[::-1])))) < 1e-9'
-expect 'bench: CSV'         0 '' "$GPIPE" "${quick[@]}" --csv --sweep 'stages.scale.a=1,2' "$tmp/bench.yaml"
-python3 -c 'import csv, sys
-rows = list(csv.DictReader(open(sys.argv[1])))
-assert [r["settings"] for r in rows] == ["stages.scale.a=1", "stages.scale.a=2"]
-assert all(float(r["frames_per_s"]) > 10 and r["date"] and None not in r for r in rows)' "$tmp/stdout" 2>"$tmp/stderr" \
-    && ok || bad 'bench: its CSV'
-
 # whole runs: nothing is written where the pipeline says, nothing is left
 expect 'bench: whole runs'  0 '' "$GPIPE" "${quick[@]}" --json "$tmp/files.yaml"
 json_has 'bench: whole'     'rows[0]["whole_runs"]'

@@ -50,7 +50,7 @@ typedef struct gp_args {
     /* of bench */
     gp_words sweep, cached;                /* "path=values", names of stages */
     int swept_from, swept_to;              /* those of `set` that come from --sweep */
-    bool serial, csv;
+    bool serial;
     int64_t window_ns, max_time_ns;        /* 0: not said */
     int rounds;
 } gp_args;
