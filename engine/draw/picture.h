@@ -1,4 +1,4 @@
-/* picture.h - a graph or plan as nodes and edges: what its drawings share. */
+/* picture.h - a graph or plan as nodes and edges, to be drawn. */
 #ifndef GP_PICTURE_H
 #define GP_PICTURE_H
 
@@ -7,10 +7,6 @@
 typedef enum gp_pic_kind {
     GP_PIC_HOST, GP_PIC_DEVICE, GP_PIC_BUFFER, GP_PIC_CONST, GP_PIC_COPY, GP_PIC_KINDS
 } gp_pic_kind;
-
-/* How a kind of node looks, and what it is called in a legend. */
-typedef struct gp_pic_look { const char *class, *word, *fill, *stroke; } gp_pic_look;
-extern const gp_pic_look gp_pic_looks[GP_PIC_KINDS];
 
 typedef struct gp_pic_node {
     gp_pic_kind kind;
@@ -40,18 +36,7 @@ typedef struct gp_picture {
                                   none, next[i] behind node i */
 } gp_picture;
 
-/* Makes the picture (`p` and `m` may be NULL) and calls `draw`, in which the arena may be
- * used. false: out of memory; what was written until then is no whole drawing. */
-bool gp_picture_draw(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m,
-                     void (*draw)(FILE *f, gp_arena *a, const gp_picture *pic), gp_errs *errs);
-
-/* "segment 0 on cuda:0" and "4 in flight, 4 streams, ..."; the arena's. */
-const char *gp_picture_segment(gp_arena *a, const gp_plan *p, int segment);
-const char *gp_picture_flight(gp_arena *a, const gp_plan *p, int segment);
-/* What was measured of it: as the note and busy of a node. */
-const char *gp_picture_segment_note(gp_arena *a, const gp_picture *pic, int segment);
-double gp_picture_segment_busy(const gp_picture *pic, int segment);
-/* The i-th line about the whole, NULL past the last; the arena's. */
-const char *gp_picture_head(gp_arena *a, const gp_picture *pic, int i);
+/* `p` and `m` may be NULL; memory in `a`. */
+gp_picture gp_picture_of(gp_arena *a, const gp_graph *g, const gp_plan *p, const gp_measured *m);
 
 #endif
