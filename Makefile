@@ -412,7 +412,7 @@ $B/bench/%: tests/bench/%.cu tests/bench/hand.h tests/bench/axpy.cu tests/bench/
 PYTHON := $(or $(wildcard /usr/bin/python3),python3)
 NEED := pkg-config libyaml-dev $(if $(filter luajit,$(LUA)),libluajit-5.1-dev,liblua5.4-dev) libdeflate-dev \
         $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = ubuntu ] && echo libjpeg-turbo8-dev || echo libjpeg62-turbo-dev) \
-        zlib1g-dev libmicrohttpd-dev check g++ python3
+        zlib1g-dev libmicrohttpd-dev graphviz check g++ python3
 find_missing = missing=; for p in $1; do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done
 deps:
 	@$(call find_missing,$(NEED)); if [ -n "$$missing" ]; then \

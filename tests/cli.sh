@@ -69,7 +69,7 @@ if [ -x "$greet" ]; then
     expect 'a verb more'          0 '' "$greet" greet you --as me
     grep -qx 'hello, me' "$tmp/stdout" && ok || bad 'a verb more: its option'
     expect 'a verb more: usage'   2 'no file given; write gpipe greet NAME' "$greet" greet
-    expect 'a verb more: options' 2 'this verb has no option' "$greet" greet you --csv
+    expect 'a verb more: options' 2 'this verb has no option' "$greet" greet you --serial
     "$greet" help | grep -A1 '^  check ' | grep -q '^  greet  *NAME  *say hello$' && ok || bad 'a verb more: the list'
     "$greet" help greet | grep -q -- '--as NAME  *another name' && ok || bad 'a verb more: its help'
 fi
@@ -134,17 +134,18 @@ expect 'two of stages'   2 "'--json' and '--markdown' exclude" "$GPIPE" stages -
 expect 'a table of one'  2 "leave out 'blur'" "$GPIPE" stages --markdown blur
 expect 'plan --dot'      0 '' "$GPIPE" plan --dot pipelines/edges.yaml
 expect 'plan of a grid'  0 '' sh -c '"$0" plan examples/own-kernel/own-kernel.yaml | grep -qF "gray -> oil, block [16, 16], grid [64, 48]"' "$GPIPE"
-expect 'plan --mermaid'  0 '' "$GPIPE" plan --mermaid pipelines/edges.yaml
-expect 'svg and mermaid' 2 "'--svg' and '--mermaid' exclude" "$GPIPE" plan --svg --mermaid pipelines/edges.yaml
+expect 'svg and dot'     2 "'--dot' and '--svg' exclude" "$GPIPE" plan --svg --dot pipelines/edges.yaml
 expect 'a drawn spec'    2 "'--svg' cannot draw the spec" "$GPIPE" plan --form spec --svg pipelines/edges.yaml
 echo '{"stages": [{"name": "x"}], "verdict": {}}' >"$tmp/report.json"
 expect 'a foreign report' 2 "report.json: error: a report of another pipeline: there is no stage 'x'; make it anew" \
     "$GPIPE" plan -q --svg --with "$tmp/report.json" pipelines/edges.yaml
 expect 'no report'       2 "edges.yaml: error: this is not a report; give a file that 'gpipe run --report" \
     "$GPIPE" plan -q --dot --with pipelines/edges.yaml pipelines/edges.yaml
-expect 'no report there' 2 'none.json: error: there is no such file' "$GPIPE" plan -q --mermaid --with none.json pipelines/edges.yaml
-expect 'with no drawing' 2 'add --svg, --dot or --mermaid' "$GPIPE" plan --with r.json pipelines/edges.yaml
-expect 'with a spec'     2 'add --svg, --dot or --mermaid' "$GPIPE" plan --dot --form spec --with r.json pipelines/edges.yaml
+expect 'no report there' 2 'none.json: error: there is no such file' "$GPIPE" plan -q --dot --with none.json pipelines/edges.yaml
+expect 'with no drawing' 2 'add --svg or --dot' "$GPIPE" plan --with r.json pipelines/edges.yaml
+expect 'no dot here'     2 "drawing needs the program 'dot'" env PATH=/nowhere "$GPIPE" plan -q --svg pipelines/edges.yaml
+expect 'a page without'  0 '' env PATH=/nowhere "$GPIPE" run -q --report "$tmp/page.html" pipelines/blocks.yaml --set vars.out="$tmp/blocks"
+grep -q "<p>drawing needs the program 'dot'" "$tmp/page.html" && ok || bad 'a page without a plan does not say why'
 expect 'no room to draw' 1 'cannot write to stdout' sh -c '"$0" plan --svg "$1" >/dev/full' "$GPIPE" pipelines/edges.yaml
 cat > "$tmp/fan.yaml" <<'END'
 pipeline: "<fan> & \"früh\""
@@ -168,7 +169,8 @@ END
 python3 tests/picture.py "$GPIPE" $(rarely pipelines/*.yaml $(usable examples/*/*.yaml)) "$tmp/fan.yaml" "$tmp/far.yaml" \
     >"$tmp/stderr" 2>&1 && ok || bad 'plan --svg'
 "$GPIPE" plan --device cuda --svg pipelines/edges.yaml >"$tmp/edges.svg" 2>"$tmp/stderr"
-! grep -q 'this is the plan for an H200' "$tmp/stderr" || cmp -s "$tmp/edges.svg" examples/edges-plan.svg \
+texts_of() { sed -n 's/.*<text[^>]*>\(.*\)<.text>.*/\1/p' "$1" | sort; }    # where they are is up to the version of Graphviz
+! grep -q 'this is the plan for an H200' "$tmp/stderr" || [ "$(texts_of "$tmp/edges.svg")" = "$(texts_of examples/edges-plan.svg)" ] \
     && ok || bad 'examples/edges-plan.svg: gpipe plan -q --device cuda --svg pipelines/edges.yaml draws another'
 cat >"$tmp/once.yaml" <<E
 buffers: {x: {dtype: f32, shape: [4, 16]}, k: {const: $PWD/tests/golden/dark.npy}}
@@ -182,8 +184,8 @@ E
 expect 'what runs once'  0 '' "$GPIPE" plan --device cpu "$tmp/once.yaml"
 grep -qE '^  expr +expr +once +k -> twice' "$tmp/stdout" && grep -qE 'scale[+]expr2 .*2 stages in one, without y' "$tmp/stdout" \
     && ok || bad 'plan: what runs once, what is fused'
-expect 'drawn'           0 '' "$GPIPE" plan --device cpu --mermaid "$tmp/once.yaml"
-grep -q '"expr<br/>once"' "$tmp/stdout" && ok || bad 'plan --mermaid: what runs once'
+expect 'drawn'           0 '' "$GPIPE" plan --device cpu --dot "$tmp/once.yaml"
+grep -q '<b>twice</b>.*>expr, once<\|<b>expr</b>.*>once<' "$tmp/stdout" && ok || bad 'plan --dot: what runs once'
 expect 'kept apart'      0 '2 frames in, 2 out' "$GPIPE" run --device cpu --isolate "$tmp/once.yaml"
 # another machine: what 'gpipe machine' prints, or a person writes
 expect 'this machine'    0 '' "$GPIPE" machine
@@ -754,13 +756,6 @@ json_has 'bench: not the kernels' '(lambda t: rows[0]["bound_by"] == "burn" and 
 expect 'bench: two files'   0 '' "$GPIPE" "${quick[@]}" --rounds 2 --json "$tmp/bench.yaml" "$tmp/bench2.yaml"
 json_has 'bench: a ratio'   'rows[0]["ratio"] is None and rows[1]["ratio_min"] <= rows[1]["ratio_max"] and len(rows[1]["rounds_frames_per_s"]) == 2'
 json_has 'bench: pairs'     'abs(rows[1]["ratio_max"] - max(a / b for a, b in zip(*(r["rounds_frames_per_s"] for r in rows[::-1])))) < 1e-9'
-expect 'bench: CSV'         0 '' "$GPIPE" "${quick[@]}" --csv --sweep 'stages.scale.a=1,2' "$tmp/bench.yaml"
-python3 -c 'import csv, sys
-rows = list(csv.DictReader(open(sys.argv[1])))
-assert [r["settings"] for r in rows] == ["stages.scale.a=1", "stages.scale.a=2"]
-assert all(float(r["frames_per_s"]) > 10 and r["date"] and None not in r for r in rows)' "$tmp/stdout" 2>"$tmp/stderr" \
-    && ok || bad 'bench: its CSV'
-
 # whole runs: nothing is written where the pipeline says, nothing is left
 expect 'bench: whole runs'  0 '' "$GPIPE" "${quick[@]}" --json "$tmp/files.yaml"
 json_has 'bench: whole'     'rows[0]["whole_runs"]'
@@ -1095,8 +1090,8 @@ sys.exit(not t or bool(re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 }
 plain check      0 "$GPIPE" check "$h"
 for form in spec graph plan; do
-    for how in '' --json --dot --svg --mermaid; do
-        [ $form = spec ] && case $how in --svg|--mermaid) continue;; esac
+    for how in '' --json --dot --svg; do
+        [ $form = spec ] && case $how in --dot|--svg) continue;; esac
         plain "plan $form $how" 0 "$GPIPE" plan --form $form $how "$h"
     done
 done

@@ -51,9 +51,8 @@ def test_figures(url, report):
         [...cells.querySelectorAll('b')].reduce((n, b) => n + parseFloat(b.style.width), 0))""")
     check("figures: cells", all(abs(x / 100 - y["held"]) < 0.01
                                 for x, y in zip(held, report["buffers"])), held)
-    drawn = b.js("""[...by_id('picture').shadowRoot.querySelectorAll('[data-stage]')]
-        .map(g => g.dataset.stage)""")
-    check("figures: the plan", set(drawn) >= {"read", "gray", "blur", "write"}, drawn)
+    drawn = b.js("""[...by_id('picture').shadowRoot.querySelectorAll('.node')].map(g => g.id)""")
+    check("figures: the plan", set(drawn) >= {f"stage {name}" for name in ("read", "gray", "blur", "write")}, drawn)
     check("figures: the plan's style stays its own", b.js(
         "document.styleSheets.length") == 1 and b.js(
         "by_id('picture').shadowRoot.styleSheets.length") == 2)

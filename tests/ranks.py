@@ -633,7 +633,8 @@ stages: [{use: generate, out: x}, {use: lua, script: fails.lua, out: y}, {use: a
                   os.path.join(source, "..", "pipelines", "mean.yaml"))
     with open(os.path.join(source, "..", "examples", "mean-plan.svg")) as f:
         check(f"{m.name}: examples/mean-plan.svg: 'mpirun -n 2 gpipe plan -q --device cuda:0-1 --svg "
-              "pipelines/mean.yaml' draws another", drawn.stdout == f.read() or "H200" not in drawn.stdout,
+              "pipelines/mean.yaml' draws another", "H200" not in drawn.stdout
+              or sorted(re.findall("<text.*>(.*)</text>", drawn.stdout)) == sorted(re.findall("<text.*>(.*)</text>", f.read())),
               drawn.stderr)
     means = []
     for n in (1, 2, 4):

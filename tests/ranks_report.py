@@ -305,7 +305,7 @@ def test_page(m):
     form = r'<script type="application/json" id="(\w+)">(.*?)</script>'
     parts = {k: json.loads(v) for k, v in re.findall(form, page, re.S)}
     events = parts.get("trace", {}).get("traceEvents", [])
-    check(f"{m.name}: a page", p.returncode == 0 and "frames" not in p.stderr and page.count("data-stage") > 2
+    check(f"{m.name}: a page", p.returncode == 0 and "frames" not in p.stderr and page.count('id="stage') > 2
           and len(parts["report"]["ranks"]) == 2 and {e["pid"] for e in events if e["ph"] == "X"} == {1, 2}, p.stderr)
 
 

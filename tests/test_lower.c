@@ -413,7 +413,6 @@ static double passes(const planned *p)
     FILE *f = open_memstream(&text, &size);
     gp_dump_plan(f, plan, GP_DUMP_TEXT);
     gp_dump_plan(f, plan, GP_DUMP_JSON);
-    gp_dump_plan(f, plan, GP_DUMP_DOT);
     fclose(f);
     t = cpu_seconds() - t;
     free(text);

@@ -1,7 +1,5 @@
-/* test_picture.c - the drawing and the flowchart of golden plans show everything once;
- * a name is only ever text; what was measured is shown where it belongs. What a drawing
- * looks like is in picture.py. */
-#include <ctype.h>
+/* test_picture.c - the graph for Graphviz of golden plans shows everything once; a name is only ever
+ * text; what was measured is shown where it belongs. What Graphviz makes of it is in picture.py. */
 #include <stdlib.h>
 #include <string.h>
 #include "draw/dump.h"
@@ -25,22 +23,20 @@ static planned plan_golden(const char *name, bool cuda)
     return p;
 }
 
-typedef bool drawer(FILE *, const gp_graph *, const gp_plan *, const gp_measured *, gp_errs *);
-
-static char *drawn_with(const planned *p, drawer *draw, bool plan, const gp_measured *m)
+static char *drawn_with(const planned *p, bool plan, const gp_measured *m)
 {
     char *text = NULL;
     size_t size;
     gp_errs errs = { 0 };
     FILE *f = open_memstream(&text, &size);
-    ck_assert(draw(f, p->graph, plan ? p->plan : NULL, m, &errs));
+    ck_assert(gp_dump_dot(f, p->graph, plan ? p->plan : NULL, m, &errs));
     fclose(f);
     return text;
 }
 
-static char *drawn(const planned *p, drawer *draw, bool plan)
+static char *drawn(const planned *p, bool plan)
 {
-    return drawn_with(p, draw, plan, NULL);
+    return drawn_with(p, plan, NULL);
 }
 
 static int count(const char *text, const char *what)
@@ -59,26 +55,24 @@ static int copies(const gp_plan *p)
     return n;
 }
 
-TEST_LOOP(test_svg, 0, GOLDEN)
+TEST_LOOP(test_dot, 0, GOLDEN)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
         planned p = plan_golden(golden[_i], cuda);
         for (int plan = 0; plan < 2; plan++) {
-            char *text = drawn(&p, gp_dump_svg, plan), *again = drawn(&p, gp_dump_svg, plan);
+            char *text = drawn(&p, plan), *again = drawn(&p, plan);
             char name[200];
             ck_assert_str_eq(text, again);
-            ck_assert(!strncmp(text, "<svg ", 5));
-            ck_assert_str_eq(strstr(text, "</svg>"), "</svg>\n");
-            ck_assert_int_eq(count(text, "<g "), count(text, "</g>"));
-            ck_assert_int_eq(count(text, "data-segment="), plan ? p.plan->nsegments : 0);
-            ck_assert_int_eq(count(text, "data-copy="), plan ? copies(p.plan) : 0);
-            ck_assert_int_eq(count(text, "data-stage="), p.graph->nstages);
+            ck_assert(!strncmp(text, "digraph ", 8));
+            ck_assert_int_eq(count(text, "subgraph cluster_"), plan ? p.plan->nsegments : 0);
+            ck_assert_int_eq(count(text, "class=\"copy\""), plan ? copies(p.plan) : 0);
+            ck_assert_int_eq(count(text, " id=\"stage "), p.graph->nstages + p.graph->nprologue);
             for (int i = 0; i < p.graph->nstages; i++) {
-                snprintf(name, sizeof name, "data-stage=\"%s\"", p.graph->stage[i].name);
+                snprintf(name, sizeof name, " id=\"stage %s\"", p.graph->stage[i].name);
                 ck_assert_int_eq(count(text, name), 1);
             }
             for (int i = 0; i < p.graph->nbuffers; i++) {
-                snprintf(name, sizeof name, "data-buffer=\"%s\"", p.graph->buffer[i].name);
+                snprintf(name, sizeof name, " id=\"buffer %s\"", p.graph->buffer[i].name);
                 ck_assert_int_eq(count(text, name), 1);
             }
             free(text);
@@ -88,100 +82,20 @@ TEST_LOOP(test_svg, 0, GOLDEN)
     }
 }
 
-/* "n12" or "g3" at `s`; its end, or NULL. */
-static const char *id(const char *s, char letter)
+TEST_LOOP(test_names, 0, 3)
 {
-    return *s == letter && isdigit((unsigned char)s[1]) ? s + 1 + strspn(s + 1, "0123456789")
-                                                         : NULL;
-}
-
-/* A label in quotes and brackets: text, <br/>, and codes like #34; */
-static const char *quoted(const char *s)
-{
-    s = strchr(s, '"');
-    for (s = s ? s + 1 : NULL; s && *s != '"';)
-        if (!strncmp(s, "<br/>", 5))
-            s += 5;
-        else if (*s == '#' && isdigit((unsigned char)s[1]))
-            s += 2 + strspn(s + 1, "0123456789");
-        else if (*s == ';' || (*s && !strchr("<>&#`*;{}|", *s)))
-            s++;
-        else
-            return NULL;
-    return s;
-}
-
-/* The lines that a flowchart consists of; how many nodes and edges it has. */
-static void check_flowchart(char *text, int *nodes, int *edges)
-{
-    static const char *const edge[] = { " --- ", " --> ", " -.-> " };
-    int deep = 0;
-    *nodes = *edges = 0;
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-        const char *s = line + strspn(line, " "), *end = id(s, 'n');
-        size_t e = 0;
-        while (end && e < 3 && strncmp(end, edge[e], strlen(edge[e])))
-            e++;
-        if (end && e < 3) {
-            end = id(end + strlen(edge[e]), 'n');
-            ck_assert_msg(end && !*end, "an edge? %s", line);
-            ++*edges;
-        } else if (end) {
-            ck_assert_msg(strchr("[({", *end) && (end = quoted(end)) && strstr(end, ":::"),
-                          "a node? %s", line);
-            ++*nodes;
-        } else if (!strncmp(s, "subgraph ", 9)) {
-            ck_assert_msg(id(s + 9, 'g') && (end = quoted(s)) && !strcmp(end, "\"]"),
-                          "a frame? %s", line);
-            deep++;
-        } else if (!strcmp(s, "end")) {
-            deep--;
-        } else {
-            ck_assert_msg(!strcmp(s, "---") || !strncmp(s, "title: \"", 8)
-                          || !strcmp(s, "flowchart TB") || !strncmp(s, "classDef ", 9)
-                          || !strncmp(s, "style ", 6),
-                          "what is this? %s", line);
-        }
-        ck_assert(deep == 0 || deep == 1);
-    }
-    ck_assert_int_eq(deep, 0);
-}
-
-TEST_LOOP(test_mermaid, 0, GOLDEN)
-{
-    for (int cuda = 0; cuda < 2; cuda++) {
-        planned p = plan_golden(golden[_i], cuda);
-        for (int plan = 0; plan < 2; plan++) {
-            char *text = drawn(&p, gp_dump_mermaid, plan);
-            int nodes, edges, want = p.graph->nstages + p.graph->nbuffers;
-            check_flowchart(text, &nodes, &edges);
-            ck_assert_int_eq(nodes, want + (plan ? copies(p.plan) : 0));
-            ck_assert_int_ge(edges, nodes - 1 - p.graph->nstages);
-            free(text);
-        }
-        plan_free(&p);
-    }
-}
-
-TEST_LOOP(test_names, 0, 4)
-{
-    static const struct { const char *yaml, *svg, *title; } name[] = {
-        { "'<b>&\"x\"'", ">&#60;b&#62;&#38;&#34;x&#34;</text>", "title: \"<b>&\\\"x\\\"\"\n" },
-        { "Größe 日本", ">Größe 日本</text>", "title: \"Größe 日本\"\n" },
-        { "\"a\\x01b\\uFFFEc\"", ">a\xef\xbf\xbd" "b\xef\xbf\xbd" "c</text>",
-          "title: \"a\\u0001b\\ufffec\"\n" },
-        { "a very long name of a pipeline that is cut where it does not fit any more, or is it",
-          "…</text>", "or is it\"\n" },
+    static const struct { const char *yaml, *dot; } name[] = {
+        { "'<b>&\"x\"'", "<b>&#60;b&#62;&#38;&#34;x&#34;</b>" },
+        { "Größe 日本", "<b>Größe 日本</b>" },
+        { "\"a\\x01b\\uFFFEc\"", "<b>a\xef\xbf\xbd" "b\xef\xbf\xbd" "c</b>" },
     };
     char yaml[400];
     snprintf(yaml, sizeof yaml, "pipeline: %s\nstages:\n  - {use: src}\n  - {use: dev}\n"
              "  - {use: sink}\n", name[_i].yaml);
     planned p = plan_ok(yaml, true);
-    char *svg = drawn(&p, gp_dump_svg, true), *chart = drawn(&p, gp_dump_mermaid, true);
-    ck_assert_msg(strstr(svg, name[_i].svg) != NULL, "%s", svg);
-    ck_assert_msg(strstr(chart, name[_i].title) != NULL, "%s", chart);
-    free(svg);
-    free(chart);
+    char *dot = drawn(&p, true);
+    ck_assert_msg(strstr(dot, name[_i].dot) != NULL, "%s", dot);
+    free(dot);
     plan_free(&p);
 }
 
@@ -219,40 +133,21 @@ TEST(test_measured)
     ck_assert_double_lt(m->held[plan_buffer(&p, "b")], 0);
     ck_assert_double_lt(m->copy_out.busy, 0);
     ck_assert_double_eq(m->most, 0.97);
-    static const struct { drawer *draw; bool plan; const char *has[13]; } want[] = {
-        { gp_dump_svg, true, { "class=\"host heat heat1\" data-stage=\"src\"",
-            "class=\"host heat heat4 most\" data-stage=\"sink\"", "class=\"device\" data-stage=\"dev\"",
-            "class=\"segment heat heat2\"", "class=\"copy heat heat0\" data-copy=\"copy in\"",
-            "class=\"copy\" data-copy=\"copy out\"", ">~12 % busy</text>", ">31 % busy, 812 us a frame</text>",
-            ">97 % busy, 12 ms a frame, the busiest</text>", ">55 % busy, 2.2 s a frame</text>",
-            ">2.7 of 4 in use</text>", "class=\"slots free\"",
-            ">bound by 'sink' &#60;x&#62;: try more</text>" } },
-        { gp_dump_svg, false, { "class=\"host heat heat4 most\"", ">2.7 of 4 in use</text>" } },
-        { gp_dump_mermaid, true, { "31 #37; busy, 812 us a frame\"]:::heat1", ":::heat4",
-            "style g0 fill:", "stroke-width:4px", "2.7 of 4 in use",
-            "title: \"test: bound by 'sink' <x>: try more\"" } },
-        { gp_dump_mermaid, false, { ":::heat4", "2.7 of 4 in use" } } };
+    static const struct { bool plan; const char *has[13]; } want[] = {
+        { true, { "class=\"host heat\" shape=box style=filled id=\"stage src\"",
+            "fillcolor=\"#fbdcb8\" color=\"#8f4a0e\" label=<<b>src</b>",
+            "fillcolor=\"#e27d2f\" color=\"#8f4a0e\" penwidth=4",
+            "class=\"device\"", "class=\"segment heat\"", "class=\"copy heat\"", "class=\"copy\"", ">~12 % busy<",
+            ">31 % busy, 812 us a frame<", ">97 % busy, 12 ms a frame, the busiest<", ">55 % busy, 2.2 s a frame<",
+            ">2.7 of 4 in use<", ">bound by 'sink' &#60;x&#62;: try more<" } },
+        { false, { " heat\"", ">2.7 of 4 in use<" } } };
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        char *text = drawn_with(&p, want[i].draw, want[i].plan, m);
+        char *text = drawn_with(&p, want[i].plan, m);
         for (int k = 0; k < 13 && want[i].has[k]; k++)
             ck_assert_msg(strstr(text, want[i].has[k]) != NULL, "%s is not in %s", want[i].has[k],
                           text);
-        int nodes, edges;
-        if (want[i].draw == gp_dump_mermaid)
-            check_flowchart(text, &nodes, &edges);
         free(text);
     }
-    char *text = NULL;
-    size_t size;
-    FILE *f = open_memstream(&text, &size);
-    gp_dump_dot(f, p.graph, p.plan, m);
-    fclose(f);
-    ck_assert(strstr(text, "31 % busy, 812 us a frame\" fillcolor=\"#fbdcb8\""));
-    ck_assert_int_eq(count(text, "penwidth=4"), 1);
-    ck_assert(strstr(text, "\\n55 % busy, 2.2 s a frame\";"));
-    ck_assert(strstr(text, "2.7 in use"));
-    ck_assert(strstr(text, "label=\"bound by 'sink' <x>: try more\";"));
-    free(text);
     gp_arena_free(&a);
     plan_free(&p);
 }
@@ -307,7 +202,7 @@ TEST(test_long_verdict)
     sprintf(json + n, "\"}}");
     const gp_measured *m = measured(&a, &p, json, &errs);
     ck_assert_msg(m != NULL, "%s", errs.e[0].msg);
-    char *text = drawn_with(&p, gp_dump_svg, true, m);
+    char *text = drawn_with(&p, true, m);
     for (int i = 0; i < WORDS; i++) {
         sprintf(word, "w%d", i);
         ck_assert_msg(strstr(text, word) != NULL, "no %s", word);
@@ -366,7 +261,7 @@ TEST(test_odd_values)
         ck_assert_msg(m != NULL, "%s", errs.e[0].msg);
         ck_assert_double_eq(m->stage[plan_stage(&p, "sink")].busy, value[i].want);
         ck_assert_double_lt(m->segment[0].p50_us, 0);
-        char *text = drawn_with(&p, gp_dump_svg, true, m);
+        char *text = drawn_with(&p, true, m);
         ck_assert_int_eq(count(text, "class=\"segment\""), 1);
         free(text);
         gp_arena_free(&a);

@@ -176,8 +176,8 @@ static bool apply(gp_arena *a, const gp_option *o, const char *value, gp_args *o
 static bool one_form(const gp_args *args, gp_errs *errs)
 {
     const struct { bool asked; const char *name; } forms[] = {
-        { args->json, "--json" }, { args->csv, "--csv" }, { args->dot, "--dot" },
-        { args->svg, "--svg" }, { args->mermaid, "--mermaid" }, { args->markdown, "--markdown" } };
+        { args->json, "--json" }, { args->dot, "--dot" },
+        { args->svg, "--svg" }, { args->markdown, "--markdown" } };
     const char *first = NULL;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (forms[i].asked && first)

@@ -266,7 +266,6 @@ const gp_verb gp_verb_bench = {
           "how long to wait for three windows to agree; default 10s" },
         { "rounds", 0, "N", GP_TO_COUNT(rounds),
           "how often to measure each row, in turns; default 1, or 3 for several files" },
-        { "csv", 0, NULL, GP_TO_FLAG(csv), "as CSV" },
         GP_OPTION_PROGRESS, GP_OPTION_JSON, GP_OPTION_QUIET,
         { 0 } },
 };

@@ -1,6 +1,6 @@
-/* bench_print.c - gpipe bench: the table, as text, CSV or JSON.
+/* bench_print.c - gpipe bench: the table, as text or JSON.
  *
- * The columns are in one list, so that all three say the same. The name of
+ * The columns are in one list, so that both say the same. The name of
  * a column has its unit. */
 #include <inttypes.h>
 #include <math.h>
@@ -221,47 +221,6 @@ static void print_text(FILE *f, const void *arg)
            gp_version_text(gpipe), e->date);
 }
 
-/* ---- CSV -------------------------------------------------------------- */
-
-static void print_csv_text(const char *s)
-{
-    bool quote = strpbrk(s, ",\"\r\n") != NULL;
-    if (quote)
-        putchar('"');
-    for (; *s; s++) {
-        if (*s == '"')
-            putchar('"');
-        putchar(*s);
-    }
-    if (quote)
-        putchar('"');
-}
-
-static void print_csv(const gp_bench *b, const gp_environment *e)
-{
-    char gpipe[96];
-    const char *const text[] = { e->cpu, e->gpu, e->driver, e->toolkit, gp_version_text(gpipe),
-                                 e->date };
-    for (int c = 0; c < NCOLUMNS; c++)
-        printf("%s,", columns[c].name);
-    printf("cpu,gpu,driver,toolkit,gpipe,date,cpus\n");
-    for (int i = 0; i < b->nrows; i++) {
-        for (int c = 0; c < NCOLUMNS; c++) {
-            value v = get(b, &b->row[i], (column_id)c);
-            if (v.text)
-                print_csv_text(v.text);
-            else if (isfinite(v.number))
-                printf("%.9g", v.number);
-            putchar(',');
-        }
-        for (size_t k = 0; k < sizeof text / sizeof *text; k++) {
-            print_csv_text(text[k]);
-            putchar(',');
-        }
-        printf("%d\n", e->cores);
-    }
-}
-
 /* ---- JSON ------------------------------------------------------------- */
 
 static void print_json_row(gp_json *j, const gp_bench *b, const gp_row *r)
@@ -322,8 +281,6 @@ bool gp_bench_print(const gp_bench *b)
     gp_environment_read(&e, device, gp_commit);
     if (b->args->json)
         print_json(b, &e);
-    else if (b->args->csv)
-        print_csv(b, &e);
     else
         return gp_print_plain(stdout, print_text, &(struct text){ b, &e });
     return true;

@@ -31,7 +31,7 @@ typedef struct gp_args {
     const char **operand; int noperands;   /* files, a stage, a verb */
     const char **set; int nset;            /* "path=value"; --device is one of them */
     const char *device;                    /* that one, or NULL */
-    bool watch, poison, isolate, check_kernels, quiet, verbose, dot, svg, mermaid, json, markdown, man;
+    bool watch, poison, isolate, check_kernels, quiet, verbose, dot, svg, json, markdown, man;
     bool help;
     int progress;                          /* gp_progress */
     int form;                              /* gp_form */
@@ -44,13 +44,13 @@ typedef struct gp_args {
     int nranks, nodes;                     /* ranks that are simulated, on so many machines; 0: not said */
     const char *from;                      /* an example's name, or NULL */
     const char *machine;                   /* a file that says what the machine is like, or NULL */
-    const char *goal, *memory, *svg_file;  /* of tune; NULL: not said */
+    const char *goal, *memory;             /* of tune; NULL: not said */
     int64_t budget_ns;                     /* 0: not said */
     bool write;
     /* of bench */
     gp_words sweep, cached;                /* "path=values", names of stages */
     int swept_from, swept_to;              /* those of `set` that come from --sweep */
-    bool serial, csv;
+    bool serial;
     int64_t window_ns, max_time_ns;        /* 0: not said */
     int rounds;
 } gp_args;

@@ -33,9 +33,7 @@ typedef struct gp_glance {
     double *rank_fill;         /* gp_glance_look's own: of each rank the same, nbuffers a rank */
     int stages_cap, buffers_cap, rank_fill_cap;
     gp_knob knob[GP_KNOBS]; int nknobs;
-    bool settings, keys;       /* draw them; and what keys do */
-    int chosen;                /* the knob that keys change */
-    const char *note;          /* what became of the last change; NULL: nothing yet */
+    bool settings;             /* draw them */
 } gp_glance;
 
 void gp_glance_free(gp_glance *v);
@@ -107,9 +105,6 @@ int gp_socket_pids(long *pid, int max);
 /* runs.c: where one run goes on its process, as for gp_socket_connect. Of several it prints a list: false, as after an
  * error. */
 bool gp_runs_choose(const gp_args *args, char name[24], gp_errs *errs);
-
-/* set.c: asks the run at `name` for these settings. The answer, a line of JSON, for free(); NULL after an error. */
-char *gp_set_ask(const char *name, const char *const *set, int n, gp_errs *errs);
 
 /* metrics.c: a server with a thread of its own. NULL after an error. */
 typedef struct gp_metrics gp_metrics;

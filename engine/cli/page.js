@@ -288,13 +288,13 @@ function write_rest() {
 
 function write_plan() {
     const root = by_id("picture").shadowRoot;
-    if (!root || !root.querySelector("svg")) {
+    if (!root || !root.querySelector("svg, p")) {
         by_id("plan").remove();
         return;
     }
-    for (const g of root.querySelectorAll("[data-stage], [data-buffer]"))
-        if (bound({ name: g.dataset.stage }) || bound_buffer({ name: g.dataset.buffer }))
-            g.classList.add("bound");
+    const bound = root.getElementById(`${verdict.bound === "depth" ? "buffer" : "stage"} ${verdict.name}`);
+    if (bound)
+        bound.classList.add("bound");
 }
 
 write_head();

@@ -26,12 +26,7 @@ static bool draw(const gp_args *args, const gp_plan *plan, gp_errs *errs)
     const gp_measured *m = args->with ? read_report(args->with, plan, &text, &a, errs) : NULL;
     const gp_plan *drawn = args->form == GP_FORM_PLAN ? plan : NULL;
     bool ok = m || !args->with;
-    if (ok && args->svg)
-        ok = gp_dump_svg(stdout, plan->graph, drawn, m, errs);
-    else if (ok && args->mermaid)
-        ok = gp_dump_mermaid(stdout, plan->graph, drawn, m, errs);
-    else if (ok)
-        gp_dump_dot(stdout, plan->graph, drawn, m);
+    ok = ok && (args->svg ? gp_dump_svg : gp_dump_dot)(stdout, plan->graph, drawn, m, errs);
     gp_arena_free(&a);
     gp_unload(&text);
     return ok;
@@ -53,26 +48,24 @@ static void dump(FILE *f, const void *arg)
 /* What is asked for can be drawn, and colored. */
 static bool check_form(const gp_args *args, gp_errs *errs)
 {
-    bool spec = args->form == GP_FORM_SPEC, drawn = args->svg || args->mermaid;
-    if (spec && drawn)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' cannot draw the spec; try --form graph",
-                       args->svg ? "--svg" : "--mermaid");
-    return !args->with || (!spec && (drawn || args->dot))
-        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--with' colors the drawing of a plan or graph; add --svg, --dot "
-                   "or --mermaid");
+    const char *drawn = args->svg ? "svg" : args->dot ? "dot" : NULL;
+    if (args->form == GP_FORM_SPEC && drawn)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--%s' cannot draw the spec; try --form graph", drawn);
+    return !args->with || drawn
+        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--with' colors the drawing of a plan or graph; add --svg or "
+                   "--dot");
 }
 
 static int plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
-    gp_dump how = args->json ? GP_DUMP_JSON : args->dot ? GP_DUMP_DOT : GP_DUMP_TEXT;
     gp_loaded l = { 0 };
     bool ok = check_form(args, errs) && gp_load(&l, args->operand[0], args, registry, errs);
     ok = gp_agree(args, &l, ok, errs);
     gp_print_errs(args, &l, errs);
     int status = ok ? 0 : gp_errs_exit(errs);
     *errs = (gp_errs){ 0 };
-    bool first = !gp_rank(args->ranks), drawn = args->svg || args->mermaid || (args->dot && args->form != GP_FORM_SPEC);
-    struct form form = { l.pipeline, args->form, how };
+    bool first = !gp_rank(args->ranks), drawn = args->svg || args->dot;
+    struct form form = { l.pipeline, args->form, args->json ? GP_DUMP_JSON : GP_DUMP_TEXT };
     if (ok && first && drawn)
         status = draw(args, gp_pipeline_plan(l.pipeline), errs) ? 0 : gp_errs_exit(errs);
     else if (ok && first && !gp_print_plain(stdout, dump, &form))
@@ -91,9 +84,8 @@ const gp_verb gp_verb_plan = {
         GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_JOIN_TIMEOUT,
         { "form", 0, "FORM", GP_TO_CHOICE(form, "plan|graph|spec"),
           "spec (what the file says), graph (what it means) or plan (what is done)" },
-        { "dot", 0, NULL, GP_TO_FLAG(dot), "as a graph for dot (Graphviz)" },
-        { "svg", 0, NULL, GP_TO_FLAG(svg), "as a drawing (SVG); of the plan or the graph" },
-        { "mermaid", 0, NULL, GP_TO_FLAG(mermaid), "as a flowchart for Mermaid; likewise" },
+        { "dot", 0, NULL, GP_TO_FLAG(dot), "as a graph for Graphviz; of the plan or the graph" },
+        { "svg", 0, NULL, GP_TO_FLAG(svg), "as a drawing (SVG), by the program dot of Graphviz; likewise" },
         GP_OPTION_WITH, GP_OPTION_MACHINE, GP_OPTION_JSON, GP_OPTION_QUIET,
         { 0 } },
 };

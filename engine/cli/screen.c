@@ -108,35 +108,22 @@ static void put(const gp_paper *p, const char *line, bool marked, bool last)
         fputs(p->screen->in_place ? "\r\n" : "\n", p->f);
 }
 
-/* "settings: depth 4  [streams auto]  write.workers 1", around the one that is chosen where not all fit. */
-static void settings_line(char *line, const gp_glance *v, int columns)
-{
-    int first = 0;
-    for (bool fits = false; !fits; first++) {
-        *line = 0;
-        add(line, "settings:%s", first ? " ..." : "");
-        for (int i = first; i < v->nknobs; i++) {
-            const char *path = v->knob[i].path;
-            path = strncmp(path, "stages.", 7) ? path : path + 7;
-            bool chosen = v->keys && i == v->chosen;
-            add(line, chosen ? " [%s %s]" : "  %s %s", path, v->knob[i].value);
-            fits |= chosen && (int)strlen(line) < columns;
-        }
-        fits |= !v->keys || first >= v->chosen;
-    }
-}
-
-static void keys_line(char *line, const gp_glance *v)
+/* "settings:  depth 4  streams auto  write.workers 1" */
+static void settings_line(char *line, const gp_glance *v)
 {
     *line = 0;
-    add(line, "keys: left, right choose; + - change; q leaves%s%s", v->note ? ".  " : "", v->note ? v->note : "");
+    add(line, "settings:");
+    for (int i = 0; i < v->nknobs; i++) {
+        const char *path = v->knob[i].path;
+        add(line, "  %s %s", strncmp(path, "stages.", 7) ? path : path + 7, v->knob[i].value);
+    }
 }
 
 /* The number of lines. With too few rows, those around the stage that matters. */
 static int put_all(const gp_paper *p, const gp_glance *v, int rows)
 {
     char line[LINE];
-    int more = v->settings && v->nknobs && rows > 11 ? 1 + v->keys : 0;
+    int more = v->settings && v->nknobs && rows > 11;
     rows -= more;
     int n = v->nstages, shown = n + 1 < rows ? n : rows > 3 ? rows - 3 : 0, width = 4;
     int first = v->bound - shown / 2, lines = 0;
@@ -156,12 +143,8 @@ static int put_all(const gp_paper *p, const gp_glance *v, int rows)
         lines++;
     }
     if (more) {
-        settings_line(line, v, p->columns);
+        settings_line(line, v);
         put(p, line, false, false);
-        if (v->keys) {
-            keys_line(line, v);
-            put(p, line, false, false);
-        }
     }
     total_line(line, v);
     put(p, line, false, true);

@@ -21,7 +21,7 @@ static char *line_of(const char *const *set, int n, size_t *len)
     return gp_memfile_close(&m, len);
 }
 
-char *gp_set_ask(const char *name, const char *const *set, int n, gp_errs *errs)
+static char *ask_run(const char *name, const char *const *set, int n, gp_errs *errs)
 {
     size_t len = 0, cap = 0;
     char *ask = line_of(set, n, &len), *line = NULL;
@@ -90,7 +90,7 @@ static int set(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     for (int i = 1; i < args->noperands; i++)
         if (!strchr(args->operand[i], '=') || *args->operand[i] == '=')
             gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = args->operand[i] }, "write PATH=VALUE, like streams=4");
-    char *answer = errs->failed ? NULL : gp_set_ask(args->operand[0], args->operand + 1, args->noperands - 1, errs);
+    char *answer = errs->failed ? NULL : ask_run(args->operand[0], args->operand + 1, args->noperands - 1, errs);
     gp_arena a = { 0 };
     jmp_buf oom;
     int status = 0;

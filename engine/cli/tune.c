@@ -326,24 +326,17 @@ static bool write_text(void *arg, FILE *to)
     return true;
 }
 
-static bool write_svg(void *arg, FILE *to)
-{
-    gp_tuning *x = arg;
-    gp_tune_svg(to, &x->bench.arena, x);
-    return true;
-}
-
-static bool write_file(gp_tuning *x, const char *path, bool (*write)(void *arg, FILE *to), void *arg)
+static void write_file(gp_tuning *x, const char *path, gp_loaded *text)
 {
     gp_outfile f = { .needs_folder = true, .is_sole = true };
     char why[GP_WHY] = "";
-    int before = x->errs->failed;
-    if (!gp_outfile_open(&f, path, why))
-        return gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = path }, "%s", why);
+    if (!gp_outfile_open(&f, path, why)) {
+        gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = path }, "%s", why);
+        return;
+    }
     gp_signals_remove(GP_REMOVED_REPORT, f.in_place ? NULL : f.tmp);
-    gp_report_put(&f, write, arg, x->errs);
+    gp_report_put(&f, write_text, text, x->errs);
     gp_signals_remove(GP_REMOVED_REPORT, NULL);
-    return x->errs->failed == before;
 }
 
 /* The lines of the file that change, and the file with --write. */
@@ -359,14 +352,14 @@ static void edit(gp_tuning *x)
     }
     gp_tune_diff(x->file.file, x->file.text, x->file.len, is.text, is.len);
     if (x->args->write)
-        write_file(x, x->args->operand[0], write_text, &is);
+        write_file(x, x->args->operand[0], &is);
 }
 
 static void finish(gp_tuning *x)
 {
     choose(x);
     gp_tune_print(x);
-    if ((x->args->svg_file && !write_file(x, x->args->svg_file, write_svg, x)) || !is_reached(x))
+    if (!is_reached(x))
         return;
     if (x->chosen)
         edit(x);
@@ -436,7 +429,6 @@ const gp_verb gp_verb_tune = {
           "rate (default), latency (of 99 frames in 100), with limits: 'rate, latency < 5 ms'; 'latency, rate > 100'" },
         { "budget", 0, "TIME", GP_TO_TIME(budget_ns), "how long it may take; default 60s" },
         { "memory", 0, "SIZE", GP_TO_TEXT(memory), "the most host and device memory together: 4GiB" },
-        { "svg", 0, "FILE", GP_TO_TEXT(svg_file), "a drawing of all settings: rate against latency and memory" },
         { "write", 0, NULL, GP_TO_FLAG(write), "change the file, if better settings were found" },
         GP_OPTION_QUIET,
         { 0 } },

@@ -35,9 +35,8 @@ typedef struct gp_tuning {
 /* The middle of its turns. */
 gp_result gp_tune_middle(const gp_tried *t);
 
-/* tune_show.c: the table, on stdout; the lines that differ; a drawing of all settings. */
+/* tune_show.c: the table, on stdout; the lines that differ. */
 void gp_tune_print(const gp_tuning *t);
 void gp_tune_diff(const char *file, const char *before, size_t n, const char *after, size_t m);
-void gp_tune_svg(FILE *f, gp_arena *a, const gp_tuning *t);
 
 #endif

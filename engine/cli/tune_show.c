@@ -1,11 +1,10 @@
-/* tune_show.c - gpipe tune: what was measured, the lines of the file that change, and a drawing of all settings. */
+/* tune_show.c - gpipe tune: what was measured, and the lines of the file that change. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/plain.h"
 #include "cli/live.h"
 #include "cli/tune.h"
-#include "draw/svg.h"
 
 /* ---- the table -------------------------------------------------------- */
 
@@ -108,130 +107,4 @@ void gp_tune_diff(const char *file, const char *before, size_t n, const char *af
         put("+", &is);
         shown = is.n;
     }
-}
-
-/* ---- a drawing --------------------------------------------------------- */
-
-/* A point's place is its rate and its latency, its color its memory. Small ones were simulated, large ones measured; a
- * line joins those that none of the same sort beats in both. */
-enum { WIDTH = 760, HEIGHT = 460, LEFT = 80, RIGHT = 30, TOP = 40, BOTTOM = 60, COLORS = 5 };
-
-static const char *const colors[COLORS] = { "#2c7bb6", "#00a6ca", "#66a61e", "#e6a000", "#d7191c" };
-
-typedef struct view { FILE *f; double low_x, high_x, high_y, low_m, high_m; } view;
-
-static bool is_shown(const gp_result *r)
-{
-    return r->rate > 0 && r->latency_ns > 0;
-}
-
-static gp_result widen(view *v, gp_result r)
-{
-    double bytes = fmax((double)r.memory, 1);
-    if (!is_shown(&r))
-        return r;
-    v->low_x = fmin(v->low_x, r.latency_ns), v->high_x = fmax(v->high_x, fmax(r.latency_ns, 1.1 * v->low_x));
-    v->high_y = fmax(v->high_y, r.rate);
-    v->low_m = fmin(v->low_m, bytes), v->high_m = fmax(v->high_m, fmax(bytes, 1.1 * v->low_m));
-    return r;
-}
-
-static double x_of(const view *v, double latency)
-{
-    return LEFT + (WIDTH - LEFT - RIGHT) * log(latency / v->low_x) / log(v->high_x / v->low_x);
-}
-
-static double y_of(const view *v, double rate)
-{
-    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * rate / v->high_y;
-}
-
-static void text(const view *v, double x, double y, const char *anchor, const char *s)
-{
-    fprintf(v->f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-    gp_svg_name(v->f, s);
-    fputs("</text>\n", v->f);
-}
-
-static void axes(const view *v)
-{
-    char buf[32];
-    fprintf(v->f, "<path d=\"M%d %dV%dH%d\" fill=\"none\" stroke=\"#888\"/>\n", LEFT, TOP, HEIGHT - BOTTOM,
-            WIDTH - RIGHT);
-    for (int i = 0; i <= 4; i++) {
-        double rate = v->high_y * i / 4, latency = v->low_x * pow(v->high_x / v->low_x, i / 4.0);
-        text(v, LEFT - 8, y_of(v, rate) + 4, "end", gp_amount_text(rate, "", buf));
-        snprintf(buf, sizeof buf, "%.3g ms", 1e-6 * latency);
-        text(v, x_of(v, latency), HEIGHT - BOTTOM + 18, "middle", buf);
-    }
-    text(v, LEFT, TOP - 16, "middle", "frames/s");
-    text(v, (WIDTH + LEFT - RIGHT) / 2.0, HEIGHT - 18, "middle", "latency of 99 frames in 100");
-    for (int i = 0; i < COLORS; i++) {
-        double memory = v->low_m * pow(v->high_m / v->low_m, (i + 0.5) / COLORS), x = WIDTH - RIGHT - 480 + 96 * i;
-        fprintf(v->f, "<circle cx=\"%.1f\" cy=\"%d\" r=\"5\" fill=\"%s\"/>\n", x, TOP - 20, colors[i]);
-        text(v, x + 9, TOP - 16, "start", gp_amount_text(memory, "B", buf));
-    }
-}
-
-/* label: NULL: it was simulated. */
-static void point(const view *v, const gp_result *r, const char *label)
-{
-    char rate[32], memory[32];
-    if (!is_shown(r))
-        return;
-    int color = (int)(COLORS * log(fmax((double)r->memory, 1) / v->low_m) / log(v->high_m / v->low_m));
-    fprintf(v->f, "<circle cx=\"%.1f\" cy=\"%.1f\" fill=\"%s\" %s><title>", x_of(v, r->latency_ns), y_of(v, r->rate),
-            colors[color < COLORS ? color : COLORS - 1], label ? "r=\"6\" stroke=\"#222\""
-            : "r=\"2\" fill-opacity=\"0.6\"");
-    gp_svg_name(v->f, label ? label : "simulated");
-    fprintf(v->f, ": %s frames/s, %.3g ms, %s</title></circle>\n", gp_amount_text(r->rate, "", rate),
-            1e-6 * r->latency_ns, gp_amount_text((double)r->memory, "B", memory));
-}
-
-static int by_latency(const void *a, const void *b)
-{
-    const gp_result *x = a, *y = b;
-    return (x->latency_ns > y->latency_ns) - (x->latency_ns < y->latency_ns);
-}
-
-static void front(const view *v, gp_result *r, int n, const char *style)
-{
-    double most = 0;
-    qsort(r, (size_t)n, sizeof *r, by_latency);
-    fprintf(v->f, "<path fill=\"none\" %s d=\"", style);
-    for (int i = 0; i < n; i++)
-        if (is_shown(&r[i]) && r[i].rate > most) {
-            fprintf(v->f, "%c%.1f %.1f", most > 0 ? 'L' : 'M', x_of(v, r[i].latency_ns), y_of(v, r[i].rate));
-            most = r[i].rate;
-        }
-    fputs("\"/>\n", v->f);
-}
-
-void gp_tune_svg(FILE *f, gp_arena *a, const gp_tuning *t)
-{
-    view v = { f, INFINITY, 0, 0, INFINITY, 0 };
-    int n = t->found->n, m = 0;
-    gp_result *simulated = GP_NEW(a, gp_result, n), *measured = GP_NEW(a, gp_result, t->ntried);
-    for (int i = 0; i < n; i++)
-        simulated[i] = widen(&v, t->found->all[i].is);
-    for (int i = 0; i < t->ntried; i++)
-        if (t->tried[i].n)
-            measured[m++] = widen(&v, gp_tune_middle(&t->tried[i]));
-    fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
-            "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-            WIDTH, HEIGHT, WIDTH, HEIGHT);
-    if (v.high_y > 0) {
-        axes(&v);
-        for (int i = 0; i < n; i++)
-            point(&v, &simulated[i], NULL);
-        front(&v, simulated, n, "stroke=\"#999\" stroke-dasharray=\"3 3\"");
-        front(&v, measured, m, "stroke=\"#222\"");
-        for (int i = 0; i < t->ntried; i++) {
-            gp_result is = gp_tune_middle(&t->tried[i]);
-            point(&v, &is, t->tried[i].label);
-            if (is_shown(&is) && (i == 0 || i == t->chosen))
-                text(&v, x_of(&v, is.latency_ns) + 9, y_of(&v, is.rate) - 7, "start", t->tried[i].label);
-        }
-    }
-    fputs("</svg>\n", f);
 }

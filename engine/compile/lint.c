@@ -7,7 +7,6 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/plural.h"
 #include "compile/firing.h"
@@ -22,6 +21,7 @@ typedef struct linting {
     const gp_machine *m;
     const char *text; size_t len;
     gp_errs *errs;
+    gp_arena arena;
     const struct lint *lint;   /* the one at work, and where its warnings start */
     int first;
 } linting;
@@ -435,47 +435,38 @@ static void lint_numbers(linting *l)
     }
 }
 
-/* A stage that makes something of another shape, or nothing, of a frame with fewer rows. What reads several sources, or
- * regroups, is not looked into. */
-static void lint_tail_of(linting *l, const gp_stage *source, gp_type *type, bool *known)
-{
-    const gp_buffer *from = &l->g->buffer[source->out[0]];
-    type[source->out[0]] = from->type, known[source->out[0]] = true;
-    type[source->out[0]].dim[0] = source->tail_rows;
-    for (int i = 0; i < l->g->nstages; i++) {
-        const gp_stage *st = &l->g->stage[i];
-        gp_type in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT];
-        gp_errs errs = { .n = 0 };
-        bool all = st->nin > 0, any = false;
-        for (int p = 0; p < st->nin && all; p++) {
-            const gp_buffer *b = st->in[p] < 0 ? NULL : &l->g->buffer[st->in[p]];
-            bool konst = b && gp_is_const(b), has = b && !konst && known[st->in[p]];
-            all = !b || konst || has, any |= has;
-            in[p] = has ? type[st->in[p]] : b ? b->type : in[p];
-        }
-        if (!all || !any || !st->nout || st->regroups || st->cycle || st->on_error == GP_ON_ERROR_DROP)
-            continue;
-        bool ok = gp_partial_shape(l->g, st, in, out, &errs);
-        if (!ok)
-            warn(l, st->at, "the last frame that stage '%s' reads has %" PRId64 " of %" PRId64 " rows, at which the run "
-                 "would fail: %s", source->name, source->tail_rows, from->type.dim[0], errs.n ? errs.e[0].msg : "");
-        for (int p = 0; p < st->nout && ok; p++)
-            if (st->out[p] >= 0)
-                type[st->out[p]] = out[p], known[st->out[p]] = true;
-    }
-}
-
+/* A stage that makes something of another shape, or nothing, of a frame with fewer rows, as the last one of a source.
+ * What reads several sources, or regroups, is not looked into. */
 static void lint_tail(linting *l)
 {
-    for (int v = 0; v < l->g->nstages; v++) {
-        const gp_stage *st = &l->g->stage[v];
-        if (!st->tail_rows || st->out[0] < 0)
+    const gp_graph *g = l->g;
+    gp_type *type = GP_NEW(&l->arena, gp_type, g->nbuffers);           /* of the last frame, */
+    const gp_stage **source = GP_NEW(&l->arena, const gp_stage *, g->nbuffers);        /* if it is known whose */
+    for (int i = 0; i < g->nstages; i++) {
+        const gp_stage *st = &g->stage[i], *from = st->tail_rows && st->out[0] >= 0 ? st : NULL;
+        gp_type in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT];
+        gp_errs errs = { .n = 0 };
+        bool one = true;
+        if (from)
+            out[0] = g->buffer[st->out[0]].type, out[0].dim[0] = st->tail_rows;
+        for (int p = 0; p < st->nin && one; p++) {
+            int k = st->in[p];
+            bool frames = k >= 0 && !gp_is_const(&g->buffer[k]);
+            one = !frames || (source[k] && (!from || from == source[k]));
+            from = frames ? source[k] : from;
+            in[p] = frames ? type[k] : k >= 0 ? g->buffer[k].type : in[p];
+        }
+        if (!one || !from || !st->nout || (st->nin && (st->regroups || st->cycle || st->on_error == GP_ON_ERROR_DROP)))
             continue;
-        gp_type *type = calloc((size_t)l->g->nbuffers, sizeof *type);
-        bool *known = calloc((size_t)l->g->nbuffers, sizeof *known);
-        if (type && known)
-            lint_tail_of(l, st, type, known);
-        free(type), free(known);
+        if (st->nin && !gp_partial_shape(g, st, in, out, &errs)) {
+            warn(l, st->at, "the last frame that stage '%s' reads has %" PRId64 " of %" PRId64 " rows, at which the run "
+                 "would fail: %s", from->name, from->tail_rows, g->buffer[from->out[0]].type.dim[0],
+                 errs.n ? errs.e[0].msg : "");
+            continue;
+        }
+        for (int p = 0; p < (st->nin ? st->nout : 1); p++)
+            if (st->out[p] >= 0)
+                type[st->out[p]] = out[p], source[st->out[p]] = from;
     }
 }
 
@@ -483,8 +474,7 @@ static void lint_tail(linting *l)
 static void lint_lengths(linting *l)
 {
     const gp_graph *g = l->g;
-    gp_arena a = { 0 };
-    int64_t *made = GP_NEW(&a, int64_t, g->nstages);   /* frames; -1: it is not known */
+    int64_t *made = GP_NEW(&l->arena, int64_t, g->nstages);            /* frames; -1: it is not known */
     for (int v = 0; v < g->nstages; v++) {
         const gp_stage *st = &g->stage[v];
         int64_t least = st->nin || st->endless || !st->known.frames ? -1 : st->known.frames, most = -1;
@@ -508,7 +498,6 @@ static void lint_lengths(linting *l)
                  "there", st->name, g->buffer[few].name, (long long)least, gp_plural(least), g->buffer[many].name,
                  (long long)most);
     }
-    gp_arena_free(&a);
 }
 
 /* How many frames reach it, if all its sources say how many they make; else -1. */
@@ -639,8 +628,15 @@ void gp_lint(const gp_plan *p, const gp_spec *spec, const gp_machine *m, const c
 {
     linting l = { .p = p, .g = p->graph, .root = spec->root, .m = m, .text = text, .len = len,
                   .errs = errs };
+    jmp_buf oom;
+    l.arena.oom = &oom;
+    if (setjmp(oom)) {                 /* it fails nothing */
+        gp_arena_free(&l.arena);
+        return;
+    }
     for (size_t i = 0; i < sizeof lints / sizeof *lints; i++) {
         l.lint = &lints[i], l.first = errs->n;
         lints[i].test(&l);
     }
+    gp_arena_free(&l.arena);
 }

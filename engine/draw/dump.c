@@ -1,15 +1,10 @@
-/* dump.c - the spec as text, DOT or JSON.
+/* dump.c - the spec as text or JSON.
  *
  * Dumps are for people and for golden files: the same form is the same bytes,
  * wherever it is written. */
 #include <ctype.h>
 #include <string.h>
 #include "draw/dump.h"
-
-void gp_dot_text(FILE *f, const char *s)
-{
-    gp_json_quote(f, s, strlen(s));    /* DOT reads that, too */
-}
 
 /* ---- the spec -------------------------------------------------------- */
 
@@ -76,37 +71,10 @@ static void spec_json(gp_json *j, const char *key, const gp_node *n)
     gp_json_close(j, n->kind == GP_MAP ? '}' : ']');
 }
 
-/* A node per tree node, numbered as met; returns the next free number. */
-static int spec_dot(FILE *f, const gp_node *n, int id)
-{
-    int next = id + 1;
-    fprintf(f, "  n%d [label=", id);
-    if (n->kind == GP_SCALAR)
-        gp_json_quote(f, n->text, n->len);
-    else
-        fputs(n->kind == GP_MAP ? "\"map\" shape=ellipse" : "\"list\" shape=ellipse", f);
-    fputs("];\n", f);
-    for (int i = 0; i < (n->kind == GP_SCALAR ? 0 : n->n); i++) {
-        fprintf(f, "  n%d -> n%d [label=", id, next);
-        if (n->kind == GP_MAP)
-            gp_json_quote(f, n->key[i]->text, n->key[i]->len);
-        else
-            fprintf(f, "\"%d\"", i);
-        fputs("];\n", f);
-        next = spec_dot(f, n->item[i], next);
-    }
-    return next;
-}
-
 void gp_dump_spec(FILE *f, const gp_spec *s, gp_dump how)
 {
-    if (how == GP_DUMP_TEXT) {
+    if (how == GP_DUMP_TEXT)
         spec_text(f, s->root, 0, false);
-    } else if (how == GP_DUMP_JSON) {
+    else
         spec_json(&(gp_json){ .f = f }, NULL, s->root);
-    } else {
-        fputs("digraph spec {\n  rankdir=LR;\n  node [shape=box];\n", f);
-        spec_dot(f, s->root, 0);
-        fputs("}\n", f);
-    }
 }

@@ -1,4 +1,4 @@
-/* dump_graph.c - the graph as text, DOT or JSON; a plan's dump begins with it. */
+/* dump_graph.c - the graph as text or JSON; a plan's dump begins with it. */
 #include <string.h>
 #include "base/plural.h"
 #include "compile/loop.h"
@@ -351,132 +351,11 @@ void gp_dump_graph_members(gp_json *j, const gp_graph *g)
         buffer_json(j, g, &g->buffer[i], rates);
 }
 
-/* ---- DOT ------------------------------------------------------------- */
-
-/* The color of what was so busy. */
-static void dot_heat(FILE *f, const gp_measured *m, double busy)
-{
-    fprintf(f, " fillcolor=\"%s\" color=\"" GP_HEAT_BORDER "\"%s", gp_heat_color[gp_heat(busy)],
-            gp_is_busiest(m, busy) ? " penwidth=4" : "");
-}
-
-/* A part of a text in quotes. */
-static void dot_part(FILE *f, const char *s)
-{
-    gp_json_escape(f, s, strlen(s));
-}
-
-static void dot_stage(FILE *f, const gp_graph *g, const gp_measured *m, int i, const char *indent)
-{
-    const gp_stage *s = &g->stage[i];
-    const gp_time time = m ? m->stage[i] : (gp_time){ -1, -1, false };
-    bool hot = time.busy >= 0;
-    char note[64], does[GP_REGROUP_TEXT];
-    fprintf(f, "%ss%d [label=\"", indent, i);
-    dot_part(f, s->name);
-    if (strcmp(s->name, s->kind->name)) {
-        fputs("\\n", f);
-        dot_part(f, s->kind->name);
-    }
-    if (s->workers > 1 && !s->device)
-        fprintf(f, " x %d", s->workers);
-    if (*gp_stage_note(s, does)) {
-        fputs("\\n", f);
-        dot_part(f, does);
-    }
-    if (*gp_time_text(m, time, note))
-        fprintf(f, "\\n%s", note);
-    fputc('"', f);
-    if (hot)
-        dot_heat(f, m, time.busy);
-    fputs(hot ? " style=filled];\n" : s->device ? " style=rounded];\n" : "];\n", f);
-}
-
-/* Its name and type; a constant, which has no depth, if that is 0. */
-static void dot_buffer_label(FILE *f, const gp_buffer *b, int depth, double held)
-{
-    char type[GP_BOUNDS_TEXT];
-    fputs("[label=\"", f);
-    dot_part(f, b->name);
-    fprintf(f, "\\n%s", gp_bounds_text(&b->type, b->varies, type));
-    if (depth)
-        fprintf(f, " x %d", depth);
-    if (depth && held >= 0)
-        fprintf(f, "\\n%.1f in use", held);
-    fputc('"', f);
-}
-
-/* A buffer is an edge to each reader; bold where it is copied on the way. */
-static void dot_buffer(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m, int i,
-                       int depth)
-{
-    const gp_buffer *b = &g->buffer[i];
-    int from = b->producer.stage;
-    if (from < 0) {
-        fprintf(f, "  b%d ", i);
-        dot_buffer_label(f, b, 0, -1);
-        fputs(" shape=note];\n", f);
-    }
-    for (int u = 0; u < b->nuse; u++) {
-        int to = b->use[u].stage;
-        if (from < 0) {
-            fprintf(f, "  b%d -> s%d [style=dashed];\n", i, to);
-            continue;
-        }
-        fprintf(f, "  s%d -> s%d ", from, to);
-        dot_buffer_label(f, b, depth, m ? m->held[i] : -1);
-        bool copied = p && !p->unified && g->stage[from].device != g->stage[to].device;
-        fputs(copied ? " style=bold];\n" : "];\n", f);
-    }
-}
-
-void gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m)
-{
-    char device[24], time[64];
-    fputs("digraph ", f);
-    gp_dot_text(f, g->name);
-    fputs(" {\n  rankdir=LR;\n  node [shape=box];\n", f);
-    if (m && *m->verdict) {
-        fputs("  labelloc=t;\n  label=", f);
-        gp_dot_text(f, m->verdict);
-        fputs(";\n", f);
-    }
-    for (int i = 0; i < g->nstages; i++)
-        if (!p || !g->stage[i].device)
-            dot_stage(f, g, m, i, "  ");
-    for (int k = 0; p && k < p->nsegments; k++) {
-        const gp_segment *s = &p->segment[k];
-        fprintf(f, "  subgraph cluster_%d {\n    label=\"segment %d on %s\\n%d in flight, %d "
-                "streams", k, k, gp_place_text(p, s->place, device), s->depth, s->streams);
-        if (m && *gp_time_text(m, m->segment[k], time))
-            fprintf(f, "\\n%s", time);
-        fputs("\";\n", f);
-        if (m && m->segment[k].busy >= 0) {
-            fputs("    style=filled;\n    graph [", f);
-            dot_heat(f, m, m->segment[k].busy);
-            fputs("];\n", f);
-        }
-        for (int i = 0; i < s->ntasks; i++)
-            if (p->task[s->task[i]].stage >= 0)
-                dot_stage(f, g, m, p->task[s->task[i]].stage, "    ");
-        fputs("  }\n", f);
-    }
-    for (int i = 0, r = 0; i < g->nbuffers; i++) {
-        while (p && r < p->nrings && p->ring[r].buffer >= 0 && p->ring[r].buffer < i)
-            r++;
-        bool ring = p && r < p->nrings && p->ring[r].buffer == i;
-        dot_buffer(f, g, p, m, i, ring ? p->ring[r].depth : g->buffer[i].depth);
-    }
-    fputs("}\n", f);
-}
-
 void gp_dump_graph(FILE *f, const gp_graph *g, gp_dump how)
 {
     gp_json j = { .f = f };
     if (how == GP_DUMP_TEXT) {
         graph_text(f, g);
-    } else if (how == GP_DUMP_DOT) {
-        gp_dump_dot(f, g, NULL, NULL);
     } else {
         gp_json_open(&j, NULL, '{');
         gp_dump_graph_members(&j, g);

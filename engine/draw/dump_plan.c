@@ -350,8 +350,6 @@ void gp_dump_plan(FILE *f, const gp_plan *p, gp_dump how)
 {
     if (how == GP_DUMP_TEXT)
         plan_text(f, p);
-    else if (how == GP_DUMP_DOT)
-        gp_dump_dot(f, p->graph, p, NULL);
     else
         plan_json(f, p);
 }

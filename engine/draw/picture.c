@@ -5,7 +5,6 @@
  * round.
  * What was measured is a note at whatever it was measured of. */
 #include <string.h>
-#include "base/plural.h"
 #include "draw/picture.h"
 #include "draw/dump.h"
 
@@ -189,22 +188,18 @@ static void prologue_stage(build *b, const gp_stage *s)
             new_edge(b, node, b->buffer_node[s->out[i]]);
 }
 
-/* Edges from one node become neighbors; else they stay in order. */
-static void group_edges(build *b)
+static void list_nodes(build *b, int segments)
 {
-    int *start = GP_NEW(b->arena, int, b->pic.nnodes + 1);
-    gp_pic_edge *to = GP_NEW(b->arena, gp_pic_edge, b->pic.nedges);
-    for (int i = 0; i < b->pic.nedges; i++)
-        start[b->pic.edge[i].from + 1]++;
-    for (int i = 1; i <= b->pic.nnodes; i++)
-        start[i] += start[i - 1];
-    for (int i = 0; i < b->pic.nedges; i++)
-        to[start[b->pic.edge[i].from]++] = b->pic.edge[i];
-    b->pic.edge = to;
+    b->pic.first = GP_NEW(b->arena, int, segments + 1);
+    b->pic.next = GP_NEW(b->arena, int, b->pic.nnodes);
+    for (int i = b->pic.nnodes; i--;) {
+        int list = b->pic.node[i].segment + 1;
+        b->pic.next[i] = b->pic.first[list];
+        b->pic.first[list] = i + 1;
+    }
 }
 
-static gp_picture picture_of(gp_arena *a, const gp_graph *g, const gp_plan *p,
-                             const gp_measured *m)
+gp_picture gp_picture_of(gp_arena *a, const gp_graph *g, const gp_plan *p, const gp_measured *m)
 {
     build b = { .arena = a, .pic = { .graph = g, .plan = p, .measured = m } };
     b.segment = gp_dump_segments(a, g, p);
@@ -236,78 +231,6 @@ static gp_picture picture_of(gp_arena *a, const gp_graph *g, const gp_plan *p,
             edge_back(&b, p->task[i].stage, p->task[i].nin ? p->task[i].in[0] : -1);
     for (int i = 0; !p && i < g->nstages; i++)
         edge_back(&b, i, -1);
-    group_edges(&b);
+    list_nodes(&b, p ? p->nsegments : 0);
     return b.pic;
-}
-
-static bool drawn(gp_arena *a, FILE *f, const gp_graph *g, const gp_plan *p,
-                  const gp_measured *m,
-                  void (*draw)(FILE *, gp_arena *, const gp_picture *))
-{
-    jmp_buf oom;
-    if (setjmp(oom))
-        return false;
-    a->oom = &oom;
-    gp_picture pic = picture_of(a, g, p, m);
-    draw(f, a, &pic);
-    return true;
-}
-
-bool gp_picture_draw(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m,
-                     void (*draw)(FILE *f, gp_arena *a, const gp_picture *pic), gp_errs *errs)
-{
-    gp_arena a = { 0 };
-    bool ok = drawn(&a, f, g, p, m, draw);
-    gp_arena_free(&a);
-    return ok || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-}
-
-/* ---- words ----------------------------------------------------------- */
-
-double gp_picture_segment_busy(const gp_picture *pic, int segment)
-{
-    return pic->measured ? pic->measured->segment[segment].busy : -1;
-}
-
-const char *gp_picture_segment_note(gp_arena *a, const gp_picture *pic, int segment)
-{
-    const gp_measured *m = pic->measured;
-    char note[64];
-    return m ? gp_strdup(a, gp_time_text(m, m->segment[segment], note)) : "";
-}
-
-const char *gp_picture_segment(gp_arena *a, const gp_plan *p, int segment)
-{
-    char place[24];
-    return gp_format(a, "segment %d on %s", segment,
-                     gp_place_text(p, p->segment[segment].place, place));
-}
-
-const char *gp_picture_flight(gp_arena *a, const gp_plan *p, int segment)
-{
-    const gp_segment *s = &p->segment[segment];
-    return gp_format(a, "%d in flight, %d stream%s, %s%d a launch", s->depth, s->streams,
-                     gp_plural(s->streams), s->batch > 1 ? "up to " : "", s->batch);
-}
-
-const char *gp_picture_head(gp_arena *a, const gp_picture *pic, int i)
-{
-    const gp_graph *g = pic->graph;
-    const gp_plan *p = pic->plan;
-    char x[24], y[24], z[24];
-    const char *why = g->device_why ? g->device_why : "";
-    if (i == 0)
-        return gp_format(a, "%sdevice %s%s%s%s", g->ranks > 1 ? gp_format(a, "rank %d of %d, ", g->rank, g->ranks) : "",
-                         g->device_name, *why ? " (" : "", why, *why ? ")" : "");
-    if (i == 1 && p)
-        return gp_format(a, "host memory %s, pinned %s", gp_size_text(p->host_bytes, x),
-                         gp_size_text(p->pinned_bytes, y));
-    if (i == 2 && p && !p->unified)
-        return gp_format(a, "%s memory %s", g->device_name, gp_size_text(p->device_bytes, x));
-    if (i == 3 && p && !p->unified)
-        return gp_format(a, "PCIe per %s: %s in, %s out%s%s", gp_period_text(a, g),
-                         gp_size_text(p->copy_in_bytes, x), gp_size_text(p->copy_out_bytes, y),
-                         p->copy_peer_bytes ? "; directly between devices " : "",
-                         p->copy_peer_bytes ? gp_size_text(p->copy_peer_bytes, z) : "");
-    return NULL;
 }

@@ -1,4 +1,4 @@
-/* picture.h - a graph or plan as nodes and edges: what its drawings share. */
+/* picture.h - a graph or plan as nodes and edges, to be drawn. */
 #ifndef GP_PICTURE_H
 #define GP_PICTURE_H
 
@@ -25,27 +25,18 @@ typedef struct gp_pic_node {
 typedef struct gp_pic_edge { int from, to; bool back; } gp_pic_edge;
 
 /* Every stage, buffer and copy is one node, every edge is there once; the edges have
- * no cycle, not between segments either, and those from one node are neighbors. */
+ * no cycle, not between segments either. */
 typedef struct gp_picture {
     const gp_graph *graph;
     const gp_plan *plan;       /* NULL: no segments, no copies */
     const gp_measured *measured;   /* NULL: nothing was */
     gp_pic_node *node; int nnodes, nodes_cap;
     gp_pic_edge *edge; int nedges, edges_cap;
+    int *first, *next;         /* lists of nodes, from 1 on, 0 ends one: first[k + 1] of segment k, first[0] of
+                                  none, next[i] behind node i */
 } gp_picture;
 
-/* Makes the picture (`p` and `m` may be NULL) and calls `draw`, in which the arena may be
- * used. false: out of memory; what was written until then is no whole drawing. */
-bool gp_picture_draw(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m,
-                     void (*draw)(FILE *f, gp_arena *a, const gp_picture *pic), gp_errs *errs);
-
-/* "segment 0 on cuda:0" and "4 in flight, 4 streams, ..."; the arena's. */
-const char *gp_picture_segment(gp_arena *a, const gp_plan *p, int segment);
-const char *gp_picture_flight(gp_arena *a, const gp_plan *p, int segment);
-/* What was measured of it: as the note and busy of a node. */
-const char *gp_picture_segment_note(gp_arena *a, const gp_picture *pic, int segment);
-double gp_picture_segment_busy(const gp_picture *pic, int segment);
-/* The i-th line about the whole, NULL past the last; the arena's. */
-const char *gp_picture_head(gp_arena *a, const gp_picture *pic, int i);
+/* `p` and `m` may be NULL; memory in `a`. */
+gp_picture gp_picture_of(gp_arena *a, const gp_graph *g, const gp_plan *p, const gp_measured *m);
 
 #endif

@@ -25,9 +25,7 @@ static void draw(FILE *to, const void *arg)
 {
     const struct colored *c = arg;
     gp_errs errs = { 0 };
-    MUST(gp_dump_svg(to, c->f->graph, c->f->plan, c->m, &errs));
-    MUST(gp_dump_mermaid(to, c->f->graph, c->f->plan, c->m, &errs));
-    gp_dump_dot(to, c->f->graph, c->f->plan, c->m);
+    MUST(gp_dump_dot(to, c->f->graph, c->f->plan, c->m, &errs));
 }
 
 static void color(const fuzz_forms *f, const char *data, size_t n)

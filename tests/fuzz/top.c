@@ -24,7 +24,7 @@ static void show(gp_glance *v, const char *line, int fd)
     if (gp_glance_read(v, &a, line)) {
         gp_screen lines = { .fd = fd }, place = { .fd = fd, .in_place = true, .color = true };
         gp_glance again = { 0 };
-        v->settings = v->keys = true, v->chosen = v->nknobs ? v->nknobs - 1 : 0;
+        v->settings = true;
         size_t n;
         MUST(gp_screen_draw(&lines, v) && gp_screen_draw(&place, v));
         gp_screen_clear(&place);
