@@ -93,6 +93,10 @@ static const struct { const char *text, *header, *want, *said; } firsts[] = {
     { ",0\n3,4\n", "auto", "nan,0\n3,4\n", "in which numbers are missing" },
     { ",0\n3,4\n", "yes", "3,4\n", NULL },
     { "\"1;5\",\"2\"\n3,4\n", "yes", "3,4\n", NULL },
+    { "\"x\nin m\", y\n1,2\n", "auto", "1,2\n", "'\"x in m\", y', line 1, which is taken for a header" },
+    { "\xef\xbb\xbf\"x,\r\n\n1,2\",\"say \"\"y\"\"\n\"\r\n1,2\n", "yes", "1,2\n", NULL },
+    { "# it's \"so\n# \"\n\"a\nb\",c\n1,2\n3,4\n", "yes", "1,2\n3,4\n", NULL },
+    { "\"a,b\n1,2\n3,4\n", "yes", "1,2\n3,4\n", NULL },
 };
 
 TEST_EACH(header, firsts)
@@ -109,6 +113,36 @@ TEST_EACH(header, firsts)
         ck_assert_msg(r.errs.n == 1 && strstr(r.errs.e[0].msg, firsts[_i].said), "%s", r.errs.e[0].msg);
 }
 
+/* What the first file has for a header is one in each: nothing of a later file is left out without a word. */
+static const struct { const char *first, *second, *third, *want, *error; } of_globs[] = {
+    { "a,b\n1,2\n", "a,b\n3,4\n", "5,6\n", "1,2\n3,4\n5,6\n", NULL },
+    { "a,b\n1,2\n", " a,b\r\n3,4\n", ",\n", "1,2\n3,4\nnan,nan\n", NULL },
+    { "a,b\n1,2\n", "NA,NA\n3,4\n", "5,6\n", "1,2\n5,6\n",
+      "2.csv' begins with a line without a number, 'NA,NA', line 1, which is not the header of the first file: 'header: yes' leaves "
+      "out the first line of each" },
+    { "1,2\n", "# c\nNA,NA\n3,4\n", "a,b\n5,6\n", "1,2\n",
+      "2.csv' begins with a line without a number, 'NA,NA', line 2, and the first file has no header: 'header: no' says that it "
+      "is a row" },
+    { "x\n", "a,b\n3,4\n", "a,b\n5,6\n", "3,4\n5,6\n",
+      "1.csv' begins with a line without a number, 'x', line 1, which is not the header of the first file" },
+};
+
+TEST_EACH(header_of_many, of_globs)
+{
+    const char *const text[] = { of_globs[_i].first, of_globs[_i].second, of_globs[_i].third };
+    char y[400];
+    for (int i = 0; i < 3; i++)
+        pipe_text(io_dir, (char[]){ (char)('1' + i), '.', 'c', 's', 'v', 0 }, text[i]);
+    pipe_result r = io_go(TEXT(y, "buffers: {x: {dtype: f64, shape: [9, 2]}}\non_error: drop\nstages:\n"
+                               "  - {use: read, path: '?.csv', out: x}\n  - {use: write, path: b.csv_, format: csv}\n"));
+    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
+    holds("b.csv_", of_globs[_i].want);
+    bool said = !of_globs[_i].error;
+    for (int i = 0; i < r.errs.n; i++)
+        said = said || strstr(r.errs.e[i].msg, of_globs[_i].error);
+    ck_assert_msg(said, "%s", io_error(&r));
+}
+
 /* A field without a number is NaN, however it is written. */
 static const struct { const char *text, *options, *want; } fields[] = {
     { "1,\n,2\n,\n", "", "1,nan\nnan,2\nnan,nan\n" },
@@ -119,6 +153,9 @@ static const struct { const char *text, *options, *want; } fields[] = {
     { "1,5\t2\n\"3,5\"\t4\n", ", decimal: comma", "1.5,2\n3.5,4\n" },
     { "1,5 2\n3,5 4\n", ", decimal: comma", "1.5,2\n3.5,4\n" },
     { "t, in s;u\n1,5;2\n", ", decimal: comma", "1.5,2\n" },
+    { "t,u\n\"1,5\",\"2\"\n3,\"4,25\"\n\"-,5\",\n", ", decimal: comma", "1.5,2\n3,4.25\n-0.5,nan\n" },
+    { "1,\"2,5\"\n\"3,5\",4\n", ", decimal: comma", "1,2.5\n3.5,4\n" },
+    { "\"1,5\";2\n\"3,5\";\"4\"\n", ", decimal: comma", "1.5,2\n3.5,4\n" },
     { "\"1,5\",\"2\"\n\"3,5\",4\n", "", NULL },
 };
 
@@ -129,7 +166,7 @@ TEST_EACH(of_others, fields)
     const char *text = TEXT(y, "buffers: {x: {dtype: f32, shape: [9, 2]}}\nstages:\n"
                             "  - {use: read, path: a.csv%s, out: x}\n  - {use: write, path: b.csv}\n", fields[_i].options);
     if (!fields[_i].want) {
-        io_fails(text, 1, "has '1,5' in line 1, column 1, where a number is due");
+        io_fails(text, 1, "has '1,5' in line 1, column 1, where a number is due: 'decimal: comma' reads such numbers");
         return;
     }
     ck_assert_uint_eq(io_runs(text), 1);

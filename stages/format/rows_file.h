@@ -24,6 +24,7 @@ typedef struct gp_rowsfile_how {
     bool alone;                /* of a writer: there is one frame */
     int range;                 /* of a reader of video, as gp_y4m has it */
     int header;                /* of a reader of CSV; */
+    uint64_t header_line;      /* ... where that is `auto`: by head() of the first file its header, or that it has none; 0: not known */
     bool decimal_comma;        /* ... its numbers are 3,5, and no comma separates them */
     int64_t narrow;            /* bytes of a file in which places have 32 bits; 0: 4 GiB */
     const char *const *key; int nkeys; /* of a reader: the names of numbers that the pipeline lists */
@@ -64,6 +65,7 @@ typedef struct gp_rows_head {
     int64_t (*more)(void *user, int64_t at, void *to, size_t n);
     void *user;
     char *note;                /* NULL; else GP_WHY bytes, empty: for what was guessed, in words behind the file's name */
+    uint64_t *header_line;     /* NULL; else 0: for what later files are compared with */
 } gp_rows_head;
 
 struct gp_rowsfile {

@@ -15,7 +15,7 @@
 #include "base/plural.h"
 #include "rows_file.h"
 
-enum { CHUNK = 1 << 18, MARK_ROWS = 1024, LINE_MAX_BYTES = 1 << 26, SHOWN = 40, DIGITS_MAX = 1100 };
+enum { CHUNK = 1 << 18, MARK_ROWS = 1024, LINE_MAX_BYTES = 1 << 26, HEADER_MAX = 1 << 16, SHOWN = 40, DIGITS_MAX = 1100 };
 
 /* ---- lines ------------------------------------------------------------ */
 
@@ -24,7 +24,8 @@ typedef struct place { int64_t at, line; } place;      /* the offset where a lin
 /* Where rows are. */
 typedef struct layout {
     bool json, comma;          /* comma: numbers have a decimal comma */
-    int header;                /* gp_header */
+    int header;                /* gp_header; */
+    uint64_t first_file;       /* as gp_rowsfile_how.header_line */
     char separator;            /* of CSV: , ; tab, or a blank for any number of blanks; 0: not known yet */
     int64_t columns, rows;     /* columns 0: no row was seen yet */
     bool began;                /* a header, or a row, was seen */
@@ -143,29 +144,80 @@ static char point_of(const layout *l)
     return l->comma ? ',' : '.';
 }
 
-/* What stands in quotes separates nothing. */
+/* What stands in quotes separates nothing; a comma beside quotes is in no number. */
 static char separator_of(const layout *l, const char *line, const char *end)
 {
     bool semicolon = false, tab = false, comma = false, begins = true;
     for (const char *q = line; q < end; q++) {
-        q = begins ? skip_quoted(q, end) : q;
-        semicolon |= q < end && *q == ';', tab |= q < end && *q == '\t', comma |= q < end && *q == ',';
+        const char *behind = begins ? skip_quoted(q, end) : q;
+        bool quoted = behind > q || (q + 1 < end && q[1] == '"');
+        q = behind;
+        semicolon |= q < end && *q == ';', tab |= q < end && *q == '\t';
+        comma |= q < end && *q == ',' && (!l->comma || quoted);
         begins = q < end && (isspace((unsigned char)*q) || *q == ';' || *q == ',');
     }
-    return semicolon ? ';' : tab ? '\t' : comma && !l->comma ? ',' : ' ';
+    return semicolon ? ';' : tab ? '\t' : comma ? ',' : ' ';
 }
 
-/* What `header: auto` made of the first line, where that can be doubted. */
-static void note_first(const layout *l, bool header, const char *line, const char *end, int64_t number)
+/* A text of UTF-8 may begin with a mark that says so. */
+static void skip_byte_order_mark(const char **line, const char *end)
 {
-    if (!l->note || *l->note)
-        return;
+    if (end - *line >= 3 && !memcmp(*line, "\xef\xbb\xbf", 3))
+        *line += 3;
+}
+
+/* Where a line ends of which a field in quotes may have line breaks. NULL: not here. */
+static const char *end_of_quoted(const char *line, const char *end)
+{
+    bool begins = true;
+    skip_byte_order_mark(&line, end);
+    for (const char *q = line; q < end; q++) {
+        q = begins ? skip_quoted(q, end) : q;
+        if (q == end || *q == '\n')
+            return q < end ? q : NULL;
+        begins = isspace((unsigned char)*q) || *q == ';' || *q == ',';
+    }
+    return NULL;
+}
+
+/* What `header: auto` made of the first line, where that can be doubted, or why nothing. */
+static bool say_first(char to[GP_WHY], const char *what, const char *line, const char *end, int64_t number, const char *taken)
+{
+    char shown[SHOWN + 4];
     int n = end - line > SHOWN ? SHOWN : (int)(end - line);
-    snprintf(l->note, GP_WHY, header ? "begins with a line without a number, '%.*s%s', line %lld, which is taken for a "
-             "header: 'header: yes' says that it is one, 'header: no' that it is a row"
-             : "begins with a line in which numbers are missing, '%.*s%s', line %lld, which is taken for a row: "
-             "'header: no' says that it is one, 'header: yes' that it is none", n, line, n < end - line ? "..." : "",
-             (long long)number);
+    snprintf(shown, sizeof shown, "%.*s%s", n, line, n < end - line ? "..." : "");
+    for (char *p = shown; *p; p++)
+        *p = isspace((unsigned char)*p) ? ' ' : *p;
+    return gp_why(to, "begins with a line %s, '%s', line %lld, %s", what, shown, (long long)number, taken);
+}
+
+enum { NO_HEADER = 1 };        /* as a gp_rowsfile_how.header_line, which of a header has another bit */
+
+static uint64_t digest(const char *from, const char *to)
+{
+    uint64_t h = 0xcbf29ce484222325;   /* FNV-1a (Fowler, Noll, Vo) */
+    for (; from < to; from++)
+        h = (h ^ (unsigned char)*from) * 0x100000001b3;
+    return h | NO_HEADER << 1;
+}
+
+/* Is a first line of words a header by `header: auto`? Of the first file it is, which is said; of a later one if it is the
+ * same. */
+static bool is_header(layout *l, const char *line, const char *end, int64_t number, char err[GP_WHY])
+{
+    static const char what[] = "without a number";
+    if (!l->first_file && !l->note)
+        return say_first(err, what, line, end, number, "behind the first MiB, which is all that is read before the run: "
+                         "'header: yes' says that it is a header, 'header: no' that it is a row");
+    if (l->first_file)
+        return l->first_file == digest(line, end)
+            || say_first(err, what, line, end, number, l->first_file == NO_HEADER
+                         ? "and the first file has no header: 'header: no' says that it is a row"
+                         : "which is not the header of the first file: 'header: yes' leaves out the first line of each");
+    say_first(l->note, what, line, end, number, "which is taken for a header: 'header: yes' says that it is one, 'header: no' "
+              "that it is a row");
+    l->first_file = digest(line, end);
+    return true;
 }
 
 /* The first line that is neither empty nor a comment, or the one behind a header: says how the file is written. Of CSV
@@ -183,10 +235,13 @@ static bool take_first(layout *l, const char *line, const char *end, int64_t num
         numbers |= is, words |= !is && from < to, gaps |= from == to;
     }
     bool first = !l->json && !l->began, only_words = !l->json && words && !numbers;
-    bool header = first && (l->header == GP_HEADER_YES || (l->header == GP_HEADER_AUTO && only_words));
-    if (first && l->header == GP_HEADER_AUTO && (header || gaps))
-        note_first(l, header, line, end, number);
-    l->began = true, l->columns = header ? 0 : columns;
+    bool doubted = first && l->header == GP_HEADER_AUTO, header = first && l->header == GP_HEADER_YES;
+    if (doubted && only_words && !(header = is_header(l, line, end, number, err)))
+        return false;
+    if (doubted && !header && gaps && l->note && !l->first_file)
+        say_first(l->note, "in which numbers are missing", line, end, number, "which is taken for a row: 'header: no' says "
+                  "that it is one, 'header: yes' that it is none");
+    l->began = true, l->columns = header ? 0 : columns, l->first_file = l->first_file ? l->first_file : NO_HEADER;
     return header || !only_words || gp_why(err, "has no numbers in line %lld", (long long)number);
 }
 
@@ -213,6 +268,7 @@ typedef struct lines {
     size_t n;                  /* that many bytes of either */
     place now;                 /* the next line */
     bool ended;                /* no more bytes come */
+    bool quotes;               /* the next line may be several, with breaks in fields that are in quotes */
 } lines;
 
 /* Brings more of the file, from the next line on. */
@@ -244,16 +300,23 @@ static bool next_line(lines *s, const char **line, const char **end, place *was,
     for (;;) {
         size_t at = (size_t)(s->now.at - s->begins);
         const char *from = s->n ? s->text + at : NULL;
-        const char *stop = at + looked < s->n ? memchr(from + looked, '\n', s->n - at - looked) : NULL;
+        const char *stop = at + looked >= s->n ? NULL : s->quotes ? end_of_quoted(from, s->text + s->n)
+                         : memchr(from + looked, '\n', s->n - at - looked);
+        if (!stop && s->quotes && (s->ended || s->n - at > HEADER_MAX)) {
+            s->quotes = false, looked = 0;     /* it has a quote without an end */
+            continue;
+        }
         if (stop || s->ended) {
             *was = s->now;
             *line = stop || at < s->n ? from : NULL;
             *end = stop ? stop : s->n ? s->text + s->n : NULL;
             s->now.at += *line ? *end - *line + (stop != NULL) : 0;
             s->now.line += *line != NULL;
+            for (const char *p = *line; s->quotes && p && (p = memchr(p, '\n', (size_t)(*end - p))); p++)
+                s->now.line++;
             return true;
         }
-        looked = s->n - at;
+        looked = s->quotes ? 0 : s->n - at;
         if (!bring_more(s, err))
             return false;
     }
@@ -267,27 +330,26 @@ static void go_to(lines *s, place at)
     s->now = at;
 }
 
-/* A text of UTF-8 may begin with a mark that says so. */
-static void skip_byte_order_mark(const char **line, const char *end)
-{
-    if (end - *line >= 3 && !memcmp(*line, "\xef\xbb\xbf", 3))
-        *line += 3;
-}
-
 /* Finds all rows there are, as far as lines are whole. */
 static bool find_rows(layout *l, lines *s, char err[GP_WHY])
 {
     const char *line, *end;
     place at;
-    while (next_line(s, &line, &end, &at, err)) {
+    while (s->quotes = !l->json && l->header != GP_HEADER_NO && !l->began, next_line(s, &line, &end, &at, err)) {
         if (!line)
             return true;
         if (at.line == 1)
             skip_byte_order_mark(&line, end);
-        if (is_blank(l, line, end))
-            continue;
-        if (!l->columns && !take_first(l, line, end, at.line, err))
+        bool several = s->quotes && memchr(line, '\n', (size_t)(end - line)), blank = is_blank(l, line, end);
+        if (!blank && !l->columns && !take_first(l, line, end, at.line, err))
             return false;
+        if (several && (blank || l->columns)) {        /* it is no header, so it is one line */
+            s->quotes = false, go_to(s, at);
+            if (!next_line(s, &line, &end, &at, err))
+                return false;
+        }
+        if (blank)
+            continue;
         if (!l->columns) {
             l->separator = 0;
             continue;
@@ -373,7 +435,7 @@ static const char *what_is_due(const layout *l, const char *from, const char *to
     bool fits;
     if (!real && to_double(from, to, point_of(l), false, &d, &fits))
         return "where a whole number is due";
-    if (!l->json && !l->comma && l->separator != ',' && to_double(from, to, ',', false, &d, &fits))
+    if (!l->json && !l->comma && to_double(from, to, ',', false, &d, &fits))
         return "where a number is due: 'decimal: comma' reads such numbers";
     return l->comma && to_double(from, to, '.', false, &d, &fits) ? "where a number with a decimal comma is due"
                                                                   : "where a number is due";
@@ -444,7 +506,8 @@ static bool take_type(const layout *l, gp_dtype dtype, gp_type *whole, char err[
 static bool look(bool json, const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
                  char err[GP_WHY])
 {
-    layout l = { .json = json, .comma = how->decimal_comma, .header = how->header, .note = h->note };
+    char note[GP_WHY];
+    layout l = { .json = json, .comma = how->decimal_comma, .header = how->header, .note = h->note ? h->note : note };
     bool all = (int64_t)h->n == h->size;
     lines s = { .fd = -1, .text = h->data, .n = h->n, .now = { 0, 1 } };
     while (!all && s.n && s.text[s.n - 1] != '\n')     /* a line that is not all here */
@@ -456,6 +519,8 @@ static bool look(bool json, const gp_rows_head *h, const gp_rowsfile_how *how, g
         ok = ok && take_type(&l, dtype, whole, err);
     if (ok && !all && l.columns)
         whole->dim[0] = -1;
+    if (h->header_line)
+        *h->header_line = l.first_file;
     free(l.mark);
     return ok;
 }
@@ -476,7 +541,8 @@ static gp_rows *open_text(bool json, int fd, const gp_rowsfile_how *how, gp_dtyp
         return NULL;
     }
     pthread_once(&once, make_locale);
-    t->fd = fd, t->layout = (layout){ .json = json, .comma = how->decimal_comma, .header = how->header };
+    t->fd = fd;
+    t->layout = (layout){ .json = json, .comma = how->decimal_comma, .header = how->header, .first_file = how->header_line };
     bool ok = find_rows(&t->layout, &s, err) && take_type(&t->layout, dtype, &t->rows.whole, err);
     free(s.room.data);
     if (ok)

@@ -401,12 +401,14 @@ static int64_t more(void *user, int64_t at, void *to, size_t n)
     return gp_probe_bytes(p->s, p->f, at, to, n);
 }
 
-static bool look_at_head(gp_shape *s, const gp_read_opts *o, const gp_file *f, gp_type *found, char why[GP_WHY])
+static bool look_at_head(gp_shape *s, gp_read_opts *o, const gp_file *f, gp_type *found, char why[GP_WHY])
 {
     char note[GP_WHY] = "";
-    gp_rows_head h = { f->head, f->nhead, f->size, more, &(probed){ s, f }, note };
-    if (!gp_rowsfile_head(&o->rows, o->as, &h, &s->out[0], found, why))
+    gp_rows_head h = { f->head, f->nhead, f->size, more, &(probed){ s, f }, note, &o->rows.header_line };
+    if (!gp_rowsfile_head(&o->rows, o->as, &h, &s->out[0], found, why)) {
+        o->rows.header_line = 0;
         return false;
+    }
     if (*note)
         gp_shape_warn(s, "path", "'%s' %s", f->path, note);
     return true;
@@ -472,7 +474,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     gp_type *t = &s->out[0], found = { 0 };
     gp_cut cut = { 0 };
     gp_cut_how as = gp_read_cut(o);
-    char why[GP_WHY], have[128], want[128];
+    char why[GP_WHY], have[GP_WHY], want[128];
     bool ok = true, broken = false, fortran, big, rows = gp_read_is_rows(o);
     const gp_dtype dtype = t->dtype;   /* as declared */
     size_t data;
@@ -482,6 +484,9 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
         return false;
     if (rows && !look_at_head(s, o, f, &found, why)) {
         ok = false, broken = true;
+        bool of_text = gp_filetype_takes(o->as, "header");     /* the next one says what the header is */
+        for (int i = 1; gp_shape_drops(s) && of_text && i < o->nfiles && !o->rows.header_line; i++)
+            look_at_head(s, o, gp_probe_file(s, o->file[i]), &found, have);
     } else if (o->varies) {
         if (o->as == GP_RAW && !declared(s, o, f->path))
             return false;

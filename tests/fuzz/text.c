@@ -71,7 +71,7 @@ static void as_one(gp_filetype as, gp_rowsfile_how how, gp_dtype dtype, const ch
     char err[GP_WHY] = "", why[GP_WHY] = "", note[GP_WHY] = "";
     int fd = file_of(data, n);
     gp_rows_head whole = { .data = data, .n = n, .size = (int64_t)n, .note = note }, half = whole;
-    half.n /= 2;
+    half.n /= 2, whole.header_line = &how.header_line;
     bool ok = gp_rowsfile_head(&how, as, &whole, &declared, &head, why);
     gp_rows *f = gp_rowsfile_open(&how, as, fd, &declared, err);
     MUST(ok ? f && gp_type_same(&f->whole, &head) : !f && *err && !strcmp(err, why));
