@@ -218,6 +218,7 @@ static const gp_opt options[] = {
       .help = "wav, flac, ogg, aiff: a file with another is an error; 0: any" },
     { GP_ENUM(gp_read_opts, orientation), .def = "apply", .choices = "apply|keep",
       .help = "jpeg, png, tiff: turn pictures upright, as they say, or keep them as they are stored" },
+    { GP_MAX_PIXELS(gp_read_opts) },
     { GP_ENUM(gp_read_opts, colors), .def = "keep", .choices = GP_COLORS,
       .help = GP_COLORS_HELP },
     { GP_ENUM(gp_read_opts, shrink), .def = "1", .choices = "1|2|4|8",

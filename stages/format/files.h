@@ -64,6 +64,11 @@ bool gp_filetype_takes(gp_filetype as, const char *option);
  * has the number, its folder none), but `start` at least. */
 bool gp_next_number(const char *pattern, uint64_t start, uint64_t *next, char err[GP_WHY]);
 
+/* May memory be taken for a picture that a file says it has? max_pixels 0: for any up to 1 TiB. */
+bool gp_has_room(const gp_type *picture, int64_t max_pixels, char err[GP_WHY]);
+#define GP_MAX_PIXELS(T) GP_INT(T, max_pixels), .def = "268435456", .min = 1, .max = 1e15, .unit = "pixels", \
+    .help = "pictures: one that says it has more is an error, before memory is taken for it"
+
 /* Is what a file holds one of the frames that are declared, of which those axes may be shorter? */
 bool gp_file_fits(const gp_type *found, const gp_type *most, unsigned varies, char why[GP_WHY]);
 /* The same of a frame, which is then made as large. */

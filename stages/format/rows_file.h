@@ -20,6 +20,7 @@ typedef struct gp_rowsfile_how {
     bool stack;                /* of a writer: a frame is one of the file's rows */
     bool strict;               /* of a reader: faults are errors that no row suffers from */
     bool keep_orientation;     /* pixels as they are stored, whatever side is said to be up */
+    int64_t max_pixels;        /* of a reader of pictures: more are an error; 0: any */
     int compression;           /* 0 to 9 */
     bool alone;                /* of a writer: there is one frame */
     int range;                 /* of a reader of video, as gp_y4m has it */

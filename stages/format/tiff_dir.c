@@ -245,7 +245,7 @@ static bool take_colors(const gp_tiff_page *p, char err[GP_WHY])
         || gp_why(err, "has %s, and gpipe reads gray and RGB: convert it first", name_of_colors(colors));
 }
 
-static bool take_type(gp_tiff_page *p, int format, char err[GP_WHY])
+static bool take_type(gp_tiff_page *p, int format, int64_t max_pixels, char err[GP_WHY])
 {
     const int bits = p->bits;
     bool few = bits == 1 || bits == 2 || bits == 4, odd = bits == 10 || bits == 12 || bits == 14;
@@ -263,10 +263,7 @@ static bool take_type(gp_tiff_page *p, int format, char err[GP_WHY])
     p->raw = (gp_type){ dtype, p->samples > 1 ? 3 : 2, { p->rows, p->cols, p->samples > 1 ? p->samples : 0 } };
     bool rgb = p->colors == GP_TIFF_PALETTE || p->colors == GP_TIFF_INKS;
     p->type = rgb ? (gp_type){ dtype, 3, { p->rows, p->cols, 3 } } : p->raw;
-    if ((double)p->rows * (double)p->cols * (double)p->samples * (double)gp_dtype_size(dtype) > 0x1p40)
-        return gp_why(err, "says that it has %lld x %lld pixels, which is more than 1 TiB", (long long)p->cols,
-                      (long long)p->rows);
-    return true;
+    return gp_has_room(&p->raw, max_pixels, err);
 }
 
 /* Its strips or tiles, whose size libtiff and the page have to agree on. */
@@ -327,7 +324,7 @@ static bool take_page(gp_tiff_handle *h, gp_tiff_page *p, char err[GP_WHY])
         return gp_why(err, "is a volume of several slices in one page: save it with a page for each");
     if (compression == GP_TIFF_OLD_JPEG)
         return gp_why(err, "is compressed by the JPEG of TIFF 6.0, which was given up: convert it first");
-    if (!take_colors(p, err) || !take_type(p, format, err))
+    if (!take_colors(p, err) || !take_type(p, format, h->max_pixels, err))
         return false;
     if (!l->has_codec(compression))
         return gp_why(err, "is compressed by method %d of TIFF, which this libtiff does not have: convert it first, "

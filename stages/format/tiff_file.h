@@ -20,6 +20,7 @@ typedef struct gp_tiff_handle {
     int fd;                    /* -1: what can be read, `head` says */
     const gp_rows_head *head;
     int64_t size, at;          /* of the file; where libtiff reads next */
+    int64_t max_pixels;        /* of a page; 0: any number */
     void *tiff;
     bool big, swap;            /* BigTIFF; its bytes are in the other order */
     int64_t first;             /* where the first directory is */

@@ -19,6 +19,7 @@ typedef struct tiff {
 
 static bool find(gp_tiff_handle *h, const gp_rowsfile_how *how, gp_tiff_pages *pages, char err[GP_WHY])
 {
+    h->max_pixels = how->max_pixels;
     bool ok = gp_tiff_begin(h, err) && gp_tiff_find_pages(h, how->keep_orientation, pages, err);
     gp_tiff_end(h);
     return ok;

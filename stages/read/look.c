@@ -196,10 +196,10 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const gp_file *first)
     o->as = o->as ? o->as : GP_RAW;
     o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
                                     .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .colors = o->colors, .strict = o->strict,
-                                    .halvings = o->shrink };
+                                    .halvings = o->shrink, .max_pixels = o->max_pixels };
     o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member,
                                  .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .strict = o->strict,
-                                 .range = o->range, .header = o->header, .decimal_comma = o->decimal == GP_COMMA };
+                                 .max_pixels = o->max_pixels, .range = o->range, .header = o->header, .decimal_comma = o->decimal == GP_COMMA };
     o->rows.nkeys = gp_shape_meta_keys(s, &o->rows.key);
     if (o->varies && gp_read_is_video(o))
         return gp_shape_fail(s, o->from, "the frames of a video are of one size, which is that of '%s': declare no bounds "
@@ -240,13 +240,10 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o, bool many)
                                           : NULL;
     if (o->as != GP_RAW && opt)
         return gp_shape_fail(s, opt, "'%s' is only for raw data, not for '%s'", opt, o->path);
-    if (!gp_read_is_pictures(o) && !gp_filetype_takes(o->as, "orientation")
-        && !without(s, o, many, "orientation", "picture"))
-        return false;
-    static const char *const of_pictures[] = { "colors", "shrink" };
-    for (size_t i = 0; !gp_read_is_pictures(o) && i < sizeof of_pictures / sizeof *of_pictures; i++)
-        if (gp_filetype_takes(o->as, "orientation") ? !gp_shape_without(s, of_pictures[i], "a TIFF file")
-            : !without(s, o, many, of_pictures[i], "picture"))
+    static const char *const of_pictures[] = { "orientation", "max_pixels", "colors", "shrink" };
+    bool tiff = gp_filetype_takes(o->as, "orientation");
+    for (size_t i = tiff ? 2 : 0; !gp_read_is_pictures(o) && i < sizeof of_pictures / sizeof *of_pictures; i++)
+        if (tiff ? !gp_shape_without(s, of_pictures[i], "a TIFF file") : !without(s, o, many, of_pictures[i], "picture"))
             return false;
     if (!gp_filetype_takes(o->as, "sample_rate")
         && !without(s, o, many, "sample_rate", "recording"))
@@ -414,15 +411,31 @@ static bool look_at_head(gp_shape *s, gp_read_opts *o, const gp_file *f, gp_type
     return true;
 }
 
+/* The type of a picture of which the first n bytes are there; of its end no more is read than that needs. */
+static bool take_picture(gp_shape *s, const gp_read_opts *o, const char *path, const void *head, size_t n, gp_type *found,
+                         char why[GP_WHY])
+{
+    const gp_file f = { .path = path };
+    if (!gp_picfile_head(&o->pictures, path, head, n, found, why))
+        return false;
+    int64_t size = gp_picfile_has_end(&o->pictures, path, head, n) ? gp_probe_size(s, path) : 0, got;
+    if (size <= (int64_t)n)
+        return true;
+    char end[GP_PICFILE_END];
+    got = gp_probe_bytes(s, &f, size > GP_PICFILE_END ? size - GP_PICFILE_END : 0, end, GP_PICFILE_END);
+    gp_picfile_end(&o->pictures, path, head, n, end, got > 0 ? (size_t)got : 0, found);
+    return true;
+}
+
 /* The head of a picture, of which no more is read than it needs. */
 static bool look_at_picture(gp_shape *s, const gp_read_opts *o, int i, char head[LONG_HEAD], gp_type *found)
 {
     const gp_file f = { .path = o->file[i] };
     char why[GP_WHY];
     int64_t n = gp_probe_bytes(s, &f, 0, head, SHORT_HEAD);
-    bool ok = n > 0 && gp_picfile_head(&o->pictures, f.path, head, (size_t)n, found, why);
+    bool ok = n > 0 && take_picture(s, o, f.path, head, (size_t)n, found, why);
     if (!ok && n == SHORT_HEAD && (n = gp_probe_bytes(s, &f, 0, head, LONG_HEAD)) > 0)
-        ok = gp_picfile_head(&o->pictures, f.path, head, (size_t)n, found, why);
+        ok = take_picture(s, o, f.path, head, (size_t)n, found, why);
     return ok;
 }
 
@@ -478,6 +491,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     bool ok = true, broken = false, fortran, big, rows = gp_read_is_rows(o);
     const gp_dtype dtype = t->dtype;   /* as declared */
     size_t data;
+    o->says_dtype = t->dtype, o->says_shape = t->ndim;
 
     o->same_rows = (o->as == GP_NPY || (rows && !gp_rowsfile_of(o->as)->pages && !gp_read_is_video(o))) && many && !t->ndim;
     if (gp_read_is_pictures(o) && t->ndim && !gp_picfile_fits_colors(s, &o->pictures, t, o->varies))
@@ -491,7 +505,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
         if (o->as == GP_RAW && !declared(s, o, f->path))
             return false;
         if (o->as != GP_RAW && !rows)
-            ok = gp_read_is_pictures(o) ? gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why)
+            ok = gp_read_is_pictures(o) ? take_picture(s, o, f->path, f->head, f->nhead, &found, why)
                                 : gp_npy_parse_any(f->head, f->nhead, &found, &data, &fortran, &big, why);
         ok = ok && (!rows || found.ndim || is_declared(t, why))
           && (!rows || gp_rowsfile_one(&found, gp_rowsfile_of(o->as), t->ndim, why));
@@ -518,7 +532,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
           && gp_cut_infer(t, &found, many, why)
           && gp_cut_npy(&cut, f->head, f->nhead, f->size, t, &as, why);
     } else {
-        ok = gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why)
+        ok = take_picture(s, o, f->path, f->head, f->nhead, &found, why)
           && gp_picfile_can_hold(&o->pictures, f->path, f->head, f->nhead, f->size, &found, why);
         broken = !ok;
         gp_type said = { .dtype = t->dtype ? t->dtype : found.dtype,
