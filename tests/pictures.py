@@ -188,15 +188,15 @@ def write_pages(name, pages, dtype, h, w, c, options=""):
 
 
 def exif_behind(name):
-    """A PNG whose chunk eXIf is its last but one."""
+    """A PNG whose texts are behind its picture, and its chunk eXIf behind them."""
     data = bytes_of(name)
     at, chunks = 8, []
     while at < len(data):
         n = 12 + struct.unpack_from(">I", data, at)[0]
         chunks.append(data[at:at + n])
         at += n
-    exif = [c for c in chunks if c[4:8] == b"eXIf"]
-    return data[:8] + b"".join([c for c in chunks[:-1] if c not in exif] + exif + chunks[-1:])
+    return data[:8] + b"".join(sorted(chunks, key=lambda c: [b"tEXt", b"eXIf", b"IEND"].index(c[4:8])
+                                      if c[4:8] in (b"tEXt", b"eXIf", b"IEND") else -1))
 
 
 def png_turned(h, w):
