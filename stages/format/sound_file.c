@@ -112,7 +112,7 @@ static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dty
         return false;
     gp_sound_skip_tags(&s);
     bool all = (int64_t)s.n == s.size;
-    if (!gp_sound_says_length(s, err))
+    if (!gp_sound_says_length(&s, err))
         return false;
     void *file = gp_sf_open(&s, SF_READ, &info, err);
     if (!file && !all && (s.n < BEGINS || gp_filetype_takes(gp_filetype_begun(s.head, s.n), "sample_rate"))) {
@@ -124,7 +124,7 @@ static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dty
         return false;
     char fault[GP_WHY];
     bool ok = take_info(&info, how, dtype, whole, err) && has_rows(&info, err) && is_whole(&s, &info, how, fault, err);
-    if (ok && (info.rows == INT64_MAX || (!all && (info.format & SF_CONTAINER) == SF_MPEG)))    /* Ogg has it at its end */
+    if (ok && (info.rows == INT64_MAX || (!all && s.unsaid) || (!all && (info.format & SF_CONTAINER) == SF_MPEG)))    /* Ogg has it at its end */
         whole->dim[0] = -1;
     gp_sf.close(file);
     return ok;
@@ -158,7 +158,7 @@ static gp_rows *sound_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, c
     }
     s->from = (gp_sound_bytes){ .fd = fd, .size = st.st_size };
     gp_sound_skip_tags(&s->from);
-    s->file = gp_sound_says_length(s->from, err) ? gp_sf_open(&s->from, SF_READ, &info, err) : NULL;
+    s->file = gp_sound_says_length(&s->from, err) ? gp_sf_open(&s->from, SF_READ, &info, err) : NULL;
     bool ok = s->file && take_info(&info, how, dtype, &s->rows.whole, err)
            && has_rows(&info, err) && is_whole(&s->from, &info, how, s->rows.fault, err);
     if (ok && info.rows == INT64_MAX)

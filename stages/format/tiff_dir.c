@@ -54,16 +54,19 @@ static void on_error(const char *module, const char *fmt, va_list ap)
         library.error_before(module, fmt, ap);
 }
 
-/* Of pixels it warns where some are damaged or not there and it goes on. Of tags that it does not know there is nothing
- * to say, but that the description is lost is an error for those who want it. */
+/* Of pixels it warns where some are damaged or not there and it goes on. Of tags it warns where they are odd, and of all
+ * that it does not know, which are no fault; that the description is lost is an error for those who want it. */
 static void on_warning(const char *module, const char *fmt, va_list ap)
 {
     static const char harmless[] = "JPEG strip size exceeds expected";   /* the last strip is as high as the others */
+    static const char unknown[] = "Unknown field with tag";
     char text[GP_WHY];
     va_list copy;
     va_copy(copy, ap);
     vsnprintf(text, sizeof text, fmt, copy);
     va_end(copy);
+    if (listener && !listener->decodes && !*listener->warned && strncmp(text, unknown, sizeof unknown - 1))
+        snprintf(listener->warned, sizeof listener->warned, "%s", text);
     if (listener && (listener->decodes ? strncmp(fmt, harmless, sizeof harmless - 1) != 0
                                        : strstr(text, "ImageDescription") != NULL))
         on_error(module, fmt, ap);
@@ -110,7 +113,7 @@ static void open_library(void)
 /* Before libtiff is called for this handle; after it. */
 static const tiff_library *listen(gp_tiff_handle *h, bool decodes)
 {
-    *h->said = 0, h->error = 0, h->cut = false, h->decodes = decodes;
+    *h->said = *h->warned = 0, h->error = 0, h->cut = false, h->decodes = decodes;
     listener = h;
     return &library.call;
 }
@@ -440,6 +443,8 @@ bool gp_tiff_find_pages(gp_tiff_handle *h, bool keep_orientation, gp_tiff_pages 
             return gp_tiff_of_page(page, err);
         if (!p.skipped) {
             gp_type t = gp_tiff_shown(&p, keep_orientation);
+            if (*h->warned && !*all->fault)
+                gp_why(all->fault, "has an odd tag in page %lld: libtiff says '%s'", (long long)page, h->warned);
             if (!page)
                 all->first = p, all->first.text = NULL, all->first.palette[0] = NULL, first = t, all->whole = list_of(&t);
             if (!gp_type_same(&t, &first))

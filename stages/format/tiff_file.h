@@ -26,6 +26,7 @@ typedef struct gp_tiff_handle {
     int64_t first;             /* where the first directory is */
     int error;                 /* of the last read that failed */
     char said[GP_WHY];         /* what libtiff said of what it does now: the first error; "": none */
+    char warned[GP_WHY];       /* ... the first warning of a page's tags */
     bool cut, decodes;         /* the link of a directory was cut off; it does pixels */
 } gp_tiff_handle;
 
@@ -71,6 +72,7 @@ gp_type gp_tiff_shown(const gp_tiff_page *p, bool keep_orientation);
 typedef struct gp_tiff_pages {
     gp_type whole;             /* [pages, H, W] or [pages, H, W, C] */
     gp_tiff_page first;        /* without its text */
+    char fault[GP_WHY];        /* what is odd in tags of its pages; or "" */
     int64_t *at;               /* of each its directory; NULL: they lie one behind the other, */
     int64_t data, bytes;       /* from `data` on, each of so many bytes */
 } gp_tiff_pages;

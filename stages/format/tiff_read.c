@@ -22,7 +22,7 @@ static bool find(gp_tiff_handle *h, const gp_rowsfile_how *how, gp_tiff_pages *p
     h->max_pixels = how->max_pixels;
     bool ok = gp_tiff_begin(h, err) && gp_tiff_find_pages(h, how->keep_orientation, pages, err);
     gp_tiff_end(h);
-    return ok;
+    return ok && (!how->strict || !*pages->fault || gp_why(err, "%s", pages->fault));
 }
 
 bool gp_tiff_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY])
@@ -60,6 +60,7 @@ gp_rows *gp_tiff_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char e
     t->fd = fd, t->size = st.st_size, t->keep_orientation = how->keep_orientation;
     if (find(&h, how, &t->pages, err)) {
         t->swap = h.swap, t->rows.whole = t->pages.whole;
+        memcpy(t->rows.fault, t->pages.fault, GP_WHY);
         return &t->rows;
     }
     gp_tiff_close(&t->rows);

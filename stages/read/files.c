@@ -113,14 +113,14 @@ static bool open_file(gp_reader *r, gp_read_worker *w, gp_piece_file *f, int fil
     return false;
 }
 
-/* Says a fault of a file, if it has one, whose frame is made all the same. */
-static void warn(const gp_reader *r, gp_call *c, const gp_frame *f, int file, const char *fault)
+/* Counts a frame that is made of a file with a fault, which the first of its frames says. */
+static void warn(const gp_reader *r, gp_call *c, const gp_frame *f, int file, const char *fault, bool faulty)
 {
-    if (!*fault)
-        return;
-    gp_fail(c->errs, GP_E_WARN, r->o->at, "frame %llu: '%s' %s ('strict: true' refuses it)", (unsigned long long)f->index,
-            path_of(r, file), fault);
-    gp_frame_faulty(c);
+    if (*fault)
+        gp_fail(c->errs, GP_E_WARN, r->o->at, "frame %llu: '%s' %s ('strict: true' refuses it)", (unsigned long long)f->index,
+                path_of(r, file), fault);
+    if (*fault || faulty)
+        gp_frame_faulty(c);
 }
 
 /* Who says what a picture has to be. */
@@ -159,7 +159,7 @@ static bool decode(gp_reader *r, gp_call *c, gp_read_worker *w, const gp_frame *
     if ((r->o->varies && !gp_file_take(v, &r->most, r->o->varies, &found, why))
         || !gp_picfile_decode(as, path_of(r, file), w->room.data, w->room.n, &v->type, v->data, why))
         return false;
-    warn(r, c, f, file, why);
+    warn(r, c, f, file, why, false);
     return gp_picfile_metadata(as, path_of(r, file), w->room.data, w->room.n, &w->said, why);
 }
 
@@ -391,7 +391,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     gp_read_worker *w = &r->worker[c->worker];
     struct place p;
     char why[GP_WHY];
-    bool whole = is_whole(r->o), ok;
+    bool whole = is_whole(r->o), faulty = false, ok;
     w->said = gp_filemeta_none(c), *w->fault = 0;
     gp_status s = whole ? find_file(r, f->index, &p) : find_piece(r, w, f, &p, why);
     if (s == GP_FAILED)
@@ -405,13 +405,14 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     } else {
         f->name = r->stem[p.file];
         ok = p.is_read ? p.ok : read_piece(p.in, w, p.piece, &f->out[0], why);
+        faulty = p.in->rows && *p.in->rows->fault;
         pthread_mutex_lock(&r->lock);
         gp_piece_release(p.in);
         pthread_mutex_unlock(&r->lock);
     }
     if (!ok)
         return fail(r, c, f, &p, why);
-    warn(r, c, f, p.file, w->fault);
+    warn(r, c, f, p.file, w->fault, faulty);
     gp_filemeta_to_frame(c, f, &w->said);
     for (uint64_t good = atomic_load(&r->good); good <= p.pass;)
         if (atomic_compare_exchange_weak(&r->good, &good, p.pass + 1))
