@@ -79,6 +79,15 @@ bool gp_file_take(gp_view *v, const gp_type *most, unsigned varies, const gp_typ
 /* Reads `n` bytes at `at`. Returns how many there were, -1 with errno. */
 int64_t gp_read_at(int fd, void *buf, size_t n, int64_t at);
 
+/* A number of so many bytes, which stand in this order. */
+static inline uint64_t gp_number(const unsigned char *p, int bytes, bool big)
+{
+    uint64_t x = 0;
+    for (int i = 0; i < bytes; i++)
+        x = x << 8 | p[big ? i : bytes - 1 - i];
+    return x;
+}
+
 /* Memory that grows and is kept from frame to frame. */
 typedef struct gp_growbuf {
     unsigned char *data;

@@ -1,6 +1,8 @@
 /* rows_file.c - lists of rows of any format, see rows_file.h. */
 #include <stdatomic.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "rows_file.h"
@@ -55,6 +57,30 @@ char *gp_rowsfile_text(const gp_type *whole, char buf[128])
     t.dim[0] += whole->ndim == 1;
     snprintf(buf, 128, "rows of %.110s", gp_type_text(&t, row));
     return buf;
+}
+
+int64_t gp_rows_bytes(int fd, const gp_rows_head *h, int64_t at, void *to, size_t n)
+{
+    if (fd >= 0)
+        return gp_read_at(fd, to, n, at);
+    if (at + (int64_t)n > (int64_t)h->n && (int64_t)h->n < h->size)
+        return h->more ? h->more(h->user, at, to, n) : 0;
+    n = (int64_t)h->n - at < (int64_t)n ? h->n - (size_t)at : n;
+    memcpy(to, (const char *)h->data + at, n);
+    return (int64_t)n;
+}
+
+void *gp_rows_new(size_t bytes, int fd, int64_t *size, char err[GP_WHY])
+{
+    struct stat st;
+    void *f = calloc(1, bytes);
+    if (f && !fstat(fd, &st)) {
+        *size = st.st_size;
+        return f;
+    }
+    gp_why(err, f ? "cannot be read: %s" : GP_WHY_MEMORY "%.0s", gp_strerror(errno));
+    free(f);
+    return NULL;
 }
 
 static int64_t bytes_at(void *user, int64_t at, void *to, size_t n)

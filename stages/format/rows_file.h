@@ -69,6 +69,13 @@ typedef struct gp_rows_head {
     uint64_t *header_line;     /* NULL; else 0: for what later files are compared with */
 } gp_rows_head;
 
+/* Bytes of a file from `at` on: of the open one, or where fd is negative of what its beginning has or gives. How many
+ * were there, -1 with errno. */
+int64_t gp_rows_bytes(int fd, const gp_rows_head *h, int64_t at, void *to, size_t n);
+
+/* A format's own struct for a file that is open, zeroed, and the size of that; NULL: an error. */
+void *gp_rows_new(size_t bytes, int fd, int64_t *size, char err[GP_WHY]);
+
 struct gp_rowsfile {
     const char *name;                  /* as in messages: "WAV" */
     const char *magic[9], *options[7]; /* each ends with NULL; magic: first bytes, of which '?' is any; options: those

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "base/plural.h"
 #include "sndfile.h"
@@ -146,17 +145,12 @@ static bool finds_rows(const gp_sf_info *info)
 
 static gp_rows *sound_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
 {
-    struct stat st;
+    int64_t size;
     gp_sf_info info = { 0 };
-    if (!gp_sf_load(err))
+    sound *s = gp_sf_load(err) ? gp_rows_new(sizeof *s, fd, &size, err) : NULL;
+    if (!s)
         return NULL;
-    sound *s = calloc(1, sizeof *s);
-    if (!s || fstat(fd, &st)) {
-        gp_why(err, "cannot be read: %s", gp_strerror(errno));
-        free(s);
-        return NULL;
-    }
-    s->from = (gp_sound_bytes){ .fd = fd, .size = st.st_size };
+    s->from = (gp_sound_bytes){ .fd = fd, .size = size };
     gp_sound_skip_tags(&s->from);
     s->file = gp_sound_says_length(&s->from, err) ? gp_sf_open(&s->from, SF_READ, &info, err) : NULL;
     bool ok = s->file && take_info(&info, how, dtype, &s->rows.whole, err)

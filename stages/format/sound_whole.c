@@ -3,14 +3,6 @@
 #include <string.h>
 #include "sndfile.h"
 
-static uint64_t number(const unsigned char *p, int bytes, bool big)
-{
-    uint64_t x = 0;
-    for (int i = 0; i < bytes; i++)
-        x = x << 8 | p[big ? i : bytes - 1 - i];
-    return x;
-}
-
 /* The size of data that nobody knew when the header was written: up to the end of the file. */
 static bool is_open_end(uint64_t size)
 {
@@ -49,17 +41,17 @@ static bool is_whole_ogg(gp_sound_bytes s, char err[GP_WHY])
         for (int i = 0; got >= FIXED && i < p[26]; i++)
             n += 1 + (FIXED + i < got ? p[FIXED + i] : 0);
         bool whole = got >= n && !memcmp(p, "OggS", 4);
-        uint64_t sum = whole ? number(p + 22, 4, false) : 0;
+        uint64_t sum = whole ? gp_number(p + 22, 4, false) : 0;
         if (whole)
             memset(p + 22, 0, 4);
         if (last)
             ok = gp_why(err, "holds several recordings, one behind the other, or goes on behind its end");
         else if (!whole || ogg_checksum(p, (size_t)n) != sum)
             ok = gp_why(err, "is cut off or damaged at byte %lld", (long long)at);
-        else if (number(p + 18, 4, false) != (uint64_t)page || (page && number(p + 14, 4, false) != serial))
+        else if (gp_number(p + 18, 4, false) != (uint64_t)page || (page && gp_number(p + 14, 4, false) != serial))
             ok = gp_why(err, "lacks a page before byte %lld, or holds several streams", (long long)at);
         if (ok)
-            serial = number(p + 14, 4, false), last = p[5] & LAST, at += n;
+            serial = gp_number(p + 14, 4, false), last = p[5] & LAST, at += n;
     }
     free(p);
     return ok && (last || !all || gp_why(err, "is cut off: its last page is not there"));
@@ -71,13 +63,13 @@ static bool is_chunk(const unsigned char *p, int64_t there, bool big)
     for (int i = 0; i < 4; i++)
         if (p[i] < 0x20 || p[i] > 0x7e)
             return false;
-    return there >= 8 && number(p + 4, 4, big) <= (uint64_t)there - 8;
+    return there >= 8 && gp_number(p + 4, 4, big) <= (uint64_t)there - 8;
 }
 
 /* Each block of a FLAC file (RFC 9639) has so many rows at most, as its first bytes say, and 10 bytes at least. */
 static bool can_hold_flac(const unsigned char *p, int64_t size, char err[GP_WHY])
 {
-    uint64_t block = number(p + 10, 2, true), rows = number(p + 18, 8, true) & 0xfffffffff;
+    uint64_t block = gp_number(p + 10, 2, true), rows = gp_number(p + 18, 8, true) & 0xfffffffff;
     return rows <= block * ((uint64_t)size / 10)
         || gp_why(err, "is cut off or damaged: it says that it has %llu rows, for which %lld bytes are too few",
                   (unsigned long long)rows, (long long)size);
@@ -91,7 +83,7 @@ static int64_t tag_bytes(const unsigned char *p, int64_t got)
     if (got >= HEAD && !memcmp(p, "ID3", 3) && !((p[6] | p[7] | p[8] | p[9]) & 0x80))
         return HEAD + ((int64_t)p[6] << 21 | p[7] << 14 | p[8] << 7 | p[9]) + (p[5] & 0x10 ? HEAD : 0);
     if (got >= APE && !memcmp(p, "APETAGEX", 8))
-        return APE + (p[23] & 0x20 ? (int64_t)number(p + 12, 4, false) : 0);
+        return APE + (p[23] & 0x20 ? (int64_t)gp_number(p + 12, 4, false) : 0);
     return got >= 3 && !memcmp(p, "TAG", 3) ? V1 : 0;
 }
 
@@ -118,7 +110,7 @@ bool gp_sound_says_length(gp_sound_bytes *s, char err[GP_WHY])
         return gp_why(err, "does not say how long it is: its first frame has no Xing, Info or VBRI header, as where it "
                       "was streamed; 'ffmpeg -i IN.mp3 OUT.%s", (p[1] >> 1 & 3) == 1 ? "mp3 -c copy' adds it" :
                       "flac' makes a file that does");
-    uint64_t bytes = vbri ? number(p + VBRI + 10, 4, true) : number(x + 12, 4, true), there = (uint64_t)s->size;
+    uint64_t bytes = vbri ? gp_number(p + VBRI + 10, 4, true) : gp_number(x + 12, 4, true), there = (uint64_t)s->size;
     if (bytes > there)
         return gp_why(err, "is cut off: its header says %llu bytes, %llu are there", (unsigned long long)bytes,
                       (unsigned long long)there);
@@ -165,7 +157,7 @@ static uint64_t without_chunks(gp_sound_bytes *s, const data *d)
     int64_t found = n;
     for (int64_t from = (int64_t)(d->there - (uint64_t)n) % 2; found == n && from + 8 < n; from += 2) {
         int64_t at = from;
-        for (uint64_t size; at + 8 < n && is_chunk(p + at, n - at, false) && (size = number(p + at + 4, 4, false)); )
+        for (uint64_t size; at + 8 < n && is_chunk(p + at, n - at, false) && (size = gp_number(p + at + 4, 4, false)); )
             at += 8 + (int64_t)(size + size % 2);
         found = at >= n ? from : n;
     }
@@ -182,9 +174,9 @@ static bool find_data(gp_sound_bytes *s, bool big, data *d)
         int64_t got = gp_sound_get(p, sizeof p, s);
         if (got < 8)
             return false;
-        size = number(p + 4, 4, big);
+        size = gp_number(p + 4, 4, big);
         if (!memcmp(p, "ds64", 4) && got >= 24)
-            ds64 = number(p + 16, 8, false);
+            ds64 = gp_number(p + 16, 8, false);
         if (memcmp(p, big ? "SSND" : "data", 4))
             continue;
         *d = (data){ .at = at, .size = size == UINT32_MAX && ds64 ? ds64 : size, .there = (uint64_t)(s->size - at - 8), .wide = ds64 };

@@ -132,14 +132,7 @@ int64_t gp_tiff_get(const gp_tiff_handle *f, int64_t at, void *to, size_t n)
 {
     if (at < 0 || at >= f->size)
         return 0;
-    if (f->fd >= 0)
-        return gp_read_at(f->fd, to, n, at);
-    const gp_rows_head *h = f->head;
-    if (at + (int64_t)n > (int64_t)h->n && (int64_t)h->n < h->size)
-        return h->more ? h->more(h->user, at, to, n) : 0;
-    n = (int64_t)h->n - at < (int64_t)n ? h->n - (size_t)at : n;
-    memcpy(to, (const char *)h->data + at, n);
-    return (int64_t)n;
+    return gp_rows_bytes(f->fd, f->head, at, to, n);
 }
 
 static ptrdiff_t on_read(void *user, void *to, ptrdiff_t n)
@@ -177,14 +170,6 @@ static int on_close(void *user)
     return 0;
 }
 
-static uint64_t number(bool swap, const unsigned char *p, int n)
-{
-    uint64_t x = 0;
-    for (int i = 0; i < n; i++)
-        x = x << 8 | p[swap ? i : n - 1 - i];
-    return x;
-}
-
 bool gp_tiff_begin(gp_tiff_handle *h, char err[GP_WHY])
 {
     unsigned char b[16];
@@ -192,11 +177,11 @@ bool gp_tiff_begin(gp_tiff_handle *h, char err[GP_WHY])
     if (n < 0)
         return gp_why(err, "cannot be read: %s", gp_strerror(errno));
     h->swap = n >= 2 && b[0] == 'M';
-    int version = n >= 8 && b[0] == b[1] && (b[0] == 'I' || b[0] == 'M') ? (int)number(h->swap, b + 2, 2) : 0;
+    int version = n >= 8 && b[0] == b[1] && (b[0] == 'I' || b[0] == 'M') ? (int)gp_number(b + 2, 2, h->swap) : 0;
     h->big = version == 43;
-    if ((version != 42 && !h->big) || (h->big && (n < 16 || number(h->swap, b + 4, 2) != 8)))
+    if ((version != 42 && !h->big) || (h->big && (n < 16 || gp_number(b + 4, 2, h->swap) != 8)))
         return gp_why(err, n ? "is not a TIFF file" : "is empty");
-    uint64_t first = h->big ? number(h->swap, b + 8, 8) : number(h->swap, b + 4, 4);
+    uint64_t first = h->big ? gp_number(b + 8, 8, h->swap) : gp_number(b + 4, 4, h->swap);
     if (first < 8)
         return gp_why(err, "has no pages: it was never finished");
     if (first >= (uint64_t)h->size)

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include "tiff_file.h"
 #include "turn.h"
 
@@ -48,16 +47,13 @@ void gp_tiff_close(gp_rows *f)
 
 gp_rows *gp_tiff_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
 {
-    struct stat st;
+    int64_t size;
     (void)dtype;
-    tiff *t = calloc(1, sizeof *t);
-    if (!t || fstat(fd, &st)) {
-        gp_why(err, "cannot be read: %s", gp_strerror(errno));
-        free(t);
+    tiff *t = gp_rows_new(sizeof *t, fd, &size, err);
+    if (!t)
         return NULL;
-    }
-    gp_tiff_handle h = { .fd = fd, .size = st.st_size };
-    t->fd = fd, t->size = st.st_size, t->keep_orientation = how->keep_orientation;
+    gp_tiff_handle h = { .fd = fd, .size = size };
+    t->fd = fd, t->size = size, t->keep_orientation = how->keep_orientation;
     if (find(&h, how, &t->pages, err)) {
         t->swap = h.swap, t->rows.whole = t->pages.whole;
         memcpy(t->rows.fault, t->pages.fault, GP_WHY);
