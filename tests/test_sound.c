@@ -371,6 +371,20 @@ TEST(a_flac_of_a_pipe)
              "pipe: 'flac -d IN.flac -c | flac - -o OUT.flac' or 'ffmpeg -i IN.flac OUT.flac' makes a file that does");
 }
 
+/* Of what ends with a pipe nobody could tell damage from its end. */
+static const struct { const char *format, *said; } streams[] = {
+    { "flac", "other formats need a file; or let a program make raw data of it, whose failure is told: 'command: [flac, -dcs, "
+      "--force-raw-format, --endian=little, --sign=signed, FILE]'" },
+    { "mp3", "whose failure is told: 'command: [ffmpeg, -v, error, -xerror, -i, FILE, -f, f32le, '-']'" },
+};
+
+TEST_EACH(a_stream, streams)
+{
+    char y[300];
+    io_fails(TEXT(y, "buffers: {x: {dtype: i16, shape: [100, 2]}}\nstages:\n  - {use: read, path: stdin, format: %s, out: x}\n"
+                  DISCARD, streams[_i].format), 3, streams[_i].said);
+}
+
 /* An MP3 says how much there is, or is refused: libsndfile would guess, and leave out what is behind. */
 TEST(an_mp3_that_is_not_whole)
 {

@@ -85,6 +85,7 @@ struct gp_rowsfile {
     bool pages;                        /* ... and each frame is a row, also where there are many files; so is one that is
                                           written */
     bool by_turns;                     /* most such files are read in order, by one worker at a time */
+    const char *program;               /* NULL; of a stream, which is not read: a command that makes raw data of FILE */
     bool is_video;                     /* each index of axis 0 is a frame, which is never cut or put together */
     /* About how long a core needs for a byte of a frame, where several may read at the same time; 0: hardly any. */
     int decode_ns, encode_ns[10];      /* the latter by compression */

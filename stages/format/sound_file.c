@@ -416,6 +416,8 @@ static const char *ogg_why_not(const gp_type *t, const char *path)
 }
 
 #define SOUND                                                                                              \
+    .program = "ffmpeg, -v, error, -xerror, -i, FILE, -f, f32le, '-'", SOUND_FUNCTIONS
+#define SOUND_FUNCTIONS                                                                                    \
     .head = sound_head, .open = sound_open, .read = sound_read, .leave = sound_leave, .close = sound_close, \
     .create = sound_create, .append = sound_append, .finish = sound_finish
 
@@ -425,7 +427,8 @@ const gp_rowsfile gp_wav = {
 };
 const gp_rowsfile gp_flac = {
     .name = "FLAC", .magic = { "fLaC" }, .options = { "sample_rate" },
-    .why_not = flac_why_not, .by_turns = true, SOUND,
+    .why_not = flac_why_not, .by_turns = true, SOUND_FUNCTIONS,
+    .program = "flac, -dcs, --force-raw-format, --endian=little, --sign=signed, FILE",     /* which fails at damage */
 };
 const gp_rowsfile gp_ogg = {
     .name = "Ogg/Vorbis", .magic = { "OggS" }, .options = { "sample_rate", "quality" },

@@ -288,9 +288,11 @@ static bool look_at_stream(gp_shape *s, const gp_read_opts *o)
                                         "dtype and shape "
                              "under 'buffers:', for 640 x 480 in 4:2:0 {dtype: u8, shape: [480 * 3 / 2, 640]}",
                              o->path);
+    const char *program = gp_read_is_rows(o) && !o->command.n ? gp_rowsfile_of(o->as)->program : NULL;
     if (o->as != GP_RAW && o->as != GP_NPY)
         return gp_shape_fail(s, o->from, "'%s' is a stream, and only raw data ('format: raw'), npy and y4m can be read from one: "
-                             "other formats need a file", o->path);
+                             "other formats need a file%s%s%s", o->path, program ? "; or let a program make raw data of it, whose "
+                             "failure is told: 'command: [" : "", program ? program : "", program ? "]'" : "");
     if (o->as == GP_NPY && o->varies)
         return gp_shape_fail(s, o->from, "the frames of a stream are of one size: declare no bounds ('<=') for '%s'", o->path);
     if (o->as == GP_NPY)
