@@ -150,12 +150,21 @@ def with_programs():
         writer.wait()
 
 
+def with_columns(n, c):
+    """Column-major arrays of archives, a row a frame."""
+    a = np.asfortranarray(np.float32(np.arange(n * c)).reshape(n, c)[:, ::-1])
+    for save in np.savez, np.savez_compressed:
+        save("f.npz", a=a)
+        check(f"{n} x {c} of {save.__name__}, column-major", convert("f.npz", "f.raw", "f32", c) and bytes_of("f.raw") == a.tobytes())
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     for n, c in SIZES:
         with_wave(n, c)
         with_csv(n, c)
         if sf:
+            with_columns(n + 1, c + 1)
             with_soundfile(n, c)
             with_numpy_stream(n, c)
     with_programs()

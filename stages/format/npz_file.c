@@ -179,6 +179,7 @@ typedef struct npz {
     z_stream z;
     bool begun, broken, swap;
     bool columns;              /* it is column-major: */
+    gp_columns *put;           /* ... its rows; or NULL */
     unsigned char *all;        /* ... of one that is compressed, what is unpacked of it: all of it; NULL: not yet */
     int64_t at;                /* within the member: what was unpacked, */
     int64_t taken;             /* of how many packed bytes; */
@@ -225,7 +226,7 @@ static bool take_header(npz *f, char err[GP_WHY])
     if (!gp_npy_parse_any((const char *)f->room, n, &f->rows.whole, &data, &fortran, &f->swap, err))
         return false;
     f->data = (int64_t)data, f->given = data;
-    f->columns = fortran && f->rows.whole.ndim > 1;
+    f->columns = fortran && f->rows.whole.ndim > 1, f->put = f->columns ? gp_columns_new() : NULL;
     int64_t want = (int64_t)gp_bytes(&f->rows.whole), there = f->is.size - f->data;
     return (want == there && (f->is.method != STORED || f->is.packed == f->is.size))
         || gp_why(err, "is damaged: its array has %lld bytes, and %lld are there", (long long)want, (long long)there);
@@ -238,6 +239,7 @@ static void npz_close(gp_rows *rows)
         inflateEnd(&f->z);
     for (int i = 0; i < GP_META_KEYS; i++)
         free(f->each[i]);
+    gp_columns_free(f->put);
     free(f->all);
     free(f);
 }
@@ -311,7 +313,7 @@ static bool read_columns(npz *f, int64_t first, int64_t n, void *to, char err[GP
         }
         f->all = all;
     }
-    return gp_cut_columns(&f->rows.whole, first, n, to, get_columns, f)
+    return gp_columns_read(f->put, &f->rows.whole, first, n, to, get_columns, f)
         || gp_why(err, errno ? "cannot be read: %s" : "became shorter%.0s", gp_strerror(errno));
 }
 

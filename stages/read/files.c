@@ -19,7 +19,8 @@ void gp_piece_release(gp_piece_file *f)
     if (!f || --f->users)
         return;
     gp_rowsfile_close(f->rows);
-    f->rows = NULL;
+    gp_columns_free(f->columns);
+    f->rows = NULL, f->columns = NULL;
     close(f->fd);
 }
 
@@ -106,9 +107,11 @@ static bool open_file(gp_reader *r, gp_read_worker *w, gp_piece_file *f, int fil
     f->fd = open(path_of(r, file), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (f->fd < 0)
         return gp_why(why, "cannot be read: %s", gp_strerror(errno));
-    f->users = 1;
-    if (look_into(r, w, f, v, why))
+    f->users = 1, f->cut.columns.ndim = 0;
+    if (look_into(r, w, f, v, why)) {
+        f->columns = f->cut.columns.ndim ? gp_columns_new() : NULL;
         return true;
+    }
     gp_piece_release(f);
     return false;
 }
@@ -189,7 +192,7 @@ static bool read_columns(gp_piece_file *f, int64_t at, int64_t want, void *to, c
     gp_type index = f->cut.columns;
     index.dim[0] = 1;
     int64_t bytes = (int64_t)gp_bytes(&index);
-    return gp_cut_columns(&f->cut.columns, (at - f->cut.data) / bytes, want / bytes, to, get_bytes, f)
+    return gp_columns_read(f->columns, &f->cut.columns, (at - f->cut.data) / bytes, want / bytes, to, get_bytes, f)
         || gp_why(why, errno ? "cannot be read: %s" : "became shorter%.0s", gp_strerror(errno));
 }
 

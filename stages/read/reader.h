@@ -55,7 +55,8 @@ typedef struct gp_read_opts {
 typedef struct gp_piece_file { /* a file that is cut into pieces */
     int fd, users;             /* users 0: it is not open */
     gp_cut cut;
-    gp_rows *rows;             /* NULL: its rows are plain bytes */
+    gp_rows *rows;             /* NULL: its rows are plain bytes, */
+    gp_columns *columns;       /* ... or those of columns; or NULL */
 } gp_piece_file;
 
 typedef struct gp_read_worker {
