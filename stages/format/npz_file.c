@@ -265,11 +265,9 @@ static npz *open_bytes(const bytes *from, const gp_rowsfile_how *how, bool *miss
     return NULL;
 }
 
-static bool npz_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
-                     char err[GP_WHY])
+static bool npz_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
 {
     bytes from = { .fd = -1, .head = h, .size = h->size };
-    (void)dtype;
     *whole = (gp_type){ 0 };
     if ((int64_t)h->n < h->size && !h->more)   /* the list of members is at the end */
         return true;
@@ -439,11 +437,10 @@ static const char *why_not(const gp_type *type, const char *path)
     return NULL;                       /* it holds all that a .npy does */
 }
 
-static gp_rows *npz_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
+static gp_rows *npz_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
 {
     struct stat st;
     bool missing;
-    (void)dtype;
     if (fstat(fd, &st)) {
         gp_why(err, "cannot be read: %s", gp_strerror(errno));
         return NULL;

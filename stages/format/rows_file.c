@@ -28,7 +28,9 @@ bool gp_rowsfile_head(const gp_rowsfile_how *how, gp_filetype as, const gp_rows_
                       gp_type *whole, char err[GP_WHY])
 {
     const gp_rowsfile *row = gp_rowsfile_of(as);
-    if (!row->head(h, how, frame->dtype, whole, err))
+    gp_rowsfile_how all = *how;
+    all.as = row, all.dtype = frame->dtype;
+    if (!row->head(h, &all, whole, err))
         return false;
     take_columns(whole, frame);
     return can_be_cut(row, h, how, whole, frame, err);
@@ -94,7 +96,9 @@ gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, co
     char head[16];
     int64_t n = gp_read_at(fd, head, sizeof head, 0);
     const gp_rowsfile *row = gp_rowsfile_of(as);
-    gp_rows *f = row->open(fd, how, frame->dtype, err);
+    gp_rowsfile_how all = *how;
+    all.as = row, all.dtype = frame->dtype;
+    gp_rows *f = row->open(fd, &all, err);
     if (!f)
         return NULL;
     f->as = row;

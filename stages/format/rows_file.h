@@ -11,8 +11,12 @@
 /* Of text: is its first line a header? */
 enum { GP_HEADER_AUTO, GP_HEADER_YES, GP_HEADER_NO };
 
+typedef struct gp_rowsfile gp_rowsfile;
+
 /* What options say of such files. */
 typedef struct gp_rowsfile_how {
+    const gp_rowsfile *as;     /* for head() and open(): whose they are, and of which type elements are to be; 0: as it is stored */
+    gp_dtype dtype;
     gp_filetype format;        /* of a reader GP_AUTO: as the file says */
     int64_t sample_rate;       /* Hz; of a reader 0: any */
     int quality;               /* 1 to 100 */
@@ -31,8 +35,6 @@ typedef struct gp_rowsfile_how {
     const char *const *key; int nkeys; /* of a reader: the names of numbers that the pipeline lists */
     const struct gp_y4m *video;        /* of a writer of .y4m: what its header says */
 } gp_rowsfile_how;
-
-typedef struct gp_rowsfile gp_rowsfile;
 
 /* An open file that is read: the first member of a format's own struct, which all workers share. */
 typedef struct gp_rows {
@@ -89,13 +91,13 @@ struct gp_rowsfile {
     bool is_video;                     /* each index of axis 0 is a frame, which is never cut or put together */
     /* About how long a core needs for a byte of a frame, where several may read at the same time; 0: hardly any. */
     int decode_ns, encode_ns[10];      /* the latter by compression */
-    /* The type of the whole file, of elements of type `dtype` (0: as it is stored). dim[0] is -1 where the head does
+    /* The type of the whole file. dim[0] is -1 where the head does
      * not say how many rows there are; all is 0 where it says nothing at all. */
-    bool (*head)(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY]);
+    bool (*head)(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY]);
     /* Can so many of its rows make a frame, by what it says they are? NULL: any number can. */
     bool (*cuts)(const gp_rows_head *h, const gp_rowsfile_how *how, int64_t rows, char err[GP_WHY]);
     /* The same as head() of a file that is open and stays so. NULL: an error. */
-    gp_rows *(*open)(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY]);
+    gp_rows *(*open)(int fd, const gp_rowsfile_how *how, char err[GP_WHY]);
     /* Reads `n` rows, which are there by `whole`. Any thread, each with an `*own` of its own, NULL at first; of a file
      * in order one thread at a time, each row once. */
     bool (*read)(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY]);
@@ -112,7 +114,8 @@ struct gp_rowsfile {
     size_t (*begin)(const gp_rowsfile_how *how, const gp_type *frame, char to[1024]);
     const char *before;
     /* A frame -> what stands for its rows in a file, after what is in `out`: a file is nothing but that. */
-    bool (*encode)(const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY]);
+    bool (*encode)(const gp_rowsfile *as, const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY]);
+    char separator;                    /* of text: what stands between numbers that are written; 0: JSON */
     /* Begins a new, empty file, which is called `path` and stays open until it is finished: for frames of this type.
      * NULL: an error. */
     gp_rows_out *(*create)(int fd, const gp_rowsfile_how *how, const gp_type *frame, const char *path,

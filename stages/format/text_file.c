@@ -61,13 +61,12 @@ static int put_element(char *to, const char *from, gp_dtype t, bool json)
     }
 }
 
-/* separator 0: JSON. */
-static bool encode(char separator, const void *frame, const gp_type *t, gp_growbuf *out, char err[GP_WHY])
+static bool encode(const gp_rowsfile *as, const void *frame, const gp_type *t, gp_growbuf *out, char err[GP_WHY])
 {
     size_t size = gp_dtype_size(t->dtype), count = (size_t)gp_count(t);
     size_t columns = t->ndim > 1 ? (size_t)t->dim[1] : 1;
     const char *from = frame;
-    bool json = !separator;
+    bool json = !as->separator;
     if (!gp_growbuf_need(out, out->n + count * (NUMBER_MAX + 1) + 1))
         return gp_why(err, "cannot be written: " GP_WHY_MEMORY);
     char *to = (char *)out->data + out->n;
@@ -76,7 +75,7 @@ static bool encode(char separator, const void *frame, const gp_type *t, gp_growb
         if (json)
             to += sprintf(to, "%s", k ? ", " : t->ndim > 1 ? "[" : "");
         else if (k)
-            *to++ = separator;
+            *to++ = as->separator;
         to += put_element(to, from, t->dtype, json);
         if (k + 1 == columns)
             to += sprintf(to, "%s\n", json && t->ndim > 1 ? "]" : "");
@@ -95,48 +94,10 @@ static const char *why_not(const gp_type *t, const char *path)
 
 /* ---- the three of them ------------------------------------------------ */
 
-static bool csv_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
-                     char err[GP_WHY])
-{
-    return gp_text_head(false, h, how, dtype, whole, err);
-}
+#define TEXT \
+    .decode_ns = 20, .head = gp_text_head, .open = gp_text_open, .read = gp_text_read, \
+    .leave = gp_text_leave, .close = gp_text_close, .why_not = why_not, .encode = encode
 
-static bool jsonl_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
-                       char err[GP_WHY])
-{
-    return gp_text_head(true, h, how, dtype, whole, err);
-}
-
-static gp_rows *csv_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
-{
-    return gp_text_open(false, fd, how, dtype, err);
-}
-
-static gp_rows *jsonl_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
-{
-    return gp_text_open(true, fd, how, dtype, err);
-}
-
-static bool csv_encode(const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY])
-{
-    return encode(',', frame, type, out, err);
-}
-
-static bool tsv_encode(const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY])
-{
-    return encode('\t', frame, type, out, err);
-}
-
-static bool jsonl_encode(const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY])
-{
-    return encode(0, frame, type, out, err);
-}
-
-#define TEXT .decode_ns = 20, .read = gp_text_read, .leave = gp_text_leave, .close = gp_text_close, .why_not = why_not
-
-const gp_rowsfile gp_csv = { .name = "CSV", .options = { "header", "decimal" }, .head = csv_head, .open = csv_open,
-                             .encode = csv_encode, TEXT };
-const gp_rowsfile gp_tsv = { .name = "TSV", .options = { "header", "decimal" }, .head = csv_head, .open = csv_open,
-                             .encode = tsv_encode, TEXT };
-const gp_rowsfile gp_jsonl = { .name = "JSON lines", .head = jsonl_head,
-                               .open = jsonl_open, .encode = jsonl_encode, TEXT };
+const gp_rowsfile gp_csv = { .name = "CSV", .options = { "header", "decimal" }, .separator = ',', TEXT };
+const gp_rowsfile gp_tsv = { .name = "TSV", .options = { "header", "decimal" }, .separator = '\t', TEXT };
+const gp_rowsfile gp_jsonl = { .name = "JSON lines", TEXT };

@@ -5,9 +5,8 @@
 
 #include "rows_file.h"
 
-bool gp_text_head(bool json, const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
-                  char err[GP_WHY]);
-gp_rows *gp_text_open(bool json, int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY]);
+bool gp_text_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY]);
+gp_rows *gp_text_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY]);
 bool gp_text_read(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY]);
 void gp_text_leave(void *own);
 void gp_text_close(gp_rows *f);

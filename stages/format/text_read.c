@@ -509,11 +509,10 @@ static bool take_type(const layout *l, gp_dtype dtype, gp_type *whole, char err[
     return true;
 }
 
-bool gp_text_head(bool json, const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
-                  char err[GP_WHY])
+bool gp_text_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
 {
     char note[GP_WHY];
-    layout l = { .json = json, .comma = how->decimal_comma, .header = how->header, .note = h->note ? h->note : note };
+    layout l = { .json = !how->as->separator, .comma = how->decimal_comma, .header = how->header, .note = h->note ? h->note : note };
     bool all = (int64_t)h->n == h->size;
     lines s = { .fd = -1, .text = h->data, .n = h->n, .now = { 0, 1 } };
     while (!all && s.n && s.text[s.n - 1] != '\n')     /* a line that is not all here */
@@ -522,7 +521,7 @@ bool gp_text_head(bool json, const gp_rows_head *h, const gp_rowsfile_how *how, 
     if (ok && !all && !l.columns)
         *whole = (gp_type){ .ndim = 0 };       /* its first row lies further behind */
     else
-        ok = ok && take_type(&l, dtype, whole, err);
+        ok = ok && take_type(&l, how->dtype, whole, err);
     if (ok && !all && l.columns)
         whole->dim[0] = -1;
     if (h->header_line)
@@ -538,7 +537,7 @@ void gp_text_close(gp_rows *f)
     free(t);
 }
 
-gp_rows *gp_text_open(bool json, int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
+gp_rows *gp_text_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
 {
     lines s = { .fd = fd, .now = { 0, 1 } };
     text *t = calloc(1, sizeof *t);
@@ -548,8 +547,8 @@ gp_rows *gp_text_open(bool json, int fd, const gp_rowsfile_how *how, gp_dtype dt
     }
     pthread_once(&once, make_locale);
     t->fd = fd;
-    t->layout = (layout){ .json = json, .comma = how->decimal_comma, .header = how->header, .first_file = how->header_line };
-    bool ok = find_rows(&t->layout, &s, err) && take_type(&t->layout, dtype, &t->rows.whole, err);
+    t->layout = (layout){ .json = !how->as->separator, .comma = how->decimal_comma, .header = how->header, .first_file = how->header_line };
+    bool ok = find_rows(&t->layout, &s, err) && take_type(&t->layout, how->dtype, &t->rows.whole, err);
     free(s.room.data);
     if (ok)
         return &t->rows;

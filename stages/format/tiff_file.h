@@ -80,9 +80,9 @@ typedef struct gp_tiff_pages {
 /* Of a file that was begun. `at` is the caller's to free, also after an error. */
 bool gp_tiff_find_pages(gp_tiff_handle *h, bool keep_orientation, gp_tiff_pages *pages, char err[GP_WHY]);
 
-bool gp_tiff_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY]);
+bool gp_tiff_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY]);
 bool gp_tiff_cuts(const gp_rows_head *h, const gp_rowsfile_how *how, int64_t rows, char err[GP_WHY]);  /* tiff_axes.c */
-gp_rows *gp_tiff_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY]);
+gp_rows *gp_tiff_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY]);
 bool gp_tiff_read(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY]);
 bool gp_tiff_metadata(gp_rows *f, int64_t row, gp_filemeta *to, char err[GP_WHY]);
 void gp_tiff_leave(void *own);

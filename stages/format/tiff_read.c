@@ -24,11 +24,10 @@ static bool find(gp_tiff_handle *h, const gp_rowsfile_how *how, gp_tiff_pages *p
     return ok && (!how->strict || !*pages->fault || gp_why(err, "%s", pages->fault));
 }
 
-bool gp_tiff_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY])
+bool gp_tiff_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
 {
     gp_tiff_handle f = { .fd = -1, .head = h, .size = h->size };
     gp_tiff_pages pages = { .at = NULL };
-    (void)dtype;
     *whole = (gp_type){ 0 };
     if ((int64_t)h->n < h->size && !h->more)
         return true;
@@ -45,10 +44,9 @@ void gp_tiff_close(gp_rows *f)
     free(f);
 }
 
-gp_rows *gp_tiff_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
+gp_rows *gp_tiff_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
 {
     int64_t size;
-    (void)dtype;
     tiff *t = gp_rows_new(sizeof *t, fd, &size, err);
     if (!t)
         return NULL;

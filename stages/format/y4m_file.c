@@ -241,10 +241,9 @@ static bool parse_head(const char *head, size_t n, const gp_rowsfile_how *how, g
 static const char before[] = "FRAME\n";
 
 /* How many frames there are, if no line before one has parameters; else it is not known yet. */
-static bool y4m_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY])
+static bool y4m_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
 {
     size_t data;
-    (void)dtype;
     if (!parse_head(h->data, h->n, how, whole, &data, err))
         return false;
     gp_type one = *whole;
@@ -297,13 +296,12 @@ static void y4m_close(gp_rows *rows)
     free(f);
 }
 
-static gp_rows *y4m_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
+static gp_rows *y4m_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
 {
     char head[GP_Y4M_LINE];
     size_t data = 0;
     int64_t size, n = gp_read_at(fd, head, sizeof head, 0);
     y4m *f = gp_rows_new(sizeof *f, fd, &size, err);
-    (void)dtype;
     if (!f)
         return NULL;
     f->fd = fd, f->size = size;

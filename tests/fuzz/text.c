@@ -49,9 +49,9 @@ static void and_back(const gp_rowsfile *as, const gp_rows *f, const void *all)
 {
     gp_growbuf text = { 0 };
     char err[GP_WHY] = "";
-    MUST(!as->why_not(&f->whole, "") && as->encode(all, &f->whole, &text, err));
+    MUST(!as->why_not(&f->whole, "") && as->encode(as, all, &f->whole, &text, err));
     int fd = file_of(text.data, text.n);
-    gp_rows *again = as->open(fd, &(gp_rowsfile_how){ 0 }, f->whole.dtype, err);
+    gp_rows *again = as->open(fd, &(gp_rowsfile_how){ .as = as, .dtype = f->whole.dtype }, err);
     MUST(again && gp_type_same(&again->whole, &f->whole));
     again->as = as, again->serial = 1;
     char *copy = rows_of(again);
@@ -59,7 +59,7 @@ static void and_back(const gp_rowsfile *as, const gp_rows *f, const void *all)
     if (f->whole.dtype != GP_F32 && f->whole.dtype != GP_F64)  /* which have many NaNs */
         MUST(!memcmp(copy, all, gp_bytes(&f->whole)));
     gp_growbuf same = { 0 };
-    MUST(as->encode(copy, &f->whole, &same, err) && same.n == text.n && !memcmp(same.data, text.data, text.n));
+    MUST(as->encode(as, copy, &f->whole, &same, err) && same.n == text.n && !memcmp(same.data, text.data, text.n));
     free(copy), free(same.data), free(text.data);
     as->close(again);
     close(fd);
