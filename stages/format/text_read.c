@@ -299,9 +299,10 @@ static bool next_line(lines *s, const char **line, const char **end, place *was,
     for (;;) {
         size_t at = (size_t)(s->now.at - s->begins);
         const char *from = s->n ? s->text + at : NULL;
-        const char *stop = at + looked >= s->n ? NULL : s->quotes ? end_of_quoted(from, s->text + s->n)
+        size_t header = s->n - at < HEADER_MAX ? s->n - at : HEADER_MAX;
+        const char *stop = at + looked >= s->n ? NULL : s->quotes ? end_of_quoted(from, from + header)
                          : memchr(from + looked, '\n', s->n - at - looked);
-        if (!stop && s->quotes && (s->ended || s->n - at > HEADER_MAX)) {
+        if (!stop && s->quotes && (s->ended || header == HEADER_MAX)) {
             s->quotes = false, looked = 0;     /* it has a quote without an end */
             continue;
         }
