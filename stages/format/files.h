@@ -58,7 +58,7 @@ const char *gp_filetype_word(gp_filetype as);
 bool gp_filetype_takes(gp_filetype as, const char *option);
 
 #define GP_STRICT_HELP "faults of a file that its pixels or rows do not suffer from, and a cut that costs few rows of a JPEG, are " \
-                       "errors; else warnings, and the account has the frame as faulty"
+                       "errors; else a warning, and the account has the file's frames as faulty"
 
 /* One more than the highest number that a file has whose path `pattern` makes (its last part
  * has the number, its folder none), but `start` at least. */
