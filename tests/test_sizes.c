@@ -85,7 +85,7 @@ TEST_EACH(odd_ones, odd)
     is_all("out/c.raw", 360, 2);
 }
 
-/* Of what says that it has more pixels no memory is taken; pages of TIFF are pictures, too. */
+/* No memory is taken for what says that it has more pixels; pages of TIFF are pictures, too. */
 static const struct { const char *path, *says; } many[] = {
     { "c.ppm", "c.ppm' says that it has 4 x 30 pixels, and 'max_pixels' is 119: a larger number reads it" },
     { "'[bc].ppm'", "c.ppm' says that it has 4 x 30 pixels, and 'max_pixels' is 119" },

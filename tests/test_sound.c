@@ -371,7 +371,7 @@ TEST(a_flac_of_a_pipe)
              "pipe: 'flac -d IN.flac -c | flac - -o OUT.flac' or 'ffmpeg -i IN.flac OUT.flac' makes a file that does");
 }
 
-/* Of what ends with a pipe nobody could tell damage from its end. */
+/* Nobody could tell damage of what ends with a pipe from its end. */
 static const struct { const char *format, *said; } streams[] = {
     { "flac", "other formats need a file; or let a program make raw data of it, whose failure is told: 'command: [flac, -dcs, "
       "--force-raw-format, --endian=little, --sign=signed, FILE]'" },

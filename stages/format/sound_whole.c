@@ -9,7 +9,7 @@ static bool is_open_end(uint64_t size)
     return size >= 0xffffff00 || (size >= 0x7ffff000 && size <= 0x80000000);
 }
 
-/* Of a page of Ogg, whose own checksum is 0: polynomial 0x04c11db7, from 0, the highest bit first (RFC 3533, 6). */
+/* The checksum of a page of Ogg, whose own is 0: polynomial 0x04c11db7, from 0, the highest bit first (RFC 3533, 6). */
 static uint32_t ogg_checksum(const unsigned char *p, size_t n)
 {
     uint32_t part[16], crc = 0;
@@ -94,7 +94,7 @@ static bool is_mpeg(const unsigned char *p, int64_t got)
 
 /* The first frame of an MP3 says how many there are and how many bytes they have, behind what would be the side
  * information (Xing's header, also called Info), or at 36 (VBRI). Without it the library guesses, and leaves out what is
- * behind its guess. Of tags behind the bytes that are said it complains to standard error. */
+ * behind its guess. It complains to standard error about tags behind the bytes that are said. */
 bool gp_sound_says_length(gp_sound_bytes *s, char err[GP_WHY])
 {
     enum { HEAD = 64, VBRI = 36, BOTH = 3 };
@@ -145,8 +145,8 @@ void gp_sound_skip_tags(gp_sound_bytes *s)
 /* The chunk of a WAV or AIFF that has its data. `there`: the bytes behind its head. */
 typedef struct data { int64_t at; uint64_t size, there; bool wide, unsaid; } data;
 
-/* Of data whose size is not said: how many of those bytes lie before the chunks that end with the file, if there are any in
- * its last 64 KiB. */
+/* How many bytes of data whose size is not said lie before the chunks that end with the file, if there are any in its last
+ * 64 KiB. */
 static uint64_t without_chunks(gp_sound_bytes *s, const data *d)
 {
     enum { TAIL = 1 << 16 };
@@ -202,7 +202,7 @@ void gp_sound_find_unsaid(gp_sound_bytes *s)
     s->at = 0;
 }
 
-/* Of files of chunks (WAV, AIFF) the header says how much there is. */
+/* The header of a file of chunks (WAV, AIFF) says how much there is. */
 bool gp_sound_is_whole(gp_sound_bytes s, bool lists, char fault[GP_WHY], char err[GP_WHY])
 {
     unsigned char p[26];
