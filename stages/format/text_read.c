@@ -219,7 +219,7 @@ static bool is_header(layout *l, const char *line, const char *end, int64_t numb
     return true;
 }
 
-/* The first line that is neither empty nor a comment, or the one behind a header: says how the file is written. Of CSV
+/* The first line that is neither empty nor a comment, or the one behind a header: says how the file is written. In CSV
  * it may be a header, as `header` says, or else if there is something in it and nothing is a number; then columns stay
  * 0. */
 static bool take_first(layout *l, const char *line, const char *end, int64_t number, char err[GP_WHY])
