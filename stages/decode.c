@@ -182,7 +182,8 @@ static bool shape(gp_shape *s)
                              gp_dtype_name(t->dtype));
     o->at = gp_shape_loc(s, "decoder");
     o->varies = s->out_varies[0];
-    o->how = (gp_picfile_how){ .keep_orientation = o->orientation == GP_AS_STORED, .colors = o->colors, .strict = o->strict };
+    o->how = (gp_picfile_how){ .keep_orientation = o->orientation == GP_AS_STORED, .colors = o->colors, .strict = o->strict,
+                                .max_pixels = o->max_pixels };
     return gp_picfile_fits_colors(s, &o->how, t, o->varies) && choose(s, o);
 }
 
@@ -201,6 +202,7 @@ static const gp_opt options[] = {
     { GP_ENUM(gp_decode_opts, colors), .def = "keep", .choices = GP_COLORS,
       .help = GP_COLORS_HELP ". A GPU does not make gray of colors" },
     { GP_BOOL(gp_decode_opts, strict), .help = GP_STRICT_HELP },
+    { GP_MAX_PIXELS(gp_decode_opts) },
     { 0 }
 };
 

@@ -205,9 +205,9 @@ static const gp_opt options[] = {
       .help = "frames a second; 0: as fast as they can be read" },
     { GP_ENUM(gp_read_opts, header), .def = "auto", .choices = "auto|yes|no",
       .help = "csv, tsv: is the first row a header, which is left out? auto: if something stands in it and nothing is "
-              "a number; it says so" },
+              "a number, or it is that of the first file; it says so" },
     { GP_ENUM(gp_read_opts, decimal), .def = "point", .choices = "point|comma",
-      .help = "csv, tsv: numbers are 3.5, or 3,5 with semicolons, tabs or blanks between them" },
+      .help = "csv, tsv: numbers are 3.5, or 3,5 with semicolons, tabs or blanks between them, or in quotes" },
     { GP_ENUM(gp_read_opts, range), .def = "auto", .choices = "auto|limited|full",
       .help = "y4m: of which range its values are: a file that says another is an error; auto: limited, and of mono "
               "any" },
@@ -218,6 +218,7 @@ static const gp_opt options[] = {
       .help = "wav, flac, ogg, aiff: a file with another is an error; 0: any" },
     { GP_ENUM(gp_read_opts, orientation), .def = "apply", .choices = "apply|keep",
       .help = "jpeg, png, tiff: turn pictures upright, as they say, or keep them as they are stored" },
+    { GP_MAX_PIXELS(gp_read_opts) },
     { GP_ENUM(gp_read_opts, colors), .def = "keep", .choices = GP_COLORS,
       .help = GP_COLORS_HELP },
     { GP_ENUM(gp_read_opts, shrink), .def = "1", .choices = "1|2|4|8",

@@ -187,6 +187,18 @@ def write_pages(name, pages, dtype, h, w, c, options=""):
     return write(name, b"".join(pages), dtype, h, w, c, options)
 
 
+def exif_behind(name):
+    """A PNG whose texts are behind its picture, and its chunk eXIf behind them."""
+    data = bytes_of(name)
+    at, chunks = 8, []
+    while at < len(data):
+        n = 12 + struct.unpack_from(">I", data, at)[0]
+        chunks.append(data[at:at + n])
+        at += n
+    return data[:8] + b"".join(sorted(chunks, key=lambda c: [b"tEXt", b"eXIf", b"IEND"].index(c[4:8])
+                                      if c[4:8] in (b"tEXt", b"eXIf", b"IEND") else -1))
+
+
 def png_turned(h, w):
     """Which side is up, by the chunk eXIf: as Pillow turns it."""
     for mode, c in ("L", 1), ("RGB", 3), ("RGBA", 4), ("1", 1):
@@ -199,6 +211,16 @@ def png_turned(h, w):
             shown = ImageOps.exif_transpose(Image.open("e.png")).convert(stored.mode)
             check(f"{h} x {w} {mode} PNG upright, {k}", read("e.png", "u8", shown.height, shown.width, c) == shown.tobytes())
             check(f"{h} x {w} {mode} PNG as stored, {k}", read("e.png", "u8", h, w, c, ", orientation: keep") == stored.tobytes())
+            for text in 0, 5000, 2 << 20:          # where eXIf is behind the picture, and far from the first bytes
+                info = PngInfo()
+                info.add_text("a", bytes(rng.randrange(32, 127) for _ in range(text and 100)).decode() * (text // 100))
+                im.save("f.png", exif=exif, pnginfo=info)
+                late = exif_behind("f.png")
+                with open("f.png", "wb") as f:
+                    f.write(late)
+                check(f"{h} x {w} {mode} PNG upright, {k}, eXIf behind it and {text} bytes",
+                      read("f.png", "u8", shown.height, shown.width, c) == shown.tobytes()
+                      and read("'[f].png'", "u8", shown.height, shown.width, c) == shown.tobytes())
 
 
 def tiff(h, w):

@@ -2,7 +2,7 @@
 """recordings.py GPIPE - what Python's wave, csv and json write is read by gpipe, and what gpipe writes by them; with
 soundfile and NumPy, where they are installed, FLAC, AIFF, Ogg/Vorbis, floats, np.savetxt and arrays by pipes, too. Prints a total; exit
 1 after a failure."""
-import csv, io, json, math, os, random, struct, subprocess, sys, tempfile, wave
+import csv, io, json, math, os, random, shutil, struct, subprocess, sys, tempfile, wave
 from kit import bytes_of, check, gpipe, runs, total
 
 try:
@@ -131,14 +131,43 @@ def with_numpy_stream(n, c):
                                                           for g, w in zip(got, [first, *stack])))
 
 
+def with_programs():
+    """A FLAC of a FIFO, by the programs that gpipe names."""
+    at = os.path.dirname(os.path.abspath(__file__)) + "/data/sound/five"
+    with open("p.npy", "wb") as f:
+        f.write(bytes_of(at + ".npy"))
+    os.mkfifo("fifo.flac")
+    for command, dtype, scale in ("ffmpeg, -v, error, -xerror, -i, fifo.flac, -f, f32le, '-'", "f32", 32768), \
+                                 ("flac, -dcs, --force-raw-format, --endian=little, --sign=signed, fifo.flac", "i16", 1):
+        if not shutil.which(command.split(",")[0]):
+            continue
+        writer = subprocess.Popen(["cp", at + ".flac", "fifo.flac"])
+        check(f"FLAC of a FIFO by {command.split(',')[0]}", runs(
+            f"buffers: {{x: {{dtype: {dtype}, shape: [100, 5]}}, w: {{dtype: i16, shape: [100, 5]}}}}\nstages:\n"
+            f"  - {{use: read, command: [{command}], out: x}}\n  - {{use: scale, a: {scale}, in: x}}\n"
+            "  - {use: cast, dtype: i16, out: got}\n  - {name: want, use: read, path: p.npy, out: w}\n"
+            "  - {use: compare, in: [got, w]}\n"))
+        writer.wait()
+
+
+def with_columns(n, c):
+    """Column-major arrays of archives, a row a frame."""
+    a = np.asfortranarray(np.float32(np.arange(n * c)).reshape(n, c)[:, ::-1])
+    for save in np.savez, np.savez_compressed:
+        save("f.npz", a=a)
+        check(f"{n} x {c} of {save.__name__}, column-major", convert("f.npz", "f.raw", "f32", c) and bytes_of("f.raw") == a.tobytes())
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     for n, c in SIZES:
         with_wave(n, c)
         with_csv(n, c)
         if sf:
+            with_columns(n + 1, c + 1)
             with_soundfile(n, c)
             with_numpy_stream(n, c)
+    with_programs()
     if sf:
         with_numpy_pipes()
 total("recordings", "" if sf else ", without soundfile")

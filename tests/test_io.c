@@ -452,4 +452,42 @@ TEST(cancelled)
     }
 }
 
+/* Bytes that this process has read. */
+static unsigned long long bytes_read(void)
+{
+    unsigned long long n = 0;
+    FILE *f = fopen("/proc/self/io", "r");
+    ck_assert(f && fscanf(f, "rchar: %llu", &n) == 1);
+    fclose(f);
+    return n;
+}
+
+/* Each byte of a column-major array is read about once, however many frames it has: many rows, many columns. */
+static const struct { int rows, columns; } tall_and_wide[] = { { 60000, 100 }, { 3000, 3000 } };
+
+TEST_LOOP(of_columns, 0, 4)
+{
+    const int rows = tall_and_wide[_i / 2].rows, columns = tall_and_wide[_i / 2].columns;
+    size_t n = (size_t)rows * (size_t)columns, made;
+    char y[300], *file = malloc(128 + 2 * n), path[PATH_MAX];
+    int k = snprintf(file, 128, "\x93NUMPY\1%cv%c{'descr': '<u2', 'fortran_order': True, 'shape': (%d, %d), }", 0, 0, rows, columns);
+    memset(file + k, ' ', 128 - (size_t)k), file[127] = '\n';
+    uint16_t *x = (uint16_t *)(void *)(file + 128), *made_of;
+    for (size_t i = 0; i < n; i++)
+        x[i] = (uint16_t)(i % (size_t)rows * 7 + i / (size_t)rows * 31);
+    pipe_file(io_dir, "a.npy", file, 128 + 2 * n);
+    free(file);
+    unsigned long long before = bytes_read();
+    ck_assert_uint_eq(io_runs(TEXT(y, "stages:\n  - {use: read, path: a.npy, workers: %d}\n  - {use: write, path: a.raw}\n",
+                                   _i % 2 ? 3 : 1)), (uint64_t)rows);
+    unsigned long long all = bytes_read() - before;
+    ck_assert_msg(all < 2 * 2 * n + (1 << 24), "%llu bytes of %zu were read", all, 2 * n);
+    made_of = (uint16_t *)(void *)pipe_read(io_dir, "a.raw", &made);
+    ck_assert_uint_eq(made, 2 * n);
+    for (size_t i = 0; i < n; i++)
+        ck_assert_uint_eq(made_of[i], (uint16_t)(i / (size_t)columns * 7 + i % (size_t)columns * 31));
+    free(made_of);
+    unlink(io_path("a.raw", path));
+}
+
 TEST_SUITE(io, io_set_up, io_tear_down, 0)

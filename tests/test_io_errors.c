@@ -130,7 +130,7 @@ static const struct { const char *yaml, *text; int code; } broken[] = {
     { IN("'type*.npy'") "  - {use: discard}\n",
       "type2.npy' holds f32, not u8", 1 },
     { AS("dtype: u8", "read, path: 'pic*.png'") "  - {use: discard}\n",
-      "pic2.png' holds u16 [5, 7], the first file u8 [5, 7]", 1 },
+      "pic2.png' holds u16, and 'buffers' declares u8: pictures of 8 and of 16 bits", 1 },
     { IN("'pic*.png'") "  - {use: discard}\n", "pic2.png' holds u16, and '", 3 },
     { "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
       "  - {use: read, path: 'none*.raw', loop: true, frames: 3, out: x}\n  - {use: discard}\n",

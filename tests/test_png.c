@@ -126,7 +126,6 @@ static const struct { const char *what, *said; } odd[] = {
     { "no end", "~is cut off behind its picture, which is whole" },
     { "cut off", "~is cut off behind its picture, which is whole" },
     { "checksum of eXIf", "is a broken PNG file: the checksum of the chunk eXIf at byte 57 is wrong" },
-    { "eXIf late", "is a broken PNG file: its chunk eXIf says only behind the picture that it is turned" },
     { "bits", "is a PNG file with a broken header" }, { "color type", "is a PNG file with a broken header" },
     { "interlace", "is a PNG file with a broken header" }, { "method", "is a PNG file with a broken header" },
     { "no picture", "has no picture in its first " },
@@ -194,8 +193,6 @@ TEST_EACH(by_hand, odd)
         chunk("tEXt", "a\0b", 3), chunk("IDAT", z, 5);
     if (IS("tRNS late"))
         chunk("tRNS", "\x80", 1);
-    if (IS("eXIf late"))
-        chunk("eXIf", exif, sizeof exif - 1);
     if (!IS("no end"))
         chunk("IEND", "", 0);
     nfile -= IS("cut off") ? 2 : 0;
@@ -261,7 +258,7 @@ TEST_LOOP(claims, 0, 2)
     chunk("IDAT", z, sizeof z);
     chunk("IEND", "", 0);
     pipe_file(io_dir, "a.png", file, nfile);
-    io_fails("stages:\n  - {use: read, path: a.png}\n  - {use: discard}\n", _i ? 1 : 3, _i ? "is a broken PNG file: its data"
+    io_fails("stages:\n  - {use: read, path: a.png, max_pixels: 1e10}\n  - {use: discard}\n", _i ? 1 : 3, _i ? "is a broken PNG file: its data"
              : "it says that it has 65536 x 65536 pixels, for which 65 bytes are too few");
 }
 

@@ -96,7 +96,7 @@ static const struct { const char *name, *text, *said; } broken[] = {
     { "a.pgm", "P5 7 5 65536 ", "is a PNM file with a broken header" },
     { "a.pgm", "P5 2147483648 1 255 ", "is a PNM file with a broken header" },
     { "a.pgm", "P5 99999999999999999999999999999999999999999999 1 255 ", "is a PNM file with a broken header" },
-    { "a.pgm", "P5 2147483647 2147483647 65535 ", "pixels, which is more than 1 TiB" },
+    { "a.pgm", "P5 2147483647 2147483647 65535 ", "pixels, and 'max_pixels' is 268435456" },
     { "a.pgm", "P8 1 1 255 7", "is not a PNM file" },
     { "a.pgm", "P2 1 1 65536 7", "is a PNM file with a broken header" },
     { "a.pbm", "P4 1 ", "is cut off within its header" },

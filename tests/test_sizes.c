@@ -46,7 +46,7 @@ TEST_LOOP(bounds, 0, 2)
     is_all("out/b.raw", 180, 1), is_all("out/c.raw", 360, 2), is_all("out/d.raw", 12, 3);
     io_fails(TEXT(y, READ "  - {use: group, frames: 2}\n  - {use: discard}\n", ""), 3, "those of 'read' may differ");
     io_fails(TEXT(y, "buffers: {p: {dtype: u8, shape: [3, 20, 3]}}\n" READ "  - {use: discard}\n", ", out: p"), 1,
-             "c.ppm' holds u8 [30, 4, 3], the first file u8 [3, 20, 3]");
+             "c.ppm' holds u8 [30, 4, 3], and 'buffers' declares u8 [3, 20, 3]");
 }
 
 /* One side is the same in all: it is no bound. One size: there are none. */
@@ -65,7 +65,9 @@ TEST(same)
 static const struct { const char *name, *text, *says; } odd[] = {
     { "e.pgm", "P5\n40 40\n255\n", "e.pgm' holds u8 [40, 40], the first files u8 [<=30, <=20, 3]: 'colors: rgb' makes RGB of gray "
       "pictures and of those with alpha, 'colors: gray' luma of all" },
-    { "e.ppm", "P6\n20000 20000\n255\n1", "e.ppm' holds u8 [20000, 20000, 3], which does not fit in u8 [<=30, <=20, 3], the "
+    { "e.ppm", "P6\n20000 20000\n255\n1", "e.ppm' says that it has 20000 x 20000 pixels, and 'max_pixels' is 268435456: a larger "
+      "number reads it" },
+    { "e.ppm", "P6\n10000 10000\n255\n1", "e.ppm' holds u8 [10000, 10000, 3], which does not fit in u8 [<=30, <=20, 3], the "
       "largest of the first 4 files" },
     { "e.ppm", "P6\n2000000000 2000000000\n255\n1", "e.ppm' says that it has 2000000000 x 2000000000 pixels" },
     { "e.ppm", "no picture", "e.ppm' is not a PNM file" },
@@ -81,6 +83,23 @@ TEST_EACH(odd_ones, odd)
     one_fails(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", ", on_error: drop"), 4);
     ck_assert_int_eq(io_files("out"), 3);
     is_all("out/c.raw", 360, 2);
+}
+
+/* No memory is taken for what says that it has more pixels; pages of TIFF are pictures, too. */
+static const struct { const char *path, *says; } many[] = {
+    { "c.ppm", "c.ppm' says that it has 4 x 30 pixels, and 'max_pixels' is 119: a larger number reads it" },
+    { "'[bc].ppm'", "c.ppm' says that it has 4 x 30 pixels, and 'max_pixels' is 119" },
+    { "a.tif", "a.tif' (page 0) says that it has 4 x 30 pixels, and 'max_pixels' is 119" },
+};
+
+TEST_EACH(max_pixels, many)
+{
+    char y[400];
+    wide_high_small();
+    io_runs("stages:\n  - {use: read, path: c.ppm}\n  - {use: write, path: a.tif}\n");
+    io_fails(TEXT(y, "stages:\n  - {use: read, path: %s, max_pixels: 119}\n  - {use: discard}\n", many[_i].path), _i == 1 ? 1 : 3,
+             many[_i].says);
+    io_runs(TEXT(y, "stages:\n  - {use: read, path: %s, max_pixels: 120}\n  - {use: discard}\n", many[_i].path));
 }
 
 /* Which of two types is meant is not for the order of names to say. */

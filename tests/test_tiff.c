@@ -325,7 +325,34 @@ TEST_EACH(refuses, refused)
     m.n += 3000;
     save("a.tif");
     /* Of pixels that are not there it is the frame that fails. */
-    io_fails(STACK(""), strstr(refused[_i].said, "too few bytes") ? 1 : 3, refused[_i].said);
+    io_fails(STACK(", max_pixels: 1e15"), strstr(refused[_i].said, "too few bytes") ? 1 : 3, refused[_i].said);
+}
+
+/* A page whose tags are odd has its pixels all the same: it counts as faulty. Tags that nobody knows are none of that. */
+static const struct { tag tags[2]; const char *said; } odd[] = {
+    { { { 285, ASCII, 1, { 0 } } }, NULL },
+    { { { 65000, SHORT, 1, { 7 } } }, NULL },
+    { { { 18246, SHORT, 1, { 7 } } }, NULL },                       /* Rating, of Windows */
+    { { { 297, SHORT, 1, { 7 } } }, "has an odd tag in page 1: libtiff says 'incorrect count for field \"PageNumber\", expected 2" },
+    { { { 305, ASCII, 2, { 'a', 'b' } } }, "in page 1: libtiff says 'ASCII value for tag \"Software\" does not end in null byte" },
+    { { { 255, SHORT, 1, { 1 } } }, "in page 1: libtiff says 'Invalid TIFF directory; tags are not sorted in ascending order" },
+};
+
+TEST_EACH(odd_tags, odd)
+{
+    begin(false, false);
+    page(0, NULL, 0), page(6, odd[_i].tags, 1), page(12, NULL, 0);
+    save("a.tif");
+    pipe_result r = io_go(STACK(""));
+    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
+    ck_assert_uint_eq(r.account[0].faulty, odd[_i].said ? 3 : 0);
+    ck_assert_msg(odd[_i].said ? r.errs.n == 1 && strstr(r.errs.e[0].msg, odd[_i].said) : !r.errs.n, "%s", io_error(&r));
+    for (int i = 0; i < 18; i++)
+        ck_assert_int_eq(holds("a.npy", 18)[i], i);
+    if (odd[_i].said)
+        io_fails(STACK(", strict: true"), 3, odd[_i].said);
+    else
+        io_runs(STACK(", strict: true"));
 }
 
 /* What is no TIFF, and chains of directories that lead nowhere. */

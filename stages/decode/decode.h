@@ -11,6 +11,7 @@ enum { GP_DECODE_AT_ONCE = 32 };       /* frames that a worker hands to the GPU 
 typedef struct gp_decode_opts {
     int decoder, orientation, colors;
     bool strict;
+    int64_t max_pixels;
     /* found by shape() */
     gp_loc at;                 /* of `decoder` */
     int by;                    /* CPU, CUDA or HARDWARE */

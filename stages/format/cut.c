@@ -1,4 +1,6 @@
 /* cut.c - how a .npy or raw file is cut into frames, see cut.h. */
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include "cut.h"
 #include "base/npy.h"
@@ -116,12 +118,13 @@ bool gp_cut_frame(const gp_cut *c, int64_t i, int64_t *at, int64_t *rows)
 bool gp_cut_columns(const gp_type *array, int64_t first, int64_t n, void *to,
                     bool (*get)(void *user, int64_t at, void *to, size_t n), void *user)
 {
-    enum { CHUNK = 1 << 16 };
+    enum { CHUNK = 1 << 16, READ = 4096 };             /* READ: bytes that take as long as a call more */
     unsigned char chunk[CHUNK];
     const int64_t size = (int64_t)gp_dtype_size(array->dtype), height = array->dim[0], most = CHUNK / size;
     const int64_t columns = height ? gp_count(array) / height : 0;
     for (int64_t column = 0, all; column < columns; column += all) {
-        all = n <= most && height <= most ? (most - n) / height + 1 : 1;       /* that are read at once */
+        bool near = n <= most && (height - n) * size <= READ;
+        all = near && height <= most ? (most - n) / height + 1 : 1;    /* that are read at once */
         all = all < columns - column ? all : columns - column;
         for (int64_t done = 0, k; done < n; done += k) {
             k = n - done < most ? n - done : most;
@@ -137,6 +140,52 @@ bool gp_cut_columns(const gp_type *array, int64_t first, int64_t n, void *to,
         }
     }
     return true;
+}
+
+struct gp_columns {
+    pthread_mutex_t lock;
+    int64_t first, n;          /* the rows that are there */
+    char *rows;                /* NULL: no room was needed yet */
+};
+
+gp_columns *gp_columns_new(void)
+{
+    gp_columns *c = calloc(1, sizeof *c);
+    if (c)
+        pthread_mutex_init(&c->lock, NULL);
+    return c;
+}
+
+void gp_columns_free(gp_columns *c)
+{
+    if (!c)
+        return;
+    pthread_mutex_destroy(&c->lock);
+    free(c->rows);
+    free(c);
+}
+
+bool gp_columns_read(gp_columns *c, const gp_type *array, int64_t first, int64_t n, void *to,
+                     bool (*get)(void *user, int64_t at, void *to, size_t n), void *user)
+{
+    enum { BYTES = 8 << 20 };
+    gp_type one = *array;
+    one.dim[0] = 1;
+    const size_t row = gp_bytes(&one);
+    const int64_t most = (int64_t)(BYTES / row), left = array->dim[0] - first;
+    if (!c || n >= most || n == array->dim[0])
+        return gp_cut_columns(array, first, n, to, get, user);
+    pthread_mutex_lock(&c->lock);
+    bool ok = c->rows || (c->rows = malloc(BYTES));
+    if (ok && (first < c->first || first + n > c->first + c->n)) {
+        c->first = first, c->n = most < left ? most : left;
+        if (!(ok = gp_cut_columns(array, first, c->n, c->rows, get, user)))
+            c->n = 0;
+    }
+    if (ok)
+        memcpy(to, c->rows + (size_t)(first - c->first) * row, (size_t)n * row);
+    pthread_mutex_unlock(&c->lock);
+    return ok;
 }
 
 void gp_swap(void *data, const gp_type *t)

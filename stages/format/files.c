@@ -108,6 +108,17 @@ bool gp_next_number(const char *pattern, uint64_t start, uint64_t *next, char er
     return !bad || gp_why(err, "cannot be listed: %s", gp_strerror(bad));
 }
 
+bool gp_has_room(const gp_type *picture, int64_t max_pixels, char err[GP_WHY])
+{
+    double pixels = (double)picture->dim[0] * (double)picture->dim[1], bytes = pixels * (double)gp_dtype_size(picture->dtype);
+    long long rows = picture->dim[0], cols = picture->dim[1];
+    if (max_pixels && pixels > (double)max_pixels)
+        return gp_why(err, "says that it has %lld x %lld pixels, and 'max_pixels' is %lld: a larger number reads it", cols, rows,
+                      (long long)max_pixels);
+    return bytes * (double)(picture->ndim > 2 ? picture->dim[2] : 1) <= 0x1p40
+        || gp_why(err, "says that it has %lld x %lld pixels, which is more than 1 TiB", cols, rows);
+}
+
 bool gp_file_fits(const gp_type *found, const gp_type *most, unsigned varies, char why[GP_WHY])
 {
     char have[128], want[GP_BOUNDS_TEXT];

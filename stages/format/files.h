@@ -58,11 +58,16 @@ const char *gp_filetype_word(gp_filetype as);
 bool gp_filetype_takes(gp_filetype as, const char *option);
 
 #define GP_STRICT_HELP "faults of a file that its pixels or rows do not suffer from, and a cut that costs few rows of a JPEG, are " \
-                       "errors; else warnings, and the account has the frame as faulty"
+                       "errors; else a warning, and the account has the file's frames as faulty"
 
 /* One more than the highest number that a file has whose path `pattern` makes (its last part
  * has the number, its folder none), but `start` at least. */
 bool gp_next_number(const char *pattern, uint64_t start, uint64_t *next, char err[GP_WHY]);
+
+/* May memory be taken for a picture that a file says it has? max_pixels 0: for any up to 1 TiB. */
+bool gp_has_room(const gp_type *picture, int64_t max_pixels, char err[GP_WHY]);
+#define GP_MAX_PIXELS(T) GP_INT(T, max_pixels), .def = "268435456", .min = 1, .max = 1e15, .unit = "pixels", \
+    .help = "pictures: one that says it has more is an error, before memory is taken for it"
 
 /* Is what a file holds one of the frames that are declared, of which those axes may be shorter? */
 bool gp_file_fits(const gp_type *found, const gp_type *most, unsigned varies, char why[GP_WHY]);
@@ -73,6 +78,15 @@ bool gp_file_take(gp_view *v, const gp_type *most, unsigned varies, const gp_typ
 
 /* Reads `n` bytes at `at`. Returns how many there were, -1 with errno. */
 int64_t gp_read_at(int fd, void *buf, size_t n, int64_t at);
+
+/* A number of so many bytes, which stand in this order. */
+static inline uint64_t gp_number(const unsigned char *p, int bytes, bool big)
+{
+    uint64_t x = 0;
+    for (int i = 0; i < bytes; i++)
+        x = x << 8 | p[big ? i : bytes - 1 - i];
+    return x;
+}
 
 /* Memory that grows and is kept from frame to frame. */
 typedef struct gp_growbuf {

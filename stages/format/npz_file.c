@@ -21,32 +21,11 @@ enum { HEAD = 12 + (1 << 16), CHUNK = 1 << 16 };
 
 /* ---- bytes of the archive --------------------------------------------- */
 
-typedef struct bytes {
-    int fd;                    /* -1: only the first n bytes can be read */
-    const unsigned char *head;
-    size_t n;
-    int64_t size;
-    const gp_rows_head *more;  /* ... or what it gives of the file */
-} bytes;
+typedef struct bytes { int fd; const gp_rows_head *head; int64_t size; } bytes;
 
 static bool get(const bytes *b, int64_t at, void *to, size_t n)
 {
-    if (at < 0 || at > b->size || (int64_t)n > b->size - at)
-        return false;
-    if (b->fd >= 0)
-        return gp_read_at(b->fd, to, n, at) == (int64_t)n;
-    if (at + (int64_t)n > (int64_t)b->n)
-        return b->more && b->more->more && b->more->more(b->more->user, at, to, n) == (int64_t)n;
-    memcpy(to, b->head + at, n);
-    return true;
-}
-
-static uint64_t number(const unsigned char *p, int n)
-{
-    uint64_t x = 0;
-    while (n--)
-        x = x << 8 | p[n];
-    return x;
+    return at >= 0 && at <= b->size && (int64_t)n <= b->size - at && gp_rows_bytes(b->fd, b->head, at, to, n) == (int64_t)n;
 }
 
 static bool broken(char err[GP_WHY])
@@ -67,13 +46,13 @@ typedef struct member {
 static void take_zip64(const unsigned char *extra, size_t n, uint64_t *size, uint64_t *packed, uint64_t *at)
 {
     uint64_t *of[] = { size, packed, at };
-    for (size_t i = 0; i + 4 <= n; i += 4 + (size_t)number(extra + i + 2, 2)) {
-        size_t k = i + 4, end = k + (size_t)number(extra + i + 2, 2);
-        if (number(extra + i, 2) != 1)
+    for (size_t i = 0; i + 4 <= n; i += 4 + (size_t)gp_number(extra + i + 2, 2, false)) {
+        size_t k = i + 4, end = k + (size_t)gp_number(extra + i + 2, 2, false);
+        if (gp_number(extra + i, 2, false) != 1)
             continue;
         for (int j = 0; j < 3; j++)
             if (of[j] && *of[j] == UINT32_MAX && k + 8 <= end && end <= n)
-                *of[j] = number(extra + k, 8), k += 8;
+                *of[j] = gp_number(extra + k, 8, false), k += 8;
     }
 }
 
@@ -90,7 +69,7 @@ static bool find_data(const bytes *b, uint64_t at, member *m, char err[GP_WHY])
     unsigned char h[FIXED_LOCAL];
     if (at > INT64_MAX || !get(b, (int64_t)at, h, sizeof h) || memcmp(h, "PK\3\4", 4))
         return broken(err);
-    m->data = (int64_t)at + FIXED_LOCAL + (int64_t)(number(h + 26, 2) + number(h + 28, 2));
+    m->data = (int64_t)at + FIXED_LOCAL + (int64_t)(gp_number(h + 26, 2, false) + gp_number(h + 28, 2, false));
     if (m->packed < 0 || m->size < 0 || m->data > b->size || m->packed > b->size - m->data)
         return gp_why(err, "is cut off or damaged");
     return true;
@@ -98,11 +77,11 @@ static bool find_data(const bytes *b, uint64_t at, member *m, char err[GP_WHY])
 
 static bool take_member(const bytes *b, const unsigned char *c, size_t name, size_t extra, member *m, char err[GP_WHY])
 {
-    uint64_t packed = number(c + 20, 4), size = number(c + 24, 4), at = number(c + 42, 4);
+    uint64_t packed = gp_number(c + 20, 4, false), size = gp_number(c + 24, 4, false), at = gp_number(c + 42, 4, false);
     take_zip64(c + FIXED_CENTRAL + name, extra, &size, &packed, &at);
-    *m = (member){ .method = (int)number(c + 10, 2), .crc = (uint32_t)number(c + 16, 4), .packed = (int64_t)packed,
+    *m = (member){ .method = (int)gp_number(c + 10, 2, false), .crc = (uint32_t)gp_number(c + 16, 4, false), .packed = (int64_t)packed,
                    .size = (int64_t)size };
-    if (number(c + 8, 2) & 1)
+    if (gp_number(c + 8, 2, false) & 1)
         return gp_why(err, "is encrypted");
     if (m->method != STORED && m->method != DEFLATED)
         return gp_why(err, "is compressed by method %d, of which gpipe knows none and deflate", m->method);
@@ -130,8 +109,8 @@ static bool choose(const bytes *b, const unsigned char *c, size_t n, const gp_ro
     bool exact = false;                /* `found` has the very name, else that with .npy behind it */
     for (size_t next; at + FIXED_CENTRAL <= n && !memcmp(c + at, "PK\1\2", 4); at = next) {
         const char *name = (const char *)c + at + FIXED_CENTRAL;
-        size_t len = (size_t)number(c + at + 28, 2), extra = (size_t)number(c + at + 30, 2);
-        next = at + FIXED_CENTRAL + len + extra + (size_t)number(c + at + 32, 2);
+        size_t len = (size_t)gp_number(c + at + 28, 2, false), extra = (size_t)gp_number(c + at + 30, 2, false);
+        next = at + FIXED_CENTRAL + len + extra + (size_t)gp_number(c + at + 32, 2, false);
         if (next > n)
             return broken(err);
         if (!*want && is_number(name, len, how))
@@ -148,7 +127,7 @@ static bool choose(const bytes *b, const unsigned char *c, size_t n, const gp_ro
     found = !*want && all == 1 ? only : found;
     m->missing = *want && !found && at >= n;
     if (found)
-        return take_member(b, found, (size_t)number(found + 28, 2), (size_t)number(found + 30, 2), m, err);
+        return take_member(b, found, (size_t)gp_number(found + 28, 2, false), (size_t)gp_number(found + 30, 2, false), m, err);
     if (!all)
         return at < n ? broken(err) : gp_why(err, "has no members");
     return *want ? gp_why(err, "has no member '%.60s'; it has %s", want, names)
@@ -165,14 +144,14 @@ static bool find_directory(const bytes *b, uint64_t *at, uint64_t *n)
     while (memcmp(end + k, "PK\5\6", 4))
         if (!k--)
             return false;
-    *n = number(end + k + 12, 4), *at = number(end + k + 16, 4);
+    *n = gp_number(end + k + 12, 4, false), *at = gp_number(end + k + 16, 4, false);
     if (*n != UINT32_MAX && *at != UINT32_MAX)
         return true;
     int64_t here = b->size - (int64_t)look + (int64_t)k;
     if (!get(b, here - 20, locator, sizeof locator) || memcmp(locator, "PK\6\7", 4)
-        || !get(b, (int64_t)number(locator + 8, 8), wide, sizeof wide) || memcmp(wide, "PK\6\6", 4))
+        || !get(b, (int64_t)gp_number(locator + 8, 8, false), wide, sizeof wide) || memcmp(wide, "PK\6\6", 4))
         return false;
-    *n = number(wide + 40, 8), *at = number(wide + 48, 8);
+    *n = gp_number(wide + 40, 8, false), *at = gp_number(wide + 48, 8, false);
     return true;
 }
 
@@ -200,6 +179,7 @@ typedef struct npz {
     z_stream z;
     bool begun, broken, swap;
     bool columns;              /* it is column-major: */
+    gp_columns *put;           /* ... its rows; or NULL */
     unsigned char *all;        /* ... of one that is compressed, what is unpacked of it: all of it; NULL: not yet */
     int64_t at;                /* within the member: what was unpacked, */
     int64_t taken;             /* of how many packed bytes; */
@@ -246,7 +226,7 @@ static bool take_header(npz *f, char err[GP_WHY])
     if (!gp_npy_parse_any((const char *)f->room, n, &f->rows.whole, &data, &fortran, &f->swap, err))
         return false;
     f->data = (int64_t)data, f->given = data;
-    f->columns = fortran && f->rows.whole.ndim > 1;
+    f->columns = fortran && f->rows.whole.ndim > 1, f->put = f->columns ? gp_columns_new() : NULL;
     int64_t want = (int64_t)gp_bytes(&f->rows.whole), there = f->is.size - f->data;
     return (want == there && (f->is.method != STORED || f->is.packed == f->is.size))
         || gp_why(err, "is damaged: its array has %lld bytes, and %lld are there", (long long)want, (long long)there);
@@ -259,6 +239,7 @@ static void npz_close(gp_rows *rows)
         inflateEnd(&f->z);
     for (int i = 0; i < GP_META_KEYS; i++)
         free(f->each[i]);
+    gp_columns_free(f->put);
     free(f->all);
     free(f);
 }
@@ -284,11 +265,9 @@ static npz *open_bytes(const bytes *from, const gp_rowsfile_how *how, bool *miss
     return NULL;
 }
 
-static bool npz_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
-                     char err[GP_WHY])
+static bool npz_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
 {
-    bytes from = { .fd = -1, .head = h->data, .n = h->n, .size = h->size, .more = h };
-    (void)dtype;
+    bytes from = { .fd = -1, .head = h, .size = h->size };
     *whole = (gp_type){ 0 };
     if ((int64_t)h->n < h->size && !h->more)   /* the list of members is at the end */
         return true;
@@ -332,7 +311,7 @@ static bool read_columns(npz *f, int64_t first, int64_t n, void *to, char err[GP
         }
         f->all = all;
     }
-    return gp_cut_columns(&f->rows.whole, first, n, to, get_columns, f)
+    return gp_columns_read(f->put, &f->rows.whole, first, n, to, get_columns, f)
         || gp_why(err, errno ? "cannot be read: %s" : "became shorter%.0s", gp_strerror(errno));
 }
 
@@ -458,11 +437,10 @@ static const char *why_not(const gp_type *type, const char *path)
     return NULL;                       /* it holds all that a .npy does */
 }
 
-static gp_rows *npz_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
+static gp_rows *npz_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
 {
     struct stat st;
     bool missing;
-    (void)dtype;
     if (fstat(fd, &st)) {
         gp_why(err, "cannot be read: %s", gp_strerror(errno));
         return NULL;

@@ -26,14 +26,6 @@ static const gp_picfile *row_of(const gp_picfile_how *how, const char *path, con
     return gp_picfile_of(how->format ? how->format : gp_filetype_is(path, head, n));
 }
 
-static bool is_too_large(const gp_type *t)
-{
-    double bytes = (double)gp_dtype_size(t->dtype);
-    for (int k = 0; k < t->ndim; k++)
-        bytes *= (double)t->dim[k];
-    return bytes > 0x1p40;
-}
-
 bool gp_picfile_head(const gp_picfile_how *how, const char *path, const void *head, size_t n, gp_type *type,
                      char err[GP_WHY])
 {
@@ -47,8 +39,18 @@ bool gp_picfile_head(const gp_picfile_how *how, const char *path, const void *he
     if (!p->head(head, n, how, type, err))
         return false;
     *type = gp_picfile_colored(how, *type);
-    return !is_too_large(type) || gp_why(err, "says that it has %lld x %lld pixels, which is more than 1 TiB",
-                                         (long long)type->dim[1], (long long)type->dim[0]);
+    return gp_has_room(type, how->max_pixels, err);
+}
+
+bool gp_picfile_has_end(const gp_picfile_how *how, const char *path, const void *head, size_t n)
+{
+    return row_of(how, path, head, n)->end != NULL;
+}
+
+void gp_picfile_end(const gp_picfile_how *how, const char *path, const void *head, size_t n, const void *end, size_t nend,
+                    gp_type *type)
+{
+    row_of(how, path, head, n)->end(head, n, end, nend, how, type);
 }
 
 bool gp_picfile_can_hold(const gp_picfile_how *how, const char *path, const void *head, size_t n, int64_t size,
@@ -76,7 +78,8 @@ bool gp_picfile_alike(const gp_type *found, const gp_type *others, unsigned vari
     if (colors && found->ndim == 3)
         colors = varies >> 2 & 1 ? found->dim[2] <= others->dim[2] : found->dim[2] == others->dim[2];
     return (type && colors)
-        || gp_why(why, "holds %s, %s %s: %s", gp_type_text(found, have), of, gp_bounds_text(others, varies, want),
+        || gp_why(why, "holds %s, %s %s: %s", type ? gp_type_text(found, have) : gp_dtype_name(found->dtype), of,
+                  type ? gp_bounds_text(others, varies, want) : gp_dtype_name(others->dtype),
                   !type ? "pictures of 8 and of 16 bits, or floats, are read by a stage each"
                   : "'colors: rgb' makes RGB of gray pictures and of those with alpha, 'colors: gray' luma of all");
 }

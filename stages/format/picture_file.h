@@ -19,7 +19,8 @@ typedef struct gp_picfile_how {
     int compression;                   /* 0 to 9 */
     int quality;                       /* 1 to 100 */
     int subsampling;                   /* one of GP_SUBSAMPLING */
-    const gp_filemeta *said;               /* of a writer: the frame's numbers, for those that can; or NULL */
+    int64_t max_pixels;                /* of a reader: more are an error; 0: any */
+    const gp_filemeta *said;           /* of a writer: the frame's numbers, for those that can; or NULL */
 } gp_picfile_how;
 enum { GP_420, GP_422, GP_444 };
 #define GP_SUBSAMPLING "4:2:0|4:2:2|4:4:4"
@@ -38,6 +39,8 @@ typedef struct gp_picfile {
     /* The type of the frame that decode() makes of a file that begins with `head`; all that stands before the picture's
      * data has to be there. Its colors may be other ones than `how` says: they are converted. */
     bool (*head)(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY]);
+    /* What the last bytes of a larger file, which begins with `head`, say of the type that head() found. NULL: nothing. */
+    void (*end)(const void *head, size_t n, const void *end, size_t nend, const gp_picfile_how *how, gp_type *type);
     /* A whole file of n bytes -> a frame of type `type`, as head() said. True with a text in `err`, which was empty: a
      * warning, of a fault of the file. */
     bool (*decode)(const void *file, size_t n, const gp_picfile_how *how, const gp_type *type, void *frame,
@@ -77,6 +80,11 @@ int64_t gp_picfile_encode_ns(const gp_picfile *p, const gp_type *t, int compress
 /* The same by the row of the file, which is called `path`. */
 bool gp_picfile_head(const gp_picfile_how *how, const char *path, const void *head, size_t n, gp_type *type,
                      char err[GP_WHY]);
+/* How many bytes of its end change what that found, at most; does it. */
+enum { GP_PICFILE_END = 1 << 14 };
+bool gp_picfile_has_end(const gp_picfile_how *how, const char *path, const void *head, size_t n);
+void gp_picfile_end(const gp_picfile_how *how, const char *path, const void *head, size_t n, const void *end, size_t nend,
+                    gp_type *type);
 bool gp_picfile_decode(const gp_picfile_how *how, const char *path, const void *file, size_t n, const gp_type *type,
                        void *frame, char err[GP_WHY]);
 bool gp_picfile_metadata(const gp_picfile_how *how, const char *path, const void *file, size_t n, gp_filemeta *to,

@@ -47,6 +47,35 @@ bool gp_png_header_of(const void *file, size_t n, gp_png_header *h, char err[GP_
     return true;
 }
 
+/* Which side is up, by the first chunk eXIf, as far as chunks are all there. 0: none says it. */
+static int orientation_of(const unsigned char *p, size_t n)
+{
+    for (size_t at = 33, size; at + CHUNK <= n && memcmp(p + at + 4, "IEND", 4); at += CHUNK + size) {
+        size = gp_png_number(p + at);
+        if (size <= n - at - CHUNK && !memcmp(p + at + 4, "eXIf", 4))
+            return gp_turn_of_exif(p + at + 8, size, 1);
+    }
+    return 0;
+}
+
+/* Some programs put eXIf behind the picture: a part of the file may begin anywhere, so its checksum says that it is one. */
+static void png_end(const void *head, size_t n, const void *end, size_t nend, const gp_picfile_how *how, gp_type *type)
+{
+    const unsigned char *p = end;
+    if (how->keep_orientation || orientation_of(head, n))
+        return;
+    for (size_t at = 0, size; at + CHUNK <= nend; at++) {
+        size = memcmp(p + at + 4, "eXIf", 4) ? nend : gp_png_number(p + at);
+        if (size > nend - at - CHUNK || libdeflate_crc32(0, p + at + 4, size + 4) != gp_png_number(p + at + 8 + size))
+            continue;
+        if (gp_turn_of_exif(p + at + 8, size, 1) >= 5) {
+            int64_t rows = type->dim[0];
+            type->dim[0] = type->dim[1], type->dim[1] = rows;
+        }
+        return;
+    }
+}
+
 static bool png_head(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY])
 {
     gp_png_header h;
@@ -54,19 +83,15 @@ static bool png_head(const void *head, size_t n, const gp_picfile_how *how, gp_t
     if (!gp_png_header_of(head, n, &h, err))
         return false;
 
-    /* A tRNS chunk makes an alpha channel; it stands before the first IDAT. So does what says which side is up. */
+    /* A tRNS chunk makes an alpha channel; it stands before the first IDAT. */
     bool alpha = false;
-    size_t at = 33, size;
-    int orientation = 1;
-    for (; at + 8 <= n && memcmp(p + at + 4, "IDAT", 4); at += 12 + size) {
-        size = gp_png_number(p + at);
+    size_t at = 33;
+    for (; at + 8 <= n && memcmp(p + at + 4, "IDAT", 4); at += 12 + (size_t)gp_png_number(p + at))
         alpha |= !memcmp(p + at + 4, "tRNS", 4);
-        if (!memcmp(p + at + 4, "eXIf", 4) && size <= n - at - 8 && !how->keep_orientation)
-            orientation = gp_turn_of_exif(p + at + 8, size, orientation);
-    }
     if (at + 8 > n)
         return gp_why(err, "has no picture in its first %zu bytes", n);
 
+    int orientation = how->keep_orientation ? 1 : orientation_of(p, n);
     int c = (h.color == GP_PNG_PALETTE ? 3 : h.channels) + (alpha && !(h.color & GP_PNG_ALPHA));
     *type = (gp_type){ .dtype = h.bits == 16 ? GP_U16 : GP_U8, .ndim = c > 1 ? 3 : 2,
                        .dim = { orientation < 5 ? h.height : h.width, orientation < 5 ? h.width : h.height, c > 1 ? c : 0 } };
@@ -210,6 +235,7 @@ static bool png_encode(const void *frame, const gp_type *type, const gp_picfile_
 const gp_picfile gp_png = {
     .most_for_a_byte = 1032 * 32,      /* of deflate (RFC 1951); a pixel of 1 bit may become 4 bytes */
     .name = "PNG", .magic = { "\x89PNG\r\n\x1a\n" }, .options = { "compression" },
-    .head = png_head, .decode = gp_png_decode, .said = gp_png_metadata, .why_not = png_why_not, .encode = png_encode,
+    .head = png_head, .end = png_end, .decode = gp_png_decode, .said = gp_png_metadata, .why_not = png_why_not,
+    .encode = png_encode,
     .decode_ns = 3, .encode_ns = { 1, 7, 9, 10, 15, 19, 26, 50, 63, 90 },
 };

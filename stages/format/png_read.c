@@ -121,8 +121,8 @@ static bool walk(reader *r)
             return false;
         if (!strcmp(c.name, "IEND"))
             break;
-        if (!strcmp(c.name, "eXIf"))
-            r->orientation = gp_turn_of_exif(c.data, c.n, r->orientation);
+        if (!strcmp(c.name, "eXIf") && !r->orientation)
+            r->orientation = gp_turn_of_exif(c.data, c.n, 1);
         if (!strcmp(c.name, "IDAT")) {
             r->first = r->pieces ? r->first : at;
             r->pieces += !behind, r->ndata += behind ? 0 : c.n;
@@ -325,16 +325,16 @@ bool gp_png_decode(const void *file, size_t n, const gp_picfile_how *how, const 
     /* Deflate makes 258 bytes of 2 bits at most. */
     enum { MOST = 1032 };
     reader r = { .file = file, .n = n, .channels = type->ndim == 3 ? (int)type->dim[2] : 1,
-                 .strict = how->strict, .orientation = 1, .err = err };
+                 .strict = how->strict, .err = err };
     memset(r.pixel, 0, sizeof r.pixel);
     for (int v = 0; v < 256; v++)
         r.pixel[v][3] = 255;
     if (!gp_png_header_of(file, n, &r.head, err) || !walk(&r))
         return false;
-    if (how->keep_orientation)
+    if (how->keep_orientation || !r.orientation)
         r.orientation = 1;
     if (!is_of(&r, type))
-        return broken(&r, "its chunk eXIf says only behind the picture that it is turned ('orientation: keep' leaves it)");
+        return gp_why(err, "was changed while it was read");
     know_pixels(&r);
     size_t size = lines_bytes(&r), widest = row_bytes(&r, r.head.width);
     if (size / MOST > r.ndata)

@@ -1,6 +1,8 @@
 /* rows_file.c - lists of rows of any format, see rows_file.h. */
 #include <stdatomic.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "rows_file.h"
@@ -26,7 +28,9 @@ bool gp_rowsfile_head(const gp_rowsfile_how *how, gp_filetype as, const gp_rows_
                       gp_type *whole, char err[GP_WHY])
 {
     const gp_rowsfile *row = gp_rowsfile_of(as);
-    if (!row->head(h, how, frame->dtype, whole, err))
+    gp_rowsfile_how all = *how;
+    all.as = row, all.dtype = frame->dtype;
+    if (!row->head(h, &all, whole, err))
         return false;
     take_columns(whole, frame);
     return can_be_cut(row, h, how, whole, frame, err);
@@ -57,6 +61,30 @@ char *gp_rowsfile_text(const gp_type *whole, char buf[128])
     return buf;
 }
 
+int64_t gp_rows_bytes(int fd, const gp_rows_head *h, int64_t at, void *to, size_t n)
+{
+    if (fd >= 0)
+        return gp_read_at(fd, to, n, at);
+    if (at + (int64_t)n > (int64_t)h->n && (int64_t)h->n < h->size)
+        return h->more ? h->more(h->user, at, to, n) : 0;
+    n = (int64_t)h->n - at < (int64_t)n ? h->n - (size_t)at : n;
+    memcpy(to, (const char *)h->data + at, n);
+    return (int64_t)n;
+}
+
+void *gp_rows_new(size_t bytes, int fd, int64_t *size, char err[GP_WHY])
+{
+    struct stat st;
+    void *f = calloc(1, bytes);
+    if (f && !fstat(fd, &st)) {
+        *size = st.st_size;
+        return f;
+    }
+    gp_why(err, f ? "cannot be read: %s" : GP_WHY_MEMORY "%.0s", gp_strerror(errno));
+    free(f);
+    return NULL;
+}
+
 static int64_t bytes_at(void *user, int64_t at, void *to, size_t n)
 {
     return gp_read_at(*(int *)user, to, n, at);
@@ -68,12 +96,14 @@ gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, co
     char head[16];
     int64_t n = gp_read_at(fd, head, sizeof head, 0);
     const gp_rowsfile *row = gp_rowsfile_of(as);
-    gp_rows *f = row->open(fd, how, frame->dtype, err);
+    gp_rowsfile_how all = *how;
+    all.as = row, all.dtype = frame->dtype;
+    gp_rows *f = row->open(fd, &all, err);
     if (!f)
         return NULL;
     f->as = row;
     struct stat st;
-    gp_rows_head h = { head, n > 0 ? (size_t)n : 0, fstat(fd, &st) ? n : st.st_size, bytes_at, &fd, NULL };
+    gp_rows_head h = { .data = head, .n = n > 0 ? (size_t)n : 0, .size = fstat(fd, &st) ? n : st.st_size, .more = bytes_at, .user = &fd };
     if (!can_be_cut(row, &h, how, &f->whole, frame, err)) {
         row->close(f);
         return NULL;

@@ -11,8 +11,12 @@
 /* Is the first line of a text a header? */
 enum { GP_HEADER_AUTO, GP_HEADER_YES, GP_HEADER_NO };
 
+typedef struct gp_rowsfile gp_rowsfile;
+
 /* What options say of such files. */
 typedef struct gp_rowsfile_how {
+    const gp_rowsfile *as;     /* for head() and open(): whose they are, and of which type elements are to be; 0: as it is stored */
+    gp_dtype dtype;
     gp_filetype format;        /* of a reader GP_AUTO: as the file says */
     int64_t sample_rate;       /* Hz; of a reader 0: any */
     int quality;               /* 1 to 100 */
@@ -20,17 +24,17 @@ typedef struct gp_rowsfile_how {
     bool stack;                /* of a writer: a frame is one of the file's rows */
     bool strict;               /* of a reader: faults are errors that no row suffers from */
     bool keep_orientation;     /* pixels as they are stored, whatever side is said to be up */
+    int64_t max_pixels;        /* of a reader of pictures: more are an error; 0: any */
     int compression;           /* 0 to 9 */
     bool alone;                /* of a writer: there is one frame */
     int range;                 /* of a reader of video, as gp_y4m has it */
     int header;                /* of a reader of CSV; */
+    uint64_t header_line;      /* ... where that is `auto`: by head() of the first file its header, or that it has none; 0: not known */
     bool decimal_comma;        /* ... its numbers are 3,5, and no comma separates them */
     int64_t narrow;            /* bytes of a file in which places have 32 bits; 0: 4 GiB */
     const char *const *key; int nkeys; /* of a reader: the names of numbers that the pipeline lists */
     const struct gp_y4m *video;        /* of a writer of .y4m: what its header says */
 } gp_rowsfile_how;
-
-typedef struct gp_rowsfile gp_rowsfile;
 
 /* An open file that is read: the first member of a format's own struct, which all workers share. */
 typedef struct gp_rows {
@@ -64,7 +68,15 @@ typedef struct gp_rows_head {
     int64_t (*more)(void *user, int64_t at, void *to, size_t n);
     void *user;
     char *note;                /* NULL; else GP_WHY bytes, empty: for what was guessed, in words behind the file's name */
+    uint64_t *header_line;     /* NULL; else 0: for what later files are compared with */
 } gp_rows_head;
+
+/* Bytes of a file from `at` on: of the open one, or where fd is negative of what its beginning has or gives. How many
+ * were there, -1 with errno. */
+int64_t gp_rows_bytes(int fd, const gp_rows_head *h, int64_t at, void *to, size_t n);
+
+/* A format's own struct for a file that is open, zeroed, and the size of that; NULL: an error. */
+void *gp_rows_new(size_t bytes, int fd, int64_t *size, char err[GP_WHY]);
 
 struct gp_rowsfile {
     const char *name;                  /* as in messages: "WAV" */
@@ -75,16 +87,17 @@ struct gp_rowsfile {
     bool pages;                        /* ... and each frame is a row, also where there are many files; so is one that is
                                           written */
     bool by_turns;                     /* most such files are read in order, by one worker at a time */
+    const char *program;               /* NULL; of a stream, which is not read: a command that makes raw data of FILE */
     bool is_video;                     /* each index of axis 0 is a frame, which is never cut or put together */
     /* About how long a core needs for a byte of a frame, where several may read at the same time; 0: hardly any. */
     int decode_ns, encode_ns[10];      /* the latter by compression */
-    /* The type of the whole file, of elements of type `dtype` (0: as it is stored). dim[0] is -1 where the head does
+    /* The type of the whole file. dim[0] is -1 where the head does
      * not say how many rows there are; all is 0 where it says nothing at all. */
-    bool (*head)(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY]);
+    bool (*head)(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY]);
     /* Can so many of its rows make a frame, by what it says they are? NULL: any number can. */
     bool (*cuts)(const gp_rows_head *h, const gp_rowsfile_how *how, int64_t rows, char err[GP_WHY]);
     /* The same as head() of a file that is open and stays so. NULL: an error. */
-    gp_rows *(*open)(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY]);
+    gp_rows *(*open)(int fd, const gp_rowsfile_how *how, char err[GP_WHY]);
     /* Reads `n` rows, which are there by `whole`. Any thread, each with an `*own` of its own, NULL at first; of a file
      * in order one thread at a time, each row once. */
     bool (*read)(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY]);
@@ -101,7 +114,8 @@ struct gp_rowsfile {
     size_t (*begin)(const gp_rowsfile_how *how, const gp_type *frame, char to[1024]);
     const char *before;
     /* A frame -> what stands for its rows in a file, after what is in `out`: a file is nothing but that. */
-    bool (*encode)(const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY]);
+    bool (*encode)(const gp_rowsfile *as, const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY]);
+    char separator;                    /* of text: what stands between numbers that are written; 0: JSON */
     /* Begins a new, empty file, which is called `path` and stays open until it is finished: for frames of this type.
      * NULL: an error. */
     gp_rows_out *(*create)(int fd, const gp_rowsfile_how *how, const gp_type *frame, const char *path,

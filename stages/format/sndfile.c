@@ -87,7 +87,7 @@ int64_t gp_sound_get(void *to, int64_t n, void *user)
     }
     for (int64_t i = s->unsaid; s->unsaid && i < s->unsaid + 4; i++)
         if (i >= s->at && i < s->at + got)
-            ((unsigned char *)to)[i - s->at] = 0xff;
+            ((unsigned char *)to)[i - s->at] = s->says[i - s->unsaid];
     s->at += got;
     return got;
 }
@@ -118,7 +118,8 @@ static gp_sf_io io = { size_of, seek_to, gp_sound_get, put_bytes, tell };
 
 void *gp_sf_open(gp_sound_bytes *s, int mode, gp_sf_info *info, char err[GP_WHY])
 {
-    s->unsaid = mode == SF_READ ? gp_sound_unsaid(*s) : 0;
+    if (mode == SF_READ)
+        gp_sound_find_unsaid(s);
     pthread_mutex_lock(&library.opening);
     void *file = gp_sf.open(&io, mode, info, s);
     if (!file && !s->error)

@@ -43,7 +43,8 @@ typedef struct gp_sound_bytes {
     int64_t begins;            /* what lies before is a tag, and none of the bytes */
     int64_t size, at;
     int error;                 /* of reading or writing; 0: none */
-    int64_t unsaid;            /* where the size of the data of a WAV is, which is to be up to its end; 0: it is said */
+    int64_t unsaid;            /* where a WAV does not say the size of its data; 0: it does; */
+    unsigned char says[4];     /* ... what is to be there */
 } gp_sound_bytes;
 
 /* A handle of the library, for one thread at a time, which uses `s` as long as it is open; NULL: an error. */
@@ -54,10 +55,11 @@ int64_t gp_sound_get(void *to, int64_t n, void *s);
 
 /* sound_whole.c: leaves out the tags (ID3v2) that a file begins with. */
 void gp_sound_skip_tags(gp_sound_bytes *s);
-/* False, before it is opened, for an MP3 that does not say how long it is, or is not that long. */
-bool gp_sound_says_length(gp_sound_bytes s, char err[GP_WHY]);
-/* sound_whole.c: of a WAV that says that it has no data, and some follow: where it says that; else 0. */
-int64_t gp_sound_unsaid(gp_sound_bytes s);
+/* Leaves out what is behind the bytes that an MP3 says, as tags. False, before it is opened, for one that does not say how
+ * long it is, or is not that long. */
+bool gp_sound_says_length(gp_sound_bytes *s, char err[GP_WHY]);
+/* sound_whole.c: where a WAV says that it has no data, or any size, and some follow: fills in `unsaid` and `says`. */
+void gp_sound_find_unsaid(gp_sound_bytes *s);
 /* False where a file is cut off or damaged in a way that the library does not notice. `lists`: its rows
  * stand as they are, one behind the other; those that are there are then whole, and that others are not is no error but a
  * text in `fault`, which was empty. */

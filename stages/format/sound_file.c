@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "base/plural.h"
 #include "sndfile.h"
@@ -54,16 +53,14 @@ static const gp_rowsfile *format_of(int format)
 }
 
 /* What the library found -> the type of the whole. */
-static bool take_info(const gp_sf_info *info, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY])
+static bool take_info(const gp_sf_info *info, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
 {
-    gp_dtype stored = stored_as(info->format);
+    gp_dtype stored = stored_as(info->format), dtype = how->dtype ? how->dtype : stored;
     const gp_rowsfile *is = format_of(info->format), *want = gp_rowsfile_of(how->format);
     if (!is || (want && is != want))
         return gp_why(err, "is not a %s file", want ? want->name : "WAV, FLAC, Ogg (Vorbis, Opus), MP3 or AIFF");
     if (how->sample_rate && info->rate != how->sample_rate)
         return gp_why(err, "has a sample rate of %d Hz, not %lld", info->rate, (long long)how->sample_rate);
-    if (!dtype)
-        dtype = stored;
     if (!gp_sf.get[dtype])
         return gp_why(err, "holds %s, and 'buffers' declares %s: recordings are read as i16, i32, f32 or f64; another "
                       "type is made by a 'cast' stage behind this one", gp_dtype_name(stored), gp_dtype_name(dtype));
@@ -103,8 +100,7 @@ static bool is_whole(const gp_sound_bytes *s, const gp_sf_info *info, const gp_r
                              fault, err);
 }
 
-static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
-                       char err[GP_WHY])
+static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
 {
     gp_sound_bytes s = { .fd = -1, .head = h->data, .n = h->n, .size = h->size };
     gp_sf_info info = { 0 };
@@ -112,7 +108,7 @@ static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dty
         return false;
     gp_sound_skip_tags(&s);
     bool all = (int64_t)s.n == s.size;
-    if (!gp_sound_says_length(s, err))
+    if (!gp_sound_says_length(&s, err))
         return false;
     void *file = gp_sf_open(&s, SF_READ, &info, err);
     if (!file && !all && (s.n < BEGINS || gp_filetype_takes(gp_filetype_begun(s.head, s.n), "sample_rate"))) {
@@ -123,8 +119,8 @@ static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dty
     if (!file)
         return false;
     char fault[GP_WHY];
-    bool ok = take_info(&info, how, dtype, whole, err) && has_rows(&info, err) && is_whole(&s, &info, how, fault, err);
-    if (ok && (info.rows == INT64_MAX || (!all && (info.format & SF_CONTAINER) == SF_MPEG)))    /* Ogg has it at its end */
+    bool ok = take_info(&info, how, whole, err) && has_rows(&info, err) && is_whole(&s, &info, how, fault, err);
+    if (ok && (info.rows == INT64_MAX || (!all && s.unsaid) || (!all && (info.format & SF_CONTAINER) == SF_MPEG)))    /* Ogg has it at its end */
         whole->dim[0] = -1;
     gp_sf.close(file);
     return ok;
@@ -144,22 +140,17 @@ static bool finds_rows(const gp_sf_info *info)
     return info->seekable && (info->format & SF_CONTAINER) != SF_FLAC && is_list(info);
 }
 
-static gp_rows *sound_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
+static gp_rows *sound_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
 {
-    struct stat st;
+    int64_t size;
     gp_sf_info info = { 0 };
-    if (!gp_sf_load(err))
+    sound *s = gp_sf_load(err) ? gp_rows_new(sizeof *s, fd, &size, err) : NULL;
+    if (!s)
         return NULL;
-    sound *s = calloc(1, sizeof *s);
-    if (!s || fstat(fd, &st)) {
-        gp_why(err, "cannot be read: %s", gp_strerror(errno));
-        free(s);
-        return NULL;
-    }
-    s->from = (gp_sound_bytes){ .fd = fd, .size = st.st_size };
+    s->from = (gp_sound_bytes){ .fd = fd, .size = size };
     gp_sound_skip_tags(&s->from);
-    s->file = gp_sound_says_length(s->from, err) ? gp_sf_open(&s->from, SF_READ, &info, err) : NULL;
-    bool ok = s->file && take_info(&info, how, dtype, &s->rows.whole, err)
+    s->file = gp_sound_says_length(&s->from, err) ? gp_sf_open(&s->from, SF_READ, &info, err) : NULL;
+    bool ok = s->file && take_info(&info, how, &s->rows.whole, err)
            && has_rows(&info, err) && is_whole(&s->from, &info, how, s->rows.fault, err);
     if (ok && info.rows == INT64_MAX)
         ok = gp_why(err, "does not say how long it is: it is cut off, or was never finished");
@@ -422,6 +413,8 @@ static const char *ogg_why_not(const gp_type *t, const char *path)
 }
 
 #define SOUND                                                                                              \
+    .program = "ffmpeg, -v, error, -xerror, -i, FILE, -f, f32le, '-'", SOUND_FUNCTIONS
+#define SOUND_FUNCTIONS                                                                                    \
     .head = sound_head, .open = sound_open, .read = sound_read, .leave = sound_leave, .close = sound_close, \
     .create = sound_create, .append = sound_append, .finish = sound_finish
 
@@ -431,7 +424,8 @@ const gp_rowsfile gp_wav = {
 };
 const gp_rowsfile gp_flac = {
     .name = "FLAC", .magic = { "fLaC" }, .options = { "sample_rate" },
-    .why_not = flac_why_not, .by_turns = true, SOUND,
+    .why_not = flac_why_not, .by_turns = true, SOUND_FUNCTIONS,
+    .program = "flac, -dcs, --force-raw-format, --endian=little, --sign=signed, FILE",     /* which fails at damage */
 };
 const gp_rowsfile gp_ogg = {
     .name = "Ogg/Vorbis", .magic = { "OggS" }, .options = { "sample_rate", "quality" },

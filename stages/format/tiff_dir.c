@@ -54,16 +54,19 @@ static void on_error(const char *module, const char *fmt, va_list ap)
         library.error_before(module, fmt, ap);
 }
 
-/* Of pixels it warns where some are damaged or not there and it goes on. Of tags that it does not know there is nothing
- * to say, but that the description is lost is an error for those who want it. */
+/* It warns of pixels where some are damaged or not there and it goes on; of tags where they are odd, and of all that it does
+ * not know, which are no fault. That the description is lost is an error for those who want it. */
 static void on_warning(const char *module, const char *fmt, va_list ap)
 {
     static const char harmless[] = "JPEG strip size exceeds expected";   /* the last strip is as high as the others */
+    static const char unknown[] = "Unknown field with tag";
     char text[GP_WHY];
     va_list copy;
     va_copy(copy, ap);
     vsnprintf(text, sizeof text, fmt, copy);
     va_end(copy);
+    if (listener && !listener->decodes && !*listener->warned && strncmp(text, unknown, sizeof unknown - 1))
+        snprintf(listener->warned, sizeof listener->warned, "%s", text);
     if (listener && (listener->decodes ? strncmp(fmt, harmless, sizeof harmless - 1) != 0
                                        : strstr(text, "ImageDescription") != NULL))
         on_error(module, fmt, ap);
@@ -110,7 +113,7 @@ static void open_library(void)
 /* Before libtiff is called for this handle; after it. */
 static const tiff_library *listen(gp_tiff_handle *h, bool decodes)
 {
-    *h->said = 0, h->error = 0, h->cut = false, h->decodes = decodes;
+    *h->said = *h->warned = 0, h->error = 0, h->cut = false, h->decodes = decodes;
     listener = h;
     return &library.call;
 }
@@ -129,14 +132,7 @@ int64_t gp_tiff_get(const gp_tiff_handle *f, int64_t at, void *to, size_t n)
 {
     if (at < 0 || at >= f->size)
         return 0;
-    if (f->fd >= 0)
-        return gp_read_at(f->fd, to, n, at);
-    const gp_rows_head *h = f->head;
-    if (at + (int64_t)n > (int64_t)h->n && (int64_t)h->n < h->size)
-        return h->more ? h->more(h->user, at, to, n) : 0;
-    n = (int64_t)h->n - at < (int64_t)n ? h->n - (size_t)at : n;
-    memcpy(to, (const char *)h->data + at, n);
-    return (int64_t)n;
+    return gp_rows_bytes(f->fd, f->head, at, to, n);
 }
 
 static ptrdiff_t on_read(void *user, void *to, ptrdiff_t n)
@@ -174,14 +170,6 @@ static int on_close(void *user)
     return 0;
 }
 
-static uint64_t number(bool swap, const unsigned char *p, int n)
-{
-    uint64_t x = 0;
-    for (int i = 0; i < n; i++)
-        x = x << 8 | p[swap ? i : n - 1 - i];
-    return x;
-}
-
 bool gp_tiff_begin(gp_tiff_handle *h, char err[GP_WHY])
 {
     unsigned char b[16];
@@ -189,11 +177,11 @@ bool gp_tiff_begin(gp_tiff_handle *h, char err[GP_WHY])
     if (n < 0)
         return gp_why(err, "cannot be read: %s", gp_strerror(errno));
     h->swap = n >= 2 && b[0] == 'M';
-    int version = n >= 8 && b[0] == b[1] && (b[0] == 'I' || b[0] == 'M') ? (int)number(h->swap, b + 2, 2) : 0;
+    int version = n >= 8 && b[0] == b[1] && (b[0] == 'I' || b[0] == 'M') ? (int)gp_number(b + 2, 2, h->swap) : 0;
     h->big = version == 43;
-    if ((version != 42 && !h->big) || (h->big && (n < 16 || number(h->swap, b + 4, 2) != 8)))
+    if ((version != 42 && !h->big) || (h->big && (n < 16 || gp_number(b + 4, 2, h->swap) != 8)))
         return gp_why(err, n ? "is not a TIFF file" : "is empty");
-    uint64_t first = h->big ? number(h->swap, b + 8, 8) : number(h->swap, b + 4, 4);
+    uint64_t first = h->big ? gp_number(b + 8, 8, h->swap) : gp_number(b + 4, 4, h->swap);
     if (first < 8)
         return gp_why(err, "has no pages: it was never finished");
     if (first >= (uint64_t)h->size)
@@ -245,7 +233,7 @@ static bool take_colors(const gp_tiff_page *p, char err[GP_WHY])
         || gp_why(err, "has %s, and gpipe reads gray and RGB: convert it first", name_of_colors(colors));
 }
 
-static bool take_type(gp_tiff_page *p, int format, char err[GP_WHY])
+static bool take_type(gp_tiff_page *p, int format, int64_t max_pixels, char err[GP_WHY])
 {
     const int bits = p->bits;
     bool few = bits == 1 || bits == 2 || bits == 4, odd = bits == 10 || bits == 12 || bits == 14;
@@ -263,10 +251,7 @@ static bool take_type(gp_tiff_page *p, int format, char err[GP_WHY])
     p->raw = (gp_type){ dtype, p->samples > 1 ? 3 : 2, { p->rows, p->cols, p->samples > 1 ? p->samples : 0 } };
     bool rgb = p->colors == GP_TIFF_PALETTE || p->colors == GP_TIFF_INKS;
     p->type = rgb ? (gp_type){ dtype, 3, { p->rows, p->cols, 3 } } : p->raw;
-    if ((double)p->rows * (double)p->cols * (double)p->samples * (double)gp_dtype_size(dtype) > 0x1p40)
-        return gp_why(err, "says that it has %lld x %lld pixels, which is more than 1 TiB", (long long)p->cols,
-                      (long long)p->rows);
-    return true;
+    return gp_has_room(&p->raw, max_pixels, err);
 }
 
 /* Its strips or tiles, whose size libtiff and the page have to agree on. */
@@ -327,7 +312,7 @@ static bool take_page(gp_tiff_handle *h, gp_tiff_page *p, char err[GP_WHY])
         return gp_why(err, "is a volume of several slices in one page: save it with a page for each");
     if (compression == GP_TIFF_OLD_JPEG)
         return gp_why(err, "is compressed by the JPEG of TIFF 6.0, which was given up: convert it first");
-    if (!take_colors(p, err) || !take_type(p, format, err))
+    if (!take_colors(p, err) || !take_type(p, format, h->max_pixels, err))
         return false;
     if (!l->has_codec(compression))
         return gp_why(err, "is compressed by method %d of TIFF, which this libtiff does not have: convert it first, "
@@ -443,6 +428,8 @@ bool gp_tiff_find_pages(gp_tiff_handle *h, bool keep_orientation, gp_tiff_pages 
             return gp_tiff_of_page(page, err);
         if (!p.skipped) {
             gp_type t = gp_tiff_shown(&p, keep_orientation);
+            if (*h->warned && !*all->fault)
+                gp_why(all->fault, "has an odd tag in page %lld: libtiff says '%s'", (long long)page, h->warned);
             if (!page)
                 all->first = p, all->first.text = NULL, all->first.palette[0] = NULL, first = t, all->whole = list_of(&t);
             if (!gp_type_same(&t, &first))

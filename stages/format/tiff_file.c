@@ -327,7 +327,7 @@ static const char *tiff_why_not(const gp_type *t, const char *path)
 }
 
 const gp_rowsfile gp_tiff = {
-    .name = "TIFF", .magic = { "II*?", "MM?*", "II+?", "MM?+" }, .options = { "orientation", "compression" },
+    .name = "TIFF", .magic = { "II*?", "MM?*", "II+?", "MM?+" }, .options = { "orientation", "max_pixels", "compression" },
     .is_array = true, .pages = true, .decode_ns = 3, .encode_ns = { 0, 7, 9, 10, 15, 19, 26, 50, 63, 90 },
     .head = gp_tiff_head, .cuts = gp_tiff_cuts, .open = gp_tiff_open, .read = gp_tiff_read, .said = gp_tiff_metadata,
     .leave = gp_tiff_leave, .close = gp_tiff_close,

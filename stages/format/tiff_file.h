@@ -20,11 +20,13 @@ typedef struct gp_tiff_handle {
     int fd;                    /* -1: what can be read, `head` says */
     const gp_rows_head *head;
     int64_t size, at;          /* of the file; where libtiff reads next */
+    int64_t max_pixels;        /* of a page; 0: any number */
     void *tiff;
     bool big, swap;            /* BigTIFF; its bytes are in the other order */
     int64_t first;             /* where the first directory is */
     int error;                 /* of the last read that failed */
     char said[GP_WHY];         /* what libtiff said of what it does now: the first error; "": none */
+    char warned[GP_WHY];       /* ... the first warning of a page's tags */
     bool cut, decodes;         /* the link of a directory was cut off; it does pixels */
 } gp_tiff_handle;
 
@@ -70,6 +72,7 @@ gp_type gp_tiff_shown(const gp_tiff_page *p, bool keep_orientation);
 typedef struct gp_tiff_pages {
     gp_type whole;             /* [pages, H, W] or [pages, H, W, C] */
     gp_tiff_page first;        /* without its text */
+    char fault[GP_WHY];        /* what is odd in tags of its pages; or "" */
     int64_t *at;               /* of each its directory; NULL: they lie one behind the other, */
     int64_t data, bytes;       /* from `data` on, each of so many bytes */
 } gp_tiff_pages;
@@ -77,9 +80,9 @@ typedef struct gp_tiff_pages {
 /* Finds the pages of a file that was begun. `at` is the caller's to free, also after an error. */
 bool gp_tiff_find_pages(gp_tiff_handle *h, bool keep_orientation, gp_tiff_pages *pages, char err[GP_WHY]);
 
-bool gp_tiff_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY]);
+bool gp_tiff_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY]);
 bool gp_tiff_cuts(const gp_rows_head *h, const gp_rowsfile_how *how, int64_t rows, char err[GP_WHY]);  /* tiff_axes.c */
-gp_rows *gp_tiff_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY]);
+gp_rows *gp_tiff_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY]);
 bool gp_tiff_read(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY]);
 bool gp_tiff_metadata(gp_rows *f, int64_t row, gp_filemeta *to, char err[GP_WHY]);
 void gp_tiff_leave(void *own);

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include "tiff_file.h"
 #include "turn.h"
 
@@ -19,16 +18,16 @@ typedef struct tiff {
 
 static bool find(gp_tiff_handle *h, const gp_rowsfile_how *how, gp_tiff_pages *pages, char err[GP_WHY])
 {
+    h->max_pixels = how->max_pixels;
     bool ok = gp_tiff_begin(h, err) && gp_tiff_find_pages(h, how->keep_orientation, pages, err);
     gp_tiff_end(h);
-    return ok;
+    return ok && (!how->strict || !*pages->fault || gp_why(err, "%s", pages->fault));
 }
 
-bool gp_tiff_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY])
+bool gp_tiff_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
 {
     gp_tiff_handle f = { .fd = -1, .head = h, .size = h->size };
     gp_tiff_pages pages = { .at = NULL };
-    (void)dtype;
     *whole = (gp_type){ 0 };
     if ((int64_t)h->n < h->size && !h->more)
         return true;
@@ -45,20 +44,17 @@ void gp_tiff_close(gp_rows *f)
     free(f);
 }
 
-gp_rows *gp_tiff_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
+gp_rows *gp_tiff_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
 {
-    struct stat st;
-    (void)dtype;
-    tiff *t = calloc(1, sizeof *t);
-    if (!t || fstat(fd, &st)) {
-        gp_why(err, "cannot be read: %s", gp_strerror(errno));
-        free(t);
+    int64_t size;
+    tiff *t = gp_rows_new(sizeof *t, fd, &size, err);
+    if (!t)
         return NULL;
-    }
-    gp_tiff_handle h = { .fd = fd, .size = st.st_size };
-    t->fd = fd, t->size = st.st_size, t->keep_orientation = how->keep_orientation;
+    gp_tiff_handle h = { .fd = fd, .size = size };
+    t->fd = fd, t->size = size, t->keep_orientation = how->keep_orientation;
     if (find(&h, how, &t->pages, err)) {
         t->swap = h.swap, t->rows.whole = t->pages.whole;
+        memcpy(t->rows.fault, t->pages.fault, GP_WHY);
         return &t->rows;
     }
     gp_tiff_close(&t->rows);

@@ -1,6 +1,7 @@
 /* turn.c - see turn.h. */
 #include <stdint.h>
 #include <string.h>
+#include "files.h"
 #include "turn.h"
 
 gp_turn gp_turn_for(int orientation, ptrdiff_t w, ptrdiff_t h)
@@ -30,28 +31,19 @@ void gp_turn_rows(gp_turn t, const void *from, ptrdiff_t rows, ptrdiff_t y, ptrd
     }
 }
 
-/* In the order of bytes that EXIF says. */
-static uint32_t number(const unsigned char *p, int bytes, int big)
-{
-    uint32_t v = 0;
-    for (int i = 0; i < bytes; i++)
-        v = v << 8 | p[big ? i : bytes - 1 - i];
-    return v;
-}
-
 int gp_turn_of_exif(const unsigned char *p, size_t n, int before)
 {
     enum { TAG = 0x0112, SHORT = 3, ENTRY = 12 };
     if (n < 8)
         return before;
-    int big = !memcmp(p, "MM", 2);
-    size_t at = number(p + 4, 4, big);
+    bool big = !memcmp(p, "MM", 2);
+    size_t at = gp_number(p + 4, 4, big);
     if ((!big && memcmp(p, "II", 2)) || at > n || n - at < 2)
         return before;
-    unsigned entries = number(p + at, 2, big);
+    unsigned entries = (unsigned)gp_number(p + at, 2, big);
     for (at += 2; entries-- && n - at >= ENTRY; at += ENTRY) {
-        uint32_t value = number(p + at + 8, 2, big);
-        if (number(p + at, 2, big) == TAG && number(p + at + 2, 2, big) == SHORT && value >= 1 && value <= 8)
+        uint64_t value = gp_number(p + at + 8, 2, big);
+        if (gp_number(p + at, 2, big) == TAG && gp_number(p + at + 2, 2, big) == SHORT && value >= 1 && value <= 8)
             return (int)value;
     }
     return before;

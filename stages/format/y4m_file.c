@@ -241,10 +241,9 @@ static bool parse_head(const char *head, size_t n, const gp_rowsfile_how *how, g
 static const char before[] = "FRAME\n";
 
 /* How many frames there are, if no line before one has parameters; else it is not known yet. */
-static bool y4m_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY])
+static bool y4m_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
 {
     size_t data;
-    (void)dtype;
     if (!parse_head(h->data, h->n, how, whole, &data, err))
         return false;
     gp_type one = *whole;
@@ -297,27 +296,19 @@ static void y4m_close(gp_rows *rows)
     free(f);
 }
 
-static gp_rows *y4m_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
+static gp_rows *y4m_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
 {
     char head[GP_Y4M_LINE];
-    struct stat st;
     size_t data = 0;
-    y4m *f = calloc(1, sizeof *f);
-    (void)dtype;
-    if (!f) {
-        gp_why(err, GP_WHY_MEMORY);
+    int64_t size, n = gp_read_at(fd, head, sizeof head, 0);
+    y4m *f = gp_rows_new(sizeof *f, fd, &size, err);
+    if (!f)
         return NULL;
-    }
-    f->fd = fd;
-    int64_t n = gp_read_at(fd, head, sizeof head, 0);
-    bool ok = n >= 0 && !fstat(fd, &st);
-    if (!ok)
-        gp_why(err, "cannot be read: %s", gp_strerror(errno));
-    ok = ok && parse_head(head, (size_t)n, how, &f->rows.whole, &data, err);
+    f->fd = fd, f->size = size;
+    bool ok = (n >= 0 || gp_why(err, "cannot be read: %s", gp_strerror(errno))) && parse_head(head, (size_t)n, how, &f->rows.whole, &data, err);
     if (ok) {
         gp_type one = f->rows.whole;
         one.dim[0] = 1;
-        f->size = st.st_size;
         ok = find_frames(f, (int64_t)data, (int64_t)gp_bytes(&one), err);
     }
     if (ok)

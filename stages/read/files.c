@@ -19,7 +19,8 @@ void gp_piece_release(gp_piece_file *f)
     if (!f || --f->users)
         return;
     gp_rowsfile_close(f->rows);
-    f->rows = NULL;
+    gp_columns_free(f->columns);
+    f->rows = NULL, f->columns = NULL;
     close(f->fd);
 }
 
@@ -106,29 +107,38 @@ static bool open_file(gp_reader *r, gp_read_worker *w, gp_piece_file *f, int fil
     f->fd = open(path_of(r, file), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (f->fd < 0)
         return gp_why(why, "cannot be read: %s", gp_strerror(errno));
-    f->users = 1;
-    if (look_into(r, w, f, v, why))
+    f->users = 1, f->cut.columns.ndim = 0;
+    if (look_into(r, w, f, v, why)) {
+        f->columns = f->cut.columns.ndim ? gp_columns_new() : NULL;
         return true;
+    }
     gp_piece_release(f);
     return false;
 }
 
-/* Says a fault of a file, if it has one, whose frame is made all the same. */
-static void warn(const gp_reader *r, gp_call *c, const gp_frame *f, int file, const char *fault)
+/* Counts a frame that is made of a file with a fault, which the first of its frames says. */
+static void warn(const gp_reader *r, gp_call *c, const gp_frame *f, int file, const char *fault, bool faulty)
 {
-    if (!*fault)
-        return;
-    gp_fail(c->errs, GP_E_WARN, r->o->at, "frame %llu: '%s' %s ('strict: true' refuses it)", (unsigned long long)f->index,
-            path_of(r, file), fault);
-    gp_frame_faulty(c);
+    if (*fault)
+        gp_fail(c->errs, GP_E_WARN, r->o->at, "frame %llu: '%s' %s ('strict: true' refuses it)", (unsigned long long)f->index,
+                path_of(r, file), fault);
+    if (*fault || faulty)
+        gp_frame_faulty(c);
+}
+
+/* Who says what a picture has to be. */
+static const char *who_says(const gp_read_opts *o, bool declared)
+{
+    return declared ? "and 'buffers' declares" : o->looked ? "the first files" : "the first file";
 }
 
 /* Has a picture the type and colors of the others? What is to be done if not is not what other sizes need. */
 static bool is_alike(const gp_reader *r, const gp_type *found, const gp_view *v, char why[GP_WHY])
 {
     const gp_read_opts *o = r->o;
-    return gp_picfile_alike(found, o->varies ? &r->most : &v->type, o->varies, !o->varies ? "the first file" : o->looked
-                            ? "the first files" : "and 'buffers' declares", why);
+    const gp_type *want = o->varies ? &r->most : &v->type;
+    return gp_picfile_alike(found, want, o->varies,
+                            who_says(o, found->dtype == want->dtype ? o->says_shape : o->says_dtype), why);
 }
 
 static bool decode(gp_reader *r, gp_call *c, gp_read_worker *w, const gp_frame *f, int file, char why[GP_WHY])
@@ -142,9 +152,9 @@ static bool decode(gp_reader *r, gp_call *c, gp_read_worker *w, const gp_frame *
     if (!is_alike(r, &found, v, why))
         return false;
     if (!r->o->varies && !gp_type_same(&found, &v->type))
-        return gp_why(why, "holds %s, the first file %s: for pictures of different sizes declare the largest under "
+        return gp_why(why, "holds %s, %s %s: for pictures of different sizes declare the largest under "
                       "'buffers', like shape: [\"<=1080\", \"<=1920\", 3]", gp_type_text(&found, have),
-                      gp_type_text(&v->type, want));
+                      who_says(r->o, r->o->says_shape), gp_type_text(&v->type, want));
     if (r->o->looked && !gp_file_fits(&found, &r->most, r->o->varies, why))
         return gp_why(why, "holds %s, which does not fit in %s, the largest of the first %d files: declare the largest under "
                       "'buffers', like shape: [\"<=1080\", \"<=1920\", 3]", gp_type_text(&found, have),
@@ -152,7 +162,7 @@ static bool decode(gp_reader *r, gp_call *c, gp_read_worker *w, const gp_frame *
     if ((r->o->varies && !gp_file_take(v, &r->most, r->o->varies, &found, why))
         || !gp_picfile_decode(as, path_of(r, file), w->room.data, w->room.n, &v->type, v->data, why))
         return false;
-    warn(r, c, f, file, why);
+    warn(r, c, f, file, why, false);
     return gp_picfile_metadata(as, path_of(r, file), w->room.data, w->room.n, &w->said, why);
 }
 
@@ -182,7 +192,7 @@ static bool read_columns(gp_piece_file *f, int64_t at, int64_t want, void *to, c
     gp_type index = f->cut.columns;
     index.dim[0] = 1;
     int64_t bytes = (int64_t)gp_bytes(&index);
-    return gp_cut_columns(&f->cut.columns, (at - f->cut.data) / bytes, want / bytes, to, get_bytes, f)
+    return gp_columns_read(f->columns, &f->cut.columns, (at - f->cut.data) / bytes, want / bytes, to, get_bytes, f)
         || gp_why(why, errno ? "cannot be read: %s" : "became shorter%.0s", gp_strerror(errno));
 }
 
@@ -384,7 +394,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     gp_read_worker *w = &r->worker[c->worker];
     struct place p;
     char why[GP_WHY];
-    bool whole = is_whole(r->o), ok;
+    bool whole = is_whole(r->o), faulty = false, ok;
     w->said = gp_filemeta_none(c), *w->fault = 0;
     gp_status s = whole ? find_file(r, f->index, &p) : find_piece(r, w, f, &p, why);
     if (s == GP_FAILED)
@@ -398,13 +408,14 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     } else {
         f->name = r->stem[p.file];
         ok = p.is_read ? p.ok : read_piece(p.in, w, p.piece, &f->out[0], why);
+        faulty = p.in->rows && *p.in->rows->fault;
         pthread_mutex_lock(&r->lock);
         gp_piece_release(p.in);
         pthread_mutex_unlock(&r->lock);
     }
     if (!ok)
         return fail(r, c, f, &p, why);
-    warn(r, c, f, p.file, w->fault);
+    warn(r, c, f, p.file, w->fault, faulty);
     gp_filemeta_to_frame(c, f, &w->said);
     for (uint64_t good = atomic_load(&r->good); good <= p.pass;)
         if (atomic_compare_exchange_weak(&r->good, &good, p.pass + 1))

@@ -196,10 +196,10 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const gp_file *first)
     o->as = o->as ? o->as : GP_RAW;
     o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
                                     .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .colors = o->colors, .strict = o->strict,
-                                    .halvings = o->shrink };
+                                    .halvings = o->shrink, .max_pixels = o->max_pixels };
     o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member,
                                  .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .strict = o->strict,
-                                 .range = o->range, .header = o->header, .decimal_comma = o->decimal == GP_COMMA };
+                                 .max_pixels = o->max_pixels, .range = o->range, .header = o->header, .decimal_comma = o->decimal == GP_COMMA };
     o->rows.nkeys = gp_shape_meta_keys(s, &o->rows.key);
     if (o->varies && gp_read_is_video(o))
         return gp_shape_fail(s, o->from, "the frames of a video are of one size, which is that of '%s': declare no bounds "
@@ -240,13 +240,10 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o, bool many)
                                           : NULL;
     if (o->as != GP_RAW && opt)
         return gp_shape_fail(s, opt, "'%s' is only for raw data, not for '%s'", opt, o->path);
-    if (!gp_read_is_pictures(o) && !gp_filetype_takes(o->as, "orientation")
-        && !without(s, o, many, "orientation", "picture"))
-        return false;
-    static const char *const of_pictures[] = { "colors", "shrink" };
-    for (size_t i = 0; !gp_read_is_pictures(o) && i < sizeof of_pictures / sizeof *of_pictures; i++)
-        if (gp_filetype_takes(o->as, "orientation") ? !gp_shape_without(s, of_pictures[i], "a TIFF file")
-            : !without(s, o, many, of_pictures[i], "picture"))
+    static const char *const of_pictures[] = { "orientation", "max_pixels", "colors", "shrink" };
+    bool tiff = gp_filetype_takes(o->as, "orientation");
+    for (size_t i = tiff ? 2 : 0; !gp_read_is_pictures(o) && i < sizeof of_pictures / sizeof *of_pictures; i++)
+        if (tiff ? !gp_shape_without(s, of_pictures[i], "a TIFF file") : !without(s, o, many, of_pictures[i], "picture"))
             return false;
     if (!gp_filetype_takes(o->as, "sample_rate")
         && !without(s, o, many, "sample_rate", "recording"))
@@ -291,9 +288,11 @@ static bool look_at_stream(gp_shape *s, const gp_read_opts *o)
                                         "dtype and shape "
                              "under 'buffers:', for 640 x 480 in 4:2:0 {dtype: u8, shape: [480 * 3 / 2, 640]}",
                              o->path);
+    const char *program = gp_read_is_rows(o) && !o->command.n ? gp_rowsfile_of(o->as)->program : NULL;
     if (o->as != GP_RAW && o->as != GP_NPY)
         return gp_shape_fail(s, o->from, "'%s' is a stream, and only raw data ('format: raw'), npy and y4m can be read from one: "
-                             "other formats need a file", o->path);
+                             "other formats need a file%s%s%s", o->path, program ? "; or let a program make raw data of it, whose "
+                             "failure is told: 'command: [" : "", program ? program : "", program ? "]'" : "");
     if (o->as == GP_NPY && o->varies)
         return gp_shape_fail(s, o->from, "the frames of a stream are of one size: declare no bounds ('<=') for '%s'", o->path);
     if (o->as == GP_NPY)
@@ -401,14 +400,32 @@ static int64_t more(void *user, int64_t at, void *to, size_t n)
     return gp_probe_bytes(p->s, p->f, at, to, n);
 }
 
-static bool look_at_head(gp_shape *s, const gp_read_opts *o, const gp_file *f, gp_type *found, char why[GP_WHY])
+static bool look_at_head(gp_shape *s, gp_read_opts *o, const gp_file *f, gp_type *found, char why[GP_WHY])
 {
     char note[GP_WHY] = "";
-    gp_rows_head h = { f->head, f->nhead, f->size, more, &(probed){ s, f }, note };
-    if (!gp_rowsfile_head(&o->rows, o->as, &h, &s->out[0], found, why))
+    gp_rows_head h = { f->head, f->nhead, f->size, more, &(probed){ s, f }, note, &o->rows.header_line };
+    if (!gp_rowsfile_head(&o->rows, o->as, &h, &s->out[0], found, why)) {
+        o->rows.header_line = 0;
         return false;
+    }
     if (*note)
         gp_shape_warn(s, "path", "'%s' %s", f->path, note);
+    return true;
+}
+
+/* The type of a picture of which the first n bytes are there; of its end no more is read than that needs. */
+static bool take_picture(gp_shape *s, const gp_read_opts *o, const char *path, const void *head, size_t n, gp_type *found,
+                         char why[GP_WHY])
+{
+    const gp_file f = { .path = path };
+    if (!gp_picfile_head(&o->pictures, path, head, n, found, why))
+        return false;
+    int64_t size = gp_picfile_has_end(&o->pictures, path, head, n) ? gp_probe_size(s, path) : 0, got;
+    if (size <= (int64_t)n)
+        return true;
+    char end[GP_PICFILE_END];
+    got = gp_probe_bytes(s, &f, size > GP_PICFILE_END ? size - GP_PICFILE_END : 0, end, GP_PICFILE_END);
+    gp_picfile_end(&o->pictures, path, head, n, end, got > 0 ? (size_t)got : 0, found);
     return true;
 }
 
@@ -418,9 +435,9 @@ static bool look_at_picture(gp_shape *s, const gp_read_opts *o, int i, char head
     const gp_file f = { .path = o->file[i] };
     char why[GP_WHY];
     int64_t n = gp_probe_bytes(s, &f, 0, head, SHORT_HEAD);
-    bool ok = n > 0 && gp_picfile_head(&o->pictures, f.path, head, (size_t)n, found, why);
+    bool ok = n > 0 && take_picture(s, o, f.path, head, (size_t)n, found, why);
     if (!ok && n == SHORT_HEAD && (n = gp_probe_bytes(s, &f, 0, head, LONG_HEAD)) > 0)
-        ok = gp_picfile_head(&o->pictures, f.path, head, (size_t)n, found, why);
+        ok = take_picture(s, o, f.path, head, (size_t)n, found, why);
     return ok;
 }
 
@@ -472,21 +489,25 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     gp_type *t = &s->out[0], found = { 0 };
     gp_cut cut = { 0 };
     gp_cut_how as = gp_read_cut(o);
-    char why[GP_WHY], have[128], want[128];
+    char why[GP_WHY], have[GP_WHY], want[128];
     bool ok = true, broken = false, fortran, big, rows = gp_read_is_rows(o);
     const gp_dtype dtype = t->dtype;   /* as declared */
     size_t data;
+    o->says_dtype = t->dtype, o->says_shape = t->ndim;
 
     o->same_rows = (o->as == GP_NPY || (rows && !gp_rowsfile_of(o->as)->pages && !gp_read_is_video(o))) && many && !t->ndim;
     if (gp_read_is_pictures(o) && t->ndim && !gp_picfile_fits_colors(s, &o->pictures, t, o->varies))
         return false;
     if (rows && !look_at_head(s, o, f, &found, why)) {
         ok = false, broken = true;
+        bool of_text = gp_filetype_takes(o->as, "header");     /* the next one says what the header is */
+        for (int i = 1; gp_shape_drops(s) && of_text && i < o->nfiles && !o->rows.header_line; i++)
+            look_at_head(s, o, gp_probe_file(s, o->file[i]), &found, have);
     } else if (o->varies) {
         if (o->as == GP_RAW && !declared(s, o, f->path))
             return false;
         if (o->as != GP_RAW && !rows)
-            ok = gp_read_is_pictures(o) ? gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why)
+            ok = gp_read_is_pictures(o) ? take_picture(s, o, f->path, f->head, f->nhead, &found, why)
                                 : gp_npy_parse_any(f->head, f->nhead, &found, &data, &fortran, &big, why);
         ok = ok && (!rows || found.ndim || is_declared(t, why))
           && (!rows || gp_rowsfile_one(&found, gp_rowsfile_of(o->as), t->ndim, why));
@@ -513,7 +534,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
           && gp_cut_infer(t, &found, many, why)
           && gp_cut_npy(&cut, f->head, f->nhead, f->size, t, &as, why);
     } else {
-        ok = gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why)
+        ok = take_picture(s, o, f->path, f->head, f->nhead, &found, why)
           && gp_picfile_can_hold(&o->pictures, f->path, f->head, f->nhead, f->size, &found, why);
         broken = !ok;
         gp_type said = { .dtype = t->dtype ? t->dtype : found.dtype,

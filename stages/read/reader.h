@@ -28,7 +28,7 @@ typedef struct gp_read_opts {
     gp_texts command;
     int format, stored, endian, tail, orientation, colors, shrink, when_full, missing; /* shrink: how often by two */
     int header, decimal, range;
-    int64_t offset, skip, frames, sample_rate;
+    int64_t offset, skip, frames, sample_rate, max_pixels;
     bool loop, reopen, strict;
     double rate;
     /* found by shape() */
@@ -43,6 +43,7 @@ typedef struct gp_read_opts {
     bool same_rows;            /* the frame's shape is that of the first file */
     unsigned varies;           /* as declared, found, or of whole files: not 0, then each file is one frame, of its own shape */
     int looked;                /* where it was found in pictures: in how many */
+    bool says_dtype, says_shape;       /* 'buffers' declares it */
     const char *const *file;
     int nfiles;
     const int *numbered; int numbers;  /* of files whose numbers decide: which file has the lowest number + i, or -1 */
@@ -54,7 +55,8 @@ typedef struct gp_read_opts {
 typedef struct gp_piece_file { /* a file that is cut into pieces */
     int fd, users;             /* users 0: it is not open */
     gp_cut cut;
-    gp_rows *rows;             /* NULL: its rows are plain bytes */
+    gp_rows *rows;             /* NULL: its rows are plain bytes, */
+    gp_columns *columns;       /* ... or those of columns; or NULL */
 } gp_piece_file;
 
 typedef struct gp_read_worker {

@@ -177,7 +177,8 @@ bool gp_writer_spell(const gp_writer *w, const gp_frame *f, gp_growbuf *to, char
     gp_type t = f->in[0].type;
     if (w->o->stack)
         t = (gp_type){ t.dtype, 2, { 1, t.dim[0] } };
-    return gp_rowsfile_of(w->o->as)->encode(f->in[0].data, &t, to, why);
+    const gp_rowsfile *as = gp_rowsfile_of(w->o->as);
+    return as->encode(as, f->in[0].data, &t, to, why);
 }
 
 /* The frames as text, in v[0]. */

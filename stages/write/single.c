@@ -103,7 +103,8 @@ static gp_status put_file(gp_writer *w, gp_call *c, const gp_frame *f, const cha
     }
     if (gp_write_is_text(w->o)) {
         d->encoded.n = 0;
-        if (!gp_rowsfile_of(w->o->as)->encode(in->data, &in->type, &d->encoded, why))
+        const gp_rowsfile *as = gp_rowsfile_of(w->o->as);
+        if (!as->encode(as, in->data, &in->type, &d->encoded, why))
             return GP_FAILED;
         v[1] = (struct iovec){ d->encoded.data, d->encoded.n };
     }

@@ -49,9 +49,9 @@ static void and_back(const gp_rowsfile *as, const gp_rows *f, const void *all)
 {
     gp_growbuf text = { 0 };
     char err[GP_WHY] = "";
-    MUST(!as->why_not(&f->whole, "") && as->encode(all, &f->whole, &text, err));
+    MUST(!as->why_not(&f->whole, "") && as->encode(as, all, &f->whole, &text, err));
     int fd = file_of(text.data, text.n);
-    gp_rows *again = as->open(fd, &(gp_rowsfile_how){ 0 }, f->whole.dtype, err);
+    gp_rows *again = as->open(fd, &(gp_rowsfile_how){ .as = as, .dtype = f->whole.dtype }, err);
     MUST(again && gp_type_same(&again->whole, &f->whole));
     again->as = as, again->serial = 1;
     char *copy = rows_of(again);
@@ -59,7 +59,7 @@ static void and_back(const gp_rowsfile *as, const gp_rows *f, const void *all)
     if (f->whole.dtype != GP_F32 && f->whole.dtype != GP_F64)  /* which have many NaNs */
         MUST(!memcmp(copy, all, gp_bytes(&f->whole)));
     gp_growbuf same = { 0 };
-    MUST(as->encode(copy, &f->whole, &same, err) && same.n == text.n && !memcmp(same.data, text.data, text.n));
+    MUST(as->encode(as, copy, &f->whole, &same, err) && same.n == text.n && !memcmp(same.data, text.data, text.n));
     free(copy), free(same.data), free(text.data);
     as->close(again);
     close(fd);
@@ -71,7 +71,7 @@ static void as_one(gp_filetype as, gp_rowsfile_how how, gp_dtype dtype, const ch
     char err[GP_WHY] = "", why[GP_WHY] = "", note[GP_WHY] = "";
     int fd = file_of(data, n);
     gp_rows_head whole = { .data = data, .n = n, .size = (int64_t)n, .note = note }, half = whole;
-    half.n /= 2;
+    half.n /= 2, whole.header_line = &how.header_line;
     bool ok = gp_rowsfile_head(&how, as, &whole, &declared, &head, why);
     gp_rows *f = gp_rowsfile_open(&how, as, fd, &declared, err);
     MUST(ok ? f && gp_type_same(&f->whole, &head) : !f && *err && !strcmp(err, why));

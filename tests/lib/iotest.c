@@ -34,6 +34,9 @@ pipe_result io_go(const char *yaml)
 
 const char *io_error(const pipe_result *r)
 {
+    for (int i = 0; i < r->errs.n; i++)        /* warnings come before it */
+        if (r->errs.e[i].code != GP_E_WARN && r->errs.e[i].code != GP_E_NOTE)
+            return r->errs.e[i].msg;
     return r->errs.n ? r->errs.e[0].msg : "no error";
 }
 

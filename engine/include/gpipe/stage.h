@@ -494,8 +494,8 @@ void gp_source_dropped(gp_call *c, uint64_t n);
 /* For a source: frame `f` of this call came at t_ns (CLOCK_MONOTONIC), and waited. Its latency counts from then, else
  * from when run() has made it. */
 void gp_source_came(gp_call *c, const gp_frame *f, int64_t t_ns);
-/* A frame of this call is whole, though there are faults in the file that it is made of, of which a warning was added:
- * it counts as `faulty`, too. */
+/* A frame of this call is whole, though there are faults in the file that it is made of, of which a warning was added, once
+ * for all of its frames: it counts as `faulty`, too. */
 void gp_frame_faulty(gp_call *c);
 /* Tells the watchdog that frame `index` of this call is now being worked on. */
 void gp_working_on(gp_call *c, uint64_t index);
