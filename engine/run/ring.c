@@ -96,6 +96,12 @@ void gp_eventcount_wake(gp_eventcount *p)
 
 /* ---- looking --------------------------------------------------------- */
 
+uint64_t gp_ring_frames(const gp_ringrt *r)
+{
+    uint64_t end = atomic_load(&r->end), at = atomic_load(&r->produced.at);
+    return end == GP_UNKNOWN && at >= atomic_load(&r->most) ? at : end;
+}
+
 /* The place in the file of its stage that reads buffer b. */
 static gp_loc reader_at(const gp_actorrt *p, const gp_buffer *b)
 {
@@ -112,7 +118,7 @@ void gp_actor_ends_differ(gp_actorrt *p, uint64_t next)
     const gp_buffer *ended = NULL, *goes_on = NULL;
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
-        if (atomic_load(&r->end) <= next)
+        if (atomic_load(&r->most) <= next)
             ended = r->buffer;
         else if (!gp_follows(p, r->buffer) && atomic_load(&r->there) > next)
             goes_on = r->buffer;
@@ -141,28 +147,41 @@ static void wake_producer(gp_ringrt *r, gp_run *run)
         gp_eventcount_wake(&run->actor[r->ring->producer].changed);
 }
 
-/* One of several inputs has ended after `next` frames, or will: do others go on? Holes do not count. They are consumed,
- * so that what is behind them can come, once no frame before them is in flight; whoever made them told the accounts. */
+/* Does ring r of actor p have no room for what its producer makes next? */
+static bool is_full(const gp_actorrt *p, const gp_ringrt *r, uint64_t used)
+{
+    const gp_actorrt *from = &p->run->actor[r->ring->producer];
+    return atomic_load(&from->next) >= gp_actor_room(from, r, used);
+}
+
+/* One of several inputs has ended after `next` frames, or will: do others go on? Holes and held frames do not count. They
+ * are consumed, so that what is behind them can come, once no frame before them is in flight; whoever made them told the
+ * accounts. What will end may wait for what comes behind a frame that is no hole and fills its ring: then it is as if it
+ * had ended. */
 static gp_look behind_end(gp_actorrt *p, uint64_t next)
 {
-    bool ended = false, goes_on = false, unknown = false, lacks = false;
+    bool ended = false, goes_on = false, unknown = false, lacks = false, full = false;
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
         bool paused = atomic_load(&r->paused);
         uint64_t end = atomic_load(&r->end), at = atomic_load(&r->produced.at);
+        bool held = gp_follows(p, r->buffer);
         ended |= end <= next;
-        if (end <= next || gp_follows(p, r->buffer))
+        if (end <= next || (held && r->buffer->endless))
             continue;
-        goes_on |= atomic_load(&r->there) > next;
-        unknown |= at < end, lacks |= at < end && paused;
+        bool there = atomic_load(&r->there) > next;
         _Atomic uint64_t *to = &r->consumed[p->in[i].consumer].at;
         uint64_t used = atomic_load(to);
-        if (!goes_on && used >= next && used < at && atomic_compare_exchange_strong(to, &used, at))
+        if (!held) {
+            goes_on |= there, unknown |= at < end, lacks |= at < end && paused;
+            full |= there && is_full(p, r, used);
+        }
+        if ((held || !there) && used >= next && used < at && atomic_compare_exchange_strong(to, &used, at))
             wake_producer(r, p->run);
     }
     bool stopping = atomic_load(&p->run->level) > 0;   /* it rises before a stopped source ends: look again */
     return ended && (stopping || !(goes_on || unknown)) ? GP_LOOK_OVER
-         : ended && goes_on ? GP_LOOK_DIFFER : lacks ? GP_LOOK_PAUSED : GP_LOOK_WAIT;
+         : (ended && goes_on) || (full && !stopping) ? GP_LOOK_DIFFER : lacks ? GP_LOOK_PAUSED : GP_LOOK_WAIT;
 }
 
 gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
@@ -187,11 +206,11 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
         bool paused = atomic_load(&r->paused);         /* before what was made, as the end is */
-        uint64_t end = atomic_load(&r->end), at = atomic_load(&r->produced.at);
-        if (p->regroup && end != GP_UNKNOWN)
-            end = at = firings_in_all(p, end);
-        else
-            at = gp_actor_firings(p, at);
+        uint64_t end = atomic_load(&r->end), all = gp_ring_frames(r), at = gp_actor_firings(p, atomic_load(&r->produced.at));
+        if (p->regroup && all != GP_UNKNOWN) {
+            at = firings_in_all(p, all);
+            end = end == GP_UNKNOWN ? end : at;
+        }
         over |= end <= next || (at <= next && p->nin > 1 && atomic_load(&r->most) <= next);
         lacks |= at <= next && paused;
         if (at - next < avail)

@@ -274,6 +274,8 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n);
 /* No more than `frames` of r will come: lowers `most` of it, and of all that is made of it. With the run's lock, or
  * before it begins. */
 void gp_ring_limit(gp_run *run, gp_ringrt *r, uint64_t frames);
+/* The frames of r in all, where they are known: they may be all there before it ends. Else GP_UNKNOWN. */
+uint64_t gp_ring_frames(const gp_ringrt *r);
 /* Names the inputs. Not to be called with an eventcount's lock. */
 void gp_actor_ends_differ(gp_actorrt *p, uint64_t next);
 

@@ -126,6 +126,8 @@ static inline int gp_slot_in_lane(const gp_actorrt *p, uint64_t f)
     return (int)gp_lane_slot(p->segment->place, f, p->segment->depth);
 }
 
+/* Makes what a stage makes of inputs without rows. */
+bool gp_fill_of_none(gp_dcall *c, const gp_stage *st, const gp_view *out);
 /* Queues a body directly on a stream of the segment; waits for what is queued there, as gp_backend.wait. */
 bool gp_segment_direct(const gp_actorrt *p, int stream, gp_body body, void *arg, gp_errs *errs);
 int gp_segment_wait(const gp_actorrt *p, int stream, gp_sync sync, gp_errs *errs);

@@ -333,6 +333,15 @@ TEST(test_no_rows)
         { "reduce, op: mean, axes: [0], out: mu}\n  - {use: expr, in: {x: lua, mu: mu}, expr: x - mu", 512, 0, 0 },
         { "reduce, op: sum, axes: [0], out: mu}\n  - {use: expr, in: {x: lua, mu: mu}, expr: x - mu, out: d}\n"
           "  - {use: reduce, in: d, op: sum, axes: [0]", 32, 32, 0 },
+        { "loop, in: {x: lua}, times: 3, out: {y: y}, stages: [{use: scale, in: x, out: y}]", 512, 0, 0 },
+        { "loop, in: {x: lua}, times: 3, out: {y: y}, stages: [{use: reduce, op: any, axes: [0], in: x, out: y}]", 8, 8, 0 },
+        { "loop, in: {x: lua}, times: 3, out: {y: y}, stages: [{use: reduce, op: mean, axes: [0], in: x, out: m}, "
+          "{use: expr, in: {x: x, m: m}, expr: x - m, out: d}, {use: reduce, op: all, axes: [0], in: d, out: y}]", 8, 8, 1 },
+        { "reduce, op: sum, axes: [0], out: u}\n  - {use: loop, in: {x: lua, u: u}, times: 300, carry: {u: v}, out: {v: v}, "
+          "stages: [{use: reduce, op: sum, axes: [0], in: x, out: s}, {use: expr, in: {s: s, u: u}, expr: u + s, out: v}]",
+          32, 32, 0 },
+        { "loop, in: {x: lua}, times: 3, until: f, out: {y: y}, stages: [{use: reduce, op: mean, axes: [0], in: x, out: y}, "
+          "{use: reduce, op: any, in: x, out: a}, {use: cast, dtype: i32, in: a, out: f}]", 32, 32, 0xff },
     };
     const char *dir = pipe_dir();
     pipe_text(dir, "cut.lua",
