@@ -171,6 +171,7 @@ struct gp_actorrt {
     gp_actor_kind kind;
     const gp_stage *stage;     /* of a host stage; */
     _Atomic uint64_t dropped;  /* ... the frames that failed in it and were dropped */
+    uint64_t in_a_row, good;   /* ... the last of these, without another between; `frames` then */
     const gp_segment *segment; /* of a segment */
     const char *name;
     const gp_regroup *regroup; /* NULL: firing k takes and makes frame k */
