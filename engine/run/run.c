@@ -88,8 +88,8 @@ bool gp_frame_drop_or_fail(gp_threadrt *t)
         return true;
     }
     if (fails_without_end(t->actor)) {
-        gp_fail(&t->errs, GP_E_RUN, st->at, "the last %llu frames of stage '%s' failed, one after the other: set 'max_dropped' to "
-                "go on for longer", (unsigned long long)t->actor->in_a_row, st->name);
+        gp_fail(&t->errs, GP_E_RUN, st->at, "the last %llu frames of stage '%s' failed, one after the other: set "
+                "'max_dropped' to go on for longer", (unsigned long long)t->actor->in_a_row, st->name);
         return true;
     }
     for (int i = 0; i < t->errs.n; i++)

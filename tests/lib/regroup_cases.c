@@ -461,7 +461,8 @@ static const char *const quarters[] = {
     "{use: group, frames: 4}", "{use: mix, op: min, frames: 4}", "{use: decimate, frames: 4}",
     "{use: group, frames: 4}, {use: reduce, op: min, axes: [0]}", "{use: group, frames: 2}, {use: mix, op: min, frames: 2}",
     "{use: mix, op: min, frames: 2}, {use: group, frames: 2}", "{use: decimate, frames: 2}, {use: mix, op: min, frames: 2}",
-    "{use: hold, frames: 2}, {use: group, frames: 8}", "{use: group, frames: 4}, {use: hold, frames: 3}, {use: decimate, frames: 3}",
+    "{use: hold, frames: 2}, {use: group, frames: 8}",
+    "{use: group, frames: 4}, {use: hold, frames: 3}, {use: decimate, frames: 3}",
     "{use: window, frames: 3}, {use: reduce, op: max, axes: [0]}, {use: mix, op: min, frames: 4}",
     "{use: group, frames: 1}, {use: split}, {use: lua, script: copy.lua}, {use: group, frames: 4}",
 };
@@ -486,12 +487,13 @@ START_TEST(rest_on_both_sides)
     int from = 10;
     char yaml[2000];
     pipe_text(dir, "copy.lua", "function process(frame, x, y) y:copy(x) end\n");
-    pipe_text(dir, "last.lua", "local from\nfunction init(stage) from = stage.params.from end\nfunction process(frame, x, y)\n"
-              "  if frame.index >= from then return 'drop' end\n  for k = 1, 3 do y[k] = frame.index end\nend\n");
+    pipe_text(dir, "last.lua", "local from\nfunction init(stage) from = stage.params.from end\n"
+              "function process(frame, x, y)\n  if frame.index >= from then return 'drop' end\n  for k = 1, 3 do y[k] = frame.index end\nend\n");
     pipe_text(dir, "meet.lua", "local n = 0\nfunction process(frame, x)\n  n = n + 1\n"
               "  if x.x[1] ~= 4 * frame.index or x.y[1] ~= x.x[1] then error(x.x[1] .. ' beside ' .. x.y[1]) end\nend\n"
               "function finish() if n ~= 3 then error(n .. ' frames') end end\n");
-    snprintf(yaml, sizeof yaml, "%sstall_timeout: 5s\nbuffers: {a: {dtype: f32, shape: [3]}, b: {dtype: f32, shape: [3]}}\nstages:\n"
+    snprintf(yaml, sizeof yaml, "%sstall_timeout: 5s\n"
+             "buffers: {a: {dtype: f32, shape: [3]}, b: {dtype: f32, shape: [3]}}\nstages:\n"
              "  - {use: generate, frames: %d, out: a}\n  - {use: generate, in: [], frames: 300, out: b}\n"
              "  - {use: lua, script: last.lua, params: {from: %d}, in: b, out: x}\n"
              "  - {use: expr, expr: v + 0 * w, in: {v: x, w: a}, out: y}\n", knob_of(_i), from, from);
