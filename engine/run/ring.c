@@ -250,20 +250,23 @@ static void wake_consumers(gp_ringrt *r, gp_run *run)
 /* Which of its frames up to `to` are holes. */
 static void look_for_holes(gp_actorrt *p, gp_ringrt *r, uint64_t to)
 {
+    uint64_t there = 0;
     for (uint64_t f = atomic_load(&r->produced.at); f < to; f++) {
         gp_hole hole = gp_meta_of(r, f)->hole;
-        if (!hole)
-            atomic_store(&r->there, f + 1);
-        else if (p->tells_holes)
+        if (hole)
             gp_buffer_hole(p->run, r->buffer, f, hole);
+        else
+            there = f + 1;
     }
+    if (there)
+        atomic_store(&r->there, there);
 }
 
 void gp_actor_complete(gp_actorrt *p, uint64_t first, int n)
 {
     gp_run *run = p->run;
     gp_measure_move(p, first, n);
-    for (int o = 0; o < p->nout; o++)
+    for (int o = 0; o < p->nout && p->tells_holes; o++)
         look_for_holes(p, p->out[o], gp_actor_made(p, first + (uint64_t)n));
     if (p->source)
         atomic_fetch_add(&run->account[run->account_of[p->stage - run->graph->stage]].in,

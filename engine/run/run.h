@@ -52,7 +52,7 @@ typedef struct gp_cursor {
 
 struct gp_ringrt {
     gp_cursor produced;
-    _Atomic uint64_t there;    /* the frame behind the last published one that is no hole */
+    _Atomic uint64_t there;    /* the frame behind the last published one that is no hole; of one that tells_holes */
     _Atomic uint64_t end;      /* frames in all; set after the last publish */
     _Atomic uint64_t most;     /* no more than these will come, as something before it has ended. Who makes them may not
                                   say so yet: it waits until its other inputs end, and these may wait until the holes
@@ -303,8 +303,9 @@ gp_loc gp_actor_at(const gp_actorrt *p);
 typedef struct gp_sink { int stage; uint64_t next, end; } gp_sink;
 
 /* `frames` frames of the source go with `firings` firings of a stage, block by block; firings 0: the source does not feed
- * the stage. When the firings of a block are done, its last `late` frames may still be on their way. */
-typedef struct gp_block { uint64_t frames, firings, late; } gp_block;
+ * the stage. When the firings of a block are done, its last `late` frames may still be on their way.
+ * Where there is one firing, it is made of the first `uses` of them: `decimate` leaves out the others. */
+typedef struct gp_block { uint64_t frames, firings, late, uses; } gp_block;
 
 /* How many of the frames that share a tally have each kind of mark, see account.c; done: they are counted. */
 typedef struct gp_tally { uint64_t dropped, failed, counted; bool done; } gp_tally;

@@ -260,7 +260,7 @@ static const struct { const char *chain; int frames, rows, extra, out, dropped; 
     { "lose 5, group 3, split", 10, 4, 0, 8, 2 },
     { "decimate 3", 10, 2, 0, 10, 0 },
     { "scale, decimate 3, scale", 100, 2, 0, 100, 0 },
-    { "lose 4, decimate 3", 12, 2, 0, 7, 5 },          /* 1 and 5; 9, and with it 10 and 11 */
+    { "lose 4, decimate 3", 12, 2, 0, 9, 3 },          /* 1, 5 and 9; what is left out beside 9 is not lost */
     { "hold 3", 10, 2, 0, 10, 0 },
     { "scale, hold 3, scale", 10, 2, 0, 10, 0 },
     { "hold 3, lose 9", 10, 2, 1, 7, 4 },
@@ -403,6 +403,9 @@ static const struct { const char *what, *stages, *msg; int other, out, dropped, 
     { "groups of both", DROPS("l", 6) "  - {use: expr, in: {x: l, y: b}, expr: x + y, out: j}\n"
       "  - {use: group, in: l, frames: 2, out: g}\n  - {use: group, in: j, frames: 2, out: h}\n"
       "  - {use: expr, in: {l: g, m: h}, expr: l - m}\n  - {use: discard}\n", NULL, 6, 6, 4, 0 },
+    { "a failure behind what is left out beside it", "  - {use: decimate, in: a, frames: 4, out: d}\n"
+      "  - {use: lua, script: last.lua, in: d, on_error: drop, out: e, params: {from: 1, how: fail}}\n"
+      "  - {use: scale}\n  - {use: discard}\n  - {use: discard, in: a}\n", NULL, 0, 8, 0, 2 },
     { "what fills beside what will end", DROPS("l", 6) "  - {use: expr, in: {x: l, y: b}, expr: x + y, out: j}\n"
       "  - {use: lua, script: copy2.lua, in: {x: a, y: j}}\n  - {use: discard}\n",
       "different lengths: 'j' ended after 6 frames, 'a' has more", 6, -1, 0, 0 },
