@@ -13,6 +13,7 @@
 #include "run/measure.h"
 #include "run/paused.h"
 #include "run/regroup.h"
+#include "run/segment.h"
 
 static void relax(void)
 {
@@ -119,7 +120,7 @@ void gp_actor_ends_differ(gp_actorrt *p, uint64_t next)
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
         if (atomic_load(&r->most) <= next)
-            ended = r->buffer;
+            ended = ended ? ended : r->buffer;
         else if (!gp_follows(p, r->buffer) && atomic_load(&r->there) > next)
             goes_on = r->buffer;
     }
@@ -154,30 +155,90 @@ static bool is_full(const gp_actorrt *p, const gp_ringrt *r, uint64_t used)
     return atomic_load(&from->next) >= gp_actor_room(from, r, used);
 }
 
-/* One of several inputs has ended after `next` frames, or will: do others go on? Holes and held frames do not count. They
- * are consumed, so that what is behind them can come, once no frame before them is in flight; whoever made them told the
- * accounts. What will end may wait for what comes behind a frame that is no hole and fills its ring: then it is as if it
- * had ended. */
+/* What a buffer has of a frame behind the end of an input. NEITHER: it goes by the others. */
+enum { NEITHER, REAL, HOLE, ENDED };
+
+static int behind(const gp_actorrt *p, const gp_ringrt *r, uint64_t f)
+{
+    return gp_follows(p, r->buffer) ? NEITHER : atomic_load(&r->most) <= f ? ENDED : gp_meta_of(r, f)->hole ? HOLE : REAL;
+}
+
+/* Would frame f be lost if `p` ended before it: does a stage have it beside an input that has ended, or make it for others?
+ * What meets a hole is dropped anyway. */
+static bool goes_on_at(const gp_actorrt *p, uint64_t f)
+{
+    gp_segmentrt *s = p->seg;
+    bool has[ENDED + 1] = { false }, lost = false;
+    for (int i = 0; i < p->nin; i++) {
+        int is = behind(p, p->in[i].ring, f);
+        has[is] = true;
+        if (s)
+            s->behind[p->in[i].ring->ring->buffer] = (unsigned char)is;
+    }
+    if (!s || !has[HOLE] || !has[REAL])
+        return has[REAL] && !has[HOLE];
+    for (int i = 0; i < s->nparts; i++) {
+        const gp_stage *st = s->part[i].stage;
+        bool meets[ENDED + 1] = { false };
+        for (int k = 0; st && k < st->nin && !gp_stage_circles_back(st); k++)
+            if (st->in[k] >= 0 && !gp_is_const(&p->run->graph->buffer[st->in[k]]))
+                meets[s->behind[st->in[k]]] = true;
+        for (int k = 0; st && k < st->nout; k++)
+            s->behind[st->out[k]] = meets[ENDED] ? ENDED : meets[HOLE] ? HOLE : meets[REAL] ? REAL : NEITHER;
+        lost |= meets[ENDED] && meets[REAL] && !meets[HOLE];
+    }
+    for (int o = 0; o < p->nout; o++)
+        lost |= s->behind[p->out[o]->ring->buffer] == REAL;
+    return lost;
+}
+
+/* Consumes the frames of input i up to `to`, of which those that are no holes meet one, and are dropped. */
+static void skip(gp_actorrt *p, int i, uint64_t next, uint64_t to)
+{
+    gp_ringrt *r = p->in[i].ring;
+    _Atomic uint64_t *at = &r->consumed[p->in[i].consumer].at;
+    uint64_t used = atomic_load(at), from = used;
+    if (used < next || used >= to)
+        return;
+    for (uint64_t f = from; f < to && !gp_follows(p, r->buffer); f++)
+        if (!gp_meta_of(r, f)->hole)
+            gp_buffer_hole(p->run, r->buffer, f, GP_HOLE_DROPPED);
+    if (atomic_compare_exchange_strong(at, &used, to))
+        wake_producer(r, p->run);
+}
+
+/* One of several inputs has ended after `next` frames, or will: do others go on? Holes, what meets them and held frames do
+ * not count. They are consumed, so that what is behind them can come, once no frame before them is in flight; whoever made
+ * holes told the accounts. What will end may wait for what comes behind a frame that is no hole and fills its ring: then it
+ * is as if it had ended. */
 static gp_look behind_end(gp_actorrt *p, uint64_t next)
 {
     bool ended = false, goes_on = false, unknown = false, lacks = false, full = false;
+    uint64_t to = UINT64_MAX, all = next, f = UINT64_MAX;      /* up to `to` frames are there, where there are any */
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
         bool paused = atomic_load(&r->paused);
         uint64_t end = atomic_load(&r->end), at = atomic_load(&r->produced.at);
-        bool held = gp_follows(p, r->buffer);
+        uint64_t used = atomic_load(&r->consumed[p->in[i].consumer].at);
         ended |= end <= next;
-        if (end <= next || (held && r->buffer->endless))
+        if (end > next && gp_follows(p, r->buffer) && !r->buffer->endless)
+            skip(p, i, next, at);
+        if (end <= next || gp_follows(p, r->buffer))
             continue;
-        bool there = atomic_load(&r->there) > next;
-        _Atomic uint64_t *to = &r->consumed[p->in[i].consumer].at;
-        uint64_t used = atomic_load(to);
-        if (!held) {
-            goes_on |= there, unknown |= at < end, lacks |= at < end && paused;
-            full |= there && is_full(p, r, used);
-        }
-        if ((held || !there) && used >= next && used < at && atomic_compare_exchange_strong(to, &used, at))
-            wake_producer(r, p->run);
+        unknown |= at < end, lacks |= at < end && paused;
+        to = atomic_load(&r->most) > at && at < to ? at : to;
+        all = at > all ? at : all;
+        f = used < f && atomic_load(&r->most) > used ? used : f;
+    }
+    for (f = f < next ? next : f, to = all < to ? all : to; f < to && !(goes_on = goes_on_at(p, f));)
+        f++;
+    for (int i = 0; i < p->nin; i++) {
+        gp_ringrt *r = p->in[i].ring;
+        uint64_t at = atomic_load(&r->produced.at), used = atomic_load(&r->consumed[p->in[i].consumer].at);
+        if (gp_follows(p, r->buffer) || atomic_load(&r->end) <= next)
+            continue;
+        full |= goes_on && at > f && is_full(p, r, used);
+        skip(p, i, next, f < at ? f : at);
     }
     bool stopping = atomic_load(&p->run->level) > 0;   /* it rises before a stopped source ends: look again */
     return ended && (stopping || !(goes_on || unknown)) ? GP_LOOK_OVER

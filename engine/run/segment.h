@@ -71,6 +71,7 @@ struct gp_segmentrt {
     gp_type *type;             /* per buffer: of the launch being made, see frame.h */
     gp_hole *hole;             /* per buffer: likewise */
     uint64_t *gaps;            /* per buffer: likewise */
+    unsigned char *behind;     /* per buffer: room for a look behind the end of an input (ring.c) */
     int64_t most;              /* as gp_rec.most */
     int *managed, nmanaged;    /* pools of managed memory that it reads or writes, see ahead.c */
     uint64_t brought;          /* frames whose slots there were brought to the device; the launcher's */

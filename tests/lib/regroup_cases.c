@@ -403,6 +403,19 @@ static const struct { const char *what, *stages, *msg; int other, out, dropped, 
     { "groups of both", DROPS("l", 6) "  - {use: expr, in: {x: l, y: b}, expr: x + y, out: j}\n"
       "  - {use: group, in: l, frames: 2, out: g}\n  - {use: group, in: j, frames: 2, out: h}\n"
       "  - {use: expr, in: {l: g, m: h}, expr: l - m}\n  - {use: discard}\n", NULL, 6, 6, 4, 0 },
+    { "a sum of what is dropped, in one segment", DROPS("l", 6) "  - {use: expr, in: {x: l, y: a}, expr: x + y, out: j}\n"
+      "  - {use: expr, in: {x: j, y: b}, expr: x + y}\n  - {use: discard}\n", NULL, 6, 6, 4, 0 },
+    { "the same unfused, and both are read", "  - {use: scale, in: a, out: c}\n" DROPS("l", 6)
+      "  - {use: lua, script: copy2.lua, in: {x: l, y: c}, out: j}\n  - {use: expr, in: {x: j, y: b}, expr: x + y}\n"
+      "  - {use: discard}\n  - {use: discard, in: j}\n", NULL, 6, 6, 4, 0 },
+    { "two that share what is dropped, in one segment", DROPS("l", 6)
+      "  - {use: expr, in: {x: l, y: a}, expr: x + y, out: j}\n  - {use: expr, in: {x: l, y: b}, expr: x + y, out: k}\n"
+      "  - {use: discard, in: j}\n  - {use: discard, in: k}\n", NULL, 6, 6, 4, 0 },
+    { "the same on the host", DROPS("l", 6) "  - {use: lua, script: copy2.lua, in: {x: l, y: a}, out: j}\n"
+      "  - {use: lua, script: copy2.lua, in: {x: l, y: b}, out: k}\n"
+      "  - {use: discard, in: j}\n  - {use: discard, in: k}\n", NULL, 6, 6, 4, 0 },
+    { "one of several sources goes on", DROPS("l", 8) "  - {use: expr, in: {x: l, y: a}, expr: x + y, out: j}\n"
+      "  - {use: expr, in: {x: j, y: b}, expr: x + y}\n  - {use: discard}\n", "different lengths: 'b' ended after 6", 6, -1, 0, 0 },
     { "a failure behind what is left out beside it", "  - {use: decimate, in: a, frames: 4, out: d}\n"
       "  - {use: lua, script: last.lua, in: d, on_error: drop, out: e, params: {from: 1, how: fail}}\n"
       "  - {use: scale}\n  - {use: discard}\n  - {use: discard, in: a}\n", NULL, 0, 8, 0, 2 },
