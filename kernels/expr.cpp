@@ -324,7 +324,7 @@ static void fill_one(const gp_ew_code *code, const gp_ew_call *call, const gp_ew
     if (s->op == GP_EW_SIZE)
         s->type == GP_EW_I32 ? fill(d, (int32_t)call->size[s->a], code->piece) : fill(d, call->size[s->a], code->piece);
     else if (s->op == GP_EW_FRAME)
-        s->a ? fill(d, (double)f->time_ns * 1e-9, code->piece) : fill(d, (int64_t)f->index, code->piece);
+        s->a ? fill(d, (double)f->time_ns / 1e9, code->piece) : fill(d, (int64_t)f->index, code->piece);
     else if (s->type == GP_EW_I32 || s->type == GP_EW_U32 || s->type == GP_EW_F32)
         fill(d, s->value.u32, code->piece);
     else

@@ -42,14 +42,17 @@ static inline double clamp_round(double v, double lo, double hi)
     return (v + 0x1.8p52) - 0x1.8p52;
 }
 
+/* They round first: what is less than 2^63 may be rounded to it. */
 static inline int64_t to_i64(long double v)
 {
-    return v != v ? 0 : v >= 0x1p63L ? INT64_MAX : v <= -0x1p63L ? INT64_MIN : (int64_t)rintl(v);
+    v = rintl(v);
+    return v != v ? 0 : v >= 0x1p63L ? INT64_MAX : v <= -0x1p63L ? INT64_MIN : (int64_t)v;
 }
 
 static inline uint64_t to_u64(long double v)
 {
-    return v != v || v <= 0 ? 0 : v >= 0x1p64L ? UINT64_MAX : (uint64_t)rintl(v);
+    v = rintl(v);
+    return v != v || v <= 0 ? 0 : v >= 0x1p64L ? UINT64_MAX : (uint64_t)v;
 }
 
 #define GET_U8(s)  (s)

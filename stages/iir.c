@@ -244,7 +244,8 @@ static bool record(gp_dcall *c)
 
 #define SIGNALS (GP_ACCEPT(GP_F32) | GP_ACCEPT(GP_F64) | GP_ACCEPT(GP_C64))
 static const gp_port in[] = { { "in", SIGNALS, .help = "a signal: rows in time, all else are channels" }, { 0 } };
-static const gp_port out[] = { { "out", SIGNALS, .help = "the same, filtered; computed in f64" }, { 0 } };
+static const gp_port out[] = { { "out", SIGNALS, .help = "the same, filtered; computed in f64, in chunks of a frame: "
+                                             "its last bits go by the frames' size" }, { 0 } };
 
 static const gp_opt options[] = {
     { GP_NODE(struct opts, sos), .required = true,

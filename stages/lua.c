@@ -49,8 +49,9 @@ static gp_node *expand(gp_shape *s, const gp_node *n, const char *key)
         copy->len = strlen(copy->text);
         copy->quoted = n->quoted && !one_variable(n);
         if (!gp_lua_has_scalar(copy))
-            gp_shape_fail_at(s, n->at, "'%s' is %s, which is neither an integer of Lua nor exact as a float: in quotes "
-                             "it is a text", key, copy->text);
+            gp_shape_fail_at(s, n->at, "'%s' is %s, which is neither an integer of Lua nor exact as a float: %s it is a "
+                             "text", key, copy->text, one_variable(n) ? "with more in the quotes, like \"n${n}\","
+                                                                      : "in quotes");
         return gp_lua_has_scalar(copy) ? copy : NULL;
     }
     copy->item = gp_shape_alloc(s, sizeof *copy->item * (size_t)n->n);

@@ -57,6 +57,33 @@ TEST_EACH(of_a_stage, cases)
     }
 }
 
+/* A source of which frames fail without end, or all but one of 999. */
+TEST_LOOP(of_a_source, 0, 5)
+{
+    static const struct { const char *keys, *script; gp_outcome outcome; unsigned out, failed; const char *says; } ways[] = {
+        { "", "error('no')", GP_ERROR, 0, 1000, "the last 1000 frames of stage 'lua' failed, one after the other" },
+        { "", "if f.index >= 7 then error('no') end", GP_ERROR, 7, 1000, "the last 1000 frames of stage 'lua' failed" },
+        { ", max_dropped: 1500", "error('no')", GP_ERROR, 0, 1501, "more than 1500 frames failed in stage 'lua'" },
+        { ", max_dropped: 100%", "if f.index == 2500 then return false end error('no')", GP_DONE, 0, 2500, NULL },
+        { "", "if f.index == 3000 then return false end if f.index % 1000 ~= 0 then error('no') end", GP_DONE, 3, 2997, NULL },
+    };
+    const char *dir = pipe_dir();
+    char yaml[300], script[300];
+    snprintf(script, sizeof script, "function produce(f, y) %s y:fill(1) end\n", ways[_i].script);
+    pipe_text(dir, "source.lua", script);
+    snprintf(yaml, sizeof yaml, "on_error: drop\nbuffers: {x: {dtype: f32, shape: [2]}}\nstages:\n"
+             "  - {use: lua, script: source.lua, out: x%s}\n  - {use: discard}\n", ways[_i].keys);
+    pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
+    pipe_dir_remove(dir);
+    const gp_err *e = NULL;
+    for (int i = 0; i < r.errs.n; i++)
+        e = r.errs.e[i].code == GP_E_RUN && !(e && strstr(e->msg, "frames")) ? &r.errs.e[i] : e;
+    ck_assert_msg(r.outcome == ways[_i].outcome, "%s: %d: %s", ways[_i].script, r.outcome, e ? e->msg : "");
+    ck_assert_uint_eq(r.account[0].out, ways[_i].out);
+    ck_assert_uint_eq(r.account[0].failed, ways[_i].failed);
+    ck_assert_msg(!ways[_i].says || (e && strstr(e->msg, ways[_i].says)), "%s", e ? e->msg : "no error");
+}
+
 /* The first of several files is one that can be dropped, if that is declared, or another says it. */
 TEST_LOOP(the_first_file, 0, 6)
 {

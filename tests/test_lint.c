@@ -61,6 +61,9 @@ static const struct {
       "[8, 3] of a smaller frame, and 'transpose' is f32 [8, 5], of which frames may be shorter in axis 0: leave such "
       "frames out before, as 'tail: drop' of 'group' does; give frames a number of rows that divides those of the file, "
       "or leave the last out: 'frames' of its source, or on_error: drop (lint: tail)", AT(5, 11, 9) },
+    { "one of which no window is made", CUT("") "  - {use: slide, length: 5, hop: 5}\n  - {use: resize, height: 5, width: 4}\n" END,
+      SILENT },
+    { "and none of that", CUT("") "  - {use: slide, length: 5, hop: 5}\n  - {use: slice, index: \"::2\"}\n" END, SILENT },
     { "one that is left out", CUT(", frames: 2") "  - {use: transpose}\n" END, SILENT },
     { "one that is dropped", CUT("") "  - {use: transpose}\n" END "on_error: drop\n", SILENT },
     { "one that can be partial",

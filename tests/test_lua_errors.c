@@ -164,6 +164,10 @@ static const struct bad {
       0 },
     { X16, "", "params: {a: {id: [1, -9223372036854775809]}}", "function process(f, x, y) end", 0, -1,
       "'id' is -9223372036854775809, which is neither", 0 },
+    { X16, "", "params: {id: '${env:NO_SUCH:-18446744073709551615}'}", "function process(f, x, y) end", 0, -1,
+      "'id' is 18446744073709551615, which is neither an integer of Lua nor exact as a float: with more in the quotes", 0 },
+    { X16, "", "params: {id: '${env:NO_SUCH:-9007199254740993}'}", "local id\nfunction init(s) id = s.params.id end\n"
+      "function process(f, x, y) error('id ' .. id - 9007199254740992) end", 0, 1, "id 1", 3 },
     { X16, "", "params: {id: 99999999999999999999}", "function process(f, x, y) end", 0, -1, "'id' is 999", 0 },
     { X16, "{dtype: u64, shape: [16]}", "", P("y[1] = 18446744073709551615"), 0, 1,
       "1.844674407371e+19 does not fit 'y', which holds u64: from 2^63 on numbers of Lua are floats, of which 2.0^64 - "

@@ -81,6 +81,7 @@ void gp_screen_clear(gp_screen *s);        /* removes the lines */
 
 /* socket.c: where gpipe top connects. NULL: there is no place for one, which is no
  * error. Only one thread uses it. */
+enum { GP_SOCKET_CLIENTS = 16 };           /* the most connections that a run has at a time */
 typedef struct gp_socket gp_socket;
 gp_socket *gp_socket_open(void);
 void gp_socket_close(gp_socket *s);        /* drains, removes the file; accepts NULL */

@@ -35,7 +35,8 @@ static char *ask_run(const char *name, const char *const *set, int n, gp_errs *e
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     else if (f && !answered)
         gp_fail(errs, GP_E_RUN, (gp_loc){ 0 },
-                "'%s' gives no answer: the pipeline has gone, or is not a 'gpipe run'", name);
+                "'%s' gives no answer: the pipeline has gone, is not a 'gpipe run', or %d others are connected to it", name,
+                GP_SOCKET_CLIENTS);
     if (f)
         fclose(f);
     else if (fd >= 0)

@@ -16,7 +16,7 @@
 #include "base/why.h"
 #include "cli/live.h"
 
-enum { CLIENTS = 16, LAST_MS = 300 };
+enum { CLIENTS = GP_SOCKET_CLIENTS, LAST_MS = 300 };
 
 typedef struct client {
     int fd;

@@ -74,7 +74,8 @@ static int watch(const gp_args *args, const gp_registry *registry, gp_errs *errs
         ok = gone || show(&t, line, errs);
     }
     if (gone)
-        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "the pipeline has gone without a word");
+        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "the pipeline has gone without a word, or %d others are connected to it",
+                GP_SOCKET_CLIENTS);
     gp_screen_clear(&t.screen);
     gp_glance_free(&t.v);
     free(line);

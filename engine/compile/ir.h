@@ -507,5 +507,7 @@ void gp_dump_plan(FILE *, const gp_plan *, gp_dump);
  * rows than the buffers'); sets `out`. No allocation; for the executor. */
 bool gp_partial_shape(const gp_graph *, const gp_stage *st, const gp_type *in,
                       gp_type *out, gp_errs *);
+/* The same of a device stage that has an input without rows: its outputs have none, or what gp_stage.none says. */
+bool gp_shape_of_none(const gp_graph *, const gp_stage *st, gp_type *in, gp_type *out, gp_errs *errs);
 
 #endif

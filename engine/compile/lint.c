@@ -446,7 +446,7 @@ static void lint_tail(linting *l)
         const gp_stage *st = &g->stage[i], *from = st->tail_rows && st->out[0] >= 0 ? st : NULL;
         gp_type in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT];
         gp_errs errs = { .n = 0 };
-        bool one = true;
+        bool one = true, none = false;
         if (from)
             out[0] = g->buffer[st->out[0]].type, out[0].dim[0] = st->tail_rows;
         for (int p = 0; p < st->nin && one; p++) {
@@ -455,10 +455,11 @@ static void lint_tail(linting *l)
             one = !frames || (source[k] && (!from || from == source[k]));
             from = frames ? source[k] : from;
             in[p] = frames ? type[k] : k >= 0 ? g->buffer[k].type : in[p];
+            none |= frames && one && !in[p].dim[0] && gp_stage_makes_on_device(st) && !gp_stage_loop(st);
         }
         if (!one || !from || !st->nout || (st->nin && (st->regroups || st->cycle || st->on_error == GP_ON_ERROR_DROP)))
             continue;
-        if (st->nin && !gp_partial_shape(g, st, in, out, &errs)) {
+        if (st->nin && !(none ? gp_shape_of_none(g, st, in, out, &errs) : gp_partial_shape(g, st, in, out, &errs))) {
             warn(l, st->at, "the last frame that stage '%s' reads has %" PRId64 " of %" PRId64 " rows, at which the run "
                  "would fail: %s", from->name, from->tail_rows, g->buffer[from->out[0]].type.dim[0],
                  errs.n ? errs.e[0].msg : "");

@@ -376,16 +376,19 @@ static bool resolve_body(gp_shape *s)
 bool gp_loop_types(const gp_loop *l, const gp_type *given, gp_type type[GP_LOOP_BUFFERS], gp_errs *errs)
 {
     const gp_graph *g = l->graph;
+    bool idle = true;
     for (int i = 0; i < g->nbuffers; i++)
         type[i] = l->buffer[i].in >= 0 ? given[l->buffer[i].in] : g->buffer[i].type;
     for (int i = 0; i < g->nstages; i++) {
         const gp_stage *st = &g->stage[i];
         gp_type in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT];
+        bool empty = false;
         for (int p = 0; p < st->nin; p++)
             if (st->in[p] >= 0)
-                in[p] = type[st->in[p]];
-        if (!gp_partial_shape(g, st, in, out, errs))
+                in[p] = type[st->in[p]], empty |= !in[p].dim[0];
+        if (!(empty ? gp_shape_of_none(g, st, in, out, errs) : gp_partial_shape(g, st, in, out, errs)))
             return false;
+        idle &= empty;
         for (int p = 0; p < st->nout; p++)
             if (st->out[p] >= 0)
                 type[st->out[p]] = out[p];
@@ -398,7 +401,9 @@ bool gp_loop_types(const gp_loop *l, const gp_type *given, gp_type type[GP_LOOP_
                            "'%s', which it carries, is %s", g->buffer[i].name, gp_type_text(&type[i], a), g->buffer[v].name,
                            gp_type_text(&type[v], b));
     }
-    return true;
+    return idle || l->flag < 0 || type[l->flag].dim[0]
+        || gp_fail(errs, GP_E_RUN, g->stage[g->buffer[l->flag].producer.stage].at, "'%s', which 'until' looks at, has no rows "
+                   "in a frame without rows, in which other stages of the loop compute", g->buffer[l->flag].name);
 }
 
 bool gp_loop_shape(gp_shape *s)

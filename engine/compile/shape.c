@@ -426,6 +426,16 @@ bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, 
     return true;
 }
 
+bool gp_shape_of_none(const gp_graph *g, const gp_stage *st, gp_type *in, gp_type *out, gp_errs *errs)
+{
+    for (int k = 0; k < st->nin; k++)
+        in[k].dim[0] += st->in[k] >= 0 && !in[k].dim[0];
+    bool ok = gp_partial_shape(g, st, in, out, errs);
+    for (int k = 0; ok && k < st->nout; k++)
+        out[k].dim[0] = st->none[k] ? out[k].dim[0] : 0;
+    return ok;
+}
+
 /* ---- expressions in record() ----------------------------------------- */
 
 struct dcall_scope {

@@ -48,16 +48,16 @@ static uint64_t times(uint64_t frames, uint64_t by)
 static gp_block made_block(gp_block b, const gp_regroup *r)
 {
     if (r->every == INT64_MAX)
-        return (gp_block){ (uint64_t)1 << 62, 1, 0 };
-    uint64_t whole = common(b.firings, (uint64_t)r->every);
-    return (gp_block){ times(b.frames, whole / b.firings), whole / (uint64_t)r->every * (uint64_t)r->make, b.late };
+        return (gp_block){ (uint64_t)1 << 62, 1, 0, (uint64_t)1 << 62 };
+    uint64_t whole = common(b.firings, (uint64_t)r->every), frames = times(b.frames, whole / b.firings);
+    return (gp_block){ frames, whole / (uint64_t)r->every * (uint64_t)r->make, b.late, whole == 1 ? b.uses : frames };
 }
 
 /* The block of a stage, from those of the stages before it, which are known already; carried inputs decide nothing.
  * Inputs have one rate, so the larger block is a multiple of the smaller ones. */
 static gp_block block_of(const gp_accountrt *l, const gp_graph *g, const gp_stage *st)
 {
-    gp_block all = { 0, 0, 0 };
+    gp_block all = { 0, 0, 0, 0 };
     for (int i = 0; i < st->nin && !gp_is_carry(st); i++) {
         int from = st->in[i] < 0 ? -1 : g->buffer[st->in[i]].producer.stage;
         gp_block b = from < 0 ? all : l->block[from];
@@ -69,10 +69,12 @@ static gp_block block_of(const gp_accountrt *l, const gp_graph *g, const gp_stag
             b.late += times(b.frames, after / b.firings + (after % b.firings > 0));
         }
         uint64_t whole = common(b.firings, (uint64_t)st->regroup.step);
+        bool first = b.firings == 1 && st->regroup.take == 1;          /* of several it takes that alone */
         b.frames = times(b.frames, whole / b.firings);
         b.firings = whole / (uint64_t)st->regroup.step * (uint64_t)st->regroup.repeat;
         whole = all.firings ? common(all.firings, b.firings) : b.firings;
-        all = (gp_block){ times(b.frames, whole / b.firings), whole, b.late > all.late ? b.late : all.late };
+        uint64_t frames = times(b.frames, whole / b.firings), uses = first && whole == 1 ? b.uses : frames;
+        all = (gp_block){ frames, whole, b.late > all.late ? b.late : all.late, uses > all.uses ? uses : all.uses };
     }
     return all;
 }
@@ -90,7 +92,7 @@ bool gp_account_init(gp_accountrt *l, const gp_run *run, int source)
     if (!l->sink || !l->block)
         return false;
     for (int i = 0; i < g->nstages; i++) {
-        l->block[i] = i == source ? (gp_block){ 1, 1, 0 } : block_of(l, g, &g->stage[i]);
+        l->block[i] = i == source ? (gp_block){ 1, 1, 0, 1 } : block_of(l, g, &g->stage[i]);
         l->spare |= l->block[i].firings && g->stage[i].regroup.repeat > 1;
     }
     for (int i = 0; i < g->nstages; i++)
@@ -149,7 +151,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 /* The frames that a firing of the actor stands for, by a stage that the source feeds. Firings 0: there is none. */
 static gp_block block_of_actor(const gp_accountrt *l, const gp_actorrt *p)
 {
-    gp_block b = { 0, 0, 0 };
+    gp_block b = { 0, 0, 0, 0 };
     const gp_stage *st;
     for (int k = 0; !b.firings && (st = gp_actor_stage(p, &k)); )
         b = l->block[st - p->run->graph->stage];
@@ -261,7 +263,8 @@ static void set_mark(gp_accountrt *l, uint64_t f, gp_hole hole, bool counted)
  * as frames, it is not known which of a block's frames a firing has: all. */
 static uint64_t share_of(gp_block b, uint64_t k, bool to)
 {
-    return b.frames == b.firings ? k + to : (k / b.firings + to) * b.frames;
+    return b.frames == b.firings ? k + to : b.firings == 1 ? k * b.frames + (to ? b.uses : 0)
+         : (k / b.firings + to) * b.frames;
 }
 
 /* Marks all frames that firing k of a stage stands for. */

@@ -6,6 +6,7 @@
  * (gp_stage.none); its other sizes are those of a frame of one row, so that it fits where that fits. The next actor sees
  * nothing of a frame but the metas that are written here. */
 #include <string.h>
+#include "compile/loop.h"
 #include "run/host.h"
 #include "run/segment.h"
 #include "run/slot_walk.h"
@@ -76,7 +77,8 @@ static gp_hole hole_of_inputs(const gp_segmentrt *s, const gp_stage *st)
 
 bool gp_frame_stage_is_empty(const gp_segmentrt *s, const gp_taskrt *part)
 {
-    for (int i = 0; i < part->stage->nin && !gp_stage_circles_back(part->stage); i++)
+    bool never = gp_stage_circles_back(part->stage) || gp_stage_loop(part->stage);     /* a loop's own stages are asked */
+    for (int i = 0; i < part->stage->nin && !never; i++)
         if (part->task->in[i] >= 0 && !s->type[part->stage->in[i]].dim[0])
             return true;
     return false;
@@ -105,10 +107,9 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
         for (int k = 0; k < st->nin; k++) {
             if (st->in[k] >= 0)
                 in[k] = s->type[st->in[k]], gaps[k] = s->gaps[st->in[k]];
-            if (empty && !in[k].dim[0])
-                in[k].dim[0] = 1;
         }
-        if (!hole && !(gp_partial_shape(p->run->graph, st, in, out, errs)
+        if (!hole && !((empty ? gp_shape_of_none(p->run->graph, st, in, out, errs)
+                              : gp_partial_shape(p->run->graph, st, in, out, errs))
                        && gp_gaps_pass(p->run->graph, st, in, gaps, out, made, errs)))
             hole = GP_HOLE_FAILED, ok = false;
         if (gp_stage_circles_back(st))
@@ -116,8 +117,6 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
         for (int k = 0; k < st->nout; k++) {
             if (!hole)
                 s->type[st->out[k]] = out[k];
-            if (empty && !st->none[k])
-                s->type[st->out[k]].dim[0] = 0;
             s->hole[st->out[k]] = hole, s->gaps[st->out[k]] = made[k];
         }
     }

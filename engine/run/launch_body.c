@@ -117,8 +117,7 @@ static gp_span span_of_extra(const char *name, const gp_run *run, int extra, int
                       .output = output };
 }
 
-/* Makes what a stage makes of inputs without rows. */
-static bool fill_of_none(gp_dcall *c, const gp_stage *st, const gp_view *out)
+bool gp_fill_of_none(gp_dcall *c, const gp_stage *st, const gp_view *out)
 {
     static const int byte[] = { [GP_NONE_ZERO] = 0, [GP_NONE_ONE] = 1, [GP_NONE_NAN] = 0xff };
     for (int i = 0; i < st->nout; i++)
@@ -215,7 +214,7 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
     if (seg->info_dev >= 0)
         c.frame = gp_info_of(p, seg->info_dev, part, first);
     if (o->irregular && gp_frame_stage_is_empty(p->seg, part))
-        return fill_of_none(&c, st, out);
+        return gp_fill_of_none(&c, st, out);
     gp_span span[MOST_SPANS];
     r->nspans = list_spans(&c, run, st, part, device, span);
     r->span = span, r->frame = gp_actor_number(p, first);

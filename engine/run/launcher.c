@@ -25,6 +25,29 @@ static int idle_stream(const gp_actorrt *p, uint64_t f)
     return -1;
 }
 
+/* Are there frames at the end that make one, although they are too few? */
+static bool has_rest(const gp_actorrt *p)
+{
+    return p->gathers && !p->regroup->drop_tail && p->seg->gathered.frames && !atomic_load(&p->run->failed)
+        && gp_ring_frames(p->in[0].ring) == atomic_load(&p->next);
+}
+
+static bool may_flush(void *actor)
+{
+    const gp_actorrt *p = actor;
+    bool room = idle_stream(p, atomic_load(&p->next)) >= 0, wanted = false;
+    for (int o = 0; o < p->nout; o++) {
+        const gp_ringrt *r = p->out[o];
+        for (int c = 0; c < r->ring->nconsumers; c++) {
+            bool open = !atomic_load(&r->consumed[c].closed);
+            wanted |= open;
+            room &= !open || atomic_load(&r->consumed[c].at) + (uint64_t)atomic_load(&r->room)
+                             > gp_actor_made(p, atomic_load(&p->next));
+        }
+    }
+    return room || !wanted || atomic_load(&p->run->level) >= 2;
+}
+
 typedef struct gp_asking { gp_actorrt *p; gp_look look; int n; } gp_asking;
 
 static bool may_launch(void *arg)
@@ -40,7 +63,7 @@ static bool may_launch(void *arg)
     if (a->look == GP_LOOK_GO)
         return idle_stream(p, next) >= 0 && first != GP_FIRST_LAUNCHED
             && !(p->run->options.isolate && room < p->segment->depth);
-    return a->look != GP_LOOK_WAIT;
+    return a->look != GP_LOOK_WAIT || (has_rest(p) && may_flush(p));
 }
 
 /* The longest aligned power of two of frames from f, at most n. */
@@ -266,45 +289,21 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     return LAUNCHED;
 }
 
-/* Are there frames at the end that make one, although they are too few? */
-static bool has_rest(const gp_actorrt *p)
-{
-    uint64_t end = p->nin ? atomic_load(&p->in[0].ring->end) : 0;
-    return p->gathers && !p->regroup->drop_tail && p->seg->gathered.frames && !atomic_load(&p->run->failed)
-        && end == atomic_load(&p->next);
-}
-
-static bool may_flush(void *thread)
-{
-    const gp_actorrt *p = ((gp_threadrt *)thread)->actor;
-    bool room = idle_stream(p, atomic_load(&p->next)) >= 0, wanted = false;
-    for (int o = 0; o < p->nout; o++) {
-        const gp_ringrt *r = p->out[o];
-        for (int c = 0; c < r->ring->nconsumers; c++) {
-            bool open = !atomic_load(&r->consumed[c].closed);
-            wanted |= open;
-            room &= !open || atomic_load(&r->consumed[c].at) + (uint64_t)atomic_load(&r->room)
-                             > gp_actor_made(p, atomic_load(&p->next));
-        }
-    }
-    return room || !wanted || atomic_load(&p->run->level) >= 2;
-}
-
-/* Makes a frame of the last few: a launch of none. */
-static void flush(gp_threadrt *t)
+/* Makes a frame of the last few, if there is one: a launch of none. */
+static bool flush(gp_threadrt *t)
 {
     gp_actorrt *p = t->actor;
     uint64_t f = atomic_load(&p->next);
     if (!has_rest(p) || atomic_load(&p->run->level) >= 2)
-        return;
-    if (!may_flush(t)) {
+        return true;
+    if (!may_flush(p)) {
         gp_thread_doing(t, GP_DOING_WAIT, f);
         gp_pause_begin(t, f);
-        gp_eventcount_wait(&p->changed, may_flush, t, p->run->spin_ns);
+        gp_eventcount_wait(&p->changed, may_flush, p, p->run->spin_ns);
         gp_pause_end(t, f);
     }
     if (atomic_load(&p->run->level) >= 2)
-        return;
+        return true;
     gp_thread_doing(t, GP_DOING_WORK, f);
     gp_launched r = launch(t, f, 0, false);
     if (r == NOT_LAUNCHED && p->seg->gathered.lost && !gp_frame_drop_or_fail(t))
@@ -313,6 +312,7 @@ static void flush(gp_threadrt *t)
         gp_segment_fail_frame(t, f);
     else if (r == DEVICE_LOST)
         gp_segment_fault(t, f);
+    return r == LAUNCHED;
 }
 
 void *gp_segment_launcher(void *thread)
@@ -338,8 +338,11 @@ void *gp_segment_launcher(void *thread)
             most = choose(t, &a);
         else if (a.look == GP_LOOK_GO && p->run->graph->batch_wait_ns)
             fill(t, &a);
-        if (a.look == GP_LOOK_WAIT)    /* while it waited for more, a plan with shallower rings was asked for */
-            continue;
+        if (a.look == GP_LOOK_WAIT) {  /* all frames are there; or a plan with shallower rings was asked for meanwhile */
+            if (flush(t))
+                continue;
+            break;
+        }
         if (a.look == GP_LOOK_DIFFER)
             gp_actor_ends_differ(p, f);
         if (a.look == GP_LOOK_PAUSED)

@@ -10,6 +10,7 @@
 #include "compile/loop.h"
 #include "compile/plan.h"
 #include "device/backend.h"
+#include "run/segment.h"
 
 /* A stage of the body: what open() was given, which lives as long as it is open, and made. */
 typedef struct gp_inner {
@@ -122,8 +123,8 @@ static gp_span span_of(const char *name, const gp_view *v, const gp_type *whole,
                       .room = before + gp_bytes(whole), .dtype = v->type.dtype, .output = output };
 }
 
-/* Calls record() of one stage of the body. */
-static bool record_inner(gp_looping *g, int stage, const gp_view *in, const gp_view *out)
+/* Calls record() of one stage of the body, or makes what it makes of inputs without rows. */
+static bool record_inner(gp_looping *g, int stage, const gp_view *in, const gp_view *out, bool empty)
 {
     enum { MOST_SPANS = 2 * GP_MAXPORT + 2 };
     const gp_dcall *c = g->c;
@@ -149,6 +150,8 @@ static bool record_inner(gp_looping *g, int stage, const gp_view *in, const gp_v
                                .output = true };
     }
     c->rec->span = span, c->rec->nspans = n;
+    if (empty)
+        return gp_fill_of_none(&inner, st, out);
     for (int p = 0; p < st->nout && st->zero; p++)
         for (int j = 0; j < c->n; j++)
             if (!gp_fill(&inner, (char *)out[p].data + (size_t)j * out[p].stride, 0, gp_bytes(&out[p].type)))
@@ -177,7 +180,7 @@ static bool record_iteration(gp_looping *g, int from, int to)
         for (int p = 0; p < st->nout; p++)
             out[p] = view_of(g, st->out[p], g->l->buffer[st->out[p]].carried ? to : 0);
         g->c->errs->at = st->at;
-        if (!empty && !record_inner(g, i, in, out))
+        if (!record_inner(g, i, in, out, empty))
             return false;
     }
     g->first = false;
@@ -239,11 +242,25 @@ static int64_t room(const gp_looping *g)
     return g->c->rec->most / nodes;
 }
 
+/* Does no iteration compute anything, as none has rows? Then all do the same. */
+static bool is_idle(const gp_looping *g)
+{
+    const gp_graph *body = g->l->graph;
+    bool idle = true;
+    for (int i = 0; i < body->nstages; i++) {
+        bool empty = false;
+        for (int p = 0; p < body->stage[i].nin; p++)
+            empty |= body->stage[i].in[p] >= 0 && !g->type[body->stage[i].in[p]].dim[0];
+        idle &= empty;
+    }
+    return idle;
+}
+
 static bool record_all(gp_looping *g)
 {
     enum { TURN = 100 };               /* iterations: what a turn itself costs is little beside them */
-    int64_t times = g->l->times, every = g->l->every, one_by_one = room(g);
-    if (g->l->flag >= 0) {
+    int64_t times = is_idle(g) ? 1 : g->l->times, every = g->l->every, one_by_one = room(g);
+    if (g->l->flag >= 0 && times > 1) {
         int64_t first = times < every ? times : every;
         return record_iterations(g, first) && repeat(g, (times - first) / every, every)
             && repeat(g, times > first, (times - first) % every);

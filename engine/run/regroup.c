@@ -63,7 +63,7 @@ static const gp_ringrt *side(const gp_actorrt *p, bool takes)
 /* The frame behind the last that firing k takes: at the end there are fewer. */
 static uint64_t taken_to(const gp_actorrt *p, uint64_t k)
 {
-    uint64_t to = gp_firing_to(p->regroup, k), end = atomic_load(&input(p)->end);
+    uint64_t to = gp_firing_to(p->regroup, k), end = gp_ring_frames(input(p));
     return to < end ? to : end;
 }
 

@@ -13,6 +13,7 @@
 #include "run/measure.h"
 #include "run/paused.h"
 #include "run/regroup.h"
+#include "run/segment.h"
 
 static void relax(void)
 {
@@ -96,6 +97,12 @@ void gp_eventcount_wake(gp_eventcount *p)
 
 /* ---- looking --------------------------------------------------------- */
 
+uint64_t gp_ring_frames(const gp_ringrt *r)
+{
+    uint64_t end = atomic_load(&r->end), at = atomic_load(&r->produced.at);
+    return end == GP_UNKNOWN && at >= atomic_load(&r->most) ? at : end;
+}
+
 /* The place in the file of its stage that reads buffer b. */
 static gp_loc reader_at(const gp_actorrt *p, const gp_buffer *b)
 {
@@ -112,8 +119,8 @@ void gp_actor_ends_differ(gp_actorrt *p, uint64_t next)
     const gp_buffer *ended = NULL, *goes_on = NULL;
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
-        if (atomic_load(&r->end) <= next)
-            ended = r->buffer;
+        if (atomic_load(&r->most) <= next)
+            ended = ended ? ended : r->buffer;
         else if (!gp_follows(p, r->buffer) && atomic_load(&r->there) > next)
             goes_on = r->buffer;
     }
@@ -141,28 +148,101 @@ static void wake_producer(gp_ringrt *r, gp_run *run)
         gp_eventcount_wake(&run->actor[r->ring->producer].changed);
 }
 
-/* One of several inputs has ended after `next` frames, or will: do others go on? Holes do not count. They are consumed,
- * so that what is behind them can come, once no frame before them is in flight; whoever made them told the accounts. */
+/* Does ring r of actor p have no room for what its producer makes next? */
+static bool is_full(const gp_actorrt *p, const gp_ringrt *r, uint64_t used)
+{
+    const gp_actorrt *from = &p->run->actor[r->ring->producer];
+    return atomic_load(&from->next) >= gp_actor_room(from, r, used);
+}
+
+/* What a buffer has of a frame behind the end of an input. NEITHER: it goes by the others. */
+enum { NEITHER, REAL, HOLE, ENDED };
+
+static int behind(const gp_actorrt *p, const gp_ringrt *r, uint64_t f)
+{
+    return gp_follows(p, r->buffer) ? NEITHER : atomic_load(&r->most) <= f ? ENDED : gp_meta_of(r, f)->hole ? HOLE : REAL;
+}
+
+/* Would frame f be lost if `p` ended before it: does a stage have it beside an input that has ended, or make it for others?
+ * What meets a hole is dropped anyway. */
+static bool goes_on_at(const gp_actorrt *p, uint64_t f)
+{
+    gp_segmentrt *s = p->seg;
+    bool has[ENDED + 1] = { false }, lost = false;
+    for (int i = 0; i < p->nin; i++) {
+        int is = behind(p, p->in[i].ring, f);
+        has[is] = true;
+        if (s)
+            s->behind[p->in[i].ring->ring->buffer] = (unsigned char)is;
+    }
+    if (!s || !has[HOLE] || !has[REAL])
+        return has[REAL] && !has[HOLE];
+    for (int i = 0; i < s->nparts; i++) {
+        const gp_stage *st = s->part[i].stage;
+        bool meets[ENDED + 1] = { false };
+        for (int k = 0; st && k < st->nin && !gp_stage_circles_back(st); k++)
+            if (st->in[k] >= 0 && !gp_is_const(&p->run->graph->buffer[st->in[k]]))
+                meets[s->behind[st->in[k]]] = true;
+        for (int k = 0; st && k < st->nout; k++)
+            s->behind[st->out[k]] = meets[ENDED] ? ENDED : meets[HOLE] ? HOLE : meets[REAL] ? REAL : NEITHER;
+        lost |= meets[ENDED] && meets[REAL] && !meets[HOLE];
+    }
+    for (int o = 0; o < p->nout; o++)
+        lost |= s->behind[p->out[o]->ring->buffer] == REAL;
+    return lost;
+}
+
+/* Consumes the frames of input i up to `to`, of which those that are no holes meet one, and are dropped. */
+static void skip(gp_actorrt *p, int i, uint64_t next, uint64_t to)
+{
+    gp_ringrt *r = p->in[i].ring;
+    _Atomic uint64_t *at = &r->consumed[p->in[i].consumer].at;
+    uint64_t used = atomic_load(at), from = used;
+    if (used < next || used >= to)
+        return;
+    for (uint64_t f = from; f < to && !gp_follows(p, r->buffer); f++)
+        if (!gp_meta_of(r, f)->hole)
+            gp_buffer_hole(p->run, r->buffer, f, GP_HOLE_DROPPED);
+    if (atomic_compare_exchange_strong(at, &used, to))
+        wake_producer(r, p->run);
+}
+
+/* One of several inputs has ended after `next` frames, or will: do others go on? Holes, what meets them and held frames do
+ * not count. They are consumed, so that what is behind them can come, once no frame before them is in flight; whoever made
+ * holes told the accounts. What will end may wait for what comes behind a frame that is no hole and fills its ring: then it
+ * is as if it had ended. */
 static gp_look behind_end(gp_actorrt *p, uint64_t next)
 {
-    bool ended = false, goes_on = false, unknown = false, lacks = false;
+    bool ended = false, goes_on = false, unknown = false, lacks = false, full = false;
+    uint64_t to = UINT64_MAX, all = next, f = UINT64_MAX;      /* up to `to` frames are there, where there are any */
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
         bool paused = atomic_load(&r->paused);
         uint64_t end = atomic_load(&r->end), at = atomic_load(&r->produced.at);
+        uint64_t used = atomic_load(&r->consumed[p->in[i].consumer].at);
         ended |= end <= next;
+        if (end > next && gp_follows(p, r->buffer) && !r->buffer->endless)
+            skip(p, i, next, at);
         if (end <= next || gp_follows(p, r->buffer))
             continue;
-        goes_on |= atomic_load(&r->there) > next;
         unknown |= at < end, lacks |= at < end && paused;
-        _Atomic uint64_t *to = &r->consumed[p->in[i].consumer].at;
-        uint64_t used = atomic_load(to);
-        if (!goes_on && used >= next && used < at && atomic_compare_exchange_strong(to, &used, at))
-            wake_producer(r, p->run);
+        to = atomic_load(&r->most) > at && at < to ? at : to;
+        all = at > all ? at : all;
+        f = used < f && atomic_load(&r->most) > used ? used : f;
+    }
+    for (f = f < next ? next : f, to = all < to ? all : to; f < to && !(goes_on = goes_on_at(p, f));)
+        f++;
+    for (int i = 0; i < p->nin; i++) {
+        gp_ringrt *r = p->in[i].ring;
+        uint64_t at = atomic_load(&r->produced.at), used = atomic_load(&r->consumed[p->in[i].consumer].at);
+        if (gp_follows(p, r->buffer) || atomic_load(&r->end) <= next)
+            continue;
+        full |= goes_on && at > f && is_full(p, r, used);
+        skip(p, i, next, f < at ? f : at);
     }
     bool stopping = atomic_load(&p->run->level) > 0;   /* it rises before a stopped source ends: look again */
     return ended && (stopping || !(goes_on || unknown)) ? GP_LOOK_OVER
-         : ended && goes_on ? GP_LOOK_DIFFER : lacks ? GP_LOOK_PAUSED : GP_LOOK_WAIT;
+         : (ended && goes_on) || (full && !stopping) ? GP_LOOK_DIFFER : lacks ? GP_LOOK_PAUSED : GP_LOOK_WAIT;
 }
 
 gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
@@ -187,11 +267,11 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
         bool paused = atomic_load(&r->paused);         /* before what was made, as the end is */
-        uint64_t end = atomic_load(&r->end), at = atomic_load(&r->produced.at);
-        if (p->regroup && end != GP_UNKNOWN)
-            end = at = firings_in_all(p, end);
-        else
-            at = gp_actor_firings(p, at);
+        uint64_t end = atomic_load(&r->end), all = gp_ring_frames(r), at = gp_actor_firings(p, atomic_load(&r->produced.at));
+        if (p->regroup && all != GP_UNKNOWN) {
+            at = firings_in_all(p, all);
+            end = end == GP_UNKNOWN ? end : at;
+        }
         over |= end <= next || (at <= next && p->nin > 1 && atomic_load(&r->most) <= next);
         lacks |= at <= next && paused;
         if (at - next < avail)
@@ -231,20 +311,23 @@ static void wake_consumers(gp_ringrt *r, gp_run *run)
 /* Which of its frames up to `to` are holes. */
 static void look_for_holes(gp_actorrt *p, gp_ringrt *r, uint64_t to)
 {
+    uint64_t there = 0;
     for (uint64_t f = atomic_load(&r->produced.at); f < to; f++) {
         gp_hole hole = gp_meta_of(r, f)->hole;
-        if (!hole)
-            atomic_store(&r->there, f + 1);
-        else if (p->tells_holes)
+        if (hole)
             gp_buffer_hole(p->run, r->buffer, f, hole);
+        else
+            there = f + 1;
     }
+    if (there)
+        atomic_store(&r->there, there);
 }
 
 void gp_actor_complete(gp_actorrt *p, uint64_t first, int n)
 {
     gp_run *run = p->run;
     gp_measure_move(p, first, n);
-    for (int o = 0; o < p->nout; o++)
+    for (int o = 0; o < p->nout && p->tells_holes; o++)
         look_for_holes(p, p->out[o], gp_actor_made(p, first + (uint64_t)n));
     if (p->source)
         atomic_fetch_add(&run->account[run->account_of[p->stage - run->graph->stage]].in,

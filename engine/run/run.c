@@ -62,6 +62,17 @@ void gp_run_fail(gp_run *run, const gp_errs *errs)
         gp_run_level(run, 1);
 }
 
+/* Has a source failed so often in a row that it makes nothing more, as one of a damaged file that claims frames without
+ * end? A stage that says how many of its frames may fail has that many. */
+static bool fails_without_end(gp_actorrt *p)
+{
+    enum { IN_A_ROW = 1000 };
+    const gp_stage *st = p->stage;
+    uint64_t good = atomic_load(&p->frames);
+    p->in_a_row = good == p->good ? p->in_a_row + 1 : 1, p->good = good;
+    return p->source && st->max_dropped < 0 && st->max_part < 0 && p->in_a_row >= IN_A_ROW;
+}
+
 bool gp_frame_drop_or_fail(gp_threadrt *t)
 {
     const gp_stage *st = t->actor->stage;
@@ -74,6 +85,11 @@ bool gp_frame_drop_or_fail(gp_threadrt *t)
     if (st && st->max_dropped >= 0 && dropped > (uint64_t)st->max_dropped) {
         gp_fail(&t->errs, GP_E_RUN, st->max_at, "more than %lld frame%s failed in stage '%s'", (long long)st->max_dropped,
                 gp_plural(st->max_dropped), st->name);
+        return true;
+    }
+    if (fails_without_end(t->actor)) {
+        gp_fail(&t->errs, GP_E_RUN, st->at, "the last %llu frames of stage '%s' failed, one after the other: set "
+                "'max_dropped' to go on for longer", (unsigned long long)t->actor->in_a_row, st->name);
         return true;
     }
     for (int i = 0; i < t->errs.n; i++)

@@ -52,7 +52,7 @@ typedef struct gp_cursor {
 
 struct gp_ringrt {
     gp_cursor produced;
-    _Atomic uint64_t there;    /* the frame behind the last published one that is no hole */
+    _Atomic uint64_t there;    /* the frame behind the last published one that is no hole; of one that tells_holes */
     _Atomic uint64_t end;      /* frames in all; set after the last publish */
     _Atomic uint64_t most;     /* no more than these will come, as something before it has ended. Who makes them may not
                                   say so yet: it waits until its other inputs end, and these may wait until the holes
@@ -171,6 +171,7 @@ struct gp_actorrt {
     gp_actor_kind kind;
     const gp_stage *stage;     /* of a host stage; */
     _Atomic uint64_t dropped;  /* ... the frames that failed in it and were dropped */
+    uint64_t in_a_row, good;   /* ... the last of these, without another between; `frames` then */
     const gp_segment *segment; /* of a segment */
     const char *name;
     const gp_regroup *regroup; /* NULL: firing k takes and makes frame k */
@@ -275,6 +276,8 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n);
 /* No more than `frames` of r will come: lowers `most` of it, and of all that is made of it. With the run's lock, or
  * before it begins. */
 void gp_ring_limit(gp_run *run, gp_ringrt *r, uint64_t frames);
+/* The frames of r in all, where they are known: they may be all there before it ends. Else GP_UNKNOWN. */
+uint64_t gp_ring_frames(const gp_ringrt *r);
 /* Names the inputs. Not to be called with an eventcount's lock. */
 void gp_actor_ends_differ(gp_actorrt *p, uint64_t next);
 
@@ -301,8 +304,8 @@ gp_loc gp_actor_at(const gp_actorrt *p);
 typedef struct gp_sink { int stage; uint64_t next, end; } gp_sink;
 
 /* `frames` frames of the source go with `firings` firings of a stage, block by block; firings 0: the source does not
- * feed the stage. When the firings of a block are done, its last `late` frames may still be on their way. */
-typedef struct gp_block { uint64_t frames, firings, late; } gp_block;
+ * feed the stage. When the firings of a block are done, its last `late` frames may still be on their way. Where there is one firing, it is made of the first `uses` of them: `decimate` leaves out the others. */
+typedef struct gp_block { uint64_t frames, firings, late, uses; } gp_block;
 
 /* How many of the frames that share a tally have each kind of mark, see account.c; done: they are counted. */
 typedef struct gp_tally { uint64_t dropped, failed, counted; bool done; } gp_tally;

@@ -220,6 +220,7 @@ bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
     s->type = GP_NEW(a, gp_type, run->graph->nbuffers);
     s->hole = GP_NEW(a, gp_hole, run->graph->nbuffers);
     s->gaps = GP_NEW(a, uint64_t, run->graph->nbuffers);
+    s->behind = GP_NEW(a, unsigned char, run->graph->nbuffers);
     gp_frame_set_whole(p);
     s->part = GP_NEW(a, gp_taskrt, seg->ntasks);
     s->part_of = GP_NEW(a, int, plan->ntasks);

@@ -71,6 +71,7 @@ struct gp_segmentrt {
     gp_type *type;             /* per buffer: of the launch being made, see frame.h */
     gp_hole *hole;             /* per buffer: likewise */
     uint64_t *gaps;            /* per buffer: likewise */
+    unsigned char *behind;     /* per buffer: room for a look behind the end of an input (ring.c) */
     int64_t most;              /* as gp_rec.most */
     int *managed, nmanaged;    /* pools of managed memory that it reads or writes, see ahead.c */
     uint64_t brought;          /* frames whose slots there were brought to the device; the launcher's */
@@ -127,6 +128,8 @@ static inline int gp_slot_in_lane(const gp_actorrt *p, uint64_t f)
     return (int)gp_lane_slot(p->segment->place, f, p->segment->depth);
 }
 
+/* Makes what a stage makes of inputs without rows. */
+bool gp_fill_of_none(gp_dcall *c, const gp_stage *st, const gp_view *out);
 /* Queues a body directly on a stream of the segment; waits for what is queued there, as gp_backend.wait. */
 bool gp_segment_direct(const gp_actorrt *p, int stream, gp_body body, void *arg, gp_errs *errs);
 int gp_segment_wait(const gp_actorrt *p, int stream, gp_sync sync, gp_errs *errs);

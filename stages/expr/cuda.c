@@ -82,7 +82,7 @@ static void put_ins(FILE *o, const gp_ew_program *p, int i, int *vars)
     else if (x->op == GP_EW_SIZE)
         fprintf(o, "(%s)size%d", computed[x->type], x->a);
     else if (x->op == GP_EW_FRAME)
-        fputs(x->a ? "(double)frame->time_ns * 1e-9" : "(int64_t)frame->index", o);
+        fputs(x->a ? "(double)frame->time_ns / 1e9" : "(int64_t)frame->index", o);
     else if (x->op == GP_EW_INDEX)
         fprintf(o, "(%s)i%d", computed[x->type], x->a);
     else if (x->op == GP_EW_LOAD)

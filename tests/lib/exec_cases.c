@@ -1,5 +1,6 @@
 /* exec_cases.c - what comes out of a run: the same bytes for any settings; holes, partial
  * frames, carried state. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "every.h"
@@ -333,6 +334,15 @@ TEST(test_no_rows)
         { "reduce, op: mean, axes: [0], out: mu}\n  - {use: expr, in: {x: lua, mu: mu}, expr: x - mu", 512, 0, 0 },
         { "reduce, op: sum, axes: [0], out: mu}\n  - {use: expr, in: {x: lua, mu: mu}, expr: x - mu, out: d}\n"
           "  - {use: reduce, in: d, op: sum, axes: [0]", 32, 32, 0 },
+        { "loop, in: {x: lua}, times: 3, out: {y: y}, stages: [{use: scale, in: x, out: y}]", 512, 0, 0 },
+        { "loop, in: {x: lua}, times: 3, out: {y: y}, stages: [{use: reduce, op: any, axes: [0], in: x, out: y}]", 8, 8, 0 },
+        { "loop, in: {x: lua}, times: 3, out: {y: y}, stages: [{use: reduce, op: mean, axes: [0], in: x, out: m}, "
+          "{use: expr, in: {x: x, m: m}, expr: x - m, out: d}, {use: reduce, op: all, axes: [0], in: d, out: y}]", 8, 8, 1 },
+        { "reduce, op: sum, axes: [0], out: u}\n  - {use: loop, in: {x: lua, u: u}, times: 300, carry: {u: v}, out: {v: v}, "
+          "stages: [{use: reduce, op: sum, axes: [0], in: x, out: s}, {use: expr, in: {s: s, u: u}, expr: u + s, out: v}]",
+          32, 32, 0 },
+        { "loop, in: {x: lua}, times: 3, until: f, out: {y: y}, stages: [{use: reduce, op: mean, axes: [0], in: x, out: y}, "
+          "{use: reduce, op: any, in: x, out: a}, {use: cast, dtype: i32, in: a, out: f}]", 32, 32, 0xff },
     };
     const char *dir = pipe_dir();
     pipe_text(dir, "cut.lua",
@@ -351,6 +361,61 @@ TEST(test_no_rows)
         for (size_t k = 0; k < n; k++)
             ck_assert_msg(k % each < of[i].whole || got[k] == of[i].byte, "%s: byte %zu is %d", of[i].stage, k, got[k]);
         free(got);
+    }
+}
+
+/* However a recording is cut into frames, a signal is the same, bit by bit; of iir in f64 beside the largest value, and
+ * on a GPU, whose transforms go by their number, of what transforms. */
+TEST(test_cuts)
+{
+    enum { ROWS = 5040, MOST = 16 };
+    static const struct { const char *what, *dtype, *stages; double within, on_gpu; } of[] = {
+        { "fir", "f32", "{use: fir, taps: [0.1, 0.2, 0.3, 0.25, 0.7]}", 0, 0 },
+        { "iir", "f32", "{use: iir, sos: [[0.99197274, -1.9839455, 0.99197274, 1, -1.983881, 0.98400992]]}", 0x1p-23, 0 },
+        { "iir f64", "f64", "{use: iir, sos: [[0.99197274, -1.9839455, 0.99197274, 1, -1.983881, 0.98400992]]}", 1e-12, 0 },
+        { "iir, sections", "f64", "{use: iir, sos: [[0.2, 0.4, 0.2, 1, -0.4, 0.2], [1, -2, 1, 1, -1.6, 0.7]]}", 1e-12, 0 },
+        { "resample up", "f32", "{use: resample, up: 160, down: 7}", 0, 0 },
+        { "resample down", "f32", "{use: resample, up: 3, down: 4}", 0, 0 },
+        { "slide", "f32", "{use: slide, length: 40, hop: 12, taper: hann}", 0, 0 },
+        { "slide and reduce", "f32", "{use: slide, length: 40, hop: 12}\n  - {use: reduce, op: mean, axes: [1]}", 0, 0 },
+        { "channelize", "f32", "{use: channelize, channels: 12, taps: 4}", 0, 1e-5 },
+        { "all of them", "f32", "{use: fir, taps: [1, 2]}\n  - {use: resample, up: 2, down: 7}\n"
+          "  - {use: channelize, channels: 6, taps: 3}\n  - {use: power}", 0, 1e-5 },
+    };
+    static const int sizes[] = { ROWS, 84, 168, 252, 420, 1008, 1260, 1680, 2520 };
+    const char *dir = pipe_dir();
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        bool wide = !strcmp(of[i].dtype, "f64");
+        char *first = NULL, *data = malloc(ROWS * MOST);
+        size_t all = 0, n, each = wide ? sizeof(double) : sizeof(float);
+        for (int64_t k = 0; k < 2 * ROWS; k++)
+            wide ? memcpy(data + k * 8, &(double){ wave(k * k) / 3 }, 8)
+                 : memcpy(data + k * 4, &(float){ wave(k * k) / 3 }, 4);
+        pipe_file(dir, "in.raw", data, 2 * ROWS * each);
+        free(data);
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            char text[1000];
+            double most = 0, off = 0, within = of[i].within;
+            within = strcmp(on, "cpu") && of[i].on_gpu > within ? of[i].on_gpu : within;
+            snprintf(text, sizeof text, "buffers: {a: {dtype: %s, shape: [%d, 2]}}\nstages:\n"
+                     "  - {use: read, path: in.raw, out: a}\n  - %s\n  - {use: write, path: out.raw, durable: none}\n",
+                     of[i].dtype, sizes[s], of[i].stages);
+            pipe_result r = pipe_run(dir, text, on, NULL, (gp_run_options){ .poison = s % 2 });
+            pipe_no_errors(&r, of[i].what);
+            char *got = pipe_read(dir, "out.raw", &n);
+            first = first ? first : got, all = s ? all : n;
+            ck_assert_msg(n == all && n, "%s in frames of %d: %zu bytes, not %zu", of[i].what, sizes[s], n, all);
+            for (size_t k = 0; within > 0 && k < n; k += each) {
+                double x = wide ? *(double *)(first + k) : (double)*(float *)(first + k);
+                double y = wide ? *(double *)(got + k) : (double)*(float *)(got + k);
+                most = fabs(x) > most ? fabs(x) : most, off = fabs(x - y) > off ? fabs(x - y) : off;
+            }
+            ck_assert_msg(within > 0 ? off <= within * most : !memcmp(first, got, n), "%s in frames of %d: off by %g of %g",
+                          of[i].what, sizes[s], off, most);
+            if (got != first)
+                free(got);
+        }
+        free(first);
     }
 }
 

@@ -260,7 +260,7 @@ static const struct { const char *chain; int frames, rows, extra, out, dropped; 
     { "lose 5, group 3, split", 10, 4, 0, 8, 2 },
     { "decimate 3", 10, 2, 0, 10, 0 },
     { "scale, decimate 3, scale", 100, 2, 0, 100, 0 },
-    { "lose 4, decimate 3", 12, 2, 0, 7, 5 },          /* 1 and 5; 9, and with it 10 and 11 */
+    { "lose 4, decimate 3", 12, 2, 0, 9, 3 },          /* 1, 5 and 9; what is left out beside 9 is not lost */
     { "hold 3", 10, 2, 0, 10, 0 },
     { "scale, hold 3, scale", 10, 2, 0, 10, 0 },
     { "hold 3, lose 9", 10, 2, 1, 7, 4 },
@@ -403,6 +403,25 @@ static const struct { const char *what, *stages, *msg; int other, out, dropped, 
     { "groups of both", DROPS("l", 6) "  - {use: expr, in: {x: l, y: b}, expr: x + y, out: j}\n"
       "  - {use: group, in: l, frames: 2, out: g}\n  - {use: group, in: j, frames: 2, out: h}\n"
       "  - {use: expr, in: {l: g, m: h}, expr: l - m}\n  - {use: discard}\n", NULL, 6, 6, 4, 0 },
+    { "a sum of what is dropped, in one segment", DROPS("l", 6) "  - {use: expr, in: {x: l, y: a}, expr: x + y, out: j}\n"
+      "  - {use: expr, in: {x: j, y: b}, expr: x + y}\n  - {use: discard}\n", NULL, 6, 6, 4, 0 },
+    { "the same unfused, and both are read", "  - {use: scale, in: a, out: c}\n" DROPS("l", 6)
+      "  - {use: lua, script: copy2.lua, in: {x: l, y: c}, out: j}\n  - {use: expr, in: {x: j, y: b}, expr: x + y}\n"
+      "  - {use: discard}\n  - {use: discard, in: j}\n", NULL, 6, 6, 4, 0 },
+    { "two that share what is dropped, in one segment", DROPS("l", 6)
+      "  - {use: expr, in: {x: l, y: a}, expr: x + y, out: j}\n  - {use: expr, in: {x: l, y: b}, expr: x + y, out: k}\n"
+      "  - {use: discard, in: j}\n  - {use: discard, in: k}\n", NULL, 6, 6, 4, 0 },
+    { "the same on the host", DROPS("l", 6) "  - {use: lua, script: copy2.lua, in: {x: l, y: a}, out: j}\n"
+      "  - {use: lua, script: copy2.lua, in: {x: l, y: b}, out: k}\n"
+      "  - {use: discard, in: j}\n  - {use: discard, in: k}\n", NULL, 6, 6, 4, 0 },
+    { "one of several sources goes on", DROPS("l", 8) "  - {use: expr, in: {x: l, y: a}, expr: x + y, out: j}\n"
+      "  - {use: expr, in: {x: j, y: b}, expr: x + y}\n  - {use: discard}\n", "different lengths: 'b' ended after 6", 6, -1, 0, 0 },
+    { "a failure behind what is left out beside it", "  - {use: decimate, in: a, frames: 4, out: d}\n"
+      "  - {use: lua, script: last.lua, in: d, on_error: drop, out: e, params: {from: 1, how: fail}}\n"
+      "  - {use: scale}\n  - {use: discard}\n  - {use: discard, in: a}\n", NULL, 0, 8, 0, 2 },
+    { "what fills beside what will end", DROPS("l", 6) "  - {use: expr, in: {x: l, y: b}, expr: x + y, out: j}\n"
+      "  - {use: lua, script: copy2.lua, in: {x: a, y: j}}\n  - {use: discard}\n",
+      "different lengths: 'j' ended after 6 frames, 'a' has more", 6, -1, 0, 0 },
     { "mixed and held", DROPS("l", 6) "  - {use: expr, in: {x: l, y: b}, expr: x + y, out: j}\n"
       "  - {use: mix, in: j, op: mean, frames: 2}\n  - {use: hold, frames: 2, out: h}\n"
       "  - {use: expr, in: {l: l, m: h}, expr: l - m}\n  - {use: discard}\n", NULL, 6, 6, 4, 0 },
@@ -448,6 +467,60 @@ START_TEST(any_sinks)
                   && x.dropped == (uint64_t)graphs[c].dropped && x.failed == (uint64_t)graphs[c].failed),
                   "%s: %d in, %d out, %d dropped, %d failed", graphs[c].what, (int)x.in, (int)x.out, (int)x.dropped,
                   (int)x.failed);
+}
+END_TEST
+
+/* ---- a last few on both sides of a join ----------------------------------- */
+
+/* Of 4 frames each makes one, whose first number is that of the first of them. */
+static const char *const quarters[] = {
+    "{use: group, frames: 4}", "{use: mix, op: min, frames: 4}", "{use: decimate, frames: 4}",
+    "{use: group, frames: 4}, {use: reduce, op: min, axes: [0]}", "{use: group, frames: 2}, {use: mix, op: min, frames: 2}",
+    "{use: mix, op: min, frames: 2}, {use: group, frames: 2}", "{use: decimate, frames: 2}, {use: mix, op: min, frames: 2}",
+    "{use: hold, frames: 2}, {use: group, frames: 8}",
+    "{use: group, frames: 4}, {use: hold, frames: 3}, {use: decimate, frames: 3}",
+    "{use: window, frames: 3}, {use: reduce, op: max, axes: [0]}, {use: mix, op: min, frames: 4}",
+    "{use: group, frames: 1}, {use: split}, {use: lua, script: copy.lua}, {use: group, frames: 4}",
+};
+enum { QUARTERS = sizeof quarters / sizeof *quarters };
+
+/* Appends the stages, as a line each, from `in` to `out`. */
+static void add_stages(char *yaml, const char *stages, const char *in, const char *out)
+{
+    for (const char *at = stages, *to; *at; at = *to ? to + 2 : to) {
+        to = strchr(at, '}') + 1;
+        sprintf(yaml + strlen(yaml), "  - %.*s", (int)(to - at - 1), at);
+        sprintf(yaml + strlen(yaml), "%s%s%s%s}\n", at == stages ? ", in: " : "", at == stages ? in : "",
+                *to ? "" : ", out: ", *to ? "" : out);
+    }
+}
+
+/* Of y there are 10 frames, of x many more, all holes; that they are is known only when all were seen, so that
+ * what both make together ends late, and the rest of its groups, beside those of x, must not wait for it. */
+START_TEST(rest_on_both_sides)
+{
+    const char *dir = pipe_dir();
+    int from = 10;
+    char yaml[2000];
+    pipe_text(dir, "copy.lua", "function process(frame, x, y) y:copy(x) end\n");
+    pipe_text(dir, "last.lua", "local from\nfunction init(stage) from = stage.params.from end\n"
+              "function process(frame, x, y)\n  if frame.index >= from then return 'drop' end\n  for k = 1, 3 do y[k] = frame.index end\nend\n");
+    pipe_text(dir, "meet.lua", "local n = 0\nfunction process(frame, x)\n  n = n + 1\n"
+              "  if x.x[1] ~= 4 * frame.index or x.y[1] ~= x.x[1] then error(x.x[1] .. ' beside ' .. x.y[1]) end\nend\n"
+              "function finish() if n ~= 3 then error(n .. ' frames') end end\n");
+    snprintf(yaml, sizeof yaml, "%sstall_timeout: 5s\n"
+             "buffers: {a: {dtype: f32, shape: [3]}, b: {dtype: f32, shape: [3]}}\nstages:\n"
+             "  - {use: generate, frames: %d, out: a}\n  - {use: generate, in: [], frames: 300, out: b}\n"
+             "  - {use: lua, script: last.lua, params: {from: %d}, in: b, out: x}\n"
+             "  - {use: expr, expr: v + 0 * w, in: {v: x, w: a}, out: y}\n", knob_of(_i), from, from);
+    add_stages(yaml, quarters[_i / QUARTERS], "x", "gx");
+    add_stages(yaml, quarters[_i % QUARTERS], "y", "gy");
+    strcat(yaml, "  - {use: lua, script: meet.lua, in: {x: gx, y: gy}, out: []}\n");
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = _i % 2 });
+    pipe_dir_remove(dir);
+    ck_assert_msg(r.compiled && r.outcome == GP_DONE, "%s\n%s", r.errs.n ? r.errs.e[0].msg : "?", yaml);
+    ck_assert_msg(r.account[0].out == (uint64_t)from && r.account[1].out <= 12 && !r.account[0].cancelled
+                  && !r.account[1].cancelled, "%d and %d out\n%s", (int)r.account[0].out, (int)r.account[1].out, yaml);
 }
 END_TEST
 
@@ -671,6 +744,7 @@ void regroup_cases(TCase *tc, const char *device, int every)
     ADD_SOME(tc, chain, nchains, every);
     ADD_SOME(tc, any_chain, 120, every);
     ADD_SOME(tc, any_sinks, ngraphs, every);
+    ADD_SOME(tc, rest_on_both_sides, QUARTERS * QUARTERS, every);
     tcase_add_test(tc, mixes_as_numpy);
     ADD_SOME(tc, partial_in_a_group, 10, every);
     ADD_SOME(tc, kept_numbers, 6 * (int)(sizeof kept / sizeof *kept), every);
