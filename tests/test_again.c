@@ -10,32 +10,16 @@
 #include "suite.h"
 
 static const char *dir;
-static gp_registry *reg;
-static gp_machine machine;
-
-static const char *environment(const void *arg, const char *name)
-{
-    (void)arg;
-    return getenv(name);
-}
 
 static gp_pipeline *compile(const char *yaml)
 {
-    static char file[600];
     static const char *const set[] = { "device=cpu" };
-    gp_config c = { .registry = reg, .machine = &machine, .env = { .get = environment }, .set = set, .nset = 1 };
-    gp_errs errs = { .n = 0 };
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &c, &errs);
-    ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
-    return p;
+    return pipe_compiled(dir, yaml, (gp_config){ .set = set, .nset = 1 });
 }
 
 static void set_up(void)
 {
     dir = pipe_dir();
-    reg = pipe_builtin(NULL, 0);
-    gp_machine_read(&machine, false);
     pipe_text(dir, "k.cu", "extern \"C\" __global__ void k(const float *in, float *out, int n)\n"
               "{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) out[i] = 2 * in[i];\n}\n");
     pipe_text(dir, "sum.lua", "local n = 0\nfunction process(f, x, y)\n  n = n + 1\n  y:scale(x, 1, n)\nend\n");
@@ -46,7 +30,6 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    gp_registry_destroy(reg);
     pipe_dir_remove(dir);
 }
 

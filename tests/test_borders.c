@@ -57,27 +57,11 @@ static const struct { const char *what, *yaml; size_t to, back; const char *host
       X("f64") DO("cast, dtype: f32, zero: true") BLUR END, 2048, 1024, "" },
 };
 
-static gp_registry *registry;
-
-static void set_up(void)
-{
-    registry = pipe_builtin(NULL, 0);
-}
-
-static void tear_down(void)
-{
-    gp_registry_destroy(registry);
-}
-
 static gp_pipeline *compile(const char *yaml, bool cuda)
 {
     gp_machine machine;
-    gp_errs errs = { .n = 0 };
     gp_machine_fixed(&machine, cuda);
-    gp_config config = { .registry = registry, .machine = &machine };
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), "test.yaml", &config, &errs);
-    ck_assert_msg(p != NULL, "%s\n%s", yaml, errs.n ? errs.e[0].msg : "?");
-    return p;
+    return pipe_compiled(".", yaml, (gp_config){ .machine = &machine });
 }
 
 TEST_EACH(what_crosses, cases)
@@ -107,4 +91,4 @@ TEST_EACH(without_copies, cases)
     gp_pipeline_destroy(p);
 }
 
-TEST_SUITE(borders, set_up, tear_down, 0)
+TEST_SUITE(borders, NULL, NULL, 0)

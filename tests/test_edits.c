@@ -73,12 +73,10 @@ static const struct {
 /* ---- a pipeline with edits -------------------------------------------- */
 
 static const char *dir;
-static gp_registry *registry;
 static gp_arena arena;
 
 static void up(void)
 {
-    registry = pipe_builtin(NULL, 0);
     dir = pipe_dir();
     pipe_text(dir, "free.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_text(dir, "keeps.lua", "function process(f, x, y) y:copy(x) end\n");
@@ -88,19 +86,13 @@ static void down(void)
 {
     gp_arena_free(&arena);
     pipe_dir_remove(dir);
-    gp_registry_destroy(registry);
 }
 
 static gp_pipeline *compile(const char *yaml, const char **set, int nset)
 {
     gp_machine machine;
-    gp_errs errs = { 0 };
-    gp_config config = { .registry = registry, .machine = &machine, .set = set, .nset = nset };
     gp_machine_fixed(&machine, 0);
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), gp_format(&arena, "%s/test.yaml", dir), &config,
-                                &errs);
-    ck_assert_msg(p != NULL, "%s\n%s", errs.e[0].msg, yaml);
-    return p;
+    return pipe_compiled(dir, yaml, (gp_config){ .machine = &machine, .set = set, .nset = nset });
 }
 
 /* ---- a run that is not one -------------------------------------------- */

@@ -200,19 +200,16 @@ static const struct {
 
 /* ---- measuring -------------------------------------------------------- */
 
-static gp_registry *registry;
 static const char *dir;
 
 static void up(void)
 {
-    registry = pipe_builtin(NULL, 0);
     dir = pipe_dir();
     pipe_text(dir, "s.lua", "function process(frame, x, y) end\n");
 }
 
 static void down(void)
 {
-    gp_registry_destroy(registry);
     pipe_dir_remove(dir);
 }
 
@@ -223,7 +220,7 @@ static double measure(int form, int n, double *bytes)
     struct text t = { 0 };
     char file[300];
     gp_machine machine;
-    gp_config config = { .registry = registry, .machine = &machine, .lenient = true };
+    gp_config config = { .registry = pipe_registry(), .machine = &machine, .lenient = true };
     gp_machine_fixed(&machine, 1);
     errs = (gp_errs){ 0 };
     snprintf(file, sizeof file, "%s/p.yaml", dir);
@@ -277,7 +274,7 @@ TEST(little_takes_no_time)
     double best = 1;
     for (int i = 0; i < 2000 && best > most; i++) {
         gp_errs errs = { 0 };
-        gp_config config = { .registry = registry };
+        gp_config config = { .registry = pipe_registry() };
         double from = now();
         gp_pipeline *p = gp_compile(yaml, sizeof yaml - 1, "p.yaml", &config, &errs);
         ck_assert_ptr_nonnull(p);

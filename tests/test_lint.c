@@ -272,7 +272,6 @@ static const struct {
       "work at once (lint: depth)", AT(2, 8, 1) },
 };
 
-static gp_registry *registry;
 static const char *dir;
 static gp_errs errs;
 
@@ -285,7 +284,6 @@ static float zero(int64_t i)
 static void up(void)
 {
     memset(&errs, 0, sizeof errs);
-    registry = pipe_builtin(NULL, 0);
     dir = pipe_dir();
     pipe_text(dir, "free.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_text(dir, "keeps.lua", "function process(f, x, y) y:copy(x) end\n");
@@ -298,17 +296,13 @@ static void up(void)
 static void down(void)
 {
     pipe_dir_remove(dir);
-    gp_registry_destroy(registry);
 }
 
 static gp_pipeline *compile(const char *yaml, const char *set)
 {
-    static char file[600];
     gp_machine machine;
-    gp_config config = { .registry = registry, .machine = &machine, .set = &set, .nset = set != NULL };
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
     gp_machine_fixed(&machine, 1);
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, &errs);
+    gp_pipeline *p = pipe_compile(dir, yaml, (gp_config){ .machine = &machine, .set = &set, .nset = set != NULL }, &errs);
     ck_assert_msg(p != NULL, "%s\n%s", errs.e[0].msg, yaml);
     ck_assert_int_eq(errs.n, 0);
     return p;

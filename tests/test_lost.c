@@ -92,33 +92,21 @@ static bool take_any(gp_shape *s)
     return true;
 }
 
-static const char *environment(const void *arg, const char *name)
+static gp_pipeline *compile(const char *yaml)
 {
-    (void)arg, (void)name;
-    return NULL;
-}
-
-static gp_pipeline *compile(const char *yaml, gp_registry *reg, gp_errs *errs)
-{
-    static gp_kind breaks, closed, emits;
     static const gp_port in[] = { { "in", GP_ACCEPT(GP_F32), false, "anything" }, { 0 } };
-    static const gp_kind fails = { GP_KIND("fails"), .help = "fails", .in = in, .shape = take_any,
-                                   .run = fail_frames };
-    static const gp_kind keeps = { GP_KIND("keeps"), .help = "keeps", .in = in, .shape = take_any, .run = keep };
+    gp_kind more[] = {
+        { GP_KIND("fails"), .help = "fails", .in = in, .shape = take_any, .run = fail_frames },
+        { GP_KIND("keeps"), .help = "keeps", .in = in, .shape = take_any, .run = keep },
+        gp_kind_scale, gp_kind_scale, gp_kind_mix,
+    };
     gp_machine machine;
-    gp_config c = { .registry = reg, .machine = &machine, .env = { .get = environment } };
-    breaks = closed = gp_kind_scale;
-    breaks.name = "breaks", breaks.open = break_device;
-    closed.name = "closed", closed.open = break_without_a_place;
-    emits = gp_kind_mix;
-    emits.name = "emits", emits.emit = emit_most;
-    ck_assert(gp_register_builtin(reg, errs) && gp_register(reg, &breaks, errs)
-              && gp_register(reg, &closed, errs) && gp_register(reg, &fails, errs)
-              && gp_register(reg, &emits, errs) && gp_register(reg, &keeps, errs));
+    more[2].name = "breaks", more[2].open = break_device;
+    more[3].name = "closed", more[3].open = break_without_a_place;
+    more[4].name = "emits", more[4].emit = emit_most;
+    pipe_kinds(more, sizeof more / sizeof *more);
     gp_machine_read(&machine, false);
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), "test.yaml", &c, errs);
-    ck_assert_msg(p != NULL, "%s", errs->n ? errs->e[0].msg : "?");
-    return p;
+    return pipe_compiled(".", yaml, (gp_config){ .machine = &machine });
 }
 
 typedef struct seen { gp_outcome outcome; gp_errs errs; gp_account account; } seen;
@@ -126,8 +114,7 @@ typedef struct seen { gp_outcome outcome; gp_errs errs; gp_account account; } se
 static seen run_with(const char *yaml, gp_run_options options)
 {
     seen s = { .outcome = GP_ERROR };
-    gp_registry *reg = gp_registry_create();
-    gp_pipeline *p = compile(yaml, reg, &s.errs);
+    gp_pipeline *p = compile(yaml);
     s.outcome = gp_pipeline_run(p, &options, &s.errs);
     ck_assert_int_eq(gp_accounts(p, &s.account, 1), 1);
     for (int i = 0; i < s.errs.n; i++) {
@@ -135,7 +122,6 @@ static seen run_with(const char *yaml, gp_run_options options)
         s.errs.e[i].at.file = NULL;
     }
     gp_pipeline_destroy(p);
-    gp_registry_destroy(reg);
     return s;
 }
 

@@ -229,7 +229,6 @@ static double plan_many(int n, void *arg)
     static char text[300000];
     gp_errs errs = { .n = 0 };
     gp_machine *m = gp_machine_create_fixed(n);
-    gp_registry *registry = pipe_builtin(NULL, 0);
     size_t len = (size_t)snprintf(text, sizeof text, "device: %s\nfuse: none\n"
                                   "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n"
                                   "  - {use: generate, frames: 8, out: x}\n", placed ? "cuda:0" : "all");
@@ -238,7 +237,7 @@ static double plan_many(int n, void *arg)
                                 placed ? "  - {use: scale, device: cuda:%d}\n" : "  - {use: scale}\n", i);
     len += (size_t)snprintf(text + len, sizeof text - len, "  - {use: discard}\n");
     ck_assert_uint_lt(len, sizeof text);
-    gp_config c = { .registry = registry, .machine = m, .env = { .get = no_environment } };
+    gp_config c = { .registry = pipe_registry(), .machine = m, .env = { .get = no_environment } };
     double begin = cpu_seconds();
     gp_pipeline *p = gp_compile(text, len, "p.yaml", &c, &errs);
     double took = cpu_seconds() - begin;
@@ -247,7 +246,6 @@ static double plan_many(int n, void *arg)
     ck_assert_int_eq(plan->nsegments, placed ? n : 1);
     x->bytes = p->arena.total;
     gp_pipeline_destroy(p);
-    gp_registry_destroy(registry);
     gp_machine_destroy(m);
     return took;
 }
@@ -269,15 +267,12 @@ TEST(a_gpu_that_is_not_here)
     gp_machine *here = gp_machine_create(true), *m = gp_machine_create_fixed(1);
     gp_machine_info is;
     gp_machine_about(here, &is);
-    gp_registry *r = pipe_builtin(NULL, 0);
-    gp_config config = { .registry = r, .machine = m };
-    gp_pipeline *p = gp_compile(text, strlen(text), "p.yaml", &config, &errs);
-    ck_assert_msg(p != NULL, "%s", errs.n ? errs.e[0].msg : "?");
+    gp_pipeline *p = pipe_compiled(".", text, (gp_config){ .machine = m });
     if (!is.ndevices) {
         ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_ERROR);
         ck_assert_int_eq(gp_errs_exit(&errs), 4);
     }
-    gp_pipeline_destroy(p), gp_registry_destroy(r), gp_machine_destroy(m), gp_machine_destroy(here);
+    gp_pipeline_destroy(p), gp_machine_destroy(m), gp_machine_destroy(here);
 }
 
 TEST_SUITE(machine, NULL, NULL, 0)

@@ -565,13 +565,7 @@ static void set_up_gpu(void)
     pipe_text(dir, "m.onnx", "any");
     fake->cuda = 1;
     kind = gp_kind_onnx, kind.name = "gonnx", kind.on_device = on_device;
-    pipe_kind = &kind;
-}
-
-static void tear_down_gpu(void)
-{
-    pipe_kind = NULL;
-    tear_down();
+    pipe_kinds(&kind, 1);
 }
 
 /* What a session is told, and where its memory lies. */
@@ -584,7 +578,7 @@ static const char *const gpu_knobs[] = {
     "depth: 8\nlatency: 5ms\n",
 };
 
-TEST_CASE(gpu, set_up_gpu, tear_down_gpu, 0)
+TEST_CASE(gpu, set_up_gpu, tear_down, 0)
 
 /* Each frame is computed, whole or with fewer rows, and none twice beyond the first, which is looked at; the model is
  * opened once, and not waited for. `workers` are for the host, where the same file may run. */
@@ -765,21 +759,17 @@ static const char *planned_for(bool here, const char *stage, gp_errs *errs)
 {
     static char text[8000];
     gp_machine m;
-    gp_registry *reg = gp_registry_create();
-    gp_config c = { .registry = reg, .machine = &m };
     const char *yaml = format("%s" FRAMES "  - {use: onnx, model: \"%s/m.onnx\"%s}\n  - {use: discard}\n", X4, dir,
                               stage);
     gp_machine_fixed(&m, 1);
     m.here = here;
     *errs = (gp_errs){ .n = 0 };
-    ck_assert(gp_register_builtin(reg, errs));
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), "test.yaml", &c, errs);
+    gp_pipeline *p = pipe_compile(".", yaml, (gp_config){ .machine = &m }, errs);
     FILE *f = fmemopen(text, sizeof text, "w");
     if (p)
         gp_dump_plan(f, gp_pipeline_plan(p), GP_DUMP_TEXT);
     fclose(f);
     gp_pipeline_destroy(p);
-    gp_registry_destroy(reg);
     return p ? text : NULL;
 }
 

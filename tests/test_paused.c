@@ -9,7 +9,6 @@
 
 Suite *suite_paused(void);
 
-static gp_registry *registry;
 static gp_errs errs;
 
 static const char yaml[] =
@@ -22,24 +21,8 @@ static const char yaml[] =
 
 static gp_pipeline *compile(const char *dir, const char *text, const char *set)
 {
-    static char file[600];     /* places point to it */
     const char *sets[] = { "device=cpu", set };
-    gp_config c = { .registry = registry, .set = sets, .nset = set ? 2 : 1 };
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
-    gp_pipeline *p = gp_compile(text, strlen(text), file, &c, &errs);
-    ck_assert_msg(p, "%s", errs.e[0].msg);
-    return p;
-}
-
-static void set_up(void)
-{
-    errs = (gp_errs){ .n = 0 };
-    registry = pipe_builtin(NULL, 0);
-}
-
-static void tear_down(void)
-{
-    gp_registry_destroy(registry);
+    return pipe_compiled(dir, text, (gp_config){ .set = sets, .nset = set ? 2 : 1 });
 }
 
 typedef struct asked { gp_pipeline *p; bool pauses; int level; } asked;
@@ -305,7 +288,6 @@ Suite *suite_paused(void)
     paused_cases(tc, "cpu");
     suite_add_tcase(s, tc);
     tc = tcase_create("api");
-    tcase_add_checked_fixture(tc, set_up, tear_down);
     suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     return s;

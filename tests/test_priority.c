@@ -157,15 +157,13 @@ static int expected(int base, int priority, bool may)
 static gp_errs run(const char *yaml)
 {
     gp_errs errs = { 0 };
-    gp_registry *registry = pipe_builtin(kinds, sizeof kinds / sizeof *kinds);
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), "priority.yaml", &(gp_config){ .registry = registry },
-                                &errs);
+    pipe_kinds(kinds, sizeof kinds / sizeof *kinds);
+    gp_pipeline *p = pipe_compile(".", yaml, (gp_config){ .set = NULL }, &errs);
     ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
     memset(seen, 0, sizeof seen);
     atomic_store(&streams, 0);
     ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_DONE);
     gp_pipeline_destroy(p);
-    gp_registry_destroy(registry);
     return errs;
 }
 

@@ -10,18 +10,11 @@
 #include "pipe.h"
 #include "suite.h"
 
-static gp_registry *registry;
 static gp_machine machine;
 
 static void set_up(void)
 {
-    registry = pipe_builtin(NULL, 0);
     gp_machine_read(&machine, false);
-}
-
-static void tear_down(void)
-{
-    gp_registry_destroy(registry);
 }
 
 /* ---- a run, and edits of it ---------------------------------------------- */
@@ -41,13 +34,11 @@ typedef struct edited_run {
 
 static gp_pipeline *compile(const char *dir, const char *text, const char *const *set, gp_errs *errs)
 {
-    static char file[600];     /* places point to it */
     const char *sets[16] = { "device=cpu" };
-    gp_config c = { .registry = registry, .machine = &machine, .set = sets, .nset = 1 };
+    gp_config c = { .machine = &machine, .set = sets, .nset = 1 };
     while (set && *set)
         sets[c.nset++] = *set++;
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
-    return gp_compile(text, strlen(text), file, &c, errs);
+    return pipe_compile(dir, text, c, errs);
 }
 
 /* As an application does: the run goes on under the newest part, or, where that fails, under the one before. */
@@ -85,12 +76,7 @@ static void start(edited_run *r, const char *dir, const char *text, const char *
 
 static unsigned long long frames_in(edited_run *r)
 {
-    gp_account a[8];
-    unsigned long long sum = 0;
-    int n = gp_accounts(atomic_load(&r->now), a, 8);
-    for (int i = 0; i < n && i < 8; i++)
-        sum += a[i].in;
-    return sum;
+    return pipe_frames_in(atomic_load(&r->now));
 }
 
 static void wait_for(edited_run *r, unsigned long long frames)
@@ -656,4 +642,4 @@ TEST_EACH(changes_are_said, changes)
     free(text);
 }
 
-TEST_SUITE(retune, set_up, tear_down, 0)
+TEST_SUITE(retune, set_up, NULL, 0)

@@ -341,19 +341,16 @@ TEST_LOOP(a_wait_that_is_said_is_no_stall, 0, 2)
 {
     static gp_errs errs;
     static gp_pipeline *p;             /* a stage that hangs still has it when the test is over */
-    static gp_registry *registry;
-    registry = pipe_builtin(&nap, 1);
-    gp_config config = { .registry = registry };
     char text[2000];
+    pipe_kinds(&nap, 1);
     timed(ASLEEP, _i ? "  - {use: generate, out: a, frames: 1}\n  - {use: nap, said: true}\n"
              : "  - {use: generate, out: a, frames: 1}\n  - {use: nap}\n", text);
-    p = gp_compile(text, strlen(text), "nap.yaml", &config, &errs);
-    ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
+    p = pipe_compiled(".", text, (gp_config){ .set = NULL });
     gp_outcome outcome = gp_pipeline_run(p, NULL, &errs);
     ck_assert_int_eq(gp_errs_exit(&errs), _i ? 0 : 5);
     ck_assert(_i ? outcome == GP_DONE : outcome != GP_DONE);
     if (outcome == GP_DONE)
-        gp_pipeline_destroy(p), gp_registry_destroy(registry);
+        gp_pipeline_destroy(p);
 }
 
 /* ---- a compiler that takes long --------------------------------------- */

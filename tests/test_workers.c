@@ -189,25 +189,18 @@ static void clear(void)
     atomic_store(&most, 0);
 }
 
-static gp_registry *registry;
 static gp_errs errs;
 
 static void set_up(void)
 {
-    registry = pipe_builtin(kinds, sizeof kinds / sizeof *kinds);
+    pipe_kinds(kinds, sizeof kinds / sizeof *kinds);
     clear();
-}
-
-static void tear_down(void)
-{
-    gp_registry_destroy(registry);
 }
 
 static gp_pipeline *compile(const char *text)
 {
-    gp_config config = { .registry = registry };
     errs = (gp_errs){ .n = 0 };
-    return gp_compile(text, strlen(text), "workers.yaml", &config, &errs);
+    return pipe_compile(".", text, (gp_config){ .set = NULL }, &errs);
 }
 
 TEST_EACH(the_lowest_frame_counts, ends)
@@ -341,9 +334,7 @@ TEST_EACH(the_machine_decides, choices)
     gp_machine_fixed(&m, 0);
     m.cpus = choices[_i].cpus, m.memory = choices[_i].mib << 20;
     const char *apart[] = { "fuse=none" };
-    gp_config config = { .registry = registry, .machine = &m, .set = apart, .nset = 1 };
-    gp_pipeline *p = gp_compile(choices[_i].yaml, strlen(choices[_i].yaml), "workers.yaml", &config, &errs);
-    ck_assert_msg(p != NULL, "%s: %s", choices[_i].what, errs.e[0].msg);
+    gp_pipeline *p = pipe_compiled(".", choices[_i].yaml, (gp_config){ .machine = &m, .set = apart, .nset = 1 });
     const gp_graph *g = gp_pipeline_plan(p)->graph;
     for (int v = 0; v < g->nstages; v++)
         if (!g->stage[v].device)
@@ -356,4 +347,4 @@ TEST_EACH(the_machine_decides, choices)
     gp_pipeline_destroy(p);
 }
 
-TEST_SUITE(workers, set_up, tear_down, 0)
+TEST_SUITE(workers, set_up, NULL, 0)

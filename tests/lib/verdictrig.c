@@ -89,18 +89,14 @@ static const gp_kind own_kinds[] = {
 /* ---- a report of a plan ----------------------------------------------- */
 
 static const char *dir;
-static gp_registry *registry;
 gp_arena verdict_arena;
 
 void verdict_up(void)
 {
-    gp_errs errs = { 0 };
     size_t bytes;
     char *png = pipe_read(".", "tests/data/png/rgb8.png", &bytes);
     ck_assert_ptr_nonnull(png);
-    registry = pipe_builtin(NULL, 0);
-    for (size_t i = 0; i < sizeof own_kinds / sizeof *own_kinds; i++)
-        ck_assert_msg(gp_register(registry, &own_kinds[i], &errs), "%s", errs.e[0].msg);
+    pipe_kinds(own_kinds, sizeof own_kinds / sizeof *own_kinds);
     dir = pipe_dir();
     pipe_text(dir, "free.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_text(dir, "keeps.lua", "function process(f, x, y) y:copy(x) end\n");
@@ -113,18 +109,14 @@ void verdict_down(void)
 {
     gp_arena_free(&verdict_arena);
     pipe_dir_remove(dir);
-    gp_registry_destroy(registry);
 }
 
 gp_pipeline *verdict_compile_for(const char *yaml, const char *set, int ndevices, int ranks, gp_errs *errs)
 {
-    static char file[600];
     gp_machine machine;
-    gp_config config = { .registry = registry, .machine = &machine, .set = &set, .nset = set != NULL,
-                         .env.ranks = ranks };
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
+    gp_config config = { .machine = &machine, .set = &set, .nset = set != NULL, .env.ranks = ranks };
     gp_machine_fixed(&machine, ndevices);
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, errs);
+    gp_pipeline *p = pipe_compile(dir, yaml, config, errs);
     ck_assert_msg(p != NULL, "%s\n%s\n%s", set ? set : "", errs->e[0].msg, yaml);
     return p;
 }
