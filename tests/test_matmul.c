@@ -8,8 +8,6 @@
 #include "iotest.h"
 #include "cases.h"
 
-Suite *suite_matmul(void);
-
 /* ---- what is declared ------------------------------------------------ */
 
 #if defined __has_include
@@ -349,13 +347,7 @@ TEST(too_few_rows)
              "f32 [3, 4] transposed times f32 [5, 4] does not fit");
 }
 
-Suite *suite_matmul(void)
-{
-    Suite *s = suite_create("matmul");
-    TCase *tc = tcase_create("products");
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-    matmul_cases(tc, "cpu");
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+CPU_SUITE(matmul,
+          tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
+          matmul_cases(tc, "cpu");
+          suite_fill(tc, suite_items, 1))

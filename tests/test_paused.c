@@ -7,8 +7,6 @@
 #include "cases.h"
 #include "pipe.h"
 
-Suite *suite_paused(void);
-
 static gp_errs errs;
 
 static const char yaml[] =
@@ -23,6 +21,11 @@ static gp_pipeline *compile(const char *dir, const char *text, const char *set)
 {
     const char *sets[] = { "device=cpu", set };
     return pipe_compiled(dir, text, (gp_config){ .set = sets, .nset = set ? 2 : 1 });
+}
+
+static void set_up(void)
+{
+    errs = (gp_errs){ .n = 0 };
 }
 
 typedef struct asked { gp_pipeline *p; bool pauses; int level; } asked;
@@ -281,14 +284,9 @@ TEST(an_accumulator_of_all)
     gp_pipeline_destroy(p);
 }
 
-Suite *suite_paused(void)
-{
-    Suite *s = suite_create("paused");
-    TCase *tc = tcase_create("cpu");
-    paused_cases(tc, "cpu");
-    suite_add_tcase(s, tc);
-    tc = tcase_create("api");
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+CPU_SUITE(paused,
+          paused_cases(tc, "cpu");
+          tc = tcase_create("api");
+          tcase_add_checked_fixture(tc, set_up, NULL);
+          suite_fill(tc, suite_items, 1);
+          suite_add_tcase(s, tc))

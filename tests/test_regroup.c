@@ -6,8 +6,6 @@
 #include "run/pipeline.h"
 #include "run/run.h"
 
-Suite *suite_regroup(void);
-
 /* Behind a source of N frames of [1]: an account of these, and no entry for each that is a hole. */
 enum { N = 20000, ENTRIES = 4096 };
 static const struct { const char *what, *stages; int out, dropped, failed; } long_runs[] = {
@@ -76,12 +74,4 @@ TEST_SOME(long_run, sizeof long_runs / sizeof *long_runs, 6, 1)
     ck_assert_msg(entries > 0 && entries <= ENTRIES, "%s: room for %zu entries", long_runs[_i].what, entries);
 }
 
-Suite *suite_regroup(void)
-{
-    Suite *s = suite_create("regroup");
-    TCase *tc = tcase_create("cpu");
-    regroup_cases(tc, "cpu", tests_every(7, 1));
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+CPU_SUITE(regroup, regroup_cases(tc, "cpu", tests_every(7, 1)); suite_fill(tc, suite_items, 1))

@@ -17,4 +17,18 @@ int gpu_every(int plain);
  * what is said of it, in a process of its own. The exit code. `second`: it is GPU 1, beside GPU 0. */
 int fault_main(const char *source, bool second);
 
+/* A suite of the CUDA back end, if there is a GPU; what follows the name adds to `tc`. */
+#define GPU_SUITE(name, ...) \
+    Suite *suite_##name(void); \
+    Suite *suite_##name(void) \
+    { \
+        if (!have_gpu) \
+            return NULL; \
+        Suite *s = suite_create(#name " on cuda"); \
+        TCase *tc = tcase_create("cuda"); \
+        suite_add_tcase(s, tc); \
+        __VA_ARGS__; \
+        return s; \
+    }
+
 #endif
