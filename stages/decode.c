@@ -21,14 +21,14 @@ bool gp_decode_by_cpu(gp_call *c, gp_frame *f, void *to, char why[GP_WHY])
     const char *name = f->name ? f->name : "";
     const gp_view *in = &f->in[0];
     size_t n = gp_bytes(&in->type);
-    gp_said said = gp_said_none(c);
+    gp_filemeta said = gp_filemeta_none(c);
     if (!gp_picfile_decode(&o->how, name, in->data, n, &f->out[0].type, to, why))
         return false;
     if (*why)
         say(c, f, GP_E_WARN, why), gp_frame_faulty(c);
-    if (!gp_picfile_said(&o->how, name, in->data, n, &said, why))
+    if (!gp_picfile_metadata(&o->how, name, in->data, n, &said, why))
         return false;
-    gp_said_give(c, f, &said);
+    gp_filemeta_to_frame(c, f, &said);
     return true;
 }
 

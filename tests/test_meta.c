@@ -1,7 +1,7 @@
 /* test_meta.c - numbers that travel with frames: on the CPU back end, in files, and what is refused. */
 #include <stdlib.h>
 #include <string.h>
-#include "../stages/format/said.h"
+#include "../stages/format/filemeta.h"
 #include "cases.h"
 #include "meta_cases.h"
 #include "pipe.h"
@@ -233,8 +233,9 @@ TEST_EACH(text, texts)
 {
     static const char *const key[] = { "gain" };
     char why[GP_WHY] = "";
-    gp_said s = { .n = 1, .key = key };
-    ck_assert_msg(gp_said_take(&s, 0, texts[_i].text, texts[_i].n, why) == !texts[_i].error, "%s: %s", texts[_i].text, why);
+    gp_filemeta s = { .n = 1, .key = key };
+    ck_assert_msg(gp_filemeta_parse(&s, 0, texts[_i].text, texts[_i].n, why) == !texts[_i].error, "%s: %s",
+                  texts[_i].text, why);
     ck_assert_msg(texts[_i].error ? strstr(why, texts[_i].error) != NULL : s.value[0] == texts[_i].x, "%s: %s", texts[_i].text, why);
 }
 
@@ -254,8 +255,8 @@ TEST_EACH(description, descriptions)
     static const char *const key[] = { "gain" };
     const char *said = descriptions[_i].text, *error = descriptions[_i].error;
     char why[GP_WHY] = "";
-    gp_said s = { .n = 1, .key = key };
-    ck_assert_msg(gp_said_in_json(&s, said, why) == !error, "%s: %s", said, why);
+    gp_filemeta s = { .n = 1, .key = key };
+    ck_assert_msg(gp_filemeta_from_json(&s, said, why) == !error, "%s: %s", said, why);
     ck_assert_msg(error ? strstr(why, error) != NULL : (s.has ? s.value[0] : -1) == descriptions[_i].gain, "%s: %s", said, why);
 }
 

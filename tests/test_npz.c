@@ -200,7 +200,8 @@ TEST_LOOP(wide, 0, 20)
     gp_rows_out *o = gp_npz.create(fileno(f), &how, &t, as, why);
     ck_assert_msg(o != NULL, "%s", why);
     for (int i = 0; i < 5; i += 1 + 4 * how.alone) {
-        o->said = &(gp_said){ .n = 2, .key = keys, .has = i == 3 ? 2 : 3, .value = { 0.5 + i }, .time_ns = 1000000000 + i };
+        o->said = &(gp_filemeta){ .n = 2, .key = keys, .has = i == 3 ? 2 : 3, .value = { 0.5 + i },
+                                .time_ns = 1000000000 + i };
         ck_assert_msg(gp_npz.append(o, rows[i], how.alone ? 5 : 1, why), "%s", why);
     }
     ck_assert_msg(gp_npz.finish(o, why), "%s", why);
@@ -211,8 +212,8 @@ TEST_LOOP(wide, 0, 20)
     ck_assert_int_eq(in->whole.dim[0], 5);
     ck_assert(gp_rowsfile_read(in, &own, 0, 5, got, why) && !memcmp(got, rows, sizeof got));
     for (int i = 0; i < 5; i++) {
-        gp_said said = { .n = 2, .key = keys };
-        ck_assert_msg(gp_rowsfile_said(in, i, &said, why), "%s", why);
+        gp_filemeta said = { .n = 2, .key = keys };
+        ck_assert_msg(gp_rowsfile_metadata(in, i, &said, why), "%s", why);
         ck_assert_uint_eq(said.has, !how.alone && i == 3 ? 2 : 3);
         ck_assert(said.has == 2 || said.value[0] == (how.alone ? 0.5 : 0.5 + i));
         ck_assert_int_ge(said.time_ns, 1000000000);

@@ -199,7 +199,7 @@ TEST_EACH(learns_from_a_report, learned)
         p[i] = verdict_compile(gp_format(&verdict_arena, "%s%s" KERNEL END, i ? learned[_i].asked : learned[_i].run,
                                          learned[_i].shape), NULL, true, &errs);
     const gp_plan *run = gp_pipeline_plan(p[0]), *asked = gp_pipeline_plan(p[1]);
-    double part = fmin(gp_segment_fills(run, 0), 1);
+    double part = fmin(gp_segment_occupancy(run, 0), 1);
     gp_costs costs = paper_costs(run, (gp_costs){ .wake_ns = 8e3, .copy_ns = 1e3 * learned[_i].copy },
                                  (gp_segment_cost){ .launch_ns = 1e3 * learned[_i].launch, .part = part,
                                                     .kernels_ns = 1e3 * learned[_i].kernels });

@@ -100,7 +100,7 @@ static int give_up(gp_ranks *us, gp_loaded *l, gp_report_files *files, gp_errs *
     int status = gp_ranks_end(us, gp_errs_exit(errs), &took, &first);
     if (!first)
         drop_errors(errs);
-    gp_ranks_said(us);
+    gp_ranks_tell_replaced(us);
     gp_ranks_report(us, files, l->pipeline, GP_ERROR, status, errs);
     gp_report_drop(files);
     gp_signals_for(NULL);
@@ -186,7 +186,7 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         drop_errors(errs);
     gp_print_errs(args, &l, errs);     /* before what follows from it */
     *errs = (gp_errs){ 0 };
-    gp_ranks_said(us);
+    gp_ranks_tell_replaced(us);
     status = write_reports(us, &files, p, outcome, status, errs);
     gp_print_errs(args, &l, errs);
     *errs = (gp_errs){ 0 };

@@ -186,7 +186,7 @@ void gp_read_buffers(gp_resolving *r, const gp_node *buffers)
 
 /* ---- like ------------------------------------------------------------ */
 
-void gp_said_like(gp_rbuf *b, const gp_type *t, unsigned varies)
+void gp_buffer_type_like(gp_rbuf *b, const gp_type *t, unsigned varies)
 {
     if (!b->b.said.dtype)
         b->b.said.dtype = t->dtype;
@@ -239,7 +239,7 @@ void gp_follow_likes(gp_resolving *r)
             if (other && other->broken)
                 b->broken = true;
             if (other && gp_is_complete(&other->b.said))
-                gp_said_like(b, &other->b.said, other->b.varies), b->like = -1;
+                gp_buffer_type_like(b, &other->b.said, other->b.varies), b->like = -1;
         }
     }
 }

@@ -5,7 +5,7 @@
  * closes the cycle, and the passes that go from stage to stage leave it out.
  *
  * A cycle that is all on the device is one segment, which its frames do not leave: there the copy is a part of the
- * launch of frame k, behind the stage that makes v in the launch of frame k - 1 (run/launch.c). */
+ * launch of frame k, behind the stage that makes v in the launch of frame k - 1 (run/launch_body.c). */
 #include <math.h>
 #include <string.h>
 #include "base/num.h"
@@ -207,7 +207,7 @@ static const gp_type *type_of(gp_resolving *r, const gp_rstage *st)
     if (v->known || v->broken)
         return v->known ? &v->b.type : NULL;
     if (v->like >= 0 && r->buffer[v->like].known)
-        gp_said_like(v, &r->buffer[v->like].b.type, r->buffer[v->like].b.varies);
+        gp_buffer_type_like(v, &r->buffer[v->like].b.type, r->buffer[v->like].b.varies);
     if (gp_is_complete(&u->b.said) || gp_is_complete(&v->b.said))
         return gp_is_complete(&u->b.said) ? &u->b.said : &v->b.said;
     if (init->known)
@@ -258,7 +258,7 @@ void gp_carry_infer(gp_resolving *r, gp_rstage *st)
         return;
     }
     if (!gp_is_complete(&v->b.said))   /* its stage need not guess it */
-        gp_said_like(v, t, 0), v->said_by = u->b.name;
+        gp_buffer_type_like(v, t, 0), v->said_by = u->b.name;
     gp_devices_follow(r, &st->s, &r->stage[from].s);
     gp_priority_follow(&st->s, &r->stage[from].s);
     st->s.regroup = (gp_regroup){ .step = 1, .repeat = 1, .take = 1, .back = st->s.regroups, .make = 1, .every = 1,

@@ -153,7 +153,7 @@ static bool is_among(const char *key, const char *const *list)
 static uint64_t of_files(const gp_probe *probe, const gp_stage *s)
 {
     uint64_t sum = 0;
-    for (int i = 0; gp_reads_code(s) && i < s->nreads; i++) {
+    for (int i = 0; gp_deps_code(s) && i < s->nreads; i++) {
         const gp_entry *e = probe ? gp_table_find(&probe->of[0], s->reads[i]) : NULL;
         const gp_file *f = e ? &((const gp_probed *)e->ptr)->file : NULL;
         if (f && !f->error)

@@ -405,9 +405,9 @@ static void infer_stage(gp_resolving *r, gp_rstage *st)
             continue;
         if (b->like >= 0) {
             b->broken |= !r->buffer[b->like].known;
-            gp_said_like(b, &r->buffer[b->like].b.type, r->buffer[b->like].b.varies);
+            gp_buffer_type_like(b, &r->buffer[b->like].b.type, r->buffer[b->like].b.varies);
         }
-        b->broken |= ready && !gp_said_of(r, st, in, b);
+        b->broken |= ready && !gp_buffer_type_declared(r, st, in, b);
         ready &= !b->broken;
         out[p] = b->b.said;
     }

@@ -226,7 +226,7 @@ typedef struct gp_stage {
 } gp_stage;
 
 /* Is what it reads code, a script or a kernel? Of a source or a sink it is else data. */
-static inline bool gp_reads_code(const gp_stage *s)
+static inline bool gp_deps_code(const gp_stage *s)
 {
     return (s->nin && s->nout) || gp_kind_opt(s->kind, "script", GP_OPT_PATH);
 }

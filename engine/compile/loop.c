@@ -77,7 +77,8 @@ static void read_carry(gp_resolving *r)
             continue;
         r->body->carries[u] = v;
         if (!gp_is_complete(&r->buffer[v].b.said))
-            gp_said_like(&r->buffer[v], &r->buffer[u].b.type, r->buffer[u].b.varies), r->buffer[v].said_by = name;
+            gp_buffer_type_like(&r->buffer[v], &r->buffer[u].b.type, r->buffer[u].b.varies),
+                r->buffer[v].said_by = name;
     }
 }
 

@@ -274,7 +274,7 @@ static void depend_on(lowering *w, gp_task *t, int on, int *cap)
 }
 
 /* Task `t` waits for the task of its own segment that writes `ring`. */
-static void depend(lowering *w, gp_task *t, const int *writer, int ring, int *cap)
+static void depend_on_writer(lowering *w, gp_task *t, const int *writer, int ring, int *cap)
 {
     int on = ring < 0 ? -1 : writer[ring];
     if (on >= 0 && w->p->task[on].segment == t->segment)
@@ -306,7 +306,7 @@ static void emit_copies(lowering *w, gp_segment *s, int segment, gp_task_kind op
         };
         int cap = 0;
         if (op == GP_TASK_COPY_OUT)
-            depend(w, t, writer, t->in[0], &cap);
+            depend_on_writer(w, t, writer, t->in[0], &cap);
         writer[t->out[0]] = p->ntasks;
         s->task[s->ntasks++] = p->ntasks++;
     }
@@ -341,9 +341,9 @@ static void order_tasks(lowering *w)
             t->segment = k;
             int cap = 0;
             for (int j = 0; j < t->nin; j++)
-                depend(w, t, writer, t->in[j], &cap);
+                depend_on_writer(w, t, writer, t->in[j], &cap);
             if (g->stage[v].frame_info)
-                depend(w, t, writer, s->info_dev, &cap);
+                depend_on_writer(w, t, writer, s->info_dev, &cap);
             depend_on_carry(w, t, v, task_of, &cap);
             task_of[v] = p->ntasks;
             for (int j = 0; j < t->nout; j++)

@@ -212,9 +212,9 @@ bool gp_resolve_body(gp_resolving *r, const gp_node *buffers, const gp_node *sta
 /* wire.c: fills buffer[] and stage[] from `buffers:` and `stages:`. */
 void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages);
 /* shape.c: finds the sizes in b.said that are expressions of the shapes `in` of the inputs of its maker. */
-bool gp_said_of(gp_resolving *r, const gp_rstage *st, const gp_type *in, gp_rbuf *b);
+bool gp_buffer_type_declared(gp_resolving *r, const gp_rstage *st, const gp_type *in, gp_rbuf *b);
 /* Fills in what b.said leaves open from `t` and `varies`, of the buffer it is like. */
-void gp_said_like(gp_rbuf *b, const gp_type *t, unsigned varies);
+void gp_buffer_type_like(gp_rbuf *b, const gp_type *t, unsigned varies);
 static inline bool gp_is_complete(const gp_type *t)
 {
     bool complete = t->dtype && t->ndim;

@@ -352,7 +352,7 @@ static bool size_of(const gp_stage *st, const gp_type *in, const gp_vars *vars, 
     return true;
 }
 
-bool gp_said_of(gp_resolving *r, const gp_rstage *st, const gp_type *in, gp_rbuf *b)
+bool gp_buffer_type_declared(gp_resolving *r, const gp_rstage *st, const gp_type *in, gp_rbuf *b)
 {
     bool differ = false;
     for (int p = 0; p < st->s.nin; p++)

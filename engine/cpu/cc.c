@@ -15,9 +15,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "cpu/child.h"
-#include "cpu/image.h"
+#include "cpu/written_variables.h"
 #include "cpu/kernel.h"
-#include "device/reads.h"
+#include "device/deps.h"
 #include "device/scratch.h"
 #include "device/source.h"
 #include "gpipe/gpipe.h"
@@ -126,20 +126,20 @@ static gp_key make_key(const gp_unit *u, const compiler *c)
 }
 
 /* The folders of a variable; one without a name is the one that we are in. */
-static void add_variable(gp_reads *r, const char *name)
+static void add_variable(gp_deps *r, const char *name)
 {
     const char *p = getenv(name);
     for (size_t n; p && *p; p += n + (p[n] == ':')) {
         n = strcspn(p, ":");
-        gp_reads_folder(r, n ? p : ".", n ? n : 1);
+        gp_deps_folder(r, n ? p : ".", n ? n : 1);
     }
 }
 
 /* Where the user has headers looked for: beside the source, in options, by variables. */
-static void add_folders(gp_reads *r, const gp_unit *u, const compiler *c)
+static void add_folders(gp_deps *r, const gp_unit *u, const compiler *c)
 {
     static const char *const option[] = { "-I", "-iquote", "-isystem", "-idirafter" };
-    gp_reads_folder(r, u->dir, strlen(u->dir));
+    gp_deps_folder(r, u->dir, strlen(u->dir));
     for (int i = 1; i < c->nwords; i++)
         for (size_t k = 0; k < sizeof option / sizeof *option; k++) {
             size_t n = strlen(option[k]);
@@ -148,16 +148,16 @@ static void add_folders(gp_reads *r, const gp_unit *u, const compiler *c)
                 continue;
             w = w[n] ? w + n : i + 1 < c->nwords ? c->word[i + 1] : "";
             if (*w)
-                gp_reads_folder(r, w, strlen(w));
+                gp_deps_folder(r, w, strlen(w));
         }
     add_variable(r, "CPATH");
     add_variable(r, "CPLUS_INCLUDE_PATH");
-    gp_reads_folder(r, "/usr/local/include", strlen("/usr/local/include"));
+    gp_deps_folder(r, "/usr/local/include", strlen("/usr/local/include"));
 }
 
 /* Reads what `-MD` has written: a rule for make, with its way to quote. The unit and what is in
  * `dir` are our own. */
-static void read_rule(gp_reads *r, const char *path, const char *dir)
+static void read_rule(gp_deps *r, const char *path, const char *dir)
 {
     char err[GP_WHY], *text;
     size_t bytes;
@@ -182,13 +182,13 @@ static void read_rule(gp_reads *r, const char *path, const char *dir)
         size_t n = (size_t)(to - name);
         bool unit = n == sizeof INPUT - 1 && !memcmp(name, INPUT, n);
         if (!unit && strncmp(name, dir, strlen(dir)) != 0)
-            gp_reads_path(r, name, n);
+            gp_deps_path(r, name, n);
     }
     free(text);
 }
 
 /* What the compiler read has to be files: compilers differ in what they make of a device. */
-static bool all_are_files(const gp_reads *r, const gp_source *src, gp_errs *errs)
+static bool all_are_files(const gp_deps *r, const gp_source *src, gp_errs *errs)
 {
     struct stat st;
     for (int i = 0; i < r->npaths; i++)
@@ -319,7 +319,7 @@ static bool load(const void *data, size_t bytes, gp_cpu_entry *k, void **dl)
 typedef struct library { gp_cpu_entry *k; void *dl, *data; size_t bytes; } library;
 
 /* Compiles in a folder of its own, loads what came out, stores it. */
-static bool build(const gp_unit *u, const compiler *c, gp_reads *r, const atomic_int *cancel,
+static bool build(const gp_unit *u, const compiler *c, gp_deps *r, const atomic_int *cancel,
                   library *l, gp_errs *errs)
 {
     gp_scratch s;
@@ -329,7 +329,7 @@ static bool build(const gp_unit *u, const compiler *c, gp_reads *r, const atomic
     snprintf(file, sizeof file, "%s/out.so", s.path);
     snprintf(rule, sizeof rule, "%s/out.d", s.path);
     const char *const depends[] = { "-MD", "-MF", rule, "-MT", "x", NULL };
-    gp_reads_start(r);
+    gp_deps_start(r);
     bool ok = compile(u, c, s.path, file, depends, cancel, errs);
     if (ok) {
         read_rule(r, rule, s.path);
@@ -339,7 +339,7 @@ static bool build(const gp_unit *u, const compiler *c, gp_reads *r, const atomic
         l->data = gp_slurp(file, SIZE_MAX / 2, &l->bytes, err);
         ok = l->data && load(l->data, l->bytes, l->k, &l->dl);
         if (ok) {
-            gp_reads_store(r, ".so", l->data, l->bytes, errs);
+            gp_deps_store(r, ".so", l->data, l->bytes, errs);
         } else {
             const char *why = l->data ? dlerror() : err;
             gp_fail(errs, GP_E_RESOURCE, u->src->at, "cannot load '%s' as compiled: %s",
@@ -350,9 +350,9 @@ static bool build(const gp_unit *u, const compiler *c, gp_reads *r, const atomic
     return ok;
 }
 
-static bool find(const gp_reads *r, library *l, gp_errs *errs)
+static bool find(const gp_deps *r, library *l, gp_errs *errs)
 {
-    if (!gp_reads_find(r, ".so", &l->data, &l->bytes, errs))
+    if (!gp_deps_find(r, ".so", &l->data, &l->bytes, errs))
         return false;
     if (load(l->data, l->bytes, l->k, &l->dl))
         return true;
@@ -365,26 +365,26 @@ bool gp_cc_compile(const gp_source *src, const atomic_int *cancel, gp_cpu_entry 
                    gp_errs *errs)
 {
     gp_unit u = { 0 };
-    gp_reads r = { .npaths = 0 };
+    gp_deps r = { .npaths = 0 };
     library l = { .k = k };
     compiler c;
     bool ok = find_compiler(&c, src, errs) && gp_unit_make(&u, src, true, errs);
     if (ok) {
         r.unit = make_key(&u, &c);
-        gp_reads_text(&r, u.text);
+        gp_deps_text(&r, u.text);
         add_folders(&r, &u, &c);
         gp_cpu_loads(src->entry);
         ok = find(&r, &l, errs) || build(&u, &c, &r, cancel, &l, errs);
         gp_cpu_loads(NULL);
     }
-    if (ok && !gp_image_keeps_nothing(src, l.data, l.bytes, errs)) {
+    if (ok && !gp_source_writes_no_variable(src, l.data, l.bytes, errs)) {
         dlclose(l.dl);
         l.dl = NULL;
         ok = false;
     }
     *dl = l.dl;
     free(l.data);
-    gp_reads_free(&r);
+    gp_deps_free(&r);
     gp_unit_free(&u);
     free(c.words), free(c.word);
     return ok;

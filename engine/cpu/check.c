@@ -37,7 +37,7 @@ struct gp_check {
     const gp_source *source;
     const char *stage;
     uint64_t frame;
-    gp_cpu_kept *kept;         /* as before the launch */
+    gp_cpu_saved *kept;         /* as before the launch */
     size_t around;             /* of each copy, in bytes, on each side */
     int nspans;
     int *span;                 /* of each argument; -1: it points into none */

@@ -98,7 +98,7 @@ static bool open_streams(streams *s, const gp_child *c)
 }
 
 /* What the child's descriptors are. Error or 0. */
-static int connect(posix_spawn_file_actions_t *io, const streams *s)
+static int set_child_fds(posix_spawn_file_actions_t *io, const streams *s)
 {
     const int fd[] = { s->in, s->out[1], s->out[1], s->life[0] };
     int e = 0;
@@ -134,7 +134,7 @@ static pid_t start(const gp_child *c, const streams *s)
     posix_spawnattr_setsigdefault(&attr, &all);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
                                     | POSIX_SPAWN_SETSIGDEF);
-    e = connect(&io, s);
+    e = set_child_fds(&io, s);
     if (!e)
         e = posix_spawn(&pid, argv[0], &io, &attr, (char *const *)argv, env);
     posix_spawn_file_actions_destroy(&io);

@@ -52,12 +52,12 @@ void gp_check_destroy(gp_check *c);
 bool gp_check_grid(gp_check *c, gp_cpu_runner *r, gp_dim3 grid, gp_dim3 block, size_t shared,
                    void **args, gp_errs *errs);
 
-/* kept.c: all that the library which `code` is in can write of its own, as it is now. NULL: no
+/* saved_variables.c: all that the library which `code` is in can write of its own, as it is now. NULL: no
  * memory. put_back makes it so again, on the thread that runs the kernel. */
-typedef struct gp_cpu_kept gp_cpu_kept;
-gp_cpu_kept *gp_cpu_keep(const void *code);
-void gp_cpu_put_back(const gp_cpu_kept *k);
-void gp_cpu_keep_no_more(gp_cpu_kept *k);
+typedef struct gp_cpu_saved gp_cpu_saved;
+gp_cpu_saved *gp_cpu_keep(const void *code);
+void gp_cpu_put_back(const gp_cpu_saved *k);
+void gp_cpu_keep_no_more(gp_cpu_saved *k);
 
 /* lines.c: the line of the user's files that `pc`, in the kernel's code, was made of. False:
  * that cannot be found out. Slow: compiles it again, with a table of lines. */

@@ -44,7 +44,7 @@ static bool alike(const char *path, size_t offset, const char *pc)
 }
 
 /* "FILE:LINE" or "FILE:LINE (discriminator 3)"; "??:0" where it does not know. */
-static bool read_line(char *text, char file[PATH_MAX], int *line)
+static bool parse_file_line(char *text, char file[PATH_MAX], int *line)
 {
     text[strcspn(text, "\n")] = '\0';
     char *colon = strrchr(text, ':');
@@ -61,7 +61,7 @@ static bool ask(const char *dir, const char *library, size_t offset, char file[P
     snprintf(at, sizeof at, "0x%zx", offset);
     gp_child child = { .argv = (const char *const[]){ "addr2line", "-e", library, at, NULL },
                        .text = "", .tmp = dir };
-    bool ok = gp_child_run(&child) == 0 && read_line(child.log, file, line);
+    bool ok = gp_child_run(&child) == 0 && parse_file_line(child.log, file, line);
     free(child.log);
     return ok;
 }

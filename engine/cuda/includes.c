@@ -13,7 +13,7 @@
 #include "device/source.h"
 
 /* Adds the file `name` of folder `dir` unless it is known. False: there is none. */
-static bool add_file(gp_reads *r, const char *dir, size_t ndir, const char *name, size_t n)
+static bool add_file(gp_deps *r, const char *dir, size_t ndir, const char *name, size_t n)
 {
     char path[PATH_MAX];
     int len = *name == '/' ? snprintf(path, sizeof path, "%.*s", (int)n, name)
@@ -23,12 +23,12 @@ static bool add_file(gp_reads *r, const char *dir, size_t ndir, const char *name
     for (int i = 0; i < r->npaths; i++)
         if (!strcmp(r->path[i], path))
             return true;
-    gp_reads_path(r, path, (size_t)len);
+    gp_deps_path(r, path, (size_t)len);
     return true;
 }
 
 /* As written in quotes (`dir`: the folder of what includes it) or in <> (dir NULL). */
-static void find_file(gp_reads *r, const char *dir, const char *name, size_t n)
+static void find_file(gp_deps *r, const char *dir, const char *name, size_t n)
 {
     char word[80];
     bool there = dir && add_file(r, dir, strlen(dir), name, n);
@@ -41,7 +41,7 @@ static void find_file(gp_reads *r, const char *dir, const char *name, size_t n)
         r->unknown |= !there;
 }
 
-static void find_includes(gp_reads *r, const char *text, const char *dir)
+static void find_includes(gp_deps *r, const char *text, const char *dir)
 {
     char *code = gp_code_blank(text);
     if (!code) {
@@ -64,7 +64,7 @@ static void find_includes(gp_reads *r, const char *text, const char *dir)
     free(code);
 }
 
-void gp_nvrtc_includes(gp_reads *r, const char *text, const char *toolkit)
+void gp_nvrtc_includes(gp_deps *r, const char *text, const char *toolkit)
 {
     find_includes(r, text, NULL);
     for (int i = 0; i < r->npaths && !r->unknown; i++) {       /* grows meanwhile */

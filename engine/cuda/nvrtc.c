@@ -245,21 +245,21 @@ static char *build(const nvrtc *rtc, const char *text, const options *o, const g
 static char *get(const nvrtc *rtc, const char *text, const char *own, const options *o, const gp_source *src,
                  const atomic_int *cancel, void **image, size_t *bytes, gp_errs *errs)
 {
-    gp_reads r = { .unit = make_key(text, rtc, o, src) };
+    gp_deps r = { .unit = make_key(text, rtc, o, src) };
     char *log = NULL;
-    gp_reads_text(&r, text);
+    gp_deps_text(&r, text);
     for (int i = 0; i < o->ndirs; i++) {
         const char *dir = o->dir[i] + sizeof include_path - 1;
-        gp_reads_folder(&r, dir, strlen(dir));
+        gp_deps_folder(&r, dir, strlen(dir));
     }
-    if (!gp_reads_find(&r, ".cubin", image, bytes, errs)) {
+    if (!gp_deps_find(&r, ".cubin", image, bytes, errs)) {
         gp_nvrtc_includes(&r, own, toolkit[0]);
-        gp_reads_start(&r);
+        gp_deps_start(&r);
         log = build(rtc, text, o, src, cancel, image, bytes, errs);
         if (*image)
-            gp_reads_store(&r, ".cubin", *image, *bytes, errs);
+            gp_deps_store(&r, ".cubin", *image, *bytes, errs);
     }
-    gp_reads_free(&r);
+    gp_deps_free(&r);
     return log;
 }
 

@@ -3,7 +3,7 @@
 #define GP_NVRTC_H
 
 #include <stdatomic.h>
-#include "device/reads.h"
+#include "device/deps.h"
 #include "gpipe/stage.h"
 
 /* Compiles a user's kernel for compute capability `cc` (90 is 9.0), or finds it in the
@@ -28,7 +28,7 @@ bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int
 /* includes.c: adds to `r`, whose folders are set, what `text` includes, and what that includes.
  * The headers of `toolkit`, a folder, are NVIDIA's: what they include is not looked for, as it
  * changes with NVRTC, whose version is in every key. */
-void gp_nvrtc_includes(gp_reads *r, const char *text, const char *toolkit);
+void gp_nvrtc_includes(gp_deps *r, const char *text, const char *toolkit);
 /* Is it a header that is given to NVRTC from memory? */
 bool gp_nvrtc_has_header(const char *name);
 

@@ -77,7 +77,7 @@ void gp_ranks_next(gp_ranks *us, const gp_pipeline *p);        /* the run goes o
  * long it took, becomes that of the one that took longest; *first: is this the rank whose error ended them, if any? */
 int gp_ranks_end(gp_ranks *us, int status, double *seconds, bool *first);
 /* Behind that, when it has printed its errors: waits for the others, so that these come before what is said of all. */
-void gp_ranks_said(gp_ranks *us);
+void gp_ranks_tell_replaced(gp_ranks *us);
 /* Adds to the accounts of this rank those of the others, as they said them last: after gp_ranks_end as they are, but of
  * ranks that are lost. */
 void gp_ranks_sum(gp_ranks *us, gp_account *a, int n);
@@ -130,8 +130,8 @@ void gp_votes_changes(gp_ranks *us, char *text, size_t max, double *pause_ms, do
 
 /* ---- replaced.c, report.c: what is left of it ------------------------------ */
 
-/* gp_run_options.replaced, of a gp_ranks: kept, until all tell each other (gp_ranks_said); where not all ranks can,
- * each tells of itself. */
+/* gp_run_options.replaced, of a gp_ranks: notes it until all ranks tell each other (gp_ranks_tell_replaced); where not
+ * all ranks can, each tells of itself. */
 void gp_ranks_note_replaced(void *us, const gp_replaced *r);
 /* On the rank that tells it, behind that: warnings of what all replaced, or keep, in the pipeline's `file`. */
 void gp_ranks_replaced(gp_ranks *us, const char *file, gp_errs *errs);

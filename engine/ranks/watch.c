@@ -402,7 +402,7 @@ int gp_ranks_end(gp_ranks *us, int status, double *seconds, bool *first)
     return all || us->run.over ? all : gp_errs_exit(&us->run.errs);
 }
 
-void gp_ranks_said(gp_ranks *us)
+void gp_ranks_tell_replaced(gp_ranks *us)
 {
     reach(us, IS_SAID);
 }

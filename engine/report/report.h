@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include <gpipe/gpipe.h>
-#include "run/handed.h"
+#include "run/overheads.h"
 #include "run/timely.h"
 
 /* A host stage or a segment. Times are sums over its workers (a segment: of its

@@ -133,7 +133,7 @@ static bool file_changed(const gp_pipeline *p, const gp_pipeline *from, const ch
 
 static const char *changed_file(const fit *f, const gp_stage *s)
 {
-    for (int i = 0; gp_reads_code(s) && i < s->nreads; i++)
+    for (int i = 0; gp_deps_code(s) && i < s->nreads; i++)
         if (file_changed(f->p, f->from, s->reads[i]))
             return s->reads[i];
     return NULL;
@@ -469,9 +469,9 @@ const char *gp_pipeline_made_of(const gp_pipeline *p, int i)
         return g->file;
     for (int k = 0; k < g->nstages + g->nprologue; k++) {
         const gp_stage *s = k < g->nstages ? &g->stage[k] : &g->prologue[k - g->nstages];
-        if (gp_reads_code(s) && i < s->nreads)
+        if (gp_deps_code(s) && i < s->nreads)
             return s->reads[i];
-        i -= gp_reads_code(s) ? s->nreads : 0;
+        i -= gp_deps_code(s) ? s->nreads : 0;
     }
     for (int k = 0; k < g->nbuffers; k++)
         if (g->buffer[k].path && !i--)

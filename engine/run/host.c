@@ -234,7 +234,7 @@ static void hand_over(gp_actorrt *p, uint64_t from, int done)
             settle(p, first, n);
         if (!p->nout)
             account(p, first, n);
-        gp_actor_publish(p, first, n);
+        gp_actor_complete(p, first, n);
         atomic_store(&h->head, first + (uint64_t)n);
     }
     if (first + (uint64_t)n < next && h->handed[at] == HANDED_FAILED) {
@@ -301,7 +301,7 @@ static bool is_fatal(gp_threadrt *t, uint64_t frame)
 {
     bool tells = t->actor->stage->workers > 1 && t->actor->stage->on_error == GP_ON_ERROR_DROP;
     if (!tells || gp_host_await_turn(t, frame))
-        return gp_frame_is_fatal(t);
+        return gp_frame_drop_or_fail(t);
     t->errs = (gp_errs){ .at = t->errs.at };
     return true;
 }
@@ -435,7 +435,7 @@ static int regroup(gp_threadrt *t, uint64_t first, int n, bool *failed)
     gp_interval span = { .start = gp_measure_now(p->run) };
     int64_t cpu = gp_measure_cpu(t);
     int good = gp_regroup_good(p, first, n, &t->errs);
-    bool hole = !good && !gp_frame_is_fatal(t);
+    bool hole = !good && !gp_frame_drop_or_fail(t);
     gp_thread_doing(t, GP_DOING_WORK, first);
     *failed = !good && !hole;
     if (*failed)
@@ -520,7 +520,7 @@ static void hand_in(gp_threadrt *t, uint64_t first, int done, int n, bool failed
         atomic_store(&h->ended, true);
     if (n) {
         atomic_store(&p->next, next);
-        t->measured.stops++, t->measured.stopped += done;
+        t->measured.ended_early++, t->measured.frames_of_ended += done;
     }
     hand_over(p, first, done);
     pthread_mutex_unlock(&h->lock);

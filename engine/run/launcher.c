@@ -191,7 +191,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
 
     if (o.irregular && !p->regroup && !gp_frame_set_irregular(p, f, failed, &t->errs)) {
         gp_fail(&t->errs, GP_E_NOTE, (gp_loc){ 0 }, "in frame %llu", (unsigned long long)gp_actor_number(p, f));
-        if (gp_frame_is_fatal(t))
+        if (gp_frame_drop_or_fail(t))
             return NOT_LAUNCHED;
     }
     gp_first first = (gp_first)atomic_load(&s->first);
@@ -307,7 +307,7 @@ static void flush(gp_threadrt *t)
         return;
     gp_thread_doing(t, GP_DOING_WORK, f);
     gp_launched r = launch(t, f, 0, false);
-    if (r == NOT_LAUNCHED && p->seg->gathered.lost && !gp_frame_is_fatal(t))
+    if (r == NOT_LAUNCHED && p->seg->gathered.lost && !gp_frame_drop_or_fail(t))
         r = launch(t, f, 0, true);
     if (r == NOT_LAUNCHED)
         gp_segment_fail_frame(t, f);
@@ -351,7 +351,7 @@ void *gp_segment_launcher(void *thread)
               : atomic_load(&s->first) ? 1 : aligned(p, f, alike(p, f, a.n < most ? a.n : most));
         gp_launched r = n ? launch(t, f, n, false) : NOT_LAUNCHED;
         n = n ? n : 1;
-        if (r == NOT_LAUNCHED && (n == 1 || s->gathered.lost) && !gp_frame_is_fatal(t)) {
+        if (r == NOT_LAUNCHED && (n == 1 || s->gathered.lost) && !gp_frame_drop_or_fail(t)) {
             gp_frame_set_whole(p);
             r = launch(t, f, n, true);
         }

@@ -36,17 +36,17 @@ static gp_wait_reason blocked_on(const gp_actorrt *p, uint64_t next)
 
 void gp_pause_begin(gp_threadrt *t, uint64_t frame)
 {
-    if (t->run->options.timed && !t->pause.since)
-        t->pause = (gp_pause){ gp_now_ns(), blocked_on(t->actor, frame) };
+    if (t->run->options.timed && !t->blocked.since)
+        t->blocked = (gp_blocked){ gp_now_ns(), blocked_on(t->actor, frame) };
 }
 
 void gp_pause_end(gp_threadrt *t, uint64_t frame)
 {
     static const char *const names[] = { "input", "output", "stream" };
-    gp_pause p = t->pause;
+    gp_blocked p = t->blocked;
     if (!p.since)
         return;
-    t->pause.since = 0;
+    t->blocked.since = 0;
     int64_t now = gp_now_ns();
     add(&t->actor->wait_ns[p.block], now - p.since);
     gp_trace_slice(t->track, GP_TRACE_WAIT, names[p.block], p.since, now, frame, 1);

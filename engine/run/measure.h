@@ -4,7 +4,7 @@
 #ifndef GP_MEASURE_H
 #define GP_MEASURE_H
 
-#include "run/handed.h"
+#include "run/overheads.h"
 #include "run/run.h"
 
 /* A wait of t, t->pause, from begin to end. What its actor lacks is looked at when it begins. Begun again it goes on,

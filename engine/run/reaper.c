@@ -120,7 +120,7 @@ void *gp_segment_reaper(void *thread)
         if (!lost) {
             count(p, &fl);
             atomic_store(&p->flushed, !fl.n);
-            gp_actor_publish(p, fl.first, fl.n);
+            gp_actor_complete(p, fl.first, fl.n);
             atomic_store(&s->reaped, fl.first + (uint64_t)fl.n);   /* behind: it has looked at the metas */
         }
         gp_eventcount_wake(&p->changed);

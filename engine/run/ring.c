@@ -240,7 +240,7 @@ static void look_for_holes(gp_actorrt *p, gp_ringrt *r, uint64_t to)
     }
 }
 
-void gp_actor_publish(gp_actorrt *p, uint64_t first, int n)
+void gp_actor_complete(gp_actorrt *p, uint64_t first, int n)
 {
     gp_run *run = p->run;
     gp_measure_move(p, first, n);

@@ -62,7 +62,7 @@ void gp_run_fail(gp_run *run, const gp_errs *errs)
         gp_run_level(run, 1);
 }
 
-bool gp_frame_is_fatal(gp_threadrt *t)
+bool gp_frame_drop_or_fail(gp_threadrt *t)
 {
     const gp_stage *st = t->actor->stage;
     bool fatal = (st ? st->on_error : t->run->graph->on_error) == GP_ON_ERROR_STOP;

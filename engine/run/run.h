@@ -116,12 +116,15 @@ typedef enum gp_wait_reason { GP_WAITS_FOR_INPUT, GP_WAITS_FOR_OUTPUT, GP_WAITS_
 typedef enum gp_doing { GP_DOING_NOTHING, GP_DOING_WAIT, GP_DOING_WORK, GP_DOING_FINISH,
                GP_DOING_IDLE, GP_DOING_GONE } gp_doing;
 
-/* Of turns of a worker that were measured: how many frames they had (n), and what they took beside the kind's code (ns),
- * as sums for the straight line through them. Of all turns: how many the kind ended early, and of how many frames. */
-typedef struct gp_turn_sums { double turns, n, nn, ns, nns, stops, stopped; } gp_turn_sums;
+/* Sums over the measured turns of a worker, for the least-squares line of time over frames: the time is what a turn
+ * took outside of the kind's code. The last two are over all turns. */
+typedef struct gp_turn_sums {
+    double turns, frames, frames_squared, ns, frames_ns;
+    double ended_early, frames_of_ended;   /* the kind returned before it had done all frames of the turn */
+} gp_turn_sums;
 
-/* A wait, from when on and for what; since 0: none, or the run is not timed. */
-typedef struct gp_pause { int64_t since; gp_wait_reason block; } gp_pause;
+/* The wait of a thread: when it began (0: there is none, or the run is not timed), and what for. */
+typedef struct gp_blocked { int64_t since; gp_wait_reason block; } gp_blocked;
 
 /* A worker of a host stage, the launcher or the reaper of a segment; its thread; and how the watchdog sees it. */
 typedef struct gp_threadrt {
@@ -139,7 +142,7 @@ typedef struct gp_threadrt {
     atomic_int tid;            /* of the kernel */
     /* Of a host stage, see turn.c. */
     atomic_bool taken;         /* a thread is at it */
-    gp_pause pause;            /* it waits since then; who has taken it reads and writes this */
+    gp_blocked blocked;            /* read and written by the thread that has taken it */
     unsigned turns;            /* likewise */
     int samples;               /* likewise: of its actor's cost */
     unsigned works;            /* likewise, and below: for gp_measure_cpu */
@@ -276,7 +279,7 @@ void gp_actor_ends_differ(gp_actorrt *p, uint64_t next);
 
 /* Publishes frames [first, first + n) in the rings of the outputs, and gives their slots in those of the inputs back. In
  * frame order. */
-void gp_actor_publish(gp_actorrt *p, uint64_t first, int n);
+void gp_actor_complete(gp_actorrt *p, uint64_t first, int n);
 /* No frame from `end` on will come; the actor takes no more. `early`: it ended by
  * itself, or at the end of one input of several. */
 void gp_actor_end(gp_actorrt *p, uint64_t end, bool early);
@@ -450,7 +453,7 @@ static inline uint64_t gp_actor_number(const gp_actorrt *p, uint64_t f)
 void gp_run_fail(gp_run *run, const gp_errs *errs);
 /* Does the failure of a frame, in t->errs, end the run? GP_E_MISMATCH always does. If not,
  * the errors become warnings of the run. */
-bool gp_frame_is_fatal(gp_threadrt *t);
+bool gp_frame_drop_or_fail(gp_threadrt *t);
 /* Errors of stages in which more frames failed than 'max_dropped' allows. */
 void gp_frames_check_dropped(const gp_run *run, gp_errs *errs);
 /* Raises the level and wakes everybody. */

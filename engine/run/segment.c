@@ -73,7 +73,7 @@ static bool find_carried(gp_actorrt *p)
         int made = 0;
         while (s->part[made].stage != &p->run->graph->stage[p->run->graph->buffer[part->stage->in[0]].producer.stage])
             made++;
-        part->next = s->part[made].lets, s->part[made].lets = part;
+        part->next_carrier = s->part[made].carriers, s->part[made].carriers = part;
         any = true;
     }
     return any;

@@ -37,9 +37,10 @@ enum { GP_NO_STREAM = -1, GP_RESIDENT = -2 };  /* nothing was queued; issued */
 struct gp_taskrt {
     const gp_task *task;
     const gp_stage *stage;     /* NULL: a copy */
-    int order;                 /* of a stage whose frames take turns, or that carries, else -1 */
-    gp_taskrt *lets;           /* what carries what this makes, and waits for that: in an order that this part passes; */
-    gp_taskrt *next;           /* the next of these */
+    int order;                 /* which order of the device (ops->order_wait, order_pass) its frames keep; -1: none */
+    gp_taskrt *carriers;       /* the first task that carries what this one makes to the next frame; it keeps an order
+                                  that this task passes on */
+    gp_taskrt *next_carrier;   /* the next of them */
     int info;                  /* which of a frame's infos is this stage's */
     int item, items;           /* while a body runs: its items */
     gp_engine engine;          /* who does it */

@@ -299,7 +299,7 @@ static void part_kernels(measured *m)
 {
     for (int k = 0; k < m->plan->nsegments; k++) {
         gp_segment_cost *c = &m->costs.segment[k];
-        double fills = gp_segment_fills(m->plan, k);
+        double fills = gp_segment_occupancy(m->plan, k);
         c->part = fmin(fills, 1);
         if (fills > 0)
             c->kernels_ns *= m->each[k] / fmax(m->each[k] * c->part, 1);

@@ -80,7 +80,7 @@ static double threads_in(const gp_graph *g, const gp_stage *st)
     return most;
 }
 
-double gp_segment_fills(const gp_plan *plan, int segment)
+double gp_segment_occupancy(const gp_plan *plan, int segment)
 {
     const gp_graph *g = plan->graph;
     const gp_segment *s = &plan->segment[segment];
@@ -108,7 +108,7 @@ static void scale(gp_costs *n, const gp_plan *from, const gp_plan *to, const int
     for (int k = 0; k < to->nsegments; k++) {
         double here = segment_bytes(to->graph, to, k), then = segment_bytes(from->graph, to, k);
         double cut = then / segment_bytes(from->graph, from, in[k]), size = here / then;
-        double was = gp_segment_fills(from, in[k]), is = was * size;
+        double was = gp_segment_occupancy(from, in[k]), is = was * size;
         n->segment[k].kernels_ns *= cut * (was > 0 ? fmax(is, 1) / fmax(was, 1) : size);
         n->segment[k].part = fmin(is, 1);
     }

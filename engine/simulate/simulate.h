@@ -115,7 +115,7 @@ bool gp_costs_move(gp_costs *c, const gp_plan *plan, const gp_plan *before, cons
                    gp_errs *errs);
 /* The threads of the kernels of one firing, over those that its device keeps at a time; 0: it is the CPU, or that is
  * not known. */
-double gp_segment_fills(const gp_plan *plan, int segment);
+double gp_segment_occupancy(const gp_plan *plan, int segment);
 /* The stage that a segment begins with. */
 int gp_segment_first(const gp_plan *plan, int segment);
 /* Are all rates known that the plan needs, of copies and of what its ranks exchange? Else an error for each that is

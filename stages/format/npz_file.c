@@ -408,7 +408,7 @@ static bool take_values(npz *m, const char *key, double *x, int64_t n, char err[
 }
 
 /* Notes x of the i-th key. NaN, which only a frame of an array of many may have: it has no value. */
-static bool note(gp_said *s, int i, double x, char err[GP_WHY])
+static bool note(gp_filemeta *s, int i, double x, char err[GP_WHY])
 {
     s->value[i] = x;
     if (!strcmp(s->key[i], "time") && !isnan(x)) {
@@ -443,7 +443,7 @@ static bool take_number(npz *f, int i, char err[GP_WHY])
     return ok;
 }
 
-static bool npz_said(gp_rows *rows, int64_t row, gp_said *to, char err[GP_WHY])
+static bool npz_said(gp_rows *rows, int64_t row, gp_filemeta *to, char err[GP_WHY])
 {
     const npz *f = (const npz *)rows;
     bool ok = true;
@@ -469,7 +469,7 @@ static gp_rows *npz_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, cha
     }
     npz *f = open_bytes(&(bytes){ .fd = fd, .size = st.st_size }, how, &missing, err);
     if (f)
-        f->rows.said = (gp_said){ .n = how->nkeys, .key = how->key };
+        f->rows.said = (gp_filemeta){ .n = how->nkeys, .key = how->key };
     for (int i = 0; f && i < how->nkeys; i++)
         if (!take_number(f, i, err)) {
             npz_close(&f->rows);

@@ -169,7 +169,7 @@ gp_rows_out *gp_npz_create(int fd, const gp_rowsfile_how *how, const gp_type *fr
 }
 
 /* Keeps the numbers of the frame. */
-static bool take_numbers(npz_out *o, const gp_said *s)
+static bool take_numbers(npz_out *o, const gp_filemeta *s)
 {
     if (!s || !s->n)
         return true;

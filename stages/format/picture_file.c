@@ -138,7 +138,7 @@ bool gp_picfile_decode(const gp_picfile_how *how, const char *path, const void *
     return ok;
 }
 
-bool gp_picfile_said(const gp_picfile_how *how, const char *path, const void *file, size_t n, gp_said *to,
+bool gp_picfile_metadata(const gp_picfile_how *how, const char *path, const void *file, size_t n, gp_filemeta *to,
                      char err[GP_WHY])
 {
     const gp_picfile *p = row_of(how, path, file, n);

@@ -7,7 +7,7 @@
 #define GP_PICTURE_FILE_H
 
 #include "files.h"
-#include "said.h"
+#include "filemeta.h"
 
 /* What options say of pictures. */
 typedef struct gp_picfile_how {
@@ -19,7 +19,7 @@ typedef struct gp_picfile_how {
     int compression;                   /* 0 to 9 */
     int quality;                       /* 1 to 100 */
     int subsampling;                   /* one of GP_SUBSAMPLING */
-    const gp_said *said;               /* of a writer: the frame's numbers, for those that can; or NULL */
+    const gp_filemeta *said;               /* of a writer: the frame's numbers, for those that can; or NULL */
 } gp_picfile_how;
 enum { GP_420, GP_422, GP_444 };
 #define GP_SUBSAMPLING "4:2:0|4:2:2|4:4:4"
@@ -43,7 +43,7 @@ typedef struct gp_picfile {
     bool (*decode)(const void *file, size_t n, const gp_picfile_how *how, const gp_type *type, void *frame,
                    char err[GP_WHY]);
     /* Notes the numbers that a file says, which was decoded. NULL: there are none in such files. */
-    bool (*said)(const void *file, size_t n, gp_said *to, char err[GP_WHY]);
+    bool (*said)(const void *file, size_t n, gp_filemeta *to, char err[GP_WHY]);
     /* NULL when a file of this name can hold such frames, else why not: "PNG holds u8 or ...". */
     const char *(*why_not)(const gp_type *type, const char *path);
     /* A frame, not empty, -> a whole file in `out`, after what is there. */
@@ -79,7 +79,7 @@ bool gp_picfile_head(const gp_picfile_how *how, const char *path, const void *he
                      char err[GP_WHY]);
 bool gp_picfile_decode(const gp_picfile_how *how, const char *path, const void *file, size_t n, const gp_type *type,
                        void *frame, char err[GP_WHY]);
-bool gp_picfile_said(const gp_picfile_how *how, const char *path, const void *file, size_t n, gp_said *to,
+bool gp_picfile_metadata(const gp_picfile_how *how, const char *path, const void *file, size_t n, gp_filemeta *to,
                      char err[GP_WHY]);
 /* As how->format, in place of what is in `out`. */
 bool gp_picfile_encode(const gp_picfile_how *how, const void *frame, const gp_type *type, gp_growbuf *out,

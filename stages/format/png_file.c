@@ -155,25 +155,26 @@ static void put_chunk(gp_growbuf *out, const char *name, const unsigned char *da
 }
 
 /* Each number is a chunk tEXt: its name, a NUL, its text. */
-static void put_numbers(gp_growbuf *out, const gp_said *s)
+static void put_numbers(gp_growbuf *out, const gp_filemeta *s)
 {
     for (int i = 0; s && i < s->n; i++) {
-        char text[GP_META_NAME + 1 + GP_SAID_NUMBER];
+        char text[GP_META_NAME + 1 + GP_FILEMETA_NUMBER];
         size_t n = (size_t)(stpcpy(text, s->key[i]) - text) + 1;
-        n += s->has & 1u << i ? (size_t)gp_said_spell(s, i, text + n) : 0;
+        n += s->has & 1u << i ? (size_t)gp_filemeta_format(s, i, text + n) : 0;
         if (s->has & 1u << i)
             put_chunk(out, "tEXt", (unsigned char *)text, n);
     }
 }
 
-static bool put_file(const writing *w, const gp_type *t, const gp_said *said, gp_growbuf *out)
+static bool put_file(const writing *w, const gp_type *t, const gp_filemeta *said, gp_growbuf *out)
 {
     static const unsigned char color[5] = { 0, GP_PNG_GRAY, GP_PNG_GRAY | GP_PNG_ALPHA, GP_PNG_RGB,
                                             GP_PNG_RGB | GP_PNG_ALPHA };
     unsigned char head[13] = { [8] = w->swap ? 16 : 8, [9] = color[t->ndim == 3 ? t->dim[2] : 1] };
     put_number(head, (uint32_t)t->dim[1]);
     put_number(head + 4, (uint32_t)t->dim[0]);
-    size_t chunks = w->npacked / INT32_MAX + 1, numbers = said ? (size_t)said->n * (CHUNK + GP_META_NAME + 1 + GP_SAID_NUMBER) : 0;
+    size_t chunks = w->npacked / INT32_MAX + 1;
+    size_t numbers = said ? (size_t)said->n * (CHUNK + GP_META_NAME + 1 + GP_FILEMETA_NUMBER) : 0;
     if (!gp_growbuf_need(out, out->n + GP_PNG_FIRST + CHUNK + sizeof head + numbers + chunks * CHUNK + w->npacked
                               + CHUNK))
         return false;
@@ -209,6 +210,6 @@ static bool png_encode(const void *frame, const gp_type *type, const gp_picfile_
 const gp_picfile gp_png = {
     .most_for_a_byte = 1032 * 32,      /* of deflate (RFC 1951); a pixel of 1 bit may become 4 bytes */
     .name = "PNG", .magic = { "\x89PNG\r\n\x1a\n" }, .options = { "compression" },
-    .head = png_head, .decode = gp_png_decode, .said = gp_png_said, .why_not = png_why_not, .encode = png_encode,
+    .head = png_head, .decode = gp_png_decode, .said = gp_png_metadata, .why_not = png_why_not, .encode = png_encode,
     .decode_ns = 3, .encode_ns = { 1, 7, 9, 10, 15, 19, 26, 50, 63, 90 },
 };

@@ -18,7 +18,7 @@ bool gp_png_header_of(const void *file, size_t n, gp_png_header *h, char err[GP_
 
 uint32_t gp_png_number(const unsigned char *p);
 
-bool gp_png_said(const void *file, size_t n, gp_said *to, char err[GP_WHY]);
+bool gp_png_metadata(const void *file, size_t n, gp_filemeta *to, char err[GP_WHY]);
 bool gp_png_decode(const void *file, size_t n, const gp_picfile_how *how, const gp_type *type, void *frame,
                    char err[GP_WHY]);
 

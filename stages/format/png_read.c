@@ -142,7 +142,7 @@ static bool walk(reader *r)
 }
 
 /* Of several with one name the last counts. */
-bool gp_png_said(const void *file, size_t n, gp_said *to, char err[GP_WHY])
+bool gp_png_metadata(const void *file, size_t n, gp_filemeta *to, char err[GP_WHY])
 {
     reader r = { .file = file, .n = n, .at = GP_PNG_FIRST, .err = err };
     chunk c;
@@ -150,12 +150,12 @@ bool gp_png_said(const void *file, size_t n, gp_said *to, char err[GP_WHY])
         if (!next_chunk(&r, &c))
             return true;               /* behind the picture, of which it was said */
         const unsigned char *end = strcmp(c.name, "tEXt") ? NULL : memchr(c.data, 0, c.n);
-        int i = end ? gp_said_find(to, (const char *)c.data, (size_t)(end - c.data)) : -1;
+        int i = end ? gp_filemeta_find(to, (const char *)c.data, (size_t)(end - c.data)) : -1;
         if (i < 0)
             continue;
         if (libdeflate_crc32(0, c.data - 4, c.n + 4) != gp_png_number(c.data + c.n))
             return broken(&r, "the checksum of the chunk tEXt with '%s' is wrong", to->key[i]);
-        if (!gp_said_take(to, i, (const char *)end + 1, c.n - (size_t)(end + 1 - c.data), err))
+        if (!gp_filemeta_parse(to, i, (const char *)end + 1, c.n - (size_t)(end + 1 - c.data), err))
             return false;
     } while (strcmp(c.name, "IEND"));
     return true;

@@ -91,7 +91,7 @@ bool gp_rowsfile_read(gp_rows *f, gp_rows_own *w, int64_t first, int64_t n, void
     return f->as->read(f, &w->own, first, n, to, err);
 }
 
-bool gp_rowsfile_said(gp_rows *f, int64_t row, gp_said *to, char err[GP_WHY])
+bool gp_rowsfile_metadata(gp_rows *f, int64_t row, gp_filemeta *to, char err[GP_WHY])
 {
     if (f->said.has)
         *to = f->said;

@@ -6,7 +6,7 @@
 #define GP_ROWS_FILE_H
 
 #include "cut.h"
-#include "said.h"
+#include "filemeta.h"
 
 /* Of text: is its first line a header? */
 enum { GP_HEADER_AUTO, GP_HEADER_YES, GP_HEADER_NO };
@@ -38,7 +38,7 @@ typedef struct gp_rows {
     gp_type whole;             /* of all rows */
     uint64_t serial;           /* of its opening */
     bool in_order;             /* rows can be read one after the other only, and by one at a time */
-    gp_said said;              /* the numbers that the file says of all rows */
+    gp_filemeta said;              /* the numbers that the file says of all rows */
     char fault[GP_WHY];        /* what is wrong with the file, though its rows are whole; or "" */
 } gp_rows;
 
@@ -52,7 +52,7 @@ typedef struct gp_rows_own {
 /* A file that is written: the first member of a format's own struct. 1 thread. */
 typedef struct gp_rows_out {
     const gp_rowsfile *as;
-    const gp_said *said;       /* the numbers of the frame whose rows are added next, for those that can; or NULL */
+    const gp_filemeta *said;       /* the numbers of the frame whose rows are added next, for those that can; or NULL */
 } gp_rows_out;
 
 /* The beginning of a file: the first n of its `size` bytes. */
@@ -89,7 +89,7 @@ struct gp_rowsfile {
      * in order one thread at a time, each row once. */
     bool (*read)(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY]);
     /* Notes the numbers that the file says of one row alone. Any thread. NULL: there are none. */
-    bool (*said)(gp_rows *f, int64_t row, gp_said *to, char err[GP_WHY]);
+    bool (*said)(gp_rows *f, int64_t row, gp_filemeta *to, char err[GP_WHY]);
     void (*leave)(void *own);          /* the file may be closed by now */
     void (*close)(gp_rows *f);
 
@@ -126,7 +126,7 @@ bool gp_rowsfile_one(gp_type *whole, const gp_rowsfile *as, int ndim, char err[G
 char *gp_rowsfile_text(const gp_type *whole, char buf[128]);
 bool gp_rowsfile_read(gp_rows *f, gp_rows_own *w, int64_t first, int64_t n, void *to, char err[GP_WHY]);
 /* The numbers that it says of a row. */
-bool gp_rowsfile_said(gp_rows *f, int64_t row, gp_said *to, char err[GP_WHY]);
+bool gp_rowsfile_metadata(gp_rows *f, int64_t row, gp_filemeta *to, char err[GP_WHY]);
 void gp_rowsfile_leave(gp_rows_own *w);
 void gp_rowsfile_close(gp_rows *f);
 

@@ -167,8 +167,8 @@ static gp_rows *sound_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, c
         sound_close(&s->rows);
         return NULL;
     }
-    s->rows.said = (gp_said){ .n = how->nkeys, .key = how->key };
-    gp_said_note(&s->rows.said, "sample_rate", info.rate);
+    s->rows.said = (gp_filemeta){ .n = how->nkeys, .key = how->key };
+    gp_filemeta_set(&s->rows.said, "sample_rate", info.rate);
     s->rows.in_order = !finds_rows(&info);
     if (!s->rows.in_order)
         gp_sf.close(s->file), s->file = NULL;

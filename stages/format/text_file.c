@@ -564,7 +564,7 @@ static int put_float(char *to, double x, bool single, bool json)
     return n;
 }
 
-int gp_text_spell(char to[GP_SAID_NUMBER], double x)
+int gp_text_spell(char to[GP_FILEMETA_NUMBER], double x)
 {
     return put_float(to, x, false, true);
 }

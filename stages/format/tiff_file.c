@@ -28,7 +28,7 @@ typedef struct pages_out {
     gp_growbuf data, head, work;       /* of a page: its strips, its directories; a strip before it is compressed */
     uint64_t *strip;           /* bytes of each */
     int64_t rows, nstrips;     /* of a strip; in a page */
-    char text[GP_SAID_JSON];   /* of a page: its numbers, which is its ImageDescription */
+    char text[GP_FILEMETA_JSON];   /* of a page: its numbers, which is its ImageDescription */
     int64_t ntext;             /* its bytes, with the NUL; 0: there is none */
 } pages_out;
 
@@ -251,7 +251,7 @@ static bool put_page(pages_out *o, const void *strips, int64_t bytes, char err[G
 static bool tiff_append(gp_rows_out *out, const void *frames, int64_t n, char err[GP_WHY])
 {
     pages_out *o = (pages_out *)out;
-    size_t bytes = gp_bytes(&o->type), text = out->said ? gp_said_json(out->said, o->text) : 0;
+    size_t bytes = gp_bytes(&o->type), text = out->said ? gp_filemeta_to_json(out->said, o->text) : 0;
     o->ntext = text ? (int64_t)text + 1 : 0;
     for (const char *p = frames; n > 0; n--, p += bytes) {
         o->data.n = 0;
@@ -329,7 +329,7 @@ static const char *tiff_why_not(const gp_type *t, const char *path)
 const gp_rowsfile gp_tiff = {
     .name = "TIFF", .magic = { "II*?", "MM?*", "II+?", "MM?+" }, .options = { "orientation", "compression" },
     .is_array = true, .pages = true, .decode_ns = 3, .encode_ns = { 0, 7, 9, 10, 15, 19, 26, 50, 63, 90 },
-    .head = gp_tiff_head, .cuts = gp_tiff_cuts, .open = gp_tiff_open, .read = gp_tiff_read, .said = gp_tiff_said,
+    .head = gp_tiff_head, .cuts = gp_tiff_cuts, .open = gp_tiff_open, .read = gp_tiff_read, .said = gp_tiff_metadata,
     .leave = gp_tiff_leave, .close = gp_tiff_close,
     .why_not = tiff_why_not, .create = tiff_create, .append = tiff_append, .finish = tiff_finish,
 };

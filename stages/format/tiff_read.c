@@ -238,7 +238,7 @@ bool gp_tiff_read(gp_rows *f, void **own, int64_t first, int64_t n, void *to, ch
 }
 
 /* What a description says that is JSON. */
-bool gp_tiff_said(gp_rows *f, int64_t row, gp_said *to, char err[GP_WHY])
+bool gp_tiff_metadata(gp_rows *f, int64_t row, gp_filemeta *to, char err[GP_WHY])
 {
     const tiff *t = (tiff *)f;
     gp_tiff_page p;
@@ -246,7 +246,7 @@ bool gp_tiff_said(gp_rows *f, int64_t row, gp_said *to, char err[GP_WHY])
     bool ok = gp_tiff_begin(&w.h, err) && take_page(t, &w, row, &p, err);
     if (ok && !*p.text && *w.h.said)
         ok = gp_why(err, "has a description that cannot be read: libtiff says '%s'", w.h.said);
-    ok = ok && gp_said_in_json(to, p.text, err);
+    ok = ok && gp_filemeta_from_json(to, p.text, err);
     gp_tiff_end(&w.h);
     return ok || gp_tiff_of_page(row, err);
 }

@@ -17,7 +17,7 @@ static int count_axes(const gp_node *size)
     return size->kind == GP_LIST ? size->n : 1;
 }
 
-static const gp_node *along(const gp_node *size, int axis)
+static const gp_node *size_on_axis(const gp_node *size, int axis)
 {
     return size->kind == GP_LIST ? size->item[axis] : size;
 }
@@ -100,7 +100,7 @@ bool gp_kgrid_read(gp_shape *s, const gp_ints *block, gp_kgrid *g)
     s->known.blocks = 1;
     for (int i = 0; i < n; i++) {
         gp_num v;
-        const gp_node *e = along(size, i);
+        const gp_node *e = size_on_axis(size, i);
         if (!gp_shape_eval(s, e, &v))
             ok = false;
         else if (!count_blocks(g, v, i, &blocks[i]))
@@ -123,7 +123,7 @@ bool gp_kgrid_of(const gp_dcall *c, const gp_ports *p, const gp_kgrid *g, gp_dim
     const gp_node *size = size_of(g);
     for (int i = 0; i < count_axes(size); i++) {
         gp_num v;
-        const gp_node *e = along(size, i);
+        const gp_node *e = size_on_axis(size, i);
         if (!gp_ports_eval(c, p, e, &v))
             return false;
         if (!count_blocks(g, v, i, &blocks[i]))

@@ -51,7 +51,7 @@ void gp_cblas_open(gp_cblas *l)
     *l = (gp_cblas){ .name = "own loops, no OpenBLAS" };
 }
 
-void gp_cblas_alone(const gp_cblas *l)
+void gp_cblas_single_thread(const gp_cblas *l)
 {
     if (l->openblas_threads)
         l->openblas_threads(1);

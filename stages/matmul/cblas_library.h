@@ -19,7 +19,7 @@ typedef struct gp_cblas {
 /* The first of the libraries that is there; the same in all of a process. Sets nothing in it. */
 void gp_cblas_open(gp_cblas *l);
 /* Before the first product: from now on OpenBLAS computes each on one thread, for all of the process. */
-void gp_cblas_alone(const gp_cblas *l);
+void gp_cblas_single_thread(const gp_cblas *l);
 
 /* made = a b, of f32 or f64. */
 void gp_cblas_multiply(const gp_cblas *l, const gp_product *p, const void *a, const void *b, void *made);

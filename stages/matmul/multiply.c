@@ -139,7 +139,7 @@ bool gp_multiply_open(const gp_open *g, void **state)
     m->bias = g->nin > 2 && g->in[2].dtype;
     if (o->on_cpu) {
         gp_cblas_open(&m->cpu);
-        gp_cblas_alone(&m->cpu);
+        gp_cblas_single_thread(&m->cpu);
         return true;
     }
     m->dev = g->dev;

@@ -153,7 +153,7 @@ static bool decode(gp_reader *r, gp_call *c, gp_read_worker *w, const gp_frame *
         || !gp_picfile_decode(as, path_of(r, file), w->room.data, w->room.n, &v->type, v->data, why))
         return false;
     warn(r, c, f, file, why);
-    return gp_picfile_said(as, path_of(r, file), w->room.data, w->room.n, &w->said, why);
+    return gp_picfile_metadata(as, path_of(r, file), w->room.data, w->room.n, &w->said, why);
 }
 
 /* Rows of the file, of which a frame may be one or several. */
@@ -163,7 +163,7 @@ static bool read_rows(gp_piece_file *f, gp_read_worker *w, int64_t at, int64_t r
     row.dim[0] = 1;
     int64_t bytes = (int64_t)gp_bytes(&row);
     if (!gp_rowsfile_read(f->rows, &w->own, at / bytes, rows * f->cut.row_bytes / bytes, v->data, why)
-        || !gp_rowsfile_said(f->rows, at / bytes, &w->said, why))
+        || !gp_rowsfile_metadata(f->rows, at / bytes, &w->said, why))
         return false;
     v->type.dim[0] = rows;
     return true;
@@ -312,7 +312,7 @@ static gp_status find_piece(gp_reader *r, gp_read_worker *w, gp_frame *f, struct
     while (r->next + r->ranks <= f->index && r->over > f->index)
         pthread_cond_wait(&r->turn, &r->lock);
     gp_status s = r->over <= f->index ? GP_STOPPED : GP_OK;
-    gp_said none = w->said;
+    gp_filemeta none = w->said;
     for (bool found = s != GP_OK; !found;) {
         w->said = none, *w->fault = 0;
         s = next_piece(r, w, &f->out[0], p, why);
@@ -385,7 +385,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     struct place p;
     char why[GP_WHY];
     bool whole = is_whole(r->o), ok;
-    w->said = gp_said_none(c), *w->fault = 0;
+    w->said = gp_filemeta_none(c), *w->fault = 0;
     gp_status s = whole ? find_file(r, f->index, &p) : find_piece(r, w, f, &p, why);
     if (s == GP_FAILED)
         return fail(r, c, f, &p, why);
@@ -405,7 +405,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     if (!ok)
         return fail(r, c, f, &p, why);
     warn(r, c, f, p.file, w->fault);
-    gp_said_give(c, f, &w->said);
+    gp_filemeta_to_frame(c, f, &w->said);
     for (uint64_t good = atomic_load(&r->good); good <= p.pass;)
         if (atomic_compare_exchange_weak(&r->good, &good, p.pass + 1))
             break;

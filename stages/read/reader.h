@@ -61,7 +61,7 @@ typedef struct gp_read_worker {
     gp_growbuf room;           /* a header, a picture, or what is skipped of a stream */
     gp_piece_file whole;       /* where a file is one frame */
     gp_rows_own own;           /* where files are lists of rows */
-    gp_said said;              /* the numbers that its file says of the frame */
+    gp_filemeta said;              /* the numbers that its file says of the frame */
     char fault[GP_WHY];        /* what is wrong with a list of rows that was opened for it; or "" */
     bool none;                 /* no further frame could be made either */
 } gp_read_worker;

@@ -31,11 +31,11 @@ static bool says_rate(const gp_write_opts *o)
     return gp_filetype_takes(o->as, "sample_rate") && !o->sample_rate;
 }
 
-bool gp_writer_rate(const gp_write_opts *o, const gp_said *said, int64_t *rate, char why[GP_WHY])
+bool gp_writer_rate(const gp_write_opts *o, const gp_filemeta *said, int64_t *rate, char why[GP_WHY])
 {
     if (!says_rate(o))
         return true;
-    int i = gp_said_find(said, "sample_rate", strlen("sample_rate"));
+    int i = gp_filemeta_find(said, "sample_rate", strlen("sample_rate"));
     if (i < 0 || !(said->has & 1u << i))
         return gp_why(why, "cannot be written: the frame's metadata have no 'sample_rate': set the option "
                       "'sample_rate'");
@@ -102,7 +102,7 @@ static bool put_rows(const gp_writer *w, struct iovec *v, int n, char why[GP_WHY
 }
 
 /* The recording, whose header has the sample rate of its first frame; all others have the same. */
-static bool begin_rows(gp_writer *w, const gp_frame *f, const gp_said *said, char why[GP_WHY])
+static bool begin_rows(gp_writer *w, const gp_frame *f, const gp_filemeta *said, char why[GP_WHY])
 {
     gp_rowsfile_how how = w->o->rows;
     char path[PATH_MAX];
@@ -128,7 +128,7 @@ static bool append_rows(gp_writer *w, const gp_call *c, const gp_frame *f, const
     for (int i = 0; i < n; i++) {
         *at = i;
         int64_t rows = (int64_t)(v[i].iov_len / bytes);
-        gp_said said = gp_said_by(c, &f[i]);
+        gp_filemeta said = gp_filemeta_of_frame(c, &f[i]);
         if (!begin_rows(w, &f[i], &said, why))
             return false;
         w->rows->said = &said;

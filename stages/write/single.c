@@ -54,7 +54,7 @@ static bool name_file(gp_writer *w, const gp_frame *f, char path[PATH_MAX],
 }
 
 /* A file of one frame that its format makes. */
-static bool put_created(const gp_writer *w, const gp_write_worker *d, const gp_view *in, const gp_said *said,
+static bool put_created(const gp_writer *w, const gp_write_worker *d, const gp_view *in, const gp_filemeta *said,
                           const char *path, char why[GP_WHY])
 {
     char later[GP_WHY];
@@ -93,7 +93,7 @@ static gp_status put_file(gp_writer *w, gp_call *c, const gp_frame *f, const cha
         memcpy(head, w->begin, w->nbegin);
         v[0].iov_len = (size_t)(stpcpy(head + w->nbegin, gp_rowsfile_of(w->o->as)->before) - head);
     }
-    gp_said said = gp_said_by(c, f);
+    gp_filemeta said = gp_filemeta_of_frame(c, f);
     gp_picfile_how pictures = w->o->pictures;
     pictures.said = &said;
     if (gp_write_is_pictures(w->o)) {

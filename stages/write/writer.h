@@ -110,7 +110,7 @@ bool gp_writer_single(gp_writer *w, gp_call *c, gp_frame *f);
 
 /* joined.c: the sample rate of a recording where no option says it (`*rate` is 0): by its frame's numbers. Of other files
  * it stays 0. */
-bool gp_writer_rate(const gp_write_opts *o, const gp_said *said, int64_t *rate, char why[GP_WHY]);
+bool gp_writer_rate(const gp_write_opts *o, const gp_filemeta *said, int64_t *rate, char why[GP_WHY]);
 /* The file for all frames, of which w->joined.dim[0] rows are there. */
 bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY]);
 bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n);

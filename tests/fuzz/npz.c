@@ -23,8 +23,8 @@ static void read_all(gp_rows *f)
         MUST(ok || *err);
     }
     for (int64_t i = 0; i < f->whole.dim[0] && i < 40; i++) {
-        gp_said said = { .n = f->said.n, .key = f->said.key };
-        MUST(gp_rowsfile_said(f, i, &said, err) || *err);
+        gp_filemeta said = { .n = f->said.n, .key = f->said.key };
+        MUST(gp_rowsfile_metadata(f, i, &said, err) || *err);
     }
     gp_rowsfile_leave(&own);
     free(to);

@@ -17,10 +17,10 @@ static void *decoded(const gp_picfile *format, const gp_picfile_how *how, const 
     return NULL;
 }
 
-static gp_said said_by(const gp_picfile *format, const void *file, size_t n)
+static gp_filemeta said_by(const gp_picfile *format, const void *file, size_t n)
 {
     static const char *const keys[] = { "a", "exposure", "time" };
-    gp_said said = { .n = 3, .key = keys };
+    gp_filemeta said = { .n = 3, .key = keys };
     char err[GP_WHY] = "";
     MUST(!format->said || format->said(file, n, &said, err) || *err);
     return said;
@@ -39,7 +39,7 @@ static void and_back(const gp_picfile *format, const gp_picfile_how *how, const 
     MUST(!format->why_not(type, path) && format->encode(frame, type, how, &file, err));
     MUST(format->head(file.data, file.n, how, &again, err) && again.dtype == type->dtype
          && gp_bytes(&again) == gp_bytes(type));
-    gp_said said = said_by(format, file.data, file.n);
+    gp_filemeta said = said_by(format, file.data, file.n);
     MUST(!how->said || said.has == how->said->has);
     for (int i = 0; i < said.n; i++)   /* the last is the time */
         MUST(!(said.has & 1u << i) || (i == 2 ? said.time_ns == how->said->time_ns
@@ -65,7 +65,7 @@ void fuzz_picture(const gp_picfile *format, const gp_picfile_how *how, const cha
     void *frame = decoded(format, how, data, n, &type);
     gp_picfile_how with = *how;
     with.halvings = 0;
-    gp_said said = { .n = 0 };
+    gp_filemeta said = { .n = 0 };
     if (frame && format->said)
         said = said_by(format, data, n), with.said = &said;
     if (frame)

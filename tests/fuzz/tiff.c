@@ -12,11 +12,11 @@ enum { BYTES = 1 << 20 };
 static void read_numbers(gp_rows *f, int64_t page)
 {
     static const char *const keys[] = { "a", "exposure", "time" };
-    gp_said said = { .n = 3, .key = keys }, again = said;
-    char err[GP_WHY] = "", text[GP_SAID_JSON];
-    MUST(gp_rowsfile_said(f, page, &said, err) || *err);
-    size_t n = gp_said_json(&said, text);
-    MUST(!n == !said.has && (!n || ((n + 1) % 8 == 0 && gp_said_in_json(&again, text, err))));
+    gp_filemeta said = { .n = 3, .key = keys }, again = said;
+    char err[GP_WHY] = "", text[GP_FILEMETA_JSON];
+    MUST(gp_rowsfile_metadata(f, page, &said, err) || *err);
+    size_t n = gp_filemeta_to_json(&said, text);
+    MUST(!n == !said.has && (!n || ((n + 1) % 8 == 0 && gp_filemeta_from_json(&again, text, err))));
     MUST(said.has == again.has);
     for (int i = 0; i < 2; i++)
         MUST(!(said.has & 1u << i) || !memcmp(&said.value[i], &again.value[i], sizeof said.value[i]));

@@ -1,11 +1,11 @@
-/* test_image.c - what compilers tell of a kernel: the variables that it keeps from one launch to the next, and whether it
+/* test_written_variables.c - what compilers tell of a kernel: the variables that it keeps from one launch to the next, and whether it
  * waits for other blocks; from the library that the CPU's compiler makes, and the PTX of NVRTC. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include "suite.h"
 #include "device/backend.h"
-#include "cpu/image.h"
+#include "cpu/written_variables.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
 #endif
@@ -207,14 +207,14 @@ TEST(asks_for_symbols)
                   "%s", errs.e[0].msg);
     unsetenv("CXX");
     memset(&errs, 0, sizeof errs);
-    ck_assert(!gp_image_keeps_nothing(&src, "no image", 8, &errs));
+    ck_assert(!gp_source_writes_no_variable(&src, "no image", 8, &errs));
     ck_assert_msg(strstr(errs.e[0].msg, "cannot be read") != NULL, "%s", errs.e[0].msg);
 }
 
-Suite *suite_image(void);
-Suite *suite_image(void)
+Suite *suite_written_variables(void);
+Suite *suite_written_variables(void)
 {
-    Suite *s = suite_create("image");
+    Suite *s = suite_create("written_variables");
     TCase *tc = tcase_create("compiled");
     tcase_add_unchecked_fixture(tc, setup, cu_close);
     suite_fill(tc, suite_items, 1);

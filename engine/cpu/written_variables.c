@@ -1,12 +1,12 @@
-/* image.c - variables that a compiled kernel could change, as the symbols of its library say: those in memory that can be
- * written. __constant__ ones are not, but for templates (kernels/cpu.h), nor what is const, unless it is computed when it
- * is first met. */
+/* written_variables.c - variables that a compiled kernel could change, as the symbols of its library say: those in
+ * writable memory. __constant__ variables do not count, but for those of templates (kernels/cpu.h); nor do const ones,
+ * unless their value is computed when it is first needed. */
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/cxx.h"
-#include "cpu/image.h"
+#include "cpu/written_variables.h"
 #include "device/source.h"
 
 typedef struct image {
@@ -98,7 +98,7 @@ static int find(const image *m, char *name, size_t room)
     return found;
 }
 
-bool gp_image_keeps_nothing(const gp_source *src, const void *data, size_t bytes, gp_errs *errs)
+bool gp_source_writes_no_variable(const gp_source *src, const void *data, size_t bytes, gp_errs *errs)
 {
     image m;
     char name[200];

@@ -259,11 +259,11 @@ static void *first_frame(const gp_actorrt *p, const gp_task *t)
 
 /* Behind a part that makes what is carried: frame f + 1 may take it. Where frame f is a hole, its slot gets what is
  * carried in its place: the first frame, or what frame f itself was given. All that carry it agree on that. */
-static bool let_next(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uint64_t f)
+static bool pass_to_carriers(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uint64_t f)
 {
     const gp_run *run = o->p->run;
     uint64_t slots = (uint64_t)o->p->segment->depth;
-    const gp_taskrt *c = part->lets;
+    const gp_taskrt *c = part->carriers;
     if (c && o->irregular && gp_frame_stage_hole(o->p->seg, part->stage)) {
         const gp_ringrt *v = &run->ring[c->task->in[0]], *u = &run->ring[c->task->out[0]];
         bool splices = c->stage->on_hole == GP_ON_HOLE_SPLICE;
@@ -271,7 +271,7 @@ static bool let_next(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uint64
                           gp_bytes(&v->buffer->type)))
             return false;
     }
-    for (; c; c = c->next)
+    for (; c; c = c->next_carrier)
         if (!r->ops->order_pass(r, c->order, (int)(f % slots)))
             return false;
     return true;
@@ -314,7 +314,7 @@ static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uin
         return false;
     }
     bool passes = part->order >= 0 && last && !gp_stage_circles_back(st);
-    return (!passes || r->ops->order_pass(r, part->order, (int)(f % slots))) && let_next(r, o, part, f);
+    return (!passes || r->ops->order_pass(r, part->order, (int)(f % slots))) && pass_to_carriers(r, o, part, f);
 }
 
 /* `at`: the place of what is no stage's. */

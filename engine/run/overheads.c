@@ -1,4 +1,4 @@
-/* handed.c - what it takes to hand frames over, as a timed run measures it: what a turn of a host stage takes beside
+/* overheads.c - what it takes to hand frames over, as a timed run measures it: what a turn of a host stage takes beside
  * the kind's code (turn.c measures one in a few), and what it takes to wake a thread. Simulations ask for both. */
 #include "run/measure.h"
 
@@ -60,11 +60,11 @@ void gp_measure_turn(gp_threadrt *t, int64_t ns, int n)
     gp_turn_sums *s = &t->measured;
     if (rest >= LONG_NS || rest < 0)
         return;
-    s->turns++, s->n += frames, s->nn += frames * frames;
-    s->ns += rest, s->nns += frames * rest;
+    s->turns++, s->frames += frames, s->frames_squared += frames * frames;
+    s->ns += rest, s->frames_ns += frames * rest;
 }
 
-/* It does not fall, nor does it begin below 0. */
+/* The line does not fall, nor does it begin below 0. */
 gp_turn_cost gp_measured_turns(const gp_actorrt *p)
 {
     const double DIFFER = 0.01;        /* numbers of frames, by so much of their mean squared: else no line is known */
@@ -72,14 +72,15 @@ gp_turn_cost gp_measured_turns(const gp_actorrt *p)
     double all = 0;
     for (int i = 0; i < p->nthreads; i++) {
         const gp_turn_sums *t = &p->thread[i].measured;
-        s.turns += t->turns, s.n += t->n, s.nn += t->nn, s.ns += t->ns, s.nns += t->nns;
-        s.stops += t->stops, s.stopped += t->stopped, all += p->thread[i].turns;
+        s.turns += t->turns, s.frames += t->frames, s.frames_squared += t->frames_squared;
+        s.ns += t->ns, s.frames_ns += t->frames_ns;
+        s.ended_early += t->ended_early, s.frames_of_ended += t->frames_of_ended, all += p->thread[i].turns;
     }
-    double stop = s.stops > all / 2 ? s.stopped / s.stops : 0;
-    if (s.turns < 1 || s.n < 1)
+    double stop = s.ended_early > all / 2 ? s.frames_of_ended / s.ended_early : 0;
+    if (s.turns < 1 || s.frames < 1)
         return (gp_turn_cost){ -1, -1, stop };
-    double mean = s.n / s.turns, ns = s.ns / s.turns, differ = s.nn / s.turns - mean * mean;
-    double slope = differ > DIFFER * mean * mean ? (s.nns / s.turns - mean * ns) / differ : 0;
+    double mean = s.frames / s.turns, ns = s.ns / s.turns, differ = s.frames_squared / s.turns - mean * mean;
+    double slope = differ > DIFFER * mean * mean ? (s.frames_ns / s.turns - mean * ns) / differ : 0;
     slope = slope < 0 ? 0 : slope * mean < ns ? slope : ns / mean;
     return (gp_turn_cost){ ns - slope * mean, slope, stop };
 }

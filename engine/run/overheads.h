@@ -1,6 +1,6 @@
-/* handed.h - what hand-overs of frames between threads take, as a timed run measures it. */
-#ifndef GP_HANDED_H
-#define GP_HANDED_H
+/* overheads.h - what hand-overs of frames between threads take, as a timed run measures it. */
+#ifndef GP_OVERHEADS_H
+#define GP_OVERHEADS_H
 
 #include <gpipe/hist.h>
 

@@ -1,4 +1,4 @@
-/* reads.h - compiled kernels, found by what the compiler read to make them (reads.c).
+/* deps.h - compiled kernels, found by what the compiler read to make them (deps.c).
  *
  * The invariant: a binary that is found is what the compiler would make now. Its key is made
  * of the unit's (text, options, environment, compiler), of the contents of all files that the
@@ -9,33 +9,33 @@
  *
  * Not noticed: a new header in a folder that is neither in `folder` nor below one of them, and
  * a new file that only a header in an `include` folder below /usr asks for. */
-#ifndef GP_READS_H
-#define GP_READS_H
+#ifndef GP_DEPS_H
+#define GP_DEPS_H
 
 #include "device/cache.h"
 
-typedef struct gp_reads {
+typedef struct gp_deps {
     gp_key unit;
     char **folder; int nfolders;   /* malloc'd */
     char **path; int npaths;       /* malloc'd; what the compiler read */
     bool unknown;                  /* it did not say all: nothing is stored */
     int64_t start;                 /* of the compiler; CLOCK_REALTIME, ns */
-} gp_reads;                        /* zeroed before first use */
+} gp_deps;                        /* zeroed before first use */
 
 /* Adds n bytes, as a string. */
-void gp_reads_folder(gp_reads *r, const char *path, size_t n);
-void gp_reads_path(gp_reads *r, const char *path, size_t n);
+void gp_deps_folder(gp_deps *r, const char *path, size_t n);
+void gp_deps_path(gp_deps *r, const char *path, size_t n);
 /* The text that is compiled: may what comes of it be kept? */
-void gp_reads_text(gp_reads *r, const char *text);
-void gp_reads_free(gp_reads *r);
+void gp_deps_text(gp_deps *r, const char *text);
+void gp_deps_free(gp_deps *r);
 
 /* As gp_cache_find; with `unit` and the folders set. */
-bool gp_reads_find(const gp_reads *r, const char *ext, void **data, size_t *bytes, gp_errs *errs);
+bool gp_deps_find(const gp_deps *r, const char *ext, void **data, size_t *bytes, gp_errs *errs);
 /* Just before the compiler starts. Waits until the clock of file systems has moved on (a few
  * ms), so that a file that changes from now on is seen to be newer. */
-void gp_reads_start(gp_reads *r);
+void gp_deps_start(gp_deps *r);
 /* Once the paths are set. Stores nothing where a file has changed meanwhile. */
-void gp_reads_store(const gp_reads *r, const char *ext, const void *data, size_t bytes,
+void gp_deps_store(const gp_deps *r, const char *ext, const void *data, size_t bytes,
                     gp_errs *errs);
 
 #endif

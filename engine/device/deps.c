@@ -1,11 +1,11 @@
-/* reads.c - see reads.h. */
+/* deps.c - see deps.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include "base/memfile.h"
-#include "device/reads.h"
+#include "device/deps.h"
 
 /* What is kept of a file, behind its name: as long as it looks the same its contents are. */
 typedef struct seen {
@@ -38,17 +38,17 @@ static void add(char ***list, int *n, const char *path, size_t len, bool *lost)
         *lost = true;
 }
 
-void gp_reads_folder(gp_reads *r, const char *path, size_t n)
+void gp_deps_folder(gp_deps *r, const char *path, size_t n)
 {
     add(&r->folder, &r->nfolders, path, n, &r->unknown);
 }
 
-void gp_reads_path(gp_reads *r, const char *path, size_t n)
+void gp_deps_path(gp_deps *r, const char *path, size_t n)
 {
     add(&r->path, &r->npaths, path, n, &r->unknown);
 }
 
-void gp_reads_free(gp_reads *r)
+void gp_deps_free(gp_deps *r)
 {
     for (int i = 0; i < r->nfolders; i++)
         free(r->folder[i]);
@@ -57,7 +57,7 @@ void gp_reads_free(gp_reads *r)
     free(r->folder), free(r->path);
 }
 
-void gp_reads_start(gp_reads *r)
+void gp_deps_start(gp_deps *r)
 {
     r->start = now(CLOCK_REALTIME);
     for (int i = 0; i < 100 && now(CLOCK_REALTIME_COARSE) <= r->start; i++)
@@ -89,7 +89,7 @@ static bool asks(const char *text)
     return false;
 }
 
-void gp_reads_text(gp_reads *r, const char *text)
+void gp_deps_text(gp_deps *r, const char *text)
 {
     r->unknown |= asks(text);
 }
@@ -100,7 +100,7 @@ static bool in_folder(const char *path, const char *folder, size_t n)
 }
 
 /* Does path i lie in a folder that is searched, or below one? */
-static bool is_searched(const gp_reads *r, int i)
+static bool is_searched(const gp_deps *r, int i)
 {
     bool yes = r->path[i][0] != '/';
     for (int k = 0; k < r->nfolders; k++)
@@ -118,7 +118,7 @@ static bool is_installed(const char *path)
 
 /* Brings *s up to date; reads file i only if it does not look as it did. False: it cannot be
  * read, or asks for others. */
-static bool look_at(const gp_reads *r, int i, seen *s)
+static bool look_at(const gp_deps *r, int i, seen *s)
 {
     const char *path = r->path[i];
     struct stat st;
@@ -148,7 +148,7 @@ static bool look_at(const gp_reads *r, int i, seen *s)
 
 /* Adds to `h` what lies in the folder under the name of a file that was read: under each
  * end of its path, since what the source called it is not known. *newest: the latest change. */
-static void add_names(gp_hash *h, const char *folder, size_t n, const gp_reads *r, int64_t *newest)
+static void add_names(gp_hash *h, const char *folder, size_t n, const gp_deps *r, int64_t *newest)
 {
     char at[PATH_MAX];
     struct stat st;
@@ -179,7 +179,7 @@ static void add_names(gp_hash *h, const char *folder, size_t n, const gp_reads *
 
 /* The length of the folder of path i, if that is below one that is searched and no path
  * before it lies there: a header in quotes is looked for beside the file that includes it. */
-static size_t new_folder(const gp_reads *r, int i)
+static size_t new_folder(const gp_deps *r, int i)
 {
     const char *slash = strrchr(r->path[i], '/');
     size_t n = slash ? (size_t)(slash - r->path[i]) : 0;
@@ -194,7 +194,7 @@ static size_t new_folder(const gp_reads *r, int i)
 }
 
 /* False: a file is not there, cannot be read, or asks for others. */
-static bool make_key(const gp_reads *r, seen *s, gp_key *key, int64_t *newest)
+static bool make_key(const gp_deps *r, seen *s, gp_key *key, int64_t *newest)
 {
     gp_hash h;
     *newest = 0;
@@ -223,7 +223,7 @@ static bool make_key(const gp_reads *r, seen *s, gp_key *key, int64_t *newest)
 
 static const char list_ext[] = ".reads";
 
-static void store_list(const gp_reads *r, const seen *s, gp_errs *errs)
+static void store_list(const gp_deps *r, const seen *s, gp_errs *errs)
 {
     gp_memfile m;
     size_t len;
@@ -240,7 +240,7 @@ static void store_list(const gp_reads *r, const seen *s, gp_errs *errs)
 }
 
 /* What was read the last time. False: it is not known. */
-static bool find_list(gp_reads *r, seen **s, gp_errs *errs)
+static bool find_list(gp_deps *r, seen **s, gp_errs *errs)
 {
     void *data;
     size_t bytes;
@@ -254,7 +254,7 @@ static bool find_list(gp_reads *r, seen **s, gp_errs *errs)
         if (!ok)
             break;
         memcpy(*s + r->npaths, p + n + 1, sizeof **s);
-        gp_reads_path(r, p, n);
+        gp_deps_path(r, p, n);
         p += n + 1 + sizeof **s;
         ok = !r->unknown;
     }
@@ -262,9 +262,9 @@ static bool find_list(gp_reads *r, seen **s, gp_errs *errs)
     return ok;
 }
 
-bool gp_reads_find(const gp_reads *r, const char *ext, void **data, size_t *bytes, gp_errs *errs)
+bool gp_deps_find(const gp_deps *r, const char *ext, void **data, size_t *bytes, gp_errs *errs)
 {
-    gp_reads known = { .unit = r->unit, .folder = r->folder, .nfolders = r->nfolders };
+    gp_deps known = { .unit = r->unit, .folder = r->folder, .nfolders = r->nfolders };
     seen *s = NULL;
     gp_key key;
     int64_t newest, start = now(CLOCK_REALTIME_COARSE);
@@ -280,12 +280,12 @@ bool gp_reads_find(const gp_reads *r, const char *ext, void **data, size_t *byte
         free(were);
     }
     known.folder = NULL, known.nfolders = 0;
-    gp_reads_free(&known);
+    gp_deps_free(&known);
     free(s);
     return ok;
 }
 
-void gp_reads_store(const gp_reads *r, const char *ext, const void *data, size_t bytes,
+void gp_deps_store(const gp_deps *r, const char *ext, const void *data, size_t bytes,
                     gp_errs *errs)
 {
     seen *s = calloc((size_t)r->npaths + 1, sizeof *s);

@@ -1,4 +1,4 @@
-/* kept.c - what a kernel's library keeps from launch to launch, its __device__ variables: saved,
+/* saved_variables.c - what a kernel's library keeps from launch to launch, its __device__ variables: saved,
  * and put back, so that a launch can be repeated. */
 #include <link.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@ enum { MOST_PARTS = 8 };
 
 typedef struct part { char *at; size_t bytes, from; } part;    /* `from`: in the copy */
 
-struct gp_cpu_kept {
+struct gp_cpu_saved {
     const void *code;
     part part[MOST_PARTS]; int nparts;
     size_t bytes;
@@ -35,7 +35,7 @@ static uintptr_t sealed_end(const struct dl_phdr_info *o)
 
 static int find_parts(struct dl_phdr_info *o, size_t size, void *arg)
 {
-    gp_cpu_kept *k = arg;
+    gp_cpu_saved *k = arg;
     bool ours = false;
     (void)size;
     for (int i = 0; i < o->dlpi_phnum; i++)
@@ -53,9 +53,9 @@ static int find_parts(struct dl_phdr_info *o, size_t size, void *arg)
     return ours;
 }
 
-gp_cpu_kept *gp_cpu_keep(const void *code)
+gp_cpu_saved *gp_cpu_keep(const void *code)
 {
-    gp_cpu_kept *k = calloc(1, sizeof *k);
+    gp_cpu_saved *k = calloc(1, sizeof *k);
     if (!k)
         return NULL;
     k->code = code;
@@ -69,13 +69,13 @@ gp_cpu_kept *gp_cpu_keep(const void *code)
     return k;
 }
 
-void gp_cpu_put_back(const gp_cpu_kept *k)
+void gp_cpu_put_back(const gp_cpu_saved *k)
 {
     for (int i = 0; i < k->nparts; i++)
         memcpy(k->part[i].at, k->copy + k->part[i].from, k->part[i].bytes);
 }
 
-void gp_cpu_keep_no_more(gp_cpu_kept *k)
+void gp_cpu_keep_no_more(gp_cpu_saved *k)
 {
     if (k)
         free(k->copy);

@@ -1,27 +1,27 @@
-/* said.c - numbers that travel with frames, in files, see said.h. */
+/* metadata.c - numbers that travel with frames, in files, see metadata.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "said.h"
+#include "filemeta.h"
 
-static bool is_time(const gp_said *s, int i)
+static bool is_time(const gp_filemeta *s, int i)
 {
     return !strcmp(s->key[i], "time");
 }
 
 /* ---- of frames -------------------------------------------------------- */
 
-gp_said gp_said_none(const gp_call *c)
+gp_filemeta gp_filemeta_none(const gp_call *c)
 {
-    gp_said s = { .n = 0 };
+    gp_filemeta s = { .n = 0 };
     s.n = gp_meta_keys(c, &s.key);
     return s;
 }
 
-gp_said gp_said_by(const gp_call *c, const gp_frame *f)
+gp_filemeta gp_filemeta_of_frame(const gp_call *c, const gp_frame *f)
 {
-    gp_said s = gp_said_none(c);
+    gp_filemeta s = gp_filemeta_none(c);
     for (int i = 0; i < s.n; i++)
         if (is_time(&s, i) ? f->time_ns > 0 : gp_meta_get(c, f, s.key[i], &s.value[i]))
             s.has |= 1u << i;
@@ -29,7 +29,7 @@ gp_said gp_said_by(const gp_call *c, const gp_frame *f)
     return s;
 }
 
-void gp_said_give(const gp_call *c, gp_frame *f, const gp_said *s)
+void gp_filemeta_to_frame(const gp_call *c, gp_frame *f, const gp_filemeta *s)
 {
     for (int i = 0; i < s->n; i++)
         if (s->has & 1u << i && is_time(s, i))
@@ -40,7 +40,7 @@ void gp_said_give(const gp_call *c, gp_frame *f, const gp_said *s)
 
 /* ---- of files --------------------------------------------------------- */
 
-int gp_said_find(const gp_said *s, const char *key, size_t n)
+int gp_filemeta_find(const gp_filemeta *s, const char *key, size_t n)
 {
     for (int i = 0; i < s->n; i++)
         if (strlen(s->key[i]) == n && !memcmp(s->key[i], key, n))
@@ -61,9 +61,9 @@ static bool to_time(const char *text, int64_t *ns)
     return !*end && *ns > 0;
 }
 
-void gp_said_note(gp_said *s, const char *key, double value)
+void gp_filemeta_set(gp_filemeta *s, const char *key, double value)
 {
-    int i = gp_said_find(s, key, strlen(key));
+    int i = gp_filemeta_find(s, key, strlen(key));
     if (i >= 0)
         s->has |= 1u << i, s->value[i] = value;
 }
@@ -78,9 +78,9 @@ static bool is_exact(const char *s, double x)
     return s[strspn(s, "0123456789")] || !*s || !strcmp(s, again);
 }
 
-bool gp_said_take(gp_said *s, int i, const char *text, size_t n, char err[GP_WHY])
+bool gp_filemeta_parse(gp_filemeta *s, int i, const char *text, size_t n, char err[GP_WHY])
 {
-    char copy[2 * GP_SAID_NUMBER];
+    char copy[2 * GP_FILEMETA_NUMBER];
     for (; n && strchr(" \t\r\n", text[n - 1]); n--) {}
     for (; n && strchr(" \t\r\n", *text); n--)
         text++;
@@ -104,21 +104,21 @@ bool gp_said_take(gp_said *s, int i, const char *text, size_t n, char err[GP_WHY
 
 /* ---- JSON ------------------------------------------------------------- */
 
-int gp_said_spell(const gp_said *s, int i, char to[GP_SAID_NUMBER])
+int gp_filemeta_format(const gp_filemeta *s, int i, char to[GP_FILEMETA_NUMBER])
 {
     const long long second = 1000000000, ns = s->time_ns;
-    return is_time(s, i) ? snprintf(to, GP_SAID_NUMBER, "%lld.%09lld", ns / second, ns % second)
+    return is_time(s, i) ? snprintf(to, GP_FILEMETA_NUMBER, "%lld.%09lld", ns / second, ns % second)
                          : gp_text_spell(to, s->value[i]);
 }
 
-size_t gp_said_json(const gp_said *s, char to[GP_SAID_JSON])
+size_t gp_filemeta_to_json(const gp_filemeta *s, char to[GP_FILEMETA_JSON])
 {
     size_t n = 0;
     for (int i = 0; i < s->n; i++) {
         if (!(s->has & 1u << i))
             continue;
         n += (size_t)sprintf(to + n, "%s\"%s\": ", n ? ", " : "{", s->key[i]);
-        n += (size_t)gp_said_spell(s, i, to + n);
+        n += (size_t)gp_filemeta_format(s, i, to + n);
     }
     if (!n)
         return 0;
@@ -160,7 +160,7 @@ static const char *value_end(const char *p)
 }
 
 /* No object after all: an error if it names a number that is asked for. */
-static bool torn(const gp_said *s, const char *text, char err[GP_WHY])
+static bool torn(const gp_filemeta *s, const char *text, char err[GP_WHY])
 {
     char name[GP_META_NAME + 3];
     for (int i = 0; i < s->n; i++) {
@@ -172,9 +172,9 @@ static bool torn(const gp_said *s, const char *text, char err[GP_WHY])
     return true;
 }
 
-bool gp_said_in_json(gp_said *s, const char *text, char err[GP_WHY])
+bool gp_filemeta_from_json(gp_filemeta *s, const char *text, char err[GP_WHY])
 {
-    gp_said found = { .n = s->n, .key = s->key };
+    gp_filemeta found = { .n = s->n, .key = s->key };
     const char *p = blanks(text), *name, *value;
     if (*p != '{')
         return true;
@@ -183,11 +183,11 @@ bool gp_said_in_json(gp_said *s, const char *text, char err[GP_WHY])
         name = p + 1;
         if (!(p = string_end(p)))
             return torn(s, text, err);
-        int i = gp_said_find(s, name, (size_t)(p - 1 - name));
+        int i = gp_filemeta_find(s, name, (size_t)(p - 1 - name));
         p = blanks(p);
         if (*p != ':' || !(p = value_end(value = blanks(p + 1))))
             return torn(s, text, err);
-        if (i >= 0 && !gp_said_take(&found, i, value, (size_t)(p - value), err))
+        if (i >= 0 && !gp_filemeta_parse(&found, i, value, (size_t)(p - value), err))
             return false;
         p = blanks(p);
         p = *p == ',' ? blanks(p + 1) : p;
