@@ -90,8 +90,7 @@ class Kit:
     def at(self, where):
         """x, y in the window: of the middle of a slice. `where` is said of a slice `s`."""
         self.b.js(f"window.wanted = place(timeline, data.slices.find(s => {where})); 0")
-        return self.on_canvas("wanted.x + wanted.w / 2",
-                              "wanted.y + wanted.h / 2 - timeline.scroll.scrollTop")
+        return self.on_canvas("wanted.x + wanted.w / 2", "wanted.y + wanted.h / 2 - timeline.scroll.scrollTop")
 
     def click_on(self, selector):
         self.b.js(f"document.querySelector({selector!r}).scrollIntoView({{block: 'center'}})")

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""picture.py GPIPE FILE... - drawings that gpipe plan makes of pipelines are well-formed, whole
-(beside the plan as JSON), the same each time, and nothing lies over something else or outside;
-also colored by a report, which is made up here.
-Prints what is wrong; the exit code says whether anything is."""
+"""picture.py GPIPE FILE... - drawings that gpipe plan makes of pipelines are well-formed, whole (beside the plan as
+JSON), the same each time, and nothing lies over something else or outside; also colored by a report, which is made up
+here. Prints what is wrong; the exit code says whether anything is."""
 import json
 import re
 import subprocess
@@ -83,8 +82,7 @@ def check(text, what, form):
     for i, a in enumerate(frames):
         assert inside(a, page) and all(apart(a, b) for b in frames[:i]), f"the frame {a}"
     if form == "plan":
-        segment = {what["tasks"][t]["stage"]: k for k, s in enumerate(what["segments"])
-                   for t in s["tasks"]}
+        segment = {what["tasks"][t]["stage"]: k for k, s in enumerate(what["segments"]) for t in s["tasks"]}
         for g, b in boxes:
             k = segment.get(g.get("data-stage", ""))
             assert k is None or inside(b, frames[k]), f"{g.attrib} is not in segment {k}"

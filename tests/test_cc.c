@@ -47,8 +47,7 @@ static const struct { const char *text, *params[8]; } good[] = {
       "    float4 v = make_float4(1, 2, 3, 4); dim3 g(2, 3); d[0] = v.w + g.z;\n}\n",
       { "int *", "unsigned *", "unsigned long long *", "float *" } },
     /* default arguments, which are never used */
-    { K "(float *out, float a = 2.f, float2 b = { 1, 2 }) { *out = a + b.x; }\n",
-      { "float *", "float", "gp_c64" } },
+    { K "(float *out, float a = 2.f, float2 b = { 1, 2 }) { *out = a + b.x; }\n", { "float *", "float", "gp_c64" } },
     /* a comment, a string and another kernel that look like the entry */
     { "// __global__ void k(int)\n/* k(double) */ __device__ const char *t = \"k(\";\n"
       "extern \"C\" __global__ void kk(int a) {}\n" K "(float a) {}\n",

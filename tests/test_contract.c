@@ -140,8 +140,7 @@ TEST_LOOP(is_an_error, 0, WRONGS)
     gp_registry *r = gp_registry_create();
     gp_machine *m = gp_machine_create(false);
     gp_config config = { .registry = r, .machine = m };
-    ck_assert(gp_register_builtin(r, &errs) && gp_register(r, &made, &errs)
-              && gp_register(r, &filter, &errs));
+    ck_assert(gp_register_builtin(r, &errs) && gp_register(r, &made, &errs) && gp_register(r, &filter, &errs));
     gp_pipeline *p = gp_compile(yaml, strlen(yaml), NULL, &config, &errs);
     ck_assert_msg((p == NULL) == expected[w].at_compile, "%s", errs.n ? errs.e[0].msg : "no error");
     if (p) {
@@ -272,8 +271,7 @@ TEST_LOOP(device_work_is_checked, 0, ODDS)
     gp_registry *r = gp_registry_create();
     gp_machine *m = gp_machine_create(false);
     gp_config config = { .registry = r, .machine = m };
-    ck_assert(gp_register_builtin(r, &errs) && gp_register(r, &made, &errs)
-              && gp_register(r, &kind, &errs));
+    ck_assert(gp_register_builtin(r, &errs) && gp_register(r, &made, &errs) && gp_register(r, &kind, &errs));
     gp_pipeline *p = gp_compile(yaml, strlen(yaml), NULL, &config, &errs);
     ck_assert_ptr_nonnull(p);
     ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), o == ODD_NOTHING ? GP_DONE : GP_ERROR);

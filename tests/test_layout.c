@@ -63,16 +63,14 @@ static const char *wrong_box(const drawn *d, int i)
     return NULL;
 }
 
-/* Down all the way, from its box to its box, around the others; curves only where
- * no box is. */
+/* Down all the way, from its box to its box, around the others; curves only where no box is. */
 static const char *wrong_edge(const drawn *d, const gp_edge *k)
 {
     const gp_box *from = &d->box[k->from], *to = &d->box[k->to];
     const gp_bend *first = k->bend, *last = &k->bend[k->nbends - 1];
     if (last->x <= to->x || last->x >= to->x + to->w || fabs(last->y1 - to->y) > 1e-9)
         return "does not end at its box";
-    if (!k->cut && (first->x <= from->x || first->x >= from->x + from->w
-                    || fabs(first->y0 - from->y - from->h) > 1e-9))
+    if (!k->cut && (first->x <= from->x || first->x >= from->x + from->w || fabs(first->y0 - from->y - from->h) > 1e-9))
         return "does not begin at its box";
     for (int i = 0; i < k->nbends; i++) {
         const gp_bend *a = &k->bend[i], *next = i < k->nbends - 1 ? a + 1 : NULL;
@@ -80,8 +78,7 @@ static const char *wrong_edge(const drawn *d, const gp_edge *k)
             return "goes up or out";
         for (int j = 0; j < d->n; j++) {
             const gp_box *b = &d->box[j];
-            if (b != from && b != to && a->x >= b->x && a->x <= b->x + b->w && a->y1 >= b->y
-                && a->y0 <= b->y + b->h)
+            if (b != from && b != to && a->x >= b->x && a->x <= b->x + b->w && a->y1 >= b->y && a->y0 <= b->y + b->h)
                 return "goes through a box";
             if (next && b->y + b->h > a->y1 && b->y < next->y0)
                 return "curves beside a box";
@@ -147,8 +144,7 @@ TEST(test_ends)
     gp_arena_free(&a);
 }
 
-/* A line that is too long has a label in place of its way, or there would be as many
- * items as boxes times boxes. */
+/* A line that is too long has a label in place of its way, or there would be as many items as boxes times boxes. */
 TEST(test_linear)
 {
     size_t total[2];

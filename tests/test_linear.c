@@ -1,6 +1,5 @@
-/* test_linear.c - compiling takes time and memory in proportion to the number of
- * stages: each form of file once small and once four times as long. And a short run
- * is short. */
+/* test_linear.c - compiling takes time and memory in proportion to the number of stages: each form of file once small
+ * and once four times as long. And a short run is short. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,8 +231,7 @@ static double measure(int form, int n, double *bytes)
     if (forms[form].wrong)
         ck_assert_ptr_null(p);
     else
-        ck_assert_msg(p != NULL, "%s: line %d: %s", forms[form].name, errs.e[0].at.line,
-                      errs.e[0].msg);
+        ck_assert_msg(p != NULL, "%s: line %d: %s", forms[form].name, errs.e[0].at.line, errs.e[0].msg);
     *bytes = p ? (double)p->arena.total : 0;
     gp_pipeline_destroy(p);
     return took;
@@ -263,9 +261,8 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A pipeline with next to nothing to do waits for no clock, from its text to its
- * end: one that did would never end so soon. Others may keep the machine busy, but not
- * each time. */
+/* A pipeline with next to nothing to do waits for no clock, from its text to its end: one that did would never end so
+ * soon. Others may keep the machine busy, but not each time. */
 TEST(little_takes_no_time)
 {
     static const char yaml[] = "buffers: {s: " SIGNAL "}\nstages:\n"

@@ -41,8 +41,7 @@
 #define AT(l, c, n) .line = (l), .col = (c), .len = (n)
 #define SILENT .says = NULL
 
-/* `memory`: GiB that may be pinned, `sms`, `f64`: of the machine, where not 0. No
- * `says`: no warning. */
+/* `memory`: GiB that may be pinned, `sms`, `f64`: of the machine, where not 0. No `says`: no warning. */
 static const struct {
     const char *what, *yaml, *says;
     int line, col, len;
@@ -118,8 +117,7 @@ static const struct {
       "  - {use: write, path: '%n', format: raw, workers: 2}\n",
       "stage 'lua2' has one worker, 'lua' before it 2 and 'write' after it 2; try as many, or "
       "write workers: 1 if one is enough (lint: workers)", AT(5, 11, 3) },
-    { "one worker is what is wanted", LARGE LUA(", workers: 2") LUA(", workers: 1")
-      LUA(", workers: 4") END, SILENT },
+    { "one worker is what is wanted", LARGE LUA(", workers: 2") LUA(", workers: 1") LUA(", workers: 4") END, SILENT },
     { "a script that keeps something", LARGE LUA(", workers: 2")
       "  - {use: lua, script: keeps.lua}\n" LUA(", workers: 4") END, SILENT },
     { "a source before", LARGE LUA("") LUA(", workers: 4") END, SILENT },
@@ -224,8 +222,7 @@ static const struct {
       "f32 where it is precise enough (lint: f64)", AT(4, 11, 6), .f64 = 32 },
     { "f32", SMALL KERNEL("[in, out, {f32: 0.5}]", ", threads: out.size") END, SILENT, .f64 = 64 },
     { "a device with f64 units", SMALL KERNEL("[in, out, {f64: 0.5}]", ", threads: out.size") END, SILENT },
-    { "a stage that moves more than it computes", SMALL "  - {use: cast, dtype: f64}\n" END,
-      .f64 = 64 },
+    { "a stage that moves more than it computes", SMALL "  - {use: cast, dtype: f64}\n" END, .f64 = 64 },
     { "f64 on the CPU", "device: cpu\n" SMALL KERNEL("[in, out, {f64: 0.5}]", ", threads: out.size") END, SILENT,
       .f64 = 64 },
 

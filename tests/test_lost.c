@@ -295,9 +295,8 @@ TEST_LOOP(lost_at_a_launch, 0, 4)
     lose(YAML, at[_i]);
 }
 
-/* Follows the launcher, instruction by instruction, from where the device has taken a launch:
- * at no instant is a launch issued whose frames are not below `next`, for the reaper may see
- * it at that instant and say which frames are lost. */
+/* Follows the launcher, instruction by instruction, from where the device has taken a launch: at no instant is a launch
+ * issued whose frames are not below `next`, for the reaper may see it at that instant and say which frames are lost. */
 #if defined __x86_64__ && !defined __SANITIZE_THREAD__     /* which delivers signals later */
 #define STEPS
 enum { TRAP_FLAG = 0x100 };

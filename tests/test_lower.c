@@ -1,5 +1,4 @@
-/* test_lower.c - which stages become a segment, which rings, copies and tasks
- * there are. */
+/* test_lower.c - which stages become a segment, which rings, copies and tasks there are. */
 #include <stdlib.h>
 #include <string.h>
 #include "effort.h"
@@ -14,10 +13,8 @@
 /* ---- segments -------------------------------------------------------- */
 
 static const struct { const char *what, *stages, *segments; } shapes[] = {
-    { "a chain is one segment", SRC("s") DEV("a", "s") DEV("b", "a") DEV("c", "b") SINK("c"),
-      "a b c" },
-    { "a host stage between cuts it", SRC("s") DEV("a", "s") HOST("h", "a") DEV("b", "h") SINK("b"),
-      "a | b" },
+    { "a chain is one segment", SRC("s") DEV("a", "s") DEV("b", "a") DEV("c", "b") SINK("c"), "a b c" },
+    { "a host stage between cuts it", SRC("s") DEV("a", "s") HOST("h", "a") DEV("b", "h") SINK("b"), "a | b" },
     { "a path through the host and back makes two segments",
       SRC("s") DEV("gray", "s") HOST("lua", "gray") DEV("join", "[gray, lua]") SINK("join"),
       "gray | join" },
@@ -28,8 +25,7 @@ static const struct { const char *what, *stages, *segments; } shapes[] = {
       SRC("s") DEV("a", "s") DEV("b", "s") SINK("a") SINK("b"), "a b" },
     { "pipelines that touch nothing in common are two",
       SRC("s") DEV("a", "s") SINK("a") SRC("t") DEV("b", "t") SINK("b"), "a | b" },
-    { "a join makes one of them",
-      SRC("s") DEV("a", "s") SRC("t") DEV("b", "t") DEV("c", "[a, b]") SINK("c"), "a b c" },
+    { "a join makes one of them", SRC("s") DEV("a", "s") SRC("t") DEV("b", "t") DEV("c", "[a, b]") SINK("c"), "a b c" },
     { "a stage that only later stages need joins them",
       SRC("s") DEV("early", "s") HOST("h", "s") DEV("late", "[early, h]") SINK("late"),
       "early late" },
@@ -74,8 +70,7 @@ TEST_EACH(test_segments, shapes)
         snprintf(yaml, sizeof yaml, "pipeline: t\nstages:\n%s", shapes[_i].stages);
         planned p = plan_ok(yaml, cuda);
         segments_text(&p, got, sizeof got);
-        ck_assert_msg(!strcmp(got, shapes[_i].segments), "%s: %s, not %s", shapes[_i].what, got,
-                      shapes[_i].segments);
+        ck_assert_msg(!strcmp(got, shapes[_i].segments), "%s: %s, not %s", shapes[_i].what, got, shapes[_i].segments);
         plan_free(&p);
     }
 }
@@ -128,8 +123,7 @@ static int count_rings(const planned *p, const char *buffer)
     return n;
 }
 
-static const char REENTRY[] =
-    "pipeline: t\nstages:\n"
+static const char REENTRY[] = "pipeline: t\nstages:\n"
     SRC("s") DEV("gray", "s") HOST("lua", "gray") DEV("join", "[gray, lua]") SINK("join");
 
 TEST(test_link_on_device)
@@ -227,8 +221,7 @@ TEST(test_true_dependencies)
 TEST(test_frame_info)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
-        planned p = plan_ok("pipeline: t\nstages:\n" SRC("s")
-                            "  - {use: dev, name: a, in: s, info: true}\n"
+        planned p = plan_ok("pipeline: t\nstages:\n" SRC("s") "  - {use: dev, name: a, in: s, info: true}\n"
                             DEV("b", "a") SINK("b") SRC("t") DEV("c", "t") SINK("c"), cuda);
         const gp_segment *with = &p.plan->segment[plan_segment(&p, "a")];
         const gp_segment *without = &p.plan->segment[plan_segment(&p, "c")];
@@ -383,8 +376,7 @@ static char *zigzag(int n)
     char *yaml = malloc((size_t)n * 60 + 200), *at = yaml;
     at += sprintf(at, "pipeline: t\nstages:\n  - {use: src, name: s0}\n");
     for (int i = 1; i < n; i++)
-        at += sprintf(at, "  - {use: %s, name: s%d, in: {a: s%d, b: s0}}\n",
-                      i % 2 ? "dev" : "host", i, i - 1);
+        at += sprintf(at, "  - {use: %s, name: s%d, in: {a: s%d, b: s0}}\n", i % 2 ? "dev" : "host", i, i - 1);
     sprintf(at, "  - {use: sink, in: s%d}\n", n - 1);
     return yaml;
 }
@@ -395,8 +387,7 @@ static char *comb(int n)
     char *yaml = malloc((size_t)n * 100 + 200), *at = yaml;
     at += sprintf(at, "pipeline: t\nstages:\n  - {use: src, name: s}\n");
     for (int i = 0; i < n / 2; i++)
-        at += sprintf(at, "  - {use: dev, name: d%d, in: s}\n  - {use: sink, name: w%d, in: d%d}\n",
-                      i, i, i);
+        at += sprintf(at, "  - {use: dev, name: d%d, in: s}\n  - {use: sink, name: w%d, in: d%d}\n", i, i, i);
     return yaml;
 }
 

@@ -1,8 +1,7 @@
-/* test_memory.c - a frame costs no allocation, and a run no more memory than its
- * plan says.
+/* test_memory.c - a frame costs no allocation, and a run no more memory than its plan says.
  *
- * This program's malloc() and its like count, and hand on to glibc's. Sanitizers
- * have a malloc() of their own, so nothing is counted then. */
+ * This program's malloc() and its like count, and hand on to glibc's. Sanitizers have a malloc() of their own, so
+ * nothing is counted then. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -182,10 +181,8 @@ TEST(a_run_takes_what_the_plan_says)
               "  - {use: cast, dtype: u8}\n  - {use: write, path: /dev/null, format: raw}\n");
     pipe_text(io_dir, "copy.lua", "function process(f, x, y) y:copy(x) end\n");
     long base = peak("check", io_path("p.yaml", file)), run = peak("run", file);
-    ck_assert_msg(run > base + 20 * 1024, "%ld KiB to check, %ld to run: is anything measured?",
-                  base, run);
-    ck_assert_msg(run - base < (RINGS + REST) * 1024, "%ld KiB beyond the %ld of a check", run - base,
-                  base);
+    ck_assert_msg(run > base + 20 * 1024, "%ld KiB to check, %ld to run: is anything measured?", base, run);
+    ck_assert_msg(run - base < (RINGS + REST) * 1024, "%ld KiB beyond the %ld of a check", run - base, base);
 }
 
 /* ---- many stages ----------------------------------------------------- */
@@ -195,8 +192,7 @@ static double children_seconds(void)
 {
     struct rusage u;
     getrusage(RUSAGE_CHILDREN, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec)
-         + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
 static double check_many(int n, void *arg)

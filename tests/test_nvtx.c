@@ -183,8 +183,7 @@ START_TEST(test_calls)
         ck_assert_msg(by > 0 && by <= ranges[i].threads, "'%s' on %d threads", ranges[i].name, by);
         ck_assert_int_eq(heard.seen[i][0], 1);
         for (int f = 0; ranges[i].each && f < FRAMES; f++)
-            ck_assert_msg(heard.seen[i][f] == 1, "frame %d of '%s': %d ranges", f, ranges[i].name,
-                          heard.seen[i][f]);
+            ck_assert_msg(heard.seen[i][f] == 1, "frame %d of '%s': %d ranges", f, ranges[i].name, heard.seen[i][f]);
     }
     for (int i = 0, k; i < THREADS; i++) {
         for (k = 0; k < heard.nthreads && strcmp(heard.thread[k].name, threads[i]); k++)
@@ -214,8 +213,7 @@ Suite *suite_nvtx(void)
     tcase_add_test(tc, test_not_attached);
     suite_add_tcase(s, tc);
 #else
-    fprintf(stderr, "SKIPPED: tests of NVTX: make found no nvtx3/nvToolsExt.h; install a CUDA "
-                    "toolkit\n");
+    fprintf(stderr, "SKIPPED: tests of NVTX: make found no nvtx3/nvToolsExt.h; install a CUDA toolkit\n");
 #endif
     return s;
 }

@@ -121,8 +121,7 @@ static void same(const char *name, const char *ref, const char *what)
     ck_assert_msg(is && want, "%s: no %s", what, is ? ref : name);
     ck_assert(gp_npy_parse(is, n, &a, &x, &fortran, why) && gp_npy_parse(want, m, &b, &y, &fortran, why));
     ck_assert_msg(a.dtype == b.dtype && gp_bytes(&a) == gp_bytes(&b) && !memcmp(is + x, want + y, gp_bytes(&a)),
-                  "%s: not %s", what,
-                  ref);
+                  "%s: not %s", what, ref);
     free(is), free(want);
 }
 
@@ -144,13 +143,11 @@ static const char *through(const char *knob, const char *model, const char *shap
                 out[i]);
     }
     return format("%sbuffers: {%s}\nstages:\n%s  - {use: onnx, model: \"%s/%s.onnx\", in: {%s}, out: {%s}%s}\n%s",
-                  knob, buffers,
-                  reads, data, model, ins, outs, stage, writes);
+                  knob, buffers, reads, data, model, ins, outs, stage, writes);
 }
 
 static void compare(const char *knob, const char *model, const char *shape, const char *const *in,
-                    const char *const *out,
-                    const char *stage)
+                    const char *const *out, const char *stage)
 {
     const char *yaml = through(knob, model, shape, in, out, stage);
     pipe_result r = run(yaml);
@@ -400,8 +397,7 @@ TEST(what_is_refused)
         const char *want = format(refused[i].error, data), *stage = format(refused[i].stage, data);
         pipe_result r = run(one_stage(refused[i].buffers, stage));
         ck_assert_msg(!r.compiled && strstr(r.errs.e[0].msg, want) && r.errs.e[0].at.line == 4, "%s: '%s', not '%s'",
-                      stage,
-                      r.errs.n ? r.errs.e[0].msg : "nothing", want);
+                      stage, r.errs.n ? r.errs.e[0].msg : "nothing", want);
     }
     pipe_result r = run(format("stages: [{use: onnx, model: \"%s/layer.onnx\", in: [], out: y}, {use: discard}]\n",
                                data));
@@ -430,8 +426,7 @@ static void is_error(const char *stage, const char *want)
 {
     pipe_result r = run(one_stage(X4, stage));
     ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, want) && r.errs.e[0].at.line == 4,
-                  "%s: '%s', not '%s'", stage,
-                  r.errs.n ? r.errs.e[0].msg : "done", want);
+                  "%s: '%s', not '%s'", stage, r.errs.n ? r.errs.e[0].msg : "done", want);
 }
 
 TEST(libraries)
@@ -500,8 +495,7 @@ TEST(frames_that_fail)
     ck_assert_int_eq((int)r.account[0].in, 5);
     ck_assert_int_eq((int)r.account[0].failed, 3);
     ck_assert_msg(strstr(r.errs.e[0].msg, "frame 2: ONNX Runtime cannot run '") && strstr(r.errs.e[0].msg, "z end"),
-                  "%s",
-                  r.errs.e[0].msg);
+                  "%s", r.errs.e[0].msg);
 }
 
 /* Tensors are made once for each slot, while there are not too many; and for a frame of another shape. */
@@ -537,8 +531,7 @@ TEST(workers_change)
                                         "  - {use: generate, frames: 4000, out: x}\n  - {use: onnx, model: m.onnx, "
                                         "out: y}\n"
                                         "  - {use: scale, a: 2, b: 0, in: x, out: z}\n  - {use: compare, in: [y, "
-                                        "z]}\n", "cpu",
-                                        sets, at, 2, (gp_run_options){ 0 }, &parts);
+                                        "z]}\n", "cpu", sets, at, 2, (gp_run_options){ 0 }, &parts);
         pipe_no_errors(&r, "paused");
         ck_assert_int_eq(fake->live, 0);
     }

@@ -158,8 +158,7 @@ static const struct { const char *text; int line, col; const char *msg; } bad[] 
     { "a: {x: in.shape[1\n", 1, 16, "'[' inside [ ] or { } ends the value before it; put quotes around the whole value" },
     { "a: {path: ${dir}/x}\n", 1, 11,
       "'${' inside [ ] or { } ends the value before it; put quotes around the whole: \"${dir}/x\"" },
-    { "a: [min(a, b), 2]\n", 1, 5, "'min(a' is cut at the comma; put quotes around the whole: "
-                                    "\"min(a, b)\"" },
+    { "a: [min(a, b), 2]\n", 1, 5, "'min(a' is cut at the comma; put quotes around the whole: \"min(a, b)\"" },
     { "a: {g: max(1, min(2, 3))}\n", 1, 8, "'max(1' is cut at the comma; put quotes around the "
                                           "whole: \"max(1, min(2, 3))\"" },
     { "a: {shape: (8, 3)}\n", 1, 12, "a list is written in [ ]: [8, 3]" },
@@ -397,8 +396,7 @@ TEST(stage_names)
              (const char *[]){ "blur", "gray", "blur2", "x", "blur3" }, 5);
     ck_names("stages: [{use: blur}, {use: blur}, {use: a, name: blur}, {use: b, name: blur3}]",
              (const char *[]){ "blur2", "blur4", "blur", "blur3" }, 4);
-    ck_names("stages: [7, {use: []}, {name: }]",
-             (const char *[]){ "stage", "stage2", "stage3" }, 3);
+    ck_names("stages: [7, {use: []}, {name: }]", (const char *[]){ "stage", "stage2", "stage3" }, 3);
 }
 
 TEST_SUITE(parse, setup, teardown, 0)

@@ -1,6 +1,5 @@
-/* test_picture.c - the drawing and the flowchart of golden plans show everything once;
- * a name is only ever text; what was measured is shown where it belongs. What a drawing
- * looks like is in picture.py. */
+/* test_picture.c - the drawing and the flowchart of golden plans show everything once; a name is only ever text; what
+ * was measured is shown where it belongs. What a drawing looks like is in picture.py. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,8 +90,7 @@ TEST_LOOP(test_svg, 0, GOLDEN)
 /* "n12" or "g3" at `s`; its end, or NULL. */
 static const char *id(const char *s, char letter)
 {
-    return *s == letter && isdigit((unsigned char)s[1]) ? s + 1 + strspn(s + 1, "0123456789")
-                                                         : NULL;
+    return *s == letter && isdigit((unsigned char)s[1]) ? s + 1 + strspn(s + 1, "0123456789") : NULL;
 }
 
 /* A label in quotes and brackets: text, <br/>, and codes like #34; */
@@ -127,19 +125,16 @@ static void check_flowchart(char *text, int *nodes, int *edges)
             ck_assert_msg(end && !*end, "an edge? %s", line);
             ++*edges;
         } else if (end) {
-            ck_assert_msg(strchr("[({", *end) && (end = quoted(end)) && strstr(end, ":::"),
-                          "a node? %s", line);
+            ck_assert_msg(strchr("[({", *end) && (end = quoted(end)) && strstr(end, ":::"), "a node? %s", line);
             ++*nodes;
         } else if (!strncmp(s, "subgraph ", 9)) {
-            ck_assert_msg(id(s + 9, 'g') && (end = quoted(s)) && !strcmp(end, "\"]"),
-                          "a frame? %s", line);
+            ck_assert_msg(id(s + 9, 'g') && (end = quoted(s)) && !strcmp(end, "\"]"), "a frame? %s", line);
             deep++;
         } else if (!strcmp(s, "end")) {
             deep--;
         } else {
             ck_assert_msg(!strcmp(s, "---") || !strncmp(s, "title: \"", 8)
-                          || !strcmp(s, "flowchart TB") || !strncmp(s, "classDef ", 9)
-                          || !strncmp(s, "style ", 6),
+                          || !strcmp(s, "flowchart TB") || !strncmp(s, "classDef ", 9) || !strncmp(s, "style ", 6),
                           "what is this? %s", line);
         }
         ck_assert(deep == 0 || deep == 1);
@@ -168,8 +163,7 @@ TEST_LOOP(test_names, 0, 4)
     static const struct { const char *yaml, *svg, *title; } name[] = {
         { "'<b>&\"x\"'", ">&#60;b&#62;&#38;&#34;x&#34;</text>", "title: \"<b>&\\\"x\\\"\"\n" },
         { "Größe 日本", ">Größe 日本</text>", "title: \"Größe 日本\"\n" },
-        { "\"a\\x01b\\uFFFEc\"", ">a\xef\xbf\xbd" "b\xef\xbf\xbd" "c</text>",
-          "title: \"a\\u0001b\\ufffec\"\n" },
+        { "\"a\\x01b\\uFFFEc\"", ">a\xef\xbf\xbd" "b\xef\xbf\xbd" "c</text>", "title: \"a\\u0001b\\ufffec\"\n" },
         { "a very long name of a pipeline that is cut where it does not fit any more, or is it",
           "…</text>", "or is it\"\n" },
     };
@@ -235,8 +229,7 @@ TEST(test_measured)
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         char *text = drawn_with(&p, want[i].draw, want[i].plan, m);
         for (int k = 0; k < 13 && want[i].has[k]; k++)
-            ck_assert_msg(strstr(text, want[i].has[k]) != NULL, "%s is not in %s", want[i].has[k],
-                          text);
+            ck_assert_msg(strstr(text, want[i].has[k]) != NULL, "%s is not in %s", want[i].has[k], text);
         int nodes, edges;
         if (want[i].draw == gp_dump_mermaid)
             check_flowchart(text, &nodes, &edges);
@@ -282,8 +275,7 @@ TEST_LOOP(test_measured_elsewhere, 0, 7)
     const gp_measured *m = measured(&a, &p, on[_i].json, &errs);
     const char *says = on[_i].says;
     ck_assert_msg(m != NULL, "%s", errs.e[0].msg);
-    ck_assert_msg(says ? !strncmp(m->verdict, says, strlen(says)) : !strncmp(m->verdict, "bound", 5),
-                  "%s", m->verdict);
+    ck_assert_msg(says ? !strncmp(m->verdict, says, strlen(says)) : !strncmp(m->verdict, "bound", 5), "%s", m->verdict);
     ck_assert_double_eq(m->stage[plan_stage(&p, "src")].busy, 0.31);
     ck_assert_double_eq(m->segment[0].busy, says ? -1 : 0.55);
     ck_assert_double_eq(m->segment[0].p50_us, says ? -1 : 2.25e6);

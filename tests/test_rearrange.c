@@ -56,8 +56,7 @@ TEST_EACH(fewer_rows, parts)
                 int r = parts[_i].row(y, f ? 4 : 10);
                 int v = r < 0 ? 0 : 8 * (10 * f + r) + parts[_i].column(x);
                 ck_assert_msg(want < n && (unsigned char)out[want] == v, "%s: frame %d, (%d, %d) of %zu bytes",
-                              parts[_i].stages,
-                              f, y, x, n);
+                              parts[_i].stages, f, y, x, n);
             }
     ck_assert_uint_eq(n, want);
     free(out);

@@ -15,12 +15,10 @@ static const struct {
 } depths[] = {
     { "the default", "", "", 6, 6, 6, 6, 6, 6, 6 },
     { "one depth for all", "depth: 5\n", "", 5, 5, 5, 5, 5, 5, 5 },
-    { "the least stays, the others are rounded up", "depth: 3\n", "  out: {depth: 4}\n",
-      3, 3, 6, 3, 3, 6, 6 },
+    { "the least stays, the others are rounded up", "depth: 3\n", "  out: {depth: 4}\n", 3, 3, 6, 3, 3, 6, 6 },
     { "multiples stay", "depth: 2\n", "  in: {depth: 8}\n", 8, 2, 2, 2, 2, 8, 8 },
     { "the inner depth follows", "depth: 7\n", "  in: {depth: 2}\n", 2, 2, 8, 7, 2, 8, 8 },
-    { "an inner depth may say what is so", "depth: 4\n", "  mid: {depth: 4}\n",
-      4, 4, 4, 4, 4, 4, 4 },
+    { "an inner depth may say what is so", "depth: 4\n", "  mid: {depth: 4}\n", 4, 4, 4, 4, 4, 4, 4 },
     { "a host buffer is as it says", "depth: 2\n", "  last: {depth: 9}\n", 2, 2, 2, 9, 2, 2, 2 },
     { "depth 1", "depth: 1\n", "  in: {depth: 3}\n", 4, 1, 1, 1, 1, 4, 4 },
     { "slots that come again after 64 turns have graphs", "depth: 1\n", "  in: {depth: 64}\n", 64, 1, 1, 1, 1, 64, 64 },
@@ -145,16 +143,14 @@ TEST(test_inner_depth_is_refused)
     static const char *const said[] = { "2", "4", "7" };
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         char yaml[500];
-        snprintf(yaml, sizeof yaml, "pipeline: t\nbuffers:\n  mid: {depth: %s}\n%s", said[i],
-                 CHAIN);
+        snprintf(yaml, sizeof yaml, "pipeline: t\nbuffers:\n  mid: {depth: %s}\n%s", said[i], CHAIN);
         planned p = plan_yaml(yaml, "test.yaml", i % 2);
         ck_assert_ptr_null(p.pipeline);
         ck_assert_int_eq(p.errs.failed, 1);
         ck_assert_int_eq(p.errs.e[0].code, GP_E_SPEC);
         ck_assert_int_eq(p.errs.e[0].at.line, 3);
         ck_assert_int_eq(p.errs.e[0].at.col, 16);
-        ck_assert_msg(strstr(p.errs.e[0].msg, "'mid'") && strstr(p.errs.e[0].msg, said[i]),
-                      "%s", p.errs.e[0].msg);
+        ck_assert_msg(strstr(p.errs.e[0].msg, "'mid'") && strstr(p.errs.e[0].msg, said[i]), "%s", p.errs.e[0].msg);
         plan_free(&p);
     }
 }

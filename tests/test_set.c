@@ -66,8 +66,7 @@ static gp_spec *spec(void)
     return s;
 }
 
-/* The node at a path of map keys and indices, like the path of --set but with
- * stages by number. */
+/* The node at a path of map keys and indices, like the path of --set but with stages by number. */
 static const gp_node *at(const gp_node *n, const char *path)
 {
     char word[64];
@@ -114,8 +113,7 @@ static const struct { const char *set, *path, *want; } good[] = {
 TEST_EACH(sets, good)
 {
     gp_spec *s = spec();
-    ck_assert_msg(gp_spec_set(&arena, s, good[_i].set, registry, &errs), "%s: %s", good[_i].set,
-                  errs.e[0].msg);
+    ck_assert_msg(gp_spec_set(&arena, s, good[_i].set, registry, &errs), "%s: %s", good[_i].set, errs.e[0].msg);
     const gp_node *n = at(s->root, good[_i].path);
     ck_assert_msg(n && n->kind == GP_SCALAR && !strcmp(n->text, good[_i].want), "%s gave '%s'",
                   good[_i].set, n ? n->text : "nothing");

@@ -163,8 +163,7 @@ static const struct { const char *stage; float (*want)(int64_t); } good[] = {
     { "{use: kernel, source: many.cu, out: y, batched: true, grid: 'ceil(in.size / 256)', "
       "args: [in, out, {i32: in.size}, frame]}", numbered },
     /* large local arrays, with and without a barrier */
-    { "{use: kernel, source: local.cu, out: y, args: [in, out, {i32: in.size}], block: 16, "
-      "grid: 3}", fourfold },
+    { "{use: kernel, source: local.cu, out: y, args: [in, out, {i32: in.size}], block: 16, grid: 3}", fourfold },
     { "{use: kernel, source: local.cu, out: y, args: [in, out, {i32: in.size}], block: 16, "
       "grid: 3, define: {WAIT: 1}}", fourfold },
 };

@@ -1,6 +1,5 @@
-/* test_stall.c - what a run says in which nothing moves: the whole report, word for
- * word, with its times made equal. The threads that are stuck end with the test's
- * process. */
+/* test_stall.c - what a run says in which nothing moves: the whole report, word for word, with its times made equal.
+ * The threads that are stuck end with the test's process. */
 #include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,9 +23,8 @@
                     "  if f.index == " frame " then io.open(hang) end\n" \
                     "  if y then y:copy(x) end\nend\n"
 
-/* Several workers take one frame at a time, one may take a run of them.
- * `says`: the lines but for that of what was done last, which has to have `last`. @ is
- * what the stuck thread does, `at`; # is a time or a worker. */
+/* Several workers take one frame at a time, one may take a run of them. `says`: the lines but for that of what was done
+ * last, which has to have `last`. @ is what the stuck thread does, `at`; # is a time or a worker. */
 static const struct { const char *stages, *script, *says, *at, *last; } cases[] = {
     { "  - {use: generate, out: a}\n"
       "  - {name: slow, use: lua, script: s.lua, workers: 2}\n"
@@ -274,8 +272,7 @@ TEST_SOME(work_is_no_stall, sizeof slow / sizeof *slow, 2, 1)
               "        ;\n"
               "    for (int i = 0; i < 16; i++) out[i] = in[i];\n"
               "}\n");
-    pipe_result r = pipe_run(io_dir, timed(PATIENCE, slow[_i].stages, text), "cpu", NULL,
-                             (gp_run_options){ 0 });
+    pipe_result r = pipe_run(io_dir, timed(PATIENCE, slow[_i].stages, text), "cpu", NULL, (gp_run_options){ 0 });
     ck_assert_msg(r.outcome == GP_DONE, "%s: %s", slow[_i].name, io_error(&r));
     ck_assert_uint_eq(r.account[0].out, r.account[0].in);
 }
@@ -414,8 +411,7 @@ TEST(compiler_is_cancelled)
     ck_assert_int_eq(r.naccounts ? (int)r.account[0].in : 0, 0);
 }
 
-/* A source waits for as long as it takes: for bytes of the standard input, and at a FIFO for its
- * writer, too. */
+/* A source waits for as long as it takes: for bytes of the standard input, and at a FIFO for its writer, too. */
 static const char *const sources[] = {
     "{use: read, path: stdin, format: raw, out: a}", "{use: read, path: hang, format: raw, out: a}",
     "{use: read, path: hang, format: raw, reopen: true, out: a}",

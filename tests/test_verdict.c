@@ -125,10 +125,8 @@ static const verdict_case cases[] = {
       .text = "(host, 97 % busy): it has one worker; divide it", NONE },
     { "a value that --set would refuse", OWN("own_beyond"),
       .text = "(host, 97 % busy): it has one worker; divide it", NONE },
-    { "a value that is no number", OWN("own_word"),
-      .text = "(host, 97 % busy): it has one worker; divide it", NONE },
-    { "a kind that has no advice", OWN("own_mute"),
-      .text = "(host, 97 % busy): it has one worker; divide it", NONE },
+    { "a value that is no number", OWN("own_word"), .text = "(host, 97 % busy): it has one worker; divide it", NONE },
+    { "a kind that has no advice", OWN("own_mute"), .text = "(host, 97 % busy): it has one worker; divide it", NONE },
     { "a pace that no option sets", "buffers: {g: {dtype: f32, shape: [4]}}\nstages:\n"
       "  - {use: own_clock, out: g}\n" END, .actor = { { "own_clock", .busy = 99, .idle = 87 } },
       .bound = GP_BOUND_RATE, .of = "own_clock", .text = "bound by source 'own_clock', which keeps "

@@ -20,8 +20,7 @@ static const char SOUND[] =
     "  - {use: src, name: a}\n"
     "  - {use: src, name: b, size: 300}\n"
     "  - {use: src, name: wide}\n"
-    "  - {use: dev, name: x, in: [a, b, wide, dark], info: true, scratch: 10, state: 10,"
-    "     table: 3}\n"
+    "  - {use: dev, name: x, in: [a, b, wide, dark], info: true, scratch: 10, state: 10,     table: 3}\n"
     "  - {use: host, name: h, in: [x, dark]}\n"
     "  - {use: dev, name: y, in: [h, x]}\n"
     "  - {use: dev, name: z, in: y}\n"
@@ -104,8 +103,7 @@ BREAK(overlap_by_size, ring_of(p, "a", false)->bytes += 256)
 BREAK(beyond_the_slot, p->plan->pool[ring_of(p, "y", true)->pool].stride -= 256)
 BREAK(unaligned, ring_of(p, "b", true)->offset += 8)
 BREAK(too_small, ring_of(p, "b", true)->bytes = 256)
-BREAK(layouts_differ, ring_of(p, "b", true)->offset += 256;
-      p->plan->pool[ring_of(p, "b", true)->pool].stride += 256)
+BREAK(layouts_differ, ring_of(p, "b", true)->offset += 256; p->plan->pool[ring_of(p, "b", true)->pool].stride += 256)
 BREAK(not_pinned, p->plan->pool[ring_of(p, "a", false)->pool].pinned = false)
 BREAK(alike_but_overlapping, ring_of(p, "b", false)->offset = ring_of(p, "b", true)->offset = 0)
 BREAK(alike_but_unaligned, ring_of(p, "b", false)->offset += 8; ring_of(p, "b", true)->offset += 8)
@@ -122,8 +120,7 @@ BREAK(consumer_twice, static int both[2]; both[0] = both[1] = ring_of(p, "a", fa
 BREAK(half_a_copy, first_copy(p, GP_TASK_COPY_IN)->nin--)
 BREAK(copy_backwards, first_copy(p, GP_TASK_COPY_IN)->op = GP_TASK_COPY_OUT)
 BREAK(little_scratch, p->plan->extra[task_of(p, "x")->scratch].bytes -= 256)
-BREAK(actors_swapped, gp_actor q = p->plan->actor[0]; p->plan->actor[0] = p->plan->actor[5];
-      p->plan->actor[5] = q)
+BREAK(actors_swapped, gp_actor q = p->plan->actor[0]; p->plan->actor[0] = p->plan->actor[5]; p->plan->actor[5] = q)
 BREAK(actor_of_both, p->plan->actor[0].segment = 0)
 BREAK(actor_of_another_kind, p->plan->actor[0].kind = GP_ACTOR_SEGMENT)
 
@@ -247,10 +244,8 @@ static const struct {
     { "all fits", BIG, 64, 64, 64, GP_E_OK, 0, { NULL } },
     { "device memory", BIG, 64, 64, 11, GP_E_RESOURCE, 4,
       { "12.0 GiB of memory on cuda:0", "11.0 GiB", "'large'", "8 slots of 1.0 GiB" } },
-    { "pinned memory", BIG, 64, 8, 64, GP_E_RESOURCE, 4,
-      { "12.0 GiB of pinned host memory", "8.0 GiB", "'large'" } },
-    { "host memory", BIG, 10, 64, 64, GP_E_RESOURCE, 4,
-      { "12.0 GiB of host memory", "10.0 GiB", "lower its depth" } },
+    { "pinned memory", BIG, 64, 8, 64, GP_E_RESOURCE, 4, { "12.0 GiB of pinned host memory", "8.0 GiB", "'large'" } },
+    { "host memory", BIG, 10, 64, 64, GP_E_RESOURCE, 4, { "12.0 GiB of host memory", "10.0 GiB", "lower its depth" } },
     { "scratch",
       "pipeline: t\nstages:\n  - {use: src}\n  - {use: dev, scratch: 2147483648}\n"
       "  - {use: sink}\n",
@@ -283,8 +278,7 @@ TEST_EACH(test_budget, budgets)
             bool said = false;
             for (int e = 0; e < p.errs.n; e++)
                 said |= strstr(p.errs.e[e].msg, budgets[_i].says[i]) != NULL;
-            ck_assert_msg(said, "%s: no '%s' in '%s'", budgets[_i].what, budgets[_i].says[i],
-                          p.errs.e[0].msg);
+            ck_assert_msg(said, "%s: no '%s' in '%s'", budgets[_i].what, budgets[_i].says[i], p.errs.e[0].msg);
         }
     }
     plan_free(&p);
@@ -299,8 +293,7 @@ TEST(test_unified_budget)    /* on the CPU back end all memory is the host's */
     planned p = plan_on(BIG, "test.yaml", &m);
     ck_assert_ptr_null(p.pipeline);
     ck_assert_int_eq(p.errs.n, 1);
-    ck_assert_msg(strstr(p.errs.e[0].msg, "12.0 GiB of host memory") != NULL, "%s",
-                  p.errs.e[0].msg);
+    ck_assert_msg(strstr(p.errs.e[0].msg, "12.0 GiB of host memory") != NULL, "%s", p.errs.e[0].msg);
     plan_free(&p);
     m.memory = ((size_t)12 << 30) + 4096;      /* slots are spread a little */
     p = plan_on(BIG, "test.yaml", &m);

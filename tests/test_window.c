@@ -30,8 +30,7 @@ static const struct { const char *name, *text; } scripts[] = {
 /* Behind `read`, which makes x: stages with the key, and the same without it, before `write`; the frames that go in,
  * and out. */
 static const struct { const char *what, *key, *stages; int frames, out; } cases[] = {
-    { "a script", "  - {" COPY ", window: {in: 3}}\n",
-      "  - {use: window, frames: 3}\n  - {" COPY "}\n", 12, 12 },
+    { "a script", "  - {" COPY ", window: {in: 3}}\n", "  - {use: window, frames: 3}\n  - {" COPY "}\n", 12, 12 },
     { "whole ones", "  - {" COPY ", window: {in: {frames: 3, partial: drop}}}\n",
       "  - {use: window, frames: 3, partial: drop}\n  - {" COPY "}\n", 12, 10 },
     { "all that there are", "  - {" COPY ", window: {in: {frames: 3, partial: keep}}}\n",

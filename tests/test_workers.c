@@ -210,8 +210,7 @@ TEST_EACH(the_lowest_frame_counts, ends)
     gp_stage_status st[4];
     snprintf(text, sizeof text, "depth: 6\n%sbuffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
              "  - {use: deal, first: %d, second: %d, third: %d, workers: 4, out: x}\n  - {use: take}\n",
-             ends[_i].drops ? "on_error: drop\n" : "", ends[_i].first, ends[_i].second,
-             ends[_i].third);
+             ends[_i].drops ? "on_error: drop\n" : "", ends[_i].first, ends[_i].second, ends[_i].third);
     gp_pipeline *p = compile(text);
     ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
     gp_outcome o = gp_pipeline_run(p, NULL, &errs);

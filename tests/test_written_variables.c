@@ -135,8 +135,7 @@ static const struct { const char *text, *cpu, *cuda; } cases[] = {
     { "__device__ const int t[64] = { 1, 2, 3, 4 };\n" H "const int *p = t; int n = 0; for (int k = 0; k < a[0]; k++) "
       "{ n += *p; p += a[k]; } a[0] = n;" E, "", "" },
     { "__constant__ int w[2] = { 1, 2 };\n" H "int w = 3; a[0] = w;" E, "", "" },
-    { "template <typename T, int N> __device__ T f(T x) { return x * N; }\n"
-      H "a[0] = f<int, 3>(a[1]);" E, "", "" },
+    { "template <typename T, int N> __device__ T f(T x) { return x * N; }\n" H "a[0] = f<int, 3>(a[1]);" E, "", "" },
     { "#include <math.h>\n#include <stdint.h>\n#include <cuda_fp16.h>\n" H "a[0] = (int)sinf((float)a[1]);" E, "", "" },
     { "#include <errno.h>\n#include <iostream>\n#include <vector>\n#include <random>\n" H E, "", NULL },
 };

@@ -135,8 +135,7 @@ def columns(r):
         gpipe = ("%s %s" % (number(median([g for g, _ in r.pairs])), row.unit)).strip()
         if r.pairs[0][1] is not None:
             peer = "%s %s" % (number(median([p for _, p in r.pairs])), row.unit)
-            ratio = "%s (%s to %s)" % tuple(map(number, (median(values), min(values),
-                                                         max(values))))
+            ratio = "%s (%s to %s)" % tuple(map(number, (median(values), min(values), max(values))))
             if r.name:
                 peer += ", " + r.name
     return row.name, row.what, gpipe, peer, ratio, needed, r.verdict()
@@ -195,8 +194,7 @@ def main():
     finally:
         b.close()
     if args.json:
-        print(json.dumps(dict(title, rounds=args.rounds, rows=[r.as_dict() for r in results]),
-                         indent=1))
+        print(json.dumps(dict(title, rounds=args.rounds, rows=[r.as_dict() for r in results]), indent=1))
     else:
         print_table(title, results)
     if interrupted:

@@ -37,6 +37,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned seed)
 {
-    return harness->mutate ? harness->mutate(data, n, max, seed, LLVMFuzzerMutate)
-                           : LLVMFuzzerMutate(data, n, max);
+    return harness->mutate ? harness->mutate(data, n, max, seed, LLVMFuzzerMutate) : LLVMFuzzerMutate(data, n, max);
 }

@@ -165,8 +165,7 @@ static void guarded(fuzz_forms *f, const char *text, size_t n, const char *const
     f->arena.oom = NULL;
 }
 
-void fuzz_compile(fuzz_forms *f, const char *text, size_t n, const char *const *set, int nset,
-                  int ngpus, bool lenient)
+void fuzz_compile(fuzz_forms *f, const char *text, size_t n, const char *const *set, int nset, int ngpus, bool lenient)
 {
     guarded(f, text, n, set, nset, ngpus, lenient, true);
     MUST((f->plan == NULL) == (f->errs.failed > 0));

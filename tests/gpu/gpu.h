@@ -1,6 +1,5 @@
-/* gpu.h - for tests/gpu: CUDA does not survive fork, so these suites run in one
- * process, after the driver was started. A suite_X() may return NULL where there
- * is nothing to test without a GPU. */
+/* gpu.h - for tests/gpu: CUDA does not survive fork, so these suites run in one process, after the driver was started.
+ * A suite_X() may return NULL where there is nothing to test without a GPU. */
 #ifndef GPU_H
 #define GPU_H
 

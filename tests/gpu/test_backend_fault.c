@@ -19,8 +19,7 @@ static bool bad_body(gp_rec *r, void *arg)
     float *x = NULL;
     int n = 4;
     gp_dim3 one = { 1, 1, 1 };
-    return r->ops->item(r, 0, NULL, 0)
-        && r->ops->launch(r, arg, one, one, 0, GP_ARGS(&x, &n));
+    return r->ops->item(r, 0, NULL, 0) && r->ops->launch(r, arg, one, one, 0, GP_ARGS(&x, &n));
 }
 
 #define EXPECT(x) do { if (!(x)) { \

@@ -1,8 +1,7 @@
-/* test_faults.c - what the command does when the device fails it: kernels that
- * write to nowhere, never end, do not compile or ask for too much; no memory;
- * Ctrl-C. Each run is a process of its own and must end in time with the exit
- * code and the words that say what to do. GPIPE is the command. Without a GPU
- * runs, on the CPU, what faults there in the same way. */
+/* test_faults.c - what the command does when the device fails it: kernels that write to nowhere, never end, do not
+ * compile or ask for too much; no memory; Ctrl-C. Each run is a process of its own and must end in time with the exit
+ * code and the words that say what to do. GPIPE is the command. Without a GPU runs, on the CPU, what faults there in
+ * the same way. */
 #include <errno.h>
 #include <regex.h>
 #include <stdio.h>
@@ -48,8 +47,7 @@ static bool matches(const char *text, const char *pattern)
 }
 
 /* Runs dir/test.yaml with dir/k.cu; `extra` are more arguments, up to a NULL. */
-static command_result run(const char *yaml, const char *cu, const char *const *extra,
-                          double limit, int interrupts)
+static command_result run(const char *yaml, const char *cu, const char *const *extra, double limit, int interrupts)
 {
     char path[600];
     const char *args[20] = { "run", "--device", have_gpu ? "cuda" : "cpu" };
@@ -256,8 +254,7 @@ START_TEST(local_variables_that_are_too_large)
         "#endif\n"
         "    out[threadIdx.x % 64] = mine[(int)in[1] + 1000000];\n"
         "}\n", (const char *[]){ "--device", "cpu", NULL }, LIMIT, 0);
-    ck_assert_msg(!r.late && (SANITIZED ? r.code != 0 : r.code == 1), "exit %d; stderr:\n%s", r.code,
-                  r.err);
+    ck_assert_msg(!r.late && (SANITIZED ? r.code != 0 : r.code == 1), "exit %d; stderr:\n%s", r.code, r.err);
     ck_assert_msg(SANITIZED || strstr(r.err, "error: kernel 'k' of stage 'second' needs more than "
                                              "1 MiB for the local variables of a thread"),
                   "stderr:\n%s", r.err);
@@ -322,8 +319,7 @@ START_TEST(memory_is_taken)
         cudaFree(held[--n]);
     ck_assert_msg(!r.late, "did not end in %d s; stderr:\n%s", LIMIT, r.err);
     ck_assert_msg(r.code == left[_i].code && matches(r.err, left[_i].says),
-                  "exit %d, not %d, or stderr lacks '%s':\n%s", r.code, left[_i].code,
-                  left[_i].says, r.err);
+                  "exit %d, not %d, or stderr lacks '%s':\n%s", r.code, left[_i].code, left[_i].says, r.err);
     command_free(&r);
 }
 END_TEST
@@ -405,8 +401,7 @@ START_TEST(sync_and_launch)
             "  - {use: blur, sigma: 1.5}\n"
             "  - {use: scale, a: 3}\n"
             "  - {use: write, path: stdout, format: raw}\n", NULL, extra, LIMIT, 0);
-        ck_assert_msg(!r.late && r.code == 0, "%s, %s: exit %d; stderr:\n%s", extra[1], extra[3],
-                      r.code, r.err);
+        ck_assert_msg(!r.late && r.code == 0, "%s, %s: exit %d; stderr:\n%s", extra[1], extra[3], r.code, r.err);
         ck_assert_uint_eq(r.nout, 50 * 40 * 50 * 4);
         ck_assert_msg(!i || !memcmp(r.out, first.out, r.nout), "%s, %s: not the output of %s, %s",
                       extra[1], extra[3], sync[0], launch[0]);

@@ -4,6 +4,5 @@
 #include "cases.h"
 #include "gpu.h"
 
-GPU_SUITE(fuse,
-          const char *thin = getenv("GPIPE_THIN");
+GPU_SUITE(fuse, const char *thin = getenv("GPIPE_THIN");
           fuse_cases(tc, "cuda", thin && atoi(thin) > 0 ? atoi(thin) : 40))

@@ -161,8 +161,7 @@ START_TEST(fails)
                               "  - {use: write, path: y.csv}\n", data);
     pipe_result r = pipe_run(dir, yaml, "cuda", NULL, (gp_run_options){ 0 });
     ck_assert_msg(r.outcome == GP_ERROR && strstr(r.errs.e[0].msg, "stage 'onnx': frame 0: ONNX Runtime cannot run '"),
-                  "%s",
-                  r.errs.n ? r.errs.e[0].msg : "done");
+                  "%s", r.errs.n ? r.errs.e[0].msg : "done");
     printf("onnx: what is said of a frame that fails: %s\n", r.errs.e[0].msg);
 }
 END_TEST

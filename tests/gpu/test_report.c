@@ -2,6 +2,4 @@
 #include "cases.h"
 #include "gpu.h"
 
-GPU_SUITE(report,
-          tcase_set_timeout(tc, 60);
-          report_cases(tc, "cuda"))
+GPU_SUITE(report, tcase_set_timeout(tc, 60); report_cases(tc, "cuda"))

@@ -21,8 +21,7 @@ const gp_backend *be_of(int which)
     return gp_backends[which];
 }
 
-/* add: element by element. slow: 2.0 in *x after many dependent steps.
- * carry: counts what went through it, slowly. */
+/* add: element by element. slow: 2.0 in *x after many dependent steps. carry: counts what went through it, slowly. */
 static const char source[] =
     "extern \"C\" __global__ void add(const float *a, const float *b, float *out, int n)\n"
     "{\n"
@@ -154,11 +153,9 @@ gp_exec *be_build(gp_body body, void *arg)
     return built[nbuilt++] = x;
 }
 
-bool be_call(gp_rec *r, const gp_kernel *k, unsigned blocks, unsigned threads,
-                 void *const *args, int nargs)
+bool be_call(gp_rec *r, const gp_kernel *k, unsigned blocks, unsigned threads, void *const *args, int nargs)
 {
-    return r->ops->launch(r, k, (gp_dim3){ blocks, 1, 1 }, (gp_dim3){ threads, 1, 1 }, 0, args,
-                          nargs);
+    return r->ops->launch(r, k, (gp_dim3){ blocks, 1, 1 }, (gp_dim3){ threads, 1, 1 }, 0, args, nargs);
 }
 
 void be_finish(int stream)

@@ -1,5 +1,4 @@
-/* command.c - see command.h. The child is ended before a test can fail, so that
- * none outlives it. */
+/* command.c - see command.h. The child is ended before a test can fail, so that none outlives it. */
 #include <check.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -47,8 +46,7 @@ static pid_t spawn(const char *out, const char *err, const char *const *args)
     return pid;
 }
 
-command_result command_run(const char *dir, const char *const *args, double limit,
-                           int interrupts)
+command_result command_run(const char *dir, const char *const *args, double limit, int interrupts)
 {
     const struct timespec tick = { 0, 10000000 };
     char out[600], err[600];

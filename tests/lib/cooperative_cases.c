@@ -103,8 +103,7 @@ TEST(heat_is_as_in_a_loop)
     }
 }
 
-/* What the device cannot run at once is refused before frame 0, with what it can; and what it
- * can it does. */
+/* What the device cannot run at once is refused before frame 0, with what it can; and what it can it does. */
 TEST(a_grid_that_does_not_fit)
 {
     const char *dir = pipe_dir(), *at, *sets[] = { "stages.b.grid=40000", NULL };

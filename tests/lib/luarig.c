@@ -39,8 +39,7 @@ static bool rig_resolve(rig *r, const char *yaml)
     gp_probe probe = { .arena = &r->arena, .look = gp_probe_look };
     snprintf(file, sizeof file, "%s/test.yaml", r->dir);
     r->registry = gp_registry_create();
-    ck_assert(gp_register_builtin(r->registry, &r->errs) && gp_register(r->registry, &give,
-        &r->errs)
+    ck_assert(gp_register_builtin(r->registry, &r->errs) && gp_register(r->registry, &give, &r->errs)
               && gp_register(r->registry, &take, &r->errs));
     gp_machine_fixed(&machine, 0);
     gp_spec *spec = gp_parse(&r->arena, yaml, strlen(yaml), gp_strdup(&r->arena, file), &r->errs);

@@ -106,8 +106,7 @@ START_TEST(carried)
         "buffers: {x: {dtype: f32, shape: [1, 48]}, c: {const: first.npy, memory: managed}, "
         "u: {carry: v, init: first.npy}, v: {like: x}}\nstages:\n  - {use: generate, pattern: ramp, frames: 5, out: x}\n"
         "  - {use: expr, in: {x: x, u: u, c: c}, out: v, expr: x + u + c}\n"
-        "  - {use: write, path: out.raw, durable: none}\n",
-        on, NULL, (gp_run_options){ 0 });
+        "  - {use: write, path: out.raw, durable: none}\n", on, NULL, (gp_run_options){ 0 });
     ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "");
     float *out = (float *)pipe_read(dir, "out.raw", &n);
     ck_assert_uint_eq(n, 5 * COLS * sizeof *out);

@@ -170,8 +170,7 @@ static void *run_during(void *arg)
 }
 
 static pipe_result run(const char *dir, const char *yaml, const char *device,
-                       const char *const *sets, gp_run_options options,
-                       void (*f)(gp_pipeline *p, void *arg),
+                       const char *const *sets, gp_run_options options, void (*f)(gp_pipeline *p, void *arg),
                        void (*after)(gp_pipeline *p, void *arg), void *arg)
 {
     pipe_result r = { .outcome = GP_ERROR };

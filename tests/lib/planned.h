@@ -1,5 +1,4 @@
-/* planned.h - compiles pipelines of stage kinds that do nothing, for tests of
- * the passes over plans.
+/* planned.h - compiles pipelines of stage kinds that do nothing, for tests of the passes over plans.
  *
  *   src    a host source of u8 [size]               options: size
  *   host   a host stage, any number of inputs; its output is like the first
@@ -9,7 +8,7 @@
  *   two    a device stage with two outputs
  *   all    a host stage in which all ranks take part
  *   sink   a host stage without outputs
- *   group, split, window, decimate, hold, mix, reduce: as they are        */
+ *   group, split, window, decimate, hold, mix, reduce: as they are */
 #ifndef TEST_PLANNED_H
 #define TEST_PLANNED_H
 

@@ -38,8 +38,7 @@ static void advise_edit(gp_advice *a)
 static void advise_words(gp_advice *a)
 {
     char type[128];
-    snprintf(a->text, sizeof a->text, "send less than %s, %s", gp_type_text(&a->in[0], type),
-             (const char *)a->user);
+    snprintf(a->text, sizeof a->text, "send less than %s, %s", gp_type_text(&a->in[0], type), (const char *)a->user);
 }
 
 static void advise_wrong(gp_advice *a)
@@ -82,8 +81,7 @@ static const gp_kind own_kinds[] = {
     OWN_KIND("own_beyond", advise_beyond),
     OWN_KIND("own_word", advise_word),
     OWN_KIND("own_mute", advise_nothing),
-    { GP_KIND("own_clock"), .help = "for tests", .out = own_out, .shape = shape_clock,
-      .run = run_none },
+    { GP_KIND("own_clock"), .help = "for tests", .out = own_out, .shape = shape_clock, .run = run_none },
 };
 
 /* ---- a report of a plan ----------------------------------------------- */
@@ -187,8 +185,7 @@ gp_report *verdict_report(const verdict_case *c, const gp_plan *plan)
             *b = (gp_buffer_report){ g->buffer[ring->buffer].name, ring->buffer, ring->producer,
                                      ring->consumer[k], ring->depth, 0 };
             for (int n = 0; n < 2 && c->buffer[n].name; n++)
-                if (!strcmp(c->buffer[n].name, b->name)
-                    && !strcmp(c->buffer[n].to, r->actor[b->to].name))
+                if (!strcmp(c->buffer[n].name, b->name) && !strcmp(c->buffer[n].to, r->actor[b->to].name))
                     b->held = c->buffer[n].held;
         }
     for (int e = 0; e < GP_ENGINES; e++)
@@ -227,14 +224,12 @@ void verdict_check(const verdict_case *c)
     ck_assert_msg(v->bound == c->bound, "%s: %s", what, v->text);
     ck_assert_msg(strstr(v->text, c->text), "%s: %s", what, v->text);
     ck_assert_msg(!c->whole || !strcmp(v->text, c->text), "%s: %s", what, v->text);
-    ck_assert_msg(!strcmp(v->path, c->path) && !strcmp(v->value, c->value),
-                  "%s: %s=%s", what, v->path, v->value);
+    ck_assert_msg(!strcmp(v->path, c->path) && !strcmp(v->value, c->value), "%s: %s=%s", what, v->path, v->value);
     if (!c->of)
         ck_assert_msg(v->actor < 0 && v->buffer < 0, "%s", what);
     else
         ck_assert_msg((v->actor >= 0 && !strcmp(r->actor[v->actor].name, c->of))
-                      || (v->buffer >= 0 && !strcmp(r->buffer[v->buffer].name, c->of)),
-                      "%s: not of %s", what, c->of);
+                      || (v->buffer >= 0 && !strcmp(r->buffer[v->buffer].name, c->of)), "%s: not of %s", what, c->of);
     check_others(c, p);
     if (*v->path)
         gp_pipeline_destroy(verdict_compile(c->yaml, gp_format(&verdict_arena, "%s=%s", v->path, v->value),
