@@ -2,10 +2,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include "device/machine.h"
 #include "pipe.h"
 #include "suite.h"
 

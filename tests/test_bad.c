@@ -4,11 +4,6 @@
  *   N| TEXT       in place of line N       N+ TEXT   behind line N, as the pipeline has it; of 0: before line 1       N-
  *   LINE:COL: error: MESSAGE      MESSAGE may be cut off; `error (4)` is for another exit code than 3 */
 #include <glob.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "api/forms.h"
-#include "device/machine.h"
 #include "pipe.h"
 #include "suite.h"
 

@@ -2,13 +2,10 @@
  * kernels that are wrong, full disks, closed files, signals at any moment. */
 #include <math.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 #include "command.h"
 #include "iotest.h"
 #include "suite.h"

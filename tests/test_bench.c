@@ -1,6 +1,5 @@
 /* test_bench.c - what gpipe bench says of a row's bound, from figures made by hand. */
 #include <math.h>
-#include <string.h>
 #include "cli/bench.h"
 #include "suite.h"
 

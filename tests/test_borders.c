@@ -1,8 +1,4 @@
 /* test_borders.c - which casts run on the host, so that the smaller type crosses, and how many bytes then do. */
-#include <stdio.h>
-#include <string.h>
-#include "api/forms.h"
-#include "device/machine.h"
 #include "pipe.h"
 #include "suite.h"
 

@@ -1,9 +1,6 @@
 /* test_cache.c - the hash and the cache of compiled kernels. */
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "device/cache.h"
 #include "lib/cu.h"
 #include "suite.h"

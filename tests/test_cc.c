@@ -1,10 +1,7 @@
 /* test_cc.c - users' kernels through the C++ compiler and NVRTC: what compiles. */
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "lib/attempt.h"
 #include "suite.h"
 

@@ -1,8 +1,5 @@
 /* test_cc_cache.c - which users' kernels are compiled only once, and which again. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "suite.h"
 #include "lib/attempt.h"
 #if GP_CUDA

@@ -1,8 +1,5 @@
 /* test_cc_errors.c - users' kernels that do not compile: what is said, and where. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "device/backend.h"
 #include "lib/attempt.h"
 #include "suite.h"

@@ -1,7 +1,5 @@
 /* test_compile.c - text to plan and back to nothing, by the public functions only. */
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include "api/forms.h"
 #include "device/machine.h"
 #include "run/pipeline.h"

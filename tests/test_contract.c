@@ -1,6 +1,5 @@
 /* test_contract.c - kinds from elsewhere that do not keep to stage.h: each is an error that
  * names the stage, and never a wrong byte or an account that does not add up. */
-#include <string.h>
 #include <time.h>
 #include <gpipe/gpipe.h>
 #include "suite.h"

@@ -1,11 +1,9 @@
 /* test_cores.c - what other processes used, and what a cgroup allows: from files like those of the kernel. */
 #include <sched.h>
-#include <string.h>
 #include <sys/stat.h>
 #include "base/clock.h"
 #include "pipe.h"
 #include "suite.h"
-#include "device/machine.h"
 #include "run/cores.h"
 
 static const char *dir;

@@ -1,6 +1,4 @@
 /* test_devices.c - which devices a pipeline uses, what a plan over several is, and what it refuses. */
-#include <stdlib.h>
-#include <string.h>
 #include "planned.h"
 #include "cases.h"
 

@@ -1,5 +1,4 @@
 /* test_dl.c - what is said of a library that is not there, or is not what it should be. */
-#include <string.h>
 #include "base/dl.h"
 #include "suite.h"
 

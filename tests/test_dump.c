@@ -3,8 +3,6 @@
  * tests/golden/NAME.yaml is planned for a fixed machine with a CUDA device and
  * for one without; the texts must be NAME.cuda.txt and NAME.cpu.txt. With
  * UPDATE_GOLDEN=1 these files are written instead. ranks.yaml is planned for the first of two ranks. */
-#include <stdlib.h>
-#include <string.h>
 #include "draw/dump.h"
 #include "planned.h"
 #include "suite.h"

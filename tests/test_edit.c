@@ -1,5 +1,4 @@
 /* test_edit.c - what --set says, written into the text of a file: all other bytes stay. */
-#include <string.h>
 #include "compile/ir.h"
 #include "suite.h"
 

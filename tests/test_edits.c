@@ -2,8 +2,6 @@
  *
  * The runs are simulated, so that they are the same on every machine: stages one after the other on some cores, beside
  * other processes that want some too. Runs in fact: verdict.py. */
-#include <stdlib.h>
-#include <string.h>
 #include "pipe.h"
 #include "suite.h"
 #include "report/report.h"

@@ -1,7 +1,5 @@
 /* test_err.c - how an error is shown: the line, and what is below it; what stays of too many. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/outfile.h"
 #include "base/why.h"
 #include "suite.h"

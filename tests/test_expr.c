@@ -1,7 +1,5 @@
 /* test_expr.c - expressions, times and text with ${}. */
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include "compile/expr.h"
 #include "compile/resolve.h"
 #include "suite.h"

@@ -1,10 +1,6 @@
 /* test_fft.c - Fourier transforms in whole pipelines; those by cuFFT without a GPU, by a library in its place (cufft_fake.c),
  * which does what cuFFT is asked for by the definition; what is declared of cuFFT beside its header, where that is there. */
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "cufft_fake.h"
 #include "cufft_library.h"
 #include "fourier.h"

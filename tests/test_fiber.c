@@ -1,8 +1,6 @@
 /* test_fiber.c - grids on the CPU: barriers, early returns, shared memory. Each kernel is compared with plain C. */
 #include <math.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include "lib/cu.h"
 #include "suite.h"
 

@@ -1,16 +1,10 @@
 /* test_fuse.c - which neighbors become one kernel, why others do not, and that it computes what they did. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "api/forms.h"
 #include "base/memfile.h"
 #include "compile/loop.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
 #include "cuda/resident_text.h"
 #endif
-#include "device/backend.h"
-#include "device/machine.h"
 #include "every.h"
 #include "cases.h"
 #include "pipe.h"

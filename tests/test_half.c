@@ -1,8 +1,5 @@
 /* test_half.c - cuda_fp16.h on the CPU, with no toolkit: what its functions give, bit for bit
  * (references of NumPy, tests/ref/half.py). */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "lib/cu.h"
 #include "lib/harness.h"
 #include "suite.h"

@@ -1,5 +1,4 @@
 /* test_hist.c - histograms of durations, against sorted lists. */
-#include <stdlib.h>
 #include "gpipe/hist.h"
 #include "suite.h"
 

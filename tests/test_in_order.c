@@ -1,10 +1,7 @@
 /* test_in_order.c - stages whose frames take turns, and that have several workers all the same: a worker begins when the
  * one before it has returned, or lets it. */
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
-#include "api/forms.h"
 #include "pipe.h"
 #include "suite.h"
 

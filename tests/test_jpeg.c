@@ -1,8 +1,5 @@
 /* test_jpeg.c - JPEG: files of every kind in, as Pillow reads them; out and in again; broken
  * ones; pictures whose names say something else. tests/data/make_pictures.py made the files. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "iotest.h"
 #include "suite.h"
 

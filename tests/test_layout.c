@@ -1,7 +1,6 @@
 /* test_layout.c - boxes lie apart and lines go around them, whatever is drawn; what
  * should be straight is; time is in proportion. */
 #include <math.h>
-#include <string.h>
 #include "draw/layout.h"
 #include "suite.h"
 

@@ -1,13 +1,10 @@
 /* test_linear.c - compiling takes time and memory in proportion to the number of stages: each form of file once small
  * and once four times as long. And a short run is short. */
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include "effort.h"
 #include "pipe.h"
 #include "suite.h"
-#include "device/machine.h"
 #include "run/pipeline.h"
 
 /* ---- texts ----------------------------------------------------------- */

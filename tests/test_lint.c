@@ -1,8 +1,6 @@
 /* test_lint.c - each lint on the smallest file that has its mistake: the whole text
  * and the place; and on files beside it, which have nothing to be said of. */
 #include <glob.h>
-#include <stdlib.h>
-#include <string.h>
 #include "pipe.h"
 #include "planned.h"
 #include "suite.h"

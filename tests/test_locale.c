@@ -1,9 +1,6 @@
 /* test_locale.c - a program that embeds gpipe may have a locale with a decimal comma: numbers are read and written with a
  * point all the same, by scripts too, and the program's locale is its own again afterwards. */
 #include <locale.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "pipe.h"
 #include "suite.h"
 

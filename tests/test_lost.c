@@ -4,7 +4,6 @@
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <ucontext.h>
 #include "pipe.h"
 #include "suite.h"

@@ -1,6 +1,4 @@
 /* test_lower.c - which stages become a segment, which rings, copies and tasks there are. */
-#include <stdlib.h>
-#include <string.h>
 #include "effort.h"
 #include "planned.h"
 #include "suite.h"

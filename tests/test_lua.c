@@ -1,8 +1,5 @@
 /* test_lua.c - the Lua stage: what scripts can do with frames, and how fast. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "effort.h"
 #include "luarig.h"
 #include "pipe.h"

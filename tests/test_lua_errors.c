@@ -1,6 +1,5 @@
 /* test_lua_errors.c - what is said of scripts that cannot go on, and where. */
 #include <pthread.h>
-#include <string.h>
 #include <time.h>
 #include "luarig.h"
 #include "suite.h"

@@ -1,6 +1,4 @@
 /* test_lua_unwritten.c - what a script leaves unwritten is told of the first frame, before anybody reads it. */
-#include <stdlib.h>
-#include <string.h>
 #include "pipe.h"
 #include "suite.h"
 

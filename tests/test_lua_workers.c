@@ -1,9 +1,6 @@
 /* test_lua_workers.c - the Lua stage from frame to frame: runs of frames, sources and their ends,
  * finish(), several workers, random numbers. */
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "luarig.h"
 #include "pipe.h"
 #include "suite.h"

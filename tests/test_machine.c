@@ -1,13 +1,8 @@
 /* test_machine.c - what gpipe takes the machine for. */
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
-#include "api/forms.h"
 #include "api/machine_file.h"
 #include "base/memfile.h"
-#include "device/machine.h"
 #include "device/nvml.h"
 #include "effort.h"
 #include "pipe.h"

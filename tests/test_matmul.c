@@ -1,8 +1,6 @@
 /* test_matmul.c - products beyond stage_cases.c: every order of axes against plain sums, by all that computes them on a
  * CPU and by a stand-in for cuBLASLt; what is declared of cuBLASLt beside its header, where that is there. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "cblas_library.h"
 #include "cublaslt.h"
 #include "iotest.h"

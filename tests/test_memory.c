@@ -4,11 +4,8 @@
  * nothing is counted then. */
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include "effort.h"
 #include "iotest.h"
 #include "suite.h"

@@ -1,11 +1,8 @@
 /* test_meta.c - numbers that travel with frames: on the CPU back end, in files, and what is refused. */
-#include <stdlib.h>
-#include <string.h>
 #include "../stages/format/filemeta.h"
 #include "cases.h"
 #include "meta_cases.h"
 #include "pipe.h"
-#include "suite.h"
 
 /* ---- from pipeline to pipeline ---------------------------------------- */
 

@@ -2,8 +2,6 @@
  * only a value in between does not hold. What is expected is the number that is right, as NumPy has it with longer floats;
  * but where squares are beyond an f64, `std` is inf and `normalize` by it NaN. */
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 #include "iotest.h"
 #include "suite.h"
 

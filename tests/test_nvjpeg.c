@@ -2,10 +2,6 @@
  * refuses, or garbles, what it is told to; what is declared of nvJPEG beside its header, where that is there. */
 #include <dlfcn.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "decode.h"
 #include "nvjpeg_library.h"
 #include "nvjpeg_fake.h"

@@ -1,8 +1,6 @@
 /* test_nvtx.c - what an NVTX tool hears of a run: `nvtx_inject.so` beside this program
  * is attached to the command and writes each call down (nvtx_inject.c). */
-#include <check.h>
 #include <libgen.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

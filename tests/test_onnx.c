@@ -4,10 +4,6 @@
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "base/npy.h"
 #include "onnx_fake.h"
 #include "onnx_model.h"

@@ -1,8 +1,5 @@
 /* test_parse.c - YAML to nodes: places, aliases, limits, what is refused. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #include "compile/ir.h"
 #include "effort.h"
 #include "suite.h"

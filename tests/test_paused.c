@@ -1,9 +1,6 @@
 /* test_paused.c - runs that pause and go on under other plans, on the CPU back end; and what cannot go on. */
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "cases.h"
 #include "pipe.h"
 

@@ -1,8 +1,6 @@
 /* test_picture.c - the drawing and the flowchart of golden plans show everything once; a name is only ever text; what
  * was measured is shown where it belongs. What a drawing looks like is in picture.py. */
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 #include "draw/dump.h"
 #include "planned.h"
 #include "suite.h"

@@ -3,10 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include "like_first.h"
 #include "pipe.h"
 #include "planned.h"

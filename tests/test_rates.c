@@ -1,6 +1,4 @@
 /* test_rates.c - how often stages fire, and depths that follow from that, on a machine with a GPU and on one without. */
-#include <stdlib.h>
-#include <string.h>
 #include "compile/firing.h"
 #include "planned.h"
 #include "suite.h"

@@ -1,7 +1,5 @@
 /* test_rearrange.c - stages that rearrange elements, in whole pipelines: frames with fewer rows, frames that differ in
  * size, holes. What they make of whole frames, stage_cases.c compares with NumPy. */
-#include <stdlib.h>
-#include <string.h>
 #include "iotest.h"
 #include "suite.h"
 

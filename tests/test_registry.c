@@ -1,5 +1,4 @@
 /* test_registry.c - what gp_register lets in. */
-#include <string.h>
 #include "gpipe/gpipe.h"
 #include "suite.h"
 

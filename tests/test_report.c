@@ -1,6 +1,4 @@
 /* test_report.c - reports and traces of runs on the CPU back end. */
-#include <stdio.h>
-#include <unistd.h>
 #include "run/measure.h"
 #include "cases.h"
 #include "reportrig.h"

@@ -1,8 +1,5 @@
 /* test_resolve.c - from spec to graph: wiring, types, options, files, size.
  * What is refused is in test_resolve_errors.c. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "base/npy.h"
 #include "effort.h"
 #include "suite.h"

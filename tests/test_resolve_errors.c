@@ -2,8 +2,6 @@
  * tests/bad/resolve_*.yaml has the real ones. */
 #include <glob.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include "compile/resolve.h"
 #include "suite.h"
 #include "world.h"

@@ -3,9 +3,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "knobs_cases.h"
 #include "pipe.h"
 #include "suite.h"

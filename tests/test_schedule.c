@@ -1,6 +1,4 @@
 /* test_schedule.c - depths, launches, pools, totals. */
-#include <stdlib.h>
-#include <string.h>
 #include "planned.h"
 #include "suite.h"
 #include "compile/plan.h"

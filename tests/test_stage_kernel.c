@@ -1,8 +1,6 @@
 /* test_stage_kernel.c - the kind `kernel`: users' kernels in whole pipelines on
  * the CPU, and what is said of options that make no sense. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "suite.h"
 #include "lib/pipe.h"
 

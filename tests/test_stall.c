@@ -2,13 +2,9 @@
  * The threads that are stuck end with the test's process. */
 #include <ctype.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 #include "base/clock.h"
 #include "iotest.h"
 #include "suite.h"

@@ -1,5 +1,4 @@
 /* test_table.c - the hash table, against an array that is searched from end to end. */
-#include <stdio.h>
 #include "base/table.h"
 #include "suite.h"
 

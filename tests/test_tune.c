@@ -1,7 +1,5 @@
 /* test_tune.c - what gpipe tune decides, from figures alone: goals, which settings to try, which to propose. */
 #include <math.h>
-#include <string.h>
-#include "api/forms.h"
 #include "simulate/search.h"
 #include "paper.h"
 #include "suite.h"

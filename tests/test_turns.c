@@ -2,12 +2,7 @@
  * own, that it changes nothing, and that nobody waits for ever when such a stage blocks. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
-#include "api/forms.h"
 #include "run/pipeline.h"
 #include "like_first.h"
 #include "every.h"

@@ -1,7 +1,5 @@
 /* test_verify.c - a plan that is broken in any one way is noticed, and a plan
  * that does not fit the machine is refused with numbers and a place. */
-#include <stdlib.h>
-#include <string.h>
 #include "pipe.h"
 #include "compile/plan.h"
 #include "planned.h"

@@ -1,7 +1,5 @@
 /* test_window.c - the key `window` of a stage does what a stage `window` before it does: the same bytes, and the same
  * becomes of each frame; on the CPU back end. */
-#include <stdlib.h>
-#include <string.h>
 #include "pipe.h"
 #include "suite.h"
 

@@ -1,10 +1,6 @@
 /* test_workers.c - stages with several workers: where they end, which error counts, in which order frames are told of. */
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
-#include "api/forms.h"
-#include "device/machine.h"
 #include "pipe.h"
 #include "suite.h"
 

@@ -1,8 +1,6 @@
 /* test_written_variables.c - what compilers tell of a kernel: the variables that it keeps from one launch to the next, and whether it
  * waits for other blocks; from the library that the CPU's compiler makes, and the PTX of NVRTC. */
 #include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
 #include "suite.h"
 #include "device/backend.h"
 #include "cpu/written_variables.h"

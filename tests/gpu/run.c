@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "api/forms.h"
-#include "device/machine.h"
 #include "gpu.h"
 #include "pipe.h"
 

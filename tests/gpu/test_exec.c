@@ -1,5 +1,4 @@
 /* test_exec.c - the executor on the CUDA back end. GPIPE_THIN=n runs every n-th combination of the determinism test. */
-#include <stdlib.h>
 #include "cases.h"
 #include "gpu.h"
 

@@ -1,6 +1,5 @@
 /* test_fuse.c - fused stages on the CUDA back end: every 40th random graph, since each takes two to three seconds to
  * compile, or with GPIPE_THIN=n every n-th. */
-#include <stdlib.h>
 #include "cases.h"
 #include "gpu.h"
 

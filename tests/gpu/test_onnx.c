@@ -3,7 +3,6 @@
  * such provider, the suite says so.
  *
  * It runs where tests/data is, with GPIPE_ONNXRUNTIME as `onnx` has it. */
-#include <check.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,9 +1,6 @@
 /* test_several.c - what passes between two GPUs, and what is said of each. */
 #include <spawn.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
-#include "device/machine.h"
 #include "gpu.h"
 #include "pipe.h"
 #include "cases.h"

@@ -1,6 +1,4 @@
 /* cooperative_cases.c - kernels whose blocks wait for each other, on either back end. */
-#include <stdlib.h>
-#include <string.h>
 #include "cases.h"
 #include "pipe.h"
 

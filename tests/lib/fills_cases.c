@@ -2,9 +2,6 @@
  * device. Every case is compared with what a host would have made, over depths, workers, frames at once, and knobs. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "cases.h"
 #include "pipe.h"
 

@@ -2,8 +2,6 @@
  *
  * That no setting changes a byte is for knobs_cases.c; these are about which copies there are, in whichever memory
  * a frame lies, and about frames that fail, are partial or differ in shape on their way. */
-#include <stdlib.h>
-#include <string.h>
 #include "pipe.h"
 #include "reportrig.h"
 #include "run/run.h"

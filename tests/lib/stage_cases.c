@@ -1,8 +1,6 @@
 /* stage_cases.c - the device stages against NumPy and SciPy (tests/ref), against
  * plain C, and against themselves: batches, partial frames, blocks of a signal. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "cufft_library.h"
 #include "harness.h"
 #include "cases.h"

@@ -8,11 +8,16 @@
  *   TEST_CASE(name, up, down, seconds)          those behind it have these fixtures, and may take so long
  *   TEST_SUITE(name, up, down, seconds)         at the end of test_NAME.c; the fixtures of those before any TEST_CASE
  *
+ * What nearly every suite needs of the C library comes with it.
  * Fixtures run around each test, in its process, and may be NULL; seconds 0: as other suites. */
 #ifndef TEST_SUITE_H
 #define TEST_SUITE_H
 
 #include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 typedef struct suite_item {
     const TTest *test;         /* NULL: a TEST_CASE */

@@ -1,6 +1,4 @@
 /* varies_cases.c - frames that differ in shape: each is as if it had come alone, in a pipeline of that one shape. */
-#include <stdlib.h>
-#include <string.h>
 #include "base/npy.h"
 #include "cases.h"
 #include "pipe.h"
