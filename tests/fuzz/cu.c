@@ -2,8 +2,6 @@
  *
  * An input is the source, then sections that begin with a line "//== NAME": "log" is what the compiler wrote, any other
  * a file beside the source. */
-#include <stdlib.h>
-#include <string.h>
 #include "device/cache.h"
 #include "device/source.h"
 #include "fuzz.h"

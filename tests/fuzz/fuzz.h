@@ -7,6 +7,8 @@
 #define FUZZ_H
 
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include "compile/ir.h"
 
 typedef size_t (*fuzz_mutator)(uint8_t *data, size_t n, size_t max);

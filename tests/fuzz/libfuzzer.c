@@ -1,8 +1,6 @@
 /* libfuzzer.c - one harness under libFuzzer: run --NAME [its options] [folder or file]...
  * (libFuzzer ignores what begins with --, and passes it on where it starts itself again.) */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

@@ -4,8 +4,6 @@
  * Each statement may fail, none is allowed to touch memory that is not the view's: slots are exactly as long as they
  * say, and inputs are compared with a copy. FUZZ_SHOW=1 prints the script. One Lua state for each dtype, and the next
  * one beside it, lives on; what a script keeps is forgotten before the next input. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "fuzz.h"

@@ -5,8 +5,6 @@
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "fuzz.h"
 

@@ -2,8 +2,6 @@
  * bytes as a string and as numbers of JSON, which are read again. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/json.h"
 #include "base/yaml.h"
 #include "draw/dump.h"

@@ -1,6 +1,4 @@
 /* set.c - `--set PATH=VALUE`, one a line, on one pipeline that has a bit of everything. */
-#include <stdlib.h>
-#include <string.h>
 #include "fuzz.h"
 
 enum { MOST = 8 };

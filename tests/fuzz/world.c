@@ -3,8 +3,6 @@
  * A file is what its name says: data-u16.npy holds u16, missing.npy is not there, cut.npy
  * ends early, a fifo is a stream, a dir a folder; 'none' in a pattern: no file matches. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include "base/npy.h"
 #include "base/yaml.h"
