@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """ends.py GPIPE - how a run ends: signals, pipes whose reader goes, what a dead one left behind. Waits for what is to
 happen, never for how long it takes. Prints a total; exit 1 after a failure."""
-import json, os, pty, re, resource, signal, socket, subprocess, time
-import kit
+import json, os, pty, re, resource, signal, socket, subprocess, time, kit
 from kit import check, env, gpipe, path, put, tmp, total, until
 
 for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """live.py GPIPE - what a run shows while it goes: live lines on a terminal, JSON, gpipe top,
 metrics. Prints a total; exit 1 after a failure."""
-import fcntl, glob, json, os, pty, re, resource, select, shutil, signal, socket, struct, subprocess
-import tempfile, termios, time, urllib.error, urllib.request
+import fcntl, glob, json, os, pty, re, resource, select, shutil, signal, socket, struct, subprocess, tempfile, termios
+import time, urllib.error, urllib.request
 from kit import check, env, gpipe, path, put, spawn, tmp, total, until
 
 env.pop("NO_COLOR", None)

@@ -1,7 +1,6 @@
 """page_kit.py - what tests/page.py asks of a page: pages to open, and how to look at one that is
 open, by what stands on it and by the pixels of its timeline."""
-import json, os, re, subprocess, sys, tempfile, time
-import browser, page_data
+import json, os, re, subprocess, sys, tempfile, time, browser, page_data
 
 here = os.path.dirname(os.path.abspath(__file__))
 

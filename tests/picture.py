@@ -2,12 +2,7 @@
 """picture.py GPIPE FILE... - drawings that gpipe plan makes of pipelines are well-formed, whole (beside the plan as
 JSON), the same each time, and nothing lies over something else or outside; also colored by a report, which is made up
 here. Prints what is wrong; the exit code says whether anything is."""
-import json
-import re
-import subprocess
-import sys
-import tempfile
-import xml.etree.ElementTree as ET
+import json, re, subprocess, sys, tempfile, xml.etree.ElementTree as ET
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -1,8 +1,5 @@
 """rows_command.py - the command: check, a whole process, a pipeline that waits."""
-import os
-import signal
-import subprocess
-import time
+import os, signal, subprocess, time
 from statistics import median
 
 from tools import Failure, Row

@@ -3,12 +3,7 @@
 The work is that of balanced.yaml everywhere: copy in, kernel, copy out. With large frames the
 kernel takes as long as a copy.
 """
-import array
-import json
-import os
-import re
-import subprocess
-import sys
+import array, json, os, re, subprocess, sys
 
 from tools import HERE, KIB, MIB, Failure, Row, Skip, best, words
 

@@ -2,8 +2,7 @@
 GStreamer. Each in the best of several settings. What lets only one stage work at a time is
 there too: on frames that cost nothing to touch it saves the hand-over, and it does not overlap.
 """
-import os
-import shutil
+import os, shutil
 
 from tools import HERE, Row, Skip, best, words
 

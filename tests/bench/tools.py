@@ -3,14 +3,7 @@
 A measurement that cannot be made here raises Skip, which says why. A program that fails, and a
 run whose account is wrong, raises Failure: its row has no figures, only what was wrong.
 """
-import json
-import os
-import re
-import shutil
-import subprocess
-import sys
-import tempfile
-import time
+import json, os, re, shutil, subprocess, sys, tempfile, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KIB, MIB = 1024, 1024 * 1024

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Makes tests/data/png: one small picture for each kind of PNG, and the frame it is read as. Written without a PNG
 library, so that it is a check on the one that gpipe uses. Needs numpy; the files are kept in git."""
-import os
-import struct
-import zlib
+import os, struct, zlib
 
 import numpy as np
 

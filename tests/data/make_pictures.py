@@ -3,11 +3,7 @@
 
 JPEG files and their frames are Pillow's, PNM and PFM files are written here byte by byte and checked by Pillow. Needs
 numpy, Pillow and jpegtran (libjpeg-turbo-progs, for arithmetic coding); the files are kept in git."""
-import io
-import os
-import struct
-import subprocess
-import sys
+import io, os, struct, subprocess, sys
 
 import numpy as np
 from PIL import Image, ImageOps

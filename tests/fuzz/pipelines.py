@@ -13,14 +13,7 @@ the first error, some are stopped by a signal or killed at any moment. Whatever 
 
 The CPU back end alone; plain Python. `pipelines.py GPIPE SEED I..` runs pipeline I again.
 """
-import os
-import random
-import re
-import signal
-import subprocess
-import sys
-import tempfile
-import time
+import os, random, re, signal, subprocess, sys, tempfile, time
 
 FILES = {
     "copy.lua": "function process(f, x, y) y:copy(x) end",

@@ -7,16 +7,7 @@ it is short (`echo TEXT | base64 -d >FILE` makes it again elsewhere): mend the d
 the input to tests/fuzz/corpus/NAME, which `make check` replays. At the end the stored corpus must
 reach what tests/fuzz/COVERAGE says.
 """
-import argparse
-import base64
-import concurrent.futures
-import glob
-import json
-import os
-import random
-import re
-import subprocess
-import sys
+import argparse, base64, concurrent.futures, glob, json, os, random, re, subprocess, sys
 
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 BUILD, COVERED, CORPUS = "build/fuzz", "build/fuzz-coverage", "tests/fuzz/corpus"

@@ -7,8 +7,7 @@ A line of cases.txt: kind | options | inputs | expected | tolerance. The toleran
 is of the largest expected magnitude; 0 asks for the same bits."""
 import os
 
-import numpy as np
-import scipy.fft
+import numpy as np, scipy.fft
 from PIL import Image
 from scipy import ndimage, signal, special as special_functions
 from skimage import transform
