@@ -205,9 +205,7 @@ TEST(test_true_dependencies)
 {
     planned p = plan_ok("pipeline: t\nstages:\n"
                         SRC("s") DEV("a", "s") DEV("b", "s") DEV("c", "[a, b]") SINK("c"), true);
-    static const struct { const char *stage; int deps; } want[] = {
-        { "a", 1 }, { "b", 1 }, { "c", 2 },
-    };
+    static const struct { const char *stage; int deps; } want[] = { { "a", 1 }, { "b", 1 }, { "c", 2 } };
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         for (int t = 0; t < p.plan->ntasks; t++)
             if (p.plan->task[t].stage == plan_stage(&p, want[i].stage))

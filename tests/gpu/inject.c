@@ -31,9 +31,7 @@ static const char *const infallible[] = {
 };
 
 /* What these give back would be missing in the runs that follow: they are called and return an error all the same. */
-static const char *const made[] = {
-    "cudaStreamEndCapture", "cuptiUnsubscribe", "cuptiActivityDisable", NULL,
-};
+static const char *const made[] = { "cudaStreamEndCapture", "cuptiUnsubscribe", "cuptiActivityDisable", NULL };
 enum { MADE = 1 << 30 };
 
 enum { STUBS = 192, SITES = 2048 };

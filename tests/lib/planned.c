@@ -73,9 +73,7 @@ static const gp_port any[] = { { "*", GP_ACCEPT_ANY, .help = "anything" }, { 0 }
 static const gp_port one[] = { { "out", GP_ACCEPT_ANY, .help = "as it came" }, { 0 } };
 static const gp_port pair[] = { { "left", GP_ACCEPT_ANY, .help = "one" },
                                 { "right", GP_ACCEPT_ANY, .help = "two" }, { 0 } };
-static const gp_opt src_options[] = {
-    { GP_INT(src_opts, size), .def = "1000", .help = "bytes of a frame" }, { 0 }
-};
+static const gp_opt src_options[] = { { GP_INT(src_opts, size), .def = "1000", .help = "bytes of a frame" }, { 0 } };
 static const gp_opt dev_options[] = {
     { GP_BOOL(dev_opts, info), .def = "false", .help = "reads frame infos" },
     { GP_INT(dev_opts, scratch), .def = "0", .help = "bytes per frame" },
