@@ -5,8 +5,6 @@
 #include "lib/attempt.h"
 #include "suite.h"
 
-Suite *suite_cc(void);
-
 #define K "extern \"C\" __global__ void k"
 
 /* ---- what compiles ----------------------------------------------------- */
@@ -299,12 +297,4 @@ TEST(headers_of_gpipe_take_no_name)
     ck_assert(a.ok);
 }
 
-Suite *suite_cc(void)
-{
-    Suite *s = suite_create("cc");
-    TCase *tc = tcase_create("sources");
-    tcase_add_unchecked_fixture(tc, attempt_setup, cu_close);
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(cc, tcase_add_unchecked_fixture(tc, attempt_setup, cu_close))

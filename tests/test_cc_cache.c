@@ -6,8 +6,6 @@
 #include "cuda/nvrtc.h"
 #endif
 
-Suite *suite_cc_cache(void);
-
 #define K "extern \"C\" __global__ void k"
 
 /* A compiler that writes a line to a file each time it runs. */
@@ -345,12 +343,4 @@ TEST(works_without_a_cache)
     COMPILES(&src, 2);
 }
 
-Suite *suite_cc_cache(void)
-{
-    Suite *s = suite_create("cc_cache");
-    TCase *tc = tcase_create("sources");
-    tcase_add_unchecked_fixture(tc, attempt_setup, cu_close);
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(cc_cache, tcase_add_unchecked_fixture(tc, attempt_setup, cu_close))

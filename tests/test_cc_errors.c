@@ -4,8 +4,6 @@
 #include "lib/attempt.h"
 #include "suite.h"
 
-Suite *suite_cc_errors(void);
-
 #define K "extern \"C\" __global__ void k"
 
 /* ---- what does not ------------------------------------------------------- */
@@ -331,12 +329,4 @@ TEST(a_folder_that_others_may_change)
     }
 }
 
-Suite *suite_cc_errors(void)
-{
-    Suite *s = suite_create("cc_errors");
-    TCase *tc = tcase_create("sources");
-    tcase_add_unchecked_fixture(tc, attempt_setup, cu_close);
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(cc_errors, tcase_add_unchecked_fixture(tc, attempt_setup, cu_close))

@@ -292,16 +292,4 @@ TEST(persistent)
     plan_free(&p);
 }
 
-Suite *suite_devices(void);
-
-Suite *suite_devices(void)
-{
-    Suite *s = suite_create("devices");
-    TCase *tc = tcase_create("devices");
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    tc = tcase_create("cpu");
-    several_cases(tc, "cpu", true);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(devices, several_cases(tc, "cpu", true))

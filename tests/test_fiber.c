@@ -4,8 +4,6 @@
 #include "lib/cu.h"
 #include "suite.h"
 
-Suite *suite_fiber(void);
-
 static gp_cpu_entry sum, early, place, flip, votes, leave, deep, meet, to_half, from_half;
 static gp_cpu_runner *runner;
 
@@ -319,13 +317,4 @@ TEST(runners_in_threads)
         ck_assert_int_eq(pthread_join(t[i], NULL), 0);
 }
 
-Suite *suite_fiber(void)
-{
-    Suite *s = suite_create("fiber");
-    TCase *tc = tcase_create("grids");
-    tcase_add_unchecked_fixture(tc, compile_all, cu_close);
-    tcase_add_checked_fixture(tc, setup, teardown);
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(fiber, tcase_add_unchecked_fixture(tc, compile_all, cu_close); tcase_add_checked_fixture(tc, setup, teardown))

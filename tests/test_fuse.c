@@ -10,8 +10,6 @@
 #include "pipe.h"
 #include "program.h"
 
-Suite *suite_fuse(void);
-
 /* Stage lists behind a source of x, f32 [4, 6]; what they become: "NAME: INPUTS > OUTPUTS" each, and behind a bar why
  * neighbors are not one. */
 static const struct { const char *what, *stages, *becomes; } cases[] = {
@@ -420,15 +418,4 @@ TEST(nvrtc_takes_the_text)
 }
 #endif
 
-Suite *suite_fuse(void)
-{
-    Suite *s = suite_create("fuse");
-    TCase *tc = tcase_create("stages");
-    tcase_set_timeout(tc, 300);
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    tc = tcase_create("random graphs");
-    fuse_cases(tc, "cpu", tests_every(19, 1));
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(fuse, tcase_set_timeout(tc, 300); fuse_cases(tc, "cpu", tests_every(19, 1)))

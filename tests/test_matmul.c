@@ -345,7 +345,6 @@ TEST(too_few_rows)
              "f32 [3, 4] transposed times f32 [5, 4] does not fit");
 }
 
-CPU_SUITE(matmul,
+SUITE(matmul,
           tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-          matmul_cases(tc, "cpu");
-          suite_fill(tc, suite_items, 1))
+          matmul_cases(tc, "cpu"))

@@ -301,4 +301,4 @@ TEST(refused_in_sink)
     ck_assert(r.errs.n && strstr(r.errs.e[0].msg, "nothing comes behind this stage"));
 }
 
-CPU_SUITE(meta, meta_cases(tc, "cpu", 1); suite_fill(tc, suite_items, 1))
+SUITE(meta, meta_cases(tc, "cpu", 1))

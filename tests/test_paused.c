@@ -281,9 +281,4 @@ TEST(an_accumulator_of_all)
     gp_pipeline_destroy(p);
 }
 
-CPU_SUITE(paused,
-          paused_cases(tc, "cpu");
-          tc = tcase_create("api");
-          tcase_add_checked_fixture(tc, set_up, NULL);
-          suite_fill(tc, suite_items, 1);
-          suite_add_tcase(s, tc))
+SUITE(paused, paused_cases(tc, "cpu"); tcase_add_checked_fixture(tc, set_up, NULL))

@@ -74,4 +74,4 @@ TEST_SOME(long_run, sizeof long_runs / sizeof *long_runs, 6, 1)
     ck_assert_msg(entries > 0 && entries <= ENTRIES, "%s: room for %zu entries", long_runs[_i].what, entries);
 }
 
-CPU_SUITE(regroup, regroup_cases(tc, "cpu", tests_every(7, 1)); suite_fill(tc, suite_items, 1))
+SUITE(regroup, regroup_cases(tc, "cpu", tests_every(7, 1)))

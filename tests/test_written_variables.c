@@ -209,12 +209,4 @@ TEST(asks_for_symbols)
 }
 
 Suite *suite_written_variables(void);
-Suite *suite_written_variables(void)
-{
-    Suite *s = suite_create("written_variables");
-    TCase *tc = tcase_create("compiled");
-    tcase_add_unchecked_fixture(tc, setup, cu_close);
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(written_variables, tcase_add_unchecked_fixture(tc, setup, cu_close))
