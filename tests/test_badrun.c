@@ -105,8 +105,7 @@ TEST(names_with_spaces)
     char path[600], in[600];
     mkdir(io_path("sp ace", path), 0777), mkdir(io_path("sp ace/\xc3\xbc", path), 0777);
     io_count_npy("sp ace/\xc3\xbc/in \xc3\xa9.npy", U8(6, 4), 0);
-    pipe_text(io_dir, "sp ace/\xc3\xbc/a pipe.yaml", "stages:\n"
-              "  - {use: read, path: \"in \xc3\xa9.npy\"}\n"
+    pipe_text(io_dir, "sp ace/\xc3\xbc/a pipe.yaml", "stages:\n  - {use: read, path: \"in \xc3\xa9.npy\"}\n"
               "  - {use: write, path: \"o u t/\xc3\xa9 %d.npy\"}\n");
     says(RUN(io_path("sp ace/\xc3\xbc/a pipe.yaml", in)), 0, "6 frames in, 6 out");
     io_counts("sp ace/\xc3\xbc/o u t/\xc3\xa9 5.npy", U8(4), 20);

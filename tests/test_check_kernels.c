@@ -60,9 +60,7 @@ static pipe_result run_stage(const char *stage, bool check)
 {
     char yaml[1500];
     snprintf(yaml, sizeof yaml,
-             "pipeline: t\ndepth: 4\n"
-             "buffers: {x: {dtype: f32, shape: [15, 3]}%s}\n"
-             "stages:\n"
+             "pipeline: t\ndepth: 4\nbuffers: {x: {dtype: f32, shape: [15, 3]}%s}\nstages:\n"
              "  - {use: read, path: x.npy, out: x}\n"
              "  - %s\n"
              "  - {use: write, path: out.raw, in: y}\n", strstr(stage, "w: w") ? ", w: {const: w.npy}" : "", stage);

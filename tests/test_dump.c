@@ -446,13 +446,11 @@ TEST(test_odd_strings)
 TEST(test_spec_text)
 {
     static const char yaml[] =
-        "pipeline: t\n"
-        "buffers: {}\n"
+        "pipeline: t\nbuffers: {}\n"
         "vars:\n"
         "  list: [1, 'a, b', c]\n"
         "  text: \"two\\nlines\"\n"
-        "stages:\n"
-        "  - {use: src, name: a}\n"
+        "stages:\n  - {use: src, name: a}\n"
         "  - use: dev\n"
         "    in: {x: a}\n"
         "  - {use: sink}\n";
@@ -466,8 +464,7 @@ TEST(test_spec_text)
     gp_dump_spec(f, spec, GP_DUMP_TEXT);
     fclose(f);
     ck_assert_str_eq(text,
-        "pipeline: t\n"
-        "buffers: {}\n"
+        "pipeline: t\nbuffers: {}\n"
         "vars:\n"
         "  list: [1, \"a, b\", c]\n"
         "  text: \"two\\nlines\"\n"

@@ -43,8 +43,7 @@ TEST(numbers_have_a_point)
               "  assert(tostring(0.5) == '0.5' and string.format('%.1f', 0.5) == '0.5' and os.setlocale() == 'C') end\n");
     pipe_result r = pipe_run(dir, "vars: {b: 0}\nbuffers: {x: {dtype: f32, shape: [1]}, k: {const: [0.0625]}}\n"
                              "stages:\n  - {use: generate, pattern: constant, value: 2.5, frames: 1, out: x}\n"
-                             "  - {use: scale, a: 1.75}\n"
-                             "  - {use: lua, script: s.lua, params: {half: 0.5}}\n"
+                             "  - {use: scale, a: 1.75}\n  - {use: lua, script: s.lua, params: {half: 0.5}}\n"
                              "  - {use: expr, in: {p: lua, k: k}, expr: \"p + 0.03125 + k\", out: o}\n"
                              "  - {use: write, in: o, path: o.csv}\n", "cpu", sets, (gp_run_options){ 0 });
     pipe_no_errors(&r, "locale");

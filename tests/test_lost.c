@@ -239,9 +239,7 @@ TEST(places_of_stages)
     for (int i = 0; i < 2; i++) {
         char text[300];
         snprintf(text, sizeof text,
-                 "buffers: {a: {dtype: f32, shape: [16]}}\n"
-                 "stages:\n"
-                 "  - {use: generate, frames: 3, out: a}\n"
+                 "buffers: {a: {dtype: f32, shape: [16]}}\nstages:\n  - {use: generate, frames: 3, out: a}\n"
                  "  - {use: %s, in: a}\n"
                  "%s", use[i], i ? "" : "  - {use: discard}\n");
         seen s = run(text);

@@ -191,10 +191,8 @@ TEST(seeds)
 TEST(pipeline)
 {
     static const char yaml[] =
-        "buffers: {n: {dtype: f64, shape: [8]}, text: {dtype: u8, shape: [400]}}\n"
-        "stages:\n"
-        "  - {use: lua, script: source.lua, out: n}\n"
-        "  - {name: it, use: lua, script: it.lua, out: text}\n"
+        "buffers: {n: {dtype: f64, shape: [8]}, text: {dtype: u8, shape: [400]}}\nstages:\n"
+        "  - {use: lua, script: source.lua, out: n}\n  - {name: it, use: lua, script: it.lua, out: text}\n"
         "  - {use: write, path: out.txt, format: raw}\n";
     char *first = NULL;
     for (int n = 1; n <= CREW; n++) {

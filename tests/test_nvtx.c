@@ -15,17 +15,10 @@ enum { FRAMES = 40, MAX = 64 };
 
 /* clean and mixed give each frame a range of its own; the others, runs of frames. */
 static const char yaml[] =
-    "batch: 1\n"
-    "buffers: {a: {dtype: f32, shape: [16]}}\n"
-    "stages:\n"
-    "  - {use: generate, out: a, frames: 40}\n"
-    "  - {name: clean, use: lua, script: copy.lua, workers: 3}\n"
-    "  - {name: twice, use: scale, a: 2}\n"
-    "  - {name: cut, use: threshold, level: 1}\n"
-    "  - {name: again, use: lua, script: copy.lua, workers: 2}\n"
-    "  - {name: half, use: scale, a: 0.5}\n"
-    "  - {name: less, use: scale, b: -1}\n"
-    "  - {use: discard}\n"
+    "batch: 1\nbuffers: {a: {dtype: f32, shape: [16]}}\nstages:\n  - {use: generate, out: a, frames: 40}\n"
+    "  - {name: clean, use: lua, script: copy.lua, workers: 3}\n  - {name: twice, use: scale, a: 2}\n"
+    "  - {name: cut, use: threshold, level: 1}\n  - {name: again, use: lua, script: copy.lua, workers: 2}\n"
+    "  - {name: half, use: scale, a: 0.5}\n  - {name: less, use: scale, b: -1}\n  - {use: discard}\n"
     "fuse: none\n";
 
 /* The names of ranges, the categories that they are in, how many threads have them. */

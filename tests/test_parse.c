@@ -34,10 +34,7 @@ static void ck_at(const gp_node *n, int line, int col, int len)
 
 TEST(places)
 {
-    gp_spec *s = parse("pipeline: edges\n"
-                       "vars: {dir: 'ph\xc3\xb6tos', gain: 1.5, off: no}\n"
-                       "\n"
-                       "stages:\n"
+    gp_spec *s = parse("pipeline: edges\nvars: {dir: 'ph\xc3\xb6tos', gain: 1.5, off: no}\n\nstages:\n"
                        "  - {use: read, path: \"${dir}/*.png\"}\r\n"
                        "  - name: b\n"
                        "    use: gray\n");

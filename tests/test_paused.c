@@ -7,11 +7,8 @@
 static gp_errs errs;
 
 static const char yaml[] =
-    "vars: {gain: 2, frames: 40}\n"
-    "buffers: {x: {dtype: f32, shape: [4]}, y: {like: x}}\n"
-    "stages:\n"
-    "  - {use: generate, frames: frames, out: x}\n"
-    "  - {use: scale, a: gain, b: 0, out: y}\n"
+    "vars: {gain: 2, frames: 40}\nbuffers: {x: {dtype: f32, shape: [4]}, y: {like: x}}\nstages:\n"
+    "  - {use: generate, frames: frames, out: x}\n  - {use: scale, a: gain, b: 0, out: y}\n"
     "  - {use: write, path: out.raw, durable: none}\n";
 
 static gp_pipeline *compile(const char *dir, const char *text, const char *set)
@@ -231,15 +228,10 @@ TEST(sources_stop_together)
 {
     static const char two[] =
         "buffers: {a: {dtype: f32, shape: [4]}, b: {like: a}, c: {like: a}, d: {like: a}, o: {like: a}}\n"
-        "depth: 7\n"
-        "stages:\n"
-        "  - {use: generate, in: [], out: a}\n"
-        "  - {use: generate, in: [], out: b, rate: 500}\n"
-        "  - {use: hold, frames: 3, in: b, out: c}\n"
+        "depth: 7\nstages:\n  - {use: generate, in: [], out: a}\n"
+        "  - {use: generate, in: [], out: b, rate: 500}\n  - {use: hold, frames: 3, in: b, out: c}\n"
         "  - {use: kernel, in: {a: a, c: c}, out: {o: o}, args: [a, c, o], source: k.cu, entry: k, grid: 1, block: 4}\n"
-        "  - {use: discard}\n"
-        "  - {use: generate, in: [], out: d}\n"
-        "  - {use: discard, in: d}\n";
+        "  - {use: discard}\n  - {use: generate, in: [], out: d}\n  - {use: discard, in: d}\n";
     const char *dir = pipe_dir();
     pipe_text(dir, "k.cu", "extern \"C\" __global__ void k(const float *a, const float *c, float *o)\n"
                            "{\n    o[threadIdx.x] = a[threadIdx.x] + c[threadIdx.x];\n}\n");

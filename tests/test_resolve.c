@@ -424,8 +424,7 @@ TEST(expressions_of_calls)
 TEST(expressions_are_kept)
 {
     const gp_graph *g = world_must(
-        "vars: {k: 10}\n"
-        "stages: [{use: src}, {use: both, n: k + 1, wait: 2ms, s: k, file: k}, {use: sink},\n"
+        "vars: {k: 10}\nstages: [{use: src}, {use: both, n: k + 1, wait: 2ms, s: k, file: k}, {use: sink},\n"
         "  {use: dev, in: src, out: d, node: {a: [in.size, {b: 2 * (k + 1)}], c: 'not, one'}},\n"
         "  {use: sink, in: d}]");
     static const struct { const char *key; bool kept; } both[] = {

@@ -99,8 +99,7 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
         "1:32 'depth' has no effect: buffer 'k' is constant" } },
     { "buffers: {k: {const: .}}\nstages: [{use: src}, {use: add, in: [src, k]}, {use: sink}]\n",
       { "1:22 constant 'k': '.' is not a regular file" } },
-    { "buffers: {k: {const: Makefile}}\n"
-      "stages: [{use: src}, {use: add, in: [src, k]}, {use: sink}]\n",
+    { "buffers: {k: {const: Makefile}}\nstages: [{use: src}, {use: add, in: [src, k]}, {use: sink}]\n",
       { "1:22 constant 'k': 'Makefile' " } },
     /* stages */
     { "stages: [src]\n", { "1:10 a stage must be a map; write {use: src}" } },

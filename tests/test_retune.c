@@ -204,14 +204,10 @@ TEST_SOME(knobs_make_the_same_bytes, RUNS, 12, 1)
 
 static const char steps[] =
     "vars: {frames: 0, rate: 3000}\n"
-    "buffers: {x: {dtype: f32, shape: [4]}, y: {like: x}, z: {like: x}, k: {const: k.npy}}\n"
-    "stages:\n"
-    "  - {use: generate, frames: frames, rate: rate, out: x}\n"
-    "  - {use: scale, a: 2, b: 0, out: y}\n"
-    "  - {use: expr, in: {y: y, k: k}, out: {z: z}, expr: y + k}\n"
-    "  - {use: lua, script: s.lua, workers: 2}\n"
-    "  - {use: mix, op: sum, frames: 3}\n"
-    "  - {use: write, path: out.raw, durable: none}\n";
+    "buffers: {x: {dtype: f32, shape: [4]}, y: {like: x}, z: {like: x}, k: {const: k.npy}}\nstages:\n"
+    "  - {use: generate, frames: frames, rate: rate, out: x}\n  - {use: scale, a: 2, b: 0, out: y}\n"
+    "  - {use: expr, in: {y: y, k: k}, out: {z: z}, expr: y + k}\n  - {use: lua, script: s.lua, workers: 2}\n"
+    "  - {use: mix, op: sum, frames: 3}\n  - {use: write, path: out.raw, durable: none}\n";
 
 static const char script[] = "stateless = true\nfunction process(frame, x, y) y:copy(x) end\n";
 
@@ -442,8 +438,7 @@ TEST(workers_of_files)
     static const char files[] =
         "buffers: {x: {dtype: f32, shape: [64]}, y: {like: x}}\nstages:\n"
         "  - {use: read, path: in.raw, loop: true, frames: 600, out: x}\n"
-        "  - {use: scale, a: 1, b: 0, out: y}\n"
-        "  - {use: write, path: \"%05d.npy\", durable: none}\n";
+        "  - {use: scale, a: 1, b: 0, out: y}\n  - {use: write, path: \"%05d.npy\", durable: none}\n";
     static const char *const sets[][4] = { { "stages.read.workers=3", "stages.write.workers=1", NULL },
         { "stages.read.workers=1", "stages.write.workers=4", NULL }, { "depth=9", "stages.write.workers=2", NULL },
         { "depth=2", "stages.read.workers=2", "stages.write.workers=3", NULL } };

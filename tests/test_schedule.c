@@ -28,12 +28,8 @@ static const struct {
 };
 
 static const char CHAIN[] =
-    "stages:\n"
-    "  - {use: src, name: in}\n"
-    "  - {use: dev, name: mid}\n"
-    "  - {use: dev, name: out}\n"
-    "  - {use: host, name: last}\n"
-    "  - {use: sink}\n";
+    "stages:\n  - {use: src, name: in}\n  - {use: dev, name: mid}\n  - {use: dev, name: out}\n"
+    "  - {use: host, name: last}\n  - {use: sink}\n";
 
 TEST_EACH(test_depths, depths)
 {
@@ -158,15 +154,9 @@ TEST(test_components)
 {
     planned p = plan_ok(
         "pipeline: t\ndepth: 5\nbuffers:\n  a: {depth: 2}\n  c: {depth: 3}\n"
-        "stages:\n"
-        "  - {use: src, name: a}\n"
-        "  - {use: dev, name: b}\n"
-        "  - {use: host, name: h}\n"
-        "  - {use: dev, name: g, in: [h, b]}\n"
-        "  - {use: sink, in: g}\n"
-        "  - {use: src, name: c}\n"
-        "  - {use: dev, name: e}\n"
-        "  - {use: sink, in: e}\n", true);
+        "stages:\n  - {use: src, name: a}\n  - {use: dev, name: b}\n  - {use: host, name: h}\n"
+        "  - {use: dev, name: g, in: [h, b]}\n  - {use: sink, in: g}\n  - {use: src, name: c}\n"
+        "  - {use: dev, name: e}\n  - {use: sink, in: e}\n", true);
     static const struct { const char *name; int depth; } want[] = {
         { "a", 2 }, { "b", 8 }, { "h", 8 }, { "g", 8 }, { "c", 3 }, { "e", 6 },
     };
@@ -259,13 +249,9 @@ TEST(test_copied_alike)
 {
     planned p = plan_ok(
         "pipeline: t\nbuffers:\n  c: {depth: 12}\nstages:\n"
-        "  - {use: src, name: a, size: 100}\n"
-        "  - {use: src, name: b, size: 1000}\n"
-        "  - {use: src, name: c}\n"
-        "  - {use: dev, name: x, in: [a, b, c]}\n"
-        "  - {use: dev, name: y, in: x}\n"
-        "  - {use: two, name: z, in: x, out: [l, r]}\n"
-        "  - {use: sink, in: [y, l, r]}\n", true);
+        "  - {use: src, name: a, size: 100}\n  - {use: src, name: b, size: 1000}\n  - {use: src, name: c}\n"
+        "  - {use: dev, name: x, in: [a, b, c]}\n  - {use: dev, name: y, in: x}\n"
+        "  - {use: two, name: z, in: x, out: [l, r]}\n  - {use: sink, in: [y, l, r]}\n", true);
     const gp_plan *q = p.plan;
     ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN), 2);            /* a and b, c */
     ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_OUT), 1);           /* y, l, r */
@@ -292,13 +278,9 @@ TEST(test_copied_alike)
 TEST(test_copied_unlike)
 {
     planned p = plan_ok(
-        "pipeline: t\nstages:\n"
-        "  - {use: src, name: both}\n"
-        "  - {use: src, name: first}\n"
-        "  - {use: src, name: both2}\n"
-        "  - {use: dev, name: x, in: [both, first, both2]}\n"
-        "  - {use: host, name: h, in: x}\n"
-        "  - {use: dev, name: y, in: [both, both2, h]}\n"
+        "pipeline: t\nstages:\n  - {use: src, name: both}\n  - {use: src, name: first}\n"
+        "  - {use: src, name: both2}\n  - {use: dev, name: x, in: [both, first, both2]}\n"
+        "  - {use: host, name: h, in: x}\n  - {use: dev, name: y, in: [both, both2, h]}\n"
         "  - {use: sink, in: y}\n", true);
     const gp_plan *q = p.plan;
     int both = q->ring[plan_ring(&p, "both", false)].pool;

@@ -50,14 +50,9 @@ static gp_spec *spec(void)
         "  photo: &b {dtype: u8, depth: 4}\n"
         "  soft: *b\n"
         "  was: {carry: soft}\n"
-        "stages:\n"
-        "  - {use: read, out: photo, path: x}\n"
-        "  - {use: fir, taps: &taps [1, 2, 3]}\n"
-        "  - {use: fir, taps: *taps}\n"
-        "  - {use: split, out: {a: left, b: right}}\n"
-        "  - {name: clean, use: lua, params: {floor: 8}}\n"
-        "  - {use: join, out: [one, two]}\n"
-        "  - {use: sink}\n"
+        "stages:\n  - {use: read, out: photo, path: x}\n  - {use: fir, taps: &taps [1, 2, 3]}\n"
+        "  - {use: fir, taps: *taps}\n  - {use: split, out: {a: left, b: right}}\n"
+        "  - {name: clean, use: lua, params: {floor: 8}}\n  - {use: join, out: [one, two]}\n  - {use: sink}\n"
         "  - {use: halve}\n"
         "  - {name: turn, use: loop, stages: [{use: blur}, {name: k, use: kernel, args: [a]}]}\n";
     gp_spec *s = gp_parse(&arena, yaml, sizeof yaml - 1, "p.yaml", &errs);

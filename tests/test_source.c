@@ -230,8 +230,7 @@ TEST(stdin_to_stdout)
     ck_assert_int_eq(write(in[1], "abcdef", 6), 6);
     close(in[1]);
     uint64_t n = io_runs(TEXT(y, "buffers: {a: {dtype: u8, shape: [4]}}\nstages:\n"
-                           "  - {use: read, path: stdin, out: a}\n"
-                           "  - {use: write, path: stdout}\n"));
+                           "  - {use: read, path: stdin, out: a}\n  - {use: write, path: stdout}\n"));
     dup2(in_was, 0), dup2(out_was, 1);
     ck_assert_int_eq(read(out[0], got, 6), 6);
     ck_assert_mem_eq(got, "abcdef", 6);

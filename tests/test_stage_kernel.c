@@ -109,10 +109,7 @@ static pipe_result run_stage(const char *stage, const char *const *sets)
 {
     char yaml[2000];
     snprintf(yaml, sizeof yaml,
-             "pipeline: t\n"
-             "vars: {gain: 1.5}\n"
-             "buffers: {x: {dtype: f32, shape: [8, 6], depth: 6}}\n"
-             "stages:\n"
+             "pipeline: t\nvars: {gain: 1.5}\nbuffers: {x: {dtype: f32, shape: [8, 6], depth: 6}}\nstages:\n"
              "  - {use: read, path: x.npy, out: x}\n"
              "  - %s\n"
              "  - {use: write, path: out.raw, in: y}\n", stage);
@@ -196,8 +193,7 @@ TEST(two_outputs)
         "  x: {dtype: f32, shape: [8, 6]}\n"
         "  lo: {dtype: u8}\n"
         "  rows: {shape: [1]}\n"
-        "stages:\n"
-        "  - {use: read, path: x.npy, out: x}\n"
+        "stages:\n  - {use: read, path: x.npy, out: x}\n"
         "  - {use: kernel, source: split.cu, out: [lo, rows], "
         "args: [in, lo, rows, {u32: in.size}, frame], grid: 1.0, shared: 1e3}\n"
         "  - {use: write, path: lo.raw, in: lo}\n"
@@ -432,10 +428,8 @@ TEST_EACH(poison_shows, types)
     pipe_text(dir, "one.cu", "#include <cuda_fp16.h>\ntypedef ELEMENT element;\n"
               "extern \"C\" __global__ void one(element *out, const gp_frame_info *f)\n"
               "{ for (int i = 0; i < (f->index ? 1 : 4); i++) out[i] = element(); }\n");
-    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: %s, shape: [4]}}\n"
-             "stages:\n"
-             "  - {use: generate, frames: 5, out: x}\n"
-             "  - {use: lua, script: one.lua}\n"
+    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: %s, shape: [4]}}\nstages:\n"
+             "  - {use: generate, frames: 5, out: x}\n  - {use: lua, script: one.lua}\n"
              "  - {use: kernel, in: x, source: one.cu, args: [out, frame], grid: 1, block: 1,\n"
              "     define: {ELEMENT: '%s'}}\n"
              "  - {use: write, path: lua.raw, in: lua}\n"

@@ -22,10 +22,8 @@
 /* Several workers take one frame at a time, one may take a run of them. `says`: the lines but for that of what was done
  * last, which has to have `last`. @ is what the stuck thread does, `at`; # is a time or a worker. */
 static const struct { const char *stages, *script, *says, *at, *last; } cases[] = {
-    { "  - {use: generate, out: a}\n"
-      "  - {name: slow, use: lua, script: s.lua, workers: 2}\n"
-      "  - {use: discard}\n"
-      "  - {name: aside, use: discard, in: a}\n",
+    { "  - {use: generate, out: a}\n  - {name: slow, use: lua, script: s.lua, workers: 2}\n"
+      "  - {use: discard}\n  - {name: aside, use: discard, in: a}\n",
       HANG("4"),
       "nothing moved for #: stage 'slow' is busy with frame 4@\n"
       "stage 'slow' (worker #) has been busy with frame 4 for #\n"
@@ -34,8 +32,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "which stage 'slow' needs\n"
       "stage 'aside' has waited # for frame 7 of 'a', which stage 'generate' makes\n",
       ", opening a file", "frame 3 of 'slow' #" },
-    { "  - {use: generate, out: a}\n"
-      "  - {name: slow, use: lua, script: s.lua, workers: 2}\n"
+    { "  - {use: generate, out: a}\n  - {name: slow, use: lua, script: s.lua, workers: 2}\n"
       "  - {use: discard}\n",
       HANG("4 or f.index == 5"),
       "nothing moved for #: stage 'slow' is busy with frame 4@\n"
@@ -45,8 +42,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "stage 'generate' has waited # to put frame 7 into 'a': its slot (2 of 3) has frame 4, "
       "which stage 'slow' needs\n",
       ", opening a file", "frame 3 of 'slow' #" },
-    { "  - {use: generate, out: a, frames: 2}\n"
-      "  - {name: slow, use: lua, script: s.lua}\n"
+    { "  - {use: generate, out: a, frames: 2}\n  - {name: slow, use: lua, script: s.lua}\n"
       "  - {use: discard}\n",
       "function process() os.execute('exec sleep 6') end",
       "nothing moved for #: stage 'slow' is busy with frame 0@\n"
@@ -54,8 +50,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "stage 'discard' has waited # for frame 0 of 'slow', which stage 'slow' makes\n"
       "stage 'generate' ended # ago, after 2 frames\n",
       ", waiting for a process", "frame 1 of 'generate' #" },
-    { "  - {use: generate, out: a, frames: 20}\n"
-      "  - {name: slow, use: lua, script: s.lua}\n"
+    { "  - {use: generate, out: a, frames: 20}\n  - {name: slow, use: lua, script: s.lua}\n"
       "  - {use: discard}\n",
       "function process(f, x, y) y:copy(x) end function finish() io.open(hang) end",
       "nothing moved for #: stage 'slow' is busy in its finish@\n"
@@ -63,8 +58,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "stage 'discard' has waited # for frame 20 of 'slow', which stage 'slow' makes\n"
       "stage 'generate' ended # ago, after 20 frames\n",
       ", opening a file", "frame 19 of 'discard' #" },
-    { "  - {use: generate, out: a, frames: 20}\n"
-      "  - {name: slow, use: lua, script: s.lua}\n"
+    { "  - {use: generate, out: a, frames: 20}\n  - {name: slow, use: lua, script: s.lua}\n"
       "  - {use: discard}\n",
       "io.open(hang)",
       "nothing moved for #: stage 'slow' is still being opened@\n",
@@ -79,9 +73,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "stage 'generate' has waited # to put frame 6 into 'a': its slot (1 of 3) has frame 3, "
       "which segment 'stuck' needs\n",
       "", "frame 2 of 'stuck' #" },
-    { "  - {use: generate, out: a}\n"
-      "  - {use: scale, a: 2}\n"
-      "  - {use: write, path: pipe, format: raw}\n",
+    { "  - {use: generate, out: a}\n  - {use: scale, a: 2}\n  - {use: write, path: pipe, format: raw}\n",
       NULL,
       "nothing moved for #: stage 'write' is busy with frame N@\n"
       "stage 'write' has been busy with frame N for #\n"
@@ -90,10 +82,8 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "stage 'generate' has waited # to put frame N into 'a': its slot (N of N) has frame N, "
       "which segment 'scale' needs\n",
       ", writing to PIPE, a full pipe: its reader does not read", "of 'scale' #" },
-    { "  - {use: generate, out: a}\n"
-      "  - {name: slow, use: lua, script: s.lua, out: y, workers: 2}\n"
-      "  - {use: discard}\n"
-      "  - {name: generate2, use: generate, out: b}\n"
+    { "  - {use: generate, out: a}\n  - {name: slow, use: lua, script: s.lua, out: y, workers: 2}\n"
+      "  - {use: discard}\n  - {name: generate2, use: generate, out: b}\n"
       "  - {name: join, use: compare, in: [y, b]}\n",
       HANG("1"),
       "nothing moved for #: stage 'slow' is busy with frame 1@\n"
@@ -245,8 +235,7 @@ static const struct { const char *name, *stages, *script; } slow[] = {
     { "a finish", COMPUTES, "function process(f, x, y) y:copy(x) end function finish() " COMPUTE("2.5") " end" },
     { "a script that is opened", COMPUTES, COMPUTE("2.5") "function process(f, x, y) y:copy(x) end" },
     { "a kernel", "  - {use: generate, out: a, frames: 1}\n"
-      "  - {use: kernel, source: k.cu, args: [in, out], grid: [1], block: [1]}\n"
-      "  - {use: discard}\n", "" },
+      "  - {use: kernel, source: k.cu, args: [in, out], grid: [1], block: [1]}\n  - {use: discard}\n", "" },
 };
 
 static const char *timed(const char *patience, const char *stages, char text[2000])
@@ -295,9 +284,7 @@ TEST(bytes_are_no_stall)
     ck_assert_int_eq(fcntl(fd, F_SETFL, 0), 0);
     ck_assert_int_ge(open(pipe, O_WRONLY | O_CLOEXEC), 0);     /* so that reads wait */
     pipe_result r = pipe_run_with(io_dir, "stall_timeout: " PATIENCE "\n"
-        "buffers: {a: {dtype: u8, shape: [524288]}}\n"
-        "stages:\n"
-        "  - {use: generate, out: a, frames: 1}\n"
+        "buffers: {a: {dtype: u8, shape: [524288]}}\nstages:\n  - {use: generate, out: a, frames: 1}\n"
         "  - {use: write, path: pipe, format: raw}\n", "cpu", NULL, (gp_run_options){ 0 },
         read_slowly, &fd);
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
@@ -366,12 +353,9 @@ static pipe_result compile_slowly(const char *go, void (*during)(gp_pipeline *, 
     setenv("XDG_CACHE_HOME", io_dir, 1);
     pipe_text(io_dir, "k.cu", "extern \"C\" __global__ void k(const float *in, float *out)\n"
               "{\n    for (int i = 0; i < 16; i++) out[i] = in[i];\n}\n");
-    const char *yaml = "stall_timeout: " ASLEEP "\n"
-             "buffers: {a: {dtype: f32, shape: [16]}}\n"
-             "stages:\n"
+    const char *yaml = "stall_timeout: " ASLEEP "\nbuffers: {a: {dtype: f32, shape: [16]}}\nstages:\n"
              "  - {use: generate, frames: 5, out: a}\n"
-             "  - {use: kernel, source: k.cu, entry: k, args: [in, out], grid: [1]}\n"
-             "  - {use: discard}\n";
+             "  - {use: kernel, source: k.cu, entry: k, args: [in, out], grid: [1]}\n  - {use: discard}\n";
     return during ? pipe_run_with(io_dir, yaml, "cpu", NULL, (gp_run_options){ 0 }, during, NULL)
                   : pipe_run(io_dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
 }

@@ -28,8 +28,7 @@ static const verdict_case cases[] = {
       "2 cores): try rate: 0",
       .path = "stages.camera-1.rate", .value = "0" },
     { "a rate that the rest does not reach",
-      "buffers: {g: {dtype: f32, shape: [4]}}\nstages:\n"
-      "  - {use: generate, out: g, rate: 100}\n" FREE END,
+      "buffers: {g: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, out: g, rate: 100}\n" FREE END,
       .actor = { { "generate", .busy = 20, .idle = 10, .out = 80 }, { "clean", .busy = 98 } },
       .bound = GP_BOUND_STAGE, .of = "clean", .text = "stage 'clean' (host, 98 % busy)",
       .path = "stages.clean.workers", .value = "6" },

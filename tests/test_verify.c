@@ -8,31 +8,19 @@
 /* ---- broken plans ---------------------------------------------------- */
 
 static const char SOUND[] =
-    "pipeline: t\n"
-    "depth: 6\n"
-    "batch: 2\n"
+    "pipeline: t\ndepth: 6\nbatch: 2\n"
     "buffers:\n"
     "  dark: {const: dark.npy}\n"
     "  wide: {depth: 12}\n"
-    "stages:\n"
-    "  - {use: src, name: a}\n"
-    "  - {use: src, name: b, size: 300}\n"
-    "  - {use: src, name: wide}\n"
+    "stages:\n  - {use: src, name: a}\n  - {use: src, name: b, size: 300}\n  - {use: src, name: wide}\n"
     "  - {use: dev, name: x, in: [a, b, wide, dark], info: true, scratch: 10, state: 10,     table: 3}\n"
-    "  - {use: host, name: h, in: [x, dark]}\n"
-    "  - {use: dev, name: y, in: [h, x]}\n"
-    "  - {use: dev, name: z, in: y}\n"
-    "  - {use: sink, name: end, in: [z, h]}\n";
+    "  - {use: host, name: h, in: [x, dark]}\n  - {use: dev, name: y, in: [h, x]}\n"
+    "  - {use: dev, name: z, in: y}\n  - {use: sink, name: end, in: [z, h]}\n";
 
 /* The same on several devices: a ring on each, and peer copies between them. */
 static const char SEVERAL[] =
-    "device: cpu:0-1\n"
-    "depth: 6\n"
-    "stages:\n"
-    "  - {use: src, name: a}\n"
-    "  - {use: dev, name: x}\n"
-    "  - {use: dev, name: y, state: 8}\n"
-    "  - {use: dev, name: z, device: cpu:2}\n"
+    "device: cpu:0-1\ndepth: 6\nstages:\n  - {use: src, name: a}\n  - {use: dev, name: x}\n"
+    "  - {use: dev, name: y, state: 8}\n  - {use: dev, name: z, device: cpu:2}\n"
     "  - {use: sink, name: end, in: [z, y]}\n";
 
 static gp_task *task_of(planned *p, const char *stage)
@@ -172,12 +160,8 @@ TEST_EACH(test_broken, broken)
 /* A segment that a path leaves and comes back to: 'late' put into the first. */
 TEST(test_not_convex)
 {
-    planned p = plan_ok("pipeline: t\nstages:\n"
-                        "  - {use: src, name: s}\n"
-                        "  - {use: dev, name: early}\n"
-                        "  - {use: host, name: h}\n"
-                        "  - {use: dev, name: late}\n"
-                        "  - {use: sink}\n", false);
+    planned p = plan_ok("pipeline: t\nstages:\n  - {use: src, name: s}\n  - {use: dev, name: early}\n"
+                        "  - {use: host, name: h}\n  - {use: dev, name: late}\n  - {use: sink}\n", false);
     gp_plan *q = p.plan;
     int late = (int)(task_of(&p, "late") - q->task);
     int tasks[] = { q->segment[0].task[0], late };
@@ -224,14 +208,10 @@ TEST(test_too_shallow)
 /* ---- the budget ------------------------------------------------------ */
 
 static const char BIG[] =
-    "pipeline: t\n"
-    "depth: 4\n"
+    "pipeline: t\ndepth: 4\n"
     "buffers:\n"
     "  large: {depth: 8}\n"
-    "stages:\n"
-    "  - {use: src, name: large, size: 1073741824}\n"
-    "  - {use: dev, name: small}\n"
-    "  - {use: sink}\n";
+    "stages:\n  - {use: src, name: large, size: 1073741824}\n  - {use: dev, name: small}\n  - {use: sink}\n";
 
 static const struct {
     const char *what, *yaml;
@@ -245,13 +225,11 @@ static const struct {
     { "pinned memory", BIG, 64, 8, 64, GP_E_RESOURCE, 4, { "12.0 GiB of pinned host memory", "8.0 GiB", "'large'" } },
     { "host memory", BIG, 10, 64, 64, GP_E_RESOURCE, 4, { "12.0 GiB of host memory", "10.0 GiB", "lower its depth" } },
     { "scratch",
-      "pipeline: t\nstages:\n  - {use: src}\n  - {use: dev, scratch: 2147483648}\n"
-      "  - {use: sink}\n",
+      "pipeline: t\nstages:\n  - {use: src}\n  - {use: dev, scratch: 2147483648}\n  - {use: sink}\n",
       64, 64, 4, GP_E_RESOURCE, 4, { "6.0 GiB", "stage 'dev'", "work area" } },
     { "a size that does not fit size_t",
       "pipeline: t\ndepth: 65536\nstages:\n  - {use: src, size: 1099511627776}\n"
-      "  - {use: dev, scratch: 1099511627776}\n"
-      "  - {use: dev, name: e, scratch: 9223372036854775807}\n"
+      "  - {use: dev, scratch: 1099511627776}\n  - {use: dev, name: e, scratch: 9223372036854775807}\n"
       "  - {use: sink}\n",
       64, 64, 64, GP_E_RESOURCE, 0, { "EiB" } },
 };

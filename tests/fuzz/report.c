@@ -8,14 +8,9 @@
 #include "fuzz.h"
 
 static const char pipeline[] =
-    "stages:\n"
-    "  - {use: read, path: photo.png}\n"
-    "  - {use: gray}\n"
-    "  - {name: clean, use: lua, script: clean.lua, workers: 2}\n"
-    "  - {use: blur, sigma: 1.4}\n"
-    "  - {use: sobel}\n"
-    "  - {use: write, path: out/%05d.npy}\n"
-    "  - {use: take, in: gray}\n";
+    "stages:\n  - {use: read, path: photo.png}\n  - {use: gray}\n"
+    "  - {name: clean, use: lua, script: clean.lua, workers: 2}\n  - {use: blur, sigma: 1.4}\n"
+    "  - {use: sobel}\n  - {use: write, path: out/%05d.npy}\n  - {use: take, in: gray}\n";
 
 struct colored { const fuzz_forms *f; const gp_measured *m; };
 

@@ -200,11 +200,8 @@ static const struct {
       "}\n", { 0 }, 3, 0, true, { "k\\.cu.*shared" } },
 
     { "buffers larger than the memory",
-      "buffers: {a: {dtype: u8, shape: [1000000000000]}}\n"
-      "stages:\n"
-      "  - {use: generate, out: a, frames: 1}\n"
-      "  - {use: threshold, level: 3}\n"
-      "  - {use: discard}\n", NULL, { 0 }, 4, 0, false,
+      "buffers: {a: {dtype: u8, shape: [1000000000000]}}\nstages:\n  - {use: generate, out: a, frames: 1}\n"
+      "  - {use: threshold, level: 3}\n  - {use: discard}\n", NULL, { 0 }, 4, 0, false,
       { "test\\.yaml:1:[0-9]+: error: the pipeline needs .* buffer 'a'" } },
     { "no such GPU", PIPELINE("", "entry: k, grid: 1, args: [in, out]"), WILD("false"),
       { "--device", "cuda:99" }, 4, 0, false,
@@ -274,8 +271,7 @@ static const char big_yaml[] =
     "  a: {dtype: f32, shape: [64]}\n"
     "  big: {dtype: f32, shape: [1073741824]}\n"
     "  c: {dtype: f32, shape: [64]}\n"
-    "stages:\n"
-    "  - {use: generate, out: a, frames: 3}\n"
+    "stages:\n  - {use: generate, out: a, frames: 3}\n"
     "  - {use: kernel, source: k.cu, entry: k, args: [in, out, {i64: out.size}],\n"
     "     block: [64], grid: [1000], out: big}\n"
     "  - {use: kernel, source: k.cu, entry: k, args: [in, out, {i64: out.size}],\n"
@@ -346,11 +342,8 @@ START_TEST(interrupted_once)
 {
     unsigned long long v[5];
     command_result r = run(
-        "buffers: {a: {dtype: f32, shape: [64]}}\n"
-        "stages:\n"
-        "  - {use: generate, out: a, rate: 500}\n"
-        "  - {use: scale, a: 2}\n"
-        "  - {use: write, path: stdout, format: raw}\n", NULL, NULL, LIMIT, 1);
+        "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n  - {use: generate, out: a, rate: 500}\n"
+        "  - {use: scale, a: 2}\n  - {use: write, path: stdout, format: raw}\n", NULL, NULL, LIMIT, 1);
     ck_assert_msg(!r.late && r.code == 130, "exit %d; stderr:\n%s", r.code, r.err);
     read_account(&r, v);
     ck_assert_msg(v[1] > 0 && v[1] == v[0], "what was taken in did not come out:\n%s", r.err);
@@ -363,10 +356,7 @@ START_TEST(interrupted_twice)
 {
     unsigned long long v[5];
     command_result r = run(
-        "stall_timeout: 0\n"
-        "buffers: {a: {dtype: f32, shape: [64]}}\n"
-        "stages:\n"
-        "  - {use: generate, out: a}\n"
+        "stall_timeout: 0\nbuffers: {a: {dtype: f32, shape: [64]}}\nstages:\n  - {use: generate, out: a}\n"
         "  - {use: kernel, source: k.cu, entry: k, args: [in, out], grid: [1], block: [1]}\n"
         "  - {use: write, path: stdout, format: raw}\n",
         "extern \"C\" __global__ void k(const float *in, float *out)\n"
@@ -394,13 +384,9 @@ START_TEST(sync_and_launch)
     for (int i = 0; i < 8; i++) {
         const char *extra[] = { "--set", sync[i % 4], "--set", launch[i / 4], NULL };
         command_result r = run(
-            "depth: 4\n"
-            "buffers: {a: {dtype: f32, shape: [40, 50]}}\n"
-            "stages:\n"
-            "  - {use: generate, out: a, frames: 50, pattern: noise}\n"
-            "  - {use: blur, sigma: 1.5}\n"
-            "  - {use: scale, a: 3}\n"
-            "  - {use: write, path: stdout, format: raw}\n", NULL, extra, LIMIT, 0);
+            "depth: 4\nbuffers: {a: {dtype: f32, shape: [40, 50]}}\nstages:\n"
+            "  - {use: generate, out: a, frames: 50, pattern: noise}\n  - {use: blur, sigma: 1.5}\n"
+            "  - {use: scale, a: 3}\n  - {use: write, path: stdout, format: raw}\n", NULL, extra, LIMIT, 0);
         ck_assert_msg(!r.late && r.code == 0, "%s, %s: exit %d; stderr:\n%s", extra[1], extra[3], r.code, r.err);
         ck_assert_uint_eq(r.nout, 50 * 40 * 50 * 4);
         ck_assert_msg(!i || !memcmp(r.out, first.out, r.nout), "%s, %s: not the output of %s, %s",
