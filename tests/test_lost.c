@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <ucontext.h>
+#include "idle.h"
 #include "pipe.h"
 #include "suite.h"
 #include "device/backend.h"
@@ -85,18 +86,12 @@ static bool keep(gp_call *c, gp_frame *frames, int n)
     return true;
 }
 
-static bool take_any(gp_shape *s)
-{
-    (void)s;
-    return true;
-}
-
 static gp_pipeline *compile(const char *yaml)
 {
     static const gp_port in[] = { { "in", GP_ACCEPT(GP_F32), false, "anything" }, { 0 } };
     gp_kind more[] = {
-        { GP_KIND("fails"), .help = "fails", .in = in, .shape = take_any, .run = fail_frames },
-        { GP_KIND("keeps"), .help = "keeps", .in = in, .shape = take_any, .run = keep },
+        { GP_KIND("fails"), .help = "fails", .in = in, .shape = as_declared, .run = fail_frames },
+        { GP_KIND("keeps"), .help = "keeps", .in = in, .shape = as_declared, .run = keep },
         gp_kind_scale, gp_kind_scale, gp_kind_mix,
     };
     gp_machine machine;

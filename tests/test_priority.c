@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
-#include "like_first.h"
+#include "idle.h"
 #include "pipe.h"
 #include "planned.h"
 #include "suite.h"

@@ -1,31 +1,20 @@
 /* test_set.c - `--set PATH=VALUE`. */
 #include "api/forms.h"
 #include "device/machine.h"
+#include "idle.h"
 #include "suite.h"
 
 static gp_arena arena;
 static gp_errs errs;
 static gp_registry *registry;
 
-static bool shape(gp_shape *s)
-{
-    (void)s;
-    return true;
-}
-
-static bool run(gp_call *c, gp_frame *f, int n)
-{
-    (void)c, (void)f, (void)n;
-    return true;
-}
-
 static const gp_port ports[] = { { "x", GP_ACCEPT_ANY, false, "frames" }, { 0 } };
 static const gp_port halves[] = { { "low", 0, false, "frames" }, { "high", 0, false, "frames" },
                                   { "rest", 0, true, "frames" }, { 0 } };
 static const gp_kind halve = { GP_KIND("halve"), .help = "makes two of one", .in = ports,
-                               .out = halves, .shape = shape, .run = run };
+                               .out = halves, .shape = as_declared, .run = run_idle };
 static const gp_kind sink = { GP_KIND("sink"), .help = "takes frames", .in = ports,
-                              .shape = shape, .run = run };
+                              .shape = as_declared, .run = run_idle };
 
 static void setup(void)
 {

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include "base/clock.h"
+#include "idle.h"
 #include "iotest.h"
 #include "suite.h"
 
@@ -293,12 +294,6 @@ TEST(bytes_are_no_stall)
 /* A kind whose frame waits for an instrument, as stage.h has it or asleep. */
 struct naps { bool said; };
 
-static bool nap_shape(gp_shape *s)
-{
-    (void)s;
-    return true;
-}
-
 static bool nap_run(gp_call *c, gp_frame *f, int n)
 {
     const struct naps *o = c->opts;
@@ -314,7 +309,7 @@ static const gp_kind nap = {
     GP_KIND("nap"), .help = "sleeps",
     .in = (const gp_port[]){ { "in", GP_ACCEPT_ANY, false, "frames" }, { 0 } },
     .opts = (const gp_opt[]){ { GP_BOOL(struct naps, said), .help = "" }, { 0 } },
-    .opts_size = sizeof(struct naps), .shape = nap_shape, .run = nap_run,
+    .opts_size = sizeof(struct naps), .shape = as_declared, .run = nap_run,
 };
 
 TEST_LOOP(a_wait_that_is_said_is_no_stall, 0, 2)

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <time.h>
 #include "run/pipeline.h"
-#include "like_first.h"
+#include "idle.h"
 #include "every.h"
 #include "pipe.h"
 #include "suite.h"

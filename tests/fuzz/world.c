@@ -8,27 +8,12 @@
 #include "base/yaml.h"
 #include "device/machine.h"
 #include "draw/dump.h"
+#include "idle.h"
 #include "fuzz.h"
 
 /* ---- kinds and machines ------------------------------------------------ */
 
-static bool as_declared(gp_shape *s)
-{
-    (void)s;
-    return true;
-}
-
-static bool nothing(gp_call *c, gp_frame *f, int n)
-{
-    (void)c, (void)f, (void)n;
-    return true;
-}
-
-static const gp_port any[] = { { "*", GP_ACCEPT_ANY, true, "anything" }, { 0 } };
-static const gp_kind give = { GP_KIND("give"), .help = "frames as declared", .out = any,
-                              .shape = as_declared, .run = nothing };
-static const gp_kind take = { GP_KIND("take"), .help = "takes anything", .in = any,
-                              .shape = as_declared, .run = nothing };
+static const gp_kind give = IDLE_GIVE, take = IDLE_TAKE;
 
 const gp_registry *fuzz_registry(void)
 {

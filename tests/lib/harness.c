@@ -5,6 +5,7 @@
 #include <string.h>
 #include "api/forms.h"
 #include "device/machine.h"
+#include "idle.h"
 #include "harness.h"
 #include "base/npy.h"
 
@@ -110,24 +111,7 @@ const char *array_differs(const array *a, const array *b, double tolerance)
 
 /* ---- a pipeline around the stage -------------------------------------- */
 
-static bool as_declared(gp_shape *s)
-{
-    (void)s;
-    return true;
-}
-
-static bool nothing(gp_call *c, gp_frame *f, int n)
-{
-    (void)c, (void)f, (void)n;
-    return false;
-}
-
-static const gp_port any[] = { { "*", GP_ACCEPT_ANY, .help = "anything" }, { 0 } };
-static const gp_port one[] = { { "in", GP_ACCEPT_ANY, .help = "anything" }, { 0 } };
-static const gp_kind give = { GP_KIND("give"), .help = "frames as declared", .out = any,
-                              .any_shape = true, .shape = as_declared, .run = nothing };
-static const gp_kind take = { GP_KIND("take"), .help = "takes anything", .in = one,
-                              .any_shape = true, .shape = as_declared, .run = nothing };
+static const gp_kind give = IDLE_GIVE, take = IDLE_TAKE;
 
 static const char *no_env(const void *arg, const char *name)
 {

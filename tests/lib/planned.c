@@ -1,7 +1,7 @@
 /* planned.c - see planned.h. */
 #include <check.h>
 #include <string.h>
-#include "like_first.h"
+#include "idle.h"
 #include "planned.h"
 
 typedef struct src_opts { int64_t size; } src_opts;
@@ -36,18 +36,6 @@ static bool dev_shape(gp_shape *s)
 static bool flag_shape(gp_shape *s)
 {
     s->out[0] = (gp_type){ .dtype = GP_I32, .ndim = 1, .dim = { 1 } };
-    return true;
-}
-
-static bool run(gp_call *c, gp_frame *frames, int n)
-{
-    (void)c, (void)frames, (void)n;
-    return true;
-}
-
-static bool record(gp_dcall *c)
-{
-    (void)c;
     return true;
 }
 
@@ -86,18 +74,18 @@ static const gp_opt dev_options[] = {
 
 static const gp_kind kinds[] = {
     { GP_KIND("src"), .help = "a source", .out = one, .opts = src_options,
-      .opts_size = sizeof(src_opts), .shape = src_shape, .run = run, .any_shape = true },
-    { GP_KIND("host"), .help = "on the host", .in = any, .out = one, .shape = like_first, .run = run },
-    { GP_KIND("fill"), .help = "on the host, fills device memory", .in = any, .out = one, .shape = fill_shape, .run = run,
+      .opts_size = sizeof(src_opts), .shape = src_shape, .run = run_idle, .any_shape = true },
+    { GP_KIND("host"), .help = "on the host", .in = any, .out = one, .shape = like_first, .run = run_idle },
+    { GP_KIND("fill"), .help = "on the host, fills device memory", .in = any, .out = one, .shape = fill_shape, .run = run_idle,
       .fills_device = true },
     { GP_KIND("dev"), .help = "on the device", .in = any, .out = one, .opts = dev_options,
-      .opts_size = sizeof(dev_opts), .shape = dev_shape, .record = record, .table = table },
+      .opts_size = sizeof(dev_opts), .shape = dev_shape, .record = record_idle, .table = table },
     { GP_KIND("box"), .help = "on the device", .in = any, .out = one, .opts = dev_options,
-      .opts_size = sizeof(dev_opts), .shape = dev_shape, .record = record, .table = table, .any_shape = true, .each_shape = true },
-    { GP_KIND("two"), .help = "two outputs", .in = any, .out = pair, .shape = like_first, .record = record },
-    { GP_KIND("flag"), .help = "a number, on the device", .in = any, .out = one, .shape = flag_shape, .record = record },
-    { GP_KIND("all"), .help = "of all ranks", .in = any, .out = one, .shape = all_shape, .run = run, .collective = true },
-    { GP_KIND("sink"), .help = "a sink", .in = any, .shape = like_first, .run = run, .any_shape = true },
+      .opts_size = sizeof(dev_opts), .shape = dev_shape, .record = record_idle, .table = table, .any_shape = true, .each_shape = true },
+    { GP_KIND("two"), .help = "two outputs", .in = any, .out = pair, .shape = like_first, .record = record_idle },
+    { GP_KIND("flag"), .help = "a number, on the device", .in = any, .out = one, .shape = flag_shape, .record = record_idle },
+    { GP_KIND("all"), .help = "of all ranks", .in = any, .out = one, .shape = all_shape, .run = run_idle, .collective = true },
+    { GP_KIND("sink"), .help = "a sink", .in = any, .shape = like_first, .run = run_idle, .any_shape = true },
 };
 
 extern const gp_kind gp_kind_group, gp_kind_split, gp_kind_window, gp_kind_decimate, gp_kind_hold, gp_kind_mix,

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include "idle.h"
 #include "verdictrig.h"
 
 /* ---- kinds from elsewhere ---------------------------------------------- */
@@ -17,12 +18,6 @@ static bool shape_serial(gp_shape *s)
 static bool shape_clock(gp_shape *s)
 {
     s->known.hertz = 50, s->endless = true;
-    return true;
-}
-
-static bool run_none(gp_call *c, gp_frame *frames, int n)
-{
-    (void)c, (void)frames, (void)n;
     return true;
 }
 
@@ -71,17 +66,17 @@ static const gp_opt own_opts[] = {
 };
 
 #define OWN_KIND(n, f) { GP_KIND(n), .help = "for tests", .in = own_in, .opts = own_opts, \
-      .opts_size = sizeof(struct effort), .shape = shape_serial, .run = run_none, .advise = f }
+      .opts_size = sizeof(struct effort), .shape = shape_serial, .run = run_idle, .advise = f }
 static const gp_kind own_kinds[] = {
     OWN_KIND("own_edit", advise_edit),
     { GP_KIND("own_words"), .help = "for tests", .in = own_in, .opts = own_opts,
-      .opts_size = sizeof(struct effort), .shape = shape_serial, .run = run_none,
+      .opts_size = sizeof(struct effort), .shape = shape_serial, .run = run_idle,
       .advise = advise_words, .user = (void *)"or pack it" },
     OWN_KIND("own_wrong", advise_wrong),
     OWN_KIND("own_beyond", advise_beyond),
     OWN_KIND("own_word", advise_word),
     OWN_KIND("own_mute", advise_nothing),
-    { GP_KIND("own_clock"), .help = "for tests", .out = own_out, .shape = shape_clock, .run = run_none },
+    { GP_KIND("own_clock"), .help = "for tests", .out = own_out, .shape = shape_clock, .run = run_idle },
 };
 
 /* ---- a report of a plan ----------------------------------------------- */
