@@ -1,7 +1,7 @@
 /* test_linear.c - compiling takes time and memory in proportion to the number of stages: each form of file once small
  * and once four times as long. And a short run is short. */
 #include <stdarg.h>
-#include <time.h>
+#include "base/clock.h"
 #include "effort.h"
 #include "pipe.h"
 #include "suite.h"
@@ -251,13 +251,6 @@ TEST_EACH(takes_time_in_proportion, forms)
                   "%.0f", forms[_i].name, forms[_i].n, m.bytes[0], m.bytes[1]);
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* A pipeline with next to nothing to do waits for no clock, from its text to its end: one that did would never end so
  * soon. Others may keep the machine busy, but not each time. */
 TEST(little_takes_no_time)
@@ -269,12 +262,12 @@ TEST(little_takes_no_time)
     for (int i = 0; i < 2000 && best > most; i++) {
         gp_errs errs = { 0 };
         gp_config config = { .registry = pipe_registry() };
-        double from = now();
+        int64_t from = gp_now_ns();
         gp_pipeline *p = gp_compile(yaml, sizeof yaml - 1, "p.yaml", &config, &errs);
         ck_assert_ptr_nonnull(p);
         ck_assert_int_eq(gp_pipeline_run(p, &(gp_run_options){ 0 }, &errs), GP_DONE);
         gp_pipeline_destroy(p);
-        double took = now() - from;
+        double took = 1e-9 * (double)(gp_now_ns() - from);
         best = took < best ? took : best;
     }
     ck_assert_msg(best <= most, "it takes %.1f ms", 1e3 * best);

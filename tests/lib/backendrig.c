@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "backendrig.h"
+#include "base/clock.h"
 
 extern char **environ;
 
@@ -177,9 +178,7 @@ void be_run_direct(gp_body body, void *arg)
 
 double be_seconds(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return 1e-9 * (double)gp_now_ns();
 }
 
 bool be_move(gp_rec *r, void *arg)
