@@ -25,11 +25,6 @@ static void set_up(void)
               "  y:copy(x)\nend\n");
 }
 
-static void tear_down(void)
-{
-    pipe_dir_remove(dir);
-}
-
 #define BUFFERS "buffers: {a: {dtype: f32, shape: [50]}}\n"
 
 static const struct { const char *name, *yaml; uint64_t in, out; } pipelines[] = {
@@ -224,4 +219,4 @@ TEST(watched)
     gp_pipeline_destroy(p);
 }
 
-TEST_SUITE(again, set_up, tear_down, 0)
+TEST_SUITE(again, set_up, NULL, 0)

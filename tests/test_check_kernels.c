@@ -51,11 +51,6 @@ static void setup(void)
         "}\n");
 }
 
-static void teardown(void)
-{
-    pipe_dir_remove(dir);
-}
-
 static pipe_result run_stage(const char *stage, bool check)
 {
     char yaml[1500];
@@ -192,4 +187,4 @@ TEST(in_a_loop)
     ck_assert_int_eq(r.errs.failed, 1);
 }
 
-TEST_SUITE(check_kernels, setup, teardown, 0)
+TEST_SUITE(check_kernels, setup, NULL, 0)

@@ -13,11 +13,6 @@ static void up(void)
     dir = pipe_dir();
 }
 
-static void down(void)
-{
-    pipe_dir_remove(dir);
-}
-
 static const char *in_dir(const char *name)
 {
     static char path[2][600];
@@ -133,4 +128,4 @@ TEST_EACH(limits_of_the_cgroup, groups)
     ck_assert_uint_eq(gp_machine_memory_limit(in_dir("none"), dir), UINT64_MAX);
 }
 
-TEST_SUITE(cores, up, down, 0)
+TEST_SUITE(cores, up, NULL, 0)

@@ -74,7 +74,6 @@ static void up(void)
 static void down(void)
 {
     gp_arena_free(&arena);
-    pipe_dir_remove(dir);
 }
 
 static gp_pipeline *compile(const char *yaml, const char **set, int nset)

@@ -204,11 +204,6 @@ static void up(void)
     pipe_text(dir, "s.lua", "function process(frame, x, y) end\n");
 }
 
-static void down(void)
-{
-    pipe_dir_remove(dir);
-}
-
 /* The time of one compilation; its memory in *bytes, of one without errors. */
 static double measure(int form, int n, double *bytes)
 {
@@ -273,4 +268,4 @@ TEST(little_takes_no_time)
     ck_assert_msg(best <= most, "it takes %.1f ms", 1e3 * best);
 }
 
-TEST_SUITE(linear, up, down, 0)
+TEST_SUITE(linear, up, NULL, 0)

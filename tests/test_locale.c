@@ -21,7 +21,6 @@ static void set_up(void)
 static void tear_down(void)
 {
     setlocale(LC_ALL, "C");
-    pipe_dir_remove(folder);
 }
 
 static void is_comma(void)

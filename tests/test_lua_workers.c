@@ -119,7 +119,6 @@ TEST_EACH(finish_always, run_ends)
     ck_assert_int_eq(r.errs.n, (r.outcome == GP_ERROR) + warns);
     ck_assert(!warns || strstr(r.errs.e[1].msg, "finish: a bad end"));
     free(ends);
-    pipe_dir_remove(dir);
 }
 
 enum { FRAMES = 96 };
@@ -217,7 +216,6 @@ TEST(pipeline)
             free(text);
         else
             first = text;
-        pipe_dir_remove(dir);
     }
     free(first);
 }

@@ -99,11 +99,6 @@ static void setup(void)
         "KERNEL(scae)(const float *in, float *out) { out[0] = in[0]; }\n");
 }
 
-static void teardown(void)
-{
-    pipe_dir_remove(dir);
-}
-
 /* A pipeline that reads x.npy in frames, runs `stage` and joins its output. */
 static pipe_result run_stage(const char *stage, const char *const *sets)
 {
@@ -449,4 +444,4 @@ TEST_EACH(poison_shows, types)
     }
 }
 
-TEST_SUITE(stage_kernel, setup, teardown, 0)
+TEST_SUITE(stage_kernel, setup, NULL, 0)
