@@ -1,14 +1,9 @@
 /* test_nvtx.c - what an NVTX tool hears of a run: `nvtx_inject.so` beside this program
  * is attached to the command and writes each call down (nvtx_inject.c). */
 #include <libgen.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "command.h"
 #include "iotest.h"
-
-Suite *suite_nvtx(void);
+#include "suite.h"
 
 #if defined(__has_include) && __has_include(<nvtx3/nvToolsExt.h>)
 enum { FRAMES = 40, MAX = 64 };
@@ -154,7 +149,7 @@ static char *listen(bool attached)
     return pipe_read(io_dir, "log", &n);
 }
 
-START_TEST(test_calls)
+TEST(calls)
 {
     char *log = listen(true);
     ck_assert_msg(log != NULL, "the library was not loaded");
@@ -184,27 +179,16 @@ START_TEST(test_calls)
     for (int t = 0; t < heard.nthreads; t++)
         ck_assert_int_eq(heard.thread[t].depth, 0);
 }
-END_TEST
 
-START_TEST(test_not_attached)
+TEST(not_attached)
 {
     ck_assert_ptr_null(listen(false));
 }
-END_TEST
+#else
+TEST(calls)
+{
+    fprintf(stderr, "SKIPPED: tests of NVTX: make found no nvtx3/nvToolsExt.h; install a CUDA toolkit\n");
+}
 #endif
 
-Suite *suite_nvtx(void)
-{
-    Suite *s = suite_create("nvtx");
-#if defined(__has_include) && __has_include(<nvtx3/nvToolsExt.h>)
-    TCase *tc = tcase_create("calls");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-    tcase_add_test(tc, test_calls);
-    tcase_add_test(tc, test_not_attached);
-    suite_add_tcase(s, tc);
-#else
-    fprintf(stderr, "SKIPPED: tests of NVTX: make found no nvtx3/nvToolsExt.h; install a CUDA toolkit\n");
-#endif
-    return s;
-}
+TEST_SUITE(nvtx, io_set_up, io_tear_down, 120)

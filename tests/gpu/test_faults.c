@@ -4,17 +4,14 @@
  * the same way. */
 #include <errno.h>
 #include <regex.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #if GP_CUDA
 #include <cuda_runtime_api.h>
 #endif
 #include "command.h"
 #include "gpu.h"
 #include "pipe.h"
+#include "suite.h"
 
 Suite *suite_faults(void);
 
@@ -208,7 +205,7 @@ static const struct {
       { "there is no device 'cuda:99'" } },
 };
 
-START_TEST(fails_as_it_should)
+TEST_EACH(fails_as_it_should, cases)
 {
     if (cases[_i].gpu && !have_gpu)
         return;
@@ -224,7 +221,6 @@ START_TEST(fails_as_it_should)
                       cases[_i].name, cases[_i].says[i], r.err);
     command_free(&r);
 }
-END_TEST
 
 /* ---- a kernel without room for its local variables ------------------- */
 
@@ -235,7 +231,7 @@ enum { SANITIZED = 0 };
 #endif
 
 /* Always on the CPU: for a GPU it would not compile. No socket stays behind. */
-START_TEST(local_variables_that_are_too_large)
+TEST_LOOP(local_variables_that_are_too_large, 0, 2)
 {
     static const char *const define[] = { "", ", define: {WAIT: 1}" };
     char yaml[1000], sockets[600];
@@ -259,7 +255,6 @@ START_TEST(local_variables_that_are_too_large)
     ck_assert_msg(SANITIZED || rmdir(sockets) == 0, "%s: %s", sockets, strerror(errno));
     command_free(&r);
 }
-END_TEST
 
 /* ---- memory that somebody else has ----------------------------------- */
 
@@ -298,7 +293,7 @@ static int take(void **held, int most, size_t leave)
     return n;
 }
 
-START_TEST(memory_is_taken)
+TEST_LOOP(memory_is_taken, 0, 3)
 {
     static const struct { size_t leave; int code; const char *says; } left[] = {
         { (size_t)24 << 30, 0, "3 frames in, 3 out" },
@@ -318,7 +313,6 @@ START_TEST(memory_is_taken)
                   "exit %d, not %d, or stderr lacks '%s':\n%s", r.code, left[_i].code, left[_i].says, r.err);
     command_free(&r);
 }
-END_TEST
 #endif
 
 /* ---- Ctrl-C ---------------------------------------------------------- */
@@ -338,7 +332,7 @@ static void read_account(const command_result *r, unsigned long long v[5])
     ck_assert_msg(v[0] == v[1] + v[2] + v[3] + v[4], "does not add up:\n%s", r->err);
 }
 
-START_TEST(interrupted_once)
+TEST(interrupted_once)
 {
     unsigned long long v[5];
     command_result r = run(
@@ -350,9 +344,8 @@ START_TEST(interrupted_once)
     ck_assert_uint_eq(r.nout, 256 * v[1]);
     command_free(&r);
 }
-END_TEST
 
-START_TEST(interrupted_twice)
+TEST(interrupted_twice)
 {
     unsigned long long v[5];
     command_result r = run(
@@ -372,11 +365,10 @@ START_TEST(interrupted_twice)
     ck_assert_msg(v[4] > 0, "nothing was cancelled:\n%s", r.err);
     command_free(&r);
 }
-END_TEST
 
 /* ---- the same output, however it is launched and waited for ---------- */
 
-START_TEST(sync_and_launch)
+TEST(sync_and_launch)
 {
     static const char *const sync[] = { "sync=auto", "sync=spin", "sync=yield", "sync=block" };
     static const char *const launch[] = { "launch=graph", "launch=stream" };
@@ -398,7 +390,6 @@ START_TEST(sync_and_launch)
     }
     command_free(&first);
 }
-END_TEST
 
 Suite *suite_faults(void)
 {
@@ -409,14 +400,7 @@ Suite *suite_faults(void)
     Suite *s = suite_create("faults");
     TCase *t = tcase_create("faults");
     tcase_add_unchecked_fixture(t, set_up, tear_down);
-    tcase_add_loop_test(t, fails_as_it_should, 0, (int)(sizeof cases / sizeof *cases));
-    tcase_add_loop_test(t, local_variables_that_are_too_large, 0, 2);
-    tcase_add_test(t, interrupted_once);
-    tcase_add_test(t, interrupted_twice);
-    tcase_add_test(t, sync_and_launch);
-#if GP_CUDA
-    tcase_add_loop_test(t, memory_is_taken, 0, 3);
-#endif
+    suite_fill(t, suite_items, 1);
     suite_add_tcase(s, t);
     return s;
 }
