@@ -73,7 +73,6 @@ TEST_LOOP(test_golden, 0, GOLDEN)
                       "it anew):\n%s", path, got);
         free(want);
         free(got);
-        plan_free(&p);
     }
 }
 
@@ -87,7 +86,6 @@ TEST(test_why_a_depth)
     ck_assert_ptr_null(strstr(text, "default"));
     ck_assert_ptr_nonnull(strstr(json, "\"why\": \"you asked for 4; segments need 3 * 2^k\""));
     free(text), free(json);
-    plan_free(&p);
 }
 
 TEST_LOOP(test_lines_are_short, 0, GOLDEN)
@@ -101,7 +99,6 @@ TEST_LOOP(test_lines_are_short, 0, GOLDEN)
         }
         free(text);
     }
-    plan_free(&p);
 }
 
 /* ---- JSON and DOT ---------------------------------------------------- */
@@ -185,7 +182,6 @@ TEST_LOOP(test_json, 0, GOLDEN)
             ck_assert_str_eq(text, again);
             free(text);
             free(again);
-            plan_free(&p);
         }
 }
 
@@ -199,7 +195,6 @@ TEST(test_json_of_grids)
         for (size_t i = 0; i < sizeof has / sizeof *has; i++)
             ck_assert_msg(strstr(text, has[i]) != NULL, "no %s in\n%s", has[i], text);
         free(text);
-        plan_free(&p);
     }
 }
 
@@ -226,8 +221,6 @@ TEST(test_json_of_rates)
         ck_assert(!strstr(none, "\"rate\"") && !strstr(none, "\"regroup\""));
         free(text);
         free(none);
-        plan_free(&p);
-        plan_free(&same);
     }
 }
 
@@ -286,7 +279,6 @@ TEST(test_drawn_rates)
             ck_assert_msg(strstr(text, cases[i].has[k]) != NULL, "no %s in\n%.2000s", cases[i].has[k], text);
         free(text);
     }
-    plan_free(&p);
     free(yaml);
 }
 
@@ -306,7 +298,6 @@ TEST(test_at_the_end)
     ck_assert(strstr(text, "\"every\": null, ") && strstr(text, "\"every\": 4, "));
     assert_json(text);
     free(text);
-    plan_free(&p);
 }
 
 /* What a stage says the shape of each frame for is launched one by one, and nothing is built for that. */
@@ -325,7 +316,6 @@ TEST(test_each_shape)
         text = dumped(&p, PLAN, GP_DUMP_JSON);
         ck_assert_msg(strstr(text, "\"execs\": 0,") != NULL, "%s", text);
         free(text);
-        plan_free(&p);
     }
 }
 
@@ -341,7 +331,6 @@ TEST(test_period_of_many_sources)
     ck_assert_msg(strstr(text, "\nrates\n  a 2 -> sink 1\n  b 2 -> sink 1\n  c 2 -> sink 1\n  d 2 -> sink 1\n\n")
                   != NULL, "%s", text);
     free(text);
-    plan_free(&p);
 }
 
 TEST(test_json_checker)      /* the checker itself can fail */
@@ -370,7 +359,6 @@ TEST_LOOP(test_dot, 0, GOLDEN)
         ck_assert_int_eq(open, 0);
         ck_assert_int_eq(quotes % 2, 0);
         free(text);
-        plan_free(&p);
     }
 }
 
@@ -390,7 +378,6 @@ TEST(test_dot_of_long_names)
         ck_assert_msg(strstr(text, want) != NULL, "%s is not in %s", want, text);
     }
     free(text);
-    plan_free(&p);
 }
 
 TEST(test_dot_of_a_plan)
@@ -405,7 +392,6 @@ TEST(test_dot_of_a_plan)
     for (size_t i = 0; i < sizeof has / sizeof *has; i++)
         ck_assert_msg(strstr(text, has[i]) != NULL, "no %s in\n%s", has[i], text);
     free(text);
-    plan_free(&p);
 }
 
 /* ---- odd texts ------------------------------------------------------- */

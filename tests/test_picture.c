@@ -81,7 +81,6 @@ TEST_LOOP(test_svg, 0, GOLDEN)
             free(text);
             free(again);
         }
-        plan_free(&p);
     }
 }
 
@@ -152,7 +151,6 @@ TEST_LOOP(test_mermaid, 0, GOLDEN)
             ck_assert_int_ge(edges, nodes - 1 - p.graph->nstages);
             free(text);
         }
-        plan_free(&p);
     }
 }
 
@@ -174,7 +172,6 @@ TEST_LOOP(test_names, 0, 4)
     ck_assert_msg(strstr(chart, name[_i].title) != NULL, "%s", chart);
     free(svg);
     free(chart);
-    plan_free(&p);
 }
 
 /* ---- what was measured ------------------------------------------------ */
@@ -245,7 +242,6 @@ TEST(test_measured)
     ck_assert(strstr(text, "label=\"bound by 'sink' <x>: try more\";"));
     free(text);
     gp_arena_free(&a);
-    plan_free(&p);
 }
 
 #define ON(device, gpu) "{\"pipeline\": {\"device\": \"" device "\"}, \"environment\": {\"cpu\": \"x\", " \
@@ -280,7 +276,6 @@ TEST_LOOP(test_measured_elsewhere, 0, 7)
     ck_assert_double_eq(m->copy_in.busy, says ? -1 : 0.12);
     ck_assert_int_eq(gp_is_busiest(m, 0.97), !says);   /* who was is not in the picture */
     gp_arena_free(&a);
-    plan_free(&p);
 }
 
 /* However long it is, all of a verdict is drawn. */
@@ -304,7 +299,6 @@ TEST(test_long_verdict)
     }
     free(text);
     gp_arena_free(&a);
-    plan_free(&p);
 }
 
 static const struct { const char *json, *says; } bad[] = {
@@ -335,7 +329,6 @@ TEST_EACH(test_no_report, bad)
     ck_assert_str_eq(errs.e[0].at.file, "r.json");
     ck_assert_msg(strstr(errs.e[0].msg, bad[_i].says) != NULL, "%s", errs.e[0].msg);
     gp_arena_free(&a);
-    plan_free(&p);
 }
 
 /* Values that no run has are not known; nothing at all is a report too. */
@@ -361,7 +354,6 @@ TEST(test_odd_values)
         free(text);
         gp_arena_free(&a);
     }
-    plan_free(&p);
 }
 
 TEST_LOOP(test_utf8, 0, 8)

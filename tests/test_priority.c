@@ -43,7 +43,6 @@ TEST_EACH(segments_have_it, plans)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d%s", k ? " " : "", p.plan->segment[k].priority,
                  p.plan->segment[k].priorities ? "*" : "");
     ck_assert_msg(!strcmp(text, plans[_i].segments), "%s: %s, not %s", plans[_i].what, text, plans[_i].segments);
-    plan_free(&p);
 }
 
 /* ---- threads --------------------------------------------------------- */

@@ -49,7 +49,6 @@ TEST_EACH(test_depths, depths)
         ck_assert_int_eq(s->depth, depths[_i].d);
         ck_assert_int_eq(s->period, depths[_i].period);
         ck_assert_int_eq(gp_segment_execs(s), depths[_i].execs);
-        plan_free(&p);
     }
 }
 
@@ -128,7 +127,6 @@ TEST_EACH(test_defaults, defaults)
             ck_assert_int_eq(p.plan->segment[0].depth, defaults[_i].d);
         if (p.pipeline && cuda)
             ck_assert_int_eq(p.plan->segment[0].batch, defaults[_i].batch);
-        plan_free(&p);
     }
 }
 
@@ -145,7 +143,6 @@ TEST(test_inner_depth_is_refused)
         ck_assert_int_eq(p.errs.e[0].at.line, 3);
         ck_assert_int_eq(p.errs.e[0].at.col, 16);
         ck_assert_msg(strstr(p.errs.e[0].msg, "'mid'") && strstr(p.errs.e[0].msg, said[i]), "%s", p.errs.e[0].msg);
-        plan_free(&p);
     }
 }
 
@@ -164,7 +161,6 @@ TEST(test_components)
         ck_assert_int_eq(p.plan->ring[plan_ring(&p, want[i].name, false)].depth, want[i].depth);
     ck_assert_int_eq(p.plan->segment[plan_segment(&p, "b")].depth, 2);
     ck_assert_int_eq(p.plan->segment[plan_segment(&p, "g")].depth, 8);
-    plan_free(&p);
 }
 
 /* ---- launches -------------------------------------------------------- */
@@ -197,7 +193,6 @@ TEST_EACH(test_launches, launches)
     ck_assert_int_eq(s->batch, launches[_i].nbatch);
     ck_assert_int_eq(gp_segment_execs(s), launches[_i].execs);
     ck_assert_int_le(gp_segment_execs(s), 2 * s->period);
-    plan_free(&p);
 }
 
 /* Where a frame has a thousand kernels or more, a GPU has graphs for up to 1024 slots that come again seldom; where each graph
@@ -219,7 +214,6 @@ TEST(test_loops_have_graphs)
         planned p = plan_ok(yaml, cases[i].cuda);
         ck_assert_int_eq(p.plan->segment[0].period, cases[i].depth);
         ck_assert_msg(gp_segment_execs(&p.plan->segment[0]) == cases[i].execs, "case %zu", i);
-        plan_free(&p);
     }
 }
 
@@ -238,7 +232,6 @@ TEST(test_long_segments)
         ck_assert_int_eq(p.plan->nsegments, 1);
         ck_assert_int_eq(p.plan->segment[0].ntasks, cases[i].stages + 2);
         ck_assert_int_eq(p.plan->segment[0].batch, cases[i].batch);
-        plan_free(&p);
         free(yaml);
     }
 }
@@ -271,7 +264,6 @@ TEST(test_copied_alike)
     ck_assert_uint_eq(q->copy_in_bytes, 256 + 1024 + 1024);
     ck_assert_uint_eq(q->copy_out_bytes, 3 * 256);
     ck_assert_uint_eq(q->pinned_bytes, q->host_bytes);
-    plan_free(&p);
 }
 
 /* What other segments copy too lies elsewhere. */
@@ -293,7 +285,6 @@ TEST(test_copied_unlike)
             used[q->task[i].segment]++;
     ck_assert_int_eq(used[0], 1);
     ck_assert_int_eq(used[1], 1);
-    plan_free(&p);
 }
 
 TEST(test_unified_totals)
@@ -304,7 +295,6 @@ TEST(test_unified_totals)
     ck_assert_uint_eq(p.plan->pinned_bytes, 0);
     ck_assert_uint_eq(p.plan->device_bytes, 0);
     ck_assert_uint_eq(p.plan->copy_in_bytes + p.plan->copy_out_bytes, 0);
-    plan_free(&p);
 }
 
 TEST(test_sizes_do_not_wrap)

@@ -154,7 +154,6 @@ TEST_EACH(test_broken, broken)
     ck_assert_msg(!gp_verify(p.plan, &p.machine, &p.errs), "%s is not noticed", broken[_i].what);
     ck_assert_int_eq(p.errs.n, 1);
     ck_assert_msg(p.errs.e[0].code == GP_E_BUG, "%s: %s", broken[_i].what, p.errs.e[0].msg);
-    plan_free(&p);
 }
 
 /* A segment that a path leaves and comes back to: 'late' put into the first. */
@@ -183,7 +182,6 @@ TEST(test_not_convex)
     ck_assert(!gp_verify(q, &p.machine, &p.errs));
     ck_assert_int_eq(p.errs.e[0].code, GP_E_BUG);
     ck_assert_msg(strstr(p.errs.e[0].msg, "leads back") != NULL, "%s", p.errs.e[0].msg);
-    plan_free(&p);
 }
 
 /* A buffer on the short way round two groups, shallower than was planned: which, and how deep it has to be. */
@@ -202,7 +200,6 @@ TEST(test_too_shallow)
         ck_assert_msg(gp_verify(p.plan, &p.machine, &p.errs) == (depth == 16), "depth %d", depth);
         ck_assert_msg(depth == 16 || strstr(p.errs.e[0].msg, says), "%s", p.errs.n ? p.errs.e[0].msg : "?");
     }
-    plan_free(&p);
 }
 
 /* ---- the budget ------------------------------------------------------ */
@@ -257,7 +254,6 @@ TEST_EACH(test_budget, budgets)
             ck_assert_msg(said, "%s: no '%s' in '%s'", budgets[_i].what, budgets[_i].says[i], p.errs.e[0].msg);
         }
     }
-    plan_free(&p);
 }
 
 TEST(test_unified_budget)    /* on the CPU back end all memory is the host's */
@@ -270,11 +266,9 @@ TEST(test_unified_budget)    /* on the CPU back end all memory is the host's */
     ck_assert_ptr_null(p.pipeline);
     ck_assert_int_eq(p.errs.n, 1);
     ck_assert_msg(strstr(p.errs.e[0].msg, "12.0 GiB of host memory") != NULL, "%s", p.errs.e[0].msg);
-    plan_free(&p);
     m.memory = ((size_t)12 << 30) + 4096;      /* slots are spread a little */
     p = plan_on(BIG, "test.yaml", &m);
     ck_assert_ptr_nonnull(p.pipeline);
-    plan_free(&p);
 }
 
 static float zero(int64_t i)
@@ -314,7 +308,6 @@ TEST(test_managed)
                                  "'c' (64.0 KiB): make it smaller, or give it 'memory: managed'") != NULL, "%s",
                           p.errs.e[0].msg);
         }
-        plan_free(&p);
     }
 }
 
@@ -365,7 +358,6 @@ TEST_LOOP(test_managed_slots, 0, 7)
         const char *said = strstr(p.errs.e[0].msg, cases[_i].message);
         ck_assert_msg(said && !said[strlen(cases[_i].message)], "%s", p.errs.e[0].msg);
     }
-    plan_free(&p);
 }
 
 /* Who makes or reads its frames by a library, and who says so in vain. */
@@ -386,7 +378,6 @@ TEST_LOOP(test_managed_refused, 0, 2)
         ck_assert_str_eq(p.errs.e[0].msg, cases[_i].message);
         ck_assert_int_eq(p.errs.e[0].at.line, 1);
         ck_assert_int_eq(p.errs.e[0].at.col, 23);
-        plan_free(&p);
     }
 }
 

@@ -1,5 +1,6 @@
 /* planned.c - see planned.h. */
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 #include "idle.h"
 #include "planned.h"
@@ -95,24 +96,59 @@ static const gp_kind *const built_in[] = {
     &gp_kind_reduce, &gp_kind_loop,
 };
 
-static const char *no_environment(const void *arg, const char *name)
+static const gp_registry *registry(void)
 {
-    (void)arg, (void)name;
-    return NULL;
+    static gp_registry *r;             /* until the process ends */
+    gp_errs errs = { .n = 0 };
+    if (r)
+        return r;
+    r = gp_registry_create();
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        ck_assert_msg(gp_register(r, &kinds[i], &errs), "%s", errs.e[0].msg);
+    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
+        ck_assert_msg(gp_register(r, built_in[i], &errs), "%s", errs.e[0].msg);
+    return r;
+}
+
+/* Those that are there, the newest first. */
+typedef struct made { gp_pipeline *pipeline; struct made *next; } made;
+static made *all;
+
+void plan_free(gp_pipeline *pipeline)
+{
+    made **m = &all, *gone;
+    while ((*m)->pipeline != pipeline)
+        m = &(*m)->next;
+    gone = *m, *m = gone->next;
+    gp_pipeline_destroy(pipeline);
+    free(gone);
+}
+
+static void free_all(void)
+{
+    while (all)
+        plan_free(all->pipeline);
+}
+
+static void keep(gp_pipeline *pipeline)
+{
+    static bool at_exit;
+    made *m = malloc(sizeof *m);
+    *m = (made){ pipeline, all }, all = m;
+    if (!at_exit)
+        atexit(free_all);
+    at_exit = true;
 }
 
 static planned plan_with(const char *yaml, const char *file, const gp_machine *machine, int ranks)
 {
-    planned p = { .registry = gp_registry_create(), .machine = *machine };
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        ck_assert_msg(gp_register(p.registry, &kinds[i], &p.errs), "%s", p.errs.e[0].msg);
-    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
-        ck_assert_msg(gp_register(p.registry, built_in[i], &p.errs), "%s", p.errs.e[0].msg);
-    gp_config c = { .registry = p.registry, .machine = machine, .env = { .get = no_environment, .ranks = ranks } };
+    planned p = { .machine = *machine };
+    gp_config c = { .registry = registry(), .machine = machine, .env = { .ranks = ranks } };
     p.pipeline = gp_compile(yaml, strlen(yaml), file, &c, &p.errs);
     if (p.pipeline) {
         p.graph = gp_pipeline_graph(p.pipeline);
         p.plan = (gp_plan *)gp_pipeline_plan(p.pipeline);
+        keep(p.pipeline);
     }
     return p;
 }
@@ -139,12 +175,6 @@ planned plan_ok(const char *yaml, bool cuda)
     planned p = plan_yaml(yaml, "test.yaml", cuda);
     ck_assert_msg(p.pipeline != NULL, "%s\n%s", p.errs.n ? p.errs.e[0].msg : "?", yaml);
     return p;
-}
-
-void plan_free(planned *p)
-{
-    gp_pipeline_destroy(p->pipeline);
-    gp_registry_destroy(p->registry);
 }
 
 int plan_stage(const planned *p, const char *name)
