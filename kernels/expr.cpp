@@ -254,7 +254,7 @@ template <class T> static void indices(const piece *p, int axis, T *d)
 
 /* ---- a reduction ------------------------------------------------------------ */
 
-/* Of a plane of `rows` all are there: lanes without a row, of which the last chunk may have some, get what fold.h says. */
+/* Fills a plane of `rows`: lanes without a row, of which the last chunk may have some, get what fold.h says. */
 template <class Op, class A> static void fill_spare(const gp_ew_partials *f, A *last)
 {
     uint64_t wide = f->lanes * f->inner, there = (f->rows - 1) % (f->lanes * f->steps) * f->inner + f->inner;

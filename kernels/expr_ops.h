@@ -46,8 +46,8 @@ GP_EW_FUNCTION T gp_ew_neg(T a)
         return -a;
 }
 
-/* Of the smallest integer itself. CUDA's compiler makes the instruction `abs` of what it sees through here, and that makes
- * the largest integer of it. */
+/* The smallest integer stays itself. CUDA's compiler makes the instruction `abs` of what it sees through here, and that
+ * makes the largest integer of it. */
 GP_EW_FUNCTION typename gp_ew_part<T>::type gp_ew_abs(T a)
 {
     if constexpr (!real<T>::integer) {

@@ -29,7 +29,7 @@ struct sum {
 /* In f64 whatever the type: the mean of numbers of 64 bits, whose sum 64 bits may not hold. */
 struct fsum : sum {};
 
-/* Of two NaNs an addition keeps either, as the compiler likes; so a sum that is NaN gets the same bits everywhere. */
+/* An addition keeps either of two NaNs, as the compiler likes; so a sum that is NaN gets the same bits everywhere. */
 static __device__ __forceinline__ double one_nan(double a)
 {
     return a == a ? a : __longlong_as_double(0x7fffffffffffffffll);

@@ -31,9 +31,8 @@ template <class T> static __device__ __forceinline__ bool is_in(T v)
         return v != 0;
 }
 
-/* Of the neighbors before pixel (x, y) those that say how it is connected, where on(dx, dy) says whether a pixel near
- * it is in a component: how far back the first of them is, 0 for none, and the second, if that may be in another
- * tree. */
+/* Finds the neighbors before pixel (x, y) that say how it is connected, where on(dx, dy) says whether a pixel near it
+ * is in a component: how far back the first of them is, 0 for none, and the second, if that may be in another tree. */
 struct links { int first, second; };
 template <class F> static __device__ __forceinline__ links neighbors(int x, int y, int width, bool eight, F on)
 {

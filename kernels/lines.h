@@ -78,7 +78,7 @@ template <class Op, class A> static __device__ __forceinline__ void gp_line_halv
     }
 }
 
-/* Of thread `by` behind this one in the warp. */
+/* The value of the thread that is `by` behind this one in the warp. */
 template <class A> static __device__ __forceinline__ A gp_line_down(A a, unsigned by)
 {
     if constexpr (sizeof(A) == 8) {
@@ -112,8 +112,8 @@ template <class Op, class A> static __device__ __forceinline__ A gp_line_warps(A
     return gp_line_warp<Op>(v[0], 32);
 }
 
-/* Adds one to a counter below `most`, which is then 0 again. What this thread wrote before it others see behind it, once
- * they have been there. */
+/* Adds one to a counter below `most`, which is then 0 again. What this thread wrote before it others see behind it,
+ * once they have been there. */
 static __device__ __forceinline__ unsigned gp_line_ticket(unsigned *counter, unsigned most)
 {
     unsigned before;

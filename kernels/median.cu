@@ -17,7 +17,7 @@ template <class T> static __device__ __forceinline__ void sort(T &a, T &b)
     a = low, b = high;
 }
 
-/* Of v[0 .. M - 1] the least to v[0] and the most to v[M - 1]. */
+/* Moves the least of v[0 .. M - 1] to v[0] and the most to v[M - 1]. */
 template <int M, class T> static __device__ __forceinline__ void ends(T *v)
 {
     UNROLLED

@@ -1,8 +1,8 @@
-/* morphology.cu - the least and the most of rows of pixels: morphology_y_OP_T down the columns, morphology_x_OP_T along the
- * rows. What is beyond the border does not count. A NaN is less and more than all numbers. */
+/* morphology.cu - the least and the most of rows of pixels: morphology_y_OP_T down the columns, morphology_x_OP_T along
+ * the rows. What is beyond the border does not count. A NaN is less and more than all numbers. */
 #include "join.h"
 
-/* Of p[0], p[step], ..., n of them. */
+/* The best of p[0], p[step], ..., n of them. */
 template <class Op, class T> static __device__ __forceinline__ T best_of(const T *p, size_t step, int n)
 {
     T a = *p;

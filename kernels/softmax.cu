@@ -27,7 +27,7 @@ static __device__ __forceinline__ double exp_rest(double r)
     return 1 + 2 * (p / (q - p));
 }
 
-/* Of x up to 0, or NaN. */
+/* The exponential of x <= 0, or of NaN. */
 template <class F> static __device__ __forceinline__ F exp_of(F x)
 {
     constexpr bool wide = sizeof(F) == 8;

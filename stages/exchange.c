@@ -1,12 +1,12 @@
-/* exchange.c - a strip of rows with those beside it, which the ranks before and after have: rank r has the rows that come
- * after those of rank r - 1. */
+/* exchange.c - a strip of rows with those beside it, which the ranks before and after have: rank r has the rows that
+ * come after those of rank r - 1. */
 #include <string.h>
 #include "collective.h"
 
 enum { ZERO, HOLD, WRAP };
 struct opts { gp_collective_opts any; int64_t rows; int edge; };
 
-/* Of the rows that a rank gives away, the first ones are sent before the last ones. */
+/* A rank sends the first rows that it gives away before the last ones. */
 static size_t halo_bytes(const struct opts *o, const gp_type *t)
 {
     return gp_bytes(t) / (size_t)t->dim[0] * (size_t)o->rows;
@@ -110,8 +110,8 @@ static bool before(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_v
         && (!last_here || queue_edge(d, o, end, row, last - row, strip));
 }
 
-/* Of two ranks each is on both sides of the other where edges wrap: so the first rows are sent before the last ones, and
- * received in that order, as rows after a strip before rows before it. */
+/* Each of two ranks is on both sides of the other where edges wrap: so the first rows are sent before the last ones,
+ * and received in that order, as rows after a strip before rows before it. */
 static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, const gp_nccl *lib, void *comm,
                  void *stream)
 {

@@ -32,7 +32,7 @@ static void type_outputs(gp_shape *s, const gp_ew_opts *o, const gp_type *frame)
     }
 }
 
-/* Of an input that x loads: does a row of the frame take another one of it, or one at all? */
+/* Does a row of the frame take another row of an input that x loads, or one at all? */
 static void describe_rows(gp_shape *s, const gp_ew_program *p, const gp_ew_ins *x)
 {
     const gp_ew_space *o = &p->space;

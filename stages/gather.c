@@ -17,7 +17,7 @@ struct opts {
 
 static const gp_type *port_of(const gp_type *in, int nin) { return nin > 1 && in[1].ndim ? &in[1] : NULL; }
 
-/* Of the indices in the file. */
+/* Checks the indices that the file lists. */
 static bool check_places(gp_shape *s, const struct opts *o, int axis)
 {
     const gp_type *in = &s->in[0];

@@ -46,7 +46,7 @@ static void size_of(const struct opts *o, int64_t h, int64_t w, int64_t to[2])
     }
 }
 
-/* Of pictures that differ in size: the largest that there can be in this axis; 0: there is none. */
+/* The largest size in this axis of pictures that differ in size; 0: there is no bound. */
 static int64_t bound(const struct opts *o, const gp_type *in, unsigned varies, int axis)
 {
     int64_t to[2], given = axis ? o->width : o->height;

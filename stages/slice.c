@@ -1,4 +1,5 @@
-/* slice.c - a part of an array by an index as NumPy has it, "10:20, ::-1": cut, thinned out, turned round, fewer axes. */
+/* slice.c - a part of an array by an index as NumPy has it, "10:20, ::-1": cut, thinned out, turned round, fewer axes.
+ * */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +7,7 @@
 
 struct opts { const char *index; };
 
-/* Of one axis: start:stop:step, or one number, which takes the axis away. */
+/* What is taken of one axis: start:stop:step, or one number, which takes the axis away. */
 struct range {
     bool one, has_start, has_stop;
     int64_t start, stop, step;

@@ -23,8 +23,8 @@ typedef struct gp_machine_file {
     double nccl_ns;            /* of an operation of NCCL, beside */
 } gp_machine_file;
 
-/* Of a JSON or YAML text, whose keys are all optional; what it does not say is as in `m`. False after an error, which
- * has a place in `file`. */
+/* Reads a JSON or YAML text, whose keys are all optional; what it does not say is as in `m`. False after an error,
+ * which has a place in `file`. */
 bool gp_machine_file_read(gp_arena *a, const char *text, size_t len, const char *file, const gp_machine *m,
                           gp_machine_file *out, gp_errs *errs);
 

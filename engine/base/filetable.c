@@ -35,7 +35,7 @@ typedef struct written {
     bool open;                 /* it is written as it is; else a new file takes its name */
 } written;
 
-/* Of a writer: the numbers in the names of its files. */
+/* The numbers in the names of a writer's files. */
 typedef struct gp_filenumbers {
     const char *base;          /* of a pattern whose last part has a number and nothing else
                                   has: that part; else NULL */

@@ -13,7 +13,7 @@ bool gp_num_fits(const gp_num *x, gp_dtype t);
 /* The element that it is, of c64 the real part, where t holds it; a float is the nearest one in any case. */
 void gp_num_store(void *to, const gp_num *x, gp_dtype t);
 
-/* Of a float that is whole and below 2^53, as 5.0 and 1e3, the integer is made. False: it is no integer. */
+/* Makes an integer of a float that is whole and below 2^53, as 5.0 and 1e3. False: it is no integer. */
 bool gp_num_whole(gp_num *x);
 
 /* With as many digits as tell it from others. */

@@ -124,7 +124,7 @@ static bool is_held(int folder, const char *name, pid_t pid)
     return held;
 }
 
-/* Of this run the table knows what it writes (filetable.h). */
+/* Is it a file of this run, of which the table knows what it writes (filetable.h)? */
 static bool is_same(const char *other, const char *name, pid_t pid)
 {
     return !strcmp(other, name)

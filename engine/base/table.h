@@ -28,7 +28,7 @@ uint64_t gp_text_hash(const char *s);
 
 /* Makes room for `n` entries in all. False: malloc has no memory. */
 bool gp_table_reserve(gp_table *t, size_t n);
-/* Of a table without an arena; it is then empty. */
+/* Frees what a table without an arena has; it is then empty. */
 void gp_table_free(gp_table *t);
 
 /* NULL: there is none. An entry is valid until the next one is added or removed. */

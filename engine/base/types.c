@@ -28,7 +28,7 @@ gp_dtype gp_dtype_parse(const char *name)
     return GP_NO_DTYPE;
 }
 
-/* Of a type that gpipe has, its name; else what to use in its place. */
+/* Other names of types: the name of the type that gpipe has, or what to use in its place. */
 static const struct { const char *name, *is; } elsewhere[] = {
     { "uint8", "u8" }, { "uint8_t", "u8" }, { "u1", "u8" }, { "byte", "u8" }, { "ubyte", "u8" },
     { "uchar", "u8" }, { "unsigned char", "u8" }, { "char", "u8" }, { "bool", "u8" },

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "cli/verb.h"
 
-/* Of the same place that comes first whose name does. */
+/* Verbs of the same place are in the order of their names. */
 static int compare_places(const gp_verb *a, const gp_verb *b)
 {
     return a->place != b->place ? (a->place > b->place) - (a->place < b->place) : strcmp(a->name, b->name);

@@ -68,8 +68,8 @@ static double host_us(const gp_figures *f)
     return us;
 }
 
-/* Of a run of a part alone: its time per frame of the row; *most: it may be less. Sinks
- * still cost what they cost, so a time near theirs says nothing of the segments. */
+/* The time per frame of the row that a part takes alone; *most: it may be less. Sinks still cost what they cost, so a
+ * time near theirs says nothing of the segments. */
 static double time_alone(const gp_figures *row, const gp_figures *alone, bool *most)
 {
     bool alike;

@@ -93,8 +93,8 @@ bool gp_bench_fit(gp_bench *b, const gp_row *r, const gp_loaded *l, gp_fit *out,
 void gp_bench_unfit(gp_fit *f);
 gp_args gp_bench_set(gp_bench *b, const gp_args *args, const char *assignment);
 
-/* bench.c: what a pipeline writes to stdout would stand in the table, and goes nowhere meanwhile; signals end runs. What
- * `measure` returns. */
+/* bench.c: what a pipeline writes to stdout would stand in the table, and goes nowhere meanwhile; signals end runs.
+ * What `measure` returns. */
 int gp_bench_quietly(const gp_args *args, int (*measure)(void *arg), void *arg);
 
 /* bench_run.c: compiles a row and says what is wrong with it. The exit code. */
@@ -111,7 +111,7 @@ int gp_bench_measure(gp_bench *b, const gp_row *r, const gp_run_options *options
  * of work that began before counts when it is done. So the rate of the same windows never
  * exceeds this bound. */
 double gp_bench_busy_us(uint64_t busy_ns, double workers, double seconds, uint64_t frames);
-/* Of n rows the one to name: the fastest that does all its work. One that is unstable has to be
+/* The row to name: the fastest of n that does all its work. One that is unstable has to be
  * faster than all that are stable, by more than both spreads; else it is noise, as is all that
  * is faster than the one named. NULL: there is none. */
 gp_row *gp_bench_best(gp_row *row, int n);

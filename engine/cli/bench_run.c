@@ -54,7 +54,7 @@ typedef struct sample {
     gp_hist latency;
 } sample;
 
-/* Of stage i; 0 before the first run. */
+/* The busy time of stage i; 0 before the first run. */
 static uint64_t busy_of(const sample *s, int i)
 {
     return i < s->n ? s->busy_ns[i] : 0;

@@ -18,9 +18,9 @@ void gp_glance_free(gp_glance *v)
     *v = (gp_glance){ 0 };
 }
 
-/* How full the buffers at a stage are: the emptiest of its inputs, or the fullest of its outputs. A status has its names
- * from where the others have theirs: the same pointers. `of`: how full the buffers of one rank are; NULL: those of all
- * together. */
+/* How full the buffers at a stage are: the emptiest of its inputs, or the fullest of its outputs. A status has its
+ * names from where the others have theirs: the same pointers. `of`: how full the buffers of one rank are; NULL: those
+ * of all together. */
 static double fill_of(const gp_glance *v, int stage, bool inputs, const double *of)
 {
     double found = inputs;
@@ -77,7 +77,7 @@ static int find_last(const gp_glance *v, const gp_pipeline *p)
     return last;
 }
 
-/* Of several ranks: what one of them does not reach holds back all. */
+/* What one of several ranks does not reach holds back all. */
 static void look_at_ranks(gp_glance *v, gp_ranks *us, const gp_pipeline *p, double part)
 {
     int n = v->ranks * v->nbuffers;

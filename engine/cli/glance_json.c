@@ -64,7 +64,7 @@ void gp_glance_json(const gp_glance *v, FILE *f)
  * anybody's: what cannot be drawn is not `good`. */
 typedef struct reading { bool good; } reading;
 
-/* Of what goes to a terminal: no spaces, nothing that moves the cursor. */
+/* The name, fit for a terminal: without spaces, and without what moves the cursor. */
 static const char *name_of(reading *r, const gp_node *map, const char *key)
 {
     const char *name = gp_node_text(map, key);

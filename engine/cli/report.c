@@ -13,7 +13,7 @@
 #include "cli/report.h"
 #include "draw/dump.h"
 
-/* Of several ranks rank 0 alone has it. */
+/* Where there are several ranks, rank 0 alone opens the file. */
 static bool open_file(gp_outfile *f, gp_removed which, bool first, gp_pipeline *p, const char *option,
                       const char *path, gp_errs *errs)
 {
@@ -34,7 +34,7 @@ static bool has_end(const char *path, const char *end)
     return n >= k && !strcmp(path + n - k, end);
 }
 
-/* Of a report's file: is it to be a page? */
+/* Is a report's file to be a page? */
 static bool check_name(const char *path, bool *html, gp_errs *errs)
 {
     *html = has_end(path, ".html");

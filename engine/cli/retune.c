@@ -57,7 +57,8 @@ static bool is_stopping(gp_retuner *r)
     return stop;
 }
 
-/* Of a line ["depth=6", ...], in `a`: how many; 0: it is no such line; -1: out of memory. */
+/* Reads a line ["depth=6", ...] into memory of `a`; returns how many settings it has, 0 where it is no such line, -1
+ * out of memory. */
 static int settings(gp_arena *a, const char *line, const char ***set)
 {
     jmp_buf oom;
@@ -78,7 +79,7 @@ static int settings(gp_arena *a, const char *line, const char ***set)
     return list->n;
 }
 
-/* Of several ranks all are told, which begin when they hear it. */
+/* Tells all ranks, each of which begins when it hears of it. */
 static void do_asked(gp_retuner *r, gp_asked *a)
 {
     gp_arena arena = { 0 };

@@ -13,7 +13,7 @@ enum { LOOK_US = 500, FEW = 8 };
 
 /* ---- rates -------------------------------------------------------------- */
 
-/* Of all ranks. */
+/* Frames that all ranks have moved. */
 static uint64_t moved(gp_ranks *us, const gp_pipeline *p)
 {
     gp_account few[FEW];

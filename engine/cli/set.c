@@ -47,7 +47,7 @@ char *gp_set_ask(const char *name, const char *const *set, int n, gp_errs *errs)
     return NULL;
 }
 
-/* Of what goes to a terminal. */
+/* The text, fit for a terminal. */
 static const char *plain(gp_arena *a, const char *text)
 {
     char *copy = gp_strdup(a, text);

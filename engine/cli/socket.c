@@ -63,8 +63,8 @@ static bool address(struct sockaddr_un *at, const char *dir, long pid)
     return n < (int)sizeof at->sun_path;
 }
 
-/* Of a process that is gone, and nobody listens: the second for those of a container,
- * whose numbers mean nothing here. */
+/* Is the socket's process gone, and does nobody listen? The second is asked as process numbers of a container mean
+ * nothing here. */
 static bool is_dead(const struct sockaddr_un *at, long pid)
 {
     int fd = kill((pid_t)pid, 0) && errno == ESRCH

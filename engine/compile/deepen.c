@@ -97,7 +97,7 @@ static int play(playing *y, uint64_t times)
     }
 }
 
-/* Of a buffer whose rings got room for `depth` frames. */
+/* Checks a buffer whose rings got room for `depth` frames. */
 static bool check_depth(const gp_buffer *b, int depth, gp_errs *errs)
 {
     return !b->depth_said || depth == b->depth

@@ -31,7 +31,7 @@ typedef enum gp_expr_op {
     GP_EXPR_QUOTIENT,          /* a / inside ceil() or floor(): of integers, exact */
     GP_EXPR_REMAINDER,
     GP_EXPR_MIN, GP_EXPR_MAX,  /* of more than two arguments: one for each but the first */
-    /* Of programs only. */
+    /* In programs only. */
     GP_EXPR_FRAME,             /* no operand: frame.index (axis 0), frame.time (1) */
     GP_EXPR_NOT, GP_EXPR_INVERT, GP_EXPR_ABS, GP_EXPR_ROUND, GP_EXPR_SQRT, GP_EXPR_RSQRT, GP_EXPR_EXP,
     GP_EXPR_LOG, GP_EXPR_LOG2, GP_EXPR_LOG10, GP_EXPR_SIN, GP_EXPR_COS, GP_EXPR_TAN,

@@ -47,7 +47,7 @@ static uint64_t most_frames(const gp_graph *g, const gp_stage *to)
     return most;
 }
 
-/* Of a path without %n. */
+/* Checks a numbered path without %n. */
 static void check_numbered(files *f, const gp_stage *to)
 {
     const char *pattern = gp_strdup(f->r->arena, plain(f, to->writes));
@@ -91,7 +91,7 @@ static void list_inputs(files *f)
             add_inputs(f, (const char *const[]){ g->buffer[i].path }, 1, "buffer ", g->buffer[i].name);
 }
 
-/* Of a path without a number: frames that would all be one file, and two files of one name in two folders. Where a stage
+/* A path without a number: frames that would all be one file, and two files of one name in two folders. Where a stage
  * of the host, or one that regroups, may leave frames out, that is seen when it runs. */
 static void check_one_file(files *f, const gp_stage *to)
 {
@@ -128,7 +128,7 @@ static void check_one_file(files *f, const gp_stage *to)
     }
 }
 
-/* Of a path with %n: the names are those of the files that are read. */
+/* Checks a path with %n: the names are those of the files that are read. */
 static void check_named(files *f, const gp_stage *to)
 {
     const gp_graph *g = f->r->graph;

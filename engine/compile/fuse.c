@@ -344,8 +344,8 @@ static void try_join(gp_fusing *f, int w, int port, gp_joined *room)
         make_group(f, all, n);
 }
 
-/* Groups become stages. Where one kernel cannot be made of all, two are tried of the halves: as stages are in order, what is
- * before one does not wait for it. */
+/* Groups become stages. Where one kernel cannot be made of all, two are tried of the halves: as stages are in order,
+ * what is before one does not wait for it. */
 static void make_stages(gp_fusing *f, const int *stage, int n)
 {
     const char *why;
@@ -360,7 +360,7 @@ static void make_stages(gp_fusing *f, const int *stage, int n)
 
 /* ---- all of it -------------------------------------------------------------------- */
 
-/* Of buffers that come into a segment each has a bit, as far as there are bits; the last stands for the rest. */
+/* Each buffer that comes into a segment has a bit, as far as there are bits; the last stands for the rest. */
 static void find_roots(gp_fusing *f)
 {
     const gp_graph *g = f->g;

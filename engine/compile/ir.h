@@ -220,7 +220,7 @@ typedef struct gp_stage {
     bool in_order;             /* it is serial, and has several workers, which begin in order */
     const char *expr; unsigned beyond, by_place, beside; gp_reduction reduction;       /* likewise */
     unsigned char none[GP_MAXPORT]; int64_t tail_rows;                         /* likewise */
-    /* Of one that fuse.c made: the stages of the file that it is, and the buffers between them, which are nowhere. */
+    /* A stage that fuse.c made: the stages of the file that it is, and the buffers between them, which are nowhere. */
     const char *const *part; int nparts;
     const char *const *inside; int ninside;
 } gp_stage;
@@ -314,8 +314,8 @@ static inline uint64_t gp_firing_of(const gp_graph *g, bool shared, uint64_t n)
 
 /* ---- 3. plan (lower.c, then schedule.c) ------------------------------ */
 
-/* Host memory, with lanes 1; or that of `lanes` devices from `index` on, of gp_graph.device. What has slots in several has
- * `run` consecutive frames on one, the next on the next, in turns: schedule. */
+/* Host memory, with lanes 1; or that of `lanes` devices from `index` on, of gp_graph.device. What has slots in several
+ * has `run` consecutive frames on one, the next on the next, in turns: schedule. */
 typedef struct gp_place { bool device; int index, lanes, run; } gp_place;
 
 /* Actors move frames on: each has its own threads. An actor is a host stage
@@ -448,8 +448,8 @@ gp_spec *gp_parse(gp_arena *, const char *text, size_t len, const char *file, gp
 /* set.c: one `--set PATH=VALUE`; changes the tree. The nodes it makes are at
  * line 0 of a file whose name is `assignment` itself, the same pointer. */
 bool gp_spec_set(gp_arena *, gp_spec *, const char *assignment, const gp_registry *, gp_errs *);
-/* edit.c: the file's text with what such an assignment sets, where it stands; all other bytes are as they were. *out_len
- * bytes in memory of the arena. NULL with an error: nothing of it can be set there alone. */
+/* edit.c: the file's text with what such an assignment sets, where it stands; all other bytes are as they were.
+ * *out_len bytes in memory of the arena. NULL with an error: nothing of it can be set there alone. */
 char *gp_spec_edit(gp_arena *, const char *text, size_t len, const char *file, const char *assignment,
                    const gp_registry *, size_t *out_len, gp_errs *);
 /* set.c: the name of each item of a list of stages: as given, else its kind, with
@@ -475,8 +475,8 @@ int64_t gp_probe_read(const char *path, int64_t at, void *to, size_t n);
 int64_t gp_probe_size_of(const char *path);
 /* digest.c: before stages are fused, what each does, as a number, where the file has it. */
 void gp_digest_stages(gp_arena *, const gp_spec *, const gp_probe *, gp_graph *);
-/* Of each var of `now`: does it, or one that it names, say something else than in `was`, NULL: no vars?
- * `changed`: one for each. */
+/* Notes for each var of `now` in `changed` whether it, or one that it names, says something else than in `was`; NULL:
+ * no vars. */
 void gp_vars_changed(gp_arena *, const gp_node *was, const gp_node *now, bool *changed);
 /* shard.c: which stages have frames that are shared out among ranks; false with an error where that cannot be. */
 bool gp_shard(gp_arena *, gp_graph *, gp_errs *);

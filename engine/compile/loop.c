@@ -145,7 +145,7 @@ static void admit(gp_resolving *r, gp_rstage *st)
                          "before or after the loop", st->s.name, why);
 }
 
-/* Of one that is resolved. */
+/* Checks a stage of the body that is resolved. */
 static bool check_stage(gp_resolving *r, const gp_stage *st)
 {
     if (!st->device)
@@ -266,7 +266,7 @@ static void lay_out(gp_resolving *r, gp_loop *l, gp_shape *s)
 
 /* ---- fusion ---------------------------------------------------------- */
 
-/* Of a buffer of the body as it was wired: where it is in the graph of fused stages. */
+/* Where a buffer of the body, as it was wired, is in the graph of fused stages. */
 static int moved(const gp_resolving *r, int buffer)
 {
     for (int i = 0; buffer >= 0 && i < r->graph->nbuffers; i++)

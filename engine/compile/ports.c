@@ -225,7 +225,7 @@ static void consume(gp_resolving *r, gp_rstage *st, int port, const struct conn 
            gp_near_buffer(r, &near));
 }
 
-/* Of a carry stage, which is called as its buffer is: what that carries, and its first frame. */
+/* The inputs of a carry stage, which has the name of its buffer: what the buffer carries, and its first frame. */
 static void connect_carry(gp_resolving *r, gp_rstage *st)
 {
     const char *names[] = { "in", "init" };

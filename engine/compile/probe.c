@@ -157,7 +157,7 @@ static int by_name(const void *a, const void *b)
     return *p != *q ? (unsigned char)*p - (unsigned char)*q : strcmp(x, y);
 }
 
-/* Of the paths that match, those that have a number, from the lowest on. */
+/* Keeps those of the paths that have a number, from the lowest on. */
 static int keep_numbered(gp_arena *a, const char *pattern, const char **path, int n)
 {
     struct numbered *v = GP_NEW(a, struct numbered, n);
@@ -254,7 +254,7 @@ static void list_matches(gp_arena *a, const char *pattern, gp_probed *x, struct 
         x->file.error = shortage;
 }
 
-/* Of a sorted list: several texts of a choice may match one file. */
+/* Removes twins from a sorted list: several texts of a choice may match one file. */
 static int without_twins(const char **path, int n)
 {
     int kept = n > 0;

@@ -131,8 +131,8 @@ static bool rate_stage(rating *w, int v)
     return true;
 }
 
-/* The one frame that a stage makes of all is of any rate, but device stages that read it may be one segment, which has one
- * rate: joins them where nothing else decided. */
+/* The one frame that a stage makes of all is of any rate, but device stages that read it may be one segment, which has
+ * one rate: joins them where nothing else decided. */
 static void rate_together(rating *w, gp_arena *a)
 {
     int *first = GP_NEW(a, int, w->g->nstages);
@@ -260,8 +260,8 @@ static bool comes_late(rating *w, const arrivals *x, int v, int port)
               read_at(w, st, at[!is_late]), read_at(w, st, at[is_late]));
 }
 
-/* Of stage v, from the sets of those that make its inputs; on a cycle they may not be all there yet. With `check`, false
- * after an error. */
+/* The arrivals of stage v, from the sets of those that make its inputs; on a cycle they may not be all there yet. With
+ * `check`, false after an error. */
 static bool arrive(rating *w, arrivals *x, int v, bool check)
 {
     const gp_graph *g = w->g;
@@ -289,8 +289,8 @@ static bool arrive(rating *w, arrivals *x, int v, bool check)
     return ok;
 }
 
-/* No stage waits at one input for the end of what has to be taken at another for it to end. Stages are in order, but for
- * what closes a cycle: then all sets are made until none grows. */
+/* No stage waits at one input for the end of what has to be taken at another for it to end. Stages are in order, but
+ * for what closes a cycle: then all sets are made until none grows. */
 static bool check_arrivals(rating *w, gp_arena *a)
 {
     const gp_graph *g = w->g;

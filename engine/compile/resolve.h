@@ -113,8 +113,8 @@ bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_l
 
 /* What to say behind "no option": of key `i` of a stage, which is none. */
 const char *gp_option_hint(gp_arena *a, const gp_kind *kind, const gp_node *stage, int i);
-/* "use: gray", where `key`, whose value is `item` (NULL: it is no key), begins with `name` and then lacks its ': '; else
- * NULL. */
+/* "use: gray", where `key`, whose value is `item` (NULL: it is no key), begins with `name` and then lacks its ': ';
+ * else NULL. */
 const char *gp_lacks_colon(gp_arena *a, const gp_node *key, const gp_node *item, const char *name);
 /* Is the value of an option that takes numbers a file's name? An error, then. */
 bool gp_option_is_file(gp_reader *r, const gp_kind *kind, const gp_opt *o, const gp_node *n);
@@ -164,7 +164,7 @@ typedef struct gp_rstage {
 
 typedef struct gp_resolving gp_resolving;
 
-/* Of a loop's body, while it is resolved: */
+/* A loop's body, while it is resolved: */
 typedef struct gp_body {
     const gp_resolving *outside;       /* the pipeline that it is a part of, */
     const gp_rstage *stage;            /* its stage there, */
@@ -225,15 +225,15 @@ static inline bool gp_is_complete(const gp_type *t)
 /* buffers.c: a buffer, and one that nobody finds by its name; they move buffer[]. */
 gp_rbuf *gp_add_buffer(gp_resolving *r, const char *name, gp_loc at);
 gp_rbuf *gp_push_buffer(gp_resolving *r, const char *name, gp_loc at);
-/* loop.c, while a body is wired: adds what comes from outside, before all other buffers; refuses stages that no loop can
- * have and, unless there are more than `failed` errors, finds what goes outside, is carried or ends the loop; the error that
- * a name is that of a buffer outside. */
+/* loop.c, while a body is wired: adds what comes from outside, before all other buffers; refuses stages that no loop
+ * can have and, unless there are more than `failed` errors, finds what goes outside, is carried or ends the loop; the
+ * error that a name is that of a buffer outside. */
 void gp_loop_give(gp_resolving *r);
 void gp_loop_ends(gp_resolving *r, int failed);
 void gp_loop_outside(gp_resolving *r, const char *name, gp_loc at);
 /* carry.c, in the order in which resolve calls these: what a buffer says; which carry stages close cycles; of stages in
- * order, which are on a cycle; the type of a carried buffer; what is wrong once all types are known, and once the sources
- * of each stage are. */
+ * order, which are on a cycle; the type of a carried buffer; what is wrong once all types are known, and once the
+ * sources of each stage are. */
 extern const gp_kind gp_kind_carry;
 void gp_carry_read(gp_resolving *r, int buffer);
 void gp_carry_mark(gp_resolving *r);
@@ -266,7 +266,8 @@ const char *gp_host_reader(const gp_resolving *r, const gp_stage *of);
 bool gp_rates(gp_arena *a, gp_graph *g, gp_errs *errs);
 /* ... the slots that a buffer needs so that the stages around it ever fire, and the stage that needs most. */
 int64_t gp_least_slots(const gp_graph *g, const gp_buffer *b, const gp_stage **by);
-/* depth.c: the depths of buffers, once all stages are where they stay; false after errors. And where workers need more. */
+/* depth.c: the depths of buffers, once all stages are where they stay; false after errors. And where workers need more.
+ * */
 bool gp_set_depths(gp_graph *g, gp_errs *errs);
 void gp_raise_depth(gp_buffer *b, int need);
 /* devices.c: the key `device` at the top (NULL: it is not there), and in a stage; the names of all of them. */

@@ -35,8 +35,8 @@ static int maker(const gp_graph *g, int v, int i)
     return s->in[i] < 0 || s->closes ? -1 : g->buffer[s->in[i]].producer.stage;
 }
 
-/* What is needed by a collective is needed by the stages before it, too, and by all of a cycle in one segment. False: some
- * had to be lowered. */
+/* What is needed by a collective is needed by the stages before it, too, and by all of a cycle in one segment. False:
+ * some had to be lowered. */
 static bool need_cycles(grouping *w, int *lowest)
 {
     const gp_graph *g = w->g;
@@ -50,8 +50,9 @@ static bool need_cycles(grouping *w, int *lowest)
     return same;
 }
 
-/* Of each device stage: behind how many device stages in a row the first collective lies that needs what it makes without
- * another host stage between; all others have a number above these. So collectives that are equally far are one. */
+/* Finds for each device stage behind how many device stages in a row the first collective lies that needs what it makes
+ * without another host stage between; all others get a number above these. So collectives that are equally far are one.
+ * */
 static void assign_needs(grouping *w)
 {
     const gp_graph *g = w->g;
@@ -152,8 +153,8 @@ static int find(int *up, int v)
     return v;
 }
 
-/* Of each stage: its level or, on a cycle or a device of its own, or where a collective needs it, a number above all levels
- * that those of the same level, cycle, device and need have. */
+/* The class of each stage: its level or, on a cycle or a device of its own, or where a collective needs it, a number
+ * above all levels that stages of the same level, cycle, device and need share. */
 static int *classes(grouping *w)
 {
     const gp_graph *g = w->g;

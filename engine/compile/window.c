@@ -40,7 +40,7 @@ static const gp_kind kind = {
 
 /* ---- what the key says --------------------------------------------------------------- */
 
-/* Of one input, called `port`: a number of frames, or a map of what a stage `window` takes. */
+/* Reads the window of one input, called `port`: a number of frames, or a map of what a stage `window` takes. */
 static bool read_window(gp_resolving *r, const gp_rstage *st, const char *port, const gp_node *said, struct opts *o)
 {
     static const char *const keys[] = { "frames", "partial", NULL };

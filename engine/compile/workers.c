@@ -11,8 +11,8 @@
 /* A frame that takes less is handed over to other threads for little gain. */
 enum { HEAVY_NS = 100000 };
 
-/* Of the memory of the machine, or of its device, and at most: for the frames of a pipeline whose buffers get more
- * room. */
+/* The frames of a pipeline whose buffers get more room take at most one PART of the memory of the machine, or of its
+ * device. */
 enum { PART = 16 };
 static const size_t MOST = (size_t)4 << 30;
 

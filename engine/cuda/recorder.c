@@ -14,7 +14,7 @@ struct recorder {
     gp_rec rec;
     cudaStream_t stream;
     bool priorities;               /* it has kernels with a priority of their own */
-    /* Of a graph; NULL: run in order. What comes after item i must wait for its
+    /* A graph's; NULL: run in order. What comes after item i must wait for its
      * last nodes, last.v[first[i]] to last.v[first[i + 1] - 1]. */
     int *first;
     int nitems;

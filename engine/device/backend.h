@@ -92,7 +92,7 @@ typedef struct gp_activity {
     int label;
 } gp_activity;
 
-/* Of the host, pinned for the device; of the device; of both: the device fetches what it reads. */
+/* Memory of the host, pinned for the device; of the device; of both, of which the device fetches what it reads. */
 typedef enum gp_memory { GP_MEMORY_PINNED, GP_MEMORY_DEVICE, GP_MEMORY_MANAGED } gp_memory;
 
 typedef struct gp_exec gp_exec;            /* a body, ready to be launched */
@@ -101,8 +101,8 @@ typedef struct gp_resident gp_resident;    /* bodies as a kernel that is residen
 typedef struct gp_backend {
     const char *name;          /* of its devices, as in `device: cuda:0` */
 
-    /* Which devices there are: sets m->ndevices, device[], and why there are no more. Touches the driver. NULL: it computes
-     * on the host, and has none of its own. */
+    /* Which devices there are: sets m->ndevices, device[], and why there are no more. Touches the driver. NULL: it
+     * computes on the host, and has none of its own. */
     void (*find)(gp_machine *m);
     int toolkit;               /* what its libraries are of, 1000 * major + 10 * minor; 0: it has none */
 
@@ -164,8 +164,8 @@ typedef struct gp_backend {
     int (*query)(gp_dev *dev, int stream, gp_errs *errs);
     int (*wait)(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs);
 
-    /* Calls f, which may call libraries, with the device as this thread's current one, and then puts back what was. False:
-     * the device has stopped, and f was not called. */
+    /* Calls f, which may call libraries, with the device as this thread's current one, and then puts back what was.
+     * False: the device has stopped, and f was not called. */
     bool (*call)(gp_dev *dev, void (*f)(void *arg), void *arg);
 
     /* See gp_device_place. NULL: there are no streams of others'. */

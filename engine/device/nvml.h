@@ -11,7 +11,7 @@
 /* Bytes. Part of what is used may be reserved by the driver. */
 typedef struct gp_nvml_memory { unsigned long long total, free, used; } gp_nvml_memory;
 
-/* Of the device at that address, "0000:1b:00.0" as CUDA has it. */
+/* What NVML says of the device at that address, "0000:1b:00.0" as CUDA has it. */
 typedef struct gp_nvml_device { const char *pci; gp_nvml_memory memory; } gp_nvml_device;
 
 /* All of `n` devices, by `library`; NULL: the driver's. False when not all are known. */

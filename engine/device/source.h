@@ -29,8 +29,8 @@ void gp_unit_free(gp_unit *u);
 /* Turns what a compiler wrote into errors at the user's lines; always adds one: source_errors.c. */
 void gp_unit_errors(const gp_unit *u, const char *log, gp_errs *errs);
 
-/* Of a place in the source, as the unit numbers lines (0: all of it), or of `len` bytes at `p` in `code`: where the
- * user finds it. */
+/* Where the user finds a place in the source: by the unit's number of the line (0: all of it), or by the address of
+ * `len` bytes at `p` in `code`. */
 gp_loc gp_unit_at(const gp_unit *u, int line, int col, int len);
 gp_loc gp_unit_place(const gp_unit *u, const char *p, size_t len);
 

@@ -117,7 +117,7 @@ static void notes_text(FILE *f, const gp_stage *s)
     fputc('\n', f);
 }
 
-/* Of a graph and of the loops in it. */
+/* Writes why stages of the graph, and of the loops in it, are not fused. */
 static void unfused_text(FILE *f, const gp_graph *g, int *n)
 {
     for (int i = 0; i < g->nunfused; i++)

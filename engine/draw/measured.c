@@ -114,7 +114,7 @@ static bool read_segments(reading *r, const gp_node *list, gp_time compute)
     return true;
 }
 
-/* Of several readers the one that has it fullest. */
+/* A buffer with several readers is as full as the fullest of them has it. */
 static bool read_buffers(reading *r, const gp_node *list)
 {
     for (int i = 0; list && i < list->n; i++) {
@@ -129,7 +129,7 @@ static bool read_buffers(reading *r, const gp_node *list)
     return true;
 }
 
-/* Of several devices that which is busiest. */
+/* The time of the busiest device. */
 static gp_time engine(const gp_node *list, const char *name)
 {
     gp_time most = { -1, -1, false };

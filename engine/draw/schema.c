@@ -71,7 +71,7 @@ static void put_number(gp_json *j, const gp_opt *o)
     put_ref(j, NULL, "expression");
 }
 
-/* Of a choice that is a number, editors see a number. */
+/* Editors see a number where a choice is one. */
 static void put_words(gp_json *j, const gp_opt *o)
 {
     gp_json_open(j, NULL, '{');

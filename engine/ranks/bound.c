@@ -43,7 +43,7 @@ static double rate_of(const gp_rank_brief *b)
     return b->reports && b->wall_ns > 0 ? 1e9 * (double)b->done / (double)b->wall_ns : 0;
 }
 
-/* Of two with like rates. */
+/* Does a hold back more than b, where both have like rates? */
 static bool bounds_more(const gp_rank_brief *a, const gp_rank_brief *b)
 {
     const gp_verdict *v = &a->verdict, *u = &b->verdict;

@@ -161,7 +161,7 @@ void *gp_ranks_gather_on(gp_ranks *us, int channel, const void *mine, int n)
 
 /* ---- collective stages ----------------------------------------------- */
 
-/* Of one collective. `room`: bytes at mine; those at `all` are as many for each rank. */
+/* The memory of one collective. `room`: bytes at mine; `all` has as many for each rank. */
 typedef struct meeting {
     char *mine, *all;
     size_t room;

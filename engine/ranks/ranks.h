@@ -120,7 +120,7 @@ gp_ask *gp_votes_next(gp_ranks *us);
 bool gp_votes_cast(gp_ranks *us, gp_vote vote, bool files, const char *text, size_t len, const char *words,
                    double pause_ms, double told_ms);
 
-/* Of the last votes. */
+/* What the last votes say. */
 bool gp_votes_go(gp_ranks *us);            /* are all that are not over ready, or the same, and one ready? */
 int gp_votes_of(gp_ranks *us, gp_vote vote, int *first);       /* how many, and which rank is the first; -1: none */
 const char *gp_votes_words(gp_ranks *us, int rank);

@@ -219,8 +219,8 @@ static ssize_t join(void *cookie, const char *text, size_t n)
     return fwrite(text, 1, n, x->to) == n ? (ssize_t)n : 0;
 }
 
-/* Of rank r something lacks, or all; a rank that does not answer was named. False: what there is of it is no JSON, and
- * so nothing is. */
+/* Tells that something of rank r lacks, or all; a rank that does not answer was named. False: what there is of it is no
+ * JSON, and so nothing is. */
 static bool lacks(gp_whole *w, gp_rank_text which, int r, bool some)
 {
     bool page = which == GP_RANK_PAGE_EVENTS;

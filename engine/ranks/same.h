@@ -5,16 +5,16 @@
 
 #include <gpipe/gpipe.h>
 
-/* Of a stage, by its name. source: its frames are shared out, so each rank has to find the same files; folders may have
- * other names. sink: it writes files; each: one a frame; anyone: all may write there; joins: all can write to one
- * together. */
+/* What ranks compare of a stage, found by its name. source: its frames are shared out, so each rank has to find the
+ * same files; folders may have other names. sink: it writes files; each: one a frame; anyone: all may write there;
+ * joins: all can write to one together. */
 typedef struct gp_rank_stage {
     uint64_t name, names, path;
     int64_t files, frames, from;
     bool source, sink, shared, each, anyone, joins;
 } gp_rank_stage;
 
-/* Of a plan the first `most`. How many there are. */
+/* The first `most` stages of a plan; returns how many there are. */
 int gp_rank_stages(const gp_pipeline *p, gp_rank_stage *to, int most);
 
 /* Below `of` has n of each of so many ranks, rank after rank; of one that has fewer zeros follow. Stages are counted as

@@ -137,10 +137,10 @@ int64_t gp_run_began(const gp_pipeline *p);
 typedef struct gp_clock { int64_t at; double ahead, drift; } gp_clock;
 int64_t gp_clock_other(const gp_clock *c, int64_t ns);     /* what the other one shows then */
 
-/* Of a traced run (gp_run_options.trace_ns): Chrome trace events, the newest `most`
- * slices, 0: all that was kept. False with an error. */
+/* Writes Chrome trace events of a traced run (gp_run_options.trace_ns): the newest `most` slices, 0: all that was kept.
+ * False with an error. */
 bool gp_trace_json(const gp_pipeline *p, size_t most, FILE *f, gp_errs *errs);
-/* Of a run in several processes: the events of one alone, with commas between them, for the trace of all. They are its
+/* The events of one of several processes, with commas between them, for the trace of all. They are its
  * process rank + 1, `name`; times are by the clock of rank 0, from `zero` on. */
 typedef struct gp_trace_part { int rank, ranks; const char *name; gp_clock clock; int64_t zero; } gp_trace_part;
 bool gp_trace_events(const gp_pipeline *p, const gp_trace_part *part, size_t most, FILE *f, gp_errs *errs);

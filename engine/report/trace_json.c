@@ -176,7 +176,7 @@ static bool find_stretches(kept *x)
     return true;
 }
 
-/* Of the clock of all ranks, where there are several. */
+/* Microseconds by the clock that all ranks share. */
 static double us(const kept *x, int64_t t)
 {
     return (double)(gp_clock_other(&x->part->clock, t) - x->part->zero) * 1e-3;

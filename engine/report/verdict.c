@@ -499,7 +499,7 @@ static bool are_streams_few(gp_judging *j)
     return true;
 }
 
-/* Of the time of one worker. */
+/* The part of one worker's time. */
 static double waits(const gp_judging *j, const gp_actor_report *p, int64_t ns)
 {
     return gp_part_of_run(j, ns) / (p->workers > 0 ? p->workers : 1);

@@ -49,7 +49,7 @@ double gp_kernels_of(const gp_judging *j, const gp_actor_report *p);
 /* The cores that an actor keeps busy, or would. */
 double gp_cores_of(const gp_judging *j, const gp_actor_report *p);
 double gp_cores_used(const gp_judging *j);
-/* Of gp_report_usable, what was idle or looked for work. */
+/* The part of gp_report_usable that was idle or looked for work. */
 double gp_cores_free(const gp_judging *j);
 /* The part of the run that each worker who can have a frame waits: for others, or as a
  * source for its time. */

@@ -164,7 +164,7 @@ static void ask_kind(const gp_graph *g, const gp_stage *st, gp_advice *a)
     a->value[sizeof a->value - 1] = a->text[sizeof a->text - 1] = '\0';
 }
 
-/* Of an exchange, in which all ranks take part: it cannot have more workers. */
+/* The advice for an exchange, which cannot have more workers, as all ranks take part in it. */
 static const char CHEAPER[] = "let the ranks exchange less, or more at a time";
 
 void gp_exchange_less(const gp_judging *j, const gp_stage *st, char *buf, size_t bytes)

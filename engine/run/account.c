@@ -146,7 +146,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Of an actor's stages one that the source feeds. Firings 0: there is none. */
+/* The frames that a firing of the actor stands for, by a stage that the source feeds. Firings 0: there is none. */
 static gp_block block_of_actor(const gp_accountrt *l, const gp_actorrt *p)
 {
     gp_block b = { 0, 0, 0 };
@@ -163,7 +163,7 @@ static gp_block block_of_made(const gp_accountrt *l, const gp_actorrt *p)
     return b.firings && p->regroup ? made_block(b, p->regroup) : b;
 }
 
-/* Of the frames of a buffer: others that its actor makes may come from other sources. */
+/* As above, for the frames of one buffer: others that its actor makes may come from other sources. */
 static gp_block block_of_buffer(const gp_accountrt *l, const gp_buffer *buffer)
 {
     const gp_stage *st = &l->run->graph->stage[buffer->producer.stage];
@@ -257,14 +257,14 @@ static void set_mark(gp_accountrt *l, uint64_t f, gp_hole hole, bool counted)
     e->n = (e->n & COUNTED) | (counted ? COUNTED : 0) | (int)worse;
 }
 
-/* Of the frames that firing k stands for, the first. `to`: the one behind the last. Where there are not as many firings as
- * frames, which of a block's frames a firing has is not known: all. */
+/* The first of the frames that firing k stands for. `to`: the one behind the last. Where there are not as many firings
+ * as frames, it is not known which of a block's frames a firing has: all. */
 static uint64_t share_of(gp_block b, uint64_t k, bool to)
 {
     return b.frames == b.firings ? k + to : (k / b.firings + to) * b.frames;
 }
 
-/* Of all frames that firing k of a stage stands for. */
+/* Marks all frames that firing k of a stage stands for. */
 static void set_marks(gp_accountrt *l, gp_block b, uint64_t k, gp_hole hole)
 {
     if (is_all(b) && hole != GP_HOLE_ABSENT)

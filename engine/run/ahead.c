@@ -5,7 +5,7 @@
  * fetches what has not arrived page by page. */
 #include "run/segment.h"
 
-/* Of one pool the slots of frames [f, end), row by row of slots that are one piece of memory. */
+/* Brings the slots of frames [f, end) of one pool, in pieces of memory that lie together. */
 static bool bring(const gp_run *run, int pool, uint64_t f, uint64_t end, gp_errs *errs)
 {
     const gp_pool *q = &run->plan->pool[pool];
@@ -51,7 +51,7 @@ void gp_ahead_begin(gp_actorrt *p)
     }
 }
 
-/* Of a segment that regroups frames, those of its inputs, and those of its outputs. */
+/* A segment that regroups frames brings those of its inputs, and those of its outputs. */
 bool gp_ahead_bring(gp_actorrt *p, uint64_t f, int n, gp_errs *errs)
 {
     gp_segmentrt *s = p->seg;

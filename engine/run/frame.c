@@ -180,7 +180,7 @@ bool gp_frame_set_partial(const gp_actorrt *p, gp_frame *fr, gp_errs *errs)
     return gp_gaps_pass_host(p, fr, (uint64_t[GP_MAXPORT]){ 0 }, errs);
 }
 
-/* Of frame `fr`, which is partial, in the metas of its outputs. */
+/* Writes the gaps of frame `fr`, which is partial, into the metas of its outputs. */
 static void write_gaps(gp_actorrt *p, const gp_frame *fr)
 {
     uint64_t made[GP_MAXPORT];

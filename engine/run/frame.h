@@ -80,7 +80,7 @@ int64_t gp_gaps_row(uint64_t gaps, uint64_t j);
  * `errs` may be NULL: that was looked at. */
 bool gp_gaps_pass(const gp_graph *g, const gp_stage *st, const gp_type *in, const uint64_t *gaps, const gp_type *out,
                   uint64_t *made, gp_errs *errs);
-/* Of a host stage's frame `fr`, with the rows that its outputs have. */
+/* The gaps that a host stage's frame `fr` passes on, with the rows that its outputs have. */
 bool gp_gaps_pass_host(const gp_actorrt *p, const gp_frame *fr, uint64_t made[GP_MAXPORT], gp_errs *errs);
 
 /* ---- by its inputs ------------------------------------------------------ */

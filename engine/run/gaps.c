@@ -24,7 +24,7 @@ int64_t gp_gaps_row(uint64_t gaps, uint64_t j)
     return j <= LAST && gaps >> j & 1 ? -1 : (int64_t)j - __builtin_popcountll(before);
 }
 
-/* Of a frame with so many rows, without the holes behind the last of them. */
+/* The gaps of a frame with so many rows, without the holes behind the last of them. */
 static uint64_t before_last(uint64_t gaps, int64_t rows)
 {
     for (int j = LAST; gp_gaps_are_known(gaps) && j >= 0; j--) {

@@ -295,8 +295,8 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     return ok;
 }
 
-/* Of several workers each tells what it leaves out when it has its turn: warnings come in the order of frames, and
- * none is of a frame behind the end. */
+/* Each of several workers tells what it leaves out when it has its turn: warnings come in the order of frames, and none
+ * is of a frame behind the end. */
 static bool is_fatal(gp_threadrt *t, uint64_t frame)
 {
     bool tells = t->actor->stage->workers > 1 && t->actor->stage->on_error == GP_ON_ERROR_DROP;

@@ -55,14 +55,14 @@ typedef struct gp_hostrt {
 /* Until all frames before those that this worker has, of which `frame` is one, are handed in. False: it lies behind the
  * end. */
 bool gp_host_await_turn(gp_threadrt *t, uint64_t frame);
-/* Until the worker that has the frames before those of this one lets it begin, where workers begin in order. False: they lie
- * behind the end. */
+/* Until the worker that has the frames before those of this one lets it begin, where workers begin in order. False:
+ * they lie behind the end. */
 bool gp_host_await_begin(gp_threadrt *t);
 /* Frames before `end` need no longer be waited for: lets the worker begin that has the next ones. */
 void gp_host_let_begin(gp_actorrt *p, uint64_t end);
 
-/* Of a sink whose inputs have ended: until no stage of this rank that passed its end on still waits for other ranks, or the
- * run has failed. So a file does not get its name before all ranks have done what it needs. */
+/* A sink whose inputs have ended waits until no stage of this rank that passed its end on still waits for other ranks,
+ * or the run has failed. So a file does not get its name before all ranks have done what it needs. */
 void gp_host_await_ranks(gp_actorrt *p);
 /* This stage has no more frames, and waits for those of other ranks to end; or not any more. */
 void gp_host_waits(gp_actorrt *p, bool waits);
@@ -73,9 +73,9 @@ void gp_host_fill(gp_actorrt *p, const gp_worker_view *w, void *at, int byte, si
 /* For runs of `max` frames. Without memory goes to run->arena.oom. */
 void gp_worker_view_init(gp_actorrt *p, gp_worker_view *wv, int max);
 
-/* Lays out as many of the n frames from `first` as are alike: without a hole in any
- * input, with shapes that can be computed, and with nothing to look at but the first alone. 0: the first is not; *hole is its hole,
- * or GP_NO_HOLE with an error. */
+/* Lays out as many of the n frames from `first` as are alike: without a hole in any input, with shapes that can be
+ * computed, and with nothing to look at but the first alone. 0: the first is not; *hole is its hole, or GP_NO_HOLE with
+ * an error. */
 int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, int n,
                            gp_hole *hole, gp_errs *errs);
 

@@ -4,7 +4,7 @@
 
 #include "run/segment.h"
 
-/* Of a segment whose launches are chosen. */
+/* How a segment chooses its launches. */
 struct gp_latencyrt {
     pthread_mutex_t lock;      /* of `timely` */
     gp_timely timely;

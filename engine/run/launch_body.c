@@ -91,7 +91,7 @@ static bool copies_varying(const gp_actorrt *p, const gp_task *t)
     return varying;
 }
 
-/* Of one frame what there is of it, ring by ring. */
+/* Copies the rows that one frame has, ring by ring. */
 static bool record_exact(gp_rec *r, gp_actorrt *p, const gp_task *t, uint64_t f)
 {
     for (int i = 0; i < t->nin; i++) {

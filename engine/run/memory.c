@@ -34,7 +34,7 @@ static int kind_of_extra(const gp_run *run, const gp_extra *x)
     return !run->dev[0] ? PLAIN : x->managed ? GP_MEMORY_MANAGED : x->place.device ? GP_MEMORY_DEVICE : PLAIN;
 }
 
-/* Of one device, or of the host; what the first device pins, or manages, all of them can use. */
+/* Takes memory of one device, or of the host; what the first device pins, or manages, all of them can use. */
 static void *take_memory(gp_run *run, int kind, int device, size_t bytes, gp_errs *errs)
 {
     return kind == PLAIN ? plain_alloc(bytes, errs)

@@ -14,7 +14,7 @@ typedef struct gp_nvtx gp_nvtx;
 void gp_nvtx_open(gp_run *run);
 void gp_nvtx_close(gp_run *run);
 
-/* Of the calling thread. */
+/* They name the calling thread, and open and close its ranges. */
 void gp_nvtx_name_thread(const gp_threadrt *t);
 void gp_nvtx_push_(const gp_actorrt *p, uint64_t frame);
 void gp_nvtx_pop_(const gp_actorrt *p);

@@ -16,7 +16,7 @@ void gp_wakes_forget(struct gp_wakes *w);                      /* threads that s
 void gp_wakes_end(struct gp_wakes *w, int64_t start);          /* the thread that woke them at `start` is done with it */
 /* For an eventcount; NULL: the run is not timed. */
 struct gp_wakes *gp_wakes_new(struct gp_run *run);
-/* Of all: how long until they were awake; what each time took whoever woke them. */
+/* Over all eventcounts: how long until threads were awake, and what waking them took each time. */
 void gp_measured_wakes(const struct gp_run *run, gp_hist *late, gp_hist *calls);
 
 /* A turn of t with n frames took so long, of which t->worked_ns in the kind's code. */

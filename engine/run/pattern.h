@@ -32,8 +32,9 @@ typedef struct gp_pattern {
 /* Does that stage say that it writes all of its outputs, in each frame? */
 bool gp_pattern_applies(const gp_run *run, const gp_stage *st);
 
-/* Of output `out`, whose frames are of that type, which is kept. All of a frame that is not too large, else samples. `packed`: in memory these lie one after
- * the other, n elements in all; else it is a frame's. */
+/* The pattern of output `out`, whose frames are of `type`, which has to live as long. It covers all of a frame that is
+ * not too large, else samples. `packed`: in memory these lie one after the other, n elements in all; else it is a
+ * frame's. */
 gp_pattern gp_pattern_of(const gp_stage *st, int out, const gp_type *type, bool packed);
 
 /* Fills the samples in `data` with the next pattern. */

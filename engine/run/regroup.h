@@ -23,7 +23,7 @@ bool gp_regroup_record(gp_rec *r, const gp_actorrt *p, uint64_t k, int n, bool w
  * Returns how many are no holes, and their bytes. */
 typedef struct gp_regrouped { uint64_t frames, bytes; } gp_regrouped;
 gp_regrouped gp_regroup_write_metas(gp_actorrt *p, uint64_t k, int n, bool failed);
-/* Of a stage with emit(), in its segment: how many of the n frames from f one launch adds, up to one that is a hole
+/* A stage with emit(), in its segment: how many of the n frames from f one launch adds, up to one that is a hole
  * or makes a frame; 0 with an error: f is partial. Does that make one? Queues it (gp_batch.emits: with the frame that
  * it makes). Notes what was added, and writes the meta of a frame that is made. `failed`: f could not be added, or
  * their frame not be made (gp_gathered.lost). */

@@ -140,7 +140,7 @@ typedef struct gp_threadrt {
     atomic_int clock;          /* CPU time of the thread that is or was at it, a clockid_t; to be read once there
                                   is a tid */
     atomic_int tid;            /* of the kernel */
-    /* Of a host stage, see turn.c. */
+    /* A host stage's, see turn.c. */
     atomic_bool taken;         /* a thread is at it */
     gp_blocked blocked;            /* read and written by the thread that has taken it */
     unsigned turns;            /* likewise */
@@ -189,7 +189,7 @@ struct gp_actorrt {
     gp_ringrt **out; int nout;
     gp_actorrt **near; int nnear;  /* who takes what it makes, then who makes what it takes, each once */
     bool source;
-    /* Of a host stage, see turn.c. */
+    /* A host stage's, see turn.c. */
     bool lends, lent;          /* its thread may do others' turns; other threads may do its own */
     atomic_bool outside;       /* it has waited for something outside the pipeline */
     atomic_llong cost;         /* ns: the mean of its turns, less what moving the frames to another core takes */
@@ -202,7 +202,7 @@ struct gp_actorrt {
                                   not regroup is the frame's number, and "frame" below */
     _Alignas(64) atomic_ullong progress;   /* firings done, holes too */
     atomic_ullong frames, bytes;       /* of status: holes not counted */
-    /* Of a timed run, see measure.h; sums over all workers. */
+    /* A timed run's, see measure.h; sums over all workers. */
     atomic_ullong busy_ns, idle_ns, wait_ns[GP_WAIT_REASONS], launches;
     atomic_ullong sampled_ns, cpu_ns;  /* of a host stage: the part of busy_ns of which the CPU time was sampled, and that */
     atomic_llong end_ns;       /* when it ended, CLOCK_MONOTONIC; 0: not yet */
@@ -253,8 +253,9 @@ static inline int gp_lead_input(const gp_actorrt *p)
     return 0;
 }
 
-/* The rows of frame f of carried buffer b, as actor p reads it: those of the lead input, if whole frames of both have as
- * many and its rows are not declared to vary. The carried frame itself is whole, and decides no other frame's rows. */
+/* The rows of frame f of carried buffer b, as actor p reads it: those of the lead input, if whole frames of both have
+ * as many and its rows are not declared to vary. The carried frame itself is whole, and decides no other frame's rows.
+ * */
 static inline int64_t gp_carried_rows(const gp_actorrt *p, const gp_buffer *b, uint64_t f)
 {
     const gp_ringrt *lead = p->nin ? p->in[gp_lead_input(p)].ring : NULL;
@@ -277,8 +278,8 @@ void gp_ring_limit(gp_run *run, gp_ringrt *r, uint64_t frames);
 /* Names the inputs. Not to be called with an eventcount's lock. */
 void gp_actor_ends_differ(gp_actorrt *p, uint64_t next);
 
-/* Publishes frames [first, first + n) in the rings of the outputs, and gives their slots in those of the inputs back. In
- * frame order. */
+/* Publishes frames [first, first + n) in the rings of the outputs, and gives their slots in those of the inputs back.
+ * In frame order. */
 void gp_actor_complete(gp_actorrt *p, uint64_t first, int n);
 /* No frame from `end` on will come; the actor takes no more. `early`: it ended by
  * itself, or at the end of one input of several. */
@@ -299,14 +300,14 @@ gp_loc gp_actor_at(const gp_actorrt *p);
 /* What it has seen, and where it ends, in frames of the source. */
 typedef struct gp_sink { int stage; uint64_t next, end; } gp_sink;
 
-/* `frames` frames of the source go with `firings` firings of a stage, block by block; firings 0: the source does not feed
- * the stage. When the firings of a block are done, its last `late` frames may still be on their way. */
+/* `frames` frames of the source go with `firings` firings of a stage, block by block; firings 0: the source does not
+ * feed the stage. When the firings of a block are done, its last `late` frames may still be on their way. */
 typedef struct gp_block { uint64_t frames, firings, late; } gp_block;
 
 /* How many of the frames that share a tally have each kind of mark, see account.c; done: they are counted. */
 typedef struct gp_tally { uint64_t dropped, failed, counted; bool done; } gp_tally;
 
-/* Of one source: what became of its frames. Any thread; no allocation per frame. */
+/* What became of the frames of one source. Any thread; no allocation per frame. */
 typedef struct gp_accountrt {
     const gp_run *run;
     int source;                /* stage */

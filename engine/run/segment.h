@@ -1,5 +1,5 @@
-/* segment.h - a segment at run time: segment.c sets it up, launcher.c queues its launches, launch.c says what they do, and
- * reaper.c waits for them. */
+/* segment.h - a segment at run time: segment.c sets it up, launcher.c queues its launches, launch.c says what they do,
+ * and reaper.c waits for them. */
 #ifndef GP_SEGMENT_H
 #define GP_SEGMENT_H
 
@@ -23,7 +23,7 @@ typedef struct gp_inflight {
 typedef struct gp_unwritten gp_unwritten;
 typedef struct gp_latencyrt gp_latencyrt;
 
-/* Of a stage with emit(), what its launcher knows of the frames that were added and make no frame yet. */
+/* What the launcher of a stage with emit() knows of the frames that were added and make no frame yet. */
 typedef struct gp_gathered {
     uint64_t frames, added;    /* with holes, without */
     bool lost;                 /* they were added, and the frame that they make cannot be made */
@@ -104,7 +104,8 @@ typedef struct gp_batch {
 
 /* segment.c. Frame f fails with the errors of t, and with it the run; what is before it comes out. */
 void gp_segment_fail_frame(gp_threadrt *t, uint64_t f);
-/* The device is lost. It tells only one of its threads why, and that one reports; frames [reaped, end) are not finished. */
+/* The device is lost. It tells only one of its threads why, and that one reports; frames [reaped, end) are not
+ * finished. */
 void gp_segment_fault(gp_threadrt *t, uint64_t end);
 
 /* That which frame f, or stream `stream`, is of. */
@@ -141,14 +142,13 @@ int gp_stamps_init(gp_actorrt *p);
  * next item's. */
 bool gp_stamps_begin(gp_rec *r, const gp_batch *o, int *id);
 bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_taskrt *part, int *id);
-/* Of a launch that is done: notes what the engines did. The reaper's. */
+/* Notes what the engines did in a launch that is done. The reaper calls it. */
 void gp_stamps_read(gp_actorrt *p, const gp_inflight *fl);
 
-/* unwritten.c. init takes memory, before frame 0, and says that a first frame is due; fini gives it back. In a
- * body with `check` fill and fetch stand around a stage; `due` says whether a launch of the segment's types wants one,
- * and `begin` comes before it.
- * Once that launch is done, look says: 1 all was written; -1 not all, with an error; 0 the stages that ask for it have to
- * compute the frame again. Until then the segment's types are those of this launch. */
+/* unwritten.c. init takes memory, before frame 0, and says that a first frame is due; fini gives it back. In a body
+ * with `check` fill and fetch stand around a stage; `due` says whether a launch of the segment's types wants one, and
+ * `begin` comes before it. Once that launch is done, look says: 1 all was written; -1 not all, with an error; 0 the
+ * stages that ask for it have to compute the frame again. Until then the segment's types are those of this launch. */
 bool gp_unwritten_init(gp_actorrt *p, gp_errs *errs);
 void gp_unwritten_fini(gp_actorrt *p);
 bool gp_unwritten_due(const gp_actorrt *p);

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include "gpipe/hist.h"
 
-/* Of launches of one size, from when they were due to the end of a frame. */
+/* Times of launches of one size, from when they were due to the end of a frame. */
 typedef struct gp_tail {
     gp_hist hist;
     int64_t most_ns, middle_ns;        /* of 99 frames in 100, of half of them; of the newest 512 to 1024 */

@@ -106,7 +106,7 @@ static double number(const gp_node *of, const char *key)
     return fmax(gp_node_number(of, key), 0);
 }
 
-/* Of a list of maps the one with this name. */
+/* The map with this name in a list of maps. */
 static const gp_node *named(const measured *m, const char *key, const char *name)
 {
     const gp_node *list = gp_node_list(m->r->root, key);
@@ -235,8 +235,9 @@ static bool read_segment(measured *m, int k)
     return true;
 }
 
-/* Of all devices: what a limit is; else what went through the engines, over the time that they took. *beside: what each
- * of `copies` took more than that, where it is most of it; else others may have had a part of the limit. */
+/* The rate of copies of all devices: that of a limit, where there is one, else the bytes over the time of the engines.
+ * *beside: what each of `copies` took more than that, where it is most of it; else others may have had a part of the
+ * limit. */
 static bool read_copies(const measured *m, const char *way, double copies, double *rate, double *beside)
 {
     const gp_node *engines = gp_node_list(m->r->root, "engines");
@@ -293,8 +294,8 @@ static bool read_kernels(measured *m, int d)
     return true;
 }
 
-/* Of kernels that leave room for others the time of the device says only how long they take at least, as those of
- * several launches may have run side by side: find_kernels() finds it from what their launches took. */
+/* The device's time of kernels that leave room for others is only the least that they take, as those of several
+ * launches may have run side by side: find_kernels() finds it from what their launches took. */
 static void part_kernels(measured *m)
 {
     for (int k = 0; k < m->plan->nsegments; k++) {

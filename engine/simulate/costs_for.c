@@ -17,7 +17,7 @@ static double bytes_of(const gp_graph *g, int v)
     return n;
 }
 
-/* Of the stages that are in a segment of `plan`, as they are in g: plan's own graph, or that of another plan. */
+/* Bytes of a frame in the stages of a segment of `plan`; g is the plan's own graph, or that of another plan. */
 static double segment_bytes(const gp_graph *g, const gp_plan *plan, int segment)
 {
     double n = 0;

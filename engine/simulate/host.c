@@ -14,7 +14,7 @@ static void meet(simulation *x, int a, int w);
 
 /* ---- a turn ------------------------------------------------------------ */
 
-/* Of what a turn took, that of the kind's code, with its part of what it waited for a core, and what it was apart. */
+/* The time of a turn in the kind's code, with its share of the wait for a core, and the time that it was apart. */
 static int64_t busy(const simulation *x, const piece *q)
 {
     double took = x->now - q->start - q->apart, all = q->work + q->sleep;
@@ -129,7 +129,7 @@ static bool all_came(const simulation *x, int index, uint64_t k)
     return ranks && first->came[k % (uint64_t)first->nworkers] == ranks;
 }
 
-/* Of the ranks that have a round k of this stage, all have come: it is over after a while. */
+/* All ranks that have a round k of this stage have come: the exchange takes its time and ends. */
 static void begin_round(simulation *x, int index, uint64_t k)
 {
     actor *first = &x->actor[index];

@@ -65,13 +65,13 @@ typedef struct piece {
     uint64_t first, number;            /* number: of a launch */
     int n, stream;
     double start, due;                 /* due: of a launch, when it was decided; of a worker, when it came to a round */
-    /* Of a worker. */
+    /* A worker's. */
     double since;                      /* since when it waits for something to do; AWAKE: it does not */
     double work, sleep;
     double beside, owed;               /* of `work`: what a turn takes beside the kind's code; to wake others */
     double apart;                      /* what it waits for its pace, or is in a round of ranks: no part of `work` */
     int by;                            /* the actor whose thread does this turn */
-    /* Of a launch. */
+    /* A launch's. */
     bool rested, woken;                /* its kernels wait for the launch before; a thread of a CPU is awake */
     gp_engine engine; double began;    /* the copy, or the kernels, that are under way */
 } piece;
@@ -108,7 +108,7 @@ typedef struct actor {
     int nidle;
     float *variant;                    /* NULL: all take as long */
     gp_actor_report *report;
-    /* Of a host stage. */
+    /* A host stage's. */
     piece *worker; int nworkers, nbusy;
     /* Where ranks meet, else NULL: how many have come to a round, by its number mod nworkers. That of rank 0 is used,
      * and so is the next round to begin, and up to when they tell each other what they have in the one before. */
@@ -120,7 +120,7 @@ typedef struct actor {
     unsigned offers;
     uint64_t taken;                    /* turns of its workers */
     unsigned char *handed; uint64_t window;
-    /* Of a segment: launches in flight, in order. */
+    /* A segment's: launches in flight, in order. */
     piece *flight; uint64_t launched, retired, turns;
     double fill_until;                 /* the launcher waits for more frames; 0: it does not */
     gp_timely *timely;                 /* with `latency`, else NULL; */
@@ -192,7 +192,7 @@ static inline int size_of(int n)
     return 31 - __builtin_clz((unsigned)n);
 }
 
-/* Of the first rank. */
+/* Keeps a slice, if it is one of the first rank's. */
 static inline void keep(simulation *x, gp_slice s)
 {
     if (s.actor < x->each && x->out->nslices < x->slices)
@@ -201,7 +201,7 @@ static inline void keep(simulation *x, gp_slice s)
 
 /* setup.c: actors and rings, before the first frame; how often each fires. */
 void gp_model_init(simulation *x, uint64_t frames);
-/* Of what a stage makes; of a sink: of what it takes. */
+/* Bytes of a frame that a stage makes, or that a sink takes. */
 size_t gp_model_frame_bytes(const gp_graph *g, const gp_stage *st);
 /* outcome.c: what a run would report, after the last frame. */
 void gp_model_report(simulation *x);

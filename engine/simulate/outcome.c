@@ -90,7 +90,7 @@ static void fill_cores(const simulation *x, gp_report *r)
     r->delayed_ns = (int64_t)(cores->delayed / there);
 }
 
-/* Of all ranks; the rate is that of the line through the middle half. */
+/* Fills the account of all ranks; the rate is that of the line through the middle half. */
 static void fill_account(simulation *x, gp_simulated *s)
 {
     uint64_t most = 0;

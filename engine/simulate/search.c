@@ -59,7 +59,7 @@ static void add_numbers(searching *x, const char *path, int given, const int *v,
         x->nknobs--;
 }
 
-/* Of a launch, for more frames; with `latency` it is chosen while the pipeline runs. */
+/* Tries how long a launch waits for more frames; with `latency` that is chosen while the pipeline runs. */
 static void add_waits(searching *x, const gp_graph *g)
 {
     static const struct { int us; const char *text; } waits[] = {

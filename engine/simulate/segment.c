@@ -185,7 +185,7 @@ static void copied(simulation *x, int a, int lane)
 
 /* ---- the launcher ------------------------------------------------------ */
 
-/* Of the device that frame f is on. */
+/* An idle stream of the device that frame f is on. */
 static int idle_stream(const actor *p, uint64_t f)
 {
     int first = gp_lane(p->segment->place, f) * p->segment->streams;

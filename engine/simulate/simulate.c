@@ -80,8 +80,8 @@ void gp_model_share_cores(simulation *x, double work, what then, int a, int lane
     gp_model_share(x, x->actor[a].host->cores, work, then, a, lane);
 }
 
-/* Of each share that was touched: when its next job is done, behind all else at that time. Older events of it count no
- * more. */
+/* Finds for each share that was touched when its next job is done, behind all else at that time. Its older events no
+ * longer count. */
 static void settle(simulation *x)
 {
     while (x->ntouched) {

@@ -11,7 +11,7 @@
 /* The frames of a run from which its report says what one costs. */
 enum { GP_REPORT_FRAMES = 10 };
 
-/* Of one firing of a host stage; ns. */
+/* What one firing of a host stage takes; ns. */
 typedef struct gp_stage_cost {
     double cpu_ns;             /* it has a core */
     double wait_ns;            /* it is in the kind's code, and sleeps */
@@ -22,7 +22,7 @@ typedef struct gp_stage_cost {
     uint64_t frames;           /* of a source: how many it makes */
 } gp_stage_cost;
 
-/* Of a segment; ns. */
+/* What launches and firings of a segment take; ns. */
 typedef struct gp_segment_cost {
     double launch_ns;          /* to queue a launch: the launcher has a core */
     double kernels_ns;         /* the kernels of one firing, with the device for themselves; on the CPU back end: a

@@ -11,8 +11,8 @@ static bool is_copy(int what)
     return what >= GP_SLICE_COPY_IN && what != GP_SLICE_COMPUTE;
 }
 
-/* Of each actor its workers, or its launcher, on the host, and its streams on the device; behind these the copy engines
- * of one device after the other. */
+/* A track for each worker or launcher of an actor, then for its streams on the device; the copy engines, device by
+ * device, come last. */
 static int track(int of, int lane)
 {
     return 1 + of * LANES + lane;

@@ -1,5 +1,5 @@
-/* nccl_library.h - what gpipe uses of NCCL 2.14 or newer, which is opened when a pipeline needs it: its functions, as nccl.h
- * declares them (tests/test_nccl.c compares both where that header is there). A status of 0 is success. */
+/* nccl_library.h - what gpipe uses of NCCL 2.14 or newer, which is opened when a pipeline needs it: its functions, as
+ * nccl.h declares them (tests/test_nccl.c compares both where that header is there). A status of 0 is success. */
 #ifndef GP_NCCL_LIBRARY_H
 #define GP_NCCL_LIBRARY_H
 
@@ -33,7 +33,7 @@ const gp_nccl *gp_nccl_open(char text[24], const char *what, gp_loc at, gp_errs 
 /* Does it work on memory of the host, too, as the one in its place in tests does? */
 bool gp_nccl_pretends(void);
 
-/* Of nccl.h, for numbers that it can reduce; -1: it has none. */
+/* The type of nccl.h, for numbers that it can reduce; -1: it has none. */
 int gp_nccl_type(gp_dtype t);
 
 #endif

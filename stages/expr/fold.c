@@ -27,7 +27,7 @@ static bool compare(gp_expr_op op, gp_num a, gp_num b, bool *out)
     }
 }
 
-/* Of integers. 1 done, 0 the result does not fit, -1 it is none of these. */
+/* Folds an operation on integers: 1 done, 0 the result does not fit, -1 it is none of these. */
 static int integers(gp_expr_op op, gp_int128 a, gp_int128 b, gp_int128 *out)
 {
     bool shifts = b >= 0 && b < 64;
@@ -80,7 +80,7 @@ static double reals(gp_expr_op op, double a, double b)
     }
 }
 
-/* Of one integer. False: it is none of these. */
+/* Folds an operation on one integer. False: it is none of these. */
 static bool one_integer(gp_expr_op op, gp_int128 a, gp_int128 *out)
 {
     switch (op) {

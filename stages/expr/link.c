@@ -20,7 +20,7 @@ typedef struct linker {
 
 /* ---- the program of a part ------------------------------------------------------ */
 
-/* Of the text that a kind gives for its stages. */
+/* Compiles the text that a kind gives for its stages. */
 static gp_ew_program *compile(gp_shape *s, const char *expr)
 {
     gp_node *text = gp_shape_alloc(s, sizeof *text);
@@ -190,8 +190,8 @@ static bool take_over_all(linker *l)
 
 /* ---- the whole -------------------------------------------------------------------- */
 
-/* Of a constant as many elements count as frames have, along axes in which none varies: that has to be the same for each
- * part and for all together. */
+/* As many elements of a constant count as frames have, along axes in which none varies: that has to be the same for
+ * each part and for all together. */
 static bool vary_alike(const gp_fuse *f, const gp_ew_program *p)
 {
     unsigned axes = (1u << p->space.ndim) - 1;

@@ -163,7 +163,7 @@ static gp_ew_type float_type(const gp_ew_term *v, int n)
     return a > b ? a : b;
 }
 
-/* Of a real number: that itself, 0, or its angle. */
+/* The part of a real number: that itself, 0, or its angle. */
 static void compute_part(gp_ew_checker *c, const gp_expr_node *e, gp_ew_term *v)
 {
     const gp_ew_type type = gp_ew_common_of(v).type, to = gp_ew_float_of(v);

@@ -67,7 +67,7 @@ typedef struct gp_ew_program {
     bool small;                /* ... a GPU has a thread for each element of a frame */
     unsigned indices;          /* a set of axes whose indices it computes with */
     bool frame;                /* uses frame.index, frame.time */
-    /* Of one with a GP_EW_FOLD: the reduction of frames of type `folds`, which is output `folded`. */
+    /* A program with a GP_EW_FOLD: the reduction of frames of type `folds`, which is output `folded`. */
     gp_reduction fold;
     gp_dtype folds;
     int folded;
@@ -94,20 +94,21 @@ gp_ew_type gp_ew_makes(const gp_ew_ins *x);
 gp_ew_type gp_ew_type_of(gp_dtype t);
 extern const gp_dtype gp_ew_dtype[GP_EW_NTYPES];
 
-/* space.c: which inputs a program has, and how many axes its frame: of the stage's inputs those that it names as a whole,
- * or nowhere, then others. */
+/* space.c: which inputs a program has, and how many axes its frame: of the stage's inputs those that it names as a
+ * whole, or nowhere, then others. */
 void gp_ew_find_inputs(gp_shape *s, const gp_expr *tree, gp_ew_space *o);
 /* The number of such an input, which it becomes one of. -1: there are too many. */
 int gp_ew_add_input(gp_ew_space *o, const gp_ew_input *in);
-/* The input in->port[...] with n indices, each known, or moved along axis[k] of the frame (-1: neither). False: it is none,
- * as these have to be in the order of the frame's axes; then `in` is the whole input. */
+/* The input in->port[...] with n indices, each known, or moved along axis[k] of the frame (-1: neither). False: it is
+ * none, as these have to be in the order of the frame's axes; then `in` is the whole input. */
 bool gp_ew_place_input(const gp_shape *s, const bool *known, const int *axis, int n, gp_ew_input *in);
 /* Is what is placed the whole input, as it lies in a frame of so many axes? */
 bool gp_ew_is_whole(const gp_shape *s, int ndim, const gp_ew_input *in);
 /* The frame that they broadcast to. False after an error. */
 bool gp_ew_broadcast(gp_shape *s, const gp_node *text, const gp_expr *tree, gp_ew_space *o, gp_type *frame);
 /* The same of a smaller frame, in a partial call. Along an axis all frames have to be as long as each other. Of a
- * constant the first elements count, if no frame is declared to vary there: it stands beside a frame with fewer rows. */
+ * constant the first elements count, if no frame is declared to vary there: it stands beside a frame with fewer rows.
+ * */
 bool gp_ew_smaller(gp_shape *s, const gp_ew_space *o, gp_type *frame);
 /* The same of inputs that are known to fit; `consts`: a set of them, those that are constants. */
 void gp_ew_frame(const gp_ew_space *o, const gp_type *in, unsigned consts, gp_type *frame);
@@ -117,8 +118,8 @@ void gp_ew_lay_out(const gp_ew_space *o, const gp_type *in, const gp_type *frame
 /* Elements from the beginning of a stage's input, of type `in`, to where input i begins. */
 int64_t gp_ew_begins(const gp_ew_space *o, int i, const gp_type *in);
 
-/* check.c: fills in ins, in, out (where s->out says none), size, shift, indices, frame; needs space, to which it adds parts
- * of inputs, and edge. False after errors. */
+/* check.c: fills in ins, in, out (where s->out says none), size, shift, indices, frame; needs space, to which it adds
+ * parts of inputs, and edge. False after errors. */
 bool gp_ew_check(gp_shape *s, const gp_node *text, const gp_expr *tree, const gp_type *frame, gp_ew_program *p);
 /* operators.c: how many of the values before it a node takes. */
 int gp_ew_takes(const gp_expr_node *e);
@@ -141,8 +142,8 @@ typedef struct gp_ew_place {
     gp_ew_index index;
     const gp_expr_node *where;
 } gp_ew_place;
-/* The element of input `port` of the stage that e->name[...] is. Fills in `a` and `shift` of `ins`; NULL there: it is the
- * element itself. False after an error. */
+/* The element of input `port` of the stage that e->name[...] is. Fills in `a` and `shift` of `ins`; NULL there: it is
+ * the element itself. False after an error. */
 bool gp_ew_neighbor(gp_shape *s, const gp_node *text, const gp_expr_node *e, int port, const gp_ew_place *at,
                      gp_ew_program *p, gp_ew_ins *ins);
 
@@ -166,8 +167,8 @@ void gp_ew_put_offsets(FILE *o, const gp_ew_program *p, const char *type);
 /* Does it reduce the last axes? Else, if it has a reduction, others. */
 bool gp_ew_has_lines(const gp_ew_program *p);
 
-/* reduced.c: the struct `loaded`, what an element is computed of; the two walks, with offsets in integers of `type`, NULL:
- * inputs lie as the frame does (and lines begin at multiples of four elements). */
+/* reduced.c: the struct `loaded`, what an element is computed of; the two walks, with offsets in integers of `type`,
+ * NULL: inputs lie as the frame does (and lines begin at multiples of four elements). */
 void gp_ew_put_loaded(FILE *o, const gp_ew_program *p);
 void gp_ew_put_fold(FILE *o, const gp_ew_program *p, const char *type);
 void gp_ew_put_lines(FILE *o, const gp_ew_program *p, const char *type);

@@ -1,6 +1,6 @@
-/* complex.c - see fft_lines.h. Stockham's self-sorting transform: a pass takes one factor r off the length, from x to y, whose
- * elements lie `s` floats apart, lanes and what is done before included; so its innermost loop runs over s floats in a row.
- * A length with a prime factor above 13 is a convolution (Bluestein). */
+/* complex.c - see fft_lines.h. Stockham's self-sorting transform: a pass takes one factor r off the length, from x to
+ * y, whose elements lie `s` floats apart, lanes and what is done before included; so its innermost loop runs over s
+ * floats in a row. A length with a prime factor above 13 is a convolution (Bluestein). */
 #include <math.h>
 #include <stdlib.h>
 #include "fft_lines.h"
@@ -8,7 +8,7 @@
 struct gp_fft {
     gp_fft_way way;
     float *turn;               /* of each pass, of each p: exp(-2 pi i p k / (r m)) for k = 1 ... r - 1 */
-    /* Of a convolution: */
+    /* For a convolution: */
     gp_fft *conv;
     float *chirp, *kernel;     /* exp(-pi i k^2 / n), n of them; the transform of its conjugate, scaled */
 };

@@ -17,8 +17,8 @@ typedef struct gp_fft_opts {
     bool gpu;
 } gp_fft_opts;
 
-/* A transform of frames of type `in` to type `out`, over `axis[0 ... axes - 1]`; of real numbers the last of these has them
- * all in one of the types, and half of them and one in the other. */
+/* A transform of frames of type `in` to type `out`, over `axis[0 ... axes - 1]`; of real numbers the last of these has
+ * them all in one of the types, and half of them and one in the other. */
 typedef struct gp_fft_job {
     gp_type in, out;
     gp_fft_form form;
@@ -31,7 +31,7 @@ typedef struct gp_fft_job {
 /* The job, once shape() has had no error. */
 gp_fft_job gp_fft_job_of(const gp_fft_opts *o, const gp_type *in, const gp_type *out);
 
-/* Of both kinds. gp_fft_record() transforms c->in[0] to c->out[0]; c->state is what was opened, and c->scratch has the
+/* For both kinds. gp_fft_record() transforms c->in[0] to c->out[0]; c->state is what was opened, and c->scratch has the
  * room that was decided on. */
 bool gp_fft_shape(gp_shape *s, bool inverse);
 bool gp_fft_open(const gp_open *o, void **state);

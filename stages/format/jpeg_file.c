@@ -117,8 +117,8 @@ static bool is_sequential(const unsigned char *sos, size_t n)
     return last && !last[0] && last[1] == 63 && !last[2];
 }
 
-/* Goes through the segments before the first scan, and notes those that say what the colors are. 0: there is no scan, or
- * none that is as it should be. */
+/* Goes through the segments before the first scan, and notes those that say what the colors are. 0: there is no scan,
+ * or none that is as it should be. */
 static size_t first_scan(const unsigned char *p, size_t n, bool progressive, bool *jfif, int *adobe)
 {
     for (size_t at = 2; at + 4 <= n;) {
@@ -172,7 +172,7 @@ bool gp_jpeg_look(const void *file, size_t n, const gp_picfile_how *how, gp_jpeg
 
 /* ---- what libjpeg calls ---------------------------------------------- */
 
-/* Of a picture that is decoded or encoded. libjpeg knows the address of the first member. */
+/* A picture that is decoded or encoded. libjpeg knows the address of the first member. */
 typedef struct session {
     struct jpeg_error_mgr errors;
     struct jpeg_progress_mgr progress;
@@ -343,8 +343,8 @@ static struct jpeg_error_mgr *errors(session *s, const char *what, char *err)
 
 /* ---- decode ---------------------------------------------------------- */
 
-/* The next row. `inks`: room for one of CMYK, each color of which lets through what it has not of the paper's white; those
- * of Adobe are stored as what is let through. NULL: it has no inks. */
+/* The next row. `inks`: room for one of CMYK, each color of which lets through what it has not of the paper's white;
+ * those of Adobe are stored as what is let through. NULL: it has no inks. */
 static void read_row(j_decompress_ptr d, unsigned char *inks, unsigned char *to)
 {
     jpeg_read_scanlines(d, &(JSAMPROW){ inks ? inks : to }, 1);

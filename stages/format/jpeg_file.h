@@ -14,7 +14,7 @@ typedef struct gp_jpeg_is {
     bool plain;                /* it is not CMYK, and no fault shows before what is coded and at its end */
 } gp_jpeg_is;
 
-/* Of a whole file; false, with what is wrong with it: it is none that gpipe reads. */
+/* Looks at a whole file; false, with what is wrong with it: it is none that gpipe reads. */
 bool gp_jpeg_look(const void *file, size_t n, const gp_picfile_how *how, gp_jpeg_is *is, char err[GP_WHY]);
 
 #endif

@@ -84,7 +84,7 @@ static bool is_called(const char *name, size_t n, const char *want)
     return n >= len && !memcmp(name, want, len) && (n == len || (n == len + 4 && !memcmp(name + len, ".npy", 4)));
 }
 
-/* Of where its own header is, where its data are. */
+/* Finds where a member's data are, from where its own header is. */
 static bool find_data(const bytes *b, uint64_t at, member *m, char err[GP_WHY])
 {
     unsigned char h[FIXED_LOCAL];

@@ -17,7 +17,7 @@ INLINE int magnitude(int x)
     return x < 0 ? -x : x;
 }
 
-/* Of a, the byte to the left, b, above, and c, above to the left, the one that is nearest to a + b - c. */
+/* The byte that is nearest to a + b - c; a lies to the left, b above, and c above to the left. */
 INLINE int paeth(int a, int b, int c)
 {
     int pa = b - c, pb = a - c, pc = magnitude(pa + pb);

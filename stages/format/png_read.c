@@ -141,7 +141,7 @@ static bool walk(reader *r)
     return r->ncolors || r->head.color != GP_PNG_PALETTE || broken(r, "it has no palette");
 }
 
-/* Of several with one name the last counts. */
+/* The last of several with one name counts. */
 bool gp_png_metadata(const void *file, size_t n, gp_filemeta *to, char err[GP_WHY])
 {
     reader r = { .file = file, .n = n, .at = GP_PNG_FIRST, .err = err };

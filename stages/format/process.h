@@ -11,8 +11,8 @@
 typedef struct gp_process gp_process;
 struct iovec;
 
-/* Starts argv[0], looked for in PATH, in `folder`; argv ends with NULL. With `reads` its standard input is our pipe, and
- * its standard output is ours; else its standard output is the pipe, and its input is empty. NULL: `why`. */
+/* Starts argv[0], looked for in PATH, in `folder`; argv ends with NULL. With `reads` its standard input is our pipe,
+ * and its standard output is ours; else its standard output is the pipe, and its input is empty. NULL: `why`. */
 gp_process *gp_process_start(const char *const *argv, const char *folder, bool reads, char why[GP_WHY]);
 
 /* Our end of the pipe, which belongs to the process. */
@@ -27,14 +27,14 @@ void gp_process_hang_up(gp_process *p);
 /* Has it ended? With `wait` this returns when it has. */
 bool gp_process_has_ended(gp_process *p, bool wait);
 
-/* Of one that has ended: true for exit status 0, else `why`, "ended with exit status 1". */
+/* True for a process that has ended with exit status 0, else `why`, "ended with exit status 1". */
 bool gp_process_is_well(gp_process *p, char why[GP_WHY]);
 
 /* Adds the last lines that it wrote to its standard error to the error that was added last. Only when it has ended, or
  * is not waited for any more. */
 void gp_process_tell(gp_process *p, gp_errs *errs);
 
-/* Of one that came to a good end: a warning with what it wrote there, if that is anything. */
+/* Warns with what a process that ended well wrote there, if that is anything. */
 void gp_process_tell_well(gp_process *p, const char *path, gp_loc at, gp_errs *errs);
 
 /* Ends it, where it has not ended: by SIGTERM, and soon after by SIGKILL. NULL: does nothing. */

@@ -8,7 +8,7 @@
 #include "cut.h"
 #include "filemeta.h"
 
-/* Of text: is its first line a header? */
+/* Is the first line of a text a header? */
 enum { GP_HEADER_AUTO, GP_HEADER_YES, GP_HEADER_NO };
 
 /* What options say of such files. */
@@ -96,8 +96,8 @@ struct gp_rowsfile {
     /* NULL when a file of this name can hold such frames, else why not: "WAV holds ...". */
     const char *(*why_not)(const gp_type *type, const char *path);
     /* Writers have begin() and `before`, or encode(), or the three below it, or none of them. With the first a file is
-     * the bytes of frames: begin() makes what stands before the first of them, at most 1 KiB, and says how long that is;
-     * `before` stands before each. */
+     * the bytes of frames: begin() makes what stands before the first of them, at most 1 KiB, and says how long that
+     * is; `before` stands before each. */
     size_t (*begin)(const gp_rowsfile_how *how, const gp_type *frame, char to[1024]);
     const char *before;
     /* A frame -> what stands for its rows in a file, after what is in `out`: a file is nothing but that. */
@@ -115,8 +115,8 @@ struct gp_rowsfile {
 #define GP_DECLARE_ROWS(word, constant, ...) extern const gp_rowsfile constant;
 GP_ROWS(GP_DECLARE_ROWS)
 
-/* The same of a file of format `as`, or of another one of the same reader (recordings are). `frame`: of those that it is
- * to be cut into, as far as that is known. */
+/* The same of a file of format `as`, or of another one of the same reader (recordings are). `frame`: of those that it
+ * is to be cut into, as far as that is known. */
 bool gp_rowsfile_head(const gp_rowsfile_how *how, gp_filetype as, const gp_rows_head *h, const gp_type *frame,
                       gp_type *whole, char err[GP_WHY]);
 gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, const gp_type *frame, char err[GP_WHY]);

@@ -30,7 +30,7 @@ typedef struct handle {        /* a worker's */
     int64_t next;              /* the row that it is at */
 } handle;
 
-/* Of which type its samples are: the smallest that has all their bits. */
+/* The type of its samples: the smallest that has all their bits. */
 static gp_dtype stored_as(int format)
 {
     switch (format & SF_CODEC) {

@@ -17,7 +17,7 @@ static bool is_open_end(uint64_t size)
     return size >= 0xffffff00 || (size >= 0x7ffff000 && size <= 0x80000000);
 }
 
-/* Of a page of Ogg, whose own checksum is 0: polynomial 0x04c11db7, from 0, the highest bit first (RFC 3533, 6). */
+/* The checksum of a page of Ogg, whose own is 0: polynomial 0x04c11db7, from 0, the highest bit first (RFC 3533, 6). */
 static uint32_t ogg_checksum(const unsigned char *p, size_t n)
 {
     uint32_t part[16], crc = 0;
@@ -84,8 +84,8 @@ static bool can_hold_flac(const unsigned char *p, int64_t size, char err[GP_WHY]
 }
 
 /* The first frame of an MP3 says how many there are and how many bytes they have, behind what would be the side
- * information (Xing's header, also called Info), or at 36 (VBRI). Without it the library guesses, and leaves out what is
- * behind its guess, as it leaves out what follows the bytes that are said. */
+ * information (Xing's header, also called Info), or at 36 (VBRI). Without it the library guesses, and leaves out what
+ * is behind its guess, as it leaves out what follows the bytes that are said. */
 bool gp_sound_says_length(gp_sound_bytes s, char err[GP_WHY])
 {
     enum { HEAD = 64, VBRI = 36, BOTH = 3 };
@@ -162,7 +162,7 @@ int64_t gp_sound_unsaid(gp_sound_bytes s)
     return gp_sound_get(p, sizeof p, &s) == sizeof p && !memcmp(p, "RIFF", 4) && find_data(&s, false, &d) && d.unsaid ? d.at + 4 : 0;
 }
 
-/* Of files of chunks (WAV, AIFF) the header says how much there is. */
+/* The header of a file of chunks (WAV, AIFF) says how much there is. */
 bool gp_sound_is_whole(gp_sound_bytes s, bool lists, char fault[GP_WHY], char err[GP_WHY])
 {
     unsigned char p[26];

@@ -116,7 +116,7 @@ static bool is_blank(const layout *l, const char *line, const char *end)
     return !is_cell_error(line, word);
 }
 
-/* Of JSON a line loses its brackets. False: they are not in order. */
+/* Takes the brackets off a line of JSON. False: they are not in order. */
 static bool open_brackets(const layout *l, const char **line, const char **end)
 {
     trim_line(l, line, end);
@@ -309,8 +309,8 @@ static void make_locale(void)
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* As strtod and strtof, of [from, to), behind which there is a byte that is of no number; NaN of a missing one. False: it
- * is none. */
+/* As strtod and strtof, of [from, to), behind which there is a byte that is of no number; NaN of a missing one. False:
+ * it is none. */
 static bool to_double(const char *from, const char *to, char point, bool single, double *x, bool *fits)
 {
     char *end, copy[DIGITS_MAX];

@@ -49,7 +49,7 @@ static bool of_imagej(const char *text, axes *a)
     return true;
 }
 
-/* Of the file, from the description of its first page. */
+/* Finds the axes of the file, from the description of its first page. */
 static bool find_axes(gp_tiff_handle *h, const gp_tiff_pages *pages, axes *a)
 {
     char err[GP_WHY];

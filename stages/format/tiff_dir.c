@@ -145,7 +145,7 @@ static ptrdiff_t on_read(void *user, void *to, ptrdiff_t n)
     int64_t got = gp_tiff_get(h, h->at, to, (size_t)n);
     h->at += got > 0 ? got : 0;
     h->error = got < 0 ? errno : h->error;
-    /* Of a link that is cut off libtiff makes the end of the chain; nothing else that lies apart is so short. */
+    /* libtiff takes a link that is cut off for the end of the chain; nothing else that lies apart is so short. */
     h->cut |= n == (h->big ? 8 : 4) && got < n;
     return got;
 }
@@ -285,8 +285,8 @@ static bool take_pieces(const gp_tiff_handle *h, gp_tiff_page *p, char err[GP_WH
     return (size > 0 && (double)(p->tiled ? l->tile_size(h->tiff) : l->strip_size(h->tiff)) == size) || failed(h, err);
 }
 
-/* How many bytes of pixels one in the file can stand for: a code of LZW for a string that grew with each code before, one
- * of deflate for 258 bytes by 2 bits (RFC 1951), a count of PackBits for 128. 0: any number. */
+/* How many bytes of pixels one in the file can stand for: a code of LZW for a string that grew with each code before,
+ * one of deflate for 258 bytes by 2 bits (RFC 1951), a count of PackBits for 128. 0: any number. */
 static int64_t most_for_a_byte(int compression)
 {
     switch (compression) {
@@ -400,7 +400,7 @@ static gp_type list_of(const gp_type *page)
     return t;
 }
 
-/* Of a page whose pixels lie as they are, in one piece: where. -1: they do not. */
+/* Where the pixels of a page lie, if they lie as they are, in one piece; -1: they do not. */
 static int64_t in_one(const gp_tiff_handle *h, const gp_tiff_page *p)
 {
     const tiff_library *l = &library.call;

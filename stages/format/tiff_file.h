@@ -74,7 +74,7 @@ typedef struct gp_tiff_pages {
     int64_t data, bytes;       /* from `data` on, each of so many bytes */
 } gp_tiff_pages;
 
-/* Of a file that was begun. `at` is the caller's to free, also after an error. */
+/* Finds the pages of a file that was begun. `at` is the caller's to free, also after an error. */
 bool gp_tiff_find_pages(gp_tiff_handle *h, bool keep_orientation, gp_tiff_pages *pages, char err[GP_WHY]);
 
 bool gp_tiff_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY]);

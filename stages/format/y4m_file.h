@@ -14,7 +14,7 @@ enum { GP_Y4M_420, GP_Y4M_422, GP_Y4M_444, GP_Y4M_MONO };
 /* Where chroma lies in 4:2:0: between four pixels; beside the left ones; on them, the way DV does it; not said. */
 enum { GP_Y4M_JPEG, GP_Y4M_MPEG2, GP_Y4M_PALDV, GP_Y4M_UNSAID };
 #define GP_Y4M_SITING "jpeg|mpeg2|paldv|none"
-/* Of values of 8 bits: not said; from 16, to 235 of luma and to 240 of colors; all 256. */
+/* The range of values of 8 bits: not said; from 16, to 235 of luma and to 240 of colors; all 256. */
 enum { GP_Y4M_RANGE_UNSAID, GP_Y4M_LIMITED, GP_Y4M_FULL };
 
 typedef struct gp_y4m {

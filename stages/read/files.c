@@ -51,7 +51,7 @@ static bool take_header(const gp_reader *r, const gp_growbuf *room, gp_view *v, 
         && gp_file_take(v, &r->most, r->o->varies, &found, why);
 }
 
-/* Of a file that is an array: are its rows those of the first? */
+/* Are the rows of a file that is an array those of the first? */
 static bool has_rows_of_first(const gp_reader *r, const gp_piece_file *f, const gp_type *frame, char why[GP_WHY])
 {
     if (r->o->same_rows && f->cut.rows != frame->dim[0])
@@ -176,7 +176,7 @@ static bool get_bytes(void *user, int64_t at, void *to, size_t n)
     return gp_read_at(f->fd, to, n, f->cut.data + at) == (int64_t)n;
 }
 
-/* Of an array that is column-major; `want` bytes, whose place would be `at` in one that is not. */
+/* Reads `want` bytes of a column-major array, whose place would be `at` in a row-major one. */
 static bool read_columns(gp_piece_file *f, int64_t at, int64_t want, void *to, char why[GP_WHY])
 {
     gp_type index = f->cut.columns;
@@ -364,7 +364,7 @@ static bool read_whole(gp_reader *r, gp_call *c, gp_read_worker *w, gp_frame *f,
     return ok && (!gp_read_is_pictures(r->o) || decode(r, c, w, f, file, why));
 }
 
-/* Of files that are missing between others one warning is enough, which has the first. */
+/* One warning is enough for files that are missing between others; it names the first. */
 static void tell_gap(gp_reader *r, gp_call *c, const gp_frame *f, uint64_t number)
 {
     char name[PATH_MAX], why[GP_WHY], others[60] = "";

@@ -140,7 +140,7 @@ static bool count_pieces(gp_shape *s, gp_read_opts *o, const gp_file *first, int
 
 /* ---- what is in them ------------------------------------------------- */
 
-/* Of a file that is no format's by its name and its first bytes. */
+/* Refuses a file that is no format's by its name and its first bytes. */
 static bool unknown_format(gp_shape *s, const gp_file *f, bool many)
 {
     enum { SHOWN = 8 };
@@ -278,7 +278,7 @@ static bool declared(gp_shape *s, const gp_read_opts *o, const char *path)
                                      "of what is read from '%s' under 'buffers:'", path);
 }
 
-/* Of what has no file to look at. */
+/* Looks at what has no file. */
 static bool look_at_stream(gp_shape *s, const gp_read_opts *o)
 {
     const gp_type *t = &s->out[0];
@@ -303,7 +303,7 @@ static bool look_at_stream(gp_shape *s, const gp_read_opts *o)
     return declared(s, o, o->path);
 }
 
-/* Of a process: what does not go with it. */
+/* Refuses what does not go with a process. */
 static bool check_command(gp_shape *s, gp_read_opts *o)
 {
     static const char *const others[] = { "loop", "reopen", "when_full" };
@@ -327,7 +327,7 @@ static bool has_dtype(const gp_type *found, const gp_type *t, char why[GP_WHY])
         || gp_why(why, "holds %s, and 'buffers' declares %s", gp_dtype_name(found->dtype), gp_dtype_name(t->dtype));
 }
 
-/* Of a file that does not say in its head what it holds. */
+/* Is the type declared, for a file that does not say in its head what it holds? */
 static bool is_declared(const gp_type *t, char why[GP_WHY])
 {
     return (t->dtype && t->ndim)
@@ -439,8 +439,8 @@ static bool are_of_one_type(gp_shape *s, const gp_read_opts *o, gp_dtype first)
     return true;
 }
 
-/* Of pictures of which no shape is declared the largest sides are the bounds of a frame. Not of all: those that are of
- * another type, broken, gone, or larger than can be made of so few bytes are told of when it is their turn. */
+/* The largest sides of pictures without a declared shape are the bounds of a frame. Those that are of another type,
+ * broken, gone, or larger than can be made of so few bytes do not count: they are told of when it is their turn. */
 static void look_at_sizes(gp_shape *s, gp_read_opts *o)
 {
     enum { MOST_FOR_A_BYTE = 1032 * 32 };      /* of deflate's, of a bit that becomes RGBA; of what is not coded by arithmetic */

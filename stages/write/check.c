@@ -45,7 +45,7 @@ static bool check_path(gp_shape *s)
                                               "%%05d", o->path));
 }
 
-/* Of a process: what does not go with it. */
+/* Refuses what does not go with a process. */
 static bool check_command(gp_shape *s, gp_write_opts *o)
 {
     static const char *const others[] = { "live", "if_exists", "durable", "start" };

@@ -107,7 +107,7 @@ static gp_status put_file(gp_writer *w, gp_call *c, const gp_frame *f, const cha
             return GP_FAILED;
         v[1] = (struct iovec){ d->encoded.data, d->encoded.n };
     }
-    /* Of two frames with one name the first has it, whichever is encoded first. */
+    /* The first of two frames with one name has it, whichever is encoded first. */
     if (w->o->named && !w->o->numbered && !gp_wait_turn(c))
         return GP_DROP;
     d->file.frame = f->index, d->file.number = w->first + f->index;

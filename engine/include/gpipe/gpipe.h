@@ -190,18 +190,19 @@ typedef struct gp_run_options {
     bool (*begin)(void *arg);  /* or NULL: called once all is set up, before frame 0; it may wait. False: the run ends
                                   without a frame, as after gp_cancel. Not where a paused run goes on */
     void *begin_arg;
-    /* Of gp_pipeline_retune, or NULL: called by it once all is made ready, before the run pauses; it may wait.
+    /* For gp_pipeline_retune, or NULL: called by it once all is made ready, before the run pauses; it may wait.
      * False: the run is not to pause, which is no error. */
     bool (*pause)(void *arg);
     void *pause_arg;
-    /* Of a process that is one of several ranks, or NULL: sends `n` bytes of each rank to all, for the collective stage of
-     * this number, in the order of the plan. Called again, alike, until it gives 1: they are there, those of rank r at
-     * *all + r * n, until it is called for the next. 0: not yet; it never waits. -1: an error was added. Where gp_env says
-     * that there are several ranks, a collective stage is an error without it. */
+    /* For a process that is one of several ranks, or NULL: sends `n` bytes of each rank to all, for the collective
+     * stage of this number, in the order of the plan. Called again, alike, until it gives 1: they are there, those of
+     * rank r at *all + r * n, until it is called for the next. 0: not yet; it never waits. -1: an error was added.
+     * Where gp_env says that there are several ranks, a collective stage is an error without it. */
     int (*gather)(void *arg, int collective, const void *mine, size_t n, const void **all, gp_errs *errs);
     void *gather_arg;
-    /* Or NULL. Is the path of this sink (gp_stage_info.joins) that of all ranks, so that they write one file? Then it counts
-     * as a collective stage, too; else it writes a file of its own. All ranks say the same, with `gather_arg`. */
+    /* Or NULL. Is the path of this sink (gp_stage_info.joins) that of all ranks, so that they write one file? Then it
+     * counts as a collective stage, too; else it writes a file of its own. All ranks say the same, with `gather_arg`.
+     * */
     bool (*joins)(void *arg, const char *stage);
     /* Or NULL: then it is a warning. Called at the end, with `gather_arg`, for each stage that replaced files, or
      * keeps one, so that several ranks can tell that together; `r` is there during the call. */
@@ -270,20 +271,22 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
  * runs is for the next one. May be called from any thread and from a signal handler. */
 void gp_cancel(gp_pipeline *p, int level);
 
-/* Pauses the run: sources stop, those that are joined somewhere after as much of each; what they made goes through as far
- * as it does not wait for later frames; nothing is flushed and no file gets its name; gp_pipeline_run returns GP_PAUSED, or
- * how it ended, if it came to its end. A source that waits for its input ends that wait first. What gp_cancel asked for
- * meanwhile is asked of the run that goes on. Any thread, a stage's too; does nothing between runs. */
+/* Pauses the run: sources stop, those that are joined somewhere after as much of each; what they made goes through as
+ * far as it does not wait for later frames; nothing is flushed and no file gets its name; gp_pipeline_run returns
+ * GP_PAUSED, or how it ended, if it came to its end. A source that waits for its input ends that wait first. What
+ * gp_cancel asked for meanwhile is asked of the run that goes on. Any thread, a stage's too; does nothing between runs.
+ * */
 void gp_pipeline_pause(gp_pipeline *p);
 
 /* Goes on where the paused run of `from` is, under the plan of p: `from`, or one with the same stages, wires and types
  * of buffers. What may differ: depths, streams, batch, batch_wait, latency, workers, launch, sync, priority,
- * stall_timeout, on_error, max_dropped; constants; and the options, scripts and kernels of stages that keep nothing from frame to
- * frame: those on the host are opened again. All else that differs is an error at its place. Frames keep their numbers;
- * other stages on the host stay open; windows, carried frames, and what is carried on the device move on. The numbers
- * of gp_accounts go on, as do the frames and bytes of gp_stages_status. `from` is destroyed after p. Where p does not
- * fit or cannot be set up, the run of `from` is paused still (gp_pipeline_is_paused), and GP_ERROR returned. A paused
- * run that is not to go on ends as a failed one does when the pipeline is destroyed, or run from the beginning. */
+ * stall_timeout, on_error, max_dropped; constants; and the options, scripts and kernels of stages that keep nothing
+ * from frame to frame: those on the host are opened again. All else that differs is an error at its place. Frames keep
+ * their numbers; other stages on the host stay open; windows, carried frames, and what is carried on the device move
+ * on. The numbers of gp_accounts go on, as do the frames and bytes of gp_stages_status. `from` is destroyed after p.
+ * Where p does not fit or cannot be set up, the run of `from` is paused still (gp_pipeline_is_paused), and GP_ERROR
+ * returned. A paused run that is not to go on ends as a failed one does when the pipeline is destroyed, or run from the
+ * beginning. */
 gp_outcome gp_pipeline_go_on(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs);
 bool gp_pipeline_is_paused(const gp_pipeline *p);      /* any thread */
 
@@ -297,19 +300,21 @@ bool gp_pipeline_is_paused(const gp_pipeline *p);      /* any thread */
  * time; neither pipeline is destroyed meanwhile. */
 bool gp_pipeline_retune(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs);
 
-/* Once the run of p has gone on after that: ns in which no thread worked, from when the last frame that a thread was at was
- * done until all ran again; *since_told (or NULL): from when the sources were told to stop. 0: it has not. Any thread. */
+/* Once the run of p has gone on after that: ns in which no thread worked, from when the last frame that a thread was at
+ * was done until all ran again; *since_told (or NULL): from when the sources were told to stop. 0: it has not. Any
+ * thread. */
 int64_t gp_pipeline_paused_ns(const gp_pipeline *p, int64_t *since_told);
 
-/* What can be retuned of a run at any time, with the value that it has, as `--set` has them ("stages.write.workers", "4").
- * How many there are, of which the first `max` are written. */
+/* What can be retuned of a run at any time, with the value that it has, as `--set` has them ("stages.write.workers",
+ * "4"). How many there are, of which the first `max` are written. */
 typedef struct gp_knob { char path[96], value[24]; } gp_knob;
 int gp_pipeline_knobs(const gp_pipeline *p, gp_knob *out, int max);
 
-/* How p differs from `from`, as "depth 4 -> 6, stages.blur.sigma 1 -> 2, k.cu", cut off at `max` bytes; how many items that
- * are, 0: what it says is the same. */
+/* How p differs from `from`, as "depth 4 -> 6, stages.blur.sigma 1 -> 2, k.cu", cut off at `max` bytes; how many items
+ * that are, 0: what it says is the same. */
 int gp_pipeline_changes(const gp_pipeline *p, const gp_pipeline *from, char *text, size_t max);
-/* The i-th file that it is made of: its own, then scripts, kernels and constants; NULL past the last. The pipeline's. */
+/* The i-th file that it is made of: its own, then scripts, kernels and constants; NULL past the last. The pipeline's.
+ * */
 const char *gp_pipeline_made_of(const gp_pipeline *p, int i);
 
 /* Any thread, during and after the run; they take no lock that a frame waits for. Each
@@ -317,9 +322,8 @@ const char *gp_pipeline_made_of(const gp_pipeline *p, int i);
 int gp_accounts(const gp_pipeline *p, gp_account *out, int max);      /* one per source */
 int gp_stages_status(const gp_pipeline *p, gp_stage_status *out, int max);
 int gp_buffers_status(const gp_pipeline *p, gp_buffer_status *out, int max);  /* per reader */
-/* Of the frames that came out so far, whole: from when its source published a frame
- * (a join: the older one) until a sink was done with it; once for each sink. Of a
- * timed run. */
+/* Latencies of the whole frames that came out so far: from when its source published a frame (a join: the older one)
+ * until a sink was done with it; once for each sink. A timed run has them. */
 void gp_latency(const gp_pipeline *p, gp_hist *out);
 /* Are all frames done, and what was written is being put on disk? */
 bool gp_syncing(const gp_pipeline *p);

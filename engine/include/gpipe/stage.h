@@ -186,7 +186,7 @@ typedef struct gp_known {
 
 typedef struct gp_dim3 { unsigned x, y, z; } gp_dim3;
 
-/* Of a kind with neither run() nor record(), which changes how many frames there are: the engine copies the
+/* A kind with neither run() nor record() changes how many frames there are: the engine copies the
  * frames of its one input to its one output, where they are, on the host or on the device. It fires k = 0, 1, 2,
  * ...; firing k belongs to input frame f = k * step / repeat, takes the frames [f - back, f - back + take) that
  * there are, and makes output frames [k * make, (k + 1) * make). Of `step` and `repeat` one is 1.
@@ -207,11 +207,11 @@ typedef struct gp_regroup {
     bool drop_partial;         /* of one that stacks: a frame with fewer than `take` rows is a hole, and dropped */
 } gp_regroup;
 
-/* What a kind that reduces its one input computes. `axes`: bit k is set for axis k; with `keep` these stay, with size 1.
- * Floats are summed in f64 and rounded once to the input's type; sums of integers are i64 (u64 of u64), their means f32.
- * Extremes keep the type. Those behind GP_MAX are not fused, so that no gp_shape.reduction has them: standard deviations
- * have the types of means; where the first least or most element is, along one axis or in all of a frame, is i64; truths
- * are u8, 0 or 1, and NaN is true. */
+/* What a kind that reduces its one input computes. `axes`: bit k is set for axis k; with `keep` these stay, with size
+ * 1. Floats are summed in f64 and rounded once to the input's type; sums of integers are i64 (u64 of u64), their means
+ * f32. Extremes keep the type. Those behind GP_MAX are not fused, so that no gp_shape.reduction has them: standard
+ * deviations have the types of means; where the first least or most element is, along one axis or in all of a frame, is
+ * i64; truths are u8, 0 or 1, and NaN is true. */
 typedef enum gp_reducing {
     GP_SUM = 1, GP_MEAN, GP_MIN, GP_MAX, GP_STD, GP_ARGMIN, GP_ARGMAX, GP_ANY, GP_ALL
 } gp_reducing;
@@ -404,8 +404,8 @@ const char *gp_shape_path(gp_shape *s, const gp_node *n);
 int gp_shape_gpu(const gp_shape *s, bool *here);
 /* A stage on the host that reads what this one makes; NULL: there is none. */
 const char *gp_shape_host_reader(const gp_shape *s);
-/* Is what comes in at this port made in the memory of the only device that the pipeline has, where that is not the host's,
- * and may libraries be called there while it runs? */
+/* Is what comes in at this port made in the memory of the only device that the pipeline has, where that is not the
+ * host's, and may libraries be called there while it runs? */
 bool gp_shape_in_device(const gp_shape *s, int port);
 /* Memory that lives as long as the pipeline, zeroed. */
 void *gp_shape_alloc(gp_shape *s, size_t bytes);
@@ -483,21 +483,21 @@ typedef struct gp_call {
  * return GP_STOPPED. Who waits here counts as idle, not as stalled. */
 bool gp_wait_fd(gp_call *c, int fd);
 bool gp_wait_until(gp_call *c, int64_t t_ns);
-/* Of a stage with several workers: waits until all frames before that of this call are done. False: one of them was the
- * end, or failed for good, and what becomes of this frame does not matter. With one worker it does not wait. */
+/* For a stage with several workers: waits until all frames before that of this call are done. False: one of them was
+ * the end, or failed for good, and what becomes of this frame does not matter. With one worker it does not wait. */
 bool gp_wait_turn(gp_call *c);
-/* Of a serial stage with several workers (gp_shape.default_workers): the first `n` frames of this call need only be waited
- * for. run() may be called for those of another worker, once that is so for all frames of this one. */
+/* For a serial stage with several workers (gp_shape.default_workers): the first `n` frames of this call need only be
+ * waited for. run() may be called for those of another worker, once that is so for all frames of this one. */
 void gp_let_next_begin(gp_call *c, int n);
-/* Of a source: `n` more frames came for which there was no room. They have no number, and count as dropped. */
+/* For a source: `n` more frames came for which there was no room. They have no number, and count as dropped. */
 void gp_source_dropped(gp_call *c, uint64_t n);
-/* Of a source: frame `f` of this call came at t_ns (CLOCK_MONOTONIC), and waited. Its latency counts from then, else from
- * when run() has made it. */
+/* For a source: frame `f` of this call came at t_ns (CLOCK_MONOTONIC), and waited. Its latency counts from then, else
+ * from when run() has made it. */
 void gp_source_came(gp_call *c, const gp_frame *f, int64_t t_ns);
-/* A frame of this call is whole, though there are faults in the file that it is made of, of which a warning was added: it
- * counts as `faulty`, too. */
+/* A frame of this call is whole, though there are faults in the file that it is made of, of which a warning was added:
+ * it counts as `faulty`, too. */
 void gp_frame_faulty(gp_call *c);
-/* Of the frames of this call, `index` is now being worked on; for the watchdog. */
+/* Tells the watchdog that frame `index` of this call is now being worked on. */
 void gp_working_on(gp_call *c, uint64_t index);
 /* True once the run is being cancelled: long loops should then return. */
 bool gp_cancelled(const gp_call *c);
@@ -505,9 +505,10 @@ bool gp_cancelled(const gp_call *c);
  * sees is then a part. */
 bool gp_stopping(const gp_call *c);
 
-/* In run() and finish() of a kind that is `collective`, or a sink that gp_open.joins is set for: sends the `n` bytes at `mine` of each rank to all, and waits for
- * them. Those of rank r are at + r * n of what it returns, until the next call. All ranks make the same calls, with the same
- * n. NULL: the run is cancelled (gp_cancelled), or an error was added. Of a process that runs alone, they are at `mine`. */
+/* In run() and finish() of a kind that is `collective`, or a sink that gp_open.joins is set for: sends the `n` bytes at
+ * `mine` of each rank to all, and waits for them. Those of rank r are at + r * n of what it returns, until the next
+ * call. All ranks make the same calls, with the same n. NULL: the run is cancelled (gp_cancelled), or an error was
+ * added. Of a process that runs alone, they are at `mine`. */
 const void *gp_gather(gp_call *c, const void *mine, size_t n);
 /* The same in open() of such a kind: all ranks open their stages in one order. */
 const void *gp_open_gather(const gp_open *o, const void *mine, size_t n);
@@ -632,12 +633,12 @@ const gp_kernel *gp_kernel_compile(gp_dev *dev, const gp_source *src, gp_errs *e
 const gp_kernel *gp_kernel_builtin(gp_dev *dev, const char *name);
 
 /* In run() of a stage that fills device memory: `body` queues work as record() does, by launches, copies, fills or
- * calls of a library, for frames that this worker has; that is then waited for. Views are as run() has them, and
- * d->in, d->out none. False: body() said so, or the device failed, with an error that belongs to no frame. Not to be called
- * by body(). */
+ * calls of a library, for frames that this worker has; that is then waited for. Views are as run() has them, and d->in,
+ * d->out none. False: body() said so, or the device failed, with an error that belongs to no frame. Not to be called by
+ * body(). */
 bool gp_device_do(gp_call *c, bool (*body)(gp_dcall *d, void *arg), void *arg);
-/* In open(), run() and close() of such a stage, and open() and close() of a device stage: calls f with the device as the
- * current one of this thread, for libraries. False: f was not called, as the device has stopped. */
+/* In open(), run() and close() of such a stage, and open() and close() of a device stage: calls f with the device as
+ * the current one of this thread, for libraries. False: f was not called, as the device has stopped. */
 bool gp_device_call(gp_dev *dev, void (*f)(void *arg), void *arg);
 
 /* In open(), for gp_call_library_apart(): the number that CUDA's runtime has for the device, and a CUstream_st of it
@@ -686,7 +687,8 @@ typedef struct gp_advice {
 enum { GP_ABI = 2 };
 
 /* A run() of several frames ends, with GP_AGAIN, where the next one may have to wait for something, and when it took so
- * long or made so many bytes: frames that are done move on when it returns. Simulations take it that all kinds do so. */
+ * long or made so many bytes: frames that are done move on when it returns. Simulations take it that all kinds do so.
+ * */
 enum { GP_RUN_NS = 50000, GP_RUN_BYTES = 1 << 20 };
 
 typedef struct gp_kind {
@@ -750,7 +752,7 @@ typedef struct gp_kind {
     /* Its shape() may say that it is a reduction, see gp_shape.reduction. */
     bool reduces;
 
-    /* Of one kind of gpipe's own (struct gp_fuse is not public): makes its opts of those of several stages. */
+    /* For one kind of gpipe's own (struct gp_fuse is not public): makes its opts of those of several stages. */
     bool (*fuse)(struct gp_fuse *f);
 
     /* Optional, host, of a sink that has several workers: called for each frame that run() is then called for, by the
@@ -758,17 +760,17 @@ typedef struct gp_kind {
      * The stage's lock is held: it must not wait, nor fail. */
     void (*reserve)(gp_call *c, const gp_frame *f);
 
-    /* Device, with any_shape: of frames that differ in shape it makes larger ones of some that are smaller (as of pictures
-     * that are fitted in a box: of high and of wide ones). What shape() then says of an output is a bound for all, and it is
-     * called for each frame, as in a partial call, for those that are as large as can be too. */
+    /* Device, with any_shape: of frames that differ in shape it makes larger ones of some that are smaller (as of
+     * pictures that are fitted in a box: of high and of wide ones). What shape() then says of an output is a bound for
+     * all, and it is called for each frame, as in a partial call, for those that are as large as can be too. */
     bool each_shape;
 
     /* Its shape() may say so of a host stage, see gp_shape. */
     bool fills_device;
 
-    /* Optional, of a host kind that keeps a state: while a run is paused, makes room in an open stage for `n` workers, more
-     * or fewer than it has. False, with an error, if it cannot have so many; it then has as many as before. Without this
-     * their number cannot change. */
+    /* Optional, of a host kind that keeps a state: while a run is paused, makes room in an open stage for `n` workers,
+     * more or fewer than it has. False, with an error, if it cannot have so many; it then has as many as before.
+     * Without this their number cannot change. */
     bool (*set_workers)(void *state, int n, gp_errs *errs);
 
     /* Its shape() may say so, see gp_shape. */
@@ -781,8 +783,9 @@ typedef struct gp_kind {
     /* Words that others have for it, with a space between, for who writes one of them in `use`; NULL: none. */
     const char *also;
 
-    /* Of a host kind whose frames take turns (gp_shape.serial): all ranks take part in each of its frames, by gp_gather(). Its
-     * frames are those of no rank alone, even where those it reads are shared out: gp_frame.index counts those of this rank. */
+    /* A host kind whose frames take turns (gp_shape.serial): all ranks take part in each of its frames, by gp_gather().
+     * Its frames are those of no rank alone, even where those it reads are shared out: gp_frame.index counts those of
+     * this rank. */
     bool collective;
 
     /* Its shape() may say so of a host stage, see gp_shape. */
@@ -793,18 +796,18 @@ typedef struct gp_kind {
     /* Its shape() may say so of a sink, see gp_shape. */
     bool joins;
 
-    /* Of a collective kind: its shape() may say to_rank or from_rank, see gp_shape. */
+    /* A collective kind: its shape() may say to_rank or from_rank, see gp_shape. */
     bool one_rank;
-    /* Of a collective kind, or one that joins: frame `index` (gp_frame.index) is a hole, which run() does not see. Called in
-     * its turn, so that other ranks need not wait to learn that it does not come: it may call gp_gather(). False after
-     * an error. */
+    /* For a collective kind, or one that joins: frame `index` (gp_frame.index) is a hole, which run() does not see.
+     * Called in its turn, so that other ranks need not wait to learn that it does not come: it may call gp_gather().
+     * False after an error. */
     bool (*skipped)(gp_call *, uint64_t index);
     /* Its shape() may say so, see gp_shape. */
     bool by_place, of_none;
 
-    /* Optional, of a host kind: the stage does not come to a good end, and `why` says what happened. Called once its workers
-     * have left, or open() has failed, and again before close(), also after finish(): the kind knows what is left to be
-     * done. What it adds to `errs` are warnings. */
+    /* Optional, of a host kind: the stage does not come to a good end, and `why` says what happened. Called once its
+     * workers have left, or open() has failed, and again before close(), also after finish(): the kind knows what is
+     * left to be done. What it adds to `errs` are warnings. */
     void (*break_off)(void *state, const char *why, gp_errs *errs);
 
     /* Its shape() may say so of a source, see gp_shape. */
