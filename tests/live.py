@@ -3,7 +3,7 @@
 metrics. Prints a total; exit 1 after a failure."""
 import fcntl, glob, json, os, pty, re, resource, select, shutil, signal, socket, struct, subprocess, tempfile, termios
 import time, urllib.error, urllib.request
-from kit import check, env, gpipe, path, put, spawn, tmp, total, until
+from kit import check, env, gpipe, path, put, spawn, total, until
 
 env.pop("NO_COLOR", None)
 # what gpipe inherits is the same under nohup, or behind a shell's &
@@ -282,8 +282,9 @@ def valid(o):
                 stages=list, buffers=list) and "bound_by" in o
             and all(has(s, name=str, out=int, dropped=int, failed=int, **{"in": int},
                         **{"cancelled" if o["ended"] else "in_flight": int})
-                    for s in o["sources"]) and all(has(s, name=str, frames=int, bytes=int, frames_per_s=number,
-                        bytes_per_s=number) for s in o["stages"])
+                    for s in o["sources"])
+            and all(has(s, name=str, frames=int, bytes=int, frames_per_s=number, bytes_per_s=number)
+                    for s in o["stages"])
             and all(has(b, name=str, to=str, depth=int, held=int, fill=number, **{"from": str})
                     and 0 <= b["held"] <= b["depth"] and 0 <= b["fill"] <= 1
                     for b in o["buffers"]))

@@ -6,7 +6,7 @@ import json, os, re, signal, subprocess, sys, time
 
 sys.dont_write_bytecode = True         # nothing is left beside the sources
 import ranks_kit
-from ranks_kit import check, finish, gpipe, has, left_alone, put, ran, ranks_here, tmp
+from ranks_kit import check, finish, gpipe, has, left_alone, put, ranks_here, tmp
 
 os.environ["XDG_RUNTIME_DIR"] = tmp.name
 mpis = ranks_kit.mpis()
