@@ -281,8 +281,10 @@ static gp_outcome build(building *b, const char *head, bool (*record)(gp_dcall *
 {
     char yaml[300];
     wrong w = NOTHING;
-    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out_bytes, .shape = made_shape, .run = made_run, .user = &w };
-    gp_kind kind = { GP_KIND("odd"), .help = "copies", .in = in_bytes, .out = out_bytes, .shape = odd_shape, .record = record, .user = b };
+    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out_bytes, .shape = made_shape, .run = made_run,
+                     .user = &w };
+    gp_kind kind = { GP_KIND("odd"), .help = "copies", .in = in_bytes, .out = out_bytes, .shape = odd_shape,
+                     .record = record, .user = b };
     snprintf(yaml, sizeof yaml, "device: cpu\n%sstages:\n  - {use: made}\n  - {use: odd}\n  - {use: discard}\n", head);
     b->p = compile(yaml, (const gp_kind[]){ made, kind }, 2, &b->errs);
     ck_assert_ptr_nonnull(b->p);

@@ -292,7 +292,8 @@ static gp_pipeline *compile(const char *yaml, const char *set)
 {
     gp_machine machine;
     gp_machine_fixed(&machine, 1);
-    gp_pipeline *p = pipe_compile(dir, yaml, (gp_config){ .machine = &machine, .set = &set, .nset = set != NULL }, &errs);
+    gp_config config = { .machine = &machine, .set = &set, .nset = set != NULL };
+    gp_pipeline *p = pipe_compile(dir, yaml, config, &errs);
     ck_assert_msg(p != NULL, "%s\n%s", errs.e[0].msg, yaml);
     ck_assert_int_eq(errs.n, 0);
     return p;

@@ -147,8 +147,8 @@ gp_pipeline *pipe_compiled(const char *dir, const char *yaml, gp_config c)
 typedef struct strings { char file[600], device[64]; const char *set[32]; } strings;
 
 /* Compiles for the device of this name; *s is there as long as the pipeline. */
-static gp_pipeline *compile_for(const char *device, const char *dir, const char *yaml, const char *const *sets, strings *s,
-                                gp_errs *errs)
+static gp_pipeline *compile_for(const char *device, const char *dir, const char *yaml, const char *const *sets,
+                                strings *s, gp_errs *errs)
 {
     gp_machine machine;
     gp_config c = { .machine = &machine, .set = s->set };

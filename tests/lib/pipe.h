@@ -28,8 +28,8 @@ void pipe_npy(const char *dir, const char *name, int64_t rows, int64_t cols, flo
 /* The kinds that pipelines have from now on beside those of gpipe; no pipeline is left. */
 void pipe_kinds(const gp_kind *more, size_t n);
 const gp_registry *pipe_registry(void);        /* with them */
-/* Compiles `yaml`, as if it were dir/test.yaml, for `c`, whose registry and environment may be left out; NULL after errors,
- * or, with pipe_compiled, the test fails. */
+/* Compiles `yaml`, as if it were dir/test.yaml, for `c`, whose registry and environment may be left out. NULL after
+ * errors; with pipe_compiled the test fails. */
 gp_pipeline *pipe_compile(const char *dir, const char *yaml, gp_config c, gp_errs *errs);
 gp_pipeline *pipe_compiled(const char *dir, const char *yaml, gp_config c);
 /* How many frames its sources have made. */
