@@ -109,12 +109,10 @@ class Browser:
         self.js("new Promise(f => requestAnimationFrame(() => requestAnimationFrame(() => f(1))))")
 
     def resize(self, width, height, ratio=1):
-        self("Emulation.setDeviceMetricsOverride", width=width, height=height,
-             deviceScaleFactor=ratio, mobile=False)
+        self("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=ratio, mobile=False)
 
     def media(self, media="", scheme="light"):
-        self("Emulation.setEmulatedMedia", media=media,
-             features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.settle()
 
     def mouse(self, kind, x, y, **more):
@@ -151,12 +149,10 @@ class Browser:
 
     def picture(self, path, whole=True):
         with open(path, "wb") as f:
-            f.write(base64.b64decode(self("Page.captureScreenshot", format="png",
-                                          captureBeyondViewport=whole)["data"]))
+            f.write(base64.b64decode(self("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]))
 
     def pdf(self):
-        return base64.b64decode(self("Page.printToPDF", preferCSSPageSize=True,
-                                     printBackground=False)["data"])
+        return base64.b64decode(self("Page.printToPDF", preferCSSPageSize=True, printBackground=False)["data"])
 
     def close(self):
         self.session = None

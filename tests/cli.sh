@@ -594,8 +594,7 @@ until_() {
 }
 # frames move in process $1; it listens to SIGINT; its stderr has more than $1 bytes
 runs() {
-    [ -S "$tmp/gpipe/$1.sock" ] \
-        && timeout 10 "$GPIPE" top --json "$1" 2>/dev/null | grep -m1 -q '"stages": \[{'
+    [ -S "$tmp/gpipe/$1.sock" ] && timeout 10 "$GPIPE" top --json "$1" 2>/dev/null | grep -m1 -q '"stages": \[{'
 }
 hangs() { timeout 10 "$GPIPE" top --json "$1" 2>/dev/null | grep -m1 -q '"name": "forever", "frames": 3'; }
 listens() { [ $((0x$(awk '/SigCgt/ {print $2}' "/proc/$1/status" 2>/dev/null || echo 0) & 2)) -ne 0 ]; }

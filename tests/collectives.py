@@ -155,8 +155,7 @@ if device == "cpu:0":
     check("a rank that cannot join: by MPI, and it is said", code == 0
           and files("w1") == files("all_reduce-sum-f32-2-mpi")
           and said.count("sends through the memory of the host, by MPI: "
-                         "rank 1 cannot set up NCCL 2.28.7 (unhandled system error)") == 1,
-          said)
+                         "rank 1 cannot set up NCCL 2.28.7 (unhandled system error)") == 1, said)
     code, said = run(2, "vars: {to: w2}\n" + reduced.replace("BY", "nccl"), wrong="init")
     check("a rank that cannot join, and NCCL is asked for", code == 4 and "rank 1 cannot set up NCCL" in said
           and "it did not end" not in said, said)

@@ -8,14 +8,7 @@ as this prints them, are tried alone.
 
 corpora.py --fetch    gets the packages, into the folder GPIPE_CORPORA. Without them nothing is tried, which is said.
 """
-import json
-import os
-import subprocess
-import sys
-import tarfile
-import tempfile
-import warnings
-import zipfile
+import json, os, subprocess, sys, tarfile, tempfile, warnings, zipfile
 
 import numpy as np
 from PIL import Image, ImageFile, ImageOps, ImageSequence

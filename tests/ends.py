@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
-"""ends.py GPIPE - how a run ends: signals, pipes whose reader goes, what a dead one left
-behind. Waits for what is to happen, never for how long it takes. Prints a total; exit 1
-after a failure."""
-import json, os, pty, re, resource, signal, socket, subprocess, time
-import kit
+"""ends.py GPIPE - how a run ends: signals, pipes whose reader goes, what a dead one left behind. Waits for what is to
+happen, never for how long it takes. Prints a total; exit 1 after a failure."""
+import json, os, pty, re, resource, signal, socket, subprocess, time, kit
 from kit import check, env, gpipe, path, put, tmp, total, until
 
 for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE):
@@ -156,8 +154,7 @@ fails = put("fails.yaml", OUT.replace("in: a, path", "in: b, path").replace(
 put("fails.lua", "function process(f, x, y) if f.index == 0 then error('a fault') end y:copy(x) end")
 err, rc = piped("run", out)
 check("run | head: as cat", rc == -signal.SIGPIPE, (rc, err))
-check("run | head: no error, an account", "error" not in err and " in, " in err
-      and "\n" not in err.strip(), err)
+check("run | head: no error, an account", "error" not in err and " in, " in err and "\n" not in err.strip(), err)
 err, rc = piped("run", "-q", "--report", path("pipe.json"), out)
 check("run -q | head", rc == -signal.SIGPIPE and not err, (rc, err))
 check("run | head: the report", '"outcome": "error"' in read("pipe.json"), read("pipe.json"))
@@ -180,8 +177,7 @@ for args in (["plan", many], ["plan", "--json", many], ["plan", "--form", "spec"
     check(f"{args[:-1]} | head", rc == -signal.SIGPIPE and not err, (rc, err))
 r, w = os.pipe()
 os.close(r)                                            # their text fits into a pipe
-for args in (["stages"], ["stages", "blur"], ["--help"], ["help", "run"], ["--version"],
-             ["plan", out]):
+for args in (["stages"], ["stages", "blur"], ["--help"], ["help", "run"], ["--version"], ["plan", out]):
     err, rc = end(spawn(*args, stdout=w), args)
     check(f"{args} | true", rc == -signal.SIGPIPE and not err, (rc, err))
 err, rc = end(spawn("plan", "none.yaml", stdout=w), "plan")
@@ -198,8 +194,7 @@ def objects(p, name):
             lines.append(json.loads(l))
         except ValueError:
             check(f"{name}: a line that is no JSON", False, l)
-    check(f"{name}: objects", lines and all(isinstance(o, dict) for o in lines)
-          and err.endswith("\n"), err)
+    check(f"{name}: objects", lines and all(isinstance(o, dict) for o in lines) and err.endswith("\n"), err)
     return lines, rc
 
 
@@ -207,8 +202,7 @@ def last(lines, name, outcome, rc):
     a = lines[-1].get("account") if lines else None
     check(f"{name}: the account is last", a and a["outcome"] == outcome and a["exit"] == rc
           and a["seconds"] > 0 and all(s["in"] == s["out"] + s["dropped"] + s["failed"] + s["cancelled"]
-                                       for s in a["sources"]) and a["sources"][0]["name"] == "generate",
-          lines[-1:])
+                                       for s in a["sources"]) and a["sources"][0]["name"] == "generate", lines[-1:])
     check(f"{name}: the end", any(o.get("ended") for o in lines), lines)
     return a
 
@@ -238,8 +232,7 @@ p = started("--progress", "json")
 p.send_signal(signal.SIGINT)
 lines, rc = objects(p, "JSON, cancelled")
 last(lines, "JSON, cancelled", "drained", 130)
-check("JSON, cancelled: exit", rc == 130 and any("stopping" in o.get("text", "") for o in lines),
-      (rc, lines))
+check("JSON, cancelled: exit", rc == 130 and any("stopping" in o.get("text", "") for o in lines), (rc, lines))
 put("hangs.lua", "function process(f, x, y) io.open('" + path("nobody") + "') end")
 os.mkfifo(path("nobody"))
 stall = put("stall.yaml", "stall_timeout: 1s\n" + read("said.yaml").replace("says.lua", "hangs.lua"))
@@ -284,8 +277,7 @@ if os.path.exists("/dev/full"):
                  ["check", out], ["stages"], ["--help"], ["help"], ["help", "run"], ["--version"],
                  ["bench", "--window", "20ms", "--max-time", "100ms", toout]):
         err, rc = end(spawn(*args, stdout=full), args)
-        check(f"full: {args[:-1]}", rc == 1 and re.search("cannot (be written|write to stdout)", err),
-              (rc, err))
+        check(f"full: {args[:-1]}", rc == 1 and re.search("cannot (be written|write to stdout)", err), (rc, err))
     err, rc = end(spawn("run", "--trace", "/dev/full", "--report", path("full.json"), file), "full")
     check("full: the trace alone", rc == 1 and "/dev/full: error: cannot be written: No space" in err
           and accounted(err) == 50 and '"outcome": "done"' in read("full.json")
@@ -303,8 +295,7 @@ check("full: report and trace", rc == 1 and accounted(err) == 50 and len(done) =
       and all(f"{path(n)}: error: cannot be written: File too large" in err and not read(n)
               for n in ("r.html", "t.json")), (rc, err, len(done)))
 put("old.html", "old")
-done, err, rc = tight("run", "--report", path("old.html"), "--trace", path("t.json"), "--trace-last",
-                      "1ms", toout)
+done, err, rc = tight("run", "--report", path("old.html"), "--trace", path("t.json"), "--trace-last", "1ms", toout)
 check("full: the old report stays", rc == 1 and read("old.html") == "old"
       and not [n for n in os.listdir(tmp.name) if ".gpipe-" in n], (rc, err, os.listdir(tmp.name)))
 for option in ("--report", "--trace"):

@@ -3,13 +3,7 @@
     examples.py NAME FOLDER      exit 1 where what example NAME left in FOLDER is not right
 
 Plain Python, so that the check needs nothing installed."""
-import array
-import ast
-import json
-import math
-import os
-import struct
-import sys
+import array, ast, json, math, os, struct, sys
 
 REF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ref")
 

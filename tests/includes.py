@@ -8,8 +8,7 @@ import glob, os, re, sys
 
 os.chdir(os.path.join(os.path.dirname(__file__), ".."))
 
-# A folder, and the folders whose headers its files may include beside its own. The public
-# headers (gpipe/) anybody may.
+# A folder, and the folders whose headers its files may include beside its own. The public headers (gpipe/) anybody may.
 MAY = {
     "engine/include/gpipe": [],
     "engine/base": [],

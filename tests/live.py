@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """live.py GPIPE - what a run shows while it goes: live lines on a terminal, JSON, gpipe top,
 metrics. Prints a total; exit 1 after a failure."""
-import fcntl, glob, json, os, pty, re, resource, select, shutil, signal, socket, struct, subprocess
-import tempfile, termios, time, urllib.error, urllib.request
-from kit import check, env, gpipe, path, put, spawn, tmp, total, until
+import fcntl, glob, json, os, pty, re, resource, select, shutil, signal, socket, struct, subprocess, tempfile, termios
+import time, urllib.error, urllib.request
+from kit import check, env, gpipe, path, put, spawn, total, until
 
 env.pop("NO_COLOR", None)
 # what gpipe inherits is the same under nohup, or behind a shell's &
@@ -151,9 +151,8 @@ class Screen:
 
 
 def on_terminal(args, rows=24, cols=100, steps=(), seconds=120, program=gpipe, **more):
-    """Runs gpipe on a terminal; steps: function(pid, fd, screen), one after the other, each of
-    which is called again while it returns False. Every screen that stood still for a moment,
-    the last screen, and the exit code."""
+    """Runs gpipe on a terminal; steps: function(pid, fd, screen), one after the other, each of which is called again
+    while it returns False. Every screen that stood still for a moment, the last screen, and the exit code."""
     pid, fd = pty.fork()
     if pid == 0:
         try:
@@ -201,8 +200,7 @@ def resize(rows, cols):
 
 def is_clean(name, screen, lines):
     """Each thing once, nothing left of old lines, no line wrapped."""
-    check(f"{name}: what it writes", not screen.unknown and not screen.wrapped,
-          (screen.unknown, screen.wrapped))
+    check(f"{name}: what it writes", not screen.unknown and not screen.wrapped, (screen.unknown, screen.wrapped))
     dirty = [s for s in lines if sum(l.lstrip("> ").startswith("generate ") for l in s) > 1
              or sum(l.startswith("gpipe: ") and " frames/s" in l for l in s) > 1]
     check(f"{name}: nothing twice", not dirty, dirty[:1])
@@ -215,10 +213,8 @@ check("lines: exit", rc == 0, rc)
 check("lines: drawn", len(full) > 4, seen[-1:])
 is_clean("lines", screen, seen[:-1])
 last = full[-1] if full else []
-for want in (r"^  generate +[\d.]+( k)? frames/s +[\d.]+ [kMG]?B/s$",
-             r"^  twice .*B/s  a \[[# ]{4}\] \d+ %$",
-             r"^> clean .*B/s  twice \[[# ]{4}\] \d+ %$",
-             r"^  discard .*B/s  clean \[[# ]{4}\] \d+ %$",
+for want in (r"^  generate +[\d.]+( k)? frames/s +[\d.]+ [kMG]?B/s$", r"^  twice .*B/s  a \[[# ]{4}\] \d+ %$",
+             r"^> clean .*B/s  twice \[[# ]{4}\] \d+ %$", r"^  discard .*B/s  clean \[[# ]{4}\] \d+ %$",
              r"^gpipe: \d+ of 150 frames, [\d.]+ frames/s, [\d.]+ s, [\d.]+ s left, > 'clean' holds"):
     check(f"lines: {want}", any(re.search(want, l) for l in last), last)
 check("lines: a script's print stays whole", "a word" in last, last)
@@ -241,8 +237,7 @@ for rows, cols in ((1, 1), (2, 3), (3, 12), (5, 30)):
         if time.time() < since + 1.2 or (not s.shown() and cols > 1):
             return False
         os.kill(pid, signal.SIGKILL)
-    seen, screen, rc = on_terminal([*run, "--set", "stages.clean.script=quiet.lua", endless], rows,
-                                   cols, steps=[end])
+    seen, screen, rc = on_terminal([*run, "--set", "stages.clean.script=quiet.lua", endless], rows, cols, steps=[end])
     is_clean(f"{rows} x {cols}", screen, seen)
     check(f"{rows} x {cols}: drawn", any(seen) == (cols > 1) and all(len(l) < cols for s in seen for l in s), seen)
 for name in os.listdir(path("gpipe")):                 # of those that were killed
@@ -257,8 +252,7 @@ for term in ("dumb", ""):
 seen, screen, rc = on_terminal([*run, words])
 check("data on the same terminal", rc == 0 and "frame 13" in screen.shown()
       and not any("[" in l or " left" in l for s in seen for l in s), screen.shown())
-seen, screen, rc = on_terminal(["-c", f"set -m; {gpipe} run --device cpu {slow} & wait; echo over"],
-                               program="/bin/sh")
+seen, screen, rc = on_terminal(["-c", f"set -m; {gpipe} run --device cpu {slow} & wait; echo over"], program="/bin/sh")
 check("in the background", screen.shown()[-1:] == ["over"] and any("150 out" in l for l in
       screen.shown()) and not any(" left" in l for s in seen for l in s), screen.shown())
 seen, screen, rc = on_terminal([*run, slow], NO_COLOR="1")
@@ -276,8 +270,7 @@ check("endless: no time left", not any("left" in l for s in seen for l in s))
 p = subprocess.run([gpipe, *run, slow], env=env, capture_output=True, text=True)
 said = [l for l in p.stderr.splitlines() if not l.startswith("gpipe: device:")]
 check("no terminal: silent", said[0] == "a word" and len(said) == 2, said)
-p = subprocess.run([gpipe, *run, "-v", "--progress", "json", slow], env=env, capture_output=True,
-                   text=True)
+p = subprocess.run([gpipe, *run, "-v", "--progress", "json", slow], env=env, capture_output=True, text=True)
 objects = [o for o in map(json.loads, p.stderr.splitlines()) if "seconds" in o]
 
 
@@ -290,8 +283,8 @@ def valid(o):
             and all(has(s, name=str, out=int, dropped=int, failed=int, **{"in": int},
                         **{"cancelled" if o["ended"] else "in_flight": int})
                     for s in o["sources"])
-            and all(has(s, name=str, frames=int, bytes=int, frames_per_s=number,
-                        bytes_per_s=number) for s in o["stages"])
+            and all(has(s, name=str, frames=int, bytes=int, frames_per_s=number, bytes_per_s=number)
+                    for s in o["stages"])
             and all(has(b, name=str, to=str, depth=int, held=int, fill=number, **{"from": str})
                     and 0 <= b["held"] <= b["depth"] and 0 <= b["fill"] <= 1
                     for b in o["buffers"]))
@@ -299,8 +292,7 @@ def valid(o):
 
 check("JSON: objects", len(objects) >= 2 and all(map(valid, objects)), objects)
 moments = [o["seconds"] for o in objects]              # on a busy machine some come late
-check("JSON: at most one a second", moments == sorted(moments)
-      and len(moments) - 2 <= moments[-1], moments)
+check("JSON: at most one a second", moments == sorted(moments) and len(moments) - 2 <= moments[-1], moments)
 check("JSON: the end", objects[-1]["ended"] and objects[-1]["sources"][0]["out"] == 150
       and objects[-1]["frames"] == 150 and not any(o["ended"] for o in objects[:-1]), objects[-1])
 check("JSON: the bound", any(o["bound_by"] == "clean" for o in objects[:-1]), objects)
@@ -309,10 +301,8 @@ for what, more, frames in (("ecg.npy", "out: x", 154), ("ecg.npy", "out: x, fram
                            ("raccoon.png", "loop: true, frames: 3", 3), ("raccoon.png", "rate: 0", 1)):
     read = put("read.yaml", ("buffers: {x: {dtype: f32, shape: [705]}}\n" if "x" in more else "")
                + f"stages:\n  - {{use: read, path: {data}/{what}, {more}}}\n  - {{use: discard}}\n")
-    p = subprocess.run([gpipe, "run", "--progress", "json", read], env=env, capture_output=True,
-                       text=True)
-    check(f"JSON: how many frames, {more}", f'"done": {frames}, "frames": {frames},' in p.stderr,
-          p.stderr)
+    p = subprocess.run([gpipe, "run", "--progress", "json", read], env=env, capture_output=True, text=True)
+    check(f"JSON: how many frames, {more}", f'"done": {frames}, "frames": {frames},' in p.stderr, p.stderr)
 
 
 p = spawn(*run, "--progress", "json", slow, stderr=subprocess.PIPE)
@@ -430,8 +420,7 @@ os.rename(path("gpipe"), path("elsewhere"))
 os.symlink("elsewhere", path("gpipe"))
 p = start(endless, where=tmp_sock)
 check("top: not through a link", os.listdir(path("elsewhere")) == [])
-seen, screen, rc = on_terminal(["top", str(p.pid)], steps=[
-    when(bool, settled), kill(signal.SIGTERM)])
+seen, screen, rc = on_terminal(["top", str(p.pid)], steps=[when(bool, settled), kill(signal.SIGTERM)])
 check("top: the other folder", rc == 143 and any(seen), (rc, seen[-1:]))
 stop(p)
 os.remove(path("gpipe"))
@@ -455,8 +444,7 @@ def leave_socket():
 
 one, two = start(endless, preexec_fn=leave_socket), start(endless)
 check("top: a number used again", connected(one.pid))
-check("top: two runs", connected(two.pid) and stop(one)[1] == 130 and connected(two.pid)
-      and stop(two)[1] == 130)
+check("top: two runs", connected(two.pid) and stop(one)[1] == 130 and connected(two.pid) and stop(two)[1] == 130)
 with socket.socket(socket.AF_UNIX) as s:
     s.bind(sock(999999999))
 p = subprocess.run([gpipe, "top", "999999999"], env=env, capture_output=True, text=True)
@@ -571,13 +559,11 @@ for name, change in (("a name", {"stages": [dict(plain["stages"][0], name="\x1b[
                      ("a rate", {"stages": [dict(plain["stages"][0], bytes_per_s=float("nan"))]}),
                      ("a time", {"seconds": 1e300}), ("a count", {"frames_per_s": -1})):
     out, err, rc = served((json.dumps(dict(plain, **change)) + "\n").encode())
-    check(f"top: {name}", rc == 2 and "is not the socket of" in err and "\x1b" not in out + err,
-          (rc, out, err))
+    check(f"top: {name}", rc == 2 and "is not the socket of" in err and "\x1b" not in out + err, (rc, out, err))
 for name, reply in (("no JSON", b"HTTP/1.1 400 Bad Request\r\n"), ("a list", b"[1]\n"),
                     ("deep", b"[" * 50000 + b"\n"), ("bytes", b"\xff\x00\x1b[2J\n")):
     out, err, rc = served(reply)
-    check(f"top: {name}", rc == 2 and "is not the socket of" in err and "\x1b" not in out + err,
-          (rc, out, err))
+    check(f"top: {name}", rc == 2 and "is not the socket of" in err and "\x1b" not in out + err, (rc, out, err))
 out, err, rc = served((json.dumps(plain) + "\n").encode(), "--json")
 check("top: cut off", rc == 1 and "gone without a word, or 16 others" in err, (rc, err))
 big = dict(plain, stages=2000 * plain["stages"])
@@ -603,8 +589,7 @@ check("many: shown", any(any(f"and {READERS + 1 - 7} stages more" in l for l in 
 time.sleep(2)
 late.settimeout(60)
 reader = late.makefile()
-check("many: who reads late gets whole objects",
-      all(valid(json.loads(reader.readline())) for _ in range(3)))
+check("many: who reads late gets whole objects", all(valid(json.loads(reader.readline())) for _ in range(3)))
 err, rc = stop(p)
 check("many: ends", rc == 130, err)
 check("many: top gets the last", t.wait(timeout=60) == 0
@@ -675,8 +660,7 @@ def read(text):
         family = family if types.get(family) == "histogram" else name
         wrong += [f"no TYPE or HELP: {l}"] * (family not in types or family not in helps)
         wrong += [f"a family in pieces: {l}"] * (family in order[:-1])
-        wrong += [f"a counter's name: {l}"] * (types.get(family) == "counter"
-                                               and not name.endswith("_total"))
+        wrong += [f"a counter's name: {l}"] * (types.get(family) == "counter" and not name.endswith("_total"))
         if family not in order:
             order.append(family)
         labels = tuple(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', m[2] or ""))
@@ -707,8 +691,7 @@ with open(path("fifo"), "wb") as f:
             break
         time.sleep(0.05)
     check("metrics: by the rules", not wrong, wrong)
-    counts = [get(s, f"gpipe_frames_{k}_total", source="read")
-              for k in ("in", "out", "dropped", "failed")]
+    counts = [get(s, f"gpipe_frames_{k}_total", source="read") for k in ("in", "out", "dropped", "failed")]
     check("metrics: counts", counts == [99, 50, 49, 0], counts)
     check("metrics: a stage", get(s, "gpipe_stage_frames_total", stage="odd") == 50
           and get(s, "gpipe_stage_bytes_total", stage="odd") == 50 * 64
@@ -722,8 +705,7 @@ with open(path("fifo"), "wb") as f:
     before = s
     time.sleep(0.2)
     s = read(scrape(at))[1]
-    fell = [k for k, v in s.items() if re.search("_total$|_bucket$|_count$", k[0])
-            and v < before[k]]
+    fell = [k for k, v in s.items() if re.search("_total$|_bucket$|_count$", k[0]) and v < before[k]]
     check("metrics: counters never fall", not fell, fell)
     try:
         urllib.request.urlopen(at.replace("/metrics", "/other"), timeout=10)
@@ -732,8 +714,7 @@ with open(path("fifo"), "wb") as f:
         check("metrics: another path", e.code == 404)
     taken = subprocess.run([gpipe, *run, "--metrics", at.split(":")[2].split("/")[0], slow],
                            env=env, capture_output=True, text=True)
-    check("metrics: a port in use", taken.returncode == 4 and "choose another port" in taken.stderr,
-          taken.stderr)
+    check("metrics: a port in use", taken.returncode == 4 and "choose another port" in taken.stderr, taken.stderr)
     port = int(at.split(":")[2].split("/")[0])
     greedy = socket.create_connection(("127.0.0.1", port))         # asks, and never reads
     greedy.setblocking(False)

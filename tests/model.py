@@ -8,12 +8,7 @@ settings are random. All values are whole numbers that f64 holds, so that sums h
 
 `model.py GPIPE SEED I..` tries pipeline I again. Without a GPU; plain NumPy.
 """
-import os
-import random
-import re
-import subprocess
-import sys
-import tempfile
+import os, random, re, subprocess, sys, tempfile
 from fractions import Fraction
 
 import numpy as np

@@ -1,6 +1,5 @@
-/* nvtx_inject.c - a tool that listens to NVTX: a library that NVTX_INJECTION64_PATH
- * names. Each call of the program is one line of the file that NVTX_LOG names, with
- * the calling thread's id:
+/* nvtx_inject.c - a tool that listens to NVTX: a library that NVTX_INJECTION64_PATH names. Each call of the program is
+ * one line of the file that NVTX_LOG names, with the calling thread's id:
  *
  *   TID domain D "NAME"        TID category D ID "NAME"     TID string D ID "NAME"
  *   TID push D CATEGORY STRING PAYLOAD       (a registered string, a u64 payload)
@@ -50,8 +49,7 @@ static nvtxStringHandle_t register_string(nvtxDomainHandle_t d, const char *text
 static int push(nvtxDomainHandle_t d, const nvtxEventAttributes_t *a)
 {
     if (a->version != NVTX_VERSION || a->size != NVTX_EVENT_ATTRIB_STRUCT_SIZE
-        || a->messageType != NVTX_MESSAGE_TYPE_REGISTERED
-        || a->payloadType != NVTX_PAYLOAD_TYPE_UNSIGNED_INT64)
+        || a->messageType != NVTX_MESSAGE_TYPE_REGISTERED || a->payloadType != NVTX_PAYLOAD_TYPE_UNSIGNED_INT64)
         return LOG("other %s", "push");
     return LOG("push %d %u %d %llu", NUMBER(d), a->category, NUMBER(a->message.registered),
                (unsigned long long)a->payload.ullValue);
@@ -84,8 +82,7 @@ OTHERS(X)
 
 typedef void (*call)(void);
 
-static void hook(const NvtxExportTableCallbacks *table, NvtxCallbackModule module, unsigned id,
-                 call by)
+static void hook(const NvtxExportTableCallbacks *table, NvtxCallbackModule module, unsigned id, call by)
 {
     NvtxFunctionTable function;
     unsigned n;

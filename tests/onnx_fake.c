@@ -320,8 +320,7 @@ static void *create_tensor(const void *where, void *data, size_t bytes, const in
     void *failed = status("create_tensor");
     if (failed)
         return failed;
-    if (!onnx_fake_does.out
-        && (ndim != 2 || dim[1] != 4 || element_ != GP_ORT_F32 || bytes != (size_t)dim[0] * 16))
+    if (!onnx_fake_does.out && (ndim != 2 || dim[1] != 4 || element_ != GP_ORT_F32 || bytes != (size_t)dim[0] * 16))
         return refuse("another tensor");
     *(tensor *)(*value = make(sizeof(tensor))) = (tensor){ data, bytes, ((const memory *)where)->gpu };
     pthread_mutex_lock(&lock);

@@ -14,8 +14,7 @@ b, check, text, texts, view, at = kit.b, kit.check, kit.text, kit.texts, kit.vie
 # == what stands there ==========================================================
 def test_figures(url, report):
     kit.opened("figures", url)
-    check("figures: the verdict", text("h1").replace("\xa0", " ") == report["verdict"]["text"],
-          text("h1"))
+    check("figures: the verdict", text("h1").replace("\xa0", " ") == report["verdict"]["text"], text("h1"))
     size = b.js("parseFloat(getComputedStyle(document.querySelector('h1')).fontSize)")
     check("figures: the verdict is large", size >= 20, size)
     check("figures: the edit", text("#edit")
@@ -35,8 +34,7 @@ def test_figures(url, report):
         time_s = report["wall_s"] * s["workers"]
         want = [(s["busy_s"] - s["idle_s"]) / time_s, s["idle_s"] / time_s,
                 s["wait_in_s"] / time_s, s["wait_out_s"] / time_s]
-        check(f"figures: the bar of {s['name']}",
-              all(abs(x - y) < 0.01 for x, y in zip(parts, want)), (parts, want))
+        check(f"figures: the bar of {s['name']}", all(abs(x - y) < 0.01 for x, y in zip(parts, want)), (parts, want))
     check("figures: the bound stage is marked", texts("tr.bound th") == ["clean"])
     for section, words in (
             ("engines", "copy in compute copy out measured estimate 52.1"),
@@ -76,8 +74,7 @@ def test_wheel(url, trace):
     x2, y2 = at("s.name === 'clean' && s.first === 24")
     check("wheel: what is under it stays", abs(x2 - x) < 1 and y2 == y, (x, x2))
     b.wheel(x, y, 0, 200)
-    check("wheel: sideways it moves", view()[0] > t0
-          and abs(view()[1] - view()[0] - (t1 - t0)) < 0.01, (t0, view()))
+    check("wheel: sideways it moves", view()[0] > t0 and abs(view()[1] - view()[0] - (t1 - t0)) < 0.01, (t0, view()))
     b.wheel(x, y, 6000)
     check("wheel: it zooms out to all, and no more", view() == whole, view())
     # where there is nothing to zoom out of it scrolls the page, and goes on to
@@ -87,15 +84,13 @@ def test_wheel(url, trace):
     b.wheel(x, 400, 150)
     b.settle()
     b.wheel(x, 300, -50)
-    check("wheel: the page can be scrolled", b.js("scrollY") == 100 and view() == whole,
-          (b.js("scrollY"), view()))
+    check("wheel: the page can be scrolled", b.js("scrollY") == 100 and view() == whole, (b.js("scrollY"), view()))
     b.js("delete performance.now; 0")
 
 
 def test_hover(url, trace):
     kit.opened("hover", url)
-    one = next(e for e in trace["traceEvents"] if e["ph"] == "X" and e["name"] == "clean"
-               and e["args"]["frame"] == 24)
+    one = next(e for e in trace["traceEvents"] if e["ph"] == "X" and e["name"] == "clean" and e["args"]["frame"] == 24)
     x, y = at("s.name === 'clean' && s.first === 24")
     b.move(x, y)
     tip = re.sub(r"\s+", " ", b.js("by_id('tip').innerText"))
@@ -134,8 +129,7 @@ def test_click(url):
               (kit.pixel(x, y + 7), kit.color(kind)))
     x, y = at("s.name === 'clean' && s.first === 25")
     dim = kit.pixel(x - 4, y - 4)
-    check("click: others are dimmed", not like(dim, before, 30) and sum(dim) > sum(before),
-          (dim, before))
+    check("click: others are dimmed", not like(dim, before, 30) and sum(dim) > sum(before), (dim, before))
     kit.shot("frame")
 
     # a drag moves, and chooses nothing
@@ -169,8 +163,7 @@ def test_buttons(url):
     kit.click_on("#all")
     check("buttons: all", view() == whole, view())
     ms = f"{end / 1e3:.1f} ms"
-    check("buttons: what is in view is said", text("#span") == f"0 to {ms}, {ms} of {ms}",
-          text("#span"))
+    check("buttons: what is in view is said", text("#span") == f"0 to {ms}, {ms} of {ms}", text("#span"))
 
 
 def test_keys(url):
@@ -181,8 +174,7 @@ def test_keys(url):
         order.append(b.js("document.activeElement.id"))
     check("keys: Tab goes through the tools to the timeline",
           order == ["in", "out", "left", "right", "all", "frame", "canvas"], order)
-    check("keys: the focus shows",
-          b.js("getComputedStyle(timeline.canvas).outlineStyle") == "solid")
+    check("keys: the focus shows", b.js("getComputedStyle(timeline.canvas).outlineStyle") == "solid")
     end = view()[1]
     b.key("+")
     b.key("+")
@@ -237,13 +229,11 @@ def test_looks(url):
         kit.opened(scheme, url, scheme)
         dark = scheme == "dark"
         paper = b.js("getComputedStyle(document.documentElement).backgroundColor")
-        check(f"{scheme}: the page", (sum(map(int, re.findall(r"\d+", paper))) < 150) == dark,
-              paper)
+        check(f"{scheme}: the page", (sum(map(int, re.findall(r"\d+", paper))) < 150) == dark, paper)
         corner[scheme] = kit.pixel(*kit.on_canvas(3, 3))
         check(f"{scheme}: the timeline", (sum(corner[scheme]) < 150) == dark, corner)
         x, y = at("s.name === 'clean' && s.first === 24")
-        check(f"{scheme}: its colors", like(kit.pixel(x, y - 7), kit.color("stage"), 40),
-              kit.pixel(x, y - 7))
+        check(f"{scheme}: its colors", like(kit.pixel(x, y - 7), kit.color("stage"), 40), kit.pixel(x, y - 7))
         b.js("choose_slice(timeline, data.slices[9])")
         check(f"{scheme}: contrast", kit.contrast()[0] >= 4.5, kit.contrast())
         kit.shot(scheme)
@@ -266,8 +256,7 @@ def test_access(url):
     named = [(n["role"]["value"], n.get("name", {}).get("value")) for n in nodes]
     roles = {role for role, _ in named}
     check("access: roles", {"banner", "main", "heading", "button", "spinbutton", "application",
-                            "status", "table", "columnheader", "rowheader", "image",
-                            "region"} <= roles, roles)
+                            "status", "table", "columnheader", "rowheader", "image", "region"} <= roles, roles)
     without = [role for role, name in named if not name and role in (
         "button", "spinbutton", "application", "region", "image", "group", "link")]
     check("access: all have names", not without, without)
@@ -341,8 +330,7 @@ def test_hostile():
     b.click(x, y)
     check("hostile: the list", EVIL in text("#chosen")
           and not b.js("document.querySelector('#chosen img')"), text("#chosen"))
-    check("hostile: still nothing on the console", not b.said and len(b.asked) == 1,
-          (b.said, b.asked))
+    check("hostile: still nothing on the console", not b.said and len(b.asked) == 1, (b.said, b.asked))
     check("hostile: nothing sticks out", kit.sticks_out() <= 0, kit.sticks_out())
     kit.shot("hostile")
 
@@ -480,8 +468,7 @@ def test_batches():
     b.js("timeline.scroll.scrollTop = 600; show(timeline, 0, 2000)")
     b.click(*at("s.name === 'more 40'"))
     check("batches: a slice without a frame", text("#said").startswith("more 40, no frame, ")
-          and b.js("by_id('frame').value") == "" and b.js("timeline.chosen.all.length") == 1,
-          text("#said"))
+          and b.js("by_id('frame').value") == "" and b.js("timeline.chosen.all.length") == 1, text("#said"))
     kit.shot("batches")
 
 
@@ -492,8 +479,7 @@ def test_rates():
                    "  - {use: generate, out: g, frames: 30}\n  - {use: split, out: rows}\n"
                    "  - {use: scale, a: 2, out: s}\n  - {use: group, frames: 4, out: four}\n"
                    "  - {use: discard}\n")
-    p = subprocess.run([kit.gpipe, "run", "-q", "--report", page, file], capture_output=True,
-                       text=True)
+    p = subprocess.run([kit.gpipe, "run", "-q", "--report", page, file], capture_output=True, text=True)
     check("rates: the run", p.returncode == 0, p.stderr)
     kit.opened("rates", "file://" + page)
     lit = lambda: sorted(set(b.js("timeline.chosen.work.map(s => s.name)")))
@@ -538,8 +524,7 @@ def test_real():
     file = kit.put("real.yaml", "device: cpu\nbuffers: {a: {dtype: f32, shape: [4096]}}\nstages:\n"
                    "  - {use: generate, out: a, frames: 500}\n  - {use: scale, a: 2}\n"
                    "  - {use: discard}\n")
-    p = subprocess.run([kit.gpipe, "run", "-q", "--report", page, file], capture_output=True,
-                       text=True)
+    p = subprocess.run([kit.gpipe, "run", "-q", "--report", page, file], capture_output=True, text=True)
     check("real: the run", p.returncode == 0, p.stderr)
     kit.opened("real", "file://" + page)
     check("real: a verdict", len(text("h1")) > 10, text("h1"))

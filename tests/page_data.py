@@ -54,8 +54,7 @@ def simulate(stages, frames, depth=4):
         n = 0
         for t, by in steps:
             n += by
-            held.append(("buffer " + (s.name if s.cat == "stage" else "edges"), t,
-                         max(0, min(n, depth))))
+            held.append(("buffer " + (s.name if s.cat == "stage" else "edges"), t, max(0, min(n, depth))))
     return slices, held
 
 
@@ -68,8 +67,7 @@ def trace(stages, frames, depth=4):
         if (pid, track) not in tids:
             tid = tids[pid, track] = len(tids) + 1
             events += [dict(ph="M", pid=pid, tid=tid, name="thread_name", args={"name": track}),
-                       dict(ph="M", pid=pid, tid=tid, name="thread_sort_index",
-                            args={"sort_index": tid})]
+                       dict(ph="M", pid=pid, tid=tid, name="thread_sort_index", args={"sort_index": tid})]
     for pid, track, ts, dur, name, cat, frame in slices:
         tid = tids[pid, track]
         events.append(dict(ph="X", pid=pid, tid=tid, ts=round(1e6 + ts, 3), dur=round(dur, 3),
@@ -90,8 +88,7 @@ def report(events, stages, depth=4):
     for e in xs:
         by[e["name"], e["cat"]] += e["dur"] / 1e6
     waits = collections.defaultdict(float)
-    names = {e["tid"]: e["args"]["name"] for e in events["traceEvents"]
-             if e["name"] == "thread_name"}
+    names = {e["tid"]: e["args"]["name"] for e in events["traceEvents"] if e["name"] == "thread_name"}
     for e in xs:
         if e["cat"] == "wait":
             waits[names[e["tid"]], e["name"]] += e["dur"] / 1e6

@@ -1,7 +1,6 @@
 """page_kit.py - what tests/page.py asks of a page: pages to open, and how to look at one that is
 open, by what stands on it and by the pixels of its timeline."""
-import json, os, re, subprocess, sys, tempfile, time
-import browser, page_data
+import json, os, re, subprocess, sys, tempfile, time, browser, page_data
 
 here = os.path.dirname(os.path.abspath(__file__))
 
@@ -90,8 +89,7 @@ class Kit:
     def at(self, where):
         """x, y in the window: of the middle of a slice. `where` is said of a slice `s`."""
         self.b.js(f"window.wanted = place(timeline, data.slices.find(s => {where})); 0")
-        return self.on_canvas("wanted.x + wanted.w / 2",
-                              "wanted.y + wanted.h / 2 - timeline.scroll.scrollTop")
+        return self.on_canvas("wanted.x + wanted.w / 2", "wanted.y + wanted.h / 2 - timeline.scroll.scrollTop")
 
     def click_on(self, selector):
         self.b.js(f"document.querySelector({selector!r}).scrollIntoView({{block: 'center'}})")

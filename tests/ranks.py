@@ -268,8 +268,7 @@ stages: [{use: generate, frames: 5, out: x}, {use: discard}]
          "expr: a + b}, {use: discard}", "beside frames that each rank has, of 'g'"),
         ("names", ", y: {dtype: u16, shape: [2, 40]}",
          f"{gen}, {{use: discard}}, {{name: r, use: read, path: 'in/n*.npy', out: y}}, "
-         "{use: write, path: 'o/%n.npy'}",
-         "by the names of frames"),
+         "{use: write, path: 'o/%n.npy'}", "by the names of frames"),
         ("next", "", f"{gen}, {{use: write, path: 'o/%d.raw', if_exists: next}}",
          "looks for the numbers that are there"),
         ("an archive", "", f"{gen}, {{use: write, path: o/all.npz}}", "one for all frames, and each of 3 ranks"),
@@ -334,8 +333,7 @@ stages: [{use: generate, frames: 5, out: x}, {use: discard}]
             (0, "check a.yaml", "a.yaml: ok"), (0, "plan a.yaml", "^stages$")):
         p = m.run(2, *args.split())
         check(f"{m.name}: gpipe {args}: once", p.returncode == code
-              and len(re.findall(says, p.stdout + p.stderr, re.M)) == 1,
-              p.stdout + p.stderr)
+              and len(re.findall(says, p.stdout + p.stderr, re.M)) == 1, p.stdout + p.stderr)
     os.environ["GPIPE_MPI"] = m.so
     p = ran([m.mpirun, "-n", "2", gpipe, "run", "a.yaml", ":", "-n", "1", gpipe, "run", "a.yaml", "--foo"])
     check(f"{m.name}: a command line of one rank", p.returncode in (2, 3)
@@ -619,8 +617,7 @@ stages: [{use: generate, out: x}, {use: lua, script: fails.lua, out: y}, {use: a
     for what, segments in ("train", 3), ("after", 1):
         p = m.run(2, "plan", "-q", "--device", "cuda", f"{source}/../examples/train/{what}.yaml")
         check(f"{m.name}: {what}: segments",
-              len(set(re.findall(r"(?m)^  g[123] +matmul +segment (\d+)", p.stdout))) == segments,
-              p.stdout + p.stderr)
+              len(set(re.findall(r"(?m)^  g[123] +matmul +segment (\d+)", p.stdout))) == segments, p.stdout + p.stderr)
         for n in (2, 4):
             to = f"{tmp.name}/{what}-{m.name}-{n}"
             p = m.run(n, "run", f"{source}/../examples/train/{what}.yaml", "--set", f"vars.out={to}")
@@ -687,8 +684,7 @@ stages:
 """.replace("NAME", m.name))
     p = m.run(3, "run", "f.yaml")
     check(f"{m.name}: an error of one ends all", p.returncode == 1 and p.stderr.count("no luck") == 1
-          and "rank 1: fails.lua:3:" in p.stderr,
-          p.stderr)
+          and "rank 1: fails.lua:3:" in p.stderr, p.stderr)
     check(f"{m.name}: no file is whole then", not glob.glob(f"failed-{m.name}/*.raw"), p.stderr)
     check(f"{m.name}: no file is left behind", not glob.glob(f"failed-{m.name}/.*"), p.stderr)
     check(f"{m.name}: one account", p.stderr.count("frames in") == 1, p.stderr)
@@ -891,8 +887,7 @@ stages: [{{use: generate, frames: 100, out: x}},
         said = left_alone(p, ranks)
         check(f"{m.name}: rank {whom} is stopped: another names it", p.returncode and said.count(
               f"rank {int(not whom)}: gpipe: error: waited 5 s for rank {whom} to give a sign of life") == 1
-              == said.count("waited")
-              and said.count(" frames in, ") == 1 and "nothing moved" not in said, said)
+              == said.count("waited") and said.count(" frames in, ") == 1 and "nothing moved" not in said, said)
     if m.name == "openmpi":                # with other launchers the others end, too
         p, ranks = begun("recovered", options=("--enable-recovery",), head="stall_timeout: 5s")
         end = time.monotonic() + 60

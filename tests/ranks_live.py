@@ -6,7 +6,7 @@ import json, os, re, signal, subprocess, sys, time
 
 sys.dont_write_bytecode = True         # nothing is left beside the sources
 import ranks_kit
-from ranks_kit import check, finish, gpipe, has, left_alone, put, ran, ranks_here, tmp
+from ranks_kit import check, finish, gpipe, has, left_alone, put, ranks_here, tmp
 
 os.environ["XDG_RUNTIME_DIR"] = tmp.name
 mpis = ranks_kit.mpis()
@@ -374,8 +374,7 @@ stages:
         said, others = run.stop(), "".join(str(r) for r in range(3) if r != whom)
         check(f"{m.name}: ranks that were retuned are not compared: {whom}", heard and len(re.findall(
             rf"^gpipe: of 3 ranks 2 were measured, (?:which are alike; this is|of which) rank [{others}]", said,
-            re.M)) == 1
-            and said.count("  busy  no input") == 1, said)
+            re.M)) == 1 and said.count("  busy  no input") == 1, said)
 
 
 def test_stopping(m):

@@ -97,15 +97,12 @@ for mistake in ["stage: []", "depth: 3", "stages: {use: gray}", "stages: [gray]"
                 stage % "{use: gray, in: {a: [b]}}",
                 stage % "{use: fir, taps: taps.npy$}", stage % "{use: kernel}", stage % "{use: gray, on_hole: keep}",
                 "stages: [{use: read}]", "stages: [{use: read, command: ls -l}]",
-                "stages: [{use: read, path: x, loop: 2}]",
-                *(f"{key}\nstages: []" for key in
+                "stages: [{use: read, path: x, loop: 2}]", *(f"{key}\nstages: []" for key in
                   ["depht: 3", "depth: 0", "depth: 100000", "streams: 2.5", "launch: loop", "stall_timeout: 30",
-                   "priority: urgent", "buffers: {a: {const: a.npy, memory: pinned}}",
-                   "sync: true",
+                   "priority: urgent", "buffers: {a: {const: a.npy, memory: pinned}}", "sync: true",
                    "buffers: []", "buffers: {a: f32}", "buffers: {a: {dtype: u7}}", "buffers: {a: {shape: []}}",
                    "buffers: {a: {shape: [0]}}", "buffers: {a: {size: [3]}}", "vars: [a]", "vars: {a: [1]}",
-                   "metadata: gain",
-                   "batch_wait: 200 "])]:
+                   "metadata: gain", "batch_wait: 200 "])]:
     expect(mistake, wrong(mistake), "is valid")
 
 total("schema")

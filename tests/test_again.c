@@ -2,52 +2,27 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include "device/machine.h"
 #include "pipe.h"
 #include "suite.h"
 
 static const char *dir;
-static gp_registry *reg;
-static gp_machine machine;
-
-static const char *environment(const void *arg, const char *name)
-{
-    (void)arg;
-    return getenv(name);
-}
 
 static gp_pipeline *compile(const char *yaml)
 {
-    static char file[600];
     static const char *const set[] = { "device=cpu" };
-    gp_config c = { .registry = reg, .machine = &machine, .env = { .get = environment }, .set = set, .nset = 1 };
-    gp_errs errs = { .n = 0 };
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &c, &errs);
-    ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
-    return p;
+    return pipe_compiled(dir, yaml, (gp_config){ .set = set, .nset = 1 });
 }
 
 static void set_up(void)
 {
     dir = pipe_dir();
-    reg = pipe_builtin(NULL, 0);
-    gp_machine_read(&machine, false);
     pipe_text(dir, "k.cu", "extern \"C\" __global__ void k(const float *in, float *out, int n)\n"
               "{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) out[i] = 2 * in[i];\n}\n");
     pipe_text(dir, "sum.lua", "local n = 0\nfunction process(f, x, y)\n  n = n + 1\n  y:scale(x, 1, n)\nend\n");
     pipe_text(dir, "third.lua", "function process(f, x, y)\n  if f.index % 3 == 2 then return 'drop' end\n  y:copy(x)\nend\n");
     pipe_text(dir, "fails.lua", "function process(f, x, y)\n  if f.index == 7 and os.getenv('AGAIN_FAILS') then error('as asked') end\n"
               "  y:copy(x)\nend\n");
-}
-
-static void tear_down(void)
-{
-    gp_registry_destroy(reg);
-    pipe_dir_remove(dir);
 }
 
 #define BUFFERS "buffers: {a: {dtype: f32, shape: [50]}}\n"
@@ -244,4 +219,4 @@ TEST(watched)
     gp_pipeline_destroy(p);
 }
 
-TEST_SUITE(again, set_up, tear_down, 0)
+TEST_SUITE(again, set_up, NULL, 0)

@@ -1,5 +1,4 @@
 /* test_ahead.c - which slots in managed memory are brought to a device, before a launch. */
-#include <string.h>
 #include "run/segment.h"
 #include "suite.h"
 

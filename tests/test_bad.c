@@ -4,11 +4,6 @@
  *   N| TEXT       in place of line N       N+ TEXT   behind line N, as the pipeline has it; of 0: before line 1       N-
  *   LINE:COL: error: MESSAGE      MESSAGE may be cut off; `error (4)` is for another exit code than 3 */
 #include <glob.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "api/forms.h"
-#include "device/machine.h"
 #include "pipe.h"
 #include "suite.h"
 
@@ -20,12 +15,12 @@ typedef struct text {
 } text;
 
 /* As `gpipe check` compiles it. */
-static void compile(const text *t, const char *file, gp_registry *registry, gp_errs *errs)
+static void compile(const text *t, const char *file, gp_errs *errs)
 {
     static char yaml[20000];
     size_t n = 0;
     gp_machine machine;
-    gp_config c = { .registry = registry, .machine = &machine, .lenient = true };
+    gp_config c = { .registry = pipe_registry(), .machine = &machine, .lenient = true };
     for (int i = 0; i <= LINES; i++)
         for (int k = 0; k < t->n[i]; k++)
             n += (size_t)snprintf(yaml + n, sizeof yaml - n, "%s\n", t->line[i][k]);
@@ -72,7 +67,7 @@ static bool is_error(const char *line)
     return !strncmp(line + (*line == ' '), "error", 5);
 }
 
-static int check_file(const char *path, gp_registry *registry)
+static int check_file(const char *path)
 {
     gp_errs errs = { .n = 0 };
     size_t bytes;
@@ -85,7 +80,7 @@ static int check_file(const char *path, gp_registry *registry)
         if (!error && nth)             /* behind the pipeline, or behind a case */
             now = right;
         if (error && !nth)
-            compile(&now, path, registry, &errs);
+            compile(&now, path, &errs);
         if (error) {
             const char *got = said(&errs, nth++);
             cases += nth == 1;
@@ -96,7 +91,7 @@ static int check_file(const char *path, gp_registry *registry)
             right.line[++lines][0] = line, right.n[lines] = 1;
         }
     }
-    compile(&right, path, registry, &errs);
+    compile(&right, path, &errs);
     ck_assert_msg(!errs.failed, "%s: its pipeline is not right: %s", path, errs.n ? errs.e[0].msg : "");
     free(all);
     return cases;
@@ -104,17 +99,13 @@ static int check_file(const char *path, gp_registry *registry)
 
 TEST(says_what_is_wrong)
 {
-    gp_registry *registry = gp_registry_create();
-    gp_errs errs = { .n = 0 };
     glob_t g;
     int cases = 0;
-    ck_assert(gp_register_builtin(registry, &errs));
     ck_assert_int_eq(glob("tests/bad/*.cases", 0, NULL, &g), 0);
     for (size_t i = 0; i < g.gl_pathc; i++)
-        cases += check_file(g.gl_pathv[i], registry);
+        cases += check_file(g.gl_pathv[i]);
     ck_assert_int_gt(cases, 200);
     globfree(&g);
-    gp_registry_destroy(registry);
 }
 
 TEST_SUITE(bad, NULL, NULL, 0)

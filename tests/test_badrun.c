@@ -2,13 +2,10 @@
  * kernels that are wrong, full disks, closed files, signals at any moment. */
 #include <math.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 #include "command.h"
 #include "iotest.h"
 #include "suite.h"
@@ -36,8 +33,7 @@ static const struct { const char *script, *text; int code; } scripts[] = {
     { "function process(f, x, y", "s.lua:2: ')' expected", 3 },
     { "function process(f, x, y) y:copy(x)\n if f.index == 1000 then error('boom') end end",
       "s.lua:3:1: error: stage 's', frame 1000: boom", 1 },
-    { "function process(f, x, y) y[17] = 1 end", "s.lua:2:1: error: stage 's', frame 0: index 17",
-      1 },
+    { "function process(f, x, y) y[17] = 1 end", "s.lua:2:1: error: stage 's', frame 0: index 17", 1 },
     { "function process(f, x, y) x[1] = 1 end", "'in' is an input", 1 },
     { "local k\nfunction process(f, x, y) y:copy(x) if k then k[1] = 2 end k = y end",
       "'out' is used after its frame", 1 },
@@ -47,8 +43,7 @@ static const struct { const char *script, *text; int code; } scripts[] = {
     { "function process(f, x, y) y:copy(x) if f.index == 100 then io.open(hang) end end",
       "stage 's' is busy with frame 100", 5 },
     { "io.open(hang)", "stage 's' is still being opened", 5 },
-    { "function process(f, x, y) end function init() io.open(hang) end",
-      "stage 's' is still being opened", 5 },
+    { "function process(f, x, y) end function init() io.open(hang) end", "stage 's' is still being opened", 5 },
     { "function process(f, x, y) y:copy(x) end function finish() io.open(hang) end",
       "stage 's' is busy in its finish", 5 },
     { "function process() end function init() error() end function finish() io.open(hang) end",
@@ -61,8 +56,7 @@ TEST_SOME(script, sizeof scripts / sizeof *scripts, 4, 1)
 {
     char path[600], text[1000];
     ck_assert_int_eq(mkfifo(io_path("hang", path), 0600), 0);  /* to open it never ends */
-    pipe_text(io_dir, "s.lua", TEXT(text, "stateless = true local hang = '%s'\n%s", path,
-                                    scripts[_i].script));
+    pipe_text(io_dir, "s.lua", TEXT(text, "stateless = true local hang = '%s'\n%s", path, scripts[_i].script));
     pipe_text(io_dir, "p.yaml", "stall_timeout: 2s\nbuffers: {a: {dtype: f32, shape: [16]}}\n"
               "stages:\n  - {use: generate, frames: 3000, out: a}\n"
               "  - {name: s, use: lua, script: s.lua, workers: 4}\n  - {use: discard}\n");
@@ -111,8 +105,7 @@ TEST(names_with_spaces)
     char path[600], in[600];
     mkdir(io_path("sp ace", path), 0777), mkdir(io_path("sp ace/\xc3\xbc", path), 0777);
     io_count_npy("sp ace/\xc3\xbc/in \xc3\xa9.npy", U8(6, 4), 0);
-    pipe_text(io_dir, "sp ace/\xc3\xbc/a pipe.yaml", "stages:\n"
-              "  - {use: read, path: \"in \xc3\xa9.npy\"}\n"
+    pipe_text(io_dir, "sp ace/\xc3\xbc/a pipe.yaml", "stages:\n  - {use: read, path: \"in \xc3\xa9.npy\"}\n"
               "  - {use: write, path: \"o u t/\xc3\xa9 %d.npy\"}\n");
     says(RUN(io_path("sp ace/\xc3\xbc/a pipe.yaml", in)), 0, "6 frames in, 6 out");
     io_counts("sp ace/\xc3\xbc/o u t/\xc3\xa9 5.npy", U8(4), 20);
@@ -140,8 +133,7 @@ TEST(full_disk)
                   "  - {use: write, path: \"%s\", workers: %d}\n", files[i].path, files[i].workers));
         char file[600];
         command_result r = command_run(io_dir, RUN(io_path("p.yaml", file)), 60, 0);
-        code[i] = r.code, said[i] = strstr(r.err, "p.yaml:5:24: error: ")
-                                 && strstr(r.err, "No space left on device");
+        code[i] = r.code, said[i] = strstr(r.err, "p.yaml:5:24: error: ") && strstr(r.err, "No space left on device");
         command_free(&r);
         if (i >= JOINED) {                     /* the files that there was room for */
             for (int k = 0; k < 100; k++)
@@ -171,8 +163,7 @@ TEST(read_only_folder)
     command_result r = command_run(io_dir, RUN(io_path("p.yaml", file)), 60, 0);
     if (root)
         umount(path);
-    ck_assert_msg(r.code == 1 && strstr(r.err, "ro/x/out.npy' cannot be written: "), "exit %d: %s",
-                  r.code, r.err);
+    ck_assert_msg(r.code == 1 && strstr(r.err, "ro/x/out.npy' cannot be written: "), "exit %d: %s", r.code, r.err);
     ck_assert_msg(strstr(r.err, root ? "Read-only file system" : "Permission denied"), "%s", r.err);
     command_free(&r);
 }

@@ -1,6 +1,5 @@
 /* test_bench.c - what gpipe bench says of a row's bound, from figures made by hand. */
 #include <math.h>
-#include <string.h>
 #include "cli/bench.h"
 #include "suite.h"
 
@@ -40,8 +39,7 @@ static const struct {
     { "a stage", 100, 99, { { "a", "", 100, false }, { "b", "", 10000, false } }, "b", "same run", 0.99 },
     /* the median of windows may be above their mean; the bound is of all of them */
     { "a stage that is always busy", 104, 100, { { "a", "", 10000, false } }, "a", "same run", 1 },
-    { "kernels", 100, 100, { { "a", "", 100, false }, { "kernels", "", 9000, true } }, "kernels",
-      "estimate", 0.9 },
+    { "kernels", 100, 100, { { "a", "", 100, false }, { "kernels", "", 9000, true } }, "kernels", "estimate", 0.9 },
     { "kernels that were slower alone", 117, 117, { { "a", "", 100, false },
       { "kernels", "", 10000, true } }, "kernels", "refuted", 1.17 },
     { "kernels that were not timed", 100, 100, { { "a", "", 100, false }, { "kernels", "", NAN, true } },
@@ -63,8 +61,7 @@ TEST_EACH(bound_of_a_row, rows)
         return;
     }
     ck_assert_str_eq(r.resource[r.bound].name, rows[_i].by);
-    ck_assert_msg(near(gp_bench_reached(&r), rows[_i].reached), "%s: %g", rows[_i].what,
-                  gp_bench_reached(&r));
+    ck_assert_msg(near(gp_bench_reached(&r), rows[_i].reached), "%s: %g", rows[_i].what, gp_bench_reached(&r));
     ck_assert(r.resource[r.bound].alone || gp_bench_reached(&r) <= 1);
 }
 
@@ -77,8 +74,7 @@ static const struct {
     { "unstable, by less than both spreads", { { 100, 0.04, false, false }, { 120, 0.3, true, false } }, 0 },
     { "unstable, by less than one of them", { { 100, 0.05, false, false }, { 120, 0.18, true, false } }, 0 },
     { "unstable, by more", { { 100, 0.04, false, false }, { 200, 0.3, true, false }, { 99, 0, false, false } }, 1 },
-    { "several unstable", { { 110, 0.9, true, false }, { 105, 0.8, true, false },
-      { 100, 0.01, false, false } }, 2 },
+    { "several unstable", { { 110, 0.9, true, false }, { 105, 0.8, true, false }, { 100, 0.01, false, false } }, 2 },
     { "all unstable", { { 100, 0.5, true, false }, { 120, 0.3, true, false } }, 1 },
     { "a ceiling", { { 100, 0.01, false, false }, { 200, 0.01, false, true } }, 0 },
     { "a ceiling that is stable", { { 100, 0.5, true, false }, { 90, 0.01, false, true } }, 0 },

@@ -1,8 +1,4 @@
 /* test_borders.c - which casts run on the host, so that the smaller type crosses, and how many bytes then do. */
-#include <stdio.h>
-#include <string.h>
-#include "api/forms.h"
-#include "device/machine.h"
 #include "pipe.h"
 #include "suite.h"
 
@@ -15,12 +11,9 @@
 
 /* 256 elements a frame: the bytes that go to the device and back, and the casts that are on the host. */
 static const struct { const char *what, *yaml; size_t to, back; const char *host; } cases[] = {
-    { "a wide frame is narrowed before it goes in",
-      X("f64") DO("cast, dtype: f32") BLUR END, 1024, 1024, "cast" },
-    { "and what goes out is widened behind it",
-      X("f32") BLUR DO("cast, dtype: f64") END, 1024, 1024, "cast" },
-    { "both",
-      X("f64") DO("cast, dtype: f16, name: in") DO("scale") DO("cast, dtype: f32") END, 512, 512, "in cast" },
+    { "a wide frame is narrowed before it goes in", X("f64") DO("cast, dtype: f32") BLUR END, 1024, 1024, "cast" },
+    { "and what goes out is widened behind it", X("f32") BLUR DO("cast, dtype: f64") END, 1024, 1024, "cast" },
+    { "both", X("f64") DO("cast, dtype: f16, name: in") DO("scale") DO("cast, dtype: f32") END, 512, 512, "in cast" },
     { "what is widened behind its copy in, and narrowed before its copy out, stays",
       X("u8") DO("cast, dtype: f32, name: in") BLUR DO("cast, dtype: u8") END, 256, 256, "" },
     { "as does what has the same size",
@@ -38,46 +31,26 @@ static const struct { const char *what, *yaml; size_t to, back; const char *host
     { "one behind another before the copy out",
       X("u8") DO("threshold, level: 3") DO("cast, dtype: f32, name: a") DO("cast, dtype: f64, name: b") END,
       256, 256, "a b" },
-    { "between two host stages nothing crosses",
-      X("f32") DO("cast, dtype: u8") END, 0, 0, "cast" },
+    { "between two host stages nothing crosses", X("f32") DO("cast, dtype: u8") END, 0, 0, "cast" },
     { "pairs of f64 become c64 in two steps",
       "buffers: {x: {dtype: f64, shape: [8, 16, 2]}}\nstages:\n" DO("generate, frames: 4, out: x") DO("cast, dtype: f32")
       DO("cast, dtype: c64, name: z") DO("transpose") END, 1024, 1024, "cast" },
-    { "the file says that it is the device",
-      X("f64") DO("cast, dtype: f32, on: device") BLUR END, 2048, 1024, "" },
-    { "or that it is the host",
-      X("u8") DO("cast, dtype: f32, on: host") BLUR END, 1024, 1024, "cast" },
+    { "the file says that it is the device", X("f64") DO("cast, dtype: f32, on: device") BLUR END, 2048, 1024, "" },
+    { "or that it is the host", X("u8") DO("cast, dtype: f32, on: host") BLUR END, 1024, 1024, "cast" },
     { "frames that are regrouped where they are",
       X("f32") DO("scale") DO("cast, dtype: f64") DO("group, frames: 2") END, 2048, 4096, "" },
     { "a cycle",
       "buffers: {x: {dtype: f32, shape: [16, 16]}, u: {carry: v, init: 0}, v: {dtype: f64, shape: [16, 16]}, s: {like: x}}\n"
       "stages:\n" DO("generate, frames: 4, out: x") DO("expr, in: {x: x, u: u}, expr: x + u, out: s")
       DO("cast, dtype: f64, in: s, out: v") END, 1024, 2048, "" },
-    { "what is filled with zeros",
-      X("f64") DO("cast, dtype: f32, zero: true") BLUR END, 2048, 1024, "" },
+    { "what is filled with zeros", X("f64") DO("cast, dtype: f32, zero: true") BLUR END, 2048, 1024, "" },
 };
-
-static gp_registry *registry;
-
-static void set_up(void)
-{
-    registry = pipe_builtin(NULL, 0);
-}
-
-static void tear_down(void)
-{
-    gp_registry_destroy(registry);
-}
 
 static gp_pipeline *compile(const char *yaml, bool cuda)
 {
     gp_machine machine;
-    gp_errs errs = { .n = 0 };
     gp_machine_fixed(&machine, cuda);
-    gp_config config = { .registry = registry, .machine = &machine };
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), "test.yaml", &config, &errs);
-    ck_assert_msg(p != NULL, "%s\n%s", yaml, errs.n ? errs.e[0].msg : "?");
-    return p;
+    return pipe_compiled(".", yaml, (gp_config){ .machine = &machine });
 }
 
 TEST_EACH(what_crosses, cases)
@@ -107,4 +80,4 @@ TEST_EACH(without_copies, cases)
     gp_pipeline_destroy(p);
 }
 
-TEST_SUITE(borders, set_up, tear_down, 0)
+TEST_SUITE(borders, NULL, NULL, 0)

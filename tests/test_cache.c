@@ -1,14 +1,9 @@
 /* test_cache.c - the hash and the cache of compiled kernels. */
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "device/cache.h"
 #include "lib/cu.h"
 #include "suite.h"
-
-Suite *suite_cache(void);
 
 static gp_key key_of(const char *s)
 {
@@ -238,12 +233,4 @@ TEST(made_for_the_owner_only)
     ck_assert_int_eq(st.st_mode & 0777, 0700);
 }
 
-Suite *suite_cache(void)
-{
-    Suite *s = suite_create("cache");
-    TCase *tc = tcase_create("files");
-    tcase_add_unchecked_fixture(tc, cu_open, cu_close);
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(cache, tcase_add_unchecked_fixture(tc, cu_open, cu_close))

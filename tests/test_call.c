@@ -1,4 +1,4 @@
 /* test_call.c - stages that call a library from record(), on the CPU back end. */
 #include "cases.h"
 
-CPU_SUITE(call, call_cases(tc, "cpu"))
+SUITE(call, call_cases(tc, "cpu"))

@@ -2,4 +2,4 @@
 #include "cases.h"
 #include "every.h"
 
-CPU_SUITE(carry, carry_cases(tc, "cpu", tests_every(167, 23)))
+SUITE(carry, carry_cases(tc, "cpu", tests_every(167, 23)))

@@ -1,14 +1,9 @@
 /* test_cc.c - users' kernels through the C++ compiler and NVRTC: what compiles. */
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "lib/attempt.h"
 #include "suite.h"
-
-Suite *suite_cc(void);
 
 #define K "extern \"C\" __global__ void k"
 
@@ -47,8 +42,7 @@ static const struct { const char *text, *params[8]; } good[] = {
       "    float4 v = make_float4(1, 2, 3, 4); dim3 g(2, 3); d[0] = v.w + g.z;\n}\n",
       { "int *", "unsigned *", "unsigned long long *", "float *" } },
     /* default arguments, which are never used */
-    { K "(float *out, float a = 2.f, float2 b = { 1, 2 }) { *out = a + b.x; }\n",
-      { "float *", "float", "gp_c64" } },
+    { K "(float *out, float a = 2.f, float2 b = { 1, 2 }) { *out = a + b.x; }\n", { "float *", "float", "gp_c64" } },
     /* a comment, a string and another kernel that look like the entry */
     { "// __global__ void k(int)\n/* k(double) */ __device__ const char *t = \"k(\";\n"
       "extern \"C\" __global__ void kk(int a) {}\n" K "(float a) {}\n",
@@ -303,12 +297,4 @@ TEST(headers_of_gpipe_take_no_name)
     ck_assert(a.ok);
 }
 
-Suite *suite_cc(void)
-{
-    Suite *s = suite_create("cc");
-    TCase *tc = tcase_create("sources");
-    tcase_add_unchecked_fixture(tc, attempt_setup, cu_close);
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(cc, tcase_add_unchecked_fixture(tc, attempt_setup, cu_close))

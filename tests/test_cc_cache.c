@@ -1,15 +1,10 @@
 /* test_cc_cache.c - which users' kernels are compiled only once, and which again. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "suite.h"
 #include "lib/attempt.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
 #endif
-
-Suite *suite_cc_cache(void);
 
 #define K "extern \"C\" __global__ void k"
 
@@ -17,8 +12,7 @@ Suite *suite_cc_cache(void);
 static void counting_compiler_of(const char *cxx)
 {
     char text[1000];
-    snprintf(text, sizeof text, "#!/bin/sh\necho run >>'%s'\nexec %s \"$@\"\n",
-             cu_path("runs"), cxx);
+    snprintf(text, sizeof text, "#!/bin/sh\necho run >>'%s'\nexec %s \"$@\"\n", cu_path("runs"), cxx);
     cu_write("cxx", text);
     ck_assert_int_eq(chmod(cu_path("cxx"), 0755), 0);
     setenv("CXX", cu_path("cxx"), 1);
@@ -137,11 +131,9 @@ static const struct {
     { "#include <own.h>", "CXX", "CXX -IFOLDER/none -IFOLDER/one", "one/own.h", "none/own.h" },
     { "#include \"own.h\"", "CXX", "CXX -iquote FOLDER/one", "one/own.h", "own.h" },
     { "#include <own.h>", "CPATH", "FOLDER/none:FOLDER/one", "one/own.h", "none/own.h" },
-    { "#include <own.h>", "CPLUS_INCLUDE_PATH", "FOLDER/none:FOLDER/one", "one/own.h",
-      "none/own.h" },
+    { "#include <own.h>", "CPLUS_INCLUDE_PATH", "FOLDER/none:FOLDER/one", "one/own.h", "none/own.h" },
     { "#include \"top.h\"", "CPATH", "FOLDER/one", "one/own.h", "own.h" },
-    { "#include <math.h>\nenum { WIDTH = 3 };\n", "CXX", "CXX -IFOLDER/one", "unused.h",
-      "one/math.h" },
+    { "#include <math.h>\nenum { WIDTH = 3 };\n", "CXX", "CXX -IFOLDER/one", "unused.h", "one/math.h" },
 };
 
 /* `text` with FOLDER and CXX put in. */
@@ -170,8 +162,7 @@ TEST_SOME(compiled_again_when_a_header_changes, sizeof found / sizeof *found, 4,
     unlink(cu_path("own.h"));
     unlink(cu_path("none/own.h"));
     cu_write("top.h", "#include \"own.h\"\n");
-    snprintf(text, sizeof text, "%s\n%s(int *out) { out[0] = WIDTH; /* %d */ }\n",
-             found[_i].include, K, _i);
+    snprintf(text, sizeof text, "%s\n%s(int *out) { out[0] = WIDTH; /* %d */ }\n", found[_i].include, K, _i);
     cu_write("k.cu", text);
     cu_write(found[_i].header, "enum { WIDTH = 3 };\n");
     if (found[_i].variable)
@@ -282,8 +273,7 @@ TEST_EACH(nvrtc_compiles_again_when_a_header_changes, included)
     snprintf(text, sizeof text, "rtc%d", _i);
     const char *cache = cu_path(text);
     setenv("XDG_CACHE_HOME", cache, 1);
-    snprintf(text, sizeof text, "%s\n#include <math.h>\n%s(int *out) { out[0] = WIDTH; }\n",
-             included[_i], K);
+    snprintf(text, sizeof text, "%s\n#include <math.h>\n%s(int *out) { out[0] = WIDTH; }\n", included[_i], K);
     cu_write("k.cu", text);
     cu_write("top.h", "#pragma once\n#include <own.h>\n");
     cu_write("own.h", "enum { WIDTH = 1234567 };\n");
@@ -298,8 +288,7 @@ TEST_EACH(nvrtc_compiles_again_when_a_header_changes, included)
     ck_assert(n[0] == n[2] && memcmp(a, b, n[0]) == 0);
     free(a), free(b);
     bool plain = _i != 2 && _i != 4;   /* what is not a plain directive is not kept */
-    snprintf(command, sizeof command, "test `find '%s' -name '*.cubin' | wc -l` = %d", cache,
-             plain ? 2 : 0);
+    snprintf(command, sizeof command, "test `find '%s' -name '*.cubin' | wc -l` = %d", cache, plain ? 2 : 0);
     ck_assert_int_eq(system(command), 0);
 }
 #endif
@@ -354,12 +343,4 @@ TEST(works_without_a_cache)
     COMPILES(&src, 2);
 }
 
-Suite *suite_cc_cache(void)
-{
-    Suite *s = suite_create("cc_cache");
-    TCase *tc = tcase_create("sources");
-    tcase_add_unchecked_fixture(tc, attempt_setup, cu_close);
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(cc_cache, tcase_add_unchecked_fixture(tc, attempt_setup, cu_close))

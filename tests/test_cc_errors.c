@@ -1,13 +1,8 @@
 /* test_cc_errors.c - users' kernels that do not compile: what is said, and where. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "device/backend.h"
 #include "lib/attempt.h"
 #include "suite.h"
-
-Suite *suite_cc_errors(void);
 
 #define K "extern \"C\" __global__ void k"
 
@@ -16,8 +11,7 @@ Suite *suite_cc_errors(void);
 enum { CPU = 1, CUDA = 2, BOTH = 3 };
 
 static const struct { int on; const char *text, *params[8]; int line; const char *msg; } bad[] = {
-    { CPU, "\n\n" K "(float a)\n{\n    float b = undeclared;\n}\n", { "float" }, 5,
-      "'undeclared'" },
+    { CPU, "\n\n" K "(float a)\n{\n    float b = undeclared;\n}\n", { "float" }, 5, "'undeclared'" },
     { CUDA, "\n\n" K "(float a)\n{\n    float b = undeclared;\n}\n", { "float" }, 5,
       "identifier \"undeclared\" is undefined" },
     { BOTH, "\n" K "(const float *in, float *out,\n    int n)\n{}\n",
@@ -41,13 +35,11 @@ static const struct { int on; const char *text, *params[8]; int line; const char
     { BOTH, K "(float *in, float *out) {}\n", { "const float *", "float *" }, 1,
       "parameter 1 of 'k' is 'float *in', but args passes 'const float *'" },
     { BOTH, K "(unsigned char *p) {}\n", { "signed char *" }, 1, "parameter 1 of 'k'" },
-    { BOTH, "extern \"C\" __global__ void other() {}\n", { NULL }, 3,
-      "no kernel 'k' in '" },
+    { BOTH, "extern \"C\" __global__ void other() {}\n", { NULL }, 3, "no kernel 'k' in '" },
     { BOTH, "__global__ void k(float a) {}\n", { "float" }, 1, "extern \"C\" __global__ " },
     { CPU, K "(int *out)\n{\n    int v = *out;\n    *out = __shfl_down_sync(~0u, v, 1);\n}\n",
       { "int *" }, 4, "warp intrinsics need a GPU: '__shfl_down_sync'" },
-    { CPU, K "(int *out)\n{\n    __syncwarp();\n}\n", { "int *" }, 3,
-      "warp intrinsics need a GPU: '__syncwarp'" },
+    { CPU, K "(int *out)\n{\n    __syncwarp();\n}\n", { "int *" }, 3, "warp intrinsics need a GPU: '__syncwarp'" },
     { CPU, "#include \"none.h\"\n" K "() {}\n", { NULL }, 1, "none.h" },
     { CUDA, "#include \"none.h\"\n" K "() {}\n", { NULL }, 1, "none.h" },
     /* what a source defines does not blind the check of its parameters */
@@ -71,8 +63,7 @@ TEST_SOME(errors, 2 * (sizeof bad / sizeof *bad), 3, 1)
     ck_assert_int_ge(a.errs.failed, 1);
     const gp_err *e = &a.errs.e[0];
     ck_assert_int_ne(e->code, GP_E_RESOURCE);          /* whatever its words are */
-    ck_assert_msg(strstr(e->msg, bad[i].msg) != NULL, "case %zu: '%s' is not in '%s'", i,
-                  bad[i].msg, e->msg);
+    ck_assert_msg(strstr(e->msg, bad[i].msg) != NULL, "case %zu: '%s' is not in '%s'", i, bad[i].msg, e->msg);
     if (!(cuda && strstr(e->msg, "C++ name")))
         ck_assert_msg(e->at.line == bad[i].line, "case %zu: line %d: %s", i, e->at.line, e->msg);
     for (int k = 0; k < a.errs.n; k++)
@@ -240,8 +231,7 @@ TEST_EACH(odd_headers_are_errors, odd_headers)
 {
     char text[200];
     mkfifo(cu_path("fifo.h"), 0600);
-    snprintf(text, sizeof text, "// #include \"fifo.h\"\n#include %s\n" K "() {}\n",
-             odd_headers[_i]);
+    snprintf(text, sizeof text, "// #include \"fifo.h\"\n#include %s\n" K "() {}\n", odd_headers[_i]);
     for (int cuda = 0; cuda < 1 + attempt_nvrtc; cuda++) {
         attempt a = attempt_text(text, CU_PARAMS(NULL), cuda);
         ck_assert(!a.ok);
@@ -252,8 +242,7 @@ TEST_EACH(odd_headers_are_errors, odd_headers)
     unlink(cu_path("fifo.h"));
 }
 
-/* An endless header of a header: the compiler ends at a bound of memory, or takes it as empty,
- * which is refused. */
+/* An endless header of a header: the compiler ends at a bound of memory, or takes it as empty, which is refused. */
 TEST(endless_header)
 {
     cu_write("endless.h", "#include \"/dev/zero\"\n");
@@ -340,12 +329,4 @@ TEST(a_folder_that_others_may_change)
     }
 }
 
-Suite *suite_cc_errors(void)
-{
-    Suite *s = suite_create("cc_errors");
-    TCase *tc = tcase_create("sources");
-    tcase_add_unchecked_fixture(tc, attempt_setup, cu_close);
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(cc_errors, tcase_add_unchecked_fixture(tc, attempt_setup, cu_close))

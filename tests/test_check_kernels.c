@@ -1,9 +1,5 @@
-/* test_check_kernels.c - `--check-kernels`: a kernel that leaves what it was given is an error
- * that names the kernel, the argument, the element, the frame and the line; one that does not
- * gives the bytes that it gives without. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+/* test_check_kernels.c - `--check-kernels`: a kernel that leaves what it was given is an error that names the kernel,
+ * the argument, the element, the frame and the line; one that does not gives the bytes that it gives without. */
 #include "lib/pipe.h"
 #include "suite.h"
 
@@ -55,22 +51,14 @@ static void setup(void)
         "}\n");
 }
 
-static void teardown(void)
-{
-    pipe_dir_remove(dir);
-}
-
 static pipe_result run_stage(const char *stage, bool check)
 {
     char yaml[1500];
     snprintf(yaml, sizeof yaml,
-             "pipeline: t\ndepth: 4\n"
-             "buffers: {x: {dtype: f32, shape: [15, 3]}%s}\n"
-             "stages:\n"
+             "pipeline: t\ndepth: 4\nbuffers: {x: {dtype: f32, shape: [15, 3]}%s}\nstages:\n"
              "  - {use: read, path: x.npy, out: x}\n"
              "  - %s\n"
-             "  - {use: write, path: out.raw, in: y}\n",
-             strstr(stage, "w: w") ? ", w: {const: w.npy}" : "", stage);
+             "  - {use: write, path: out.raw, in: y}\n", strstr(stage, "w: w") ? ", w: {const: w.npy}" : "", stage);
     return pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ .check_kernels = check });
 }
 
@@ -137,8 +125,7 @@ TEST_SOME(finds, sizeof wrong / sizeof *wrong, 5, 1)
     ck_assert_int_eq(r.errs.failed, 1);
     ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
     snprintf(says, sizeof says, "kernel '%s' of stage 'mine' %s", kernel, wrong[_i].says);
-    ck_assert_msg(!strncmp(r.errs.e[0].msg, says, strlen(says)), "%s\n%s", wrong[_i].stage,
-                  r.errs.e[0].msg);
+    ck_assert_msg(!strncmp(r.errs.e[0].msg, says, strlen(says)), "%s\n%s", wrong[_i].stage, r.errs.e[0].msg);
     ck_assert_int_eq(r.errs.e[0].at.line, wrong[_i].line);
     ck_assert_uint_eq(r.account[0].in, r.account[0].out + r.account[0].cancelled);
     if (strstr(wrong[_i].stage, "look("))
@@ -200,4 +187,4 @@ TEST(in_a_loop)
     ck_assert_int_eq(r.errs.failed, 1);
 }
 
-TEST_SUITE(check_kernels, setup, teardown, 0)
+TEST_SUITE(check_kernels, setup, NULL, 0)

@@ -3,13 +3,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 #include "cpu/child.h"
 #include "device/scratch.h"
 #include "lib/cu.h"

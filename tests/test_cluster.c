@@ -1,7 +1,5 @@
 /* test_cluster.c - plans of several devices, and of ranks, on paper: cases whose rate follows from their times. */
 #include <math.h>
-#include <string.h>
-#include "api/forms.h"
 #include "effort.h"
 #include "paper.h"
 #include "suite.h"

@@ -1,7 +1,5 @@
 /* test_compile.c - text to plan and back to nothing, by the public functions only. */
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include "api/forms.h"
 #include "device/machine.h"
 #include "run/pipeline.h"
@@ -103,8 +101,7 @@ TEST(missing_code_is_an_error_of_check)
     for (int i = 0; i < 2; i++) {
         char yaml[300];
         snprintf(yaml, sizeof yaml, "buffers: {a: {dtype: u8, shape: [4]}, b: {like: a}}\nstages:\n"
-                 "  - {use: generate, out: a}\n  - {use: %s, out: b}\n  - {use: discard}\n",
-                 stages[i]);
+                 "  - {use: generate, out: a}\n  - {use: %s, out: b}\n  - {use: discard}\n", stages[i]);
         ck_assert_ptr_null(compile(yaml, NULL, true));
         ck_assert_ptr_nonnull(strstr(errs.e[0].msg, "cannot read 'none."));
         ck_assert_int_eq(errs.e[0].at.line, 4);
@@ -129,8 +126,7 @@ TEST_EACH(one_file_has_one_writer, paths)
              "  - {use: generate, frames: 1, out: g}\n  - {use: write, format: raw, path: %s}\n"
              "  - {use: write, format: raw, path: %s, in: g}\n", paths[_i].a, paths[_i].b);
     gp_pipeline *p = compile(yaml, NULL, false);
-    ck_assert_msg((p == NULL) == paths[_i].same, "%s, %s: %s", paths[_i].a, paths[_i].b,
-                  errs.e[0].msg);
+    ck_assert_msg((p == NULL) == paths[_i].same, "%s, %s: %s", paths[_i].a, paths[_i].b, errs.e[0].msg);
     if (!p) {
         ck_assert_int_eq(errs.e[0].at.line, 5);
         ck_assert_ptr_nonnull(strstr(errs.e[0].msg, "is written by stage 'write' too"));

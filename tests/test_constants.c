@@ -1,6 +1,4 @@
 /* test_constants.c - constants that are lists of numbers in the pipeline's file. */
-#include <stdlib.h>
-#include <string.h>
 #include "iotest.h"
 #include "suite.h"
 

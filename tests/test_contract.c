@@ -1,8 +1,7 @@
 /* test_contract.c - kinds from elsewhere that do not keep to stage.h: each is an error that
  * names the stage, and never a wrong byte or an account that does not add up. */
-#include <string.h>
 #include <time.h>
-#include <gpipe/gpipe.h>
+#include "pipe.h"
 #include "suite.h"
 
 enum { FRAMES = 5 };
@@ -124,25 +123,31 @@ static bool filter_finish(gp_call *c)
     return how(c->user) != FINISH_SILENT;
 }
 
+static const gp_port in_bytes[] = { { "in", GP_ACCEPT_ANY, .help = "bytes" }, { 0 } };
+static const gp_port out_bytes[] = { { "out", 0, .help = "bytes" }, { 0 } };
+
+/* With n kinds more, for a machine without a GPU. */
+static gp_pipeline *compile(const char *yaml, const gp_kind *more, size_t n, gp_errs *errs)
+{
+    gp_machine *m = gp_machine_create(false);
+    pipe_kinds(more, n);
+    gp_pipeline *p = pipe_compile(".", yaml, (gp_config){ .machine = m }, errs);
+    gp_machine_destroy(m);
+    return p;
+}
+
 TEST_LOOP(is_an_error, 0, WRONGS)
 {
     static const char yaml[] = "stages:\n  - {use: made}\n  - {use: filter}\n  - {use: discard}\n";
     wrong w = (wrong)_i;
-    const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "bytes" }, { 0 } };
-    const gp_port out[] = { { "out", 0, .help = "bytes" }, { 0 } };
-    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out, .shape = made_shape,
+    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out_bytes, .shape = made_shape,
                      .run = made_run, .user = &w };
-    gp_kind filter = { GP_KIND("filter"), .help = "a filter", .in = in, .out = out,
+    gp_kind filter = { GP_KIND("filter"), .help = "a filter", .in = in_bytes, .out = out_bytes,
                        .shape = filter_shape, .open = filter_open, .run = filter_run,
                        .finish = filter_finish, .user = &w, .fills_device = w == FILLS_IN_ORDER,
                        .collective = w == MEETS_IN_NO_ORDER };
     gp_errs errs = { .n = 0 };
-    gp_registry *r = gp_registry_create();
-    gp_machine *m = gp_machine_create(false);
-    gp_config config = { .registry = r, .machine = m };
-    ck_assert(gp_register_builtin(r, &errs) && gp_register(r, &made, &errs)
-              && gp_register(r, &filter, &errs));
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), NULL, &config, &errs);
+    gp_pipeline *p = compile(yaml, (const gp_kind[]){ made, filter }, 2, &errs);
     ck_assert_msg((p == NULL) == expected[w].at_compile, "%s", errs.n ? errs.e[0].msg : "no error");
     if (p) {
         gp_outcome outcome = gp_pipeline_run(p, NULL, &errs);
@@ -160,8 +165,6 @@ TEST_LOOP(is_an_error, 0, WRONGS)
         ck_assert_msg(errs.e[i].code != GP_E_BUG && errs.e[i].at.line, "%s", errs.e[i].msg);
     ck_assert_msg(!says || !strncmp(errs.e[0].msg, says, strlen(says)), "%s", errs.e[0].msg);
     gp_pipeline_destroy(p);
-    gp_registry_destroy(r);
-    gp_machine_destroy(m);
 }
 
 /* Of a run of one frame an error is that frame's, of one of several nobody's: then the run
@@ -187,15 +190,10 @@ TEST_LOOP(whose_error_it_is, 0, 2)
     static const char yaml[] = "on_error: drop\nbuffers: {a: {dtype: u8, shape: [64]}}\nstages:\n"
         "  - {use: read, path: /dev/zero, format: raw, frames: 40, out: a}\n  - {use: several}\n";
     int one = _i;
-    const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "bytes" }, { 0 } };
-    gp_kind several = { GP_KIND("several"), .help = "a sink", .in = in, .shape = takes_any,
+    gp_kind several = { GP_KIND("several"), .help = "a sink", .in = in_bytes, .shape = takes_any,
                         .run = several_run, .max_run = 2, .user = &one };
     gp_errs errs = { .n = 0 };
-    gp_registry *r = gp_registry_create();
-    gp_machine *m = gp_machine_create(false);
-    gp_config config = { .registry = r, .machine = m };
-    ck_assert(gp_register_builtin(r, &errs) && gp_register(r, &several, &errs));
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), NULL, &config, &errs);
+    gp_pipeline *p = compile(yaml, (const gp_kind[]){ several }, 1, &errs);
     ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
     gp_account a;
     gp_outcome outcome = gp_pipeline_run(p, NULL, &errs);
@@ -207,8 +205,6 @@ TEST_LOOP(whose_error_it_is, 0, 2)
     if (one)
         ck_assert(outcome == GP_DONE && a.failed == 1 && a.out == 39 && errs.e[0].code == GP_E_WARN);
     gp_pipeline_destroy(p);
-    gp_registry_destroy(r);
-    gp_machine_destroy(m);
 }
 
 /* ---- on a device ------------------------------------------------------- */
@@ -262,19 +258,12 @@ TEST_LOOP(device_work_is_checked, 0, ODDS)
     static const char yaml[] = "device: cpu\nstages:\n  - {use: made}\n  - {use: odd}\n  - {use: discard}\n";
     odd o = (odd)_i;
     wrong w = NOTHING;
-    const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "bytes" }, { 0 } };
-    const gp_port out[] = { { "out", 0, .help = "bytes" }, { 0 } };
-    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out, .shape = made_shape,
+    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out_bytes, .shape = made_shape,
                      .run = made_run, .user = &w };
-    gp_kind kind = { GP_KIND("odd"), .help = "odd", .in = in, .out = out, .shape = odd_shape,
+    gp_kind kind = { GP_KIND("odd"), .help = "odd", .in = in_bytes, .out = out_bytes, .shape = odd_shape,
                      .record = odd_record, .user = &o };
     gp_errs errs = { .n = 0 };
-    gp_registry *r = gp_registry_create();
-    gp_machine *m = gp_machine_create(false);
-    gp_config config = { .registry = r, .machine = m };
-    ck_assert(gp_register_builtin(r, &errs) && gp_register(r, &made, &errs)
-              && gp_register(r, &kind, &errs));
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), NULL, &config, &errs);
+    gp_pipeline *p = compile(yaml, (const gp_kind[]){ made, kind }, 2, &errs);
     ck_assert_ptr_nonnull(p);
     ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), o == ODD_NOTHING ? GP_DONE : GP_ERROR);
     const char *says = odd_says[o];
@@ -282,32 +271,25 @@ TEST_LOOP(device_work_is_checked, 0, ODDS)
     ck_assert_msg(!says || !strncmp(errs.e[0].msg, says, strlen(says)), "%s", errs.e[0].msg);
     ck_assert(!says || errs.e[0].at.line == 4);
     gp_pipeline_destroy(p);
-    gp_registry_destroy(r);
-    gp_machine_destroy(m);
 }
 
 /* A pipeline whose graphs are being built, and how many have been. */
-typedef struct building { gp_pipeline *p; gp_registry *r; gp_machine *m; gp_errs errs; int n; bool fails; } building;
+typedef struct building { gp_pipeline *p; gp_errs errs; int n; bool fails; } building;
 
 /* Compiles stages 'made', 'odd', whose record() this is, and 'discard' behind `head`, and runs them. */
 static gp_outcome build(building *b, const char *head, bool (*record)(gp_dcall *c))
 {
     char yaml[300];
     wrong w = NOTHING;
-    const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "bytes" }, { 0 } };
-    const gp_port out[] = { { "out", 0, .help = "bytes" }, { 0 } };
-    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out, .shape = made_shape, .run = made_run, .user = &w };
-    gp_kind kind = { GP_KIND("odd"), .help = "copies", .in = in, .out = out, .shape = odd_shape, .record = record, .user = b };
+    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out_bytes, .shape = made_shape, .run = made_run,
+                     .user = &w };
+    gp_kind kind = { GP_KIND("odd"), .help = "copies", .in = in_bytes, .out = out_bytes, .shape = odd_shape,
+                     .record = record, .user = b };
     snprintf(yaml, sizeof yaml, "device: cpu\n%sstages:\n  - {use: made}\n  - {use: odd}\n  - {use: discard}\n", head);
-    b->r = gp_registry_create(), b->m = gp_machine_create(false);
-    gp_config config = { .registry = b->r, .machine = b->m };
-    ck_assert(gp_register_builtin(b->r, &b->errs) && gp_register(b->r, &made, &b->errs) && gp_register(b->r, &kind, &b->errs));
-    b->p = gp_compile(yaml, strlen(yaml), NULL, &config, &b->errs);
+    b->p = compile(yaml, (const gp_kind[]){ made, kind }, 2, &b->errs);
     ck_assert_ptr_nonnull(b->p);
     gp_outcome outcome = gp_pipeline_run(b->p, NULL, &b->errs);
     gp_pipeline_destroy(b->p);
-    gp_registry_destroy(b->r);
-    gp_machine_destroy(b->m);
     return outcome;
 }
 
@@ -384,20 +366,14 @@ TEST_LOOP(warnings_are_told, 0, 4)
     char yaml[200];
     int fails = _i / 2;
     wrong w = NOTHING;
-    const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "bytes" }, { 0 } };
-    const gp_port out[] = { { "out", 0, .help = "bytes" }, { 0 } };
-    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out, .shape = made_shape,
+    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out_bytes, .shape = made_shape,
                      .run = made_run, .user = &w };
-    gp_kind sink = { GP_KIND("sink"), .help = "a sink", .in = in, .shape = sink_shape,
+    gp_kind sink = { GP_KIND("sink"), .help = "a sink", .in = in_bytes, .shape = sink_shape,
                      .run = warns_run, .finish = warns_finish, .user = &fails };
     gp_errs errs = { .n = 0 };
-    gp_registry *r = gp_registry_create();
-    gp_machine *m = gp_machine_create(false);
-    gp_config config = { .registry = r, .machine = m };
     snprintf(yaml, sizeof yaml, "on_error: stop\nstages:\n  - {use: made}\n"
              "  - {use: sink, workers: %d}\n", 1 + _i % 2);
-    ck_assert(gp_register(r, &made, &errs) && gp_register(r, &sink, &errs));
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), NULL, &config, &errs);
+    gp_pipeline *p = compile(yaml, (const gp_kind[]){ made, sink }, 2, &errs);
     ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
     ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), fails ? GP_ERROR : GP_DONE);
     ck_assert_int_eq(errs.failed, fails);
@@ -406,8 +382,6 @@ TEST_LOOP(warnings_are_told, 0, 4)
     ck_assert_int_eq(count(&errs, "frame 3 is dark"), 1);
     ck_assert_int_eq(count(&errs, "it was dark"), !fails);
     gp_pipeline_destroy(p);
-    gp_registry_destroy(r);
-    gp_machine_destroy(m);
 }
 
 /* What an application may give that is nothing. */
@@ -445,8 +419,6 @@ TEST_LOOP(ranks_that_cannot_meet, 0, 2)
     ck_assert(!_i || (!strcmp(errs.e[0].msg, "stage 'all_reduce' needs what 2 ranks have, and the run has no 'gather'")
                       && errs.e[0].at.line == 4));
     gp_pipeline_destroy(p);
-    gp_registry_destroy(r);
-    gp_machine_destroy(m);
 }
 
 TEST_SUITE(contract, NULL, NULL, 0)

@@ -1,12 +1,9 @@
-/* test_cores.c - what other processes used, and what a cgroup allows: from files like
- * those of the kernel. */
+/* test_cores.c - what other processes used, and what a cgroup allows: from files like those of the kernel. */
 #include <sched.h>
-#include <string.h>
 #include <sys/stat.h>
 #include "base/clock.h"
 #include "pipe.h"
 #include "suite.h"
-#include "device/machine.h"
 #include "run/cores.h"
 
 static const char *dir;
@@ -14,11 +11,6 @@ static const char *dir;
 static void up(void)
 {
     dir = pipe_dir();
-}
-
-static void down(void)
-{
-    pipe_dir_remove(dir);
 }
 
 static const char *in_dir(const char *name)
@@ -104,8 +96,7 @@ static const struct {
       { { "cpu,cpuacct/a/cpu.cfs_quota_us", "250000\n" },
         { "cpu,cpuacct/a/cpu.cfs_period_us", "100000\n" } }, 2.5 },
     { "1:cpu:/\n", { { "cpu/cpu.cfs_quota_us", "-1\n" }, { "cpu/cpu.cfs_period_us", "100000\n" } }, 0 },
-    { "2:cpuacct:/\n", { { "cpuacct/cpu.cfs_quota_us", "1000\n" },
-                         { "cpuacct/cpu.cfs_period_us", "100000\n" } }, 0 },
+    { "2:cpuacct:/\n", { { "cpuacct/cpu.cfs_quota_us", "1000\n" }, { "cpuacct/cpu.cfs_period_us", "100000\n" } }, 0 },
     { "0::/\n", { { "other", "1 1\n" } }, 0 },
     { "nonsense\n:\n", { { "cpu.max", "1 1\n" } }, 0 },
     { "0::/a/b\n", { { "a/b/memory.max", "max\n" }, { "a/memory.max", "5000\n" }, { "memory.max", "6000\n" } }, 5000 },
@@ -123,8 +114,7 @@ TEST_EACH(limits_of_the_cgroup, groups)
     for (int i = 0; i < 3 && groups[_i].file[i].path; i++) {
         char path[200];
         for (const char *at = groups[_i].file[i].path; (at = strchr(at, '/')); at++) {
-            snprintf(path, sizeof path, "%.*s", (int)(at - groups[_i].file[i].path),
-                     groups[_i].file[i].path);
+            snprintf(path, sizeof path, "%.*s", (int)(at - groups[_i].file[i].path), groups[_i].file[i].path);
             mkdir(in_dir(path), 0777);
         }
         pipe_text(dir, groups[_i].file[i].path, groups[_i].file[i].text);
@@ -138,4 +128,4 @@ TEST_EACH(limits_of_the_cgroup, groups)
     ck_assert_uint_eq(gp_machine_memory_limit(in_dir("none"), dir), UINT64_MAX);
 }
 
-TEST_SUITE(cores, up, down, 0)
+TEST_SUITE(cores, up, NULL, 0)

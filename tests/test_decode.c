@@ -1,10 +1,6 @@
 /* test_decode.c - the bytes of files, and pictures of them, on the CPU: the same as `read` makes of the files. What a GPU
  * decodes is in gpu/test_decode.c; here is what of it shows in the plan. */
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "draw/dump.h"
 #include "jpeg_file.h"
 #include "device/libraries.h"
@@ -224,20 +220,17 @@ TEST_LOOP(who_decodes, 0, 12)
           "decode')" },
     };
     const char *dir = pipe_dir();
-    char yaml[1000], file[600], *text = NULL;
+    char yaml[1000], *text = NULL;
     size_t n;
     gp_errs errs = { .n = 0 };
     gp_machine m;
-    gp_registry *reg = pipe_builtin(NULL, 0);
     gp_machine_fixed(&m, cases[_i].cc != 0);
     m.device[0].cc = cases[_i].cc;
     pipe_text(dir, "a.jpg", "not a picture, which shows later");
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
     snprintf(yaml, sizeof yaml, "buffers: {photo: {shape: [30, 40, 3]}}\nstages:\n  - {use: read, path: \"*.jpg\", format: "
              "bytes, out: coded}\n  - {use: decode, in: coded, out: photo%s}\n%s  - {use: discard}\n", cases[_i].keys, cases[_i].stages);
     const char *set[] = { strstr(cases[_i].says, "persistent") ? "launch=persistent" : "launch=graph" };
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &(gp_config){ .registry = reg, .machine = &m, .set = set,
-                                                                        .nset = 1 }, &errs);
+    gp_pipeline *p = pipe_compile(dir, yaml, (gp_config){ .machine = &m, .set = set, .nset = 1 }, &errs);
     if (!strncmp(cases[_i].says, "error: ", 7)) {
         ck_assert_msg(!p && !strcmp(errs.e[0].msg, cases[_i].says + 7), "%s", p ? "it compiles" : errs.e[0].msg);
     } else {
@@ -249,7 +242,6 @@ TEST_LOOP(who_decodes, 0, 12)
         gp_pipeline_destroy(p);
     }
     free(text);
-    gp_registry_destroy(reg);
 }
 
 /* On this machine, if it had a GPU: with nvJPEG its version is a part of the plan; without, the CPU decodes, or who asked
@@ -257,18 +249,15 @@ TEST_LOOP(who_decodes, 0, 12)
 TEST_LOOP(library, 0, 2)
 {
     const char *dir = pipe_dir();
-    char yaml[1000], file[600], says[80], *text = NULL;
+    char yaml[1000], says[80], *text = NULL;
     size_t n;
     gp_errs errs = { .n = 0 }, none = { .n = 0 };
     gp_machine m;
-    gp_registry *reg = gp_registry_create();
     char name[GP_GPU_TEXT];
     bool there = gp_gpu_open(GP_GPU_JPEG, name, "", (gp_loc){ 0 }, &none);
-    ck_assert(gp_register_builtin(reg, &errs));
     gp_machine_fixed(&m, 1);
     m.here = true;
     pipe_text(dir, "a.jpg", "not a picture, which shows later");
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
     snprintf(yaml, sizeof yaml, "buffers: {photo: {shape: [30, 40, 3]}}\nstages:\n  - {use: read, path: \"*.jpg\", format: "
              "bytes, out: coded}\n  - {use: decode, decoder: %s, in: coded, out: photo}\n  - {use: gray}\n  - {use: discard}\n",
              _i ? "hardware" : "auto");
@@ -276,7 +265,7 @@ TEST_LOOP(library, 0, 2)
         snprintf(says, sizeof says, "; %s, hardware\n", name);
     else
         snprintf(says, sizeof says, "; on the CPU (no nvJPEG)");
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &(gp_config){ .registry = reg, .machine = &m }, &errs);
+    gp_pipeline *p = pipe_compile(dir, yaml, (gp_config){ .machine = &m }, &errs);
     ck_assert_msg((p != NULL) == (there || !_i), "%s", errs.n ? errs.e[0].msg : "it compiles");
     if (p) {
         FILE *f = open_memstream(&text, &n);
@@ -289,7 +278,6 @@ TEST_LOOP(library, 0, 2)
                       && strstr(errs.e[0].msg, "install the package libnvjpeg-13-0"), "%s", errs.e[0].msg);
     }
     free(text);
-    gp_registry_destroy(reg);
 }
 
 TEST_SUITE(decode, NULL, NULL, 0)

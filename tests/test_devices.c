@@ -1,6 +1,4 @@
 /* test_devices.c - which devices a pipeline uses, what a plan over several is, and what it refuses. */
-#include <stdlib.h>
-#include <string.h>
 #include "planned.h"
 #include "cases.h"
 
@@ -52,7 +50,6 @@ TEST_EACH(of_a_pipeline, names)
         ck_assert_str_eq(p.graph->device_name, names[_i].names);
         ck_assert_int_eq(p.graph->lanes, names[_i].lanes);
     }
-    plan_free(&p);
 }
 
 TEST(models_that_differ)
@@ -62,10 +59,8 @@ TEST(models_that_differ)
     planned p = plan_on("device: all\nstages: [{use: src, size: 64}, {use: dev}, {use: sink}]", "p.yaml", &m);
     ck_assert_ptr_null(p.pipeline);
     ck_assert_msg(strstr(p.errs.e[0].msg, "only among devices of one model") != NULL, "%s", p.errs.e[0].msg);
-    plan_free(&p);
     p = plan_on("device: cuda:0\nstages: [{use: src, size: 64}, {use: dev, device: cuda:1}, {use: sink}]", "p.yaml", &m);
     ck_assert_ptr_nonnull(p.pipeline);
-    plan_free(&p);
 }
 
 static const struct { const char *device, *stage; int gpus; const char *error; } places[] = {
@@ -90,7 +85,6 @@ TEST_EACH(of_a_stage, places)
     } else {
         ck_assert_msg(p.pipeline != NULL, "%s", p.errs.n ? p.errs.e[0].msg : "");
     }
-    plan_free(&p);
 }
 
 static const struct { const char *stages, *error; } without_effect[] = {
@@ -105,7 +99,6 @@ TEST_EACH(of_a_stage_without_effect, without_effect)
     planned p = on("cpu:0", without_effect[_i].stages, 0);
     ck_assert_ptr_null(p.pipeline);
     ck_assert_str_eq(p.errs.e[0].msg, without_effect[_i].error);
-    plan_free(&p);
 }
 
 /* What goes round a cycle is on one device. */
@@ -121,7 +114,6 @@ TEST_LOOP(of_a_cycle, 0, 4)
     ck_assert_msg((p.pipeline != NULL) == cases[_i].ok, "%s", p.errs.n ? p.errs.e[0].msg : "no error");
     if (!cases[_i].ok)
         ck_assert_msg(strstr(p.errs.e[0].msg, "give both the same 'device'") != NULL, "%s", p.errs.e[0].msg);
-    plan_free(&p);
 }
 
 /* ---- plans --------------------------------------------------------------- */
@@ -156,7 +148,6 @@ TEST_LOOP(lanes, 0, 6)
         taken[lane * each + slot] = true;
     }
     free(taken);
-    plan_free(&p);
 }
 
 /* What carries something is on the first device; frames are copied from one device to another. */
@@ -187,7 +178,6 @@ TEST_LOOP(segments, 0, 7)
     ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN), cases[_i].copies_in);
     ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_PEER), cases[_i].copies_peer);
     ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_OUT), cases[_i].copies_out);
-    plan_free(&p);
 }
 
 /* GPUs that cannot reach each other's memory, in one direction or another, copy through that of the host. */
@@ -210,7 +200,6 @@ TEST_LOOP(no_peers, 0, 6)
     ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_PEER), cases[_i].peer);
     ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN), cases[_i].in);
     ck_assert_uint_eq(p.plan->copy_peer_bytes, 256 * (size_t)cases[_i].peer);
-    plan_free(&p);
 }
 
 /* A depth that is right on one device is right on several, also inside a segment that is on one of them. */
@@ -224,7 +213,6 @@ TEST_LOOP(depth_inside, 0, 3)
         planned p = on(text, "  - {use: src, name: s, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b, state: 8}\n"
                        "  - {use: dev, name: c, state: 8}\n  - {use: dev, name: d}\n  - {use: sink}\n", 0);
         ck_assert_msg(p.pipeline != NULL, "depth %d: %s", depth, p.errs.n ? p.errs.e[0].msg : "");
-        plan_free(&p);
     }
 }
 
@@ -238,7 +226,6 @@ TEST_LOOP(regrouped_for_both, 0, 5)
     int on_device = plan_ring(&p, "s", true), on_host = plan_ring(&p, "s", false);
     ck_assert(on_device >= 0 && on_host >= 0);
     ck_assert_int_eq(p.plan->ring[on_device].depth, p.plan->ring[on_host].depth);
-    plan_free(&p);
 }
 
 /* Memory is counted where it is. */
@@ -251,13 +238,11 @@ TEST(memory)
     ck_assert_ptr_null(p.pipeline);
     ck_assert_int_eq((int)p.errs.e[0].code, GP_E_RESOURCE);
     ck_assert_msg(strstr(p.errs.e[0].msg, "of memory on cuda:1; there are 1.0 MiB") != NULL, "%s", p.errs.e[0].msg);
-    plan_free(&p);
     m.device[1].memory = m.device[0].memory, m.device[0].memory = 1 << 20;
     p = plan_on(text, "p.yaml", &m);
     ck_assert_ptr_nonnull(p.pipeline);
     ck_assert_str_eq(p.graph->device_name, "cuda:1");
     ck_assert_uint_eq(p.plan->on_device[0], p.plan->device_bytes);
-    plan_free(&p);
 }
 
 /* A device that no stage is on is not one of the plan's; nor has one a constant that no stage there reads. */
@@ -283,7 +268,6 @@ TEST_LOOP(unused, 0, 6)
     const gp_place k = p.plan->extra[p.plan->konst[1][plan_buffer(&p, "k")]].place;
     ck_assert_int_eq(k.index, cases[_i].konst);
     ck_assert_int_eq(k.lanes, cases[_i].lanes);
-    plan_free(&p);
 }
 
 TEST(persistent)
@@ -291,19 +275,6 @@ TEST(persistent)
     planned p = on("cpu:0-1\nlaunch: persistent", chain, 0);
     ck_assert_ptr_null(p.pipeline);
     ck_assert_msg(strstr(p.errs.e[0].msg, "'launch: persistent' runs on one device") != NULL, "%s", p.errs.e[0].msg);
-    plan_free(&p);
 }
 
-Suite *suite_devices(void);
-
-Suite *suite_devices(void)
-{
-    Suite *s = suite_create("devices");
-    TCase *tc = tcase_create("devices");
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    tc = tcase_create("cpu");
-    several_cases(tc, "cpu", true);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(devices, several_cases(tc, "cpu", true))

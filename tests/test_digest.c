@@ -1,5 +1,4 @@
 /* test_digest.c - which vars say something else than before. What digests of stages are good for: tests/tune.py. */
-#include <string.h>
 #include "base/yaml.h"
 #include "compile/ir.h"
 #include "suite.h"

@@ -1,6 +1,4 @@
 /* test_dl.c - what is said of a library that is not there, or is not what it should be. */
-#include <stdio.h>
-#include <string.h>
 #include "base/dl.h"
 #include "device/libraries.h"
 #include "suite.h"

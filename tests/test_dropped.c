@@ -1,7 +1,4 @@
 /* test_dropped.c - stages that say themselves what becomes of frames that fail in them, and how many may. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "pipe.h"
 #include "suite.h"
 

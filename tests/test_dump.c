@@ -3,8 +3,6 @@
  * tests/golden/NAME.yaml is planned for a fixed machine with a CUDA device and
  * for one without; the texts must be NAME.cuda.txt and NAME.cpu.txt. With
  * UPDATE_GOLDEN=1 these files are written instead. ranks.yaml is planned for the first of two ranks. */
-#include <stdlib.h>
-#include <string.h>
 #include "draw/dump.h"
 #include "planned.h"
 #include "suite.h"
@@ -75,7 +73,6 @@ TEST_LOOP(test_golden, 0, GOLDEN)
                       "it anew):\n%s", path, got);
         free(want);
         free(got);
-        plan_free(&p);
     }
 }
 
@@ -89,7 +86,6 @@ TEST(test_why_a_depth)
     ck_assert_ptr_null(strstr(text, "default"));
     ck_assert_ptr_nonnull(strstr(json, "\"why\": \"you asked for 4; segments need 3 * 2^k\""));
     free(text), free(json);
-    plan_free(&p);
 }
 
 TEST_LOOP(test_lines_are_short, 0, GOLDEN)
@@ -103,7 +99,6 @@ TEST_LOOP(test_lines_are_short, 0, GOLDEN)
         }
         free(text);
     }
-    plan_free(&p);
 }
 
 /* ---- JSON and DOT ---------------------------------------------------- */
@@ -187,7 +182,6 @@ TEST_LOOP(test_json, 0, GOLDEN)
             ck_assert_str_eq(text, again);
             free(text);
             free(again);
-            plan_free(&p);
         }
 }
 
@@ -201,7 +195,6 @@ TEST(test_json_of_grids)
         for (size_t i = 0; i < sizeof has / sizeof *has; i++)
             ck_assert_msg(strstr(text, has[i]) != NULL, "no %s in\n%s", has[i], text);
         free(text);
-        plan_free(&p);
     }
 }
 
@@ -228,8 +221,6 @@ TEST(test_json_of_rates)
         ck_assert(!strstr(none, "\"rate\"") && !strstr(none, "\"regroup\""));
         free(text);
         free(none);
-        plan_free(&p);
-        plan_free(&same);
     }
 }
 
@@ -277,7 +268,6 @@ TEST(test_drawn_rates)
     for (size_t i = 0; i < sizeof has / sizeof *has; i++)
         ck_assert_msg(strstr(text, has[i]) != NULL, "no %s in\n%.2000s", has[i], text);
     free(text);
-    plan_free(&p);
     free(yaml);
 }
 
@@ -297,7 +287,6 @@ TEST(test_at_the_end)
     ck_assert(strstr(text, "\"every\": null, ") && strstr(text, "\"every\": 4, "));
     assert_json(text);
     free(text);
-    plan_free(&p);
 }
 
 /* What a stage says the shape of each frame for is launched one by one, and nothing is built for that. */
@@ -316,7 +305,6 @@ TEST(test_each_shape)
         text = dumped(&p, PLAN, GP_DUMP_JSON);
         ck_assert_msg(strstr(text, "\"execs\": 0,") != NULL, "%s", text);
         free(text);
-        plan_free(&p);
     }
 }
 
@@ -332,7 +320,6 @@ TEST(test_period_of_many_sources)
     ck_assert_msg(strstr(text, "\nrates\n  a 2 -> sink 1\n  b 2 -> sink 1\n  c 2 -> sink 1\n  d 2 -> sink 1\n\n")
                   != NULL, "%s", text);
     free(text);
-    plan_free(&p);
 }
 
 TEST(test_json_checker)      /* the checker itself can fail */
@@ -383,13 +370,11 @@ TEST(test_odd_strings)
 TEST(test_spec_text)
 {
     static const char yaml[] =
-        "pipeline: t\n"
-        "buffers: {}\n"
+        "pipeline: t\nbuffers: {}\n"
         "vars:\n"
         "  list: [1, 'a, b', c]\n"
         "  text: \"two\\nlines\"\n"
-        "stages:\n"
-        "  - {use: src, name: a}\n"
+        "stages:\n  - {use: src, name: a}\n"
         "  - use: dev\n"
         "    in: {x: a}\n"
         "  - {use: sink}\n";
@@ -403,8 +388,7 @@ TEST(test_spec_text)
     gp_dump_spec(f, spec, GP_DUMP_TEXT);
     fclose(f);
     ck_assert_str_eq(text,
-        "pipeline: t\n"
-        "buffers: {}\n"
+        "pipeline: t\nbuffers: {}\n"
         "vars:\n"
         "  list: [1, \"a, b\", c]\n"
         "  text: \"two\\nlines\"\n"

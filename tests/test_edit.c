@@ -1,6 +1,6 @@
 /* test_edit.c - what --set says, written into the text of a file: all other bytes stay. */
-#include <string.h>
 #include "compile/ir.h"
+#include "pipe.h"
 #include "suite.h"
 
 #define STAGES "stages:\n  - {use: generate}\n"
@@ -76,16 +76,13 @@ TEST_EACH(changes_one_place, cases)
     gp_errs errs = { 0 };
     size_t n = 0;
     const char *before = cases[_i].before, *after = cases[_i].after;
-    gp_registry *registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
-    const char *is = gp_spec_edit(&a, before, strlen(before), "p.yaml", cases[_i].set, registry, &n, &errs);
+    const char *is = gp_spec_edit(&a, before, strlen(before), "p.yaml", cases[_i].set, pipe_registry(), &n, &errs);
     if (after)
         ck_assert_msg(is && !strcmp(is, after) && n == strlen(after), "%s: %s\n%s", cases[_i].what, is ? is : "",
                       errs.e[0].msg);
     else
         ck_assert_msg(!is && errs.failed && strstr(errs.e[0].msg, cases[_i].error), "%s: %s\n%s", cases[_i].what,
                       errs.e[0].msg, is ? is : "");
-    gp_registry_destroy(registry);
     gp_arena_free(&a);
 }
 

@@ -1,10 +1,7 @@
 /* test_edits.c - who follows the edits of verdicts one after the other gets to an end.
  *
- * The runs are simulated, so that they are the same on every machine: stages one after
- * the other on some cores, beside other processes that want some too. Runs in fact:
- * verdict.py. */
-#include <stdlib.h>
-#include <string.h>
+ * The runs are simulated, so that they are the same on every machine: stages one after the other on some cores, beside
+ * other processes that want some too. Runs in fact: verdict.py. */
 #include "pipe.h"
 #include "suite.h"
 #include "report/report.h"
@@ -32,34 +29,26 @@ static const struct {
     "  - {name: b, use: lua, script: keeps.lua}\n" END
 #define ENDS(n, bound) .most = n, .end = GP_BOUND_##bound
     { "kernels", SCALE, .cost = { { "scale", .us = 5000 } }, .cores = 2, ENDS(0, CORES) },
-    { "uneven kernels", SCALE, .cost = { { "scale", .us = 5000, .uneven = true } }, .cores = 2,
-      ENDS(0, CORES) },
+    { "uneven kernels", SCALE, .cost = { { "scale", .us = 5000, .uneven = true } }, .cores = 2, ENDS(0, CORES) },
     { "kernels and what feeds them", SCALE, .cost = { { "generate", .us = 300, .uneven = true },
       { "scale", .us = 5000, .uneven = true }, { "discard", .us = 200 } }, .cores = 2,
       ENDS(0, CORES) },
-    { "kernels in one stream", "streams: 1\n" SCALE, .cost = { { "scale", .us = 5000 } }, .cores = 2,
-      ENDS(1, CORES) },
-    { "kernels of one frame", "depth: 1\n" SCALE, .cost = { { "scale", .us = 5000 } }, .cores = 4,
-      ENDS(1, CORES) },
-    { "kernels on many cores", SCALE, .cost = { { "scale", .us = 5000 } }, .cores = 16,
-      ENDS(4, CORES) },
+    { "kernels in one stream", "streams: 1\n" SCALE, .cost = { { "scale", .us = 5000 } }, .cores = 2, ENDS(1, CORES) },
+    { "kernels of one frame", "depth: 1\n" SCALE, .cost = { { "scale", .us = 5000 } }, .cores = 4, ENDS(1, CORES) },
+    { "kernels on many cores", SCALE, .cost = { { "scale", .us = 5000 } }, .cores = 16, ENDS(4, CORES) },
     { "kernels beside others", SCALE, .cost = { { "scale", .us = 5000, .uneven = true } },
       .cores = 2, .others = 3, ENDS(0, CORES) },
     { "kernels beside many others", "depth: 6\n" SCALE,
       .cost = { { "scale", .us = 5000, .uneven = true } }, .cores = 2, .others = 12, ENDS(0, CORES) },
-    { "kernels with a quota", SCALE, .cost = { { "scale", .us = 5000 } }, .cores = 16, .quota = 2,
-      ENDS(0, CORES) },
+    { "kernels with a quota", SCALE, .cost = { { "scale", .us = 5000 } }, .cores = 16, .quota = 2, ENDS(0, CORES) },
     { "a script", CLEAN, .cost = { { "clean", .us = 3000 } }, .cores = 2, ENDS(1, CORES) },
-    { "a script on more cores", CLEAN, .cost = { { "clean", .us = 3000 } }, .cores = 8,
-      ENDS(3, CORES) },
-    { "a script beside others", CLEAN, .cost = { { "clean", .us = 3000 } }, .cores = 2, .others = 3,
-      ENDS(0, CORES) },
+    { "a script on more cores", CLEAN, .cost = { { "clean", .us = 3000 } }, .cores = 8, ENDS(3, CORES) },
+    { "a script beside others", CLEAN, .cost = { { "clean", .us = 3000 } }, .cores = 2, .others = 3, ENDS(0, CORES) },
     { "a script with workers beside many others", CLEAN, .cost = { { "clean", .us = 3000 } },
       .cores = 2, .others = 12, ENDS(0, CORES) },
     { "a script that sleeps beside others", CLEAN, .cost = { { "clean", .us = 3000, .sleeps = true } },
       .cores = 2, .others = 3, ENDS(1, STAGE) },
-    { "a script with a quota", CLEAN, .cost = { { "clean", .us = 3000 } }, .cores = 8, .quota = 1,
-      ENDS(0, CORES) },
+    { "a script with a quota", CLEAN, .cost = { { "clean", .us = 3000 } }, .cores = 8, .quota = 1, ENDS(0, CORES) },
     { "turns", "depth: 1\n" CHAIN, .cost = { { "a", .us = 1000, .uneven = true },
       { "b", .us = 1000, .uneven = true } }, .cores = 8, ENDS(2, STAGE) },
     { "turns of sleepers", "depth: 1\n" CHAIN, .cost = { { "a", .us = 1000, .uneven = true,
@@ -73,12 +62,10 @@ static const struct {
 /* ---- a pipeline with edits -------------------------------------------- */
 
 static const char *dir;
-static gp_registry *registry;
 static gp_arena arena;
 
 static void up(void)
 {
-    registry = pipe_builtin(NULL, 0);
     dir = pipe_dir();
     pipe_text(dir, "free.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_text(dir, "keeps.lua", "function process(f, x, y) y:copy(x) end\n");
@@ -87,20 +74,13 @@ static void up(void)
 static void down(void)
 {
     gp_arena_free(&arena);
-    pipe_dir_remove(dir);
-    gp_registry_destroy(registry);
 }
 
 static gp_pipeline *compile(const char *yaml, const char **set, int nset)
 {
     gp_machine machine;
-    gp_errs errs = { 0 };
-    gp_config config = { .registry = registry, .machine = &machine, .set = set, .nset = nset };
     gp_machine_fixed(&machine, 0);
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), gp_format(&arena, "%s/test.yaml", dir), &config,
-                                &errs);
-    ck_assert_msg(p != NULL, "%s\n%s", errs.e[0].msg, yaml);
-    return p;
+    return pipe_compiled(dir, yaml, (gp_config){ .machine = &machine, .set = set, .nset = nset });
 }
 
 /* ---- a run that is not one -------------------------------------------- */

@@ -1,8 +1,5 @@
-/* test_err.c - how an error is shown: the line, and what is below it; what stays of too
- * many. */
+/* test_err.c - how an error is shown: the line, and what is below it; what stays of too many. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/outfile.h"
 #include "base/why.h"
 #include "suite.h"
@@ -26,8 +23,7 @@ TEST(a_short_line)
 {
     ck_assert_str_eq(shown("one: two\nthree\n", 6, 3), "    1 | one: two\n      |      ^~~\n");
     ck_assert_str_eq(shown("\tx: y", 2, 1), "    1 | \tx: y\n      | \t^\n");
-    ck_assert_str_eq(shown("\xc3\xa4\xc3\xb6: y", 7, 9),
-                     "    1 | \xc3\xa4\xc3\xb6: y\n      |     ^\n");
+    ck_assert_str_eq(shown("\xc3\xa4\xc3\xb6: y", 7, 9), "    1 | \xc3\xa4\xc3\xb6: y\n      |     ^\n");
 }
 
 /* A long line of x and of characters of two bytes, `at` in it. */
@@ -61,12 +57,9 @@ TEST_EACH(a_long_line, longs)
 static const struct { const char *text; int col, len; const char *shown; } steering[] = {
     { "a\x1b]0;x\x07: y", 9, 1, "    1 | a\\x1b]0;x\\x07: y\n      |               ^\n" },
     { "\x1b[31m\xc2\x85:\ry\r\n", 1, 7, "    1 | \\x1b[31m\\u0085:\\x0dy\n      | ^~~~~~~~~~~~~~\n" },
-    { "k: \xe2\x80\xae z\xe2\x81\xa6", 4, 1,
-      "    1 | k: \\u202e z\\u2066\n      |    ^~~~~~\n" },
-    { "k:\xc2\xa0v\xe2\x80\x8b \xe2\x80\x9c", 3, 1,
-      "    1 | k:\\u00a0v\\u200b \xe2\x80\x9c\n      |   ^~~~~~\n" },
-    { "k: \xff\xc0\x80\xed\xa0\x80", 5, 1,
-      "    1 | k: \\xff\\xc0\\x80\\xed\\xa0\\x80\n      |        ^~~~\n" },
+    { "k: \xe2\x80\xae z\xe2\x81\xa6", 4, 1, "    1 | k: \\u202e z\\u2066\n      |    ^~~~~~\n" },
+    { "k:\xc2\xa0v\xe2\x80\x8b \xe2\x80\x9c", 3, 1, "    1 | k:\\u00a0v\\u200b \xe2\x80\x9c\n      |   ^~~~~~\n" },
+    { "k: \xff\xc0\x80\xed\xa0\x80", 5, 1, "    1 | k: \\xff\\xc0\\x80\\xed\\xa0\\x80\n      |        ^~~~\n" },
     { "\x1b\tx", 3, 1, "    1 | \\x1b\tx\n      |     \t^\n" },
     { "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \x7f", 13, 1,
       "    1 | \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \\x7f\n      |       ^~~~\n" },
@@ -74,8 +67,7 @@ static const struct { const char *text; int col, len; const char *shown; } steer
 
 TEST_EACH(steers, steering)
 {
-    ck_assert_str_eq(shown(steering[_i].text, steering[_i].col, steering[_i].len),
-                     steering[_i].shown);
+    ck_assert_str_eq(shown(steering[_i].text, steering[_i].col, steering[_i].len), steering[_i].shown);
 }
 
 /* Of a mistake in a pipeline what is not seen, or looks like another, is named once, wherever it was found. */
@@ -94,8 +86,7 @@ TEST(odd_characters)
 TEST(a_hostile_message)
 {
     static const struct { gp_code code; const char *file, *msg, *shown; } cases[] = {
-        { GP_E_SPEC, "\x1b[2Ja\nb.yaml", "no '\x1b[2J\x80\t'", "\\x1b[2Ja\\x0ab.yaml: error: no "
-          "'\\x1b[2J\\x80\t'\n" },
+        { GP_E_SPEC, "\x1b[2Ja\nb.yaml", "no '\x1b[2J\x80\t'", "\\x1b[2Ja\\x0ab.yaml: error: no '\\x1b[2J\\x80\t'\n" },
         { GP_E_RUN, NULL, "one\n  two\nf.yaml: ok\n", "gpipe: error: one\n  two\n      f.yaml: ok\n\n" },
         { GP_E_NOTE, NULL, "one\r\xe2\x80\xaa", "      one\\x0d\\u202a\n" },
     };

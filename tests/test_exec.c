@@ -2,7 +2,7 @@
 #include "cases.h"
 #include "every.h"
 
-CPU_SUITE(exec,
+SUITE(exec,
           exec_cases(tc, "cpu", tests_every(61, 1));
           end_cases(tc, "cpu");
           cooperative_cases(tc, "cpu");

@@ -1,7 +1,5 @@
 /* test_expr.c - expressions, times and text with ${}. */
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include "compile/expr.h"
 #include "compile/resolve.h"
 #include "suite.h"
@@ -95,8 +93,7 @@ TEST_EACH(integers, ints)
         ck_assert(!gp_eval(node(ints[_i].text), &scope, &n, &errs));
         return;
     }
-    ck_assert_msg(gp_eval(node(ints[_i].text), &scope, &n, &errs), "%s: %s", ints[_i].text,
-                  errs.e[0].msg);
+    ck_assert_msg(gp_eval(node(ints[_i].text), &scope, &n, &errs), "%s: %s", ints[_i].text, errs.e[0].msg);
     ck_assert_msg(n.is_int && n.i == ints[_i].want && n.f == (double)n.i, "%s gave %s %lld %g",
                   ints[_i].text, n.is_int ? "integer" : "double", (long long)n.i, n.f);
 }
@@ -110,8 +107,7 @@ static const struct { const char *text; double want; } doubles[] = {
 TEST_EACH(floats, doubles)
 {
     gp_num n;
-    ck_assert_msg(gp_eval(node(doubles[_i].text), &scope, &n, &errs), "%s: %s", doubles[_i].text,
-                  errs.e[0].msg);
+    ck_assert_msg(gp_eval(node(doubles[_i].text), &scope, &n, &errs), "%s: %s", doubles[_i].text, errs.e[0].msg);
     ck_assert_msg(!n.is_int && n.f == doubles[_i].want, "%s gave %g", doubles[_i].text, n.f);
 }
 
@@ -129,8 +125,7 @@ static const struct { const char *text; int col; const char *msg; } bad[] = {
     { "1 / (1.0 - 1)", 12, "division by zero" },
     { "1 % 0", 12, "division by zero" },
     { "1.5 % 2", 14, "'%' is for integers" },
-    { "widht * 2", 10,
-      "'widht' is neither a number nor a variable that is a number; did you mean 'width'?" },
+    { "widht * 2", 10, "'widht' is neither a number nor a variable that is a number; did you mean 'width'?" },
     { "2 * cel(3)", 14, "no function 'cel'; did you mean 'ceil'?" },
     { "4KB + 4Kib", 17, "no unit 'Kib'; did you mean 'KiB'?" },
     { "16px", 12, "no unit 'px'" },
@@ -186,8 +181,7 @@ static void ck_error(int col, const char *msg)
 {
     ck_assert_int_eq(errs.n, 1);
     ck_assert_msg(!strncmp(errs.e[0].msg, msg, strlen(msg)) && errs.e[0].at.col == col
-                  && errs.e[0].at.line == 3, "got %d: %s\nwant %d: %s", errs.e[0].at.col,
-                  errs.e[0].msg, col, msg);
+                  && errs.e[0].at.line == 3, "got %d: %s\nwant %d: %s", errs.e[0].at.col, errs.e[0].msg, col, msg);
 }
 
 TEST_EACH(refused, bad)
@@ -291,8 +285,7 @@ static const struct { const char *text, *tree; } trees[] = {
     { "ceil(in.shape[1] / 16)", "in[1]@6+11 16@20+2 exact/@18+1 ceil@1+4 named" },
     { "x.size / 2", "x[-1]@1+6 2@10+1 /@8+1 named" },
     { "min(1)", "1@5+1 named" }, { "max(1, 2, 3)", "1@5+1 2@8+1 max@1+3 3@11+1 max@1+3 named" },
-    { "floor(min(1 / 2, 3)) / 4",
-      "1@11+1 2@15+1 exact/@13+1 3@18+1 min@7+3 floor@1+5 4@24+1 /@22+1 named" },
+    { "floor(min(1 / 2, 3)) / 4", "1@11+1 2@15+1 exact/@13+1 3@18+1 min@7+3 floor@1+5 4@24+1 /@22+1 named" },
 };
 
 TEST_EACH(parsed, trees)
@@ -380,8 +373,7 @@ TEST(threads)
     }
 }
 
-/* A caret stands where the error is, inside quotes too; where lines were joined
- * the whole scalar is the place. */
+/* A caret stands where the error is, inside quotes too; where lines were joined the whole scalar is the place. */
 TEST_LOOP(places_in_quotes, 0, 8)
 {
     static const struct { const char *text; int line, col; } c[] = {
@@ -414,8 +406,7 @@ static const struct { const char *text; int64_t ns; } times[] = {
 TEST_EACH(durations, times)
 {
     int64_t ns = -1;
-    ck_assert_msg(gp_eval_time(node(times[_i].text), &scope, &ns, &errs), "%s: %s",
-                  times[_i].text, errs.e[0].msg);
+    ck_assert_msg(gp_eval_time(node(times[_i].text), &scope, &ns, &errs), "%s: %s", times[_i].text, errs.e[0].msg);
     ck_assert_int_eq(ns, times[_i].ns);
 }
 
@@ -487,8 +478,7 @@ static const struct { const char *text; int col, len; const char *msg; } bad_tex
     { "a/${dir", 12, 5, "'${' has no '}'; write '$${' for the characters themselves" },
     { "${}", 10, 3, "'${}' names nothing" },
     { "${env:}", 10, 7, "'${}' names nothing" },
-    { "${env:NOPE}", 10, 11, "the environment has no 'NOPE'; set it, or give a default: "
-                             "${env:NOPE:-...}" },
+    { "${env:NOPE}", 10, 11, "the environment has no 'NOPE'; set it, or give a default: ${env:NOPE:-...}" },
     { "${out}", 10, 6, "'out' has no value; give one with --set vars.out=..." },
     { "xx${bare}", 12, 7, "'out' has no value; give one with --set vars.out=..." },
     { "x${date:%Y%Q}", 20, 2, "'%Q' is not a part of a date, as in ${date:%Y%m%d-%H%M%S}" },
@@ -505,8 +495,7 @@ static const struct { const char *text; int col, len; const char *msg; } bad_tex
 TEST_EACH(refused_texts, bad_texts)
 {
     const char *out;
-    ck_assert(!gp_interpolate(&arena, node(bad_texts[_i].text), text_vars(), &text_env, &out,
-                              &errs));
+    ck_assert(!gp_interpolate(&arena, node(bad_texts[_i].text), text_vars(), &text_env, &out, &errs));
     ck_error(bad_texts[_i].col, bad_texts[_i].msg);
     ck_assert_int_eq(errs.e[0].at.len, bad_texts[_i].len);
 }
@@ -524,8 +513,7 @@ TEST(text_bomb)
 {
     char yaml[4000] = "v0: \"\"\n";
     for (int i = 1; i < 15; i++)
-        sprintf(yaml + strlen(yaml), "v%d: \"${v%d}${v%d}${v%d}${v%d}\"\n", i, i - 1, i - 1,
-                i - 1, i - 1);
+        sprintf(yaml + strlen(yaml), "v%d: \"${v%d}${v%d}${v%d}${v%d}\"\n", i, i - 1, i - 1, i - 1, i - 1);
     gp_spec *s = gp_parse(&arena, yaml, strlen(yaml), "v.yaml", &errs);
     const char *out;
     ck_assert(!gp_interpolate(&arena, node("${v14}"), s->root, NULL, &out, &errs));

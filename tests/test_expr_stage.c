@@ -1,11 +1,7 @@
 /* test_expr_stage.c - the kind `expr` on the CPU back end, its errors, and the text of its CUDA kernels, which NVRTC
  * compiles here; tests/gpu runs them. Without NVRTC, or in a build without CUDA, it says that it skips. */
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include "base/memfile.h"
 #include "every.h"
 #include "expr_cases.h"

@@ -1,10 +1,6 @@
 /* test_fft.c - Fourier transforms in whole pipelines; those by cuFFT without a GPU, by a library in its place (cufft_fake.c),
  * which does what cuFFT is asked for by the definition; what is declared of cuFFT beside its header, where that is there. */
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "cufft_fake.h"
 #include "device/libraries.h"
 #include "fourier.h"
@@ -47,7 +43,6 @@ TEST(statuses)
 /* ---- by a library in cuFFT's place ------------------------------------------- */
 
 extern const gp_kind gp_kind_fft, gp_kind_ifft, gp_kind_channelize;
-static gp_registry *registry;
 static cufft_fake *fake;
 
 /* As the kinds on a machine with a GPU: the memory of the CPU back end will do. */
@@ -80,13 +75,11 @@ static bool channels(gp_shape *s)
 static void set_up(void)
 {
     char path[4096];
-    gp_errs errs = { .n = 0 };
-    gp_kind there = gp_kind_fft, back = gp_kind_ifft, bank = gp_kind_channelize;
-    bank.name = "nvchannelize", bank.shape = channels;
-    there.name = "nvfft", there.shape = forward, back.name = "nvifft", back.shape = inverse;
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs) && gp_register(registry, &there, &errs)
-              && gp_register(registry, &back, &errs) && gp_register(registry, &bank, &errs));
+    gp_kind more[] = { gp_kind_fft, gp_kind_ifft, gp_kind_channelize };
+    more[0].name = "nvfft", more[0].shape = forward;
+    more[1].name = "nvifft", more[1].shape = inverse;
+    more[2].name = "nvchannelize", more[2].shape = channels;
+    pipe_kinds(more, 3);
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 20);
     ck_assert_int_gt(n, 0);
     path[n] = 0;
@@ -97,25 +90,11 @@ static void set_up(void)
     ck_assert_ptr_nonnull(fake);
 }
 
-static void tear_down(void)
-{
-    gp_registry_destroy(registry);
-}
-
 static gp_outcome run(const char *dir, const char *yaml, gp_errs *errs)
 {
-    char file[600];
-    gp_machine m;
-    const char *set[] = { "device=cpu" };
-    gp_machine_read(&m, false);
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &(gp_config){ .registry = registry, .machine = &m, .set = set,
-                                                                        .nset = 1 }, errs);
-    if (!p)
-        return GP_ERROR;
-    gp_outcome outcome = gp_pipeline_run(p, &(gp_run_options){ .poison = true }, errs);
-    gp_pipeline_destroy(p);
-    return outcome;
+    pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ .poison = true });
+    *errs = r.errs;
+    return r.outcome;
 }
 
 static void copy_file(const char *dir, const char *name, const char *as)
@@ -280,4 +259,4 @@ TEST_EACH(refuses, refused)
     ck_assert_msg(errs.n && strstr(errs.e[0].msg, refused[_i].says), "%s: %s", yaml, errs.n ? errs.e[0].msg : "?");
 }
 
-TEST_SUITE(fft, set_up, tear_down, 0)
+TEST_SUITE(fft, set_up, NULL, 0)

@@ -1,13 +1,8 @@
-/* test_fiber.c - grids on the CPU: barriers, early returns, shared memory. Each
- * kernel is compared with plain C. */
+/* test_fiber.c - grids on the CPU: barriers, early returns, shared memory. Each kernel is compared with plain C. */
 #include <math.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include "lib/cu.h"
 #include "suite.h"
-
-Suite *suite_fiber(void);
 
 static gp_cpu_entry sum, early, place, flip, votes, leave, deep, meet, to_half, from_half;
 static gp_cpu_runner *runner;
@@ -188,8 +183,7 @@ TEST(early_returns)
 TEST(three_axes)
 {
     int out[12 * 24], *po = out;
-    ck_assert(gp_cpu_grid(runner, &place, (gp_dim3){ 3, 2, 2 }, (gp_dim3){ 4, 3, 2 }, 0,
-                          (void *const[]){ &po }));
+    ck_assert(gp_cpu_grid(runner, &place, (gp_dim3){ 3, 2, 2 }, (gp_dim3){ 4, 3, 2 }, 0, (void *const[]){ &po }));
     for (int i = 0; i < 12 * 24; i++) {
         int t = i % 24;
         ck_assert_int_eq(out[i], t % 4 + 10 * (t / 4 % 3) + 100 * (t / 12) + 1000 * (i / 24));
@@ -214,8 +208,7 @@ TEST(dynamic_shared)
 TEST(counting_barriers)
 {
     int out[32], *po = out, want = 0;
-    ck_assert(gp_cpu_grid(runner, &votes, (gp_dim3){ 1, 1, 1 }, (gp_dim3){ 32, 1, 1 }, 0,
-                          (void *const[]){ &po }));
+    ck_assert(gp_cpu_grid(runner, &votes, (gp_dim3){ 1, 1, 1 }, (gp_dim3){ 32, 1, 1 }, 0, (void *const[]){ &po }));
     for (int k = 1; k < 5; k++)
         want += k * (31 / k + 1) + 1000 + 10000 * (31 < 29 + k);
     for (int t = 0; t < 32; t++)
@@ -225,8 +218,7 @@ TEST(counting_barriers)
 TEST(leaving_between_barriers)
 {
     int out[100], *po = out;
-    ck_assert(gp_cpu_grid(runner, &leave, (gp_dim3){ 5, 1, 1 }, (gp_dim3){ 100, 1, 1 }, 0,
-                          (void *const[]){ &po }));
+    ck_assert(gp_cpu_grid(runner, &leave, (gp_dim3){ 5, 1, 1 }, (gp_dim3){ 100, 1, 1 }, 0, (void *const[]){ &po }));
     for (int t = 0; t < 100; t++)
         ck_assert_int_eq(out[t], t);
 }
@@ -234,8 +226,7 @@ TEST(leaving_between_barriers)
 TEST(large_frames)
 {
     long long out[40], *po = out;
-    ck_assert(gp_cpu_grid(runner, &deep, (gp_dim3){ 2, 1, 1 }, (gp_dim3){ 40, 1, 1 }, 0,
-                          (void *const[]){ &po }));
+    ck_assert(gp_cpu_grid(runner, &deep, (gp_dim3){ 2, 1, 1 }, (gp_dim3){ 40, 1, 1 }, 0, (void *const[]){ &po }));
     for (int t = 0; t < 40; t++)
         ck_assert_int_eq(out[t], 8192LL * 16383 * t);
 }
@@ -326,13 +317,4 @@ TEST(runners_in_threads)
         ck_assert_int_eq(pthread_join(t[i], NULL), 0);
 }
 
-Suite *suite_fiber(void)
-{
-    Suite *s = suite_create("fiber");
-    TCase *tc = tcase_create("grids");
-    tcase_add_unchecked_fixture(tc, compile_all, cu_close);
-    tcase_add_checked_fixture(tc, setup, teardown);
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(fiber, tcase_add_unchecked_fixture(tc, compile_all, cu_close); tcase_add_checked_fixture(tc, setup, teardown))

@@ -1,7 +1,5 @@
 /* test_formats.c - all that is known of formats follows from their list in files.h: the choices and the help of `read`
  * and `write`, names, first bytes; and each makes files that are read back. */
-#include <stdlib.h>
-#include <string.h>
 #include "iotest.h"
 #include "picture_file.h"
 #include "rows_file.h"

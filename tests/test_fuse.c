@@ -1,22 +1,14 @@
 /* test_fuse.c - which neighbors become one kernel, why others do not, and that it computes what they did. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "api/forms.h"
 #include "base/memfile.h"
 #include "compile/loop.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
 #include "cuda/resident_text.h"
 #endif
-#include "device/backend.h"
-#include "device/machine.h"
 #include "every.h"
 #include "cases.h"
 #include "pipe.h"
 #include "program.h"
-
-Suite *suite_fuse(void);
 
 /* Stage lists behind a source of x, f32 [4, 6]; what they become: "NAME: INPUTS > OUTPUTS" each, and behind a bar why
  * neighbors are not one. */
@@ -130,30 +122,15 @@ static const struct { const char *what, *stages, *becomes; } cases[] = {
       "scale: x > scale; group: scale > group; scale2+scale3: group > scale3; discard: scale3 >" },
 };
 
-static gp_registry *registry;
-
-static void set_up(void)
-{
-    registry = pipe_builtin(NULL, 0);
-}
-
-static void tear_down(void)
-{
-    gp_registry_destroy(registry);
-}
-
 static gp_pipeline *compile(const char *dir, const char *stages, const char *top, gp_errs *errs)
 {
-    static char file[600];     /* places point to it */
     char yaml[2000];
     const char *set[] = { "device=cpu" };
     *errs = (gp_errs){ .n = 0 };
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
     snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [4, 6]}%s}\nstages:\n  [{use: generate, frames: 7, out: x}, %s\n",
              top, strstr(stages, "deep") ? ", deep: {depth: 3}" : strstr(stages, "o: old") ? ", old: {carry: st, init: 0}, st: {like: x}"
              : "", stages + 1);
-    gp_config config = { .registry = registry, .set = set, .nset = 1 };
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, errs);
+    gp_pipeline *p = pipe_compile(dir, yaml, (gp_config){ .set = set, .nset = 1 }, errs);
     ck_assert_msg(p, "%s\n%s", yaml, errs->e[0].msg);
     return p;
 }
@@ -222,13 +199,10 @@ TEST(without_nvrtc)
     static const char yaml[] = "buffers: {x: {dtype: f32, shape: [4, 6]}}\nstages:\n  - {use: generate, frames: 7, out: x}\n"
         "  - {use: scale}\n  - {use: cast, dtype: u8}\n  - {use: discard}\n";
     gp_machine machine;
-    gp_errs errs = { .n = 0 };
     gp_machine_fixed(&machine, true);
     for (int with = 0; with < 2; with++) {
         machine.nvrtc = with ? NULL : no_nvrtc;
-        gp_config config = { .registry = registry, .machine = &machine };
-        gp_pipeline *p = gp_compile(yaml, strlen(yaml), "test.yaml", &config, &errs);
-        ck_assert_msg(p, "%s", errs.n ? errs.e[0].msg : "?");
+        gp_pipeline *p = pipe_compiled(".", yaml, (gp_config){ .machine = &machine });
         char *is = text_of(gp_pipeline_graph(p));
         ck_assert_str_eq(is, with ? "scale+cast: x > cast; discard: cast >"
                          : "scale: x > scale; cast: scale > cast; discard: cast >"
@@ -314,12 +288,6 @@ static gp_kind swap_kind(void)
     return kind;
 }
 
-static const char *environment(const void *arg, const char *name)
-{
-    (void)arg;
-    return getenv(name);
-}
-
 /* Every type is stored and loaded, from every type that is computed in. */
 static void put_chain(char *to)
 {
@@ -371,25 +339,20 @@ static void put_columns(char *to)
 
 static char *run_chain(const char *yaml, bool fuse, size_t *bytes)
 {
-    static char file[600];
     const char *dir = pipe_dir(), *set[] = { fuse ? "fuse=auto" : "fuse=none", "device=cpu" };
     gp_kind kind = swap_kind();
     gp_errs errs = { .n = 0 };
-    gp_registry *own = pipe_builtin(&kind, 1);
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
+    pipe_kinds(&kind, 1);
     pipe_npy(dir, "in.npy", 301, 0, uneven);
     pipe_npy(dir, "one.npy", 1, 0, uneven);
-    gp_config config = { .registry = own, .set = set, .nset = 2, .env = { .get = environment } };
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, &errs);
+    gp_pipeline *p = pipe_compile(dir, yaml, (gp_config){ .set = set, .nset = 2 }, &errs);
     ck_assert_msg(p && gp_pipeline_run(p, NULL, &errs) == GP_DONE, "%s", errs.n ? errs.e[0].msg : "?");
     int fused = 0;
     for (int i = 0; i < gp_pipeline_graph(p)->nstages; i++)
         fused += gp_pipeline_graph(p)->stage[i].nparts > 0;
     ck_assert_int_eq(fused > 3, fuse);
     gp_pipeline_destroy(p);
-    gp_registry_destroy(own);
     char *out = pipe_read(dir, "out.npy", bytes);
-    pipe_dir_remove(dir);
     return out;
 }
 
@@ -414,20 +377,16 @@ TEST_SOME(nvrtc_takes_the_text, 3, 3, 1)
     enum { MOST = 16 };
     char *yaml = malloc(1 << 16);
     const char *dir = pipe_dir(), *set[] = { "device=cpu" };
-    char file[600];
     gp_member member[MOST];
     gp_errs errs = { .n = 0 };
     void *image;
     size_t bytes, n = 0;
     texts_of[_i](yaml);
     gp_kind kind = swap_kind();
-    ck_assert(gp_register(registry, &kind, &errs));
+    pipe_kinds(&kind, 1);
     pipe_npy(dir, "in.npy", 301, 0, uneven);
     pipe_npy(dir, "one.npy", 1, 0, uneven);
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
-    gp_config config = { .registry = registry, .set = set, .nset = 1 };
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, &errs);
-    ck_assert_msg(p, "%s", errs.n ? errs.e[0].msg : "?");
+    gp_pipeline *p = pipe_compiled(dir, yaml, (gp_config){ .set = set, .nset = 1 });
     const gp_graph *g = gp_pipeline_graph(p);
     for (int i = 0; i < g->nstages && n < MOST; i++) {
         if (!g->stage[i].nparts)
@@ -458,16 +417,4 @@ TEST(nvrtc_takes_the_text)
 }
 #endif
 
-Suite *suite_fuse(void)
-{
-    Suite *s = suite_create("fuse");
-    TCase *tc = tcase_create("stages");
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 300);
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    tc = tcase_create("random graphs");
-    fuse_cases(tc, "cpu", tests_every(19, 1));
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(fuse, tcase_set_timeout(tc, 300); fuse_cases(tc, "cpu", tests_every(19, 1)))

@@ -1,8 +1,5 @@
 /* test_half.c - cuda_fp16.h on the CPU, with no toolkit: what its functions give, bit for bit
  * (references of NumPy, tests/ref/half.py). */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "lib/cu.h"
 #include "lib/harness.h"
 #include "suite.h"
@@ -48,8 +45,7 @@ static void compare(const char *name, const char *text, int rows)
     const void *in = ref;
     void *out = got, *args[] = { &in, &out, &n };
     gp_cpu_runner *r = gp_cpu_runner_create();
-    ck_assert(gp_cpu_grid(r, &k, (gp_dim3){ (unsigned)(n + 255) / 256, 1, 1 }, (gp_dim3){ 256, 1, 1 }, 0,
-                          args));
+    ck_assert(gp_cpu_grid(r, &k, (gp_dim3){ (unsigned)(n + 255) / 256, 1, 1 }, (gp_dim3){ 256, 1, 1 }, 0, args));
     gp_cpu_runner_destroy(r);
     ck_assert_int_ge((int)want.type.dim[0], rows + 3);
     for (int i = 3 * n; i < (rows + 3) * n; i++) {
@@ -85,8 +81,7 @@ TEST(gives_the_same_of_pairs)
     compare("pairs", text, 36);
 }
 
-/* What a header of the user's includes is the same file; and a user who includes none may give
- * anything these names. */
+/* What a header of the user's includes is the same file; and a user who includes none may give anything these names. */
 TEST(is_there_only_when_it_is_asked_for)
 {
     cu_write("mine.h", "#include \"cuda_fp16.h\"\nstatic __device__ half twice(half h) { return h + h; }\n");

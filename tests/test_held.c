@@ -4,10 +4,7 @@
  * held stops both for ever, and the suite's time ends it. */
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "iotest.h"
 #include "suite.h"
 

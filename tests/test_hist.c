@@ -1,5 +1,4 @@
 /* test_hist.c - histograms of durations, against sorted lists. */
-#include <stdlib.h>
 #include "gpipe/hist.h"
 #include "suite.h"
 
@@ -23,8 +22,7 @@ static int64_t number(uint64_t i)
 /* Never below the true value, and at most 1/16 above it. */
 static void near(int64_t got, int64_t want)
 {
-    ck_assert_msg(got >= want && got - want <= want / 16, "%lld is not %lld", (long long)got,
-                  (long long)want);
+    ck_assert_msg(got >= want && got - want <= want / 16, "%lld is not %lld", (long long)got, (long long)want);
 }
 
 static const double parts[] = { 0, 0.001, 0.25, 0.5, 0.9, 0.95, 0.99, 0.999, 1 };

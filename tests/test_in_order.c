@@ -1,10 +1,7 @@
 /* test_in_order.c - stages whose frames take turns, and that have several workers all the same: a worker begins when the
  * one before it has returned, or lets it. */
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
-#include "api/forms.h"
 #include "pipe.h"
 #include "suite.h"
 
@@ -131,31 +128,24 @@ static const gp_kind kinds[] = {
     { GP_KIND("sink"), .help = "", .in = in, .max_run = 8, .shape = sink_shape, .run = sink },
 };
 
-static gp_registry *registry;
 static gp_errs errs;
 
 static void set_up(void)
 {
-    registry = pipe_builtin(kinds, sizeof kinds / sizeof *kinds);
+    pipe_kinds(kinds, sizeof kinds / sizeof *kinds);
     atomic_store(&next, 0), atomic_store(&inside, 0), atomic_store(&alone, 0), atomic_store(&seen, 0);
     atomic_store(&wrong, false);
     for (int i = 0; i < BEGINS; i++)
         atomic_store(&begun[i], 0);
 }
 
-static void tear_down(void)
-{
-    gp_registry_destroy(registry);
-}
-
 static gp_pipeline *compile(const char *key, bool drops)
 {
     char text[500];
-    gp_config config = { .registry = registry };
     snprintf(text, sizeof text, "depth: 8\n%sstages:\n  - {use: numbers, out: x}\n  - {use: expr, expr: 2 * in}\n"
              "  - {use: turns%s}\n  - {use: expr, expr: in + 1}\n  - {use: sink}\n", drops ? "on_error: drop\n" : "", key);
     errs = (gp_errs){ .n = 0 };
-    return gp_compile(text, strlen(text), "in_order.yaml", &config, &errs);
+    return pipe_compile(".", text, (gp_config){ .set = NULL }, &errs);
 }
 
 TEST_EACH(workers_begin_in_order, cases)
@@ -188,4 +178,4 @@ TEST(how_many_is_not_for_the_file_to_say)
     ck_assert_int_eq(errs.e[0].at.line, 5);
 }
 
-TEST_SUITE(in_order, set_up, tear_down, 0)
+TEST_SUITE(in_order, set_up, NULL, 0)

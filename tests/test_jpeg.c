@@ -1,8 +1,5 @@
 /* test_jpeg.c - JPEG: files of every kind in, as Pillow reads them; out and in again; broken
  * ones; pictures whose names say something else. tests/data/make_pictures.py made the files. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "iotest.h"
 #include "suite.h"
 
@@ -87,8 +84,7 @@ static const struct { const char *shape, *options; int abs, quantum, samples; } 
 TEST_EACH(and_back, written)
 {
     char y[1000];
-    TEXT(y, "buffers: {p: {dtype: u8, shape: %s}}\nstages:\n"
-         "  - {use: lua, script: s.lua, out: p}\n"
+    TEXT(y, "buffers: {p: {dtype: u8, shape: %s}}\nstages:\n  - {use: lua, script: s.lua, out: p}\n"
          "  - {use: write, path: a.jpg%s}\n"
          "  - {name: raw, use: write, path: p.raw, in: p}\n", written[_i].shape, written[_i].options);
     pipe_text(io_dir, "s.lua", "function produce(f, y)\n  if f.index == 1 then return false end\n"
@@ -359,8 +355,7 @@ TEST(mixed)
                               "  - {use: read, path: '*.*', out: p}\n  - {use: write, path: 'out/%n.pgm'}\n"), 4);
     ck_assert_int_eq(io_files("out"), 4);
     io_runs("buffers: {p: {dtype: u8, shape: [\"<=19\", \"<=33\"]}, q: {like: p}}\nstages:\n"
-            "  - {use: read, path: '*.*', out: p}\n"
-            "  - {name: again, use: read, path: 'out/*', out: q}\n"
+            "  - {use: read, path: '*.*', out: p}\n  - {name: again, use: read, path: 'out/*', out: q}\n"
             "  - {use: write, path: 'p/%n.raw', in: p}\n  - {name: w, use: write, path: 'q/%n.raw', in: q}\n");
     for (int i = 0; i < 4; i++) {
         size_t n;

@@ -2,4 +2,4 @@
 #include "cases.h"
 #include "knobs_cases.h"
 
-CPU_SUITE(knobs, knobs_cases(tc, "cpu"))
+SUITE(knobs, knobs_cases(tc, "cpu"))

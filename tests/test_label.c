@@ -1,8 +1,5 @@
 /* test_label.c - the kinds `label` and `objects` in whole pipelines. What `label` computes, stage_cases.c compares with
  * SciPy. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "iotest.h"
 #include "suite.h"
 

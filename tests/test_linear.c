@@ -1,14 +1,10 @@
-/* test_linear.c - compiling takes time and memory in proportion to the number of
- * stages: each form of file once small and once four times as long. And a short run
- * is short. */
+/* test_linear.c - compiling takes time and memory in proportion to the number of stages: each form of file once small
+ * and once four times as long. And a short run is short. */
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#include "base/clock.h"
 #include "effort.h"
 #include "pipe.h"
 #include "suite.h"
-#include "device/machine.h"
 #include "run/pipeline.h"
 
 /* ---- texts ----------------------------------------------------------- */
@@ -200,20 +196,12 @@ static const struct {
 
 /* ---- measuring -------------------------------------------------------- */
 
-static gp_registry *registry;
 static const char *dir;
 
 static void up(void)
 {
-    registry = pipe_builtin(NULL, 0);
     dir = pipe_dir();
     pipe_text(dir, "s.lua", "function process(frame, x, y) end\n");
-}
-
-static void down(void)
-{
-    gp_registry_destroy(registry);
-    pipe_dir_remove(dir);
 }
 
 /* The time of one compilation; its memory in *bytes, of one without errors. */
@@ -223,7 +211,7 @@ static double measure(int form, int n, double *bytes)
     struct text t = { 0 };
     char file[300];
     gp_machine machine;
-    gp_config config = { .registry = registry, .machine = &machine, .lenient = true };
+    gp_config config = { .registry = pipe_registry(), .machine = &machine, .lenient = true };
     gp_machine_fixed(&machine, 1);
     errs = (gp_errs){ 0 };
     snprintf(file, sizeof file, "%s/p.yaml", dir);
@@ -235,8 +223,7 @@ static double measure(int form, int n, double *bytes)
     if (forms[form].wrong)
         ck_assert_ptr_null(p);
     else
-        ck_assert_msg(p != NULL, "%s: line %d: %s", forms[form].name, errs.e[0].at.line,
-                      errs.e[0].msg);
+        ck_assert_msg(p != NULL, "%s: line %d: %s", forms[form].name, errs.e[0].at.line, errs.e[0].msg);
     *bytes = p ? (double)p->arena.total : 0;
     gp_pipeline_destroy(p);
     return took;
@@ -259,16 +246,8 @@ TEST_EACH(takes_time_in_proportion, forms)
                   "%.0f", forms[_i].name, forms[_i].n, m.bytes[0], m.bytes[1]);
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* A pipeline with next to nothing to do waits for no clock, from its text to its
- * end: one that did would never end so soon. Others may keep the machine busy, but not
- * each time. */
+/* A pipeline with next to nothing to do waits for no clock, from its text to its end: one that did would never end so
+ * soon. Others may keep the machine busy, but not each time. */
 TEST(little_takes_no_time)
 {
     static const char yaml[] = "buffers: {s: " SIGNAL "}\nstages:\n"
@@ -277,16 +256,16 @@ TEST(little_takes_no_time)
     double best = 1;
     for (int i = 0; i < 2000 && best > most; i++) {
         gp_errs errs = { 0 };
-        gp_config config = { .registry = registry };
-        double from = now();
+        gp_config config = { .registry = pipe_registry() };
+        int64_t from = gp_now_ns();
         gp_pipeline *p = gp_compile(yaml, sizeof yaml - 1, "p.yaml", &config, &errs);
         ck_assert_ptr_nonnull(p);
         ck_assert_int_eq(gp_pipeline_run(p, &(gp_run_options){ 0 }, &errs), GP_DONE);
         gp_pipeline_destroy(p);
-        double took = now() - from;
+        double took = 1e-9 * (double)(gp_now_ns() - from);
         best = took < best ? took : best;
     }
     ck_assert_msg(best <= most, "it takes %.1f ms", 1e3 * best);
 }
 
-TEST_SUITE(linear, up, down, 0)
+TEST_SUITE(linear, up, NULL, 0)

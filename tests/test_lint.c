@@ -1,8 +1,6 @@
 /* test_lint.c - each lint on the smallest file that has its mistake: the whole text
  * and the place; and on files beside it, which have nothing to be said of. */
 #include <glob.h>
-#include <stdlib.h>
-#include <string.h>
 #include "pipe.h"
 #include "planned.h"
 #include "suite.h"
@@ -41,8 +39,7 @@
 #define AT(l, c, n) .line = (l), .col = (c), .len = (n)
 #define SILENT .says = NULL
 
-/* `memory`: GiB that may be pinned, `sms`, `f64`: of the machine, where not 0. No
- * `says`: no warning. */
+/* `memory`: GiB that may be pinned, `sms`, `f64`: of the machine, where not 0. No `says`: no warning. */
 static const struct {
     const char *what, *yaml, *says;
     int line, col, len;
@@ -121,8 +118,7 @@ static const struct {
       "  - {use: write, path: '%n', format: raw, workers: 2}\n",
       "stage 'lua2' has one worker, 'lua' before it 2 and 'write' after it 2; try as many, or "
       "write workers: 1 if one is enough (lint: workers)", AT(5, 11, 3) },
-    { "one worker is what is wanted", LARGE LUA(", workers: 2") LUA(", workers: 1")
-      LUA(", workers: 4") END, SILENT },
+    { "one worker is what is wanted", LARGE LUA(", workers: 2") LUA(", workers: 1") LUA(", workers: 4") END, SILENT },
     { "a script that keeps something", LARGE LUA(", workers: 2")
       "  - {use: lua, script: keeps.lua}\n" LUA(", workers: 4") END, SILENT },
     { "a source before", LARGE LUA("") LUA(", workers: 4") END, SILENT },
@@ -227,8 +223,7 @@ static const struct {
       "f32 where it is precise enough (lint: f64)", AT(4, 11, 6), .f64 = 32 },
     { "f32", SMALL KERNEL("[in, out, {f32: 0.5}]", ", threads: out.size") END, SILENT, .f64 = 64 },
     { "a device with f64 units", SMALL KERNEL("[in, out, {f64: 0.5}]", ", threads: out.size") END, SILENT },
-    { "a stage that moves more than it computes", SMALL "  - {use: cast, dtype: f64}\n" END,
-      .f64 = 64 },
+    { "a stage that moves more than it computes", SMALL "  - {use: cast, dtype: f64}\n" END, .f64 = 64 },
     { "f64 on the CPU", "device: cpu\n" SMALL KERNEL("[in, out, {f64: 0.5}]", ", threads: out.size") END, SILENT,
       .f64 = 64 },
 
@@ -275,7 +270,6 @@ static const struct {
       "work at once (lint: depth)", AT(2, 8, 1) },
 };
 
-static gp_registry *registry;
 static const char *dir;
 static gp_errs errs;
 
@@ -288,7 +282,6 @@ static float zero(int64_t i)
 static void up(void)
 {
     memset(&errs, 0, sizeof errs);
-    registry = pipe_builtin(NULL, 0);
     dir = pipe_dir();
     pipe_text(dir, "free.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_text(dir, "keeps.lua", "function process(f, x, y) y:copy(x) end\n");
@@ -298,20 +291,12 @@ static void up(void)
               "{ int i = blockIdx.x * blockDim.x + threadIdx.x; out[i] = 0; }\n");
 }
 
-static void down(void)
-{
-    pipe_dir_remove(dir);
-    gp_registry_destroy(registry);
-}
-
 static gp_pipeline *compile(const char *yaml, const char *set)
 {
-    static char file[600];
     gp_machine machine;
-    gp_config config = { .registry = registry, .machine = &machine, .set = &set, .nset = set != NULL };
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
     gp_machine_fixed(&machine, 1);
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, &errs);
+    gp_config config = { .machine = &machine, .set = &set, .nset = set != NULL };
+    gp_pipeline *p = pipe_compile(dir, yaml, config, &errs);
     ck_assert_msg(p != NULL, "%s\n%s", errs.e[0].msg, yaml);
     ck_assert_int_eq(errs.n, 0);
     return p;
@@ -376,10 +361,9 @@ TEST(says_nothing_of_golden_files)
         ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
         gp_lint(p.plan, gp_pipeline_spec(p.pipeline), &p.machine, text, len, &p.errs);
         ck_assert_msg(p.errs.n == 0, "%s: %s", files.gl_pathv[i], p.errs.e[0].msg);
-        plan_free(&p);
         free(text);
     }
     globfree(&files);
 }
 
-TEST_SUITE(lint, up, down, 0)
+TEST_SUITE(lint, up, NULL, 0)

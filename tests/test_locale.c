@@ -1,9 +1,6 @@
 /* test_locale.c - a program that embeds gpipe may have a locale with a decimal comma: numbers are read and written with a
  * point all the same, by scripts too, and the program's locale is its own again afterwards. */
 #include <locale.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "pipe.h"
 #include "suite.h"
 
@@ -24,7 +21,6 @@ static void set_up(void)
 static void tear_down(void)
 {
     setlocale(LC_ALL, "C");
-    pipe_dir_remove(folder);
 }
 
 static void is_comma(void)
@@ -46,8 +42,7 @@ TEST(numbers_have_a_point)
               "  assert(tostring(0.5) == '0.5' and string.format('%.1f', 0.5) == '0.5' and os.setlocale() == 'C') end\n");
     pipe_result r = pipe_run(dir, "vars: {b: 0}\nbuffers: {x: {dtype: f32, shape: [1]}, k: {const: [0.0625]}}\n"
                              "stages:\n  - {use: generate, pattern: constant, value: 2.5, frames: 1, out: x}\n"
-                             "  - {use: scale, a: 1.75}\n"
-                             "  - {use: lua, script: s.lua, params: {half: 0.5}}\n"
+                             "  - {use: scale, a: 1.75}\n  - {use: lua, script: s.lua, params: {half: 0.5}}\n"
                              "  - {use: expr, in: {p: lua, k: k}, expr: \"p + 0.03125 + k\", out: o}\n"
                              "  - {use: write, in: o, path: o.csv}\n", "cpu", sets, (gp_run_options){ 0 });
     pipe_no_errors(&r, "locale");

@@ -2,4 +2,4 @@
 #include "every.h"
 #include "cases.h"
 
-CPU_SUITE(loop, loop_cases(tc, "cpu", tests_every(47, 5)))
+SUITE(loop, loop_cases(tc, "cpu", tests_every(47, 5)))

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <ucontext.h>
+#include "idle.h"
 #include "pipe.h"
 #include "suite.h"
 #include "device/backend.h"
@@ -86,39 +86,21 @@ static bool keep(gp_call *c, gp_frame *frames, int n)
     return true;
 }
 
-static bool take_any(gp_shape *s)
+static gp_pipeline *compile(const char *yaml)
 {
-    (void)s;
-    return true;
-}
-
-static const char *environment(const void *arg, const char *name)
-{
-    (void)arg, (void)name;
-    return NULL;
-}
-
-static gp_pipeline *compile(const char *yaml, gp_registry *reg, gp_errs *errs)
-{
-    static gp_kind breaks, closed, emits;
     static const gp_port in[] = { { "in", GP_ACCEPT(GP_F32), false, "anything" }, { 0 } };
-    static const gp_kind fails = { GP_KIND("fails"), .help = "fails", .in = in, .shape = take_any,
-                                   .run = fail_frames };
-    static const gp_kind keeps = { GP_KIND("keeps"), .help = "keeps", .in = in, .shape = take_any, .run = keep };
+    gp_kind more[] = {
+        { GP_KIND("fails"), .help = "fails", .in = in, .shape = as_declared, .run = fail_frames },
+        { GP_KIND("keeps"), .help = "keeps", .in = in, .shape = as_declared, .run = keep },
+        gp_kind_scale, gp_kind_scale, gp_kind_mix,
+    };
     gp_machine machine;
-    gp_config c = { .registry = reg, .machine = &machine, .env = { .get = environment } };
-    breaks = closed = gp_kind_scale;
-    breaks.name = "breaks", breaks.open = break_device;
-    closed.name = "closed", closed.open = break_without_a_place;
-    emits = gp_kind_mix;
-    emits.name = "emits", emits.emit = emit_most;
-    ck_assert(gp_register_builtin(reg, errs) && gp_register(reg, &breaks, errs)
-              && gp_register(reg, &closed, errs) && gp_register(reg, &fails, errs)
-              && gp_register(reg, &emits, errs) && gp_register(reg, &keeps, errs));
+    more[2].name = "breaks", more[2].open = break_device;
+    more[3].name = "closed", more[3].open = break_without_a_place;
+    more[4].name = "emits", more[4].emit = emit_most;
+    pipe_kinds(more, sizeof more / sizeof *more);
     gp_machine_read(&machine, false);
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), "test.yaml", &c, errs);
-    ck_assert_msg(p != NULL, "%s", errs->n ? errs->e[0].msg : "?");
-    return p;
+    return pipe_compiled(".", yaml, (gp_config){ .machine = &machine });
 }
 
 typedef struct seen { gp_outcome outcome; gp_errs errs; gp_account account; } seen;
@@ -126,8 +108,7 @@ typedef struct seen { gp_outcome outcome; gp_errs errs; gp_account account; } se
 static seen run_with(const char *yaml, gp_run_options options)
 {
     seen s = { .outcome = GP_ERROR };
-    gp_registry *reg = gp_registry_create();
-    gp_pipeline *p = compile(yaml, reg, &s.errs);
+    gp_pipeline *p = compile(yaml);
     s.outcome = gp_pipeline_run(p, &options, &s.errs);
     ck_assert_int_eq(gp_accounts(p, &s.account, 1), 1);
     for (int i = 0; i < s.errs.n; i++) {
@@ -135,7 +116,6 @@ static seen run_with(const char *yaml, gp_run_options options)
         s.errs.e[i].at.file = NULL;
     }
     gp_pipeline_destroy(p);
-    gp_registry_destroy(reg);
     return s;
 }
 
@@ -254,9 +234,7 @@ TEST(places_of_stages)
     for (int i = 0; i < 2; i++) {
         char text[300];
         snprintf(text, sizeof text,
-                 "buffers: {a: {dtype: f32, shape: [16]}}\n"
-                 "stages:\n"
-                 "  - {use: generate, frames: 3, out: a}\n"
+                 "buffers: {a: {dtype: f32, shape: [16]}}\nstages:\n  - {use: generate, frames: 3, out: a}\n"
                  "  - {use: %s, in: a}\n"
                  "%s", use[i], i ? "" : "  - {use: discard}\n");
         seen s = run(text);
@@ -309,9 +287,8 @@ TEST_LOOP(lost_at_a_launch, 0, 4)
     lose(YAML, at[_i]);
 }
 
-/* Follows the launcher, instruction by instruction, from where the device has taken a launch:
- * at no instant is a launch issued whose frames are not below `next`, for the reaper may see
- * it at that instant and say which frames are lost. */
+/* Follows the launcher, instruction by instruction, from where the device has taken a launch: at no instant is a launch
+ * issued whose frames are not below `next`, for the reaper may see it at that instant and say which frames are lost. */
 #if defined __x86_64__ && !defined __SANITIZE_THREAD__     /* which delivers signals later */
 #define STEPS
 enum { TRAP_FLAG = 0x100 };

@@ -1,8 +1,5 @@
 /* test_lua.c - the Lua stage: what scripts can do with frames, and how fast. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "effort.h"
 #include "luarig.h"
 #include "pipe.h"
@@ -33,8 +30,7 @@ TEST_LOOP(ops, GP_U8, GP_C64)
         if (t != GP_F16)
             rig_fill(&f->in[0], sign ? -20 : 0);
         gp_status s = rig_run(r, 0, f, &r->errs);
-        ck_assert_msg(s == GP_OK, "%s to %s: %s", gp_dtype_name(t), gp_dtype_name((gp_dtype)to),
-                      rig_error(&r->errs));
+        ck_assert_msg(s == GP_OK, "%s to %s: %s", gp_dtype_name(t), gp_dtype_name((gp_dtype)to), rig_error(&r->errs));
         rig_frame_free(f);
         rig_free(r);
     }
@@ -58,13 +54,11 @@ static const struct good {
 } goods[] = {
     { X16, "", "", P("y:copy(x)"), -1, GP_OK, 16, "\1\2\3\4\5" },
     { X16, "", "", P("y:copy(x)"), 5, GP_OK, 5, "\1\2\3\4\5\xa5" },
-    { X16, "{dtype: u8, shape: [4]}", "", P("assert(#x == 5) y:fill(#y)"), 5, GP_OK, 4,
-      "\4\4\4\4" },
+    { X16, "{dtype: u8, shape: [4]}", "", P("assert(#x == 5) y:fill(#y)"), 5, GP_OK, 4, "\4\4\4\4" },
     { X16, "{dtype: u8, shape: [4]}", "", P(""), -1, GP_OK, 0, NULL },
     { X16, "{dtype: u8, shape: [4]}", "", P("f.valid = 3 assert(f.valid == 3 and #y == 3) y:fill(8)"),
       -1, GP_OK, 3, "\10\10\10\xa5" },
-    { X16, "{dtype: u8, shape: [4]}", "", P("y.valid = 2 assert(f.valid == 16) y[1] = 7"), -1, GP_OK,
-      2, "\7\xa5" },
+    { X16, "{dtype: u8, shape: [4]}", "", P("y.valid = 2 assert(f.valid == 16) y[1] = 7"), -1, GP_OK, 2, "\7\xa5" },
     { X16, "{dtype: u8, shape: [4]}", "zero: true", P(""), -1, GP_OK, 0, NULL },
     { X16, "{dtype: u8, shape: [4]}", "zero: True", P(""), -1, GP_OK, 0, NULL },
     /* written, in each way; nothing to write */
@@ -90,8 +84,7 @@ static const struct good {
       P("y:print(gpipe.json{t = f.time, i = f.index, n = f.name})"), -1, GP_OK, 28,
           "{\"i\":0,\"n\":\"photo\",\"t\":1.5}\n" },
     { NULL, X16, "", "function produce(f, y) y:fill(7) return true end", -1, GP_OK, 16, "\7\7" },
-    { NULL, X16, "", "function produce(f, y) y:fill(f.valid) f.valid = 3 end", -1, GP_OK, 3,
-      "\x10\x10\x10\x10" },
+    { NULL, X16, "", "function produce(f, y) y:fill(f.valid) f.valid = 3 end", -1, GP_OK, 3, "\x10\x10\x10\x10" },
     { NULL, X16, "", "function produce(f, y) return false end", -1, GP_END, 0, NULL },
     { NULL, X16, "", "function produce(f, y) f.time = 2.25 assert(f.time == 2.25) return 'drop' "
       "end", -1, GP_DROP, 0, NULL },
@@ -125,8 +118,7 @@ static const struct good {
       "assert(stage.inputs.x.dtype == 'u8' and stage.inputs.x.shape[1] == 16 and "
           "stage.outputs.y.dtype == 'u8') end "
       P("y:fill(9)"), -1, GP_OK, 16, "\t\t" },
-    { X16, "", "", "function init(stage) assert(next(stage.params) == nil) end " P("y:fill(1)"),
-      -1, GP_OK, 16, "\1" },
+    { X16, "", "", "function init(stage) assert(next(stage.params) == nil) end " P("y:fill(1)"), -1, GP_OK, 16, "\1" },
     /* libraries; undeclared globals may be an error */
     { X16, "", "", "#!/usr/bin/lua\nsetmetatable(_G, {__index = function(_, k) "
       "error('undeclared ' .. k, 2) end}) "
@@ -154,8 +146,7 @@ TEST_EACH(good, goods)
 
 TEST(modules)
 {
-    rig *r = rig_make(X16, "", "", "local side = require 'side'\nfunction process(f, x, y) "
-        "y:fill(side.value) end");
+    rig *r = rig_make(X16, "", "", "local side = require 'side'\nfunction process(f, x, y) y:fill(side.value) end");
     ck_assert_msg(r->stage != NULL, "%s", rig_error(&r->errs));
     pipe_text(r->dir, "side.lua", "return { value = 42 }");
     ck_assert_msg(rig_open_state(r), "%s", rig_error(&r->errs));
@@ -206,8 +197,7 @@ TEST(printing)
 TEST_LOOP(speed, 0, 7)
 {
     static const struct { const char *op; double least; } bulk[] = {
-        { "y:copy(x)", 0.3 }, { "y:fill(1)", 0.3 }, { "y:add(x, x)", 0.1 }, { "y:scale(x, 2, 1)",
-          0.1 },
+        { "y:copy(x)", 0.3 }, { "y:fill(1)", 0.3 }, { "y:add(x, x)", 0.1 }, { "y:scale(x, 2, 1)", 0.1 },
         { "x:sum()", 0.1 }, { "x:max()", 0.1 }, { "x:find('>', 1e30)", 0.1 },
     };
     char script[200];
@@ -226,8 +216,7 @@ TEST_LOOP(speed, 0, 7)
         best = t2 - t1 < best ? t2 - t1 : best;
     }
     if (getenv("GPIPE_BENCH"))
-        printf("%-20s %.1f GB/s, memcpy %.1f\n", bulk[_i].op, (double)size / best / 1e9,
-               (double)size / plain / 1e9);
+        printf("%-20s %.1f GB/s, memcpy %.1f\n", bulk[_i].op, (double)size / best / 1e9, (double)size / plain / 1e9);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__OPTIMIZE__)
     ck_assert_msg(plain / best > bulk[_i].least, "%s: %.2f of memcpy", bulk[_i].op, plain / best);
 #endif

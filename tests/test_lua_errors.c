@@ -1,6 +1,5 @@
 /* test_lua_errors.c - what is said of scripts that cannot go on, and where. */
 #include <pthread.h>
-#include <string.h>
 #include <time.h>
 #include "luarig.h"
 #include "suite.h"
@@ -19,8 +18,7 @@ static const struct bad {
       "function outer(y) inner(y) return 1 end\nfunction process(f, x, y)\n  outer(y)\nend", 7, 1,
       "\n  it.lua:3: in function 'inner'\n  it.lua:5: in function 'outer'\n  it.lua:7: in "
           "function", 3 },
-    { X16, "", "", "function process(f, x, y)\n\n  error('my own')\nend", 0, 1,
-      "frame 0: my own\n", 3 },
+    { X16, "", "", "function process(f, x, y)\n\n  error('my own')\nend", 0, 1, "frame 0: my own\n", 3 },
     { X16, "", "", P("error({})"), 0, 1, "frame 0: a table was given to error(): give it text", 1 },
     { X16, "", "", "function process(f, x, y) error(setmetatable({}, {__tostring = function() "
       "return 'told' end})) end", 0, 1, "frame 0: told", 1 },
@@ -32,14 +30,12 @@ static const struct bad {
     { X16, "", "", P("f.time = 1"), 0, 1, "only a source tells the time", 1 },
     { X16, "", "", P("f.index = 1"), 0, 1, "'index' of this frame cannot be set", 1 },
     { X16, "", "", P("return f.idx"), 0, 1, "a frame has no 'idx': index, valid", 1 },
-    { X16, "", "", P("return 'dorp'"), 0, 1, "process returned 'dorp': it returns nothing, or "
-      "\"drop\"", 0 },
+    { X16, "", "", P("return 'dorp'"), 0, 1, "process returned 'dorp': it returns nothing, or \"drop\"", 0 },
     { X16, "", "", P("return false"), 0, 1, "process returned a boolean", 0 },
     { X16, "", "", P("return y"), 0, 1, "process returned a userdata", 0 },
     { NULL, X16, "", "function produce(f, y) return 'more' end", 0, 1,
       "produce returned 'more': it returns nothing, \"drop\", or false to end", 0 },
-    { X16, "", "", P("for i = 1, 17 do y[i] = 0 end"), 0, 1,
-      "index 17 is outside 1..16 of 'y'", 1 },
+    { X16, "", "", P("for i = 1, 17 do y[i] = 0 end"), 0, 1, "index 17 is outside 1..16 of 'y'", 1 },
     { X16, "", "", P("y:print('123456789012345') y:print('')"), 0, 1,
       "the text does not fit 'y', which has 16 bytes: give that buffer a larger shape", 1 },
     /* kept beyond the call */
@@ -72,8 +68,7 @@ static const struct bad {
       "frame 31: the inputs are used after their frame", 3 },
     { X16 TWO, X16 TWO_OUT, "", LATER("y", "31", "old.y2[1] = 1"), 0, 70,
       "frame 31: the outputs are used after their frame", 3 },
-    { X16 TWO, X16 TWO_OUT, "", LATER("y.y2", "31", "old[1] = 1"), 0, 70,
-      "frame 31: 'y2' is used after its frame", 3 },
+    { X16 TWO, X16 TWO_OUT, "", LATER("y.y2", "31", "old[1] = 1"), 0, 70, "frame 31: 'y2' is used after its frame", 3 },
     { X16 TWO, X16 TWO_OUT, "", LATER("x", "31", "for k in pairs(old) do end"), 0, 70,
       "frame 31: the inputs are used after their frame", 3 },
     /* in loops that LuaJIT has compiled by then */
@@ -107,8 +102,7 @@ static const struct bad {
       "index 13 is outside 1..12 of 'y'; x:at(i, j) takes an index for each axis", 1 },
     { "{dtype: f32, shape: [4, 3, 2]}", "", "", P("y:fill(x[0])"), 0, 1,
       "index 0 is outside 1..24 of 'x'; x:at(i, j, k) takes an index for each axis", 1 },
-    { "{dtype: f32, shape: [4, 3]}", "", "", P("y[1] = x[1][2]"), 0, 1,
-      "x:at(i, j) takes an index for each axis", 1 },
+    { "{dtype: f32, shape: [4, 3]}", "", "", P("y[1] = x[1][2]"), 0, 1, "x:at(i, j) takes an index for each axis", 1 },
     { X16, "", "", P("y[{}] = 1"), 0, 1, "index a table is outside 1..16 of 'y'", 1 },
     { X16, "", "", P("y[1] = x[print]"), 0, 1, "index a function is outside 1..16 of 'x'", 1 },
     { X16, "", "", P("y:set(y, 1)"), 0, 1, "index a userdata is outside 1..16 of axis 1 of 'y'", 1 },
@@ -135,14 +129,10 @@ static const struct bad {
       "produce() did not write its output 'y': write it, return \"drop\", return false to end", 2 },
     { X16, HOT, "", "process = (loadstring or load)('')", 0, 1, "process() did not", 0 },
     /* open */
-    { X16, "", "", "function prozess(f, x, y) end", 0, 0,
-      "the script has no function 'process(frame, x, y)'", 0 },
-    { X16, NULL, "", "function produce(f, y) end", 0, 0,
-      "the script has no function 'process(frame, x)'", 0 },
-    { NULL, X16, "", "function process(f, y) end", 0, 0,
-      "the script has no function 'produce(frame, y)'", 0 },
-    { X16, "", "", "process = 'go'\nlocal a", 0, 0, "'process' is a string: it must be a "
-      "function", 0 },
+    { X16, "", "", "function prozess(f, x, y) end", 0, 0, "the script has no function 'process(frame, x, y)'", 0 },
+    { X16, NULL, "", "function produce(f, y) end", 0, 0, "the script has no function 'process(frame, x)'", 0 },
+    { NULL, X16, "", "function process(f, y) end", 0, 0, "the script has no function 'produce(frame, y)'", 0 },
+    { X16, "", "", "process = 'go'\nlocal a", 0, 0, "'process' is a string: it must be a function", 0 },
     { X16, "", "", "local a = 1\nerror('at the top')\n", 0, 0,
       "stage 'it': at the top\n  it.lua:2: in the main chunk", 2 },
     { X16, "", "", "function init(stage)\n  return stage.params.a.b\nend\nfunction process() end",
@@ -155,8 +145,7 @@ static const struct bad {
     /* compile */
     { X16, "", "", "function process(f, x, y)\n  y[1] == x[1]\nend", 0, -1, ".lua:2: ", 0 },
     { X16, "", "", "function process(f, x, y)\n", 0, -1, ".lua:2: 'end' expected", 0 },
-    { X16, "", "workers: 2", "function process(f, x, y) end", 0, -1, "say 'stateless = true' in",
-      0 },
+    { X16, "", "workers: 2", "function process(f, x, y) end", 0, -1, "say 'stateless = true' in", 0 },
     { X16, "", "workers: 2", "-- stateless = true\nlocal stateless = true\nstateless = truely\n",
       0, -1, "say 'stateless = true' in", 0 },
     { X16, "", "params: {id: 18446744073709551615}", "function process(f, x, y) end", 0, -1,
@@ -172,11 +161,9 @@ static const struct bad {
     { X16, "{dtype: u64, shape: [16]}", "", P("y[1] = 18446744073709551615"), 0, 1,
       "1.844674407371e+19 does not fit 'y', which holds u64: from 2^63 on numbers of Lua are floats, of which 2.0^64 - "
       "2048 is the largest that fits", 1 },
-    { X16, "", "params: [1]", "function process(f, x, y) end", 0, -1, "'params' must be a map, like {floor: 8}",
-      0 },
+    { X16, "", "params: [1]", "function process(f, x, y) end", 0, -1, "'params' must be a map, like {floor: 8}", 0 },
     { X16, "", "params: {a: \"${no}\"}", "function process(f, x, y) end", 0, -1, "no", 0 },
-    { NULL, "{dtype: u8}", "", "function produce(f, y) end", 0, -1,
-      "declare its dtype and shape under 'buffers'", 0 },
+    { NULL, "{dtype: u8}", "", "function produce(f, y) end", 0, -1, "declare its dtype and shape under 'buffers'", 0 },
     { X16, "", "", "gone.lua", 0, -1, "cannot read '", 0 },
     { X16, "", "", "\x1bLua is binary", 0, -1, "compiled Lua", 0 },
 };
@@ -190,10 +177,8 @@ TEST_EACH(bad, bads)
         opened = rig_open_state(r);
     gp_status s = opened ? rig_run_all(r, b->first, b->frames) : GP_OK;
     const char *got = rig_error(&r->errs);
-    ck_assert_msg(strstr(got, b->error) != NULL, "'%s'\ngives '%s'\nnot   '%s'", b->script, got,
-        b->error);
-    ck_assert_msg(compiled == (b->frames >= 0) && opened == (b->frames > 0), "%s: %s", b->script,
-        got);
+    ck_assert_msg(strstr(got, b->error) != NULL, "'%s'\ngives '%s'\nnot   '%s'", b->script, got, b->error);
+    ck_assert_msg(compiled == (b->frames >= 0) && opened == (b->frames > 0), "%s: %s", b->script, got);
     ck_assert_int_eq(s, b->frames > 0 ? GP_FAILED : GP_OK);
     const gp_loc *at = &r->errs.e[0].at;
     if (b->line || b->frames >= 0) {

@@ -1,6 +1,4 @@
 /* test_lua_unwritten.c - what a script leaves unwritten is told of the first frame, before anybody reads it. */
-#include <stdlib.h>
-#include <string.h>
 #include "pipe.h"
 #include "suite.h"
 
@@ -100,7 +98,6 @@ TEST_SOME(unwritten, sizeof cases / sizeof *cases, 3, 1)
         pipe_result r = run_script(dir, _i, as[k].depth, as[k].top);
         char *made = pipe_read(dir, msg ? "out.raw.partial" : "out.raw", &n);
         char *whole = msg ? pipe_read(dir, "out.raw", &none) : NULL;
-        pipe_dir_remove(dir);
         ck_assert_msg(r.compiled, "%s: %s", cases[_i].script, r.errs.e[0].msg);
         if (msg) {
             ck_assert_msg(r.outcome == GP_ERROR, "%s is done, %zu bytes", cases[_i].script, n);
@@ -127,7 +124,6 @@ TEST(runs_once)
                              "  - {use: lua, script: it.lua}\n  - {use: write, path: out.raw}\n", "cpu", NULL,
                              (gp_run_options){ .poison = false });
     int32_t *out = (int32_t *)pipe_read(dir, "out.raw", &n);
-    pipe_dir_remove(dir);
     pipe_no_errors(&r, "it.lua");
     ck_assert_uint_eq(n, (3 * 1 + 6 * 2) * sizeof *out);
     for (int i = 3, at = 0; i < 12; i++)

@@ -1,9 +1,6 @@
 /* test_lua_workers.c - the Lua stage from frame to frame: runs of frames, sources and their ends,
  * finish(), several workers, random numbers. */
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "luarig.h"
 #include "pipe.h"
 #include "suite.h"
@@ -27,8 +24,7 @@ TEST(after_failure)
 
 TEST(source_ends)
 {
-    rig *r = rig_opened(NULL, X16, "", "local n = 0\nfunction produce(f, y)\n  if n == 3 then "
-        "return false end\n"
+    rig *r = rig_opened(NULL, X16, "", "local n = 0\nfunction produce(f, y)\n  if n == 3 then return false end\n"
                         "  n = n + 1\n  f.time = 100 + n\n  y:fill(n)\nend");
     for (uint64_t i = 0; i < 4; i++) {
         frame *f = rig_frame(r, i, -1);
@@ -53,12 +49,9 @@ static bool call_finish(rig *r)
 TEST(finish)
 {
     rig *r = rig_opened(X16, "", "workers: 3, params: {dir: '${env:LUA_TEST}'}",
-                        "stateless = true\nlocal seen = 0\nfunction process(f, x, y) seen = "
-                            "seen + 1 kept = x end\n"
-                        "function finish(stage)\n  if stage.worker == 3 then "
-                            "error(stage.params.dir .. seen) end\n"
-                        "  assert(seen == stage.worker - 1 and not pcall(function() return "
-                            "kept[1] end))\nend");
+                        "stateless = true\nlocal seen = 0\nfunction process(f, x, y) seen = seen + 1 kept = x end\n"
+                        "function finish(stage)\n  if stage.worker == 3 then error(stage.params.dir .. seen) end\n"
+                        "  assert(seen == stage.worker - 1 and not pcall(function() return kept[1] end))\nend");
     for (int w = 0; w < 3; w++)
         for (int i = 0; i < w; i++) {
             frame *f = rig_frame(r, (uint64_t)i, -1);
@@ -66,8 +59,7 @@ TEST(finish)
             rig_frame_free(f);
         }
     ck_assert(!call_finish(r));
-    ck_assert_msg(strstr(rig_error(&r->errs), "stage 'it', finish: a word2") != NULL, "%s",
-                  rig_error(&r->errs));
+    ck_assert_msg(strstr(rig_error(&r->errs), "stage 'it', finish: a word2") != NULL, "%s", rig_error(&r->errs));
     ck_assert_int_eq(r->errs.e[0].at.line, 5);
     rig_free(r);
     r = rig_opened(X16, "", "", "function process(f, x, y) end");
@@ -127,7 +119,6 @@ TEST_EACH(finish_always, run_ends)
     ck_assert_int_eq(r.errs.n, (r.outcome == GP_ERROR) + warns);
     ck_assert(!warns || strstr(r.errs.e[1].msg, "finish: a bad end"));
     free(ends);
-    pipe_dir_remove(dir);
 }
 
 enum { FRAMES = 96 };
@@ -199,10 +190,8 @@ TEST(seeds)
 TEST(pipeline)
 {
     static const char yaml[] =
-        "buffers: {n: {dtype: f64, shape: [8]}, text: {dtype: u8, shape: [400]}}\n"
-        "stages:\n"
-        "  - {use: lua, script: source.lua, out: n}\n"
-        "  - {name: it, use: lua, script: it.lua, out: text}\n"
+        "buffers: {n: {dtype: f64, shape: [8]}, text: {dtype: u8, shape: [400]}}\nstages:\n"
+        "  - {use: lua, script: source.lua, out: n}\n  - {name: it, use: lua, script: it.lua, out: text}\n"
         "  - {use: write, path: out.txt, format: raw}\n";
     char *first = NULL;
     for (int n = 1; n <= CREW; n++) {
@@ -210,13 +199,11 @@ TEST(pipeline)
         size_t len;
         const char *dir = pipe_dir(), *sets[] = { set, NULL };
         snprintf(set, sizeof set, "stages.it.workers=%d", n);
-        pipe_text(dir, "source.lua", "function produce(f, y)\n  if f.index == 50 then return "
-            "false end\n"
+        pipe_text(dir, "source.lua", "function produce(f, y)\n  if f.index == 50 then return false end\n"
                   "  if f.index % 7 == 3 then return 'drop' end\n  y:fill(f.index)\n"
                   "  if f.index % 7 == 4 then f.valid = 2 end\nend");
         pipe_text(dir, "it.lua", "stateless = true\nfunction process(f, x, y)\n"
-                  "  if f.index % 5 > 0 then y:print(f.index, #x, x:sum(), math.random(1000)) "
-                      "end\nend");
+                  "  if f.index % 5 > 0 then y:print(f.index, #x, x:sum(), math.random(1000)) end\nend");
         pipe_result p = pipe_run(dir, yaml, "cpu", sets, (gp_run_options){ .poison = true });
         ck_assert_msg(p.outcome == GP_DONE, "%s", rig_error(&p.errs));
         ck_assert_uint_eq(p.account[0].in, 50);
@@ -229,7 +216,6 @@ TEST(pipeline)
             free(text);
         else
             first = text;
-        pipe_dir_remove(dir);
     }
     free(first);
 }

@@ -1,10 +1,6 @@
 /* test_machine.c - what gpipe takes the machine for. */
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
-#include "api/forms.h"
 #include "api/machine_file.h"
 #include "base/memfile.h"
 #include "device/machine.h"
@@ -170,34 +166,21 @@ static const struct { const char *device; int free[3]; int rank, ranks; const ch
     { "all", { 12, 78, 40 }, 0, 1, "cuda:0, cuda:1, cuda:2", "all: NVIDIA H200" },
 };
 
-static const char *no_environment(const void *arg, const char *name)
-{
-    (void)arg, (void)name;
-    return NULL;
-}
-
 TEST_EACH(which_gpu, chosen)
 {
     char text[200];
-    gp_errs errs = { .n = 0 };
     gp_machine m;
-    gp_registry *registry = gp_registry_create();
     gp_machine_fixed(&m, 3);
     for (int i = 0; i < 3; i++)
         if (chosen[_i].free[i] >= 0)
             m.device[i].total = 80 * GIB, m.device[i].free = (size_t)chosen[_i].free[i] * GIB + (size_t)i * 1000;
-    ck_assert(gp_register_builtin(registry, &errs));
     snprintf(text, sizeof text, "device: %s\nbuffers: {x: {dtype: f32, shape: [4]}}\nstages:\n"
              "  - {use: generate, frames: 8, out: x}\n  - {use: scale}\n  - {use: discard}\n", chosen[_i].device);
-    gp_config c = { .registry = registry, .machine = &m,
-                    .env = { .get = no_environment, .rank = chosen[_i].rank, .ranks = chosen[_i].ranks,
-                             .local_rank = chosen[_i].rank } };
-    gp_pipeline *p = gp_compile(text, strlen(text), "p.yaml", &c, &errs);
-    ck_assert_msg(p != NULL, "%s", errs.n ? errs.e[0].msg : "");
+    gp_env env = { .rank = chosen[_i].rank, .ranks = chosen[_i].ranks, .local_rank = chosen[_i].rank };
+    gp_pipeline *p = pipe_compiled(".", text, (gp_config){ .machine = &m, .env = env });
     ck_assert_str_eq(gp_pipeline_graph(p)->device_name, chosen[_i].name);
     ck_assert_str_eq(gp_pipeline_graph(p)->device_why, chosen[_i].why);
     gp_pipeline_destroy(p);
-    gp_registry_destroy(registry);
 }
 
 /* NVML has its own order: devices are found by their address. */
@@ -229,7 +212,6 @@ static double plan_many(int n, void *arg)
     static char text[300000];
     gp_errs errs = { .n = 0 };
     gp_machine *m = gp_machine_create_fixed(n);
-    gp_registry *registry = pipe_builtin(NULL, 0);
     size_t len = (size_t)snprintf(text, sizeof text, "device: %s\nfuse: none\n"
                                   "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n"
                                   "  - {use: generate, frames: 8, out: x}\n", placed ? "cuda:0" : "all");
@@ -238,7 +220,7 @@ static double plan_many(int n, void *arg)
                                 placed ? "  - {use: scale, device: cuda:%d}\n" : "  - {use: scale}\n", i);
     len += (size_t)snprintf(text + len, sizeof text - len, "  - {use: discard}\n");
     ck_assert_uint_lt(len, sizeof text);
-    gp_config c = { .registry = registry, .machine = m, .env = { .get = no_environment } };
+    gp_config c = { .registry = pipe_registry(), .machine = m };
     double begin = cpu_seconds();
     gp_pipeline *p = gp_compile(text, len, "p.yaml", &c, &errs);
     double took = cpu_seconds() - begin;
@@ -247,7 +229,6 @@ static double plan_many(int n, void *arg)
     ck_assert_int_eq(plan->nsegments, placed ? n : 1);
     x->bytes = p->arena.total;
     gp_pipeline_destroy(p);
-    gp_registry_destroy(registry);
     gp_machine_destroy(m);
     return took;
 }
@@ -269,15 +250,12 @@ TEST(a_gpu_that_is_not_here)
     gp_machine *here = gp_machine_create(true), *m = gp_machine_create_fixed(1);
     gp_machine_info is;
     gp_machine_about(here, &is);
-    gp_registry *r = pipe_builtin(NULL, 0);
-    gp_config config = { .registry = r, .machine = m };
-    gp_pipeline *p = gp_compile(text, strlen(text), "p.yaml", &config, &errs);
-    ck_assert_msg(p != NULL, "%s", errs.n ? errs.e[0].msg : "?");
+    gp_pipeline *p = pipe_compiled(".", text, (gp_config){ .machine = m });
     if (!is.ndevices) {
         ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_ERROR);
         ck_assert_int_eq(gp_errs_exit(&errs), 4);
     }
-    gp_pipeline_destroy(p), gp_registry_destroy(r), gp_machine_destroy(m), gp_machine_destroy(here);
+    gp_pipeline_destroy(p), gp_machine_destroy(m), gp_machine_destroy(here);
 }
 
 TEST_SUITE(machine, NULL, NULL, 0)

@@ -1,4 +1,4 @@
 /* test_managed.c - constants in managed memory, on the CPU back end. */
 #include "cases.h"
 
-CPU_SUITE(managed, managed_cases(tc, "cpu"))
+SUITE(managed, managed_cases(tc, "cpu"))

@@ -1,14 +1,10 @@
 /* test_matmul.c - products beyond stage_cases.c: every order of axes against plain sums, by all that computes them on a
  * CPU and by a stand-in for cuBLASLt; what is declared of cuBLASLt beside its header, where that is there. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "cblas_library.h"
 #include "cuda/libraries.h"
 #include "iotest.h"
 #include "cases.h"
-
-Suite *suite_matmul(void);
 
 /* ---- what is declared ------------------------------------------------ */
 
@@ -349,13 +345,6 @@ TEST(too_few_rows)
              "f32 [3, 4] transposed times f32 [5, 4] does not fit");
 }
 
-Suite *suite_matmul(void)
-{
-    Suite *s = suite_create("matmul");
-    TCase *tc = tcase_create("products");
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-    matmul_cases(tc, "cpu");
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(matmul,
+          tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
+          matmul_cases(tc, "cpu"))

@@ -1,8 +1,5 @@
 /* test_memfile.c - texts in memory, and what is said when they do not fit into it. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include "base/memfile.h"
 #include "suite.h"
 

@@ -1,15 +1,11 @@
-/* test_memory.c - a frame costs no allocation, and a run no more memory than its
- * plan says.
+/* test_memory.c - a frame costs no allocation, and a run no more memory than its plan says.
  *
- * This program's malloc() and its like count, and hand on to glibc's. Sanitizers
- * have a malloc() of their own, so nothing is counted then. */
+ * This program's malloc() and its like count, and hand on to glibc's. Sanitizers have a malloc() of their own, so
+ * nothing is counted then. */
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include "effort.h"
 #include "iotest.h"
 #include "suite.h"
@@ -80,8 +76,7 @@ static const struct { const char *name, *yaml; } pipelines[] = {
       "  - {use: gray}\n  - {use: cast, dtype: u8}\n  - {use: write, path: out.raw}\n" },
     { "stacked", "stages:\n  - {use: read, path: in.npy, loop: true, frames: %s}\n"
       "  - {use: write, path: out.npy, stack: true}\n" },
-    { "lua", "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
-      "  - {use: generate, frames: %s, out: a}\n"
+    { "lua", "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n  - {use: generate, frames: %s, out: a}\n"
       "  - {use: lua, script: copy.lua, workers: 2}\n  - {use: discard}\n" },
     { "cooperative", "batch: 1\nbuffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
       "  - {use: generate, frames: %s, out: a}\n" TURN "  - {use: discard}\n" },
@@ -177,15 +172,12 @@ TEST(a_run_takes_what_the_plan_says)
     }
     pipe_text(io_dir, "p.yaml", "buffers:\n  a: {dtype: f32, shape: [1024, 1024], depth: 3}\n"
               "  b: {depth: 5}\nstages:\n"
-              "  - {use: generate, frames: 200, out: a}\n"
-              "  - {use: lua, script: copy.lua, out: b}\n"
+              "  - {use: generate, frames: 200, out: a}\n  - {use: lua, script: copy.lua, out: b}\n"
               "  - {use: cast, dtype: u8}\n  - {use: write, path: /dev/null, format: raw}\n");
     pipe_text(io_dir, "copy.lua", "function process(f, x, y) y:copy(x) end\n");
     long base = peak("check", io_path("p.yaml", file)), run = peak("run", file);
-    ck_assert_msg(run > base + 20 * 1024, "%ld KiB to check, %ld to run: is anything measured?",
-                  base, run);
-    ck_assert_msg(run - base < (RINGS + REST) * 1024, "%ld KiB beyond the %ld of a check", run - base,
-                  base);
+    ck_assert_msg(run > base + 20 * 1024, "%ld KiB to check, %ld to run: is anything measured?", base, run);
+    ck_assert_msg(run - base < (RINGS + REST) * 1024, "%ld KiB beyond the %ld of a check", run - base, base);
 }
 
 /* ---- many stages ----------------------------------------------------- */
@@ -195,8 +187,7 @@ static double children_seconds(void)
 {
     struct rusage u;
     getrusage(RUSAGE_CHILDREN, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec)
-         + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
 static double check_many(int n, void *arg)
@@ -205,8 +196,7 @@ static double check_many(int n, void *arg)
     (void)arg;
     FILE *f = fopen(io_path("many.yaml", file), "we");
     ck_assert_ptr_nonnull(f);
-    fprintf(f, "buffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
-               "  - {use: generate, frames: 4, out: a}\n");
+    fprintf(f, "buffers: {a: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, frames: 4, out: a}\n");
     for (int i = 0; i < n; i++)
         fprintf(f, "  - {use: scale, a: 2}\n");
     fprintf(f, "  - {use: discard}\n");

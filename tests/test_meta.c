@@ -1,12 +1,8 @@
 /* test_meta.c - numbers that travel with frames: on the CPU back end, in files, and what is refused. */
-#include <stdlib.h>
-#include <string.h>
 #include "../stages/format/filemeta.h"
+#include "cases.h"
 #include "meta_cases.h"
 #include "pipe.h"
-#include "suite.h"
-
-Suite *suite_meta(void);
 
 /* ---- from pipeline to pipeline ---------------------------------------- */
 
@@ -305,12 +301,4 @@ TEST(refused_in_sink)
     ck_assert(r.errs.n && strstr(r.errs.e[0].msg, "nothing comes behind this stage"));
 }
 
-Suite *suite_meta(void)
-{
-    Suite *s = suite_create("meta");
-    TCase *tc = tcase_create("cpu");
-    meta_cases(tc, "cpu", 1);
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(meta, meta_cases(tc, "cpu", 1))

@@ -1,8 +1,5 @@
 /* test_npz.c - members of .npz archives that NumPy made (tests/data/make_npz.py), stored and compressed, in pieces, by
  * any number of workers; broken ones; archives that are written. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "iotest.h"
 #include "rows_file.h"
 #include "suite.h"

@@ -2,8 +2,6 @@
  * only a value in between does not hold. What is expected is the number that is right, as NumPy has it with longer floats;
  * but where squares are beyond an f64, `std` is inf and `normalize` by it NaN. */
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 #include "iotest.h"
 #include "suite.h"
 
@@ -37,8 +35,7 @@ static const struct { const char *dtype; int n; const char *stage, *in, *out; } 
     { "u32", 2, MEAN, "4294967295 4294967295", "4.2949673e+09" },
     { "f32", 2, MEAN, "3e38 3e38", "3e+38" },
     { "i64", 4, COLUMNS, FAR " 1 " FAR " 2", "9.223372e+18 1.5" },
-    { "u64", 4, COLUMNS, FAR_U " 1 " FAR_U " 2",
-      "1.8446744e+19 1.5" },
+    { "u64", 4, COLUMNS, FAR_U " 1 " FAR_U " 2", "1.8446744e+19 1.5" },
     { "i64", 1, "{use: mix, op: mean}", FAR " " FAR " " FAR, "9.223372e+18" },
     { "u64", 1, "{use: mix, op: mean}", FAR_U " " FAR_U " " FAR_U, "1.8446744e+19" },
     { "i64", 1, "{use: mix, op: mean}", "-3 4", "0.5" },

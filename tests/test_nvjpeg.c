@@ -2,10 +2,6 @@
  * refuses, or garbles, what it is told to; what is declared of nvJPEG beside its header, where that is there. */
 #include <dlfcn.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "decode.h"
 #include "device/libraries.h"
 #include "nvjpeg_fake.h"
@@ -57,7 +53,6 @@ TEST(statuses)
 /* ---- decoding -------------------------------------------------------- */
 
 extern const gp_kind gp_kind_decode;
-static gp_registry *registry;
 static nvjpeg_fake *fake;      /* what the library does, and has done */
 
 /* As the kind `decode` on a machine with a GPU: the memory of the CPU back end will do. */
@@ -78,7 +73,7 @@ static void set_up(void)
     char path[4096];
     gp_kind kind = gp_kind_decode;
     kind.name = "nvdecode", kind.shape = shape;
-    registry = pipe_builtin(&kind, 1);
+    pipe_kinds(&kind, 1);
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 20);
     ck_assert_int_gt(n, 0);
     path[n] = 0;
@@ -90,27 +85,12 @@ static void set_up(void)
     *fake = (nvjpeg_fake){ .version = 13, .bad_status = 3 };
 }
 
-static void tear_down(void)
-{
-    gp_registry_destroy(registry);
-}
-
 static gp_outcome run_yaml(const char *dir, const char *yaml, gp_account *a, gp_errs *errs)
 {
-    char file[600];
-    gp_machine m;
-    const char *set[] = { "device=cpu" };
-    gp_machine_read(&m, false);
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &(gp_config){ .registry = registry, .machine = &m, .set = set,
-                                                                        .nset = 1 }, errs);
-    ck_assert_msg(p != NULL, "%s", errs->e[0].msg);
-    gp_outcome outcome = gp_pipeline_run(p, NULL, errs);
-    *a = (gp_account){ .in = 0 };
-    gp_accounts(p, a, 1);
-    a->source = NULL;
-    gp_pipeline_destroy(p);
-    return outcome;
+    pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
+    ck_assert_msg(r.compiled, "%s", r.errs.e[0].msg);
+    *a = r.account[0], *errs = r.errs;
+    return r.outcome;
 }
 
 static gp_outcome run(const char *dir, const char *knob, const char *stage, const char *to, gp_account *a,
@@ -140,13 +120,13 @@ static void compare(const char *dir, const char *knob, const char *stage, const 
     bool rgb = strstr(stage, "rgb") != NULL;
     size_t there = sizeof names / sizeof *names - (rgb ? 0 : 2);
     gp_account a, b;
-    gp_errs errs = { .n = 0 };
+    gp_errs errs, others;
     char name[100], by_cpu[100];
     size_t n, m;
     ck_assert_msg(run(dir, knob, stage, "gpu", &a, &errs) == GP_DONE, "%s%s: %s", knob, stage, errs.n ? errs.e[0].msg : "?");
     snprintf(by_cpu, sizeof by_cpu, "decode, decoder: cpu, on_error: drop%s", strstr(stage, "keep") ? ", orientation: keep"
              : rgb ? ", colors: rgb" : "");
-    ck_assert_int_eq(run(dir, "", by_cpu, "cpu", &b, &errs), GP_DONE);
+    ck_assert_int_eq(run(dir, "", by_cpu, "cpu", &b, &others), GP_DONE);
     ck_assert_msg(a.in == b.in && a.failed == b.failed + (garbled != NULL), "%s%s: %d failed, by the CPU %d", knob, stage,
                   (int)a.failed, (int)b.failed);
     for (size_t i = 0; i < there; i++) {
@@ -304,4 +284,4 @@ TEST_LOOP(no_decoder, 0, 2)
     ck_assert_msg(!strcmp(errs.e[0].msg, cases[_i].says), "%s", errs.e[0].msg);
 }
 
-TEST_SUITE(nvjpeg, set_up, tear_down, 0)
+TEST_SUITE(nvjpeg, set_up, NULL, 0)

@@ -1,33 +1,19 @@
 /* test_nvtx.c - what an NVTX tool hears of a run: `nvtx_inject.so` beside this program
  * is attached to the command and writes each call down (nvtx_inject.c). */
-#include <check.h>
 #include <libgen.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "command.h"
 #include "iotest.h"
-
-Suite *suite_nvtx(void);
+#include "suite.h"
 
 #if defined(__has_include) && __has_include(<nvtx3/nvToolsExt.h>)
 enum { FRAMES = 40, MAX = 64 };
 
 /* clean and mixed give each frame a range of its own; the others, runs of frames. */
 static const char yaml[] =
-    "batch: 1\n"
-    "buffers: {a: {dtype: f32, shape: [16]}}\n"
-    "stages:\n"
-    "  - {use: generate, out: a, frames: 40}\n"
-    "  - {name: clean, use: lua, script: copy.lua, workers: 3}\n"
-    "  - {name: twice, use: scale, a: 2}\n"
-    "  - {name: cut, use: threshold, level: 1}\n"
-    "  - {name: again, use: lua, script: copy.lua, workers: 2}\n"
-    "  - {name: half, use: scale, a: 0.5}\n"
-    "  - {name: less, use: scale, b: -1}\n"
-    "  - {use: discard}\n"
+    "batch: 1\nbuffers: {a: {dtype: f32, shape: [16]}}\nstages:\n  - {use: generate, out: a, frames: 40}\n"
+    "  - {name: clean, use: lua, script: copy.lua, workers: 3}\n  - {name: twice, use: scale, a: 2}\n"
+    "  - {name: cut, use: threshold, level: 1}\n  - {name: again, use: lua, script: copy.lua, workers: 2}\n"
+    "  - {name: half, use: scale, a: 0.5}\n  - {name: less, use: scale, b: -1}\n  - {use: discard}\n"
     "fuse: none\n";
 
 /* The names of ranges, the categories that they are in, how many threads have them. */
@@ -163,7 +149,7 @@ static char *listen(bool attached)
     return pipe_read(io_dir, "log", &n);
 }
 
-START_TEST(test_calls)
+TEST(calls)
 {
     char *log = listen(true);
     ck_assert_msg(log != NULL, "the library was not loaded");
@@ -183,8 +169,7 @@ START_TEST(test_calls)
         ck_assert_msg(by > 0 && by <= ranges[i].threads, "'%s' on %d threads", ranges[i].name, by);
         ck_assert_int_eq(heard.seen[i][0], 1);
         for (int f = 0; ranges[i].each && f < FRAMES; f++)
-            ck_assert_msg(heard.seen[i][f] == 1, "frame %d of '%s': %d ranges", f, ranges[i].name,
-                          heard.seen[i][f]);
+            ck_assert_msg(heard.seen[i][f] == 1, "frame %d of '%s': %d ranges", f, ranges[i].name, heard.seen[i][f]);
     }
     for (int i = 0, k; i < THREADS; i++) {
         for (k = 0; k < heard.nthreads && strcmp(heard.thread[k].name, threads[i]); k++)
@@ -194,28 +179,16 @@ START_TEST(test_calls)
     for (int t = 0; t < heard.nthreads; t++)
         ck_assert_int_eq(heard.thread[t].depth, 0);
 }
-END_TEST
 
-START_TEST(test_not_attached)
+TEST(not_attached)
 {
     ck_assert_ptr_null(listen(false));
 }
-END_TEST
+#else
+TEST(calls)
+{
+    fprintf(stderr, "SKIPPED: tests of NVTX: make found no nvtx3/nvToolsExt.h; install a CUDA toolkit\n");
+}
 #endif
 
-Suite *suite_nvtx(void)
-{
-    Suite *s = suite_create("nvtx");
-#if defined(__has_include) && __has_include(<nvtx3/nvToolsExt.h>)
-    TCase *tc = tcase_create("calls");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-    tcase_add_test(tc, test_calls);
-    tcase_add_test(tc, test_not_attached);
-    suite_add_tcase(s, tc);
-#else
-    fprintf(stderr, "SKIPPED: tests of NVTX: make found no nvtx3/nvToolsExt.h; install a CUDA "
-                    "toolkit\n");
-#endif
-    return s;
-}
+TEST_SUITE(nvtx, io_set_up, io_tear_down, 120)

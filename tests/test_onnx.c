@@ -4,10 +4,6 @@
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "base/npy.h"
 #include "onnx_fake.h"
 #include "onnx_model.h"
@@ -71,7 +67,6 @@ static void use(const char *library)
 static void tear_down(void)
 {
     use(real_path);
-    pipe_dir_remove(dir);
 }
 
 /* Without ONNX Runtime its tests pass, and one of them says so. */
@@ -121,8 +116,7 @@ static void same(const char *name, const char *ref, const char *what)
     ck_assert_msg(is && want, "%s: no %s", what, is ? ref : name);
     ck_assert(gp_npy_parse(is, n, &a, &x, &fortran, why) && gp_npy_parse(want, m, &b, &y, &fortran, why));
     ck_assert_msg(a.dtype == b.dtype && gp_bytes(&a) == gp_bytes(&b) && !memcmp(is + x, want + y, gp_bytes(&a)),
-                  "%s: not %s", what,
-                  ref);
+                  "%s: not %s", what, ref);
     free(is), free(want);
 }
 
@@ -144,13 +138,11 @@ static const char *through(const char *knob, const char *model, const char *shap
                 out[i]);
     }
     return format("%sbuffers: {%s}\nstages:\n%s  - {use: onnx, model: \"%s/%s.onnx\", in: {%s}, out: {%s}%s}\n%s",
-                  knob, buffers,
-                  reads, data, model, ins, outs, stage, writes);
+                  knob, buffers, reads, data, model, ins, outs, stage, writes);
 }
 
 static void compare(const char *knob, const char *model, const char *shape, const char *const *in,
-                    const char *const *out,
-                    const char *stage)
+                    const char *const *out, const char *stage)
 {
     const char *yaml = through(knob, model, shape, in, out, stage);
     pipe_result r = run(yaml);
@@ -400,8 +392,7 @@ TEST(what_is_refused)
         const char *want = format(refused[i].error, data), *stage = format(refused[i].stage, data);
         pipe_result r = run(one_stage(refused[i].buffers, stage));
         ck_assert_msg(!r.compiled && strstr(r.errs.e[0].msg, want) && r.errs.e[0].at.line == 4, "%s: '%s', not '%s'",
-                      stage,
-                      r.errs.n ? r.errs.e[0].msg : "nothing", want);
+                      stage, r.errs.n ? r.errs.e[0].msg : "nothing", want);
     }
     pipe_result r = run(format("stages: [{use: onnx, model: \"%s/layer.onnx\", in: [], out: y}, {use: discard}]\n",
                                data));
@@ -430,8 +421,7 @@ static void is_error(const char *stage, const char *want)
 {
     pipe_result r = run(one_stage(X4, stage));
     ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, want) && r.errs.e[0].at.line == 4,
-                  "%s: '%s', not '%s'", stage,
-                  r.errs.n ? r.errs.e[0].msg : "done", want);
+                  "%s: '%s', not '%s'", stage, r.errs.n ? r.errs.e[0].msg : "done", want);
 }
 
 TEST(libraries)
@@ -500,8 +490,7 @@ TEST(frames_that_fail)
     ck_assert_int_eq((int)r.account[0].in, 5);
     ck_assert_int_eq((int)r.account[0].failed, 3);
     ck_assert_msg(strstr(r.errs.e[0].msg, "frame 2: ONNX Runtime cannot run '") && strstr(r.errs.e[0].msg, "z end"),
-                  "%s",
-                  r.errs.e[0].msg);
+                  "%s", r.errs.e[0].msg);
 }
 
 /* Tensors are made once for each slot, while there are not too many; and for a frame of another shape. */
@@ -537,8 +526,7 @@ TEST(workers_change)
                                         "  - {use: generate, frames: 4000, out: x}\n  - {use: onnx, model: m.onnx, "
                                         "out: y}\n"
                                         "  - {use: scale, a: 2, b: 0, in: x, out: z}\n  - {use: compare, in: [y, "
-                                        "z]}\n", "cpu",
-                                        sets, at, 2, (gp_run_options){ 0 }, &parts);
+                                        "z]}\n", "cpu", sets, at, 2, (gp_run_options){ 0 }, &parts);
         pipe_no_errors(&r, "paused");
         ck_assert_int_eq(fake->live, 0);
     }
@@ -565,13 +553,7 @@ static void set_up_gpu(void)
     pipe_text(dir, "m.onnx", "any");
     fake->cuda = 1;
     kind = gp_kind_onnx, kind.name = "gonnx", kind.on_device = on_device;
-    pipe_kind = &kind;
-}
-
-static void tear_down_gpu(void)
-{
-    pipe_kind = NULL;
-    tear_down();
+    pipe_kinds(&kind, 1);
 }
 
 /* What a session is told, and where its memory lies. */
@@ -584,7 +566,7 @@ static const char *const gpu_knobs[] = {
     "depth: 8\nlatency: 5ms\n",
 };
 
-TEST_CASE(gpu, set_up_gpu, tear_down_gpu, 0)
+TEST_CASE(gpu, set_up_gpu, tear_down, 0)
 
 /* Each frame is computed, whole or with fewer rows, and none twice beyond the first, which is looked at; the model is
  * opened once, and not waited for. `workers` are for the host, where the same file may run. */
@@ -765,21 +747,17 @@ static const char *planned_for(bool here, const char *stage, gp_errs *errs)
 {
     static char text[8000];
     gp_machine m;
-    gp_registry *reg = gp_registry_create();
-    gp_config c = { .registry = reg, .machine = &m };
     const char *yaml = format("%s" FRAMES "  - {use: onnx, model: \"%s/m.onnx\"%s}\n  - {use: discard}\n", X4, dir,
                               stage);
     gp_machine_fixed(&m, 1);
     m.here = here;
     *errs = (gp_errs){ .n = 0 };
-    ck_assert(gp_register_builtin(reg, errs));
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), "test.yaml", &c, errs);
+    gp_pipeline *p = pipe_compile(".", yaml, (gp_config){ .machine = &m }, errs);
     FILE *f = fmemopen(text, sizeof text, "w");
     if (p)
         gp_dump_plan(f, gp_pipeline_plan(p), GP_DUMP_TEXT);
     fclose(f);
     gp_pipeline_destroy(p);
-    gp_registry_destroy(reg);
     return p ? text : NULL;
 }
 

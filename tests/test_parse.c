@@ -1,8 +1,5 @@
 /* test_parse.c - YAML to nodes: places, aliases, limits, what is refused. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #include "compile/ir.h"
 #include "effort.h"
 #include "suite.h"
@@ -37,10 +34,7 @@ static void ck_at(const gp_node *n, int line, int col, int len)
 
 TEST(places)
 {
-    gp_spec *s = parse("pipeline: edges\n"
-                       "vars: {dir: 'ph\xc3\xb6tos', gain: 1.5, off: no}\n"
-                       "\n"
-                       "stages:\n"
+    gp_spec *s = parse("pipeline: edges\nvars: {dir: 'ph\xc3\xb6tos', gain: 1.5, off: no}\n\nstages:\n"
                        "  - {use: read, path: \"${dir}/*.png\"}\r\n"
                        "  - name: b\n"
                        "    use: gray\n");
@@ -158,8 +152,7 @@ static const struct { const char *text; int line, col; const char *msg; } bad[] 
     { "a: {x: in.shape[1\n", 1, 16, "'[' inside [ ] or { } ends the value before it; put quotes around the whole value" },
     { "a: {path: ${dir}/x}\n", 1, 11,
       "'${' inside [ ] or { } ends the value before it; put quotes around the whole: \"${dir}/x\"" },
-    { "a: [min(a, b), 2]\n", 1, 5, "'min(a' is cut at the comma; put quotes around the whole: "
-                                    "\"min(a, b)\"" },
+    { "a: [min(a, b), 2]\n", 1, 5, "'min(a' is cut at the comma; put quotes around the whole: \"min(a, b)\"" },
     { "a: {g: max(1, min(2, 3))}\n", 1, 8, "'max(1' is cut at the comma; put quotes around the "
                                           "whole: \"max(1, min(2, 3))\"" },
     { "a: {shape: (8, 3)}\n", 1, 12, "a list is written in [ ]: [8, 3]" },
@@ -397,8 +390,7 @@ TEST(stage_names)
              (const char *[]){ "blur", "gray", "blur2", "x", "blur3" }, 5);
     ck_names("stages: [{use: blur}, {use: blur}, {use: a, name: blur}, {use: b, name: blur3}]",
              (const char *[]){ "blur2", "blur4", "blur", "blur3" }, 4);
-    ck_names("stages: [7, {use: []}, {name: }]",
-             (const char *[]){ "stage", "stage2", "stage3" }, 3);
+    ck_names("stages: [7, {use: []}, {name: }]", (const char *[]){ "stage", "stage2", "stage3" }, 3);
 }
 
 TEST_SUITE(parse, setup, teardown, 0)

@@ -1,45 +1,25 @@
 /* test_paused.c - runs that pause and go on under other plans, on the CPU back end; and what cannot go on. */
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "cases.h"
 #include "pipe.h"
 
-Suite *suite_paused(void);
-
-static gp_registry *registry;
 static gp_errs errs;
 
 static const char yaml[] =
-    "vars: {gain: 2, frames: 40}\n"
-    "buffers: {x: {dtype: f32, shape: [4]}, y: {like: x}}\n"
-    "stages:\n"
-    "  - {use: generate, frames: frames, out: x}\n"
-    "  - {use: scale, a: gain, b: 0, out: y}\n"
+    "vars: {gain: 2, frames: 40}\nbuffers: {x: {dtype: f32, shape: [4]}, y: {like: x}}\nstages:\n"
+    "  - {use: generate, frames: frames, out: x}\n  - {use: scale, a: gain, b: 0, out: y}\n"
     "  - {use: write, path: out.raw, durable: none}\n";
 
 static gp_pipeline *compile(const char *dir, const char *text, const char *set)
 {
-    static char file[600];     /* places point to it */
     const char *sets[] = { "device=cpu", set };
-    gp_config c = { .registry = registry, .set = sets, .nset = set ? 2 : 1 };
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
-    gp_pipeline *p = gp_compile(text, strlen(text), file, &c, &errs);
-    ck_assert_msg(p, "%s", errs.e[0].msg);
-    return p;
+    return pipe_compiled(dir, text, (gp_config){ .set = sets, .nset = set ? 2 : 1 });
 }
 
 static void set_up(void)
 {
     errs = (gp_errs){ .n = 0 };
-    registry = pipe_builtin(NULL, 0);
-}
-
-static void tear_down(void)
-{
-    gp_registry_destroy(registry);
 }
 
 typedef struct asked { gp_pipeline *p; bool pauses; int level; } asked;
@@ -248,15 +228,10 @@ TEST(sources_stop_together)
 {
     static const char two[] =
         "buffers: {a: {dtype: f32, shape: [4]}, b: {like: a}, c: {like: a}, d: {like: a}, o: {like: a}}\n"
-        "depth: 7\n"
-        "stages:\n"
-        "  - {use: generate, in: [], out: a}\n"
-        "  - {use: generate, in: [], out: b, rate: 500}\n"
-        "  - {use: hold, frames: 3, in: b, out: c}\n"
+        "depth: 7\nstages:\n  - {use: generate, in: [], out: a}\n"
+        "  - {use: generate, in: [], out: b, rate: 500}\n  - {use: hold, frames: 3, in: b, out: c}\n"
         "  - {use: kernel, in: {a: a, c: c}, out: {o: o}, args: [a, c, o], source: k.cu, entry: k, grid: 1, block: 4}\n"
-        "  - {use: discard}\n"
-        "  - {use: generate, in: [], out: d}\n"
-        "  - {use: discard, in: d}\n";
+        "  - {use: discard}\n  - {use: generate, in: [], out: d}\n  - {use: discard, in: d}\n";
     const char *dir = pipe_dir();
     pipe_text(dir, "k.cu", "extern \"C\" __global__ void k(const float *a, const float *c, float *o)\n"
                            "{\n    o[threadIdx.x] = a[threadIdx.x] + c[threadIdx.x];\n}\n");
@@ -298,15 +273,4 @@ TEST(an_accumulator_of_all)
     gp_pipeline_destroy(p);
 }
 
-Suite *suite_paused(void)
-{
-    Suite *s = suite_create("paused");
-    TCase *tc = tcase_create("cpu");
-    paused_cases(tc, "cpu");
-    suite_add_tcase(s, tc);
-    tc = tcase_create("api");
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(paused, paused_cases(tc, "cpu"); tcase_add_checked_fixture(tc, set_up, NULL))

@@ -1,7 +1,5 @@
 /* test_picture.c - the graph for Graphviz of golden plans shows everything once; a name is only ever
  * text; what was measured is shown where it belongs. What Graphviz makes of it is in picture.py. */
-#include <stdlib.h>
-#include <string.h>
 #include "draw/dump.h"
 #include "planned.h"
 #include "suite.h"
@@ -78,7 +76,6 @@ TEST_LOOP(test_dot, 0, GOLDEN)
             free(text);
             free(again);
         }
-        plan_free(&p);
     }
 }
 
@@ -96,7 +93,6 @@ TEST_LOOP(test_names, 0, 3)
     char *dot = drawn(&p, true);
     ck_assert_msg(strstr(dot, name[_i].dot) != NULL, "%s", dot);
     free(dot);
-    plan_free(&p);
 }
 
 /* ---- what was measured ------------------------------------------------ */
@@ -149,7 +145,6 @@ TEST(test_measured)
         free(text);
     }
     gp_arena_free(&a);
-    plan_free(&p);
 }
 
 #define ON(device, gpu) "{\"pipeline\": {\"device\": \"" device "\"}, \"environment\": {\"cpu\": \"x\", " \
@@ -177,15 +172,13 @@ TEST_LOOP(test_measured_elsewhere, 0, 7)
     const gp_measured *m = measured(&a, &p, on[_i].json, &errs);
     const char *says = on[_i].says;
     ck_assert_msg(m != NULL, "%s", errs.e[0].msg);
-    ck_assert_msg(says ? !strncmp(m->verdict, says, strlen(says)) : !strncmp(m->verdict, "bound", 5),
-                  "%s", m->verdict);
+    ck_assert_msg(says ? !strncmp(m->verdict, says, strlen(says)) : !strncmp(m->verdict, "bound", 5), "%s", m->verdict);
     ck_assert_double_eq(m->stage[plan_stage(&p, "src")].busy, 0.31);
     ck_assert_double_eq(m->segment[0].busy, says ? -1 : 0.55);
     ck_assert_double_eq(m->segment[0].p50_us, says ? -1 : 2.25e6);
     ck_assert_double_eq(m->copy_in.busy, says ? -1 : 0.12);
     ck_assert_int_eq(gp_is_busiest(m, 0.97), !says);   /* who was is not in the picture */
     gp_arena_free(&a);
-    plan_free(&p);
 }
 
 /* However long it is, all of a verdict is drawn. */
@@ -209,7 +202,6 @@ TEST(test_long_verdict)
     }
     free(text);
     gp_arena_free(&a);
-    plan_free(&p);
 }
 
 static const struct { const char *json, *says; } bad[] = {
@@ -240,7 +232,6 @@ TEST_EACH(test_no_report, bad)
     ck_assert_str_eq(errs.e[0].at.file, "r.json");
     ck_assert_msg(strstr(errs.e[0].msg, bad[_i].says) != NULL, "%s", errs.e[0].msg);
     gp_arena_free(&a);
-    plan_free(&p);
 }
 
 /* Values that no run has are not known; nothing at all is a report too. */
@@ -266,7 +257,6 @@ TEST(test_odd_values)
         free(text);
         gp_arena_free(&a);
     }
-    plan_free(&p);
 }
 
 TEST_LOOP(test_utf8, 0, 8)

@@ -1,8 +1,5 @@
 /* test_pnm.c - PGM, PPM and PFM: in, as their bytes say, and out to the same bytes; broken ones.
  * tests/data/make_pictures.py made the files. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "iotest.h"
 #include "suite.h"
 

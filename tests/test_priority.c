@@ -3,11 +3,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
-#include "like_first.h"
+#include "idle.h"
 #include "pipe.h"
 #include "planned.h"
 #include "suite.h"
@@ -46,7 +43,6 @@ TEST_EACH(segments_have_it, plans)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d%s", k ? " " : "", p.plan->segment[k].priority,
                  p.plan->segment[k].priorities ? "*" : "");
     ck_assert_msg(!strcmp(text, plans[_i].segments), "%s: %s, not %s", plans[_i].what, text, plans[_i].segments);
-    plan_free(&p);
 }
 
 /* ---- threads --------------------------------------------------------- */
@@ -157,15 +153,13 @@ static int expected(int base, int priority, bool may)
 static gp_errs run(const char *yaml)
 {
     gp_errs errs = { 0 };
-    gp_registry *registry = pipe_builtin(kinds, sizeof kinds / sizeof *kinds);
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), "priority.yaml", &(gp_config){ .registry = registry },
-                                &errs);
+    pipe_kinds(kinds, sizeof kinds / sizeof *kinds);
+    gp_pipeline *p = pipe_compile(".", yaml, (gp_config){ .set = NULL }, &errs);
     ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
     memset(seen, 0, sizeof seen);
     atomic_store(&streams, 0);
     ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_DONE);
     gp_pipeline_destroy(p);
-    gp_registry_destroy(registry);
     return errs;
 }
 

@@ -1,10 +1,6 @@
 /* test_probe.c - looking at files, and lists of them. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "compile/resolve.h"
 #include "suite.h"
 

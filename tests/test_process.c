@@ -3,11 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 #include "command.h"
 #include "iotest.h"
 #include "suite.h"

@@ -1,4 +1,4 @@
 /* test_prologue.c - constants that are cast, and stages that read nothing but constants, on the CPU back end. */
 #include "cases.h"
 
-CPU_SUITE(prologue, prologue_cases(tc, "cpu"))
+SUITE(prologue, prologue_cases(tc, "cpu"))

@@ -1,6 +1,4 @@
 /* test_rates.c - how often stages fire, and depths that follow from that, on a machine with a GPU and on one without. */
-#include <stdlib.h>
-#include <string.h>
 #include "compile/firing.h"
 #include "planned.h"
 #include "suite.h"
@@ -90,7 +88,6 @@ TEST_EACH(rates_and_depths, plans)
                     ck_assert_msg(p.plan->ring[r].depth == depth, "'%s' has depth %d, not %d\n%s", name,
                                   p.plan->ring[r].depth, depth, yaml);
         }
-        plan_free(&p);
     }
 }
 
@@ -109,7 +106,6 @@ TEST(segments_apart)
         ck_assert(plan_segment(&p, "g") == b || plan_segment(&p, "g") == f);
         ck_assert_int_eq(plan_segment(&p, "h"), -1);
         ck_assert_int_eq(p.plan->segment[c].ntasks, 1);
-        plan_free(&p);
     }
 }
 
@@ -151,7 +147,6 @@ TEST_LOOP(any_graph, 0, 400)
         for (int e = 0; e < p.errs.n; e++)
             ck_assert_msg(p.errs.e[e].code == GP_E_SPEC && p.errs.e[e].at.line > 0, "%s\n%s", p.errs.e[e].msg, yaml);
         ck_assert_msg(p.pipeline || p.errs.n, "%s", yaml);
-        plan_free(&p);
     }
 }
 

@@ -1,7 +1,5 @@
 /* test_rearrange.c - stages that rearrange elements, in whole pipelines: frames with fewer rows, frames that differ in
  * size, holes. What they make of whole frames, stage_cases.c compares with NumPy. */
-#include <stdlib.h>
-#include <string.h>
 #include "iotest.h"
 #include "suite.h"
 
@@ -56,8 +54,7 @@ TEST_EACH(fewer_rows, parts)
                 int r = parts[_i].row(y, f ? 4 : 10);
                 int v = r < 0 ? 0 : 8 * (10 * f + r) + parts[_i].column(x);
                 ck_assert_msg(want < n && (unsigned char)out[want] == v, "%s: frame %d, (%d, %d) of %zu bytes",
-                              parts[_i].stages,
-                              f, y, x, n);
+                              parts[_i].stages, f, y, x, n);
             }
     ck_assert_uint_eq(n, want);
     free(out);

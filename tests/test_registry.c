@@ -1,32 +1,14 @@
 /* test_registry.c - what gp_register lets in. */
-#include <string.h>
 #include "gpipe/gpipe.h"
+#include "idle.h"
 #include "suite.h"
 
 struct opts { int64_t n; double f; const char *s; int e; };
 
-static bool shape(gp_shape *s)
-{
-    (void)s;
-    return true;
-}
-
-static bool run(gp_call *c, gp_frame *frames, int n)
-{
-    (void)c, (void)frames, (void)n;
-    return true;
-}
-
 static void reserve(gp_call *c, const gp_frame *f) { (void)c, (void)f; }
-static bool record(gp_dcall *c)
-{
-    (void)c;
-    return true;
-}
-
 #define PORTS(...) (const gp_port[]){ __VA_ARGS__, {0} }
 #define OPTS(...) .opts = (const gp_opt[]){ __VA_ARGS__, {0} }, .opts_size = sizeof(struct opts)
-#define KIND(n, ...) { GP_KIND(n), .help = "for tests", .shape = shape, .run = run, __VA_ARGS__ }
+#define KIND(n, ...) { GP_KIND(n), .help = "for tests", .shape = as_declared, .run = run_idle, __VA_ARGS__ }
 #define P(n, a) { .name = n, .accept = a }
 #define N GP_INT(struct opts, n), .help = "a number"
 #define E GP_ENUM(struct opts, e), .help = "a word"
@@ -42,26 +24,23 @@ static const gp_kind good[] = {
 };
 
 static const struct { gp_kind kind; const char *msg; } bad[] = {
-    { { .abi = GP_ABI + 1, .size = sizeof(gp_kind), .name = "x" },
-      "a stage kind was built for another gpipe" },
+    { { .abi = GP_ABI + 1, .size = sizeof(gp_kind), .name = "x" }, "a stage kind was built for another gpipe" },
     { { .abi = GP_ABI, .size = 8, .name = "x" }, "a stage kind was built for another gpipe" },
     { KIND(NULL, 0), "a kind is named ''" },
     { KIND("two words", 0), "a kind is named 'two words'" },
-    { { GP_KIND("x"), .shape = shape, .run = run }, "kind 'x' has no help" },
-    { { GP_KIND("x"), .help = "h", .run = run }, "kind 'x' has no shape()" },
-    { { GP_KIND("x"), .help = "h", .shape = shape, .in = any },
-      "kind 'x' has neither run() nor record()" },
-    { { GP_KIND("x"), .help = "h", .shape = shape, .record = record },
+    { { GP_KIND("x"), .shape = as_declared, .run = run_idle }, "kind 'x' has no help" },
+    { { GP_KIND("x"), .help = "h", .run = run_idle }, "kind 'x' has no shape()" },
+    { { GP_KIND("x"), .help = "h", .shape = as_declared, .in = any }, "kind 'x' has neither run() nor record()" },
+    { { GP_KIND("x"), .help = "h", .shape = as_declared, .record = record_idle },
       "kind 'x' is a source and has no run()" },
     { KIND("x", .in = any, .out = PORTS(P("a", 0)), .reserve = reserve), "kind 'x' has reserve(), but is no sink with run()" },
-    { { GP_KIND("x"), .help = "h", .shape = shape, .record = record, .in = any, .reserve = reserve },
+    { { GP_KIND("x"), .help = "h", .shape = as_declared, .record = record_idle, .in = any, .reserve = reserve },
       "kind 'x' has reserve(), but is no sink with run()" },
-    { { GP_KIND("x"), .help = "h", .shape = shape, .record = record, .in = any, .collective = true },
+    { { GP_KIND("x"), .help = "h", .shape = as_declared, .record = record_idle, .in = any, .collective = true },
       "kind 'x' is collective, but is no kind of the host with run() alone" },
     { KIND("x", .in = any, .out = PORTS(P("a", 0)), .one_rank = true), "kind 'x' has one_rank, but is not collective" },
     { KIND("x", .in = any, .out = PORTS(P("a", 0)), .joins = true), "kind 'x' has joins, but is no sink with run()" },
-    { KIND("x", .in = PORTS(P("a", GP_ACCEPT_ANY), P("a", GP_ACCEPT_ANY))),
-      "kind 'x' has two input ports 'a'" },
+    { KIND("x", .in = PORTS(P("a", GP_ACCEPT_ANY), P("a", GP_ACCEPT_ANY))), "kind 'x' has two input ports 'a'" },
     { KIND("x", .in = PORTS(P("*", GP_ACCEPT_ANY), P("a", GP_ACCEPT_ANY))),
       "kind 'x': '*' is not a valid name for input port 0" },
     { KIND("x", .in = PORTS(P("a", 0))), "kind 'x': the input 'a' accepts no type" },
@@ -73,10 +52,8 @@ static const struct { gp_kind kind; const char *msg; } bad[] = {
     { KIND("x", OPTS({ .name = "q", .help = "h" })), "kind 'x': option 'q' has no type" },
     { KIND("x", OPTS({ GP_INT(struct opts, n) })), "kind 'x': option 'n' has no help" },
     { KIND("x", OPTS({ E })), "kind 'x': option 'e': an enum, and only an enum, has choices" },
-    { KIND("x", OPTS({ N, .def = "1", .required = true })),
-      "kind 'x': option 'n' may have no default" },
-    { KIND("x", OPTS({ N, .def = "many" })),
-      "kind 'x': the default of option 'n': 'many' is neither a number" },
+    { KIND("x", OPTS({ N, .def = "1", .required = true })), "kind 'x': option 'n' may have no default" },
+    { KIND("x", OPTS({ N, .def = "many" })), "kind 'x': the default of option 'n': 'many' is neither a number" },
     { KIND("x", OPTS({ N, .def = "9", .min = 1, .max = 3 })),
       "kind 'x': the default of option 'n': 'n' must be 1 to 3, not 9" },
     { KIND("x", OPTS({ E, .choices = "x|y", .def = "z" })),
@@ -89,8 +66,7 @@ TEST_EACH(refuses, bad)
     gp_errs errs = {0};
     ck_assert(!gp_register(r, &bad[_i].kind, &errs));
     ck_assert_int_eq(errs.n, 1);
-    ck_assert_msg(!strncmp(errs.e[0].msg, bad[_i].msg, strlen(bad[_i].msg)), "%s\nnot %s",
-                  errs.e[0].msg, bad[_i].msg);
+    ck_assert_msg(!strncmp(errs.e[0].msg, bad[_i].msg, strlen(bad[_i].msg)), "%s\nnot %s", errs.e[0].msg, bad[_i].msg);
     ck_assert_ptr_null(gp_kind_at(r, 0));
     gp_registry_destroy(r);
 }
@@ -132,13 +108,12 @@ TEST(other_sizes)
     ck_assert_msg(gp_register(r, &shorter, &errs), "%s", errs.e[0].msg);
     ck_assert_msg(gp_register(r, &longer.kind, &errs), "%s", errs.e[0].msg);
     const gp_kind *k = gp_kind_find(r, "shorter");
-    ck_assert(k && k->size == sizeof *k && k->run == run && !k->advise);
+    ck_assert(k && k->size == sizeof *k && k->run == run_idle && !k->advise);
     ck_assert(gp_kind_find(r, "longer"));
 
     longer.kind.name = "longest", longer.more = &longer;
     ck_assert(!gp_register(r, &longer.kind, &errs));
-    ck_assert_msg(strstr(errs.e[0].msg, "'longest' uses something that this gpipe does not have"),
-                  "%s", errs.e[0].msg);
+    ck_assert_msg(strstr(errs.e[0].msg, "'longest' uses something that this gpipe does not have"), "%s", errs.e[0].msg);
     ck_assert(!gp_kind_find(r, "longest"));
     gp_registry_destroy(r);
 }

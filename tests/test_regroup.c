@@ -6,8 +6,6 @@
 #include "run/pipeline.h"
 #include "run/run.h"
 
-Suite *suite_regroup(void);
-
 /* Behind a source of N frames of [1]: an account of these, and no entry for each that is a hole. */
 enum { N = 20000, ENTRIES = 4096 };
 static const struct { const char *what, *stages; int out, dropped, failed; } long_runs[] = {
@@ -37,7 +35,6 @@ TEST_LOOP(failed_beside_all, 0, 5)
                              "  - {use: generate, rate: 20kHz, frames: 4000, out: a}\n  - {use: mix, op: sum}\n"
                              "  - {use: discard}\n  - {use: lua, script: half.lua, in: a, out: []}\n", "cpu", NULL,
                              (gp_run_options){ 0 });
-    pipe_dir_remove(dir);
     gp_account x = r.account[0];
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(x.out <= 1000 && x.failed >= 1 && x.in == x.out + x.failed + x.cancelled, "%d in, %d out, %d failed, "
@@ -67,7 +64,6 @@ TEST_SOME(long_run, sizeof long_runs / sizeof *long_runs, 6, 1)
              "  - {%s: %d%s, out: a}\n%s", known ? "use: generate, frames" : "use: lua, script: count.lua, params: {n", N,
              known ? "" : "}", long_runs[_i].stages);
     pipe_result r = pipe_run_then(dir, yaml, "cpu", NULL, (gp_run_options){ 0 }, look, &entries);
-    pipe_dir_remove(dir);
     ck_assert_msg(r.outcome == GP_DONE, "%s: %s", long_runs[_i].what, r.errs.n ? r.errs.e[0].msg : "?");
     gp_account x = r.account[0];
     ck_assert_msg(x.in == N && x.out == (uint64_t)long_runs[_i].out && x.dropped == (uint64_t)long_runs[_i].dropped
@@ -76,12 +72,4 @@ TEST_SOME(long_run, sizeof long_runs / sizeof *long_runs, 6, 1)
     ck_assert_msg(entries > 0 && entries <= ENTRIES, "%s: room for %zu entries", long_runs[_i].what, entries);
 }
 
-Suite *suite_regroup(void)
-{
-    Suite *s = suite_create("regroup");
-    TCase *tc = tcase_create("cpu");
-    regroup_cases(tc, "cpu", tests_every(7, 1));
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(regroup, regroup_cases(tc, "cpu", tests_every(7, 1)))

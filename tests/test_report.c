@@ -1,11 +1,7 @@
 /* test_report.c - reports and traces of runs on the CPU back end. */
-#include <stdio.h>
-#include <unistd.h>
 #include "run/measure.h"
 #include "cases.h"
 #include "reportrig.h"
-
-Suite *suite_report(void);
 
 /* Of a run of days the sums of times wrap; what was held does not. */
 TEST(test_held)
@@ -36,12 +32,4 @@ TEST_EACH(test_workers_that_help, recordings)
     report_done(&s);
 }
 
-Suite *suite_report(void)
-{
-    Suite *s = suite_create("report");
-    TCase *tc = tcase_create("cpu");
-    report_cases(tc, "cpu");
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(report, report_cases(tc, "cpu"))

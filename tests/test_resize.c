@@ -1,7 +1,5 @@
 /* test_resize.c - the kind `resize` in whole pipelines: the sizes that options give, frames of several sizes, with
  * fewer rows, of one value. What it computes, stage_cases.c compares with Pillow and NumPy. */
-#include <stdlib.h>
-#include <string.h>
 #include "base/outfile.h"
 #include "iotest.h"
 #include "suite.h"

@@ -1,8 +1,5 @@
 /* test_resolve.c - from spec to graph: wiring, types, options, files, size.
  * What is refused is in test_resolve_errors.c. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "base/npy.h"
 #include "effort.h"
 #include "suite.h"
@@ -21,8 +18,7 @@ static const char *wiring(const gp_graph *g)
         const gp_stage *st = &g->stage[i];
         P("%s%s", i ? " | " : "", st->name);
         for (int p = 0; p < st->nin; p++)
-            P("%c%s:%s", p ? ' ' : '(', st->in_name[p],
-              st->in[p] < 0 ? "-" : g->buffer[st->in[p]].name);
+            P("%c%s:%s", p ? ' ' : '(', st->in_name[p], st->in[p] < 0 ? "-" : g->buffer[st->in[p]].name);
         P("%s", st->nin ? ")" : "");
         for (int p = 0; p < st->nout; p++)
             P(" %s:%s", st->out_name[p], st->out[p] < 0 ? "-" : g->buffer[st->out[p]].name);
@@ -32,8 +28,7 @@ static const char *wiring(const gp_graph *g)
 }
 
 static const struct { const char *yaml, *wiring; } wired[] = {
-    { "stages: [{use: src}, {use: both}, {use: sink}]",
-      "src out:src | both(in:src) out:both | sink(in:both)" },
+    { "stages: [{use: src}, {use: both}, {use: sink}]", "src out:src | both(in:src) out:both | sink(in:both)" },
     { "stages: [{use: src}, {use: host}, {use: host}, {use: host, name: last}, {use: sink}]",
       "src out:src | host(in:src) out:host | host2(in:host) out:host2 | last(in:host2) out:last"
       " | sink(in:last)" },
@@ -67,8 +62,7 @@ static const struct { const char *yaml, *wiring; } wired[] = {
     { "stages: [{use: src}, {use: free, in: [src], out: [p, q]}, {use: more, in: [p, q]}, "
       "{use: sink}]",
       "src out:src | free(in:src) p:p q:q | more(x:p q:q) out:more | sink(in:more)" },
-    { "stages: [{use: src}, {use: more}, {use: sink}]",
-      "src out:src | more(x:src) out:more | sink(in:more)" },
+    { "stages: [{use: src}, {use: more}, {use: sink}]", "src out:src | more(x:src) out:more | sink(in:more)" },
     /* windows: one for all that have the same, before the first of them */
     { "stages: [{use: src}, {use: free, window: {in: 3}}, {use: sink}]",
       "src out:src | src.window3(in:src) out:src.window3 | free(in:src.window3) out:free | sink(in:free)" },
@@ -110,10 +104,8 @@ TEST(uses_and_sources)
 
 static const struct { const char *yaml, *buffer, *type; } typed[] = {
     { "stages: [{use: src}, {use: both}, {use: sink}]", "both", "u8 [4, 6]" },
-    { "buffers: {src: {dtype: f32}}\nstages: [{use: src}, {use: float}, {use: sink}]", "float",
-      "f32 [4, 6]" },
-    { "buffers: {src: {shape: [2, 3, 4]}}\nstages: [{use: src}, {use: sink}]", "src",
-      "u8 [2, 3, 4]" },
+    { "buffers: {src: {dtype: f32}}\nstages: [{use: src}, {use: float}, {use: sink}]", "float", "f32 [4, 6]" },
+    { "buffers: {src: {shape: [2, 3, 4]}}\nstages: [{use: src}, {use: sink}]", "src", "u8 [2, 3, 4]" },
     { "buffers: {src: {shape: 7}}\nstages: [{use: src}, {use: sink}]", "src", "u8 [7]" },
     { "vars: {n: 3, m: n * 2}\nbuffers: {src: {shape: [n, 'ceil((m + 1) / 2)']}}\n"
       "stages: [{use: src}, {use: sink}]", "src", "u8 [3, 4]" },
@@ -185,8 +177,7 @@ TEST(options_read)
     ck_assert_int_eq(o->dtype, GP_C64);
     ck_assert_int_eq(o->wait, 6000000);
     ck_assert(o->ints.n == 1 && o->ints.v[0] == 7);
-    ck_assert(o->floats.n == 3 && o->floats.v[0] == 4 && o->floats.v[1] == 1000
-              && o->floats.v[2] == -2);
+    ck_assert(o->floats.n == 3 && o->floats.v[0] == 4 && o->floats.v[1] == 1000 && o->floats.v[2] == -2);
     ck_assert_str_eq(o->node->text, "in.size");
 
     o = opts_of("n: 6.0e0, b: TRUE, ints: [5.0, 1e3, -0x1F], floats: [0xff, -0.0]");
@@ -213,8 +204,7 @@ TEST(paths_are_relative_to_the_file)
         { "a/p.yaml", "stdin", "stdin" }, { "a/p.yaml", "../x", "a/../x" } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[200];
-        snprintf(text, sizeof text, "stages: [{use: src}, {use: both, file: %s}, {use: sink}]",
-                 cases[i].said);
+        snprintf(text, sizeof text, "stages: [{use: src}, {use: both, file: %s}, {use: sink}]", cases[i].said);
         const gp_graph *g = world_resolve_file(text, cases[i].file);
         ck_assert_ptr_nonnull(g);
         ck_assert_str_eq(((const struct opts *)world_stage(g, "both")->opts)->file, cases[i].path);
@@ -236,8 +226,7 @@ TEST(settings)
 
     g = world_must("{pipeline: x y, device: cpu, depth: 2 * k, streams: 4, batch: 1, launch: "
              "stream, sync: spin,\non_error: drop, stall_timeout: 0, vars: {k: 4}, \n"
-             "buffers: {h: {depth: 5}}, stages: [{use: src}, "
-             "{use: both, on: host, out: h, workers: 3, zero: true}, "
+             "buffers: {h: {depth: 5}}, stages: [{use: src}, {use: both, on: host, out: h, workers: 3, zero: true}, "
              "{use: carry, on_hole: splice}, {use: both}, {use: sink}]}");
     ck_assert_str_eq(g->name, "x y");
     ck_assert(g->streams == 4 && g->batch == 1 && g->launch == GP_LAUNCH_STREAM
@@ -248,8 +237,7 @@ TEST(settings)
     ck_assert_str_eq(g->device_why, "cpu");
     const gp_stage *both = world_stage(g, "both"), *both2 = world_stage(g, "both2");
     const gp_stage *carry = world_stage(g, "carry");
-    ck_assert(!both->device && both->workers == 3 && both->zero && both->batched
-              && both->frame_info);
+    ck_assert(!both->device && both->workers == 3 && both->zero && both->batched && both->frame_info);
     ck_assert(both2->device && both2->workers == 1 && !both2->zero);
     ck_assert(carry->device && carry->state == 8 && carry->on_hole == GP_ON_HOLE_SPLICE);
     gp_num v;
@@ -266,8 +254,7 @@ TEST_LOOP(devices, 0, 10)
         { "cuda", 0, 0, "there is no device 'cuda': no NVIDIA driver; write device: auto or cpu "
           "('gpipe plan --device cuda' plans for one that is not here)",
           GP_E_RESOURCE },
-        { "cuda:2", 2, 0, "there is no device 'cuda:2'; this machine has 2, numbered from 0",
-          GP_E_RESOURCE },
+        { "cuda:2", 2, 0, "there is no device 'cuda:2'; this machine has 2, numbered from 0", GP_E_RESOURCE },
         { "gpu", 2, 0, "'device' must be auto, all, cpu, cuda:N, cuda:0-3, or a list of these, not 'gpu'", GP_E_SPEC },
         { "'cuda:'", 2, 0, "'device' must be auto, all, cpu, cuda:N, cuda:0-3, or a list of these, not 'cuda:'", GP_E_SPEC },
         { "cuda:x", 2, 0, "'device' must be auto, all, cpu, cuda:N, cuda:0-3, or a list of these, not 'cuda:x'", GP_E_SPEC },
@@ -385,8 +372,7 @@ TEST(constants)
     put_file("k.npy", file, all);
     world.probe = (gp_probe){ .arena = &world.arena, .look = gp_probe_look };
     ck_assert_ptr_null(world_resolve_file("buffers: {k: {const: k.npy}}\n"
-                                    "stages: [{use: host, in: k}, {use: sink}]",
-                                    in_folder("p.yaml")));
+                                    "stages: [{use: host, in: k}, {use: sink}]", in_folder("p.yaml")));
     ck_assert_ptr_nonnull(strstr(world.errs.e[0].msg, "reads nothing but constants"));
 }
 
@@ -438,8 +424,7 @@ TEST(expressions_of_calls)
 TEST(expressions_are_kept)
 {
     const gp_graph *g = world_must(
-        "vars: {k: 10}\n"
-        "stages: [{use: src}, {use: both, n: k + 1, wait: 2ms, s: k, file: k}, {use: sink},\n"
+        "vars: {k: 10}\nstages: [{use: src}, {use: both, n: k + 1, wait: 2ms, s: k, file: k}, {use: sink},\n"
         "  {use: dev, in: src, out: d, node: {a: [in.size, {b: 2 * (k + 1)}], c: 'not, one'}},\n"
         "  {use: sink, in: d}]");
     static const struct { const char *key; bool kept; } both[] = {

@@ -2,9 +2,8 @@
  * tests/bad/resolve_*.yaml has the real ones. */
 #include <glob.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include "compile/resolve.h"
+#include "pipe.h"
 #include "suite.h"
 #include "world.h"
 
@@ -54,8 +53,7 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
     { CHAIN "vars: 3\n", { "2:7 'vars' must be a map" } },
     { CHAIN "vars: {a: [1]}\n", { "2:11 'a' is a list; a variable has a single value" } },
     { CHAIN "vars: {a b: 1}\n", { "2:8 'a b' is not a valid name for a variable" } },
-    { CHAIN "vars: {out: null, x: 'a'}\ndepth: out\n",
-      { "3:8 'out' has no value; give one with --set vars.out=..." } },
+    { CHAIN "vars: {out: null, x: 'a'}\ndepth: out\n", { "3:8 'out' has no value; give one with --set vars.out=..." } },
     { CHAIN "vars: {x: a}\ndepth: 2 * x\n", { "3:8 'x' is 'a', which is not a number" } },
     { CHAIN "vars: {x: y, y: x}\ndepth: x\n", { "3:8 'x' is 'y', which is not a number" } },
     { CHAIN "vars: {x: 60, y: x / 7}\ndepth: y\n", { "3:8 'y' is 'x / 7', which is not a number: 60 / 7 leaves a "
@@ -72,17 +70,13 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
     { CHAIN "buffers: [src]\n", { "2:10 'buffers' must be a map" } },
     { CHAIN "buffers: {src: f32}\n", { "2:16 buffer 'src' must be a map" } },
     { CHAIN "buffers: {a b: {}}\n", { "2:11 'a b' is not a valid name for a buffer" } },
-    { CHAIN "buffers: {src: {dtpye: f32}}\n",
-      { "2:17 a buffer has no key 'dtpye'; did you mean 'dtype'?" } },
+    { CHAIN "buffers: {src: {dtpye: f32}}\n", { "2:17 a buffer has no key 'dtpye'; did you mean 'dtype'?" } },
     { CHAIN "buffers: {src: {dtype: float}}\n", { "2:24 'dtype' must be a type: u8 i8" } },
     { CHAIN "buffers: {src: {shape: []}}\n", { "2:24 a shape has 1 to 8 axes, not 0" } },
-    { CHAIN "buffers: {src: {shape: [1,1,1,1,1,1,1,1,1]}}\n",
-      { "2:24 a shape has 1 to 8 axes, not 9" } },
-    { CHAIN "buffers:\n  src:\n    shape: (3, 4)\n",
-      { "4:14 expected ')', not ','; a list is written [1, 2]" } },
+    { CHAIN "buffers: {src: {shape: [1,1,1,1,1,1,1,1,1]}}\n", { "2:24 a shape has 1 to 8 axes, not 9" } },
+    { CHAIN "buffers:\n  src:\n    shape: (3, 4)\n", { "4:14 expected ')', not ','; a list is written [1, 2]" } },
     { CHAIN "buffers: {src: {shape: [3, 0]}}\n", { "2:28 'shape' must be 1 to 1099511627776" } },
-    { CHAIN "buffers: {src: {shape: [1000000, 1000000, 2]}}\n",
-      { "2:24 a frame of this shape is larger than 1 TiB" } },
+    { CHAIN "buffers: {src: {shape: [1000000, 1000000, 2]}}\n", { "2:24 a frame of this shape is larger than 1 TiB" } },
     { CHAIN "buffers: {src: {depth: 0}}\n", { "2:24 'depth' must be 1 to 65536, not 0" } },
     { CHAIN "buffers: {src: {like: hots}}\n", { "2:23 no buffer 'hots'; did you mean 'host'?" } },
     { CHAIN "buffers: {src: {like: src}}\n", { "2:23 buffer 'src' is like itself" } },
@@ -90,8 +84,7 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
       { "2:23 buffer 'src' is like itself, by way of others" } },
     { CHAIN "buffers: {src: {like: host}}\n",
       { "1:16 the type of what stage 'src' makes depends on itself, by way of 'like'" } },
-    { CHAIN "buffers: {src: {like: host, dtype: u8, shape: 3}}\n",
-      { "2:23 'like' has no effect" } },
+    { CHAIN "buffers: {src: {like: host, dtype: u8, shape: 3}}\n", { "2:23 'like' has no effect" } },
     { CHAIN "buffers: {hots: {depth: 2}}\n",
       { "2:11 buffer 'hots' is declared, but no stage makes or reads it; did you mean 'host'?" } },
     { CHAIN "buffers: {host: {dtype: f32}}\n",
@@ -107,17 +100,14 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
         "1:32 'depth' has no effect: buffer 'k' is constant" } },
     { "buffers: {k: {const: .}}\nstages: [{use: src}, {use: add, in: [src, k]}, {use: sink}]\n",
       { "1:22 constant 'k': '.' is not a regular file" } },
-    { "buffers: {k: {const: Makefile}}\n"
-      "stages: [{use: src}, {use: add, in: [src, k]}, {use: sink}]\n",
+    { "buffers: {k: {const: Makefile}}\nstages: [{use: src}, {use: add, in: [src, k]}, {use: sink}]\n",
       { "1:22 constant 'k': 'Makefile' " } },
     /* stages */
     { "stages: [src]\n", { "1:10 a stage must be a map; write {use: src}" } },
     { "stages: [{name: a}]\n", { "1:17 stage 'a' does not say its kind" } },
     { "stages: [{us: gray, sigma: 1}]\n", { "1:11 a stage has no key 'us'; did you mean 'use'?" } },
-    { "stages: [{use: srcc}, {use: host}, {use: sink}]\n",
-      { "1:16 no stage kind 'srcc'; did you mean 'src'?" } },
-    { "stages: [{use: src}, {use: xxxxxxxx}]\n",
-      { "1:28 no stage kind 'xxxxxxxx'; 'gpipe stages' lists them" } },
+    { "stages: [{use: srcc}, {use: host}, {use: sink}]\n", { "1:16 no stage kind 'srcc'; did you mean 'src'?" } },
+    { "stages: [{use: src}, {use: xxxxxxxx}]\n", { "1:28 no stage kind 'xxxxxxxx'; 'gpipe stages' lists them" } },
     { "stages: [{use: src, name: a b}, {use: sink}]\n",
       { "1:27 'a b' is not a valid name for a stage",
         "1:27 'a b' is not a valid name for a buffer" } },
@@ -141,16 +131,12 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
       { "1:34 stage 'both' has no option 'wrod'; did you mean 'word'?" } },
     { "stages: [{use: src}, {use: host, worker: 2}, {use: sink}]\n",
       { "1:34 stage 'host' has no option 'worker'; did you mean 'workers'?" } },
-    { "stages: [{use: open}, {use: sink}]\n",
-      { "1:16 stage 'open' needs the option 'file': a value" } },
-    { "stages: [{use: open, file: ''}, {use: sink}]\n",
-      { "1:28 option 'file' of stage 'open' is empty" } },
-    { "stages: [{use: open, file: none}, {use: sink}]\n",
-      { "1:28 stage 'open': cannot read 'none'" } },
+    { "stages: [{use: open}, {use: sink}]\n", { "1:16 stage 'open' needs the option 'file': a value" } },
+    { "stages: [{use: open, file: ''}, {use: sink}]\n", { "1:28 option 'file' of stage 'open' is empty" } },
+    { "stages: [{use: open, file: none}, {use: sink}]\n", { "1:28 stage 'open': cannot read 'none'" } },
     { "stages: [{use: src}, {use: both, n:\xc2\xa0" "5}, {use: sink}]\n",
       { "1:34 stage 'both' has no option 'n:\xc2\xa0" "5'; write 'n: 5' (U+00A0: no-break space)" } },
-    { "stages: [{use: src}, {use: both, n: x}, {use: sink}]\n",
-      { "1:37 'x' is neither a number" } },
+    { "stages: [{use: src}, {use: both, n: x}, {use: sink}]\n", { "1:37 'x' is neither a number" } },
     { "stages: [{use: src}, {use: both, n: 65}, {use: sink}]\n",
       { "1:37 option 'n' of stage 'both' must be 0 to 64 px, not 65" } },
     { "stages: [{use: src}, {use: both, n: 1.1}, {use: sink}]\n",
@@ -183,12 +169,9 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
       { "1:44 'x' is neither a number nor a variable that is a number" } },
     { "stages: [{use: src}, {use: both, dtype: f23}, {use: sink}]\n",
       { "1:41 option 'dtype' of stage 'both' must be a type: " } },
-    { "stages: [{use: src}, {use: both, n: 13}, {use: sink}]\n",
-      { "1:37 stage 'both': 13 brings bad luck" } },
-    { "stages: [{use: src}, {use: both, node: 'in.shape[2]'}, {use: sink}]\n",
-      { "1:41 'in' has no axis 2" } },
-    { "stages: [{use: src}, {use: both, node: 'im.size'}, {use: sink}]\n",
-      { "1:41 no port 'im'" } },
+    { "stages: [{use: src}, {use: both, n: 13}, {use: sink}]\n", { "1:37 stage 'both': 13 brings bad luck" } },
+    { "stages: [{use: src}, {use: both, node: 'in.shape[2]'}, {use: sink}]\n", { "1:41 'in' has no axis 2" } },
+    { "stages: [{use: src}, {use: both, node: 'im.size'}, {use: sink}]\n", { "1:41 no port 'im'" } },
     { "stages: [{use: src}, {use: both, n: 65, f: x, b: 1}, {use: host}, {use: sink}]\n",
       { "1:37 option 'n'", "1:44 'x' is neither a number", "1:50 option 'b'" } },
     { "stages: [{use: src}, {use: both, on: gpu}, {use: sink}]\n",
@@ -201,8 +184,7 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
       { "1:43 'workers' has no effect: stage 'both' runs on the device; write on: host" } },
     { "stages: [{use: src}, {use: host, workers: 0}, {use: sink}]\n",
       { "1:43 option 'workers' of stage 'host' must be 1 to 1024, not 0" } },
-    { "stages: [{use: src, workers: 2}, {use: sink}]\n",
-      { "1:30 stage 'src' cannot have 2 workers: it is a source" } },
+    { "stages: [{use: src, workers: 2}, {use: sink}]\n", { "1:30 stage 'src' cannot have 2 workers: it is a source" } },
     { "stages: [{use: src}, {use: every, workers: 2}, {use: sink}]\n",
       { "1:44 stage 'every' cannot have 2 workers: it takes frames in order" } },
     { "stages: [{use: src}, {use: host, on_hole: reset}, {use: sink}]\n",
@@ -228,8 +210,7 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
       { "1:38 no stage makes a buffer 'scr'; did you mean 'src'?" } },
     { "buffers: {x: {dtype: u8}}\nstages: [{use: src}, {use: add, in: [src, x]}, {use: sink}]\n",
       { "2:43 buffer 'x' is declared, but no stage makes it" } },
-    { "stages: [{use: src, in: x}, {use: sink}]\n",
-      { "1:25 stage 'src' has no input: 'src' is a source" } },
+    { "stages: [{use: src, in: x}, {use: sink}]\n", { "1:25 stage 'src' has no input: 'src' is a source" } },
     { "stages: [{use: src}, {use: sink, out: x}]\n", { "1:39 stage 'sink' has no output" } },
     { "stages: [{use: src}, {use: host, in: [src, src]}, {use: sink}]\n",
       { "1:44 stage 'host' has 1 input, and 2 are given" } },
@@ -257,8 +238,7 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
       { "1:22 constant 'k'", "2:39 buffer 'k' is constant; stage 'host' cannot write it" } },
     { "stages: [{use: host, in: c, out: b}, {use: host, in: b, out: c}, {use: sink}]\n",
       { "1:16 a cycle: host2 -> host -> host2" } },
-    { "stages: [{use: src}, {use: add, in: [src, add], out: add}, {use: sink}]\n",
-      { "1:28 a cycle: add -> add" } },
+    { "stages: [{use: src}, {use: add, in: [src, add], out: add}, {use: sink}]\n", { "1:28 a cycle: add -> add" } },
     /* types */
     { "buffers: {src: {dtype: i16}}\nstages: [{use: src}, {use: both}, {use: host}, {use: sink}]\n",
       { "2:28 stage 'both' takes u8 or f32 at 'in', but 'src' is i16; put {use: cast, dtype: f32} "
@@ -362,22 +342,19 @@ TEST(long_cycle)
     put("  - {use: sink, in: s%039d}\n", 0);
     for (int i = N; i >= 0; i--)
         snprintf(want + strlen(want), 60, "s%039d%s", (i + N - 1) % N, i ? " -> " : "; a stage");
-    ck_assert_msg(!strncmp(only_error(), want, strlen(want)), "%s\nnot\n%s", world.errs.e[0].msg,
-                  want);
+    ck_assert_msg(!strncmp(only_error(), want, strlen(want)), "%s\nnot\n%s", world.errs.e[0].msg, want);
 }
 
 /* ---- files ----------------------------------------------------------- */
 
-/* The first lines of a file of tests/bad are "# error: FILE:LINE:COL: error: MSG",
- * all the errors it has. */
-static void check_bad_file(const gp_registry *kinds_of_gpipe, const char *path)
+/* The first lines of a file of tests/bad are "# error: FILE:LINE:COL: error: MSG", all the errors it has. */
+static void check_bad_file(const char *path)
 {
     static char text[1 << 16];
     FILE *f = fopen(path, "re");
     ck_assert_ptr_nonnull(f);
     text[fread(text, 1, sizeof text - 1, f)] = 0;
     fclose(f);
-    world.registry = (gp_registry *)kinds_of_gpipe;
     ck_assert_ptr_null(world_resolve_file(text, strrchr(path, '/') + 1));
     const char *line = text;
     int n = 0;
@@ -387,24 +364,21 @@ static void check_bad_file(const gp_registry *kinds_of_gpipe, const char *path)
         if (n < world.errs.n)
             snprintf(got, sizeof got, "%s:%d:%d: error: %s", world.errs.e[n].at.file,
                      world.errs.e[n].at.line, world.errs.e[n].at.col, world.errs.e[n].msg);
-        ck_assert_msg(!strncmp(got, line + 9, len), "%s: got\n%s\nnot\n%.*s", path, got, (int)len,
-                      line + 9);
+        ck_assert_msg(!strncmp(got, line + 9, len), "%s: got\n%s\nnot\n%.*s", path, got, (int)len, line + 9);
     }
     ck_assert_int_gt(n, 0);
-    ck_assert_msg(world.errs.n == n, "%s: %d errors more: %s", path, world.errs.n - n,
-                  world.errs.e[n].msg);
+    ck_assert_msg(world.errs.n == n, "%s: %d errors more: %s", path, world.errs.n - n, world.errs.e[n].msg);
 }
 
 TEST(bad_files)
 {
-    gp_registry *mine = world.registry, *real = gp_registry_create();
+    gp_registry *mine = world.registry;
     glob_t g;
-    ck_assert(gp_register_builtin(real, &world.errs));
+    world.registry = (gp_registry *)pipe_registry();
     ck_assert_int_eq(glob("tests/bad/resolve_*.yaml", 0, NULL, &g), 0);
     for (size_t i = 0; i < g.gl_pathc; i++)
-        check_bad_file(real, g.gl_pathv[i]);
+        check_bad_file(g.gl_pathv[i]);
     globfree(&g);
-    gp_registry_destroy(real);
     world.registry = mine;
 }
 

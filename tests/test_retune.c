@@ -3,25 +3,15 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "knobs_cases.h"
 #include "pipe.h"
 #include "suite.h"
 
-static gp_registry *registry;
 static gp_machine machine;
 
 static void set_up(void)
 {
-    registry = pipe_builtin(NULL, 0);
     gp_machine_read(&machine, false);
-}
-
-static void tear_down(void)
-{
-    gp_registry_destroy(registry);
 }
 
 /* ---- a run, and edits of it ---------------------------------------------- */
@@ -41,13 +31,11 @@ typedef struct edited_run {
 
 static gp_pipeline *compile(const char *dir, const char *text, const char *const *set, gp_errs *errs)
 {
-    static char file[600];     /* places point to it */
     const char *sets[16] = { "device=cpu" };
-    gp_config c = { .registry = registry, .machine = &machine, .set = sets, .nset = 1 };
+    gp_config c = { .machine = &machine, .set = sets, .nset = 1 };
     while (set && *set)
         sets[c.nset++] = *set++;
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
-    return gp_compile(text, strlen(text), file, &c, errs);
+    return pipe_compile(dir, text, c, errs);
 }
 
 /* As an application does: the run goes on under the newest part, or, where that fails, under the one before. */
@@ -85,12 +73,7 @@ static void start(edited_run *r, const char *dir, const char *text, const char *
 
 static unsigned long long frames_in(edited_run *r)
 {
-    gp_account a[8];
-    unsigned long long sum = 0;
-    int n = gp_accounts(atomic_load(&r->now), a, 8);
-    for (int i = 0; i < n && i < 8; i++)
-        sum += a[i].in;
-    return sum;
+    return pipe_frames_in(atomic_load(&r->now));
 }
 
 static void wait_for(edited_run *r, unsigned long long frames)
@@ -191,7 +174,6 @@ TEST_SOME(knobs_make_the_same_bytes, RUNS, 12, 1)
     pipe_result one = pipe_run(dir, knobs_yaml, "cpu", NULL, (gp_run_options){ 0 });
     pipe_no_errors(&one, knobs_yaml);
     char *want = knobs_read_files(dir, &want_n);
-    pipe_dir_remove(dir);
 
     int edits = 0;
     for (int tries = 0; !edits && tries < 20; tries++) {       /* it may be over before it is asked */
@@ -213,7 +195,6 @@ TEST_SOME(knobs_make_the_same_bytes, RUNS, 12, 1)
         char *have = knobs_read_files(dir, &n);
         ck_assert_msg(n == want_n && !memcmp(have, want, n), "run %d, with %d edits, makes other bytes", _i, edits);
         free(have);
-        pipe_dir_remove(dir);
     }
     ck_assert_int_gt(edits, 0);
     free(want);
@@ -221,14 +202,10 @@ TEST_SOME(knobs_make_the_same_bytes, RUNS, 12, 1)
 
 static const char steps[] =
     "vars: {frames: 0, rate: 3000}\n"
-    "buffers: {x: {dtype: f32, shape: [4]}, y: {like: x}, z: {like: x}, k: {const: k.npy}}\n"
-    "stages:\n"
-    "  - {use: generate, frames: frames, rate: rate, out: x}\n"
-    "  - {use: scale, a: 2, b: 0, out: y}\n"
-    "  - {use: expr, in: {y: y, k: k}, out: {z: z}, expr: y + k}\n"
-    "  - {use: lua, script: s.lua, workers: 2}\n"
-    "  - {use: mix, op: sum, frames: 3}\n"
-    "  - {use: write, path: out.raw, durable: none}\n";
+    "buffers: {x: {dtype: f32, shape: [4]}, y: {like: x}, z: {like: x}, k: {const: k.npy}}\nstages:\n"
+    "  - {use: generate, frames: frames, rate: rate, out: x}\n  - {use: scale, a: 2, b: 0, out: y}\n"
+    "  - {use: expr, in: {y: y, k: k}, out: {z: z}, expr: y + k}\n  - {use: lua, script: s.lua, workers: 2}\n"
+    "  - {use: mix, op: sum, frames: 3}\n  - {use: write, path: out.raw, durable: none}\n";
 
 static const char script[] = "stateless = true\nfunction process(frame, x, y) y:copy(x) end\n";
 
@@ -459,8 +436,7 @@ TEST(workers_of_files)
     static const char files[] =
         "buffers: {x: {dtype: f32, shape: [64]}, y: {like: x}}\nstages:\n"
         "  - {use: read, path: in.raw, loop: true, frames: 600, out: x}\n"
-        "  - {use: scale, a: 1, b: 0, out: y}\n"
-        "  - {use: write, path: \"%05d.npy\", durable: none}\n";
+        "  - {use: scale, a: 1, b: 0, out: y}\n  - {use: write, path: \"%05d.npy\", durable: none}\n";
     static const char *const sets[][4] = { { "stages.read.workers=3", "stages.write.workers=1", NULL },
         { "stages.read.workers=1", "stages.write.workers=4", NULL }, { "depth=9", "stages.write.workers=2", NULL },
         { "depth=2", "stages.read.workers=2", "stages.write.workers=3", NULL } };
@@ -656,4 +632,4 @@ TEST_EACH(changes_are_said, changes)
     free(text);
 }
 
-TEST_SUITE(retune, set_up, tear_down, 0)
+TEST_SUITE(retune, set_up, NULL, 0)

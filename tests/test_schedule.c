@@ -1,6 +1,4 @@
 /* test_schedule.c - depths, launches, pools, totals. */
-#include <stdlib.h>
-#include <string.h>
 #include "planned.h"
 #include "suite.h"
 #include "compile/plan.h"
@@ -15,12 +13,10 @@ static const struct {
 } depths[] = {
     { "the default", "", "", 6, 6, 6, 6, 6, 6, 6 },
     { "one depth for all", "depth: 5\n", "", 5, 5, 5, 5, 5, 5, 5 },
-    { "the least stays, the others are rounded up", "depth: 3\n", "  out: {depth: 4}\n",
-      3, 3, 6, 3, 3, 6, 6 },
+    { "the least stays, the others are rounded up", "depth: 3\n", "  out: {depth: 4}\n", 3, 3, 6, 3, 3, 6, 6 },
     { "multiples stay", "depth: 2\n", "  in: {depth: 8}\n", 8, 2, 2, 2, 2, 8, 8 },
     { "the inner depth follows", "depth: 7\n", "  in: {depth: 2}\n", 2, 2, 8, 7, 2, 8, 8 },
-    { "an inner depth may say what is so", "depth: 4\n", "  mid: {depth: 4}\n",
-      4, 4, 4, 4, 4, 4, 4 },
+    { "an inner depth may say what is so", "depth: 4\n", "  mid: {depth: 4}\n", 4, 4, 4, 4, 4, 4, 4 },
     { "a host buffer is as it says", "depth: 2\n", "  last: {depth: 9}\n", 2, 2, 2, 9, 2, 2, 2 },
     { "depth 1", "depth: 1\n", "  in: {depth: 3}\n", 4, 1, 1, 1, 1, 4, 4 },
     { "slots that come again after 64 turns have graphs", "depth: 1\n", "  in: {depth: 64}\n", 64, 1, 1, 1, 1, 64, 64 },
@@ -32,12 +28,8 @@ static const struct {
 };
 
 static const char CHAIN[] =
-    "stages:\n"
-    "  - {use: src, name: in}\n"
-    "  - {use: dev, name: mid}\n"
-    "  - {use: dev, name: out}\n"
-    "  - {use: host, name: last}\n"
-    "  - {use: sink}\n";
+    "stages:\n  - {use: src, name: in}\n  - {use: dev, name: mid}\n  - {use: dev, name: out}\n"
+    "  - {use: host, name: last}\n  - {use: sink}\n";
 
 TEST_EACH(test_depths, depths)
 {
@@ -57,7 +49,6 @@ TEST_EACH(test_depths, depths)
         ck_assert_int_eq(s->depth, depths[_i].d);
         ck_assert_int_eq(s->period, depths[_i].period);
         ck_assert_int_eq(gp_segment_execs(s), depths[_i].execs);
-        plan_free(&p);
     }
 }
 
@@ -136,7 +127,6 @@ TEST_EACH(test_defaults, defaults)
             ck_assert_int_eq(p.plan->segment[0].depth, defaults[_i].d);
         if (p.pipeline && cuda)
             ck_assert_int_eq(p.plan->segment[0].batch, defaults[_i].batch);
-        plan_free(&p);
     }
 }
 
@@ -145,17 +135,14 @@ TEST(test_inner_depth_is_refused)
     static const char *const said[] = { "2", "4", "7" };
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         char yaml[500];
-        snprintf(yaml, sizeof yaml, "pipeline: t\nbuffers:\n  mid: {depth: %s}\n%s", said[i],
-                 CHAIN);
+        snprintf(yaml, sizeof yaml, "pipeline: t\nbuffers:\n  mid: {depth: %s}\n%s", said[i], CHAIN);
         planned p = plan_yaml(yaml, "test.yaml", i % 2);
         ck_assert_ptr_null(p.pipeline);
         ck_assert_int_eq(p.errs.failed, 1);
         ck_assert_int_eq(p.errs.e[0].code, GP_E_SPEC);
         ck_assert_int_eq(p.errs.e[0].at.line, 3);
         ck_assert_int_eq(p.errs.e[0].at.col, 16);
-        ck_assert_msg(strstr(p.errs.e[0].msg, "'mid'") && strstr(p.errs.e[0].msg, said[i]),
-                      "%s", p.errs.e[0].msg);
-        plan_free(&p);
+        ck_assert_msg(strstr(p.errs.e[0].msg, "'mid'") && strstr(p.errs.e[0].msg, said[i]), "%s", p.errs.e[0].msg);
     }
 }
 
@@ -164,15 +151,9 @@ TEST(test_components)
 {
     planned p = plan_ok(
         "pipeline: t\ndepth: 5\nbuffers:\n  a: {depth: 2}\n  c: {depth: 3}\n"
-        "stages:\n"
-        "  - {use: src, name: a}\n"
-        "  - {use: dev, name: b}\n"
-        "  - {use: host, name: h}\n"
-        "  - {use: dev, name: g, in: [h, b]}\n"
-        "  - {use: sink, in: g}\n"
-        "  - {use: src, name: c}\n"
-        "  - {use: dev, name: e}\n"
-        "  - {use: sink, in: e}\n", true);
+        "stages:\n  - {use: src, name: a}\n  - {use: dev, name: b}\n  - {use: host, name: h}\n"
+        "  - {use: dev, name: g, in: [h, b]}\n  - {use: sink, in: g}\n  - {use: src, name: c}\n"
+        "  - {use: dev, name: e}\n  - {use: sink, in: e}\n", true);
     static const struct { const char *name; int depth; } want[] = {
         { "a", 2 }, { "b", 8 }, { "h", 8 }, { "g", 8 }, { "c", 3 }, { "e", 6 },
     };
@@ -180,7 +161,6 @@ TEST(test_components)
         ck_assert_int_eq(p.plan->ring[plan_ring(&p, want[i].name, false)].depth, want[i].depth);
     ck_assert_int_eq(p.plan->segment[plan_segment(&p, "b")].depth, 2);
     ck_assert_int_eq(p.plan->segment[plan_segment(&p, "g")].depth, 8);
-    plan_free(&p);
 }
 
 /* ---- launches -------------------------------------------------------- */
@@ -213,7 +193,6 @@ TEST_EACH(test_launches, launches)
     ck_assert_int_eq(s->batch, launches[_i].nbatch);
     ck_assert_int_eq(gp_segment_execs(s), launches[_i].execs);
     ck_assert_int_le(gp_segment_execs(s), 2 * s->period);
-    plan_free(&p);
 }
 
 /* Where a frame has a thousand kernels or more, a GPU has graphs for up to 1024 slots that come again seldom; where each graph
@@ -235,7 +214,6 @@ TEST(test_loops_have_graphs)
         planned p = plan_ok(yaml, cases[i].cuda);
         ck_assert_int_eq(p.plan->segment[0].period, cases[i].depth);
         ck_assert_msg(gp_segment_execs(&p.plan->segment[0]) == cases[i].execs, "case %zu", i);
-        plan_free(&p);
     }
 }
 
@@ -254,7 +232,6 @@ TEST(test_long_segments)
         ck_assert_int_eq(p.plan->nsegments, 1);
         ck_assert_int_eq(p.plan->segment[0].ntasks, cases[i].stages + 2);
         ck_assert_int_eq(p.plan->segment[0].batch, cases[i].batch);
-        plan_free(&p);
         free(yaml);
     }
 }
@@ -265,13 +242,9 @@ TEST(test_copied_alike)
 {
     planned p = plan_ok(
         "pipeline: t\nbuffers:\n  c: {depth: 12}\nstages:\n"
-        "  - {use: src, name: a, size: 100}\n"
-        "  - {use: src, name: b, size: 1000}\n"
-        "  - {use: src, name: c}\n"
-        "  - {use: dev, name: x, in: [a, b, c]}\n"
-        "  - {use: dev, name: y, in: x}\n"
-        "  - {use: two, name: z, in: x, out: [l, r]}\n"
-        "  - {use: sink, in: [y, l, r]}\n", true);
+        "  - {use: src, name: a, size: 100}\n  - {use: src, name: b, size: 1000}\n  - {use: src, name: c}\n"
+        "  - {use: dev, name: x, in: [a, b, c]}\n  - {use: dev, name: y, in: x}\n"
+        "  - {use: two, name: z, in: x, out: [l, r]}\n  - {use: sink, in: [y, l, r]}\n", true);
     const gp_plan *q = p.plan;
     ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_IN), 2);            /* a and b, c */
     ck_assert_int_eq(plan_tasks(&p, GP_TASK_COPY_OUT), 1);           /* y, l, r */
@@ -291,20 +264,15 @@ TEST(test_copied_alike)
     ck_assert_uint_eq(q->copy_in_bytes, 256 + 1024 + 1024);
     ck_assert_uint_eq(q->copy_out_bytes, 3 * 256);
     ck_assert_uint_eq(q->pinned_bytes, q->host_bytes);
-    plan_free(&p);
 }
 
 /* What other segments copy too lies elsewhere. */
 TEST(test_copied_unlike)
 {
     planned p = plan_ok(
-        "pipeline: t\nstages:\n"
-        "  - {use: src, name: both}\n"
-        "  - {use: src, name: first}\n"
-        "  - {use: src, name: both2}\n"
-        "  - {use: dev, name: x, in: [both, first, both2]}\n"
-        "  - {use: host, name: h, in: x}\n"
-        "  - {use: dev, name: y, in: [both, both2, h]}\n"
+        "pipeline: t\nstages:\n  - {use: src, name: both}\n  - {use: src, name: first}\n"
+        "  - {use: src, name: both2}\n  - {use: dev, name: x, in: [both, first, both2]}\n"
+        "  - {use: host, name: h, in: x}\n  - {use: dev, name: y, in: [both, both2, h]}\n"
         "  - {use: sink, in: y}\n", true);
     const gp_plan *q = p.plan;
     int both = q->ring[plan_ring(&p, "both", false)].pool;
@@ -317,7 +285,6 @@ TEST(test_copied_unlike)
             used[q->task[i].segment]++;
     ck_assert_int_eq(used[0], 1);
     ck_assert_int_eq(used[1], 1);
-    plan_free(&p);
 }
 
 TEST(test_unified_totals)
@@ -328,7 +295,6 @@ TEST(test_unified_totals)
     ck_assert_uint_eq(p.plan->pinned_bytes, 0);
     ck_assert_uint_eq(p.plan->device_bytes, 0);
     ck_assert_uint_eq(p.plan->copy_in_bytes + p.plan->copy_out_bytes, 0);
-    plan_free(&p);
 }
 
 TEST(test_sizes_do_not_wrap)

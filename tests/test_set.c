@@ -1,32 +1,20 @@
 /* test_set.c - `--set PATH=VALUE`. */
-#include <string.h>
 #include "api/forms.h"
 #include "device/machine.h"
+#include "idle.h"
 #include "suite.h"
 
 static gp_arena arena;
 static gp_errs errs;
 static gp_registry *registry;
 
-static bool shape(gp_shape *s)
-{
-    (void)s;
-    return true;
-}
-
-static bool run(gp_call *c, gp_frame *f, int n)
-{
-    (void)c, (void)f, (void)n;
-    return true;
-}
-
 static const gp_port ports[] = { { "x", GP_ACCEPT_ANY, false, "frames" }, { 0 } };
 static const gp_port halves[] = { { "low", 0, false, "frames" }, { "high", 0, false, "frames" },
                                   { "rest", 0, true, "frames" }, { 0 } };
 static const gp_kind halve = { GP_KIND("halve"), .help = "makes two of one", .in = ports,
-                               .out = halves, .shape = shape, .run = run };
+                               .out = halves, .shape = as_declared, .run = run_idle };
 static const gp_kind sink = { GP_KIND("sink"), .help = "takes frames", .in = ports,
-                              .shape = shape, .run = run };
+                              .shape = as_declared, .run = run_idle };
 
 static void setup(void)
 {
@@ -51,14 +39,9 @@ static gp_spec *spec(void)
         "  photo: &b {dtype: u8, depth: 4}\n"
         "  soft: *b\n"
         "  was: {carry: soft}\n"
-        "stages:\n"
-        "  - {use: read, out: photo, path: x}\n"
-        "  - {use: fir, taps: &taps [1, 2, 3]}\n"
-        "  - {use: fir, taps: *taps}\n"
-        "  - {use: split, out: {a: left, b: right}}\n"
-        "  - {name: clean, use: lua, params: {floor: 8}}\n"
-        "  - {use: join, out: [one, two]}\n"
-        "  - {use: sink}\n"
+        "stages:\n  - {use: read, out: photo, path: x}\n  - {use: fir, taps: &taps [1, 2, 3]}\n"
+        "  - {use: fir, taps: *taps}\n  - {use: split, out: {a: left, b: right}}\n"
+        "  - {name: clean, use: lua, params: {floor: 8}}\n  - {use: join, out: [one, two]}\n  - {use: sink}\n"
         "  - {use: halve}\n"
         "  - {name: turn, use: loop, stages: [{use: blur}, {name: k, use: kernel, args: [a]}]}\n";
     gp_spec *s = gp_parse(&arena, yaml, sizeof yaml - 1, "p.yaml", &errs);
@@ -66,8 +49,7 @@ static gp_spec *spec(void)
     return s;
 }
 
-/* The node at a path of map keys and indices, like the path of --set but with
- * stages by number. */
+/* The node at a path of map keys and indices, like the path of --set but with stages by number. */
 static const gp_node *at(const gp_node *n, const char *path)
 {
     char word[64];
@@ -114,8 +96,7 @@ static const struct { const char *set, *path, *want; } good[] = {
 TEST_EACH(sets, good)
 {
     gp_spec *s = spec();
-    ck_assert_msg(gp_spec_set(&arena, s, good[_i].set, registry, &errs), "%s: %s", good[_i].set,
-                  errs.e[0].msg);
+    ck_assert_msg(gp_spec_set(&arena, s, good[_i].set, registry, &errs), "%s: %s", good[_i].set, errs.e[0].msg);
     const gp_node *n = at(s->root, good[_i].path);
     ck_assert_msg(n && n->kind == GP_SCALAR && !strcmp(n->text, good[_i].want), "%s gave '%s'",
                   good[_i].set, n ? n->text : "nothing");

@@ -1,10 +1,7 @@
 /* test_simulate.c - plans on paper: cases whose rate and latency follow from their times alone. */
 #include <math.h>
-#include <string.h>
-#include "api/forms.h"
 #include "paper.h"
 #include "suite.h"
-#include "simulate/simulate.h"
 
 #define A "  - {name: a, use: lua, script: free.lua}\n"
 #define B "  - {name: b, use: lua, script: free.lua}\n"

@@ -1,6 +1,4 @@
 /* test_sizes.c - pictures of different sizes of which no shape is declared: their headers say the bounds. */
-#include <stdlib.h>
-#include <string.h>
 #include "iotest.h"
 #include "suite.h"
 

@@ -1,14 +1,11 @@
-/* test_source.c - frames that are not from files: FIFOs, standard input, generated
- * ones; and rates. */
+/* test_source.c - frames that are not from files: FIFOs, standard input, generated ones; and rates. */
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
+#include "base/clock.h"
 #include "iotest.h"
 #include "suite.h"
 
@@ -57,8 +54,7 @@ TEST_EACH(streams_from_fifo, streams)
     ck_assert_int_eq(mkfifo(io_path("pipe", f.path), 0600), 0);
     pthread_create(&t, NULL, feeding, &f);
     TEXT(y, "buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
-         "  - {use: read, path: pipe, out: a%s}\n  - {use: write, path: out.raw}\n",
-         streams[_i].options);
+         "  - {use: read, path: pipe, out: a%s}\n  - {use: write, path: out.raw}\n", streams[_i].options);
     if (streams[_i].text)
         io_fails(y, 1, streams[_i].text);
     else
@@ -150,8 +146,7 @@ TEST_LOOP(fifo_without_reader, 0, 2)
     ck_assert_int_eq(mkfifo(io_path(_i ? "pipe0.raw" : "pipe", path), 0600), 0);
     snprintf(text, sizeof text, "buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
              "  - {use: generate, frames: 1, out: a}\n  - {use: write, path: %s}\n", paths[_i]);
-    pipe_result r = pipe_run_with(io_dir, text, "cpu", NULL, (gp_run_options){ 0 }, cancel_soon,
-                                  &level);
+    pipe_result r = pipe_run_with(io_dir, text, "cpu", NULL, (gp_run_options){ 0 }, cancel_soon, &level);
     ck_assert_msg(r.outcome == GP_DRAINED, "%s", io_error(&r));
     ck_assert_uint_eq(r.account[0].cancelled, 1);
 }
@@ -184,10 +179,8 @@ static const struct {
 } reopens[] = {
     { { { 60, 1 }, { 30, 2 }, { 90, 5 } }, "frames: 6", NULL, { { 0, 180 } } },
     { { { 60, 1 }, { 36, 3 }, { 66, 6 } }, "frames: 7", NULL, { { 0, 162 } } },
-    { { { 60, 1 }, { 37, 3 }, { 60, 5 } }, "frames: 6, tail: ignore", NULL,
-      { { 0, 96 }, { 97, 60 } } },
-    { { { 40, 1 }, { 10, 2 }, { 64, 4 } }, "frames: 5, offset: 4", NULL,
-      { { 4, 36 }, { 44, 6 }, { 54, 60 } } },
+    { { { 60, 1 }, { 37, 3 }, { 60, 5 } }, "frames: 6, tail: ignore", NULL, { { 0, 96 }, { 97, 60 } } },
+    { { { 40, 1 }, { 10, 2 }, { 64, 4 } }, "frames: 5, offset: 4", NULL, { { 4, 36 }, { 44, 6 }, { 54, 60 } } },
     { { { 60, 1 }, { 31, 2 } }, "frames: 5", "pipe' ends within a frame, 1 bytes", { { 0 } } },
 };
 
@@ -238,8 +231,7 @@ TEST(stdin_to_stdout)
     ck_assert_int_eq(write(in[1], "abcdef", 6), 6);
     close(in[1]);
     uint64_t n = io_runs(TEXT(y, "buffers: {a: {dtype: u8, shape: [4]}}\nstages:\n"
-                           "  - {use: read, path: stdin, out: a}\n"
-                           "  - {use: write, path: stdout}\n"));
+                           "  - {use: read, path: stdin, out: a}\n  - {use: write, path: stdout}\n"));
     dup2(in_was, 0), dup2(out_was, 1);
     ck_assert_int_eq(read(out[0], got, 6), 6);
     ck_assert_mem_eq(got, "abcdef", 6);
@@ -262,11 +254,9 @@ TEST(generates_the_same)
             io_runs(TEXT(y, "buffers: {a: {dtype: %s, shape: [3, 5], depth: 1}}\nstages:\n"
                       "  - {use: generate, pattern: %s, frames: 20, out: a}\n"
                       "  - {use: write, path: a.npy}\n", types[t], patterns[p]));
-            ck_assert_uint_eq(
-                io_runs(TEXT(y, "buffers: {a: {dtype: %s, shape: [3, 5], depth: 7}}\nstages:\n"
+            ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {a: {dtype: %s, shape: [3, 5], depth: 7}}\nstages:\n"
                           "  - {use: generate, pattern: %s, frames: 20, out: a}\n"
-                          "  - {use: compare, file: a.npy}\n", types[t], patterns[p])),
-                20);
+                          "  - {use: compare, file: a.npy}\n", types[t], patterns[p])), 20);
         }
 }
 
@@ -277,8 +267,7 @@ static const struct { const char *dtype, *options; double v[6]; } generated[] = 
     { "f16", "frames: 3", { 0, 1, 2, 3, 4, 5 } },
     { "i8", "frames: 3, pattern: constant, value: -2.0", { -2, -2, -2, -2, -2, -2 } },
     { "i32", "frames: 3, pattern: sine, amplitude: 100, period: 4", { 0, 100, 0, -100, 0, 100 } },
-    { "u8", "frames: 3, pattern: sine, amplitude: 200, period: 4, value: 100",
-      { 100, 255, 100, 0, 100, 255 } },
+    { "u8", "frames: 3, pattern: sine, amplitude: 200, period: 4, value: 100", { 100, 255, 100, 0, 100, 255 } },
     { "f64", "frames: 3, pattern: constant, value: 0.1", { .1, .1, .1, .1, .1, .1 } },
     { "u16", "frames: 3, fill: once", { 0, 1, 0, 1, 0, 1 } },
 };
@@ -312,8 +301,7 @@ TEST_EACH(generates, generated)
         GP_DTYPES(X)
         case GP_NO_DTYPE: case GP_NDTYPES: break;
         }
-        ck_assert_msg(v == generated[_i].v[i], "element %d is %g, not %g", i, v,
-                      generated[_i].v[i]);
+        ck_assert_msg(v == generated[_i].v[i], "element %d is %g, not %g", i, v, generated[_i].v[i]);
     }
     free(data);
 }
@@ -347,13 +335,6 @@ TEST(noise_is_even)
     free(f);
 }
 
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* 50 frames at 200 Hz: the last is due after 245 ms, never earlier; and not much later, if
  * the machine has time for it once. */
 TEST(keeps_the_rate)
@@ -365,12 +346,11 @@ TEST(keeps_the_rate)
     for (int i = 0; i < 3; i++) {
         double took = 2;
         for (int again = 0; again < 20 && took >= 2; again++) {
-            double start = seconds();
+            int64_t start = gp_now_ns();
             uint64_t n = io_runs(TEXT(y, "buffers: {a: {dtype: u8, shape: [2], depth: 8}}\nstages:\n"
-                                      "  - {use: %s, rate: 200, out: a}\n  - {use: discard}\n",
-                                      sources[i]));
+                                      "  - {use: %s, rate: 200, out: a}\n  - {use: discard}\n", sources[i]));
             ck_assert_uint_eq(n, 50);
-            took = seconds() - start;
+            took = 1e-9 * (double)(gp_now_ns() - start);
             ck_assert_msg(took > 0.245, "it took %g s", took);
         }
         ck_assert_msg(took < 2, "it took %g s, each time", took);

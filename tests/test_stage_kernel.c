@@ -1,8 +1,6 @@
 /* test_stage_kernel.c - the kind `kernel`: users' kernels in whole pipelines on
  * the CPU, and what is said of options that make no sense. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "suite.h"
 #include "lib/pipe.h"
 
@@ -101,20 +99,12 @@ static void setup(void)
         "KERNEL(scae)(const float *in, float *out) { out[0] = in[0]; }\n");
 }
 
-static void teardown(void)
-{
-    pipe_dir_remove(dir);
-}
-
 /* A pipeline that reads x.npy in frames, runs `stage` and joins its output. */
 static pipe_result run_stage(const char *stage, const char *const *sets)
 {
     char yaml[2000];
     snprintf(yaml, sizeof yaml,
-             "pipeline: t\n"
-             "vars: {gain: 1.5}\n"
-             "buffers: {x: {dtype: f32, shape: [8, 6], depth: 6}}\n"
-             "stages:\n"
+             "pipeline: t\nvars: {gain: 1.5}\nbuffers: {x: {dtype: f32, shape: [8, 6], depth: 6}}\nstages:\n"
              "  - {use: read, path: x.npy, out: x}\n"
              "  - %s\n"
              "  - {use: write, path: out.raw, in: y}\n", stage);
@@ -163,8 +153,7 @@ static const struct { const char *stage; float (*want)(int64_t); } good[] = {
     { "{use: kernel, source: many.cu, out: y, batched: true, grid: 'ceil(in.size / 256)', "
       "args: [in, out, {i32: in.size}, frame]}", numbered },
     /* large local arrays, with and without a barrier */
-    { "{use: kernel, source: local.cu, out: y, args: [in, out, {i32: in.size}], block: 16, "
-      "grid: 3}", fourfold },
+    { "{use: kernel, source: local.cu, out: y, args: [in, out, {i32: in.size}], block: 16, grid: 3}", fourfold },
     { "{use: kernel, source: local.cu, out: y, args: [in, out, {i32: in.size}], block: 16, "
       "grid: 3, define: {WAIT: 1}}", fourfold },
 };
@@ -199,8 +188,7 @@ TEST(two_outputs)
         "  x: {dtype: f32, shape: [8, 6]}\n"
         "  lo: {dtype: u8}\n"
         "  rows: {shape: [1]}\n"
-        "stages:\n"
-        "  - {use: read, path: x.npy, out: x}\n"
+        "stages:\n  - {use: read, path: x.npy, out: x}\n"
         "  - {use: kernel, source: split.cu, out: [lo, rows], "
         "args: [in, lo, rows, {u32: in.size}, frame], grid: 1.0, shared: 1e3}\n"
         "  - {use: write, path: lo.raw, in: lo}\n"
@@ -435,10 +423,8 @@ TEST_EACH(poison_shows, types)
     pipe_text(dir, "one.cu", "#include <cuda_fp16.h>\ntypedef ELEMENT element;\n"
               "extern \"C\" __global__ void one(element *out, const gp_frame_info *f)\n"
               "{ for (int i = 0; i < (f->index ? 1 : 4); i++) out[i] = element(); }\n");
-    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: %s, shape: [4]}}\n"
-             "stages:\n"
-             "  - {use: generate, frames: 5, out: x}\n"
-             "  - {use: lua, script: one.lua}\n"
+    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: %s, shape: [4]}}\nstages:\n"
+             "  - {use: generate, frames: 5, out: x}\n  - {use: lua, script: one.lua}\n"
              "  - {use: kernel, in: x, source: one.cu, args: [out, frame], grid: 1, block: 1,\n"
              "     define: {ELEMENT: '%s'}}\n"
              "  - {use: write, path: lua.raw, in: lua}\n"
@@ -458,4 +444,4 @@ TEST_EACH(poison_shows, types)
     }
 }
 
-TEST_SUITE(stage_kernel, setup, teardown, 0)
+TEST_SUITE(stage_kernel, setup, NULL, 0)

@@ -1,5 +1,4 @@
-/* test_stages.c - the device stages on the CPU back end; tests/gpu has the same
- * for CUDA. */
+/* test_stages.c - the device stages on the CPU back end; tests/gpu has the same for CUDA. */
 #include "cases.h"
 
 Suite *suite_stages(void);

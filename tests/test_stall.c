@@ -1,16 +1,12 @@
-/* test_stall.c - what a run says in which nothing moves: the whole report, word for
- * word, with its times made equal. The threads that are stuck end with the test's
- * process. */
+/* test_stall.c - what a run says in which nothing moves: the whole report, word for word, with its times made equal.
+ * The threads that are stuck end with the test's process. */
 #include <ctype.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 #include "base/clock.h"
+#include "idle.h"
 #include "iotest.h"
 #include "suite.h"
 
@@ -24,14 +20,11 @@
                     "  if f.index == " frame " then io.open(hang) end\n" \
                     "  if y then y:copy(x) end\nend\n"
 
-/* Several workers take one frame at a time, one may take a run of them.
- * `says`: the lines but for that of what was done last, which has to have `last`. @ is
- * what the stuck thread does, `at`; # is a time or a worker. */
+/* Several workers take one frame at a time, one may take a run of them. `says`: the lines but for that of what was done
+ * last, which has to have `last`. @ is what the stuck thread does, `at`; # is a time or a worker. */
 static const struct { const char *stages, *script, *says, *at, *last; } cases[] = {
-    { "  - {use: generate, out: a}\n"
-      "  - {name: slow, use: lua, script: s.lua, workers: 2}\n"
-      "  - {use: discard}\n"
-      "  - {name: aside, use: discard, in: a}\n",
+    { "  - {use: generate, out: a}\n  - {name: slow, use: lua, script: s.lua, workers: 2}\n"
+      "  - {use: discard}\n  - {name: aside, use: discard, in: a}\n",
       HANG("4"),
       "nothing moved for #: stage 'slow' is busy with frame 4@\n"
       "stage 'slow' (worker #) has been busy with frame 4 for #\n"
@@ -40,8 +33,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "which stage 'slow' needs\n"
       "stage 'aside' has waited # for frame 7 of 'a', which stage 'generate' makes\n",
       ", opening a file", "frame 3 of 'slow' #" },
-    { "  - {use: generate, out: a}\n"
-      "  - {name: slow, use: lua, script: s.lua, workers: 2}\n"
+    { "  - {use: generate, out: a}\n  - {name: slow, use: lua, script: s.lua, workers: 2}\n"
       "  - {use: discard}\n",
       HANG("4 or f.index == 5"),
       "nothing moved for #: stage 'slow' is busy with frame 4@\n"
@@ -51,8 +43,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "stage 'generate' has waited # to put frame 7 into 'a': its slot (2 of 3) has frame 4, "
       "which stage 'slow' needs\n",
       ", opening a file", "frame 3 of 'slow' #" },
-    { "  - {use: generate, out: a, frames: 2}\n"
-      "  - {name: slow, use: lua, script: s.lua}\n"
+    { "  - {use: generate, out: a, frames: 2}\n  - {name: slow, use: lua, script: s.lua}\n"
       "  - {use: discard}\n",
       "function process() os.execute('exec sleep 6') end",
       "nothing moved for #: stage 'slow' is busy with frame 0@\n"
@@ -60,8 +51,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "stage 'discard' has waited # for frame 0 of 'slow', which stage 'slow' makes\n"
       "stage 'generate' ended # ago, after 2 frames\n",
       ", waiting for a process", "frame 1 of 'generate' #" },
-    { "  - {use: generate, out: a, frames: 20}\n"
-      "  - {name: slow, use: lua, script: s.lua}\n"
+    { "  - {use: generate, out: a, frames: 20}\n  - {name: slow, use: lua, script: s.lua}\n"
       "  - {use: discard}\n",
       "function process(f, x, y) y:copy(x) end function finish() io.open(hang) end",
       "nothing moved for #: stage 'slow' is busy in its finish@\n"
@@ -69,8 +59,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "stage 'discard' has waited # for frame 20 of 'slow', which stage 'slow' makes\n"
       "stage 'generate' ended # ago, after 20 frames\n",
       ", opening a file", "frame 19 of 'discard' #" },
-    { "  - {use: generate, out: a, frames: 20}\n"
-      "  - {name: slow, use: lua, script: s.lua}\n"
+    { "  - {use: generate, out: a, frames: 20}\n  - {name: slow, use: lua, script: s.lua}\n"
       "  - {use: discard}\n",
       "io.open(hang)",
       "nothing moved for #: stage 'slow' is still being opened@\n",
@@ -85,9 +74,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "stage 'generate' has waited # to put frame 6 into 'a': its slot (1 of 3) has frame 3, "
       "which segment 'stuck' needs\n",
       "", "frame 2 of 'stuck' #" },
-    { "  - {use: generate, out: a}\n"
-      "  - {use: scale, a: 2}\n"
-      "  - {use: write, path: pipe, format: raw}\n",
+    { "  - {use: generate, out: a}\n  - {use: scale, a: 2}\n  - {use: write, path: pipe, format: raw}\n",
       NULL,
       "nothing moved for #: stage 'write' is busy with frame N@\n"
       "stage 'write' has been busy with frame N for #\n"
@@ -96,10 +83,8 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "stage 'generate' has waited # to put frame N into 'a': its slot (N of N) has frame N, "
       "which segment 'scale' needs\n",
       ", writing to PIPE, a full pipe: its reader does not read", "of 'scale' #" },
-    { "  - {use: generate, out: a}\n"
-      "  - {name: slow, use: lua, script: s.lua, out: y, workers: 2}\n"
-      "  - {use: discard}\n"
-      "  - {name: generate2, use: generate, out: b}\n"
+    { "  - {use: generate, out: a}\n  - {name: slow, use: lua, script: s.lua, out: y, workers: 2}\n"
+      "  - {use: discard}\n  - {name: generate2, use: generate, out: b}\n"
       "  - {name: join, use: compare, in: [y, b]}\n",
       HANG("1"),
       "nothing moved for #: stage 'slow' is busy with frame 1@\n"
@@ -251,8 +236,7 @@ static const struct { const char *name, *stages, *script; } slow[] = {
     { "a finish", COMPUTES, "function process(f, x, y) y:copy(x) end function finish() " COMPUTE("2.5") " end" },
     { "a script that is opened", COMPUTES, COMPUTE("2.5") "function process(f, x, y) y:copy(x) end" },
     { "a kernel", "  - {use: generate, out: a, frames: 1}\n"
-      "  - {use: kernel, source: k.cu, args: [in, out], grid: [1], block: [1]}\n"
-      "  - {use: discard}\n", "" },
+      "  - {use: kernel, source: k.cu, args: [in, out], grid: [1], block: [1]}\n  - {use: discard}\n", "" },
 };
 
 static const char *timed(const char *patience, const char *stages, char text[2000])
@@ -274,8 +258,7 @@ TEST_SOME(work_is_no_stall, sizeof slow / sizeof *slow, 2, 1)
               "        ;\n"
               "    for (int i = 0; i < 16; i++) out[i] = in[i];\n"
               "}\n");
-    pipe_result r = pipe_run(io_dir, timed(PATIENCE, slow[_i].stages, text), "cpu", NULL,
-                             (gp_run_options){ 0 });
+    pipe_result r = pipe_run(io_dir, timed(PATIENCE, slow[_i].stages, text), "cpu", NULL, (gp_run_options){ 0 });
     ck_assert_msg(r.outcome == GP_DONE, "%s: %s", slow[_i].name, io_error(&r));
     ck_assert_uint_eq(r.account[0].out, r.account[0].in);
 }
@@ -302,9 +285,7 @@ TEST(bytes_are_no_stall)
     ck_assert_int_eq(fcntl(fd, F_SETFL, 0), 0);
     ck_assert_int_ge(open(pipe, O_WRONLY | O_CLOEXEC), 0);     /* so that reads wait */
     pipe_result r = pipe_run_with(io_dir, "stall_timeout: " PATIENCE "\n"
-        "buffers: {a: {dtype: u8, shape: [524288]}}\n"
-        "stages:\n"
-        "  - {use: generate, out: a, frames: 1}\n"
+        "buffers: {a: {dtype: u8, shape: [524288]}}\nstages:\n  - {use: generate, out: a, frames: 1}\n"
         "  - {use: write, path: pipe, format: raw}\n", "cpu", NULL, (gp_run_options){ 0 },
         read_slowly, &fd);
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
@@ -312,12 +293,6 @@ TEST(bytes_are_no_stall)
 
 /* A kind whose frame waits for an instrument, as stage.h has it or asleep. */
 struct naps { bool said; };
-
-static bool nap_shape(gp_shape *s)
-{
-    (void)s;
-    return true;
-}
 
 static bool nap_run(gp_call *c, gp_frame *f, int n)
 {
@@ -334,26 +309,23 @@ static const gp_kind nap = {
     GP_KIND("nap"), .help = "sleeps",
     .in = (const gp_port[]){ { "in", GP_ACCEPT_ANY, false, "frames" }, { 0 } },
     .opts = (const gp_opt[]){ { GP_BOOL(struct naps, said), .help = "" }, { 0 } },
-    .opts_size = sizeof(struct naps), .shape = nap_shape, .run = nap_run,
+    .opts_size = sizeof(struct naps), .shape = as_declared, .run = nap_run,
 };
 
 TEST_LOOP(a_wait_that_is_said_is_no_stall, 0, 2)
 {
     static gp_errs errs;
     static gp_pipeline *p;             /* a stage that hangs still has it when the test is over */
-    static gp_registry *registry;
-    registry = pipe_builtin(&nap, 1);
-    gp_config config = { .registry = registry };
     char text[2000];
+    pipe_kinds(&nap, 1);
     timed(ASLEEP, _i ? "  - {use: generate, out: a, frames: 1}\n  - {use: nap, said: true}\n"
              : "  - {use: generate, out: a, frames: 1}\n  - {use: nap}\n", text);
-    p = gp_compile(text, strlen(text), "nap.yaml", &config, &errs);
-    ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
+    p = pipe_compiled(".", text, (gp_config){ .set = NULL });
     gp_outcome outcome = gp_pipeline_run(p, NULL, &errs);
     ck_assert_int_eq(gp_errs_exit(&errs), _i ? 0 : 5);
     ck_assert(_i ? outcome == GP_DONE : outcome != GP_DONE);
     if (outcome == GP_DONE)
-        gp_pipeline_destroy(p), gp_registry_destroy(registry);
+        gp_pipeline_destroy(p);
 }
 
 /* ---- a compiler that takes long --------------------------------------- */
@@ -376,12 +348,9 @@ static pipe_result compile_slowly(const char *go, void (*during)(gp_pipeline *, 
     setenv("XDG_CACHE_HOME", io_dir, 1);
     pipe_text(io_dir, "k.cu", "extern \"C\" __global__ void k(const float *in, float *out)\n"
               "{\n    for (int i = 0; i < 16; i++) out[i] = in[i];\n}\n");
-    const char *yaml = "stall_timeout: " ASLEEP "\n"
-             "buffers: {a: {dtype: f32, shape: [16]}}\n"
-             "stages:\n"
+    const char *yaml = "stall_timeout: " ASLEEP "\nbuffers: {a: {dtype: f32, shape: [16]}}\nstages:\n"
              "  - {use: generate, frames: 5, out: a}\n"
-             "  - {use: kernel, source: k.cu, entry: k, args: [in, out], grid: [1]}\n"
-             "  - {use: discard}\n";
+             "  - {use: kernel, source: k.cu, entry: k, args: [in, out], grid: [1]}\n  - {use: discard}\n";
     return during ? pipe_run_with(io_dir, yaml, "cpu", NULL, (gp_run_options){ 0 }, during, NULL)
                   : pipe_run(io_dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
 }
@@ -417,8 +386,7 @@ TEST(compiler_is_cancelled)
     ck_assert_int_eq(r.naccounts ? (int)r.account[0].in : 0, 0);
 }
 
-/* A source waits for as long as it takes: for bytes of the standard input, and at a FIFO for its
- * writer, too. */
+/* A source waits for as long as it takes: for bytes of the standard input, and at a FIFO for its writer, too. */
 static const char *const sources[] = {
     "{use: read, path: stdin, format: raw, out: a}", "{use: read, path: hang, format: raw, out: a}",
     "{use: read, path: hang, format: raw, reopen: true, out: a}",

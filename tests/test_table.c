@@ -1,5 +1,4 @@
 /* test_table.c - the hash table, against an array that is searched from end to end. */
-#include <stdio.h>
 #include "base/table.h"
 #include "suite.h"
 
@@ -131,8 +130,7 @@ TEST_EACH(random_walk, walks)
     for (int step = 0; step < STEPS; step++) {
         int i = (int)(number(&state) % (uint64_t)keys);
         if ((int)(number(&state) % 8) < walks[_i].bias) {
-            gp_entry *e = named ? gp_table_put(&t, name[i], step)
-                : gp_table_put_id(&t, id_of(i), step);
+            gp_entry *e = named ? gp_table_put(&t, name[i], step) : gp_table_put_id(&t, id_of(i), step);
             want[i] = want[i] < 0 ? step : want[i];
             ck_assert_int_eq(e->n, want[i]);
         } else if (want[i] >= 0) {

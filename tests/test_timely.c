@@ -1,6 +1,4 @@
 /* test_timely.c - how many frames a launch takes and how long it waits, from tables of times: no clock, no device. */
-#include <stdlib.h>
-#include <string.h>
 #include "run/timely.h"
 #include "suite.h"
 

@@ -1,7 +1,5 @@
 /* test_tune.c - what gpipe tune decides, from figures alone: goals, which settings to try, which to propose. */
 #include <math.h>
-#include <string.h>
-#include "api/forms.h"
 #include "simulate/search.h"
 #include "paper.h"
 #include "suite.h"
@@ -95,13 +93,12 @@ TEST_EACH(proposes, measured)
 
 /* ---- what to try ------------------------------------------------------ */
 
-typedef struct planning { const char *yaml; gp_pipeline *p; gp_registry *registry; gp_machine machine; } planning;
+typedef struct planning { const char *yaml; gp_pipeline *p; gp_machine machine; } planning;
 
 static gp_pipeline *compile(planning *x, const char *const *set, int nset)
 {
     gp_errs errs = { 0 };
-    gp_config config = { .registry = x->registry, .machine = &x->machine, .set = set, .nset = nset };
-    return gp_compile(x->yaml, strlen(x->yaml), "p.yaml", &config, &errs);
+    return pipe_compile(".", x->yaml, (gp_config){ .machine = &x->machine, .set = set, .nset = nset }, &errs);
 }
 
 static const gp_plan *plan(void *arg, const char *const *set, int nset)
@@ -150,10 +147,9 @@ TEST_EACH(finds_settings, searches)
 {
     const search_case *c = &searches[_i];
     gp_errs errs = { 0 };
-    planning x = { .yaml = c->yaml, .registry = gp_registry_create() };
+    planning x = { .yaml = c->yaml };
     x.machine = (gp_machine){ .cpus = c->cores, .memory = (size_t)8 << 30, .pin_limit = (size_t)4 << 30,
                               .unified = true };
-    ck_assert(gp_register_builtin(x.registry, &errs));
     gp_pipeline *given = compile(&x, NULL, 0);
     ck_assert_ptr_nonnull(given);
     const gp_graph *g = gp_pipeline_graph(given);
@@ -185,7 +181,6 @@ TEST_EACH(finds_settings, searches)
     }
     gp_pipeline_destroy(x.p);
     gp_pipeline_destroy(given);
-    gp_registry_destroy(x.registry);
 }
 
 TEST_SUITE(tune, verdict_up, verdict_down, 0)

@@ -2,14 +2,9 @@
  * own, that it changes nothing, and that nobody waits for ever when such a stage blocks. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
-#include "api/forms.h"
 #include "run/pipeline.h"
-#include "like_first.h"
+#include "idle.h"
 #include "every.h"
 #include "pipe.h"
 #include "suite.h"
@@ -157,31 +152,22 @@ static const gp_kind kinds[] = {
 
 /* ---- running --------------------------------------------------------- */
 
-static gp_registry *registry;
 static gp_errs errs;
 
 static void set_up(void)
 {
-    registry = pipe_builtin(kinds, sizeof kinds / sizeof *kinds);
-}
-
-static void tear_down(void)
-{
-    if (registry)
-        gp_registry_destroy(registry);
+    pipe_kinds(kinds, sizeof kinds / sizeof *kinds);
 }
 
 static gp_pipeline *compile(const char *stages, const char *const *set, int nset)
 {
     char text[3000];
-    gp_config config = { .registry = registry, .set = set, .nset = nset };
     snprintf(text, sizeof text, "stall_timeout: 60s\nbuffers: {a: {dtype: u64, shape: [3]}, a2: {like: a}%s}\n"
              "stages:\n%s", strstr(stages, "in: {a: a, b: u}") ? ", v: {like: a}, u: {carry: v}" : "", stages);
     if (!strstr(stages, "out: a2"))
         memcpy(strstr(text, ", a2: {like: a}"), "               ", 15);
     errs = (gp_errs){ .n = 0 };
-    gp_pipeline *p = gp_compile(text, strlen(text), "turns.yaml", &config, &errs);
-    ck_assert_msg(p != NULL, "%s\n%s", errs.e[0].msg, text);
+    gp_pipeline *p = pipe_compiled(".", text, (gp_config){ .set = set, .nset = nset });
     memset(result, 0, sizeof result);
     for (int i = 0; i < 4; i++)
         atomic_store(&ended[i], false);
@@ -364,7 +350,6 @@ TEST(a_stall_names_the_stage)
     gp_pipeline *p = compile("  - {use: make, out: a, frames: 100000}\n  - {use: step}\n"
                              "  - {use: take, hang: 50000}\n", set, 2);
     ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_STUCK);
-    registry = NULL;                   /* the stage that hangs still has it */
     ck_assert_msg(strstr(errs.e[0].msg, "stage 'take' is busy with frame"), "%s", errs.e[0].msg);
     ck_assert(says("stage 'take' has been busy with frame"));
     ck_assert(says("stage 'step' has waited") && says("into 'step': its slot"));
@@ -394,4 +379,4 @@ TEST(times_are_of_the_stage)
     gp_pipeline_destroy(p);
 }
 
-TEST_SUITE(turns, set_up, tear_down, 0)
+TEST_SUITE(turns, set_up, NULL, 0)

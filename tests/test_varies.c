@@ -2,4 +2,4 @@
 #include "every.h"
 #include "cases.h"
 
-CPU_SUITE(varies, varies_cases(tc, "cpu", tests_every(17, 3)))
+SUITE(varies, varies_cases(tc, "cpu", tests_every(17, 3)))

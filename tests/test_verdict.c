@@ -1,6 +1,5 @@
 /* test_verdict.c - what is said of reports made by hand: bounds on the host, their borders, and
  * that the file takes each edit. Runs that are bound in fact: verdict.py. */
-#include <string.h>
 #include "suite.h"
 #include "verdictrig.h"
 
@@ -29,8 +28,7 @@ static const verdict_case cases[] = {
       "2 cores): try rate: 0",
       .path = "stages.camera-1.rate", .value = "0" },
     { "a rate that the rest does not reach",
-      "buffers: {g: {dtype: f32, shape: [4]}}\nstages:\n"
-      "  - {use: generate, out: g, rate: 100}\n" FREE END,
+      "buffers: {g: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, out: g, rate: 100}\n" FREE END,
       .actor = { { "generate", .busy = 20, .idle = 10, .out = 80 }, { "clean", .busy = 98 } },
       .bound = GP_BOUND_STAGE, .of = "clean", .text = "stage 'clean' (host, 98 % busy)",
       .path = "stages.clean.workers", .value = "6" },
@@ -125,10 +123,8 @@ static const verdict_case cases[] = {
       .text = "(host, 97 % busy): it has one worker; divide it", NONE },
     { "a value that --set would refuse", OWN("own_beyond"),
       .text = "(host, 97 % busy): it has one worker; divide it", NONE },
-    { "a value that is no number", OWN("own_word"),
-      .text = "(host, 97 % busy): it has one worker; divide it", NONE },
-    { "a kind that has no advice", OWN("own_mute"),
-      .text = "(host, 97 % busy): it has one worker; divide it", NONE },
+    { "a value that is no number", OWN("own_word"), .text = "(host, 97 % busy): it has one worker; divide it", NONE },
+    { "a kind that has no advice", OWN("own_mute"), .text = "(host, 97 % busy): it has one worker; divide it", NONE },
     { "a pace that no option sets", "buffers: {g: {dtype: f32, shape: [4]}}\nstages:\n"
       "  - {use: own_clock, out: g}\n" END, .actor = { { "own_clock", .busy = 99, .idle = 87 } },
       .bound = GP_BOUND_RATE, .of = "own_clock", .text = "bound by source 'own_clock', which keeps "

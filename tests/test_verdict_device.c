@@ -1,5 +1,4 @@
-/* test_verdict_device.c - as test_verdict.c: engines, launches, streams, and the depth between
- * stages. */
+/* test_verdict_device.c - as test_verdict.c: engines, launches, streams, and the depth between stages. */
 #include "suite.h"
 #include "verdictrig.h"
 
@@ -101,10 +100,8 @@ static const verdict_case cases[] = {
       "takes 930 us: try launch: graph", .path = "launch", .value = "graph" },
     { "one by one", SMALL("batch: 1\ndepth: 12\n"), LAUNCHER, .text = ": try batch: auto",
       .path = "batch", .value = "auto" },
-    { "not deep enough for a batch", SMALL(""), LAUNCHER, .text = ": try depth: 24",
-      .path = "depth", .value = "24" },
-    { "more than auto", SMALL("depth: 12\nbatch: 4\n"), LAUNCHER, .text = ": put more into a frame",
-      NONE },
+    { "not deep enough for a batch", SMALL(""), LAUNCHER, .text = ": try depth: 24", .path = "depth", .value = "24" },
+    { "more than auto", SMALL("depth: 12\nbatch: 4\n"), LAUNCHER, .text = ": put more into a frame", NONE },
     { "as many as fit", GPU(""), .actor = { { "scale..cast", .busy = 93, .launches = LONG } },
       .cuda = true, .engine = { { 10, 1 } }, .bound = GP_BOUND_LAUNCH, .of = "scale..cast",
       .text = ": put more into a frame", NONE },

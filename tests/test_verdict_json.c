@@ -1,6 +1,4 @@
 /* test_verdict_json.c - a report with its verdict, as JSON. */
-#include <stdlib.h>
-#include <string.h>
 #include "base/yaml.h"
 #include "suite.h"
 #include "verdictrig.h"

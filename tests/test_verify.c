@@ -1,7 +1,5 @@
 /* test_verify.c - a plan that is broken in any one way is noticed, and a plan
  * that does not fit the machine is refused with numbers and a place. */
-#include <stdlib.h>
-#include <string.h>
 #include "pipe.h"
 #include "compile/plan.h"
 #include "planned.h"
@@ -10,32 +8,19 @@
 /* ---- broken plans ---------------------------------------------------- */
 
 static const char SOUND[] =
-    "pipeline: t\n"
-    "depth: 6\n"
-    "batch: 2\n"
+    "pipeline: t\ndepth: 6\nbatch: 2\n"
     "buffers:\n"
     "  dark: {const: dark.npy}\n"
     "  wide: {depth: 12}\n"
-    "stages:\n"
-    "  - {use: src, name: a}\n"
-    "  - {use: src, name: b, size: 300}\n"
-    "  - {use: src, name: wide}\n"
-    "  - {use: dev, name: x, in: [a, b, wide, dark], info: true, scratch: 10, state: 10,"
-    "     table: 3}\n"
-    "  - {use: host, name: h, in: [x, dark]}\n"
-    "  - {use: dev, name: y, in: [h, x]}\n"
-    "  - {use: dev, name: z, in: y}\n"
-    "  - {use: sink, name: end, in: [z, h]}\n";
+    "stages:\n  - {use: src, name: a}\n  - {use: src, name: b, size: 300}\n  - {use: src, name: wide}\n"
+    "  - {use: dev, name: x, in: [a, b, wide, dark], info: true, scratch: 10, state: 10,     table: 3}\n"
+    "  - {use: host, name: h, in: [x, dark]}\n  - {use: dev, name: y, in: [h, x]}\n"
+    "  - {use: dev, name: z, in: y}\n  - {use: sink, name: end, in: [z, h]}\n";
 
 /* The same on several devices: a ring on each, and peer copies between them. */
 static const char SEVERAL[] =
-    "device: cpu:0-1\n"
-    "depth: 6\n"
-    "stages:\n"
-    "  - {use: src, name: a}\n"
-    "  - {use: dev, name: x}\n"
-    "  - {use: dev, name: y, state: 8}\n"
-    "  - {use: dev, name: z, device: cpu:2}\n"
+    "device: cpu:0-1\ndepth: 6\nstages:\n  - {use: src, name: a}\n  - {use: dev, name: x}\n"
+    "  - {use: dev, name: y, state: 8}\n  - {use: dev, name: z, device: cpu:2}\n"
     "  - {use: sink, name: end, in: [z, y]}\n";
 
 static gp_task *task_of(planned *p, const char *stage)
@@ -104,8 +89,7 @@ BREAK(overlap_by_size, ring_of(p, "a", false)->bytes += 256)
 BREAK(beyond_the_slot, p->plan->pool[ring_of(p, "y", true)->pool].stride -= 256)
 BREAK(unaligned, ring_of(p, "b", true)->offset += 8)
 BREAK(too_small, ring_of(p, "b", true)->bytes = 256)
-BREAK(layouts_differ, ring_of(p, "b", true)->offset += 256;
-      p->plan->pool[ring_of(p, "b", true)->pool].stride += 256)
+BREAK(layouts_differ, ring_of(p, "b", true)->offset += 256; p->plan->pool[ring_of(p, "b", true)->pool].stride += 256)
 BREAK(not_pinned, p->plan->pool[ring_of(p, "a", false)->pool].pinned = false)
 BREAK(alike_but_overlapping, ring_of(p, "b", false)->offset = ring_of(p, "b", true)->offset = 0)
 BREAK(alike_but_unaligned, ring_of(p, "b", false)->offset += 8; ring_of(p, "b", true)->offset += 8)
@@ -122,8 +106,7 @@ BREAK(consumer_twice, static int both[2]; both[0] = both[1] = ring_of(p, "a", fa
 BREAK(half_a_copy, first_copy(p, GP_TASK_COPY_IN)->nin--)
 BREAK(copy_backwards, first_copy(p, GP_TASK_COPY_IN)->op = GP_TASK_COPY_OUT)
 BREAK(little_scratch, p->plan->extra[task_of(p, "x")->scratch].bytes -= 256)
-BREAK(actors_swapped, gp_actor q = p->plan->actor[0]; p->plan->actor[0] = p->plan->actor[5];
-      p->plan->actor[5] = q)
+BREAK(actors_swapped, gp_actor q = p->plan->actor[0]; p->plan->actor[0] = p->plan->actor[5]; p->plan->actor[5] = q)
 BREAK(actor_of_both, p->plan->actor[0].segment = 0)
 BREAK(actor_of_another_kind, p->plan->actor[0].kind = GP_ACTOR_SEGMENT)
 
@@ -171,18 +154,13 @@ TEST_EACH(test_broken, broken)
     ck_assert_msg(!gp_verify(p.plan, &p.machine, &p.errs), "%s is not noticed", broken[_i].what);
     ck_assert_int_eq(p.errs.n, 1);
     ck_assert_msg(p.errs.e[0].code == GP_E_BUG, "%s: %s", broken[_i].what, p.errs.e[0].msg);
-    plan_free(&p);
 }
 
 /* A segment that a path leaves and comes back to: 'late' put into the first. */
 TEST(test_not_convex)
 {
-    planned p = plan_ok("pipeline: t\nstages:\n"
-                        "  - {use: src, name: s}\n"
-                        "  - {use: dev, name: early}\n"
-                        "  - {use: host, name: h}\n"
-                        "  - {use: dev, name: late}\n"
-                        "  - {use: sink}\n", false);
+    planned p = plan_ok("pipeline: t\nstages:\n  - {use: src, name: s}\n  - {use: dev, name: early}\n"
+                        "  - {use: host, name: h}\n  - {use: dev, name: late}\n  - {use: sink}\n", false);
     gp_plan *q = p.plan;
     int late = (int)(task_of(&p, "late") - q->task);
     int tasks[] = { q->segment[0].task[0], late };
@@ -204,7 +182,6 @@ TEST(test_not_convex)
     ck_assert(!gp_verify(q, &p.machine, &p.errs));
     ck_assert_int_eq(p.errs.e[0].code, GP_E_BUG);
     ck_assert_msg(strstr(p.errs.e[0].msg, "leads back") != NULL, "%s", p.errs.e[0].msg);
-    plan_free(&p);
 }
 
 /* A buffer on the short way round two groups, shallower than was planned: which, and how deep it has to be. */
@@ -223,20 +200,15 @@ TEST(test_too_shallow)
         ck_assert_msg(gp_verify(p.plan, &p.machine, &p.errs) == (depth == 16), "depth %d", depth);
         ck_assert_msg(depth == 16 || strstr(p.errs.e[0].msg, says), "%s", p.errs.n ? p.errs.e[0].msg : "?");
     }
-    plan_free(&p);
 }
 
 /* ---- the budget ------------------------------------------------------ */
 
 static const char BIG[] =
-    "pipeline: t\n"
-    "depth: 4\n"
+    "pipeline: t\ndepth: 4\n"
     "buffers:\n"
     "  large: {depth: 8}\n"
-    "stages:\n"
-    "  - {use: src, name: large, size: 1073741824}\n"
-    "  - {use: dev, name: small}\n"
-    "  - {use: sink}\n";
+    "stages:\n  - {use: src, name: large, size: 1073741824}\n  - {use: dev, name: small}\n  - {use: sink}\n";
 
 static const struct {
     const char *what, *yaml;
@@ -247,18 +219,14 @@ static const struct {
     { "all fits", BIG, 64, 64, 64, GP_E_OK, 0, { NULL } },
     { "device memory", BIG, 64, 64, 11, GP_E_RESOURCE, 4,
       { "12.0 GiB of memory on cuda:0", "11.0 GiB", "'large'", "8 slots of 1.0 GiB" } },
-    { "pinned memory", BIG, 64, 8, 64, GP_E_RESOURCE, 4,
-      { "12.0 GiB of pinned host memory", "8.0 GiB", "'large'" } },
-    { "host memory", BIG, 10, 64, 64, GP_E_RESOURCE, 4,
-      { "12.0 GiB of host memory", "10.0 GiB", "lower its depth" } },
+    { "pinned memory", BIG, 64, 8, 64, GP_E_RESOURCE, 4, { "12.0 GiB of pinned host memory", "8.0 GiB", "'large'" } },
+    { "host memory", BIG, 10, 64, 64, GP_E_RESOURCE, 4, { "12.0 GiB of host memory", "10.0 GiB", "lower its depth" } },
     { "scratch",
-      "pipeline: t\nstages:\n  - {use: src}\n  - {use: dev, scratch: 2147483648}\n"
-      "  - {use: sink}\n",
+      "pipeline: t\nstages:\n  - {use: src}\n  - {use: dev, scratch: 2147483648}\n  - {use: sink}\n",
       64, 64, 4, GP_E_RESOURCE, 4, { "6.0 GiB", "stage 'dev'", "work area" } },
     { "a size that does not fit size_t",
       "pipeline: t\ndepth: 65536\nstages:\n  - {use: src, size: 1099511627776}\n"
-      "  - {use: dev, scratch: 1099511627776}\n"
-      "  - {use: dev, name: e, scratch: 9223372036854775807}\n"
+      "  - {use: dev, scratch: 1099511627776}\n  - {use: dev, name: e, scratch: 9223372036854775807}\n"
       "  - {use: sink}\n",
       64, 64, 64, GP_E_RESOURCE, 0, { "EiB" } },
 };
@@ -283,11 +251,9 @@ TEST_EACH(test_budget, budgets)
             bool said = false;
             for (int e = 0; e < p.errs.n; e++)
                 said |= strstr(p.errs.e[e].msg, budgets[_i].says[i]) != NULL;
-            ck_assert_msg(said, "%s: no '%s' in '%s'", budgets[_i].what, budgets[_i].says[i],
-                          p.errs.e[0].msg);
+            ck_assert_msg(said, "%s: no '%s' in '%s'", budgets[_i].what, budgets[_i].says[i], p.errs.e[0].msg);
         }
     }
-    plan_free(&p);
 }
 
 TEST(test_unified_budget)    /* on the CPU back end all memory is the host's */
@@ -299,13 +265,10 @@ TEST(test_unified_budget)    /* on the CPU back end all memory is the host's */
     planned p = plan_on(BIG, "test.yaml", &m);
     ck_assert_ptr_null(p.pipeline);
     ck_assert_int_eq(p.errs.n, 1);
-    ck_assert_msg(strstr(p.errs.e[0].msg, "12.0 GiB of host memory") != NULL, "%s",
-                  p.errs.e[0].msg);
-    plan_free(&p);
+    ck_assert_msg(strstr(p.errs.e[0].msg, "12.0 GiB of host memory") != NULL, "%s", p.errs.e[0].msg);
     m.memory = ((size_t)12 << 30) + 4096;      /* slots are spread a little */
     p = plan_on(BIG, "test.yaml", &m);
     ck_assert_ptr_nonnull(p.pipeline);
-    plan_free(&p);
 }
 
 static float zero(int64_t i)
@@ -345,7 +308,6 @@ TEST(test_managed)
                                  "'c' (64.0 KiB): make it smaller, or give it 'memory: managed'") != NULL, "%s",
                           p.errs.e[0].msg);
         }
-        plan_free(&p);
     }
 }
 
@@ -396,7 +358,6 @@ TEST_LOOP(test_managed_slots, 0, 7)
         const char *said = strstr(p.errs.e[0].msg, cases[_i].message);
         ck_assert_msg(said && !said[strlen(cases[_i].message)], "%s", p.errs.e[0].msg);
     }
-    plan_free(&p);
 }
 
 /* Who makes or reads its frames by a library, and who says so in vain. */
@@ -417,7 +378,6 @@ TEST_LOOP(test_managed_refused, 0, 2)
         ck_assert_str_eq(p.errs.e[0].msg, cases[_i].message);
         ck_assert_int_eq(p.errs.e[0].at.line, 1);
         ck_assert_int_eq(p.errs.e[0].at.col, 23);
-        plan_free(&p);
     }
 }
 

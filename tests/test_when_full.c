@@ -3,12 +3,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 #include "iotest.h"
 #include "run/pipeline.h"
 #include "run/run.h"

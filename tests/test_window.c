@@ -1,7 +1,5 @@
 /* test_window.c - the key `window` of a stage does what a stage `window` before it does: the same bytes, and the same
  * becomes of each frame; on the CPU back end. */
-#include <stdlib.h>
-#include <string.h>
 #include "pipe.h"
 #include "suite.h"
 
@@ -30,8 +28,7 @@ static const struct { const char *name, *text; } scripts[] = {
 /* Behind `read`, which makes x: stages with the key, and the same without it, before `write`; the frames that go in,
  * and out. */
 static const struct { const char *what, *key, *stages; int frames, out; } cases[] = {
-    { "a script", "  - {" COPY ", window: {in: 3}}\n",
-      "  - {use: window, frames: 3}\n  - {" COPY "}\n", 12, 12 },
+    { "a script", "  - {" COPY ", window: {in: 3}}\n", "  - {use: window, frames: 3}\n  - {" COPY "}\n", 12, 12 },
     { "whole ones", "  - {" COPY ", window: {in: {frames: 3, partial: drop}}}\n",
       "  - {use: window, frames: 3, partial: drop}\n  - {" COPY "}\n", 12, 10 },
     { "all that there are", "  - {" COPY ", window: {in: {frames: 3, partial: keep}}}\n",
@@ -135,7 +132,6 @@ static char *run(const char *stages, const char *const *sets, int frames, int ro
     make_yaml(yaml, sizeof yaml, stages, knob);
     *r = pipe_run(dir, yaml, "cpu", sets, (gp_run_options){ .poison = knob % 2 });
     char *out = pipe_read(dir, "out.raw", bytes);
-    pipe_dir_remove(dir);
     return out;
 }
 

@@ -1,10 +1,6 @@
 /* test_workers.c - stages with several workers: where they end, which error counts, in which order frames are told of. */
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
-#include "api/forms.h"
-#include "device/machine.h"
 #include "pipe.h"
 #include "suite.h"
 
@@ -189,25 +185,18 @@ static void clear(void)
     atomic_store(&most, 0);
 }
 
-static gp_registry *registry;
 static gp_errs errs;
 
 static void set_up(void)
 {
-    registry = pipe_builtin(kinds, sizeof kinds / sizeof *kinds);
+    pipe_kinds(kinds, sizeof kinds / sizeof *kinds);
     clear();
-}
-
-static void tear_down(void)
-{
-    gp_registry_destroy(registry);
 }
 
 static gp_pipeline *compile(const char *text)
 {
-    gp_config config = { .registry = registry };
     errs = (gp_errs){ .n = 0 };
-    return gp_compile(text, strlen(text), "workers.yaml", &config, &errs);
+    return pipe_compile(".", text, (gp_config){ .set = NULL }, &errs);
 }
 
 TEST_EACH(the_lowest_frame_counts, ends)
@@ -217,8 +206,7 @@ TEST_EACH(the_lowest_frame_counts, ends)
     gp_stage_status st[4];
     snprintf(text, sizeof text, "depth: 6\n%sbuffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
              "  - {use: deal, first: %d, second: %d, third: %d, workers: 4, out: x}\n  - {use: take}\n",
-             ends[_i].drops ? "on_error: drop\n" : "", ends[_i].first, ends[_i].second,
-             ends[_i].third);
+             ends[_i].drops ? "on_error: drop\n" : "", ends[_i].first, ends[_i].second, ends[_i].third);
     gp_pipeline *p = compile(text);
     ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
     gp_outcome o = gp_pipeline_run(p, NULL, &errs);
@@ -341,9 +329,7 @@ TEST_EACH(the_machine_decides, choices)
     gp_machine_fixed(&m, 0);
     m.cpus = choices[_i].cpus, m.memory = choices[_i].mib << 20;
     const char *apart[] = { "fuse=none" };
-    gp_config config = { .registry = registry, .machine = &m, .set = apart, .nset = 1 };
-    gp_pipeline *p = gp_compile(choices[_i].yaml, strlen(choices[_i].yaml), "workers.yaml", &config, &errs);
-    ck_assert_msg(p != NULL, "%s: %s", choices[_i].what, errs.e[0].msg);
+    gp_pipeline *p = pipe_compiled(".", choices[_i].yaml, (gp_config){ .machine = &m, .set = apart, .nset = 1 });
     const gp_graph *g = gp_pipeline_plan(p)->graph;
     for (int v = 0; v < g->nstages; v++)
         if (!g->stage[v].device)
@@ -356,4 +342,4 @@ TEST_EACH(the_machine_decides, choices)
     gp_pipeline_destroy(p);
 }
 
-TEST_SUITE(workers, set_up, tear_down, 0)
+TEST_SUITE(workers, set_up, NULL, 0)

@@ -1,8 +1,6 @@
 /* test_written_variables.c - what compilers tell of a kernel: the variables that it keeps from one launch to the next, and whether it
  * waits for other blocks; from the library that the CPU's compiler makes, and the PTX of NVRTC. */
 #include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
 #include "suite.h"
 #include "device/backend.h"
 #include "cpu/written_variables.h"
@@ -135,8 +133,7 @@ static const struct { const char *text, *cpu, *cuda; } cases[] = {
     { "__device__ const int t[64] = { 1, 2, 3, 4 };\n" H "const int *p = t; int n = 0; for (int k = 0; k < a[0]; k++) "
       "{ n += *p; p += a[k]; } a[0] = n;" E, "", "" },
     { "__constant__ int w[2] = { 1, 2 };\n" H "int w = 3; a[0] = w;" E, "", "" },
-    { "template <typename T, int N> __device__ T f(T x) { return x * N; }\n"
-      H "a[0] = f<int, 3>(a[1]);" E, "", "" },
+    { "template <typename T, int N> __device__ T f(T x) { return x * N; }\n" H "a[0] = f<int, 3>(a[1]);" E, "", "" },
     { "#include <math.h>\n#include <stdint.h>\n#include <cuda_fp16.h>\n" H "a[0] = (int)sinf((float)a[1]);" E, "", "" },
     { "#include <errno.h>\n#include <iostream>\n#include <vector>\n#include <random>\n" H E, "", NULL },
 };
@@ -212,12 +209,4 @@ TEST(asks_for_symbols)
 }
 
 Suite *suite_written_variables(void);
-Suite *suite_written_variables(void)
-{
-    Suite *s = suite_create("written_variables");
-    TCase *tc = tcase_create("compiled");
-    tcase_add_unchecked_fixture(tc, setup, cu_close);
-    suite_fill(tc, suite_items, 1);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE(written_variables, tcase_add_unchecked_fixture(tc, setup, cu_close))

@@ -1,9 +1,6 @@
 /* test_y4m.c - video as .y4m: every subsampling and depth, in and out, as a file and as a stream; odd sizes; what is cut
  * off, damaged, or says what cannot be. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "iotest.h"
 #include "suite.h"
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """tune.py GPIPE - simulate and tune as a person uses them: what they print and write, and what they refuse. Nothing
 here depends on how fast the machine is. Prints a total; exit 1 after a failure."""
-import json, os, re, subprocess
-import kit
+import json, os, re, subprocess, kit
 from kit import check, env, gpipe, tmp, total
 
 os.chdir(tmp.name)

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""verdict.py - pipelines that are bound by one thing each: does gpipe run --report name it, and
-does the edit it names make the run faster? GPIPE is the binary. Prints a total; exit 1 after a
-failure. What needs a GPU is skipped, and says so, where there is none.
+"""verdict.py - pipelines that are bound by one thing each: does gpipe run --report name it, and does the edit it names
+make the run faster? GPIPE is the binary. Prints a total; exit 1 after a failure. What needs a GPU is skipped, and says
+so, where there is none.
 
-Others may use the machine meanwhile. Then a verdict may be that they do, and
-has to say how much. An edit that gains too little beside
-others is skipped, and says so."""
+Others may use the machine meanwhile. Then a verdict may be that they do, and has to say how much. An edit that gains
+too little beside others is skipped, and says so."""
 import json, os, re, statistics, subprocess, sys, threading, time
 from kit import check, env, gpipe, path, put, total
 try:
@@ -76,8 +75,7 @@ def run(file, *args, feed=None):
 
 
 def gain(file, args, edited, other=None):
-    """How many times faster it is with the edit, medians of runs that take turns; and did others
-    use the machine?"""
+    """How many times faster it is with the edit, medians of runs that take turns; and did others use the machine?"""
     base, better = [], []
     for _ in range(ROUNDS):
         base.append(run(file, *args))
@@ -94,12 +92,10 @@ def is_shared(report):
             and abs(float(said[1]) - report["cores"]["others"]) < 0.051)
 
 
-def case(name, yaml, bound, of=None, says="", edit=None, faster=None, other=None, args=(),
-         feed=None):
-    """The verdict on `yaml` is `bound`, of the stage, segment or buffer `of`. Its edit is of
-    `edit` (a path; None: there is none); with it, or as the file `other`, the run is `faster`
-    times as fast at least. Where others use the cores it may be bound by them: even who naps
-    wants a core after each nap."""
+def case(name, yaml, bound, of=None, says="", edit=None, faster=None, other=None, args=(), feed=None):
+    """The verdict on `yaml` is `bound`, of the stage, segment or buffer `of`. Its edit is of `edit` (a path; None:
+    there is none); with it, or as the file `other`, the run is `faster` times as fast at least. Where others use the
+    cores it may be bound by them: even who naps wants a core after each nap."""
     if only and name not in only:
         return
     file = put(name.replace(" ", "_") + ".yaml", yaml)
@@ -183,8 +179,7 @@ trace("trace", SMALL + "stages:\n" + G % 20 + "  - {use: scale, a: 2}\n" + NAP %
 case("too short", SMALL + "stages:\n" + G % 5 + END, "unknown", says="too short")
 case("a stage that waits", SMALL + "stages:\n" + G % 40 + NAP % ("clean", 0.01) + END,
      "stage", "clean", edit="stages.clean.workers", faster=1.4)
-case("a stage that computes", SMALL + "stages:\n" + G % 60
-     + "  - {name: clean, use: lua, script: burn.lua}\n" + END,
+case("a stage that computes", SMALL + "stages:\n" + G % 60 + "  - {name: clean, use: lua, script: burn.lua}\n" + END,
      "stage", "clean", edit="stages.clean.workers", faster=1.2)
 case("rate", SMALL + "stages:\n  - {use: generate, out: g, frames: 100, rate: 200}\n" + END,
      "rate", "generate", edit="stages.generate.rate", faster=5)
@@ -231,11 +226,9 @@ few and case("writers on all cores", "depth: %d\n" % (4 * CORES) + WRITE % (2 * 
 case("depth", "depth: 1\n" + SMALL + "stages:\n" + G % 40 + NAP % ("a", 0.01) + NAP % ("b", 0.01)
      + END, "depth", edit="depth", faster=1.3)
 case("depth of one buffer", "buffers: {g: {dtype: f32, shape: [64]}, a: {depth: 1}}\nstages:\n"
-     + G % 40 + NAP % ("a", 0.01) + NAP % ("b", 0.01) + END, "depth", "a", edit="buffers.a.depth",
-     faster=1.3)
+     + G % 40 + NAP % ("a", 0.01) + NAP % ("b", 0.01) + END, "depth", "a", edit="buffers.a.depth", faster=1.3)
 case("workers without room", SMALL + "stages:\n" + G % 60
-     + (NAP % ("clean", 0.02)).replace("params", "workers: 8, params", 1) + END, "depth",
-     edit="depth", faster=1.3)
+     + (NAP % ("clean", 0.02)).replace("params", "workers: 8, params", 1) + END, "depth", edit="depth", faster=1.3)
 case("fan-in", "buffers: {g: {dtype: f32, shape: [64], depth: 2}}\nstages:\n" + G % 40
      + NAP % ("a", 0.01) + NAP % ("b", 0.01) + NAP % ("c", 0.01)
      + "  - {name: join, use: lua, script: join.lua, in: [g, c], out: []}\n", "depth", "g",
@@ -254,15 +247,13 @@ cpu = ("--device", "cpu")
 case("streams", "streams: 1\n" + LARGE % (256, 256, 300) + BLUR + END, "streams", "blur",
      edit="streams", faster=1.2, args=cpu)
 few and case("kernels on all cores", "streams: %d\ndepth: %d\n" % (2 * CORES, 8 * CORES)
-     + LARGE % (512, 512, 60 * CORES) + BLUR + END, "cores", "blur", "kernels run on the CPU",
-     args=cpu)
+     + LARGE % (512, 512, 60 * CORES) + BLUR + END, "cores", "blur", "kernels run on the CPU", args=cpu)
 
 KERNELS = LARGE % (512, 512, 60) + "  - {use: blur, sigma: 4}\n" + END
 ends("edits of kernels", KERNELS, *cpu)
 ends("edits of kernels, one frame", "depth: 1\n" + KERNELS, *cpu)
 ends("edits of a stage that waits", SMALL + "stages:\n" + G % 60 + NAP % ("clean", 0.01) + END)
-ends("edits of turns", "depth: 1\n" + SMALL + "stages:\n" + G % 60 + NAP % ("a", 0.01)
-     + NAP % ("b", 0.01) + END)
+ends("edits of turns", "depth: 1\n" + SMALL + "stages:\n" + G % 60 + NAP % ("a", 0.01) + NAP % ("b", 0.01) + END)
 
 # == a GPU =======================================================================
 gpu = ("--device", "cuda")
@@ -277,11 +268,9 @@ def on_gpu(name, *rest, **more):
     case(name, *rest, args=gpu, **more)
 
 
-on_gpu("copy in", LARGE % (2048, 2048, 1000) + "  - {use: reduce, op: mean}\n" + END, "copy in",
-       "reduce")
+on_gpu("copy in", LARGE % (2048, 2048, 1000) + "  - {use: reduce, op: mean}\n" + END, "copy in", "reduce")
 on_gpu("copy out", "buffers: {g: {dtype: u8, shape: [2048, 2048]}}\nstages:\n"
-       "  - {use: generate, out: g, frames: 1000, fill: once}\n  - {use: cast, dtype: f64}\n" + END,
-       "copy out", "cast")
+       "  - {use: generate, out: g, frames: 1000, fill: once}\n  - {use: cast, dtype: f64}\n" + END, "copy out", "cast")
 on_gpu("compute", LARGE % (1024, 1024, 1000) + BLUR * 8 + END, "compute")
 on_gpu("kernels in one stream", "streams: 1\n" + LARGE % (64, 64, 3000) + BLUR * 8 + END, "streams",
        "blur..blur8", edit="streams", faster=1.2)

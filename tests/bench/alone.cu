@@ -1,5 +1,4 @@
-// alone.cu - the resources of the pipeline of files.yaml, each busy by itself: what
-// bounds it.
+// alone.cu - the resources of the pipeline of files.yaml, each busy by itself: what bounds it.
 //
 //   alone BYTES ITERS FRAMES IN OUT
 //
@@ -73,10 +72,8 @@ static double pcie_alone(const job &j, int frames)
     double start = seconds();
     for (int f = 0; f < frames; f++) {
         const slot &s = j.slots[f % SLOTS];
-        CHECK(cudaMemcpyAsync(s.in, s.host_in, j.bytes, cudaMemcpyHostToDevice,
-                              j.slots[0].stream));
-        CHECK(cudaMemcpyAsync(s.host_out, s.out, j.bytes, cudaMemcpyDeviceToHost,
-                              j.slots[1].stream));
+        CHECK(cudaMemcpyAsync(s.in, s.host_in, j.bytes, cudaMemcpyHostToDevice, j.slots[0].stream));
+        CHECK(cudaMemcpyAsync(s.host_out, s.out, j.bytes, cudaMemcpyDeviceToHost, j.slots[1].stream));
     }
     for (int i = 0; i < 2; i++)
         CHECK(cudaStreamSynchronize(j.slots[i].stream));

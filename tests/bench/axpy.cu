@@ -1,6 +1,5 @@
 // The kernel of the speed figures: `iters` multiply-adds per element.
-extern "C" __global__ void axpy(const float *in, size_t in_stride, float *out, size_t out_stride,
-                                int n, int iters)
+extern "C" __global__ void axpy(const float *in, size_t in_stride, float *out, size_t out_stride, int n, int iters)
 {
     in += blockIdx.z * in_stride;
     out += blockIdx.z * out_stride;

@@ -9,36 +9,12 @@ measures every row once: gpipe, then the peer. What is judged is the median over
 rounds of what one round's pair says; a ratio is reached at 0.98 of what is needed. A row
 that fails says why in its place; after Ctrl-C there is what was measured until then.
 """
-import argparse
-import datetime
-import json
-import os
-import platform
-import re
-import shutil
-import subprocess
-import sys
-import traceback
+import argparse, datetime, json, os, platform, re, shutil, subprocess, sys, traceback
 from statistics import median
 
 sys.dont_write_bytecode = True         # nothing is left beside the sources
-import rows_cluster
-import rows_command
-import rows_device
-import rows_durable
-import rows_expr
-import rows_fft
-import rows_files
-import rows_host
-import rows_jpeg
-import rows_lua
-import rows_matmul
-import rows_overhead
-import rows_pictures
-import rows_ranks
-import rows_rearrange
-import rows_several
-import rows_signals
+import rows_cluster, rows_command, rows_device, rows_durable, rows_expr, rows_fft, rows_files, rows_host, rows_jpeg
+import rows_lua, rows_matmul, rows_overhead, rows_pictures, rows_ranks, rows_rearrange, rows_several, rows_signals
 import rows_stages
 from tools import HERE, Bench, Failure, Skip
 
@@ -135,8 +111,7 @@ def columns(r):
         gpipe = ("%s %s" % (number(median([g for g, _ in r.pairs])), row.unit)).strip()
         if r.pairs[0][1] is not None:
             peer = "%s %s" % (number(median([p for _, p in r.pairs])), row.unit)
-            ratio = "%s (%s to %s)" % tuple(map(number, (median(values), min(values),
-                                                         max(values))))
+            ratio = "%s (%s to %s)" % tuple(map(number, (median(values), min(values), max(values))))
             if r.name:
                 peer += ", " + r.name
     return row.name, row.what, gpipe, peer, ratio, needed, r.verdict()
@@ -195,8 +170,7 @@ def main():
     finally:
         b.close()
     if args.json:
-        print(json.dumps(dict(title, rounds=args.rounds, rows=[r.as_dict() for r in results]),
-                         indent=1))
+        print(json.dumps(dict(title, rounds=args.rounds, rows=[r.as_dict() for r in results]), indent=1))
     else:
         print_table(title, results)
     if interrupted:

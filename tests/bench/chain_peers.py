@@ -7,8 +7,7 @@
 
 Exit 3 where there is no such library, PyTorch for CuPy included, or no GPU for it.
 """
-import sys
-import time
+import sys, time
 
 STEPS, FRAMES, ELEMENTS, HEIGHT, WIDTH = 8, 8, 16 << 20, 2160, 3840
 

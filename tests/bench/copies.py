@@ -7,11 +7,7 @@ A file is written by 1, 2, 4, 8 and 16 threads: with pwrite into a file that is 
 a one past the cache (O_DIRECT), where that can be; and by a mapping. The fastest counts; lines `tried US WAY` say them all.
 Exit 3 without NumPy.
 """
-import ctypes
-import mmap
-import os
-import sys
-import time
+import ctypes, mmap, os, sys, time
 from concurrent.futures import ThreadPoolExecutor
 
 try:

@@ -7,8 +7,7 @@ A file a frame, NNNNN.raw, or with JOINED one file of that name for all. The fra
 memory of their own, as gpipe's have: bytes(n) is one page of zeros over and over, and stays in
 the processor's cache.
 """
-import os
-import sys
+import os, sys
 
 folder, mode, size, frames = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 joined = sys.argv[5] if len(sys.argv) > 5 else None

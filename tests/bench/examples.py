@@ -9,20 +9,11 @@ median of the rounds, in turns, of what many frames take more than few, with mor
 Then what the report of each says holds it back. Needs NumPy and OpenCV; peers that cannot run here say so.
 Files are in TMPDIR, or in /dev/shm if that is not said, which needs some 10 GB.
 """
-import argparse
-import glob
-import json
-import os
-import re
-import shutil
-import sys
-import time
+import argparse, glob, json, os, re, shutil, sys, time
 from statistics import median
 
 sys.dont_write_bytecode = True
-import cv2
-import numpy as np
-import examples_peers as peers
+import cv2, numpy as np, examples_peers as peers
 from tools import HERE, Bench, Failure
 
 EXAMPLES = os.path.normpath(os.path.join(HERE, "../../examples"))

@@ -6,11 +6,7 @@ that reads a file, calls the library and writes a file.
 Prints `LIBRARY US`, microseconds per frame: what MANY frames of the files in FOLDER (which examples.py makes) take more
 than FEW. Exit 3 where a library or a GPU is missing.
 """
-import glob
-import os
-import shutil
-import sys
-import time
+import glob, os, shutil, sys, time
 
 import numpy as np
 

@@ -46,8 +46,7 @@ static int launches_of(size_t bytes)
     return bytes >= 1 << 22 ? 2000 : bytes >= 1 << 16 ? 40000 : 200000;
 }
 
-// The kernel's time grows with the steps in a straight line once arithmetic
-// outweighs memory.
+// The kernel's time grows with the steps in a straight line once arithmetic outweighs memory.
 static void iters(size_t bytes)
 {
     job j = make_job(bytes, 1, 1, 1);

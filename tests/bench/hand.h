@@ -1,8 +1,7 @@
 // hand.h - what the hand-written CUDA programs share: the work of balanced.yaml (copy
 // in, kernel, copy out) on the slots of a ring, each with a stream and a graph.
 //
-// All memory is pinned, nothing is allocated while frames flow, and the results
-// are checked.
+// All memory is pinned, nothing is allocated while frames flow, and the results are checked.
 #ifndef HAND_H
 #define HAND_H
 
@@ -125,8 +124,7 @@ static inline void verify(const job &j)
             }
 }
 
-// Seconds for one of what `queue_one` queues on the stream, of `count` in a row;
-// the best of some rounds.
+// Seconds for one of what `queue_one` queues on the stream, of `count` in a row; the best of some rounds.
 template <class F> static double each(cudaStream_t stream, int count, F queue_one)
 {
     double best = 1e9;

@@ -48,8 +48,7 @@ static bool sum(gp_call *c, gp_frame *f, int n)
     uint64_t wrong = 0;
     for (int i = 0; i < n; i++)
         wrong |= *(const uint64_t *)f[i].in[0].data ^ f[i].index;
-    return !wrong || gp_fail(c->errs, GP_E_MISMATCH, c->at, "stage '%s': not what was written",
-                             c->name);
+    return !wrong || gp_fail(c->errs, GP_E_MISMATCH, c->at, "stage '%s': not what was written", c->name);
 }
 
 static bool nop(gp_call *c, gp_frame *f, int n)
@@ -112,11 +111,9 @@ static bool lag_finish(gp_call *c)
 {
     lags *l = c->state;
     if (!l->n)
-        return gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': fewer than %d frames", c->name,
-                       LAG_WARM + 1);
+        return gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': fewer than %d frames", c->name, LAG_WARM + 1);
     qsort(l->ns, (size_t)l->n, sizeof *l->ns, by_value);
-    printf("lag %.3f %.3f\n", 1e-3 * (double)l->ns[l->n / 2],
-           1e-3 * (double)l->ns[(int64_t)l->n * 99 / 100]);
+    printf("lag %.3f %.3f\n", 1e-3 * (double)l->ns[l->n / 2], 1e-3 * (double)l->ns[(int64_t)l->n * 99 / 100]);
     return true;
 }
 
@@ -129,13 +126,10 @@ static const gp_port out[] = { { "out", .help = "frames" }, { 0 } };
 static const gp_kind kinds[] = {
     { GP_KIND("touch"), .help = "write a few bytes", .in = any_in, .out = out, .max_run = 64,
       .shape = same_slots, .run = touch },
-    { GP_KIND("sum"), .help = "take what touch wrote", .in = any_in, .max_run = 64,
-      .shape = same, .run = sum },
-    { GP_KIND("nop"), .help = "do nothing", .in = any_in, .out = out, .max_run = 64,
-      .shape = same, .run = nop },
+    { GP_KIND("sum"), .help = "take what touch wrote", .in = any_in, .max_run = 64, .shape = same, .run = sum },
+    { GP_KIND("nop"), .help = "do nothing", .in = any_in, .out = out, .max_run = 64, .shape = same, .run = nop },
     { GP_KIND("copy"), .help = "memcpy", .in = any_in, .out = out, .shape = same, .run = copy },
-    { GP_KIND("madd"), .help = "1.5 x + 0.5", .in = f32_in, .out = out, .shape = same,
-      .run = madd },
+    { GP_KIND("madd"), .help = "1.5 x + 0.5", .in = f32_in, .out = out, .shape = same, .run = madd },
     { GP_KIND("lag"), .help = "say how late frames are", .in = any_in, .shape = same,
       .open = lag_open, .close = free, .run = lag, .finish = lag_finish },
 };
@@ -186,8 +180,7 @@ static bool run(gp_pipeline *p, bool timed, gp_errs *errs)
     n = timed ? gp_stages_status(p, stage, MAX) : 0;
     for (int i = 0; i < n && i < MAX; i++)
         if (stage[i].workers && stage[i].frames)
-            printf("stage %s %.4f\n", stage[i].name,
-                   1e-3 * (double)stage[i].busy_ns / (double)stage[i].frames);
+            printf("stage %s %.4f\n", stage[i].name, 1e-3 * (double)stage[i].busy_ns / (double)stage[i].frames);
     return true;
 }
 

@@ -6,8 +6,7 @@ of which each is decoded by one call. The files are in memory before the clock s
 Prints `torchvision US`, microseconds per picture, and `mean X`, of the first picture. Exit 3 where there is no
 torchvision, or no GPU for it.
 """
-import sys
-import time
+import sys, time
 
 try:
     import torch

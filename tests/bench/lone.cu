@@ -1,5 +1,4 @@
-// lone.cu - how long one small frame takes by hand: there and back, a frame every
-// so often, the stream polled.
+// lone.cu - how long one small frame takes by hand: there and back, a frame every so often, the stream polled.
 //
 //   lone BYTES RATE FRAMES ITERS
 //
@@ -36,8 +35,7 @@ static void lone(const job &j, bool graph, double rate, int frames)
             us.push_back(1e6 * took);
     }
     verify(j);
-    printf("lone %s %.3f %.3f\n", graph ? "graph" : "streams", percentile(us, 0.5),
-           percentile(us, 0.99));
+    printf("lone %s %.3f %.3f\n", graph ? "graph" : "streams", percentile(us, 0.5), percentile(us, 0.99));
 }
 
 int main(int argc, char **argv)

@@ -5,11 +5,7 @@ copies that do not block.
 
 Files are read over and over. Prints `cupy US` for each frame. Exit 3 without CuPy, or a GPU for it.
 """
-import glob
-import io
-import os
-import sys
-import time
+import glob, io, os, sys, time
 
 try:
     import cupy as cp

@@ -8,13 +8,7 @@ photo (cv2), finds its edges on the GPU (PyTorch) or by cv2, and encodes the res
 then gives all photos to the fastest. It prints `pool PHOTOS-A-SECOND NAME`, without the time in which workers start, `bytes
 OF-ALL-FILES`, and `codec MS`, which one thread needs to decode a photo and to encode its edges. Exit 3 without cv2.
 """
-import glob
-import multiprocessing
-import os
-import shutil
-import sys
-import threading
-import time
+import glob, multiprocessing, os, shutil, sys, threading, time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 try:

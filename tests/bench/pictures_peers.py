@@ -9,10 +9,7 @@
 
 Exit 3 where there is no CuPy, PyTorch or GPU.
 """
-import os
-import statistics
-import sys
-import time
+import os, statistics, sys, time
 
 try:
     import cupy as cp

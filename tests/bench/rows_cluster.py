@@ -9,9 +9,7 @@ peer_us, network_us   of a step of a ring, "Simple": hwLat in src/graph/tuning.c
 network_gb_s   eight adapters of 400 Gb/s, one for each GPU, as in a DGX H100
 process_gb_s, process_us   MPI in the memory of a machine, about what Open MPI reaches here
 """
-import json
-import os
-import sys
+import json, os, sys
 
 from rows_device import BALANCED, BIG, iters, settings
 from rows_ranks import HOST, REDUCED

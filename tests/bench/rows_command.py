@@ -1,8 +1,5 @@
 """rows_command.py - the command: check, a whole process, a pipeline that waits."""
-import os
-import signal
-import subprocess
-import time
+import os, signal, subprocess, time
 from statistics import median
 
 from tools import Failure, Row
@@ -69,8 +66,7 @@ def start(b, source, sync):
     """A pipeline whose source waits; with a segment, on the GPU where there is one."""
     path = b.write("idle-%s.yaml" % source, "device: auto\n" + IDLE[source]
                    + "  - {use: scale, a: 2}\n  - {use: discard}\n")
-    return subprocess.Popen([b.gpipe, "run", "-q", "--set", "sync=" + sync, path],
-                            stdin=subprocess.PIPE)
+    return subprocess.Popen([b.gpipe, "run", "-q", "--set", "sync=" + sync, path], stdin=subprocess.PIPE)
 
 
 def idle(b, sync):
@@ -97,7 +93,6 @@ ROWS = [
     Row("check-10000", "gpipe check, 10,000 stages", "value", 200, lambda b: check(b, 10000),
         "ms"),
     Row("process", "whole process, trivial host pipeline", "value", 15, whole, "ms"),
-    Row("idle-auto", "a source that waits, sync: auto, of a core", "value", 1,
-        lambda b: idle(b, "auto"), "%"),
+    Row("idle-auto", "a source that waits, sync: auto, of a core", "value", 1, lambda b: idle(b, "auto"), "%"),
     Row("idle-block", "the same, sync: block", "value", 1, lambda b: idle(b, "block"), "%"),
 ]

@@ -3,12 +3,7 @@
 The work is that of balanced.yaml everywhere: copy in, kernel, copy out. With large frames the
 kernel takes as long as a copy.
 """
-import array
-import json
-import os
-import re
-import subprocess
-import sys
+import array, json, os, re, subprocess, sys
 
 from tools import HERE, KIB, MIB, Failure, Row, Skip, best, words
 
@@ -32,8 +27,7 @@ def hand(b, *arguments, program="hand"):
 
 
 def iters(b, size):
-    return 1 if size < MIB else b.ever(("iters", size), lambda: int(
-        hand(b, "iters", size)["iters"][0]))
+    return 1 if size < MIB else b.ever(("iters", size), lambda: int(hand(b, "iters", size)["iters"][0]))
 
 
 def settings(b, size, depth, batch):
@@ -46,8 +40,7 @@ def expected(b, size):
     def make():
         with open(b.path("expected.raw"), "wb") as f:
             program = b.program("hand", "no nvcc for hand.cu")
-            subprocess.run([program, "expect", str(size), str(iters(b, size))], stdout=f,
-                           check=True)
+            subprocess.run([program, "expect", str(size), str(iters(b, size))], stdout=f, check=True)
         with open(b.path("expected.raw"), "rb") as f:
             return f.read()
     return b.ever(("expected", size), make)
@@ -63,8 +56,7 @@ def verify(b, size, depth, batch, more):
     with open(BALANCED) as f:
         text = f.read().replace("{use: discard}", "{use: compare, file: '%s'}" % want)
     file = b.write("verify.yaml", text.replace("axpy.cu", os.path.join(HERE, "axpy.cu")))
-    b.gpipe_seconds(file, settings(b, size, depth, batch) + more + ["vars.frames=%d" % frames],
-                    frames)
+    b.gpipe_seconds(file, settings(b, size, depth, batch) + more + ["vars.frames=%d" % frames], frames)
     os.remove(want)
 
 
@@ -77,8 +69,7 @@ def gpipe(b, size, depth, batch=1, more=()):
         many = few + (many - few) // 3
     key = (size, depth, batch, tuple(more))
     b.ever(("verify",) + key, lambda: verify(b, size, depth, batch, more))
-    return b.once(key, lambda: b.gpipe_us(BALANCED, settings(b, size, depth, batch) + more,
-                                          few, many))
+    return b.once(key, lambda: b.gpipe_us(BALANCED, settings(b, size, depth, batch) + more, few, many))
 
 
 def rates(b, size, depth):
@@ -136,8 +127,7 @@ def files(b):
 
     def seconds(frames):
         quiet()
-        took = b.gpipe_seconds(os.path.join(HERE, "files.yaml"),
-                               sets + ["vars.frames=%d" % frames], frames)
+        took = b.gpipe_seconds(os.path.join(HERE, "files.yaml"), sets + ["vars.frames=%d" % frames], frames)
         if os.path.getsize(out) != frames * BIG:
             raise Failure("files.yaml wrote %d bytes" % os.path.getsize(out))
         return took
@@ -179,8 +169,7 @@ def batched(b):
 
 def torch(b, kind):
     def run():
-        out, _, code = b.run([sys.executable, os.path.join(HERE, "torch_loop.py"), SMALL],
-                             ok=(0, 3))
+        out, _, code = b.run([sys.executable, os.path.join(HERE, "torch_loop.py"), SMALL], ok=(0, 3))
         if code:
             raise Skip("no PyTorch")
         return {k: v for k, v in re.findall(r"^torch (\w+ \d+) ([\d.]+)$", out, re.M)}
@@ -203,16 +192,14 @@ def lone(b, launch):
     sets = settings(b, SMALL, 4, "auto") + ["vars.rate=%d" % rate, "vars.frames=%d" % frames,
                                             "sync=spin", "launch=" + launch]
     late = b.host(file, sets)["lag"][0]
-    peer = b.once("lone", lambda: {k: v[0] for k, v in hand(
-        b, SMALL, rate, frames, 1, program="lone").items()})
+    peer = b.once("lone", lambda: {k: v[0] for k, v in hand(b, SMALL, rate, frames, 1, program="lone").items()})
     return (late,) + best(peer)
 
 
 def persistent(b):
     """Raises Skip while gpipe does not know it."""
     def look():
-        _, err, code = b.run([b.gpipe, "check", "--set", "launch=persistent", BALANCED],
-                             ok=range(256))
+        _, err, code = b.run([b.gpipe, "check", "--set", "launch=persistent", BALANCED], ok=range(256))
         if code:
             raise Skip("launch: persistent is not there")
     b.has_gpu()
@@ -232,8 +219,7 @@ def rate_persistent(b):
 
 # -- a lone frame beside others' work --
 
-KERNEL = ("use: kernel, source: '%s', entry: axpy, batched: true, block: [256]"
-          % os.path.join(HERE, "axpy.cu"))
+KERNEL = ("use: kernel, source: '%s', entry: axpy, batched: true, block: [256]" % os.path.join(HERE, "axpy.cu"))
 URGENT = """  - {name: event, use: generate, out: x, frames: frames, rate: 500, fill: once, pattern: ramp,
      priority: high}
   - {name: urgent, %s, args: [in, out, {i32: 1024}, {i32: 1}], grid: [4], priority: high}
@@ -274,8 +260,7 @@ def twenty(b):
     """The same segment, replayed as graphs, and queued call by call."""
     b.has_gpu()
     kernel = ("  - {use: kernel, source: '%s', entry: axpy, batched: true, block: [256], "
-              "args: [in, out, {i32: n}, {i32: 1}], grid: ['ceil(n / 256)']}\n"
-              % os.path.join(HERE, "axpy.cu"))
+              "args: [in, out, {i32: n}, {i32: 1}], grid: ['ceil(n / 256)']}\n" % os.path.join(HERE, "axpy.cu"))
     file = b.write("twenty.yaml", """depth: 4
 streams: 4
 batch: 1
@@ -311,15 +296,12 @@ ROWS = [
         lambda b: (small_auto(b),) + best_graph(b, SMALL, (3, 4, 6))),
     Row("4K-torch", "the same: PyTorch, CUDA graph", "rate", 50, lambda b: torch(b, "graph")),
     Row("4K-eager", "the same: PyTorch, eager", "rate", None, lambda b: torch(b, "eager")),
-    Row("4K-persistent", "4 KiB, launch: persistent: graphs by hand", "rate", None,
-        rate_persistent),
-    Row("lone", "a lone 4 KiB frame, 1 kHz, p50: launch and wait by hand", "time", 1.25,
-        lambda b: lone(b, "graph")),
+    Row("4K-persistent", "4 KiB, launch: persistent: graphs by hand", "rate", None, rate_persistent),
+    Row("lone", "a lone 4 KiB frame, 1 kHz, p50: launch and wait by hand", "time", 1.25, lambda b: lone(b, "graph")),
     Row("lone-stream", "the same, launch: stream", "time", None, lambda b: lone(b, "stream")),
     Row("lone-persistent", "the same, launch: persistent", "time", 0.7, lone_persistent),
     Row("urgent", "a 4 KiB frame, 500 Hz, p99, priority: high, beside a GPU kept busy: what is allowed", "time", 1,
         lambda b: beside(b, "low", "high")),
-    Row("urgent-normal", "the same without priorities", "time", None,
-        lambda b: beside(b, "normal", "normal")),
+    Row("urgent-normal", "the same without priorities", "time", None, lambda b: beside(b, "normal", "normal")),
     Row("20-kernels", "20 kernels, 64 KiB, streams: 4, graph: launch: stream", "rate", 3, twenty),
 ]

@@ -1,10 +1,7 @@
-"""rows_durable.py - what it costs that written files survive a power cut: each `durable` of write
-beside a loop of Python that makes the same promise for the same files. Both are processes, and
-timed from start to exit. They write to TMPDIR, which has to be on a disk for the rows to mean
-anything."""
-import os
-import shutil
-import sys
+"""rows_durable.py - what it costs that written files survive a power cut: each `durable` of write beside a loop of
+Python that makes the same promise for the same files. Both are processes, and timed from start to exit. They write to
+TMPDIR, which has to be on a disk for the rows to mean anything."""
+import os, shutil, sys
 
 from tools import HERE, MIB, Row
 

@@ -3,10 +3,7 @@
 On a GPU what counts is the device's own time for a frame, as a trace says it: copies from and to the host would hide it.
 Frames of 64 MiB go through eight slots, so that the L2 cache does not help.
 """
-import json
-import os
-import statistics
-import sys
+import json, os, statistics, sys
 
 from tools import HERE, Failure, Row, Skip, words
 

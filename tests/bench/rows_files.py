@@ -3,12 +3,7 @@
 Files are in TMPDIR, which should be memory (TMPDIR=/dev/shm). PHOTOS of the environment says how many photos there are, 2000
 if it says nothing; they need 2 GB. On a machine without a GPU the rows beside CuPy are left out, and the others use none.
 """
-import os
-import re
-import shutil
-import subprocess
-import sys
-import time
+import os, re, shutil, subprocess, sys, time
 
 from tools import HERE, Failure, Row, Skip
 

@@ -2,8 +2,7 @@
 GStreamer. Each in the best of several settings. What lets only one stage work at a time is
 there too: on frames that cost nothing to touch it saves the hand-over, and it does not overlap.
 """
-import os
-import shutil
+import os, shutil
 
 from tools import HERE, Row, Skip, best, words
 
@@ -23,8 +22,7 @@ def gpipe(b):
         done, took = b.host(os.path.join(HERE, "host.yaml"), sets, cores=CORES)["host"]
         assert done == frames
         return took
-    return b.once("host", lambda: min(difference(lambda n: seconds(depth, n))
-                                      for depth in (64, 128, 1024)))
+    return b.once("host", lambda: min(difference(lambda n: seconds(depth, n)) for depth in (64, 128, 1024)))
 
 
 def tbb(b):
@@ -52,8 +50,7 @@ def gstreamer(b, queues):
 
     def seconds(queue, frames):
         line = ["fakesrc num-buffers=%d sizetype=fixed sizemax=4096 filltype=nothing" % frames,
-                queue, "identity silent=true", queue,
-                "fakesink silent=true enable-last-sample=false"]
+                queue, "identity silent=true", queue, "fakesink silent=true enable-last-sample=false"]
         return b.wall([launch, "-q"] + " ! ".join(e for e in line if e).split(), CORES)
     return best({q or "no queue": difference(lambda n: seconds(q, n)) for q in queues})
 
@@ -72,6 +69,5 @@ ROWS = [
     Row("host-tbb", "host only, 3 trivial stages, 4 KiB, 2 cores: oneTBB", "rate", 2, with_tbb),
     Row("host-tbb-serial", "the same: oneTBB, a frame at a time", "rate", 1.2, with_tbb_serial),
     Row("host-gst", "the same: GStreamer", "rate", 8, with_gstreamer),
-    Row("host-gst-serial", "the same: GStreamer, one thread", "rate", None,
-        with_gstreamer_serial),
+    Row("host-gst-serial", "the same: GStreamer, one thread", "rate", None, with_gstreamer_serial),
 ]

@@ -3,12 +3,7 @@
 64 pictures of 1024 x 768, of quality 90, in files that are cached. gpipe reads the files anew for each frame; torchvision has
 them in memory.
 """
-import json
-import math
-import os
-import random
-import re
-import sys
+import json, math, os, random, re, sys
 
 from tools import HERE, Failure, Row, Skip
 

@@ -43,8 +43,7 @@ def busy(b, name, use, size, frames):
 def pair(b, kind, script, size, frames):
     """(Lua, C, its name), after a look at whether both make the same."""
     if kind != "nop":
-        b.ever(script, lambda: b.host(file(b, script + "-check", BOTH % (kind, script)),
-                                      ["vars.frames=20"]))
+        b.ever(script, lambda: b.host(file(b, script + "-check", BOTH % (kind, script)), ["vars.frames=20"]))
     zero = ", zero: true" if script == "empty" else ""     # else an output has to be written
     lua = busy(b, script, "use: lua, script: %s.lua%s" % (script, zero), size, frames)
     return lua, busy(b, kind, "use: " + kind, size, frames), "C"
@@ -53,8 +52,7 @@ def pair(b, kind, script, size, frames):
 def loop(b):
     def jit():
         text = YAML + "  - {use: lua, script: jit.lua, out: []}\n"
-        _, err, code = b.run([b.program("host", "host is not built"), file(b, "jit", text)],
-                             ok=(0, 1, 3))
+        _, err, code = b.run([b.program("host", "host is not built"), file(b, "jit", text)], ok=(0, 1, 3))
         if code:
             raise Skip("no LuaJIT" if "no LuaJIT" in err else err)
     b.ever("jit", jit)

@@ -1,5 +1,4 @@
-"""rows_overhead.py - what it costs to look: a run that is traced, reported, watched, beside the
-same run without."""
+"""rows_overhead.py - what it costs to look: a run that is traced, reported, watched, beside the same run without."""
 import rows_device
 from rows_device import BALANCED, BIG, MIDDLE, SMALL, name_of
 from tools import Row, Skip
@@ -24,8 +23,7 @@ def on_device(b, size, depth, batch, options):
 
 def on_host(b, options):
     file = b.write("look.yaml", HOST)
-    return b.once(("overhead", "host", options), lambda: b.gpipe_us(file, [], 1000000, 21000000,
-                                                                    options))
+    return b.once(("overhead", "host", options), lambda: b.gpipe_us(file, [], 1000000, 21000000, options))
 
 
 def options_of(b, what):

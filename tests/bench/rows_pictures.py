@@ -1,9 +1,7 @@
 """rows_pictures.py - filters of pictures on the GPU, beside CuPy's and PyTorch's functions: device time of a frame. And
 whole pipelines: 4K to 1080p, sound to pictures of its spectrum.
 """
-import json
-import os
-import sys
+import json, os, sys
 
 from rows_expr import device_us
 from tools import HERE, Row, Skip, words

@@ -1,9 +1,7 @@
 """rows_ranks.py - two ranks, which mpirun starts: beside two processes that know nothing of each other, beside two lanes of
 one process, and `all_reduce` between two GPUs beside NCCL by hand.
 """
-import os
-import subprocess
-import time
+import os, subprocess, time
 
 from rows_several import FEW, LARGE, LONG, two
 from rows_device import BALANCED, BIG, iters, settings

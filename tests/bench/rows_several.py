@@ -1,12 +1,9 @@
 """rows_several.py - two GPUs: frames that take turns on both, beside one GPU and beside both by hand; and a stage on
 each, with large frames passed on, beside the slowest of what that is made of, each alone.
 """
-import os
-import shutil
-import subprocess
+import os, shutil, subprocess
 
-import rows_device
-import rows_files
+import rows_device, rows_files
 from rows_device import BALANCED, BIG, SMALL, iters, settings
 from tools import HERE, MIB, Row, Skip, words
 

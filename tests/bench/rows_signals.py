@@ -1,7 +1,6 @@
 """rows_signals.py - stages for signals on the GPU, beside CuPy's functions: device time of a frame of f32.
 """
-import os
-import sys
+import os, sys
 
 from rows_expr import device_us
 from tools import HERE, Row, Skip, words

@@ -1,7 +1,6 @@
 """rows_stages.py - loops, accumulators and frames of several shapes on the GPU, beside what they are to cost.
 """
-import os
-import struct
+import os, struct
 
 from tools import HERE, MIB, Row, words
 

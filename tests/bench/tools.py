@@ -3,14 +3,7 @@
 A measurement that cannot be made here raises Skip, which says why. A program that fails, and a
 run whose account is wrong, raises Failure: its row has no figures, only what was wrong.
 """
-import json
-import os
-import re
-import shutil
-import subprocess
-import sys
-import tempfile
-import time
+import json, os, re, shutil, subprocess, sys, tempfile, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KIB, MIB = 1024, 1024 * 1024
@@ -92,8 +85,7 @@ class Bench:
     # -- programs --
 
     def program(self, name, why):
-        """A program of tests/bench: named by the environment (HAND for hand), else beside
-        gpipe."""
+        """A program of tests/bench: named by the environment (HAND for hand), else beside gpipe."""
         path = os.environ.get(name.upper()) or os.path.join(
             os.path.dirname(os.path.realpath(self.gpipe)), "bench", name)
         if not os.access(path, os.X_OK):
@@ -101,8 +93,7 @@ class Bench:
         return path
 
     def run(self, command, cores=None, timeout=300, ok=(0,)):
-        """(stdout, stderr, exit code) of a program that has to succeed. cores: it may only use
-        so many."""
+        """(stdout, stderr, exit code) of a program that has to succeed. cores: it may only use so many."""
         command = [str(c) for c in command]
         if self.verbose:
             print("+", " ".join(command), file=sys.stderr)
@@ -149,8 +140,7 @@ class Bench:
         return seconds
 
     def gpipe_us(self, file, sets, few, many, options=(), ranks=1):
-        """Microseconds per frame: the difference of two runs, so that starting up does not
-        count."""
+        """Microseconds per frame: the difference of two runs, so that starting up does not count."""
         return self.timed_us(file, sets, "vars.frames", few, many, options, ranks)
 
     def timed_us(self, file, sets, frames, few, many, options=(), ranks=1):
@@ -170,8 +160,7 @@ class Bench:
             file = self.write("gpu.yaml", "buffers: {x: {dtype: f32, shape: [64]}}\n"
                               "stages:\n  - {use: generate, out: x, frames: 1}\n"
                               "  - {use: scale}\n  - {use: discard}\n")
-            _, _, code = self.run([self.gpipe, "run", "-q", "--device", "cuda", file],
-                                  ok=range(256))
+            _, _, code = self.run([self.gpipe, "run", "-q", "--device", "cuda", file], ok=range(256))
             if code:
                 raise Skip("no GPU")
             return True

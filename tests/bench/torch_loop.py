@@ -7,8 +7,7 @@ Prints `torch eager DEPTH US` and `torch graph DEPTH US`, microseconds per frame
 PyTorch, and one captured CUDA graph for each slot. What comes out is checked. Exit 3 where
 there is no PyTorch, or no GPU for it.
 """
-import sys
-import time
+import sys, time
 
 try:
     import torch

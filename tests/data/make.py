@@ -1,18 +1,14 @@
 #!/usr/bin/env python3
-"""Makes tests/data/png: one small picture for each kind of PNG, and the frame it
-is read as. Written without a PNG library, so that it is a check on the one that
-gpipe uses. Needs numpy; the files are kept in git."""
-import os
-import struct
-import zlib
+"""Makes tests/data/png: one small picture for each kind of PNG, and the frame it is read as. Written without a PNG
+library, so that it is a check on the one that gpipe uses. Needs numpy; the files are kept in git."""
+import os, struct, zlib
 
 import numpy as np
 
 H, W = 5, 7
 GRAY, RGB, PALETTE, GRAY_ALPHA, RGBA = 0, 2, 3, 4, 6
 CHANNELS = {GRAY: 1, RGB: 3, PALETTE: 1, GRAY_ALPHA: 2, RGBA: 4}
-ADAM7 = [(0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2),
-         (1, 0, 2, 1)]
+ADAM7 = [(0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1)]
 
 
 def chunk(name, data):
@@ -76,8 +72,7 @@ def main():
     for bits in 1, 2, 4, 8:
         s = rng.integers(0, min(1 << bits, 20), (H, W, 1))
         palette = rng.integers(0, 256, (min(1 << bits, 20), 3))
-        save(f"palette{bits}", png(s, bits, PALETTE, palette=palette),
-             palette[s[:, :, 0]].astype("u1"))
+        save(f"palette{bits}", png(s, bits, PALETTE, palette=palette), palette[s[:, :, 0]].astype("u1"))
         alpha = rng.integers(0, 256, len(palette))
         alpha[-1] = 255                       # tRNS may be shorter than the palette
         trns = bytes(alpha[:-1].tolist())

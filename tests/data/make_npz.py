@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Makes tests/data/npz: archives that NumPy writes, stored and compressed, and their members as .npy. Needs numpy; the
 files are kept in git."""
-import os
-import zipfile
+import os, zipfile
 
 import numpy as np
 

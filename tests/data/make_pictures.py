@@ -1,14 +1,9 @@
 #!/usr/bin/env python3
 """Makes tests/data/jpeg and tests/data/pnm: small pictures, and the frame that each is read as.
 
-JPEG files and their frames are Pillow's, PNM and PFM files are written here byte by byte and
-checked by Pillow. Needs numpy, Pillow and jpegtran (libjpeg-turbo-progs, for arithmetic coding);
-the files are kept in git."""
-import io
-import os
-import struct
-import subprocess
-import sys
+JPEG files and their frames are Pillow's, PNM and PFM files are written here byte by byte and checked by Pillow. Needs
+numpy, Pillow and jpegtran (libjpeg-turbo-progs, for arithmetic coding); the files are kept in git."""
+import io, os, struct, subprocess, sys
 
 import numpy as np
 from PIL import Image, ImageOps

@@ -3,13 +3,9 @@
 
 Integers are at the full scale of their type, as libsndfile has them. NAME.npy is what a file holds where no type is
 declared. Needs numpy, scipy, soundfile and ffmpeg; the files are kept in git."""
-import os
-import struct
-import subprocess
+import os, struct, subprocess
 
-import numpy as np
-import scipy.io.wavfile
-import soundfile as sf
+import numpy as np, scipy.io.wavfile, soundfile as sf
 
 TO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sound")
 RATE, ROWS = 8000, 300

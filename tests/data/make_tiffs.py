@@ -3,8 +3,7 @@
 imagecodecs; the files are kept in git."""
 import os
 
-import numpy as np
-import tifffile
+import numpy as np, tifffile
 
 TO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tiff")
 rng = np.random.default_rng(7)

@@ -1,10 +1,7 @@
-/* cu.c - a user's kernel: its text is scanned, what a compiler said of it becomes errors. No
- * compiler runs.
+/* cu.c - a user's kernel: its text is scanned, what a compiler said of it becomes errors. No compiler runs.
  *
- * An input is the source, then sections that begin with a line "//== NAME": "log" is what
- * the compiler wrote, any other a file beside the source. */
-#include <stdlib.h>
-#include <string.h>
+ * An input is the source, then sections that begin with a line "//== NAME": "log" is what the compiler wrote, any other
+ * a file beside the source. */
 #include "device/cache.h"
 #include "device/source.h"
 #include "fuzz.h"

@@ -1,7 +1,5 @@
 /* edit.c - an assignment, the first line, written into the text of a pipeline, the rest. What is written is what --set
  * makes of it, which gp_spec_edit checks; here: all but one piece of the text stays. */
-#include <stdlib.h>
-#include <string.h>
 #include "fuzz.h"
 
 static void one(const char *data, size_t n)

@@ -1,7 +1,5 @@
 /* expr.c - expressions and times, as text that stands where a number is expected; the same text with its ${...}
  * replaced; and as the program of a stage of kind `expr`. */
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include "base/memfile.h"
 #include "base/yaml.h"

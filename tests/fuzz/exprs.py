@@ -1,11 +1,7 @@
 #!/usr/bin/env python3
 """exprs.py GPIPE [--rounds N] [--seed N] [--device D] - random expressions of random types and shapes, against NumPy, by the
 rules in tests/ref/make_exprs.py; half of them with neighbors. Needs numpy. A stage that differs is left in the folder that is named."""
-import argparse
-import os
-import subprocess
-import sys
-import tempfile
+import argparse, os, subprocess, sys, tempfile
 
 import numpy as np
 

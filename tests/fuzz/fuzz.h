@@ -1,13 +1,14 @@
 /* fuzz.h - harnesses: each gives any bytes to one part of gpipe that reads what others wrote.
  *
- * A harness is one file with one constant. It opens no file that its input names, takes
- * a bounded time and keeps nothing from one input to the next. What must hold for all
- * inputs is a MUST; the sanitizers add theirs. Two programs have all harnesses: one with
- * libFuzzer (`make fuzz`), and one that only replays tests/fuzz/corpus (`make check`). */
+ * A harness is one file with one constant. It opens no file that its input names, takes a bounded time and keeps
+ * nothing from one input to the next. What must hold for all inputs is a MUST; the sanitizers add theirs. Two programs
+ * have all harnesses: one with libFuzzer (`make fuzz`), and one that only replays tests/fuzz/corpus (`make check`). */
 #ifndef FUZZ_H
 #define FUZZ_H
 
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include "compile/ir.h"
 
 typedef size_t (*fuzz_mutator)(uint8_t *data, size_t n, size_t max);
@@ -37,8 +38,7 @@ const gp_registry *fuzz_registry(void);
 /* 0: without a GPU; 1: with one. */
 const gp_machine *fuzz_machine(int ngpus);
 
-/* What the file of this name holds while one input runs; all others are made up from
- * their names, see world.c. */
+/* What the file of this name holds while one input runs; all others are made up from their names, see world.c. */
 void fuzz_file(const char *name, const char *data, size_t n);
 
 typedef struct fuzz_forms {
@@ -52,8 +52,7 @@ typedef struct fuzz_forms {
 /* All passes. Checks the errors: there are some just where there is no plan, none is a
  * bug, and each has a text and a place. */
 extern int fuzz_ranks;         /* ... by one of so many; 0: there is one */
-void fuzz_compile(fuzz_forms *f, const char *text, size_t n, const char *const *set, int nset,
-                  int ngpus, bool lenient);
+void fuzz_compile(fuzz_forms *f, const char *text, size_t n, const char *const *set, int nset, int ngpus, bool lenient);
 /* The first passes, as far as the graph, for a text that must be right. */
 void fuzz_resolve(fuzz_forms *f, const char *text);
 void fuzz_forms_free(fuzz_forms *f);

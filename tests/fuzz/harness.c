@@ -1,7 +1,5 @@
 /* harness.c - the list of harnesses, and how one says that something does not hold. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "fuzz.h"
 
 const fuzz_harness *const fuzz_all[] = {

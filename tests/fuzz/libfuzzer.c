@@ -1,8 +1,6 @@
 /* libfuzzer.c - one harness under libFuzzer: run --NAME [its options] [folder or file]...
  * (libFuzzer ignores what begins with --, and passes it on where it starts itself again.) */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -37,6 +35,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned seed)
 {
-    return harness->mutate ? harness->mutate(data, n, max, seed, LLVMFuzzerMutate)
-                           : LLVMFuzzerMutate(data, n, max);
+    return harness->mutate ? harness->mutate(data, n, max, seed, LLVMFuzzerMutate) : LLVMFuzzerMutate(data, n, max);
 }

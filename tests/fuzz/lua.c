@@ -1,12 +1,9 @@
-/* lua.c - views of frames under calls that a script could make: bytes become a script that
- * uses every method, with indices and types that do not fit.
+/* lua.c - views of frames under calls that a script could make: bytes become a script that uses every method, with
+ * indices and types that do not fit.
  *
- * Each statement may fail, none is allowed to touch memory that is not the view's: slots are
- * exactly as long as they say, and inputs are compared with a copy. FUZZ_SHOW=1 prints the
- * script. One Lua state for each dtype, and the next one beside it, lives on; what a script keeps is forgotten
- * before the next input. */
-#include <stdlib.h>
-#include <string.h>
+ * Each statement may fail, none is allowed to touch memory that is not the view's: slots are exactly as long as they
+ * say, and inputs are compared with a copy. FUZZ_SHOW=1 prints the script. One Lua state for each dtype, and the next
+ * one beside it, lives on; what a script keeps is forgotten before the next input. */
 #include <sys/mman.h>
 #include <unistd.h>
 #include "fuzz.h"
@@ -97,8 +94,7 @@ static void add_method(maker *m)
     while (gp_lua_bytes[bytes].name)
         bytes++;
     unsigned k = next(m, ops + bytes + COUNT(plain));
-    add(m, k < ops ? gp_lua_ops[k].name : k < ops + bytes ? gp_lua_bytes[k - ops].name
-           : plain[k - ops - bytes]);
+    add(m, k < ops ? gp_lua_ops[k].name : k < ops + bytes ? gp_lua_bytes[k - ops].name : plain[k - ops - bytes]);
 }
 
 static void add_array(maker *m)

@@ -1,6 +1,4 @@
 /* npy.c - the header of a .npy file, as a source, a constant and what `compare` reads. */
-#include <stdlib.h>
-#include <string.h>
 #include "base/npy.h"
 #include "cut.h"
 #include "fuzz.h"

@@ -1,6 +1,4 @@
 /* npz.c - .npz archives: the only member, one by its name, and the only one that is no number. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "rows_file.h"

@@ -11,8 +11,6 @@
  * The rest is the pipeline, by default one with a frame f32 [2, 4]. Whatever is
  * said, all that the library made is released again, and a failure has a text. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/dl.h"
 #include "../onnx_fake.h"
 #include "fuzz.h"

@@ -1,6 +1,4 @@
 /* pictures.c - see pictures.h. */
-#include <stdlib.h>
-#include <string.h>
 #include "pictures.h"
 
 enum { BYTES = 1 << 20 };

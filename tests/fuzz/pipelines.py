@@ -13,14 +13,7 @@ the first error, some are stopped by a signal or killed at any moment. Whatever 
 
 The CPU back end alone; plain Python. `pipelines.py GPIPE SEED I..` runs pipeline I again.
 """
-import os
-import random
-import re
-import signal
-import subprocess
-import sys
-import tempfile
-import time
+import os, random, re, signal, subprocess, sys, tempfile, time
 
 FILES = {
     "copy.lua": "function process(f, x, y) y:copy(x) end",
@@ -148,8 +141,7 @@ def run(gpipe, folder, text, poison, signals=(), after=0.0):
     """One run: its exit code, what it said on stderr, the files under out/."""
     with open(os.path.join(folder, "fuzz.yaml"), "w") as f:
         f.write(text)
-    p = subprocess.Popen([gpipe, "run", "--progress", "none"]
-                         + ["--poison"] * poison + ["fuzz.yaml"], cwd=folder,
+    p = subprocess.Popen([gpipe, "run", "--progress", "none"] + ["--poison"] * poison + ["fuzz.yaml"], cwd=folder,
                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     for s in signals:
         try:
@@ -162,8 +154,7 @@ def run(gpipe, folder, text, poison, signals=(), after=0.0):
         p.kill()
         return "hangs", p.communicate()[1], {}
     out = os.path.join(folder, "out")
-    return p.returncode, said, {n: open(os.path.join(out, n), "rb").read()
-                                for n in sorted(os.listdir(out))}
+    return p.returncode, said, {n: open(os.path.join(out, n), "rb").read() for n in sorted(os.listdir(out))}
 
 
 def rows(data):
@@ -226,8 +217,7 @@ def one_run(gpipe, folder, stages, r, first, failures, took):
         text = render(stages, r, "drop", True)
         code, said, files = run(gpipe, folder, text, 0)
         left = {n for n in files if n.startswith(".") or re.search(r"\.partial(\.\d+)?$", n)}     # by that one
-        bad = wrong(code, said, {n: d for n, d in files.items() if n not in left}, first, True,
-                    [0], False)
+        bad = wrong(code, said, {n: d for n, d in files.items() if n not in left}, first, True, [0], False)
         bad = bad and f"after a killed run: {bad}"
     return bad, f"# signals {[s.name for s in signals]} after {after:.3f} s, poison {poison}\n{text}"
 

@@ -2,8 +2,6 @@
  *
  * The mutator knows chunks: it mends their sums, and changes pixels under the compression,
  * so that changed pictures are not all refused at once. */
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 #include "pictures.h"
 

@@ -5,8 +5,6 @@
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "fuzz.h"
 
@@ -76,8 +74,7 @@ int main(int argc, char **argv)
     static const int ends[] = { SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM };
     int n = 0;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        sigaction(ends[i], &(struct sigaction){ .sa_handler = on_end, .sa_flags = SA_RESETHAND },
-                  NULL);
+        sigaction(ends[i], &(struct sigaction){ .sa_handler = on_end, .sa_flags = SA_RESETHAND }, NULL);
     const fuzz_harness *only = argc > 2 ? fuzz_find(argv[2]) : NULL;
     if (argc < 2 || (argc > 2 && !only)) {
         fprintf(stderr, "usage: replay CORPUS [HARNESS [FILE]]\n");

@@ -2,22 +2,15 @@
  * bytes as a string and as numbers of JSON, which are read again. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/json.h"
 #include "base/yaml.h"
 #include "draw/dump.h"
 #include "fuzz.h"
 
 static const char pipeline[] =
-    "stages:\n"
-    "  - {use: read, path: photo.png}\n"
-    "  - {use: gray}\n"
-    "  - {name: clean, use: lua, script: clean.lua, workers: 2}\n"
-    "  - {use: blur, sigma: 1.4}\n"
-    "  - {use: sobel}\n"
-    "  - {use: write, path: out/%05d.npy}\n"
-    "  - {use: take, in: gray}\n";
+    "stages:\n  - {use: read, path: photo.png}\n  - {use: gray}\n"
+    "  - {name: clean, use: lua, script: clean.lua, workers: 2}\n  - {use: blur, sigma: 1.4}\n"
+    "  - {use: sobel}\n  - {use: write, path: out/%05d.npy}\n  - {use: take, in: gray}\n";
 
 struct colored { const fuzz_forms *f; const gp_measured *m; };
 

@@ -7,16 +7,7 @@ it is short (`echo TEXT | base64 -d >FILE` makes it again elsewhere): mend the d
 the input to tests/fuzz/corpus/NAME, which `make check` replays. At the end the stored corpus must
 reach what tests/fuzz/COVERAGE says.
 """
-import argparse
-import base64
-import concurrent.futures
-import glob
-import json
-import os
-import random
-import re
-import subprocess
-import sys
+import argparse, base64, concurrent.futures, glob, json, os, random, re, subprocess, sys
 
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 BUILD, COVERED, CORPUS = "build/fuzz", "build/fuzz-coverage", "tests/fuzz/corpus"
@@ -65,8 +56,7 @@ WORDS["edit"] = WORDS["yaml"]
 WORDS["onnx"] = ("in\\x20x\\x201\\x201\\x20N\\x204 out\\x20y\\x201\\x201\\x20 \\x20N=3 \\x20? \\x20! \\x20-1 \\x20@9 \\x20~ "
                  "\\x0a%%\\x0a \\x0a fail\\x20 version\\x201. newest\\x20 cuda provider:\\x20 model:\\x20m.onnx use:\\x20onnx "
                  "create_env create_session dims symbols element value_kind tensor_info count_in count_dims fix_symbol "
-                 "free_name providers append_cuda "
-                 + WORDS["yaml"].replace("\\x0a", ""))
+                 "free_name providers append_cuda " + WORDS["yaml"].replace("\\x0a", ""))
 WORDS["set"] = ("depth= streams= vars. buffers. stages. stages.louder.a= stages.script.params. "
                 "buffers.ecg. stages.kernel.args. vars.must= =[ ={ =\\x22 stages.copy.path= "
                 + WORDS["yaml"].replace("\\x0a", ""))
@@ -124,11 +114,9 @@ def fuzz(name, seconds, seed):
     p = subprocess.run(
         [RUN, f"--{name}", f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={LONGEST[name]}",
          f"-detect_leaks={int(name != 'lua')}", "-timeout=10", "-print_final_stats=1", "-verbosity=0",
-         f"-artifact_prefix={found}/"] + dictionary(name)
-        + [grown, f"{CORPUS}/{name}"] + ALSO.get(name, []),
+         f"-artifact_prefix={found}/"] + dictionary(name) + [grown, f"{CORPUS}/{name}"] + ALSO.get(name, []),
         capture_output=True, text=True, errors="replace")
-    stats = dict(line[6:].split(": ", 1) for line in p.stderr.splitlines()
-                 if line.startswith("stat::"))
+    stats = dict(line[6:].split(": ", 1) for line in p.stderr.splitlines() if line.startswith("stat::"))
     lines = [f"{name:8} seed {seed}, {stats.get('number_of_executed_units', '?').strip()} inputs, "
              f"{'ok' if not p.returncode else 'FAILED'}"]
     if p.returncode:

@@ -1,22 +1,16 @@
 /* set.c - `--set PATH=VALUE`, one a line, on one pipeline that has a bit of everything. */
-#include <stdlib.h>
-#include <string.h>
 #include "fuzz.h"
 
 enum { MOST = 8 };
 
 static const char pipeline[] =
-    "pipeline: set\n"
-    "depth: 3\n"
-    "vars: {dir: ., rate: 6, gain: 2, odd: \"a b\", must: }\n"
+    "pipeline: set\ndepth: 3\nvars: {dir: ., rate: 6, gain: 2, odd: \"a b\", must: }\n"
     "buffers:\n"
     "  ecg: {dtype: f32, shape: [rate, 8], depth: 4}\n"
     "  wide: {like: ecg, dtype: f64}\n"
     "  taps: {const: taps.npy}\n"
-    "stages:\n"
-    "  - {use: read, path: \"${dir}/data.npy\", out: ecg}\n"
-    "  - {use: fir, in: {in: ecg, taps: taps}}\n"
-    "  - {name: louder, use: scale, a: gain}\n"
+    "stages:\n  - {use: read, path: \"${dir}/data.npy\", out: ecg}\n"
+    "  - {use: fir, in: {in: ecg, taps: taps}}\n  - {name: louder, use: scale, a: gain}\n"
     "  - {use: cast, dtype: f64, out: wide}\n"
     "  - {name: script, use: lua, script: x.lua, params: {floor: [1, 2], deep: {a: b}}}\n"
     "  - {use: kernel, source: k.cu, threads: out.size, args: [in, out, {i32: 3}], define: {N: 2}}\n"

@@ -1,7 +1,5 @@
 /* text.c - numbers as text: each input as CSV, TSV and JSON lines, of a type that its first byte picks, and of CSV
  * with a header or a decimal comma. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "rows_file.h"

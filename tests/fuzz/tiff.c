@@ -1,6 +1,4 @@
 /* tiff.c - TIFF files: their pages, as far as they are no more than a MiB, upright and as they are stored. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "rows_file.h"

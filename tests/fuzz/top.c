@@ -1,8 +1,5 @@
-/* top.c - what `gpipe top` reads from a socket that anybody may have made, line by line,
- * and draws on a terminal. */
+/* top.c - what `gpipe top` reads from a socket that anybody may have made, line by line, and draws on a terminal. */
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include "cli/live.h"
 #include "fuzz.h"
 

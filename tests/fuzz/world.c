@@ -3,34 +3,17 @@
  * A file is what its name says: data-u16.npy holds u16, missing.npy is not there, cut.npy
  * ends early, a fifo is a stream, a dir a folder; 'none' in a pattern: no file matches. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include "base/npy.h"
 #include "base/yaml.h"
 #include "device/machine.h"
 #include "draw/dump.h"
+#include "idle.h"
 #include "fuzz.h"
 
 /* ---- kinds and machines ------------------------------------------------ */
 
-static bool as_declared(gp_shape *s)
-{
-    (void)s;
-    return true;
-}
-
-static bool nothing(gp_call *c, gp_frame *f, int n)
-{
-    (void)c, (void)f, (void)n;
-    return true;
-}
-
-static const gp_port any[] = { { "*", GP_ACCEPT_ANY, true, "anything" }, { 0 } };
-static const gp_kind give = { GP_KIND("give"), .help = "frames as declared", .out = any,
-                              .shape = as_declared, .run = nothing };
-static const gp_kind take = { GP_KIND("take"), .help = "takes anything", .in = any,
-                              .shape = as_declared, .run = nothing };
+static const gp_kind give = IDLE_GIVE, take = IDLE_TAKE;
 
 const gp_registry *fuzz_registry(void)
 {
@@ -165,8 +148,7 @@ static void guarded(fuzz_forms *f, const char *text, size_t n, const char *const
     f->arena.oom = NULL;
 }
 
-void fuzz_compile(fuzz_forms *f, const char *text, size_t n, const char *const *set, int nset,
-                  int ngpus, bool lenient)
+void fuzz_compile(fuzz_forms *f, const char *text, size_t n, const char *const *set, int nset, int ngpus, bool lenient)
 {
     guarded(f, text, n, set, nset, ngpus, lenient, true);
     MUST((f->plan == NULL) == (f->errs.failed > 0));

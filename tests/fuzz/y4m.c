@@ -1,6 +1,4 @@
 /* y4m.c - video: each input is the header of a stream and, with what follows, a file. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "rows_file.h"

@@ -1,6 +1,5 @@
 /* yaml.c - a pipeline's text through all passes, for a machine without and one with a GPU;
  * then everything that draws it. */
-#include <stdlib.h>
 #include "base/yaml.h"
 #include "draw/dump.h"
 #include "fuzz.h"

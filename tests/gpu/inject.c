@@ -1,19 +1,17 @@
-/* inject.c - makes every CUDA call of a run fail, one run a failure. Needs a GPU; a program
- * of its own, as all calls go through stubs; it never forks.
+/* inject.c - makes every CUDA call of a run fail, one run a failure. Needs a GPU; a program of its own, as all calls go
+ * through stubs; it never forks.
  *
- * Each pipeline runs once whole, and its calls are counted. Then, at each place that calls a
- * function, the first, the second and the last call fail once, with the function's own error
- * (no memory, or an invalid value); and the device is lost at random calls: from there on
- * all fail. Whatever fails: no signal, no hang; a run that is done has written the bytes of
- * the whole one; one that is not says why, with a file that the user can edit, its account
- * adds up, and no file has a wrong byte. Each finding is printed with what repeats it.
+ * Each pipeline runs once whole, and its calls are counted. Then, at each place that calls a function, the first, the
+ * second and the last call fail once, with the function's own error (no memory, or an invalid value); and the device is
+ * lost at random calls: from there on all fail. Whatever fails: no signal, no hang; a run that is done has written the
+ * bytes of the whole one; one that is not says why, with a file that the user can edit, its account adds up, and no
+ * file has a wrong byte. Each finding is printed with what repeats it.
  *
  * inject [SEED [LOSSES [CASE NAME:CALL:ERROR]]]; ERROR with NAME "all": from CALL on.
  *
- * The linker puts a stub before each function of the runtime that the back end calls
- * (--wrap); functions of the driver, NVRTC and CUPTI, which are looked up when they are
- * needed, get theirs when they are found. A stub asks inject_decide() and either returns its
- * error or goes on to the function; it knows no prototypes. x86-64 only. */
+ * The linker puts a stub before each function of the runtime that the back end calls (--wrap); functions of the driver,
+ * NVRTC and CUPTI, which are looked up when they are needed, get theirs when they are found. A stub asks
+ * inject_decide() and either returns its error or goes on to the function; it knows no prototypes. x86-64 only. */
 #include <cuda_runtime_api.h>
 #include <check.h>
 #include <pthread.h>
@@ -32,11 +30,8 @@ static const char *const infallible[] = {
     "cudaGetErrorName", "cudaGetErrorString", "cudaGetLastError", "nvrtcGetErrorString", NULL,
 };
 
-/* What these give back would be missing in the runs that follow: they are called and return an
- * error all the same. */
-static const char *const made[] = {
-    "cudaStreamEndCapture", "cuptiUnsubscribe", "cuptiActivityDisable", NULL,
-};
+/* What these give back would be missing in the runs that follow: they are called and return an error all the same. */
+static const char *const made[] = { "cudaStreamEndCapture", "cuptiUnsubscribe", "cuptiActivityDisable", NULL };
 enum { MADE = 1 << 30 };
 
 enum { STUBS = 192, SITES = 2048 };
@@ -168,8 +163,7 @@ static void put_stub(const char *what, void *to)
 static cudaError_t (*find_driver)(const char *, void **, unsigned, unsigned long long,
                                   enum cudaDriverEntryPointQueryResult *);
 
-static cudaError_t find_driver_and_put_stub(const char *what, void **to, unsigned version,
-                                            unsigned long long flags,
+static cudaError_t find_driver_and_put_stub(const char *what, void **to, unsigned version, unsigned long long flags,
                                             enum cudaDriverEntryPointQueryResult *found)
 {
     cudaError_t e = find_driver(what, to, version, flags, found);
@@ -178,10 +172,8 @@ static cudaError_t find_driver_and_put_stub(const char *what, void **to, unsigne
     return e;
 }
 
-bool __real_gp_dl_open(const char *const *, const gp_dl_symbol *, const char *, const char *, gp_loc,
-                       gp_errs *);
-bool __wrap_gp_dl_open(const char *const *, const gp_dl_symbol *, const char *, const char *, gp_loc,
-                       gp_errs *);
+bool __real_gp_dl_open(const char *const *, const gp_dl_symbol *, const char *, const char *, gp_loc, gp_errs *);
+bool __wrap_gp_dl_open(const char *const *, const gp_dl_symbol *, const char *, const char *, gp_loc, gp_errs *);
 
 bool __wrap_gp_dl_open(const char *const *library, const gp_dl_symbol *symbol, const char *what,
                        const char *advice, gp_loc at, gp_errs *errs)
@@ -238,8 +230,7 @@ static const struct test {
       "buffers: {a: {dtype: f32, shape: [16, 64]}, t: {const: t.npy, memory: managed}}\nstages:\n"
       "  - {use: read, path: in.raw, out: a}\n  - {use: scale, a: 2, out: s, priority: low}\n"
       "  - {use: expr, in: [s, t], expr: s + t}\n" KERNEL(", priority: high") WRITE, NULL, false, { 0 } },
-    { "traced", HEAD "  - {use: sobel}\n" WRITE, NULL, false,
-      { .trace_ns = 1000000000, .trace_full = true } },
+    { "traced", HEAD "  - {use: sobel}\n" WRITE, NULL, false, { .trace_ns = 1000000000, .trace_full = true } },
 };
 enum { TESTS = sizeof test / sizeof *test };
 
@@ -340,8 +331,7 @@ static struct result run(const struct test *t, const char *cache, const struct f
         snprintf(r.wrong, sizeof r.wrong, "the account does not add up");
     if (r.outcome == GP_ERROR && (!errs.failed || !errs.e[0].at.file))
         snprintf(r.wrong, sizeof r.wrong, "no error with a place");
-    if (r.outcome == GP_ERROR && fault.error == cudaErrorMemoryAllocation
-        && errs.e[0].code != GP_E_RESOURCE)
+    if (r.outcome == GP_ERROR && fault.error == cudaErrorMemoryAllocation && errs.e[0].code != GP_E_RESOURCE)
         snprintf(r.wrong, sizeof r.wrong, "is not an error of resources");
     int failed = strstr(t->yaml, "on_error: drop") ? (int)account.failed : 0;
     if (whole && r.outcome == GP_DONE && r.files.n != whole->n - failed)
@@ -350,8 +340,7 @@ static struct result run(const struct test *t, const char *cache, const struct f
         if (!same(&r.files, i, whole, r.outcome == GP_ERROR && !strcmp(r.files.name[i], "all.raw")))
             snprintf(r.wrong, sizeof r.wrong, "wrong bytes in %s", r.files.name[i]);
     for (int i = 0; (*r.wrong || getenv("INJECT_SHOW")) && i < errs.n; i++)
-        printf("  %s:%d: %s\n", errs.e[i].at.file ? errs.e[i].at.file : "?", errs.e[i].at.line,
-               errs.e[i].msg);
+        printf("  %s:%d: %s\n", errs.e[i].at.file ? errs.e[i].at.file : "?", errs.e[i].at.line, errs.e[i].msg);
     if (r.outcome != GP_STUCK) {
         gp_pipeline_destroy(p);
         gp_registry_destroy(reg);
@@ -374,8 +363,7 @@ static void on_signal(int sig)
 
 static void try(const struct test *t, const char *cache, const struct files *whole, struct fault f)
 {
-    snprintf(now, sizeof now, "\"%s\" %s:%u:%d\n", t->name, f.stub == LOST ? "all" : name[f.stub],
-             f.call, f.error);
+    snprintf(now, sizeof now, "\"%s\" %s:%u:%d\n", t->name, f.stub == LOST ? "all" : name[f.stub], f.call, f.error);
     fault = f;
     struct result r = run(t, cache, whole);
     fault.stub = NOTHING;

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "api/forms.h"
-#include "device/machine.h"
 #include "gpu.h"
 #include "pipe.h"
 
@@ -33,8 +31,7 @@ int main(int argc, char **argv)
     have_gpu = m.ndevices > 0;
     for (int i = 0; i < m.ndevices; i++)
         printf("GPU %d: %s, compute capability %d.%d, %d SMs, %.1f GiB\n", i, m.device[i].name,
-               m.device[i].cc / 10, m.device[i].cc % 10, m.device[i].sms,
-               (double)m.device[i].memory / (1 << 30));
+               m.device[i].cc / 10, m.device[i].cc % 10, m.device[i].sms, (double)m.device[i].memory / (1 << 30));
     fflush(stdout);
     const char *cache = pipe_dir();
     setenv("XDG_CACHE_HOME", cache, 1);

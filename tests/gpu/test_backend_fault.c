@@ -2,13 +2,11 @@
  * says so once, and fails whatever comes after. It runs in a process of its own,
  * `run --fault SOURCE [1]`, as CUDA does not work on in one that had a fault. */
 #include <spawn.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include "device/backend.h"
 #include "gpu.h"
 #include "pipe.h"
+#include "suite.h"
 
 Suite *suite_backend_fault(void);
 
@@ -19,8 +17,7 @@ static bool bad_body(gp_rec *r, void *arg)
     float *x = NULL;
     int n = 4;
     gp_dim3 one = { 1, 1, 1 };
-    return r->ops->item(r, 0, NULL, 0)
-        && r->ops->launch(r, arg, one, one, 0, GP_ARGS(&x, &n));
+    return r->ops->item(r, 0, NULL, 0) && r->ops->launch(r, arg, one, one, 0, GP_ARGS(&x, &n));
 }
 
 #define EXPECT(x) do { if (!(x)) { \
@@ -72,7 +69,7 @@ int fault_main(const char *path, bool second)
     return 0;
 }
 
-START_TEST(a_fault_is_reported_once)
+TEST(a_fault_is_reported_once)
 {
     const char *dir = pipe_dir();
     char path[400];
@@ -90,7 +87,6 @@ START_TEST(a_fault_is_reported_once)
     pipe_dir_remove(dir);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x", (unsigned)status);
 }
-END_TEST
 
 Suite *suite_backend_fault(void)
 {
@@ -98,7 +94,7 @@ Suite *suite_backend_fault(void)
         return NULL;
     Suite *s = suite_create("backend_fault");
     TCase *t = tcase_create("fault");
-    tcase_add_test(t, a_fault_is_reported_once);
+    suite_fill(t, suite_items, 1);
     suite_add_tcase(s, t);
     return s;
 }

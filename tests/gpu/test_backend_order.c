@@ -189,8 +189,7 @@ END_TEST
 static bool breaks(gp_rec *r, void *arg)
 {
     (void)arg;
-    return r->ops->item(r, 0, NULL, 0)
-        && gp_fail(r->errs, GP_E_RUN, (gp_loc){0}, "as it should");
+    return r->ops->item(r, 0, NULL, 0) && gp_fail(r->errs, GP_E_RUN, (gp_loc){0}, "as it should");
 }
 
 static bool waits(gp_rec *r, void *arg)
@@ -264,10 +263,8 @@ static bool turn(gp_rec *r, void *arg)
     struct turn *t = arg;
     int little = be_steps / 200;
     return r->ops->item(r, 0, NULL, 0) && be_call(r, be_slow, 1, 1, GP_ARGS(&t->x, &be_steps))
-        && r->ops->item(r, 1, NULL, 0)
-        && r->ops->order_wait(r, 0, (t->slot + STREAMS - 1) % STREAMS)
-        && be_call(r, be_carry, 1, 1, GP_ARGS(&t->state, &t->out, &t->y, &little))
-        && r->ops->order_pass(r, 0, t->slot)
+        && r->ops->item(r, 1, NULL, 0) && r->ops->order_wait(r, 0, (t->slot + STREAMS - 1) % STREAMS)
+        && be_call(r, be_carry, 1, 1, GP_ARGS(&t->state, &t->out, &t->y, &little)) && r->ops->order_pass(r, 0, t->slot)
         && r->ops->item(r, 2, (int[]){ 1 }, 1) && r->ops->copy(r, t->hout, t->out, 4);
 }
 
@@ -289,8 +286,7 @@ START_TEST(orders_hold_over_streams)
         int s = f % STREAMS;
         if (f >= STREAMS) {
             be_finish(s);
-            ck_assert_msg((int)*t[s].hout == f - STREAMS, "frame %d was number %u",
-                          f - STREAMS, *t[s].hout);
+            ck_assert_msg((int)*t[s].hout == f - STREAMS, "frame %d was number %u", f - STREAMS, *t[s].hout);
         }
         if (f >= FRAMES)
             continue;
@@ -347,8 +343,7 @@ END_TEST
 static void driver(const char *name, unsigned version, void *to)
 {
     enum cudaDriverEntryPointQueryResult found;
-    ck_assert_int_eq(cudaGetDriverEntryPointByVersion(name, to, version, cudaEnableDefault, &found),
-                     cudaSuccess);
+    ck_assert_int_eq(cudaGetDriverEntryPointByVersion(name, to, version, cudaEnableDefault, &found), cudaSuccess);
     ck_assert_int_eq(found, cudaDriverEntryPointSuccess);
 }
 

@@ -2,15 +2,4 @@
 #include "cases.h"
 #include "gpu.h"
 
-Suite *suite_call(void);
-
-Suite *suite_call(void)
-{
-    if (!have_gpu)
-        return NULL;
-    Suite *s = suite_create("call on cuda");
-    TCase *tc = tcase_create("cuda");
-    call_cases(tc, "cuda");
-    suite_add_tcase(s, tc);
-    return s;
-}
+GPU_SUITE(call, call_cases(tc, "cuda"))

@@ -1,21 +1,17 @@
-/* test_faults.c - what the command does when the device fails it: kernels that
- * write to nowhere, never end, do not compile or ask for too much; no memory;
- * Ctrl-C. Each run is a process of its own and must end in time with the exit
- * code and the words that say what to do. GPIPE is the command. Without a GPU
- * runs, on the CPU, what faults there in the same way. */
+/* test_faults.c - what the command does when the device fails it: kernels that write to nowhere, never end, do not
+ * compile or ask for too much; no memory; Ctrl-C. Each run is a process of its own and must end in time with the exit
+ * code and the words that say what to do. GPIPE is the command. Without a GPU runs, on the CPU, what faults there in
+ * the same way. */
 #include <errno.h>
 #include <regex.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #if GP_CUDA
 #include <cuda_runtime_api.h>
 #endif
 #include "command.h"
 #include "gpu.h"
 #include "pipe.h"
+#include "suite.h"
 
 Suite *suite_faults(void);
 
@@ -48,8 +44,7 @@ static bool matches(const char *text, const char *pattern)
 }
 
 /* Runs dir/test.yaml with dir/k.cu; `extra` are more arguments, up to a NULL. */
-static command_result run(const char *yaml, const char *cu, const char *const *extra,
-                          double limit, int interrupts)
+static command_result run(const char *yaml, const char *cu, const char *const *extra, double limit, int interrupts)
 {
     char path[600];
     const char *args[20] = { "run", "--device", have_gpu ? "cuda" : "cpu" };
@@ -202,18 +197,15 @@ static const struct {
       "}\n", { 0 }, 3, 0, true, { "k\\.cu.*shared" } },
 
     { "buffers larger than the memory",
-      "buffers: {a: {dtype: u8, shape: [1000000000000]}}\n"
-      "stages:\n"
-      "  - {use: generate, out: a, frames: 1}\n"
-      "  - {use: threshold, level: 3}\n"
-      "  - {use: discard}\n", NULL, { 0 }, 4, 0, false,
+      "buffers: {a: {dtype: u8, shape: [1000000000000]}}\nstages:\n  - {use: generate, out: a, frames: 1}\n"
+      "  - {use: threshold, level: 3}\n  - {use: discard}\n", NULL, { 0 }, 4, 0, false,
       { "test\\.yaml:1:[0-9]+: error: the pipeline needs .* buffer 'a'" } },
     { "no such GPU", PIPELINE("", "entry: k, grid: 1, args: [in, out]"), WILD("false"),
       { "--device", "cuda:99" }, 4, 0, false,
       { "there is no device 'cuda:99'" } },
 };
 
-START_TEST(fails_as_it_should)
+TEST_EACH(fails_as_it_should, cases)
 {
     if (cases[_i].gpu && !have_gpu)
         return;
@@ -229,7 +221,6 @@ START_TEST(fails_as_it_should)
                       cases[_i].name, cases[_i].says[i], r.err);
     command_free(&r);
 }
-END_TEST
 
 /* ---- a kernel without room for its local variables ------------------- */
 
@@ -240,7 +231,7 @@ enum { SANITIZED = 0 };
 #endif
 
 /* Always on the CPU: for a GPU it would not compile. No socket stays behind. */
-START_TEST(local_variables_that_are_too_large)
+TEST_LOOP(local_variables_that_are_too_large, 0, 2)
 {
     static const char *const define[] = { "", ", define: {WAIT: 1}" };
     char yaml[1000], sockets[600];
@@ -256,8 +247,7 @@ START_TEST(local_variables_that_are_too_large)
         "#endif\n"
         "    out[threadIdx.x % 64] = mine[(int)in[1] + 1000000];\n"
         "}\n", (const char *[]){ "--device", "cpu", NULL }, LIMIT, 0);
-    ck_assert_msg(!r.late && (SANITIZED ? r.code != 0 : r.code == 1), "exit %d; stderr:\n%s", r.code,
-                  r.err);
+    ck_assert_msg(!r.late && (SANITIZED ? r.code != 0 : r.code == 1), "exit %d; stderr:\n%s", r.code, r.err);
     ck_assert_msg(SANITIZED || strstr(r.err, "error: kernel 'k' of stage 'second' needs more than "
                                              "1 MiB for the local variables of a thread"),
                   "stderr:\n%s", r.err);
@@ -265,7 +255,6 @@ START_TEST(local_variables_that_are_too_large)
     ck_assert_msg(SANITIZED || rmdir(sockets) == 0, "%s: %s", sockets, strerror(errno));
     command_free(&r);
 }
-END_TEST
 
 /* ---- memory that somebody else has ----------------------------------- */
 
@@ -277,8 +266,7 @@ static const char big_yaml[] =
     "  a: {dtype: f32, shape: [64]}\n"
     "  big: {dtype: f32, shape: [1073741824]}\n"
     "  c: {dtype: f32, shape: [64]}\n"
-    "stages:\n"
-    "  - {use: generate, out: a, frames: 3}\n"
+    "stages:\n  - {use: generate, out: a, frames: 3}\n"
     "  - {use: kernel, source: k.cu, entry: k, args: [in, out, {i64: out.size}],\n"
     "     block: [64], grid: [1000], out: big}\n"
     "  - {use: kernel, source: k.cu, entry: k, args: [in, out, {i64: out.size}],\n"
@@ -305,7 +293,7 @@ static int take(void **held, int most, size_t leave)
     return n;
 }
 
-START_TEST(memory_is_taken)
+TEST_LOOP(memory_is_taken, 0, 3)
 {
     static const struct { size_t leave; int code; const char *says; } left[] = {
         { (size_t)24 << 30, 0, "3 frames in, 3 out" },
@@ -322,11 +310,9 @@ START_TEST(memory_is_taken)
         cudaFree(held[--n]);
     ck_assert_msg(!r.late, "did not end in %d s; stderr:\n%s", LIMIT, r.err);
     ck_assert_msg(r.code == left[_i].code && matches(r.err, left[_i].says),
-                  "exit %d, not %d, or stderr lacks '%s':\n%s", r.code, left[_i].code,
-                  left[_i].says, r.err);
+                  "exit %d, not %d, or stderr lacks '%s':\n%s", r.code, left[_i].code, left[_i].says, r.err);
     command_free(&r);
 }
-END_TEST
 #endif
 
 /* ---- Ctrl-C ---------------------------------------------------------- */
@@ -346,31 +332,24 @@ static void read_account(const command_result *r, unsigned long long v[5])
     ck_assert_msg(v[0] == v[1] + v[2] + v[3] + v[4], "does not add up:\n%s", r->err);
 }
 
-START_TEST(interrupted_once)
+TEST(interrupted_once)
 {
     unsigned long long v[5];
     command_result r = run(
-        "buffers: {a: {dtype: f32, shape: [64]}}\n"
-        "stages:\n"
-        "  - {use: generate, out: a, rate: 500}\n"
-        "  - {use: scale, a: 2}\n"
-        "  - {use: write, path: stdout, format: raw}\n", NULL, NULL, LIMIT, 1);
+        "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n  - {use: generate, out: a, rate: 500}\n"
+        "  - {use: scale, a: 2}\n  - {use: write, path: stdout, format: raw}\n", NULL, NULL, LIMIT, 1);
     ck_assert_msg(!r.late && r.code == 130, "exit %d; stderr:\n%s", r.code, r.err);
     read_account(&r, v);
     ck_assert_msg(v[1] > 0 && v[1] == v[0], "what was taken in did not come out:\n%s", r.err);
     ck_assert_uint_eq(r.nout, 256 * v[1]);
     command_free(&r);
 }
-END_TEST
 
-START_TEST(interrupted_twice)
+TEST(interrupted_twice)
 {
     unsigned long long v[5];
     command_result r = run(
-        "stall_timeout: 0\n"
-        "buffers: {a: {dtype: f32, shape: [64]}}\n"
-        "stages:\n"
-        "  - {use: generate, out: a}\n"
+        "stall_timeout: 0\nbuffers: {a: {dtype: f32, shape: [64]}}\nstages:\n  - {use: generate, out: a}\n"
         "  - {use: kernel, source: k.cu, entry: k, args: [in, out], grid: [1], block: [1]}\n"
         "  - {use: write, path: stdout, format: raw}\n",
         "extern \"C\" __global__ void k(const float *in, float *out)\n"
@@ -386,11 +365,10 @@ START_TEST(interrupted_twice)
     ck_assert_msg(v[4] > 0, "nothing was cancelled:\n%s", r.err);
     command_free(&r);
 }
-END_TEST
 
 /* ---- the same output, however it is launched and waited for ---------- */
 
-START_TEST(sync_and_launch)
+TEST(sync_and_launch)
 {
     static const char *const sync[] = { "sync=auto", "sync=spin", "sync=yield", "sync=block" };
     static const char *const launch[] = { "launch=graph", "launch=stream" };
@@ -398,15 +376,10 @@ START_TEST(sync_and_launch)
     for (int i = 0; i < 8; i++) {
         const char *extra[] = { "--set", sync[i % 4], "--set", launch[i / 4], NULL };
         command_result r = run(
-            "depth: 4\n"
-            "buffers: {a: {dtype: f32, shape: [40, 50]}}\n"
-            "stages:\n"
-            "  - {use: generate, out: a, frames: 50, pattern: noise}\n"
-            "  - {use: blur, sigma: 1.5}\n"
-            "  - {use: scale, a: 3}\n"
-            "  - {use: write, path: stdout, format: raw}\n", NULL, extra, LIMIT, 0);
-        ck_assert_msg(!r.late && r.code == 0, "%s, %s: exit %d; stderr:\n%s", extra[1], extra[3],
-                      r.code, r.err);
+            "depth: 4\nbuffers: {a: {dtype: f32, shape: [40, 50]}}\nstages:\n"
+            "  - {use: generate, out: a, frames: 50, pattern: noise}\n  - {use: blur, sigma: 1.5}\n"
+            "  - {use: scale, a: 3}\n  - {use: write, path: stdout, format: raw}\n", NULL, extra, LIMIT, 0);
+        ck_assert_msg(!r.late && r.code == 0, "%s, %s: exit %d; stderr:\n%s", extra[1], extra[3], r.code, r.err);
         ck_assert_uint_eq(r.nout, 50 * 40 * 50 * 4);
         ck_assert_msg(!i || !memcmp(r.out, first.out, r.nout), "%s, %s: not the output of %s, %s",
                       extra[1], extra[3], sync[0], launch[0]);
@@ -417,7 +390,6 @@ START_TEST(sync_and_launch)
     }
     command_free(&first);
 }
-END_TEST
 
 Suite *suite_faults(void)
 {
@@ -428,14 +400,7 @@ Suite *suite_faults(void)
     Suite *s = suite_create("faults");
     TCase *t = tcase_create("faults");
     tcase_add_unchecked_fixture(t, set_up, tear_down);
-    tcase_add_loop_test(t, fails_as_it_should, 0, (int)(sizeof cases / sizeof *cases));
-    tcase_add_loop_test(t, local_variables_that_are_too_large, 0, 2);
-    tcase_add_test(t, interrupted_once);
-    tcase_add_test(t, interrupted_twice);
-    tcase_add_test(t, sync_and_launch);
-#if GP_CUDA
-    tcase_add_loop_test(t, memory_is_taken, 0, 3);
-#endif
+    suite_fill(t, suite_items, 1);
     suite_add_tcase(s, t);
     return s;
 }

@@ -1,12 +1,10 @@
 /* test_fft.c - transforms by cuFFT in whole pipelines, whatever the knobs, beside those that the CPU makes; alone they are
  * compared with SciPy by test_stages.c. Without cuFFT the suite says so. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "device/libraries.h"
 #include "gpu.h"
 #include "pipe.h"
+#include "suite.h"
 
 Suite *suite_fft(void);
 
@@ -49,7 +47,7 @@ static float *run(const char *dir, const char *stages, const char *device, const
     return v;
 }
 
-START_TEST(whatever_the_knobs)
+TEST_LOOP(whatever_the_knobs, 0, CASES)
 {
     const char *dir = pipe_dir();
     size_t n, other;
@@ -70,7 +68,6 @@ START_TEST(whatever_the_knobs)
     free(cpu), free(first);
     pipe_dir_remove(dir);
 }
-END_TEST
 
 Suite *suite_fft(void)
 {
@@ -84,7 +81,7 @@ Suite *suite_fft(void)
     Suite *s = suite_create("fft on cuda");
     TCase *tc = tcase_create("cuda");
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, whatever_the_knobs, 0, CASES);
+    suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -3,7 +3,6 @@
  * such provider, the suite says so.
  *
  * It runs where tests/data is, with GPIPE_ONNXRUNTIME as `onnx` has it. */
-#include <check.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -161,8 +160,7 @@ START_TEST(fails)
                               "  - {use: write, path: y.csv}\n", data);
     pipe_result r = pipe_run(dir, yaml, "cuda", NULL, (gp_run_options){ 0 });
     ck_assert_msg(r.outcome == GP_ERROR && strstr(r.errs.e[0].msg, "stage 'onnx': frame 0: ONNX Runtime cannot run '"),
-                  "%s",
-                  r.errs.n ? r.errs.e[0].msg : "done");
+                  "%s", r.errs.n ? r.errs.e[0].msg : "done");
     printf("onnx: what is said of a frame that fails: %s\n", r.errs.e[0].msg);
 }
 END_TEST

@@ -1,9 +1,6 @@
 /* test_several.c - what passes between two GPUs, and what is said of each. */
 #include <spawn.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
-#include "device/machine.h"
 #include "gpu.h"
 #include "pipe.h"
 #include "cases.h"
@@ -13,7 +10,7 @@ Suite *suite_several(void);
 extern char **environ;
 
 /* A fault of the second GPU is said to be its own, and nothing hangs on the first one: in a process of its own. */
-START_TEST(a_fault_names_its_gpu)
+TEST(a_fault_names_its_gpu)
 {
     const char *dir = pipe_dir();
     char path[400];
@@ -27,7 +24,6 @@ START_TEST(a_fault_names_its_gpu)
     pipe_dir_remove(dir);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x", (unsigned)status);
 }
-END_TEST
 
 Suite *suite_several(void)
 {
@@ -44,7 +40,7 @@ Suite *suite_several(void)
     if (m.device[0].no_peer >> 1 & 1 || m.device[1].no_peer & 1)
         printf("**** several: GPUs 0 and 1 are no peers: frames go through the host, no peer copy is tested ****\n");
     several_cases(tc, "cuda", !(m.device[0].no_peer >> 1 & 1 || m.device[1].no_peer & 1));
-    tcase_add_test(tc, a_fault_names_its_gpu);
+    suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -1,5 +1,4 @@
-/* test_stages.c - the device stages on the CUDA back end, and the same bits as on
- * the CPU. */
+/* test_stages.c - the device stages on the CUDA back end, and the same bits as on the CPU. */
 #include "gpu.h"
 #include "cases.h"
 

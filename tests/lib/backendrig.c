@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "backendrig.h"
+#include "base/clock.h"
 
 extern char **environ;
 
@@ -21,8 +22,7 @@ const gp_backend *be_of(int which)
     return gp_backends[which];
 }
 
-/* add: element by element. slow: 2.0 in *x after many dependent steps.
- * carry: counts what went through it, slowly. */
+/* add: element by element. slow: 2.0 in *x after many dependent steps. carry: counts what went through it, slowly. */
 static const char source[] =
     "extern \"C\" __global__ void add(const float *a, const float *b, float *out, int n)\n"
     "{\n"
@@ -154,11 +154,9 @@ gp_exec *be_build(gp_body body, void *arg)
     return built[nbuilt++] = x;
 }
 
-bool be_call(gp_rec *r, const gp_kernel *k, unsigned blocks, unsigned threads,
-                 void *const *args, int nargs)
+bool be_call(gp_rec *r, const gp_kernel *k, unsigned blocks, unsigned threads, void *const *args, int nargs)
 {
-    return r->ops->launch(r, k, (gp_dim3){ blocks, 1, 1 }, (gp_dim3){ threads, 1, 1 }, 0, args,
-                          nargs);
+    return r->ops->launch(r, k, (gp_dim3){ blocks, 1, 1 }, (gp_dim3){ threads, 1, 1 }, 0, args, nargs);
 }
 
 void be_finish(int stream)
@@ -180,9 +178,7 @@ void be_run_direct(gp_body body, void *arg)
 
 double be_seconds(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return 1e-9 * (double)gp_now_ns();
 }
 
 bool be_move(gp_rec *r, void *arg)

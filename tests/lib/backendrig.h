@@ -32,8 +32,7 @@ void be_stop(void);                /* gives back what be_alloc and be_build made
 void *be_alloc(bool device, size_t bytes);
 void be_free_last(void);           /* what be_alloc made last */
 gp_exec *be_build(gp_body body, void *arg);
-bool be_call(gp_rec *r, const gp_kernel *k, unsigned blocks, unsigned threads, void *const *args,
-             int nargs);
+bool be_call(gp_rec *r, const gp_kernel *k, unsigned blocks, unsigned threads, void *const *args, int nargs);
 void be_finish(int stream);
 void be_run_graph(gp_body body, void *arg);
 void be_run_direct(gp_body body, void *arg);

@@ -1,9 +1,6 @@
 /* call_cases.c - a device stage that calls a library: `through`, which copies its input to a work area of the slot and from
  * there to its output. Results are compared with what a host would have made, over depths, streams, batches and launches. */
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #if GP_CUDA
 #include <cuda_runtime_api.h>
 #endif
@@ -111,20 +108,16 @@ static const gp_kind kind = {
 
 /* ---- running --------------------------------------------------------------- */
 
-static gp_registry *registry;
-
 static void set_up(void)
 {
-    gp_errs errs = { .n = 0 };
-    registry = pipe_builtin(NULL, 0);
-    ck_assert_msg(gp_register(registry, &kind, &errs), "%s", errs.e[0].msg);
+    pipe_kinds(&kind, 1);
     atomic_store(&opened, 0), atomic_store(&alike, 0);
     memset(used, 0, sizeof used);
 }
 
 static void tear_down(void)
 {
-    gp_registry_destroy(registry);
+    pipe_kinds(NULL, 0);
 }
 
 static float value(int64_t i)
@@ -134,19 +127,9 @@ static float value(int64_t i)
 
 static gp_outcome run(const char *dir, const char *yaml, gp_errs *errs)
 {
-    char file[600], dev[40];
-    gp_machine machine;
-    const char *set[] = { dev };
-    gp_config c = { .registry = registry, .machine = &machine, .set = set, .nset = 1 };
-    gp_machine_read(&machine, strcmp(on, "cpu") != 0);
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
-    snprintf(dev, sizeof dev, "device=%s", on);
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &c, errs);
-    if (!p)
-        return GP_ERROR;
-    gp_outcome outcome = gp_pipeline_run(p, &(gp_run_options){ .poison = true }, errs);
-    gp_pipeline_destroy(p);
-    return outcome;
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = true });
+    *errs = r.errs;
+    return r.outcome;
 }
 
 static const char *const knobs[] = {

@@ -31,16 +31,4 @@ void stage_cases_agree(const gp_backend *a, const gp_backend *b);      /* the sa
 void unwritten_cases(TCase *tc, const char *device);   /* kernels that leave a part of their outputs */
 void varies_cases(TCase *tc, const char *device, int every);   /* frames that differ in shape */
 
-/* A suite of the CPU back end; what follows the name adds to `tc`. */
-#define CPU_SUITE(name, ...) \
-    Suite *suite_##name(void); \
-    Suite *suite_##name(void) \
-    { \
-        Suite *s = suite_create(#name); \
-        TCase *tc = tcase_create("cpu"); \
-        suite_add_tcase(s, tc); \
-        __VA_ARGS__; \
-        return s; \
-    }
-
 #endif

@@ -1,5 +1,4 @@
-/* command.c - see command.h. The child is ended before a test can fail, so that
- * none outlives it. */
+/* command.c - see command.h. The child is ended before a test can fail, so that none outlives it. */
 #include <check.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -10,19 +9,13 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "command.h"
 #include "pipe.h"
 
 extern char **environ;
 
 enum { MAX_ARGS = 30 };
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static bool has_bytes(const char *path)
 {
@@ -47,8 +40,7 @@ static pid_t spawn(const char *out, const char *err, const char *const *args)
     return pid;
 }
 
-command_result command_run(const char *dir, const char *const *args, double limit,
-                           int interrupts)
+command_result command_run(const char *dir, const char *const *args, double limit, int interrupts)
 {
     const struct timespec tick = { 0, 10000000 };
     char out[600], err[600];
@@ -58,10 +50,10 @@ command_result command_run(const char *dir, const char *const *args, double limi
     snprintf(out, sizeof out, "%s/stdout", dir);
     snprintf(err, sizeof err, "%s/stderr", dir);
     unlink(out);
-    double start = seconds(), signaled = 0;
+    double start = 1e-9 * (double)gp_now_ns(), signaled = 0;
     pid_t pid = spawn(out, err, args);
     while (waitpid(pid, &status, WNOHANG) == 0) {
-        double now = seconds();
+        double now = 1e-9 * (double)gp_now_ns();
         if (interrupts && now - signaled > 0.3 && has_bytes(out)) {
             kill(pid, SIGINT);
             signaled = now;
@@ -73,7 +65,7 @@ command_result command_run(const char *dir, const char *const *args, double limi
         }
         nanosleep(&tick, NULL);
     }
-    r.seconds = seconds() - start;
+    r.seconds = 1e-9 * (double)gp_now_ns() - start;
     r.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     r.out = pipe_read(dir, "stdout", &r.nout);
     r.err = pipe_read(dir, "stderr", &r.nerr);

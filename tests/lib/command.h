@@ -13,11 +13,9 @@ typedef struct command_result {
     size_t nout, nerr;
 } command_result;
 
-/* Runs it with `args` (ends with NULL) for at most `limit` seconds; its output
- * goes through files in `dir`. `interrupts`: so many SIGINTs, 0.3 s apart, once
- * there is something on stdout. The result is to be freed. */
-command_result command_run(const char *dir, const char *const *args, double limit,
-                           int interrupts);
+/* Runs it with `args` (ends with NULL) for at most `limit` seconds; its output goes through files in `dir`.
+ * `interrupts`: so many SIGINTs, 0.3 s apart, once there is something on stdout. The result is to be freed. */
+command_result command_run(const char *dir, const char *const *args, double limit, int interrupts);
 void command_free(command_result *r);
 
 #endif

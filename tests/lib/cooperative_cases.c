@@ -1,6 +1,4 @@
 /* cooperative_cases.c - kernels whose blocks wait for each other, on either back end. */
-#include <stdlib.h>
-#include <string.h>
 #include "cases.h"
 #include "pipe.h"
 
@@ -43,16 +41,12 @@ static const char heat[] =
 
 static const char yaml[] =
     "buffers: {x: {dtype: f32, shape: [6, 250]}, y: {like: x}, z: {like: x}, t: {like: x}, u: {like: x}}\n"
-    "stages:\n"
-    "  - {use: read, path: in.npy, out: x}\n"
-    "  - {use: lua, script: drop.lua, in: x, out: kept}\n"
+    "stages:\n  - {use: read, path: in.npy, out: x}\n  - {use: lua, script: drop.lua, in: x, out: kept}\n"
     "  - {name: a, use: kernel, source: heat.cu, cooperative: true, in: kept, out: [y, t], block: 32,\n"
     "     grid: 5, shared: 128, args: [in, y, t, {i32: in.size}, {i32: 25}]}\n"
     "  - {name: b, use: kernel, source: heat.cu, cooperative: true, in: y, out: [z, u], block: 64,\n"
     "     grid: 12, shared: 256, args: [in, z, u, {i32: in.size}, {i32: 25}]}\n"
-    "  - {use: write, in: z, path: out.raw}\n"
-    "  - {use: discard, in: t}\n"
-    "  - {use: discard, in: u}\n";
+    "  - {use: write, in: z, path: out.raw}\n  - {use: discard, in: t}\n  - {use: discard, in: u}\n";
 
 static void serial(float *v, int n)
 {
@@ -103,8 +97,7 @@ TEST(heat_is_as_in_a_loop)
     }
 }
 
-/* What the device cannot run at once is refused before frame 0, with what it can; and what it
- * can it does. */
+/* What the device cannot run at once is refused before frame 0, with what it can; and what it can it does. */
 TEST(a_grid_that_does_not_fit)
 {
     const char *dir = pipe_dir(), *at, *sets[] = { "stages.b.grid=40000", NULL };

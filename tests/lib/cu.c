@@ -59,8 +59,7 @@ void cu_print(const gp_errs *errs)
                 errs->e[i].at.line, errs->e[i].at.col, errs->e[i].msg);
 }
 
-gp_cpu_entry cu_compile(const char *entry, const char *const *params, const char *text,
-                        size_t shared)
+gp_cpu_entry cu_compile(const char *entry, const char *const *params, const char *text, size_t shared)
 {
     char name[100];
     gp_errs errs = { 0 };

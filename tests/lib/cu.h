@@ -12,10 +12,8 @@ void cu_close(void);
 const char *cu_path(const char *name);
 void cu_write(const char *name, const char *text);
 
-/* Compiles `text` as FOLDER/ENTRY.cu; fails the test when it does not compile.
- * `params` ends with NULL. */
-gp_cpu_entry cu_compile(const char *entry, const char *const *params, const char *text,
-                        size_t shared);
+/* Compiles `text` as FOLDER/ENTRY.cu; fails the test when it does not compile. `params` ends with NULL. */
+gp_cpu_entry cu_compile(const char *entry, const char *const *params, const char *text, size_t shared);
 #define CU_PARAMS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 /* Prints what `errs` holds, for a failing test. */

@@ -9,8 +9,7 @@
 /* Of the calling thread. */
 double cpu_seconds(void);
 
-/* work(4 * n) takes at most 10 times as long as work(n): it returns the CPU seconds that
- * count. */
+/* work(4 * n) takes at most 10 times as long as work(n): it returns the CPU seconds that count. */
 void effort_is_linear(const char *what, double (*work)(int n, void *arg), void *arg, int n);
 
 #endif

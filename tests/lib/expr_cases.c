@@ -1,7 +1,5 @@
 /* expr_cases.c - the kind `expr` against NumPy (tests/ref/exprs.txt), against `cast`, and against itself: batches,
  * partial frames, frames of other shapes. */
-#include <stdlib.h>
-#include <string.h>
 #include "base/memfile.h"
 #include "expr_cases.h"
 #include "suite.h"

@@ -2,9 +2,6 @@
  * device. Every case is compared with what a host would have made, over depths, workers, frames at once, and knobs. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "cases.h"
 #include "pipe.h"
 
@@ -113,33 +110,21 @@ static const gp_kind kinds[] = {
 
 /* ---- running --------------------------------------------------------- */
 
-static gp_registry *registry;
-
 static gp_pipeline *compile(const char *dir, const char *yaml, gp_errs *errs)
 {
-    static char file[600];
-    char dev[40];
-    gp_machine machine;
-    const char *set[] = { dev };
-    gp_config c = { .registry = registry, .machine = &machine, .set = set, .nset = 1 };
-    gp_machine_read(&machine, strcmp(on, "cpu") != 0);
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
-    snprintf(dev, sizeof dev, "device=%s", on);
-    return gp_compile(yaml, strlen(yaml), file, &c, errs);
+    const char *set[] = { strcmp(on, "cpu") ? "device=cuda" : "device=cpu" };
+    return pipe_compile(dir, yaml, (gp_config){ .set = set, .nset = 1 }, errs);
 }
 
 static void set_up(void)
 {
-    gp_errs errs = { .n = 0 };
-    registry = pipe_builtin(NULL, 0);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        ck_assert_msg(gp_register(registry, &kinds[i], &errs), "%s", errs.e[0].msg);
+    pipe_kinds(kinds, sizeof kinds / sizeof *kinds);
     atomic_store(&most, 0), atomic_store(&calls, 0);
 }
 
 static void tear_down(void)
 {
-    gp_registry_destroy(registry);
+    pipe_kinds(NULL, 0);
 }
 
 /* What is in out/K.raw: 2 x + 1 of frame k, as put has it; or nothing. */

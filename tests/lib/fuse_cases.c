@@ -1,9 +1,6 @@
 /* fuse_cases.c - random graphs of stages that compute element by element, with some between them that do not, on random
  * bytes: what is written has to be the same with `fuse: auto` and `fuse: none`. */
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "every.h"
 #include "cases.h"
 #include "pipe.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "api/forms.h"
 #include "device/machine.h"
+#include "idle.h"
 #include "harness.h"
 #include "base/npy.h"
 
@@ -84,8 +85,7 @@ const char *array_differs(const array *a, const array *b, double tolerance)
     double most = 0;
 
     if (!gp_type_same(&a->type, &b->type)) {
-        snprintf(text, sizeof text, "%s is not %s", gp_type_text(&a->type, ta),
-                 gp_type_text(&b->type, tb));
+        snprintf(text, sizeof text, "%s is not %s", gp_type_text(&a->type, ta), gp_type_text(&b->type, tb));
         return text;
     }
     for (size_t i = 0; floats && i < n; i++)
@@ -111,24 +111,7 @@ const char *array_differs(const array *a, const array *b, double tolerance)
 
 /* ---- a pipeline around the stage -------------------------------------- */
 
-static bool as_declared(gp_shape *s)
-{
-    (void)s;
-    return true;
-}
-
-static bool nothing(gp_call *c, gp_frame *f, int n)
-{
-    (void)c, (void)f, (void)n;
-    return false;
-}
-
-static const gp_port any[] = { { "*", GP_ACCEPT_ANY, .help = "anything" }, { 0 } };
-static const gp_port one[] = { { "in", GP_ACCEPT_ANY, .help = "anything" }, { 0 } };
-static const gp_kind give = { GP_KIND("give"), .help = "frames as declared", .out = any,
-                              .any_shape = true, .shape = as_declared, .run = nothing };
-static const gp_kind take = { GP_KIND("take"), .help = "takes anything", .in = one,
-                              .any_shape = true, .shape = as_declared, .run = nothing };
+static const gp_kind give = IDLE_GIVE, take = IDLE_TAKE;
 
 static const char *no_env(const void *arg, const char *name)
 {
@@ -200,8 +183,7 @@ static void do_now(trial *t, gp_body body)
 static bool fill_table(gp_rec *r, void *arg)
 {
     trial *t = arg;
-    return r->ops->item(r, 0, NULL, 0)
-        && (!t->table || r->ops->copy(r, t->table, t->host_table, t->stage->table));
+    return r->ops->item(r, 0, NULL, 0) && (!t->table || r->ops->copy(r, t->table, t->host_table, t->stage->table));
 }
 
 gp_dev *trial_device(const gp_backend *b)
@@ -231,8 +213,7 @@ static void open_stage(trial *t)
         OK(st->kind->open(&o, &t->opened));
 }
 
-trial *trial_open(gp_dev *dev, const char *kind, const char *options,
-                  const array *in, int nin, int n, gp_errs *errs)
+trial *trial_open(gp_dev *dev, const char *kind, const char *options, const array *in, int nin, int n, gp_errs *errs)
 {
     gp_arena a = { 0 };
     trial *t = trial_open_text(dev, pipeline_text(&a, dev->backend->name, kind, options, in, nin), n, errs);
@@ -383,8 +364,7 @@ void trial_run(trial *t, const array *in, int n, array *out)
         }
 }
 
-array trial_once(gp_dev *dev, const char *kind, const char *options,
-                 const array *in, int nin)
+array trial_once(gp_dev *dev, const char *kind, const char *options, const array *in, int nin)
 {
     gp_errs errs = { 0 };
     array out;

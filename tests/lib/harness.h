@@ -1,8 +1,7 @@
 /* harness.h - one device stage alone on a back end: arrays in, arrays out.
  *
- * A trial compiles the stage as a pipeline would (options, shape, scratch, table)
- * and calls its record() for frames in memory of its own, which is filled with a
- * pattern before each use. Functions that cannot fail in a right program use
+ * A trial compiles the stage as a pipeline would (options, shape, scratch, table) and calls its record() for frames in
+ * memory of its own, which is filled with a pattern before each use. Functions that cannot fail in a right program use
  * ck_assert. */
 #ifndef HARNESS_H
 #define HARNESS_H
@@ -29,24 +28,20 @@ typedef struct trial trial;
 /* A device to run trials on, one at a time. */
 gp_dev *trial_device(const gp_backend *b);
 
-/* A stage of kind `kind` with options as in a YAML flow map without the braces
- * ("a: 2, b: 1"), for `nin` inputs like `in`, at most `n` frames a launch. NULL
- * with errors when such a pipeline makes no sense. */
-trial *trial_open(gp_dev *dev, const char *kind, const char *options,
-                  const array *in, int nin, int n, gp_errs *errs);
+/* A stage of kind `kind` with options as in a YAML flow map without the braces ("a: 2, b: 1"), for `nin` inputs like
+ * `in`, at most `n` frames a launch. NULL with errors when such a pipeline makes no sense. */
+trial *trial_open(gp_dev *dev, const char *kind, const char *options, const array *in, int nin, int n, gp_errs *errs);
 /* The same for the stage `it` of a whole pipeline, in which the test's kinds `give` and `take` stand around it. */
 trial *trial_open_text(gp_dev *dev, const char *yaml, int n, gp_errs *errs);
 bool trial_batched(const trial *t);
 int trial_outputs(const trial *t);
 const void *trial_options(const trial *t);     /* as shape() left them */
-/* One launch of n frames: frame i reads in[i * nin ...] and its outputs are put into
- * out[i * outputs ...], to be freed. The first input of each may have fewer rows than the
- * type, then n is 1. State goes on from launch to launch. */
+/* One launch of n frames: frame i reads in[i * nin ...] and its outputs are put into out[i * outputs ...], to be freed.
+ * The first input of each may have fewer rows than the type, then n is 1. State goes on from launch to launch. */
 void trial_run(trial *t, const array *in, int n, array *out);
 void trial_close(trial *t);
 
 /* All three, for one frame. */
-array trial_once(gp_dev *dev, const char *kind, const char *options,
-                 const array *in, int nin);
+array trial_once(gp_dev *dev, const char *kind, const char *options, const array *in, int nin);
 
 #endif

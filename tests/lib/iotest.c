@@ -96,8 +96,7 @@ void io_holds(const char *name, const void *bytes, size_t n)
     size_t have = 0;
     char *data = pipe_read(io_dir, name, &have);
     ck_assert_msg(data != NULL, "no file '%s'", name);
-    ck_assert_msg(have == n && !memcmp(data, bytes, n), "'%s' (%zu bytes) is not as expected",
-                  name, have);
+    ck_assert_msg(have == n && !memcmp(data, bytes, n), "'%s' (%zu bytes) is not as expected", name, have);
     free(data);
 }
 

@@ -3,26 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "idle.h"
 #include "luarig.h"
 #include "pipe.h"
 
-static bool as_declared(gp_shape *s)
-{
-    (void)s;
-    return true;
-}
-
-static bool nothing(gp_call *c, gp_frame *f, int n)
-{
-    (void)c, (void)f, (void)n;
-    return true;
-}
-
-static const gp_port any[] = { { "*", GP_ACCEPT_ANY, true, "anything" }, { 0 } };
-static const gp_kind give = { GP_KIND("give"), .help = "frames as declared", .out = any,
-                              .shape = as_declared, .run = nothing };
-static const gp_kind take = { GP_KIND("take"), .help = "takes anything", .in = any,
-                              .shape = as_declared, .run = nothing };
+static const gp_kind give = IDLE_GIVE, take = IDLE_TAKE;
 
 static const char *env(const void *arg, const char *name)
 {
@@ -39,8 +24,7 @@ static bool rig_resolve(rig *r, const char *yaml)
     gp_probe probe = { .arena = &r->arena, .look = gp_probe_look };
     snprintf(file, sizeof file, "%s/test.yaml", r->dir);
     r->registry = gp_registry_create();
-    ck_assert(gp_register_builtin(r->registry, &r->errs) && gp_register(r->registry, &give,
-        &r->errs)
+    ck_assert(gp_register_builtin(r->registry, &r->errs) && gp_register(r->registry, &give, &r->errs)
               && gp_register(r->registry, &take, &r->errs));
     gp_machine_fixed(&machine, 0);
     gp_spec *spec = gp_parse(&r->arena, yaml, strlen(yaml), gp_strdup(&r->arena, file), &r->errs);

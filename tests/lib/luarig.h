@@ -38,10 +38,9 @@ typedef struct frame {
 #define TWO_OUT "\n  y2: {dtype: u8, shape: [16]}"
 #define P(body) "function process(f, x, y) " body " end"
 
-/* The stage's shapes; its state is not opened yet. `in` and `out` are declarations as
- * in YAML, "{dtype: u8, shape: [4]}", NULL for none, two with "x2: " or "y2: " on a
- * line of its own; `more` are further options; `script` is text, or the name of a
- * file of tests/lua. */
+/* The stage's shapes; its state is not opened yet. `in` and `out` are declarations as in YAML, "{dtype: u8, shape:
+ * [4]}", NULL for none, two with "x2: " or "y2: " on a line of its own; `more` are further options; `script` is text,
+ * or the name of a file of tests/lua. */
 rig *rig_make(const char *in, const char *out, const char *more, const char *script);
 bool rig_open_state(rig *r);
 /* Both; fails the test on errors. */

@@ -1,7 +1,5 @@
 /* managed_cases.c - a constant in managed memory is what it is anywhere else: for a kernel that looks numbers up in it,
  * for a script, for a stage that runs once, and for what is carried. */
-#include <stdlib.h>
-#include <string.h>
 #include "base/npy.h"
 #include "every.h"
 #include "cases.h"
@@ -17,8 +15,7 @@ static const char yaml[] =
     "  less: {like: rows}\n  sum: {like: rows}\n"
     "  table: {const: table.npy, memory: managed}\n"
     "  first: {const: first.npy, memory: managed}\n"
-    "stages:\n"
-    "  - {use: read, path: at.raw, out: at}\n"
+    "stages:\n  - {use: read, path: at.raw, out: at}\n"
     "  - {use: kernel, source: k.cu, entry: look, in: {at: at, t: table}, out: {o: rows}, "
     "args: [at, t, o, {i32: \"t.shape[1]\"}, {i32: o.size}], block: 64, grid: [\"ceil(o.size / 64)\"]}\n"
     "  - {use: expr, in: {t: table, f: first}, out: twice, expr: \"2 * t + f[0, i1]\"}\n"
@@ -106,8 +103,7 @@ START_TEST(carried)
         "buffers: {x: {dtype: f32, shape: [1, 48]}, c: {const: first.npy, memory: managed}, "
         "u: {carry: v, init: first.npy}, v: {like: x}}\nstages:\n  - {use: generate, pattern: ramp, frames: 5, out: x}\n"
         "  - {use: expr, in: {x: x, u: u, c: c}, out: v, expr: x + u + c}\n"
-        "  - {use: write, path: out.raw, durable: none}\n",
-        on, NULL, (gp_run_options){ 0 });
+        "  - {use: write, path: out.raw, durable: none}\n", on, NULL, (gp_run_options){ 0 });
     ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "");
     float *out = (float *)pipe_read(dir, "out.raw", &n);
     ck_assert_uint_eq(n, 5 * COLS * sizeof *out);

@@ -1,7 +1,4 @@
 /* matmul_cases.c - a pipeline with products makes the same bytes over depths, streams, batches and launches. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "iotest.h"
 #include "cases.h"
 

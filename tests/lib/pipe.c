@@ -97,12 +97,67 @@ void pipe_npy(const char *dir, const char *name, int64_t rows, int64_t cols, flo
     free(data);
 }
 
-const gp_kind *pipe_kind;
+static gp_registry *registry;
+
+void pipe_kinds(const gp_kind *more, size_t n)
+{
+    gp_errs errs = { .n = 0 };
+    gp_registry_destroy(registry);
+    registry = gp_registry_create();
+    ck_assert_msg(registry && gp_register_builtin(registry, &errs), "%s", errs.n ? errs.e[0].msg : "no registry");
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(gp_register(registry, &more[i], &errs), "%s", errs.n ? errs.e[0].msg : "?");
+}
+
+const gp_registry *pipe_registry(void)
+{
+    if (!registry)
+        pipe_kinds(NULL, 0);
+    return registry;
+}
 
 static const char *environment(const void *arg, const char *name)
 {
     (void)arg;
     return getenv(name);
+}
+
+/* Places point to `file`. */
+static gp_pipeline *compile(char file[600], const char *dir, const char *yaml, gp_config c, gp_errs *errs)
+{
+    snprintf(file, 600, "%s/test.yaml", dir);
+    c.registry = pipe_registry(), c.env.get = environment;
+    return gp_compile(yaml, strlen(yaml), file, &c, errs);
+}
+
+gp_pipeline *pipe_compile(const char *dir, const char *yaml, gp_config c, gp_errs *errs)
+{
+    static char file[600];
+    return compile(file, dir, yaml, c, errs);
+}
+
+gp_pipeline *pipe_compiled(const char *dir, const char *yaml, gp_config c)
+{
+    gp_errs errs = { .n = 0 };
+    gp_pipeline *p = pipe_compile(dir, yaml, c, &errs);
+    ck_assert_msg(p != NULL, "%s\n%s", errs.n ? errs.e[0].msg : "?", yaml);
+    return p;
+}
+
+typedef struct strings { char file[600], device[64]; const char *set[32]; } strings;
+
+/* Compiles for the device of this name; *s is there as long as the pipeline. */
+static gp_pipeline *compile_for(const char *device, const char *dir, const char *yaml, const char *const *sets,
+                                strings *s, gp_errs *errs)
+{
+    gp_machine machine;
+    gp_config c = { .machine = &machine, .set = s->set };
+    gp_machine_read(&machine, !strncmp(device, "cuda", 4));
+    snprintf(s->device, sizeof s->device, "device=%s", device);
+    s->set[c.nset++] = s->device;
+    while (sets && *sets && c.nset < 32)
+        s->set[c.nset++] = *sets++;
+    return compile(s->file, dir, yaml, c, errs);
 }
 
 typedef struct during { void (*f)(gp_pipeline *, void *); gp_pipeline *p; void *arg; } during;
@@ -114,36 +169,13 @@ static void *run_during(void *arg)
     return NULL;
 }
 
-gp_registry *pipe_builtin(const gp_kind *more, size_t n)
-{
-    gp_errs errs = { .n = 0 };
-    gp_registry *r = gp_registry_create();
-    ck_assert_msg(r && gp_register_builtin(r, &errs), "%s", errs.n ? errs.e[0].msg : "no registry");
-    for (size_t i = 0; i < n; i++)
-        ck_assert_msg(gp_register(r, &more[i], &errs), "%s", errs.n ? errs.e[0].msg : "?");
-    return r;
-}
-
 static pipe_result run(const char *dir, const char *yaml, const char *device,
-                       const char *const *sets, gp_run_options options,
-                       void (*f)(gp_pipeline *p, void *arg),
+                       const char *const *sets, gp_run_options options, void (*f)(gp_pipeline *p, void *arg),
                        void (*after)(gp_pipeline *p, void *arg), void *arg)
 {
     pipe_result r = { .outcome = GP_ERROR };
-    char file[600], dev[64];
-    const char *set[32];
-    gp_registry *reg = pipe_builtin(pipe_kind, pipe_kind != NULL);
-    gp_machine machine;
-    gp_config c = { .registry = reg, .machine = &machine, .env = { .get = environment } };
-
-    gp_machine_read(&machine, !strncmp(device, "cuda", 4));
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
-    snprintf(dev, sizeof dev, "device=%s", device);
-    set[c.nset++] = dev;
-    while (sets && *sets && c.nset < 32)
-        set[c.nset++] = *sets++;
-    c.set = set;
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &c, &r.errs);
+    strings names;
+    gp_pipeline *p = compile_for(device, dir, yaml, sets, &names, &r.errs);
     r.compiled = p != NULL;
     if (p) {
         pthread_t t;
@@ -164,8 +196,8 @@ static pipe_result run(const char *dir, const char *yaml, const char *device,
     }
     for (int i = 0; i < r.errs.n; i++)
         r.errs.e[i].at.file = NULL;
-    if (r.outcome != GP_STUCK)         /* a thread still calls the kinds */
-        gp_registry_destroy(reg);
+    if (r.outcome == GP_STUCK)         /* a thread still calls the kinds */
+        registry = NULL;
     return r;
 }
 
@@ -198,7 +230,7 @@ void pipe_no_errors(const pipe_result *r, const char *what)
 
 typedef struct pausing { gp_pipeline *p; unsigned long long at; atomic_bool over; } pausing;
 
-static unsigned long long frames_in(const gp_pipeline *p)
+unsigned long long pipe_frames_in(const gp_pipeline *p)
 {
     gp_account a[8];
     unsigned long long sum = 0;
@@ -212,7 +244,7 @@ static void *pause_at(void *arg)
 {
     pausing *w = arg;
     for (; !atomic_load(&w->over); sched_yield())
-        if (frames_in(w->p) >= w->at)
+        if (pipe_frames_in(w->p) >= w->at)
             gp_pipeline_pause(w->p);
     return NULL;
 }
@@ -237,19 +269,10 @@ pipe_result pipe_run_paused(const char *dir, const char *yaml, const char *devic
     enum { MOST = 16 };
     pipe_result r = { .outcome = GP_PAUSED };
     gp_pipeline *p[MOST] = { NULL };
-    gp_registry *reg = pipe_builtin(pipe_kind, pipe_kind != NULL);
-    gp_machine machine;
-    char file[600], dev[64];
+    strings names[MOST];
     ck_assert_int_lt(n, MOST);
-    gp_machine_read(&machine, !strncmp(device, "cuda", 4));
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
-    snprintf(dev, sizeof dev, "device=%s", device);
     for (*parts = 0; *parts <= n && r.outcome == GP_PAUSED; ++*parts) {
-        const char *set[32] = { dev };
-        gp_config c = { .registry = reg, .machine = &machine, .env = { .get = environment }, .set = set, .nset = 1 };
-        for (const char *const *s = sets[*parts]; *s; s++)
-            set[c.nset++] = *s;
-        p[*parts] = gp_compile(yaml, strlen(yaml), file, &c, &r.errs);
+        p[*parts] = compile_for(device, dir, yaml, sets[*parts], &names[*parts], &r.errs);
         r.compiled = p[*parts] != NULL;
         r.outcome = r.compiled ? run_part(p[*parts], *parts ? p[*parts - 1] : NULL, *parts < n ? &at[*parts] : NULL, &options,
                                           &r.errs) : GP_ERROR;
@@ -261,7 +284,7 @@ pipe_result pipe_run_paused(const char *dir, const char *yaml, const char *devic
         gp_pipeline_destroy(p[i]);
     for (int i = 0; i < r.errs.n; i++)
         r.errs.e[i].at.file = NULL;
-    if (r.outcome != GP_STUCK)
-        gp_registry_destroy(reg);
+    if (r.outcome == GP_STUCK)
+        registry = NULL;
     return r;
 }

@@ -25,10 +25,15 @@ char *pipe_read(const char *dir, const char *name, size_t *bytes);
 /* A float .npy of shape [rows, cols], or [rows] with cols 0; element i is value(i). */
 void pipe_npy(const char *dir, const char *name, int64_t rows, int64_t cols, float (*value)(int64_t));
 
-/* A registry of gpipe's kinds and n more. */
-gp_registry *pipe_builtin(const gp_kind *more, size_t n);
-/* A kind that pipelines have beside those of gpipe; or NULL. */
-extern const gp_kind *pipe_kind;
+/* The kinds that pipelines have from now on beside those of gpipe; no pipeline is left. */
+void pipe_kinds(const gp_kind *more, size_t n);
+const gp_registry *pipe_registry(void);        /* with them */
+/* Compiles `yaml`, as if it were dir/test.yaml, for `c`, whose registry and environment may be left out. NULL after
+ * errors; with pipe_compiled the test fails. */
+gp_pipeline *pipe_compile(const char *dir, const char *yaml, gp_config c, gp_errs *errs);
+gp_pipeline *pipe_compiled(const char *dir, const char *yaml, gp_config c);
+/* How many frames its sources have made. */
+unsigned long long pipe_frames_in(const gp_pipeline *p);
 
 /* Compiles `yaml`, as if it were dir/test.yaml, and runs it. `sets` ends with
  * NULL, or is NULL. `device`: "cpu", "cuda". */

@@ -1,7 +1,8 @@
 /* planned.c - see planned.h. */
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
-#include "like_first.h"
+#include "idle.h"
 #include "planned.h"
 
 typedef struct src_opts { int64_t size; } src_opts;
@@ -39,18 +40,6 @@ static bool flag_shape(gp_shape *s)
     return true;
 }
 
-static bool run(gp_call *c, gp_frame *frames, int n)
-{
-    (void)c, (void)frames, (void)n;
-    return true;
-}
-
-static bool record(gp_dcall *c)
-{
-    (void)c;
-    return true;
-}
-
 static bool fill_shape(gp_shape *s)
 {
     s->fills_device = true, s->at_once = 8, s->default_workers = 2, s->does = "a library 1.2";
@@ -73,9 +62,7 @@ static const gp_port any[] = { { "*", GP_ACCEPT_ANY, .help = "anything" }, { 0 }
 static const gp_port one[] = { { "out", GP_ACCEPT_ANY, .help = "as it came" }, { 0 } };
 static const gp_port pair[] = { { "left", GP_ACCEPT_ANY, .help = "one" },
                                 { "right", GP_ACCEPT_ANY, .help = "two" }, { 0 } };
-static const gp_opt src_options[] = {
-    { GP_INT(src_opts, size), .def = "1000", .help = "bytes of a frame" }, { 0 }
-};
+static const gp_opt src_options[] = { { GP_INT(src_opts, size), .def = "1000", .help = "bytes of a frame" }, { 0 } };
 static const gp_opt dev_options[] = {
     { GP_BOOL(dev_opts, info), .def = "false", .help = "reads frame infos" },
     { GP_INT(dev_opts, scratch), .def = "0", .help = "bytes per frame" },
@@ -88,20 +75,21 @@ static const gp_opt dev_options[] = {
 
 static const gp_kind kinds[] = {
     { GP_KIND("src"), .help = "a source", .out = one, .opts = src_options,
-      .opts_size = sizeof(src_opts), .shape = src_shape, .run = run, .any_shape = true },
-    { GP_KIND("host"), .help = "on the host", .in = any, .out = one, .shape = like_first,
-      .run = run },
-    { GP_KIND("fill"), .help = "on the host, fills device memory", .in = any, .out = one, .shape = fill_shape, .run = run,
-      .fills_device = true },
+      .opts_size = sizeof(src_opts), .shape = src_shape, .run = run_idle, .any_shape = true },
+    { GP_KIND("host"), .help = "on the host", .in = any, .out = one, .shape = like_first, .run = run_idle },
+    { GP_KIND("fill"), .help = "on the host, fills device memory", .in = any, .out = one,
+      .shape = fill_shape, .run = run_idle, .fills_device = true },
     { GP_KIND("dev"), .help = "on the device", .in = any, .out = one, .opts = dev_options,
-      .opts_size = sizeof(dev_opts), .shape = dev_shape, .record = record, .table = table },
+      .opts_size = sizeof(dev_opts), .shape = dev_shape, .record = record_idle, .table = table },
     { GP_KIND("box"), .help = "on the device", .in = any, .out = one, .opts = dev_options,
-      .opts_size = sizeof(dev_opts), .shape = dev_shape, .record = record, .table = table, .any_shape = true, .each_shape = true },
-    { GP_KIND("two"), .help = "two outputs", .in = any, .out = pair, .shape = like_first,
-      .record = record },
-    { GP_KIND("flag"), .help = "a number, on the device", .in = any, .out = one, .shape = flag_shape, .record = record },
-    { GP_KIND("all"), .help = "of all ranks", .in = any, .out = one, .shape = all_shape, .run = run, .collective = true },
-    { GP_KIND("sink"), .help = "a sink", .in = any, .shape = like_first, .run = run, .any_shape = true },
+      .opts_size = sizeof(dev_opts), .shape = dev_shape, .record = record_idle, .table = table,
+      .any_shape = true, .each_shape = true },
+    { GP_KIND("two"), .help = "two outputs", .in = any, .out = pair, .shape = like_first, .record = record_idle },
+    { GP_KIND("flag"), .help = "a number, on the device", .in = any, .out = one, .shape = flag_shape,
+      .record = record_idle },
+    { GP_KIND("all"), .help = "of all ranks", .in = any, .out = one, .shape = all_shape, .run = run_idle,
+      .collective = true },
+    { GP_KIND("sink"), .help = "a sink", .in = any, .shape = like_first, .run = run_idle, .any_shape = true },
 };
 
 extern const gp_kind gp_kind_group, gp_kind_split, gp_kind_window, gp_kind_decimate, gp_kind_hold, gp_kind_mix,
@@ -111,24 +99,59 @@ static const gp_kind *const built_in[] = {
     &gp_kind_reduce, &gp_kind_loop,
 };
 
-static const char *no_environment(const void *arg, const char *name)
+static const gp_registry *registry(void)
 {
-    (void)arg, (void)name;
-    return NULL;
+    static gp_registry *r;             /* until the process ends */
+    gp_errs errs = { .n = 0 };
+    if (r)
+        return r;
+    r = gp_registry_create();
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        ck_assert_msg(gp_register(r, &kinds[i], &errs), "%s", errs.e[0].msg);
+    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
+        ck_assert_msg(gp_register(r, built_in[i], &errs), "%s", errs.e[0].msg);
+    return r;
+}
+
+/* Those that are there, the newest first. */
+typedef struct made { gp_pipeline *pipeline; struct made *next; } made;
+static made *all;
+
+void plan_free(gp_pipeline *pipeline)
+{
+    made **m = &all, *gone;
+    while ((*m)->pipeline != pipeline)
+        m = &(*m)->next;
+    gone = *m, *m = gone->next;
+    gp_pipeline_destroy(pipeline);
+    free(gone);
+}
+
+static void free_all(void)
+{
+    while (all)
+        plan_free(all->pipeline);
+}
+
+static void keep(gp_pipeline *pipeline)
+{
+    static bool at_exit;
+    made *m = malloc(sizeof *m);
+    *m = (made){ pipeline, all }, all = m;
+    if (!at_exit)
+        atexit(free_all);
+    at_exit = true;
 }
 
 static planned plan_with(const char *yaml, const char *file, const gp_machine *machine, int ranks)
 {
-    planned p = { .registry = gp_registry_create(), .machine = *machine };
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        ck_assert_msg(gp_register(p.registry, &kinds[i], &p.errs), "%s", p.errs.e[0].msg);
-    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
-        ck_assert_msg(gp_register(p.registry, built_in[i], &p.errs), "%s", p.errs.e[0].msg);
-    gp_config c = { .registry = p.registry, .machine = machine, .env = { .get = no_environment, .ranks = ranks } };
+    planned p = { .machine = *machine };
+    gp_config c = { .registry = registry(), .machine = machine, .env = { .ranks = ranks } };
     p.pipeline = gp_compile(yaml, strlen(yaml), file, &c, &p.errs);
     if (p.pipeline) {
         p.graph = gp_pipeline_graph(p.pipeline);
         p.plan = (gp_plan *)gp_pipeline_plan(p.pipeline);
+        keep(p.pipeline);
     }
     return p;
 }
@@ -155,12 +178,6 @@ planned plan_ok(const char *yaml, bool cuda)
     planned p = plan_yaml(yaml, "test.yaml", cuda);
     ck_assert_msg(p.pipeline != NULL, "%s\n%s", p.errs.n ? p.errs.e[0].msg : "?", yaml);
     return p;
-}
-
-void plan_free(planned *p)
-{
-    gp_pipeline_destroy(p->pipeline);
-    gp_registry_destroy(p->registry);
 }
 
 int plan_stage(const planned *p, const char *name)

@@ -1,5 +1,4 @@
-/* planned.h - compiles pipelines of stage kinds that do nothing, for tests of
- * the passes over plans.
+/* planned.h - compiles pipelines of stage kinds that do nothing, for tests of the passes over plans.
  *
  *   src    a host source of u8 [size]               options: size
  *   host   a host stage, any number of inputs; its output is like the first
@@ -9,7 +8,7 @@
  *   two    a device stage with two outputs
  *   all    a host stage in which all ranks take part
  *   sink   a host stage without outputs
- *   group, split, window, decimate, hold, mix, reduce: as they are        */
+ *   group, split, window, decimate, hold, mix, reduce: as they are */
 #ifndef TEST_PLANNED_H
 #define TEST_PLANNED_H
 
@@ -17,7 +16,6 @@
 #include "device/machine.h"
 
 typedef struct planned {
-    gp_registry *registry;
     gp_pipeline *pipeline;     /* NULL after errors */
     const gp_graph *graph;
     gp_plan *plan;             /* may be changed by the test */
@@ -33,7 +31,8 @@ planned plan_ok(const char *yaml, bool cuda);
 planned plan_ranks(const char *yaml, const char *file, bool cuda, int ranks);
 /* The same for a machine of one's own. */
 planned plan_on(const char *yaml, const char *file, const gp_machine *machine);
-void plan_free(planned *p);
+/* Frees one before the end of the test's process, which frees all. */
+void plan_free(gp_pipeline *pipeline);
 
 int plan_stage(const planned *p, const char *name);
 int plan_buffer(const planned *p, const char *name);

@@ -1,8 +1,5 @@
 /* prologue_cases.c - constants that are cast have the bytes that the kind `cast` makes of frames, on either side; what
  * stages make of constants is what they would make of frames, and is there for the device and for the host. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/npy.h"
 #include "pipe.h"
 #include "cases.h"

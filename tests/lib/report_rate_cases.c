@@ -1,5 +1,4 @@
 /* report_rate_cases.c - reports and traces of runs that regroup frames. */
-#include <string.h>
 #include "cases.h"
 #include "reportrig.h"
 

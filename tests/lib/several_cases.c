@@ -2,8 +2,6 @@
  *
  * That no setting changes a byte is for knobs_cases.c; these are about which copies there are, in whichever memory
  * a frame lies, and about frames that fail, are partial or differ in shape on their way. */
-#include <stdlib.h>
-#include <string.h>
 #include "pipe.h"
 #include "reportrig.h"
 #include "run/run.h"
@@ -19,10 +17,8 @@ static report_seen run(gp_run_options options)
     static char both[20];
     char text[700];
     snprintf(text, sizeof text, "depth: 4\nbatch: 1\nbuffers: {x: {dtype: f32, shape: [4096]}}\nstages:\n"
-             "  - {use: generate, pattern: noise, frames: 40, out: x}\n"
-             "  - {name: a, use: scale, a: 2}\n"
-             "  - {name: b, use: scale, b: 2, device: \"%s:1\"}\n"
-             "  - {name: end_b, use: discard}\n"
+             "  - {use: generate, pattern: noise, frames: 40, out: x}\n  - {name: a, use: scale, a: 2}\n"
+             "  - {name: b, use: scale, b: 2, device: \"%s:1\"}\n  - {name: end_b, use: discard}\n"
              "  - {name: end_a, use: discard, in: a}\nfuse: none\n", on);
     snprintf(both, sizeof both, "%s:0-1", on);
     report_on = both;
@@ -193,8 +189,7 @@ static const struct { const char *what, *stages; } ways[] = {
       "  - {use: lua, script: keep.lua, in: a, out: h, workers: 2}\n"
       "  - {use: expr, in: {a: a, h: h}, expr: a * h, device: @}\n" END },
     { "carried there", "buffers: {x: {dtype: f32, shape: [7, 33]}, sum: {like: x}, old: {carry: sum, init: 0}}\n"
-      "stages:\n"
-      "  - {use: generate, pattern: noise, frames: 23, out: x}\n  - {use: scale, a: 3, out: a}\n"
+      "stages:\n  - {use: generate, pattern: noise, frames: 23, out: x}\n  - {use: scale, a: 3, out: a}\n"
       "  - {use: expr, in: {a: a, old: old}, expr: a + old / 2, out: sum, device: @}\n" END },
 };
 

@@ -1,8 +1,6 @@
 /* signal_cases.c - stages that run on from frame to frame, in whole pipelines: however a recording is cut and under
  * whatever settings, they make what they make of it in one frame; a hole starts them anew, or is closed up. What they
  * compute, stage_cases.c compares with SciPy. */
-#include <stdlib.h>
-#include <string.h>
 #include "cases.h"
 #include "pipe.h"
 

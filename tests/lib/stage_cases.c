@@ -1,8 +1,6 @@
 /* stage_cases.c - the device stages against NumPy and SciPy (tests/ref), against
  * plain C, and against themselves: batches, partial frames, blocks of a signal. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "device/libraries.h"
 #include "harness.h"
 #include "cases.h"
@@ -360,8 +358,7 @@ static void as_rows(const stage_case *c)
         array alone = trial_once(dev, c->kind, c->options, in, c->nin);
         trial *t = open_case(c, c->in, 1);
         trial_run(t, in, 1, &got);
-        SAME(got, alone, tolerance, "%s: %.80s: a partial frame of %lld rows", c->name, c->options,
-             (long long)rows[k]);
+        SAME(got, alone, tolerance, "%s: %.80s: a partial frame of %lld rows", c->name, c->options, (long long)rows[k]);
         trial_close(t);
         array_free(&got);
         array_free(&alone);
@@ -758,8 +755,7 @@ static void agrees(const stage_case *c)
 {
     array a = trial_once(dev, c->kind, c->options, c->in, c->nin);
     array b = trial_once(other, c->kind, c->options, c->in, c->nin);
-    SAME(a, b, apart(c), "%s: %.80s: %s and %s", c->name, c->options, dev->backend->name,
-         other->backend->name);
+    SAME(a, b, apart(c), "%s: %.80s: %s and %s", c->name, c->options, dev->backend->name, other->backend->name);
     array_free(&a);
     array_free(&b);
 }

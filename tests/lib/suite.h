@@ -7,12 +7,18 @@
  *   TEST_THIN(name, n, of) { ... }              the same, one in `every` that suite_fill is given, or in its `of`-th part
  *   TEST_CASE(name, up, down, seconds)          those behind it have these fixtures, and may take so long
  *   TEST_SUITE(name, up, down, seconds)         at the end of test_NAME.c; the fixtures of those before any TEST_CASE
+ *   SUITE(name, ...)                            the same; what follows the name adds to `tc` what else there is
  *
+ * What nearly every suite needs of the C library comes with it.
  * Fixtures run around each test, in its process, and may be NULL; seconds 0: as other suites. */
 #ifndef TEST_SUITE_H
 #define TEST_SUITE_H
 
 #include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 typedef struct suite_item {
     const TTest *test;         /* NULL: a TEST_CASE */
@@ -53,6 +59,17 @@ static suite_item *suite_items __attribute__((unused));       /* of this file */
     Suite *suite_##name(void) \
     { \
         return suite_make(#name, set_up, tear_down, limit, suite_items); \
+    }
+#define SUITE(name, ...) \
+    Suite *suite_##name(void); \
+    Suite *suite_##name(void) \
+    { \
+        Suite *s = suite_create(#name); \
+        TCase *tc = tcase_create(#name); \
+        suite_add_tcase(s, tc); \
+        __VA_ARGS__; \
+        suite_fill(tc, suite_items, 1); \
+        return s; \
     }
 
 #endif

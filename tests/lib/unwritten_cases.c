@@ -1,6 +1,4 @@
 /* unwritten_cases.c - what a kernel leaves unwritten is told of the first frames, however it is launched. */
-#include <stdlib.h>
-#include <string.h>
 #include "pipe.h"
 #include "cases.h"
 

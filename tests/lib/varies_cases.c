@@ -1,6 +1,4 @@
 /* varies_cases.c - frames that differ in shape: each is as if it had come alone, in a pipeline of that one shape. */
-#include <stdlib.h>
-#include <string.h>
 #include "base/npy.h"
 #include "cases.h"
 #include "pipe.h"
@@ -250,8 +248,7 @@ TEST_THIN(compared, 7, 14)
              "  - {use: read, path: \"%s\", out: x}\n%s", cases[_i].shape, rows ? "row-*.raw" : "in-*.npy", cases[_i].stages);
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
     if (cases[_i].wrong) {
-        ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, cases[_i].wrong), "%s",
-                      r.errs.n ? r.errs.e[0].msg : yaml);
+        ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, cases[_i].wrong), "%s", r.errs.n ? r.errs.e[0].msg : yaml);
         ck_assert_int_eq(r.errs.e[0].code, GP_E_MISMATCH);
     } else {
         pipe_no_errors(&r, yaml);

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include "idle.h"
 #include "verdictrig.h"
 
 /* ---- kinds from elsewhere ---------------------------------------------- */
@@ -20,12 +21,6 @@ static bool shape_clock(gp_shape *s)
     return true;
 }
 
-static bool run_none(gp_call *c, gp_frame *frames, int n)
-{
-    (void)c, (void)frames, (void)n;
-    return true;
-}
-
 static void advise_edit(gp_advice *a)
 {
     const struct effort *o = a->opts;
@@ -38,8 +33,7 @@ static void advise_edit(gp_advice *a)
 static void advise_words(gp_advice *a)
 {
     char type[128];
-    snprintf(a->text, sizeof a->text, "send less than %s, %s", gp_type_text(&a->in[0], type),
-             (const char *)a->user);
+    snprintf(a->text, sizeof a->text, "send less than %s, %s", gp_type_text(&a->in[0], type), (const char *)a->user);
 }
 
 static void advise_wrong(gp_advice *a)
@@ -72,35 +66,30 @@ static const gp_opt own_opts[] = {
 };
 
 #define OWN_KIND(n, f) { GP_KIND(n), .help = "for tests", .in = own_in, .opts = own_opts, \
-      .opts_size = sizeof(struct effort), .shape = shape_serial, .run = run_none, .advise = f }
+      .opts_size = sizeof(struct effort), .shape = shape_serial, .run = run_idle, .advise = f }
 static const gp_kind own_kinds[] = {
     OWN_KIND("own_edit", advise_edit),
     { GP_KIND("own_words"), .help = "for tests", .in = own_in, .opts = own_opts,
-      .opts_size = sizeof(struct effort), .shape = shape_serial, .run = run_none,
+      .opts_size = sizeof(struct effort), .shape = shape_serial, .run = run_idle,
       .advise = advise_words, .user = (void *)"or pack it" },
     OWN_KIND("own_wrong", advise_wrong),
     OWN_KIND("own_beyond", advise_beyond),
     OWN_KIND("own_word", advise_word),
     OWN_KIND("own_mute", advise_nothing),
-    { GP_KIND("own_clock"), .help = "for tests", .out = own_out, .shape = shape_clock,
-      .run = run_none },
+    { GP_KIND("own_clock"), .help = "for tests", .out = own_out, .shape = shape_clock, .run = run_idle },
 };
 
 /* ---- a report of a plan ----------------------------------------------- */
 
 static const char *dir;
-static gp_registry *registry;
 gp_arena verdict_arena;
 
 void verdict_up(void)
 {
-    gp_errs errs = { 0 };
     size_t bytes;
     char *png = pipe_read(".", "tests/data/png/rgb8.png", &bytes);
     ck_assert_ptr_nonnull(png);
-    registry = pipe_builtin(NULL, 0);
-    for (size_t i = 0; i < sizeof own_kinds / sizeof *own_kinds; i++)
-        ck_assert_msg(gp_register(registry, &own_kinds[i], &errs), "%s", errs.e[0].msg);
+    pipe_kinds(own_kinds, sizeof own_kinds / sizeof *own_kinds);
     dir = pipe_dir();
     pipe_text(dir, "free.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_text(dir, "keeps.lua", "function process(f, x, y) y:copy(x) end\n");
@@ -113,18 +102,14 @@ void verdict_down(void)
 {
     gp_arena_free(&verdict_arena);
     pipe_dir_remove(dir);
-    gp_registry_destroy(registry);
 }
 
 gp_pipeline *verdict_compile_for(const char *yaml, const char *set, int ndevices, int ranks, gp_errs *errs)
 {
-    static char file[600];
     gp_machine machine;
-    gp_config config = { .registry = registry, .machine = &machine, .set = &set, .nset = set != NULL,
-                         .env.ranks = ranks };
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
+    gp_config config = { .machine = &machine, .set = &set, .nset = set != NULL, .env.ranks = ranks };
     gp_machine_fixed(&machine, ndevices);
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, errs);
+    gp_pipeline *p = pipe_compile(dir, yaml, config, errs);
     ck_assert_msg(p != NULL, "%s\n%s\n%s", set ? set : "", errs->e[0].msg, yaml);
     return p;
 }
@@ -195,8 +180,7 @@ gp_report *verdict_report(const verdict_case *c, const gp_plan *plan)
             *b = (gp_buffer_report){ g->buffer[ring->buffer].name, ring->buffer, ring->producer,
                                      ring->consumer[k], ring->depth, 0 };
             for (int n = 0; n < 2 && c->buffer[n].name; n++)
-                if (!strcmp(c->buffer[n].name, b->name)
-                    && !strcmp(c->buffer[n].to, r->actor[b->to].name))
+                if (!strcmp(c->buffer[n].name, b->name) && !strcmp(c->buffer[n].to, r->actor[b->to].name))
                     b->held = c->buffer[n].held;
         }
     for (int e = 0; e < GP_ENGINES; e++)
@@ -235,14 +219,12 @@ void verdict_check(const verdict_case *c)
     ck_assert_msg(v->bound == c->bound, "%s: %s", what, v->text);
     ck_assert_msg(strstr(v->text, c->text), "%s: %s", what, v->text);
     ck_assert_msg(!c->whole || !strcmp(v->text, c->text), "%s: %s", what, v->text);
-    ck_assert_msg(!strcmp(v->path, c->path) && !strcmp(v->value, c->value),
-                  "%s: %s=%s", what, v->path, v->value);
+    ck_assert_msg(!strcmp(v->path, c->path) && !strcmp(v->value, c->value), "%s: %s=%s", what, v->path, v->value);
     if (!c->of)
         ck_assert_msg(v->actor < 0 && v->buffer < 0, "%s", what);
     else
         ck_assert_msg((v->actor >= 0 && !strcmp(r->actor[v->actor].name, c->of))
-                      || (v->buffer >= 0 && !strcmp(r->buffer[v->buffer].name, c->of)),
-                      "%s: not of %s", what, c->of);
+                      || (v->buffer >= 0 && !strcmp(r->buffer[v->buffer].name, c->of)), "%s: not of %s", what, c->of);
     check_others(c, p);
     if (*v->path)
         gp_pipeline_destroy(verdict_compile(c->yaml, gp_format(&verdict_arena, "%s=%s", v->path, v->value),

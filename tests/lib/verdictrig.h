@@ -32,8 +32,7 @@ typedef struct verdict_case {
     const char *text, *path, *value;               /* text: a part of it */
 } verdict_case;
 
-/* Sources, stages and whole pipelines of many cases; free.lua, keeps.lua, a.png and r.raw are
- * there. NONE: no edit. */
+/* Sources, stages and whole pipelines of many cases; free.lua, keeps.lua, a.png and r.raw are there. NONE: no edit. */
 #define SOURCE "  - {use: generate, out: g, frames: 9}\n"
 #define G "buffers: {g: {dtype: f32, shape: [1024]}}\nstages:\n" SOURCE
 #define FREE "  - {name: clean, use: lua, script: free.lua}\n"

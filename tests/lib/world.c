@@ -2,22 +2,10 @@
 #include <check.h>
 #include <errno.h>
 #include <string.h>
-#include "like_first.h"
+#include "idle.h"
 #include "world.h"
 
 /* ---- kinds ----------------------------------------------------------- */
-
-static bool run(gp_call *c, gp_frame *frames, int n)
-{
-    (void)c, (void)frames, (void)n;
-    return true;
-}
-
-static bool record(gp_dcall *c)
-{
-    (void)c;
-    return true;
-}
 
 static bool shape_src(gp_shape *s)
 {
@@ -129,22 +117,22 @@ static const gp_opt with_b[] = { { O(BOOL, b) }, {0} };
 #define KIND(n, i, o, sh, ...) { GP_KIND(n), .help = "for tests", .in = i, .out = o, .shape = sh, \
                                  .opts_size = sizeof(struct opts), __VA_ARGS__ }
 static const gp_kind kinds[] = {
-    KIND("src", NULL, out1, shape_src, .run = run, .opts = with_b),
-    KIND("sink", one, NULL, like_first, .run = run),
-    KIND("host", one, out1, like_first, .run = run),
-    KIND("dev", one, out1, like_first, .record = record, .opts = with_node),
-    KIND("both", u8_f32, out1, shape_opts, .run = run, .record = record, .opts = options),
-    KIND("float", f32_only, out1, like_first, .run = run),
-    KIND("add", a_b, out1, like_first, .run = run),
-    KIND("masked", image_mask, out1, like_first, .run = run),
-    KIND("split", one, low_high, like_first, .run = run),
-    KIND("free", star, star, shape_free, .run = run),
-    KIND("more", x_star, out1, like_first, .run = run),
-    KIND("every", one, out1, shape_every, .run = run),
-    KIND("carry", one, out1, shape_carry, .record = record),
-    KIND("mute", one, out1, shape_mute, .run = run),
-    KIND("empty", one, out1, shape_empty, .run = run),
-    KIND("open", NULL, out1, shape_file, .run = run, .opts = with_file),
+    KIND("src", NULL, out1, shape_src, .run = run_idle, .opts = with_b),
+    KIND("sink", one, NULL, like_first, .run = run_idle),
+    KIND("host", one, out1, like_first, .run = run_idle),
+    KIND("dev", one, out1, like_first, .record = record_idle, .opts = with_node),
+    KIND("both", u8_f32, out1, shape_opts, .run = run_idle, .record = record_idle, .opts = options),
+    KIND("float", f32_only, out1, like_first, .run = run_idle),
+    KIND("add", a_b, out1, like_first, .run = run_idle),
+    KIND("masked", image_mask, out1, like_first, .run = run_idle),
+    KIND("split", one, low_high, like_first, .run = run_idle),
+    KIND("free", star, star, shape_free, .run = run_idle),
+    KIND("more", x_star, out1, like_first, .run = run_idle),
+    KIND("every", one, out1, shape_every, .run = run_idle),
+    KIND("carry", one, out1, shape_carry, .record = record_idle),
+    KIND("mute", one, out1, shape_mute, .run = run_idle),
+    KIND("empty", one, out1, shape_empty, .run = run_idle),
+    KIND("open", NULL, out1, shape_file, .run = run_idle, .opts = with_file),
 };
 enum { NKINDS = sizeof kinds / sizeof *kinds };
 

@@ -1,8 +1,6 @@
-# Pan and Tompkins' detector (IEEE Trans. Biomed. Eng. BME-32(3), 1985) over the
-# whole recording at once, with SciPy: written apart from
-# examples/heartbeat/beats.lua, to check it. Writes beats.npy (times in s, f64).
-import sys
-import numpy as np
+# Pan and Tompkins' detector (IEEE Trans. Biomed. Eng. BME-32(3), 1985) over the whole recording at once, with SciPy:
+# written apart from examples/heartbeat/beats.lua, to check it. Writes beats.npy (times in s, f64).
+import sys, numpy as np
 from scipy.signal import find_peaks, firwin, lfilter
 
 fs = 360

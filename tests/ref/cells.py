@@ -1,7 +1,6 @@
 # What examples/cells finds, with SciPy: written apart from it, to check it. Writes cells.csv.
 #     python3 tests/ref/cells.py examples/cells/cells/*.png
-import os
-import sys
+import os, sys
 
 import numpy as np
 from PIL import Image

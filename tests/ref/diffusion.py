@@ -1,8 +1,7 @@
 # What examples/diffusion makes, with NumPy. Writes diffusion_psnr.npy: of each of 3 frames the ratio before and after,
 # in decibels; and diffusion_calm.npy: every 4th pixel of each 4th row.
 #     python3 tests/ref/diffusion.py examples/data/raccoon.png
-import os
-import sys
+import os, sys
 
 import numpy as np
 from PIL import Image

@@ -643,8 +643,7 @@ def main():
     case("near, and itself, wrap", {"a": "photo"}, [("-", ("near", "a", 3, (1, 0, 0)), "a"), ("max", "a", ("near", "a", 3, (-2, 3, 0)))],
          edge="wrap")
     case("near, c64, wrap", {"a": "samples", "b": "taps"}, [("-", ("near", "a", 2, (-1, 2)), "a"), ("near", "b", 2, (-2,))], edge="wrap")
-    open(os.path.join(here, "exprs.txt"), "w").write(
-        "# made by make_exprs.py\n" + "\n".join(lines) + "\n")
+    open(os.path.join(here, "exprs.txt"), "w").write("# made by make_exprs.py\n" + "\n".join(lines) + "\n")
     open(os.path.join(here, "exprs.bin"), "wb").write(blob)
 
 

@@ -7,8 +7,7 @@ A line of cases.txt: kind | options | inputs | expected | tolerance. The toleran
 is of the largest expected magnitude; 0 asks for the same bits."""
 import os
 
-import numpy as np
-import scipy.fft
+import numpy as np, scipy.fft
 from PIL import Image
 from scipy import ndimage, signal, special as special_functions
 from skimage import transform
@@ -96,8 +95,7 @@ case("scale", "a: 0.1, b: -7.3", "iq_c64", np.stack([re, im], -1).astype(f32).vi
 case("threshold", "level: 100", "plane_f32", np.where(plane > 100, f32(1), f32(0)))
 case("threshold", "level: 127.5, above: 255", "photo_u8", np.where(photo > 127.5, 255, 0).astype(np.uint8))
 case("threshold", "level: -0.5, below: -7, above: 9", "wide_i2", np.where(wide["i2"] > -0.5, 9, -7).astype(np.int16))
-case("threshold", "level: 4611686018427387904, above: 2", "wide_i8",
-     np.where(wide["i8"] > 4611686018427387904, 2, 0))
+case("threshold", "level: 4611686018427387904, above: 2", "wide_i8", np.where(wide["i8"] > 4611686018427387904, 2, 0))
 case("threshold", "level: 0.3, below: -1", "special_f64", np.where(special > 0.3, 1.0, -1.0))
 case("threshold", "level: 0.3, below: 0.1", "odd_f16",
      np.where(odd.astype(f32) > np.float16(0.3).astype(f32), np.float16(1), np.float16(0.1)))
@@ -528,8 +526,7 @@ for name, x in {**short_ones, "far_f32": far, "signal_f32": sig}.items():
             case("softmax", f"axis: {axis}", name, r, 1e-3 if x.dtype == np.float16 else 1e-6 if x.dtype == f32 else 1e-14)
 steep = np.array([[-np.inf, 0, 3, -90, 88], [1e30, -1e30, 5, 0, 1e30], [-103.9, -80, -60.5, -20, 0]], f32)
 save("steep_f32", steep)
-case("softmax", "{}", "steep_f32",
-     special_functions.softmax(steep.astype(np.longdouble), -1).astype(f32), 1e-7)
+case("softmax", "{}", "steep_f32", special_functions.softmax(steep.astype(np.longdouble), -1).astype(f32), 1e-7)
 
 # -- median, morphology, histogram, colormap, normalize --------------------------------------
 

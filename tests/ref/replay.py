@@ -1,7 +1,6 @@
 # What examples/replay learns, with NumPy: writes replay.npy, the loss of each batch.
 #     python3 tests/ref/replay.py examples
-import os
-import sys
+import os, sys
 
 import numpy as np
 

@@ -1,10 +1,8 @@
 # The spectrogram of examples/spectrogram, by SciPy: of every 16th window. Writes spectrogram.npy.
 #     python3 tests/ref/spectrogram.py examples/spectrogram/song.flac
-import os
-import sys
+import os, sys
 
-import numpy as np
-import soundfile
+import numpy as np, soundfile
 from scipy import signal
 
 song, rate = soundfile.read(sys.argv[1])

@@ -1,7 +1,6 @@
 # What examples/train learns, in one process, with NumPy: writes train.npy, the loss of each step.
 #     python3 tests/ref/train.py examples
-import os
-import sys
+import os, sys
 
 import numpy as np
 

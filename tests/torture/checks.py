@@ -3,8 +3,7 @@
 `judge` gives a list of what does not hold: short texts, equal for equal faults."""
 import json, os, re, signal
 
-MEMORY = {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "mmap", "pthread_create",
-          "memfd_create"}
+MEMORY = {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "mmap", "pthread_create", "memfd_create"}
 # After a failure of these, what they were to take away stays.
 REMOVES = {"unlink", "unlinkat", "rmdir"}
 # The account may be in what they lose: it is said with them.

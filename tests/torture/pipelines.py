@@ -78,8 +78,7 @@ stages:
   - {use: write, path: "${env:OUT}/%n-again.jpg", workers: 2}
   - {name: upright, use: write, in: photo, path: "${env:OUT}/%n.ppm"}
 """),
-
-    Pipeline("kernel", KERNEL, frames={"joined.raw": 256}, cached=True),
+ Pipeline("kernel", KERNEL, frames={"joined.raw": 256}, cached=True),
     Pipeline("compile", KERNEL, frames={"joined.raw": 256}),
 
     Pipeline("segments", """depth: 4

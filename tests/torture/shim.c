@@ -447,8 +447,7 @@ static int serve(int argc, char **argv, char **env)
             be_child();
             return real_main(argc, argv, env);
         }
-        if (write(answers, answer, sizeof *answer) < 0
-            || waitpid(answer[0], &answer[1], 0) < 0
+        if (write(answers, answer, sizeof *answer) < 0 || waitpid(answer[0], &answer[1], 0) < 0
             || write(answers, &answer[1], sizeof *answer) < 0)
             break;
     }
