@@ -201,7 +201,7 @@ TEST(without_nvrtc)
     gp_machine machine;
     gp_machine_fixed(&machine, true);
     for (int with = 0; with < 2; with++) {
-        machine.nvrtc = with ? NULL : no_nvrtc;
+        machine.compiles = with ? NULL : no_nvrtc;
         gp_pipeline *p = pipe_compiled(".", yaml, (gp_config){ .machine = &machine });
         char *is = text_of(gp_pipeline_graph(p));
         ck_assert_str_eq(is, with ? "scale+cast: x > cast; discard: cast >"
