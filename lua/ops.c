@@ -212,6 +212,13 @@ static long double exact_number(lua_State *L, int arg)
     return (long double)luaL_checknumber(L, arg);
 }
 
+/* Elements are made from the first to the last: would later ones be made of earlier results? */
+static bool is_written_first(const gp_lua_view *y, const void *from)
+{
+    const char *to = y->data, *at = from;
+    return to > at && to < at + (size_t)y->count * gp_dtype_size(y->type.dtype);
+}
+
 static int arith(lua_State *L, int op)
 {
     static const char *const names[] = { "add", "sub", "mul", "div", "scale" };
@@ -229,6 +236,8 @@ static int arith(lua_State *L, int op)
         a = exact_number(L, 3);
         b = op == SCALE ? exact_number(L, 4) : 0;
     }
+    if (is_written_first(y, x->data) || (z && is_written_first(y, z)))
+        gp_lua_fail(L, "'%s' lies behind what is read, and overlaps it: copy() the rows first", y->name);
     switch (y->type.dtype) {
 #define CASE(unused, D, T, C, W) \
     case GP_##D: arith_##D(op, y->data, x->data, z, a, b, y->count); break;
@@ -239,7 +248,7 @@ static int arith(lua_State *L, int op)
     return 0;
 }
 
-/* y:add(x, a): y = x + a, a a number or a view; sub, mul, div alike.
+/* y:add(x, a): y = x + a, a a number or a view; sub, mul, div alike. y may be x, or lie before it.
  * y:scale(x, a, b): y = x * a + b. */
 static int op_add(lua_State *L) { return arith(L, ADD); }
 static int op_sub(lua_State *L) { return arith(L, SUB); }

@@ -182,7 +182,8 @@ static const gp_port out[] = { { "out", .help = "frames, as declared under 'buff
 
 static const gp_opt options[] = {
     { GP_ENUM(struct opts, pattern), .def = "ramp", .choices = "ramp|sine|noise|constant",
-      .help = "ramp counts elements over all frames; sine (c64: cosine and sine) goes on over "
+      .help = "ramp counts elements over all frames, modulo what the type holds exactly (f16: 2048, f32: 2^24); "
+              "sine (c64: cosine and sine) goes on over "
               "all frames; noise is even, for integers over their whole range" },
     { GP_NUM(struct opts, value), .def = "0",
       .help = "of constant, which the type has to hold; the middle of sine, and of noise in floats" },

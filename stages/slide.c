@@ -98,8 +98,8 @@ static bool record(gp_dcall *c)
 
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "a signal: rows in time, all else are channels" }, { 0 } };
 static const gp_port out[] = {
-    { "out", GP_ACCEPT_ANY, .help = "[windows, length, ...]: each `hop` samples of a frame end a window; the first "
-      "windows of the signal begin with zeros" }, { 0 }
+    { "out", GP_ACCEPT_ANY, .help = "[windows, length, ...]: each `hop` samples of a frame end a window, or begin one "
+      "that is shorter than `hop`; the first windows of the signal begin with zeros" }, { 0 }
 };
 
 static const gp_opt options[] = {

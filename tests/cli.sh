@@ -144,6 +144,13 @@ expect 'no report'       2 "edges.yaml: error: this is not a report; give a file
 expect 'no report there' 2 'none.json: error: there is no such file' "$GPIPE" plan -q --dot --with none.json pipelines/edges.yaml
 expect 'with no drawing' 2 'add --svg or --dot' "$GPIPE" plan --with r.json pipelines/edges.yaml
 expect 'no dot here'     2 "drawing needs the program 'dot'" env PATH=/nowhere "$GPIPE" plan -q --svg pipelines/edges.yaml
+mkdir "$tmp/bin"
+printf '#!/bin/sh\nexit 3\n' >"$tmp/bin/dot"
+chmod +x "$tmp/bin/dot"
+expect 'dot that fails'  4 "made no drawing: it failed" env PATH="$tmp/bin" "$GPIPE" plan -q --svg pipelines/edges.yaml
+expect 'a page with it'  0 '' env PATH="$tmp/bin" "$GPIPE" run -q --report "$tmp/page.html" pipelines/blocks.yaml --set vars.out="$tmp/blocks"
+grep -q 'made no drawing' "$tmp/page.html" && ok || bad 'the page does not say that dot failed'
+expect 'no place of dot' 2 "drawing needs the program 'dot'" env PATH="$GPIPE" "$GPIPE" plan -q --svg pipelines/edges.yaml
 expect 'a page without'  0 '' env PATH=/nowhere "$GPIPE" run -q --report "$tmp/page.html" pipelines/blocks.yaml --set vars.out="$tmp/blocks"
 grep -q "<p>drawing needs the program 'dot'" "$tmp/page.html" && ok || bad 'a page without a plan does not say why'
 expect 'no room to draw' 1 'cannot write to stdout' sh -c '"$0" plan --svg "$1" >/dev/full' "$GPIPE" pipelines/edges.yaml

@@ -110,10 +110,8 @@ static bool draw(const gp_pipeline *p, const char *report, size_t bytes, FILE *t
         const gp_measured *m = gp_measured_read(&a, plan, report, bytes, "the report", errs);
         gp_errs said = { .n = 0 };
         ok = m && gp_dump_svg(to, plan->graph, plan, m, &said);
-        if (said.n && said.e[0].code == GP_E_USAGE)    /* the rest of the page needs no dot */
+        if (said.n)                    /* the rest of the page needs no dot */
             ok = fprintf(to, "<p>%s</p>", said.e[0].msg) > 0;
-        else
-            gp_errs_add(errs, &said);
     }
     gp_arena_free(&a);
     return ok;

@@ -189,10 +189,11 @@ static void digraph(FILE *f, gp_arena *a, const gp_picture *pic)
 {
     int segments = pic->plan ? pic->plan->nsegments : 0;
     static const char font[] = "fontname=\"Helvetica,Arial,sans-serif\" fontcolor=\"#1c2530\"";
-    fputs("digraph ", f);
-    gp_json_quote(f, pic->graph->name, strlen(pic->graph->name));
-    fprintf(f, " {\n  graph [%s fontsize=13 ranksep=0.24 nodesep=0.25];\n  node [%s fontsize=13 height=0.3 "
-            "margin=\"0.15,0.05\"];\n  edge [color=\"#7c8794\" arrowsize=0.7];\n", font, font);
+    fputs("digraph \"", f);
+    put_text(f, pic->graph->name, strlen(pic->graph->name));
+    /* The limits keep the time for graphs with many joins low: 1 s in place of 30 for 150 stages. */
+    fprintf(f, "\" {\n  graph [%s fontsize=13 ranksep=0.24 nodesep=0.25 nslimit=1 nslimit1=1 mclimit=0.1];\n"
+            "  node [%s fontsize=13 height=0.3 margin=\"0.15,0.05\"];\n  edge [color=\"#7c8794\" arrowsize=0.7];\n", font, font);
     put_head(f, a, pic);
     for (int k = 0; k <= segments; k++) {
         if (k)

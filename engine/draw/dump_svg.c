@@ -1,10 +1,12 @@
 /* dump_svg.c - a graph or plan as a drawing: dot (Graphviz) makes it of what dump_dot.c writes. It gets a style sheet
  * for dark screens; the colors on paper stand in its elements. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "draw/dump.h"
@@ -17,7 +19,24 @@ static const char style[] =
     ".buffer path{fill:#272110;stroke:#a8842f}.copy:not(.heat) polygon{fill:#2a2144;stroke:#9f84e4}"
     ".const polygon{fill:#1f2328;stroke:#8d949c}.head:not(.heat) polygon{fill:#18352a}}</style>";
 
-/* Its exit status, or -1 with errno. Signals are those of a new program: here they are handled, or blocked. */
+enum { LONGEST_MS = 30000 };
+
+/* Waits for the child, at most so long, or until a signal comes; then it is killed. Its status of waitpid(). */
+static int await(pid_t pid)
+{
+    struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+    int status = 0;
+    if (end.fd >= 0 && poll(&end, 1, LONGEST_MS) <= 0)
+        kill(pid, SIGKILL);
+    if (end.fd >= 0)
+        close(end.fd);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
+/* Its exit status, 128 where it was killed, or -1 with errno. Signals are those of a new program: here they are
+ * handled, or blocked. */
 static int run_dot(int in, int out)
 {
     const char *const argv[] = { "dot", "-Tsvg", NULL };
@@ -25,7 +44,6 @@ static int run_dot(int in, int out)
     posix_spawnattr_t attr;
     sigset_t none, all;
     pid_t pid;
-    int status = 0;
     sigemptyset(&none), sigfillset(&all);
     posix_spawn_file_actions_init(&io);
     posix_spawnattr_init(&attr);
@@ -37,10 +55,11 @@ static int run_dot(int in, int out)
     int e = posix_spawnp(&pid, *argv, &io, &attr, (char *const *)argv, environ);
     posix_spawn_file_actions_destroy(&io);
     posix_spawnattr_destroy(&attr);
-    while (!e && waitpid(pid, &status, 0) < 0)
-        e = errno == EINTR ? 0 : errno;
     errno = e;
-    return e ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    if (e)
+        return -1;
+    int status = await(pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
 /* Of a file the element alone, which may stand in HTML; no drawing is larger than memory. */
@@ -78,12 +97,13 @@ bool gp_dump_svg(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured
     } else if ((ok = gp_dump_dot(in, g, p, m, errs))) {
         int e = fseek(in, 0, SEEK_SET) ? -1 : run_dot(fileno(in), fileno(out));
         ok = !e && put_svg(f, fileno(out));
-        if (e < 0 && errno == ENOENT)
+        if (e < 0 && (errno == ENOENT || errno == EACCES || errno == ENOTDIR))      /* of the folders of PATH */
             gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "drawing needs the program 'dot', which is not in PATH: install "
                     "Graphviz (package graphviz), or take 'gpipe plan --dot' to where it is");
         else if (!ok)
             gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "the program 'dot' (Graphviz) made no drawing: %s",
-                    e < 0 ? strerror(errno) : e ? "it failed" : "it wrote none");
+                    e < 0 ? strerror(errno) : e == 128 ? "it was stopped, by a signal, or after 30 s"
+                    : e ? "it failed" : "it wrote none");
     }
     if (in)
         fclose(in);

@@ -45,7 +45,7 @@ bool gp_shape_image(gp_shape *s, bool channels)
     if (t->ndim != 2 && !(channels && t->ndim == 3))
         return gp_shape_fail(s, NULL, "needs an image (H, W)%s, not %s",
                              channels ? " or (H, W, C)" : "", gp_type_text(t, text));
-    if (t->dim[0] > SIDE || gp_count(t) / t->dim[0] > SIDE)
+    if (t->dim[0] > SIDE || gp_count(t) / (t->dim[0] ? t->dim[0] : 1) > SIDE)
         return gp_shape_fail(s, NULL, "an image has at most %d rows, and values in a row, not %s",
                              SIDE, gp_type_text(t, text));
     return true;

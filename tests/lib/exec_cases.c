@@ -331,6 +331,7 @@ TEST(test_no_rows)
         { "expr, in: {x: lua}, expr: x * x}\n  - {use: reduce, op: sum", 4, 4, 0 },
         { "expr, in: {x: lua}, expr: x * x}\n  - {use: reduce, op: mean, axes: [0]", 32, 32, 0xff },
         { "histogram, bins: 5, range: [0, 1]", 40, 40, 0 }, { "correlate, in: {a: lua, b: lua}, lags: 2", 160, 160, 0 },
+        { "expr, in: {x: lua}, expr: x >= 0}\n  - {use: objects", 56, 0, 0 },
         { "reduce, op: mean, axes: [0], out: mu}\n  - {use: expr, in: {x: lua, mu: mu}, expr: x - mu", 512, 0, 0 },
         { "reduce, op: sum, axes: [0], out: mu}\n  - {use: expr, in: {x: lua, mu: mu}, expr: x - mu, out: d}\n"
           "  - {use: reduce, in: d, op: sum, axes: [0]", 32, 32, 0 },

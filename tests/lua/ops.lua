@@ -161,6 +161,18 @@ local function nans(x)
   fails("invalid option", z.max, z, "all")
 end
 
+local function overlapping()
+  local y = gpipe.array("f32", 6, 2)
+  y:fill(1)
+  y:slice(1, 5):add(y:slice(2, 6), 1)
+  y:add(y, y)
+  assert(y[1] == 4 and y[12] == 2)
+  fails("copy() the rows first", function() y:slice(2, 6):add(y:slice(1, 5), 1) end)
+  fails("copy() the rows first", function() y:slice(2, 6):mul(y:slice(2, 6), y:slice(1, 5)) end)
+  y:slice(4, 6):scale(y:slice(1, 3), 2, 1)
+  assert(y[7] == 9)
+end
+
 local function wide()
   if not math.type then return end
   local w, u, f = gpipe.array("i64", 4), gpipe.array("u64", 4), gpipe.array("f32", 4)
@@ -199,4 +211,5 @@ function process(frame, x)
   reductions(x)
   nans(x)
   wide()
+  overlapping()
 end
