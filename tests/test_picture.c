@@ -53,6 +53,24 @@ static int copies(const gp_plan *p)
     return n;
 }
 
+/* The least that there are: from a buffer to each stage that reads it, and to it from the one that makes it. */
+static int lines(const gp_graph *g)
+{
+    int n = 0;
+    for (int i = 0; i < g->nstages; i++) {
+        const gp_stage *s = &g->stage[i];
+        for (int k = 0; k < s->nin; k++) {
+            bool new = s->in[k] >= 0;
+            for (int j = 0; j < k; j++)
+                new &= s->in[j] != s->in[k];
+            n += new;
+        }
+        for (int k = 0; k < s->nout; k++)
+            n += s->out[k] >= 0;
+    }
+    return n;
+}
+
 TEST_LOOP(test_dot, 0, GOLDEN)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
@@ -64,6 +82,7 @@ TEST_LOOP(test_dot, 0, GOLDEN)
             ck_assert(!strncmp(text, "digraph ", 8));
             ck_assert_int_eq(count(text, "subgraph cluster_"), plan ? p.plan->nsegments : 0);
             ck_assert_int_eq(count(text, "class=\"copy\""), plan ? copies(p.plan) : 0);
+            ck_assert_int_ge(count(text, " -> "), lines(p.graph) + (plan ? copies(p.plan) : 0));
             ck_assert_int_eq(count(text, " id=\"stage "), p.graph->nstages + p.graph->nprologue);
             for (int i = 0; i < p.graph->nstages; i++) {
                 snprintf(name, sizeof name, " id=\"stage %s\"", p.graph->stage[i].name);

@@ -1,4 +1,4 @@
-/* launch.c - what a launch of a segment does: its copies and stages, recorded.
+/* launch_body.c - what a launch of a segment does: its copies and stages, recorded.
  *
  * The same body is built into an exec or run directly (launcher.c). It depends
  * on the slots of its frames only, unless the launch is irregular: then shapes, and

@@ -7,7 +7,7 @@
 #include "run/overheads.h"
 #include "run/run.h"
 
-/* A wait of t, t->pause, from begin to end. What its actor lacks is looked at when it begins. Begun again it goes on,
+/* A wait of t, t->blocked, from begin to end. What its actor lacks is looked at when it begins. Begun again it goes on,
  * and an end without a begin is none. */
 void gp_pause_begin(gp_threadrt *t, uint64_t frame);
 void gp_pause_end(gp_threadrt *t, uint64_t frame);

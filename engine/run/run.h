@@ -142,7 +142,7 @@ typedef struct gp_threadrt {
     atomic_int tid;            /* of the kernel */
     /* A host stage's, see turn.c. */
     atomic_bool taken;         /* a thread is at it */
-    gp_blocked blocked;            /* read and written by the thread that has taken it */
+    gp_blocked blocked;        /* read and written by the thread that has taken it */
     unsigned turns;            /* likewise */
     int samples;               /* likewise: of its actor's cost */
     unsigned works;            /* likewise, and below: for gp_measure_cpu */
@@ -255,8 +255,7 @@ static inline int gp_lead_input(const gp_actorrt *p)
 }
 
 /* The rows of frame f of carried buffer b, as actor p reads it: those of the lead input, if whole frames of both have
- * as many and its rows are not declared to vary. The carried frame itself is whole, and decides no other frame's rows.
- * */
+ * as many and its rows are not declared to vary. The carried frame itself is whole, and decides no other frame's rows. */
 static inline int64_t gp_carried_rows(const gp_actorrt *p, const gp_buffer *b, uint64_t f)
 {
     const gp_ringrt *lead = p->nin ? p->in[gp_lead_input(p)].ring : NULL;

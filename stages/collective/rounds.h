@@ -17,7 +17,7 @@ typedef struct gp_rounds {
     int ended;                 /* after gp_round: the first rank that has ended, or -1 */
     int many;                  /* ... how many rounds in a row all have */
     gp_type alike;             /* ... what all have */
-    struct gp_filemeta *said;      /* what this rank tells the others */
+    struct gp_rank_state *said;      /* what this rank tells the others */
 } gp_rounds;
 
 /* For open(): with room to send `bytes` bytes, and with `some`. NULL after an error. close() frees it. */

@@ -1,4 +1,4 @@
-/* metadata.c - numbers that travel with frames, in files, see metadata.h. */
+/* filemeta.c - numbers that travel with frames, in files, see filemeta.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

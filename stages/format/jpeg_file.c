@@ -167,7 +167,7 @@ bool gp_jpeg_look(const void *file, size_t n, const gp_picfile_how *how, gp_jpeg
                         .turn = gp_turn_for(h.orientation, h.type.dim[1], h.type.dim[0]), .huffman = h.sof < 8,
                         .plain = !h.inks && !h.stray && scan && has_end(file, scan, n),
                         .rgb = color && !jfif && (adobe == 0 || (adobe < 0 && h.ids == RGB)) };
-    return true;
+    return gp_has_room(&is->type, how->max_pixels, err);
 }
 
 /* ---- what libjpeg calls ---------------------------------------------- */

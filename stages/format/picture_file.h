@@ -81,7 +81,7 @@ int64_t gp_picfile_encode_ns(const gp_picfile *p, const gp_type *t, int compress
 bool gp_picfile_head(const gp_picfile_how *how, const char *path, const void *head, size_t n, gp_type *type,
                      char err[GP_WHY]);
 /* How many bytes of its end change what that found, at most; does it. */
-enum { GP_PICFILE_END = 1 << 14 };
+enum { GP_PICFILE_END = 1 << 17 };
 bool gp_picfile_has_end(const gp_picfile_how *how, const char *path, const void *head, size_t n);
 void gp_picfile_end(const gp_picfile_how *how, const char *path, const void *head, size_t n, const void *end, size_t nend,
                     gp_type *type);

@@ -687,8 +687,7 @@ typedef struct gp_advice {
 enum { GP_ABI = 2 };
 
 /* A run() of several frames ends, with GP_AGAIN, where the next one may have to wait for something, and when it took so
- * long or made so many bytes: frames that are done move on when it returns. Simulations take it that all kinds do so.
- * */
+ * long or made so many bytes: frames that are done move on when it returns. Simulations take it that all kinds do so. */
 enum { GP_RUN_NS = 50000, GP_RUN_BYTES = 1 << 20 };
 
 typedef struct gp_kind {
