@@ -112,7 +112,8 @@ typedef struct gp_ew_tiles {
 /* A launch; `next`: bytes from one frame to the next. */
 typedef struct gp_ew_port { char *data; size_t next; } gp_ew_port;
 
-/* A program with a FOLD: what the fold of kernels/fold.h has, or kernels/lines.h; op 0: sum, 1: min, 2: max, 3: fsum. */
+/* A program with a FOLD: what the fold of kernels/fold.h has, or kernels/lines.h; op 0: sum, 1: min, 2: max, 3:
+ * fsum. */
 typedef struct gp_ew_partials {
     gp_ew_port to;
     uint64_t outer, rows, inner, lanes, steps;

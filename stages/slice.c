@@ -1,4 +1,5 @@
-/* slice.c - a part of an array by an index as NumPy has it, "10:20, ::-1": cut, thinned out, turned round, fewer axes. */
+/* slice.c - a part of an array by an index as NumPy has it, "10:20, ::-1": cut, thinned out, turned round, fewer
+ * axes. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* nvjpeg_fake.c - a library with the functions of nvJPEG that gpipe calls, for tests without a GPU: it decodes by libjpeg,
- * into host memory. Batches take what is baseline. */
+/* nvjpeg_fake.c - a library with the functions of nvJPEG that gpipe calls, for tests without a GPU: it decodes by
+ * libjpeg, into host memory. Batches take what is baseline. */
 #include <stdio.h>
 #include <jpeglib.h>
 #include <jerror.h>

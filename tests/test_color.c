@@ -1,5 +1,5 @@
-/* test_color.c - the kind `color` in whole pipelines: frames of other depths, of several sizes, with fewer rows. What it
- * computes, stage_cases.c compares with NumPy. */
+/* test_color.c - the kind `color` in whole pipelines: frames of other depths, of several sizes, with fewer rows.
+ * What it computes, stage_cases.c compares with NumPy. */
 #include "base/outfile.h"
 #include "iotest.h"
 #include "suite.h"

@@ -1,5 +1,5 @@
-/* test_decode.c - the bytes of files, and pictures of them, on the CPU: the same as `read` makes of the files. What a GPU
- * decodes is in gpu/test_decode.c; here is what of it shows in the plan. */
+/* test_decode.c - the bytes of files, and pictures of them, on the CPU: the same as `read` makes of the files. What
+ * a GPU decodes is in gpu/test_decode.c; here is what of it shows in the plan. */
 #include <dirent.h>
 #include "draw/dump.h"
 #include "jpeg_file.h"
@@ -148,7 +148,8 @@ TEST_LOOP(wrong_files, 0, 7)
                   r.errs.e[0].msg);
 }
 
-/* What is wrong with a picture that is made all the same is a warning, and the frame counts as faulty, unless 'strict'. */
+/* What is wrong with a picture that is made all the same is a warning, and the frame counts as faulty, unless
+ * 'strict'. */
 TEST_LOOP(faults, 0, 4)
 {
     static const char says[] = "stage 'decode': frame 0: 'in' is cut off: of its last 4 rows of 19 not all is in the file";
@@ -172,7 +173,8 @@ TEST_LOOP(faults, 0, 4)
 
 /* ---- what a file says ------------------------------------------------ */
 
-/* A whole file that libjpeg decodes is plain, and is found to be of its shape; one that is cut anywhere is for the CPU. */
+/* A whole file that libjpeg decodes is plain, and is found to be of its shape; one that is cut anywhere is for the
+ * CPU. */
 TEST_LOOP(looks, 0, 9)
 {
     static const struct { const char *file; bool huffman, rgb, turned, gray; } cases[] = {
@@ -244,8 +246,8 @@ TEST_LOOP(who_decodes, 0, 12)
     free(text);
 }
 
-/* On this machine, if it had a GPU: with nvJPEG its version is a part of the plan; without, the CPU decodes, or who asked
- * for nvJPEG is told what to install. */
+/* On this machine, if it had a GPU: with nvJPEG its version is a part of the plan; without, the CPU decodes, or who
+ * asked for nvJPEG is told what to install. */
 TEST_LOOP(library, 0, 2)
 {
     const char *dir = pipe_dir();

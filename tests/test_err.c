@@ -218,7 +218,8 @@ TEST(a_note)
     free(text);
 }
 
-/* What the machine is short of is its own exit code, through whatever texts the cause goes; the words of others are not. */
+/* What the machine is short of is its own exit code, through whatever texts the cause goes; the words of others are
+ * not. */
 TEST(codes_of_causes)
 {
     const struct { const char *why; gp_code code; const char *msg; } cases[] = {

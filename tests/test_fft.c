@@ -1,5 +1,6 @@
-/* test_fft.c - Fourier transforms in whole pipelines; those by cuFFT without a GPU, by a library in its place (cufft_fake.c),
- * which does what cuFFT is asked for by the definition; what is declared of cuFFT beside its header, where that is there. */
+/* test_fft.c - Fourier transforms in whole pipelines; those by cuFFT without a GPU, by a library in its place
+ * (cufft_fake.c), which does what cuFFT is asked for by the definition; what is declared of cuFFT beside its header,
+ * where that is there. */
 #include <dlfcn.h>
 #include "cufft_fake.h"
 #include "device/libraries.h"
@@ -164,8 +165,8 @@ static float wave(int64_t i)
     return (float)((i * 7919) % 1000) / 100 - 5;
 }
 
-/* There and back again; the last frame has fewer rows. One plan a stage, whatever the knobs. One stream, as those of the
- * CPU are threads and a plan is for one. */
+/* There and back again; the last frame has fewer rows. One plan a stage, whatever the knobs. One stream, as those of
+ * the CPU are threads and a plan is for one. */
 TEST_LOOP(there_and_back, 0, 2 * KNOBS)
 {
     static const char *const kinds[] = { "", "nv" };

@@ -1,5 +1,5 @@
-/* test_in_order.c - stages whose frames take turns, and that have several workers all the same: a worker begins when the
- * one before it has returned, or lets it. */
+/* test_in_order.c - stages whose frames take turns, and that have several workers all the same: a worker begins when
+ * the one before it has returned, or lets it. */
 #include <stdatomic.h>
 #include <time.h>
 #include "pipe.h"

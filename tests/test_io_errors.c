@@ -203,8 +203,8 @@ TEST_EACH(breaks, broken)
     ck_assert_int_eq(io_files("."), 17 + folder + more);
 }
 
-/* Frames that are rows of a file, beside a constant of that file's shape: said, once; not of a declared buffer, nor of a
- * constant that is a row. */
+/* Frames that are rows of a file, beside a constant of that file's shape: said, once; not of a declared buffer, nor
+ * of a constant that is a row. */
 TEST(rows_beside_all_rows)
 {
     static const struct { const char *declared, *dark; int warnings; } cases[] = {

@@ -172,8 +172,9 @@ TEST_EACH(cut_off, to_break)
     ck_assert_int_eq(io_files("out"), 1);
 }
 
-/* Bytes that are put at a place from a marker on, or before it, or so many cut off at the end. `rows`: those that are as
- * in the whole file, of a picture that is made, with a warning, unless it is to be strict; 0: it is an error anyhow. */
+/* Bytes that are put at a place from a marker on, or before it, or so many cut off at the end. `rows`: those that
+ * are as in the whole file, of a picture that is made, with a warning, unless it is to be strict; 0: it is an error
+ * anyhow. */
 static const struct { const char *from; int marker, at; const char *put; int n, cut, rows; const char *says; } faults[] = {
     { "rgb420_19x33", 0xda, -1, "\0\0\0\0\0", 5, 0, 19, "has a fault, and its picture is whole: bytes between its parts" },
     { "rgb420_19x33", 0xc4, -1, "abc", 3, 0, 19, "has bytes between its parts that mean nothing; if they are of a table, its" },

@@ -1,5 +1,5 @@
-/* test_locale.c - a program that embeds gpipe may have a locale with a decimal comma: numbers are read and written with a
- * point all the same, by scripts too, and the program's locale is its own again afterwards. */
+/* test_locale.c - a program that embeds gpipe may have a locale with a decimal comma: numbers are read and written
+ * with a point all the same, by scripts too, and the program's locale is its own again afterwards. */
 #include <locale.h>
 #include "pipe.h"
 #include "suite.h"

@@ -1,4 +1,5 @@
-/* test_nccl.c - what is declared of NCCL beside its header, where that is there. What runs by it is in collectives.py. */
+/* test_nccl.c - what is declared of NCCL beside its header, where that is there. What runs by it is in
+ * collectives.py. */
 #include <stddef.h>
 #include "device/libraries.h"
 #include "suite.h"

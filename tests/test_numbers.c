@@ -1,6 +1,6 @@
-/* test_numbers.c - numbers at the ends of their types: of each kind of computation one element, NaN, infinities, and what
- * only a value in between does not hold. What is expected is the number that is right, as NumPy has it with longer floats;
- * but where squares are beyond an f64, `std` is inf and `normalize` by it NaN. */
+/* test_numbers.c - numbers at the ends of their types: of each kind of computation one element, NaN, infinities, and
+ * what only a value in between does not hold. What is expected is the number that is right, as NumPy has it with
+ * longer floats; but where squares are beyond an f64, `std` is inf and `normalize` by it NaN. */
 #include <ctype.h>
 #include "iotest.h"
 #include "suite.h"

@@ -1,5 +1,5 @@
-/* test_nvjpeg.c - decoding by nvJPEG without a GPU: a library in its place (nvjpeg_fake.c), which decodes by libjpeg and
- * refuses, or garbles, what it is told to; what is declared of nvJPEG beside its header, where that is there. */
+/* test_nvjpeg.c - decoding by nvJPEG without a GPU: a library in its place (nvjpeg_fake.c), which decodes by libjpeg
+ * and refuses, or garbles, what it is told to; what is declared of nvJPEG beside its header, where that is there. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include "decode.h"
@@ -110,8 +110,8 @@ static const char *const stages[] = { "nvdecode, on_error: drop", "nvdecode, on_
                                       "nvdecode, on_error: drop, workers: 3", "nvdecode, on_error: drop, orientation: keep",
                                       "nvdecode, on_error: drop, colors: rgb" };
 
-/* The pictures that the library decodes, alone or in batches, and those that the CPU does, are where they belong: all are
- * as the CPU has them. `garbled`: a batch with this file in it fails. */
+/* The pictures that the library decodes, alone or in batches, and those that the CPU does, are where they belong:
+ * all are as the CPU has them. `garbled`: a batch with this file in it fails. */
 static void compare(const char *dir, const char *knob, const char *stage, const char *garbled)
 {
     static const char *const names[] = { "rgb420_19x33", "rgb444_1x1", "progressive", "arithmetic", "as_rgb", "orient1", "orient2",

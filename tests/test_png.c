@@ -118,7 +118,8 @@ static size_t stored(unsigned char *to, const unsigned char *lines, size_t n)
     return n + 11;
 }
 
-/* What is wrong, or odd, with a picture of 3 x 2 pixels of 4 colors, 2 bits each. '~': it is read, with this warning. */
+/* What is wrong, or odd, with a picture of 3 x 2 pixels of 4 colors, 2 bits each. '~': it is read, with this
+ * warning. */
 static const struct { const char *what, *said; } odd[] = {
     { "nothing", NULL }, { "pieces", NULL }, { "chunks", NULL }, { "behind", NULL }, { "stream goes on", NULL },
     { "tRNS late", NULL }, { "color", NULL },

@@ -190,7 +190,8 @@ TEST(no_file)
     ck_assert_int_ne(access(io_path("b.raw", path), F_OK), 0);
 }
 
-/* Whole frames that a program has written come out, however it ends, whether they are read in one call or in several. */
+/* Whole frames that a program has written come out, however it ends, whether they are read in one call or in
+ * several. */
 static const char *const failing[] = {
     "[sh, -c, 'cat a.raw; exit 3']", "[sh, -c, 'cat a.raw; kill -9 $$$$']",
     "[sh, -c, 'cat a.raw; printf x; exit 3']", "[sh, -c, 'cat a.raw; sleep 0.05; exit 3']",
@@ -206,8 +207,8 @@ TEST_EACH(delivered, failing)
     }
 }
 
-/* Where enough frames are read, what becomes of it is no error: not SIGPIPE, nor what it makes of that, nor if it has to
- * be killed. */
+/* Where enough frames are read, what becomes of it is no error: not SIGPIPE, nor what it makes of that, nor if it
+ * has to be killed. */
 static const char *const longer[] = {
     "[cat, /dev/zero]", "[yes]", "[sh, -c, 'cat a.raw; sleep 1000']", "[sh, -c, 'cat a.raw a.raw; exit 4']",
     "[sh, -c, 'trap \"\" PIPE; while cat a.raw; do :; done 2>/dev/null; exit 9']",

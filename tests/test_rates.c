@@ -1,4 +1,5 @@
-/* test_rates.c - how often stages fire, and depths that follow from that, on a machine with a GPU and on one without. */
+/* test_rates.c - how often stages fire, and depths that follow from that, on a machine with a GPU and on one
+ * without. */
 #include "compile/firing.h"
 #include "planned.h"
 #include "suite.h"

@@ -1,6 +1,6 @@
-/* test_resident.c - the text of `launch: persistent`: NVRTC takes it with every built-in kernel, and with users' sources
- * that have several kernels, or the names of others. The kernels run in tests/gpu. Without NVRTC, or in a build without
- * CUDA, it says that it skips. */
+/* test_resident.c - the text of `launch: persistent`: NVRTC takes it with every built-in kernel, and with users'
+ * sources that have several kernels, or the names of others. The kernels run in tests/gpu. Without NVRTC, or in a
+ * build without CUDA, it says that it skips. */
 #include "suite.h"
 #include "base/embed.h"
 #if GP_CUDA

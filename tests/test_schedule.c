@@ -195,8 +195,8 @@ TEST_EACH(test_launches, launches)
     ck_assert_int_le(gp_segment_execs(s), 2 * s->period);
 }
 
-/* Where a frame has a thousand kernels or more, a GPU has graphs for up to 1024 slots that come again seldom; where each graph
- * has many, for fewer. */
+/* Where a frame has a thousand kernels or more, a GPU has graphs for up to 1024 slots that come again seldom; where
+ * each graph has many, for fewer. */
 TEST(test_loops_have_graphs)
 {
     static const struct { bool cuda; int times; const char *until; int depth, execs; } cases[] = {

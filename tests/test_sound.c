@@ -41,7 +41,8 @@ static const struct { const char *name, *dtype; int channels, rows; } files[] = 
 enum { FILES = sizeof files / sizeof *files, WAYS = 5 };
 static const struct { int rows, workers; } ways[WAYS] = { { 64, 1 }, { 1, 1 }, { 300, 2 }, { 37, 4 }, { 10000, 3 } };
 
-/* Another version of a library may round the last bit of what Vorbis holds; MP3 and Opus were decoded by another one. */
+/* Another version of a library may round the last bit of what Vorbis holds; MP3 and Opus were decoded by another
+ * one. */
 TEST_LOOP(is_read, 0, FILES * WAYS)
 {
     char y[1200], shape[80], last[40] = "";
@@ -295,7 +296,8 @@ TEST_EACH(cut_off, cut)
                   strstr(as, "flac") ? 5 : 2, as), cut[_i].code, cut[_i].said);
 }
 
-/* The header has this size of the data, and the file so many bytes: all rows that are there are read, with a warning. */
+/* The header has this size of the data, and the file so many bytes: all rows that are there are read, with a
+ * warning. */
 #define CHUNKS "LIST\5\0\0\0INFOx\0id3 \2\0\0\0ab"
 static const struct { const char *file; uint32_t says; size_t bytes; int rows; const char *said, *behind; } sizes[] = {
     { "i16.wav", 1200, 1243, 299, "a.wav' is cut off: its header says 1200 bytes of data, 1199 are there", NULL },

@@ -78,8 +78,8 @@ TEST(one_column)
     io_holds("a.raw", want, sizeof want);
 }
 
-/* Is the first line a header, and what `auto` made of it where that can be doubted; fields in quotes, and without a number,
- * which are NaN; decimal commas. */
+/* Is the first line a header, and what `auto` made of it where that can be doubted; fields in quotes, and without a
+ * number, which are NaN; decimal commas. */
 static const struct { const char *text, *options, *want, *said; } ways_of_others[] = {
     { "a,b\n1,2\n", "", "1,2\n", "a.csv' begins with a line without a number, 'a,b', line 1, which is taken for a "
       "header: 'header: yes' says that it is one, 'header: no' that it is a row" },

@@ -1,5 +1,5 @@
-/* test_tiff.c - TIFF: what tifffile wrote (tests/data/make_tiffs.py), pages made of bytes here, what is written and read
- * again, by any number of workers; broken and refused ones. */
+/* test_tiff.c - TIFF: what tifffile wrote (tests/data/make_tiffs.py), pages made of bytes here, what is written and
+ * read again, by any number of workers; broken and refused ones. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -328,7 +328,8 @@ TEST_EACH(refuses, refused)
     io_fails(STACK(", max_pixels: 1e15"), strstr(refused[_i].said, "too few bytes") ? 1 : 3, refused[_i].said);
 }
 
-/* A page whose tags are odd has its pixels all the same: it counts as faulty. Tags that nobody knows are none of that. */
+/* A page whose tags are odd has its pixels all the same: it counts as faulty. Tags that nobody knows are none of
+ * that. */
 static const struct { tag tags[2]; const char *said; } odd[] = {
     { { { 285, ASCII, 1, { 0 } } }, NULL },
     { { { 65000, SHORT, 1, { 7 } } }, NULL },

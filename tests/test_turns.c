@@ -211,8 +211,8 @@ static int shared_once(const char *stages, const char *sync, bool (*begin)(void 
 TEST(little_is_done_by_one_thread)
 {
     for (int i = 0; i < 2; i++) {
-        /* On a machine that others use, too, the source's thread may stand still while the other one has frames: in some
-         * of the runs then. */
+        /* On a machine that others use, too, the source's thread may stand still while the other one has frames: in
+         * some of the runs then. */
         int most = 0;
         for (int k = 0; k < 10 && most < MOST; k++) {
             int now = shared_once(TRIVIAL(100000), i ? "sync=auto" : "sync=block", all_is_cheap);

@@ -1,4 +1,5 @@
-/* test_workers.c - stages with several workers: where they end, which error counts, in which order frames are told of. */
+/* test_workers.c - stages with several workers: where they end, which error counts, in which order frames are told
+ * of. */
 #include <stdatomic.h>
 #include <time.h>
 #include "pipe.h"
@@ -51,8 +52,8 @@ static void after(int k)
         nap();
 }
 
-/* Frame `at` becomes `second`, once the one after it has become `first`. With `third`, what the one behind these becomes,
- * the order is: frame `at`, that one, the one between. */
+/* Frame `at` becomes `second`, once the one after it has become `first`. With `third`, what the one behind these
+ * becomes, the order is: frame `at`, that one, the one between. */
 static bool deal(gp_call *c, gp_frame *f, int n)
 {
     const struct opts *o = c->opts;

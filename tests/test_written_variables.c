@@ -1,5 +1,5 @@
-/* test_written_variables.c - what compilers tell of a kernel: the variables that it keeps from one launch to the next, and whether it
- * waits for other blocks; from the library that the CPU's compiler makes, and the PTX of NVRTC. */
+/* test_written_variables.c - what compilers tell of a kernel: the variables that it keeps from one launch to the
+ * next, and whether it waits for other blocks; from the library that the CPU's compiler makes, and the PTX of NVRTC. */
 #include <dlfcn.h>
 #include "suite.h"
 #include "device/backend.h"
@@ -58,7 +58,8 @@ static void setup(void)
 #define H "extern \"C\" __global__ void k(int *a)\n{\n  int i = blockIdx.x * blockDim.x + threadIdx.x; "
 #define E " a[i] = i;\n}\n"
 
-/* The variable that a back end names; "": it finds none that the kernel may change; NULL: it does not compile the text. */
+/* The variable that a back end names; "": it finds none that the kernel may change; NULL: it does not compile the
+ * text. */
 static const struct { const char *text, *cpu, *cuda; } cases[] = {
     /* one that is not const, whatever is done with it */
     { "__device__ int count;\n" H "a[0] = count++;" E, "count", "count" },

@@ -1,5 +1,5 @@
-/* test_y4m.c - video as .y4m: every subsampling and depth, in and out, as a file and as a stream; odd sizes; what is cut
- * off, damaged, or says what cannot be. */
+/* test_y4m.c - video as .y4m: every subsampling and depth, in and out, as a file and as a stream; odd sizes; what is
+ * cut off, damaged, or says what cannot be. */
 #include <sys/stat.h>
 #include "iotest.h"
 #include "suite.h"

@@ -103,7 +103,8 @@ static bool goes_on(void *arg)
 
 /* ---- measuring -------------------------------------------------------- */
 
-/* One turn of one, or the first measurement, which leaves a report. The exit code; what could not be measured is out. */
+/* One turn of one, or the first measurement, which leaves a report. The exit code; what could not be measured is
+ * out. */
 static int measure(gp_tuning *x, gp_tried *t, FILE *report)
 {
     gp_bench *b = &x->bench;

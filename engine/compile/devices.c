@@ -219,7 +219,8 @@ void gp_devices_read(gp_resolving *r, const gp_node *n)
         AT(r, n->at, "'launch: persistent' runs on one device, not on %s: name one, or set 'launch: graph'", gp_devices_text(r));
 }
 
-/* Where there is no GPU, a pipeline that leaves the device to the machine runs on the CPU, stages that name one, too. */
+/* Where there is no GPU, a pipeline that leaves the device to the machine runs on the CPU, stages that name one,
+ * too. */
 void gp_devices_place(gp_resolving *r, gp_rstage *st, const gp_node *n)
 {
     const gp_graph *g = r->graph;
@@ -253,7 +254,8 @@ void gp_devices_follow(const gp_resolving *r, gp_stage *st, const gp_stage *by)
     st->placed = by->placed;
 }
 
-/* What goes round a cycle stays on one device, what runs once runs on the first, and what ranks exchange is of processes. */
+/* What goes round a cycle stays on one device, what runs once runs on the first, and what ranks exchange is of
+ * processes. */
 void gp_devices_check(gp_arena *a, const gp_graph *g, gp_errs *errs)
 {
     for (int i = 0; i < g->nprologue; i++)

@@ -1,6 +1,6 @@
-/* digest.c - what the stages of a file do, as numbers: the kind and the keys of a stage, as the file writes them, the vars
- * that these name, and the scripts and kernels that it reads, of large ones the beginning and the size. What a script
- * loads itself (`require`) is not looked at. The order of keys does not count. */
+/* digest.c - what the stages of a file do, as numbers: the kind and the keys of a stage, as the file writes them,
+ * the vars that these name, and the scripts and kernels that it reads, of large ones the beginning and the size.
+ * What a script loads itself (`require`) is not looked at. The order of keys does not count. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>

@@ -266,7 +266,8 @@ const char *gp_host_reader(const gp_resolving *r, const gp_stage *of);
 bool gp_rates(gp_arena *a, gp_graph *g, gp_errs *errs);
 /* ... the slots that a buffer needs so that the stages around it ever fire, and the stage that needs most. */
 int64_t gp_least_slots(const gp_graph *g, const gp_buffer *b, const gp_stage **by);
-/* depth.c: the depths of buffers, once all stages are where they stay; false after errors. And where workers need more. */
+/* depth.c: the depths of buffers, once all stages are where they stay; false after errors. And where workers need
+ * more. */
 bool gp_set_depths(gp_graph *g, gp_errs *errs);
 void gp_raise_depth(gp_buffer *b, int need);
 /* devices.c: the key `device` at the top (NULL: it is not there), and in a stage; the names of all of them. */

@@ -50,8 +50,9 @@ static bool need_cycles(grouping *w, int *lowest)
     return same;
 }
 
-/* Finds for each device stage behind how many device stages in a row the first collective lies that needs what it makes
- * without another host stage between; all others get a number above these. So collectives that are equally far are one. */
+/* Finds for each device stage behind how many device stages in a row the first collective lies that needs what it
+ * makes without another host stage between; all others get a number above these. So collectives that are equally far
+ * are one. */
 static void assign_needs(grouping *w)
 {
     const gp_graph *g = w->g;

@@ -370,9 +370,9 @@ bool gp_buffer_type_declared(gp_resolving *r, const gp_rstage *st, const gp_type
     return true;
 }
 
-/* An output whose declared rows are those of the first input has as many rows as that input in a partial frame too; the
- * same holds for axes that are declared to vary. Where the input's rows are declared to vary, the output's rows vary only if
- * they are declared so, too, because equal sizes may be chance. */
+/* An output whose declared rows are those of the first input has as many rows as that input in a partial frame too;
+ * the same holds for axes that are declared to vary. Where the input's rows are declared to vary, the output's rows
+ * vary only if they are declared so, too, because equal sizes may be chance. */
 bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, gp_type *out,
                       gp_errs *errs)
 {

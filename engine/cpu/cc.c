@@ -200,8 +200,8 @@ static bool all_are_files(const gp_deps *r, const gp_source *src, gp_errs *errs)
 
 /* ---- compiling ----------------------------------------------------------- */
 
-/* The line in which a compiler, or what it has started, says that it was killed or has not what it needs. NULL: there is
- * none, or the compiler names an error of a source, whose words are those of its author. */
+/* The line in which a compiler, or what it has started, says that it was killed or has not what it needs. NULL:
+ * there is none, or the compiler names an error of a source, whose words are those of its author. */
 static const char *gave_up(const char *log, int *n)
 {
     static const char *const words[] = {

@@ -71,8 +71,8 @@ bool gp_cc_lines(const gp_unit *u, const char *dir, const char *to);
 bool gp_cc_headers_put(const gp_source *src, const char *dir, gp_errs *errs);
 void gp_cc_headers_hash(gp_hash *h);
 
-/* What gp_kernel_at_fault() says of a fault of this thread, as of initial values that a kernel's library computes when it is
- * loaded; NULL: nothing. cpu.c */
+/* What gp_kernel_at_fault() says of a fault of this thread, as of initial values that a kernel's library computes
+ * when it is loaded; NULL: nothing. cpu.c */
 void gp_cpu_loads(const char *kernel);
 
 /* Compiles a user's kernel with the system's C++ compiler ($CXX, c++, g++,

@@ -124,9 +124,9 @@ static void free_options(options *o)
     free(o->dir);
 }
 
-/* Adds what decides the image, beside the files that are read. NVRTC takes nothing from the
- * environment. An image is stored only if its PTX passed the checks, so that what the stage allows is a part of the key, and
- * so is a number that is raised when ptx.c finds more. */
+/* Adds what decides the image, beside the files that are read. NVRTC takes nothing from the environment. An image is
+ * stored only if its PTX passed the checks, so that what the stage allows is a part of the key, and so is a number
+ * that is raised when ptx.c finds more. */
 static gp_key make_key(const char *text, const nvrtc *rtc, const options *o, const gp_source *src)
 {
     int version[2] = { 0, 0 }, may[3] = { src && src->cooperative, !src || !src->overlaps, 1 };

@@ -58,9 +58,9 @@ bool gp_launch(gp_dcall *c, const char *kernel, gp_dim3 grid, gp_dim3 block, siz
     return gp_launch_kernel(c, k, grid, block, shared, args, nargs);
 }
 
-/* Is [p, p + bytes) of one of the pieces of memory that the stage has been given, if it
- * begins in one? It may also have memory of its own. Pieces of several frames that take turns in memory, as in a loop, lie
- * within each other: one of them will do. */
+/* Is [p, p + bytes) of one of the pieces of memory that the stage has been given, if it begins in one? It may also
+ * have memory of its own. Pieces of several frames that take turns in memory, as in a loop, lie within each other:
+ * one of them will do. */
 static bool range_fits(gp_dcall *c, const char *what, const void *p, size_t bytes, bool written)
 {
     const gp_rec *r = c->rec;

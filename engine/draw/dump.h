@@ -15,21 +15,22 @@ int *gp_dump_segments(gp_arena *a, const gp_graph *g, const gp_plan *p);
 /* The widest buffer name and stage name, for columns. */
 int gp_dump_width(const gp_graph *g);
 
-/* A picture of the plan `p`; with NULL, of the graph. Colored by what was measured, unless `m` is NULL. False after errors;
- * what was written until then is no whole picture. The program dot makes the SVG of the
- * DOT; GP_E_USAGE: it is not in PATH. */
+/* A picture of the plan `p`; with NULL, of the graph. Colored by what was measured, unless `m` is NULL. False after
+ * errors; what was written until then is no whole picture. The program dot makes the SVG of the DOT; GP_E_USAGE: it
+ * is not in PATH. */
 bool gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m, gp_errs *errs);
 bool gp_dump_svg(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m, gp_errs *errs);
 
-/* rates.c: how many frames become how many, in words. Does some stage fire, or some buffer get frames, more than once in a period? */
+/* rates.c: how many frames become how many, in words. Does some stage fire, or some buffer get frames, more than
+ * once in a period? */
 bool gp_rates_differ(const gp_graph *g);
 
 /* "4 frames -> 1", "1 frame -> 16", "1 of 4 frames", "each frame with 3 before it", "all frames -> 1"; returns
  * buf. */
 enum { GP_REGROUP_TEXT = 160 };
 char *gp_regroup_text(const gp_regroup *r, char buf[GP_REGROUP_TEXT]);
-/* What a stage does with frames, where that is not one for one and once: as above, "the frame before", "1000 times"; or how
- * it does its work; else "". Returns buf. */
+/* What a stage does with frames, where that is not one for one and once: as above, "the frame before", "1000 times";
+ * or how it does its work; else "". Returns buf. */
 char *gp_stage_note(const gp_stage *s, char buf[GP_REGROUP_TEXT]);
 
 /* What a period is, after "per": "frame"; where rates differ "12 frames of 'read', 1 of 'mask'", of many sources
@@ -41,7 +42,8 @@ void gp_schema_write(FILE *f, const gp_registry *registry);
 
 /* The option that may stand in the place of one that is required, or NULL. */
 const char *gp_schema_instead(const gp_opt *o);
-/* Option i of a kind, NULL behind the last. The last of a source is `shard`, a key of stages that is for sources alone. */
+/* Option i of a kind, NULL behind the last. The last of a source is `shard`, a key of stages that is for sources
+ * alone. */
 const gp_opt *gp_schema_option(const gp_kind *k, int i);
 
 #endif

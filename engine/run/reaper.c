@@ -1,5 +1,5 @@
-/* reaper.c - the thread that waits for the launches of a segment in frame order, retires and publishes them. It holds no
- * lock while it calls the device. */
+/* reaper.c - the thread that waits for the launches of a segment in frame order, retires and publishes them. It
+ * holds no lock while it calls the device. */
 #include <sched.h>
 #include <time.h>
 #include "run/segment.h"

@@ -135,8 +135,8 @@ void gp_actor_ends_differ(gp_actorrt *p, uint64_t next)
     gp_run_fail(p->run, &e);
 }
 
-/* How many firings there are when no more frames than these come. After an error there is none of too few: what that makes
- * would look as if it were of all. */
+/* How many firings there are when no more frames than these come. After an error there is none of too few: what that
+ * makes would look as if it were of all. */
 static uint64_t firings_in_all(const gp_actorrt *p, uint64_t frames)
 {
     return atomic_load(&p->run->failed) ? gp_firings_ready(p->regroup, frames) : gp_firings_in_all(p->regroup, frames);
@@ -163,8 +163,8 @@ static int behind(const gp_actorrt *p, const gp_ringrt *r, uint64_t f)
     return gp_follows(p, r->buffer) ? NEITHER : atomic_load(&r->most) <= f ? ENDED : gp_meta_of(r, f)->hole ? HOLE : REAL;
 }
 
-/* Would frame f be lost if `p` ended before it: does a stage have it beside an input that has ended, or make it for others?
- * What meets a hole is dropped anyway. */
+/* Would frame f be lost if `p` ended before it: does a stage have it beside an input that has ended, or make it for
+ * others? What meets a hole is dropped anyway. */
 static bool goes_on_at(const gp_actorrt *p, uint64_t f)
 {
     gp_segmentrt *s = p->seg;
@@ -207,10 +207,10 @@ static void skip(gp_actorrt *p, int i, uint64_t next, uint64_t to)
         wake_producer(r, p->run);
 }
 
-/* One of several inputs has ended after `next` frames, or will: do others go on? Holes, what meets them and held frames do
- * not count. They are consumed, so that what is behind them can come, once no frame before them is in flight; whoever made
- * holes told the accounts. What will end may wait for what comes behind a frame that is no hole and fills its ring: then it
- * is as if it had ended. */
+/* One of several inputs has ended after `next` frames, or will: do others go on? Holes, what meets them and held
+ * frames do not count. They are consumed, so that what is behind them can come, once no frame before them is in
+ * flight; whoever made holes told the accounts. What will end may wait for what comes behind a frame that is no hole
+ * and fills its ring: then it is as if it had ended. */
 static gp_look behind_end(gp_actorrt *p, uint64_t next)
 {
     bool ended = false, goes_on = false, unknown = false, lacks = false, full = false;

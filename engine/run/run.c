@@ -125,8 +125,8 @@ static void find_kept(gp_run *run, const gp_pipeline *from)
     }
 }
 
-/* All but what needs the frames that wait in the run it goes on from. Meanwhile errs->at is the place of what is made: the
- * file, the device, a buffer, a stage. */
+/* All but what needs the frames that wait in the run it goes on from. Meanwhile errs->at is the place of what is
+ * made: the file, the device, a buffer, a stage. */
 static bool set_up_first(gp_run *run, gp_errs *errs)
 {
     gp_tables_make(run);
@@ -323,8 +323,8 @@ static bool keep_paused(gp_run *run, gp_errs *errs)
     return true;
 }
 
-/* `from`: the run goes on with what one of that has come to; NULL: it begins. *level: what was asked for by gp_cancel when
- * it was over. */
+/* `from`: the run goes on with what one of that has come to; NULL: it begins. *level: what was asked for by
+ * gp_cancel when it was over. */
 static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, int *level, gp_errs *errs)
 {
     if (p->prepared && p->prepared->from != from)      /* it was to go on from another */

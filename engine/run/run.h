@@ -254,8 +254,9 @@ static inline int gp_lead_input(const gp_actorrt *p)
     return 0;
 }
 
-/* The rows of frame f of carried buffer b, as actor p reads it: those of the lead input, if whole frames of both have
- * as many and its rows are not declared to vary. The carried frame itself is whole, and decides no other frame's rows. */
+/* The rows of frame f of carried buffer b, as actor p reads it: those of the lead input, if whole frames of both
+ * have as many and its rows are not declared to vary. The carried frame itself is whole, and decides no other
+ * frame's rows. */
 static inline int64_t gp_carried_rows(const gp_actorrt *p, const gp_buffer *b, uint64_t f)
 {
     const gp_ringrt *lead = p->nin ? p->in[gp_lead_input(p)].ring : NULL;
@@ -303,7 +304,8 @@ gp_loc gp_actor_at(const gp_actorrt *p);
 typedef struct gp_sink { int stage; uint64_t next, end; } gp_sink;
 
 /* `frames` frames of the source go with `firings` firings of a stage, block by block; firings 0: the source does not
- * feed the stage. When the firings of a block are done, its last `late` frames may still be on their way. Where there is one firing, it is made of the first `uses` of them: `decimate` leaves out the others. */
+ * feed the stage. When the firings of a block are done, its last `late` frames may still be on their way. Where
+ * there is one firing, it is made of the first `uses` of them: `decimate` leaves out the others. */
 typedef struct gp_block { uint64_t frames, firings, late, uses; } gp_block;
 
 /* How many of the frames that share a tally have each kind of mark, see account.c; done: they are counted. */

@@ -1,5 +1,5 @@
-/* segment.h - a segment at run time: segment.c sets it up, launcher.c queues its launches, launch_body.c says what they do,
- * and reaper.c waits for them. */
+/* segment.h - a segment at run time: segment.c sets it up, launcher.c queues its launches, launch_body.c says what
+ * they do, and reaper.c waits for them. */
 #ifndef GP_SEGMENT_H
 #define GP_SEGMENT_H
 

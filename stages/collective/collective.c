@@ -210,8 +210,8 @@ static gp_status through_gpu(gp_call *c, gp_frame *f, const doing *what)
     return elsewhere ? GP_ABSENT : GP_OK;
 }
 
-/* The first rounds of n frames. Returns of how many; 0: none, with an error that is no frame's alone, as the ranks had agreed
- * to do it. */
+/* The first rounds of n frames. Returns of how many; 0: none, with an error that is no frame's alone, as the ranks
+ * had agreed to do it. */
 static int do_some(gp_call *c, gp_frame *f, int n, const gp_collective *k)
 {
     stage *s = c->state;

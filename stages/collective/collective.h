@@ -32,7 +32,8 @@ typedef struct gp_collective {
     bool (*elsewhere)(const void *opts, const gp_rounds *r);
     /* What a rank gets of what all have, where that is no frame of the same shape; or NULL. */
     gp_type (*makes)(const gp_type *alike);
-    /* The same by NCCL: queues an operation, or a group of them, on views of device memory. Of a kind that may be there. */
+    /* The same by NCCL: queues an operation, or a group of them, on views of device memory. Of a kind that may be
+     * there. */
     int (*queue)(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, void *comm, void *stream);
     /* Before it, what a device can do alone. Of a process that is alone, all of it; NULL: x is copied then. */
     bool (*before)(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y);
@@ -47,7 +48,8 @@ typedef struct gp_collective {
 typedef struct gp_traffic { size_t mine; double bytes; int steps; } gp_traffic;
 void gp_collective_by_mpi(gp_shape *s, size_t mine);
 
-/* For shape(), when the types are known: where it runs. `unfit`: why NCCL cannot do this, or NULL. False with an error. */
+/* For shape(), when the types are known: where it runs. `unfit`: why NCCL cannot do this, or NULL. False with an
+ * error. */
 bool gp_collective_shape(gp_shape *s, const char *unfit, const gp_traffic *traffic);
 
 /* For open(). `bytes`: the most that mine() makes; `some`: as gp_rounds_open. */

@@ -155,8 +155,8 @@ static void drop(gp_comm *m, bool whole)
     free(m);
 }
 
-/* Does it here, and tells all ranks how it went, and the id. The first rank where it failed, with its status in *status; -1:
- * none; -2: the run has ended, or with an error. */
+/* Does it here, and tells all ranks how it went, and the id. The first rank where it failed, with its status in
+ * *status; -1: none; -2: the run has ended, or with an error. */
 static int on_all(const gp_open *o, gp_comm *m, void (*f)(void *), int *status)
 {
     typedef struct told { gp_gpu_id id; int status; } told;
@@ -266,7 +266,8 @@ static bool queue(gp_dcall *d, void *arg)
     return (!x->work->before || x->work->before(d, x->work->arg)) && gp_call_library(d, call, &x, sizeof x);
 }
 
-/* Waits for the turn of number `n`, and is then looked after. Which place has it? -1: the run is cancelled, or an error. */
+/* Waits for the turn of number `n`, and is then looked after. Which place has it? -1: the run is cancelled, or an
+ * error. */
 static int take_turn(gp_call *c, gp_comm *m, uint64_t n)
 {
     int at = 0;

@@ -10,15 +10,15 @@
 
 typedef struct gp_comm gp_comm;
 
-/* For open() of a stage on the device; all ranks call it. NULL with an error; or without one where some rank cannot take
- * part, as when two share a GPU: `why` then says so. */
+/* For open() of a stage on the device; all ranks call it. NULL with an error; or without one where some rank cannot
+ * take part, as when two share a GPU: `why` then says so. */
 gp_comm *gp_comm_open(const gp_open *o, char why[160]);
 /* For close(). `whole`: finish() was called, so that no operation is under way. */
 void gp_comm_close(gp_comm *comm, bool whole);
 
-/* For run(): all ranks are about to do the same, with `n` frames of this call. Calls f, which queues one operation, or one
- * group of them, on `stream`, and returns NCCL's status; lets the next frames begin, and waits until it is done. Before it `before`
- * queues other work, or is NULL. False after an error, or when the run is cancelled. */
+/* For run(): all ranks are about to do the same, with `n` frames of this call. Calls f, which queues one operation,
+ * or one group of them, on `stream`, and returns NCCL's status; lets the next frames begin, and waits until it is
+ * done. Before it `before` queues other work, or is NULL. False after an error, or when the run is cancelled. */
 typedef struct gp_comm_work {
     int n;
     bool (*before)(gp_dcall *d, const void *arg);

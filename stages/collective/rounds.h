@@ -24,12 +24,14 @@ typedef struct gp_rounds {
 gp_rounds *gp_rounds_open(const gp_open *o, size_t bytes, bool some);
 void gp_rounds_close(void *rounds);
 
-/* For run(), of frame *f and the n - 1 behind it, as far as they are of the same type and of consecutive numbers. `alike`: what
- * must be the same on all ranks. A frame without data (gp_shape.from_rank) is one that this rank lacks, and the others have.
- * GP_OK: r->many of the frames can be exchanged, in order; each rank that has not ended sends the same number of bytes of
- * them, and as many as one such frame has where others have ended. Any other status says what becomes of the first frame. GP_STOPPED comes after an error of this rank alone, too. */
+/* For run(), of frame *f and the n - 1 behind it, as far as they are of the same type and of consecutive numbers.
+ * `alike`: what must be the same on all ranks. A frame without data (gp_shape.from_rank) is one that this rank
+ * lacks, and the others have. GP_OK: r->many of the frames can be exchanged, in order; each rank that has not ended
+ * sends the same number of bytes of them, and as many as one such frame has where others have ended. Any other
+ * status says what becomes of the first frame. GP_STOPPED comes after an error of this rank alone, too. */
 gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, int n, const gp_type *alike);
-/* For skipped(): this rank has no frame in round `index`, and tells the others when they are there. False after an error. */
+/* For skipped(): this rank has no frame in round `index`, and tells the others when they are there. False after an
+ * error. */
 bool gp_round_skip(gp_call *c, gp_rounds *r, uint64_t index);
 /* For finish(). Waits until the frames of all have ended. */
 bool gp_rounds_finish(gp_call *c, gp_rounds *r);

@@ -238,8 +238,8 @@ static bool queue_copy(gp_dcall *c, void *arg)
     return gp_copy(c, v->data, j->w->room, gp_bytes(&v->type));
 }
 
-/* Gives the frames [*from, n) that go so to nvJPEG as one batch, up to those that are to be turned and have no room; *from is
- * then the first that is left. False: the device failed. */
+/* Gives the frames [*from, n) that go so to nvJPEG as one batch, up to those that are to be turned and have no room;
+ * *from is then the first that is left. False: the device failed. */
 static bool decode_batch(gp_call *c, decoder *d, worker *w, gp_frame *f, int *from, int n)
 {
     job j = { d, w, NULL };
@@ -286,8 +286,8 @@ static bool is_of_file(int status)
         || status == GP_GPU_JPEG_CUT;
 }
 
-/* nvJPEG does not decode frame f: `why` has what is wrong with its file. If the status does not tell, the CPU does, which
- * notices all that is wrong with a file. False: nothing is, and the machine failed. */
+/* nvJPEG does not decode frame f: `why` has what is wrong with its file. If the status does not tell, the CPU does,
+ * which notices all that is wrong with a file. False: nothing is, and the machine failed. */
 static bool is_wrong(gp_call *c, const decoder *d, const worker *w, const gp_frame *f, int status, char why[GP_WHY])
 {
     const gp_view *in = &f->in[0];

@@ -107,7 +107,8 @@ bool gp_ew_is_whole(const gp_shape *s, int ndim, const gp_ew_input *in);
 /* The frame that they broadcast to. False after an error. */
 bool gp_ew_broadcast(gp_shape *s, const gp_node *text, const gp_expr *tree, gp_ew_space *o, gp_type *frame);
 /* The same of a smaller frame, in a partial call. Along an axis all frames have to be as long as each other. Of a
- * constant the first elements count, if no frame is declared to vary there: it stands beside a frame with fewer rows. */
+ * constant the first elements count, if no frame is declared to vary there: it stands beside a frame with fewer
+ * rows. */
 bool gp_ew_smaller(gp_shape *s, const gp_ew_space *o, gp_type *frame);
 /* The same of inputs that are known to fit; `consts`: a set of them, those that are constants. */
 void gp_ew_frame(const gp_ew_space *o, const gp_type *in, unsigned consts, gp_type *frame);

@@ -1,5 +1,5 @@
-/* fourier.c - see fourier.h. Who transforms, and how, is decided by the machine and one frame's shape, and is a part of the
- * plan: so bits do not depend on the knobs. */
+/* fourier.c - see fourier.h. Who transforms, and how, is decided by the machine and one frame's shape, and is a part
+ * of the plan: so bits do not depend on the knobs. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -45,12 +45,13 @@ bool gp_cut_infer(gp_type *frame, const gp_type *array, bool whole, char err[GP_
  * past the last. */
 bool gp_cut_frame(const gp_cut *c, int64_t i, int64_t *at, int64_t *rows);
 
-/* Indices [first, first + n) of axis 0 of a column-major array, whose bytes get() reads from `at` on, as a row-major one. */
+/* Indices [first, first + n) of axis 0 of a column-major array, whose bytes get() reads from `at` on, as a row-major
+ * one. */
 bool gp_cut_columns(const gp_type *array, int64_t first, int64_t n, void *to,
                     bool (*get)(void *user, int64_t at, void *to, size_t n), void *user);
 
-/* The same, of frames one after the other: rows are put together many at a time, of which the next calls, of any thread, get
- * theirs. NULL: each call reads what it needs. */
+/* The same, of frames one after the other: rows are put together many at a time, of which the next calls, of any
+ * thread, get theirs. NULL: each call reads what it needs. */
 typedef struct gp_columns gp_columns;
 gp_columns *gp_columns_new(void);                      /* NULL: no memory */
 void gp_columns_free(gp_columns *c);                   /* accepts NULL */

@@ -34,8 +34,8 @@ int gp_filemeta_format(const gp_filemeta *s, int i, char to[GP_FILEMETA_NUMBER])
 /* {"exposure": 0.02}, and so many blanks that the text and its NUL have a multiple of 8 bytes; its length. Without any
  * number 0, and nothing. */
 size_t gp_filemeta_to_json(const gp_filemeta *s, char to[GP_FILEMETA_JSON]);
-/* Notes the numbers of such an object, whatever else is in it; of a text that does not begin as one, nothing. One that is
- * torn is an error, if it names a number that is asked for. */
+/* Notes the numbers of such an object, whatever else is in it; of a text that does not begin as one, nothing. One
+ * that is torn is an error, if it names a number that is asked for. */
 bool gp_filemeta_from_json(gp_filemeta *s, const char *text, char err[GP_WHY]);
 
 /* text_file.c: a number and its length; of a text that is a finite number. */

@@ -45,8 +45,8 @@ typedef enum gp_filetype {
 #define GP_FORMAT_HELP(word, constant, extensions) "; " #word ": " extensions
 #define GP_FORMATS_HELP GP_ALL_FORMATS(GP_FORMAT_HELP)
 
-/* By the extension of the name; by the first bytes; by the name where files of its format (raw, text) may begin with any
- * bytes, else by the bytes, else by the name. GP_AUTO where that is no format's. */
+/* By the extension of the name; by the first bytes; by the name where files of its format (raw, text) may begin with
+ * any bytes, else by the bytes, else by the name. GP_AUTO where that is no format's. */
 gp_filetype gp_filetype_of(const char *path);
 gp_filetype gp_filetype_begun(const void *head, size_t n);
 gp_filetype gp_filetype_is(const char *path, const void *head, size_t n);

@@ -39,7 +39,8 @@ typedef struct gp_picfile {
     /* The type of the frame that decode() makes of a file that begins with `head`; all that stands before the picture's
      * data has to be there. Its colors may be other ones than `how` says: they are converted. */
     bool (*head)(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY]);
-    /* What the last bytes of a larger file, which begins with `head`, say of the type that head() found. NULL: nothing. */
+    /* What the last bytes of a larger file, which begins with `head`, say of the type that head() found. NULL:
+     * nothing. */
     void (*end)(const void *head, size_t n, const void *end, size_t nend, const gp_picfile_how *how, gp_type *type);
     /* A whole file of n bytes -> a frame of type `type`, as head() said. True with a text in `err`, which was empty: a
      * warning, of a fault of the file. */
@@ -52,18 +53,20 @@ typedef struct gp_picfile {
     /* A frame, not empty, -> a whole file in `out`, after what is there. */
     bool (*encode)(const void *frame, const gp_type *type, const gp_picfile_how *how, gp_growbuf *out,
                    char err[GP_WHY]);
-    /* About how long a core needs for a byte of a frame; to encode one, by compression. 0: hardly any time. For a byte of
-     * gray, so many times as long; 0: as long. */
+    /* About how long a core needs for a byte of a frame; to encode one, by compression. 0: hardly any time. For a
+     * byte of gray, so many times as long; 0: as long. */
     int decode_ns, encode_ns[10], gray_times;
 } gp_picfile;
 
 #define GP_DECLARE_PICTURE(word, constant, ...) extern const gp_picfile constant;
 GP_PICTURES(GP_DECLARE_PICTURE)
 
-/* Has a picture the type and the colors of the others, whatever its size? `of`: how a message names them: "the first file". */
+/* Has a picture the type and the colors of the others, whatever its size? `of`: how a message names them: "the first
+ * file". */
 bool gp_picfile_alike(const gp_type *found, const gp_type *others, unsigned varies, const char *of, char why[GP_WHY]);
 
-/* Can a file of `size` bytes, which begins with `head`, have the pixels that it says? Else memory is not taken for them. */
+/* Can a file of `size` bytes, which begins with `head`, have the pixels that it says? Else memory is not taken for
+ * them. */
 bool gp_picfile_can_hold(const gp_picfile_how *how, const char *path, const void *head, size_t n, int64_t size,
                          const gp_type *type, char why[GP_WHY]);
 

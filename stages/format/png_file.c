@@ -58,7 +58,8 @@ static int orientation_of(const unsigned char *p, size_t n)
     return 0;
 }
 
-/* Some programs put eXIf behind the picture: a part of the file may begin anywhere, so its checksum says that it is one. */
+/* Some programs put eXIf behind the picture: a part of the file may begin anywhere, so its checksum says that it is
+ * one. */
 static void png_end(const void *head, size_t n, const void *end, size_t nend, const gp_picfile_how *how, gp_type *type)
 {
     const unsigned char *p = end;

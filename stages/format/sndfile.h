@@ -55,13 +55,13 @@ int64_t gp_sound_get(void *to, int64_t n, void *s);
 
 /* sound_whole.c: leaves out the tags (ID3v2) that a file begins with. */
 void gp_sound_skip_tags(gp_sound_bytes *s);
-/* Leaves out what is behind the bytes that an MP3 says, as tags. False, before it is opened, for one that does not say how
- * long it is, or is not that long. */
+/* Leaves out what is behind the bytes that an MP3 says, as tags. False, before it is opened, for one that does not
+ * say how long it is, or is not that long. */
 bool gp_sound_says_length(gp_sound_bytes *s, char err[GP_WHY]);
 /* sound_whole.c: where a WAV says that it has no data, or any size, and some follow: fills in `unsaid` and `says`. */
 void gp_sound_find_unsaid(gp_sound_bytes *s);
-/* False where a file is cut off or damaged in a way that the library does not notice. `lists`: its rows
- * stand as they are, one behind the other; those that are there are then whole, and that others are not is no error but a
+/* False where a file is cut off or damaged in a way that the library does not notice. `lists`: its rows stand as
+ * they are, one behind the other; those that are there are then whole, and that others are not is no error but a
  * text in `fault`, which was empty. */
 bool gp_sound_is_whole(gp_sound_bytes s, bool lists, char fault[GP_WHY], char err[GP_WHY]);
 

@@ -75,8 +75,9 @@ static bool can_hold_flac(const unsigned char *p, int64_t size, char err[GP_WHY]
                   (unsigned long long)rows, (long long)size);
 }
 
-/* The bytes of a tag that begins like this, 0: it is none. ID3v2 is 10 bytes, of which four have 7 bits each of its size, the
- * rest, and maybe 10 more (ID3v2.4, 3.1); APE its header, the rest and its footer, or the last two; ID3v1 is 128. */
+/* The bytes of a tag that begins like this, 0: it is none. ID3v2 is 10 bytes, of which four have 7 bits each of its
+ * size, the rest, and maybe 10 more (ID3v2.4, 3.1); APE its header, the rest and its footer, or the last two; ID3v1
+ * is 128. */
 static int64_t tag_bytes(const unsigned char *p, int64_t got)
 {
     enum { HEAD = 10, APE = 32, V1 = 128 };
@@ -93,8 +94,8 @@ static bool is_mpeg(const unsigned char *p, int64_t got)
 }
 
 /* The first frame of an MP3 says how many there are and how many bytes they have, behind what would be the side
- * information (Xing's header, also called Info), or at 36 (VBRI). Without it the library guesses, and leaves out what is
- * behind its guess. It complains to standard error about tags behind the bytes that are said. */
+ * information (Xing's header, also called Info), or at 36 (VBRI). Without it the library guesses, and leaves out
+ * what is behind its guess. It complains to standard error about tags behind the bytes that are said. */
 bool gp_sound_says_length(gp_sound_bytes *s, char err[GP_WHY])
 {
     enum { HEAD = 64, VBRI = 36, BOTH = 3 };
@@ -145,8 +146,8 @@ void gp_sound_skip_tags(gp_sound_bytes *s)
 /* The chunk of a WAV or AIFF that has its data. `there`: the bytes behind its head. */
 typedef struct data { int64_t at; uint64_t size, there; bool wide, unsaid; } data;
 
-/* How many bytes of data whose size is not said lie before the chunks that end with the file, if there are any in its last
- * 64 KiB. */
+/* How many bytes of data whose size is not said lie before the chunks that end with the file, if there are any in
+ * its last 64 KiB. */
 static uint64_t without_chunks(gp_sound_bytes *s, const data *d)
 {
     enum { TAIL = 1 << 16 };

@@ -1,5 +1,5 @@
-/* text_file.h - what the two halves of the format share: text_read.c and text_file.c (writing). Numbers as text: CSV, TSV,
- * and JSON lines, see rows_file.h. */
+/* text_file.h - what the two halves of the format share: text_read.c and text_file.c (writing). Numbers as text:
+ * CSV, TSV, and JSON lines, see rows_file.h. */
 #ifndef GP_TEXT_FILE_H
 #define GP_TEXT_FILE_H
 

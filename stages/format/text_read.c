@@ -200,8 +200,8 @@ static uint64_t digest(const char *from, const char *to)
     return h | NO_HEADER << 1;
 }
 
-/* Is a first line of words a header by `header: auto`? In the first file it is, which is said; in a later one if it is the
- * same. */
+/* Is a first line of words a header by `header: auto`? In the first file it is, which is said; in a later one if it
+ * is the same. */
 static bool is_header(layout *l, const char *line, const char *end, int64_t number, char err[GP_WHY])
 {
     static const char what[] = "without a number";

@@ -54,8 +54,8 @@ static void on_error(const char *module, const char *fmt, va_list ap)
         library.error_before(module, fmt, ap);
 }
 
-/* It warns of pixels where some are damaged or not there and it goes on; of tags where they are odd, and of all that it does
- * not know, which are no fault. That the description is lost is an error for those who want it. */
+/* It warns of pixels where some are damaged or not there and it goes on; of tags where they are odd, and of all that
+ * it does not know, which are no fault. That the description is lost is an error for those who want it. */
 static void on_warning(const char *module, const char *fmt, va_list ap)
 {
     static const char harmless[] = "JPEG strip size exceeds expected";   /* the last strip is as high as the others */

@@ -1,7 +1,7 @@
 /* y4m_file.c - video as YUV4MPEG2, see y4m_file.h and https://wiki.multimedia.cx/index.php/YUV4MPEG2: a line of
- * parameters, then of each frame a line "FRAME", which may have parameters too, and its planes. Where those lines lie is
- * found when a file is opened; frames are read where they are, by any worker. A frame that is cut off, or has something
- * else in place of its line, is an error when it is read. */
+ * parameters, then of each frame a line "FRAME", which may have parameters too, and its planes. Where those lines
+ * lie is found when a file is opened; frames are read where they are, by any worker. A frame that is cut off, or has
+ * something else in place of its line, is an error when it is read. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* cblas_library.c - see cblas_library.h. Of the libraries there are, those count that can be told to compute on one
- * thread: OpenBLAS and BLIS, also where the system has them as its BLAS (an OpenBLAS that uses OpenMP takes that number for
- * each calling thread anew, and does not count). The reference BLAS is three times as slow as
- * loops.c. */
+ * thread: OpenBLAS and BLIS, also where the system has them as its BLAS (an OpenBLAS that uses OpenMP takes that
+ * number for each calling thread anew, and does not count). The reference BLAS is three times as slow as loops.c. */
 #include <stdio.h>
 #include <string.h>
 #include "base/dl.h"

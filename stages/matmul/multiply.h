@@ -8,8 +8,8 @@
 enum { GP_PRECISION_F32, GP_PRECISION_TF32 };
 enum { GP_NO_ACTIVATION, GP_RELU, GP_GELU, GP_SIGMOID, GP_TANH };
 
-/* Options of both kinds, some of which each has; from `on_cpu` on they are gp_multiply_shape()'s. Inputs are a, b, and a bias or
- * none. */
+/* Options of both kinds, some of which each has; from `on_cpu` on they are gp_multiply_shape()'s. Inputs are a, b,
+ * and a bias or none. */
 typedef struct gp_multiply_opts {
     bool transpose_a, transpose_b;
     int precision, activation;

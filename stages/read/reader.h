@@ -131,7 +131,8 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f);
 void gp_reader_over(gp_reader *r, uint64_t frame);
 void gp_piece_release(gp_piece_file *f);
 
-/* stream.c: the next frame of the stream; `first`: of this call, otherwise GP_AGAIN where it is not there as a whole. */
+/* stream.c: the next frame of the stream; `first`: of this call, otherwise GP_AGAIN where it is not there as a
+ * whole. */
 gp_status gp_reader_stream(gp_reader *r, gp_call *c, gp_frame *f, bool first);
 /* What it is, in `to`; `c` is NULL on the thread of ahead.c. */
 gp_came gp_stream_next(gp_reader *r, gp_call *c, void *to, bool first);

@@ -108,8 +108,8 @@ bool gp_writer_find_first(gp_writer *w, char why[GP_WHY]);
 /* Writes a frame, and sets its status. False: no further frame could be written either. */
 bool gp_writer_single(gp_writer *w, gp_call *c, gp_frame *f);
 
-/* joined.c: the sample rate of a recording where no option says it (`*rate` is 0): by its frame's numbers. Of other files
- * it stays 0. */
+/* joined.c: the sample rate of a recording where no option says it (`*rate` is 0): by its frame's numbers. Of other
+ * files it stays 0. */
 bool gp_writer_rate(const gp_write_opts *o, const gp_filemeta *said, int64_t *rate, char why[GP_WHY]);
 /* The file for all frames, of which w->joined.dim[0] rows are there. */
 bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY]);
@@ -131,8 +131,8 @@ void gp_ranges_cut(gp_writer *w);
 /* Fills a range of the file. */
 bool gp_ranges_put(const gp_writer *w, const char *data, size_t n, size_t at, char why[GP_WHY]);
 
-/* ranks.c: the same by several ranks, of which the first has opened it. As gp_writer_join; and in finish(): may the file
- * get its name, here? It is whole then. False with or without an error. */
+/* ranks.c: the same by several ranks, of which the first has opened it. As gp_writer_join; and in finish(): may the
+ * file get its name, here? It is whole then. False with or without an error. */
 bool gp_ranks_write(gp_writer *w, gp_call *c, gp_frame *f, int n);
 bool gp_ranks_finish(gp_writer *w, gp_call *c);
 /* gp_kind.skipped: this rank has no frame there. */
@@ -143,8 +143,8 @@ bool gp_relay_open(gp_writer *w);
 void gp_relay_close(gp_writer *w);
 /* Adds to worker[0].encoded, where this rank puts together what it sends. */
 bool gp_relay_add(gp_writer *w, const void *data, size_t n, char why[GP_WHY]);
-/* Brings the parts to the first rank, which writes them; `mine`: those of this one. All ranks call it with the same parts.
- * GP_OK; GP_STOPPED: the run is over, or has an error; GP_FAILED with `why`. */
+/* Brings the parts to the first rank, which writes them; `mine`: those of this one. All ranks call it with the same
+ * parts. GP_OK; GP_STOPPED: the run is over, or has an error; GP_FAILED with `why`. */
 gp_status gp_relay(gp_writer *w, gp_call *c, const char *mine, char why[GP_WHY]);
 
 #endif

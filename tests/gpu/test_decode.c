@@ -278,7 +278,8 @@ START_TEST(same_bits)
 }
 END_TEST
 
-/* Files that are wrong are holes that name them, also in the middle of a batch; the others are as they would be alone. */
+/* Files that are wrong are holes that name them, also in the middle of a batch; the others are as they would be
+ * alone. */
 START_TEST(wrong_files)
 {
     static const char *const wrong[][2] = {

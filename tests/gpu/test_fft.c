@@ -1,5 +1,5 @@
-/* test_fft.c - transforms by cuFFT in whole pipelines, whatever the knobs, beside those that the CPU makes; alone they are
- * compared with SciPy by test_stages.c. Without cuFFT the suite says so. */
+/* test_fft.c - transforms by cuFFT in whole pipelines, whatever the knobs, beside those that the CPU makes; alone
+ * they are compared with SciPy by test_stages.c. Without cuFFT the suite says so. */
 #include <math.h>
 #include "device/libraries.h"
 #include "gpu.h"
@@ -21,8 +21,8 @@ static const char *const settings[][5] = {
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
-/* Real, complex, of a prime length, along two axes, of axes that are moved, in a loop; what comes out, and how far it may be
- * from that of the CPU. */
+/* Real, complex, of a prime length, along two axes, of axes that are moved, in a loop; what comes out, and how far
+ * it may be from that of the CPU. */
 static const struct { const char *stages; double tolerance; } cases[] = {
     { "  - {use: fft}\n", 5e-4 },
     { "  - {use: fft, norm: forward}\n  - {use: ifft, real: true, norm: forward}\n", 1e-5 },

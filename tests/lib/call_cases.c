@@ -1,5 +1,6 @@
-/* call_cases.c - a device stage that calls a library: `through`, which copies its input to a work area of the slot and from
- * there to its output. Results are compared with what a host would have made, over depths, streams, batches and launches. */
+/* call_cases.c - a device stage that calls a library: `through`, which copies its input to a work area of the slot
+ * and from there to its output. Results are compared with what a host would have made, over depths, streams, batches
+ * and launches. */
 #include <stdatomic.h>
 #if GP_CUDA
 #include <cuda_runtime_api.h>

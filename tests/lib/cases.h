@@ -1,5 +1,6 @@
-/* cases.h - tests that run on either back end (tests/lib/NAME_cases.c). Each call adds those of a file to a test case, for
- * `device` ("cpu" or "cuda"), one call per program; of those in a loop every `every`-th, the first by GPIPE_SEED. */
+/* cases.h - tests that run on either back end (tests/lib/NAME_cases.c). Each call adds those of a file to a test
+ * case, for `device` ("cpu" or "cuda"), one call per program; of those in a loop every `every`-th, the first by
+ * GPIPE_SEED. */
 #ifndef TEST_CASES_H
 #define TEST_CASES_H
 

@@ -325,8 +325,8 @@ TEST(test_smaller)
     expr_each_case(as_part);
 }
 
-/* Neighbors are those of the frame that is there, where larger ones are declared: with fewer rows, so that a thread of a
- * GPU takes several elements, or of any shape. */
+/* Neighbors are those of the frame that is there, where larger ones are declared: with fewer rows, so that a thread
+ * of a GPU takes several elements, or of any shape. */
 static void in_larger(const expr_case *c)
 {
     static const expr_way ways[] = { { .rows = 600 }, { .bounds = true, .rows = 600, .more = 70 },

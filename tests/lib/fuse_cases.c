@@ -251,8 +251,8 @@ TEST_LOOP(same_bytes, 0, 10)
 
 /* ---- reductions of all sizes -------------------------------------------------------- */
 
-/* Lines of one chunk and of several (kernels/lines.h), and of a length that four does not divide; other axes, in one pass
- * and several, with lanes (kernels/fold.h) that are full and that are not. */
+/* Lines of one chunk and of several (kernels/lines.h), and of a length that four does not divide; other axes, in one
+ * pass and several, with lanes (kernels/fold.h) that are full and that are not. */
 static const struct { const char *shape, *axes; size_t elements; int rows; } reduced[] = {
     { "[1000]", "[0]", 1000, 1000 }, { "[65]", "[0]", 65, 65 }, { "[1057]", "[0]", 1057, 1057 },
     { "[300000]", "[0]", 300000, 300000 }, { "[70, 3]", "[0]", 210, 70 }, { "[70, 3]", "[1]", 210, 70 },

@@ -1,5 +1,5 @@
-/* paused_cases.c - runs that pause at random frames, and go on with random settings, make the bytes of one that does not
- * pause. */
+/* paused_cases.c - runs that pause at random frames, and go on with random settings, make the bytes of one that does
+ * not pause. */
 #include "knobs_cases.h"
 #include "cases.h"
 #include "pipe.h"

@@ -48,8 +48,9 @@ pipe_result pipe_run_then(const char *dir, const char *yaml, const char *device,
                           const char *const *sets, gp_run_options options,
                           void (*after)(gp_pipeline *p, void *arg), void *arg);
 
-/* Runs it in n + 1 parts, each with settings of its own: sets[i], which ends with NULL. Part i < n is paused when all sources
- * together have made at[i] frames since part 0 began; if it ends first, no part follows. *parts: how many there were. */
+/* Runs it in n + 1 parts, each with settings of its own: sets[i], which ends with NULL. Part i < n is paused when
+ * all sources together have made at[i] frames since part 0 began; if it ends first, no part follows. *parts: how
+ * many there were. */
 pipe_result pipe_run_paused(const char *dir, const char *yaml, const char *device, const char *const *const *sets,
                             const unsigned long long *at, int n, gp_run_options options, int *parts);
 

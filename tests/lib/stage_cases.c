@@ -319,7 +319,8 @@ TEST(test_batches)
     each_case(as_singles);
 }
 
-/* Of a frame with fewer rows these make one that is as wide as that of a whole one; for others tests/test_rearrange.c. */
+/* Of a frame with fewer rows these make one that is as wide as that of a whole one; for others
+ * tests/test_rearrange.c. */
 static bool takes_rows(const char *kind, const char *options)
 {
     static const struct { const char *kind, *option; } all[] = {

@@ -114,7 +114,8 @@ TEST_SOME(first_whole_frame_comes_late, 7, 3, 1)
     free(out);
 }
 
-/* Where frames differ in shape, the first three shapes are checked, also where no frame is whole. `height`: of a frame. */
+/* Where frames differ in shape, the first three shapes are checked, also where no frame is whole. `height`: of a
+ * frame. */
 static const struct { const char *first, *second, *height, *msg; } shaped[] = {
     { "i % 5", "true", "20", "stage 'a' leaves 120 of the 600 elements of 'out' unwritten in frame 0, such as [0, 0]" },
     { "i % 5", "true", "f.index < 4 and 9 or 20", "stage 'a' leaves 54 of the 270 elements of 'out' unwritten in frame 0, such as [0, 0]" },

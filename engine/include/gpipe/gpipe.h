@@ -200,8 +200,9 @@ typedef struct gp_run_options {
      * Where gp_env says that there are several ranks, a collective stage is an error without it. */
     int (*gather)(void *arg, int collective, const void *mine, size_t n, const void **all, gp_errs *errs);
     void *gather_arg;
-    /* Or NULL. Is the path of this sink (gp_stage_info.joins) that of all ranks, so that they write one file? Then it
-     * counts as a collective stage, too; else it writes a file of its own. All ranks say the same, with `gather_arg`. */
+    /* Or NULL. Is the path of this sink (gp_stage_info.joins) that of all ranks, so that they write one file? Then
+     * it counts as a collective stage, too; else it writes a file of its own. All ranks say the same, with
+     * `gather_arg`. */
     bool (*joins)(void *arg, const char *stage);
     /* Or NULL: then it is a warning. Called at the end, with `gather_arg`, for each stage that replaced files, or
      * keeps one, so that several ranks can tell that together; `r` is there during the call. */
@@ -270,10 +271,11 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
  * runs is for the next one. May be called from any thread and from a signal handler. */
 void gp_cancel(gp_pipeline *p, int level);
 
-/* Pauses the run: sources stop, those that are joined somewhere after as much of each; what they made goes through as
- * far as it does not wait for later frames; nothing is flushed and no file gets its name; gp_pipeline_run returns
+/* Pauses the run: sources stop, those that are joined somewhere after as much of each; what they made goes through
+ * as far as it does not wait for later frames; nothing is flushed and no file gets its name; gp_pipeline_run returns
  * GP_PAUSED, or how it ended, if it came to its end. A source that waits for its input ends that wait first. What
- * gp_cancel asked for meanwhile is asked of the run that goes on. Any thread, a stage's too; does nothing between runs. */
+ * gp_cancel asked for meanwhile is asked of the run that goes on. Any thread, a stage's too; does nothing between
+ * runs. */
 void gp_pipeline_pause(gp_pipeline *p);
 
 /* Goes on where the paused run of `from` is, under the plan of p: `from`, or one with the same stages, wires and types
@@ -311,7 +313,8 @@ int gp_pipeline_knobs(const gp_pipeline *p, gp_knob *out, int max);
 /* How p differs from `from`, as "depth 4 -> 6, stages.blur.sigma 1 -> 2, k.cu", cut off at `max` bytes; how many items
  * that are, 0: what it says is the same. */
 int gp_pipeline_changes(const gp_pipeline *p, const gp_pipeline *from, char *text, size_t max);
-/* The i-th file that it is made of: its own, then scripts, kernels and constants; NULL past the last. The pipeline's. */
+/* The i-th file that it is made of: its own, then scripts, kernels and constants; NULL past the last. The
+ * pipeline's. */
 const char *gp_pipeline_made_of(const gp_pipeline *p, int i);
 
 /* Any thread, during and after the run; they take no lock that a frame waits for. Each

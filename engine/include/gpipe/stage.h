@@ -494,8 +494,8 @@ void gp_source_dropped(gp_call *c, uint64_t n);
 /* For a source: frame `f` of this call came at t_ns (CLOCK_MONOTONIC), and waited. Its latency counts from then, else
  * from when run() has made it. */
 void gp_source_came(gp_call *c, const gp_frame *f, int64_t t_ns);
-/* A frame of this call is whole, though there are faults in the file that it is made of, of which a warning was added, once
- * for all of its frames: it counts as `faulty`, too. */
+/* A frame of this call is whole, though there are faults in the file that it is made of, of which a warning was
+ * added, once for all of its frames: it counts as `faulty`, too. */
 void gp_frame_faulty(gp_call *c);
 /* Tells the watchdog that frame `index` of this call is now being worked on. */
 void gp_working_on(gp_call *c, uint64_t index);
@@ -686,8 +686,9 @@ typedef struct gp_advice {
  * stay as they are. */
 enum { GP_ABI = 2 };
 
-/* A run() of several frames ends, with GP_AGAIN, where the next one may have to wait for something, and when it took so
- * long or made so many bytes: frames that are done move on when it returns. Simulations take it that all kinds do so. */
+/* A run() of several frames ends, with GP_AGAIN, where the next one may have to wait for something, and when it took
+ * so long or made so many bytes: frames that are done move on when it returns. Simulations take it that all kinds do
+ * so. */
 enum { GP_RUN_NS = 50000, GP_RUN_BYTES = 1 << 20 };
 
 typedef struct gp_kind {
