@@ -192,26 +192,28 @@ static bool goes_on_at(const gp_actorrt *p, uint64_t f)
     return lost;
 }
 
-/* Consumes the frames of input i up to `to`, of which those that are no holes meet one, and are dropped. */
-static void skip(gp_actorrt *p, int i, uint64_t next, uint64_t to)
+/* Consumes the frames of input i up to `to`, of which those that are no holes meet one, and are dropped. True: there were
+ * some, and its producer is to be woken. */
+static bool skip(gp_actorrt *p, int i, uint64_t next, uint64_t to)
 {
     gp_ringrt *r = p->in[i].ring;
     _Atomic uint64_t *at = &r->consumed[p->in[i].consumer].at;
-    uint64_t used = atomic_load(at), from = used;
+    uint64_t used = atomic_load(at);
     if (used < next || used >= to)
-        return;
-    for (uint64_t f = from; f < to && !gp_follows(p, r->buffer); f++)
+        return false;
+    for (uint64_t f = used; f < to && !gp_follows(p, r->buffer); f++)
         if (!gp_meta_of(r, f)->hole)
             gp_buffer_hole(p->run, r->buffer, f, GP_HOLE_DROPPED);
-    if (atomic_compare_exchange_strong(at, &used, to))
-        wake_producer(r, p->run);
+    atomic_store(at, to);
+    return true;
 }
 
 /* One of several inputs has ended after `next` frames, or will: do others go on? Holes, what meets them and held
  * frames do not count. They are consumed, so that what is behind them can come, once no frame before them is in
  * flight; whoever made holes told the accounts. What will end may wait for what comes behind a frame that is no hole
- * and fills its ring: then it is as if it had ended. */
-static gp_look behind_end(gp_actorrt *p, uint64_t next)
+ * and fills its ring: then it is as if it had ended. *woken gets a bit for each input whose producer has room again.
+ * One thread at a time, as slots that one gives back may be written while another still reads their metas. */
+static gp_look behind_end_locked(gp_actorrt *p, uint64_t next, unsigned *woken)
 {
     bool ended = false, goes_on = false, unknown = false, lacks = false, full = false;
     uint64_t to = UINT64_MAX, all = next, f = UINT64_MAX;      /* up to `to` frames are there, where there are any */
@@ -222,7 +224,7 @@ static gp_look behind_end(gp_actorrt *p, uint64_t next)
         uint64_t used = atomic_load(&r->consumed[p->in[i].consumer].at);
         ended |= end <= next;
         if (end > next && gp_follows(p, r->buffer) && !r->buffer->endless)
-            skip(p, i, next, at);
+            *woken |= (unsigned)skip(p, i, next, at) << i;
         if (end <= next || gp_follows(p, r->buffer))
             continue;
         unknown |= at < end, lacks |= at < end && paused;
@@ -238,11 +240,23 @@ static gp_look behind_end(gp_actorrt *p, uint64_t next)
         if (gp_follows(p, r->buffer) || atomic_load(&r->end) <= next)
             continue;
         full |= goes_on && at > f && is_full(p, r, used);
-        skip(p, i, next, f < at ? f : at);
+        *woken |= (unsigned)skip(p, i, next, f < at ? f : at) << i;
     }
     bool stopping = atomic_load(&p->run->level) > 0;   /* it rises before a stopped source ends: look again */
     return ended && (stopping || !(goes_on || unknown)) ? GP_LOOK_OVER
          : (ended && goes_on) || (full && !stopping) ? GP_LOOK_DIFFER : lacks ? GP_LOOK_PAUSED : GP_LOOK_WAIT;
+}
+
+static gp_look behind_end(gp_actorrt *p, uint64_t next)
+{
+    unsigned woken = 0;
+    pthread_mutex_lock(&p->behind);
+    gp_look look = behind_end_locked(p, next, &woken);
+    pthread_mutex_unlock(&p->behind);
+    for (int i = 0; i < p->nin; i++)
+        if (woken >> i & 1)
+            wake_producer(p->in[i].ring, p->run);
+    return look;
 }
 
 gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)

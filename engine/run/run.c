@@ -176,6 +176,7 @@ void gp_run_destroy(gp_run *run)
         else
             gp_segment_fini(p);
         gp_eventcount_fini(&p->changed);
+        pthread_mutex_destroy(&p->behind);
     }
     for (int i = 0; i < run->naccounts; i++)
         gp_account_fini(&run->account[i]);

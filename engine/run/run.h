@@ -199,6 +199,7 @@ struct gp_actorrt {
     gp_segmentrt *seg;         /* of a segment */
     gp_threadrt *thread; int nthreads;
     gp_eventcount changed;     /* its threads wait here for a frame to take */
+    pthread_mutex_t behind;    /* of what is consumed behind the end of an input (ring.c) */
     _Alignas(64) _Atomic uint64_t next;    /* the first firing nobody has taken; that of all that do
                                   not regroup is the frame's number, and "frame" below */
     _Alignas(64) atomic_ullong progress;   /* firings done, holes too */

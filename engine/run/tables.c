@@ -109,6 +109,7 @@ static void make_actor(gp_run *run, int index)
 
     p->run = run, p->index = index, p->kind = actor->kind;
     gp_eventcount_init(&p->changed);
+    pthread_mutex_init(&p->behind, NULL);
     p->changed.wakes = gp_wakes_new(run);
     if (p->kind == GP_ACTOR_SEGMENT)
         p->segment = &plan->segment[actor->segment];
