@@ -148,11 +148,11 @@ void gp_cancel(gp_pipeline *p, int level)
 {
     int now = atomic_load(&p->cancel), kept = errno;
     uint64_t one = 1;
+    atomic_fetch_add(&p->cancelling, 1);
     while (now < level && !atomic_compare_exchange_weak(&p->cancel, &now, level))
         ;
     ssize_t told = level > 0 ? write(p->stop_fd, &one, sizeof one) : 0;
     (void)told;                        /* it is readable already when its counter is full */
-    atomic_fetch_add(&p->cancelling, 1);
     struct gp_filetable *files = level > 2 ? atomic_load(&p->files) : NULL;
     if (files)
         gp_filetable_abandon(files);
