@@ -1,6 +1,7 @@
 /* test_retune.c - runs that are retuned while they go on, on the CPU back end: the bytes are those of a run without an
  * edit, or those that the edit asks for from some frame on; and what cannot change is named. */
 #include <dirent.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -633,34 +634,42 @@ TEST_EACH(changes_are_said, changes)
     free(text);
 }
 
-/* What a pipeline has open that a run has left goes, however often that is. */
-static int descriptors_after(int edits)
+/* What pipelines that a run has left keep: open files, and bytes. */
+typedef struct kept { int files; size_t bytes; } kept;
+
+static kept kept_after(int edits)
 {
     const char *dir = pipe_dir();
     edited_run r;
-    int n = 0;
+    kept k = { 0 };
     put_steps(dir);
     start(&r, dir, steps, NULL);
     wait_for(&r, 30);
     for (int i = 0; i < edits; i++) {
         char depth[20];
-        snprintf(depth, sizeof depth, "depth=%d", 2 + i % 3);
+        snprintf(depth, sizeof depth, "depth=%d", 2 + i % 2);
         ck_assert_msg(edit(&r, dir, steps, (const char *const[]){ depth, NULL }), "%s", r.refused.n ? r.refused.e[0].msg : "?");
     }
     finish(&r, 1);
+#if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
+    struct mallinfo2 m = mallinfo2();
+    k.bytes = m.uordblks + m.hblkhd;
+#endif
     DIR *d = opendir("/proc/self/fd");
     ck_assert_ptr_nonnull(d);
     while (readdir(d))
-        n++;
+        k.files++;
     closedir(d);
     destroy(&r);
-    return n;
+    return k;
 }
 
-TEST(descriptors)
+TEST(what_is_left_is_given_back)
 {
-    int few = descriptors_after(2);
-    ck_assert_int_eq(descriptors_after(30), few);
+    enum { FEW = 2, MANY = 30, EACH = 300000 };
+    kept few = kept_after(FEW), many = kept_after(MANY);
+    ck_assert_int_eq(many.files, few.files);
+    ck_assert_uint_lt(many.bytes, few.bytes + (MANY - FEW) * EACH);
 }
 
 TEST_SUITE(retune, set_up, NULL, 0)

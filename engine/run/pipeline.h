@@ -10,7 +10,7 @@ typedef struct gp_run gp_run;
 
 struct gp_pipeline {
     gp_arena arena;            /* everything below, and gp_run's tables */
-    gp_machine machine;
+    int cpus;                  /* of the machine that it is planned for */
     const char *text; size_t len;      /* of the file */
     gp_spec *spec;
     gp_graph *graph;

@@ -23,6 +23,7 @@
  * Everything is allocated, opened, built and loaded before frame 0. This file does
  * that step by step and takes it down: the tables are in tables.c, the memory in
  * memory.c, the devices in devices.c, the stages in open.c, the threads in threads.c. */
+#include <malloc.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -362,6 +363,10 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
             atomic_store(&p->paused_ns, now - atomic_load(&from->stopped_ns));
         }
         gp_run_destroy(was), was = NULL;
+#ifdef __GLIBC__
+        if (from)                      /* else its frames stay with the process, between pieces of plans that stay */
+            malloc_trim(0);
+#endif
         if (atomic_load(&p->pause))
             gp_run_pause(run);
         back = gp_watch(run);
