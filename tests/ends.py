@@ -116,6 +116,25 @@ for file, before, code, text in (
     err, rc = end(spawn("run", file, preexec_fn=before), text)
     check(f"inherited: {text}", rc == code and text in err, (rc, err))
 
+# == no more open files, under way ==============================================
+# No frame is at fault.
+put("begun.lua",
+    'function process(f, x, y) local h = io.open("%s", "w") if h then h:close() end y:copy(x) end' % path("begun"))
+for i in range(3):
+    put(f"n{i}.raw", "abcd")
+for name, source, sink in (("read", "read, path: 'n%d.raw', loop: true, rate: 200", "discard"),
+                           ("read pieces", "read, path: 'n*.raw', loop: true, rate: 200", "discard"),
+                           ("write", "generate, frames: 0, rate: 200", "write, path: 'many/%05d.raw'")):
+    if os.path.exists(path("begun")):
+        os.remove(path("begun"))
+    few = put("few.yaml", "on_error: drop\nbuffers: {x: {dtype: u8, shape: [2]}, y: {like: x}}\nstages:\n"
+              f"  - {{use: {source}, out: x}}\n  - {{use: lua, script: begun.lua, out: y}}\n  - {{use: {sink}}}\n")
+    p = spawn("run", "--device", "cpu", few)
+    check(f"open files: {name}: it begins", until(lambda: os.path.exists(path("begun")) or p.poll() is not None))
+    resource.prlimit(p.pid, resource.RLIMIT_NOFILE, (3, 3))
+    err, rc = end(p, f"open files: {name}")
+    check(f"open files: {name}", rc == 4 and "Too many open files ('ulimit -n' is 3)" in err, (rc, err[-1500:]))
+
 # == sockets of the dead ========================================================
 gone = subprocess.Popen(["true"])
 gone.wait()

@@ -68,6 +68,8 @@ static const char *const sound[] = {
     FROM("[sh, -c, 'cat; cat a.raw']") "  - {use: write, path: b.raw}\n",          /* it has no input */
     TO("[sh, -c, 'cat >b.raw']"),
     TO("[sh, -c, 'sleep 0.1; cat >b.raw'], format: raw"),
+    TO("[dd, bs=1, count=80, status=none, of=b.raw]"),
+    TO("[sh, -c, 'sleep 0.1; dd bs=80 count=1 status=none of=b.raw; exec 0<&-; sleep 0.1']"),
     FROM("[cat, a.raw]") "  - {use: write, command: [dd, of=b.raw, status=none]}\n",
     FROM("[cat, a.raw]") "  - {use: write, command: ['sh', '-c', 'cat >$1', 'x', 'b.raw']}\n",
 };
@@ -165,6 +167,13 @@ static const struct { const char *yaml, *text; } bad[] = {
       "  - {use: write, command: [sh, -c, 'echo why >&2; exit 2']}\n", "'sh' ended with exit status 2" },
     { "buffers: {x: {dtype: u8, shape: [1000000]}}\nstages:\n  - {use: generate, frames: 20, out: x}\n"
       "  - {use: write, command: [sh, -c, 'exec 0<&-; exec sleep 1000']}\n", "'sh' has closed its input, and does not end" },
+    /* what the pipe has room for can be written, whoever reads it */
+    { TO("[sh, -c, 'exit 0']"), "'sh' ended with exit status 0, and did not read all frames" },
+    { TO("[sh, -c, 'sleep 0.2; exit 0']"), "'sh' ended with exit status 0, and did not read all frames" },
+    { TO("[dd, bs=1, count=79, status=none, of=b.raw]"), "'dd' ended with exit status 0, and did not read all frames" },
+    { TO("[sh, -c, 'sleep 0.2; dd bs=1 count=79 status=none of=b.raw']"),
+      "'sh' ended with exit status 0, and did not read all frames" },
+    { TO("[sh, -c, 'sleep 0.2; exit 6']"), "'sh' ended with exit status 6" },
 };
 
 /* With SIGPIPE as it is by default: this process is an application that has not thought of it. */
@@ -290,6 +299,7 @@ TEST_SOME(is_stopped, WAITING * STOPS, 3, 1)
 /* One that does not read, or does not end after the last frame, holds up the run, which says so. */
 static const char *const stuck[] = {
     "[sh, -c, 'echo $$$$ >pid; exec sleep 1000']", "[sh, -c, 'echo $$$$ >pid; cat >/dev/null; exec sleep 1000']",
+    "[sh, -c, 'echo $$$$ >pid; head -c 19999000 >/dev/null; exec sleep 1000']",
 };
 
 TEST_EACH(stalls, stuck)

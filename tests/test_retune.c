@@ -1,5 +1,7 @@
 /* test_retune.c - runs that are retuned while they go on, on the CPU back end: the bytes are those of a run without an
  * edit, or those that the edit asks for from some frame on; and what cannot change is named. */
+#include <dirent.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -16,7 +18,7 @@ static void set_up(void)
 
 /* ---- a run, and edits of it ---------------------------------------------- */
 
-enum { PARTS = 24 };
+enum { PARTS = 32 };
 
 typedef struct edited_run {
     gp_pipeline *part[PARTS]; int nparts;      /* the last one is what runs, or is to go on */
@@ -630,6 +632,44 @@ TEST_EACH(changes_are_said, changes)
     ck_assert_ptr_null(gp_pipeline_made_of(p, 3));
     gp_pipeline_destroy(q), gp_pipeline_destroy(p);
     free(text);
+}
+
+/* What pipelines that a run has left keep: open files, and bytes. */
+typedef struct kept { int files; size_t bytes; } kept;
+
+static kept kept_after(int edits)
+{
+    const char *dir = pipe_dir();
+    edited_run r;
+    kept k = { 0 };
+    put_steps(dir);
+    start(&r, dir, steps, NULL);
+    wait_for(&r, 30);
+    for (int i = 0; i < edits; i++) {
+        char depth[20];
+        snprintf(depth, sizeof depth, "depth=%d", 2 + i % 2);
+        ck_assert_msg(edit(&r, dir, steps, (const char *const[]){ depth, NULL }), "%s", r.refused.n ? r.refused.e[0].msg : "?");
+    }
+    finish(&r, 1);
+#if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
+    struct mallinfo2 m = mallinfo2();
+    k.bytes = m.uordblks + m.hblkhd;
+#endif
+    DIR *d = opendir("/proc/self/fd");
+    ck_assert_ptr_nonnull(d);
+    while (readdir(d))
+        k.files++;
+    closedir(d);
+    destroy(&r);
+    return k;
+}
+
+TEST(what_is_left_is_given_back)
+{
+    enum { FEW = 2, MANY = 30, EACH = 300000 };
+    kept few = kept_after(FEW), many = kept_after(MANY);
+    ck_assert_int_eq(many.files, few.files);
+    ck_assert_uint_lt(many.bytes, few.bytes + (MANY - FEW) * EACH);
 }
 
 TEST_SUITE(retune, set_up, NULL, 0)

@@ -39,7 +39,7 @@ static void share(gp_machine *m, int ranks)
     m->memory /= (size_t)ranks, m->pin_limit /= (size_t)ranks, m->sharers = ranks;
 }
 
-static bool passes(gp_pipeline *p, const char *text, size_t len, const char *file,
+static bool passes(gp_pipeline *p, gp_machine *m, const char *text, size_t len, const char *file,
                    const gp_config *config, gp_errs *errs)
 {
     gp_arena *a = &p->arena;
@@ -56,15 +56,15 @@ static bool passes(gp_pipeline *p, const char *text, size_t len, const char *fil
     if (!ok)
         return false;
     if (config->machine)
-        p->machine = *config->machine;
+        *m = *config->machine;
     else
-        gp_machine_read(&p->machine, may_use_gpu(p->spec->root, config->registry));
-    share(&p->machine, config->env.local_ranks);
-    return (p->graph = gp_resolve(a, p->spec, config->registry, &config->env, &p->machine,
+        gp_machine_read(m, may_use_gpu(p->spec->root, config->registry));
+    share(m, config->env.local_ranks);
+    return (p->graph = gp_resolve(a, p->spec, config->registry, &config->env, m,
                                         probe, errs))
-        && (plan = gp_lower(a, p->graph, &p->machine, errs))
-        && (p->plan = gp_schedule(a, plan, &p->machine, errs))
-        && gp_verify(p->plan, &p->machine, errs);
+        && (plan = gp_lower(a, p->graph, m, errs))
+        && (p->plan = gp_schedule(a, plan, m, errs))
+        && gp_verify(p->plan, m, errs);
 }
 
 /* The arena goes, the errors stay: a place whose file's name is not the caller's
@@ -89,11 +89,15 @@ static bool guarded_passes(gp_pipeline *p, const char *text, size_t len, const c
                            const gp_config *config, gp_errs *errs)
 {
     jmp_buf oom;
-    if (setjmp(oom))
-        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ .file = file }, "out of memory");
+    gp_machine *const m = calloc(1, sizeof *m);        /* large, for a stack, and for pipelines that stay */
+    bool ok = false;
     p->arena.oom = &oom;
-    bool ok = passes(p, text, len, file, config, errs);
+    if (!m || setjmp(oom))
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ .file = file }, "out of memory");
+    else if ((ok = passes(p, m, text, len, file, config, errs)))
+        p->cpus = m->cpus;
     p->arena.oom = NULL;
+    free(m);
     return ok;
 }
 
@@ -148,11 +152,11 @@ void gp_cancel(gp_pipeline *p, int level)
 {
     int now = atomic_load(&p->cancel), kept = errno;
     uint64_t one = 1;
+    atomic_fetch_add(&p->cancelling, 1);
     while (now < level && !atomic_compare_exchange_weak(&p->cancel, &now, level))
         ;
     ssize_t told = level > 0 ? write(p->stop_fd, &one, sizeof one) : 0;
     (void)told;                        /* it is readable already when its counter is full */
-    atomic_fetch_add(&p->cancelling, 1);
     struct gp_filetable *files = level > 2 ? atomic_load(&p->files) : NULL;
     if (files)
         gp_filetable_abandon(files);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "base/yaml.h"
 #include "cli/live.h"
 #include "cli/retuner.h"
@@ -146,10 +147,7 @@ static bool is_saved(gp_retuner *r)
 /* For so long (-1: without an end), or until something is asked for. A run without --watch needs no descriptor. */
 static int sleep_for(gp_retuner *r, int ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += ms % 1000 * 1000000L;
-    until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000, until.tv_nsec %= 1000000000;
+    struct timespec until = gp_moment(gp_now_ns() + 1000000LL * ms);
     pthread_mutex_lock(&r->lock);
     for (int e = 0; !e && !r->stop && !r->first && !gp_votes_are_asked(r->args->ranks);)
         e = ms < 0 ? pthread_cond_wait(&r->wake, &r->lock) : pthread_cond_timedwait(&r->wake, &r->lock, &until);
@@ -204,7 +202,7 @@ gp_retuner *gp_retuner_start(const gp_args *args, const gp_registry *registry, c
             r->options.pause = gp_retuner_pause, r->options.pause_arg = r;
         parts[0].l = *first, parts[0].set = args->set, parts[0].nset = args->nset;
         pthread_mutex_init(&r->lock, NULL);
-        pthread_cond_init(&r->wake, NULL);
+        gp_cond_init(&r->wake);
         if (args->watch && (r->watched = gp_watch_new(errs)))
             gp_watch_files(r->watched, first->pipeline);
         if ((!args->watch || (r->watched && r->wake_fd >= 0)) && !pthread_create(&r->thread, NULL, retuner_main, r)) {

@@ -33,7 +33,7 @@ static void add_actor(gp_actor_report *r, const gp_run *run, gp_actorrt *p)
     };
     r->streams = p->segment ? p->segment->streams : 0;
     bool alone = !p->stage || p->stage->serial || p->stage->cycle || p->regroup;
-    int cpus = run->pipeline->machine.cpus, able = p->stage ? p->stage->most_workers : 0;
+    int cpus = run->pipeline->cpus, able = p->stage ? p->stage->most_workers : 0;
     r->most_workers = alone ? 1 : able && able < cpus ? able : cpus;
     for (int t = 0; p->stage && t < p->nthreads; t++) {
         gp_hist_merge(&r->time, p->thread[t].time);
@@ -113,7 +113,7 @@ static void add_cores(gp_report *r, const gp_run *run)
 {
     double worked = gp_cores_worked(run->ticks[0], run->ticks[1]);
     double own = r->wall_ns > 0 ? (double)r->cpu_ns / (double)r->wall_ns : 0;
-    r->cpus = run->pipeline->machine.cpus;
+    r->cpus = run->pipeline->cpus;
     r->delayed_ns = atomic_load(&run->delayed_ns);
     r->others = worked > own ? worked - own : 0;
     r->quota = gp_cores_quota("/proc/self/cgroup", "/sys/fs/cgroup");

@@ -10,14 +10,14 @@ typedef struct gp_run gp_run;
 
 struct gp_pipeline {
     gp_arena arena;            /* everything below, and gp_run's tables */
-    gp_machine machine;
+    int cpus;                  /* of the machine that it is planned for */
     const char *text; size_t len;      /* of the file */
     gp_spec *spec;
     gp_graph *graph;
     gp_plan *plan;
     gp_probe *probe;           /* the files that were looked at */
     atomic_int cancel;         /* the highest level asked for, of this run or the next */
-    int stop_fd;               /* eventfd: readable once cancel > 0 */
+    atomic_int stop_fd;        /* eventfd: readable once cancel > 0; -1: its run went on under another */
     atomic_bool running;       /* in gp_pipeline_run; for good once a run is stuck */
     atomic_bool pause;         /* gp_pipeline_pause: of this run */
     struct gp_paused *paused;  /* what a run has come to that is to go on; NULL: there is none */
@@ -30,7 +30,7 @@ struct gp_pipeline {
     pthread_rwlock_t run_lock; /* of `run`: held for reading while somebody looks at it */
     _Atomic(struct gp_filetable *) files;      /* what this run, or the next, reads and writes; NULL
                                   until it is asked for */
-    atomic_int cancelling;     /* calls of gp_cancel that use `files` */
+    atomic_int cancelling;     /* calls of gp_cancel that use `files` and `stop_fd` */
     const char **reader;       /* who reads what, for `files`: stages, then buffers; NULL: not made yet */
     const char **actor_name;   /* per actor; NULL: not made yet */
 };
@@ -48,6 +48,9 @@ void gp_pipeline_drop_paused(gp_pipeline *p, gp_errs *errs);
 
 /* run.c: what was made ready to go on is not to. */
 void gp_pipeline_drop_prepared(gp_pipeline *p);
+
+/* run.c: a run under p is to be set up: gp_cancel wakes it. Where there is no descriptor it hears at the next tick. */
+void gp_pipeline_open_stop(gp_pipeline *p);
 
 /* run.c: frees what a run left; accepts NULL. */
 void gp_run_destroy(gp_run *run);

@@ -209,6 +209,7 @@ bool gp_pipeline_retune(gp_pipeline *p, gp_pipeline *from, const gp_run_options 
     GP_C_LOCALE;
     if (p == from || p->paused || atomic_exchange(&p->running, true))
         return gp_fail(errs, GP_E_RUN, (gp_loc){ .file = p->graph->file }, "this pipeline has a run of its own");
+    gp_pipeline_open_stop(p);
     gp_pipeline_drop_prepared(p);
     if (gp_paused_fits(p, from, errs) && is_set_up(p, from) && may_pause(from, errs)
         && (!can_prepare(p, from) || prepare(p, from, o, errs))

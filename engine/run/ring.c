@@ -28,11 +28,7 @@ void gp_eventcount_init(gp_eventcount *p)
 {
     atomic_init(&p->sleepers, 0);
     pthread_mutex_init(&p->lock, NULL);
-    pthread_condattr_t a;
-    pthread_condattr_init(&a);
-    pthread_condattr_setclock(&a, CLOCK_MONOTONIC);    /* that of gp_now_ns */
-    pthread_cond_init(&p->wake, &a);
-    pthread_condattr_destroy(&a);
+    gp_cond_init(&p->wake);
 }
 
 void gp_eventcount_fini(gp_eventcount *p)
@@ -65,7 +61,7 @@ bool gp_eventcount_wait_until(gp_eventcount *p, bool (*ready)(void *arg), void *
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->sleepers, 1);
     gp_wakes_forget(p->wakes);
-    struct timespec end = { .tv_sec = end_ns / 1000000000, .tv_nsec = end_ns % 1000000000 };
+    struct timespec end = gp_moment(end_ns);
     while (!ready(arg)) {
         if (end_ns == INT64_MAX)
             pthread_cond_wait(&p->wake, &p->lock);

@@ -23,6 +23,8 @@
  * Everything is allocated, opened, built and loaded before frame 0. This file does
  * that step by step and takes it down: the tables are in tables.c, the memory in
  * memory.c, the devices in devices.c, the stages in open.c, the threads in threads.c. */
+#include <malloc.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -362,6 +364,10 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
             atomic_store(&p->paused_ns, now - atomic_load(&from->stopped_ns));
         }
         gp_run_destroy(was), was = NULL;
+#ifdef __GLIBC__
+        if (from)                      /* else its frames stay with the process, between pieces of plans that stay */
+            malloc_trim(0);
+#endif
         if (atomic_load(&p->pause))
             gp_run_pause(run);
         back = gp_watch(run);
@@ -401,10 +407,32 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
 
 /* ---- from outside ---------------------------------------------------- */
 
+void gp_pipeline_open_stop(gp_pipeline *p)
+{
+    if (atomic_load(&p->stop_fd) >= 0)
+        return;
+    atomic_store(&p->stop_fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (atomic_load(&p->cancel))
+        eventfd_write(p->stop_fd, 1);
+}
+
+/* No run under p goes on. One that is retuned a thousand times would have a thousand of them. */
+static void close_stop(gp_pipeline *p)
+{
+    int fd = atomic_exchange(&p->stop_fd, -1);
+    while (atomic_load(&p->cancelling))        /* a signal handler of another thread has it still */
+        sched_yield();
+    if (fd >= 0)
+        close(fd);
+}
+
 static bool begin(gp_pipeline *p, gp_errs *errs)
 {
-    return !atomic_exchange(&p->running, true)
-        || gp_fail(errs, GP_E_RUN, file_of(p), "this pipeline is running, or a run of it got stuck: it has one run at a time");
+    if (atomic_exchange(&p->running, true))
+        return gp_fail(errs, GP_E_RUN, file_of(p), "this pipeline is running, or a run of it got stuck: it has one run at a "
+                       "time");
+    gp_pipeline_open_stop(p);
+    return true;
 }
 
 /* A run is over. */
@@ -482,6 +510,8 @@ gp_outcome gp_pipeline_go_on(gp_pipeline *p, gp_pipeline *from, const gp_run_opt
     bool taken = !from->paused || (p == from && outcome == GP_PAUSED);
     if (fits && !taken)
         hand_on(from, p);
+    if (p != from && outcome != GP_STUCK)
+        close_stop(taken ? from : p);
     if (p != from)
         atomic_store(&from->running, false);
     if (taken)

@@ -69,7 +69,7 @@ static int64_t spin_ns(const gp_pipeline *p, int threads)
     gp_sync sync = p->graph->sync;
     if (sync != GP_SYNC_AUTO)
         return sync == GP_SYNC_BLOCK ? 0 : INT64_MAX;
-    return p->machine.cpus > threads ? 1000000 : 5000;
+    return p->cpus > threads ? 1000000 : 5000;
 }
 
 int gp_threads_needed(const gp_plan *plan)

@@ -49,7 +49,7 @@ void gp_turns_init(gp_run *run)
 {
     int n = run->plan->nactors;
     gp_sync sync = run->graph->sync;
-    run->awake_ns = run->pipeline->machine.cpus > gp_threads_needed(run->plan) ? ALONE_NS : AWAKE_NS;
+    run->awake_ns = run->pipeline->cpus > gp_threads_needed(run->plan) ? ALONE_NS : AWAKE_NS;
     for (int i = 0; i < n; i++) {
         gp_actorrt *p = &run->actor[i];
         p->lends = p->kind == GP_ACTOR_HOST && p->stage->workers == 1

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include "communicator.h"
+#include "base/clock.h"
 #include "device/libraries.h"
 
 /* A run that ends waits for threads for two seconds. TOGETHER: workers of all collective stages. */
@@ -31,10 +32,7 @@ static struct { pthread_mutex_t lock; gp_comm *comm; void *run; int users; bool 
 
 static struct timespec in_ms(int ms)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    t.tv_nsec += ms * 1000000L;
-    return (struct timespec){ t.tv_sec + t.tv_nsec / 1000000000, t.tv_nsec % 1000000000 };
+    return gp_moment(gp_now_ns() + 1000000LL * ms);
 }
 
 /* ---- what is under way when a rank has gone -------------------------- */
@@ -131,7 +129,9 @@ static void *end_torn(void *arg)
 /* Has the thread come back? One that has not waits for ranks that are gone, and ends with the process. */
 static bool joined(pthread_t t)
 {
-    struct timespec until = in_ms(LAST_MS);
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);             /* the only one that it knows */
+    until.tv_sec += LAST_MS / 1000;
     return !pthread_timedjoin_np(t, NULL, &until) || (pthread_detach(t), false);
 }
 
@@ -183,7 +183,7 @@ static gp_comm *make(const gp_open *o, char why[160])
         return NULL;
     }
     pthread_mutex_init(&m->lock, NULL);
-    pthread_cond_init(&m->moved, NULL);
+    gp_cond_init(&m->moved);
     snprintf(what, sizeof what, "stage '%s'", o->name);
     m->rank = o->rank, m->ranks = o->ranks, m->dev = o->dev;
     bool there = gp_gpu_open(GP_GPU_RANKS, text, what, o->at, o->errs);

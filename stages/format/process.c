@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -33,6 +34,7 @@ struct gp_process {
     bool lost;                 /* ... unless that was not to be had */
     int status;
     int fd, lifeline;          /* ours: of the pipe, of the guard's; -1: closed */
+    int rest;                  /* a reading end of the pipe, since we hung up; negative: -errno */
     int errors, quit;          /* what its standard error is read from; told to the thread at the end */
     bool listens;              /* the thread is there */
     pthread_t thread;
@@ -180,7 +182,7 @@ gp_process *gp_process_start(const char *const *argv, const char *folder, bool r
         gp_why(why, "cannot be started: %s", gp_strerror(ENOMEM));
         return NULL;
     }
-    p->fd = p->lifeline = p->errors = p->quit = -1;
+    p->fd = p->lifeline = p->errors = p->quit = p->rest = -1;
     int e = start(p, argv, folder, reads);
     if (!e)
         return p;
@@ -210,9 +212,21 @@ bool gp_process_write(gp_process *p, struct iovec *v, int n, char why[GP_WHY])
     return ok;
 }
 
+/* Had we another reading end before, nobody who reads would be no error of a write. */
 void gp_process_hang_up(gp_process *p)
 {
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", p->fd);
+    p->rest = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (p->rest < 0)
+        p->rest = -errno;
     close_one(&p->fd);
+}
+
+int gp_process_unread(const gp_process *p)
+{
+    int n;
+    return p->rest < 0 ? p->rest : ioctl(p->rest, FIONREAD, &n) ? -errno : n;
 }
 
 /* ---- its end --------------------------------------------------------- */
@@ -298,6 +312,6 @@ void gp_process_stop(gp_process *p)
         while (waitpid(p->guard, NULL, 0) < 0 && errno == EINTR)
             ;
     }
-    close_one(&p->lifeline), close_one(&p->errors), close_one(&p->quit);
+    close_one(&p->lifeline), close_one(&p->errors), close_one(&p->quit), close_one(&p->rest);
     free(p);
 }

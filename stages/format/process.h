@@ -24,6 +24,9 @@ bool gp_process_write(gp_process *p, struct iovec *v, int n, char why[GP_WHY]);
 /* Closes our end: what reads it sees the end of its input. */
 void gp_process_hang_up(gp_process *p);
 
+/* Once it has ended after that: how many bytes it left unread; negative: -errno, that is not known. */
+int gp_process_unread(const gp_process *p);
+
 /* Has it ended? With `wait` this returns when it has. */
 bool gp_process_has_ended(gp_process *p, bool wait);
 

@@ -351,13 +351,15 @@ static gp_status find_file(const gp_reader *r, uint64_t frame, struct place *p)
 }
 
 /* The frame cannot be made. One that begins a pass over the files ends the run, where the pass before made none: the
- * next would not either. */
+ * next would not either. So does a file that cannot be opened because too many are open, which errno says. */
 static gp_status fail(gp_reader *r, gp_call *c, gp_frame *f, const struct place *p, char why[GP_WHY])
 {
-    bool none = p->none || (p->first && p->pass && gp_wait_turn(c) && atomic_load(&r->good) < p->pass);
+    bool short_of_files = errno == EMFILE || errno == ENFILE;
+    bool none = !short_of_files
+             && (p->none || (p->first && p->pass && gp_wait_turn(c) && atomic_load(&r->good) < p->pass));
     if (none)
         gp_why(why, "has no frames that could be repeated");
-    r->worker[c->worker].none |= none;
+    r->worker[c->worker].none |= none || short_of_files;
     gp_fail(c->errs, GP_E_RUN, r->o->at, "frame %llu: '%s' %s",
             (unsigned long long)f->index, path_of(r, p->file), why);
     return GP_FAILED;
@@ -396,6 +398,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     char why[GP_WHY];
     bool whole = is_whole(r->o), faulty = false, ok;
     w->said = gp_filemeta_none(c), *w->fault = 0;
+    errno = 0;
     gp_status s = whole ? find_file(r, f->index, &p) : find_piece(r, w, f, &p, why);
     if (s == GP_FAILED)
         return fail(r, c, f, &p, why);

@@ -236,6 +236,13 @@ static bool append_frames(gp_writer *w, const gp_frame *f, struct iovec *v, int 
     return append(w, v, n, rows, why);
 }
 
+/* Has the process ended as it should, with so many bytes unread? */
+static bool ended_well(gp_writer *w, int unread, char why[GP_WHY])
+{
+    return gp_process_is_well(w->process, why)
+        && (unread <= 0 || gp_why(why, "ended with exit status 0, and did not read all frames"));
+}
+
 /* The process reads no more. It may be about to say why. */
 static void say_ended(gp_writer *w, char why[GP_WHY])
 {
@@ -244,8 +251,8 @@ static void say_ended(gp_writer *w, char why[GP_WHY])
         poll(NULL, 0, TICK_MS);
     if (!gp_process_has_ended(w->process, false))
         gp_why(why, "has closed its input, and does not end");
-    else if (gp_process_is_well(w->process, why))
-        gp_why(why, "ended with exit status 0, and did not read all frames");
+    else
+        ended_well(w, 1, why);
 }
 
 /* The frames (n 0: what is written at the end) could not be written, nor will any be that follow. */
@@ -339,7 +346,11 @@ static bool finish_process(gp_writer *w, gp_call *c)
     char why[GP_WHY];
     gp_process_hang_up(w->process);
     gp_process_has_ended(w->process, true);
-    if (gp_process_is_well(w->process, why)) {
+    int unread = gp_process_unread(w->process);
+    if (ended_well(w, unread, why)) {
+        if (unread < 0)
+            gp_fail(c->errs, GP_E_WARN, w->o->at, "whether '%s' has read all frames is not known: %s", w->o->path,
+                    gp_strerror(-unread));
         gp_process_tell_well(w->process, w->o->path, w->o->at, c->errs);
         return true;
     }

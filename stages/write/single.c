@@ -75,7 +75,7 @@ static bool put_created(const gp_writer *w, const gp_write_worker *d, const gp_v
     return false;
 }
 
-/* After GP_FAILED errno says whether a file system was to blame. */
+/* After GP_FAILED errno says whether a file system, or what the machine is short of, was to blame. */
 static gp_status put_file(gp_writer *w, gp_call *c, const gp_frame *f, const char *path,
                           char why[GP_WHY])
 {
@@ -123,10 +123,11 @@ static gp_status put_file(gp_writer *w, gp_call *c, const gp_frame *f, const cha
     return s;
 }
 
-/* Is it the disk that fails, and no single file? */
-static bool is_of_the_disk(int error)
+/* Is it the disk that fails, or the machine that is short of something, and no single file? */
+static bool is_of_the_machine(int error)
 {
-    return error == ENOSPC || error == EDQUOT || error == EROFS || error == EIO;
+    return error == ENOSPC || error == EDQUOT || error == EROFS || error == EIO
+        || error == EMFILE || error == ENFILE || error == ENOMEM;
 }
 
 bool gp_writer_single(gp_writer *w, gp_call *c, gp_frame *f)
@@ -138,5 +139,5 @@ bool gp_writer_single(gp_writer *w, gp_call *c, gp_frame *f)
     if (f->status == GP_FAILED)
         gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' %s",
                 (unsigned long long)f->index, *path ? path : w->o->path, why);
-    return f->status != GP_FAILED || !is_of_the_disk(error);
+    return f->status != GP_FAILED || !is_of_the_machine(error);
 }
