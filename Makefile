@@ -253,7 +253,7 @@ $B/tests/nvtx_inject.so: tests/nvtx_inject.c $B/flags
 	$(call say,cc)$(CC) -std=c11 $(ALL) $(CUROOT:%=-isystem %/include) $(CWARN) $(CFLAGS) -fPIC -shared -o $@ $<
 
 # What stands in for nvJPEG in test_nvjpeg, which finds it beside itself.
-$B/tests/nvjpeg_fake.so: tests/nvjpeg_fake.c tests/nvjpeg_fake.h $B/flags
+$B/tests/nvjpeg_fake.so: tests/nvjpeg_fake.c tests/nvjpeg_fake.h engine/device/libraries.h engine/base/product.h $B/flags
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) -std=c11 $(ALL) -Wstrict-prototypes $(CFLAGS) -fPIC -shared -Wl,-soname,libnvjpeg.so.13 -o $@ $< $(shell pkg-config --libs libjpeg)
 
