@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "../stages/format/cut.h"
 #include "iotest.h"
 #include "suite.h"
 
@@ -488,6 +489,35 @@ TEST_LOOP(of_columns, 0, 4)
         ck_assert_uint_eq(made_of[i], (uint16_t)(i / (size_t)columns * 7 + i % (size_t)columns * 31));
     free(made_of);
     unlink(io_path("a.raw", path));
+}
+
+static bool get_counted(void *bytes, int64_t at, void *to, size_t n)
+{
+    *(size_t *)bytes += n;
+    for (size_t i = 0; i < n / 2; i++)
+        ((uint16_t *)to)[i] = (uint16_t)(at / 2 + (int64_t)i);
+    return true;
+}
+
+/* Of workers that ask out of turn, too: by one frame, by ten. The last frame is a partial one. */
+TEST_LOOP(columns_out_of_turn, 0, 2)
+{
+    const int64_t rows = 3001, columns = 3000, frame = 2, late = _i ? 10 : 1, frames = (rows + frame - 1) / frame;
+    const gp_type array = { .dtype = GP_U16, .ndim = 2, .dim = { rows, columns } };
+    gp_columns *c = gp_columns_new();
+    size_t bytes = 0;
+    uint16_t *to = malloc(2 * (size_t)(frame * columns));
+    for (int64_t i = 0; i < frames; i++) {
+        int64_t k = i - i % (2 * late) + (i + late) % (2 * late);
+        k = k < frames ? k : i;
+        int64_t n = rows - k * frame < frame ? rows - k * frame : frame;
+        ck_assert(gp_columns_read(c, &array, k * frame, n, to, get_counted, &bytes));
+        for (int64_t j = 0; j < n * columns; j++)
+            ck_assert_uint_eq(to[j], (uint16_t)(j % columns * rows + k * frame + j / columns));
+    }
+    ck_assert_msg(bytes < 2 * 2 * (size_t)(rows * columns), "%zu bytes were read", bytes);
+    free(to);
+    gp_columns_free(c);
 }
 
 TEST_SUITE(io, io_set_up, io_tear_down, 0)

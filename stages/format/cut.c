@@ -142,10 +142,15 @@ bool gp_cut_columns(const gp_type *array, int64_t first, int64_t n, void *to,
     return true;
 }
 
+/* Rows that were put together: two windows, since a worker may still want a frame of the one before. Windows begin where
+ * a multiple of frames begins, not where the first request of any worker does: so each is read once. */
 struct gp_columns {
     pthread_mutex_t lock;
-    int64_t first, n;          /* the rows that are there */
-    char *rows;                /* NULL: no room was needed yet */
+    int64_t frame;             /* rows of a frame: the most that were asked for at once */
+    struct {
+        int64_t first, n;      /* the rows that are there */
+        char *rows;            /* NULL: no room was needed yet */
+    } window[2];
 };
 
 gp_columns *gp_columns_new(void)
@@ -161,7 +166,8 @@ void gp_columns_free(gp_columns *c)
     if (!c)
         return;
     pthread_mutex_destroy(&c->lock);
-    free(c->rows);
+    free(c->window[0].rows);
+    free(c->window[1].rows);
     free(c);
 }
 
@@ -172,20 +178,25 @@ bool gp_columns_read(gp_columns *c, const gp_type *array, int64_t first, int64_t
     gp_type one = *array;
     one.dim[0] = 1;
     const size_t row = gp_bytes(&one);
-    const int64_t most = (int64_t)(BYTES / row), left = array->dim[0] - first;
+    const int64_t most = (int64_t)(BYTES / row);
     if (!c || n >= most || n == array->dim[0])
         return gp_cut_columns(array, first, n, to, get, user);
     pthread_mutex_lock(&c->lock);
-    bool ok = c->rows || (c->rows = malloc(BYTES));
-    if (ok && (first < c->first || first + n > c->first + c->n)) {
-        c->first = first, c->n = most < left ? most : left;
-        if (!(ok = gp_cut_columns(array, first, c->n, c->rows, get, user)))
-            c->n = 0;
+    c->frame = n > c->frame ? n : c->frame;
+    const int64_t step = most / c->frame * c->frame, base = first - first % step, left = array->dim[0] - base;
+    bool ok = true, straddles = first + n > base + step;
+    int i = (int)(base / step % 2);
+    if (!straddles && (first < c->window[i].first || first + n > c->window[i].first + c->window[i].n)) {
+        c->window[i].first = base, c->window[i].n = step < left ? step : left;
+        ok = (c->window[i].rows || (c->window[i].rows = malloc(BYTES)))
+            && gp_cut_columns(array, base, c->window[i].n, c->window[i].rows, get, user);
+        if (!ok)
+            c->window[i].n = 0;
     }
-    if (ok)
-        memcpy(to, c->rows + (size_t)(first - c->first) * row, (size_t)n * row);
+    if (ok && !straddles)
+        memcpy(to, c->window[i].rows + (size_t)(first - c->window[i].first) * row, (size_t)n * row);
     pthread_mutex_unlock(&c->lock);
-    return ok;
+    return straddles ? gp_cut_columns(array, first, n, to, get, user) : ok;
 }
 
 void gp_swap(void *data, const gp_type *t)
