@@ -41,7 +41,7 @@ if ${NVCC:-nvcc} --version >/dev/null 2>&1; then
     [ "$(made 75) $(made 75) $(made 90)" = '1 0 1' ] && ok || bad 'a fatbin of other flags'
 fi
 
-cp examples/embed/app.c examples/data/raccoon.png "$tmp/"
+cp examples/embed/*.c examples/data/raccoon.png "$tmp/"
 photo=$tmp/raccoon.png
 cd "$tmp" || exit 1
 export PKG_CONFIG_PATH=$to/lib/pkgconfig LD_LIBRARY_PATH=$to/lib
@@ -77,6 +77,14 @@ done
 got=$(./shared none.png 2>&1)
 [ $? = 3 ] && [[ $got == 'app.yaml:3:'*"none.png"* ]] && ok || bad "a photo that is not there: '$got'"
 [[ $(ldd shared) == *libgpipe.so* && $(ldd static) != *libgpipe.so* ]] && ok || bad 'what is linked'
+
+# programs that push and pull
+for app in camera loop; do
+    check "$app.c" ${CC:-cc} $warn $app.c -o $app $(pkg-config --cflags --libs gpipe) -pthread -lm
+done
+got=$(./camera) && [[ $(wc -l <<< "$got") = 100 && $got == *$'\n'frame\ 99:\ * ]] && ok || bad "camera: '$got'"
+got=$(./loop) && [[ $got =~ ([0-9]+)\ of\ 50\ frames\ were\ lost$ ]] \
+    && [ $(($(wc -l <<< "$got") + BASH_REMATCH[1])) = 51 ] && ok || bad "loop: '$got'"
 
 # of the functions that headers declare all are there, and nothing else is
 grep -hvE '^(static|typedef)' "$to"/include/gpipe/*.h | sed -n 's/^[a-z].*[ *]\(gp_[a-z_0-9]*\)(.*/\1/p' | sort -u > declared

@@ -64,7 +64,7 @@ static bool passes(gp_pipeline *p, gp_machine *m, const char *text, size_t len, 
                                         probe, errs))
         && (plan = gp_lower(a, p->graph, m, errs))
         && (p->plan = gp_schedule(a, plan, m, errs))
-        && gp_verify(p->plan, m, errs);
+        && gp_verify(p->plan, m, errs) && gp_endpoints_make(p);
 }
 
 /* The arena goes, the errors stay: a place whose file's name is not the caller's
@@ -140,6 +140,7 @@ void gp_pipeline_destroy(gp_pipeline *p)
     gp_pipeline_drop_prepared(p);
     gp_run_destroy(p->run);
     free(p->again);
+    gp_endpoints_free(p);
     pthread_rwlock_destroy(&p->run_lock);
     if (p->stop_fd >= 0)
         close(p->stop_fd);

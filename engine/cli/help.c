@@ -8,7 +8,7 @@
 
 static const char *const topics[] = {
     "yaml", "files", "frames", "pictures", "signals", "models", "expr", "kernel", "lua", "retune", "devices", "ranks",
-    "report", "exit", "limits", "words", NULL
+    "report", "embed", "exit", "limits", "words", NULL
 };
 
 /* The text of a topic that there is; it ends with a newline. */

@@ -351,7 +351,7 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
         st->s.workers = s.default_workers ? s.default_workers : 1, st->s.workers_auto = false;
     st->s.in_order = s.serial && st->s.fills_device && st->s.workers > 1;
     st->s.by_number = st->s.kind->by_number && s.by_number;
-    st->s.serial |= !st->s.nin && !st->s.by_number;
+    st->s.serial |= !st->s.nin && !st->s.by_number && !st->s.kind->on_loan;
     if (!check_stage(r, st, &s) || (st->s.prologue && !check_prologue(r, st)))
         return false;
     for (int p = 0; p < st->s.nout; p++) {

@@ -176,6 +176,8 @@ static bool sound(const gp_kind *k, gp_errs *errs)
         return BAD("kind '%s' has skipped(), but is not collective, and has no joins", k->name);
     if (k->on_device && (!k->run || !k->record || k->elementwise))
         return BAD("kind '%s' has on_device(), but not run() and record(), or is elementwise", k->name);
+    if (k->on_loan && (!k->run || k->record || (k->in && k->out) || !(is_one(k->in) || is_one(k->out))))
+        return BAD("kind '%s' has on_loan, but is no source or sink with run() and one port", k->name);
     if (k->max_run < 0)
         return BAD("kind '%s': max_run is %d", k->name, k->max_run);
     return ports_sound(k, k->in, "input", errs) && ports_sound(k, k->out, "output", errs)

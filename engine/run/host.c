@@ -465,6 +465,20 @@ static void count(gp_actorrt *p, uint64_t first, int done, int frames, size_t by
     atomic_fetch_add_explicit(&p->frames, (unsigned)frames, memory_order_relaxed);
 }
 
+/* The kind has run k frames that are laid out, which are frames [first, first + k): those that are done are counted, and
+ * how many these are is returned. `span`: as in run_piece. The rest as work() has it. */
+static int ran(gp_threadrt *t, bool ok, uint64_t first, int k, gp_interval span, bool *failed, bool *end)
+{
+    gp_actorrt *p = t->actor;
+    gp_worker_view *wv = &p->host->view[t->worker];
+    int there, done = sort_out(t, ok, k, &there, failed, end);
+    gp_measure_work(t, span, first, done);
+    if (p->source)
+        date(p, wv, done);
+    count(p, first, done, there, gp_frames_write_metas(p, wv, done));
+    return done;
+}
+
 /* Calls run() for the first of frames [first, first + n), or passes by the holes that are before them: run() may take
  * long, or wait. Returns how many may be handed in as done, in order; *failed when the next one failed for good. *end:
  * the source ends. Neither, and fewer than n: the others are not done yet. */
@@ -483,12 +497,7 @@ static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
         if (k && !done) {
             gp_interval span = { 0 };
             bool ok = run_piece(t, k, &span);
-            int there;
-            done = sort_out(t, ok, k, &there, failed, end);
-            gp_measure_work(t, span, f, done);
-            if (p->source)
-                date(p, wv, done);
-            count(p, f, done, there, gp_frames_write_metas(p, wv, done));
+            done = ran(t, ok, f, k, span, failed, end);
         }
         if (k)
             break;
@@ -549,6 +558,55 @@ gp_look gp_host_step(gp_threadrt *t, int *n)
         hand_in(t, first + (uint64_t)(*n - done), done, alone && !over ? all - *n : 0, failed, end);
     } while (!alone && !over && *n < all);     /* others have those behind these */
     return over ? GP_LOOK_OVER : GP_LOOK_GO;
+}
+
+gp_look gp_host_lend(gp_threadrt *t, gp_frame **frame)
+{
+    gp_actorrt *p = t->actor;
+    gp_worker_view *wv = &p->host->view[t->worker];
+    uint64_t first;
+    int n;
+    gp_hole hole;
+    gp_look l = take(t, &first, &n);
+    *frame = NULL;
+    if (l == GP_LOOK_WAIT)
+        return l;
+    gp_pause_end(t, first);
+    if (l != GP_LOOK_GO)
+        return l;
+    if (gp_worker_view_lay_out(p, wv, first, 1, &hole, &t->errs)) {
+        *frame = wv->frame;
+        number(p, wv->frame, 1, false);
+        gp_thread_doing(t, GP_DOING_WORK, first);
+        gp_measure_idle(t, t->loan_ns);
+        t->loan_ns = gp_measure_now(p->run);
+        return l;
+    }
+    bool failed = !skip(t, first, hole);
+    hand_in(t, first, !failed, 0, failed, false);
+    return failed ? GP_LOOK_OVER : l;
+}
+
+void gp_host_take_back(gp_threadrt *t)
+{
+    gp_actorrt *p = t->actor;
+    gp_worker_view *wv = &p->host->view[t->worker];
+    gp_interval span = { t->loan_ns, gp_measure_now(p->run), 0 };
+    bool failed = false, end = false;
+    t->loan_ns = span.end;
+    number(p, wv->frame, 1, true);
+    int done = ran(t, true, wv->first, 1, span, &failed, &end);
+    hand_in(t, wv->first, done, 0, failed, end);
+}
+
+void gp_host_close(gp_actorrt *p)
+{
+    gp_hostrt *h = p->host;
+    pthread_mutex_lock(&h->lock);
+    uint64_t next = atomic_load(&p->next);
+    h->end = next < h->end ? next : h->end;
+    atomic_store(&h->ended, true);
+    pthread_mutex_unlock(&h->lock);
 }
 
 void gp_host_leave(gp_threadrt *t)

@@ -45,12 +45,6 @@ static bool agree(gp_run *run, const gp_stage *st)
     return changed;
 }
 
-static void wake_all(gp_run *run)
-{
-    for (int i = 0; i < run->plan->nactors; i++)
-        gp_eventcount_wake(&run->actor[i].changed);
-}
-
 void gp_run_pause(gp_run *run)
 {
     int none = GP_PAUSE_NOT;
@@ -74,7 +68,7 @@ void gp_run_pause(gp_run *run)
         if (run->actor[i].source && run->actor[i].stage->rate > 1)
             run->actor[i].pause_at *= (uint64_t)run->actor[i].stage->rate;
     atomic_store(&run->pausing, GP_PAUSE_AT);
-    wake_all(run);
+    gp_run_wake(run);
 }
 
 void gp_run_pause_rest(gp_run *run)
@@ -86,7 +80,7 @@ void gp_run_pause_rest(gp_run *run)
         if (run->actor[i].source && !atomic_load(&run->actor[i].over))
             return;
     if (atomic_compare_exchange_strong(&run->pausing, &sources, GP_PAUSE_ALL))
-        wake_all(run);
+        gp_run_wake(run);
 }
 
 void gp_run_pause_at_once(gp_run *run)
@@ -94,7 +88,7 @@ void gp_run_pause_at_once(gp_run *run)
     int none = GP_PAUSE_NOT;
     if (!atomic_compare_exchange_strong(&run->pausing, &none, GP_PAUSE_SOURCES))
         return;
-    wake_all(run);
+    gp_run_wake(run);
     gp_run_pause_rest(run);
 }
 
@@ -104,14 +98,12 @@ void gp_actor_pause(gp_actorrt *p)
     for (int o = 0; o < p->nout; o++) {
         gp_ringrt *r = p->out[o];
         atomic_store(&r->paused, true);
-        for (int c = 0; c < r->ring->nconsumers; c++)
-            gp_eventcount_wake(&run->actor[r->ring->consumer[c]].changed);
     }
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
         atomic_store(&r->consumed[p->in[i].consumer].paused, true);
-        gp_eventcount_wake(&run->actor[r->ring->producer].changed);
     }
+    gp_run_wake(run);
     atomic_store(&p->over, true);
     gp_run_pause_rest(run);
 }

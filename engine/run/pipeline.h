@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "compile/ir.h"
+#include "gpipe/gpipe.h"
 
 typedef struct gp_run gp_run;
 
@@ -32,6 +33,12 @@ struct gp_pipeline {
                                   until it is asked for */
     atomic_int cancelling;     /* calls of gp_cancel that use `files` and `stop_fd` */
     const char **reader;       /* who reads what, for `files`: stages, then buffers; NULL: not made yet */
+    struct gp_endpoint *endpoint; int nendpoints;      /* of stages on loan, see loan.c */
+    pthread_t runner;          /* gp_pipeline_start: of the program's own thread, as */
+    bool started;              /* ... and what follows. Until gp_pipeline_wait */
+    gp_run_options started_options;
+    gp_errs *started_errs;
+    gp_outcome outcome;        /* once the thread has ended */
     const char **actor_name;   /* per actor; NULL: not made yet */
 };
 
@@ -51,6 +58,13 @@ void gp_pipeline_drop_prepared(gp_pipeline *p);
 
 /* run.c: a run under p is to be set up: gp_cancel wakes it. Where there is no descriptor it hears at the next tick. */
 void gp_pipeline_open_stop(gp_pipeline *p);
+
+/* loan.c: made when the pipeline is, without memory to p->arena.oom; true. Until _begin the program waits for no run of it, until
+ * _end for the next one; false, with an error, where the program has not asked for a stage. */
+bool gp_endpoints_make(gp_pipeline *p);
+void gp_endpoints_free(gp_pipeline *p);
+bool gp_endpoints_begin(gp_pipeline *p, gp_errs *errs);
+void gp_endpoints_end(gp_pipeline *p);
 
 /* run.c: frees what a run left; accepts NULL. */
 void gp_run_destroy(gp_run *run);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include "base/plural.h"
 #include "run/measure.h"
 #include "run/paused.h"
@@ -29,6 +30,7 @@ void gp_eventcount_init(gp_eventcount *p)
     atomic_init(&p->sleepers, 0);
     pthread_mutex_init(&p->lock, NULL);
     gp_cond_init(&p->wake);
+    p->fd = -1;
 }
 
 void gp_eventcount_fini(gp_eventcount *p)
@@ -87,7 +89,29 @@ void gp_eventcount_wake(gp_eventcount *p)
     pthread_mutex_lock(&p->lock);
     gp_wakes_begin(p->wakes, start);
     pthread_cond_broadcast(&p->wake);
+    if (p->armed) {
+        p->armed = false;
+        atomic_fetch_sub(&p->sleepers, 1);
+        eventfd_write(p->fd, 1);
+    }
     gp_wakes_end(p->wakes, start);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void gp_eventcount_tell(gp_eventcount *p, int fd)
+{
+    pthread_mutex_lock(&p->lock);
+    p->fd = fd;
+    pthread_mutex_unlock(&p->lock);
+}
+
+void gp_eventcount_arm(gp_eventcount *p)
+{
+    pthread_mutex_lock(&p->lock);
+    if (p->fd >= 0 && !p->armed) {
+        p->armed = true;
+        atomic_fetch_add(&p->sleepers, 1);
+    }
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -461,8 +485,7 @@ void gp_actor_end(gp_actorrt *p, uint64_t end, bool early)
     pthread_mutex_unlock(&run->lock);
     for (int i = 0; i < p->nin; i++)
         atomic_store(&p->in[i].ring->consumed[p->in[i].consumer].closed, true);
-    for (int i = 0; i < run->plan->nactors; i++)       /* see gp_ringrt.most */
-        gp_eventcount_wake(&run->actor[i].changed);
+    gp_run_wake(run);                  /* see gp_ringrt.most */
     atomic_store(&p->over, true);
     atomic_fetch_add(&p->progress, 1ULL);
     gp_run_pause_rest(run);

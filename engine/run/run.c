@@ -42,13 +42,21 @@
 
 /* ---- errors and levels ----------------------------------------------- */
 
+void gp_run_wake(gp_run *run)
+{
+    for (int i = 0; i < run->plan->nactors; i++) {
+        gp_eventcount_wake(&run->actor[i].changed);
+        gp_eventcount_wake(&run->actor[i].to_end);
+    }
+}
+
 void gp_run_level(gp_run *run, int level)
 {
     int was = atomic_load(&run->level);
     while (was < level && !atomic_compare_exchange_weak(&run->level, &was, level))
         ;
-    for (int i = 0; atomic_load(&run->is_up) && run->actor && i < run->plan->nactors; i++)
-        gp_eventcount_wake(&run->actor[i].changed);
+    if (atomic_load(&run->is_up) && run->actor)
+        gp_run_wake(run);
 }
 
 void gp_run_fail(gp_run *run, const gp_errs *errs)
@@ -178,6 +186,7 @@ void gp_run_destroy(gp_run *run)
         else
             gp_segment_fini(p);
         gp_eventcount_fini(&p->changed);
+        gp_eventcount_fini(&p->to_end);
         pthread_mutex_destroy(&p->behind);
     }
     for (int i = 0; i < run->naccounts; i++)
@@ -358,6 +367,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
         if (!from && run->options.begin && !run->options.begin(run->options.begin_arg))
             gp_cancel(p, 2), gp_run_level(run, 2);
         gp_threads_start(run);
+        gp_loans_begin(run);
         int64_t now = gp_now_ns();
         if (from && atomic_load(&from->told_ns)) {
             atomic_store(&p->since_told_ns, now - atomic_exchange(&from->told_ns, 0));
@@ -372,6 +382,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
             gp_run_pause(run);
         back = gp_watch(run);
         atomic_store(&p->stopped_ns, gp_now_ns());
+        gp_loans_end(run, gp_run_is_paused(run), back);
         gp_threads_end(run, back);
     }
     if (back && run->watched)
@@ -431,6 +442,10 @@ static bool begin(gp_pipeline *p, gp_errs *errs)
     if (atomic_exchange(&p->running, true))
         return gp_fail(errs, GP_E_RUN, file_of(p), "this pipeline is running, or a run of it got stuck: it has one run at a "
                        "time");
+    if (!gp_endpoints_begin(p, errs)) {
+        atomic_store(&p->running, false);
+        return false;
+    }
     gp_pipeline_open_stop(p);
     return true;
 }
@@ -439,6 +454,7 @@ static bool begin(gp_pipeline *p, gp_errs *errs)
 static void end(gp_pipeline *p, gp_outcome outcome, int level)
 {
     eventfd_t told;
+    gp_endpoints_end(p);
     if (outcome == GP_STUCK)
         return;
     if (outcome != GP_PAUSED) {

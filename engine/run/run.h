@@ -26,6 +26,8 @@ typedef struct gp_eventcount {
     _Alignas(64) pthread_mutex_t lock;
     pthread_cond_t wake;
     struct gp_wakes *wakes;    /* of a timed run: what it took to wake those who slept here; else NULL */
+    int fd;                    /* an eventfd that is written to as well, once, when armed (with lock); -1: none */
+    bool armed;                /* ... which counts as a sleeper */
 } gp_eventcount;
 
 void gp_eventcount_init(gp_eventcount *p);
@@ -36,6 +38,9 @@ bool gp_eventcount_wait(gp_eventcount *p, bool (*ready)(void *arg), void *arg, i
 /* The same, but no longer than until gp_now_ns() is `end_ns`. */
 bool gp_eventcount_wait_until(gp_eventcount *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns, int64_t end_ns);
 void gp_eventcount_wake(gp_eventcount *p);
+/* The next wake writes to its eventfd, if it has one. */
+void gp_eventcount_arm(gp_eventcount *p);
+void gp_eventcount_tell(gp_eventcount *p, int fd);
 
 /* ---- rings ----------------------------------------------------------- */
 
@@ -147,6 +152,7 @@ typedef struct gp_threadrt {
     int samples;               /* likewise: of its actor's cost */
     unsigned works;            /* likewise, and below: for gp_measure_cpu */
     bool takes_long;
+    int64_t loan_ns;           /* likewise, timed: since when the program has its frame, or has none; 0: never had one */
     int64_t worked_ns;         /* likewise: in the kind's code, of the turn that is measured; */
     bool halves;               /* ... which takes half of the frames: else all have as many, and no line is known */
     gp_turn_sums measured;     /* likewise, of a timed run */
@@ -193,6 +199,8 @@ struct gp_actorrt {
     /* A host stage's, see turn.c. */
     bool lends, lent;          /* its thread may do others' turns; other threads may do its own */
     atomic_bool outside;       /* it has waited for something outside the pipeline */
+    bool on_loan;              /* the program has its turns, see loan.c; its own threads only end it, and sleep at: */
+    gp_eventcount to_end;
     atomic_llong cost;         /* ns: the mean of its turns, less what moving the frames to another core takes */
     atomic_uint offers;        /* how often its turn could have been done while its thread slept */
     struct gp_hostrt *host;    /* of a host stage */
@@ -462,6 +470,8 @@ void gp_run_fail(gp_run *run, const gp_errs *errs);
 bool gp_frame_drop_or_fail(gp_threadrt *t);
 /* Errors of stages in which more frames failed than 'max_dropped' allows. */
 void gp_frames_check_dropped(const gp_run *run, gp_errs *errs);
+/* Wakes all threads: something ends, or pauses. */
+void gp_run_wake(gp_run *run);
 /* Raises the level and wakes everybody. */
 void gp_run_level(gp_run *run, int level);
 /* Does the stage write one file together with those of other ranks? */
@@ -490,6 +500,12 @@ gp_look gp_host_look(gp_actorrt *p);
 /* One turn of worker t: takes frames, runs the stage, hands in. GO: *n frames are done. Else nothing is, or the last
  * was, when the stage is over. By one thread at a time. */
 gp_look gp_host_step(gp_threadrt *t, int *n);
+/* The same of a stage on loan, in two parts, between which the program has *frame. GO with NULL: the next frame was a
+ * hole. */
+gp_look gp_host_lend(gp_threadrt *t, gp_frame **frame);
+void gp_host_take_back(gp_threadrt *t);
+/* The program makes no more frames. */
+void gp_host_close(gp_actorrt *p);
 /* Worker t takes no more; the last to leave ends the stage. */
 void gp_host_leave(gp_threadrt *t);
 
@@ -498,6 +514,21 @@ void gp_turns_init(gp_run *run);
 void *gp_host_thread(void *thread);            /* gp_threadrt */
 /* For the watchdog, at each tick: who is held up at another stage's frame is replaced meanwhile. */
 void gp_turns_watch(gp_run *run);
+/* For loan.c: takes worker t, for the calling thread, if nobody has. What it took it gives back, and waits for a frame, or
+ * is GP_DOING_IDLE. */
+bool gp_turn_take(gp_threadrt *t);
+void gp_turn_give_back(gp_threadrt *t, gp_doing doing);
+/* The calling thread, which has taken t, has moved frames of its stage: it tells those next to it, or does their turns. */
+void gp_turn_tell(gp_threadrt *t);
+
+/* loan.c: the stages of a run on loan are at the program's disposal, until they are not; with `back` no thread is in them
+ * any more on return. */
+void gp_loans_begin(gp_run *run);
+void gp_loans_end(gp_run *run, bool paused, bool back);
+/* Worker t of such a stage waits until the stage ends, or pauses, and the program has no frame of it; then it is taken. */
+gp_look gp_loan_keep(gp_threadrt *t);
+/* Is the thread that had this worker last at another of them, where it waits? */
+bool gp_loan_is_waited_for(const gp_threadrt *t);
 
 /* segment.c */
 /* What is used of a device: its streams, orders and stamps; the priority of each stream, once there is room for

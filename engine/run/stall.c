@@ -143,6 +143,10 @@ static void busy_line(gp_report *r, const gp_threadrt *t, bool doing)
              s.text, who);
         return;
     }
+    if (p->on_loan && t->seen.doing == GP_DOING_WORK) {
+        LINE(r, p, "the program has had frame %llu of stage '%s' for %s", ULL(gp_actor_number(p, f)), p->name, s.text);
+        return;
+    }
     if (p->kind == GP_ACTOR_HOST && p->stage->workers > 1)
         snprintf(who, sizeof who, " (worker %d of %d)", t->worker + 1, p->stage->workers);
     if (doing)
@@ -214,7 +218,10 @@ static void lone_line(gp_report *r, gp_actorrt *p)
     if (s == ENDED)
         LINE(r, p, "%s '%s' ended %s ago, after %llu frame%s", WHO(p), t.text, ULL(done(p)),
              gp_plural((int64_t)done(p)));
-    if (s == IDLE)
+    if (s == IDLE && p->on_loan)
+        LINE(r, p, "the program has %s stage '%s' for %s", p->source ? "pushed no frame into" : "pulled no frame of", p->name,
+             t.text);
+    else if (s == IDLE)
         LINE(r, p, "stage '%s' has waited %s for %s outside", p->name, t.text,
              p->source ? "input from" : "a reader");
     for (int i = 0; i < p->nin; i++)
@@ -276,6 +283,11 @@ static void headline(gp_report *r, const gp_actorrt *p, int64_t ns)
     }
     if (h->seen.doing == GP_DOING_WORK)
         snprintf(what, sizeof what, "with frame %llu", ULL(gp_actor_number(p, h->seen.frame)));
+    if (p->on_loan && h->seen.doing == GP_DOING_WORK) {
+        gp_fail(r->errs, GP_E_STALL, gp_actor_at(p), "nothing moved for %s: the program has had frame %llu of stage '%s' all "
+                "the while", SPAN(ns), ULL(gp_actor_number(p, h->seen.frame)), p->name);
+        return;
+    }
     gp_thread_is(p->kind == GP_ACTOR_HOST ? atomic_load(&h->tid) : 0, doing);
     gp_fail(r->errs, GP_E_STALL, gp_actor_at(p), "nothing moved for %s: %s '%s' is busy %s%s",
             SPAN(ns), WHO(p), what, doing);

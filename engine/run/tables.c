@@ -109,6 +109,7 @@ static void make_actor(gp_run *run, int index)
 
     p->run = run, p->index = index, p->kind = actor->kind;
     gp_eventcount_init(&p->changed);
+    gp_eventcount_init(&p->to_end);
     pthread_mutex_init(&p->behind, NULL);
     p->changed.wakes = gp_wakes_new(run);
     if (p->kind == GP_ACTOR_SEGMENT)
@@ -119,7 +120,7 @@ static void make_actor(gp_run *run, int index)
     const gp_stage *st = gp_actor_stage(p, &at);
     if (st->regroups)
         p->regroup = &st->regroup, p->gathers = st->kind->emit;
-    p->shared = st->shared;
+    p->shared = st->shared, p->on_loan = st->kind->on_loan;
     p->together = run->graph->ranks > 1 && (st->kind->collective || gp_run_joins(run, st));
     p->elsewhere = st->only && st->only != run->graph->rank + 1;
     p->priority = p->segment ? p->segment->priority : st->priority;

@@ -37,9 +37,11 @@ static void *thread_main(void *arg)
     char name[16];
     snprintf(name, sizeof name, "%.15s", t->actor->name);
     pthread_setname_np(pthread_self(), name);
-    gp_thread_known(&t->tid, &t->clock);
-    t->own_tid = atomic_load(&t->tid), t->own_clock = atomic_load(&t->clock);
-    gp_nvtx_name_thread(t);
+    if (!t->actor->on_loan) {          /* else these are of the program's thread */
+        gp_thread_known(&t->tid, &t->clock);
+        t->own_tid = atomic_load(&t->tid), t->own_clock = atomic_load(&t->clock);
+        gp_nvtx_name_thread(t);
+    }
     take_priority(t);
     if (t->actor->kind == GP_ACTOR_HOST)
         gp_host_thread(t);

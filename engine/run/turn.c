@@ -14,6 +14,8 @@
  *             again, and wakes its thread if so: they may have come meanwhile, from somebody who found it taken.
  *   alone     Sources, stages with several workers, and those that wait for something outside (gp_wait_fd,
  *             gp_wait_until) are left to their own threads. A source that does so also does nothing else.
+ *   on loan   Turns of stages whose frames the program makes, or takes, are done by its threads (loan.c), which go on
+ *             likewise. Such a stage's own thread only ends it.
  *   held up   A cheap turn may block all the same. When the watchdog finds a thread in it for a whole tick, that
  *             stage's own thread does the work of the one that is held up, until that is back, and all others look
  *             whether there is something to do. So what could not block the pipeline with a thread for each stage does
@@ -54,7 +56,7 @@ void gp_turns_init(gp_run *run)
         gp_actorrt *p = &run->actor[i];
         p->lends = p->kind == GP_ACTOR_HOST && p->stage->workers == 1
                 && (sync == GP_SYNC_AUTO || sync == GP_SYNC_BLOCK);
-        p->lent = p->lends && !p->source;
+        p->lent = p->lends && !p->source && !p->on_loan;
         atomic_init(&p->cost, UNKNOWN_NS);
     }
 }
@@ -265,10 +267,50 @@ static bool is_due(void *thread)
     return may_go(t) || atomic_load(&t->asked) || atomic_load(&t->actor->over);
 }
 
+/* ---- stages on loan: their turns are the program's ------------------- */
+
+bool gp_turn_take(gp_threadrt *t)
+{
+    static _Thread_local atomic_int tid, clock;        /* of the program's thread */
+    if (atomic_load(&t->taken) || atomic_exchange(&t->taken, true))
+        return false;
+    if (!atomic_load(&tid))
+        gp_thread_known(&tid, &clock);
+    if (t->own_tid != atomic_load(&tid)) {
+        t->own_tid = atomic_load(&tid), t->own_clock = atomic_load(&clock);
+        atomic_store(&t->clock, t->own_clock);
+        atomic_store(&t->tid, t->own_tid);
+    }
+    return true;
+}
+
+void gp_turn_give_back(gp_threadrt *t, gp_doing doing)
+{
+    gp_actorrt *p = t->actor;
+    uint64_t next = atomic_load(&p->next);
+    gp_thread_doing(t, doing, next);
+    if (doing == GP_DOING_WAIT && gp_host_look(p) == GP_LOOK_WAIT)
+        gp_pause_begin(t, next);
+    atomic_store(&t->taken, false);
+    if (gp_host_look(p) > GP_LOOK_GO)
+        gp_eventcount_wake(&p->to_end);
+}
+
+void gp_turn_tell(gp_threadrt *t)
+{
+    tell_all(t, t->actor, true);
+}
+
+/* ---- a thread -------------------------------------------------------- */
+
 void *gp_host_thread(void *thread)
 {
     gp_threadrt *t = thread;
     gp_actorrt *p = t->actor;
+    if (p->on_loan) {
+        leave(t, gp_loan_keep(t));
+        return NULL;
+    }
     while (!atomic_load(&p->over)) {
         gp_look l = turn(t, t);
         if (l != GP_LOOK_WAIT)
@@ -292,7 +334,8 @@ void gp_turns_watch(gp_run *run)
         unsigned visits = atomic_load(&t->visits);
         if (at && at == t->seen.at && visits == t->seen.visits) {
             atomic_store(&at->actor->cost, HELD_UP_NS);
-            atomic_store(&at->asked, t);
+            if (!t->actor->on_loan)            /* else that is the program's */
+                atomic_store(&at->asked, t);
             for (int k = 0; k < run->plan->nactors; k++)       /* it has not told all of what it did before */
                 gp_eventcount_wake(&run->actor[k].changed);
         }

@@ -192,7 +192,7 @@ static bool idle(const gp_run *run)
     for (int i = 0; i < run->nthreads; i++) {
         const gp_threadrt *t = &run->thread[i];
         work |= works(t);
-        waits |= atomic_load(&t->doing) == GP_DOING_IDLE;
+        waits |= atomic_load(&t->doing) == GP_DOING_IDLE && !gp_loan_is_waited_for(t);
     }
     return waits && !work;
 }

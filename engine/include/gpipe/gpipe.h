@@ -317,6 +317,84 @@ int gp_pipeline_changes(const gp_pipeline *p, const gp_pipeline *from, char *tex
  * pipeline's. */
 const char *gp_pipeline_made_of(const gp_pipeline *p, int i);
 
+/* ---- frames from the program, and to it ------------------------------ */
+
+/* A stage of kind 'input' has the frames that the program pushes, one of kind 'output' those that it pulls:
+ *
+ *   gp_input *in = gp_pipeline_input(p, "camera");
+ *   gp_loan l;
+ *   gp_pipeline_start(p, NULL, &errs);
+ *   while (read_camera() && gp_push_begin(in, &l, -1) == GP_LOAN_OK) {
+ *       memcpy(l.view.data, pixels, gp_bytes(&l.view.type));
+ *       gp_push_end(in, &l);
+ *   }
+ *   gp_push_close(in);
+ *   gp_pipeline_wait(p);
+ *
+ * A loan is a slot of the buffer itself, in the host's memory, from _begin to _end: nothing is copied or allocated. `workers`
+ * of the stage says how many the program may have at the same time (1), which it may give back in any order; frames keep the
+ * order of _begin. A loan that is kept holds up the pipeline, and the end of the run. _begin waits while the pipeline has no
+ * room, or no frame. So who pushes and pulls in one thread may push no more than the pipeline holds.
+ *
+ * Any thread, of several too; a loan may end on another thread than it began. _end may do the work of stages that take
+ * little time on the calling thread. */
+typedef struct gp_input gp_input;
+typedef struct gp_output gp_output;
+
+/* By the name of the stage, as long as the pipeline lives; NULL: it has no such stage. Before the run, for each of
+ * these stages: one that nobody asked for is an error of the run. */
+gp_input *gp_pipeline_input(gp_pipeline *p, const char *stage);
+gp_output *gp_pipeline_output(gp_pipeline *p, const char *stage);
+
+typedef struct gp_loan {
+    uint64_t index;            /* of the frame */
+    int64_t time_ns;           /* CLOCK_REALTIME when it came; 0 in one that is pushed: when _end is called */
+    const char *name;          /* or NULL. Pulled: until _end; pushed: the program's, until the run is over */
+    gp_view view;              /* pulled: read-only, `type` is exact. Pushed: type.dim may be made smaller where the buffer's
+                                  declaration has bounds, dim[0] always */
+    void *held;                /* the engine's; NULL: there is no loan, or no more */
+} gp_loan;
+
+typedef enum gp_loan_status {
+    GP_LOAN_OK,
+    GP_LOAN_TIMEOUT,
+    GP_LOAN_END,               /* no more frames: the run is over, or stopping; nobody takes what is pushed; or
+                                  gp_push_close was called */
+    GP_LOAN_PAUSED,            /* the run goes on under another pipeline, which has stages of its own */
+} gp_loan_status;
+
+/* timeout_ns: 0 does not wait, less than 0 has no limit. Before a run they wait for it to begin. */
+gp_loan_status gp_push_begin(gp_input *in, gp_loan *l, int64_t timeout_ns);
+/* Hands the frame on. False: there is no such loan; or the frame cannot be what l->view.type says, of which the run
+ * has the error. */
+bool gp_push_end(gp_input *in, gp_loan *l);
+/* The same of a frame that is not to be: it keeps its number, and counts as dropped. */
+bool gp_push_drop(gp_input *in, gp_loan *l);
+/* Behind what was begun there are no more frames. */
+void gp_push_close(gp_input *in);
+
+/* The next frame that is no hole, in the order of numbers. */
+gp_loan_status gp_pull_begin(gp_output *out, gp_loan *l, int64_t timeout_ns);
+bool gp_pull_end(gp_output *out, gp_loan *l);
+
+/* Numbers of a loan, as gp_meta_get and gp_meta_set have them. */
+bool gp_loan_get(const gp_loan *l, const char *key, double *value);
+bool gp_loan_set(const gp_loan *l, const char *key, const double *value);
+
+/* For poll() and the like: a descriptor that can be read when _begin is worth a try. Call that with a timeout of 0 until
+ * it gives GP_LOAN_TIMEOUT, which makes the descriptor wait again. The pipeline's; -1, with errno: there is none. */
+int gp_input_fd(gp_input *in);
+int gp_output_fd(gp_output *out);
+
+/* gp_pipeline_run on a thread of its own, which has `errs`, and what *o points to, until gp_pipeline_wait returns; that
+ * is called before anything else but the above, gp_cancel, gp_pipeline_pause and the numbers below. False, with an
+ * error: it was not started. */
+bool gp_pipeline_start(gp_pipeline *p, const gp_run_options *o, gp_errs *errs);
+/* Until that run is over; GP_ERROR if none was started. */
+gp_outcome gp_pipeline_wait(gp_pipeline *p);
+
+/* ---- numbers of a run ------------------------------------------------ */
+
 /* Any thread, during and after the run; they take no lock that a frame waits for. Each
  * returns how many there are, of which the first `max` are written. */
 int gp_accounts(const gp_pipeline *p, gp_account *out, int max);      /* one per source */

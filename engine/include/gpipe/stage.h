@@ -812,6 +812,10 @@ typedef struct gp_kind {
 
     /* Its shape() may say so of a source, see gp_shape. */
     bool tail_rows;
+
+    /* Of a source or a sink on the host: its frames are made, or taken, by the program that runs the pipeline (gp_loan),
+     * and run() is not called. */
+    bool on_loan;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n

@@ -1,0 +1,432 @@
+/* loan.c - slots of rings on loan to the program: what it pushes and pulls.
+ *
+ * A stage of a kind that is on_loan is one whose run() the program is: a thread of the program takes one of its workers
+ * (turn.c), gets the frame that the worker would run next (gp_host_lend), and hands it in later (gp_host_take_back). So
+ * slots, order, back-pressure, holes and accounts are those of any other stage, nothing is copied, and a thread that pushes
+ * goes on with the turns of cheap stages behind it. The worker's own thread sleeps until the stage ends.
+ *
+ * The program knows a stage by its endpoint, which is there as long as the pipeline; in a run it has an actor. `users`
+ * counts the program's threads that look at the actor, so that it stays until they have left; a frame on loan keeps its
+ * worker from leaving, and so the run from ending. */
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "base/c_locale.h"
+#include "base/why.h"
+#include "run/host.h"
+#include "run/measure.h"
+#include "run/pipeline.h"
+#include "run/setup.h"
+
+struct gp_endpoint {
+    const gp_stage *stage;
+    _Atomic(gp_actorrt *) actor;       /* NULL: no run is on */
+    atomic_int users;
+    bool asked;                        /* the program has asked for it */
+    pthread_mutex_t lock;              /* of what follows, and to set the actor */
+    pthread_cond_t changed;
+    enum { NOT_YET, RUNS, OVER, PAUSED } state;
+    int fd;                            /* eventfd; -1: the program has not asked for it */
+};
+
+struct gp_input { struct gp_endpoint e; };
+struct gp_output { struct gp_endpoint e; };
+
+/* ---- endpoints of a pipeline ----------------------------------------- */
+
+bool gp_endpoints_make(gp_pipeline *p)
+{
+    const gp_graph *g = p->graph;
+    int n = 0;
+    for (int i = 0; i < g->nstages; i++)
+        n += g->stage[i].kind->on_loan;
+    p->endpoint = GP_NEW(&p->arena, struct gp_endpoint, n);
+    for (int i = 0; i < g->nstages; i++) {
+        if (!g->stage[i].kind->on_loan)
+            continue;
+        struct gp_endpoint *e = &p->endpoint[p->nendpoints++];
+        e->stage = &g->stage[i], e->fd = -1;
+        pthread_mutex_init(&e->lock, NULL);
+        gp_cond_init(&e->changed);
+    }
+    return true;
+}
+
+void gp_endpoints_free(gp_pipeline *p)
+{
+    for (int i = 0; i < p->nendpoints; i++) {
+        pthread_mutex_destroy(&p->endpoint[i].lock);
+        pthread_cond_destroy(&p->endpoint[i].changed);
+        if (p->endpoint[i].fd >= 0)
+            close(p->endpoint[i].fd);
+    }
+}
+
+static struct gp_endpoint *endpoint(gp_pipeline *p, const char *stage, bool source)
+{
+    for (int i = 0; i < p->nendpoints; i++) {
+        struct gp_endpoint *e = &p->endpoint[i];
+        if (!strcmp(e->stage->name, stage) && !e->stage->nin == source) {
+            e->asked = true;
+            return e;
+        }
+    }
+    return NULL;
+}
+
+gp_input *gp_pipeline_input(gp_pipeline *p, const char *stage)
+{
+    return (gp_input *)endpoint(p, stage, true);
+}
+
+gp_output *gp_pipeline_output(gp_pipeline *p, const char *stage)
+{
+    return (gp_output *)endpoint(p, stage, false);
+}
+
+/* With the lock of e. */
+static void set_state(struct gp_endpoint *e, gp_actorrt *actor, int state)
+{
+    atomic_store(&e->actor, actor);
+    e->state = state;
+    pthread_cond_broadcast(&e->changed);
+    if (e->fd >= 0 && state != NOT_YET)
+        eventfd_write(e->fd, 1);
+}
+
+bool gp_endpoints_begin(gp_pipeline *p, gp_errs *errs)
+{
+    for (int i = 0; i < p->nendpoints; i++) {
+        struct gp_endpoint *e = &p->endpoint[i];
+        if (!e->asked)
+            return gp_fail(errs, GP_E_SPEC, e->stage->at, "a program has to %s: see 'gpipe help embed'", e->stage->nin
+                           ? "pull the frames of this stage (gp_pipeline_output), and this one does not"
+                           : "push frames into this stage (gp_pipeline_input), and this one does not");
+    }
+    for (int i = 0; i < p->nendpoints; i++) {
+        struct gp_endpoint *e = &p->endpoint[i];
+        pthread_mutex_lock(&e->lock);
+        set_state(e, NULL, NOT_YET);
+        pthread_mutex_unlock(&e->lock);
+    }
+    return true;
+}
+
+void gp_endpoints_end(gp_pipeline *p)
+{
+    for (int i = 0; i < p->nendpoints; i++) {
+        struct gp_endpoint *e = &p->endpoint[i];
+        pthread_mutex_lock(&e->lock);
+        if (e->state == NOT_YET)
+            set_state(e, NULL, OVER);
+        pthread_mutex_unlock(&e->lock);
+    }
+}
+
+/* ---- in a run -------------------------------------------------------- */
+
+static gp_actorrt *actor_of(gp_run *run, const struct gp_endpoint *e)
+{
+    gp_actorrt *p = run->actor;
+    while (p->stage != e->stage)
+        p++;
+    return p;
+}
+
+void gp_loans_begin(gp_run *run)
+{
+    gp_pipeline *pipeline = run->pipeline;
+    for (int i = 0; i < pipeline->nendpoints; i++) {
+        struct gp_endpoint *e = &pipeline->endpoint[i];
+        gp_actorrt *p = actor_of(run, e);
+        for (int w = 0; w < p->nthreads; w++)
+            gp_thread_doing(&p->thread[w], GP_DOING_IDLE, atomic_load(&p->next));
+        pthread_mutex_lock(&e->lock);
+        gp_eventcount_tell(&p->changed, e->fd);
+        set_state(e, p, RUNS);
+        pthread_mutex_unlock(&e->lock);
+    }
+}
+
+void gp_loans_end(gp_run *run, bool paused, bool back)
+{
+    gp_pipeline *pipeline = run->pipeline;
+    for (int i = 0; i < pipeline->nendpoints; i++) {
+        struct gp_endpoint *e = &pipeline->endpoint[i];
+        pthread_mutex_lock(&e->lock);
+        set_state(e, NULL, paused ? PAUSED : OVER);
+        pthread_mutex_unlock(&e->lock);
+        while (back && atomic_load(&e->users))
+            sched_yield();
+    }
+}
+
+static bool has_to_end(void *thread)
+{
+    const gp_threadrt *t = thread;
+    return !atomic_load(&t->taken) && gp_host_look(t->actor) > GP_LOOK_GO;
+}
+
+gp_look gp_loan_keep(gp_threadrt *t)
+{
+    do
+        gp_eventcount_wait(&t->actor->to_end, has_to_end, t, 0);
+    while (atomic_exchange(&t->taken, true));
+    return gp_host_look(t->actor);
+}
+
+bool gp_loan_is_waited_for(const gp_threadrt *t)
+{
+    const gp_run *run = t->run;
+    int tid = atomic_load(&t->tid);
+    bool waited_for = false;
+    for (int i = 0; t->actor->on_loan && i < run->nthreads; i++) {
+        const gp_threadrt *u = &run->thread[i];
+        bool waits = u->actor->on_loan && u->actor != t->actor && atomic_load(&u->doing) == GP_DOING_WAIT;
+        waited_for |= waits && (tid ? tid == atomic_load(&u->tid) : u->actor->source);
+    }
+    return waited_for;
+}
+
+/* ---- a loan ---------------------------------------------------------- */
+
+/* Is there a frame for the program, or none any more? */
+static bool is_ready(void *actor)
+{
+    gp_actorrt *p = actor;
+    gp_look l = gp_host_look(p);
+    bool idle = false;
+    for (int w = 0; w < p->nthreads; w++)
+        idle |= !atomic_load(&p->thread[w].taken);
+    return l > GP_LOOK_GO || (l == GP_LOOK_GO && idle);
+}
+
+/* The actor of a run that is on, with one user more; NULL: there is none, and *why. */
+static gp_actorrt *enter(struct gp_endpoint *e, int64_t end_ns, gp_loan_status *why)
+{
+    atomic_fetch_add(&e->users, 1);
+    gp_actorrt *p = atomic_load(&e->actor);
+    if (p)
+        return p;
+    pthread_mutex_lock(&e->lock);
+    struct timespec end = gp_moment(end_ns);
+    while (e->state == NOT_YET && gp_now_ns() < end_ns)
+        if (end_ns == INT64_MAX)
+            pthread_cond_wait(&e->changed, &e->lock);
+        else
+            pthread_cond_timedwait(&e->changed, &e->lock, &end);
+    p = atomic_load(&e->actor);
+    *why = e->state == OVER ? GP_LOAN_END : e->state == PAUSED ? GP_LOAN_PAUSED : GP_LOAN_TIMEOUT;
+    if (!p)
+        atomic_fetch_sub(&e->users, 1);
+    pthread_mutex_unlock(&e->lock);
+    return p;
+}
+
+/* With the worker t, which is taken, if there is a frame for it. */
+static gp_look lend(gp_threadrt *t, gp_loan *to)
+{
+    gp_frame *f;
+    gp_look l;
+    gp_measure_idle(t, t->loan_ns);
+    t->loan_ns = 0;
+    while ((l = gp_host_lend(t, &f)) == GP_LOOK_GO && !f)
+        gp_turn_tell(t);
+    if (l == GP_LOOK_GO)
+        *to = (gp_loan){ .index = f->index, .time_ns = f->time_ns, .name = f->name,
+                         .view = t->actor->source ? f->out[0] : f->in[0], .held = t };
+    return l;
+}
+
+/* A worker that the program has not; NULL: it has all. */
+static gp_threadrt *take_any(gp_actorrt *p)
+{
+    for (int w = 0; w < p->nthreads; w++)
+        if (gp_turn_take(&p->thread[w]))
+            return &p->thread[w];
+    return NULL;
+}
+
+/* Nobody waits in this call any more. */
+static void rest(gp_actorrt *p)
+{
+    gp_threadrt *t = take_any(p);
+    if (!t)
+        return;
+    t->loan_ns = gp_measure_now(p->run);
+    gp_turn_give_back(t, GP_DOING_IDLE);
+}
+
+static gp_loan_status wait_for_one(struct gp_endpoint *e, gp_actorrt *p, gp_loan *to, int64_t end_ns)
+{
+    for (;;) {
+        gp_threadrt *t = take_any(p);
+        gp_look l = t ? lend(t, to) : gp_host_look(p);
+        if (t && l == GP_LOOK_GO)
+            return GP_LOAN_OK;
+        if (t)
+            gp_turn_give_back(t, GP_DOING_WAIT);
+        if (l > GP_LOOK_GO)
+            return l == GP_LOOK_PAUSED || atomic_load(&p->paused) ? GP_LOAN_PAUSED : GP_LOAN_END;
+        if (gp_now_ns() < end_ns) {
+            gp_eventcount_wait_until(&p->changed, is_ready, p, p->run->spin_ns, end_ns);
+            continue;
+        }
+        eventfd_t told;
+        if (e->fd >= 0)
+            eventfd_read(e->fd, &told);
+        gp_eventcount_arm(&p->changed);
+        if (is_ready(p))
+            continue;
+        rest(p);
+        return GP_LOAN_TIMEOUT;
+    }
+}
+
+static gp_loan_status begin(struct gp_endpoint *e, gp_loan *to, int64_t timeout_ns)
+{
+    GP_C_LOCALE;
+    int64_t end_ns = timeout_ns < 0 ? INT64_MAX : timeout_ns ? gp_now_ns() + timeout_ns : 0;
+    gp_loan_status status;
+    *to = (gp_loan){ .held = NULL };
+    gp_actorrt *p = enter(e, end_ns, &status);
+    if (!p)
+        return status;
+    status = wait_for_one(e, p, to, end_ns);
+    atomic_fetch_sub(&e->users, 1);
+    return status;
+}
+
+static gp_frame *frame_of(const gp_loan *l)
+{
+    const gp_threadrt *t = l->held;
+    return t->actor->host->view[t->worker].frame;
+}
+
+static bool end(struct gp_endpoint *e, gp_loan *l, gp_status status)
+{
+    GP_C_LOCALE;
+    gp_threadrt *t = l->held;
+    if (!t || t->actor->stage != e->stage)
+        return false;
+    gp_actorrt *p = t->actor;
+    gp_frame *f = frame_of(l);
+    atomic_fetch_add(&e->users, 1);
+    f->status = status;
+    if (p->source)
+        f->time_ns = l->time_ns, f->name = l->name, f->out[0].type = l->view.type;
+    l->held = NULL;
+    int before = t->errs.failed;
+    gp_host_take_back(t);
+    bool ok = t->errs.failed == before;
+    gp_turn_tell(t);
+    gp_turn_give_back(t, GP_DOING_IDLE);
+    gp_eventcount_wake(&p->changed);   /* a thread of the program may wait for its worker */
+    atomic_fetch_sub(&e->users, 1);
+    return ok;
+}
+
+/* ---- for the program ------------------------------------------------- */
+
+gp_loan_status gp_push_begin(gp_input *in, gp_loan *l, int64_t timeout_ns)
+{
+    return begin(&in->e, l, timeout_ns);
+}
+
+bool gp_push_end(gp_input *in, gp_loan *l)
+{
+    return end(&in->e, l, GP_OK);
+}
+
+bool gp_push_drop(gp_input *in, gp_loan *l)
+{
+    return end(&in->e, l, GP_DROP);
+}
+
+void gp_push_close(gp_input *in)
+{
+    gp_loan_status why;
+    gp_actorrt *p = enter(&in->e, INT64_MAX, &why);
+    if (!p)
+        return;
+    gp_host_close(p);
+    gp_eventcount_wake(&p->to_end), gp_eventcount_wake(&p->changed);
+    atomic_fetch_sub(&in->e.users, 1);
+}
+
+gp_loan_status gp_pull_begin(gp_output *out, gp_loan *l, int64_t timeout_ns)
+{
+    return begin(&out->e, l, timeout_ns);
+}
+
+bool gp_pull_end(gp_output *out, gp_loan *l)
+{
+    return end(&out->e, l, GP_OK);
+}
+
+bool gp_loan_get(const gp_loan *l, const char *key, double *value)
+{
+    return l->held && gp_meta_get(&(gp_call){ .ctx = l->held }, frame_of(l), key, value);
+}
+
+bool gp_loan_set(const gp_loan *l, const char *key, const double *value)
+{
+    return l->held && gp_meta_set(&(gp_call){ .ctx = l->held }, frame_of(l), key, value);
+}
+
+static int fd_of(struct gp_endpoint *e)
+{
+    pthread_mutex_lock(&e->lock);
+    if (e->fd < 0)
+        e->fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+    gp_actorrt *p = atomic_load(&e->actor);
+    if (p)
+        gp_eventcount_tell(&p->changed, e->fd);
+    pthread_mutex_unlock(&e->lock);
+    return e->fd;
+}
+
+int gp_input_fd(gp_input *in)
+{
+    return fd_of(&in->e);
+}
+
+int gp_output_fd(gp_output *out)
+{
+    return fd_of(&out->e);
+}
+
+/* ---- a run on a thread of its own ------------------------------------ */
+
+static void *run_main(void *pipeline)
+{
+    gp_pipeline *p = pipeline;
+    p->outcome = gp_pipeline_run(p, &p->started_options, p->started_errs);
+    gp_endpoints_end(p);               /* also where it was refused */
+    return NULL;
+}
+
+bool gp_pipeline_start(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
+{
+    GP_C_LOCALE;
+    if (p->started || atomic_load(&p->running))
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = p->graph->file }, "this pipeline is running");
+    if (!gp_endpoints_begin(p, errs))
+        return false;
+    p->started_options = o ? *o : (gp_run_options){ .poison = false };
+    p->started_errs = errs;
+    int e = pthread_create(&p->runner, NULL, run_main, p);
+    p->started = !e;
+    return !e || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ .file = p->graph->file }, "cannot start a thread: %s", gp_strerror(e));
+}
+
+gp_outcome gp_pipeline_wait(gp_pipeline *p)
+{
+    if (!p->started)
+        return GP_ERROR;
+    pthread_join(p->runner, NULL);
+    p->started = false;
+    return p->outcome;
+}

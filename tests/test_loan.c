@@ -1,0 +1,491 @@
+/* test_loan.c - frames that the program pushes and pulls: slots of rings on loan. */
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+#include "pipe.h"
+#include "suite.h"
+
+static const char *dir;
+
+static void set_up(void)
+{
+    dir = pipe_dir();
+    pipe_text(dir, "copy.lua", "function process(f, x, y) y:copy(x) end");
+    pipe_text(dir, "odd.lua", "function process(f, x, y) if f.index % 2 == 1 then return 'drop' end y:copy(x) end");
+}
+
+/* A pipeline that is compiled, with its first input and output. */
+typedef struct rig {
+    gp_pipeline *p;
+    gp_input *in;
+    gp_output *out;
+    gp_errs errs;
+} rig;
+
+static void rig_make(rig *r, const char *yaml)
+{
+    *r = (rig){ .p = pipe_compiled(dir, yaml, (gp_config){ .registry = NULL }) };
+    r->in = gp_pipeline_input(r->p, "in");
+    r->out = gp_pipeline_output(r->p, "out");
+}
+
+static void rig_start(rig *r, const char *yaml)
+{
+    rig_make(r, yaml);
+    ck_assert(gp_pipeline_start(r->p, NULL, &r->errs));
+}
+
+static const char *rig_error(const rig *r)
+{
+    return r->errs.n ? r->errs.e[0].msg : "";
+}
+
+static void rig_end(rig *r, gp_outcome outcome)
+{
+    ck_assert_msg(gp_pipeline_wait(r->p) == outcome, "%s", rig_error(r));
+    gp_pipeline_destroy(r->p);
+}
+
+static gp_account rig_account(const rig *r)
+{
+    gp_account a;
+    ck_assert_int_eq(gp_accounts(r->p, &a, 1), 1);
+    return a;
+}
+
+static bool push(gp_input *in, float value)
+{
+    gp_loan l;
+    if (gp_push_begin(in, &l, -1) != GP_LOAN_OK)
+        return false;
+    float *x = l.view.data;
+    for (int64_t i = 0; i < gp_count(&l.view.type); i++)
+        x[i] = value;
+    return gp_push_end(in, &l);
+}
+
+/* Is the next frame that one, with that value in each element? */
+static void pulls(gp_output *out, uint64_t index, float value)
+{
+    gp_loan l;
+    ck_assert_int_eq(gp_pull_begin(out, &l, -1), GP_LOAN_OK);
+    ck_assert_uint_eq(l.index, index);
+    for (int64_t i = 0; i < gp_count(&l.view.type); i++)
+        ck_assert_float_eq(((const float *)l.view.data)[i], value);
+    ck_assert(gp_pull_end(out, &l));
+}
+
+/* What is between `in` and `out`, and what it makes of x. */
+static const struct { const char *stages; float a, b; } between[] = {
+    { "", 1, 0 },
+    { "  - {use: lua, script: copy.lua}\n", 1, 0 },
+    { "  - {use: scale, a: 2, b: 1}\n", 2, 1 },
+    { "  - {use: lua, script: copy.lua}\n  - {use: scale, a: 3}\n  - {use: lua, script: copy.lua}\n", 3, 0 },
+};
+
+static const char *const how[] = { "depth: 1", "depth: 3", "sync: block", "sync: yield", "streams: 3\nbatch: 4" };
+enum { BETWEEN = sizeof between / sizeof *between, HOW = sizeof how / sizeof *how };
+
+static const char *yaml_of(char *to, size_t max, int i, const char *more)
+{
+    snprintf(to, max, "%s\ndevice: cpu\nbuffers: {a: {dtype: f32, shape: [4, 8]}}\nstages:\n  - {use: input, name: in, out: a%s}\n"
+             "%s  - {use: output, name: out%s}\n", how[i / BETWEEN], more, between[i % BETWEEN].stages, more);
+    return to;
+}
+
+TEST_LOOP(in_turn, 0, BETWEEN * HOW)
+{
+    char yaml[600];
+    rig r;
+    rig_start(&r, yaml_of(yaml, sizeof yaml, _i, ""));
+    for (int i = 0; i < 50; i++) {
+        ck_assert(push(r.in, (float)i));
+        pulls(r.out, (uint64_t)i, (float)i * between[_i % BETWEEN].a + between[_i % BETWEEN].b);
+    }
+    gp_push_close(r.in);
+    gp_loan l;
+    ck_assert(!push(r.in, 1));
+    ck_assert_int_eq(gp_pull_begin(r.out, &l, -1), GP_LOAN_END);
+    ck_assert_uint_eq(rig_account(&r).out, 50);
+    rig_end(&r, GP_DONE);
+}
+
+/* Several threads of the program at either side, each with a loan of its own. */
+enum { FRAMES = 300, THREADS = 3 };
+
+static void *push_many(void *arg)
+{
+    rig *r = arg;
+    gp_loan l;
+    while (gp_push_begin(r->in, &l, -1) == GP_LOAN_OK && l.index < FRAMES) {
+        for (int i = 0; i < 32; i++)
+            ((float *)l.view.data)[i] = (float)l.index;
+        if (l.index % 3 == 0)
+            sched_yield();             /* those behind it may come back before it */
+        gp_push_end(r->in, &l);
+    }
+    if (l.held) {
+        gp_push_drop(r->in, &l);
+        gp_push_close(r->in);
+    }
+    return NULL;
+}
+
+typedef struct puller { rig *r; int row; unsigned char seen[2 * FRAMES]; bool wrong; } puller;
+
+static void *pull_many(void *arg)
+{
+    puller *q = arg;
+    gp_loan l;
+    while (gp_pull_begin(q->r->out, &l, -1) == GP_LOAN_OK) {
+        const float *x = l.view.data;
+        for (int i = 0; i < 32; i++)
+            q->wrong |= x[i] != (float)l.index * between[q->row].a + between[q->row].b;
+        q->seen[l.index]++;
+        gp_pull_end(q->r->out, &l);
+    }
+    return NULL;
+}
+
+TEST_LOOP(many_threads, 0, BETWEEN * HOW)
+{
+    char yaml[600];
+    rig r;
+    static puller q[THREADS];
+    pthread_t t[2 * THREADS];
+    int n = _i % 2 ? THREADS : 1;
+    rig_start(&r, yaml_of(yaml, sizeof yaml, _i, n > 1 ? ", workers: 3" : ""));
+    for (int i = 0; i < n; i++) {
+        q[i] = (puller){ .r = &r, .row = _i % BETWEEN };
+        pthread_create(&t[i], NULL, push_many, &r);
+        pthread_create(&t[n + i], NULL, pull_many, &q[i]);
+    }
+    for (int i = 0; i < 2 * n; i++)
+        pthread_join(t[i], NULL);
+    for (int f = 0; f < FRAMES; f++) {
+        int seen = 0;
+        for (int i = 0; i < n; i++)
+            seen += q[i].seen[f];
+        ck_assert_msg(seen == 1, "frame %d came %d times", f, seen);
+    }
+    for (int i = 0; i < n; i++)
+        ck_assert(!q[i].wrong);
+    gp_account a = rig_account(&r);
+    ck_assert_uint_eq(a.out, FRAMES);
+    ck_assert_uint_eq(a.in, a.out + a.dropped);
+    rig_end(&r, GP_DONE);
+}
+
+/* Several loans at once come back in any order, and go on in theirs. */
+TEST(any_order)
+{
+    rig r;
+    gp_loan l[3];
+    rig_start(&r, "device: cpu\ndepth: 3\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
+              "  - {use: input, name: in, workers: 3, out: a}\n  - {use: output, name: out, workers: 2}\n");
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(gp_push_begin(r.in, &l[i], -1), GP_LOAN_OK);
+        ((float *)l[i].view.data)[0] = (float)i;
+    }
+    gp_loan none, out[2];
+    ck_assert_int_eq(gp_push_begin(r.in, &none, 0), GP_LOAN_TIMEOUT);
+    ck_assert(gp_push_end(r.in, &l[2]) && gp_push_end(r.in, &l[1]));
+    ck_assert_int_eq(gp_pull_begin(r.out, &none, 0), GP_LOAN_TIMEOUT);
+    ck_assert(gp_push_end(r.in, &l[0]));
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(gp_pull_begin(r.out, &out[i], -1), GP_LOAN_OK);
+        ck_assert_uint_eq(out[i].index, (unsigned)i);
+    }
+    ck_assert(gp_pull_end(r.out, &out[1]) && gp_pull_end(r.out, &out[0]));
+    ck_assert_int_eq(gp_pull_begin(r.out, &out[0], -1), GP_LOAN_OK);
+    ck_assert_float_eq(*(const float *)out[0].view.data, 2);
+    ck_assert(gp_pull_end(r.out, &out[0]));
+    gp_push_close(r.in);
+    rig_end(&r, GP_DONE);
+}
+
+/* Frames that the program drops, or a stage, are holes: numbers stay. */
+TEST(holes)
+{
+    rig r;
+    gp_loan l;
+    rig_start(&r, "device: cpu\ndepth: 12\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
+              "  - {use: input, name: in, out: a}\n  - {use: lua, script: odd.lua}\n  - {use: output, name: out}\n");
+    for (int i = 0; i < 10; i++)
+        if (i % 3)
+            ck_assert(push(r.in, (float)i));
+        else
+            ck_assert(gp_push_begin(r.in, &l, -1) == GP_LOAN_OK && gp_push_drop(r.in, &l));
+    gp_push_close(r.in);
+    for (int i = 2; i < 10; i += 2)
+        if (i % 3)
+            pulls(r.out, (uint64_t)i, (float)i);
+    ck_assert_int_eq(gp_pull_begin(r.out, &l, -1), GP_LOAN_END);
+    ck_assert_int_eq(gp_pipeline_wait(r.p), GP_DONE);
+    gp_account a = rig_account(&r);
+    ck_assert_uint_eq(a.in, 10);
+    ck_assert_uint_eq(a.out, 3);
+    ck_assert_uint_eq(a.dropped, 7);
+    gp_pipeline_destroy(r.p);
+}
+
+/* Fewer rows, sizes within bounds, and what does not fit. */
+static const struct { const char *shape; int64_t dim[2]; const char *error; } shapes[] = {
+    { "[4, 8]", { 3, 8 }, NULL },
+    { "[4, 8]", { 0, 8 }, NULL },
+    { "[\"<=4\", \"<=8\"]", { 2, 5 }, NULL },
+    { "[4, 8]", { 5, 8 }, "stage 'in' made 5 rows of 'out' in frame 0, which is outside 0..4" },
+    { "[4, 8]", { 4, 7 }, "stage 'in' made 'out' of frame 0 f32 [4, 7], which does not fit in f32 [4, 8]" },
+    { "[\"<=4\", \"<=8\"]", { 4, 9 }, "stage 'in' made 'out' of frame 0 f32 [4, 9], which does not fit in f32 [<=4, <=8]" },
+};
+
+TEST_EACH(shapes_of_frames, shapes)
+{
+    char yaml[400];
+    rig r;
+    gp_loan l;
+    snprintf(yaml, sizeof yaml, "device: cpu\nbuffers: {a: {dtype: f32, shape: %s}}\nstages:\n  - {use: input, name: in, out: a}\n"
+             "  - {use: output, name: out}\n", shapes[_i].shape);
+    rig_start(&r, yaml);
+    ck_assert_int_eq(gp_push_begin(r.in, &l, -1), GP_LOAN_OK);
+    ck_assert_int_eq(l.view.rows, 4);
+    memset(l.view.data, 0, 4 * 8 * sizeof(float));
+    l.view.type.dim[0] = shapes[_i].dim[0], l.view.type.dim[1] = shapes[_i].dim[1];
+    bool fits = !shapes[_i].error;
+    ck_assert_int_eq(gp_push_end(r.in, &l), fits);
+    if (fits) {
+        ck_assert_int_eq(gp_pull_begin(r.out, &l, -1), GP_LOAN_OK);
+        ck_assert_int_eq(l.view.type.dim[0], shapes[_i].dim[0]);
+        ck_assert_int_eq(l.view.type.dim[1], shapes[_i].dim[1]);
+        ck_assert(gp_pull_end(r.out, &l));
+        gp_push_close(r.in);
+    } else {
+        ck_assert_int_eq(gp_push_begin(r.in, &l, -1), GP_LOAN_END);
+        ck_assert_int_eq(gp_pull_begin(r.out, &l, -1), GP_LOAN_END);
+    }
+    ck_assert_int_eq(gp_pipeline_wait(r.p), fits ? GP_DONE : GP_ERROR);
+    ck_assert_str_eq(rig_error(&r), fits ? "" : shapes[_i].error);
+    gp_pipeline_destroy(r.p);
+}
+
+/* What a loan may not be used for. */
+TEST(misuse)
+{
+    rig r;
+    gp_loan l, again;
+    rig_make(&r, "device: cpu\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n  - {use: input, name: in, out: a}\n"
+             "  - {use: output, name: out}\n");
+    ck_assert(!gp_pipeline_input(r.p, "out") && !gp_pipeline_output(r.p, "in") && !gp_pipeline_input(r.p, "other"));
+    ck_assert_int_eq(gp_push_begin(r.in, &l, 0), GP_LOAN_TIMEOUT);     /* there is no run */
+    ck_assert(!l.held && !gp_push_end(r.in, &l));
+    ck_assert_int_eq(gp_pipeline_wait(r.p), GP_ERROR);
+    ck_assert(gp_pipeline_start(r.p, NULL, &r.errs));
+    ck_assert(!gp_pipeline_start(r.p, NULL, &(gp_errs){ .n = 0 }));
+    ck_assert_int_eq(gp_push_begin(r.in, &l, -1), GP_LOAN_OK);
+    ck_assert_int_eq(gp_push_begin(r.in, &again, 0), GP_LOAN_TIMEOUT); /* it has its only worker */
+    ck_assert(!gp_pull_end(r.out, &l));
+    ck_assert(gp_push_end(r.in, &l) && !gp_push_end(r.in, &l) && !gp_push_drop(r.in, &l));
+    gp_push_close(r.in);
+    gp_push_close(r.in);
+    pulls(r.out, 0, ((float *)l.view.data)[0]);
+    ck_assert_int_eq(gp_push_begin(r.in, &l, -1), GP_LOAN_END);
+    ck_assert_int_eq(gp_pipeline_wait(r.p), GP_DONE);
+    ck_assert_int_eq(gp_pull_begin(r.out, &l, -1), GP_LOAN_END);
+    gp_pipeline_destroy(r.p);
+}
+
+/* A run of it by somebody who does not push, as the command is. */
+static const struct { bool in, out; const char *error; } asked[] = {
+    { false, true, "a program has to push frames into this stage (gp_pipeline_input), and this one does not: see 'gpipe help embed'" },
+    { true, false, "a program has to pull the frames of this stage (gp_pipeline_output), and this one does not: see 'gpipe help embed'" },
+};
+
+TEST_EACH(not_asked_for, asked)
+{
+    gp_errs errs = { .n = 0 };
+    gp_pipeline *p = pipe_compiled(dir, "device: cpu\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
+                                   "  - {use: input, name: in, out: a}\n  - {use: output, name: out}\n", (gp_config){ 0 });
+    if (asked[_i].in)
+        gp_pipeline_input(p, "in");
+    if (asked[_i].out)
+        gp_pipeline_output(p, "out");
+    ck_assert_int_eq(_i ? gp_pipeline_run(p, NULL, &errs) : gp_pipeline_start(p, NULL, &errs) ? GP_DONE : GP_ERROR, GP_ERROR);
+    ck_assert_str_eq(errs.e[0].msg, asked[_i].error);
+    ck_assert_int_eq(errs.e[0].at.line, _i ? 5 : 4);
+    gp_pipeline_destroy(p);
+}
+
+/* Each run begins with frame 0. */
+TEST(run_again)
+{
+    rig r;
+    rig_make(&r, "device: cpu\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n  - {use: input, name: in, out: a}\n"
+             "  - {use: scale, a: 2}\n  - {use: output, name: out}\n");
+    for (int i = 0; i < 3; i++) {
+        ck_assert(gp_pipeline_start(r.p, NULL, &r.errs));
+        for (int f = 0; f < 5; f++) {
+            ck_assert(push(r.in, (float)(f + i)));
+            pulls(r.out, (uint64_t)f, 2 * (float)(f + i));
+        }
+        gp_push_close(r.in);
+        ck_assert_int_eq(gp_pipeline_wait(r.p), GP_DONE);
+    }
+    gp_pipeline_destroy(r.p);
+}
+
+/* A stopped run gives out what was pushed, one that ends at once does not; who waits for it hears. */
+TEST_LOOP(cancelled, 1, 3)
+{
+    rig r;
+    gp_loan l;
+    rig_start(&r, "device: cpu\ndepth: 4\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n  - {use: input, name: in, out: a}\n"
+              "  - {use: output, name: out}\n");
+    for (int i = 0; i < 3; i++)
+        ck_assert(push(r.in, (float)i));
+    gp_cancel(r.p, _i);
+    gp_loan_status s;
+    while ((s = gp_push_begin(r.in, &l, -1)) == GP_LOAN_OK)    /* until it is heard */
+        gp_push_drop(r.in, &l);
+    ck_assert_int_eq(s, GP_LOAN_END);
+    int n = 0;
+    while (gp_pull_begin(r.out, &l, -1) == GP_LOAN_OK && gp_pull_end(r.out, &l))
+        n++;
+    ck_assert(n == 3 || _i == 2);
+    rig_end(&r, _i == 1 ? GP_DRAINED : GP_NOT_DRAINED);
+}
+
+/* Several inputs that are joined, several outputs; times, names and numbers. */
+TEST(joined)
+{
+    rig r;
+    gp_loan l;
+    rig_make(&r, "device: cpu\ndepth: 8\nmetadata: [gain, time]\n"
+             "buffers: {a: {dtype: f32, shape: [4]}, b: {dtype: f32, shape: [4]}}\nstages:\n"
+             "  - {use: input, name: in, out: a}\n  - {use: input, name: other, out: b}\n"
+             "  - {use: expr, in: {a: a, b: b}, expr: a + b, out: c}\n  - {use: output, name: out, in: c}\n"
+             "  - {use: output, name: raw, in: b}\n");
+    gp_input *other = gp_pipeline_input(r.p, "other");
+    gp_output *raw = gp_pipeline_output(r.p, "raw");
+    ck_assert(gp_pipeline_start(r.p, NULL, &r.errs));
+    for (int i = 0; i < 5; i++) {
+        ck_assert_int_eq(gp_push_begin(r.in, &l, -1), GP_LOAN_OK);
+        for (int k = 0; k < 4; k++)
+            ((float *)l.view.data)[k] = (float)i;
+        double gain = i + 0.5;
+        l.time_ns = 1000 + i, l.name = "shot";
+        ck_assert(gp_loan_set(&l, "gain", &gain) && !gp_loan_set(&l, "loss", &gain) && gp_push_end(r.in, &l));
+        ck_assert(!gp_loan_set(&l, "gain", &gain));
+        ck_assert(push(other, 10));
+        ck_assert_int_eq(gp_pull_begin(r.out, &l, -1), GP_LOAN_OK);
+        ck_assert(gp_loan_get(&l, "gain", &gain) && gain == i + 0.5 && !gp_loan_get(&l, "loss", &gain));
+        ck_assert_int_eq(l.time_ns, 1000 + i);
+        ck_assert_str_eq(l.name, "shot");
+        ck_assert_float_eq(*(const float *)l.view.data, (float)i + 10);
+        ck_assert(gp_pull_end(r.out, &l));
+        pulls(raw, (uint64_t)i, 10);
+    }
+    gp_push_close(r.in);
+    gp_push_close(other);
+    ck_assert_int_eq(gp_pull_begin(raw, &l, -1), GP_LOAN_END);
+    rig_end(&r, GP_DONE);
+}
+
+/* An event loop in one thread: descriptors, and no wait in _begin. */
+TEST_LOOP(event_loop, 0, BETWEEN)
+{
+    enum { N = 200 };
+    char yaml[600];
+    rig r;
+    gp_loan l;
+    int pushed = 0, pulled = 0;
+    bool ended = false;
+    rig_make(&r, yaml_of(yaml, sizeof yaml, _i + BETWEEN, ""));
+    struct pollfd fd[2] = { { gp_input_fd(r.in), POLLIN, 0 }, { gp_output_fd(r.out), POLLIN, 0 } };
+    ck_assert_int_eq(fd[0].fd, gp_input_fd(r.in));
+    ck_assert(gp_pipeline_start(r.p, NULL, &r.errs));
+    while (!ended) {
+        ck_assert_int_gt(poll(fd + (pushed == N), pushed == N ? 1 : 2, -1), 0);
+        gp_loan_status s = GP_LOAN_TIMEOUT;
+        while (pushed < N && (s = gp_push_begin(r.in, &l, 0)) == GP_LOAN_OK) {
+            for (int i = 0; i < 32; i++)
+                ((float *)l.view.data)[i] = (float)pushed;
+            ck_assert(gp_push_end(r.in, &l));
+            if (++pushed == N)
+                gp_push_close(r.in);
+        }
+        while ((s = gp_pull_begin(r.out, &l, 0)) == GP_LOAN_OK) {
+            ck_assert_uint_eq(l.index, (unsigned)pulled);
+            ck_assert_float_eq(*(const float *)l.view.data, (float)pulled * between[_i].a + between[_i].b);
+            ck_assert(gp_pull_end(r.out, &l));
+            pulled++;
+        }
+        ended = s == GP_LOAN_END;
+    }
+    ck_assert_int_eq(pulled, N);
+    rig_end(&r, GP_DONE);
+}
+
+/* What of a stall is the program's is said. Nothing moves from then on, however fast the machine is. */
+static const struct { int pushed; bool pull, keep; const char *said; } stalls[] = {
+    { 0, false, true, "the program has had frame 0 of stage 'in' all the while" },
+    { 2, true, false, "nothing moved" },       /* one thread, which pulled, and now pushes more than there is room for */
+    { 1, false, false, "nothing moved" },      /* it has not pulled yet */
+};
+
+TEST_EACH(stall, stalls)
+{
+    rig r;
+    gp_loan l = { .held = NULL };
+    rig_start(&r, "device: cpu\ndepth: 1\nstall_timeout: 300ms\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
+              "  - {use: input, name: in, out: a}\n  - {use: output, name: out}\n");
+    for (int i = 0; i < stalls[_i].pushed; i++) {
+        ck_assert(push(r.in, 1));
+        if (stalls[_i].pull && !i)
+            pulls(r.out, 0, 1);
+    }
+    if (stalls[_i].keep)
+        ck_assert_int_eq(gp_push_begin(r.in, &l, -1), GP_LOAN_OK);
+    else
+        ck_assert(!push(r.in, 1));
+    gp_loan left;
+    while (gp_pull_begin(r.out, &left, -1) == GP_LOAN_OK)      /* of what was pushed */
+        gp_pull_end(r.out, &left);
+    if (l.held)
+        gp_push_drop(r.in, &l);
+    ck_assert_int_eq(gp_pipeline_wait(r.p), GP_ERROR);
+    ck_assert_msg(strstr(rig_error(&r), stalls[_i].said), "%s", rig_error(&r));
+    if (!stalls[_i].keep) {
+        bool told = false;
+        for (int i = 0; i < r.errs.n; i++)
+            told |= strstr(r.errs.e[i].msg, "the program has pulled no frame of stage 'out' for ") != NULL;
+        ck_assert(told);
+    }
+    gp_pipeline_destroy(r.p);
+}
+
+/* A paused run goes on under another pipeline, where the frames that wait are. */
+TEST(goes_on)
+{
+    rig r[2];
+    gp_loan l;
+    gp_errs errs = { .n = 0 };
+    static const char yaml[] = "device: cpu\ndepth: 4\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
+                               "  - {use: input, name: in, out: a}\n  - {use: output, name: out}\n";
+    rig_make(&r[1], yaml);
+    rig_start(&r[0], yaml);
+    for (int i = 0; i < 3; i++)
+        ck_assert(push(r[0].in, (float)i));
+    ck_assert(gp_pipeline_retune(r[1].p, r[0].p, NULL, &errs));
+    gp_loan_status s;
+    while ((s = gp_pull_begin(r[0].out, &l, -1)) == GP_LOAN_OK)
+        ck_assert(gp_pull_end(r[0].out, &l));
+    ck_assert_int_eq(s, GP_LOAN_PAUSED);
+    ck_assert_int_eq(gp_push_begin(r[0].in, &l, -1), GP_LOAN_PAUSED);
+    ck_assert_int_eq(gp_pipeline_wait(r[0].p), GP_PAUSED);
+    ck_assert_int_eq(errs.failed, 0);
+    gp_pipeline_destroy(r[1].p);
+    gp_pipeline_destroy(r[0].p);
+}
+
+TEST_SUITE(loan, set_up, NULL, 0)
