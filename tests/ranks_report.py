@@ -358,7 +358,7 @@ def test_live(m):
     text = {}
     for x in said():
         for r, url in re.findall(r"gpipe: rank (\d): metrics: (http:\S+)", x.get("text", "")):
-            with urllib.request.urlopen(url, timeout=10) as f:
+            with urllib.request.urlopen(url, timeout=60) as f:
                 text[int(r)] = f.read().decode()
     wrong = [x for r in text for x in text[r].splitlines() if x[0] != "#"
              and not re.match(rf'gpipe_\w+{{rank="{r}"[,}}]', x)]
