@@ -40,6 +40,12 @@ B     ?= build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)-cuda$(CUDA)-$(LUA)$
 B     := $B
 say    = $(if $V,,@echo '  $1	$@';)
 again  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+# make -n runs each line that names make.
+DRY    = $(findstring n,$(firstword -$(MAKEFLAGS)))
+# These call make again: one after the other, and after what this make was asked for, so that no two build the same file.
+AGAIN  := check check-all demo bench fuzz
+before := $(filter-out $(AGAIN) clean,$(MAKECMDGOALS))
+$(foreach g,$(filter $(AGAIN),$(MAKECMDGOALS)),$(eval $g: | $(before))$(eval before += $g))
 PKGS  := yaml-0.1 $(LUA) libdeflate libjpeg zlib
 WARN  := -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wwrite-strings
 CWARN := -Wstrict-prototypes -Wmissing-prototypes
@@ -332,7 +338,7 @@ check-all-built: export GPIPE_TESTS := all
 check-all-built: all $B/tests/run $B/tests/fuzz/replay $B/tests/nccl/libnccl.so.2 $B/tests/gpu/run $B/tests/page $(INJECT) $(TORTURE)
 	+@$(again) -k check-ranks $(QUICK) $(ALL_TOO)
 	GPIPE=$(abspath $B/gpipe) $(PYTHON) tests/verdict.py
-	MAKE="$(MAKE) --no-print-directory" CC="$(CC)" tests/install.sh
+	$(if $(DRY),@:,MAKE="$(MAKE) --no-print-directory" CC="$(CC)") tests/install.sh
 	GPIPE=$(abspath $B/gpipe) $B/tests/gpu/run
 	$(INJECT)
 	$(TORTURE:%=$(PYTHON) tests/torture/torture.py $B/gpipe % --part 0.1)

@@ -294,7 +294,7 @@ if os.path.exists("/dev/full"):
     full = open("/dev/full", "w")
     for args in (["run", toout], ["plan", out], ["plan", "--svg", out], ["plan", "--json", out],
                  ["check", out], ["stages"], ["--help"], ["help"], ["help", "run"], ["--version"],
-                 ["bench", "--window", "20ms", "--max-time", "100ms", toout]):
+                 ["bench", "--window", "20ms", "--max-time", "4s", toout]):
         err, rc = end(spawn(*args, stdout=full), args)
         check(f"full: {args[:-1]}", rc == 1 and re.search("cannot (be written|write to stdout)", err), (rc, err))
     err, rc = end(spawn("run", "--trace", "/dev/full", "--report", path("full.json"), file), "full")

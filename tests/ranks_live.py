@@ -138,14 +138,23 @@ stages:
   - {use: mix, op: sum, frames: 3, out: sums}
   - {name: own, use: write, in: sums, path: "${to}/${rank}.npy"}
 """)
-    put("some.lua", COPIES.replace(") y:", ")\n  if frame.index % 7 == 3 then return 'drop' end\n  y:"))
+    put("some.lua", COPIES.replace(") y:", """)
+  local asking = frame.index % 10 == 0 and io.open('asking')       -- there is a run to ask for as long as that takes
+  if asking then
+    asking:close()
+    os.execute('sleep 0.2')
+  end
+  if frame.index % 7 == 3 then return 'drop' end
+  y:"""))
     p = m.run(3, "run", "bytes.yaml", "--set", f"vars.to={m.name}-plain")
+    put("asking", "")
     run, asked = Run(m, 3, "bytes.yaml", "--set", f"vars.to={m.name}-changed", "--set", "vars.rate=300"), []
     for i, setting in enumerate(("depth=9", "batch=4", "stages.lua.workers=3", "launch=stream", "depth=1", "sync=block",
                                  "streams=3", "depth=6", "launch=graph", "batch=1")):
         asked.append(run.ask(i % 3, setting))
         time.sleep(0.15)
     answers = [q.communicate(timeout=90)[0] for q in asked]
+    os.remove("asking")
     said = run.stop(None)
     check(f"{m.name}: changed while it runs: all are", len([x for x in answers if "on all 3 ranks" in x]) >= 5
           and not any("error" in x for x in answers if "the run is over" not in x), f"{answers} {said}")
@@ -275,7 +284,7 @@ def test_over(m):
 buffers: {x: {dtype: u8, shape: [16]}}
 stages: [{use: generate, shard: none, rate: 100, frames: "10 + 100000 * rank", out: x}, {use: discard}]
 """)
-    run, what, end = Run(m, 2, "ends.yaml"), f"{m.name}: the run of rank 0 is over", time.monotonic() + 30
+    run, what, end = Run(m, 2, "ends.yaml"), f"{m.name}: the run of rank 0 is over", time.monotonic() + 60
     time.sleep(0.5)                        # else it is not yet, and the next ones find it
     said = [run.set(r, f"depth={d}")[0] for r, d in ((1, 5), (0, 6), (1, 7))]
     while time.monotonic() < end and "on rank 1 of 2" not in said[-1]:

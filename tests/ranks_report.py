@@ -358,7 +358,7 @@ def test_live(m):
     text = {}
     for x in said():
         for r, url in re.findall(r"gpipe: rank (\d): metrics: (http:\S+)", x.get("text", "")):
-            with urllib.request.urlopen(url, timeout=10) as f:
+            with urllib.request.urlopen(url, timeout=60) as f:
                 text[int(r)] = f.read().decode()
     wrong = [x for r in text for x in text[r].splitlines() if x[0] != "#"
              and not re.match(rf'gpipe_\w+{{rank="{r}"[,}}]', x)]
@@ -467,7 +467,7 @@ def test_last(m):
     q, end = subprocess.Popen([gpipe, "run", "-q", "paced.yaml"], stdin=subprocess.DEVNULL), time.monotonic() + 60
     while time.monotonic() < end and not top(q.pid)[0]:      # of a single run `gpipe top` would show it until it ends
         time.sleep(0.1)
-    rows = ran([gpipe, "top"], timeout=30).stdout
+    rows = ran([gpipe, "top"], timeout=60).stdout
     q.kill(), q.wait()
     check(f"{what}: beside another run top lists rank 0 alone", "last.yaml, rank 0 of 2\n" in rows
           and "rank 1 of 2" not in rows, rows)

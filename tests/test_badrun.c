@@ -194,16 +194,15 @@ static void account_adds_up(const char *err)
     ck_assert_msg(in == out + dropped + failed + cancelled, "%s", err);
 }
 
-/* One run that gets `signals` SIGINTs, each after a time of its own. */
-static void interrupted(const char *yaml, int signals, unsigned *seed)
+/* Begins a run of the pipeline; what it says goes to the file. */
+static pid_t begun(const char *yaml, const char *err)
 {
-    char file[600], err[600];
+    char file[600];
     const char *gpipe = getenv("GPIPE");
     ck_assert_ptr_nonnull(gpipe);
-    io_path("p.yaml", file), io_path("err", err);
-    unlink(io_path("out.npy", (char[600]){ 0 }));
+    io_path("p.yaml", file);
     pipe_text(io_dir, "p.yaml", yaml);
-    signal(SIGINT, SIG_DFL);           /* check's handler kills the test's group, in a child that is not gpipe yet, too */
+    signal(SIGINT, SIG_DFL);           /* check's handler kills the test's group, in a child that is not gpipe yet too */
     pid_t pid = fork();
     if (!pid) {
         if (!freopen(err, "w", stderr) || !freopen("/dev/null", "r", stdin))
@@ -211,21 +210,31 @@ static void interrupted(const char *yaml, int signals, unsigned *seed)
         execl(gpipe, gpipe, "run", "--progress", "none", "--device", "cpu", file, (char *)NULL);
         _exit(98);
     }
+    return pid;
+}
+
+/* One run that gets `signals` SIGINTs, each after a time of its own. */
+static void interrupted(const char *yaml, int signals, unsigned *seed)
+{
+    enum { TRIES = 12000 };
+    char err[600];
+    unlink(io_path("out.npy", (char[600]){ 0 }));
+    pid_t pid = begun(yaml, io_path("err", err));
     for (int i = 0; i < signals; i++) {
         long ms = (i ? 51 : 5) + rand_r(seed) % 100;
         nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
         kill(pid, SIGINT);
     }
     int status = 0, tries = 0;
-    while (waitpid(pid, &status, WNOHANG) == 0 && tries++ < 2000)
+    while (waitpid(pid, &status, WNOHANG) == 0 && tries++ < TRIES)
         nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
-    if (tries > 2000) {
+    if (tries > TRIES) {
         kill(pid, SIGKILL);
         waitpid(pid, &status, 0);
     }
     size_t n = 0;
     char *said = pipe_read(io_dir, "err", &n), *out = pipe_read(io_dir, "out.npy", &n);
-    ck_assert_msg(tries <= 2000, "%d signals: it hangs:\n%s", signals, said);
+    ck_assert_msg(tries <= TRIES, "%d signals: it hangs:\n%s", signals, said);
     bool early = WIFSIGNALED(status) && WTERMSIG(status) == SIGINT;   /* before it listens */
     ck_assert_msg(early || (WIFEXITED(status) && WEXITSTATUS(status) == 130),
                   "%d signals: status %x:\n%s", signals, (unsigned)status, said);
@@ -250,6 +259,66 @@ TEST_SOME(signals, sizeof pipelines / sizeof *pipelines, 4, 1)
     TEXT(yaml, "buffers: {a: {dtype: f32, shape: [1000]}}\nstages:\n%s", pipelines[_i]);
     for (int k = 0; k < 10; k++)
         interrupted(yaml, 1 + k % 3, &seed);
+}
+
+static void wait_for_words(const char *words)
+{
+    for (bool there = false; !there;) {
+        size_t n;
+        char *said = pipe_read(io_dir, "err", &n);
+        there = said && strstr(said, words);
+        free(said);
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
+}
+
+/* Does a thread come back whose process stands still for longer than a run waits for its threads? Its kernel computes
+ * 0.2 s once there is a file 'go'. */
+static bool comes_back(void)
+{
+    const struct timespec moment = { .tv_nsec = 60000000 }, some = { .tv_nsec = 400000000 }, longer = { .tv_sec = 3 };
+    char began[600], go[600], err[600], text[2500];
+    size_t n;
+    int status;
+    io_path("began", began), io_path("go", go), io_path("err", err);
+    unlink(began), unlink(go);
+    pipe_text(io_dir, "k.cu", TEXT(text, "extern \"C\" int creat(const char *, unsigned), access(const char *, int);\n"
+              "extern \"C\" int usleep(unsigned);\nextern \"C\" long clock(void);\n"
+              "extern \"C\" __global__ void k(const float *in, float *out)\n{\n    creat(\"%s\", 0600);\n"
+              "    while (access(\"%s\", 0))\n        usleep(1000);\n"
+              "    for (long start = clock(); clock() - start < 200000;)\n        ;\n    out[0] = in[0];\n}\n",
+              began, go));
+    pid_t pid = begun("buffers: {a: {dtype: f32, shape: [1]}}\nstages:\n  - {use: generate, frames: 1, out: a}\n"
+                      "  - {use: kernel, source: k.cu, args: [in, out], grid: 1, block: 1}\n  - {use: discard}\n", err);
+    while (access(began, F_OK))
+        nanosleep(&moment, NULL);
+    kill(pid, SIGINT);
+    wait_for_words("stopping: ");
+    nanosleep(&moment, NULL);          /* two at the same moment are one */
+    kill(pid, SIGINT);
+    wait_for_words("stopping at once");
+    nanosleep(&some, NULL);            /* then it waits for its threads */
+    kill(pid, SIGSTOP);
+    ck_assert(waitpid(pid, &status, WUNTRACED) == pid);
+    if (WIFSTOPPED(status)) {
+        nanosleep(&longer, NULL);
+        pipe_text(io_dir, "go", "");
+        kill(pid, SIGCONT);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    }
+    char *said = pipe_read(io_dir, "err", &n);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 130, "status %x:\n%s", (unsigned)status, said);
+    bool back = !strstr(said, "did not come back");
+    free(said);
+    return back;
+}
+
+/* On a machine that others use, too, this test may itself have no processor for so long: not each time. */
+TEST(time_without_a_processor_does_not_count)
+{
+    int tries = 0;
+    while (!comes_back())
+        ck_assert_int_lt(++tries, 5);
 }
 
 TEST_SUITE(badrun, io_set_up, io_tear_down, 200)

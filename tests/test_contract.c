@@ -419,6 +419,8 @@ TEST_LOOP(ranks_that_cannot_meet, 0, 2)
     ck_assert(!_i || (!strcmp(errs.e[0].msg, "stage 'all_reduce' needs what 2 ranks have, and the run has no 'gather'")
                       && errs.e[0].at.line == 4));
     gp_pipeline_destroy(p);
+    gp_machine_destroy(m);
+    gp_registry_destroy(r);
 }
 
 TEST_SUITE(contract, NULL, NULL, 0)

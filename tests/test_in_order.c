@@ -77,7 +77,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
     if (failed || !now->lets)
         return true;
     gp_let_next_begin(c, done);
-    for (int i = 0; i < 25000 && k % 2 == 0 && k + done < FRAMES && done == n && !atomic_load(&begun[k + done]); i++)
+    for (int i = 0; i < 300000 && k % 2 == 0 && k + done < FRAMES && done == n && !atomic_load(&begun[k + done]); i++)
         nap();
     if (k % 2 == 0 && k + done < FRAMES && done == n && !atomic_load(&begun[k + done]))
         atomic_fetch_add(&alone, 1);

@@ -246,8 +246,8 @@ TEST_EACH(takes_time_in_proportion, forms)
                   "%.0f", forms[_i].name, forms[_i].n, m.bytes[0], m.bytes[1]);
 }
 
-/* A pipeline with next to nothing to do waits for no clock, from its text to its end: one that did would never end so
- * soon. Others may keep the machine busy, but not each time. */
+/* A pipeline with next to nothing to do waits for no clock, from its text to its end: its time is what it computes, and
+ * one that waited would take much longer than that. Others may keep the machine busy, but not each time. */
 TEST(little_takes_no_time)
 {
     static const char yaml[] = "buffers: {s: " SIGNAL "}\nstages:\n"
@@ -258,14 +258,15 @@ TEST(little_takes_no_time)
         gp_errs errs = { 0 };
         gp_config config = { .registry = pipe_registry() };
         int64_t from = gp_now_ns();
+        clock_t computed = clock();
         gp_pipeline *p = gp_compile(yaml, sizeof yaml - 1, "p.yaml", &config, &errs);
         ck_assert_ptr_nonnull(p);
         ck_assert_int_eq(gp_pipeline_run(p, &(gp_run_options){ 0 }, &errs), GP_DONE);
         gp_pipeline_destroy(p);
-        double took = 1e-9 * (double)(gp_now_ns() - from);
+        double took = 1e-9 * (double)(gp_now_ns() - from) - (double)(clock() - computed) / CLOCKS_PER_SEC;
         best = took < best ? took : best;
     }
-    ck_assert_msg(best <= most, "it takes %.1f ms", 1e3 * best);
+    ck_assert_msg(best <= most, "it waits for %.1f ms", 1e3 * best);
 }
 
 TEST_SUITE(linear, up, NULL, 0)

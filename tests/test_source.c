@@ -137,6 +137,14 @@ TEST(fifos_whose_readers_come)
     ck_assert_int_eq(second.got, 210);
 }
 
+static void cancel_with_a_frame(gp_pipeline *p, void *arg)
+{
+    gp_account a = { 0 };
+    while (gp_accounts(p, &a, 1) < 1 || !a.in)
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    cancel_soon(p, arg);
+}
+
 /* Nobody reads it: cancelled, the run ends. */
 TEST_LOOP(fifo_without_reader, 0, 2)
 {
@@ -146,7 +154,7 @@ TEST_LOOP(fifo_without_reader, 0, 2)
     ck_assert_int_eq(mkfifo(io_path(_i ? "pipe0.raw" : "pipe", path), 0600), 0);
     snprintf(text, sizeof text, "buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
              "  - {use: generate, frames: 1, out: a}\n  - {use: write, path: %s}\n", paths[_i]);
-    pipe_result r = pipe_run_with(io_dir, text, "cpu", NULL, (gp_run_options){ 0 }, cancel_soon, &level);
+    pipe_result r = pipe_run_with(io_dir, text, "cpu", NULL, (gp_run_options){ 0 }, cancel_with_a_frame, &level);
     ck_assert_msg(r.outcome == GP_DRAINED, "%s", io_error(&r));
     ck_assert_uint_eq(r.account[0].cancelled, 1);
 }

@@ -103,7 +103,7 @@ static bool take(gp_call *c, gp_frame *f, int n)
     for (int i = 0; i < n && behaves(c, &f[i], i == 0); i++) {
         if (o->block && (int64_t)f[i].index == o->block) {
             uint64_t ahead = f[i].index + 300;
-            for (int k = 0; k < 20000 && !(o->until_end ? atomic_load(&ended[1]) : atomic_load(&made) >= ahead); k++)
+            for (int k = 0; k < 60000 && !(o->until_end ? atomic_load(&ended[1]) : atomic_load(&made) >= ahead); k++)
                 nap_ns(1000000);
             atomic_store(&may_go_on, o->until_end ? atomic_load(&ended[1]) : atomic_load(&made) >= ahead);
         }

@@ -40,7 +40,7 @@ static gp_status becomes(gp_call *c, const gp_frame *f, int64_t how)
 
 static void await(const atomic_int *what)
 {
-    for (int i = 0; i < 5000 && !atomic_load(what); i++)
+    for (int i = 0; i < 60000 && !atomic_load(what); i++)
         nap();
 }
 

@@ -55,12 +55,10 @@ static void free_extra(const gp_plan *p, const gp_extra *x, freed *f)
 }
 
 /* Is it of use that the largest is in managed memory, if others are, too? Not where that frees too little for the
- * device, or has no room on the host, and nowhere but for a device. */
+ * device, or has no room on the host. */
 static bool does_managed_help(const gp_plan *p, const gp_machine *m, int device, size_t need, size_t have, largest l)
 {
     freed one = { 0, 0 }, all = { 0, 0 };
-    if (device < 0 || need <= have)
-        return false;
     if (l.ring)
         free_ring(p, l.ring, &one);
     else if (l.extra)
@@ -125,6 +123,8 @@ bool gp_budgets(const gp_plan *p, const gp_machine *m, gp_errs *errs)
         char where[64];
         snprintf(where, sizeof where, "memory on %s", g->device[i].name);
         size_t need = p->on_device[i], have = g->device[i].info.memory;
+        if (need <= have)              /* the largest is looked for only where it is named: there may be many devices */
+            continue;
         largest l = find_largest(p, i, false);
         ok &= check_budget(p, need, have, 0, where, l, does_managed_help(p, m, i, need, have, l), errs);
     }

@@ -14,6 +14,7 @@
 
 enum {
     TICK_MS = 50,
+    LATE_MS = 2 * TICK_MS,     /* a tick counts as this at most: in one that took longer nobody here had a processor */
     GRACE_MS = 2000,           /* for threads to come back once nothing new starts */
     LONG_MS = 1000,            /* who is at one frame for so long holds up the end */
 };
@@ -239,8 +240,8 @@ static bool tell_who(gp_run *run, const gp_watcher *w)
 
 static bool watch(gp_run *run, const gp_watcher *w)
 {
-    int64_t stall = run->graph->stall_ns, moved = gp_now_ns(), stopped = 0;
-    uint64_t last = w->progress(run, moved);
+    int64_t stall = run->graph->stall_ns, ticked = gp_now_ns(), now = ticked, moved = now, stopped = 0;
+    uint64_t last = w->progress(run, ticked);
     bool told = false;
     struct pollfd p[2] = { { run->done_fd, POLLIN, 0 }, { run->pipeline->stop_fd, POLLIN, 0 } };
 
@@ -258,8 +259,10 @@ static bool watch(gp_run *run, const gp_watcher *w)
         if (!level && !later && p[1].revents && !atomic_load(&run->pipeline->cancel))
             eventfd_read(run->pipeline->stop_fd, &(eventfd_t){ 0 });   /* it was of the run before */
 
-        int64_t now = gp_now_ns();
-        uint64_t at = w->progress(run, now);
+        int64_t was = ticked, most = was + LATE_MS * 1000000LL;
+        ticked = gp_now_ns();
+        now += (ticked < most ? ticked : most) - was;
+        uint64_t at = w->progress(run, ticked);
         if (at != last || w->idle(run))
             last = at, moved = now;
         if (level >= 2 && !stopped)

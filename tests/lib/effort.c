@@ -1,5 +1,6 @@
 /* effort.c - how time grows with size, see effort.h. */
 #include <check.h>
+#include <malloc.h>
 #include <time.h>
 #include "effort.h"
 
@@ -15,6 +16,7 @@ void effort_is_linear(const char *what, double (*work)(int n, void *arg), void *
 {
     enum { TIMES = 4, MORE = 10, LEAST = 3, MOST = 40 };
     double small = 1e9, large = 1e9;
+    mallopt(M_MMAP_THRESHOLD, 1 << 30), mallopt(M_TRIM_THRESHOLD, 1 << 30);    /* else what is large costs new pages, too */
     for (int i = 0; i < MOST && (i < LEAST || large > MORE * small); i++) {
         double s = work(n, arg), l = work(TIMES * n, arg);
         small = s < small ? s : small, large = l < large ? l : large;

@@ -133,17 +133,17 @@ TEST(test_error)
 TEST(test_stall)
 {
     static const char yaml[] =
-        "stall_timeout: 300ms\n"
+        "stall_timeout: 1s\n"
         "buffers: {a: {dtype: f32, shape: [16]}}\n"
         "stages:\n"
         "  - {use: generate, out: a}\n"
         "  - {name: sleeper, use: lua, script: sleep.lua}\n"
         "  - {use: discard}\n";
     static const char idle[] =
-        "stall_timeout: 100ms\n"
+        "stall_timeout: 300ms\n"
         "buffers: {a: {dtype: f32, shape: [16]}}\n"
         "stages:\n"
-        "  - {use: generate, out: a, rate: 3, frames: 3}\n"
+        "  - {use: generate, out: a, rate: 2, frames: 3}\n"
         "  - {use: discard}\n";
     const char *dir = pipe_dir();
     char hang[400], script[600];           /* a FIFO that nobody writes to */
