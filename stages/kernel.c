@@ -236,7 +236,8 @@ static bool bounds_follow(gp_shape *s)
             if (s->out_varies[i] >> k & 1 && s->out[i].dim[k] > 1
                 && (k >= in->ndim || s->out[i].dim[k] != in->dim[k]))
                 return gp_shape_fail(s, NULL, "output '%s' is %s, and a kernel cannot say how large what it made is: a "
-                                     "size with '<=' is that of its input '%s', which is %s. Declare one size without '<=', which may be "
+                                     "size with '<=' is that of its input '%s', which is %s. Declare one size without "
+                                     "'<=', which may be "
                                      "an expression like floor(%s.shape[0] / 2)",
                                      s->out_name[i], gp_bounds_text(&s->out[i], s->out_varies[i], a), s->in_name[first],
                                      gp_bounds_text(in, s->in_varies[first], b), s->in_name[first]);

@@ -21,7 +21,8 @@ uint64_t gp_number_bits(const gp_num *v, gp_dtype t)
 bool gp_number_finite(gp_shape *s, const double range[2])
 {
     return isfinite(range[1] - range[0])
-        || gp_shape_fail(s, "range", "'range' is [%g, %g]: both, and how far they are apart, must be finite", range[0], range[1]);
+        || gp_shape_fail(s, "range", "'range' is [%g, %g]: both, and how far they are apart, must be finite", range[0],
+                         range[1]);
 }
 
 bool gp_number_range(gp_shape *s, const gp_floats *range)
