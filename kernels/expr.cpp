@@ -70,7 +70,8 @@ template <class T, class S> static void load(void *d, const void *from, int64_t 
 
 static const struct { void (*load)(void *, const void *, int64_t, int); int bytes, computed; } loads[] = {
     { nullptr, 0, 0 }, { load<int32_t, uint8_t>, 1, 4 }, { load<int32_t, int8_t>, 1, 4 },
-    { load<int32_t, uint16_t>, 2, 4 }, { load<int32_t, int16_t>, 2, 4 }, { load<uint32_t, uint32_t>, 4, 4 }, { load<int32_t, int32_t>, 4, 4 },
+    { load<int32_t, uint16_t>, 2, 4 }, { load<int32_t, int16_t>, 2, 4 }, { load<uint32_t, uint32_t>, 4, 4 },
+        { load<int32_t, int32_t>, 4, 4 },
     { load<uint64_t, uint64_t>, 8, 8 }, { load<int64_t, int64_t>, 8, 8 }, { load<float, gp_half>, 2, 4 },
     { load<float, float>, 4, 4 }, { load<double, double>, 8, 8 }, { load<gp_c64, gp_c64>, 8, 8 },
 };
@@ -263,7 +264,8 @@ template <class Op, class A> static void fill_spare(const gp_ew_partials *f, A *
 }
 
 /* Elements first, first + 1, ... of a frame, in this order, to the partials of fold.h. */
-template <class Op, class A, class T> static void fold(const gp_ew_partials *f, void *to, const void *from, uint64_t first, int n)
+template <class Op, class A, class T> static void fold(const gp_ew_partials *f, void *to, const void *from,
+                                                       uint64_t first, int n)
 {
     const T *y = (const T *)from;
     const uint64_t wide = f->lanes * f->inner, block = wide * f->steps, plane = f->rows * f->inner;

@@ -9,8 +9,8 @@
 /* ---- standard deviations ------------------------------------------------ */
 
 /* So many numbers, their mean, the sum of the squares of what they differ from it, and whether any two differ: squares
- * may be too small for an f64. Of one number the squares are 0, but of an infinity and a NaN they are NaN. Two of these are joined as in
- * Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983. */
+ * may be too small for an f64. Of one number the squares are 0, but of an infinity and a NaN they are NaN. Two of these
+ * are joined as in Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983. */
 struct spread { double n, mean, squares, differ; };
 
 struct deviation {

@@ -46,6 +46,7 @@ static const gp_opt options[] = { GP_COLLECTIVE_BY, { 0 } };
 const gp_kind gp_kind_all_gather = {
     GP_KIND("all_gather"), .field = "ranks", .also = "allgather",
     .help = "frame k of all ranks, along a new first axis",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_collective_opts), .shape = shape, .open = open_stage, .run = run,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_collective_opts), .shape = shape, .open = open_stage,
+    .run = run,
     GP_COLLECTIVE,
 };

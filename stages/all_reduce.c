@@ -92,7 +92,8 @@ static const gp_port out[] = { { "out", NUMBERS, .help = "the same on all ranks 
 
 static const gp_opt options[] = {
     { GP_ENUM(struct opts, op), .def = "sum", .choices = "sum|mean|min|max",
-      .help = "floats are summed by MPI in f64 in the order of ranks, by NCCL in their own type in its order; integers wrap around;"
+      .help = "floats are summed by MPI in f64 in the order of ranks, by NCCL in their own type in its order; integers "
+              "wrap around;"
               " min and max find a NaN" },
     GP_COLLECTIVE_BY,
     { 0 }

@@ -21,6 +21,7 @@ struct opts {
     gp_source kernel;
     gp_kargs passed;
     gp_kgrid launched;
+    unsigned alike[GP_MAXPORT];        /* per input: a set of those behind it that have the same bounds */
 };
 
 /* ---- the rest of the options ----------------------------------------- */
@@ -235,10 +236,28 @@ static bool bounds_follow(gp_shape *s)
             if (s->out_varies[i] >> k & 1 && s->out[i].dim[k] > 1
                 && (k >= in->ndim || s->out[i].dim[k] != in->dim[k]))
                 return gp_shape_fail(s, NULL, "output '%s' is %s, and a kernel cannot say how large what it made is: a "
-                                     "size with '<=' is that of its input '%s', which is %s. Declare one size without '<=', which may be "
+                                     "size with '<=' is that of its input '%s', which is %s. Declare one size without "
+                                     "'<=', which may be "
                                      "an expression like floor(%s.shape[0] / 2)",
                                      s->out_name[i], gp_bounds_text(&s->out[i], s->out_varies[i], a), s->in_name[first],
                                      gp_bounds_text(in, s->in_varies[first], b), s->in_name[first]);
+    return true;
+}
+
+/* Inputs that have the same bounds have one shape in each frame: a kernel that goes through one by the size of another
+ * would read beyond it. */
+static bool are_alike(gp_shape *s, struct opts *o)
+{
+    char x[128], y[128];
+    for (int a = 0; a < s->nin; a++)
+        for (int b = a + 1; b < s->nin; b++) {
+            bool same = gp_type_same(&s->in[a], &s->in[b]);
+            if (!s->partial)
+                o->alike[a] |= same && s->in_varies[a] && s->in_varies[b] ? 1u << b : 0;
+            else if (o->alike[a] >> b & 1 && !same)
+                return gp_shape_fail(s, NULL, "input '%s' is %s in one frame, and '%s', which has the same bounds, is %s",
+                                     s->in_name[a], gp_type_text(&s->in[a], x), s->in_name[b], gp_type_text(&s->in[b], y));
+        }
     return true;
 }
 
@@ -258,8 +277,9 @@ static bool shape(gp_shape *s)
             memcpy(t->dim, s->in[0].dim, sizeof t->dim);
         }
     }
+    bool alike = are_alike(s, o);
     if (s->partial)
-        return true;
+        return alike;
     s->batched = o->batched;
     s->serial = o->serial, s->cooperative = o->cooperative, s->writes_all = true;
     s->variables = o->serial;

@@ -1,7 +1,7 @@
 /* normalize.c - each frame brought to a range, or to mean 0 and deviation 1: reductions of it, then a map. */
-#include <math.h>
 #include <stdio.h>
 #include "device.h"
+#include "number.h"
 #include "reduction.h"
 #include "sums.h"
 
@@ -17,8 +17,7 @@ static bool check(gp_shape *s)
         return gp_shape_without(s, "range", "'deviation', which makes mean 0 and deviation 1");
     if (o->range.n != 2)
         return gp_shape_fail(s, "range", "'range' is a list of %d; give [low, high]", o->range.n);
-    return isfinite(o->range.v[1] - o->range.v[0])
-        ? true : gp_shape_fail(s, "range", "'range' is [%g, %g], and must be finite", o->range.v[0], o->range.v[1]);
+    return gp_number_finite(s, o->range.v);
 }
 
 /* How many reductions, and which, see kernels/normalize.cu. */

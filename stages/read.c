@@ -164,7 +164,8 @@ static void advise(gp_advice *a)
 
 static const gp_port out[] = {
     { "out", .help = "declared under 'buffers:', else: a picture, of any size, or a file of a list is one frame; a "
-                     "single .npy, and any .tif, is cut at each index of axis 0 (a 1-D one, a recording, text and streams have to be "
+                     "single .npy, and any .tif, is cut at each index of axis 0 (a 1-D one, a recording, text and "
+                     "streams have to be "
                      "declared)" },
     { 0 }
 };
@@ -180,7 +181,8 @@ static const gp_opt options[] = {
       .help = "in place of a path: a program and its arguments, as a list, whose standard output is read" },
     { GP_ENUM(gp_read_opts, format), .def = "auto", .choices = GP_FORMATS "|bytes",
       .help = "auto: .raw, .bin, .dat and text by the file's extension, others by their first bytes, or else the extension; "
-              "streams that no extension says are raw; bytes: a whole file is a frame, u8 [<=N], with N of the largest where it is not declared"
+              "streams that no extension says are raw; bytes: a whole file is a frame, u8 [<=N], with N of the largest "
+              "where it is not declared"
               GP_FORMATS_HELP },
     { GP_INT(gp_read_opts, offset), .min = 0, .max = 1e15, .unit = "bytes",
       .help = "raw: where the data begin in each file" },

@@ -63,7 +63,8 @@ static const gp_port out[] = {
 
 static const gp_opt options[] = {
     { GP_NUM(struct opts, level), .required = true,
-      .help = "what is greater gives `above`, all else and NaN `below`" },
+      .help = "what is greater gives `above`, all else and NaN `below`; for f32 and f16 it is the nearest f32, as in "
+              "`expr`" },
     { GP_NUM(struct opts, below), .def = "0", .help = "the value up to the level" },
     { GP_NUM(struct opts, above), .def = "1", .help = "the value above the level" },
     { 0 }

@@ -70,7 +70,8 @@ static bool set_workers(void *state, int n, gp_errs *errs)
 {
     gp_writer *w = state;
     if (!w->o->single)
-        return gp_fail(errs, GP_E_SPEC, w->o->at, "%s writes one file, and has %d worker%s in the run, which cannot change while it "
+        return gp_fail(errs, GP_E_SPEC, w->o->at, "%s writes one file, and has %d worker%s in the run, which cannot "
+                                                  "change while it "
                        "goes on: set 'workers: %d'", w->who, w->workers, w->workers == 1 ? "" : "s", w->workers);
     if (n <= w->workers)
         return true;

@@ -41,6 +41,12 @@ static const struct {
     { 32, 31, ", skip: 1", "ends within a frame, 1 bytes", 0, 0 },
     { 33, 31, ", skip: 2", "ends within a frame, 1 bytes", 0, 0 },
     { 0, 1, "", NULL, 0, 0 },
+    { 7, 7, ", offset: 7", NULL, 0, 0 },               /* as of a file of these bytes */
+    { 7, 7, ", offset: 7, skip: 2", NULL, 0, 0 },
+    { 9, 9, ", offset: 7, skip: 2", "ends within a frame, 2 bytes", 0, 0 },
+    { 3, 3, ", offset: 7", "pipe' has 3 bytes, fewer than the offset of 7", 0, 0 },
+    { 3, 3, ", offset: 7, tail: ignore", "pipe' has 3 bytes, fewer than the offset of 7", 0, 0 },
+    { 0, 1, ", offset: 7", NULL, 0, 0 },
 };
 
 /* Through a FIFO, slowly; frames of 5 x 6 bytes. */

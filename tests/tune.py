@@ -173,6 +173,13 @@ for name, message, report, file in (
         ("another pipeline", "a report of another pipeline, .* it has no stage 'dirty'", lambda: "run.json", "other"),
         ("an older state", "it has other workers in stage 'clean'", lambda: "run.json", "workers")):
     refuses(f"simulate: {name}", 2, message, "simulate", file + ".yaml", "--with", report())
+put("drop.lua", 'function process(f, x, y) return "drop" end')
+put("copy.lua", "function process(f, x, y) y:copy(x) end")
+put("holes.yaml", "buffers: {a: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, frames: 20, out: a}\n"
+    "  - {use: lua, script: drop.lua, out: b}\n  - {use: lua, script: copy.lua}\n  - {use: scale, a: 2}\n"
+    "  - {use: lua, script: copy.lua}\n  - {use: write, path: never.npy}\n  - {use: write, path: all.npy, in: a}\n")
+run("run", "-q", "holes.yaml", "--report", "holes.json", name="a run with stages that see holes alone")
+run("simulate", "holes.yaml", "--with", "holes.json", name="simulate: stages that saw holes alone")
 report = changed(cores={**ran["cores"], "all": 2, "others": 1.9})
 crowded = json.loads(run(*SIMULATE, report, "--json").stdout)
 check("simulate: as many cores as there were", crowded["cores"]["all"] == 2, crowded["cores"])

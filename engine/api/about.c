@@ -26,7 +26,8 @@ void gp_pipeline_about(const gp_pipeline *p, gp_pipeline_info *out)
     const gp_graph *g = p->graph;
     *out = (gp_pipeline_info){
         .name = g->name, .nstages = g->nstages, .nbuffers = g->nbuffers, .devices = g->device_name,
-        .nsegments = p->plan->nsegments, .device = g->ndevices && !g->device[0].pretend ? g->device[0].index : -1, .device_why = g->device_why,
+        .nsegments = p->plan->nsegments, .device = g->ndevices && !g->device[0].pretend ? g->device[0].index : -1,
+        .device_why = g->device_why,
         .copies = !p->plan->unified, .stall_ns = g->stall_ns,
     };
 }

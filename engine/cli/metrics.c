@@ -177,7 +177,8 @@ static void write_latency(FILE *f, gp_metrics *m)
 {
     gp_hist *h = &m->latency;
     gp_latency(m->pipeline, h);
-    family(f, "latency_seconds", "histogram", "From a frame's source, or its arrival with when_full: drop, to the end of a sink.");
+    family(f, "latency_seconds", "histogram", "From a frame's source, or its arrival with when_full: drop, to the end "
+                                              "of a sink.");
     char le[32];
     for (int k = LEAST; k <= MOST; k++) {
         snprintf(le, sizeof le, "%.11g", (double)((int64_t)1 << k) / 1e9);

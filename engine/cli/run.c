@@ -88,7 +88,8 @@ static gp_outcome run_on(gp_ranks *us, gp_pipeline **p, gp_retuner *r, const gp_
 static const char *why_not(const gp_args *args)
 {
     return args->report || args->trace ? "a run with --report or --trace is measured as a whole: it cannot be retuned"
-         : !strcmp(args->operand[0], "-") ? "the pipeline came from standard input, and cannot be read again: it cannot be retuned"
+         : !strcmp(args->operand[0], "-") ? "the pipeline came from standard input, and cannot be read again: it cannot "
+                                            "be retuned"
                                           : NULL;
 }
 

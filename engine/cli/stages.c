@@ -83,7 +83,8 @@ static void print_option(FILE *to, const gp_opt *o)
         fprintf(to, " [%s]", o->unit);
     print_range(to, o);
     if (o->required)
-        fprintf(to, ", required%s%s", gp_schema_instead(o) ? " unless there is " : "", gp_schema_instead(o) ? gp_schema_instead(o) : "");
+        fprintf(to, ", required%s%s", gp_schema_instead(o) ? " unless there is " : "",
+                gp_schema_instead(o) ? gp_schema_instead(o) : "");
     else if (o->def && *o->def)
         fprintf(to, ", default %s", o->def);
     fprintf(to, "\n");

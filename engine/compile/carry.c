@@ -214,7 +214,8 @@ static const gp_type *type_of(gp_resolving *r, const gp_rstage *st)
         return &init->b.type;
     if (st->s.closes && !init->broken)
         AT(r, u->b.at, "the type of buffer '%s' is not known: it carries '%s', which is made of '%s'; declare dtype and "
-           "shape, or like, of '%s' or '%s' under 'buffers', or give a file as 'init'", u->b.name, v->b.name, u->b.name, u->b.name,
+           "shape, or like, of '%s' or '%s' under 'buffers', or give a file as 'init'", u->b.name, v->b.name, u->b.name,
+           u->b.name,
            v->b.name);
     return NULL;
 }

@@ -23,7 +23,8 @@ static bool read_number(listing *l, const gp_node *n)
     if (!gp_read_num(&l->r->read, n, x))
         return false;
     return gp_num_fits(x, t)
-        || AT(l->r, n->at, "constant '%s': %s cannot hold %.40s: give it another 'dtype'", l->b->b.name, gp_dtype_name(t), n->text);
+        || AT(l->r, n->at, "constant '%s': %s cannot hold %.40s: give it another 'dtype'", l->b->b.name,
+              gp_dtype_name(t), n->text);
 }
 
 /* The list that is an axis, or a part of it; the first one there says how long all are. */

@@ -409,7 +409,8 @@ static bool atom(struct parser *p)
         p->s++, p->brackets++;
         ok = expression(p) && want(p, ')', "')'");
         p->brackets--;
-        bool more = ok && p->program && is_type(at + 1, (size_t)(p->s - at) - 2) && (isalnum((unsigned char)peek(p)) || *p->s == '(');
+        bool more = ok && p->program && is_type(at + 1, (size_t)(p->s - at) - 2)
+            && (isalnum((unsigned char)peek(p)) || *p->s == '(');
         ok = ok && (!more || FAIL(p, at, (size_t)(p->s - at), "no cast here; %s", cast));
     } else if (c == '0' && (at[1] == 'x' || at[1] == 'X') && isxdigit((unsigned char)at[2])) {
         ok = hexadecimal(p);

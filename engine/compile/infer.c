@@ -130,7 +130,8 @@ static bool check_inputs(gp_resolving *r, gp_rstage *st)
     st->s.carried &= frames > 0;
     if (st->s.prologue && (!st->s.device || st->s.regroups || st->s.kind->emit || r->body))
         ok = AT(r, st->s.at, "stage '%s' reads nothing but constants, so it has no frames; it "
-                "needs an input that has%s", st->s.name, st->s.device || r->body ? "" : ": only stages of the device run without, once");
+                "needs an input that has%s", st->s.name, st->s.device || r->body ? ""
+                : ": only stages of the device run without, once");
     return ok;
 }
 
@@ -189,7 +190,8 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
     if (st->s.workers > 1 && st->s.serial && st->s.workers_said)
         ok = AT(r, key_at(st->node, "workers", st->s.at), "stage '%s' cannot have %d workers: %s",
                 name, st->s.workers, source ? "it is a source, which makes one frame after the other"
-                : s->default_workers > 1 && st->s.fills_device ? "it takes frames in order, with workers of its own: leave 'workers' out"
+                : s->default_workers > 1 && st->s.fills_device ? "it takes frames in order, with workers of its own: "
+                                                                 "leave 'workers' out"
                                                                : "it takes frames in order");
     if (on_hole && (!s->state || st->s.kind->emit))
         ok = AT(r, on_hole->at, s->state ? "'on_hole' has no effect: stage '%s' leaves holes out"
@@ -233,7 +235,8 @@ static bool read_regroup(gp_resolving *r, gp_rstage *st, const gp_shape *s)
     if (k->emit && (g.every < 1 || !s->state || s->table || s->scratch || s->frame_info))
         return AT(r, st->s.at, "shape() of kind '%s', which has emit(), says no 'every' or no state, or that it has a "
                   "table, scratch or frame infos", k->name);
-    bool sound = g.step <= MOST && g.repeat <= MOST && g.take <= MOST && g.make <= MOST && (g.step == 1 || g.repeat == 1) && g.step > 0 && g.repeat > 0 && g.back >= 0 && g.take > g.back
+    bool sound = g.step <= MOST && g.repeat <= MOST && g.take <= MOST && g.make <= MOST
+        && (g.step == 1 || g.repeat == 1) && g.step > 0 && g.repeat > 0 && g.back >= 0 && g.take > g.back
               && g.make > 0 && (g.take == 1 || g.stack) && (g.make == 1 || g.split) && !(g.stack && g.split);
     if (k->emit || !st->s.regroups)
         g = (gp_regroup){ .step = 1, .repeat = 1, .take = 1, .make = 1, .every = k->emit ? g.every : 1,

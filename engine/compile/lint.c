@@ -214,7 +214,8 @@ static void lint_grid(linting *l)
         if (blocks > d->sms || 2 * blocks * depth > d->sms
             || elements / MANY < blocks * st->known.threads)
             continue;
-        warn(l, key_at(st->node, gp_node_get(st->node, "grid") ? "grid" : "threads", st->at), "stage '%s' makes %" PRId64 " elements with %"
+        warn(l, key_at(st->node, gp_node_get(st->node, "grid") ? "grid" : "threads", st->at),
+             "stage '%s' makes %" PRId64 " elements with %"
              PRId64 " block%s of %" PRId64 " threads; with %" PRId64 " frame%s in flight that is %"
              PRId64 " of the %d multiprocessors of %s", st->name, elements, blocks, gp_plural(blocks),
              st->known.threads, depth, gp_plural(depth), blocks * depth, d->sms, d->name);
@@ -495,7 +496,8 @@ static void lint_lengths(linting *l)
         }
         made[v] = !all || least < 0 ? -1 : (int64_t)gp_frames_in_all(&st->regroup, (uint64_t)least);
         if (all && least < most)
-            warn(l, st->at, "stage '%s' joins '%s', which has %lld frame%s, with '%s', which has %lld: the run ends with an error "
+            warn(l, st->at, "stage '%s' joins '%s', which has %lld frame%s, with '%s', which has %lld: the run ends "
+                            "with an error "
                  "there", st->name, g->buffer[few].name, (long long)least, gp_plural(least), g->buffer[many].name,
                  (long long)most);
     }

@@ -318,23 +318,6 @@ bool gp_shape_is_const(const gp_shape *s, int port)
     return c->g && (b < 0 || gp_is_const(&c->g->buffer[b]) || c->g->buffer[b].given);
 }
 
-/* Inputs that have the same bounds are taken for the same in each frame: a kernel that goes through one by the size of
- * another would read beyond it. The kind that fuses finds each in its place, and says itself what does not fit. */
-static bool are_alike(const gp_graph *g, const gp_stage *st, const gp_type *in, gp_errs *errs)
-{
-    for (int a = 0; a < st->nin && !st->kind->fuse; a++)
-        for (int b = a + 1; b < st->nin; b++) {
-            const gp_buffer *x = st->in[a] < 0 ? NULL : &g->buffer[st->in[a]];
-            const gp_buffer *y = st->in[b] < 0 ? NULL : &g->buffer[st->in[b]];
-            char one[128], two[128];
-            if (x && y && x->varies && y->varies && gp_type_same(&x->type, &y->type) && !gp_type_same(&in[a], &in[b]))
-                return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' reads frames of two shapes: '%s' is %s, and '%s', which has "
-                               "the same bounds, is %s", st->name, x->name, gp_type_text(&in[a], one), y->name,
-                               gp_type_text(&in[b], two));
-        }
-    return true;
-}
-
 /* The size of an axis of buffer `b` that is an expression of the shapes `in`, of the inputs of its maker. */
 static bool size_of(const gp_stage *st, const gp_type *in, const gp_vars *vars, const gp_buffer *b, int axis, int64_t *size,
                     gp_code code, gp_errs *errs)
@@ -399,7 +382,7 @@ bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, 
                             errs))
                 return false;
     }
-    if ((st->device && !are_alike(g, st, in, errs)) || !call_shape(&s, &c))
+    if (!call_shape(&s, &c))
         return false;
     for (int i = 0; i < st->nout; i++) {
         if (st->out[i] < 0)

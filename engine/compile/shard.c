@@ -81,7 +81,8 @@ static bool check_files(gp_arena *a, const gp_graph *g, const gp_stage *st, gp_e
             || gp_fail(errs, GP_E_SPEC, at, "stage '%s': '%s' names files by the names of frames alone, and two of %d ranks "
                        "may have frames of one name: put %%05d into the path, too", st->name, st->writes, g->ranks);
     return st->writes_from != INT64_MAX
-        || gp_fail(errs, GP_E_SPEC, at, "stage '%s' looks for the numbers that are there already, and %d ranks write at the same "
+        || gp_fail(errs, GP_E_SPEC, at, "stage '%s' looks for the numbers that are there already, and %d ranks write at "
+                                        "the same "
                    "time: leave out 'if_exists: next', or write to a folder that is new", st->name, g->ranks);
 }
 
@@ -95,7 +96,8 @@ static bool shard_stage(gp_arena *a, const gp_graph *g, gp_stage *st, gp_errs *e
             continue;
         if (from && from->shared != by->shared)
             return gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' reads frames that are shared out among %d ranks, which '%s' "
-                           "makes, beside frames that each rank has, of '%s': say 'shard' alike for both sources", st->name, g->ranks,
+                           "makes, beside frames that each rank has, of '%s': say 'shard' alike for both sources",
+                           st->name, g->ranks,
                            from->shared ? from->name : by->name, from->shared ? by->name : from->name);
         from = by;
     }

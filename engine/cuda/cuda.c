@@ -512,7 +512,8 @@ const gp_backend gp_backend_cuda = {
     .build = gp_cuda_build, .discard = gp_cuda_discard, .load = gp_cuda_load,
     .launch = cuda_launch, .direct = cuda_direct, .call = cuda_call, .place = cuda_place,
     .query = cuda_query, .wait = cuda_wait,
-    .resident_create = gp_cuda_resident_create, .resident_start = gp_cuda_resident_start, .resident_submit = gp_cuda_resident_submit,
+    .resident_create = gp_cuda_resident_create, .resident_start = gp_cuda_resident_start,
+    .resident_submit = gp_cuda_resident_submit,
     .resident_done = gp_cuda_resident_done, .resident_stop = gp_cuda_resident_stop, .resident_destroy = gp_cuda_resident_destroy,
     .builtin = cuda_builtin, .compile = gp_cuda_compile,
 };

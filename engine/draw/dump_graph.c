@@ -24,7 +24,8 @@ void gp_dump_head(FILE *f, const gp_graph *g)
     if (g->device_why)
         fprintf(f, " (%s)", g->device_why);
     if (g->ranks > 1)
-        fprintf(f, "\n  ranks    %d ranks: rank r makes frames r, r + %d, r + %d, ... of sources without 'shard: none'", g->ranks,
+        fprintf(f, "\n  ranks    %d ranks: rank r makes frames r, r + %d, r + %d, ... of sources without 'shard: none'",
+                g->ranks,
                 g->ranks, 2 * g->ranks);
     fprintf(f, "\n  launch   %s, streams %s, batch %s", gp_launch_name[g->launch], or_auto(g->streams, streams),
             or_auto(g->batch, batch));

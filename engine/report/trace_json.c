@@ -130,7 +130,8 @@ static bool find_start(kept *x, int64_t end, int64_t keep, size_t most)
 /* Is firing k of it about frame k of its inputs; of its outputs? */
 static bool keeps_number(const gp_actorrt *p, bool inputs)
 {
-    return !p->regroup || (inputs ? p->regroup->step == 1 && p->regroup->repeat == 1 : p->regroup->make == 1 && p->regroup->every == 1);
+    return !p->regroup || (inputs ? p->regroup->step == 1 && p->regroup->repeat == 1
+                                  : p->regroup->make == 1 && p->regroup->every == 1);
 }
 
 static int find(int *up, int v)

@@ -6,8 +6,8 @@
  * cancelled. Ends only fall, and never below what the sink has seen, so what is
  * final stays so.
  *
- * Where stages regroup, some firings of a sink stand for a block of frames, each for its share of them, which have its
- * fate; but a frame that was a hole before it came into a group stays one.
+ * Where stages regroup, some firings of a sink are seen for a block of frames. A hole marks those that it is made of, which
+ * have its fate; but a frame that was a hole before it came into a group stays one.
  *
  * Only holes need an entry, a mark. Sinks that still run are apart by at most the frames that all rings hold; one
  * that ended early may lag as many frames behind its end. Room for both is reserved, so that no frame costs an
@@ -48,16 +48,16 @@ static uint64_t times(uint64_t frames, uint64_t by)
 static gp_block made_block(gp_block b, const gp_regroup *r)
 {
     if (r->every == INT64_MAX)
-        return (gp_block){ (uint64_t)1 << 62, 1, 0, (uint64_t)1 << 62 };
+        return (gp_block){ (uint64_t)1 << 62, 1, 0 };
     uint64_t whole = common(b.firings, (uint64_t)r->every), frames = times(b.frames, whole / b.firings);
-    return (gp_block){ frames, whole / (uint64_t)r->every * (uint64_t)r->make, b.late, whole == 1 ? b.uses : frames };
+    return (gp_block){ frames, whole / (uint64_t)r->every * (uint64_t)r->make, b.late };
 }
 
 /* The block of a stage, from those of the stages before it, which are known already; carried inputs decide nothing.
  * Inputs have one rate, so the larger block is a multiple of the smaller ones. */
 static gp_block block_of(const gp_accountrt *l, const gp_graph *g, const gp_stage *st)
 {
-    gp_block all = { 0, 0, 0, 0 };
+    gp_block all = { 0, 0, 0 };
     for (int i = 0; i < st->nin && !gp_is_carry(st); i++) {
         int from = st->in[i] < 0 ? -1 : g->buffer[st->in[i]].producer.stage;
         gp_block b = from < 0 ? all : l->block[from];
@@ -69,12 +69,10 @@ static gp_block block_of(const gp_accountrt *l, const gp_graph *g, const gp_stag
             b.late += times(b.frames, after / b.firings + (after % b.firings > 0));
         }
         uint64_t whole = common(b.firings, (uint64_t)st->regroup.step);
-        bool first = b.firings == 1 && st->regroup.take == 1;          /* of several it takes that alone */
         b.frames = times(b.frames, whole / b.firings);
         b.firings = whole / (uint64_t)st->regroup.step * (uint64_t)st->regroup.repeat;
         whole = all.firings ? common(all.firings, b.firings) : b.firings;
-        uint64_t frames = times(b.frames, whole / b.firings), uses = first && whole == 1 ? b.uses : frames;
-        all = (gp_block){ frames, whole, b.late > all.late ? b.late : all.late, uses > all.uses ? uses : all.uses };
+        all = (gp_block){ times(b.frames, whole / b.firings), whole, b.late > all.late ? b.late : all.late };
     }
     return all;
 }
@@ -89,10 +87,11 @@ bool gp_account_init(gp_accountrt *l, const gp_run *run, int source)
     pthread_mutex_init(&l->lock, NULL);
     l->sink = calloc((size_t)g->nstages, sizeof *l->sink);
     l->block = calloc((size_t)g->nstages, sizeof *l->block);
-    if (!l->sink || !l->block)
+    l->step = calloc((size_t)g->nstages, sizeof *l->step);
+    if (!l->sink || !l->block || !l->step)
         return false;
     for (int i = 0; i < g->nstages; i++) {
-        l->block[i] = i == source ? (gp_block){ 1, 1, 0, 1 } : block_of(l, g, &g->stage[i]);
+        l->block[i] = i == source ? (gp_block){ 1, 1, 0 } : block_of(l, g, &g->stage[i]);
         l->spare |= l->block[i].firings && g->stage[i].regroup.repeat > 1;
     }
     for (int i = 0; i < g->nstages; i++)
@@ -134,7 +133,7 @@ void gp_account_take(gp_accountrt *l, gp_accountrt *from)
 void gp_account_fini(gp_accountrt *l)
 {
     gp_table_free(&l->marks);
-    free(l->sink), free(l->block), free(l->tally);
+    free(l->sink), free(l->block), free(l->step), free(l->tally);
     pthread_mutex_destroy(&l->lock);
 }
 
@@ -148,14 +147,21 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The frames that a firing of the actor stands for, by a stage that the source feeds. Firings 0: there is none. */
+/* A stage of the actor that the source feeds; -1: there is none. */
+static int stage_of_actor(const gp_accountrt *l, const gp_actorrt *p)
+{
+    const gp_stage *st;
+    for (int k = 0; (st = gp_actor_stage(p, &k)); )
+        if (l->block[st - p->run->graph->stage].firings)
+            return (int)(st - p->run->graph->stage);
+    return -1;
+}
+
+/* The frames that go with its firings; firings 0: none do. */
 static gp_block block_of_actor(const gp_accountrt *l, const gp_actorrt *p)
 {
-    gp_block b = { 0, 0, 0, 0 };
-    const gp_stage *st;
-    for (int k = 0; !b.firings && (st = gp_actor_stage(p, &k)); )
-        b = l->block[st - p->run->graph->stage];
-    return b;
+    int stage = stage_of_actor(l, p);
+    return stage < 0 ? (gp_block){ 0, 0, 0 } : l->block[stage];
 }
 
 /* The same of the frames that the actor makes. */
@@ -259,21 +265,93 @@ static void set_mark(gp_accountrt *l, uint64_t f, gp_hole hole, bool counted)
     e->n = (e->n & COUNTED) | (counted ? COUNTED : 0) | (int)worse;
 }
 
-/* The first of the frames that firing k stands for. `to`: the one behind the last. Where there are not as many firings
- * as frames, it is not known which of a block's frames a firing has: all. */
-static uint64_t share_of(gp_block b, uint64_t k, bool to)
+/* Part i of m equal ones of the rows of a frame. */
+typedef struct part { uint64_t i, m; } part;
+
+/* From a firing, or a frame, to the frames of the source that it is made of, each of which is marked. */
+typedef struct walk {
+    gp_accountrt *l;
+    void (*mark)(gp_accountrt *l, uint64_t f, gp_hole hole);
+    gp_hole hole;
+} walk;
+
+static bool was_here(gp_accountrt *l, int stage, uint64_t k, part p)
 {
-    return b.frames == b.firings ? k + to : b.firings == 1 ? k * b.frames + (to ? b.uses : 0)
-         : (k / b.firings + to) * b.frames;
+    struct gp_step *s = &l->step[stage], now = { l->walks, k, p.i, p.m };
+    bool was = !memcmp(s, &now, sizeof now);
+    *s = now;
+    return was;
 }
 
-/* Marks all frames that firing k of a stage stands for. */
-static void set_marks(gp_accountrt *l, gp_block b, uint64_t k, gp_hole hole)
+/* The firing that frame f of a stage is made by; of one that splits frames it is a part of their rows. */
+static uint64_t maker_of(const gp_regroup *r, uint64_t f, part *p)
 {
+    uint64_t make = (uint64_t)r->make;
+    if (r->split)
+        *p = (part){ f % make * p->m + p->i, make * p->m };
+    return f / make;
+}
+
+static void walk_firing(const walk *w, int stage, uint64_t k, part p);
+
+static void walk_made(const walk *w, int stage, uint64_t f, part p)
+{
+    const gp_regroup *r = &w->l->run->graph->stage[stage].regroup;
+    uint64_t every = (uint64_t)r->every;
+    for (uint64_t k = f * every; every > 1 && k < (f + 1) * every; k++)
+        walk_firing(w, stage, k, (part){ 0, 1 });
+    if (every <= 1)
+        walk_firing(w, stage, maker_of(r, f, &p), p);
+}
+
+/* What takes frames as rows has as many of them as of its own rows; a window stands for its newest. Chains are long, and
+ * no reason to go deeper. */
+static void walk_firing(const walk *w, int stage, uint64_t k, part p)
+{
+    gp_accountrt *l = w->l;
+    const gp_graph *g = l->run->graph;
+    for (int next = stage; next >= 0; stage = next) {
+        const gp_stage *st = &g->stage[stage];
+        const gp_regroup *r = &st->regroup;
+        if (l->block[stage].frames == 1 && l->block[stage].firings == 1) {
+            w->mark(l, k, w->hole);
+            return;
+        }
+        if (was_here(l, stage, k, p))
+            return;
+        uint64_t from = gp_firing_frame(r, k), n = (uint64_t)(r->take - r->back), to = from + n;
+        if (r->stack)
+            to = from + (n * (p.i + 1) + p.m - 1) / p.m, from += n * p.i / p.m, p = (part){ 0, 1 };
+        next = -1;
+        for (int i = 0; i < st->nin && !gp_is_carry(st); i++) {
+            int by = st->in[i] < 0 ? -1 : g->buffer[st->in[i]].producer.stage;
+            if (by < 0 || !l->block[by].firings)
+                continue;
+            if (next < 0 && to == from + 1 && g->stage[by].regroup.every <= 1)
+                next = by;
+            else
+                for (uint64_t f = from; f < to; f++)
+                    walk_made(w, by, f, p);
+        }
+        if (next >= 0)
+            k = maker_of(&g->stage[next].regroup, from, &p);
+    }
+}
+
+static void mark_hole(gp_accountrt *l, uint64_t f, gp_hole hole)
+{
+    set_mark(l, f, hole, false);
+}
+
+/* Marks all frames that firing k of a stage, or with `made` the frame k that it makes, is made of. */
+static void set_marks(gp_accountrt *l, gp_block b, int stage, bool made, uint64_t k, gp_hole hole)
+{
+    walk w = { l, mark_hole, hole };
+    l->walks++;
     if (is_all(b) && hole != GP_HOLE_ABSENT)
         l->all = gp_worse_hole(l->all, hole);
-    for (uint64_t f = share_of(b, k, false), end = share_of(b, k, true); !is_all(b) && f < end; f++)
-        set_mark(l, f, hole, false);
+    else if (hole != GP_HOLE_ABSENT)
+        (made ? walk_made : walk_firing)(&w, stage, k, (part){ 0, 1 });
 }
 
 /* ---- counting -------------------------------------------------------- */
@@ -388,7 +466,7 @@ void gp_account_seen(gp_accountrt *l, int stage, uint64_t first, int n,
     make_room(l);
     for (int i = 0; i < n; i++)
         if (hole[i])
-            set_marks(l, b, first + (uint64_t)i, (gp_hole)hole[i]);
+            set_marks(l, b, stage, false, first + (uint64_t)i, (gp_hole)hole[i]);
     uint64_t blocks = (first + (uint64_t)n) / b.firings, to = b.frames >> 32 && blocks ? b.frames : blocks * b.frames;
     seen_up_to(l, s, to > b.late ? to - b.late : 0);
     pthread_mutex_unlock(&l->lock);
@@ -429,12 +507,12 @@ void gp_account_end(gp_accountrt *l, int stage, uint64_t end)
     pthread_mutex_unlock(&l->lock);
 }
 
-static void fail(gp_accountrt *l, uint64_t f)
+static void fail(gp_accountrt *l, uint64_t f, gp_hole hole)
 {
     const gp_entry *e = gp_table_find_id(&l->marks, f);
-    if (!l->closed && !is_final(l, f) && !(e && e->n & COUNTED)) {
+    if (!l->closed && f < atomic_load(&l->in) && !is_final(l, f) && !(e && e->n & COUNTED)) {
         atomic_fetch_add(&l->failed, 1);
-        set_mark(l, f, GP_HOLE_FAILED, true);
+        set_mark(l, f, hole, true);
     }
 }
 
@@ -443,15 +521,17 @@ void gp_actor_failed(gp_actorrt *p, uint64_t f)
     const gp_run *run = p->run;
     for (int i = 0; i < run->naccounts; i++) {
         gp_accountrt *l = &run->account[i];
-        gp_block b = block_of_actor(l, p);
-        if (!b.firings)
+        int stage = stage_of_actor(l, p);
+        if (stage < 0)
             continue;
         if (p->source)                 /* it was not published */
             atomic_fetch_add(&l->in, 1);
         pthread_mutex_lock(&l->lock);
-        uint64_t to = share_of(b, f, true), in = atomic_load(&l->in);
-        for (uint64_t k = share_of(b, f, false); !is_all(b) && k < to && k < in; k++)
-            fail(l, k);
+        uint64_t in = atomic_load(&l->in);
+        gp_block b = l->block[stage];
+        l->walks++;
+        if (!is_all(b))
+            walk_firing(&(walk){ l, fail, GP_HOLE_FAILED }, stage, f, (part){ 0, 1 });
         if (is_all(b) && !l->closed) {     /* all that have no fate yet */
             atomic_fetch_add(&l->failed, in - atomic_load(&l->out) - atomic_load(&l->dropped) - atomic_load(&l->failed));
             l->closed = true;
@@ -469,7 +549,7 @@ void gp_buffer_hole(const gp_run *run, const gp_buffer *buffer, uint64_t f, gp_h
             continue;
         pthread_mutex_lock(&l->lock);
         make_room(l);
-        set_marks(l, b, f, hole);
+        set_marks(l, b, buffer->producer.stage, true, f, hole);
         pthread_mutex_unlock(&l->lock);
     }
 }

@@ -190,7 +190,8 @@ static bool fits_stage(const fit *f, const gp_stage *was, const gp_stage *now, b
     bool workers = was->workers != now->workers;
     if (why && workers && now->kind->open && !now->kind->set_workers) {
         const gp_node *n = gp_node_get(now->node, "workers");
-        return gp_fail(f->errs, GP_E_SPEC, n ? n->at : now->at, "stage '%s' has %d worker%s in the run, which cannot change while "
+        return gp_fail(f->errs, GP_E_SPEC, n ? n->at : now->at, "stage '%s' has %d worker%s in the run, which cannot "
+                                                                "change while "
                        "it goes on: set 'workers: %d'", now->name, was->workers, was->workers == 1 ? "" : "s", was->workers);
     }
     *again = !why && now->kind->open && (changed || file || workers);

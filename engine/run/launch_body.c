@@ -241,7 +241,8 @@ static bool record_gather(gp_rec *r, const gp_batch *o, const gp_taskrt *part)
     const gp_stage *st = part->stage;
     int device = o->p->segment->place.index;
     gp_dcall c = { .opts = st->opts, .user = st->kind->user, .state = gp_state_on(run, st, device),
-                   .carried = gp_extra_on(run, part->task->state, device), .scope = &run->graph->scope, .name = st->name, .rec = r,
+                   .carried = gp_extra_on(run, part->task->state, device), .scope = &run->graph->scope,
+                   .name = st->name, .rec = r,
                    .errs = r->errs };
     int before = r->errs->failed;
     if (!gp_gather_record(r, o, part, &c) && r->errs->failed == before)

@@ -516,7 +516,8 @@ gp_outcome gp_pipeline_go_on(gp_pipeline *p, gp_pipeline *from, const gp_run_opt
     }
     bool fits = from->paused && (p == from || !p->paused)
               ? gp_paused_fits(p, from, errs)
-              : gp_fail(errs, GP_E_RUN, file_of(from->paused ? p : from), from->paused ? "this pipeline has a paused run of its own"
+              : gp_fail(errs, GP_E_RUN, file_of(from->paused ? p : from), from->paused
+                        ? "this pipeline has a paused run of its own"
                                                                                         : "no run of this pipeline is paused");
     if (fits) {
         hand_on(p, from);

@@ -313,9 +313,11 @@ gp_loc gp_actor_at(const gp_actorrt *p);
 typedef struct gp_sink { int stage; uint64_t next, end; } gp_sink;
 
 /* `frames` frames of the source go with `firings` firings of a stage, block by block; firings 0: the source does not
- * feed the stage. When the firings of a block are done, its last `late` frames may still be on their way. Where
- * there is one firing, it is made of the first `uses` of them: `decimate` leaves out the others. */
-typedef struct gp_block { uint64_t frames, firings, late, uses; } gp_block;
+ * feed the stage. When the firings of a block are done, its last `late` frames may still be on their way. */
+typedef struct gp_block { uint64_t frames, firings, late; } gp_block;
+
+/* Where a walk last came by a stage, see account.c: which walk, at which firing, with which part of its rows. */
+struct gp_step { uint64_t walk, firing, i, m; };
 
 /* How many of the frames that share a tally have each kind of mark, see account.c; done: they are counted. */
 typedef struct gp_tally { uint64_t dropped, failed, counted; bool done; } gp_tally;
@@ -327,6 +329,8 @@ typedef struct gp_accountrt {
     pthread_mutex_t lock;      /* of sink and marks */
     gp_sink *sink; int nsinks; /* stages that it reaches */
     gp_block *block;           /* per stage */
+    struct gp_step *step;      /* likewise; */
+    uint64_t walks;            /* ... and how many walks there were */
     uint64_t most;             /* frames in the largest block of a sink; 0: all that there are */
     bool spare;                /* its last frames may be used by no stage: they are held beside frames that end before */
     gp_table marks;            /* by frame: the holes, see account.c */

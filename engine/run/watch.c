@@ -112,7 +112,8 @@ static const void *meet(const gp_run *run, int level, const gp_stage *st, const 
     for (const gp_stage *s = g->stage; s < st; s++)
         collective += s->kind->collective || gp_run_joins(run, s);
     if (!run->options.gather && g->ranks > 1)
-        gp_fail(errs, GP_E_USAGE, st->at, "stage '%s' needs what %d ranks have, and the run has no 'gather'", st->name, g->ranks);
+        gp_fail(errs, GP_E_USAGE, st->at, "stage '%s' needs what %d ranks have, and the run has no 'gather'", st->name,
+                g->ranks);
     if (!run->options.gather)
         return g->ranks > 1 ? NULL : mine;
     for (int64_t since = gp_now_ns(); !came && atomic_load(&run->level) < level && !atomic_load(&run->failed);) {

@@ -168,7 +168,7 @@ static bool read_stage(measured *m, int v)
         return another(m, "it has other workers in stage", st->name);
     if (busy < 0 || idle < 0)
         return lacks(m, "the busy time", st->name);
-    if (cpu < 0 && busy > 0)
+    if (cpu < 0 && gp_node_number(of, "frame_p50_us") >= 0)        /* what saw holes alone computed nothing */
         return lacks(m, "the CPU time", st->name);
     if (!gp_node_get(of, "turn_us") || !gp_node_get(of, "turn_frame_us"))
         return lacks(m, "the time of turns", st->name);

@@ -1,8 +1,9 @@
 /* communicator.h - the communicator of NCCL that all collective stages of a process share, with the ranks as its ranks.
  *
  * NCCL needs all ranks to begin its operations in one order, and the stages have none between them. So where there are
- * several, rank 0 gives an operation for which all ranks have a frame the next number, and each rank begins them by number. A rank has begun
- * an operation only when all will; and where one of them then ends nevertheless, the others abort it. */
+ * several, rank 0 gives an operation for which all ranks have a frame the next number, and each rank begins them by
+ * number. A rank has begun an operation only when all will; and where one of them then ends nevertheless, the others
+ * abort it. */
 #ifndef GP_COMMUNICATOR_H
 #define GP_COMMUNICATOR_H
 

@@ -61,7 +61,8 @@ static heard hear(const gp_rounds *r, const said *of)
     for (int i = 0; i < r->ranks; i++) {
         if (r->there[i] && (of[i].round != h.round || of[i].hole))
             h.what = LACKS;
-        if (h.what == GO && r->there[i] && of[i].alike.dtype && (of[i].bytes != h.bytes || !gp_type_same(&of[i].alike, &of[h.first].alike)))
+        if (h.what == GO && r->there[i] && of[i].alike.dtype
+            && (of[i].bytes != h.bytes || !gp_type_same(&of[i].alike, &of[h.first].alike)))
             h.what = DIFFER, h.other = i;
     }
     return h;
@@ -100,7 +101,8 @@ gp_status gp_round(gp_call *c, gp_rounds *r, const gp_frame *f, int n, const gp_
         if (h.what == DIFFER)
             return differ(c, of, &h);
         if (h.ended >= 0 && !r->some) {
-            gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': in round %llu rank %d has no frame, as its frames have ended: all ranks "
+            gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': in round %llu rank %d has no frame, as its frames have "
+                                              "ended: all ranks "
                     "need as many", c->name, (unsigned long long)h.round, h.ended);
             return GP_FAILED;
         }
@@ -135,7 +137,8 @@ bool gp_rounds_finish(gp_call *c, gp_rounds *r)
         if (h.what != GO || !r->some)  /* the others fail, and send nothing */
             continue;
         if (h.ended == r->rank && !warned)
-            gp_fail(c->errs, GP_E_WARN, c->at, "stage '%s': in round %llu rank %d has no frame, as its frames have ended, and does "
+            gp_fail(c->errs, GP_E_WARN, c->at, "stage '%s': in round %llu rank %d has no frame, as its frames have "
+                                               "ended, and does "
                     "not get what is made of those of others: let the number of frames be divisible by that of ranks", c->name,
                     (unsigned long long)h.round, r->rank);
         warned = true;

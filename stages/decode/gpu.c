@@ -2,12 +2,12 @@
  *
  * A worker has several frames and gives them to nvJPEG as one batch. What its batches do not take, as progressive
  * files, it decodes one by one with a CPU's help; and what nvJPEG does not decode as libjpeg does (files of arithmetic
- * codes, whose colors are RGB or CMYK, that have faults, or are not JPEG), or is gray and becomes RGB, the CPU's decoder does, whose picture
- * is copied. What is to be turned is decoded aside, and then put where it belongs by a kernel; there is room for a few
- * of them in a batch. Which of them a file goes to follows from its bytes alone, never from what is beside it in a
- * batch: so the pictures do not depend on workers and depths. A batch that fails is done again one by one, to find out
- * which of its files is wrong, or because one needs less memory. A file that fails by itself for lack of memory, or as
- * the device does, ends the run, if nothing is wrong with it.
+ * codes, whose colors are RGB or CMYK, that have faults, or are not JPEG), or is gray and becomes RGB, the CPU's
+ * decoder does, whose picture is copied. What is to be turned is decoded aside, and then put where it belongs by a
+ * kernel; there is room for a few of them in a batch. Which of them a file goes to follows from its bytes alone, never
+ * from what is beside it in a batch: so the pictures do not depend on workers and depths. A batch that fails is done
+ * again one by one, to find out which of its files is wrong, or because one needs less memory. A file that fails by
+ * itself for lack of memory, or as the device does, ends the run, if nothing is wrong with it.
  *
  * A frame that fails is the first of its call: those before it are handed on, it and those after it come again. */
 #include <stdlib.h>

@@ -135,7 +135,8 @@ bool gp_cut_columns(const gp_type *array, int64_t first, int64_t n, void *to,
                 for (int d = 1; d < array->ndim; rest /= array->dim[d++])
                     step /= array->dim[d], place += rest % array->dim[d] * step;
                 for (int64_t row = 0; row < k; row++)
-                    memcpy((char *)to + ((done + row) * columns + place) * size, chunk + (i * height + row) * size, (size_t)size);
+                    memcpy((char *)to + ((done + row) * columns + place) * size, chunk + (i * height + row) * size,
+                           (size_t)size);
             }
         }
     }

@@ -14,7 +14,8 @@
 #include "base/plural.h"
 #include "jpeg_file.h"
 
-enum { SOI = 0xd8, EOI, SOS, SOF0 = 0xc0, DHT = 0xc4, JPG = 0xc8, DAC = 0xcc, APP0 = 0xe0, APP1 = 0xe1, APP14 = 0xee, TEM = 0x01 };
+enum { SOI = 0xd8, EOI, SOS, SOF0 = 0xc0, DHT = 0xc4, JPG = 0xc8, DAC = 0xcc, APP0 = 0xe0, APP1 = 0xe1, APP14 = 0xee,
+       TEM = 0x01 };
 enum { MOST_SCANS = 500, LONGEST = JPEG_MAX_DIMENSION, STRIP = 16 };
 
 /* ---- the header ------------------------------------------------------ */

@@ -79,7 +79,8 @@ static bool take_member(const bytes *b, const unsigned char *c, size_t name, siz
 {
     uint64_t packed = gp_number(c + 20, 4, false), size = gp_number(c + 24, 4, false), at = gp_number(c + 42, 4, false);
     take_zip64(c + FIXED_CENTRAL + name, extra, &size, &packed, &at);
-    *m = (member){ .method = (int)gp_number(c + 10, 2, false), .crc = (uint32_t)gp_number(c + 16, 4, false), .packed = (int64_t)packed,
+    *m = (member){ .method = (int)gp_number(c + 10, 2, false), .crc = (uint32_t)gp_number(c + 16, 4, false),
+                   .packed = (int64_t)packed,
                    .size = (int64_t)size };
     if (gp_number(c + 8, 2, false) & 1)
         return gp_why(err, "is encrypted");

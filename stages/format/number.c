@@ -18,11 +18,22 @@ uint64_t gp_number_bits(const gp_num *v, gp_dtype t)
     return bits;
 }
 
+bool gp_number_finite(gp_shape *s, const double range[2])
+{
+    return isfinite(range[1] - range[0])
+        || gp_shape_fail(s, "range", "'range' is [%g, %g]: both, and how far they are apart, must be finite", range[0],
+                         range[1]);
+}
+
 bool gp_number_range(gp_shape *s, const gp_floats *range)
 {
+    const double least = 1e-300;           /* 8192 bins, or 256 colors, divided by less could be infinite */
     if (range->n && range->n != 2)
         return gp_shape_fail(s, "range", "'range' is a list of %d; give [low, high]", range->n);
-    return !range->n || (range->v[0] < range->v[1] && isfinite(range->v[1] - range->v[0]))
-        || gp_shape_fail(s, "range", "'range' is [%g, %g]: the second must be more than the first", range->v[0],
-                         range->v[1]);
+    if (!range->n)
+        return true;
+    double apart = range->v[1] - range->v[0];
+    return gp_number_finite(s, range->v)
+        && (apart >= least || gp_shape_fail(s, "range", "'range' is [%g, %g]: the second must be more than the first%s",
+                                            range->v[0], range->v[1], apart > 0 ? ", by 1e-300 or more" : ""));
 }

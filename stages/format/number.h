@@ -9,6 +9,8 @@ bool gp_number_fits(gp_shape *s, const char *opt, const gp_num *v, gp_dtype t);
 /* v as an element of type t lies in memory, in the first bytes; of c64 its real part. */
 uint64_t gp_number_bits(const gp_num *v, gp_dtype t);
 
+/* Are both ends of the option `range`, and their difference, finite? Else false, with an error. */
+bool gp_number_finite(gp_shape *s, const double range[2]);
 /* Is the option `range`, where it is said, [low, high], and low the lesser? Else false, with an error. */
 bool gp_number_range(gp_shape *s, const gp_floats *range);
 

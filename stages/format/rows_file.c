@@ -103,7 +103,8 @@ gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, co
         return NULL;
     f->as = row;
     struct stat st;
-    gp_rows_head h = { .data = head, .n = n > 0 ? (size_t)n : 0, .size = fstat(fd, &st) ? n : st.st_size, .more = bytes_at, .user = &fd };
+    gp_rows_head h = { .data = head, .n = n > 0 ? (size_t)n : 0, .size = fstat(fd, &st) ? n : st.st_size,
+                       .more = bytes_at, .user = &fd };
     if (!can_be_cut(row, &h, how, &f->whole, frame, err)) {
         row->close(f);
         return NULL;

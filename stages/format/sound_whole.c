@@ -180,7 +180,8 @@ static bool find_data(gp_sound_bytes *s, bool big, data *d)
             ds64 = gp_number(p + 16, 8, false);
         if (memcmp(p, big ? "SSND" : "data", 4))
             continue;
-        *d = (data){ .at = at, .size = size == UINT32_MAX && ds64 ? ds64 : size, .there = (uint64_t)(s->size - at - 8), .wide = ds64 };
+        *d = (data){ .at = at, .size = size == UINT32_MAX && ds64 ? ds64 : size, .there = (uint64_t)(s->size - at - 8),
+                     .wide = ds64 };
         d->unsaid = !d->size && !ds64 && got > 8 && !is_chunk(p + 8, got < 16 ? 0 : s->size - at - 8, big);
         if (!big && (d->unsaid || (!ds64 && is_open_end(d->size) && d->size > d->there)))
             d->there = without_chunks(s, d);

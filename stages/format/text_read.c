@@ -95,7 +95,8 @@ static const char missing[] = "#N/A";
 /* What spreadsheets write in place of a number: one that is missing, or that cannot be computed. */
 static bool is_cell_error(const char *from, const char *to)
 {
-    static const char *const words[] = { missing, "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#SPILL!", "#CALC!",
+    static const char *const words[] = { missing, "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#SPILL!",
+                                         "#CALC!",
                                          "#FIELD!", "#BLOCKED!", "#CONNECT!", "#UNKNOWN!", "#BUSY!", "#PYTHON!", "#ERROR!",
                                          "#GETTING_DATA" };
     for (size_t i = 0; from < to && *from == '#' && i < sizeof words / sizeof *words; i++)
@@ -513,7 +514,8 @@ static bool take_type(const layout *l, gp_dtype dtype, gp_type *whole, char err[
 bool gp_text_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
 {
     char note[GP_WHY];
-    layout l = { .json = !how->as->separator, .comma = how->decimal_comma, .header = how->header, .note = h->note ? h->note : note };
+    layout l = { .json = !how->as->separator, .comma = how->decimal_comma, .header = how->header,
+                 .note = h->note ? h->note : note };
     bool all = (int64_t)h->n == h->size;
     lines s = { .fd = -1, .text = h->data, .n = h->n, .now = { 0, 1 } };
     while (!all && s.n && s.text[s.n - 1] != '\n')     /* a line that is not all here */
@@ -548,7 +550,8 @@ gp_rows *gp_text_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
     }
     pthread_once(&once, make_locale);
     t->fd = fd;
-    t->layout = (layout){ .json = !how->as->separator, .comma = how->decimal_comma, .header = how->header, .first_file = how->header_line };
+    t->layout = (layout){ .json = !how->as->separator, .comma = how->decimal_comma, .header = how->header,
+                          .first_file = how->header_line };
     bool ok = find_rows(&t->layout, &s, err) && take_type(&t->layout, how->dtype, &t->rows.whole, err);
     free(s.room.data);
     if (ok)

@@ -317,8 +317,8 @@ static bool take_page(gp_tiff_handle *h, gp_tiff_page *p, char err[GP_WHY])
     if (!l->has_codec(compression))
         return gp_why(err, "is compressed by method %d of TIFF, which this libtiff does not have: convert it first, "
                       "for instance by tiffcp -c zip", compression);
-    int64_t most = most_for_a_byte(compression), pixels = bits % 8 ? p->rows * (int64_t)((p->cols * p->samples * bits + 7) / 8)
-                                                                         : (int64_t)gp_bytes(&p->raw), least = most ? pixels / most : 0;
+    int64_t most = most_for_a_byte(compression), packed = p->rows * (int64_t)((p->cols * p->samples * bits + 7) / 8);
+    int64_t pixels = bits % 8 ? packed : (int64_t)gp_bytes(&p->raw), least = most ? pixels / most : 0;
     if (least > h->size)
         return gp_why(err, "is cut off or damaged: it needs %lld bytes for its pixels%s, and the file has %lld",
                       (long long)least, most > 1 ? " at least" : "", (long long)h->size);
@@ -390,7 +390,8 @@ static int64_t in_one(const gp_tiff_handle *h, const gp_tiff_page *p)
 {
     const tiff_library *l = &library.call;
     uint64_t first = l->piece_at(h->tiff, 0), bytes = gp_bytes(&p->type) / (uint64_t)p->rows * (uint64_t)p->piece_rows;
-    bool ok = p->bits % 8 == 0 && gp_type_same(&p->raw, &p->type) && p->compression == GP_TIFF_NONE && !p->tiled && !p->separate && first < (uint64_t)h->size;
+    bool ok = p->bits % 8 == 0 && gp_type_same(&p->raw, &p->type) && p->compression == GP_TIFF_NONE && !p->tiled
+        && !p->separate && first < (uint64_t)h->size;
     for (uint64_t i = 1; ok && i < (uint64_t)((p->rows + p->piece_rows - 1) / p->piece_rows); i++)
         ok = l->piece_at(h->tiff, (uint32_t)i) == first + i * bytes;
     return ok ? (int64_t)first : -1;

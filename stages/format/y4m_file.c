@@ -186,7 +186,8 @@ size_t gp_y4m_header(const gp_y4m *v, char to[GP_Y4M_LINE])
                  v->subsampling == GP_Y4M_420 ? siting[v->siting] : "");
     return (size_t)snprintf(to, GP_Y4M_LINE, "%s W%lld H%lld F%lld:%lld Ip A%lld:%lld C%s%s\n", magic,
                             (long long)v->width, (long long)v->height, (long long)v->rate[0], (long long)v->rate[1],
-                            (long long)v->aspect[0], (long long)v->aspect[1], space, v->range == GP_Y4M_FULL ? " XCOLORRANGE=FULL"
+                            (long long)v->aspect[0], (long long)v->aspect[1], space, v->range == GP_Y4M_FULL
+                                ? " XCOLORRANGE=FULL"
                             : v->range == GP_Y4M_LIMITED ? " XCOLORRANGE=LIMITED" : "");
 }
 
@@ -305,7 +306,8 @@ static gp_rows *y4m_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
     if (!f)
         return NULL;
     f->fd = fd, f->size = size;
-    bool ok = (n >= 0 || gp_why(err, "cannot be read: %s", gp_strerror(errno))) && parse_head(head, (size_t)n, how, &f->rows.whole, &data, err);
+    bool ok = (n >= 0 || gp_why(err, "cannot be read: %s", gp_strerror(errno)))
+        && parse_head(head, (size_t)n, how, &f->rows.whole, &data, err);
     if (ok) {
         gp_type one = f->rows.whole;
         one.dim[0] = 1;

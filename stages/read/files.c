@@ -2,8 +2,9 @@
  *
  * Where a file is one frame, a frame's number says which. Files that are cut into pieces are opened one after the
  * other, since each says how many it has; then its pieces are read at the same time by all workers. A file that cannot
- * be opened costs one frame, or as many as each has where numbers decide: the next is from the next file. A piece that cannot be read costs its own, so that numbers
- * depend on what files say when they are opened. A file whose rows can be read in their order only is read by turns. */
+ * be opened costs one frame, or as many as each has where numbers decide: the next is from the next file. A piece that
+ * cannot be read costs its own, so that numbers depend on what files say when they are opened. A file whose rows can be
+ * read in their order only is read by turns. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

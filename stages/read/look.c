@@ -64,7 +64,8 @@ static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool
         return gp_shape_fail(s, "path", "'%.200s': braces are for choices, like *.{jpg,png}, which are not nested; '\\{' is the "
                              "character", o->path);
     if (*many && strstr(o->path, "**"))
-        return gp_shape_fail(s, "path", "'**' has no meaning: a glob is of one folder, or with '*/' of all folders of one level");
+        return gp_shape_fail(s, "path", "'**' has no meaning: a glob is of one folder, or with '*/' of all folders of "
+                                        "one level");
     if (!*many) {
         const char **file = gp_shape_alloc(s, sizeof *file);
         file[0] = o->path;
@@ -115,7 +116,8 @@ static bool find_missing(gp_shape *s, gp_read_opts *o)
     while (none < n && at[none] >= 0)
         none++;
     if (o->missing == GP_MISSING_ERROR && none < n)
-        return gp_shape_fail(s, "path", "there is no file '%.200s' of number %llu", o->path, (unsigned long long)o->lowest + none);
+        return gp_shape_fail(s, "path", "there is no file '%.200s' of number %llu", o->path,
+                             (unsigned long long)o->lowest + none);
     o->numbered = at, o->numbers = n;
     o->first_gap = o->lowest + (uint64_t)none, o->gaps = 0;
     for (int i = none; i < n; i++)
@@ -149,8 +151,10 @@ static bool unknown_format(gp_shape *s, const gp_file *f, bool many)
         unsigned char c = ((const unsigned char *)f->head)[i];
         to += sprintf(to, c < ' ' || c > '~' ? "\\x%02x" : "%c", c);
     }
-    return gp_shape_fail(s, "path", "'%s' is of no format that gpipe reads, neither by its name nor by its first bytes (%s%s%s): "
-                         "%sset 'format: raw' to read its bytes as samples, or 'format: csv' where it is text; 'gpipe help files' lists "
+    return gp_shape_fail(s, "path", "'%s' is of no format that gpipe reads, neither by its name nor by its first bytes "
+                                    "(%s%s%s): "
+                         "%sset 'format: raw' to read its bytes as samples, or 'format: csv' where it is text; 'gpipe "
+                         "help files' lists "
                          "the formats", f->path, f->nhead ? "'" : "there are none", begins, f->nhead ? "'" : "",
                          many ? "leave it out of the glob, or " : "");
 }
@@ -195,11 +199,13 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const gp_file *first)
         return unknown_format(s, first, o->nfiles > 1);
     o->as = o->as ? o->as : GP_RAW;
     o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
-                                    .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .colors = o->colors, .strict = o->strict,
+                                    .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .colors = o->colors,
+                                    .strict = o->strict,
                                     .halvings = o->shrink, .max_pixels = o->max_pixels };
     o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member,
                                  .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .strict = o->strict,
-                                 .max_pixels = o->max_pixels, .range = o->range, .header = o->header, .decimal_comma = o->decimal == GP_COMMA };
+                                 .max_pixels = o->max_pixels, .range = o->range, .header = o->header,
+                                 .decimal_comma = o->decimal == GP_COMMA };
     o->rows.nkeys = gp_shape_meta_keys(s, &o->rows.key);
     if (o->varies && gp_read_is_video(o))
         return gp_shape_fail(s, o->from, "the frames of a video are of one size, which is that of '%s': declare no bounds "
@@ -290,8 +296,10 @@ static bool look_at_stream(gp_shape *s, const gp_read_opts *o)
                              o->path);
     const char *program = gp_read_is_rows(o) && !o->command.n ? gp_rowsfile_of(o->as)->program : NULL;
     if (o->as != GP_RAW && o->as != GP_NPY)
-        return gp_shape_fail(s, o->from, "'%s' is a stream, and only raw data ('format: raw'), npy and y4m can be read from one: "
-                             "other formats need a file%s%s%s", o->path, program ? "; or let a program make raw data of it, whose "
+        return gp_shape_fail(s, o->from, "'%s' is a stream, and only raw data ('format: raw'), npy and y4m can be read "
+                                         "from one: "
+                             "other formats need a file%s%s%s", o->path, program
+                             ? "; or let a program make raw data of it, whose "
                              "failure is told: 'command: [" : "", program ? program : "", program ? "]'" : "");
     if (o->as == GP_NPY && o->varies)
         return gp_shape_fail(s, o->from, "the frames of a stream are of one size: declare no bounds ('<=') for '%s'", o->path);
@@ -450,7 +458,8 @@ static bool are_of_one_type(gp_shape *s, const gp_read_opts *o, gp_dtype first)
     for (int i = 1; head && i < most && i < MOST_HEADERS; i++)
         if (look_at_picture(s, o, i, head, &found) && found.dtype != first)
             return gp_shape_fail(s, "path", "'%s' holds %s, and '%s', the first file, %s: pictures of 8 and of 16 bits, or "
-                                 "floats, are read by a stage each; or declare which are meant, as 'dtype: %s' under 'buffers', and "
+                                 "floats, are read by a stage each; or declare which are meant, as 'dtype: %s' under "
+                                 "'buffers', and "
                                  "leave out the others ('on_error: drop')", o->file[i], gp_dtype_name(found.dtype), o->file[0],
                                  gp_dtype_name(first), gp_dtype_name(found.dtype));
     return true;
@@ -590,7 +599,8 @@ bool gp_read_shape(gp_shape *s)
         return false;
     s->endless = (o->loop || o->reopen) && !o->frames;
     s->known.hertz = o->rate;
-    if (!list_files(s, o, &first, &many) || !find_missing(s, o) || !say_format(s, o, first) || !may_vary(s, o, many && o->nfiles) || !raw_only(s, o, many && o->nfiles))
+    if (!list_files(s, o, &first, &many) || !find_missing(s, o) || !say_format(s, o, first)
+        || !may_vary(s, o, many && o->nfiles) || !raw_only(s, o, many && o->nfiles))
         return false;
     s->once = o->live && !spawns;      /* a process can be started again */
     s->by_number = !o->live;

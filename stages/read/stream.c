@@ -73,7 +73,7 @@ static gp_status take_raw(gp_reader *r, gp_call *c, char *to, gp_came *came)
     const gp_read_opts *o = r->o;
     gp_type stored = gp_read_stored(o, &r->most);
     int64_t row = (int64_t)gp_bytes(&stored) / stored.dim[0], all = row * stored.dim[0];
-    int64_t skip = o->skip + r->before, skipped, got = 0;
+    int64_t before = r->before, skip = before + o->skip, skipped, got = 0;
 
     gp_status s = from_stream(r, c, NULL, skip, &skipped);
     if (s == GP_OK && skipped == skip)
@@ -81,9 +81,11 @@ static gp_status take_raw(gp_reader *r, gp_call *c, char *to, gp_came *came)
     if (s != GP_OK)
         return s;
     r->before = 0;
-    int64_t rest = got ? got % row : skipped;
+    int64_t rest = got ? got % row : skipped - before;
     came->rows = got / row;
-    if (r->ended && rest && o->tail == GP_TAIL_ERROR)
+    if (skipped && rest < 0)
+        gp_why(came->why, "has %lld bytes, fewer than the offset of %lld", (long long)skipped, (long long)before);
+    else if (r->ended && rest > 0 && o->tail == GP_TAIL_ERROR)
         gp_why(came->why, "ends within a frame, %lld bytes after its last whole row of %lld bytes: 'tail: ignore' leaves "
                "them out", (long long)rest, (long long)row);
     return GP_OK;

@@ -359,6 +359,7 @@ END_TEST
 
 #define LOSES(out, from, how) "  - {use: lua, script: last.lua, in: a, on_error: drop, out: " out ", params: {from: " \
                               #from ", how: " how "}}\n"
+#define LAST(from, how) "{use: lua, script: last.lua, on_error: drop, params: {from: " #from ", how: " how "}}\n"
 #define FAILS(out, from) LOSES(out, from, "fail")
 #define DROPS(out, from) LOSES(out, from, "drop")
 
@@ -419,6 +420,17 @@ static const struct { const char *what, *stages, *msg; int other, out, dropped, 
     { "a failure behind what is left out beside it", "  - {use: decimate, in: a, frames: 4, out: d}\n"
       "  - {use: lua, script: last.lua, in: d, on_error: drop, out: e, params: {from: 1, how: fail}}\n"
       "  - {use: scale}\n  - {use: discard}\n  - {use: discard, in: a}\n", NULL, 0, 8, 0, 2 },
+    { "the same, and what failed is split", "  - {use: decimate, in: a, frames: 4}\n  - " LAST(1, "fail")
+      "  - {use: split}\n  - {use: discard}\n", NULL, 0, 8, 0, 2 },
+    { "a row of every third fails", "  - {use: split, in: a}\n  - {use: decimate, frames: 3}\n  - " LAST(12, "fail")
+      "  - {use: discard}\n", NULL, 0, 9, 0, 1 },
+    { "groups of every second are dropped", "  - {use: decimate, in: a, frames: 2}\n  - {use: group, frames: 2, out: g}\n"
+      "  - {use: reduce, op: sum, axes: [0]}\n  - " LAST(1, "drop") "  - {use: discard}\n", NULL, 0, 7, 3, 0 },
+    { "and of groups a row of every second", "  - {use: decimate, in: a, frames: 2}\n  - {use: group, frames: 2}\n"
+      "  - {use: split}\n  - " LAST(3, "fail") "  - {use: discard}\n", NULL, 0, 8, 0, 2 },
+    { "held, every third of them, of groups every second", "  - {use: hold, in: a, frames: 2}\n"
+      "  - {use: decimate, frames: 3}\n  - {use: mix, op: sum, frames: 2}\n  - {use: decimate, frames: 2}\n  - "
+      LAST(1, "fail") "  - {use: discard}\n", NULL, 0, 8, 0, 2 },
     { "what fills beside what will end", DROPS("l", 6) "  - {use: expr, in: {x: l, y: b}, expr: x + y, out: j}\n"
       "  - {use: lua, script: copy2.lua, in: {x: a, y: j}}\n  - {use: discard}\n",
       "different lengths: 'j' ended after 6 frames, 'a' has more", 6, -1, 0, 0 },

@@ -99,6 +99,11 @@ case("threshold", "level: 4611686018427387904, above: 2", "wide_i8", np.where(wi
 case("threshold", "level: 0.3, below: -1", "special_f64", np.where(special > 0.3, 1.0, -1.0))
 case("threshold", "level: 0.3, below: 0.1", "odd_f16",
      np.where(odd.astype(f32) > np.float16(0.3).astype(f32), np.float16(1), np.float16(0.1)))
+levels = {"0.1": 0.1, "-0.1": -0.1, "16777217.5": 16777217.5, "1e-50": 1e-50, "-1e-50": -1e-50, "3.4e38": 3.4e38}
+near = [np.nextafter(f32(v), f32(to)) for v in levels.values() for to in (-np.inf, v, np.inf)]
+near = save("near_f32", np.array(near, f32))
+for text, v in levels.items():                 # which f32 does not hold: that is the nearest, as NumPy has it
+    case("threshold", f"level: {text}", "near_f32", np.where(near > f32(v), f32(1), f32(0)))
 
 
 def gray(x, w=(0.299, 0.587, 0.114)):

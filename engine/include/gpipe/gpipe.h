@@ -2,9 +2,9 @@
  *
  * The library has no globals, but for how much of each GPU's memory was free when it first asked; it installs no signal
  * handlers, sets no environment, never prints and never exits. Numbers have a decimal point whatever locale the program
- * has set: while the library works, and so in callbacks and stage kinds, its threads have the locale "C". A gp_pipeline is used by one thread, except where a
- * function says otherwise. An application runs with the library whose headers it was compiled with (the shared library's
- * name has the version); a stage kind may be older or newer, see GP_ABI. */
+ * has set: while the library works, and so in callbacks and stage kinds, its threads have the locale "C". A gp_pipeline
+ * is used by one thread, except where a function says otherwise. An application runs with the library whose headers it
+ * was compiled with (the shared library's name has the version); a stage kind may be older or newer, see GP_ABI. */
 #ifndef GPIPE_H
 #define GPIPE_H
 

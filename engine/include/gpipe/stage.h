@@ -740,7 +740,8 @@ typedef struct gp_kind {
     bool (*emit)(gp_dcall *c);
 
     /* It takes frames that are shorter in any axis, not only in axis 0 (a frame with fewer rows): it computes with the
-     * types of its views alone. Of a source: it can make such. */
+     * types of its views alone. Inputs may differ then, also those that have the same bounds: shape() says of each frame
+     * whether they fit. Of a source: it can make such. */
     bool any_shape;
 
     /* Its shape() may say so of a source, see gp_shape. */
