@@ -102,8 +102,10 @@ GPUTEST := $(sort $(wildcard tests/gpu/test_*.c))
 all: $B/gpipe $(MPI)
 	@ln -sf $B/gpipe gpipe
 
+# Plug-ins call the functions of the public headers, and only these: all are there, and seen.
+LIBALL := -Wl,--whole-archive $B/libgpipe.a -Wl,--no-whole-archive -rdynamic
 $B/gpipe: $(CLI_OBJ) $B/libgpipe.a
-	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,link)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(LIBALL) $(LIBS)
 
 $B/libgpipe.a: $(OBJ)
 	@rm -f $@
@@ -145,7 +147,7 @@ $B/libgpipe.so: $(OBJ)
 $B/gpipe.pc: FORCE
 	@mkdir -p $(@D)
 	@{ echo 'prefix=$(PREFIX)'; echo 'libdir=$${prefix}/lib'; echo 'includedir=$${prefix}/include'; \
-	   echo 'luadir=$${prefix}/share/gpipe/lua'; echo; echo 'Name: gpipe'; \
+	   echo 'luadir=$${prefix}/share/gpipe/lua'; echo 'plugindir=$${prefix}/lib/gpipe/plugins'; echo; echo 'Name: gpipe'; \
 	   echo 'Description: declarative GPU pipelines'; echo 'Version: $(VERSION)'; \
 	   echo 'Requires.private: $(PKGS)'; echo 'Cflags: -I$${includedir}'; \
 	   echo 'Libs: -L$${libdir} -lgpipe'; \
@@ -242,7 +244,7 @@ $B/tests/suites$S.c: FORCE
 $B/tests/gpu/suites.c: FORCE
 	$(call list_suites,$(GPUTEST:tests/gpu/test_%.c=%))
 $B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so $B/tests/nvjpeg_fake.so $B/tests/cufft_fake.so $B/tests/nvml_fake.so $B/tests/onnx_fake.so
-	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(PEER) $(LIBS)
+	$(call say,link)$(CC) $(LDFLAGS) -o $@ $(filter-out %.a,$^) $(LIBALL) $(CHECK) $(PEER) $(LIBS)
 
 # What gpipe's own PNG is compared with.
 $B/tests/test_png_peer.o: private ALL_C += $(shell pkg-config --cflags libpng 2>/dev/null)

@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 : "${GPIPE:=$PWD/gpipe}"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-export XDG_CACHE_HOME="$tmp/cache" XDG_RUNTIME_DIR="$tmp"
+export XDG_CACHE_HOME="$tmp/cache" XDG_RUNTIME_DIR="$tmp" XDG_DATA_HOME="$tmp/data"
+unset GPIPE_PLUGINS
 passed=0 failed=0
 
 # ONNX Runtime, as make check downloaded it. Without any no model is run, and nothing that has one is looked at.
@@ -73,6 +74,43 @@ if [ -x "$greet" ]; then
     "$greet" help | grep -A1 '^  check ' | grep -q '^  greet  *NAME  *say hello$' && ok || bad 'a verb more: the list'
     "$greet" help greet | grep -q -- '--as NAME  *another name' && ok || bad 'a verb more: its help'
 fi
+# plug-ins: one that is kept, and the one that stage.h shows
+if [ "$(uname -m)" = x86_64 ]; then
+    mkdir -p "$tmp/data/gpipe/plugins" "$tmp/plugins"
+    printf 'stages:\n  - {use: kept_ramp, frames: 2, start: 3, size: 1}\n  - {use: write, path: stdout, format: csv}\n' > "$tmp/kept.yaml"
+    kept=tests/data/plugin/kept.so
+    expect 'a plug-in'        0 '' "$GPIPE" run --plugin $kept "$tmp/kept.yaml"
+    [ "$(tr '\n' ' ' < "$tmp/stdout")" = '3 4 ' ] && ok || bad 'a plug-in: what it makes'
+    for v in check plan 'bench --rounds 1 --window 100ms'; do expect "a plug-in, $v" 0 '' "$GPIPE" $v --plugin $kept "$tmp/kept.yaml"; done
+    expect 'no plug-in'       3 "no stage kind 'kept_ramp'" "$GPIPE" check "$tmp/kept.yaml"
+    grep -q 'could not be loaded' "$tmp/stderr" && bad 'no plug-in: none failed' || ok
+    expect 'another word'     3 'here it is \{use: kept_ramp\}' "$GPIPE" check --plugin $kept <(echo 'stages: [{use: sawtooth}]')
+    cp $kept "$tmp/data/gpipe/plugins"
+    echo no object > "$tmp/plugins/broken.so"
+    export GPIPE_PLUGINS=$tmp/plugins
+    expect 'a user'\''s'      0 "gpipe: warning: plug-in '.*/broken.so' cannot be opened: file too short" "$GPIPE" run "$tmp/kept.yaml"
+    expect 'quietly'          0 '' "$GPIPE" run -q "$tmp/kept.yaml"
+    [ -s "$tmp/stderr" ] && bad 'quietly: it warns' || ok
+    expect 'kinds'            0 '' "$GPIPE" stages
+    grep -q '^  kept_pick  *host  *the least or most of each frame \[plug-in kept 1.0\]$' "$tmp/stdout" && ok || bad 'kinds: of a plug-in'
+    expect 'help of a kind'   0 '' "$GPIPE" help kept_ramp
+    grep -q "^plug-in: kept 1.0, $tmp/data/gpipe/plugins/kept.so$" "$tmp/stdout" && ok || bad 'help of a kind: of which plug-in'
+    "$GPIPE" schema 2>"$tmp/stderr" | grep -q '"kept_ramp"' && ok || bad 'schema: kinds of plug-ins'
+    "$GPIPE" stages --json 2>"$tmp/stderr" | grep -q '"plugin": {"name": "kept", "version": "1.0", "file": "' && ok || bad 'stages --json: kinds of plug-ins'
+    "$GPIPE" stages --markdown | grep -q kept_ramp && bad 'stages --markdown: those of this machine' || ok
+    rm "$tmp/data/gpipe/plugins/kept.so"
+    expect 'one is broken'    3 "broken.so could not be loaded \(plug-ins were looked for in $tmp/plugins, $tmp/data/gpipe/plugins" "$GPIPE" check "$tmp/kept.yaml"
+    expect 'a broken one'     2 "gpipe: error: plug-in '.*' cannot be opened: file too short" "$GPIPE" check --plugin "$tmp/plugins/broken.so" "$tmp/kept.yaml"
+    unset GPIPE_PLUGINS
+fi
+{ echo 'static int read_adc(float *v) { static int n; *v = 5; return n++ < 3; }'
+  sed -n '/^#ifndef/q; s/^ \*   //p' engine/include/gpipe/stage.h | grep -v '^cc '; } > "$tmp/adc.c"
+expect 'the one of stage.h'   0 '' ${CC:-cc} -std=c11 -Wall -Werror -shared -fPIC -Iengine/include "$tmp/adc.c" -o "$tmp/adc.so"
+printf 'stages:\n  - {use: adc, channels: 2}\n  - {use: write, path: stdout, format: raw}\n' > "$tmp/adc.yaml"
+expect 'it runs'              0 '3 frames in, 3 out' "$GPIPE" run --plugin "$tmp/adc.so" "$tmp/adc.yaml"
+[ "$(stat -c %s "$tmp/stdout")" = 24576 ] && ok || bad 'it runs: bytes'
+expect 'its options'          2 "'adc' must be 1 to 16, not 17" "$GPIPE" check --plugin "$tmp/adc.so" "$tmp/adc.yaml" --set stages.adc.channels=17
+
 # the reference, offline: each key, function and stage that there is; the defaults are those
 helps() {
     local topic=$1; shift
@@ -87,6 +125,7 @@ helps yaml $(keys gp_top_keys) $(keys gp_stage_keys) $(keys gp_buffer_keys | gre
 helps frames carry init
 helps lua produce process init finish $(sed -n 's/.*\.name = "\([a-z]*\)".*/\1/p' stages/lua.c | head -1) script params
 helps kernel source code args block grid
+helps plugins GPIPE_PLUGINS --plugin
 helps exit $(seq 0 6) $(seq 129 132) 135 136 139 141 143
 "$GPIPE" help limits | grep -qE '[A-Z]+\.md|licen[cs]e' && bad 'help limits: what is no limit' || ok
 helps run --progress

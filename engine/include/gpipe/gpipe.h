@@ -28,6 +28,9 @@ typedef struct gp_machine gp_machine;
 /* Errors and warnings have places whose file names are the pipeline's or the caller's:
  * print them before the pipeline is destroyed. */
 
+/* Answers like getenv; `arg` is passed on. */
+typedef const char *(*gp_getenv)(const void *arg, const char *name);
+
 /* ---- kinds ----------------------------------------------------------- */
 
 gp_registry *gp_registry_create(void);             /* NULL: no memory */
@@ -42,6 +45,23 @@ const gp_kind *gp_kind_find(const gp_registry *r, const char *name);
 const gp_kind *gp_kind_at(const gp_registry *r, int i);
 /* Its option of that name and type; NULL: it has none. */
 const gp_opt *gp_kind_opt(const gp_kind *k, const char *name, gp_opt_type type);
+
+/* ---- plug-ins -------------------------------------------------------- */
+
+/* Kinds in shared objects, see gp_plugin in stage.h. The functions of gpipe that they call are those of this process: a
+ * program that has the static library is linked with -rdynamic. What is loaded stays so until the process ends. */
+typedef struct gp_plugin_info {
+    const char *name, *version, *file;
+} gp_plugin_info;
+/* Adds the kinds of a plug-in: all, or after an error none. One that is loaded already is none. */
+bool gp_plugin_load(gp_registry *r, const char *file, gp_errs *errs);
+/* Adds those of $GPIPE_PLUGINS (folders and files, with a colon between), of gpipe/plugins in $XDG_DATA_HOME (or
+ * ~/.local/share), and of lib/gpipe/plugins where gpipe is installed, in this order; in a folder all *.so, by their
+ * names. Of two with one name in different folders the first counts, as in PATH. What cannot be loaded is a
+ * warning. Call it behind gp_register_builtin, whose kinds then have their names. */
+void gp_plugins_find(gp_registry *r, gp_getenv get, const void *arg, gp_errs *errs);
+/* The plug-in that a kind of the registry is of; NULL: none. */
+const gp_plugin_info *gp_kind_plugin(const gp_registry *r, const gp_kind *k);
 
 /* ---- machines -------------------------------------------------------- */
 
@@ -71,8 +91,6 @@ const char *gp_machine_device(const gp_machine *m, int device);
 
 /* ---- compile --------------------------------------------------------- */
 
-/* Answers like getenv; `arg` is passed on. */
-typedef const char *(*gp_getenv)(const void *arg, const char *name);
 typedef struct gp_env {
     gp_getenv get;
     const void *arg;
