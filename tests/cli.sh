@@ -495,6 +495,12 @@ expect 'new: no example'  2 "no example 'frst'; there are first" "$GPIPE" new "$
 [ ! -e "$tmp/new/x.yaml" ] && ok || bad 'new: no example, but a file'
 expect 'new: no name'     2 "'' is not the name of a file: write gpipe new NAME" "$GPIPE" new ""
 expect 'new: no folder'   1 "cannot make '$tmp/none/x.yaml'" "$GPIPE" new "$tmp/none/x"
+expect 'new: a plug-in'   0 "try: make -C $tmp/new/thermal test run" "$GPIPE" new plugin "$tmp/new/thermal"
+[ "$(ls "$tmp/new/thermal" | tr '\n' ' ')" = 'Makefile test.c thermal.c thermal.yaml ' ] && ok || bad 'new: files of a plug-in'
+grep -q NAME "$tmp/new/thermal"/* && bad 'new: a plug-in without its name' || ok
+expect 'new: one is there' 1 'it is there already' "$GPIPE" new plugin "$tmp/new/thermal"
+expect 'new: such a name' 2 "'a-b' is not the name of a plug-in" "$GPIPE" new plugin "$tmp/new/a-b"
+for w in plugin 'a b' 'plugin a --from first'; do expect "new: $w" 2 'write gpipe new plugin NAME, or' "$GPIPE" new $w; done
 expect 'schema'           0 '' "$GPIPE" schema
 python3 -m json.tool <"$tmp/stdout" >/dev/null 2>&1 && ok || bad 'schema is not JSON'
 

@@ -335,6 +335,22 @@ int gp_pipeline_changes(const gp_pipeline *p, const gp_pipeline *from, char *tex
  * pipeline's. */
 const char *gp_pipeline_made_of(const gp_pipeline *p, int i);
 
+/* Frames of one port: n of them, packed, each in as many bytes as one of `type` has. */
+typedef struct gp_frames {
+    gp_type type;
+    int64_t n;
+    void *data;
+    gp_type *each;         /* the type of each, where some are shorter; NULL: all are as `type` says */
+} gp_frames;
+void gp_frames_free(gp_frames *f);     /* those that gp_try_stage made */
+
+/* For tests of a kind: runs one stage of it, with `options` as in "sigma: 2, edge: wrap" (or NULL), on the frames of its
+ * inputs, which may be shorter in axis 0, and gives those that its outputs made, without holes. out[i].n is how many are
+ * wanted, at most; 0: all. False, with an error, and without any frame, where it does not compile, or fails. Messages
+ * are of a file "stage", in whose first line the stage is. */
+bool gp_try_stage(const gp_registry *r, const char *kind, const char *options, const gp_frames *in, int nin,
+                  gp_frames *out, int nout, gp_errs *errs);
+
 /* Any thread, during and after the run; they take no lock that a frame waits for. Each
  * returns how many there are, of which the first `max` are written. */
 int gp_accounts(const gp_pipeline *p, gp_account *out, int max);      /* one per source */

@@ -1,6 +1,6 @@
 /* stage.h - the contract between the engine and a stage kind.
  *
- * A kind is a constant gp_kind, whose first fields say all that most need. This is a plug-in with a source, read_adc() aside:
+ * A kind is a constant gp_kind, whose first fields say all that most need. A plug-in with a source, read_adc() aside:
  *
  *   #include <gpipe/stage.h>
  *   struct adc { int64_t channels; };                      // its options
@@ -25,16 +25,16 @@
  *
  *   cc -shared -fPIC adc.c -o adc.so $(pkg-config --cflags gpipe) && gpipe run --plugin ./adc.so p.yaml
  *
- * A filter has `in`, too, and a sink no `out`: s->in[0] is the type of what comes in, f->in[0].data a frame of it. What
- * must outlive a frame (a file, a socket) is opened by open() and is c->state in run(). A frame that cannot be made is
- * f->status = GP_FAILED, behind gp_fail(c->errs, GP_E_RUN, c->at, "why"); options that make no sense are
- * gp_shape_fail(s, "channels", "why"). Who waits for data waits by gp_wait_fd() or gp_wait_until(). Calls of run() come one
- * after the other for a source; others may get several workers unless shape() sets s->serial.
+ * A filter has `in`, too, and a sink no `out`: s->in[0] is the type of what comes in, f->in[0].data a frame of it.
+ * What must outlive a frame (a file, a socket) is opened by open() and is c->state in run(). A frame that cannot be
+ * made is f->status = GP_FAILED, behind gp_fail(c->errs, GP_E_RUN, c->at, "why"); options that make no sense are
+ * gp_shape_fail(s, "channels", "why"). Who waits for data waits by gp_wait_fd() or gp_wait_until(). Calls of run()
+ * come one after the other for a source; others may get several workers unless shape() sets s->serial.
  *
  * `gpipe new plugin NAME` makes a folder with such a file and a test of it (gp_try_stage, gpipe.h). The rest of this
- * header is for kinds that need more: several frames at once, device work, sizes that vary. In gpipe's own tree a kind is
- * a file stages/NAME.c that defines `const gp_kind gp_kind_NAME`, which the Makefile finds; a program adds kinds by
- * gp_register (gpipe.h). */
+ * header is for kinds that need more: several frames at once, device work, sizes that vary. In gpipe's own tree a
+ * kind is a file stages/NAME.c that defines `const gp_kind gp_kind_NAME`, which the Makefile finds; a program adds
+ * kinds by gp_register (gpipe.h). */
 #ifndef GP_STAGE_H
 #define GP_STAGE_H
 
