@@ -111,6 +111,54 @@ expect 'it runs'              0 '3 frames in, 3 out' "$GPIPE" run --plugin "$tmp
 [ "$(stat -c %s "$tmp/stdout")" = 24576 ] && ok || bad 'it runs: bytes'
 expect 'its options'          2 "'adc' must be 1 to 16, not 17" "$GPIPE" check --plugin "$tmp/adc.so" "$tmp/adc.yaml" --set stages.adc.channels=17
 
+# the last line of a run that ends by a fault of a plug-in names it, wherever that was
+cat >"$tmp/faulty.c" <<'C'
+#include <gpipe/stage.h>
+#include <stdlib.h>
+#include <string.h>
+struct faulty { int how; };
+static void *volatile nowhere;
+static void (*volatile missing)(void);
+static int compare(const void *a, const void *b) { (void)b; return *(const char *)a - *(char *)nowhere; }
+static bool run(gp_call *c, gp_frame *f, int n)
+{
+    char two[2] = "ba";
+    (void)n;
+    switch (((const struct faulty *)c->opts)->how) {
+    case 0: *(char *)nowhere = 1; break;
+    case 1: *(int *)f->out[0].data = (int)strlen(nowhere); break;
+    case 2: missing(); break;
+    case 3: abort();
+    case 4: qsort(two, 2, 1, compare); break;
+    }
+    return true;
+}
+static bool shape(gp_shape *s)
+{
+    if (((const struct faulty *)s->opts)->how == 5)
+        *(char *)nowhere = 1;
+    s->out[0] = (gp_type){ GP_I32, 1, { 1 } };
+    return true;
+}
+static const gp_port out[] = { { .name = "out" }, { 0 } };
+static const gp_opt opts[] = {
+    { GP_ENUM(struct faulty, how), .choices = "here|library|missing|abort|called|shape", .required = true, .help = "how" },
+    { 0 } };
+static const gp_kind faulty = { GP_KIND("faulty"), .help = "faults", .out = out, .opts = opts,
+                                .opts_size = sizeof(struct faulty), .shape = shape, .run = run };
+GP_PLUGIN("faulty", "0.9", &faulty);
+C
+expect 'a faulty one'         0 '' ${CC:-cc} -std=c11 -O1 -fno-builtin -shared -fPIC -Iengine/include "$tmp/faulty.c" -o "$tmp/faulty.so"
+printf 'stages:\n  - {use: faulty, how: here}\n  - {use: write, path: stdout, format: raw}\n' > "$tmp/faulty.yaml"
+faults() { local how=$1 code=$2 says=$3; shift 3
+    { timeout 60 "$@" --plugin "$tmp/faulty.so" "$tmp/faulty.yaml" --set stages.faulty.how="$how" >"$tmp/stdout" \
+        2>"$tmp/stderr"; } 2>/dev/null
+    [ $? = "$code" ] && tail -1 "$tmp/stderr" | grep -q "^gpipe: error: $says in plug-in 'faulty' 0.9 (.*/faulty.so) in the thread of '" \
+        || grep -q Sanitizer "$tmp/stderr" && ok || bad "a fault in a plug-in: $how"; }
+for how in here library missing called; do faults $how 139 'a segmentation fault' "$GPIPE" run; done
+faults abort 134 'an abort' "$GPIPE" run
+faults shape 139 'a segmentation fault' "$GPIPE" check
+
 # the reference, offline: each key, function and stage that there is; the defaults are those
 helps() {
     local topic=$1; shift
@@ -126,7 +174,7 @@ helps frames carry init
 helps lua produce process init finish $(sed -n 's/.*\.name = "\([a-z]*\)".*/\1/p' stages/lua.c | head -1) script params
 helps kernel source code args block grid
 helps plugins GPIPE_PLUGINS --plugin
-helps exit $(seq 0 6) $(seq 129 132) 135 136 139 141 143
+helps exit $(seq 0 6) $(seq 129 132) 134 135 136 139 141 143
 "$GPIPE" help limits | grep -qE '[A-Z]+\.md|licen[cs]e' && bad 'help limits: what is no limit' || ok
 helps run --progress
 helps blur sigma

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -47,6 +48,28 @@ static const char *advice(const char *why)
          : strstr(why, "undefined symbol") ? "; link it with the library that has this symbol" : "";
 }
 
+/* Where the object lies that has an address. */
+typedef struct place { const char *at, *begin, *end; } place;
+
+static int find_place(struct dl_phdr_info *object, size_t size, void *arg)
+{
+    place *p = arg;
+    const char *begin = NULL, *end = NULL;
+    (void)size;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &object->dlpi_phdr[i];
+        const char *at = (const char *)(uintptr_t)(object->dlpi_addr + h->p_vaddr);
+        if (h->p_type != PT_LOAD)
+            continue;
+        begin = begin ? begin : at;            /* they are in the order of their addresses */
+        end = at + h->p_memsz;
+    }
+    if (p->at < begin || p->at >= end)
+        return 0;
+    p->begin = begin, p->end = end;
+    return 1;
+}
+
 /* A copy of what the plug-in shows, as large as ours. */
 static bool read_entry(const gp_plugin *p, const char *file, gp_plugin *copy, gp_code code, gp_errs *errs)
 {
@@ -83,9 +106,8 @@ static bool same_folder(const char *a, const char *b)
 static bool add_opened(gp_registry *r, const gp_plugin *entry, const char *file, gp_code code, gp_errs *errs)
 {
     gp_plugin p;
-    for (const gp_plugged *q = gp_registry_plugged(r); q; q = q->next)
-        if (q->library == entry)
-            return true;
+    if (gp_plugin_at(r, entry))
+        return true;
     if (!read_entry(entry, file, &p, code, errs))
         return false;
     const gp_plugged *other = find_named(r, p.name);
@@ -93,8 +115,10 @@ static bool add_opened(gp_registry *r, const gp_plugin *entry, const char *file,
         return true;                           /* as in PATH, the first counts */
     if (other)
         return REFUSE("'%s' is named '%s', as %s is", file, p.name, other->info.file);
+    place is = { .at = (const char *)entry };
     gp_errs why = { .n = 0 };
-    return gp_registry_plug(r, &p, file, entry, &why) || REFUSE("'%s': %s", file, why.e[0].msg);
+    dl_iterate_phdr(find_place, &is);
+    return gp_registry_plug(r, &p, file, is.begin, is.end, &why) || REFUSE("'%s': %s", file, why.e[0].msg);
 }
 
 static bool load(gp_registry *r, const char *named, gp_code code, gp_errs *errs)
@@ -114,10 +138,7 @@ static bool load(gp_registry *r, const char *named, gp_code code, gp_errs *errs)
     const gp_plugin *entry = dlsym(library, SYMBOL);
     bool ok = entry ? add_opened(r, entry, file, code, errs)
             : REFUSE("'%s' is no plug-in of gpipe: it has no symbol '%s'", named, SYMBOL);
-    bool used = false;
-    for (const gp_plugged *q = gp_registry_plugged(r); q; q = q->next)
-        used |= q->library == entry && !strcmp(q->info.file, file);
-    if (!used)
+    if (!entry || !gp_plugin_at(r, entry))
         dlclose(library);
     return ok;
 }
@@ -160,17 +181,17 @@ static void load_folder(gp_registry *r, const char *folder, gp_errs *errs)
 
 static void load_listed(gp_registry *r, const char *list, gp_errs *errs)
 {
-    char place[PATH_MAX];
+    char one[PATH_MAX];
     struct stat st;
     for (size_t n; *list; list += n + (list[n] == ':')) {
         n = strcspn(list, ":");
-        if (!n || n >= sizeof place)
+        if (!n || n >= sizeof one)
             continue;
-        snprintf(place, sizeof place, "%.*s", (int)n, list);
-        if (!stat(place, &st) && S_ISDIR(st.st_mode))
-            load_folder(r, place, errs);
+        snprintf(one, sizeof one, "%.*s", (int)n, list);
+        if (!stat(one, &st) && S_ISDIR(st.st_mode))
+            load_folder(r, one, errs);
         else
-            load_or_warn(r, place, errs);
+            load_or_warn(r, one, errs);
     }
 }
 

@@ -181,7 +181,7 @@ void gp_help_print(FILE *to)
     fprintf(to, "\n\n"
             "exit: 0 ok, 1 failed at run time, 2 usage, 3 invalid pipeline, 4 not enough\n"
             "resources, 5 stalled, 6 'compare' found a difference, 129/130/143 interrupted, 141\n"
-            "nobody reads stdout, 128 + n ended by signal n: 139 (132, 135, 136) is a fault, as\n"
+            "nobody reads stdout, 128 + n ended by signal n: 139 (132, 134 to 136) is a fault, as\n"
             "of a kernel on the CPU\n");
 }
 

@@ -56,6 +56,7 @@ static bool find_kinds(gp_registry *r, const gp_args *args, gp_errs *warnings, g
             return false;
     if ((args->verb->target || args->verb->kinds) && !args->man && !args->markdown)
         gp_plugins_find(r, gp_from_env, NULL, warnings);
+    gp_signals_plugins(r);
     return true;
 }
 
@@ -158,6 +159,7 @@ int main(int argc, char **argv)
             gp_help_print_verb(stdout, v);
         else if (ok)
             status = run_verb(v, &args, registry, &errs);
+        gp_signals_plugins(NULL);
         gp_registry_destroy(registry);
     }
     status = close_stdout(status, &errs);

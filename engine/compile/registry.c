@@ -278,7 +278,16 @@ const gp_plugged *gp_registry_plugged(const gp_registry *r)
     return r->plugged;
 }
 
-bool gp_registry_plug(gp_registry *r, const gp_plugin *p, const char *file, const void *library, gp_errs *errs)
+const gp_plugin_info *gp_plugin_at(const gp_registry *r, const void *address)
+{
+    const gp_plugged *p = r->plugged;
+    while (p && ((const char *)address < p->begin || (const char *)address >= p->end))
+        p = p->next;
+    return p ? &p->info : NULL;
+}
+
+bool gp_registry_plug(gp_registry *r, const gp_plugin *p, const char *file, const char *begin, const char *end_of,
+                      gp_errs *errs)
 {
     const char *text[] = { p->name, p->version, file }, *copy[3];
     size_t n = strlen(p->name) + strlen(p->version) + strlen(file) + 3;
@@ -289,7 +298,7 @@ bool gp_registry_plug(gp_registry *r, const gp_plugin *p, const char *file, cons
     for (int i = 0; i < 3; end += strlen(end) + 1, i++)
         copy[i] = strcpy(end, text[i]);
     from->info = (gp_plugin_info){ copy[0], copy[1], copy[2] };
-    from->library = library;
+    from->begin = begin, from->end = end_of;
     bool ok = true;
     for (const gp_kind *const *k = p->kinds; ok && *k; k++)
         ok = add(r, *k, from, errs);

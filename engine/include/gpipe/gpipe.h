@@ -62,6 +62,8 @@ bool gp_plugin_load(gp_registry *r, const char *file, gp_errs *errs);
 void gp_plugins_find(gp_registry *r, gp_getenv get, const void *arg, gp_errs *errs);
 /* The plug-in that a kind of the registry is of; NULL: none. */
 const gp_plugin_info *gp_kind_plugin(const gp_registry *r, const gp_kind *k);
+/* The plug-in that has the code or data at this address; NULL: none. In a signal handler, too. */
+const gp_plugin_info *gp_plugin_at(const gp_registry *r, const void *address);
 
 /* ---- machines -------------------------------------------------------- */
 
