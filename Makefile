@@ -103,7 +103,7 @@ all: $B/gpipe $(MPI)
 	@ln -sf $B/gpipe gpipe
 
 # Plug-ins call the functions of the public headers, and only these: all are there, and seen.
-LIBALL := -Wl,--whole-archive $B/libgpipe.a -Wl,--no-whole-archive -rdynamic
+LIBALL := -Wl,--whole-archive $B/libgpipe.a -Wl,--no-whole-archive -Wl,--export-dynamic-symbol='gp_*'
 $B/gpipe: $(CLI_OBJ) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(LIBALL) $(LIBS)
 

@@ -94,6 +94,16 @@ plugins=$(pkg-config --variable=plugindir gpipe)
 check 'a new plug-in: install' env MAKEFLAGS= ${MAKE:-make} -C thermal install PLUGINS="$plugins"
 check 'a new plug-in: is found' "$to/bin/gpipe" help thermal_gain
 grep -qx "plug-in: thermal 0.1, $plugins/thermal.so" log && ok || { bad 'a new plug-in: where it is from'; cat log >&2; }
+# ... and in a program that opened the library for itself alone
+cat > alone.py <<'P'
+import ctypes
+lib, errs = ctypes.CDLL("libgpipe.so"), ctypes.create_string_buffer(1 << 16)
+lib.gp_registry_create.restype = lib.gp_kind_find.restype = ctypes.c_void_p
+kinds = ctypes.c_void_p(lib.gp_registry_create())
+assert lib.gp_plugin_load(kinds, b"thermal/thermal.so", errs) & 255, errs.raw
+assert lib.gp_kind_find(kinds, b"thermal_gain")
+P
+check 'a new plug-in: in Python' python3 alone.py
 
 echo "install: $passed passed, $failed failed"
 [ $failed = 0 ]

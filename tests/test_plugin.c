@@ -92,7 +92,7 @@ static const struct { const char *flags, *more, *says; } refused[] = {
       "lacks a name, a version or kinds" },
     { "", "", "is no plug-in of gpipe: it has no symbol 'gp_plugin_entry'" },
     { "", "void gp_not_yet(void); void *f(void); void *f(void) { gp_not_yet(); return 0; }\n" SEVENTH,
-      "cannot be opened: undefined symbol: gp_not_yet; it needs a newer gpipe, or a program that shows gpipe's functions (-rdynamic)" },
+      "cannot be opened: undefined symbol: gp_not_yet; it needs a newer gpipe, or a program that shows its functions (-rdynamic)" },
     { "", "void adc_read(void); void *f(void); void *f(void) { adc_read(); return 0; }\n" SEVENTH,
       "cannot be opened: undefined symbol: adc_read; link it with the library that has this symbol" },
     { NAMED("gray"), SEVENTH, "there is a kind 'gray' already, which is built in" },

@@ -44,8 +44,9 @@ static const char *open_error(const char *file)
 
 static const char *advice(const char *why)
 {
-    return strstr(why, "symbol: gp_") ? "; it needs a newer gpipe, or a program that shows gpipe's functions (-rdynamic)"
-         : strstr(why, "undefined symbol") ? "; link it with the library that has this symbol" : "";
+    return !strstr(why, "undefined symbol") ? ""
+         : strstr(why, "symbol: gp_") ? "; it needs a newer gpipe, or a program that shows its functions (-rdynamic)"
+         : "; link it with the library that has this symbol";
 }
 
 /* Where the object lies that has an address. */
@@ -118,7 +119,10 @@ static bool add_opened(gp_registry *r, const gp_plugin *entry, const char *file,
     place is = { .at = (const char *)entry };
     gp_errs why = { .n = 0 };
     dl_iterate_phdr(find_place, &is);
-    return gp_registry_plug(r, &p, file, is.begin, is.end, &why) || REFUSE("'%s': %s", file, why.e[0].msg);
+    if (gp_registry_plug(r, &p, file, is.begin, is.end, &why))
+        return true;
+    code = code == GP_E_USAGE ? why.e[0].code : code;          /* memory may be short */
+    return REFUSE("'%s': %s", file, why.e[0].msg);
 }
 
 static bool load(gp_registry *r, const char *named, gp_code code, gp_errs *errs)
