@@ -88,7 +88,7 @@ OPENED  := engine/cuda/libraries.c engine/cuda/cublaslt.c
 ENGINE  := $(OPENED) $(filter-out $(CLI) $(RANKS) engine/mpi/%.c $(if $(filter cuda,$(BACKENDS)),$(OPENED),engine/cuda/%.c),$(wildcard engine/*/*.c))
 LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/*/*.c) $(wildcard lua/*.c)
 OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $(ONCPU:%.cpp=$B/%.cpu.o) $B/embed.o $B/kinds.o $B/backends.o
-EMBED   := $(sort $(wildcard engine/cli/topics/*.md engine/cli/starters/*.yaml)) engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h kernels/half.h kernels/groups.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page*))
+EMBED   := $(sort $(wildcard engine/cli/topics/*.md engine/cli/starters/*.yaml engine/cli/starters/plugin/*)) engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h kernels/half.h kernels/groups.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page*))
 CUROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 ALL_C   += $(CUROOT:%=-isystem %/include)
 ifeq ($(CUDA),1)
@@ -108,8 +108,10 @@ GPUTEST := $(sort $(wildcard tests/gpu/test_*.c))
 all: $B/gpipe $(MPI)
 	@ln -sf $B/gpipe gpipe
 
+# Plug-ins call the functions of the public headers, and only these: all are there, and seen.
+LIBALL := -Wl,--whole-archive $B/libgpipe.a -Wl,--no-whole-archive -Wl,--export-dynamic-symbol='gp_*'
 $B/gpipe: $(CLI_OBJ) $B/libgpipe.a
-	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,link)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(LIBALL) $(LIBS)
 
 $B/libgpipe.a: $(OBJ)
 	@rm -f $@
@@ -151,7 +153,7 @@ $B/libgpipe.so: $(OBJ)
 $B/gpipe.pc: FORCE
 	@mkdir -p $(@D)
 	@{ echo 'prefix=$(PREFIX)'; echo 'libdir=$${prefix}/lib'; echo 'includedir=$${prefix}/include'; \
-	   echo 'luadir=$${prefix}/share/gpipe/lua'; echo; echo 'Name: gpipe'; \
+	   echo 'luadir=$${prefix}/share/gpipe/lua'; echo 'plugindir=$${prefix}/lib/gpipe/plugins'; echo; echo 'Name: gpipe'; \
 	   echo 'Description: declarative GPU pipelines'; echo 'Version: $(VERSION)'; \
 	   echo 'Requires.private: $(PKGS)'; echo 'Cflags: -I$${includedir}'; \
 	   echo 'Libs: -L$${libdir} -lgpipe'; \
@@ -248,7 +250,7 @@ $B/tests/suites$S.c: FORCE
 $B/tests/gpu/suites.c: FORCE
 	$(call list_suites,$(GPUTEST:tests/gpu/test_%.c=%))
 $B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so $B/tests/nvjpeg_fake.so $B/tests/cufft_fake.so $B/tests/nvml_fake.so $B/tests/onnx_fake.so
-	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(PEER) $(LIBS)
+	$(call say,link)$(CC) $(LDFLAGS) -o $@ $(filter-out %.a,$^) $(LIBALL) $(CHECK) $(PEER) $(LIBS)
 
 # What gpipe's own PNG is compared with.
 $B/tests/test_png_peer.o: private ALL_C += $(shell pkg-config --cflags libpng 2>/dev/null)

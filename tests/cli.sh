@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 : "${GPIPE:=$PWD/gpipe}"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-export XDG_CACHE_HOME="$tmp/cache" XDG_RUNTIME_DIR="$tmp"
+export XDG_CACHE_HOME="$tmp/cache" XDG_RUNTIME_DIR="$tmp" XDG_DATA_HOME="$tmp/data"
+unset GPIPE_PLUGINS
 passed=0 failed=0
 
 # ONNX Runtime, as make check downloaded it. Without any no model is run, and nothing that has one is looked at.
@@ -73,6 +74,91 @@ if [ -x "$greet" ]; then
     "$greet" help | grep -A1 '^  check ' | grep -q '^  greet  *NAME  *say hello$' && ok || bad 'a verb more: the list'
     "$greet" help greet | grep -q -- '--as NAME  *another name' && ok || bad 'a verb more: its help'
 fi
+# plug-ins: one that is kept, and the one that stage.h shows
+if [ "$(uname -m)" = x86_64 ]; then
+    mkdir -p "$tmp/data/gpipe/plugins" "$tmp/plugins"
+    printf 'stages:\n  - {use: kept_ramp, frames: 2, start: 3, size: 1}\n  - {use: write, path: stdout, format: csv}\n' > "$tmp/kept.yaml"
+    kept=tests/data/plugin/kept.so
+    expect 'a plug-in'        0 '' "$GPIPE" run --plugin $kept "$tmp/kept.yaml"
+    [ "$(tr '\n' ' ' < "$tmp/stdout")" = '3 4 ' ] && ok || bad 'a plug-in: what it makes'
+    for v in check plan 'bench --rounds 1 --window 100ms'; do expect "a plug-in, $v" 0 '' "$GPIPE" $v --plugin $kept "$tmp/kept.yaml"; done
+    expect 'no plug-in'       3 "no stage kind 'kept_ramp'" "$GPIPE" check "$tmp/kept.yaml"
+    grep -q 'could not be loaded' "$tmp/stderr" && bad 'no plug-in: none failed' || ok
+    expect 'another word'     3 'here it is \{use: kept_ramp\}' "$GPIPE" check --plugin $kept <(echo 'stages: [{use: sawtooth}]')
+    cp $kept "$tmp/data/gpipe/plugins"
+    echo no object > "$tmp/plugins/broken.so"
+    export GPIPE_PLUGINS=$tmp/plugins
+    expect 'a user'\''s'      0 "gpipe: warning: plug-in '.*/broken.so' cannot be opened: file too short" "$GPIPE" run "$tmp/kept.yaml"
+    expect 'quietly'          0 '' "$GPIPE" run -q "$tmp/kept.yaml"
+    [ -s "$tmp/stderr" ] && bad 'quietly: it warns' || ok
+    expect 'kinds'            0 '' "$GPIPE" stages
+    grep -q '^  kept_pick  *host  *the least or most of each frame \[plug-in kept 1.0\]$' "$tmp/stdout" && ok || bad 'kinds: of a plug-in'
+    expect 'help of a kind'   0 '' "$GPIPE" help kept_ramp
+    grep -q "^plug-in: kept 1.0, $tmp/data/gpipe/plugins/kept.so$" "$tmp/stdout" && ok || bad 'help of a kind: of which plug-in'
+    "$GPIPE" schema 2>"$tmp/stderr" | grep -q '"kept_ramp"' && ok || bad 'schema: kinds of plug-ins'
+    "$GPIPE" stages --json 2>"$tmp/stderr" | grep -q '"plugin": {"name": "kept", "version": "1.0", "file": "' && ok || bad 'stages --json: kinds of plug-ins'
+    "$GPIPE" stages --markdown | grep -q kept_ramp && bad 'stages --markdown: those of this machine' || ok
+    rm "$tmp/data/gpipe/plugins/kept.so"
+    expect 'one is broken'    3 "broken.so could not be loaded \(plug-ins were looked for in $tmp/plugins, $tmp/data/gpipe/plugins" "$GPIPE" check "$tmp/kept.yaml"
+    expect 'a broken one'     2 "gpipe: error: plug-in '.*' cannot be opened: file too short" "$GPIPE" check --plugin "$tmp/plugins/broken.so" "$tmp/kept.yaml"
+    unset GPIPE_PLUGINS
+fi
+{ echo 'static int read_adc(float *v) { static int n; *v = 5; return n++ < 3; }'
+  sed -n '/^#ifndef/q; s/^ \*   //p' engine/include/gpipe/stage.h | grep -v '^cc '; } > "$tmp/adc.c"
+expect 'the one of stage.h'   0 '' ${CC:-cc} -std=c11 -Wall -Werror -shared -fPIC -Iengine/include "$tmp/adc.c" -o "$tmp/adc.so"
+printf 'stages:\n  - {use: adc, channels: 2}\n  - {use: write, path: stdout, format: raw}\n' > "$tmp/adc.yaml"
+expect 'it runs'              0 '3 frames in, 3 out' "$GPIPE" run --plugin "$tmp/adc.so" "$tmp/adc.yaml"
+[ "$(stat -c %s "$tmp/stdout")" = 24576 ] && ok || bad 'it runs: bytes'
+expect 'its options'          2 "'adc' must be 1 to 16, not 17" "$GPIPE" check --plugin "$tmp/adc.so" "$tmp/adc.yaml" --set stages.adc.channels=17
+
+# the last line of a run that ends by a fault of a plug-in names it, wherever that was
+cat >"$tmp/faulty.c" <<'C'
+#include <gpipe/stage.h>
+#include <stdlib.h>
+#include <string.h>
+struct faulty { int how; };
+static void *volatile nowhere;
+static void (*volatile missing)(void);
+static int compare(const void *a, const void *b) { (void)b; return *(const char *)a - *(char *)nowhere; }
+static bool run(gp_call *c, gp_frame *f, int n)
+{
+    char two[2] = "ba";
+    (void)n;
+    switch (((const struct faulty *)c->opts)->how) {
+    case 0: *(char *)nowhere = 1; break;
+    case 1: *(int *)f->out[0].data = (int)strlen(nowhere); break;
+    case 2: missing(); break;
+    case 3: abort();
+    case 4: qsort(two, 2, 1, compare); break;
+    }
+    return true;
+}
+static bool shape(gp_shape *s)
+{
+    if (((const struct faulty *)s->opts)->how == 5)
+        *(char *)nowhere = 1;
+    s->out[0] = (gp_type){ GP_I32, 1, { 1 } };
+    return true;
+}
+static const gp_port out[] = { { .name = "out" }, { 0 } };
+static const gp_opt opts[] = {
+    { GP_ENUM(struct faulty, how), .choices = "here|library|missing|abort|called|shape", .required = true, .help = "how" },
+    { 0 } };
+static const gp_kind faulty = { GP_KIND("faulty"), .help = "faults", .out = out, .opts = opts,
+                                .opts_size = sizeof(struct faulty), .shape = shape, .run = run };
+GP_PLUGIN("faulty", "0.9", &faulty);
+C
+expect 'a faulty one'         0 '' ${CC:-cc} -std=c11 -O1 -fno-builtin -shared -fPIC -Iengine/include "$tmp/faulty.c" -o "$tmp/faulty.so"
+printf 'stages:\n  - {use: faulty, how: here}\n  - {use: write, path: stdout, format: raw}\n' > "$tmp/faulty.yaml"
+faults() { local how=$1 code=$2 says=$3; shift 3
+    { timeout 60 "$@" --plugin "$tmp/faulty.so" "$tmp/faulty.yaml" --set stages.faulty.how="$how" >"$tmp/stdout" \
+        2>"$tmp/stderr"; } 2>/dev/null
+    [ $? = "$code" ] && tail -1 "$tmp/stderr" | grep -q "^gpipe: error: $says in plug-in 'faulty' 0.9 (.*/faulty.so) in the thread of '" \
+        || grep -q Sanitizer "$tmp/stderr" && ok || bad "a fault in a plug-in: $how"; }
+for how in here library missing called; do faults $how 139 'a segmentation fault' "$GPIPE" run; done
+faults abort 134 'an abort' "$GPIPE" run
+faults shape 139 'a segmentation fault' "$GPIPE" check
+
 # the reference, offline: each key, function and stage that there is; the defaults are those
 helps() {
     local topic=$1; shift
@@ -87,7 +173,8 @@ helps yaml $(keys gp_top_keys) $(keys gp_stage_keys) $(keys gp_buffer_keys | gre
 helps frames carry init
 helps lua produce process init finish $(sed -n 's/.*\.name = "\([a-z]*\)".*/\1/p' stages/lua.c | head -1) script params
 helps kernel source code args block grid
-helps exit $(seq 0 6) $(seq 129 132) 135 136 139 141 143
+helps plugins GPIPE_PLUGINS --plugin
+helps exit $(seq 0 6) $(seq 129 132) 134 135 136 139 141 143
 "$GPIPE" help limits | grep -qE '[A-Z]+\.md|licen[cs]e' && bad 'help limits: what is no limit' || ok
 helps run --progress
 helps blur sigma
@@ -456,6 +543,12 @@ expect 'new: no example'  2 "no example 'frst'; there are first" "$GPIPE" new "$
 [ ! -e "$tmp/new/x.yaml" ] && ok || bad 'new: no example, but a file'
 expect 'new: no name'     2 "'' is not the name of a file: write gpipe new NAME" "$GPIPE" new ""
 expect 'new: no folder'   1 "cannot make '$tmp/none/x.yaml'" "$GPIPE" new "$tmp/none/x"
+expect 'new: a plug-in'   0 "try: make -C $tmp/new/thermal test run" "$GPIPE" new plugin "$tmp/new/thermal"
+[ "$(ls "$tmp/new/thermal" | tr '\n' ' ')" = 'Makefile test.c thermal.c thermal.yaml ' ] && ok || bad 'new: files of a plug-in'
+grep -q NAME "$tmp/new/thermal"/* && bad 'new: a plug-in without its name' || ok
+expect 'new: one is there' 1 'it is there already' "$GPIPE" new plugin "$tmp/new/thermal"
+expect 'new: such a name' 2 "'a-b' is not the name of a plug-in" "$GPIPE" new plugin "$tmp/new/a-b"
+for w in plugin 'a b' 'plugin a --from first'; do expect "new: $w" 2 'write gpipe new plugin NAME, or' "$GPIPE" new $w; done
 expect 'schema'           0 '' "$GPIPE" schema
 python3 -m json.tool <"$tmp/stdout" >/dev/null 2>&1 && ok || bad 'schema is not JSON'
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # make install, then what somebody does with it outside of the source tree: compile
-# examples/embed/app.c, a program with a stage kind of its own, against it. And what the
-# shared library shows: the symbols of the public headers and no others.
+# examples/embed/app.c, a program with a stage kind of its own, against it, and a new plug-in. And what the
+# shared library and the command show: the symbols of the public headers and no others.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 tmp=$(mktemp -d)
@@ -99,6 +99,28 @@ got=$(./loop) && [[ $got =~ ([0-9]+)\ of\ 50\ frames\ were\ lost$ ]] \
 grep -hvE '^(static|typedef)' "$to"/include/gpipe/*.h | sed -n 's/^[a-z].*[ *]\(gp_[a-z_0-9]*\)(.*/\1/p' | sort -u > declared
 nm -D --defined-only "$to/lib/libgpipe.so" | awk '{ print $3 }' | sort -u > shown
 [ -s declared ] && diff declared shown > differ && ok || { bad 'symbols (< declared, > shown)'; cat differ >&2; }
+nm -D --defined-only "$to/bin/gpipe" | awk '$3 ~ /^gp_/ { print $3 }' | sort -u > shown
+diff declared shown > differ && ok || { bad 'symbols of the command (< declared, > shown)'; cat differ >&2; }
+
+# a new plug-in: its tests, a run, and in the folder of the installation
+export XDG_DATA_HOME=$tmp/data
+check 'a new plug-in' "$to/bin/gpipe" new plugin thermal
+check 'a new plug-in: make' env MAKEFLAGS= ${MAKE:-make} -C thermal test run CFLAGS='-O2 -Werror -Wpedantic'
+grep -qx 100 log && ! grep -q FAILED log && ok || { bad 'a new plug-in: what it makes'; cat log >&2; }
+plugins=$(pkg-config --variable=plugindir gpipe)
+check 'a new plug-in: install' env MAKEFLAGS= ${MAKE:-make} -C thermal install PLUGINS="$plugins"
+check 'a new plug-in: is found' "$to/bin/gpipe" help thermal_gain
+grep -qx "plug-in: thermal 0.1, $plugins/thermal.so" log && ok || { bad 'a new plug-in: where it is from'; cat log >&2; }
+# ... and in a program that opened the library for itself alone
+cat > alone.py <<'P'
+import ctypes
+lib, errs = ctypes.CDLL("libgpipe.so"), ctypes.create_string_buffer(1 << 16)
+lib.gp_registry_create.restype = lib.gp_kind_find.restype = ctypes.c_void_p
+kinds = ctypes.c_void_p(lib.gp_registry_create())
+assert lib.gp_plugin_load(kinds, b"thermal/thermal.so", errs) & 255, errs.raw
+assert lib.gp_kind_find(kinds, b"thermal_gain")
+P
+check 'a new plug-in: in Python' python3 alone.py
 
 echo "install: $passed passed, $failed failed"
 [ $failed = 0 ]

@@ -48,7 +48,7 @@ static const struct { gp_kind kind; const char *msg; } bad[] = {
     { KIND("x", .opts = (const gp_opt[]){ { N }, {0} }, .opts_size = 4),
       "kind 'x': option 'n' lies outside of opts_size" },
     { KIND("x", OPTS({ .name = "workers", .type = GP_OPT_INT, .help = "h" })),
-      "kind 'x': 'workers' is a key that every stage has: an option needs another name" },
+      "kind 'x': 'workers' is a key of every stage, and no name for an option" },
     { KIND("x", OPTS({ .name = "q", .help = "h" })), "kind 'x': option 'q' has no type" },
     { KIND("x", OPTS({ GP_INT(struct opts, n) })), "kind 'x': option 'n' has no help" },
     { KIND("x", OPTS({ E })), "kind 'x': option 'e': an enum, and only an enum, has choices" },

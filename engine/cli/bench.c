@@ -254,7 +254,7 @@ const gp_verb gp_verb_bench = {
             "Several files are measured in turns and compared with the first.\n",
     .target = GP_TARGET_HERE, .run = bench_verb,
     .options = (const gp_option[]){
-        GP_OPTION_SET, GP_OPTION_DEVICE,
+        GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_PLUGIN,
         { "sweep", 0, "PATH=LIST", GP_TO_WORDS(sweep),
           "a row for each value: depth=1..8, batch=1,4,auto; may be given again" },
         { "serial", 0, NULL, GP_TO_FLAG(serial),

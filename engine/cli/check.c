@@ -35,6 +35,6 @@ const gp_verb gp_verb_check = {
             "'# nolint: NAME' in its line silences it.\n",
     .target = GP_TARGET_ANY, .ranks = true, .run = check,
     .options = (const gp_option[]){
-        GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_JOIN_TIMEOUT, GP_OPTION_MACHINE, GP_OPTION_QUIET,
+        GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_PLUGIN, GP_OPTION_JOIN_TIMEOUT, GP_OPTION_MACHINE, GP_OPTION_QUIET,
         { 0 } },
 };

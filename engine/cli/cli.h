@@ -42,6 +42,7 @@ typedef struct gp_args {
     const char *with;                      /* a report's file, or NULL */
     gp_ranks *ranks;                       /* of which this process is one */
     int nranks, nodes;                     /* ranks that are simulated, on so many machines; 0: not said */
+    gp_words plugins;
     const char *from;                      /* an example's name, or NULL */
     const char *machine;                   /* a file that says what the machine is like, or NULL */
     const char *goal, *memory;             /* of tune; NULL: not said */
@@ -67,6 +68,8 @@ typedef struct gp_loaded {
     gp_machine *machine;                   /* that of --machine; NULL: not said */
 } gp_loaded;
 
+/* A gp_getenv: this process's environment. */
+const char *gp_from_env(const void *arg, const char *name);
 /* Reads ("-" is stdin) and compiles a file; false after errors. */
 bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_registry *registry,
              gp_errs *errs);
@@ -104,6 +107,7 @@ void gp_say_last(void);
 
 /* signal.c: Ctrl-C, SIGTERM, SIGHUP, faults. */
 void gp_signals_catch(bool quiet);         /* quiet: says nothing */
+void gp_signals_plugins(const gp_registry *r);     /* faults of its plug-ins are told; NULL: no longer */
 void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
 /* Ends the process, where a thread still uses a pipeline, and before it (SIGTERM) what scripts started. */
 _Noreturn void gp_leave_stuck(gp_ranks *us, int status);
@@ -118,7 +122,7 @@ void gp_signals_remove(gp_removed which, const char *path);
 double gp_seconds(void);                   /* CLOCK_MONOTONIC */
 
 /* stages.c: all that can be said of a kind. */
-void gp_kind_print(FILE *to, const gp_kind *k);
+void gp_kind_print(FILE *to, const gp_registry *registry, const gp_kind *k);
 
 /* account.c: after a run, a line for each stage, segment and engine, and the verdict. */
 void gp_print_account(FILE *to, const gp_report *r);

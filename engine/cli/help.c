@@ -7,8 +7,8 @@
 #include "cli/verb.h"
 
 static const char *const topics[] = {
-    "yaml", "files", "frames", "pictures", "signals", "models", "expr", "kernel", "lua", "retune", "devices", "ranks",
-    "report", "embed", "exit", "limits", "words", NULL
+    "yaml", "files", "frames", "pictures", "signals", "models", "expr", "kernel", "lua", "plugins", "embed", "retune", "devices",
+    "ranks", "report", "exit", "limits", "words", NULL
 };
 
 /* The text of a topic that there is; it ends with a newline. */
@@ -181,7 +181,7 @@ void gp_help_print(FILE *to)
     fprintf(to, "\n\n"
             "exit: 0 ok, 1 failed at run time, 2 usage, 3 invalid pipeline, 4 not enough\n"
             "resources, 5 stalled, 6 'compare' found a difference, 129/130/143 interrupted, 141\n"
-            "nobody reads stdout, 128 + n ended by signal n: 139 (132, 135, 136) is a fault, as\n"
+            "nobody reads stdout, 128 + n ended by signal n: 139 (132, 134 to 136) is a fault, as\n"
             "of a kernel on the CPU\n");
 }
 
@@ -230,7 +230,7 @@ static int print_man(const gp_registry *registry, gp_errs *errs)
         ok &= end_section(stdout, &s);
     }
     for (int i = 0; (k = gp_kind_at(registry, i)); i++) {
-        gp_kind_print(begin_section(stdout, &s, "STAGE", k->name), k);
+        gp_kind_print(begin_section(stdout, &s, "STAGE", k->name), registry, k);
         ok &= end_section(stdout, &s);
     }
     if (!ok)
@@ -257,7 +257,7 @@ static int help_of(const char *name, const gp_registry *registry, gp_errs *errs)
     for (int i = 0; (k = gp_kind_at(registry, i)); i++) {
         gp_near_try(&near, k->name);
         if (!strcmp(k->name, name))
-            gp_kind_print(stdout, k), found++;
+            gp_kind_print(stdout, registry, k), found++;
     }
     const char *did = gp_near_text(&near);
     const char *in = topics_with(name);
@@ -286,8 +286,9 @@ static int help(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 const gp_verb gp_verb_help = {
     .name = "help", .operand = "[NAME]", .max = 1, .place = 130,
     .help = "list the verbs, or show one of them, a stage or a topic",
-    .run = help,
+    .kinds = true, .run = help,
     .options = (const gp_option[]){
+        GP_OPTION_PLUGIN,
         { "man", 0, NULL, GP_TO_FLAG(man), "all of the reference, as the source of a man page" },
         { 0 } },
 };

@@ -174,7 +174,7 @@ bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs)
 
 /* ---- machine --------------------------------------------------------- */
 
-static const char *from_env(const void *arg, const char *name)
+const char *gp_from_env(const void *arg, const char *name)
 {
     (void)arg;
     return getenv(name);
@@ -265,7 +265,7 @@ static bool load_as(gp_loaded *l, const gp_args *args, which is, const gp_machin
     if (!moment.tv_sec)
         clock_gettime(CLOCK_REALTIME, &moment);
     gp_config config = { .registry = registry,
-                         .env = { from_env, NULL, localtime_r(&moment.tv_sec, &now),
+                         .env = { gp_from_env, NULL, localtime_r(&moment.tv_sec, &now),
                                   (int)moment.tv_nsec, is.rank, is.ranks, is.local, sharing(args) },
                          .set = set, .nset = nset, .machine = machine,
                          .lenient = args->verb->target >= GP_TARGET_ANY,

@@ -43,15 +43,26 @@ static bool count_operands(const gp_verb *v, const gp_args *args, gp_errs *errs)
     return true;
 }
 
-static int run_verb(const gp_verb *v, const gp_args *args, gp_errs *errs)
+/* The kinds that there are, with those of plug-ins for a verb that needs them. What --man and --markdown print is the
+ * same everywhere: then only those count that --plugin names. Warnings go to `warnings`. */
+static bool find_kinds(gp_registry *r, const gp_args *args, gp_errs *warnings, gp_errs *errs)
 {
-    gp_registry *registry = gp_registry_create();
-    int status = 0;
-    if (!registry)
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    else if (gp_register_builtin(registry, errs))
-        status = v->run(args, registry, errs);
-    gp_registry_destroy(registry);
+    if (!r)
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    if (!gp_register_builtin(r, errs))
+        return false;
+    for (int i = 0; i < args->plugins.n; i++)
+        if (!gp_plugin_load(r, args->plugins.word[i], errs))
+            return false;
+    if ((args->verb->target || args->verb->kinds) && !args->man && !args->markdown)
+        gp_plugins_find(r, gp_from_env, NULL, warnings);
+    gp_signals_plugins(r);
+    return true;
+}
+
+static int run_verb(const gp_verb *v, const gp_args *args, const gp_registry *registry, gp_errs *errs)
+{
+    int status = v->run(args, registry, errs);
     return status ? status : gp_errs_exit(errs);
 }
 
@@ -111,7 +122,8 @@ static bool join(const gp_args *args, bool ok, gp_errs *errs)
 
 int main(int argc, char **argv)
 {
-    static gp_errs errs;
+    static gp_errs errs, warnings;
+    gp_registry *registry = NULL;
     gp_arena arena = { 0 };
     char build[96];
     host.version = gp_version_text(build);
@@ -139,12 +151,16 @@ int main(int argc, char **argv)
         bool ok = v && gp_args_parse(&arena, argc - 2, argv + 2, v, &args, &errs);
         if (args.progress == GP_PROGRESS_JSON && !gp_say_json())
             ok = gp_fail(&errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-        ok = ok && (args.help || count_operands(v, &args, &errs));
+        ok = ok && (args.help || (count_operands(v, &args, &errs)
+                                  && find_kinds(registry = gp_registry_create(), &args, &warnings, &errs)));
         ok = join(&args, ok, &errs);
+        gp_print_errs(&args, NULL, &warnings);
         if (ok && args.help)
             gp_help_print_verb(stdout, v);
         else if (ok)
-            status = run_verb(v, &args, &errs);
+            status = run_verb(v, &args, registry, &errs);
+        gp_signals_plugins(NULL);
+        gp_registry_destroy(registry);
     }
     status = close_stdout(status, &errs);
     gp_print_errs(&args, NULL, &errs);

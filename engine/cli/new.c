@@ -1,18 +1,20 @@
-/* new.c - gpipe new: a pipeline to start from.
+/* new.c - gpipe new: a pipeline to start from, or a plug-in.
  *
  * A file that exists is never written to. */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "base/embed.h"
 #include "base/why.h"
 #include "cli/verb.h"
 
-static const char folder[] = "engine/cli/starters/";
+static const char folder[] = "engine/cli/starters/", plugin[] = "engine/cli/starters/plugin/";
 
 /* The name of a starter without folder and extension; false: the blob is something else. */
 static bool name_of(const gp_blob *b, char name[32])
 {
-    if (strncmp(b->name, folder, sizeof folder - 1))
+    if (strncmp(b->name, folder, sizeof folder - 1) || !strncmp(b->name, plugin, sizeof plugin - 1))
         return false;
     const char *s = b->name + sizeof folder - 1;
     snprintf(name, 32, "%.*s", (int)strcspn(s, "."), s);
@@ -54,57 +56,94 @@ static void print_list(void)
             printf("  %-12s  %.*s\n", name, (int)strcspn((const char *)b->data + 2, "\n"), (const char *)b->data + 2);
 }
 
-/* The text, in which FILE stands for the file's name. */
-static void put_text(FILE *to, const gp_blob *b, const char *file)
+/* The text, with `by` in the place of each `word`. */
+static void put_text(FILE *to, const gp_blob *b, const char *word, const char *by)
 {
     const char *s = (const char *)b->data, *end = (const char *)b->end;
-    for (const char *at; (at = strstr(s, " FILE")); s = at + 5)
-        fprintf(to, "%.*s %s", (int)(at - s), s, file);
+    for (const char *at; (at = strstr(s, word)); s = at + strlen(word))
+        fprintf(to, "%.*s%s", (int)(at - s), s, by);
     fwrite(s, 1, (size_t)(end - s), to);
+}
+
+static bool make(const char *file, const gp_blob *b, const char *word, const char *by, gp_errs *errs)
+{
+    bool fits = strlen(file) < PATH_MAX;
+    FILE *f = fits ? fopen(file, "wx") : NULL;
+    if (!f)
+        return gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot make '%.300s': %s", file, !fits ? "its name is too long"
+                       : errno == EEXIST ? "it is there already; give another name" : gp_strerror(errno));
+    put_text(f, b, word, by);
+    bool whole = !ferror(f);
+    if (!fclose(f) && whole)
+        return true;
+    gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot write '%.300s': %s", file, gp_strerror(errno));
+    remove(file);
+    return false;
+}
+
+/* A folder with the files of plugin/, in whose names and texts NAME is its name. */
+static bool make_plugin(const char *path, gp_errs *errs)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_0123456789";
+    char file[PATH_MAX + 64];
+    if (!*name || *name < 'a' || *name > 'z' || name[strspn(name, letters)] || strlen(path) >= PATH_MAX)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%.300s' is not the name of a plug-in: kinds begin with "
+                       "it, and it has lower-case letters, digits and _ alone", name);
+    if (mkdir(path, 0777))
+        return gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot make '%.300s': %s", path,
+                       errno == EEXIST ? "it is there already; give another name" : gp_strerror(errno));
+    for (const gp_blob *b = gp_blobs; b->name; b++)
+        if (!strncmp(b->name, plugin, sizeof plugin - 1)) {
+            const char *own = b->name + sizeof plugin - 1;
+            bool named = !strncmp(own, "NAME", 4);
+            snprintf(file, sizeof file, "%s/%s%s", path, named ? name : "", named ? own + 4 : own);
+            if (!make(file, b, "NAME", name, errs))
+                return false;
+        }
+    fprintf(stderr, "gpipe: made the plug-in '%s'; try: make -C %s test run\n", path, path);
+    return true;
+}
+
+static bool make_pipeline(const char *name, const char *from, gp_errs *errs)
+{
+    char file[PATH_MAX + 8], by[PATH_MAX + 8];
+    const char *slash = strrchr(name, '/'), *dot = strrchr(name, '.');
+    if (!*name || (slash && !slash[1]))
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%.300s' is not the name of a file: write gpipe new NAME",
+                       name);
+    bool ends = dot && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
+    snprintf(file, sizeof file, "%s%s", name, ends ? "" : ".yaml");
+    from = from ? from : like(file);
+    const gp_blob *b = find(from, errs);
+    snprintf(by, sizeof by, " %.*s", PATH_MAX, file);
+    if (!b || !make(file, b, " FILE", by, errs))
+        return false;
+    fprintf(stderr, "gpipe: made '%s' from example '%s'; try: gpipe run %s\n", file, from, file);
+    return true;
 }
 
 static int new(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     (void)registry;
-    char file[4096];
-    if (!args->noperands) {
+    bool of_two = args->noperands == 2, is_plugin = args->noperands && !strcmp(args->operand[0], "plugin");
+    if (!args->noperands)
         print_list();
-        return 0;
-    }
-    const char *name = args->operand[0], *slash = strrchr(name, '/'), *dot = strrchr(name, '.');
-    if (!*name || (slash && !slash[1])) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%.300s' is not the name of a file: write gpipe new NAME", name);
-        return gp_errs_exit(errs);
-    }
-    bool ends = dot && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
-    int n = snprintf(file, sizeof file, "%s%s", name, ends ? "" : ".yaml");
-    const char *from = args->from ? args->from : like(file);
-    const gp_blob *b = find(from, errs);
-    if (!b)
-        return gp_errs_exit(errs);
-    FILE *f = n < (int)sizeof file ? fopen(file, "wx") : NULL;
-    if (!f) {
-        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot make '%.300s': %s", file,
-                n >= (int)sizeof file ? "its name is too long"
-                : errno == EEXIST ? "it is there already; give another name" : gp_strerror(errno));
-        return gp_errs_exit(errs);
-    }
-    put_text(f, b, file);
-    bool whole = !ferror(f);
-    if (fclose(f) || !whole) {
-        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot write '%.300s': %s", file, gp_strerror(errno));
-        remove(file);
-    } else {
-        fprintf(stderr, "gpipe: made '%s' from example '%s'; try: gpipe run %s\n", file, from, file);
-    }
+    else if (of_two != is_plugin || (is_plugin && args->from))
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "write gpipe new plugin NAME, or, for a pipeline, gpipe new NAME");
+    else if (is_plugin)
+        make_plugin(args->operand[1], errs);
+    else
+        make_pipeline(args->operand[0], args->from, errs);
     return gp_errs_exit(errs);
 }
 
 const gp_verb gp_verb_new = {
-    .name = "new", .operand = "[NAME]", .max = 1, .place = 100,
-    .help = "write a pipeline to start from, with comments, or list the examples",
+    .name = "new", .operand = "[NAME | plugin NAME]", .max = 2, .place = 100,
+    .help = "write a pipeline to start from, or a plug-in, with comments, or list the examples",
     .more = "Writes NAME.yaml, which must not exist. It runs as it is, unless it reads pictures of\n"
-            "yours.\n",
+            "yours. 'plugin NAME' writes a folder NAME with kinds of stages in C, a test of each, and a\n"
+            "Makefile: see 'gpipe help plugins'.\n",
     .run = new,
     .options = (const gp_option[]){
         { "from", 0, "EXAMPLE", GP_TO_TEXT(from), "the example to start from; default first" },

@@ -81,7 +81,7 @@ const gp_verb gp_verb_plan = {
     .help = "show what a pipeline becomes: tasks, copies, memory",
     .target = GP_TARGET_ASKED, .ranks = true, .run = plan,
     .options = (const gp_option[]){
-        GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_JOIN_TIMEOUT,
+        GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_PLUGIN, GP_OPTION_JOIN_TIMEOUT,
         { "form", 0, "FORM", GP_TO_CHOICE(form, "plan|graph|spec"),
           "spec (what the file says), graph (what it means) or plan (what is done)" },
         { "dot", 0, NULL, GP_TO_FLAG(dot), "as a graph for Graphviz; of the plan or the graph" },

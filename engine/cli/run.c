@@ -215,7 +215,7 @@ const gp_verb gp_verb_run = {
             "sources and lets frames in flight finish; a second Ctrl-C stops at once.\n",
     .target = GP_TARGET_HERE, .ranks = true, .run = run,
     .options = (const gp_option[]){
-        GP_OPTION_SET, GP_OPTION_DEVICE,
+        GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_PLUGIN,
         { "watch", 0, NULL, GP_TO_FLAG(watch),
           "when FILE, or a script, kernel or constant that it names, is saved, go on with the new version" },
         GP_OPTION_JOIN_TIMEOUT,

@@ -14,5 +14,5 @@ const gp_verb gp_verb_schema = {
     .help = "print a JSON Schema of pipeline files, for editors",
     .more = "gpipe schema > gpipe.schema.json, and in the first line of a pipeline, for editors with\n"
             "the YAML language server:  # yaml-language-server: $schema=gpipe.schema.json\n",
-    .run = schema,
+    .kinds = true, .run = schema, .options = (const gp_option[]){ GP_OPTION_PLUGIN, { 0 } },
 };

@@ -1,24 +1,27 @@
 /* signal.c - Ctrl-C and SIGTERM: the first lets a run come to its end, the
  * second stops it, the third gives up. SIGHUP, of which a terminal that is closed sends
  * several, lets it come to its end. A fault, such as that of a kernel that
- * writes beyond its output, ends the process as ever, but says where it was.
+ * writes beyond its output, or of a plug-in, ends the process as ever, but says where it was.
  *
  * A handler only raises the level of gp_cancel, writes a line and removes what is not to
  * stay; all are safe in a handler. The handler forgets a pipeline before that is destroyed. */
 #include <dirent.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "cli/cli.h"
 
 static struct {
     _Atomic(gp_pipeline *) pipeline;
+    _Atomic(const gp_registry *) plugins;      /* the registry, if it has kinds of any */
     atomic_int level, signal, said;    /* said: the level of which it was said that it stops */
     _Atomic double last;               /* time of the last signal */
     bool quiet;
@@ -107,6 +110,7 @@ static void on_end(int signal)
 static const struct { int signal; const char *text; } faults[] = {
     { SIGSEGV, "a segmentation fault" }, { SIGBUS, "a bus error" },
     { SIGFPE, "a division of integers by zero" }, { SIGILL, "an illegal instruction" },
+    { SIGABRT, "an abort" },
 };
 enum { NFAULTS = sizeof faults / sizeof *faults };
 
@@ -118,6 +122,41 @@ static void put_kernel(line *l, const char *kernel, const char *stage)
     put(l, stage ? stage : "");
 }
 
+/* The instruction that a fault was at, or, when a function was called that is not there, who called it. */
+static const void *code_of(const ucontext_t *context)
+{
+#if defined __x86_64__
+    const greg_t *reg = context->uc_mcontext.gregs;
+    return (const void *)(uintptr_t)(reg[REG_RIP] ? reg[REG_RIP] : *(const greg_t *)(uintptr_t)reg[REG_RSP]);
+#elif defined __aarch64__
+    return (const void *)(uintptr_t)(context->uc_mcontext.pc ? context->uc_mcontext.pc : context->uc_mcontext.regs[30]);
+#else
+    return context ? NULL : context;
+#endif
+}
+
+/* The plug-in whose code is at fault: it faulted there, or in what that called, as a function of the C library. */
+static const gp_plugin_info *plugin_of(const ucontext_t *context)
+{
+    void *caller[64];
+    const gp_registry *r = atomic_load(&running.plugins);
+    const gp_plugin_info *of = r ? gp_plugin_at(r, code_of(context)) : NULL;
+    for (int i = 0, n = r && !of ? backtrace(caller, 64) : 0; i < n && !of; i++)
+        of = gp_plugin_at(r, caller[i]);
+    return of;
+}
+
+static void put_plugin(line *l, const gp_plugin_info *of)
+{
+    put(l, " in plug-in '");
+    put(l, of->name);
+    put(l, "' ");
+    put(l, of->version);
+    put(l, " (");
+    put(l, of->file);
+    put(l, ")");
+}
+
 /* Several threads may fault at the same moment: the first says so and ends the process,
  * the others wait for that. */
 static void on_fault(int number, siginfo_t *info, void *context)
@@ -126,10 +165,10 @@ static void on_fault(int number, siginfo_t *info, void *context)
     gp_kernel_fault in;
     while (atomic_flag_test_and_set(&said))
         pause();
-    gp_kernel_at_fault(info->si_addr, &in);
+    gp_kernel_at_fault(number == SIGABRT ? NULL : info->si_addr, &in);
     const char *kernel = in.kernel, *stage = in.stage;
+    const gp_plugin_info *plugin = kernel ? NULL : plugin_of(context);
     char thread[17] = "";
-    (void)context;
     prctl(PR_GET_NAME, thread);
     line l = begin("error", "gpipe: error: ");
     if (in.overflow) {
@@ -143,6 +182,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
     for (int i = 0; i < NFAULTS; i++)
         if (faults[i].signal == number)
             put(&l, faults[i].text);
+    if (plugin)
+        put_plugin(&l, plugin);
     put(&l, kernel ? " in " : " in the thread of '");
     if (kernel)
         put_kernel(&l, kernel, stage);
@@ -202,6 +243,18 @@ static void on_signal(int signal)
     int was = errno;
     stop_by(signal);
     errno = was;
+}
+
+void gp_signals_plugins(const gp_registry *r)
+{
+    void *first;
+    const gp_kind *k;
+    bool has = false;
+    for (int i = 0; r && !has && (k = gp_kind_at(r, i)); i++)
+        has = gp_kind_plugin(r, k);
+    atomic_store(&running.plugins, has ? r : NULL);
+    if (has && backtrace(&first, 1))           /* which takes memory the first time */
+        catch_faults();
 }
 
 void gp_signals_catch(bool quiet)

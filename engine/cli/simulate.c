@@ -229,7 +229,7 @@ const gp_verb gp_verb_simulate = {
             "them. The result does not depend on the machine that simulates.\n",
     .target = GP_TARGET_TOLD, .run = simulate_verb,
     .options = (const gp_option[]){
-        GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_REPORT, GP_OPTION_WITH, GP_OPTION_MACHINE,
+        GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_PLUGIN, GP_OPTION_REPORT, GP_OPTION_WITH, GP_OPTION_MACHINE,
         { "ranks", 0, "N", GP_TO_COUNT(nranks),
           "simulate N processes, each with a share of the frames, as 'mpirun -n N' starts them" },
         { "nodes", 0, "M", GP_TO_COUNT(nodes), "the machines that these are on, all alike; default 1" },

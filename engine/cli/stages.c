@@ -90,9 +90,12 @@ static void print_option(FILE *to, const gp_opt *o)
     fprintf(to, "\n");
 }
 
-void gp_kind_print(FILE *to, const gp_kind *k)
+void gp_kind_print(FILE *to, const gp_registry *registry, const gp_kind *k)
 {
+    const gp_plugin_info *of = gp_kind_plugin(registry, k);
     fprintf(to, "%s - %s\nruns on: %s\n", k->name, k->help, runs_on(k));
+    if (of)
+        fprintf(to, "plug-in: %s %s, %s\n", of->name, of->version, of->file);
     print_ports(to, "in", k->in, true);
     print_ports(to, "out", k->out, false);
     const gp_opt *o = gp_schema_option(k, 0);
@@ -129,13 +132,22 @@ static const gp_kind *next_kind(const gp_registry *registry, const char *field, 
     return k;
 }
 
+static void print_line(const gp_registry *registry, const gp_kind *k)
+{
+    const gp_plugin_info *of = gp_kind_plugin(registry, k);
+    printf("  %-13s  %-18s  %s", k->name, runs_on(k), k->help);
+    if (of)
+        printf(" [plug-in %s %s]", of->name, of->version);
+    printf("\n");
+}
+
 static void print_list(const gp_registry *registry)
 {
     const gp_kind *k;
     for (const char *field = ""; (field = next_field(registry, field));) {
         printf("%s\n", field);
         for (int i = 0; (k = next_kind(registry, field, &i));)
-            printf("  %-13s  %-18s  %s\n", k->name, runs_on(k), k->help);
+            print_line(registry, k);
     }
 }
 
@@ -164,7 +176,7 @@ static void print_markdown(const gp_registry *registry)
             print_row(k);
         for (int i = 0; (k = next_kind(registry, field, &i));) {
             printf("\n### %s\n\n```text\n", k->name);
-            gp_kind_print(stdout, k);
+            gp_kind_print(stdout, registry, k);
             printf("```\n");
         }
     }
@@ -209,12 +221,20 @@ static void json_option(gp_json *j, const gp_opt *o)
     gp_json_close(j, '}');
 }
 
-static void json_kind(gp_json *j, const gp_kind *k)
+static void json_kind(gp_json *j, const gp_registry *registry, const gp_kind *k)
 {
+    const gp_plugin_info *of = gp_kind_plugin(registry, k);
     gp_json_open(j, NULL, '{');
     gp_json_str(j, "name", k->name);
     gp_json_str(j, "field", field_of(k));
     gp_json_str(j, "help", k->help);
+    if (of) {
+        gp_json_open(j, "plugin", '{');
+        gp_json_str(j, "name", of->name);
+        gp_json_str(j, "version", of->version);
+        gp_json_str(j, "file", of->file);
+        gp_json_close(j, '}');
+    }
     gp_json_open(j, "on", '[');
     if (k->record || !k->run)
         gp_json_str(j, NULL, "device");
@@ -237,7 +257,7 @@ static void print_json(const gp_registry *registry, const gp_kind *only)
     const gp_kind *k;
     gp_json_open(&j, NULL, '[');
     for (int i = 0; (k = only ? only : gp_kind_at(registry, i)); i++) {
-        json_kind(&j, k);
+        json_kind(&j, registry, k);
         if (only)
             break;
     }
@@ -267,7 +287,7 @@ static int stages(const gp_args *args, const gp_registry *registry, gp_errs *err
     if (args->json) {
         print_json(registry, only);
     } else if (only) {
-        gp_kind_print(stdout, only);
+        gp_kind_print(stdout, registry, only);
     } else if (args->markdown) {
         print_markdown(registry);
     } else {
@@ -279,9 +299,9 @@ static int stages(const gp_args *args, const gp_registry *registry, gp_errs *err
 const gp_verb gp_verb_stages = {
     .name = "stages", .operand = "[NAME]", .max = 1, .place = 90,
     .help = "list the kinds of stages, or show the ports and options of one",
-    .run = stages,
+    .kinds = true, .run = stages,
     .options = (const gp_option[]){
-        GP_OPTION_JSON,
+        GP_OPTION_PLUGIN, GP_OPTION_JSON,
         { "markdown", 0, NULL, GP_TO_FLAG(markdown), "as Markdown: what stages/REFERENCE.md has" },
         { 0 } },
 };

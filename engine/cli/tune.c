@@ -424,7 +424,7 @@ const gp_verb gp_verb_tune = {
             "and nothing else.\n",
     .target = GP_TARGET_HERE, .run = tune_verb,
     .options = (const gp_option[]){
-        GP_OPTION_SET, GP_OPTION_DEVICE,
+        GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_PLUGIN,
         { "goal", 0, "GOAL", GP_TO_TEXT(goal),
           "rate (default), latency (of 99 frames in 100), with limits: 'rate, latency < 5 ms'; 'latency, rate > 100'" },
         { "budget", 0, "TIME", GP_TO_TIME(budget_ns), "how long it may take; default 60s" },

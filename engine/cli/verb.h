@@ -22,6 +22,8 @@ typedef struct gp_option {
 #define GP_TO_COUNT(f) GP_IS_COUNT, GP_OFF(gp_args, f, int), NULL
 
 /* Rows that several verbs have. */
+#define GP_OPTION_PLUGIN { "plugin", 0, "FILE.so", GP_TO_WORDS(plugins), \
+    "a plug-in whose kinds of stages there are, too; may be given again (gpipe help plugins)" }
 #define GP_OPTION_SET { "set", 0, "PATH=VALUE", GP_IS_SET, 0, NULL, \
     "change a value: streams=4, vars.dir=x, stages.blur.sigma=2" }
 #define GP_OPTION_DEVICE { "device", 0, "DEVICE", GP_IS_DEVICE, 0, NULL, \
@@ -52,6 +54,7 @@ struct gp_verb {
     const char *help, *more;           /* a line; lines, or NULL */
     const gp_option *options;          /* up to one without a name; NULL: --help alone */
     gp_target target;                  /* GP_TARGET_NONE: compiles nothing */
+    bool kinds;                        /* compiles nothing, and tells of kinds: plug-ins count */
     bool ranks;                        /* the processes of a launcher do it together */
     /* The exit code. Errors that are still in `errs` are printed by the caller. */
     int (*run)(const gp_args *args, const gp_registry *registry, gp_errs *errs);

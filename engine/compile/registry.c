@@ -5,12 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/c_locale.h"
-#include "gpipe/gpipe.h"
+#include "compile/registry.h"
 #include "compile/resolve.h"
 
+typedef struct entry {
+    gp_kind kind;              /* a copy, so that each has the size of ours */
+    const gp_plugged *from;    /* NULL: of no plug-in */
+} entry;
+
 struct gp_registry {
-    gp_kind **kind;            /* copies, so that each has the size of ours */
+    entry **kind;
     int n, cap;
+    gp_plugged *plugged;
+    char *looked, *failed;     /* names with commas between; NULL: none */
 };
 
 gp_registry *gp_registry_create(void)
@@ -22,8 +29,12 @@ void gp_registry_destroy(gp_registry *r)
 {
     for (int i = 0; r && i < r->n; i++)
         free(r->kind[i]);
+    for (gp_plugged *p = r ? r->plugged : NULL, *next; p; p = next) {
+        next = p->next;
+        free(p);
+    }
     if (r)
-        free(r->kind);
+        free(r->kind), free(r->looked), free(r->failed);
     free(r);
 }
 
@@ -33,7 +44,7 @@ static int place(const gp_registry *r, const char *name)
     int lo = 0, hi = r->n;
     while (lo < hi) {
         int mid = (lo + hi) / 2;
-        if (strcmp(r->kind[mid]->name, name) < 0)
+        if (strcmp(r->kind[mid]->kind.name, name) < 0)
             lo = mid + 1;
         else
             hi = mid;
@@ -43,7 +54,7 @@ static int place(const gp_registry *r, const char *name)
 
 const gp_kind *gp_kind_at(const gp_registry *r, int i)
 {
-    return i >= 0 && i < r->n ? r->kind[i] : NULL;
+    return i >= 0 && i < r->n ? &r->kind[i]->kind : NULL;
 }
 
 const gp_kind *gp_kind_find(const gp_registry *r, const char *name)
@@ -86,7 +97,7 @@ static bool option_sound(const gp_kind *k, int i, gp_reader *r, void *opts, gp_e
     const gp_opt *o = &k->opts[i];
     size_t size = gp_opt_size(o->type);
     if (gp_is_stage_key(o->name))
-        return BAD("kind '%s': '%s' is a key that every stage has: an option needs another name", k->name, o->name);
+        return BAD("kind '%s': '%s' is a key of every stage, and no name for an option", k->name, o->name);
     if (!gp_is_name(o->name))
         return BAD("kind '%s': '%s' is not a valid name for an option; use letters, digits and _", k->name, o->name);
     for (int j = 0; j < i; j++)
@@ -187,7 +198,7 @@ static bool sound(const gp_kind *k, gp_errs *errs)
 /* A copy of a descriptor, which may have another size, as one of ours: fields that it does
  * not have are zero; fields that we do not know must be zero. NULL after an error; the
  * caller frees it. */
-static gp_kind *copy_of(const gp_kind *k, gp_errs *errs)
+static entry *copy_of(const gp_kind *k, gp_errs *errs)
 {
     const unsigned char *bytes = (const unsigned char *)k;
     size_t known = k->size < sizeof *k ? k->size : sizeof *k;
@@ -205,42 +216,133 @@ static gp_kind *copy_of(const gp_kind *k, gp_errs *errs)
                     "descriptor); it needs a newer gpipe", k->name ? k->name : "", i);
             return NULL;
         }
-    gp_kind *copy = calloc(1, sizeof *copy);
+    entry *copy = calloc(1, sizeof *copy);
     if (!copy) {
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
         return NULL;
     }
-    memcpy(copy, k, known);
-    copy->size = sizeof *copy;
+    memcpy(&copy->kind, k, known);
+    copy->kind.size = sizeof copy->kind;
     return copy;
 }
 
-static bool insert(gp_registry *r, gp_kind *k, gp_errs *errs)
+static bool insert(gp_registry *r, entry *k, gp_errs *errs)
 {
-    if (gp_kind_find(r, k->name))
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){0}, "there is a kind '%s' already", k->name);
+    const char *name = k->kind.name;
+    const gp_kind *taken = gp_kind_find(r, name);
+    const gp_plugin_info *by = taken ? gp_kind_plugin(r, taken) : NULL;
+    if (by)
+        return BAD("there is a kind '%s' already, of plug-in '%s' %s (%s)", name, by->name, by->version, by->file);
+    if (taken)
+        return BAD("there is a kind '%s' already%s", name, k->from ? ", which is built in" : "");
     if (r->n == r->cap) {
         int cap = r->cap ? 2 * r->cap : 64;
-        gp_kind **v = realloc(r->kind, sizeof *v * (size_t)cap);
+        entry **v = realloc(r->kind, sizeof *v * (size_t)cap);
         if (!v)
             return gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
         r->kind = v, r->cap = cap;
     }
-    int at = place(r, k->name);
+    int at = place(r, name);
     memmove(&r->kind[at + 1], &r->kind[at], sizeof *r->kind * (size_t)(r->n - at));
     r->kind[at] = k;
     r->n++;
     return true;
 }
 
-bool gp_register(gp_registry *r, const gp_kind *kind, gp_errs *errs)
+static bool add(gp_registry *r, const gp_kind *kind, const gp_plugged *from, gp_errs *errs)
 {
-    GP_C_LOCALE;
-    if (!kind)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){0}, "no stage kind is given");
-    gp_kind *k = copy_of(kind, errs);
-    if (k && sound(k, errs) && insert(r, k, errs))
+    entry *k = copy_of(kind, errs);
+    if (k)
+        k->from = from;
+    if (k && sound(&k->kind, errs) && insert(r, k, errs))
         return true;
     free(k);
     return false;
+}
+
+bool gp_register(gp_registry *r, const gp_kind *kind, gp_errs *errs)
+{
+    GP_C_LOCALE;
+    return kind ? add(r, kind, NULL, errs) : BAD("no stage kind is given");
+}
+
+/* ---- plug-ins -------------------------------------------------------- */
+
+const gp_plugin_info *gp_kind_plugin(const gp_registry *r, const gp_kind *k)
+{
+    int i = place(r, k->name);
+    const gp_plugged *from = gp_kind_at(r, i) == k ? r->kind[i]->from : NULL;
+    return from ? &from->info : NULL;
+}
+
+const gp_plugged *gp_registry_plugged(const gp_registry *r)
+{
+    return r->plugged;
+}
+
+const gp_plugin_info *gp_plugin_at(const gp_registry *r, const void *address)
+{
+    const gp_plugged *p = r->plugged;
+    while (p && ((const char *)address < p->begin || (const char *)address >= p->end))
+        p = p->next;
+    return p ? &p->info : NULL;
+}
+
+bool gp_registry_plug(gp_registry *r, const gp_plugin *p, const char *file, const char *begin, const char *end_of,
+                      gp_errs *errs)
+{
+    const char *text[] = { p->name, p->version, file }, *copy[3];
+    size_t n = strlen(p->name) + strlen(p->version) + strlen(file) + 3;
+    gp_plugged *from = malloc(sizeof *from + n);
+    if (!from)
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
+    char *end = from->text;
+    for (int i = 0; i < 3; end += strlen(end) + 1, i++)
+        copy[i] = strcpy(end, text[i]);
+    from->info = (gp_plugin_info){ copy[0], copy[1], copy[2] };
+    from->begin = begin, from->end = end_of;
+    bool ok = true;
+    for (const gp_kind *const *k = p->kinds; ok && *k; k++)
+        ok = add(r, *k, from, errs);
+    if (ok) {
+        from->next = r->plugged;
+        r->plugged = from;
+        return true;
+    }
+    int kept = 0;
+    for (int i = 0; i < r->n; i++)
+        if (r->kind[i]->from == from)
+            free(r->kind[i]);
+        else
+            r->kind[kept++] = r->kind[i];
+    r->n = kept;
+    free(from);
+    return false;
+}
+
+/* Without memory the list ends earlier. */
+static void append(char **list, const char *name)
+{
+    size_t n = *list ? strlen(*list) : 0;
+    char *more = realloc(*list, n + strlen(name) + 3);
+    if (more)
+        sprintf(more + n, "%s%s", n ? ", " : "", name), *list = more;
+}
+
+void gp_registry_looked(gp_registry *r, const char *folder)
+{
+    append(&r->looked, folder);
+}
+
+void gp_registry_failed(gp_registry *r, const char *file)
+{
+    append(&r->failed, file);
+}
+
+char *gp_registry_missing(const gp_registry *r)
+{
+    char *text = NULL;
+    int n = !r->failed ? 0 : !r->looked ? asprintf(&text, "%s could not be loaded", r->failed)
+          : asprintf(&text, "%s could not be loaded (plug-ins were looked for in %s)", r->failed, r->looked);
+    return n < 0 ? NULL : text;
 }

@@ -2,7 +2,9 @@
  *
  * First every buffer gets its name (`buffers:`, then what stages make), then
  * `like` and inputs are looked up, so that the order in the file is free. */
+#include <stdlib.h>
 #include <string.h>
+#include "compile/registry.h"
 #include "compile/wire.h"
 
 #define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
@@ -89,6 +91,10 @@ static void find_kind(gp_resolving *r, gp_rstage *st)
     if (!*hint)
         hint = gp_near_text(&near);
     AT(r, use->at, "no stage kind '%s'%s", name, *hint ? hint : "; 'gpipe stages' lists them");
+    char *missing = gp_registry_missing(r->registry);
+    if (missing)
+        gp_fail(r->errs, GP_E_NOTE, use->at, "%s", missing);
+    free(missing);
 }
 
 static void check_keys(gp_resolving *r, gp_rstage *st)

@@ -126,7 +126,7 @@ static const char *environment(const void *arg, const char *name)
 static gp_pipeline *compile(char file[600], const char *dir, const char *yaml, gp_config c, gp_errs *errs)
 {
     snprintf(file, 600, "%s/test.yaml", dir);
-    c.registry = pipe_registry(), c.env.get = environment;
+    c.registry = c.registry ? c.registry : pipe_registry(), c.env.get = environment;
     return gp_compile(yaml, strlen(yaml), file, &c, errs);
 }
 

@@ -28,6 +28,9 @@ typedef struct gp_machine gp_machine;
 /* Errors and warnings have places whose file names are the pipeline's or the caller's:
  * print them before the pipeline is destroyed. */
 
+/* Answers like getenv; `arg` is passed on. */
+typedef const char *(*gp_getenv)(const void *arg, const char *name);
+
 /* ---- kinds ----------------------------------------------------------- */
 
 gp_registry *gp_registry_create(void);             /* NULL: no memory */
@@ -42,6 +45,25 @@ const gp_kind *gp_kind_find(const gp_registry *r, const char *name);
 const gp_kind *gp_kind_at(const gp_registry *r, int i);
 /* Its option of that name and type; NULL: it has none. */
 const gp_opt *gp_kind_opt(const gp_kind *k, const char *name, gp_opt_type type);
+
+/* ---- plug-ins -------------------------------------------------------- */
+
+/* Kinds in shared objects, see gp_plugin in stage.h. The functions of gpipe that they call are those of this process: a
+ * program that has the static library is linked with -rdynamic. What is loaded stays so until the process ends. */
+typedef struct gp_plugin_info {
+    const char *name, *version, *file;
+} gp_plugin_info;
+/* Adds the kinds of a plug-in: all, or after an error none. One that is loaded already is none. */
+bool gp_plugin_load(gp_registry *r, const char *file, gp_errs *errs);
+/* Adds those of $GPIPE_PLUGINS (folders and files, with a colon between), of gpipe/plugins in $XDG_DATA_HOME (or
+ * ~/.local/share), and of lib/gpipe/plugins where gpipe is installed, in this order; in a folder all *.so, by their
+ * names. Of two with one name in different folders the first counts, as in PATH. What cannot be loaded is a
+ * warning. Call it behind gp_register_builtin, whose kinds then have their names. */
+void gp_plugins_find(gp_registry *r, gp_getenv get, const void *arg, gp_errs *errs);
+/* The plug-in that a kind of the registry is of; NULL: none. */
+const gp_plugin_info *gp_kind_plugin(const gp_registry *r, const gp_kind *k);
+/* The plug-in that has the code or data at this address; NULL: none. In a signal handler, too. */
+const gp_plugin_info *gp_plugin_at(const gp_registry *r, const void *address);
 
 /* ---- machines -------------------------------------------------------- */
 
@@ -71,8 +93,6 @@ const char *gp_machine_device(const gp_machine *m, int device);
 
 /* ---- compile --------------------------------------------------------- */
 
-/* Answers like getenv; `arg` is passed on. */
-typedef const char *(*gp_getenv)(const void *arg, const char *name);
 typedef struct gp_env {
     gp_getenv get;
     const void *arg;
@@ -392,6 +412,24 @@ int gp_output_fd(gp_output *out);
 bool gp_pipeline_start(gp_pipeline *p, const gp_run_options *o, gp_errs *errs);
 /* Until that run is over; GP_ERROR if none was started. */
 gp_outcome gp_pipeline_wait(gp_pipeline *p);
+
+/* ---- one stage alone --------------------------------------------------- */
+
+/* Frames of one port: n of them, packed, each in as many bytes as one of `type` has. */
+typedef struct gp_frames {
+    gp_type type;
+    int64_t n;
+    void *data;
+    gp_type *each;         /* the type of each, where some are shorter; NULL: all are as `type` says */
+} gp_frames;
+void gp_frames_free(gp_frames *f);     /* those that gp_try_stage made */
+
+/* For tests of a kind: runs one stage of it, with `options` as in "sigma: 2, edge: wrap" (or NULL), on the frames of its
+ * inputs, which may be shorter in axis 0, and gives those that its outputs made, without holes. out[i].n is how many are
+ * wanted, at most; 0: all. False, with an error, and without any frame, where it does not compile, or fails. Messages
+ * are of a file "stage", in whose first line the stage is. */
+bool gp_try_stage(const gp_registry *r, const char *kind, const char *options, const gp_frames *in, int nin,
+                  gp_frames *out, int nout, gp_errs *errs);
 
 /* ---- numbers of a run ------------------------------------------------ */
 

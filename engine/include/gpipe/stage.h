@@ -1,10 +1,40 @@
 /* stage.h - the contract between the engine and a stage kind.
  *
- * A stage kind is one file, stages/NAME.c, that defines one constant,
- * `const gp_kind gp_kind_NAME`. The Makefile finds the file; nothing else
- * needs editing. `gpipe stages`, the checks on YAML options and stages/REFERENCE.md
- * come from the same tables. Kinds outside the tree are added with
- * gp_register (gpipe.h). */
+ * A kind is a constant gp_kind, whose first fields say all that most need. A plug-in with a source, read_adc() aside:
+ *
+ *   #include <gpipe/stage.h>
+ *   struct adc { int64_t channels; };                      // its options
+ *   static bool shape(gp_shape *s)                         // before anything runs: what a frame is
+ *   {
+ *       const struct adc *o = s->opts;
+ *       s->out[0] = (gp_type){ GP_F32, 2, { 1024, o->channels } };
+ *       return true;
+ *   }
+ *   static bool run(gp_call *c, gp_frame *f, int n)        // n frames; n is 1 without max_run
+ *   {
+ *       if (!read_adc(f->out[0].data))
+ *           f->status = GP_END;
+ *       return true;
+ *   }
+ *   static const gp_port out[] = { { .name = "out" }, { 0 } };
+ *   static const gp_opt opts[] = {
+ *       { GP_INT(struct adc, channels), .def = "4", .min = 1, .max = 16, .help = "how many it has" }, { 0 } };
+ *   static const gp_kind adc = { GP_KIND("adc"), .help = "samples of the ADC", .out = out, .opts = opts,
+ *                                .opts_size = sizeof(struct adc), .shape = shape, .run = run };
+ *   GP_PLUGIN("adc", "1.0", &adc);
+ *
+ *   cc -shared -fPIC adc.c -o adc.so $(pkg-config --cflags gpipe) && gpipe run --plugin ./adc.so p.yaml
+ *
+ * A filter has `in`, too, and a sink no `out`: s->in[0] is the type of what comes in, f->in[0].data a frame of it.
+ * What must outlive a frame (a file, a socket) is opened by open() and is c->state in run(). A frame that cannot be
+ * made is f->status = GP_FAILED, behind gp_fail(c->errs, GP_E_RUN, c->at, "why"); options that make no sense are
+ * gp_shape_fail(s, "channels", "why"). Who waits for data waits by gp_wait_fd() or gp_wait_until(). Calls of run()
+ * come one after the other for a source; others may get several workers unless shape() sets s->serial.
+ *
+ * `gpipe new plugin NAME` makes a folder with such a file and a test of it (gp_try_stage, gpipe.h). The rest of this
+ * header is for kinds that need more: several frames at once, device work, sizes that vary. In gpipe's own tree a
+ * kind is a file stages/NAME.c that defines `const gp_kind gp_kind_NAME`, which the Makefile finds; a program adds
+ * kinds by gp_register (gpipe.h). */
 #ifndef GP_STAGE_H
 #define GP_STAGE_H
 
@@ -392,8 +422,8 @@ bool gp_shape_var(gp_shape *s, const char *name, gp_num *out, gp_near *near);
 /* In a partial call: is what comes in at this port the same in each frame, a constant? (In a `loop` what is given to it
  * counts as one.) */
 bool gp_shape_is_const(const gp_shape *s, int port);
-/* The text of a node as a program over the elements of frames, see engine/compile/expr.h, which lives as
- * long as the pipeline. NULL after errors. */
+/* For kinds of gpipe's own (struct gp_expr is not public): the text of a node as a program over the elements of frames,
+ * which lives as long as the pipeline. NULL after errors. */
 const struct gp_expr *gp_shape_program(gp_shape *s, const gp_node *n);
 /* ${} in a scalar node of an option. NULL after an error. */
 const char *gp_shape_text(gp_shape *s, const gp_node *n);
@@ -429,7 +459,7 @@ typedef struct gp_open {
     const gp_scope *scope;         /* vars, for gp_eval */
     gp_dev *dev;                   /* of a device stage, or one that fills device memory; else NULL */
     gp_errs *errs;
-    struct gp_filetable *files;    /* the engine's: the files of this run, base/filetable.h */
+    struct gp_filetable *files;    /* the engine's: the files of this run */
     int slots;                     /* of a device stage: of this many frames it has memory at the same time, and no more
                                       are worked on at once. So it can have as many work areas, see gp_dcall.slot */
     int rank, ranks;               /* where frames are shared out among so many processes, which it is; else 0 of 1. Of each
@@ -820,6 +850,23 @@ typedef struct gp_kind {
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
+
+/* ---- plug-ins -------------------------------------------------------- */
+
+/* What a shared object shows of itself, as gp_plugin_entry: GP_PLUGIN("thermal", "1.0", &camera, &denoise), at the end of
+ * its file, defines it, with one or more gp_kind. It grows as gp_kind does. */
+typedef struct gp_plugin {
+    unsigned abi;              /* GP_ABI */
+    size_t size;               /* sizeof(gp_plugin) */
+    const char *name, *version;
+    const gp_kind *const *kinds;       /* ends with NULL */
+} gp_plugin;
+
+extern const gp_plugin gp_plugin_entry;
+
+#define GP_PLUGIN(name, version, ...) \
+    static const gp_kind *const gp_plugin_kinds[] = { __VA_ARGS__, 0 }; \
+    const gp_plugin gp_plugin_entry = { GP_ABI, sizeof(gp_plugin), name, version, gp_plugin_kinds }
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,191 @@
+/* try.c - one stage alone, for tests of its kind: a pipeline of a source that makes the frames given, the stage, and a
+ * sink for each of its outputs that keeps them. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/memfile.h"
+#include "gpipe/gpipe.h"
+
+typedef struct trial {
+    const gp_frames *in;
+    gp_frames out[GP_MAXPORT];
+    int64_t most[GP_MAXPORT];          /* frames that are kept; 0: all */
+    gp_pipeline *pipeline;
+} trial;
+
+struct port { int64_t number; };
+
+static const gp_opt number[] = { { GP_INT(struct port, number), .required = true, .help = "of the port" }, { 0 } };
+
+/* ---- given: the source ----------------------------------------------- */
+
+static bool give_shape(gp_shape *s)
+{
+    const trial *t = s->user;
+    const gp_frames *f = &t->in[((const struct port *)s->opts)->number];
+    s->out[0] = f->type;
+    s->known.frames = f->n;
+    return true;
+}
+
+static bool give(gp_call *c, gp_frame *frame, int n)
+{
+    const trial *t = c->user;
+    const gp_frames *f = &t->in[((const struct port *)c->opts)->number];
+    size_t bytes = gp_bytes(&f->type);
+    for (int i = 0; i < n; i++)
+        if (frame[i].index >= (uint64_t)f->n) {
+            frame[i].status = GP_END;
+        } else {
+            frame[i].out[0].type.dim[0] = f->each ? f->each[frame[i].index].dim[0] : f->type.dim[0];
+            memcpy(frame[i].out[0].data, (const char *)f->data + bytes * frame[i].index,
+                   gp_bytes(&frame[i].out[0].type));
+        }
+    return true;
+}
+
+/* ---- taken: a sink --------------------------------------------------- */
+
+static bool take_shape(gp_shape *s)
+{
+    trial *t = s->user;
+    s->serial = s->any_length = true;
+    if (!s->partial)
+        t->out[((const struct port *)s->opts)->number].type = s->in[0];
+    return true;
+}
+
+/* Frames lie as far apart as whole ones. */
+static bool keep(gp_frames *f, const gp_view *v)
+{
+    size_t bytes = gp_bytes(&f->type), n = (size_t)f->n;
+    char *data = realloc(f->data, bytes * (n + 1) + 1);
+    f->data = data ? data : f->data;
+    gp_type *each = data ? realloc(f->each, sizeof *each * (n + 1)) : NULL;
+    if (!each)
+        return false;
+    f->each = each;
+    f->each[n] = v->type;
+    memset(data + bytes * n, 0, bytes);
+    memcpy(data + bytes * n, v->data, gp_bytes(&v->type));
+    f->n++;
+    return true;
+}
+
+static bool take(gp_call *c, gp_frame *frame, int n)
+{
+    trial *t = c->user;
+    int64_t k = ((const struct port *)c->opts)->number;
+    for (int i = 0; i < n; i++) {
+        if (t->most[k] && t->out[k].n >= t->most[k])
+            continue;
+        if (!keep(&t->out[k], &frame[i].in[0]))
+            return gp_fail(c->errs, GP_E_RESOURCE, c->at, "out of memory");
+        if (t->out[k].n == t->most[k])
+            gp_cancel(t->pipeline, 1);
+    }
+    return true;
+}
+
+/* ---- both ------------------------------------------------------------ */
+
+static bool add_kinds(gp_registry *to, const gp_registry *from, trial *t, gp_errs *errs)
+{
+    static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames" }, { 0 } };
+    static const gp_port out[] = { { "out", .help = "frames" }, { 0 } };
+    gp_kind given = { GP_KIND("try_given"), .help = "frames of a test", .out = out, .opts = number,
+                      .opts_size = sizeof(struct port), .shape = give_shape, .run = give, .user = t };
+    gp_kind taken = { GP_KIND("try_taken"), .help = "keeps frames for a test", .in = in, .opts = number,
+                      .opts_size = sizeof(struct port), .shape = take_shape, .run = take, .user = t,
+                      .any_shape = true };
+    const gp_kind *k;
+    for (int i = 0; (k = gp_kind_at(from, i)); i++)
+        if (!gp_register(to, k, errs))
+            return false;
+    return gp_register(to, &given, errs) && gp_register(to, &taken, errs);
+}
+
+static void put_ports(FILE *to, const char *key, const char *letter, int n)
+{
+    if (n)
+        fprintf(to, ", %s: [", key);
+    for (int i = 0; i < n; i++)
+        fprintf(to, "%s%s%d", i ? ", " : "", letter, i);
+    fputs(n ? "]" : "", to);
+}
+
+/* The stage is in line 1, where its options begin in column 1 + the length of what is before them. */
+static char *text_of(const char *kind, const char *options, int nin, int nout, size_t *len)
+{
+    gp_memfile m;
+    if (!gp_memfile_open(&m))
+        return NULL;
+    fprintf(m.f, "stages: [{name: stage, use: %s", kind);
+    put_ports(m.f, "in", "in", nin);
+    put_ports(m.f, "out", "out", nout);
+    fprintf(m.f, "%s%s},\n", options && *options ? ", " : "", options ? options : "");
+    for (int i = 0; i < nin; i++)
+        fprintf(m.f, "  {name: given%d, use: try_given, number: %d, out: in%d},\n", i, i, i);
+    for (int i = 0; i < nout; i++)
+        fprintf(m.f, "  {name: taken%d, use: try_taken, number: %d, in: out%d},\n", i, i, i);
+    fputs("]\n", m.f);
+    return gp_memfile_close(&m, len);
+}
+
+static bool may_end(const trial *t, int nout, gp_errs *errs)
+{
+    gp_stage_info s;
+    bool endless = false, ends = false;
+    for (int i = 0; gp_pipeline_stage(t->pipeline, i, &s); i++)
+        endless |= !s.nin && s.endless;
+    for (int k = 0; k < nout; k++)
+        ends |= t->most[k] > 0;
+    return !endless || ends
+        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "the stage makes frames without end: say how many are wanted");
+}
+
+static bool run(trial *t, const gp_registry *r, const char *text, size_t len, int nout, gp_errs *errs)
+{
+    gp_config config = { .registry = r };
+    t->pipeline = gp_compile(text, len, "stage", &config, errs);
+    if (!t->pipeline || !may_end(t, nout, errs))
+        return false;
+    gp_outcome o = gp_pipeline_run(t->pipeline, NULL, errs);
+    return o == GP_DONE || o == GP_DRAINED;
+}
+
+void gp_frames_free(gp_frames *f)
+{
+    free(f->data);
+    free(f->each);
+    *f = (gp_frames){ .n = 0 };
+}
+
+bool gp_try_stage(const gp_registry *r, const char *kind, const char *options, const gp_frames *in, int nin,
+                  gp_frames *out, int nout, gp_errs *errs)
+{
+    const gp_kind *k = gp_kind_find(r, kind);
+    const gp_port *port = k && k->out ? k->out : &(gp_port){ 0 };
+    trial t = { .in = in };
+    int ports = 0;
+    while (port[ports].name && strcmp(port[ports].name, "*"))
+        ports++;
+    ports = ports > nout ? ports : nout;
+    if (nin < 0 || nin > GP_MAXPORT || nout < 0 || ports > GP_MAXPORT)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "a stage has at most %d ports of a side", GP_MAXPORT);
+    for (int i = 0; i < nout; i++)
+        t.most[i] = out[i].n, out[i] = (gp_frames){ .n = 0 };
+    gp_registry *all = gp_registry_create();
+    size_t len = 0;
+    char *text = text_of(kind, options, nin, ports, &len);
+    bool ok = (all && text) || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    ok = ok && add_kinds(all, r, &t, errs) && run(&t, all, text, len, nout, errs);
+    for (int i = 0; i < ports; i++)
+        if (ok && i < nout)
+            out[i] = t.out[i];
+        else
+            gp_frames_free(&t.out[i]);
+    gp_pipeline_destroy(t.pipeline);
+    gp_registry_destroy(all);
+    free(text);
+    return ok;
+}

@@ -1,0 +1,229 @@
+/* test_plugin.c - plug-ins that load, that do not, and where they are found. They are compiled here, but for one that was
+ * kept from an earlier version. */
+#include <sys/stat.h>
+#include "gpipe/gpipe.h"
+#include "pipe.h"
+#include "suite.h"
+
+static const char *dir;
+static gp_registry *kinds;
+static gp_errs errs;
+
+static void up(void)
+{
+    dir = pipe_dir();
+    errs = (gp_errs){ .n = 0 };
+    kinds = gp_registry_create();
+    ck_assert(gp_register_builtin(kinds, &errs));
+}
+
+static void down(void)
+{
+    gp_registry_destroy(kinds);
+}
+
+/* ---- one that loads, and what is wrong with others ------------------------ */
+
+static const char whole[] =
+    "#include <gpipe/stage.h>\n"
+    "#ifndef OPT\n"
+    "#define OPT \"n\"\n"
+    "#endif\n"
+    "struct o { int64_t n; };\n"
+    "static bool shape(gp_shape *s) { s->out[0] = (gp_type){ GP_I32, 1, { 1 } }; return true; }\n"
+    "static bool run(gp_call *c, gp_frame *f, int n)\n"
+    "{ (void)n; *(int32_t *)f->out[0].data = 7 + (int)((const struct o *)c->opts)->n; if (f->index) f->status = GP_END;"
+    " return true; }\n"
+    "static const gp_port out[] = { { .name = \"out\" }, { 0 } };\n"
+    "static const gp_opt opts[] = { { GP_INT(struct o, n), .help = \"more\" }, { 0 } };\n"
+    "#define KIND(n, ...) { GP_KIND(n), .help = \"seven\", .out = out, .shape = shape, .run = run, __VA_ARGS__ }\n"
+    "static const gp_kind seven = KIND(KIND_NAME, .opts = opts, .opts_size = sizeof(struct o));\n";
+
+/* Makes dir/name of the text above and more lines. */
+static const char *make(const char *name, const char *flags, const char *more)
+{
+    static char file[600];
+    char command[2000], source[100];
+    char *text;
+    snprintf(source, sizeof source, "%s.c", name);
+    ck_assert(asprintf(&text, "%s%s\n", whole, more) > 0);
+    pipe_text(dir, source, text);
+    free(text);
+    snprintf(file, sizeof file, "%s/%s.so", dir, name);
+    snprintf(command, sizeof command, "${CC:-cc} -std=c11 -shared -fPIC -Iengine/include %s %s/%s -o %s", flags, dir, source,
+             file);
+    ck_assert_msg(!system(command), "%s", command);
+    return file;
+}
+
+#define NAMED(kind) "-DKIND_NAME='\"" kind "\"' "
+#define SEVENTH "GP_PLUGIN(\"sevens\", \"1.5\", &seven);"
+
+TEST(loads)
+{
+    const char *file = make("a", NAMED("seven"), SEVENTH);
+    for (int twice = 0; twice < 2; twice++)
+        ck_assert_msg(gp_plugin_load(kinds, file, &errs), "%s", errs.e[0].msg);
+    const gp_plugin_info *of = gp_kind_plugin(kinds, gp_kind_find(kinds, "seven"));
+    ck_assert_ptr_nonnull(of);
+    ck_assert_str_eq(of->name, "sevens");
+    ck_assert_str_eq(of->version, "1.5");
+    ck_assert(strstr(of->file, "/a.so") != NULL);
+    ck_assert_ptr_null(gp_kind_plugin(kinds, gp_kind_find(kinds, "read")));
+    const char yaml[] = "stages:\n  - {use: seven, n: 1}\n  - {use: write, path: out.raw}\n";
+    gp_pipeline *p = pipe_compiled(dir, yaml, (gp_config){ .registry = kinds });
+    ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_DONE);
+    gp_pipeline_destroy(p);
+    size_t n;
+    int32_t *got = (int32_t *)(void *)pipe_read(dir, "out.raw", &n);
+    ck_assert(n == 4 && *got == 8);
+    free(got);
+}
+
+static const struct { const char *flags, *more, *says; } refused[] = {
+    { "", "const gp_plugin gp_plugin_entry = { GP_ABI + 1, sizeof(gp_plugin), \"a\", \"1\", (const gp_kind *const[]){ &seven, 0 } };",
+      "was built for a newer gpipe: its ABI is 3, that of this gpipe 2" },
+    { "", "const gp_plugin gp_plugin_entry = { GP_ABI - 1, sizeof(gp_plugin), \"a\", \"1\", (const gp_kind *const[]){ &seven, 0 } };",
+      "was built for another gpipe: its ABI is 1, that of this gpipe 2; build it again with the headers of this gpipe" },
+    { "", "struct { gp_plugin p; int *more; } gp_longer __asm__(\"gp_plugin_entry\") = { { GP_ABI, sizeof gp_longer, \"a\", \"1\", "
+      "(const gp_kind *const[]){ &seven, 0 } }, (int *)1 };", "uses something that this gpipe does not have (byte 40 of "
+      "gp_plugin_entry); it needs a newer gpipe" },
+    { "", "const gp_plugin gp_plugin_entry = { GP_ABI, sizeof(gp_plugin), \"\", \"1\", (const gp_kind *const[]){ &seven, 0 } };",
+      "lacks a name, a version or kinds" },
+    { "", "", "is no plug-in of gpipe: it has no symbol 'gp_plugin_entry'" },
+    { "", "void gp_not_yet(void); void *f(void); void *f(void) { gp_not_yet(); return 0; }\n" SEVENTH,
+      "cannot be opened: undefined symbol: gp_not_yet; it needs a newer gpipe, or a program that shows its functions (-rdynamic)" },
+    { "", "void adc_read(void); void *f(void); void *f(void) { adc_read(); return 0; }\n" SEVENTH,
+      "cannot be opened: undefined symbol: adc_read; link it with the library that has this symbol" },
+    { NAMED("gray"), SEVENTH, "there is a kind 'gray' already, which is built in" },
+    { NAMED("first"), SEVENTH, "there is a kind 'first' already, of plug-in 'firsts' 0.1 (" },
+    { NAMED("other"), "static const gp_kind b = KIND(\"read\", 0); GP_PLUGIN(\"two\", \"1\", &seven, &b);",
+      "there is a kind 'read' already, which is built in" },
+    { NAMED("no name"), SEVENTH, "a kind is named 'no name'" },
+    { "", "struct d { int64_t device; };\nstatic const gp_opt o[] = { { GP_INT(struct d, device), .help = \"h\" }, { 0 } };\n"
+      "static const gp_kind k = KIND(\"k\", .opts = o, .opts_size = 8); GP_PLUGIN(\"k\", \"1\", &k);",
+      "kind 'k': 'device' is a key of every stage, and no name for an option" },
+    { NAMED("x"), "GP_PLUGIN(\"firsts\", \"2\", &seven);", "is named 'firsts', as /" },
+};
+
+TEST_EACH(refuses, refused)
+{
+    const char *flags = *refused[_i].flags ? refused[_i].flags : NAMED("seven");
+    ck_assert(gp_plugin_load(kinds, make("first", NAMED("first"), "GP_PLUGIN(\"firsts\", \"0.1\", &seven);"), &errs));
+    ck_assert(!gp_plugin_load(kinds, make("bad", flags, refused[_i].more), &errs));
+    ck_assert_int_eq(errs.n, 1);
+    ck_assert_int_eq(errs.e[0].code, GP_E_USAGE);
+    ck_assert_msg(strstr(errs.e[0].msg, refused[_i].says) && strstr(errs.e[0].msg, "/bad.so'"), "%s\nnot %s", errs.e[0].msg,
+                  refused[_i].says);
+    ck_assert_ptr_null(gp_kind_find(kinds, "other"));          /* all of a plug-in's kinds, or none */
+}
+
+static const struct { const char *name, *text, *says; } no_objects[] = {
+    { "bad.so", "no object, but quite long enough for the header of one, in which there are 64 bytes.\n", "cannot be opened: invalid ELF header" },
+    { "bad.so", "", "cannot be opened: file too short" },
+    { "", NULL, "is no file: folders of plug-ins are named in GPIPE_PLUGINS" },
+    { "none.so", NULL, "cannot be opened: No such file or directory" },
+};
+
+TEST_EACH(refuses_files, no_objects)
+{
+    char file[600];
+    snprintf(file, sizeof file, "%s/%s", dir, no_objects[_i].name);
+    if (no_objects[_i].text)
+        pipe_text(dir, no_objects[_i].name, no_objects[_i].text);
+    ck_assert(!gp_plugin_load(kinds, file, &errs));
+    ck_assert_msg(strstr(errs.e[0].msg, no_objects[_i].says) != NULL, "%s", errs.e[0].msg);
+}
+
+/* ---- where they are found ------------------------------------------------- */
+
+static char places[2][600];
+
+static const char *get(const void *arg, const char *name)
+{
+    (void)arg;
+    return !strcmp(name, "GPIPE_PLUGINS") ? places[0] : !strcmp(name, "XDG_DATA_HOME") ? places[1] : NULL;
+}
+
+static void move(const char *from, const char *to)
+{
+    char a[600], b[600];
+    snprintf(a, sizeof a, "%s/%s", dir, from), snprintf(b, sizeof b, "%s/%s", dir, to);
+    ck_assert_msg(!rename(a, b), "%s", b);
+}
+
+static void folder(const char *name)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    ck_assert(!mkdir(path, 0777));
+}
+
+/* Of one name in two folders the first counts, in one folder too, with a warning; what is bad is a warning. */
+TEST(finds)
+{
+    folder("listed"), folder("gpipe"), folder("gpipe/plugins");
+    make("a", NAMED("a"), "GP_PLUGIN(\"pa\", \"1\", &seven);"), move("a.so", "listed/a.so");
+    make("b", NAMED("b"), "GP_PLUGIN(\"pa\", \"2\", &seven);"), move("b.so", "listed/b.so");
+    make("c", NAMED("c"), "GP_PLUGIN(\"pa\", \"3\", &seven);"), move("c.so", "gpipe/plugins/c.so");
+    make("d", NAMED("d"), "GP_PLUGIN(\"pd\", \"4\", &seven);"), move("d.so", "gpipe/plugins/d.so");
+    make("e", NAMED("e"), "GP_PLUGIN(\"pe\", \"5\", &seven);");
+    pipe_text(dir, "listed/z.so", "");
+    pipe_text(dir, "listed/readme.txt", "");
+    snprintf(places[0], sizeof places[0], "%s/listed:%s/e.so::%s/none", dir, dir, dir);
+    snprintf(places[1], sizeof places[1], "%s", dir);
+    gp_plugins_find(kinds, get, NULL, &errs);
+    static const char *const there[] = { "a", "d", "e" }, *const not[] = { "b", "c" };
+    for (int i = 0; i < 3; i++)
+        ck_assert_msg(gp_kind_find(kinds, there[i]) != NULL, "%s", there[i]);
+    for (int i = 0; i < 2; i++)
+        ck_assert_msg(!gp_kind_find(kinds, not[i]), "%s", not[i]);
+    static const char *const warnings[] = { "b.so' is named 'pa', as /", "z.so' cannot be opened: file too short",
+                                            "none' cannot be opened: No such file or directory" };
+    ck_assert_int_eq(errs.n, 3);
+    ck_assert_int_eq(errs.failed, 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_msg(strstr(errs.e[i].msg, warnings[i]) != NULL, "%s", errs.e[i].msg);
+
+    gp_errs why = { .n = 0 };
+    ck_assert(!pipe_compile(dir, "stages: [{use: z}]", (gp_config){ .registry = kinds }, &why));
+    ck_assert_int_eq(why.e[1].code, GP_E_NOTE);
+    ck_assert_msg(strstr(why.e[1].msg, "z.so, ") && strstr(why.e[1].msg, " could not be loaded (plug-ins were looked for in /")
+                  && strstr(why.e[1].msg, "/gpipe/plugins"), "%s", why.e[1].msg);
+}
+
+/* ---- one of an earlier version -------------------------------------------- */
+
+#ifdef __x86_64__
+static const char kept_yaml[] =
+    "stages:\n"
+    "  - {use: kept_ramp, frames: 5, start: -1, size: 3, out: r}\n"
+    "  - {use: kept_pick, how: most, drop: true, gain: 0.5, in: r, out: {all: all, one: one}, on_error: drop}\n"
+    "  - {use: write, in: all, path: all.raw}\n"
+    "  - {use: write, in: one, path: one.raw}\n";
+
+TEST(kept)
+{
+    ck_assert_msg(gp_plugin_load(kinds, "tests/data/plugin/kept.so", &errs), "%s", errs.e[0].msg);
+    gp_pipeline *p = pipe_compiled(dir, kept_yaml, (gp_config){ .registry = kinds });
+    ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_DONE);
+    gp_account a;
+    ck_assert_int_eq(gp_accounts(p, &a, 1), 1);
+    ck_assert(a.in == 5 && a.out == 2 && a.dropped == 2 && a.failed == 1);
+    gp_pipeline_destroy(p);
+    static const float all[] = { 0.5f, 1, 1.5f, 1.5f, 2, 2.5f }, one[] = { 3, 5 };
+    const struct { const char *file; const void *data; size_t n; } want[] = { { "all.raw", all, sizeof all },
+                                                                             { "one.raw", one, sizeof one } };
+    for (int i = 0; i < 2; i++) {
+        size_t n;
+        char *got = pipe_read(dir, want[i].file, &n);
+        ck_assert(got && n == want[i].n && !memcmp(got, want[i].data, n));
+        free(got);
+    }
+    gp_errs why = { .n = 0 };
+    ck_assert(!pipe_compile(dir, "stages: [{use: kept_ramp, dtype: u8}, {use: write, path: x.raw}]", (gp_config){ .registry = kinds }, &why));
+    ck_assert_msg(strstr(why.e[0].msg, "f32 or i32, not u8") != NULL, "%s", why.e[0].msg);
+}
+#endif
+
+TEST_SUITE(plugin, up, down, 0)

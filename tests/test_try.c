@@ -1,0 +1,103 @@
+/* test_try.c - gp_try_stage: one stage alone, with frames of this program. */
+#include "gpipe/gpipe.h"
+#include "suite.h"
+
+static gp_registry *kinds;
+static gp_errs errs;
+
+static void up(void)
+{
+    errs = (gp_errs){ .n = 0 };
+    kinds = gp_registry_create();
+    ck_assert(gp_register_builtin(kinds, &errs));
+#ifdef __x86_64__
+    ck_assert(gp_plugin_load(kinds, "tests/data/plugin/kept.so", &errs));
+#endif
+}
+
+static void down(void)
+{
+    gp_registry_destroy(kinds);
+}
+
+#define F32(count, ...) { .type = { GP_F32, 1, { 3 } }, .n = (count), .data = (float[]){ __VA_ARGS__ } }
+
+static const struct {
+    const char *kind, *options;
+    int nin, nout;
+    gp_frames in[2];
+    int64_t most;
+    gp_frames out[2];
+} good[] = {
+    { "scale", "a: 2", 1, 1, { F32(2, 1, 2, 3, 4, 5, 6) }, 0, { F32(2, 2, 4, 6, 8, 10, 12) } },
+    { "scale", "a: 1\n, b: 1", 1, 1, { F32(0, 0) }, 0, { F32(0, 0) } },
+    { "expr", "expr: in0 - in1", 2, 1, { F32(1, 1, 2, 3), F32(1, 3, 2, 1) }, 0, { F32(1, -2, 0, 2) } },
+    { "decimate", "frames: 2", 1, 1, { F32(3, 1, 1, 1, 2, 2, 2, 3, 3, 3) }, 0, { F32(2, 1, 1, 1, 3, 3, 3) } },
+    { "scale", NULL, 1, 1, { F32(2, 1, 2, 3, 4, 5, 6) }, 1, { F32(1, 1, 2, 3) } },
+#ifdef __x86_64__
+    { "kept_ramp", "size: 3", 0, 1, { { .n = 0 } }, 2, { F32(2, 0, 1, 2, 1, 2, 3) } },
+    { "kept_pick", "how: most, drop: true", 1, 2, { F32(3, 1, 2, 3, 4, 5, 6, 3, 2, 1) }, 0,
+      { F32(2, 2, 4, 6, 6, 4, 2), { .type = { GP_F32, 1, { 1 } }, .n = 2, .data = (float[]){ 3, 3 } } } },
+    { "kept_pick", "how: most", 1, 1, { F32(1, 1, 2, 3) }, 0, { F32(1, 2, 4, 6) } },
+#endif
+};
+
+TEST_EACH(gives, good)
+{
+    gp_frames out[2] = { { .n = good[_i].most }, { .n = good[_i].most } };
+    bool ok = gp_try_stage(kinds, good[_i].kind, good[_i].options, good[_i].in, good[_i].nin, out, good[_i].nout, &errs);
+    ck_assert_msg(ok && !errs.n, "%s: %s", good[_i].kind, errs.n ? errs.e[0].msg : "");
+    for (int k = 0; k < good[_i].nout; k++) {
+        const gp_frames *want = &good[_i].out[k];
+        ck_assert_int_eq(out[k].n, want->n);
+        ck_assert(gp_type_same(&out[k].type, &want->type));
+        ck_assert_msg(!want->n || !memcmp(out[k].data, want->data, gp_bytes(&want->type) * (size_t)want->n), "%s",
+                      good[_i].kind);
+        gp_frames_free(&out[k]);
+    }
+}
+
+/* Frames that have fewer rows lie as far apart as whole ones, on both sides. */
+TEST(shorter)
+{
+    gp_type each[] = { { GP_F32, 1, { 3 } }, { GP_F32, 1, { 1 } }, { GP_F32, 1, { 2 } } };
+    gp_frames in = F32(3, 1, 2, 3, 4, 9, 9, 5, 6, 9), out = { .n = 0 };
+    const float want[] = { 2, 4, 6, 8, 0, 0, 10, 12, 0 };
+    in.each = each;
+    ck_assert_msg(gp_try_stage(kinds, "scale", "a: 2", &in, 1, &out, 1, &errs), "%s", errs.e[0].msg);
+    ck_assert(out.n == 3 && !memcmp(out.data, want, sizeof want) && !memcmp(out.each, each, sizeof each));
+    gp_frames_free(&out);
+}
+
+static const struct { const char *kind, *options; int col; const char *says; } bad[] = {
+    { "scaled", "a: 1", 29, "no stage kind 'scaled'; did you mean 'scale'?" },
+    { "scale", "aa: 1", 60, "stage 'stage' has no option 'aa'" },
+    { "scale", "a: [", 0, "" },
+    { "scale", "in: x", 60, "" },
+#ifdef __x86_64__
+    { "kept_pick", "how: less", 0, "must be one of least, most, not 'less'" },
+    { "kept_pick", "how: least", 0, "a negative number in frame 0" },
+#endif
+};
+
+TEST_EACH(fails, bad)
+{
+    gp_frames in = F32(1, -1, 2, 3), out[2] = { { .n = 0 }, { .n = 0 } };
+    ck_assert(!gp_try_stage(kinds, bad[_i].kind, bad[_i].options, &in, 1, out, 1 + (*bad[_i].kind == 'k'), &errs));
+    ck_assert_msg(errs.failed && strstr(errs.e[0].msg, bad[_i].says), "%s", errs.e[0].msg);
+    ck_assert_str_eq(errs.e[0].at.file, "stage");
+    ck_assert_msg(!bad[_i].col || errs.e[0].at.col == bad[_i].col, "%d", errs.e[0].at.col);
+    ck_assert(!out[0].data && !out[1].data && !out[0].n);
+}
+
+#ifdef __x86_64__
+TEST(endless)
+{
+    gp_frames out = { .n = 0 };
+    ck_assert(!gp_try_stage(kinds, "kept_ramp", "size: 3", NULL, 0, &out, 1, &errs));
+    ck_assert_str_eq(errs.e[0].msg, "the stage makes frames without end: say how many are wanted");
+    ck_assert(!gp_try_stage(kinds, "kept_ramp", NULL, NULL, 17, &out, 1, &errs));
+}
+#endif
+
+TEST_SUITE(try, up, down, 0)
