@@ -106,12 +106,18 @@ for sig in blocked:
 
 READ = "buffers: {x: {dtype: u8, shape: [1]}}\nstages:\n  - {use: read, out: x, %s}\n  - {use: discard}\n"
 ignores = put("ignores.yaml", READ % "command: [sh, -c, 'kill -HUP $$$$; printf xx']")
+put("small.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end")
+small = put("small.yaml", "buffers: {x: {dtype: f32, shape: [100]}}\nstages:\n  - {use: generate, frames: 500, out: x}\n"
+            "  - {use: lua, script: small.lua, workers: 3}\n  - {use: scale, a: 2}\n  - {use: discard}\n")
 glob = put("glob.yaml", READ % "path: '*.raw'")
 for file, before, code, text in (
         (ignores, lambda: None, 1, "was ended by signal 1 "),
         (ignores, lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN), 0, " 2 frames in, 2 out"),       # nohup
         (glob, lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4)), 4,
          "cannot be listed: Too many open files ('ulimit -n' is 4)"),
+        (small, lambda: resource.setrlimit(resource.RLIMIT_STACK, (1 << 16, 1 << 22)), 0, " 500 frames in, 500 out"),
+        (small, lambda: resource.setrlimit(resource.RLIMIT_STACK, (1 << 16, 1 << 16)), 4,
+         "the stack may have 64 KiB ('ulimit -s'): gpipe needs 512"),
         (slow, lambda: resource.setrlimit(resource.RLIMIT_STACK, (1 << 44, 1 << 44)), 4, "'ulimit -v' is ")):
     err, rc = end(spawn("run", file, preexec_fn=before), text)
     check(f"inherited: {text}", rc == code and text in err, (rc, err))

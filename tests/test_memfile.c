@@ -1,5 +1,4 @@
 /* test_memfile.c - texts in memory, and what is said when they do not fit into it. */
-#include <sys/resource.h>
 #include "base/memfile.h"
 #include "suite.h"
 
@@ -22,25 +21,13 @@ TEST_LOOP(keeps_all, 0, 7)
     free(text);
 }
 
-/* So much more memory may be taken. Sanitizers take terabytes of addresses. */
-static bool leave(size_t bytes)
-{
-    size_t pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    bool known = f && fscanf(f, "%zu", &pages) == 1;
-    if (f)
-        fclose(f);
-    struct rlimit limit = { pages * (size_t)sysconf(_SC_PAGESIZE) + bytes, RLIM_INFINITY };
-    return known && limit.rlim_cur < (rlim_t)1 << 40 && !setrlimit(RLIMIT_AS, &limit);
-}
-
 /* What does not fit is said, wherever memory runs out: half way, or at the very end. */
 TEST_LOOP(says_what_does_not_fit, 0, 2)
 {
     static char block[1 << 20];
     gp_memfile m;
     size_t n;
-    if (!leave(64 << 20))
+    if (!suite_leave_memory(64 << 20))
         return;
     ck_assert(gp_memfile_open(&m));
     memset(block, 'x', sizeof block);

@@ -217,6 +217,17 @@ TEST_EACH(delivered, failing)
     }
 }
 
+/* One that has closed its output, and does not end: what it has written is not held back, and what the run waits for is
+ * said. */
+TEST(lingers)
+{
+    pipe_result r = io_go(FROM("[sh, -c, 'head -c 6 a.raw; exec >&-; until [ -e 1.raw ]; do sleep 0.01; done']")
+                          "  - {use: write, path: '%d.raw'}\n");
+    ck_assert_uint_eq(r.account[0].out, 2);
+    ck_assert_int_eq(r.errs.failed, 0);
+    ck_assert_msg(strstr(io_error(&r), "'sh' has closed its output, and does not end"), "%s", io_error(&r));
+}
+
 /* Where enough frames are read, what becomes of it is no error: not SIGPIPE, nor what it makes of that, nor if it
  * has to be killed. */
 static const char *const longer[] = {

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include "knobs_cases.h"
 #include "pipe.h"
 #include "suite.h"
@@ -602,6 +603,56 @@ TEST(a_kernel_is_edited)
     for (; i < n; i++)
         ck_assert_float_eq(out[i], 5 * (float)i);
     free(out), free(text), free(bad);
+    destroy(&r);
+}
+
+/* The threads of this process, but those of a device: how many of `known` are still there, 0: all, as they are listed. */
+static int threads_there(long *tid, int known)
+{
+    enum { MOST = 100 };
+    int n = 0, kept = 0;
+    DIR *d = opendir("/proc/self/task");
+    ck_assert_ptr_nonnull(d);
+    for (struct dirent *e; (e = readdir(d));) {
+        long id = atol(e->d_name);
+        char path[64], name[20] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%ld/comm", id);
+        FILE *f = fopen(path, "r");
+        if (!f || !fgets(name, sizeof name, f) || !strcmp(name, "stream\n"))
+            id = 0;
+        if (f)
+            fclose(f);
+        for (int i = 0; i < known; i++)
+            kept += tid[i] == id;
+        if (id && !known && n < MOST)
+            tid[n++] = id;
+    }
+    closedir(d);
+    return known ? kept : n;
+}
+
+/* More workers than there may be threads are refused before the run pauses. Those that there are stay over an edit. */
+TEST(threads_of_workers)
+{
+    const char *dir = pipe_dir();
+    const char *const many[] = { "stages.lua.workers=64", NULL }, *const more[] = { "stages.lua.workers=4", NULL };
+    edited_run r;
+    long tid[100];
+    put_steps(dir);
+    start(&r, dir, steps, NULL);
+    wait_for(&r, 30);
+    int n = threads_there(tid, 0);
+    ck_assert(edit(&r, dir, steps, more) && edit(&r, dir, steps, (const char *const[]){ more[0], "depth=3", NULL }));
+    ck_assert_int_eq(threads_there(tid, n), n);
+    if (suite_leave_memory(64 << 20)) {
+        ck_assert(!edit(&r, dir, steps, many));
+        ck_assert_int_eq(setrlimit(RLIMIT_AS, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }), 0);
+        ck_assert_ptr_nonnull(strstr(r.refused.e[0].msg, "cannot start thread "));
+        ck_assert_int_eq(atomic_load(&r.gone_on), 2);
+        wait_for(&r, frames_in(&r) + 30);
+    }
+    ck_assert_msg(edit(&r, dir, steps, many), "%s", r.refused.n ? r.refused.e[0].msg : "?");
+    finish(&r, 1);
     destroy(&r);
 }
 

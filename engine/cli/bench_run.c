@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/plural.h"
+#include "base/thread.h"
 #include "base/why.h"
 #include "cli/bench.h"
 #include "cli/report.h"
@@ -201,7 +202,7 @@ static bool start(gp_bench *b, runner *r)
     gp_signals_for(r->l.pipeline);
     r->meter = gp_meter_start(b->args->ranks, r->l.pipeline, quiet ? GP_PROGRESS_NONE
                               : (gp_progress)b->args->progress, NULL, NULL);
-    int e = pthread_create(&r->thread, NULL, run_thread, r);
+    int e = gp_thread_start(&r->thread, run_thread, r);
     if (e)
         gp_meter_stop(r->meter);
     return !e || gp_fail(&r->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "cannot start a thread: %s",

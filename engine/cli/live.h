@@ -81,12 +81,11 @@ void gp_screen_clear(gp_screen *s);        /* removes the lines */
 
 /* socket.c: where gpipe top connects. NULL: there is no place for one, which is no
  * error. Only one thread uses it. */
-enum { GP_SOCKET_CLIENTS = 16 };           /* the most connections that a run has at a time */
 typedef struct gp_socket gp_socket;
 gp_socket *gp_socket_open(void);
 void gp_socket_close(gp_socket *s);        /* drains, removes the file; accepts NULL */
 int gp_socket_fd(const gp_socket *s);      /* readable: somebody wants in */
-/* Lets one in, who is sent `text` at once. False: it cannot, and is still asked to. */
+/* Lets one in, who is sent `text` at once, or is told that there is no room. False: it cannot, and is still asked to. */
 bool gp_socket_accept(gp_socket *s, const char *text, size_t len);
 /* To everybody, without waiting: who has read too little misses it. */
 void gp_socket_send(gp_socket *s, const char *text, size_t len);
@@ -100,6 +99,10 @@ void gp_socket_drain(gp_socket *s);
 int gp_socket_clients(const gp_socket *s);
 /* The other end, of `name`: a process or a path. -1 after an error. */
 int gp_socket_connect(const char *name, gp_errs *errs);
+/* The same, once it has said something: a run that was stopped lets one in, and is silent. */
+int gp_socket_reach(const char *name, gp_errs *errs);
+enum { GP_SOCKET_WAIT_MS = 5000 };         /* how long one that goes on may take for that */
+bool gp_socket_silent(const char *name, gp_errs *errs);    /* the error of one that has not */
 /* The processes that have one: how many, of which the first `max` are written. */
 int gp_socket_pids(long *pid, int max);
 

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "base/why.h"
 #include "cli/report.h"
@@ -97,6 +98,19 @@ static void hold_standard_files(void)
             _exit(1);
 }
 
+/* The first thread's stack grows as far as this; those of others are as large (base/thread.h). */
+static bool has_stack(gp_errs *errs)
+{
+    enum { LEAST = 1 << 19 };
+    struct rlimit l;
+    if (getrlimit(RLIMIT_STACK, &l) || l.rlim_cur >= LEAST)
+        return true;
+    l.rlim_cur = LEAST;
+    return !setrlimit(RLIMIT_STACK, &l)
+        || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "the stack may have %llu KiB ('ulimit -s'): gpipe needs %d",
+                   (unsigned long long)l.rlim_max / 1024, LEAST / 1024);
+}
+
 /* ---- ranks ----------------------------------------------------------- */
 
 static void say(gp_ranks *us, const gp_errs *errs)
@@ -148,7 +162,7 @@ int main(int argc, char **argv)
             version ? print_version() : gp_help_print(stdout);
     } else {
         const gp_verb *v = find_verb(word, &errs);
-        bool ok = v && gp_args_parse(&arena, argc - 2, argv + 2, v, &args, &errs);
+        bool ok = has_stack(&errs) && v && gp_args_parse(&arena, argc - 2, argv + 2, v, &args, &errs);
         if (args.progress == GP_PROGRESS_JSON && !gp_say_json())
             ok = gp_fail(&errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
         ok = ok && (args.help || (count_operands(v, &args, &errs)

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/memfile.h"
 #include "base/plural.h"
+#include "base/thread.h"
 #include "cli/live.h"
 #include "cli/retune.h"
 
@@ -220,7 +221,7 @@ gp_meter *gp_meter_start(gp_ranks *us, const gp_pipeline *p, gp_progress how, gp
     m->stop_fd = eventfd(0, EFD_CLOEXEC);
     if (how == GP_PROGRESS_BAR)
         lines_begin();
-    if (m->stop_fd < 0 || pthread_create(&m->thread, NULL, meter_thread, m)) {
+    if (m->stop_fd < 0 || gp_thread_start(&m->thread, meter_thread, m)) {
         if (m->stop_fd >= 0)
             close(m->stop_fd);
         if (how == GP_PROGRESS_BAR)

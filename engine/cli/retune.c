@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/yaml.h"
 #include "cli/live.h"
 #include "cli/retuner.h"
@@ -205,7 +206,7 @@ gp_retuner *gp_retuner_start(const gp_args *args, const gp_registry *registry, c
         gp_cond_init(&r->wake);
         if (args->watch && (r->watched = gp_watch_new(errs)))
             gp_watch_files(r->watched, first->pipeline);
-        if ((!args->watch || (r->watched && r->wake_fd >= 0)) && !pthread_create(&r->thread, NULL, retuner_main, r)) {
+        if ((!args->watch || (r->watched && r->wake_fd >= 0)) && !gp_thread_start(&r->thread, retuner_main, r)) {
             gp_votes_listen(args->ranks, asks_came, r);
             asks_came(r);             /* before */
             return r;

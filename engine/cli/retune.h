@@ -28,6 +28,9 @@ void gp_answer(int fd, const char *line);
 void gp_answer_errors(int fd, const gp_args *args, const gp_errs *errs);
 void gp_answer_text(int fd, const char *key, const char *text);
 void gp_refuse(int fd, const char *why);
+/* The other end. Is it one, whole? Prints it; the exit code. */
+bool gp_is_answer(const char *line);
+int gp_answer_print(const gp_args *args, const char *answer, gp_errs *errs);
 char *gp_answer_of_errors(const gp_args *args, const gp_errs *errs);   /* the line, for free(); NULL: out of memory */
 
 /* watch.c: the files that a pipeline is made of. Its descriptor can be read when something is in their folders; it then

@@ -1,10 +1,11 @@
-/* retune_answer.c - what a run answers who asks for settings: one line of JSON, see retune.h. */
+/* retune_answer.c - what a run answers who asks for settings, or for whom it has no room: a line of JSON. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/json.h"
 #include "base/memfile.h"
+#include "base/yaml.h"
 #include "cli/retune.h"
 
 void gp_answer(int fd, const char *line)
@@ -72,4 +73,57 @@ void gp_refuse(int fd, const char *why)
     gp_args none = { 0 };
     gp_fail(&errs, GP_E_USAGE, (gp_loc){ 0 }, "%s", why);
     gp_answer_errors(fd, &none, &errs);
+}
+
+/* ---- the other end --------------------------------------------------- */
+
+bool gp_is_answer(const char *line)
+{
+    return !strncmp(line, "{\"exit\"", 7) && strchr(line, '\n');
+}
+
+/* The text, fit for a terminal. */
+static const char *plain(gp_arena *a, const char *text)
+{
+    char *copy = gp_strdup(a, text);
+    for (char *c = copy; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = ' ';
+    return copy;
+}
+
+static int print(gp_arena *a, const gp_args *args, const char *answer)
+{
+    gp_errs *ignored = GP_NEW(a, gp_errs, 1), *said = GP_NEW(a, gp_errs, 1);
+    const gp_node *root = gp_yaml_value(a, answer, (gp_loc){ .file = "socket" }, ignored);
+    const gp_node *errors = gp_node_list(root, "errors");
+    for (int i = 0; errors && i < errors->n; i++) {
+        const gp_node *e = errors->item[i];
+        gp_loc at = { .line = atoi(gp_node_text(e, "line")), .col = atoi(gp_node_text(e, "column")) };
+        if (gp_node_get(e, "file"))
+            at.file = plain(a, gp_node_text(e, "file"));
+        gp_fail(said, (gp_code)atoi(gp_node_text(e, "code")), at, "%s", plain(a, gp_node_text(e, "message")));
+    }
+    gp_print_errs(args, NULL, said);
+    if (gp_node_get(root, "retuned"))
+        printf("retuned: %s\n", plain(a, gp_node_text(root, "retuned")));
+    else if (gp_node_get(root, "same"))
+        printf("nothing changes\n");
+    int status = root ? atoi(gp_node_text(root, "exit")) : 1;
+    return status >= 0 && status < 128 ? status : 1;
+}
+
+int gp_answer_print(const gp_args *args, const char *answer, gp_errs *errs)
+{
+    gp_arena a = { 0 };
+    jmp_buf oom;
+    a.oom = &oom;
+    if (setjmp(oom)) {
+        gp_arena_free(&a);
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        return gp_errs_exit(errs);
+    }
+    int status = print(&a, args, answer);
+    gp_arena_free(&a);
+    return status;
 }

@@ -11,7 +11,7 @@
 #include "base/yaml.h"
 #include "cli/live.h"
 
-enum { RUNS = 256, WAIT_MS = 3000, PIECE = 65536 };
+enum { RUNS = 256, PIECE = 65536 };
 
 typedef struct run {
     long pid;
@@ -46,7 +46,7 @@ static bool take(run *r)
 static void ask(run *of, int n)
 {
     struct pollfd p[RUNS];
-    double until = gp_seconds() + 1e-3 * WAIT_MS;
+    double until = gp_seconds() + 1e-3 * GP_SOCKET_WAIT_MS;
     for (int i = 0; i < n; i++)
         p[i] = (struct pollfd){ of[i].fd, POLLIN, 0 };
     int left = 0;
@@ -152,9 +152,10 @@ bool gp_runs_choose(const gp_args *args, char name[24], gp_errs *errs)
     const run *one = n == 1 ? of : NULL;
     if (one)
         snprintf(name, 24, "%ld", one->pid);
-    else if (!n)
+    bool ok = one && (one->pipeline || gp_socket_silent(name, errs));
+    if (!n)
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no pipeline of yours runs here");
-    else if (!args->json)
+    else if (!one && !args->json)
         printf("%d pipelines run; 'gpipe top PID' shows one of them:\n", n);
     for (int i = 0; i < n; i++) {
         if (!one && !args->json)
@@ -166,5 +167,5 @@ bool gp_runs_choose(const gp_args *args, char name[24], gp_errs *errs)
         free(of[i].said), gp_glance_free(&of[i].v);
     }
     gp_arena_free(&a);
-    return one;
+    return ok;
 }

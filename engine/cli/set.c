@@ -5,8 +5,8 @@
 #include <unistd.h>
 #include "base/json.h"
 #include "base/memfile.h"
-#include "base/yaml.h"
 #include "cli/live.h"
+#include "cli/retune.h"
 #include "cli/verb.h"
 
 /* The settings as a line. NULL: out of memory. */
@@ -25,18 +25,20 @@ static char *ask_run(const char *name, const char *const *set, int n, gp_errs *e
 {
     size_t len = 0, cap = 0;
     char *ask = line_of(set, n, &len), *line = NULL;
-    int fd = ask ? gp_socket_connect(name, errs) : -1;
+    int fd = ask ? gp_socket_reach(name, errs) : -1;
     FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
-    bool sent = f && gp_write_text(fd, ask, len), answered = false;
-    /* How the run stands comes first, and meanwhile. */
-    while (sent && !answered && getline(&line, &cap, f) > 0)
-        answered = !strncmp(line, "{\"exit\"", 7) && strchr(line, '\n');
+    bool sent = false, answered = false;
+    /* How the run stands comes first, and meanwhile; or that there is no room for us. */
+    while (f && !answered && getline(&line, &cap, f) > 0) {
+        answered = gp_is_answer(line);
+        if (!answered && !sent && !(sent = gp_write_text(fd, ask, len)))
+            break;
+    }
     if (!ask || (fd >= 0 && !f))
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     else if (f && !answered)
         gp_fail(errs, GP_E_RUN, (gp_loc){ 0 },
-                "'%s' gives no answer: the pipeline has gone, is not a 'gpipe run', or %d others are connected to it", name,
-                GP_SOCKET_CLIENTS);
+                "'%s' gives no answer: the pipeline has gone, or is not a 'gpipe run'", name);
     if (f)
         fclose(f);
     else if (fd >= 0)
@@ -46,38 +48,6 @@ static char *ask_run(const char *name, const char *const *set, int n, gp_errs *e
         return line;
     free(line);
     return NULL;
-}
-
-/* The text, fit for a terminal. */
-static const char *plain(gp_arena *a, const char *text)
-{
-    char *copy = gp_strdup(a, text);
-    for (char *c = copy; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = ' ';
-    return copy;
-}
-
-/* Prints what the run has answered; the exit code. */
-static int print(gp_arena *a, const gp_args *args, const char *answer)
-{
-    gp_errs *ignored = GP_NEW(a, gp_errs, 1), *said = GP_NEW(a, gp_errs, 1);
-    const gp_node *root = gp_yaml_value(a, answer, (gp_loc){ .file = "socket" }, ignored);
-    const gp_node *errors = gp_node_list(root, "errors");
-    for (int i = 0; errors && i < errors->n; i++) {
-        const gp_node *e = errors->item[i];
-        gp_loc at = { .line = atoi(gp_node_text(e, "line")), .col = atoi(gp_node_text(e, "column")) };
-        if (gp_node_get(e, "file"))
-            at.file = plain(a, gp_node_text(e, "file"));
-        gp_fail(said, (gp_code)atoi(gp_node_text(e, "code")), at, "%s", plain(a, gp_node_text(e, "message")));
-    }
-    gp_print_errs(args, NULL, said);
-    if (gp_node_get(root, "retuned"))
-        printf("retuned: %s\n", plain(a, gp_node_text(root, "retuned")));
-    else if (gp_node_get(root, "same"))
-        printf("nothing changes\n");
-    int status = root ? atoi(gp_node_text(root, "exit")) : 1;
-    return status >= 0 && status < 128 ? status : 1;
 }
 
 static int set(const gp_args *args, const gp_registry *registry, gp_errs *errs)
@@ -92,17 +62,9 @@ static int set(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         if (!strchr(args->operand[i], '=') || *args->operand[i] == '=')
             gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = args->operand[i] }, "write PATH=VALUE, like streams=4");
     char *answer = errs->failed ? NULL : ask_run(args->operand[0], args->operand + 1, args->noperands - 1, errs);
-    gp_arena a = { 0 };
-    jmp_buf oom;
-    int status = 0;
     if (!answer)
         return gp_errs_exit(errs);
-    a.oom = &oom;
-    if (setjmp(oom))
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    else
-        status = print(&a, args, answer);
-    gp_arena_free(&a);
+    int status = gp_answer_print(args, answer, errs);
     free(answer);
     return status;
 }

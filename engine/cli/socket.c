@@ -15,8 +15,9 @@
 #include <unistd.h>
 #include "base/why.h"
 #include "cli/live.h"
+#include "cli/retune.h"
 
-enum { CLIENTS = GP_SOCKET_CLIENTS, LAST_MS = 300 };
+enum { CLIENTS = 16, LAST_MS = 300 };
 
 typedef struct client {
     int fd;
@@ -186,7 +187,11 @@ bool gp_socket_accept(gp_socket *s, const char *text, size_t len)
     client c = { .fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) };
     if (c.fd < 0)
         return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
-    if (s->nclients < CLIENTS && send_one(&c, text, len))
+    char why[80];
+    snprintf(why, sizeof why, "%d others are connected to this run, and there is no room for more", CLIENTS);
+    if (s->nclients == CLIENTS)
+        gp_refuse(c.fd, why);
+    else if (send_one(&c, text, len))
         s->client[s->nclients++] = c;
     else
         let_go(&c);
@@ -313,6 +318,11 @@ int gp_socket_pids(long *pid, int max)
     return n;
 }
 
+bool gp_socket_silent(const char *name, gp_errs *errs)
+{
+    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' does not answer; is it stopped?", name);
+}
+
 int gp_socket_connect(const char *name, gp_errs *errs)
 {
     struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -325,7 +335,7 @@ int gp_socket_connect(const char *name, gp_errs *errs)
             if (is_private(folder(i, dir)) && address(&at, dir, pid) && (fd = connect_to(&at)) < 0)
                 busy |= errno == EAGAIN;
         if (busy)
-            gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "process '%s' does not answer; is it stopped?", name);
+            gp_socket_silent(name, errs);
         else if (fd < 0)
             gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no pipeline of yours runs as process '%s'; "
                     "give the process of a 'gpipe run', or its socket", name);
@@ -342,4 +352,15 @@ int gp_socket_connect(const char *name, gp_errs *errs)
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "cannot connect to '%s': %s; give the socket or "
                 "the process of a 'gpipe run'", name, gp_strerror(errno));
     return fd;
+}
+
+int gp_socket_reach(const char *name, gp_errs *errs)
+{
+    int fd = gp_socket_connect(name, errs);
+    struct pollfd p = { fd, POLLIN, 0 };
+    if (fd < 0 || poll(&p, 1, GP_SOCKET_WAIT_MS))
+        return fd;
+    close(fd);
+    gp_socket_silent(name, errs);
+    return -1;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/live.h"
+#include "cli/retune.h"
 #include "cli/verb.h"
 
 static atomic_bool drawn;              /* lines that a signal has to remove */
@@ -56,7 +57,7 @@ static int watch(const gp_args *args, const gp_registry *registry, gp_errs *errs
     if (!args->noperands && !gp_runs_choose(args, only, errs))
         return gp_errs_exit(errs);
     top t = { .args = args, .name = args->noperands ? args->operand[0] : only, .screen = gp_screen_on(STDOUT_FILENO) };
-    int fd = gp_socket_connect(t.name, errs);
+    int fd = gp_socket_reach(t.name, errs);
     FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (!f) {
         if (fd >= 0)
@@ -68,19 +69,22 @@ static int watch(const gp_args *args, const gp_registry *registry, gp_errs *errs
     sigaction(SIGTERM, &action, NULL);
     t.v.settings = t.screen.in_place && !args->json;
     bool ok = true, gone = false;
-    while (ok && !t.v.ended && !gone) {
+    int status = 0;
+    while (ok && !status && !t.v.ended && !gone) {
         ssize_t n = getline(&line, &cap, f);
         gone = n < 0 || line[n - 1] != '\n';
-        ok = gone || show(&t, line, errs);
+        if (!gone && gp_is_answer(line))
+            status = gp_answer_print(args, line, errs);
+        else
+            ok = gone || show(&t, line, errs);
     }
     if (gone)
-        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "the pipeline has gone without a word, or %d others are connected to it",
-                GP_SOCKET_CLIENTS);
+        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "the pipeline has gone without a word");
     gp_screen_clear(&t.screen);
     gp_glance_free(&t.v);
     free(line);
     fclose(f);
-    return gp_errs_exit(errs);
+    return status ? status : gp_errs_exit(errs);
 }
 
 const gp_verb gp_verb_top = {

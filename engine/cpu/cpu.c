@@ -14,6 +14,7 @@
 #include "base/c_locale.h"
 #include "base/clock.h"
 #include "base/table.h"
+#include "base/thread.h"
 #include "cpu/list.h"
 #include "device/nice.h"
 
@@ -296,7 +297,7 @@ static bool cpu_prepare(gp_dev *d, int streams, const gp_priority *priority, int
             return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
         pthread_mutex_init(&s->lock, NULL);
         pthread_cond_init(&s->wake, NULL);
-        int e = pthread_create(&s->thread, NULL, stream_main, s);
+        int e = gp_thread_start(&s->thread, stream_main, s);
         if (e)
             return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "cannot start a thread: %s",
                            gp_strerror(e));

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "base/dl.h"
 #include "base/plural.h"
+#include "base/thread.h"
 #include "ranks/inside.h"
 
 /* ---- time, names ----------------------------------------------------- */
@@ -194,7 +195,7 @@ void gp_ranks_limit(gp_ranks *us, int64_t ns, const char *doing, int status)
     pthread_t thread;
     pthread_mutex_lock(&us->limit.lock);
     us->limit.ns = us->limit.left = ns, us->limit.doing = doing, us->limit.status = status;
-    if (!us->limit.runs && ns && !pthread_create(&thread, NULL, count, us))      /* without it nothing ends waits */
+    if (!us->limit.runs && ns && !gp_thread_start(&thread, count, us))      /* without it nothing ends waits */
         us->limit.runs = !pthread_detach(thread);
     pthread_mutex_unlock(&us->limit.lock);
 }

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/thread.h"
 #include "ranks/inside.h"
 
 enum { BETWEEN_ROUNDS_NS = 10 * 1000 * 1000, COUNTED_EACH = 10 };
@@ -345,7 +346,7 @@ bool gp_ranks_watch(gp_ranks *us, const gp_pipeline *p, bool timed, gp_errs *err
     gp_shown_begin(&us->run.shown, p);
     us->wait_ns = is.stall_ns, us->wait_key = "stall_timeout";
     us->wait_what = "to give a sign of life: stopped, killed or out of reach?";
-    us->run.watched = !pthread_create(&us->run.thread, NULL, watch, us);
+    us->run.watched = !gp_thread_start(&us->run.thread, watch, us);
     return us->run.watched || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "a thread cannot be started");
 }
 

@@ -9,6 +9,7 @@
 #include <time.h>
 #include "base/filetable.h"
 #include "base/path.h"
+#include "base/thread.h"
 #include "run/setup.h"
 
 /* "stage 'read'", in the pipeline's memory. */
@@ -136,7 +137,7 @@ static bool sync_all(gp_run *run)
     }
     s->files = run->pipeline->files;
     atomic_store(&run->syncing, true);
-    if (pthread_create(&thread, NULL, sync_main, s))
+    if (gp_thread_start(&thread, sync_main, s))
         sync_main(s);
     else
         back = join(run, thread);

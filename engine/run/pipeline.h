@@ -27,6 +27,7 @@ struct gp_pipeline {
      * were before the run of this one went on from there. */
     _Atomic int64_t told_ns, stopped_ns, since_told_ns, paused_ns;
     gp_run *prepared;          /* set up to go on (retune.c); NULL: none */
+    struct gp_threads *threads;        /* of its runs, with run_lock; NULL: there are none */
     gp_run *run;               /* the newest that was set up; NULL: none */
     pthread_rwlock_t run_lock; /* of `run`: held for reading while somebody looks at it */
     _Atomic(struct gp_filetable *) files;      /* what this run, or the next, reads and writes; NULL

@@ -1,7 +1,7 @@
 /* retune.c - makes a plan ready while a run goes on, and pauses that run at once.
  *
- * Whatever takes long is done before the pause: memory is taken, kernels are compiled and put on the device, stages
- * that are new are opened. Where the plan that comes has shallower rings, the run goes on with these depths until no
+ * Whatever takes long, or may fail, is done before the pause: memory is taken, kernels are compiled and put on the device,
+ * stages that are new are opened, threads are started. Where the plan that comes has shallower rings, the run goes on with these depths until no
  * more waits in any than will fit; then it stops where it is, and nothing has to come out first.
  *
  * Ranks pause by themselves. One that stops where it is may be in a collective for which another, that has
@@ -204,6 +204,19 @@ static bool prepare(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, 
     return p->prepared;
 }
 
+/* The threads that p needs beside those of the run of `from`; or, not to `begin`, they end. */
+static bool reserve(gp_pipeline *p, gp_pipeline *from, bool begin, gp_errs *errs)
+{
+    bool ok = true;
+    gp_pipeline_lock_run(from);
+    if (p->prepared && from->threads && begin)
+        ok = gp_threads_reserve(from->threads, p->prepared, errs);
+    else if (p->prepared && from->threads)
+        gp_threads_release(from->threads, p->prepared);
+    gp_pipeline_unlock_run(from);
+    return ok;
+}
+
 bool gp_pipeline_retune(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs)
 {
     GP_C_LOCALE;
@@ -213,8 +226,10 @@ bool gp_pipeline_retune(gp_pipeline *p, gp_pipeline *from, const gp_run_options 
     gp_pipeline_drop_prepared(p);
     if (gp_paused_fits(p, from, errs) && is_set_up(p, from) && may_pause(from, errs)
         && (!can_prepare(p, from) || prepare(p, from, o, errs))
+        && reserve(p, from, true, errs)
         && (!o || !o->pause || o->pause(o->pause_arg)) && pause_at_once(p, from))
         return true;
+    reserve(p, from, false, errs);
     gp_pipeline_drop_prepared(p);
     atomic_store(&p->running, false);
     return false;

@@ -33,6 +33,7 @@
 #include "base/c_locale.h"
 #include "base/filetable.h"
 #include "base/plural.h"
+#include "base/thread.h"
 #include "run/fits.h"
 #include "run/host.h"
 #include "run/nvtx.h"
@@ -154,6 +155,17 @@ static bool set_up_first(gp_run *run, gp_errs *errs)
         && gp_actors_init(run, errs);
 }
 
+/* Those that there were end. False: there are none. */
+static bool set_threads(gp_pipeline *p, struct gp_threads *threads)
+{
+    pthread_rwlock_wrlock(&p->run_lock);
+    struct gp_threads *was = p->threads;
+    p->threads = threads;
+    pthread_rwlock_unlock(&p->run_lock);
+    gp_threads_free(was);
+    return threads;
+}
+
 static bool set_up(gp_run *run, gp_errs *errs)
 {
     if (!run->waits && !set_up_first(run, errs))
@@ -161,6 +173,10 @@ static bool set_up(gp_run *run, gp_errs *errs)
     run->waits = run->from && !run->goes_on;
     if (run->waits)
         return true;
+    if (!run->pipeline->threads && !set_threads(run->pipeline, gp_threads_new()))
+        longjmp(*run->arena.oom, 1);
+    if (!gp_threads_reserve(run->pipeline->threads, run, errs))
+        return false;
     if (run->goes_on && !gp_paused_load(run, run->goes_on, errs))
         return false;
     if (run->goes_on)
@@ -253,7 +269,7 @@ bool gp_run_set_up(gp_run *run)
 {
     pthread_t thread;
     eventfd_t up;
-    int e = pthread_create(&thread, NULL, set_up_main, run);
+    int e = gp_thread_start(&thread, set_up_main, run);
     if (e) {
         gp_fail(&run->set_up_errs, GP_E_RESOURCE, file_of(run->pipeline),
                 "cannot start a thread: %s", gp_strerror(e));
@@ -459,6 +475,7 @@ static void end(gp_pipeline *p, gp_outcome outcome, int level)
         return;
     if (outcome != GP_PAUSED) {
         gp_pipeline_forget_files(p);
+        set_threads(p, NULL);
         if (atomic_compare_exchange_strong(&p->cancel, &level, 0))     /* what came later is of the next run */
             eventfd_read(p->stop_fd, &told);
     }
@@ -473,6 +490,7 @@ void gp_pipeline_drop_paused(gp_pipeline *p, gp_errs *errs)
     set_paused(p, NULL);
     gp_files_kept(p, NULL, errs);
     gp_pipeline_forget_files(p);
+    set_threads(p, NULL);
 }
 
 gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
@@ -489,7 +507,7 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
     return outcome;
 }
 
-/* What the run goes on with besides: the table of files that are open, and what was asked of it. */
+/* What the run goes on with besides: the table of files that are open, its threads, and what was asked of it. */
 static void hand_on(gp_pipeline *to, gp_pipeline *from)
 {
     eventfd_t told;
@@ -498,6 +516,11 @@ static void hand_on(gp_pipeline *to, gp_pipeline *from)
     gp_pipeline_forget_files(to);
     to->files = atomic_exchange(&from->files, NULL);
     gp_pipeline_add_files(to);
+    pthread_rwlock_wrlock(&from->run_lock);
+    struct gp_threads *threads = from->threads;
+    from->threads = NULL;
+    pthread_rwlock_unlock(&from->run_lock);
+    set_threads(to, threads);
     int level = atomic_exchange(&from->cancel, 0);
     if (level)
         gp_cancel(to, level), eventfd_read(from->stop_fd, &told);

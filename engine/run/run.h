@@ -133,7 +133,6 @@ typedef struct gp_blocked { int64_t since; gp_wait_reason block; } gp_blocked;
 
 /* A worker of a host stage, the launcher or the reaper of a segment; its thread; and how the watchdog sees it. */
 typedef struct gp_threadrt {
-    pthread_t id;
     gp_run *run;
     struct gp_actorrt *actor;
     int worker;                /* of a host stage; of a segment 0 is the launcher,

@@ -50,8 +50,14 @@ gp_run *gp_run_new(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, g
  * run's. False: it does not come back. */
 bool gp_run_set_up(gp_run *run);
 
-/* threads.c. When one cannot be started the others are told to stop. */
+/* threads.c */
 int gp_threads_needed(const gp_plan *plan);
+struct gp_threads *gp_threads_new(void);                       /* NULL: out of memory */
+void gp_threads_free(struct gp_threads *all);                  /* those of no run that goes on; accepts NULL */
+/* Starts those that the run needs beside the ones that there are, which another may have still. */
+bool gp_threads_reserve(struct gp_threads *all, const gp_run *run, gp_errs *errs);
+void gp_threads_release(struct gp_threads *all, const gp_run *run);        /* ends these; the run does not begin */
+/* Those of the run's pipeline, which are reserved. */
 void gp_threads_start(gp_run *run);
 /* `back`: they all have returned, or will at once. */
 void gp_threads_end(gp_run *run, bool back);

@@ -7,6 +7,7 @@
 #include <time.h>
 #include "communicator.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "device/libraries.h"
 
 /* A run that ends waits for threads for two seconds. TOGETHER: workers of all collective stages. */
@@ -146,7 +147,7 @@ static void drop(gp_comm *m, bool whole)
     back = !m->watched || joined(m->guard);
     if (back && m->comm) {
         m->gone = m->comm;
-        back = !pthread_create(&last, NULL, whole ? end_whole : end_torn, m) && joined(last);
+        back = !gp_thread_start(&last, whole ? end_whole : end_torn, m) && joined(last);
     }
     if (!back)
         return;
@@ -190,7 +191,7 @@ static gp_comm *make(const gp_open *o, char why[160])
     int bad = there ? on_all(o, m, m->rank ? NULL : make_id, &status) : -2;
     if (bad == -1)
         bad = on_all(o, m, join, &status);
-    m->watched = bad == -1 && !pthread_create(&m->guard, NULL, guard, m);
+    m->watched = bad == -1 && !gp_thread_start(&m->guard, guard, m);
     if (m->watched)
         return m;
     if (bad >= 0)

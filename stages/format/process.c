@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/thread.h"
 #include "process.h"
 
 extern char **environ;
@@ -147,7 +148,7 @@ static bool start_listening(gp_process *p, int errors)
         return false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &was);
-    int e = pthread_create(&p->thread, NULL, listen_main, p);
+    int e = gp_thread_start(&p->thread, listen_main, p);
     pthread_sigmask(SIG_SETMASK, &was, NULL);
     errno = e;
     return p->listens = !e;

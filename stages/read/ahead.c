@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "base/c_locale.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "reader.h"
 
 enum { LEAST = 2, MOST = 64, QUEUE_BYTES = 4 << 20 };
@@ -111,7 +112,7 @@ static void tell(gp_ahead *a, gp_call *c)
 gp_came gp_ahead_take(gp_ahead *a, gp_call *c, void *to, bool first)
 {
     eventfd_t one;
-    int bad = a->begun ? 0 : pthread_create(&a->thread, NULL, read_ahead, a);
+    int bad = a->begun ? 0 : gp_thread_start(&a->thread, read_ahead, a);
     if (bad)
         return (gp_came){ .status = GP_FAILED, .error = bad, .none = true };
     a->begun = true;

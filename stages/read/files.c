@@ -86,6 +86,9 @@ static bool look_into(gp_reader *r, gp_read_worker *w, gp_piece_file *f, gp_view
         return gp_why(why, "cannot be read: %s", gp_strerror(errno));
     if (!S_ISREG(st.st_mode))
         return gp_why(why, "is not a regular file");
+    char byte;
+    if (!st.st_size && gp_read_at(f->fd, &byte, 1, 0) > 0)
+        return gp_why(why, "says a size of 0 bytes, and has some: it cannot be one of several files");
     posix_fadvise(f->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     if (gp_read_is_pictures(o))
         return gp_read_file(f->fd, SIZE_MAX, room, why);

@@ -108,6 +108,7 @@ typedef struct gp_reader {
     gp_came held;              /* .none: how it ended, to be said once the frames before are handed in */
     int fd;                    /* -1: it is not open */
     bool ended;
+    bool lingers;              /* its process has not, and that was said */
     bool begun;                /* of a video: its header was read */
     gp_cut array;              /* of .npy: how the present array is cut, and which piece is next */
     int64_t next_piece;

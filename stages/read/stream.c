@@ -196,14 +196,25 @@ static gp_status take_piece(gp_reader *r, gp_call *c, char *to, gp_came *came)
 
 /* ---- who writes it --------------------------------------------------- */
 
-/* The process has written all that it will: waits for its end. GP_OK: that was a good one. */
+/* The process has written all that it will: waits for its end. GP_OK: that was a good one; or it does not come, and there
+ * are rows, which are not held back until then. */
 static gp_status end_process(gp_reader *r, gp_call *c, gp_came *came)
 {
-    enum { MOMENT_NS = 1000000, MOMENTS = 20 };
+    enum { MOMENT_NS = 1000000, MOMENTS = 20, SOON_NS = 2000000000 };
     char why[GP_WHY];
-    for (int k = 1; !gp_process_has_ended(r->process, false); k += k < MOMENTS)
+    int64_t since = gp_now_ns();
+    for (int k = 1; !gp_process_has_ended(r->process, false); k += k < MOMENTS) {
+        if (!r->lingers && gp_now_ns() - since > SOON_NS) {
+            r->lingers = true;
+            gp_fail(c->errs, GP_E_WARN, r->o->at, "'%s' has closed its output, and does not end: the run waits for that",
+                    r->o->path);
+            if (came->rows)
+                return GP_OK;
+        }
         if (!gp_wait_until(c, gp_now_ns() + k * MOMENT_NS))
             return GP_STOPPED;
+    }
+    r->lingers = false;
     if (gp_process_is_well(r->process, why))
         return GP_OK;
     strcpy(came->why, why);
@@ -250,8 +261,14 @@ static gp_came live(gp_reader *r, gp_call *c, char *to, bool first)
 gp_came gp_stream_next(gp_reader *r, gp_call *c, void *to, bool first)
 {
     for (;;) {
-        if (r->ended && !r->o->reopen)
-            return (gp_came){ .status = GP_END };
+        if (r->lingers && !first)
+            return (gp_came){ .status = GP_AGAIN };
+        if (r->ended && !r->o->reopen) {
+            gp_came last = { .status = GP_END };
+            gp_status s = r->lingers ? end_process(r, c, &last) : GP_OK;
+            last.status = s == GP_OK ? GP_END : s;
+            return last;
+        }
         if (r->fd < 0 || r->ended)
             open_stream(r);
         if (r->fd < 0)

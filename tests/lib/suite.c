@@ -1,4 +1,7 @@
 /* suite.c - see suite.h. */
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include "every.h"
 #include "suite.h"
 
@@ -44,4 +47,15 @@ void suite_fill(TCase *tc, const suite_item *list, int every)
 {
     for (; list; list = list->next)
         add_test(tc, list, every);
+}
+
+bool suite_leave_memory(size_t bytes)
+{
+    size_t pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    bool known = f && fscanf(f, "%zu", &pages) == 1;
+    if (f)
+        fclose(f);
+    struct rlimit limit = { pages * (size_t)sysconf(_SC_PAGESIZE) + bytes, RLIM_INFINITY };
+    return known && limit.rlim_cur < (rlim_t)1 << 40 && !setrlimit(RLIMIT_AS, &limit);
 }

@@ -16,6 +16,7 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,6 +44,9 @@ static suite_item *suite_items __attribute__((unused));       /* of this file */
         this_item = (suite_item){ .line = __LINE__, __VA_ARGS__ }; \
         suite_add(&suite_items, &this_item); \
     }
+/* So much more memory may be taken from now on. False: no limit is set, as sanitizers take terabytes of addresses. */
+bool suite_leave_memory(size_t bytes);
+
 #define TEST_ITEM(name, ...) \
     static const TTest *name; \
     SUITE_ITEM(name, .test = name, __VA_ARGS__) \
