@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include "pipe.h"
-#include "suite.h"
 
 static const char *dir;
 

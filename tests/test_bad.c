@@ -5,7 +5,6 @@
  *   LINE:COL: error: MESSAGE      MESSAGE may be cut off; `error (4)` is for another exit code than 3 */
 #include <glob.h>
 #include "pipe.h"
-#include "suite.h"
 
 enum { LINES = 20, MORE = 20 };
 

@@ -8,7 +8,6 @@
 #include <time.h>
 #include "command.h"
 #include "iotest.h"
-#include "suite.h"
 
 static command_result go(const char *const *args)
 {

@@ -1,7 +1,6 @@
 /* test_check_kernels.c - `--check-kernels`: a kernel that leaves what it was given is an error that names the kernel,
  * the argument, the element, the frame and the line; one that does not gives the bytes that it gives without. */
 #include "lib/pipe.h"
-#include "suite.h"
 
 static const char *dir;
 

@@ -11,7 +11,6 @@
 #include "device/scratch.h"
 #include "lib/cu.h"
 #include "lib/pipe.h"
-#include "suite.h"
 
 static void nap(void)
 {

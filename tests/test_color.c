@@ -1,8 +1,7 @@
 /* test_color.c - the kind `color` in whole pipelines: frames of other depths, of several sizes, with fewer rows.
- * What it computes, stage_cases.c compares with NumPy. */
+ * What it computes, stages_cases.c compares with NumPy. */
 #include "base/outfile.h"
 #include "iotest.h"
-#include "suite.h"
 
 /* Limited 8 bits are a quarter of 10 bits, both ways, whatever the colors. */
 TEST(depths)

@@ -2,7 +2,6 @@
  * names the stage, and never a wrong byte or an account that does not add up. */
 #include <time.h>
 #include "pipe.h"
-#include "suite.h"
 
 enum { FRAMES = 5 };
 

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include "base/clock.h"
 #include "pipe.h"
-#include "suite.h"
 #include "run/cores.h"
 
 static const char *dir;

@@ -5,7 +5,6 @@
 #include "jpeg_file.h"
 #include "device/libraries.h"
 #include "pipe.h"
-#include "suite.h"
 
 /* ---- whole files ----------------------------------------------------- */
 

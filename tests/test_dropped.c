@@ -1,6 +1,5 @@
 /* test_dropped.c - stages that say themselves what becomes of frames that fail in them, and how many may. */
 #include "pipe.h"
-#include "suite.h"
 
 /* Of 20 frames, frames 3, 7, 11, 15 and 19 fail in stage `some`; in stage `late` none, or all from frame 9 on. */
 static const char some[] = "stateless = true\nfunction process(f, x, y) if f.index % 4 == 3 then error('odd one') end y:copy(x) end\n";

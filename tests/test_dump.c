@@ -5,7 +5,6 @@
  * UPDATE_GOLDEN=1 these files are written instead. ranks.yaml is planned for the first of two ranks. */
 #include "draw/dump.h"
 #include "planned.h"
-#include "suite.h"
 
 static const char *const golden[] = {
     "chain", "reentry", "fan-out", "twins", "const", "rounding", "raise", "work", "slow-way", "rows", "carry",

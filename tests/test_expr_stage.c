@@ -7,13 +7,13 @@
 #include "expr_cases.h"
 #include "pipe.h"
 #include "program.h"
-#include "suite.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
 #include "cuda/resident_text.h"
 #endif
 
 Suite *suite_expr_stage(void);
+void expr_cases(TCase *tc);
 
 /* ---- the text of kernels ----------------------------------------------------- */
 
@@ -534,6 +534,8 @@ Suite *suite_expr_stage(void)
 #endif
     suite_fill(t, suite_items, 1);
     suite_add_tcase(s, t);
-    suite_add_tcase(s, expr_cases(&gp_backend_cpu, 1));
+    TCase *of_references = tcase_create("cpu");
+    expr_cases(of_references);
+    suite_add_tcase(s, of_references);
     return s;
 }

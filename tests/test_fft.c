@@ -7,7 +7,6 @@
 #include "fourier.h"
 #include "harness.h"
 #include "pipe.h"
-#include "suite.h"
 
 /* ---- what is declared ------------------------------------------------------ */
 

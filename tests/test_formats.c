@@ -3,7 +3,6 @@
 #include "iotest.h"
 #include "picture_file.h"
 #include "rows_file.h"
-#include "suite.h"
 
 #define WORD(word, constant, extensions) { #word, extensions },
 static const struct { const char *word, *extensions; } formats[] = { { "auto", "" }, GP_ALL_FORMATS(WORD) };

@@ -5,9 +5,7 @@
 #include "cuda/nvrtc.h"
 #include "cuda/resident_text.h"
 #endif
-#include "every.h"
 #include "cases.h"
-#include "pipe.h"
 #include "program.h"
 
 /* Stage lists behind a source of x, f32 [4, 6]; what they become: "NAME: INPUTS > OUTPUTS" each, and behind a bar why
@@ -417,4 +415,4 @@ TEST(nvrtc_takes_the_text)
 }
 #endif
 
-SUITE(fuse, tcase_set_timeout(tc, 300); fuse_cases(tc, "cpu", tests_every(19, 1)))
+CASES_AND(fuse)

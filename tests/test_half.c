@@ -2,7 +2,6 @@
  * (references of NumPy, tests/ref/half.py). */
 #include "lib/cu.h"
 #include "lib/harness.h"
-#include "suite.h"
 
 static void up(void) { cu_open(); }
 static void down(void) { cu_close(); }

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <sys/stat.h>
 #include "iotest.h"
-#include "suite.h"
 
 enum { BYTES = 8, FRAMES = 9 };
 

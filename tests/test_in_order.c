@@ -3,7 +3,6 @@
 #include <stdatomic.h>
 #include <time.h>
 #include "pipe.h"
-#include "suite.h"
 
 enum { FRAMES = 40, AT = 10, BEGINS = FRAMES + 8 };
 

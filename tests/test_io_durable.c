@@ -5,17 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include "base/outfile.h"
 #include "iotest.h"
-#include "suite.h"
 
 /* ---- the model ------------------------------------------------------- */
 

@@ -3,13 +3,9 @@
 #include <glob.h>
 #include <math.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "base/outfile.h"
 #include "iotest.h"
-#include "suite.h"
 
 /* A pipeline that reads `path`; one whose source makes frames declared so. */
 #define IN(path) "stages:\n  - {use: read, path: " path "}\n"

@@ -2,14 +2,10 @@
  * temporary files, and the patterns that one run holds. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 #include "base/filetable.h"
 #include "iotest.h"
-#include "suite.h"
 
 /* Another run looks whether the next file that is to be held is. */
 static bool looks;

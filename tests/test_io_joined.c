@@ -4,13 +4,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "iotest.h"
-#include "suite.h"
 
 Suite *suite_io_joined(void);
 

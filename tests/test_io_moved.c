@@ -1,13 +1,9 @@
 /* test_io_moved.c - a file or folder that somebody removes, renames or replaces while a run
  * writes there: the run fails, and says where what it wrote is. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "base/outfile.h"
 #include "iotest.h"
-#include "suite.h"
 
 static char *at(const char *name)
 {

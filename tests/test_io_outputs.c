@@ -1,15 +1,11 @@
 /* test_io_outputs.c - what becomes of files that are there already, and that no output
  * destroys an input or another output. */
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include "base/outfile.h"
 #include "iotest.h"
-#include "suite.h"
 
 #define IN "stages:\n  - {use: read, path: in.npy}\n"
 

@@ -2,13 +2,9 @@
  * stopped before its first frame leaves of the file that was there. */
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "base/filetable.h"
 #include "iotest.h"
-#include "suite.h"
 
 static const struct {
     const char *write, *file;  /* its options; what is kept, NULL: nothing */

@@ -2,12 +2,8 @@
  * for name, and so are their ends, holes and errors. */
 #include <dirent.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include "iotest.h"
-#include "suite.h"
 
 /* ---- what is read ---------------------------------------------------- */
 

@@ -1,7 +1,6 @@
 /* test_jpeg.c - JPEG: files of every kind in, as Pillow reads them; out and in again; broken
  * ones; pictures whose names say something else. tests/data/make_pictures.py made the files. */
 #include "iotest.h"
-#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 #define STRICT(path) "stages:\n  - {use: read, path: " path ", strict: true}\n" DISCARD

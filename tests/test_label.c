@@ -1,7 +1,6 @@
-/* test_label.c - the kinds `label` and `objects` in whole pipelines. What `label` computes, stage_cases.c compares with
+/* test_label.c - the kinds `label` and `objects` in whole pipelines. What `label` computes, stages_cases.c compares with
  * SciPy. */
 #include "iotest.h"
-#include "suite.h"
 
 /* A reference of tests/ref, by its name in the test's folder. */
 static void link_reference(const char *name)

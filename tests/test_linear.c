@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "effort.h"
 #include "pipe.h"
-#include "suite.h"
 #include "run/pipeline.h"
 
 /* ---- texts ----------------------------------------------------------- */

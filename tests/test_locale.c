@@ -2,7 +2,6 @@
  * with a point all the same, by scripts too, and the program's locale is its own again afterwards. */
 #include <locale.h>
 #include "pipe.h"
-#include "suite.h"
 
 static const char *folder;
 static bool have_comma;

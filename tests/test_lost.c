@@ -7,7 +7,6 @@
 #include <ucontext.h>
 #include "idle.h"
 #include "pipe.h"
-#include "suite.h"
 #include "device/backend.h"
 #include "run/segment.h"
 

@@ -1,7 +1,6 @@
 /* test_lower.c - which stages become a segment, which rings, copies and tasks there are. */
 #include "effort.h"
 #include "planned.h"
-#include "suite.h"
 
 #define SRC(name) "  - {use: src, name: " name "}\n"
 #define HOST(name, in) "  - {use: host, name: " name ", in: " in "}\n"

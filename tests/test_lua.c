@@ -3,7 +3,6 @@
 #include "effort.h"
 #include "luarig.h"
 #include "pipe.h"
-#include "suite.h"
 
 /* ---- views and bulk operations, in Lua -------------------------------- */
 

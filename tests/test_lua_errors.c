@@ -3,7 +3,6 @@
 #include <time.h>
 #include <lua.h>
 #include "luarig.h"
-#include "suite.h"
 
 static const struct bad {
     const char *in, *out, *more, *script;

@@ -1,6 +1,5 @@
 /* test_lua_unwritten.c - what a script leaves unwritten is told of the first frame, before anybody reads it. */
 #include "pipe.h"
-#include "suite.h"
 
 #define P(body) "stateless = true\nfunction process(f, x, y) " body " end"
 #define F32 "{dtype: f32, shape: [4, 16]}"

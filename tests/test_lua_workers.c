@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include "luarig.h"
 #include "pipe.h"
-#include "suite.h"
 
 /* ---- runs of frames -------------------------------------------------- */
 

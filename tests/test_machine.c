@@ -7,7 +7,6 @@
 #include "cuda/libraries.h"
 #include "effort.h"
 #include "pipe.h"
-#include "suite.h"
 #include "run/pipeline.h"
 
 TEST_LOOP(fixed_is_fixed, 0, 5)

@@ -1,4 +1,4 @@
-/* test_matmul.c - products beyond stage_cases.c: every order of axes against plain sums, by all that computes them on a
+/* test_matmul.c - products beyond stages_cases.c: every order of axes against plain sums, by all that computes them on a
  * CPU and by a stand-in for cuBLASLt; what is declared of cuBLASLt beside its header, where that is there. */
 #include <math.h>
 #include "cblas_library.h"
@@ -345,6 +345,4 @@ TEST(too_few_rows)
              "f32 [3, 4] transposed times f32 [5, 4] does not fit");
 }
 
-SUITE(matmul,
-          tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-          matmul_cases(tc, "cpu"))
+CASES_AND(matmul)

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include "effort.h"
 #include "iotest.h"
-#include "suite.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
 #define COUNTS 0

@@ -1,8 +1,6 @@
 /* test_meta.c - numbers that travel with frames: on the CPU back end, in files, and what is refused. */
 #include "../stages/format/filemeta.h"
-#include "cases.h"
 #include "meta_cases.h"
-#include "pipe.h"
 
 /* ---- from pipeline to pipeline ---------------------------------------- */
 
@@ -301,4 +299,4 @@ TEST(refused_in_sink)
     ck_assert(r.errs.n && strstr(r.errs.e[0].msg, "nothing comes behind this stage"));
 }
 
-SUITE(meta, meta_cases(tc, "cpu", 1))
+CASES_AND(meta)

@@ -1,6 +1,5 @@
 /* test_npy.c - headers of .npy files: what is read, what is refused, what is
  * written. */
-#include <string.h>
 #include "base/dtypes.h"
 #include "base/npy.h"
 #include "suite.h"

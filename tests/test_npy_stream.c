@@ -1,8 +1,5 @@
 /* test_npy_stream.c - arrays in .npy form one after the other, through processes, as numpy.lib.format reads and writes them. */
-#include <stdlib.h>
-#include <string.h>
 #include "iotest.h"
-#include "suite.h"
 
 /* `cat` of these files is cut into frames of [2, 3]. */
 #define READ(...) "buffers: {x: {dtype: u8, shape: [2, 3]}}\nstages:\n  - {use: read, command: [cat" __VA_ARGS__ \

@@ -2,7 +2,6 @@
  * any number of workers; broken ones; archives that are written. */
 #include "iotest.h"
 #include "rows_file.h"
-#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 

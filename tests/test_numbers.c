@@ -3,7 +3,6 @@
  * longer floats; but where squares are beyond an f64, `std` is inf and `normalize` by it NaN. */
 #include <ctype.h>
 #include "iotest.h"
-#include "suite.h"
 
 #define MEAN "{use: reduce, op: mean}"
 #define FUSED(text) "{use: expr, expr: 'in + 0'}, {use: reduce, op: mean" text "}"

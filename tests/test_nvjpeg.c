@@ -6,7 +6,6 @@
 #include "device/libraries.h"
 #include "nvjpeg_fake.h"
 #include "pipe.h"
-#include "suite.h"
 
 /* ---- what is declared ------------------------------------------------ */
 

@@ -3,7 +3,6 @@
 #include <libgen.h>
 #include "command.h"
 #include "iotest.h"
-#include "suite.h"
 
 #if defined(__has_include) && __has_include(<nvtx3/nvToolsExt.h>)
 enum { FRAMES = 40, MAX = 64 };

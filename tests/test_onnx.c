@@ -8,7 +8,6 @@
 #include "onnx_fake.h"
 #include "onnx_model.h"
 #include "pipe.h"
-#include "suite.h"
 
 /* ---- what is declared ------------------------------------------------ */
 

@@ -2,7 +2,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include "cases.h"
-#include "pipe.h"
 
 static gp_errs errs;
 
@@ -273,4 +272,6 @@ TEST(an_accumulator_of_all)
     gp_pipeline_destroy(p);
 }
 
-SUITE(paused, paused_cases(tc, "cpu"); tcase_add_checked_fixture(tc, set_up, NULL))
+void paused_cases(TCase *tc);
+
+SUITE(paused, paused_cases(tc); tcase_add_checked_fixture(tc, set_up, NULL))

@@ -2,7 +2,6 @@
  * text; what was measured is shown where it belongs. What Graphviz makes of it is in picture.py. */
 #include "draw/dump.h"
 #include "planned.h"
-#include "suite.h"
 
 static const char *const golden[] = { "chain", "reentry", "fan-out", "twins", "const", "rounding",
                                       "raise", "work", "slow-way", "rows", "carry", "loop" };

@@ -1,11 +1,7 @@
 /* test_png.c - pictures of every kind in, compared and out; broken ones. The
  * pictures are made by tests/data/make.py. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "iotest.h"
 #include "picture_file.h"
-#include "suite.h"
 
 /* ---- pictures -------------------------------------------------------- */
 

@@ -1,7 +1,6 @@
 /* test_pnm.c - PGM, PPM and PFM: in, as their bytes say, and out to the same bytes; broken ones.
  * tests/data/make_pictures.py made the files. */
 #include "iotest.h"
-#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 

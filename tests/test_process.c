@@ -7,7 +7,6 @@
 #include <time.h>
 #include "command.h"
 #include "iotest.h"
-#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 #define FROM(...) "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: read, out: x, command: " __VA_ARGS__ "}\n"

@@ -2,7 +2,6 @@
  * without. */
 #include "compile/firing.h"
 #include "planned.h"
-#include "suite.h"
 
 /* ---- frames of firings ----------------------------------------------- */
 

@@ -1,7 +1,6 @@
 /* test_rearrange.c - stages that rearrange elements, in whole pipelines: frames with fewer rows, frames that differ in
- * size, holes. What they make of whole frames, stage_cases.c compares with NumPy. */
+ * size, holes. What they make of whole frames, stages_cases.c compares with NumPy. */
 #include "iotest.h"
-#include "suite.h"
 
 /* Raw rows of 8 bytes, 10 a frame and 4 in the last; the bytes of what comes out. */
 static char *of_rows(const char *stages, size_t *n)

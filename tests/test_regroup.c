@@ -1,8 +1,6 @@
 /* test_regroup.c - stages that regroup, on the CPU back end; and what a run keeps of frames whose fate is known at
  * its end only. */
-#include "every.h"
 #include "cases.h"
-#include "pipe.h"
 #include "run/pipeline.h"
 #include "run/run.h"
 
@@ -72,4 +70,4 @@ TEST_SOME(long_run, sizeof long_runs / sizeof *long_runs, 6, 1)
     ck_assert_msg(entries > 0 && entries <= ENTRIES, "%s: room for %zu entries", long_runs[_i].what, entries);
 }
 
-SUITE(regroup, regroup_cases(tc, "cpu", tests_every(7, 1)))
+CASES_AND(regroup)

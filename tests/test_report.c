@@ -1,6 +1,5 @@
 /* test_report.c - reports and traces of runs on the CPU back end. */
 #include "run/measure.h"
-#include "cases.h"
 #include "reportrig.h"
 
 /* Of a run of days the sums of times wrap; what was held does not. */
@@ -32,4 +31,4 @@ TEST_EACH(test_workers_that_help, recordings)
     report_done(&s);
 }
 
-SUITE(report, report_cases(tc, "cpu"))
+CASES_AND(report)

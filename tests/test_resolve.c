@@ -2,7 +2,6 @@
  * What is refused is in test_resolve_errors.c. */
 #include "base/npy.h"
 #include "effort.h"
-#include "suite.h"
 #include "world.h"
 
 /* ---- wiring ---------------------------------------------------------- */

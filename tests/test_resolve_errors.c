@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include "compile/resolve.h"
 #include "pipe.h"
-#include "suite.h"
 #include "world.h"
 
 /* Each is all that must be said: "LINE:COL MESSAGE", messages may be cut. */

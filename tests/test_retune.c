@@ -6,8 +6,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include "knobs_cases.h"
-#include "pipe.h"
-#include "suite.h"
 
 static gp_machine machine;
 

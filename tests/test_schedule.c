@@ -1,6 +1,5 @@
 /* test_schedule.c - depths, launches, pools, totals. */
 #include "planned.h"
-#include "suite.h"
 #include "compile/plan.h"
 
 /* ---- depths ---------------------------------------------------------- */

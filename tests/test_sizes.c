@@ -1,6 +1,5 @@
 /* test_sizes.c - pictures of different sizes of which no shape is declared: their headers say the bounds. */
 #include "iotest.h"
-#include "suite.h"
 
 #define READ "stages:\n  - {use: read, path: '*.p?m'%s}\n"
 

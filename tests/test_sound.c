@@ -1,13 +1,9 @@
 /* test_sound.c - recordings: what soundfile and SciPy wrote (tests/data/make_sounds.py), in blocks of any length, by
  * any number of workers; what is written, by its bytes and read again; broken and refused ones. */
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include "iotest.h"
 #include "rows_file.h"
-#include "suite.h"
 
 /* libsndfile loses some memory of libvorbis where an Ogg file cannot be opened. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);

@@ -7,7 +7,6 @@
 #include <time.h>
 #include "base/clock.h"
 #include "iotest.h"
-#include "suite.h"
 
 /* ---- streams --------------------------------------------------------- */
 

@@ -1,7 +1,6 @@
 /* test_stage_kernel.c - the kind `kernel`: users' kernels in whole pipelines on
  * the CPU, and what is said of options that make no sense. */
 #include <math.h>
-#include "suite.h"
 #include "lib/pipe.h"
 
 static const char *dir;

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "idle.h"
 #include "iotest.h"
-#include "suite.h"
 
 /* Threads that work get a processor more often than each second, whatever else runs; who sleeps needs none. What is no
  * stall takes several times as long. */

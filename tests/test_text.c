@@ -1,11 +1,7 @@
 /* test_text.c - numbers as text: CSV and JSON lines, in and out, by any number of workers; each number is read back to
  * its bits; broken lines are errors that name theirs. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "iotest.h"
-#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 #define READ(type, shape, options)                                                                 \

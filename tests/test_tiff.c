@@ -1,14 +1,10 @@
 /* test_tiff.c - TIFF: what tifffile wrote (tests/data/make_tiffs.py), pages made of bytes here, what is written and
  * read again, by any number of workers; broken and refused ones. */
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include "iotest.h"
 #include "rows_file.h"
-#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 #define N(a) (int)(sizeof(a) / sizeof *(a))

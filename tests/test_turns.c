@@ -7,7 +7,6 @@
 #include "idle.h"
 #include "every.h"
 #include "pipe.h"
-#include "suite.h"
 #include "run/run.h"
 
 /* ---- stage kinds ----------------------------------------------------- */

@@ -1,6 +1,5 @@
 /* test_verdict.c - what is said of reports made by hand: bounds on the host, their borders, and
  * that the file takes each edit. Runs that are bound in fact: verdict.py. */
-#include "suite.h"
 #include "verdictrig.h"
 
 static const verdict_case cases[] = {

@@ -1,6 +1,5 @@
 /* test_verdict_rates.c - as test_verdict.c, of stages that regroup frames: depths by what they take and make at a
  * time, and edits that the compiler takes. */
-#include "suite.h"
 #include "verdictrig.h"
 
 #define A "  - {name: a, use: lua, script: free.lua}\n"

@@ -3,7 +3,6 @@
 #include "pipe.h"
 #include "compile/plan.h"
 #include "planned.h"
-#include "suite.h"
 
 /* ---- broken plans ---------------------------------------------------- */
 

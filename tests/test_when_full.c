@@ -9,7 +9,6 @@
 #include "iotest.h"
 #include "run/pipeline.h"
 #include "run/run.h"
-#include "suite.h"
 
 enum {
     FRAME = 1 << 16,                   /* bytes */

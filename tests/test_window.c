@@ -1,7 +1,6 @@
 /* test_window.c - the key `window` of a stage does what a stage `window` before it does: the same bytes, and the same
  * becomes of each frame; on the CPU back end. */
 #include "pipe.h"
-#include "suite.h"
 
 /* Frames of [2, 3] that count up, in a file; scripts and kernels that are called below. */
 enum { ROWS = 2, COLS = 3, SIZE = ROWS * COLS };

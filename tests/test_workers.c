@@ -3,7 +3,6 @@
 #include <stdatomic.h>
 #include <time.h>
 #include "pipe.h"
-#include "suite.h"
 
 /* ---- a source whose frames are done out of order --------------------- */
 

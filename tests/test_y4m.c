@@ -2,7 +2,6 @@
  * cut off, damaged, or says what cannot be. */
 #include <sys/stat.h>
 #include "iotest.h"
-#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 

@@ -6,7 +6,6 @@
 #include "device/backend.h"
 #include "gpu.h"
 #include "pipe.h"
-#include "suite.h"
 
 Suite *suite_backend_fault(void);
 

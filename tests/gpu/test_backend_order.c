@@ -3,9 +3,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #if GP_CUDA
 #include <cuda_runtime_api.h>
 #include <cudaTypedefs.h>

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <jpeglib.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "gpu.h"
 #include "device/libraries.h"
 #include "pipe.h"

@@ -11,7 +11,6 @@
 #include "command.h"
 #include "gpu.h"
 #include "pipe.h"
-#include "suite.h"
 
 Suite *suite_faults(void);
 

@@ -4,7 +4,6 @@
 #include "device/libraries.h"
 #include "gpu.h"
 #include "pipe.h"
-#include "suite.h"
 
 Suite *suite_fft(void);
 

@@ -5,10 +5,6 @@
  * It runs where tests/data is, with GPIPE_ONNXRUNTIME as `onnx` has it. */
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "base/npy.h"
 #include "gpu.h"
 #include "onnx_model.h"

@@ -1,12 +1,8 @@
 /* backendrig.c - see backendrig.h. */
 #include <spawn.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 #include "backendrig.h"
 #include "base/clock.h"
 

@@ -3,8 +3,8 @@
 #ifndef TEST_BACKENDRIG_H
 #define TEST_BACKENDRIG_H
 
-#include <check.h>
 #include "device/backend.h"
+#include "suite.h"
 
 enum { STREAMS = 4 };
 

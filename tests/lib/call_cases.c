@@ -6,11 +6,9 @@
 #include <cuda_runtime_api.h>
 #endif
 #include "cases.h"
-#include "pipe.h"
 
 enum { FRAMES = 37, HIGH = 5, WIDE = 100, SIZE = HIGH * WIDE, LAST = 3, SLOTS = 64 };
 
-static const char *on;
 static atomic_int opened, alike;       /* slots that open() was told of; frames that were in one slot at the same time */
 static atomic_bool used[SLOTS];
 
@@ -223,9 +221,4 @@ TEST(not_in_a_loop)
                   errs.n ? errs.e[0].msg : "?");
 }
 
-void call_cases(TCase *tc, const char *device)
-{
-    on = device;
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(call, set_up, tear_down, 0, 1)

@@ -1,14 +1,11 @@
 /* carry_cases.c - carried buffers: graphs against a model, what they begin with, holes, names and times, partial
  * frames, and a heat equation as NumPy computes it. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include "base/npy.h"
 #include "cases.h"
 #include "carry_graph.h"
 
-static const char *on;
 
 static const char *const knobs[] = {
     "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n",
@@ -554,8 +551,4 @@ TEST_THIN(heat_as_numpy, KNOBS, 1)
     ck_assert_uint_eq(r.account[0].in, 50);
 }
 
-void carry_cases(TCase *tc, const char *device, int every)
-{
-    on = device;
-    suite_fill(tc, suite_items, every);
-}
+CASES_SUITE(carry, NULL, NULL, 0, cases_every(167, 23, 5))

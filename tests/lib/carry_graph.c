@@ -1,9 +1,6 @@
 /* carry_graph.c - see carry_graph.h. The model asks for each frame by its number, so that what a cycle computes first
  * needs no thought. */
-#include <check.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include "carry_graph.h"
 
 /* ---- words ----------------------------------------------------------- */

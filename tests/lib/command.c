@@ -1,14 +1,10 @@
 /* command.c - see command.h. The child is ended before a test can fail, so that none outlives it. */
-#include <check.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 #include "base/clock.h"
 #include "command.h"
 #include "pipe.h"

@@ -1,8 +1,6 @@
 /* cooperative_cases.c - kernels whose blocks wait for each other, on either back end. */
 #include "cases.h"
-#include "pipe.h"
 
-static const char *on;         /* the device under test */
 
 enum { ROWS = 6, COLS = 250, FRAMES = 14, LAST = 4, STEPS = 25 };
 
@@ -122,8 +120,4 @@ TEST(a_grid_that_does_not_fit)
 #endif
 }
 
-void cooperative_cases(TCase *tc, const char *device)
-{
-    on = device;
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(cooperative, NULL, NULL, 900, 1)

@@ -1,13 +1,9 @@
 /* end_cases.c - how runs end: inputs of different lengths, branches that end early, errors,
  * stopping, a stall; the account. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include "cases.h"
-#include "pipe.h"
 
-static const char *on;         /* the device under test */
 
 /* Finite inputs of different length are an error that names both; an endless
  * one ends with its consumer. */
@@ -394,8 +390,4 @@ TEST(test_account)
     ck_assert_uint_eq(a->in, a->out + a->failed + a->cancelled);
 }
 
-void end_cases(TCase *tc, const char *device)
-{
-    on = device;
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(end, NULL, NULL, 900, 1)

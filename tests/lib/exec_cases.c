@@ -1,13 +1,8 @@
 /* exec_cases.c - what comes out of a run: the same bytes for any settings; holes, partial
  * frames, carried state. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include "every.h"
 #include "cases.h"
-#include "pipe.h"
 
-static const char *on;         /* the device under test */
 static int every;
 
 static float wave(int64_t i)
@@ -542,9 +537,4 @@ TEST(test_valid)
     free(out);
 }
 
-void exec_cases(TCase *tc, const char *device, int thin)
-{
-    on = device, every = thin;
-    tcase_set_timeout(tc, 900);
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(exec, NULL, NULL, 900, every = cases_thin(61, 1, 1))

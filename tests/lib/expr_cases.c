@@ -2,13 +2,12 @@
  * partial frames, frames of other shapes. */
 #include "base/memfile.h"
 #include "expr_cases.h"
-#include "suite.h"
+#include "cases.h"
 
-static const gp_backend *backend;
 static gp_dev *dev;
 
-static void open_device(void) { dev = trial_device(backend); }
-static void close_device(void) { backend->close(dev); }
+static void open_device(void) { dev = trial_device(cases_backend()); }
+static void close_device(void) { dev->backend->close(dev); }
 
 #define SAME(a, b, tolerance, ...)                                     \
     do {                                                               \
@@ -396,12 +395,4 @@ TEST(test_declared)
     expr_each_case(as_cast);
 }
 
-TCase *expr_cases(const gp_backend *b, int thin)
-{
-    TCase *c = tcase_create(b->name);
-    backend = b, every = thin;
-    tcase_set_timeout(c, 900);                 /* on a GPU some hundred kernels are compiled */
-    tcase_add_checked_fixture(c, open_device, close_device);
-    suite_fill(c, suite_items, 1);
-    return c;
-}
+CASES_SUITE(expr, open_device, close_device, 900, every = cases_thin(1, 1, 9))

@@ -4,11 +4,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "cases.h"
-#include "pipe.h"
 
 enum { FRAMES = 61, HIGH = 9, WIDE = 40, SIZE = HIGH * WIDE };
 
-static const char *on;
 
 /* ---- the kinds ------------------------------------------------------- */
 
@@ -315,10 +313,4 @@ TEST(host_readers)
                   "%s", errs.e[0].msg);
 }
 
-void fills_cases(TCase *tc, const char *device)
-{
-    on = device;
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 120);
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(fills, set_up, tear_down, 120, 1)

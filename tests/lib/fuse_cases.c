@@ -1,13 +1,10 @@
 /* fuse_cases.c - random graphs of stages that compute element by element, with some between them that do not, on random
  * bytes: what is written has to be the same with `fuse: auto` and `fuse: none`. */
 #include <stdarg.h>
-#include "every.h"
 #include "cases.h"
-#include "pipe.h"
 
 enum { FRAMES = 5, MOST = 16, TEXT = 1 << 13, YAML = 3 * TEXT, ROWS = 6, COLS = 37, REDUCTIONS = 3 };
 
-static const char *on;
 static int every = 1;
 
 static const char *const types[] = { "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32", "f64" };
@@ -341,9 +338,4 @@ TEST_EACH(same_loops, bodies)
     }
 }
 
-void fuse_cases(TCase *tc, const char *device, int step)
-{
-    on = device, every = step;
-    tcase_set_timeout(tc, 600);
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(fuse, NULL, NULL, 600, every = cases_thin(19, 1, 40))

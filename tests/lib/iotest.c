@@ -1,9 +1,5 @@
 /* iotest.c - see iotest.h. */
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "iotest.h"
 #include "sndfile.h"
 

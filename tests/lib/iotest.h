@@ -3,7 +3,6 @@
 #ifndef IOTEST_H
 #define IOTEST_H
 
-#include <check.h>
 #include <limits.h>
 #include "base/npy.h"
 #include "pipe.h"

@@ -1,14 +1,9 @@
 /* knobs_cases.c - one pipeline with all that there is: rates, windows, carried buffers on the device and by way of a
  * script, loops, state, holes, partial frames, frames of different shapes, and what is regrouped of these. Whatever the
  * settings, each of its files has the same bytes. */
-#include <stdlib.h>
-#include <string.h>
 #include "base/npy.h"
-#include "every.h"
 #include "knobs_cases.h"
-#include "pipe.h"
 
-static const char *on;
 
 enum { ROWS = 6, COLS = 8, FRAME = ROWS * COLS };
 
@@ -254,23 +249,16 @@ static void compare(const char *const *set, int options)
     }
 }
 
-START_TEST(same_bytes)
+TEST_SOME(same_bytes, SETTINGS, 6, 1)
 {
-    compare(settings[_i / 4], _i % 4);
+    compare(settings[_i], _i % 4);
 }
-END_TEST
 
-START_TEST(same_bytes_on_devices)
+TEST_SOME(same_bytes_on_devices, PRETENDED, 4, 1)
 {
-    compare(pretended[_i], _i % 4);
+    if (!strcmp(on, "cpu"))
+        compare(pretended[_i], _i % 4);
 }
-END_TEST
-
-START_TEST(same_bytes_on_gpus)
-{
-    compare(spread[_i], _i % 4);
-}
-END_TEST
 
 static int gpus(void)
 {
@@ -282,26 +270,19 @@ static int gpus(void)
     return is.ndevices;
 }
 
-START_TEST(any_knobs)
+TEST_LOOP(same_bytes_on_gpus, 0, SPREAD)
+{
+    if (strcmp(on, "cpu") && gpus() > 1)
+        compare(spread[_i], _i % 4);
+    else if (strcmp(on, "cpu"))
+        fprintf(stderr, "SKIPPED: tests of several GPUs: there is one\n");
+}
+
+TEST_SOME(any_knobs, RANDOM, 8, 1)
 {
     knobs_set k;
     knobs_any(&k, (unsigned)_i * 2654435761u + 1, false);
     compare(k.set, _i % 4);
 }
-END_TEST
 
-void knobs_cases(TCase *tc, const char *device)
-{
-    const int every = tests_every(6, 1);
-    on = device;
-    for (int i = 1; i < 4 * SETTINGS; i++)
-        if (i % 4 == i / 4 % 4 && i / 4 % every == tests_first(every))
-            tcase_add_loop_test(tc, same_bytes, i, i + 1);
-    ADD_SOME(tc, any_knobs, RANDOM, tests_every(8, 1));
-    if (!strcmp(device, "cpu"))
-        ADD_SOME(tc, same_bytes_on_devices, PRETENDED, tests_every(4, 1));
-    else if (gpus() > 1)
-        tcase_add_loop_test(tc, same_bytes_on_gpus, 0, SPREAD);
-    else
-        fprintf(stderr, "SKIPPED: tests of several GPUs: there is one\n");
-}
+CASES_SUITE(knobs, NULL, NULL, 0, 1)

@@ -2,12 +2,8 @@
  * frames and holes, and a heat equation as NumPy computes it. */
 #include <stdarg.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include "cases.h"
-#include "pipe.h"
 
-static const char *on;
 
 static const char *const knobs[] = {
     "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n",
@@ -410,8 +406,4 @@ TEST_THIN(heat_as_numpy, 2 * 3 * KNOBS, 1)
     ck_assert_uint_eq(r.account[0].out, 1);
 }
 
-void loop_cases(TCase *tc, const char *device, int every)
-{
-    on = device;
-    suite_fill(tc, suite_items, every);
-}
+CASES_SUITE(loop, NULL, NULL, 0, cases_every(47, 5, 5))

@@ -1,8 +1,4 @@
 /* luarig.c - see luarig.h. */
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "idle.h"
 #include "luarig.h"
 #include "pipe.h"

@@ -2,7 +2,6 @@
 #include "iotest.h"
 #include "cases.h"
 
-static const char *on;
 
 static const char *const knobs[] = {
     "depth: 1\n", "", "depth: 16\nstreams: 3\nbatch: 4\n", "depth: 8\nstreams: 8\n",
@@ -45,8 +44,4 @@ TEST(same_bytes)
     }
 }
 
-void matmul_cases(TCase *tc, const char *device)
-{
-    on = device;
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(matmul, io_set_up, io_tear_down, 120, 1)

@@ -3,13 +3,8 @@
  *
  * mark.lua sets a to `a` + the frame's number, b likewise, where its parameters say so, on every `of`-th frame; and
  * drops frames of which `drop` is a divisor. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "meta_cases.h"
-#include "pipe.h"
 
-static const char *on;
 
 void meta_put_scripts(const char *dir)
 {
@@ -130,7 +125,7 @@ static const char *const settings[][8] = {
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
-START_TEST(arrives)
+TEST_THIN(arrives, CASES, 1)
 {
     gp_arena a = { 0 };
     for (int k = 0; k < SETTINGS; k++) {
@@ -144,10 +139,9 @@ START_TEST(arrives)
     }
     gp_arena_free(&a);
 }
-END_TEST
 
 /* Runs that pause, and go on with other settings. */
-START_TEST(pauses)
+TEST_THIN(pauses, CASES, 1)
 {
     static const char *const other[][4] = { { "depth=9", "launch=stream", NULL }, { "depth=12", "batch=4", NULL } };
     static const char *const *const sets[] = { settings[3], other[0], other[1] };
@@ -165,13 +159,5 @@ START_TEST(pauses)
     }
     gp_arena_free(&a);
 }
-END_TEST
 
-void meta_cases(TCase *tc, const char *device, int every)
-{
-    on = device;
-    for (int i = 0; i < CASES; i += every) {
-        tcase_add_loop_test(tc, arrives, i, i + 1);
-        tcase_add_loop_test(tc, pauses, i, i + 1);
-    }
-}
+CASES_SUITE(meta, NULL, NULL, 0, strcmp(on, "cpu") && getenv("GPIPE_SANITIZED") ? 5 : 1)

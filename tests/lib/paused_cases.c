@@ -1,10 +1,7 @@
 /* paused_cases.c - runs that pause at random frames, and go on with random settings, make the bytes of one that does
  * not pause. */
 #include "knobs_cases.h"
-#include "cases.h"
-#include "pipe.h"
 
-static const char *on;
 
 static const char *const settings[][8] = {
     { NULL },
@@ -67,8 +64,4 @@ TEST_SOME(same_bytes, RUNS, 12, 1)
     free(have), free(want);
 }
 
-void paused_cases(TCase *tc, const char *device)
-{
-    on = device;
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(paused, NULL, NULL, 0, 1)

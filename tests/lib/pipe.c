@@ -1,12 +1,8 @@
 /* pipe.c - see pipe.h. */
-#include <check.h>
 #include <ftw.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "base/npy.h"
 #include "pipe.h"
 

@@ -4,6 +4,7 @@
 
 #include "api/forms.h"
 #include "device/machine.h"
+#include "suite.h"
 
 enum { PIPE_SOURCES = 32 };    /* at most, of a pipeline */
 

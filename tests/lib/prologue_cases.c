@@ -1,12 +1,10 @@
 /* prologue_cases.c - constants that are cast have the bytes that the kind `cast` makes of frames, on either side; what
  * stages make of constants is what they would make of frames, and is there for the device and for the host. */
 #include "base/npy.h"
-#include "pipe.h"
 #include "cases.h"
 
 enum { N = 301 };
 
-static const char *on;
 static const gp_dtype real[] = { GP_U8, GP_I8, GP_U16, GP_I16, GP_U32, GP_I32, GP_U64, GP_I64, GP_F16, GP_F32, GP_F64 };
 enum { REAL = sizeof real / sizeof *real };
 
@@ -146,9 +144,4 @@ TEST_EACH(same_as_of_frames, pairs)
     free(once), free(frames);
 }
 
-void prologue_cases(TCase *tc, const char *device)
-{
-    on = device;
-    tcase_set_timeout(tc, 120);
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(prologue, NULL, NULL, 120, 1)

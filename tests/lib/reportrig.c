@@ -1,8 +1,4 @@
 /* reportrig.c - see reportrig.h. */
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-#include "pipe.h"
 #include "reportrig.h"
 
 const char *report_on;
@@ -23,7 +19,7 @@ report_seen report_run(const char *text, const char *script, gp_run_options opti
     report_seen s = { .report = NULL };
     const char *dir = pipe_dir();
     pipe_text(dir, "work.lua", script);
-    pipe_result r = pipe_run_then(dir, text, report_on, NULL, options, look, &s);
+    pipe_result r = pipe_run_then(dir, text, report_on ? report_on : on, NULL, options, look, &s);
     ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "?");
     ck_assert_ptr_nonnull(s.report);
     pipe_dir_remove(dir);

@@ -1,8 +1,6 @@
 /* unwritten_cases.c - what a kernel leaves unwritten is told of the first frames, however it is launched. */
-#include "pipe.h"
 #include "cases.h"
 
-static const char *on;
 
 /* body: with x and y of the frame [h, w], else [48, 64]. msg: NULL where all is well. */
 static const struct { const char *dtype, *c, *body, *stage, *top, *msg; int h, w; } cases[] = {
@@ -175,8 +173,4 @@ TEST_SOME(each_shape, sizeof shaped / sizeof *shaped, 4, 1)
     free(same);
 }
 
-void unwritten_cases(TCase *tc, const char *device)
-{
-    on = device;
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(unwritten, NULL, NULL, 900, 1)

@@ -1,9 +1,7 @@
 /* varies_cases.c - frames that differ in shape: each is as if it had come alone, in a pipeline of that one shape. */
 #include "base/npy.h"
 #include "cases.h"
-#include "pipe.h"
 
-static const char *on;
 
 static const char *const knobs[] = {
     "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n",
@@ -387,8 +385,4 @@ TEST_THIN(wrong_shapes, 7, 14)
     }
 }
 
-void varies_cases(TCase *tc, const char *device, int every)
-{
-    on = device;
-    suite_fill(tc, suite_items, every);
-}
+CASES_SUITE(varies, NULL, NULL, 0, cases_every(17, 3, 3))

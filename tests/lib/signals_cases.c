@@ -1,10 +1,8 @@
-/* signal_cases.c - stages that run on from frame to frame, in whole pipelines: however a recording is cut and under
+/* signals_cases.c - stages that run on from frame to frame, in whole pipelines: however a recording is cut and under
  * whatever settings, they make what they make of it in one frame; a hole starts them anew, or is closed up. What they
- * compute, stage_cases.c compares with SciPy. */
+ * compute, stages_cases.c compares with SciPy. */
 #include "cases.h"
-#include "pipe.h"
 
-static const char *on;
 
 enum { SAMPLES = 1007, ALL = 1200, FRAME = 60, LOST = 5, SIZES = 4 };
 
@@ -98,11 +96,4 @@ TEST_LOOP(test_hole, 0, STAGES)
     free(got), free(head);
 }
 
-TCase *signal_cases(const char *device)
-{
-    TCase *c = tcase_create(device);
-    on = device;
-    tcase_set_timeout(c, 120);
-    suite_fill(c, suite_items, 1);
-    return c;
-}
+CASES_SUITE(signals, NULL, NULL, 120, 1)

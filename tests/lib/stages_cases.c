@@ -1,15 +1,14 @@
-/* stage_cases.c - the device stages against NumPy and SciPy (tests/ref), against
+/* stages_cases.c - the device stages against NumPy and SciPy (tests/ref), against
  * plain C, and against themselves: batches, partial frames, blocks of a signal. */
 #include <math.h>
 #include "device/libraries.h"
 #include "harness.h"
 #include "cases.h"
 
-static const gp_backend *backend;
 static gp_dev *dev;
 
-static void open_device(void) { dev = trial_device(backend); }
-static void close_device(void) { backend->close(dev); }
+static void open_device(void) { dev = trial_device(cases_backend()); }
+static void close_device(void) { dev->backend->close(dev); }
 
 #define SAME(a, b, tolerance, ...)                                     \
     do {                                                               \
@@ -205,7 +204,7 @@ static bool has_library(const char *kind)
 {
     static int there = -1;
     gp_errs errs = { .n = 0 };
-    if (backend == &gp_backend_cpu || !by_library(kind))
+    if (dev->backend == &gp_backend_cpu || !by_library(kind))
         return true;
     if (there < 0 && !(there = gp_gpu_open(GP_GPU_FFT, NULL, "fft", (gp_loc){ 0 }, &errs)))
         fprintf(stderr, "stages: without fft, ifft and channelize: %s\n", errs.e[0].msg);
@@ -342,7 +341,7 @@ static bool takes_rows(const char *kind, const char *options)
 static void as_rows(const stage_case *c)
 {
     int64_t n = c->in[0].type.dim[0], rows[] = { 1, n / 2, n - 1 };
-    double tolerance = backend == &gp_backend_cpu ? 0 : by_library(c->kind);
+    double tolerance = dev->backend == &gp_backend_cpu ? 0 : by_library(c->kind);
     if (!strcmp(c->kind, "color") && strstr(c->options, "yuv"))
         return;                        /* planes, which have no part of such rows: tests/test_color.c */
     if (!strcmp(c->kind, "resize") && (strstr(c->options, "fit") || !strstr(c->options, "width")) && !strstr(c->options, "scale"))
@@ -754,27 +753,21 @@ static double apart(const stage_case *c)
 
 static void agrees(const stage_case *c)
 {
-    array a = trial_once(dev, c->kind, c->options, c->in, c->nin);
-    array b = trial_once(other, c->kind, c->options, c->in, c->nin);
-    SAME(a, b, apart(c), "%s: %.80s: %s and %s", c->name, c->options, dev->backend->name, other->backend->name);
+    array a = trial_once(other, c->kind, c->options, c->in, c->nin);
+    array b = trial_once(dev, c->kind, c->options, c->in, c->nin);
+    SAME(a, b, apart(c), "%s: %.80s: %s and %s", c->name, c->options, other->backend->name, dev->backend->name);
     array_free(&a);
     array_free(&b);
 }
 
-void stage_cases_agree(const gp_backend *a, const gp_backend *b)
+/* A GPU's bits are the CPU's. */
+TEST(test_agree)
 {
-    dev = trial_device(a), other = trial_device(b);
+    if (dev->backend == &gp_backend_cpu)
+        return;
+    other = trial_device(&gp_backend_cpu);
     each_case(agrees);
-    a->close(dev);
-    b->close(other);
+    gp_backend_cpu.close(other);
 }
 
-TCase *stage_cases(const gp_backend *b)
-{
-    TCase *c = tcase_create(b->name);
-    backend = b;
-    tcase_set_timeout(c, 300);
-    tcase_add_checked_fixture(c, open_device, close_device);
-    suite_fill(c, suite_items, 1);
-    return c;
-}
+CASES_SUITE(stages, open_device, close_device, 300, 1)
