@@ -91,7 +91,7 @@ static int check_file(const char *path)
         }
     }
     compile(&right, path, &errs);
-    ck_assert_msg(!errs.failed, "%s: its pipeline is not right: %s", path, errs.n ? errs.e[0].msg : "");
+    ck_assert_msg(!errs.failed, "%s: its pipeline is not right: %s", path, pipe_said(&errs));
     free(all);
     return cases;
 }

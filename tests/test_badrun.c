@@ -53,9 +53,9 @@ static const struct { const char *script, *text; int code; } scripts[] = {
 
 TEST_SOME(script, sizeof scripts / sizeof *scripts, 4, 1)
 {
-    char path[600], text[1000];
+    char path[600];
     ck_assert_int_eq(mkfifo(io_path("hang", path), 0600), 0);  /* to open it never ends */
-    pipe_text(io_dir, "s.lua", TEXT(text, "stateless = true local hang = '%s'\n%s", path, scripts[_i].script));
+    pipe_text(io_dir, "s.lua", format("stateless = true local hang = '%s'\n%s", path, scripts[_i].script));
     pipe_text(io_dir, "p.yaml", "stall_timeout: 2s\nbuffers: {a: {dtype: f32, shape: [16]}}\n"
               "stages:\n  - {use: generate, frames: 3000, out: a}\n"
               "  - {name: s, use: lua, script: s.lua, workers: 4}\n  - {use: discard}\n");
@@ -73,8 +73,7 @@ static const struct { const char *source, *text; int code; } kernels[] = {
 
 static void put_kernel(const char *source)
 {
-    char text[300];
-    pipe_text(io_dir, "k.cu", TEXT(text, "extern \"C\" __global__ void go%s\n", source));
+    pipe_text(io_dir, "k.cu", format("extern \"C\" __global__ void go%s\n", source));
     pipe_text(io_dir, "p.yaml", "buffers: {a: {dtype: f32, shape: [16]}}\nstages:\n"
               "  - {use: generate, frames: 3, out: a}\n"
               "  - {use: kernel, source: k.cu, entry: go, grid: 1, block: 1, args: [in, out]}\n  - {use: discard}\n");
@@ -118,7 +117,7 @@ TEST(full_disk)
         { "tiny/%d.npy", 1 }, { "tiny/%d.npy", 4 },
     };
     enum { FILES = sizeof files / sizeof *files, JOINED = 5 };
-    char path[600], yaml[300];
+    char path[600];
     mkdir(io_path("tiny", path), 0777);
     if (mount("none", path, "tmpfs", 0, "size=64k")) {
         fprintf(stderr, "badrun: SKIPPED full_disk: a tmpfs cannot be mounted here\n");
@@ -127,7 +126,7 @@ TEST(full_disk)
     int rest = 0, code[FILES] = { 0 };
     bool said[FILES] = { 0 }, kept[FILES] = { 0 };
     for (int i = 0; i < FILES; i++) {
-        pipe_text(io_dir, "p.yaml", TEXT(yaml, "depth: 6\nbuffers: {a: {dtype: u8, shape: [5000]}}\nstages:\n"
+        pipe_text(io_dir, "p.yaml", format("depth: 6\nbuffers: {a: {dtype: u8, shape: [5000]}}\nstages:\n"
                   "  - {use: generate, frames: 100, out: a}\n"
                   "  - {use: write, path: \"%s\", workers: %d}\n", files[i].path, files[i].workers));
         char file[600];
@@ -136,11 +135,11 @@ TEST(full_disk)
         command_free(&r);
         if (i >= JOINED) {                     /* the files that there was room for */
             for (int k = 0; k < 100; k++)
-                unlink(io_path(TEXT(yaml, files[i].path, k), path));
+                unlink(io_path(format(files[i].path, k), path));
             continue;
         }
         rest += io_files("tiny") - 1;          /* what is kept is the frames that there was room for */
-        kept[i] = !unlink(io_path(TEXT(yaml, "%s.partial", files[i].path), path));
+        kept[i] = !unlink(io_path(format("%s.partial", files[i].path), path));
     }
     ck_assert_int_eq(umount(io_path("tiny", path)), 0);
     ck_assert_int_eq(rest, 0);

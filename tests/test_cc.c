@@ -201,8 +201,8 @@ TEST_SOME(any_name_may_be_defined, 22, 7, 1)
         "entry=4",
     };
     const char *define[] = { names[_i] };
-    char text[300], name[10];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(names[_i], "="), names[_i]);
+    char text[300];
+    char *name = format("%.*s", (int)strcspn(names[_i], "="), names[_i]);
     snprintf(text, sizeof text, K "(float *out) { out[0] = %s; }\n", name);
     cu_write("k.cu", text);
     gp_source src = attempt_source("k", CU_PARAMS("float *"));

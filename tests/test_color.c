@@ -44,11 +44,11 @@ TEST(shapes)
     size_t n;
     static const int64_t want[][2] = { { 2, 4 }, { 4, 2 }, { 4, 4 } };
     for (int i = 0; i < 3; i++) {
-        char name[20], why[GP_WHY];
+        char why[GP_WHY];
         gp_type t;
         size_t data;
         bool fortran;
-        char *file = pipe_read(io_dir, TEXT(name, "out/%d.npy", i), &n);
+        char *file = pipe_read(io_dir, format("out/%d.npy", i), &n);
         ck_assert(file && gp_npy_parse(file, n, &t, &data, &fortran, why));
         ck_assert(t.ndim == 2 && t.dim[0] == want[i][0] && t.dim[1] == want[i][1]);
         free(file);

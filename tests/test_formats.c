@@ -12,13 +12,13 @@ extern const gp_kind gp_kind_read, gp_kind_write;
 TEST_LOOP(follows, GP_RAW, GP_WHOLE)
 {
     const char *word = formats[_i].word;
-    char name[40], item[100];
+    char name[40];
     for (int i = 0; i < 2; i++) {
         const gp_opt *o = (i ? &gp_kind_write : &gp_kind_read)->opts;
         while (strcmp(o->name, "format"))
             o++;
-        ck_assert_ptr_nonnull(strstr(o->choices, TEXT(item, "|%s", word)));
-        ck_assert_ptr_nonnull(strstr(o->help, TEXT(item, "; %s: %s", word, formats[_i].extensions)));
+        ck_assert_ptr_nonnull(strstr(o->choices, format("|%s", word)));
+        ck_assert_ptr_nonnull(strstr(o->help, format("; %s: %s", word, formats[_i].extensions)));
     }
     ck_assert_str_eq(gp_filetype_word((gp_filetype)_i), word);
     ck_assert_int_eq(!gp_picfile_of((gp_filetype)_i) + !gp_rowsfile_of((gp_filetype)_i), _i > GP_NPY ? 1 : 2);
@@ -95,7 +95,7 @@ TEST_EACH(is_refused, refused)
         { "png", "\x89PNG\r\n\x1a\n", 8 }, { "tif", "II*\0", 4 }, { "txt", "\1~a\0\xff", 5 }, { "csv", "1\n", 2 },
         { "dat", "12", 2 }, { "none", "", 0 },
     };
-    char path[600], yaml[400];
+    char path[600];
     for (int i = 0; i < 2 && refused[_i].files[i]; i++)
         for (size_t k = 0; k < sizeof made / sizeof *made; k++)
             if (!strcmp(strchr(refused[_i].files[i], '.') + 1, made[k].of)) {
@@ -104,7 +104,7 @@ TEST_EACH(is_refused, refused)
                 ck_assert_uint_eq(fwrite(made[k].bytes, 1, made[k].n, f), made[k].n);
                 fclose(f);
             }
-    io_fails(TEXT(yaml, "buffers: {x: {dtype: u8, shape: [2]}}\nstages:\n  - {use: %s}\n", refused[_i].stage), 3,
+    io_fails(format("buffers: {x: {dtype: u8, shape: [2]}}\nstages:\n  - {use: %s}\n", refused[_i].stage), 3,
              refused[_i].says);
 }
 

@@ -60,8 +60,7 @@ static void wrote(int fd)
 static void named(const char *path)
 {
     struct stat st;
-    char folder[600];
-    snprintf(folder, sizeof folder, "%s", path);
+    char *folder = format("%s", path);
     *strrchr(folder, '/') = 0;
     pthread_mutex_lock(&disk.lock);
     if (disk.on && !stat(path, &st)) {
@@ -232,11 +231,9 @@ static const struct {
 
 static pipe_result go(const char *write)
 {
-    char y[400];
     io_count_npy("in.npy", U8(5, 20), 0);
     disk.on = true;
-    pipe_result r = io_go(TEXT(y, "stages:\n  - {use: read, path: in.npy}\n  - {use: write, %s}\n",
-                               write));
+    pipe_result r = io_go(format("stages:\n  - {use: read, path: in.npy}\n  - {use: write, %s}\n", write));
     disk.on = false;
     return r;
 }
@@ -303,8 +300,7 @@ TEST(a_slow_disk_is_no_stall)
 {
     io_count_npy("in.npy", U8(5, 20), 0);
     disk.on = true, disk.hold = 1;
-    pipe_result r = pipe_run_with(io_dir, SLOW_DISK, "cpu", NULL, (gp_run_options){ 0 }, let_go,
-                                  NULL);
+    pipe_result r = pipe_run_with(io_dir, SLOW_DISK, "cpu", NULL, (gp_run_options){ 0 }, let_go, NULL);
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
 }
 
@@ -312,8 +308,7 @@ TEST(nobody_has_to_wait_for_a_disk)
 {
     io_count_npy("in.npy", U8(5, 20), 0);
     disk.on = true, disk.hold = 1;
-    pipe_result r = pipe_run_with(io_dir, SLOW_DISK, "cpu", NULL, (gp_run_options){ 0 }, give_up,
-                                  NULL);
+    pipe_result r = pipe_run_with(io_dir, SLOW_DISK, "cpu", NULL, (gp_run_options){ 0 }, give_up, NULL);
     ck_assert_int_eq(r.outcome, GP_STUCK);
     ck_assert_int_eq(r.account[0].out, 5);
 }                                      /* the thread keeps what it was given, to the end */
@@ -446,10 +441,9 @@ static const struct { const char *write, *left; size_t room; int error, frames; 
 /* It is no property of a frame: the run fails, also where a frame that fails is dropped. */
 TEST_EACH(full_disk, full)
 {
-    char y[400];
     io_count_npy("in.npy", U8(5, 20), 0);
     names.full = full[_i].error, names.room = full[_i].room;
-    pipe_result r = io_go(TEXT(y, "on_error: drop\nstages:\n  - {use: read, path: in.npy}\n"
+    pipe_result r = io_go(format("on_error: drop\nstages:\n  - {use: read, path: in.npy}\n"
                                "  - {use: write, %s}\n", full[_i].write));
     names.full = 0;
     bool is_short = full[_i].error == EMFILE || full[_i].error == ENFILE || full[_i].error == ENOMEM;

@@ -24,8 +24,7 @@ static const struct { const char *yaml, *text; } refused[] = {
     { IN("'*_%03d.npy'"), "mean themselves" },
     { IN("."), "is a folder" },
     { IN("a.raw"), "declare dtype and shape" },
-    { AS("dtype: u8", "read, path: a.raw"),
-      "declare dtype and shape" },
+    { AS("dtype: u8", "read, path: a.raw"), "declare dtype and shape" },
     { IN("stdin"), "declare dtype and shape" },
     { IN("two.npy") "  - {use: write, path: '%d.gif'}\n", ".gif' does not end in the extension of a format" },
     { "stages:\n  - {use: read, path: stdin, format: npz}\n", "only raw data ('format: raw'), npy and y4m can be read" },
@@ -51,8 +50,7 @@ static const struct { const char *yaml, *text; } refused[] = {
       "  - {use: read, path: a.raw, offset: 11, out: x}\n", "fewer than the offset of 11" },
     { "stages:\n  - {use: generate}\n", "declare dtype and shape" },
     { AS("dtype: f32, shape: [2]", "generate, seed: 3"), "'seed' has no effect on a ramp" },
-    { AS("dtype: f32, shape: [2]", "generate, pattern: constant, period: 64"),
-      "'period' has no effect on a constant" },
+    { AS("dtype: f32, shape: [2]", "generate, pattern: constant, period: 64"), "'period' has no effect on a constant" },
     { IN("two.npy") "  - {use: write, path: x.npy, compression: 3}\n",
       "'compression' has no effect on a file that is not a PNG" },
     { AS("dtype: f32, shape: [2, 3]", "generate, frames: 1")
@@ -70,8 +68,7 @@ static const struct { const char *yaml, *text; } refused[] = {
       "'stack' has no effect on a stream, in which each frame is an array of its own" },
     { AS("dtype: u8, shape: ['<=4', 2]", "read, path: stdin, format: npy"), "declare no bounds" },
     { "stages:\n  - {use: read, path: stdin, format: npy}\n", "is known only when the run has begun: declare its dtype" },
-    { IN("two.npy") "  - {use: write, path: '%d.npy', stack: true}\n",
-      "'stack'" },
+    { IN("two.npy") "  - {use: write, path: '%d.npy', stack: true}\n", "'stack'" },
     { IN("two.npy") "  - {use: write, path: '%n.npy'}\n",
       "%n.npy' is one file, and stage 'read' makes 4 frames: put %05d into the path" },
     { IN("'?/a.png'") "  - {use: write, path: '%n.png'}\n", "/a.png' and '" },
@@ -109,22 +106,17 @@ TEST_EACH(refuses, refused)
     free(png);
     pipe_text(io_dir, "text.npy", "this is text");
     pipe_text(io_dir, "text.png", "this is text");
-    char y[600];
     bool sink = strstr(refused[_i].yaml, "use: write") || strstr(refused[_i].yaml, "use: compare");
-    io_fails(TEXT(y, "%s%s", refused[_i].yaml, sink ? "" : "  - {use: discard}\n"), 3,
-             refused[_i].text);
+    io_fails(format("%s%s", refused[_i].yaml, sink ? "" : "  - {use: discard}\n"), 3, refused[_i].text);
 }
 
 /* ---- what goes wrong while it runs ----------------------------------- */
 
 static const struct { const char *yaml, *text; int code; } broken[] = {
     /* An odd one among many files. */
-    { IN("'rows*.npy'") "  - {use: discard}\n",
-      "rows2.npy' has 3 rows, the first file 2", 1 },
-    { IN("'cols*.npy'") "  - {use: discard}\n",
-      "frame 1: '", 1 },
-    { IN("'type*.npy'") "  - {use: discard}\n",
-      "type2.npy' holds f32, not u8", 1 },
+    { IN("'rows*.npy'") "  - {use: discard}\n", "rows2.npy' has 3 rows, the first file 2", 1 },
+    { IN("'cols*.npy'") "  - {use: discard}\n", "frame 1: '", 1 },
+    { IN("'type*.npy'") "  - {use: discard}\n", "type2.npy' holds f32, not u8", 1 },
     { AS("dtype: u8", "read, path: 'pic*.png'") "  - {use: discard}\n",
       "pic2.png' holds u16, and 'buffers' declares u8: pictures of 8 and of 16 bits", 1 },
     { IN("'pic*.png'") "  - {use: discard}\n", "pic2.png' holds u16, and '", 3 },
@@ -142,12 +134,9 @@ static const struct { const char *yaml, *text; int code; } broken[] = {
     { AS("dtype: u8, shape: [4]", "generate, frames: 2")
       "  - {use: write, path: 'out/%n.npy'}\n", "gives no names: use %05d", 1 },
     /* No place to write. */
-    { IN("two.npy") "  - {use: write, path: two.npy/out.npy}\n",
-      "Not a directory", 1 },
-    { IN("two.npy") "  - {use: write, path: two.npy/%d.npy}\n",
-      "frame 0: '", 1 },
-    { IN("two.npy") "  - {use: write, path: /proc/gpipe/out.raw}\n",
-      "cannot be written", 1 },
+    { IN("two.npy") "  - {use: write, path: two.npy/out.npy}\n", "Not a directory", 1 },
+    { IN("two.npy") "  - {use: write, path: two.npy/%d.npy}\n", "frame 0: '", 1 },
+    { IN("two.npy") "  - {use: write, path: /proc/gpipe/out.raw}\n", "cannot be written", 1 },
     { IN("two.npy") "  - {use: write, path: /dev/full}\n",
       "'/dev/full' cannot be written: No space left on device", 1 },
     { IN("two.npy") "  - {use: write, path: /dev/full, format: npy}\n",
@@ -156,10 +145,8 @@ static const struct { const char *yaml, *text; int code; } broken[] = {
     { AS("shape: [3, 10]", "read, path: two.npy")
       "  - {use: write, path: out.npy, stack: true}\n", "frame 1: '", 1 },
     /* Comparing. */
-    { IN("two.npy") "  - {use: compare, file: less.npy}\n",
-      "frame 3 ends at row 40, but '", 6 },
-    { IN("two.npy") "  - {use: compare, file: more.npy}\n",
-      "together have 40 rows, but '", 6 },
+    { IN("two.npy") "  - {use: compare, file: less.npy}\n", "frame 3 ends at row 40, but '", 6 },
+    { IN("two.npy") "  - {use: compare, file: more.npy}\n", "together have 40 rows, but '", 6 },
     { IN("two.npy") "  - {use: compare, file: other.npy}\n",
       "frame 2 at [3] is 23 where 99 is expected; 2 of its 10 elements differ", 6 },
     { "stages:\n  - {use: read, path: two.npy, out: a}\n"
@@ -170,7 +157,6 @@ static const struct { const char *yaml, *text; int code; } broken[] = {
 TEST_EACH(breaks, broken)
 {
     size_t n;
-    char name[32];
     io_count_npy("rows1.npy", U8(2, 3), 0), io_count_npy("rows2.npy", U8(3, 3), 0);
     io_count_npy("cols1.npy", U8(2, 3), 0), io_count_npy("cols2.npy", U8(2, 4), 0);
     io_count_npy("type1.npy", U8(2, 3), 0);
@@ -182,7 +168,7 @@ TEST_EACH(breaks, broken)
     pipe_file(io_dir, "none1.raw", "", 0), pipe_file(io_dir, "none2.raw", "", 0);
     for (int i = 1; i <= 2; i++) {
         char *png = pipe_read("tests/data/png", i == 1 ? "gray8.png" : "gray16.png", &n);
-        pipe_file(io_dir, TEXT(name, "pic%d.png", i), png, n);
+        pipe_file(io_dir, format("pic%d.png", i), png, n);
         free(png);
     }
     char *other = pipe_read(io_dir, "two.npy", &n);
@@ -234,8 +220,7 @@ TEST(rows_for_an_image)
     };
     io_count_npy("in.npy", (gp_type){ GP_F32, 2, { 4, 10 } }, 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char y[500];
-        pipe_result r = io_go(TEXT(y, "%sstages:\n  - {use: read, path: in.npy, out: x}\n  - {use: blur, sigma: %s}\n"
+        pipe_result r = io_go(format("%sstages:\n  - {use: read, path: in.npy, out: x}\n  - {use: blur, sigma: %s}\n"
                                    "  - {use: discard}\n", cases[i].declared, cases[i].sigma));
         ck_assert_int_eq(r.errs.n, cases[i].note ? 2 : 1);
         ck_assert(!cases[i].note || (r.errs.e[1].code == GP_E_NOTE && !strcmp(r.errs.e[1].msg, cases[i].note)));

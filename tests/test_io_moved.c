@@ -82,8 +82,7 @@ static const struct {
     { "live: true", remove_it, "all.npy' was removed or replaced while it was written", NULL, NULL, "out", 0 },
     { "live: true", replace_it, "all.npy' was removed or replaced while it was written", NULL,
       "out/all.npy", "out", 1 },
-    { "live: true", rename_it, "all.npy' was moved while it was written",
-      "out/other.npy", NULL, "out", 1 },
+    { "live: true", rename_it, "all.npy' was moved while it was written", "out/other.npy", NULL, "out", 1 },
     { "live: true, durable: file", move_folder,
       "all.npy' was moved while it was written", "away/all.npy", NULL, "away", 1 },
     { "live: true", put_another_folder,
@@ -120,7 +119,7 @@ static void happens(gp_pipeline *p, void *arg)
 
 TEST_EACH(somebody_moves_it, moves)
 {
-    char y[400], file[700], real[600], told[PATH_MAX];
+    char y[400], real[600], told[PATH_MAX];
     int i = _i;
     TEXT(y, "buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n  - {use: generate, rate: 500, out: a}\n"
          "  - {use: write, path: out/all.npy, %s}\n", moves[i].options);
@@ -132,7 +131,7 @@ TEST_EACH(somebody_moves_it, moves)
     ck_assert_msg(!moves[i].says || strstr(io_error(&r), moves[i].says), "%s", io_error(&r));
     ck_assert_ptr_nonnull(realpath(io_dir, real));
     io_told(&r, told);
-    ck_assert_str_eq(told, moves[i].says && moves[i].is ? TEXT(file, "%s/%s", real, moves[i].is) : "");
+    ck_assert_str_eq(told, moves[i].says && moves[i].is ? format("%s/%s", real, moves[i].is) : "");
 
     if (moves[i].theirs)
         io_holds(moves[i].theirs, "theirs", 6);
@@ -174,7 +173,7 @@ static void happens_meanwhile(gp_pipeline *p, void *arg)
 
 TEST_EACH(it_is_told_meanwhile, meanwhile)
 {
-    char y[400], file[700], real[600], told[PATH_MAX];
+    char y[400], real[600], told[PATH_MAX];
     int i = _i;
     TEXT(y, "buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n  - {use: generate, rate: 500, out: a}\n"
          "  - {use: write, path: out/%s, live: true}\n", meanwhile[i].file);
@@ -185,7 +184,7 @@ TEST_EACH(it_is_told_meanwhile, meanwhile)
     ck_assert_msg(strstr(io_error(&r), meanwhile[i].says) != NULL, "%s", io_error(&r));
     ck_assert_ptr_nonnull(realpath(io_dir, real));
     io_told(&r, told);
-    ck_assert_str_eq(told, meanwhile[i].kept ? TEXT(file, "%s/%s", real, meanwhile[i].kept) : "");
+    ck_assert_str_eq(told, meanwhile[i].kept ? format("%s/%s", real, meanwhile[i].kept) : "");
     if (meanwhile[i].happens == replace_it)
         io_holds("out/all.raw", "theirs", 6);
 }
@@ -277,9 +276,8 @@ static void moves_while_it_runs(gp_pipeline *p, void *arg)
 
 TEST_EACH(numbered_files_stay_in_their_folder, numbers)
 {
-    char y[400];
     int i = _i;
-    pipe_result r = pipe_run_with(io_dir, TEXT(y, "buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n"
+    pipe_result r = pipe_run_with(io_dir, format("buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n"
                                   "  - {use: generate, rate: 500, frames: 5000, out: a}\n"
                                   "  - {use: write, path: 'out/%%d.raw'%s}\n", numbers[i].options),
                                   "cpu", NULL, (gp_run_options){ 0 }, moves_while_it_runs, &i);

@@ -32,12 +32,11 @@ static const struct { unsigned mode; const char *write; } modes[] = {
 
 TEST_EACH(keeps_the_mode, modes)
 {
-    char y[300];
     const char *name = strchr(modes[_i].write, '%') ? "0.raw" : "out.raw";
     io_count_npy("in.npy", U8(1, 10), 0);
     pipe_text(io_dir, name, "old");
     ck_assert_int_eq(chmod(at(name), modes[_i].mode), 0);
-    io_runs(TEXT(y, IN "  - {use: write, %s}\n", modes[_i].write));
+    io_runs(format(IN "  - {use: write, %s}\n", modes[_i].write));
     io_holds(name, "\0\1\2\3\4\5\6\7\10\11", 10);
     ck_assert_uint_eq(mode_of(name), modes[_i].mode);
 }
@@ -80,7 +79,6 @@ static const struct { const char *link, *to, *file; bool there; } links[] = {
 
 TEST_EACH(follows_links, links)
 {
-    char y[300];
     struct stat st;
     io_count_npy("in.npy", U8(1, 10), 0);
     mkdir(at("data"), 0777);
@@ -88,7 +86,7 @@ TEST_EACH(follows_links, links)
         pipe_text(io_dir, links[_i].file, "old");
     ck_assert_int_eq(symlink(links[_i].to, at(links[_i].link)), 0);
     ck_assert_int_eq(symlink(strrchr(links[_i].link, 'o'), at("data/twice.raw")), 0);
-    io_runs(TEXT(y, IN "  - {use: write, path: %s}\n",
+    io_runs(format(IN "  - {use: write, path: %s}\n",
                  !strncmp(links[_i].link, "data/", 5) ? "data/twice.raw" : links[_i].link));
     ck_assert_int_eq(lstat(at(links[_i].link), &st), 0);
     ck_assert_msg(S_ISLNK(st.st_mode), "the link is gone");
@@ -113,12 +111,10 @@ TEST(links_in_a_circle)
 static const struct { const char *yaml, *text; int code; } over_inputs[] = {
     { "stages:\n  - {use: read, path: '*.raw.npy'}\n  - {use: write, path: '%n.npy'}\n",
       "/b1.raw.npy', which stage 'read' reads", 3 },
-    { "stages:\n  - {use: read, path: in.npy}\n  - {use: write, path: x/../in.npy}\n",
-      "in.npy' would replace '", 3 },
+    { "stages:\n  - {use: read, path: in.npy}\n  - {use: write, path: x/../in.npy}\n", "in.npy' would replace '", 3 },
     { "stages:\n  - {use: read, path: 'n%03d.npy'}\n  - {use: write, path: 'n%03d.npy'}\n",
       "n000.npy', which stage 'read' reads", 3 },
-    { "stages:\n  - {use: read, path: 'n*.npy'}\n  - {use: write, path: 'n%03d.npy'}\n",
-      "would replace '", 3 },
+    { "stages:\n  - {use: read, path: 'n*.npy'}\n  - {use: write, path: 'n%03d.npy'}\n", "would replace '", 3 },
     { "stages:\n  - {use: generate, frames: 4, out: x}\n  - {use: compare, file: c.raw, in: x}\n"
       "  - {use: write, path: c.raw, in: x}\nbuffers: {x: {dtype: u8, shape: [2]}}\n",
       "which stage 'compare' reads", 3 },
@@ -128,8 +124,7 @@ static const struct { const char *yaml, *text; int code; } over_inputs[] = {
       "hard.npy' is read by stage 'read'", 1 },
     { "stages:\n  - {use: read, path: soft.npy}\n  - {use: write, path: in.npy}\n",
       "in.npy' is read by stage 'read'", 1 },
-    { "stages:\n  - {use: read, path: 'n*.npy'}\n  - {use: write, path: 'link/%n.npy'}\n",
-      "frame 0: '", 1 },
+    { "stages:\n  - {use: read, path: 'n*.npy'}\n  - {use: write, path: 'link/%n.npy'}\n", "frame 0: '", 1 },
     { "stages:\n  - {use: read, path: 'n*.npy'}\n  - {use: write, path: 'link/%n.npy', workers: 3}\n",
       "is read by stage 'read'", 1 },
     { "stages:\n  - {use: read, path: in.npy}\n  - {use: write, path: link/test.yaml, format: raw}\n",
@@ -254,23 +249,19 @@ static const struct { const char *write, *error; int code, more; const char *sai
     { "path: 'out/f%05d.raw', if_exists: next, start: 20", NULL, 0, 3, NULL },
     { "path: 'new/f%05d.raw', if_exists: next, start: 7", NULL, 0, 0, NULL },
     { "path: 'out/f%05d.raw', if_exists: error", "frame 1: '", 1, 1, NULL },
-    { "path: 'out/f%05d.raw', if_exists: error, start: 1",
-      "f%05d.raw' is there already with number 1", 1, 0, NULL },
+    { "path: 'out/f%05d.raw', if_exists: error, start: 1", "f%05d.raw' is there already with number 1", 1, 0, NULL },
     { "path: 'out/f%05d.raw', if_exists: error, start: 4", NULL, 0, 3, NULL },
     { "path: out/all.raw, if_exists: error", "all.raw' is there already", 1, 0, NULL },
     { "path: out/all.npy, if_exists: error", "all.npy' is there already", 1, 0, NULL },
     { "path: out/all.npy", NULL, 0, 0, "replaced a file, '" },
     { "path: out/n%d_%n.raw, if_exists: error", NULL, 0, 3, NULL },
-    { "path: out/all.raw, if_exists: next", "'next' is for files that differ only in the number", 3,
-      0, NULL },
+    { "path: out/all.raw, if_exists: next", "'next' is for files that differ only in the number", 3, 0, NULL },
     { "path: out/%n%05d.raw, if_exists: next", "'next' is for files", 3, 0, NULL },
     { "path: 'out/%d/%05d.raw', if_exists: next", "'next' is for files", 3, 0, NULL },
-    { "path: out/all.raw, start: 3", "'start' has no effect on a path without a number", 3, 0,
-      NULL },
+    { "path: out/all.raw, start: 3", "'start' has no effect on a path without a number", 3, 0, NULL },
     { "path: stdout, if_exists: error", "'if_exists' has no effect on standard output", 3, 0, NULL },
     { "path: 'out/f%5d.raw'", "'%5d' has no meaning here; %05d is the frame's number", 3, 0, NULL },
-    { "path: '${no:-out/f%5d.raw}'", "f%5d.raw' has no number: that is %d, or with its digits %05d", 3,
-      0, NULL },
+    { "path: '${no:-out/f%5d.raw}'", "f%5d.raw' has no number: that is %d, or with its digits %05d", 3, 0, NULL },
     { "path: 'out/f%%5d.raw'", NULL, 0, 1, NULL },
     { "path: 'out/f%05d.raw', start: -1", "'start'", 3, 0, NULL },
 };
@@ -279,12 +270,11 @@ TEST_EACH(files_of_an_earlier_run, earlier)
 {
     static const char *const there[] = { "out/f00001.raw", "out/f00003.raw", "out/f9.raw",
                                          "out/all.raw", "out/all.npy" };
-    char y[400];
     io_count_npy("in.npy", U8(3, 2), 0);
     mkdir(at("out"), 0777);
     for (size_t i = 0; i < 5; i++)
         pipe_text(io_dir, there[i], "old");
-    pipe_result r = io_go(TEXT(y, IN "  - {use: write, %s}\n", earlier[_i].write));
+    pipe_result r = io_go(format(IN "  - {use: write, %s}\n", earlier[_i].write));
     const char *text = io_error(&r);
     ck_assert_int_eq(io_files("out"), 5 + earlier[_i].more);
     ck_assert_int_eq(gp_errs_exit(&r.errs), earlier[_i].code);
@@ -420,8 +410,7 @@ TEST_EACH(live_files, live)
     char y[400];
     TEXT(y, GENERATE("pattern: ramp, rate: 500") "  - {use: write, path: %s, live: true%s}\n",
          live[_i].name, live[_i].options);
-    pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, look_on,
-                                  (void *)live[_i].name);
+    pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, look_on, (void *)live[_i].name);
     ck_assert_int_eq(r.outcome, GP_NOT_DRAINED);
     size_t n = 0;
     char *file = pipe_read(io_dir, live[_i].name, &n);
@@ -438,8 +427,7 @@ static const struct { const char *write, *text; int code; } not_live[] = {
 
 TEST_EACH(not_to_be_live, not_live)
 {
-    char y[400];
-    io_fails(TEXT(y, GENERATE("frames: 3") "  - {use: write, %s}\n", not_live[_i].write),
+    io_fails(format(GENERATE("frames: 3") "  - {use: write, %s}\n", not_live[_i].write),
              not_live[_i].code, not_live[_i].text);
 }
 
@@ -500,8 +488,7 @@ static const char *const alike[] = {
 
 TEST_EACH(leaves_what_is_called_alike, alike)
 {
-    char name[60];
-    snprintf(name, sizeof name, alike[_i], (int)dead_process());
+    char *name = format(alike[_i], (int)dead_process());
     io_count_npy("in.npy", U8(1, 10), 0);
     pipe_text(io_dir, name, "somebody's");
     io_runs(IN "  - {use: write, path: out.raw}\n");

@@ -121,7 +121,7 @@ TEST(two_at_most)
 /* A link is not followed, a folder no hindrance, and a name may be as long as one can be. */
 TEST(whatever_has_the_name)
 {
-    char path[600], long_name[NAME_MAX + 1], write[NAME_MAX + 20];
+    char path[600], long_name[NAME_MAX + 1];
     pipe_text(io_dir, "theirs", "theirs");
     ck_assert_int_eq(symlink("theirs", io_path("out.npy.partial", path)), 0);
     ck_assert_int_eq(mkdir(io_path("out.npy.partial.2", path), 0777), 0);
@@ -130,9 +130,8 @@ TEST(whatever_has_the_name)
     io_counts("out.npy.partial.3", U8(9, 4), 0);
 
     memset(long_name, 'x', NAME_MAX), strcpy(long_name + NAME_MAX - 4, ".raw");
-    pipe_result r = fail_at(TEXT(write, "path: %s", long_name), 3);
-    ck_assert_msg(r.errs.n == 2 && strstr(r.errs.e[1].msg, "xxxx.partial'"), "%s",
-                  r.errs.e[r.errs.n - 1].msg);
+    pipe_result r = fail_at(format("path: %s", long_name), 3);
+    ck_assert_msg(r.errs.n == 2 && strstr(r.errs.e[1].msg, "xxxx.partial'"), "%s", r.errs.e[r.errs.n - 1].msg);
 }
 
 /* A run that comes to a good end says what is left of others, and leaves it. */
@@ -151,12 +150,10 @@ static const struct { const char *there[3], *write, *says; } left[] = {
 
 TEST_EACH(what_was_kept_is_told, left)
 {
-    char y[300];
     for (int i = 0; i < 3 && left[_i].there[i]; i++)
         pipe_text(io_dir, left[_i].there[i], "of an earlier run");
     io_count_npy("in.npy", U8(2, 3, 4), 0);
-    pipe_result r = io_go(TEXT(y, "stages:\n  - {use: read, path: in.npy}\n  - {use: write, %s}\n",
-                               left[_i].write));
+    pipe_result r = io_go(format("stages:\n  - {use: read, path: in.npy}\n  - {use: write, %s}\n", left[_i].write));
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_int_eq(r.errs.n, left[_i].says != NULL);
     if (left[_i].says)
@@ -168,12 +165,11 @@ TEST_EACH(what_was_kept_is_told, left)
 /* A file that is read is not replaced: it is what somebody goes on from. */
 TEST(not_over_an_input)
 {
-    char y[600];
     pipe_text(io_dir, "fail.lua", "function process(f, x, y) if f.index == 2 then error('x') end y:copy(x) end\n");
     io_count_npy("out.npy.partial", U8(20, 3, 4), 0);
     size_t n, now;
     char *was = pipe_read(io_dir, "out.npy.partial", &n);
-    pipe_result r = io_go(TEXT(y, "buffers: {x: {dtype: u8, shape: [3, 4]}}\nstages:\n"
+    pipe_result r = io_go(format("buffers: {x: {dtype: u8, shape: [3, 4]}}\nstages:\n"
                                "  - {use: read, path: out.npy.partial, format: npy, out: x}\n"
                                "  - {use: lua, script: fail.lua}\n  - {use: write, path: %s}\n", "out.npy"));
     ck_assert_int_eq(r.outcome, GP_ERROR);
@@ -199,14 +195,14 @@ static const struct { bool worth, published; int taken; const char *is; int whol
 
 TEST_EACH(what_is_given_up, given_up)
 {
-    char path[600], name[100], why[GP_WHY];
+    char path[600], why[GP_WHY];
     gp_filetable *t = gp_filetable_new();
     gp_outfile f = { .by = gp_filetable_writer(t, "stage 'write'", (gp_loc){ 0 }, "out.raw") };
     int taken = given_up[_i].taken < 0 ? 0 : given_up[_i].taken;
     if (given_up[_i].taken < 0)
         pipe_text(io_dir, "out.raw.partial", "old");
     for (int i = 1; i <= taken; i++)
-        ck_assert_int_eq(symlink("no", io_path(i == 1 ? "out.raw.partial" : TEXT(name, "out.raw.partial.%d", i), path)), 0);
+        ck_assert_int_eq(symlink("no", io_path(i == 1 ? "out.raw.partial" : format("out.raw.partial.%d", i), path)), 0);
     ck_assert_msg(gp_outfile_open(&f, io_path("out.raw", path), why), "%s", why);
     ck_assert_int_eq(write(f.fd, "data", 4), 4);
     if (given_up[_i].whole)

@@ -12,13 +12,13 @@
 static void make_files(void)
 {
     static const int rows[] = { 4, 1, 7, 0, 2, 5 };
-    char name[40], path[600], y[400];
+    char path[600];
     size_t bytes;
     io_runs("buffers: {x: {dtype: u8, shape: [6, 9]}}\nstages:\n  - {use: generate, frames: 7, pattern: noise, out: x}\n"
             "  - {use: write, path: 'p%d.png', in: x}\n  - {name: c, use: write, path: 'c%d.png', in: x}\n"
             "  - {name: d, use: write, path: 'd%d.png', in: x}\n");
     for (int i = 0; i < 4; i++)
-        io_runs(TEXT(y, "buffers: {x: {dtype: u8, shape: [%d, %d]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
+        io_runs(format("buffers: {x: {dtype: u8, shape: [%d, %d]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
                      "  - {use: write, path: 's%%d.png', start: %d}\n", 9 - i, 3 + i, i));
     char *png = pipe_read(io_dir, "p0.png", &bytes);
     pipe_file(io_dir, "t0.png", png, bytes - 20);
@@ -26,18 +26,18 @@ static void make_files(void)
     free(png);
     pipe_text(io_dir, "c3.png", "no picture");
     for (int i = 2; i < 5; i++)
-        pipe_text(io_dir, TEXT(name, "d%d.png", i), "no picture");
+        pipe_text(io_dir, format("d%d.png", i), "no picture");
     for (int i = 0; i < 6; i++) {
-        io_count_npy(TEXT(name, "n%d.npy", i), U8(rows[i], 10), 20 * i);
+        io_count_npy(format("n%d.npy", i), U8(rows[i], 10), 20 * i);
         if (i == 2)
             io_count_npy("m2.npy", (gp_type){ GP_U16, 2, { 3, 10 } }, 0);
         else if (i == 4)
             ck_assert_int_eq(symlink("gone", io_path("m4.npy", path)), 0);
         else
-            io_count_npy(TEXT(name, "m%d.npy", i), U8(rows[i], 10), 20 * i);
+            io_count_npy(format("m%d.npy", i), U8(rows[i], 10), 20 * i);
     }
     for (int i = 0; i < 5; i++)
-        io_count_raw(TEXT(name, "r%d.raw", i), i % 2 ? 0 : 33 + (size_t)i);
+        io_count_raw(format("r%d.raw", i), i % 2 ? 0 : 33 + (size_t)i);
     io_count_npy("one.npy", U8(101, 3), 0);
     pipe_text(io_dir, "look.lua",              /* a frame is not older than the one before */
               "local last = 0\nfunction process(f, x, y)\n  if f.time < last then error('older') end\n"
@@ -217,7 +217,7 @@ static const char *const endless[] = {
 /* The frames that came out are all from the first on, without a gap. */
 TEST_SOME(stopped, sizeof endless / sizeof *endless, 3, 1)
 {
-    char y[600], told[100];
+    char y[600];
     make_files();
     for (int level = 1; level <= 2; level++) {
         const char *top = *endless[_i] == 'g' ? X("[3]") : "";
@@ -229,9 +229,9 @@ TEST_SOME(stopped, sizeof endless / sizeof *endless, 3, 1)
                       "%s: %d", endless[_i], (int)r.outcome);
         ck_assert_uint_ge(r.account[0].out, 10);
         ck_assert(level == 2 || r.account[0].in == r.account[0].out);
-        ck_assert_int_eq(io_files(TEXT(told, "out%d", level)), (int)r.account[0].out);
+        ck_assert_int_eq(io_files(format("out%d", level)), (int)r.account[0].out);
         for (uint64_t i = 0; i < r.account[0].out; i++)
-            ck_assert_int_eq(access(io_path(TEXT(told, "out%d/%d.raw", level, (int)i), (char[600]){ 0 }), F_OK), 0);
+            ck_assert_int_eq(access(io_path(format("out%d/%d.raw", level, (int)i), (char[600]){ 0 }), F_OK), 0);
     }
 }
 

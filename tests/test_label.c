@@ -5,9 +5,9 @@
 /* A reference of tests/ref, by its name in the test's folder. */
 static void link_reference(const char *name)
 {
-    char cwd[PATH_MAX], from[PATH_MAX + 300], to[600];
+    char cwd[PATH_MAX], to[600];
     ck_assert(getcwd(cwd, sizeof cwd));
-    ck_assert_int_eq(symlink(TEXT(from, "%s/tests/ref/%s", cwd, name), io_path(name, to)), 0);
+    ck_assert_int_eq(symlink(format("%s/tests/ref/%s", cwd, name), io_path(name, to)), 0);
 }
 
 static const char *const knobs[] = { "", "depth: 1\n", "depth: 12\nbatch: 4\n",
@@ -18,11 +18,10 @@ enum { KNOBS = sizeof knobs / sizeof *knobs };
 /* Each frame has as many rows as objects, those of SciPy; one has none. */
 TEST_LOOP(as_scipy, 0, KNOBS)
 {
-    char yaml[600];
     link_reference("labels_i32.npy"), link_reference("objects_f64.npy");
-    io_runs(TEXT(yaml, "%sstages:\n  - {use: read, path: labels_i32.npy}\n  - {use: objects, workers: %s}\n"
+    io_runs(format("%sstages:\n  - {use: read, path: labels_i32.npy}\n  - {use: objects, workers: %s}\n"
                  "  - {use: compare, file: objects_f64.npy}\n", knobs[_i], workers[_i]));
-    io_runs(TEXT(yaml, "%sstages:\n  - {use: read, path: labels_i32.npy}\n  - {use: cast, dtype: u16}\n"
+    io_runs(format("%sstages:\n  - {use: read, path: labels_i32.npy}\n  - {use: cast, dtype: u16}\n"
                  "  - {use: objects, workers: %s}\n  - {use: compare, file: objects_f64.npy}\n", knobs[_i],
                  workers[_i]));
 }
@@ -43,10 +42,10 @@ TEST_LOOP(from_masks, 0, KNOBS)
 {
     static const unsigned char mask[] = { 1, 0, 1,  0, 0, 1,  1, 0, 0,  /**/ 0, 1, 0 };
     static const char text[] = "1,0,0,1,1,0,0\n2,2,0,3,2,2,0.5\n1,0,2,1,3,0,2\n1,1,0,2,1,1,0\n";
-    char yaml[600], path[600];
+    char path[600];
     FILE *f = fopen(io_path("mask.raw", path), "wb");
     ck_assert(f && fwrite(mask, 1, sizeof mask, f) == sizeof mask && !fclose(f));
-    io_runs(TEXT(yaml, "%sbuffers: {x: {dtype: u8, shape: [3, 3]}}\nstages:\n  - {use: read, path: mask.raw, out: x}\n"
+    io_runs(format("%sbuffers: {x: {dtype: u8, shape: [3, 3]}}\nstages:\n  - {use: read, path: mask.raw, out: x}\n"
                  "  - {use: label}\n  - {use: objects}\n  - {use: write, path: out.csv}\n", knobs[_i]));
     io_holds("out.csv", text, sizeof text - 1);
 }

@@ -138,10 +138,9 @@ static void *crew_work(void *arg)
 /* Frames of a stage without state, among so many threads. */
 static void crew_run(const char *script, int workers, double *out)
 {
-    char more[40];
     pthread_t id[CREW];
     crew c[CREW];
-    snprintf(more, sizeof more, "workers: %d", workers);
+    char *more = format("workers: %d", workers);
     rig *r = rig_opened("{dtype: f64, shape: [4]}", "", more, script);
     for (int w = 0; w < workers; w++) {
         c[w] = (crew){ .r = r, .worker = w, .workers = workers, .out = out };

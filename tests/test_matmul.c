@@ -319,8 +319,7 @@ TEST(shapes)
                               "  - {use: write, path: 'out/%d.npy'}\n"), 3);
     static const int rows[] = { 3, 6, 1 }, columns[] = { 4, 2, 5 };
     for (int i = 0; i < 3; i++) {
-        char name[20];
-        char *file = pipe_read(io_dir, TEXT(name, "out/%d.npy", i), &n);
+        char *file = pipe_read(io_dir, format("out/%d.npy", i), &n);
         ck_assert(file && n == 128 + 4 * (size_t)(rows[i] * rows[i]));
         for (int r = 0; r < rows[i]; r++)
             for (int c = 0; c < rows[i]; c++) {

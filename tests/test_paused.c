@@ -124,8 +124,7 @@ TEST_LOOP(a_source_that_ends_meanwhile, 0, 8)
 TEST_LOOP(a_paused_run_that_does_not_go_on, 0, 2)
 {
     const char *dir = pipe_dir();
-    char path[600];
-    snprintf(path, sizeof path, "%s/out.raw", dir);
+    char *path = format("%s/out.raw", dir);
     gp_pipeline *p = compile(dir, yaml, "vars.frames=0");
     ck_assert_int_eq(pause_it(p, NULL), GP_PAUSED);
     if (_i) {                          /* from the beginning again */

@@ -90,12 +90,11 @@ TEST_EACH(data, sound)
 
 TEST(text)
 {
-    char y[300];
     io_runs("buffers: {x: {dtype: u8, shape: [2]}}\nstages:\n  - {use: read, path: a.raw, frames: 2, out: x}\n"
             "  - {use: write, command: [sh, -c, 'cat >b.csv'], format: csv, stack: true}\n");
     io_holds("b.csv", "0,1\n2,3\n", 8);
     /* vars, in any word */
-    io_runs(TEXT(y, "vars: {from: a.raw, n: 8}\n" FROM("[head, -c, '${n}', '${from}']") "  - {use: write, path: b.raw}\n"));
+    io_runs(format("vars: {from: a.raw, n: 8}\n" FROM("[head, -c, '${n}', '${from}']") "  - {use: write, path: b.raw}\n"));
     io_holds("b.raw", "\0\1\2\3\4\5\6\7", 8);
 }
 
@@ -207,9 +206,8 @@ static const char *const failing[] = {
 
 TEST_EACH(delivered, failing)
 {
-    char y[500];
     for (int i = 0; i < 20; i++) {         /* a program may end before we look, or after that */
-        pipe_result r = io_go(TEXT(y, "depth: 64\n" FROM("%s") DISCARD, failing[_i]));
+        pipe_result r = io_go(format("depth: 64\n" FROM("%s") DISCARD, failing[_i]));
         ck_assert_msg(r.account[0].out == 20 && strstr(io_error(&r), "frame 20: 'sh' "), "%llu out, %s",
                       (unsigned long long)r.account[0].out, io_error(&r));
     }
@@ -225,8 +223,7 @@ static const char *const longer[] = {
 
 TEST_EACH(enough, longer)
 {
-    char y[500];
-    ck_assert_uint_eq(io_runs(TEXT(y, FROM("%s, frames: 3") DISCARD, longer[_i])), 3);
+    ck_assert_uint_eq(io_runs(format(FROM("%s, frames: 3") DISCARD, longer[_i])), 3);
     no_children();
 }
 
@@ -303,8 +300,8 @@ static const char *const stuck[] = {
 
 TEST_EACH(stalls, stuck)
 {
-    char y[500], path[600];
-    pipe_text(io_dir, "p.yaml", TEXT(y, "stall_timeout: 1s\nbuffers: {x: {dtype: u8, shape: [1000000]}}\nstages:\n"
+    char path[600];
+    pipe_text(io_dir, "p.yaml", format("stall_timeout: 1s\nbuffers: {x: {dtype: u8, shape: [1000000]}}\nstages:\n"
                                      "  - {use: generate, frames: 20, out: x}\n  - {use: write, command: %s}\n", stuck[_i]));
     command_result r = command_run(io_dir, (const char *const[]){ "run", "--progress", "none", io_path("p.yaml", path),
                                                                   NULL }, 60, 0);

@@ -32,8 +32,7 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
     { CHAIN "streams: 0\n", { "2:10 'streams' must be 1 to 1024, not 0" } },
     { CHAIN "batch: 0\n", { "2:8 'batch' must be 1 to 65536, not 0" } },
     { CHAIN "launch: grahp\n",
-      { "2:9 'launch' must be one of graph, stream, persistent, not 'grahp'; did you mean "
-        "'graph'?" } },
+      { "2:9 'launch' must be one of graph, stream, persistent, not 'grahp'; did you mean 'graph'?" } },
     { CHAIN "sync: [x]\n", { "2:7 'sync' must be text, not a list" } },
     { CHAIN "on_error: explode\n", { "2:11 'on_error' must be one of stop, drop, not 'explode'" } },
     { CHAIN "stall_timeout: 30\n", { "2:16 '30' has no unit" } },
@@ -156,8 +155,7 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
     { "vars: {v: \"${w}\", w: false}\nstages: [{use: src}, {use: both, b: v}, {use: sink}]\n",
       { "2:37 option 'b' of stage 'both' must be true or false, not 'v'; the variable is written ${v}" } },
     { "stages: [{use: src}, {use: both, word: bleu}, {use: sink}]\n",
-      { "1:40 option 'word' of stage 'both' must be one of red, green, blue, not 'bleu'; did you mean "
-        "'blue'?" } },
+      { "1:40 option 'word' of stage 'both' must be one of red, green, blue, not 'bleu'; did you mean 'blue'?" } },
     { "stages: [{use: src}, {use: both, s: [1]}, {use: sink}]\n",
       { "1:37 option 's' of stage 'both' must be text, not a list" } },
     { "stages: [{use: src}, {use: both, wait: 5}, {use: sink}]\n", { "1:40 '5' has no unit" } },
@@ -201,8 +199,7 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
     { "stages: [{use: src}, {use: sink}, {use: sink}]\n",
       { "1:41 stage 'sink2' has no input: 'sink' before it has no output; write in: BUFFER" } },
     { "stages: [{use: src}, {use: sink}, {use: free}, {use: sink}]\n",
-      { "1:41 stage 'free' has no input: 'sink' before it has no output; write in: BUFFER, or in: "
-        "[] for a source" } },
+      { "1:41 stage 'free' has no input: 'sink' before it has no output; write in: BUFFER, or in: [] for a source" } },
     { "stages: [{use: src}, {use: split}, {use: sink}]\n",
       { "1:42 which of the 2 outputs of 'split' does stage 'sink' read?" } },
     { "stages: [{use: src}, {use: host, in: scr}, {use: sink}]\n",
@@ -240,8 +237,7 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
     { "stages: [{use: src}, {use: add, in: [src, add], out: add}, {use: sink}]\n", { "1:28 a cycle: add -> add" } },
     /* types */
     { "buffers: {src: {dtype: i16}}\nstages: [{use: src}, {use: both}, {use: host}, {use: sink}]\n",
-      { "2:28 stage 'both' takes u8 or f32 at 'in', but 'src' is i16; put {use: cast, dtype: f32} "
-        "before it" } },
+      { "2:28 stage 'both' takes u8 or f32 at 'in', but 'src' is i16; put {use: cast, dtype: f32} before it" } },
     { "stages: [{use: src}, {use: float, in: src}, {use: sink}]\n",
       { "1:39 stage 'float' takes f32 at 'in', but 'src' is u8; put {use: cast, dtype: f32}" } },
     { "buffers: {src: {dtype: c64}}\nstages: [{use: src}, {use: float}, {use: sink}]\n",

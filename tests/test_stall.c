@@ -28,8 +28,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "nothing moved for #: stage 'slow' is busy with frame 4@\n"
       "stage 'slow' (worker #) has been busy with frame 4 for #\n"
       "stage 'discard' has waited # for frame 4 of 'slow', which stage 'slow' makes\n"
-      "stage 'generate' has waited # to put frame 7 into 'a': its slot (2 of 3) has frame 4, "
-      "which stage 'slow' needs\n"
+      "stage 'generate' has waited # to put frame 7 into 'a': its slot (2 of 3) has frame 4, which stage 'slow' needs\n"
       "stage 'aside' has waited # for frame 7 of 'a', which stage 'generate' makes\n",
       ", opening a file", "frame 3 of 'slow' #" },
     { "  - {use: generate, out: a}\n  - {name: slow, use: lua, script: s.lua, workers: 2}\n"
@@ -90,8 +89,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "stage 'slow' (worker #) has been busy with frame 1 for #\n"
       "stage 'discard' has waited # for frame 1 of 'y', which stage 'slow' makes\n"
       "stage 'join' has waited # for frame 1 of 'y', which stage 'slow' makes\n"
-      "stage 'generate' has waited # to put frame 4 into 'a': its slot (2 of 3) has frame 1, "
-      "which stage 'slow' needs\n"
+      "stage 'generate' has waited # to put frame 4 into 'a': its slot (2 of 3) has frame 1, which stage 'slow' needs\n"
       "stage 'generate2' has waited # to put frame 4 into 'b': its slot (2 of 3) has frame 1, "
       "which stage 'join' needs\n",
       ", opening a file", "frame 0 of 'join' #" },
@@ -129,16 +127,15 @@ static void put(char *text, size_t size, const char *what, const char *with)
     char *at = strstr(text, what);
     if (!at)
         return;
-    char rest[4000];
-    snprintf(rest, sizeof rest, "%s", at + strlen(what));
+    char *rest = format("%s", at + strlen(what));
     snprintf(at, size - (size_t)(at - text), "%s%s", with, rest);
 }
 
 /* Does the kernel say in which system call a thread is? */
 static bool calls_are_seen(void)
 {
-    char path[60], text[20];
-    snprintf(path, sizeof path, "/proc/self/task/%ld/syscall", (long)syscall(SYS_gettid));
+    char text[20];
+    char *path = format("/proc/self/task/%ld/syscall", (long)syscall(SYS_gettid));
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool seen = fd >= 0 && read(fd, text, sizeof text) > 0;
     if (fd >= 0)
@@ -148,9 +145,9 @@ static bool calls_are_seen(void)
 
 static void put_script(const char *script)
 {
-    char path[600], text[2000];
+    char path[600];
     mkfifo(io_path("hang", path), 0600);
-    pipe_text(io_dir, "s.lua", TEXT(text, "local hang = '%s'\n%s", path, script));
+    pipe_text(io_dir, "s.lua", format("local hang = '%s'\n%s", path, script));
 }
 
 static pipe_result stall(const char *stages, const char *script)
@@ -158,8 +155,7 @@ static pipe_result stall(const char *stages, const char *script)
     char text[6000];
     pipe_text(io_dir, "k.cu",
               "extern \"C\" int pause(void);\n"
-              "extern \"C\" __global__ void k(const float *in, float *out, "
-              "const gp_frame_info *frame)\n"
+              "extern \"C\" __global__ void k(const float *in, float *out, const gp_frame_info *frame)\n"
               "{\n"
               "    if (frame->index == 3)\n"
               "        pause();\n"
@@ -333,13 +329,13 @@ TEST_LOOP(a_wait_that_is_said_is_no_stall, 0, 2)
  * "exists" it is there, after many times the stall_timeout. */
 static pipe_result compile_slowly(const char *go, void (*during)(gp_pipeline *, void *))
 {
-    char text[2000], path[600];
+    char path[600];
     static char cxx[200];              /* the one that is not slow */
     if (!*cxx)
         snprintf(cxx, sizeof cxx, "%s", getenv("CXX") ? getenv("CXX") : "c++");
-    snprintf(text, sizeof text, "#!/bin/sh\n# for %s\n: >%s/began\n[ %s = exists ] && sleep 1.5 ||\n"
-             "while [ -d %s ] && [ ! -e %s/%s ]; do sleep 0.05; done\nexec %s \"$@\"\n", go, io_dir,
-             go, io_dir, io_dir, go, cxx);
+    char *text = format("#!/bin/sh\n# for %s\n: >%s/began\n[ %s = exists ] && sleep 1.5 ||\n"
+                        "while [ -d %s ] && [ ! -e %s/%s ]; do sleep 0.05; done\nexec %s \"$@\"\n", go, io_dir,
+                        go, io_dir, io_dir, go, cxx);
     pipe_text(io_dir, "slow-c++", text);
     ck_assert_int_eq(chmod(io_path("slow-c++", path), 0755), 0);
     unlink(io_path("began", path));
@@ -357,7 +353,7 @@ static pipe_result compile_slowly(const char *go, void (*during)(gp_pipeline *, 
 TEST(compiler_is_no_stall)
 {
     pipe_result r = compile_slowly("exists", NULL);
-    ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "?");
+    ck_assert_msg(r.outcome == GP_DONE, "%s", pipe_said(&r.errs));
     ck_assert_uint_eq(r.account[0].out, 5);
 }
 

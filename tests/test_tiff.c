@@ -28,22 +28,20 @@ static const struct { const char *name; uint64_t pages; } files[] = {
 
 TEST_LOOP(is_read, 0, 2 * N(files))
 {
-    char y[1200];
-    ck_assert_uint_eq(io_runs(TEXT(y, "stages:\n  - {use: read, path: '%s/tests/data/tiff/%s.tif', workers: %d, out: x}\n"
+    ck_assert_uint_eq(io_runs(format("stages:\n  - {use: read, path: '%s/tests/data/tiff/%s.tif', workers: %d, out: x}\n"
         "  - {use: compare, file: '%s/tests/data/tiff/%s.npy', abs: %s, in: x}\n", here, files[_i / 2].name,
         _i % 2 ? 3 : 1, here, files[_i / 2].name, strcmp(files[_i / 2].name, "jpeg") ? "0" : "2")), files[_i / 2].pages);
 }
 
 static void link_here(const char *name, const char *as)
 {
-    char from[600], to[600];
-    ck_assert_int_eq(symlink(TEXT(from, "%s/tests/data/tiff/%s.tif", here, name), io_path(as, to)), 0);
+    char to[600];
+    ck_assert_int_eq(symlink(format("%s/tests/data/tiff/%s.tif", here, name), io_path(as, to)), 0);
 }
 
 /* In a glob, too, each page is a frame. */
 TEST(many_files)
 {
-    char y[1000];
     link_here("plain", "a.tif"), link_here("plain", "b.tiff"), link_here("plain", "c.tif");
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: '?.tif*', workers: 3}\n  - {use: write, path: all.npy, stack: "
                               "true}\n"), 15);
@@ -59,7 +57,7 @@ TEST(many_files)
                               "  - {use: write, path: b.npy}\n"), 3);
     ck_assert_uint_eq(io_runs("buffers: {x: {shape: ['<=9', 13, 17]}}\nstages:\n  - {use: read, path: '?.tif*', out: x}\n"
                               DISCARD), 3);
-    ck_assert_uint_eq(io_runs(TEXT(y, "stages:\n  - {use: read, path: b.npy}\n"
+    ck_assert_uint_eq(io_runs(format("stages:\n  - {use: read, path: b.npy}\n"
                                    "  - {use: compare, file: '%s/tests/data/tiff/plain.npy'}\n", here)), 5);
 }
 
@@ -396,8 +394,7 @@ TEST_LOOP(a_page_less, 0, 2)
     ck_assert_uint_lt(m.n, 1000);
     m.n = 1003;
     save("a.tif");
-    char y[400];
-    io_fails(STACK(""), 1, TEXT(y, "frame 1: '%s/a.tif' (page 1) ", io_dir));
+    io_fails(STACK(""), 1, format("frame 1: '%s/a.tif' (page 1) ", io_dir));
     io_fails(STACK(""), 1, "is cut off or damaged");
     pipe_result r = io_go("on_error: drop\n" STACK(", workers: 2"));
     ck_assert_int_eq(r.outcome, GP_DONE);
@@ -433,8 +430,8 @@ static char *read_bytes(const void *file, size_t n, size_t most, gp_type *whole,
 TEST_EACH(cut_off, files)
 {
     size_t n;
-    char name[80], why[GP_WHY], path[600];
-    char *file = pipe_read("tests/data/tiff", TEXT(name, "%s.tif", files[_i].name), &n);
+    char why[GP_WHY], path[600];
+    char *file = pipe_read("tests/data/tiff", format("%s.tif", files[_i].name), &n);
     gp_type whole, part;
     int said = dup(2);
     ck_assert_ptr_nonnull(freopen(io_path("said", path), "w", stderr));
@@ -459,8 +456,8 @@ TEST_EACH(cut_off, files)
 TEST_EACH(damaged, files)
 {
     size_t n;
-    char name[80], why[GP_WHY];
-    char *file = pipe_read("tests/data/tiff", TEXT(name, "%s.tif", files[_i].name), &n);
+    char why[GP_WHY];
+    char *file = pipe_read("tests/data/tiff", format("%s.tif", files[_i].name), &n);
     unsigned seed = 1;
     for (int k = 0; k < 1500; k++) {
         seed = seed * 1664525u + 1013904223u;
@@ -528,9 +525,8 @@ TEST_SOME(there_and_back, N(out) * N(compressions), 4, 1)
 /* A thousand pages by four workers. */
 TEST_LOOP(many_pages, 0, 2)
 {
-    char y[700];
     count_raw("in.raw", 1000 * 35);
-    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {dtype: u8, shape: [5, 7]}}\nstages:\n  - {use: read, path: in.raw, out: "
+    ck_assert_uint_eq(io_runs(format("buffers: {x: {dtype: u8, shape: [5, 7]}}\nstages:\n  - {use: read, path: in.raw, out: "
                                    "x}\n  - {use: write, path: a.tif, compression: %d}\n", 3 * _i)), 1000);
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: a.tif, workers: 4}\n  - {use: write, path: b.raw}\n"), 1000);
     size_t n;
@@ -620,12 +616,12 @@ TEST(a_part)
 TEST_LOOP(no_room, 0, 2)
 {
     struct rlimit was, now;
-    char y[500], path[600];
+    char path[600];
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
     signal(SIGXFSZ, SIG_IGN);
     now = was, now.rlim_cur = _i ? 500 : 10000;
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &now), 0);
-    pipe_result r = io_go(TEXT(y, "buffers: {x: {dtype: u8, shape: [40, 50]}}\nstages:\n"
+    pipe_result r = io_go(format("buffers: {x: {dtype: u8, shape: [40, 50]}}\nstages:\n"
                                "  - {use: generate, pattern: noise, amplitude: 100, frames: 20, out: x}\n"
                                "  - {use: write, path: '%s'}\n", _i ? "a%d.tif" : "a.tif"));
     setrlimit(RLIMIT_FSIZE, &was);

@@ -17,10 +17,10 @@ enum {
 
 static void set_up(void)
 {
-    char path[600], lua[900];
+    char path[600];
     io_set_up();
     ck_assert_int_eq(mkfifo(io_path("fifo", path), 0600), 0);
-    pipe_text(io_dir, "hold.lua", TEXT(lua, "function process(f, x, y)\n  y:copy(x)\n"
+    pipe_text(io_dir, "hold.lua", format("function process(f, x, y)\n  y:copy(x)\n"
                                        "  while f.index == 0 and not io.open('%s/go') do end\nend\n", io_dir));
 }
 
@@ -85,8 +85,7 @@ static int number_in(int n, int rows)
 
 static pipe_result go(const char *options, const char *behind, job *j)
 {
-    char y[900];
-    snprintf(y, sizeof y, READ "%s" WRITE, options, behind);
+    char *y = format(READ "%s" WRITE, options, behind);
     return pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, send, j);
 }
 
@@ -166,10 +165,9 @@ static void waited(gp_pipeline *p, void *arg)
 /* Latency is from when they came, not from when they left the queue. */
 TEST(time_in_the_queue_counts)
 {
-    char y[900];
     pthread_t sender;
     ck_assert(!pthread_create(&sender, NULL, send_and_nap, NULL));
-    snprintf(y, sizeof y, READ "%s" WRITE, ", when_full: drop", HOLD);
+    char *y = format(READ "%s" WRITE, ", when_full: drop", HOLD);
     pipe_result r = pipe_run_then(io_dir, y, "cpu", NULL, (gp_run_options){ .timed = true }, waited, NULL);
     pthread_join(sender, NULL);
     ck_assert_msg(r.outcome == GP_DONE && !r.errs.n, "%s", io_error(&r));
@@ -226,10 +224,9 @@ static void send_twice(gp_pipeline *p, void *arg)
 
 TEST(another_writer)
 {
-    char y[700];
     job j = { .frames = 4, .ends = true };
     pipe_text(io_dir, "go", "");
-    snprintf(y, sizeof y, READ WRITE, ", when_full: drop, reopen: true, frames: 8");
+    char *y = format(READ WRITE, ", when_full: drop, reopen: true, frames: 8");
     pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, send_twice, &j);
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
     for (int i = 0; i < 8; i++)

@@ -13,8 +13,7 @@ extern char **environ;
 TEST(a_fault_names_its_gpu)
 {
     const char *dir = pipe_dir();
-    char path[400];
-    snprintf(path, sizeof path, "%s/bad.cu", dir);
+    char *path = format("%s/bad.cu", dir);
     pipe_text(dir, "bad.cu", "extern \"C\" __global__ void bad(float *x, int n)\n{\n    x[n] = 1.0f;\n}\n");
     pid_t pid;
     int status = -1;

@@ -167,7 +167,7 @@ static trial *open_case(const expr_case *c, int n, expr_way way)
     gp_errs errs = { 0 };
     char *text = expr_pipeline(c, way);
     trial *t = trial_open_text(dev, text, n, &errs);
-    ck_assert_msg(t != NULL, "%s: %s\n%s", c->name, errs.n ? errs.e[0].msg : "?", text);
+    ck_assert_msg(t != NULL, "%s: %s\n%s", c->name, pipe_said(&errs), text);
     free(text);
     return t;
 }
@@ -375,9 +375,8 @@ static void as_cast(const expr_case *c)
         trial *t = open_case(&copy, 1, (expr_way){ .typed = true });
         trial_run(t, c->in, 1, out);
         for (int i = 0; i < TYPES; i++) {
-            char options[40];
             bool complex = i + 1 == GP_C64;
-            snprintf(options, sizeof options, "dtype: %s", gp_dtype_name(complex ? GP_F32 : (gp_dtype)(i + 1)));
+            char *options = format("dtype: %s", gp_dtype_name(complex ? GP_F32 : (gp_dtype)(i + 1)));
             array want = trial_once(dev, "cast", options, c->in, 1);
             want = complex ? complex_of(want) : want;
             bool zero = k && i + 1 >= GP_F16;          /* -0 + 0 is 0 */

@@ -33,7 +33,7 @@ const char *io_error(const pipe_result *r)
     for (int i = 0; i < r->errs.n; i++)        /* warnings come before it */
         if (r->errs.e[i].code != GP_E_WARN && r->errs.e[i].code != GP_E_NOTE)
             return r->errs.e[i].msg;
-    return r->errs.n ? r->errs.e[0].msg : "no error";
+    return pipe_said(&r->errs);
 }
 
 void io_told(const pipe_result *r, char path[PATH_MAX])

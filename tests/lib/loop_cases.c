@@ -14,9 +14,8 @@ enum { KNOBS = sizeof knobs / sizeof *knobs };
 /* As usual where kernels that stay on the device are not for this pipeline, or a sanitizer runs one kernel at a time. */
 static pipe_result run_knob(const char *dir, const char *yaml, int i)
 {
-    char text[14000];
     bool stays = strstr(knobs[i], "persistent") != NULL;
-    snprintf(text, sizeof text, "%s%s", stays && getenv("GPIPE_SANITIZED") ? knobs[0] : knobs[i], yaml);
+    char *text = format("%s%s", stays && getenv("GPIPE_SANITIZED") ? knobs[0] : knobs[i], yaml);
     pipe_result r = pipe_run(dir, text, on, NULL, (gp_run_options){ .poison = i % 2 });
     if (stays && r.errs.n && strstr(r.errs.e[0].msg, "'launch: persistent'"))
         r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = i % 2 });

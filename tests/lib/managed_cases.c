@@ -77,9 +77,7 @@ TEST_SOME(same_numbers, SETTINGS, 5, 1)
     const char *dir = pipe_dir();
     size_t n;
     put_files(dir, at);
-    pipe_result r = pipe_run(dir, yaml, on, settings[_i], (gp_run_options){ .poison = _i & 1 });
-    pipe_no_errors(&r, yaml);
-    ck_assert_int_eq(r.outcome, GP_DONE);
+    pipe_done(dir, yaml, on, settings[_i], (gp_run_options){ .poison = _i & 1 });
     float *out = (float *)pipe_read(dir, "out.raw", &n);
     ck_assert_uint_eq(n, FRAMES * PLACES * COLS * sizeof *out);
     for (int64_t i = 0; i < FRAMES * PLACES * COLS; i++) {
@@ -97,12 +95,11 @@ TEST(carried)
     const char *dir = pipe_dir();
     size_t n;
     pipe_npy(dir, "first.npy", 1, COLS, first_at);
-    pipe_result r = pipe_run(dir,
+    pipe_done(dir,
         "buffers: {x: {dtype: f32, shape: [1, 48]}, c: {const: first.npy, memory: managed}, "
         "u: {carry: v, init: first.npy}, v: {like: x}}\nstages:\n  - {use: generate, pattern: ramp, frames: 5, out: x}\n"
         "  - {use: expr, in: {x: x, u: u, c: c}, out: v, expr: x + u + c}\n"
         "  - {use: write, path: out.raw, durable: none}\n", on, NULL, (gp_run_options){ 0 });
-    ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "");
     float *out = (float *)pipe_read(dir, "out.raw", &n);
     ck_assert_uint_eq(n, 5 * COLS * sizeof *out);
     float sum[COLS];
@@ -133,8 +130,7 @@ TEST_LOOP(regrouped, 0, 2)
                  "  - {use: split, out: s}\n  - {use: expr, in: {s: s, u: u}, out: v, expr: s + u}\n"
                  "  - {use: write, path: '%d.raw', durable: none}\n", regroups[i], regroups[i], regroups[i],
                  regroups[i], i);
-        pipe_result r = pipe_run(dir, text, several && _i ? devices[1] : on, NULL, (gp_run_options){ .poison = true });
-        ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "");
+        pipe_done(dir, text, several && _i ? devices[1] : on, NULL, (gp_run_options){ .poison = true });
     }
     bytes[0] = (unsigned char *)pipe_read(dir, "0.raw", &n), bytes[1] = (unsigned char *)pipe_read(dir, "1.raw", &m);
     ck_assert_uint_gt(n, 0);

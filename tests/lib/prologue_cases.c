@@ -10,9 +10,7 @@ enum { REAL = sizeof real / sizeof *real };
 
 static char *run(const char *dir, const char *yaml, size_t *bytes)
 {
-    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, yaml);
-    ck_assert_int_eq(r.outcome, GP_DONE);
+    pipe_done(dir, yaml, on, NULL, (gp_run_options){ 0 });
     char *out = pipe_read(dir, "out.raw", bytes);
     ck_assert_ptr_nonnull(out);
     return out;
@@ -43,10 +41,9 @@ static void put_numbers(const char *dir, gp_dtype t)
 /* c.npy, of type t, as frames that are cast on that side. */
 static char *cast_frame(const char *dir, gp_dtype t, const char *to, const char *side, size_t *bytes)
 {
-    char yaml[400];
-    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: %s, shape: [%d]}}\nstages:\n  - {use: read, path: c.npy, out: x}\n"
-             "  - {use: cast, dtype: %s, on: %s}\n  - {use: write, path: out.raw, durable: none}\n",
-             gp_dtype_name(t), N, to, side);
+    char *yaml = format("buffers: {x: {dtype: %s, shape: [%d]}}\nstages:\n  - {use: read, path: c.npy, out: x}\n"
+                        "  - {use: cast, dtype: %s, on: %s}\n  - {use: write, path: out.raw, durable: none}\n",
+                        gp_dtype_name(t), N, to, side);
     return run(dir, yaml, bytes);
 }
 
@@ -54,15 +51,14 @@ static char *cast_frame(const char *dir, gp_dtype t, const char *to, const char 
 TEST_LOOP(casts, 0, REAL)
 {
     const char *dir = pipe_dir();
-    char yaml[600];
     put_numbers(dir, real[_i]);
     pipe_text(dir, "c.lua", "function process(f, x, y) y:copy(x.c) end\n");
     for (int k = 0; k < REAL; k += getenv("GPIPE_SANITIZED") ? 4 : 1) {
         const char *to = gp_dtype_name(real[k]);
         size_t n[3];
-        snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: u8, shape: [1]}, c: {const: c.npy, dtype: %s}, y: {dtype: %s, shape: "
-                 "[%d]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n  - {use: lua, script: c.lua, in: [x, c], out: y}\n"
-                 "  - {use: write, path: out.raw, durable: none}\n", to, to, N);
+        char *yaml = format("buffers: {x: {dtype: u8, shape: [1]}, c: {const: c.npy, dtype: %s}, y: {dtype: %s, shape: "
+            "[%d]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n  - {use: lua, script: c.lua, in: [x, c], out: y}\n"
+            "  - {use: write, path: out.raw, durable: none}\n", to, to, N);
         char *konst = run(dir, yaml, &n[0]);
         char *frame = cast_frame(dir, real[_i], to, "device", &n[1]);
         char *here = cast_frame(dir, real[_i], to, "host", &n[2]);

@@ -291,16 +291,16 @@ TEST(test_early_end)
 TEST(test_long_names)
 {
     enum { LONG = 150 };
-    char name[LONG + 1], text[8 * LONG], want[2 * LONG + 40];
+    char name[LONG + 1];
     memset(name, 'n', LONG);
     name[LONG] = 0;
-    snprintf(text, sizeof text, "buffers: {%s: {dtype: f32, shape: [16]}}\nstages:\n"
-             "  - {use: generate, frames: 20, out: %s}\n"
-             "  - {name: %s1, use: discard, in: %s}\n  - {name: %s2, use: discard, in: %s}\n",
-             name, name, name, name, name, name);
+    char *text = format("buffers: {%s: {dtype: f32, shape: [16]}}\nstages:\n"
+                        "  - {use: generate, frames: 20, out: %s}\n"
+                        "  - {name: %s1, use: discard, in: %s}\n  - {name: %s2, use: discard, in: %s}\n",
+                        name, name, name, name, name, name);
     report_seen s = report_run(text, "", (gp_run_options){ .timed = true, .trace_ns = 60000000000 });
     for (int i = 1; i <= 2; i++) {
-        snprintf(want, sizeof want, "\"name\": \"buffer %s for %s%d\"", name, name, i);
+        char *want = format("\"name\": \"buffer %s for %s%d\"", name, name, i);
         ck_assert_msg(strstr(s.trace, want) != NULL, "no %s", want);
     }
     report_done(&s);

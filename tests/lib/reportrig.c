@@ -20,7 +20,7 @@ report_seen report_run(const char *text, const char *script, gp_run_options opti
     const char *dir = pipe_dir();
     pipe_text(dir, "work.lua", script);
     pipe_result r = pipe_run_then(dir, text, report_on ? report_on : on, NULL, options, look, &s);
-    ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "?");
+    ck_assert_msg(r.outcome == GP_DONE, "%s", pipe_said(&r.errs));
     ck_assert_ptr_nonnull(s.report);
     pipe_dir_remove(dir);
     return s;
@@ -34,8 +34,7 @@ void report_done(report_seen *s)
 
 double line_member(const char *line, const char *key)
 {
-    char text[40];
-    snprintf(text, sizeof text, "\"%s\": ", key);
+    char *text = format("\"%s\": ", key);
     const char *at = strstr(line, text);
     const char *end = strchr(line, '\n');
     ck_assert_msg(at && (!end || at < end), "no %s in: %.150s", key, line);

@@ -12,11 +12,10 @@ enum { FRAMES = 40, ELEMENTS = 4096, BYTES = 4 * ELEMENTS };
 static report_seen run(gp_run_options options)
 {
     static char both[20];
-    char text[700];
-    snprintf(text, sizeof text, "depth: 4\nbatch: 1\nbuffers: {x: {dtype: f32, shape: [4096]}}\nstages:\n"
-             "  - {use: generate, pattern: noise, frames: 40, out: x}\n  - {name: a, use: scale, a: 2}\n"
-             "  - {name: b, use: scale, b: 2, device: \"%s:1\"}\n  - {name: end_b, use: discard}\n"
-             "  - {name: end_a, use: discard, in: a}\nfuse: none\n", on);
+    char *text = format("depth: 4\nbatch: 1\nbuffers: {x: {dtype: f32, shape: [4096]}}\nstages:\n"
+                        "  - {use: generate, pattern: noise, frames: 40, out: x}\n  - {name: a, use: scale, a: 2}\n"
+                        "  - {name: b, use: scale, b: 2, device: \"%s:1\"}\n  - {name: end_b, use: discard}\n"
+                        "  - {name: end_a, use: discard, in: a}\nfuse: none\n", on);
     snprintf(both, sizeof both, "%s:0-1", on);
     report_on = both;
     return report_run(text, "", options);
@@ -85,8 +84,7 @@ TEST(tracks_of_each)
     int named[2] = { 0 };
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         int seen[2] = { 0 };
-        char cat[40];
-        snprintf(cat, sizeof cat, "\"cat\": \"%s\"", want[i].what);
+        char *cat = format("\"cat\": \"%s\"", want[i].what);
         for (const char *line = s.trace; line && *line; line = strchr(line, '\n')) {
             line += *line == '\n';
             if (!line_has(line, cat) || !line_has(line, "\"ph\": \"X\""))
@@ -133,17 +131,16 @@ TEST_LOOP(only_what_is_used, 0, 3)
         { "{use: scale, in: y, a: 2}", { true, true }, "{const: k.npy}" },
         { "{use: mix, in: {in: y}, op: max, frames: 2}", { true, false }, "{const: k.npy, memory: managed}" },
     };
-    char text[500], both[20];
     bool opened[2] = { false, false };
     const char *dir = pipe_dir();
-    snprintf(both, sizeof both, "%s:0-1", on);
-    snprintf(text, sizeof text, "buffers: {x: {dtype: f32, shape: [64]}, k: %s, old: {carry: y, init: 0}, "
-             "y: {like: x}}\nstages:\n  - {use: generate, pattern: noise, frames: 9, out: x}\n"
-             "  - {use: expr, in: {x: x, old: old, k: k}, expr: x + k * old, out: y}\n  - %s\n  - {use: discard}\n",
-             cases[_i].konst, cases[_i].stage);
+    char *both = format("%s:0-1", on);
+    char *text = format("buffers: {x: {dtype: f32, shape: [64]}, k: %s, old: {carry: y, init: 0}, "
+        "y: {like: x}}\nstages:\n  - {use: generate, pattern: noise, frames: 9, out: x}\n"
+        "  - {use: expr, in: {x: x, old: old, k: k}, expr: x + k * old, out: y}\n  - %s\n  - {use: discard}\n",
+        cases[_i].konst, cases[_i].stage);
     pipe_npy(dir, "k.npy", 64, 0, half_of);
     pipe_result r = pipe_run_then(dir, text, both, NULL, (gp_run_options){ .timed = true }, look, opened);
-    ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "?");
+    ck_assert_msg(r.outcome == GP_DONE, "%s", pipe_said(&r.errs));
     ck_assert(opened[0] == cases[_i].opened[0] && opened[1] == cases[_i].opened[1]);
     pipe_dir_remove(dir);
 }
@@ -161,15 +158,14 @@ static const char script[] =
 static char *made(const char *stages, const char *first, int second, const char *top, size_t *bytes)
 {
     const char *dir = pipe_dir();
-    char text[1500], here[40], there[40];
-    snprintf(here, sizeof here, "%s:%s", on, first);
-    snprintf(there, sizeof there, "%s:%d", on, second);
+    char *here = format("%s:%s", on, first);
+    char *there = format("%s:%d", on, second);
     char *at = strstr(stages, "@");
-    snprintf(text, sizeof text, "%s%.*s\"%s\"%s", top, (int)(at - stages), stages, there, at + 1);
+    char *text = format("%s%.*s\"%s\"%s", top, (int)(at - stages), stages, there, at + 1);
     pipe_text(dir, "lose.lua", script);
     pipe_text(dir, "keep.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_result r = pipe_run(dir, text, here, NULL, (gp_run_options){ .poison = true });
-    ck_assert_msg(r.outcome == GP_DONE, "%s\n%s", r.errs.n ? r.errs.e[0].msg : "?", text);
+    ck_assert_msg(r.outcome == GP_DONE, "%s\n%s", pipe_said(&r.errs), text);
     char *got = pipe_read(dir, "out.raw", bytes);
     ck_assert_msg(got && *bytes, "%s", text);
     pipe_dir_remove(dir);

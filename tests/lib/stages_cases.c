@@ -161,8 +161,7 @@ static char *trim(char *s)
 
 static array reference(const char *name)
 {
-    char path[200];
-    snprintf(path, sizeof path, "tests/ref/%s.npy", name);
+    char *path = format("tests/ref/%s.npy", name);
     return array_load(path);
 }
 
@@ -255,7 +254,7 @@ static trial *open_case(const stage_case *c, const array *in, int n)
 {
     gp_errs errs = { 0 };
     trial *t = trial_open(dev, c->kind, c->options, in, c->nin, n, &errs);
-    ck_assert_msg(t != NULL, "%s: %s: %s", c->name, c->options, errs.n ? errs.e[0].msg : "?");
+    ck_assert_msg(t != NULL, "%s: %s: %s", c->name, c->options, pipe_said(&errs));
     return t;
 }
 
@@ -452,12 +451,11 @@ TEST(test_cast_all)
             if (from == GP_C64 || to == GP_C64 || is_left_out(from * GP_NDTYPES + to))
                 continue;
             array in = random_array((gp_dtype)from, 1, dim), want = array_new((gp_dtype)to, 1, dim);
-            char options[40];
             for (int i = 0; i < 2 * SPECIAL; i++)
                 store(&in, i, i < SPECIAL ? special[i] : -special[i - SPECIAL]);
             for (int i = 0; i < N; i++)
                 store(&want, i, value(&in, i));
-            snprintf(options, sizeof options, "dtype: %s", gp_dtype_name((gp_dtype)to));
+            char *options = format("dtype: %s", gp_dtype_name((gp_dtype)to));
             array got = trial_once(dev, "cast", options, &in, 1);
             SAME(got, want, 0, "%s to %s", gp_dtype_name((gp_dtype)from), gp_dtype_name((gp_dtype)to));
             array_free(&in);
@@ -540,16 +538,15 @@ TEST(test_topk)
             array x = random_array((gp_dtype)d, 3, dim), out[2];
             bool largest = (s + (size_t)d) % 2;
             uint32_t seed = 7;
-            char yaml[600];
             gp_errs errs = { 0 };
             for (int64_t i = 0; i < gp_count(&x.type); i += 2)     /* equal ones, zeros of both signs, NaN */
                 store(&x, i, (long double[]){ 0, -0.0L, 3, 90, -5, NAN, INFINITY }[next_random(&seed) % 7]);
-            snprintf(yaml, sizeof yaml, "device: %s\nbuffers: {x: {dtype: %s, shape: [%d, %d, %d]}}\nstages:\n"
-                     "  - {use: give, out: x}\n  - {name: it, use: topk, axis: 1, k: %d, largest: %s, out: {out: y, indices: z}}\n"
-                     "  - {use: take, in: y}\n  - {name: t, use: take, in: z}\n", dev->backend->name,
-                     gp_dtype_name((gp_dtype)d), (int)dim[0], (int)dim[1], (int)dim[2], sizes[s].k, largest ? "true" : "false");
+            char *yaml = format("device: %s\nbuffers: {x: {dtype: %s, shape: [%d, %d, %d]}}\nstages:\n"
+                "  - {use: give, out: x}\n  - {name: it, use: topk, axis: 1, k: %d, largest: %s, out: {out: y, indices: z}}\n"
+                "  - {use: take, in: y}\n  - {name: t, use: take, in: z}\n", dev->backend->name,
+                gp_dtype_name((gp_dtype)d), (int)dim[0], (int)dim[1], (int)dim[2], sizes[s].k, largest ? "true" : "false");
             trial *t = trial_open_text(dev, yaml, 1, &errs);
-            ck_assert_msg(t != NULL, "%s: %s", yaml, errs.n ? errs.e[0].msg : "?");
+            ck_assert_msg(t != NULL, "%s: %s", yaml, pipe_said(&errs));
             trial_run(t, &x, 1, out);
             for (int64_t line = 0; line < dim[0] * dim[2]; line++)
                 check_line(&x, &out[0], &out[1], line, dim[1], dim[2], sizes[s].k, largest);
