@@ -264,12 +264,11 @@ TEST_EACH(nvrtc_compiles_again_when_a_header_changes, included)
 {
     if (!attempt_nvrtc)
         return;
-    char text[300];
     size_t n[3];
-    snprintf(text, sizeof text, "rtc%d", _i);
+    char *text = format("rtc%d", _i);
     const char *cache = cu_path(text);
     setenv("XDG_CACHE_HOME", cache, 1);
-    snprintf(text, sizeof text, "%s\n#include <math.h>\n%s(int *out) { out[0] = WIDTH; }\n", included[_i], K);
+    text = format("%s\n#include <math.h>\n%s(int *out) { out[0] = WIDTH; }\n", included[_i], K);
     cu_write("k.cu", text);
     cu_write("top.h", "#pragma once\n#include <own.h>\n");
     cu_write("own.h", "enum { WIDTH = 1234567 };\n");

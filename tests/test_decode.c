@@ -85,14 +85,14 @@ TEST_LOOP(as_read_has_them, 0, 24)
     static const char *const options[] = { "", ", orientation: keep", ", colors: rgb", ", colors: gray" };
     const char *dir = pipe_dir(), *option = options[_i < 18 ? _i / 9 : 2 + _i % 2], *file = _i >= 18 ? "*.jpg" : files[_i % 3];
     const char *shape = _i >= 18 ? shapes[_i % 2] : shapes[_i % 3];
-    char cwd[300], stages[1000], one[600], two[600];
+    char cwd[300], one[600], two[600];
     int there = 0;
     size_t n, m;
     ck_assert_ptr_nonnull(getcwd(cwd, sizeof cwd));
-    snprintf(stages, sizeof stages, "  - {use: read, path: \"%s/tests/data/jpeg/%s\", out: photo%s}\n", cwd, file, option);
+    char *stages = format("  - {use: read, path: \"%s/tests/data/jpeg/%s\", out: photo%s}\n", cwd, file, option);
     run_pictures(dir, stages, "read", shape, "", 0);
-    snprintf(stages, sizeof stages, "  - {use: read, path: \"%s/tests/data/jpeg/%s\", out: coded, format: bytes}\n"
-             "  - {use: decode, in: coded, out: photo, workers: %d%s}\n", cwd, file, 1 + _i % 4, option);
+    stages = format("  - {use: read, path: \"%s/tests/data/jpeg/%s\", out: coded, format: bytes}\n"
+                    "  - {use: decode, in: coded, out: photo, workers: %d%s}\n", cwd, file, 1 + _i % 4, option);
     run_pictures(dir, stages, "decoded", shape, knobs[_i / 3 % 3], _i);
     snprintf(one, sizeof one, "%s/decoded", dir);
     DIR *d = opendir(one);

@@ -47,9 +47,9 @@ TEST_LOOP(comes_back, GP_RAW, GP_WHOLE)
     int k = 0;
     if (rows == &gp_mp3 && !io_has_mp3())
         return;
-    char name[40], yaml[800];
+    char yaml[800];
     size_t n;
-    TEXT(name, "a%.*s", (int)strcspn(formats[_i].extensions, " "), formats[_i].extensions);
+    char *name = format("a%.*s", (int)strcspn(formats[_i].extensions, " "), formats[_i].extensions);
     while (picture ? picture->why_not(&frames[k].is, name) : rows ? rows->why_not(&frames[k].is, name) : NULL)
         ck_assert_int_lt(++k, sizeof frames / sizeof *frames);
     const char *more = gp_filetype_takes(as, "sample_rate") ? ", sample_rate: 8000"
@@ -63,8 +63,7 @@ TEST_LOOP(comes_back, GP_RAW, GP_WHOLE)
     bool plain = as == GP_RAW || (rows && rows->encode);
     ck_assert_int_eq(gp_filetype_begun(file, n), plain ? GP_AUTO : as);
     free(file);
-    char other[600], its[600];
-    rename(io_path(name, its), io_path("no.name", other));
+    rename(io_at(name), io_at("no.name"));
     for (int said = 0; said < 2; said++) {
         TEXT(yaml, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: no.name%s%s, out: x}\n  - {use: discard, in: x}\n",
              frames[k].text, said ? ", format: " : "", said ? formats[_i].word : "");
@@ -95,11 +94,10 @@ TEST_EACH(is_refused, refused)
         { "png", "\x89PNG\r\n\x1a\n", 8 }, { "tif", "II*\0", 4 }, { "txt", "\1~a\0\xff", 5 }, { "csv", "1\n", 2 },
         { "dat", "12", 2 }, { "none", "", 0 },
     };
-    char path[600];
     for (int i = 0; i < 2 && refused[_i].files[i]; i++)
         for (size_t k = 0; k < sizeof made / sizeof *made; k++)
             if (!strcmp(strchr(refused[_i].files[i], '.') + 1, made[k].of)) {
-                FILE *f = fopen(io_path(refused[_i].files[i], path), "we");
+                FILE *f = fopen(io_at(refused[_i].files[i]), "we");
                 ck_assert_ptr_nonnull(f);
                 ck_assert_uint_eq(fwrite(made[k].bytes, 1, made[k].n, f), made[k].n);
                 fclose(f);

@@ -337,10 +337,10 @@ static const char *const kept[] = { "path: out/0.raw, if_exists: error",
  * kept. */
 TEST_LOOP(no_file_is_replaced, 0, 3 * sizeof namings / sizeof *namings)
 {
-    char path[600], all[100];
+    char all[100];
     int k = _i % 3;
     names.renameat2 = namings[_i / 3].renameat2, names.link = namings[_i / 3].link;
-    names.taken = namings[_i / 3].taken ? io_path("out/0.raw", path) : NULL;
+    names.taken = namings[_i / 3].taken ? io_at("out/0.raw") : NULL;
     const char *text = namings[_i / 3].text;
     pipe_result r = go(kept[k]);
     ck_assert_msg(r.outcome == (text ? GP_ERROR : GP_DONE), "%s", io_error(&r));
@@ -359,9 +359,8 @@ TEST_LOOP(no_file_is_replaced, 0, 3 * sizeof namings / sizeof *namings)
 TEST_LOOP(a_file_that_appears_is_said_to_be_replaced, 0, 8)
 {
     static const int fails[][2] = { { 0, 0 }, { EINVAL, 0 }, { ENOSYS, EPERM }, { EINVAL, ENOSYS } };
-    char path[600];
     names.renameat2 = fails[_i / 2][0], names.link = fails[_i / 2][1];
-    names.taken = io_path(_i % 2 ? "out/0.raw" : "out/all.raw", path);
+    names.taken = io_at(_i % 2 ? "out/0.raw" : "out/all.raw");
     pipe_result r = go(_i % 2 ? "path: out/%d.raw" : "path: out/all.raw");
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
     ck_assert_int_eq(r.errs.n, 1);
@@ -388,7 +387,7 @@ static const struct { long kind; uid_t user; bool goes; } leftover[] = {
 
 TEST_EACH(what_another_may_still_write, leftover)
 {
-    char name[NAME_MAX + 1], path[600];
+    char name[NAME_MAX + 1];
     pid_t dead = fork();
     if (!dead)
         _exit(0);
@@ -398,7 +397,7 @@ TEST_EACH(what_another_may_still_write, leftover)
     names.kind = leftover[_i].kind, names.user = leftover[_i].user;
     pipe_result r = go("path: all.raw");
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
-    ck_assert_int_eq(access(io_path(name, path), F_OK) != 0, leftover[_i].goes);
+    ck_assert_int_eq(access(io_at(name), F_OK) != 0, leftover[_i].goes);
 }
 
 /* Who may not give a file to the group it had gives that group no more than anybody has. */
@@ -408,10 +407,10 @@ static const struct { unsigned mode, is; } groups[] = {
 
 TEST_EACH(a_group_that_cannot_be_kept, groups)
 {
-    char path[600];
+    char *path = io_at("all.raw");
     struct stat st;
     pipe_text(io_dir, "all.raw", "old");
-    if (chown(io_path("all.raw", path), 1234, 2345)) {
+    if (chown(path, 1234, 2345)) {
         fprintf(stderr, "skipped: a_group_that_cannot_be_kept needs root\n");
         return;
     }

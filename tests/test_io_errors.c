@@ -99,8 +99,8 @@ TEST_EACH(refuses, refused)
     char *png = pipe_read("tests/data/png", "gray8.png", &png_n);
     pipe_file(io_dir, "a.png", png, png_n);
     for (int i = 0; i < 2; i++) {              /* two of one name */
-        char folder[600];
-        mkdir(io_path(i ? "q" : "p", folder), 0755);
+        char *folder = io_at(i ? "q" : "p");
+        mkdir(folder, 0755);
         pipe_file(folder, "a.png", png, png_n);
     }
     free(png);
@@ -178,9 +178,9 @@ TEST_EACH(breaks, broken)
     io_fails(broken[_i].yaml, broken[_i].code, broken[_i].text);
     /* Nothing half-written, but what is kept of a joined file. */
     glob_t kept;
-    int more = glob(io_path("*.partial", (char[600]){ 0 }), 0, NULL, &kept) ? 0 : (int)kept.gl_pathc;
+    int more = glob(io_at("*.partial"), 0, NULL, &kept) ? 0 : (int)kept.gl_pathc;
     globfree(&kept);
-    bool folder = !access(io_path("out", (char[600]){ 0 }), F_OK);
+    bool folder = !access(io_at("out"), F_OK);
     ck_assert_int_le(io_files("out"), 1);
     ck_assert_int_eq(io_files("."), 17 + folder + more);
 }
@@ -196,10 +196,9 @@ TEST(rows_beside_all_rows)
     io_count_npy("in.npy", U8(4, 10), 0), io_count_npy("all.npy", U8(4, 10), 0);
     io_count_npy("row.npy", U8(10), 0), io_count_npy("five.npy", U8(5, 10), 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char y[500];
-        TEXT(y, "buffers: {dark: {const: %s}%s}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
-             "  - {use: expr, in: {x: x, dark: dark}, expr: x - dark}\n  - {use: discard}\n", cases[i].dark,
-             cases[i].declared);
+        char *y = format("buffers: {dark: {const: %s}%s}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+                         "  - {use: expr, in: {x: x, dark: dark}, expr: x - dark}\n  - {use: discard}\n", cases[i].dark,
+                         cases[i].declared);
         pipe_result r = io_go(y);
         ck_assert_int_eq(r.outcome, GP_DONE);
         ck_assert_int_eq(r.errs.n, cases[i].warnings);
@@ -292,10 +291,9 @@ TEST(tolerances)
     pipe_file(io_dir, "a.raw", a, sizeof a);
     pipe_file(io_dir, "b.raw", b, sizeof b);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char y[500];
-        TEXT(y, "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n"
-             "  - {use: read, path: a.raw, out: x}\n  - {use: compare, file: b.raw%s}\n",
-             cases[i].options);
+        char *y = format("buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n"
+                         "  - {use: read, path: a.raw, out: x}\n  - {use: compare, file: b.raw%s}\n",
+                         cases[i].options);
         if (cases[i].same)
             io_runs(y);
         else
@@ -314,11 +312,10 @@ TEST(tolerances)
         { { NAN, NAN }, { NAN, 1 }, "abs: 9", "differ" }, { { 5, 0 }, { NAN, 0 }, "abs: 9", "differ" },
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        char y[500];
         pipe_file(io_dir, "a.raw", parts[i].a, 8);
         pipe_file(io_dir, "b.raw", parts[i].b, 8);
-        TEXT(y, "buffers: {x: {dtype: c64, shape: [1]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
-             "  - {use: compare, file: b.raw, %s}\n", parts[i].options);
+        char *y = format("buffers: {x: {dtype: c64, shape: [1]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
+                         "  - {use: compare, file: b.raw, %s}\n", parts[i].options);
         pipe_result r = io_go(y);
         const char *text = parts[i].hint ? io_error(&r) : "", *hint = parts[i].hint ? strstr(text, parts[i].hint) : text;
         ck_assert_msg(hint && gp_errs_exit(&r.errs) == (parts[i].hint ? 6 : 0), "case %zu: %s", i, text);
@@ -341,11 +338,10 @@ TEST(tolerances)
         { "u64", 10, 5, "rel: 1", true },
     };
     for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
-        char y[500];
         pipe_file(io_dir, "p.raw", &far[i].a, 8);
         pipe_file(io_dir, "q.raw", &far[i].b, 8);
-        TEXT(y, "buffers: {x: {dtype: %s, shape: [1]}}\nstages:\n  - {use: read, path: p.raw, out: x}\n"
-             "  - {use: compare, file: q.raw, %s}\n", far[i].dtype, far[i].options);
+        char *y = format("buffers: {x: {dtype: %s, shape: [1]}}\nstages:\n  - {use: read, path: p.raw, out: x}\n"
+                         "  - {use: compare, file: q.raw, %s}\n", far[i].dtype, far[i].options);
         if (far[i].same)
             io_runs(y);
         else

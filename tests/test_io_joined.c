@@ -100,7 +100,7 @@ TEST_EACH(several_write_what_one_writes, same)
 
 /* ---- what needs an order --------------------------------------------- */
 
-typedef struct reading { char path[600]; size_t n; unsigned char data[100000]; } reading;
+typedef struct reading { char *path; size_t n; unsigned char data[100000]; } reading;
 
 static void *read_all(void *arg)
 {
@@ -119,7 +119,7 @@ TEST_LOOP(a_fifo, 1, 5)
     static reading r;
     pthread_t thread;
     io_count_raw("in.raw", 900);
-    ck_assert_int_eq(mkfifo(io_path("fifo", r.path), 0600), 0);
+    ck_assert_int_eq(mkfifo(r.path = io_at("fifo"), 0600), 0);
     ck_assert_int_eq(pthread_create(&thread, NULL, read_all, &r), 0);
     io_runs(format("depth: 9\nbuffers: {x: {dtype: u8, shape: [3]}}\nstages:\n  - {use: read, path: in.raw, out: x}\n"
                  "  - {use: write, path: fifo, workers: %d}\n", _i));
@@ -170,7 +170,7 @@ static const struct { const char *file; size_t head; int workers, frames; } full
 TEST_EACH(no_room, full)
 {
     struct rlimit was, now;
-    char name[40], path[600];
+    char name[40];
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
     signal(SIGXFSZ, SIG_IGN);
     now = was, now.rlim_cur = full[_i].head + (size_t)full[_i].frames * FRAME + FRAME / 2;
@@ -184,7 +184,7 @@ TEST_EACH(no_room, full)
     const gp_account *a = &r.account[0];
     ck_assert_uint_eq(a->out, (unsigned)full[_i].frames);
     ck_assert_uint_eq(a->in, a->out + a->dropped + a->failed + a->cancelled);
-    ck_assert_int_ne(access(io_path(name, path), F_OK), 0);
+    ck_assert_int_ne(access(io_at(name), F_OK), 0);
     strcat(name, ".partial");
     if (full[_i].frames)
         has_frames(name, full[_i].head, a->out, FRAME);
@@ -202,7 +202,7 @@ TEST_LOOP(an_error_in_the_middle, 0, 6)
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(strstr(io_error(&r), "frame 20: '") && strstr(io_error(&r), "cannot stack"), "%s", io_error(&r));
     ck_assert_uint_eq(r.account[0].out, 20);
-    ck_assert_int_eq(rename(io_path(format("%s.partial", name), (char[600]){ 0 }), io_path("kept.npy", (char[600]){ 0 })), 0);
+    ck_assert_int_eq(rename(io_at(format("%s.partial", name)), io_at("kept.npy")), 0);
     ck_assert_uint_eq(io_runs("buffers: {x: {dtype: u8, shape: [3, 10]}}\nstages:\n  - {use: read, path: kept.npy, out: x}\n"
                               "  - {use: write, path: kept.raw}\n"), 20);
     size_t n;
@@ -217,14 +217,13 @@ TEST_LOOP(an_error_in_the_middle, 0, 6)
 
 TEST_LOOP(stopped, 0, 4)
 {
-    char y[600], path[600];
     int level = _i % 2 + 1, workers = _i / 2 ? 7 : 2;
-    TEXT(y, NUMBER("") "  - {use: write, path: out.npy, workers: %d}\n", workers);
+    char *y = format(NUMBER("") "  - {use: write, path: out.npy, workers: %d}\n", workers);
     pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, io_stop_soon, &level);
     const gp_account *a = &r.account[0];
     ck_assert_uint_ge(a->out, 10);
     ck_assert_uint_eq(a->in, a->out + a->dropped + a->failed + a->cancelled);
-    bool whole = !access(io_path("out.npy", path), F_OK);
+    bool whole = !access(io_at("out.npy"), F_OK);
     ck_assert_msg(whole == (r.outcome == GP_DRAINED), "%d", (int)r.outcome);
     ck_assert(whole || level == 2);
     has_frames(whole ? "out.npy" : "out.npy.partial", 128, a->out, FRAME);

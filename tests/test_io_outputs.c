@@ -9,17 +9,10 @@
 
 #define IN "stages:\n  - {use: read, path: in.npy}\n"
 
-static char *at(const char *name)
-{
-    static char buf[4][600];
-    static int turn;
-    return io_path(name, buf[turn++ % 4]);
-}
-
 static unsigned mode_of(const char *name)
 {
     struct stat st;
-    ck_assert_int_eq(stat(at(name), &st), 0);
+    ck_assert_int_eq(stat(io_at(name), &st), 0);
     return st.st_mode & 07777;
 }
 
@@ -35,7 +28,7 @@ TEST_EACH(keeps_the_mode, modes)
     const char *name = strchr(modes[_i].write, '%') ? "0.raw" : "out.raw";
     io_count_npy("in.npy", U8(1, 10), 0);
     pipe_text(io_dir, name, "old");
-    ck_assert_int_eq(chmod(at(name), modes[_i].mode), 0);
+    ck_assert_int_eq(chmod(io_at(name), modes[_i].mode), 0);
     io_runs(format(IN "  - {use: write, %s}\n", modes[_i].write));
     io_holds(name, "\0\1\2\3\4\5\6\7\10\11", 10);
     ck_assert_uint_eq(mode_of(name), modes[_i].mode);
@@ -56,13 +49,13 @@ TEST(keeps_the_owner)
     struct stat st;
     io_count_npy("in.npy", U8(1, 10), 0);
     pipe_text(io_dir, "out.raw", "old");
-    if (chown(at("out.raw"), 1234, 2345)) {
+    if (chown(io_at("out.raw"), 1234, 2345)) {
         fprintf(stderr, "skipped: keeps_the_owner needs root\n");
         return;
     }
-    ck_assert_int_eq(chmod(at("out.raw"), 0604), 0);
+    ck_assert_int_eq(chmod(io_at("out.raw"), 0604), 0);
     io_runs(IN "  - {use: write, path: out.raw}\n");
-    ck_assert_int_eq(stat(at("out.raw"), &st), 0);
+    ck_assert_int_eq(stat(io_at("out.raw"), &st), 0);
     ck_assert_uint_eq(st.st_uid, 1234);
     ck_assert_uint_eq(st.st_gid, 2345);
     ck_assert_uint_eq(st.st_mode & 07777, 0604);
@@ -81,16 +74,16 @@ TEST_EACH(follows_links, links)
 {
     struct stat st;
     io_count_npy("in.npy", U8(1, 10), 0);
-    mkdir(at("data"), 0777);
+    mkdir(io_at("data"), 0777);
     if (links[_i].there)
         pipe_text(io_dir, links[_i].file, "old");
-    ck_assert_int_eq(symlink(links[_i].to, at(links[_i].link)), 0);
-    ck_assert_int_eq(symlink(strrchr(links[_i].link, 'o'), at("data/twice.raw")), 0);
+    ck_assert_int_eq(symlink(links[_i].to, io_at(links[_i].link)), 0);
+    ck_assert_int_eq(symlink(strrchr(links[_i].link, 'o'), io_at("data/twice.raw")), 0);
     io_runs(format(IN "  - {use: write, path: %s}\n",
                  !strncmp(links[_i].link, "data/", 5) ? "data/twice.raw" : links[_i].link));
-    ck_assert_int_eq(lstat(at(links[_i].link), &st), 0);
+    ck_assert_int_eq(lstat(io_at(links[_i].link), &st), 0);
     ck_assert_msg(S_ISLNK(st.st_mode), "the link is gone");
-    ck_assert_int_eq(lstat(at("data/twice.raw"), &st), 0);
+    ck_assert_int_eq(lstat(io_at("data/twice.raw"), &st), 0);
     ck_assert(S_ISLNK(st.st_mode));
     io_holds(links[_i].file, "\0\1\2\3\4\5\6\7\10\11", 10);
 }
@@ -98,8 +91,8 @@ TEST_EACH(follows_links, links)
 TEST(links_in_a_circle)
 {
     io_count_npy("in.npy", U8(1, 10), 0);
-    ck_assert_int_eq(symlink("b", at("a")), 0);
-    ck_assert_int_eq(symlink("a", at("b")), 0);
+    ck_assert_int_eq(symlink("b", io_at("a")), 0);
+    ck_assert_int_eq(symlink("a", io_at("b")), 0);
     io_fails(IN "  - {use: write, path: a, format: raw}\n", 1, "cannot be written: Too many levels");
     ck_assert_int_eq(io_files("."), 3);
 }
@@ -155,9 +148,9 @@ TEST_EACH(never_over_an_input, over_inputs)
     io_count_npy("n001.npy", U8(1, 2), 1);
     io_count_raw("c.raw", 8);
     pipe_text(io_dir, "test.yaml", "the pipeline");
-    ck_assert_int_eq(symlink("in.npy", at("soft.npy")), 0);
-    ck_assert_int_eq(link(at("in.npy"), at("hard.npy")), 0);
-    ck_assert_int_eq(symlink(".", at("link")), 0);
+    ck_assert_int_eq(symlink("in.npy", io_at("soft.npy")), 0);
+    ck_assert_int_eq(link(io_at("in.npy"), io_at("hard.npy")), 0);
+    ck_assert_int_eq(symlink(".", io_at("link")), 0);
     int before = io_files(".");
     pipe_result r = io_go(over_inputs[_i].yaml);
     ck_assert_msg(r.outcome == GP_ERROR, "it did not fail:\n%s", over_inputs[_i].yaml);
@@ -215,12 +208,11 @@ static const struct { const char *yaml; int code; } twice[] = {
 
 TEST_EACH(one_name_twice, twice)
 {
-    char y[600];
     io_count_npy("in.npy", U8(4, 10), 0);
-    mkdir(at("out"), 0777);
-    ck_assert_int_eq(symlink("out", at("link")), 0);
-    ck_assert_int_eq(symlink("00002.raw", at("out/soft.raw")), 0);
-    TEXT(y, "buffers: {read: {}}\n%s", twice[_i].yaml);
+    mkdir(io_at("out"), 0777);
+    ck_assert_int_eq(symlink("out", io_at("link")), 0);
+    ck_assert_int_eq(symlink("00002.raw", io_at("out/soft.raw")), 0);
+    char *y = format("buffers: {read: {}}\n%s", twice[_i].yaml);
     char *first = strstr(y, "in.npy}");
     memmove(first + 17, first + 6, strlen(first + 6) + 1);
     memcpy(first + 6, ", out: read", 11);
@@ -271,7 +263,7 @@ TEST_EACH(files_of_an_earlier_run, earlier)
     static const char *const there[] = { "out/f00001.raw", "out/f00003.raw", "out/f9.raw",
                                          "out/all.raw", "out/all.npy" };
     io_count_npy("in.npy", U8(3, 2), 0);
-    mkdir(at("out"), 0777);
+    mkdir(io_at("out"), 0777);
     for (size_t i = 0; i < 5; i++)
         pipe_text(io_dir, there[i], "old");
     pipe_result r = io_go(format(IN "  - {use: write, %s}\n", earlier[_i].write));
@@ -311,7 +303,7 @@ TEST_EACH(higher_numbers_are_told, higher)
     if (at_sign)
         TEXT(says, "%.*s%s%s", (int)(at_sign - higher[_i].says), higher[_i].says, TEXT(path, "%s/out/", io_dir), at_sign + 1);
     io_count_npy("in.npy", U8(3, 2), 0);
-    mkdir(at("out"), 0777);
+    mkdir(io_at("out"), 0777);
     for (int i = 0; i < 5 && higher[_i].there[i]; i++)
         pipe_text(io_dir, TEXT(name, "out/%s", higher[_i].there[i]), "old");
     pipe_result r = io_go(TEXT(y, IN "  - {use: write, %s}\n", higher[_i].write));
@@ -344,14 +336,13 @@ static const struct { const char *in, *out; bool ok; } names[] = {
 
 TEST_EACH(names_stay_in_their_folder, names)
 {
-    char y[400];
     pipe_text(io_dir, names[_i].in, "1234");
-    mkdir(at("out"), 0777);
+    mkdir(io_at("out"), 0777);
     char in[40] = "";
     for (const char *c = names[_i].in; *c; c++)
         strcat(in, *c == '\t' ? "\\t" : (char[2]){ *c });
-    TEXT(y, "buffers: {a: {dtype: u8, shape: [4]}}\nstages:\n  - {use: read, path: \"./%s\", "
-         "format: raw, out: a}\n  - {use: write, path: %s, format: raw}\n", in, names[_i].out);
+    char *y = format("buffers: {a: {dtype: u8, shape: [4]}}\nstages:\n  - {use: read, path: \"./%s\", "
+                     "format: raw, out: a}\n  - {use: write, path: %s, format: raw}\n", in, names[_i].out);
     if (names[_i].ok) {
         io_runs(y);
         ck_assert_int_eq(io_files("out"), 1);
@@ -407,9 +398,8 @@ static const struct { const char *name, *options; } live[] = {
 
 TEST_EACH(live_files, live)
 {
-    char y[400];
-    TEXT(y, GENERATE("pattern: ramp, rate: 500") "  - {use: write, path: %s, live: true%s}\n",
-         live[_i].name, live[_i].options);
+    char *y = format(GENERATE("pattern: ramp, rate: 500") "  - {use: write, path: %s, live: true%s}\n",
+                     live[_i].name, live[_i].options);
     pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, look_on, (void *)live[_i].name);
     ck_assert_int_eq(r.outcome, GP_NOT_DRAINED);
     size_t n = 0;
@@ -469,15 +459,15 @@ static pid_t dead_process(void)
 
 TEST_EACH(removes_what_killed_runs_left, stale)
 {
-    char made[NAME_MAX + 1], name[NAME_MAX + 10];
+    char made[NAME_MAX + 1];
     gp_temporary_name(made, stale[_i].name, stale[_i].whose ? stale[_i].whose : dead_process(),
                       stale[_i].n);
     ck_assert_uint_le(strlen(made), NAME_MAX);
-    TEXT(name, "%s%s", made, stale[_i].more);
+    char *name = format("%s%s", made, stale[_i].more);
     io_count_npy("in.npy", U8(1, 10), 0);
     pipe_text(io_dir, name, "half a file");
     io_runs(IN "  - {use: write, path: out.raw}\n");
-    ck_assert_int_eq(access(at(name), F_OK) != 0, stale[_i].goes);
+    ck_assert_int_eq(access(io_at(name), F_OK) != 0, stale[_i].goes);
 }
 
 /* Names that somebody may give to a file of his own. */
@@ -497,11 +487,11 @@ TEST_EACH(leaves_what_is_called_alike, alike)
 
 TEST(leaves_what_it_reads)
 {
-    char name[NAME_MAX + 1], y[700];
+    char name[NAME_MAX + 1];
     gp_temporary_name(name, "in.raw", dead_process(), 0);
     io_count_raw(name, 8);
-    TEXT(y, "buffers: {a: {dtype: u8, shape: [2]}}\nstages:\n  - {use: read, path: %s, format: raw, "
-         "out: a}\n  - {use: write, path: out.raw}\n", name);
+    char *y = format("buffers: {a: {dtype: u8, shape: [2]}}\nstages:\n  - {use: read, path: %s, format: raw, "
+                     "out: a}\n  - {use: write, path: out.raw}\n", name);
     io_runs(y);
     io_holds("out.raw", "\0\1\2\3\4\5\6\7", 8);
     io_holds(name, "\0\1\2\3\4\5\6\7", 8);
@@ -514,13 +504,13 @@ TEST(leaves_what_is_held)
     io_count_npy("in.npy", U8(1, 10), 0);
     gp_temporary_name(name, "other.raw", dead_process(), 0);
     pipe_text(io_dir, name, "half a file");
-    int fd = open(at(name), O_RDWR);
+    int fd = open(io_at(name), O_RDWR);
     ck_assert_int_eq(flock(fd, LOCK_EX), 0);
     io_runs(IN "  - {use: write, path: out.raw}\n");
-    ck_assert_int_eq(access(at(name), F_OK), 0);
+    ck_assert_int_eq(access(io_at(name), F_OK), 0);
     close(fd);
     io_runs(IN "  - {use: write, path: out.raw}\n");
-    ck_assert_int_ne(access(at(name), F_OK), 0);
+    ck_assert_int_ne(access(io_at(name), F_OK), 0);
 }
 
 /* Another run that writes a file just now holds its temporary file, or that itself if it is
@@ -557,7 +547,7 @@ TEST_EACH(two_runs_at_once, at_once)
     if (strcmp(at_once[_i].held, "live"))
         gp_temporary_name(name, at_once[_i].held, getppid(), 0);
     pipe_text(io_dir, name, "half a file");
-    int fd = open(at(name), O_RDWR);
+    int fd = open(io_at(name), O_RDWR);
     ck_assert_int_eq(flock(fd, LOCK_EX), 0);
     TEXT(y, IN "  - {use: write, format: raw, %s}\n", at_once[_i].write);
     if (at_once[_i].fails)
@@ -575,8 +565,8 @@ TEST_EACH(two_runs_at_once, at_once)
 TEST(one_run_writes_a_pattern_twice)
 {
     io_count_npy("in.npy", U8(3, 10), 0);
-    mkdir(at("out"), 0777);
-    ck_assert_int_eq(symlink("out", at("link")), 0);
+    mkdir(io_at("out"), 0777);
+    ck_assert_int_eq(symlink("out", io_at("link")), 0);
     static const char y[] = "buffers: {x: {}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
                             "  - {use: write, path: 'link/%d.raw'}\n"
                             "  - {use: write, in: x, path: 'out/%d.raw', start: 10}\n"

@@ -12,7 +12,6 @@
 static void make_files(void)
 {
     static const int rows[] = { 4, 1, 7, 0, 2, 5 };
-    char path[600];
     size_t bytes;
     io_runs("buffers: {x: {dtype: u8, shape: [6, 9]}}\nstages:\n  - {use: generate, frames: 7, pattern: noise, out: x}\n"
             "  - {use: write, path: 'p%d.png', in: x}\n  - {name: c, use: write, path: 'c%d.png', in: x}\n"
@@ -32,7 +31,7 @@ static void make_files(void)
         if (i == 2)
             io_count_npy("m2.npy", (gp_type){ GP_U16, 2, { 3, 10 } }, 0);
         else if (i == 4)
-            ck_assert_int_eq(symlink("gone", io_path("m4.npy", path)), 0);
+            ck_assert_int_eq(symlink("gone", io_at("m4.npy")), 0);
         else
             io_count_npy(format("m%d.npy", i), U8(rows[i], 10), 20 * i);
     }
@@ -95,10 +94,10 @@ static int by_name(const void *a, const void *b)
 /* Everything that a run made: each file by its name, then its bytes. */
 static void gather(const char *sub, char *all, size_t size)
 {
-    char path[600], *name[300];
+    char *name[300];
     int n = 0;
     size_t at = 0, bytes;
-    DIR *d = opendir(io_path(sub, path));
+    DIR *d = opendir(io_at(sub));
     for (struct dirent *e; d && (e = readdir(d));)
         if (*e->d_name != '.' && n < 300)
             name[n++] = strdup(e->d_name);
@@ -108,7 +107,7 @@ static void gather(const char *sub, char *all, size_t size)
     qsort(name, (size_t)n, sizeof *name, by_name);
     memset(all, 0, size);
     for (int i = 0; i < n; i++) {
-        char *data = pipe_read(io_dir, TEXT(path, "%s/%s", sub, name[i]), &bytes);
+        char *data = pipe_read(io_dir, format("%s/%s", sub, name[i]), &bytes);
         ck_assert_uint_lt(at + bytes + 100, size);
         at += (size_t)sprintf(all + at, "[%s %zu]", name[i], bytes);
         memcpy(all + at, data, bytes);
@@ -121,10 +120,10 @@ typedef struct outcome { pipe_result r; char told[4000], made[60000]; } outcome;
 
 static void go(int at, int workers, const char *depth, outcome *o)
 {
-    char y[2000], sub[20];
+    char y[2000];
     const char *name = strncmp(reads[at].source, "read", 4) ? "g" : "%n";
     const char *set[] = { depth, NULL };
-    TEXT(sub, "out%d%s", workers, depth);
+    char *sub = format("out%d%s", workers, depth);
     TEXT(y, "%sstages:\n  - {use: %s, out: x, workers: %d}\n%s  - {use: write, path: '%s/%s-%%03d.npy', durable: none}\n",
          reads[at].top, reads[at].source, workers, reads[at].behind, sub, name);
     o->r = pipe_run(io_dir, y, "cpu", set, (gp_run_options){ .poison = true });
@@ -231,7 +230,7 @@ TEST_SOME(stopped, sizeof endless / sizeof *endless, 3, 1)
         ck_assert(level == 2 || r.account[0].in == r.account[0].out);
         ck_assert_int_eq(io_files(format("out%d", level)), (int)r.account[0].out);
         for (uint64_t i = 0; i < r.account[0].out; i++)
-            ck_assert_int_eq(access(io_path(format("out%d/%d.raw", level, (int)i), (char[600]){ 0 }), F_OK), 0);
+            ck_assert_int_eq(access(io_at(format("out%d/%d.raw", level, (int)i)), F_OK), 0);
     }
 }
 
@@ -253,7 +252,7 @@ static void cut_in_half(gp_pipeline *p, void *arg)
 TEST_LOOP(shrinks, 0, 3)
 {
     static const int workers[] = { 1, 2, 5 };
-    char y[700], path[600];
+    char y[700];
     TEXT(y, "function process(f, x, y)\n    y:copy(x)\n    while f.index == 20 and not io.open('%s/cut') do end\nend\n",
          io_dir);
     pipe_text(io_dir, "hold.lua", y);
@@ -262,7 +261,7 @@ TEST_LOOP(shrinks, 0, 3)
     TEXT(y, "on_error: drop\nbuffers: {x: {dtype: u8, shape: [1]}}\nstages:\n  - {use: read, path: 'a*.raw', workers: %d, "
          "out: x}\n  - {use: lua, script: hold.lua}\n  - {use: write, path: 'out/%%03d.raw'}\n", workers[_i]);
     pipe_result r = pipe_run_with(io_dir, y, "cpu", (const char *[]){ "depth=3", NULL }, (gp_run_options){ 0 }, cut_in_half,
-                                  io_path("a0.raw", path));
+                                  io_at("a0.raw"));
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_uint_eq(r.account[0].in, 230);
     ck_assert_uint_eq(r.account[0].dropped + r.account[0].failed, 150);

@@ -5,9 +5,9 @@
 /* A reference of tests/ref, by its name in the test's folder. */
 static void link_reference(const char *name)
 {
-    char cwd[PATH_MAX], to[600];
+    char cwd[PATH_MAX];
     ck_assert(getcwd(cwd, sizeof cwd));
-    ck_assert_int_eq(symlink(format("%s/tests/ref/%s", cwd, name), io_path(name, to)), 0);
+    ck_assert_int_eq(symlink(format("%s/tests/ref/%s", cwd, name), io_at(name)), 0);
 }
 
 static const char *const knobs[] = { "", "depth: 1\n", "depth: 12\nbatch: 4\n",
@@ -42,8 +42,7 @@ TEST_LOOP(from_masks, 0, KNOBS)
 {
     static const unsigned char mask[] = { 1, 0, 1,  0, 0, 1,  1, 0, 0,  /**/ 0, 1, 0 };
     static const char text[] = "1,0,0,1,1,0,0\n2,2,0,3,2,2,0.5\n1,0,2,1,3,0,2\n1,1,0,2,1,1,0\n";
-    char path[600];
-    FILE *f = fopen(io_path("mask.raw", path), "wb");
+    FILE *f = fopen(io_at("mask.raw"), "wb");
     ck_assert(f && fwrite(mask, 1, sizeof mask, f) == sizeof mask && !fclose(f));
     io_runs(format("%sbuffers: {x: {dtype: u8, shape: [3, 3]}}\nstages:\n  - {use: read, path: mask.raw, out: x}\n"
                  "  - {use: label}\n  - {use: objects}\n  - {use: write, path: out.csv}\n", knobs[_i]));
@@ -55,11 +54,10 @@ TEST(all_pixels)
 {
     enum { N = 300 };
     static int32_t label[2 * N];
-    char path[600];
     size_t n;
     for (int i = 0; i < 2 * N; i++)
         label[i] = i % N + (i < N);                 /* frame 0: 1 to N, frame 1: 0 to N - 1 */
-    FILE *f = fopen(io_path("labels.raw", path), "wb");
+    FILE *f = fopen(io_at("labels.raw"), "wb");
     ck_assert(f && fwrite(label, 1, sizeof label, f) == sizeof label && !fclose(f));
 #define PIPELINE "buffers: {x: {dtype: i32, shape: [12, 25]}}\nstages:\n  - {use: read, path: labels.raw, out: x}\n"
     io_runs(PIPELINE "  - {use: objects, max_objects: 300}\n  - {use: write, path: out.raw}\n");

@@ -32,17 +32,16 @@ static const struct { const char *write, *read; } forms[] = {
 
 TEST_EACH(comes_back, forms)
 {
-    char yaml[1000];
     const char *dir = pipe_dir();
     put_files(dir);
-    snprintf(yaml, sizeof yaml, "metadata: [exposure, sample_rate, other]\n"
-             "buffers: {x: {dtype: u8, shape: [5, 7]}}\nstages:\n"
-             "  - {use: generate, frames: 8, out: x}\n  - {use: lua, script: hard.lua, out: y}\n"
-             "  - {use: expr, expr: y + 1, in: y, out: z}\n  - {use: cast, dtype: u8}\n  - {use: write, %s}\n",
-             forms[_i].write);
+    char *yaml = format("metadata: [exposure, sample_rate, other]\n"
+        "buffers: {x: {dtype: u8, shape: [5, 7]}}\nstages:\n"
+        "  - {use: generate, frames: 8, out: x}\n  - {use: lua, script: hard.lua, out: y}\n"
+        "  - {use: expr, expr: y + 1, in: y, out: z}\n  - {use: cast, dtype: u8}\n  - {use: write, %s}\n",
+        forms[_i].write);
     pipe_result r = pipe_done(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
-    snprintf(yaml, sizeof yaml, "metadata: [another, sample_rate, exposure]\nstages:\n"
-             "  - {use: read, %s}\n  - {use: lua, script: same.lua, out: []}\n", forms[_i].read);
+    yaml = format("metadata: [another, sample_rate, exposure]\nstages:\n"
+                  "  - {use: read, %s}\n  - {use: lua, script: same.lua, out: []}\n", forms[_i].read);
     r = pipe_done(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
     ck_assert_uint_eq(r.account[0].out, 8);
 }

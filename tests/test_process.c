@@ -192,9 +192,8 @@ TEST(end_unknown)
 /* What it reads has no name before all is well. */
 TEST(no_file)
 {
-    char path[600];
     io_fails(FROM("[sh, -c, 'cat a.raw; exit 3']") "  - {use: write, path: b.raw}\n", 1, "exit status 3");
-    ck_assert_int_ne(access(io_path("b.raw", path), F_OK), 0);
+    ck_assert_int_ne(access(io_at("b.raw"), F_OK), 0);
 }
 
 /* Whole frames that a program has written come out, however it ends, whether they are read in one call or in
@@ -238,8 +237,8 @@ TEST(left_behind)
              "  - {name: w, use: write, in: x, command: [sh, -c, 'echo $$$$ >pid2; sleep 1000']}\n"
              "  - {use: discard, in: y}\n", 1, "frame 0: 'sh' ended with exit status 3");
     for (int i = 1; i < 3; i++) {
-        char path[600], name[20];
-        if (!access(io_path(TEXT(name, "pid%d", i), path), F_OK))      /* it came so far */
+        char name[20];
+        if (!access(io_at(TEXT(name, "pid%d", i)), F_OK))      /* it came so far */
             ck_assert(is_gone(number_in(name)));
     }
 }
@@ -251,9 +250,8 @@ enum { STOPS = sizeof stops / sizeof *stops };
 
 static pid_t start(const char *yaml)
 {
-    char path[600], err[600];
+    char *path = io_at("p.yaml"), *err = io_at("stderr");
     pipe_text(io_dir, "p.yaml", yaml);
-    io_path("p.yaml", path), io_path("stderr", err);
     pid_t pid = fork();
     if (pid)
         return pid;
@@ -300,10 +298,9 @@ static const char *const stuck[] = {
 
 TEST_EACH(stalls, stuck)
 {
-    char path[600];
     pipe_text(io_dir, "p.yaml", format("stall_timeout: 1s\nbuffers: {x: {dtype: u8, shape: [1000000]}}\nstages:\n"
                                      "  - {use: generate, frames: 20, out: x}\n  - {use: write, command: %s}\n", stuck[_i]));
-    command_result r = command_run(io_dir, (const char *const[]){ "run", "--progress", "none", io_path("p.yaml", path),
+    command_result r = command_run(io_dir, (const char *const[]){ "run", "--progress", "none", io_at("p.yaml"),
                                                                   NULL }, 60, 0);
     ck_assert_msg(!r.late && r.code == 5 && strstr(r.err, "stage 'write' is busy"), "exit %d: %s", r.code, r.err);
     ck_assert(is_gone(number_in("pid")));
@@ -319,14 +316,13 @@ TEST(no_stall)
 /* Nothing is started by what only looks. */
 TEST(only_looks)
 {
-    char path[600];
     pipe_text(io_dir, "p.yaml", FROM("[touch, started]") "  - {use: write, command: [touch, started]}\n");
     static const char *const verbs[] = { "check", "plan" };
     for (int i = 0; i < 2; i++) {
-        command_result r = command_run(io_dir, (const char *const[]){ verbs[i], io_path("p.yaml", path), NULL }, 60, 0);
+        command_result r = command_run(io_dir, (const char *const[]){ verbs[i], io_at("p.yaml"), NULL }, 60, 0);
         ck_assert_msg(r.code == 0, "%s", r.err);
         command_free(&r);
-        ck_assert_int_ne(access(io_path("started", path), F_OK), 0);
+        ck_assert_int_ne(access(io_at("started"), F_OK), 0);
     }
 }
 

@@ -138,8 +138,7 @@ TEST_LOOP(flat, 0, 5)
                 "  - {use: write, in: low, path: low.csv}\n  - {use: write, in: high, path: high.csv}\n",
                 types[t].dtype, types[t].value, options[k], method[_i]);
             io_runs(yaml);
-            char line[20];
-            TEXT(line, "%s\n", types[t].value);
+            char *line = format("%s\n", types[t].value);
             io_holds("low.csv", line, strlen(line));
             io_holds("high.csv", line, strlen(line));
         }

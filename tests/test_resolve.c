@@ -296,14 +296,13 @@ TEST_CASE(files, enter_folder, leave_folder, 0)
 TEST(types_come_from_files)
 {
     pipe_file(folder, "six", "123456", 6);
-    char text[400];
-    snprintf(text, sizeof text, "stages: [{use: open, file: six}, {use: float}, {use: sink}]");
+    char *text = format("stages: [{use: open, file: six}, {use: float}, {use: sink}]");
     ck_assert_ptr_null(world_resolve_file(text, in_folder("p.yaml")));
     ck_assert_int_eq(world.looks, 1);
     ck_assert_int_eq(world.errs.n, 1);
     ck_assert_msg(strstr(world.errs.e[0].msg, "takes f32 at 'in', but 'open' is u8") != NULL, "%s",
                   world.errs.e[0].msg);
-    snprintf(text, sizeof text, "stages: [{use: open, file: six}, {use: host}, {use: sink}]");
+    text = format("stages: [{use: open, file: six}, {use: host}, {use: sink}]");
     const gp_graph *g = world_resolve_file(text, in_folder("p.yaml"));
     ck_assert_ptr_nonnull(g);
     ck_assert_int_eq(world_buffer(g, "host")->type.dim[0], 6);

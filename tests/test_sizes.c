@@ -120,14 +120,13 @@ TEST_LOOP(colors, 0, 2)
 /* Channels may be a bound, too; then none are converted. */
 TEST_LOOP(channels, 0, 2)
 {
-    char y[600];
     int a[] = { 7, 7, 7, 7, 7, 7 };
     wide_high_small();
     pipe_file(io_dir, "a.raw", (char *)a, 2 * 3 * 4);
     io_runs("buffers: {x: {dtype: u8, shape: [2, 3, 4]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
             "  - {use: write, path: e.png}\n");
-    TEXT(y, "buffers: {x: {dtype: u8, shape: ['<=30', '<=20', '<=4']}}\nstages:\n"
-         "  - {use: read, path: '[bcde].p?[mg]', out: x%s}\n  - {use: write, path: 'out/%%n.raw'}\n", _i ? ", colors: rgb" : "");
+    char *y = format("buffers: {x: {dtype: u8, shape: ['<=30', '<=20', '<=4']}}\nstages:\n"
+        "  - {use: read, path: '[bcde].p?[mg]', out: x%s}\n  - {use: write, path: 'out/%%n.raw'}\n", _i ? ", colors: rgb" : "");
     ck_assert_uint_eq(io_runs(y), 4);
     size_t n;
     free(pipe_read(io_dir, "out/e.raw", &n));

@@ -76,8 +76,7 @@ static const struct { const char *shape, *path; uint64_t frames; } shapes[] = {
 
 static void link_here(const char *name, const char *as)
 {
-    char to[600];
-    ck_assert_int_eq(symlink(format("%s/tests/data/sound/%s", here, name), io_path(as, to)), 0);
+    ck_assert_int_eq(symlink(format("%s/tests/data/sound/%s", here, name), io_at(as)), 0);
 }
 
 TEST_EACH(other_shapes, shapes)
@@ -222,7 +221,6 @@ static const char *const full[] = { "a.wav", "a.flac", "a%d.wav", "a.ogg" };
 TEST_EACH(no_room, full)
 {
     struct rlimit was, now;
-    char wav[600];
     bool sole = !strchr(full[_i], '%');
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
     signal(SIGXFSZ, SIG_IGN);
@@ -240,14 +238,14 @@ TEST_EACH(no_room, full)
     if (!strcmp(full[_i], "a.wav"))
         ck_assert_uint_eq(io_runs("buffers: {x: {dtype: i16, shape: [1000, 2]}}\nstages:\n"
                                   "  - {use: read, path: a.wav.partial, format: wav, out: x}\n" DISCARD), 4);
-    ck_assert(access(io_path("a.wav", wav), F_OK));
+    ck_assert(access(io_at("a.wav"), F_OK));
 }
 
 /* A header counts in 32 bits: more is refused before anything is written. */
 TEST(four_gigabytes)
 {
-    char why[GP_WHY], path[600];
-    FILE *f = fopen(io_path("a.wav", path), "wb");
+    char why[GP_WHY];
+    FILE *f = fopen(io_at("a.wav"), "wb");
     ck_assert_ptr_nonnull(f);
     gp_type t = { GP_I16, 2, { 100, 2 } };
     gp_rows_out *o = gp_wav.create(fileno(f), &(gp_rowsfile_how){ .format = gp_filetype_of("a.wav"),
@@ -406,7 +404,6 @@ static const struct { const char *name, *tag; size_t n; } tags[] = {
 
 TEST_EACH(tags_behind, tags)
 {
-    char path[PATH_MAX];
     size_t n, plain, made, told;
     if (!io_has_mp3())
         return;
@@ -417,7 +414,7 @@ TEST_EACH(tags_behind, tags)
     memcpy(all + n, tags[_i].tag, tags[_i].n);
     pipe_file(io_dir, "b.mp3", all, n + tags[_i].n);
     int old = dup(2);
-    ck_assert_ptr_nonnull(freopen(io_path("told", path), "w", stderr));
+    ck_assert_ptr_nonnull(freopen(io_at("told"), "w", stderr));
     for (int i = 0; i < 2; i++)
         ck_assert_uint_eq(io_runs(format("buffers: {x: {shape: [100, 2]}}\nstages:\n  - {use: read, path: %c.mp3, out: x}\n"
                                        "  - {use: write, path: %c.raw}\n", 'a' + i, 'a' + i)), 30);

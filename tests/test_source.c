@@ -10,7 +10,7 @@
 
 /* ---- streams --------------------------------------------------------- */
 
-typedef struct feed { char path[600]; const char *data; size_t n, piece; int pause_ms; } feed;
+typedef struct feed { char *path; const char *data; size_t n, piece; int pause_ms; } feed;
 
 static void *feeding(void *arg)
 {
@@ -45,15 +45,15 @@ static const struct {
 /* Through a FIFO, slowly; frames of 5 x 6 bytes. */
 TEST_EACH(streams_from_fifo, streams)
 {
-    char data[2000], y[600];
+    char data[2000];
     pthread_t t;
     feed f = { .data = data, .n = streams[_i].n, .piece = streams[_i].piece, .pause_ms = 1 };
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (char)(i * 7);
-    ck_assert_int_eq(mkfifo(io_path("pipe", f.path), 0600), 0);
+    ck_assert_int_eq(mkfifo(f.path = io_at("pipe"), 0600), 0);
     pthread_create(&t, NULL, feeding, &f);
-    TEXT(y, "buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
-         "  - {use: read, path: pipe, out: a%s}\n  - {use: write, path: out.raw}\n", streams[_i].options);
+    char *y = format("buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
+                     "  - {use: read, path: pipe, out: a%s}\n  - {use: write, path: out.raw}\n", streams[_i].options);
     if (streams[_i].text)
         io_fails(y, 1, streams[_i].text);
     else
@@ -72,9 +72,8 @@ static void cancel_soon(gp_pipeline *p, void *arg)
 /* Nobody ever opens the other end: a drain ends the run at once. */
 TEST(fifo_without_writer)
 {
-    char path[600];
     int level = 1;
-    ck_assert_int_eq(mkfifo(io_path("pipe", path), 0600), 0);
+    ck_assert_int_eq(mkfifo(io_at("pipe"), 0600), 0);
     pipe_result r = pipe_run_with(io_dir, "buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
                                   "  - {use: read, path: pipe, out: a}\n  - {use: discard}\n",
                                   "cpu", NULL, (gp_run_options){ 0 }, cancel_soon, &level);
@@ -86,7 +85,7 @@ TEST(fifo_without_writer)
     "  - {use: generate, frames: " frames ", out: a}\n  - {use: write, path: pipe}\n" more
 
 /* Reads arg's FIFO to its end once it has been left alone for longer than stall_timeout. */
-typedef struct taker { char path[600]; int wait_ms; ssize_t got; pthread_t thread; } taker;
+typedef struct taker { char *path; int wait_ms; ssize_t got; pthread_t thread; } taker;
 
 static void *taking(void *arg)
 {
@@ -103,7 +102,7 @@ static void *taking(void *arg)
 static void take_fifo(taker *t, const char *name, int wait_ms)
 {
     t->wait_ms = wait_ms;
-    ck_assert_int_eq(mkfifo(io_path(name, t->path), 0600), 0);
+    ck_assert_int_eq(mkfifo(t->path = io_at(name), 0600), 0);
     pthread_create(&t->thread, NULL, taking, t);
 }
 
@@ -140,9 +139,8 @@ TEST(fifos_whose_readers_come)
 TEST_LOOP(fifo_without_reader, 0, 2)
 {
     static const char *const paths[] = { "pipe", "pipe%d.raw" };
-    char path[600];
     int level = 1;
-    ck_assert_int_eq(mkfifo(io_path(_i ? "pipe0.raw" : "pipe", path), 0600), 0);
+    ck_assert_int_eq(mkfifo(io_at(_i ? "pipe0.raw" : "pipe"), 0600), 0);
     char *text = format("buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
                         "  - {use: generate, frames: 1, out: a}\n  - {use: write, path: %s}\n", paths[_i]);
     pipe_result r = pipe_run_with(io_dir, text, "cpu", NULL, (gp_run_options){ 0 }, cancel_soon, &level);
@@ -160,11 +158,10 @@ static void *write_in_turns(void *arg)
 {
     writers *w = arg;
     feed f = w->feed;
-    char path[600];
     for (const size_t (*p)[2] = w->part; (*p)[0]; f.data += f.n, p++) {
         f.n = f.piece = (*p)[0];
         feeding(&f);
-        io_path(format("out/%zu.raw", (*p)[1]), path);
+        char *path = io_at(format("out/%zu.raw", (*p)[1]));
         while (access(path, F_OK) && !atomic_load(&w->over))
             usleep(10000);
     }
@@ -186,17 +183,17 @@ static const struct {
 /* A writer's frames are its own: what one leaves unfinished the next one does not finish. */
 TEST_EACH(writers_in_turns, reopens)
 {
-    char data[400], want[400], got[400], y[600];
+    char data[400], want[400], got[400];
     pthread_t t;
     size_t n = 0, have = 0;
     writers w = { .feed = { .data = data }, .part = reopens[_i].part };
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (char)(i * 7);
-    ck_assert_int_eq(mkfifo(io_path("pipe", w.feed.path), 0600), 0);
+    ck_assert_int_eq(mkfifo(w.feed.path = io_at("pipe"), 0600), 0);
     pthread_create(&t, NULL, write_in_turns, &w);
-    TEXT(y, "buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
-         "  - {use: read, path: pipe, out: a, reopen: true, %s}\n"
-         "  - {use: write, path: out/%%d.raw}\n", reopens[_i].options);
+    char *y = format("buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
+                     "  - {use: read, path: pipe, out: a, reopen: true, %s}\n"
+                     "  - {use: write, path: out/%%d.raw}\n", reopens[_i].options);
     if (reopens[_i].text) {
         io_fails(y, 1, reopens[_i].text);
         atomic_store(&w.over, true);   /* it waits for a frame that does not come */

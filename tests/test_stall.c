@@ -145,8 +145,8 @@ static bool calls_are_seen(void)
 
 static void put_script(const char *script)
 {
-    char path[600];
-    mkfifo(io_path("hang", path), 0600);
+    char *path = io_at("hang");
+    mkfifo(path, 0600);
     pipe_text(io_dir, "s.lua", format("local hang = '%s'\n%s", path, script));
 }
 
@@ -174,12 +174,12 @@ static pipe_result stall(const char *stages, const char *script)
 
 TEST_SOME(report, sizeof cases / sizeof *cases, 2, 1)
 {
-    char pipe[600], said[6000] = "", want[6000], line[800];
+    char *pipe = io_at("pipe"), said[6000] = "", want[6000], line[800];
     const char *at = calls_are_seen() ? cases[_i].at : "";
     if (*at != *cases[_i].at)
         fprintf(stderr, "SKIPPED: what threads of a stalled run do: this kernel does not say\n");
     bool to_pipe = strstr(cases[_i].stages, "path: pipe");
-    ck_assert_int_eq(mkfifo(io_path("pipe", pipe), 0600), 0);
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
     /* stays open: the thread that writes is not to wake up */
     ck_assert_int_ge(open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC), 0);
 
@@ -274,8 +274,8 @@ static void read_slowly(gp_pipeline *p, void *arg)
 /* One frame of 512 KiB takes 2.6 s, and no frame moves meanwhile. */
 TEST(bytes_are_no_stall)
 {
-    char pipe[600];
-    ck_assert_int_eq(mkfifo(io_path("pipe", pipe), 0600), 0);
+    char *pipe = io_at("pipe");
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
     int fd = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     ck_assert_int_eq(fcntl(fd, F_SETFL, 0), 0);
     ck_assert_int_ge(open(pipe, O_WRONLY | O_CLOEXEC), 0);     /* so that reads wait */
@@ -329,7 +329,6 @@ TEST_LOOP(a_wait_that_is_said_is_no_stall, 0, 2)
  * "exists" it is there, after many times the stall_timeout. */
 static pipe_result compile_slowly(const char *go, void (*during)(gp_pipeline *, void *))
 {
-    char path[600];
     static char cxx[200];              /* the one that is not slow */
     if (!*cxx)
         snprintf(cxx, sizeof cxx, "%s", getenv("CXX") ? getenv("CXX") : "c++");
@@ -337,9 +336,9 @@ static pipe_result compile_slowly(const char *go, void (*during)(gp_pipeline *, 
                         "while [ -d %s ] && [ ! -e %s/%s ]; do sleep 0.05; done\nexec %s \"$@\"\n", go, io_dir,
                         go, io_dir, io_dir, go, cxx);
     pipe_text(io_dir, "slow-c++", text);
-    ck_assert_int_eq(chmod(io_path("slow-c++", path), 0755), 0);
-    unlink(io_path("began", path));
-    setenv("CXX", io_path("slow-c++", path), 1);
+    ck_assert_int_eq(chmod(io_at("slow-c++"), 0755), 0);
+    unlink(io_at("began"));
+    setenv("CXX", io_at("slow-c++"), 1);
     setenv("XDG_CACHE_HOME", io_dir, 1);
     pipe_text(io_dir, "k.cu", "extern \"C\" __global__ void k(const float *in, float *out)\n"
               "{\n    for (int i = 0; i < 16; i++) out[i] = in[i];\n}\n");
@@ -359,8 +358,7 @@ TEST(compiler_is_no_stall)
 
 static void when_it_compiles(void)
 {
-    char began[600];
-    io_path("began", began);
+    char *began = io_at("began");
     while (access(began, F_OK))
         usleep(10000);
 }
@@ -396,12 +394,12 @@ static void wait_and_stop(gp_pipeline *p, void *arg)
 
 TEST_EACH(no_input_yet_is_no_stall, sources)
 {
-    char text[2000], stages[200], path[600];
+    char text[2000];
     int silent[2];
     ck_assert_int_eq(pipe(silent), 0);
     ck_assert_int_eq(dup2(silent[0], STDIN_FILENO), STDIN_FILENO);
-    ck_assert_int_eq(mkfifo(io_path("hang", path), 0600), 0);
-    TEXT(stages, "  - %s\n  - {use: discard}\n", sources[_i]);
+    ck_assert_int_eq(mkfifo(io_at("hang"), 0600), 0);
+    char *stages = format("  - %s\n  - {use: discard}\n", sources[_i]);
     pipe_result r = pipe_run_with(io_dir, timed(ASLEEP, stages, text), "cpu", NULL, (gp_run_options){ 0 },
                                   wait_and_stop, NULL);
     ck_assert_msg(r.outcome == GP_DRAINED && !r.errs.n, "%s", io_error(&r));

@@ -35,8 +35,7 @@ TEST_LOOP(is_read, 0, 2 * N(files))
 
 static void link_here(const char *name, const char *as)
 {
-    char to[600];
-    ck_assert_int_eq(symlink(format("%s/tests/data/tiff/%s.tif", here, name), io_path(as, to)), 0);
+    ck_assert_int_eq(symlink(format("%s/tests/data/tiff/%s.tif", here, name), io_at(as)), 0);
 }
 
 /* In a glob, too, each page is a frame. */
@@ -430,11 +429,11 @@ static char *read_bytes(const void *file, size_t n, size_t most, gp_type *whole,
 TEST_EACH(cut_off, files)
 {
     size_t n;
-    char why[GP_WHY], path[600];
+    char why[GP_WHY];
     char *file = pipe_read("tests/data/tiff", format("%s.tif", files[_i].name), &n);
     gp_type whole, part;
     int said = dup(2);
-    ck_assert_ptr_nonnull(freopen(io_path("said", path), "w", stderr));
+    ck_assert_ptr_nonnull(freopen(io_at("said"), "w", stderr));
     char *all = read_bytes(file, n, 1 << 20, &whole, why);
     ck_assert_ptr_nonnull(all);
     for (size_t k = 0; k < n; k += 1 + n / 400) {
@@ -566,9 +565,9 @@ static size_t has_pages(int last, bool *big)
 /* What has no room in 4 GiB, here in few bytes, is a BigTIFF: before and after that all pages are there. */
 TEST_LOOP(grows_big, 0, 40)
 {
-    char path[600], why[GP_WHY];
+    char why[GP_WHY];
     int64_t narrow = 100 + 150 * _i;
-    FILE *f = fopen(io_path("a.tif", path), "w+b");
+    FILE *f = fopen(io_at("a.tif"), "w+b");
     gp_rows_out *o = create(f, false, narrow, _i % 2);
     bool big = false, was_big = false;
     for (int k = 0; k < 9; k++, was_big = big) {
@@ -583,11 +582,11 @@ TEST_LOOP(grows_big, 0, 40)
 
 TEST_LOOP(alone_is_as_small_as_can_be, 0, 2)
 {
-    char path[600], why[GP_WHY];
+    char why[GP_WHY];
     size_t n = 0;
     for (int k = 0; k < 3; k++) {      /* any; as much as it takes; a byte less */
         bool big;
-        FILE *f = fopen(io_path("a.tif", path), "w+b");
+        FILE *f = fopen(io_at("a.tif"), "w+b");
         gp_rows_out *o = create(f, true, (int64_t)n - (k == 2), _i);
         ck_assert(gp_tiff.append(o, "\0\1\2\3\4\5", 1, why) && gp_tiff.finish(o, why));
         fclose(f);
@@ -616,7 +615,6 @@ TEST(a_part)
 TEST_LOOP(no_room, 0, 2)
 {
     struct rlimit was, now;
-    char path[600];
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
     signal(SIGXFSZ, SIG_IGN);
     now = was, now.rlim_cur = _i ? 500 : 10000;
@@ -630,7 +628,7 @@ TEST_LOOP(no_room, 0, 2)
                   io_error(&r));
     if (!_i)
         ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: a.tif.partial, format: tiff}\n" DISCARD), 4);
-    ck_assert(access(io_path("a.tif", path), F_OK));
+    ck_assert(access(io_at("a.tif"), F_OK));
 }
 
 /* A number that an entry of a directory has room for. */

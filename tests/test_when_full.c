@@ -17,9 +17,8 @@ enum {
 
 static void set_up(void)
 {
-    char path[600];
     io_set_up();
-    ck_assert_int_eq(mkfifo(io_path("fifo", path), 0600), 0);
+    ck_assert_int_eq(mkfifo(io_at("fifo"), 0600), 0);
     pipe_text(io_dir, "hold.lua", format("function process(f, x, y)\n  y:copy(x)\n"
                                        "  while f.index == 0 and not io.open('%s/go') do end\nend\n", io_dir));
 }
@@ -48,9 +47,8 @@ static void put(int fd, int frame, size_t n)
 static void send(gp_pipeline *p, void *arg)
 {
     job *j = arg;
-    char path[600];
     signal(SIGPIPE, SIG_IGN);
-    int fd = open(io_path("fifo", path), O_WRONLY);
+    int fd = open(io_at("fifo"), O_WRONLY);
     ck_assert_int_ge(fd, 0);
     for (int i = 0; i < j->frames; i++)
         put(fd, i, FRAME);
@@ -136,8 +134,7 @@ enum { NAP_NS = 100000000, LEAST_NS = 80000000 };
 /* All frames are in the queue before the nap. */
 static void *send_and_nap(void *arg)
 {
-    char path[600];
-    int left = 1, fd = open(io_path("fifo", path), O_WRONLY);
+    int left = 1, fd = open(io_at("fifo"), O_WRONLY);
     (void)arg;
     ck_assert_int_ge(fd, 0);
     for (int i = 0; i < 40; i++)

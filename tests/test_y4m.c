@@ -47,15 +47,15 @@ static size_t make_file(char *to, const char *header, const char *line, int byte
 
 static void kind_file(int k, const char *line)
 {
-    char header[200], file[2000];
-    TEXT(header, "YUV4MPEG2 W%d H%d F30000:1001 Ip A16:11%s\n", kinds[k].w, kinds[k].h, kinds[k].space);
+    char file[2000];
+    char *header = format("YUV4MPEG2 W%d H%d F30000:1001 Ip A16:11%s\n", kinds[k].w, kinds[k].h, kinds[k].space);
     pipe_file(io_dir, "a.y4m", file, make_file(file, header, line, kinds[k].bytes));
 }
 
 static void is_kind_file(const char *name, int k)
 {
-    char header[200], file[2000];
-    TEXT(header, "YUV4MPEG2 W%d H%d F30000:1001 Ip A16:11 %s\n", kinds[k].w, kinds[k].h, kinds[k].written);
+    char file[2000];
+    char *header = format("YUV4MPEG2 W%d H%d F30000:1001 Ip A16:11 %s\n", kinds[k].w, kinds[k].h, kinds[k].written);
     io_holds(name, file, make_file(file, header, "FRAME\n", kinds[k].bytes));
 }
 
@@ -82,9 +82,9 @@ TEST_LOOP(there_and_back, 0, KINDS)
 /* The same through a FIFO and through processes. */
 TEST_LOOP(as_a_stream, 0, KINDS)
 {
-    char path[600];
+    char *path = io_at("f.y4m");
     kind_file(_i, "FRAME XSOMETHING=1\n");
-    ck_assert_int_eq(mkfifo(io_path("f.y4m", path), 0600), 0);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
     ck_assert_int_eq(system(format("cat '%s/a.y4m' >'%s' &", io_dir, path)), 0);
     io_runs(format("buffers: {p: {dtype: %s}}\nstages:\n  - {use: read, path: f.y4m, out: p}\n"
                  "  - {use: write, command: [sh, -c, 'cat >b.y4m'], format: y4m, " RATE "%s}\n", kinds[_i].declared,
@@ -114,11 +114,10 @@ static const struct { const char *rate, *says; } rates[] = {
 /* The rate, as it may be spelled; no frame at all; an aspect that is not said. */
 TEST_EACH(heads, rates)
 {
-    char header[200];
     pipe_text(io_dir, "none.raw", "");
     io_runs(format("buffers: {p: {dtype: u8, shape: [3, 2]}}\nstages:\n  - {use: read, path: none.raw, out: p}\n"
                  "  - {use: write, path: b.y4m, frame_rate: %s, pixel_aspect: 0:0}\n", rates[_i].rate));
-    TEXT(header, "YUV4MPEG2 W2 H2 %s Ip A0:0 C420jpeg\n", rates[_i].says);
+    char *header = format("YUV4MPEG2 W2 H2 %s Ip A0:0 C420jpeg\n", rates[_i].says);
     io_holds("b.y4m", header, strlen(header));
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: b.y4m}\n" DISCARD), 0);
 }
@@ -138,13 +137,12 @@ static const struct { const char *said, *option, *wrong; } ranges[] = {
 
 TEST_EACH(range, ranges)
 {
-    char y[500];
     bool mono = strstr(ranges[_i].said, "mono");
     pipe_text(io_dir, "a.y4m", format("YUV4MPEG2 W2 H2 F25:1%s\nFRAME\n%s", ranges[_i].said, mono ? "abcd" : "abcdef"));
     for (int stream = 0; stream < 2; stream++) {
-        TEXT(y, "buffers: {p: {dtype: u8, shape: [%d, 2]}}\nstages:\n  - {use: read, %s, out: p%s}\n"
-             "  - {use: write, path: a.raw}\n", mono ? 2 : 3, stream ? "command: [cat, a.y4m], format: y4m" : "path: a.y4m",
-             ranges[_i].option);
+        char *y = format("buffers: {p: {dtype: u8, shape: [%d, 2]}}\nstages:\n  - {use: read, %s, out: p%s}\n"
+            "  - {use: write, path: a.raw}\n", mono ? 2 : 3, stream ? "command: [cat, a.y4m], format: y4m" : "path: a.y4m",
+            ranges[_i].option);
         if (ranges[_i].wrong)
             io_fails(y, stream ? 1 : 3, ranges[_i].wrong);
         else

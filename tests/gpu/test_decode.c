@@ -315,11 +315,10 @@ START_TEST(wrong_files)
     r = decode(dir, "many-[0-9][0-9][0-9]-*.jpg", "alone", "[\"<=480\", \"<=640\", 3]", decoder, "depth: 1\n", "");
     ck_assert_msg(r.outcome == GP_DONE, "decoder %s: %s", decoder, pipe_said(&r.errs));
     for (int k = 0; k < COPIES * FILES; k++) {
-        char name[80];
         const char *of = files[(k * 5 + k / FILES) % FILES].name;
-        snprintf(name, sizeof name, "out/many-%03d-%s.raw", k, of);
+        char *name = format("out/many-%03d-%s.raw", k, of);
         char *all = pipe_read(dir, name, &n);
-        snprintf(name, sizeof name, "alone/many-%03d-%s.raw", k, of);
+        name = format("alone/many-%03d-%s.raw", k, of);
         char *alone = pipe_read(dir, name, &bytes);
         ck_assert_msg(all && alone && n == bytes && !memcmp(all, alone, n), "decoder %s: %s is another beside files that are wrong",
                       decoder, name);
@@ -351,12 +350,11 @@ START_TEST(garbled_files)
     fflush(stdout);
     ck_assert_msg(r.outcome == GP_DONE, "decoder %s: outcome %d: %s", decoder, (int)r.outcome, pipe_said(&r.errs));
     for (int k = 0; k < 12; k++) {
-        char name[60];
         size_t first_bytes;
-        snprintf(name, sizeof name, "out/in-%02d.raw", k);
+        char *name = format("out/in-%02d.raw", k);
         char *got = pipe_read(dir, name, &bytes);
         ck_assert_msg(got || k % 3 == 1, "decoder %s: frame %d, which is whole, did not come out", decoder, k);
-        snprintf(name, sizeof name, "out/in-%02d.raw", k % 2 ? 3 : 0);
+        name = format("out/in-%02d.raw", k % 2 ? 3 : 0);
         char *first = pipe_read(dir, name, &first_bytes);
         ck_assert_msg(k % 3 == 1 || (bytes == first_bytes && !memcmp(got, first, bytes)),
                       "decoder %s: frame %d, beside garbled ones, has other bits than frame %d", decoder, k, k % 2 ? 3 : 0);

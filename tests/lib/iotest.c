@@ -17,6 +17,11 @@ void io_tear_down(void)
     pipe_dir_remove(io_dir);
 }
 
+char *io_at(const char *name)
+{
+    return format("%s/%s", io_dir, name);
+}
+
 char *io_path(const char *name, char buf[600])
 {
     snprintf(buf, 600, "%s/%s", io_dir, name);
@@ -115,9 +120,8 @@ void io_counts(const char *name, gp_type type, int first)
 
 int io_files(const char *sub)
 {
-    char path[600];
     int n = 0;
-    DIR *d = opendir(io_path(sub, path));
+    DIR *d = opendir(io_at(sub));
     for (struct dirent *e; d && (e = readdir(d));)
         n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
     if (d)

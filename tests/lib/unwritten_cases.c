@@ -128,23 +128,22 @@ static const struct { const char *first, *second, *height, *msg; } shaped[] = {
 /* `zero`: a kernel that is not checked. */
 static char *run_shaped(const char *dir, int i, bool zero, pipe_result *r, size_t *n)
 {
-    char text[2000];
-    snprintf(text, sizeof text, "function process(f, x, y)\n  local h = %s\n  y.shape = {h, 30}\n"
-             "  for i = 1, 30 * h do y[i] = x[i] end\nend\n", shaped[i].height);
+    char *text = format("function process(f, x, y)\n  local h = %s\n  y.shape = {h, 30}\n"
+                        "  for i = 1, 30 * h do y[i] = x[i] end\nend\n", shaped[i].height);
     pipe_text(dir, "some.lua", text);
-    snprintf(text, sizeof text, "extern \"C\" __global__ void a(const float *in, float *out, int n)\n{\n"
-             "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n && (%s)) out[i] = in[i] + 1;\n}\n"
-             "extern \"C\" __global__ void b(const float *in, float *out, int n)\n{\n"
-             "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n && (%s)) out[i] = in[i] + 1;\n}\n",
-             shaped[i].first, shaped[i].second);
+    text = format("extern \"C\" __global__ void a(const float *in, float *out, int n)\n{\n"
+                  "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n && (%s)) out[i] = in[i] + 1;\n}\n"
+                  "extern \"C\" __global__ void b(const float *in, float *out, int n)\n{\n"
+                  "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n && (%s)) out[i] = in[i] + 1;\n}\n",
+                  shaped[i].first, shaped[i].second);
     pipe_text(dir, "k.cu", text);
-    snprintf(text, sizeof text, "buffers:\n  x: {dtype: f32, shape: [20, 30]}\n  v: {dtype: f32, shape: [\"<=20\", \"<=30\"]}\n"
-             "  y: {like: v}\n  q: {dtype: f32, shape: [\"<=10\", \"<=10\"]}\nstages:\n  - {use: generate, frames: 9, out: x}\n"
-             "  - {use: lua, script: some.lua, in: x, out: v}\n"
-             "  - {name: a, use: kernel, source: k.cu, entry: a, threads: out.size, args: [in, out, {i32: in.size}], zero: %s, out: y}\n"
-             "  - {use: resize, fit: 10}\n"
-             "  - {name: b, use: kernel, source: k.cu, entry: b, threads: out.size, args: [in, out, {i32: in.size}], zero: %s, out: q}\n"
-             "  - {use: write, path: \"%%05d.npy\"}\n", zero ? "true" : "false", zero ? "true" : "false");
+    text = format("buffers:\n  x: {dtype: f32, shape: [20, 30]}\n  v: {dtype: f32, shape: [\"<=20\", \"<=30\"]}\n"
+        "  y: {like: v}\n  q: {dtype: f32, shape: [\"<=10\", \"<=10\"]}\nstages:\n  - {use: generate, frames: 9, out: x}\n"
+        "  - {use: lua, script: some.lua, in: x, out: v}\n"
+        "  - {name: a, use: kernel, source: k.cu, entry: a, threads: out.size, args: [in, out, {i32: in.size}], zero: %s, out: y}\n"
+        "  - {use: resize, fit: 10}\n"
+        "  - {name: b, use: kernel, source: k.cu, entry: b, threads: out.size, args: [in, out, {i32: in.size}], zero: %s, out: q}\n"
+        "  - {use: write, path: \"%%05d.npy\"}\n", zero ? "true" : "false", zero ? "true" : "false");
     *r = pipe_run(dir, text, on, NULL, (gp_run_options){ .poison = false });
     return pipe_read(dir, "00008.npy", n);
 }

@@ -172,14 +172,14 @@ TEST_THIN(as_if_alone, CHAINS * KNOBS, 1)
 TEST_THIN(sizes_by_expressions, KNOBS, 14)
 {
     const char *dir = pipe_dir();
-    char yaml[2000], why[160];
+    char why[160];
     size_t n, data;
     bool fortran;
     gp_type t;
     put_files(dir);
-    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {dtype: f32, shape: %s}}\n"
-             "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n" SHRINK "  - {use: write, path: \"made/%%n.npy\", durable: none}\n",
-             knobs[_i], BY_INPUT);
+    char *yaml = format("%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {dtype: f32, shape: %s}}\n"
+        "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n" SHRINK "  - {use: write, path: \"made/%%n.npy\", durable: none}\n",
+        knobs[_i], BY_INPUT);
     pipe_result r = pipe_done(dir, yaml, on, NULL, (gp_run_options){ 0 });
     for (int i = 0; i < FILES; i++) {
         char *name = format("made/in-%d.npy", i);
@@ -188,9 +188,9 @@ TEST_THIN(sizes_by_expressions, KNOBS, 14)
         ck_assert_msg(t.ndim == 2 && t.dim[0] == (sizes[i][0] + 1) / 2 && t.dim[1] == sizes[i][1] + 1, "%s", name);
         free(out);
     }
-    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {dtype: f32, shape: "
-             "[\"floor(a.shape[0] / 2)\", \"a.shape[1] + 1\"]}}\n"
-             "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n" SHRINK "  - {use: discard}\n", knobs[_i]);
+    yaml = format("%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {dtype: f32, shape: "
+                  "[\"floor(a.shape[0] / 2)\", \"a.shape[1] + 1\"]}}\n"
+                  "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n" SHRINK "  - {use: discard}\n", knobs[_i]);
     r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
     ck_assert(r.outcome == GP_ERROR && r.errs.n);
     ck_assert_msg(strstr(r.errs.e[0].msg, "axis 0 of buffer 'y' would have 0 elements"), "%s", r.errs.e[0].msg);
