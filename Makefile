@@ -97,10 +97,12 @@ FATBIN  := $(KERNELS:%.cu=$B/%.fatbin)
 EMBED   += kernels/resident.h kernels/map.h kernels/slide.h kernels/join.h kernels/fold.h kernels/lines.h kernels/resize.h kernels/warp.h kernels/copy.h kernels/pad.h kernels/edge.h kernels/expr_ops.h $(KERNELS)
 endif
 S       := $(if $(T),-some)
-SUITES  := $(if $(T),$(T:%=tests/test_%.c),$(sort $(wildcard tests/test_*.c)))
-ifneq ($(filter-out $(wildcard tests/test_*.c),$(SUITES)),)
-$(error no suite $(patsubst tests/test_%.c,'%',$(filter-out $(wildcard tests/test_*.c),$(SUITES))); \
-  the suites are $(patsubst tests/test_%.c,%,$(sort $(wildcard tests/test_*.c))))
+# A suite is in tests/test_NAME.c, or on either back end in tests/lib/NAME_cases.c, or in both.
+BOTH    := $(patsubst tests/lib/%_cases.c,%,$(wildcard tests/lib/*_cases.c))
+SUITE_NAMES := $(sort $(patsubst tests/test_%.c,%,$(wildcard tests/test_*.c)) $(BOTH))
+SUITES  := $(or $(T),$(SUITE_NAMES))
+ifneq ($(filter-out $(SUITE_NAMES),$(SUITES)),)
+$(error no suite $(patsubst %,'%',$(filter-out $(SUITE_NAMES),$(SUITES))); the suites are $(SUITE_NAMES))
 endif
 MPI     := $(if $(MPICC),$B/gpipe-mpi.so)
 GPUTEST := $(sort $(wildcard tests/gpu/test_*.c))
@@ -246,10 +248,10 @@ define list_suites
 @cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 endef
 $B/tests/suites$S.c: FORCE
-	$(call list_suites,$(SUITES:tests/test_%.c=%))
+	$(call list_suites,$(SUITES))
 $B/tests/gpu/suites.c: FORCE
-	$(call list_suites,$(GPUTEST:tests/gpu/test_%.c=%))
-$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so $B/tests/nvjpeg_fake.so $B/tests/cufft_fake.so $B/tests/nvml_fake.so $B/tests/onnx_fake.so
+	$(call list_suites,$(sort $(GPUTEST:tests/gpu/test_%.c=%) $(BOTH)))
+$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $(patsubst %.c,$B/%.o,$(wildcard $(SUITES:%=tests/test_%.c))) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so $B/tests/nvjpeg_fake.so $B/tests/cufft_fake.so $B/tests/nvml_fake.so $B/tests/onnx_fake.so
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $(filter-out %.a,$^) $(LIBALL) $(CHECK) $(PEER) $(LIBS)
 
 # What gpipe's own PNG is compared with.

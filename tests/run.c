@@ -1,7 +1,5 @@
-/* run.c - runs all suites of tests/test_*.c, or with PART/PARTS a part of them; check prints the total. Compiled
- * kernels are cached in a folder that is removed at the end. */
-#include <stdio.h>
-#include <stdlib.h>
+/* run.c - runs all suites of tests/test_NAME.c and tests/lib/NAME_cases.c, or with PART/PARTS a part of them; check
+ * prints the total. Compiled kernels are cached in a folder that is removed at the end. */
 #include "every.h"
 #include "pipe.h"
 

@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include "pipe.h"
-#include "suite.h"
 
 static const char *dir;
 
@@ -145,11 +144,10 @@ TEST(beside_others)
 {
     enum { N = 3 };
     job j[N];
-    char yaml[1000], name[40];
     for (int i = 0; i < N; i++) {
-        snprintf(yaml, sizeof yaml, BUFFERS "stages: [{use: generate, frames: 40, out: a}, {use: lua, script: sum.lua},\n"
-                 "  {use: kernel, source: k.cu, threads: out.size, args: [in, out, {i32: in.size}]}, {use: fir, taps: [1, %d]},\n"
-                 "  {use: write, path: out%d.raw}]\n", i, i);
+        char *yaml = format(BUFFERS "stages: [{use: generate, frames: 40, out: a}, {use: lua, script: sum.lua},\n"
+            "  {use: kernel, source: k.cu, threads: out.size, args: [in, out, {i32: in.size}]}, {use: fir, taps: [1, %d]},\n"
+            "  {use: write, path: out%d.raw}]\n", i, i);
         j[i] = (job){ .p = compile(yaml) };
     }
     char *first[N] = { NULL };
@@ -162,7 +160,7 @@ TEST(beside_others)
         for (int i = 0; i < N; i++) {
             size_t n;
             ck_assert_msg(j[i].outcome == GP_DONE, "%s", j[i].errs.e[0].msg);
-            snprintf(name, sizeof name, "out%d.raw", i);
+            char *name = format("out%d.raw", i);
             char *made = pipe_read(dir, name, &n);
             ck_assert_uint_eq(n, 40 * 50 * 4);
             ck_assert(!first[i] || !memcmp(first[i], made, n));

@@ -2,10 +2,12 @@
  * pipeline that is right, and cases. Each changes lines of it, and ends with the first errors that have to be said:
  *
  *   N| TEXT       in place of line N       N+ TEXT   behind line N, as the pipeline has it; of 0: before line 1       N-
- *   LINE:COL: error: MESSAGE      MESSAGE may be cut off; `error (4)` is for another exit code than 3 */
+ *   LINE:COL: error: MESSAGE      MESSAGE may be cut off; `error (4)` is for another exit code than 3
+ *
+ * world.txt is such a file of the kinds of tests/lib/world.c, which has all errors of each case. */
 #include <glob.h>
 #include "pipe.h"
-#include "suite.h"
+#include "world.h"
 
 enum { LINES = 20, MORE = 20 };
 
@@ -15,7 +17,7 @@ typedef struct text {
 } text;
 
 /* As `gpipe check` compiles it. */
-static void compile(const text *t, const char *file, gp_errs *errs)
+static void compile(const text *t, const char *file, bool in_world, gp_errs *errs)
 {
     static char yaml[20000];
     size_t n = 0;
@@ -27,7 +29,10 @@ static void compile(const text *t, const char *file, gp_errs *errs)
     ck_assert_uint_lt(n, sizeof yaml);
     gp_machine_fixed(&machine, 1);
     *errs = (gp_errs){ .n = 0 };
-    gp_pipeline_destroy(gp_compile(yaml, n, file, &c, errs));
+    if (in_world)
+        world_resolve(yaml), *errs = world.errs;
+    else
+        gp_pipeline_destroy(gp_compile(yaml, n, file, &c, errs));
 }
 
 /* Error k as a case has it. */
@@ -67,7 +72,7 @@ static bool is_error(const char *line)
     return !strncmp(line + (*line == ' '), "error", 5);
 }
 
-static int check_file(const char *path)
+static int check_file(const char *path, bool in_world)
 {
     gp_errs errs = { .n = 0 };
     size_t bytes;
@@ -77,10 +82,12 @@ static int check_file(const char *path)
     strtok(all, "\n");                 /* the comment */
     for (char *line; (line = strtok(NULL, "\n"));) {
         bool error = is_error(line);
-        if (!error && nth)             /* behind the pipeline, or behind a case */
+        if (!error && nth) {           /* behind the pipeline, or behind a case */
+            ck_assert_msg(!in_world || !strcmp(said(&errs, nth), "nothing"), "%s: also says\n%s", path, said(&errs, nth));
             now = right;
+        }
         if (error && !nth)
-            compile(&now, path, &errs);
+            compile(&now, path, in_world, &errs);
         if (error) {
             const char *got = said(&errs, nth++);
             cases += nth == 1;
@@ -91,8 +98,8 @@ static int check_file(const char *path)
             right.line[++lines][0] = line, right.n[lines] = 1;
         }
     }
-    compile(&right, path, &errs);
-    ck_assert_msg(!errs.failed, "%s: its pipeline is not right: %s", path, errs.n ? errs.e[0].msg : "");
+    compile(&right, path, in_world, &errs);
+    ck_assert_msg(!errs.failed, "%s: its pipeline is not right: %s", path, pipe_said(&errs));
     free(all);
     return cases;
 }
@@ -103,9 +110,16 @@ TEST(says_what_is_wrong)
     int cases = 0;
     ck_assert_int_eq(glob("tests/bad/*.cases", 0, NULL, &g), 0);
     for (size_t i = 0; i < g.gl_pathc; i++)
-        cases += check_file(g.gl_pathv[i]);
+        cases += check_file(g.gl_pathv[i], false);
     ck_assert_int_gt(cases, 200);
     globfree(&g);
+}
+
+TEST(says_it_of_kinds_for_tests)
+{
+    world_up();
+    ck_assert_int_gt(check_file("tests/bad/world.txt", true), 150);
+    world_down();
 }
 
 TEST_SUITE(bad, NULL, NULL, 0)

@@ -8,7 +8,6 @@
 #include <time.h>
 #include "command.h"
 #include "iotest.h"
-#include "suite.h"
 
 static command_result go(const char *const *args)
 {
@@ -54,13 +53,13 @@ static const struct { const char *script, *text; int code; } scripts[] = {
 
 TEST_SOME(script, sizeof scripts / sizeof *scripts, 4, 1)
 {
-    char path[600], text[1000];
-    ck_assert_int_eq(mkfifo(io_path("hang", path), 0600), 0);  /* to open it never ends */
-    pipe_text(io_dir, "s.lua", TEXT(text, "stateless = true local hang = '%s'\n%s", path, scripts[_i].script));
+    char *path = io_at("hang");
+    ck_assert_int_eq(mkfifo(path, 0600), 0);  /* to open it never ends */
+    pipe_text(io_dir, "s.lua", format("stateless = true local hang = '%s'\n%s", path, scripts[_i].script));
     pipe_text(io_dir, "p.yaml", "stall_timeout: 2s\nbuffers: {a: {dtype: f32, shape: [16]}}\n"
               "stages:\n  - {use: generate, frames: 3000, out: a}\n"
               "  - {name: s, use: lua, script: s.lua, workers: 4}\n  - {use: discard}\n");
-    says(RUN(io_path("p.yaml", path)), scripts[_i].code, scripts[_i].text);
+    says(RUN(io_at("p.yaml")), scripts[_i].code, scripts[_i].text);
 }
 
 /* ---- kernels --------------------------------------------------------- */
@@ -74,8 +73,7 @@ static const struct { const char *source, *text; int code; } kernels[] = {
 
 static void put_kernel(const char *source)
 {
-    char text[300];
-    pipe_text(io_dir, "k.cu", TEXT(text, "extern \"C\" __global__ void go%s\n", source));
+    pipe_text(io_dir, "k.cu", format("extern \"C\" __global__ void go%s\n", source));
     pipe_text(io_dir, "p.yaml", "buffers: {a: {dtype: f32, shape: [16]}}\nstages:\n"
               "  - {use: generate, frames: 3, out: a}\n"
               "  - {use: kernel, source: k.cu, entry: go, grid: 1, block: 1, args: [in, out]}\n  - {use: discard}\n");
@@ -83,31 +81,28 @@ static void put_kernel(const char *source)
 
 TEST_SOME(kernel, sizeof kernels / sizeof *kernels, 4, 1)
 {
-    char path[600];
     put_kernel(kernels[_i].source);
-    says(RUN("--device", "cpu", io_path("p.yaml", path)), kernels[_i].code, kernels[_i].text);
+    says(RUN("--device", "cpu", io_at("p.yaml")), kernels[_i].code, kernels[_i].text);
 }
 
 TEST(no_compiler)
 {
-    char path[600];
     put_kernel("(const float *x, float *y) { y[0] = 77; }");
     setenv("PATH", io_dir, 1);
     setenv("XDG_CACHE_HOME", io_dir, 1);
     unsetenv("CXX");
-    says(RUN("--device", "cpu", io_path("p.yaml", path)), 4, "no C++ compiler to compile");
+    says(RUN("--device", "cpu", io_at("p.yaml")), 4, "no C++ compiler to compile");
 }
 
 /* ---- files ----------------------------------------------------------- */
 
 TEST(names_with_spaces)
 {
-    char path[600], in[600];
-    mkdir(io_path("sp ace", path), 0777), mkdir(io_path("sp ace/\xc3\xbc", path), 0777);
+    mkdir(io_at("sp ace"), 0777), mkdir(io_at("sp ace/\xc3\xbc"), 0777);
     io_count_npy("sp ace/\xc3\xbc/in \xc3\xa9.npy", U8(6, 4), 0);
     pipe_text(io_dir, "sp ace/\xc3\xbc/a pipe.yaml", "stages:\n  - {use: read, path: \"in \xc3\xa9.npy\"}\n"
               "  - {use: write, path: \"o u t/\xc3\xa9 %d.npy\"}\n");
-    says(RUN(io_path("sp ace/\xc3\xbc/a pipe.yaml", in)), 0, "6 frames in, 6 out");
+    says(RUN(io_at("sp ace/\xc3\xbc/a pipe.yaml")), 0, "6 frames in, 6 out");
     io_counts("sp ace/\xc3\xbc/o u t/\xc3\xa9 5.npy", U8(4), 20);
 }
 
@@ -119,8 +114,8 @@ TEST(full_disk)
         { "tiny/%d.npy", 1 }, { "tiny/%d.npy", 4 },
     };
     enum { FILES = sizeof files / sizeof *files, JOINED = 5 };
-    char path[600], yaml[300];
-    mkdir(io_path("tiny", path), 0777);
+    char *path = io_at("tiny");
+    mkdir(path, 0777);
     if (mount("none", path, "tmpfs", 0, "size=64k")) {
         fprintf(stderr, "badrun: SKIPPED full_disk: a tmpfs cannot be mounted here\n");
         return;
@@ -128,22 +123,21 @@ TEST(full_disk)
     int rest = 0, code[FILES] = { 0 };
     bool said[FILES] = { 0 }, kept[FILES] = { 0 };
     for (int i = 0; i < FILES; i++) {
-        pipe_text(io_dir, "p.yaml", TEXT(yaml, "depth: 6\nbuffers: {a: {dtype: u8, shape: [5000]}}\nstages:\n"
+        pipe_text(io_dir, "p.yaml", format("depth: 6\nbuffers: {a: {dtype: u8, shape: [5000]}}\nstages:\n"
                   "  - {use: generate, frames: 100, out: a}\n"
                   "  - {use: write, path: \"%s\", workers: %d}\n", files[i].path, files[i].workers));
-        char file[600];
-        command_result r = command_run(io_dir, RUN(io_path("p.yaml", file)), 60, 0);
+        command_result r = command_run(io_dir, RUN(io_at("p.yaml")), 60, 0);
         code[i] = r.code, said[i] = strstr(r.err, "p.yaml:5:24: error: ") && strstr(r.err, "No space left on device");
         command_free(&r);
         if (i >= JOINED) {                     /* the files that there was room for */
             for (int k = 0; k < 100; k++)
-                unlink(io_path(TEXT(yaml, files[i].path, k), path));
+                unlink(io_at(format(files[i].path, k)));
             continue;
         }
         rest += io_files("tiny") - 1;          /* what is kept is the frames that there was room for */
-        kept[i] = !unlink(io_path(TEXT(yaml, "%s.partial", files[i].path), path));
+        kept[i] = !unlink(io_at(format("%s.partial", files[i].path)));
     }
-    ck_assert_int_eq(umount(io_path("tiny", path)), 0);
+    ck_assert_int_eq(umount(path), 0);
     ck_assert_int_eq(rest, 0);
     for (int i = 0; i < FILES; i++) {
         ck_assert_msg(code[i] == 1 && said[i], "%s, %d workers: exit %d", files[i].path, files[i].workers, code[i]);
@@ -153,14 +147,14 @@ TEST(full_disk)
 
 TEST(read_only_folder)
 {
-    char path[600], file[600];
-    mkdir(io_path("ro", path), 0777);
+    char *path = io_at("ro");
+    mkdir(path, 0777);
     bool root = !mount("none", path, "tmpfs", MS_RDONLY, "size=64k");
     pipe_text(io_dir, "p.yaml", "buffers: {a: {dtype: u8, shape: [5]}}\nstages:\n"
               "  - {use: generate, frames: 3, out: a}\n  - {use: write, path: ro/x/out.npy}\n");
     if (!root)
         chmod(path, 0500);
-    command_result r = command_run(io_dir, RUN(io_path("p.yaml", file)), 60, 0);
+    command_result r = command_run(io_dir, RUN(io_at("p.yaml")), 60, 0);
     if (root)
         umount(path);
     ck_assert_msg(r.code == 1 && strstr(r.err, "ro/x/out.npy' cannot be written: "), "exit %d: %s", r.code, r.err);
@@ -197,10 +191,9 @@ static void account_adds_up(const char *err)
 /* Begins a run of the pipeline; what it says goes to the file. */
 static pid_t begun(const char *yaml, const char *err)
 {
-    char file[600];
+    char *file = io_at("p.yaml");
     const char *gpipe = getenv("GPIPE");
     ck_assert_ptr_nonnull(gpipe);
-    io_path("p.yaml", file);
     pipe_text(io_dir, "p.yaml", yaml);
     signal(SIGINT, SIG_DFL);           /* check's handler kills the test's group, in a child that is not gpipe yet too */
     pid_t pid = fork();
@@ -254,9 +247,8 @@ static void interrupted(const char *yaml, int signals, unsigned *seed)
 TEST_SOME(signals, sizeof pipelines / sizeof *pipelines, 4, 1)
 {
     unsigned seed = 1 + (unsigned)_i;
-    char yaml[500];
     pipe_text(io_dir, "s.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
-    TEXT(yaml, "buffers: {a: {dtype: f32, shape: [1000]}}\nstages:\n%s", pipelines[_i]);
+    char *yaml = format("buffers: {a: {dtype: f32, shape: [1000]}}\nstages:\n%s", pipelines[_i]);
     for (int k = 0; k < 10; k++)
         interrupted(yaml, 1 + k % 3, &seed);
 }

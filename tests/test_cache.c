@@ -62,8 +62,7 @@ static bool store(const gp_key *key, const char *data)
 /* Where it lies. */
 static const char *file_of(const gp_key *key)
 {
-    char name[200];
-    snprintf(name, sizeof name, "cache/gpipe/%s.x", key->hex);
+    char *name = format("cache/gpipe/%s.x", key->hex);
     return cu_path(name);
 }
 
@@ -188,19 +187,17 @@ static const struct {
 /* What somebody else may have put there is not found, which is said once. */
 TEST_EACH(only_what_is_ours_is_used, owned)
 {
-    char home[20];
     gp_errs errs = { .n = 0 };
     gp_key k = key_of("ours");
     void *data;
     size_t n;
     if (owned[_i].root && geteuid() != 0)
         return;
-    snprintf(home, sizeof home, "home%d", _i);
+    char *home = format("home%d", _i);
     const char *base = cu_path(home);
-    char folder[600], file[700];
     setenv("XDG_CACHE_HOME", base, 1);
-    snprintf(folder, sizeof folder, "%s/gpipe", base);
-    snprintf(file, sizeof file, "%s/%s.x", folder, k.hex);
+    char *folder = format("%s/gpipe", base);
+    char *file = format("%s/%s.x", folder, k.hex);
     ck_assert(store(&k, "ours"));
     ck_assert(holds(&k, "ours"));
     owned[_i].change(folder, file);

@@ -201,15 +201,14 @@ TEST_SOME(any_name_may_be_defined, 22, 7, 1)
         "entry=4",
     };
     const char *define[] = { names[_i] };
-    char text[300], name[10];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(names[_i], "="), names[_i]);
-    snprintf(text, sizeof text, K "(float *out) { out[0] = %s; }\n", name);
+    char *name = format("%.*s", (int)strcspn(names[_i], "="), names[_i]);
+    char *text = format(K "(float *out) { out[0] = %s; }\n", name);
     cu_write("k.cu", text);
     gp_source src = attempt_source("k", CU_PARAMS("float *"));
     src.define = define, src.ndefine = 1;
     attempt a = attempt_compile(&src, false);
     ck_assert_msg(a.ok, "%s: %s", names[_i], a.errs.n ? a.errs.e[0].msg : "");
-    snprintf(text, sizeof text, "#define %s 4\n" K "(float *out) { out[0] = %s; }\n", name, name);
+    text = format("#define %s 4\n" K "(float *out) { out[0] = %s; }\n", name, name);
     cu_write("k.cu", text);
     src.ndefine = 0;
     a = attempt_compile(&src, false);

@@ -11,8 +11,7 @@
 /* A compiler that writes a line to a file each time it runs. */
 static void counting_compiler_of(const char *cxx)
 {
-    char text[1000];
-    snprintf(text, sizeof text, "#!/bin/sh\necho run >>'%s'\nexec %s \"$@\"\n", cu_path("runs"), cxx);
+    char *text = format("#!/bin/sh\necho run >>'%s'\nexec %s \"$@\"\n", cu_path("runs"), cxx);
     cu_write("cxx", text);
     ck_assert_int_eq(chmod(cu_path("cxx"), 0755), 0);
     setenv("CXX", cu_path("cxx"), 1);
@@ -58,8 +57,7 @@ TEST(compiles_once)
     cu_write("subsub.h", "enum { WIDTH = 4 };\n");     /* ... an include's include */
     COMPILES(&src, 4);
     COMPILES(&src, 4);
-    char cxx[500];
-    snprintf(cxx, sizeof cxx, "%s -O1", cu_path("cxx"));
+    char *cxx = format("%s -O1", cu_path("cxx"));
     setenv("CXX", cxx, 1);
     COMPILES(&src, 5);
     cu_write("subsub.h", "enum { WIDTH = 3 };\n");
@@ -154,7 +152,7 @@ static const char *filled(const char *text, char buf[1000])
 
 TEST_SOME(compiled_again_when_a_header_changes, sizeof found / sizeof *found, 4, 1)
 {
-    char text[1300], value[1000];
+    char value[1000];
     bool changes = strcmp(found[_i].header, "unused.h") != 0;
     counting_compiler();
     mkdir(cu_path("one"), 0755), mkdir(cu_path("none"), 0755);
@@ -162,7 +160,7 @@ TEST_SOME(compiled_again_when_a_header_changes, sizeof found / sizeof *found, 4,
     unlink(cu_path("own.h"));
     unlink(cu_path("none/own.h"));
     cu_write("top.h", "#include \"own.h\"\n");
-    snprintf(text, sizeof text, "%s\n%s(int *out) { out[0] = WIDTH; /* %d */ }\n", found[_i].include, K, _i);
+    char *text = format("%s\n%s(int *out) { out[0] = WIDTH; /* %d */ }\n", found[_i].include, K, _i);
     cu_write("k.cu", text);
     cu_write(found[_i].header, "enum { WIDTH = 3 };\n");
     if (found[_i].variable)
@@ -190,11 +188,10 @@ static const struct { const char *define, *text; } askers[] = {
 
 TEST_SOME(compiled_again_when_what_is_asked_for_appears, sizeof askers / sizeof *askers, 2, 1)
 {
-    char text[500];
     counting_compiler();
     cu_write("asks.h", askers[0].text);
     unlink(cu_path("opt.h"));
-    snprintf(text, sizeof text, "%s" K "(int *out) { out[0] = WIDTH; /* %d */ }\n", askers[_i].text, _i);
+    char *text = format("%s" K "(int *out) { out[0] = WIDTH; /* %d */ }\n", askers[_i].text, _i);
     cu_write("k.cu", text);
     gp_source src = attempt_source("k", CU_PARAMS("int *"));
     src.define = &askers[_i].define, src.ndefine = askers[_i].define != NULL;
@@ -240,8 +237,7 @@ TEST(headers_may_include_each_other)
     counting_compiler();
     ck_assert_int_eq(mkdir(cu_path("sub"), 0755), 0);
     for (int i = 0; i < HEADERS; i++) {
-        char name[20];
-        snprintf(name, sizeof name, "all%d.h", i);
+        char *name = format("all%d.h", i);
         header_path[i] = cu_path(name);
     }
     cu_write("k.cu", "#include \"all0.h\"\n" K "() {}\n");
@@ -268,12 +264,11 @@ TEST_EACH(nvrtc_compiles_again_when_a_header_changes, included)
 {
     if (!attempt_nvrtc)
         return;
-    char text[300], command[1000];
     size_t n[3];
-    snprintf(text, sizeof text, "rtc%d", _i);
+    char *text = format("rtc%d", _i);
     const char *cache = cu_path(text);
     setenv("XDG_CACHE_HOME", cache, 1);
-    snprintf(text, sizeof text, "%s\n#include <math.h>\n%s(int *out) { out[0] = WIDTH; }\n", included[_i], K);
+    text = format("%s\n#include <math.h>\n%s(int *out) { out[0] = WIDTH; }\n", included[_i], K);
     cu_write("k.cu", text);
     cu_write("top.h", "#pragma once\n#include <own.h>\n");
     cu_write("own.h", "enum { WIDTH = 1234567 };\n");
@@ -288,7 +283,7 @@ TEST_EACH(nvrtc_compiles_again_when_a_header_changes, included)
     ck_assert(n[0] == n[2] && memcmp(a, b, n[0]) == 0);
     free(a), free(b);
     bool plain = _i != 2 && _i != 4;   /* what is not a plain directive is not kept */
-    snprintf(command, sizeof command, "test `find '%s' -name '*.cubin' | wc -l` = %d", cache, plain ? 2 : 0);
+    char *command = format("test `find '%s' -name '*.cubin' | wc -l` = %d", cache, plain ? 2 : 0);
     ck_assert_int_eq(system(command), 0);
 }
 #endif
@@ -298,7 +293,6 @@ TEST_SOME(compiled_again_when_the_compiler_changes, 5, 2, 1)
 {
     static const char *const variables[] = { "CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH",
                                              "COMPILER_PATH", "SOURCE_DATE_EPOCH" };
-    char cxx[1000];
     counting_compiler();
     cu_write("k.cu", K "(int *same) { *same = 1; }\n");
     gp_source src = attempt_source("k", CU_PARAMS("int *"));
@@ -307,7 +301,7 @@ TEST_SOME(compiled_again_when_the_compiler_changes, 5, 2, 1)
     COMPILES(&src, 2);
     unsetenv(variables[_i]);
     COMPILES(&src, 2);
-    snprintf(cxx, sizeof cxx, "env %s", cu_path("cxx"));
+    char *cxx = format("env %s", cu_path("cxx"));
     setenv("CXX", cxx, 1);
     COMPILES(&src, 3);
     COMPILES(&src, 3);
@@ -323,10 +317,9 @@ TEST(damaged_entries_are_made_anew)
     setenv("XDG_CACHE_HOME", cu_path("fresh"), 1);
     gp_source src = attempt_source("k", CU_PARAMS("int *"));
     COMPILES(&src, 1);
-    char command[1000];
-    snprintf(command, sizeof command, "for f in '%s'/gpipe/*.so; do "
-             "printf x | dd of=\"$f\" bs=1 seek=4000 conv=notrunc 2>/dev/null; done",
-             cu_path("fresh"));
+    char *command = format("for f in '%s'/gpipe/*.so; do "
+                           "printf x | dd of=\"$f\" bs=1 seek=4000 conv=notrunc 2>/dev/null; done",
+                           cu_path("fresh"));
     ck_assert_int_eq(system(command), 0);
     COMPILES(&src, 2);
     COMPILES(&src, 2);

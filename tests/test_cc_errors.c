@@ -16,11 +16,9 @@ static const struct { int on; const char *text, *params[8]; int line; const char
       "identifier \"undeclared\" is undefined" },
     { BOTH, "\n" K "(const float *in, float *out,\n    int n)\n{}\n",
       { "const float *", "float *", "float" }, 3,
-      "parameter 3 of 'k' is 'int n', but args passes 'float'; args asks for "
-      "k(const float *, float *, float)" },
+      "parameter 3 of 'k' is 'int n', but args passes 'float'; args asks for k(const float *, float *, float)" },
     { BOTH, "\n" K "(const float *in, float *out) {}\n", { "const float *", "float *", "int" }, 2,
-      "'k' has 2 parameters, but args gives 3 values: "
-      "k(const float *, float *, int)" },
+      "'k' has 2 parameters, but args gives 3 values: k(const float *, float *, int)" },
     { BOTH, K "(int a, int b) {}\n", { "int" }, 1, "'k' has 2 parameters, but args gives 1 value: k(int)" },
     { BOTH, "\n" K "(int a, float2 b = { 1, 2 }, int c = (1, 2)) {}\n", { "int", "gp_c64" }, 2,
       "'k' has 3 parameters, but args gives 2 values, and a default argument is never used: k(int, gp_c64)" },
@@ -229,9 +227,8 @@ static const char *const odd_headers[] = { "\"/dev/zero\"", "</dev/zero>", "\"fi
 
 TEST_EACH(odd_headers_are_errors, odd_headers)
 {
-    char text[200];
     mkfifo(cu_path("fifo.h"), 0600);
-    snprintf(text, sizeof text, "// #include \"fifo.h\"\n#include %s\n" K "() {}\n", odd_headers[_i]);
+    char *text = format("// #include \"fifo.h\"\n#include %s\n" K "() {}\n", odd_headers[_i]);
     for (int cuda = 0; cuda < 1 + attempt_nvrtc; cuda++) {
         attempt a = attempt_text(text, CU_PARAMS(NULL), cuda);
         ck_assert(!a.ok);
@@ -317,9 +314,8 @@ TEST(a_folder_that_others_may_change)
     ck_assert(!mkdir(cu_path("tmp"), 0700));
     setenv("TMPDIR", cu_path("tmp"), 1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[100];
         ck_assert(!chmod(cu_path("tmp"), cases[i].mode));
-        snprintf(text, sizeof text, K "(int *out) { /* tmp %zu */ }\n", i);
+        char *text = format(K "(int *out) { /* tmp %zu */ }\n", i);
         attempt a = attempt_text(text, CU_PARAMS("int *"), false);
         ck_assert_msg(a.ok == cases[i].ok, "%o: %s", (unsigned)cases[i].mode, a.errs.n ? a.errs.e[0].msg : "?");
         if (!a.ok) {

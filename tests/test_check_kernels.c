@@ -1,7 +1,6 @@
 /* test_check_kernels.c - `--check-kernels`: a kernel that leaves what it was given is an error that names the kernel,
  * the argument, the element, the frame and the line; one that does not gives the bytes that it gives without. */
 #include "lib/pipe.h"
-#include "suite.h"
 
 static const char *dir;
 
@@ -117,14 +116,13 @@ static const struct { const char *stage, *says; int line; } wrong[] = {
 
 TEST_SOME(finds, sizeof wrong / sizeof *wrong, 5, 1)
 {
-    char says[200];
     pipe_result r = run_stage(wrong[_i].stage, true);
     const char *kernel = strstr(wrong[_i].stage, "keep.cu") ? "keep" : strstr(wrong[_i].stage, "wide.cu") ? "wide" : "k";
     ck_assert(r.compiled);
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_int_eq(r.errs.failed, 1);
     ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
-    snprintf(says, sizeof says, "kernel '%s' of stage 'mine' %s", kernel, wrong[_i].says);
+    char *says = format("kernel '%s' of stage 'mine' %s", kernel, wrong[_i].says);
     ck_assert_msg(!strncmp(r.errs.e[0].msg, says, strlen(says)), "%s\n%s", wrong[_i].stage, r.errs.e[0].msg);
     ck_assert_int_eq(r.errs.e[0].at.line, wrong[_i].line);
     ck_assert_uint_eq(r.account[0].in, r.account[0].out + r.account[0].cancelled);
@@ -136,12 +134,11 @@ TEST_SOME(finds, sizeof wrong / sizeof *wrong, 5, 1)
  * which does not outlive this one; what they write is in a folder that is removed. */
 TEST(compiles_for_lines_in_a_group_and_a_folder_of_its_own)
 {
-    char cxx[600], said[900], name[700];
-    snprintf(name, sizeof name, "%s/said", dir);
-    snprintf(said, sizeof said, "#!/bin/sh\ncase \"$*\" in *-g1*) read -r pid name state parent group rest "
-             "</proc/self/stat; echo $group $TMPDIR >'%s';; esac\nexec c++ \"$@\"\n", name);
+    char *name = format("%s/said", dir);
+    char *said = format("#!/bin/sh\ncase \"$*\" in *-g1*) read -r pid name state parent group rest "
+                        "</proc/self/stat; echo $group $TMPDIR >'%s';; esac\nexec c++ \"$@\"\n", name);
     pipe_text(dir, "cxx", said);
-    snprintf(cxx, sizeof cxx, "sh %s/cxx", dir);
+    char *cxx = format("sh %s/cxx", dir);
     setenv("CXX", cxx, 1);
     pipe_result r = run_stage(wrong[0].stage, true);
     unsetenv("CXX");
@@ -168,7 +165,7 @@ TEST_EACH(leaves_alone, right)
     char *out[2];
     for (int check = 0; check < 2; check++) {
         pipe_result r = run_stage(right[_i], check);
-        ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "?");
+        ck_assert_msg(r.outcome == GP_DONE, "%s", pipe_said(&r.errs));
         out[check] = pipe_read(dir, "out.raw", &n[check]);
         ck_assert_uint_eq(n[check], ROWS * COLS * sizeof(float));
     }
@@ -183,7 +180,7 @@ TEST(in_a_loop)
                               true);
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, "kernel 'wide' of stage 'mine' reads "), "%s",
-                  r.errs.n ? r.errs.e[0].msg : "?");
+                  pipe_said(&r.errs));
     ck_assert_int_eq(r.errs.failed, 1);
 }
 

@@ -11,7 +11,6 @@
 #include "device/scratch.h"
 #include "lib/cu.h"
 #include "lib/pipe.h"
-#include "suite.h"
 
 static void nap(void)
 {
@@ -62,10 +61,9 @@ TEST(log_is_bounded)
 /* A process that it leaves behind may keep its streams open. */
 TEST(does_not_wait_for_what_is_left_behind)
 {
-    char pid[40];
     gp_child c = SHELL("sleep 1000 & echo $!");
     ck_assert_int_eq(gp_child_run(&c), 0);
-    snprintf(pid, sizeof pid, "kill %d", atoi(c.log));
+    char *pid = format("kill %d", atoi(c.log));
     ck_assert_int_eq(system(pid), 0);          /* it was alive */
     free(c.log);
 }
@@ -75,9 +73,8 @@ TEST(does_not_wait_for_what_is_left_behind)
 /* Makes $CXX a compiler of two processes that never end; they write their numbers to a file. */
 static void endless_compiler(void)
 {
-    char text[1000];
-    snprintf(text, sizeof text, "#!/bin/sh\necho $$ >>'%s'\n: >$TMPDIR/own\nsleep 1000 &\n"
-             "echo $! >>'%s'\nwait\n", cu_path("pids"), cu_path("pids"));
+    char *text = format("#!/bin/sh\necho $$ >>'%s'\n: >$TMPDIR/own\nsleep 1000 &\n"
+                        "echo $! >>'%s'\nwait\n", cu_path("pids"), cu_path("pids"));
     unlink(cu_path("pids"));
     cu_write("cxx", text);
     ck_assert_int_eq(chmod(cu_path("cxx"), 0755), 0);
@@ -183,12 +180,12 @@ TEST(ends_with_us)
 TEST(a_folder_goes_without_descriptors)
 {
     gp_scratch s;
-    char err[GP_WHY], name[sizeof s.path + 8];
+    char err[GP_WHY];
     struct rlimit were, none;
     setenv("TMPDIR", cu_path("tmp"), 1);
     mkdir(cu_path("tmp"), 0700);
     ck_assert(gp_scratch_open(&s, err));
-    snprintf(name, sizeof name, "%s/out.so", s.path);
+    char *name = format("%s/out.so", s.path);
     close(creat(name, 0600));
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &were), 0);
     none = were, none.rlim_cur = 0;

@@ -2,7 +2,6 @@
 #include <math.h>
 #include "effort.h"
 #include "paper.h"
-#include "suite.h"
 
 /* Times in us; GPUs copy 1 MiB in 1 ms each way, and links have as much unless a case says otherwise. */
 typedef struct cluster_case {

@@ -1,8 +1,7 @@
 /* test_color.c - the kind `color` in whole pipelines: frames of other depths, of several sizes, with fewer rows.
- * What it computes, stage_cases.c compares with NumPy. */
+ * What it computes, stages_cases.c compares with NumPy. */
 #include "base/outfile.h"
 #include "iotest.h"
-#include "suite.h"
 
 /* Limited 8 bits are a quarter of 10 bits, both ways, whatever the colors. */
 TEST(depths)
@@ -45,11 +44,11 @@ TEST(shapes)
     size_t n;
     static const int64_t want[][2] = { { 2, 4 }, { 4, 2 }, { 4, 4 } };
     for (int i = 0; i < 3; i++) {
-        char name[20], why[GP_WHY];
+        char why[GP_WHY];
         gp_type t;
         size_t data;
         bool fortran;
-        char *file = pipe_read(io_dir, TEXT(name, "out/%d.npy", i), &n);
+        char *file = pipe_read(io_dir, format("out/%d.npy", i), &n);
         ck_assert(file && gp_npy_parse(file, n, &t, &data, &fortran, why));
         ck_assert(t.ndim == 2 && t.dim[0] == want[i][0] && t.dim[1] == want[i][1]);
         free(file);

@@ -99,9 +99,8 @@ TEST(missing_code_is_an_error_of_check)
     static const char *const stages[] = { "lua, script: none.lua",
                                           "kernel, source: none.cu, args: [in, out]" };
     for (int i = 0; i < 2; i++) {
-        char yaml[300];
-        snprintf(yaml, sizeof yaml, "buffers: {a: {dtype: u8, shape: [4]}, b: {like: a}}\nstages:\n"
-                 "  - {use: generate, out: a}\n  - {use: %s, out: b}\n  - {use: discard}\n", stages[i]);
+        char *yaml = format("buffers: {a: {dtype: u8, shape: [4]}, b: {like: a}}\nstages:\n"
+                            "  - {use: generate, out: a}\n  - {use: %s, out: b}\n  - {use: discard}\n", stages[i]);
         ck_assert_ptr_null(compile(yaml, NULL, true));
         ck_assert_ptr_nonnull(strstr(errs.e[0].msg, "cannot read 'none."));
         ck_assert_int_eq(errs.e[0].at.line, 4);
@@ -121,10 +120,9 @@ static const struct { const char *a, *b; bool same; } paths[] = {
 
 TEST_EACH(one_file_has_one_writer, paths)
 {
-    char yaml[400];
-    snprintf(yaml, sizeof yaml, "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n"
-             "  - {use: generate, frames: 1, out: g}\n  - {use: write, format: raw, path: %s}\n"
-             "  - {use: write, format: raw, path: %s, in: g}\n", paths[_i].a, paths[_i].b);
+    char *yaml = format("buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n"
+                        "  - {use: generate, frames: 1, out: g}\n  - {use: write, format: raw, path: %s}\n"
+                        "  - {use: write, format: raw, path: %s, in: g}\n", paths[_i].a, paths[_i].b);
     gp_pipeline *p = compile(yaml, NULL, false);
     ck_assert_msg((p == NULL) == paths[_i].same, "%s, %s: %s", paths[_i].a, paths[_i].b, errs.e[0].msg);
     if (!p) {

@@ -1,6 +1,5 @@
 /* test_constants.c - constants that are lists of numbers in the pipeline's file. */
 #include "iotest.h"
-#include "suite.h"
 
 /* What a stage on the host and one on the device see of a constant. */
 static const struct { const char *buffer, *dtype, *shape; size_t bytes; const void *data; } cases[] = {

@@ -2,7 +2,6 @@
  * names the stage, and never a wrong byte or an account that does not add up. */
 #include <time.h>
 #include "pipe.h"
-#include "suite.h"
 
 enum { FRAMES = 5 };
 
@@ -148,7 +147,7 @@ TEST_LOOP(is_an_error, 0, WRONGS)
                        .collective = w == MEETS_IN_NO_ORDER };
     gp_errs errs = { .n = 0 };
     gp_pipeline *p = compile(yaml, (const gp_kind[]){ made, filter }, 2, &errs);
-    ck_assert_msg((p == NULL) == expected[w].at_compile, "%s", errs.n ? errs.e[0].msg : "no error");
+    ck_assert_msg((p == NULL) == expected[w].at_compile, "%s", pipe_said(&errs));
     if (p) {
         gp_outcome outcome = gp_pipeline_run(p, NULL, &errs);
         gp_account a;
@@ -160,7 +159,7 @@ TEST_LOOP(is_an_error, 0, WRONGS)
             ck_assert(a.in == FRAMES && a.out == FRAMES);
     }
     const char *says = expected[w].says;
-    ck_assert_msg(!says == !errs.n, "%s", errs.n ? errs.e[0].msg : "no error");
+    ck_assert_msg(!says == !errs.n, "%s", pipe_said(&errs));
     for (int i = 0; i < errs.n; i++)
         ck_assert_msg(errs.e[i].code != GP_E_BUG && errs.e[i].at.line, "%s", errs.e[i].msg);
     ck_assert_msg(!says || !strncmp(errs.e[0].msg, says, strlen(says)), "%s", errs.e[0].msg);
@@ -267,7 +266,7 @@ TEST_LOOP(device_work_is_checked, 0, ODDS)
     ck_assert_ptr_nonnull(p);
     ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), o == ODD_NOTHING ? GP_DONE : GP_ERROR);
     const char *says = odd_says[o];
-    ck_assert_msg(!says == !errs.n, "%s", errs.n ? errs.e[0].msg : "no error");
+    ck_assert_msg(!says == !errs.n, "%s", pipe_said(&errs));
     ck_assert_msg(!says || !strncmp(errs.e[0].msg, says, strlen(says)), "%s", errs.e[0].msg);
     ck_assert(!says || errs.e[0].at.line == 4);
     gp_pipeline_destroy(p);
@@ -279,13 +278,12 @@ typedef struct building { gp_pipeline *p; gp_errs errs; int n; bool fails; } bui
 /* Compiles stages 'made', 'odd', whose record() this is, and 'discard' behind `head`, and runs them. */
 static gp_outcome build(building *b, const char *head, bool (*record)(gp_dcall *c))
 {
-    char yaml[300];
     wrong w = NOTHING;
     gp_kind made = { GP_KIND("made"), .help = "a source", .out = out_bytes, .shape = made_shape, .run = made_run,
                      .user = &w };
     gp_kind kind = { GP_KIND("odd"), .help = "copies", .in = in_bytes, .out = out_bytes, .shape = odd_shape,
                      .record = record, .user = b };
-    snprintf(yaml, sizeof yaml, "device: cpu\n%sstages:\n  - {use: made}\n  - {use: odd}\n  - {use: discard}\n", head);
+    char *yaml = format("device: cpu\n%sstages:\n  - {use: made}\n  - {use: odd}\n  - {use: discard}\n", head);
     b->p = compile(yaml, (const gp_kind[]){ made, kind }, 2, &b->errs);
     ck_assert_ptr_nonnull(b->p);
     gp_outcome outcome = gp_pipeline_run(b->p, NULL, &b->errs);
@@ -363,7 +361,6 @@ static int count(const gp_errs *errs, const char *msg)
 /* Each once, at its stage, whether the run fails or not; with one worker and with two. */
 TEST_LOOP(warnings_are_told, 0, 4)
 {
-    char yaml[200];
     int fails = _i / 2;
     wrong w = NOTHING;
     gp_kind made = { GP_KIND("made"), .help = "a source", .out = out_bytes, .shape = made_shape,
@@ -371,8 +368,8 @@ TEST_LOOP(warnings_are_told, 0, 4)
     gp_kind sink = { GP_KIND("sink"), .help = "a sink", .in = in_bytes, .shape = sink_shape,
                      .run = warns_run, .finish = warns_finish, .user = &fails };
     gp_errs errs = { .n = 0 };
-    snprintf(yaml, sizeof yaml, "on_error: stop\nstages:\n  - {use: made}\n"
-             "  - {use: sink, workers: %d}\n", 1 + _i % 2);
+    char *yaml = format("on_error: stop\nstages:\n  - {use: made}\n"
+                        "  - {use: sink, workers: %d}\n", 1 + _i % 2);
     gp_pipeline *p = compile(yaml, (const gp_kind[]){ made, sink }, 2, &errs);
     ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
     ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), fails ? GP_ERROR : GP_DONE);
@@ -413,7 +410,7 @@ TEST_LOOP(ranks_that_cannot_meet, 0, 2)
     gp_config config = { .registry = r, .machine = m, .env = { .rank = _i, .ranks = 2 * _i } };
     ck_assert(gp_register_builtin(r, &errs));
     gp_pipeline *p = gp_compile(yaml, strlen(yaml), NULL, &config, &errs);
-    ck_assert_msg(p != NULL, "%s", errs.n ? errs.e[0].msg : "no error");
+    ck_assert_msg(p != NULL, "%s", pipe_said(&errs));
     ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), _i ? GP_ERROR : GP_DONE);
     ck_assert_int_eq(errs.n, _i);
     ck_assert(!_i || (!strcmp(errs.e[0].msg, "stage 'all_reduce' needs what 2 ranks have, and the run has no 'gather'")

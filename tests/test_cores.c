@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include "base/clock.h"
 #include "pipe.h"
-#include "suite.h"
 #include "run/cores.h"
 
 static const char *dir;
@@ -38,11 +37,10 @@ static int on_one_core(cpu_set_t *all)
 /* user nice system idle iowait irq softirq steal guest guest_nice; guests are in user */
 TEST(ticks_of_our_cores)
 {
-    char text[300];
     cpu_set_t all;
     int core = on_one_core(&all);
-    snprintf(text, sizeof text, "cpu  9 9 9 9 9 9 9 9 9 9\ncpu%d 1 2 4 8 16 32 64 128 256 512\n"
-             "cpu%d 9 9 9 9 9 9 9 9 0 0\nintr 9 9 9 9 9 9 9\n", core, core + 1);
+    char *text = format("cpu  9 9 9 9 9 9 9 9 9 9\ncpu%d 1 2 4 8 16 32 64 128 256 512\n"
+                        "cpu%d 9 9 9 9 9 9 9 9 0 0\nintr 9 9 9 9 9 9 9\n", core, core + 1);
     pipe_text(dir, "stat", text);
     gp_core_ticks t = gp_core_ticks_read(in_dir("stat"));
     sched_setaffinity(0, sizeof all, &all);
@@ -112,9 +110,8 @@ TEST_EACH(limits_of_the_cgroup, groups)
 {
     pipe_text(dir, "cgroup", groups[_i].cgroup);
     for (int i = 0; i < 3 && groups[_i].file[i].path; i++) {
-        char path[200];
         for (const char *at = groups[_i].file[i].path; (at = strchr(at, '/')); at++) {
-            snprintf(path, sizeof path, "%.*s", (int)(at - groups[_i].file[i].path), groups[_i].file[i].path);
+            char *path = format("%.*s", (int)(at - groups[_i].file[i].path), groups[_i].file[i].path);
             mkdir(in_dir(path), 0777);
         }
         pipe_text(dir, groups[_i].file[i].path, groups[_i].file[i].text);

@@ -5,25 +5,22 @@
 #include "jpeg_file.h"
 #include "device/libraries.h"
 #include "pipe.h"
-#include "suite.h"
 
 /* ---- whole files ----------------------------------------------------- */
 
 static pipe_result read_bytes(const char *dir, const char *buffers, const char *more)
 {
-    char yaml[1000];
-    snprintf(yaml, sizeof yaml, "%sstages:\n  - {use: read, path: \"in-*\", format: bytes, out: x%s}\n"
-             "  - {use: write, path: \"out/%%n.raw\", durable: none}\n", buffers, more);
+    char *yaml = format("%sstages:\n  - {use: read, path: \"in-*\", format: bytes, out: x%s}\n"
+                        "  - {use: write, path: \"out/%%n.raw\", durable: none}\n", buffers, more);
     return pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ .poison = true });
 }
 
 static void put_files(const char *dir, char *data, const int *size, int n)
 {
-    char name[40];
     for (int i = 0; i < 5000; i++)
         data[i] = (char)(i * 31);
     for (int i = 0; i < n; i++) {
-        snprintf(name, sizeof name, "in-%d", i);
+        char *name = format("in-%d", i);
         pipe_file(dir, name, data + i, (size_t)size[i]);
     }
 }
@@ -36,14 +33,14 @@ TEST_LOOP(files_are_frames, 0, 4)
         { "buffers: {x: {dtype: u8, shape: [\"<=4000\"], depth: 1}}\n", "" },
     };
     const char *dir = pipe_dir();
-    char data[5000], name[40];
+    char data[5000];
     size_t n;
     put_files(dir, data, size, 5);
     pipe_result r = read_bytes(dir, cases[_i].buffers, cases[_i].more);
     pipe_no_errors(&r, cases[_i].buffers);
     ck_assert_uint_eq(r.account[0].out, 5);
     for (int i = 0; i < 5; i++) {
-        snprintf(name, sizeof name, "out/in-%d.raw", i);
+        char *name = format("out/in-%d.raw", i);
         char *out = pipe_read(dir, name, &n);
         ck_assert_msg(out && n == (size_t)size[i] && !memcmp(out, data + i, n), "%s", name);
         free(out);
@@ -74,11 +71,9 @@ TEST_LOOP(files_that_do_not_fit, 0, 2)
 
 static void run_pictures(const char *dir, const char *stages, const char *to, const char *shape, const char *knobs, int o)
 {
-    char yaml[2000];
-    snprintf(yaml, sizeof yaml, "%son_error: drop\nbuffers: {photo: {dtype: u8, shape: %s}}\nstages:\n%s"
-             "  - {use: write, path: \"%s/%%n.npy\", in: photo, durable: none}\n", knobs, shape, stages, to);
-    pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ .poison = o & 1, .timed = o & 2 });
-    ck_assert_msg(r.outcome == GP_DONE, "%s: %s", yaml, r.errs.n ? r.errs.e[0].msg : "?");
+    char *yaml = format("%son_error: drop\nbuffers: {photo: {dtype: u8, shape: %s}}\nstages:\n%s"
+                        "  - {use: write, path: \"%s/%%n.npy\", in: photo, durable: none}\n", knobs, shape, stages, to);
+    pipe_done(dir, yaml, "cpu", NULL, (gp_run_options){ .poison = o & 1, .timed = o & 2 });
 }
 
 /* Every picture of tests/data/jpeg is what `read` makes of it, or nothing where that makes nothing. */
@@ -90,14 +85,14 @@ TEST_LOOP(as_read_has_them, 0, 24)
     static const char *const options[] = { "", ", orientation: keep", ", colors: rgb", ", colors: gray" };
     const char *dir = pipe_dir(), *option = options[_i < 18 ? _i / 9 : 2 + _i % 2], *file = _i >= 18 ? "*.jpg" : files[_i % 3];
     const char *shape = _i >= 18 ? shapes[_i % 2] : shapes[_i % 3];
-    char cwd[300], stages[1000], one[600], two[600];
+    char cwd[300], one[600], two[600];
     int there = 0;
     size_t n, m;
     ck_assert_ptr_nonnull(getcwd(cwd, sizeof cwd));
-    snprintf(stages, sizeof stages, "  - {use: read, path: \"%s/tests/data/jpeg/%s\", out: photo%s}\n", cwd, file, option);
+    char *stages = format("  - {use: read, path: \"%s/tests/data/jpeg/%s\", out: photo%s}\n", cwd, file, option);
     run_pictures(dir, stages, "read", shape, "", 0);
-    snprintf(stages, sizeof stages, "  - {use: read, path: \"%s/tests/data/jpeg/%s\", out: coded, format: bytes}\n"
-             "  - {use: decode, in: coded, out: photo, workers: %d%s}\n", cwd, file, 1 + _i % 4, option);
+    stages = format("  - {use: read, path: \"%s/tests/data/jpeg/%s\", out: coded, format: bytes}\n"
+                    "  - {use: decode, in: coded, out: photo, workers: %d%s}\n", cwd, file, 1 + _i % 4, option);
     run_pictures(dir, stages, "decoded", shape, knobs[_i / 3 % 3], _i);
     snprintf(one, sizeof one, "%s/decoded", dir);
     DIR *d = opendir(one);
@@ -133,9 +128,8 @@ TEST_LOOP(wrong_files, 0, 7)
         { "../png/rgb8.png", 30, "'in' " }, { "../make.py", 0, "'in' is not a picture that gpipe reads" },
     };
     const char *dir = pipe_dir();
-    char path[200];
     size_t n;
-    snprintf(path, sizeof path, "jpeg/%s", cases[_i].file);
+    char *path = format("jpeg/%s", cases[_i].file);
     char *data = pipe_read("tests/data", path, &n);
     ck_assert_ptr_nonnull(data);
     pipe_file(dir, "in.jpg", data, cases[_i].bytes ? cases[_i].bytes : n);
@@ -154,21 +148,20 @@ TEST_LOOP(faults, 0, 4)
 {
     static const char says[] = "stage 'decode': frame 0: 'in' is cut off: of its last 4 rows of 19 not all is in the file";
     const char *dir = pipe_dir();
-    char yaml[600];
     size_t n;
     bool cut = _i & 1, strict = _i & 2;
     char *data = pipe_read("tests/data", "jpeg/rgb420_19x33.jpg", &n);
     pipe_file(dir, "in.jpg", data, n - (cut ? 5 : 0));
     free(data);
-    snprintf(yaml, sizeof yaml, "buffers: {photo: {shape: [\"<=34\", \"<=34\", 3]}}\nstages:\n"
-             "  - {use: read, path: in.jpg, format: bytes, out: coded}\n"
-             "  - {use: decode, in: coded, out: photo%s}\n  - {use: discard}\n", strict ? ", strict: true" : "");
+    char *yaml = format("buffers: {photo: {shape: [\"<=34\", \"<=34\", 3]}}\nstages:\n"
+        "  - {use: read, path: in.jpg, format: bytes, out: coded}\n"
+        "  - {use: decode, in: coded, out: photo%s}\n  - {use: discard}\n", strict ? ", strict: true" : "");
     pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
     ck_assert_int_eq(r.outcome, cut && strict ? GP_ERROR : GP_DONE);
     ck_assert_uint_eq(r.account[0].faulty, cut && !strict);
     if (cut)
         ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, strict ? "'in' is cut off: its picture goes on" : says), "%s",
-                      r.errs.n ? r.errs.e[0].msg : "no word");
+                      pipe_said(&r.errs));
 }
 
 /* ---- what a file says ------------------------------------------------ */
@@ -187,9 +180,9 @@ TEST_LOOP(looks, 0, 9)
     gp_picfile_how how = { 0 };
     gp_jpeg_is is;
     gp_type t;
-    char path[200], err[GP_WHY];
+    char err[GP_WHY];
     size_t n;
-    snprintf(path, sizeof path, "jpeg/%s", cases[_i].file);
+    char *path = format("jpeg/%s", cases[_i].file);
     char *data = pipe_read("tests/data", path, &n);
     ck_assert_msg(data && gp_jpeg_look(data, n, &how, &is, err), "%s", data ? err : "no file");
     ck_assert(gp_jpeg.head(data, n, &how, &t, err) && gp_type_same(&t, &is.type));
@@ -236,7 +229,7 @@ TEST_LOOP(who_decodes, 0, 12)
     if (!strncmp(cases[_i].says, "error: ", 7)) {
         ck_assert_msg(!p && !strcmp(errs.e[0].msg, cases[_i].says + 7), "%s", p ? "it compiles" : errs.e[0].msg);
     } else {
-        ck_assert_msg(p != NULL, "%s", errs.n ? errs.e[0].msg : "?");
+        ck_assert_msg(p != NULL, "%s", pipe_said(&errs));
         FILE *f = open_memstream(&text, &n);
         gp_dump_plan(f, gp_pipeline_plan(p), GP_DUMP_TEXT);
         fclose(f);
@@ -268,7 +261,7 @@ TEST_LOOP(library, 0, 2)
     else
         snprintf(says, sizeof says, "; on the CPU (no nvJPEG)");
     gp_pipeline *p = pipe_compile(dir, yaml, (gp_config){ .machine = &m }, &errs);
-    ck_assert_msg((p != NULL) == (there || !_i), "%s", errs.n ? errs.e[0].msg : "it compiles");
+    ck_assert_msg((p != NULL) == (there || !_i), "%s", pipe_said(&errs));
     if (p) {
         FILE *f = open_memstream(&text, &n);
         gp_dump_plan(f, gp_pipeline_plan(p), GP_DUMP_TEXT);

@@ -1,6 +1,5 @@
 /* test_dropped.c - stages that say themselves what becomes of frames that fail in them, and how many may. */
 #include "pipe.h"
-#include "suite.h"
 
 /* Of 20 frames, frames 3, 7, 11, 15 and 19 fail in stage `some`; in stage `late` none, or all from frame 9 on. */
 static const char some[] = "stateless = true\nfunction process(f, x, y) if f.index % 4 == 3 then error('odd one') end y:copy(x) end\n";
@@ -30,14 +29,13 @@ static const struct {
 TEST_EACH(of_a_stage, cases)
 {
     const char *dir = pipe_dir();
-    char yaml[800];
     pipe_text(dir, "some.lua", some);
     pipe_text(dir, "late.lua", late);
-    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [3]}}\nstages:\n"
-             "%s  - {use: generate, frames: 20, out: x}\n  - {name: some, use: lua, script: some.lua%s%s}\n"
-             "  - {name: late, use: lua, script: %s%s%s}\n  - {use: write, path: out.raw, durable: none}\n", cases[_i].top,
-             *cases[_i].top ? "" : "\n", *cases[_i].some ? ", " : "", cases[_i].some,
-             !strcmp(cases[_i].script, "late.lua") ? "late.lua" : "copy.lua", *cases[_i].late ? ", " : "", cases[_i].late);
+    char *yaml = format("%sbuffers: {x: {dtype: f32, shape: [3]}}\nstages:\n"
+        "%s  - {use: generate, frames: 20, out: x}\n  - {name: some, use: lua, script: some.lua%s%s}\n"
+        "  - {name: late, use: lua, script: %s%s%s}\n  - {use: write, path: out.raw, durable: none}\n", cases[_i].top,
+        *cases[_i].top ? "" : "\n", *cases[_i].some ? ", " : "", cases[_i].some,
+        !strcmp(cases[_i].script, "late.lua") ? "late.lua" : "copy.lua", *cases[_i].late ? ", " : "", cases[_i].late);
     pipe_text(dir, "copy.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
     ck_assert_msg(r.outcome == cases[_i].outcome, "case %d: outcome %d: %s\n%s", _i, r.outcome,
@@ -65,11 +63,10 @@ TEST_LOOP(of_a_source, 0, 5)
         { "", "if f.index == 3000 then return false end if f.index % 1000 ~= 0 then error('no') end", GP_DONE, 3, 2997, NULL },
     };
     const char *dir = pipe_dir();
-    char yaml[300], script[300];
-    snprintf(script, sizeof script, "function produce(f, y) %s y:fill(1) end\n", ways[_i].script);
+    char *script = format("function produce(f, y) %s y:fill(1) end\n", ways[_i].script);
     pipe_text(dir, "source.lua", script);
-    snprintf(yaml, sizeof yaml, "on_error: drop\nbuffers: {x: {dtype: f32, shape: [2]}}\nstages:\n"
-             "  - {use: lua, script: source.lua, out: x%s}\n  - {use: discard}\n", ways[_i].keys);
+    char *yaml = format("on_error: drop\nbuffers: {x: {dtype: f32, shape: [2]}}\nstages:\n"
+                        "  - {use: lua, script: source.lua, out: x%s}\n  - {use: discard}\n", ways[_i].keys);
     pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
     pipe_dir_remove(dir);
     const gp_err *e = NULL;
@@ -93,14 +90,13 @@ TEST_LOOP(the_first_file, 0, 6)
         { "dtype: u8, shape: [2, 3]", ", on_error: drop", GP_ERROR, 0, 0, "P5 2 2 255\nijkl" },
     };
     const char *dir = pipe_dir();
-    char yaml[300];
     pipe_text(dir, "a.pgm", ways[_i].first);
     pipe_text(dir, "b.pgm", "P5 2 2 255\nabcd");
     pipe_text(dir, "c.pgm", "P5 2 2 255\nefgh");
-    snprintf(yaml, sizeof yaml, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: '?.pgm', out: x%s}\n  - {use: discard}\n",
-             ways[_i].buffer, ways[_i].rule);
+    char *yaml = format("buffers: {x: {%s}}\nstages:\n  - {use: read, path: '?.pgm', out: x%s}\n  - {use: discard}\n",
+                        ways[_i].buffer, ways[_i].rule);
     pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
-    ck_assert_msg(r.outcome == ways[_i].outcome, "%s: outcome %d, %s", yaml, r.outcome, r.errs.n ? r.errs.e[0].msg : "");
+    ck_assert_msg(r.outcome == ways[_i].outcome, "%s: outcome %d, %s", yaml, r.outcome, pipe_said(&r.errs));
     ck_assert_uint_eq(r.compiled ? r.account[0].out : 0, ways[_i].out);
     ck_assert_uint_eq(r.compiled ? r.account[0].failed : 0, ways[_i].failed);
 }

@@ -5,7 +5,6 @@
  * UPDATE_GOLDEN=1 these files are written instead. ranks.yaml is planned for the first of two ranks. */
 #include "draw/dump.h"
 #include "planned.h"
-#include "suite.h"
 
 static const char *const golden[] = {
     "chain", "reentry", "fan-out", "twins", "const", "rounding", "raise", "work", "slow-way", "rows", "carry",
@@ -58,10 +57,9 @@ static char *dumped(const planned *p, int form, gp_dump how)
 TEST_LOOP(test_golden, 0, GOLDEN)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
-        char path[200];
         planned p = plan_golden(golden[_i], cuda);
         char *got = dumped(&p, PLAN, GP_DUMP_TEXT);
-        snprintf(path, sizeof path, "tests/golden/%s.%s.txt", golden[_i], cuda ? "cuda" : "cpu");
+        char *path = format("tests/golden/%s.%s.txt", golden[_i], cuda ? "cuda" : "cpu");
         if (getenv("UPDATE_GOLDEN")) {
             FILE *f = fopen(path, "wb");
             ck_assert_msg(f != NULL, "cannot write %s", path);
@@ -294,9 +292,8 @@ TEST(test_each_shape)
 {
     static const char *const launch[] = { "graph", "persistent", "stream" };
     for (int i = 0; i < 3; i++) {
-        char yaml[300];
-        snprintf(yaml, sizeof yaml, "launch: %s\ndepth: 12\nbuffers: {x: {dtype: u8, shape: [\"<=1000\"]}}\nstages:\n"
-                 "  - {use: src, out: x}\n  - {use: box}\n  - {use: sink}\n", launch[i]);
+        char *yaml = format("launch: %s\ndepth: 12\nbuffers: {x: {dtype: u8, shape: [\"<=1000\"]}}\nstages:\n"
+                            "  - {use: src, out: x}\n  - {use: box}\n  - {use: sink}\n", launch[i]);
         planned p = plan_ok(yaml, true);
         char *text = dumped(&p, PLAN, GP_DUMP_TEXT);
         ck_assert_msg(strstr(text, i < 2 ? "at most 1 frame a launch, launched directly\n" : "at most 1 frame a launch\n")

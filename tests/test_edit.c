@@ -1,7 +1,6 @@
 /* test_edit.c - what --set says, written into the text of a file: all other bytes stay. */
 #include "compile/ir.h"
 #include "pipe.h"
-#include "suite.h"
 
 #define STAGES "stages:\n  - {use: generate}\n"
 

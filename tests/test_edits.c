@@ -3,7 +3,6 @@
  * The runs are simulated, so that they are the same on every machine: stages one after the other on some cores, beside
  * other processes that want some too. Runs in fact: verdict.py. */
 #include "pipe.h"
-#include "suite.h"
 #include "report/report.h"
 
 enum { ACTORS = 6, WORKERS = 64, EDITS = 8, FRAMES = 400, TICK_US = 50 };

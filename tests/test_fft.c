@@ -7,7 +7,6 @@
 #include "fourier.h"
 #include "harness.h"
 #include "pipe.h"
-#include "suite.h"
 
 /* ---- what is declared ------------------------------------------------------ */
 
@@ -100,8 +99,7 @@ static gp_outcome run(const char *dir, const char *yaml, gp_errs *errs)
 
 static void copy_file(const char *dir, const char *name, const char *as)
 {
-    char path[300];
-    snprintf(path, sizeof path, "tests/ref/%s.npy", name);
+    char *path = format("tests/ref/%s.npy", name);
     FILE *f = fopen(path, "rb");
     static char bytes[1 << 20];
     ck_assert_msg(f != NULL, "cannot open '%s'", path);
@@ -125,7 +123,7 @@ static void as_reference(const char *dir, const char *kind, const char *options,
              "  - {use: nv%s%s%s}\n  - {use: write, path: out.npy, if_exists: replace, durable: none}\n",
              gp_dtype_name(x.type.dtype), shape, kind, *options == '{' ? "" : ", ", *options == '{' ? "" : options);
     gp_outcome outcome = run(dir, yaml, &errs);
-    ck_assert_msg(outcome == GP_DONE, "%s: %s", yaml, errs.n ? errs.e[0].msg : "?");
+    ck_assert_msg(outcome == GP_DONE, "%s: %s", yaml, pipe_said(&errs));
     snprintf(path, sizeof path, "%s/out.npy", dir);
     array got = array_load(path);
     snprintf(path, sizeof path, "tests/ref/%s.npy", want);
@@ -179,7 +177,7 @@ TEST_LOOP(there_and_back, 0, 2 * KNOBS)
              "  - {use: %sfft, norm: ortho}\n  - {use: %sifft, real: true, norm: ortho}\n  - {use: write, path: out.raw, durable: none}\n",
              knobs[_i % KNOBS], *knobs[_i % KNOBS] ? "" : "streams: 1\n", nv, nv);
     gp_outcome outcome = run(dir, yaml, &errs);
-    ck_assert_msg(outcome == GP_DONE, "%s: %s", yaml, errs.n ? errs.e[0].msg : "?");
+    ck_assert_msg(outcome == GP_DONE, "%s: %s", yaml, pipe_said(&errs));
     float *v = (float *)pipe_read(dir, "out.raw", &bytes);
     ck_assert_uint_eq(bytes, 4 * COLS * (ROWS * (FRAMES - 1) + LAST));
     for (int i = 0; i < (int)bytes / 4; i++)
@@ -208,7 +206,7 @@ TEST(filter_bank)
                  "  - {use: %s, channels: %d, taps: 5}\n  - {use: write, path: out.raw, if_exists: replace, durable: none}\n",
                  runs[i].knobs, runs[i].rows, runs[i].kind, CHANNELS);
         gp_outcome outcome = run(dir, yaml, &errs);
-        ck_assert_msg(outcome == GP_DONE, "%s: %s", yaml, errs.n ? errs.e[0].msg : "?");
+        ck_assert_msg(outcome == GP_DONE, "%s: %s", yaml, pipe_said(&errs));
         float *v = (float *)pipe_read(dir, "out.raw", &bytes);
         ck_assert_uint_eq(bytes, sizeof(gp_c64) * (SAMPLES / CHANNELS) * (CHANNELS / 2 + 1));
         for (size_t k = 0; i && k < bytes / 4; k++)
@@ -234,7 +232,7 @@ TEST_LOOP(library_fails, 0, 2)
     pipe_npy(dir, "in.npy", ROWS, COLS, wave);
     ck_assert_int_eq(run(dir, "buffers: {x: {dtype: f32, shape: [6, 20]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
                          "  - {use: nvfft}\n  - {use: write, path: out.raw}\n", &errs), GP_ERROR);
-    ck_assert_msg(errs.n && !strcmp(errs.e[0].msg, cases[_i].says), "%s", errs.n ? errs.e[0].msg : "?");
+    ck_assert_msg(errs.n && !strcmp(errs.e[0].msg, cases[_i].says), "%s", pipe_said(&errs));
     ck_assert_int_eq(errs.e[0].at.line, 4);
     ck_assert_int_eq(atomic_load(&fake->planned), atomic_load(&fake->destroyed));
 }
@@ -250,14 +248,13 @@ static const struct { const char *shape, *stage, *says; int rows; } refused[] = 
 
 TEST_EACH(refuses, refused)
 {
-    char yaml[1000];
     const char *dir = pipe_dir();
     gp_errs errs = { .n = 0 };
     pipe_npy(dir, "in.npy", refused[_i].rows, COLS, wave);
-    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: f32, shape: %s}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
-             "  - %s\n  - {use: write, path: out.raw}\n", refused[_i].shape, refused[_i].stage);
+    char *yaml = format("buffers: {x: {dtype: f32, shape: %s}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+                        "  - %s\n  - {use: write, path: out.raw}\n", refused[_i].shape, refused[_i].stage);
     ck_assert_int_eq(run(dir, yaml, &errs), GP_ERROR);
-    ck_assert_msg(errs.n && strstr(errs.e[0].msg, refused[_i].says), "%s: %s", yaml, errs.n ? errs.e[0].msg : "?");
+    ck_assert_msg(errs.n && strstr(errs.e[0].msg, refused[_i].says), "%s: %s", yaml, pipe_said(&errs));
 }
 
 TEST_SUITE(fft, set_up, NULL, 0)

@@ -3,7 +3,6 @@
 #include "iotest.h"
 #include "picture_file.h"
 #include "rows_file.h"
-#include "suite.h"
 
 #define WORD(word, constant, extensions) { #word, extensions },
 static const struct { const char *word, *extensions; } formats[] = { { "auto", "" }, GP_ALL_FORMATS(WORD) };
@@ -13,13 +12,13 @@ extern const gp_kind gp_kind_read, gp_kind_write;
 TEST_LOOP(follows, GP_RAW, GP_WHOLE)
 {
     const char *word = formats[_i].word;
-    char name[40], item[100];
+    char name[40];
     for (int i = 0; i < 2; i++) {
         const gp_opt *o = (i ? &gp_kind_write : &gp_kind_read)->opts;
         while (strcmp(o->name, "format"))
             o++;
-        ck_assert_ptr_nonnull(strstr(o->choices, TEXT(item, "|%s", word)));
-        ck_assert_ptr_nonnull(strstr(o->help, TEXT(item, "; %s: %s", word, formats[_i].extensions)));
+        ck_assert_ptr_nonnull(strstr(o->choices, format("|%s", word)));
+        ck_assert_ptr_nonnull(strstr(o->help, format("; %s: %s", word, formats[_i].extensions)));
     }
     ck_assert_str_eq(gp_filetype_word((gp_filetype)_i), word);
     ck_assert_int_eq(!gp_picfile_of((gp_filetype)_i) + !gp_rowsfile_of((gp_filetype)_i), _i > GP_NPY ? 1 : 2);
@@ -48,9 +47,9 @@ TEST_LOOP(comes_back, GP_RAW, GP_WHOLE)
     int k = 0;
     if (rows == &gp_mp3 && !io_has_mp3())
         return;
-    char name[40], yaml[800];
+    char yaml[800];
     size_t n;
-    TEXT(name, "a%.*s", (int)strcspn(formats[_i].extensions, " "), formats[_i].extensions);
+    char *name = format("a%.*s", (int)strcspn(formats[_i].extensions, " "), formats[_i].extensions);
     while (picture ? picture->why_not(&frames[k].is, name) : rows ? rows->why_not(&frames[k].is, name) : NULL)
         ck_assert_int_lt(++k, sizeof frames / sizeof *frames);
     const char *more = gp_filetype_takes(as, "sample_rate") ? ", sample_rate: 8000"
@@ -64,8 +63,7 @@ TEST_LOOP(comes_back, GP_RAW, GP_WHOLE)
     bool plain = as == GP_RAW || (rows && rows->encode);
     ck_assert_int_eq(gp_filetype_begun(file, n), plain ? GP_AUTO : as);
     free(file);
-    char other[600], its[600];
-    rename(io_path(name, its), io_path("no.name", other));
+    rename(io_at(name), io_at("no.name"));
     for (int said = 0; said < 2; said++) {
         TEXT(yaml, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: no.name%s%s, out: x}\n  - {use: discard, in: x}\n",
              frames[k].text, said ? ", format: " : "", said ? formats[_i].word : "");
@@ -96,16 +94,15 @@ TEST_EACH(is_refused, refused)
         { "png", "\x89PNG\r\n\x1a\n", 8 }, { "tif", "II*\0", 4 }, { "txt", "\1~a\0\xff", 5 }, { "csv", "1\n", 2 },
         { "dat", "12", 2 }, { "none", "", 0 },
     };
-    char path[600], yaml[400];
     for (int i = 0; i < 2 && refused[_i].files[i]; i++)
         for (size_t k = 0; k < sizeof made / sizeof *made; k++)
             if (!strcmp(strchr(refused[_i].files[i], '.') + 1, made[k].of)) {
-                FILE *f = fopen(io_path(refused[_i].files[i], path), "we");
+                FILE *f = fopen(io_at(refused[_i].files[i]), "we");
                 ck_assert_ptr_nonnull(f);
                 ck_assert_uint_eq(fwrite(made[k].bytes, 1, made[k].n, f), made[k].n);
                 fclose(f);
             }
-    io_fails(TEXT(yaml, "buffers: {x: {dtype: u8, shape: [2]}}\nstages:\n  - {use: %s}\n", refused[_i].stage), 3,
+    io_fails(format("buffers: {x: {dtype: u8, shape: [2]}}\nstages:\n  - {use: %s}\n", refused[_i].stage), 3,
              refused[_i].says);
 }
 

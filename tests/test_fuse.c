@@ -5,9 +5,7 @@
 #include "cuda/nvrtc.h"
 #include "cuda/resident_text.h"
 #endif
-#include "every.h"
 #include "cases.h"
-#include "pipe.h"
 #include "program.h"
 
 /* Stage lists behind a source of x, f32 [4, 6]; what they become: "NAME: INPUTS > OUTPUTS" each, and behind a bar why
@@ -222,8 +220,7 @@ TEST(a_long_chain)
     for (int i = 0; i < STAGES; i++)
         end += sprintf(end, "  - {use: scale, a: 1, b: %d}\n", i);
     sprintf(end, "  - {use: write, path: out.raw, durable: none}\n");
-    pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, "a long chain");
+    pipe_done(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
     size_t bytes;
     float *out = (float *)pipe_read(dir, "out.raw", &bytes);
     ck_assert_uint_eq(bytes, 200 * sizeof *out);
@@ -346,7 +343,7 @@ static char *run_chain(const char *yaml, bool fuse, size_t *bytes)
     pipe_npy(dir, "in.npy", 301, 0, uneven);
     pipe_npy(dir, "one.npy", 1, 0, uneven);
     gp_pipeline *p = pipe_compile(dir, yaml, (gp_config){ .set = set, .nset = 2 }, &errs);
-    ck_assert_msg(p && gp_pipeline_run(p, NULL, &errs) == GP_DONE, "%s", errs.n ? errs.e[0].msg : "?");
+    ck_assert_msg(p && gp_pipeline_run(p, NULL, &errs) == GP_DONE, "%s", pipe_said(&errs));
     int fused = 0;
     for (int i = 0; i < gp_pipeline_graph(p)->nstages; i++)
         fused += gp_pipeline_graph(p)->stage[i].nparts > 0;
@@ -402,7 +399,7 @@ TEST_SOME(nvrtc_takes_the_text, 3, 3, 1)
     }
     ck_assert_uint_ge(n, _i ? 4 : 1);
     char *text = gp_resident_text(member, (int)n, &errs);
-    ck_assert_msg(text != NULL, "%s", errs.n ? errs.e[0].msg : "");
+    ck_assert_msg(text != NULL, "%s", pipe_said(&errs));
     if (gp_nvrtc_compile_text(text, NULL, 0, 90, NULL, &image, &bytes, &errs))
         free(image);
     else if (!strstr(errs.e[0].msg, "install libnvrtc"))
@@ -417,4 +414,4 @@ TEST(nvrtc_takes_the_text)
 }
 #endif
 
-SUITE(fuse, tcase_set_timeout(tc, 300); fuse_cases(tc, "cpu", tests_every(19, 1)))
+CASES_AND(fuse)

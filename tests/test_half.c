@@ -2,7 +2,6 @@
  * (references of NumPy, tests/ref/half.py). */
 #include "lib/cu.h"
 #include "lib/harness.h"
-#include "suite.h"
 
 static void up(void) { cu_open(); }
 static void down(void) { cu_close(); }
@@ -62,22 +61,20 @@ static void compare(const char *name, const char *text, int rows)
 
 TEST(gives_what_numpy_gives)
 {
-    char text[4000];
-    snprintf(text, sizeof text, "#include <cuda_fp16.h>\n" K("halves")
-             "    __half a = in[i], b = in[i + n], c = in[i + 2 * n];\n"
-             "    auto out = [&](__half v) { o[row++ * n + i] = v; };\n%s}\n", functions);
+    char *text = format("#include <cuda_fp16.h>\n" K("halves")
+                        "    __half a = in[i], b = in[i + n], c = in[i + 2 * n];\n"
+                        "    auto out = [&](__half v) { o[row++ * n + i] = v; };\n%s}\n", functions);
     compare("halves", text, 46);
 }
 
 TEST(gives_the_same_of_pairs)
 {
-    char text[4000];
-    snprintf(text, sizeof text, "#include <cuda_fp16.h>\n" K("pairs")
-             "    __half one = __float2half(1.f);\n"
-             "    __half2 a = __halves2half2(in[i], one), b = make_half2(in[i + n], one), c(in[i + 2 * n], one);\n"
-             "    __half2 s = __lowhigh2highlow(a), f = __floats2half2_rn(__high2float(s), __low2float(s));\n"
-             "    a = __heq(a.x, a.x) ? f : a;\n"
-             "    auto out = [&](__half2 v) { o[row++ * n + i] = __low2half(v); };\n%s}\n", pairs);
+    char *text = format("#include <cuda_fp16.h>\n" K("pairs")
+        "    __half one = __float2half(1.f);\n"
+        "    __half2 a = __halves2half2(in[i], one), b = make_half2(in[i + n], one), c(in[i + 2 * n], one);\n"
+        "    __half2 s = __lowhigh2highlow(a), f = __floats2half2_rn(__high2float(s), __low2float(s));\n"
+        "    a = __heq(a.x, a.x) ? f : a;\n"
+        "    auto out = [&](__half2 v) { o[row++ * n + i] = __low2half(v); };\n%s}\n", pairs);
     compare("pairs", text, 36);
 }
 

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <sys/stat.h>
 #include "iotest.h"
-#include "suite.h"
 
 enum { BYTES = 8, FRAMES = 9 };
 
@@ -15,8 +14,8 @@ static int in, out;
 
 static int fifo(const char *name)
 {
-    char path[600];
-    ck_assert_int_eq(mkfifo(io_path(name, path), 0600), 0);
+    char *path = io_at(name);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     ck_assert_int_ge(fd, 0);
     return fd;
@@ -24,8 +23,7 @@ static int fifo(const char *name)
 
 static void script(const char *name, const char *text)
 {
-    char all[1200];
-    pipe_text(io_dir, name, TEXT(all, "local f, out\nlocal function opens() f = io.open('%s/in', 'rb') f:setvbuf('no') end\n"
+    pipe_text(io_dir, name, format("local f, out\nlocal function opens() f = io.open('%s/in', 'rb') f:setvbuf('no') end\n"
                                  "local function arrives(x) out = out or io.open('%s/out', 'wb') out:write(x:string()) "
                                  "out:flush() end\n%s", io_dir, io_dir, text));
 }
@@ -144,10 +142,9 @@ static const struct { const char *yaml; int frames; form as; } held[] = {
 /* Half a frame more, where that is asked for: a part of the next frame is no frame. */
 TEST_LOOP(before_the_next, 0, 2 * (sizeof held / sizeof *held))
 {
-    char y[800];
     int i = _i / 2;
     peer w = { held[i].as, _i % 2 ? BYTES / 2 : 0, -1 };
-    snprintf(y, sizeof y, held[i].yaml, held[i].frames);
+    char *y = format(held[i].yaml, held[i].frames);
     pipe_result r = run(y, ask_and_wait, &w);
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
     ck_assert_int_eq(w.last, FRAMES - 1);
@@ -182,9 +179,8 @@ static const struct { const char *behind; int all; } cheap[] = {
 
 TEST_EACH(a_cheap_stage, cheap)
 {
-    char y[800];
     int all = cheap[_i].all;
-    snprintf(y, sizeof y, FEED "%s", MANY, cheap[_i].behind);
+    char *y = format(FEED "%s", MANY, cheap[_i].behind);
     pipe_result r = run(y, wait_for_few, &all);
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
     ck_assert_uint_eq(r.account[0].out, MANY);

@@ -3,7 +3,6 @@
 #include <stdatomic.h>
 #include <time.h>
 #include "pipe.h"
-#include "suite.h"
 
 enum { FRAMES = 40, AT = 10, BEGINS = FRAMES + 8 };
 
@@ -141,9 +140,8 @@ static void set_up(void)
 
 static gp_pipeline *compile(const char *key, bool drops)
 {
-    char text[500];
-    snprintf(text, sizeof text, "depth: 8\n%sstages:\n  - {use: numbers, out: x}\n  - {use: expr, expr: 2 * in}\n"
-             "  - {use: turns%s}\n  - {use: expr, expr: in + 1}\n  - {use: sink}\n", drops ? "on_error: drop\n" : "", key);
+    char *text = format("depth: 8\n%sstages:\n  - {use: numbers, out: x}\n  - {use: expr, expr: 2 * in}\n"
+        "  - {use: turns%s}\n  - {use: expr, expr: in + 1}\n  - {use: sink}\n", drops ? "on_error: drop\n" : "", key);
     errs = (gp_errs){ .n = 0 };
     return pipe_compile(".", text, (gp_config){ .set = NULL }, &errs);
 }

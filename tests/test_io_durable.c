@@ -5,17 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include "base/outfile.h"
 #include "iotest.h"
-#include "suite.h"
 
 /* ---- the model ------------------------------------------------------- */
 
@@ -64,8 +60,7 @@ static void wrote(int fd)
 static void named(const char *path)
 {
     struct stat st;
-    char folder[600];
-    snprintf(folder, sizeof folder, "%s", path);
+    char *folder = format("%s", path);
     *strrchr(folder, '/') = 0;
     pthread_mutex_lock(&disk.lock);
     if (disk.on && !stat(path, &st)) {
@@ -237,11 +232,9 @@ static const struct {
 
 static pipe_result go(const char *write)
 {
-    char y[400];
     io_count_npy("in.npy", U8(5, 20), 0);
     disk.on = true;
-    pipe_result r = io_go(TEXT(y, "stages:\n  - {use: read, path: in.npy}\n  - {use: write, %s}\n",
-                               write));
+    pipe_result r = io_go(format("stages:\n  - {use: read, path: in.npy}\n  - {use: write, %s}\n", write));
     disk.on = false;
     return r;
 }
@@ -308,8 +301,7 @@ TEST(a_slow_disk_is_no_stall)
 {
     io_count_npy("in.npy", U8(5, 20), 0);
     disk.on = true, disk.hold = 1;
-    pipe_result r = pipe_run_with(io_dir, SLOW_DISK, "cpu", NULL, (gp_run_options){ 0 }, let_go,
-                                  NULL);
+    pipe_result r = pipe_run_with(io_dir, SLOW_DISK, "cpu", NULL, (gp_run_options){ 0 }, let_go, NULL);
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
 }
 
@@ -317,8 +309,7 @@ TEST(nobody_has_to_wait_for_a_disk)
 {
     io_count_npy("in.npy", U8(5, 20), 0);
     disk.on = true, disk.hold = 1;
-    pipe_result r = pipe_run_with(io_dir, SLOW_DISK, "cpu", NULL, (gp_run_options){ 0 }, give_up,
-                                  NULL);
+    pipe_result r = pipe_run_with(io_dir, SLOW_DISK, "cpu", NULL, (gp_run_options){ 0 }, give_up, NULL);
     ck_assert_int_eq(r.outcome, GP_STUCK);
     ck_assert_int_eq(r.account[0].out, 5);
 }                                      /* the thread keeps what it was given, to the end */
@@ -347,10 +338,10 @@ static const char *const kept[] = { "path: out/0.raw, if_exists: error",
  * kept. */
 TEST_LOOP(no_file_is_replaced, 0, 3 * sizeof namings / sizeof *namings)
 {
-    char path[600], all[100];
+    char all[100];
     int k = _i % 3;
     names.renameat2 = namings[_i / 3].renameat2, names.link = namings[_i / 3].link;
-    names.taken = namings[_i / 3].taken ? io_path("out/0.raw", path) : NULL;
+    names.taken = namings[_i / 3].taken ? io_at("out/0.raw") : NULL;
     const char *text = namings[_i / 3].text;
     pipe_result r = go(kept[k]);
     ck_assert_msg(r.outcome == (text ? GP_ERROR : GP_DONE), "%s", io_error(&r));
@@ -369,9 +360,8 @@ TEST_LOOP(no_file_is_replaced, 0, 3 * sizeof namings / sizeof *namings)
 TEST_LOOP(a_file_that_appears_is_said_to_be_replaced, 0, 8)
 {
     static const int fails[][2] = { { 0, 0 }, { EINVAL, 0 }, { ENOSYS, EPERM }, { EINVAL, ENOSYS } };
-    char path[600];
     names.renameat2 = fails[_i / 2][0], names.link = fails[_i / 2][1];
-    names.taken = io_path(_i % 2 ? "out/0.raw" : "out/all.raw", path);
+    names.taken = io_at(_i % 2 ? "out/0.raw" : "out/all.raw");
     pipe_result r = go(_i % 2 ? "path: out/%d.raw" : "path: out/all.raw");
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
     ck_assert_int_eq(r.errs.n, 1);
@@ -398,7 +388,7 @@ static const struct { long kind; uid_t user; bool goes; } leftover[] = {
 
 TEST_EACH(what_another_may_still_write, leftover)
 {
-    char name[NAME_MAX + 1], path[600];
+    char name[NAME_MAX + 1];
     pid_t dead = fork();
     if (!dead)
         _exit(0);
@@ -408,7 +398,7 @@ TEST_EACH(what_another_may_still_write, leftover)
     names.kind = leftover[_i].kind, names.user = leftover[_i].user;
     pipe_result r = go("path: all.raw");
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
-    ck_assert_int_eq(access(io_path(name, path), F_OK) != 0, leftover[_i].goes);
+    ck_assert_int_eq(access(io_at(name), F_OK) != 0, leftover[_i].goes);
 }
 
 /* Who may not give a file to the group it had gives that group no more than anybody has. */
@@ -418,10 +408,10 @@ static const struct { unsigned mode, is; } groups[] = {
 
 TEST_EACH(a_group_that_cannot_be_kept, groups)
 {
-    char path[600];
+    char *path = io_at("all.raw");
     struct stat st;
     pipe_text(io_dir, "all.raw", "old");
-    if (chown(io_path("all.raw", path), 1234, 2345)) {
+    if (chown(path, 1234, 2345)) {
         fprintf(stderr, "skipped: a_group_that_cannot_be_kept needs root\n");
         return;
     }
@@ -451,10 +441,9 @@ static const struct { const char *write, *left; size_t room; int error, frames; 
 /* It is no property of a frame: the run fails, also where a frame that fails is dropped. */
 TEST_EACH(full_disk, full)
 {
-    char y[400];
     io_count_npy("in.npy", U8(5, 20), 0);
     names.full = full[_i].error, names.room = full[_i].room;
-    pipe_result r = io_go(TEXT(y, "on_error: drop\nstages:\n  - {use: read, path: in.npy}\n"
+    pipe_result r = io_go(format("on_error: drop\nstages:\n  - {use: read, path: in.npy}\n"
                                "  - {use: write, %s}\n", full[_i].write));
     names.full = 0;
     bool is_short = full[_i].error == EMFILE || full[_i].error == ENFILE || full[_i].error == ENOMEM;

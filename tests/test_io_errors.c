@@ -3,13 +3,9 @@
 #include <glob.h>
 #include <math.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "base/outfile.h"
 #include "iotest.h"
-#include "suite.h"
 
 /* A pipeline that reads `path`; one whose source makes frames declared so. */
 #define IN(path) "stages:\n  - {use: read, path: " path "}\n"
@@ -28,8 +24,7 @@ static const struct { const char *yaml, *text; } refused[] = {
     { IN("'*_%03d.npy'"), "mean themselves" },
     { IN("."), "is a folder" },
     { IN("a.raw"), "declare dtype and shape" },
-    { AS("dtype: u8", "read, path: a.raw"),
-      "declare dtype and shape" },
+    { AS("dtype: u8", "read, path: a.raw"), "declare dtype and shape" },
     { IN("stdin"), "declare dtype and shape" },
     { IN("two.npy") "  - {use: write, path: '%d.gif'}\n", ".gif' does not end in the extension of a format" },
     { "stages:\n  - {use: read, path: stdin, format: npz}\n", "only raw data ('format: raw'), npy and y4m can be read" },
@@ -55,8 +50,7 @@ static const struct { const char *yaml, *text; } refused[] = {
       "  - {use: read, path: a.raw, offset: 11, out: x}\n", "fewer than the offset of 11" },
     { "stages:\n  - {use: generate}\n", "declare dtype and shape" },
     { AS("dtype: f32, shape: [2]", "generate, seed: 3"), "'seed' has no effect on a ramp" },
-    { AS("dtype: f32, shape: [2]", "generate, pattern: constant, period: 64"),
-      "'period' has no effect on a constant" },
+    { AS("dtype: f32, shape: [2]", "generate, pattern: constant, period: 64"), "'period' has no effect on a constant" },
     { IN("two.npy") "  - {use: write, path: x.npy, compression: 3}\n",
       "'compression' has no effect on a file that is not a PNG" },
     { AS("dtype: f32, shape: [2, 3]", "generate, frames: 1")
@@ -74,8 +68,7 @@ static const struct { const char *yaml, *text; } refused[] = {
       "'stack' has no effect on a stream, in which each frame is an array of its own" },
     { AS("dtype: u8, shape: ['<=4', 2]", "read, path: stdin, format: npy"), "declare no bounds" },
     { "stages:\n  - {use: read, path: stdin, format: npy}\n", "is known only when the run has begun: declare its dtype" },
-    { IN("two.npy") "  - {use: write, path: '%d.npy', stack: true}\n",
-      "'stack'" },
+    { IN("two.npy") "  - {use: write, path: '%d.npy', stack: true}\n", "'stack'" },
     { IN("two.npy") "  - {use: write, path: '%n.npy'}\n",
       "%n.npy' is one file, and stage 'read' makes 4 frames: put %05d into the path" },
     { IN("'?/a.png'") "  - {use: write, path: '%n.png'}\n", "/a.png' and '" },
@@ -106,29 +99,24 @@ TEST_EACH(refuses, refused)
     char *png = pipe_read("tests/data/png", "gray8.png", &png_n);
     pipe_file(io_dir, "a.png", png, png_n);
     for (int i = 0; i < 2; i++) {              /* two of one name */
-        char folder[600];
-        mkdir(io_path(i ? "q" : "p", folder), 0755);
+        char *folder = io_at(i ? "q" : "p");
+        mkdir(folder, 0755);
         pipe_file(folder, "a.png", png, png_n);
     }
     free(png);
     pipe_text(io_dir, "text.npy", "this is text");
     pipe_text(io_dir, "text.png", "this is text");
-    char y[600];
     bool sink = strstr(refused[_i].yaml, "use: write") || strstr(refused[_i].yaml, "use: compare");
-    io_fails(TEXT(y, "%s%s", refused[_i].yaml, sink ? "" : "  - {use: discard}\n"), 3,
-             refused[_i].text);
+    io_fails(format("%s%s", refused[_i].yaml, sink ? "" : "  - {use: discard}\n"), 3, refused[_i].text);
 }
 
 /* ---- what goes wrong while it runs ----------------------------------- */
 
 static const struct { const char *yaml, *text; int code; } broken[] = {
     /* An odd one among many files. */
-    { IN("'rows*.npy'") "  - {use: discard}\n",
-      "rows2.npy' has 3 rows, the first file 2", 1 },
-    { IN("'cols*.npy'") "  - {use: discard}\n",
-      "frame 1: '", 1 },
-    { IN("'type*.npy'") "  - {use: discard}\n",
-      "type2.npy' holds f32, not u8", 1 },
+    { IN("'rows*.npy'") "  - {use: discard}\n", "rows2.npy' has 3 rows, the first file 2", 1 },
+    { IN("'cols*.npy'") "  - {use: discard}\n", "frame 1: '", 1 },
+    { IN("'type*.npy'") "  - {use: discard}\n", "type2.npy' holds f32, not u8", 1 },
     { AS("dtype: u8", "read, path: 'pic*.png'") "  - {use: discard}\n",
       "pic2.png' holds u16, and 'buffers' declares u8: pictures of 8 and of 16 bits", 1 },
     { IN("'pic*.png'") "  - {use: discard}\n", "pic2.png' holds u16, and '", 3 },
@@ -146,12 +134,9 @@ static const struct { const char *yaml, *text; int code; } broken[] = {
     { AS("dtype: u8, shape: [4]", "generate, frames: 2")
       "  - {use: write, path: 'out/%n.npy'}\n", "gives no names: use %05d", 1 },
     /* No place to write. */
-    { IN("two.npy") "  - {use: write, path: two.npy/out.npy}\n",
-      "Not a directory", 1 },
-    { IN("two.npy") "  - {use: write, path: two.npy/%d.npy}\n",
-      "frame 0: '", 1 },
-    { IN("two.npy") "  - {use: write, path: /proc/gpipe/out.raw}\n",
-      "cannot be written", 1 },
+    { IN("two.npy") "  - {use: write, path: two.npy/out.npy}\n", "Not a directory", 1 },
+    { IN("two.npy") "  - {use: write, path: two.npy/%d.npy}\n", "frame 0: '", 1 },
+    { IN("two.npy") "  - {use: write, path: /proc/gpipe/out.raw}\n", "cannot be written", 1 },
     { IN("two.npy") "  - {use: write, path: /dev/full}\n",
       "'/dev/full' cannot be written: No space left on device", 1 },
     { IN("two.npy") "  - {use: write, path: /dev/full, format: npy}\n",
@@ -160,10 +145,8 @@ static const struct { const char *yaml, *text; int code; } broken[] = {
     { AS("shape: [3, 10]", "read, path: two.npy")
       "  - {use: write, path: out.npy, stack: true}\n", "frame 1: '", 1 },
     /* Comparing. */
-    { IN("two.npy") "  - {use: compare, file: less.npy}\n",
-      "frame 3 ends at row 40, but '", 6 },
-    { IN("two.npy") "  - {use: compare, file: more.npy}\n",
-      "together have 40 rows, but '", 6 },
+    { IN("two.npy") "  - {use: compare, file: less.npy}\n", "frame 3 ends at row 40, but '", 6 },
+    { IN("two.npy") "  - {use: compare, file: more.npy}\n", "together have 40 rows, but '", 6 },
     { IN("two.npy") "  - {use: compare, file: other.npy}\n",
       "frame 2 at [3] is 23 where 99 is expected; 2 of its 10 elements differ", 6 },
     { "stages:\n  - {use: read, path: two.npy, out: a}\n"
@@ -174,7 +157,6 @@ static const struct { const char *yaml, *text; int code; } broken[] = {
 TEST_EACH(breaks, broken)
 {
     size_t n;
-    char name[32];
     io_count_npy("rows1.npy", U8(2, 3), 0), io_count_npy("rows2.npy", U8(3, 3), 0);
     io_count_npy("cols1.npy", U8(2, 3), 0), io_count_npy("cols2.npy", U8(2, 4), 0);
     io_count_npy("type1.npy", U8(2, 3), 0);
@@ -186,7 +168,7 @@ TEST_EACH(breaks, broken)
     pipe_file(io_dir, "none1.raw", "", 0), pipe_file(io_dir, "none2.raw", "", 0);
     for (int i = 1; i <= 2; i++) {
         char *png = pipe_read("tests/data/png", i == 1 ? "gray8.png" : "gray16.png", &n);
-        pipe_file(io_dir, TEXT(name, "pic%d.png", i), png, n);
+        pipe_file(io_dir, format("pic%d.png", i), png, n);
         free(png);
     }
     char *other = pipe_read(io_dir, "two.npy", &n);
@@ -196,9 +178,9 @@ TEST_EACH(breaks, broken)
     io_fails(broken[_i].yaml, broken[_i].code, broken[_i].text);
     /* Nothing half-written, but what is kept of a joined file. */
     glob_t kept;
-    int more = glob(io_path("*.partial", (char[600]){ 0 }), 0, NULL, &kept) ? 0 : (int)kept.gl_pathc;
+    int more = glob(io_at("*.partial"), 0, NULL, &kept) ? 0 : (int)kept.gl_pathc;
     globfree(&kept);
-    bool folder = !access(io_path("out", (char[600]){ 0 }), F_OK);
+    bool folder = !access(io_at("out"), F_OK);
     ck_assert_int_le(io_files("out"), 1);
     ck_assert_int_eq(io_files("."), 17 + folder + more);
 }
@@ -214,10 +196,9 @@ TEST(rows_beside_all_rows)
     io_count_npy("in.npy", U8(4, 10), 0), io_count_npy("all.npy", U8(4, 10), 0);
     io_count_npy("row.npy", U8(10), 0), io_count_npy("five.npy", U8(5, 10), 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char y[500];
-        TEXT(y, "buffers: {dark: {const: %s}%s}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
-             "  - {use: expr, in: {x: x, dark: dark}, expr: x - dark}\n  - {use: discard}\n", cases[i].dark,
-             cases[i].declared);
+        char *y = format("buffers: {dark: {const: %s}%s}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+                         "  - {use: expr, in: {x: x, dark: dark}, expr: x - dark}\n  - {use: discard}\n", cases[i].dark,
+                         cases[i].declared);
         pipe_result r = io_go(y);
         ck_assert_int_eq(r.outcome, GP_DONE);
         ck_assert_int_eq(r.errs.n, cases[i].warnings);
@@ -238,8 +219,7 @@ TEST(rows_for_an_image)
     };
     io_count_npy("in.npy", (gp_type){ GP_F32, 2, { 4, 10 } }, 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char y[500];
-        pipe_result r = io_go(TEXT(y, "%sstages:\n  - {use: read, path: in.npy, out: x}\n  - {use: blur, sigma: %s}\n"
+        pipe_result r = io_go(format("%sstages:\n  - {use: read, path: in.npy, out: x}\n  - {use: blur, sigma: %s}\n"
                                    "  - {use: discard}\n", cases[i].declared, cases[i].sigma));
         ck_assert_int_eq(r.errs.n, cases[i].note ? 2 : 1);
         ck_assert(!cases[i].note || (r.errs.e[1].code == GP_E_NOTE && !strcmp(r.errs.e[1].msg, cases[i].note)));
@@ -311,10 +291,9 @@ TEST(tolerances)
     pipe_file(io_dir, "a.raw", a, sizeof a);
     pipe_file(io_dir, "b.raw", b, sizeof b);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char y[500];
-        TEXT(y, "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n"
-             "  - {use: read, path: a.raw, out: x}\n  - {use: compare, file: b.raw%s}\n",
-             cases[i].options);
+        char *y = format("buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n"
+                         "  - {use: read, path: a.raw, out: x}\n  - {use: compare, file: b.raw%s}\n",
+                         cases[i].options);
         if (cases[i].same)
             io_runs(y);
         else
@@ -333,11 +312,10 @@ TEST(tolerances)
         { { NAN, NAN }, { NAN, 1 }, "abs: 9", "differ" }, { { 5, 0 }, { NAN, 0 }, "abs: 9", "differ" },
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        char y[500];
         pipe_file(io_dir, "a.raw", parts[i].a, 8);
         pipe_file(io_dir, "b.raw", parts[i].b, 8);
-        TEXT(y, "buffers: {x: {dtype: c64, shape: [1]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
-             "  - {use: compare, file: b.raw, %s}\n", parts[i].options);
+        char *y = format("buffers: {x: {dtype: c64, shape: [1]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
+                         "  - {use: compare, file: b.raw, %s}\n", parts[i].options);
         pipe_result r = io_go(y);
         const char *text = parts[i].hint ? io_error(&r) : "", *hint = parts[i].hint ? strstr(text, parts[i].hint) : text;
         ck_assert_msg(hint && gp_errs_exit(&r.errs) == (parts[i].hint ? 6 : 0), "case %zu: %s", i, text);
@@ -360,11 +338,10 @@ TEST(tolerances)
         { "u64", 10, 5, "rel: 1", true },
     };
     for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
-        char y[500];
         pipe_file(io_dir, "p.raw", &far[i].a, 8);
         pipe_file(io_dir, "q.raw", &far[i].b, 8);
-        TEXT(y, "buffers: {x: {dtype: %s, shape: [1]}}\nstages:\n  - {use: read, path: p.raw, out: x}\n"
-             "  - {use: compare, file: q.raw, %s}\n", far[i].dtype, far[i].options);
+        char *y = format("buffers: {x: {dtype: %s, shape: [1]}}\nstages:\n  - {use: read, path: p.raw, out: x}\n"
+                         "  - {use: compare, file: q.raw, %s}\n", far[i].dtype, far[i].options);
         if (far[i].same)
             io_runs(y);
         else

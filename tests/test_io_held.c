@@ -2,14 +2,10 @@
  * temporary files, and the patterns that one run holds. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 #include "base/filetable.h"
 #include "iotest.h"
-#include "suite.h"
 
 /* Another run looks whether the next file that is to be held is. */
 static bool looks;
@@ -17,11 +13,10 @@ static bool looks;
 /* Stands before libc's. */
 int flock(int fd, int how)
 {
-    char path[40];
     int theirs = -1;
     if (looks && how == (LOCK_EX | LOCK_NB)) {
         looks = false;
-        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        char *path = format("/proc/self/fd/%d", fd);
         theirs = open(path, O_RDONLY | O_CLOEXEC);
         ck_assert_int_eq((int)syscall(SYS_flock, theirs, LOCK_SH | LOCK_NB), 0);
     }
@@ -39,10 +34,9 @@ static const struct { const char *write; int files; } looked[] = {
 /* Just then another run has a lock on it, for a moment: nothing of that stays. */
 TEST_EACH(somebody_looks, looked)
 {
-    char y[300];
     io_count_npy("in.npy", U8(3, 10), 0);
     looks = true;
-    io_runs(TEXT(y, "stages:\n  - {use: read, path: in.npy}\n  - {use: write, %s}\n", looked[_i].write));
+    io_runs(format("stages:\n  - {use: read, path: in.npy}\n  - {use: write, %s}\n", looked[_i].write));
     ck_assert_msg(!looks, "nothing was held");
     ck_assert_int_eq(io_files("out"), looked[_i].files);
 }

@@ -4,13 +4,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "iotest.h"
-#include "suite.h"
 
 Suite *suite_io_joined(void);
 
@@ -38,11 +34,10 @@ static void set_up_in_memory(void)
 static void make_files(void)
 {
     static const int rows[] = { 4, 1, 7, 0, 2, 5 };
-    char name[40];
     for (int i = 0; i < 6; i++)
-        io_count_npy(TEXT(name, "n%d.npy", i), U8(rows[i], 10), 20 * i);
+        io_count_npy(format("n%d.npy", i), U8(rows[i], 10), 20 * i);
     for (int i = 0; i < 30; i++)
-        io_count_npy(TEXT(name, "s%02d.npy", i), U8(i == 20 ? 2 : 3, 10), i);
+        io_count_npy(format("s%02d.npy", i), U8(i == 20 ? 2 : 3, 10), i);
     io_count_npy("one.npy", U8(101, 3), 0);
     pipe_text(io_dir, "lose.lua", "stateless = true\nfunction process(f, x, y)\n"
               "  if f.index % 7 == 3 then return 'drop' end\n  y:copy(x)\nend\n");
@@ -77,9 +72,8 @@ static const struct { const char *what, *yaml, *file; } same[] = {
 
 static pipe_result go(const char *yaml, const char *file, int workers, char name[40])
 {
-    char y[1000];
     snprintf(name, 40, "out%d.%.3s", workers, file);
-    return io_go(TEXT(y, "%s  - {use: write, path: out%d.%s, workers: %d}\n", yaml, workers, file, workers));
+    return io_go(format("%s  - {use: write, path: out%d.%s, workers: %d}\n", yaml, workers, file, workers));
 }
 
 TEST_EACH(several_write_what_one_writes, same)
@@ -106,7 +100,7 @@ TEST_EACH(several_write_what_one_writes, same)
 
 /* ---- what needs an order --------------------------------------------- */
 
-typedef struct reading { char path[600]; size_t n; unsigned char data[100000]; } reading;
+typedef struct reading { char *path; size_t n; unsigned char data[100000]; } reading;
 
 static void *read_all(void *arg)
 {
@@ -123,12 +117,11 @@ static void *read_all(void *arg)
 TEST_LOOP(a_fifo, 1, 5)
 {
     static reading r;
-    char y[500];
     pthread_t thread;
     io_count_raw("in.raw", 900);
-    ck_assert_int_eq(mkfifo(io_path("fifo", r.path), 0600), 0);
+    ck_assert_int_eq(mkfifo(r.path = io_at("fifo"), 0600), 0);
     ck_assert_int_eq(pthread_create(&thread, NULL, read_all, &r), 0);
-    io_runs(TEXT(y, "depth: 9\nbuffers: {x: {dtype: u8, shape: [3]}}\nstages:\n  - {use: read, path: in.raw, out: x}\n"
+    io_runs(format("depth: 9\nbuffers: {x: {dtype: u8, shape: [3]}}\nstages:\n  - {use: read, path: in.raw, out: x}\n"
                  "  - {use: write, path: fifo, workers: %d}\n", _i));
     pthread_join(thread, NULL);
     io_holds("in.raw", r.data, r.n);
@@ -140,8 +133,7 @@ static const char *const ordered[] = {
 
 TEST_EACH(one_worker, ordered)
 {
-    char y[500];
-    io_fails(TEXT(y, "buffers: {x: {dtype: u8, shape: [6]}}\nstages:\n  - {use: generate, frames: 3, out: x}\n"
+    io_fails(format("buffers: {x: {dtype: u8, shape: [6]}}\nstages:\n  - {use: generate, frames: 3, out: x}\n"
                   "  - {use: write, %s, workers: 2}\n", ordered[_i]), 3, "");
 }
 
@@ -178,7 +170,7 @@ static const struct { const char *file; size_t head; int workers, frames; } full
 TEST_EACH(no_room, full)
 {
     struct rlimit was, now;
-    char text[100], name[40], path[600];
+    char name[40];
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
     signal(SIGXFSZ, SIG_IGN);
     now = was, now.rlim_cur = full[_i].head + (size_t)full[_i].frames * FRAME + FRAME / 2;
@@ -187,12 +179,12 @@ TEST_EACH(no_room, full)
     setrlimit(RLIMIT_FSIZE, &was);
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
-    ck_assert_msg(strstr(io_error(&r), TEXT(text, "frame %d: '", full[_i].frames))
+    ck_assert_msg(strstr(io_error(&r), format("frame %d: '", full[_i].frames))
                   && strstr(io_error(&r), "cannot be written: File too large"), "%s", io_error(&r));
     const gp_account *a = &r.account[0];
     ck_assert_uint_eq(a->out, (unsigned)full[_i].frames);
     ck_assert_uint_eq(a->in, a->out + a->dropped + a->failed + a->cancelled);
-    ck_assert_int_ne(access(io_path(name, path), F_OK), 0);
+    ck_assert_int_ne(access(io_at(name), F_OK), 0);
     strcat(name, ".partial");
     if (full[_i].frames)
         has_frames(name, full[_i].head, a->out, FRAME);
@@ -203,14 +195,14 @@ TEST_EACH(no_room, full)
 /* Frame 20 is refused; frames behind it that others have written are not kept. */
 TEST_LOOP(an_error_in_the_middle, 0, 6)
 {
-    char name[40], y[600];
+    char name[40];
     make_files();
     pipe_result r = go("depth: 12\nbuffers: {x: {dtype: u8, shape: [3, 10]}}\nstages:\n"
                        "  - {use: read, path: 's*.npy', loop: true, out: x}\n", "npy, stack: true", 2 + _i, name);
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(strstr(io_error(&r), "frame 20: '") && strstr(io_error(&r), "cannot stack"), "%s", io_error(&r));
     ck_assert_uint_eq(r.account[0].out, 20);
-    ck_assert_int_eq(rename(io_path(TEXT(y, "%s.partial", name), (char[600]){ 0 }), io_path("kept.npy", (char[600]){ 0 })), 0);
+    ck_assert_int_eq(rename(io_at(format("%s.partial", name)), io_at("kept.npy")), 0);
     ck_assert_uint_eq(io_runs("buffers: {x: {dtype: u8, shape: [3, 10]}}\nstages:\n  - {use: read, path: kept.npy, out: x}\n"
                               "  - {use: write, path: kept.raw}\n"), 20);
     size_t n;
@@ -225,14 +217,13 @@ TEST_LOOP(an_error_in_the_middle, 0, 6)
 
 TEST_LOOP(stopped, 0, 4)
 {
-    char y[600], path[600];
     int level = _i % 2 + 1, workers = _i / 2 ? 7 : 2;
-    TEXT(y, NUMBER("") "  - {use: write, path: out.npy, workers: %d}\n", workers);
+    char *y = format(NUMBER("") "  - {use: write, path: out.npy, workers: %d}\n", workers);
     pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, io_stop_soon, &level);
     const gp_account *a = &r.account[0];
     ck_assert_uint_ge(a->out, 10);
     ck_assert_uint_eq(a->in, a->out + a->dropped + a->failed + a->cancelled);
-    bool whole = !access(io_path("out.npy", path), F_OK);
+    bool whole = !access(io_at("out.npy"), F_OK);
     ck_assert_msg(whole == (r.outcome == GP_DRAINED), "%d", (int)r.outcome);
     ck_assert(whole || level == 2);
     has_frames(whole ? "out.npy" : "out.npy.partial", 128, a->out, FRAME);

@@ -1,29 +1,18 @@
 /* test_io_moved.c - a file or folder that somebody removes, renames or replaces while a run
  * writes there: the run fails, and says where what it wrote is. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "base/outfile.h"
 #include "iotest.h"
-#include "suite.h"
-
-static char *at(const char *name)
-{
-    static char buf[4][600];
-    static int turn;
-    return io_path(name, buf[turn++ % 4]);
-}
 
 static void move(const char *from, const char *to)
 {
-    ck_assert_int_eq(rename(at(from), at(to)), 0);
+    ck_assert_int_eq(rename(io_at(from), io_at(to)), 0);
 }
 
 static void remove_it(const char *now)
 {
-    ck_assert_int_eq(unlink(at(now)), 0);
+    ck_assert_int_eq(unlink(io_at(now)), 0);
 }
 
 static void rename_it(const char *now)
@@ -33,18 +22,18 @@ static void rename_it(const char *now)
 
 static void truncate_it(const char *now)
 {
-    ck_assert_int_eq(truncate(at(now), 0), 0);
+    ck_assert_int_eq(truncate(io_at(now), 0), 0);
 }
 
 static void cut_it(const char *now)
 {
-    ck_assert_int_eq(truncate(at(now), 130), 0);
+    ck_assert_int_eq(truncate(io_at(now), 130), 0);
 }
 
 static void move_and_link_it(const char *now)
 {
     rename_it(now);
-    ck_assert_int_eq(symlink("other.npy", at(now)), 0);
+    ck_assert_int_eq(symlink("other.npy", io_at(now)), 0);
 }
 
 static void replace_it(const char *now)
@@ -63,7 +52,7 @@ static void move_folder(const char *now)
 static void put_another_folder(const char *now)
 {
     move_folder(now);
-    ck_assert_int_eq(mkdir(at("out"), 0777), 0);
+    ck_assert_int_eq(mkdir(io_at("out"), 0777), 0);
     pipe_text(io_dir, "out/all.npy", "theirs");
 }
 
@@ -86,8 +75,7 @@ static const struct {
     { "live: true", remove_it, "all.npy' was removed or replaced while it was written", NULL, NULL, "out", 0 },
     { "live: true", replace_it, "all.npy' was removed or replaced while it was written", NULL,
       "out/all.npy", "out", 1 },
-    { "live: true", rename_it, "all.npy' was moved while it was written",
-      "out/other.npy", NULL, "out", 1 },
+    { "live: true", rename_it, "all.npy' was moved while it was written", "out/other.npy", NULL, "out", 1 },
     { "live: true, durable: file", move_folder,
       "all.npy' was moved while it was written", "away/all.npy", NULL, "away", 1 },
     { "live: true", put_another_folder,
@@ -116,7 +104,7 @@ static void happens(gp_pipeline *p, void *arg)
     gp_temporary_name(name, "all.npy", getpid(), 0);
     if (!strstr(moves[i].options, "live"))
         TEXT(now, "out/%s", name);
-    while (stat(at(now), &st) || st.st_size < 128 + 4 * 16)
+    while (stat(io_at(now), &st) || st.st_size < 128 + 4 * 16)
         usleep(1000);
     moves[i].happens(now);
     gp_cancel(p, 1);
@@ -124,10 +112,10 @@ static void happens(gp_pipeline *p, void *arg)
 
 TEST_EACH(somebody_moves_it, moves)
 {
-    char y[400], file[700], real[600], told[PATH_MAX];
+    char real[600], told[PATH_MAX];
     int i = _i;
-    TEXT(y, "buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n  - {use: generate, rate: 500, out: a}\n"
-         "  - {use: write, path: out/all.npy, %s}\n", moves[i].options);
+    char *y = format("buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n  - {use: generate, rate: 500, out: a}\n"
+                     "  - {use: write, path: out/all.npy, %s}\n", moves[i].options);
     pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, happens, &i);
     ck_assert_msg(r.outcome == (moves[i].says ? GP_ERROR : GP_DRAINED), "%s", io_error(&r));
     ck_assert_int_eq(gp_errs_exit(&r.errs), moves[i].says != NULL);
@@ -136,7 +124,7 @@ TEST_EACH(somebody_moves_it, moves)
     ck_assert_msg(!moves[i].says || strstr(io_error(&r), moves[i].says), "%s", io_error(&r));
     ck_assert_ptr_nonnull(realpath(io_dir, real));
     io_told(&r, told);
-    ck_assert_str_eq(told, moves[i].says && moves[i].is ? TEXT(file, "%s/%s", real, moves[i].is) : "");
+    ck_assert_str_eq(told, moves[i].says && moves[i].is ? format("%s/%s", real, moves[i].is) : "");
 
     if (moves[i].theirs)
         io_holds(moves[i].theirs, "theirs", 6);
@@ -167,21 +155,20 @@ static const struct { const char *file; void (*happens)(const char *now); const 
 static void happens_meanwhile(gp_pipeline *p, void *arg)
 {
     int i = *(int *)arg;
-    char name[40];
     struct stat st = { 0 };
     (void)p;
-    TEXT(name, "out/%s", meanwhile[i].file);
-    while (stat(at(name), &st) || st.st_size < 128 + 4 * 16)
+    char *name = format("out/%s", meanwhile[i].file);
+    while (stat(io_at(name), &st) || st.st_size < 128 + 4 * 16)
         usleep(1000);
     meanwhile[i].happens(name);
 }
 
 TEST_EACH(it_is_told_meanwhile, meanwhile)
 {
-    char y[400], file[700], real[600], told[PATH_MAX];
+    char real[600], told[PATH_MAX];
     int i = _i;
-    TEXT(y, "buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n  - {use: generate, rate: 500, out: a}\n"
-         "  - {use: write, path: out/%s, live: true}\n", meanwhile[i].file);
+    char *y = format("buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n  - {use: generate, rate: 500, out: a}\n"
+                     "  - {use: write, path: out/%s, live: true}\n", meanwhile[i].file);
     pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, happens_meanwhile, &i);
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
@@ -189,7 +176,7 @@ TEST_EACH(it_is_told_meanwhile, meanwhile)
     ck_assert_msg(strstr(io_error(&r), meanwhile[i].says) != NULL, "%s", io_error(&r));
     ck_assert_ptr_nonnull(realpath(io_dir, real));
     io_told(&r, told);
-    ck_assert_str_eq(told, meanwhile[i].kept ? TEXT(file, "%s/%s", real, meanwhile[i].kept) : "");
+    ck_assert_str_eq(told, meanwhile[i].kept ? format("%s/%s", real, meanwhile[i].kept) : "");
     if (meanwhile[i].happens == replace_it)
         io_holds("out/all.raw", "theirs", 6);
 }
@@ -199,9 +186,9 @@ static void truncate_often(gp_pipeline *p, void *arg)
 {
     struct stat st = { 0 };
     (void)arg;
-    while (stat(at("all.npy"), &st) || st.st_size < 128 + 100 * 16)
+    while (stat(io_at("all.npy"), &st) || st.st_size < 128 + 100 * 16)
         ;
-    ck_assert_int_eq(truncate(at("all.npy"), 128 + 16), 0);
+    ck_assert_int_eq(truncate(io_at("all.npy"), 128 + 16), 0);
     gp_cancel(p, 1);
 }
 
@@ -217,8 +204,8 @@ TEST_LOOP(truncated_at_any_moment, 0, 50)
 /* To a path that is longer than a message. */
 static void moves_far(gp_pipeline *p, void *far)
 {
-    char from[600];
-    while (access(io_path("out.npy", from), F_OK))
+    char *from = io_at("out.npy");
+    while (access(from, F_OK))
         usleep(1000);
     for (char *end = far; (end = strchr(end + 1, '/')); *end = '/') {
         *end = 0;
@@ -247,7 +234,7 @@ TEST(a_long_path)
 static void moves_numbers(gp_pipeline *p, void *arg)
 {
     (void)arg;
-    while (access(at("out/2.raw"), F_OK))
+    while (access(io_at("out/2.raw"), F_OK))
         usleep(1000);
     move_folder(NULL);
     gp_cancel(p, 1);
@@ -274,23 +261,22 @@ static const struct { const char *options; void (*happens)(const char *now); int
 static void moves_while_it_runs(gp_pipeline *p, void *arg)
 {
     (void)p;
-    while (access(at("out/2.raw"), F_OK))
+    while (access(io_at("out/2.raw"), F_OK))
         usleep(1000);
     numbers[*(int *)arg].happens(NULL);
 }
 
 TEST_EACH(numbered_files_stay_in_their_folder, numbers)
 {
-    char y[400];
     int i = _i;
-    pipe_result r = pipe_run_with(io_dir, TEXT(y, "buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n"
+    pipe_result r = pipe_run_with(io_dir, format("buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n"
                                   "  - {use: generate, rate: 500, frames: 5000, out: a}\n"
                                   "  - {use: write, path: 'out/%%d.raw'%s}\n", numbers[i].options),
                                   "cpu", NULL, (gp_run_options){ 0 }, moves_while_it_runs, &i);
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
     ck_assert_msg(strstr(io_error(&r), ".raw' cannot be written: its folder was moved") != NULL, "%s", io_error(&r));
-    ck_assert_int_eq(access(at("out"), F_OK) != 0, !numbers[i].there);
+    ck_assert_int_eq(access(io_at("out"), F_OK) != 0, !numbers[i].there);
     ck_assert_int_eq(io_files("out"), numbers[i].there);
     ck_assert_uint_eq((unsigned)io_files("away"), r.account[0].out);
 }

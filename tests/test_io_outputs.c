@@ -1,29 +1,18 @@
 /* test_io_outputs.c - what becomes of files that are there already, and that no output
  * destroys an input or another output. */
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include "base/outfile.h"
 #include "iotest.h"
-#include "suite.h"
 
 #define IN "stages:\n  - {use: read, path: in.npy}\n"
-
-static char *at(const char *name)
-{
-    static char buf[4][600];
-    static int turn;
-    return io_path(name, buf[turn++ % 4]);
-}
 
 static unsigned mode_of(const char *name)
 {
     struct stat st;
-    ck_assert_int_eq(stat(at(name), &st), 0);
+    ck_assert_int_eq(stat(io_at(name), &st), 0);
     return st.st_mode & 07777;
 }
 
@@ -36,12 +25,11 @@ static const struct { unsigned mode; const char *write; } modes[] = {
 
 TEST_EACH(keeps_the_mode, modes)
 {
-    char y[300];
     const char *name = strchr(modes[_i].write, '%') ? "0.raw" : "out.raw";
     io_count_npy("in.npy", U8(1, 10), 0);
     pipe_text(io_dir, name, "old");
-    ck_assert_int_eq(chmod(at(name), modes[_i].mode), 0);
-    io_runs(TEXT(y, IN "  - {use: write, %s}\n", modes[_i].write));
+    ck_assert_int_eq(chmod(io_at(name), modes[_i].mode), 0);
+    io_runs(format(IN "  - {use: write, %s}\n", modes[_i].write));
     io_holds(name, "\0\1\2\3\4\5\6\7\10\11", 10);
     ck_assert_uint_eq(mode_of(name), modes[_i].mode);
 }
@@ -61,13 +49,13 @@ TEST(keeps_the_owner)
     struct stat st;
     io_count_npy("in.npy", U8(1, 10), 0);
     pipe_text(io_dir, "out.raw", "old");
-    if (chown(at("out.raw"), 1234, 2345)) {
+    if (chown(io_at("out.raw"), 1234, 2345)) {
         fprintf(stderr, "skipped: keeps_the_owner needs root\n");
         return;
     }
-    ck_assert_int_eq(chmod(at("out.raw"), 0604), 0);
+    ck_assert_int_eq(chmod(io_at("out.raw"), 0604), 0);
     io_runs(IN "  - {use: write, path: out.raw}\n");
-    ck_assert_int_eq(stat(at("out.raw"), &st), 0);
+    ck_assert_int_eq(stat(io_at("out.raw"), &st), 0);
     ck_assert_uint_eq(st.st_uid, 1234);
     ck_assert_uint_eq(st.st_gid, 2345);
     ck_assert_uint_eq(st.st_mode & 07777, 0604);
@@ -84,19 +72,18 @@ static const struct { const char *link, *to, *file; bool there; } links[] = {
 
 TEST_EACH(follows_links, links)
 {
-    char y[300];
     struct stat st;
     io_count_npy("in.npy", U8(1, 10), 0);
-    mkdir(at("data"), 0777);
+    mkdir(io_at("data"), 0777);
     if (links[_i].there)
         pipe_text(io_dir, links[_i].file, "old");
-    ck_assert_int_eq(symlink(links[_i].to, at(links[_i].link)), 0);
-    ck_assert_int_eq(symlink(strrchr(links[_i].link, 'o'), at("data/twice.raw")), 0);
-    io_runs(TEXT(y, IN "  - {use: write, path: %s}\n",
+    ck_assert_int_eq(symlink(links[_i].to, io_at(links[_i].link)), 0);
+    ck_assert_int_eq(symlink(strrchr(links[_i].link, 'o'), io_at("data/twice.raw")), 0);
+    io_runs(format(IN "  - {use: write, path: %s}\n",
                  !strncmp(links[_i].link, "data/", 5) ? "data/twice.raw" : links[_i].link));
-    ck_assert_int_eq(lstat(at(links[_i].link), &st), 0);
+    ck_assert_int_eq(lstat(io_at(links[_i].link), &st), 0);
     ck_assert_msg(S_ISLNK(st.st_mode), "the link is gone");
-    ck_assert_int_eq(lstat(at("data/twice.raw"), &st), 0);
+    ck_assert_int_eq(lstat(io_at("data/twice.raw"), &st), 0);
     ck_assert(S_ISLNK(st.st_mode));
     io_holds(links[_i].file, "\0\1\2\3\4\5\6\7\10\11", 10);
 }
@@ -104,8 +91,8 @@ TEST_EACH(follows_links, links)
 TEST(links_in_a_circle)
 {
     io_count_npy("in.npy", U8(1, 10), 0);
-    ck_assert_int_eq(symlink("b", at("a")), 0);
-    ck_assert_int_eq(symlink("a", at("b")), 0);
+    ck_assert_int_eq(symlink("b", io_at("a")), 0);
+    ck_assert_int_eq(symlink("a", io_at("b")), 0);
     io_fails(IN "  - {use: write, path: a, format: raw}\n", 1, "cannot be written: Too many levels");
     ck_assert_int_eq(io_files("."), 3);
 }
@@ -117,12 +104,10 @@ TEST(links_in_a_circle)
 static const struct { const char *yaml, *text; int code; } over_inputs[] = {
     { "stages:\n  - {use: read, path: '*.raw.npy'}\n  - {use: write, path: '%n.npy'}\n",
       "/b1.raw.npy', which stage 'read' reads", 3 },
-    { "stages:\n  - {use: read, path: in.npy}\n  - {use: write, path: x/../in.npy}\n",
-      "in.npy' would replace '", 3 },
+    { "stages:\n  - {use: read, path: in.npy}\n  - {use: write, path: x/../in.npy}\n", "in.npy' would replace '", 3 },
     { "stages:\n  - {use: read, path: 'n%03d.npy'}\n  - {use: write, path: 'n%03d.npy'}\n",
       "n000.npy', which stage 'read' reads", 3 },
-    { "stages:\n  - {use: read, path: 'n*.npy'}\n  - {use: write, path: 'n%03d.npy'}\n",
-      "would replace '", 3 },
+    { "stages:\n  - {use: read, path: 'n*.npy'}\n  - {use: write, path: 'n%03d.npy'}\n", "would replace '", 3 },
     { "stages:\n  - {use: generate, frames: 4, out: x}\n  - {use: compare, file: c.raw, in: x}\n"
       "  - {use: write, path: c.raw, in: x}\nbuffers: {x: {dtype: u8, shape: [2]}}\n",
       "which stage 'compare' reads", 3 },
@@ -132,8 +117,7 @@ static const struct { const char *yaml, *text; int code; } over_inputs[] = {
       "hard.npy' is read by stage 'read'", 1 },
     { "stages:\n  - {use: read, path: soft.npy}\n  - {use: write, path: in.npy}\n",
       "in.npy' is read by stage 'read'", 1 },
-    { "stages:\n  - {use: read, path: 'n*.npy'}\n  - {use: write, path: 'link/%n.npy'}\n",
-      "frame 0: '", 1 },
+    { "stages:\n  - {use: read, path: 'n*.npy'}\n  - {use: write, path: 'link/%n.npy'}\n", "frame 0: '", 1 },
     { "stages:\n  - {use: read, path: 'n*.npy'}\n  - {use: write, path: 'link/%n.npy', workers: 3}\n",
       "is read by stage 'read'", 1 },
     { "stages:\n  - {use: read, path: in.npy}\n  - {use: write, path: link/test.yaml, format: raw}\n",
@@ -164,9 +148,9 @@ TEST_EACH(never_over_an_input, over_inputs)
     io_count_npy("n001.npy", U8(1, 2), 1);
     io_count_raw("c.raw", 8);
     pipe_text(io_dir, "test.yaml", "the pipeline");
-    ck_assert_int_eq(symlink("in.npy", at("soft.npy")), 0);
-    ck_assert_int_eq(link(at("in.npy"), at("hard.npy")), 0);
-    ck_assert_int_eq(symlink(".", at("link")), 0);
+    ck_assert_int_eq(symlink("in.npy", io_at("soft.npy")), 0);
+    ck_assert_int_eq(link(io_at("in.npy"), io_at("hard.npy")), 0);
+    ck_assert_int_eq(symlink(".", io_at("link")), 0);
     int before = io_files(".");
     pipe_result r = io_go(over_inputs[_i].yaml);
     ck_assert_msg(r.outcome == GP_ERROR, "it did not fail:\n%s", over_inputs[_i].yaml);
@@ -224,12 +208,11 @@ static const struct { const char *yaml; int code; } twice[] = {
 
 TEST_EACH(one_name_twice, twice)
 {
-    char y[600];
     io_count_npy("in.npy", U8(4, 10), 0);
-    mkdir(at("out"), 0777);
-    ck_assert_int_eq(symlink("out", at("link")), 0);
-    ck_assert_int_eq(symlink("00002.raw", at("out/soft.raw")), 0);
-    TEXT(y, "buffers: {read: {}}\n%s", twice[_i].yaml);
+    mkdir(io_at("out"), 0777);
+    ck_assert_int_eq(symlink("out", io_at("link")), 0);
+    ck_assert_int_eq(symlink("00002.raw", io_at("out/soft.raw")), 0);
+    char *y = format("buffers: {read: {}}\n%s", twice[_i].yaml);
     char *first = strstr(y, "in.npy}");
     memmove(first + 17, first + 6, strlen(first + 6) + 1);
     memcpy(first + 6, ", out: read", 11);
@@ -258,23 +241,19 @@ static const struct { const char *write, *error; int code, more; const char *sai
     { "path: 'out/f%05d.raw', if_exists: next, start: 20", NULL, 0, 3, NULL },
     { "path: 'new/f%05d.raw', if_exists: next, start: 7", NULL, 0, 0, NULL },
     { "path: 'out/f%05d.raw', if_exists: error", "frame 1: '", 1, 1, NULL },
-    { "path: 'out/f%05d.raw', if_exists: error, start: 1",
-      "f%05d.raw' is there already with number 1", 1, 0, NULL },
+    { "path: 'out/f%05d.raw', if_exists: error, start: 1", "f%05d.raw' is there already with number 1", 1, 0, NULL },
     { "path: 'out/f%05d.raw', if_exists: error, start: 4", NULL, 0, 3, NULL },
     { "path: out/all.raw, if_exists: error", "all.raw' is there already", 1, 0, NULL },
     { "path: out/all.npy, if_exists: error", "all.npy' is there already", 1, 0, NULL },
     { "path: out/all.npy", NULL, 0, 0, "replaced a file, '" },
     { "path: out/n%d_%n.raw, if_exists: error", NULL, 0, 3, NULL },
-    { "path: out/all.raw, if_exists: next", "'next' is for files that differ only in the number", 3,
-      0, NULL },
+    { "path: out/all.raw, if_exists: next", "'next' is for files that differ only in the number", 3, 0, NULL },
     { "path: out/%n%05d.raw, if_exists: next", "'next' is for files", 3, 0, NULL },
     { "path: 'out/%d/%05d.raw', if_exists: next", "'next' is for files", 3, 0, NULL },
-    { "path: out/all.raw, start: 3", "'start' has no effect on a path without a number", 3, 0,
-      NULL },
+    { "path: out/all.raw, start: 3", "'start' has no effect on a path without a number", 3, 0, NULL },
     { "path: stdout, if_exists: error", "'if_exists' has no effect on standard output", 3, 0, NULL },
     { "path: 'out/f%5d.raw'", "'%5d' has no meaning here; %05d is the frame's number", 3, 0, NULL },
-    { "path: '${no:-out/f%5d.raw}'", "f%5d.raw' has no number: that is %d, or with its digits %05d", 3,
-      0, NULL },
+    { "path: '${no:-out/f%5d.raw}'", "f%5d.raw' has no number: that is %d, or with its digits %05d", 3, 0, NULL },
     { "path: 'out/f%%5d.raw'", NULL, 0, 1, NULL },
     { "path: 'out/f%05d.raw', start: -1", "'start'", 3, 0, NULL },
 };
@@ -283,12 +262,11 @@ TEST_EACH(files_of_an_earlier_run, earlier)
 {
     static const char *const there[] = { "out/f00001.raw", "out/f00003.raw", "out/f9.raw",
                                          "out/all.raw", "out/all.npy" };
-    char y[400];
     io_count_npy("in.npy", U8(3, 2), 0);
-    mkdir(at("out"), 0777);
+    mkdir(io_at("out"), 0777);
     for (size_t i = 0; i < 5; i++)
         pipe_text(io_dir, there[i], "old");
-    pipe_result r = io_go(TEXT(y, IN "  - {use: write, %s}\n", earlier[_i].write));
+    pipe_result r = io_go(format(IN "  - {use: write, %s}\n", earlier[_i].write));
     const char *text = io_error(&r);
     ck_assert_int_eq(io_files("out"), 5 + earlier[_i].more);
     ck_assert_int_eq(gp_errs_exit(&r.errs), earlier[_i].code);
@@ -325,7 +303,7 @@ TEST_EACH(higher_numbers_are_told, higher)
     if (at_sign)
         TEXT(says, "%.*s%s%s", (int)(at_sign - higher[_i].says), higher[_i].says, TEXT(path, "%s/out/", io_dir), at_sign + 1);
     io_count_npy("in.npy", U8(3, 2), 0);
-    mkdir(at("out"), 0777);
+    mkdir(io_at("out"), 0777);
     for (int i = 0; i < 5 && higher[_i].there[i]; i++)
         pipe_text(io_dir, TEXT(name, "out/%s", higher[_i].there[i]), "old");
     pipe_result r = io_go(TEXT(y, IN "  - {use: write, %s}\n", higher[_i].write));
@@ -358,14 +336,13 @@ static const struct { const char *in, *out; bool ok; } names[] = {
 
 TEST_EACH(names_stay_in_their_folder, names)
 {
-    char y[400];
     pipe_text(io_dir, names[_i].in, "1234");
-    mkdir(at("out"), 0777);
+    mkdir(io_at("out"), 0777);
     char in[40] = "";
     for (const char *c = names[_i].in; *c; c++)
         strcat(in, *c == '\t' ? "\\t" : (char[2]){ *c });
-    TEXT(y, "buffers: {a: {dtype: u8, shape: [4]}}\nstages:\n  - {use: read, path: \"./%s\", "
-         "format: raw, out: a}\n  - {use: write, path: %s, format: raw}\n", in, names[_i].out);
+    char *y = format("buffers: {a: {dtype: u8, shape: [4]}}\nstages:\n  - {use: read, path: \"./%s\", "
+                     "format: raw, out: a}\n  - {use: write, path: %s, format: raw}\n", in, names[_i].out);
     if (names[_i].ok) {
         io_runs(y);
         ck_assert_int_eq(io_files("out"), 1);
@@ -421,11 +398,9 @@ static const struct { const char *name, *options; } live[] = {
 
 TEST_EACH(live_files, live)
 {
-    char y[400];
-    TEXT(y, GENERATE("pattern: ramp, rate: 500") "  - {use: write, path: %s, live: true%s}\n",
-         live[_i].name, live[_i].options);
-    pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, look_on,
-                                  (void *)live[_i].name);
+    char *y = format(GENERATE("pattern: ramp, rate: 500") "  - {use: write, path: %s, live: true%s}\n",
+                     live[_i].name, live[_i].options);
+    pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, look_on, (void *)live[_i].name);
     ck_assert_int_eq(r.outcome, GP_NOT_DRAINED);
     size_t n = 0;
     char *file = pipe_read(io_dir, live[_i].name, &n);
@@ -442,8 +417,7 @@ static const struct { const char *write, *text; int code; } not_live[] = {
 
 TEST_EACH(not_to_be_live, not_live)
 {
-    char y[400];
-    io_fails(TEXT(y, GENERATE("frames: 3") "  - {use: write, %s}\n", not_live[_i].write),
+    io_fails(format(GENERATE("frames: 3") "  - {use: write, %s}\n", not_live[_i].write),
              not_live[_i].code, not_live[_i].text);
 }
 
@@ -485,15 +459,15 @@ static pid_t dead_process(void)
 
 TEST_EACH(removes_what_killed_runs_left, stale)
 {
-    char made[NAME_MAX + 1], name[NAME_MAX + 10];
+    char made[NAME_MAX + 1];
     gp_temporary_name(made, stale[_i].name, stale[_i].whose ? stale[_i].whose : dead_process(),
                       stale[_i].n);
     ck_assert_uint_le(strlen(made), NAME_MAX);
-    TEXT(name, "%s%s", made, stale[_i].more);
+    char *name = format("%s%s", made, stale[_i].more);
     io_count_npy("in.npy", U8(1, 10), 0);
     pipe_text(io_dir, name, "half a file");
     io_runs(IN "  - {use: write, path: out.raw}\n");
-    ck_assert_int_eq(access(at(name), F_OK) != 0, stale[_i].goes);
+    ck_assert_int_eq(access(io_at(name), F_OK) != 0, stale[_i].goes);
 }
 
 /* Names that somebody may give to a file of his own. */
@@ -504,8 +478,7 @@ static const char *const alike[] = {
 
 TEST_EACH(leaves_what_is_called_alike, alike)
 {
-    char name[60];
-    snprintf(name, sizeof name, alike[_i], (int)dead_process());
+    char *name = format(alike[_i], (int)dead_process());
     io_count_npy("in.npy", U8(1, 10), 0);
     pipe_text(io_dir, name, "somebody's");
     io_runs(IN "  - {use: write, path: out.raw}\n");
@@ -514,11 +487,11 @@ TEST_EACH(leaves_what_is_called_alike, alike)
 
 TEST(leaves_what_it_reads)
 {
-    char name[NAME_MAX + 1], y[700];
+    char name[NAME_MAX + 1];
     gp_temporary_name(name, "in.raw", dead_process(), 0);
     io_count_raw(name, 8);
-    TEXT(y, "buffers: {a: {dtype: u8, shape: [2]}}\nstages:\n  - {use: read, path: %s, format: raw, "
-         "out: a}\n  - {use: write, path: out.raw}\n", name);
+    char *y = format("buffers: {a: {dtype: u8, shape: [2]}}\nstages:\n  - {use: read, path: %s, format: raw, "
+                     "out: a}\n  - {use: write, path: out.raw}\n", name);
     io_runs(y);
     io_holds("out.raw", "\0\1\2\3\4\5\6\7", 8);
     io_holds(name, "\0\1\2\3\4\5\6\7", 8);
@@ -531,13 +504,13 @@ TEST(leaves_what_is_held)
     io_count_npy("in.npy", U8(1, 10), 0);
     gp_temporary_name(name, "other.raw", dead_process(), 0);
     pipe_text(io_dir, name, "half a file");
-    int fd = open(at(name), O_RDWR);
+    int fd = open(io_at(name), O_RDWR);
     ck_assert_int_eq(flock(fd, LOCK_EX), 0);
     io_runs(IN "  - {use: write, path: out.raw}\n");
-    ck_assert_int_eq(access(at(name), F_OK), 0);
+    ck_assert_int_eq(access(io_at(name), F_OK), 0);
     close(fd);
     io_runs(IN "  - {use: write, path: out.raw}\n");
-    ck_assert_int_ne(access(at(name), F_OK), 0);
+    ck_assert_int_ne(access(io_at(name), F_OK), 0);
 }
 
 /* Another run that writes a file just now holds its temporary file, or that itself if it is
@@ -574,7 +547,7 @@ TEST_EACH(two_runs_at_once, at_once)
     if (strcmp(at_once[_i].held, "live"))
         gp_temporary_name(name, at_once[_i].held, getppid(), 0);
     pipe_text(io_dir, name, "half a file");
-    int fd = open(at(name), O_RDWR);
+    int fd = open(io_at(name), O_RDWR);
     ck_assert_int_eq(flock(fd, LOCK_EX), 0);
     TEXT(y, IN "  - {use: write, format: raw, %s}\n", at_once[_i].write);
     if (at_once[_i].fails)
@@ -592,8 +565,8 @@ TEST_EACH(two_runs_at_once, at_once)
 TEST(one_run_writes_a_pattern_twice)
 {
     io_count_npy("in.npy", U8(3, 10), 0);
-    mkdir(at("out"), 0777);
-    ck_assert_int_eq(symlink("out", at("link")), 0);
+    mkdir(io_at("out"), 0777);
+    ck_assert_int_eq(symlink("out", io_at("link")), 0);
     static const char y[] = "buffers: {x: {}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
                             "  - {use: write, path: 'link/%d.raw'}\n"
                             "  - {use: write, in: x, path: 'out/%d.raw', start: 10}\n"

@@ -2,13 +2,9 @@
  * stopped before its first frame leaves of the file that was there. */
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "base/filetable.h"
 #include "iotest.h"
-#include "suite.h"
 
 static const struct {
     const char *write, *file;  /* its options; what is kept, NULL: nothing */
@@ -40,7 +36,6 @@ static pipe_result fail_at(const char *write, int frame)
 /* All frames that came out are in it, whole; what had the name before is untouched. */
 TEST_EACH(a_failed_run_keeps_what_it_wrote, kept)
 {
-    char path[600], say[300];
     size_t n;
     if (strstr(kept[_i].write, "path: out.npy") && !strstr(kept[_i].write, "live"))
         pipe_text(io_dir, "out.npy", "of an earlier run");
@@ -48,14 +43,14 @@ TEST_EACH(a_failed_run_keeps_what_it_wrote, kept)
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
     ck_assert_uint_eq(r.account[0].out, (unsigned)kept[_i].fails);
-    if (!access(io_path("out.npy", path), F_OK) && !strstr(kept[_i].write, "live"))
+    if (!access(io_at("out.npy"), F_OK) && !strstr(kept[_i].write, "live"))
         io_holds("out.npy", "of an earlier run", 17);
     if (!kept[_i].file) {
         ck_assert_int_eq(r.errs.n, 1);
-        ck_assert(access(io_path("out.npy.partial", path), F_OK));
+        ck_assert(access(io_at("out.npy.partial"), F_OK));
         return;
     }
-    TEXT(say, "is kept as '%s'", io_path(kept[_i].file, path));
+    char *say = format("is kept as '%s'", io_at(kept[_i].file));
     ck_assert_msg(r.errs.n == 2 && strstr(r.errs.e[1].msg, say), "%d: %s", r.errs.n, r.errs.e[r.errs.n - 1].msg);
     char *file = pipe_read(io_dir, kept[_i].file, &n);
     ck_assert_ptr_nonnull(file);
@@ -98,12 +93,11 @@ TEST_EACH(what_was_kept, again)
 {
     static const char *const names[] = { "out.npy.partial", "out.npy.partial.2", "out.npy.partial.3" };
     static const char of_before[165];
-    char say[300], path[600];
     for (int i = 0; i < 3; i++)
         if (again[_i].bytes[i])
             pipe_file(io_dir, names[i], of_before, (size_t)again[_i].bytes[i]);
     pipe_result r = fail_at("path: out.npy", 3);       /* 164 bytes */
-    TEXT(say, "is kept as '%s'", io_path(again[_i].kept, path));
+    char *say = format("is kept as '%s'", io_at(again[_i].kept));
     ck_assert_msg(r.errs.n == 2 && strstr(r.errs.e[1].msg, say), "%s", r.errs.e[r.errs.n - 1].msg);
     io_counts(again[_i].kept, U8(9, 4), 0);
     for (int i = 0; i < 3; i++)
@@ -125,18 +119,17 @@ TEST(two_at_most)
 /* A link is not followed, a folder no hindrance, and a name may be as long as one can be. */
 TEST(whatever_has_the_name)
 {
-    char path[600], long_name[NAME_MAX + 1], write[NAME_MAX + 20];
+    char long_name[NAME_MAX + 1];
     pipe_text(io_dir, "theirs", "theirs");
-    ck_assert_int_eq(symlink("theirs", io_path("out.npy.partial", path)), 0);
-    ck_assert_int_eq(mkdir(io_path("out.npy.partial.2", path), 0777), 0);
+    ck_assert_int_eq(symlink("theirs", io_at("out.npy.partial")), 0);
+    ck_assert_int_eq(mkdir(io_at("out.npy.partial.2"), 0777), 0);
     fail_at("path: out.npy", 3);
     io_holds("theirs", "theirs", 6);
     io_counts("out.npy.partial.3", U8(9, 4), 0);
 
     memset(long_name, 'x', NAME_MAX), strcpy(long_name + NAME_MAX - 4, ".raw");
-    pipe_result r = fail_at(TEXT(write, "path: %s", long_name), 3);
-    ck_assert_msg(r.errs.n == 2 && strstr(r.errs.e[1].msg, "xxxx.partial'"), "%s",
-                  r.errs.e[r.errs.n - 1].msg);
+    pipe_result r = fail_at(format("path: %s", long_name), 3);
+    ck_assert_msg(r.errs.n == 2 && strstr(r.errs.e[1].msg, "xxxx.partial'"), "%s", r.errs.e[r.errs.n - 1].msg);
 }
 
 /* A run that comes to a good end says what is left of others, and leaves it. */
@@ -155,12 +148,10 @@ static const struct { const char *there[3], *write, *says; } left[] = {
 
 TEST_EACH(what_was_kept_is_told, left)
 {
-    char y[300];
     for (int i = 0; i < 3 && left[_i].there[i]; i++)
         pipe_text(io_dir, left[_i].there[i], "of an earlier run");
     io_count_npy("in.npy", U8(2, 3, 4), 0);
-    pipe_result r = io_go(TEXT(y, "stages:\n  - {use: read, path: in.npy}\n  - {use: write, %s}\n",
-                               left[_i].write));
+    pipe_result r = io_go(format("stages:\n  - {use: read, path: in.npy}\n  - {use: write, %s}\n", left[_i].write));
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_int_eq(r.errs.n, left[_i].says != NULL);
     if (left[_i].says)
@@ -172,12 +163,11 @@ TEST_EACH(what_was_kept_is_told, left)
 /* A file that is read is not replaced: it is what somebody goes on from. */
 TEST(not_over_an_input)
 {
-    char y[600];
     pipe_text(io_dir, "fail.lua", "function process(f, x, y) if f.index == 2 then error('x') end y:copy(x) end\n");
     io_count_npy("out.npy.partial", U8(20, 3, 4), 0);
     size_t n, now;
     char *was = pipe_read(io_dir, "out.npy.partial", &n);
-    pipe_result r = io_go(TEXT(y, "buffers: {x: {dtype: u8, shape: [3, 4]}}\nstages:\n"
+    pipe_result r = io_go(format("buffers: {x: {dtype: u8, shape: [3, 4]}}\nstages:\n"
                                "  - {use: read, path: out.npy.partial, format: npy, out: x}\n"
                                "  - {use: lua, script: fail.lua}\n  - {use: write, path: %s}\n", "out.npy"));
     ck_assert_int_eq(r.outcome, GP_ERROR);
@@ -203,15 +193,15 @@ static const struct { bool worth, published; int taken; const char *is; int whol
 
 TEST_EACH(what_is_given_up, given_up)
 {
-    char path[600], name[100], why[GP_WHY];
+    char why[GP_WHY];
     gp_filetable *t = gp_filetable_new();
     gp_outfile f = { .by = gp_filetable_writer(t, "stage 'write'", (gp_loc){ 0 }, "out.raw") };
     int taken = given_up[_i].taken < 0 ? 0 : given_up[_i].taken;
     if (given_up[_i].taken < 0)
         pipe_text(io_dir, "out.raw.partial", "old");
     for (int i = 1; i <= taken; i++)
-        ck_assert_int_eq(symlink("no", io_path(i == 1 ? "out.raw.partial" : TEXT(name, "out.raw.partial.%d", i), path)), 0);
-    ck_assert_msg(gp_outfile_open(&f, io_path("out.raw", path), why), "%s", why);
+        ck_assert_int_eq(symlink("no", io_at(i == 1 ? "out.raw.partial" : format("out.raw.partial.%d", i))), 0);
+    ck_assert_msg(gp_outfile_open(&f, io_at("out.raw"), why), "%s", why);
     ck_assert_int_eq(write(f.fd, "data", 4), 4);
     if (given_up[_i].whole)
         gp_outfile_whole(&f, (size_t)given_up[_i].whole);
@@ -225,7 +215,7 @@ TEST_EACH(what_is_given_up, given_up)
     ck_assert_int_eq(io_files("."), taken + (given_up[_i].is != NULL));
     if (given_up[_i].is)
         io_holds(given_up[_i].is, "data", given_up[_i].whole && !given_up[_i].published ? 3 : 4);
-    ck_assert_str_eq(f.by->kept_path, given_up[_i].is && !given_up[_i].published ? io_path(given_up[_i].is, path) : "");
+    ck_assert_str_eq(f.by->kept_path, given_up[_i].is && !given_up[_i].published ? io_at(given_up[_i].is) : "");
     gp_outfile_drop(&f);
     gp_filetable_free(t);
 }
@@ -251,13 +241,13 @@ static void stop(gp_pipeline *p, void *fifo)
 
 TEST_EACH(a_run_without_frames_that_is_stopped, stopped)
 {
-    char y[400], path[600];
+    char *path = io_at("fifo");
     const char *name = strstr(stopped[_i].write, ".npy") ? "out.npy" : "out.raw";
     if (stopped[_i].there)
         pipe_text(io_dir, name, "of an earlier run");
-    ck_assert_int_eq(mkfifo(io_path("fifo", path), 0600), 0);
-    TEXT(y, "buffers: {x: {dtype: u8, shape: [3, 4]}}\nstages:\n"
-         "  - {use: read, path: fifo, out: x}\n  - {use: write, %s}\n", stopped[_i].write);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    char *y = format("buffers: {x: {dtype: u8, shape: [3, 4]}}\nstages:\n"
+                     "  - {use: read, path: fifo, out: x}\n  - {use: write, %s}\n", stopped[_i].write);
     pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, stop, path);
     ck_assert_int_eq(r.outcome, GP_DRAINED);
     ck_assert_int_eq(r.errs.n, stopped[_i].says != NULL);
@@ -271,13 +261,13 @@ TEST_EACH(a_run_without_frames_that_is_stopped, stopped)
 /* Two that read one FIFO would each get a part of it. */
 TEST(one_reader)
 {
-    char y[400], path[600];
-    ck_assert_int_eq(mkfifo(io_path("fifo", path), 0600), 0);
+    char *path = io_at("fifo");
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
     int fd = open(path, O_RDWR);
     ck_assert_int_eq(write(fd, "0123456789ab", 12), 12);
-    TEXT(y, "buffers: {x: {dtype: u8, shape: [3, 4]}, z: {like: x}}\nstages:\n"
-         "  - {use: read, path: fifo, out: x, frames: 1}\n  - {use: discard}\n"
-         "  - {use: read, path: fifo, out: z, frames: 1}\n  - {use: discard}\n");
+    char *y = format("buffers: {x: {dtype: u8, shape: [3, 4]}, z: {like: x}}\nstages:\n"
+                     "  - {use: read, path: fifo, out: x, frames: 1}\n  - {use: discard}\n"
+                     "  - {use: read, path: fifo, out: z, frames: 1}\n  - {use: discard}\n");
     pipe_result r = pipe_run(io_dir, y, "cpu", NULL, (gp_run_options){ 0 });
     close(fd);
     ck_assert_int_eq(r.outcome, GP_ERROR);

@@ -2,12 +2,8 @@
  * for name, and so are their ends, holes and errors. */
 #include <dirent.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include "iotest.h"
-#include "suite.h"
 
 /* ---- what is read ---------------------------------------------------- */
 
@@ -16,13 +12,12 @@
 static void make_files(void)
 {
     static const int rows[] = { 4, 1, 7, 0, 2, 5 };
-    char name[40], path[600], y[400];
     size_t bytes;
     io_runs("buffers: {x: {dtype: u8, shape: [6, 9]}}\nstages:\n  - {use: generate, frames: 7, pattern: noise, out: x}\n"
             "  - {use: write, path: 'p%d.png', in: x}\n  - {name: c, use: write, path: 'c%d.png', in: x}\n"
             "  - {name: d, use: write, path: 'd%d.png', in: x}\n");
     for (int i = 0; i < 4; i++)
-        io_runs(TEXT(y, "buffers: {x: {dtype: u8, shape: [%d, %d]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
+        io_runs(format("buffers: {x: {dtype: u8, shape: [%d, %d]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
                      "  - {use: write, path: 's%%d.png', start: %d}\n", 9 - i, 3 + i, i));
     char *png = pipe_read(io_dir, "p0.png", &bytes);
     pipe_file(io_dir, "t0.png", png, bytes - 20);
@@ -30,18 +25,18 @@ static void make_files(void)
     free(png);
     pipe_text(io_dir, "c3.png", "no picture");
     for (int i = 2; i < 5; i++)
-        pipe_text(io_dir, TEXT(name, "d%d.png", i), "no picture");
+        pipe_text(io_dir, format("d%d.png", i), "no picture");
     for (int i = 0; i < 6; i++) {
-        io_count_npy(TEXT(name, "n%d.npy", i), U8(rows[i], 10), 20 * i);
+        io_count_npy(format("n%d.npy", i), U8(rows[i], 10), 20 * i);
         if (i == 2)
             io_count_npy("m2.npy", (gp_type){ GP_U16, 2, { 3, 10 } }, 0);
         else if (i == 4)
-            ck_assert_int_eq(symlink("gone", io_path("m4.npy", path)), 0);
+            ck_assert_int_eq(symlink("gone", io_at("m4.npy")), 0);
         else
-            io_count_npy(TEXT(name, "m%d.npy", i), U8(rows[i], 10), 20 * i);
+            io_count_npy(format("m%d.npy", i), U8(rows[i], 10), 20 * i);
     }
     for (int i = 0; i < 5; i++)
-        io_count_raw(TEXT(name, "r%d.raw", i), i % 2 ? 0 : 33 + (size_t)i);
+        io_count_raw(format("r%d.raw", i), i % 2 ? 0 : 33 + (size_t)i);
     io_count_npy("one.npy", U8(101, 3), 0);
     pipe_text(io_dir, "look.lua",              /* a frame is not older than the one before */
               "local last = 0\nfunction process(f, x, y)\n  if f.time < last then error('older') end\n"
@@ -99,10 +94,10 @@ static int by_name(const void *a, const void *b)
 /* Everything that a run made: each file by its name, then its bytes. */
 static void gather(const char *sub, char *all, size_t size)
 {
-    char path[600], *name[300];
+    char *name[300];
     int n = 0;
     size_t at = 0, bytes;
-    DIR *d = opendir(io_path(sub, path));
+    DIR *d = opendir(io_at(sub));
     for (struct dirent *e; d && (e = readdir(d));)
         if (*e->d_name != '.' && n < 300)
             name[n++] = strdup(e->d_name);
@@ -112,7 +107,7 @@ static void gather(const char *sub, char *all, size_t size)
     qsort(name, (size_t)n, sizeof *name, by_name);
     memset(all, 0, size);
     for (int i = 0; i < n; i++) {
-        char *data = pipe_read(io_dir, TEXT(path, "%s/%s", sub, name[i]), &bytes);
+        char *data = pipe_read(io_dir, format("%s/%s", sub, name[i]), &bytes);
         ck_assert_uint_lt(at + bytes + 100, size);
         at += (size_t)sprintf(all + at, "[%s %zu]", name[i], bytes);
         memcpy(all + at, data, bytes);
@@ -125,10 +120,10 @@ typedef struct outcome { pipe_result r; char told[4000], made[60000]; } outcome;
 
 static void go(int at, int workers, const char *depth, outcome *o)
 {
-    char y[2000], sub[20];
+    char y[2000];
     const char *name = strncmp(reads[at].source, "read", 4) ? "g" : "%n";
     const char *set[] = { depth, NULL };
-    TEXT(sub, "out%d%s", workers, depth);
+    char *sub = format("out%d%s", workers, depth);
     TEXT(y, "%sstages:\n  - {use: %s, out: x, workers: %d}\n%s  - {use: write, path: '%s/%s-%%03d.npy', durable: none}\n",
          reads[at].top, reads[at].source, workers, reads[at].behind, sub, name);
     o->r = pipe_run(io_dir, y, "cpu", set, (gp_run_options){ .poison = true });
@@ -221,7 +216,7 @@ static const char *const endless[] = {
 /* The frames that came out are all from the first on, without a gap. */
 TEST_SOME(stopped, sizeof endless / sizeof *endless, 3, 1)
 {
-    char y[600], told[100];
+    char y[600];
     make_files();
     for (int level = 1; level <= 2; level++) {
         const char *top = *endless[_i] == 'g' ? X("[3]") : "";
@@ -233,9 +228,9 @@ TEST_SOME(stopped, sizeof endless / sizeof *endless, 3, 1)
                       "%s: %d", endless[_i], (int)r.outcome);
         ck_assert_uint_ge(r.account[0].out, 10);
         ck_assert(level == 2 || r.account[0].in == r.account[0].out);
-        ck_assert_int_eq(io_files(TEXT(told, "out%d", level)), (int)r.account[0].out);
+        ck_assert_int_eq(io_files(format("out%d", level)), (int)r.account[0].out);
         for (uint64_t i = 0; i < r.account[0].out; i++)
-            ck_assert_int_eq(access(io_path(TEXT(told, "out%d/%d.raw", level, (int)i), (char[600]){ 0 }), F_OK), 0);
+            ck_assert_int_eq(access(io_at(format("out%d/%d.raw", level, (int)i)), F_OK), 0);
     }
 }
 
@@ -257,7 +252,7 @@ static void cut_in_half(gp_pipeline *p, void *arg)
 TEST_LOOP(shrinks, 0, 3)
 {
     static const int workers[] = { 1, 2, 5 };
-    char y[700], path[600];
+    char y[700];
     TEXT(y, "function process(f, x, y)\n    y:copy(x)\n    while f.index == 20 and not io.open('%s/cut') do end\nend\n",
          io_dir);
     pipe_text(io_dir, "hold.lua", y);
@@ -266,7 +261,7 @@ TEST_LOOP(shrinks, 0, 3)
     TEXT(y, "on_error: drop\nbuffers: {x: {dtype: u8, shape: [1]}}\nstages:\n  - {use: read, path: 'a*.raw', workers: %d, "
          "out: x}\n  - {use: lua, script: hold.lua}\n  - {use: write, path: 'out/%%03d.raw'}\n", workers[_i]);
     pipe_result r = pipe_run_with(io_dir, y, "cpu", (const char *[]){ "depth=3", NULL }, (gp_run_options){ 0 }, cut_in_half,
-                                  io_path("a0.raw", path));
+                                  io_at("a0.raw"));
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_uint_eq(r.account[0].in, 230);
     ck_assert_uint_eq(r.account[0].dropped + r.account[0].failed, 150);

@@ -1,7 +1,6 @@
 /* test_jpeg.c - JPEG: files of every kind in, as Pillow reads them; out and in again; broken
  * ones; pictures whose names say something else. tests/data/make_pictures.py made the files. */
 #include "iotest.h"
-#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 #define STRICT(path) "stages:\n  - {use: read, path: " path ", strict: true}\n" DISCARD
@@ -30,28 +29,27 @@ static const char *const pictures[] = {
 
 TEST_EACH(picture, pictures)
 {
-    char y[1000], here[400];
+    char here[400];
     ck_assert_ptr_nonnull(getcwd(here, sizeof here));
     const char *p = pictures[_i];
-    ck_assert_uint_eq(io_runs(TEXT(y, "stages:\n  - {use: read, path: '%s/tests/data/jpeg/%s.jpg'}\n"
+    ck_assert_uint_eq(io_runs(format("stages:\n  - {use: read, path: '%s/tests/data/jpeg/%s.jpg'}\n"
                                    "  - {use: compare, file: '%s/tests/data/jpeg/%s.npy'}\n", here, p, here, p)), 1);
 }
 
 /* The shape is that of the upright picture, unless it is to be kept: then the pixels are, too. */
 TEST_LOOP(orientation, 1, 9)
 {
-    char y[1000], name[40];
-    take(TEXT(name, "jpeg/orient%d.jpg", _i), "a.jpg");
+    take(format("jpeg/orient%d.jpg", _i), "a.jpg");
     bool turned = _i >= 5;
     io_runs("buffers: {p: {dtype: u8, shape: [19, 35, 3]}}\nstages:\n"
             "  - {use: read, path: a.jpg, orientation: keep, out: p}\n  - {use: write, path: kept.npy, stack: true}\n");
-    io_fails(TEXT(y, "buffers: {p: {dtype: u8, shape: [%s, 3]}}\nstages:\n"
+    io_fails(format("buffers: {p: {dtype: u8, shape: [%s, 3]}}\nstages:\n"
                   "  - {use: read, path: a.jpg, out: p}\n" DISCARD, turned ? "19, 35" : "35, 19"), 3,
              turned ? "holds u8 [35, 19, 3], and 'buffers' declares u8 [19, 35, 3]"
                     : "holds u8 [19, 35, 3], and 'buffers' declares u8 [35, 19, 3]");
     size_t nkept, nup;
     char *kept = pipe_read(io_dir, "kept.npy", &nkept);
-    char *up = pipe_read("tests/data/jpeg", TEXT(name, "orient%d.npy", _i), &nup);
+    char *up = pipe_read("tests/data/jpeg", format("orient%d.npy", _i), &nup);
     const int w = 35, h = 19, bytes = w * h * 3;
     const char *stored = kept + nkept - bytes, *shown = up + nup - bytes;
     for (int v = 0; v < h; v++)
@@ -111,7 +109,6 @@ TEST_EACH(and_back, written)
 TEST(workers_agree)
 {
     enum { FRAMES = 24 };
-    char name[30];
     size_t n, again;
     take("jpeg/orient7.jpg", "a.jpg");
     io_runs("stages:\n  - {use: read, path: a.jpg, loop: true, frames: 24, out: a}\n"
@@ -120,7 +117,7 @@ TEST(workers_agree)
             "  - {name: w, use: write, path: 'b/%d.jpg', workers: 4, subsampling: 4:4:4, in: b}\n");
     for (int i = 1; i < 2 * FRAMES; i++) {
         char *first = pipe_read(io_dir, i < FRAMES ? "a/0.jpg" : "b/0.jpg", &n);
-        char *other = pipe_read(io_dir, TEXT(name, "%c/%d.jpg", i < FRAMES ? 'a' : 'b', i % FRAMES), &again);
+        char *other = pipe_read(io_dir, format("%c/%d.jpg", i < FRAMES ? 'a' : 'b', i % FRAMES), &again);
         ck_assert(first && other && n == again && !memcmp(first, other, n));
         free(first);
         free(other);
@@ -136,8 +133,7 @@ static const struct { const char *type, *text; } refused[] = {
 
 TEST_EACH(not_written, refused)
 {
-    char y[500];
-    io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
+    io_fails(format("buffers: {x: {%s}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
                   "  - {use: write, path: x.jpg}\n", refused[_i].type), 3, refused[_i].text);
 }
 
@@ -149,9 +145,8 @@ static const char *const to_break[] = { "rgb420_19x33", "progressive", "restarts
 /* Cut off anywhere it is an error that names the file; the frame before is whole. */
 TEST_EACH(cut_off, to_break)
 {
-    char y[500], name[50];
     size_t n;
-    take(TEXT(name, "jpeg/%s.jpg", to_break[_i]), "a.jpg");
+    take(format("jpeg/%s.jpg", to_break[_i]), "a.jpg");
     char *file = pipe_read(io_dir, "a.jpg", &n);
     for (size_t k = 0; k < n; k += k < 30 || k > n - 30 ? 1 : 13) {
         pipe_file(io_dir, "b.jpg", file, k);
@@ -164,7 +159,7 @@ TEST_EACH(cut_off, to_break)
     pipe_file(io_dir, "b.jpg", file, n - 2);       /* all but its end */
     io_fails(STRICT("'?.jpg'"), 1, "b.jpg' is cut off: its picture goes on after ");
     free(file);
-    pipe_result r = io_go(TEXT(y, "on_error: drop\nstages:\n  - {use: read, path: '?.jpg', strict: true}\n"
+    pipe_result r = io_go(format("on_error: drop\nstages:\n  - {use: read, path: '?.jpg', strict: true}\n"
                                "  - {use: write, path: 'out/%%d.jpg'}\n"));
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_uint_eq(r.account[0].failed, 1);
@@ -203,9 +198,9 @@ static const struct { const char *from; int marker, at; const char *put; int n, 
 
 TEST_EACH(with_faults, faults)
 {
-    char y[600], name[50], changed[20000];
+    char changed[20000];
     size_t n, size, whole;
-    char *file = pipe_read("tests/data/jpeg", TEXT(name, "%s.jpg", faults[_i].from), &n), *at = file + n;
+    char *file = pipe_read("tests/data/jpeg", format("%s.jpg", faults[_i].from), &n), *at = file + n;
     for (char *p = file; at == file + n && faults[_i].marker && p + 1 < file + n; p++)
         at = p[0] == '\xff' && (unsigned char)p[1] == faults[_i].marker ? p : at;
     size_t before = (size_t)(at - file), insert = faults[_i].at < 0 ? (size_t)faults[_i].n : 0;
@@ -218,13 +213,13 @@ TEST_EACH(with_faults, faults)
     pipe_result r = io_go(STRICT("a.jpg"));
     ck_assert(r.errs.failed && strstr(r.errs.e[0].msg, "a.jpg' is "));
     r = io_go("stages:\n  - {use: read, path: a.jpg}\n  - {use: write, path: a.npy}\n");
-    ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, faults[_i].says), "%s", r.errs.n ? r.errs.e[0].msg : "no word");
+    ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, faults[_i].says), "%s", pipe_said(&r.errs));
     ck_assert_int_eq(r.outcome, faults[_i].rows ? GP_DONE : GP_ERROR);
     if (!faults[_i].rows)
         return;
     ck_assert(r.account[0].out == 1 && r.account[0].faulty == 1);
     char *made = pipe_read(io_dir, "a.npy", &size);
-    char *as = pipe_read("tests/data/jpeg", TEXT(y, "%s.npy", faults[_i].from), &whole);
+    char *as = pipe_read("tests/data/jpeg", format("%s.npy", faults[_i].from), &whole);
     ck_assert_uint_eq(size, whole);
     const int rows = faults[_i].from[0] == 'r' && faults[_i].from[3] == '4' && faults[_i].from[4] == '4' ? 17 : 19;
     ck_assert(!memcmp(made, as, 128 + (size - 128) / (size_t)rows * (size_t)faults[_i].rows));
@@ -245,10 +240,9 @@ TEST(ends_early)
 /* Bytes that are wrong: a picture or an error, and never a crash. */
 TEST_EACH(changed, to_break)
 {
-    char name[50];
     size_t n;
     unsigned errors = 0;
-    take(TEXT(name, "jpeg/%s.jpg", to_break[_i]), "a.jpg");
+    take(format("jpeg/%s.jpg", to_break[_i]), "a.jpg");
     char *file = pipe_read(io_dir, "a.jpg", &n);
     for (size_t k = 3; k < n; k++) {
         char was = file[k];
@@ -277,9 +271,8 @@ static const struct { const char *from; int at; const char *bytes, *text; } patc
 
 TEST_EACH(not_read, patched)
 {
-    char name[50];
     size_t n;
-    take(TEXT(name, "jpeg/%s.jpg", patched[_i].from), "b.jpg");
+    take(format("jpeg/%s.jpg", patched[_i].from), "b.jpg");
     char *file = pipe_read(io_dir, "b.jpg", &n);
     memcpy(file + patched[_i].at, patched[_i].bytes, strlen(patched[_i].bytes));
     pipe_file(io_dir, "b.jpg", file, n);
@@ -291,7 +284,7 @@ TEST_EACH(not_read, patched)
 /* What follows the end of a picture is another's, as phones have it; fill bytes mean nothing. */
 TEST(behind_the_end)
 {
-    char y[1000], here[400], more[3000];
+    char here[400], more[3000];
     size_t n;
     ck_assert_ptr_nonnull(getcwd(here, sizeof here));
     char *file = pipe_read("tests/data/jpeg", "rgb444_17x3.jpg", &n);
@@ -301,7 +294,7 @@ TEST(behind_the_end)
     memcpy(more + n + 2, "\xff\xd8\xff and more", 12);
     pipe_file(io_dir, "a.jpg", more, n + 14);
     free(file);
-    io_runs(TEXT(y, "stages:\n  - {use: read, path: a.jpg}\n"
+    io_runs(format("stages:\n  - {use: read, path: a.jpg}\n"
                  "  - {use: compare, file: '%s/tests/data/jpeg/rgb444_17x3.npy'}\n", here));
 }
 
@@ -326,16 +319,16 @@ TEST(bomb)
 /* A name may be wrong: the bytes count, but where `format` is said. */
 TEST(other_names)
 {
-    char y[1000], here[400];
+    char here[400];
     ck_assert_ptr_nonnull(getcwd(here, sizeof here));
     take("jpeg/rgb420_19x33.jpg", "a.png");
     take("png/rgb8.png", "b.JPEG");
     take("jpeg/rgb420_19x33.jpg", "c");
-    io_runs(TEXT(y, "stages:\n  - {use: read, path: a.png}\n"
+    io_runs(format("stages:\n  - {use: read, path: a.png}\n"
                  "  - {use: compare, file: '%s/tests/data/jpeg/rgb420_19x33.npy'}\n", here));
-    io_runs(TEXT(y, "stages:\n  - {use: read, path: b.JPEG}\n"
+    io_runs(format("stages:\n  - {use: read, path: b.JPEG}\n"
                  "  - {use: compare, file: '%s/tests/data/png/rgb8.npy'}\n", here));
-    io_runs(TEXT(y, "stages:\n  - {use: read, path: c, format: jpeg}\n"
+    io_runs(format("stages:\n  - {use: read, path: c, format: jpeg}\n"
                  "  - {use: compare, file: '%s/tests/data/jpeg/rgb420_19x33.npy'}\n", here));
     io_fails("stages:\n  - {use: read, path: a.png, format: png}\n" DISCARD, 3, "a.png' is not a PNG file");
     pipe_text(io_dir, "text.jpg", "this is text");

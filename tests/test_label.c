@@ -1,14 +1,13 @@
-/* test_label.c - the kinds `label` and `objects` in whole pipelines. What `label` computes, stage_cases.c compares with
+/* test_label.c - the kinds `label` and `objects` in whole pipelines. What `label` computes, stages_cases.c compares with
  * SciPy. */
 #include "iotest.h"
-#include "suite.h"
 
 /* A reference of tests/ref, by its name in the test's folder. */
 static void link_reference(const char *name)
 {
-    char cwd[PATH_MAX], from[PATH_MAX + 300], to[600];
+    char cwd[PATH_MAX];
     ck_assert(getcwd(cwd, sizeof cwd));
-    ck_assert_int_eq(symlink(TEXT(from, "%s/tests/ref/%s", cwd, name), io_path(name, to)), 0);
+    ck_assert_int_eq(symlink(format("%s/tests/ref/%s", cwd, name), io_at(name)), 0);
 }
 
 static const char *const knobs[] = { "", "depth: 1\n", "depth: 12\nbatch: 4\n",
@@ -19,11 +18,10 @@ enum { KNOBS = sizeof knobs / sizeof *knobs };
 /* Each frame has as many rows as objects, those of SciPy; one has none. */
 TEST_LOOP(as_scipy, 0, KNOBS)
 {
-    char yaml[600];
     link_reference("labels_i32.npy"), link_reference("objects_f64.npy");
-    io_runs(TEXT(yaml, "%sstages:\n  - {use: read, path: labels_i32.npy}\n  - {use: objects, workers: %s}\n"
+    io_runs(format("%sstages:\n  - {use: read, path: labels_i32.npy}\n  - {use: objects, workers: %s}\n"
                  "  - {use: compare, file: objects_f64.npy}\n", knobs[_i], workers[_i]));
-    io_runs(TEXT(yaml, "%sstages:\n  - {use: read, path: labels_i32.npy}\n  - {use: cast, dtype: u16}\n"
+    io_runs(format("%sstages:\n  - {use: read, path: labels_i32.npy}\n  - {use: cast, dtype: u16}\n"
                  "  - {use: objects, workers: %s}\n  - {use: compare, file: objects_f64.npy}\n", knobs[_i],
                  workers[_i]));
 }
@@ -44,10 +42,9 @@ TEST_LOOP(from_masks, 0, KNOBS)
 {
     static const unsigned char mask[] = { 1, 0, 1,  0, 0, 1,  1, 0, 0,  /**/ 0, 1, 0 };
     static const char text[] = "1,0,0,1,1,0,0\n2,2,0,3,2,2,0.5\n1,0,2,1,3,0,2\n1,1,0,2,1,1,0\n";
-    char yaml[600], path[600];
-    FILE *f = fopen(io_path("mask.raw", path), "wb");
+    FILE *f = fopen(io_at("mask.raw"), "wb");
     ck_assert(f && fwrite(mask, 1, sizeof mask, f) == sizeof mask && !fclose(f));
-    io_runs(TEXT(yaml, "%sbuffers: {x: {dtype: u8, shape: [3, 3]}}\nstages:\n  - {use: read, path: mask.raw, out: x}\n"
+    io_runs(format("%sbuffers: {x: {dtype: u8, shape: [3, 3]}}\nstages:\n  - {use: read, path: mask.raw, out: x}\n"
                  "  - {use: label}\n  - {use: objects}\n  - {use: write, path: out.csv}\n", knobs[_i]));
     io_holds("out.csv", text, sizeof text - 1);
 }
@@ -57,11 +54,10 @@ TEST(all_pixels)
 {
     enum { N = 300 };
     static int32_t label[2 * N];
-    char path[600];
     size_t n;
     for (int i = 0; i < 2 * N; i++)
         label[i] = i % N + (i < N);                 /* frame 0: 1 to N, frame 1: 0 to N - 1 */
-    FILE *f = fopen(io_path("labels.raw", path), "wb");
+    FILE *f = fopen(io_at("labels.raw"), "wb");
     ck_assert(f && fwrite(label, 1, sizeof label, f) == sizeof label && !fclose(f));
 #define PIPELINE "buffers: {x: {dtype: i32, shape: [12, 25]}}\nstages:\n  - {use: read, path: labels.raw, out: x}\n"
     io_runs(PIPELINE "  - {use: objects, max_objects: 300}\n  - {use: write, path: out.raw}\n");

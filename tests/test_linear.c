@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "effort.h"
 #include "pipe.h"
-#include "suite.h"
 #include "run/pipeline.h"
 
 /* ---- texts ----------------------------------------------------------- */
@@ -209,12 +208,11 @@ static double measure(int form, int n, double *bytes)
 {
     static gp_errs errs;
     struct text t = { 0 };
-    char file[300];
     gp_machine machine;
     gp_config config = { .registry = pipe_registry(), .machine = &machine, .lenient = true };
     gp_machine_fixed(&machine, 1);
     errs = (gp_errs){ 0 };
-    snprintf(file, sizeof file, "%s/p.yaml", dir);
+    char *file = format("%s/p.yaml", dir);
     forms[form].make(&t, n);
     double from = cpu_seconds();
     gp_pipeline *p = gp_compile(t.s, t.len, file, &config, &errs);

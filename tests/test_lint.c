@@ -3,7 +3,6 @@
 #include <glob.h>
 #include "pipe.h"
 #include "planned.h"
-#include "suite.h"
 
 #define FRAMES(shape, more) \
     "buffers: {g: {dtype: f32, shape: " shape more "}}\n" \

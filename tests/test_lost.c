@@ -7,7 +7,6 @@
 #include <ucontext.h>
 #include "idle.h"
 #include "pipe.h"
-#include "suite.h"
 #include "device/backend.h"
 #include "run/segment.h"
 
@@ -140,11 +139,10 @@ TEST_LOOP(emission_that_fails, 0, 6)
 {
     static const char *const knobs[] = { "depth: 1\n", "depth: 12\n", "depth: 3\nlaunch: stream\n" };
     static const float want[16] = { 4, 0, 4, 4, 4 };
-    char yaml[400];
     emitted = 0;
-    snprintf(yaml, sizeof yaml, "%son_error: %s\nbuffers: {a: {dtype: f32, shape: [3]}}\nstages:\n"
-             "  - {use: generate, pattern: constant, value: 1, frames: 23, out: a}\n  - {use: emits, op: sum, frames: 4}\n"
-             "  - {use: keeps}\n", knobs[_i / 2], _i % 2 ? "stop" : "drop");
+    char *yaml = format("%son_error: %s\nbuffers: {a: {dtype: f32, shape: [3]}}\nstages:\n"
+        "  - {use: generate, pattern: constant, value: 1, frames: 23, out: a}\n  - {use: emits, op: sum, frames: 4}\n"
+        "  - {use: keeps}\n", knobs[_i / 2], _i % 2 ? "stop" : "drop");
     seen s = run(yaml);
     const gp_account *a = &s.account;
     ck_assert_str_eq(s.errs.e[0].msg, "call 1 broke");
@@ -205,11 +203,10 @@ static bool direct(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs *er
 TEST_LOOP(isolated_stage, 0, 4)
 {
     static const char *const of[] = { "scale, a: 2", "mix, op: sum, frames: 4", "group, frames: 4", "hold, frames: 4" };
-    char yaml[400];
     broken.direct = direct, at_line = 6;
-    snprintf(yaml, sizeof yaml, "depth: 2\nbuffers: {a: {dtype: f32, shape: [3]}}\nstages:\n"
-             "  - {use: generate, frames: 23, out: a}\n  - {use: breaks, a: 2}\n  - {name: x, use: %s}\n"
-             "  - {name: on, use: scale, a: 2}\n  - {use: discard}\nfuse: none\n", of[_i]);
+    char *yaml = format("depth: 2\nbuffers: {a: {dtype: f32, shape: [3]}}\nstages:\n"
+                        "  - {use: generate, frames: 23, out: a}\n  - {use: breaks, a: 2}\n  - {name: x, use: %s}\n"
+                        "  - {name: on, use: scale, a: 2}\n  - {use: discard}\nfuse: none\n", of[_i]);
     seen s = run_with(yaml, (gp_run_options){ .isolate = true });
     ck_assert_int_eq(s.outcome, GP_ERROR);
     ck_assert_str_eq(s.errs.e[0].msg, "stage 'x' failed on the device in frame 0");

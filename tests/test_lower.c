@@ -1,7 +1,6 @@
 /* test_lower.c - which stages become a segment, which rings, copies and tasks there are. */
 #include "effort.h"
 #include "planned.h"
-#include "suite.h"
 
 #define SRC(name) "  - {use: src, name: " name "}\n"
 #define HOST(name, in) "  - {use: host, name: " name ", in: " in "}\n"
@@ -64,8 +63,8 @@ static void segments_text(const planned *p, char *text, size_t size)
 TEST_EACH(test_segments, shapes)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
-        char yaml[2000], got[500];
-        snprintf(yaml, sizeof yaml, "pipeline: t\nstages:\n%s", shapes[_i].stages);
+        char got[500];
+        char *yaml = format("pipeline: t\nstages:\n%s", shapes[_i].stages);
         planned p = plan_ok(yaml, cuda);
         segments_text(&p, got, sizeof got);
         ck_assert_msg(!strcmp(got, shapes[_i].segments), "%s: %s, not %s", shapes[_i].what, got, shapes[_i].segments);
@@ -99,9 +98,9 @@ static const struct { const char *what, *stages, *alone, *shared; } collectives[
 TEST_EACH(test_collectives, collectives)
 {
     for (int i = 0; i < 4; i++) {
-        char yaml[2000], got[500];
+        char got[500];
         const char *want = i < 2 ? collectives[_i].alone : collectives[_i].shared;
-        snprintf(yaml, sizeof yaml, "pipeline: t\nstages:\n%s", collectives[_i].stages);
+        char *yaml = format("pipeline: t\nstages:\n%s", collectives[_i].stages);
         planned p = plan_ranks(yaml, "test.yaml", i % 2, i < 2 ? 1 : 2);
         ck_assert_msg(p.pipeline != NULL, "%s: %s", collectives[_i].what, p.errs.e[0].msg);
         segments_text(&p, got, sizeof got);
@@ -250,9 +249,8 @@ TEST(test_constants)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int cuda = 0; cuda < 2; cuda++) {
-            char yaml[1000];
-            snprintf(yaml, sizeof yaml, "pipeline: t\nbuffers:\n  dark: {const: dark.npy}\n"
-                     "stages:\n" SRC("s") "%s", cases[i].readers);
+            char *yaml = format("pipeline: t\nbuffers:\n  dark: {const: dark.npy}\n"
+                                "stages:\n" SRC("s") "%s", cases[i].readers);
             planned p = plan_yaml(yaml, "tests/golden/test.yaml", cuda);
             ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
             ck_assert_int_eq(p.plan->nextras, cuda ? cases[i].cuda : cases[i].cpu);

@@ -3,15 +3,13 @@
 #include "effort.h"
 #include "luarig.h"
 #include "pipe.h"
-#include "suite.h"
 
 /* ---- views and bulk operations, in Lua -------------------------------- */
 
 TEST_LOOP(elements, GP_U8, GP_NDTYPES)
 {
     gp_dtype t = (gp_dtype)_i;
-    char decl[80];
-    snprintf(decl, sizeof decl, "{dtype: %s, shape: [4, 3]}", gp_dtype_name(t));
+    char *decl = format("{dtype: %s, shape: [4, 3]}", gp_dtype_name(t));
     rig *r = rig_opened(decl, "", "", "elements.lua");
     ck_assert_msg(rig_run_all(r, 0, 3) == GP_OK, "%s: %s", gp_dtype_name(t), rig_error(&r->errs));
     rig_free(r);
@@ -21,10 +19,9 @@ TEST_LOOP(ops, GP_U8, GP_C64)
 {
     gp_dtype t = (gp_dtype)_i;
     for (int to = GP_U8; to < GP_C64; to++) {
-        char decl[80], more[80];
         bool sign = t != GP_U8 && t != GP_U16 && t != GP_U32 && t != GP_U64;
-        snprintf(decl, sizeof decl, "{dtype: %s, shape: [143]}", gp_dtype_name(t));
-        snprintf(more, sizeof more, "params: {to: %s}", gp_dtype_name((gp_dtype)to));
+        char *decl = format("{dtype: %s, shape: [143]}", gp_dtype_name(t));
+        char *more = format("params: {to: %s}", gp_dtype_name((gp_dtype)to));
         rig *r = rig_opened(decl, NULL, more, "ops.lua");
         frame *f = rig_frame(r, 0, -1);
         if (t != GP_F16)
@@ -77,8 +74,7 @@ static const struct good {
     { NULL, HOT, "", "function produce(f, y) return false end", -1, GP_END, 0, NULL },
     { NULL, HOT, "", "function produce(f, y) return 'drop' end", -1, GP_DROP, 0, NULL },
     { X16, "", "", P("return 'drop'"), -1, GP_DROP, 0, NULL },
-    { X16, "{dtype: u8, shape: [99]}", "", P("y:print('a', 1, true) y:print() y:print(nil) "
-      "assert(#y == 14)"), -1,
+    { X16, "{dtype: u8, shape: [99]}", "", P("y:print('a', 1, true) y:print() y:print(nil) assert(#y == 14)"), -1,
       GP_OK, 13 + 1, "a\t1\ttrue\n\nnil\n\xa5" },
     { X16, "{dtype: u8, shape: [99]}", "", "local gpipe = require 'gpipe' "
       P("y:print(gpipe.json{t = f.time, i = f.index, n = f.name})"), -1, GP_OK, 28,
@@ -105,8 +101,7 @@ static const struct good {
       "for k in pairs { a = 1 } do y:fill(#k) end"), -1, GP_OK, 16, "\1\1" },
     /* the table that init gets */
     { X16, "", "params: {i: 8, far: 9223372036854775808, f: 1.5, e: 1e3, s: '8', b: true, w: off, "
-      "hex: -0x10, B: True, neg: -3, list: [1, a], "
-      "map: {k: v}, "
+      "hex: -0x10, B: True, neg: -3, list: [1, a], map: {k: v}, "
       "one: \"${env:LUA_TEST}\", num: \"${gain}\", sum: \"${gain}x\"}",
       "function init(stage) local p = stage.params "
       "assert(p.far == 2.0 ^ 63 and p.i == 8 and p.f == 1.5 and p.e == 1000 and p.s == '8' and p.b == true and p.w == "
@@ -115,13 +110,11 @@ static const struct good {
       "assert(p.one == 'a word' and p.num == 2.5 and p.sum == '2.5x') "
       "assert(not math.type or math.type(p.i) == 'integer' and math.type(p.e) == 'float') "
       "assert(stage.name == 'it' and stage.worker == 1 and stage.workers == 1) "
-      "assert(stage.inputs.x.dtype == 'u8' and stage.inputs.x.shape[1] == 16 and "
-          "stage.outputs.y.dtype == 'u8') end "
+      "assert(stage.inputs.x.dtype == 'u8' and stage.inputs.x.shape[1] == 16 and stage.outputs.y.dtype == 'u8') end "
       P("y:fill(9)"), -1, GP_OK, 16, "\t\t" },
     { X16, "", "", "function init(stage) assert(next(stage.params) == nil) end " P("y:fill(1)"), -1, GP_OK, 16, "\1" },
     /* libraries; undeclared globals may be an error */
-    { X16, "", "", "#!/usr/bin/lua\nsetmetatable(_G, {__index = function(_, k) "
-      "error('undeclared ' .. k, 2) end}) "
+    { X16, "", "", "#!/usr/bin/lua\nsetmetatable(_G, {__index = function(_, k) error('undeclared ' .. k, 2) end}) "
       P("io.write('') y:fill(3)"), -1, GP_OK, 16, "\3" },
 };
 
@@ -200,9 +193,8 @@ TEST_LOOP(speed, 0, 7)
         { "y:copy(x)", 0.3 }, { "y:fill(1)", 0.3 }, { "y:add(x, x)", 0.1 }, { "y:scale(x, 2, 1)", 0.1 },
         { "x:sum()", 0.1 }, { "x:max()", 0.1 }, { "x:find('>', 1e30)", 0.1 },
     };
-    char script[200];
     size_t size = 4 << 22;
-    snprintf(script, sizeof script, P("%s"), bulk[_i].op);
+    char *script = format(P("%s"), bulk[_i].op);
     rig *r = rig_opened("{dtype: f32, shape: [4194304]}", "", "zero: true", script);
     frame *f = rig_frame(r, 0, -1);
     double best = 1e9, plain = 1e9;

@@ -3,7 +3,6 @@
 #include <time.h>
 #include <lua.h>
 #include "luarig.h"
-#include "suite.h"
 
 static const struct bad {
     const char *in, *out, *more, *script;
@@ -13,12 +12,10 @@ static const struct bad {
     int line;                      /* ... at this line of the script, 0: none */
 } bads[] = {
     { X16, "", "", "function process(f, x, y)\n  y[1] = x[17]\nend", 1000, 1,
-      "stage 'it', frame 1000: index 17 is outside 1..16 of 'x'\n  it.lua:2: in function "
-          "<it.lua:1>", 2 },
+      "stage 'it', frame 1000: index 17 is outside 1..16 of 'x'\n  it.lua:2: in function <it.lua:1>", 2 },
     { X16, "", "", "local function inner(y)\n  local q\n  return q.x\nend\n"
       "function outer(y) inner(y) return 1 end\nfunction process(f, x, y)\n  outer(y)\nend", 7, 1,
-      "\n  it.lua:3: in function 'inner'\n  it.lua:5: in function 'outer'\n  it.lua:7: in "
-          "function", 3 },
+      "\n  it.lua:3: in function 'inner'\n  it.lua:5: in function 'outer'\n  it.lua:7: in function", 3 },
     { X16, "", "", "function process(f, x, y)\n\n  error('my own')\nend", 0, 1, "frame 0: my own\n", 3 },
     { X16, "", "", P("error({})"), 0, 1, "frame 0: a table was given to error(): give it text", 1 },
     { X16, "", "", "function process(f, x, y) error(setmetatable({}, {__tostring = function() "

@@ -1,6 +1,5 @@
 /* test_lua_unwritten.c - what a script leaves unwritten is told of the first frame, before anybody reads it. */
 #include "pipe.h"
-#include "suite.h"
 
 #define P(body) "stateless = true\nfunction process(f, x, y) " body " end"
 #define F32 "{dtype: f32, shape: [4, 16]}"
@@ -73,16 +72,15 @@ static const struct { const char *x, *y, *before, *more, *script, *msg; long kep
 
 static pipe_result run_script(const char *dir, int i, int depth, const char *top)
 {
-    char yaml[1200], script[600];
     bool before = *cases[i].before;
     pipe_text(dir, "it.lua", cases[i].script);
-    snprintf(script, sizeof script, P("%s"), cases[i].before);
+    char *script = format(P("%s"), cases[i].before);
     pipe_text(dir, "before.lua", script);
     bool two = strstr(cases[i].y, "y2:");
-    snprintf(yaml, sizeof yaml, "%sdepth: %d\nbuffers:\n  x: %s\n  y: %s\nstages:\n  - {use: generate, frames: 12, out: x}\n"
-             "%s  - {name: it, use: lua, script: it.lua, in: %s, out: %s%s}\n  - {use: write, in: y, path: out.raw}\n%s",
-             top, depth, cases[i].x, cases[i].y, before ? "  - {use: lua, script: before.lua, in: x, out: b}\n" : "",
-             before ? "b" : "x", two ? "{y: y, y2: y2}" : "{y: y}", cases[i].more, two ? "  - {use: discard, in: y2}\n" : "");
+    char *yaml = format("%sdepth: %d\nbuffers:\n  x: %s\n  y: %s\nstages:\n  - {use: generate, frames: 12, out: x}\n"
+        "%s  - {name: it, use: lua, script: it.lua, in: %s, out: %s%s}\n  - {use: write, in: y, path: out.raw}\n%s",
+        top, depth, cases[i].x, cases[i].y, before ? "  - {use: lua, script: before.lua, in: x, out: b}\n" : "",
+        before ? "b" : "x", two ? "{y: y, y2: y2}" : "{y: y}", cases[i].more, two ? "  - {use: discard, in: y2}\n" : "");
     return pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ .poison = depth == 2 });
 }
 

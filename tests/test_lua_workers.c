@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include "luarig.h"
 #include "pipe.h"
-#include "suite.h"
 
 /* ---- runs of frames -------------------------------------------------- */
 
@@ -98,15 +97,14 @@ static const struct { const char *script, *last, *ends; gp_outcome outcome; } ru
 TEST_EACH(finish_always, run_ends)
 {
     const char *dir = pipe_dir();
-    char text[1500];
     size_t len;
-    snprintf(text, sizeof text, "stateless = true\ndir = '%s'\nbody = function() end\n%s\n"
-             "function process(f, x, y) y:copy(x) body(f, x) end\nfunction finish(stage, why)\n"
-             "  local f = io.open(dir .. '/ends', 'a')\n"
-             "  f:write(stage.worker, ' ', tostring(why):match('[^\\n]*'), '\\n')\n  f:close()\n"
-             "  if fail == stage.worker then error('a bad end') end\nend", dir, run_ends[_i].script);
+    char *text = format("stateless = true\ndir = '%s'\nbody = function() end\n%s\n"
+                        "function process(f, x, y) y:copy(x) body(f, x) end\nfunction finish(stage, why)\n"
+                        "  local f = io.open(dir .. '/ends', 'a')\n"
+                        "  f:write(stage.worker, ' ', tostring(why):match('[^\\n]*'), '\\n')\n  f:close()\n"
+                        "  if fail == stage.worker then error('a bad end') end\nend", dir, run_ends[_i].script);
     pipe_text(dir, "it.lua", text);
-    snprintf(text, sizeof text, "function process() end %s", run_ends[_i].last);
+    text = format("function process() end %s", run_ends[_i].last);
     pipe_text(dir, "last.lua", text);
     pipe_result r = pipe_run_with(dir, "buffers: {a: {dtype: u8, shape: [8]}}\nstages:\n"
         "  - {use: generate, frames: 1000, out: a}\n  - {name: it, use: lua, script: it.lua, workers: 3}\n"
@@ -141,10 +139,9 @@ static void *crew_work(void *arg)
 /* Frames of a stage without state, among so many threads. */
 static void crew_run(const char *script, int workers, double *out)
 {
-    char more[40];
     pthread_t id[CREW];
     crew c[CREW];
-    snprintf(more, sizeof more, "workers: %d", workers);
+    char *more = format("workers: %d", workers);
     rig *r = rig_opened("{dtype: f64, shape: [4]}", "", more, script);
     for (int w = 0; w < workers; w++) {
         c[w] = (crew){ .r = r, .worker = w, .workers = workers, .out = out };

@@ -7,7 +7,6 @@
 #include "cuda/libraries.h"
 #include "effort.h"
 #include "pipe.h"
-#include "suite.h"
 #include "run/pipeline.h"
 
 TEST_LOOP(fixed_is_fixed, 0, 5)
@@ -98,7 +97,7 @@ TEST_LOOP(there_and_back, 0, 4)
     }
     char *text = printed(&m);
     gp_machine *read = gp_machine_create_from(text, strlen(text), "m.json", &errs);
-    ck_assert_msg(read != NULL, "%s\n%s", errs.n ? errs.e[0].msg : "", text);
+    ck_assert_msg(read != NULL, "%s\n%s", pipe_said(&errs), text);
     ck_assert_int_eq(read->ndevices, _i);
     ck_assert_int_eq(read->unified, _i == 0);
     ck_assert_uint_eq(read->pin_limit, m.pin_limit);
@@ -168,14 +167,13 @@ static const struct { const char *device; int free[3]; int rank, ranks; const ch
 
 TEST_EACH(which_gpu, chosen)
 {
-    char text[200];
     gp_machine m;
     gp_machine_fixed(&m, 3);
     for (int i = 0; i < 3; i++)
         if (chosen[_i].free[i] >= 0)
             m.device[i].total = 80 * GIB, m.device[i].free = (size_t)chosen[_i].free[i] * GIB + (size_t)i * 1000;
-    snprintf(text, sizeof text, "device: %s\nbuffers: {x: {dtype: f32, shape: [4]}}\nstages:\n"
-             "  - {use: generate, frames: 8, out: x}\n  - {use: scale}\n  - {use: discard}\n", chosen[_i].device);
+    char *text = format("device: %s\nbuffers: {x: {dtype: f32, shape: [4]}}\nstages:\n"
+        "  - {use: generate, frames: 8, out: x}\n  - {use: scale}\n  - {use: discard}\n", chosen[_i].device);
     gp_env env = { .rank = chosen[_i].rank, .ranks = chosen[_i].ranks, .local_rank = chosen[_i].rank };
     gp_pipeline *p = pipe_compiled(".", text, (gp_config){ .machine = &m, .env = env });
     ck_assert_str_eq(gp_pipeline_graph(p)->device_name, chosen[_i].name);
@@ -224,7 +222,7 @@ static double plan_many(int n, void *arg)
     double begin = cpu_seconds();
     gp_pipeline *p = gp_compile(text, len, "p.yaml", &c, &errs);
     double took = cpu_seconds() - begin;
-    ck_assert_msg(p != NULL, "%s", errs.n ? errs.e[0].msg : "");
+    ck_assert_msg(p != NULL, "%s", pipe_said(&errs));
     gp_plan *plan = (gp_plan *)gp_pipeline_plan(p);
     ck_assert_int_eq(plan->nsegments, placed ? n : 1);
     x->bytes = p->arena.total;

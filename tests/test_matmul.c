@@ -1,4 +1,4 @@
-/* test_matmul.c - products beyond stage_cases.c: every order of axes against plain sums, by all that computes them on a
+/* test_matmul.c - products beyond stages_cases.c: every order of axes against plain sums, by all that computes them on a
  * CPU and by a stand-in for cuBLASLt; what is declared of cuBLASLt beside its header, where that is there. */
 #include <math.h>
 #include "cblas_library.h"
@@ -319,8 +319,7 @@ TEST(shapes)
                               "  - {use: write, path: 'out/%d.npy'}\n"), 3);
     static const int rows[] = { 3, 6, 1 }, columns[] = { 4, 2, 5 };
     for (int i = 0; i < 3; i++) {
-        char name[20];
-        char *file = pipe_read(io_dir, TEXT(name, "out/%d.npy", i), &n);
+        char *file = pipe_read(io_dir, format("out/%d.npy", i), &n);
         ck_assert(file && n == 128 + 4 * (size_t)(rows[i] * rows[i]));
         for (int r = 0; r < rows[i]; r++)
             for (int c = 0; c < rows[i]; c++) {
@@ -345,6 +344,4 @@ TEST(too_few_rows)
              "f32 [3, 4] transposed times f32 [5, 4] does not fit");
 }
 
-SUITE(matmul,
-          tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
-          matmul_cases(tc, "cpu"))
+CASES_AND(matmul)

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include "effort.h"
 #include "iotest.h"
-#include "suite.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
 #define COUNTS 0
@@ -93,8 +92,7 @@ static const struct { const char *name, *yaml; } pipelines[] = {
 
 static long count(const char *yaml, const char *frames)
 {
-    char text[600];
-    TEXT(text, yaml, frames);
+    char *text = format(yaml, frames);
     long before = atomic_load(&allocations);
     pipe_result r = pipe_run(io_dir, text, "cpu", NULL, (gp_run_options){ 0 });
     long n = atomic_load(&allocations) - before;
@@ -165,7 +163,7 @@ static long peak(const char *verb, const char *file)
 TEST(a_run_takes_what_the_plan_says)
 {
     enum { RINGS = (3 + 5) * 4 + 3, REST = 40 };
-    char file[600];
+    char *file = io_at("p.yaml");
     if (!COUNTS) {
         fprintf(stderr, "memory: SKIPPED resident memory: a sanitizer needs its own\n");
         return;
@@ -175,7 +173,7 @@ TEST(a_run_takes_what_the_plan_says)
               "  - {use: generate, frames: 200, out: a}\n  - {use: lua, script: copy.lua, out: b}\n"
               "  - {use: cast, dtype: u8}\n  - {use: write, path: /dev/null, format: raw}\n");
     pipe_text(io_dir, "copy.lua", "function process(f, x, y) y:copy(x) end\n");
-    long base = peak("check", io_path("p.yaml", file)), run = peak("run", file);
+    long base = peak("check", file), run = peak("run", file);
     ck_assert_msg(run > base + 20 * 1024, "%ld KiB to check, %ld to run: is anything measured?", base, run);
     ck_assert_msg(run - base < (RINGS + REST) * 1024, "%ld KiB beyond the %ld of a check", run - base, base);
 }
@@ -192,9 +190,9 @@ static double children_seconds(void)
 
 static double check_many(int n, void *arg)
 {
-    char file[600];
+    char *file = io_at("many.yaml");
     (void)arg;
-    FILE *f = fopen(io_path("many.yaml", file), "we");
+    FILE *f = fopen(file, "we");
     ck_assert_ptr_nonnull(f);
     fprintf(f, "buffers: {a: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, frames: 4, out: a}\n");
     for (int i = 0; i < n; i++)

@@ -1,8 +1,6 @@
 /* test_meta.c - numbers that travel with frames: on the CPU back end, in files, and what is refused. */
 #include "../stages/format/filemeta.h"
-#include "cases.h"
 #include "meta_cases.h"
-#include "pipe.h"
 
 /* ---- from pipeline to pipeline ---------------------------------------- */
 
@@ -34,42 +32,36 @@ static const struct { const char *write, *read; } forms[] = {
 
 TEST_EACH(comes_back, forms)
 {
-    char yaml[1000];
     const char *dir = pipe_dir();
     put_files(dir);
-    snprintf(yaml, sizeof yaml, "metadata: [exposure, sample_rate, other]\n"
-             "buffers: {x: {dtype: u8, shape: [5, 7]}}\nstages:\n"
-             "  - {use: generate, frames: 8, out: x}\n  - {use: lua, script: hard.lua, out: y}\n"
-             "  - {use: expr, expr: y + 1, in: y, out: z}\n  - {use: cast, dtype: u8}\n  - {use: write, %s}\n",
-             forms[_i].write);
-    pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, forms[_i].write);
-    snprintf(yaml, sizeof yaml, "metadata: [another, sample_rate, exposure]\nstages:\n"
-             "  - {use: read, %s}\n  - {use: lua, script: same.lua, out: []}\n", forms[_i].read);
-    r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, forms[_i].read);
+    char *yaml = format("metadata: [exposure, sample_rate, other]\n"
+        "buffers: {x: {dtype: u8, shape: [5, 7]}}\nstages:\n"
+        "  - {use: generate, frames: 8, out: x}\n  - {use: lua, script: hard.lua, out: y}\n"
+        "  - {use: expr, expr: y + 1, in: y, out: z}\n  - {use: cast, dtype: u8}\n  - {use: write, %s}\n",
+        forms[_i].write);
+    pipe_result r = pipe_done(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
+    yaml = format("metadata: [another, sample_rate, exposure]\nstages:\n"
+                  "  - {use: read, %s}\n  - {use: lua, script: same.lua, out: []}\n", forms[_i].read);
+    r = pipe_done(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
     ck_assert_uint_eq(r.account[0].out, 8);
 }
 
 /* The bytes of files have no numbers, the pictures that are decoded what the files say. */
 TEST_LOOP(decoded, 0, 3)
 {
-    char yaml[1000];
     const char *dir = pipe_dir();
     put_files(dir);
-    pipe_result r = pipe_run(dir, "metadata: [exposure, sample_rate, time]\nbuffers: {x: {dtype: u8, shape: [5, 7]}}\n"
-                             "stages:\n  - {use: generate, frames: 8, out: x}\n"
-                             "  - {use: lua, script: hard.lua, out: y}\n"
-                             "  - {use: write, path: 'p%05d.png'}\n", "cpu", NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, "p.png");
-    snprintf(yaml, sizeof yaml, "metadata: [exposure, sample_rate, time, another]\ndepth: %d\n"
-             "buffers: {photo: {dtype: u8, shape: [5, 7]}}\nstages:\n"
-             "  - {use: read, path: 'p*.png', format: bytes, out: coded}\n"
-             "  - {use: decode, in: coded, out: photo, workers: %d}\n"
-             "  - {use: write, path: '%%n-again.png', in: photo}\n"
-             "  - {use: lua, script: same.lua, in: photo, out: []}\n", 1 + 4 * _i, 1 + _i);
-    r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, yaml);
+    pipe_result r = pipe_done(dir, "metadata: [exposure, sample_rate, time]\nbuffers: {x: {dtype: u8, shape: [5, 7]}}\n"
+                              "stages:\n  - {use: generate, frames: 8, out: x}\n"
+                              "  - {use: lua, script: hard.lua, out: y}\n"
+                              "  - {use: write, path: 'p%05d.png'}\n", "cpu", NULL, (gp_run_options){ 0 });
+    char *yaml = format("metadata: [exposure, sample_rate, time, another]\ndepth: %d\n"
+                        "buffers: {photo: {dtype: u8, shape: [5, 7]}}\nstages:\n"
+                        "  - {use: read, path: 'p*.png', format: bytes, out: coded}\n"
+                        "  - {use: decode, in: coded, out: photo, workers: %d}\n"
+                        "  - {use: write, path: '%%n-again.png', in: photo}\n"
+                        "  - {use: lua, script: same.lua, in: photo, out: []}\n", 1 + 4 * _i, 1 + _i);
+    r = pipe_done(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
     ck_assert_uint_eq(r.account[0].out, 8);
     for (int i = 0; i < 8; i++) {              /* the time is among the bytes */
         size_t n[2];
@@ -91,17 +83,15 @@ static const struct { const char *name, *script; } plain[] = {
 
 TEST_EACH(same_bytes, plain)
 {
-    char yaml[1000];
     const char *dir = pipe_dir();
     char *bytes[2];
     size_t n[2];
     put_files(dir);
     for (int k = 0; k < 2; k++) {
-        snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: u8, shape: [5, 7]}}\nstages:\n"
-                 "  - {use: generate, frames: 1, out: x}\n  - {use: lua, script: %s, out: y}\n  - {use: write, path: %s}\n",
-                 k ? "metadata: [exposure, sample_rate]\n" : "", k ? plain[_i].script : "mark.lua", plain[_i].name);
-        pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
-        pipe_no_errors(&r, plain[_i].name);
+        char *yaml = format("%sbuffers: {x: {dtype: u8, shape: [5, 7]}}\nstages:\n"
+            "  - {use: generate, frames: 1, out: x}\n  - {use: lua, script: %s, out: y}\n  - {use: write, path: %s}\n",
+            k ? "metadata: [exposure, sample_rate]\n" : "", k ? plain[_i].script : "mark.lua", plain[_i].name);
+        pipe_done(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
         bytes[k] = pipe_read(dir, plain[_i].name, &n[k]);
     }
     ck_assert_msg(n[0] == n[1] && !memcmp(bytes[0], bytes[1], n[0]), "%s", plain[_i].name);
@@ -122,13 +112,11 @@ TEST(time_comes_back)
         const char *as = form[k / 2];
         snprintf(yaml, sizeof yaml, "metadata: [time]\nbuffers: {x: {dtype: u8, shape: [5, 7]}}\nstages:\n  - {use: %s, "
                  "out: x}\n  - {use: write, path: 'a%%d.%s'}\n", k % 2 ? "generate, frames: 5" : "lua, script: then.lua", as);
-        pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
-        pipe_no_errors(&r, as);
+        pipe_done(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
         snprintf(yaml, sizeof yaml, "metadata: [time]\nstages:\n  - {use: read, path: 'a%%d.%s', out: x}\n"
                  "  - {use: write, path: 'b%%d.%s', in: x}\n%s", as, as,
                  k % 2 ? "" : "  - {use: lua, script: same.lua, in: x, out: []}\n");
-        r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
-        pipe_no_errors(&r, as);
+        pipe_done(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
         for (int i = 0; i < 5; i++) {
             char *bytes[2];
             for (int j = 0; j < 2; j++) {
@@ -165,24 +153,22 @@ static const struct { const char *stages, *name, *error; unsigned rate; } rates[
 
 TEST_EACH(sample_rate, rates)
 {
-    char yaml[1000];
     size_t n;
     const char *dir = pipe_dir();
     pipe_text(dir, "rate.lua", "local p\nfunction init(stage) p = stage.params end\nfunction process(frame, x, y)\n"
               "  y:copy(x)\n  frame.meta.sample_rate = p.rate and p.rate + (p.step or 0) * frame.index\n"
               "  if p.drop then return 'drop' end\nend\n");
-    pipe_result r = pipe_run(dir, "buffers: {x: {dtype: f32, shape: [64]}}\nstages:\n"
-                             "  - {use: generate, pattern: sine, frames: 3, out: x}\n"
-                             "  - {use: write, path: i.wav, sample_rate: 22050}\n", "cpu", NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, "i.wav");
-    snprintf(yaml, sizeof yaml, "metadata: [sample_rate]\nbuffers: {x: {dtype: f32, shape: [64]}}\nstages:\n"
-             "  - {use: read, path: i.wav, out: x}\n%s", rates[_i].stages);
+    pipe_result r = pipe_done(dir, "buffers: {x: {dtype: f32, shape: [64]}}\nstages:\n"
+                              "  - {use: generate, pattern: sine, frames: 3, out: x}\n"
+                              "  - {use: write, path: i.wav, sample_rate: 22050}\n", "cpu", NULL, (gp_run_options){ 0 });
+    char *yaml = format("metadata: [sample_rate]\nbuffers: {x: {dtype: f32, shape: [64]}}\nstages:\n"
+                        "  - {use: read, path: i.wav, out: x}\n%s", rates[_i].stages);
     r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
     if (!*rates[_i].error)
         pipe_no_errors(&r, rates[_i].stages);
     else
         ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, rates[_i].error), "%s: %s", rates[_i].stages,
-                      r.errs.n ? r.errs.e[0].msg : "no error");
+                      pipe_said(&r.errs));
     unsigned char *bytes = (unsigned char *)pipe_read(dir, rates[_i].name, &n);
     if (*rates[_i].error && !strstr(rates[_i].error, "those before it"))
         ck_assert(!bytes);
@@ -194,20 +180,18 @@ TEST_EACH(sample_rate, rates)
 /* Of frames that come in one call the error names the one, however many were ready. */
 TEST(rate_of_one)
 {
-    char yaml[300];
     const char *dir = pipe_dir();
     for (int k = 0; k < 2; k++) {
-        snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: i16, shape: [10]}}\nstages:\n"
-                 "  - {use: generate, frames: 10, out: x}\n  - {use: write, path: %c.wav, sample_rate: %d}\n", "ab"[k],
-                 k ? 44100 : 8000);
-        pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
-        pipe_no_errors(&r, yaml);
+        char *yaml = format("buffers: {x: {dtype: i16, shape: [10]}}\nstages:\n"
+            "  - {use: generate, frames: 10, out: x}\n  - {use: write, path: %c.wav, sample_rate: %d}\n", "ab"[k],
+            k ? 44100 : 8000);
+        pipe_done(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
     }
     for (int k = 0; k < 10; k++) {
         pipe_result r = pipe_run(dir, "metadata: [sample_rate]\ndepth: 20\nbuffers: {x: {dtype: i16, shape: [10]}}\nstages:\n"
                                  "  - {use: read, path: '[ab].wav', out: x}\n  - {use: write, path: o.wav}\n", "cpu", NULL,
                                  (gp_run_options){ 0 });
-        const char *said = r.errs.n ? r.errs.e[0].msg : "no error";
+        const char *said = pipe_said(&r.errs);
         ck_assert_msg(!strncmp(said, "frame 10: '", 11) && strstr(said, "/o.wav' cannot be written: the frame has a sample rate "
                                                                   "of 44100 Hz, those before it 8000"), "%s", said);
     }
@@ -280,15 +264,14 @@ static const struct { const char *script, *error; } wrong[] = {
 
 TEST_EACH(refused, wrong)
 {
-    char script[300];
     const char *dir = pipe_dir();
-    snprintf(script, sizeof script, "function process(frame, x, y)\n  y:copy(x)\n  %s\nend\n", wrong[_i].script);
+    char *script = format("function process(frame, x, y)\n  y:copy(x)\n  %s\nend\n", wrong[_i].script);
     pipe_text(dir, "it.lua", script);
     pipe_result r = pipe_run(dir, "metadata: [exposure, gain]\nbuffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
                              "  - {use: generate, frames: 2, out: x}\n  - {use: lua, script: it.lua}\n  - {use: discard}\n",
                              "cpu", NULL, (gp_run_options){ 0 });
     ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, wrong[_i].error) && r.errs.e[0].at.line == 3, "%s: line %d: %s",
-                  wrong[_i].script, r.errs.n ? r.errs.e[0].at.line : 0, r.errs.n ? r.errs.e[0].msg : "no error");
+                  wrong[_i].script, r.errs.n ? r.errs.e[0].at.line : 0, pipe_said(&r.errs));
 }
 
 TEST(refused_in_sink)
@@ -301,4 +284,4 @@ TEST(refused_in_sink)
     ck_assert(r.errs.n && strstr(r.errs.e[0].msg, "nothing comes behind this stage"));
 }
 
-SUITE(meta, meta_cases(tc, "cpu", 1))
+CASES_AND(meta)

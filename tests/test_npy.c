@@ -1,6 +1,5 @@
 /* test_npy.c - headers of .npy files: what is read, what is refused, what is
  * written. */
-#include <string.h>
 #include "base/dtypes.h"
 #include "base/npy.h"
 #include "suite.h"
@@ -34,8 +33,7 @@ static const struct { const char *dict, *type; bool fortran; } good[] = {
     { "{'descr': '<f4', 'fortran_order': False, 'shape': ()}", "f32 [1]", false },
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 7)}", "f32 [0, 7]", false },
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (3L, 4L)}", "f32 [3, 4]", false },
-    { "{'descr': '<u1', 'fortran_order': False, 'shape': (1,2,3,4,5,6,7,8)}",
-      "u8 [1, 2, 3, 4, 5, 6, 7, 8]", false },
+    { "{'descr': '<u1', 'fortran_order': False, 'shape': (1,2,3,4,5,6,7,8)}", "u8 [1, 2, 3, 4, 5, 6, 7, 8]", false },
 };
 
 TEST_EACH(reads, good)
@@ -95,8 +93,7 @@ TEST_EACH(refuses, bad)
     gp_type t;
     bool fortran, ok = gp_npy_parse(buf, n, &t, &data, &fortran, err);
     ck_assert_msg(ok == !bad[_i].err, "%s: %s", bad[_i].dict, err);
-    ck_assert_msg(ok || strstr(err, bad[_i].err), "%s: '%s' is not in '%s'", bad[_i].dict,
-                  bad[_i].err, err);
+    ck_assert_msg(ok || strstr(err, bad[_i].err), "%s: '%s' is not in '%s'", bad[_i].dict, bad[_i].err, err);
 }
 
 /* Names of types from elsewhere. */

@@ -1,8 +1,5 @@
 /* test_npy_stream.c - arrays in .npy form one after the other, through processes, as numpy.lib.format reads and writes them. */
-#include <stdlib.h>
-#include <string.h>
 #include "iotest.h"
-#include "suite.h"
 
 /* `cat` of these files is cut into frames of [2, 3]. */
 #define READ(...) "buffers: {x: {dtype: u8, shape: [2, 3]}}\nstages:\n  - {use: read, command: [cat" __VA_ARGS__ \
@@ -24,10 +21,9 @@ static const struct { const char *files; uint64_t frames; } streams[] = {
 
 TEST_EACH(in, streams)
 {
-    char y[500];
     arrays();
-    ck_assert_uint_eq(io_runs(TEXT(y, READ("%s") "  - {use: write, path: out.raw}\n", streams[_i].files)), streams[_i].frames);
-    pipe_result r = io_go(TEXT(y, "buffers: {b: {dtype: u8, shape: [1]}}\nstages:\n  - {use: read, command: [sh, -c, 'for f in "
+    ck_assert_uint_eq(io_runs(format(READ("%s") "  - {use: write, path: out.raw}\n", streams[_i].files)), streams[_i].frames);
+    pipe_result r = io_go(format("buffers: {b: {dtype: u8, shape: [1]}}\nstages:\n  - {use: read, command: [sh, -c, 'for f in "
                                "$$(echo %s | tr -d ,); do tail -c +129 $$f; done'], out: b}\n"
                                "  - {use: write, path: same.raw}\n", streams[_i].files));
     ck_assert_int_eq(r.outcome, GP_DONE);
@@ -40,13 +36,12 @@ TEST_EACH(in, streams)
 /* What is written is read again: each frame with its own header, those with fewer rows, too. */
 TEST(out)
 {
-    char y[500];
     arrays();
-    io_runs(TEXT(y, READ(", stack.npy, rows.npy") "  - {use: write, command: [sh, -c, 'cat > all'], format: npy}\n"));
+    io_runs(format(READ(", stack.npy, rows.npy") "  - {use: write, command: [sh, -c, 'cat > all'], format: npy}\n"));
     size_t n;
     free(pipe_read(io_dir, "all", &n));
     ck_assert_uint_eq(n, 7 * 128 + 4 * 6 + 5 * 3);
-    ck_assert_uint_eq(io_runs(TEXT(y, READ(", all") "  - {use: write, path: 'out/%%d.npy'}\n")), 7);
+    ck_assert_uint_eq(io_runs(format(READ(", all") "  - {use: write, path: 'out/%%d.npy'}\n")), 7);
     io_counts("out/1.npy", U8(2, 3), 16), io_counts("out/6.npy", U8(1, 3), 62);
     ck_assert_uint_eq(io_runs("buffers: {p: {dtype: u8, shape: ['<=5', '<=3']}}\nstages:\n"
                               "  - {use: read, path: '[fr]*.npy', out: p}\n"

@@ -2,7 +2,6 @@
  * any number of workers; broken ones; archives that are written. */
 #include "iotest.h"
 #include "rows_file.h"
-#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 
@@ -38,8 +37,7 @@ TEST_LOOP(is_read, 0, READS * 4)
 TEST_LOOP(twice, 0, 3)
 {
     static const struct { const char *member, *array; } of[] = { { "u", "line" }, { "v", "u" }, { "v.npy", "line" } };
-    char y[1300];
-    ck_assert_uint_ge(io_runs(TEXT(y, "stages:\n  - {use: read, path: '%s/tests/data/npz/twice.npz', member: %s, out: x}\n"
+    ck_assert_uint_ge(io_runs(format("stages:\n  - {use: read, path: '%s/tests/data/npz/twice.npz', member: %s, out: x}\n"
         "  - {use: compare, file: '%s/tests/data/npz/%s.npy', in: x}\nbuffers: {x: {shape: %s}}\n", here, of[_i].member, here,
         of[_i].array, strcmp(of[_i].array, "u") ? "[100]" : "[7, 3, 5]")), 1);
 }
@@ -47,9 +45,8 @@ TEST_LOOP(twice, 0, 3)
 /* More than is unpacked at once; repeated; the only member needs no name. */
 TEST_LOOP(a_long_one, 0, 2)
 {
-    char y[800];
     size_t n;
-    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [7000, 2]}}\nstages:\n"
+    ck_assert_uint_eq(io_runs(format("buffers: {x: {shape: [7000, 2]}}\nstages:\n"
         "  - {use: read, path: '%s/tests/data/npz/long.npz', workers: %d, loop: true, frames: 14, out: x}\n"
         "  - {use: write, path: a.raw}\n", here, 1 + _i * 3)), 14);
     int32_t *x = (int32_t *)(void *)pipe_read(io_dir, "a.raw", &n);
@@ -61,19 +58,17 @@ TEST_LOOP(a_long_one, 0, 2)
 
 static void link_here(const char *name, const char *as)
 {
-    char from[600], to[600];
-    ck_assert_int_eq(symlink(TEXT(from, "%s/tests/data/npz/%s", here, name), io_path(as, to)), 0);
+    ck_assert_int_eq(symlink(format("%s/tests/data/npz/%s", here, name), io_at(as)), 0);
 }
 
 /* Each archive of a glob is a frame. */
 TEST(a_file_a_frame)
 {
-    char y[800];
     link_here("stored.npz", "a.npz");
     link_here("packed.npz", "b.npz");
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: '?.npz', member: u, workers: 2}\n"
                               "  - {use: write, path: '%n.npy'}\n"), 2);
-    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: ['<=9', 3, 5]}}\nstages:\n"
+    ck_assert_uint_eq(io_runs(format("buffers: {x: {shape: ['<=9', 3, 5]}}\nstages:\n"
                                    "  - {use: read, path: '?.npz', member: u, out: x}\n  - {use: write, path: "
                                    "'%%n2.npy'}\n")), 2);
     char *u = pipe_read("tests/data/npz", "u.npy", &(size_t){ 0 });
@@ -102,8 +97,7 @@ TEST(large)
     memcpy(grown + end + MORE + 16, &list, 4);
     pipe_file(io_dir, "a.npz", grown, MORE + n);
     free(npz), free(grown);
-    char y[800];
-    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {dtype: f32, shape: [300]}}\nstages:\n"
+    ck_assert_uint_eq(io_runs(format("buffers: {x: {dtype: f32, shape: [300]}}\nstages:\n"
                                    "  - {use: read, path: a.npz, member: line, out: x}\n"
                                    "  - {use: compare, file: '%s/tests/data/npz/line.npy'}\n", here)), 4);
     io_fails("buffers: {x: {dtype: f32, shape: [300]}}\nstages:\n  - {use: read, path: a.npz, member: u, out: "
@@ -134,8 +128,7 @@ static const struct { const char *type, *read, *said; } refused[] = {
 
 TEST_EACH(refuses, refused)
 {
-    char y[1000];
-    io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: '%s/tests/data/npz/%s, out: x}\n" DISCARD,
+    io_fails(format("buffers: {x: {%s}}\nstages:\n  - {use: read, path: '%s/tests/data/npz/%s, out: x}\n" DISCARD,
                   *refused[_i].type ? refused[_i].type : "depth: 3", here, refused[_i].read), 3, refused[_i].said);
 }
 
@@ -151,9 +144,8 @@ TEST(not_written)
         { "[]", "path: a.npz, live: true", "'live' has no effect on a .npz, whose list of arrays is at its end" },
         { "[]", "path: stdout, format: npz", "only raw data, npy, text and y4m can be written to stdout" },
     };
-    char y[500];
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
-        io_fails(TEXT(y, "metadata: %s\nbuffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
+        io_fails(format("metadata: %s\nbuffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
                       "  - {use: generate, frames: 1, out: x}\n  - {use: write, %s}\n", cases[i].metadata, cases[i].options), 3,
                  cases[i].said);
 }
@@ -185,13 +177,13 @@ TEST_LOOP(is_written, 0, 12)
 /* Sizes and places that have no room in 32 bits, here in few: all that is there is read again. */
 TEST_LOOP(wide, 0, 20)
 {
-    char path[600], why[GP_WHY] = "", as[] = "a.npz";
+    char why[GP_WHY] = "", as[] = "a.npz";
     static const char *const keys[] = { "gain", "time" };
     float rows[5][6];
     gp_type t = { GP_F32, 2, { 1, 6 } };
     for (int i = 0; i < 30; i++)
         rows[i / 6][i % 6] = (float)i;
-    FILE *f = fopen(io_path(as, path), "w+b");
+    FILE *f = fopen(io_at(as), "w+b");
     gp_rowsfile_how how = { .format = gp_filetype_of(as), .alone = _i % 2, .narrow = 1 + 60 * _i, .key = keys, .nkeys = 2,
                             .member = "u" };
     gp_rows_out *o = gp_npz.create(fileno(f), &how, &t, as, why);

@@ -3,7 +3,6 @@
  * longer floats; but where squares are beyond an f64, `std` is inf and `normalize` by it NaN. */
 #include <ctype.h>
 #include "iotest.h"
-#include "suite.h"
 
 #define MEAN "{use: reduce, op: mean}"
 #define FUSED(text) "{use: expr, expr: 'in + 0'}, {use: reduce, op: mean" text "}"
@@ -94,15 +93,15 @@ static const struct { const char *dtype; int n; const char *stage, *in, *out; } 
 
 TEST_EACH(of_stages, rows)
 {
-    char y[1000], lines[400], want[400];
+    char lines[400], want[400];
     snprintf(lines, sizeof lines, "%s\n", rows[_i].in), snprintf(want, sizeof want, "%s\n", rows[_i].out);
     for (char *c = lines; *c; c++)
         *c = *c == ' ' ? '\n' : *c;
     for (char *c = want; *c; c++)
         *c = *c == ' ' ? '\n' : *c;
     pipe_text(io_dir, "in.csv", lines);
-    TEXT(y, "buffers: {x: {dtype: %s, shape: [%d]}}\nstages: [{use: read, path: in.csv, out: x}, %s, "
-         "{use: write, path: out.csv}]\n", rows[_i].dtype, rows[_i].n, rows[_i].stage);
+    char *y = format("buffers: {x: {dtype: %s, shape: [%d]}}\nstages: [{use: read, path: in.csv, out: x}, %s, "
+                     "{use: write, path: out.csv}]\n", rows[_i].dtype, rows[_i].n, rows[_i].stage);
     ck_assert_uint_ge(io_runs(y), 1);
     size_t n;
     char *got = pipe_read(io_dir, "out.csv", &n);

@@ -6,7 +6,6 @@
 #include "device/libraries.h"
 #include "nvjpeg_fake.h"
 #include "pipe.h"
-#include "suite.h"
 
 /* ---- what is declared ------------------------------------------------ */
 
@@ -96,12 +95,12 @@ static gp_outcome run_yaml(const char *dir, const char *yaml, gp_account *a, gp_
 static gp_outcome run(const char *dir, const char *knob, const char *stage, const char *to, gp_account *a,
                       gp_errs *errs)
 {
-    char yaml[1500], cwd[300];
+    char cwd[300];
     ck_assert_ptr_nonnull(getcwd(cwd, sizeof cwd));
-    snprintf(yaml, sizeof yaml, "%sbuffers: {photo: {shape: [\"<=400\", \"<=400\", 3]}}\nstages:\n"
-             "  - {use: read, path: \"%s/tests/data/jpeg/*.jpg\", format: bytes, out: coded}\n"
-             "  - {use: %s, in: coded, out: photo}\n  - {use: decimate, frames: 1}\n"
-             "  - {use: write, path: \"%s/%%n.npy\", durable: none}\n", knob, cwd, stage, to);
+    char *yaml = format("%sbuffers: {photo: {shape: [\"<=400\", \"<=400\", 3]}}\nstages:\n"
+                        "  - {use: read, path: \"%s/tests/data/jpeg/*.jpg\", format: bytes, out: coded}\n"
+                        "  - {use: %s, in: coded, out: photo}\n  - {use: decimate, frames: 1}\n"
+                        "  - {use: write, path: \"%s/%%n.npy\", durable: none}\n", knob, cwd, stage, to);
     return run_yaml(dir, yaml, a, errs);
 }
 
@@ -121,11 +120,11 @@ static void compare(const char *dir, const char *knob, const char *stage, const 
     size_t there = sizeof names / sizeof *names - (rgb ? 0 : 2);
     gp_account a, b;
     gp_errs errs, others;
-    char name[100], by_cpu[100];
+    char name[100];
     size_t n, m;
-    ck_assert_msg(run(dir, knob, stage, "gpu", &a, &errs) == GP_DONE, "%s%s: %s", knob, stage, errs.n ? errs.e[0].msg : "?");
-    snprintf(by_cpu, sizeof by_cpu, "decode, decoder: cpu, on_error: drop%s", strstr(stage, "keep") ? ", orientation: keep"
-             : rgb ? ", colors: rgb" : "");
+    ck_assert_msg(run(dir, knob, stage, "gpu", &a, &errs) == GP_DONE, "%s%s: %s", knob, stage, pipe_said(&errs));
+    char *by_cpu = format("decode, decoder: cpu, on_error: drop%s", strstr(stage, "keep") ? ", orientation: keep"
+                          : rgb ? ", colors: rgb" : "");
     ck_assert_int_eq(run(dir, "", by_cpu, "cpu", &b, &others), GP_DONE);
     ck_assert_msg(a.in == b.in && a.failed == b.failed + (garbled != NULL), "%s%s: %d failed, by the CPU %d", knob, stage,
                   (int)a.failed, (int)b.failed);
@@ -165,9 +164,8 @@ TEST_LOOP(as_the_cpu_has_them, 0, 20)
 /* The library says this of the file, and of a batch with it. */
 static void garble(const char *name, int status)
 {
-    char path[200];
     size_t n;
-    snprintf(path, sizeof path, "jpeg/%s.jpg", name);
+    char *path = format("jpeg/%s.jpg", name);
     char *data = pipe_read("tests/data", path, &n);
     ck_assert_ptr_nonnull(data);
     fake->bad = n, fake->bad_status = status;
@@ -199,14 +197,13 @@ TEST_LOOP(machine_fails, 0, 24)
         { 5, "ALLOCATOR_FAILURE" }, { 6, "EXECUTION_FAILED" }, { 8, "INTERNAL_ERROR" },
     };
     const char *dir = pipe_dir();
-    char says[200];
     gp_account a;
     gp_errs errs = { .n = 0 };
     bool said = false;
     garble(_i % 2 ? "progressive" : "orient1", cases[_i / 2 % 3].status);
     ck_assert_int_eq(run(dir, knobs[_i / 6], stages[_i % 4], "gpu", &a, &errs), GP_ERROR);
-    snprintf(says, sizeof says, "stage 'nvdecode': nvJPEG failed (%s): lower 'workers' or a depth, or set "
-             "'decoder: cpu'", cases[_i / 2 % 3].name);
+    char *says = format("stage 'nvdecode': nvJPEG failed (%s): lower 'workers' or a depth, or set "
+                        "'decoder: cpu'", cases[_i / 2 % 3].name);
     for (int i = 0; i < errs.n; i++)
         said |= !strcmp(errs.e[i].msg, says) && errs.e[i].code == GP_E_RESOURCE;
     ck_assert_msg(said, "%s, not %s", errs.e[0].msg, says);
@@ -229,7 +226,7 @@ TEST_LOOP(wrong_all_the_same, 0, 4)
                               "  - {use: read, path: in.jpg, format: bytes, out: coded, loop: true, frames: 5}\n"
                               "  - {use: nvdecode, in: coded, out: photo, on_error: drop}\n"
                               "  - {use: decimate, frames: 1}\n  - {use: discard}\n", &a, &errs), GP_DONE);
-    ck_assert_msg(a.failed == 5 && strstr(errs.e[0].msg, "'in' is a broken JPEG file"), "%s", errs.n ? errs.e[0].msg : "?");
+    ck_assert_msg(a.failed == 5 && strstr(errs.e[0].msg, "'in' is a broken JPEG file"), "%s", pipe_said(&errs));
 }
 
 /* A library that finds another size than gpipe would write beyond the picture. */
@@ -265,7 +262,7 @@ TEST(numbers)
                            "  - {use: read, path: '%d.png', format: bytes, out: coded}\n"
                            "  - {use: nvdecode, in: coded, out: photo}\n  - {use: decimate, frames: 1}\n"
                            "  - {use: lua, script: same.lua, out: []}\n", &a, &errs) == GP_DONE && a.out == 9, "%s",
-                  errs.n ? errs.e[0].msg : "frames are missing");
+                  pipe_said(&errs));
 }
 
 /* What opening says. */

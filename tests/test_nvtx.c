@@ -3,7 +3,6 @@
 #include <libgen.h>
 #include "command.h"
 #include "iotest.h"
-#include "suite.h"
 
 #if defined(__has_include) && __has_include(<nvtx3/nvToolsExt.h>)
 enum { FRAMES = 40, MAX = 64 };
@@ -131,16 +130,16 @@ static int count(char (*table)[40], const char *name)
 /* Runs the pipeline with the library attached, or not; what it wrote down. */
 static char *listen(bool attached)
 {
-    char self[PATH_MAX] = "", tool[PATH_MAX + 20], file[600], path[600];
+    char self[PATH_MAX] = "", tool[PATH_MAX + 20];
     size_t n;
     ck_assert(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
     snprintf(tool, sizeof tool, "%s/nvtx_inject.so", dirname(self));
     pipe_text(io_dir, "copy.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_text(io_dir, "p.yaml", yaml);
-    setenv("NVTX_LOG", io_path("log", file), 1);
+    setenv("NVTX_LOG", io_at("log"), 1);
     if (attached)
         setenv("NVTX_INJECTION64_PATH", tool, 1);
-    const char *args[] = { "run", "--device", "cpu", io_path("p.yaml", path), NULL };
+    const char *args[] = { "run", "--device", "cpu", io_at("p.yaml"), NULL };
     command_result r = command_run(io_dir, args, 60, 0);
     unsetenv("NVTX_INJECTION64_PATH");
     unsetenv("NVTX_LOG");

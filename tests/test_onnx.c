@@ -2,13 +2,11 @@
  * (tests/data/make_onnx.py); by a library in its place (onnx_fake.c), whose calls fail when they are told to; what is
  * declared of it beside its header, where that is there. */
 #include <dlfcn.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include "base/npy.h"
 #include "onnx_fake.h"
 #include "onnx_model.h"
 #include "pipe.h"
-#include "suite.h"
 
 /* ---- what is declared ------------------------------------------------ */
 
@@ -86,18 +84,6 @@ TEST(is_tested)
     else
         printf("onnx: with ONNX Runtime %s\n", l.version);
     fflush(stdout);
-}
-
-static char *format(const char *fmt, ...)
-{
-    static char text[32][4000];
-    static int last;
-    va_list ap;
-    va_start(ap, fmt);
-    last = (last + 1) % 32;
-    ck_assert_int_lt(vsnprintf(text[last], sizeof *text, fmt, ap), (int)sizeof *text);
-    va_end(ap);
-    return text[last];
 }
 
 static pipe_result run(const char *yaml)
@@ -193,8 +179,7 @@ TEST(declared)
         if (!is[i].error)
             pipe_no_errors(&r, yaml);
         else
-            ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, is[i].error), "%s",
-                          r.errs.n ? r.errs.e[0].msg : "done");
+            ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, is[i].error), "%s", pipe_said(&r.errs));
     }
 }
 
@@ -222,8 +207,7 @@ TEST(bounded)
                                   "  - {use: write, path: t.dat}\n", is[i].shape, data);
         pipe_result r = run(yaml);
         if (*is[i].want == 'a') {
-            ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, is[i].want), "%s",
-                          r.errs.n ? r.errs.e[0].msg : "done");
+            ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, is[i].want), "%s", pipe_said(&r.errs));
             continue;
         }
         pipe_no_errors(&r, yaml);
@@ -251,7 +235,7 @@ TEST(truths)
         else
             ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, format("frame 0: ONNX Runtime cannot run '%s/"
                           "truths.onnx': input 'x' takes truths, 0 or 1, and element 0 is %d", data, value)), "%s",
-                          r.errs.n ? r.errs.e[0].msg : "done");
+                          pipe_said(&r.errs));
     }
 }
 
@@ -357,8 +341,7 @@ static const struct { const char *buffers, *stage, *error; } refused[] = {
     { X4, "model: \"%s/axes.onnx\"", "input 'x' of model '%s/axes.onnx' has more than 8 axes" },
     { X4, "model: \"%s/sequence.onnx\"", "output 'y' of model '%s/sequence.onnx' is a sequence" },
     { X4, "model: \"%s/where.onnx\"", "model '%s/where.onnx' does not tell the size of axis 1 of output 'y', i64 [2, "
-                                      "?]: declare its "
-      "shape under 'buffers'" },
+                                      "?]: declare its shape under 'buffers'" },
     { X4, "model: \"%s/total.onnx\"", "model '%s/total.onnx' takes f32 [5, 4] as input 'x', and not f32 [2, 4]: put a "
                                       "'reshape'" },
     { X4, "model: \"%s/halves.onnx\"", "model '%s/halves.onnx' takes f32 [N, 1, H, W] as input 'photo', and not f32 "
@@ -392,7 +375,7 @@ TEST(what_is_refused)
         const char *want = format(refused[i].error, data), *stage = format(refused[i].stage, data);
         pipe_result r = run(one_stage(refused[i].buffers, stage));
         ck_assert_msg(!r.compiled && strstr(r.errs.e[0].msg, want) && r.errs.e[0].at.line == 4, "%s: '%s', not '%s'",
-                      stage, r.errs.n ? r.errs.e[0].msg : "nothing", want);
+                      stage, pipe_said(&r.errs), want);
     }
     pipe_result r = run(format("stages: [{use: onnx, model: \"%s/layer.onnx\", in: [], out: y}, {use: discard}]\n",
                                data));
@@ -421,7 +404,7 @@ static void is_error(const char *stage, const char *want)
 {
     pipe_result r = run(one_stage(X4, stage));
     ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, want) && r.errs.e[0].at.line == 4,
-                  "%s: '%s', not '%s'", stage, r.errs.n ? r.errs.e[0].msg : "done", want);
+                  "%s: '%s', not '%s'", stage, pipe_said(&r.errs), want);
 }
 
 TEST(libraries)
@@ -465,8 +448,7 @@ TEST(calls_that_fail)
             fake->fails = calls[i], fake->after = after;
             pipe_result r = run(yaml);
             bool all = r.outcome == GP_DONE;
-            ck_assert_msg(all || strstr(r.errs.e[0].msg, "told to"), "%s: %s", calls[i],
-                          r.errs.n ? r.errs.e[0].msg : "?");
+            ck_assert_msg(all || strstr(r.errs.e[0].msg, "told to"), "%s: %s", calls[i], pipe_said(&r.errs));
             ck_assert_msg(!fake->live, "%s after %d: %d are left", calls[i], after, fake->live);
             can_fail += !all && !after;
             if (all)
@@ -599,8 +581,7 @@ TEST(on_several)
                        "  - {use: generate, pattern: noise, frames: 60, out: x}\n"
                        "  - {use: gonnx, model: m.onnx, in: x, out: y}\n"
                        "  - {use: scale, a: 2, b: 0, in: x, out: z}\n  - {use: compare, in: [y, z]}\n";
-    pipe_result r = pipe_run(dir, yaml, "cpu", sets, (gp_run_options){ 0 });
-    pipe_no_errors(&r, yaml);
+    pipe_done(dir, yaml, "cpu", sets, (gp_run_options){ 0 });
     ck_assert_str_eq(fake->log, SESSION("0") SESSION("0"));    /* parts of the CPU have no numbers of CUDA's */
     ck_assert_int_eq(fake->live, 0);
 }
@@ -624,7 +605,7 @@ TEST_LOOP(goes_on, 0, 2)
             pipe_no_errors(&r, "paused");
         else
             ck_assert_msg(r.outcome == GP_ERROR && strstr(r.errs.e[0].msg, "'gonnx' is not at this place in the run"),
-                          "%s", r.errs.n ? r.errs.e[0].msg : "done");
+                          "%s", pipe_said(&r.errs));
         ck_assert_int_eq(fake->live, 0);
         if (_i && parts > 1)
             return;
@@ -647,7 +628,7 @@ TEST(calls_that_fail_on_a_gpu)
             all = r.outcome == GP_DONE;
             ck_assert_msg(!all || after, "%s is not called", calls[i]);
             ck_assert_msg(all || (strstr(r.errs.e[0].msg, "told to") && r.errs.e[0].at.line == 4), "%s: %s", calls[i],
-                          r.errs.n ? r.errs.e[0].msg : "?");
+                          pipe_said(&r.errs));
             ck_assert_msg(!fake->live, "%s after %d: %d are left", calls[i], after, fake->live);
         }
 }
@@ -667,7 +648,7 @@ TEST(messages_of_a_gpu)
         fake->fails = is[i].fails, fake->says = is[i].says, fake->after = runs ? 2 : 1;    /* to look at it */
         pipe_result r = run(format("depth: 1\n%s%s", X4, gpu_stage));
         ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, want), "'%s', not '%s'",
-                      r.errs.n ? r.errs.e[0].msg : "done", want);
+                      pipe_said(&r.errs), want);
     }
 }
 
@@ -686,7 +667,7 @@ TEST(ports_on_the_host)
                                   "cpu'", dir, is_input ? "input 'x'" : "output 'y'");
         r = run(format("%s%s", X4, gpu_stage));
         ck_assert_msg(r.outcome != GP_DONE && r.errs.e[0].at.line == 4 && !strcmp(r.errs.e[0].msg, want), "'%s', not '%s'",
-                      r.errs.n ? r.errs.e[0].msg : "done", want);
+                      pipe_said(&r.errs), want);
         ck_assert_int_eq(fake->live, 0);
     }
 }
@@ -706,7 +687,7 @@ TEST(refused_on_a_gpu)
     for (size_t i = 0; i < sizeof is / sizeof *is; i++) {
         pipe_result r = run(format("%s%s%s", is[i].top, X4, is[i].stages));
         ck_assert_msg(!r.compiled && strstr(r.errs.e[0].msg, is[i].want), "'%s', not '%s'",
-                      r.errs.n ? r.errs.e[0].msg : "done", is[i].want);
+                      pipe_said(&r.errs), is[i].want);
     }
 }
 

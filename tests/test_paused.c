@@ -2,7 +2,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include "cases.h"
-#include "pipe.h"
 
 static gp_errs errs;
 
@@ -125,8 +124,7 @@ TEST_LOOP(a_source_that_ends_meanwhile, 0, 8)
 TEST_LOOP(a_paused_run_that_does_not_go_on, 0, 2)
 {
     const char *dir = pipe_dir();
-    char path[600];
-    snprintf(path, sizeof path, "%s/out.raw", dir);
+    char *path = format("%s/out.raw", dir);
     gp_pipeline *p = compile(dir, yaml, "vars.frames=0");
     ck_assert_int_eq(pause_it(p, NULL), GP_PAUSED);
     if (_i) {                          /* from the beginning again */
@@ -273,4 +271,6 @@ TEST(an_accumulator_of_all)
     gp_pipeline_destroy(p);
 }
 
-SUITE(paused, paused_cases(tc, "cpu"); tcase_add_checked_fixture(tc, set_up, NULL))
+void paused_cases(TCase *tc);
+
+SUITE(paused, paused_cases(tc); tcase_add_checked_fixture(tc, set_up, NULL))

@@ -2,7 +2,6 @@
  * text; what was measured is shown where it belongs. What Graphviz makes of it is in picture.py. */
 #include "draw/dump.h"
 #include "planned.h"
-#include "suite.h"
 
 static const char *const golden[] = { "chain", "reentry", "fan-out", "twins", "const", "rounding",
                                       "raise", "work", "slow-way", "rows", "carry", "loop" };
@@ -105,9 +104,8 @@ TEST_LOOP(test_names, 0, 3)
         { "Größe 日本", "<b>Größe 日本</b>" },
         { "\"a\\x01b\\uFFFEc\"", "<b>a\xef\xbf\xbd" "b\xef\xbf\xbd" "c</b>" },
     };
-    char yaml[400];
-    snprintf(yaml, sizeof yaml, "pipeline: %s\nstages:\n  - {use: src}\n  - {use: dev}\n"
-             "  - {use: sink}\n", name[_i].yaml);
+    char *yaml = format("pipeline: %s\nstages:\n  - {use: src}\n  - {use: dev}\n"
+                        "  - {use: sink}\n", name[_i].yaml);
     planned p = plan_ok(yaml, true);
     char *dot = drawn(&p, true);
     ck_assert_msg(strstr(dot, name[_i].dot) != NULL, "%s", dot);
@@ -159,8 +157,7 @@ TEST(test_measured)
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         char *text = drawn_with(&p, want[i].plan, m);
         for (int k = 0; k < 13 && want[i].has[k]; k++)
-            ck_assert_msg(strstr(text, want[i].has[k]) != NULL, "%s is not in %s", want[i].has[k],
-                          text);
+            ck_assert_msg(strstr(text, want[i].has[k]) != NULL, "%s is not in %s", want[i].has[k], text);
         free(text);
     }
     gp_arena_free(&a);
@@ -264,9 +261,8 @@ TEST(test_odd_values)
     for (size_t i = 0; i < sizeof value / sizeof *value; i++) {
         gp_arena a = { 0 };
         gp_errs errs = { 0 };
-        char json[400];
-        snprintf(json, sizeof json, "{\"stages\": [" SRC ", {\"name\": \"sink\", \"busy\": %s}], "
-                 "\"verdict\": null}", value[i].busy);
+        char *json = format("{\"stages\": [" SRC ", {\"name\": \"sink\", \"busy\": %s}], "
+                            "\"verdict\": null}", value[i].busy);
         const gp_measured *m = measured(&a, &p, json, &errs);
         ck_assert_msg(m != NULL, "%s", errs.e[0].msg);
         ck_assert_double_eq(m->stage[plan_stage(&p, "sink")].busy, value[i].want);

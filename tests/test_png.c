@@ -1,11 +1,7 @@
 /* test_png.c - pictures of every kind in, compared and out; broken ones. The
  * pictures are made by tests/data/make.py. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "iotest.h"
 #include "picture_file.h"
-#include "suite.h"
 
 /* ---- pictures -------------------------------------------------------- */
 
@@ -21,19 +17,19 @@ static const char *const pictures[] = {
  * compression; what was written reads the same again. */
 TEST_EACH(picture, pictures)
 {
-    char y[2000], here[400];
+    char here[400];
     ck_assert_ptr_nonnull(getcwd(here, sizeof here));
     const char *p = pictures[_i];
-    io_runs(TEXT(y, "stages:\n"
+    io_runs(format("stages:\n"
               "  - {use: read, path: '%s/tests/data/png/%s.png', out: p}\n"
               "  - {use: compare, file: '%s/tests/data/png/%s.npy', in: p}\n"
               "  - {name: w0, use: write, path: out/0.png, compression: 0, in: p}\n"
               "  - {name: w9, use: write, path: out/%%n.png, compression: 9, in: p}\n"
               "  - {name: w3, use: write, path: out/%%d-3.png, in: p}\n", here, p, here, p));
-    io_runs(TEXT(y, "stages:\n"
+    io_runs(format("stages:\n"
               "  - {use: read, path: out/*.png, out: p}\n"
               "  - {use: write, path: out/all.npy, in: p}\n"));
-    io_runs(TEXT(y, "stages:\n"
+    io_runs(format("stages:\n"
               "  - {use: read, path: out/0.png, out: p}\n"
               "  - {use: compare, file: '%s/tests/data/png/%s.npy', in: p}\n"
               "  - {name: r9, use: read, path: out/%s.png, out: q}\n"
@@ -44,7 +40,6 @@ TEST_EACH(picture, pictures)
 
 TEST(pictures_cut_off)
 {
-    char y[1000];
     size_t n;
     char *png = pipe_read("tests/data/png", "rgb8_adam7.png", &n);
     ck_assert_ptr_nonnull(png);
@@ -65,7 +60,7 @@ TEST(pictures_cut_off)
     io_fails("stages:\n  - {use: read, path: '?.png'}\n  - {use: discard}\n", 1, "is cut off");
     free(png);
     /* The bad one is a hole when the run may go on. */
-    pipe_result r = io_go(TEXT(y, "on_error: drop\nstages:\n  - {use: read, path: '?.png'}\n"
+    pipe_result r = io_go(format("on_error: drop\nstages:\n  - {use: read, path: '?.png'}\n"
                             "  - {use: write, path: 'out/%%d.png'}\n"));
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_uint_eq(r.account[0].failed, 1);

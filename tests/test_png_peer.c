@@ -1,8 +1,6 @@
 /* test_png_peer.c - PNG beside libpng: random pictures of every kind that libpng writes are what libpng reads; what
  * gpipe writes libpng reads, and is no larger than what it would have written. */
 #include <png.h>
-#include <stdlib.h>
-#include <string.h>
 #include "picture_file.h"
 #include "suite.h"
 

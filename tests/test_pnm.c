@@ -1,7 +1,6 @@
 /* test_pnm.c - PGM, PPM and PFM: in, as their bytes say, and out to the same bytes; broken ones.
  * tests/data/make_pictures.py made the files. */
 #include "iotest.h"
-#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 
@@ -14,15 +13,15 @@ enum { SIZES = sizeof sizes / sizeof *sizes, KINDS = sizeof kinds / sizeof *kind
 
 TEST_LOOP(there_and_back, 0, SIZES * KINDS)
 {
-    char y[1000], here[400], name[80];
+    char here[400];
     size_t n;
     ck_assert_ptr_nonnull(getcwd(here, sizeof here));
     const char *kind = kinds[_i % KINDS].name, *suffix = kinds[_i % KINDS].suffix, *size = sizes[_i / KINDS];
-    io_runs(TEXT(y, "stages:\n  - {use: read, path: '%s/tests/data/pnm/%s_%s.%s', out: p}\n"
+    io_runs(format("stages:\n  - {use: read, path: '%s/tests/data/pnm/%s_%s.%s', out: p}\n"
                  "  - {use: compare, file: '%s/tests/data/pnm/%s_%s.npy', in: p}\n"
                  "  - {use: write, path: out/a.%s, in: p}\n", here, kind, size, suffix, here, kind, size, suffix));
-    char *file = pipe_read("tests/data/pnm", TEXT(name, "%s_%s.%s", kind, size, suffix), &n);
-    io_holds(TEXT(name, "out/a.%s", suffix), file, n);
+    char *file = pipe_read("tests/data/pnm", format("%s_%s.%s", kind, size, suffix), &n);
+    io_holds(format("out/a.%s", suffix), file, n);
     free(file);
 }
 
@@ -33,10 +32,10 @@ static const char *const others[] = {
 
 TEST_EACH(read_otherwise, others)
 {
-    char y[1000], here[400];
+    char here[400];
     ck_assert_ptr_nonnull(getcwd(here, sizeof here));
     int stem = (int)strcspn(others[_i], ".");
-    io_runs(TEXT(y, "stages:\n  - {use: read, path: '%s/tests/data/pnm/%s'}\n"
+    io_runs(format("stages:\n  - {use: read, path: '%s/tests/data/pnm/%s'}\n"
                  "  - {use: compare, file: '%s/tests/data/pnm/%.*s.npy'}\n", here, others[_i], here, stem, others[_i]));
 }
 
@@ -112,9 +111,8 @@ static const struct { const char *name, *text, *said; } broken[] = {
 
 TEST_EACH(not_read, broken)
 {
-    char y[200];
     pipe_text(io_dir, broken[_i].name, broken[_i].text);
-    io_fails(TEXT(y, "stages:\n  - {use: read, path: %s}\n" DISCARD, broken[_i].name), 3, broken[_i].said);
+    io_fails(format("stages:\n  - {use: read, path: %s}\n" DISCARD, broken[_i].name), 3, broken[_i].said);
 }
 
 static const struct { const char *text, *said; } texts[] = {
@@ -171,8 +169,7 @@ static const struct { const char *type, *path, *text; } refused[] = {
 
 TEST_EACH(not_written, refused)
 {
-    char y[500];
-    io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
+    io_fails(format("buffers: {x: {%s}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
                   "  - {use: write, path: %s}\n", refused[_i].type, refused[_i].path), 3, refused[_i].text);
 }
 

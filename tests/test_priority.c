@@ -7,7 +7,6 @@
 #include "idle.h"
 #include "pipe.h"
 #include "planned.h"
-#include "suite.h"
 
 /* ---- plans ----------------------------------------------------------- */
 

@@ -2,11 +2,11 @@
 #include <errno.h>
 #include <sys/stat.h>
 #include "compile/resolve.h"
-#include "suite.h"
+#include "pipe.h"
 
 static gp_arena arena;
 static gp_probe probe;
-static char folder[200];
+static const char *folder;
 
 static int looks;
 
@@ -20,30 +20,18 @@ static void enter_folder(void)
 {
     probe = (gp_probe){ .arena = &arena, .look = look };
     looks = 0;
-    const char *tmp = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/gpipe-XXXXXX", tmp ? tmp : "/tmp");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    folder = pipe_dir();
 }
 
 static void leave_folder(void)
 {
-    char command[300];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    ck_assert_int_eq(system(command), 0);
+    pipe_dir_remove(folder);
     gp_arena_free(&arena);
 }
 
 static const char *in_folder(const char *name)
 {
-    return gp_format(&arena, "%s/%s", folder, name);
-}
-
-static void put_file(const char *name, const void *data, size_t n)
-{
-    FILE *f = fopen(in_folder(name), "we");
-    ck_assert_ptr_nonnull(f);
-    ck_assert_uint_eq(fwrite(data, 1, n, f), n);
-    fclose(f);
+    return format("%s/%s", folder, name);
 }
 
 static const gp_probed *looked(const char *path, bool glob)
@@ -57,7 +45,7 @@ static const gp_probed *looked(const char *path, bool glob)
 
 TEST(probe_sees_files)
 {
-    put_file("five", "12345", 5);
+    pipe_file(folder, "five", "12345", 5);
     ck_assert_int_eq(mkfifo(in_folder("pipe"), 0600), 0);
     const gp_file *f = &looked(in_folder("five"), false)->file;
     ck_assert(!f->error && f->kind == GP_FILE_REGULAR && f->size == 5 && f->nhead == 5);
@@ -69,7 +57,7 @@ TEST(probe_sees_files)
     ck_assert_int_eq(looked("/dev/null", false)->file.kind, GP_FILE_STREAM);
 
     char *large = calloc(1, GP_PROBE_HEAD + 10);
-    put_file("large", large, GP_PROBE_HEAD + 10);
+    pipe_file(folder, "large", large, GP_PROBE_HEAD + 10);
     free(large);
     f = &looked(in_folder("large"), false)->file;
     ck_assert(f->size == GP_PROBE_HEAD + 10 && f->nhead == GP_PROBE_HEAD);
@@ -90,7 +78,7 @@ TEST(probe_lists_files)
         { "w%012d", "w000000000007 w000000000020 " }, { "w%12d", "" },
         { "w%0d", "w8 " }, { "w%99d", "" } };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        put_file(names[i], "", 0);
+        pipe_file(folder, names[i], "", 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gp_files *f = &looked(in_folder(cases[i].pattern), true)->files;
         char got[500] = "";
@@ -104,7 +92,7 @@ TEST(probe_lists_files)
 TEST(probe_is_bounded)
 {
     for (int i = 0; i < 30; i++)
-        put_file(gp_format(&arena, "f%02d", i), "", 0);
+        pipe_file(folder, gp_format(&arena, "f%02d", i), "", 0);
     for (int most = 0; most < 60; most += 7) {
         probe.most = most, probe.seen = 0;
         char stars[80] = "f";

@@ -8,7 +8,6 @@
 #include <time.h>
 #include "command.h"
 #include "iotest.h"
-#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 #define FROM(...) "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: read, out: x, command: " __VA_ARGS__ "}\n"
@@ -92,12 +91,11 @@ TEST_EACH(data, sound)
 
 TEST(text)
 {
-    char y[300];
     io_runs("buffers: {x: {dtype: u8, shape: [2]}}\nstages:\n  - {use: read, path: a.raw, frames: 2, out: x}\n"
             "  - {use: write, command: [sh, -c, 'cat >b.csv'], format: csv, stack: true}\n");
     io_holds("b.csv", "0,1\n2,3\n", 8);
     /* vars, in any word */
-    io_runs(TEXT(y, "vars: {from: a.raw, n: 8}\n" FROM("[head, -c, '${n}', '${from}']") "  - {use: write, path: b.raw}\n"));
+    io_runs(format("vars: {from: a.raw, n: 8}\n" FROM("[head, -c, '${n}', '${from}']") "  - {use: write, path: b.raw}\n"));
     io_holds("b.raw", "\0\1\2\3\4\5\6\7", 8);
 }
 
@@ -195,9 +193,8 @@ TEST(end_unknown)
 /* What it reads has no name before all is well. */
 TEST(no_file)
 {
-    char path[600];
     io_fails(FROM("[sh, -c, 'cat a.raw; exit 3']") "  - {use: write, path: b.raw}\n", 1, "exit status 3");
-    ck_assert_int_ne(access(io_path("b.raw", path), F_OK), 0);
+    ck_assert_int_ne(access(io_at("b.raw"), F_OK), 0);
 }
 
 /* Whole frames that a program has written come out, however it ends, whether they are read in one call or in
@@ -209,9 +206,8 @@ static const char *const failing[] = {
 
 TEST_EACH(delivered, failing)
 {
-    char y[500];
     for (int i = 0; i < 20; i++) {         /* a program may end before we look, or after that */
-        pipe_result r = io_go(TEXT(y, "depth: 64\n" FROM("%s") DISCARD, failing[_i]));
+        pipe_result r = io_go(format("depth: 64\n" FROM("%s") DISCARD, failing[_i]));
         ck_assert_msg(r.account[0].out == 20 && strstr(io_error(&r), "frame 20: 'sh' "), "%llu out, %s",
                       (unsigned long long)r.account[0].out, io_error(&r));
     }
@@ -238,8 +234,7 @@ static const char *const longer[] = {
 
 TEST_EACH(enough, longer)
 {
-    char y[500];
-    ck_assert_uint_eq(io_runs(TEXT(y, FROM("%s, frames: 3") DISCARD, longer[_i])), 3);
+    ck_assert_uint_eq(io_runs(format(FROM("%s, frames: 3") DISCARD, longer[_i])), 3);
     no_children();
 }
 
@@ -254,9 +249,9 @@ TEST(left_behind)
              "  - {name: w, use: write, in: x, command: [sh, -c, 'echo $$$$ >pid2; sleep 1000']}\n"
              "  - {use: discard, in: y}\n", 1, "frame 0: 'sh' ended with exit status 3");
     for (int i = 1; i < 3; i++) {
-        char path[600], name[20];
+        char name[20];
         struct stat st;
-        if (!stat(io_path(TEXT(name, "pid%d", i), path), &st) && st.st_size)   /* it came so far */
+        if (!stat(io_at(TEXT(name, "pid%d", i)), &st) && st.st_size)   /* it came so far */
             ck_assert(is_gone(number_in(name)));
     }
 }
@@ -268,9 +263,8 @@ enum { STOPS = sizeof stops / sizeof *stops };
 
 static pid_t start(const char *yaml)
 {
-    char path[600], err[600];
+    char *path = io_at("p.yaml"), *err = io_at("stderr");
     pipe_text(io_dir, "p.yaml", yaml);
-    io_path("p.yaml", path), io_path("stderr", err);
     pid_t pid = fork();
     if (pid)
         return pid;
@@ -317,10 +311,9 @@ static const char *const stuck[] = {
 
 TEST_EACH(stalls, stuck)
 {
-    char y[500], path[600];
-    pipe_text(io_dir, "p.yaml", TEXT(y, "stall_timeout: 1s\nbuffers: {x: {dtype: u8, shape: [1000000]}}\nstages:\n"
+    pipe_text(io_dir, "p.yaml", format("stall_timeout: 1s\nbuffers: {x: {dtype: u8, shape: [1000000]}}\nstages:\n"
                                      "  - {use: generate, frames: 20, out: x}\n  - {use: write, command: %s}\n", stuck[_i]));
-    command_result r = command_run(io_dir, (const char *const[]){ "run", "--progress", "none", io_path("p.yaml", path),
+    command_result r = command_run(io_dir, (const char *const[]){ "run", "--progress", "none", io_at("p.yaml"),
                                                                   NULL }, 60, 0);
     ck_assert_msg(!r.late && r.code == 5 && strstr(r.err, "stage 'write' is busy"), "exit %d: %s", r.code, r.err);
     ck_assert(is_gone(number_in("pid")));
@@ -336,14 +329,13 @@ TEST(no_stall)
 /* Nothing is started by what only looks. */
 TEST(only_looks)
 {
-    char path[600];
     pipe_text(io_dir, "p.yaml", FROM("[touch, started]") "  - {use: write, command: [touch, started]}\n");
     static const char *const verbs[] = { "check", "plan" };
     for (int i = 0; i < 2; i++) {
-        command_result r = command_run(io_dir, (const char *const[]){ verbs[i], io_path("p.yaml", path), NULL }, 60, 0);
+        command_result r = command_run(io_dir, (const char *const[]){ verbs[i], io_at("p.yaml"), NULL }, 60, 0);
         ck_assert_msg(r.code == 0, "%s", r.err);
         command_free(&r);
-        ck_assert_int_ne(access(io_path("started", path), F_OK), 0);
+        ck_assert_int_ne(access(io_at("started"), F_OK), 0);
     }
 }
 

@@ -2,7 +2,6 @@
  * without. */
 #include "compile/firing.h"
 #include "planned.h"
-#include "suite.h"
 
 /* ---- frames of firings ----------------------------------------------- */
 
@@ -75,10 +74,10 @@ static const struct { const char *stages, *buffers, *depth; } plans[] = {
 TEST_EACH(rates_and_depths, plans)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
-        char yaml[1000], name[8];
+        char name[8];
         int rate, depth, used;
-        snprintf(yaml, sizeof yaml, "pipeline: t\n%sstages:\n  - {use: src, name: a}\n%s  - {use: sink}\n",
-                 plans[_i].depth, plans[_i].stages);
+        char *yaml = format("pipeline: t\n%sstages:\n  - {use: src, name: a}\n%s  - {use: sink}\n",
+                            plans[_i].depth, plans[_i].stages);
         planned p = plan_ok(yaml, cuda);
         for (const char *at = plans[_i].buffers; sscanf(at, " %7s %d %d%n", name, &rate, &depth, &used) == 3;
              at += used + (at[used] == ',')) {

@@ -1,15 +1,13 @@
 /* test_rearrange.c - stages that rearrange elements, in whole pipelines: frames with fewer rows, frames that differ in
- * size, holes. What they make of whole frames, stage_cases.c compares with NumPy. */
+ * size, holes. What they make of whole frames, stages_cases.c compares with NumPy. */
 #include "iotest.h"
-#include "suite.h"
 
 /* Raw rows of 8 bytes, 10 a frame and 4 in the last; the bytes of what comes out. */
 static char *of_rows(const char *stages, size_t *n)
 {
-    char yaml[1000];
     io_count_raw("a.raw", 14 * 8);
-    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: u8, shape: [10, 8]}}\nstages:\n"
-             "  - {use: read, path: a.raw, out: x}\n%s  - {use: write, path: b.raw, if_exists: replace}\n", stages);
+    char *yaml = format("buffers: {x: {dtype: u8, shape: [10, 8]}}\nstages:\n"
+        "  - {use: read, path: a.raw, out: x}\n%s  - {use: write, path: b.raw, if_exists: replace}\n", stages);
     io_runs(yaml);
     return pipe_read(io_dir, "b.raw", n);
 }
@@ -77,11 +75,9 @@ TEST_LOOP(fewer_rows_refused, 0, 10)
         { "  - {use: gather, index: [0, 3, 4]}\n", "stage 'gather': there is no place 4 along axis 0 of u8 [4, 8]" },
         { "  - {use: topk, k: 5, axis: 0}\n", "stage 'topk': 'k' is 5, and axis 0 of u8 [4, 8] has 4 elements" },
     };
-    char yaml[1000];
     io_count_raw("a.raw", 14 * 8);
-    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: u8, shape: [10, 8]}}\nstages:\n  - {use: read, path: a.raw, "
-                                "out: x}\n"
-             "%s  - {use: write, path: b.raw}\n", cases[_i].stages);
+    char *yaml = format("buffers: {x: {dtype: u8, shape: [10, 8]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
+                        "%s  - {use: write, path: b.raw}\n", cases[_i].stages);
     io_fails(yaml, 1, cases[_i].says);
 }
 
@@ -89,16 +85,15 @@ TEST_LOOP(fewer_rows_refused, 0, 10)
 TEST(sizes)
 {
     static const int in[][2] = { { 40, 60 }, { 7, 10 }, { 20, 60 }, { 9, 8 }, { 40, 9 } };
-    char name[20];
     for (int i = 0; i < 5; i++)
-        io_count_npy(TEXT(name, "%d.npy", i), U8(in[i][0], in[i][1]), i);
+        io_count_npy(format("%d.npy", i), U8(in[i][0], in[i][1]), i);
     io_go("depth: 6\non_error: drop\nbuffers: {x: {dtype: u8, shape: ['<=40', '<=60']}}\nstages:\n"
           "  - {use: read, path: '?.npy', out: x}\n  - {use: pad, before: [0, 1]}\n"
           "  - {use: slice, index: '..., 1:'}\n  - {use: crop, size: 9, at: 0}\n"
           "  - {use: write, path: 'out/%n.npy'}\n");
     for (int i = 0; i < 5; i++)
         if (i != 1)
-            io_counts(TEXT(name, "out/%d.npy", i), U8(9, in[i][1]), i);
+            io_counts(format("out/%d.npy", i), U8(9, in[i][1]), i);
     ck_assert_int_eq(io_files("out"), 4);
 }
 

@@ -1,8 +1,6 @@
 /* test_regroup.c - stages that regroup, on the CPU back end; and what a run keeps of frames whose fate is known at
  * its end only. */
-#include "every.h"
 #include "cases.h"
-#include "pipe.h"
 #include "run/pipeline.h"
 #include "run/run.h"
 
@@ -50,7 +48,6 @@ static void look(gp_pipeline *p, void *entries)
 TEST_SOME(long_run, sizeof long_runs / sizeof *long_runs, 6, 1)
 {
     const char *dir = pipe_dir();
-    char yaml[2000];
     size_t entries = 0;
     pipe_text(dir, "drop.lua", "local by\nfunction init(stage) by = stage.params.by end\n"
               "function process(frame, x, y) if frame.index % by == 0 then return 'drop' end y:copy(x) end\n");
@@ -60,11 +57,11 @@ TEST_SOME(long_run, sizeof long_runs / sizeof *long_runs, 6, 1)
               "function produce(frame, y) if frame.index == n then return false end y[1] = frame.index end\n");
     /* Of a script nobody knows how many frames it makes. */
     bool known = !strstr(long_runs[_i].stages, "tail: drop");
-    snprintf(yaml, sizeof yaml, "on_error: drop\nbuffers: {a: {dtype: f32, shape: [1]}}\nstages:\n"
-             "  - {%s: %d%s, out: a}\n%s", known ? "use: generate, frames" : "use: lua, script: count.lua, params: {n", N,
-             known ? "" : "}", long_runs[_i].stages);
+    char *yaml = format("on_error: drop\nbuffers: {a: {dtype: f32, shape: [1]}}\nstages:\n"
+        "  - {%s: %d%s, out: a}\n%s", known ? "use: generate, frames" : "use: lua, script: count.lua, params: {n", N,
+        known ? "" : "}", long_runs[_i].stages);
     pipe_result r = pipe_run_then(dir, yaml, "cpu", NULL, (gp_run_options){ 0 }, look, &entries);
-    ck_assert_msg(r.outcome == GP_DONE, "%s: %s", long_runs[_i].what, r.errs.n ? r.errs.e[0].msg : "?");
+    ck_assert_msg(r.outcome == GP_DONE, "%s: %s", long_runs[_i].what, pipe_said(&r.errs));
     gp_account x = r.account[0];
     ck_assert_msg(x.in == N && x.out == (uint64_t)long_runs[_i].out && x.dropped == (uint64_t)long_runs[_i].dropped
                   && x.failed == (uint64_t)long_runs[_i].failed, "%s: %d in, %d out, %d dropped, %d failed",
@@ -72,4 +69,4 @@ TEST_SOME(long_run, sizeof long_runs / sizeof *long_runs, 6, 1)
     ck_assert_msg(entries > 0 && entries <= ENTRIES, "%s: room for %zu entries", long_runs[_i].what, entries);
 }
 
-SUITE(regroup, regroup_cases(tc, "cpu", tests_every(7, 1)))
+CASES_AND(regroup)

@@ -1,6 +1,5 @@
 /* test_report.c - reports and traces of runs on the CPU back end. */
 #include "run/measure.h"
-#include "cases.h"
 #include "reportrig.h"
 
 /* Of a run of days the sums of times wrap; what was held does not. */
@@ -23,13 +22,13 @@ static const struct { const char *file; int channels; bool alone; } recordings[]
 
 TEST_EACH(test_workers_that_help, recordings)
 {
-    char here[400], yaml[900];
+    char here[400];
     ck_assert_ptr_nonnull(getcwd(here, sizeof here));
-    snprintf(yaml, sizeof yaml, "buffers: {x: {shape: [50, %d]}}\nstages:\n  - {use: read, path: '%s/tests/data/sound/%s', "
-             "out: x, workers: 1}\n  - {use: discard}\n", recordings[_i].channels, here, recordings[_i].file);
+    char *yaml = format("buffers: {x: {shape: [50, %d]}}\nstages:\n  - {use: read, path: '%s/tests/data/sound/%s', "
+                        "out: x, workers: 1}\n  - {use: discard}\n", recordings[_i].channels, here, recordings[_i].file);
     report_seen s = report_run(yaml, "", (gp_run_options){ .timed = true });
     ck_assert_int_eq(s.report->actor[0].most_workers, recordings[_i].alone ? 1 : s.report->cpus);
     report_done(&s);
 }
 
-SUITE(report, report_cases(tc, "cpu"))
+CASES_AND(report)

@@ -1,8 +1,7 @@
 /* test_resize.c - the kind `resize` in whole pipelines: the sizes that options give, frames of several sizes, with
- * fewer rows, of one value. What it computes, stage_cases.c compares with Pillow and NumPy. */
+ * fewer rows, of one value. What it computes, stages_cases.c compares with Pillow and NumPy. */
 #include "base/outfile.h"
 #include "iotest.h"
-#include "suite.h"
 
 static void has_shape(const char *name, int64_t h, int64_t w, const char *what)
 {
@@ -67,14 +66,13 @@ TEST(shapes)
 {
     static const int in[][2] = { { 40, 60 }, { 40, 10 }, { 7, 60 }, { 3, 4 }, { 40, 40 } };
     static const int want[][2] = { { 13, 20 }, { 20, 5 }, { 2, 20 }, { 3, 4 }, { 20, 20 } };
-    char name[20];
     for (int i = 0; i < 5; i++)
-        io_count_npy(TEXT(name, "%d.npy", i), U8(in[i][0], in[i][1]), i);
+        io_count_npy(format("%d.npy", i), U8(in[i][0], in[i][1]), i);
     ck_assert_uint_eq(io_runs("depth: 6\nbuffers: {x: {dtype: u8, shape: ['<=40', '<=60']}}\nstages:\n"
                               "  - {use: read, path: '?.npy', out: x}\n  - {use: resize, fit: 20}\n"
                               "  - {use: write, path: 'out/%n.npy'}\n"), 5);
     for (int i = 0; i < 5; i++)
-        has_shape(TEXT(name, "out/%d.npy", i), want[i][0], want[i][1], "fit: 20");
+        has_shape(format("out/%d.npy", i), want[i][0], want[i][1], "fit: 20");
     io_counts("out/3.npy", U8(3, 4), 3);       /* which fits as it is */
 }
 
@@ -102,11 +100,10 @@ TEST_LOOP(too_much_smaller, 0, 4)
         { "1, 1073741824", "height: 1, width: 1", "2147483648" },
         { "1073741824, 1", "fit: 1, method: cubic", "4294967296" },
     };
-    char yaml[400], says[200];
-    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: u8, shape: [%s]}}\nstages:\n"
-             "  - {use: generate, frames: 1, out: x}\n  - {use: resize, %s}\n  - {use: discard}\n", cases[_i].shape, cases[_i].options);
-    snprintf(says, sizeof says, "makes one pixel of at most 2147483647 in each axis, and here of %s: set "
-             "'method: area'", cases[_i].taps);
+    char *yaml = format("buffers: {x: {dtype: u8, shape: [%s]}}\nstages:\n"
+        "  - {use: generate, frames: 1, out: x}\n  - {use: resize, %s}\n  - {use: discard}\n", cases[_i].shape, cases[_i].options);
+    char *says = format("makes one pixel of at most 2147483647 in each axis, and here of %s: set "
+                        "'method: area'", cases[_i].taps);
     io_fails(yaml, 3, says);
 }
 
@@ -132,18 +129,16 @@ TEST_LOOP(flat, 0, 5)
         { "u8", "255" }, { "u16", "65535" }, { "i8", "-128" },
     };
     static const char *const options[] = { "height: 1, width: 1", "scale: 0.37", "height: 300, width: 77", "fit: 13" };
-    char yaml[1000];
     for (int t = 0; t < 3; t++)
         for (int k = 0; k < 4; k++) {
-            snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: %s, shape: [113, 217]}}\nstages:\n"
-                     "  - {use: generate, pattern: constant, value: %s, frames: 1, out: x}\n"
-                     "  - {use: resize, %s, method: %s, out: y}\n"
-                     "  - {use: reduce, op: min, in: y, out: low}\n  - {use: reduce, op: max, in: y, out: high}\n"
-                     "  - {use: write, in: low, path: low.csv}\n  - {use: write, in: high, path: high.csv}\n",
-                     types[t].dtype, types[t].value, options[k], method[_i]);
+            char *yaml = format("buffers: {x: {dtype: %s, shape: [113, 217]}}\nstages:\n"
+                "  - {use: generate, pattern: constant, value: %s, frames: 1, out: x}\n"
+                "  - {use: resize, %s, method: %s, out: y}\n"
+                "  - {use: reduce, op: min, in: y, out: low}\n  - {use: reduce, op: max, in: y, out: high}\n"
+                "  - {use: write, in: low, path: low.csv}\n  - {use: write, in: high, path: high.csv}\n",
+                types[t].dtype, types[t].value, options[k], method[_i]);
             io_runs(yaml);
-            char line[20];
-            TEXT(line, "%s\n", types[t].value);
+            char *line = format("%s\n", types[t].value);
             io_holds("low.csv", line, strlen(line));
             io_holds("high.csv", line, strlen(line));
         }

@@ -2,7 +2,7 @@
  * What is refused is in test_resolve_errors.c. */
 #include "base/npy.h"
 #include "effort.h"
-#include "suite.h"
+#include "pipe.h"
 #include "world.h"
 
 /* ---- wiring ---------------------------------------------------------- */
@@ -30,8 +30,7 @@ static const char *wiring(const gp_graph *g)
 static const struct { const char *yaml, *wiring; } wired[] = {
     { "stages: [{use: src}, {use: both}, {use: sink}]", "src out:src | both(in:src) out:both | sink(in:both)" },
     { "stages: [{use: src}, {use: host}, {use: host}, {use: host, name: last}, {use: sink}]",
-      "src out:src | host(in:src) out:host | host2(in:host) out:host2 | last(in:host2) out:last"
-      " | sink(in:last)" },
+      "src out:src | host(in:src) out:host | host2(in:host) out:host2 | last(in:host2) out:last | sink(in:last)" },
     { "stages: [{use: src, out: a}, {use: host, out: b}, {use: sink}, {use: sink, in: a}]",
       "src out:a | host(in:a) out:b | sink(in:b) | sink2(in:a)" },
     { "stages: [{use: src}, {use: src}, {use: add, in: [src, src2]}, {use: sink}]",
@@ -46,8 +45,7 @@ static const struct { const char *yaml, *wiring; } wired[] = {
     { "stages: [{use: src}, {use: masked, in: {mask: src, image: src}}, {use: sink}]",
       "src out:src | masked(image:src mask:src) out:masked | sink(in:masked)" },
     { "stages: [{use: src}, {use: split}, {use: sink, in: split_low}, {use: sink, in: split_high}]",
-      "src out:src | split(in:src) low:split_low high:split_high rest:- | sink(in:split_low)"
-      " | sink2(in:split_high)" },
+      "src out:src | split(in:src) low:split_low high:split_high rest:- | sink(in:split_low) | sink2(in:split_high)" },
     { "stages: [{use: src}, {use: split, out: [a, b, c]}, {use: free, in: [a, b, c], out: []}]",
       "src out:src | split(in:src) low:a high:b rest:c | free(a:a b:b c:c)" },
     { "stages: [{use: src}, {use: split, out: {rest: c, low: a, high: b}}, "
@@ -59,8 +57,7 @@ static const struct { const char *yaml, *wiring; } wired[] = {
     { "buffers: {x: {dtype: f32, shape: 5}}\n"
       "stages: [{use: src}, {use: sink}, {use: free, in: [], out: x}, {use: sink}]",
       "src out:src | sink(in:src) | free out:x | sink2(in:x)" },
-    { "stages: [{use: src}, {use: free, in: [src], out: [p, q]}, {use: more, in: [p, q]}, "
-      "{use: sink}]",
+    { "stages: [{use: src}, {use: free, in: [src], out: [p, q]}, {use: more, in: [p, q]}, {use: sink}]",
       "src out:src | free(in:src) p:p q:q | more(x:p q:q) out:more | sink(in:more)" },
     { "stages: [{use: src}, {use: more}, {use: sink}]", "src out:src | more(x:src) out:more | sink(in:more)" },
     /* windows: one for all that have the same, before the first of them */
@@ -148,9 +145,8 @@ TEST(ends)
 
 static const struct opts *opts_of(const char *flow)
 {
-    char text[600];
-    snprintf(text, sizeof text, "vars: {four: 2 * 2, w: blue, t: 2ms, q: \"${w}!\"}\n"
-             "stages: [{use: src}, {use: both, %s}, {use: sink}]", flow);
+    char *text = format("vars: {four: 2 * 2, w: blue, t: 2ms, q: \"${w}!\"}\n"
+                        "stages: [{use: src}, {use: both, %s}, {use: sink}]", flow);
     return world_stage(world_must(text), "both")->opts;
 }
 
@@ -190,8 +186,7 @@ TEST(options_read)
         { "010", "010" }, { "null", "null" }, { "'${q}-$$'", "blue!-$" }, { "~", "~" },
         { "'${env:PLACE}${env:NONE:-x}'", "therex" }, { "no", "no" } };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        char flow[100];
-        snprintf(flow, sizeof flow, "s: %s", texts[i].said);
+        char *flow = format("s: %s", texts[i].said);
         ck_assert_str_eq(opts_of(flow)->s, texts[i].text);
     }
 }
@@ -203,8 +198,7 @@ TEST(paths_are_relative_to_the_file)
         { "a/p.yaml", "/x.bin", "/x.bin" }, { "/p.yaml", "x", "/x" },
         { "a/p.yaml", "stdin", "stdin" }, { "a/p.yaml", "../x", "a/../x" } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[200];
-        snprintf(text, sizeof text, "stages: [{use: src}, {use: both, file: %s}, {use: sink}]", cases[i].said);
+        char *text = format("stages: [{use: src}, {use: both, file: %s}, {use: sink}]", cases[i].said);
         const gp_graph *g = world_resolve_file(text, cases[i].file);
         ck_assert_ptr_nonnull(g);
         ck_assert_str_eq(((const struct opts *)world_stage(g, "both")->opts)->file, cases[i].path);
@@ -259,8 +253,7 @@ TEST_LOOP(devices, 0, 10)
         { "'cuda:'", 2, 0, "'device' must be auto, all, cpu, cuda:N, cuda:0-3, or a list of these, not 'cuda:'", GP_E_SPEC },
         { "cuda:x", 2, 0, "'device' must be auto, all, cpu, cuda:N, cuda:0-3, or a list of these, not 'cuda:x'", GP_E_SPEC },
     };
-    char text[200];
-    snprintf(text, sizeof text, "device: %s\nstages: [{use: src}, {use: sink}]", cases[_i].said);
+    char *text = format("device: %s\nstages: [{use: src}, {use: sink}]", cases[_i].said);
     world.machine.ndevices = cases[_i].n;
     strcpy(world.machine.device[0].name, "H");
     strcpy(world.machine.device[1].name, "H");
@@ -279,50 +272,37 @@ TEST_LOOP(devices, 0, 10)
 
 /* ---- files ----------------------------------------------------------- */
 
-static char folder[200];
+static const char *folder;
 
 static void enter_folder(void)
 {
     world_up();
-    const char *tmp = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/gpipe-XXXXXX", tmp ? tmp : "/tmp");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    folder = pipe_dir();
 }
 
 static void leave_folder(void)
 {
-    char command[300];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    ck_assert_int_eq(system(command), 0);
+    pipe_dir_remove(folder);
     world_down();
 }
 
 static const char *in_folder(const char *name)
 {
-    return gp_format(&world.arena, "%s/%s", folder, name);
-}
-
-static void put_file(const char *name, const void *data, size_t n)
-{
-    FILE *f = fopen(in_folder(name), "we");
-    ck_assert_ptr_nonnull(f);
-    ck_assert_uint_eq(fwrite(data, 1, n, f), n);
-    fclose(f);
+    return format("%s/%s", folder, name);
 }
 
 TEST_CASE(files, enter_folder, leave_folder, 0)
 
 TEST(types_come_from_files)
 {
-    put_file("six", "123456", 6);
-    char text[400];
-    snprintf(text, sizeof text, "stages: [{use: open, file: six}, {use: float}, {use: sink}]");
+    pipe_file(folder, "six", "123456", 6);
+    char *text = format("stages: [{use: open, file: six}, {use: float}, {use: sink}]");
     ck_assert_ptr_null(world_resolve_file(text, in_folder("p.yaml")));
     ck_assert_int_eq(world.looks, 1);
     ck_assert_int_eq(world.errs.n, 1);
     ck_assert_msg(strstr(world.errs.e[0].msg, "takes f32 at 'in', but 'open' is u8") != NULL, "%s",
                   world.errs.e[0].msg);
-    snprintf(text, sizeof text, "stages: [{use: open, file: six}, {use: host}, {use: sink}]");
+    text = format("stages: [{use: open, file: six}, {use: host}, {use: sink}]");
     const gp_graph *g = world_resolve_file(text, in_folder("p.yaml"));
     ck_assert_ptr_nonnull(g);
     ck_assert_int_eq(world_buffer(g, "host")->type.dim[0], 6);
@@ -354,7 +334,7 @@ TEST(constants)
     char file[1024];
     gp_type t = { GP_F32, 2, { 3, 5 } };
     size_t head = gp_npy_header(&t, file, sizeof file), all = head + gp_bytes(&t);
-    put_file("k.npy", file, all);
+    pipe_file(folder, "k.npy", file, all);
     const gp_graph *g = world_resolve_file(yaml, in_folder("p.yaml"));
     ck_assert_ptr_nonnull(g);
     const gp_buffer *k = world_buffer(g, "k");
@@ -364,12 +344,12 @@ TEST(constants)
     ck_assert_int_eq(k->nuse, 1);
     ck_assert_uint_eq(world_stage(g, "add")->sources[0], 1u);
 
-    put_file("k.npy", file, all - 1);
+    pipe_file(folder, "k.npy", file, all - 1);
     world.probe = (gp_probe){ .arena = &world.arena, .look = gp_probe_look };
     ck_assert_ptr_null(world_resolve_file(yaml, in_folder("p.yaml")));
     ck_assert_ptr_nonnull(strstr(world.errs.e[0].msg, "is shorter than its header says"));
 
-    put_file("k.npy", file, all);
+    pipe_file(folder, "k.npy", file, all);
     world.probe = (gp_probe){ .arena = &world.arena, .look = gp_probe_look };
     ck_assert_ptr_null(world_resolve_file("buffers: {k: {const: k.npy}}\n"
                                     "stages: [{use: host, in: k}, {use: sink}]", in_folder("p.yaml")));

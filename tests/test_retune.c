@@ -7,8 +7,6 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include "knobs_cases.h"
-#include "pipe.h"
-#include "suite.h"
 
 static gp_machine machine;
 
@@ -272,7 +270,7 @@ TEST_EACH(an_edit_takes_effect, effects)
     else if (effects[_i].file)
         pipe_npy(dir, effects[_i].file, 4, 0, hundred);
     unsigned long long before = frames_in(&r);
-    ck_assert_msg(edit(&r, dir, text, NULL), "%s", r.refused.n ? r.refused.e[0].msg : "?");
+    ck_assert_msg(edit(&r, dir, text, NULL), "%s", pipe_said(&r.refused));
     wait_for(&r, before);              /* the plan that came counts on from there */
     wait_for(&r, frames_in(&r) + 100);
     finish(&r, 1);
@@ -347,7 +345,7 @@ TEST(a_script_with_a_state)
     char *one = edited(steps, ", workers: 2", ""), *text = edited(one, "a: 2", "a: 6");
     start(&r, dir, one, NULL);
     wait_for(&r, 30);
-    ck_assert_msg(edit(&r, dir, text, (const char *const[]){ "depth=7", NULL }), "%s", r.refused.n ? r.refused.e[0].msg : "?");
+    ck_assert_msg(edit(&r, dir, text, (const char *const[]){ "depth=7", NULL }), "%s", pipe_said(&r.refused));
     wait_for(&r, frames_in(&r) + 30);
     pipe_text(dir, "s.lua", "function process(f, x, y) y:copy(x) end\n");
     ck_assert(!edit(&r, dir, text, NULL));
@@ -389,7 +387,7 @@ TEST_EACH(what_is_wrong_is_found_before, wrong)
     wait_for(&r, frames_in(&r) + 30);
     put_steps(dir);
     machine.memory = (size_t)1 << 40;
-    ck_assert_msg(edit(&r, dir, steps, (const char *const[]){ "depth=3", NULL }), "%s", r.refused.n ? r.refused.e[0].msg : "?");
+    ck_assert_msg(edit(&r, dir, steps, (const char *const[]){ "depth=3", NULL }), "%s", pipe_said(&r.refused));
     finish(&r, 1);
     free(text);
     destroy(&r);
@@ -460,9 +458,8 @@ TEST(workers_of_files)
     ck_assert_int_gt(edits, 2);
     finish(&r, 0);
     for (int f = 0; f < 600; f++) {
-        char name[32];
         size_t bytes;
-        snprintf(name, sizeof name, "%05d.npy", f);
+        char *name = format("%05d.npy", f);
         char *have = pipe_read(dir, name, &bytes);
         ck_assert_msg(have && bytes > 256 && !memcmp(have + bytes - 256, data + 64 * (f % 7), 256), "frame %d", f);
         free(have);
@@ -673,7 +670,7 @@ TEST_EACH(changes_are_said, changes)
     put_steps(dir);
     char *text = edited(steps, changes[_i].from, changes[_i].to);
     gp_pipeline *p = compile(dir, steps, NULL, &errs), *q = compile(dir, text, NULL, &errs);
-    ck_assert_msg(p && q, "%s", errs.n ? errs.e[0].msg : "?");
+    ck_assert_msg(p && q, "%s", pipe_said(&errs));
     ck_assert_int_eq(gp_pipeline_changes(q, p, what, sizeof what), changes[_i].items);
     ck_assert_str_eq(what, changes[_i].says);
     gp_pipeline_changes(q, p, what, 8);
@@ -698,9 +695,8 @@ static kept kept_after(int edits)
     start(&r, dir, steps, NULL);
     wait_for(&r, 30);
     for (int i = 0; i < edits; i++) {
-        char depth[20];
-        snprintf(depth, sizeof depth, "depth=%d", 2 + i % 2);
-        ck_assert_msg(edit(&r, dir, steps, (const char *const[]){ depth, NULL }), "%s", r.refused.n ? r.refused.e[0].msg : "?");
+        char *depth = format("depth=%d", 2 + i % 2);
+        ck_assert_msg(edit(&r, dir, steps, (const char *const[]){ depth, NULL }), "%s", pipe_said(&r.refused));
     }
     finish(&r, 1);
 #if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)

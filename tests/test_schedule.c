@@ -1,6 +1,5 @@
 /* test_schedule.c - depths, launches, pools, totals. */
 #include "planned.h"
-#include "suite.h"
 #include "compile/plan.h"
 
 /* ---- depths ---------------------------------------------------------- */
@@ -34,9 +33,8 @@ static const char CHAIN[] =
 TEST_EACH(test_depths, depths)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
-        char yaml[1000];
-        snprintf(yaml, sizeof yaml, "pipeline: t\nbatch: 1\n%s%s%s%s", depths[_i].top,
-                 depths[_i].buffers[0] ? "buffers:\n" : "", depths[_i].buffers, CHAIN);
+        char *yaml = format("pipeline: t\nbatch: 1\n%s%s%s%s", depths[_i].top,
+                            depths[_i].buffers[0] ? "buffers:\n" : "", depths[_i].buffers, CHAIN);
         planned p = plan_ok(yaml, cuda);
         static const char *const name[] = { "in", "mid", "out", "last" };
         int want[] = { depths[_i].in, depths[_i].mid, depths[_i].out, depths[_i].last };
@@ -134,8 +132,7 @@ TEST(test_inner_depth_is_refused)
 {
     static const char *const said[] = { "2", "4", "7" };
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
-        char yaml[500];
-        snprintf(yaml, sizeof yaml, "pipeline: t\nbuffers:\n  mid: {depth: %s}\n%s", said[i], CHAIN);
+        char *yaml = format("pipeline: t\nbuffers:\n  mid: {depth: %s}\n%s", said[i], CHAIN);
         planned p = plan_yaml(yaml, "test.yaml", i % 2);
         ck_assert_ptr_null(p.pipeline);
         ck_assert_int_eq(p.errs.failed, 1);
@@ -183,10 +180,9 @@ launches[] = {
 
 TEST_EACH(test_launches, launches)
 {
-    char yaml[500];
-    snprintf(yaml, sizeof yaml, "pipeline: t\ndepth: %d\nstreams: %s\nbatch: %s\nstages:\n"
-             "  - {use: src, size: %d}\n  - {use: dev}\n  - {use: sink}\n", launches[_i].depth,
-             launches[_i].streams, launches[_i].batch, launches[_i].size);
+    char *yaml = format("pipeline: t\ndepth: %d\nstreams: %s\nbatch: %s\nstages:\n"
+                        "  - {use: src, size: %d}\n  - {use: dev}\n  - {use: sink}\n", launches[_i].depth,
+                        launches[_i].streams, launches[_i].batch, launches[_i].size);
     planned p = plan_ok(yaml, true);
     const gp_segment *s = &p.plan->segment[0];
     ck_assert_int_eq(s->streams, launches[_i].nstreams);
@@ -205,12 +201,11 @@ TEST(test_loops_have_graphs)
         { true, 5000, ", until: {buffer: c, every: 256}", 128, 128 }, { true, 5000, ", until: {buffer: c, every: 256}", 256, 0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char yaml[500];
         bool ends = *cases[i].until;
-        snprintf(yaml, sizeof yaml, "depth: 1\nbuffers: {x: {depth: %d}}\nstages:\n  - {use: src, out: x}\n"
-                 "  - {use: loop, times: %d, carry: {a: b}%s, in: {a: x}, out: {b: y}, stages: [{use: dev, in: a, out: b}%s]}\n"
-                 "  - {use: sink}\n", cases[i].depth, cases[i].times, cases[i].until,
-                 ends ? ", {use: flag, in: b, out: c}" : "");
+        char *yaml = format("depth: 1\nbuffers: {x: {depth: %d}}\nstages:\n  - {use: src, out: x}\n"
+            "  - {use: loop, times: %d, carry: {a: b}%s, in: {a: x}, out: {b: y}, stages: [{use: dev, in: a, out: b}%s]}\n"
+            "  - {use: sink}\n", cases[i].depth, cases[i].times, cases[i].until,
+            ends ? ", {use: flag, in: b, out: c}" : "");
         planned p = plan_ok(yaml, cases[i].cuda);
         ck_assert_int_eq(p.plan->segment[0].period, cases[i].depth);
         ck_assert_msg(gp_segment_execs(&p.plan->segment[0]) == cases[i].execs, "case %zu", i);

@@ -1,7 +1,6 @@
 /* test_simulate.c - plans on paper: cases whose rate and latency follow from their times alone. */
 #include <math.h>
 #include "paper.h"
-#include "suite.h"
 
 #define A "  - {name: a, use: lua, script: free.lua}\n"
 #define B "  - {name: b, use: lua, script: free.lua}\n"

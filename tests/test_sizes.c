@@ -1,6 +1,5 @@
 /* test_sizes.c - pictures of different sizes of which no shape is declared: their headers say the bounds. */
 #include "iotest.h"
-#include "suite.h"
 
 #define READ "stages:\n  - {use: read, path: '*.p?m'%s}\n"
 
@@ -38,23 +37,21 @@ static void wide_high_small(void)
 /* Each comes as it is, by any number of workers; the largest sides are the bounds. */
 TEST_LOOP(bounds, 0, 2)
 {
-    char y[400];
     wide_high_small();
-    ck_assert_uint_eq(io_runs(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", _i ? ", workers: 3" : "")), 3);
+    ck_assert_uint_eq(io_runs(format(READ "  - {use: write, path: 'out/%%n.raw'}\n", _i ? ", workers: 3" : "")), 3);
     is_all("out/b.raw", 180, 1), is_all("out/c.raw", 360, 2), is_all("out/d.raw", 12, 3);
-    io_fails(TEXT(y, READ "  - {use: group, frames: 2}\n  - {use: discard}\n", ""), 3, "those of 'read' may differ");
-    io_fails(TEXT(y, "buffers: {p: {dtype: u8, shape: [3, 20, 3]}}\n" READ "  - {use: discard}\n", ", out: p"), 1,
+    io_fails(format(READ "  - {use: group, frames: 2}\n  - {use: discard}\n", ""), 3, "those of 'read' may differ");
+    io_fails(format("buffers: {p: {dtype: u8, shape: [3, 20, 3]}}\n" READ "  - {use: discard}\n", ", out: p"), 1,
              "c.ppm' holds u8 [30, 4, 3], and 'buffers' declares u8 [3, 20, 3]");
 }
 
 /* One side is the same in all: it is no bound. One size: there are none. */
 TEST(same)
 {
-    char y[400];
     put("a.pgm", 3, 4, 1, 1), put("b.pgm", 5, 4, 1, 2);
-    io_fails(TEXT(y, READ "  - {use: group, frames: 2}\n  - {use: discard}\n", ""), 3, "those of 'read' may differ");
+    io_fails(format(READ "  - {use: group, frames: 2}\n  - {use: discard}\n", ""), 3, "those of 'read' may differ");
     put("b.pgm", 3, 4, 1, 2);
-    io_runs(TEXT(y, READ "  - {use: group, frames: 2}\n  - {use: write, path: out.npy}\n", ""));
+    io_runs(format(READ "  - {use: group, frames: 2}\n  - {use: write, path: out.npy}\n", ""));
     put("a.pgm", 5, 4, 1, 1);
     io_runs("stages:\n  - {use: read, path: a.pgm}\n  - {use: write, path: joined.raw}\n");
 }
@@ -74,11 +71,10 @@ static const struct { const char *name, *text, *says; } odd[] = {
 
 TEST_EACH(odd_ones, odd)
 {
-    char y[400];
     wide_high_small();
     pipe_text(io_dir, odd[_i].name, odd[_i].text);
-    io_fails(TEXT(y, READ "  - {use: discard}\n", ""), 1, odd[_i].says);
-    one_fails(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", ", on_error: drop"), 4);
+    io_fails(format(READ "  - {use: discard}\n", ""), 1, odd[_i].says);
+    one_fails(format(READ "  - {use: write, path: 'out/%%n.raw'}\n", ", on_error: drop"), 4);
     ck_assert_int_eq(io_files("out"), 3);
     is_all("out/c.raw", 360, 2);
 }
@@ -92,49 +88,45 @@ static const struct { const char *path, *says; } many[] = {
 
 TEST_EACH(max_pixels, many)
 {
-    char y[400];
     wide_high_small();
     io_runs("stages:\n  - {use: read, path: c.ppm}\n  - {use: write, path: a.tif}\n");
-    io_fails(TEXT(y, "stages:\n  - {use: read, path: %s, max_pixels: 119}\n  - {use: discard}\n", many[_i].path), _i == 1 ? 1 : 3,
+    io_fails(format("stages:\n  - {use: read, path: %s, max_pixels: 119}\n  - {use: discard}\n", many[_i].path), _i == 1 ? 1 : 3,
              many[_i].says);
-    io_runs(TEXT(y, "stages:\n  - {use: read, path: %s, max_pixels: 120}\n  - {use: discard}\n", many[_i].path));
+    io_runs(format("stages:\n  - {use: read, path: %s, max_pixels: 120}\n  - {use: discard}\n", many[_i].path));
 }
 
 /* Which of two types is meant is not for the order of names to say. */
 TEST(of_two_types)
 {
-    char y[400];
     wide_high_small();
     pipe_text(io_dir, "e.ppm", "P6\n40 40\n65535\n");
     for (int drop = 0; drop < 2; drop++)
-        io_fails(TEXT(y, READ "  - {use: discard}\n", drop ? ", on_error: drop" : ""), 3, "b.ppm', the first file, u8: "
+        io_fails(format(READ "  - {use: discard}\n", drop ? ", on_error: drop" : ""), 3, "b.ppm', the first file, u8: "
                  "pictures of 8 and of 16 bits, or floats, are read by a stage each; or declare which are meant, as 'dtype: "
                  "u16' under 'buffers'");
-    one_fails(TEXT(y, "buffers: {read: {dtype: u8}}\n" READ "  - {use: write, path: 'out/%%n.raw'}\n", ", on_error: drop"), 4);
+    one_fails(format("buffers: {read: {dtype: u8}}\n" READ "  - {use: write, path: 'out/%%n.raw'}\n", ", on_error: drop"), 4);
     is_all("out/c.raw", 360, 2);
 }
 
 /* Gray ones among colored ones, as one wants them. */
 TEST_LOOP(colors, 0, 2)
 {
-    char y[400];
     wide_high_small();
     put("e.pgm", 2, 3, 1, 9);
-    ck_assert_uint_eq(io_runs(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", _i ? ", colors: gray" : ", colors: rgb")), 4);
+    ck_assert_uint_eq(io_runs(format(READ "  - {use: write, path: 'out/%%n.raw'}\n", _i ? ", colors: gray" : ", colors: rgb")), 4);
     is_all("out/b.raw", _i ? 60 : 180, 1), is_all("out/e.raw", _i ? 6 : 18, 9);
 }
 
 /* Channels may be a bound, too; then none are converted. */
 TEST_LOOP(channels, 0, 2)
 {
-    char y[600];
     int a[] = { 7, 7, 7, 7, 7, 7 };
     wide_high_small();
     pipe_file(io_dir, "a.raw", (char *)a, 2 * 3 * 4);
     io_runs("buffers: {x: {dtype: u8, shape: [2, 3, 4]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
             "  - {use: write, path: e.png}\n");
-    TEXT(y, "buffers: {x: {dtype: u8, shape: ['<=30', '<=20', '<=4']}}\nstages:\n"
-         "  - {use: read, path: '[bcde].p?[mg]', out: x%s}\n  - {use: write, path: 'out/%%n.raw'}\n", _i ? ", colors: rgb" : "");
+    char *y = format("buffers: {x: {dtype: u8, shape: ['<=30', '<=20', '<=4']}}\nstages:\n"
+        "  - {use: read, path: '[bcde].p?[mg]', out: x%s}\n  - {use: write, path: 'out/%%n.raw'}\n", _i ? ", colors: rgb" : "");
     ck_assert_uint_eq(io_runs(y), 4);
     size_t n;
     free(pipe_read(io_dir, "out/e.raw", &n));
@@ -177,42 +169,39 @@ TEST(shape_without_type)
 /* The first one says what they are; where broken ones are left out, the first that is whole. */
 TEST(first)
 {
-    char y[400];
     wide_high_small();
     pipe_text(io_dir, "a.ppm", "no picture");
-    io_fails(TEXT(y, READ "  - {use: discard}\n", ""), 3, "a.ppm' is not a PNM file");
-    one_fails(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", ", on_error: drop"), 4);
-    io_fails(TEXT(y, READ "  - {use: discard}\n", ", on_error: drop, max_dropped: 0"), 1, "a.ppm' is not a PNM");
+    io_fails(format(READ "  - {use: discard}\n", ""), 3, "a.ppm' is not a PNM file");
+    one_fails(format(READ "  - {use: write, path: 'out/%%n.raw'}\n", ", on_error: drop"), 4);
+    io_fails(format(READ "  - {use: discard}\n", ", on_error: drop, max_dropped: 0"), 1, "a.ppm' is not a PNM");
     is_all("out/b.raw", 180, 1);
 }
 
 /* A thousand are looked at; one behind them that is larger is an error, or left out. */
 TEST(later)
 {
-    char y[400], name[20];
     for (int i = 0; i < 1000; i++)
-        put(TEXT(name, "%04d.pgm", i), 1 + i % 2, 2, 1, i % 256);
+        put(format("%04d.pgm", i), 1 + i % 2, 2, 1, i % 256);
     put("1000.pgm", 1, 2, 1, 7), put("1001.pgm", 3, 2, 1, 8);
-    io_fails(TEXT(y, READ "  - {use: discard}\n", ""), 1, "frame 1001: '");
-    io_fails(TEXT(y, READ "  - {use: discard}\n", ""), 1, "1001.pgm' holds u8 [3, 2], which does not fit in u8 [<=2, 2], the "
+    io_fails(format(READ "  - {use: discard}\n", ""), 1, "frame 1001: '");
+    io_fails(format(READ "  - {use: discard}\n", ""), 1, "1001.pgm' holds u8 [3, 2], which does not fit in u8 [<=2, 2], the "
              "largest of the first 1000 files: declare the largest under 'buffers'");
-    one_fails(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", ", on_error: drop"), 1002);
+    one_fails(format(READ "  - {use: write, path: 'out/%%n.raw'}\n", ", on_error: drop"), 1002);
     ck_assert_int_eq(io_files("out"), 1001);
     is_all("out/1000.raw", 2, 7);
-    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {p: {shape: ['<=3', 2]}}\n" READ "  - {use: discard}\n", ", out: p")), 1002);
+    ck_assert_uint_eq(io_runs(format("buffers: {p: {shape: ['<=3', 2]}}\n" READ "  - {use: discard}\n", ", out: p")), 1002);
 }
 
 /* Much may stand before the picture in a file. */
 TEST(long_heads)
 {
-    char y[400];
     static char comment[200000];
     put("a.pgm", 1, 2, 1, 1);
     memset(comment, '#', sizeof comment);
     memcpy(comment, "P5\n", 3);
     memcpy(comment + sizeof comment - 21, "\n4 3\n255\nabcdefghijkl", 21);
     pipe_file(io_dir, "b.pgm", comment, sizeof comment);
-    io_runs(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", ""));
+    io_runs(format(READ "  - {use: write, path: 'out/%%n.raw'}\n", ""));
     io_holds("out/b.raw", "abcdefghijkl", 12);
 }
 

@@ -1,13 +1,9 @@
 /* test_sound.c - recordings: what soundfile and SciPy wrote (tests/data/make_sounds.py), in blocks of any length, by
  * any number of workers; what is written, by its bytes and read again; broken and refused ones. */
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include "iotest.h"
 #include "rows_file.h"
-#include "suite.h"
 
 /* libsndfile loses some memory of libvorbis where an Ogg file cannot be opened. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
@@ -80,18 +76,16 @@ static const struct { const char *shape, *path; uint64_t frames; } shapes[] = {
 
 static void link_here(const char *name, const char *as)
 {
-    char from[600], to[600];
-    ck_assert_int_eq(symlink(TEXT(from, "%s/tests/data/sound/%s", here, name), io_path(as, to)), 0);
+    ck_assert_int_eq(symlink(format("%s/tests/data/sound/%s", here, name), io_at(as)), 0);
 }
 
 TEST_EACH(other_shapes, shapes)
 {
-    char y[1000];
     link_here("i16.wav", "a.wav");
     link_here("mono.wav", "mono.wav");
     link_here("big.aiff", "b.wav");            /* its first bytes say what it is */
     bool two = *shapes[_i].path == '{';
-    uint64_t frames = io_runs(TEXT(y, "buffers: {x: {shape: %s}}\nstages:\n  - {use: read, path: '%s', out: x, "
+    uint64_t frames = io_runs(format("buffers: {x: {shape: %s}}\nstages:\n  - {use: read, path: '%s', out: x, "
                                    "workers: 2}\n"
                                    "  - {use: write, path: '%%d.npy'}\n", shapes[_i].shape,
                                    two ? "[ab].wav" : !strcmp(shapes[_i].path, "i16.wav") ? "a.wav" : "mono.wav"));
@@ -112,8 +106,7 @@ TEST(a_file_a_frame)
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: '?.wav', sample_rate: 8000}\n"
                               "  - {use: write, path: 'out/%n.wav', sample_rate: 8000}\n"), 2);
     ck_assert_int_eq(io_files("out"), 2);
-    char y[700];
-    io_runs(TEXT(y, "buffers: {x: {shape: [50, 2]}}\nstages:\n  - {use: read, path: out/b.wav, out: x}\n"
+    io_runs(format("buffers: {x: {shape: [50, 2]}}\nstages:\n  - {use: read, path: out/b.wav, out: x}\n"
                  "  - {use: compare, file: '%s/tests/data/sound/chunks.npy'}\n", here));
 }
 
@@ -125,8 +118,7 @@ static const struct { const char *file, *dtype, *expr; } types[] = {
 
 TEST_EACH(another_type, types)
 {
-    char y[1200];
-    io_runs(TEXT(y, "buffers: {x: {shape: [64, 2]}, y: {dtype: %s, shape: [64, 2]}, z: {dtype: %s}}\nstages:\n"
+    io_runs(format("buffers: {x: {shape: [64, 2]}, y: {dtype: %s, shape: [64, 2]}, z: {dtype: %s}}\nstages:\n"
                  "  - {use: read, path: '%s/tests/data/sound/%s', out: x}\n"
                  "  - {name: r, use: read, path: '%s/tests/data/sound/%s', out: y}\n"
                  "  - {use: cast, dtype: f64, in: x, out: c}\n"
@@ -147,21 +139,20 @@ static const struct { const char *name, *write, *file; } out[] = {
 /* Joined or in files of their own, all rows are there, and the same on every run. */
 TEST_EACH(there_and_back, out)
 {
-    char y[1200], again[100];
     const char *row = !strcmp(out[_i].name, "mono") ? "" : !strcmp(out[_i].name, "five") ? ", 5" : ", 2";
     for (int i = 0; i < 2; i++)
-        io_runs(TEXT(y, "buffers: {x: {shape: [70%s]}}\nstages:\n"
+        io_runs(format("buffers: {x: {shape: [70%s]}}\nstages:\n"
                      "  - {use: read, path: '%s/tests/data/sound/%s.npy', out: x}\n"
                      "  - {use: write, path: '%d%s', sample_rate: 8000, in: x}\n", row, here, out[_i].name, i,
                          out[_i].write));
     const char *file = out[_i].file ? out[_i].file : out[_i].write;
-    io_runs(TEXT(y, "buffers: {x: {shape: [70%s]}}\nstages:\n  - {use: read, path: '0%s', sample_rate: 8000, out: x}\n"
+    io_runs(format("buffers: {x: {shape: [70%s]}}\nstages:\n  - {use: read, path: '0%s', sample_rate: 8000, out: x}\n"
                  "  - {use: compare, file: '%s/tests/data/sound/%s.npy'}\n", row, file, here, out[_i].name));
     if (out[_i].file)
         return;
     size_t n;
-    char *first = pipe_read(io_dir, TEXT(again, "0%s", out[_i].write), &n);
-    io_holds(TEXT(again, "1%s", out[_i].write), first, n);
+    char *first = pipe_read(io_dir, format("0%s", out[_i].write), &n);
+    io_holds(format("1%s", out[_i].write), first, n);
     free(first);
 }
 
@@ -186,24 +177,22 @@ TEST(bytes_of_a_wav)
 TEST_LOOP(short_ones, 0, 3)
 {
     static const char *const names[] = { "a.wav", "a.aiff", "a.rf64" };
-    char y[400];
     io_count_npy("in.npy", (gp_type){ GP_F32, 1, { 1 } }, 60);
-    io_runs(TEXT(y, "buffers: {x: {shape: [4]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+    io_runs(format("buffers: {x: {shape: [4]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
                  "  - {use: write, path: %s, sample_rate: 22050}\n", names[_i]));
-    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [1]}}\nstages:\n  - {use: read, path: %s, out: x}\n"
+    ck_assert_uint_eq(io_runs(format("buffers: {x: {shape: [1]}}\nstages:\n  - {use: read, path: %s, out: x}\n"
                                    "  - {use: compare, file: in.npy}\n", names[_i])), 1);
 }
 
 /* As near as a lossy format is; and its quality matters. */
 TEST(vorbis)
 {
-    char y[1000];
     size_t good, small;
-    io_runs(TEXT(y, "buffers: {x: {shape: [777, 2]}}\nstages:\n"
+    io_runs(format("buffers: {x: {shape: [777, 2]}}\nstages:\n"
                  "  - {use: read, path: '%s/tests/data/sound/vorbis.npy', out: x}\n"
                  "  - {use: write, path: good.ogg, sample_rate: 8000, in: x}\n"
                  "  - {name: w, use: write, path: small.ogg, quality: 1, sample_rate: 8000, in: x}\n", here));
-    io_runs(TEXT(y, "buffers: {x: {shape: [333, 2]}}\nstages:\n  - {use: read, path: good.ogg, out: x}\n"
+    io_runs(format("buffers: {x: {shape: [333, 2]}}\nstages:\n  - {use: read, path: good.ogg, out: x}\n"
                  "  - {use: compare, file: '%s/tests/data/sound/vorbis.npy', abs: 0.15}\n", here));
     free(pipe_read(io_dir, "good.ogg", &good));
     free(pipe_read(io_dir, "small.ogg", &small));
@@ -216,12 +205,11 @@ TEST_LOOP(a_part, 0, 2)
     pipe_text(io_dir, "fail.lua", "function process(f, x, y)\n  if f.index == 3 then error('as it should') end\n"
               "  y:copy(x)\nend\n");
     io_count_npy("in.npy", (gp_type){ GP_I16, 2, { 100, 2 } }, 0);
-    char y[1100];
     const char *name = _i ? "a.flac" : "a.wav";
-    io_fails(TEXT(y, "buffers: {x: {dtype: i16, shape: [10, 2]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+    io_fails(format("buffers: {x: {dtype: i16, shape: [10, 2]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
                   "  - {use: lua, script: fail.lua}\n  - {use: write, path: %s, sample_rate: 8000}\n", name), 1,
                       "as it should");
-    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [10, 2]}}\nstages:\n"
+    ck_assert_uint_eq(io_runs(format("buffers: {x: {shape: [10, 2]}}\nstages:\n"
                                    "  - {use: read, path: %s.partial, format: %s, out: x}\n"
                                    "  - {use: write, path: b.npy}\n", name, name + 2)), 3);
     io_counts("b.npy", (gp_type){ GP_I16, 2, { 30, 2 } }, 0);
@@ -233,14 +221,13 @@ static const char *const full[] = { "a.wav", "a.flac", "a%d.wav", "a.ogg" };
 TEST_EACH(no_room, full)
 {
     struct rlimit was, now;
-    char y[700], wav[600];
     bool sole = !strchr(full[_i], '%');
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
     signal(SIGXFSZ, SIG_IGN);
     now = was, now.rlim_cur = sole ? 20000 : 1000;
     const char *dtype = strstr(full[_i], "ogg") ? "f32" : "i16";
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &now), 0);
-    pipe_result r = io_go(TEXT(y, "buffers: {x: {dtype: %s, shape: [1000, 2]}}\nstages:\n"
+    pipe_result r = io_go(format("buffers: {x: {dtype: %s, shape: [1000, 2]}}\nstages:\n"
                                "  - {use: generate, pattern: noise, amplitude: %s, frames: 200, out: x}\n"
                                "  - {use: write, path: '%s', sample_rate: 8000}\n", dtype,
                                strstr(dtype, "f") ? "0.5" : "20000", full[_i]));
@@ -251,14 +238,14 @@ TEST_EACH(no_room, full)
     if (!strcmp(full[_i], "a.wav"))
         ck_assert_uint_eq(io_runs("buffers: {x: {dtype: i16, shape: [1000, 2]}}\nstages:\n"
                                   "  - {use: read, path: a.wav.partial, format: wav, out: x}\n" DISCARD), 4);
-    ck_assert(access(io_path("a.wav", wav), F_OK));
+    ck_assert(access(io_at("a.wav"), F_OK));
 }
 
 /* A header counts in 32 bits: more is refused before anything is written. */
 TEST(four_gigabytes)
 {
-    char why[GP_WHY], path[600];
-    FILE *f = fopen(io_path("a.wav", path), "wb");
+    char why[GP_WHY];
+    FILE *f = fopen(io_at("a.wav"), "wb");
     ck_assert_ptr_nonnull(f);
     gp_type t = { GP_I16, 2, { 100, 2 } };
     gp_rows_out *o = gp_wav.create(fileno(f), &(gp_rowsfile_how){ .format = gp_filetype_of("a.wav"),
@@ -286,13 +273,12 @@ static const struct { const char *file; size_t bytes; int code; const char *said
 
 TEST_EACH(cut_off, cut)
 {
-    char y[700];
     size_t n;
     char *all = pipe_read("tests/data/sound", cut[_i].file, &n);
     const char *as = strrchr(cut[_i].file, '.');
-    pipe_file(io_dir, TEXT(y, "a%s", as), all, cut[_i].bytes);
+    pipe_file(io_dir, format("a%s", as), all, cut[_i].bytes);
     free(all);
-    io_fails(TEXT(y, "buffers: {x: {shape: [100, %d]}}\nstages:\n  - {use: read, path: a%s, strict: true, out: x}\n" DISCARD,
+    io_fails(format("buffers: {x: {shape: [100, %d]}}\nstages:\n  - {use: read, path: a%s, strict: true, out: x}\n" DISCARD,
                   strstr(as, "flac") ? 5 : 2, as), cut[_i].code, cut[_i].said);
 }
 
@@ -367,8 +353,7 @@ TEST(a_flac_that_claims_more)
 /* libsndfile stops at damage of such a file without a word. */
 TEST(a_flac_of_a_pipe)
 {
-    char y[600];
-    io_fails(TEXT(y, "buffers: {x: {shape: [100, 2]}}\nstages:\n  - {use: read, path: '%s/tests/data/sound/piped.flac', "
+    io_fails(format("buffers: {x: {shape: [100, 2]}}\nstages:\n  - {use: read, path: '%s/tests/data/sound/piped.flac', "
                      "out: x}\n" DISCARD, here), 3, "piped.flac' does not say how long it is, as where it was written to a "
              "pipe: 'flac -d IN.flac -c | flac - -o OUT.flac' or 'ffmpeg -i IN.flac OUT.flac' makes a file that does");
 }
@@ -382,8 +367,7 @@ static const struct { const char *format, *said; } streams[] = {
 
 TEST_EACH(a_stream, streams)
 {
-    char y[300];
-    io_fails(TEXT(y, "buffers: {x: {dtype: i16, shape: [100, 2]}}\nstages:\n  - {use: read, path: stdin, format: %s, out: x}\n"
+    io_fails(format("buffers: {x: {dtype: i16, shape: [100, 2]}}\nstages:\n  - {use: read, path: stdin, format: %s, out: x}\n"
                   DISCARD, streams[_i].format), 3, streams[_i].said);
 }
 
@@ -420,7 +404,6 @@ static const struct { const char *name, *tag; size_t n; } tags[] = {
 
 TEST_EACH(tags_behind, tags)
 {
-    char path[PATH_MAX], y[300];
     size_t n, plain, made, told;
     if (!io_has_mp3())
         return;
@@ -431,9 +414,9 @@ TEST_EACH(tags_behind, tags)
     memcpy(all + n, tags[_i].tag, tags[_i].n);
     pipe_file(io_dir, "b.mp3", all, n + tags[_i].n);
     int old = dup(2);
-    ck_assert_ptr_nonnull(freopen(io_path("told", path), "w", stderr));
+    ck_assert_ptr_nonnull(freopen(io_at("told"), "w", stderr));
     for (int i = 0; i < 2; i++)
-        ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [100, 2]}}\nstages:\n  - {use: read, path: %c.mp3, out: x}\n"
+        ck_assert_uint_eq(io_runs(format("buffers: {x: {shape: [100, 2]}}\nstages:\n  - {use: read, path: %c.mp3, out: x}\n"
                                        "  - {use: write, path: %c.raw}\n", 'a' + i, 'a' + i)), 30);
     fflush(stderr);
     dup2(old, 2), close(old);
@@ -448,7 +431,6 @@ TEST_LOOP(damaged, 0, 8)
 {
     size_t n;
     unsigned seed = 1;
-    char y[300];
     static const char *const which[] = { "i24.wav", "five.flac", "vorbis.ogg", "float.aiff", "wide.rf64",
                                          "layer3.mp3", "coded.opus", "piped.flac" };
     char *all = pipe_read("tests/data/sound", which[_i], &n), *bad = malloc(n);
@@ -457,7 +439,7 @@ TEST_LOOP(damaged, 0, 8)
         for (int i = 0; i < 4; i++)
             bad[(unsigned)rand_r(&seed) % (i < 2 ? 100 : n)] = (char)rand_r(&seed);
         pipe_file(io_dir, "a.wav", bad, n);
-        pipe_result r = io_go(TEXT(y, "buffers: {x: {dtype: f64, shape: [100, %d]}}\non_error: drop\nstages:\n"
+        pipe_result r = io_go(format("buffers: {x: {dtype: f64, shape: [100, %d]}}\non_error: drop\nstages:\n"
                                    "  - {use: read, path: a.wav, out: x, frames: 100}\n" DISCARD,
                                    _i == 1 ? 5 : _i == 6 ? 1 : 2));
         ck_assert(r.outcome == GP_DONE || r.errs.failed);
@@ -520,8 +502,7 @@ TEST(unfinished)
 static const struct { const char *text; int code; const char *said; } refused[] = {
     { "stages:\n  - {use: read, path: " SOUND("i16.wav") "}\n" DISCARD, 3,
       "holds i16 [300, 2]: how many rows make a frame? declare the shape of the output under 'buffers:', for instance "
-      "shape: "
-      "[4096, 2]" },
+      "shape: [4096, 2]" },
     { "stages:\n  - {use: read, path: " SOUND("mono.wav") "}\n" DISCARD, 3, "for instance shape: [4096]" },
     { "buffers: {x: {dtype: u8, shape: [10, 2]}}\nstages:\n"
       "  - {use: read, path: " SOUND("i16.wav") ", out: x}\n" DISCARD,
@@ -555,8 +536,7 @@ static const struct { const char *text; int code; const char *said; } refused[] 
     { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.ogg, "
       "sample_rate: 8000}\n# %s", 3, "Ogg/Vorbis holds f32" },
     { "buffers: {x: {dtype: i16, shape: [4, 2, 2]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: "
-      "a.wav, "
-      "sample_rate: 8000}\n# %s", 3, "recordings have frames of shape [rows] or [rows, channels]" },
+      "a.wav, sample_rate: 8000}\n# %s", 3, "recordings have frames of shape [rows] or [rows, channels]" },
     { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.wav}\n# "
       "%s", 3,
       "set 'sample_rate'" },
@@ -565,8 +545,7 @@ static const struct { const char *text; int code; const char *said; } refused[] 
     { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.wav, "
       "sample_rate: 8000, live: true}\n# %s", 3, "'live' has no effect on a recording" },
     { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: stdout, "
-      "format: wav, "
-      "sample_rate: 8000}\n# %s", 3, "only raw data, npy, text and y4m can be written to stdout" },
+      "format: wav, sample_rate: 8000}\n# %s", 3, "only raw data, npy, text and y4m can be written to stdout" },
     { "buffers: {x: {dtype: i32, shape: [4]}}\nstages:\n  - {use: generate, pattern: constant, value: 3, frames: 1, "
       "out: x}\n"
       "  - {use: write, path: a.flac, sample_rate: 8000}\n# %s", 1, "frame 0: '" },
@@ -581,15 +560,13 @@ static const struct { const char *text; int code; const char *said; } refused[] 
 
 TEST_EACH(refuses, refused)
 {
-    char y[1200];
-    io_fails(TEXT(y, refused[_i].text, here), refused[_i].code, refused[_i].said);
+    io_fails(format(refused[_i].text, here), refused[_i].code, refused[_i].said);
 }
 
 /* An empty recording has no frames; one that is gone among others costs one. */
 TEST(empty)
 {
-    char y[1100];
-    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [10, 2]}}\nstages:\n  - {use: read, path: "
+    ck_assert_uint_eq(io_runs(format("buffers: {x: {shape: [10, 2]}}\nstages:\n  - {use: read, path: "
                                    SOUND("empty.wav")
                                    ", out: x}\n" DISCARD, here)), 0);
     link_here("i16.wav", "a.wav");

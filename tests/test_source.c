@@ -7,11 +7,10 @@
 #include <time.h>
 #include "base/clock.h"
 #include "iotest.h"
-#include "suite.h"
 
 /* ---- streams --------------------------------------------------------- */
 
-typedef struct feed { char path[600]; const char *data; size_t n, piece; int pause_ms; } feed;
+typedef struct feed { char *path; const char *data; size_t n, piece; int pause_ms; } feed;
 
 static void *feeding(void *arg)
 {
@@ -52,15 +51,15 @@ static const struct {
 /* Through a FIFO, slowly; frames of 5 x 6 bytes. */
 TEST_EACH(streams_from_fifo, streams)
 {
-    char data[2000], y[600];
+    char data[2000];
     pthread_t t;
     feed f = { .data = data, .n = streams[_i].n, .piece = streams[_i].piece, .pause_ms = 1 };
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (char)(i * 7);
-    ck_assert_int_eq(mkfifo(io_path("pipe", f.path), 0600), 0);
+    ck_assert_int_eq(mkfifo(f.path = io_at("pipe"), 0600), 0);
     pthread_create(&t, NULL, feeding, &f);
-    TEXT(y, "buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
-         "  - {use: read, path: pipe, out: a%s}\n  - {use: write, path: out.raw}\n", streams[_i].options);
+    char *y = format("buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
+                     "  - {use: read, path: pipe, out: a%s}\n  - {use: write, path: out.raw}\n", streams[_i].options);
     if (streams[_i].text)
         io_fails(y, 1, streams[_i].text);
     else
@@ -79,9 +78,8 @@ static void cancel_soon(gp_pipeline *p, void *arg)
 /* Nobody ever opens the other end: a drain ends the run at once. */
 TEST(fifo_without_writer)
 {
-    char path[600];
     int level = 1;
-    ck_assert_int_eq(mkfifo(io_path("pipe", path), 0600), 0);
+    ck_assert_int_eq(mkfifo(io_at("pipe"), 0600), 0);
     pipe_result r = pipe_run_with(io_dir, "buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
                                   "  - {use: read, path: pipe, out: a}\n  - {use: discard}\n",
                                   "cpu", NULL, (gp_run_options){ 0 }, cancel_soon, &level);
@@ -93,7 +91,7 @@ TEST(fifo_without_writer)
     "  - {use: generate, frames: " frames ", out: a}\n  - {use: write, path: pipe}\n" more
 
 /* Reads arg's FIFO to its end once it has been left alone for longer than stall_timeout. */
-typedef struct taker { char path[600]; int wait_ms; ssize_t got; pthread_t thread; } taker;
+typedef struct taker { char *path; int wait_ms; ssize_t got; pthread_t thread; } taker;
 
 static void *taking(void *arg)
 {
@@ -110,7 +108,7 @@ static void *taking(void *arg)
 static void take_fifo(taker *t, const char *name, int wait_ms)
 {
     t->wait_ms = wait_ms;
-    ck_assert_int_eq(mkfifo(io_path(name, t->path), 0600), 0);
+    ck_assert_int_eq(mkfifo(t->path = io_at(name), 0600), 0);
     pthread_create(&t->thread, NULL, taking, t);
 }
 
@@ -155,11 +153,10 @@ static void cancel_with_a_frame(gp_pipeline *p, void *arg)
 TEST_LOOP(fifo_without_reader, 0, 2)
 {
     static const char *const paths[] = { "pipe", "pipe%d.raw" };
-    char path[600], text[600];
     int level = 1;
-    ck_assert_int_eq(mkfifo(io_path(_i ? "pipe0.raw" : "pipe", path), 0600), 0);
-    snprintf(text, sizeof text, "buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
-             "  - {use: generate, frames: 1, out: a}\n  - {use: write, path: %s}\n", paths[_i]);
+    ck_assert_int_eq(mkfifo(io_at(_i ? "pipe0.raw" : "pipe"), 0600), 0);
+    char *text = format("buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
+                        "  - {use: generate, frames: 1, out: a}\n  - {use: write, path: %s}\n", paths[_i]);
     pipe_result r = pipe_run_with(io_dir, text, "cpu", NULL, (gp_run_options){ 0 }, cancel_with_a_frame, &level);
     ck_assert_msg(r.outcome == GP_DRAINED, "%s", io_error(&r));
     ck_assert_uint_eq(r.account[0].cancelled, 1);
@@ -175,11 +172,10 @@ static void *write_in_turns(void *arg)
 {
     writers *w = arg;
     feed f = w->feed;
-    char name[40], path[600];
     for (const size_t (*p)[2] = w->part; (*p)[0]; f.data += f.n, p++) {
         f.n = f.piece = (*p)[0];
         feeding(&f);
-        io_path(TEXT(name, "out/%zu.raw", (*p)[1]), path);
+        char *path = io_at(format("out/%zu.raw", (*p)[1]));
         while (access(path, F_OK) && !atomic_load(&w->over))
             usleep(10000);
     }
@@ -201,17 +197,17 @@ static const struct {
 /* A writer's frames are its own: what one leaves unfinished the next one does not finish. */
 TEST_EACH(writers_in_turns, reopens)
 {
-    char data[400], want[400], got[400], y[600], name[40];
+    char data[400], want[400], got[400];
     pthread_t t;
     size_t n = 0, have = 0;
     writers w = { .feed = { .data = data }, .part = reopens[_i].part };
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (char)(i * 7);
-    ck_assert_int_eq(mkfifo(io_path("pipe", w.feed.path), 0600), 0);
+    ck_assert_int_eq(mkfifo(w.feed.path = io_at("pipe"), 0600), 0);
     pthread_create(&t, NULL, write_in_turns, &w);
-    TEXT(y, "buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
-         "  - {use: read, path: pipe, out: a, reopen: true, %s}\n"
-         "  - {use: write, path: out/%%d.raw}\n", reopens[_i].options);
+    char *y = format("buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
+                     "  - {use: read, path: pipe, out: a, reopen: true, %s}\n"
+                     "  - {use: write, path: out/%%d.raw}\n", reopens[_i].options);
     if (reopens[_i].text) {
         io_fails(y, 1, reopens[_i].text);
         atomic_store(&w.over, true);   /* it waits for a frame that does not come */
@@ -224,7 +220,7 @@ TEST_EACH(writers_in_turns, reopens)
         memcpy(want + n, data + reopens[_i].kept[i].from, reopens[_i].kept[i].n);
     for (int i = 0; i < io_files("out"); i++) {
         size_t bytes;
-        char *file = pipe_read(io_dir, TEXT(name, "out/%d.raw", i), &bytes);
+        char *file = pipe_read(io_dir, format("out/%d.raw", i), &bytes);
         ck_assert(file && have + bytes <= sizeof got);
         memcpy(got + have, file, bytes);
         have += bytes;
@@ -238,13 +234,13 @@ TEST_EACH(writers_in_turns, reopens)
 TEST(stdin_to_stdout)
 {
     int in[2], out[2], in_was = dup(0), out_was = dup(1);
-    char got[6], y[400];
+    char got[6];
     fflush(stdout);
     ck_assert(!pipe(in) && !pipe(out));
     dup2(in[0], 0), dup2(out[1], 1);
     ck_assert_int_eq(write(in[1], "abcdef", 6), 6);
     close(in[1]);
-    uint64_t n = io_runs(TEXT(y, "buffers: {a: {dtype: u8, shape: [4]}}\nstages:\n"
+    uint64_t n = io_runs(format("buffers: {a: {dtype: u8, shape: [4]}}\nstages:\n"
                            "  - {use: read, path: stdin, out: a}\n  - {use: write, path: stdout}\n"));
     dup2(in_was, 0), dup2(out_was, 1);
     ck_assert_int_eq(read(out[0], got, 6), 6);
@@ -262,13 +258,12 @@ TEST(generates_the_same)
         "noise, value: 3, amplitude: 50, seed: 7", "constant, value: 3" };
     static const char *const types[] = { "u8", "i8", "u16", "i16", "u32", "i32",
                                          "u64", "i64", "f16", "f32", "f64", "c64" };
-    char y[1000];
     for (size_t p = 0; p < 4; p++)
         for (size_t t = 0; t < 12; t++) {
-            io_runs(TEXT(y, "buffers: {a: {dtype: %s, shape: [3, 5], depth: 1}}\nstages:\n"
+            io_runs(format("buffers: {a: {dtype: %s, shape: [3, 5], depth: 1}}\nstages:\n"
                       "  - {use: generate, pattern: %s, frames: 20, out: a}\n"
                       "  - {use: write, path: a.npy}\n", types[t], patterns[p]));
-            ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {a: {dtype: %s, shape: [3, 5], depth: 7}}\nstages:\n"
+            ck_assert_uint_eq(io_runs(format("buffers: {a: {dtype: %s, shape: [3, 5], depth: 7}}\nstages:\n"
                           "  - {use: generate, pattern: %s, frames: 20, out: a}\n"
                           "  - {use: compare, file: a.npy}\n", types[t], patterns[p])), 20);
         }
@@ -288,10 +283,9 @@ static const struct { const char *dtype, *options; double v[6]; } generated[] = 
 
 TEST_EACH(generates, generated)
 {
-    char y[1000];
     size_t n = 0;
     gp_dtype t = gp_dtype_parse(generated[_i].dtype);
-    io_runs(TEXT(y, "buffers: {a: {dtype: %s, shape: [2], depth: 2}}\nstages:\n"
+    io_runs(format("buffers: {a: {dtype: %s, shape: [2], depth: 2}}\nstages:\n"
               "  - {use: generate, %s, out: a}\n  - {use: write, path: out.raw}\n",
               generated[_i].dtype, generated[_i].options));
     char *data = pipe_read(io_dir, "out.raw", &n);
@@ -324,11 +318,10 @@ TEST_EACH(generates, generated)
  * range, another seed is another noise. */
 TEST(noise_is_even)
 {
-    char y[600];
     size_t n = 0;
     int ones[16] = { 0 };
     for (int seed = 0; seed < 2; seed++)
-        io_runs(TEXT(y, "buffers: {a: {dtype: u16, shape: [1000]}}\nstages:\n"
+        io_runs(format("buffers: {a: {dtype: u16, shape: [1000]}}\nstages:\n"
                   "  - {use: generate, pattern: noise, frames: 10, seed: %d, out: a}\n"
                   "  - {use: write, path: n%d.raw}\n", seed, seed));
     char *a = pipe_read(io_dir, "n0.raw", &n), *b = pipe_read(io_dir, "n1.raw", &n);
@@ -355,13 +348,12 @@ TEST(keeps_the_rate)
 {
     static const char *const sources[] = { "generate, frames: 50", "read, path: in.raw, frames: 50",
                                            "read, path: in.raw, loop: true, frames: 50" };
-    char y[600];
     io_count_raw("in.raw", 100);
     for (int i = 0; i < 3; i++) {
         double took = 2;
         for (int again = 0; again < 20 && took >= 2; again++) {
             int64_t start = gp_now_ns();
-            uint64_t n = io_runs(TEXT(y, "buffers: {a: {dtype: u8, shape: [2], depth: 8}}\nstages:\n"
+            uint64_t n = io_runs(format("buffers: {a: {dtype: u8, shape: [2], depth: 8}}\nstages:\n"
                                       "  - {use: %s, rate: 200, out: a}\n  - {use: discard}\n", sources[i]));
             ck_assert_uint_eq(n, 50);
             took = 1e-9 * (double)(gp_now_ns() - start);

@@ -1,7 +1,6 @@
 /* test_stage_kernel.c - the kind `kernel`: users' kernels in whole pipelines on
  * the CPU, and what is said of options that make no sense. */
 #include <math.h>
-#include "suite.h"
 #include "lib/pipe.h"
 
 static const char *dir;
@@ -275,8 +274,7 @@ static const struct { const char *stage; bool compiled; int line, col; const cha
 
 TEST_EACH(code_that_is_wrong, inline_bad)
 {
-    char yaml[1000];
-    snprintf(yaml, sizeof yaml, FIRST "  - use: kernel\n%s  - {use: write, path: out.raw}\n", inline_bad[_i].stage);
+    char *yaml = format(FIRST "  - use: kernel\n%s  - {use: write, path: out.raw}\n", inline_bad[_i].stage);
     pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
     ck_assert_int_eq(r.compiled, inline_bad[_i].compiled);
     ck_assert_int_ge(r.errs.failed, 1);
@@ -416,19 +414,18 @@ static bool is_poison(const char *dtype, const char *p, size_t bytes)
 /* Of outputs that a script and a kernel write in part from frame 1 on, with --poison the rest shows. */
 TEST_EACH(poison_shows, types)
 {
-    char yaml[1000];
     pipe_text(dir, "one.lua", "function process(f, x, y)\n"
               "  if y.dtype == 'c64' then y = y:parts() end\n"
               "  y:slice(1, f.index == 0 and 4 or 1):fill(0)\nend");
     pipe_text(dir, "one.cu", "#include <cuda_fp16.h>\ntypedef ELEMENT element;\n"
               "extern \"C\" __global__ void one(element *out, const gp_frame_info *f)\n"
               "{ for (int i = 0; i < (f->index ? 1 : 4); i++) out[i] = element(); }\n");
-    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: %s, shape: [4]}}\nstages:\n"
-             "  - {use: generate, frames: 5, out: x}\n  - {use: lua, script: one.lua}\n"
-             "  - {use: kernel, in: x, source: one.cu, args: [out, frame], grid: 1, block: 1,\n"
-             "     define: {ELEMENT: '%s'}}\n"
-             "  - {use: write, path: lua.raw, in: lua}\n"
-             "  - {use: write, path: kernel.raw, in: kernel}\n", types[_i].dtype, types[_i].c);
+    char *yaml = format("buffers: {x: {dtype: %s, shape: [4]}}\nstages:\n"
+                        "  - {use: generate, frames: 5, out: x}\n  - {use: lua, script: one.lua}\n"
+                        "  - {use: kernel, in: x, source: one.cu, args: [out, frame], grid: 1, block: 1,\n"
+                        "     define: {ELEMENT: '%s'}}\n"
+                        "  - {use: write, path: lua.raw, in: lua}\n"
+                        "  - {use: write, path: kernel.raw, in: kernel}\n", types[_i].dtype, types[_i].c);
     pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ .poison = true });
     ck_assert_msg(r.outcome == GP_DONE, "%s: %s", types[_i].dtype, r.errs.e[0].msg);
     for (int k = 0; k < 2; k++) {

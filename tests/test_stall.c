@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "idle.h"
 #include "iotest.h"
-#include "suite.h"
 
 /* Threads that work get a processor more often than each second, whatever else runs; who sleeps needs none. What is no
  * stall takes several times as long. */
@@ -29,8 +28,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "nothing moved for #: stage 'slow' is busy with frame 4@\n"
       "stage 'slow' (worker #) has been busy with frame 4 for #\n"
       "stage 'discard' has waited # for frame 4 of 'slow', which stage 'slow' makes\n"
-      "stage 'generate' has waited # to put frame 7 into 'a': its slot (2 of 3) has frame 4, "
-      "which stage 'slow' needs\n"
+      "stage 'generate' has waited # to put frame 7 into 'a': its slot (2 of 3) has frame 4, which stage 'slow' needs\n"
       "stage 'aside' has waited # for frame 7 of 'a', which stage 'generate' makes\n",
       ", opening a file", "frame 3 of 'slow' #" },
     { "  - {use: generate, out: a}\n  - {name: slow, use: lua, script: s.lua, workers: 2}\n"
@@ -91,8 +89,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "stage 'slow' (worker #) has been busy with frame 1 for #\n"
       "stage 'discard' has waited # for frame 1 of 'y', which stage 'slow' makes\n"
       "stage 'join' has waited # for frame 1 of 'y', which stage 'slow' makes\n"
-      "stage 'generate' has waited # to put frame 4 into 'a': its slot (2 of 3) has frame 1, "
-      "which stage 'slow' needs\n"
+      "stage 'generate' has waited # to put frame 4 into 'a': its slot (2 of 3) has frame 1, which stage 'slow' needs\n"
       "stage 'generate2' has waited # to put frame 4 into 'b': its slot (2 of 3) has frame 1, "
       "which stage 'join' needs\n",
       ", opening a file", "frame 0 of 'join' #" },
@@ -130,16 +127,15 @@ static void put(char *text, size_t size, const char *what, const char *with)
     char *at = strstr(text, what);
     if (!at)
         return;
-    char rest[4000];
-    snprintf(rest, sizeof rest, "%s", at + strlen(what));
+    char *rest = format("%s", at + strlen(what));
     snprintf(at, size - (size_t)(at - text), "%s%s", with, rest);
 }
 
 /* Does the kernel say in which system call a thread is? */
 static bool calls_are_seen(void)
 {
-    char path[60], text[20];
-    snprintf(path, sizeof path, "/proc/self/task/%ld/syscall", (long)syscall(SYS_gettid));
+    char text[20];
+    char *path = format("/proc/self/task/%ld/syscall", (long)syscall(SYS_gettid));
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool seen = fd >= 0 && read(fd, text, sizeof text) > 0;
     if (fd >= 0)
@@ -149,9 +145,9 @@ static bool calls_are_seen(void)
 
 static void put_script(const char *script)
 {
-    char path[600], text[2000];
-    mkfifo(io_path("hang", path), 0600);
-    pipe_text(io_dir, "s.lua", TEXT(text, "local hang = '%s'\n%s", path, script));
+    char *path = io_at("hang");
+    mkfifo(path, 0600);
+    pipe_text(io_dir, "s.lua", format("local hang = '%s'\n%s", path, script));
 }
 
 static pipe_result stall(const char *stages, const char *script)
@@ -159,8 +155,7 @@ static pipe_result stall(const char *stages, const char *script)
     char text[6000];
     pipe_text(io_dir, "k.cu",
               "extern \"C\" int pause(void);\n"
-              "extern \"C\" __global__ void k(const float *in, float *out, "
-              "const gp_frame_info *frame)\n"
+              "extern \"C\" __global__ void k(const float *in, float *out, const gp_frame_info *frame)\n"
               "{\n"
               "    if (frame->index == 3)\n"
               "        pause();\n"
@@ -179,12 +174,12 @@ static pipe_result stall(const char *stages, const char *script)
 
 TEST_SOME(report, sizeof cases / sizeof *cases, 2, 1)
 {
-    char pipe[600], said[6000] = "", want[6000], line[800];
+    char *pipe = io_at("pipe"), said[6000] = "", want[6000], line[800];
     const char *at = calls_are_seen() ? cases[_i].at : "";
     if (*at != *cases[_i].at)
         fprintf(stderr, "SKIPPED: what threads of a stalled run do: this kernel does not say\n");
     bool to_pipe = strstr(cases[_i].stages, "path: pipe");
-    ck_assert_int_eq(mkfifo(io_path("pipe", pipe), 0600), 0);
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
     /* stays open: the thread that writes is not to wake up */
     ck_assert_int_ge(open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC), 0);
 
@@ -279,8 +274,8 @@ static void read_slowly(gp_pipeline *p, void *arg)
 /* One frame of 512 KiB takes 2.6 s, and no frame moves meanwhile. */
 TEST(bytes_are_no_stall)
 {
-    char pipe[600];
-    ck_assert_int_eq(mkfifo(io_path("pipe", pipe), 0600), 0);
+    char *pipe = io_at("pipe");
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
     int fd = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     ck_assert_int_eq(fcntl(fd, F_SETFL, 0), 0);
     ck_assert_int_ge(open(pipe, O_WRONLY | O_CLOEXEC), 0);     /* so that reads wait */
@@ -334,17 +329,16 @@ TEST_LOOP(a_wait_that_is_said_is_no_stall, 0, 2)
  * "exists" it is there, after many times the stall_timeout. */
 static pipe_result compile_slowly(const char *go, void (*during)(gp_pipeline *, void *))
 {
-    char text[2000], path[600];
     static char cxx[200];              /* the one that is not slow */
     if (!*cxx)
         snprintf(cxx, sizeof cxx, "%s", getenv("CXX") ? getenv("CXX") : "c++");
-    snprintf(text, sizeof text, "#!/bin/sh\n# for %s\n: >%s/began\n[ %s = exists ] && sleep 1.5 ||\n"
-             "while [ -d %s ] && [ ! -e %s/%s ]; do sleep 0.05; done\nexec %s \"$@\"\n", go, io_dir,
-             go, io_dir, io_dir, go, cxx);
+    char *text = format("#!/bin/sh\n# for %s\n: >%s/began\n[ %s = exists ] && sleep 1.5 ||\n"
+                        "while [ -d %s ] && [ ! -e %s/%s ]; do sleep 0.05; done\nexec %s \"$@\"\n", go, io_dir,
+                        go, io_dir, io_dir, go, cxx);
     pipe_text(io_dir, "slow-c++", text);
-    ck_assert_int_eq(chmod(io_path("slow-c++", path), 0755), 0);
-    unlink(io_path("began", path));
-    setenv("CXX", io_path("slow-c++", path), 1);
+    ck_assert_int_eq(chmod(io_at("slow-c++"), 0755), 0);
+    unlink(io_at("began"));
+    setenv("CXX", io_at("slow-c++"), 1);
     setenv("XDG_CACHE_HOME", io_dir, 1);
     pipe_text(io_dir, "k.cu", "extern \"C\" __global__ void k(const float *in, float *out)\n"
               "{\n    for (int i = 0; i < 16; i++) out[i] = in[i];\n}\n");
@@ -358,14 +352,13 @@ static pipe_result compile_slowly(const char *go, void (*during)(gp_pipeline *, 
 TEST(compiler_is_no_stall)
 {
     pipe_result r = compile_slowly("exists", NULL);
-    ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "?");
+    ck_assert_msg(r.outcome == GP_DONE, "%s", pipe_said(&r.errs));
     ck_assert_uint_eq(r.account[0].out, 5);
 }
 
 static void when_it_compiles(void)
 {
-    char began[600];
-    io_path("began", began);
+    char *began = io_at("began");
     while (access(began, F_OK))
         usleep(10000);
 }
@@ -401,12 +394,12 @@ static void wait_and_stop(gp_pipeline *p, void *arg)
 
 TEST_EACH(no_input_yet_is_no_stall, sources)
 {
-    char text[2000], stages[200], path[600];
+    char text[2000];
     int silent[2];
     ck_assert_int_eq(pipe(silent), 0);
     ck_assert_int_eq(dup2(silent[0], STDIN_FILENO), STDIN_FILENO);
-    ck_assert_int_eq(mkfifo(io_path("hang", path), 0600), 0);
-    TEXT(stages, "  - %s\n  - {use: discard}\n", sources[_i]);
+    ck_assert_int_eq(mkfifo(io_at("hang"), 0600), 0);
+    char *stages = format("  - %s\n  - {use: discard}\n", sources[_i]);
     pipe_result r = pipe_run_with(io_dir, timed(ASLEEP, stages, text), "cpu", NULL, (gp_run_options){ 0 },
                                   wait_and_stop, NULL);
     ck_assert_msg(r.outcome == GP_DRAINED && !r.errs.n, "%s", io_error(&r));

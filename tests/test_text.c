@@ -1,11 +1,7 @@
 /* test_text.c - numbers as text: CSV and JSON lines, in and out, by any number of workers; each number is read back to
  * its bits; broken lines are errors that name theirs. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "iotest.h"
-#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 #define READ(type, shape, options)                                                                 \
@@ -113,9 +109,8 @@ static const struct { const char *text, *options, *want, *said; } ways_of_others
 
 TEST_EACH(of_others, ways_of_others)
 {
-    char y[400];
     pipe_text(io_dir, "a.csv", ways_of_others[_i].text);
-    pipe_result r = io_go(TEXT(y, "buffers: {x: {dtype: f64, shape: [9, 2]}}\nstages:\n"
+    pipe_result r = io_go(format("buffers: {x: {dtype: f64, shape: [9, 2]}}\nstages:\n"
                                "  - {use: read, path: a.csv%s, out: x}\n  - {use: write, path: b.csv}\n",
                                ways_of_others[_i].options));
     const char *said = ways_of_others[_i].said;
@@ -141,10 +136,9 @@ static const struct { const char *first, *second, *third, *want, *error; } of_gl
 TEST_EACH(header_of_many, of_globs)
 {
     const char *const text[] = { of_globs[_i].first, of_globs[_i].second, of_globs[_i].third };
-    char y[400];
     for (int i = 0; i < 3; i++)
         pipe_text(io_dir, (char[]){ (char)('1' + i), '.', 'c', 's', 'v', 0 }, text[i]);
-    pipe_result r = io_go(TEXT(y, "buffers: {x: {dtype: f64, shape: [9, 2]}}\non_error: drop\nstages:\n"
+    pipe_result r = io_go(format("buffers: {x: {dtype: f64, shape: [9, 2]}}\non_error: drop\nstages:\n"
                                "  - {use: read, path: '?.csv', out: x}\n  - {use: write, path: b.csv_, format: csv}\n"));
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
     holds("b.csv_", of_globs[_i].want);
@@ -161,9 +155,8 @@ TEST(one_column_with_commas)
     io_holds("a.raw", (const double[]){ 1.5, 2.25 }, 16);
     static const char *const no_text[] = { ", header: no", ", decimal: comma" };
     for (int i = 0; i < 2; i++) {
-        char y[400];
         pipe_text(io_dir, "a.jsonl", "1\n");
-        io_fails(TEXT(y, "buffers: {x: {shape: [1]}}\nstages:\n  - {use: read, path: a.jsonl%s, out: x}\n" DISCARD,
+        io_fails(format("buffers: {x: {shape: [1]}}\nstages:\n  - {use: read, path: a.jsonl%s, out: x}\n" DISCARD,
                       no_text[i]), 3, "has no effect on a file that is not a .csv or .tsv");
     }
 }
@@ -185,13 +178,12 @@ TEST(missing)
 TEST_LOOP(many, 0, 4)
 {
     FILE *f;
-    char path[600], y[500];
-    ck_assert_ptr_nonnull(f = fopen(io_path("a.csv", path), "w"));
+    ck_assert_ptr_nonnull(f = fopen(io_at("a.csv"), "w"));
     fputs("i, square\n", f);
     for (int i = 0; i < 20000; i++)
         fprintf(f, i % 1000 == 7 ? "%d,%d\n# between\n\n" : "%d,%d\n", i, i * i);
     fclose(f);
-    uint64_t frames = io_runs(TEXT(y, "buffers: {x: {dtype: i32, shape: [%d, 2]}}\nstages:\n"
+    uint64_t frames = io_runs(format("buffers: {x: {dtype: i32, shape: [%d, 2]}}\nstages:\n"
         "  - {use: read, path: a.csv, workers: %d, out: x, loop: true, frames: %d}\n  - {use: write, path: a.raw}\n",
         _i % 2 ? 700 : 3001, 1 + _i / 2 * 3, _i % 2 ? 58 : 14));
     ck_assert_uint_eq(frames, _i % 2 ? 58 : 14);
@@ -231,8 +223,7 @@ TEST(far_behind)
 TEST(large)
 {
     FILE *f;
-    char path[600];
-    ck_assert_ptr_nonnull(f = fopen(io_path("a.csv", path), "w"));
+    ck_assert_ptr_nonnull(f = fopen(io_at("a.csv"), "w"));
     for (int i = 0; i < 300000; i++)
         fprintf(f, "%d,%d\n", i, -i);
     fclose(f);
@@ -267,7 +258,6 @@ enum { TYPES = sizeof types / sizeof *types, ROWS = 400, COLUMNS = 5 };
 /* Any bits: those of a NaN alone may differ. */
 TEST_LOOP(there_and_back, 0, 2 * TYPES)
 {
-    char y[900];
     const char *dtype = types[_i % TYPES].dtype, *as = _i < TYPES ? "csv" : "jsonl";
     size_t size = types[_i % TYPES].size, n = ROWS * COLUMNS;
     unsigned char *bits = malloc(n * size);
@@ -283,9 +273,9 @@ TEST_LOOP(there_and_back, 0, 2 * TYPES)
             memcpy(bits + i * size, size == 4 ? (void *)&f : (void *)&d, size);
         }
     pipe_file(io_dir, "in.raw", bits, n * size);
-    io_runs(TEXT(y, "buffers: {x: {dtype: %s, shape: [30, %d]}}\nstages:\n  - {use: read, path: in.raw, out: x}\n"
+    io_runs(format("buffers: {x: {dtype: %s, shape: [30, %d]}}\nstages:\n  - {use: read, path: in.raw, out: x}\n"
                  "  - {use: write, path: a.%s, in: x}\n", dtype, COLUMNS, as));
-    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {dtype: %s, shape: [90, %d]}}\nstages:\n"
+    ck_assert_uint_eq(io_runs(format("buffers: {x: {dtype: %s, shape: [90, %d]}}\nstages:\n"
                                    "  - {use: read, path: a.%s, out: x}\n  - {use: write, path: out.raw}\n", dtype,
                                        COLUMNS, as)), 5);
     size_t got;
@@ -324,8 +314,7 @@ TEST_LOOP(live_and_partial, 0, 2)
 {
     pipe_text(io_dir, "fail.lua", "function process(f, x, y)\n  if f.index == 3 then error('as it should') end\n"
               "  y:copy(x)\nend\n");
-    char y[500];
-    io_fails(TEXT(y, "buffers: {x: {dtype: u8, shape: [2]}}\nstages:\n  - {use: generate, frames: 5, out: x}\n"
+    io_fails(format("buffers: {x: {dtype: u8, shape: [2]}}\nstages:\n  - {use: generate, frames: 5, out: x}\n"
                   "  - {use: lua, script: fail.lua}\n  - {use: write, path: a.csv, stack: true%s}\n", _i
                       ? ", live: true" : ""),
              1, "as it should");
@@ -387,9 +376,8 @@ static const struct { const char *type, *text; int code; const char *said; } bro
 
 TEST_EACH(not_read, broken)
 {
-    char y[400];
     pipe_text(io_dir, "a.csv", broken[_i].text);
-    io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: a.csv, out: x}\n" DISCARD, broken[_i].type),
+    io_fails(format("buffers: {x: {%s}}\nstages:\n  - {use: read, path: a.csv, out: x}\n" DISCARD, broken[_i].type),
              broken[_i].code, broken[_i].said);
 }
 
@@ -431,8 +419,7 @@ static const struct { const char *type, *write, *said; } refused[] = {
 
 TEST_EACH(not_written, refused)
 {
-    char y[500];
-    io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: generate, frames: 1, out: x}\n  - {use: write, %s}\n",
+    io_fails(format("buffers: {x: {%s}}\nstages:\n  - {use: generate, frames: 1, out: x}\n  - {use: write, %s}\n",
                   refused[_i].type, refused[_i].write), 3, refused[_i].said);
 }
 

@@ -1,14 +1,10 @@
 /* test_tiff.c - TIFF: what tifffile wrote (tests/data/make_tiffs.py), pages made of bytes here, what is written and
  * read again, by any number of workers; broken and refused ones. */
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include "iotest.h"
 #include "rows_file.h"
-#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 #define N(a) (int)(sizeof(a) / sizeof *(a))
@@ -32,22 +28,19 @@ static const struct { const char *name; uint64_t pages; } files[] = {
 
 TEST_LOOP(is_read, 0, 2 * N(files))
 {
-    char y[1200];
-    ck_assert_uint_eq(io_runs(TEXT(y, "stages:\n  - {use: read, path: '%s/tests/data/tiff/%s.tif', workers: %d, out: x}\n"
+    ck_assert_uint_eq(io_runs(format("stages:\n  - {use: read, path: '%s/tests/data/tiff/%s.tif', workers: %d, out: x}\n"
         "  - {use: compare, file: '%s/tests/data/tiff/%s.npy', abs: %s, in: x}\n", here, files[_i / 2].name,
         _i % 2 ? 3 : 1, here, files[_i / 2].name, strcmp(files[_i / 2].name, "jpeg") ? "0" : "2")), files[_i / 2].pages);
 }
 
 static void link_here(const char *name, const char *as)
 {
-    char from[600], to[600];
-    ck_assert_int_eq(symlink(TEXT(from, "%s/tests/data/tiff/%s.tif", here, name), io_path(as, to)), 0);
+    ck_assert_int_eq(symlink(format("%s/tests/data/tiff/%s.tif", here, name), io_at(as)), 0);
 }
 
 /* In a glob, too, each page is a frame. */
 TEST(many_files)
 {
-    char y[1000];
     link_here("plain", "a.tif"), link_here("plain", "b.tiff"), link_here("plain", "c.tif");
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: '?.tif*', workers: 3}\n  - {use: write, path: all.npy, stack: "
                               "true}\n"), 15);
@@ -63,7 +56,7 @@ TEST(many_files)
                               "  - {use: write, path: b.npy}\n"), 3);
     ck_assert_uint_eq(io_runs("buffers: {x: {shape: ['<=9', 13, 17]}}\nstages:\n  - {use: read, path: '?.tif*', out: x}\n"
                               DISCARD), 3);
-    ck_assert_uint_eq(io_runs(TEXT(y, "stages:\n  - {use: read, path: b.npy}\n"
+    ck_assert_uint_eq(io_runs(format("stages:\n  - {use: read, path: b.npy}\n"
                                    "  - {use: compare, file: '%s/tests/data/tiff/plain.npy'}\n", here)), 5);
 }
 
@@ -400,8 +393,7 @@ TEST_LOOP(a_page_less, 0, 2)
     ck_assert_uint_lt(m.n, 1000);
     m.n = 1003;
     save("a.tif");
-    char y[400];
-    io_fails(STACK(""), 1, TEXT(y, "frame 1: '%s/a.tif' (page 1) ", io_dir));
+    io_fails(STACK(""), 1, format("frame 1: '%s/a.tif' (page 1) ", io_dir));
     io_fails(STACK(""), 1, "is cut off or damaged");
     pipe_result r = io_go("on_error: drop\n" STACK(", workers: 2"));
     ck_assert_int_eq(r.outcome, GP_DONE);
@@ -437,11 +429,11 @@ static char *read_bytes(const void *file, size_t n, size_t most, gp_type *whole,
 TEST_EACH(cut_off, files)
 {
     size_t n;
-    char name[80], why[GP_WHY], path[600];
-    char *file = pipe_read("tests/data/tiff", TEXT(name, "%s.tif", files[_i].name), &n);
+    char why[GP_WHY];
+    char *file = pipe_read("tests/data/tiff", format("%s.tif", files[_i].name), &n);
     gp_type whole, part;
     int said = dup(2);
-    ck_assert_ptr_nonnull(freopen(io_path("said", path), "w", stderr));
+    ck_assert_ptr_nonnull(freopen(io_at("said"), "w", stderr));
     char *all = read_bytes(file, n, 1 << 20, &whole, why);
     ck_assert_ptr_nonnull(all);
     for (size_t k = 0; k < n; k += 1 + n / 400) {
@@ -463,8 +455,8 @@ TEST_EACH(cut_off, files)
 TEST_EACH(damaged, files)
 {
     size_t n;
-    char name[80], why[GP_WHY];
-    char *file = pipe_read("tests/data/tiff", TEXT(name, "%s.tif", files[_i].name), &n);
+    char why[GP_WHY];
+    char *file = pipe_read("tests/data/tiff", format("%s.tif", files[_i].name), &n);
     unsigned seed = 1;
     for (int k = 0; k < 1500; k++) {
         seed = seed * 1664525u + 1013904223u;
@@ -532,9 +524,8 @@ TEST_SOME(there_and_back, N(out) * N(compressions), 4, 1)
 /* A thousand pages by four workers. */
 TEST_LOOP(many_pages, 0, 2)
 {
-    char y[700];
     count_raw("in.raw", 1000 * 35);
-    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {dtype: u8, shape: [5, 7]}}\nstages:\n  - {use: read, path: in.raw, out: "
+    ck_assert_uint_eq(io_runs(format("buffers: {x: {dtype: u8, shape: [5, 7]}}\nstages:\n  - {use: read, path: in.raw, out: "
                                    "x}\n  - {use: write, path: a.tif, compression: %d}\n", 3 * _i)), 1000);
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: a.tif, workers: 4}\n  - {use: write, path: b.raw}\n"), 1000);
     size_t n;
@@ -574,9 +565,9 @@ static size_t has_pages(int last, bool *big)
 /* What has no room in 4 GiB, here in few bytes, is a BigTIFF: before and after that all pages are there. */
 TEST_LOOP(grows_big, 0, 40)
 {
-    char path[600], why[GP_WHY];
+    char why[GP_WHY];
     int64_t narrow = 100 + 150 * _i;
-    FILE *f = fopen(io_path("a.tif", path), "w+b");
+    FILE *f = fopen(io_at("a.tif"), "w+b");
     gp_rows_out *o = create(f, false, narrow, _i % 2);
     bool big = false, was_big = false;
     for (int k = 0; k < 9; k++, was_big = big) {
@@ -591,11 +582,11 @@ TEST_LOOP(grows_big, 0, 40)
 
 TEST_LOOP(alone_is_as_small_as_can_be, 0, 2)
 {
-    char path[600], why[GP_WHY];
+    char why[GP_WHY];
     size_t n = 0;
     for (int k = 0; k < 3; k++) {      /* any; as much as it takes; a byte less */
         bool big;
-        FILE *f = fopen(io_path("a.tif", path), "w+b");
+        FILE *f = fopen(io_at("a.tif"), "w+b");
         gp_rows_out *o = create(f, true, (int64_t)n - (k == 2), _i);
         ck_assert(gp_tiff.append(o, "\0\1\2\3\4\5", 1, why) && gp_tiff.finish(o, why));
         fclose(f);
@@ -624,12 +615,11 @@ TEST(a_part)
 TEST_LOOP(no_room, 0, 2)
 {
     struct rlimit was, now;
-    char y[500], path[600];
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
     signal(SIGXFSZ, SIG_IGN);
     now = was, now.rlim_cur = _i ? 500 : 10000;
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &now), 0);
-    pipe_result r = io_go(TEXT(y, "buffers: {x: {dtype: u8, shape: [40, 50]}}\nstages:\n"
+    pipe_result r = io_go(format("buffers: {x: {dtype: u8, shape: [40, 50]}}\nstages:\n"
                                "  - {use: generate, pattern: noise, amplitude: 100, frames: 20, out: x}\n"
                                "  - {use: write, path: '%s'}\n", _i ? "a%d.tif" : "a.tif"));
     setrlimit(RLIMIT_FSIZE, &was);
@@ -638,7 +628,7 @@ TEST_LOOP(no_room, 0, 2)
                   io_error(&r));
     if (!_i)
         ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: a.tif.partial, format: tiff}\n" DISCARD), 4);
-    ck_assert(access(io_path("a.tif", path), F_OK));
+    ck_assert(access(io_at("a.tif"), F_OK));
 }
 
 /* A number that an entry of a directory has room for. */

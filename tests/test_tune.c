@@ -2,7 +2,6 @@
 #include <math.h>
 #include "simulate/search.h"
 #include "paper.h"
-#include "suite.h"
 
 /* ---- goals ------------------------------------------------------------ */
 

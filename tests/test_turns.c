@@ -7,7 +7,6 @@
 #include "idle.h"
 #include "every.h"
 #include "pipe.h"
-#include "suite.h"
 #include "run/run.h"
 
 /* ---- stage kinds ----------------------------------------------------- */
@@ -161,9 +160,8 @@ static void set_up(void)
 
 static gp_pipeline *compile(const char *stages, const char *const *set, int nset)
 {
-    char text[3000];
-    snprintf(text, sizeof text, "stall_timeout: 60s\nbuffers: {a: {dtype: u64, shape: [3]}, a2: {like: a}%s}\n"
-             "stages:\n%s", strstr(stages, "in: {a: a, b: u}") ? ", v: {like: a}, u: {carry: v}" : "", stages);
+    char *text = format("stall_timeout: 60s\nbuffers: {a: {dtype: u64, shape: [3]}, a2: {like: a}%s}\n"
+        "stages:\n%s", strstr(stages, "in: {a: a, b: u}") ? ", v: {like: a}, u: {carry: v}" : "", stages);
     if (!strstr(stages, "out: a2"))
         memcpy(strstr(text, ", a2: {like: a}"), "               ", 15);
     errs = (gp_errs){ .n = 0 };

@@ -1,6 +1,5 @@
 /* test_verdict.c - what is said of reports made by hand: bounds on the host, their borders, and
  * that the file takes each edit. Runs that are bound in fact: verdict.py. */
-#include "suite.h"
 #include "verdictrig.h"
 
 static const verdict_case cases[] = {
@@ -35,8 +34,7 @@ static const verdict_case cases[] = {
     { "a pipe", "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n"
       "  - {use: read, path: stdin, format: raw, out: g}\n" END,
       .actor = { { "read", .busy = 99, .idle = 90 } }, .bound = GP_BOUND_RATE, .of = "read",
-      .text = "bound by source 'read', which waits for its input (idle 90 %): what feeds it has "
-              "to be faster", NONE },
+      .text = "bound by source 'read', which waits for its input (idle 90 %): what feeds it has to be faster", NONE },
 
     /* host stages */
     { "as many as the next can take", HOST,
@@ -247,13 +245,13 @@ TEST_EACH(says_what_and_what_to_try, cases)
  * that would be of another place. */
 TEST(cuts_no_path)
 {
-    char name[201], yaml[500];
+    char name[201];
     gp_errs errs = { 0 };
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = 0;
-    snprintf(yaml, sizeof yaml, "buffers: {g: {dtype: f32, shape: [4]}}\nstages:\n"
-             "  - {name: clean, use: generate, out: g}\n"
-             "  - {name: %s, use: lua, script: free.lua}\n" END, name);
+    char *yaml = format("buffers: {g: {dtype: f32, shape: [4]}}\nstages:\n"
+                        "  - {name: clean, use: generate, out: g}\n"
+                        "  - {name: %s, use: lua, script: free.lua}\n" END, name);
     gp_pipeline *p = verdict_compile(yaml, NULL, false, &errs);
     gp_report *r = verdict_report(&cases[0], gp_pipeline_plan(p));
     for (int i = 0; i < r->nactors; i++)

@@ -1,5 +1,4 @@
 /* test_verdict_device.c - as test_verdict.c: engines, launches, streams, and the depth between stages. */
-#include "suite.h"
 #include "verdictrig.h"
 
 /* Two stages on the device, with more keys for each. */

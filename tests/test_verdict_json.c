@@ -1,6 +1,5 @@
 /* test_verdict_json.c - a report with its verdict, as JSON. */
 #include "base/yaml.h"
-#include "suite.h"
 #include "verdictrig.h"
 
 /* JSON is YAML, so the parser of pipelines reads it. "a.b.0.c" */

@@ -1,6 +1,5 @@
 /* test_verdict_rates.c - as test_verdict.c, of stages that regroup frames: depths by what they take and make at a
  * time, and edits that the compiler takes. */
-#include "suite.h"
 #include "verdictrig.h"
 
 #define A "  - {name: a, use: lua, script: free.lua}\n"
@@ -97,9 +96,8 @@ TEST(too_short)
         { 4, true }, { 4, false }, { 45, false }, { 45, true }, { 100, false },
     };
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
-        char text[80];
         r->wall_ns = 1000000 * tried[i].ms, r->simulated = tried[i].simulated;
-        snprintf(text, sizeof text, "too short to tell what bounds it: 40 frames in %d ms", tried[i].ms);
+        char *text = format("too short to tell what bounds it: 40 frames in %d ms", tried[i].ms);
         gp_verdict_find(r, p);
         ck_assert_int_eq(!strcmp(r->verdict.text, text), i < 3);
     }

@@ -3,7 +3,6 @@
 #include "pipe.h"
 #include "compile/plan.h"
 #include "planned.h"
-#include "suite.h"
 
 /* ---- broken plans ---------------------------------------------------- */
 
@@ -193,12 +192,11 @@ TEST(test_too_shallow)
     gp_ring *r = ring_of(&p, "a", false);
     ck_assert_int_ge(r->depth, 16);
     for (int depth = 16; depth >= 4; depth--) {
-        char says[60];
         r->depth = p.plan->pool[r->pool].depth = depth;
         p.errs = (gp_errs){ .n = 0 };
-        snprintf(says, sizeof says, "at buffer 'a', which has depth %d and needs 16", depth);
+        char *says = format("at buffer 'a', which has depth %d and needs 16", depth);
         ck_assert_msg(gp_verify(p.plan, &p.machine, &p.errs) == (depth == 16), "depth %d", depth);
-        ck_assert_msg(depth == 16 || strstr(p.errs.e[0].msg, says), "%s", p.errs.n ? p.errs.e[0].msg : "?");
+        ck_assert_msg(depth == 16 || strstr(p.errs.e[0].msg, says), "%s", pipe_said(&p.errs));
     }
 }
 
@@ -281,15 +279,14 @@ static float zero(int64_t i)
 TEST(test_managed)
 {
     const char *dir = pipe_dir();
-    char yaml[600];
     gp_machine m;
     gp_machine_fixed(&m, 1);
     m.device[0].memory = 32 << 10;
     pipe_npy(dir, "c.npy", 128, 128, zero);
     for (int managed = 0; managed < 2; managed++) {
-        snprintf(yaml, sizeof yaml, "buffers: {c: {const: %s/c.npy%s}}\nstages:\n  - {use: src, name: s}\n"
-                 "  - {use: dev, name: d, in: [s, c]}\n  - {use: host, name: h, in: [d, c]}\n  - {use: sink}\n", dir,
-                 managed ? ", memory: managed" : "");
+        char *yaml = format("buffers: {c: {const: %s/c.npy%s}}\nstages:\n  - {use: src, name: s}\n"
+            "  - {use: dev, name: d, in: [s, c]}\n  - {use: host, name: h, in: [d, c]}\n  - {use: sink}\n", dir,
+            managed ? ", memory: managed" : "");
         planned p = plan_on(yaml, "test.yaml", &m);
         if (managed) {
             ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
@@ -332,12 +329,11 @@ TEST_LOOP(test_managed_slots, 0, 7)
         { .memory = "device", .depth = 9, .host = ample, .message = full, .more = "launch: persistent\n" },
     };
     gp_machine m;
-    char yaml[400];
     gp_machine_fixed(&m, 1);
     m.device[0].memory = (cases[_i].room ? (size_t)cases[_i].room : 512) << 10, m.memory = cases[_i].host;
-    snprintf(yaml, sizeof yaml, "%sdepth: %d\nstreams: 1\nbatch: 1\nbuffers: {x: {memory: %s}, y: {memory: %s}}\n"
-             "stages:\n  - {use: src, name: x, size: 65536}\n  - {use: dev, name: y}\n  - {use: sink}\n",
-             cases[_i].more ? cases[_i].more : "", cases[_i].depth, cases[_i].memory, cases[_i].memory);
+    char *yaml = format("%sdepth: %d\nstreams: 1\nbatch: 1\nbuffers: {x: {memory: %s}, y: {memory: %s}}\n"
+                        "stages:\n  - {use: src, name: x, size: 65536}\n  - {use: dev, name: y}\n  - {use: sink}\n",
+                        cases[_i].more ? cases[_i].more : "", cases[_i].depth, cases[_i].memory, cases[_i].memory);
     planned p = plan_on(yaml, "test.yaml", &m);
     if (!cases[_i].message) {
         bool managed = *cases[_i].memory == 'm';
@@ -370,8 +366,7 @@ TEST_LOOP(test_managed_refused, 0, 2)
           "'memory' has no effect: no stage of the device makes or reads buffer 'x'" },
     };
     for (int cuda = 0; cuda < 2; cuda++) {
-        char yaml[300];
-        snprintf(yaml, sizeof yaml, "buffers: {x: {memory: managed}}\nstages:\n%s  - {use: sink}\n", cases[_i].stages);
+        char *yaml = format("buffers: {x: {memory: managed}}\nstages:\n%s  - {use: sink}\n", cases[_i].stages);
         planned p = plan_yaml(yaml, "test.yaml", cuda);
         ck_assert_ptr_null(p.pipeline);
         ck_assert_int_eq(gp_errs_exit(&p.errs), 3);

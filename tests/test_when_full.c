@@ -9,7 +9,6 @@
 #include "iotest.h"
 #include "run/pipeline.h"
 #include "run/run.h"
-#include "suite.h"
 
 enum {
     FRAME = 1 << 16,                   /* bytes */
@@ -18,10 +17,9 @@ enum {
 
 static void set_up(void)
 {
-    char path[600], lua[900];
     io_set_up();
-    ck_assert_int_eq(mkfifo(io_path("fifo", path), 0600), 0);
-    pipe_text(io_dir, "hold.lua", TEXT(lua, "function process(f, x, y)\n  y:copy(x)\n"
+    ck_assert_int_eq(mkfifo(io_at("fifo"), 0600), 0);
+    pipe_text(io_dir, "hold.lua", format("function process(f, x, y)\n  y:copy(x)\n"
                                        "  while f.index == 0 and not io.open('%s/go') do end\nend\n", io_dir));
 }
 
@@ -49,9 +47,8 @@ static void put(int fd, int frame, size_t n)
 static void send(gp_pipeline *p, void *arg)
 {
     job *j = arg;
-    char path[600];
     signal(SIGPIPE, SIG_IGN);
-    int fd = open(io_path("fifo", path), O_WRONLY);
+    int fd = open(io_at("fifo"), O_WRONLY);
     ck_assert_int_ge(fd, 0);
     for (int i = 0; i < j->frames; i++)
         put(fd, i, FRAME);
@@ -86,8 +83,7 @@ static int number_in(int n, int rows)
 
 static pipe_result go(const char *options, const char *behind, job *j)
 {
-    char y[900];
-    snprintf(y, sizeof y, READ "%s" WRITE, options, behind);
+    char *y = format(READ "%s" WRITE, options, behind);
     return pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, send, j);
 }
 
@@ -138,8 +134,7 @@ enum { NAP_NS = 100000000, LEAST_NS = 80000000 };
 /* All frames are in the queue before the nap. */
 static void *send_and_nap(void *arg)
 {
-    char path[600];
-    int left = 1, fd = open(io_path("fifo", path), O_WRONLY);
+    int left = 1, fd = open(io_at("fifo"), O_WRONLY);
     (void)arg;
     ck_assert_int_ge(fd, 0);
     for (int i = 0; i < 40; i++)
@@ -167,10 +162,9 @@ static void waited(gp_pipeline *p, void *arg)
 /* Latency is from when they came, not from when they left the queue. */
 TEST(time_in_the_queue_counts)
 {
-    char y[900];
     pthread_t sender;
     ck_assert(!pthread_create(&sender, NULL, send_and_nap, NULL));
-    snprintf(y, sizeof y, READ "%s" WRITE, ", when_full: drop", HOLD);
+    char *y = format(READ "%s" WRITE, ", when_full: drop", HOLD);
     pipe_result r = pipe_run_then(io_dir, y, "cpu", NULL, (gp_run_options){ .timed = true }, waited, NULL);
     pthread_join(sender, NULL);
     ck_assert_msg(r.outcome == GP_DONE && !r.errs.n, "%s", io_error(&r));
@@ -227,10 +221,9 @@ static void send_twice(gp_pipeline *p, void *arg)
 
 TEST(another_writer)
 {
-    char y[700];
     job j = { .frames = 4, .ends = true };
     pipe_text(io_dir, "go", "");
-    snprintf(y, sizeof y, READ WRITE, ", when_full: drop, reopen: true, frames: 8");
+    char *y = format(READ WRITE, ", when_full: drop, reopen: true, frames: 8");
     pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, send_twice, &j);
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
     for (int i = 0; i < 8; i++)

@@ -1,7 +1,6 @@
 /* test_window.c - the key `window` of a stage does what a stage `window` before it does: the same bytes, and the same
  * becomes of each frame; on the CPU back end. */
 #include "pipe.h"
-#include "suite.h"
 
 /* Frames of [2, 3] that count up, in a file; scripts and kernels that are called below. */
 enum { ROWS = 2, COLS = 3, SIZE = ROWS * COLS };
@@ -107,8 +106,7 @@ static void make_yaml(char *yaml, size_t room, const char *stages, int knob)
     int n = snprintf(yaml, room, "%son_error: drop\nvars: {w: 2}\nbuffers:\n  x: {dtype: f32, shape: [%d, %d]}\n",
                      knobs[knob], ROWS, COLS);
     for (size_t i = 0; i < sizeof like / sizeof *like; i++) {
-        char made[20];
-        snprintf(made, sizeof made, "out: %s", like[i]);
+        char *made = format("out: %s", like[i]);
         if (strstr(stages, made))
             n += snprintf(yaml + n, room - (size_t)n, "  %s: {like: x}\n", like[i]);
     }
@@ -152,7 +150,7 @@ TEST_SOME(as_stages, KNOBS * (sizeof cases / sizeof *cases), 6, 1)
     char *out[2];
     for (int i = 0; i < 2; i++) {
         out[i] = run(i ? cases[c].stages : cases[c].key, NULL, cases[c].frames, 0, knob, &r[i], &bytes[i]);
-        ck_assert_msg(r[i].outcome == GP_DONE, "%s: %s", what, r[i].errs.n ? r[i].errs.e[0].msg : "?");
+        ck_assert_msg(r[i].outcome == GP_DONE, "%s: %s", what, pipe_said(&r[i].errs));
         ck_assert_ptr_nonnull(out[i]);
     }
     ck_assert_msg((int)r[0].account[0].in == cases[c].frames && (int)r[0].account[0].out == cases[c].out,
@@ -195,12 +193,12 @@ TEST_LOOP(tail, 0, 3)
     size_t bytes;
     pipe_result r;
     free(run(tails[_i].stages, NULL, 5, 1, 0, &r, &bytes));
-    ck_assert_msg(r.compiled, "%s", r.errs.n ? r.errs.e[0].msg : "?");
+    ck_assert_msg(r.compiled, "%s", pipe_said(&r.errs));
     ck_assert_msg((int)r.account[0].in == 6 && (int)r.account[0].failed == tails[_i].in_window, "%d in, %d failed",
                   (int)r.account[0].in, (int)r.account[0].failed);
     if (tails[_i].in_window)
         ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, "takes whole frames, and frame 5 of 'x' has 1 of 2 rows"),
-                      "%s", r.errs.n ? r.errs.e[0].msg : "?");
+                      "%s", pipe_said(&r.errs));
     if (!_i)
         ck_assert_msg(strstr(r.errs.e[0].msg, "stage 'x.window3'") && r.errs.e[0].at.line == 7
                       && r.errs.e[0].at.col > 40, "%d:%d: %s", r.errs.e[0].at.line, r.errs.e[0].at.col,

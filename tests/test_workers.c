@@ -3,7 +3,6 @@
 #include <stdatomic.h>
 #include <time.h>
 #include "pipe.h"
-#include "suite.h"
 
 /* ---- a source whose frames are done out of order --------------------- */
 
@@ -228,9 +227,8 @@ TEST_EACH(the_lowest_frame_counts, ends)
 /* Each waits for those before it; for a frame behind the end no turn comes. */
 TEST_LOOP(turns, 1, 6)
 {
-    char text[400];
-    snprintf(text, sizeof text, "depth: 8\nbuffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
-             "  - {use: deal, turn: true, workers: %d, at: 100, out: x}\n  - {use: take}\n", _i);
+    char *text = format("depth: 8\nbuffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
+                        "  - {use: deal, turn: true, workers: %d, at: 100, out: x}\n  - {use: take}\n", _i);
     gp_pipeline *p = compile(text);
     ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
     ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_DONE);
@@ -244,11 +242,10 @@ TEST_LOOP(turns, 1, 6)
 /* A sink whose frames have places, which holes have not; one worker needs none. */
 TEST_LOOP(places, 1, 6)
 {
-    char text[400];
     int holes = 0;
     atomic_store(&taken, 0), atomic_store(&odd, false), atomic_store(&inside, 0);
-    snprintf(text, sizeof text, "depth: 8\nbuffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
-             "  - {use: deal, workers: 3, at: 100, out: x}\n  - {use: lose}\n  - {use: keep, workers: %d}\n", _i);
+    char *text = format("depth: 8\nbuffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
+        "  - {use: deal, workers: 3, at: 100, out: x}\n  - {use: lose}\n  - {use: keep, workers: %d}\n", _i);
     gp_pipeline *p = compile(text);
     ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
     ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_DONE);

@@ -145,10 +145,9 @@ TEST_SOME(names_a_variable, sizeof cases / sizeof *cases, 3, 1)
     for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
         gp_errs errs;
         const char *name = cuda ? cases[_i].cuda : cases[_i].cpu;
-        char says[60];
         if (!name)
             continue;
-        snprintf(says, sizeof says, "may change its variable '%s'", name);
+        char *says = format("may change its variable '%s'", name);
         src.overlaps = true;
         for (int found = 0; found < 2; found++) {  /* compiled, then as found in the cache */
             bool ok = compiles(&src, cuda, &errs);

@@ -2,7 +2,6 @@
  * cut off, damaged, or says what cannot be. */
 #include <sys/stat.h>
 #include "iotest.h"
-#include "suite.h"
 
 #define DISCARD "  - {use: discard}\n"
 
@@ -48,15 +47,15 @@ static size_t make_file(char *to, const char *header, const char *line, int byte
 
 static void kind_file(int k, const char *line)
 {
-    char header[200], file[2000];
-    TEXT(header, "YUV4MPEG2 W%d H%d F30000:1001 Ip A16:11%s\n", kinds[k].w, kinds[k].h, kinds[k].space);
+    char file[2000];
+    char *header = format("YUV4MPEG2 W%d H%d F30000:1001 Ip A16:11%s\n", kinds[k].w, kinds[k].h, kinds[k].space);
     pipe_file(io_dir, "a.y4m", file, make_file(file, header, line, kinds[k].bytes));
 }
 
 static void is_kind_file(const char *name, int k)
 {
-    char header[200], file[2000];
-    TEXT(header, "YUV4MPEG2 W%d H%d F30000:1001 Ip A16:11 %s\n", kinds[k].w, kinds[k].h, kinds[k].written);
+    char file[2000];
+    char *header = format("YUV4MPEG2 W%d H%d F30000:1001 Ip A16:11 %s\n", kinds[k].w, kinds[k].h, kinds[k].written);
     io_holds(name, file, make_file(file, header, "FRAME\n", kinds[k].bytes));
 }
 
@@ -64,9 +63,9 @@ static void is_kind_file(const char *name, int k)
 
 TEST_LOOP(there_and_back, 0, KINDS)
 {
-    char y[900], raw[1000];
+    char raw[1000];
     kind_file(_i, "FRAME Ip Xone\n");
-    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {p: {dtype: %s}}\nstages:\n  - {use: read, path: a.y4m, out: p}\n"
+    ck_assert_uint_eq(io_runs(format("buffers: {p: {dtype: %s}}\nstages:\n  - {use: read, path: a.y4m, out: p}\n"
         "  - {use: write, path: b.y4m, " RATE "%s}\n  - {name: l, use: write, path: c.y4m, live: true, " RATE "%s, in: p}\n"
         "  - {name: r, use: write, path: a.raw, in: p}\n", kinds[_i].declared, kinds[_i].options, kinds[_i].options)),
         FRAMES);
@@ -75,7 +74,7 @@ TEST_LOOP(there_and_back, 0, KINDS)
     for (int k = 0; k < FRAMES * kinds[_i].bytes; k++)
         raw[k] = (char)k;
     io_holds("a.raw", raw, (size_t)(FRAMES * kinds[_i].bytes));
-    io_runs(TEXT(y, "stages:\n  - {use: read, path: a.y4m, workers: 3}\n  - {use: write, path: d.y4m, " RATE "%s}\n",
+    io_runs(format("stages:\n  - {use: read, path: a.y4m, workers: 3}\n  - {use: write, path: d.y4m, " RATE "%s}\n",
                  kinds[_i].options));
     is_kind_file("d.y4m", _i);
 }
@@ -83,15 +82,15 @@ TEST_LOOP(there_and_back, 0, KINDS)
 /* The same through a FIFO and through processes. */
 TEST_LOOP(as_a_stream, 0, KINDS)
 {
-    char y[1200], path[600], command[1400];
+    char *path = io_at("f.y4m");
     kind_file(_i, "FRAME XSOMETHING=1\n");
-    ck_assert_int_eq(mkfifo(io_path("f.y4m", path), 0600), 0);
-    ck_assert_int_eq(system(TEXT(command, "cat '%s/a.y4m' >'%s' &", io_dir, path)), 0);
-    io_runs(TEXT(y, "buffers: {p: {dtype: %s}}\nstages:\n  - {use: read, path: f.y4m, out: p}\n"
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(system(format("cat '%s/a.y4m' >'%s' &", io_dir, path)), 0);
+    io_runs(format("buffers: {p: {dtype: %s}}\nstages:\n  - {use: read, path: f.y4m, out: p}\n"
                  "  - {use: write, command: [sh, -c, 'cat >b.y4m'], format: y4m, " RATE "%s}\n", kinds[_i].declared,
                  kinds[_i].options));
     is_kind_file("b.y4m", _i);
-    io_runs(TEXT(y, "buffers: {p: {dtype: %s}}\nstages:\n  - {use: read, command: [cat, a.y4m], format: y4m, out: p}\n"
+    io_runs(format("buffers: {p: {dtype: %s}}\nstages:\n  - {use: read, command: [cat, a.y4m], format: y4m, out: p}\n"
                  "  - {use: write, path: c.y4m, " RATE "%s}\n", kinds[_i].declared, kinds[_i].options));
     is_kind_file("c.y4m", _i);
 }
@@ -115,11 +114,10 @@ static const struct { const char *rate, *says; } rates[] = {
 /* The rate, as it may be spelled; no frame at all; an aspect that is not said. */
 TEST_EACH(heads, rates)
 {
-    char y[500], header[200];
     pipe_text(io_dir, "none.raw", "");
-    io_runs(TEXT(y, "buffers: {p: {dtype: u8, shape: [3, 2]}}\nstages:\n  - {use: read, path: none.raw, out: p}\n"
+    io_runs(format("buffers: {p: {dtype: u8, shape: [3, 2]}}\nstages:\n  - {use: read, path: none.raw, out: p}\n"
                  "  - {use: write, path: b.y4m, frame_rate: %s, pixel_aspect: 0:0}\n", rates[_i].rate));
-    TEXT(header, "YUV4MPEG2 W2 H2 %s Ip A0:0 C420jpeg\n", rates[_i].says);
+    char *header = format("YUV4MPEG2 W2 H2 %s Ip A0:0 C420jpeg\n", rates[_i].says);
     io_holds("b.y4m", header, strlen(header));
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: b.y4m}\n" DISCARD), 0);
 }
@@ -139,14 +137,12 @@ static const struct { const char *said, *option, *wrong; } ranges[] = {
 
 TEST_EACH(range, ranges)
 {
-    char y[500], file[200];
     bool mono = strstr(ranges[_i].said, "mono");
-    pipe_text(io_dir, "a.y4m", TEXT(file, "YUV4MPEG2 W2 H2 F25:1%s\nFRAME\n%s", ranges[_i].said,
-                                    mono ? "abcd" : "abcdef"));
+    pipe_text(io_dir, "a.y4m", format("YUV4MPEG2 W2 H2 F25:1%s\nFRAME\n%s", ranges[_i].said, mono ? "abcd" : "abcdef"));
     for (int stream = 0; stream < 2; stream++) {
-        TEXT(y, "buffers: {p: {dtype: u8, shape: [%d, 2]}}\nstages:\n  - {use: read, %s, out: p%s}\n"
-             "  - {use: write, path: a.raw}\n", mono ? 2 : 3, stream ? "command: [cat, a.y4m], format: y4m" : "path: a.y4m",
-             ranges[_i].option);
+        char *y = format("buffers: {p: {dtype: u8, shape: [%d, 2]}}\nstages:\n  - {use: read, %s, out: p%s}\n"
+            "  - {use: write, path: a.raw}\n", mono ? 2 : 3, stream ? "command: [cat, a.y4m], format: y4m" : "path: a.y4m",
+            ranges[_i].option);
         if (ranges[_i].wrong)
             io_fails(y, stream ? 1 : 3, ranges[_i].wrong);
         else
@@ -158,8 +154,8 @@ TEST(range_is_written)
 {
     static const char *const words[] = { "none", "limited", "full" }, *const says[] = { "", "LIMITED", "FULL" };
     for (int i = 0; i < 3; i++) {
-        char y[400], file[200];
-        io_runs(TEXT(y, "buffers: {p: {dtype: u8, shape: [3, 2]}}\nstages:\n"
+        char file[200];
+        io_runs(format("buffers: {p: {dtype: u8, shape: [3, 2]}}\nstages:\n"
                      "  - {use: generate, frames: 1, pattern: constant, value: 97, out: p}\n"
                      "  - {use: write, path: a.y4m, frame_rate: 25, range: %s}\n", words[i]));
         TEXT(file, "YUV4MPEG2 W2 H2 F25:1 Ip A1:1 C420jpeg%s%s\nFRAME\naaaaaa", i ? " XCOLORRANGE=" : "", says[i]);
@@ -197,10 +193,9 @@ static const struct { const char *header, *text; } wrong[] = {
 
 TEST_EACH(wrong_header, wrong)
 {
-    char name[700];
     pipe_text(io_dir, "a.y4m", wrong[_i].header);
     io_fails("stages:\n  - {use: read, path: a.y4m}\n" DISCARD, 3, wrong[_i].text);
-    io_fails("stages:\n  - {use: read, path: a.y4m}\n" DISCARD, 3, TEXT(name, "'%s/a.y4m' ", io_dir));
+    io_fails("stages:\n  - {use: read, path: a.y4m}\n" DISCARD, 3, format("'%s/a.y4m' ", io_dir));
 }
 
 #define HEADER "YUV4MPEG2 W2 H2 F25:1\n"
@@ -222,15 +217,15 @@ static const struct { const char *file; int good; const char *text, *stream; } c
 
 TEST_EACH(cut_off, cut)
 {
-    char y[300], text[200];
+    char y[300];
     pipe_text(io_dir, "a.y4m", cut[_i].file);
     io_fails("stages:\n  - {use: read, path: a.y4m}\n" DISCARD, 1, cut[_i].text);
-    io_fails("stages:\n  - {use: read, path: a.y4m}\n" DISCARD, 1, TEXT(text, "frame %d: '", cut[_i].good));
+    io_fails("stages:\n  - {use: read, path: a.y4m}\n" DISCARD, 1, format("frame %d: '", cut[_i].good));
     pipe_result r = io_go("on_error: drop\nstages:\n  - {use: read, path: a.y4m}\n" DISCARD);
     ck_assert_uint_eq(r.account[0].out, (unsigned)cut[_i].good);
     ck_assert_uint_eq(r.account[0].failed, 1);
     TEXT(y, FOUR "  - {use: read, command: [cat, a.y4m], format: y4m, out: p}\n" DISCARD);
-    io_fails(y, 1, TEXT(text, "frame %d: 'cat' %s", cut[_i].good, cut[_i].stream));
+    io_fails(y, 1, format("frame %d: 'cat' %s", cut[_i].good, cut[_i].stream));
     r = io_go(TEXT(y, "on_error: drop\n" FOUR "  - {use: read, command: [cat, a.y4m], format: y4m, out: p}\n" DISCARD));
     ck_assert_uint_eq(r.account[0].out, (unsigned)cut[_i].good);
     ck_assert_uint_eq(r.account[0].failed, 1);

@@ -14,6 +14,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "base/c_locale.h"
+#include "base/thread.h"
 #include "base/why.h"
 #include "run/host.h"
 #include "run/measure.h"
@@ -417,7 +418,7 @@ bool gp_pipeline_start(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
         return false;
     p->started_options = o ? *o : (gp_run_options){ .poison = false };
     p->started_errs = errs;
-    int e = pthread_create(&p->runner, NULL, run_main, p);
+    int e = gp_thread_start(&p->runner, run_main, p);
     p->started = !e;
     return !e || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ .file = p->graph->file }, "cannot start a thread: %s", gp_strerror(e));
 }

@@ -8,10 +8,6 @@
 
 extern bool have_gpu;
 
-/* Of cases that a list has, one in so many: `plain`, or GPIPE_THIN of them; under a sanitizer, where each takes
- * longer by as much, GPIPE_THIN / 15, which suites.sh sets: 13 for memcheck, 33 for racecheck. */
-int gpu_every(int plain);
-
 /* `run --fault SOURCE [INDEX]`: makes a GPU fault with the kernel `bad` of a file and checks
  * what is said of it, in a process of its own. The exit code. `second`: it is GPU 1, beside GPU 0. */
 int fault_main(const char *source, bool second);

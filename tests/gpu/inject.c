@@ -13,15 +13,10 @@
  * NVRTC and CUPTI, which are looked up when they are needed, get theirs when they are found. A stub asks
  * inject_decide() and either returns its error or goes on to the function; it knows no prototypes. x86-64 only. */
 #include <cuda_runtime_api.h>
-#include <check.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include "base/dl.h"
 #include "pipe.h"
 

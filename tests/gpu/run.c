@@ -1,23 +1,12 @@
-/* run.c - runs all suites of tests/gpu/test_*.c, in this one process. Without a
- * GPU it says so, and runs what the CPU back end shares with the CUDA one. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+/* run.c - runs all suites of tests/gpu/test_NAME.c and tests/lib/NAME_cases.c, in this one process. Without a GPU it
+ * says so, and runs what the CPU back end shares with the CUDA one. */
+#include "cases.h"
 #include "gpu.h"
-#include "pipe.h"
 
 typedef Suite *(*suite)(void);
 extern const suite suites[];
 
 bool have_gpu;
-
-int gpu_every(int plain)
-{
-    const char *thin = getenv("GPIPE_THIN");
-    int every = !thin ? plain : getenv("GPIPE_SANITIZED") ? atoi(thin) / 15 : atoi(thin);
-    return every > 0 ? every : 1;
-}
 
 int main(int argc, char **argv)
 {
@@ -29,6 +18,7 @@ int main(int argc, char **argv)
     gp_machine m;
     gp_machine_read(&m, true);
     have_gpu = m.ndevices > 0;
+    on = have_gpu ? "cuda" : NULL;
     for (int i = 0; i < m.ndevices; i++)
         printf("GPU %d: %s, compute capability %d.%d, %d SMs, %.1f GiB\n", i, m.device[i].name,
                m.device[i].cc / 10, m.device[i].cc % 10, m.device[i].sms, (double)m.device[i].memory / (1 << 30));

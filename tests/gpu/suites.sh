@@ -66,7 +66,7 @@ COUNTS=$(mktemp)
 trap 'rm -f "$COUNTS"' EXIT
 export RUN SANITIZER LIMIT COUNTS GPIPE="${GPIPE:-$(dirname "$RUN")/../../gpipe}"
 [ -n "$SUITES" ] && all=$(tr , '\n' <<<"$SUITES") \
-    || all=$(sed -n 's/.*suite_create("\([^"]*\)").*/\1/p; s/^GPU_SUITE(\([a-z_]*\),.*/\1 on cuda/p' "$here"/test_*.c)
+    || all=$(sed -n 's/.*suite_create("\([^"]*\)").*/\1/p; s/^\(GPU\|CASES\)_SUITE(\([a-z_]*\),.*/\2 on cuda/p' "$here"/test_*.c "$here"/../lib/*_cases.c)
 takes_all='^(inject all|[a-z]+ (faults|backend|backend_order|backend_fault|managed on cuda|report on cuda))$'
 list=$(for tool in "$@"; do
     case $tool in

@@ -1,8 +1,6 @@
 /* test_backend.c - what the executor relies on, on both back ends: memory, copies, fills and
  * kernels. The loop index of a test is the back end's, 0 cpu, 1 cuda. */
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include "base/embed.h"
 #include "backendrig.h"
 #include "gpu.h"
@@ -148,7 +146,7 @@ Suite *suite_backend(void)
     Suite *s = suite_create("backend");
     TCase *t = tcase_create("both");
     const int n = be_count(have_gpu);
-    tcase_add_unchecked_fixture(t, be_set_up, be_clean_up);
+    tcase_add_unchecked_fixture(t, be_set_up, NULL);
     tcase_add_loop_test(t, memory_is_zeroed, 0, n);
     tcase_add_loop_test(t, fills, 0, n);
     tcase_add_loop_test(t, out_of_memory, 0, n);

@@ -6,7 +6,6 @@
 #include "device/backend.h"
 #include "gpu.h"
 #include "pipe.h"
-#include "suite.h"
 
 Suite *suite_backend_fault(void);
 
@@ -21,7 +20,7 @@ static bool bad_body(gp_rec *r, void *arg)
 }
 
 #define EXPECT(x) do { if (!(x)) { \
-    fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #x, errs.n ? errs.e[0].msg : "no error"); \
+    fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #x, pipe_said(&errs)); \
     return 1; } } while (0)
 
 static bool fill_body(gp_rec *r, void *arg)
@@ -72,8 +71,7 @@ int fault_main(const char *path, bool second)
 TEST(a_fault_is_reported_once)
 {
     const char *dir = pipe_dir();
-    char path[400];
-    snprintf(path, sizeof path, "%s/bad.cu", dir);
+    char *path = format("%s/bad.cu", dir);
     pipe_text(dir, "bad.cu",
         "extern \"C\" __global__ void bad(float *x, int n)\n"
         "{\n"

@@ -3,9 +3,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #if GP_CUDA
 #include <cuda_runtime_api.h>
 #include <cudaTypedefs.h>
@@ -405,7 +402,7 @@ Suite *suite_backend_order(void)
     Suite *s = suite_create("backend_order");
     TCase *t = tcase_create("both");
     const int n = be_count(have_gpu);
-    tcase_add_unchecked_fixture(t, be_set_up, be_clean_up);
+    tcase_add_unchecked_fixture(t, be_set_up, NULL);
     tcase_add_loop_test(t, graph_equals_direct, 0, n);
     tcase_add_loop_test(t, items_wait_for_what_they_name, 0, n);
     tcase_add_loop_test(t, items_wait_for_nothing_else, 0, n);

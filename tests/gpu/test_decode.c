@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <jpeglib.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "gpu.h"
 #include "device/libraries.h"
 #include "pipe.h"
@@ -89,9 +87,8 @@ static size_t encode(const made *m, unsigned char **data)
 static void put(const char *dir, const char *folder, const made *m)
 {
     unsigned char *data;
-    char name[100];
     size_t n = encode(m, &data);
-    snprintf(name, sizeof name, "%s-%s.jpg", folder, m->name);
+    char *name = format("%s-%s.jpg", folder, m->name);
     pipe_file(dir, name, data, n);
     free(data);
 }
@@ -126,19 +123,17 @@ static const char *const workers[] = { "", ", workers: 1", ", workers: 4" };
 static pipe_result decode(const char *dir, const char *pattern, const char *to, const char *shape, const char *decoder,
                           const char *knob, const char *more)
 {
-    char yaml[2000];
-    snprintf(yaml, sizeof yaml, "%sbuffers: {photo: {shape: %s}}\nstages:\n"
-             "  - {use: read, path: \"%s\", format: bytes, out: coded, on_error: drop}\n"
-             "  - {use: decode, decoder: %s, in: coded, out: photo%s}\n  - {use: cast, dtype: f32}\n"
-             "  - {use: write, path: \"%s/%%n.raw\", durable: none}\n", knob, shape, pattern, decoder, more, to);
+    char *yaml = format("%sbuffers: {photo: {shape: %s}}\nstages:\n"
+        "  - {use: read, path: \"%s\", format: bytes, out: coded, on_error: drop}\n"
+        "  - {use: decode, decoder: %s, in: coded, out: photo%s}\n  - {use: cast, dtype: f32}\n"
+        "  - {use: write, path: \"%s/%%n.raw\", durable: none}\n", knob, shape, pattern, decoder, more, to);
     return pipe_run(dir, yaml, "cuda", NULL, (gp_run_options){ .poison = *knob });
 }
 
 /* The picture that a run wrote, as f32; NULL: there is none. */
 static float *picture(const char *dir, const char *to, const char *folder, const made *m, size_t *bytes)
 {
-    char name[200];
-    snprintf(name, sizeof name, "%s/%s-%s.raw", to, folder, m->name);
+    char *name = format("%s/%s-%s.raw", to, folder, m->name);
     return (float *)pipe_read(dir, name, bytes);
 }
 
@@ -206,20 +201,19 @@ START_TEST(near_libjpeg)
     const char *dir = pipe_dir(), *decoder = decoders[_i / 2], *folder = _i % 2 ? "gray" : "rgb";
     int n = _i % 2 ? GRAYS : FILES;
     const made *m = _i % 2 ? grays : files;
-    char pattern[40];
     if (lacks[_i / 2])
         return;
     for (int i = 0; i < n; i++)
         put(dir, folder, &m[i]);
-    snprintf(pattern, sizeof pattern, "%s-*.jpg", folder);
+    char *pattern = format("%s-*.jpg", folder);
     pipe_result r = decode(dir, pattern, decoder, _i % 2 ? "[\"<=480\", \"<=640\"]" : "[\"<=480\", \"<=640\", 3]", decoder, "",
                            ", on_error: drop");
     for (int i = 0; i < r.errs.n; i++)
         printf("decode: %s: %s\n", decoder, r.errs.e[i].msg);
     ck_assert_msg(r.outcome == GP_DONE, "decoder %s, %s: outcome %d: %s", decoder, folder, (int)r.outcome,
-                  r.errs.n ? r.errs.e[0].msg : "no error");
+                  pipe_said(&r.errs));
     ck_assert_msg(r.account[0].failed == 0, "decoder %s, %s: %d frames failed, the first: %s", decoder, folder,
-                  (int)r.account[0].failed, r.errs.n ? r.errs.e[0].msg : "no error");
+                  (int)r.account[0].failed, pipe_said(&r.errs));
     for (int i = 0; i < n; i++)
         (m[i].sort == TURNED ? check_turned : check_picture)(dir, folder, &m[i], decoder);
     pipe_dir_remove(dir);
@@ -233,8 +227,7 @@ static void put_many(const char *dir)
 {
     for (int k = 0; k < COPIES * FILES; k++) {
         made m = files[(k * 5 + k / FILES) % FILES];
-        char name[60];
-        snprintf(name, sizeof name, "%03d-%s", k, m.name);
+        char *name = format("%03d-%s", k, m.name);
         m.name = name;
         put(dir, "many", &m);
     }
@@ -251,15 +244,14 @@ START_TEST(same_bits)
         pipe_result r = decode(dir, "many-*.jpg", "out", "[\"<=480\", \"<=640\", 3]", decoder, knobs[run % KNOBS],
                                workers[run / KNOBS]);
         ck_assert_msg(r.outcome == GP_DONE && !r.errs.failed, "decoder %s, '%s'%s: %s", decoder, knobs[run % KNOBS],
-                      workers[run / KNOBS], r.errs.n ? r.errs.e[0].msg : "no error");
+                      workers[run / KNOBS], pipe_said(&r.errs));
         for (int i = 0; i < FILES; i++) {
             float *first = NULL;
             for (int k = 0; k < COPIES * FILES; k++) {
-                char name[60], reference[60];
                 if ((k * 5 + k / FILES) % FILES != i)
                     continue;
-                snprintf(name, sizeof name, "out/many-%03d-%s.raw", k, files[i].name);
-                snprintf(reference, sizeof reference, "first-%s.raw", files[i].name);
+                char *name = format("out/many-%03d-%s.raw", k, files[i].name);
+                char *reference = format("first-%s.raw", files[i].name);
                 float *got = (float *)pipe_read(dir, name, &bytes);
                 ck_assert_msg(got != NULL, "decoder %s, '%s'%s: no %s", decoder, knobs[run % KNOBS], workers[run / KNOBS], name);
                 if (!run && !first)
@@ -309,25 +301,24 @@ START_TEST(wrong_files)
     pipe_text(dir, wrong[5][0], "");
     pipe_result r = decode(dir, "many-*.jpg", "out", "[\"<=480\", \"<=640\", 3]", decoder, _i % 2 ? "depth: 70\n" : "depth: 2\n",
                            ", on_error: drop");
-    ck_assert_msg(r.outcome == GP_DONE, "decoder %s: %s", decoder, r.errs.n ? r.errs.e[0].msg : "no error");
+    ck_assert_msg(r.outcome == GP_DONE, "decoder %s: %s", decoder, pipe_said(&r.errs));
     ck_assert_msg(r.account[0].failed == 6 && r.account[0].out == COPIES * FILES, "decoder %s: %d failed, not 6; %d came out, not "
                   "%d; the first error: %s", decoder, (int)r.account[0].failed, (int)r.account[0].out, COPIES * FILES,
-                  r.errs.n ? r.errs.e[0].msg : "none");
+                  pipe_said(&r.errs));
     for (int i = 0; i < 6; i++) {
         bool said = false;
         for (int k = 0; k < r.errs.n; k++)
             said |= strstr(r.errs.e[k].msg, wrong[i][1]) != NULL;
         ck_assert_msg(said, "decoder %s: no error has \"%s\"; the first is: %s", decoder, wrong[i][1],
-                      r.errs.n ? r.errs.e[0].msg : "none");
+                      pipe_said(&r.errs));
     }
     r = decode(dir, "many-[0-9][0-9][0-9]-*.jpg", "alone", "[\"<=480\", \"<=640\", 3]", decoder, "depth: 1\n", "");
-    ck_assert_msg(r.outcome == GP_DONE, "decoder %s: %s", decoder, r.errs.n ? r.errs.e[0].msg : "no error");
+    ck_assert_msg(r.outcome == GP_DONE, "decoder %s: %s", decoder, pipe_said(&r.errs));
     for (int k = 0; k < COPIES * FILES; k++) {
-        char name[80];
         const char *of = files[(k * 5 + k / FILES) % FILES].name;
-        snprintf(name, sizeof name, "out/many-%03d-%s.raw", k, of);
+        char *name = format("out/many-%03d-%s.raw", k, of);
         char *all = pipe_read(dir, name, &n);
-        snprintf(name, sizeof name, "alone/many-%03d-%s.raw", k, of);
+        name = format("alone/many-%03d-%s.raw", k, of);
         char *alone = pipe_read(dir, name, &bytes);
         ck_assert_msg(all && alone && n == bytes && !memcmp(all, alone, n), "decoder %s: %s is another beside files that are wrong",
                       decoder, name);
@@ -346,26 +337,24 @@ START_TEST(garbled_files)
     if (lacks[_i])
         return;
     for (int k = 0; k < 12; k++) {
-        char name[60];
         size_t n = encode(&files[k % 2], &data);
         for (size_t i = n / 2; k % 3 == 1 && i < n / 2 + 400; i++)
             data[i] = (unsigned char)(i * 73 % 251);
-        snprintf(name, sizeof name, "in-%02d.jpg", k);
+        char *name = format("in-%02d.jpg", k);
         pipe_file(dir, name, data, n);
         free(data);
     }
     pipe_result r = decode(dir, "in-*.jpg", "out", "[\"<=480\", \"<=640\", 3]", decoder, "", ", on_error: drop");
     printf("decode: %s: of 4 garbled files %d failed%s%s\n", decoder, (int)r.account[0].failed, r.errs.n ? ": " : "",
-           r.errs.n ? r.errs.e[0].msg : "");
+           pipe_said(&r.errs));
     fflush(stdout);
-    ck_assert_msg(r.outcome == GP_DONE, "decoder %s: outcome %d: %s", decoder, (int)r.outcome, r.errs.n ? r.errs.e[0].msg : "?");
+    ck_assert_msg(r.outcome == GP_DONE, "decoder %s: outcome %d: %s", decoder, (int)r.outcome, pipe_said(&r.errs));
     for (int k = 0; k < 12; k++) {
-        char name[60];
         size_t first_bytes;
-        snprintf(name, sizeof name, "out/in-%02d.raw", k);
+        char *name = format("out/in-%02d.raw", k);
         char *got = pipe_read(dir, name, &bytes);
         ck_assert_msg(got || k % 3 == 1, "decoder %s: frame %d, which is whole, did not come out", decoder, k);
-        snprintf(name, sizeof name, "out/in-%02d.raw", k % 2 ? 3 : 0);
+        name = format("out/in-%02d.raw", k % 2 ? 3 : 0);
         char *first = pipe_read(dir, name, &first_bytes);
         ck_assert_msg(k % 3 == 1 || (bytes == first_bytes && !memcmp(got, first, bytes)),
                       "decoder %s: frame %d, beside garbled ones, has other bits than frame %d", decoder, k, k % 2 ? 3 : 0);
@@ -379,14 +368,13 @@ END_TEST
 START_TEST(chosen)
 {
     const char *dir = pipe_dir();
-    char yaml[1000];
     for (int i = 0; i < FILES; i++)
         put(dir, "rgb", &files[i]);
-    snprintf(yaml, sizeof yaml, "buffers: {photo: {shape: [\"<=480\", \"<=640\", 3]}}\nstages:\n"
-             "  - {use: read, path: \"rgb-*.jpg\", format: bytes, out: coded}\n  - {use: decode, in: coded, out: photo}\n"
-             "%s  - {use: discard}\n", _i ? "" : "  - {use: gray}\n");
+    char *yaml = format("buffers: {photo: {shape: [\"<=480\", \"<=640\", 3]}}\nstages:\n"
+        "  - {use: read, path: \"rgb-*.jpg\", format: bytes, out: coded}\n  - {use: decode, in: coded, out: photo}\n"
+        "%s  - {use: discard}\n", _i ? "" : "  - {use: gray}\n");
     pipe_result r = pipe_run(dir, yaml, "cuda", NULL, (gp_run_options){ .timed = true });
-    ck_assert_msg(r.outcome == GP_DONE && r.account[0].out == FILES, "%s: %s", yaml, r.errs.n ? r.errs.e[0].msg : "no error");
+    ck_assert_msg(r.outcome == GP_DONE && r.account[0].out == FILES, "%s: %s", yaml, pipe_said(&r.errs));
     pipe_dir_remove(dir);
 }
 END_TEST
@@ -402,7 +390,7 @@ START_TEST(there)
     if (lacks[k])
         printf("**** decode: this GPU has no JPEG decoder: 'hardware' was not tested: %s ****\n", r.errs.e[0].msg);
     ck_assert_msg(lacks[k] || r.outcome == GP_DONE, "decoder %s: one picture of 640 x 480: %s", decoders[k],
-                  r.errs.n ? r.errs.e[0].msg : "no error");
+                  pipe_said(&r.errs));
     pipe_dir_remove(dir);
 }
 END_TEST

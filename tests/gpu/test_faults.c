@@ -11,7 +11,6 @@
 #include "command.h"
 #include "gpu.h"
 #include "pipe.h"
-#include "suite.h"
 
 Suite *suite_faults(void);
 
@@ -46,13 +45,12 @@ static bool matches(const char *text, const char *pattern)
 /* Runs dir/test.yaml with dir/k.cu; `extra` are more arguments, up to a NULL. */
 static command_result run(const char *yaml, const char *cu, const char *const *extra, double limit, int interrupts)
 {
-    char path[600];
     const char *args[20] = { "run", "--device", have_gpu ? "cuda" : "cpu" };
     int n = 3;
     pipe_text(dir, "test.yaml", yaml);
     if (cu)
         pipe_text(dir, "k.cu", cu);
-    snprintf(path, sizeof path, "%s/test.yaml", dir);
+    char *path = format("%s/test.yaml", dir);
     while (extra && *extra && n < 18)
         args[n++] = *extra++;
     args[n] = path;
@@ -234,9 +232,8 @@ enum { SANITIZED = 0 };
 TEST_LOOP(local_variables_that_are_too_large, 0, 2)
 {
     static const char *const define[] = { "", ", define: {WAIT: 1}" };
-    char yaml[1000], sockets[600];
-    snprintf(yaml, sizeof yaml, PIPELINE("", "entry: k, grid: 1, args: [in, out]%s"), define[_i]);
-    snprintf(sockets, sizeof sockets, "%s/gpipe", runtime);
+    char *yaml = format(PIPELINE("", "entry: k, grid: 1, args: [in, out]%s"), define[_i]);
+    char *sockets = format("%s/gpipe", runtime);
     command_result r = run(yaml,
         "extern \"C\" __global__ void k(const float *in, float *out)\n"
         "{\n"

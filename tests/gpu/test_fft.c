@@ -4,7 +4,6 @@
 #include "device/libraries.h"
 #include "gpu.h"
 #include "pipe.h"
-#include "suite.h"
 
 Suite *suite_fft(void);
 
@@ -37,11 +36,9 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 static float *run(const char *dir, const char *stages, const char *device, const char *const *sets, size_t *n)
 {
-    char yaml[2000];
-    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: f32, shape: [6, 60]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
-             "%s  - {use: write, path: out.raw, if_exists: replace, durable: none}\n", stages);
-    pipe_result r = pipe_run(dir, yaml, device, sets, (gp_run_options){ .poison = true });
-    pipe_no_errors(&r, yaml);
+    char *yaml = format("buffers: {x: {dtype: f32, shape: [6, 60]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+                        "%s  - {use: write, path: out.raw, if_exists: replace, durable: none}\n", stages);
+    pipe_done(dir, yaml, device, sets, (gp_run_options){ .poison = true });
     float *v = (float *)pipe_read(dir, "out.raw", n);
     ck_assert(v != NULL);
     return v;

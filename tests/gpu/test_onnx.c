@@ -4,11 +4,6 @@
  *
  * It runs where tests/data is, with GPIPE_ONNXRUNTIME as `onnx` has it. */
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "base/npy.h"
 #include "gpu.h"
 #include "onnx_model.h"
@@ -31,22 +26,9 @@ static void tear_down(void)
     pipe_dir_remove(dir);
 }
 
-static char *format(const char *fmt, ...)
-{
-    static char text[16][4000];
-    static int last;
-    va_list ap;
-    va_start(ap, fmt);
-    last = (last + 1) % 16;
-    ck_assert_int_lt(vsnprintf(text[last], sizeof *text, fmt, ap), (int)sizeof *text);
-    va_end(ap);
-    return text[last];
-}
-
 static void run(const char *yaml)
 {
-    pipe_result r = pipe_run(dir, yaml, "cuda", NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, yaml);
+    pipe_done(dir, yaml, "cuda", NULL, (gp_run_options){ 0 });
 }
 
 static char *load(const char *folder, const char *name, gp_type *t, size_t *at)
@@ -126,7 +108,7 @@ START_TEST(shapes)
                               "  - {use: write, in: z, path: z.npy}\n", data, data, data);
     pipe_result r = pipe_run(dir, yaml, "cuda", NULL, (gp_run_options){ 0 });
     ck_assert_msg(r.outcome == GP_ERROR && strstr(r.errs.e[0].msg, "it has input 's' in the memory of the host"), "%s",
-                  r.errs.n ? r.errs.e[0].msg : "done");
+                  pipe_said(&r.errs));
 }
 END_TEST
 
@@ -146,8 +128,7 @@ START_TEST(between_kernels)
                               "  - {use: onnx, model: \"%s/layer.onnx\", in: near, out: by_cpu, provider: cpu}\n"
                               "  - {use: expr, expr: in * 2, in: by_cpu, out: want}\n"
                               "  - {use: compare, in: [far, want]}\n", knobs[_i % KNOBS], data, data);
-    pipe_result r = pipe_run(dir, yaml, _i / KNOBS ? "cuda:0-1" : "cuda", NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, yaml);
+    pipe_done(dir, yaml, _i / KNOBS ? "cuda:0-1" : "cuda", NULL, (gp_run_options){ 0 });
 }
 END_TEST
 
@@ -160,7 +141,7 @@ START_TEST(fails)
                               "  - {use: write, path: y.csv}\n", data);
     pipe_result r = pipe_run(dir, yaml, "cuda", NULL, (gp_run_options){ 0 });
     ck_assert_msg(r.outcome == GP_ERROR && strstr(r.errs.e[0].msg, "stage 'onnx': frame 0: ONNX Runtime cannot run '"),
-                  "%s", r.errs.n ? r.errs.e[0].msg : "done");
+                  "%s", pipe_said(&r.errs));
     printf("onnx: what is said of a frame that fails: %s\n", r.errs.e[0].msg);
 }
 END_TEST

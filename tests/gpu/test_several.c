@@ -2,10 +2,10 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include "gpu.h"
-#include "pipe.h"
 #include "cases.h"
 
 Suite *suite_several(void);
+void several_cases(TCase *tc);
 
 extern char **environ;
 
@@ -13,8 +13,7 @@ extern char **environ;
 TEST(a_fault_names_its_gpu)
 {
     const char *dir = pipe_dir();
-    char path[400];
-    snprintf(path, sizeof path, "%s/bad.cu", dir);
+    char *path = format("%s/bad.cu", dir);
     pipe_text(dir, "bad.cu", "extern \"C\" __global__ void bad(float *x, int n)\n{\n    x[n] = 1.0f;\n}\n");
     pid_t pid;
     int status = -1;
@@ -34,12 +33,8 @@ Suite *suite_several(void)
                m.ndevices);
         return NULL;
     }
-    Suite *s = suite_create("several on cuda");
-    TCase *tc = tcase_create("cuda");
-    tcase_set_timeout(tc, 120);
-    if (m.device[0].no_peer >> 1 & 1 || m.device[1].no_peer & 1)
-        printf("**** several: GPUs 0 and 1 are no peers: frames go through the host, no peer copy is tested ****\n");
-    several_cases(tc, "cuda", !(m.device[0].no_peer >> 1 & 1 || m.device[1].no_peer & 1));
+    Suite *s = cases_suite("several", "several on cuda", several_cases);
+    TCase *tc = tcase_create("faults");
     suite_fill(tc, suite_items, 1);
     suite_add_tcase(s, tc);
     return s;

@@ -1,16 +1,9 @@
 /* backendrig.c - see backendrig.h. */
-#include <spawn.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 #include "backendrig.h"
 #include "base/clock.h"
-
-extern char **environ;
+#include "pipe.h"
 
 int be_count(bool have_gpu)
 {
@@ -53,7 +46,7 @@ gp_dev *be_dev;
 gp_errs be_errs;
 bool be_gpu;
 int be_steps;
-static char dir[200];
+static const char *dir;
 const gp_kernel *be_add, *be_slow, *be_carry;
 
 /* What a test took, for be_stop to give back. */
@@ -64,35 +57,12 @@ static int ntaken, nbuilt;
 
 const char *be_said(void)
 {
-    return be_errs.n ? be_errs.e[0].msg : "(no error)";
-}
-
-void be_clean_up(void)
-{
-    const char *argv[] = { "rm", "-rf", dir, NULL };
-    pid_t pid;
-    if (!posix_spawnp(&pid, "rm", NULL, NULL, (char **)argv, environ))
-        waitpid(pid, NULL, 0);
-}
-
-/* A folder of our own, for the source and as the cache of compiled kernels. */
-static bool make_dir(void)
-{
-    const char *tmp = getenv("TMPDIR");
-    snprintf(dir, sizeof dir, "%s/gpipe-backend-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(dir))
-        return false;
-    setenv("XDG_CACHE_HOME", dir, 1);
-    char path[240];
-    snprintf(path, sizeof path, "%s/test.cu", dir);
-    FILE *f = fopen(path, "w");
-    return f && fputs(source, f) >= 0 && fclose(f) == 0;
+    return pipe_said(&be_errs);
 }
 
 static const gp_kernel *compile(const char *entry, const char *const *param, int nparam)
 {
-    char path[240];
-    snprintf(path, sizeof path, "%s/test.cu", dir);
+    char *path = format("%s/test.cu", dir);
     gp_source s = { .path = path, .entry = entry, .param = param, .nparam = nparam };
     return gp_kernel_compile(be_dev, &s, &be_errs);
 }
@@ -189,5 +159,7 @@ bool be_move(gp_rec *r, void *arg)
 
 void be_set_up(void)
 {
-    ck_assert(make_dir());
+    dir = pipe_dir();
+    setenv("XDG_CACHE_HOME", dir, 1);
+    pipe_text(dir, "test.cu", source);
 }

@@ -3,8 +3,8 @@
 #ifndef TEST_BACKENDRIG_H
 #define TEST_BACKENDRIG_H
 
-#include <check.h>
 #include "device/backend.h"
+#include "suite.h"
 
 enum { STREAMS = 4 };
 
@@ -19,9 +19,8 @@ extern const gp_kernel *be_add, *be_slow, *be_carry;
 const char *be_said(void);
 #define OK(x) ck_assert_msg((x), "%s: %s", #x, be_said())
 
-/* Fixtures of a suite: a folder for the kernels' source and their cache. */
+/* A fixture of a suite: a folder for the kernels' source and their cache. */
 void be_set_up(void);
-void be_clean_up(void);
 /* How many back ends there are to test. */
 int be_count(bool have_gpu);
 const gp_backend *be_of(int which);

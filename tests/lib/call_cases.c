@@ -6,11 +6,9 @@
 #include <cuda_runtime_api.h>
 #endif
 #include "cases.h"
-#include "pipe.h"
 
 enum { FRAMES = 37, HIGH = 5, WIDE = 100, SIZE = HIGH * WIDE, LAST = 3, SLOTS = 64 };
 
-static const char *on;
 static atomic_int opened, alike;       /* slots that open() was told of; frames that were in one slot at the same time */
 static atomic_bool used[SLOTS];
 
@@ -161,7 +159,7 @@ TEST_LOOP(in_order, 0, KNOBS * USES)
              "  - {use: scale, a: 2, out: y}\n%s  - {use: scale, b: 1}\n  - {use: write, path: out.raw, durable: none}\n",
              knobs[_i % KNOBS], uses[_i / KNOBS]);
     gp_outcome outcome = run(dir, yaml, &errs);
-    ck_assert_msg(outcome == GP_DONE && !errs.failed, "%s: outcome %d: %s", yaml, (int)outcome, errs.n ? errs.e[0].msg : "?");
+    ck_assert_msg(outcome == GP_DONE && !errs.failed, "%s: outcome %d: %s", yaml, (int)outcome, pipe_said(&errs));
     float *v = (float *)pipe_read(dir, "out.raw", &bytes);
     ck_assert_msg(v && bytes == 4 * (SIZE * (FRAMES - 1) + LAST * WIDE), "%s: %zu bytes", yaml, bytes);
     for (int i = 0; i < (int)bytes / 4; i++)
@@ -188,7 +186,7 @@ TEST_LOOP(fails, 0, 2 * KNOBS)
              "  - {use: scale, a: 2}\n  - {use: through, fails: %d}\n  - {use: write, path: out.raw}\n", knobs[_i % KNOBS],
              1 + _i / KNOBS);
     ck_assert_int_eq(run(dir, yaml, &errs), GP_ERROR);
-    ck_assert_msg(errs.n && !strcmp(errs.e[0].msg, says[_i / KNOBS]), "%s", errs.n ? errs.e[0].msg : "?");
+    ck_assert_msg(errs.n && !strcmp(errs.e[0].msg, says[_i / KNOBS]), "%s", pipe_said(&errs));
     int lines = 5;
     for (const char *k = knobs[_i % KNOBS]; *k; k++)
         lines += *k == '\n';
@@ -199,14 +197,13 @@ TEST(not_persistent)
 {
     const char *dir = pipe_dir();
     for (int i = 0; i < USES; i++) {
-        char yaml[2000], want[300];
         gp_errs errs = { .n = 0 };
-        snprintf(yaml, sizeof yaml, "launch: persistent\nbuffers: {y: {dtype: f32, shape: [5, 100]}}\nstages:\n"
-                 "  - {use: generate, frames: 3, out: y}\n%s  - {use: discard}\n", uses[i]);
+        char *yaml = format("launch: persistent\nbuffers: {y: {dtype: f32, shape: [5, 100]}}\nstages:\n"
+                            "  - {use: generate, frames: 3, out: y}\n%s  - {use: discard}\n", uses[i]);
         ck_assert_int_eq(run(dir, yaml, &errs), GP_ERROR);
-        snprintf(want, sizeof want, "stage '%s' calls a library, which 'launch: persistent' does not support: set "
-                 "'launch: graph'", strstr(uses[i], "loop") ? "loop" : "through");
-        ck_assert_msg(errs.n && !strcmp(errs.e[0].msg, want), "%s", errs.n ? errs.e[0].msg : "?");
+        char *want = format("stage '%s' calls a library, which 'launch: persistent' does not support: set "
+                            "'launch: graph'", strstr(uses[i], "loop") ? "loop" : "through");
+        ck_assert_msg(errs.n && !strcmp(errs.e[0].msg, want), "%s", pipe_said(&errs));
         ck_assert_int_eq(errs.e[0].at.line, 5);
     }
 }
@@ -220,12 +217,7 @@ TEST(not_in_a_loop)
                        "stages: [{use: through, apart: true, out: z}]}\n  - {use: discard}\n";
     ck_assert_int_eq(run(dir, yaml, &errs), GP_ERROR);
     ck_assert_msg(errs.n && strstr(errs.e[0].msg, "cannot be part of a graph, which no stage of a loop may do"), "%s",
-                  errs.n ? errs.e[0].msg : "?");
+                  pipe_said(&errs));
 }
 
-void call_cases(TCase *tc, const char *device)
-{
-    on = device;
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(call, set_up, tear_down, 0, 1)

@@ -1,14 +1,11 @@
 /* carry_cases.c - carried buffers: graphs against a model, what they begin with, holes, names and times, partial
  * frames, and a heat equation as NumPy computes it. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include "base/npy.h"
 #include "cases.h"
 #include "carry_graph.h"
 
-static const char *on;
 
 static const char *const knobs[] = {
     "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n",
@@ -21,9 +18,8 @@ enum { KNOBS = sizeof knobs / sizeof *knobs };
  * sanitizer runs one kernel at a time. */
 static pipe_result run_knob(const char *dir, const char *yaml, int i)
 {
-    char text[14000];
     bool stays = strstr(knobs[i], "persistent") != NULL;
-    snprintf(text, sizeof text, "%s%s", stays && getenv("GPIPE_SANITIZED") ? knobs[0] : knobs[i], yaml);
+    char *text = format("%s%s", stays && getenv("GPIPE_SANITIZED") ? knobs[0] : knobs[i], yaml);
     pipe_result r = pipe_run(dir, text, on, NULL, (gp_run_options){ .poison = i % 2 });
     if (stays && !r.compiled && r.errs.n && strstr(r.errs.e[0].msg, "'launch: persistent' cannot"))
         r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = i % 2 });
@@ -120,17 +116,16 @@ static void check_account(carry_graph *g, const pipe_result *r, const char *what
 
 static void run_graph(const char *words, int frames, int rows, int knob, int seed)
 {
-    char yaml[12000], what[1200];
+    char yaml[12000];
     carry_graph g;
     carry_parse(&g, words, frames, rows);
     const char *dir = pipe_dir();
-    snprintf(what, sizeof what, "%s (%d frames of %d rows, settings %d, seed %d; %s)", words, frames, rows, knob, seed,
-             dir);
+    char *what = format("%s (%d frames of %d rows, settings %d, seed %d; %s)", words, frames, rows, knob, seed, dir);
     carry_how how = { .knobs = "", .seed = seed };
     carry_yaml(&g, dir, &how, yaml, sizeof yaml);
     pipe_result r = run_knob(dir, yaml, knob);
     bool refused = r.errs.n && strstr(r.errs.e[0].msg, "' would make nothing: it takes ");
-    ck_assert_msg(r.outcome == GP_DONE || (refused && frames < 3), "%s: %s", r.errs.n ? r.errs.e[0].msg : "?", what);
+    ck_assert_msg(r.outcome == GP_DONE || (refused && frames < 3), "%s: %s", pipe_said(&r.errs), what);
     if (refused) {                     /* a window that so few frames never fill */
         pipe_dir_remove(dir);
         carry_free(&g);
@@ -300,8 +295,7 @@ TEST_THIN(same_bits, sizeof rounded / sizeof *rounded, 1)
         pipe_text(dir, "wave.lua", "local sin = math.sin\nfunction process(frame, x, y)\n"
                   "  for i = 1, #y do y[i] = 0.3 * sin(x.x[i]) + 0.9 * x.u[i] / (1.1 + x.x[i] ^ 2) end\nend\n");
         pipe_result r = run_knob(dir, rounded[_i], i % KNOBS);
-        ck_assert_msg(r.outcome == GP_DONE, "%s%s: %s", knobs[i % KNOBS], r.errs.n ? r.errs.e[0].msg : "?",
-                      rounded[_i]);
+        ck_assert_msg(r.outcome == GP_DONE, "%s%s: %s", knobs[i % KNOBS], pipe_said(&r.errs), rounded[_i]);
         char *out = pipe_read(dir, "out.raw", &got);
         pipe_dir_remove(dir);
         ck_assert(out && got == sizeof(float) * 30 * 40 * 30);
@@ -372,14 +366,12 @@ TEST_THIN(begins_with, 2 * INITS, 1)
     else
         strcat(yaml, "use: lua, script: was.lua}\n");
     strcat(yaml, "  - {use: write, path: out.raw, durable: none}\n");
-    char cu[500];
-    snprintf(cu, sizeof cu, "#include <cuda_fp16.h>\n"
-             "extern \"C\" __global__ void was(const %s *x, const %s *u, %s *out, int n)\n{\n"
-             "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        out[i] = u[i];\n}\n",
-             inits[c].c, inits[c].c, inits[c].c);
+    char *cu = format("#include <cuda_fp16.h>\n"
+                      "extern \"C\" __global__ void was(const %s *x, const %s *u, %s *out, int n)\n{\n"
+                      "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        out[i] = u[i];\n}\n",
+                      inits[c].c, inits[c].c, inits[c].c);
     pipe_text(dir, "was.cu", cu);
-    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = true });
-    pipe_no_errors(&r, yaml);
+    pipe_done(dir, yaml, on, NULL, (gp_run_options){ .poison = true });
     char *out = pipe_read(dir, "out.raw", &got);
     pipe_dir_remove(dir);
     ck_assert_msg(out && got == INIT_FRAMES * frame, "%s", yaml);
@@ -430,15 +422,14 @@ TEST_THIN(stopped, 2 * (KNOBS - 1), 1)
 {
     const char *dir = pipe_dir(), *make = _i % 2 ? "use: lua, script: sum.lua" : "use: kernel, source: sum.cu, "
                        "threads: out.size, args: [x, u, out, {i32: x.size}]";
-    char yaml[1500];
     size_t n;
     pipe_text(dir, "sum.lua", "function process(frame, x, y) y:add(x.x, x.u) end\n");
     pipe_text(dir, "sum.cu", "extern \"C\" __global__ void sum(const int *x, const int *u, int *out, int n)\n{\n"
               "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        out[i] = x[i] + u[i];\n}\n");
-    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: i32, shape: [4]}, v: {dtype: i32, shape: [4]}, u: {carry: v}}\n"
-             "stages:\n  - {use: generate, pattern: constant, value: 3, rate: 2kHz, out: x}\n"
-             "  - {name: v, %s, in: {x: x, u: u}}\n  - {use: write, path: out.raw, durable: none}\n",
-             knobs[_i / 2 % (KNOBS - 1)], make);
+    char *yaml = format("%sbuffers: {x: {dtype: i32, shape: [4]}, v: {dtype: i32, shape: [4]}, u: {carry: v}}\n"
+                        "stages:\n  - {use: generate, pattern: constant, value: 3, rate: 2kHz, out: x}\n"
+                        "  - {name: v, %s, in: {x: x, u: u}}\n  - {use: write, path: out.raw, durable: none}\n",
+                        knobs[_i / 2 % (KNOBS - 1)], make);
     pipe_result r = pipe_run_with(dir, yaml, on, NULL, (gp_run_options){ 0 }, stop_soon, NULL);
     pipe_no_errors(&r, yaml);
     ck_assert_int_eq(r.outcome, GP_DRAINED);
@@ -459,7 +450,7 @@ TEST_THIN(names_and_times, 4 * (KNOBS - 1), 1)
     static const char *const stage[] = { "use: lua, script: sum.lua", "use: kernel, source: sum.cu, "
                                          "threads: out.size, args: [x, u, out, {i32: x.size}]" };
     const char *dir = pipe_dir();
-    char yaml[2500], name[40];
+    char name[40];
     size_t n, m;
     for (int i = 0; i < 6; i++) {
         float v[4] = { (float)i, 1, 2, 3 };
@@ -471,16 +462,15 @@ TEST_THIN(names_and_times, 4 * (KNOBS - 1), 1)
               "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        out[i] = x[i] + u[i];\n}\n");
     pipe_text(dir, "say.lua", "function process(frame, x, y)\n"
               "  y:print(frame.index, frame.name, string.format('%.9f', frame.time), frame.valid)\nend\n");
-    snprintf(yaml, sizeof yaml, "%sbuffers:\n  x: {dtype: f32, shape: [4]}\n  v: {dtype: f32, shape: [4]}\n"
-             "  u: {carry: v}\n  said: {dtype: u8, shape: [200]}\n  is: {dtype: u8, shape: [200]}\nstages:\n"
-             "  - {use: read, path: \"in-*.raw\", out: x}\n  - {name: v, in: %s, %s}\n"
-             "  - {use: write, path: \"%%n-out.raw\", durable: none}\n"
-             "  - {use: lua, script: say.lua, in: v, out: said}\n"
-             "  - {use: write, path: said.txt, format: raw}\n  - {use: lua, script: say.lua, in: x, out: is}\n"
-             "  - {use: write, path: is.txt, format: raw}\n", knobs[_i / 4 % (KNOBS - 1)], _i % 2 ? "{u: u, x: x}" : "{x: x, u: u}",
-             stage[_i / 2 % 2]);
-    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, yaml);
+    char *yaml = format("%sbuffers:\n  x: {dtype: f32, shape: [4]}\n  v: {dtype: f32, shape: [4]}\n"
+        "  u: {carry: v}\n  said: {dtype: u8, shape: [200]}\n  is: {dtype: u8, shape: [200]}\nstages:\n"
+        "  - {use: read, path: \"in-*.raw\", out: x}\n  - {name: v, in: %s, %s}\n"
+        "  - {use: write, path: \"%%n-out.raw\", durable: none}\n"
+        "  - {use: lua, script: say.lua, in: v, out: said}\n"
+        "  - {use: write, path: said.txt, format: raw}\n  - {use: lua, script: say.lua, in: x, out: is}\n"
+        "  - {use: write, path: is.txt, format: raw}\n", knobs[_i / 4 % (KNOBS - 1)], _i % 2 ? "{u: u, x: x}" : "{x: x, u: u}",
+        stage[_i / 2 % 2]);
+    pipe_done(dir, yaml, on, NULL, (gp_run_options){ 0 });
     float sum = 0;
     for (int i = 5; i >= 0; i--) {                  /* the glob is sorted */
         snprintf(name, sizeof name, "in-%c-out.raw", 'f' - i);
@@ -505,7 +495,6 @@ TEST_THIN(partial, 2 * KNOBS, 1)
                                          "threads: out.size, args: [u, out, {i32: out.size}]" };
     static const float in[] = { 1, 2, 3, 7, 8, 9, 4, 5, 6 }, expected[] = { 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 0, 0, 0 };
     const char *dir = pipe_dir();
-    char yaml[1500];
     size_t n;
     pipe_file(dir, "in-a.raw", in, sizeof in);
     pipe_file(dir, "in-b.raw", in, sizeof *in * 6);
@@ -513,9 +502,9 @@ TEST_THIN(partial, 2 * KNOBS, 1)
     pipe_text(dir, "before.cu",
               "extern \"C\" __global__ void before(const float *u, float *out, int n)\n{\n"
               "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        out[i] = u[i];\n}\n");
-    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: f32, shape: [2, 3]}, u: {carry: x}}\nstages:\n"
-             "  - {use: read, path: \"in-*.raw\", out: x}\n  - {in: {x: x, u: u}, %s, name: before}\n"
-             "  - {use: write, path: out.raw, durable: none}\n", stage[_i % 2]);
+    char *yaml = format("buffers: {x: {dtype: f32, shape: [2, 3]}, u: {carry: x}}\nstages:\n"
+                        "  - {use: read, path: \"in-*.raw\", out: x}\n  - {in: {x: x, u: u}, %s, name: before}\n"
+                        "  - {use: write, path: out.raw, durable: none}\n", stage[_i % 2]);
     pipe_result r = run_knob(dir, yaml, _i / 2);
     pipe_no_errors(&r, yaml);
     ck_assert_int_eq(r.outcome, GP_DONE);
@@ -529,24 +518,24 @@ TEST_THIN(partial, 2 * KNOBS, 1)
 /* What tests/ref/heat.py makes of a plate that is warmed at a moving point. */
 TEST_THIN(heat_as_numpy, KNOBS, 1)
 {
-    char ref[4096], yaml[16000];
+    char ref[4096];
     ck_assert_ptr_nonnull(realpath("tests/ref", ref));
     const char *dir = pipe_dir();
-    snprintf(yaml, sizeof yaml, "buffers: {point: {shape: [3]}, was: {carry: heat, init: %s/heat_start.npy}}\n"
-             "stages:\n  - {use: read, path: %s/heat_points.npy, out: point}\n  - name: heat\n    use: kernel\n    threads: [\"out.shape[1]\", \"out.shape[0]\"]\n"
-             "    code: |\n"
-             "      extern \"C\" __global__ void heat(const double *point, const double *was, double *out,\n"
-             "                                      int width, int height)\n      {\n"
-             "          int x = blockIdx.x * blockDim.x + threadIdx.x;\n"
-             "          int y = blockIdx.y * blockDim.y + threadIdx.y;\n          if (x >= width || y >= height)\n"
-             "              return;\n          int w = width, i = y * w + x;\n"
-             "          double around = was[y ? i - w : i] + was[y < height - 1 ? i + w : i]\n"
-             "                        + was[x ? i - 1 : i] + was[x < w - 1 ? i + 1 : i];\n"
-             "          out[i] = was[i] + 0.2 * (around - 4 * was[i]);\n"
-             "          if (y == (int)point[0] && x == (int)point[1])\n              out[i] += point[2];\n      }\n"
-             "    in: {point: point, was: was}\n"
-             "    args: [point, was, out, {i32: \"out.shape[1]\"}, {i32: \"out.shape[0]\"}]\n"
-             "  - {use: mix, op: last}\n  - {use: compare, file: %s/heat_end.npy, rel: 1e-6}\n", ref, ref, ref);
+    char *yaml = format("buffers: {point: {shape: [3]}, was: {carry: heat, init: %s/heat_start.npy}}\n"
+        "stages:\n  - {use: read, path: %s/heat_points.npy, out: point}\n  - name: heat\n    use: kernel\n    threads: [\"out.shape[1]\", \"out.shape[0]\"]\n"
+        "    code: |\n"
+        "      extern \"C\" __global__ void heat(const double *point, const double *was, double *out,\n"
+        "                                      int width, int height)\n      {\n"
+        "          int x = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "          int y = blockIdx.y * blockDim.y + threadIdx.y;\n          if (x >= width || y >= height)\n"
+        "              return;\n          int w = width, i = y * w + x;\n"
+        "          double around = was[y ? i - w : i] + was[y < height - 1 ? i + w : i]\n"
+        "                        + was[x ? i - 1 : i] + was[x < w - 1 ? i + 1 : i];\n"
+        "          out[i] = was[i] + 0.2 * (around - 4 * was[i]);\n"
+        "          if (y == (int)point[0] && x == (int)point[1])\n              out[i] += point[2];\n      }\n"
+        "    in: {point: point, was: was}\n"
+        "    args: [point, was, out, {i32: \"out.shape[1]\"}, {i32: \"out.shape[0]\"}]\n"
+        "  - {use: mix, op: last}\n  - {use: compare, file: %s/heat_end.npy, rel: 1e-6}\n", ref, ref, ref);
     pipe_result r = run_knob(dir, yaml, _i);
     pipe_dir_remove(dir);
     pipe_no_errors(&r, yaml);
@@ -554,8 +543,4 @@ TEST_THIN(heat_as_numpy, KNOBS, 1)
     ck_assert_uint_eq(r.account[0].in, 50);
 }
 
-void carry_cases(TCase *tc, const char *device, int every)
-{
-    on = device;
-    suite_fill(tc, suite_items, every);
-}
+CASES_SUITE(carry, NULL, NULL, 0, cases_every(167, 23, 5))

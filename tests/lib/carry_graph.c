@@ -1,9 +1,6 @@
 /* carry_graph.c - see carry_graph.h. The model asks for each frame by its number, so that what a cycle computes first
  * needs no thought. */
-#include <check.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include "carry_graph.h"
 
 /* ---- words ----------------------------------------------------------- */
@@ -421,11 +418,10 @@ static void put_stage(text *t, const carry_graph *g, const carry_node *b, const 
 
 static void put_scripts(const char *dir)
 {
-    char name[32], lua[400];
     for (size_t i = 0; i < sizeof makes / sizeof *makes; i++) {
-        snprintf(name, sizeof name, "%s.lua", makes[i].op);
-        snprintf(lua, sizeof lua, "stateless = true\nlocal by\nfunction init(stage) by = stage.params.by end\n"
-                 "function process(frame, x, y) %s end\n", makes[i].lua);
+        char *name = format("%s.lua", makes[i].op);
+        char *lua = format("stateless = true\nlocal by\nfunction init(stage) by = stage.params.by end\n"
+                           "function process(frame, x, y) %s end\n", makes[i].lua);
         pipe_text(dir, name, lua);
     }
 }
@@ -475,12 +471,11 @@ void carry_yaml(carry_graph *g, const char *dir, const carry_how *how, char *yam
 void carry_outputs(carry_graph *g, const char *dir, const carry_how *how, const char *what)
 {
     size_t bytes = sizeof(float) * (size_t)(g->rows * CARRY_COLS), got, sinks = 0;
-    char name[24];
     for (int i = 0; i < g->count; i++) {
         const carry_node *b = &g->node[i];
         if (!written(g, i, how))
             continue;
-        snprintf(name, sizeof name, "%s-out.raw", b->name);
+        char *name = format("%s-out.raw", b->name);
         char *out = pipe_read(dir, name, &got);
         size_t n = 0;
         ck_assert_msg(out != NULL, "no %s of %s", name, what);

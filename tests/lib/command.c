@@ -1,14 +1,10 @@
 /* command.c - see command.h. The child is ended before a test can fail, so that none outlives it. */
-#include <check.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 #include "base/clock.h"
 #include "command.h"
 #include "pipe.h"
@@ -43,12 +39,11 @@ static pid_t spawn(const char *out, const char *err, const char *const *args)
 command_result command_run(const char *dir, const char *const *args, double limit, int interrupts)
 {
     const struct timespec tick = { 0, 10000000 };
-    char out[600], err[600];
     command_result r = { 0 };
     int status = 0;
 
-    snprintf(out, sizeof out, "%s/stdout", dir);
-    snprintf(err, sizeof err, "%s/stderr", dir);
+    char *out = format("%s/stdout", dir);
+    char *err = format("%s/stderr", dir);
     unlink(out);
     double start = 1e-9 * (double)gp_now_ns(), signaled = 0;
     pid_t pid = spawn(out, err, args);

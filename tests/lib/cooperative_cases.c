@@ -1,8 +1,6 @@
 /* cooperative_cases.c - kernels whose blocks wait for each other, on either back end. */
 #include "cases.h"
-#include "pipe.h"
 
-static const char *on;         /* the device under test */
 
 enum { ROWS = 6, COLS = 250, FRAMES = 14, LAST = 4, STEPS = 25 };
 
@@ -114,16 +112,11 @@ TEST(a_grid_that_does_not_fit)
     ck_assert_int_eq(sscanf(at, "this device runs %u at once, not 40000 x 1 x 1", &blocks), 1);
     ck_assert(blocks >= 1 && blocks < 40000);
 #ifndef __SANITIZE_THREAD__             /* which has no memory for so many threads */
-    char most[60];
-    snprintf(most, sizeof most, "stages.b.grid=%u", blocks);
+    char *most = format("stages.b.grid=%u", blocks);
     sets[0] = most;
     r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
-    ck_assert_msg(!r.errs.failed, "%u blocks: %s", blocks, r.errs.n ? r.errs.e[0].msg : "?");
+    ck_assert_msg(!r.errs.failed, "%u blocks: %s", blocks, pipe_said(&r.errs));
 #endif
 }
 
-void cooperative_cases(TCase *tc, const char *device)
-{
-    on = device;
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(cooperative, NULL, NULL, 900, 1)

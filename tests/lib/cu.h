@@ -8,7 +8,7 @@
  * XDG_CACHE_HOME points until cu_close() removes it. */
 void cu_open(void);
 void cu_close(void);
-/* "FOLDER/name"; lives until cu_close(). */
+/* "FOLDER/name". */
 const char *cu_path(const char *name);
 void cu_write(const char *name, const char *text);
 

@@ -1,13 +1,9 @@
 /* end_cases.c - how runs end: inputs of different lengths, branches that end early, errors,
  * stopping, a stall; the account. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include "cases.h"
-#include "pipe.h"
 
-static const char *on;         /* the device under test */
 
 /* Finite inputs of different length are an error that names both; an endless
  * one ends with its consumer. */
@@ -39,12 +35,10 @@ TEST(test_ends)
             ck_assert_uint_eq(r.account[1].out, 5);
         } else {
             ck_assert_int_eq(r.outcome, GP_ERROR);
-            ck_assert_msg(strstr(r.errs.e[0].msg, "'a'") && strstr(r.errs.e[0].msg, "'b'"), "%s",
-                          r.errs.e[0].msg);
+            ck_assert_msg(strstr(r.errs.e[0].msg, "'a'") && strstr(r.errs.e[0].msg, "'b'"), "%s", r.errs.e[0].msg);
         }
     }
-    pipe_result r = pipe_run(dir, endless, on, NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, "endless");
+    pipe_result r = pipe_done(dir, endless, on, NULL, (gp_run_options){ 0 });
     for (int i = 0; i < 2; i++)
         ck_assert_uint_eq(r.account[i].out, 50);
 }
@@ -113,8 +107,7 @@ TEST(test_error)
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_int_eq(r.errs.failed, 1);
-    ck_assert_msg(strstr(r.errs.e[0].msg, "frame 1000") && strstr(r.errs.e[0].msg, "too far"),
-                  "%s", r.errs.e[0].msg);
+    ck_assert_msg(strstr(r.errs.e[0].msg, "frame 1000") && strstr(r.errs.e[0].msg, "too far"), "%s", r.errs.e[0].msg);
     ck_assert_uint_eq(r.account[0].out, 1000);
     ck_assert_uint_eq(r.account[0].failed, 1);
     size_t n;
@@ -152,8 +145,7 @@ TEST(test_stall)
     snprintf(script, sizeof script, "function process(f, x, y)\n"
              "  if f.index == 4 then io.open('%s') end\n  y:copy(x)\nend\n", hang);
     pipe_text(dir, "sleep.lua", script);
-    pipe_result r = pipe_run(dir, idle, on, NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, "a paced source is idle, not stalled");
+    pipe_result r = pipe_done(dir, idle, on, NULL, (gp_run_options){ 0 });
     r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
     ck_assert_int_eq(gp_errs_exit(&r.errs), 5);
     ck_assert_msg(strstr(r.errs.e[0].msg, "'sleeper' is busy with frame 4"), "%s", r.errs.e[0].msg);
@@ -174,8 +166,7 @@ TEST(test_ends_late)
     for (int i = 0; i < 5; i++) {
         pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
         ck_assert_int_eq(r.outcome, GP_ERROR);
-        ck_assert_msg(strstr(r.errs.e[0].msg, "'a' ended after 3 frames") != NULL, "%s",
-                      r.errs.e[0].msg);
+        ck_assert_msg(strstr(r.errs.e[0].msg, "'a' ended after 3 frames") != NULL, "%s", r.errs.e[0].msg);
     }
 }
 
@@ -222,8 +213,7 @@ TEST(test_early_end)
     pipe_text(dir, "fork.lua",
               "stateless = true\n"
               "function process(f, x, y) y.few:copy(x) y.many:copy(x) end\n");
-    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, "early end");
+    pipe_result r = pipe_done(dir, yaml, on, NULL, (gp_run_options){ 0 });
     ck_assert_uint_eq(r.account[0].out, 3000);
     ck_assert_uint_eq(r.account[1].out, 5);
     ck_assert_uint_eq(r.account[2].out, 3000);
@@ -330,8 +320,7 @@ TEST(test_ends_of_three)
     for (int i = 0; i < 2; i++) {
         pipe_result r = pipe_run(dir, i ? segment : yaml, on, NULL, (gp_run_options){ 0 });
         ck_assert_int_eq(r.outcome, GP_ERROR);
-        ck_assert_msg(strstr(r.errs.e[0].msg, "'a' ended after 5 frames, 'b' has more") != NULL, "%s",
-                      r.errs.e[0].msg);
+        ck_assert_msg(strstr(r.errs.e[0].msg, "'a' ended after 5 frames, 'b' has more") != NULL, "%s", r.errs.e[0].msg);
         ck_assert_int_eq(r.errs.e[0].at.line, i ? 6 : 7);
     }
 }
@@ -394,8 +383,4 @@ TEST(test_account)
     ck_assert_uint_eq(a->in, a->out + a->failed + a->cancelled);
 }
 
-void end_cases(TCase *tc, const char *device)
-{
-    on = device;
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(end, NULL, NULL, 900, 1)

@@ -1,13 +1,8 @@
 /* exec_cases.c - what comes out of a run: the same bytes for any settings; holes, partial
  * frames, carried state. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include "every.h"
 #include "cases.h"
-#include "pipe.h"
 
-static const char *on;         /* the device under test */
 static int every;
 
 static float wave(int64_t i)
@@ -90,15 +85,12 @@ TEST(test_same_bytes)
             continue;
         const char *sets[] = { streams[a], depths[b], batches[c], workers[d][0], workers[d][1],
                                launches[e], syncs[f], NULL };
-        char what[200];
-        snprintf(what, sizeof what, "%s %s %s %s %s %s%s", streams[a], depths[b], batches[c],
-                 workers[d][0], launches[e], syncs[f], poison ? " poison" : "");
+        char *what = format("%s %s %s %s %s %s%s", streams[a], depths[b], batches[c],
+                            workers[d][0], launches[e], syncs[f], poison ? " poison" : "");
         bool looked_at = done % 3 == 1;        /* which must not change a byte */
-        pipe_result r = pipe_run(dir, EVERYTHING, on, sets, (gp_run_options){
-            .poison = poison, .timed = looked_at, .stamped = looked_at,
-            .trace_ns = looked_at ? 1000000000 : 0 });
-        pipe_no_errors(&r, what);
-        ck_assert_int_eq(r.outcome, GP_DONE);
+        pipe_result r = pipe_done(dir, EVERYTHING, on, sets, (gp_run_options){
+             .poison = poison, .timed = looked_at, .stamped = looked_at,
+             .trace_ns = looked_at ? 1000000000 : 0 });
         ck_assert_uint_eq(r.account[0].in, 42);
         ck_assert_uint_eq(r.account[0].dropped, 6);
         ck_assert_uint_eq(r.account[0].out, 36);
@@ -174,10 +166,7 @@ TEST(test_same_bytes_persistent)
                 continue;
             const char *sets[] = { launches[run % 3], depths[run / 3 % 4], batches[run / 12 % 3],
                                    NULL };
-            pipe_result r = pipe_run(dir, yaml[y], on, sets,
-                                     (gp_run_options){ .poison = run / 36 });
-            pipe_no_errors(&r, sets[0]);
-            ck_assert_int_eq(r.outcome, GP_DONE);
+            pipe_done(dir, yaml[y], on, sets, (gp_run_options){ .poison = run / 36 });
             for (int k = 0; k < 2; k++) {
                 size_t n;
                 char *out = pipe_read(dir, k ? "side.npy" : "out.npy", &n);
@@ -186,8 +175,7 @@ TEST(test_same_bytes_persistent)
                     first[k] = out, n0[k] = n;
                     continue;
                 }
-                ck_assert_msg(n == n0[k] && !memcmp(out, first[k], n), "%s %s %s: differs",
-                              sets[0], sets[1], sets[2]);
+                ck_assert_msg(n == n0[k] && !memcmp(out, first[k], n), "%s %s %s: differs", sets[0], sets[1], sets[2]);
                 free(out);
             }
         }
@@ -200,11 +188,9 @@ TEST(test_isolate)
     const char *dir = pipe_dir();
     size_t n1, n2;
     everything_files(dir);
-    pipe_result r = pipe_run(dir, EVERYTHING, on, NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, "plain");
+    pipe_done(dir, EVERYTHING, on, NULL, (gp_run_options){ 0 });
     char *a = pipe_read(dir, "out.npy", &n1);
-    r = pipe_run(dir, EVERYTHING, on, NULL, (gp_run_options){ .isolate = true });
-    pipe_no_errors(&r, "isolate");
+    pipe_done(dir, EVERYTHING, on, NULL, (gp_run_options){ .isolate = true });
     char *b = pipe_read(dir, "out.npy", &n2);
     ck_assert(n1 == n2 && !memcmp(a, b, n1));
     free(a), free(b);
@@ -249,8 +235,7 @@ TEST(test_counts)
               "    calls = now + 1;\n"
               "}\n");
     for (size_t k = 0; k < sizeof sets / sizeof *sets; k++) {
-        pipe_result r = pipe_run(dir, yaml, on, sets[k], (gp_run_options){ 0 });
-        pipe_no_errors(&r, sets[k][1]);
+        pipe_done(dir, yaml, on, sets[k], (gp_run_options){ 0 });
         size_t n, at = 0;
         char *out = pipe_read(dir, "out.raw", &n);
         for (int f = 0, calls = 0; f < FRAMES; f++) {
@@ -285,12 +270,10 @@ TEST(test_carried)
     const char *dir = pipe_dir();
     enum { N = 8 * 30 };
     pipe_npy(dir, "in.npy", N, 0, wave);
-    pipe_text(dir, "drop.lua",
-              "function process(f, x, y) if f.index == 9 then return 'drop' end y:copy(x) end\n");
+    pipe_text(dir, "drop.lua", "function process(f, x, y) if f.index == 9 then return 'drop' end y:copy(x) end\n");
     for (int splice = 0; splice < 2; splice++) {
         const char *sets[] = { splice ? "stages.fir.on_hole=splice" : "stages.fir.on_hole=reset", NULL };
-        pipe_result r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
-        pipe_no_errors(&r, "fir");
+        pipe_done(dir, yaml, on, sets, (gp_run_options){ 0 });
         size_t n;
         char *out = pipe_read(dir, "out.npy", &n);
         ck_assert_uint_eq(n, 128 + (N - 8) * 4);
@@ -346,16 +329,13 @@ TEST(test_no_rows)
           "{use: reduce, op: any, in: x, out: a}, {use: cast, dtype: i32, in: a, out: f}]", 32, 32, 0xff },
     };
     const char *dir = pipe_dir();
-    pipe_text(dir, "cut.lua",
-              "function process(f, x, y) y:copy(x) if f.index % 2 == 1 then f.valid = 0 end end\n");
+    pipe_text(dir, "cut.lua", "function process(f, x, y) y:copy(x) if f.index % 2 == 1 then f.valid = 0 end end\n");
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        char text[1000];
         size_t n, each = of[i].whole + of[i].none;
-        snprintf(text, sizeof text, "buffers: {a: {dtype: f32, shape: [16, 8]}}\nstages:\n"
-                 "  - {use: generate, frames: 6, out: a}\n  - {use: lua, script: cut.lua}\n  - {use: %s}\n"
-                 "  - {use: write, path: out.raw, format: raw}\n", of[i].stage);
-        pipe_result r = pipe_run(dir, text, on, NULL, (gp_run_options){ .poison = i % 2 });
-        pipe_no_errors(&r, of[i].stage);
+        char *text = format("buffers: {a: {dtype: f32, shape: [16, 8]}}\nstages:\n"
+                            "  - {use: generate, frames: 6, out: a}\n  - {use: lua, script: cut.lua}\n  - {use: %s}\n"
+                            "  - {use: write, path: out.raw, format: raw}\n", of[i].stage);
+        pipe_result r = pipe_done(dir, text, on, NULL, (gp_run_options){ .poison = i % 2 });
         ck_assert_uint_eq(r.account[0].out, 6);
         unsigned char *got = (unsigned char *)pipe_read(dir, "out.raw", &n);
         ck_assert_msg(n == 3 * each, "%s: %zu bytes", of[i].stage, n);
@@ -395,14 +375,12 @@ TEST(test_cuts)
         pipe_file(dir, "in.raw", data, 2 * ROWS * each);
         free(data);
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-            char text[1000];
             double most = 0, off = 0, within = of[i].within;
             within = strcmp(on, "cpu") && of[i].on_gpu > within ? of[i].on_gpu : within;
-            snprintf(text, sizeof text, "buffers: {a: {dtype: %s, shape: [%d, 2]}}\nstages:\n"
-                     "  - {use: read, path: in.raw, out: a}\n  - %s\n  - {use: write, path: out.raw, durable: none}\n",
-                     of[i].dtype, sizes[s], of[i].stages);
-            pipe_result r = pipe_run(dir, text, on, NULL, (gp_run_options){ .poison = s % 2 });
-            pipe_no_errors(&r, of[i].what);
+            char *text = format("buffers: {a: {dtype: %s, shape: [%d, 2]}}\nstages:\n"
+                "  - {use: read, path: in.raw, out: a}\n  - %s\n  - {use: write, path: out.raw, durable: none}\n",
+                of[i].dtype, sizes[s], of[i].stages);
+            pipe_done(dir, text, on, NULL, (gp_run_options){ .poison = s % 2 });
             char *got = pipe_read(dir, "out.raw", &n);
             first = first ? first : got, all = s ? all : n;
             ck_assert_msg(n == all && n, "%s in frames of %d: %zu bytes, not %zu", of[i].what, sizes[s], n, all);
@@ -443,11 +421,10 @@ TEST(test_no_rows_shapes)
     pipe_text(dir, "cut.lua", "function process(f, x, y) y.shape = {f.index % 2 == 1 and 0 or 16, 8 - f.index} y:fill(1) end\n");
     pipe_text(dir, "none.lua", "function process(f, x, y) y:copy(x) if f.index == 1 then f.valid = 0 end end\n");
     pipe_npy(dir, "f.npy", 16, 4, wave);
-    pipe_result r = pipe_run(dir, varies, on, NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, "varies");
+    pipe_result r = pipe_done(dir, varies, on, NULL, (gp_run_options){ 0 });
     ck_assert_uint_eq(r.account[0].out, 6);
     r = pipe_run(dir, turned, on, NULL, (gp_run_options){ 0 });
-    ck_assert_msg(r.errs.failed && strstr(r.errs.e[0].msg, "does not fit"), "%s", r.errs.n ? r.errs.e[0].msg : "no error");
+    ck_assert_msg(r.errs.failed && strstr(r.errs.e[0].msg, "does not fit"), "%s", pipe_said(&r.errs));
 }
 
 /* With `on_error: drop` a frame that one branch of a segment cannot have goes on in another. */
@@ -469,8 +446,7 @@ TEST(test_drop_in_branch)
     for (int i = 0; i < 2; i++) {
         const char *sets[] = { i ? "launch=stream" : "launch=graph", NULL };
         size_t cut, all;
-        pipe_result r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
-        pipe_no_errors(&r, "branch");
+        pipe_result r = pipe_done(dir, yaml, on, sets, (gp_run_options){ 0 });
         ck_assert_msg(strstr(r.errs.e[0].msg, "'size' is 4 in axis 0, which is larger"), "%s", r.errs.e[0].msg);
         ck_assert_msg(r.account[0].out == 19 && r.account[0].failed == 1, "%d out, %d failed", (int)r.account[0].out,
                       (int)r.account[0].failed);
@@ -499,13 +475,11 @@ TEST(test_drop_in_segment)
               "{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = x[i]; }\n");
     for (int i = 0; i < 2; i++) {
         const char *sets[] = { i ? "launch=stream" : "launch=graph", NULL };
-        pipe_result r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
-        pipe_no_errors(&r, "drop");
+        pipe_result r = pipe_done(dir, yaml, on, sets, (gp_run_options){ 0 });
         ck_assert_uint_eq(r.account[0].in, 20);
         ck_assert_uint_eq(r.account[0].out, 19);
         ck_assert_uint_eq(r.account[0].failed, 1);
-        ck_assert_msg(r.errs.n == 1 + i && strstr(r.errs.e[0].msg, "division by zero"), "%s",
-                      r.errs.n ? r.errs.e[0].msg : "no warning");
+        ck_assert_msg(r.errs.n == 1 + i && strstr(r.errs.e[0].msg, "division by zero"), "%s", pipe_said(&r.errs));
         ck_assert(!i || strstr(r.errs.e[1].msg, "stage 'write' replaced a file"));
         size_t n;
         float *out = (float *)(pipe_read(dir, "out.npy", &n) + 128);
@@ -529,8 +503,7 @@ TEST(test_valid)
     pipe_text(dir, "v.cu",
               "extern \"C\" __global__ void v(const float *in, float *out, const gp_frame_info *f)\n"
               "{ int i = threadIdx.x; if (blockIdx.x == 0 && i < 6) out[i] = (float)f->valid; }\n");
-    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, "valid");
+    pipe_done(dir, yaml, on, NULL, (gp_run_options){ 0 });
     size_t n;
     char *out = pipe_read(dir, "out.raw", &n);
     ck_assert_uint_eq(n, 3 * 6 * 4);
@@ -542,9 +515,4 @@ TEST(test_valid)
     free(out);
 }
 
-void exec_cases(TCase *tc, const char *device, int thin)
-{
-    on = device, every = thin;
-    tcase_set_timeout(tc, 900);
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(exec, NULL, NULL, 900, every = cases_thin(61, 1, 1))

@@ -2,13 +2,12 @@
  * partial frames, frames of other shapes. */
 #include "base/memfile.h"
 #include "expr_cases.h"
-#include "suite.h"
+#include "cases.h"
 
-static const gp_backend *backend;
 static gp_dev *dev;
 
-static void open_device(void) { dev = trial_device(backend); }
-static void close_device(void) { backend->close(dev); }
+static void open_device(void) { dev = trial_device(cases_backend()); }
+static void close_device(void) { dev->backend->close(dev); }
 
 #define SAME(a, b, tolerance, ...)                                     \
     do {                                                               \
@@ -168,7 +167,7 @@ static trial *open_case(const expr_case *c, int n, expr_way way)
     gp_errs errs = { 0 };
     char *text = expr_pipeline(c, way);
     trial *t = trial_open_text(dev, text, n, &errs);
-    ck_assert_msg(t != NULL, "%s: %s\n%s", c->name, errs.n ? errs.e[0].msg : "?", text);
+    ck_assert_msg(t != NULL, "%s: %s\n%s", c->name, pipe_said(&errs), text);
     free(text);
     return t;
 }
@@ -376,9 +375,8 @@ static void as_cast(const expr_case *c)
         trial *t = open_case(&copy, 1, (expr_way){ .typed = true });
         trial_run(t, c->in, 1, out);
         for (int i = 0; i < TYPES; i++) {
-            char options[40];
             bool complex = i + 1 == GP_C64;
-            snprintf(options, sizeof options, "dtype: %s", gp_dtype_name(complex ? GP_F32 : (gp_dtype)(i + 1)));
+            char *options = format("dtype: %s", gp_dtype_name(complex ? GP_F32 : (gp_dtype)(i + 1)));
             array want = trial_once(dev, "cast", options, c->in, 1);
             want = complex ? complex_of(want) : want;
             bool zero = k && i + 1 >= GP_F16;          /* -0 + 0 is 0 */
@@ -396,12 +394,4 @@ TEST(test_declared)
     expr_each_case(as_cast);
 }
 
-TCase *expr_cases(const gp_backend *b, int thin)
-{
-    TCase *c = tcase_create(b->name);
-    backend = b, every = thin;
-    tcase_set_timeout(c, 900);                 /* on a GPU some hundred kernels are compiled */
-    tcase_add_checked_fixture(c, open_device, close_device);
-    suite_fill(c, suite_items, 1);
-    return c;
-}
+CASES_SUITE(expr, open_device, close_device, 900, every = cases_thin(1, 1, 9))

@@ -2,11 +2,7 @@
 #ifndef EXPR_CASES_H
 #define EXPR_CASES_H
 
-#include <check.h>
 #include "harness.h"
-
-/* All of them, on one back end (one call per program); of the references every `thin`-th, and those of neighbors. */
-TCase *expr_cases(const gp_backend *b, int thin);
 
 enum { EXPR_INPUTS = 6, EXPR_OUTPUTS = 16 };
 

@@ -4,11 +4,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "cases.h"
-#include "pipe.h"
 
 enum { FRAMES = 61, HIGH = 9, WIDE = 40, SIZE = HIGH * WIDE };
 
-static const char *on;
 
 /* ---- the kinds ------------------------------------------------------- */
 
@@ -131,10 +129,9 @@ static void tear_down(void)
 /* What is in out/K.raw: 2 x + 1 of frame k, as put has it; or nothing. */
 static void check(const char *dir, const char *what, uint64_t k, const opts *o, bool there)
 {
-    char name[40];
     size_t bytes;
     int64_t dim[2];
-    snprintf(name, sizeof name, "out/%05d.raw", (int)k);
+    char *name = format("out/%05d.raw", (int)k);
     float *v = (float *)pipe_read(dir, name, &bytes);
     ck_assert_msg((v != NULL) == there, "%s: frame %d %s", what, (int)k, there ? "is not there" : "is there");
     if (!v)
@@ -177,10 +174,10 @@ static void run_case(const opts *o, int knob, const char *put_keys, const char *
     char yaml[2000];
     gp_errs errs = { .n = 0 };
     gp_pipeline *p = compile(dir, write_yaml(yaml, knob, put_keys, o->whole, more), &errs);
-    ck_assert_msg(p != NULL, "%s: %s", yaml, errs.n ? errs.e[0].msg : "?");
+    ck_assert_msg(p != NULL, "%s: %s", yaml, pipe_said(&errs));
     gp_run_options how = { .poison = knob & 1, .timed = knob & 2 };
     gp_outcome outcome = gp_pipeline_run(p, &how, &errs);
-    ck_assert_msg(outcome == GP_DONE && !errs.failed, "%s: outcome %d: %s", yaml, (int)outcome, errs.n ? errs.e[0].msg : "?");
+    ck_assert_msg(outcome == GP_DONE && !errs.failed, "%s: outcome %d: %s", yaml, (int)outcome, pipe_said(&errs));
     uint64_t lost = 0;
     for (uint64_t k = 0; k < FRAMES; k++) {
         bool gone = (o->fails && k % (uint64_t)o->fails == 3) || (o->drops && k % (uint64_t)o->drops == 1);
@@ -208,16 +205,14 @@ TEST_LOOP(in_order, 0, 2 * KNOBS * PUTS)
 /* Frames that fail, or are dropped, are holes; the others are as they were. */
 TEST_LOOP(holes, 0, KNOBS * PUTS)
 {
-    char keys[200];
-    snprintf(keys, sizeof keys, "%s, fails: 7, drops: 5, on_error: drop", puts_[_i / KNOBS]);
+    char *keys = format("%s, fails: 7, drops: 5, on_error: drop", puts_[_i / KNOBS]);
     run_case(&(opts){ .fails = 7, .drops = 5 }, _i % KNOBS, keys, "");
 }
 
 /* Of frames of one shape, which have fewer rows, what is behind them is zero, on the device too. */
 TEST_LOOP(fewer_rows, 0, KNOBS * PUTS)
 {
-    char keys[200];
-    snprintf(keys, sizeof keys, "%s, fewer: 1", puts_[_i / KNOBS]);
+    char *keys = format("%s, fewer: 1", puts_[_i / KNOBS]);
     run_case(&(opts){ .fewer = 1, .whole = true }, _i % KNOBS, keys, "");
 }
 
@@ -225,13 +220,13 @@ TEST_LOOP(fewer_rows, 0, KNOBS * PUTS)
 TEST_LOOP(stops, 0, KNOBS * PUTS)
 {
     const char *dir = pipe_dir();
-    char yaml[2000], keys[200];
+    char yaml[2000];
     gp_errs errs = { .n = 0 };
-    snprintf(keys, sizeof keys, "%s, fails: 20", puts_[_i / KNOBS]);
+    char *keys = format("%s, fails: 20", puts_[_i / KNOBS]);
     gp_pipeline *p = compile(dir, write_yaml(yaml, _i % KNOBS, keys, false, ""), &errs);
-    ck_assert_msg(p != NULL, "%s", errs.n ? errs.e[0].msg : "?");
+    ck_assert_msg(p != NULL, "%s", pipe_said(&errs));
     ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_ERROR);
-    ck_assert_msg(errs.n && !strcmp(errs.e[0].msg, "frame 3 fails"), "%s: %s", yaml, errs.n ? errs.e[0].msg : "?");
+    ck_assert_msg(errs.n && !strcmp(errs.e[0].msg, "frame 3 fails"), "%s: %s", yaml, pipe_said(&errs));
     for (uint64_t k = 0; k < FRAMES; k++)
         check(dir, yaml, k, &(opts){ .fails = 0 }, k < 3);
     gp_pipeline_destroy(p);
@@ -241,14 +236,13 @@ TEST_LOOP(stops, 0, KNOBS * PUTS)
 TEST_LOOP(regrouped, 0, KNOBS)
 {
     const char *dir = pipe_dir();
-    char yaml[2000];
     gp_errs errs = { .n = 0 };
     size_t bytes;
-    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [9, 40]}}\nstages:\n"
-             "  - {use: make, whole: true, out: x}\n  - {use: put, workers: 2, at_once: 4}\n"
-             "  - {use: group, frames: 4}\n  - {use: write, path: out.raw, durable: none}\n", knobs[_i]);
+    char *yaml = format("%sbuffers: {x: {dtype: f32, shape: [9, 40]}}\nstages:\n"
+                        "  - {use: make, whole: true, out: x}\n  - {use: put, workers: 2, at_once: 4}\n"
+                        "  - {use: group, frames: 4}\n  - {use: write, path: out.raw, durable: none}\n", knobs[_i]);
     gp_pipeline *p = compile(dir, yaml, &errs);
-    ck_assert_msg(p && gp_pipeline_run(p, NULL, &errs) == GP_DONE, "%s: %s", yaml, errs.n ? errs.e[0].msg : "?");
+    ck_assert_msg(p && gp_pipeline_run(p, NULL, &errs) == GP_DONE, "%s: %s", yaml, pipe_said(&errs));
     float *v = (float *)pipe_read(dir, "out.raw", &bytes);
     ck_assert_msg(v && bytes == 4 * FRAMES * SIZE, "%zu bytes", bytes);
     for (int i = 0; i < FRAMES * SIZE; i++)
@@ -282,7 +276,7 @@ TEST_LOOP(pauses, 0, KNOBS)
         pthread_t t;
         pausing w = { .at = 10 * (uint64_t)parts + 5 };
         p[parts] = w.p = compile(dir, write_yaml(yaml, (parts + _i) % KNOBS, "workers: 2, at_once: 4", false, ""), &errs);
-        ck_assert_msg(w.p != NULL, "%s", errs.n ? errs.e[0].msg : "?");
+        ck_assert_msg(w.p != NULL, "%s", pipe_said(&errs));
         bool last = parts == KNOBS - 1;
         if (!last)
             pthread_create(&t, NULL, pause_at, &w);
@@ -294,7 +288,7 @@ TEST_LOOP(pauses, 0, KNOBS)
             break;                     /* a smaller depth has no room for them */
     }
     if (outcome != GP_ERROR) {
-        ck_assert_msg(outcome == GP_DONE, "part %d: %s", parts, errs.n ? errs.e[0].msg : "?");
+        ck_assert_msg(outcome == GP_DONE, "part %d: %s", parts, pipe_said(&errs));
         for (uint64_t k = 0; k < FRAMES; k++)
             check(dir, yaml, k, &(opts){ .fails = 0 }, true);
         parts--;
@@ -315,10 +309,4 @@ TEST(host_readers)
                   "%s", errs.e[0].msg);
 }
 
-void fills_cases(TCase *tc, const char *device)
-{
-    on = device;
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 120);
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(fills, set_up, tear_down, 120, 1)

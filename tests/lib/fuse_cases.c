@@ -1,13 +1,10 @@
 /* fuse_cases.c - random graphs of stages that compute element by element, with some between them that do not, on random
  * bytes: what is written has to be the same with `fuse: auto` and `fuse: none`. */
 #include <stdarg.h>
-#include "every.h"
 #include "cases.h"
-#include "pipe.h"
 
 enum { FRAMES = 5, MOST = 16, TEXT = 1 << 13, YAML = 3 * TEXT, ROWS = 6, COLS = 37, REDUCTIONS = 3 };
 
-static const char *on;
 static int every = 1;
 
 static const char *const types[] = { "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32", "f64" };
@@ -209,13 +206,11 @@ static char *run(const char *yaml, const char *fuse, const unsigned char *in, si
     pipe_text(dir, "copy.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_text(dir, "drop.lua", "stateless = true\nfunction process(f, x, y) if f.index % 3 == 1 then return 'drop' end "
               "y:copy(x) end\n");
-    pipe_result r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
-    pipe_no_errors(&r, yaml);
+    pipe_result r = pipe_done(dir, yaml, on, sets, (gp_run_options){ 0 });
     ck_assert_msg(r.outcome == GP_DONE, "%s", yaml);
     for (int b = 0; b < MOST + REDUCTIONS; b++) {
-        char name[20];
         size_t n;
-        snprintf(name, sizeof name, "%c%d.raw", b < MOST ? 'b' : 'r', b < MOST ? b : b - MOST);
+        char *name = format("%c%d.raw", b < MOST ? 'b' : 'r', b < MOST ? b : b - MOST);
         char *one = pipe_read(dir, name, &n);
         if (!one)
             continue;
@@ -321,29 +316,23 @@ TEST_EACH(same_loops, bodies)
 {
     static const int times[] = { 1, 2, 5, 300 };
     static unsigned char in[FRAMES * ROWS * COLS * 4 - 2 * COLS * 4];          /* the last with fewer rows */
-    char yaml[1500];
     for (size_t i = 0; i < sizeof in / 4; i++)
         memcpy(in + 4 * i, &(float){ (float)(i * 7919 % 1009) - 500 }, 4);
     for (int t = 0; t < 4; t++) {
         size_t n[2];
         const char *until = bodies[_i].until, *two = strstr(bodies[_i].out, "q");
         const char *one = strstr(bodies[_i].stages, "one: one");
-        snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: f32, shape: [%d, %d]}%s}\nstages:\n"
-                 "  - {use: read, path: in.raw, frames: %d, tail: ignore, out: x}\n"
-                 "  - {use: loop, in: {u: x%s}, out: {%s}, times: %d, carry: {%s}%s%s, stages: [%s]}\n"
-                 "  - {use: write, path: b0.raw, in: o, durable: none}\n%s", ROWS, COLS,
-                 one ? ", one: {const: one.npy}" : "", FRAMES, one ? ", one: one" : "", bodies[_i].out, times[t],
-                 bodies[_i].carry, until ? ", until: " : "", until ? until : "", bodies[_i].stages,
-                 two ? "  - {use: write, path: b1.raw, in: q, durable: none}\n" : "");
+        char *yaml = format("buffers: {x: {dtype: f32, shape: [%d, %d]}%s}\nstages:\n"
+            "  - {use: read, path: in.raw, frames: %d, tail: ignore, out: x}\n"
+            "  - {use: loop, in: {u: x%s}, out: {%s}, times: %d, carry: {%s}%s%s, stages: [%s]}\n"
+            "  - {use: write, path: b0.raw, in: o, durable: none}\n%s", ROWS, COLS,
+            one ? ", one: {const: one.npy}" : "", FRAMES, one ? ", one: one" : "", bodies[_i].out, times[t],
+            bodies[_i].carry, until ? ", until: " : "", until ? until : "", bodies[_i].stages,
+            two ? "  - {use: write, path: b1.raw, in: q, durable: none}\n" : "");
         char *apart = run(yaml, "fuse=none", in, sizeof in, &n[0]), *fused = run(yaml, "fuse=auto", in, sizeof in, &n[1]);
         ck_assert_msg(n[0] && n[0] == n[1] && !memcmp(apart, fused, n[0]), "different bytes of\n%s", yaml);
         free(apart), free(fused);
     }
 }
 
-void fuse_cases(TCase *tc, const char *device, int step)
-{
-    on = device, every = step;
-    tcase_set_timeout(tc, 600);
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(fuse, NULL, NULL, 600, every = cases_thin(19, 1, 40))

@@ -1,8 +1,5 @@
 /* harness.c - see harness.h. */
-#include <check.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "api/forms.h"
 #include "device/machine.h"
 #include "idle.h"

@@ -7,6 +7,7 @@
 #define HARNESS_H
 
 #include "device/backend.h"
+#include "suite.h"
 
 typedef struct array {
     gp_type type;

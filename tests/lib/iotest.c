@@ -1,9 +1,5 @@
 /* iotest.c - see iotest.h. */
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "iotest.h"
 #include "sndfile.h"
 
@@ -19,6 +15,11 @@ void io_set_up(void)
 void io_tear_down(void)
 {
     pipe_dir_remove(io_dir);
+}
+
+char *io_at(const char *name)
+{
+    return format("%s/%s", io_dir, name);
 }
 
 char *io_path(const char *name, char buf[600])
@@ -37,7 +38,7 @@ const char *io_error(const pipe_result *r)
     for (int i = 0; i < r->errs.n; i++)        /* warnings come before it */
         if (r->errs.e[i].code != GP_E_WARN && r->errs.e[i].code != GP_E_NOTE)
             return r->errs.e[i].msg;
-    return r->errs.n ? r->errs.e[0].msg : "no error";
+    return pipe_said(&r->errs);
 }
 
 void io_told(const pipe_result *r, char path[PATH_MAX])
@@ -119,9 +120,8 @@ void io_counts(const char *name, gp_type type, int first)
 
 int io_files(const char *sub)
 {
-    char path[600];
     int n = 0;
-    DIR *d = opendir(io_path(sub, path));
+    DIR *d = opendir(io_at(sub));
     for (struct dirent *e; d && (e = readdir(d));)
         n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
     if (d)

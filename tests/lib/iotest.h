@@ -3,7 +3,6 @@
 #ifndef IOTEST_H
 #define IOTEST_H
 
-#include <check.h>
 #include <limits.h>
 #include "base/npy.h"
 #include "pipe.h"
@@ -12,6 +11,7 @@
 extern const char *io_dir;
 void io_set_up(void);
 void io_tear_down(void);
+char *io_at(const char *name);                 /* its path there, a text of its own */
 char *io_path(const char *name, char buf[600]);
 /* How many files a folder in it has; 0 when it is not there. */
 int io_files(const char *sub);

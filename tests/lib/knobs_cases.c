@@ -1,14 +1,9 @@
 /* knobs_cases.c - one pipeline with all that there is: rates, windows, carried buffers on the device and by way of a
  * script, loops, state, holes, partial frames, frames of different shapes, and what is regrouped of these. Whatever the
  * settings, each of its files has the same bytes. */
-#include <stdlib.h>
-#include <string.h>
 #include "base/npy.h"
-#include "every.h"
 #include "knobs_cases.h"
-#include "pipe.h"
 
-static const char *on;
 
 enum { ROWS = 6, COLS = 8, FRAME = ROWS * COLS };
 
@@ -184,8 +179,7 @@ void knobs_put_files(const char *dir)
     pipe_file(dir, "in-2.raw", in + 100, sizeof *in * (1 * COLS));
     pipe_file(dir, "in-3.raw", in + 300, sizeof *in * (12 * FRAME - COLS));
     for (int i = 0; i < 17; i++) {
-        char name[40];
-        snprintf(name, sizeof name, "any-%02d.npy", i);
+        char *name = format("any-%02d.npy", i);
         put_array(dir, name, (gp_type){ GP_F32, 2, { 1 + i * 7 % 9, 1 + i * 5 % 12 } }, in + 50 * i);
     }
     put_array(dir, "t.npy", (gp_type){ GP_F32, 2, { 3, 2 } }, in + 7);
@@ -228,10 +222,8 @@ static made run(const char *const *set, int options)
     knobs_put_files(dir);
     /* Under compute-sanitizer a `while` node beside another kernel is an illegal access, in a program by hand, too. */
     bool alone = getenv("GPIPE_SANITIZED") != NULL;
-    pipe_result r = pipe_run(dir, knobs_yaml, on, set,
-                             (gp_run_options){ .poison = options & 1, .timed = options & 2, .isolate = alone });
-    pipe_no_errors(&r, knobs_yaml);
-    ck_assert_int_eq(r.outcome, GP_DONE);
+    pipe_result r = pipe_done(dir, knobs_yaml, on, set,
+                              (gp_run_options){ .poison = options & 1, .timed = options & 2, .isolate = alone });
     knobs_check_accounts(&r);
     for (int k = 0; k < FILES; k++) {
         m.data[k] = pipe_read(dir, knobs_written[k], &m.n[k]);
@@ -254,23 +246,16 @@ static void compare(const char *const *set, int options)
     }
 }
 
-START_TEST(same_bytes)
+TEST_SOME(same_bytes, SETTINGS, 6, 1)
 {
-    compare(settings[_i / 4], _i % 4);
+    compare(settings[_i], _i % 4);
 }
-END_TEST
 
-START_TEST(same_bytes_on_devices)
+TEST_SOME(same_bytes_on_devices, PRETENDED, 4, 1)
 {
-    compare(pretended[_i], _i % 4);
+    if (!strcmp(on, "cpu"))
+        compare(pretended[_i], _i % 4);
 }
-END_TEST
-
-START_TEST(same_bytes_on_gpus)
-{
-    compare(spread[_i], _i % 4);
-}
-END_TEST
 
 static int gpus(void)
 {
@@ -282,26 +267,19 @@ static int gpus(void)
     return is.ndevices;
 }
 
-START_TEST(any_knobs)
+TEST_LOOP(same_bytes_on_gpus, 0, SPREAD)
+{
+    if (strcmp(on, "cpu") && gpus() > 1)
+        compare(spread[_i], _i % 4);
+    else if (strcmp(on, "cpu"))
+        fprintf(stderr, "SKIPPED: tests of several GPUs: there is one\n");
+}
+
+TEST_SOME(any_knobs, RANDOM, 8, 1)
 {
     knobs_set k;
     knobs_any(&k, (unsigned)_i * 2654435761u + 1, false);
     compare(k.set, _i % 4);
 }
-END_TEST
 
-void knobs_cases(TCase *tc, const char *device)
-{
-    const int every = tests_every(6, 1);
-    on = device;
-    for (int i = 1; i < 4 * SETTINGS; i++)
-        if (i % 4 == i / 4 % 4 && i / 4 % every == tests_first(every))
-            tcase_add_loop_test(tc, same_bytes, i, i + 1);
-    ADD_SOME(tc, any_knobs, RANDOM, tests_every(8, 1));
-    if (!strcmp(device, "cpu"))
-        ADD_SOME(tc, same_bytes_on_devices, PRETENDED, tests_every(4, 1));
-    else if (gpus() > 1)
-        tcase_add_loop_test(tc, same_bytes_on_gpus, 0, SPREAD);
-    else
-        fprintf(stderr, "SKIPPED: tests of several GPUs: there is one\n");
-}
+CASES_SUITE(knobs, NULL, NULL, 0, 1)

@@ -2,10 +2,7 @@
 #ifndef TEST_KNOBS_CASES_H
 #define TEST_KNOBS_CASES_H
 
-#include <check.h>
-#include <stdbool.h>
-
-struct pipe_result;
+#include "cases.h"
 
 /* The pipeline with all that there is, the files that it reads, and those that it writes. */
 extern const char knobs_yaml[];
@@ -14,13 +11,10 @@ extern const char *const knobs_written[];      /* ends with NULL */
 /* All that it wrote, one file behind the other: malloc'd. */
 char *knobs_read_files(const char *dir, size_t *bytes);
 /* What becomes of the frames of its sources. */
-void knobs_check_accounts(const struct pipe_result *r);
+void knobs_check_accounts(const pipe_result *r);
 
 /* Settings as they come, for --set; those under which a run that was paused may go on. */
 typedef struct knobs_set { char text[16][40]; const char *set[32]; } knobs_set;
 void knobs_any(knobs_set *k, unsigned seed, bool goes_on);
-
-/* Adds them, for `device` ("cpu" or "cuda"). */
-void knobs_cases(TCase *tc, const char *device);
 
 #endif

@@ -2,12 +2,8 @@
  * frames and holes, and a heat equation as NumPy computes it. */
 #include <stdarg.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include "cases.h"
-#include "pipe.h"
 
-static const char *on;
 
 static const char *const knobs[] = {
     "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n",
@@ -18,9 +14,8 @@ enum { KNOBS = sizeof knobs / sizeof *knobs };
 /* As usual where kernels that stay on the device are not for this pipeline, or a sanitizer runs one kernel at a time. */
 static pipe_result run_knob(const char *dir, const char *yaml, int i)
 {
-    char text[14000];
     bool stays = strstr(knobs[i], "persistent") != NULL;
-    snprintf(text, sizeof text, "%s%s", stays && getenv("GPIPE_SANITIZED") ? knobs[0] : knobs[i], yaml);
+    char *text = format("%s%s", stays && getenv("GPIPE_SANITIZED") ? knobs[0] : knobs[i], yaml);
     pipe_result r = pipe_run(dir, text, on, NULL, (gp_run_options){ .poison = i % 2 });
     if (stays && r.errs.n && strstr(r.errs.e[0].msg, "'launch: persistent'"))
         r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = i % 2 });
@@ -410,8 +405,4 @@ TEST_THIN(heat_as_numpy, 2 * 3 * KNOBS, 1)
     ck_assert_uint_eq(r.account[0].out, 1);
 }
 
-void loop_cases(TCase *tc, const char *device, int every)
-{
-    on = device;
-    suite_fill(tc, suite_items, every);
-}
+CASES_SUITE(loop, NULL, NULL, 0, cases_every(47, 5, 5))

@@ -1,8 +1,4 @@
 /* luarig.c - see luarig.h. */
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "idle.h"
 #include "luarig.h"
 #include "pipe.h"
@@ -18,11 +14,10 @@ static const char *env(const void *arg, const char *name)
 /* Text -> graph; the stage under test is named 'it'. */
 static bool rig_resolve(rig *r, const char *yaml)
 {
-    char file[400];
     gp_machine machine;
     gp_env e = { .get = env };
     gp_probe probe = { .arena = &r->arena, .look = gp_probe_look };
-    snprintf(file, sizeof file, "%s/test.yaml", r->dir);
+    char *file = format("%s/test.yaml", r->dir);
     r->registry = gp_registry_create();
     ck_assert(gp_register_builtin(r->registry, &r->errs) && gp_register(r->registry, &give, &r->errs)
               && gp_register(r->registry, &take, &r->errs));
@@ -96,7 +91,7 @@ void rig_free(rig *r)
 
 const char *rig_error(const gp_errs *errs)
 {
-    return errs->n ? errs->e[0].msg : "no error";
+    return pipe_said(errs);
 }
 
 rig *rig_opened(const char *in, const char *out, const char *more, const char *script)

@@ -6,6 +6,7 @@
 #include "api/forms.h"
 #include "base/filetable.h"
 #include "device/machine.h"
+#include "suite.h"
 #include "run/run.h"
 
 enum { PORTS = 2, CREW = 4 };

@@ -2,7 +2,6 @@
 #include "iotest.h"
 #include "cases.h"
 
-static const char *on;
 
 static const char *const knobs[] = {
     "depth: 1\n", "", "depth: 16\nstreams: 3\nbatch: 4\n", "depth: 8\nstreams: 8\n",
@@ -22,18 +21,16 @@ TEST(same_bytes)
         io_count_npy("v.npy", U8(11, 90), 5);
         io_count_npy("bias.npy", U8(90), 7);
         for (int k = 0; k < KNOBS; k++) {
-            char yaml[2000];
-            snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: u8, shape: [5, 70]}, w: {const: w.npy, dtype: %s}, "
-                     "v: {const: v.npy, dtype: %s}, bias: {const: bias.npy, dtype: %s}}\nstages:\n"
-                     "  - {use: read, path: in.npy, out: x}\n  - {use: cast, dtype: f32}\n  - {use: scale, a: 0.0001}\n"
-                     "  - {use: cast, dtype: %s, out: y}\n"
-                     "  - {use: linear, in: {in: y, weights: w, bias: bias}, activation: tanh, out: z}\n"
-                     "  - {use: linear, in: {in: z, weights: v}, activation: gelu, out: u}\n"
-                     "  - {use: matmul, in: {a: u, b: v}, out: all}\n"
-                     "  - {use: write, in: all, path: out.raw, durable: none}\n", knobs[k], types[t], types[t],
-                     types[t], types[t]);
-            pipe_result r = pipe_run(io_dir, yaml, on, NULL, (gp_run_options){ .poison = true });
-            pipe_no_errors(&r, yaml);
+            char *yaml = format("%sbuffers: {x: {dtype: u8, shape: [5, 70]}, w: {const: w.npy, dtype: %s}, "
+                "v: {const: v.npy, dtype: %s}, bias: {const: bias.npy, dtype: %s}}\nstages:\n"
+                "  - {use: read, path: in.npy, out: x}\n  - {use: cast, dtype: f32}\n  - {use: scale, a: 0.0001}\n"
+                "  - {use: cast, dtype: %s, out: y}\n"
+                "  - {use: linear, in: {in: y, weights: w, bias: bias}, activation: tanh, out: z}\n"
+                "  - {use: linear, in: {in: z, weights: v}, activation: gelu, out: u}\n"
+                "  - {use: matmul, in: {a: u, b: v}, out: all}\n"
+                "  - {use: write, in: all, path: out.raw, durable: none}\n", knobs[k], types[t], types[t],
+                types[t], types[t]);
+            pipe_done(io_dir, yaml, on, NULL, (gp_run_options){ .poison = true });
             char *made = pipe_read(io_dir, "out.raw", &bytes);
             ck_assert(made && bytes == 103 * 90 * (size_t)(t == 0 ? 4 : t == 1 ? 2 : 8));
             ck_assert_msg(!first || (bytes == n && !memcmp(made, first, n)), "%s: other bytes with %s", types[t],
@@ -45,8 +42,4 @@ TEST(same_bytes)
     }
 }
 
-void matmul_cases(TCase *tc, const char *device)
-{
-    on = device;
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(matmul, io_set_up, io_tear_down, 120, 1)

@@ -3,13 +3,8 @@
  *
  * mark.lua sets a to `a` + the frame's number, b likewise, where its parameters say so, on every `of`-th frame; and
  * drops frames of which `drop` is a divisor. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "meta_cases.h"
-#include "pipe.h"
 
-static const char *on;
 
 void meta_put_scripts(const char *dir)
 {
@@ -130,24 +125,22 @@ static const char *const settings[][8] = {
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
-START_TEST(arrives)
+TEST_THIN(arrives, CASES, 1)
 {
     gp_arena a = { 0 };
     for (int k = 0; k < SETTINGS; k++) {
         const char *dir = pipe_dir();
         meta_put_scripts(dir);
         pipe_npy(dir, "rows.npy", 5, 4, counted);
-        pipe_result r = pipe_run(dir, yaml_of(&a, _i), on, settings[k], (gp_run_options){ .poison = k & 1 });
-        pipe_no_errors(&r, cases[_i].what);
+        pipe_done(dir, yaml_of(&a, _i), on, settings[k], (gp_run_options){ .poison = k & 1 });
         meta_is(dir, "told.csv", cases[_i].want, cases[_i].what);
         pipe_dir_remove(dir);
     }
     gp_arena_free(&a);
 }
-END_TEST
 
 /* Runs that pause, and go on with other settings. */
-START_TEST(pauses)
+TEST_THIN(pauses, CASES, 1)
 {
     static const char *const other[][4] = { { "depth=9", "launch=stream", NULL }, { "depth=12", "batch=4", NULL } };
     static const char *const *const sets[] = { settings[3], other[0], other[1] };
@@ -165,13 +158,5 @@ START_TEST(pauses)
     }
     gp_arena_free(&a);
 }
-END_TEST
 
-void meta_cases(TCase *tc, const char *device, int every)
-{
-    on = device;
-    for (int i = 0; i < CASES; i += every) {
-        tcase_add_loop_test(tc, arrives, i, i + 1);
-        tcase_add_loop_test(tc, pauses, i, i + 1);
-    }
-}
+CASES_SUITE(meta, NULL, NULL, 0, strcmp(on, "cpu") && getenv("GPIPE_SANITIZED") ? 5 : 1)

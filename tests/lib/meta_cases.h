@@ -2,10 +2,7 @@
 #ifndef TEST_META_CASES_H
 #define TEST_META_CASES_H
 
-#include <check.h>
-
-/* Adds them, for `device` ("cpu" or "cuda"): every `every`-th. */
-void meta_cases(TCase *tc, const char *device, int every);
+#include "cases.h"
 
 /* Puts the scripts that pipelines of these tests have into a folder. */
 void meta_put_scripts(const char *dir);

@@ -1,6 +1,4 @@
 /* paper.c - see paper.h. */
-#include <check.h>
-#include <stdlib.h>
 #include "api/forms.h"
 #include "paper.h"
 

@@ -1,10 +1,7 @@
 /* paused_cases.c - runs that pause at random frames, and go on with random settings, make the bytes of one that does
  * not pause. */
 #include "knobs_cases.h"
-#include "cases.h"
-#include "pipe.h"
 
-static const char *on;
 
 static const char *const settings[][8] = {
     { NULL },
@@ -35,8 +32,7 @@ TEST_SOME(same_bytes, RUNS, 12, 1)
     size_t want_n, n;
     const char *dir = pipe_dir();
     knobs_put_files(dir);
-    pipe_result r = pipe_run(dir, knobs_yaml, on, NULL, (gp_run_options){ .isolate = getenv("GPIPE_SANITIZED") });
-    pipe_no_errors(&r, knobs_yaml);
+    pipe_result r = pipe_done(dir, knobs_yaml, on, NULL, (gp_run_options){ .isolate = getenv("GPIPE_SANITIZED") });
     char *want = knobs_read_files(dir, &want_n);
     pipe_dir_remove(dir);
 
@@ -67,8 +63,4 @@ TEST_SOME(same_bytes, RUNS, 12, 1)
     free(have), free(want);
 }
 
-void paused_cases(TCase *tc, const char *device)
-{
-    on = device;
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(paused, NULL, NULL, 0, 1)

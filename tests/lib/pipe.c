@@ -1,12 +1,8 @@
 /* pipe.c - see pipe.h. */
-#include <check.h>
 #include <ftw.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "base/npy.h"
 #include "pipe.h"
 
@@ -53,8 +49,7 @@ const char *pipe_dir(void)
 
 void pipe_file(const char *dir, const char *name, const void *data, size_t bytes)
 {
-    char path[600];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
+    char *path = format("%s/%s", dir, name);
     FILE *f = fopen(path, "wb");
     ck_assert_msg(f != NULL, "cannot write %s", path);
     ck_assert_uint_eq(fwrite(data, 1, bytes, f), bytes);
@@ -68,8 +63,7 @@ void pipe_text(const char *dir, const char *name, const char *text)
 
 char *pipe_read(const char *dir, const char *name, size_t *bytes)
 {
-    char path[600];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
+    char *path = format("%s/%s", dir, name);
     FILE *f = fopen(path, "rb");
     if (!f)
         return NULL;
@@ -221,9 +215,23 @@ pipe_result pipe_run(const char *dir, const char *yaml, const char *device,
     return run(dir, yaml, device, sets, options, NULL, NULL, NULL);
 }
 
+const char *pipe_said(const gp_errs *errs)
+{
+    return errs->n ? errs->e[0].msg : "no error";
+}
+
 void pipe_no_errors(const pipe_result *r, const char *what)
 {
     ck_assert_msg(!r->errs.failed, "%s: %s", what, r->errs.n ? r->errs.e[0].msg : "?");
+}
+
+pipe_result pipe_done(const char *dir, const char *yaml, const char *device,
+                      const char *const *sets, gp_run_options options)
+{
+    pipe_result r = pipe_run(dir, yaml, device, sets, options);
+    ck_assert_msg(r.outcome == GP_DONE && !r.errs.failed, "%s, with %s, of\n%s", pipe_said(&r.errs),
+                  sets && *sets ? *sets : "no setting", yaml);
+    return r;
 }
 
 /* ---- in parts -------------------------------------------------------- */

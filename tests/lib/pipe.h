@@ -4,6 +4,7 @@
 
 #include "api/forms.h"
 #include "device/machine.h"
+#include "suite.h"
 
 enum { PIPE_SOURCES = 32 };    /* at most, of a pipeline */
 
@@ -56,5 +57,10 @@ pipe_result pipe_run_paused(const char *dir, const char *yaml, const char *devic
 
 /* Fails the test, which says `what` it ran, when there were errors. */
 void pipe_no_errors(const pipe_result *r, const char *what);
+/* pipe_run() to a good end: done, and without errors. */
+pipe_result pipe_done(const char *dir, const char *yaml, const char *device,
+                      const char *const *sets, gp_run_options options);
+/* The first error's text; "no error" without one. */
+const char *pipe_said(const gp_errs *errs);
 
 #endif

@@ -1,7 +1,4 @@
 /* planned.c - see planned.h. */
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
 #include "idle.h"
 #include "planned.h"
 

@@ -14,6 +14,7 @@
 
 #include "api/forms.h"
 #include "device/machine.h"
+#include "suite.h"
 
 typedef struct planned {
     gp_pipeline *pipeline;     /* NULL after errors */

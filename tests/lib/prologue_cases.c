@@ -1,20 +1,16 @@
 /* prologue_cases.c - constants that are cast have the bytes that the kind `cast` makes of frames, on either side; what
  * stages make of constants is what they would make of frames, and is there for the device and for the host. */
 #include "base/npy.h"
-#include "pipe.h"
 #include "cases.h"
 
 enum { N = 301 };
 
-static const char *on;
 static const gp_dtype real[] = { GP_U8, GP_I8, GP_U16, GP_I16, GP_U32, GP_I32, GP_U64, GP_I64, GP_F16, GP_F32, GP_F64 };
 enum { REAL = sizeof real / sizeof *real };
 
 static char *run(const char *dir, const char *yaml, size_t *bytes)
 {
-    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, yaml);
-    ck_assert_int_eq(r.outcome, GP_DONE);
+    pipe_done(dir, yaml, on, NULL, (gp_run_options){ 0 });
     char *out = pipe_read(dir, "out.raw", bytes);
     ck_assert_ptr_nonnull(out);
     return out;
@@ -45,10 +41,9 @@ static void put_numbers(const char *dir, gp_dtype t)
 /* c.npy, of type t, as frames that are cast on that side. */
 static char *cast_frame(const char *dir, gp_dtype t, const char *to, const char *side, size_t *bytes)
 {
-    char yaml[400];
-    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: %s, shape: [%d]}}\nstages:\n  - {use: read, path: c.npy, out: x}\n"
-             "  - {use: cast, dtype: %s, on: %s}\n  - {use: write, path: out.raw, durable: none}\n",
-             gp_dtype_name(t), N, to, side);
+    char *yaml = format("buffers: {x: {dtype: %s, shape: [%d]}}\nstages:\n  - {use: read, path: c.npy, out: x}\n"
+                        "  - {use: cast, dtype: %s, on: %s}\n  - {use: write, path: out.raw, durable: none}\n",
+                        gp_dtype_name(t), N, to, side);
     return run(dir, yaml, bytes);
 }
 
@@ -56,15 +51,14 @@ static char *cast_frame(const char *dir, gp_dtype t, const char *to, const char 
 TEST_LOOP(casts, 0, REAL)
 {
     const char *dir = pipe_dir();
-    char yaml[600];
     put_numbers(dir, real[_i]);
     pipe_text(dir, "c.lua", "function process(f, x, y) y:copy(x.c) end\n");
     for (int k = 0; k < REAL; k += getenv("GPIPE_SANITIZED") ? 4 : 1) {
         const char *to = gp_dtype_name(real[k]);
         size_t n[3];
-        snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: u8, shape: [1]}, c: {const: c.npy, dtype: %s}, y: {dtype: %s, shape: "
-                 "[%d]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n  - {use: lua, script: c.lua, in: [x, c], out: y}\n"
-                 "  - {use: write, path: out.raw, durable: none}\n", to, to, N);
+        char *yaml = format("buffers: {x: {dtype: u8, shape: [1]}, c: {const: c.npy, dtype: %s}, y: {dtype: %s, shape: "
+            "[%d]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n  - {use: lua, script: c.lua, in: [x, c], out: y}\n"
+            "  - {use: write, path: out.raw, durable: none}\n", to, to, N);
         char *konst = run(dir, yaml, &n[0]);
         char *frame = cast_frame(dir, real[_i], to, "device", &n[1]);
         char *here = cast_frame(dir, real[_i], to, "host", &n[2]);
@@ -146,9 +140,4 @@ TEST_EACH(same_as_of_frames, pairs)
     free(once), free(frames);
 }
 
-void prologue_cases(TCase *tc, const char *device)
-{
-    on = device;
-    tcase_set_timeout(tc, 120);
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(prologue, NULL, NULL, 120, 1)

@@ -3,13 +3,8 @@
  * A chain is words: "group 4 drop", "window 3", "split", "decimate 2", "hold 3"; "scale", on the device; "copy", a
  * script; "lose 3", a script that drops frames 1, 4, 7, ...; "sum 4 drop", "mean 4", "min 4", "max 4", "last 4" of
  * `mix`, of all frames with 0. In front is a file of rows of numbers that count up. */
-#include <stdlib.h>
-#include <string.h>
-#include "every.h"
-#include "pipe.h"
 #include "cases.h"
 
-static const char *on;
 
 /* ---- the model ------------------------------------------------------- */
 
@@ -165,11 +160,12 @@ static const char *const knobs[] = {
     "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n", "depth: 12\nbatch: 1\nsync: block\n",
     "depth: 5\nlaunch: persistent\n",
 };
+enum { KNOBS = sizeof knobs / sizeof *knobs };
 
 /* Resident kernels of two segments need two kernels at a time, which a sanitizer does not run. */
 static const char *knob_of(int i)
 {
-    const char *s = knobs[i % (int)(sizeof knobs / sizeof *knobs)];
+    const char *s = knobs[i % KNOBS];
     return strstr(s, "persistent") && getenv("GPIPE_SANITIZED") ? knobs[0] : s;
 }
 
@@ -292,12 +288,12 @@ static const struct { const char *chain; int frames, rows, extra, out, dropped; 
     { "hold 5", 0, 2, 1, 1, 0 },
 };
 
-START_TEST(chain)
+TEST_THIN(chain, sizeof chains / sizeof *chains * KNOBS, 1)
 {
-    int c = _i / (int)(sizeof knobs / sizeof *knobs);
+    int c = _i / KNOBS;
     pipe_result r;
     run_chain(chains[c].chain, chains[c].frames, chains[c].rows, chains[c].extra, !chains[c].out,
-              _i % (int)(sizeof knobs / sizeof *knobs), &r);
+              _i % KNOBS, &r);
     pipe_no_errors(&r, chains[c].chain);
     ck_assert_int_eq(r.outcome, GP_DONE);
     gp_account x = r.account[0];
@@ -305,10 +301,9 @@ START_TEST(chain)
                   && x.dropped == (uint64_t)chains[c].dropped && !x.failed, "%s: %d in, %d out, %d dropped, %d failed",
                   chains[c].chain, (int)x.in, (int)x.out, (int)x.dropped, (int)x.failed);
 }
-END_TEST
 
 /* Chains as they come, with an account that adds up. */
-START_TEST(any_chain)
+TEST_THIN(any_chain, 120, 1)
 {
     static const char *const ops[] = { "group", "window", "split", "decimate", "hold", "scale", "copy", "lose", "mean",
                                        "max" };
@@ -331,7 +326,7 @@ START_TEST(any_chain)
         }
     }
     pipe_result r;
-    run_chain(*text ? text : "copy", count, 1 + _i % 5, 0, false, _i % (int)(sizeof knobs / sizeof *knobs), &r);
+    run_chain(*text ? text : "copy", count, 1 + _i % 5, 0, false, _i % KNOBS, &r);
     if (r.errs.n && strstr(r.errs.e[0].msg, "would make nothing"))
         return;
     pipe_no_errors(&r, text);
@@ -339,10 +334,9 @@ START_TEST(any_chain)
     ck_assert_msg(x.in == (uint64_t)count && x.in == x.out + x.dropped, "%s: %d in, %d out, %d dropped, %d failed", text,
                   (int)x.in, (int)x.out, (int)x.dropped, (int)x.failed);
 }
-END_TEST
 
 /* A partial frame is no row of another. */
-START_TEST(partial_in_a_group)
+TEST_THIN(partial_in_a_group, 10, 1)
 {
     static const char *const with[] = { "group 4", "scale, group 4", "window 3", "scale, window 3", "sum 20" };
     pipe_result r;
@@ -353,7 +347,6 @@ START_TEST(partial_in_a_group)
     ck_assert_int_eq(r.errs.e[0].at.line, _i / 2 % 2 ? 5 : 4);
     ck_assert_uint_eq(r.account[0].failed, _i / 4 ? 1 : 2);            /* the group is of frames 8 and 9 */
 }
-END_TEST
 
 /* ---- several sources and sinks ---------------------------------------- */
 
@@ -451,7 +444,7 @@ static const struct { const char *what, *stages, *msg; int other, out, dropped, 
       NULL, 0, 8, 1, 1 },
 };
 
-START_TEST(any_sinks)
+TEST_THIN(any_sinks, 6 * sizeof graphs / sizeof *graphs, 1)
 {
     const char *dir = pipe_dir();
     char yaml[2000];
@@ -470,7 +463,7 @@ START_TEST(any_sinks)
     strcat(yaml, graphs[c].stages);
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = _i % 2 });
     pipe_dir_remove(dir);
-    ck_assert_msg(r.compiled, "%s: %s", graphs[c].what, r.errs.n ? r.errs.e[0].msg : "?");
+    ck_assert_msg(r.compiled, "%s: %s", graphs[c].what, pipe_said(&r.errs));
     ck_assert_int_eq(r.outcome, graphs[c].msg ? GP_ERROR : GP_DONE);
     if (graphs[c].msg)
         ck_assert_msg(strstr(r.errs.e[0].msg, graphs[c].msg) != NULL, "%s: %s", graphs[c].what, r.errs.e[0].msg);
@@ -480,7 +473,6 @@ START_TEST(any_sinks)
                   "%s: %d in, %d out, %d dropped, %d failed", graphs[c].what, (int)x.in, (int)x.out, (int)x.dropped,
                   (int)x.failed);
 }
-END_TEST
 
 /* ---- a last few on both sides of a join ----------------------------------- */
 
@@ -509,7 +501,7 @@ static void add_stages(char *yaml, const char *stages, const char *in, const cha
 
 /* Of y there are 10 frames, of x many more, all holes; that they are is known only when all were seen, so that
  * what both make together ends late, and the rest of its groups, beside those of x, must not wait for it. */
-START_TEST(rest_on_both_sides)
+TEST_THIN(rest_on_both_sides, QUARTERS * QUARTERS, 1)
 {
     const char *dir = pipe_dir();
     int from = 10;
@@ -530,11 +522,10 @@ START_TEST(rest_on_both_sides)
     strcat(yaml, "  - {use: lua, script: meet.lua, in: {x: gx, y: gy}, out: []}\n");
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = _i % 2 });
     pipe_dir_remove(dir);
-    ck_assert_msg(r.compiled && r.outcome == GP_DONE, "%s\n%s", r.errs.n ? r.errs.e[0].msg : "?", yaml);
+    ck_assert_msg(r.compiled && r.outcome == GP_DONE, "%s\n%s", pipe_said(&r.errs), yaml);
     ck_assert_msg(r.account[0].out == (uint64_t)from && r.account[1].out <= 12 && !r.account[0].cancelled
                   && !r.account[1].cancelled, "%d and %d out\n%s", (int)r.account[0].out, (int)r.account[1].out, yaml);
 }
-END_TEST
 
 /* ---- the numbers of frames ---------------------------------------------- */
 
@@ -557,7 +548,7 @@ static const struct { const char *what, *stages; int by, times; } kept[] = {
       "  - {use: split, out: y}\n", 6, 1 },
 };
 
-START_TEST(kept_numbers)
+TEST_THIN(kept_numbers, 6 * sizeof kept / sizeof *kept, 1)
 {
     enum { GROUPS = 12, MOST = GROUPS * 64 };
     const char *dir = pipe_dir();
@@ -589,7 +580,6 @@ START_TEST(kept_numbers)
     ck_assert_msg(r.outcome == GP_DONE && r.account[0].out == (uint64_t)there, "%s: %d of %d frames, of\n%s",
                   kept[c].what, (int)r.account[0].out, there, yaml);
 }
-END_TEST
 
 /* Rows of which nobody knows any more which frames they are, or that have to be at their places; msg NULL: that is of
  * no matter. */
@@ -691,38 +681,36 @@ static const struct { const char *what, *stages, *msg; } unknown[] = {
       "  - {use: lua, script: sums.lua, in: {x: g, y: h}, out: []}\n", NULL },
 };
 
-START_TEST(unknown_numbers)
+TEST_THIN(unknown_numbers, 6 * sizeof unknown / sizeof *unknown, 1)
 {
     const char *dir = pipe_dir();
-    char yaml[2000];
     pipe_text(dir, "both.lua", "function process(frame, x, o) o:fill(x.x:sum() + x.y:sum()) end\n");
     pipe_text(dir, "sums.lua", "function process(frame, x) assert(x.x:sum() + x.y:sum() > -1) end\n");
     pipe_text(dir, "lose.lua", "local by\nfunction init(stage) by = stage.params.by end\n"
               "function process(frame, x, y)\n  if frame.index == by then return 'drop' end\n  y:copy(x)\nend\n");
-    snprintf(yaml, sizeof yaml, "%sbuffers: {a: {dtype: f32, shape: [3]}%s}\nstages:\n"
-             "  - {use: generate, frames: 80, out: a}\n  - {use: lua, script: lose.lua, params: {by: 1}, out: x}\n"
-             "  - {use: lua, in: a, script: lose.lua, params: {by: 2}, out: z}\n%s  - {use: discard, in: x}\n"
-             "  - {use: discard, in: z}\n", knob_of(_i),
-             strstr(unknown[_i / 6].stages, "u: u") ? ", v: {dtype: f32, shape: [4, 3]}, u: {carry: v}"
-             : strstr(unknown[_i / 6].stages, "in: u") ? ", u: {carry: g}"
-             : strstr(unknown[_i / 6].stages, "in: c") ? ", c: {const: [1, 2, 3, 4]}"
-             : strstr(unknown[_i / 6].stages, "out: w") ? ", w: {dtype: f32, shape: [3, 3]}, o: {like: w}" : "",
-             unknown[_i / 6].stages);
+    char *yaml = format("%sbuffers: {a: {dtype: f32, shape: [3]}%s}\nstages:\n"
+        "  - {use: generate, frames: 80, out: a}\n  - {use: lua, script: lose.lua, params: {by: 1}, out: x}\n"
+        "  - {use: lua, in: a, script: lose.lua, params: {by: 2}, out: z}\n%s  - {use: discard, in: x}\n"
+        "  - {use: discard, in: z}\n", knob_of(_i),
+        strstr(unknown[_i / 6].stages, "u: u") ? ", v: {dtype: f32, shape: [4, 3]}, u: {carry: v}"
+        : strstr(unknown[_i / 6].stages, "in: u") ? ", u: {carry: g}"
+        : strstr(unknown[_i / 6].stages, "in: c") ? ", c: {const: [1, 2, 3, 4]}"
+        : strstr(unknown[_i / 6].stages, "out: w") ? ", w: {dtype: f32, shape: [3, 3]}, o: {like: w}" : "",
+        unknown[_i / 6].stages);
     const char *sets[] = { strstr(yaml, "matmul") ? "launch=graph" : NULL, NULL };     /* persistent: no library */
     pipe_result r = pipe_run(dir, yaml, on, sets, (gp_run_options){ .poison = _i % 2 });
     pipe_dir_remove(dir);
-    const char *msg = unknown[_i / 6].msg, *said = r.errs.n ? r.errs.e[0].msg : "";
+    const char *msg = unknown[_i / 6].msg, *said = pipe_said(&r.errs);
     ck_assert_msg(r.compiled && r.outcome == (msg ? GP_ERROR : GP_DONE) && (!msg || strstr(said, msg)), "%s: %s",
                   unknown[_i / 6].what, said);
 }
-END_TEST
 
 /* Every line of tests/ref/mixes.txt: what NumPy makes of the rows of a file, the last few included. */
-START_TEST(mixes_as_numpy)
+TEST(mixes_as_numpy)
 {
     static const char *const rows[][2] = { { "wide_", "35" }, { "plane_", "17" }, { "nan_", "17" }, { "halves_", "33" },
                                            { "doubles_", "40" } };
-    char line[200], ref[4096], yaml[10000], op[8], in[20], expected[20], tolerance[12];
+    char line[200], ref[4096], op[8], in[20], expected[20], tolerance[12];
     int by, n = 0;
     ck_assert_ptr_nonnull(realpath("tests/ref", ref));
     FILE *list = fopen("tests/ref/mixes.txt", "r");
@@ -735,30 +723,14 @@ START_TEST(mixes_as_numpy)
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
             if (!strncmp(in, rows[i][0], strlen(rows[i][0])))
                 row = rows[i][1];
-        snprintf(yaml, sizeof yaml, "%sbuffers: {in: {shape: [%s]}}\nstages:\n  - {use: read, path: %s/%s.npy, out: in}\n"
-                 "  - {use: mix, op: %s, frames: %d}\n  - {use: compare, file: %s/%s.npy, rel: %s}\n",
-                 knob_of(n), row, ref, in, op, by, ref, expected, tolerance);
-        pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = n % 2 });
-        pipe_no_errors(&r, yaml);
-        ck_assert_int_eq(r.outcome, GP_DONE);
+        char *yaml = format("%sbuffers: {in: {shape: [%s]}}\nstages:\n  - {use: read, path: %s/%s.npy, out: in}\n"
+                            "  - {use: mix, op: %s, frames: %d}\n  - {use: compare, file: %s/%s.npy, rel: %s}\n",
+                            knob_of(n), row, ref, in, op, by, ref, expected, tolerance);
+        pipe_done(dir, yaml, on, NULL, (gp_run_options){ .poison = n % 2 });
     }
     ck_assert_int_gt(n, 40);
     fclose(list);
     pipe_dir_remove(dir);
 }
-END_TEST
 
-void regroup_cases(TCase *tc, const char *device, int every)
-{
-    const int nchains = (int)(sizeof chains / sizeof *chains * (sizeof knobs / sizeof *knobs));
-    const int ngraphs = 6 * (int)(sizeof graphs / sizeof *graphs);
-    on = device;
-    ADD_SOME(tc, chain, nchains, every);
-    ADD_SOME(tc, any_chain, 120, every);
-    ADD_SOME(tc, any_sinks, ngraphs, every);
-    ADD_SOME(tc, rest_on_both_sides, QUARTERS * QUARTERS, every);
-    tcase_add_test(tc, mixes_as_numpy);
-    ADD_SOME(tc, partial_in_a_group, 10, every);
-    ADD_SOME(tc, kept_numbers, 6 * (int)(sizeof kept / sizeof *kept), every);
-    ADD_SOME(tc, unknown_numbers, 6 * (int)(sizeof unknown / sizeof *unknown), every);
-}
+CASES_SUITE(regroup, NULL, NULL, 0, cases_every(7, 1, 1))

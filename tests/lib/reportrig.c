@@ -1,8 +1,4 @@
 /* reportrig.c - see reportrig.h. */
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-#include "pipe.h"
 #include "reportrig.h"
 
 const char *report_on;
@@ -23,8 +19,8 @@ report_seen report_run(const char *text, const char *script, gp_run_options opti
     report_seen s = { .report = NULL };
     const char *dir = pipe_dir();
     pipe_text(dir, "work.lua", script);
-    pipe_result r = pipe_run_then(dir, text, report_on, NULL, options, look, &s);
-    ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "?");
+    pipe_result r = pipe_run_then(dir, text, report_on ? report_on : on, NULL, options, look, &s);
+    ck_assert_msg(r.outcome == GP_DONE, "%s", pipe_said(&r.errs));
     ck_assert_ptr_nonnull(s.report);
     pipe_dir_remove(dir);
     return s;
@@ -38,8 +34,7 @@ void report_done(report_seen *s)
 
 double line_member(const char *line, const char *key)
 {
-    char text[40];
-    snprintf(text, sizeof text, "\"%s\": ", key);
+    char *text = format("\"%s\": ", key);
     const char *at = strstr(line, text);
     const char *end = strchr(line, '\n');
     ck_assert_msg(at && (!end || at < end), "no %s in: %.150s", key, line);

@@ -2,6 +2,7 @@
 #ifndef TEST_REPORTRIG_H
 #define TEST_REPORTRIG_H
 
+#include "cases.h"
 #include "report/report.h"
 
 typedef struct report_seen {
@@ -11,7 +12,7 @@ typedef struct report_seen {
     bool made;                 /* the trace was */
 } report_seen;
 
-extern const char *report_on;  /* the device under test: "cpu" or "cuda" */
+extern const char *report_on;  /* the device or devices, if not `on` (cases.h) */
 
 /* `script` is its work.lua. Fails the test unless the run is done. */
 report_seen report_run(const char *text, const char *script, gp_run_options options);

@@ -29,6 +29,9 @@ typedef struct suite_item {
     struct suite_item *next;
 } suite_item;
 
+/* printf into a text of its own, which stays until the process ends. */
+char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 /* By line: constructors of a file run in any order. */
 void suite_add(suite_item **list, suite_item *item);
 Suite *suite_make(const char *name, SFun up, SFun down, double seconds, const suite_item *list);

@@ -1,8 +1,6 @@
 /* unwritten_cases.c - what a kernel leaves unwritten is told of the first frames, however it is launched. */
-#include "pipe.h"
 #include "cases.h"
 
-static const char *on;
 
 /* body: with x and y of the frame [h, w], else [48, 64]. msg: NULL where all is well. */
 static const struct { const char *dtype, *c, *body, *stage, *top, *msg; int h, w; } cases[] = {
@@ -50,18 +48,17 @@ static const struct { const char *dtype, *c, *body, *stage, *top, *msg; int h, w
 
 static char *run_in(const char *dir, int i, gp_run_options options, pipe_result *r)
 {
-    char code[1000], yaml[1000];
     size_t n;
     setenv("XDG_CACHE_HOME", dir, 1);
-    snprintf(code, sizeof code, "%sextern \"C\" __global__ void k(const %s *in, %s *out, int w, int h)\n{\n"
-             "    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;\n"
-             "    %s\n}\n", strcmp(cases[i].dtype, "f16") ? "" : "#include <cuda_fp16.h>\n", cases[i].c, cases[i].c, cases[i].body);
+    char *code = format("%sextern \"C\" __global__ void k(const %s *in, %s *out, int w, int h)\n{\n"
+        "    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;\n"
+        "    %s\n}\n", strcmp(cases[i].dtype, "f16") ? "" : "#include <cuda_fp16.h>\n", cases[i].c, cases[i].c, cases[i].body);
     pipe_text(dir, "k.cu", code);
-    snprintf(yaml, sizeof yaml, "pipeline: t\n%sbuffers: {x: {dtype: %s, shape: [%d, %d]}}\n"
-             "stages:\n  - {use: generate, frames: %d, out: x}\n"
-             "  - {name: k, use: kernel, source: k.cu, threads: [\"out.shape[1]\", \"out.shape[0]\"], %sargs: [in, out, {i32: \"in.shape[1]\"}, "
-             "{i32: \"in.shape[0]\"}]}\n  - {use: write, path: out.raw}\n", cases[i].top, cases[i].dtype, cases[i].h ? cases[i].h : 48, cases[i].w ? cases[i].w : 64,
-             cases[i].h ? 2 : 9, cases[i].stage);
+    char *yaml = format("pipeline: t\n%sbuffers: {x: {dtype: %s, shape: [%d, %d]}}\n"
+        "stages:\n  - {use: generate, frames: %d, out: x}\n"
+        "  - {name: k, use: kernel, source: k.cu, threads: [\"out.shape[1]\", \"out.shape[0]\"], %sargs: [in, out, {i32: \"in.shape[1]\"}, "
+        "{i32: \"in.shape[0]\"}]}\n  - {use: write, path: out.raw}\n", cases[i].top, cases[i].dtype, cases[i].h ? cases[i].h : 48, cases[i].w ? cases[i].w : 64,
+        cases[i].h ? 2 : 9, cases[i].stage);
     *r = pipe_run(dir, yaml, on, NULL, options);
     return pipe_read(dir, "out.raw", &n);
 }
@@ -92,19 +89,17 @@ TEST_SOME(unwritten, sizeof cases / sizeof *cases, 4, 1)
 TEST_SOME(first_whole_frame_comes_late, 7, 3, 1)
 {
     const char *dir = pipe_dir();
-    char yaml[800];
     size_t n = 0;
     setenv("XDG_CACHE_HOME", dir, 1);
     pipe_text(dir, "late.lua", "function process(f, x, y)\n  y:copy(x)\n  if f.index < 6 then\n"
               "    if f.index % 2 == 0 then return 'drop' end\n    f.valid = 1\n  end\nend\n");
     pipe_text(dir, "k.cu", "extern \"C\" __global__ void k(const float *in, float *out, int n)\n{\n"
               "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) out[i] = in[i] + 1;\n}\n");
-    snprintf(yaml, sizeof yaml, "depth: %d\nbuffers: {x: {dtype: f32, shape: [4, 8]}}\nstages:\n"
-             "  - {use: generate, frames: 12, out: x}\n  - {use: lua, script: late.lua}\n  - {use: scale, a: 2}\n"
-             "  - {use: kernel, source: k.cu, threads: out.size, args: [in, out, {i32: in.size}]}\n"
-             "  - {use: write, path: out.raw}\n", _i + 1);
-    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = false });
-    pipe_no_errors(&r, yaml);
+    char *yaml = format("depth: %d\nbuffers: {x: {dtype: f32, shape: [4, 8]}}\nstages:\n"
+        "  - {use: generate, frames: 12, out: x}\n  - {use: lua, script: late.lua}\n  - {use: scale, a: 2}\n"
+        "  - {use: kernel, source: k.cu, threads: out.size, args: [in, out, {i32: in.size}]}\n"
+        "  - {use: write, path: out.raw}\n", _i + 1);
+    pipe_done(dir, yaml, on, NULL, (gp_run_options){ .poison = false });
     float *out = (float *)pipe_read(dir, "out.raw", &n);
     pipe_dir_remove(dir);
     ck_assert_uint_eq(n, (3 * 8 + 6 * 32) * sizeof *out);
@@ -133,23 +128,22 @@ static const struct { const char *first, *second, *height, *msg; } shaped[] = {
 /* `zero`: a kernel that is not checked. */
 static char *run_shaped(const char *dir, int i, bool zero, pipe_result *r, size_t *n)
 {
-    char text[2000];
-    snprintf(text, sizeof text, "function process(f, x, y)\n  local h = %s\n  y.shape = {h, 30}\n"
-             "  for i = 1, 30 * h do y[i] = x[i] end\nend\n", shaped[i].height);
+    char *text = format("function process(f, x, y)\n  local h = %s\n  y.shape = {h, 30}\n"
+                        "  for i = 1, 30 * h do y[i] = x[i] end\nend\n", shaped[i].height);
     pipe_text(dir, "some.lua", text);
-    snprintf(text, sizeof text, "extern \"C\" __global__ void a(const float *in, float *out, int n)\n{\n"
-             "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n && (%s)) out[i] = in[i] + 1;\n}\n"
-             "extern \"C\" __global__ void b(const float *in, float *out, int n)\n{\n"
-             "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n && (%s)) out[i] = in[i] + 1;\n}\n",
-             shaped[i].first, shaped[i].second);
+    text = format("extern \"C\" __global__ void a(const float *in, float *out, int n)\n{\n"
+                  "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n && (%s)) out[i] = in[i] + 1;\n}\n"
+                  "extern \"C\" __global__ void b(const float *in, float *out, int n)\n{\n"
+                  "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n && (%s)) out[i] = in[i] + 1;\n}\n",
+                  shaped[i].first, shaped[i].second);
     pipe_text(dir, "k.cu", text);
-    snprintf(text, sizeof text, "buffers:\n  x: {dtype: f32, shape: [20, 30]}\n  v: {dtype: f32, shape: [\"<=20\", \"<=30\"]}\n"
-             "  y: {like: v}\n  q: {dtype: f32, shape: [\"<=10\", \"<=10\"]}\nstages:\n  - {use: generate, frames: 9, out: x}\n"
-             "  - {use: lua, script: some.lua, in: x, out: v}\n"
-             "  - {name: a, use: kernel, source: k.cu, entry: a, threads: out.size, args: [in, out, {i32: in.size}], zero: %s, out: y}\n"
-             "  - {use: resize, fit: 10}\n"
-             "  - {name: b, use: kernel, source: k.cu, entry: b, threads: out.size, args: [in, out, {i32: in.size}], zero: %s, out: q}\n"
-             "  - {use: write, path: \"%%05d.npy\"}\n", zero ? "true" : "false", zero ? "true" : "false");
+    text = format("buffers:\n  x: {dtype: f32, shape: [20, 30]}\n  v: {dtype: f32, shape: [\"<=20\", \"<=30\"]}\n"
+        "  y: {like: v}\n  q: {dtype: f32, shape: [\"<=10\", \"<=10\"]}\nstages:\n  - {use: generate, frames: 9, out: x}\n"
+        "  - {use: lua, script: some.lua, in: x, out: v}\n"
+        "  - {name: a, use: kernel, source: k.cu, entry: a, threads: out.size, args: [in, out, {i32: in.size}], zero: %s, out: y}\n"
+        "  - {use: resize, fit: 10}\n"
+        "  - {name: b, use: kernel, source: k.cu, entry: b, threads: out.size, args: [in, out, {i32: in.size}], zero: %s, out: q}\n"
+        "  - {use: write, path: \"%%05d.npy\"}\n", zero ? "true" : "false", zero ? "true" : "false");
     *r = pipe_run(dir, text, on, NULL, (gp_run_options){ .poison = false });
     return pipe_read(dir, "00008.npy", n);
 }
@@ -175,8 +169,4 @@ TEST_SOME(each_shape, sizeof shaped / sizeof *shaped, 4, 1)
     free(same);
 }
 
-void unwritten_cases(TCase *tc, const char *device)
-{
-    on = device;
-    suite_fill(tc, suite_items, 1);
-}
+CASES_SUITE(unwritten, NULL, NULL, 900, 1)

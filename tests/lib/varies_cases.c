@@ -2,9 +2,7 @@
 #include "base/npy.h"
 #include "cases.h"
 #include "harness.h"
-#include "pipe.h"
 
-static const char *on;
 
 static const char *const knobs[] = {
     "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n",
@@ -102,14 +100,14 @@ enum { CHAINS = sizeof chains / sizeof *chains };
 static void put_files(const char *dir)
 {
     static float v[HIGH * WIDE];
-    char name[40], all[GP_NPY_HEADER_MAX + sizeof v];
+    char all[GP_NPY_HEADER_MAX + sizeof v];
     for (int i = 0; i < FILES; i++) {
         gp_type t = { GP_F32, 2, { sizes[i][0], sizes[i][1] } };
         size_t head = gp_npy_header(&t, all, GP_NPY_HEADER_MAX), n = (size_t)gp_count(&t);
         for (size_t k = 0; k < n; k++)
             v[k] = (float)(((int)k * 7919 + i * 31) % 1009) / 8;
         memcpy(all + head, v, 4 * n);
-        snprintf(name, sizeof name, "in-%d.npy", i);
+        char *name = format("in-%d.npy", i);
         pipe_file(dir, name, all, head + 4 * n);
     }
     pipe_text(dir, "k.cu",
@@ -138,13 +136,11 @@ static void put_files(const char *dir)
 
 static void run(const char *dir, const char *buffers, int chain, const char *path, const char *to, const char *settings, int o)
 {
-    char yaml[4000];
     const char *and = chains[chain].buffers;
-    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {%s}%s%s}\nstages:\n  - {use: read, path: \"%s\", out: x}\n%s"
-             "  - {use: write, path: \"%s/%%n.npy\", durable: none}\n", settings, buffers, *and ? ", " : "", and, path,
-             chains[chain].stages, to);
-    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = o & 1, .timed = o & 2 });
-    pipe_no_errors(&r, yaml);
+    char *yaml = format("%sbuffers: {x: {%s}%s%s}\nstages:\n  - {use: read, path: \"%s\", out: x}\n%s"
+        "  - {use: write, path: \"%s/%%n.npy\", durable: none}\n", settings, buffers, *and ? ", " : "", and, path,
+        chains[chain].stages, to);
+    pipe_result r = pipe_done(dir, yaml, on, NULL, (gp_run_options){ .poison = o & 1, .timed = o & 2 });
     ck_assert_msg(r.outcome == GP_DONE, "%s", yaml);
 }
 
@@ -152,14 +148,14 @@ TEST_THIN(as_if_alone, CHAINS * KNOBS, 1)
 {
     int c = _i / KNOBS;
     const char *dir = pipe_dir();
-    char buffers[100], path[40], name[60];
+    char name[60];
     size_t n, m;
     put_files(dir);
     run(dir, _i & 1 ? "shape: [\"<=30\", \"<= 20 + 20\"]" : "dtype: f32, shape: [\"<=30\", \"<=40\"]", c, "in-*.npy",
         "all", knobs[_i % KNOBS], _i);
     for (int i = 0; i < FILES; i++) {
-        snprintf(path, sizeof path, "in-%d.npy", i);
-        snprintf(buffers, sizeof buffers, "dtype: f32, shape: [%d, %d]", sizes[i][0], sizes[i][1]);
+        char *path = format("in-%d.npy", i);
+        char *buffers = format("dtype: f32, shape: [%d, %d]", sizes[i][0], sizes[i][1]);
         run(dir, buffers, c, path, "one", "", 0);
     }
     for (int i = 0; i < FILES; i++) {
@@ -177,26 +173,25 @@ TEST_THIN(as_if_alone, CHAINS * KNOBS, 1)
 TEST_THIN(sizes_by_expressions, KNOBS, 14)
 {
     const char *dir = pipe_dir();
-    char yaml[2000], name[60], why[160];
+    char why[160];
     size_t n, data;
     bool fortran;
     gp_type t;
     put_files(dir);
-    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {dtype: f32, shape: %s}}\n"
-             "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n" SHRINK "  - {use: write, path: \"made/%%n.npy\", durable: none}\n",
-             knobs[_i], BY_INPUT);
-    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, yaml);
+    char *yaml = format("%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {dtype: f32, shape: %s}}\n"
+        "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n" SHRINK "  - {use: write, path: \"made/%%n.npy\", durable: none}\n",
+        knobs[_i], BY_INPUT);
+    pipe_result r = pipe_done(dir, yaml, on, NULL, (gp_run_options){ 0 });
     for (int i = 0; i < FILES; i++) {
-        snprintf(name, sizeof name, "made/in-%d.npy", i);
+        char *name = format("made/in-%d.npy", i);
         char *out = pipe_read(dir, name, &n);
         ck_assert_msg(out && gp_npy_parse(out, n, &t, &data, &fortran, why), "%s", name);
         ck_assert_msg(t.ndim == 2 && t.dim[0] == (sizes[i][0] + 1) / 2 && t.dim[1] == sizes[i][1] + 1, "%s", name);
         free(out);
     }
-    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {dtype: f32, shape: "
-             "[\"floor(a.shape[0] / 2)\", \"a.shape[1] + 1\"]}}\n"
-             "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n" SHRINK "  - {use: discard}\n", knobs[_i]);
+    yaml = format("%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {dtype: f32, shape: "
+                  "[\"floor(a.shape[0] / 2)\", \"a.shape[1] + 1\"]}}\n"
+                  "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n" SHRINK "  - {use: discard}\n", knobs[_i]);
     r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
     ck_assert(r.outcome == GP_ERROR && r.errs.n);
     ck_assert_msg(strstr(r.errs.e[0].msg, "axis 0 of buffer 'y' would have 0 elements"), "%s", r.errs.e[0].msg);
@@ -207,8 +202,7 @@ static void put_wide(const char *dir)
 {
     const char *const yaml = "buffers: {x: {dtype: f32, shape: [30, 40]}}\nstages:\n"
         "  - {use: read, path: in-0.npy, out: x}\n  - {use: write, path: wide.npy, durable: none}\n";
-    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, yaml);
+    pipe_done(dir, yaml, on, NULL, (gp_run_options){ 0 });
 }
 
 #define IMAGE "[\"<=30\", \"<=40\"]"
@@ -233,7 +227,7 @@ TEST_THIN(compared, 7, 14)
     const char *dir = pipe_dir();
     bool rows = strstr(cases[_i].stages, "rows.npy");
     float v[24];
-    char yaml[1000], all[GP_NPY_HEADER_MAX + sizeof v];
+    char all[GP_NPY_HEADER_MAX + sizeof v];
     put_files(dir);
     for (int i = 0; i < 24; i++)
         v[i] = (float)i;
@@ -245,8 +239,8 @@ TEST_THIN(compared, 7, 14)
     pipe_file(dir, "rows.npy", all, head + sizeof v);
     if (strstr(cases[_i].stages, "wide.npy"))
         put_wide(dir);
-    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: f32, shape: %s}}\nstages:\n"
-             "  - {use: read, path: \"%s\", out: x}\n%s", cases[_i].shape, rows ? "row-*.raw" : "in-*.npy", cases[_i].stages);
+    char *yaml = format("buffers: {x: {dtype: f32, shape: %s}}\nstages:\n"
+        "  - {use: read, path: \"%s\", out: x}\n%s", cases[_i].shape, rows ? "row-*.raw" : "in-*.npy", cases[_i].stages);
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
     if (cases[_i].wrong) {
         ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, cases[_i].wrong), "%s", r.errs.n ? r.errs.e[0].msg : yaml);
@@ -260,14 +254,12 @@ TEST_THIN(compared, 7, 14)
 TEST_THIN(regrouped, KNOBS, 14)
 {
     const char *dir = pipe_dir();
-    char yaml[2000];
     size_t n;
     put_files(dir);
-    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {dtype: f32, shape: [4]}}\n"
-             "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n  - {use: lua, script: sum.lua, in: x, out: y}\n"
-             "  - {use: group, frames: 3}\n  - {use: write, path: out.raw, durable: none}\n", knobs[_i]);
-    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
-    pipe_no_errors(&r, yaml);
+    char *yaml = format("%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {dtype: f32, shape: [4]}}\n"
+        "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n  - {use: lua, script: sum.lua, in: x, out: y}\n"
+        "  - {use: group, frames: 3}\n  - {use: write, path: out.raw, durable: none}\n", knobs[_i]);
+    pipe_done(dir, yaml, on, NULL, (gp_run_options){ 0 });
     float *out = (float *)pipe_read(dir, "out.raw", &n);
     ck_assert_msg(out && n == sizeof(float) * 4 * FILES, "%zu bytes", n);
     for (int i = 0; i < FILES; i++)
@@ -280,13 +272,12 @@ TEST_THIN(regrouped, KNOBS, 14)
 TEST_THIN(two_shapes, KNOBS, 14)
 {
     const char *dir = pipe_dir();
-    char yaml[2000];
     put_files(dir);
     pipe_text(dir, "one.lua", "function process(frame, x, y) y.shape = {1, 1} y[1] = x[1] end\n");
-    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {like: x}, z: {like: x}}\n"
-             "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n  - {use: lua, script: one.lua, in: x, out: y}\n"
-             "  - {use: kernel, source: k.cu, entry: mean, in: {a: x, b: y}, out: {o: z}, threads: o.size, args: [a, b, o, {i32: a.size}]}\n"
-             "  - {use: write, path: \"%%n.raw\", durable: none}\n", knobs[_i]);
+    char *yaml = format("%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {like: x}, z: {like: x}}\n"
+        "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n  - {use: lua, script: one.lua, in: x, out: y}\n"
+        "  - {use: kernel, source: k.cu, entry: mean, in: {a: x, b: y}, out: {o: z}, threads: o.size, args: [a, b, o, {i32: a.size}]}\n"
+        "  - {use: write, path: \"%%n.raw\", durable: none}\n", knobs[_i]);
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
     ck_assert(r.outcome == GP_ERROR && r.errs.n);
     ck_assert_msg(strstr(r.errs.e[0].msg, "stage 'kernel': input 'a' is f32 [30, 40] in one frame, and 'b', which has the same "
@@ -464,12 +455,11 @@ TEST_THIN(wrong_shapes, 7, 14)
         { "[4, 4]", "{2, 4}", NULL }, { "[\"<=4\", 4]", "{0, 4}", NULL }, { "[4, \"<=4\"]", "{4, 1}", NULL },
     };
     const char *dir = pipe_dir();
-    char yaml[1000], script[200];
-    snprintf(script, sizeof script, "function produce(frame, y)\n  if frame.index > 2 then return false end\n"
-             "  y.shape = %s\n  y:fill(1)\nend\n", cases[_i].made);
+    char *script = format("function produce(frame, y)\n  if frame.index > 2 then return false end\n"
+                          "  y.shape = %s\n  y:fill(1)\nend\n", cases[_i].made);
     pipe_text(dir, "s.lua", script);
-    snprintf(yaml, sizeof yaml, "buffers: {y: {dtype: f32, shape: %s}}\nstages:\n  - {use: lua, script: s.lua, out: y}\n"
-             "  - {use: write, path: \"out/%%d.npy\", durable: none}\n", cases[_i].shape);
+    char *yaml = format("buffers: {y: {dtype: f32, shape: %s}}\nstages:\n  - {use: lua, script: s.lua, out: y}\n"
+                        "  - {use: write, path: \"out/%%d.npy\", durable: none}\n", cases[_i].shape);
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
     if (cases[_i].wrong) {
         ck_assert(r.outcome == GP_ERROR && r.errs.n);
@@ -479,8 +469,4 @@ TEST_THIN(wrong_shapes, 7, 14)
     }
 }
 
-void varies_cases(TCase *tc, const char *device, int every)
-{
-    on = device;
-    suite_fill(tc, suite_items, every);
-}
+CASES_SUITE(varies, NULL, NULL, 0, cases_every(17, 3, 3))

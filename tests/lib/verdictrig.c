@@ -1,7 +1,4 @@
 /* verdictrig.c - see verdictrig.h. */
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
 #include "idle.h"
 #include "verdictrig.h"
 

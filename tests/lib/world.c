@@ -1,7 +1,5 @@
 /* world.c - see world.h. */
-#include <check.h>
 #include <errno.h>
-#include <string.h>
 #include "idle.h"
 #include "world.h"
 

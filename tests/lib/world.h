@@ -5,6 +5,7 @@
 
 #include "api/forms.h"
 #include "device/machine.h"
+#include "suite.h"
 
 /* The options of most kinds. */
 struct opts {

@@ -1,10 +1,8 @@
-/* signal_cases.c - stages that run on from frame to frame, in whole pipelines: however a recording is cut and under
+/* signals_cases.c - stages that run on from frame to frame, in whole pipelines: however a recording is cut and under
  * whatever settings, they make what they make of it in one frame; a hole starts them anew, or is closed up. What they
- * compute, stage_cases.c compares with SciPy. */
+ * compute, stages_cases.c compares with SciPy. */
 #include "cases.h"
-#include "pipe.h"
 
-static const char *on;
 
 enum { SAMPLES = 1007, ALL = 1200, FRAME = 60, LOST = 5, SIZES = 4 };
 
@@ -30,13 +28,11 @@ static float closed(int64_t i) { return i < LOST * FRAME ? wave(i) : wave(i + FR
 static char *run(const char *dir, const char *settings, const char *in, int rows, const char *lose, int stage,
                  size_t *bytes)
 {
-    char yaml[1000];
-    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [%d]}}\nstages:\n"
-             "  - {use: read, path: %s, out: x}\n%s  - {use: %s%s}\n"
-             "  - {use: write, path: out.raw, format: raw, durable: none}\n", settings, rows, in,
-             lose ? "  - {use: lua, script: lose.lua}\n" : "", stages[stage].stage, lose ? lose : "");
-    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = true });
-    pipe_no_errors(&r, yaml);
+    char *yaml = format("%sbuffers: {x: {dtype: f32, shape: [%d]}}\nstages:\n"
+                        "  - {use: read, path: %s, out: x}\n%s  - {use: %s%s}\n"
+                        "  - {use: write, path: out.raw, format: raw, durable: none}\n", settings, rows, in,
+                        lose ? "  - {use: lua, script: lose.lua}\n" : "", stages[stage].stage, lose ? lose : "");
+    pipe_result r = pipe_done(dir, yaml, on, NULL, (gp_run_options){ .poison = true });
     ck_assert_msg(r.outcome == GP_DONE, "%s", yaml);
     char *out = pipe_read(dir, "out.raw", bytes);
     ck_assert_msg(out && *bytes, "%s", yaml);
@@ -74,10 +70,8 @@ TEST_LOOP(test_cut, 0, STAGES)
 TEST_LOOP(test_hole, 0, STAGES)
 {
     const char *dir = pipe_dir();
-    char lose[100];
     size_t n, a, b;
-    snprintf(lose, sizeof lose, "function process(f, x, y) if f.index == %d then return 'drop' end y:copy(x) end\n",
-             LOST);
+    char *lose = format("function process(f, x, y) if f.index == %d then return 'drop' end y:copy(x) end\n", LOST);
     pipe_text(dir, "lose.lua", lose);
     pipe_npy(dir, "in.npy", SAMPLES, 0, wave);
     pipe_npy(dir, "before.npy", LOST * FRAME, 0, before);
@@ -98,11 +92,4 @@ TEST_LOOP(test_hole, 0, STAGES)
     free(got), free(head);
 }
 
-TCase *signal_cases(const char *device)
-{
-    TCase *c = tcase_create(device);
-    on = device;
-    tcase_set_timeout(c, 120);
-    suite_fill(c, suite_items, 1);
-    return c;
-}
+CASES_SUITE(signals, NULL, NULL, 120, 1)
