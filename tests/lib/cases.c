@@ -25,8 +25,9 @@ int cases_thin(int quick, int all, int gpu)
 }
 
 const char *const cases_knobs[CASES_KNOBS] = {
-    "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n", "depth: 12\nbatch: 1\nsync: block\n",
-    "depth: 5\nlaunch: persistent\n", "depth: 8\nbatch: 4\nbatch_wait: 400us\n", "depth: 8\nbatch: 4\nlatency: 2ms\n",
+    "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n",
+    "depth: 12\nbatch: 1\nsync: block\n", "depth: 5\nlaunch: persistent\n",
+    "depth: 8\nbatch: 4\nbatch_wait: 400us\n", "depth: 8\nbatch: 4\nlatency: 2ms\n",
 };
 
 pipe_result cases_run(const char *dir, const char *yaml, int i)

@@ -238,7 +238,8 @@ TEST_THIN(in_a_cycle, KNOBS, 14)
             float v = in[f * SIZE + i];
             for (int k = 0; k < TURNS; k++)
                 v = 0.5f * v + 0.5f * before[i];
-            ck_assert_msg(out[f * SIZE + i] == v, "frame %d has %g, not %g: %s%s", f, out[f * SIZE + i], v, cases_knobs[_i], t.s);
+            ck_assert_msg(out[f * SIZE + i] == v, "frame %d has %g, not %g: %s%s", f, out[f * SIZE + i], v,
+                          cases_knobs[_i], t.s);
             before[i] = v;
         }
     free(out);
@@ -313,7 +314,8 @@ TEST_THIN(stops_when_done, STOPS * KNOBS, 1)
             k++;
         while (k < times && !(k % every == 0 && in[2 * f] + k >= limit));
         ck_assert_msg(out[2 * f] == in[2 * f] + k && out[2 * f + 1] == in[2 * f + 1] + k && done[f] == (in[2 * f] + k >= limit),
-                      "frame %d has %d and %d, not %d more: %s%s", f, out[2 * f], done[f], k, cases_knobs[_i % KNOBS], t.s);
+                      "frame %d has %d and %d, not %d more: %s%s", f, out[2 * f], done[f], k,
+                      cases_knobs[_i % KNOBS], t.s);
     }
     free(out), free(done);
 }
