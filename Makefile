@@ -392,7 +392,7 @@ demo: deps
 $B/inject_calls.h: $B/libgpipe.a
 	@nm $< | sed -n 's/^ *U \(cuda[A-Za-z]*\)$$/\1/p' | sort -u | awk '{ print "CALL(" NR - 1 ", " $$1 ")" }' > $@
 $B/tests/gpu/inject.o: $B/inject_calls.h
-$B/tests/gpu/inject: $B/tests/gpu/inject.o $B/tests/lib/pipe.o $B/libgpipe.a
+$B/tests/gpu/inject: $(patsubst %,$B/tests/%.o,gpu/inject lib/pipe lib/suite lib/every) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -Wl,--wrap=gp_dl_open $$(sed -n 's/.*, \(.*\))/-Wl,--wrap=\1/p' $B/inject_calls.h) -o $@ $^ $(CHECK) $(LIBS)
 
 gpu-tests: all $B/tests/gpu/run $(if $(filter 1,$(CUDA)),$B/tests/gpu/inject)

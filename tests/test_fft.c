@@ -74,20 +74,12 @@ static bool channels(gp_shape *s)
 
 static void set_up(void)
 {
-    char path[4096];
     gp_kind more[] = { gp_kind_fft, gp_kind_ifft, gp_kind_channelize };
     more[0].name = "nvfft", more[0].shape = forward;
     more[1].name = "nvifft", more[1].shape = inverse;
     more[2].name = "nvchannelize", more[2].shape = channels;
     pipe_kinds(more, 3);
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 20);
-    ck_assert_int_gt(n, 0);
-    path[n] = 0;
-    strcpy(strrchr(path, '/') + 1, "cufft_fake.so");
-    void *dl = dlopen(path, RTLD_NOW | RTLD_LOCAL);    /* found by its name from now on */
-    ck_assert_msg(dl != NULL, "%s", dlerror());
-    fake = dlsym(dl, "cufft_fake_does");
-    ck_assert_ptr_nonnull(fake);
+    fake = suite_fake("cufft_fake");
 }
 
 static gp_outcome run(const char *dir, const char *yaml, gp_errs *errs)

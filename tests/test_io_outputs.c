@@ -212,10 +212,8 @@ TEST_EACH(one_name_twice, twice)
     mkdir(io_at("out"), 0777);
     ck_assert_int_eq(symlink("out", io_at("link")), 0);
     ck_assert_int_eq(symlink("00002.raw", io_at("out/soft.raw")), 0);
-    char *y = format("buffers: {read: {}}\n%s", twice[_i].yaml);
-    char *first = strstr(y, "in.npy}");
-    memmove(first + 17, first + 6, strlen(first + 6) + 1);
-    memcpy(first + 6, ", out: read", 11);
+    const char *at = strstr(twice[_i].yaml, "in.npy}") + 6;
+    char *y = format("buffers: {read: {}}\n%.*s, out: read%s", (int)(at - twice[_i].yaml), twice[_i].yaml, at);
     pipe_result r = io_go(y);
     const char *text = io_error(&r);
     if (!twice[_i].code) {

@@ -184,11 +184,7 @@ TEST_EACH(which_gpu, chosen)
 /* NVML has its own order: devices are found by their address. */
 TEST(free_memory)
 {
-    char fake[4096];
-    ssize_t n = readlink("/proc/self/exe", fake, sizeof fake - 20);
-    ck_assert_int_gt(n, 0);
-    fake[n] = 0;
-    strcpy(strrchr(fake, '/') + 1, "nvml_fake.so");
+    char *fake = suite_beside("nvml_fake.so");
     gp_nvml_device of[] = { { .pci = "0000:0a:00.0" }, { .pci = "0000:1b:00.0" }, { .pci = "0000:ff:00.0" } };
     ck_assert(gp_nvml_look(fake, of, 2));
     ck_assert_uint_eq(of[0].memory.free, 12 * GIB);

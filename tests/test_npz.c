@@ -5,14 +5,6 @@
 
 #define DISCARD "  - {use: discard}\n"
 
-static char here[400];
-
-static void set_up(void)
-{
-    io_set_up();
-    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
-}
-
 /* As NAME.npy is read, declared or not. */
 static const struct { const char *member, *shape; uint64_t frames; } reads[] = {
     { "u", NULL, 7 },       { "u", "[2, 3, 5]", 4 },    { "u.npy", "[7, 3, 5]", 1 }, { "line", "[300]", 4 },
@@ -29,8 +21,8 @@ TEST_LOOP(is_read, 0, READS * 4)
         TEXT(declared, "buffers: {x: {shape: %s}}\n", reads[i].shape);
     ck_assert_uint_eq(io_runs(TEXT(y, "%sstages:\n"
         "  - {use: read, path: '%s/tests/data/npz/%s.npz', member: %s, workers: %d, out: x}\n"
-        "  - {use: compare, file: '%s/tests/data/npz/%.*s.npy', in: x}\n", declared, here, archive, reads[i].member,
-        _i % 4 < 2 ? 1 : 3, here, (int)strcspn(reads[i].member, "."), reads[i].member)), reads[i].frames);
+        "  - {use: compare, file: '%s/tests/data/npz/%.*s.npy', in: x}\n", declared, io_here, archive, reads[i].member,
+        _i % 4 < 2 ? 1 : 3, io_here, (int)strcspn(reads[i].member, "."), reads[i].member)), reads[i].frames);
 }
 
 /* Of several that are called the same NumPy reads the last; the very name counts before that with .npy. */
@@ -38,7 +30,7 @@ TEST_LOOP(twice, 0, 3)
 {
     static const struct { const char *member, *array; } of[] = { { "u", "line" }, { "v", "u" }, { "v.npy", "line" } };
     ck_assert_uint_ge(io_runs(format("stages:\n  - {use: read, path: '%s/tests/data/npz/twice.npz', member: %s, out: x}\n"
-        "  - {use: compare, file: '%s/tests/data/npz/%s.npy', in: x}\nbuffers: {x: {shape: %s}}\n", here, of[_i].member, here,
+        "  - {use: compare, file: '%s/tests/data/npz/%s.npy', in: x}\nbuffers: {x: {shape: %s}}\n", io_here, of[_i].member, io_here,
         of[_i].array, strcmp(of[_i].array, "u") ? "[100]" : "[7, 3, 5]")), 1);
 }
 
@@ -48,7 +40,7 @@ TEST_LOOP(a_long_one, 0, 2)
     size_t n;
     ck_assert_uint_eq(io_runs(format("buffers: {x: {shape: [7000, 2]}}\nstages:\n"
         "  - {use: read, path: '%s/tests/data/npz/long.npz', workers: %d, loop: true, frames: 14, out: x}\n"
-        "  - {use: write, path: a.raw}\n", here, 1 + _i * 3)), 14);
+        "  - {use: write, path: a.raw}\n", io_here, 1 + _i * 3)), 14);
     int32_t *x = (int32_t *)(void *)pipe_read(io_dir, "a.raw", &n);
     ck_assert_uint_eq(n, 2 * 90000 * sizeof *x);
     for (int i = 0; i < 180000; i++)
@@ -58,7 +50,7 @@ TEST_LOOP(a_long_one, 0, 2)
 
 static void link_here(const char *name, const char *as)
 {
-    ck_assert_int_eq(symlink(format("%s/tests/data/npz/%s", here, name), io_at(as)), 0);
+    ck_assert_int_eq(symlink(format("%s/tests/data/npz/%s", io_here, name), io_at(as)), 0);
 }
 
 /* Each archive of a glob is a frame. */
@@ -99,7 +91,7 @@ TEST(large)
     free(npz), free(grown);
     ck_assert_uint_eq(io_runs(format("buffers: {x: {dtype: f32, shape: [300]}}\nstages:\n"
                                    "  - {use: read, path: a.npz, member: line, out: x}\n"
-                                   "  - {use: compare, file: '%s/tests/data/npz/line.npy'}\n", here)), 4);
+                                   "  - {use: compare, file: '%s/tests/data/npz/line.npy'}\n", io_here)), 4);
     io_fails("buffers: {x: {dtype: f32, shape: [300]}}\nstages:\n  - {use: read, path: a.npz, member: u, out: "
              "x}\n" DISCARD, 3,
              "holds u8, and 'buffers' declares f32");
@@ -129,7 +121,7 @@ static const struct { const char *type, *read, *said; } refused[] = {
 TEST_EACH(refuses, refused)
 {
     io_fails(format("buffers: {x: {%s}}\nstages:\n  - {use: read, path: '%s/tests/data/npz/%s, out: x}\n" DISCARD,
-                  *refused[_i].type ? refused[_i].type : "depth: 3", here, refused[_i].read), 3, refused[_i].said);
+                  *refused[_i].type ? refused[_i].type : "depth: 3", io_here, refused[_i].read), 3, refused[_i].said);
 }
 
 TEST(not_written)
@@ -265,4 +257,4 @@ TEST_LOOP(damaged, 0, 2)
     free(npz), free(bad);
 }
 
-TEST_SUITE(npz, set_up, io_tear_down, 0)
+TEST_SUITE(npz, io_set_up, io_tear_down, 0)

@@ -69,18 +69,10 @@ static bool shape(gp_shape *s)
 
 static void set_up(void)
 {
-    char path[4096];
     gp_kind kind = gp_kind_decode;
     kind.name = "nvdecode", kind.shape = shape;
     pipe_kinds(&kind, 1);
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 20);
-    ck_assert_int_gt(n, 0);
-    path[n] = 0;
-    strcpy(strrchr(path, '/') + 1, "nvjpeg_fake.so");
-    void *dl = dlopen(path, RTLD_NOW | RTLD_LOCAL);    /* found by its name from now on */
-    ck_assert_msg(dl != NULL, "%s", dlerror());
-    fake = dlsym(dl, "nvjpeg_fake_does");
-    ck_assert_ptr_nonnull(fake);
+    fake = suite_fake("nvjpeg_fake");
     *fake = (nvjpeg_fake){ .version = 13, .bad_status = 3 };
 }
 

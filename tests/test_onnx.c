@@ -37,19 +37,12 @@ SAME(STRING, STRING) SAME(BOOL, BOOL) SAME(FLOAT16, F16) SAME(DOUBLE, F64) SAME(
 /* ---- pipelines ------------------------------------------------------- */
 
 static const char *dir, *data;             /* of this test; of the models */
-static char data_path[400], fake_path[400], real_path[400];
+static char data_path[400], *fake_path, real_path[400];
 static onnx_fake *fake;
 
 static void set_up(void)
 {
-    ssize_t n = readlink("/proc/self/exe", fake_path, sizeof fake_path - 20);
-    ck_assert_int_gt(n, 0);
-    fake_path[n] = 0;
-    strcpy(strrchr(fake_path, '/') + 1, "onnx_fake.so");
-    void *dl = dlopen(fake_path, RTLD_NOW | RTLD_LOCAL);
-    ck_assert_msg(dl != NULL, "%s", dlerror());
-    fake = dlsym(dl, "onnx_fake_does");
-    ck_assert_ptr_nonnull(fake);
+    fake_path = suite_beside("onnx_fake.so"), fake = suite_fake("onnx_fake");
     *fake = (onnx_fake){ .version = "1.23.0", .newest = 23, .says = "told to" };
     ck_assert_ptr_nonnull(getcwd(data_path, sizeof data_path - 20));
     data = strcat(data_path, "/tests/data/onnx");

@@ -14,12 +14,9 @@ const char *__lsan_default_suppressions(void)
 
 #define DISCARD "  - {use: discard}\n"
 
-static char here[400];
-
 static void set_up(void)
 {
     io_set_up();
-    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
     pipe_text(io_dir, "none.lua", "function process(f, x, y) return 'drop' end\n");
 }
 
@@ -55,7 +52,7 @@ TEST_LOOP(is_read, 0, FILES * WAYS)
     uint64_t frames = io_runs(TEXT(y, "buffers: {x: {shape: %s}}\nstages:\n"
         "  - {use: read, path: '%s/tests/data/sound/%s', workers: %d, out: x}\n"
         "  - {use: compare, file: '%s/tests/data/sound/%.*s.npy', abs: %s, in: x}\n"
-        "  - {use: write, path: a.npy, in: x}\n", shape, here, files[i].name, ways[_i / FILES].workers, here, stem, as, abs));
+        "  - {use: write, path: a.npy, in: x}\n", shape, io_here, files[i].name, ways[_i / FILES].workers, io_here, stem, as, abs));
     ck_assert_uint_eq(frames, (unsigned)((files[i].rows + block - 1) / block));
     char *npy = pipe_read("tests/data/sound", TEXT(y, "%.*s.npy", stem, as), &(size_t){ 0 });
     gp_type want;
@@ -76,7 +73,7 @@ static const struct { const char *shape, *path; uint64_t frames; } shapes[] = {
 
 static void link_here(const char *name, const char *as)
 {
-    ck_assert_int_eq(symlink(format("%s/tests/data/sound/%s", here, name), io_at(as)), 0);
+    ck_assert_int_eq(symlink(format("%s/tests/data/sound/%s", io_here, name), io_at(as)), 0);
 }
 
 TEST_EACH(other_shapes, shapes)
@@ -107,7 +104,7 @@ TEST(a_file_a_frame)
                               "  - {use: write, path: 'out/%n.wav', sample_rate: 8000}\n"), 2);
     ck_assert_int_eq(io_files("out"), 2);
     io_runs(format("buffers: {x: {shape: [50, 2]}}\nstages:\n  - {use: read, path: out/b.wav, out: x}\n"
-                 "  - {use: compare, file: '%s/tests/data/sound/chunks.npy'}\n", here));
+                 "  - {use: compare, file: '%s/tests/data/sound/chunks.npy'}\n", io_here));
 }
 
 /* The values of another type: floats are in [-1, 1), whole numbers at full scale. */
@@ -123,7 +120,7 @@ TEST_EACH(another_type, types)
                  "  - {name: r, use: read, path: '%s/tests/data/sound/%s', out: y}\n"
                  "  - {use: cast, dtype: f64, in: x, out: c}\n"
                  "  - {use: expr, expr: '%s', in: {x: c}, out: z}\n"
-                 "  - {use: compare, in: [z, y]}\n", types[_i].dtype, types[_i].dtype, here, types[_i].file, here,
+                 "  - {use: compare, in: [z, y]}\n", types[_i].dtype, types[_i].dtype, io_here, types[_i].file, io_here,
                  types[_i].file, types[_i].expr));
 }
 
@@ -143,11 +140,11 @@ TEST_EACH(there_and_back, out)
     for (int i = 0; i < 2; i++)
         io_runs(format("buffers: {x: {shape: [70%s]}}\nstages:\n"
                      "  - {use: read, path: '%s/tests/data/sound/%s.npy', out: x}\n"
-                     "  - {use: write, path: '%d%s', sample_rate: 8000, in: x}\n", row, here, out[_i].name, i,
+                     "  - {use: write, path: '%d%s', sample_rate: 8000, in: x}\n", row, io_here, out[_i].name, i,
                          out[_i].write));
     const char *file = out[_i].file ? out[_i].file : out[_i].write;
     io_runs(format("buffers: {x: {shape: [70%s]}}\nstages:\n  - {use: read, path: '0%s', sample_rate: 8000, out: x}\n"
-                 "  - {use: compare, file: '%s/tests/data/sound/%s.npy'}\n", row, file, here, out[_i].name));
+                 "  - {use: compare, file: '%s/tests/data/sound/%s.npy'}\n", row, file, io_here, out[_i].name));
     if (out[_i].file)
         return;
     size_t n;
@@ -191,9 +188,9 @@ TEST(vorbis)
     io_runs(format("buffers: {x: {shape: [777, 2]}}\nstages:\n"
                  "  - {use: read, path: '%s/tests/data/sound/vorbis.npy', out: x}\n"
                  "  - {use: write, path: good.ogg, sample_rate: 8000, in: x}\n"
-                 "  - {name: w, use: write, path: small.ogg, quality: 1, sample_rate: 8000, in: x}\n", here));
+                 "  - {name: w, use: write, path: small.ogg, quality: 1, sample_rate: 8000, in: x}\n", io_here));
     io_runs(format("buffers: {x: {shape: [333, 2]}}\nstages:\n  - {use: read, path: good.ogg, out: x}\n"
-                 "  - {use: compare, file: '%s/tests/data/sound/vorbis.npy', abs: 0.15}\n", here));
+                 "  - {use: compare, file: '%s/tests/data/sound/vorbis.npy', abs: 0.15}\n", io_here));
     free(pipe_read(io_dir, "good.ogg", &good));
     free(pipe_read(io_dir, "small.ogg", &small));
     ck_assert_uint_gt(good, small + small / 2);
@@ -354,7 +351,7 @@ TEST(a_flac_that_claims_more)
 TEST(a_flac_of_a_pipe)
 {
     io_fails(format("buffers: {x: {shape: [100, 2]}}\nstages:\n  - {use: read, path: '%s/tests/data/sound/piped.flac', "
-                     "out: x}\n" DISCARD, here), 3, "piped.flac' does not say how long it is, as where it was written to a "
+                     "out: x}\n" DISCARD, io_here), 3, "piped.flac' does not say how long it is, as where it was written to a "
              "pipe: 'flac -d IN.flac -c | flac - -o OUT.flac' or 'ffmpeg -i IN.flac OUT.flac' makes a file that does");
 }
 
@@ -560,7 +557,7 @@ static const struct { const char *text; int code; const char *said; } refused[] 
 
 TEST_EACH(refuses, refused)
 {
-    io_fails(format(refused[_i].text, here), refused[_i].code, refused[_i].said);
+    io_fails(format(refused[_i].text, io_here), refused[_i].code, refused[_i].said);
 }
 
 /* An empty recording has no frames; one that is gone among others costs one. */
@@ -568,7 +565,7 @@ TEST(empty)
 {
     ck_assert_uint_eq(io_runs(format("buffers: {x: {shape: [10, 2]}}\nstages:\n  - {use: read, path: "
                                    SOUND("empty.wav")
-                                   ", out: x}\n" DISCARD, here)), 0);
+                                   ", out: x}\n" DISCARD, io_here)), 0);
     link_here("i16.wav", "a.wav");
     pipe_text(io_dir, "b.wav", "no recording");
     link_here("chunks.wav", "c.wav");

@@ -1,4 +1,4 @@
-/* test_tiff.c - TIFF: what tifffile wrote (tests/data/make_tiffs.py), pages made of bytes here, what is written and
+/* test_tiff.c - TIFF: what tifffile wrote (tests/data/make_tiffs.py), pages made of bytes io_here, what is written and
  * read again, by any number of workers; broken and refused ones. */
 #include <signal.h>
 #include <sys/mman.h>
@@ -8,14 +8,6 @@
 
 #define DISCARD "  - {use: discard}\n"
 #define N(a) (int)(sizeof(a) / sizeof *(a))
-
-static char here[400];
-
-static void set_up(void)
-{
-    io_set_up();
-    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
-}
 
 /* ---- what tifffile wrote ---------------------------------------------- */
 
@@ -29,13 +21,13 @@ static const struct { const char *name; uint64_t pages; } files[] = {
 TEST_LOOP(is_read, 0, 2 * N(files))
 {
     ck_assert_uint_eq(io_runs(format("stages:\n  - {use: read, path: '%s/tests/data/tiff/%s.tif', workers: %d, out: x}\n"
-        "  - {use: compare, file: '%s/tests/data/tiff/%s.npy', abs: %s, in: x}\n", here, files[_i / 2].name,
-        _i % 2 ? 3 : 1, here, files[_i / 2].name, strcmp(files[_i / 2].name, "jpeg") ? "0" : "2")), files[_i / 2].pages);
+        "  - {use: compare, file: '%s/tests/data/tiff/%s.npy', abs: %s, in: x}\n", io_here, files[_i / 2].name,
+        _i % 2 ? 3 : 1, io_here, files[_i / 2].name, strcmp(files[_i / 2].name, "jpeg") ? "0" : "2")), files[_i / 2].pages);
 }
 
 static void link_here(const char *name, const char *as)
 {
-    ck_assert_int_eq(symlink(format("%s/tests/data/tiff/%s.tif", here, name), io_at(as)), 0);
+    ck_assert_int_eq(symlink(format("%s/tests/data/tiff/%s.tif", io_here, name), io_at(as)), 0);
 }
 
 /* In a glob, too, each page is a frame. */
@@ -57,7 +49,7 @@ TEST(many_files)
     ck_assert_uint_eq(io_runs("buffers: {x: {shape: ['<=9', 13, 17]}}\nstages:\n  - {use: read, path: '?.tif*', out: x}\n"
                               DISCARD), 3);
     ck_assert_uint_eq(io_runs(format("stages:\n  - {use: read, path: b.npy}\n"
-                                   "  - {use: compare, file: '%s/tests/data/tiff/plain.npy'}\n", here)), 5);
+                                   "  - {use: compare, file: '%s/tests/data/tiff/plain.npy'}\n", io_here)), 5);
 }
 
 /* ---- bytes ------------------------------------------------------------ */
@@ -697,4 +689,4 @@ TEST_EACH(says_what_is_wrong, wrong)
     io_fails(wrong[_i].text, wrong[_i].code, wrong[_i].said);
 }
 
-TEST_SUITE(tiff, set_up, io_tear_down, 0)
+TEST_SUITE(tiff, io_set_up, io_tear_down, 0)

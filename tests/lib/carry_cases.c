@@ -5,25 +5,12 @@
 #include "base/npy.h"
 #include "cases.h"
 #include "carry_graph.h"
+enum { KNOBS = CASES_KNOBS };
 
-
-static const char *const knobs[] = {
-    "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n",
-    "depth: 8\nbatch: 4\nbatch_wait: 400us\n", "depth: 8\nbatch: 4\nlatency: 2ms\n",
-    "depth: 12\nbatch: 1\nsync: block\n", "depth: 5\nlaunch: persistent\n",
-};
-enum { KNOBS = sizeof knobs / sizeof *knobs };
-
-/* Runs it with settings `i`: as usual where kernels that stay on the device are not for this pipeline, and where a
- * sanitizer runs one kernel at a time. */
-static pipe_result run_knob(const char *dir, const char *yaml, int i)
+/* One of them that goes on between runs: not that of kernels that stay. */
+static const char *knob_that_goes(int i)
 {
-    bool stays = strstr(knobs[i], "persistent") != NULL;
-    char *text = format("%s%s", stays && getenv("GPIPE_SANITIZED") ? knobs[0] : knobs[i], yaml);
-    pipe_result r = pipe_run(dir, text, on, NULL, (gp_run_options){ .poison = i % 2 });
-    if (stays && !r.compiled && r.errs.n && strstr(r.errs.e[0].msg, "'launch: persistent' cannot"))
-        r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = i % 2 });
-    return r;
+    return cases_knobs[(i % (KNOBS - 1) + CASES_PERSISTENT + 1) % KNOBS];
 }
 
 /* ---- graphs ---------------------------------------------------------- */
@@ -123,7 +110,7 @@ static void run_graph(const char *words, int frames, int rows, int knob, int see
     char *what = format("%s (%d frames of %d rows, settings %d, seed %d; %s)", words, frames, rows, knob, seed, dir);
     carry_how how = { .knobs = "", .seed = seed };
     carry_yaml(&g, dir, &how, yaml, sizeof yaml);
-    pipe_result r = run_knob(dir, yaml, knob);
+    pipe_result r = cases_run(dir, yaml, knob);
     bool refused = r.errs.n && strstr(r.errs.e[0].msg, "' would make nothing: it takes ");
     ck_assert_msg(r.outcome == GP_DONE || (refused && frames < 3), "%s: %s", pipe_said(&r.errs), what);
     if (refused) {                     /* a window that so few frames never fill */
@@ -294,12 +281,12 @@ TEST_THIN(same_bits, sizeof rounded / sizeof *rounded, 1)
         const char *dir = pipe_dir();
         pipe_text(dir, "wave.lua", "local sin = math.sin\nfunction process(frame, x, y)\n"
                   "  for i = 1, #y do y[i] = 0.3 * sin(x.x[i]) + 0.9 * x.u[i] / (1.1 + x.x[i] ^ 2) end\nend\n");
-        pipe_result r = run_knob(dir, rounded[_i], i % KNOBS);
-        ck_assert_msg(r.outcome == GP_DONE, "%s%s: %s", knobs[i % KNOBS], pipe_said(&r.errs), rounded[_i]);
+        pipe_result r = cases_run(dir, rounded[_i], i % KNOBS);
+        ck_assert_msg(r.outcome == GP_DONE, "%s%s: %s", cases_knobs[i % KNOBS], pipe_said(&r.errs), rounded[_i]);
         char *out = pipe_read(dir, "out.raw", &got);
         pipe_dir_remove(dir);
         ck_assert(out && got == sizeof(float) * 30 * 40 * 30);
-        ck_assert_msg(!first || !memcmp(first, out, n), "with %s:\n%s", knobs[i % KNOBS], rounded[_i]);
+        ck_assert_msg(!first || !memcmp(first, out, n), "with %s:\n%s", cases_knobs[i % KNOBS], rounded[_i]);
         if (first)
             free(out);
         else
@@ -429,7 +416,7 @@ TEST_THIN(stopped, 2 * (KNOBS - 1), 1)
     char *yaml = format("%sbuffers: {x: {dtype: i32, shape: [4]}, v: {dtype: i32, shape: [4]}, u: {carry: v}}\n"
                         "stages:\n  - {use: generate, pattern: constant, value: 3, rate: 2kHz, out: x}\n"
                         "  - {name: v, %s, in: {x: x, u: u}}\n  - {use: write, path: out.raw, durable: none}\n",
-                        knobs[_i / 2 % (KNOBS - 1)], make);
+                        knob_that_goes(_i / 2), make);
     pipe_result r = pipe_run_with(dir, yaml, on, NULL, (gp_run_options){ 0 }, stop_soon, NULL);
     pipe_no_errors(&r, yaml);
     ck_assert_int_eq(r.outcome, GP_DRAINED);
@@ -468,7 +455,7 @@ TEST_THIN(names_and_times, 4 * (KNOBS - 1), 1)
         "  - {use: write, path: \"%%n-out.raw\", durable: none}\n"
         "  - {use: lua, script: say.lua, in: v, out: said}\n"
         "  - {use: write, path: said.txt, format: raw}\n  - {use: lua, script: say.lua, in: x, out: is}\n"
-        "  - {use: write, path: is.txt, format: raw}\n", knobs[_i / 4 % (KNOBS - 1)], _i % 2 ? "{u: u, x: x}" : "{x: x, u: u}",
+        "  - {use: write, path: is.txt, format: raw}\n", knob_that_goes(_i / 4), _i % 2 ? "{u: u, x: x}" : "{x: x, u: u}",
         stage[_i / 2 % 2]);
     pipe_done(dir, yaml, on, NULL, (gp_run_options){ 0 });
     float sum = 0;
@@ -505,7 +492,7 @@ TEST_THIN(partial, 2 * KNOBS, 1)
     char *yaml = format("buffers: {x: {dtype: f32, shape: [2, 3]}, u: {carry: x}}\nstages:\n"
                         "  - {use: read, path: \"in-*.raw\", out: x}\n  - {in: {x: x, u: u}, %s, name: before}\n"
                         "  - {use: write, path: out.raw, durable: none}\n", stage[_i % 2]);
-    pipe_result r = run_knob(dir, yaml, _i / 2);
+    pipe_result r = cases_run(dir, yaml, _i / 2);
     pipe_no_errors(&r, yaml);
     ck_assert_int_eq(r.outcome, GP_DONE);
     char *made = pipe_read(dir, "out.raw", &n);
@@ -536,7 +523,7 @@ TEST_THIN(heat_as_numpy, KNOBS, 1)
         "    in: {point: point, was: was}\n"
         "    args: [point, was, out, {i32: \"out.shape[1]\"}, {i32: \"out.shape[0]\"}]\n"
         "  - {use: mix, op: last}\n  - {use: compare, file: %s/heat_end.npy, rel: 1e-6}\n", ref, ref, ref);
-    pipe_result r = run_knob(dir, yaml, _i);
+    pipe_result r = cases_run(dir, yaml, _i);
     pipe_dir_remove(dir);
     pipe_no_errors(&r, yaml);
     ck_assert_int_eq(r.outcome, GP_DONE);

@@ -24,6 +24,22 @@ int cases_thin(int quick, int all, int gpu)
     return thin && atoi(thin) > 0 ? atoi(thin) : cases_every(quick, all, gpu);
 }
 
+const char *const cases_knobs[CASES_KNOBS] = {
+    "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n",
+    "depth: 12\nbatch: 1\nsync: block\n", "depth: 5\nlaunch: persistent\n",
+    "depth: 8\nbatch: 4\nbatch_wait: 400us\n", "depth: 8\nbatch: 4\nlatency: 2ms\n",
+};
+
+pipe_result cases_run(const char *dir, const char *yaml, int i)
+{
+    bool stays = strstr(cases_knobs[i], "persistent") != NULL;
+    char *text = format("%s%s", stays && getenv("GPIPE_SANITIZED") ? "" : cases_knobs[i], yaml);
+    pipe_result r = pipe_run(dir, text, on, NULL, (gp_run_options){ .poison = i % 2 });
+    if (stays && !r.compiled && strstr(pipe_said(&r.errs), "'launch: persistent'"))
+        r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = i % 2 });
+    return r;
+}
+
 void cases_add(TCase *tc, SFun up, SFun down, double seconds, const suite_item *list, int every)
 {
     if (seconds > 0)

@@ -13,6 +13,12 @@ const gp_backend *cases_backend(void);
 int cases_every(int quick, int all, int gpu);
 /* The same for cases of which each compiles kernels: under a sanitizer there are as few as GPIPE_THIN says. */
 int cases_thin(int quick, int all, int gpu);
+/* Settings under which a pipeline makes the same bytes, as keys at its top; the last two have to do with batches. */
+enum { CASES_KNOBS = 8, CASES_PERSISTENT = 5 };
+extern const char *const cases_knobs[CASES_KNOBS];
+/* Runs it with settings `i`, or as usual where kernels that stay on the device are not for this pipeline, and where a
+ * sanitizer runs one kernel at a time. */
+pipe_result cases_run(const char *dir, const char *yaml, int i);
 void cases_add(TCase *tc, SFun up, SFun down, double seconds, const suite_item *list, int every);
 /* NULL without a device. */
 Suite *cases_suite(const char *name, const char *on_cuda, void (*add)(TCase *tc));

@@ -45,4 +45,12 @@ void trial_close(trial *t);
 /* All three, for one frame. */
 array trial_once(gp_dev *dev, const char *kind, const char *options, const array *in, int nin);
 
+/* Fails the test where `a` is not `b`, with a text by printf in front. */
+#define SAME(a, b, tolerance, ...)                                     \
+    do {                                                               \
+        const char *differs_ = array_differs(&(a), &(b), (tolerance)); \
+        if (*differs_)                                                 \
+            ck_abort_msg("%s: %s", format(__VA_ARGS__), differs_);     \
+    } while (0)
+
 #endif

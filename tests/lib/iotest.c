@@ -6,10 +6,12 @@
 /* ---- running --------------------------------------------------------- */
 
 const char *io_dir;
+char io_here[400];
 
 void io_set_up(void)
 {
     io_dir = pipe_dir();
+    ck_assert_ptr_nonnull(getcwd(io_here, sizeof io_here));
 }
 
 void io_tear_down(void)

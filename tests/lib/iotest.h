@@ -9,6 +9,7 @@
 
 /* A checked fixture makes the folder of the test that runs, and removes it. */
 extern const char *io_dir;
+extern char io_here[400];      /* where the test was started */
 void io_set_up(void);
 void io_tear_down(void);
 char *io_at(const char *name);                 /* its path there, a text of its own */

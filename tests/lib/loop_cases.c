@@ -3,24 +3,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include "cases.h"
-
-
-static const char *const knobs[] = {
-    "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n",
-    "depth: 12\nbatch: 1\nsync: block\n", "depth: 5\nlaunch: persistent\n",
-};
-enum { KNOBS = sizeof knobs / sizeof *knobs };
-
-/* As usual where kernels that stay on the device are not for this pipeline, or a sanitizer runs one kernel at a time. */
-static pipe_result run_knob(const char *dir, const char *yaml, int i)
-{
-    bool stays = strstr(knobs[i], "persistent") != NULL;
-    char *text = format("%s%s", stays && getenv("GPIPE_SANITIZED") ? knobs[0] : knobs[i], yaml);
-    pipe_result r = pipe_run(dir, text, on, NULL, (gp_run_options){ .poison = i % 2 });
-    if (stays && r.errs.n && strstr(r.errs.e[0].msg, "'launch: persistent'"))
-        r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = i % 2 });
-    return r;
-}
+enum { KNOBS = CASES_KNOBS - 2 };
 
 /* One source for all kernels, so that it is compiled once. */
 #define KERNEL(name, params, body)                                                                        \
@@ -150,7 +133,7 @@ static void put_source(text *t, const char *dir, int how, bool w)
 
 static char *run_text(const char *dir, const text *t, int knob, size_t *n)
 {
-    pipe_result r = run_knob(dir, t->s, knob);
+    pipe_result r = cases_run(dir, t->s, knob);
     pipe_no_errors(&r, t->s);
     ck_assert_msg(r.outcome == GP_DONE, "%s", t->s);
     char *out = pipe_read(dir, "out.raw", n);
@@ -200,7 +183,7 @@ TEST_THIN(as_written_out, BODIES * TIMES * 3, 1)
         put_stages(&plain, words, carried, i, "  ");
     put(&plain, "  - {use: write, in: %s_%d, path: out.raw, durable: none}\n", carried, times - 1);
     char *made = run_text(dir, &loop, _i % KNOBS, &n), *is = run_text(dir, &plain, 0, &m);
-    ck_assert_msg(n == m && !memcmp(made, is, n), "with %s%s", knobs[_i % KNOBS], loop.s);
+    ck_assert_msg(n == m && !memcmp(made, is, n), "with %s%s", cases_knobs[_i % KNOBS], loop.s);
     free(made), free(is);
 }
 
@@ -225,7 +208,7 @@ TEST_THIN(zero_in_batches, KNOBS, 14)
     float *out = (float *)run_text(dir, &t, _i, &n);
     ck_assert_uint_eq(n, sizeof in);
     for (int i = 0; i < 160; i++)
-        ck_assert_msg(out[i] == (i % 2 ? 1 : 4 * in[i] + 3), "element %d is %g: %s%s", i, out[i], knobs[_i], t.s);
+        ck_assert_msg(out[i] == (i % 2 ? 1 : 4 * in[i] + 3), "element %d is %g: %s%s", i, out[i], cases_knobs[_i], t.s);
     free(out);
 }
 
@@ -255,7 +238,8 @@ TEST_THIN(in_a_cycle, KNOBS, 14)
             float v = in[f * SIZE + i];
             for (int k = 0; k < TURNS; k++)
                 v = 0.5f * v + 0.5f * before[i];
-            ck_assert_msg(out[f * SIZE + i] == v, "frame %d has %g, not %g: %s%s", f, out[f * SIZE + i], v, knobs[_i], t.s);
+            ck_assert_msg(out[f * SIZE + i] == v, "frame %d has %g, not %g: %s%s", f, out[f * SIZE + i], v,
+                          cases_knobs[_i], t.s);
             before[i] = v;
         }
     free(out);
@@ -290,7 +274,7 @@ TEST_THIN(many_iterations, MANY * KNOBS, 1)
             uint32_t d = a + b;
             a = b, b = d;
         }
-        ck_assert_msg(out[i] == b, "element %d is %u, not %u: %s%s", i, out[i], b, knobs[_i % KNOBS], t.s);
+        ck_assert_msg(out[i] == b, "element %d is %u, not %u: %s%s", i, out[i], b, cases_knobs[_i % KNOBS], t.s);
     }
     free(out);
 }
@@ -330,7 +314,8 @@ TEST_THIN(stops_when_done, STOPS * KNOBS, 1)
             k++;
         while (k < times && !(k % every == 0 && in[2 * f] + k >= limit));
         ck_assert_msg(out[2 * f] == in[2 * f] + k && out[2 * f + 1] == in[2 * f + 1] + k && done[f] == (in[2 * f] + k >= limit),
-                      "frame %d has %d and %d, not %d more: %s%s", f, out[2 * f], done[f], k, knobs[_i % KNOBS], t.s);
+                      "frame %d has %d and %d, not %d more: %s%s", f, out[2 * f], done[f], k,
+                      cases_knobs[_i % KNOBS], t.s);
     }
     free(out), free(done);
 }
@@ -398,7 +383,7 @@ TEST_THIN(heat_as_numpy, 2 * 3 * KNOBS, 1)
         "  - use: loop\n    in: {was: start}\n    out: {heat: end}\n    times: %d\n    carry: {was: heat}\n    stages:\n"
         "%s  - {use: compare, in: end, file: %s/heat_%d.npy, rel: 1e-6}\n", ref, n, _i < 3 * KNOBS ? heat_kernel : heat_expr,
         ref, n);
-    pipe_result r = run_knob(dir, t.s, _i % KNOBS);
+    pipe_result r = cases_run(dir, t.s, _i % KNOBS);
     pipe_dir_remove(dir);
     pipe_no_errors(&r, t.s);
     ck_assert_int_eq(r.outcome, GP_DONE);

@@ -154,19 +154,13 @@ static void add_chain(char *yaml, size_t room, const char *chain, frames *s)
                      : !strcmp(op, "window") ? ", partial: drop" : ", tail: drop");
         model(s, op, by, n == 3);
     }
-}
-
-static const char *const knobs[] = {
-    "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n", "depth: 12\nbatch: 1\nsync: block\n",
-    "depth: 5\nlaunch: persistent\n",
-};
-enum { KNOBS = sizeof knobs / sizeof *knobs };
+}enum { KNOBS = CASES_KNOBS - 2 };
 
 /* Resident kernels of two segments need two kernels at a time, which a sanitizer does not run. */
 static const char *knob_of(int i)
 {
-    const char *s = knobs[i % KNOBS];
-    return strstr(s, "persistent") && getenv("GPIPE_SANITIZED") ? knobs[0] : s;
+    const char *s = cases_knobs[i % KNOBS];
+    return strstr(s, "persistent") && getenv("GPIPE_SANITIZED") ? cases_knobs[0] : s;
 }
 
 /* `frames` frames of [rows, 3], and `extra` rows, of a file, or of a script: then nobody knows how many there are. */

@@ -10,16 +10,6 @@ static gp_dev *dev;
 static void open_device(void) { dev = trial_device(cases_backend()); }
 static void close_device(void) { dev->backend->close(dev); }
 
-#define SAME(a, b, tolerance, ...)                                     \
-    do {                                                               \
-        const char *differs_ = array_differs(&(a), &(b), (tolerance)); \
-        if (*differs_) {                                               \
-            char what_[200];                                           \
-            snprintf(what_, sizeof what_, __VA_ARGS__);                \
-            ck_abort_msg("%s: %s", what_, differs_);                   \
-        }                                                              \
-    } while (0)
-
 /* ---- the cases --------------------------------------------------------- */
 
 typedef struct stage_case {

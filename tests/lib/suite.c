@@ -1,4 +1,5 @@
 /* suite.c - see suite.h. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <sys/resource.h>
@@ -22,6 +23,24 @@ char *format(const char *fmt, ...)
     k->before = kept, kept = k;
     pthread_mutex_unlock(&mutex);
     return k->text;
+}
+
+char *suite_beside(const char *name)
+{
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    ck_assert_int_gt(n, 0);
+    path[n] = 0;
+    return format("%.*s/%s", (int)(strrchr(path, '/') - path), path, name);
+}
+
+void *suite_fake(const char *name)
+{
+    void *dl = dlopen(suite_beside(format("%s.so", name)), RTLD_NOW | RTLD_LOCAL);
+    ck_assert_msg(dl != NULL, "%s", dlerror());
+    void *does = dlsym(dl, format("%s_does", name));
+    ck_assert_ptr_nonnull(does);
+    return does;
 }
 
 void suite_add(suite_item **list, suite_item *item)

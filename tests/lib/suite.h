@@ -31,6 +31,10 @@ typedef struct suite_item {
 
 /* printf into a text of its own, which stays until the process ends. */
 char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The path of a file beside the tests' program. */
+char *suite_beside(const char *name);
+/* Loads NAME.so from there, a library that stands in, which is found by its name from then on: its NAME_does. */
+void *suite_fake(const char *name);
 
 /* By line: constructors of a file run in any order. */
 void suite_add(suite_item **list, suite_item *item);
