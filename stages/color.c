@@ -1,6 +1,7 @@
 /* color.c - luma and chroma, red, green and blue, gray: each to each.
  *
- * With the weights kr, kg, kb of a standard (ITU-R BT.601-7 2.5.1, BT.709-6 3.2, BT.2020-2 table 4), r, g and b from 0 to 1:
+ * With the weights kr, kg, kb of a standard (ITU-R BT.601-7 2.5.1, BT.709-6 3.2, BT.2020-2 table 4), r, g and b from 0
+ * to 1:
  *
  *   y = kr r + kg g + kb b      cb = (b - y) / (2 (1 - kb))      cr = (r - y) / (2 (1 - kr))
  *

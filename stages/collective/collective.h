@@ -1,8 +1,8 @@
 /* collective.h - a stage in which all ranks take part, on the host or in the memory of a GPU.
  *
- * Where its frames lie on the host, they go through MPI, which is what rounds.h does. Where they lie in the memory of a GPU,
- * they go through NCCL from there; through MPI and the host's memory where NCCL cannot, as in the last rounds, in which some
- * ranks have no frame. A process that is alone copies. */
+ * Where its frames lie on the host, they go through MPI, which is what rounds.h does. Where they lie in the memory of a
+ * GPU, they go through NCCL from there; through MPI and the host's memory where NCCL cannot, as in the last rounds, in
+ * which some ranks have no frame. A process that is alone copies. */
 #ifndef GP_COLLECTIVE_H
 #define GP_COLLECTIVE_H
 

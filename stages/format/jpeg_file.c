@@ -1,11 +1,10 @@
 /* jpeg_file.c - JPEG through libjpeg, see picture_file.h.
  *
  * A frame is u8, gray or RGB, which is also made of CMYK. What libjpeg only warns of, corrupt and missing data, is an
- * error, but for faults that leave all pixels as they were, and a cut that costs a few rows: these are told as a warning,
- * unless all is to be strict.
- * EXIF says which side of a picture is up: its pixels are then put there, and the frame's shape is
- * that of the upright picture. libjpeg leaves by longjmp: each setjmp stands in a function of its
- * own whose caller owns everything, so that no local changes between the two. */
+ * error, but for faults that leave all pixels as they were, and a cut that costs a few rows: these are told as a
+ * warning, unless all is to be strict. EXIF says which side of a picture is up: its pixels are then put there, and the
+ * frame's shape is that of the upright picture. libjpeg leaves by longjmp: each setjmp stands in a function of its own
+ * whose caller owns everything, so that no local changes between the two. */
 #include <stdio.h>
 #include <string.h>
 #include <jpeglib.h>

@@ -20,8 +20,8 @@ typedef struct gp_onnx_port {
 
 typedef struct gp_onnx_ports { int n; gp_onnx_port *port; } gp_onnx_ports;
 
-/* Where an axis of an output comes from: axis `of` of input `input`; -1: it has `size` elements in each frame, or, if it
- * `varies`, that many or fewer. */
+/* Where an axis of an output comes from: axis `of` of input `input`; -1: it has `size` elements in each frame, or, if
+ * it `varies`, that many or fewer. */
 typedef struct gp_onnx_axis { int input, of; int64_t size; bool varies; } gp_onnx_axis;
 
 /* `declared`: the model does not tell how large it is, and what is declared has to be compared with what comes. */

@@ -11,7 +11,8 @@
 #include <stdint.h>
 #include "base/outfile.h"
 
-/* The table that is asked for, which ONNX Runtime 1.GP_ORT_TABLE and later have; and that of what a GPU takes beside it. */
+/* The table that is asked for, which ONNX Runtime 1.GP_ORT_TABLE and later have; and that of what a GPU takes beside
+ * it. */
 enum { GP_ORT_TABLE = 19, GP_ORT_GPU_TABLE = 23 };
 
 /* Only what ends the process is logged. Optimizations: those that sizes of outputs are known after, all. Memory without

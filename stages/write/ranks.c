@@ -1,10 +1,10 @@
 /* ranks.c - all frames of all ranks in one file, or to standard output, see writer.h.
  *
- * The first rank makes the file, and gives it its name at the end; each writes its own frames to it. Before that all tell
- * each other of the frames that they have, and how long these are. So all find the same places for them, in the order of
- * frames, with nothing left where a hole was, or the rows of a partial frame end. A frame has its place once no rank can
- * have one before it any more. After an error nothing is kept: nobody knows what others wrote by then. To standard output
- * frames go in the same order, by relay.c. */
+ * The first rank makes the file, and gives it its name at the end; each writes its own frames to it. Before that all
+ * tell each other of the frames that they have, and how long these are. So all find the same places for them, in the
+ * order of frames, with nothing left where a hole was, or the rows of a partial frame end. A frame has its place once
+ * no rank can have one before it any more. After an error nothing is kept: nobody knows what others wrote by then. To
+ * standard output frames go in the same order, by relay.c. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
