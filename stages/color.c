@@ -104,7 +104,7 @@ static int bits_of(const struct opts *o, gp_dtype t)
     return t == GP_U8 ? 8 : (int)o->bits;
 }
 
-/* What 1 is of luma, of chroma and of colors, and 0 of the first two, in numbers of `bits` bits. */
+/* The numbers of `bits` bits that stand for 1 of luma, of chroma and of colors, and for 0 of the first two. */
 struct scale { double y0, y, c0, c, rgb; };
 
 static struct scale scale_of(int range, int bits)

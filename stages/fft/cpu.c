@@ -17,7 +17,7 @@ static size_t work_of(const gp_fft_job *j)
     return (most + 255) / 256 * 256;
 }
 
-/* What is between two axes where real numbers are made: no input may be written. */
+/* Bytes between two axes where real numbers are made: no input may be written. */
 static size_t between_of(const gp_fft_job *j)
 {
     return j->form == GP_FFT_C2R && j->axes > 1 ? gp_bytes(&j->in) : 0;

@@ -234,9 +234,9 @@ static bool is_stray(session *s, j_decompress_ptr d, size_t n)
     return n < 4 || (size != n && (size < n || p[1] < SOF0));
 }
 
-/* What is coded ends too early, and the file with it; where that goes on, something before is damaged. Of how many rows
- * the last is not there, or not all of it: one takes colors of that below, where these have fewer rows. A few may be
- * missing. */
+/* The coded data end too early, and the file with them; where that goes on, something before is damaged. Of how many
+ * rows the last is not there, or not all of it: one takes colors of that below, where these have fewer rows. A few may
+ * be missing. */
 static bool is_little(session *s, j_decompress_ptr d)
 {
     enum { FEW = 4 };                  /* a quarter */
@@ -389,7 +389,7 @@ static bool has_all(j_decompress_ptr d)
     return all;
 }
 
-/* What is wrong with a picture that was decoded all the same. */
+/* Tells what is wrong with a picture that was decoded all the same. */
 static void warn(const session *s, int64_t rows)
 {
     *s->err = 0;

@@ -51,7 +51,7 @@ typedef struct gp_onnx_session { void *env, *session; } gp_onnx_session;
 /* A CUDA device, as the runtime numbers it, and the stream of it on which a session computes. */
 typedef struct gp_onnx_gpu { int index; void *stream; } gp_onnx_gpu;
 
-/* What a session is for: to run with so many threads, or with 0 only to be looked at. */
+/* The use of a session: to run with so many threads, or with 0 only to be looked at. */
 typedef struct gp_onnx_use {
     int threads;
     const gp_type *in;         /* symbols that inputs bind have the sizes there; NULL: they have none */

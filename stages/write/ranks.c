@@ -14,11 +14,11 @@
 enum { RELAYED = 1 << 20 };            /* bytes that are sent at a time, about */
 enum { THERE, ENDED, STOPPED };        /* STOPPED: it was asked to end before its frames did */
 
-/* What a rank tells all others: that it has `n` frames from firing `first` on, of so many bytes; HOLE: no frame. */
+/* A rank tells this to all others: that it has `n` frames from firing `first` on, of so many bytes; HOLE: no frame. */
 #define HOLE UINT64_MAX
 typedef struct told { int64_t state; uint64_t first, n, bytes[GP_WRITE_RUN]; } told;
 
-/* What the first one tells of the file. */
+/* The first one tells this of the file. */
 typedef struct shared { char name[NAME_MAX + 1]; uint64_t ino, head; } shared;
 
 /* A frame, as the file has it. */
