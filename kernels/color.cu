@@ -1,6 +1,6 @@
-/* color.cu - pictures as planes of luma and chroma, as red, green and blue, and gray: each to each, in f32. A thread does
- * a square of four pixels, whose mean is a chroma value of 4:2:0. Sums and products stand in the order in which they are
- * computed. */
+/* color.cu - pictures as planes of luma and chroma, as red, green and blue, and gray: each to each, in f32. A thread
+ * does a square of four pixels, whose mean is a chroma value of 4:2:0. Sums and products stand in the order in which
+ * they are computed. */
 #include "map.h"
 
 enum { YUV420, YUV422, YUV444, RGB, BGR, GRAY };           /* as in stages/color.c */
@@ -21,8 +21,8 @@ struct three { float a, b, c; };       /* y, cb, cr, or red, green, blue */
 static __device__ __forceinline__ bool is_planar(int format) { return format <= YUV444; }
 static __device__ __forceinline__ bool has_pairs(int format) { return format <= YUV422; }
 
-/* Chroma lies between the pixels that share it: a pixel is a quarter of their distance away from its own value, and three
- * quarters from the next one on its side. */
+/* Chroma lies between the pixels that share it: a pixel is a quarter of their distance away from its own value, and
+ * three quarters from the next one on its side. */
 template <class T>
 static __device__ __forceinline__ float along(const T *line, int width, int x, bool halved, bool smooth)
 {

@@ -1,5 +1,5 @@
-/* colormap.cu - levels of a picture as colors: level 0 to 255 of x is floor(256 (x - low) / (high - low)), limited. NaN is
- * black. Four pixels a thread. */
+/* colormap.cu - levels of a picture as colors: level 0 to 255 of x is floor(256 (x - low) / (high - low)), limited. NaN
+ * is black. Four pixels a thread. */
 #include "map.h"
 
 template <class T> static __device__ __forceinline__ const uint8_t *color_of(const uint8_t *table, T x, double low,

@@ -75,8 +75,8 @@ template <int K, int Q> static __device__ __forceinline__ void shifted(uint32_t 
         y[k] = __funnelshift_r(x[K + k], x[K + k + 1], shift);
 }
 
-/* Units of Q words of what is made lie at multiples of their size; what comes there is in one such unit of the source, or
- * in two, both of which have a byte of the run. Several are loaded before the first is written. */
+/* Units of Q words of what is made lie at multiples of their size; what comes there is in one such unit of the source,
+ * or in two, both of which have a byte of the run. Several are loaded before the first is written. */
 template <int Q> static __device__ __forceinline__ void copy_units(uint8_t *to, const uint8_t *from, size_t n)
 {
     enum { SIZE = 4 * Q, MANY = 4 };

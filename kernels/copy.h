@@ -20,7 +20,7 @@ typedef struct gp_layout_axis {
     gp_divisor n;
 } gp_layout_axis;
 
-/* What is counted is `axis[0 .. axes - 1]`, the last one fastest; each of these is
+/* The axes that are counted are `axis[0 .. axes - 1]`, the last one fastest; each of these is
  *
  *   copy_runs_W   a run of `run` bytes in words of W bytes; with W 1 of any alignment
  *   copy_each_W   `chunk` words of W bytes, or as many as there are left, along p

@@ -38,8 +38,8 @@
 #define __global__ inline __attribute((__always_inline__))
 #define __device__
 #define __host__
-/* A variable that a kernel cannot write: it lies in memory that the loader makes read-only. Each has a section of its own,
- * as some are const, too. (gcc 12 leaves out the section of a template.) */
+/* A variable that a kernel cannot write: it lies in memory that the loader makes read-only. Each has a section of its
+ * own, as some are const, too. (gcc 12 leaves out the section of a template.) */
 #define GP_QUOTE_(n) #n
 #define GP_QUOTE(n) GP_QUOTE_(n)
 #define __constant__ __attribute((__section__(".data.rel.ro.gp" GP_QUOTE(__COUNTER__))))

@@ -1,5 +1,5 @@
-/* cumsum.cu - sums of all elements up to each, along the middle axis of (outer, rows, inner), in an order that depends on
- * these numbers alone: a chunk of PART rows goes on from the sum of those before it, one element after the other.
+/* cumsum.cu - sums of all elements up to each, along the middle axis of (outer, rows, inner), in an order that depends
+ * on these numbers alone: a chunk of PART rows goes on from the sum of those before it, one element after the other.
  *
  *   cumsum_parts_T   the sums of chunks, which are then summed up themselves, by the same kernels
  *   cumsum_T         all sums

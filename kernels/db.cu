@@ -1,5 +1,6 @@
 /* db.cu - 10 log10(x / reference), at least `least`; a NaN stays one. log10 is the device's own. A quotient that
- * a float does not hold is scaled by a power of two, whose decibels are added. stages/db.c has the same for fused stages. */
+ * a float does not hold is scaled by a power of two, whose decibels are added. stages/db.c has the same for fused
+ * stages. */
 #include "map.h"
 
 #define DB(name, T)                                                                                            \

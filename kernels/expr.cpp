@@ -96,7 +96,7 @@ static apply *const store_from[GP_EW_NTYPES][DTYPES] = {
       store<gp_c64, gp_c64> },
 };
 
-/* What an element of type S is computed as. */
+/* The type that an element of type S is computed as. */
 template <class S> struct computed { typedef S type; };
 template <> struct computed<uint8_t> { typedef int32_t type; };
 template <> struct computed<int8_t> { typedef int32_t type; };

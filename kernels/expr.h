@@ -38,7 +38,7 @@ typedef enum gp_ew_type {
     X(RE, re, 1, C64) X(IM, im, 1, C64) X(CONJ, conj, 1, C64) X(ARG, arg, 1, C64)                 \
     X(COMPLEX, complex, 2, F32) X(SELECT, select, 3, ALL)
 
-/* What else an instruction does; d is where its result goes. */
+/* The other instructions; d is where the result of one goes. */
 #define GP_EW_MOVES(X)                                                                            \
     X(CONVERT)     /* of type `from`, at a */                                                     \
     X(NUMBER)      /* `value`; once, before the first piece */                                    \
@@ -83,7 +83,7 @@ typedef struct gp_ew_shift {
 
 enum { GP_EW_FAR = 1 << 29 };  /* the most that `by` is; frames of which all indices are less have narrow offsets */
 
-/* What the stage's table begins with; the steps follow. */
+/* The stage's table begins with this; the steps follow. */
 typedef struct gp_ew_code {
     uint32_t n, once;          /* steps; those that are done once */
     uint32_t piece;            /* elements in a register */

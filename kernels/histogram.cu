@@ -1,6 +1,6 @@
-/* histogram.cu - how many elements lie in each of `bins` equal parts of a range, as numpy.histogram counts them: bin b from
- * its edge low + b step up to the next one, the last bin with the end of the range. NaN and what is outside are in none.
- * A block counts in shared memory, then adds that to the result: sums of integers have no order. */
+/* histogram.cu - how many elements lie in each of `bins` equal parts of a range, as numpy.histogram counts them: bin b
+ * from its edge low + b step up to the next one, the last bin with the end of the range. NaN and what is outside are in
+ * none. A block counts in shared memory, then adds that to the result: sums of integers have no order. */
 #include "map.h"
 
 struct histogram_range { double low, high, step, scale; int bins; };     /* as in stages/histogram.c */

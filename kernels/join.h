@@ -35,7 +35,7 @@ static __device__ __forceinline__ double one_nan(double a)
     return a == a ? a : __longlong_as_double(0x7fffffffffffffffll);
 }
 
-/* What elements of type T become: `sum` and `mean` of them. */
+/* The types that elements of type T become: `sum` and `mean` of them. */
 template <class T> struct total { typedef int64_t sum; typedef float mean; };
 template <> struct total<uint64_t> { typedef uint64_t sum; typedef float mean; };
 template <> struct total<gp_half> { typedef gp_half sum, mean; };

@@ -38,7 +38,7 @@ typedef unsigned long long uintptr_t;
 #endif
 #endif
 
-/* What a `frame` argument points to; as in engine/include/gpipe/stage.h, 256 bytes apart: in a
+/* A `frame` argument points to this; as in engine/include/gpipe/stage.h, 256 bytes apart: in a
  * batched kernel frame[blockIdx.z] is this frame's. */
 struct alignas(32) gp_frame_info {
     unsigned long long index;

@@ -49,7 +49,7 @@ static __device__ __forceinline__ void gp_line_store(const gp_lines &r, size_t o
 
 #ifndef GP_CPU
 
-/* What another block wrote: not from this multiprocessor's cache. */
+/* Reads what another block wrote: not from this multiprocessor's cache. */
 template <class A> static __device__ __forceinline__ A gp_fresh(const A *p)
 {
     A a;

@@ -1,7 +1,8 @@
-/* median.cu - the median of each pixel's SIZE x SIZE neighbors; beyond the border the nearest pixel, or mirrored (cba|abc).
+/* median.cu - the median of each pixel's SIZE x SIZE neighbors; beyond the border the nearest pixel, or mirrored
+ * (cba|abc).
  *
- * Of N values there are never more at hand than N / 2 + 2: what is the least of them, and the most, cannot be the median,
- * makes room for the next value, until one is left. Which values are compared does not depend on them. */
+ * Of N values there are never more at hand than N / 2 + 2: what is the least of them, and the most, cannot be the
+ * median, makes room for the next value, until one is left. Which values are compared does not depend on them. */
 #include "join.h"
 
 /* Registers have no index; on a CPU the compiler decides. */

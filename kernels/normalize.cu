@@ -1,7 +1,7 @@
-/* normalize.cu - (x - zero) times a factor, plus `low`, in f64, rounded once. normalize_ends_T: zero is the frame's least
- * element, and the factor makes `high` of its most; normalize_deviation_T: zero is its mean, and the factor 1 / its standard
- * deviation. Where all elements are the same number, all become `low`, or 0.
- * Numbers are scaled before where an f64 does not hold how far they are apart, or one over that. */
+/* normalize.cu - (x - zero) times a factor, plus `low`, in f64, rounded once. normalize_ends_T: zero is the frame's
+ * least element, and the factor makes `high` of its most; normalize_deviation_T: zero is its mean, and the factor 1 /
+ * its standard deviation. Where all elements are the same number, all become `low`, or 0. Numbers are scaled before
+ * where an f64 does not hold how far they are apart, or one over that. */
 #include "join.h"
 
 template <class To, class T>

@@ -42,7 +42,7 @@ struct gp_params {
 /* The kernels' own: made by the text that follows them. */
 static __device__ void gp_dispatch(int kernel, const char *args);
 
-/* What stands for CUDA's variables of these names in the kernels. */
+/* This stands for CUDA's variables of these names in the kernels. */
 static __shared__ struct gp_where { uint3 block, grid, dim; } gp_here;
 
 static __device__ __forceinline__ uint3 gp_thread()

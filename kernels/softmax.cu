@@ -1,8 +1,8 @@
-/* softmax.cu - exp(x - most) / sum, along the middle axis of (outer, rows, inner). LANES threads have a line: lane l takes
- * rows l, l + LANES, ... in order, then halves are joined to halves. f16 is computed in f32.
+/* softmax.cu - exp(x - most) / sum, along the middle axis of (outer, rows, inner). LANES threads have a line: lane l
+ * takes rows l, l + LANES, ... in order, then halves are joined to halves. f16 is computed in f32.
  *
- * exp is made of basic operations, so that all devices have the same bits: of x = k log 2 + r, 2^k times the approximations
- * to exp(r) of S. Moshier's Cephes library (expf, exp). Off by less than 2 of the last place. */
+ * exp is made of basic operations, so that all devices have the same bits: of x = k log 2 + r, 2^k times the
+ * approximations to exp(r) of S. Moshier's Cephes library (expf, exp). Off by less than 2 of the last place. */
 #include "join.h"
 
 /* 2^k, for k from -1022. */

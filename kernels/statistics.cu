@@ -61,7 +61,7 @@ template <int SIGN> struct first_best {
     }
 };
 
-/* What holds all numbers of a type. */
+/* A type that holds all numbers of another. */
 template <class T> struct wide { typedef typename accumulator<T>::type type; };
 
 /* ---- kernels ---------------------------------------------------------------- */

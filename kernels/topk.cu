@@ -5,7 +5,8 @@
  * side by side. Runs of K = 2^log_run entries are sorted bitonically, up and down in turns. Of two of them the smaller
  * ones at each place are the K first of both, bitonic again, and are sorted in log K steps; and so on until a run is
  * left (Shanbhag, Pirk and Madden, "Efficient Top-K Query Processing on Massively Parallel Hardware", 2018). Where a
- * line has several chunks, what they leave are entries for the next pass. On a CPU one thread has a heap of k entries. */
+ * line has several chunks, what they leave are entries for the next pass. On a CPU one thread has a heap of k entries.
+ * */
 #include "map.h"
 
 enum { LOG_SIZE = 11, SIZE = 1 << LOG_SIZE };          /* as in stages/topk.c */

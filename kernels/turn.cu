@@ -1,5 +1,5 @@
-/* turn.cu - a picture of bytes with its sides elsewhere: turned, mirrored, or both. Pixel (x, y) of `src`, which has w * h
- * pixels of c values, goes to pixel origin + x * right + y * down of `dst`. */
+/* turn.cu - a picture of bytes with its sides elsewhere: turned, mirrored, or both. Pixel (x, y) of `src`, which has w
+ * * h pixels of c values, goes to pixel origin + x * right + y * down of `dst`. */
 #include "map.h"
 
 extern "C" __global__ void turn_u8(unsigned char *dst, const unsigned char *src, long long w, long long h, int c,

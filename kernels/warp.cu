@@ -53,7 +53,7 @@ static __device__ __forceinline__ void near_by(double at, warp_taps<4> &t)
     t.weight[3] = keys_far(2 - u);
 }
 
-/* What has no weight does not count, even if it is not a number. */
+/* A pixel without weight does not count, even if it is not a number. */
 template <int N, class T>
 static __device__ __forceinline__ void warp_pixel(T *dst, const T *src, const warp_how &h, const warp_taps<N> &across,
                                                   const warp_taps<N> &down)

@@ -19,7 +19,7 @@ local cast, floor, type = ffi.cast, math.floor, type
 local part, unsigned = ffi.typeof("struct gp_lua_part *"), ffi.typeof("uint64_t")
 ]]
 
--- What is done with the view v.
+-- The text of a function that reads the view v.
 local get = [[
   if type(i) == "number" then
     if cast(unsigned, i) - 2 < v.more_reads and floor(i) == i and v.born == v.now[0] then

@@ -13,7 +13,7 @@
  * has no room for all; these fit: 2^40 calls. */
 enum { BITS = 6, CALL_BITS = LUA_VERSION_NUM >= 503 ? 58 : 40 };
 
-/* What a handle stands for; `x` is INPUTS where there are several. */
+/* A handle stands for one of these; `x` is INPUTS where there are several. */
 enum { FRAME, META, INPUTS, OUTPUTS, PORTS };
 _Static_assert(PORTS + 2 * GP_MAXPORT <= 1 << BITS, "handles of all ports");
 

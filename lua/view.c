@@ -255,7 +255,7 @@ static int view_set(lua_State *L)
 
 /* ---- fields ---------------------------------------------------------- */
 
-/* What is most like `key`, of the fields and of the methods in the table at upvalue 1. */
+/* Proposes what is most like `key`, of the fields and of the methods in the table at upvalue 1. */
 _Noreturn static void no_such_field(lua_State *L, const char *key)
 {
     static const char *const fields[] = { "shape", "dtype", "name", "valid", "rows" };

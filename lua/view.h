@@ -17,7 +17,7 @@
 
 typedef struct gp_lua_view gp_lua_view;
 
-/* What all views of one worker share. `now` changes when a call begins and
+/* All views of one worker share this. `now` changes when a call begins and
  * when it ends; a view is alive while its `born` equals it. */
 typedef struct gp_lua_guard {
     uint64_t now;

@@ -1,6 +1,7 @@
 /* color.c - luma and chroma, red, green and blue, gray: each to each.
  *
- * With the weights kr, kg, kb of a standard (ITU-R BT.601-7 2.5.1, BT.709-6 3.2, BT.2020-2 table 4), r, g and b from 0 to 1:
+ * With the weights kr, kg, kb of a standard (ITU-R BT.601-7 2.5.1, BT.709-6 3.2, BT.2020-2 table 4), r, g and b from 0
+ * to 1:
  *
  *   y = kr r + kg g + kb b      cb = (b - y) / (2 (1 - kb))      cr = (r - y) / (2 (1 - kr))
  *
@@ -103,7 +104,7 @@ static int bits_of(const struct opts *o, gp_dtype t)
     return t == GP_U8 ? 8 : (int)o->bits;
 }
 
-/* What 1 is of luma, of chroma and of colors, and 0 of the first two, in numbers of `bits` bits. */
+/* The numbers of `bits` bits that stand for 1 of luma, of chroma and of colors, and for 0 of the first two. */
 struct scale { double y0, y, c0, c, rgb; };
 
 static struct scale scale_of(int range, int bits)

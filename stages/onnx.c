@@ -185,8 +185,8 @@ static void close_model(void *state)
 
 /* ---- who computes ---------------------------------------------------- */
 
-/* What keeps the GPU from it, and what to do, in memory of the pipeline; or NULL. A library of another machine is taken
- * to be there. */
+/* The reason that keeps the GPU from it, and what to do, in memory of the pipeline; or NULL. A library of another
+ * machine is taken to be there. */
 static const char *what_lacks(gp_shape *s)
 {
     gp_errs errs = { .n = 0 };
@@ -211,7 +211,7 @@ static bool on_device(gp_shape *s)
     return o->by == GP_ONNX_CUDA;
 }
 
-/* What it does, for plans. */
+/* Says what it does, for plans. */
 static const char *does(gp_shape *s, const gp_onnx_opts *o, const gp_ort *lib)
 {
     char *text = gp_shape_alloc(s, 120);

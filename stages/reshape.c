@@ -1,4 +1,5 @@
-/* reshape.c - the same elements in the same order, as another shape. A buffer has memory of its own, so they are copied. */
+/* reshape.c - the same elements in the same order, as another shape. A buffer has memory of its own, so they are
+ * copied. */
 #include "gpipe/stage.h"
 
 struct opts { gp_ints shape; };

@@ -177,7 +177,7 @@ static bool shape(gp_shape *s)
 
 /* ---- work ------------------------------------------------------------------ */
 
-/* What the kernels of one call have in common. */
+/* The kernels of one call have this in common. */
 struct work {
     gp_dcall *c;
     struct resize_axis down, across;

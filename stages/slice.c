@@ -7,7 +7,7 @@
 
 struct opts { const char *index; };
 
-/* What is taken of one axis: start:stop:step, or one number, which takes the axis away. */
+/* The places that are taken of one axis: start:stop:step, or one number, which takes the axis away. */
 struct range {
     bool one, has_start, has_stop;
     int64_t start, stop, step;
@@ -60,7 +60,7 @@ static const char *read_range(const char **p, struct range *r)
     return r->step ? NULL : "has a step of 0";
 }
 
-/* What is wrong with it; NULL: nothing. */
+/* Says what is wrong with it; NULL: nothing. */
 static const char *read_index(const char *p, struct ranges *r)
 {
     *r = (struct ranges){ .dots = -1 };

@@ -50,7 +50,7 @@ static size_t entry_bytes(gp_dtype t) { return gp_dtype_size(t) == 8 ? 16 : 8; }
 
 static size_t left(const struct topk_work *w) { return w->chunks << w->log_run; }
 
-/* What two passes leave, which take turns. */
+/* Room for the entries that two passes leave, which take turns. */
 static size_t scratch_of(struct topk_work w, gp_dtype t, size_t *first)
 {
     size_t n[2] = { 0 };

@@ -53,7 +53,7 @@ gp_status gp_writer_reach(gp_call *c, gp_outfile *f, const char *path, char why[
     return GP_OK;
 }
 
-/* What worker i has of its own, before it has written anything. */
+/* Makes what worker i has of its own, before it has written anything. */
 static void begin_worker(gp_writer *w, int i)
 {
     const gp_write_opts *o = w->o;

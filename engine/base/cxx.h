@@ -27,8 +27,8 @@ const char *gp_include_operand(const char *text, const char *code, const char *w
 /* The end of a bracket that opens at `p`; NULL when it does not close. */
 const char *gp_closing(const char *p);
 
-/* The name of the kernel that is declared after the `__global__` which ends at `p`, in blanked code: the last word before a
- * bracket that is no attribute. NULL: there is none. */
+/* The name of the kernel that is declared after the `__global__` which ends at `p`, in blanked code: the last word
+ * before a bracket that is no attribute. NULL: there is none. */
 const char *gp_kernel_name(const char *p, size_t *len);
 
 /* The name in a symbol that a C++ compiler made: count of _ZN3abc5countE, tv of _Z2tvI3FooE. Others stay as they are,

@@ -29,8 +29,8 @@ void gp_json_raw(gp_json *j, const char *key, const char *json); /* what is JSON
 void gp_json_strs(gp_json *j, const char *key, const char *const *v, int n);
 void gp_json_ints(gp_json *j, const char *key, const int *v, int n);
 
-/* A loop over the elements of a list, for (int i = 0; i < n; i++), around which the list is opened and closed. It is not
- * left before its end. */
+/* A loop over the elements of a list, for (int i = 0; i < n; i++), around which the list is opened and closed. It is
+ * not left before its end. */
 #define GP_JSON_EACH(j, key, i, n) \
     for (int i = (gp_json_open(j, key, '['), 0); i < (n) || (gp_json_close(j, ']'), false); i++)
 

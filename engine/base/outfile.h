@@ -61,8 +61,8 @@ bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY]);
 bool gp_outfile_hold(gp_outfile *f, const char *pattern, char err[GP_WHY]);
 /* The same for an open file of this process, which is not closed. */
 bool gp_outfile_lend(gp_outfile *f, int fd, char err[GP_WHY]);
-/* Opens the temporary file of another process, `name` with the inode `ino`, that is to become `path`: that process alone
- * names or removes it. */
+/* Opens the temporary file of another process, `name` with the inode `ino`, that is to become `path`: that process
+ * alone names or removes it. */
 bool gp_outfile_share(gp_outfile *f, const char *path, const char *name, uint64_t ino, char err[GP_WHY]);
 /* After an error it is to be dropped or kept. One that was published must still have its name; if
  * it was moved, `by` notes where it is. */

@@ -15,8 +15,8 @@
 bool gp_path_is_glob(const char *path);
 /* One of several texts, as in *.{jpg,png}: a glob, too. */
 bool gp_path_has_choice(const char *path);
-/* ... then how many paths it stands for, no more than GP_CHOICES + 1; 0: its braces do not belong together in pairs with a
- * comma between, or are nested. */
+/* ... then how many paths it stands for, no more than GP_CHOICES + 1; 0: its braces do not belong together in pairs
+ * with a comma between, or are nested. */
 enum { GP_CHOICES = 1000 };
 int gp_path_choices(const char *path);
 /* ... and the first of them, in memory as large as it is. */

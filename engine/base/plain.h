@@ -11,8 +11,8 @@
  * direction of text. */
 bool gp_steers(unsigned code);
 
-/* The Unicode name, in lower case, of a character that is not seen, as spaces of other kinds than that of a keyboard, or
- * with `seen` of one that looks like another: a dash, a quotation mark. NULL: it is none of these. */
+/* The Unicode name, in lower case, of a character that is not seen, as spaces of other kinds than that of a keyboard,
+ * or with `seen` of one that looks like another: a dash, a quotation mark. NULL: it is none of these. */
 const char *gp_odd_name(unsigned code, bool seen);
 
 /* Writes the text with characters that steer or are not seen, and bytes that are not UTF-8, as \x1b or \u{202e}. Those

@@ -10,9 +10,9 @@ enum { GP_WHY = 320 };                 /* bytes of every `err` and `why` */
 bool gp_why(char err[GP_WHY], const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Marks in a text, which gp_fail takes out: they make the error GP_E_RESOURCE, the exit code of what the machine is short
- * of. So the code is set where the cause is known, whatever texts it goes through, and no words of others set it: a mark
- * is no UTF-8, and in no message of a compiler or a script but on purpose. */
+/* Marks in a text, which gp_fail takes out: they make the error GP_E_RESOURCE, the exit code of what the machine is
+ * short of. So the code is set where the cause is known, whatever texts it goes through, and no words of others set it:
+ * a mark is no UTF-8, and in no message of a compiler or a script but on purpose. */
 #define GP_MARK_SHORT "\xff\1\xfe"
 #define GP_MARK_FILES "\xff\2\xfe"    /* ... of open files: the limit is told */
 #define GP_MARK_THREADS "\xff\3\xfe"  /* ... of threads or processes: their limits are told */

@@ -48,7 +48,8 @@ static void hide_quoted(char *s, char *end)
             s += *s == '\\' ? 2 : 1;
 }
 
-/* libyaml alone knows what is in double quotes: it scans the text with all halves of pairs hidden, wherever they are. */
+/* libyaml alone knows what is in double quotes: it scans the text with all halves of pairs hidden, wherever they are.
+ * */
 const char *gp_yaml_hide_pairs(gp_arena *a, const char *text, size_t len)
 {
     const char *end = text + len, *first = next_pair(text, end);

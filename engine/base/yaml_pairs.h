@@ -9,8 +9,8 @@
 
 /* The text to give to libyaml, of the same length: `text` itself where it has no pairs. UTF-8; time is linear. */
 const char *gp_yaml_hide_pairs(gp_arena *a, const char *text, size_t len);
-/* Puts right the value of a double-quoted scalar, of `len` bytes, whose source, with its quotes, stands in [source, source + n)
- * of the text as it was. Returns the value's new length, which is no larger. */
+/* Puts right the value of a double-quoted scalar, of `len` bytes, whose source, with its quotes, stands in [source,
+ * source + n) of the text as it was. Returns the value's new length, which is no larger. */
 size_t gp_yaml_show_pairs(char *value, size_t len, const char *source, size_t n);
 
 #endif

@@ -66,7 +66,8 @@ static void put_inline(FILE *to, const char *s, size_t n, char quote)
     }
 }
 
-/* The cell that begins at *at, behind a bar, without spaces around it; moves *at behind the next bar. False: there is none. */
+/* The cell that begins at *at, behind a bar, without spaces around it; moves *at behind the next bar. False: there is
+ * none. */
 static bool next_cell(const char **at, const char *end, const char **cell, size_t *len)
 {
     const char *s = *at, *to = s;
@@ -113,8 +114,8 @@ static bool is_row(const char *s)
     return s[strspn(s, " ")] == '|';
 }
 
-/* How long a paragraph is that begins at s: its lines, up to one that is empty or of another sort. Links and code may go
- * on in the next line. */
+/* How long a paragraph is that begins at s: its lines, up to one that is empty or of another sort. Links and code may
+ * go on in the next line. */
 static size_t paragraph(const char *s)
 {
     size_t n = strcspn(s, "\n");

@@ -245,8 +245,8 @@ static const char **settings(const gp_args *args, int *n)
 /* Which of how many processes the plan is for. */
 typedef struct which { int rank, ranks, local; } which;
 
-/* How many processes share the memory of a machine, where most do. What 'check' plans for, and what a report does not say of
- * its machine, is made up: each has all of that. */
+/* How many processes share the memory of a machine, where most do. What 'check' plans for, and what a report does not
+ * say of its machine, is made up: each has all of that. */
 static int sharing(const gp_args *args)
 {
     if (!args->machine && args->verb->target >= GP_TARGET_ANY)

@@ -324,8 +324,8 @@ int gp_signal_taken(void)
 
 enum { DEEPEST = 16 };
 
-/* /proc lists the processes that each thread has started. The children of a child are ended before it, because they would
- * have another parent once it is gone. */
+/* /proc lists the processes that each thread has started. The children of a child are ended before it, because they
+ * would have another parent once it is gone. */
 static void end_those_of(long pid, int deep)
 {
     char path[300];

@@ -1,5 +1,5 @@
-/* watch.c - when is a file saved? By inotify on its folder, so that one that is put in its place by rename, as editors do,
- * is seen too. */
+/* watch.c - when is a file saved? By inotify on its folder, so that one that is put in its place by rename, as editors
+ * do, is seen too. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* carry.c - buffers that carry: frame k of `u: {carry: v}` is frame k - 1 of v, and its frame 0 is `init`.
  *
  * Such a buffer is made by a stage of its own, which copies. In firing k it takes frame k - 1 (gp_regroup with take 1
- * and back 1), so its first firing needs no frame. That is why a cycle with such a stage on it can start: the edge from v
- * closes the cycle, and the passes that go from stage to stage leave it out.
+ * and back 1), so its first firing needs no frame. That is why a cycle with such a stage on it can start: the edge from
+ * v closes the cycle, and the passes that go from stage to stage leave it out.
  *
  * A cycle that is all on the device is one segment, which its frames do not leave: there the copy is a part of the
  * launch of frame k, behind the stage that makes v in the launch of frame k - 1 (run/launch_body.c). */

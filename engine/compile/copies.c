@@ -1,8 +1,8 @@
 /* copies.c - which copies are one, and where slots lie in memory, see schedule.h.
  *
- * Rings with the same depth that the same segments copy the same way share a pool on each side with one layout: the slots
- * of a range of frames, of all these rings, are one piece of memory and one copy. A peer copy is of one ring, in whatever
- * pool that is. */
+ * Rings with the same depth that the same segments copy the same way share a pool on each side with one layout: the
+ * slots of a range of frames, of all these rings, are one piece of memory and one copy. A peer copy is of one ring, in
+ * whatever pool that is. */
 #include "compile/schedule.h"
 
 /* Are its slots on a device to be in managed memory? On the CPU all memory is the same. */

@@ -3,7 +3,8 @@
  * A buffer on the short path has to keep the frames that the long one has not delivered yet: all frames of a group,
  * while the group goes another path and comes back held. So the firings of actors are simulated; when none is possible,
  * the smallest ring that is full gets room for one more frame, until all go on (T. M. Parks, Bounded
- * Scheduling of Process Networks, 1995). Where nothing regroups, a ring that is full always has a reader that goes on. */
+ * Scheduling of Process Networks, 1995). Where nothing regroups, a ring that is full always has a reader that goes on.
+ * */
 #include "compile/firing.h"
 #include "compile/plan.h"
 #include "compile/resolve.h"

@@ -1,22 +1,24 @@
-/* depth.c - how deep each buffer and each ring is, and why: nothing else writes gp_buffer.depth or gp_ring.depth but the
- * reader of the file, carry.c, which gives constants one slot, and lower.c, which hands a buffer's depth to its rings.
+/* depth.c - how deep each buffer and each ring is, and why: nothing else writes gp_buffer.depth or gp_ring.depth but
+ * the reader of the file, carry.c, which gives constants one slot, and lower.c, which hands a buffer's depth to its
+ * rings.
  *
  * Of buffers: what the file says; else the default of small or of large frames, and what rates need (gp_set_depths());
  * then what workers need (gp_raise_depth()). Of rings (gp_ring_depths()): fewer for those that say no depth around a
- * segment whose frames are large, or take long, as more of them in flight would be of no use, and all that is inside the
- * segment, its work areas and its graphs are there for each frame in flight; where a buffer inside it says a smaller
- * depth, which is that of the whole; and everywhere where memory is scarce. Then more where regrouping needs it
+ * segment whose frames are large, or take long, as more of them in flight would be of no use, and all that is inside
+ * the segment, its work areas and its graphs are there for each frame in flight; where a buffer inside it says a
+ * smaller depth, which is that of the whole; and everywhere where memory is scarce. Then more where regrouping needs it
  * (deepen.c), and last they are aligned:
  *
- * Segments that share a ring with counters are a component. Let D be the smallest depth in the file among the buffers of
- * its rings with counters: every other such depth is rounded up to D * 2^k. So the smallest depth d that a segment touches
- * divides all others it touches, the slots of a frame repeat after `period` frames, the largest of them, and a segment has
- * at most 2 * period ranges of slots, each an exec: but where a period is many times d, they would be built for little,
- * and launches are queued anew. What never leaves a segment has depth d: no more than d frames of a segment are in flight.
+ * Segments that share a ring with counters are a component. Let D be the smallest depth in the file among the buffers
+ * of its rings with counters: every other such depth is rounded up to D * 2^k. So the smallest depth d that a segment
+ * touches divides all others it touches, the slots of a frame repeat after `period` frames, the largest of them, and a
+ * segment has at most 2 * period ranges of slots, each an exec: but where a period is many times d, they would be built
+ * for little, and launches are queued anew. What never leaves a segment has depth d: no more than d frames of a segment
+ * are in flight.
  *
- * Depths in the file are those on each device: a component whose frames take turns on several has as many times the depth,
- * and every `run` frames, which are no fewer than those of a launch, are on the next device. So a slot on the host decides
- * on which device, and in which slot there, its frames are.
+ * Depths in the file are those on each device: a component whose frames take turns on several has as many times the
+ * depth, and every `run` frames, which are no fewer than those of a launch, are on the next device. So a slot on the
+ * host decides on which device, and in which slot there, its frames are.
  *
  * A stage that regroups is a segment that takes any slots, as a host stage does: it is in no component, and is launched
  * directly. What it makes on the device and copies to the host has one depth in both. */

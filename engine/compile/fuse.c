@@ -1,9 +1,9 @@
 /* fuse.c - which neighbors become one stage, see fuse.h.
  *
- * A stage is elementwise where its kind has fuse(), or its shape() has said an `expr`. Stages are looked at in order, and
- * each joins those that make its inputs, if they are in one segment, and nothing that is not a part has to run between
- * them; so does a reduction. What only parts read is nowhere in memory then. The kind that fuses has the last word: it
- * makes one program of all parts, and says why it cannot. */
+ * A stage is elementwise where its kind has fuse(), or its shape() has said an `expr`. Stages are looked at in order,
+ * and each joins those that make its inputs, if they are in one segment, and nothing that is not a part has to run
+ * between them; so does a reduction. What only parts read is nowhere in memory then. The kind that fuses has the last
+ * word: it makes one program of all parts, and says why it cannot. */
 #include <string.h>
 #include "compile/fusing.h"
 #include "compile/plan.h"

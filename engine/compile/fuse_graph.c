@@ -28,8 +28,8 @@ static void finish_stage(gp_fusing *f, int first, gp_stage *to)
     to->part = part, to->inside = inside, to->ninside = ninside;
 }
 
-/* The groups in an order in which each comes behind what it reads, and else as in the graph: order[i] is the first stage
- * of the i-th. */
+/* The groups in an order in which each comes behind what it reads, and else as in the graph: order[i] is the first
+ * stage of the i-th. */
 static int sort_groups(gp_fusing *f, int *order)
 {
     const gp_graph *g = f->g;

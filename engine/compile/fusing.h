@@ -1,4 +1,5 @@
-/* fusing.h - what is known while stages are fused: fuse.c finds out who joins whom, fuse_graph.c makes the new graph. */
+/* fusing.h - what is known while stages are fused: fuse.c finds out who joins whom, fuse_graph.c makes the new graph.
+ * */
 #ifndef GP_FUSING_H
 #define GP_FUSING_H
 

@@ -75,7 +75,8 @@ int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
     return gp_power_below((int)batch);
 }
 
-/* A resident kernel has no order between frames, takes no work of a library's, and no other may ask for the whole GPU. */
+/* A resident kernel has no order between frames, takes no work of a library's, and no other may ask for the whole GPU.
+ * */
 static bool may_persist(const gp_graph *g, const gp_stage *st, gp_errs *errs)
 {
     return g->launch != GP_LAUNCH_PERSISTENT || st->regroups

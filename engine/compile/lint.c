@@ -1,5 +1,5 @@
-/* lint.c - plans that are correct but will be slow, fail at their second frame, or do the same again and again: the usual
- * mistakes, reported as warnings with a place and an edit to try.
+/* lint.c - plans that are correct but will be slow, fail at their second frame, or do the same again and again: the
+ * usual mistakes, reported as warnings with a place and an edit to try.
  *
  * One table: a name, a test, what to do. Only what is certain without a run is
  * reported; what depends on time is for `gpipe bench`. A pure pass like the others, but

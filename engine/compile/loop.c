@@ -1,7 +1,7 @@
 /* loop.c - the body of a stage `loop`, see loop.h.
  *
- * It is wired and inferred as a pipeline is, but that some of its buffers come from outside: those have their types before
- * any stage. A buffer that carries has the type of what it carries. */
+ * It is wired and inferred as a pipeline is, but that some of its buffers come from outside: those have their types
+ * before any stage. A buffer that carries has the type of what it carries. */
 #include <string.h>
 #include "compile/loop.h"
 #include "compile/plan.h"

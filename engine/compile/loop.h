@@ -1,7 +1,7 @@
 /* loop.h - the body of a stage `loop`: device stages that are repeated within one launch.
  *
- * loop.c resolves it as a graph of its own when shape() is called, and says where each of its buffers lies: in a slot of
- * the loop's inputs and outputs, or in the loop's scratch memory. run/loop.c records it. */
+ * loop.c resolves it as a graph of its own when shape() is called, and says where each of its buffers lies: in a slot
+ * of the loop's inputs and outputs, or in the loop's scratch memory. run/loop.c records it. */
 #ifndef GP_LOOP_H
 #define GP_LOOP_H
 

@@ -440,9 +440,10 @@ static void build_buffer(gp_resolving *r, const gp_rbuf *from, gp_buffer *b)
     b->use = GP_NEW(r->arena, gp_use, from->readers);
 }
 
-/* Buffers have their place by the stages that make them, as the file has these: so where they are declared, and whether,
- * moves none, and a run goes on when that changes (run/fits.c). Before them are constants, which are all declared, and in
- * the order of that, as carried buffers are. A loop's body names its own by their indices (loop.h), and is as it is. */
+/* Buffers have their place by the stages that make them, as the file has these: so where they are declared, and
+ * whether, moves none, and a run goes on when that changes (run/fits.c). Before them are constants, which are all
+ * declared, and in the order of that, as carried buffers are. A loop's body names its own by their indices (loop.h),
+ * and is as it is. */
 static int *places_of_buffers(gp_resolving *r)
 {
     int *place = GP_NEW(r->arena, int, r->nbuffers), n = 0;

@@ -276,8 +276,8 @@ static bool check_path(struct set *s, const gp_spec *spec, const gp_registry *re
         : known_stage(s, gp_node_get(spec->root, "buffers"), stages);
 }
 
-/* Text that does not start a list, a map or a quote is taken literally, so that `--set vars.glob=*.png` needs no quotes in
- * quotes. What has no ':' is no map: {a,b}.png. */
+/* Text that does not start a list, a map or a quote is taken literally, so that `--set vars.glob=*.png` needs no quotes
+ * in quotes. What has no ':' is no map: {a,b}.png. */
 static gp_node *parse_value(struct set *s, const char *value)
 {
     value += strspn(value, " ");

@@ -1,8 +1,9 @@
 /* shard.c - the frames of sources are shared out among ranks: processes that run the same pipeline together.
  *
- * Of a source that finds its frames by their numbers, rank r of n makes frames r, r + n, r + 2n, ...: its firing k is the
- * frame of number k * n + r, and so it is in all stages behind it (gp_number_of). So a frame has the number, the bytes and the
- * file that it has in one process. What needs other frames than its own, or an order over all of them, is refused. */
+ * Of a source that finds its frames by their numbers, rank r of n makes frames r, r + n, r + 2n, ...: its firing k is
+ * the frame of number k * n + r, and so it is in all stages behind it (gp_number_of). So a frame has the number, the
+ * bytes and the file that it has in one process. What needs other frames than its own, or an order over all of them, is
+ * refused. */
 #include <string.h>
 #include "base/path.h"
 #include "compile/resolve.h"
@@ -121,8 +122,8 @@ static int has_alone(const gp_graph *g, const gp_stage *st, const gp_stage **by)
     return *by ? (*by)->only : 0;
 }
 
-/* Behind a stage whose frames one rank has there are frames in that rank alone, but for those that are carried: without one
- * before it each begins anew. */
+/* Behind a stage whose frames one rank has there are frames in that rank alone, but for those that are carried: without
+ * one before it each begins anew. */
 static bool find_alone(const gp_graph *g, gp_stage *st, gp_errs *errs)
 {
     const gp_stage *by;
@@ -161,7 +162,8 @@ static bool check_cycle(const gp_graph *g, const gp_stage *st, gp_errs *errs)
     return true;
 }
 
-/* How often a stage fires that reads what is carried alone is known at the end only, and by then once more in some ranks. */
+/* How often a stage fires that reads what is carried alone is known at the end only, and by then once more in some
+ * ranks. */
 static bool check_rounds(const gp_graph *g, const gp_stage *st, gp_errs *errs)
 {
     uint32_t any = 0;

@@ -1,10 +1,11 @@
 /* workers.c - how many workers stages have that leave it open, and the room that their buffers need for that.
  *
- * The machine's cores are divided among the host stages that take long, by the time that each says it needs, so that all
- * of them together have about as many workers as there are cores: each gets its share, rounded up. A stage that has n
- * workers needs room for n frames that they work on and for n that are done and wait for their turn; buffers that say no
- * depth get it, as far as memory goes; so it is for a stage that takes several frames at once. Where they do say one,
- * workers follow from it. All of it depends on the machine and the file alone; what is made depends on none of it. */
+ * The machine's cores are divided among the host stages that take long, by the time that each says it needs, so that
+ * all of them together have about as many workers as there are cores: each gets its share, rounded up. A stage that has
+ * n workers needs room for n frames that they work on and for n that are done and wait for their turn; buffers that say
+ * no depth get it, as far as memory goes; so it is for a stage that takes several frames at once. Where they do say
+ * one, workers follow from it. All of it depends on the machine and the file alone; what is made depends on none of it.
+ * */
 #include "compile/plan.h"
 #include "compile/resolve.h"
 

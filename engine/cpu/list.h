@@ -41,7 +41,8 @@ typedef struct gp_list {
     char *bytes; size_t used, room;        /* arguments, each aligned to 16 */
 } gp_list;
 
-/* Records a body in place of what is in the list. `streams`: how many there are, all told; `slots`: turns of an order. */
+/* Records a body in place of what is in the list. `streams`: how many there are, all told; `slots`: turns of an order.
+ * */
 bool gp_list_record(gp_list *l, gp_dev *d, int streams, int slots, gp_body body, void *arg, gp_errs *errs);
 
 void gp_list_free(gp_list *l);         /* what it has; the list itself is the caller's */

@@ -1,8 +1,8 @@
-/* ptx.c - which of its own variables a kernel may change, and whether it waits for other blocks, as its PTX says (NVIDIA,
- * "Parallel Thread Execution ISA"). Other kernels of the source are compiled with it, and never launched.
+/* ptx.c - which of its own variables a kernel may change, and whether it waits for other blocks, as its PTX says
+ * (NVIDIA, "Parallel Thread Execution ISA"). Other kernels of the source are compiled with it, and never launched.
  *
- * A variable lies in .global, and is changed through its address. The instructions of carries[] compute registers from an
- * address, which then carry it on; those of loads[] make plain values of it. Every other instruction that has such a
+ * A variable lies in .global, and is changed through its address. The instructions of carries[] compute registers from
+ * an address, which then carry it on; those of loads[] make plain values of it. Every other instruction that has such a
  * register, or the variable itself, may change the variable: st, atom and red, a call, and whatever is not known here.
  * A variable whose address is the initial value of another one may be changed, too. */
 #include <stdlib.h>
@@ -76,7 +76,8 @@ static void add(search *s, gp_table *t, const char *name, size_t n, const char *
         free(copy), s->lost = true;
 }
 
-/* What nothing writes: texts of printf ($str), __func__ and what assert() says (__unnamed_1), tables of virtual functions. */
+/* What nothing writes: texts of printf ($str), __func__ and what assert() says (__unnamed_1), tables of virtual
+ * functions. */
 static bool is_compilers(const char *name)
 {
     return *name == '$' || !strncmp(name, "__unnamed_", 10) || !strncmp(name, "_ZT", 3);

@@ -5,8 +5,8 @@
 #include "device/source.h"
 
 /* False, with an error, if the kernel may change a variable of its own though launches overlap (gp_source.overlaps), or
- * waits for all blocks of the grid though it is not cooperative: cooperative groups read %envreg1 and %envreg2, where the
- * grid's barrier is. */
+ * waits for all blocks of the grid though it is not cooperative: cooperative groups read %envreg1 and %envreg2, where
+ * the grid's barrier is. */
 bool gp_ptx_check(const gp_source *src, const char *ptx, gp_errs *errs);
 
 #endif

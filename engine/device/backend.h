@@ -1,4 +1,5 @@
-/* backend.h - what the executor needs from a device. Each back end is one folder beside this one; the Makefile registers it.
+/* backend.h - what the executor needs from a device. Each back end is one folder beside this one; the Makefile
+ * registers it.
  *
  * The passes and the executor make all decisions; a back end owns memory and
  * replays what the plan decided. Its callers check the arguments; a back end

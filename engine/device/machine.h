@@ -6,8 +6,8 @@
 
 /* This machine. `gpus`: look for devices too, which starts the driver. */
 void gp_machine_read(gp_machine *m, bool gpus);
-/* Bytes that the cgroup of this process, or one of its parents, may have: the least; UINT64_MAX without a limit. `cgroup`
- * is /proc/self/cgroup and `root` is /sys/fs/cgroup, or like them. */
+/* Bytes that the cgroup of this process, or one of its parents, may have: the least; UINT64_MAX without a limit.
+ * `cgroup` is /proc/self/cgroup and `root` is /sys/fs/cgroup, or like them. */
 uint64_t gp_machine_memory_limit(const char *cgroup, const char *root);
 /* A machine that is the same everywhere, with `ndevices` H200-like devices. */
 void gp_machine_fixed(gp_machine *m, int ndevices);

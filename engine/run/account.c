@@ -6,8 +6,8 @@
  * cancelled. Ends only fall, and never below what the sink has seen, so what is
  * final stays so.
  *
- * Where stages regroup, some firings of a sink are seen for a block of frames. A hole marks those that it is made of, which
- * have its fate; but a frame that was a hole before it came into a group stays one.
+ * Where stages regroup, some firings of a sink are seen for a block of frames. A hole marks those that it is made of,
+ * which have its fate; but a frame that was a hole before it came into a group stays one.
  *
  * Only holes need an entry, a mark. Sinks that still run are apart by at most the frames that all rings hold; one
  * that ended early may lag as many frames behind its end. Room for both is reserved, so that no frame costs an
@@ -304,8 +304,8 @@ static void walk_made(const walk *w, int stage, uint64_t f, part p)
         walk_firing(w, stage, maker_of(r, f, &p), p);
 }
 
-/* What takes frames as rows has as many of them as of its own rows; a window stands for its newest. Chains are long, and
- * no reason to go deeper. */
+/* What takes frames as rows has as many of them as of its own rows; a window stands for its newest. Chains are long,
+ * and no reason to go deeper. */
 static void walk_firing(const walk *w, int stage, uint64_t k, part p)
 {
     gp_accountrt *l = w->l;

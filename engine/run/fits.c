@@ -1,5 +1,5 @@
-/* fits.c - may a run go on under another plan? What differs between the two pipelines, and what of that can change while
- * a run goes on.
+/* fits.c - may a run go on under another plan? What differs between the two pipelines, and what of that can change
+ * while a run goes on.
  *
  *   knobs     depths, streams, batch, batch_wait, latency, workers, launch, sync, priority, stall_timeout, and what
  *             becomes of frames that fail: always.
@@ -9,7 +9,8 @@
  *             carries a state or regroups frames.
  *   the rest  Stages, wires and types of buffers make the rings that frames wait in: they have to be the same.
  *
- * Options are compared as they stand, and by the vars that they name. Files are compared as both compilations saw them. */
+ * Options are compared as they stand, and by the vars that they name. Files are compared as both compilations saw them.
+ * */
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdlib.h>

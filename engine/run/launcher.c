@@ -1,13 +1,13 @@
 /* launcher.c - the thread that queues the launches of a segment.
  *
- * It takes the longest row of consecutive ready frames whose length is a power of two and whose first slot is a multiple
- * of it. With `batch_wait` it waits so long for that row to get longer, with `latency` as long as its frames can, and
- * takes no more of them than end in time (timely.h). It queues the row on an idle stream: as an exec built before frame
- * 0 (launch: graph), or directly (launch: stream, irregular launches, see frame.h, and the first frames, see
- * unwritten.c). It holds no lock while it calls the device.
+ * It takes the longest row of consecutive ready frames whose length is a power of two and whose first slot is a
+ * multiple of it. With `batch_wait` it waits so long for that row to get longer, with `latency` as long as its frames
+ * can, and takes no more of them than end in time (timely.h). It queues the row on an idle stream: as an exec built
+ * before frame 0 (launch: graph), or directly (launch: stream, irregular launches, see frame.h, and the first frames,
+ * see unwritten.c). It holds no lock while it calls the device.
  *
- * Invariant: frames [reaped, next) are in flight, at most `depth` of them, so that slots inside the segment are free when
- * they are written again. */
+ * Invariant: frames [reaped, next) are in flight, at most `depth` of them, so that slots inside the segment are free
+ * when they are written again. */
 #include <string.h>
 #include "run/latency.h"
 #include "run/measure.h"

@@ -1,10 +1,10 @@
 /* loop.c - the kind `loop`: device stages that are repeated within one launch.
  *
- * Its body is a graph of its own (compile/loop.h). record() records the body's stages again and again, in order, over the
- * loop's slots and scratch memory. A buffer that is carried is double-buffered: it has two places, one of which
- * is read while the other is written; the last iteration writes place 0, which is the output's slot if the buffer is an
- * output. As many iterations as the recorder has room for are recorded one by one; of more, a few, which the
- * device repeats. Both do the same in the same order. */
+ * Its body is a graph of its own (compile/loop.h). record() records the body's stages again and again, in order, over
+ * the loop's slots and scratch memory. A buffer that is carried is double-buffered: it has two places, one of which is
+ * read while the other is written; the last iteration writes place 0, which is the output's slot if the buffer is an
+ * output. As many iterations as the recorder has room for are recorded one by one; of more, a few, which the device
+ * repeats. Both do the same in the same order. */
 #include <stdlib.h>
 #include <string.h>
 #include "compile/loop.h"

@@ -1,5 +1,5 @@
-/* paused.h - the state of a paused run, as its pipeline keeps it. run.c makes it, and goes on with it under another plan of
- * the same pipeline (paused.c). */
+/* paused.h - the state of a paused run, as its pipeline keeps it. run.c makes it, and goes on with it under another
+ * plan of the same pipeline (paused.c). */
 #ifndef GP_PAUSED_H
 #define GP_PAUSED_H
 

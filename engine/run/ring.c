@@ -212,8 +212,8 @@ static bool goes_on_at(const gp_actorrt *p, uint64_t f)
     return lost;
 }
 
-/* Consumes the frames of input i up to `to`, of which those that are no holes meet one, and are dropped. True: there were
- * some, and its producer is to be woken. */
+/* Consumes the frames of input i up to `to`, of which those that are no holes meet one, and are dropped. True: there
+ * were some, and its producer is to be woken. */
 static bool skip(gp_actorrt *p, int i, uint64_t next, uint64_t to)
 {
     gp_ringrt *r = p->in[i].ring;

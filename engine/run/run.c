@@ -1,5 +1,5 @@
-/* run.c - runs a plan, as often as one likes. The memory of a run is freed when the next one begins, because its report may
- * be read until then.
+/* run.c - runs a plan, as often as one likes. The memory of a run is freed when the next one begins, because its report
+ * may be read until then.
  *
  * A plan's actors (host stages and segments) each have threads of their own, and
  * may lend them to cheap neighbors (turn.c); between them are rings. A ring has one producer, and one cursor for each

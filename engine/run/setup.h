@@ -11,15 +11,16 @@ void gp_rings_make(gp_run *run);
 void gp_actors_make(gp_run *run);
 bool gp_accounts_make(gp_run *run);
 
-/* devices.c: opens the devices that the plan needs, if any; once stages are open, what actors need of their own. What is
- * opened is closed with the run, also after an error. */
+/* devices.c: opens the devices that the plan needs, if any; once stages are open, what actors need of their own. What
+ * is opened is closed with the run, also after an error. */
 bool gp_devices_open(gp_run *run, gp_errs *errs);
 bool gp_actors_init(gp_run *run, gp_errs *errs);
 
 /* open.c: opens the stages of the device, or of the host; and closes all that were. */
 bool gp_stages_open(gp_run *run, bool device, gp_errs *errs);
 void gp_stages_close(gp_run *run);
-/* gp_kind.break_off of an open host stage: for the first error of `errs`, else of the run, else because it was stopped. */
+/* gp_kind.break_off of an open host stage: for the first error of `errs`, else of the run, else because it was stopped.
+ * */
 void gp_stages_break_off(gp_run *run, int stage, gp_errs *errs);
 /* Closes one; `why`: what a stage is told that has come to no end. */
 void gp_stage_close(const gp_stage *s, void *state, const char *why);
@@ -46,8 +47,8 @@ void gp_files_kept(const gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
 
 /* run.c. A run of p that is not set up yet; NULL after an error. `from`: whose run it goes on from, or NULL. */
 gp_run *gp_run_new(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs);
-/* Sets it up, as far as can be until there is gp_run.goes_on, if it goes on from another; then run->ready. Errors are the
- * run's. False: it does not come back. */
+/* Sets it up, as far as can be until there is gp_run.goes_on, if it goes on from another; then run->ready. Errors are
+ * the run's. False: it does not come back. */
 bool gp_run_set_up(gp_run *run);
 
 /* threads.c */

@@ -2,9 +2,9 @@
  *
  * A slot of a ring holds what an earlier frame left there, so that an element which a stage does not write
  * is silently some other frame's. Of a stage that says that it writes all (gp_shape.writes_all), the first
- * frame is launched alone: its outputs are filled with a pattern before, and copied to the host behind the stage. As long
- * as pattern.c is not sure, the stage alone computes the frame again over another pattern. A stage whose frames take
- * turns has state and runs once. An output whose frames differ in shape is looked at in the first few shapes, as a
+ * frame is launched alone: its outputs are filled with a pattern before, and copied to the host behind the stage. As
+ * long as pattern.c is not sure, the stage alone computes the frame again over another pattern. A stage whose frames
+ * take turns has state and runs once. An output whose frames differ in shape is looked at in the first few shapes, as a
  * kernel that confuses its axes writes all of a square, and whenever it is larger than before, as there may be too few
  * threads.
  *
@@ -143,8 +143,8 @@ static bool differs(const gp_actorrt *p, const checked *c)
     return c->out >= 0 && p->run->graph->buffer[c->part->stage->out[c->out]].varies;
 }
 
-/* Has the stage to write all of it in this launch, in a shape that was not looked at? Where a frame is not whole, and its
- * outputs do not differ in shape, the engine clears what a smaller frame leaves. */
+/* Has the stage to write all of it in this launch, in a shape that was not looked at? Where a frame is not whole, and
+ * its outputs do not differ in shape, the engine clears what a smaller frame leaves. */
 static bool is_due(const gp_actorrt *p, const checked *c)
 {
     const gp_segmentrt *s = p->seg;

@@ -89,8 +89,8 @@ bool gp_run_joins(const gp_run *run, const gp_stage *s)
     return s->joins && s->shared && o->joins && o->joins(o->gather_arg, s->name);
 }
 
-/* Another rank cannot wake a thread that waits for it. So that looks for a while (run/threads.c), and then rests, for an
- * eighth of the time that it has waited at most. */
+/* Another rank cannot wake a thread that waits for it. So that looks for a while (run/threads.c), and then rests, for
+ * an eighth of the time that it has waited at most. */
 static void rest(const gp_run *run, int64_t since)
 {
     enum { LOOKS_NS = 50000, LEAST_NS = 5000, MOST_NS = 500000, SLACK_NS = 1000 };

@@ -70,7 +70,7 @@ bool gp_collective_shape(gp_shape *s, const char *unfit, const gp_traffic *traff
     return true;
 }
 
-/* What a round costs however little it sends is more than what so few bytes cost. */
+/* A round costs something however little it sends: more than so few bytes cost. */
 void gp_collective_advise(gp_advice *a)
 {
     int by = ((const gp_collective_opts *)a->opts)->by;

@@ -1,8 +1,8 @@
 /* collective.h - a stage in which all ranks take part, on the host or in the memory of a GPU.
  *
- * Where its frames lie on the host, they go through MPI, which is what rounds.h does. Where they lie in the memory of a GPU,
- * they go through NCCL from there; through MPI and the host's memory where NCCL cannot, as in the last rounds, in which some
- * ranks have no frame. A process that is alone copies. */
+ * Where its frames lie on the host, they go through MPI, which is what rounds.h does. Where they lie in the memory of a
+ * GPU, they go through NCCL from there; through MPI and the host's memory where NCCL cannot, as in the last rounds, in
+ * which some ranks have no frame. A process that is alone copies. */
 #ifndef GP_COLLECTIVE_H
 #define GP_COLLECTIVE_H
 
@@ -11,7 +11,7 @@
 
 typedef enum gp_collective_by { GP_BY_AUTO, GP_BY_MPI, GP_BY_GPU } gp_collective_by;
 
-/* What the options of each kind begin with, and its option `by`. */
+/* The options of each kind begin with these, of which `by` is an option. */
 typedef struct gp_collective_opts { int by; } gp_collective_opts;
 #define GP_COLLECTIVE_BY                                                                                            \
     { GP_ENUM(gp_collective_opts, by), .def = "auto", .choices = "auto|mpi|nccl",                                   \
@@ -20,17 +20,17 @@ typedef struct gp_collective_opts { int by; } gp_collective_opts;
 
 enum { GP_COLLECTIVE_RUN = 4 };        /* gp_kind.max_run: what is agreed on for several frames costs as much as for one */
 
-/* What a stage does with a round. All are of one frame, whose views are `x` and `y`. */
+/* A stage does this with a round. All are of one frame, whose views are `x` and `y`. */
 typedef struct gp_collective {
-    /* What is sent of x, and in *n how many bytes; NULL: all of x. All memory is the host's. May use r->mine. */
+    /* The part of x that is sent, and in *n its bytes; NULL: all of x. All memory is the host's. May use r->mine. */
     const void *(*mine)(const void *opts, gp_rounds *r, const gp_view *x, size_t *n);
-    /* What must be alike on all ranks has so many rows, as those of x may differ; or NULL: they may not. */
+    /* The rows of a part that must be alike on all ranks, as those of x may differ; or NULL: they may not. */
     int64_t (*rows)(const void *opts);
     /* Makes y of x and of what the ranks sent, n bytes each; all memory is the host's. */
     void (*make)(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y);
     /* Has this rank none of what is made, as another has all? Or NULL. */
     bool (*elsewhere)(const void *opts, const gp_rounds *r);
-    /* What a rank gets of what all have, where that is no frame of the same shape; or NULL. */
+    /* The type that a rank gets of what all have, where that is no frame of the same shape; or NULL. */
     gp_type (*makes)(const gp_type *alike);
     /* The same by NCCL: queues an operation, or a group of them, on views of device memory. Of a kind that may be
      * there. */
@@ -39,7 +39,7 @@ typedef struct gp_collective {
     bool (*before)(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y);
 } gp_collective;
 
-/* What each rank sends to the next in a round, for simulations, which take ranks to be in a ring.
+/* The traffic from each rank to the next in a round, for simulations, which take ranks to be in a ring.
  *   mine   by MPI: that many bytes of each rank go to all others, in ranks - 1 steps (Thakur, Rabenseifner, Gropp:
  *          Optimization of Collective Communication Operations in MPICH, 2005, section 4.1)
  *   bytes, steps   by NCCL: a sum takes 2 (ranks - 1) steps with a part of 1 / ranks of the frame in each (Patarasuk,
@@ -61,7 +61,7 @@ bool gp_collective_finish(gp_call *c);
 
 void gp_collective_advise(gp_advice *a);
 
-/* What all collective kinds say of themselves. */
+/* All collective kinds say this of themselves. */
 #define GP_COLLECTIVE                                                                                               \
     .collective = true, .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,                   \
     .close = gp_collective_close, .skipped = gp_collective_skipped, .finish = gp_collective_finish,                 \

@@ -5,11 +5,11 @@
 
 enum { THERE, ENDED, STOPPED };        /* STOPPED: it was asked to end before its frames did */
 
-/* What a rank tells all others. `many`: rounds from that one on. hole: it has none in this one. */
+/* A rank tells this to all others. `many`: rounds from that one on. hole: it has none in this one. */
 struct gp_rank_state { uint64_t round, bytes; int state, many; bool hole; gp_type alike; };
 typedef struct gp_rank_state said;
 
-/* What all of that means. LACKS: some have no frame in the lowest round, so that it is a hole. */
+/* All of that means this. LACKS: some have no frame in the lowest round, so that it is a hole. */
 typedef struct heard { enum { ALL_ENDED, GO, LACKS, DIFFER } what; uint64_t round, bytes; int many, first, other, ended; } heard;
 
 gp_rounds *gp_rounds_open(const gp_open *o, size_t bytes, bool some)

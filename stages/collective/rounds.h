@@ -1,8 +1,8 @@
 /* rounds.h - the rounds of a collective stage: frame k of each rank is round k, in which all take part.
  *
- * Before anything is sent, all ranks tell each other which round they are at, and what they have. All see the same, and so
- * decide alike: a frame that one rank lacks, as it is a hole there, is a hole in all; frames that differ in what must be alike
- * are an error in all. A rank whose frames have ended goes on answering until all have. */
+ * Before anything is sent, all ranks tell each other which round they are at, and what they have. All see the same, and
+ * so decide alike: a frame that one rank lacks, as it is a hole there, is a hole in all; frames that differ in what
+ * must be alike are an error in all. A rank whose frames have ended goes on answering until all have. */
 #ifndef GP_ROUNDS_H
 #define GP_ROUNDS_H
 

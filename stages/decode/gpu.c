@@ -269,7 +269,7 @@ static void renew_batch(void *arg)
     j->w->status = gp_gpu.jpeg.state_create(j->d->batches, &j->w->batch);
 }
 
-/* What a batch that failed leaves in its state is not for the next. */
+/* The state that a batch leaves that failed is not for the next. */
 static bool renew(gp_call *c, decoder *d, worker *w)
 {
     job j = { d, w, NULL };

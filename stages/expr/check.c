@@ -92,7 +92,7 @@ static gp_ew_term load(gp_ew_checker *c, int i)
     return (gp_ew_term){ .at = c->loaded[i], .dtype = t, .small = gp_ew_is_small(t) };
 }
 
-/* What counts up to `most`: small, where f32 holds each. */
+/* The term of a number that counts up to `most`: small, where f32 holds each. */
 static gp_ew_term count_up_to(int64_t most, gp_ew_type *type)
 {
     bool small = most <= 1 << 24;

@@ -98,7 +98,7 @@ static void put_ins(FILE *o, const gp_ew_program *p, int i, int *vars)
     fputs(";\n", o);
 }
 
-/* What stands between the arguments of a list that begins with nothing. */
+/* The text between the arguments of a list that begins with nothing. */
 static const char *comma(int *n)
 {
     return (*n)++ ? ", " : "";

@@ -66,7 +66,7 @@ static bool is_same(const linker *l, const gp_ew_ins *a, const gp_ew_ins *b)
     return (a->op == GP_EW_LOAD || a->op == GP_EW_INDEX || a->op == GP_EW_FRAME || a->op == GP_EW_SIZE) && a->a == b->a;
 }
 
-/* What has no operands is there once. */
+/* An instruction without operands is there once. */
 static int add_once(linker *l, gp_ew_ins ins)
 {
     for (int i = 0; i < l->p->n; i++)

@@ -15,8 +15,8 @@ gp_ew_index gp_ew_moved(const gp_expr_node *e, const gp_ew_index *index, gp_num 
     return to;
 }
 
-/* NAME[i0, i1], as it has to be written for input `of` of the program; `moved`: the index that shows how to move one, -1:
- * none. */
+/* NAME[i0, i1], as it has to be written for input `of` of the program; `moved`: the index that shows how to move one,
+ * -1: none. */
 static const char *form(gp_shape *s, const gp_ew_space *o, const gp_ew_input *of, const char *name, int moved)
 {
     enum { MOST = GP_EXPR_NAME + 8 + 24 * GP_MAXDIM };

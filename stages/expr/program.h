@@ -34,7 +34,7 @@ typedef struct gp_ew_index {
 /* A size of an input, as a value: PORT.shape[axis], or with -1 PORT.size. */
 typedef struct gp_ew_size { int port, axis; } gp_ew_size;
 
-/* What a program takes in: input `port` of the stage, whose last axis lies along the frame's last one; or what
+/* A program takes this in: input `port` of the stage, whose last axis lies along the frame's last one; or what
  * rgb[i0, i1, 2] names: along its axis k an index that is known, at[k], or the frame's axis -1 - at[k]. */
 typedef struct gp_ew_input {
     int port;

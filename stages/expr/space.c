@@ -39,7 +39,7 @@ int gp_ew_add_input(gp_ew_space *o, const gp_ew_input *in)
     return i;
 }
 
-/* What is known of an operand before its value is. */
+/* This is known of an operand before its value is. */
 typedef struct operand {
     bool plain;                        /* made of numbers and vars; */
     int axis;                          /* ... or of them and of the index along this axis; -1: of others */

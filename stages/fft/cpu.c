@@ -1,5 +1,5 @@
-/* cpu.c - transforms by lines.c, axis by axis: the last of `axes` first, or last where real numbers are made. Each of them is
- * a call in the list of operations of the launch. */
+/* cpu.c - transforms by lines.c, axis by axis: the last of `axes` first, or last where real numbers are made. Each of
+ * them is a call in the list of operations of the launch. */
 #include <stdlib.h>
 #include <string.h>
 #include "fourier.h"
@@ -17,7 +17,7 @@ static size_t work_of(const gp_fft_job *j)
     return (most + 255) / 256 * 256;
 }
 
-/* What is between two axes where real numbers are made: no input may be written. */
+/* Bytes between two axes where real numbers are made: no input may be written. */
 static size_t between_of(const gp_fft_job *j)
 {
     return j->form == GP_FFT_C2R && j->axes > 1 ? gp_bytes(&j->in) : 0;

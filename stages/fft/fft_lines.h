@@ -1,8 +1,8 @@
-/* fft_lines.h - Fourier transforms on the CPU: complex ones of many lines at once (complex.c), and those of an axis of an array
- * of complex or real numbers (lines.c).
+/* fft_lines.h - Fourier transforms on the CPU: complex ones of many lines at once (complex.c), and those of an axis of
+ * an array of complex or real numbers (lines.c).
  *
- * What a line becomes depends on its numbers and its length alone, to the bit, and not on the lines beside it. Sums are in
- * f32; tables are computed in f64. A plan is made once and then only read, by any number of threads. */
+ * What a line becomes depends on its numbers and its length alone, to the bit, and not on the lines beside it. Sums are
+ * in f32; tables are computed in f64. A plan is made once and then only read, by any number of threads. */
 #ifndef GP_FFT_LINES_H
 #define GP_FFT_LINES_H
 

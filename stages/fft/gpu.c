@@ -1,11 +1,11 @@
 /* gpu.c - transforms by the GPU's library, by one call a frame.
  *
- * It takes all lines of a frame at once where the transformed axes lie side by side, in their order, with all other axes
- * on one side of them. Where they do not, they are moved behind the others in scratch memory, and back. What is to become
- * real numbers is copied there anyway, as its input may be written then. A work area is had for each slot: its size is
- * known only when there is a plan. Frames with fewer rows are transformed whole: what is behind their rows is nobody's.
- * But two lines of real numbers may be transformed as one of complex numbers, where what one of them has shows in the
- * other: the lines behind these are zeros. */
+ * It takes all lines of a frame at once where the transformed axes lie side by side, in their order, with all other
+ * axes on one side of them. Where they do not, they are moved behind the others in scratch memory, and back. What is to
+ * become real numbers is copied there anyway, as its input may be written then. A work area is had for each slot: its
+ * size is known only when there is a plan. Frames with fewer rows are transformed whole: what is behind their rows is
+ * nobody's. But two lines of real numbers may be transformed as one of complex numbers, where what one of them has
+ * shows in the other: the lines behind these are zeros. */
 #include <stdlib.h>
 #include "device.h"
 #include "device/libraries.h"

@@ -1,12 +1,12 @@
-/* lines.c - see fft_lines.h. Lines are taken in tiles of a few, which lie side by side while they are transformed. A real line
- * of even length n is one of n / 2 pairs, taken as complex numbers: what that becomes is put together from, or taken apart
- * into, the transforms of its even and odd elements. */
+/* lines.c - see fft_lines.h. Lines are taken in tiles of a few, which lie side by side while they are transformed. A
+ * real line of even length n is one of n / 2 pairs, taken as complex numbers: what that becomes is put together from,
+ * or taken apart into, the transforms of its even and odd elements. */
 #include <math.h>
 #include <stdlib.h>
 #include "fft_lines.h"
 
-/* Lines in a tile; of longer ones half as many. Floats between its parts: else their elements fall in the same places of the
- * cache, where a length is a power of 2. */
+/* Lines in a tile; of longer ones half as many. Floats between its parts: else their elements fall in the same places
+ * of the cache, where a length is a power of 2. */
 enum { MOST = 8, LONG = 1 << 14, BETWEEN = 48 };
 
 int64_t gp_fft_length(gp_fft_form form, int64_t n)
@@ -48,7 +48,8 @@ size_t gp_fft_axis_work(gp_fft_form form, int64_t n, int64_t lines)
 
 /* ---- tiles --------------------------------------------------------------------- */
 
-/* Lanes of a tile and where each begins: floats from the start of the array. Those that have no line repeat the last. */
+/* Lanes of a tile and where each begins: floats from the start of the array. Those that have no line repeat the last.
+ * */
 typedef struct tile {
     int lanes;
     int64_t step;              /* numbers from one element of a line to the next */
@@ -98,8 +99,8 @@ static void put_real(const tile *t, int64_t n, gp_fft_parts x, float scale, floa
         }
 }
 
-/* The first half of a spectrum of pairs z: the even elements' is (z[k] + z[h - k]*) / 2, the odd ones' -i times half the
- * difference. */
+/* The first half of a spectrum of pairs z: the even elements' is (z[k] + z[h - k]*) / 2, the odd ones' -i times half
+ * the difference. */
 static void put_spectrum(const tile *t, int64_t h, gp_fft_parts z, const float *turn, float scale, float *to)
 {
     for (int64_t k = 0; k <= h; k++) {

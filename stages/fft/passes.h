@@ -1,7 +1,8 @@
 /* passes.h - the passes of complex.c, for V numbers at a time: it is included for a float, and for a vector of four.
  * WITH_V(name) is the name of a function of these.
  *
- * y[j] is w[j] times the sum of x[k] exp(-2 pi i j k / r), of numbers that are s m apart in x, and s in y; w[0] is 1. */
+ * y[j] is w[j] times the sum of x[k] exp(-2 pi i j k / r), of numbers that are s m apart in x, and s in y; w[0] is 1.
+ * */
 
 #define AT(p, i) (*(V *)((p) + (i)))
 #define EACH_Q for (size_t q = 0; q < s; q += sizeof(V) / sizeof(float))

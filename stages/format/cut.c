@@ -143,8 +143,8 @@ bool gp_cut_columns(const gp_type *array, int64_t first, int64_t n, void *to,
     return true;
 }
 
-/* Rows that were put together: two windows, since a worker may still want a frame of the one before. Windows begin where
- * a multiple of frames begins, not where the first request of any worker does: so each is read once. */
+/* Rows that were put together: two windows, since a worker may still want a frame of the one before. Windows begin
+ * where a multiple of frames begins, not where the first request of any worker does: so each is read once. */
 struct gp_columns {
     pthread_mutex_t lock;
     int64_t frame;             /* rows of a frame: the most that were asked for at once */

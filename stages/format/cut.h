@@ -18,7 +18,7 @@ typedef struct gp_cut {
     bool swap;             /* its elements are big-endian */
 } gp_cut;
 
-/* What must be known of raw data. `ignore_tail`: bytes after the last whole row
+/* These must be known of raw data. `ignore_tail`: bytes after the last whole row
  * (of a .npy: after its data) are no error. */
 typedef struct gp_cut_how {
     int64_t offset, skip;

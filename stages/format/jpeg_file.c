@@ -1,11 +1,10 @@
 /* jpeg_file.c - JPEG through libjpeg, see picture_file.h.
  *
  * A frame is u8, gray or RGB, which is also made of CMYK. What libjpeg only warns of, corrupt and missing data, is an
- * error, but for faults that leave all pixels as they were, and a cut that costs a few rows: these are told as a warning,
- * unless all is to be strict.
- * EXIF says which side of a picture is up: its pixels are then put there, and the frame's shape is
- * that of the upright picture. libjpeg leaves by longjmp: each setjmp stands in a function of its
- * own whose caller owns everything, so that no local changes between the two. */
+ * error, but for faults that leave all pixels as they were, and a cut that costs a few rows: these are told as a
+ * warning, unless all is to be strict. EXIF says which side of a picture is up: its pixels are then put there, and the
+ * frame's shape is that of the upright picture. libjpeg leaves by longjmp: each setjmp stands in a function of its own
+ * whose caller owns everything, so that no local changes between the two. */
 #include <stdio.h>
 #include <string.h>
 #include <jpeglib.h>
@@ -235,9 +234,9 @@ static bool is_stray(session *s, j_decompress_ptr d, size_t n)
     return n < 4 || (size != n && (size < n || p[1] < SOF0));
 }
 
-/* What is coded ends too early, and the file with it; where that goes on, something before is damaged. Of how many rows
- * the last is not there, or not all of it: one takes colors of that below, where these have fewer rows. A few may be
- * missing. */
+/* The coded data end too early, and the file with them; where that goes on, something before is damaged. Of how many
+ * rows the last is not there, or not all of it: one takes colors of that below, where these have fewer rows. A few may
+ * be missing. */
 static bool is_little(session *s, j_decompress_ptr d)
 {
     enum { FEW = 4 };                  /* a quarter */
@@ -390,7 +389,7 @@ static bool has_all(j_decompress_ptr d)
     return all;
 }
 
-/* What is wrong with a picture that was decoded all the same. */
+/* Tells what is wrong with a picture that was decoded all the same. */
 static void warn(const session *s, int64_t rows)
 {
     *s->err = 0;

@@ -56,7 +56,7 @@ static void take_zip64(const unsigned char *extra, size_t n, uint64_t *size, uin
     }
 }
 
-/* What a member is called: "x" or "x.npy". */
+/* Is a member called so, "x" or "x.npy"? */
 static bool is_called(const char *name, size_t n, const char *want)
 {
     size_t len = strlen(want);

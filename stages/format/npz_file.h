@@ -4,7 +4,7 @@
 
 #include "rows_file.h"
 
-/* What np.savez calls an array that is given no name. */
+/* The name that np.savez gives an array without one. */
 #define GP_NPZ_MEMBER "arr_0"
 
 gp_rows_out *gp_npz_create(int fd, const gp_rowsfile_how *how, const gp_type *frame, const char *path, char err[GP_WHY]);

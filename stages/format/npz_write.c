@@ -55,7 +55,7 @@ static uint64_t narrow(const npz_out *o, uint64_t x)
     return x < o->most ? x : UINT32_MAX;
 }
 
-/* What a local header and an entry of the list have in common. */
+/* Writes the fields that a local header and an entry of the list have in common. */
 static unsigned char *put_common(const npz_out *o, unsigned char *to, const member *m, int extra)
 {
     to = put(to, VERSION, 2), to = put(to, 0, 2), to = put(to, 0, 2);          /* no flags; stored */

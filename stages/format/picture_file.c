@@ -9,7 +9,7 @@ static int64_t frame_ns(const gp_picfile *p, const gp_type *t, int ns)
     return ns * (gray && p->gray_times ? p->gray_times : 1) * (int64_t)gp_bytes(t);
 }
 
-/* What becomes gray may be colored: all of that is decoded, of a JPEG the luma. */
+/* A picture that becomes gray may be colored: all of it is decoded, of a JPEG the luma. */
 int64_t gp_picfile_decode_ns(const gp_picfile *p, const gp_picfile_how *how, const gp_type *t)
 {
     return how->colors == GP_COLORS_GRAY ? 3 * p->decode_ns * (int64_t)gp_bytes(t) : frame_ns(p, t, p->decode_ns);

@@ -9,7 +9,7 @@
 #include "files.h"
 #include "filemeta.h"
 
-/* What options say of pictures. */
+/* Options say this of pictures. */
 typedef struct gp_picfile_how {
     gp_filetype format;                /* GP_AUTO: as the file says */
     bool strict;                       /* of a reader: faults are errors that no pixel suffers from, or few rows */
@@ -39,7 +39,7 @@ typedef struct gp_picfile {
     /* The type of the frame that decode() makes of a file that begins with `head`; all that stands before the picture's
      * data has to be there. Its colors may be other ones than `how` says: they are converted. */
     bool (*head)(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY]);
-    /* What the last bytes of a larger file, which begins with `head`, say of the type that head() found. NULL:
+    /* Changes the type that head() found by the last bytes of a larger file, which begins with `head`. NULL:
      * nothing. */
     void (*end)(const void *head, size_t n, const void *end, size_t nend, const gp_picfile_how *how, gp_type *type);
     /* A whole file of n bytes -> a frame of type `type`, as head() said. True with a text in `err`, which was empty: a

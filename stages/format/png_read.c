@@ -241,7 +241,7 @@ static bool decompress(reader *r, const unsigned char *data, unsigned char *line
 
 /* ---- pixels ---------------------------------------------------------- */
 
-/* What a sample of 8 bits or less is as a pixel: of a palette it is known; gray is stretched to 255. */
+/* The pixel for each sample of 8 bits or less: of a palette it is known; gray is stretched to 255. */
 static void know_pixels(reader *r)
 {
     int most = (1 << r->head.bits) - 1;

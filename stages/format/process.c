@@ -1,11 +1,12 @@
 /* process.c - see process.h.
  *
  * The program is our child, so that its exit status is known exactly. It is in a process group that a guard leads: a
- * shell that reads a pipe whose other end only we have. When we die, of whatever cause, the guard sees the pipe's end and
- * kills the group. (PR_SET_PDEATHSIG would have to be set in the child, would come when the thread that started it ends,
- * and would not reach what the program has started.) Where there is no shell, the program sees its pipe closed.
+ * shell that reads a pipe whose other end only we have. When we die, of whatever cause, the guard sees the pipe's end
+ * and kills the group. (PR_SET_PDEATHSIG would have to be set in the child, would come when the thread that started it
+ * ends, and would not reach what the program has started.) Where there is no shell, the program sees its pipe closed.
  *
- * A thread takes what the program writes to its standard error, so that it never waits for us; the last part is kept. */
+ * A thread takes what the program writes to its standard error, so that it never waits for us; the last part is kept.
+ * */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

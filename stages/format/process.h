@@ -1,7 +1,7 @@
 /* process.h - a program that runs beside the pipeline: it writes what a stage reads, or reads what one writes.
  *
- * It is started without a shell, has no open files but its three streams, and ends with this process, however that ends.
- * A `why` goes on after the program's name: "'ffmpeg' cannot be started: ...". */
+ * It is started without a shell, has no open files but its three streams, and ends with this process, however that
+ * ends. A `why` goes on after the program's name: "'ffmpeg' cannot be started: ...". */
 #ifndef GP_PROCESS_H
 #define GP_PROCESS_H
 

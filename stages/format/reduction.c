@@ -20,7 +20,7 @@ static const struct { const char *first, *join, *last; } names[] = {
 static bool is_arg(const gp_reduction *r) { return r->op == GP_ARGMIN || r->op == GP_ARGMAX; }
 static bool is_truth(const gp_reduction *r) { return r->op == GP_ANY || r->op == GP_ALL; }
 
-/* What a kernel reads or writes: how its name says that, and its bytes. */
+/* An item that a kernel reads or writes: how its name says that, and its bytes. */
 typedef struct item { const char *name; size_t size; } item;
 
 /* Partials of frames of type t, see kernels/join.h and statistics.cu. */

@@ -29,16 +29,16 @@ bool gp_reduction_is_lines(const gp_reduction *r, int ndim);
 bool gp_reduction_is_fsum(const gp_reduction *r, gp_dtype t);
 /* The type of partials, for frames of type `t`. */
 gp_dtype gp_reduction_kept(const gp_reduction *r, gp_dtype t);
-/* What frames of type `in` become; `out` may be `in`. */
+/* The type that frames of type `in` become; `out` may be `in`. */
 void gp_reduction_type(const gp_reduction *r, const gp_type *in, gp_type *out);
 /* Bytes of scratch a frame; of them from the first, those that have to be zero. */
 size_t gp_reduction_scratch(const gp_reduction *r, const gp_type *in);
-/* What it makes of frames of type t without rows. */
+/* Its result of frames of type t without rows. */
 gp_none gp_reduction_none(const gp_reduction *r, gp_dtype t);
 size_t gp_reduction_zero(const gp_reduction *r, const gp_type *in);
 /* Queues all of it. With `first`, which gets `arg`, what is reduced is in no memory: only the type of `in` counts.
- * Where `out` has no type, a standard deviation leaves what it is made of there: f64 [4], how many elements, their mean,
- * the sum of the squares of what they differ from it, and whether any two differ. */
+ * Where `out` has no type, a standard deviation leaves what it is made of there: f64 [4], how many elements, their
+ * mean, the sum of the squares of what they differ from it, and whether any two differ. */
 bool gp_reduction_record(gp_dcall *c, const gp_reduction *r, const gp_view *in, const gp_view *out, gp_first_fold *first,
                          void *arg);
 

@@ -13,7 +13,7 @@ enum { GP_HEADER_AUTO, GP_HEADER_YES, GP_HEADER_NO };
 
 typedef struct gp_rowsfile gp_rowsfile;
 
-/* What options say of such files. */
+/* Options say this of such files. */
 typedef struct gp_rowsfile_how {
     const gp_rowsfile *as;     /* for head() and open(): whose they are, and of which type elements are to be; 0: as it is stored */
     gp_dtype dtype;
@@ -46,7 +46,7 @@ typedef struct gp_rows {
     char fault[GP_WHY];        /* what is wrong with the file, though its rows are whole; or "" */
 } gp_rows;
 
-/* What a worker keeps from read to read. Zeroed before first use. */
+/* A worker keeps this from read to read. Zeroed before first use. */
 typedef struct gp_rows_own {
     void *own;
     const gp_rowsfile *as;

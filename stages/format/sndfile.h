@@ -4,7 +4,7 @@
 
 #include "rows_file.h"
 
-/* What is used of <sndfile.h>, whose ABI has not changed since version 1.0. */
+/* The part that is used of <sndfile.h>, whose ABI has not changed since version 1.0. */
 typedef struct gp_sf_info { int64_t rows; int rate, channels, format, sections, seekable; } gp_sf_info;
 typedef struct gp_sf_io {
     int64_t (*size)(void *user);

@@ -52,7 +52,7 @@ static const gp_rowsfile *format_of(int format)
     }
 }
 
-/* What the library found -> the type of the whole. */
+/* The type of the whole, from what the library found. */
 static bool take_info(const gp_sf_info *info, const gp_rowsfile_how *how, gp_type *whole, char err[GP_WHY])
 {
     gp_dtype stored = stored_as(info->format), dtype = how->dtype ? how->dtype : stored;

@@ -182,7 +182,7 @@ static bool part(gp_dcall *c, gp_layout copy, gp_strided s, int64_t all)
     return each(c, &copy, &s, all);
 }
 
-/* What has more is copied in parts along its longest axis. */
+/* An array that has more is copied in parts along its longest axis. */
 static bool all_of(gp_dcall *c, gp_layout copy, gp_strided s)
 {
     int64_t all = 1;

@@ -5,7 +5,7 @@
 #include "gpipe/stage.h"
 #include "copy.h"
 
-/* What is made, axis by axis, the outermost first; steps are in bytes, and may be negative in the source. */
+/* The array that is made, axis by axis, the outermost first; steps are in bytes, and may be negative in the source. */
 typedef struct gp_strided {
     int axes;
     size_t each;                       /* bytes of an element */

@@ -92,7 +92,7 @@ static bool is_word(const char *from, const char *to, const char *word)
 
 static const char missing[] = "#N/A";
 
-/* What spreadsheets write in place of a number: one that is missing, or that cannot be computed. */
+/* Spreadsheets write these in place of a number that is missing, or that cannot be computed. */
 static bool is_cell_error(const char *from, const char *to)
 {
     static const char *const words[] = { missing, "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#SPILL!",
@@ -144,7 +144,7 @@ static char point_of(const layout *l)
     return l->comma ? ',' : '.';
 }
 
-/* What stands in quotes separates nothing; a comma beside quotes is in no number. */
+/* A character in quotes separates nothing; a comma beside quotes is in no number. */
 static char separator_of(const layout *l, const char *line, const char *end)
 {
     bool semicolon = false, tab = false, comma = false, begins = true;
@@ -180,7 +180,7 @@ static const char *end_of_quoted(const char *line, const char *end)
     return NULL;
 }
 
-/* What `header: auto` made of the first line, where that can be doubted, or why nothing. */
+/* Says what `header: auto` made of the first line, where that can be doubted, or why nothing. */
 static bool say_first(char to[GP_WHY], const char *what, const char *line, const char *end, int64_t number, const char *taken)
 {
     char shown[SHOWN + 4];

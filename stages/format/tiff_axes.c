@@ -1,7 +1,9 @@
-/* tiff_axes.c - what microscopes say of the pages of a TIFF, see tiff_file.h: which channels, slices and times they are.
+/* tiff_axes.c - what microscopes say of the pages of a TIFF, see tiff_file.h: which channels, slices and times they
+ * are.
  *
- * OME-XML and ImageJ say it in the description of the first page. Pages that are a frame have to lie along whole axes, or
- * parts of one: then no channel comes where a slice is expected. What is said of other files, or wrong, is not used. */
+ * OME-XML and ImageJ say it in the description of the first page. Pages that are a frame have to lie along whole axes,
+ * or parts of one: then no channel comes where a slice is expected. What is said of other files, or wrong, is not used.
+ * */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 
 /* ---- the library ----------------------------------------------------- */
 
-/* What is used of <tiffio.h>, of version 4, and of its tags. */
+/* The part that is used of <tiffio.h>, of version 4, and of its tags. */
 typedef void (*say_fn)(const char *module, const char *fmt, va_list ap);
 typedef struct tiff_library {
     void *(*open)(const char *name, const char *mode, void *user, ptrdiff_t (*read)(void *, void *, ptrdiff_t),
@@ -118,7 +118,7 @@ static const tiff_library *listen(gp_tiff_handle *h, bool decodes)
     return &library.call;
 }
 
-/* What went wrong, with what the library said. */
+/* Tells what went wrong, with what the library said. */
 static bool failed(const gp_tiff_handle *h, char err[GP_WHY])
 {
     if (h->error)
@@ -283,7 +283,7 @@ static int64_t most_for_a_byte(int compression)
     }
 }
 
-/* What the directory says that libtiff has read. */
+/* Takes what the directory says that libtiff has read. */
 static bool take_page(gp_tiff_handle *h, gp_tiff_page *p, char err[GP_WHY])
 {
     enum { REDUCED = 1, MASK = 4 };

@@ -348,7 +348,7 @@ static size_t y4m_begin(const gp_rowsfile_how *how, const gp_type *frame, char t
     return gp_y4m_header(how->video, to);
 }
 
-/* What frames have to be, options say too: see write/check.c. */
+/* Options, too, say what frames have to be: see write/check.c. */
 static const char *y4m_why_not(const gp_type *type, const char *path)
 {
     (void)path;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "worker.h"
 
-/* What process() or produce() returned, on top of the stack. */
+/* Reads what process() or produce() returned, on top of the stack. */
 static bool read_status(struct gp_lua_worker *w, gp_status *status)
 {
     lua_State *L = w->lua.L;
@@ -37,7 +37,7 @@ static int64_t rows_made(const gp_lua_view *y)
     return silent ? 0 : y->type.dim[0];
 }
 
-/* What is not written would be what an earlier frame left in the slot. */
+/* Elements that are not written would be those that an earlier frame left in the slot. */
 static bool all_written(struct gp_lua_worker *w, const gp_lua_view *y)
 {
     int i = 0;

@@ -38,7 +38,8 @@ bool gp_lua_stage_open(const gp_open *o, void **state);
 void gp_lua_stage_close(void *state);
 /* Calls init() or finish() with the stage table and `why` (NULL: nil), if the script has it. */
 bool gp_lua_call_with_stage(struct gp_lua_worker *w, int function, const char *why);
-/* What the worker's Lua state says went wrong, `where`: "", ", frame 7". `code`: GP_E_RUN or GP_E_WARN. Always false. */
+/* Reports what the worker's Lua state says went wrong, `where`: "", ", frame 7". `code`: GP_E_RUN or GP_E_WARN. Always
+ * false. */
 bool gp_lua_report(const struct gp_lua_worker *w, gp_errs *errs, gp_code code, const char *who,
                    const char *where);
 

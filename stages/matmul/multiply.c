@@ -77,7 +77,7 @@ static unsigned ones(const gp_type *t)
     return set;
 }
 
-/* What has fewer matrices in a frame than declared is not taken for all: as many as the other factor has it had before.
+/* A factor with fewer matrices in a frame than declared is not taken for all: it had as many as the other one before.
  * A group of frames, too, has a matrix for each. */
 static bool fits_declared(gp_shape *s, gp_multiply_opts *o)
 {

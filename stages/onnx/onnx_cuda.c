@@ -2,8 +2,8 @@
  *
  * The library reads and writes the frames of the segment where they lie. It is told one stream for good, which the
  * engine puts in order with those of launches (gp_call_library_apart), and does not wait for what it has queued there.
- * But it may wait in between, as where a model computes a shape on the host, and ask for memory for a shape that is new:
- * so that nothing of this can be captured, and launches of this segment are queued anew (gp_shape.uncaptured).
+ * But it may wait in between, as where a model computes a shape on the host, and ask for memory for a shape that is
+ * new: so that nothing of this can be captured, and launches of this segment are queued anew (gp_shape.uncaptured).
  *
  * Each slot has its tensors. What is recorded for a slot is done before more for it begins, so that they
  * need no lock. */
@@ -28,8 +28,9 @@ typedef struct runner {
 
 /* ---- open, close ----------------------------------------------------- */
 
-/* Is this input or output of the session where frames lie? What the library has in the host's memory, as a shape that it
- * computes with, it copies on a stream that it is told and does not wait for the copy: it would read what was there before. */
+/* Is this input or output of the session where frames lie? What the library has in the host's memory, as a shape that
+ * it computes with, it copies on a stream that it is told and does not wait for the copy: it would read what was there
+ * before. */
 static bool is_on_gpu(const runner *r, const void *memory, bool is_input, const char *name, char why[GP_WHY])
 {
     const char *is = "";

@@ -355,7 +355,7 @@ static bool agree(gp_shape *s, const gp_onnx_bound *b, const char *model)
     return true;
 }
 
-/* What would make frames fit. */
+/* An advice that would make frames fit. */
 static const char *advice(const gp_shape *s, const gp_onnx_port *x, const gp_type *t)
 {
     return s->partial             ? "leave smaller frames out before"

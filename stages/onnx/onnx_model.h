@@ -20,8 +20,8 @@ typedef struct gp_onnx_port {
 
 typedef struct gp_onnx_ports { int n; gp_onnx_port *port; } gp_onnx_ports;
 
-/* Where an axis of an output comes from: axis `of` of input `input`; -1: it has `size` elements in each frame, or, if it
- * `varies`, that many or fewer. */
+/* Where an axis of an output comes from: axis `of` of input `input`; -1: it has `size` elements in each frame, or, if
+ * it `varies`, that many or fewer. */
 typedef struct gp_onnx_axis { int input, of; int64_t size; bool varies; } gp_onnx_axis;
 
 /* `declared`: the model does not tell how large it is, and what is declared has to be compared with what comes. */
@@ -51,7 +51,7 @@ typedef struct gp_onnx_session { void *env, *session; } gp_onnx_session;
 /* A CUDA device, as the runtime numbers it, and the stream of it on which a session computes. */
 typedef struct gp_onnx_gpu { int index; void *stream; } gp_onnx_gpu;
 
-/* What a session is for: to run with so many threads, or with 0 only to be looked at. */
+/* The use of a session: to run with so many threads, or with 0 only to be looked at. */
 typedef struct gp_onnx_use {
     int threads;
     const gp_type *in;         /* symbols that inputs bind have the sizes there; NULL: they have none */

@@ -11,14 +11,15 @@
 #include <stdint.h>
 #include "base/outfile.h"
 
-/* The table that is asked for, which ONNX Runtime 1.GP_ORT_TABLE and later have; and that of what a GPU takes beside it. */
+/* The table that is asked for, which ONNX Runtime 1.GP_ORT_TABLE and later have; and that of what a GPU takes beside
+ * it. */
 enum { GP_ORT_TABLE = 19, GP_ORT_GPU_TABLE = 23 };
 
 /* Only what ends the process is logged. Optimizations: those that sizes of outputs are known after, all. Memory without
  * an arena, of the sort that a provider computes in; "Cpu", "Cuda": whose. */
 enum { GP_ORT_FATAL = 4, GP_ORT_BASIC = 1, GP_ORT_OPTIMIZED = 99, GP_ORT_PLAIN_MEMORY = 0, GP_ORT_MEMORY = 0 };
 
-/* What a value is; what a tensor holds. */
+/* Sorts of values; types of the elements of a tensor. */
 enum { GP_ORT_TENSOR = 1, GP_ORT_SEQUENCE, GP_ORT_MAP, GP_ORT_OPAQUE, GP_ORT_SPARSE, GP_ORT_OPTIONAL };
 enum { GP_ORT_F32 = 1, GP_ORT_U8, GP_ORT_I8, GP_ORT_U16, GP_ORT_I16, GP_ORT_I32, GP_ORT_I64, GP_ORT_STRING, GP_ORT_BOOL,
        GP_ORT_F16, GP_ORT_F64, GP_ORT_U32, GP_ORT_U64 };

@@ -1,8 +1,8 @@
 /* ahead.c - a stream that does not wait (`when_full: drop`), see reader.h.
  *
- * A thread reads frames into a queue, as long as the stream gives any; the stage takes them out, as it has room. A frame
- * that comes while the queue is full is dropped, whole. What the stream ends with waits: its last frame, which may be
- * partial, its error, its end. The queue only evens out how threads take turns, so it is short. */
+ * A thread reads frames into a queue, as long as the stream gives any; the stage takes them out, as it has room. A
+ * frame that comes while the queue is full is dropped, whole. What the stream ends with waits: its last frame, which
+ * may be partial, its error, its end. The queue only evens out how threads take turns, so it is short. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>

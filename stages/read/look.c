@@ -180,7 +180,7 @@ static bool are_alike(gp_shape *s, const gp_read_opts *o)
     return true;
 }
 
-/* What the files are: what `format` says, else what the first is. Of a stream, and of what is not there yet, the name
+/* The files are what `format` says, else what the first is. Of a stream, and of what is not there yet, the name
  * says it, else it is raw. */
 static bool say_format(gp_shape *s, gp_read_opts *o, const gp_file *first)
 {
@@ -213,7 +213,7 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const gp_file *first)
     return are_alike(s, o);
 }
 
-/* What is raw has no shape of its own. The first of many files says what all are. */
+/* Raw data have no shape of their own. The first of many files says what all are. */
 static bool may_vary(gp_shape *s, const gp_read_opts *o, bool many)
 {
     if (!(o->varies & ~1u) || o->as != GP_RAW)

@@ -135,7 +135,7 @@ void gp_piece_release(gp_piece_file *f);
 /* stream.c: the next frame of the stream; `first`: of this call, otherwise GP_AGAIN where it is not there as a
  * whole. */
 gp_status gp_reader_stream(gp_reader *r, gp_call *c, gp_frame *f, bool first);
-/* What it is, in `to`; `c` is NULL on the thread of ahead.c. */
+/* The next frame of a stream, in `to`; `c` is NULL on the thread of ahead.c. */
 gp_came gp_stream_next(gp_reader *r, gp_call *c, void *to, bool first);
 
 /* ahead.c: NULL: no memory, or no more open files. The thread begins with the first frame that is asked for. */

@@ -222,8 +222,8 @@ static gp_status end_process(gp_reader *r, gp_call *c, gp_came *came)
     return GP_FAILED;
 }
 
-/* Is the whole of the next frame there? Where that is not known, as with a device, it is not: to wait for the rest of it
- * would keep the frames before it from those who want them. */
+/* Is the whole of the next frame there? Where that is not known, as with a device, it is not: to wait for the rest of
+ * it would keep the frames before it from those who want them. */
 static bool is_there(gp_reader *r)
 {
     gp_type stored = gp_read_stored(r->o, &r->most);

@@ -100,7 +100,7 @@ bool gp_write_is_video(const gp_write_opts *o)
     return f && f->begin;
 }
 
-/* What the header of a video says, as far as it does not depend on its frames. */
+/* Checks what the header of a video says, as far as it does not depend on its frames. */
 static bool check_video(gp_shape *s, gp_write_opts *o)
 {
     o->video = (gp_y4m){ .siting = o->siting, .range = o->range };

@@ -1,9 +1,9 @@
 /* ranges.c - all frames in one file, by several workers, see writer.h.
  *
- * Each frame gets its place when a worker takes it, in the order of frames, so that nothing is left where a hole was, or
- * the rows of a partial frame end; then all write at the same time. What lies before the first range that somebody still
- * writes, or could not write, is whole: so much a .npy says that it has, and so much stays of a file that does not come
- * to its end.
+ * Each frame gets its place when a worker takes it, in the order of frames, so that nothing is left where a hole was,
+ * or the rows of a partial frame end; then all write at the same time. What lies before the first range that somebody
+ * still writes, or could not write, is whole: so much a .npy says that it has, and so much stays of a file that does
+ * not come to its end.
  *
  * Linux lets one thread at a time write() to a file. Where its pages are memory and nothing else (tmpfs), threads can
  * fill them at the same time through mappings: as one of those is half as fast as one that writes, only from MAPPING

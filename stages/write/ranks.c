@@ -1,10 +1,10 @@
 /* ranks.c - all frames of all ranks in one file, or to standard output, see writer.h.
  *
- * The first rank makes the file, and gives it its name at the end; each writes its own frames to it. Before that all tell
- * each other of the frames that they have, and how long these are. So all find the same places for them, in the order of
- * frames, with nothing left where a hole was, or the rows of a partial frame end. A frame has its place once no rank can
- * have one before it any more. After an error nothing is kept: nobody knows what others wrote by then. To standard output
- * frames go in the same order, by relay.c. */
+ * The first rank makes the file, and gives it its name at the end; each writes its own frames to it. Before that all
+ * tell each other of the frames that they have, and how long these are. So all find the same places for them, in the
+ * order of frames, with nothing left where a hole was, or the rows of a partial frame end. A frame has its place once
+ * no rank can have one before it any more. After an error nothing is kept: nobody knows what others wrote by then. To
+ * standard output frames go in the same order, by relay.c. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,11 +14,11 @@
 enum { RELAYED = 1 << 20 };            /* bytes that are sent at a time, about */
 enum { THERE, ENDED, STOPPED };        /* STOPPED: it was asked to end before its frames did */
 
-/* What a rank tells all others: that it has `n` frames from firing `first` on, of so many bytes; HOLE: no frame. */
+/* A rank tells this to all others: that it has `n` frames from firing `first` on, of so many bytes; HOLE: no frame. */
 #define HOLE UINT64_MAX
 typedef struct told { int64_t state; uint64_t first, n, bytes[GP_WRITE_RUN]; } told;
 
-/* What the first one tells of the file. */
+/* The first one tells this of the file. */
 typedef struct shared { char name[NAME_MAX + 1]; uint64_t ino, head; } shared;
 
 /* A frame, as the file has it. */

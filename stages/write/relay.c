@@ -1,7 +1,8 @@
 /* relay.c - all frames of all ranks to standard output, which the first rank writes, see writer.h.
  *
- * Each rank sends its frames as they are to be written, a chunk of each rank at a time. There is nothing but a gather to
- * send by, so that each rank gets the bytes of all, for which it needs MOST bytes; the others but the first forget them. */
+ * Each rank sends its frames as they are to be written, a chunk of each rank at a time. There is nothing but a gather
+ * to send by, so that each rank gets the bytes of all, for which it needs MOST bytes; the others but the first forget
+ * them. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>

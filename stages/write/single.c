@@ -35,7 +35,7 @@ bool gp_writer_find_first(gp_writer *w, char why[GP_WHY])
                   (unsigned long long)w->first);
 }
 
-/* What is put for %n stays in its folder, and is no other file with the rest of the path. */
+/* A name that is put for %n stays in its folder, and is no other file with the rest of the path. */
 static bool is_file_name(const char *s)
 {
     return *s && strcmp(s, ".") && strcmp(s, "..") && !strchr(s, '/');

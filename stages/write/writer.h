@@ -2,8 +2,8 @@
  *
  * check.c is what can be said before a run; single.c writes one file a frame, by any number of workers; joined.c writes
  * all frames to one file, to standard output or to a process, by one; ranges.c to one file, by several; ranks.c to one
- * file, by several ranks, and relay.c to standard output, by the first of them. Functions that return bool put into `why`
- * how the sentence goes on that begins with the file's name. */
+ * file, by several ranks, and relay.c to standard output, by the first of them. Functions that return bool put into
+ * `why` how the sentence goes on that begins with the file's name. */
 #ifndef GP_WRITER_H
 #define GP_WRITER_H
 

@@ -607,17 +607,18 @@ bool gp_launch_kernel(gp_dcall *c, const gp_kernel *k, gp_dim3 grid, gp_dim3 blo
                       size_t shared, void *const *args, int nargs);
 bool gp_copy(gp_dcall *c, void *dst, const void *src, size_t bytes);   /* device to device */
 bool gp_fill(gp_dcall *c, void *dst, int byte, size_t bytes);
-/* Calls a library for this stage: f gets the CUstream_st to call it on, NULL on the CPU back end, and a copy of the `bytes`
- * bytes at `arg`, aligned to 16. On either it is in order with what was recorded before, and false after an error, which f
- * adds to `errs`. It must not wait for the device, nor allocate.
+/* Calls a library for this stage: f gets the CUstream_st to call it on, NULL on the CPU back end, and a copy of the
+ * `bytes` bytes at `arg`, aligned to 16. On either it is in order with what was recorded before, and false after an
+ * error, which f adds to `errs`. It must not wait for the device, nor allocate.
  *
- * On CUDA f runs before this call returns, on this thread, whose current device is the stage's: what it puts on the stream
- * is captured, as a part of the launch, or begins to run. What cannot be captured is an error that says so. record() is
- * called once before frame 0, too, when nothing runs but what f puts on the stream, on memory of zeros: so a library loads
- * what it needs. The calls for one stage come one after the other, so that a handle that open() made needs no lock.
+ * On CUDA f runs before this call returns, on this thread, whose current device is the stage's: what it puts on the
+ * stream is captured, as a part of the launch, or begins to run. What cannot be captured is an error that says so.
+ * record() is called once before frame 0, too, when nothing runs but what f puts on the stream, on memory of zeros: so
+ * a library loads what it needs. The calls for one stage come one after the other, so that a handle that open() made
+ * needs no lock.
  *
- * On the CPU back end f runs when a launch comes to it, in each launch anew, on the thread of the launch's stream: that of
- * one frame while those of others run. What `arg` points to has to live until the stage is closed. */
+ * On the CPU back end f runs when a launch comes to it, in each launch anew, on the thread of the launch's stream: that
+ * of one frame while those of others run. What `arg` points to has to live until the stage is closed. */
 typedef bool gp_library(void *stream, const void *arg, gp_errs *errs);
 bool gp_call_library(gp_dcall *c, gp_library *f, const void *arg, size_t bytes);
 /* The same for a library that is told its stream once and for all, in open(), and that may allocate, or wait for what
@@ -770,8 +771,8 @@ typedef struct gp_kind {
     bool (*emit)(gp_dcall *c);
 
     /* It takes frames that are shorter in any axis, not only in axis 0 (a frame with fewer rows): it computes with the
-     * types of its views alone. Inputs may differ then, also those that have the same bounds: shape() says of each frame
-     * whether they fit. Of a source: it can make such. */
+     * types of its views alone. Inputs may differ then, also those that have the same bounds: shape() says of each
+     * frame whether they fit. Of a source: it can make such. */
     bool any_shape;
 
     /* Its shape() may say so of a source, see gp_shape. */
