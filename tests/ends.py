@@ -122,6 +122,19 @@ for file, before, code, text in (
     err, rc = end(spawn("run", file, preexec_fn=before), text)
     check(f"inherited: {text}", rc == code and text in err, (rc, err))
 
+# == stopped while a stage is opened ==============================================
+put("opens.lua", 'function init() io.open("%s", "w"):close() while true do end end\nfunction process(f, x, y) y:copy(x) end'
+    % path("opens"))
+opens = put("opens.yaml", "buffers: {x: {dtype: u8, shape: [64]}, y: {like: x}}\nstages:\n  - {use: generate, frames: 20, out: x}\n"
+            "  - {use: lua, script: opens.lua, out: y}\n  - {use: write, path: opens.npy}\n")
+p = spawn("run", "--device", "cpu", "--report", path("opens.json"), "--trace", path("opens.trace.json"), opens)
+check("opening: it begins", until(lambda: os.path.exists(path("opens")) or p.poll() is not None))
+for sig in (signal.SIGINT, signal.SIGTERM):            # at once: two of one kind would be one
+    p.send_signal(sig)
+err, rc = end(p, "opening")
+check("opening: an account", rc in (130, 143) and accounted(err) == 0 and "cancelled\n" not in err
+      and "a thread did not come back" in err, (rc, err))
+
 # == no more open files, under way ==============================================
 # No frame is at fault.
 put("begun.lua",

@@ -122,6 +122,17 @@ static int write_reports(gp_ranks *us, gp_report_files *files, const gp_pipeline
     return errs->failed > before && (!status || status == GP_EXIT_PIPE) ? gp_errs_exit(errs) : status;
 }
 
+/* Was a frame taken in, as far as can be seen? */
+static bool has_taken(const gp_pipeline *p)
+{
+    gp_account a[16];
+    int n = gp_accounts(p, a, 16);
+    bool any = n > 16;
+    for (int i = 0; i < n && !any; i++)
+        any = a[i].in > 0;
+    return any;
+}
+
 static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     gp_ranks *const us = args->ranks;
@@ -193,7 +204,8 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     *errs = (gp_errs){ 0 };
     gp_ranks_replaced(us, l.file, errs);
     gp_print_errs_of_all(args, errs);
-    if ((outcome == GP_NOT_DRAINED && first && gp_ranks_is_first(us)) || outcome == GP_STUCK)
+    if (((outcome == GP_NOT_DRAINED && first && gp_ranks_is_first(us)) || outcome == GP_STUCK)
+        && (gp_ranks_n(us) > 1 || has_taken(p)))
         fprintf(stderr, "gpipe: not drained: frames that had been taken in were cancelled\n");
     if (outcome == GP_STUCK)
         fprintf(stderr, "gpipe: a thread did not come back; it is abandoned\n");

@@ -373,8 +373,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
     bool back = gp_run_set_up(run);
     if (back && borrows && !run->ready && p != from)
         replace_run(from, was), was = NULL;
-    if (back)
-        gp_run_destroy(replace_run(p, run));
+    gp_run_destroy(replace_run(p, run));       /* also of one that is stuck there is an account */
     if (back && run->ready && from) {
         set_paused(from, NULL);
         run->goes_on = NULL;
