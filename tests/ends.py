@@ -107,7 +107,8 @@ for sig in blocked:
 READ = "buffers: {x: {dtype: u8, shape: [1]}}\nstages:\n  - {use: read, out: x, %s}\n  - {use: discard}\n"
 ignores = put("ignores.yaml", READ % "command: [sh, -c, 'kill -HUP $$$$; printf xx']")
 put("small.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end")
-small = put("small.yaml", "buffers: {x: {dtype: f32, shape: [100]}}\nstages:\n  - {use: generate, frames: 500, out: x}\n"
+small = put("small.yaml", "buffers: {x: {dtype: f32, shape: [100]}}\nstages:\n"
+            "  - {use: generate, frames: 500, out: x}\n"
             "  - {use: lua, script: small.lua, workers: 3}\n  - {use: scale, a: 2}\n  - {use: discard}\n")
 glob = put("glob.yaml", READ % "path: '*.raw'")
 for file, before, code, text in (
@@ -123,9 +124,10 @@ for file, before, code, text in (
     check(f"inherited: {text}", rc == code and text in err, (rc, err))
 
 # == stopped while a stage is opened ==============================================
-put("opens.lua", 'function init() io.open("%s", "w"):close() while true do end end\nfunction process(f, x, y) y:copy(x) end'
-    % path("opens"))
-opens = put("opens.yaml", "buffers: {x: {dtype: u8, shape: [64]}, y: {like: x}}\nstages:\n  - {use: generate, frames: 20, out: x}\n"
+put("opens.lua", 'function init() io.open("%s", "w"):close() while true do end end\n'
+    'function process(f, x, y) y:copy(x) end' % path("opens"))
+opens = put("opens.yaml", "buffers: {x: {dtype: u8, shape: [64]}, y: {like: x}}\nstages:\n"
+            "  - {use: generate, frames: 20, out: x}\n"
             "  - {use: lua, script: opens.lua, out: y}\n  - {use: write, path: opens.npy}\n")
 p = spawn("run", "--device", "cpu", "--report", path("opens.json"), "--trace", path("opens.trace.json"), opens)
 check("opening: it begins", until(lambda: os.path.exists(path("opens")) or p.poll() is not None))

@@ -514,7 +514,8 @@ while any(open(f"{task}/stat").read().rsplit(")", 1)[1].split()[0] != "T" for ta
 p = top_of_all()
 for asks in (["top", str(one.pid)], ["set", str(one.pid), "depth=3"]):
     a = subprocess.run([gpipe, *asks], env=env, capture_output=True, text=True, timeout=60)
-    check(f"{asks[0]}: a run that is stopped", a.returncode == 2 and f"'{one.pid}' does not answer; is it stopped?" in a.stderr, a)
+    check(f"{asks[0]}: a run that is stopped", a.returncode == 2
+          and f"'{one.pid}' does not answer; is it stopped?" in a.stderr, a)
 one.send_signal(signal.SIGCONT)
 check("top: of one that is stopped", re.search(rf"^ +{one.pid}  does not answer$", p.stdout, re.M), p)
 stop(one), stop(two)

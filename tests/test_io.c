@@ -59,15 +59,18 @@ TEST(says_no_size)
     ck_assert_uint_gt(n = fread(text, 1, sizeof text, f), 0);
     fclose(f);
     ck_assert_uint_eq(io_runs("buffers: {a: {dtype: u8, shape: [1]}}\nstages:\n"
-                              "  - {use: read, path: /proc/version, format: raw, out: a}\n  - {use: write, path: b.raw}\n"), n);
+                              "  - {use: read, path: /proc/version, format: raw, out: a}\n"
+                              "  - {use: write, path: b.raw}\n"), n);
     char *have = pipe_read(io_dir, "b.raw", &m);
     ck_assert(m == n && !memcmp(have, text, n));
     free(have);
-    io_fails("buffers: {a: {dtype: f32, shape: [1]}}\nstages:\n  - {use: read, path: /proc/uptime, format: csv, out: a}\n"
+    io_fails("buffers: {a: {dtype: f32, shape: [1]}}\nstages:\n"
+             "  - {use: read, path: /proc/uptime, format: csv, out: a}\n"
              "  - {use: discard}\n", 3, "'/proc/uptime' is a stream");
     pipe_file(io_dir, "0.raw", "abc", 3);
     ck_assert_int_eq(symlink("/proc/version", io_path("1.raw", path)), 0);
-    io_fails("buffers: {a: {dtype: u8, shape: [1]}}\nstages:\n  - {use: read, path: '%d.raw', out: a}\n  - {use: discard}\n", 1,
+    io_fails("buffers: {a: {dtype: u8, shape: [1]}}\nstages:\n"
+             "  - {use: read, path: '%d.raw', out: a}\n  - {use: discard}\n", 1,
              "1.raw' says a size of 0 bytes, and has some");
 }
 

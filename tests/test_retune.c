@@ -603,7 +603,7 @@ TEST(a_kernel_is_edited)
     destroy(&r);
 }
 
-/* The threads of this process, but those of a device: how many of `known` are still there, 0: all, as they are listed. */
+/* The threads of this process, but those of a device: how many of `known` are still there, 0: all, in `tid`. */
 static int threads_there(long *tid, int known)
 {
     enum { MOST = 100 };

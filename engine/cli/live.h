@@ -85,7 +85,8 @@ typedef struct gp_socket gp_socket;
 gp_socket *gp_socket_open(void);
 void gp_socket_close(gp_socket *s);        /* drains, removes the file; accepts NULL */
 int gp_socket_fd(const gp_socket *s);      /* readable: somebody wants in */
-/* Lets one in, who is sent `text` at once, or is told that there is no room. False: it cannot, and is still asked to. */
+/* Lets one in, who is sent `text` at once, or is told that there is no room. False: it cannot, and is still asked
+ * to. */
 bool gp_socket_accept(gp_socket *s, const char *text, size_t len);
 /* To everybody, without waiting: who has read too little misses it. */
 void gp_socket_send(gp_socket *s, const char *text, size_t len);

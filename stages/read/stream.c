@@ -196,8 +196,8 @@ static gp_status take_piece(gp_reader *r, gp_call *c, char *to, gp_came *came)
 
 /* ---- who writes it --------------------------------------------------- */
 
-/* The process has written all that it will: waits for its end. GP_OK: that was a good one; or it does not come, and there
- * are rows, which are not held back until then. */
+/* The process has written all that it will: waits for its end. GP_OK: that was a good one; or it does not come, and
+ * there are rows, which are not held back until then. */
 static gp_status end_process(gp_reader *r, gp_call *c, gp_came *came)
 {
     enum { MOMENT_NS = 1000000, MOMENTS = 20, SOON_NS = 2000000000 };
@@ -206,8 +206,8 @@ static gp_status end_process(gp_reader *r, gp_call *c, gp_came *came)
     for (int k = 1; !gp_process_has_ended(r->process, false); k += k < MOMENTS) {
         if (!r->lingers && gp_now_ns() - since > SOON_NS) {
             r->lingers = true;
-            gp_fail(c->errs, GP_E_WARN, r->o->at, "'%s' has closed its output, and does not end: the run waits for that",
-                    r->o->path);
+            gp_fail(c->errs, GP_E_WARN, r->o->at, "'%s' has closed its output, and does not end: the run waits for "
+                    "that", r->o->path);
             if (came->rows)
                 return GP_OK;
         }
