@@ -103,18 +103,15 @@ static void same(const char *name, const char *ref, const char *what)
 static const char *through(const char *knob, const char *model, const char *shape, const char *const *in,
                            const char *const *out, const char *stage)
 {
-    char *buffers = format("%s", ""), *reads = format("%s", ""), *ins = format("%s", ""), *outs = format("%s", ""),
-         *writes = format("%s", "");
+    const char *buffers = "", *reads = "", *ins = "", *outs = "", *writes = "";
     for (int i = 0; in[i]; i++) {
-        sprintf(buffers + strlen(buffers), "%sb_%s: {shape: %s}", i ? ", " : "", in[i], shape);
-        sprintf(reads + strlen(reads), "  - {use: read, path: \"%s/%s_%s.npy\", out: b_%s}\n", data, model, in[i],
-                in[i]);
-        sprintf(ins + strlen(ins), "%s%s: b_%s", i ? ", " : "", in[i], in[i]);
+        buffers = format("%s%sb_%s: {shape: %s}", buffers, i ? ", " : "", in[i], shape);
+        reads = format("%s  - {use: read, path: \"%s/%s_%s.npy\", out: b_%s}\n", reads, data, model, in[i], in[i]);
+        ins = format("%s%s%s: b_%s", ins, i ? ", " : "", in[i], in[i]);
     }
     for (int i = 0; out[i]; i++) {
-        sprintf(outs + strlen(outs), "%s%s: o_%s", i ? ", " : "", out[i], out[i]);
-        sprintf(writes + strlen(writes), "  - {use: write, in: o_%s, path: out_%s.npy, if_exists: replace}\n", out[i],
-                out[i]);
+        outs = format("%s%s%s: o_%s", outs, i ? ", " : "", out[i], out[i]);
+        writes = format("%s  - {use: write, in: o_%s, path: out_%s.npy, if_exists: replace}\n", writes, out[i], out[i]);
     }
     return format("%sbuffers: {%s}\nstages:\n%s  - {use: onnx, model: \"%s/%s.onnx\", in: {%s}, out: {%s}%s}\n%s",
                   knob, buffers, reads, data, model, ins, outs, stage, writes);
