@@ -430,7 +430,7 @@ TEST_LOOP(event_loop, 0, BETWEEN)
 static const struct { int pushed; bool pull, keep; const char *said; } stalls[] = {
     { 0, false, true, "the program has had frame 0 of stage 'in' all the while" },
     { 2, true, false, "nothing moved" },       /* one thread, which pulled, and now pushes more than there is room for */
-    { 1, false, false, "nothing moved" },      /* it has not pulled yet */
+    { 1, false, false, "nothing moved" },      /* ... which has not pulled yet */
 };
 
 TEST_EACH(stall, stalls)
@@ -464,28 +464,161 @@ TEST_EACH(stall, stalls)
     gp_pipeline_destroy(r.p);
 }
 
-/* A paused run goes on under another pipeline, where the frames that wait are. */
+/* A paused run goes on under another pipeline, where the frames that wait are; threads that come late to the first hear
+ * of it. A pipeline whose frames nobody would push is refused before the pause. */
+typedef struct goer { gp_pipeline *p, *from; gp_errs errs; gp_outcome outcome; } goer;
+
+static void *go_on(void *arg)
+{
+    goer *g = arg;
+    g->outcome = gp_pipeline_go_on(g->p, g->from, NULL, &g->errs);
+    return NULL;
+}
+
 TEST(goes_on)
 {
-    rig r[2];
+    rig r[3];
     gp_loan l;
     gp_errs errs = { .n = 0 };
+    pthread_t t;
     static const char yaml[] = "device: cpu\ndepth: 4\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
                                "  - {use: input, name: in, out: a}\n  - {use: output, name: out}\n";
-    rig_make(&r[1], yaml);
     rig_start(&r[0], yaml);
+    rig_make(&r[1], yaml);
+    r[2].p = pipe_compiled(dir, yaml, (gp_config){ .registry = NULL });
     for (int i = 0; i < 3; i++)
         ck_assert(push(r[0].in, (float)i));
-    ck_assert(gp_pipeline_retune(r[1].p, r[0].p, NULL, &errs));
-    gp_loan_status s;
-    while ((s = gp_pull_begin(r[0].out, &l, -1)) == GP_LOAN_OK)
-        ck_assert(gp_pull_end(r[0].out, &l));
-    ck_assert_int_eq(s, GP_LOAN_PAUSED);
+    ck_assert(!gp_pipeline_retune(r[2].p, r[0].p, NULL, &errs) && errs.failed);
+    pulls(r[0].out, 0, 0);
+    errs = (gp_errs){ .n = 0 };
+    ck_assert_msg(gp_pipeline_retune(r[1].p, r[0].p, NULL, &errs), "%s", errs.e[0].msg);
     ck_assert_int_eq(gp_push_begin(r[0].in, &l, -1), GP_LOAN_PAUSED);
     ck_assert_int_eq(gp_pipeline_wait(r[0].p), GP_PAUSED);
-    ck_assert_int_eq(errs.failed, 0);
-    gp_pipeline_destroy(r[1].p);
-    gp_pipeline_destroy(r[0].p);
+    goer g = { .p = r[1].p, .from = r[0].p };
+    pthread_create(&t, NULL, go_on, &g);
+    pulls(r[1].out, 1, 1);
+    ck_assert_int_eq(gp_push_begin(r[0].in, &l, -1), GP_LOAN_PAUSED);
+    ck_assert(push(r[1].in, 3));
+    pulls(r[1].out, 2, 2);
+    pulls(r[1].out, 3, 3);
+    gp_push_close(r[1].in);
+    pthread_join(t, NULL);
+    ck_assert_msg(g.outcome == GP_DONE, "%s", g.errs.e[0].msg);
+    ck_assert_int_eq(gp_push_begin(r[0].in, &l, -1), GP_LOAN_PAUSED);
+    ck_assert_int_eq(gp_push_begin(r[1].in, &l, -1), GP_LOAN_END);
+    for (int i = 3; i-- > 0;)
+        gp_pipeline_destroy(r[i].p);
+}
+
+/* Frames that do not fit are dropped, by threads with several loans, too; what comes behind them is whole. */
+TEST_LOOP(dropped, 0, 2)
+{
+    rig r;
+    gp_loan l[2];
+    rig_start(&r, "device: cpu\ndepth: 4\nbuffers: {a: {dtype: f32, shape: [4, 8]}}\nstages:\n"
+              "  - {use: input, name: in, workers: 2, on_error: drop, out: a}\n  - {use: output, name: out}\n");
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(gp_push_begin(r.in, &l[i], -1), GP_LOAN_OK);
+        memset(l[i].view.data, 0, 4 * 8 * sizeof(float));
+        l[i].view.type.dim[1] = 7;
+    }
+    ck_assert(!gp_push_end(r.in, &l[1]));
+    ck_assert_int_eq(gp_push_drop(r.in, &l[0]), true);
+    ck_assert_int_eq(gp_push_begin(r.in, &l[0], -1), GP_LOAN_OK);
+    ck_assert_int_eq(l[0].view.type.dim[1], 8);
+    l[1] = l[0];
+    ck_assert(gp_push_drop(r.in, &l[0]) && !gp_push_drop(r.in, &l[1]));
+    ck_assert(push(r.in, 3));
+    pulls(r.out, 3, 3);
+    if (_i) {                          /* holes at the end need not be asked for */
+        ck_assert_int_eq(gp_push_begin(r.in, &l[0], -1), GP_LOAN_OK);
+        ck_assert(gp_push_drop(r.in, &l[0]));
+    }
+    gp_push_close(r.in);
+    ck_assert_int_eq(gp_pipeline_wait(r.p), GP_DONE);
+    gp_account a = rig_account(&r);
+    ck_assert_uint_eq(a.in, 4u + (unsigned)_i);
+    ck_assert_uint_eq(a.out, 1);
+    ck_assert_uint_eq(a.failed, 1);
+    ck_assert_uint_eq(a.dropped, 2u + (unsigned)_i);
+    gp_pipeline_destroy(r.p);
+}
+
+static const char one_to_one[] = "device: cpu\ndepth: 4\nstall_timeout: 300ms\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
+                                 "  - {use: input, name: in, out: a}\n  - {use: output, name: out}\n";
+
+/* Before the run: a descriptor waits, inputs are closed, a pause is kept. */
+TEST(before_the_run)
+{
+    rig r;
+    gp_loan l;
+    rig_make(&r, one_to_one);
+    struct pollfd fd = { gp_output_fd(r.out), POLLIN, 0 };
+    ck_assert_int_eq(gp_pull_begin(r.out, &l, 0), GP_LOAN_TIMEOUT);
+    ck_assert_int_eq(poll(&fd, 1, 0), 0);
+    gp_push_close(r.in);
+    ck_assert(gp_pipeline_start(r.p, NULL, &r.errs));
+    ck_assert_int_eq(poll(&fd, 1, -1), 1);
+    ck_assert_int_eq(gp_push_begin(r.in, &l, INT64_MAX), GP_LOAN_END);
+    ck_assert_int_eq(gp_pull_begin(r.out, &l, INT64_MAX - 1), GP_LOAN_END);
+    ck_assert_int_eq(gp_pipeline_wait(r.p), GP_DONE);
+    ck_assert(gp_pipeline_start(r.p, NULL, &r.errs));          /* that was of the run before */
+    gp_pipeline_pause(r.p);
+    gp_loan_status s;
+    while ((s = gp_push_begin(r.in, &l, -1)) == GP_LOAN_OK)
+        gp_push_drop(r.in, &l);
+    ck_assert_int_eq(s, GP_LOAN_PAUSED);
+    ck_assert_int_eq(gp_pipeline_wait(r.p), GP_PAUSED);
+    gp_pipeline_destroy(r.p);
+}
+
+/* One that runs ends with it. */
+TEST(destroyed)
+{
+    rig r;
+    rig_start(&r, one_to_one);
+    gp_pipeline_destroy(r.p);
+    rig_start(&r, one_to_one);
+    ck_assert(push(r.in, 1));
+    gp_pipeline_destroy(r.p);
+}
+
+static void *pull_one(void *out)
+{
+    gp_loan l;
+    gp_loan_status s = gp_pull_begin(out, &l, -1);
+    if (s == GP_LOAN_OK)
+        gp_pull_end(out, &l);
+    return s == GP_LOAN_OK ? out : NULL;
+}
+
+/* Who waits for another thread's first frame waits for longer than a stall takes. */
+TEST(is_no_stall)
+{
+    rig r;
+    pthread_t t;
+    void *got;
+    rig_start(&r, one_to_one);
+    pthread_create(&t, NULL, pull_one, r.out);
+    struct timespec end = { 0, 700000000 };
+    nanosleep(&end, NULL);             /* of a stall it is known that nothing moves: there is no state to wait for */
+    ck_assert(push(r.in, 1));
+    pthread_join(t, &got);
+    ck_assert(got == r.out);
+    gp_push_close(r.in);
+    rig_end(&r, GP_DONE);
+}
+
+/* The program waits for the end of a run of which it has not pulled all: that is said. */
+TEST(not_pulled)
+{
+    rig r;
+    rig_start(&r, one_to_one);
+    ck_assert(push(r.in, 1));
+    gp_push_close(r.in);
+    ck_assert_int_eq(gp_pipeline_wait(r.p), GP_ERROR);
+    ck_assert_msg(strstr(rig_error(&r), "nothing moved"), "%s", rig_error(&r));
+    gp_pipeline_destroy(r.p);
 }
 
 TEST_SUITE(loan, set_up, NULL, 0)

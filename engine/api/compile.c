@@ -137,6 +137,10 @@ void gp_pipeline_destroy(gp_pipeline *p)
     GP_C_LOCALE;
     if (!p)
         return;
+    if (p->started)
+        gp_cancel(p, 2);
+    if (p->started && gp_pipeline_wait(p) == GP_STUCK)
+        return;                        /* threads use it still */
     gp_pipeline_drop_paused(p, &(gp_errs){ .n = 0 });
     gp_pipeline_drop_prepared(p);
     gp_run_destroy(p->run);

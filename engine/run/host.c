@@ -296,10 +296,10 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
 }
 
 /* Each of several workers tells what it leaves out when it has its turn: warnings come in the order of frames, and none
- * is of a frame behind the end. */
+ * is of a frame behind the end. A thread of the program does not wait for the loans before its own, which it may have. */
 static bool is_fatal(gp_threadrt *t, uint64_t frame)
 {
-    bool tells = t->actor->stage->workers > 1 && t->actor->stage->on_error == GP_ON_ERROR_DROP;
+    bool tells = t->actor->stage->workers > 1 && t->actor->stage->on_error == GP_ON_ERROR_DROP && !t->actor->on_loan;
     if (!tells || gp_host_await_turn(t, frame))
         return gp_frame_drop_or_fail(t);
     t->errs = (gp_errs){ .at = t->errs.at };
@@ -597,6 +597,25 @@ void gp_host_take_back(gp_threadrt *t)
     number(p, wv->frame, 1, true);
     int done = ran(t, true, wv->first, 1, span, &failed, &end);
     hand_in(t, wv->first, done, 0, failed, end);
+}
+
+bool gp_host_skip_hole(gp_threadrt *t)
+{
+    gp_actorrt *p = t->actor;
+    gp_hostrt *h = p->host;
+    gp_hole hole = GP_NO_HOLE;
+    int n;
+    pthread_mutex_lock(&h->lock);
+    uint64_t next = atomic_load(&p->next);
+    if (!p->source && look(p, next, &n) == GP_LOOK_GO && (hole = gp_meta_of(p->in[0].ring, next)->hole)) {
+        set_bytes(h, h->handed, next, 1, TAKEN);
+        h->view[t->worker].first = next;
+        atomic_store(&p->next, next + 1);
+    }
+    pthread_mutex_unlock(&h->lock);
+    if (hole && skip(t, next, hole))
+        hand_in(t, next, 1, 0, false, false);
+    return hole;
 }
 
 void gp_host_close(gp_actorrt *p)

@@ -14,8 +14,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "base/c_locale.h"
-#include "base/thread.h"
-#include "base/why.h"
 #include "run/host.h"
 #include "run/measure.h"
 #include "run/pipeline.h"
@@ -26,10 +24,11 @@ struct gp_endpoint {
     _Atomic(gp_actorrt *) actor;       /* NULL: no run is on */
     atomic_int users;
     bool asked;                        /* the program has asked for it */
+    atomic_bool closed;                /* ... and has no more frames for the run, or the next one */
     pthread_mutex_t lock;              /* of what follows, and to set the actor */
     pthread_cond_t changed;
     enum { NOT_YET, RUNS, OVER, PAUSED } state;
-    int fd;                            /* eventfd; -1: the program has not asked for it */
+    atomic_int fd;                     /* eventfd; -1: the program has not asked for it */
 };
 
 struct gp_input { struct gp_endpoint e; };
@@ -97,22 +96,26 @@ static void set_state(struct gp_endpoint *e, gp_actorrt *actor, int state)
         eventfd_write(e->fd, 1);
 }
 
-bool gp_endpoints_begin(gp_pipeline *p, gp_errs *errs)
+bool gp_endpoints_asked(const gp_pipeline *p, gp_errs *errs)
 {
     for (int i = 0; i < p->nendpoints; i++) {
-        struct gp_endpoint *e = &p->endpoint[i];
+        const struct gp_endpoint *e = &p->endpoint[i];
         if (!e->asked)
             return gp_fail(errs, GP_E_SPEC, e->stage->at, "a program has to %s: see 'gpipe help embed'", e->stage->nin
                            ? "pull the frames of this stage (gp_pipeline_output), and this one does not"
                            : "push frames into this stage (gp_pipeline_input), and this one does not");
     }
+    return true;
+}
+
+void gp_endpoints_begin(gp_pipeline *p)
+{
     for (int i = 0; i < p->nendpoints; i++) {
         struct gp_endpoint *e = &p->endpoint[i];
         pthread_mutex_lock(&e->lock);
         set_state(e, NULL, NOT_YET);
         pthread_mutex_unlock(&e->lock);
     }
-    return true;
 }
 
 void gp_endpoints_end(gp_pipeline *p)
@@ -121,7 +124,7 @@ void gp_endpoints_end(gp_pipeline *p)
         struct gp_endpoint *e = &p->endpoint[i];
         pthread_mutex_lock(&e->lock);
         if (e->state == NOT_YET)
-            set_state(e, NULL, OVER);
+            set_state(e, NULL, p->paused ? PAUSED : OVER);
         pthread_mutex_unlock(&e->lock);
     }
 }
@@ -145,8 +148,10 @@ void gp_loans_begin(gp_run *run)
         for (int w = 0; w < p->nthreads; w++)
             gp_thread_doing(&p->thread[w], GP_DOING_IDLE, atomic_load(&p->next));
         pthread_mutex_lock(&e->lock);
-        gp_eventcount_tell(&p->changed, e->fd);
+        gp_eventcount_set_fd(&p->changed, atomic_load(&e->fd));
         set_state(e, p, RUNS);
+        if (atomic_load(&e->closed))
+            gp_host_close(p);
         pthread_mutex_unlock(&e->lock);
     }
 }
@@ -158,37 +163,62 @@ void gp_loans_end(gp_run *run, bool paused, bool back)
         struct gp_endpoint *e = &pipeline->endpoint[i];
         pthread_mutex_lock(&e->lock);
         set_state(e, NULL, paused ? PAUSED : OVER);
+        if (!paused)
+            atomic_store(&e->closed, false);
         pthread_mutex_unlock(&e->lock);
         while (back && atomic_load(&e->users))
             sched_yield();
     }
 }
 
+/* Is there something left to do that the program need not ask for: the end, or holes before it? */
 static bool has_to_end(void *thread)
 {
     const gp_threadrt *t = thread;
-    return !atomic_load(&t->taken) && gp_host_look(t->actor) > GP_LOOK_GO;
+    const gp_actorrt *p = t->actor;
+    gp_look l = gp_host_look(t->actor);
+    bool ended = p->nin && atomic_load(&p->in[0].ring->end) != GP_UNKNOWN;     /* so that nobody writes it any more */
+    return !atomic_load(&t->taken)
+        && (l > GP_LOOK_GO || (ended && l == GP_LOOK_GO && gp_meta_of(p->in[0].ring, atomic_load(&p->next))->hole));
 }
 
-gp_look gp_loan_keep(gp_threadrt *t)
+gp_look gp_loan_await_end(gp_threadrt *t)
 {
-    do
+    for (;;) {
         gp_eventcount_wait(&t->actor->to_end, has_to_end, t, 0);
-    while (atomic_exchange(&t->taken, true));
-    return gp_host_look(t->actor);
+        if (atomic_exchange(&t->taken, true))
+            continue;
+        gp_look l;
+        while ((l = gp_host_look(t->actor)) == GP_LOOK_GO && gp_host_skip_hole(t))
+            ;
+        if (l > GP_LOOK_GO)
+            return l;
+        gp_turn_give_back(t, GP_DOING_IDLE);
+    }
 }
 
-bool gp_loan_is_waited_for(const gp_threadrt *t)
+bool gp_loans_are_stuck(gp_run *run)
 {
-    const gp_run *run = t->run;
-    int tid = atomic_load(&t->tid);
-    bool waited_for = false;
-    for (int i = 0; t->actor->on_loan && i < run->nthreads; i++) {
-        const gp_threadrt *u = &run->thread[i];
-        bool waits = u->actor->on_loan && u->actor != t->actor && atomic_load(&u->doing) == GP_DOING_WAIT;
-        waited_for |= waits && (tid ? tid == atomic_load(&u->tid) : u->actor->source);
+    bool all = true, waits = false, pushes = false, pulls = false, left = false;
+    for (int i = 0; run->pipeline->nendpoints && i < run->plan->nactors; i++) {
+        gp_actorrt *p = &run->actor[i];
+        if (!p->on_loan)
+            continue;
+        bool asked = atomic_load(&p->asked), here = atomic_load(&p->waits);
+        all &= asked, waits |= here;
+        pushes |= p->source && here, pulls |= !p->source && asked;
+        left |= !p->source && atomic_load(&p->in[0].ring->end) != GP_UNKNOWN && gp_host_look(p) == GP_LOOK_GO;
     }
-    return waited_for;
+    return (waits && atomic_load(&run->loan_tid) > 0 && (all || (pushes && !pulls)))
+        || (left && atomic_load(&run->pipeline->waited));
+}
+
+bool gp_loans_are_out(const gp_run *run)
+{
+    bool out = false;
+    for (int i = 0; i < run->nthreads; i++)
+        out |= run->thread[i].actor->on_loan && atomic_load(&run->thread[i].doing) == GP_DOING_WORK;
+    return out;
 }
 
 /* ---- a loan ---------------------------------------------------------- */
@@ -219,6 +249,9 @@ static gp_actorrt *enter(struct gp_endpoint *e, int64_t end_ns, gp_loan_status *
         else
             pthread_cond_timedwait(&e->changed, &e->lock, &end);
     p = atomic_load(&e->actor);
+    eventfd_t told;
+    if (e->state == NOT_YET && atomic_load(&e->fd) >= 0)
+        eventfd_read(atomic_load(&e->fd), &told);
     *why = e->state == OVER ? GP_LOAN_END : e->state == PAUSED ? GP_LOAN_PAUSED : GP_LOAN_TIMEOUT;
     if (!p)
         atomic_fetch_sub(&e->users, 1);
@@ -237,7 +270,7 @@ static gp_look lend(gp_threadrt *t, gp_loan *to)
         gp_turn_tell(t);
     if (l == GP_LOOK_GO)
         *to = (gp_loan){ .index = f->index, .time_ns = f->time_ns, .name = f->name,
-                         .view = t->actor->source ? f->out[0] : f->in[0], .held = t };
+                         .view = t->actor->source ? f->out[0] : f->in[0], .held = t }, t->loan = f->index + 1;
     return l;
 }
 
@@ -250,14 +283,25 @@ static gp_threadrt *take_any(gp_actorrt *p)
     return NULL;
 }
 
-/* Nobody waits in this call any more. */
-static void rest(gp_actorrt *p)
+/* A call gives up: unless another has taken the only worker, the stage is idle from now on. */
+static void stop_waiting(gp_actorrt *p)
 {
     gp_threadrt *t = take_any(p);
     if (!t)
         return;
+    gp_pause_end(t, atomic_load(&p->next));
     t->loan_ns = gp_measure_now(p->run);
     gp_turn_give_back(t, GP_DOING_IDLE);
+}
+
+/* Of a thread of the program that asks for a frame. */
+static void note(gp_actorrt *p)
+{
+    int none = 0, tid = gp_turn_tid();
+    atomic_store_explicit(&p->asked, true, memory_order_relaxed);
+    if (atomic_load_explicit(&p->run->loan_tid, memory_order_relaxed) != tid
+        && !atomic_compare_exchange_strong(&p->run->loan_tid, &none, tid) && none != tid)
+        atomic_store(&p->run->loan_tid, -1);
 }
 
 static gp_loan_status wait_for_one(struct gp_endpoint *e, gp_actorrt *p, gp_loan *to, int64_t end_ns)
@@ -272,16 +316,18 @@ static gp_loan_status wait_for_one(struct gp_endpoint *e, gp_actorrt *p, gp_loan
         if (l > GP_LOOK_GO)
             return l == GP_LOOK_PAUSED || atomic_load(&p->paused) ? GP_LOAN_PAUSED : GP_LOAN_END;
         if (gp_now_ns() < end_ns) {
+            atomic_fetch_add(&p->waits, end_ns == INT64_MAX);
             gp_eventcount_wait_until(&p->changed, is_ready, p, p->run->spin_ns, end_ns);
+            atomic_fetch_sub(&p->waits, end_ns == INT64_MAX);
             continue;
         }
         eventfd_t told;
-        if (e->fd >= 0)
-            eventfd_read(e->fd, &told);
+        if (atomic_load(&e->fd) >= 0)
+            eventfd_read(atomic_load(&e->fd), &told);
         gp_eventcount_arm(&p->changed);
         if (is_ready(p))
             continue;
-        rest(p);
+        stop_waiting(p);
         return GP_LOAN_TIMEOUT;
     }
 }
@@ -289,12 +335,14 @@ static gp_loan_status wait_for_one(struct gp_endpoint *e, gp_actorrt *p, gp_loan
 static gp_loan_status begin(struct gp_endpoint *e, gp_loan *to, int64_t timeout_ns)
 {
     GP_C_LOCALE;
-    int64_t end_ns = timeout_ns < 0 ? INT64_MAX : timeout_ns ? gp_now_ns() + timeout_ns : 0;
+    int64_t now = gp_now_ns(), end_ns = timeout_ns < 0 || timeout_ns > INT64_MAX - now ? INT64_MAX
+                                      : timeout_ns ? now + timeout_ns : 0;
     gp_loan_status status;
     *to = (gp_loan){ .held = NULL };
     gp_actorrt *p = enter(e, end_ns, &status);
     if (!p)
         return status;
+    note(p);
     status = wait_for_one(e, p, to, end_ns);
     atomic_fetch_sub(&e->users, 1);
     return status;
@@ -310,7 +358,7 @@ static bool end(struct gp_endpoint *e, gp_loan *l, gp_status status)
 {
     GP_C_LOCALE;
     gp_threadrt *t = l->held;
-    if (!t || t->actor->stage != e->stage)
+    if (!t || t->actor->stage != e->stage || t->loan != l->index + 1)
         return false;
     gp_actorrt *p = t->actor;
     gp_frame *f = frame_of(l);
@@ -318,15 +366,15 @@ static bool end(struct gp_endpoint *e, gp_loan *l, gp_status status)
     f->status = status;
     if (p->source)
         f->time_ns = l->time_ns, f->name = l->name, f->out[0].type = l->view.type;
-    l->held = NULL;
-    int before = t->errs.failed;
+    l->held = NULL, t->loan = 0;
     gp_host_take_back(t);
-    bool ok = t->errs.failed == before;
+    bool fits = f->status == status;
+    if (p->source)
+        f->out[0].type = p->out[0]->buffer->type;      /* the next frame is whole until the program says otherwise */
     gp_turn_tell(t);
     gp_turn_give_back(t, GP_DOING_IDLE);
-    gp_eventcount_wake(&p->changed);   /* a thread of the program may wait for its worker */
     atomic_fetch_sub(&e->users, 1);
-    return ok;
+    return fits;
 }
 
 /* ---- for the program ------------------------------------------------- */
@@ -348,13 +396,15 @@ bool gp_push_drop(gp_input *in, gp_loan *l)
 
 void gp_push_close(gp_input *in)
 {
-    gp_loan_status why;
-    gp_actorrt *p = enter(&in->e, INT64_MAX, &why);
-    if (!p)
-        return;
-    gp_host_close(p);
-    gp_eventcount_wake(&p->to_end), gp_eventcount_wake(&p->changed);
-    atomic_fetch_sub(&in->e.users, 1);
+    struct gp_endpoint *e = &in->e;
+    pthread_mutex_lock(&e->lock);
+    gp_actorrt *p = atomic_load(&e->actor);
+    if (p) {
+        gp_host_close(p);
+        gp_eventcount_wake(&p->to_end), gp_eventcount_wake(&p->changed);
+    }
+    atomic_store(&e->closed, p || e->state == NOT_YET || e->state == PAUSED);
+    pthread_mutex_unlock(&e->lock);
 }
 
 gp_loan_status gp_pull_begin(gp_output *out, gp_loan *l, int64_t timeout_ns)
@@ -380,13 +430,13 @@ bool gp_loan_set(const gp_loan *l, const char *key, const double *value)
 static int fd_of(struct gp_endpoint *e)
 {
     pthread_mutex_lock(&e->lock);
-    if (e->fd < 0)
-        e->fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (atomic_load(&e->fd) < 0)
+        atomic_store(&e->fd, eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
     gp_actorrt *p = atomic_load(&e->actor);
     if (p)
-        gp_eventcount_tell(&p->changed, e->fd);
+        gp_eventcount_set_fd(&p->changed, atomic_load(&e->fd));
     pthread_mutex_unlock(&e->lock);
-    return e->fd;
+    return atomic_load(&e->fd);
 }
 
 int gp_input_fd(gp_input *in)
@@ -397,37 +447,4 @@ int gp_input_fd(gp_input *in)
 int gp_output_fd(gp_output *out)
 {
     return fd_of(&out->e);
-}
-
-/* ---- a run on a thread of its own ------------------------------------ */
-
-static void *run_main(void *pipeline)
-{
-    gp_pipeline *p = pipeline;
-    p->outcome = gp_pipeline_run(p, &p->started_options, p->started_errs);
-    gp_endpoints_end(p);               /* also where it was refused */
-    return NULL;
-}
-
-bool gp_pipeline_start(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
-{
-    GP_C_LOCALE;
-    if (p->started || atomic_load(&p->running))
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = p->graph->file }, "this pipeline is running");
-    if (!gp_endpoints_begin(p, errs))
-        return false;
-    p->started_options = o ? *o : (gp_run_options){ .poison = false };
-    p->started_errs = errs;
-    int e = gp_thread_start(&p->runner, run_main, p);
-    p->started = !e;
-    return !e || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ .file = p->graph->file }, "cannot start a thread: %s", gp_strerror(e));
-}
-
-gp_outcome gp_pipeline_wait(gp_pipeline *p)
-{
-    if (!p->started)
-        return GP_ERROR;
-    pthread_join(p->runner, NULL);
-    p->started = false;
-    return p->outcome;
 }

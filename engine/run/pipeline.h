@@ -35,8 +35,9 @@ struct gp_pipeline {
     atomic_int cancelling;     /* calls of gp_cancel that use `files` and `stop_fd` */
     const char **reader;       /* who reads what, for `files`: stages, then buffers; NULL: not made yet */
     struct gp_endpoint *endpoint; int nendpoints;      /* of stages on loan, see loan.c */
-    pthread_t runner;          /* gp_pipeline_start: of the program's own thread, as */
-    bool started;              /* ... and what follows. Until gp_pipeline_wait */
+    pthread_t runner;          /* gp_pipeline_start: the run has this thread, as */
+    bool started;              /* ... this says, and has what follows, until gp_pipeline_wait */
+    atomic_bool waited;        /* ... which was called */
     gp_run_options started_options;
     gp_errs *started_errs;
     gp_outcome outcome;        /* once the thread has ended */
@@ -60,11 +61,13 @@ void gp_pipeline_drop_prepared(gp_pipeline *p);
 /* run.c: a run under p is to be set up: gp_cancel wakes it. Where there is no descriptor it hears at the next tick. */
 void gp_pipeline_open_stop(gp_pipeline *p);
 
-/* loan.c: made when the pipeline is, without memory to p->arena.oom; true. Until _begin the program waits for no run of it, until
- * _end for the next one; false, with an error, where the program has not asked for a stage. */
+/* loan.c: made when the pipeline is, without memory to p->arena.oom; true. */
 bool gp_endpoints_make(gp_pipeline *p);
 void gp_endpoints_free(gp_pipeline *p);
-bool gp_endpoints_begin(gp_pipeline *p, gp_errs *errs);
+/* False, with an error: the program has not asked for one of them, so that a run could not go on. */
+bool gp_endpoints_asked(const gp_pipeline *p, gp_errs *errs);
+/* From _begin on the program waits for a run; from _end on, if there was none, it does not. */
+void gp_endpoints_begin(gp_pipeline *p);
 void gp_endpoints_end(gp_pipeline *p);
 
 /* run.c: frees what a run left; accepts NULL. */

@@ -98,7 +98,7 @@ void gp_eventcount_wake(gp_eventcount *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-void gp_eventcount_tell(gp_eventcount *p, int fd)
+void gp_eventcount_set_fd(gp_eventcount *p, int fd)
 {
     pthread_mutex_lock(&p->lock);
     p->fd = fd;

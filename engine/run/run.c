@@ -452,15 +452,18 @@ static void close_stop(gp_pipeline *p)
         close(fd);
 }
 
-static bool begin(gp_pipeline *p, gp_errs *errs)
+/* `runs`: under p, not under one that goes on from it. */
+static bool begin(gp_pipeline *p, bool runs, gp_errs *errs)
 {
     if (atomic_exchange(&p->running, true))
         return gp_fail(errs, GP_E_RUN, file_of(p), "this pipeline is running, or a run of it got stuck: it has one run at a "
                        "time");
-    if (!gp_endpoints_begin(p, errs)) {
+    if (runs && !gp_endpoints_asked(p, errs)) {
         atomic_store(&p->running, false);
         return false;
     }
+    if (runs)
+        gp_endpoints_begin(p);
     gp_pipeline_open_stop(p);
     return true;
 }
@@ -492,18 +495,58 @@ void gp_pipeline_drop_paused(gp_pipeline *p, gp_errs *errs)
     set_threads(p, NULL);
 }
 
-gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
+static gp_outcome run_begun(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
 {
     GP_C_LOCALE;
     int level = 0;
-    if (!begin(p, errs))
-        return GP_ERROR;
     gp_pipeline_drop_prepared(p);
     gp_pipeline_drop_paused(p, errs);
-    atomic_store(&p->pause, false);
     gp_outcome outcome = run_once(p, NULL, o, &level, errs);
     end(p, outcome, level);
     return outcome;
+}
+
+gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
+{
+    GP_C_LOCALE;
+    if (!begin(p, true, errs))
+        return GP_ERROR;
+    atomic_store(&p->pause, false);
+    return run_begun(p, o, errs);
+}
+
+static void *run_main(void *pipeline)
+{
+    gp_pipeline *p = pipeline;
+    p->outcome = run_begun(p, &p->started_options, p->started_errs);
+    return NULL;
+}
+
+bool gp_pipeline_start(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
+{
+    GP_C_LOCALE;
+    if (!begin(p, true, errs))
+        return false;
+    atomic_store(&p->pause, false);
+    atomic_store(&p->waited, false);
+    p->started_options = o ? *o : (gp_run_options){ .poison = false };
+    p->started_errs = errs;
+    int e = gp_thread_start(&p->runner, run_main, p);
+    p->started = !e;
+    if (!e)
+        return true;
+    end(p, GP_ERROR, 0);
+    return gp_fail(errs, GP_E_RESOURCE, file_of(p), "cannot start a thread: %s", gp_strerror(e));
+}
+
+gp_outcome gp_pipeline_wait(gp_pipeline *p)
+{
+    if (!p->started)
+        return GP_ERROR;
+    atomic_store(&p->waited, true);
+    pthread_join(p->runner, NULL);
+    p->started = false;
+    return p->outcome;
 }
 
 /* What the run goes on with besides: the table of files that are open, its threads, and what was asked of it. */
@@ -530,17 +573,17 @@ gp_outcome gp_pipeline_go_on(gp_pipeline *p, gp_pipeline *from, const gp_run_opt
     GP_C_LOCALE;
     int level = 0;
     gp_outcome outcome = GP_ERROR;
-    if (!begin(p, errs))
+    if (!begin(p, true, errs))
         return GP_ERROR;
-    if (p != from && !begin(from, errs)) {
+    if (p != from && !begin(from, false, errs)) {
+        gp_endpoints_end(p);
         atomic_store(&p->running, false);
         return GP_ERROR;
     }
     bool fits = from->paused && (p == from || !p->paused)
               ? gp_paused_fits(p, from, errs)
               : gp_fail(errs, GP_E_RUN, file_of(from->paused ? p : from), from->paused
-                        ? "this pipeline has a paused run of its own"
-                                                                                        : "no run of this pipeline is paused");
+                        ? "this pipeline has a paused run of its own" : "no run of this pipeline is paused");
     if (fits) {
         hand_on(p, from);
         atomic_store(&p->pause, false);
@@ -553,6 +596,7 @@ gp_outcome gp_pipeline_go_on(gp_pipeline *p, gp_pipeline *from, const gp_run_opt
         close_stop(taken ? from : p);
     if (p != from)
         atomic_store(&from->running, false);
+    gp_endpoints_end(p);
     if (taken)
         end(p, outcome, level);
     else if (outcome != GP_STUCK)

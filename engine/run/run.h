@@ -40,7 +40,7 @@ bool gp_eventcount_wait_until(gp_eventcount *p, bool (*ready)(void *arg), void *
 void gp_eventcount_wake(gp_eventcount *p);
 /* The next wake writes to its eventfd, if it has one. */
 void gp_eventcount_arm(gp_eventcount *p);
-void gp_eventcount_tell(gp_eventcount *p, int fd);
+void gp_eventcount_set_fd(gp_eventcount *p, int fd);
 
 /* ---- rings ----------------------------------------------------------- */
 
@@ -152,6 +152,7 @@ typedef struct gp_threadrt {
     unsigned works;            /* likewise, and below: for gp_measure_cpu */
     bool takes_long;
     int64_t loan_ns;           /* likewise, timed: since when the program has its frame, or has none; 0: never had one */
+    uint64_t loan;             /* likewise: the number of that frame, plus 1; 0: none */
     int64_t worked_ns;         /* likewise: in the kind's code, of the turn that is measured; */
     bool halves;               /* ... which takes half of the frames: else all have as many, and no line is known */
     gp_turn_sums measured;     /* likewise, of a timed run */
@@ -198,8 +199,10 @@ struct gp_actorrt {
     /* A host stage's, see turn.c. */
     bool lends, lent;          /* its thread may do others' turns; other threads may do its own */
     atomic_bool outside;       /* it has waited for something outside the pipeline */
-    bool on_loan;              /* the program has its turns, see loan.c; its own threads only end it, and sleep at: */
-    gp_eventcount to_end;
+    bool on_loan;              /* the program has its turns, see loan.c; its own threads only end it, and sleep at */
+    gp_eventcount to_end;      /* ... this */
+    atomic_bool asked;         /* ... the program has asked for a frame; */
+    atomic_int waits;          /* ... how many of its threads wait for one */
     atomic_llong cost;         /* ns: the mean of its turns, less what moving the frames to another core takes */
     atomic_uint offers;        /* how often its turn could have been done while its thread slept */
     struct gp_hostrt *host;    /* of a host stage */
@@ -417,6 +420,7 @@ struct gp_run {
     atomic_int level;          /* as gp_cancel: 1 sources stop, 2 nothing new */
     atomic_bool failed;        /* an error was reported */
     atomic_bool syncing;       /* frames are done, what was written is put on disk */
+    atomic_int loan_tid;       /* the only thread of the program that has asked for frames; 0: none has, -1: several have */
     atomic_bool no_high;       /* it was said that threads cannot have a high priority */
     bool *visited; int *todo;  /* per actor, with lock: for gp_actor_end */
     uint64_t *todo_end;
@@ -507,6 +511,8 @@ gp_look gp_host_step(gp_threadrt *t, int *n);
  * hole. */
 gp_look gp_host_lend(gp_threadrt *t, gp_frame **frame);
 void gp_host_take_back(gp_threadrt *t);
+/* If the next frame of a sink on loan is a hole, worker t is done with it; else false. */
+bool gp_host_skip_hole(gp_threadrt *t);
 /* The program makes no more frames. */
 void gp_host_close(gp_actorrt *p);
 /* Worker t takes no more; the last to leave ends the stage. */
@@ -519,6 +525,7 @@ void *gp_host_thread(void *thread);            /* gp_threadrt */
 void gp_turns_watch(gp_run *run);
 /* For loan.c: takes worker t, for the calling thread, if nobody has. What it took it gives back, and waits for a frame, or
  * is GP_DOING_IDLE. */
+int gp_turn_tid(void);                 /* of the calling thread */
 bool gp_turn_take(gp_threadrt *t);
 void gp_turn_give_back(gp_threadrt *t, gp_doing doing);
 /* The calling thread, which has taken t, has moved frames of its stage: it tells those next to it, or does their turns. */
@@ -529,9 +536,12 @@ void gp_turn_tell(gp_threadrt *t);
 void gp_loans_begin(gp_run *run);
 void gp_loans_end(gp_run *run, bool paused, bool back);
 /* Worker t of such a stage waits until the stage ends, or pauses, and the program has no frame of it; then it is taken. */
-gp_look gp_loan_keep(gp_threadrt *t);
-/* Is the thread that had this worker last at another of them, where it waits? */
-bool gp_loan_is_waited_for(const gp_threadrt *t);
+gp_look gp_loan_await_end(gp_threadrt *t);
+/* Does the program wait for itself: its only thread, for what it would do next? Or in gp_pipeline_wait, with frames left
+ * to pull? */
+bool gp_loans_are_stuck(gp_run *run);
+/* Has the program a frame? */
+bool gp_loans_are_out(const gp_run *run);
 
 /* segment.c */
 /* What is used of a device: its streams, orders and stamps; the priority of each stream, once there is room for

@@ -56,7 +56,7 @@ static void work(gp_threadrt *t, bool has_priority)
     int64_t delay = t->run->options.timed ? gp_core_delay() : 0;
     snprintf(name, sizeof name, "%.15s", t->actor->name);
     pthread_setname_np(pthread_self(), name);
-    if (!t->actor->on_loan) {          /* else these are of the program's thread */
+    if (!t->actor->on_loan) {          /* else they are those of the program's thread that has the worker */
         gp_thread_known(&t->tid, &t->clock);
         t->own_tid = atomic_load(&t->tid), t->own_clock = atomic_load(&t->clock);
         gp_nvtx_name_thread(t);

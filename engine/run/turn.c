@@ -269,15 +269,21 @@ static bool is_due(void *thread)
 
 /* ---- stages on loan: their turns are the program's ------------------- */
 
+static _Thread_local atomic_int program_tid, program_clock;    /* of a thread of the program, once it is known */
+
+int gp_turn_tid(void)
+{
+    if (!atomic_load(&program_tid))
+        gp_thread_known(&program_tid, &program_clock);
+    return atomic_load(&program_tid);
+}
+
 bool gp_turn_take(gp_threadrt *t)
 {
-    static _Thread_local atomic_int tid, clock;        /* of the program's thread */
     if (atomic_load(&t->taken) || atomic_exchange(&t->taken, true))
         return false;
-    if (!atomic_load(&tid))
-        gp_thread_known(&tid, &clock);
-    if (t->own_tid != atomic_load(&tid)) {
-        t->own_tid = atomic_load(&tid), t->own_clock = atomic_load(&clock);
+    if (t->own_tid != gp_turn_tid()) {
+        t->own_tid = gp_turn_tid(), t->own_clock = atomic_load(&program_clock);
         atomic_store(&t->clock, t->own_clock);
         atomic_store(&t->tid, t->own_tid);
     }
@@ -292,13 +298,16 @@ void gp_turn_give_back(gp_threadrt *t, gp_doing doing)
     if (doing == GP_DOING_WAIT && gp_host_look(p) == GP_LOOK_WAIT)
         gp_pause_begin(t, next);
     atomic_store(&t->taken, false);
-    if (gp_host_look(p) > GP_LOOK_GO)
+    gp_look l = gp_host_look(p);
+    if (l != GP_LOOK_WAIT)             /* others of the program may have found it taken */
+        gp_eventcount_wake(&p->changed);
+    if (l > GP_LOOK_GO || (l == GP_LOOK_GO && p->nin && atomic_load(&p->in[0].ring->end) != GP_UNKNOWN))
         gp_eventcount_wake(&p->to_end);
 }
 
 void gp_turn_tell(gp_threadrt *t)
 {
-    tell_all(t, t->actor, true);
+    tell_all(t, t->actor, t->actor->priority == GP_PRIORITY_NORMAL);
 }
 
 /* ---- a thread -------------------------------------------------------- */
@@ -308,7 +317,7 @@ void *gp_host_thread(void *thread)
     gp_threadrt *t = thread;
     gp_actorrt *p = t->actor;
     if (p->on_loan) {
-        leave(t, gp_loan_keep(t));
+        leave(t, gp_loan_await_end(t));
         return NULL;
     }
     while (!atomic_load(&p->over)) {

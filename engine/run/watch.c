@@ -188,13 +188,13 @@ static uint64_t progress(gp_run *run, int64_t now)
 }
 
 /* A source waits for its input, or a sink for its reader, and nobody works. */
-static bool idle(const gp_run *run)
+static bool idle(gp_run *run)
 {
-    bool waits = false, work = false;
+    bool waits = false, work = false, stuck = gp_loans_are_stuck(run);
     for (int i = 0; i < run->nthreads; i++) {
         const gp_threadrt *t = &run->thread[i];
         work |= works(t);
-        waits |= atomic_load(&t->doing) == GP_DOING_IDLE && !gp_loan_is_waited_for(t);
+        waits |= atomic_load(&t->doing) == GP_DOING_IDLE && !(stuck && t->actor->on_loan);
     }
     return waits && !work;
 }
@@ -225,7 +225,7 @@ static void stalled_early(gp_run *run, int64_t ns)
 typedef struct gp_watcher {
     bool (*back)(gp_run *run);             /* the threads have returned */
     uint64_t (*progress)(gp_run *run, int64_t now);    /* rises when something moves */
-    bool (*idle)(const gp_run *run);       /* nothing need move */
+    bool (*idle)(gp_run *run);       /* nothing need move */
     void (*stalled)(gp_run *run, int64_t ns);
     bool (*holds_up)(gp_run *run, int64_t ns, gp_errs *errs);  /* says who does */
 } gp_watcher;
@@ -269,7 +269,8 @@ static bool watch(gp_run *run, const gp_watcher *w)
         if (level >= 2 && !stopped)
             stopped = now;
         told = told || (asked >= 2 && tell_who(run, w));
-        if (stopped && now - stopped > GRACE_MS * 1000000LL)
+        int64_t grace = !gp_loans_are_out(run) ? GRACE_MS * 1000000LL : stall ? stall : INT64_MAX;
+        if (stopped && now - stopped > grace)
             return w->back(run);
         if (stall && !stopped && now - moved > stall)
             w->stalled(run, now - moved);
@@ -303,7 +304,7 @@ static uint64_t steps(gp_run *run, int64_t now)
 
 /* Memory of any size may be taken for as long as that lasts, and a compiler works for as
  * long as the user's kernel needs. */
-static bool takes_memory_or_compiles(const gp_run *run)
+static bool takes_memory_or_compiles(gp_run *run)
 {
     if (!atomic_load(&run->opening) && !atomic_load(&run->warming))
         return true;

@@ -122,7 +122,7 @@ typedef struct gp_config {
  * (its name, for messages; NULL: "pipeline") and the strings of `set` outlive the pipeline. */
 gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
                         const gp_config *config, gp_errs *errs);
-void gp_pipeline_destroy(gp_pipeline *p);          /* accepts NULL */
+void gp_pipeline_destroy(gp_pipeline *p);          /* accepts NULL; ends a run that gp_pipeline_start began */
 
 /* Warns of what is valid and will be slow. `machine` NULL: this one, or an H200 where
  * it has no GPU. A comment "# nolint: NAME" in the line of a warning silences it. */
@@ -351,46 +351,52 @@ const char *gp_pipeline_made_of(const gp_pipeline *p, int i);
  *   gp_push_close(in);
  *   gp_pipeline_wait(p);
  *
- * A loan is a slot of the buffer itself, in the host's memory, from _begin to _end: nothing is copied or allocated. `workers`
- * of the stage says how many the program may have at the same time (1), which it may give back in any order; frames keep the
- * order of _begin. A loan that is kept holds up the pipeline, and the end of the run. _begin waits while the pipeline has no
- * room, or no frame. So who pushes and pulls in one thread may push no more than the pipeline holds.
+ * A loan is a slot of the buffer itself, in the host's memory, from _begin to _end: nothing is copied or allocated.
+ * `workers` of the stage says how many loans the program may have at the same time (1). It may end them in any order;
+ * frames keep the order of _begin. _begin waits while the pipeline has no room, or no frame.
  *
- * Any thread, of several too; a loan may end on another thread than it began. _end may do the work of stages that take
- * little time on the calling thread. */
+ * All of these may be called by any thread, and by several at the same time; a loan may be ended by another thread than
+ * began it. They may do the work of stages that take little time on the calling thread.
+ *
+ * The program keeps the pipeline going: it pulls each output until GP_LOAN_END, and ends its loans. A thread that pushes
+ * and pulls by turns may push no more than the pipeline holds before it pulls. Where the only thread that asks for
+ * frames waits for itself, where a loan is kept, or where the program waits for the end of a run of which frames are left
+ * to pull, nothing moves, and that is an error after `stall_timeout`. A run that ends waits for loans as long again;
+ * then it is GP_STUCK. */
 typedef struct gp_input gp_input;
 typedef struct gp_output gp_output;
 
-/* By the name of the stage, as long as the pipeline lives; NULL: it has no such stage. Before the run, for each of
- * these stages: one that nobody asked for is an error of the run. */
+/* By the name of the stage. It is there as long as the pipeline; NULL: there is no such stage. The program asks for each
+ * input and output before the run: one that it did not ask for is an error of the run. */
 gp_input *gp_pipeline_input(gp_pipeline *p, const char *stage);
 gp_output *gp_pipeline_output(gp_pipeline *p, const char *stage);
 
 typedef struct gp_loan {
     uint64_t index;            /* of the frame */
     int64_t time_ns;           /* CLOCK_REALTIME when it came; 0 in one that is pushed: when _end is called */
-    const char *name;          /* or NULL. Pulled: until _end; pushed: the program's, until the run is over */
-    gp_view view;              /* pulled: read-only, `type` is exact. Pushed: type.dim may be made smaller where the buffer's
-                                  declaration has bounds, dim[0] always */
-    void *held;                /* the engine's; NULL: there is no loan, or no more */
+    const char *name;          /* or NULL. Pulled: it is there until _end. Pushed: it stays there until the run is over */
+    gp_view view;              /* pulled: it is read-only, and `type` is exact. Pushed: dim[0] may be made smaller, and what
+                                  the buffer's declaration has bounds for */
+    void *held;                /* the engine's; NULL: there is no loan */
 } gp_loan;
 
 typedef enum gp_loan_status {
     GP_LOAN_OK,
     GP_LOAN_TIMEOUT,
-    GP_LOAN_END,               /* no more frames: the run is over, or stopping; nobody takes what is pushed; or
+    GP_LOAN_END,               /* there are no more frames: the run is over, or stopping; nobody takes what is pushed; or
                                   gp_push_close was called */
-    GP_LOAN_PAUSED,            /* the run goes on under another pipeline, which has stages of its own */
+    GP_LOAN_PAUSED,            /* the run is paused. It goes on under this pipeline or another, whose endpoints to use then
+                                  (gp_pipeline_go_on). Inputs that are joined pause after as many frames of each: go on
+                                  with the others until they say so, too */
 } gp_loan_status;
 
-/* timeout_ns: 0 does not wait, less than 0 has no limit. Before a run they wait for it to begin. */
+/* timeout_ns: 0 does not wait, and less than 0 has no limit. Before a run they wait for it to begin. */
 gp_loan_status gp_push_begin(gp_input *in, gp_loan *l, int64_t timeout_ns);
-/* Hands the frame on. False: there is no such loan; or the frame cannot be what l->view.type says, of which the run
- * has the error. */
+/* Hands the frame on. False: there is no such loan, or the frame cannot be what l->view.type says, so that it failed. */
 bool gp_push_end(gp_input *in, gp_loan *l);
 /* The same of a frame that is not to be: it keeps its number, and counts as dropped. */
 bool gp_push_drop(gp_input *in, gp_loan *l);
-/* Behind what was begun there are no more frames. */
+/* There are no more frames behind those that were begun. Before a run it is of that one. */
 void gp_push_close(gp_input *in);
 
 /* The next frame that is no hole, in the order of numbers. */
@@ -401,16 +407,16 @@ bool gp_pull_end(gp_output *out, gp_loan *l);
 bool gp_loan_get(const gp_loan *l, const char *key, double *value);
 bool gp_loan_set(const gp_loan *l, const char *key, const double *value);
 
-/* For poll() and the like: a descriptor that can be read when _begin is worth a try. Call that with a timeout of 0 until
- * it gives GP_LOAN_TIMEOUT, which makes the descriptor wait again. The pipeline's; -1, with errno: there is none. */
+/* A descriptor for poll() and the like: it can be read when _begin is worth a try. Call that with a timeout of 0 until it
+ * gives GP_LOAN_TIMEOUT, which makes the descriptor wait again. It belongs to the pipeline. -1: there is none, see errno. */
 int gp_input_fd(gp_input *in);
 int gp_output_fd(gp_output *out);
 
-/* gp_pipeline_run on a thread of its own, which has `errs`, and what *o points to, until gp_pipeline_wait returns; that
- * is called before anything else but the above, gp_cancel, gp_pipeline_pause and the numbers below. False, with an
- * error: it was not started. */
+/* Does gp_pipeline_run on a thread of its own, which uses `errs`, and what *o points to, until gp_pipeline_wait returns.
+ * Until then no functions of the pipeline may be called but those of this section, gp_cancel, gp_pipeline_pause,
+ * gp_pipeline_retune, gp_pipeline_destroy and those that read numbers. False, with an error: it was not started. */
 bool gp_pipeline_start(gp_pipeline *p, const gp_run_options *o, gp_errs *errs);
-/* Until that run is over; GP_ERROR if none was started. */
+/* Waits until that run is over; GP_ERROR if none was started. */
 gp_outcome gp_pipeline_wait(gp_pipeline *p);
 
 /* ---- one stage alone --------------------------------------------------- */
