@@ -295,8 +295,9 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     return ok;
 }
 
-/* Each of several workers tells what it leaves out when it has its turn: warnings come in the order of frames, and none
- * is of a frame behind the end. A thread of the program does not wait for the loans before its own, which it may have. */
+/* Each of several workers tells what it leaves out when it has its turn: warnings come in the order of frames, and
+ * none is of a frame behind the end. A thread of the program does not wait for the loans before its own, which it may
+ * have. */
 static bool is_fatal(gp_threadrt *t, uint64_t frame)
 {
     bool tells = t->actor->stage->workers > 1 && t->actor->stage->on_error == GP_ON_ERROR_DROP && !t->actor->on_loan;
@@ -465,8 +466,8 @@ static void count(gp_actorrt *p, uint64_t first, int done, int frames, size_t by
     atomic_fetch_add_explicit(&p->frames, (unsigned)frames, memory_order_relaxed);
 }
 
-/* The kind has run k frames that are laid out, which are frames [first, first + k): those that are done are counted, and
- * how many these are is returned. `span`: as in run_piece. The rest as work() has it. */
+/* The kind has run k frames that are laid out, which are frames [first, first + k): those that are done are counted,
+ * and how many these are is returned. `span`: as in run_piece. The rest as work() has it. */
 static int ran(gp_threadrt *t, bool ok, uint64_t first, int k, gp_interval span, bool *failed, bool *end)
 {
     gp_actorrt *p = t->actor;

@@ -1,13 +1,14 @@
 /* loan.c - slots of rings on loan to the program: what it pushes and pulls.
  *
- * A stage of a kind that is on_loan is one whose run() the program is: a thread of the program takes one of its workers
- * (turn.c), gets the frame that the worker would run next (gp_host_lend), and hands it in later (gp_host_take_back). So
- * slots, order, back-pressure, holes and accounts are those of any other stage, nothing is copied, and a thread that pushes
- * goes on with the turns of cheap stages behind it. The worker's own thread sleeps until the stage ends.
+ * A stage of a kind that is on_loan is one whose run() the program is: a thread of the program takes one of its
+ * workers (turn.c), gets the frame that the worker would run next (gp_host_lend), and hands it in later
+ * (gp_host_take_back). So slots, order, back-pressure, holes and accounts are those of any other stage, nothing is
+ * copied, and a thread that pushes goes on with the turns of cheap stages behind it. The worker's own thread sleeps
+ * until the stage ends.
  *
- * The program knows a stage by its endpoint, which is there as long as the pipeline; in a run it has an actor. `users`
- * counts the program's threads that look at the actor, so that it stays until they have left; a frame on loan keeps its
- * worker from leaving, and so the run from ending. */
+ * The program knows a stage by its endpoint, which is there as long as the pipeline; in a run it has an actor.
+ * `users` counts the program's threads that look at the actor, so that it stays until they have left; a frame on loan
+ * keeps its worker from leaving, and so the run from ending. */
 #include <errno.h>
 #include <sched.h>
 #include <string.h>

@@ -523,22 +523,24 @@ void gp_turns_init(gp_run *run);
 void *gp_host_thread(void *thread);            /* gp_threadrt */
 /* For the watchdog, at each tick: who is held up at another stage's frame is replaced meanwhile. */
 void gp_turns_watch(gp_run *run);
-/* For loan.c: takes worker t, for the calling thread, if nobody has. What it took it gives back, and waits for a frame, or
- * is GP_DOING_IDLE. */
+/* For loan.c: takes worker t, for the calling thread, if nobody has. What it took it gives back, and waits for a
+ * frame, or is GP_DOING_IDLE. */
 int gp_turn_tid(void);                 /* of the calling thread */
 bool gp_turn_take(gp_threadrt *t);
 void gp_turn_give_back(gp_threadrt *t, gp_doing doing);
-/* The calling thread, which has taken t, has moved frames of its stage: it tells those next to it, or does their turns. */
+/* The calling thread, which has taken t, has moved frames of its stage: it tells those next to it, or does their
+ * turns. */
 void gp_turn_tell(gp_threadrt *t);
 
-/* loan.c: the stages of a run on loan are at the program's disposal, until they are not; with `back` no thread is in them
- * any more on return. */
+/* loan.c: the stages of a run on loan are at the program's disposal, until they are not; with `back` no thread is in
+ * them any more on return. */
 void gp_loans_begin(gp_run *run);
 void gp_loans_end(gp_run *run, bool paused, bool back);
-/* Worker t of such a stage waits until the stage ends, or pauses, and the program has no frame of it; then it is taken. */
+/* Worker t of such a stage waits until the stage ends, or pauses, and the program has no frame of it; then it is
+ * taken. */
 gp_look gp_loan_await_end(gp_threadrt *t);
-/* Does the program wait for itself: its only thread, for what it would do next? Or in gp_pipeline_wait, with frames left
- * to pull? */
+/* Does the program wait for itself: its only thread, for what it would do next? Or in gp_pipeline_wait, with frames
+ * left to pull? */
 bool gp_loans_are_stuck(gp_run *run);
 /* Has the program a frame? */
 bool gp_loans_are_out(const gp_run *run);

@@ -358,16 +358,16 @@ const char *gp_pipeline_made_of(const gp_pipeline *p, int i);
  * All of these may be called by any thread, and by several at the same time; a loan may be ended by another thread than
  * began it. They may do the work of stages that take little time on the calling thread.
  *
- * The program keeps the pipeline going: it pulls each output until GP_LOAN_END, and ends its loans. A thread that pushes
- * and pulls by turns may push no more than the pipeline holds before it pulls. Where the only thread that asks for
- * frames waits for itself, where a loan is kept, or where the program waits for the end of a run of which frames are left
- * to pull, nothing moves, and that is an error after `stall_timeout`. A run that ends waits for loans as long again;
- * then it is GP_STUCK. */
+ * The program keeps the pipeline going: it pulls each output until GP_LOAN_END, and ends its loans. A thread that
+ * pushes and pulls by turns may push no more than the pipeline holds before it pulls. Where the only thread that asks
+ * for frames waits for itself, where a loan is kept, or where the program waits for the end of a run of which frames
+ * are left to pull, nothing moves, and that is an error after `stall_timeout`. A run that ends waits for loans as long
+ * again; then it is GP_STUCK. */
 typedef struct gp_input gp_input;
 typedef struct gp_output gp_output;
 
-/* By the name of the stage. It is there as long as the pipeline; NULL: there is no such stage. The program asks for each
- * input and output before the run: one that it did not ask for is an error of the run. */
+/* By the name of the stage. It is there as long as the pipeline; NULL: there is no such stage. The program asks for
+ * each input and output before the run: one that it did not ask for is an error of the run. */
 gp_input *gp_pipeline_input(gp_pipeline *p, const char *stage);
 gp_output *gp_pipeline_output(gp_pipeline *p, const char *stage);
 
@@ -392,7 +392,8 @@ typedef enum gp_loan_status {
 
 /* timeout_ns: 0 does not wait, and less than 0 has no limit. Before a run they wait for it to begin. */
 gp_loan_status gp_push_begin(gp_input *in, gp_loan *l, int64_t timeout_ns);
-/* Hands the frame on. False: there is no such loan, or the frame cannot be what l->view.type says, so that it failed. */
+/* Hands the frame on. False: there is no such loan, or the frame cannot be what l->view.type says, so that it
+ * failed. */
 bool gp_push_end(gp_input *in, gp_loan *l);
 /* The same of a frame that is not to be: it keeps its number, and counts as dropped. */
 bool gp_push_drop(gp_input *in, gp_loan *l);
@@ -407,14 +408,16 @@ bool gp_pull_end(gp_output *out, gp_loan *l);
 bool gp_loan_get(const gp_loan *l, const char *key, double *value);
 bool gp_loan_set(const gp_loan *l, const char *key, const double *value);
 
-/* A descriptor for poll() and the like: it can be read when _begin is worth a try. Call that with a timeout of 0 until it
- * gives GP_LOAN_TIMEOUT, which makes the descriptor wait again. It belongs to the pipeline. -1: there is none, see errno. */
+/* A descriptor for poll() and the like: it can be read when _begin is worth a try. Call that with a timeout of 0
+ * until it gives GP_LOAN_TIMEOUT, which makes the descriptor wait again. It belongs to the pipeline. -1: there is
+ * none, see errno. */
 int gp_input_fd(gp_input *in);
 int gp_output_fd(gp_output *out);
 
-/* Does gp_pipeline_run on a thread of its own, which uses `errs`, and what *o points to, until gp_pipeline_wait returns.
- * Until then no functions of the pipeline may be called but those of this section, gp_cancel, gp_pipeline_pause,
- * gp_pipeline_retune, gp_pipeline_destroy and those that read numbers. False, with an error: it was not started. */
+/* Does gp_pipeline_run on a thread of its own, which uses `errs`, and what *o points to, until gp_pipeline_wait
+ * returns. Until then no functions of the pipeline may be called but those of this section, gp_cancel,
+ * gp_pipeline_pause, gp_pipeline_retune, gp_pipeline_destroy and those that read numbers. False, with an error: it
+ * was not started. */
 bool gp_pipeline_start(gp_pipeline *p, const gp_run_options *o, gp_errs *errs);
 /* Waits until that run is over; GP_ERROR if none was started. */
 gp_outcome gp_pipeline_wait(gp_pipeline *p);
@@ -430,10 +433,10 @@ typedef struct gp_frames {
 } gp_frames;
 void gp_frames_free(gp_frames *f);     /* those that gp_try_stage made */
 
-/* For tests of a kind: runs one stage of it, with `options` as in "sigma: 2, edge: wrap" (or NULL), on the frames of its
- * inputs, which may be shorter in axis 0, and gives those that its outputs made, without holes. out[i].n is how many are
- * wanted, at most; 0: all. False, with an error, and without any frame, where it does not compile, or fails. Messages
- * are of a file "stage", in whose first line the stage is. */
+/* For tests of a kind: runs one stage of it, with `options` as in "sigma: 2, edge: wrap" (or NULL), on the frames of
+ * its inputs, which may be shorter in axis 0, and gives those that its outputs made, without holes. out[i].n is how
+ * many are wanted, at most; 0: all. False, with an error, and without any frame, where it does not compile, or fails.
+ * Messages are of a file "stage", in whose first line the stage is. */
 bool gp_try_stage(const gp_registry *r, const char *kind, const char *options, const gp_frames *in, int nin,
                   gp_frames *out, int nout, gp_errs *errs);
 

@@ -845,8 +845,8 @@ typedef struct gp_kind {
     /* Its shape() may say so of a source, see gp_shape. */
     bool tail_rows;
 
-    /* Of a source or a sink on the host: its frames are made, or taken, by the program that runs the pipeline (gp_loan),
-     * and run() is not called. */
+    /* Of a source or a sink on the host: its frames are made, or taken, by the program that runs the pipeline
+     * (gp_loan), and run() is not called. */
     bool on_loan;
 } gp_kind;
 
@@ -854,8 +854,8 @@ typedef struct gp_kind {
 
 /* ---- plug-ins -------------------------------------------------------- */
 
-/* What a shared object shows of itself, as gp_plugin_entry: GP_PLUGIN("thermal", "1.0", &camera, &denoise), at the end of
- * its file, defines it, with one or more gp_kind. It grows as gp_kind does. */
+/* What a shared object shows of itself, as gp_plugin_entry: GP_PLUGIN("thermal", "1.0", &camera, &denoise), at the
+ * end of its file, defines it, with one or more gp_kind. It grows as gp_kind does. */
 typedef struct gp_plugin {
     unsigned abi;              /* GP_ABI */
     size_t size;               /* sizeof(gp_plugin) */
