@@ -128,7 +128,7 @@ static bool find_folder(gp_outfile *f, const char *path, bool own, char err[GP_W
     char dir[PATH_MAX] = ".";
     struct stat st = { .st_mode = 0 };
     bool same = f->placed && n == gp_path_folder(f->path) && !memcmp(path, f->path, n);
-    own = own && f->by && f->by->one_folder;
+    f->own = own = own && f->by && f->by->one_folder;
     if (same && !own)
         return true;
     if (n)
@@ -241,6 +241,17 @@ static bool is_taken(gp_outfile *f, char err[GP_WHY])
     return true;
 }
 
+/* Was another folder put in the place of that of the files before, since that was looked for? */
+static bool is_in_another(const gp_outfile *f)
+{
+    char dir[PATH_MAX] = ".";
+    struct stat st = { .st_mode = 0 };
+    size_t n = gp_path_folder(f->tmp);
+    if (n)
+        memcpy(dir, f->tmp, n), dir[n] = 0;
+    return f->own && !stat(dir, &st) && !gp_filetable_is_folder(f->by, &st);
+}
+
 static bool open_anew(gp_outfile *f, const struct stat *old, char err[GP_WHY])
 {
     mode_t mode = old->st_mode ? old->st_mode & 0600 : 0666;
@@ -252,6 +263,10 @@ static bool open_anew(gp_outfile *f, const struct stat *old, char err[GP_WHY])
     f->open = f->fd >= 0;
     if (!f->open)
         return errno == ENOENT ? is_moved(err) : cannot(err);
+    if (is_in_another(f)) {
+        gp_outfile_drop(f);
+        return is_moved(err);
+    }
     if (old->st_mode)
         take_over(f->fd, old);
     if (f->is_sole && is_taken(f, err))

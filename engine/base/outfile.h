@@ -47,6 +47,7 @@ typedef struct gp_outfile {
     char tmp[PATH_MAX];
     struct gp_temporary *noted;        /* `tmp`, in the table of `by` */
     int folders_made;                  /* for it, or for one before */
+    bool own;                          /* all files of `by` belong into one folder, of which no link leads elsewhere */
     bool placed;                       /* it had a path, whose folder is this */
     dev_t dev;
     ino_t ino;
