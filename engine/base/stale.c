@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,15 +83,53 @@ static bool is_of_a_network(int folder)
 static void remove_if_stale(int folder, const char *name, pid_t pid, gp_filewriter *by)
 {
     struct stat st;
+    char path[48];
     if (!kill(pid, 0) || errno != ESRCH)
         return;
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return;
-    if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid()
-        && !(by && gp_filetable_is_read(by, &st)) && !flock(fd, LOCK_EX | LOCK_NB))
+    bool ours = !fstat(fd, &st) && st.st_uid == geteuid() && !(by && gp_filetable_is_read(by, &st))
+             && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) && !flock(fd, LOCK_EX | LOCK_NB);
+    if (ours && S_ISDIR(st.st_mode)) {
+        snprintf(path, sizeof path, "/proc/self/fd/%d/.", fd);
+        gp_remove_tree(path);          /* but for the folder itself */
+        unlinkat(folder, name, AT_REMOVEDIR);
+    } else if (ours) {
         unlinkat(folder, name, 0);
+    }
     close(fd);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)type, (void)ftw;
+    return remove(path), 0;
+}
+
+void gp_remove_tree(const char *folder)
+{
+    nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+char *gp_temporary_folder(const char *in, int *fd)
+{
+    char name[NAME_MAX + 1], *folder = NULL;
+    *fd = -1;
+    for (int try = 0; *fd < 0 && try < 1000; try++) {
+        gp_temporary_name(name, "bench", getpid(), try);
+        free(folder);
+        if (asprintf(&folder, "%s/%s", in, name) < 0)
+            return NULL;
+        if (!mkdir(folder, 0700) && (*fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0
+            && !gp_hold_temporary(*fd))
+            close(*fd), *fd = -1;
+        else if (*fd < 0 && errno != EEXIST)
+            break;
+    }
+    if (*fd < 0)
+        free(folder), folder = NULL;
+    return folder;
 }
 
 void gp_remove_stale(const char *folder, gp_filewriter *by)

@@ -82,10 +82,13 @@ bool gp_bench_rows(gp_bench *b, gp_errs *errs);
 
 /* bench_fit.c: what has to be changed in a pipeline so that it can be measured.
  * Folders that it makes are removed by gp_bench_unfit. */
+/* A temporary folder, which is this process's while the descriptor is open. */
+typedef struct gp_bench_folder { char *path; int fd; } gp_bench_folder;
+
 typedef struct gp_fit {
     gp_args args;
     bool whole;                        /* whole runs, not windows of one */
-    char **folder; int nfolders, cap;
+    gp_bench_folder *folder; int nfolders, cap;
 } gp_fit;
 
 /* `l` is row r as it stands. False after errors, those of the place included. */

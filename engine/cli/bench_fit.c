@@ -5,11 +5,12 @@
  * depends on where it ends. Nothing that bench runs is written where the file
  * says: outputs go to a new folder on the same disk, which is removed. */
 #include <errno.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+#include "base/outfile.h"
 #include "base/path.h"
 #include "base/why.h"
 #include "cli/bench.h"
@@ -129,15 +130,18 @@ static const char *elsewhere(gp_bench *b, gp_fit *f, gp_loc at, const char *path
     const char *rest;
     char *head = existing(path, &rest), real[PATH_MAX] = "";
     char *folder = NULL;
-    if (head && realpath(*head ? head : ".", real))
-        folder = mkdtemp(gp_format(&b->arena, "%s/.gpipe-bench-XXXXXX", real));
+    int fd;
+    if (head && realpath(*head ? head : ".", real)) {
+        gp_remove_stale(real, NULL);
+        folder = gp_temporary_folder(real, &fd);
+    }
     free(head);
     if (!folder) {
         gp_fail(errs, GP_E_RUN, at, "no temporary folder can be made next to '%s', in '%s': %s",
                 path, real, gp_strerror(errno));
         return NULL;
     }
-    *GP_PUSH(&b->arena, f->folder, f->nfolders, f->cap) = folder;
+    *GP_PUSH(&b->arena, f->folder, f->nfolders, f->cap) = (gp_bench_folder){ folder, fd };
     char *text = GP_NEW(&b->arena, char, 2 * (strlen(folder) + strlen(rest)) + 2), *to = text;
     const char *part[] = { folder, "/", rest };
     for (int k = 0; k < 3; k++)
@@ -149,16 +153,13 @@ static const char *elsewhere(gp_bench *b, gp_fit *f, gp_loc at, const char *path
     return text;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st, (void)type, (void)ftw;
-    return remove(path);
-}
-
 void gp_bench_unfit(gp_fit *f)
 {
-    for (int i = 0; i < f->nfolders; i++)
-        nftw(f->folder[i], remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    for (int i = 0; i < f->nfolders; i++) {
+        gp_remove_tree(f->folder[i].path);
+        close(f->folder[i].fd);
+        free(f->folder[i].path);
+    }
     f->nfolders = 0;
 }
 
