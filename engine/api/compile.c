@@ -135,7 +135,7 @@ gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
 void gp_pipeline_destroy(gp_pipeline *p)
 {
     GP_C_LOCALE;
-    if (!p)
+    if (!p || p->stuck)
         return;
     if (p->started)
         gp_cancel(p, 2);

@@ -46,6 +46,7 @@ typedef struct gp_filenumbers {
 } gp_filenumbers;
 
 struct gp_filetable {
+    atomic_int holds;
     pthread_mutex_t lock;
     readers *readers;
     gp_filewriter *writers, **last_writer;
@@ -69,9 +70,14 @@ gp_filetable *gp_filetable_new(void)
     return t;
 }
 
+void gp_filetable_hold(gp_filetable *t)
+{
+    atomic_fetch_add(&t->holds, 1);
+}
+
 void gp_filetable_free(gp_filetable *t)
 {
-    if (!t)
+    if (!t || atomic_fetch_sub(&t->holds, 1))      /* 0: nobody else has it */
         return;
     for (gp_entry *e = NULL; (e = gp_table_next(&t->names, e));)
         free((void *)e->name), free(e->ptr);

@@ -21,6 +21,7 @@ typedef struct gp_filetable gp_filetable;
 
 gp_filetable *gp_filetable_new(void);                  /* NULL: no memory */
 void gp_filetable_free(gp_filetable *t);               /* accepts NULL */
+void gp_filetable_hold(gp_filetable *t);               /* one gp_filetable_free more frees it */
 
 /* `who` ("stage 'read'") reads these files; the strings are borrowed. False: no memory. */
 bool gp_filetable_reads(gp_filetable *t, const char *who, const char *const *path, int n);

@@ -126,7 +126,7 @@ static void print_run(const run *r)
     char time[32], rate[32], text[48];
     printf("  %8ld  ", r->pid);
     if (!r->pipeline) {
-        printf("does not answer\n");
+        printf("%s\n", has_said(r) ? "has no room for one more who looks" : "does not answer");
         return;
     }
     snprintf(text, sizeof text, "%s frames/s", gp_amount_text(r->v.frames_s, "", rate));
@@ -152,7 +152,7 @@ bool gp_runs_choose(const gp_args *args, char name[24], gp_errs *errs)
     const run *one = n == 1 ? of : NULL;
     if (one)
         snprintf(name, 24, "%ld", one->pid);
-    bool ok = one && (one->pipeline || gp_socket_silent(name, errs));
+    bool ok = one && (one->pipeline || has_said(one) || gp_socket_silent(name, errs));
     if (!n)
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no pipeline of yours runs here");
     else if (!one && !args->json)

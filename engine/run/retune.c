@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/c_locale.h"
+#include "base/filetable.h"
 #include "run/fits.h"
 #include "run/host.h"
 #include "run/paused.h"
@@ -186,13 +187,25 @@ static bool can_prepare(const gp_pipeline *p, const gp_pipeline *from)
     return p->plan->unified || (p->graph->launch != GP_LAUNCH_PERSISTENT && from->graph->launch != GP_LAUNCH_PERSISTENT);
 }
 
+/* The table of a run that may be over at any moment: it stays until the run that is prepared is destroyed. */
+static struct gp_filetable *hold_files(gp_pipeline *from)
+{
+    atomic_fetch_add(&from->cancelling, 1);    /* see gp_pipeline_forget_files */
+    struct gp_filetable *t = atomic_load(&from->files);
+    if (t)
+        gp_filetable_hold(t);
+    atomic_fetch_sub(&from->cancelling, 1);
+    return t;
+}
+
 static bool prepare(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs)
 {
     gp_run *run = gp_run_new(p, from, o, errs);
     if (!run)
         return false;
-    run->files = from->files;
+    run->files = run->held_files = hold_files(from);
     if (!gp_run_set_up(run)) {         /* a thread uses it still */
+        p->stuck = true;
         gp_fail(errs, GP_E_RUN, (gp_loc){ .file = p->graph->file }, "the plan cannot be set up: a stage does not come back");
         return false;
     }
@@ -232,7 +245,7 @@ bool gp_pipeline_retune(gp_pipeline *p, gp_pipeline *from, const gp_run_options 
         return true;
     reserve(p, from, false, errs);
     gp_pipeline_drop_prepared(p);
-    atomic_store(&p->running, false);
+    atomic_store(&p->running, p->stuck);
     return false;
 }
 

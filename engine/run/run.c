@@ -212,6 +212,7 @@ void gp_run_destroy(gp_run *run)
         if (run->dev[d])
             run->dev[d]->backend->close(run->dev[d]);
     gp_nvtx_close(run);
+    gp_filetable_free(run->held_files);
     close(run->done_fd);
     pthread_mutex_destroy(&run->lock);
     pthread_mutex_destroy(&run->engine_lock);
