@@ -210,9 +210,8 @@ static pid_t begun(const char *yaml, const char *err)
 static void interrupted(const char *yaml, int signals, unsigned *seed)
 {
     enum { TRIES = 12000 };
-    char err[600];
-    unlink(io_path("out.npy", (char[600]){ 0 }));
-    pid_t pid = begun(yaml, io_path("err", err));
+    unlink(io_at("out.npy"));
+    pid_t pid = begun(yaml, io_at("err"));
     for (int i = 0; i < signals; i++) {
         long ms = (i ? 51 : 5) + rand_r(seed) % 100;
         nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
@@ -269,10 +268,9 @@ static void wait_for_words(const char *words)
 static bool comes_back(void)
 {
     const struct timespec moment = { .tv_nsec = 60000000 }, some = { .tv_nsec = 400000000 }, longer = { .tv_sec = 3 };
-    char began[600], go[600], err[600], text[2500];
+    char *began = io_at("began"), *go = io_at("go"), *err = io_at("err"), text[2500];
     size_t n;
     int status;
-    io_path("began", began), io_path("go", go), io_path("err", err);
     unlink(began), unlink(go);
     pipe_text(io_dir, "k.cu", TEXT(text, "extern \"C\" int creat(const char *, unsigned), access(const char *, int);\n"
               "extern \"C\" int usleep(unsigned);\n"

@@ -52,7 +52,7 @@ TEST_EACH(cuts_raw, raw_cuts)
 /* Files of /proc say that they have no bytes, as some of other file systems do. */
 TEST(says_no_size)
 {
-    char text[4096], path[600];
+    char text[4096];
     size_t m, n;
     FILE *f = fopen("/proc/version", "r");
     ck_assert_ptr_nonnull(f);
@@ -68,7 +68,7 @@ TEST(says_no_size)
              "  - {use: read, path: /proc/uptime, format: csv, out: a}\n"
              "  - {use: discard}\n", 3, "'/proc/uptime' is a stream");
     pipe_file(io_dir, "0.raw", "abc", 3);
-    ck_assert_int_eq(symlink("/proc/version", io_path("1.raw", path)), 0);
+    ck_assert_int_eq(symlink("/proc/version", io_at("1.raw")), 0);
     io_fails("buffers: {a: {dtype: u8, shape: [1]}}\nstages:\n"
              "  - {use: read, path: '%d.raw', out: a}\n  - {use: discard}\n", 1,
              "1.raw' says a size of 0 bytes, and has some");
@@ -137,7 +137,7 @@ static void hold_pairs(int bytes)
 
 TEST_EACH(pairs_of_whole_numbers, pairs)
 {
-    char y[600], fifo[600];
+    char y[600], *fifo = io_at("fifo");
     int status, bytes = pairs[_i].bytes;
     spell_pairs("in.raw", 5, bytes, pairs[_i].big, -1);
     for (int workers = 1; workers < 4; workers += 2) {
@@ -149,9 +149,9 @@ TEST_EACH(pairs_of_whole_numbers, pairs)
     ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {dtype: c64, shape: ['<=2000']}}\nstages:\n"
         "  - {use: read, path: in.raw, offset: 5, stored: %s, out: x}\n"
         "  - {use: write, path: 'out%%d.raw'}\n", pairs[_i].stored)), 1);
-    ck_assert_int_eq(rename(io_path("out0.raw", y), io_path("out.raw", fifo)), 0);
+    ck_assert_int_eq(rename(io_at("out0.raw"), io_at("out.raw")), 0);
     hold_pairs(bytes);
-    ck_assert_int_eq(mkfifo(io_path("fifo", fifo), 0600), 0);
+    ck_assert_int_eq(mkfifo(fifo, 0600), 0);
     pid_t child = fork();
     if (!child) {
         spell_pairs(NULL, 0, bytes, pairs[_i].big, open(fifo, O_WRONLY));
@@ -244,7 +244,7 @@ TEST(stacks)
 TEST(globs_in_order)
 {
     /* Digits count as the number they are; the last file is shorter. */
-    mkdir(io_path("in", (char[600]){ 0 }), 0777);
+    mkdir(io_at("in"), 0777);
     io_count_npy("in/B.npy", U8(2, 4), 0);
     io_count_npy("in/a9.npy", U8(2, 4), 8);
     io_count_npy("in/a10.npy", U8(1, 4), 16);
@@ -284,7 +284,7 @@ TEST_EACH(folders_like_patterns, in_folders)
     static const char *const files[] = { "d [1]/a.npy", "d [1]/b.npy", "{a,b}/c.npy", "d [1]/e?/d.npy", "1/e.npy" };
     char y[300];
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-        mkdir(io_path(folders[i], (char[600]){ 0 }), 0777);
+        mkdir(io_at(folders[i]), 0777);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         io_count_npy(files[i], U8(2, 4), 0);
     if (strstr(in_folders[_i].path, "%d") || in_folders[_i].files == 3)
@@ -347,7 +347,7 @@ TEST(missing_or_broken)
     io_count_npy("v3.npy", U8(3, 2), 10);
     for (int i = 0; i < 3; i++)
         io_count_npy(TEXT(text, "f%d.npy", i), U8(4, 2), 10 * i);
-    FILE *f = fopen(io_path("f1.npy", (char[600]){ 0 }), "r+");
+    FILE *f = fopen(io_at("f1.npy"), "r+");
     ck_assert(f && fwrite("no npy", 1, 6, f) == 6 && !fclose(f));
     pipe_result r = io_go("buffers: {v: {dtype: u8, shape: ['<=3', 2]}, f: {dtype: u8, shape: [2, 2]}}\nstages:\n"
                           "  - {use: read, path: v%d.npy, out: v}\n  - {use: write, path: 'v/%d.raw'}\n"
@@ -415,7 +415,7 @@ static void cut_in_half(gp_pipeline *p, void *arg)
 
 TEST(shrinks)
 {
-    char path[600], text[900];
+    char text[900];
     io_count_npy("in.npy", U8(200, 1), 0);
     pipe_text(io_dir, "out.npy", "from an earlier run");
     snprintf(text, sizeof text, "function process(f, x, y)\n    y:copy(x)\n"
@@ -424,7 +424,7 @@ TEST(shrinks)
     pipe_result r = pipe_run_with(io_dir, "stages:\n  - {use: read, path: in.npy}\n"
                                   "  - {use: lua, script: hold.lua}\n"
                                   "  - {use: write, path: out.npy}\n", "cpu", NULL,
-                                  (gp_run_options){ 0 }, cut_in_half, io_path("in.npy", path));
+                                  (gp_run_options){ 0 }, cut_in_half, io_at("in.npy"));
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(strstr(io_error(&r), "frame 100: '") && strstr(io_error(&r),
                   "became shorter: 1 bytes expected at offset 228, 0 found"), "%s", io_error(&r));
@@ -473,7 +473,7 @@ TEST(cancelled)
             ck_assert_uint_eq(n, 7 * r.account[0].out);
             ck_assert(n > 7 || level == 2);
             free(data);
-            ck_assert_int_eq(unlink(io_path(name, (char[600]){ 0 })), 0);
+            ck_assert_int_eq(unlink(io_at(name)), 0);
         }
     }
 }
@@ -495,7 +495,7 @@ TEST_LOOP(of_columns, 0, 4)
 {
     const int rows = tall_and_wide[_i / 2].rows, columns = tall_and_wide[_i / 2].columns;
     size_t n = (size_t)rows * (size_t)columns, made;
-    char y[300], *file = malloc(128 + 2 * n), path[PATH_MAX];
+    char y[300], *file = malloc(128 + 2 * n);
     int k = snprintf(file, 128, "\x93NUMPY\1%cv%c{'descr': '<u2', 'fortran_order': True, 'shape': (%d, %d), }", 0, 0, rows, columns);
     memset(file + k, ' ', 128 - (size_t)k), file[127] = '\n';
     uint16_t *x = (uint16_t *)(void *)(file + 128), *made_of;
@@ -513,7 +513,7 @@ TEST_LOOP(of_columns, 0, 4)
     for (size_t i = 0; i < n; i++)
         ck_assert_uint_eq(made_of[i], (uint16_t)(i / (size_t)columns * 7 + i % (size_t)columns * 31));
     free(made_of);
-    unlink(io_path("a.raw", path));
+    unlink(io_at("a.raw"));
 }
 
 static bool get_counted(void *bytes, int64_t at, void *to, size_t n)

@@ -621,4 +621,33 @@ TEST(not_pulled)
     gp_pipeline_destroy(r.p);
 }
 
+static void *push_on(void *in)
+{
+    while (push(in, 1))
+        ;
+    return NULL;
+}
+
+/* Of two outputs one is never pulled, by a program of two threads: it holds up the other. */
+TEST(one_of_two_outputs)
+{
+    rig r;
+    gp_loan l;
+    pthread_t t;
+    rig_make(&r, "device: cpu\ndepth: 2\nstall_timeout: 300ms\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
+             "  - {use: input, name: in, out: a}\n  - {use: output, name: out, in: a}\n"
+             "  - {use: output, name: forgotten, in: a}\n");
+    ck_assert(gp_pipeline_output(r.p, "forgotten") && gp_pipeline_start(r.p, NULL, &r.errs));
+    pthread_create(&t, NULL, push_on, r.in);
+    while (gp_pull_begin(r.out, &l, -1) == GP_LOAN_OK)
+        gp_pull_end(r.out, &l);
+    pthread_join(t, NULL);
+    ck_assert_int_eq(gp_pipeline_wait(r.p), GP_ERROR);
+    bool told = false;
+    for (int i = 0; i < r.errs.n; i++)
+        told |= strstr(r.errs.e[i].msg, "the program has pulled no frame of stage 'forgotten' for ") != NULL;
+    ck_assert_msg(told && strstr(rig_error(&r), "nothing moved"), "%s", rig_error(&r));
+    gp_pipeline_destroy(r.p);
+}
+
 TEST_SUITE(loan, set_up, NULL, 0)

@@ -1,5 +1,6 @@
 /* test_try.c - gp_try_stage: one stage alone, with frames of this program. */
 #include "gpipe/gpipe.h"
+#include "pipe.h"
 #include "suite.h"
 
 static gp_registry *kinds;
@@ -99,5 +100,33 @@ TEST(endless)
     ck_assert(!gp_try_stage(kinds, "kept_ramp", NULL, NULL, 17, &out, 1, &errs));
 }
 #endif
+
+/* A place in a script is in the message: the pipeline, and its names of files, are gone. */
+TEST(place)
+{
+    gp_frames in = F32(1, 1, 2, 3), out = { .n = 0 };
+    const char *dir = pipe_dir();
+    pipe_text(dir, "e.lua", "function process(f, x, y)\n    error('not this one')\nend\n");
+    ck_assert(!gp_try_stage(kinds, "lua", format("script: '%s/e.lua'", dir), &in, 1, &out, 1, &errs));
+    ck_assert_str_eq(errs.e[0].at.file, "stage");
+    ck_assert_msg(strstr(errs.e[0].msg, "e.lua:2: ") && strstr(errs.e[0].msg, "not this one"), "%s", errs.e[0].msg);
+}
+
+/* An output of which all frames are wanted has them, however few are of another. */
+TEST(all_of_one)
+{
+    enum { N = 200 };
+    static float x[3 * N];
+    gp_frames in = { .type = { GP_F32, 1, { 3 } }, .n = N, .data = x }, out[2] = { { .n = 0 }, { .n = 1 } };
+    gp_type longer = { GP_F32, 1, { 4 } };
+#ifdef __x86_64__
+    ck_assert_msg(gp_try_stage(kinds, "kept_pick", "how: most", &in, 1, out, 2, &errs), "%s", errs.e[0].msg);
+    ck_assert(out[0].n == N && out[1].n == 1);
+    gp_frames_free(&out[0]), gp_frames_free(&out[1]);
+#endif
+    in.n = 1, in.each = &longer;
+    ck_assert(!gp_try_stage(kinds, "scale", NULL, &in, 1, out, 1, &errs));
+    ck_assert_str_eq(errs.e[0].msg, "input 0: its frames have no type, or some are not of it with fewer rows");
+}
 
 TEST_SUITE(try, up, down, 0)

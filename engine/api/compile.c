@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "api/forms.h"
 #include "base/c_locale.h"
 #include "base/filetable.h"
 #include "device/machine.h"
@@ -68,9 +69,7 @@ static bool passes(gp_pipeline *p, gp_machine *m, const char *text, size_t len, 
         && gp_verify(p->plan, m, errs) && gp_endpoints_make(p);
 }
 
-/* The arena goes, the errors stay: a place whose file's name is not the caller's
- * moves into the message. */
-static void free_places(gp_errs *errs, int from, const char *file, const gp_config *config)
+void gp_errs_free_places(gp_errs *errs, int from, const char *file, const gp_config *config)
 {
     for (int i = from; i < errs->n; i++) {
         gp_err *e = &errs->e[i];
@@ -111,6 +110,10 @@ gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
     if (!text)
         text = "", len = 0;
     gp_loc nowhere = { .file = file };
+    if (!config || !config->registry) {
+        gp_fail(errs, GP_E_USAGE, nowhere, "gp_config has no registry: gp_registry_create() and gp_register_builtin() make one");
+        return NULL;
+    }
     int before = errs->n;
     gp_pipeline *p = calloc(1, sizeof *p);
     if (!p) {
@@ -127,7 +130,7 @@ gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
         gp_fail(errs, GP_E_RESOURCE, nowhere, "no eventfd: %s", gp_strerror(errno));
     else if (guarded_passes(p, text, len, file, config, errs))
         return p;
-    free_places(errs, before, file, config);
+    gp_errs_free_places(errs, before, file, config);
     gp_pipeline_destroy(p);
     return NULL;
 }
@@ -139,7 +142,7 @@ void gp_pipeline_destroy(gp_pipeline *p)
         return;
     if (p->started)
         gp_cancel(p, 2);
-    if (p->started && gp_pipeline_wait(p) == GP_STUCK)
+    if ((p->started && gp_pipeline_wait(p) == GP_STUCK) || atomic_load(&p->running))
         return;                        /* threads use it still */
     gp_pipeline_drop_paused(p, &(gp_errs){ .n = 0 });
     gp_pipeline_drop_prepared(p);

@@ -77,14 +77,15 @@ static bool read_entry(const gp_plugin *p, const char *file, gp_plugin *copy, gp
     const unsigned char *bytes = (const unsigned char *)p;
     if (p->abi > GP_ABI)
         return REFUSE("'%s' was built for a newer gpipe: its ABI is %u, that of this gpipe %d", file, p->abi, GP_ABI);
-    if (p->abi < GP_ABI || p->size < sizeof *p)
+    if (p->abi < GP_ABI || p->size < offsetof(gp_plugin, kinds) + sizeof p->kinds)
         return REFUSE("'%s' was built for another gpipe: its ABI is %u, that of this gpipe %d; build it again with the "
                       "headers of this gpipe", file, p->abi, GP_ABI);
     for (size_t i = sizeof *p; i < p->size; i++)
         if (bytes[i])
             return REFUSE("'%s' uses something that this gpipe does not have (byte %zu of %s); it needs a newer gpipe",
                           file, i, SYMBOL);
-    *copy = *p;
+    *copy = (gp_plugin){ .abi = p->abi };
+    memcpy(copy, p, p->size < sizeof *copy ? p->size : sizeof *copy);
     return (p->name && *p->name && p->version && p->kinds)
         || REFUSE("'%s': its %s lacks a name, a version or kinds", file, SYMBOL);
 }
@@ -199,20 +200,22 @@ static void load_listed(gp_registry *r, const char *list, gp_errs *errs)
     }
 }
 
-/* The PREFIX that this program, or the shared library, is installed under: what is above bin or lib. False: none. */
+/* The PREFIX that this program, or the shared library, is installed under: what is above bin, lib, lib64 or lib/TRIPLET.
+ * False: there is none, as for one that was built and not installed. */
 static bool find_prefix(char prefix[PATH_MAX])
 {
     Dl_info own;
     const char *file = dladdr(SYMBOL, &own) && strchr(own.dli_fname, '/') ? own.dli_fname : "/proc/self/exe";
     if (!realpath(file, prefix))
         return false;
-    for (char *slash; (slash = strrchr(prefix, '/')); ) {
-        *slash = 0;
-        slash = strrchr(prefix, '/');
-        if (slash && (!strcmp(slash, "/bin") || !strncmp(slash, "/lib", 4))) {
-            *slash = 0;
-            return true;
-        }
+    *strrchr(prefix, '/') = 0;
+    char *last = strrchr(prefix, '/');
+    if (last && !strcmp(last, "/bin"))
+        return *last = 0, true;
+    for (int up = 0; up < 2 && last && last > prefix; up++) {
+        if (!strcmp(last, "/lib") || !strcmp(last, "/lib64"))
+            return *last = 0, true;
+        *last = 0, last = strrchr(prefix, '/');
     }
     return false;
 }

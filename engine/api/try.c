@@ -1,15 +1,20 @@
 /* try.c - one stage alone, for tests of its kind: a pipeline of a source that makes the frames given, the stage, and a
  * sink for each of its outputs that keeps them. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/memfile.h"
+#include "api/forms.h"
 #include "gpipe/gpipe.h"
 
 typedef struct trial {
     const gp_frames *in;
     gp_frames out[GP_MAXPORT];
     int64_t most[GP_MAXPORT];          /* frames that are kept; 0: all */
+    _Atomic int64_t came[GP_MAXPORT];  /* as out[].n, for others' threads */
+    int nout;
     gp_pipeline *pipeline;
+    gp_outcome outcome;
 } trial;
 
 struct port { int64_t number; };
@@ -71,6 +76,15 @@ static bool keep(gp_frames *f, const gp_view *v)
     return true;
 }
 
+/* Does every output that is wanted have as many frames as were asked for? */
+static bool has_enough(const trial *t)
+{
+    bool enough = true;
+    for (int k = 0; k < t->nout; k++)
+        enough &= t->most[k] && atomic_load(&t->came[k]) >= t->most[k];
+    return enough;
+}
+
 static bool take(gp_call *c, gp_frame *frame, int n)
 {
     trial *t = c->user;
@@ -80,7 +94,8 @@ static bool take(gp_call *c, gp_frame *frame, int n)
             continue;
         if (!keep(&t->out[k], &frame[i].in[0]))
             return gp_fail(c->errs, GP_E_RESOURCE, c->at, "out of memory");
-        if (t->out[k].n == t->most[k])
+        atomic_store(&t->came[k], t->out[k].n);
+        if (has_enough(t))
             gp_cancel(t->pipeline, 1);
     }
     return true;
@@ -131,26 +146,42 @@ static char *text_of(const char *kind, const char *options, int nin, int nout, s
     return gp_memfile_close(&m, len);
 }
 
-static bool may_end(const trial *t, int nout, gp_errs *errs)
+static bool may_end(const trial *t, gp_errs *errs)
 {
     gp_stage_info s;
-    bool endless = false, ends = false;
+    bool endless = false, ends = t->nout > 0;
     for (int i = 0; gp_pipeline_stage(t->pipeline, i, &s); i++)
         endless |= !s.nin && s.endless;
-    for (int k = 0; k < nout; k++)
-        ends |= t->most[k] > 0;
-    return !endless || ends
-        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "the stage makes frames without end: say how many are wanted");
+    for (int k = 0; k < t->nout; k++)
+        ends &= t->most[k] > 0;
+    return !endless || ends || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "the stage makes frames without end: say how many "
+                                       "are wanted");
 }
 
-static bool run(trial *t, const gp_registry *r, const char *text, size_t len, int nout, gp_errs *errs)
+/* In place of places in the pipeline, which is to be destroyed, those in its text stay. */
+static bool run(trial *t, const gp_registry *r, const char *text, size_t len, gp_errs *errs)
 {
+    static const char file[] = "stage";
     gp_config config = { .registry = r };
-    t->pipeline = gp_compile(text, len, "stage", &config, errs);
-    if (!t->pipeline || !may_end(t, nout, errs))
-        return false;
-    gp_outcome o = gp_pipeline_run(t->pipeline, NULL, errs);
-    return o == GP_DONE || o == GP_DRAINED;
+    int before = errs->n;
+    t->pipeline = gp_compile(text, len, file, &config, errs);
+    bool ok = t->pipeline && may_end(t, errs);
+    if (ok)
+        t->outcome = gp_pipeline_run(t->pipeline, NULL, errs);
+    gp_errs_free_places(errs, before, file, &config);
+    return ok && (t->outcome == GP_DONE || t->outcome == GP_DRAINED);
+}
+
+static bool is_sound(const gp_frames *f)
+{
+    bool sound = f->n >= 0 && (f->data || !f->n) && f->type.ndim > 0 && f->type.ndim <= GP_MAXDIM;
+    for (int64_t i = 0; sound && f->each && i < f->n; i++) {
+        gp_type whole = f->each[i];
+        sound = whole.dim[0] >= 0 && whole.dim[0] <= f->type.dim[0];
+        whole.dim[0] = f->type.dim[0];
+        sound = sound && gp_type_same(&whole, &f->type);
+    }
+    return sound;
 }
 
 void gp_frames_free(gp_frames *f)
@@ -165,27 +196,38 @@ bool gp_try_stage(const gp_registry *r, const char *kind, const char *options, c
 {
     const gp_kind *k = gp_kind_find(r, kind);
     const gp_port *port = k && k->out ? k->out : &(gp_port){ 0 };
-    trial t = { .in = in };
     int ports = 0;
     while (port[ports].name && strcmp(port[ports].name, "*"))
         ports++;
     ports = ports > nout ? ports : nout;
     if (nin < 0 || nin > GP_MAXPORT || nout < 0 || ports > GP_MAXPORT)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "a stage has at most %d ports of a side", GP_MAXPORT);
-    for (int i = 0; i < nout; i++)
-        t.most[i] = out[i].n, out[i] = (gp_frames){ .n = 0 };
-    gp_registry *all = gp_registry_create();
+    for (int i = 0; i < nin; i++)
+        if (!is_sound(&in[i]))
+            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "input %d: its frames have no type, or some are not of it with "
+                           "fewer rows", i);
     size_t len = 0;
+    trial *t = calloc(1, sizeof *t);   /* not on the stack: a stage that does not come back uses it still */
+    gp_registry *all = gp_registry_create();
     char *text = text_of(kind, options, nin, ports, &len);
-    bool ok = (all && text) || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    ok = ok && add_kinds(all, r, &t, errs) && run(&t, all, text, len, nout, errs);
-    for (int i = 0; i < ports; i++)
+    for (int i = 0; t && i < nout; i++)
+        t->most[i] = out[i].n;
+    for (int i = 0; i < nout; i++)
+        out[i] = (gp_frames){ .n = 0 };
+    if (t)
+        t->in = in, t->nout = nout;
+    bool ok = (t && all && text) || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    ok = ok && add_kinds(all, r, t, errs) && run(t, all, text, len, errs);
+    if (t && t->outcome == GP_STUCK)
+        return false;
+    for (int i = 0; t && i < ports; i++)
         if (ok && i < nout)
-            out[i] = t.out[i];
+            out[i] = t->out[i];
         else
-            gp_frames_free(&t.out[i]);
-    gp_pipeline_destroy(t.pipeline);
+            gp_frames_free(&t->out[i]);
+    gp_pipeline_destroy(t ? t->pipeline : NULL);
     gp_registry_destroy(all);
     free(text);
+    free(t);
     return ok;
 }

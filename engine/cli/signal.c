@@ -203,6 +203,8 @@ static void catch_faults(void)
     struct sigaction was, a = { .sa_sigaction = on_fault,
                                 .sa_flags = SA_SIGINFO | SA_ONSTACK };
     sigemptyset(&a.sa_mask);
+    for (int i = 0; i < NFAULTS; i++)          /* one in the handler ends the process there and then */
+        sigaddset(&a.sa_mask, faults[i].signal);
     for (int i = 0; i < NFAULTS; i++)
         if (!sigaction(faults[i].signal, NULL, &was) && was.sa_handler == SIG_DFL)
             sigaction(faults[i].signal, &a, NULL);

@@ -200,18 +200,16 @@ gp_look gp_loan_await_end(gp_threadrt *t)
 
 bool gp_loans_are_stuck(gp_run *run)
 {
-    bool all = true, waits = false, pushes = false, pulls = false, left = false;
+    bool all = true, waits = false, left = false, never = false;
     for (int i = 0; run->pipeline->nendpoints && i < run->plan->nactors; i++) {
         gp_actorrt *p = &run->actor[i];
         if (!p->on_loan)
             continue;
-        bool asked = atomic_load(&p->asked), here = atomic_load(&p->waits);
-        all &= asked, waits |= here;
-        pushes |= p->source && here, pulls |= !p->source && asked;
-        left |= !p->source && atomic_load(&p->in[0].ring->end) != GP_UNKNOWN && gp_host_look(p) == GP_LOOK_GO;
+        bool asked = atomic_load(&p->asked), there = !p->source && gp_host_look(p) == GP_LOOK_GO;
+        all &= asked, waits |= atomic_load(&p->waits) > 0;
+        left |= there, never |= there && !asked;
     }
-    return (waits && atomic_load(&run->loan_tid) > 0 && (all || (pushes && !pulls)))
-        || (left && atomic_load(&run->pipeline->waited));
+    return (waits && ((atomic_load(&run->loan_tid) > 0 && all) || never)) || (left && atomic_load(&run->pipeline->waited));
 }
 
 bool gp_loans_are_out(const gp_run *run)

@@ -539,8 +539,8 @@ void gp_loans_end(gp_run *run, bool paused, bool back);
 /* Worker t of such a stage waits until the stage ends, or pauses, and the program has no frame of it; then it is
  * taken. */
 gp_look gp_loan_await_end(gp_threadrt *t);
-/* Does the program wait for itself: its only thread, for what it would do next? Or in gp_pipeline_wait, with frames
- * left to pull? */
+/* Does the program wait for itself: its only thread, for what it would do next; any, beside an output that has frames and
+ * was never asked for one; or in gp_pipeline_wait, with frames left to pull? */
 bool gp_loans_are_stuck(gp_run *run);
 /* Has the program a frame? */
 bool gp_loans_are_out(const gp_run *run);

@@ -24,12 +24,6 @@ char *io_at(const char *name)
     return format("%s/%s", io_dir, name);
 }
 
-char *io_path(const char *name, char buf[600])
-{
-    snprintf(buf, 600, "%s/%s", io_dir, name);
-    return buf;
-}
-
 pipe_result io_go(const char *yaml)
 {
     return pipe_run(io_dir, yaml, "cpu", NULL, (gp_run_options){ .poison = true });

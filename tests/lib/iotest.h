@@ -13,7 +13,6 @@ extern char io_here[400];      /* where the test was started */
 void io_set_up(void);
 void io_tear_down(void);
 char *io_at(const char *name);                 /* its path there, a text of its own */
-char *io_path(const char *name, char buf[600]);
 /* How many files a folder in it has; 0 when it is not there. */
 int io_files(const char *sub);
 

@@ -122,7 +122,8 @@ typedef struct gp_config {
  * (its name, for messages; NULL: "pipeline") and the strings of `set` outlive the pipeline. */
 gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
                         const gp_config *config, gp_errs *errs);
-void gp_pipeline_destroy(gp_pipeline *p);          /* accepts NULL; ends a run that gp_pipeline_start began */
+void gp_pipeline_destroy(gp_pipeline *p);          /* accepts NULL; ends a run that gp_pipeline_start
+                                                      began. One that is GP_STUCK stays */
 
 /* Warns of what is valid and will be slow. `machine` NULL: this one, or an H200 where
  * it has no GPU. A comment "# nolint: NAME" in the line of a warning silences it. */
@@ -359,10 +360,10 @@ const char *gp_pipeline_made_of(const gp_pipeline *p, int i);
  * began it. They may do the work of stages that take little time on the calling thread.
  *
  * The program keeps the pipeline going: it pulls each output until GP_LOAN_END, and ends its loans. A thread that
- * pushes and pulls by turns may push no more than the pipeline holds before it pulls. Where the only thread that asks
- * for frames waits for itself, where a loan is kept, or where the program waits for the end of a run of which frames
- * are left to pull, nothing moves, and that is an error after `stall_timeout`. A run that ends waits for loans as long
- * again; then it is GP_STUCK. */
+ * pushes and pulls by turns may push no more than the pipeline holds before it pulls; outputs are pulled side by side,
+ * not one after the other. Where nothing moves, since the only thread that asks for frames waits for itself, a loan is
+ * kept, an output that has frames was never asked for one, or the program is in gp_pipeline_wait with frames left to
+ * pull, that is an error after `stall_timeout`. A run that ends waits for loans as long again; then it is GP_STUCK. */
 typedef struct gp_input gp_input;
 typedef struct gp_output gp_output;
 

@@ -152,8 +152,13 @@ typedef struct gp_opt {
 } gp_opt;
 
 /* offsetof() that does not compile if the field has another type. */
+#ifdef __cplusplus
 #define GP_OFF(T, f, want) \
     (offsetof(T, f) + 0 * sizeof((want *)0 == &((T *)0)->f))
+#else
+#define GP_OFF(T, f, want) \
+    (offsetof(T, f) + 0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((T *)0)->f), want) ? 1 : -1]))
+#endif
 
 #define GP_INT(T, f)    .name = #f, .type = GP_OPT_INT,    .off = GP_OFF(T, f, int64_t)
 #define GP_FLOAT(T, f)  .name = #f, .type = GP_OPT_FLOAT,  .off = GP_OFF(T, f, double)
