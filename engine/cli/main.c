@@ -98,7 +98,7 @@ static void hold_standard_files(void)
             _exit(1);
 }
 
-/* The first thread's stack grows as far as this; those of others are as large (base/thread.h). */
+/* The first thread's stack grows as far as this; those of others are larger (base/thread.h). */
 static bool has_stack(gp_errs *errs)
 {
     enum { LEAST = 1 << 19 };

@@ -294,7 +294,8 @@ void gp_cancel(gp_pipeline *p, int level);
 
 /* Pauses the run: sources stop, those that are joined somewhere after as much of each; what they made goes through
  * as far as it does not wait for later frames; nothing is flushed and no file gets its name; gp_pipeline_run returns
- * GP_PAUSED, or how it ended, if it came to its end. A source that waits for its input ends that wait first. What
+ * GP_PAUSED, or how it ended, if it came to its end. A source that waits for its input pauses once
+ * that wait is over. What
  * gp_cancel asked for meanwhile is asked of the run that goes on. Any thread, a stage's too; does nothing between
  * runs. */
 void gp_pipeline_pause(gp_pipeline *p);
@@ -311,9 +312,9 @@ void gp_pipeline_pause(gp_pipeline *p);
 gp_outcome gp_pipeline_go_on(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs);
 bool gp_pipeline_is_paused(const gp_pipeline *p);      /* any thread */
 
-/* Retunes a run of `from`: makes all ready to go on under the plan of p while the run goes on (takes memory,
- * compiles kernels, opens stages), waits until what waits in its buffers fits those of p, and pauses it there, at
- * once: nothing goes through first, but a source that waits for its input ends that wait. A run of several ranks
+/* Retunes a run of `from`: makes all ready to go on under the plan of p while the run goes on (takes memory, compiles
+ * kernels, opens stages), waits until what waits in its buffers fits those of p, and pauses it there, at once:
+ * nothing goes through first, but a source that waits for its input pauses once that is over. A run of several ranks
  * with several collective stages pauses as gp_pipeline_pause does it, so that all ranks may pause at the same time.
  * True: gp_pipeline_run of `from` returns, mostly GP_PAUSED, and gp_pipeline_go_on(p, from) is to follow, which has
  * the options `o` of this call. False: an error, as gp_pipeline_go_on has them; without one the run is over, or
