@@ -172,15 +172,14 @@ void gp_loans_end(gp_run *run, bool paused, bool back)
     }
 }
 
-/* Is there something left to do that the program need not ask for: the end, or holes before it? */
+/* Is there something left to do that the program need not ask for: an end, or a pause, or holes before it? */
 static bool has_to_end(void *thread)
 {
     const gp_threadrt *t = thread;
     const gp_actorrt *p = t->actor;
     gp_look l = gp_host_look(t->actor);
-    bool ended = p->nin && atomic_load(&p->in[0].ring->end) != GP_UNKNOWN;     /* so that nobody writes it any more */
-    return !atomic_load(&t->taken)
-        && (l > GP_LOOK_GO || (ended && l == GP_LOOK_GO && gp_meta_of(p->in[0].ring, atomic_load(&p->next))->hole));
+    return !atomic_load(&t->taken) && (l > GP_LOOK_GO || (l == GP_LOOK_GO && gp_turn_is_one_of_the_last(p)
+                                                          && gp_meta_of(p->in[0].ring, atomic_load(&p->next))->hole));
 }
 
 gp_look gp_loan_await_end(gp_threadrt *t)

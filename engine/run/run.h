@@ -528,6 +528,8 @@ void gp_turns_watch(gp_run *run);
 int gp_turn_tid(void);                 /* of the calling thread */
 bool gp_turn_take(gp_threadrt *t);
 void gp_turn_give_back(gp_threadrt *t, gp_doing doing);
+/* Of a sink: has what it reads ended, or paused, so that nobody writes its slots any more? */
+bool gp_turn_is_one_of_the_last(const gp_actorrt *p);
 /* The calling thread, which has taken t, has moved frames of its stage: it tells those next to it, or does their
  * turns. */
 void gp_turn_tell(gp_threadrt *t);

@@ -290,6 +290,12 @@ bool gp_turn_take(gp_threadrt *t)
     return true;
 }
 
+bool gp_turn_is_one_of_the_last(const gp_actorrt *p)
+{
+    const gp_ringrt *r = p->nin ? p->in[0].ring : NULL;
+    return r && (atomic_load(&r->end) != GP_UNKNOWN || atomic_load(&r->paused));
+}
+
 void gp_turn_give_back(gp_threadrt *t, gp_doing doing)
 {
     gp_actorrt *p = t->actor;
@@ -301,7 +307,7 @@ void gp_turn_give_back(gp_threadrt *t, gp_doing doing)
     gp_look l = gp_host_look(p);
     if (l != GP_LOOK_WAIT)             /* others of the program may have found it taken */
         gp_eventcount_wake(&p->changed);
-    if (l > GP_LOOK_GO || (l == GP_LOOK_GO && p->nin && atomic_load(&p->in[0].ring->end) != GP_UNKNOWN))
+    if (l > GP_LOOK_GO || (l == GP_LOOK_GO && gp_turn_is_one_of_the_last(p)))
         gp_eventcount_wake(&p->to_end);
 }
 
