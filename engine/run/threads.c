@@ -239,8 +239,10 @@ static void begin(struct gp_threads *all, gp_run *run)
     count_none(all);
     for (int i = 0; i < run->nthreads; i++)
         count(all, run->thread[i].actor->priority)->does = &run->thread[i];
-    for (thread *t = all->first; t; t = t->next)
-        t->since = NULL, t->leaves = !t->does;
+    for (thread *t = all->first; t; t = t->next) {
+        t->leaves = !t->does && (!t->since || t->since == run);    /* else it is for the run that goes on from this */
+        t->since = t->does ? NULL : t->since;
+    }
     unlock_and_join(all);
 }
 
