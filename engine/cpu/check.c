@@ -10,7 +10,9 @@
  * A kernel that moves vectors of 16 bytes cannot have a piece that ends anywhere: it ends up to
  * 15 bytes before what faults. A read of these is found by what the kernel writes: if that
  * depends on what is there, it was read. */
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +56,14 @@ typedef struct fault {
     bool hit, misaligned;
 } fault;
 
-/* Not allocated by a handler in a library that was opened late. */
-static __attribute__((tls_model("initial-exec"))) _Thread_local fault *volatile watching;
+/* Of each thread a fault *, see gp_kernel_at_fault for why it is no thread-local variable. */
+static pthread_key_t watching;
+static atomic_bool key_made;
+
+static void make_key(void)
+{
+    atomic_store(&key_made, !pthread_key_create(&watching, NULL));
+}
 
 /* ---- faults -------------------------------------------------------------- */
 
@@ -101,14 +109,14 @@ static void leave(fault *f, ucontext_t *u)
 /* A fault of anything else is for whoever had the signal before. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
-    fault *f = watching;
+    fault *f = pthread_getspecific(watching);  /* the key was made before the handler was set */
     if (!f || gp_cpu_runner_overflows(f->runner, info->si_addr)) {
         for (int i = 0; i < NSIGNALS; i++)
             if (signals[i] == number)
                 sigaction(number, &was[i], NULL);
         return;
     }
-    watching = NULL;
+    pthread_setspecific(watching, NULL);
     f->hit = true;
     f->address = info->si_addr;
     f->misaligned = (number == SIGBUS && info->si_code == BUS_ADRALN)
@@ -331,10 +339,10 @@ static bool run(gp_check *c, fault *f, const way *w, gp_dim3 grid, gp_dim3 block
         }
     }
     gp_cpu_put_back(c->kept);
-    watching = f;
+    pthread_setspecific(watching, f);
     bool ok = (c->source->cooperative ? gp_cpu_cooperative : gp_cpu_grid)
         (f->runner, c->kernel, grid, block, shared, changed);
-    watching = NULL;
+    pthread_setspecific(watching, NULL);
     free(changed);
     return ok;
 }
@@ -425,6 +433,10 @@ static void tell_once(gp_errs *to, const gp_errs *from)
 bool gp_check_grid(gp_check *c, gp_cpu_runner *r, gp_dim3 grid, gp_dim3 block, size_t shared,
                    void **args, gp_errs *errs)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_key);
+    if (!atomic_load(&key_made))
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "no thread-specific data for what finds faults of kernels");
     catch_faults();
     if (!(c->kept = gp_cpu_keep((const void *)(uintptr_t)c->kernel->threads)))
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory to check kernel '%s'",

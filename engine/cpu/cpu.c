@@ -33,6 +33,7 @@ typedef struct gp_stream {
     const gp_list *queued;     /* NULL: idle */
     gp_list direct;            /* of direct() */
     gp_cpu_runner *runner;
+    const gp_cpuop *volatile running;  /* the kernel that its thread is in */
     void **argv; int nargv;
     bool started, quit, failed;
     gp_errs errs;              /* why it failed; none: no memory for stacks */
@@ -174,24 +175,40 @@ static void pass_turn(gp_cpudev *c, const gp_cpuop *op)
     pthread_mutex_unlock(&c->turn_lock);
 }
 
-/* The kernel that this thread is in: for a signal handler that reports its fault,
- * and that must not allocate them in a library which was opened late. */
-#define FOR_HANDLERS static __attribute__((tls_model("initial-exec"))) _Thread_local
-FOR_HANDLERS const gp_cpuop *volatile running;
-FOR_HANDLERS const gp_cpu_runner *runner;
-FOR_HANDLERS const char *volatile loading;
+/* The stream whose thread this is, and the kernel that it loads: for a signal handler that reports its fault. They are no
+ * thread-local variables, as those of a library that a program opens late are allocated when a thread first reads them,
+ * which a handler may not do, or else have no room. */
+static pthread_key_t stream_of, loading;
+static atomic_bool keys_made;
+
+static void make_keys(void)
+{
+    atomic_store(&keys_made, !pthread_key_create(&stream_of, NULL) && !pthread_key_create(&loading, NULL));
+}
+
+static void set(pthread_key_t *key, const void *value)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_keys);
+    if (atomic_load(&keys_made))
+        pthread_setspecific(*key, value);
+}
 
 void gp_cpu_loads(const char *kernel)
 {
-    loading = kernel;
+    set(&loading, kernel);
 }
 
 void gp_kernel_at_fault(const void *address, gp_kernel_fault *out)
 {
-    *out = (gp_kernel_fault){ .kernel = loading };
-    if (running)
-        *out = (gp_kernel_fault){ running->kernel->name, running->stage,
-                                  gp_cpu_runner_overflows(runner, address) };
+    *out = (gp_kernel_fault){ .kernel = NULL };
+    if (!atomic_load(&keys_made))
+        return;
+    const gp_stream *s = pthread_getspecific(stream_of);
+    const gp_cpuop *op = s ? s->running : NULL;
+    out->kernel = pthread_getspecific(loading);
+    if (op)
+        *out = (gp_kernel_fault){ op->kernel->name, op->stage, gp_cpu_runner_overflows(s->runner, address) };
 }
 
 static bool run_op(gp_stream *s, const gp_list *l, const gp_cpuop *op)
@@ -203,12 +220,12 @@ static bool run_op(gp_stream *s, const gp_list *l, const gp_cpuop *op)
             s->argv[i] = l->bytes + at;
             at += (op->kernel->arg_bytes[i] + 15u) & ~(size_t)15;
         }
-        running = op;
+        s->running = op;
         bool ok = op->check
             ? gp_check_grid(op->check, s->runner, op->grid, op->block, op->shared, s->argv, &s->errs)
             : (op->cooperative ? gp_cpu_cooperative : gp_cpu_grid)
                   (s->runner, op->kernel, op->grid, op->block, op->shared, s->argv);
-        running = NULL;
+        s->running = NULL;
         return ok;
     }
     case OP_CALL:
@@ -257,7 +274,7 @@ static void *stream_main(void *arg)
 {
     GP_C_LOCALE;
     gp_stream *s = arg;
-    runner = s->runner;
+    set(&stream_of, s);
     gp_thread_nice(s->priority);       /* where that cannot be, a thread of the segment says so */
     gp_cpu_runner_enter(s->runner);
     pthread_mutex_lock(&s->lock);
