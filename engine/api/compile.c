@@ -48,8 +48,7 @@ static bool passes(gp_pipeline *p, gp_machine *m, const char *text, size_t len, 
     gp_plan *plan;
     bool ok = true;
     *probe = (gp_probe){ .arena = a, .look = gp_probe_look, .read = gp_probe_read, .size = gp_probe_size_of,
-                         .lenient = config->lenient,
-                         .most = config->lenient || config->bounded ? CHECKED : 0 };
+                         .lenient = config->lenient, .most = config->lenient || config->bounded ? CHECKED : 0 };
     p->text = gp_strndup(a, text, len), p->len = len;
     if (!(p->spec = gp_parse(a, text, len, file, errs)))
         return false;

@@ -374,8 +374,8 @@ bool gp_paused_load(gp_run *run, const struct gp_paused *x, gp_errs *errs)
     }
     for (int i = 0; i < run->plan->nextras; i++)
         if (x->extra[i] && !load(device_of(run, run->plan->extra[i].place, 0),
-                                    gp_extra_on(run, i, run->plan->extra[i].place.index),
-                                 x->extra[i], run->plan->extra[i].bytes, x->borrows, errs))
+                                 gp_extra_on(run, i, run->plan->extra[i].place.index), x->extra[i],
+                                 run->plan->extra[i].bytes, x->borrows, errs))
             return false;
     return true;
 }

@@ -1,9 +1,9 @@
 /* retune.c - makes a plan ready while a run goes on, and pauses that run at once.
  *
  * Whatever takes long, or may fail, is done before the pause: memory is taken, kernels are compiled and put on the
- * device, stages that are new are opened, threads are started.
- * Where the plan that comes has shallower rings, the run goes on with these depths until no
- * more waits in any than will fit; then it stops where it is, and nothing has to come out first.
+ * device, stages that are new are opened, threads are started. Where the plan that comes has shallower rings, the run
+ * goes on with these depths until no more waits in any than will fit; then it stops where it is, and nothing has to
+ * come out first.
  *
  * Ranks pause by themselves. One that stops where it is may be in a collective for which another, that has
  * stopped, has not come; that one goes on soon, if it waits for nobody. With two collectives it may wait in one of
