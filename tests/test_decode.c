@@ -210,9 +210,9 @@ TEST_LOOP(who_decodes, 0, 12)
         { 0, "", "  - {use: gray}\n", "; on the CPU" },
         { 0, ", decoder: hardware", "  - {use: gray}\n", "error: stage 'decode': no GPU can decode: the pipeline runs on the CPU" },
         { 90, "", "  - {use: group, frames: 2}\n", "host x 2    coded -> photo u8 [30, 40, 3]; nvJPEG, hardware\n" },
-        { 90, "", "  - {use: gray}\n", "error: stage 'decode' calls a library on the device, which 'launch: persistent' "
-          "does not support: set 'launch: graph', or an option of the stage that keeps it on the CPU ('gpipe stages "
-          "decode')" },
+        { 90, "", "  - {use: gray}\n", "error: stage 'decode' itself writes or reads the memory of the device, which "
+          "'launch: persistent' does not support: set 'launch: graph', or an option of the stage that keeps it on the host "
+          "('gpipe stages decode')" },
     };
     const char *dir = pipe_dir();
     char yaml[1000], *text = NULL;

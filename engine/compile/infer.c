@@ -207,8 +207,9 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
                 "may say one of both", name, st->s.kind->name);
     if (st->s.kind->collective && !s->serial)
         ok = AT(r, st->s.at, "kind '%s' is collective, and its shape() does not say that frames take turns", st->s.kind->name);
-    if (st->s.fills_device && (source || gp_host_reader(r, &st->s)))
-        ok = AT(r, st->s.at, source ? "stage '%s' is a source, and a source writes host memory"
+    bool own = source && !st->s.kind->on_loan;         /* its own frames */
+    if (st->s.fills_device && (own || gp_host_reader(r, &st->s)))
+        ok = AT(r, st->s.at, own ? "stage '%s' is a source, and a source writes host memory"
                 : "stage '%s' writes the memory of the device, and stage '%s' reads that on the host: put a stage of the device "
                 "between", name, gp_host_reader(r, &st->s));
     if (st->s.device && source)

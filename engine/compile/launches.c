@@ -92,8 +92,8 @@ static bool may_fill(const gp_graph *g, const gp_stage *st, gp_errs *errs)
 {
     bool persists = g->launch == GP_LAUNCH_PERSISTENT;
     return !st->fills_device || !g->ndevices || (!persists && g->ndevices == 1)
-        || gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' calls a library on the device, which %s: set %s, or an option of "
-                   "the stage that keeps it on the CPU ('gpipe stages %s')", st->name,
+        || gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' itself writes or reads the memory of the device, which %s: set "
+                   "%s, or an option of the stage that keeps it on the host ('gpipe stages %s')", st->name,
                    persists ? "'launch: persistent' does not support" : "is not possible with several devices",
                    persists ? "'launch: graph'" : "'device' to one", st->kind->name);
 }

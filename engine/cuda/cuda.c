@@ -131,7 +131,7 @@ static void cuda_close(gp_dev *dev)
         if (d->order[i])
             cudaEventDestroy(d->order[i]);
     if (live)
-        gp_cuda_unstamp(d);
+        gp_cuda_unstamp(d), gp_cuda_unmark(d);
     if (live && d->service)
         cudaStreamDestroy(d->service);
     if (live && d->inner)
@@ -149,6 +149,7 @@ static void cuda_close(gp_dev *dev)
     free(d->wake);
     free(d->order);
     free(d->stamp);
+    free(d->mark);
     pthread_mutex_destroy(&d->stamp_lock);
     pthread_mutex_destroy(&d->room_lock);
     pthread_mutex_destroy(&d->apart_lock);
@@ -508,6 +509,7 @@ const gp_backend gp_backend_cuda = {
     .alloc = cuda_alloc, .free = cuda_free, .fetch = cuda_fetch, .bring = cuda_bring,
     .prepare = cuda_prepare,
     .stamps = gp_cuda_stamps, .stamped = gp_cuda_stamped, .rates = gp_cuda_rates,
+    .marks = gp_cuda_marks, .mark = gp_cuda_mark, .await = gp_cuda_await, .pass = gp_cuda_pass,
     .watch = gp_cuda_watch, .unwatch = gp_cuda_unwatch, .tag = gp_cuda_tag,
     .build = gp_cuda_build, .discard = gp_cuda_discard, .load = gp_cuda_load,
     .launch = cuda_launch, .direct = cuda_direct, .call = cuda_call, .place = cuda_place,

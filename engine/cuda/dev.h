@@ -71,6 +71,7 @@ typedef struct gp_cuda_dev {
     cudaEvent_t *order;            /* [order][slot] */
     int norders, nslots;
     cudaEvent_t *stamp; int nstamps;
+    cudaEvent_t *mark; int nmarks;
     cudaEvent_t base_event, base_try;      /* stamp.c */
     int64_t base_ns;               /* CLOCK_MONOTONIC when base_event was reached */
     pthread_mutex_t stamp_lock;    /* of these three */
@@ -142,6 +143,14 @@ bool gp_cuda_stamps(gp_dev *dev, int n, gp_errs *errs);
 int64_t gp_cuda_stamped(gp_dev *dev, int i);
 bool gp_cuda_rates(gp_dev *dev, double *in, double *out, gp_errs *errs);
 void gp_cuda_unstamp(gp_cuda_dev *d);          /* destroys the events */
+
+/* ---- marks (mark.c): see gp_backend ---------------------------------- */
+
+bool gp_cuda_marks(gp_dev *dev, int n, gp_errs *errs);
+bool gp_cuda_mark(gp_dev *dev, int i, void *stream, gp_errs *errs);
+bool gp_cuda_await(gp_dev *dev, int stream, int i, gp_errs *errs);
+bool gp_cuda_pass(gp_dev *dev, int i, gp_errs *errs);
+void gp_cuda_unmark(gp_cuda_dev *d);           /* destroys the events */
 
 /* ---- traces in full (cupti.c): see gp_backend -------------------- */
 

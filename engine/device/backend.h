@@ -134,6 +134,13 @@ typedef struct gp_backend {
     bool (*stamps)(gp_dev *dev, int n, gp_errs *errs);
     /* Stamp i of a launch that is done: ns of CLOCK_MONOTONIC. Any thread. */
     int64_t (*stamped)(gp_dev *dev, int i);
+    /* Marks in streams of others'; NULL: there are none. marks: makes n, before frame 0. mark: mark i is behind all
+     * that is in `stream`, a CUstream_st, now. await: what is queued on stream k from now on waits until mark i is
+     * passed; pass waits for that itself. One that was never set is passed. Any thread. */
+    bool (*marks)(gp_dev *dev, int n, gp_errs *errs);
+    bool (*mark)(gp_dev *dev, int i, void *stream, gp_errs *errs);
+    bool (*await)(gp_dev *dev, int k, int i, gp_errs *errs);
+    bool (*pass)(gp_dev *dev, int i, gp_errs *errs);
     /* NULL where stamps tell everything. watch: `note` is told of each activity, by any
      * thread, one at a time; before the first body is built. unwatch: on return it was
      * told of all that is done, and is told of no more. tag: what this thread launches from now on has this

@@ -153,5 +153,5 @@ bool gp_actors_init(gp_run *run, gp_errs *errs)
             return false;
     }
     errs->at = was;
-    return true;
+    return gp_marks_init(run, errs);
 }

@@ -169,6 +169,8 @@ void gp_loans_end(gp_run *run, bool paused, bool back)
         pthread_mutex_unlock(&e->lock);
         while (back && atomic_load(&e->users))
             sched_yield();
+        if (paused)                    /* its frames are copied, and their slots are others' */
+            gp_marks_pass(actor_of(run, e));
     }
 }
 
@@ -268,7 +270,8 @@ static gp_look lend(gp_threadrt *t, gp_loan *to)
         gp_turn_tell(t);
     if (l == GP_LOOK_GO)
         *to = (gp_loan){ .index = f->index, .time_ns = f->time_ns, .name = f->name,
-                         .view = t->actor->source ? f->out[0] : f->in[0], .held = t }, t->loan = f->index + 1;
+                         .view = t->actor->source ? f->out[0] : f->in[0], .device = gp_mark_device(t->actor), .held = t },
+        t->loan = f->index + 1;
     return l;
 }
 
@@ -365,6 +368,8 @@ static bool end(struct gp_endpoint *e, gp_loan *l, gp_status status)
     if (p->source)
         f->time_ns = l->time_ns, f->name = l->name, f->out[0].type = l->view.type;
     l->held = NULL, t->loan = 0;
+    if (!gp_mark(p, p->host->view[t->worker].first, l->stream, status != GP_OK, &t->errs))
+        f->status = GP_FAILED;
     gp_host_take_back(t);
     bool fits = f->status == status;
     if (p->source)

@@ -203,6 +203,9 @@ struct gp_actorrt {
     gp_eventcount to_end;      /* ... this */
     atomic_bool asked;         /* ... the program has asked for a frame; */
     atomic_int waits;          /* ... how many of its threads wait for one */
+    int mark0;                 /* ... the mark of slot 0, plus 1, if its frames lie on the device (mark.c); else 0 */
+    bool waits_for_marks;      /* ... and a stage that is in no segment takes or makes them */
+    bool marked;               /* a segment: a stage on loan with marks is beside it */
     atomic_llong cost;         /* ns: the mean of its turns, less what moving the frames to another core takes */
     atomic_uint offers;        /* how often its turn could have been done while its thread slept */
     struct gp_hostrt *host;    /* of a host stage */
@@ -534,6 +537,15 @@ bool gp_turn_is_one_of_the_last(const gp_actorrt *p);
  * turns. */
 void gp_turn_tell(gp_threadrt *t);
 
+/* mark.c: what the program queued in its own stream on device memory on loan. init: which stages have marks, and room for
+ * them. The device on which the frames of a stage on loan lie; -1: on the host. gp_mark: a loan of this frame ends; with
+ * `wait`, or where nothing else could, the call waits until that is done. await: what segment p now launches for n
+ * firings from f waits for the marks of their slots. pass: waits for all marks of a stage. */
+bool gp_marks_init(gp_run *run, gp_errs *errs);
+int gp_mark_device(const gp_actorrt *p);
+bool gp_mark(gp_actorrt *p, uint64_t frame, void *stream, bool wait, gp_errs *errs);
+bool gp_marks_await(const gp_actorrt *p, uint64_t f, int n, int stream, gp_errs *errs);
+void gp_marks_pass(const gp_actorrt *p);
 /* loan.c: the stages of a run on loan are at the program's disposal, until they are not; with `back` no thread is in
  * them any more on return. */
 void gp_loans_begin(gp_run *run);

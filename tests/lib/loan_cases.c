@@ -662,4 +662,50 @@ TEST(one_of_two_outputs)
     gp_pipeline_destroy(r.p);
 }
 
+/* Where the frames may not be what `memory: device` says. */
+static const struct { const char *set, *stages, *error; } refused[] = {
+    { "device=cuda:0", "  - {use: discard, in: a}\n  - {use: output, name: out, in: a, memory: device}\n",
+      "stage 'in' writes the memory of the device, and stage 'discard' reads that on the host: put a stage of the device "
+      "between" },
+    { "device=cuda:0", "  - {use: scale}\n  - {use: lua, script: copy.lua}\n  - {use: output, name: out, memory: device}\n",
+      "stage 'out': its frames are not made in the memory of one GPU: leave out 'memory: device'" },
+    { "device=all", "  - {use: scale}\n  - {use: output, name: out}\n",
+      "stage 'in' itself writes or reads the memory of the device, which is not possible with several devices: set 'device' "
+      "to one, or an option of the stage that keeps it on the host ('gpipe stages input')" },
+    { "launch=persistent", "  - {use: scale}\n  - {use: output, name: out}\n",
+      "stage 'in' itself writes or reads the memory of the device, which 'launch: persistent' does not support: set 'launch: "
+      "graph', or an option of the stage that keeps it on the host ('gpipe stages input')" },
+};
+
+TEST_EACH(memory_is_refused, refused)
+{
+    char *yaml = format("buffers: {a: {dtype: f32, shape: [4, 8]}}\nstages:\n  - {use: input, name: in, out: a, memory: "
+                        "device}\n%s", refused[_i].stages);
+    gp_errs errs = { .n = 0 };
+    gp_machine m;
+    gp_machine_fixed(&m, 2);
+    gp_pipeline *p = pipe_compile(dir, yaml, (gp_config){ .machine = &m, .set = &refused[_i].set, .nset = 1 }, &errs);
+    ck_assert_msg(!p && !strcmp(errs.e[0].msg, refused[_i].error), "%s", p ? "it compiles" : errs.e[0].msg);
+}
+
+/* Without a GPU the memory of the device is the host's, for the program, too. */
+TEST(memory_without_a_gpu)
+{
+    rig r;
+    gp_loan l;
+    if (strcmp(on, "cpu"))
+        return;
+    rig_start(&r, "buffers: {a: {dtype: f32, shape: [4, 8]}}\nstages:\n  - {use: input, name: in, out: a, memory: device}\n"
+              "  - {use: scale, a: 2}\n  - {use: output, name: out, memory: device}\n");
+    for (int i = 0; i < 20; i++) {
+        ck_assert(push(r.in, (float)i));
+        ck_assert_int_eq(gp_pull_begin(r.out, &l, -1), GP_LOAN_OK);
+        ck_assert_int_eq(l.device, -1);
+        ck_assert_float_eq(((float *)l.view.data)[31], 2 * (float)i);
+        ck_assert(gp_pull_end(r.out, &l));
+    }
+    gp_push_close(r.in);
+    rig_end(&r, GP_DONE);
+}
+
 CASES_SUITE(loan, set_up, NULL, 0, 1)
