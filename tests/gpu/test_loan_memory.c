@@ -51,7 +51,8 @@ static void CUDART_CB pass_gate(void *gate)
 /* The program's stream stands still until `gate` is opened once more. */
 static void hold_up(cudaStream_t s, sem_t *gate)
 {
-    ok(cudaLaunchHostFunc(s, pass_gate, gate));
+    if (!getenv("GPIPE_SANITIZED"))    /* there a launch waits until it is done */
+        ok(cudaLaunchHostFunc(s, pass_gate, gate));
 }
 
 static bool push(gp_input *in, const float *from, cudaStream_t s, sem_t *gate)
@@ -84,18 +85,17 @@ static const struct { const char *stages; float a, b; } between[] = {
     { "  - {use: scale, a: 2, b: 1}\n", 2, 1 },
     { "  - {use: group, frames: 2}\n  - {use: split}\n", 1, 0 },
     { "  - {use: window, frames: 2}\n  - {use: slice, index: -1, out: w}\n", 1, 0 },
-    { "", 1, 0 },
 };
 enum { SETTINGS = sizeof settings / sizeof *settings, BETWEEN = sizeof between / sizeof *between };
 
 /* Each pair of frames is pushed behind a closed gate, which is opened once they are, and the same with two that are pulled:
- * a call that waited for the program's stream would not come back, but where no segment has the frames next. */
+ * a call that waited for the program's stream would not come back. */
 TEST_LOOP(waits_on_the_gpu, 0, SETTINGS * BETWEEN * 2)
 {
     const char *stages = between[_i / SETTINGS % BETWEEN].stages;
     float a = between[_i / SETTINGS % BETWEEN].a, b = between[_i / SETTINGS % BETWEEN].b;
     bool own = _i / SETTINGS / BETWEEN;
-    bool alone = !*stages || (strstr(settings[_i % SETTINGS], "depth: 1") && !strstr(stages, "group"));
+    bool alone = strstr(settings[_i % SETTINGS], "depth: 1") && !strstr(stages, "group");
     char *yaml = format("%s\nstall_timeout: 20s\nbuffers: {a: {dtype: f32, shape: [%d]}}\nstages:\n"
                         "  - {use: input, name: in, out: a, memory: device}\n%s"
                         "  - {use: output, name: out, memory: device}\n", settings[_i % SETTINGS], N, stages);
@@ -114,14 +114,12 @@ TEST_LOOP(waits_on_the_gpu, 0, SETTINGS * BETWEEN * 2)
         for (int k = 0; k < 4; k++) {
             int f = i + (alone ? k / 2 : k % 2);
             bool pushes = alone ? k % 2 == 0 : k < 2;
-            if (!*stages)
-                sem_post(&gate);
             if (pushes)
                 ck_assert(push(in, x + (size_t)f * N, to, &gate));
             else
                 pull(out, (uint64_t)f, y + (size_t)f * N, from, &gate);
-            if (*stages && (alone || k == 1 || k == 3))
-                sem_post(&gate), alone ? 0 : sem_post(&gate);
+            for (int open = alone ? 1 : k % 2 ? 2 : 0; open--;)
+                sem_post(&gate);
         }
     gp_push_close(in);
     ok(cudaDeviceSynchronize());
@@ -178,6 +176,8 @@ TEST(goes_on)
     enum { RUNS = 6, EACH = 3, SLOW = 50, ROOM = 256 << 20 };
     static const char *const depth[] = { "4", "7" };
     gp_pipeline *p[RUNS];
+    gp_input *in[RUNS];
+    gp_output *out[RUNS];
     goer g[RUNS] = { { .p = NULL } };
     pthread_t thread[RUNS];
     gp_errs errs = { .n = 0 };
@@ -189,13 +189,13 @@ TEST(goes_on)
     ok(cudaMalloc(&room, ROOM));
     for (int i = 0; i < RUNS * EACH * N; i++)
         x[i] = (float)(i % 10007);
-    for (int i = 0; i < RUNS; i++)
+    for (int i = 0; i < RUNS; i++) {
         p[i] = compiled(format("depth: %s\nbuffers: {a: {dtype: f32, shape: [%d]}}\nstages:\n  - {use: input, name: in, out: a, "
                                "memory: device}\n  - {use: scale}\n  - {use: output, name: out, memory: device}\n",
                                depth[i % 2], N));
+        in[i] = gp_pipeline_input(p[i], "in"), out[i] = gp_pipeline_output(p[i], "out");
+    }
     for (int i = 0; i < RUNS; i++) {
-        gp_input *in = gp_pipeline_input(p[i], "in");
-        gp_output *out = gp_pipeline_output(p[i], "out");
         if (!i)
             ck_assert(gp_pipeline_start(p[0], NULL, &errs));
         else
@@ -203,15 +203,15 @@ TEST(goes_on)
         for (int k = 0; k < EACH; k++) {
             for (int j = 0; j < SLOW; j++)
                 ok(cudaMemsetAsync(room, j, ROOM, s));
-            ck_assert(push(in, x + (size_t)(i * EACH + k) * N, s, &gate));
+            ck_assert(push(in[i], x + (size_t)(i * EACH + k) * N, s, &gate));
         }
         int from = i ? i * EACH - 2 : 0, to = i + 1 < RUNS ? i * EACH + 1 : RUNS * EACH;
         for (int f = from; f < to; f++)
-            pull(out, (uint64_t)f, y + (size_t)f * N, s, &gate);
+            pull(out[i], (uint64_t)f, y + (size_t)f * N, s, &gate);
         if (i + 1 < RUNS)
             ck_assert_msg(gp_pipeline_retune(p[i + 1], p[i], NULL, &errs), "%s", pipe_said(&errs));
         else
-            gp_push_close(in);
+            gp_push_close(in[i]);
         if (i)
             pthread_join(thread[i], NULL);
         ck_assert_int_eq(i ? g[i].outcome : gp_pipeline_wait(p[0]), i + 1 < RUNS ? GP_PAUSED : GP_DONE);
