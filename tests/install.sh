@@ -37,7 +37,7 @@ got=$(sed -n 's/^\.SH "\(.*\)"$/\1/p' "$to/share/man/man1/gpipe.1" | tr '\n' ,)
 bare() { local want=$1; shift
     got=$(env MAKEFLAGS= "$@" ${MAKE:-make} B="$tmp/bare" 2>&1)
     [ $? = 2 ] && [[ $got == *"there is no:$want"*"'make deps' installs"* && $got != *' cc	'* ]] && ok || bad "bare: '$got'"; }
-bare ' yaml-0.1 lua5.4 libdeflate libjpeg zlib libmicrohttpd' PKG_CONFIG_LIBDIR=/nowhere PKG_CONFIG_PATH= LUA=lua5.4
+bare ' yaml-0.1 lua5.4 libdeflate libjpeg zlib libmicrohttpd jansson' PKG_CONFIG_LIBDIR=/nowhere PKG_CONFIG_PATH= LUA=lua5.4
 bare ' no-such-cc' CC=no-such-cc CXX=c++
 mkdir "$tmp/tools"
 for t in sh make gcc g++ cc c++ git sed cmp mv rm mkdir ln nproc cat ar; do
