@@ -6,7 +6,7 @@
 # make bench      gpipe beside what else moves frames     make bench BENCH="--only host --rounds 5"
 # make fuzz       libFuzzer, 20 s for each harness        make fuzz FUZZ="yaml png" SECONDS=600 SEED=7
 # make deps       installs what is missing to build (Debian, Ubuntu); make deps-tests: to test, too
-# make install PREFIX=/usr/local    the command, its man page; the library with its headers, for pkg-config
+# make install PREFIX=/usr/local    the command, its man page, completions; the library with its headers, for pkg-config
 # make help       shows this
 #
 # CUDA=0          CPU back end only (also when there is no nvcc)
@@ -91,7 +91,7 @@ OPENED  := engine/cuda/libraries.c engine/cuda/cublaslt.c
 ENGINE  := $(OPENED) $(filter-out $(CLI) $(RANKS) engine/mpi/%.c $(if $(filter cuda,$(BACKENDS)),$(OPENED),engine/cuda/%.c),$(wildcard engine/*/*.c))
 LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/*/*.c) $(wildcard lua/*.c)
 OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $(ONCPU:%.cpp=$B/%.cpu.o) $B/embed.o $B/kinds.o $B/backends.o
-EMBED   := $(sort $(wildcard engine/cli/topics/*.md engine/cli/starters/*.yaml engine/cli/starters/plugin/*)) engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h kernels/half.h kernels/groups.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page*))
+EMBED   := $(sort $(wildcard engine/cli/topics/*.md engine/cli/starters/*.yaml engine/cli/starters/plugin/*)) engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h kernels/half.h kernels/groups.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page* engine/cli/completion*))
 CUROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 ALL_C   += $(CUROOT:%=-isystem %/include)
 ifeq ($(CUDA),1)
@@ -312,7 +312,7 @@ $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/g
 # What tests need: suites alone, the quick ones, all. python3-pil brings libtiff, which has another name in each release.
 NEED_SUITES := check libpng-dev locales
 NEED_QUICK  := $(NEED_SUITES) libsndfile1 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile ffmpeg
-NEED_ALL    := $(NEED_QUICK) neovim python3-scipy libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
+NEED_ALL    := $(NEED_QUICK) neovim zsh fish python3-scipy libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check check-all:
 	$(if $(filter check-all,$@),$(if $(T)$(SAN),$(error check-all takes no T and no SAN: make check T=... SAN=...)))
 	@$(if $(shell command -v dpkg),$(call find_missing,$(NEED) $(if $(T),$(NEED_SUITES),$(if $(filter check,$@),$(NEED_QUICK),$(NEED_ALL)))); \
@@ -333,7 +333,7 @@ onnxruntime:
 	  $(PYTHON) -m zipfile -e onnxruntime-*.whl . && rm onnxruntime-*.whl; } || echo "no ONNX Runtime is to be had: models are not tested with it"
 # Side by side, the longest first: the suites in parts, which sleep at times, and what uses the command.
 PARTS := $(if $(T),$(if $(word 8,$(T)),1 2 3 4,$(if $(word 2,$(T)),1 2,1)),1 2 3 4)
-QUICK := check-cli $(PARTS:%=units-%) $(addprefix check-,pictures video replay recordings schema lsp includes)
+QUICK := check-cli $(PARTS:%=units-%) $(addprefix check-,pictures video replay recordings schema lsp completion includes)
 ALL_TOO := $(addprefix check-,collectives ranks_live live ranks_report ends tune page model corpora)
 check-built: all $B/tests/run$S $(if $(T),,$B/tests/fuzz/replay)
 	+@$(again) -k $(if $(T),$(PARTS:%=units-%),$(QUICK))
@@ -355,7 +355,7 @@ check-replay: FORCE
 	$B/tests/fuzz/replay tests/fuzz/corpus
 check-cli: $B/tests/verb FORCE
 	GPIPE=$(abspath $B/gpipe) tests/cli.sh
-$(patsubst %,check-%,live ends pictures recordings schema lsp video tune ranks ranks_live ranks_report collectives model corpora): \
+$(patsubst %,check-%,live ends pictures recordings schema lsp completion video tune ranks ranks_live ranks_report collectives model corpora): \
   check-%: FORCE
 	$(PYTHON) tests/$*.py $B/gpipe
 check-page: FORCE
@@ -442,6 +442,9 @@ install: all $(if $(filter 1,$(STATIC)),,$B/libgpipe.so) $B/gpipe.pc
 	install -d $(to)/bin $(to)/include/gpipe $(to)/lib/pkgconfig $(to)/share/gpipe/lua $(to)/share/man/man1
 	install -m755 $B/gpipe $(to)/bin
 	$B/gpipe help --man > $(to)/share/man/man1/gpipe.1
+	install -Dm644 engine/cli/completion.bash $(to)/share/bash-completion/completions/gpipe
+	install -Dm644 engine/cli/completion.zsh $(to)/share/zsh/site-functions/_gpipe
+	install -Dm644 engine/cli/completion.fish $(to)/share/fish/vendor_completions.d/gpipe.fish
 	install -m644 engine/include/gpipe/*.h $(to)/include/gpipe
 	install -m644 $B/libgpipe.a $(to)/lib
 	$(if $(filter 1,$(STATIC)),,install -m755 $B/libgpipe.so $(to)/lib/libgpipe.so.$(VERSION))

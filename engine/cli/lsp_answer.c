@@ -269,13 +269,9 @@ static void put_values(const place *p, const list *to, gp_arena *a)
 static void put_buffers(const list *to)
 {
     const gp_names *names = &to->d->names;
-    for (int i = 0; i < names->nbuffers; i++) {
-        int k = 0;
-        while (strcmp(names->buffer[k].name, names->buffer[i].name))
-            k++;
-        if (k == i)
+    for (int i = 0; i < names->nbuffers; i++)
+        if (!gp_names_again(names, i))
             put_item(to, AS_VARIABLE, 0, names->buffer[i].name, "", NULL);
-    }
 }
 
 /* With a letter put in at the place there is a word, which begins with what is before it. */

@@ -298,7 +298,7 @@ static int stages(const gp_args *args, const gp_registry *registry, gp_errs *err
 }
 
 const gp_verb gp_verb_stages = {
-    .name = "stages", .operand = "[NAME]", .max = 1, .place = 90,
+    .name = "stages", .operand = "[KIND]", .max = 1, .place = 90,
     .help = "list the kinds of stages, or show the ports and options of one",
     .kinds = true, .run = stages,
     .options = (const gp_option[]){

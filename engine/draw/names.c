@@ -1,4 +1,5 @@
 /* names.c - see names.h. */
+#include <string.h>
 #include "draw/names.h"
 #include "compile/ir.h"
 
@@ -57,4 +58,12 @@ bool gp_names_read(gp_arena *a, gp_names *out, const char *text, size_t len, con
     add_keys(a, gp_node_get(spec->root, "vars"), &out->var, &out->nvars, &out->caps[2]);
     add_body(a, out, spec->root, true, registry);
     return true;
+}
+
+bool gp_names_again(const gp_names *names, int i)
+{
+    int k = 0;
+    while (strcmp(names->buffer[k].name, names->buffer[i].name))
+        k++;
+    return k < i;
 }

@@ -21,5 +21,7 @@ typedef struct gp_names {
 /* False: the text is no pipeline. Memory is the arena's. The places' file is `file`. */
 bool gp_names_read(gp_arena *a, gp_names *out, const char *text, size_t len, const char *file,
                    const gp_registry *registry);
+/* Has a buffer before number i its name? */
+bool gp_names_again(const gp_names *names, int i);
 
 #endif
