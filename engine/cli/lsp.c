@@ -462,9 +462,10 @@ static bool take_next(gp_lsp *l)
 {
     static const char name[] = "Content-Length:";
     enum { N = sizeof name - 1 };
-    const char *at = memmem(l->in, l->n, name, N);
+    const char *at = l->n ? memmem(l->in, l->n, name, N) : NULL;
     if (!at) {
-        forget(l, l->n < N ? 0 : l->n - (N - 1));
+        if (l->n >= N)
+            forget(l, l->n - (N - 1));
         return false;
     }
     forget(l, (size_t)(at - l->in));
