@@ -6,7 +6,7 @@
 # make bench      gpipe beside what else moves frames     make bench BENCH="--only host --rounds 5"
 # make fuzz       libFuzzer, 20 s for each harness        make fuzz FUZZ="yaml png" SECONDS=600 SEED=7
 # make deps       installs what is missing to build (Debian, Ubuntu); make deps-tests: to test, too
-# make install PREFIX=/usr/local    the command, its man page; the library with its headers, for pkg-config
+# make install PREFIX=/usr/local    the command, its man page, completions; the library with its headers, for pkg-config
 # make help       shows this
 #
 # CUDA=0          CPU back end only (also when there is no nvcc)
@@ -47,23 +47,26 @@ AGAIN  := check check-all demo bench fuzz
 before := $(filter-out $(AGAIN) clean,$(MAKECMDGOALS))
 $(foreach g,$(filter $(AGAIN),$(MAKECMDGOALS)),$(eval $g: | $(before))$(eval before += $g))
 PKGS  := yaml-0.1 $(LUA) libdeflate libjpeg zlib
+PKGS_COMMAND := jansson
 WARN  := -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wwrite-strings
 CWARN := -Wstrict-prototypes -Wmissing-prototypes
 INC   := -Iengine/include -Iengine $(patsubst %/,-I%,$(sort $(wildcard stages/*/))) -Ilua -Ikernels -Itests/lib -I$B
 ALL   := $(WARN) -ffunction-sections -fdata-sections -MMD -MP $(INC) \
-         -D_GNU_SOURCE -DGP_CUDA=$(CUDA) $(shell pkg-config --cflags $(PKGS) 2>/dev/null) \
+         -D_GNU_SOURCE -DGP_CUDA=$(CUDA) $(shell pkg-config --cflags $(PKGS) $(PKGS_COMMAND) 2>/dev/null) \
          -pthread -ffp-contract=off -fPIC -fvisibility=hidden
 COMMIT := $(shell git rev-parse --short HEAD 2>/dev/null)
 ALL_C := -std=c11 $(ALL) $(CWARN) $(CFLAGS)
 ALL_X := -std=c++17 $(ALL) $(CFLAGS) -fno-exceptions -fno-rtti
 
 ifeq ($(STATIC),1)
-static = $(shell pkg-config --static --libs $1 | sed -E 's/-l(yaml|lua5.4|luajit-5.1|deflate|png16|jpeg|z|check_pic|check|subunit)\b/-l:lib\1.a/g')
+static = $(shell pkg-config --static --libs $1 | sed -E 's/-l(yaml|lua5.4|luajit-5.1|deflate|png16|jpeg|z|check_pic|check|subunit|jansson)\b/-l:lib\1.a/g')
 LIBS  := $(call static,$(PKGS)) -static-libgcc
+COMMAND = $(call static,$(PKGS_COMMAND))
 CHECK  = $(call static,check)
 PEER   = $(call static,libpng)
 else
 LIBS  := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+COMMAND = $(shell pkg-config --libs $(PKGS_COMMAND) 2>/dev/null)
 CHECK  = $(shell pkg-config --libs check)
 PEER   = $(shell pkg-config --libs libpng)
 endif
@@ -88,7 +91,7 @@ OPENED  := engine/cuda/libraries.c engine/cuda/cublaslt.c
 ENGINE  := $(OPENED) $(filter-out $(CLI) $(RANKS) engine/mpi/%.c $(if $(filter cuda,$(BACKENDS)),$(OPENED),engine/cuda/%.c),$(wildcard engine/*/*.c))
 LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/*/*.c) $(wildcard lua/*.c)
 OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $(ONCPU:%.cpp=$B/%.cpu.o) $B/embed.o $B/kinds.o $B/backends.o
-EMBED   := $(sort $(wildcard engine/cli/topics/*.md engine/cli/starters/*.yaml engine/cli/starters/plugin/*)) engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h kernels/half.h kernels/groups.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page*))
+EMBED   := $(sort $(wildcard engine/cli/topics/*.md engine/cli/starters/*.yaml engine/cli/starters/plugin/*)) engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h kernels/half.h kernels/groups.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page* engine/cli/completion*))
 CUROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 ALL_C   += $(CUROOT:%=-isystem %/include)
 ifeq ($(CUDA),1)
@@ -113,7 +116,7 @@ all: $B/gpipe $(MPI)
 # Plug-ins call the functions of the public headers, and only these: all are there, and seen.
 LIBALL := -Wl,--whole-archive $B/libgpipe.a -Wl,--no-whole-archive -Wl,--export-dynamic-symbol='gp_*'
 $B/gpipe: $(CLI_OBJ) $B/libgpipe.a
-	$(call say,link)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(LIBALL) $(LIBS)
+	$(call say,link)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(LIBALL) $(COMMAND) $(LIBS)
 
 $B/libgpipe.a: $(OBJ)
 	@rm -f $@
@@ -129,7 +132,7 @@ $B/mpicc: FORCE
 # Other flags than last time: all is compiled again. Before anything is compiled: is there
 # what it needs?
 TOOLS = $(filter-out -%,$(CC) $(CXX)) pkg-config $(if $(filter 1,$(CUDA)),$(or $(NVCC),nvcc))
-USES  = $(PKGS) libmicrohttpd
+USES  = $(PKGS) libmicrohttpd $(PKGS_COMMAND)
 check-built check-all-built gpu-tests: USES += check
 check-built check-all-built: USES += libpng
 $B/flags: FORCE
@@ -301,7 +304,7 @@ $B/tests/page: $B/tests/page.o $B/engine/cli/page.o $B/libgpipe.a
 
 # The command with one verb more, for tests/cli.sh.
 $B/tests/verb: $B/tests/verb.o $B/tests/verbs.o $(filter-out %/verbs.o,$(CLI_OBJ)) $B/libgpipe.a
-	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(COMMAND) $(LIBS)
 
 $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/gpu/run.c $(wildcard tests/lib/*.c)) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
@@ -309,7 +312,7 @@ $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/g
 # What tests need: suites alone, the quick ones, all. python3-pil brings libtiff, which has another name in each release.
 NEED_SUITES := check libpng-dev locales
 NEED_QUICK  := $(NEED_SUITES) libsndfile1 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile ffmpeg
-NEED_ALL    := $(NEED_QUICK) python3-scipy libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
+NEED_ALL    := $(NEED_QUICK) neovim zsh fish python3-scipy libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check check-all:
 	$(if $(filter check-all,$@),$(if $(T)$(SAN),$(error check-all takes no T and no SAN: make check T=... SAN=...)))
 	@$(if $(shell command -v dpkg),$(call find_missing,$(NEED) $(if $(T),$(NEED_SUITES),$(if $(filter check,$@),$(NEED_QUICK),$(NEED_ALL)))); \
@@ -330,7 +333,7 @@ onnxruntime:
 	  $(PYTHON) -m zipfile -e onnxruntime-*.whl . && rm onnxruntime-*.whl; } || echo "no ONNX Runtime is to be had: models are not tested with it"
 # Side by side, the longest first: the suites in parts, which sleep at times, and what uses the command.
 PARTS := $(if $(T),$(if $(word 8,$(T)),1 2 3 4,$(if $(word 2,$(T)),1 2,1)),1 2 3 4)
-QUICK := check-cli $(PARTS:%=units-%) $(addprefix check-,pictures video replay recordings schema includes)
+QUICK := check-cli $(PARTS:%=units-%) $(addprefix check-,pictures video replay recordings schema lsp completion includes)
 ALL_TOO := $(addprefix check-,collectives ranks_live live ranks_report ends tune page model corpora)
 check-built: all $B/tests/run$S $(if $(T),,$B/tests/fuzz/replay)
 	+@$(again) -k $(if $(T),$(PARTS:%=units-%),$(QUICK))
@@ -352,7 +355,7 @@ check-replay: FORCE
 	$B/tests/fuzz/replay tests/fuzz/corpus
 check-cli: $B/tests/verb FORCE
 	GPIPE=$(abspath $B/gpipe) tests/cli.sh
-$(patsubst %,check-%,live ends pictures recordings schema video tune ranks ranks_live ranks_report collectives model corpora): \
+$(patsubst %,check-%,live ends pictures recordings schema lsp completion video tune ranks ranks_live ranks_report collectives model corpora): \
   check-%: FORCE
 	$(PYTHON) tests/$*.py $B/gpipe
 check-page: FORCE
@@ -365,9 +368,9 @@ check-includes: FORCE
 FUZZ_OBJ := $(patsubst %.c,$B/%.o,$(filter-out %/libfuzzer.c %/replay.c,$(wildcard tests/fuzz/*.c)) \
               tests/onnx_fake.c) $(filter-out %/main.o,$(CLI_OBJ))
 $B/tests/fuzz/replay: $B/tests/fuzz/replay.o $(FUZZ_OBJ) $B/libgpipe.a
-	$(call say,link)$(CC) $(LDFLAGS) -Wl,--wrap=gp_slurp,--wrap=gp_dl_open -o $@ $^ $(LIBS) -lz
+	$(call say,link)$(CC) $(LDFLAGS) -Wl,--wrap=gp_slurp,--wrap=gp_dl_open -o $@ $^ $(COMMAND) $(LIBS) -lz
 $B/tests/fuzz/run: $B/tests/fuzz/libfuzzer.o $(FUZZ_OBJ) $B/libgpipe.a $B/libdeflate.a $B/libjpeg.a
-	$(call say,link)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--wrap=gp_slurp,--wrap=gp_dl_open -o $@ $^ $(LIBS) -lz
+	$(call say,link)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--wrap=gp_slurp,--wrap=gp_dl_open -o $@ $^ $(COMMAND) $(LIBS) -lz
 $B/libdeflate.a $B/libjpeg.a: tests/fuzz/codec.sh
 	tests/fuzz/codec.sh $(basename $(@F)) $@ $(CC) -O1 -g -fsanitize=fuzzer-no-link,$(SAN)
 
@@ -422,7 +425,7 @@ $B/bench/%: tests/bench/%.cu tests/bench/hand.h tests/bench/axpy.cu tests/bench/
 PYTHON := $(or $(wildcard /usr/bin/python3),python3)
 NEED := pkg-config libyaml-dev $(if $(filter luajit,$(LUA)),libluajit-5.1-dev,liblua5.4-dev) libdeflate-dev \
         $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = ubuntu ] && echo libjpeg-turbo8-dev || echo libjpeg62-turbo-dev) \
-        zlib1g-dev libmicrohttpd-dev graphviz check g++ python3
+        zlib1g-dev libjansson-dev libmicrohttpd-dev graphviz check g++ python3
 find_missing = missing=; for p in $1; do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done
 deps:
 	@$(call find_missing,$(NEED)); if [ -n "$$missing" ]; then \
@@ -439,6 +442,9 @@ install: all $(if $(filter 1,$(STATIC)),,$B/libgpipe.so) $B/gpipe.pc
 	install -d $(to)/bin $(to)/include/gpipe $(to)/lib/pkgconfig $(to)/share/gpipe/lua $(to)/share/man/man1
 	install -m755 $B/gpipe $(to)/bin
 	$B/gpipe help --man > $(to)/share/man/man1/gpipe.1
+	install -Dm644 engine/cli/completion.bash $(to)/share/bash-completion/completions/gpipe
+	install -Dm644 engine/cli/completion.zsh $(to)/share/zsh/site-functions/_gpipe
+	install -Dm644 engine/cli/completion.fish $(to)/share/fish/vendor_completions.d/gpipe.fish
 	install -m644 engine/include/gpipe/*.h $(to)/include/gpipe
 	install -m644 $B/libgpipe.a $(to)/lib
 	$(if $(filter 1,$(STATIC)),,install -m755 $B/libgpipe.so $(to)/lib/libgpipe.so.$(VERSION))

@@ -44,6 +44,7 @@ MAY = {
 FOR_STAGES = "device/libraries.h"
 # The command draws plans, and for that alone looks at the forms.
 ALSO = {"engine/cli/plan.c": ["api"], "engine/cli/report.c": ["api"], "engine/cli/simulate.c": ["api"],
+        "engine/cli/lsp_answer.c": ["api"],        # of a buffer's type
         "engine/simulate/model.h": ["run"],        # timely.h: what chooses in a run chooses on paper
         "engine/cli/tune.c": ["api"]}
 # Kernels for the CPU run with these, and `expr` shares the trees of expressions; all other files of these folders are
@@ -103,6 +104,7 @@ OTHER = {
     "engine/compile/window.c": {"window"},     # the same
     "engine/compile/loop.c": {"window"},       # the same
     "engine/draw/schema.c": {"window"},        # the same
+    "engine/cli/lsp_answer.c": {"window", "label"},    # the same; a key of its JSON
     "engine/compile/expr_parse.c": {"power"},  # NumPy's name of pow
     "engine/cli/version.c": {"lua"},           # a line of --version
     "engine/draw/dump_graph.c": {"split"},     # a key of its JSON

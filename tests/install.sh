@@ -23,7 +23,8 @@ got=$(sort "$tmp/none.log" | uniq -d)
 to=$tmp/usr
 check 'make install' ${MAKE:-make} install PREFIX="$to"
 for f in bin/gpipe include/gpipe/gpipe.h include/gpipe/stage.h lib/libgpipe.a lib/libgpipe.so \
-         $(command -v mpicc >/dev/null && echo lib/gpipe-mpi.so) lib/pkgconfig/gpipe.pc share/gpipe/lua/gpipe.lua share/man/man1/gpipe.1; do
+         $(command -v mpicc >/dev/null && echo lib/gpipe-mpi.so) lib/pkgconfig/gpipe.pc share/gpipe/lua/gpipe.lua share/man/man1/gpipe.1 \
+         share/bash-completion/completions/gpipe share/zsh/site-functions/_gpipe share/fish/vendor_completions.d/gpipe.fish; do
     [ -e "$to/$f" ] && ok || bad "$f was not installed"
 done
 if command -v groff >/dev/null; then
@@ -37,7 +38,7 @@ got=$(sed -n 's/^\.SH "\(.*\)"$/\1/p' "$to/share/man/man1/gpipe.1" | tr '\n' ,)
 bare() { local want=$1; shift
     got=$(env MAKEFLAGS= "$@" ${MAKE:-make} B="$tmp/bare" 2>&1)
     [ $? = 2 ] && [[ $got == *"there is no:$want"*"'make deps' installs"* && $got != *' cc	'* ]] && ok || bad "bare: '$got'"; }
-bare ' yaml-0.1 lua5.4 libdeflate libjpeg zlib libmicrohttpd' PKG_CONFIG_LIBDIR=/nowhere PKG_CONFIG_PATH= LUA=lua5.4
+bare ' yaml-0.1 lua5.4 libdeflate libjpeg zlib libmicrohttpd jansson' PKG_CONFIG_LIBDIR=/nowhere PKG_CONFIG_PATH= LUA=lua5.4
 bare ' no-such-cc' CC=no-such-cc CXX=c++
 mkdir "$tmp/tools"
 for t in sh make gcc g++ cc c++ git sed cmp mv rm mkdir ln nproc cat ar; do

@@ -20,8 +20,7 @@ const gp_verb *gp_verb_next(const gp_verb *last)
 
 static const gp_option of_help[] = { { "help", 'h', NULL, GP_TO_FLAG(help), "this text" }, { .name = NULL } };
 
-/* The option behind `o` of those that a verb has; NULL as `o`: the first. NULL: none. */
-static const gp_option *next_option(const gp_verb *v, const gp_option *o)
+const gp_option *gp_option_next(const gp_verb *v, const gp_option *o)
 {
     if (o == of_help)
         return NULL;
@@ -32,7 +31,7 @@ static const gp_option *next_option(const gp_verb *v, const gp_option *o)
 void gp_args_help(FILE *to, const gp_verb *verb)
 {
     fprintf(to, "options:\n");
-    for (const gp_option *o = NULL; (o = next_option(verb, o));) {
+    for (const gp_option *o = NULL; (o = gp_option_next(verb, o));) {
         char text[64];
         snprintf(text, sizeof text, "%s%s%s", o->name, o->value ? " " : "",
                  o->value ? o->value : "");
@@ -46,18 +45,19 @@ static bool usage(gp_errs *errs, const char *what, const char *name, const char 
     return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "%s '%s'%s", what, name, more);
 }
 
-/* Is it what `word` names: --name, --name=value, -x? `name` is that without the value. */
-static bool is_it(const gp_option *o, const char *word, const char *name)
+bool gp_option_is(const gp_option *o, const char *word)
 {
-    return word[1] == '-' ? !strcmp(o->name, name) : o->letter && word[1] == o->letter && !word[2];
+    size_t n = strlen(o->name);
+    return word[1] == '-' ? !strncmp(word + 2, o->name, n) && (!word[2 + n] || word[2 + n] == '=')
+        : o->letter && word[1] == o->letter && !word[2];
 }
 
 /* Has any verb one of that name? */
-static bool is_of_another(const char *word, const char *name)
+static bool is_of_another(const char *word)
 {
     for (const gp_verb *v = NULL; (v = gp_verb_next(v));)
-        for (const gp_option *o = NULL; (o = next_option(v, o));)
-            if (is_it(o, word, name))
+        for (const gp_option *o = NULL; (o = gp_option_next(v, o));)
+            if (gp_option_is(o, word))
                 return true;
     return false;
 }
@@ -72,12 +72,12 @@ static const gp_option *find(const char *word, const char *value, const gp_verb 
     if (word[1] == '-' && len + 1 < sizeof name)
         memcpy(name, word + 2, len);
     gp_near near = GP_NEAR(name), near_key = GP_NEAR(name);
-    for (const gp_option *o = NULL; (o = next_option(verb, o));) {
-        if (is_it(o, word, name))
+    for (const gp_option *o = NULL; (o = gp_option_next(verb, o));) {
+        if (gp_option_is(o, word))
             return o;
         gp_near_try(&near, o->name);
     }
-    if (is_of_another(word, name)) {
+    if (is_of_another(word)) {
         bool starts = !strcmp(name, "ranks") && verb->ranks;
         usage(errs, "this verb has no option", word, !starts ? "; its --help shows which it has"
               : "; a launcher starts several ranks: mpirun -n 3 gpipe run FILE");

@@ -75,10 +75,9 @@ static void print_range(FILE *to, const gp_opt *o)
         fprintf(to, ", at most %.15g%s", o->max * scale, unit);
 }
 
-static void print_option(FILE *to, const gp_opt *o)
+void gp_option_print(FILE *to, const gp_opt *o)
 {
-    fprintf(to, "  %-12s  %s\n  %-12s    %s", o->name, o->help, "",
-           o->type == GP_OPT_ENUM ? o->choices : opt_types[o->type]);
+    fputs(o->type == GP_OPT_ENUM ? o->choices : opt_types[o->type], to);
     if (o->unit)
         fprintf(to, " [%s]", o->unit);
     print_range(to, o);
@@ -87,7 +86,6 @@ static void print_option(FILE *to, const gp_opt *o)
                 gp_schema_instead(o) ? gp_schema_instead(o) : "");
     else if (o->def && *o->def)
         fprintf(to, ", default %s", o->def);
-    fprintf(to, "\n");
 }
 
 void gp_kind_print(FILE *to, const gp_registry *registry, const gp_kind *k)
@@ -101,8 +99,11 @@ void gp_kind_print(FILE *to, const gp_registry *registry, const gp_kind *k)
     const gp_opt *o = gp_schema_option(k, 0);
     if (o)
         fprintf(to, "\noptions:\n");
-    for (int i = 0; (o = gp_schema_option(k, i)); i++)
-        print_option(to, o);
+    for (int i = 0; (o = gp_schema_option(k, i)); i++) {
+        fprintf(to, "  %-12s  %s\n  %-12s    ", o->name, o->help, "");
+        gp_option_print(to, o);
+        fputc('\n', to);
+    }
 }
 
 /* ---- by field -------------------------------------------------------- */
@@ -297,7 +298,7 @@ static int stages(const gp_args *args, const gp_registry *registry, gp_errs *err
 }
 
 const gp_verb gp_verb_stages = {
-    .name = "stages", .operand = "[NAME]", .max = 1, .place = 90,
+    .name = "stages", .operand = "[KIND]", .max = 1, .place = 90,
     .help = "list the kinds of stages, or show the ports and options of one",
     .kinds = true, .run = stages,
     .options = (const gp_option[]){

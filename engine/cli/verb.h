@@ -65,6 +65,10 @@ extern const gp_verb *const gp_verbs[];
 
 /* args.c. The verb behind `last` in the list (NULL: the first); NULL: none. */
 const gp_verb *gp_verb_next(const gp_verb *last);
+/* The option behind `o` of those that a verb has; NULL as `o`: the first. NULL: none. */
+const gp_option *gp_option_next(const gp_verb *v, const gp_option *o);
+/* Is it what `word` names: --name, --name=value, -x? */
+bool gp_option_is(const gp_option *o, const char *word);
 /* What follows the verb. The strings are argv's or the arena's. */
 bool gp_args_parse(gp_arena *a, int argc, char **argv, const gp_verb *verb, gp_args *out, gp_errs *errs);
 /* The options of one verb, for its --help. */

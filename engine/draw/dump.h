@@ -3,12 +3,16 @@
 #define GP_DUMP_H
 
 #include "base/json.h"
+#include "compile/keys.h"
 #include "draw/measured.h"
 
 /* dump_graph.c: the head of a text, the stages of a text (with a plan, which may be NULL,
  * also where they run) and the rates of the frames, the members of a JSON object. */
 void gp_dump_head(FILE *f, const gp_graph *g);
 void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p);
+/* Of one buffer, which may be in a loop: its type, size, depth, who fills and reads it, and its rate. False: there is
+ * none of that name. */
+bool gp_dump_buffer(FILE *f, const gp_graph *g, const char *name);
 void gp_dump_graph_members(gp_json *j, const gp_graph *g);
 /* The segment of each stage, -1: none; memory in `a`. `p` NULL: of none. */
 int *gp_dump_segments(gp_arena *a, const gp_graph *g, const gp_plan *p);

@@ -178,6 +178,50 @@ void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
         rates_text(f, g);
 }
 
+/* Its size, depth, who fills and reads it. */
+static void buffer_text(FILE *f, const gp_graph *g, int i)
+{
+    const gp_buffer *b = &g->buffer[i];
+    char size[24], text[32];
+    fprintf(f, "%9s", gp_size_text(gp_bytes(&b->type), size));
+    if (b->given)
+        fputs("  from outside ->", f);
+    else if (b->producer.stage < 0)
+        fprintf(f, "  constant  %s ->", gp_const_text(b, text));
+    else
+        fprintf(f, "  depth %-3d  %s ->", b->depth, g->stage[b->producer.stage].name);
+    const char *sep = " ";
+    for (int k = 0; b->in_prologue && k < g->nprologue; k++)
+        for (int p = 0; p < g->prologue[k].nin; p++)
+            if (g->prologue[k].in[p] == i)
+                fprintf(f, "%s%s", sep, g->prologue[k].name), sep = ", ";
+    for (int u = 0; u < b->nuse; u++, sep = ", ")
+        fprintf(f, "%s%s", sep, g->stage[b->use[u].stage].name);
+    fputc('\n', f);
+}
+
+bool gp_dump_buffer(FILE *f, const gp_graph *g, const char *name)
+{
+    char type[GP_BOUNDS_TEXT];
+    gp_arena a = { 0 };
+    bool found = false;
+    for (int i = 0; i < g->nbuffers && !found; i++) {
+        const gp_buffer *b = &g->buffer[i];
+        if (b->hidden || strcmp(b->name, name))
+            continue;
+        found = true;
+        fprintf(f, "%s  %s  ", name, gp_bounds_text(&b->type, b->varies, type));
+        buffer_text(f, g, i);
+        if (gp_rates_differ(g) && b->producer.stage >= 0)
+            fprintf(f, "%lld frame%s per %s\n", (long long)b->rate, gp_plural(b->rate), gp_period_text(&a, g));
+    }
+    for (int i = 0; i < g->nstages && !found; i++)
+        if (gp_stage_loop(&g->stage[i]) && (found = gp_dump_buffer(f, gp_stage_loop(&g->stage[i])->graph, name)))
+            fprintf(f, "in each iteration of '%s'\n", g->stage[i].name);
+    gp_arena_free(&a);
+    return found;
+}
+
 static void graph_text(FILE *f, const gp_graph *g)
 {
     int width = gp_dump_width(g);
@@ -185,21 +229,8 @@ static void graph_text(FILE *f, const gp_graph *g)
     gp_dump_stages(f, g, NULL);
     fputs("\nbuffers\n", f);
     for (int i = 0; i < g->nbuffers; i++) {
-        const gp_buffer *b = &g->buffer[i];
-        char size[24], text[32];
-        fprintf(f, "  %-*s  %9s", width, b->name, gp_size_text(gp_bytes(&b->type), size));
-        if (b->producer.stage < 0)
-            fprintf(f, "  constant  %s ->", gp_const_text(b, text));
-        else
-            fprintf(f, "  depth %-3d  %s ->", b->depth, g->stage[b->producer.stage].name);
-        const char *sep = " ";
-        for (int k = 0; b->in_prologue && k < g->nprologue; k++)
-            for (int p = 0; p < g->prologue[k].nin; p++)
-                if (g->prologue[k].in[p] == i)
-                    fprintf(f, "%s%s", sep, g->prologue[k].name), sep = ", ";
-        for (int u = 0; u < b->nuse; u++, sep = ", ")
-            fprintf(f, "%s%s", sep, g->stage[b->use[u].stage].name);
-        fputc('\n', f);
+        fprintf(f, "  %-*s  ", width, g->buffer[i].name);
+        buffer_text(f, g, i);
     }
 }
 

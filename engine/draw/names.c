@@ -1,0 +1,69 @@
+/* names.c - see names.h. */
+#include <string.h>
+#include "draw/names.h"
+#include "compile/ir.h"
+
+static void add_buffer(gp_arena *a, gp_names *to, const char *name, gp_loc at)
+{
+    *GP_PUSH(a, to->buffer, to->nbuffers, to->caps[1]) = (gp_name){ .name = name, .at = at };
+}
+
+static void add_keys(gp_arena *a, const gp_node *map, gp_name **v, int *n, int *cap)
+{
+    for (int i = 0; map && map->kind == GP_MAP && i < map->n; i++)
+        *GP_PUSH(a, *v, *n, *cap) = (gp_name){ .name = map->key[i]->text, .at = map->key[i]->at };
+}
+
+/* What a stage makes, as it says or by default. */
+static void add_outputs(gp_arena *a, gp_names *to, const gp_node *stage, const gp_name *s)
+{
+    const gp_node *out = gp_node_get(stage, "out");
+    const gp_port *port;
+    const char *name;
+    if (out && out->kind == GP_SCALAR)
+        add_buffer(a, to, out->text, out->at);
+    for (int k = 0; out && k < out->n; k++)
+        if (out->item[k]->kind == GP_SCALAR)
+            add_buffer(a, to, out->item[k]->text, out->item[k]->at);
+    for (int k = 0; !out && s->kind && (name = gp_default_out(a, s->kind, s->name, k, &port)); k++)
+        add_buffer(a, to, name, s->at);
+}
+
+static void add_body(gp_arena *a, gp_names *to, const gp_node *of, bool top, const gp_registry *registry)
+{
+    const gp_node *stages = gp_node_get(of, "stages");
+    int n = stages && stages->kind == GP_LIST ? stages->n : 0;
+    const char **names = GP_NEW(a, const char *, n);
+    gp_stage_names(a, stages, names);
+    add_keys(a, gp_node_get(of, "buffers"), &to->buffer, &to->nbuffers, &to->caps[1]);
+    for (int i = 0; i < n; i++) {
+        const gp_node *stage = stages->item[i], *use = gp_node_get(stage, "use"), *name = gp_node_get(stage, "name");
+        gp_name s = { names[i], use ? gp_kind_find(registry, use->text) : NULL, (name ? name : use ? use : stage)->at };
+        if (top)
+            *GP_PUSH(a, to->stage, to->nstages, to->caps[0]) = s;
+        add_outputs(a, to, stage, &s);
+        if (gp_node_get(stage, "stages"))
+            add_body(a, to, stage, false, registry);
+    }
+}
+
+bool gp_names_read(gp_arena *a, gp_names *out, const char *text, size_t len, const char *file,
+                   const gp_registry *registry)
+{
+    gp_errs ignored = { 0 };
+    const gp_spec *spec = gp_parse(a, text, len, file, &ignored);
+    *out = (gp_names){ 0 };
+    if (!spec)
+        return false;
+    add_keys(a, gp_node_get(spec->root, "vars"), &out->var, &out->nvars, &out->caps[2]);
+    add_body(a, out, spec->root, true, registry);
+    return true;
+}
+
+bool gp_names_again(const gp_names *names, int i)
+{
+    int k = 0;
+    while (strcmp(names->buffer[k].name, names->buffer[i].name))
+        k++;
+    return k < i;
+}
