@@ -8,7 +8,7 @@
 # make deps       installs what is missing to build (Debian, Ubuntu); make deps-tests: to test, too
 # make install PREFIX=/usr/local    the command, its man page; the library with its headers, for pkg-config
 # make deb        packages for this Debian or Ubuntu, in build/deb; make check-packages tries them in a fresh one
-# make dist       a tarball of the sources, in build;     make site: the documentation as pages, in build/site
+# make dist       a tarball of the sources, in build;     make site: the documentation as pages, in build/site/pages
 # make help       shows this
 #
 # CUDA=0          CPU back end only (also when there is no nvcc)
@@ -469,13 +469,19 @@ dist:
 	if git rev-parse HEAD >/dev/null 2>&1; then git archive --prefix=$(DIST)/ -o build/$(DIST).tar.gz HEAD; \
 	else tar -czf build/$(DIST).tar.gz --exclude='./build*' --exclude=./gpipe --transform='s,^\.,$(DIST),' .; fi
 
-check-packages: NEED = debootstrap lintian
+check-packages: NEED += debootstrap lintian
 check-packages: deb dist deps
 	tests/packages.sh build/$(DIST).tar.gz build/deb/*.deb
+
+# Sphinx with all that it needs, from the index of Python packages.
+site:
+	[ -d build/sphinx ] || $(PYTHON) -m pip install -q --disable-pip-version-check --no-warn-conflicts --root-user-action=ignore \
+	  --target build/sphinx sphinx==8.1.3 myst-parser==4.0.1 furo==2024.8.6
+	PYTHONPATH=build/sphinx $(PYTHON) engine/packages/site.py build/site
 
 clean:
 	rm -rf build gpipe
 
 -include $(shell find $B -name '*.d' 2>/dev/null)
-.PHONY: all corpora bench bench-programs check check-all check-all-built check-built demo deps deps-bench deps-tests fuzz gpu-tests help install onnxruntime torture clean FORCE
+.PHONY: all corpora bench bench-programs check check-all check-all-built check-built demo deps deps-bench deps-tests fuzz gpu-tests help install onnxruntime torture check-packages deb dist site clean FORCE
 .SECONDARY:
