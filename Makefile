@@ -7,6 +7,8 @@
 # make fuzz       libFuzzer, 20 s for each harness        make fuzz FUZZ="yaml png" SECONDS=600 SEED=7
 # make deps       installs what is missing to build (Debian, Ubuntu); make deps-tests: to test, too
 # make install PREFIX=/usr/local    the command, its man page, completions; the library with its headers, for pkg-config
+# make deb        packages for this Debian or Ubuntu, in build/deb; make check-packages tries them in a fresh one
+# make dist       a tarball of the sources, in build;     make site: the documentation as pages, in build/site/pages
 # make help       shows this
 #
 # CUDA=0          CPU back end only (also when there is no nvcc)
@@ -43,7 +45,7 @@ again  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell
 # make -n runs each line that names make.
 DRY    = $(findstring n,$(firstword -$(MAKEFLAGS)))
 # These call make again: one after the other, and after what this make was asked for, so that no two build the same file.
-AGAIN  := check check-all demo bench fuzz
+AGAIN  := check check-all demo bench fuzz deb
 before := $(filter-out $(AGAIN) clean,$(MAKECMDGOALS))
 $(foreach g,$(filter $(AGAIN),$(MAKECMDGOALS)),$(eval $g: | $(before))$(eval before += $g))
 PKGS  := yaml-0.1 $(LUA) libdeflate libjpeg zlib
@@ -122,7 +124,7 @@ $B/libgpipe.a: $(OBJ)
 	@rm -f $@
 	$(call say,ar)ar rcs $@ $^
 
-# Opened where a launcher of MPI started gpipe, which finds it beside itself or in lib/.
+# Opened where a launcher of MPI started gpipe, which finds it beside itself or in lib/gpipe.
 $B/gpipe-mpi.so: engine/mpi/shim.c engine/mpi/shim.h $B/mpicc $B/flags
 	$(call say,mpicc)$(MPICC) -std=c11 $(WARN) $(CWARN) $(CFLAGS) -Iengine -fPIC -fvisibility=hidden -shared -o $@ $<
 
@@ -423,9 +425,9 @@ $B/bench/%: tests/bench/%.cu tests/bench/hand.h tests/bench/axpy.cu tests/bench/
 
 # The one that Debian's packages are for.
 PYTHON := $(or $(wildcard /usr/bin/python3),python3)
-NEED := pkg-config libyaml-dev $(if $(filter luajit,$(LUA)),libluajit-5.1-dev,liblua5.4-dev) libdeflate-dev \
-        $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = ubuntu ] && echo libjpeg-turbo8-dev || echo libjpeg62-turbo-dev) \
-        zlib1g-dev libjansson-dev libmicrohttpd-dev graphviz check g++ python3
+NEED_LINKED := libyaml-dev $(if $(filter luajit,$(LUA)),libluajit-5.1-dev,liblua5.4-dev) libdeflate-dev zlib1g-dev \
+        $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = ubuntu ] && echo libjpeg-turbo8-dev || echo libjpeg62-turbo-dev)
+NEED := pkg-config $(NEED_LINKED) libjansson-dev libmicrohttpd-dev graphviz check g++ python3
 find_missing = missing=; for p in $1; do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done
 deps:
 	@$(call find_missing,$(NEED)); if [ -n "$$missing" ]; then \
@@ -449,13 +451,43 @@ install: all $(if $(filter 1,$(STATIC)),,$B/libgpipe.so) $B/gpipe.pc
 	install -m644 $B/libgpipe.a $(to)/lib
 	$(if $(filter 1,$(STATIC)),,install -m755 $B/libgpipe.so $(to)/lib/libgpipe.so.$(VERSION))
 	$(if $(filter 1,$(STATIC)),,ln -sf libgpipe.so.$(VERSION) $(to)/lib/libgpipe.so)
-	$(if $(MPI),install -m755 $(MPI) $(to)/lib)
+	$(if $(MPI),install -D -m755 -t $(to)/lib/gpipe $(MPI))
 	install -m644 $B/gpipe.pc $(to)/lib/pkgconfig
 	install -m644 $(LUAMODS) $(to)/share/gpipe/lua
+
+# debhelper works in build/deb/gpipe, which has of the source tree what packages are made by.
+deb: NEED += debhelper libopenmpi-dev
+deb: deps
+	rm -rf build/deb
+	+@$(again) install PREFIX=/usr DESTDIR=$(CURDIR)/build/deb/root
+	mkdir -p build/deb/gpipe/debian
+	cp engine/packages/rules engine/packages/*.install build/deb/gpipe/debian
+	sed 's/LINKED/$(subst $(space),$(comma) ,$(NEED_LINKED))/' engine/packages/control > build/deb/gpipe/debian/control
+	cp LICENSE build/deb/gpipe/debian/copyright
+	printf 'gpipe ($(VERSION)) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- %s  %s\n' \
+	  "$$(sed -n 's/^Maintainer: //p' engine/packages/control)" "$$(date -R -r CHANGELOG.md)" > build/deb/gpipe/debian/changelog
+	cd build/deb/gpipe && env -u MAKEFLAGS dh binary
+
+# What is committed; of a tree without git, all but what was built.
+DIST := gpipe-$(VERSION)
+dist:
+	@mkdir -p build
+	if git rev-parse HEAD >/dev/null 2>&1; then git archive --prefix=$(DIST)/ -o build/$(DIST).tar.gz HEAD; \
+	else tar -czf build/$(DIST).tar.gz --exclude='./build*' --exclude=./gpipe --transform='s,^\.,$(DIST),' .; fi
+
+check-packages: NEED += debootstrap lintian
+check-packages: deb dist deps
+	tests/packages.sh build/$(DIST).tar.gz build/deb/*.deb
+
+# Sphinx with all that it needs, from the index of Python packages.
+site:
+	[ -d build/sphinx ] || $(PYTHON) -m pip install -q --disable-pip-version-check --no-warn-conflicts --root-user-action=ignore \
+	  --target build/sphinx sphinx==8.1.3 myst-parser==4.0.1 furo==2024.8.6
+	PYTHONPATH=build/sphinx $(PYTHON) engine/packages/site.py build/site
 
 clean:
 	rm -rf build gpipe
 
 -include $(shell find $B -name '*.d' 2>/dev/null)
-.PHONY: all corpora bench bench-programs check check-all check-all-built check-built demo deps deps-bench deps-tests fuzz gpu-tests help install onnxruntime torture clean FORCE
+.PHONY: all corpora bench bench-programs check check-all check-all-built check-built demo deps deps-bench deps-tests fuzz gpu-tests help install onnxruntime torture check-packages deb dist site clean FORCE
 .SECONDARY:

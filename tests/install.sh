@@ -23,7 +23,7 @@ got=$(sort "$tmp/none.log" | uniq -d)
 to=$tmp/usr
 check 'make install' ${MAKE:-make} install PREFIX="$to"
 for f in bin/gpipe include/gpipe/gpipe.h include/gpipe/stage.h lib/libgpipe.a lib/libgpipe.so \
-         $(command -v mpicc >/dev/null && echo lib/gpipe-mpi.so) lib/pkgconfig/gpipe.pc share/gpipe/lua/gpipe.lua share/man/man1/gpipe.1 \
+         $(command -v mpicc >/dev/null && echo lib/gpipe/gpipe-mpi.so) lib/pkgconfig/gpipe.pc share/gpipe/lua/gpipe.lua share/man/man1/gpipe.1 \
          share/bash-completion/completions/gpipe share/zsh/site-functions/_gpipe share/fish/vendor_completions.d/gpipe.fish; do
     [ -e "$to/$f" ] && ok || bad "$f was not installed"
 done

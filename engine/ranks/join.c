@@ -265,7 +265,7 @@ int gp_local_ranks(const gp_ranks *us)
     return us->local_n;
 }
 
-/* The shim lies beside the command, or is installed in the folder of libraries. */
+/* The shim lies beside the command, or is installed in lib/gpipe. */
 static const gp_mpi *open_shim(int ranks, gp_errs *errs)
 {
     static char beside[PATH_MAX + 32], installed[PATH_MAX + 32];
@@ -278,7 +278,7 @@ static const gp_mpi *open_shim(int ranks, gp_errs *errs)
     if (end)
         *end = 0;
     snprintf(beside, sizeof beside, "%s/gpipe-mpi.so", self);
-    snprintf(installed, sizeof installed, "%s/../lib/gpipe-mpi.so", self);
+    snprintf(installed, sizeof installed, "%s/../lib/gpipe/gpipe-mpi.so", self);
     const char *const library[] = { named && *named ? named : beside, named && *named ? NULL : installed, NULL };
     const gp_dl_symbol symbol[] = { { "gp_mpi_table", &mpi }, { 0 } };
     snprintf(what, sizeof what, "a run of %d ranks", ranks);
