@@ -232,7 +232,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
         poison_outputs(p, f, n);
     if (stream >= 0 && n && s->nmanaged && !gp_ahead_bring(p, f, n, &t->errs))
         return DEVICE_LOST;
-    if (stream >= 0 && p->marked && !gp_marks_await(p, f, n, stream, &t->errs))
+    if (p->marked && !gp_marks_await(p, f, n, stream, &t->errs))
         return DEVICE_LOST;
     if (stream >= 0)
         atomic_store(&s->busy[stream], true);

@@ -368,10 +368,15 @@ static bool end(struct gp_endpoint *e, gp_loan *l, gp_status status)
     if (p->source)
         f->time_ns = l->time_ns, f->name = l->name, f->out[0].type = l->view.type;
     l->held = NULL, t->loan = 0;
-    if (!gp_mark(p, p->host->view[t->worker].first, l->stream, status != GP_OK, &t->errs))
-        f->status = GP_FAILED;
+    bool marked = gp_mark(p, p->host->view[t->worker].first, l->stream, status != GP_OK, &t->errs);
+    if (!marked) {                     /* nobody knows when the slot is free: no frame comes behind it */
+        if (t->errs.failed)            /* else the device has stopped, and another thread says so */
+            gp_run_fail(t->run, &t->errs);
+        gp_run_level(t->run, 2);
+        t->errs = (gp_errs){ .at = t->errs.at };
+    }
     gp_host_take_back(t);
-    bool fits = f->status == status;
+    bool fits = marked && f->status == status;
     if (p->source)
         f->out[0].type = p->out[0]->buffer->type;      /* the next frame is whole until the program says otherwise */
     gp_turn_tell(t);

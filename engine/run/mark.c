@@ -1,8 +1,9 @@
 /* mark.c - memory of the device on loan: what the program has queued there, in a stream of its own.
  *
- * A loan ends with a mark in that stream. Each slot of the buffer has one for each stage on loan beside it. What a
- * segment launches on the slot waits for the mark on the device, so that no thread does. Where anybody else has the slot
- * next, the thread of the program waits when it ends the loan. */
+ * A loan ends with a mark, an event in that stream. Each slot of the buffer has one for each stage on loan beside it. What
+ * a segment launches on the slot waits for the mark on the device, so that no thread does; of a frame for which it
+ * launches nothing its thread waits. Where a stage beside it is in no segment, the thread of the program waits when it
+ * ends the loan. So a mark is passed before the slot is lent again. */
 #include "run/host.h"
 #include "run/segment.h"
 
@@ -51,11 +52,12 @@ bool gp_mark(gp_actorrt *p, uint64_t frame, void *stream, bool wait, gp_errs *er
 
 static bool await(const gp_actorrt *p, int stream, const gp_actorrt *other, uint64_t from, uint64_t to, gp_errs *errs)
 {
-    int number;
-    gp_dev *dev = gp_stream_lane(p, stream, &number)->dev;
+    int number = 0;
+    gp_dev *dev = stream < 0 ? p->run->dev[0] : gp_stream_lane(p, stream, &number)->dev;
+    const gp_backend *be = dev->backend;
     bool ok = true;
     for (uint64_t f = from; f < to && ok && other->mark0; f++)
-        ok = dev->backend->await(dev, number, mark_of(other, f), errs);
+        ok = stream < 0 ? be->pass(dev, mark_of(other, f), errs) : be->await(dev, number, mark_of(other, f), errs);
     return ok;
 }
 

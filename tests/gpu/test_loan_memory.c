@@ -55,6 +55,17 @@ static void hold_up(cudaStream_t s, sem_t *gate)
         ok(cudaLaunchHostFunc(s, pass_gate, gate));
 }
 
+/* It is busy for some milliseconds. */
+static void slow_down(cudaStream_t s)
+{
+    enum { TIMES = 50, ROOM = 256 << 20 };
+    static void *room;
+    if (!room)
+        ok(cudaMalloc(&room, ROOM));
+    for (int i = 0; i < TIMES; i++)
+        ok(cudaMemsetAsync(room, i, ROOM, s));
+}
+
 static bool push(gp_input *in, const float *from, cudaStream_t s, sem_t *gate)
 {
     gp_loan l;
@@ -129,35 +140,65 @@ TEST_LOOP(waits_on_the_gpu, 0, SETTINGS * BETWEEN * 2)
     gp_pipeline_destroy(p);
 }
 
-/* A frame that is not to be: who pushes the next into its slot finds that alone. */
-TEST(dropped)
+/* A frame that is not to be, or that meets a hole, so that nothing is launched for it: who pushes the next into its slot, by
+ * another stream, finds that alone. */
+TEST_LOOP(dropped, 0, 2)
 {
-    gp_pipeline *p = compiled(format("depth: 1\nbuffers: {a: {dtype: f32, shape: [%d]}}\nstages:\n  - {use: input, name: in, "
-                                     "out: a, memory: device}\n  - {use: scale}\n  - {use: output, name: out, memory: device}\n",
-                                     N));
-    gp_input *in = gp_pipeline_input(p, "in");
+    gp_pipeline *p = compiled(format("depth: 1\nbuffers: {a: {dtype: f32, shape: [%d]}, b: {dtype: f32, shape: [%d]}}\n"
+                                     "stages:\n  - {use: input, name: in, out: a, memory: device}\n"
+                                     "  - {use: input, name: other, out: b}\n"
+                                     "  - {use: expr, in: {x: a, y: b}, expr: \"x + 0 * y\", out: c}\n"
+                                     "  - {use: output, name: out, memory: device}\n", N, N));
+    gp_input *in = gp_pipeline_input(p, "in"), *other = gp_pipeline_input(p, "other");
     gp_output *out = gp_pipeline_output(p, "out");
     gp_errs errs = { .n = 0 };
     gp_loan l;
     sem_t gate;
-    sem_init(&gate, 0, 0);
+    sem_init(&gate, 0, 2);
     float *x = pinned(), *y = pinned();
     cudaStream_t s[2] = { stream_of(true), stream_of(true) };
     for (int i = 0; i < 2 * N; i++)
         x[i] = i < N ? -1 : 1;
-    ck_assert(gp_pipeline_start(p, NULL, &errs));
+    ck_assert_msg(gp_pipeline_start(p, NULL, &errs), "%s", pipe_said(&errs));
     ck_assert_int_eq(gp_push_begin(in, &l, -1), GP_LOAN_OK);
+    slow_down(s[0]);
     ok(cudaMemcpyAsync(l.view.data, x, BYTES, cudaMemcpyHostToDevice, s[0]));
     l.stream = s[0];
-    ck_assert(gp_push_drop(in, &l));
-    sem_post(&gate), sem_post(&gate);
+    ck_assert(_i ? gp_push_end(in, &l) : gp_push_drop(in, &l));
+    ck_assert_int_eq(gp_push_begin(other, &l, -1), GP_LOAN_OK);
+    ck_assert(_i ? gp_push_drop(other, &l) : gp_push_end(other, &l));
+    ck_assert_int_eq(gp_push_begin(other, &l, -1), GP_LOAN_OK);
+    memset(l.view.data, 0, BYTES);
+    ck_assert(gp_push_end(other, &l));
     ck_assert(push(in, x + N, s[1], &gate));
     pull(out, 1, y, s[1], &gate);
-    gp_push_close(in);
+    gp_push_close(in), gp_push_close(other);
     ok(cudaStreamSynchronize(s[1]));
-    ck_assert_int_eq(gp_pipeline_wait(p), GP_DONE);
+    ck_assert_msg(gp_pipeline_wait(p) == GP_DONE, "%s", pipe_said(&errs));
     for (int i = 0; i < N; i++)
         ck_assert_float_eq(y[i], 1);
+    gp_pipeline_destroy(p);
+}
+
+/* A stream that is being captured cannot be waited for. */
+TEST(captured)
+{
+    gp_pipeline *p = compiled(format("buffers: {a: {dtype: f32, shape: [%d]}}\nstages:\n  - {use: input, name: in, out: a, "
+                                     "memory: device, on_error: drop}\n  - {use: scale}\n  - {use: output, name: out}\n", N));
+    gp_input *in = gp_pipeline_input(p, "in");
+    gp_errs errs = { .n = 0 };
+    gp_loan l;
+    cudaStream_t s = stream_of(true);
+    cudaGraph_t graph;
+    ck_assert(gp_pipeline_output(p, "out") && gp_pipeline_start(p, NULL, &errs));
+    ck_assert_int_eq(gp_push_begin(in, &l, -1), GP_LOAN_OK);
+    ok(cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed));
+    l.stream = s;
+    ck_assert(!gp_push_end(in, &l));
+    cudaStreamEndCapture(s, &graph);
+    cudaGetLastError();
+    ck_assert_int_eq(gp_pipeline_wait(p), GP_ERROR);
+    ck_assert_msg(strstr(errs.e[0].msg, "the stream of the program"), "%s", pipe_said(&errs));
     gp_pipeline_destroy(p);
 }
 
@@ -173,7 +214,7 @@ static void *go_on(void *arg)
 /* A run goes on under another plan while what was pushed may not be there yet, nor what was pulled be read. */
 TEST(goes_on)
 {
-    enum { RUNS = 6, EACH = 3, SLOW = 50, ROOM = 256 << 20 };
+    enum { RUNS = 6, EACH = 3 };
     static const char *const depth[] = { "4", "7" };
     gp_pipeline *p[RUNS];
     gp_input *in[RUNS];
@@ -181,12 +222,10 @@ TEST(goes_on)
     goer g[RUNS] = { { .p = NULL } };
     pthread_t thread[RUNS];
     gp_errs errs = { .n = 0 };
-    void *room;
     sem_t gate;
     sem_init(&gate, 0, 2 * RUNS * EACH);
     float *x = pinned(), *y = pinned();
     cudaStream_t s = stream_of(true);
-    ok(cudaMalloc(&room, ROOM));
     for (int i = 0; i < RUNS * EACH * N; i++)
         x[i] = (float)(i % 10007);
     for (int i = 0; i < RUNS; i++) {
@@ -201,8 +240,7 @@ TEST(goes_on)
         else
             g[i] = (goer){ .p = p[i], .from = p[i - 1] }, pthread_create(&thread[i], NULL, go_on, &g[i]);
         for (int k = 0; k < EACH; k++) {
-            for (int j = 0; j < SLOW; j++)
-                ok(cudaMemsetAsync(room, j, ROOM, s));
+            slow_down(s);
             ck_assert(push(in[i], x + (size_t)(i * EACH + k) * N, s, &gate));
         }
         int from = i ? i * EACH - 2 : 0, to = i + 1 < RUNS ? i * EACH + 1 : RUNS * EACH;

@@ -355,8 +355,10 @@ const char *gp_pipeline_made_of(const gp_pipeline *p, int i);
  *
  * A loan is a slot of the buffer itself from _begin to _end: nothing is copied or allocated. With `memory: device` of
  * the stage it lies in the memory of the GPU, if the pipeline runs on one (gp_loan.device). A frame that is pulled is
- * complete then. What the program queues there, in any stream, need not be done when it ends the loan: it says which
- * stream that is (gp_loan.stream), and what comes next on that memory waits for it, on the GPU.
+ * complete then. What the program queues there, in a stream of that GPU, need not be done when it ends the loan: it says
+ * which stream that is (gp_loan.stream), and what comes next on that memory waits for it, on the GPU; only gp_push_drop,
+ * and a loan beside a collective stage, wait for it themselves. A stream that cannot be waited for, as one that is being
+ * captured, ends the run with an error.
  *
  * `workers` of the stage says how many loans the program may have at the same time (1). It may end them in any order;
  * frames keep the order of _begin. _begin waits while the pipeline has no room, or no frame.
@@ -385,7 +387,7 @@ typedef struct gp_loan {
                                   the buffer's declaration has bounds for */
     int device;                /* whose memory view.data is, as CUDA's runtime numbers it; -1: the host's */
     void *stream;              /* there: the CUstream_st (cudaStream_t) whose work, queued before _end, uses the loan; NULL,
-                                  and so after _begin: the default stream */
+                                  and so after _begin: the (legacy) default stream */
     void *held;                /* the engine's; NULL: there is no loan */
 } gp_loan;
 
