@@ -164,7 +164,7 @@ $B/gpipe.pc: FORCE
 	   echo 'Description: declarative GPU pipelines'; echo 'Version: $(VERSION)'; \
 	   echo 'Requires.private: $(PKGS)'; echo 'Cflags: -I$${includedir}'; \
 	   echo 'Libs: -L$${libdir} -lgpipe'; \
-	   echo 'Libs.private: $(if $(filter 1,$(CUDA)),-L$(CUROOT)/lib64 -lcudart_static) -pthread -ldl -lm -lrt'; \
+	   echo 'Libs.private: $(if $(filter 1,$(CUDA)),$(CUROOT)/lib64/libcudart_static.a) -pthread -ldl -lm -lrt'; \
 	 } > $@
 
 # Loops over the rows of pictures and of matrices, and many lines, for vectors.

@@ -22,6 +22,7 @@ MAY = {
     "engine/simulate": ["base", "compile", "api", "report"],
     "engine/draw": ["base", "compile"],
     "engine/mpi": [],
+    "engine/packages": [],
     "engine/ranks": ["base", "report", "mpi"],
     "engine/cli": ["base", "report", "simulate", "draw", "ranks"],
     "stages": ["base", "kernels", "stages/collective", "stages/decode", "stages/expr", "stages/fft", "stages/format", "stages/kernel",

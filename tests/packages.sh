@@ -37,7 +37,7 @@ check 'the stage that builds' inside build "$(stage 1)"
 cp -a "$tmp/base" "$tmp/run" && mkdir "$tmp/run/work" && cp "$tmp"/build/src/build/deb/gpipe_*.deb "$tmp/run/tmp/"
 check 'the stage that runs' inside run "$(stage 2)"
 check 'gpipe in the container' inside run "cd /work; gpipe --version | grep -F 'gpipe $version'
-    gpipe new first; gpipe run first.yaml; ls out | grep png; [ -z \"\$(ls /tmp /var/lib/apt/lists)\" ]"
+    gpipe new first; gpipe run first.yaml; ls out | grep png; [ -z \"\$(find /tmp /var/lib/apt/lists -type f)\" ]"
 rm -rf "$tmp/build" "$tmp/run"
 
 # the packages that were given
