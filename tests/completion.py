@@ -82,6 +82,18 @@ for (line, offered, not_offered), out in zip(TABLE, got):
     word = line.rpartition(" ")[2]
     expect("bash: " + line, out.split(), offered, not_offered, word[:max(word.rfind("="), word.rfind(":")) + 1])
 
+# What a shell would take for a command is quoted; of a device nothing is read.
+with open(path("odd.yaml"), "w") as f:
+    f.write('vars:\n  "x$(touch no)": 1\n  "a\\nb": 2\nstages: []\n')
+with open(script, "w") as f:
+    f.write("source <(gpipe completion bash)\nCOMP_LINE='gpipe check %s --set vars.'; COMP_POINT=${#COMP_LINE}\n_gpipe gpipe "
+            "2>/dev/null\nprintf '%%s\\n' \"${COMPREPLY[@]}\"\n" % path("odd.yaml"))
+got = lines(["bash", "--norc", script])
+check("bash: a name that is a command", got == [r"vars.x\$\(touch\ no\)="], got)
+silent, kept_open = os.pipe()
+r = subprocess.run([gpipe, "completion", "bash", "--", "run", "/dev/stdin", "--set", "v"], stdin=silent, timeout=60)
+check("gpipe: a device", r.returncode == 0, r)
+
 if shutil.which("fish"):
     for line, offered, not_offered in TABLE:
         if offered:

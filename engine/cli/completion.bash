@@ -10,6 +10,12 @@ _gpipe()
     # For bash what is behind = and : is a word of its own.
     before=${cur%"${cur##*[=:]}"}
     COMPREPLY=("${COMPREPLY[@]#"$before"}")
-    [[ -e ${COMPREPLY[0]-} ]] && compopt -o filenames
+    if [[ -e ${COMPREPLY[0]-} ]]; then
+        compopt -o filenames           # which quotes them
+    else
+        for cur in "${!COMPREPLY[@]}"; do
+            printf -v "COMPREPLY[$cur]" %q "${COMPREPLY[cur]}"
+        done
+    fi
 }
 complete -o default -F _gpipe gpipe

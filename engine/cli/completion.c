@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "base/embed.h"
 #include "cli/live.h"
 #include "cli/verb.h"
@@ -26,6 +27,9 @@ static void put(asked *x, const char *word, const char *help)
     const char *all = gp_format(&x->a, "%s%s", x->before, word);
     if (strncmp(all, x->word, strlen(x->word)) || (x->last && !strcmp(x->last, all)))
         return;
+    for (const char *c = all; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)     /* a line is a word */
+            return;
     x->last = all;
     printf("%s%s%s\n", all, x->helps && help ? "\t" : "", x->helps && help ? help : "");
 }
@@ -86,8 +90,9 @@ static void read_names(asked *x, gp_names *names)
 {
     gp_loaded l = { 0 };
     gp_errs ignored = { 0 };
+    struct stat is;
     *names = (gp_names){ 0 };
-    if (!x->file || !strcmp(x->file, "-"))
+    if (!x->file || stat(x->file, &is) || !S_ISREG(is.st_mode))        /* what is not there yet would be waited for */
         return;
     if (gp_load_text(&l, x->file, &ignored))
         gp_names_read(&x->a, names, gp_strndup(&x->a, l.text, l.len), l.len, x->file, x->registry);
