@@ -279,6 +279,7 @@ for name, raw, code in [
         ("no header", b"hello\r\n\r\n", None),
         ("another header, too", framed(hover, "Content-Type: application/vscode-jsonrpc; charset=utf-8\r\n"
                                               "Content-Length: {n}\r\n\r\n"), -32602),
+        ("a header in other letters", framed(hover, "content-length:{n} \r\n\r\n"), -32602),
         ("... behind it", framed(hover, "Content-Length: {n}\r\nContent-Type: x\r\n\r\n"), -32602)]:
     s = Server()
     s.send(raw)

@@ -69,4 +69,26 @@ TEST_SOME(long_run, sizeof long_runs / sizeof *long_runs, 6, 1)
     ck_assert_msg(entries > 0 && entries <= ENTRIES, "%s: room for %zu entries", long_runs[_i].what, entries);
 }
 
+/* Groups of two of five frames, of which it is known that no more come, though their end is not told yet: the last one
+ * is made of one frame. Of a run that has failed it is not, and what was made of it before that stands. */
+static const struct { uint64_t next; bool failed; gp_look look; int n; } rests[] = {
+    { 0, false, GP_LOOK_GO, 3 }, { 2, false, GP_LOOK_GO, 1 }, { 3, false, GP_LOOK_WAIT, 0 },
+    { 0, true, GP_LOOK_GO, 2 }, { 2, true, GP_LOOK_WAIT, 0 }, { 3, true, GP_LOOK_WAIT, 0 },
+};
+
+TEST_EACH(a_rest_of_a_run_that_fails, rests)
+{
+    static gp_run run;
+    static gp_ringrt r;
+    static gp_actorrt p;
+    const gp_regroup twos = { .step = 2, .repeat = 1, .take = 2, .make = 1, .every = 1, .stack = true };
+    gp_ring_end in = { .ring = &r };
+    int n = 0;
+    p.run = &run, p.regroup = &twos, p.in = &in, p.nin = 1;
+    atomic_store(&r.produced.at, 5), atomic_store(&r.most, 5), atomic_store(&r.end, GP_UNKNOWN);
+    atomic_store(&run.failed, rests[_i].failed);
+    ck_assert_int_eq(gp_actor_look(&p, rests[_i].next, 4, &n), rests[_i].look);
+    ck_assert_int_eq(n, rests[_i].n);
+}
+
 CASES_AND(regroup)

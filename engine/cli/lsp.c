@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 #include "base/memfile.h"
 #include "cli/lsp.h"
@@ -333,7 +334,7 @@ static bool did_change(gp_lsp *l, json_t *params, gp_json *j)
     json_array_foreach(changes, i, change) {
         json_t *text = json_object_get(change, "text"), *range = json_object_get(change, "range");
         size_t from = 0, to = d->len;
-        if (!json_is_string(text) || (range && (!byte_of(d, json_object_get(range, "start"), &from)
+        if (!json_is_string(text) || (range && !json_is_null(range) && (!byte_of(d, json_object_get(range, "start"), &from)
                                                 || !byte_of(d, json_object_get(range, "end"), &to))))
             return false;
         set_text(l, d, from, to < from ? from : to, text);
@@ -462,8 +463,10 @@ static bool take_next(gp_lsp *l)
 {
     static const char name[] = "Content-Length:";
     enum { N = sizeof name - 1 };
-    const char *at = l->n ? memmem(l->in, l->n, name, N) : NULL;
-    if (!at) {
+    const char *at = l->in;
+    while (l->n >= N && at <= l->in + l->n - N && strncasecmp(at, name, N))
+        at++;
+    if (l->n < N || at > l->in + l->n - N) {
         if (l->n >= N)
             forget(l, l->n - (N - 1));
         return false;
@@ -478,6 +481,8 @@ static bool take_next(gp_lsp *l)
     bool digits = i < l->n && l->in[i] >= '0' && l->in[i] <= '9';
     for (; i < l->n && l->in[i] >= '0' && l->in[i] <= '9' && len <= LARGEST; i++)
         len = 10 * len + (size_t)(l->in[i] - '0');
+    while (i < l->n && l->in[i] == ' ')
+        i++;
     if (!body || !digits || len > LARGEST || l->in[i] != '\r') {
         forget(l, N);
         refuse(l, NULL, PARSE_ERROR, "no valid length in a header", "");

@@ -308,8 +308,8 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
         }
         over |= end <= next || (at <= next && p->nin > 1 && atomic_load(&r->most) <= next);
         lacks |= at <= next && paused;
-        if (at - next < avail)
-            avail = at - next;
+        uint64_t more = at > next ? at - next : 0;     /* after an error a rest is none any more, also one that was launched */
+        avail = more < avail ? more : avail;
     }
     if (over)
         return p->nin > 1 ? behind_end(p, next) : GP_LOOK_OVER;

@@ -540,7 +540,8 @@ void gp_turn_tell(gp_threadrt *t);
 /* mark.c: what the program queued in its own stream on device memory on loan. init: which stages have marks, and room for
  * them. The device on which the frames of a stage on loan lie; -1: on the host. gp_mark: a loan of this frame ends; with
  * `wait`, or where nothing else could, the call waits until that is done. await: what segment p now launches for n
- * firings from f waits for the marks of their slots, or, if `stream` is negative, the calling thread does. pass: waits for all marks of a stage. */
+ * firings from f waits for the marks of their slots, or, if `stream` is negative, the calling thread does. pass: waits for
+ * all marks of a stage. */
 bool gp_marks_init(gp_run *run, gp_errs *errs);
 int gp_mark_device(const gp_actorrt *p);
 bool gp_mark(gp_actorrt *p, uint64_t frame, void *stream, bool wait, gp_errs *errs);
