@@ -260,4 +260,5 @@ TEST(goes_on)
         gp_pipeline_destroy(p[i]);
 }
 
-TEST_SUITE(loan_memory, set_up, NULL, 60)
+GPU_SUITE(loan_memory, tcase_set_timeout(tc, 60), tcase_add_checked_fixture(tc, set_up, NULL),
+          suite_fill(tc, suite_items, 1))
