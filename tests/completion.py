@@ -2,7 +2,7 @@
 """completion.py GPIPE: what shells complete: the words that gpipe offers, and bash, zsh and fish, with keys that are
 pressed in bash and zsh."""
 import os, pty, re, select, shutil, subprocess, time
-from kit import check, env, gpipe, path, put, total
+from kit import check, env, gpipe, path, put, spawn, total, until
 
 os.makedirs(path("d/sub"))
 os.makedirs(path("bin"))
@@ -19,6 +19,14 @@ stages:
   - {use: write, path: "${dir}/%d.png"}
 """)
 put("d/broken.yaml", "stages: [{use: }")
+put("endless.yaml", """
+buffers: {raw: {dtype: u8, shape: [4]}}
+stages:
+  - {use: generate, rate: 10, out: raw}
+  - {use: write, path: /dev/null, format: raw}
+""")
+run = spawn("run", "-q", "--device", "cpu", path("endless.yaml")).pid
+check("a run to be named", until(lambda: os.path.exists(path(f"gpipe/{run}.sock"))))
 shell_env = dict(env, PATH=path("bin") + ":" + os.environ["PATH"], HOME=path("d"), PS1="$ ", TERM="dumb",
                  LC_ALL="C.UTF-8")
 
@@ -46,7 +54,8 @@ TABLE = [
     ("run broken.yaml --set vars.", "", ""), ("run broken.yaml --set dep", "depth=", ""),
     ("run - --set vars.", "", ""), ("bench --cached s mine.yaml", "mine.yaml", ""),
     ("bench mine.yaml --cached s", "soft", ""), ("bench mine.yaml --sweep dep", "depth=", ""),
-    ("set 1 dep", "depth=", ""), ("top ", "", ""), ("help med", "median", ""), ("help ed", "editor", ""),
+    ("set 1 dep", "depth=", ""), ("top ", f"{run} ...", ""), ("top --json ", f"{run} ...", ""),
+    ("help med", "median", ""), ("help ed", "editor", ""),
     ("help re", "report retune read reduce ...", ""), ("help chec", "check", ""), ("stages med", "median", ""),
     ("stages chec", "", ""), ("new --from k", "kernel", ""), ("completion ", "bash zsh fish", ""),
     ("run mine.yaml --set .", "", ""), ("run mine.yaml --set =", "", ""), ("run --=", "", "")]
