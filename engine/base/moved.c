@@ -2,12 +2,17 @@
  * or move its folder. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 #include "base/clock.h"
 #include "base/filetable.h"
 #include "base/path.h"
 #include "base/target.h"
+
+#define TRUNCATED "was truncated while it was written"
 
 bool gp_outfile_find(const gp_outfile *f, char now[PATH_MAX])
 {
@@ -32,14 +37,33 @@ bool gp_outfile_is_named(const gp_outfile *f, char err[GP_WHY])
     return gp_why(err, "was moved while it was written");
 }
 
+/* Bytes that were written behind those cut off leave a hole. Looked for where zeros that are written become none: other
+ * file systems may compress them. */
+bool gp_outfile_has_all(const gp_outfile *f, char err[GP_WHY])
+{
+    static const unsigned long file_system[] = { TMPFS_MAGIC, EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC };
+    struct statfs fs;
+    struct stat st;
+    if (fstatfs(f->fd, &fs) || fstat(f->fd, &st))
+        return true;
+    for (size_t i = 0; i < sizeof file_system / sizeof *file_system; i++)
+        if (((unsigned long)fs.f_type & 0xffffffff) == file_system[i]) {
+            off_t hole = lseek(f->fd, 0, SEEK_HOLE);
+            return hole < 0 || hole >= st.st_size || gp_why(err, TRUNCATED);
+        }
+    return true;
+}
+
 bool gp_outfile_check(gp_outfile *f, size_t size, char err[GP_WHY])
 {
     const int64_t second = 1000000000;
     struct stat st;
+    if (!f->open || f->in_place)
+        return true;
+    if (size && !fstat(f->fd, &st) && (uint64_t)st.st_size != size)
+        return gp_why(err, (uint64_t)st.st_size < size ? TRUNCATED : "was written to by somebody else");
     if (!f->published)
         return true;
-    if (!fstat(f->fd, &st) && (uint64_t)st.st_size < size)
-        return gp_why(err, "was truncated while it was written");
     int64_t now = gp_now_ns();
     if (now - f->checked < second)
         return true;

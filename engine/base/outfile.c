@@ -414,6 +414,8 @@ bool gp_outfile_publish(gp_outfile *f, char err[GP_WHY])
 bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY])
 {
     bool was_named = f->published, ok = true;
+    if (!f->in_place && !gp_outfile_has_all(f, err))
+        return false;
     int bad = f->in_place ? 0 : !was_named ? publish(f)
             : f->durable == GP_DURABLE_FILE ? gp_sync_file(f->fd) : 0;
     if (bad && !f->published)

@@ -83,8 +83,11 @@ int gp_name_anew(const char *tmp, const char *path);
 bool gp_outfile_find(const gp_outfile *f, char now[PATH_MAX]);
 /* Does the name of one that is published still lead to it? `by` notes where it is if it was moved. */
 bool gp_outfile_is_named(const gp_outfile *f, char err[GP_WHY]);
-/* The same, looked at once a second, and is it still as long as the `size` bytes that it was given? */
+/* The same, looked at once a second, and is the file, be it published or not, as long as the `size` bytes that it was
+ * given? 0: that is not known. */
 bool gp_outfile_check(gp_outfile *f, size_t size, char err[GP_WHY]);
+/* Has the open file all that was written to it, as far as its file system tells? */
+bool gp_outfile_has_all(const gp_outfile *f, char err[GP_WHY]);
 
 /* partial.c: drops the file, but keeps what was written under its name with ".partial" behind, or ".partial.2",
  * ".partial.3", ...: the first that is free or may be replaced, which `by` notes. */

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include "base/npy.h"
@@ -88,15 +89,15 @@ static gp_status reach_joined(gp_writer *w, gp_call *c, char why[GP_WHY])
     return gp_path_expand(path, w->o->path, 0, "", why) ? gp_writer_reach(c, f, path, why) : GP_FAILED;
 }
 
-/* Writes at the end of the file. Somebody may truncate one that is live at any moment: then it
- * stays too short. */
+/* Writes at the end of the file. Somebody may truncate it at any moment: then it stays too short. */
 static bool put_rows(const gp_writer *w, struct iovec *v, int n, char why[GP_WHY])
 {
     const gp_outfile *f = &w->worker[0].file;
-    if (f->published)
+    bool own = f->open && !f->in_place;
+    if (own)
         fcntl(f->fd, F_SETFL, O_APPEND);
     bool ok = w->process ? gp_process_write(w->process, v, n, why) : gp_write_all(f->fd, v, n, why);
-    if (f->published)
+    if (own)
         fcntl(f->fd, F_SETFL, 0);      /* the header has its place */
     return ok;
 }
@@ -121,10 +122,14 @@ static bool begin_rows(gp_writer *w, const gp_frame *f, const gp_filemeta *said,
 static bool append_rows(gp_writer *w, const gp_call *c, const gp_frame *f, const struct iovec *v, int n, int *at,
                         char why[GP_WHY])
 {
+    gp_outfile *file = &w->worker[0].file;
+    struct stat st;
     gp_type row = w->joined;
     row.dim[0] = 1;
     size_t bytes = gp_bytes(&row);
     w->began = true;
+    if (!gp_outfile_check(file, w->size, why))
+        return false;
     for (int i = 0; i < n; i++) {
         *at = i;
         int64_t rows = (int64_t)(v[i].iov_len / bytes);
@@ -138,8 +143,9 @@ static bool append_rows(gp_writer *w, const gp_call *c, const gp_frame *f, const
             return false;
         w->joined.dim[0] += rows;
     }
+    w->size = fstat(file->fd, &st) ? 0 : (size_t)st.st_size;
     if (w->joined.dim[0])
-        gp_outfile_worth(&w->worker[0].file);
+        gp_outfile_worth(file);
     return true;
 }
 
@@ -364,7 +370,7 @@ bool gp_writer_finish(gp_call *c)
     gp_writer *w = c->state;
     const gp_write_opts *o = w->o;
     gp_outfile *f = &w->worker[0].file;
-    char why[GP_WHY];
+    char why[GP_WHY], later[GP_WHY];
     errno = 0;
     if (o->single)
         return true;
@@ -391,8 +397,8 @@ bool gp_writer_finish(gp_call *c)
         gp_why(why, "cannot be written: there was no frame that says its sample rate");
         return fail(w, c, NULL, 0, why);
     }
-    if (s != GP_OK || (rows && !rows->as->finish(rows, why)) || !gp_outfile_check(f, w->size, why)
-        || !gp_outfile_commit(f, why))
+    bool is_all = s == GP_OK && gp_outfile_check(f, w->size, why);
+    if ((rows && !rows->as->finish(rows, is_all ? why : later)) || !is_all || !gp_outfile_commit(f, why))
         return fail(w, c, NULL, 0, why);
     tell_kept(w, c);
     return !w->process || finish_process(w, c);

@@ -241,7 +241,6 @@ static bool put_header(gp_writer *w, char why[GP_WHY])
     gp_type row = w->joined;
     row.dim[0] = 1;
     w->joined.dim[0] = (int64_t)((w->end - w->head) / gp_bytes(&row));
-    w->size = w->end;
     return gp_writer_put_header(w, why);
 }
 
@@ -261,6 +260,7 @@ bool gp_ranks_finish(gp_writer *w, gp_call *c)
         if (w->relay && !pass_on(w, c, NULL))
             return false;
     }
+    w->size = w->end;
     if (w->relay)
         return ok && !w->rank;
     ok = ok && (!w->rank || close_shared(w, why));
