@@ -54,11 +54,11 @@ static const char *folder(int i, char buf[80])
     return buf;
 }
 
-/* A folder of ours in which nobody else can put or replace a socket; nobody else can open ours, whoever finds it. */
-static bool is_private(const char *path)
+/* A folder of ours that nobody else can enter; a service's others may see, as its manager made it, but not change. */
+static bool is_private(int i, const char *path)
 {
     struct stat st;
-    return !lstat(path, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022);
+    return !lstat(path, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & (i ? 077 : 022));
 }
 
 static bool address(struct sockaddr_un *at, const char *dir, long pid)
@@ -106,9 +106,9 @@ static void sweep(const char *dir)
 
 /* What lies there already is of a process that had our number: gone. The file is
  * born with the mode of the socket, and no signal leaves it behind. */
-static bool bind_in(gp_socket *s, const char *dir)
+static bool bind_in(gp_socket *s, int i, const char *dir)
 {
-    if (!*dir || (mkdir(dir, 0700) && errno != EEXIST) || !is_private(dir)
+    if (!*dir || (mkdir(dir, 0700) && errno != EEXIST) || !is_private(i, dir)
         || !address(&s->at, dir, (long)getpid()))
         return false;
     sweep(dir);
@@ -130,7 +130,7 @@ gp_socket *gp_socket_open(void)
     char dir[80];
     for (int i = 0; s && i < FOLDERS; i++) {
         s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (s->fd >= 0 && bind_in(s, folder(i, dir)))
+        if (s->fd >= 0 && bind_in(s, i, folder(i, dir)))
             return s;
         if (s->fd >= 0)
             close(s->fd);
@@ -309,7 +309,7 @@ int gp_socket_pids(long *pid, int max)
     char dir[80];
     int n = 0;
     for (int i = 0; i < FOLDERS; i++) {
-        DIR *d = is_private(folder(i, dir)) ? opendir(dir) : NULL;
+        DIR *d = is_private(i, folder(i, dir)) ? opendir(dir) : NULL;
         for (const struct dirent *e; d && (e = readdir(d));) {
             long is = pid_of(e->d_name);
             if (is && n < max)
@@ -336,7 +336,7 @@ int gp_socket_connect(const char *name, gp_errs *errs)
     bool busy = false;
     if (*name && !*end) {
         for (int i = 0; i < FOLDERS && fd < 0; i++)
-            if (is_private(folder(i, dir)) && address(&at, dir, pid) && (fd = connect_to(&at)) < 0)
+            if (is_private(i, folder(i, dir)) && address(&at, dir, pid) && (fd = connect_to(&at)) < 0)
                 busy |= errno == EAGAIN;
         if (busy)
             gp_socket_silent(name, errs);
