@@ -311,12 +311,11 @@ static bool is_over(const struct receiver *r, uint64_t frame)
 
 static void tell(const struct receiver *r, const gp_call *c, gp_frame *f, uint64_t lost)
 {
-    int bits = 8 << (r->o->sequence - U8);
     double is_lost = (double)lost;
     gp_meta_set(c, f, "lost", &is_lost);
     if (r->o->sequence) {
         uint64_t seq = r->last_seq - (r->last - r->next * r->per_frame);
-        double first = (double)(bits < 64 ? seq & (((uint64_t)1 << bits) - 1) : seq);
+        double first = (double)(seq & UINT64_MAX >> (64 - (8 << (r->o->sequence - U8))));
         gp_meta_set(c, f, "sequence", &first);
     }
 }
@@ -432,7 +431,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_udp = {
     GP_KIND("udp"), .field = "files",
-    .help = "frames of UDP packets, also multicast: in order, with what is lost known",
+    .help = "frames of UDP packets: in order, with what is lost known",
     .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN,
     .shape = shape, .open = open_receiver, .run = run, .finish = finish, .close = close_receiver,
