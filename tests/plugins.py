@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""plugins.py GPIPE: the plug-ins of examples/plugins, beside the same in Python: rings with ring.py and NumPy."""
-import glob, os, re, signal, subprocess, sys
+"""plugins.py GPIPE: the plug-ins of examples/plugins, beside the same in Python: rings with ring.py and NumPy,
+HDF5 with h5py."""
+import glob, os, resource, signal, subprocess, sys
 from kit import check, env, gpipe, path, put, spawn, total, until
 try:
     import numpy as np
@@ -25,12 +26,14 @@ def make(what, *more):
     check("make " + what, p.returncode == 0, p.stderr)
 
 
-def run(text, *more, verb="run", **env_more):
+def run(text, *more, verb="run", limit=resource.RLIM_INFINITY, **env_more):
     """gpipe with a pipeline, whose text or file this is: (exit code, what it says)."""
     name = text if text.endswith(".yaml") else put("p.yaml", text)
     ran_files.add(os.path.relpath(name, plugins))
     p = subprocess.run([gpipe, verb, *([] if verb == "check" else ["--device", "cpu"]), name, *more], timeout=120,
-                       capture_output=True, text=True, stdin=subprocess.DEVNULL, env={**env, **env_more})
+                       capture_output=True, text=True, stdin=subprocess.DEVNULL, env={**env, **env_more},
+                       restore_signals=False,          # SIGXFSZ is ignored: the limit is as a full disk
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY)))
     return p.returncode, p.stderr
 
 
@@ -219,17 +222,113 @@ def test_ring():
     check("ring: receive.yaml", p.wait(60) == 0 and len(os.listdir(path("example"))) == 6, p.stderr.read())
 
 
+# ---- hdf5 --------------------------------------------------------------------
+
+READ_SET = "stages:\n  - {{use: hdf5_read, path: {}, dataset: {}}}\n  - {{use: write, path: {}}}\n"
+COPY_SET = "stages:\n  - {{use: hdf5_read, path: {}, dataset: {}{}}}\n" \
+           "  - {{use: hdf5_write, path: {}, dataset: {}{}}}\n"
+WRITE_SET = "stages:\n  - {{use: read, path: {}}}\n  - {{use: hdf5_write, path: {}, dataset: {}}}\n"
+
+
+def test_hdf5():
+    if subprocess.run(["pkg-config", "--exists", "hdf5"]).returncode:
+        ran_files.update(examples("hdf5"))
+        return print("plugins: SKIPPED, no libhdf5-dev: whether HDF5 files are read and written")
+    make("hdf5")
+    try:
+        import h5py
+    except ImportError:
+        ran_files.update(examples("hdf5"))
+        return print("plugins: SKIPPED, no h5py: whether HDF5 files are read and written")
+    a, b = path("a.h5"), path("b.h5")
+    made = {t: noise(t, 5, 3, 4) for t in [*TYPES.values(), ">i2", ">u8", ">f2", ">f4", ">f8", ">c8"]}
+    made.update(line=noise("f4", 7), small=noise("u1", 6, 2), none=noise("f4", 0, 3), deep=noise("i4", 2, *[1] * 7, 3))
+    with h5py.File(a, "w") as f:
+        for name, x in made.items():
+            f["in/" + name] = x
+        f.create_dataset("packed", data=made["f4"], chunks=(2, 3, 2), compression="gzip", shuffle=True, fletcher32=True)
+        f.create_dataset("grows", data=made["i4"], maxshape=(None, 3, 4))
+        f.create_dataset("fixed", data=made["i4"], chunks=(1, 3, 4))
+        f.create_dataset("text", data=[b"some", b"text"])
+        f.create_dataset("truths", data=np.ones((2, 2), bool))
+        f.create_dataset("one", data=1.0)
+        f.create_dataset("nothing", data=np.ones((2, 0)))
+        f.create_dataset("wide", data=np.ones([1] * 10))
+        f.create_dataset("pairs", data=np.zeros(3, [("a", "f4"), ("b", "f4")]))
+    for name, x in made.items():       # h5py -> gpipe -> h5py
+        runs(f"hdf5: {name}", COPY_SET.format(a, "in/" + name, "", b, f"'out/{name}'", ""))
+        with h5py.File(b) as f:
+            d = f["out/" + name]
+            same(f"hdf5: {name}", d[:], x.astype(x.dtype.newbyteorder("=")).reshape(len(x), *(x.shape[1:] or (1,))))
+            check(f"hdf5: {name} grows", d.maxshape[0] is None and d.compression is None, d.maxshape)
+    runs("hdf5: packed", READ_SET.format(a, "packed", path("packed.npy")))
+    same("hdf5: packed", np.load(path("packed.npy")), made["f4"].reshape(15, 4))
+    runs("hdf5: several workers", COPY_SET.format(a, "packed", ", workers: 3, frames: 2", b, "few", ", deflate: 9"))
+    with h5py.File(b) as f:
+        same("hdf5: two frames", f["few"][:], made["f4"][:2])
+        check("hdf5: deflate", f["few"].compression == "gzip" and f["few"].compression_opts == 9, f["few"].compression)
+    np.save(path("in.npy"), made["i4"].reshape(15, 4))
+    framed = "buffers: {{read: {{shape: [3, 4]}}}}\n" + WRITE_SET
+    for k in range(2):                 # to what h5py made, and to what gpipe made
+        runs("hdf5: appends", framed.format(path("in.npy"), a, "grows"))
+        runs("hdf5: appends, made", framed.format(path("in.npy"), b, "grows"))
+    for name, times in (a, 3), (b, 2):
+        with h5py.File(name) as f:
+            same("hdf5: appended", f["grows"][:], np.concatenate([made["i4"]] * times))
+    check("hdf5: others stay", "packed" in h5py.File(a) and "out/line" in h5py.File(b), "")
+
+    with open(a, "rb") as f:
+        data = bytearray(f.read())
+    with h5py.File(a) as f:
+        at = f["packed"].id.get_chunk_info(4).byte_offset      # of frames 2 and 3
+    put("text.h5", "no such file\n" * 99)
+    for name, what in ("cut.h5", data[:len(data) // 2]), ("torn.h5", data[:at] + b"1234" + data[at + 4:]):
+        with open(path(name), "wb") as f:
+            f.write(what)
+    npy = path("x.npy")
+    for name, file, dataset, says, code in [
+            ("no file", path("none.h5"), "in", f"'{path('none.h5')}' cannot be read: No such file or directory", 3),
+            ("no dataset", a, "in/f5", f"dataset 'in/f5' of '{a}': object 'f5' doesn't exist", 3),
+            ("no group", a, "on/f4", f"dataset 'on/f4' of '{a}'", 3), ("a group", a, "in", f"dataset 'in' of '{a}'", 3),
+            ("no HDF5", path("text.h5"), "in", f"dataset 'in' of '{path('text.h5')}': file signature not found", 3),
+            ("cut off", path("cut.h5"), "packed", f"dataset 'packed' of '{path('cut.h5')}': truncated file", 3),
+            ("torn", path("torn.h5"), "packed", "': frame 4: data error detected by Fletcher32", 1),
+            ("text", a, "text", "it has strings of ", 3),
+            ("truths", a, "truths", "it has names of an enumeration of 1 bytes", 3),
+            ("pairs", a, "pairs", "it has compounds of 8 bytes", 3), ("one", a, "one", "it has 0 axes, and needs 1", 3),
+            ("wide", a, "wide", "it has 10 axes", 3), ("nothing", a, "nothing", "its axis 1 has no elements", 3)]:
+        refused("hdf5: " + name, READ_SET.format(file, dataset, npy), says, code)
+    before = h5py.File(b)["few"][:]
+    for name, file, dataset, says in [
+            ("other frames", b, "few", "it has frames f32 [3, 4], not i32 [3, 4]"),
+            ("fixed", a, "fixed", "its axis 0 cannot grow without end"), ("a group", a, "in", f"'in' of '{a}'"),
+            ("text", path("text.h5"), "x", "file signature not found"), ("no folder", path("no/x.h5"), "x", ""),
+            ("a partial frame", b, "whole", "frame 3 has 3 rows, and a dataset takes whole frames alone")]:
+        size = "[4, 4]" if dataset == "whole" else "[3, 4]"
+        refused("hdf5: write: " + name, framed.replace("[3, 4]", size).format(path("in.npy"), file, dataset), says, 1)
+    with h5py.File(b) as f:
+        same("hdf5: refused frames", f["few"][:], before)
+        same("hdf5: frames before", f["whole"][:], made["i4"].reshape(15, 4)[:12].reshape(3, 4, 4))
+    refused("hdf5: both", COPY_SET.format(a, "packed", "", a, "x", ""), "reads: give it a folder or a name", 3)
+    full = "buffers: {{x: {{dtype: f32, shape: [9999]}}}}\nstages:\n  - {{use: generate, frames: 400, out: x}}\n" \
+           "  - {{use: hdf5_write, path: {}, dataset: x}}\n"
+    refused("hdf5: a full disk", full.format(path("full.h5")), "dataset 'x' of '" + path("full.h5"), 1, limit=1 << 20)
+
+    runs("hdf5: pack.yaml", plugins + "/hdf5/pack.yaml", "--set", "vars.out=" + path("."))
+    runs("hdf5: unpack.yaml", plugins + "/hdf5/unpack.yaml", "--set", "vars.out=" + path("video"), "--set",
+         "stages.hdf5_read.path=" + path("video.h5"))
+    check("hdf5: unpack.yaml", len(os.listdir(path("video"))) == 16, os.listdir(path("video")))
+
+
 # ------------------------------------------------------------------------------
 
 try:
-    for test in [test_ring]:
+    for test in [test_ring, test_hdf5]:
         test()
 finally:
     for n in rings:
         if os.path.exists("/dev/shm/" + n):
             os.unlink("/dev/shm/" + n)
 for f in examples("*"):
-    code, said = run(os.path.join(plugins, f), verb="check")
-    check("check " + f, code == 0, said)
-    check("run " + f, f in ran_files, "no test runs it")
+    check("examples/plugins/" + f, f in ran_files, "no test runs it")
 total("plugins")
