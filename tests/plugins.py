@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """plugins.py GPIPE: the plug-ins of examples/plugins, beside the same in Python: rings with ring.py and NumPy,
-HDF5 with h5py."""
+HDF5 with h5py, a camera that v4l2_fake.c plays."""
 import glob, os, resource, signal, subprocess, sys
 from kit import check, env, gpipe, path, put, spawn, total, until
 try:
@@ -95,8 +95,8 @@ def whole(frame):
     return flat[0] % flat.size == 0 and (flat - flat[0] == np.arange(flat.size, dtype=flat.dtype)).all()
 
 
-def run_aside(text, name):
-    return spawn("run", "--device", "cpu", put(name + ".yaml", text), stderr=subprocess.PIPE)
+def run_aside(text, name, **env_more):
+    return spawn("run", "--device", "cpu", put(name + ".yaml", text), stderr=subprocess.PIPE, env={**env, **env_more})
 
 
 def test_ring():
@@ -320,10 +320,68 @@ def test_hdf5():
     check("hdf5: unpack.yaml", len(os.listdir(path("video"))) == 16, os.listdir(path("video")))
 
 
+# ---- v4l2 --------------------------------------------------------------------
+
+CAMERA = "metadata: [sequence, time]\nstages:\n  - {{use: v4l2, camera: /dev/fake/{}, format: {}, width: {}, " \
+         "height: 8, frames: {}}}\n  - {{use: write, path: {}/%05d.npz}}\n"
+
+
+def test_camera():
+    make("v4l2")
+    fake = path("v4l2_fake.so")
+    p = subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
+                        "-o", fake, os.path.join(tree, "tests", "v4l2_fake.c")], capture_output=True, text=True)
+    check("camera: the fake", p.returncode == 0, p.stderr)
+    shape_of = {"YUYV": (8, 12, 2), "GREY": (8, 12), "RGB24": (8, 12, 3)}
+    for how, form, said, sequence in [
+            ("plain", "YUYV", "9 out, 0 dropped", range(9)), ("plain", "GREY", "9 out, 0 dropped", range(9)),
+            ("plain", "RGB24", "9 out, 0 dropped", range(9)), ("gaps", "YUYV", "9 out, 0 dropped", range(9)),
+            ("gaps", "GREY", "9 out, 0 dropped", range(9)), ("early", "GREY", "9 out, 0 dropped", range(9)),
+            ("timeless", "GREY", "9 out, 0 dropped", range(9)),
+            ("damaged", "GREY", "8 out, 1 dropped", [0, *range(2, 9)]),
+            ("cut", "GREY", "8 out, 1 dropped", [0, *range(2, 9)]),
+            ("lost", "GREY", "9 out, 3 dropped", [0, 1, *range(5, 12)])]:
+        to = path(f"camera-{how}-{form}")
+        got_said = runs(f"camera: {how}, {form}", CAMERA.format(how, form, 12, 9, to), LD_PRELOAD=fake)
+        check(f"camera: {how}: count", said in got_said, got_said)
+        got = [np.load(f) for f in sorted(glob.glob(to + "/*.npz"))]
+        check(f"camera: {how}: sequence", [int(f["sequence"]) for f in got] == list(sequence), [list(f) for f in got])
+        for f in got:
+            n = int(f["sequence"]) - (3 if how == "lost" and f["sequence"] > 1 else 0)
+            data = next(f[x] for x in f if x not in ("sequence", "time"))
+            h, w = 8, int(np.prod(shape_of[form][1:]))
+            want = (n + 3 * np.arange(h)[:, None] + np.arange(w)).astype("u1").reshape(shape_of[form])
+            same(f"camera: {how}, {form}, frame {n}", data, want)
+            later = float(f["time"] - got[0]["time"])
+            check(f"camera: {how}, {form}, time {n}", how == "timeless" or abs(later - 0.04 * n) < 1e-6, later)
+    for how, form, width, says, code in [
+            ("output", "YUYV", 12, "'/dev/fake/output' (a fake) does not capture video, or not by streaming", 1),
+            ("small", "YUYV", 12, "'/dev/fake/small' has no YUYV of 12 x 8, but YUYV of 320 x 240: set 'format'", 1),
+            ("jpeg", "GREY", 12, "'/dev/fake/jpeg' has no GREY of 12 x 8, but MJPG of 12 x 8", 1),
+            ("refuses", "GREY", 12, "'/dev/fake/refuses' refuses the format: Invalid argument", 1),
+            ("busy", "GREY", 12, "'/dev/fake/busy' has no buffers to map: Device or resource busy", 1),
+            ("tiny", "GREY", 16, "'/dev/fake/tiny' has buffers that are smaller than a frame", 1),
+            ("unplugged", "GREY", 12, "'/dev/fake/unplugged' gives no more frames: No such device", 1),
+            ("../null", "GREY", 12, "'/dev/null' is no V4L2 device: Inappropriate ioctl", 1),
+            ("../video-none", "GREY", 12, "'/dev/video-none' cannot be opened: No such file", 1),
+            ("odd", "YUYV", 13, "YUYV has pairs of pixels: 'width' must be even, not 13", 3)]:
+        text = CAMERA.format(how, form, width, 9, path("refused")).replace("/dev/fake/../", "/dev/")
+        refused("camera: " + how, text, says, code, LD_PRELOAD=fake)
+    check("camera: unplugged: frames before", len(os.listdir(path("refused"))) == 4, "")
+    p = run_aside(CAMERA.format("dark", "GREY", 12, 0, path("dark")), "dark", LD_PRELOAD=fake)
+    check("camera: dark: begins", until(lambda: os.path.exists(path("dark/00003.npz"))))
+    p.send_signal(signal.SIGINT)       # while it waits
+    check("camera: dark: ends", p.wait(60) == 130 and len(os.listdir(path("dark"))) == 4, p.returncode)
+    runs("camera: v4l2.yaml", plugins + "/v4l2/v4l2.yaml", "--set", "vars.camera=/dev/fake/plain", "--set",
+         "vars.frames=5", "--set", "vars.out=" + path("camera"), LD_PRELOAD=fake)
+    y4m = np.frombuffer(open(path("camera/camera.y4m"), "rb").read(), "u1")
+    check("camera: v4l2.yaml: a video", y4m.tobytes().count(b"FRAME") == 5 and y4m.size > 5 * 640 * 480, y4m.size)
+
+
 # ------------------------------------------------------------------------------
 
 try:
-    for test in [test_ring, test_hdf5]:
+    for test in [test_ring, test_hdf5, test_camera]:
         test()
 finally:
     for n in rings:
