@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """plugins.py GPIPE: the plug-ins of examples/plugins, beside the same in Python: rings with ring.py and NumPy,
-HDF5 with h5py, a camera that v4l2_fake.c plays."""
-import glob, os, resource, signal, subprocess, sys
+HDF5 with h5py, a camera that v4l2_fake.c plays, a filter."""
+import glob, os, resource, shutil, signal, subprocess, sys
 from kit import check, env, gpipe, path, put, spawn, total, until
 try:
     import numpy as np
@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(plugins, "shm_ring"))
 from ring import Reader, Writer, TYPES
 
 os.makedirs(path("so"))
-env["GPIPE_PLUGINS"] = path("so")
+env.update(GPIPE_PLUGINS=path("so"), XDG_DATA_HOME=path("data"))
 ran_files = set()                      # of examples/plugins
 
 
@@ -26,12 +26,12 @@ def make(what, *more):
     check("make " + what, p.returncode == 0, p.stderr)
 
 
-def run(text, *more, verb="run", limit=resource.RLIM_INFINITY, **env_more):
+def run(text, *more, verb="run", device="cpu", limit=resource.RLIM_INFINITY, **env_more):
     """gpipe with a pipeline, whose text or file this is: (exit code, what it says)."""
     name = text if text.endswith(".yaml") else put("p.yaml", text)
     ran_files.add(os.path.relpath(name, plugins))
-    p = subprocess.run([gpipe, verb, *([] if verb == "check" else ["--device", "cpu"]), name, *more], timeout=120,
-                       capture_output=True, text=True, stdin=subprocess.DEVNULL, env={**env, **env_more},
+    p = subprocess.run([gpipe, verb, "--device", device, name, *more], timeout=120, capture_output=True, text=True,
+                       stdin=subprocess.DEVNULL, env={**env, **env_more},
                        restore_signals=False,          # SIGXFSZ is ignored: the limit is as a full disk
                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY)))
     return p.returncode, p.stderr
@@ -378,10 +378,58 @@ def test_camera():
     check("camera: v4l2.yaml: a video", y4m.tobytes().count(b"FRAME") == 5 and y4m.size > 5 * 640 * 480, y4m.size)
 
 
+# ---- bilateral ---------------------------------------------------------------
+
+FILTER = "buffers: {{read: {{shape: [37, 53]}}}}\nstages:\n  - {{use: read, path: {}}}\n" \
+         "  - {{use: bilateral, radius: 4, sigma: 3, range: 20}}\n  - {{use: write, path: {}}}\n"
+
+
+def filtered(image, radius, sigma, differs):
+    high, wide = image.shape
+    around, total_of, weights = np.pad(image.astype("f8"), radius, constant_values=np.nan), 0, 0
+    for dy in range(2 * radius + 1):
+        for dx in range(2 * radius + 1):
+            v = around[dy:dy + high, dx:dx + wide]
+            far = (dy - radius) ** 2 + (dx - radius) ** 2
+            w = np.exp(-far / (2 * sigma ** 2) - (v - image) ** 2 / (2 * differs ** 2))
+            total_of, weights = total_of + np.nan_to_num(w * v), weights + np.nan_to_num(w)
+    return total_of / weights
+
+
+def test_filter():
+    if not shutil.which("nvcc"):
+        print("plugins: SKIPPED, no nvcc: whether it compiles bilateral.cu")
+    make("bilateral", "NVCCFLAGS=-O1 -arch=all-major -Xcompiler -Wall,-Wextra,-Werror,-Wno-missing-field-initializers")
+    make("bilateral", "NVCC=", "O=" + path("host"))
+    source = path("photos.npy")
+    photos = random.normal(100, 30, (5 * 37 + 11, 53)).astype("f4")
+    np.save(source, photos)
+    want = np.concatenate([filtered(photos[k:k + 37], 4, 3, 20) for k in range(0, len(photos), 37)])
+    on_gpu = run("stages: [{use: generate, frames: 1, out: x}, {use: scale}, {use: discard}]\n"
+                 "buffers: {x: {dtype: f32, shape: [4]}}", device="cuda")[0] == 0
+    if not on_gpu:
+        print("plugins: SKIPPED, no GPU: whether bilateral.cu computes the same there")
+    where = [("cpu", "so"), ("cpu", "host")] + [("cuda", "so")] * on_gpu
+    for k, (device, folder, more) in enumerate((*w, m) for w in where for m in ("", "batch: 4\n", "launch: stream\n")):
+        name, made = f"filter: {device}, {folder}, {more!r}", path(f"smooth{k}.npy")
+        runs(name, more + FILTER.format(source, made), device=device, GPIPE_PLUGINS=path(folder))
+        got = np.load(made)
+        check(name + ": like NumPy", got.shape == want.shape and np.abs(got - want).max() < 1e-3, got.shape)
+    for name, text, says, more in [
+            ("no nvcc", FILTER, "built without nvcc", dict(verb="plan", device="cuda", GPIPE_PLUGINS=path("host"))),
+            ("no image", "buffers: {{x: {{dtype: f32, shape: [3, 5, 9]}}}}\nstages: [{{use: generate, out: x}}, "
+             "{{use: bilateral, range: 1}}, {{use: discard}}]", "it takes images (H, W), not frames of 3 axes", {}),
+            ("no range", FILTER.replace(", range: 20", ""), "range", {}),
+            ("no radius", FILTER.replace("radius: 4", "radius: 0"), "'radius' of stage 'bilateral' must be 1", {})]:
+        refused("filter: " + name, text.format(source, path("x.npy")), says, 3, **more)
+    runs("filter: bilateral.yaml", plugins + "/bilateral/bilateral.yaml", "--set", "vars.out=" + path("filter"))
+    check("filter: bilateral.yaml", os.listdir(path("filter")) == ["smooth.png"], "")
+
+
 # ------------------------------------------------------------------------------
 
 try:
-    for test in [test_ring, test_hdf5, test_camera]:
+    for test in [test_ring, test_hdf5, test_camera, test_filter]:
         test()
 finally:
     for n in rings:
