@@ -189,7 +189,7 @@ def test_ring():
 
     n = ring("made")                   # one that was being made, and one that is removed while a reader waits
     with open("/dev/shm/" + n, "wb") as f:
-        f.write(bytes(300))
+        f.write(bytes(256 + 4 * (256 + (1 << 20))))
     p = run_aside(READ.format("u32", [512, 512], n, 4, path("made/%05d.npy")), "made")
     runs("ring: begun", ENDLESS.format(2, n, 4))
     check("ring: begun: ends", p.wait(60) == 0 and len(os.listdir(path("made"))) == 2, p.returncode)
@@ -212,6 +212,10 @@ def test_ring():
     refused("ring: no ring", ENDLESS.format(1, n, 4), "is there, and no ring of 4 such frames", 1)
     refused("ring: no ring, read", READ.format("i32", [1], n, 2, path("x.npy")), "is no ring, or one of other", 1)
     refused("ring: no ring, alone", alone, "there is no ring", 3)
+    with open("/dev/shm/" + n, "wb") as f:
+        f.write(bytes(300))            # somebody's
+    refused("ring: zeros", ENDLESS.format(1, n, 4), "is there, and no ring of 4 such frames", 1)
+    check("ring: zeros: stay", os.path.getsize("/dev/shm/" + n) == 300, "")
 
     n = ring("example")
     p = spawn("run", "--device", "cpu", plugins + "/shm_ring/receive.yaml", "--set", "vars.frames=6", "--set",
@@ -288,6 +292,7 @@ def test_hdf5():
     npy = path("x.npy")
     for name, file, dataset, says, code in [
             ("no file", path("none.h5"), "in", f"'{path('none.h5')}' cannot be read: No such file or directory", 3),
+            ("a folder", path("."), "in", f"'{path('.')}' is no regular file", 3),
             ("no dataset", a, "in/f5", f"dataset 'in/f5' of '{a}': object 'f5' doesn't exist", 3),
             ("no group", a, "on/f4", f"dataset 'on/f4' of '{a}'", 3), ("a group", a, "in", f"dataset 'in' of '{a}'", 3),
             ("no HDF5", path("text.h5"), "in", f"dataset 'in' of '{path('text.h5')}': file signature not found", 3),

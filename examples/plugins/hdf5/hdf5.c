@@ -196,6 +196,8 @@ static bool read_shape(gp_shape *s)
     gp_shape_reads(s, &o->path, 1);
     if (f->error)
         return gp_shape_missing(s, "path", "'%s' cannot be read: %s", o->path, strerror(f->error));
+    if (f->kind != GP_FILE_REGULAR)
+        return gp_shape_fail(s, "path", "'%s' is no regular file", o->path);
     enter();
     bool ok = open_set(&found, o, H5F_ACC_RDONLY, &s->out[0], why);
     s->known.frames = o->frames && o->frames < (int64_t)found.dim[0] ? o->frames : (int64_t)found.dim[0];

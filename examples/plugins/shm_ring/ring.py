@@ -63,13 +63,13 @@ class Writer(Ring):
     def __init__(self, name, dtype, shape, slots=8):
         fd = os.open("/dev/shm/" + name, os.O_RDWR | os.O_CREAT)
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not int.from_bytes(os.pread(fd, 8, 0), "little"):
-            size = SLOT.itemsize + int(np.prod(shape)) * np.dtype(TYPES[dtype]).itemsize
+        stride = (SLOT.itemsize + int(np.prod(shape)) * np.dtype(TYPES[dtype]).itemsize + 255) // 256 * 256
+        size = SLOTS_AT + slots * stride
+        if not int.from_bytes(os.pread(fd, 8, 0), "little") and os.fstat(fd).st_size in (0, size):
             head = np.zeros(1, HEADER)
-            head["dtype"], head["ndim"], head["slots"] = dtype.encode(), len(shape), slots
-            head["stride"] = (size + 255) // 256 * 256
+            head["dtype"], head["ndim"], head["slots"], head["stride"] = dtype.encode(), len(shape), slots, stride
             head["dim"][0, :len(shape)] = shape
-            os.posix_fallocate(fd, 0, SLOTS_AT + slots * int(head["stride"][0]))
+            os.posix_fallocate(fd, 0, size)
             os.pwrite(fd, head.tobytes()[8:], 8)
             os.pwrite(fd, MAGIC.to_bytes(8, "little"), 0)
         super().__init__(fd, mmap.ACCESS_WRITE)

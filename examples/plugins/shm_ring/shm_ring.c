@@ -113,14 +113,18 @@ static bool write_shape(gp_shape *s)
     return s->partial || is_named(s);
 }
 
-/* Who has the lock makes the ring, also where one that made it died. */
-static bool make(struct state *st, int64_t slots, const gp_type *t)
+/* Opens the ring whose lock it has. It makes one where there is none, or where another writer died when it made one of
+ * this size. The memory is had at once: else a writer would fault where there is no more. */
+static bool map_or_make(struct state *st, int64_t slots, const gp_type *t)
 {
     size_t stride = (sizeof(slot) + gp_bytes(t) + 255) / 256 * 256, size = SLOTS_AT + (size_t)slots * stride;
-    /* Without this a writer would fault where the memory is full. */
-    if (ftruncate(st->fd, 0) || (errno = posix_fallocate(st->fd, 0, (off_t)size)))
+    uint64_t magic = 0;
+    struct stat is;
+    if (fstat(st->fd, &is) || pread(st->fd, &magic, sizeof magic, 0) < 0)
         return false;
-    if (!map(st, size, PROT_READ | PROT_WRITE))
+    if (magic || (is.st_size && (size_t)is.st_size != size))
+        return map(st, (size_t)is.st_size, PROT_READ | PROT_WRITE);
+    if ((errno = posix_fallocate(st->fd, 0, (off_t)size)) || !map(st, size, PROT_READ | PROT_WRITE))
         return false;
     *st->r = (ring){ .ndim = t->ndim, .slots = (uint64_t)slots, .stride = stride };
     strcpy(st->r->dtype, gp_dtype_name(t->dtype));
@@ -132,8 +136,6 @@ static bool make(struct state *st, int64_t slots, const gp_type *t)
 static bool write_open(const gp_open *o, void **state)
 {
     const struct opts *w = o->opts;
-    uint64_t magic = 0;
-    struct stat is;
     gp_type t;
     if (!open_stage(o, state))
         return false;
@@ -142,8 +144,7 @@ static bool write_open(const gp_open *o, void **state)
     if (st->fd >= 0 && flock(st->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
         return gp_fail(o->errs, GP_E_RUN, o->at, "stage '%s': another stage or process writes /dev/shm/%s", o->name,
                        w->ring);
-    if (st->fd < 0 || fstat(st->fd, &is) || pread(st->fd, &magic, sizeof magic, 0) < 0
-        || !(magic ? map(st, (size_t)is.st_size, PROT_READ | PROT_WRITE) : make(st, w->slots, &o->in[0])))
+    if (st->fd < 0 || !map_or_make(st, w->slots, &o->in[0]))
         return gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': /dev/shm/%s cannot be made or opened: %s", o->name,
                        w->ring, strerror(errno));
     if (!type_of(st->r, st->size, &t) || !gp_type_same(&t, &o->in[0]) || st->r->slots != (uint64_t)w->slots)
