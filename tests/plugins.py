@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """plugins.py GPIPE: the plug-ins of examples/plugins, beside the same in Python: rings with ring.py and NumPy,
 HDF5 with h5py, a camera that v4l2_fake.c plays, a filter."""
-import glob, os, resource, shutil, signal, subprocess, sys
+import glob, os, resource, shutil, signal, subprocess, sys, time
 from kit import check, env, gpipe, path, put, spawn, total, until
 try:
     import numpy as np
@@ -83,7 +83,7 @@ def next_of(name):
         return 0
 
 
-ENDLESS = "buffers: {{x: {{dtype: u32, shape: [512, 512]}}}}\nstages:\n  - {{use: generate, frames: {}, out: x}}\n" \
+ENDLESS = "buffers: {{x: {{dtype: u32, shape: [256, 256]}}}}\nstages:\n  - {{use: generate, frames: {}, out: x}}\n" \
           "  - {{use: shm_write, ring: {}, slots: {}}}\n"
 READ = "metadata: [sequence]\nbuffers: {{x: {{dtype: {}, shape: {}}}}}\nstages:\n" \
        "  - {{use: shm_read, ring: {}, frames: {}, out: x}}\n  - {{use: write, path: {}}}\n"
@@ -97,6 +97,11 @@ def whole(frame):
 
 def run_aside(text, name, **env_more):
     return spawn("run", "--device", "cpu", put(name + ".yaml", text), stderr=subprocess.PIPE, env={**env, **env_more})
+
+
+def stop(p):
+    p.send_signal(signal.SIGSTOP)
+    until(lambda: open(f"/proc/{p.pid}/stat").read().rpartition(")")[2].split()[0] == "T")
 
 
 def test_ring():
@@ -129,8 +134,7 @@ def test_ring():
         w.write(np.full(2, k, "i4"))
     p = run_aside(READ.format("i32", [2], n, 0, path("slow/%05d.npy")), "slow")
     check("ring: slow: begins", until(lambda: os.path.exists(path("slow/00002.npy"))))
-    p.send_signal(signal.SIGSTOP)
-    until(lambda: open(f"/proc/{p.pid}/stat").read().rpartition(")")[2].split()[0] == "T")
+    stop(p)
     for k in range(3, 23):
         w.write(np.full(2, k, "i4"))
     w.end()
@@ -143,23 +147,59 @@ def test_ring():
     n = ring("torn")                   # a writer dies with half a frame; the reader waits, and another one goes on
     child = os.fork()
     if not child:
-        w = Writer(n, "u32", (512, 512))
+        w = Writer(n, "u32", (256, 256))
         for k in range(2):
-            w.write(np.arange(k << 18, k + 1 << 18, dtype="u4").reshape(512, 512))
+            w.write(np.arange(k << 16, k + 1 << 16, dtype="u4").reshape(256, 256))
         head, data = w.slot(2)
-        head["seq"], data[:256] = 5, 7
+        head["seq"], data[:128] = 5, 7
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
-    p = run_aside(READ.format("u32", [512, 512], n, 0, path("torn/%05d.npy")), "torn")
+    p = run_aside(READ.format("u32", [256, 256], n, 0, path("torn/%05d.npy")), "torn")
     check("ring: torn: begins", until(lambda: os.path.exists(path("torn/00001.npy"))))
     runs("ring: torn: goes on", ENDLESS.format(3, n, 8))
     said = p.communicate(timeout=60)[1]
     got = [np.load(f) for f in sorted(glob.glob(path("torn/*.npy")))]
-    got = [whole(f) and f.flat[0] >> 18 for f in got]
+    got = [whole(f) and f.flat[0] >> 16 for f in got]
     check("ring: torn: whole", p.returncode == 0 and got == [0, 1, 0, 1, 2], said)
 
+    n = ring("stopped")                # wherever a writer stands still, it is seen which slots are whole
+    np.save(path("five.npy"), np.repeat(np.arange(5, dtype="u4"), 1 << 18))
+    p = run_aside(f"buffers: {{read: {{shape: [{1 << 18}]}}}}\nstages:\n  - {{use: read, path: {path('five.npy')}, "
+                  f"loop: true, frames: 0}}\n  - {{use: shm_write, ring: {n}, slots: 4}}\n", "stopped")
+    check("ring: stopped: begins", until(lambda: next_of(n) > 9))
+    r, wrong = Reader(n), []
+    for _ in range(80):
+        stop(p)
+        for k in range(4):
+            head, data = r.slot(k)
+            seq = int(head["seq"])
+            if not seq & 1 and not (data == (seq // 2 - 1) % 5).all():
+                wrong.append(seq)
+        at = next_of(n)
+        p.send_signal(signal.SIGCONT)
+        until(lambda: next_of(n) > at)
+    check("ring: stopped: whole slots", not wrong, wrong)
+    p.kill()
+
+    n = ring("under")                  # frames change under a reader that stands still, also while it copies
+    w = Writer(n, "u32", (1 << 21,), 2)
+    p = run_aside(f"stages:\n  - {{use: shm_read, ring: {n}, out: x}}\n" + "".join(
+        f"  - {{name: {op}, use: reduce, op: {op}, in: x}}\n  - {{use: write, in: {op}, path: {path(op)}.npy}}\n"
+        for op in ("min", "max")), "under")
+    for k in range(40):
+        w.write(np.full(1 << 21, 3 * k, "u4"))
+        time.sleep(random.random() * 0.006)
+        stop(p)
+        w.write(np.full(1 << 21, 3 * k + 1, "u4"))
+        w.write(np.full(1 << 21, 3 * k + 2, "u4"))
+        p.send_signal(signal.SIGCONT)
+    w.end()
+    said = p.communicate(timeout=60)[1]
+    least, most = np.load(path("min.npy")), np.load(path("max.npy"))
+    check("ring: under: whole", p.returncode == 0 and (least == most).all() and (np.diff(most) > 0).all(), (said, most))
+
     n = ring("killed")                 # gpipe writes as fast as it can, and is killed
-    p = run_aside(ENDLESS.format(0, n, 8), "killed")
+    p = run_aside(ENDLESS.format(0, n, 32), "killed")
     check("ring: killed: begins", until(lambda: next_of(n) > 9))
     r, torn, before, q = Reader(n), 0, 0, None
     for k, f in enumerate(r):
@@ -167,21 +207,21 @@ def test_ring():
         if k == 5:
             p.kill(), p.wait()
             before = next_of(n)
-            q = run_aside(ENDLESS.format(50, n, 8), "again")
+            q = run_aside(ENDLESS.format(50, n, 32), "again")
     check("ring: killed: whole", not torn and r.n == before + 50 and q.wait() == 0, (torn, r.n, before))
 
     n = ring("read")                   # readers come, are killed, and come again
-    p = run_aside(ENDLESS.format(0, n, 4), "read")
+    p = run_aside(ENDLESS.format(0, n, 16), "read")
     for k in range(2):
-        q = run_aside(READ.format("u32", [512, 512], n, 0, path(f"read{k}/%05d.npy")), "reader")
+        q = run_aside(READ.format("u32", [256, 256], n, 0, path(f"read{k}/%05d.npy")), "reader")
         check("ring: reader: begins", until(lambda: os.path.exists(path(f"read{k}/00003.npy"))))
         q.kill(), q.wait()
         at = next_of(n)
         check("ring: reader: does not stop the writer", until(lambda: next_of(n) > at + 9))
-    code, said = run(READ.format("u32", [512, 512], n, 6, path("last/%05d.npy")))
+    code, said = run(READ.format("u32", [256, 256], n, 6, path("last/%05d.npy")))
     got = [np.load(f) for f in sorted(glob.glob(path("last/*.npy")))]
     check("ring: reader: again", code == 0 and len(got) == 6 and all(map(whole, got)), said)
-    refused("ring: two writers", ENDLESS.format(1, n, 4), "another stage or process writes /dev/shm/" + n, 1)
+    refused("ring: two writers", ENDLESS.format(1, n, 16), "another stage or process writes /dev/shm/" + n, 1)
     p.send_signal(signal.SIGINT)
     check("ring: stopped", p.wait(60) == 130 and Reader(n).header["ended"] == 1, p.returncode)
     refused("ring: other slots", ENDLESS.format(1, n, 5), "is there, and no ring of 5 such frames", 1)
@@ -189,8 +229,8 @@ def test_ring():
 
     n = ring("made")                   # one that was being made, and one that is removed while a reader waits
     with open("/dev/shm/" + n, "wb") as f:
-        f.write(bytes(256 + 4 * (256 + (1 << 20))))
-    p = run_aside(READ.format("u32", [512, 512], n, 4, path("made/%05d.npy")), "made")
+        f.write(bytes(256 + 4 * (256 + (1 << 18))))
+    p = run_aside(READ.format("u32", [256, 256], n, 4, path("made/%05d.npy")), "made")
     runs("ring: begun", ENDLESS.format(2, n, 4))
     check("ring: begun: ends", p.wait(60) == 0 and len(os.listdir(path("made"))) == 2, p.returncode)
     n = ring("gone")
