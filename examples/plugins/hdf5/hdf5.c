@@ -2,8 +2,8 @@
  * counts the frames, the other axes are those of a frame.
  *
  * hdf5_write appends to a dataset, and makes it, and the file, where there is none. A frame is seen by who opens the
- * file later, not at once. A run that fails leaves the frames before; a process that is killed may leave a file that
- * HDF5 cannot open. */
+ * file later, not at once. One stage writes a file, not several with a dataset each. A run that fails leaves the frames
+ * before; a process that is killed may leave a file that HDF5 cannot open. */
 #include <gpipe/stage.h>
 #include <hdf5.h>
 #include <pthread.h>

@@ -6,7 +6,7 @@
  * that finds another number, before it copies or after, was too slow, and goes on in the middle of the ring.
  *
  * A writer has a lock (flock) on the file, which goes when it dies: the next one goes on where it was, and readers wait
- * for that. A reader leaves no trace. */
+ * for that. A reader leaves no trace. The file stays until somebody removes it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <gpipe/stage.h>
