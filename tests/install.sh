@@ -51,7 +51,7 @@ if ${NVCC:-nvcc} --version >/dev/null 2>&1; then
     [ "$(made 75) $(made 75) $(made 90)" = '1 0 1' ] && ok || bad 'a fatbin of other flags'
 fi
 
-cp examples/embed/*.c examples/data/raccoon.png "$tmp/"
+cp -r examples/embed/*.c examples/data/raccoon.png examples/plugins "$tmp/"
 photo=$tmp/raccoon.png
 cd "$tmp" || exit 1
 export PKG_CONFIG_PATH=$to/lib/pkgconfig LD_LIBRARY_PATH=$to/lib
@@ -112,7 +112,11 @@ plugins=$(pkg-config --variable=plugindir gpipe)
 check 'a new plug-in: install' env MAKEFLAGS= ${MAKE:-make} -C thermal install PLUGINS="$plugins"
 check 'a new plug-in: is found' "$to/bin/gpipe" help thermal_gain
 grep -qx "plug-in: thermal 0.1, $plugins/thermal.so" log && ok || { bad 'a new plug-in: where it is from'; cat log >&2; }
-# ... and in a program that opened the library for itself alone
+check 'examples/plugins' env MAKEFLAGS= ${MAKE:-make} -C plugins CFLAGS='-O2 -Werror -Wpedantic'
+for kind in shm_read v4l2 bilateral $(pkg-config --exists hdf5 && echo hdf5_read); do
+    check "examples/plugins: $kind" env GPIPE_PLUGINS=plugins "$to/bin/gpipe" help $kind
+done
+# ... the new one in a program that opened the library for itself alone
 cat > alone.py <<'P'
 import ctypes
 lib, errs = ctypes.CDLL("libgpipe.so"), ctypes.create_string_buffer(1 << 16)
