@@ -23,6 +23,7 @@ MAY = {
     "engine/draw": ["base", "compile"],
     "engine/mpi": [],
     "engine/packages": [],
+    "engine/python": [],
     "engine/ranks": ["base", "report", "mpi"],
     "engine/cli": ["base", "report", "simulate", "draw", "ranks"],
     "stages": ["base", "kernels", "stages/collective", "stages/decode", "stages/expr", "stages/fft", "stages/format", "stages/kernel",
