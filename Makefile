@@ -7,6 +7,7 @@
 # make fuzz       libFuzzer, 20 s for each harness        make fuzz FUZZ="yaml png" SECONDS=600 SEED=7
 # make deps       installs what is missing to build (Debian, Ubuntu); make deps-tests: to test, too
 # make install PREFIX=/usr/local    the command, its man page, completions; the library with its headers, for pkg-config
+# make wheel      build/wheel/gpipe-VERSION-....whl: the package for Python, with library and command
 # make deb        packages for this Debian or Ubuntu, in build/deb; make check-packages tries them in a fresh one
 # make dist       a tarball of the sources, in build;     make site: the documentation as pages, in build/site/pages
 # make help       shows this
@@ -45,7 +46,7 @@ again  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell
 # make -n runs each line that names make.
 DRY    = $(findstring n,$(firstword -$(MAKEFLAGS)))
 # These call make again: one after the other, and after what this make was asked for, so that no two build the same file.
-AGAIN  := check check-all demo bench fuzz deb
+AGAIN  := check check-all demo bench fuzz deb wheel
 before := $(filter-out $(AGAIN) clean,$(MAKECMDGOALS))
 $(foreach g,$(filter $(AGAIN),$(MAKECMDGOALS)),$(eval $g: | $(before))$(eval before += $g))
 PKGS  := yaml-0.1 $(LUA) libdeflate libjpeg zlib
@@ -60,8 +61,8 @@ COMMIT := $(shell git rev-parse --short HEAD 2>/dev/null)
 ALL_C := -std=c11 $(ALL) $(CWARN) $(CFLAGS)
 ALL_X := -std=c++17 $(ALL) $(CFLAGS) -fno-exceptions -fno-rtti
 
-ifeq ($(STATIC),1)
 static = $(shell pkg-config --static --libs $1 | sed -E 's/-l(yaml|lua5.4|luajit-5.1|deflate|png16|jpeg|z|check_pic|check|subunit|jansson)\b/-l:lib\1.a/g')
+ifeq ($(STATIC),1)
 LIBS  := $(call static,$(PKGS)) -static-libgcc
 COMMAND = $(call static,$(PKGS_COMMAND))
 CHECK  = $(call static,check)
@@ -72,12 +73,12 @@ COMMAND = $(shell pkg-config --libs $(PKGS_COMMAND) 2>/dev/null)
 CHECK  = $(shell pkg-config --libs check)
 PEER   = $(shell pkg-config --libs libpng)
 endif
-LIBS  += -pthread -ldl -lm -lrt -Wl,--gc-sections
+SYSTEM := -pthread -ldl -lm -lrt -Wl,--gc-sections
 ifneq ($(SAN),)
 ALL_C += -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 ALL_X += -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 ALL_X += $(if $(findstring clang,$(CXX)),-fno-sanitize=function)   # needs the C++ library
-LIBS  += -fsanitize=$(SAN)
+SYSTEM += -fsanitize=$(SAN)
 endif
 
 KINDS   := $(sort $(wildcard stages/*.c))
@@ -97,10 +98,11 @@ EMBED   := $(sort $(wildcard engine/cli/topics/*.md engine/cli/starters/*.yaml e
 CUROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 ALL_C   += $(CUROOT:%=-isystem %/include)
 ifeq ($(CUDA),1)
-LIBS    += -L$(CUROOT)/lib64 -lcudart_static
+SYSTEM  += -L$(CUROOT)/lib64 -lcudart_static
 FATBIN  := $(KERNELS:%.cu=$B/%.fatbin)
 EMBED   += kernels/resident.h kernels/map.h kernels/slide.h kernels/join.h kernels/fold.h kernels/lines.h kernels/resize.h kernels/warp.h kernels/copy.h kernels/pad.h kernels/edge.h kernels/expr_ops.h $(KERNELS)
 endif
+LIBS    += $(SYSTEM)
 S       := $(if $(T),-some)
 # A suite is in tests/test_NAME.c, or on either back end in tests/lib/NAME_cases.c, or in both.
 BOTH    := $(patsubst tests/lib/%_cases.c,%,$(wildcard tests/lib/*_cases.c))
@@ -314,7 +316,7 @@ $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/g
 # What tests need: suites alone, the quick ones, all. python3-pil brings libtiff, which has another name in each release.
 NEED_SUITES := check libpng-dev locales
 NEED_QUICK  := $(NEED_SUITES) libsndfile1 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile ffmpeg
-NEED_ALL    := $(NEED_QUICK) neovim zsh fish python3-scipy python3-h5py libhdf5-dev libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
+NEED_ALL    := $(NEED_QUICK) neovim zsh fish python3-scipy python3-cffi python3-venv python3-h5py libhdf5-dev libopenmpi-dev openmpi-bin $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check check-all:
 	$(if $(filter check-all,$@),$(if $(T)$(SAN),$(error check-all takes no T and no SAN: make check T=... SAN=...)))
 	@$(if $(shell command -v dpkg),$(call find_missing,$(NEED) $(if $(T),$(NEED_SUITES),$(if $(filter check,$@),$(NEED_QUICK),$(NEED_ALL)))); \
@@ -336,7 +338,7 @@ onnxruntime:
 # Side by side, the longest first: the suites in parts, which sleep at times, and what uses the command.
 PARTS := $(if $(T),$(if $(word 8,$(T)),1 2 3 4,$(if $(word 2,$(T)),1 2,1)),1 2 3 4)
 QUICK := check-cli $(PARTS:%=units-%) $(addprefix check-,pictures video replay recordings schema lsp completion includes)
-ALL_TOO := $(addprefix check-,plugins collectives ranks_live live ranks_report ends tune page service udp model corpora)
+ALL_TOO := $(addprefix check-,plugins collectives ranks_live live ranks_report ends tune page service udp python model corpora)
 check-built: all $B/tests/run$S $(if $(T),,$B/tests/fuzz/replay)
 	+@$(again) -k $(if $(T),$(PARTS:%=units-%),$(QUICK))
 
@@ -360,6 +362,8 @@ check-cli: $B/tests/verb FORCE
 $(patsubst %,check-%,plugins live ends pictures recordings schema lsp completion video tune ranks ranks_live ranks_report collectives service udp model corpora): \
   check-%: FORCE
 	$(PYTHON) tests/$*.py $B/gpipe
+check-python: wheel-built
+	$(PYTHON) tests/python.py $B/gpipe build/wheel
 check-page: FORCE
 	$(PYTHON) tests/page.py $B/tests/page $B/gpipe
 check-includes: FORCE
@@ -387,6 +391,20 @@ fuzz: deps
 	+@$(again) $(clang) B=build/fuzz-coverage LDFLAGS="$(LDFLAGS) -fprofile-instr-generate" \
 	  CFLAGS="-O1 -g -fprofile-instr-generate -fcoverage-mapping" build/fuzz-coverage/tests/fuzz/replay
 	$(PYTHON) tests/fuzz/run.py --seconds $(SECONDS) --seed $(or $(SEED),0) $(FUZZ)
+
+# The package for Python: the library with the shared ones that it needs beside it, as static ones are for programs
+# only; the command needs none.
+wheel: NEED += python3-cffi
+wheel: deps
+	+@$(again) wheel-built
+wheel-built: $B/wheel/gpipe $B/wheel/libgpipe.so
+	$(PYTHON) engine/python/wheel.py $(VERSION) "$(CC)" $B/wheel/libgpipe.so $B/wheel/gpipe build/wheel
+$B/wheel/gpipe: $(CLI_OBJ) $B/libgpipe.a
+	@mkdir -p $(@D)
+	$(call say,link)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(LIBALL) $(call static,$(PKGS) $(PKGS_COMMAND)) -static-libgcc $(SYSTEM)
+$B/wheel/libgpipe.so: $(OBJ)
+	@mkdir -p $(@D)
+	$(call say,link)$(CC) $(LDFLAGS) -shared -Wl,-soname,libgpipe.so.$(VERSION) -Wl,--exclude-libs,ALL -Wl,-rpath,'$$ORIGIN' -o $@ $^ $(shell pkg-config --libs $(PKGS)) $(SYSTEM)
 
 demo: deps
 	+@$(again) all
@@ -489,5 +507,5 @@ clean:
 	rm -rf build gpipe
 
 -include $(shell find $B -name '*.d' 2>/dev/null)
-.PHONY: all corpora bench bench-programs check check-all check-all-built check-built demo deps deps-bench deps-tests fuzz gpu-tests help install onnxruntime torture check-packages deb dist site clean FORCE
+.PHONY: all corpora bench bench-programs check check-all check-all-built check-built demo deps deps-bench deps-tests fuzz gpu-tests help install onnxruntime torture check-packages deb dist site wheel wheel-built clean FORCE
 .SECONDARY:

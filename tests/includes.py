@@ -23,6 +23,7 @@ MAY = {
     "engine/draw": ["base", "compile"],
     "engine/mpi": [],
     "engine/packages": [],
+    "engine/python": [],
     "engine/ranks": ["base", "report", "mpi"],
     "engine/cli": ["base", "report", "simulate", "draw", "ranks"],
     "stages": ["base", "kernels", "stages/collective", "stages/decode", "stages/expr", "stages/fft", "stages/format", "stages/kernel",
@@ -46,6 +47,7 @@ FOR_STAGES = "device/libraries.h"
 # The command draws plans, and for that alone looks at the forms.
 ALSO = {"engine/cli/plan.c": ["api"], "engine/cli/report.c": ["api"], "engine/cli/simulate.c": ["api"],
         "engine/cli/lsp_answer.c": ["api"],        # of a buffer's type
+        "engine/draw/print.c": ["api"],            # for programs
         "engine/simulate/model.h": ["run"],        # timely.h: what chooses in a run chooses on paper
         "engine/cli/tune.c": ["api"]}
 # Kernels for the CPU run with these, and `expr` shares the trees of expressions; all other files of these folders are

@@ -21,6 +21,12 @@ const gp_plan *gp_pipeline_plan(const gp_pipeline *p)
     return p->plan;
 }
 
+int gp_pipeline_meta_keys(const gp_pipeline *p, const char *const **keys)
+{
+    *keys = p->graph->metadata;
+    return p->graph->nmetadata;
+}
+
 void gp_pipeline_about(const gp_pipeline *p, gp_pipeline_info *out)
 {
     const gp_graph *g = p->graph;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
+#include "base/c_locale.h"
 #include "base/why.h"
 #include "report/files.h"
 
@@ -43,4 +44,17 @@ void gp_own_report_free(gp_own_report *own)
 {
     gp_counters_free(&own->now);
     gp_arena_free(&own->arena);
+}
+
+bool gp_pipeline_print_report(const gp_pipeline *p, gp_outcome outcome, const char *const *set, int nset, FILE *to,
+                              gp_errs *errs)
+{
+    GP_C_LOCALE;
+    gp_own_report own;
+    gp_own_report_make(&own, &(gp_report_files){ .set = set, .nset = nset, .commit = "" }, p, outcome, errs);
+    bool ok = own.report;
+    if (ok)
+        gp_report_json(own.report, p, &own.about, to);
+    gp_own_report_free(&own);
+    return ok;
 }

@@ -22,6 +22,7 @@
 
 struct gp_endpoint {
     const gp_stage *stage;
+    const gp_buffer *buffer;           /* that it fills, or reads */
     _Atomic(gp_actorrt *) actor;       /* NULL: no run is on */
     atomic_int users;
     bool asked;                        /* the program has asked for it */
@@ -49,6 +50,7 @@ bool gp_endpoints_make(gp_pipeline *p)
             continue;
         struct gp_endpoint *e = &p->endpoint[p->nendpoints++];
         e->stage = &g->stage[i], e->fd = -1;
+        e->buffer = &g->buffer[e->stage->nin ? e->stage->in[0] : e->stage->out[0]];
         pthread_mutex_init(&e->lock, NULL);
         gp_cond_init(&e->changed);
     }
@@ -85,6 +87,16 @@ gp_input *gp_pipeline_input(gp_pipeline *p, const char *stage)
 gp_output *gp_pipeline_output(gp_pipeline *p, const char *stage)
 {
     return (gp_output *)endpoint(p, stage, false);
+}
+
+void gp_input_type(const gp_input *in, gp_type *type, unsigned *varies)
+{
+    *type = in->e.buffer->type, *varies = in->e.buffer->varies;
+}
+
+void gp_output_type(const gp_output *out, gp_type *type, unsigned *varies)
+{
+    *type = out->e.buffer->type, *varies = out->e.buffer->varies;
 }
 
 /* With the lock of e. */
@@ -213,6 +225,15 @@ bool gp_loans_are_stuck(gp_run *run)
     return (waits && ((atomic_load(&run->loan_tid) > 0 && all) || never)) || (left && atomic_load(&run->pipeline->waited));
 }
 
+bool gp_loan_is_worked_on(const gp_threadrt *t)
+{
+    const gp_run *run = t->run;
+    bool waits = false;
+    for (int i = 0; i < run->plan->nactors && t->actor->on_loan; i++)
+        waits |= atomic_load(&run->actor[i].waiter) == atomic_load(&t->tid);
+    return !waits;
+}
+
 bool gp_loans_are_out(const gp_run *run)
 {
     bool out = false;
@@ -305,7 +326,7 @@ static void note(gp_actorrt *p)
         atomic_store(&p->run->loan_tid, -1);
 }
 
-static gp_loan_status wait_for_one(struct gp_endpoint *e, gp_actorrt *p, gp_loan *to, int64_t end_ns)
+static gp_loan_status wait_for_one(struct gp_endpoint *e, gp_actorrt *p, gp_loan *to, int64_t end_ns, bool no_limit)
 {
     for (;;) {
         gp_threadrt *t = take_any(p);
@@ -317,9 +338,12 @@ static gp_loan_status wait_for_one(struct gp_endpoint *e, gp_actorrt *p, gp_loan
         if (l > GP_LOOK_GO)
             return l == GP_LOOK_PAUSED || atomic_load(&p->paused) ? GP_LOAN_PAUSED : GP_LOAN_END;
         if (gp_now_ns() < end_ns) {
-            atomic_fetch_add(&p->waits, end_ns == INT64_MAX);
+            int tid = gp_turn_tid();
+            if (no_limit)
+                atomic_fetch_add(&p->waits, 1), atomic_store(&p->waiter, tid);
             gp_eventcount_wait_until(&p->changed, is_ready, p, p->run->spin_ns, end_ns);
-            atomic_fetch_sub(&p->waits, end_ns == INT64_MAX);
+            if (no_limit)
+                atomic_fetch_sub(&p->waits, 1), atomic_compare_exchange_strong(&p->waiter, &tid, 0);
             continue;
         }
         eventfd_t told;
@@ -335,7 +359,10 @@ static gp_loan_status wait_for_one(struct gp_endpoint *e, gp_actorrt *p, gp_loan
 
 static gp_loan_status begin(struct gp_endpoint *e, gp_loan *to, int64_t timeout_ns)
 {
+    enum { SLICE_NS = 100000000 };
     GP_C_LOCALE;
+    bool no_limit = timeout_ns < 0;
+    timeout_ns = timeout_ns == GP_LOAN_SLICE ? SLICE_NS : timeout_ns;
     int64_t now = gp_now_ns(), end_ns = timeout_ns < 0 || timeout_ns > INT64_MAX - now ? INT64_MAX
                                       : timeout_ns ? now + timeout_ns : 0;
     gp_loan_status status;
@@ -344,7 +371,7 @@ static gp_loan_status begin(struct gp_endpoint *e, gp_loan *to, int64_t timeout_
     if (!p)
         return status;
     note(p);
-    status = wait_for_one(e, p, to, end_ns);
+    status = wait_for_one(e, p, to, end_ns, no_limit);
     atomic_fetch_sub(&e->users, 1);
     return status;
 }
@@ -423,6 +450,33 @@ gp_loan_status gp_pull_begin(gp_output *out, gp_loan *l, int64_t timeout_ns)
 bool gp_pull_end(gp_output *out, gp_loan *l)
 {
     return end(&out->e, l, GP_OK);
+}
+
+gp_loan_status gp_push_frames(gp_input *in, const gp_frames *f, int64_t timeout_ns, int64_t *done, bool *failed)
+{
+    gp_loan_status status = GP_LOAN_OK;
+    gp_loan l;
+    *failed = false;
+    for (*done = 0; *done < f->n && !*failed && (status = begin(&in->e, &l, timeout_ns)) == GP_LOAN_OK; ++*done) {
+        size_t room = gp_bytes(&l.view.type), bytes;
+        l.view.type = f->each ? f->each[*done] : f->type;
+        if ((bytes = gp_bytes(&l.view.type)) <= room)      /* else end() says that it does not fit */
+            memcpy(l.view.data, (const char *)f->data + (size_t)*done * gp_bytes(&f->type), bytes);
+        *failed = !end(&in->e, &l, GP_OK);
+    }
+    return status;
+}
+
+gp_loan_status gp_pull_frames(gp_output *out, gp_frames *f, int64_t timeout_ns, int64_t *done)
+{
+    gp_loan_status status = GP_LOAN_OK;
+    gp_loan l;
+    for (*done = 0; *done < f->n && (status = begin(&out->e, &l, timeout_ns)) == GP_LOAN_OK; ++*done) {
+        f->each[*done] = l.view.type, f->number[*done] = l.index;
+        memcpy((char *)f->data + (size_t)*done * gp_bytes(&f->type), l.view.data, gp_bytes(&l.view.type));
+        end(&out->e, &l, GP_OK);
+    }
+    return status;
 }
 
 bool gp_loan_get(const gp_loan *l, const char *key, double *value)

@@ -202,7 +202,8 @@ struct gp_actorrt {
     bool on_loan;              /* the program has its turns, see loan.c; its own threads only end it, and sleep at */
     gp_eventcount to_end;      /* ... this */
     atomic_bool asked;         /* ... the program has asked for a frame; */
-    atomic_int waits;          /* ... how many of its threads wait for one */
+    atomic_int waits;          /* ... how many of its threads wait for one; */
+    atomic_int waiter;         /* ... the newest of them, or 0 */
     int mark0;                 /* ... the mark of slot 0, plus 1, if its frames lie on the device (mark.c); else 0 */
     bool waits_for_marks;      /* ... and a stage that is in no segment takes or makes them */
     bool marked;               /* a segment: a stage on loan with marks is beside it */
@@ -557,6 +558,8 @@ gp_look gp_loan_await_end(gp_threadrt *t);
 /* Does the program wait for itself: its only thread, for what it would do next; any, beside an output that has frames and
  * was never asked for one; or in gp_pipeline_wait, with frames left to pull? */
 bool gp_loans_are_stuck(gp_run *run);
+/* Of a worker whose frame the program has, or of another stage: its thread does not wait for a frame elsewhere. */
+bool gp_loan_is_worked_on(const gp_threadrt *t);
 /* Has the program a frame? */
 bool gp_loans_are_out(const gp_run *run);
 

@@ -179,7 +179,7 @@ static uint64_t progress(gp_run *run, int64_t now)
         sum += atomic_load(&run->actor[i].progress);
     for (int i = 0; i < run->nthreads; i++) {
         const gp_threadrt *t = &run->thread[i];
-        if (t->actor->kind == GP_ACTOR_HOST && works(t))
+        if (t->actor->kind == GP_ACTOR_HOST && works(t) && gp_loan_is_worked_on(t))
             sum += computed(&t->tid, &t->clock);
     }
     for (int i = 0; i < run->plan->nactors; i++)

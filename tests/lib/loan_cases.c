@@ -437,16 +437,20 @@ TEST_LOOP(event_loop, 0, BETWEEN)
 }
 
 /* What of a stall is the program's is said. Nothing moves from then on, however fast the machine is. */
-static const struct { int pushed; bool pull, keep; const char *said; } stalls[] = {
-    { 0, false, true, "the program has had frame 0 of stage 'in' all the while" },
-    { 2, true, false, "nothing moved" },       /* one thread, which pulled, and pushes more than there is room for */
-    { 1, false, false, "nothing moved" },      /* ... which has not pulled yet */
+static const struct { int pushed; bool pull, keep; const char *said; int64_t wait; } stalls[] = {
+    { 0, false, true, "the program has had frame 0 of stage 'in' all the while", -1 },
+    { 2, true, false, "nothing moved", -1 },   /* one thread, which pulled, and pushes more than there is room for */
+    { 1, false, false, "nothing moved", -1 },  /* ... which has not pulled yet */
+    { 0, false, true, "the program has had frame 0 of stage 'in' all the while", GP_LOAN_SLICE },
+    { 2, true, false, "nothing moved", GP_LOAN_SLICE },
+    { 1, false, false, "nothing moved", GP_LOAN_SLICE },
 };
 
 TEST_EACH(stall, stalls)
 {
     rig r;
-    gp_loan l = { .held = NULL };
+    gp_loan l = { .held = NULL }, left;
+    gp_loan_status s = GP_LOAN_END;
     rig_start(&r, "depth: 1\nstall_timeout: 300ms\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
               "  - {use: input, name: in, out: a}\n  - {use: output, name: out}\n");
     for (int i = 0; i < stalls[_i].pushed; i++) {
@@ -457,10 +461,12 @@ TEST_EACH(stall, stalls)
     if (stalls[_i].keep)
         ck_assert_int_eq(gp_push_begin(r.in, &l, -1), GP_LOAN_OK);
     else
-        ck_assert(!push(r.in, 1));
-    gp_loan left;
-    while (gp_pull_begin(r.out, &left, -1) == GP_LOAN_OK)      /* of what was pushed */
-        gp_pull_end(r.out, &left);
+        while ((s = gp_push_begin(r.in, &left, stalls[_i].wait)) == GP_LOAN_TIMEOUT)
+            ;
+    ck_assert_int_eq(s, GP_LOAN_END);
+    while ((s = gp_pull_begin(r.out, &left, stalls[_i].wait)) != GP_LOAN_END)      /* of what was pushed */
+        if (s == GP_LOAN_OK)
+            gp_pull_end(r.out, &left);
     if (l.held)
         gp_push_drop(r.in, &l);
     ck_assert_int_eq(gp_pipeline_wait(r.p), GP_ERROR);
@@ -470,6 +476,89 @@ TEST_EACH(stall, stalls)
         for (int i = 0; i < r.errs.n; i++)
             told |= strstr(r.errs.e[i].msg, "the program has pulled no frame of stage 'out' for ") != NULL;
         ck_assert(told);
+    }
+    gp_pipeline_destroy(r.p);
+}
+
+/* Many frames in one call: what fits, is short, fails, and the end. */
+TEST(frames)
+{
+    enum { N = 6 };
+    rig r;
+    float a[N][4][2], b[N][4][2];
+    gp_type each[N];
+    uint64_t number[N];
+    int64_t done;
+    bool failed;
+    unsigned varies;
+    rig_start(&r, "depth: 16\nbuffers: {a: {dtype: f32, shape: [4, 2]}}\nstages:\n"
+              "  - {use: input, name: in, on_error: drop, out: a}\n  - {use: output, name: out}\n");
+    gp_frames f = { .n = N, .data = a, .each = each }, g = { .n = 2 * N, .data = b, .each = each, .number = number };
+    gp_input_type(r.in, &f.type, &varies);
+    gp_output_type(r.out, &g.type, &varies);
+    ck_assert(gp_type_same(&f.type, &g.type) && !varies && f.type.ndim == 2 && f.type.dim[0] == 4);
+    for (int i = 0; i < N; i++) {
+        each[i] = f.type;
+        for (int k = 0; k < 8; k++)
+            a[i][k / 2][k % 2] = (float)(10 * i + k);
+    }
+    each[1].dim[0] = 3, each[2].dim[1] = 3;            /* the last is none that the buffer may have */
+    ck_assert_int_eq(gp_push_frames(r.in, &f, -1, &done, &failed), GP_LOAN_OK);
+    ck_assert(done == 3 && failed);
+    f.data = a[3], f.each = NULL, f.n = N - 3;
+    ck_assert_int_eq(gp_push_frames(r.in, &f, -1, &done, &failed), GP_LOAN_OK);
+    ck_assert(done == 3 && !failed);
+    g.n = N - 1;
+    ck_assert_int_eq(gp_pull_frames(r.out, &g, -1, &done), GP_LOAN_OK);
+    ck_assert_int_eq(done, N - 1);
+    for (int i = 0; i < N - 1; i++) {
+        int of = i + (i > 1);
+        ck_assert_uint_eq(number[i], (unsigned)of);
+        ck_assert_int_eq(each[i].dim[0], i == 1 ? 3 : 4);
+        ck_assert_mem_eq(b[i], a[of], gp_bytes(&each[i]));
+    }
+    ck_assert_int_eq(gp_pull_frames(r.out, &g, 0, &done), GP_LOAN_TIMEOUT);
+    ck_assert_int_eq(done, 0);
+    gp_push_close(r.in);
+    ck_assert_int_eq(gp_pull_frames(r.out, &g, -1, &done), GP_LOAN_END);
+    ck_assert_int_eq(gp_push_frames(r.in, &f, -1, &done, &failed), GP_LOAN_END);
+    rig_end(&r, GP_DONE);
+}
+
+/* What a program prints: the plan at any time, the report of a run that was timed. */
+TEST(printed)
+{
+    static const struct { gp_plan_form form; const char *has; } plans[] = { { GP_PLAN_TEXT, "\nstages\n" },
+                                                                            { GP_PLAN_JSON, "\"stages\"" } };
+    rig r;
+    char *text = NULL;
+    size_t n;
+    rig_make(&r, "depth: 4\nmetadata: [gain]\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
+             "  - {use: input, name: in, out: a}\n  - {use: output, name: out}\n");
+    for (int i = 0; i < 2; i++) {
+        FILE *f = open_memstream(&text, &n);
+        ck_assert(gp_pipeline_print_plan(r.p, plans[i].form, f, &r.errs) && !fclose(f));
+        ck_assert_msg(strstr(text, plans[i].has), "%s", text);
+        free(text);
+    }
+    const char *const *keys;
+    ck_assert(gp_pipeline_meta_keys(r.p, &keys) == 1 && !strcmp(keys[0], "gain"));
+    for (int timed = 0; timed < 2; timed++) {
+        gp_run_options o = { .timed = timed };
+        r.errs = (gp_errs){ .n = 0 };
+        ck_assert(gp_pipeline_start(r.p, &o, &r.errs));
+        ck_assert(push(r.in, 1));
+        pulls(r.out, 0, 1);
+        gp_push_close(r.in);
+        gp_outcome outcome = gp_pipeline_wait(r.p);
+        ck_assert_int_eq(outcome, GP_DONE);
+        FILE *f = open_memstream(&text, &n);
+        const char *set = "vars.n=1";
+        ck_assert(gp_pipeline_print_report(r.p, outcome, &set, 1, f, &r.errs) == timed && !fclose(f));
+        ck_assert_int_eq(r.errs.failed, !timed);
+        if (timed)
+            ck_assert_msg(strstr(text, "\"outcome\": \"done\"") && strstr(text, set), "%s", text);
+        free(text);
     }
     gp_pipeline_destroy(r.p);
 }

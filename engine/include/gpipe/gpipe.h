@@ -179,6 +179,13 @@ typedef struct gp_buffer_info {
 } gp_buffer_info;
 /* False: there is no buffer i. */
 bool gp_pipeline_buffer(const gp_pipeline *p, int i, gp_buffer_info *out);
+/* The keys that it lists under `metadata`, for gp_loan_get; returns how many. The pipeline's. */
+int gp_pipeline_meta_keys(const gp_pipeline *p, const char *const **keys);
+
+/* Writes the plan as `gpipe plan` does: as text, JSON, or an SVG, which the program `dot` of Graphviz draws. False
+ * after errors. Any thread. */
+typedef enum gp_plan_form { GP_PLAN_TEXT, GP_PLAN_JSON, GP_PLAN_SVG } gp_plan_form;
+bool gp_pipeline_print_plan(const gp_pipeline *p, gp_plan_form form, FILE *to, gp_errs *errs);
 
 /* ---- run ------------------------------------------------------------- */
 
@@ -378,6 +385,10 @@ typedef struct gp_output gp_output;
  * each input and output before the run: one that it did not ask for is an error of the run. */
 gp_input *gp_pipeline_input(gp_pipeline *p, const char *stage);
 gp_output *gp_pipeline_output(gp_pipeline *p, const char *stage);
+/* What a frame is, at most; *varies: the set of axes (1u << k) in which the buffer's declaration has bounds. Any
+ * thread. */
+void gp_input_type(const gp_input *in, gp_type *type, unsigned *varies);
+void gp_output_type(const gp_output *out, gp_type *type, unsigned *varies);
 
 typedef struct gp_loan {
     uint64_t index;            /* of the frame */
@@ -401,7 +412,10 @@ typedef enum gp_loan_status {
                                   with the others until they say so, too */
 } gp_loan_status;
 
-/* timeout_ns: 0 does not wait, and less than 0 has no limit. Before a run they wait for it to begin. */
+/* timeout_ns: 0 does not wait, and less than 0 has no limit. Before a run they wait for it to begin. GP_LOAN_SLICE has
+ * no limit either, for what is told of stalls, but comes back with GP_LOAN_TIMEOUT after a tenth of a second, to be
+ * called again at once: for a program that looks after signals meanwhile. */
+enum { GP_LOAN_SLICE = -2 };
 gp_loan_status gp_push_begin(gp_input *in, gp_loan *l, int64_t timeout_ns);
 /* Hands the frame on. False: there is no such loan, or the frame cannot be what l->view.type says, so that it
  * failed. */
@@ -414,6 +428,22 @@ void gp_push_close(gp_input *in);
 /* The next frame that is no hole, in the order of numbers. */
 gp_loan_status gp_pull_begin(gp_output *out, gp_loan *l, int64_t timeout_ns);
 bool gp_pull_end(gp_output *out, gp_loan *l);
+
+/* Frames of one port: n of them, packed, each in as many bytes as one of `type` has. */
+typedef struct gp_frames {
+    gp_type type;
+    int64_t n;
+    void *data;
+    gp_type *each;         /* the type of each, where some are shorter; NULL: all are as `type` says */
+    uint64_t *number;      /* of gp_pull_frames: the number of each; else NULL */
+} gp_frames;
+
+/* For frames that take little time: pushes copies of f->n frames, or pulls so many, one after the other, each as _begin
+ * and _end do it, with that time-out. *done says how many that were, also where the status is not GP_LOAN_OK. All
+ * memory of *f is the caller's. A frame that cannot be what its type says failed, and is the last one that was pushed:
+ * *failed. Pulling needs `type` as gp_output_type gives it, and sets `each` and `number`. Only for the host's memory. */
+gp_loan_status gp_push_frames(gp_input *in, const gp_frames *f, int64_t timeout_ns, int64_t *done, bool *failed);
+gp_loan_status gp_pull_frames(gp_output *out, gp_frames *f, int64_t timeout_ns, int64_t *done);
 
 /* Numbers of a loan, as gp_meta_get and gp_meta_set have them. */
 bool gp_loan_get(const gp_loan *l, const char *key, double *value);
@@ -435,14 +465,7 @@ gp_outcome gp_pipeline_wait(gp_pipeline *p);
 
 /* ---- one stage alone --------------------------------------------------- */
 
-/* Frames of one port: n of them, packed, each in as many bytes as one of `type` has. */
-typedef struct gp_frames {
-    gp_type type;
-    int64_t n;
-    void *data;
-    gp_type *each;         /* the type of each, where some are shorter; NULL: all are as `type` says */
-} gp_frames;
-void gp_frames_free(gp_frames *f);     /* those that gp_try_stage made */
+void gp_frames_free(gp_frames *f);     /* frees those that gp_try_stage made */
 
 /* For tests of a kind: runs one stage of it, with `options` as in "sigma: 2, edge: wrap" (or NULL), on the frames of
  * its inputs, which may be shorter in axis 0, and gives those that its outputs made, without holes. out[i].n is how
@@ -463,6 +486,10 @@ int gp_buffers_status(const gp_pipeline *p, gp_buffer_status *out, int max);  /*
 void gp_latency(const gp_pipeline *p, gp_hist *out);
 /* Are all frames done, and what was written is being put on disk? */
 bool gp_syncing(const gp_pipeline *p);
+/* Writes what `gpipe run --report FILE.json` does, once a run that was timed is over, which ended so. `set` is what
+ * gp_config had. False after errors: there was no frame, or the run was not timed. */
+bool gp_pipeline_print_report(const gp_pipeline *p, gp_outcome outcome, const char *const *set, int nset, FILE *to,
+                              gp_errs *errs);
 
 /* Bytes that each thread of a kernel has for its local variables on the CPU back end;
  * CUDA allows half. */

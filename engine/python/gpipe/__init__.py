@@ -1,0 +1,803 @@
+"""gpipe: declarative GPU pipelines.
+
+    import gpipe, numpy
+
+    for frame in gpipe.run("edges.yaml", vars={"sigma": 2}, frames=photos):
+        print(frame.number, frame.array.mean())
+
+`run` pushes arrays into a pipeline and gives what it makes of them. `Pipeline` is for more than that: several inputs
+and outputs, threads, frames without a copy, changes while it runs. 'gpipe help python' has the rest."""
+import gc, select, threading, time, warnings, weakref
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+import numpy as np
+from . import _dlpack
+from ._declared import ffi
+from ._engine import Compiled, Error, GpipeWarning, Message, Stopped, lib, setting, version as __version__
+from ._engine import text as _text
+
+__all__ = ["Batch", "Error", "Frame", "GpipeWarning", "Input", "Loan", "Message", "Output", "Pipeline", "Plan",
+           "Stopped", "run"]
+
+_OK, _TIMEOUT, _END, _PAUSED = (getattr(lib, "GP_LOAN_" + x) for x in ("OK", "TIMEOUT", "END", "PAUSED"))
+_SLICE_NS = 100_000_000                                # no wait is longer, so that Ctrl-C is seen
+_DTYPES = [None, *map(np.dtype, "u1 i1 u2 i2 u4 i4 u8 i8 f2 f4 f8 c8".split())]
+_NAMES = "", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32", "f64", "c64"
+
+
+def _shape(t):
+    return tuple(t.dim[0:t.ndim])
+
+
+class Frame:
+    """A frame that was pulled: `array` is a copy, which is the caller's."""
+    __slots__ = "number", "time_ns", "name", "meta", "array"
+    number: int                                        # counted by its source, from 0
+    time_ns: int                                       # when it came, as time.time_ns() counts
+    name: Optional[str]                                # as of a file; else None
+    meta: Dict[str, float]                             # what the pipeline lists under `metadata`
+    array: np.ndarray
+
+    def __init__(self, number, time_ns, name, meta, array):
+        self.number, self.time_ns, self.name, self.meta, self.array = number, time_ns, name, meta, array
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.array, dtype) if copy else np.asarray(self.array, dtype)
+
+    def __repr__(self):
+        return f"<gpipe.Frame {self.number}: {self.array.dtype} {list(self.array.shape)}>"
+
+
+class Batch(NamedTuple):
+    """Frames of one shape: `array` has them along its first axis; `numbers` are theirs."""
+    array: np.ndarray
+    numbers: np.ndarray
+
+
+class Plan:
+    """What a pipeline becomes: text for print(), a drawing in a notebook where Graphviz is there."""
+
+    def __init__(self, compiled):
+        self._compiled = compiled
+        self.text: str = compiled.plan(lib.GP_PLAN_TEXT)
+
+    def __str__(self):
+        return self.text
+
+    __repr__ = __str__
+
+    def json(self) -> str:
+        return self._compiled.plan(lib.GP_PLAN_JSON)
+
+    def svg(self) -> str:
+        """The drawing. An Error where there is no Graphviz."""
+        return self._compiled.plan(lib.GP_PLAN_SVG)
+
+    def _repr_svg_(self):
+        try:
+            return self.svg()
+        except Error:
+            return None
+
+
+class Loan:
+    """A slot of the pipeline's memory: nothing is copied. It ends with its `with` block, or by end(); what is left of
+    it then raises.
+
+    `array` is a NumPy array of it, read-only at an output. With `memory: device` of the stage the slot is in the
+    memory of the GPU, and torch.from_dlpack(loan) or cupy.from_dlpack(loan) are what uses it. A loan cannot end while
+    such an array is there: 'del' it, or copy it."""
+
+    def __init__(self, port, c):
+        self._port, self._c, self._kept, self._stream = port, c, None, None
+        self.number, self.time_ns, self.name = c.index, c.time_ns, _text(c.name)
+
+    def _lent(self):
+        if self._c is None:
+            raise ValueError(f"frame {self.number} of '{self._port.name}' has ended")
+        return self._c
+
+    def _written(self):
+        if not self._port._writes:
+            raise TypeError(f"frames of '{self._port.name}' are read-only")
+        return self._lent()
+
+    @property
+    def dtype(self) -> np.dtype:
+        return _DTYPES[self._lent().view.type.dtype]
+
+    @property
+    def shape(self) -> Tuple[int, ...]:
+        """Of an input it may be set, before an array is made: fewer rows, or sizes within the bounds that the file
+        declares."""
+        return _shape(self._lent().view.type)
+
+    @shape.setter
+    def shape(self, shape):
+        c, shape = self._written(), tuple(map(int, shape))
+        self._port._fits(shape)
+        if self._in_use():
+            raise BufferError("an array has the shape from before: set it first")
+        for k, n in enumerate(shape):
+            c.view.type.dim[k] = n
+
+    def _memory(self):
+        """What arrays keep, and by which it is known that there are some."""
+        c = self._lent()
+        kept = self._kept and self._kept()
+        if kept is None:
+            n = self.dtype.itemsize * int(np.prod(self.shape, dtype=np.int64))
+            kept = ffi.buffer(ffi.cast("char *", c.view.data), n) if c.device < 0 else _Kept()
+            self._kept = weakref.ref(kept)
+        return kept
+
+    def _in_use(self):
+        if self._kept and self._kept() is not None:
+            gc.collect()                               # it may wait for that alone
+        return self._kept and self._kept()
+
+    @property
+    def array(self) -> np.ndarray:
+        if self._lent().device >= 0:
+            raise TypeError(f"frames of '{self._port.name}' are in the memory of a GPU: use torch.from_dlpack(loan), "
+                            "or cupy.from_dlpack(loan)")
+        memory = self._memory()
+        return np.ndarray(self.shape, self.dtype, memory if self._port._writes else memoryview(memory).toreadonly())
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.array, dtype) if copy else np.asarray(self.array, dtype)
+
+    def __dlpack_device__(self):
+        device = self._lent().device
+        return (_dlpack.CPU, 0) if device < 0 else (_dlpack.CUDA, device)
+
+    def __dlpack__(self, *, stream: Optional[int] = None, max_version=None, dl_device=None, copy=None):
+        """What DLPack's consumers call. The stream that they name is that whose work, queued before the loan ends,
+        gpipe waits for."""
+        c = self._lent()
+        if (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()) or copy:
+            raise BufferError("a loan stays where it is: copy the array that is made of it")
+        if c.device >= 0 and stream != -1:
+            # 1 and None: the legacy default stream; 2: each thread's own; others are addresses
+            stream = 0 if stream in (None, 0, 1) else stream
+            if self._stream not in (None, stream):
+                raise BufferError("another stream uses this frame: a loan has one stream")
+            self._stream, c.stream = stream, ffi.cast("void *", stream)
+        return _dlpack.capsule(c.view.data, self._memory(), self.dtype, self.shape, self.__dlpack_device__(),
+                               not self._port._writes, max_version)
+
+    @property
+    def meta(self) -> Dict[str, float]:
+        return self._port._meta_of(self._lent())
+
+    @meta.setter
+    def meta(self, numbers: Mapping[str, float]):
+        self._port._set_meta(self._written(), numbers)
+
+    def end(self) -> None:
+        """Hands the frame on, or gives it back. BufferError: an array still uses it."""
+        self._end(False)
+
+    def drop(self) -> None:
+        """Of an input: the frame is not to be. It keeps its number, and counts as dropped."""
+        self._end(True)
+
+    def _end(self, drop):
+        c = self._lent()
+        if self._in_use():
+            raise BufferError(f"an array still uses frame {self.number} of '{self._port.name}': 'del' it, or copy it")
+        if self._port._writes and not drop:
+            c.time_ns, c.name = self.time_ns, self._port._pipeline._name(self.name)
+        self._c = None
+        self._port._pipeline._open.discard(self)
+        self._port._give_back(c, drop)
+
+    def _end_later(self):
+        """The run is stopping: it ends once no array uses it. False: one does."""
+        kept = self._in_use()
+        if not kept:
+            self._end(self._port._writes)
+            return True
+        c, self._c = self._c, None
+        weakref.finalize(kept, self._port._give_back, c, self._port._writes)
+        return False
+
+    def __enter__(self) -> "Loan":
+        self._lent()
+        return self
+
+    def __exit__(self, kind, error, where):
+        if self._c is None:
+            return
+        if kind is None:
+            self._end(False)
+        elif not self._in_use():                       # else what went wrong holds it, until the run is over
+            self._end(self._port._writes)
+
+    def __repr__(self):
+        return f"<gpipe.Loan {self.number} of '{self._port.name}'" + (", ended>" if self._c is None else
+                                                                     f": {self.dtype} {list(self.shape)}>")
+
+
+class _Kept:
+    __slots__ = "__weakref__",
+
+
+class _Port:
+    _writes = _ended = False
+    _thread: Optional[threading.Thread] = None         # that asked for a frame last
+
+    def __init__(self, pipeline, name):
+        self._pipeline, self.name = pipeline, name
+        t, varies = ffi.new("gp_type *"), ffi.new("unsigned *")
+        self._find(pipeline._plan)
+        (lib.gp_input_type if self._writes else lib.gp_output_type)(self._c, t, varies)
+        self._type, self._varies = t, varies[0]
+        self.dtype: np.dtype = _DTYPES[t.dtype]
+        self.shape: Tuple[int, ...] = _shape(t)        # at most
+
+    def _find(self, compiled):
+        find = lib.gp_pipeline_input if self._writes else lib.gp_pipeline_output
+        self._c = find(compiled.c, self.name.encode())
+
+    def _wait(self, call, timeout):
+        """call(port, ns) until it is done: True. False: time is up. None: there will be no more."""
+        p, self._thread = self._pipeline, threading.current_thread()
+        p._is_on(self.name)
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            at = p._at
+            left = None if end is None else int(1e9 * (end - time.monotonic()))
+            status = call(self._c, lib.GP_LOAN_SLICE if left is None else max(0, min(left, _SLICE_NS)))
+            if status == _OK:
+                return True
+            if status != _TIMEOUT and not p._moves(at, status == _PAUSED):
+                self._ended = True
+                return None
+            if left is not None and left <= _SLICE_NS:
+                return False
+
+    def _begin(self, c, timeout):
+        """As _wait. What is held in *c is given back whatever is raised, as by Ctrl-C: see _drop()."""
+        begin = lib.gp_push_begin if self._writes else lib.gp_pull_begin
+        return self._wait(lambda port, ns: begin(port, c, ns), timeout)
+
+    def _drop(self, c):
+        if c.held:
+            self._give_back(c, True)
+
+    def _late(self, timeout):
+        return TimeoutError(f"'{self.name}' has " + ("no room" if self._writes else "no frame") + f" after {timeout} s")
+
+    def _lend(self, timeout):
+        c = ffi.new("gp_loan *")
+        try:
+            ok = self._begin(c, timeout)
+            if ok:
+                loan = Loan(self, c)
+                self._pipeline._open.add(loan)
+                return loan
+        except BaseException:
+            self._drop(c)
+            raise
+        if ok is None:
+            return self._over()
+        raise self._late(timeout)
+
+    def _host(self, c):
+        if c.device >= 0:
+            raise TypeError(f"frames of '{self.name}' are in the memory of a GPU: use begin()")
+
+    def _meta_of(self, c):
+        value, out = ffi.new("double *"), {}
+        for key in self._pipeline._plan.keys:
+            if lib.gp_loan_get(c, key.encode(), value):
+                out[key] = value[0]
+        return out
+
+    def _set_meta(self, c, numbers):
+        for key, value in numbers.items():
+            if not lib.gp_loan_set(c, key.encode(), ffi.new("double *", value)):
+                raise ValueError(f"the pipeline does not list '{key}' under 'metadata', or {value} is not finite")
+
+    def _give_back(self, c, drop):
+        if not self._writes:
+            lib.gp_pull_end(self._c, c)
+        elif not (lib.gp_push_drop if drop else lib.gp_push_end)(self._c, c) and not drop:
+            raise ValueError(f"'{self.name}': the frame cannot be what its shape says, and failed")
+
+    def __repr__(self):
+        return f"<gpipe.{type(self).__name__} '{self.name}': {self.dtype} {list(self.shape)}>"
+
+
+class Input(_Port):
+    """A stage `input`. What pushes waits for room, at most `timeout` seconds (TimeoutError), and raises Stopped where
+    nobody takes frames any more. Any thread may push."""
+    _writes = True
+    _closed = False
+
+    def begin(self, timeout: Optional[float] = None) -> Loan:
+        """Lends the next slot, to be written without a copy. Frames have the order in which their loans began."""
+        return self._lend(timeout)
+
+    def _over(self):
+        if self._closed:
+            raise ValueError(f"'{self.name}' is closed: nothing can be pushed after that")
+        raise Stopped()
+
+    def _fits(self, shape):
+        if len(shape) != len(self.shape) or any(n > m or (n < m and k and not self._varies & 1 << k)
+                                                for k, (n, m) in enumerate(zip(shape, self.shape))):
+            bounds = ["<=" * bool(self._varies & 1 << k) + str(m) for k, m in enumerate(self.shape)]
+            raise ValueError(f"'{self.name}' takes frames of shape [{', '.join(bounds)}], not {list(shape)}"
+                             + ("; several frames are pushed by push_batch()" if shape[1:] == self.shape else ""))
+
+    def _array(self, a):
+        """Anything that NumPy takes as it is, or DLPack has for the host, in this port's type."""
+        if not isinstance(a, np.ndarray):
+            known = hasattr(a, "__array__") or hasattr(a, "__array_interface__")
+            a = np.from_dlpack(a) if not known and hasattr(a, "__dlpack__") else np.asarray(a)
+        if not np.can_cast(a.dtype, self.dtype, "equiv"):
+            raise TypeError(f"'{self.name}' takes {_NAMES[self._type.dtype]} ({self.dtype}), not {a.dtype}: push "
+                            f"a.astype('{self.dtype}')")
+        return a
+
+    def _put(self, c, a):
+        room = ffi.cast("char *", c.view.data)
+        for k, n in enumerate(a.shape):
+            c.view.type.dim[k] = n
+        if a.dtype == self.dtype and a.flags.c_contiguous and a.nbytes < 1 << 18:
+            ffi.memmove(room, a, a.nbytes)
+        else:                                          # without the GIL
+            np.copyto(np.ndarray(a.shape, self.dtype, ffi.buffer(room, a.nbytes)), a, "equiv")
+
+    def _push(self, a, timeout, name=None, time_ns=0, meta=None):
+        """As _wait. None as `a` is a hole."""
+        c = ffi.new("gp_loan *")
+        try:
+            ok = self._begin(c, timeout)
+            if ok:
+                self._host(c)
+                if a is not None:
+                    self._put(c, a)
+                if meta:
+                    self._set_meta(c, meta)
+                if name is not None:
+                    c.name = self._pipeline._name(name)
+                c.time_ns = time_ns
+                self._give_back(c, a is None)
+            return ok
+        except BaseException:
+            self._drop(c)
+            raise
+
+    def _checked(self, a):
+        if a is not None:
+            a = self._array(a)
+            self._fits(a.shape)
+        return a
+
+    def push(self, array: Any, *, name: Optional[str] = None, time_ns: int = 0,
+             meta: Optional[Mapping[str, float]] = None, timeout: Optional[float] = None) -> None:
+        """Pushes a copy: of a NumPy array, of what has the buffer protocol, or DLPack in the host's memory (PyTorch,
+        JAX). It need not be contiguous, nor of this machine's byte order; another type or shape is an error. None is a
+        hole: a frame that was lost, whose number stays. time_ns: when it came; 0: now."""
+        ok = self._push(self._checked(array), timeout, name, time_ns, meta)
+        if ok is None:
+            self._over()
+        if not ok:
+            raise self._late(timeout)
+
+    def push_batch(self, arrays: Any, *, timeout: Optional[float] = None) -> None:
+        """Pushes arrays[0], arrays[1], ...: for small frames, with one call for all. `timeout` is for each; the error
+        says how many were pushed."""
+        a = np.asarray(self._array(arrays), self.dtype, "C")
+        if a.ndim == 0:
+            raise ValueError("a batch has frames along its first axis")
+        self._fits(a.shape[1:])
+        f, done, failed = ffi.new("gp_frames *"), ffi.new("int64_t *"), ffi.new("bool *")
+        f.type.dtype, f.type.ndim, size, at = self._type.dtype, a.ndim - 1, a.nbytes // max(len(a), 1), 0
+        for k, n in enumerate(a.shape[1:]):
+            f.type.dim[k] = n
+        data = ffi.from_buffer(a)
+        while at < len(a):
+            def call(port, ns):
+                nonlocal at
+                f.n, f.data = len(a) - at, data + at * size
+                status = lib.gp_push_frames(port, f, ns, done, failed)
+                at += done[0]
+                return status
+            ok = self._wait(call, timeout)
+            if failed[0]:
+                raise ValueError(f"'{self.name}': frame {at - 1} of the batch cannot be what its shape says, and "
+                                 "failed")
+            if ok is None:
+                self._over()
+            if not ok:
+                raise TimeoutError(f"'{self.name}' has no room after {timeout} s: {at} of {len(a)} frames were pushed")
+
+    def close(self) -> None:
+        """There are no more frames: what was pushed comes out, then the outputs end."""
+        self._closed = True
+        lib.gp_push_close(self._c)
+
+
+class Output(_Port):
+    """A stage `output`: iterate over it, or pull(). What pulls waits for a frame, at most `timeout` seconds
+    (TimeoutError); None: there are no more."""
+    _rest: Optional[Tuple[np.ndarray, np.ndarray, np.ndarray]] = None
+
+    def begin(self, timeout: Optional[float] = None) -> Optional[Loan]:
+        """Lends the next frame, to be read without a copy."""
+        if self._rest:
+            raise RuntimeError(f"frames of a batch of '{self.name}' are left: pull_batch() has them")
+        return self._lend(timeout)
+
+    def _over(self):
+        return None
+
+    def _pull(self, timeout):
+        if self._rest:
+            raise RuntimeError(f"frames of a batch of '{self.name}' are left: pull_batch() has them")
+        c = ffi.new("gp_loan *")
+        try:
+            ok = self._begin(c, timeout)
+            if not ok:
+                return ok
+            self._host(c)
+            a = np.empty(_shape(c.view.type), self.dtype)
+            data = ffi.cast("char *", c.view.data)
+            if a.nbytes < 1 << 18:
+                ffi.memmove(a, data, a.nbytes)
+            else:                                      # without the GIL
+                np.copyto(a, np.ndarray(a.shape, self.dtype, ffi.buffer(data, a.nbytes)))
+            meta = self._meta_of(c) if self._pipeline._plan.keys else {}
+            return Frame(c.index, c.time_ns, _text(c.name), meta, a)
+        finally:
+            self._drop(c)
+
+    def pull(self, timeout: Optional[float] = None) -> Optional[Frame]:
+        """The next frame, as a copy; holes are left out. None: there are no more. A run that failed raises at the end
+        of its 'with' block."""
+        frame = self._pull(timeout)
+        if frame is False:
+            raise self._late(timeout)
+        return frame
+
+    def __iter__(self) -> Iterator[Frame]:
+        return iter(self.pull, None)
+
+    def pull_batch(self, n: int, *, timeout: Optional[float] = None) -> Optional[Batch]:
+        """The next n frames, by one call, without their names, times and metadata: fewer at the end, after `timeout`
+        seconds for one of them, and where their shape changes. None: there are no more. For one thread at a time."""
+        if self._rest is None:
+            self._rest = self._pull_batch(n, timeout)
+        if self._rest is None:
+            return None
+        data, number, each = self._rest
+        same = (each == each[0]).all(1)
+        k = min(n, len(same) if same.all() else int(same.argmin()))
+        self._rest = (data[k:], number[k:], each[k:]) if k < len(number) else None
+        t = ffi.cast("gp_type *", ffi.from_buffer(each))
+        shape = _shape(t)
+        used = int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize
+        a = data[:k] if used == data.shape[1] else np.ascontiguousarray(data[:k, :used])
+        return Batch(a.view(self.dtype).reshape((k, *shape)), number[:k])
+
+    def _pull_batch(self, n, timeout):
+        size = int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+        data, number, at = np.empty((n, size), np.uint8), np.empty(n, np.uint64), 0
+        each = np.empty((n, ffi.sizeof("gp_type")), np.uint8)
+        f, done = ffi.new("gp_frames *"), ffi.new("int64_t *")
+        f.type = self._type[0]
+        base = [ffi.from_buffer(x) for x in (data, each, number)]
+
+        def call(port, ns):
+            nonlocal at
+            f.n, f.data = n - at, base[0] + at * size
+            f.each = ffi.cast("gp_type *", base[1]) + at
+            f.number = ffi.cast("uint64_t *", base[2]) + at
+            status = lib.gp_pull_frames(port, f, ns, done)
+            at += done[0]
+            return status
+
+        ok = self._wait(call, timeout)
+        if not at and ok is False:
+            raise self._late(timeout)
+        return (data[:at], number[:at], each[:at]) if at else None
+
+
+class Pipeline:
+    """A pipeline, compiled: an Error says all that is wrong with it. It runs inside of 'with', once or several times:
+
+        with gpipe.Pipeline("camera.yaml", vars={"sigma": 2}) as p:
+            p.inputs["camera"].push(picture)
+            p.inputs["camera"].close()
+            for frame in p.outputs["edges"]:
+                print(frame.array.mean())
+
+    vars, settings: as {"sigma": 2} and {"depth": 8, "stages.blur.workers": 2}, in place of what the file says. text:
+    of the pipeline, in place of a file; paths in it are relative to the current folder. measure: times are taken, for
+    report().
+
+    A block that is left early, by 'break', an exception or Ctrl-C, stops the sources; what they have made goes through
+    the pipeline, and what then comes out of outputs is thrown away, unless another thread pulls it."""
+
+    def __init__(self, file: Any = None, *, text: Optional[str] = None, vars: Optional[Mapping[str, Any]] = None,
+                 settings: Optional[Mapping[str, Any]] = None, measure: bool = False):
+        if (file is None) == (text is None):
+            raise TypeError("name a file, or give the text of a pipeline: text=...")
+        self._file = "pipeline" if file is None else file
+        if file is not None:
+            with open(file, "rb") as f:
+                source = f.read()
+        else:
+            source = text.encode()
+        self._plan = Compiled(source, self._file, [setting("vars." + k, v) for k, v in (vars or {}).items()]
+                              + [setting(k, v) for k, v in (settings or {}).items()])
+        self._warn(self._plan.warnings)                # compiled, it has no errors
+        self._options = ffi.new("gp_run_options *", {"timed": measure, "stamped": measure})
+        self._names, self._open, self._lock = {}, set(), threading.Condition()
+        self._thread = self._next = self._retuner = self._outcome = None
+        self._at, self._firm, self._stopping, self._setting = 0, True, 0, threading.Lock()
+        self.inputs: Dict[str, Input] = {}
+        self.outputs: Dict[str, Output] = {}
+        for name, source in self._plan.on_loan():
+            (self.inputs if source else self.outputs)[name] = (Input if source else Output)(self, name)
+
+    # -- what it is --
+
+    def check(self) -> List[Message]:
+        """Warnings, also of what is valid and will be slow, as 'gpipe check' has them."""
+        return self._plan.warnings + self._plan.lint()
+
+    def plan(self) -> Plan:
+        """What will be done: stages, copies, launches, memory."""
+        return Plan(self._plan)
+
+    def account(self) -> Dict[str, Dict[str, int]]:
+        """Of each source: frames that went in, came out, were dropped, failed, or cancelled; while it runs, too."""
+        return self._plan.accounts()
+
+    def report(self) -> dict:
+        """After a run with measure=True: where the time went, and the verdict, as 'gpipe run --report' has them."""
+        if self._thread or self._outcome is None:
+            raise RuntimeError("a report is of a run that is over")
+        return self._plan.report(self._outcome)
+
+    @staticmethod
+    def _warn(messages):
+        for m in messages:
+            warnings.warn(str(m), GpipeWarning, stacklevel=3)
+
+    # -- a run --
+
+    def __enter__(self) -> "Pipeline":
+        if self._thread and self._thread.is_alive():
+            raise RuntimeError("this pipeline runs already")
+        self._stopping, self._firm = 0, True
+        if self._outcome is not None:                  # what it reads may have changed, and nobody has cancelled it
+            self._adopt(Compiled(self._plan.source, self._file, self._plan.settings))
+        self._at, self._outcome, self._over, self._told, self._next = 0, None, False, [], None
+        self._errs, self._names, self._drained = self._plan.errs(), {}, ffi.new("gp_loan *")
+        for port in self._ports():
+            port._closed = port._ended = False
+            port._rest = port._thread = None
+        self._thread = threading.Thread(target=self._main, name="gpipe", daemon=True)
+        self._thread.start()
+        return self
+
+    def _main(self):
+        outcome = lib.GP_ERROR
+        try:
+            outcome = self._goes_on()
+        finally:
+            with self._lock:
+                self._outcome, self._over = outcome, True
+                self._lock.notify_all()
+
+    def _goes_on(self):
+        outcome = lib.gp_pipeline_run(self._plan.c, self._options, self._errs.c)
+        while outcome == lib.GP_PAUSED:
+            was, next = self._plan, self._next
+            next.keep(was)
+            self._adopt(next, firm=False)
+            errs = next.errs()
+            outcome = lib.gp_pipeline_go_on(next.c, was.c, self._options, errs.c)
+            if outcome == lib.GP_ERROR and lib.gp_pipeline_is_paused(was.c):
+                self._told += [f"a change did not happen, and the run went on as it was: {m}" for m in errs.messages()]
+                self._adopt(was)
+                outcome = lib.gp_pipeline_go_on(was.c, was.c, self._options, self._errs.c)
+            else:
+                self._told += [m for m in self._errs.messages() if m.kind == "warning"]
+                self._errs = errs
+        if outcome == lib.GP_STUCK:
+            self._plan.leave()
+        return outcome
+
+    def _ports(self):
+        return [*self.inputs.values(), *self.outputs.values()]
+
+    def _adopt(self, compiled, firm=True):
+        """From now on this is what runs, or (not `firm`) may turn out not to."""
+        with self._lock:
+            self._plan, self._next, self._firm = compiled, None, firm
+            for port in self._ports():
+                port._find(compiled)
+            if self._stopping:
+                lib.gp_cancel(compiled.c, self._stopping)
+            self._at += 1
+            self._lock.notify_all()
+
+    def _moves(self, at, paused):
+        """An endpoint has no frames, since the run is `paused` or at its end: is it to be asked again? `at`: how often
+        the run had gone on when it was asked."""
+        with self._lock:
+            last = not paused and (self._firm or lib.gp_pipeline_paused_ns(self._plan.c, ffi.NULL) > 0)
+            if at == self._at and not last and not self._over:
+                self._lock.wait(0.1)
+            return at != self._at or not (last or self._over)
+
+    def _is_on(self, name):
+        if not self._thread:
+            raise RuntimeError(f"'{name}': the pipeline does not run; it does inside of 'with pipeline:'")
+
+    def _name(self, name):
+        """The engine has it until the run is over."""
+        return ffi.NULL if name is None else self._names.setdefault(name, ffi.new("char[]", name.encode()))
+
+    def cancel(self) -> None:
+        """Sources stop, what they have made goes through; then the outputs end. Any thread."""
+        self._cancel(1)
+
+    def _cancel(self, level):
+        with self._lock:
+            self._stopping = max(level, self._stopping)
+            if self._thread and not self._over:
+                lib.gp_cancel(self._plan.c, self._stopping)
+
+    def set(self, settings: Mapping[str, Any]) -> None:
+        """Changes settings, as set({"depth": 8, "vars.sigma": 3, "stages.blur.workers": 2}), before a run or while it
+        goes on. An Error: it cannot be changed, and nothing is. Returns when all is made ready: frames that were pushed
+        before are made as before, mostly; those that come later, once loans that are out have ended, are made with the
+        new settings."""
+        with self._setting:
+            self._settled()
+            self._set([setting(k, v) for k, v in settings.items()])
+
+    def _set(self, more):
+        was = self._plan
+        next = Compiled(was.source, self._file, was.settings + more)
+        self._warn(next.warnings)
+        if not self._thread:
+            self._adopt(next)
+            return
+        if not lib.gp_pipeline_changes(next.c, was.c, ffi.new("char[]", 8), 8):
+            return
+        for port in self._ports():
+            (lib.gp_pipeline_input if port._writes else lib.gp_pipeline_output)(next.c, port.name.encode())
+        errs, ready, went = next.errs(), threading.Event(), []
+        pause = ffi.callback("gp_pause *", lambda _: (ready.set(), True)[1])
+        options = ffi.new("gp_run_options *", self._options[0])
+        options.pause = pause
+
+        def retune():
+            next.keep(was, pause, options)
+            went.append(lib.gp_pipeline_retune(next.c, was.c, options, errs.c))
+            ready.set()
+
+        self._next = next
+        self._retuner = threading.Thread(target=retune, name="gpipe set", daemon=True)
+        self._retuner.start()
+        ready.wait()
+        if went and not went[0]:
+            self._next = None
+            errs.raise_if(errs.c.failed)
+            raise Stopped()
+
+    def _settled(self):
+        """The change before has happened, or will not."""
+        if self._retuner:
+            self._retuner.join(1)
+            with self._lock:
+                if not self._lock.wait_for(lambda: not self._next or self._over, 1):
+                    raise TimeoutError("the change before has not happened yet: it waits for loans to end, or for "
+                                       "outputs to be pulled")
+        self._retuner = None
+
+    def __exit__(self, kind, error, where):
+        level, interrupted = int(kind is not None), None
+        while True:
+            try:
+                kept = self._finish(level)
+                break
+            except KeyboardInterrupt as e:
+                interrupted, level = e, level + 1
+                if level > 2:
+                    raise
+        if kept:                                       # it runs until they are gone
+            if kind is None:
+                raise BufferError(f"arrays still use frames of the run: {', '.join(kept)}: 'del' them, or copy them")
+            return
+        self._thread = None
+        if interrupted:
+            raise interrupted
+        messages = self._errs.messages()
+        if self._outcome == lib.GP_STUCK:
+            words = "a thread of the run did not come back, and is abandoned"
+            messages.append(Message("error", "stall", words, None, None, None, (), "gpipe: error: " + words))
+        if self._outcome in (lib.GP_ERROR, lib.GP_STUCK) and (kind is None or issubclass(kind, Exception)):
+            raise Error(messages) from error
+        self._warn(self._told + [m for m in messages if m.kind == "warning"])
+
+    def _finish(self, level):
+        c, kept, loans = self._drained, [], list(self._open)
+        for port in self.inputs.values():
+            lib.gp_push_close(port._c)
+        if any(loan._in_use() for loan in loans):      # so that nobody writes what is in them
+            level = 2
+        elif self._left_over(0):
+            level = max(level, 1)
+        if level:
+            self._cancel(level)
+        for loan in loans:
+            kept += [] if loan._end_later() else [repr(loan)]
+        self._open.clear()
+        while self._thread.is_alive() and not kept:
+            moved = False
+            for port in self._left_over(level):
+                moved |= c.held != ffi.NULL            # Ctrl-C came before it was given back
+                lib.gp_pull_end(port._c, c)
+                while lib.gp_pull_begin(port._c, c, 0) == _OK:
+                    lib.gp_pull_end(port._c, c)
+                    moved = True
+            if not moved:
+                self._thread.join(0.001 if self.outputs else None)
+        return kept
+
+    def _left_over(self, level):
+        """Outputs that have not ended, and that no other thread pulls."""
+        return [p for p in self.outputs.values() if not p._ended and (
+            level == 2 or p._thread in (None, threading.current_thread()) or not p._thread.is_alive())]
+
+
+def run(file: Any = None, *, text: Optional[str] = None, vars: Optional[Mapping[str, Any]] = None,
+        settings: Optional[Mapping[str, Any]] = None, frames: Optional[Iterable[Any]] = None) -> Iterator[Frame]:
+    """Runs a pipeline, and gives the frames of its one output. `frames` are for its one input, as Input.push() takes
+    them: the next one is asked for when there is room, on this thread, while the pipeline works. A pipeline without an
+    output has run when this returns. Its other arguments are those of Pipeline."""
+    p = Pipeline(file, text=text, vars=vars, settings=settings)
+    if len(p.inputs) > 1 or len(p.outputs) > 1:
+        raise ValueError("gpipe.run() is for one input and one output; this pipeline has "
+                         f"{', '.join(map(repr, p._ports()))}: use gpipe.Pipeline")
+    if bool(p.inputs) != (frames is not None):
+        raise ValueError("the pipeline has an input: give its frames" if p.inputs else
+                         "the pipeline has no stage 'input', which could take frames")
+    if p.outputs:
+        return _run(p, frames)
+    with p:
+        for input in p.inputs.values():
+            for a in frames:
+                input.push(a)
+    return iter(())
+
+
+def _run(p, frames):
+    (output,) = p.outputs.values()
+    with p:
+        for input in p.inputs.values():
+            wait = select.poll()
+            wait.register(lib.gp_input_fd(input._c), select.POLLIN)
+            wait.register(lib.gp_output_fd(output._c), select.POLLIN)
+            for a in frames:
+                a = input._checked(a)
+                while True:
+                    while (frame := output._pull(0)):
+                        yield frame
+                    pushed = input._push(a, 0)
+                    if pushed is None:
+                        input._over()
+                    if pushed:
+                        break
+                    wait.poll()
+            input.close()
+        yield from output

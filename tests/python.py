@@ -1,0 +1,631 @@
+#!/usr/bin/env python3
+"""python.py GPIPE FOLDER: the package for Python, installed from the wheel in FOLDER ('make wheel'), without a network;
+NumPy says what comes out. --speed prints what a frame costs, beside C."""
+import glob, os, signal, subprocess, sys, textwrap, time
+from kit import check, gpipe, path, put, tmp, total
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
+if "--inside" not in sys.argv:
+    (wheel,) = glob.glob(os.path.join(sys.argv[2], "*.whl"))
+    subprocess.run([sys.executable, "-m", "venv", "--system-site-packages", path("venv")], check=True)
+    subprocess.run([path("venv/bin/pip"), "install", "-q", "--no-index", "--no-deps", "--disable-pip-version-check",
+                    wheel], check=True)
+    sys.exit(subprocess.run([path("venv/bin/python"), "-X", "faulthandler", __file__, gpipe, *sys.argv[2:], "--inside"],
+                            cwd=tmp.name).returncode)
+
+import array, contextlib, io, json, threading, warnings
+import numpy as np
+import gpipe as gp
+
+os.chdir(tmp.name)
+COMMAND = os.path.join(os.path.dirname(sys.executable), "gpipe")
+
+
+def pipe(stages="", dtype="f32", shape="[4, 6]", top=""):
+    return (f"{top}\nbuffers: {{picture: {{dtype: {dtype}, shape: {shape}}}}}\nstages:\n"
+            "  - {name: camera, use: input, out: picture}\n"
+            + "".join(f"  - {{{s}}}\n" for s in stages.split("; ") if s) + "  - {name: result, use: output}\n")
+
+
+def through(arrays, text, **more):
+    return [f.array for f in gp.run(text=text, frames=arrays, **more)]
+
+
+def raised(kind, words, do):
+    """Whether it raises that; what it did."""
+    try:
+        do()
+    except kind as e:
+        return all(w in str(e) for w in ([words] if isinstance(words, str) else words)), repr(e)
+    except Exception as e:
+        return False, repr(e)
+    return False, "nothing was raised"
+
+
+def refuses(name, kind, words, do):
+    check(name, *raised(kind, words, do))
+
+
+def address(loan):
+    return int(gp.ffi.cast("uintptr_t", loan._c.view.data))
+
+
+def script(text, **more):
+    """A program of its own, which ends by itself."""
+    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(text)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, **more)
+
+
+# == what a frame costs (--speed) ===============================================
+def speed():
+    """us a frame, the best of five: pushed by one thread and pulled by another, or by turns."""
+    text = pipe("use: lua, script: copy.lua", "u8", "[4096]", top="depth: 64")
+    put("copy.lua", "function process(frame, x, y) y:copy(x) end\n")
+
+    def timed(n, push, pull, text=text):
+        best = 1e9
+        for _ in range(5):
+            with gp.Pipeline(text=text) as p:
+                camera, result = p.inputs["camera"], p.outputs["result"]
+                thread = threading.Thread(target=lambda: (push(camera), camera.close()))
+                push(camera) if pull is None else None
+                start = time.perf_counter()
+                thread.start() if pull else None
+                pull(result) if pull else by_turns(camera, result, n)
+                best = min(best, time.perf_counter() - start)
+                thread.join() if pull else camera.close()
+        return 1e6 * best / n
+
+    def by_turns(camera, result, n):
+        for _ in range(n):
+            camera.push(small[0])
+            result.pull()
+
+    small = np.zeros((20000, 4096), "u1")
+
+    def batches(k):
+        return (lambda camera: [camera.push_batch(small[i:i + k]) for i in range(0, len(small), k)],
+                lambda result: [None for _ in iter(lambda: result.pull_batch(k), None)])
+
+    def one_by_one(result):
+        for _ in result:
+            pass
+
+    n = len(small)
+    print("4 KiB through one stage on the host, us a frame:")
+    for name, direct in ("through Lua", text), ("with nothing between", pipe("", "u8", "[4096]", top="depth: 64")):
+        print(f"  {name}: one call for all (C) {timed(n, *batches(n), direct):.2f}, batches of 64 "
+              f"{timed(n, *batches(64), direct):.2f}, one by one "
+              f"{timed(n, lambda camera: [camera.push(a) for a in small], one_by_one, direct):.2f}, by turns on one "
+              f"thread {timed(1000, lambda camera: None, None, direct):.2f}")
+    large = np.zeros((4, 1 << 22), "f4")
+
+    def lends(camera):
+        for _ in range(5000):
+            with camera.begin():
+                pass
+
+    def borrows(result):
+        while (loan := result.begin()) is not None:
+            with loan:
+                loan.array[0]
+
+    print("16 MiB, us a frame:")
+    text = pipe("", "f32", f"[{1 << 22}]", top="depth: 4")
+    print(f"  lent both ways {timed(5000, lends, borrows, text):.1f}, copied both ways "
+          f"{timed(100, lambda camera: [camera.push(large[i % 4]) for i in range(100)], one_by_one, text):.1f}")
+
+
+if "--speed" in sys.argv:
+    speed()
+    sys.exit(0)
+
+# == the wheel ==================================================================
+check("the command", subprocess.run([COMMAND, "--version"], capture_output=True, text=True).stdout.startswith(
+    f"gpipe {gp.__version__} "))
+p = script("""
+    import gpipe
+    print([l.split("/")[-1].strip() for l in open("/proc/self/maps") if "libcuda" in l or "nvidia" in l])
+    """, env={"PATH": "/nowhere"})
+check("import needs no compiler, and opens no driver", p.communicate() == ("[]\n", ""), p)
+
+# == arrays in ==================================================================
+A = np.arange(24, dtype="f4").reshape(4, 6)
+
+
+class OnlyDlpack:
+    def __init__(self, a):
+        self.a = a
+
+    def __dlpack__(self, **more):
+        return self.a.__dlpack__(**more)
+
+    def __dlpack_device__(self):
+        return self.a.__dlpack_device__()
+
+
+read_only = A.copy()
+read_only.flags.writeable = False
+for name, a in {"an array": A, "big-endian": A.astype(">f4"), "Fortran's order": np.asfortranarray(A),
+                "steps": np.repeat(A, 2, 1)[:, ::2], "backwards": A[::-1][::-1], "read-only": read_only,
+                "float16's sums": (A.astype("f2") + 0).astype("f4"), "a memoryview": memoryview(A),
+                "array.array": memoryview(array.array("f", A.ravel())).cast("B").cast("f", (4, 6)),
+                "DLPack alone": OnlyDlpack(A)}.items():
+    check(f"pushed: {name}", np.array_equal(through([a], pipe("use: scale, a: 2")), [2 * A]))
+for name, a, kind, words in [
+        ("f64", A.astype("f8"), TypeError, ["'camera' takes f32 (float32), not float64", "a.astype('float32')"]),
+        ("bool", A > 3, TypeError, "not bool"), ("integers", A.astype(int), TypeError, "not int64"),
+        ("objects", A.astype(object), TypeError, "not object"), ("text", "photo", TypeError, "not <U5"),
+        ("a list", A.tolist(), TypeError, "not float64"), ("another object", object(), TypeError, "not object"),
+        ("more rows", np.zeros((5, 6), "f4"), ValueError, "shape [4, 6], not [5, 6]"),
+        ("fewer columns", np.zeros((4, 5), "f4"), ValueError, "shape [4, 6], not [4, 5]"),
+        ("fewer axes", np.zeros(24, "f4"), ValueError, "shape [4, 6], not [24]"),
+        ("a batch", np.zeros((9, 4, 6), "f4"), ValueError, ["not [9, 4, 6]", "push_batch()"])]:
+    refuses(f"refused: {name}", kind, words, lambda: through([A, a], pipe()))
+try:
+    import torch
+    t = torch.arange(24, dtype=torch.float32).reshape(4, 6)
+    check("tensors of PyTorch", np.array_equal(through([t, t.T.contiguous().T], pipe("use: scale, a: 2")), [2 * A] * 2))
+    check("PyTorch takes a frame", torch.equal(torch.from_numpy(through([t], pipe())[0]), t))
+except ImportError:
+    print("SKIPPED, no PyTorch: its tensors, pushed and made of loans")
+    torch = None
+for name, dtype in zip("u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 c64".split(),
+                       "u1 i1 u2 i2 u4 i4 u8 i8 f2 f4 f8 c8".split()):
+    a = np.array([0, 1, 7, 100], dtype)
+    b = through([a, a.astype(np.dtype(dtype).newbyteorder(">"))], pipe("", name, "[4]"))
+    check(f"elements {name}", np.array_equal(b, [a, a]) and b[0].dtype == dtype, b)
+b = through([A, A[:3], A[:1], A], pipe("use: scale, a: 2"))
+check("fewer rows", [x.shape for x in b] == [(4, 6), (3, 6), (1, 6), (4, 6)] and np.array_equal(b[1], 2 * A[:3]), b)
+check("no rows", [x.shape for x in through([A[:0], A], pipe("use: scale, a: 2"))] == [(0, 6), (4, 6)])
+check("frames of another pipeline", np.array_equal(through(gp.run(text=pipe("use: scale, a: 2"), frames=[A, A]), pipe(
+    "use: scale, a: 3")), [6 * A, 6 * A]))
+check("frames as arrays", np.stack(list(gp.run(text=pipe(), frames=[A, A]))).shape == (2, 4, 6))
+b = through([A[:, :4], A], pipe("use: scale, a: 2", shape='["<=4", "<=6"]'))
+check("within bounds", np.array_equal(b[0], 2 * A[:, :4]) and np.array_equal(b[1], 2 * A), b)
+big = np.random.default_rng(1).random((1024, 1024), dtype="f4")
+check("large frames", all(np.array_equal(a, 2 * big) for a in through([big, big.T.copy().T], pipe(
+    "use: scale, a: 2", shape="[1024, 1024]"))))
+
+# == what travels with a frame ==================================================
+with gp.Pipeline(text=pipe("use: scale, a: 1", top="metadata: [exposure, gain]")) as p:
+    camera, result = p.inputs["camera"], p.outputs["result"]
+    before = time.time_ns()
+    camera.push(A, name="a.png", time_ns=12345, meta={"exposure": 0.5})
+    camera.push(None)
+    camera.push(A, meta={"gain": 3, "exposure": 1})
+    refuses("a number that is not listed", ValueError, "does not list 'iso'", lambda: camera.push(A, meta={"iso": 100}))
+    refuses("a number that is none", ValueError, "not finite", lambda: camera.push(A, meta={"gain": float("nan")}))
+    camera.close()
+    refuses("pushed after the end", ValueError, "'camera' is closed", lambda: camera.push(A))
+    f = list(result)
+    check("after the last one", result.pull() is None and result.pull(timeout=0) is None and result.begin() is None)
+check("numbers, holes", [x.number for x in f] == [0, 2], f)
+check("metadata", [x.meta for x in f] == [{"exposure": 0.5}, {"exposure": 1, "gain": 3}], f)
+check("names, times", f[0].name == "a.png" and f[0].time_ns == 12345 and f[1].name is None
+      and before <= f[1].time_ns <= time.time_ns(), f)
+check("the account", p.account() == {"camera": {"in": 5, "out": 2, "dropped": 3, "failed": 0, "cancelled": 0}},
+      p.account())
+
+# == loans ======================================================================
+with gp.Pipeline(text=pipe("use: scale, a: 2")) as p:
+    camera, result = p.inputs["camera"], p.outputs["result"]
+    with camera.begin() as loan:
+        loan.array[:] = A
+    check("a loan is written", np.array_equal(result.pull().array, 2 * A))
+    refuses("used after its end", ValueError, "frame 0 of 'camera' has ended", lambda: loan.array)
+    refuses("ended twice", ValueError, "has ended", loan.end)
+    refuses("its shape after its end", ValueError, "has ended", lambda: loan.shape)
+    loan = camera.begin()
+    a = loan.array
+    refuses("an array still uses it", BufferError, ["frame 1 of 'camera'", "copy it"], loan.end)
+    a[:] = 1
+    del a
+    loan.end()
+    with result.begin() as loan:
+        refuses("an output is read-only", ValueError, "read-only", lambda: loan.array.fill(1))
+        check("a loan is read", np.array_equal(loan.array, np.full((4, 6), 2)) and loan.number == 1)
+        refuses("... and its shape", TypeError, "'result' are read-only", lambda: setattr(loan, "shape", (1, 6)))
+        b = np.from_dlpack(loan) if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else loan.array[1:, 2:]
+        refuses("a part of it is used", BufferError, "frame 1 of 'result'", loan.end)
+        del b
+    with camera.begin() as loan:
+        refuses("a shape that does not fit", ValueError, "not [5, 6]", lambda: setattr(loan, "shape", (5, 6)))
+        loan.shape = 3, 6
+        a = loan.array
+        refuses("a shape when there is an array", BufferError, "set it first", lambda: setattr(loan, "shape", (1, 6)))
+        del a
+        loan.shape = 2, 6
+        loan.array[:] = A[:2]
+    check("a shorter loan", np.array_equal(result.pull().array, 2 * A[:2]))
+    with camera.begin() as loan:
+        loan.drop()
+    try:
+        with camera.begin() as loan:
+            kept = loan.array
+            raise KeyError
+    except KeyError:
+        pass
+    check("what went wrong keeps its frame", loan.array is not None)
+    del kept
+    loan.drop()
+    try:
+        with camera.begin() as loan:
+            raise KeyError
+    except KeyError:
+        pass
+    refuses("... or drops it", ValueError, "has ended", lambda: loan.array)
+    with camera.begin() as loan:
+        loan.array[:], loan.name = 3, "c"
+    f = result.pull()
+    check("frames that are dropped are holes", f.number == 6 and f.name == "c" and f.array[0, 0] == 6, f)
+    loan = camera.begin()
+    refuses("time is up", TimeoutError, "'camera' has no room after 0.01 s", lambda: camera.begin(timeout=0.01))
+    refuses("time is up at an output", TimeoutError, "'result' has no frame after 0 s", lambda: result.pull(timeout=0))
+check("a loan that nobody ended", p.account()["camera"]["dropped"] == 4, p.account())
+refuses("... is over", ValueError, "has ended", lambda: loan.array)
+refuses("outside of 'with'", RuntimeError, "'camera': the pipeline does not run", lambda: camera.push(A))
+
+
+def keeps():
+    global kept
+    with p:
+        p.inputs["camera"].push(A)
+        kept = p.outputs["result"].begin().array
+
+
+p = gp.Pipeline(text=pipe("use: scale, a: 2"))
+refuses("an array outlives the run", BufferError, "<gpipe.Loan 0 of 'result'", keeps)
+check("... and is as it was", np.array_equal(kept, 2 * A))
+runs = p._thread
+del kept
+runs.join(60)
+check("... which the run waits for", not runs.is_alive() and p.account()["camera"]["out"] == 1, p.account())
+if torch:
+    with gp.Pipeline(text=pipe("use: scale, a: 2")) as p:
+        with p.inputs["camera"].begin() as loan:
+            torch.from_dlpack(loan).copy_(t)
+        with p.outputs["result"].begin() as loan:
+            check("PyTorch reads and writes loans", torch.equal(torch.from_dlpack(loan), 2 * t))
+            t2 = torch.from_dlpack(loan)
+            refuses("a tensor still uses it", BufferError, "frame 0", loan.end)
+            del t2
+
+# What is said of a slot in a GPU's memory, where there is none: its memory is the host's, and nobody looks at it.
+with gp.Pipeline(text=pipe()) as p:
+    slot = p.inputs["camera"].begin()
+    slot._c.device = 1
+    capsules = [slot.__dlpack__(stream=s, max_version=v) for s, v in ((7, None), (7, (1, 0)), (-1, (2, 0)), (7, (0, 8)))]
+    check("a GPU's number", slot.__dlpack_device__() == (2, 1))
+    check("the stream that is waited for", int(gp.ffi.cast("intptr_t", slot._c.stream)) == 7)
+    check("versions", ["versioned" in repr(c) for c in capsules] == [False, True, True, False], capsules)
+    refuses("two streams", BufferError, "one stream", lambda: slot.__dlpack__(stream=1))
+    refuses("to another device", BufferError, "stays where it is", lambda: slot.__dlpack__(stream=7, dl_device=(1, 0)))
+    refuses("as an array of the host", TypeError, "torch.from_dlpack", lambda: slot.array)
+    slot._c.device, slot._c.stream = -1, gp.ffi.NULL
+    refuses("a capsule still uses it", BufferError, "frame 0", slot.end)
+    del capsules
+    slot.end()
+    check("nothing is kept", not gp._dlpack._lent, gp._dlpack._lent)
+if torch and torch.cuda.is_available() and gp.Pipeline(text=pipe("use: scale")).plan().text.count("cuda:"):
+    on_gpu = pipe("use: scale, a: 2", shape="[512, 1024]").replace("use: input", "use: input, memory: device").replace(
+        "use: output", "use: output, memory: device")
+    with gp.Pipeline(text=on_gpu) as p:
+        camera, result = p.inputs["camera"], p.outputs["result"]
+        refuses("a copy is pushed to a GPU", TypeError, "use begin()", lambda: camera.push(np.zeros((512, 1024), "f4")))
+        side, got = torch.cuda.Stream(), []
+        for i in range(20):
+            with torch.cuda.stream(side if i % 2 else torch.cuda.current_stream()):
+                slot = camera.begin()
+                t = torch.from_dlpack(slot)
+                torch.cuda._sleep(10_000_000)          # so that the loan ends long before this is done
+                t.fill_(i)
+                del t
+                slot.end()
+                refuses("a slot that has ended", ValueError, "has ended", lambda: torch.from_dlpack(slot))
+                with result.begin() as frame:
+                    refuses("as an array of the host", TypeError, "torch.from_dlpack", lambda: frame.array)
+                    t = torch.from_dlpack(frame)
+                    check("the tensor is gpipe's memory", t.is_cuda and t.data_ptr() == address(frame))
+                    got.append(t.sum())
+                    refuses("a tensor still uses it", BufferError, "frame", frame.end)
+                    del t
+        torch.cuda.synchronize()
+    check("frames on the GPU", [x.item() for x in got] == [2 * i * 512 * 1024 for i in range(20)], got)
+    with gp.Pipeline(text=on_gpu) as p:
+        slot = p.inputs["camera"].begin()
+        t = torch.from_dlpack(slot)
+        with torch.cuda.stream(torch.cuda.Stream()):
+            refuses("two streams", BufferError, "one stream", lambda: torch.from_dlpack(slot))
+        del t
+        slot.drop()
+else:
+    print("SKIPPED, no GPU with PyTorch: tensors of frames in the GPU's memory")
+
+# == batches ====================================================================
+B = np.arange(1000 * 24, dtype="f4").reshape(1000, 4, 6)
+for n in 1, 7, 64, 1000:
+    got = []
+
+    def pull():
+        while (batch := result.pull_batch(n)) is not None:
+            got.append(batch)
+
+    with gp.Pipeline(text=pipe("use: scale, a: 2")) as p:
+        camera, result = p.inputs["camera"], p.outputs["result"]
+        thread = threading.Thread(target=pull)
+        thread.start()
+        camera.push_batch(B[:600])
+        camera.push_batch(B[600:999].astype(">f4"))
+        camera.push(None)
+        camera.push_batch(B[999:, :2])
+        camera.push(A)
+        camera.close()
+        thread.join()
+    check(f"batches of {n}", np.array_equal(np.concatenate([b.array for b in got if b.array.shape[1] == 4]),
+                                            2 * np.concatenate([B[:999], A[None]]))
+          and [b.array.tolist() for b in got if b.array.shape[1] == 2] == [(2 * B[999:, :2]).tolist()], got[-3:])
+    check(f"numbers of batches of {n}", np.concatenate([b.numbers for b in got]).tolist() == [*range(999), 1000, 1001])
+    check(f"no batch is longer than {n}", max(len(b.array) for b in got) == min(n, 999), [len(b.array) for b in got])
+with gp.Pipeline(text=pipe()) as p:
+    camera, result = p.inputs["camera"], p.outputs["result"]
+    refuses("a batch of another shape", ValueError, "not [6]", lambda: camera.push_batch(A))
+    refuses("a batch of numbers", ValueError, "not []", lambda: camera.push_batch(np.zeros(3, "f4")))
+    refuses("a batch that is none", ValueError, "along its first axis", lambda: camera.push_batch(np.float32(1)))
+    camera.push(A)                                     # it waits until the run is up
+    refuses("a batch without room", TimeoutError, "of 1000 frames were pushed",
+            lambda: camera.push_batch(B, timeout=0.01))
+    got = result.pull_batch(10**4, timeout=0.01)
+    check("what came in time", np.array_equal(got.array[1:], B[:len(got.array) - 1]) and len(got.array) > 4, got)
+    camera.push(A[:2])
+    camera.push(A)
+    result.pull_batch(9, timeout=0.01)
+    refuses("a frame in the middle of a batch", RuntimeError, "are left", result.pull)
+    check("the rest of a batch", len(result.pull_batch(9).array) == 1)
+    refuses("none came in time", TimeoutError, "no frame", lambda: result.pull_batch(9, timeout=0))
+
+# == run() ======================================================================
+np.save(path("a.npy"), A)
+put("f.yaml", "vars: {n: 1}\nstages:\n  - {use: read, path: a.npy}\n  - {use: scale, a: n}\n  - {use: output}\n")
+check("a file", np.array_equal([f.array for f in gp.run(path("f.yaml"), vars={"n": np.int64(3)})], 3 * A))
+check("without an output", list(gp.run(text=pipe("use: scale, a: 2").replace(
+    "name: result, use: output", "use: write, path: 'w%02d.npy'"), frames=[A, 2 * A])) == []
+    and np.array_equal(np.load("w01.npy"), 4 * A))
+check("the command and the file", subprocess.run([COMMAND, "check", "f.yaml"], capture_output=True).stdout == b"f.yaml: ok\n")
+try:
+    from PIL import Image                              # which brings a libjpeg of its own
+    Image.fromarray(np.add.outer(np.arange(64), 2 * np.arange(64)).astype("u1")).save("a.jpg")
+    (f,) = gp.run(text="stages: [{use: read, path: a.jpg}, {use: output}]")
+    check("JPEG beside Pillow", np.array_equal(f.array.reshape(64, 64), np.asarray(Image.open("a.jpg"))) and f.name, f)
+except ImportError:
+    print("SKIPPED, no Pillow: JPEG beside it")
+refuses("frames without an input", ValueError, "no stage 'input'", lambda: gp.run(path("f.yaml"), frames=[A]))
+refuses("an input without frames", ValueError, "give its frames", lambda: gp.run(text=pipe()))
+refuses("neither file nor text", TypeError, "name a file", lambda: gp.run())
+refuses("no such file", FileNotFoundError, "none.yaml", lambda: gp.run("none.yaml"))
+check("one frame of many", np.array_equal(list(gp.run(text=pipe("use: group, frames: 50"), frames=B[:100]))[1].array,
+                                          B[50:100]))
+
+
+def broken():
+    yield A
+    raise LookupError("the camera is gone")
+
+
+refuses("the frames raise", LookupError, "the camera is gone", lambda: through(broken(), pipe()))
+made = []
+for f in gp.run(text=pipe(), frames=(made.append(i) or B[i] for i in range(1000))):
+    break
+check("a loop that is left", len(made) < 100, len(made))
+check("texts of variables", through([A], pipe("use: scale, a: n", top="vars: {n: 1}"), vars={"n": 2.5})[0][0, 1] == 2.5)
+check("NumPy's numbers", np.array_equal(through([A], pipe("use: scale, a: n", top="vars: {n: 1}"), vars={"n": np.float32(2)}),
+                              [2 * A]))
+check("settings", "depth 9" in str(gp.Pipeline(text=pipe("use: scale"), settings={"depth": 9}).plan()))
+
+# == several inputs and outputs ==================================================
+several = """
+buffers: {l: {dtype: f32, shape: [4, 6]}, r: {dtype: f32, shape: [4, 6]}}
+stages:
+  - {name: left, use: input, workers: 3, out: l}
+  - {name: right, use: input, out: r}
+  - {name: both, use: expr, in: {l: l, r: r}, expr: l - r}
+  - {name: one, use: output, in: both}
+  - {name: two, use: output, in: both}
+"""
+with gp.Pipeline(text=several) as p:
+    left, right, one, two = (*p.inputs.values(), *p.outputs.values())
+    loans = [left.begin() for i in range(3)]
+    for i, loan in enumerate(loans):
+        loan.array[:] = 10 * i
+        right.push(A)
+    for loan in loans[::-1]:
+        loan.end()
+    check("loans that end in another order", all(np.array_equal(one.pull().array, 10 * i - A) for i in range(3)))
+    check("the other output", np.array_equal(two.pull().array, -A))
+check("outputs that nobody pulls to their end", {k: v["out"] for k, v in p.account().items()} == {"left": 3, "right": 3},
+      p.account())
+refuses("several for run()", ValueError, ["'left'", "'two'", "use gpipe.Pipeline"], lambda: gp.run(text=several, frames=[A]))
+
+# == errors =====================================================================
+try:
+    gp.Pipeline(text=pipe("use: scael; use: blur, sigma: -1"))
+except gp.Error as e:
+    check("errors with their places", (e.code, e.file, e.line, e.column) == ("spec", "pipeline", 5, 11)
+          and len(e.messages) == 2 and "did you mean 'scale'?" in e.text and "          ^~~~~" in str(e), e)
+refuses("an error in a file", gp.Error, [path("bad.yaml") + ":1:16: error", "^"], lambda: gp.Pipeline(
+    put("bad.yaml", "stages: [{use: nothing}]")))
+refuses("a variable that there is not", gp.Error, "vars.m=1", lambda: gp.Pipeline(text=pipe(), vars={"m": 1}))
+with warnings.catch_warnings(record=True) as w:
+    warnings.simplefilter("always")
+    p = gp.Pipeline(text=pipe("use: scale", top="metadata: []\nstall_timeout: 300ms"))
+    check("check", isinstance(p.check(), list))
+
+
+def deadlock():
+    with p:
+        p.inputs["camera"].push(A)
+        while p.outputs["result"].pull():              # this thread pushes no more
+            pass
+
+
+refuses("a pull that nothing can come of is named", gp.Error, ["result", "camera"], deadlock)
+
+
+def kept_too_long():
+    with p:
+        p.inputs["camera"].push(A)
+        loan = p.outputs["result"].begin()
+        while p.inputs["camera"].push(A) is None:      # until there is no room
+            pass
+
+
+refuses("a loan that is kept too long", gp.Error, "result", kept_too_long)
+try:
+    deadlock()
+except gp.Error as e:
+    check("its code", e.code == "stall", e)
+fails = pipe("use: lua, script: f.lua")
+put("f.lua", "function process(frame, x, y)\n  if frame.number == 3 then error('no') end\n  y:copy(x)\nend\n")
+
+
+def pushes(use=lambda x: None):
+    with gp.Pipeline(text=fails) as p:
+        while True:
+            p.inputs["camera"].push(A)
+            use(p.outputs["result"].pull())
+
+
+refuses("a run that fails", gp.Error, ["f.lua:2", "no"], pushes)
+refuses("... whatever follows from it", gp.Error, "f.lua:2", lambda: pushes(lambda x: x.array))
+refuses("... while frames are made", gp.Error, "f.lua:2", lambda: through(B, fails))
+with gp.Pipeline(text=pipe()) as p:
+    p.cancel()                                         # which is heard a little later
+    refuses("pushed after the run", gp.Stopped, "nobody takes", lambda: [p.inputs["camera"].push(A) for _ in range(99)])
+    check("... whose outputs end", len(list(p.outputs["result"])) < 99)
+    refuses("a second 'with'", RuntimeError, "runs already", p.__enter__)
+with p:
+    p.inputs["camera"].push(A)
+    check("another run", np.array_equal(p.outputs["result"].pull().array, A))
+
+# == changes, numbers ===========================================================
+with gp.Pipeline(text=pipe("name: x, use: scale, a: n", top="vars: {n: 1}"), measure=True) as p:
+    camera, result = p.inputs["camera"], p.outputs["result"]
+    for n in 2, 3, 4:
+        camera.push(A)
+        check(f"before change {n}", result.pull().array[0, 1] == n - 1)
+        p.set({"vars.n": n})
+        p._settled()
+    camera.push(A)
+    loan = result.begin()
+    p.set({"stages.x.a": 7})                           # a loan is out: it comes back all the same
+    loan.end()
+    p._settled()
+    camera.push(A)
+    check("after a change", result.pull().array[0, 1] == 7)
+    refuses("a change that cannot be", gp.Error, "error", lambda: p.set({"stages.x.use": "blur"}))
+    refuses("a setting that there is not", gp.Error, "stages.y", lambda: p.set({"stages.y.a": 7}))
+    p.set({"stages.x.a": 7})                           # as it is
+    camera.push_batch(B[:3])
+    check("a batch after changes", np.array_equal(result.pull_batch(3).array, 7 * B[:3]))
+check("the account of all", p.account()["camera"]["out"] == 8, p.account())
+p.set({"stages.x.a": 2})
+with p:
+    camera.push(A)
+    check("a change between runs", result.pull().array[0, 1] == 2)
+    refuses("a report while it runs", RuntimeError, "over", p.report)
+    camera.close()
+    result.pull()
+r = p.report()
+check("the report", r["outcome"] == "done" and r["set"][-1] == "stages.x.a=2" and "verdict" in r, r)
+plan = p.plan()
+check("the plan", "segment 0" in str(plan) and json.loads(plan.json())
+      and (plan._repr_svg_() or "<svg").lstrip().startswith(("<?xml", "<svg")))
+
+# == threads ====================================================================
+with gp.Pipeline(text=pipe("use: scale, a: 2")) as p:
+    camera, result = p.inputs["camera"], p.outputs["result"]
+    got = []
+    thread = threading.Thread(target=lambda: got.extend(result))
+    thread.start()
+    counted = sum(1 for _ in range(10**5))             # the other waits without the GIL
+    for a in B:
+        camera.push(a)
+    camera.close()
+    thread.join()
+check("two threads", np.array_equal([f.array for f in got], 2 * B))
+with gp.Pipeline(text=pipe("use: scale, a: 2")) as p:
+    camera, got = p.inputs["camera"], []
+    thread = threading.Thread(target=lambda: got.extend(p.outputs["result"]))
+    thread.start()
+    for a in B:
+        camera.push(a)
+    while p.outputs["result"]._thread is None:         # it has begun to pull
+        time.sleep(0.001)
+thread.join()
+check("a thread that pulls when the block is left", len(got) == 1000 and np.array_equal([f.array for f in got], 2 * B))
+
+# == Ctrl-C =====================================================================
+CTRL_C = """
+    import gpipe, numpy, sys
+    text = '''
+    buffers: {picture: {dtype: f32, shape: [4]}}
+    stages:
+      - {name: camera, use: input, out: picture}
+      - {name: one, use: scale}
+      - {name: result, use: output, in: one}
+      - {use: write, in: one, path: 'c%03d.npy'}
+    '''
+    p = gpipe.Pipeline(text=text)
+    try:
+        with p:
+            for i in range(5):
+                p.inputs["camera"].push(numpy.full(4, i, "f4"))
+            print("up", flush=True)
+            HOW
+    except KeyboardInterrupt:
+        print("interrupted", p.account()["camera"])
+    """
+for name, how in {"in a pull": "for f in p.outputs['result']: pass",
+                  "in a push": "for i in range(10**9): p.inputs['camera'].push(numpy.zeros(4, 'f4'))",
+                  "in a batch": "p.outputs['result'].pull_batch(100)",
+                  "in the program": "import time; time.sleep(100)"}.items():
+    for old in glob.glob("c*.npy"):
+        os.remove(old)
+    p = script(CTRL_C.replace("HOW", how))
+    up = p.stdout.readline()
+    time.sleep(0.3)
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=60)
+    n = len(glob.glob("c*.npy"))
+    check(f"Ctrl-C {name}", out == f"interrupted {{'in': {n}, 'out': {n}, 'dropped': 0, 'failed': 0, 'cancelled': 0}}\n"
+          and n >= 5 and not err, (up, out, err, n))
+
+for old in glob.glob("c*.npy"):
+    os.remove(old)
+p = script("""
+    import gpipe
+    try:
+        gpipe.run(text="buffers: {a: {dtype: f32, shape: [4]}}\\nstages: [{use: generate, rate: 300, out: a}, "
+                       "{use: write, path: 'c%06d.npy'}]")
+    except KeyboardInterrupt:
+        print("interrupted")
+    """)
+while len(glob.glob("c*.npy")) < 5 and p.poll() is None:
+    time.sleep(0.01)
+p.send_signal(signal.SIGINT)
+check("Ctrl-C in a run of files", p.communicate(timeout=60) == ("interrupted\n", "") and not glob.glob("*.partial*")
+      and all(np.load(f).shape == (4,) for f in glob.glob("c*.npy")), p)
+
+# == what the documentation shows ===============================================
+with open(os.path.join(ROOT, "engine/cli/topics/python.md")) as f:
+    blocks = [b.split("```")[0] for b in f.read().split("```python\n")[1:]]
+have = {}
+for i, block in enumerate(blocks):
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(block, have)
+        check(f"block {i} of python.md", True)
+    except BaseException as e:
+        check(f"block {i} of python.md", False, repr(e) + block)
+check("blocks of python.md", len(blocks) > 4, len(blocks))
+total("python")
