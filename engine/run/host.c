@@ -367,11 +367,11 @@ static bool has_ended(gp_threadrt *t, const gp_frame *fr, int k)
 {
     const gp_stage *st = t->actor->stage;
     uint64_t most = t->actor->host->most;
-    int i = 0;
-    while (i < k && (fr[i].status != GP_OK || gp_actor_number(t->actor, fr[i].index) < most))
+    int i = 0;                         /* those behind the end have no status */
+    while (i < k && fr[i].status == GP_OK && gp_actor_number(t->actor, fr[i].index) < most)
         i++;
-    return i == k || gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' made more than the %llu frame%s that 'frames' asks "
-                             "for: run() has to give the next one the status GP_END", st->name,
+    return i == k || fr[i].status != GP_OK || gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' made more than the %llu "
+                             "frame%s that 'frames' asks for: run() has to give the next one the status GP_END", st->name,
                              (unsigned long long)most, gp_plural((int64_t)most));
 }
 
