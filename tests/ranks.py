@@ -313,7 +313,7 @@ stages: [{use: generate, frames: 5, out: x}, {use: discard}]
     p = ran([m.mpirun, "-n", "1", gpipe, "run", "a.yaml", ":", "-n", "1", gpipe, "run", "a.yaml", "--set", "depth=5"])
     check(f"{m.name}: two settings", p.returncode == 2 and p.stderr.count("rank 1 was given other settings") == 1,
           p.stderr)
-    with open(f"{tests}/data/plugin/kept.so", "rb") as f:
+    with open(f"{ranks_kit.tests}/data/plugin/kept.so", "rb") as f:
         kept = f.read()
     put("kept-1.0.so", kept), put("kept-1.1.so", kept.replace(b"\x001.0\0", b"\x001.1\0"))
     put("kept.yaml", "stages: [{use: kept_ramp, frames: 3, shard: none}, {use: discard}]\n")

@@ -18,7 +18,6 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "compile/registry.h"
 
 static struct {
     _Atomic(gp_pipeline *) pipeline;
@@ -136,15 +135,15 @@ static const void *code_of(const ucontext_t *context)
 #endif
 }
 
-/* The plug-in whose code is at fault: it faulted there, or in what that called, as a function of the C library. One that is
- * being opened has no name yet. */
+/* The plug-in whose code is at fault: it faulted there, or in what that called, as a function of the C library. One that
+ * is being opened has no name yet. */
 static const gp_plugin_info *plugin_of(const ucontext_t *context)
 {
     static gp_plugin_info opening;     /* of a thread that has the flag of on_fault */
     void *caller[64];
     const gp_registry *r = atomic_load(&running.plugins);
-    if (r && gp_registry_opens(r))
-        return opening = (gp_plugin_info){ "", "", gp_registry_opens(r) }, &opening;
+    if (r && gp_plugin_opening(r))
+        return opening = (gp_plugin_info){ "", "", gp_plugin_opening(r) }, &opening;
     const gp_plugin_info *of = r ? gp_plugin_at(r, code_of(context)) : NULL;
     for (int i = 0, n = r && !of ? backtrace(caller, 64) : 0; i < n && !of; i++)
         of = gp_plugin_at(r, caller[i]);

@@ -336,7 +336,7 @@ void gp_registry_opening(gp_registry *r, const char *file)
     atomic_store(&r->opens, file);
 }
 
-const char *gp_registry_opens(const gp_registry *r)
+const char *gp_plugin_opening(const gp_registry *r)
 {
     return atomic_load(&r->opens);
 }

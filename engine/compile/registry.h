@@ -17,9 +17,8 @@ const gp_plugged *gp_registry_plugged(const gp_registry *r);
 /* Adds the kinds of a plug-in, whose strings are copied: all, or after an error none. */
 bool gp_registry_plug(gp_registry *r, const gp_plugin *p, const char *file, const char *begin, const char *end,
                       gp_errs *errs);
-/* Notes the file of a plug-in that is being opened, which runs its constructors, or NULL; for a signal handler. */
+/* Notes the file of a plug-in that is being opened, or NULL, for gp_plugin_opening(). */
 void gp_registry_opening(gp_registry *r, const char *file);
-const char *gp_registry_opens(const gp_registry *r);
 /* Notes a folder that plug-ins were looked for in, or one that could not be loaded, for who misses a kind. */
 void gp_registry_looked(gp_registry *r, const char *folder);
 void gp_registry_failed(gp_registry *r, const char *file);

@@ -2,7 +2,6 @@
  * same.h has what needs no MPI. */
 #include <stdlib.h>
 #include <string.h>
-#include "api/forms.h"
 #include "base/path.h"
 #include "base/plural.h"
 #include "ranks/inside.h"
@@ -158,9 +157,10 @@ static said say(const gp_ranks *us, const gp_ranks_has *mine, bool ok, const gp_
                .status = ok ? 0 : gp_errs_exit(errs), .stages = ok ? gp_rank_stages(mine->pipeline, NULL, 0) : 0,
                .account = mine->account };
     snprintf(s.version, sizeof s.version, "%s", us->host->version);
+    const gp_plugin_info *of;
     size_t n = 0;
-    for (const gp_used_plugin *u = ok ? gp_pipeline_graph(mine->pipeline)->plugins : NULL; u && n < sizeof s.plugins; u = u->next)
-        n += (size_t)snprintf(s.plugins + n, sizeof s.plugins - n, "%s%s %s", n ? ", " : "", u->info->name, u->info->version);
+    for (int i = 0; ok && n < sizeof s.plugins && (of = gp_pipeline_plugin(mine->pipeline, i)); i++)
+        n += (size_t)snprintf(s.plugins + n, sizeof s.plugins - n, "%s%s %s", i ? ", " : "", of->name, of->version);
     return s;
 }
 
@@ -173,8 +173,8 @@ static bool are_same(const gp_ranks *us, const said *of, const char *file, gp_er
             return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "rank %d runs gpipe %s, and rank 0 %s", r, of[r].version,
                            of->version);
         if (!of[r].status && !of->status && strcmp(of[r].plugins, of->plugins))
-            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "rank %d uses the plug-ins %s, and rank 0 %s", r, of[r].plugins,
-                           of->plugins);
+            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "rank %d uses the plug-ins %s, and rank 0 %s", r,
+                           of[r].plugins, of->plugins);
         if (of[r].loaded && of->loaded && of[r].text != of->text)
             return gp_fail(errs, GP_E_USAGE, at, "rank %d has another text of it than rank 0: all run one pipeline", r);
         if (of[r].loaded && of->loaded && of[r].settings != of->settings)

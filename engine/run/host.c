@@ -370,9 +370,10 @@ static bool has_ended(gp_threadrt *t, const gp_frame *fr, int k)
     int i = 0;                         /* those behind the end have no status */
     while (i < k && fr[i].status == GP_OK && gp_actor_number(t->actor, fr[i].index) < most)
         i++;
-    return i == k || fr[i].status != GP_OK || gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' made more than the %llu "
-                             "frame%s that 'frames' asks for: run() has to give the next one the status GP_END", st->name,
-                             (unsigned long long)most, gp_plural((int64_t)most));
+    return i == k || fr[i].status != GP_OK
+        || gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' made more than the %llu frame%s that 'frames' asks for: run() "
+                   "has to give the next one the status GP_END", st->name, (unsigned long long)most,
+                   gp_plural((int64_t)most));
 }
 
 /* What became of k frames that were run: how many in a row are done; *there of these

@@ -64,6 +64,8 @@ void gp_plugins_find(gp_registry *r, gp_getenv get, const void *arg, gp_errs *er
 const gp_plugin_info *gp_kind_plugin(const gp_registry *r, const gp_kind *k);
 /* The plug-in that has the code or data at this address; NULL: none. In a signal handler, too. */
 const gp_plugin_info *gp_plugin_at(const gp_registry *r, const void *address);
+/* The file of the plug-in that is being opened, whose constructors run; NULL: none is. In a signal handler, too. */
+const char *gp_plugin_opening(const gp_registry *r);
 
 /* ---- machines -------------------------------------------------------- */
 
@@ -338,6 +340,8 @@ int gp_pipeline_changes(const gp_pipeline *p, const gp_pipeline *from, char *tex
 /* The i-th file that it is made of: its own, then scripts, kernels and constants; NULL past the last. The
  * pipeline's. */
 const char *gp_pipeline_made_of(const gp_pipeline *p, int i);
+/* The i-th plug-in that has kinds of its stages; NULL past the last. The registry's. */
+const gp_plugin_info *gp_pipeline_plugin(const gp_pipeline *p, int i);
 
 /* ---- frames from the program, and to it ------------------------------ */
 
