@@ -82,8 +82,12 @@ if [ "$(uname -m)" = x86_64 ]; then
     expect 'a plug-in'        0 '' "$GPIPE" run --plugin $kept "$tmp/kept.yaml"
     [ "$(tr '\n' ' ' < "$tmp/stdout")" = '3 4 ' ] && ok || bad 'a plug-in: what it makes'
     for v in check plan 'bench --rounds 1 --window 100ms'; do expect "a plug-in, $v" 0 '' "$GPIPE" $v --plugin $kept "$tmp/kept.yaml"; done
+    expect 'a plug-in, report' 0 '' "$GPIPE" run --plugin $kept "$tmp/kept.yaml" --report "$tmp/kept.json"
+    tr -d ' \n' < "$tmp/kept.json" | grep -q '"plugins":{"kept":"1.0"}' && ok || bad 'a plug-in: the report'
     expect 'no plug-in'       3 "no stage kind 'kept_ramp'" "$GPIPE" check "$tmp/kept.yaml"
-    grep -q 'could not be loaded' "$tmp/stderr" && bad 'no plug-in: none failed' || ok
+    grep -q '^      plug-ins were looked for in ' "$tmp/stderr" && ok || bad 'no plug-in: where they are looked for'
+    expect 'a word that is near' 3 "did you mean 'scale'" "$GPIPE" check <(echo 'stages: [{use: scael}]')
+    grep -q 'looked for' "$tmp/stderr" && bad 'a word that is near: where plug-ins are looked for' || ok
     expect 'another word'     3 'here it is \{use: kept_ramp\}' "$GPIPE" check --plugin $kept <(echo 'stages: [{use: sawtooth}]')
     cp $kept "$tmp/data/gpipe/plugins"
     echo no object > "$tmp/plugins/broken.so"
@@ -99,7 +103,7 @@ if [ "$(uname -m)" = x86_64 ]; then
     "$GPIPE" stages --json 2>"$tmp/stderr" | grep -q '"plugin": {"name": "kept", "version": "1.0", "file": "' && ok || bad 'stages --json: kinds of plug-ins'
     "$GPIPE" stages --markdown | grep -q kept_ramp && bad 'stages --markdown: those of this machine' || ok
     rm "$tmp/data/gpipe/plugins/kept.so"
-    expect 'one is broken'    3 "broken.so could not be loaded \(plug-ins were looked for in $tmp/plugins, $tmp/data/gpipe/plugins" "$GPIPE" check "$tmp/kept.yaml"
+    expect 'one is broken'    3 "broken.so could not be loaded; plug-ins were looked for in $tmp/plugins, $tmp/data/gpipe/plugins" "$GPIPE" check "$tmp/kept.yaml"
     expect 'a broken one'     2 "gpipe: error: plug-in '.*' cannot be opened: file too short" "$GPIPE" check --plugin "$tmp/plugins/broken.so" "$tmp/kept.yaml"
     unset GPIPE_PLUGINS
 fi
@@ -158,6 +162,14 @@ faults() { local how=$1 code=$2 says=$3; shift 3
 for how in here library missing called; do faults $how 139 'a segmentation fault' "$GPIPE" run; done
 faults abort 134 'an abort' "$GPIPE" run
 faults shape 139 'a segmentation fault' "$GPIPE" check
+# ... before it has said its name, too
+{ cat "$tmp/faulty.c"; echo '__attribute__((constructor)) static void early(void) { *(char *)nowhere = 1; }'; } > "$tmp/early.c"
+expect 'a faulty constructor' 0 '' ${CC:-cc} -std=c11 -O1 -fno-builtin -shared -fPIC -Iengine/include "$tmp/early.c" -o "$tmp/early.so"
+for v in 'stages --plugin' 'check pipelines/edges.yaml --plugin'; do
+    { timeout 60 "$GPIPE" $v "$tmp/early.so" >"$tmp/stdout" 2>"$tmp/stderr"; } 2>/dev/null
+    [ $? = 139 ] && grep -qx "gpipe: error: a segmentation fault in plug-in '.*/early.so', which was being opened, in the thread of 'gpipe'" \
+        "$tmp/stderr" || grep -q Sanitizer "$tmp/stderr" && ok || bad "a faulty constructor: $v"
+done
 
 # the reference, offline: each key, function and stage that there is; the defaults are those
 helps() {

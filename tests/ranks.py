@@ -313,6 +313,15 @@ stages: [{use: generate, frames: 5, out: x}, {use: discard}]
     p = ran([m.mpirun, "-n", "1", gpipe, "run", "a.yaml", ":", "-n", "1", gpipe, "run", "a.yaml", "--set", "depth=5"])
     check(f"{m.name}: two settings", p.returncode == 2 and p.stderr.count("rank 1 was given other settings") == 1,
           p.stderr)
+    with open(f"{ranks_kit.tests}/data/plugin/kept.so", "rb") as f:
+        kept = f.read()
+    put("kept-1.0.so", kept), put("kept-1.1.so", kept.replace(b"\x001.0\0", b"\x001.1\0"))
+    put("kept.yaml", "stages: [{use: kept_ramp, frames: 3, shard: none}, {use: discard}]\n")
+    for version, says in (("1.0", ""), ("1.1", "rank 1 uses the plug-ins kept 1.1, and rank 0 kept 1.0")):
+        p = ran([m.mpirun, "-n", "1", gpipe, "run", "--plugin", "kept-1.0.so", "kept.yaml", ":",
+                 "-n", "1", gpipe, "run", "--plugin", f"kept-{version}.so", "kept.yaml"])
+        check(f"{m.name}: plug-ins {version}", p.returncode == 2 * bool(says) and p.stderr.count("error: ") == bool(says)
+              and says in p.stderr, p.stderr)
     put("only/0.bin", b"012345")
     m.refused("a file that one rank lacks",
               "buffers: {x: {dtype: u8, shape: [6]}}\nstages: [{use: read, path: 'only/${rank}.bin', "

@@ -135,6 +135,17 @@ TEST_EACH(refuses_files, no_objects)
     ck_assert_msg(strstr(errs.e[0].msg, no_objects[_i].says) != NULL, "%s", errs.e[0].msg);
 }
 
+TEST(no_reason)
+{
+    const char *more = "static bool no(gp_shape *s) { (void)s; return false; }\n"
+                       "static const gp_kind k = KIND(\"k\", .shape = no); GP_PLUGIN(\"noes\", \"2\", &k, &seven);";
+    ck_assert(gp_plugin_load(kinds, make("no", "-Wno-override-init " NAMED("seven"), more), &errs));
+    ck_assert(!pipe_compile(dir, "stages: [{use: k}, {use: write, path: x.raw}]", (gp_config){ .registry = kinds }, &errs));
+    ck_assert_str_eq(errs.e[0].msg, "stage 'k': shape() of kind 'k', of plug-in 'noes', refuses it and gave no reason: "
+                     "gp_shape_fail() gives one");
+    ck_assert_int_eq(errs.e[0].code, GP_E_SPEC);
+}
+
 /* ---- where they are found ------------------------------------------------- */
 
 static char places[2][600];
@@ -188,7 +199,7 @@ TEST(finds)
     gp_errs why = { .n = 0 };
     ck_assert(!pipe_compile(dir, "stages: [{use: z}]", (gp_config){ .registry = kinds }, &why));
     ck_assert_int_eq(why.e[1].code, GP_E_NOTE);
-    ck_assert_msg(strstr(why.e[1].msg, "z.so, ") && strstr(why.e[1].msg, " could not be loaded (plug-ins were looked for in /")
+    ck_assert_msg(strstr(why.e[1].msg, "z.so, ") && strstr(why.e[1].msg, " could not be loaded; plug-ins were looked for in /")
                   && strstr(why.e[1].msg, "/gpipe/plugins"), "%s", why.e[1].msg);
 }
 

@@ -5,6 +5,8 @@
 #include <string.h>
 #include "base/memfile.h"
 #include "api/forms.h"
+#include "compile/plan.h"
+#include "run/pipeline.h"
 #include "gpipe/gpipe.h"
 
 typedef struct trial {
@@ -59,6 +61,31 @@ static bool take_shape(gp_shape *s)
     return true;
 }
 
+enum { BEHIND = 256 };         /* bytes that are nobody's, behind the slots of a stage on the host */
+static const size_t MOST = (size_t)1 << 28;    /* bytes that are kept of an output of which all frames are wanted */
+
+/* So that it is seen when a stage writes more than its frame has. Kernels are looked at by 'gpipe run --check-kernels'. */
+static void put_guards(gp_plan *p)
+{
+    for (int i = 0; !p->nsegments && p->npools == p->nrings && i < p->npools; i++)
+        p->pool[i].guard = BEHIND, p->pool[i].stride += BEHIND;
+}
+
+static bool is_guarded(const trial *t, int k, const gp_frame *f, gp_errs *errs)
+{
+    const gp_graph *g = t->pipeline->graph;
+    const gp_stage *st = g->stage;
+    const unsigned char *data = f->in[0].data;
+    size_t bytes = gp_bytes(&t->out[k].type), end = gp_size_round(bytes) + BEHIND, i = bytes;
+    while (i < end && data[i] == GP_GUARD)
+        i++;
+    while (strcmp(st->name, "stage"))
+        st++;
+    return i == end || !t->pipeline->plan->pool->guard
+        || gp_fail(errs, GP_E_RUN, st->at, "stage '%s' wrote behind the end of '%s' in frame %llu: byte %zu, and a frame has "
+                   "%zu", st->name, st->out_name[k], (unsigned long long)f->index, i, bytes);
+}
+
 /* Frames lie as far apart as whole ones. */
 static bool keep(gp_frames *f, const gp_view *v)
 {
@@ -92,6 +119,11 @@ static bool take(gp_call *c, gp_frame *frame, int n)
     for (int i = 0; i < n; i++) {
         if (t->most[k] && t->out[k].n >= t->most[k])
             continue;
+        if (!is_guarded(t, (int)k, &frame[i], c->errs))
+            return false;
+        if (!t->most[k] && (size_t)t->out[k].n * gp_bytes(&t->out[k].type) > MOST)
+            return gp_fail(c->errs, GP_E_RUN, c->at, "the stage has made %lld frames, 256 MiB, and goes on: say how "
+                           "many are wanted; a source ends by the status GP_END", (long long)t->out[k].n);
         if (!keep(&t->out[k], &frame[i].in[0]))
             return gp_fail(c->errs, GP_E_RESOURCE, c->at, "out of memory");
         atomic_store(&t->came[k], t->out[k].n);
@@ -167,6 +199,7 @@ static bool run(trial *t, const gp_registry *r, const char *text, size_t len, gp
     t->pipeline = gp_compile(text, len, file, &config, errs);
     bool ok = t->pipeline && may_end(t, errs);
     if (ok)
+        put_guards(t->pipeline->plan),
         t->outcome = gp_pipeline_run(t->pipeline, NULL, errs);
     gp_errs_free_places(errs, before, file, &config);
     return ok && (t->outcome == GP_DONE || t->outcome == GP_DRAINED);

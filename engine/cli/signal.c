@@ -21,7 +21,7 @@
 
 static struct {
     _Atomic(gp_pipeline *) pipeline;
-    _Atomic(const gp_registry *) plugins;      /* the registry, if it has kinds of any */
+    _Atomic(const gp_registry *) plugins;      /* the registry, if it has kinds of any, or gets them */
     atomic_int level, signal, said;    /* said: the level of which it was said that it stops */
     _Atomic double last;               /* time of the last signal */
     bool quiet;
@@ -135,11 +135,15 @@ static const void *code_of(const ucontext_t *context)
 #endif
 }
 
-/* The plug-in whose code is at fault: it faulted there, or in what that called, as a function of the C library. */
+/* The plug-in whose code is at fault: it faulted there, or in what that called, as a function of the C library. One that
+ * is being opened has no name yet. */
 static const gp_plugin_info *plugin_of(const ucontext_t *context)
 {
+    static gp_plugin_info opening;     /* of a thread that has the flag of on_fault */
     void *caller[64];
     const gp_registry *r = atomic_load(&running.plugins);
+    if (r && gp_plugin_opening(r))
+        return opening = (gp_plugin_info){ "", "", gp_plugin_opening(r) }, &opening;
     const gp_plugin_info *of = r ? gp_plugin_at(r, code_of(context)) : NULL;
     for (int i = 0, n = r && !of ? backtrace(caller, 64) : 0; i < n && !of; i++)
         of = gp_plugin_at(r, caller[i]);
@@ -149,12 +153,12 @@ static const gp_plugin_info *plugin_of(const ucontext_t *context)
 static void put_plugin(line *l, const gp_plugin_info *of)
 {
     put(l, " in plug-in '");
-    put(l, of->name);
-    put(l, "' ");
+    put(l, *of->name ? of->name : of->file);
+    put(l, *of->name ? "' " : "', which was being opened,");
     put(l, of->version);
-    put(l, " (");
-    put(l, of->file);
-    put(l, ")");
+    put(l, *of->name ? " (" : "");
+    put(l, *of->name ? of->file : "");
+    put(l, *of->name ? ")" : "");
 }
 
 /* Several threads may fault at the same moment: the first says so and ends the process,
@@ -247,15 +251,15 @@ static void on_signal(int signal)
     errno = was;
 }
 
-void gp_signals_plugins(const gp_registry *r)
+void gp_signals_plugins(const gp_registry *r, bool opens)
 {
     void *first;
     const gp_kind *k;
-    bool has = false;
+    bool has = opens;
     for (int i = 0; r && !has && (k = gp_kind_at(r, i)); i++)
         has = gp_kind_plugin(r, k);
     atomic_store(&running.plugins, has ? r : NULL);
-    if (has && backtrace(&first, 1))           /* which takes memory the first time */
+    if (has && (opens || backtrace(&first, 1)))        /* which takes memory the first time */
         catch_faults();
 }
 

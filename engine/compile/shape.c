@@ -267,8 +267,9 @@ static bool call(gp_shape *s, gp_shape_ctx *c, bool (*function)(gp_shape *), con
     int failed = c->errs->failed;
     bool ok = function(s);
     if (!ok && c->errs->failed == failed)
-        gp_fail(c->errs, GP_E_BUG, st->at, "%s() of kind '%s' failed and does not say why", name,
-                st->kind->name);
+        gp_fail(c->errs, st->plugin ? GP_E_SPEC : GP_E_BUG, st->at, "stage '%s': %s() of kind '%s'%s%s%s refuses it and gave no "
+                "reason%s", st->name, name, st->kind->name, st->plugin ? ", of plug-in '" : "",
+                st->plugin ? st->plugin->name : "", st->plugin ? "'," : "", st->plugin ? ": gp_shape_fail() gives one" : "");
     return ok && c->errs->failed == failed;
 }
 

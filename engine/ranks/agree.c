@@ -124,7 +124,7 @@ bool gp_ranks_clash_fail(const gp_pipeline *p, const gp_rank_stage *of, int n, i
 /* ---- what ranks tell each other --------------------------------------- */
 
 typedef struct said {
-    char version[64];
+    char version[64], plugins[200];
     uint64_t text, settings;
     int status, stages;
     bool loaded, account;
@@ -157,6 +157,10 @@ static said say(const gp_ranks *us, const gp_ranks_has *mine, bool ok, const gp_
                .status = ok ? 0 : gp_errs_exit(errs), .stages = ok ? gp_rank_stages(mine->pipeline, NULL, 0) : 0,
                .account = mine->account };
     snprintf(s.version, sizeof s.version, "%s", us->host->version);
+    const gp_plugin_info *of;
+    size_t n = 0;
+    for (int i = 0; ok && n < sizeof s.plugins && (of = gp_pipeline_plugin(mine->pipeline, i)); i++)
+        n += (size_t)snprintf(s.plugins + n, sizeof s.plugins - n, "%s%s %s", i ? ", " : "", of->name, of->version);
     return s;
 }
 
@@ -168,6 +172,9 @@ static bool are_same(const gp_ranks *us, const said *of, const char *file, gp_er
         if (strcmp(of[r].version, of->version))
             return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "rank %d runs gpipe %s, and rank 0 %s", r, of[r].version,
                            of->version);
+        if (!of[r].status && !of->status && strcmp(of[r].plugins, of->plugins))
+            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "rank %d uses the plug-ins %s, and rank 0 %s", r,
+                           of[r].plugins, of->plugins);
         if (of[r].loaded && of->loaded && of[r].text != of->text)
             return gp_fail(errs, GP_E_USAGE, at, "rank %d has another text of it than rank 0: all run one pipeline", r);
         if (of[r].loaded && of->loaded && of[r].settings != of->settings)
