@@ -46,8 +46,6 @@ void gp_host_init(gp_actorrt *p)
     pthread_mutex_init(&h->lock, NULL);
     h->end = h->window = h->cached = GP_UNKNOWN;
     h->live = st->workers;
-    const gp_opt *frames = st->nin ? NULL : gp_kind_opt(st->kind, "frames", GP_OPT_INT);
-    h->most = frames ? (uint64_t)*(const int64_t *)((const char *)st->opts + frames->off) : 0;
     if ((run->options.timed || run->graph->latency_ns) && !st->nout)
         h->latency = GP_NEW(a, gp_hist, 1);
     h->port = GP_NEW(a, gp_portrt, st->nin + st->nout);
@@ -362,20 +360,6 @@ static bool is_of_a_frame(gp_frame *fr, int k)
     return last <= 1;
 }
 
-/* A source whose run() does not end with the last frame that there is would go on without end. */
-static bool has_ended(gp_threadrt *t, const gp_frame *fr, int k)
-{
-    const gp_stage *st = t->actor->stage;
-    uint64_t most = t->actor->host->most;
-    int i = 0;                         /* those behind the end have no status */
-    while (i < k && fr[i].status == GP_OK && gp_actor_number(t->actor, fr[i].index) < most)
-        i++;
-    return i == k || fr[i].status != GP_OK
-        || gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' made more than the %llu frame%s that 'frames' asks for: run() "
-                   "has to give the next one the status GP_END", st->name, (unsigned long long)most,
-                   gp_plural((int64_t)most));
-}
-
 /* What became of k frames that were run: how many in a row are done; *there of these
  * are no holes. *failed: the one after them failed for good. *end: there is none. */
 static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bool *end)
@@ -383,7 +367,6 @@ static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bo
     gp_hostrt *h = t->actor->host;
     gp_frame *fr = h->view[t->worker].frame;
     int plain = 0;
-    ok = ok && (!h->most || has_ended(t, fr, k));
     ok = ok && (!t->errs.failed || is_of_a_frame(fr, k));
     while (ok && plain < k && fr[plain].status == GP_OK && wrong_shape(t->actor, &fr[plain]) < 0)
         plain++;

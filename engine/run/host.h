@@ -45,7 +45,6 @@ typedef struct gp_hostrt {
     int stream;                /* of the device, of worker 0, if the stage fills device memory; those of others follow */
     gp_worker_view *view;      /* per worker */
     gp_portrt *port;
-    uint64_t most;             /* of a source with the option `frames`: so many are there at most; 0: any number */
     uint64_t cached;           /* from this frame on the slots are as they are */
     gp_hist *latency;          /* of a sink in a timed run, or with `latency`, else NULL; with the lock */
     uint64_t late;             /* of a sink: frames that took longer than `latency` allows; likewise */

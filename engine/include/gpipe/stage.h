@@ -215,7 +215,7 @@ typedef struct gp_known {
     int64_t blocks, threads;   /* in the grid of a frame as the file gives it, in a block */
     bool f64;                  /* computes in f64, so that its speed may depend on that */
     double hertz;              /* of a source that keeps a pace: frames a second */
-    int64_t frames;            /* of a source: how many it makes */
+    int64_t frames;            /* of a source: how many it makes; gp_try_stage looks whether it ends then */
     int64_t number;            /* of a source of numbered files: the lowest number, plus 1; 0: it is none */
 } gp_known;
 
