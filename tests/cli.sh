@@ -123,30 +123,36 @@ cat >"$tmp/faulty.c" <<'C'
 struct faulty { int how; };
 static void *volatile nowhere;
 static void (*volatile missing)(void);
+static struct faulty last;
+static int deep(int n) { volatile char big[100000]; big[0] = (char)n; return n < 0 ? 0 : deep(n + 1) + big[0]; }
+static void __attribute__((destructor)) leave(void) { if (last.how == 7) *(char *)nowhere = 1; }
 static int compare(const void *a, const void *b) { (void)b; return *(const char *)a - *(char *)nowhere; }
 static bool run(gp_call *c, gp_frame *f, int n)
 {
-    char two[2] = "ba";
+    char two[2] = "ba", *volatile p;
     (void)n;
-    switch (((const struct faulty *)c->opts)->how) {
+    f->status = f->index ? GP_END : GP_OK;
+    switch ((last = *(const struct faulty *)c->opts).how) {
     case 0: *(char *)nowhere = 1; break;
     case 1: *(int *)f->out[0].data = (int)strlen(nowhere); break;
     case 2: missing(); break;
     case 3: abort();
     case 4: qsort(two, 2, 1, compare); break;
+    case 5: free(p = malloc(100)), free(p); break;
+    case 6: return deep(0);
     }
     return true;
 }
 static bool shape(gp_shape *s)
 {
-    if (((const struct faulty *)s->opts)->how == 5)
+    if (((const struct faulty *)s->opts)->how == 8)
         *(char *)nowhere = 1;
     s->out[0] = (gp_type){ GP_I32, 1, { 1 } };
     return true;
 }
 static const gp_port out[] = { { .name = "out" }, { 0 } };
 static const gp_opt opts[] = {
-    { GP_ENUM(struct faulty, how), .choices = "here|library|missing|abort|called|shape", .required = true, .help = "how" },
+    { GP_ENUM(struct faulty, how), .choices = "here|library|missing|abort|called|free|deep|leave|shape", .required = true, .help = "how" },
     { 0 } };
 static const gp_kind faulty = { GP_KIND("faulty"), .help = "faults", .out = out, .opts = opts,
                                 .opts_size = sizeof(struct faulty), .shape = shape, .run = run };
@@ -159,8 +165,8 @@ faults() { local how=$1 code=$2 says=$3; shift 3
         2>"$tmp/stderr"; } 2>/dev/null
     [ $? = "$code" ] && tail -1 "$tmp/stderr" | grep -q "^gpipe: error: $says in plug-in 'faulty' 0.9 (.*/faulty.so) in the thread of '" \
         || grep -q Sanitizer "$tmp/stderr" && ok || bad "a fault in a plug-in: $how"; }
-for how in here library missing called; do faults $how 139 'a segmentation fault' "$GPIPE" run; done
-faults abort 134 'an abort' "$GPIPE" run
+for how in here library missing called deep leave; do faults $how 139 'a segmentation fault' "$GPIPE" run; done
+for how in abort free; do faults $how 134 'an abort' "$GPIPE" run; done
 faults shape 139 'a segmentation fault' "$GPIPE" check
 # ... before it has said its name, too
 { cat "$tmp/faulty.c"; echo '__attribute__((constructor)) static void early(void) { *(char *)nowhere = 1; }'; } > "$tmp/early.c"

@@ -107,7 +107,7 @@ void gp_say_last(void);
 
 /* signal.c: Ctrl-C, SIGTERM, SIGHUP, faults. */
 void gp_signals_catch(bool quiet);         /* quiet: says nothing */
-/* Faults of its plug-ins, of which some are about to be opened, are told; NULL: no longer. */
+/* Faults of its plug-ins are told, which it has, or which are about to be opened. */
 void gp_signals_plugins(const gp_registry *r, bool opens);
 void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
 /* Ends the process, where a thread still uses a pipeline, and before it (SIGTERM) what scripts started. */

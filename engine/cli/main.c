@@ -138,7 +138,7 @@ static bool join(const gp_args *args, bool ok, gp_errs *errs)
 int main(int argc, char **argv)
 {
     static gp_errs errs, warnings;
-    gp_registry *registry = NULL;
+    static gp_registry *registry;      /* to the end: plug-ins may do something then, which can be at fault, too */
     gp_arena arena = { 0 };
     char build[96];
     host.version = gp_version_text(build);
@@ -174,8 +174,6 @@ int main(int argc, char **argv)
             gp_help_print_verb(stdout, v);
         else if (ok)
             status = run_verb(v, &args, registry, &errs);
-        gp_signals_plugins(NULL, false);
-        gp_registry_destroy(registry);
     }
     status = close_stdout(status, &errs);
     gp_print_errs(&args, NULL, &errs);

@@ -17,6 +17,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/thread.h"
 #include "cli/cli.h"
 
 static struct {
@@ -199,8 +200,10 @@ static void on_fault(int number, siginfo_t *info, void *context)
 /* Where no sanitizer does it better. */
 static void catch_faults(void)
 {
+    static char room[GP_SIGNAL_STACK];
     struct sigaction was, a = { .sa_sigaction = on_fault,
                                 .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    gp_thread_signals(room);
     sigemptyset(&a.sa_mask);
     for (int i = 0; i < NFAULTS; i++)          /* one in the handler ends the process there and then */
         sigaddset(&a.sa_mask, faults[i].signal);
@@ -251,7 +254,7 @@ void gp_signals_plugins(const gp_registry *r, bool opens)
     void *first;
     const gp_kind *k;
     bool has = opens;
-    for (int i = 0; r && !has && (k = gp_kind_at(r, i)); i++)
+    for (int i = 0; !has && (k = gp_kind_at(r, i)); i++)
         has = gp_kind_plugin(r, k);
     atomic_store(&running.plugins, has ? r : NULL);
     if (has && (opens || backtrace(&first, 1)))        /* the first opens a library, which no handler may */
