@@ -109,6 +109,10 @@ if [ "$(uname -m)" = x86_64 ]; then
 fi
 { echo 'static int read_adc(float *v) { static int n; *v = 5; return n++ < 3; }'
   sed -n '/^#ifndef/q; s/^ \*   //p' engine/include/gpipe/stage.h | grep -v '^cc '; } > "$tmp/adc.c"
+[ "$(sed -n '/^#ifndef/{=;q}' engine/include/gpipe/stage.h)" -le 41 ] && ok || bad 'stage.h: what all need is in its first forty lines'
+for h in $(grep -oh '[a-z_/]*\.h\>' engine/include/gpipe/*.h | sort -u); do
+    echo "#include <$h>" | ${CC:-cc} -E -Iengine/include -Iengine/include/gpipe - >/dev/null 2>"$tmp/stderr" && ok || bad "stage.h names $h, which is not installed"
+done
 expect 'the one of stage.h'   0 '' ${CC:-cc} -std=c11 -Wall -Werror -shared -fPIC -Iengine/include "$tmp/adc.c" -o "$tmp/adc.so"
 printf 'stages:\n  - {use: adc, channels: 2}\n  - {use: write, path: stdout, format: raw}\n' > "$tmp/adc.yaml"
 expect 'it runs'              0 '3 frames in, 3 out' "$GPIPE" run --plugin "$tmp/adc.so" "$tmp/adc.yaml"

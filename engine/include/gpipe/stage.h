@@ -32,9 +32,8 @@
  * come one after the other for a source; others may get several workers unless shape() sets s->serial.
  *
  * `gpipe new plugin NAME` makes a folder with such a file and a test of it (gp_try_stage, gpipe.h). The rest of this
- * header is for kinds that need more: several frames at once, device work, sizes that vary. In gpipe's own tree a
- * kind is a file stages/NAME.c that defines `const gp_kind gp_kind_NAME`, which the Makefile finds; a program adds
- * kinds by gp_register (gpipe.h). */
+ * header is for kinds that need more: several frames at once, device work, sizes that vary. A program adds kinds by
+ * gp_register (gpipe.h); in gpipe's own tree a kind is a file stages/NAME.c with `const gp_kind gp_kind_NAME`. */
 #ifndef GP_STAGE_H
 #define GP_STAGE_H
 
@@ -138,7 +137,7 @@ typedef struct gp_floats { int n; double *v; } gp_floats;
 typedef struct gp_texts { int n; const char *const *v; } gp_texts;     /* v[n] is NULL */
 
 typedef struct gp_opt {
-    const char *name;      /* the key in YAML; also the field's name in C */
+    const char *name;      /* the key in YAML, and none that every stage has ('gpipe help yaml'); also the field's name in C */
     gp_opt_type type;
     size_t off;            /* of the field, in the kind's options struct */
     const char *def;       /* as it would stand in YAML; NULL: zero, empty */
