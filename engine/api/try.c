@@ -149,8 +149,8 @@ static bool may_go_on(trial *t, const port *p, const gp_loan *l)
     if (t->stage->nin)
         return true;
     if (frames && l->index >= (uint64_t)frames)
-        return gp_fail(&t->errs, GP_E_RUN, t->stage->at, "stage 'stage' made more than the %lld frame%s that its shape() "
-                       "says (known.frames): run() has to give the next one the status GP_END", (long long)frames,
+        return gp_fail(&t->errs, GP_E_RUN, t->stage->at, "stage 'stage' made more than the %lld frame%s that its "
+                       "shape() says (known.frames): run() has to give the next one the status GP_END", (long long)frames,
                        gp_plural(frames));
     return p->most || (size_t)p->taken.n * (gp_bytes(&p->taken.type) + sizeof(gp_type)) <= most
         || gp_fail(&t->errs, GP_E_RUN, t->stage->at, "the stage has made %lld frames, 256 MiB, and goes on: say how "

@@ -40,8 +40,8 @@ static bool fault(const gp_shape_ctx *c, const char *function, const char *what)
 {
     const gp_stage *st = c->stage;
     const gp_plugin_info *of = st->plugin;
-    return gp_fail(c->errs, c->r ? GP_E_SPEC : GP_E_RUN, st->at, "stage '%s': %s() of kind '%s'%s%s%s %s", st->name, function,
-                   st->kind->name, of ? ", of plug-in '" : "", of ? of->name : "", of ? "'," : "", what);
+    return gp_fail(c->errs, c->r ? GP_E_SPEC : GP_E_RUN, st->at, "stage '%s': %s() of kind '%s'%s%s%s %s", st->name,
+                   function, st->kind->name, of ? ", of plug-in '" : "", of ? of->name : "", of ? "'," : "", what);
 }
 
 bool gp_shape_fail(gp_shape *s, const char *opt, const char *fmt, ...)

@@ -137,7 +137,7 @@ typedef struct gp_floats { int n; double *v; } gp_floats;
 typedef struct gp_texts { int n; const char *const *v; } gp_texts;     /* v[n] is NULL */
 
 typedef struct gp_opt {
-    const char *name;      /* the key in YAML, and none that every stage has ('gpipe help yaml'); also the field's name in C */
+    const char *name;      /* the key in YAML, none that every stage has ('gpipe help yaml'); also the field's name */
     gp_opt_type type;
     size_t off;            /* of the field, in the kind's options struct */
     const char *def;       /* as it would stand in YAML; NULL: zero, empty */
