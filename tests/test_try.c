@@ -165,21 +165,27 @@ static bool copy_shape(gp_shape *s)
 
 static bool copy_run(gp_call *c, gp_frame *f, int n)
 {
-    (void)c, (void)n;
+    (void)n;
+    ++*(int *)c->user;
     memcpy(f->out[0].data, f->in[0].data, gp_bytes(&f->in[0].type));
     return true;
 }
 
-/* What a filter makes is as much as it was given: that may be more than a source is let make. */
+/* What a filter makes is as much as it was given: that may be more than a source is let make. It gets all of that, even
+ * where nothing is wanted of it. */
 TEST(much)
 {
     static const gp_port port[] = { { "x", GP_ACCEPT_ANY, .help = "x" }, { 0 } };
-    gp_kind copy = { GP_KIND("copy"), .help = "copies", .in = port, .out = port, .shape = copy_shape, .run = copy_run };
+    int ran = 0;
+    gp_kind copy = { GP_KIND("copy"), .help = "copies", .in = port, .out = port, .shape = copy_shape, .run = copy_run,
+                     .user = &ran };
     gp_frames in = { .type = { GP_U8, 1, { 30000000 } }, .n = 10 }, out = { .n = 0 };
     in.data = calloc((size_t)in.n, gp_bytes(&in.type));
     ck_assert(in.data && gp_register(kinds, &copy, &errs));
     ck_assert_msg(gp_try_stage(kinds, "copy", NULL, &in, 1, &out, 1, &errs), "%s", errs.e[0].msg);
     ck_assert_int_eq(out.n, in.n);
+    ck_assert(gp_try_stage(kinds, "copy", NULL, &in, 1, NULL, 0, &errs));
+    ck_assert_int_eq(ran, 2 * in.n);
     gp_frames_free(&in), gp_frames_free(&out);
 }
 

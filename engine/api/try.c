@@ -20,14 +20,14 @@ typedef struct port {
     int64_t pushed;
     gp_frames taken;           /* of an output */
     int64_t most;              /* ... frames that are wanted; 0: all */
-    bool wanted, over;
+    bool over;
 } port;
 
 typedef struct trial {
     gp_pipeline *pipeline;
     const gp_stage *stage;
     port port[2 * GP_MAXPORT];         /* inputs, then outputs */
-    int nin, nports;
+    int nin, nout, nports;     /* nout: of the outputs so many are wanted, the first */
     gp_errs errs;              /* of this thread: the run has others */
 } trial;
 
@@ -77,12 +77,12 @@ static void put_guards(gp_plan *p)
         p->pool[i].guard = BEHIND, p->pool[i].stride += BEHIND;
 }
 
-/* Has every output that is wanted as many frames as were asked for? */
+/* Is it said of each output that is wanted how many frames (`begun`: has it so many)? */
 static bool has_enough(const trial *t, bool begun)
 {
-    bool enough = true;
-    for (int i = t->nin; i < t->nports; i++)
-        enough &= !t->port[i].wanted || (t->port[i].most && (!begun || t->port[i].taken.n >= t->port[i].most));
+    bool enough = t->nout > 0;
+    for (const port *p = t->port + t->nin; p < t->port + t->nin + t->nout; p++)
+        enough &= p->most && (!begun || p->taken.n >= p->most);
     return enough;
 }
 
@@ -181,7 +181,8 @@ static gp_loan_status pull(trial *t, port *p)
     gp_loan_status status = gp_pull_begin(p->out, &l, 0);
     if (status != GP_LOAN_OK)
         return status;
-    if (p->wanted && !t->errs.failed && (!p->most || p->taken.n < p->most))
+    bool wanted = p < t->port + t->nin + t->nout && (!p->most || p->taken.n < p->most);
+    if (wanted && !t->errs.failed)
         (void)(is_guarded(t, p, &l) && may_go_on(t, p, &l) && keep(t, p, &l.view));
     gp_pull_end(p->out, &l);
     if (t->errs.failed || has_enough(t, true))
@@ -260,7 +261,7 @@ bool gp_try_stage(const gp_registry *r, const char *kind, const char *options, c
     ports = ports > nout ? ports : nout;
     if (nin < 0 || nin > GP_MAXPORT || nout < 0 || ports > GP_MAXPORT)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "a stage has at most %d ports of a side", GP_MAXPORT);
-    trial t = { .nin = nin, .nports = nin + ports };
+    trial t = { .nin = nin, .nout = nout, .nports = nin + ports };
     for (int i = 0; i < nin; i++) {
         t.port[i].given = &in[i];
         if (!is_sound(&in[i]))
@@ -268,7 +269,7 @@ bool gp_try_stage(const gp_registry *r, const char *kind, const char *options, c
                            "with fewer rows", i);
     }
     for (int i = 0; i < nout; i++) {
-        t.port[nin + i].wanted = true, t.port[nin + i].most = out[i].n;
+        t.port[nin + i].most = out[i].n;
         out[i] = (gp_frames){ .n = 0 };
     }
     size_t len = 0;
