@@ -18,6 +18,7 @@ stages:
   - {use: blur, sigma: 1}
   - {use: write, path: "${dir}/%d.png"}
 """)
+shutil.copy(path("d/mine.yaml"), path("d/sub/my own.yaml"))
 put("d/broken.yaml", "stages: [{use: }")
 put("endless.yaml", """
 buffers: {raw: {dtype: u8, shape: [4]}}
@@ -141,7 +142,8 @@ KEYS = [("ru\tmi\t--prog\tpl\t", "<run><mine.yaml><--progress><plain>"),
         ("run mine.yaml --set stages.so\tsig\t3", "<run><mine.yaml><--set><stages.soft.sigma=3>"),
         ("run mine.yaml --set lau\tper\t", "<run><mine.yaml><--set><launch=persistent>"),
         ("run mine.yaml --report oth\t", "<run><mine.yaml><--report><other.txt>"), ("help edi\t", "<help><editor>"),
-        ("check ../d/mi\t", "<check><../d/mine.yaml>")]
+        ("check ../d/mi\t", "<check><../d/mine.yaml>"),
+        ("run sub/my\\ o\t--set stages.so\tsig\t3", "<run><sub/my own.yaml><--set><stages.soft.sigma=3>")]
 for shell, begin in [(["bash", "--norc", "--noprofile", "-i"],
                       "bind 'set enable-bracketed-paste off'; source <(gpipe completion bash)"),
                      (["zsh", "-f", "-i"], "autoload -Uz compinit; compinit -u; source <(gpipe completion zsh)")]:

@@ -301,6 +301,11 @@ s.send(b"".join(framed({"jsonrpc": "2.0", "method": "textDocument/didChange", "p
     "textDocument": {"uri": "u", "version": i}, "contentChanges": [{"text": typo[:i]}]}})
                 for i in range(1, len(typo) + 1)))
 check("a text that is typed fast", len(s.diagnostics("u", len(typo))) == 1, "")
+s.send(framed({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {
+    "textDocument": {"uri": "u", "version": 999},
+    "contentChanges": [{"text": ""}, {"text": "", "range": {"start": {"line": -1}, "end": {}}}]}}))
+check("a change of no place is told", "no place" in s.next()["params"]["message"], "")
+check("... what is checked has the version before it", s.next()["params"]["version"] == len(typo), "")
 check("shutdown", s.ask("shutdown")["result"] is None, "")
 check("... a request behind it", s.ask("textDocument/hover", {})["error"]["code"] == -32600, "")
 s.tell("exit")

@@ -58,7 +58,7 @@ static void send(gp_pipeline *p, void *arg)
     if (j->ends)
         close(fd);
     gp_account a = { 0 };
-    while (!j->ends && (a.out < 3 || !a.dropped)) {      /* what was dropped is told with the next frame */
+    while (!j->ends && (a.out < 3 || !a.dropped)) {
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
         gp_accounts(p, &a, 1);
     }
@@ -87,7 +87,8 @@ static pipe_result go(const char *options, const char *behind, job *j)
     return pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, send, j);
 }
 
-/* While a stage holds back frame 0 its writer is not held up. Of what was dropped nobody sees a part. */
+/* While a stage holds back frame 0 its writer is not held up. Of what was dropped nobody sees a part, and the others have
+ * the numbers that they came with. */
 TEST_LOOP(drops, 0, 2)
 {
     char says[200];
@@ -95,18 +96,18 @@ TEST_LOOP(drops, 0, 2)
     pipe_result r = go(", when_full: drop", HOLD, &j);
     const gp_account *a = &r.account[0];
     int last = -1;
+    char name[40];
     ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
     ck_assert_uint_eq(a->in, 300u + (_i != 0));
     ck_assert_uint_ge(a->dropped, 300 - ROOM);
     ck_assert_uint_eq(a->in, a->out + a->dropped);
     ck_assert_uint_eq(a->failed + a->cancelled, 0);
     ck_assert_int_eq(io_files("out"), (int)a->out);
-    for (int i = 0; i < (int)a->out; i++) {
-        bool tail = _i && i == (int)a->out - 1;
-        int is = number_in(i, tail ? 8 : 16);
-        ck_assert_int_gt(is, last);
-        last = is;
-    }
+    for (int i = 0; i < (int)a->in; i++)
+        if (!access(io_at(TEXT(name, "out/%d.raw", i)), F_OK)) {
+            ck_assert_int_eq(number_in(i, i == 300 ? 8 : 16), i);
+            last = i;
+        }
     ck_assert_int_eq(number_in(0, 16), 0);
     ck_assert(!_i || last == 300);
     TEXT(says, "fifo': %d frames came when there was no room, and were dropped ('when_full: drop')", (int)a->dropped);

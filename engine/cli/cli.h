@@ -31,7 +31,7 @@ typedef struct gp_args {
     const char **operand; int noperands;   /* files, a stage, a verb */
     const char **set; int nset;            /* "path=value"; --device is one of them */
     const char *device;                    /* that one, or NULL */
-    bool watch, poison, isolate, check_kernels, quiet, verbose, dot, svg, json, markdown, man;
+    bool watch, service, poison, isolate, check_kernels, quiet, verbose, dot, svg, json, markdown, man;
     bool help;
     int progress;                          /* gp_progress */
     int form;                              /* gp_form */
@@ -95,6 +95,11 @@ char *gp_err_option(const gp_args *args, const gp_err *e);
 
 /* words.c: stderr as JSON lines, from now on. False: no memory, stderr is as ever. */
 bool gp_say_json(void);
+/* Or as lines of a log, with time and level; for journald as sd-daemon(3) has them. */
+bool gp_say_log(void);
+typedef enum gp_level { GP_LEVEL_ERROR, GP_LEVEL_WARNING, GP_LEVEL_INFO } gp_level;
+enum { GP_LOG_BEGIN = 48 };
+const char *gp_log_begin(gp_level level, char buf[GP_LOG_BEGIN]);  /* what such a line begins with, else ""; returns buf */
 bool gp_says_json(void);
 /* Between these one object, with its end of line, is written to the stream; nobody else says
  * anything meanwhile. No memory is taken. */
@@ -105,6 +110,12 @@ bool gp_write_text(int fd, const char *text, size_t n);
 /* Before the process ends: words that have no end of line yet. */
 void gp_say_last(void);
 
+/* service.c: what a service manager is told, by sd_notify(3); nothing where none asks for it. */
+bool gp_service_begin(gp_errs *errs);
+void gp_service_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void gp_service_reloads(void);             /* until it is ready again */
+int gp_service_reload_fd(void);            /* readable: SIGHUP came, read it then; -1: no service */
+
 /* signal.c: Ctrl-C, SIGTERM, SIGHUP, faults. */
 void gp_signals_catch(bool quiet);         /* quiet: says nothing */
 /* Faults of its plug-ins are told, which it has, or which are about to be opened. */
@@ -112,6 +123,7 @@ void gp_signals_plugins(const gp_registry *r, bool opens);
 void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
 /* Ends the process, where a thread still uses a pipeline, and before it (SIGTERM) what scripts started. */
 _Noreturn void gp_leave_stuck(gp_ranks *us, int status);
+void gp_signals_reload(int fd);            /* from now on SIGHUP adds 1 to this eventfd, and stops nothing */
 int gp_signal_taken(void);                 /* the last one's number; 0: none */
 int gp_signals_level(void);                /* of gp_cancel, as signals asked for */
 void gp_signals_cancel(int level);         /* cancels the pipeline that they would */

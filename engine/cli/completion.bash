@@ -2,7 +2,7 @@
 _gpipe()
 {
     local line=${COMP_LINE:0:COMP_POINT} words cur before
-    read -ra words <<< "$line"
+    read -a words <<< "$line"          # a blank behind a backslash parts no words
     [[ $line == *[[:space:]] ]] && words+=("")
     cur=${words[-1]}
     mapfile -t COMPREPLY < <("$1" completion bash -- "${words[@]:1}" 2> /dev/null)

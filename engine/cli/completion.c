@@ -131,7 +131,7 @@ static void put_settings(asked *x)
     for (int i = 0; i < names.nvars; i++)
         put_path(x, gp_format(&x->a, "vars.%s=", names.var[i].name), NULL);
     for (int i = 0; i < names.nbuffers; i++)
-        if (!gp_names_again(&names, i))
+        if (!names.buffer[i].again)
             put_rows(x, gp_format(&x->a, "buffers.%s.", names.buffer[i].name), gp_buffer_keys, true);
     for (int i = 0; i < names.nstages; i++) {
         const char *path = gp_format(&x->a, "stages.%s.", names.stage[i].name);

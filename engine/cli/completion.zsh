@@ -4,7 +4,7 @@ _gpipe()
 {
     local line word
     local -a whole open whole_help open_help
-    for line in "${(@f)$("$words[1]" completion zsh -- "${(@)words[2,CURRENT]}" 2> /dev/null)}"; do
+    for line in "${(@f)$("$words[1]" completion zsh -- "${(@Q)words[2,CURRENT]}" 2> /dev/null)}"; do
         word=${line%%$'\t'*}
         if [[ $word == *[=./] ]]; then
             open+=("$word") open_help+=("${line/$'\t'/  }")

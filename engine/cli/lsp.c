@@ -57,25 +57,35 @@ static bool byte_of(const gp_doc *d, json_t *position, size_t *at)
     return true;
 }
 
-static void put_position(gp_json *j, const char *key, const gp_doc *d, size_t at)
+static gp_position position_of(const gp_doc *d, size_t at)
 {
-    int64_t line = 0, unit = 0;
+    gp_position p = { 0 };
     size_t units, from = 0;
-    for (const char *nl; (nl = memchr(d->text + from, '\n', at - from)); line++)
+    for (const char *nl; (nl = memchr(d->text + from, '\n', at - from)); p.line++)
         from = (size_t)(nl - d->text) + 1;
-    for (; from < at; unit += (int64_t)units)
+    for (; from < at; p.unit += (int64_t)units)
         from = step(d, from, &units);
+    return p;
+}
+
+gp_range gp_lsp_range(const gp_doc *d, size_t at, size_t len)
+{
+    return (gp_range){ position_of(d, at), position_of(d, at + len) };
+}
+
+static void put_position(gp_json *j, const char *key, gp_position p)
+{
     gp_json_open(j, key, '{');
-    gp_json_int(j, "line", line);
-    gp_json_int(j, "character", unit);
+    gp_json_int(j, "line", p.line);
+    gp_json_int(j, "character", p.unit);
     gp_json_close(j, '}');
 }
 
-void gp_lsp_range(gp_json *j, const gp_doc *d, size_t at, size_t len)
+void gp_lsp_put_range(gp_json *j, gp_range range)
 {
     gp_json_open(j, "range", '{');
-    put_position(j, "start", d, at);
-    put_position(j, "end", d, at + len);
+    put_position(j, "start", range.start);
+    put_position(j, "end", range.end);
     gp_json_close(j, '}');
 }
 
@@ -207,7 +217,7 @@ static int put_diagnostic(gp_json *j, const gp_doc *d, const gp_errs *errs, int 
         if (used < sizeof text)
             used += (size_t)snprintf(text + used, sizeof text - used, "\n%s", errs->e[i + n].msg);
     gp_json_open(j, NULL, '{');
-    gp_lsp_range(j, d, at, len);
+    gp_lsp_put_range(j, gp_lsp_range(d, at, len));
     gp_json_int(j, "severity", e->code == GP_E_WARN ? 2 : 1);
     gp_json_str(j, "source", "gpipe");
     gp_json_str(j, "message", text);
@@ -330,7 +340,6 @@ static bool did_change(gp_lsp *l, json_t *params, gp_json *j)
         : find(l, uri);
     if (!d)
         return false;
-    d->version = version_of(params);
     json_array_foreach(changes, i, change) {
         json_t *text = json_object_get(change, "text"), *range = json_object_get(change, "range");
         size_t from = 0, to = d->len;
@@ -339,6 +348,7 @@ static bool did_change(gp_lsp *l, json_t *params, gp_json *j)
             return false;
         set_text(l, d, from, to < from ? from : to, text);
     }
+    d->version = version_of(params);   /* that of before tells the editor that diagnostics are of another text */
     return true;
 }
 

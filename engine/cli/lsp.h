@@ -34,8 +34,13 @@ void gp_lsp_hover(const gp_lsp *l, gp_json *j, gp_arena *a, const gp_doc *d, siz
 void gp_lsp_complete(const gp_lsp *l, gp_json *j, gp_arena *a, const gp_doc *d, size_t at);
 void gp_lsp_define(const gp_lsp *l, gp_json *j, gp_arena *a, const gp_doc *d, size_t at);
 
-/* lsp.c. A range of the text, of `len` bytes in one line. */
-void gp_lsp_range(gp_json *j, const gp_doc *d, size_t at, size_t len);
+/* Lines and UTF-16 units, as editors count. */
+typedef struct gp_position { int64_t line, unit; } gp_position;
+typedef struct gp_range { gp_position start, end; } gp_range;
+
+/* lsp.c. Where `len` bytes of the text are. It reads all that is before them. */
+gp_range gp_lsp_range(const gp_doc *d, size_t at, size_t len);
+void gp_lsp_put_range(gp_json *j, gp_range range);
 /* The byte of a place; *len: the bytes that it has there. */
 size_t gp_lsp_place(const gp_doc *d, gp_loc at, size_t *len);
 

@@ -191,7 +191,7 @@ void gp_lsp_hover(const gp_lsp *l, gp_json *j, gp_arena *a, const gp_doc *d, siz
         gp_json_str(j, "kind", "markdown");
         gp_json_str(j, "value", text);
         gp_json_close(j, '}');
-        gp_lsp_range(j, d, p.span.at, p.span.len);
+        gp_lsp_put_range(j, gp_lsp_range(d, p.span.at, p.span.len));
         gp_json_close(j, '}');
     } else {
         gp_json_str(j, "result", NULL);
@@ -203,7 +203,7 @@ void gp_lsp_hover(const gp_lsp *l, gp_json *j, gp_arena *a, const gp_doc *d, siz
 
 enum { AS_VARIABLE = 6, AS_CLASS = 7, AS_PROPERTY = 10, AS_VALUE = 20 };       /* of the protocol's kinds of items */
 
-typedef struct list { gp_json *j; const gp_doc *d; gp_span prefix; } list;
+typedef struct list { gp_json *j; gp_range prefix; } list;
 
 /* `behind`: what is put behind the name. */
 static void put_item(const list *to, int as, int rank, const char *name, const char *behind, const char *help)
@@ -217,7 +217,7 @@ static void put_item(const list *to, int as, int rank, const char *name, const c
     snprintf(text, sizeof text, "%d%.200s", rank, name);
     gp_json_str(to->j, "sortText", text);
     gp_json_open(to->j, "textEdit", '{');
-    gp_lsp_range(to->j, to->d, to->prefix.at, to->prefix.len);
+    gp_lsp_put_range(to->j, to->prefix);
     snprintf(text, sizeof text, "%.200s%s", name, behind);
     gp_json_str(to->j, "newText", text);
     gp_json_close(to->j, '}');
@@ -266,11 +266,10 @@ static void put_values(const place *p, const list *to, gp_arena *a)
         put_item(to, AS_CLASS, 0, k->name, "", k->help);
 }
 
-static void put_buffers(const list *to)
+static void put_buffers(const list *to, const gp_names *names)
 {
-    const gp_names *names = &to->d->names;
     for (int i = 0; i < names->nbuffers; i++)
-        if (!gp_names_again(names, i))
+        if (!names->buffer[i].again)
             put_item(to, AS_VARIABLE, 0, names->buffer[i].name, "", NULL);
 }
 
@@ -283,14 +282,14 @@ void gp_lsp_complete(const gp_lsp *l, gp_json *j, gp_arena *a, const gp_doc *d, 
     text[at] = 'x';
     memcpy(text + at + 1, d->text + at, d->len - at + 1);
     bool found = find_place(l, a, &p, text, d->len + 1, at);
-    list to = { j, d, { p.span.at, at - p.span.at } };
+    list to = { j, gp_lsp_range(d, p.span.at, at - p.span.at) };
     gp_json_open(j, "result", '[');
     if (found && p.is_key)
         put_keys(&p, &to);
     else if (found)
         put_values(&p, &to, a);
     if (found && names_buffer(&p))
-        put_buffers(&to);
+        put_buffers(&to, &d->names);
     gp_json_close(j, ']');
 }
 
@@ -309,7 +308,7 @@ void gp_lsp_define(const gp_lsp *l, gp_json *j, gp_arena *a, const gp_doc *d, si
             continue;
         gp_json_open(j, NULL, '{');
         gp_json_str(j, "uri", d->uri);
-        gp_lsp_range(j, d, from, len);
+        gp_lsp_put_range(j, gp_lsp_range(d, from, len));
         gp_json_close(j, '}');
     }
     gp_json_close(j, ']');

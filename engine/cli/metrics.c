@@ -211,19 +211,25 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
                               size_t *upload_size, void **request)
 {
     (void)version, (void)upload, (void)request;
-    bool found = !strcmp(url, "/metrics");
-    bool reads = !strcmp(method, "GET") || !strcmp(method, "HEAD");
-    unsigned status = !reads ? MHD_HTTP_METHOD_NOT_ALLOWED : found ? MHD_HTTP_OK
-                                                                   : MHD_HTTP_NOT_FOUND;
+    gp_metrics *of = arg;
+    gp_account some;
+    bool is_health = !strcmp(url, "/health"), reads = !strcmp(method, "GET") || !strcmp(method, "HEAD");
+    const char *health = gp_signals_level() ? "stopping" : gp_accounts(gp_shown_look(&of->shown), &some, 1) < 1 ? "starting"
+        : "running";
+    unsigned status = !reads ? MHD_HTTP_METHOD_NOT_ALLOWED
+        : is_health ? *health == 'r' ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE
+        : !strcmp(url, "/metrics") ? MHD_HTTP_OK : MHD_HTTP_NOT_FOUND;
     size_t n = 0;
     gp_memfile m;
     *upload_size = 0;
     if (!gp_memfile_open(&m))
         return MHD_NO;
-    if (status == MHD_HTTP_OK)
-        write_all(m.f, arg);
+    if (reads && is_health)
+        fprintf(m.f, "%s\n", health);
+    else if (status == MHD_HTTP_OK)
+        write_all(m.f, of);
     else
-        fprintf(m.f, "GET /metrics\n");
+        fprintf(m.f, "GET /metrics or /health\n");
     char *text = gp_memfile_close(&m, &n);
     struct MHD_Response *r = !text ? NULL
         : mhd.create_response_from_buffer(n, text, MHD_RESPMEM_MUST_FREE);

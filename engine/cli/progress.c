@@ -28,6 +28,7 @@ struct gp_meter {
     pthread_t thread;
     int stop_fd;
     double start;
+    bool service, ready, stopping;     /* a manager is told; it knows that */
     gp_glance view;
 };
 
@@ -124,6 +125,23 @@ static void say(gp_meter *m)
     free(text);
 }
 
+/* A service is ready when its run is set up. */
+static void tell_manager(gp_meter *m, bool second)
+{
+    const gp_glance *v = &m->view;
+    uint64_t n = v->done ? v->done : v->in;
+    if (!m->service)
+        return;
+    if (!m->ready && v->nstages)
+        m->ready = true, gp_service_tell("READY=1");
+    if (!m->stopping && (gp_signals_level() || v->ended))
+        m->stopping = true, gp_service_tell("STOPPING=1");
+    if (second)
+        gp_service_tell("WATCHDOG=1\nSTATUS=%" PRIu64 " frame%s%s, %.0f frames/s%s%.100s%s", n, gp_plural((int64_t)n),
+                        gp_none_done(v), v->frames_s, v->bound >= 0 ? ", '" : "",
+                        v->bound >= 0 ? v->stage[v->bound].is.name : "", v->bound >= 0 ? "' holds back the rest" : "");
+}
+
 /* Without a descriptor for it the knocking would not end: it has to wait. */
 static void let_in(gp_meter *m, struct pollfd *stop)
 {
@@ -158,7 +176,7 @@ static void *meter_thread(void *arg)
     if (m->socket)
         p[1].fd = gp_socket_fd(m->socket);
     for (;;) {
-        bool watched = m->how != GP_PROGRESS_NONE || gp_socket_clients(m->socket);
+        bool watched = m->how != GP_PROGRESS_NONE || m->service || gp_socket_clients(m->socket);
         double now = 1e3 * (gp_seconds() - m->start);
         int wait = !watched ? -1 : now < next ? (int)(next - now) + 1 : 0;
         int ready = poll(p, 2, wait);
@@ -179,6 +197,7 @@ static void *meter_thread(void *arg)
             lines_draw(&m->view);
             draw = now + DRAW_MS;
         }
+        tell_manager(m, now >= next_say);
         if (now >= next_say) {
             say(m);
             next_say += SAY_MS * (1 + (double)(long)((now - next_say) / SAY_MS));
@@ -212,12 +231,13 @@ static gp_progress decide(gp_progress how, const gp_pipeline *p)
 gp_meter *gp_meter_start(gp_ranks *us, const gp_pipeline *p, gp_progress how, gp_socket *socket,
                          struct gp_retuner *retuner)
 {
-    how = decide(how, p);
-    gp_meter *m = how == GP_PROGRESS_NONE && !socket ? NULL : calloc(1, sizeof *m);
+    bool service = gp_service_reload_fd() >= 0;
+    how = service && how == GP_PROGRESS_AUTO ? GP_PROGRESS_NONE : decide(how, p);
+    gp_meter *m = how == GP_PROGRESS_NONE && !socket && !service ? NULL : calloc(1, sizeof *m);
     if (!m)
         return NULL;
     gp_shown_begin(&m->shown, p);
-    m->ranks = us, m->retuner = retuner, m->how = how, m->socket = socket, m->start = gp_seconds();
+    m->ranks = us, m->retuner = retuner, m->how = how, m->socket = socket, m->service = service, m->start = gp_seconds();
     m->stop_fd = eventfd(0, EFD_CLOEXEC);
     if (how == GP_PROGRESS_BAR)
         lines_begin();
@@ -241,6 +261,7 @@ void gp_meter_stop(gp_meter *m)
     close(m->stop_fd);
     look(m);
     m->view.ended = true;
+    tell_manager(m, false);
     if (m->how == GP_PROGRESS_BAR)
         lines_end();
     gp_socket_drain(m->socket);

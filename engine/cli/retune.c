@@ -160,14 +160,15 @@ static int sleep_for(gp_retuner *r, int ms)
 static void *retuner_main(void *arg)
 {
     gp_retuner *r = arg;
-    bool polls = r->watched;
-    struct pollfd p[2] = { { r->wake_fd, POLLIN, 0 }, { gp_watch_fd(r->watched), POLLIN, 0 } };
+    bool polls = r->wake_fd >= 0;
+    const int reload_fd = gp_service_reload_fd();
+    struct pollfd p[3] = { { r->wake_fd, POLLIN, 0 }, { gp_watch_fd(r->watched), POLLIN, 0 }, { reload_fd, POLLIN, 0 } };
     while (!is_stopping(r)) {
         eventfd_t woken;
         gp_asked *a;
         double left = r->what ? GP_RATE_AFTER_S - (gp_seconds() - r->since) : 0;
         int ms = r->what ? left > 0 ? (int)(1e3 * left) + 1 : 0 : -1;
-        int n = polls ? poll(p, 2, ms) : sleep_for(r, ms);
+        int n = polls ? poll(p, 3, ms) : sleep_for(r, ms);
         polls &= n >= 0 || errno == EINTR;     /* without memory for it no file is watched, but other ranks are answered */
         if (r->what && gp_seconds() - r->since >= GP_RATE_AFTER_S)
             gp_retuner_tell(r);
@@ -178,6 +179,11 @@ static void *retuner_main(void *arg)
         while (!is_stopping(r) && (a = next_asked(r)))
             do_asked(r, a);
         do_heard(r);
+        if (polls && p[2].revents && !eventfd_read(reload_fd, &woken) && !is_stopping(r)) {
+            gp_service_reloads();
+            gp_retuner_edit(r, NULL, 0, -1);
+            gp_service_tell("READY=1");
+        }
         if (!polls || !p[1].revents || !is_saved(r) || is_stopping(r))
             continue;
         if (gp_ranks_n(r->args->ranks) > 1)
@@ -194,10 +200,11 @@ gp_retuner *gp_retuner_start(const gp_args *args, const gp_registry *registry, c
 {
     gp_retuner *r = calloc(1, sizeof *r);
     gp_part *parts = calloc(FEW, sizeof *parts);
+    bool polls = args->watch || gp_service_reload_fd() >= 0;
     if (r && parts) {
         *r = (gp_retuner){ .args = args, .registry = registry, .options = *o, .why_not = why_not, .part = parts,
                            .nparts = 1, .cap = FEW, .since = gp_seconds(), .reply_fd = -1,
-                           .wake_fd = args->watch ? eventfd(0, EFD_CLOEXEC) : -1 };
+                           .wake_fd = polls ? eventfd(0, EFD_CLOEXEC) : -1 };
         r->last = &r->first, r->last_told = &r->told;
         if (gp_ranks_n(r->args->ranks) > 1)
             r->options.pause = gp_retuner_pause, r->options.pause_arg = r;
@@ -206,7 +213,7 @@ gp_retuner *gp_retuner_start(const gp_args *args, const gp_registry *registry, c
         gp_cond_init(&r->wake);
         if (args->watch && (r->watched = gp_watch_new(errs)))
             gp_watch_files(r->watched, first->pipeline);
-        if ((!args->watch || (r->watched && r->wake_fd >= 0)) && !gp_thread_start(&r->thread, retuner_main, r)) {
+        if ((!args->watch || r->watched) && (!polls || r->wake_fd >= 0) && !gp_thread_start(&r->thread, retuner_main, r)) {
             gp_votes_listen(args->ranks, asks_came, r);
             asks_came(r);             /* before */
             return r;

@@ -18,7 +18,7 @@ struct gp_retuner {
     const char *why_not;
     gp_watched *watched;       /* NULL: no --watch */
     pthread_t thread;
-    int wake_fd;               /* eventfd, with --watch, else -1: something is asked for, or it is to stop; */
+    int wake_fd;               /* eventfd, with --watch or --service, else -1: something is asked for, or it is to stop; */
     pthread_cond_t wake;       /* likewise, without */
     pthread_mutex_t lock;      /* of what follows */
     gp_asked *first, **last;

@@ -1,4 +1,5 @@
 /* run.c - gpipe run: progress, the report. */
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 #include "cli/live.h"
@@ -52,13 +53,13 @@ static void drop_errors(gp_errs *errs)
     errs->n = n, errs->failed = 0;
 }
 
-static int exit_code(gp_outcome outcome, const gp_errs *errs)
+static int exit_code(const gp_args *args, gp_outcome outcome, const gp_errs *errs)
 {
     int status = gp_errs_exit(errs), signal = gp_signal_taken();
     if (status)
         return status;
-    if (outcome == GP_DONE)
-        return 0;
+    if (outcome == GP_DONE || (args->service && outcome == GP_DRAINED && signal == SIGTERM))
+        return 0;                      /* as a manager asks a service to end */
     return signal ? 128 + signal : 1;
 }
 
@@ -138,10 +139,14 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_ranks *const us = args->ranks;
     const bool together = gp_ranks_n(us) > 1;
     gp_loaded l;
-    if (args->watch && why_not(args)) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--watch: %s", why_not(args));
+    if ((args->watch || args->service) && why_not(args))
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s: %s", args->watch ? "watch" : "service", why_not(args));
+    else if (args->service && together)
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--service: a run of several ranks is no service");
+    else if (args->service)
+        gp_service_begin(errs);
+    if (errs->failed)
         return gp_errs_exit(errs);
-    }
     bool ok = gp_load(&l, args->operand[0], args, registry, errs), first;
     ok = gp_agree(args, &l, ok, errs);
     gp_print_errs(args, &l, errs);
@@ -170,9 +175,9 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_socket *socket = gp_socket_open();
     options.timed |= metrics != NULL;
     gp_pipeline *p = l.pipeline;
-    gp_retuner *retuner = socket || args->watch || together    /* then other ranks may be asked to change all */
+    gp_retuner *retuner = socket || args->watch || args->service || together    /* then other ranks may be asked to change all */
         ? gp_retuner_start(args, registry, &l, &options, why_not(args), errs) : NULL;
-    if (!retuner && !args->watch && !together)
+    if (!retuner && !args->watch && !args->service && !together)
         *errs = (gp_errs){ 0 };        /* then nobody can change it */
     if (errs->failed) {
         gp_socket_close(socket);
@@ -188,7 +193,7 @@ static int run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     bool in_vain = is_in_vain(p, errs);
     if (in_vain)                       /* as it ends cat: no error */
         drop_errors(errs);
-    status = in_vain ? GP_EXIT_PIPE : exit_code(outcome, errs);
+    status = in_vain ? GP_EXIT_PIPE : exit_code(args, outcome, errs);
     status = gp_ranks_end(us, status, &took, &first);
     gp_meter_stop(meter);              /* it shows how the others go on */
     files.retuned = gp_retuner_stop(retuner) > 0;      /* what was measured is of the last part */
@@ -230,6 +235,9 @@ const gp_verb gp_verb_run = {
         GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_PLUGIN,
         { "watch", 0, NULL, GP_TO_FLAG(watch),
           "when FILE, or a script, kernel or constant that it names, is saved, go on with the new version" },
+        { "service", 0, NULL, GP_TO_FLAG(service),
+          "for a service manager: tell it when the run is ready (sd_notify), reload FILE at SIGHUP, end with 0 at SIGTERM, "
+          "lines of a log on stderr" },
         GP_OPTION_JOIN_TIMEOUT,
         { "poison", 0, NULL, GP_TO_FLAG(poison),
           "fill every slot before each use, floats with NaN, integers with bytes 0xa5: shows what stages leave "

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@ static struct {
     _Atomic double last;               /* time of the last signal */
     bool quiet;
     atomic_bool lines;
+    atomic_int reload;                 /* an eventfd, and 1 more; 0: none */
     char name[GP_REMOVED][PATH_MAX];   /* what `file` may point to */
     _Atomic(const char *) file[GP_REMOVED];
 } running;
@@ -57,8 +59,10 @@ static line begin(const char *what, const char *words)
         put(&l, what);
         put(&l, "\": \"");
     } else {
-        put(&l, atomic_load(&running.lines) ? "\r\033[J" : "");
-        put(&l, words);
+        char log[GP_LOG_BEGIN];
+        gp_log_begin(*what == 'e' ? GP_LEVEL_ERROR : GP_LEVEL_INFO, log);
+        put(&l, *log ? log : atomic_load(&running.lines) ? "\r\033[J" : "");
+        put(&l, words + (*log && *words == '\n'));
     }
     return l;
 }
@@ -244,8 +248,11 @@ static void stop_by(int signal)
 /* The thread that was interrupted may be about to look at its errno. */
 static void on_signal(int signal)
 {
-    int was = errno;
-    stop_by(signal);
+    int was = errno, reload = atomic_load(&running.reload) - 1;
+    if (signal == SIGHUP && reload >= 0)
+        eventfd_write(reload, 1);
+    else
+        stop_by(signal);
     errno = was;
 }
 
@@ -271,7 +278,7 @@ void gp_signals_catch(bool quiet)
     sigemptyset(&last.sa_mask);
     sigaction(SIGINT, &a, NULL);
     sigaction(SIGTERM, &a, NULL);
-    if (!sigaction(SIGHUP, NULL, &was) && was.sa_handler != SIG_IGN)   /* as nohup has it */
+    if (!sigaction(SIGHUP, NULL, &was) && (was.sa_handler != SIG_IGN || atomic_load(&running.reload)))     /* nohup */
         sigaction(SIGHUP, &a, NULL);
     if (!sigaction(SIGQUIT, NULL, &was) && was.sa_handler == SIG_DFL)
         sigaction(SIGQUIT, &last, NULL);
@@ -279,6 +286,11 @@ void gp_signals_catch(bool quiet)
     sigaddset(&mask, SIGQUIT);
     pthread_sigmask(SIG_UNBLOCK, &mask, NULL);         /* whoever started us may have blocked them */
     catch_faults();
+}
+
+void gp_signals_reload(int fd)
+{
+    atomic_store(&running.reload, fd + 1);
 }
 
 void gp_signals_lines(bool drawn)

@@ -17,7 +17,7 @@
 #include "cli/live.h"
 #include "cli/retune.h"
 
-enum { CLIENTS = 16, LAST_MS = 300 };
+enum { CLIENTS = 16, LAST_MS = 300, FOLDERS = 3 };
 
 typedef struct client {
     int fd;
@@ -35,13 +35,18 @@ struct gp_socket {
 
 /* ---- the place ------------------------------------------------------- */
 
-/* The i-th folder to look at; "" is one that there is not. */
+/* The i-th folder to look at; "" is one that there is not. The first is a service's own. */
 static const char *folder(int i, char buf[80])
 {
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    const char *runtime = getenv("XDG_RUNTIME_DIR"), *of_service = getenv("RUNTIME_DIRECTORY");
+    size_t n = of_service ? strcspn(of_service, ":") : 0;
     *buf = 0;
-    if (i)
+    if (!i && n && n < 79 && *of_service == '/')
+        snprintf(buf, 80, "%.*s", (int)n, of_service);
+    else if (i == FOLDERS - 1)
         snprintf(buf, 80, "/tmp/gpipe-%ld", (long)geteuid());
+    else if (!i)
+        return buf;
     else if (!runtime || !*runtime)
         snprintf(buf, 80, "/run/user/%ld/gpipe", (long)geteuid());
     else if (*runtime == '/' && strlen(runtime) < 70)
@@ -49,12 +54,11 @@ static const char *folder(int i, char buf[80])
     return buf;
 }
 
-/* A folder of ours that nobody else can enter. */
-static bool is_private(const char *path)
+/* A folder of ours that nobody else can enter; a service's others may see, as its manager made it, but not change. */
+static bool is_private(int i, const char *path)
 {
     struct stat st;
-    return !lstat(path, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid()
-        && !(st.st_mode & 077);
+    return !lstat(path, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & (i ? 077 : 022));
 }
 
 static bool address(struct sockaddr_un *at, const char *dir, long pid)
@@ -102,9 +106,9 @@ static void sweep(const char *dir)
 
 /* What lies there already is of a process that had our number: gone. The file is
  * born with the mode of the socket, and no signal leaves it behind. */
-static bool bind_in(gp_socket *s, const char *dir)
+static bool bind_in(gp_socket *s, int i, const char *dir)
 {
-    if (!*dir || (mkdir(dir, 0700) && errno != EEXIST) || !is_private(dir)
+    if (!*dir || (mkdir(dir, 0700) && errno != EEXIST) || !is_private(i, dir)
         || !address(&s->at, dir, (long)getpid()))
         return false;
     sweep(dir);
@@ -124,9 +128,9 @@ gp_socket *gp_socket_open(void)
 {
     gp_socket *s = calloc(1, sizeof *s);
     char dir[80];
-    for (int i = 0; s && i < 2; i++) {
+    for (int i = 0; s && i < FOLDERS; i++) {
         s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (s->fd >= 0 && bind_in(s, folder(i, dir)))
+        if (s->fd >= 0 && bind_in(s, i, folder(i, dir)))
             return s;
         if (s->fd >= 0)
             close(s->fd);
@@ -304,8 +308,8 @@ int gp_socket_pids(long *pid, int max)
 {
     char dir[80];
     int n = 0;
-    for (int i = 0; i < 2; i++) {
-        DIR *d = is_private(folder(i, dir)) ? opendir(dir) : NULL;
+    for (int i = 0; i < FOLDERS; i++) {
+        DIR *d = is_private(i, folder(i, dir)) ? opendir(dir) : NULL;
         for (const struct dirent *e; d && (e = readdir(d));) {
             long is = pid_of(e->d_name);
             if (is && n < max)
@@ -331,8 +335,8 @@ int gp_socket_connect(const char *name, gp_errs *errs)
     int fd = -1;
     bool busy = false;
     if (*name && !*end) {
-        for (int i = 0; i < 2 && fd < 0; i++)
-            if (is_private(folder(i, dir)) && address(&at, dir, pid) && (fd = connect_to(&at)) < 0)
+        for (int i = 0; i < FOLDERS && fd < 0; i++)
+            if (is_private(i, folder(i, dir)) && address(&at, dir, pid) && (fd = connect_to(&at)) < 0)
                 busy |= errno == EAGAIN;
         if (busy)
             gp_socket_silent(name, errs);

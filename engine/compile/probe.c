@@ -82,8 +82,9 @@ static void look_at_file(gp_arena *a, gp_file *f, const char *path)
         f->kind = GP_FILE_STREAM;
     else
         f->kind = GP_FILE_REGULAR, f->size = st.st_size, read_head(a, f);
-    char byte;                         /* files of /proc and others do not say how large they are */
-    if (f->kind == GP_FILE_REGULAR && !f->size && gp_probe_read(path, 0, &byte, 1) > 0)
+    char byte;                         /* files of /proc say 0 bytes, those of /sys more than they have */
+    if (f->kind == GP_FILE_REGULAR && (f->size ? !f->error && f->nhead < GP_PROBE_HEAD && (int64_t)f->nhead < f->size
+                                               : gp_probe_read(path, 0, &byte, 1) > 0))
         f->kind = GP_FILE_STREAM;
 }
 

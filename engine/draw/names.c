@@ -1,4 +1,5 @@
 /* names.c - see names.h. */
+#include <stdlib.h>
 #include <string.h>
 #include "draw/names.h"
 #include "compile/ir.h"
@@ -38,13 +39,32 @@ static void add_body(gp_arena *a, gp_names *to, const gp_node *of, bool top, con
     add_keys(a, gp_node_get(of, "buffers"), &to->buffer, &to->nbuffers, &to->caps[1]);
     for (int i = 0; i < n; i++) {
         const gp_node *stage = stages->item[i], *use = gp_node_get(stage, "use"), *name = gp_node_get(stage, "name");
-        gp_name s = { names[i], use ? gp_kind_find(registry, use->text) : NULL, (name ? name : use ? use : stage)->at };
+        gp_name s = { .name = names[i], .kind = use ? gp_kind_find(registry, use->text) : NULL,
+                      .at = (name ? name : use ? use : stage)->at };
         if (top)
             *GP_PUSH(a, to->stage, to->nstages, to->caps[0]) = s;
         add_outputs(a, to, stage, &s);
         if (gp_node_get(stage, "stages"))
             add_body(a, to, stage, false, registry);
     }
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const gp_name *x = *(gp_name *const *)a, *y = *(gp_name *const *)b;
+    int d = strcmp(x->name, y->name);
+    return d ? d : (x > y) - (x < y);
+}
+
+static void mark_again(gp_arena *a, const gp_names *names)
+{
+    gp_name **sorted = GP_NEW(a, gp_name *, names->nbuffers);
+    for (int i = 0; i < names->nbuffers; i++)
+        sorted[i] = &names->buffer[i];
+    if (names->nbuffers)
+        qsort(sorted, (size_t)names->nbuffers, sizeof *sorted, by_name);
+    for (int i = 1; i < names->nbuffers; i++)
+        sorted[i]->again = !strcmp(sorted[i]->name, sorted[i - 1]->name);
 }
 
 bool gp_names_read(gp_arena *a, gp_names *out, const char *text, size_t len, const char *file,
@@ -57,13 +77,6 @@ bool gp_names_read(gp_arena *a, gp_names *out, const char *text, size_t len, con
         return false;
     add_keys(a, gp_node_get(spec->root, "vars"), &out->var, &out->nvars, &out->caps[2]);
     add_body(a, out, spec->root, true, registry);
+    mark_again(a, out);
     return true;
-}
-
-bool gp_names_again(const gp_names *names, int i)
-{
-    int k = 0;
-    while (strcmp(names->buffer[k].name, names->buffer[i].name))
-        k++;
-    return k < i;
 }

@@ -10,6 +10,7 @@ typedef struct gp_name {
     const char *name;
     const gp_kind *kind;       /* of a stage; NULL: there is none of that name */
     gp_loc at;                 /* where it is said, or of a stage that makes a buffer without saying so */
+    bool again;                /* a buffer before it has its name */
 } gp_name;
 
 typedef struct gp_names {
@@ -21,7 +22,5 @@ typedef struct gp_names {
 /* False: the text is no pipeline. Memory is the arena's. The places' file is `file`. */
 bool gp_names_read(gp_arena *a, gp_names *out, const char *text, size_t len, const char *file,
                    const gp_registry *registry);
-/* Has a buffer before number i its name? */
-bool gp_names_again(const gp_names *names, int i);
 
 #endif

@@ -1,8 +1,10 @@
 /* ahead.c - a stream that does not wait (`when_full: drop`), see reader.h.
  *
  * A thread reads frames into a queue, as long as the stream gives any; the stage takes them out, as it has room. A
- * frame that comes while the queue is full is dropped, whole. What the stream ends with waits: its last frame, which
- * may be partial, its error, its end. The queue only evens out how threads take turns, so it is short. */
+ * frame that comes while the queue is full is dropped, whole, and keeps its number: the next one that finds room says
+ * how many were dropped before it, and they become holes, as they do once the queue is empty. What the stream ends with
+ * waits: its last frame, which may be partial, its error, its end. The queue only evens out how threads take turns, so
+ * it is short. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -29,7 +31,7 @@ struct gp_ahead {
     int cap, first, n;         /* frames `first` to `first` + n - 1, modulo cap + 1: one more is being read */
     gp_came *came;
     char *data;
-    uint64_t dropped, told;    /* in all; of these the account knows */
+    uint64_t dropped, lost;    /* in all; since the last frame that found room */
 };
 
 gp_ahead *gp_ahead_new(gp_reader *r)
@@ -74,8 +76,9 @@ static bool put(gp_ahead *a, int at, gp_came came)
         pthread_cond_wait(&a->room, &a->lock);
     bool wanted = !a->over;
     if (a->n == a->cap) {
-        a->dropped += wanted;
+        a->dropped += wanted, a->lost += wanted;
     } else {
+        came.lost = a->lost, a->lost = 0;
         a->came[at] = came, a->n++;
         eventfd_write(a->there_fd, 1);
     }
@@ -98,15 +101,14 @@ static void *read_ahead(void *arg)
     return NULL;
 }
 
-/* Tells the account of frames that were dropped. */
-static void tell(gp_ahead *a, gp_call *c)
+/* Is the next frame one that was dropped? */
+static bool take_lost(gp_ahead *a)
 {
     pthread_mutex_lock(&a->lock);
-    uint64_t n = a->dropped - a->told;
-    a->told = a->dropped;
+    uint64_t *lost = a->n ? &a->came[a->first].lost : &a->lost, n = *lost;
+    *lost -= n > 0;
     pthread_mutex_unlock(&a->lock);
-    if (n)
-        gp_source_dropped(c, n);
+    return n;
 }
 
 gp_came gp_ahead_take(gp_ahead *a, gp_call *c, void *to, bool first)
@@ -116,6 +118,8 @@ gp_came gp_ahead_take(gp_ahead *a, gp_call *c, void *to, bool first)
     if (bad)
         return (gp_came){ .status = GP_FAILED, .error = bad, .none = true };
     a->begun = true;
+    if (take_lost(a))
+        return (gp_came){ .status = GP_DROP };
     if (first && !gp_wait_fd(c, a->there_fd))
         return (gp_came){ .status = GP_STOPPED };
     if (eventfd_read(a->there_fd, &one))
@@ -126,7 +130,6 @@ gp_came gp_ahead_take(gp_ahead *a, gp_call *c, void *to, bool first)
     a->first = (a->first + 1) % (a->cap + 1), a->n--;
     pthread_cond_signal(&a->room);
     pthread_mutex_unlock(&a->lock);
-    tell(a, c);
     return came;
 }
 
@@ -145,7 +148,10 @@ static void stop(gp_ahead *a)
 uint64_t gp_ahead_end(gp_ahead *a, gp_call *c)
 {
     stop(a);
-    tell(a, c);
+    for (int i = 0; i < a->n; i++)     /* the run is stopped: no frame comes behind these any more */
+        a->lost += a->came[(a->first + i) % (a->cap + 1)].lost;
+    if (a->lost)
+        gp_source_dropped(c, a->lost);
     return a->dropped;
 }
 

@@ -69,11 +69,12 @@ typedef struct gp_read_worker {
 } gp_read_worker;
 
 typedef struct gp_came {       /* what a stream gave for a frame */
-    gp_status status;          /* GP_OK; GP_END; GP_STOPPED; GP_AGAIN: it is not there yet; GP_FAILED, with */
+    gp_status status;          /* GP_OK; GP_DROP; GP_END; GP_STOPPED; GP_AGAIN: it is not there yet; GP_FAILED, with */
     int error;                 /* ... why it cannot be opened; 0: it is, and */
     char why[GP_WHY];          /* ... goes on after its name; */
     bool none;                 /* ... no further frame could be made either */
     int64_t rows;
+    uint64_t lost;             /* frames before it for which there was no room: holes, as GP_DROP says */
     int64_t time_ns, came_ns;  /* CLOCK_REALTIME, CLOCK_MONOTONIC; 0: now */
 } gp_came;
 

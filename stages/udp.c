@@ -1,0 +1,438 @@
+/* udp.c - frames of the packets of a UDP stream (RFC 768), as instruments send them.
+ *
+ * A frame has so many packets as its bytes need. With a sequence number in each packet these find their places, whatever
+ * the order in which they come: a window of frames is open at a time, and a frame is handed on when it has all packets,
+ * or when one comes that is so far behind it that those which are missing will not come any more. The numbers of frames
+ * follow from those of packets, so that what is lost is known: a frame of which nothing came is a hole. Nothing here
+ * waits for room: what comes when there is none is lost in the kernel's buffer, and shows in the same way. */
+#include <errno.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "base/plural.h"
+#include "base/why.h"
+#include "cut.h"
+
+enum { BATCH = 64, MAX_RUN = 32, LARGEST = 65536, CONTROL = 64 };
+/* A stream that begins anew: after so many packets in a row that are of frames handed on long ago, or at one that is so
+ * far ahead. */
+enum { LATE_MOST = 1024, AHEAD_MOST = 1 << 24 };
+enum { NO_SEQUENCE, U8, U16, U32, U64 };
+enum { LITTLE, BIG };
+enum { FILL, DROP };
+
+struct opts {
+    const char *address, *interface;
+    int64_t port, packet, header, trailer, sequence_at, reorder, receive_buffer, frames;
+    int sequence, sequence_order, endian, incomplete;
+    gp_loc at;                 /* of the port */
+};
+
+typedef struct slot {
+    uint64_t n;                /* packets that are there, */
+    unsigned char *there;      /* a byte for each */
+    char *data;
+    int64_t time_ns, came_ns;  /* when the first came: CLOCK_REALTIME, CLOCK_MONOTONIC */
+} slot;
+
+struct receiver {
+    const struct opts *o;
+    gp_type type;
+    int fd;
+    size_t whole, bytes;       /* of a packet, of a frame */
+    uint64_t per_frame, reorder;
+    slot *slot; size_t nslots;         /* frame f is in slot f % nslots */
+    uint64_t next;             /* the frame that is handed on next */
+    uint64_t high;             /* 1 more than the highest number of a packet; 0: there was none */
+    /* Sequence numbers: */
+    bool begun, waits;         /* packet number `last` had `last_seq`; it waits for the end of frame `first` of them */
+    uint64_t last, last_seq, first;
+    int late_run;
+    /* Packets that were received, from `at` on: */
+    struct mmsghdr msg[BATCH];
+    struct iovec iov[BATCH];
+    _Alignas(struct cmsghdr) char control[BATCH][CONTROL];
+    char *data;
+    int got, at;
+    bool is_known; uint64_t number;    /* of the packet at `at`, which is too far ahead for now */
+    int64_t time_ns, came_ns;
+    uint64_t lost, late, odd, restarts;
+    uint32_t overflows;        /* as SO_RXQ_OVFL counts */
+};
+
+/* ---- what is asked for ---------------------------------------------------- */
+
+static bool shape(gp_shape *s)
+{
+    struct opts *o = (struct opts *)(uintptr_t)s->opts;
+    static const int width[] = { 0, 1, 2, 4, 8 };
+    if (!s->out[0].dtype || !s->out[0].ndim)
+        return gp_shape_fail(s, NULL, "what comes is not declared: declare dtype and shape of the output under 'buffers:'");
+    int64_t bytes = (int64_t)gp_bytes(&s->out[0]), whole = o->header + o->packet + o->trailer;
+    if (bytes % o->packet)
+        return gp_shape_fail(s, "packet", "a frame has %lld bytes, which are no whole packets of %lld", (long long)bytes,
+                             (long long)o->packet);
+    if (o->packet % (int64_t)gp_dtype_size(s->out[0].dtype))
+        return gp_shape_fail(s, "packet", "%lld bytes are no whole elements of %s", (long long)o->packet,
+                             gp_dtype_name(s->out[0].dtype));
+    if (whole > LARGEST)
+        return gp_shape_fail(s, "packet", "'header', 'packet' and 'trailer' together are %lld bytes, and a UDP packet has "
+                             "at most %d", (long long)whole, LARGEST);
+    if (o->sequence && o->sequence_at + width[o->sequence] > whole)
+        return gp_shape_fail(s, "sequence_at", "the sequence number ends at byte %lld of a packet, which has %lld bytes",
+                             (long long)o->sequence_at + width[o->sequence], (long long)whole);
+    static const char *const of_sequence[] = { "sequence_at", "sequence_order", "reorder", "incomplete" };
+    for (int i = 0; !o->sequence && i < 4; i++)
+        if (!gp_shape_without(s, of_sequence[i], "packets without 'sequence'"))
+            return false;
+    o->at = gp_shape_loc(s, "port");
+    s->known.frames = o->frames;
+    s->endless = !o->frames;
+    s->once = true;
+    return true;
+}
+
+/* ---- the socket ------------------------------------------------------------ */
+
+static bool is_group(const struct sockaddr *a)
+{
+    const struct sockaddr_in *four = (const void *)a;
+    const struct sockaddr_in6 *six = (const void *)a;
+    return a->sa_family == AF_INET ? IN_MULTICAST(ntohl(four->sin_addr.s_addr)) : IN6_IS_ADDR_MULTICAST(&six->sin6_addr);
+}
+
+static bool join(int fd, const struct addrinfo *a, const struct opts *o)
+{
+    struct group_req g = { .gr_interface = o->interface ? if_nametoindex(o->interface) : 0 };
+    if (o->interface && !g.gr_interface)
+        return false;
+    memcpy(&g.gr_group, a->ai_addr, a->ai_addrlen);
+    return !setsockopt(fd, a->ai_family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6, MCAST_JOIN_GROUP, &g, sizeof g);
+}
+
+/* -1: errno says why. */
+static int open_socket(const struct addrinfo *a, const struct opts *o)
+{
+    const int one = 1, none = 0, room = (int)o->receive_buffer;
+    int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    bool group = is_group(a->ai_addr);
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room))        /* which needs CAP_NET_ADMIN */
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
+    setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &one, sizeof one);
+    if (a->ai_family == AF_INET6)      /* IPv4 comes there, too */
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &none, sizeof none);
+    if (group)                         /* others may listen, too */
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (!bind(fd, a->ai_addr, a->ai_addrlen) && (!group || join(fd, a, o)))
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static bool listen_at(struct receiver *r, const gp_open *g)
+{
+    const struct opts *o = r->o;
+    struct addrinfo hints = { .ai_socktype = SOCK_DGRAM, .ai_flags = AI_PASSIVE | AI_NUMERICHOST }, *a = NULL;
+    char port[16];
+    snprintf(port, sizeof port, "%lld", (long long)o->port);
+    int e = getaddrinfo(o->address ? o->address : "::", port, &hints, &a);
+    if (e)
+        return gp_fail(g->errs, GP_E_RUN, o->at, "stage '%s': address '%s': %s", g->name, o->address, gai_strerror(e));
+    r->fd = open_socket(a, o);
+    freeaddrinfo(a);
+    if (r->fd < 0 && !o->address && errno == EAFNOSUPPORT && !getaddrinfo("0.0.0.0", port, &hints, &a)) {
+        r->fd = open_socket(a, o);
+        freeaddrinfo(a);
+    }
+    return r->fd >= 0 || gp_fail(g->errs, GP_E_RESOURCE, o->at, "stage '%s': port %s of '%s': %s", g->name, port,
+                                 o->address ? o->address : "all addresses", gp_strerror(errno));
+}
+
+static void close_receiver(void *state)
+{
+    struct receiver *r = state;
+    if (!r)
+        return;
+    for (size_t i = 0; r->slot && i < r->nslots; i++)
+        free(r->slot[i].there), free(r->slot[i].data);
+    if (r->fd >= 0)
+        close(r->fd);
+    free(r->slot), free(r->data), free(r);
+}
+
+static bool open_receiver(const gp_open *g, void **state)
+{
+    const struct opts *o = g->opts;
+    struct receiver *r = calloc(1, sizeof *r);
+    *state = r;
+    bool ok = r;
+    if (ok) {
+        r->o = o, r->type = g->out[0], r->fd = -1, r->bytes = gp_bytes(&r->type);
+        r->whole = (size_t)(o->header + o->packet + o->trailer);
+        r->per_frame = r->bytes / (size_t)o->packet;
+        r->reorder = o->reorder ? (uint64_t)o->reorder : r->per_frame;
+        r->nslots = o->sequence ? (r->reorder + r->per_frame - 1) / r->per_frame + 2 : 1;
+        r->slot = calloc(r->nslots, sizeof *r->slot);
+        r->data = malloc(BATCH * (r->whole + 1));
+        ok = r->slot && r->data;
+    }
+    for (size_t i = 0; ok && i < r->nslots; i++)
+        ok = (r->slot[i].there = calloc(r->per_frame, 1)) && (r->slot[i].data = malloc(r->bytes));
+    if (!ok)
+        return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
+    for (int i = 0; i < BATCH; i++) {  /* 1 byte more: whether a packet is longer */
+        r->iov[i] = (struct iovec){ r->data + (size_t)i * (r->whole + 1), r->whole + 1 };
+        r->msg[i].msg_hdr.msg_iov = &r->iov[i], r->msg[i].msg_hdr.msg_iovlen = 1;
+    }
+    return listen_at(r, g);
+}
+
+/* ---- packets --------------------------------------------------------------- */
+
+/* False: none is there at this moment, or errno says what is wrong. */
+static bool receive(struct receiver *r)
+{
+    struct timespec now;
+    for (int i = 0; i < BATCH; i++)
+        r->msg[i].msg_hdr.msg_control = r->control[i], r->msg[i].msg_hdr.msg_controllen = CONTROL;
+    r->at = 0;
+    r->got = recvmmsg(r->fd, r->msg, BATCH, MSG_DONTWAIT, NULL);
+    if (r->got <= 0)
+        return (r->got = 0);
+    clock_gettime(CLOCK_REALTIME, &now);
+    r->time_ns = now.tv_sec * 1000000000LL + now.tv_nsec, r->came_ns = gp_now_ns();
+    struct msghdr *last = &r->msg[r->got - 1].msg_hdr;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(last); c; c = CMSG_NXTHDR(last, c))
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL)
+            memcpy(&r->overflows, CMSG_DATA(c), sizeof r->overflows);
+    return true;
+}
+
+static uint64_t sequence_of(const struct receiver *r, const char *packet, int *bits)
+{
+    const unsigned char *p = (const unsigned char *)packet + r->o->sequence_at;
+    const int n = 1 << (r->o->sequence - U8);
+    uint64_t v = 0;
+    for (int i = 0; i < n; i++)
+        v = v << 8 | p[r->o->sequence_order == BIG ? i : n - 1 - i];
+    *bits = 8 * n;
+    return v;
+}
+
+/* The stream begins with a whole frame of sequence numbers, so that receivers of one stream cut it at the same places. */
+static bool begin(struct receiver *r, uint64_t seq, uint64_t *number)
+{
+    uint64_t frame = seq / r->per_frame, at = seq % r->per_frame;
+    if (at && (!r->waits || r->first == frame)) {
+        r->waits = true, r->first = frame;
+        return false;
+    }
+    uint64_t after = r->high ? (r->high - 1) / r->per_frame + 1 : 0;
+    *number = r->last = after * r->per_frame + at;
+    r->last_seq = seq, r->begun = true, r->late_run = 0;
+    return true;
+}
+
+static bool begin_anew(struct receiver *r, uint64_t seq, uint64_t *number)
+{
+    r->begun = r->waits = false, r->restarts++;
+    return begin(r, seq, number);
+}
+
+/* The number of a packet, over all; false: it is left out. */
+static bool find_number(struct receiver *r, const char *packet, uint64_t *number)
+{
+    int bits;
+    if (!r->o->sequence) {
+        *number = r->high;
+        return true;
+    }
+    uint64_t seq = sequence_of(r, packet, &bits);
+    if (!r->begun)
+        return begin(r, seq, number);
+    int64_t ahead = (int64_t)((seq - r->last_seq) << (64 - bits)) >> (64 - bits);
+    if (ahead > AHEAD_MOST)
+        return begin_anew(r, seq, number);
+    *number = r->last + (uint64_t)ahead;
+    if ((ahead < 0 && (uint64_t)-ahead > r->last) || *number / r->per_frame < r->next) {
+        r->late++;
+        return ++r->late_run >= LATE_MOST && begin_anew(r, seq, number);
+    }
+    r->late_run = 0;
+    if (ahead > 0)
+        r->last = *number, r->last_seq = seq;
+    return true;
+}
+
+/* Puts the next packet to its place. False: its frame cannot be open before others are handed on. */
+static bool take(struct receiver *r)
+{
+    const struct opts *o = r->o;
+    const char *packet = r->iov[r->at].iov_base;
+    if (!r->is_known && r->msg[r->at].msg_len != r->whole) {
+        r->odd++;
+        return true;
+    }
+    if (!r->is_known && !find_number(r, packet, &r->number))
+        return true;
+    uint64_t frame = r->number / r->per_frame, at = r->number % r->per_frame;
+    r->high = r->number >= r->high ? r->number + 1 : r->high;
+    r->is_known = frame >= r->next + r->nslots;
+    if (r->is_known)
+        return false;
+    slot *s = &r->slot[frame % r->nslots];
+    if (s->there[at]) {
+        r->late++;
+        return true;
+    }
+    if (!s->n)
+        s->time_ns = r->time_ns, s->came_ns = r->came_ns;
+    memcpy(s->data + at * (size_t)o->packet, packet + o->header, (size_t)o->packet);
+    s->there[at] = 1, s->n++;
+    return true;
+}
+
+/* ---- frames ---------------------------------------------------------------- */
+
+static bool is_over(const struct receiver *r, uint64_t frame)
+{
+    return r->slot[frame % r->nslots].n == r->per_frame || r->high > (frame + 1) * r->per_frame + r->reorder;
+}
+
+static void tell(const struct receiver *r, const gp_call *c, gp_frame *f, uint64_t lost)
+{
+    double is_lost = (double)lost;
+    gp_meta_set(c, f, "lost", &is_lost);
+    if (r->o->sequence) {
+        uint64_t seq = r->last_seq - (r->last - r->next * r->per_frame);
+        double first = (double)(seq & UINT64_MAX >> (64 - (8 << (r->o->sequence - U8))));
+        gp_meta_set(c, f, "sequence", &first);
+    }
+}
+
+/* Hands on the next frame. */
+static gp_status hand_on(struct receiver *r, gp_call *c, gp_frame *f)
+{
+    const struct opts *o = r->o;
+    slot *s = &r->slot[r->next % r->nslots];
+    uint64_t lost = r->per_frame - s->n;
+    bool whole = !lost || (s->n && o->incomplete == FILL);
+    r->lost += lost;
+    for (uint64_t i = 0; whole && lost && i < r->per_frame; i++)
+        if (!s->there[i])
+            memset(s->data + i * (size_t)o->packet, 0, (size_t)o->packet);
+    if (whole) {
+        memcpy(f->out[0].data, s->data, r->bytes);
+        if (o->endian == BIG)
+            gp_swap(f->out[0].data, &r->type);
+        f->time_ns = s->time_ns;
+        gp_source_came(c, f, s->came_ns);
+        tell(r, c, f, lost);
+    }
+    memset(s->there, 0, r->per_frame);
+    s->n = 0, r->next++;
+    return whole ? GP_OK : GP_DROP;
+}
+
+static gp_status make(struct receiver *r, gp_call *c, gp_frame *f, bool first)
+{
+    while (!is_over(r, r->next)) {
+        if (r->at < r->got) {
+            r->at += take(r);
+        } else if (!receive(r) && errno != EAGAIN && errno != EINTR) {
+            gp_fail(c->errs, GP_E_RUN, r->o->at, "stage '%s': cannot receive: %s", c->name, gp_strerror(errno));
+            return GP_FAILED;
+        } else if (!r->got && !first) {
+            return GP_AGAIN;
+        } else if (!r->got && !gp_wait_fd(c, r->fd)) {
+            return GP_STOPPED;
+        }
+    }
+    return hand_on(r, c, f);
+}
+
+static bool run(gp_call *c, gp_frame *f, int n)
+{
+    struct receiver *r = c->state;
+    const struct opts *o = c->opts;
+    size_t bytes = 0;
+    for (int i = 0; i < n; i++, bytes += r->bytes) {
+        f[i].status = o->frames && f[i].index >= (uint64_t)o->frames ? GP_END
+            : bytes >= GP_RUN_BYTES ? GP_AGAIN : make(r, c, &f[i], i == 0);
+        if (f[i].status != GP_OK && f[i].status != GP_DROP)
+            break;
+    }
+    return true;
+}
+
+static size_t add(char *text, size_t at, size_t room, uint64_t n, const char *what)
+{
+    if (n)
+        at += (size_t)snprintf(text + at, room - at, "%s%llu packet%s %s", at ? "; " : "", (unsigned long long)n,
+                               gp_plural((int64_t)n), what);
+    return at;
+}
+
+static bool finish(gp_call *c)
+{
+    struct receiver *r = c->state;
+    char text[GP_WHY];
+    const size_t room = sizeof text / 6;       /* of each part */
+    size_t at = add(text, 0, room, r->lost, r->o->incomplete == FILL ? "were lost, and are zeros"
+                    : "were lost, and their frames are left out");
+    at = add(text, at, 2 * room, r->overflows, "came when the kernel's buffer was full ('receive_buffer', which "
+             "net.core.rmem_max limits)");
+    at = add(text, at, 3 * room, r->late, "came twice, or too late ('reorder')");
+    at = add(text, at, 4 * room, r->odd, "had another length, and were left out");
+    if (r->restarts)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%sthe sequence began anew %llu time%s", at ? "; " : "",
+                               (unsigned long long)r->restarts, gp_plural((int64_t)r->restarts));
+    if (at)
+        gp_fail(c->errs, GP_E_WARN, r->o->at, "port %lld: %s", (long long)r->o->port, text);
+    return true;
+}
+
+static const gp_port out[] = { { "out", .help = "frames, as declared under 'buffers:'" }, { 0 } };
+
+static const gp_opt options[] = {
+    { GP_INT(struct opts, port), .required = true, .min = 1, .max = 65535, .help = "where packets come" },
+    { GP_TEXT(struct opts, address),
+      .help = "an address of this machine, or a multicast group, which is joined; else all addresses, of IPv4 and IPv6" },
+    { GP_TEXT(struct opts, interface), .help = "of a multicast group, as eth0; else the system chooses" },
+    { GP_INT(struct opts, packet), .required = true, .min = 1, .max = LARGEST, .unit = "bytes",
+      .help = "data of each packet: a frame has a whole number of them" },
+    { GP_INT(struct opts, header), .min = 0, .max = LARGEST, .unit = "bytes", .help = "before the data, left out" },
+    { GP_INT(struct opts, trailer), .min = 0, .max = LARGEST, .unit = "bytes", .help = "behind the data, left out" },
+    { GP_ENUM(struct opts, sequence), .def = "none", .choices = "none|u8|u16|u32|u64",
+      .help = "a number that each packet counts up by one, beginning anew after the largest: packets find their places by "
+              "it, and what is lost is known" },
+    { GP_INT(struct opts, sequence_at), .min = 0, .max = LARGEST, .unit = "bytes", .help = "where it stands in a packet" },
+    { GP_ENUM(struct opts, sequence_order), .def = "big", .choices = "little|big", .help = "the order of its bytes" },
+    { GP_ENUM(struct opts, endian), .def = "little", .choices = "little|big", .help = "the order of bytes in an element" },
+    { GP_INT(struct opts, reorder), .min = 0, .max = 1e9, .unit = "packets",
+      .help = "how far behind others a packet may come; 0: as many as a frame has" },
+    { GP_ENUM(struct opts, incomplete), .def = "fill", .choices = "fill|drop",
+      .help = "a frame of which packets are lost: has zeros for them, or is dropped; one of which nothing came is dropped" },
+    { GP_INT(struct opts, receive_buffer), .def = "67108864", .min = 4096, .max = 1 << 30, .unit = "bytes",
+      .help = "the kernel's, in which packets wait; without rights net.core.rmem_max limits it" },
+    { GP_INT(struct opts, frames), .min = 0, .max = 1e18, .unit = "frames", .help = "stop after so many; 0: all" },
+    { 0 }
+};
+
+const gp_kind gp_kind_udp = {
+    GP_KIND("udp"), .field = "files",
+    .help = "frames of UDP packets: in order, with what is lost known",
+    .out = out, .opts = options, .opts_size = sizeof(struct opts),
+    .max_run = MAX_RUN,
+    .shape = shape, .open = open_receiver, .run = run, .finish = finish, .close = close_receiver,
+};
