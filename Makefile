@@ -326,6 +326,9 @@ check check-all:
 # For tests of `onnx`: the system's ONNX Runtime, or else that of pip's package. Without either they say so.
 ORT := $(or $(GPIPE_ONNXRUNTIME),$(wildcard $(CURDIR)/build/onnxruntime/onnxruntime/capi/libonnxruntime.so.*))
 check-built check-all-built: export GPIPE_ONNXRUNTIME := $(ORT)
+# Plug-ins of whoever tests are not looked for.
+check-built check-all-built: export GPIPE_PLUGINS :=
+check-built check-all-built: export XDG_DATA_HOME := $(abspath $B)/none
 deps-tests: NEED += $(NEED_ALL) python3-pip
 deps-tests: deps onnxruntime corpora
 corpora: deps

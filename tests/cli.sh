@@ -82,8 +82,12 @@ if [ "$(uname -m)" = x86_64 ]; then
     expect 'a plug-in'        0 '' "$GPIPE" run --plugin $kept "$tmp/kept.yaml"
     [ "$(tr '\n' ' ' < "$tmp/stdout")" = '3 4 ' ] && ok || bad 'a plug-in: what it makes'
     for v in check plan 'bench --rounds 1 --window 100ms'; do expect "a plug-in, $v" 0 '' "$GPIPE" $v --plugin $kept "$tmp/kept.yaml"; done
+    expect 'a plug-in, report' 0 '' "$GPIPE" run --plugin $kept "$tmp/kept.yaml" --report "$tmp/kept.json"
+    tr -d ' \n' < "$tmp/kept.json" | grep -q '"plugins":{"kept":"1.0"}' && ok || bad 'a plug-in: the report'
     expect 'no plug-in'       3 "no stage kind 'kept_ramp'" "$GPIPE" check "$tmp/kept.yaml"
-    grep -q 'could not be loaded' "$tmp/stderr" && bad 'no plug-in: none failed' || ok
+    grep -q '^      plug-ins were looked for in ' "$tmp/stderr" && ok || bad 'no plug-in: where they are looked for'
+    expect 'a word that is near' 3 "did you mean 'scale'" "$GPIPE" check <(echo 'stages: [{use: scael}]')
+    grep -q 'looked for' "$tmp/stderr" && bad 'a word that is near: where plug-ins are looked for' || ok
     expect 'another word'     3 'here it is \{use: kept_ramp\}' "$GPIPE" check --plugin $kept <(echo 'stages: [{use: sawtooth}]')
     cp $kept "$tmp/data/gpipe/plugins"
     echo no object > "$tmp/plugins/broken.so"
@@ -99,12 +103,16 @@ if [ "$(uname -m)" = x86_64 ]; then
     "$GPIPE" stages --json 2>"$tmp/stderr" | grep -q '"plugin": {"name": "kept", "version": "1.0", "file": "' && ok || bad 'stages --json: kinds of plug-ins'
     "$GPIPE" stages --markdown | grep -q kept_ramp && bad 'stages --markdown: those of this machine' || ok
     rm "$tmp/data/gpipe/plugins/kept.so"
-    expect 'one is broken'    3 "broken.so could not be loaded \(plug-ins were looked for in $tmp/plugins, $tmp/data/gpipe/plugins" "$GPIPE" check "$tmp/kept.yaml"
+    expect 'one is broken'    3 "broken.so could not be loaded; plug-ins were looked for in $tmp/plugins, $tmp/data/gpipe/plugins" "$GPIPE" check "$tmp/kept.yaml"
     expect 'a broken one'     2 "gpipe: error: plug-in '.*' cannot be opened: file too short" "$GPIPE" check --plugin "$tmp/plugins/broken.so" "$tmp/kept.yaml"
     unset GPIPE_PLUGINS
 fi
 { echo 'static int read_adc(float *v) { static int n; *v = 5; return n++ < 3; }'
   sed -n '/^#ifndef/q; s/^ \*   //p' engine/include/gpipe/stage.h | grep -v '^cc '; } > "$tmp/adc.c"
+[ "$(sed -n '/^#ifndef/{=;q}' engine/include/gpipe/stage.h)" -le 41 ] && ok || bad 'stage.h: what all need is in its first forty lines'
+for h in $(grep -oh '[a-z_/]*\.h\>' engine/include/gpipe/*.h | sort -u); do
+    echo "#include <$h>" | ${CC:-cc} -E -Iengine/include -Iengine/include/gpipe - >/dev/null 2>"$tmp/stderr" && ok || bad "stage.h names $h, which is not installed"
+done
 expect 'the one of stage.h'   0 '' ${CC:-cc} -std=c11 -Wall -Werror -shared -fPIC -Iengine/include "$tmp/adc.c" -o "$tmp/adc.so"
 printf 'stages:\n  - {use: adc, channels: 2}\n  - {use: write, path: stdout, format: raw}\n' > "$tmp/adc.yaml"
 expect 'it runs'              0 '3 frames in, 3 out' "$GPIPE" run --plugin "$tmp/adc.so" "$tmp/adc.yaml"
@@ -119,30 +127,36 @@ cat >"$tmp/faulty.c" <<'C'
 struct faulty { int how; };
 static void *volatile nowhere;
 static void (*volatile missing)(void);
+static struct faulty last;
+static int deep(int n) { volatile char big[100000]; big[0] = (char)n; return n < 0 ? 0 : deep(n + 1) + big[0]; }
+static void __attribute__((destructor)) leave(void) { if (last.how == 7) *(char *)nowhere = 1; }
 static int compare(const void *a, const void *b) { (void)b; return *(const char *)a - *(char *)nowhere; }
 static bool run(gp_call *c, gp_frame *f, int n)
 {
-    char two[2] = "ba";
+    char two[2] = "ba", *volatile p;
     (void)n;
-    switch (((const struct faulty *)c->opts)->how) {
+    f->status = f->index ? GP_END : GP_OK;
+    switch ((last = *(const struct faulty *)c->opts).how) {
     case 0: *(char *)nowhere = 1; break;
     case 1: *(int *)f->out[0].data = (int)strlen(nowhere); break;
     case 2: missing(); break;
     case 3: abort();
     case 4: qsort(two, 2, 1, compare); break;
+    case 5: free(p = malloc(100)), free(p); break;
+    case 6: return deep(0);
     }
     return true;
 }
 static bool shape(gp_shape *s)
 {
-    if (((const struct faulty *)s->opts)->how == 5)
+    if (((const struct faulty *)s->opts)->how == 8)
         *(char *)nowhere = 1;
     s->out[0] = (gp_type){ GP_I32, 1, { 1 } };
     return true;
 }
 static const gp_port out[] = { { .name = "out" }, { 0 } };
 static const gp_opt opts[] = {
-    { GP_ENUM(struct faulty, how), .choices = "here|library|missing|abort|called|shape", .required = true, .help = "how" },
+    { GP_ENUM(struct faulty, how), .choices = "here|library|missing|abort|called|free|deep|leave|shape", .required = true, .help = "how" },
     { 0 } };
 static const gp_kind faulty = { GP_KIND("faulty"), .help = "faults", .out = out, .opts = opts,
                                 .opts_size = sizeof(struct faulty), .shape = shape, .run = run };
@@ -155,9 +169,17 @@ faults() { local how=$1 code=$2 says=$3; shift 3
         2>"$tmp/stderr"; } 2>/dev/null
     [ $? = "$code" ] && tail -1 "$tmp/stderr" | grep -q "^gpipe: error: $says in plug-in 'faulty' 0.9 (.*/faulty.so) in the thread of '" \
         || grep -q Sanitizer "$tmp/stderr" && ok || bad "a fault in a plug-in: $how"; }
-for how in here library missing called; do faults $how 139 'a segmentation fault' "$GPIPE" run; done
-faults abort 134 'an abort' "$GPIPE" run
+for how in here library missing called deep leave; do faults $how 139 'a segmentation fault' "$GPIPE" run; done
+for how in abort free; do faults $how 134 'an abort' "$GPIPE" run; done
 faults shape 139 'a segmentation fault' "$GPIPE" check
+# ... before it has said its name, too
+{ cat "$tmp/faulty.c"; echo '__attribute__((constructor)) static void early(void) { *(char *)nowhere = 1; }'; } > "$tmp/early.c"
+expect 'a faulty constructor' 0 '' ${CC:-cc} -std=c11 -O1 -fno-builtin -shared -fPIC -Iengine/include "$tmp/early.c" -o "$tmp/early.so"
+for v in 'stages --plugin' 'check pipelines/edges.yaml --plugin'; do
+    { timeout 60 "$GPIPE" $v "$tmp/early.so" >"$tmp/stdout" 2>"$tmp/stderr"; } 2>/dev/null
+    [ $? = 139 ] && grep -qx "gpipe: error: a segmentation fault in plug-in '.*/early.so', which was being opened, in the thread of 'gpipe'" \
+        "$tmp/stderr" || grep -q Sanitizer "$tmp/stderr" && ok || bad "a faulty constructor: $v"
+done
 
 # the reference, offline: each key, function and stage that there is; the defaults are those
 helps() {

@@ -38,6 +38,20 @@ class Mpi(ranks_kit.Mpi):
         check(f"{self.name}: {what}: refused", p.returncode == code and len(re.findall(says, p.stderr)) == 1, p.stderr)
 
 
+LONG = "1" * 250                       # a message has no room for it
+
+
+def plugin(version):
+    """tests/data/plugin/kept.c, of this version"""
+    name = f"./kept-{version[-4:]}.so"
+    if not os.path.exists(name):
+        with open(f"{ranks_kit.tests}/data/plugin/kept.c") as f:
+            put("kept.c", f.read().replace('"1.0"', f'"{version}"'))
+        p = ran(["cc", "-shared", "-fPIC", "-I", f"{source}/include", "-o", name, "kept.c"])
+        check(f"plug-in {version[-4:]}", p.returncode == 0, p.stderr)
+    return name
+
+
 # ---- what is there ------------------------------------------------------
 
 mpis = ranks_kit.mpis(Mpi)
@@ -313,6 +327,15 @@ stages: [{use: generate, frames: 5, out: x}, {use: discard}]
     p = ran([m.mpirun, "-n", "1", gpipe, "run", "a.yaml", ":", "-n", "1", gpipe, "run", "a.yaml", "--set", "depth=5"])
     check(f"{m.name}: two settings", p.returncode == 2 and p.stderr.count("rank 1 was given other settings") == 1,
           p.stderr)
+    put("kept.yaml", "stages: [{use: kept_ramp, frames: 3, shard: none}, {use: discard}]\n")
+    for version, more, says in (("1.0", (), ""), ("1.1", (), "rank 1 uses other plug-ins than rank 0: kept 1.1, not kept 1.0"),
+                                (LONG + "b", (), "rank 1 uses other plug-ins than rank 0: kept 1111"),
+                                ("1.1", ("--set", "depth=5"), "rank 1 was given other settings")):
+        first = LONG + "a" if version[:-1] == LONG else "1.0"
+        p = ran([m.mpirun, "-n", "1", gpipe, "run", "--plugin", plugin(first), "kept.yaml", ":",
+                 "-n", "1", gpipe, "run", "--plugin", plugin(version), "kept.yaml", *more])
+        check(f"{m.name}: plug-ins {version[-4:]} {more}", p.returncode == 2 * bool(says)
+              and p.stderr.count("error: ") == bool(says) and says in p.stderr, p.stderr)
     put("only/0.bin", b"012345")
     m.refused("a file that one rank lacks",
               "buffers: {x: {dtype: u8, shape: [6]}}\nstages: [{use: read, path: 'only/${rank}.bin', "

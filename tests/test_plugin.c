@@ -26,9 +26,6 @@ static void down(void)
 
 static const char whole[] =
     "#include <gpipe/stage.h>\n"
-    "#ifndef OPT\n"
-    "#define OPT \"n\"\n"
-    "#endif\n"
     "struct o { int64_t n; };\n"
     "static bool shape(gp_shape *s) { s->out[0] = (gp_type){ GP_I32, 1, { 1 } }; return true; }\n"
     "static bool run(gp_call *c, gp_frame *f, int n)\n"
@@ -59,9 +56,13 @@ static const char *make(const char *name, const char *flags, const char *more)
 #define NAMED(kind) "-DKIND_NAME='\"" kind "\"' "
 #define SEVENTH "GP_PLUGIN(\"sevens\", \"1.5\", &seven);"
 
+/* `least` has what a source needs, and no more. */
 TEST(loads)
 {
-    const char *file = make("a", NAMED("seven"), SEVENTH);
+    const char *file = make("a", NAMED("seven"), "static bool one(gp_call *c, gp_frame *f, int n)\n"
+        "{ (void)c, (void)n; *(int32_t *)f->out[0].data = 1; f->status = f->index ? GP_END : GP_OK; return true; }\n"
+        "static const gp_kind least = { GP_KIND(\"least\"), .help = \"one\", .out = out, .shape = shape, .run = one };\n"
+        "GP_PLUGIN(\"sevens\", \"1.5\", &seven, &least);");
     for (int twice = 0; twice < 2; twice++)
         ck_assert_msg(gp_plugin_load(kinds, file, &errs), "%s", errs.e[0].msg);
     const gp_plugin_info *of = gp_kind_plugin(kinds, gp_kind_find(kinds, "seven"));
@@ -70,13 +71,14 @@ TEST(loads)
     ck_assert_str_eq(of->version, "1.5");
     ck_assert(strstr(of->file, "/a.so") != NULL);
     ck_assert_ptr_null(gp_kind_plugin(kinds, gp_kind_find(kinds, "read")));
-    const char yaml[] = "stages:\n  - {use: seven, n: 1}\n  - {use: write, path: out.raw}\n";
+    const char yaml[] = "stages:\n  - {use: seven, n: 1}\n  - {use: least}\n  - {use: concat, in: [seven, least], out: both}\n"
+        "  - {use: write, path: out.raw}\n";
     gp_pipeline *p = pipe_compiled(dir, yaml, (gp_config){ .registry = kinds });
     ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_DONE);
     gp_pipeline_destroy(p);
     size_t n;
     int32_t *got = (int32_t *)(void *)pipe_read(dir, "out.raw", &n);
-    ck_assert(n == 4 && *got == 8);
+    ck_assert(n == 8 && got[0] == 8 && got[1] == 1);
     free(got);
 }
 
@@ -135,6 +137,17 @@ TEST_EACH(refuses_files, no_objects)
     ck_assert_msg(strstr(errs.e[0].msg, no_objects[_i].says) != NULL, "%s", errs.e[0].msg);
 }
 
+TEST(no_reason)
+{
+    const char *more = "static bool no(gp_shape *s) { (void)s; return false; }\n"
+                       "static const gp_kind k = KIND(\"k\", .shape = no); GP_PLUGIN(\"noes\", \"2\", &k, &seven);";
+    ck_assert(gp_plugin_load(kinds, make("no", "-Wno-override-init " NAMED("seven"), more), &errs));
+    ck_assert(!pipe_compile(dir, "stages: [{use: k}, {use: write, path: x.raw}]", (gp_config){ .registry = kinds }, &errs));
+    ck_assert_str_eq(errs.e[0].msg, "stage 'k': shape() of kind 'k', of plug-in 'noes', refuses it and gave no reason: "
+                     "gp_shape_fail() gives one");
+    ck_assert_int_eq(errs.e[0].code, GP_E_SPEC);
+}
+
 /* ---- where they are found ------------------------------------------------- */
 
 static char places[2][600];
@@ -188,7 +201,7 @@ TEST(finds)
     gp_errs why = { .n = 0 };
     ck_assert(!pipe_compile(dir, "stages: [{use: z}]", (gp_config){ .registry = kinds }, &why));
     ck_assert_int_eq(why.e[1].code, GP_E_NOTE);
-    ck_assert_msg(strstr(why.e[1].msg, "z.so, ") && strstr(why.e[1].msg, " could not be loaded (plug-ins were looked for in /")
+    ck_assert_msg(strstr(why.e[1].msg, "z.so, ") && strstr(why.e[1].msg, " could not be loaded; plug-ins were looked for in /")
                   && strstr(why.e[1].msg, "/gpipe/plugins"), "%s", why.e[1].msg);
 }
 

@@ -6,11 +6,40 @@
 static gp_registry *kinds;
 static gp_errs errs;
 
+/* A source that does what it should not. */
+enum { BEHIND, REFUSES, GOES_ON };
+struct odd { int how; int64_t frames, size; };
+
+static bool odd_shape(gp_shape *s)
+{
+    const struct odd *o = s->opts;
+    s->out[0] = (gp_type){ GP_U8, 1, { o->size } };
+    s->known.frames = o->frames;
+    return o->how != REFUSES;
+}
+
+static bool odd_run(gp_call *c, gp_frame *f, int n)
+{
+    const struct odd *o = c->opts;
+    (void)n;
+    memset(f->out[0].data, 0, (size_t)o->size + (o->how == BEHIND && f->index == 1));
+    if (o->how == BEHIND && f->index == 2)
+        f->status = GP_END;
+    return true;
+}
+
+static const gp_port odd_out[] = { { .name = "out" }, { 0 } };
+static const gp_opt odd_opts[] = { { GP_ENUM(struct odd, how), .choices = "behind|refuses|goes_on", .required = true, .help = "how" },
+                                   { GP_INT(struct odd, frames), .help = "how many" },
+                                   { GP_INT(struct odd, size), .def = "256", .help = "of one" }, { 0 } };
+static const gp_kind odd_kind = { GP_KIND("odd"), .help = "odd", .out = odd_out, .opts = odd_opts,
+                                  .opts_size = sizeof(struct odd), .shape = odd_shape, .run = odd_run };
+
 static void up(void)
 {
     errs = (gp_errs){ .n = 0 };
     kinds = gp_registry_create();
-    ck_assert(gp_register_builtin(kinds, &errs));
+    ck_assert(gp_register_builtin(kinds, &errs) && gp_register(kinds, &odd_kind, &errs));
 #ifdef __x86_64__
     ck_assert(gp_plugin_load(kinds, "tests/data/plugin/kept.so", &errs));
 #endif
@@ -91,6 +120,22 @@ TEST_EACH(fails, bad)
     ck_assert(!out[0].data && !out[1].data && !out[0].n);
 }
 
+static const struct { const char *options, *says; } odd[] = {
+    { "how: behind", "stage 'stage' wrote behind the end of 'out' in frame 1: byte 256, and a frame has 256" },
+    { "how: behind, size: 300", "wrote behind the end of 'out' in frame 1: byte 300, and a frame has 300" },
+    { "how: refuses", "stage 'stage': shape() of kind 'odd' refuses it and gave no reason" },
+    { "how: goes_on, frames: 3", "stage 'stage' made more than the 3 frames that its shape() says (known.frames): run() has to "
+      "give the next one the status GP_END" },
+    { "how: goes_on, size: 60e6", "the stage has made 5 frames, 256 MiB, and goes on: say how many are wanted" },
+};
+
+TEST_EACH(odd_ones, odd)
+{
+    gp_frames out = { .n = 0 };
+    ck_assert(!gp_try_stage(kinds, "odd", odd[_i].options, NULL, 0, &out, 1, &errs));
+    ck_assert_msg(strstr(errs.e[0].msg, odd[_i].says) && !out.data, "%s", errs.e[0].msg);
+}
+
 #ifdef __x86_64__
 TEST(endless)
 {
@@ -110,6 +155,38 @@ TEST(place)
     ck_assert(!gp_try_stage(kinds, "lua", format("script: '%s/e.lua'", dir), &in, 1, &out, 1, &errs));
     ck_assert_str_eq(errs.e[0].at.file, "stage");
     ck_assert_msg(strstr(errs.e[0].msg, "e.lua:2: ") && strstr(errs.e[0].msg, "not this one"), "%s", errs.e[0].msg);
+}
+
+static bool copy_shape(gp_shape *s)
+{
+    s->out[0] = s->in[0];
+    return true;
+}
+
+static bool copy_run(gp_call *c, gp_frame *f, int n)
+{
+    (void)n;
+    ++*(int *)c->user;
+    memcpy(f->out[0].data, f->in[0].data, gp_bytes(&f->in[0].type));
+    return true;
+}
+
+/* What a filter makes is as much as it was given: that may be more than a source is let make. It gets all of that, even
+ * where nothing is wanted of it. */
+TEST(much)
+{
+    static const gp_port port[] = { { "x", GP_ACCEPT_ANY, .help = "x" }, { 0 } };
+    int ran = 0;
+    gp_kind copy = { GP_KIND("copy"), .help = "copies", .in = port, .out = port, .shape = copy_shape, .run = copy_run,
+                     .user = &ran };
+    gp_frames in = { .type = { GP_U8, 1, { 30000000 } }, .n = 10 }, out = { .n = 0 };
+    in.data = calloc((size_t)in.n, gp_bytes(&in.type));
+    ck_assert(in.data && gp_register(kinds, &copy, &errs));
+    ck_assert_msg(gp_try_stage(kinds, "copy", NULL, &in, 1, &out, 1, &errs), "%s", errs.e[0].msg);
+    ck_assert_int_eq(out.n, in.n);
+    ck_assert(gp_try_stage(kinds, "copy", NULL, &in, 1, NULL, 0, &errs));
+    ck_assert_int_eq(ran, 2 * in.n);
+    gp_frames_free(&in), gp_frames_free(&out);
 }
 
 /* An output of which all frames are wanted has them, however few are of another. */

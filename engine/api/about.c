@@ -138,3 +138,11 @@ void gp_pipeline_lint(const gp_pipeline *p, const gp_machine *machine, gp_errs *
     gp_lint(p->plan, p->spec, machine ? machine : here, p->text, p->len, errs);
     gp_machine_destroy(here);
 }
+
+const gp_plugin_info *gp_pipeline_plugin(const gp_pipeline *p, int i)
+{
+    const gp_used_plugin *u = p->graph->plugins;
+    while (u && i--)
+        u = u->next;
+    return u ? u->info : NULL;
+}

@@ -136,15 +136,16 @@ static bool load(gp_registry *r, const char *named, gp_code code, gp_errs *errs)
         return REFUSE("'%s' is no file%s", named,
                       S_ISDIR(st.st_mode) ? ": folders of plug-ins are named in GPIPE_PLUGINS" : "");
     show_own_symbols();
+    gp_registry_opening(r, file);              /* until what it runs by itself has been run */
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     const char *why = library ? NULL : open_error(file);
-    if (!library)
-        return REFUSE("'%s' cannot be opened: %s%s", named, why, advice(why));
-    const gp_plugin *entry = dlsym(library, SYMBOL);
-    bool ok = entry ? add_opened(r, entry, file, code, errs)
+    const gp_plugin *entry = library ? dlsym(library, SYMBOL) : NULL;
+    bool ok = !library ? REFUSE("'%s' cannot be opened: %s%s", named, why, advice(why))
+            : entry ? add_opened(r, entry, file, code, errs)
             : REFUSE("'%s' is no plug-in of gpipe: it has no symbol '%s'", named, SYMBOL);
-    if (!entry || !gp_plugin_at(r, entry))
+    if (library && (!entry || !gp_plugin_at(r, entry)))
         dlclose(library);
+    gp_registry_opening(r, NULL);
     return ok;
 }
 

@@ -1,73 +1,172 @@
-/* try.c - one stage alone, for tests of its kind: a pipeline of a source that makes the frames given, the stage, and a
- * sink for each of its outputs that keeps them. */
-#include <stdatomic.h>
+/* try.c - one stage alone, for tests of its kind: a pipeline of it and of stages that are on loan to this thread, which
+ * pushes the frames given, and pulls what it makes. */
+#include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/memfile.h"
+#include "base/plural.h"
+#include "base/why.h"
 #include "api/forms.h"
+#include "compile/plan.h"
+#include "run/pipeline.h"
 #include "gpipe/gpipe.h"
 
+typedef struct port {
+    const gp_frames *given;    /* of an input; NULL: it is an output */
+    gp_input *in;
+    gp_output *out;
+    int fd;
+    int64_t pushed;
+    gp_frames taken;           /* of an output */
+    int64_t most;              /* ... frames that are wanted; 0: all */
+    bool over;
+} port;
+
 typedef struct trial {
-    const gp_frames *in;
-    gp_frames out[GP_MAXPORT];
-    int64_t most[GP_MAXPORT];          /* frames that are kept; 0: all */
-    _Atomic int64_t came[GP_MAXPORT];  /* as out[].n, for others' threads */
-    int nout;
     gp_pipeline *pipeline;
-    gp_outcome outcome;
+    const gp_stage *stage;
+    port port[2 * GP_MAXPORT];         /* inputs, then outputs */
+    int nin, nout, nports;     /* nout: of the outputs so many are wanted, the first */
+    gp_errs errs;              /* of this thread: the run has others */
 } trial;
 
-struct port { int64_t number; };
+/* ---- the pipeline ---------------------------------------------------- */
 
-static const gp_opt number[] = { { GP_INT(struct port, number), .required = true, .help = "of the port" }, { 0 } };
-
-/* ---- given: the source ----------------------------------------------- */
-
-static bool give_shape(gp_shape *s)
+static void put_ports(FILE *to, const char *key, int n)
 {
-    const trial *t = s->user;
-    const gp_frames *f = &t->in[((const struct port *)s->opts)->number];
-    s->out[0] = f->type;
-    s->known.frames = f->n;
-    return true;
-}
-
-static bool give(gp_call *c, gp_frame *frame, int n)
-{
-    const trial *t = c->user;
-    const gp_frames *f = &t->in[((const struct port *)c->opts)->number];
-    size_t bytes = gp_bytes(&f->type);
+    if (n)
+        fprintf(to, ", %s: [", key);
     for (int i = 0; i < n; i++)
-        if (frame[i].index >= (uint64_t)f->n) {
-            frame[i].status = GP_END;
-        } else {
-            frame[i].out[0].type.dim[0] = f->each ? f->each[frame[i].index].dim[0] : f->type.dim[0];
-            memcpy(frame[i].out[0].data, (const char *)f->data + bytes * frame[i].index,
-                   gp_bytes(&frame[i].out[0].type));
-        }
-    return true;
+        fprintf(to, "%s%s%d", i ? ", " : "", key, i);
+    fputs(n ? "]" : "", to);
 }
 
-/* ---- taken: a sink --------------------------------------------------- */
-
-static bool take_shape(gp_shape *s)
+/* The stage is in line 1. The others have a priority of their own: then a thread that pushes or pulls does no stage's
+ * work, in which it might have to stay. */
+static char *text_of(const char *kind, const char *options, const gp_frames *in, int nin, int nout, size_t *len)
 {
-    trial *t = s->user;
-    s->serial = s->any_length = true;
-    if (!s->partial)
-        t->out[((const struct port *)s->opts)->number].type = s->in[0];
-    return true;
+    gp_memfile m;
+    if (!gp_memfile_open(&m))
+        return NULL;
+    fprintf(m.f, "stages: [{name: stage, use: %s", kind);
+    put_ports(m.f, "in", nin);
+    put_ports(m.f, "out", nout);
+    fprintf(m.f, "%s%s},\n", options && *options ? ", " : "", options ? options : "");
+    for (int i = 0; i < nin; i++)
+        fprintf(m.f, "  {name: given%d, use: input, out: in%d, priority: low},\n", i, i);
+    for (int i = 0; i < nout; i++)
+        fprintf(m.f, "  {name: taken%d, use: output, in: out%d, priority: low},\n", i, i);
+    fputs("]\nbuffers: {", m.f);
+    for (int i = 0; i < nin; i++) {
+        fprintf(m.f, "in%d: {dtype: %s, shape: [", i, gp_dtype_name(in[i].type.dtype));
+        for (int k = 0; k < in[i].type.ndim; k++)
+            fprintf(m.f, "%lld, ", (long long)in[i].type.dim[k]);
+        fputs("]},\n  ", m.f);
+    }
+    fputs("}\n", m.f);
+    return gp_memfile_close(&m, len);
+}
+
+enum { BEHIND = 256 };         /* bytes that are nobody's, behind the slots of a stage on the host */
+
+/* So that it is seen when a stage writes more than its frame has. 'gpipe run --check-kernels' looks at kernels. */
+static void put_guards(gp_plan *p)
+{
+    for (int i = 0; !p->nsegments && p->npools == p->nrings && i < p->npools; i++)
+        p->pool[i].guard = BEHIND, p->pool[i].stride += BEHIND;
+}
+
+/* Is it said of each output that is wanted how many frames (`begun`: has it so many)? */
+static bool has_enough(const trial *t, bool begun)
+{
+    bool enough = t->nout > 0;
+    for (const port *p = t->port + t->nin; p < t->port + t->nin + t->nout; p++)
+        enough &= p->most && (!begun || p->taken.n >= p->most);
+    return enough;
+}
+
+static bool begin(trial *t, gp_errs *errs)
+{
+    const gp_graph *g = t->pipeline->graph;
+    char name[32];
+    for (t->stage = g->stage; strcmp(t->stage->name, "stage"); )
+        t->stage++;
+    if (!t->stage->nin && t->stage->endless && !has_enough(t, false))
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "the stage makes frames without end: say how many are wanted");
+    for (int i = 0; i < t->nports; i++) {
+        port *p = &t->port[i];
+        snprintf(name, sizeof name, p->given ? "given%d" : "taken%d", p->given ? i : i - t->nin);
+        if (p->given)
+            p->in = gp_pipeline_input(t->pipeline, name), p->fd = gp_input_fd(p->in);
+        else
+            p->out = gp_pipeline_output(t->pipeline, name), p->fd = gp_output_fd(p->out),
+            p->taken.type = g->buffer[t->stage->out[i - t->nin]].type;
+        if (p->fd < 0)
+            return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "no eventfd: %s", gp_strerror(errno));
+    }
+    put_guards(t->pipeline->plan);
+    return gp_pipeline_start(t->pipeline, NULL, errs);
+}
+
+/* ---- frames ---------------------------------------------------------- */
+
+static gp_loan_status push(port *p)
+{
+    const gp_frames *f = p->given;
+    gp_loan l;
+    if (p->pushed == f->n) {
+        gp_push_close(p->in);
+        return GP_LOAN_END;
+    }
+    gp_loan_status status = gp_push_begin(p->in, &l, 0);
+    if (status != GP_LOAN_OK)
+        return status;
+    l.view.type.dim[0] = f->each ? f->each[p->pushed].dim[0] : f->type.dim[0];
+    memcpy(l.view.data, (const char *)f->data + gp_bytes(&f->type) * (size_t)p->pushed++, gp_bytes(&l.view.type));
+    gp_push_end(p->in, &l);
+    return status;
+}
+
+static bool is_guarded(trial *t, const port *p, const gp_loan *l)
+{
+    const unsigned char *data = l->view.data;
+    size_t bytes = gp_bytes(&p->taken.type), end = gp_size_round(bytes) + BEHIND, i = bytes;
+    if (!t->pipeline->plan->pool->guard)
+        return true;
+    while (i < end && data[i] == GP_GUARD)
+        i++;
+    return i == end || gp_fail(&t->errs, GP_E_RUN, t->stage->at, "stage 'stage' wrote behind the end of '%s' in frame "
+                               "%llu: byte %zu, and a frame has %zu", t->stage->out_name[p - t->port - t->nin],
+                               (unsigned long long)l->index, i, bytes);
+}
+
+/* A source whose run() does not end with its last frame would go on for ever. */
+static bool may_go_on(trial *t, const port *p, const gp_loan *l)
+{
+    static const size_t most = (size_t)1 << 28;        /* bytes that are kept */
+    int64_t frames = t->stage->known.frames;
+    if (t->stage->nin)
+        return true;
+    if (frames && l->index >= (uint64_t)frames)
+        return gp_fail(&t->errs, GP_E_RUN, t->stage->at, "stage 'stage' made more than the %lld frame%s that its "
+                       "shape() says (known.frames): run() has to give the next one the status GP_END", (long long)frames,
+                       gp_plural(frames));
+    return p->most || (size_t)p->taken.n * (gp_bytes(&p->taken.type) + sizeof(gp_type)) <= most
+        || gp_fail(&t->errs, GP_E_RUN, t->stage->at, "the stage has made %lld frames, 256 MiB, and goes on: say how "
+                   "many are wanted; a source ends by the status GP_END", (long long)p->taken.n);
 }
 
 /* Frames lie as far apart as whole ones. */
-static bool keep(gp_frames *f, const gp_view *v)
+static bool keep(trial *t, port *p, const gp_view *v)
 {
+    gp_frames *f = &p->taken;
     size_t bytes = gp_bytes(&f->type), n = (size_t)f->n;
     char *data = realloc(f->data, bytes * (n + 1) + 1);
     f->data = data ? data : f->data;
     gp_type *each = data ? realloc(f->each, sizeof *each * (n + 1)) : NULL;
     if (!each)
-        return false;
+        return gp_fail(&t->errs, GP_E_RESOURCE, t->stage->at, "out of memory");
     f->each = each;
     f->each[n] = v->type;
     memset(data + bytes * n, 0, bytes);
@@ -76,86 +175,39 @@ static bool keep(gp_frames *f, const gp_view *v)
     return true;
 }
 
-/* Does every output that is wanted have as many frames as were asked for? */
-static bool has_enough(const trial *t)
+static gp_loan_status pull(trial *t, port *p)
 {
-    bool enough = true;
-    for (int k = 0; k < t->nout; k++)
-        enough &= t->most[k] && atomic_load(&t->came[k]) >= t->most[k];
-    return enough;
+    gp_loan l;
+    gp_loan_status status = gp_pull_begin(p->out, &l, 0);
+    if (status != GP_LOAN_OK)
+        return status;
+    bool wanted = p < t->port + t->nin + t->nout && (!p->most || p->taken.n < p->most);
+    if (wanted && !t->errs.failed)
+        (void)(is_guarded(t, p, &l) && may_go_on(t, p, &l) && keep(t, p, &l.view));
+    gp_pull_end(p->out, &l);
+    if (t->errs.failed || has_enough(t, true))
+        gp_cancel(t->pipeline, 1);
+    return status;
 }
 
-static bool take(gp_call *c, gp_frame *frame, int n)
+/* Until no port has a frame any more. */
+static void move(trial *t)
 {
-    trial *t = c->user;
-    int64_t k = ((const struct port *)c->opts)->number;
-    for (int i = 0; i < n; i++) {
-        if (t->most[k] && t->out[k].n >= t->most[k])
-            continue;
-        if (!keep(&t->out[k], &frame[i].in[0]))
-            return gp_fail(c->errs, GP_E_RESOURCE, c->at, "out of memory");
-        atomic_store(&t->came[k], t->out[k].n);
-        if (has_enough(t))
-            gp_cancel(t->pipeline, 1);
+    struct pollfd wait[2 * GP_MAXPORT];
+    for (nfds_t n = 0;; n = 0) {
+        for (int i = 0; i < t->nports; i++) {
+            port *p = &t->port[i];
+            gp_loan_status status = p->over ? GP_LOAN_END : GP_LOAN_OK;
+            while (status == GP_LOAN_OK)
+                status = p->given ? push(p) : pull(t, p);
+            p->over = status != GP_LOAN_TIMEOUT;
+            if (!p->over)
+                wait[n++] = (struct pollfd){ p->fd, POLLIN, 0 };
+        }
+        if (!n)
+            return;
+        poll(wait, n, -1);
     }
-    return true;
-}
-
-/* ---- both ------------------------------------------------------------ */
-
-static bool add_kinds(gp_registry *to, const gp_registry *from, trial *t, gp_errs *errs)
-{
-    static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames" }, { 0 } };
-    static const gp_port out[] = { { "out", .help = "frames" }, { 0 } };
-    gp_kind given = { GP_KIND("try_given"), .help = "frames of a test", .out = out, .opts = number,
-                      .opts_size = sizeof(struct port), .shape = give_shape, .run = give, .user = t };
-    gp_kind taken = { GP_KIND("try_taken"), .help = "keeps frames for a test", .in = in, .opts = number,
-                      .opts_size = sizeof(struct port), .shape = take_shape, .run = take, .user = t,
-                      .any_shape = true };
-    const gp_kind *k;
-    for (int i = 0; (k = gp_kind_at(from, i)); i++)
-        if (!gp_register(to, k, errs))
-            return false;
-    return gp_register(to, &given, errs) && gp_register(to, &taken, errs);
-}
-
-static void put_ports(FILE *to, const char *key, const char *letter, int n)
-{
-    if (n)
-        fprintf(to, ", %s: [", key);
-    for (int i = 0; i < n; i++)
-        fprintf(to, "%s%s%d", i ? ", " : "", letter, i);
-    fputs(n ? "]" : "", to);
-}
-
-/* The stage is in line 1, where its options begin in column 1 + the length of what is before them. */
-static char *text_of(const char *kind, const char *options, int nin, int nout, size_t *len)
-{
-    gp_memfile m;
-    if (!gp_memfile_open(&m))
-        return NULL;
-    fprintf(m.f, "stages: [{name: stage, use: %s", kind);
-    put_ports(m.f, "in", "in", nin);
-    put_ports(m.f, "out", "out", nout);
-    fprintf(m.f, "%s%s},\n", options && *options ? ", " : "", options ? options : "");
-    for (int i = 0; i < nin; i++)
-        fprintf(m.f, "  {name: given%d, use: try_given, number: %d, out: in%d},\n", i, i, i);
-    for (int i = 0; i < nout; i++)
-        fprintf(m.f, "  {name: taken%d, use: try_taken, number: %d, in: out%d},\n", i, i, i);
-    fputs("]\n", m.f);
-    return gp_memfile_close(&m, len);
-}
-
-static bool may_end(const trial *t, gp_errs *errs)
-{
-    gp_stage_info s;
-    bool endless = false, ends = t->nout > 0;
-    for (int i = 0; gp_pipeline_stage(t->pipeline, i, &s); i++)
-        endless |= !s.nin && s.endless;
-    for (int k = 0; k < t->nout; k++)
-        ends &= t->most[k] > 0;
-    return !endless || ends || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "the stage makes frames without end: say how many "
-                                       "are wanted");
 }
 
 /* In place of places in the pipeline, which is to be destroyed, those in its text stay. */
@@ -165,16 +217,24 @@ static bool run(trial *t, const gp_registry *r, const char *text, size_t len, gp
     gp_config config = { .registry = r };
     int before = errs->n;
     t->pipeline = gp_compile(text, len, file, &config, errs);
-    bool ok = t->pipeline && may_end(t, errs);
-    if (ok)
-        t->outcome = gp_pipeline_run(t->pipeline, NULL, errs);
+    bool ok = t->pipeline && begin(t, errs);
+    if (ok) {
+        move(t);
+        gp_outcome outcome = gp_pipeline_wait(t->pipeline);
+        gp_errs_add(errs, &t->errs);
+        ok = (outcome == GP_DONE || outcome == GP_DRAINED) && !t->errs.failed;
+    }
     gp_errs_free_places(errs, before, file, &config);
-    return ok && (t->outcome == GP_DONE || t->outcome == GP_DRAINED);
+    gp_pipeline_destroy(t->pipeline);
+    return ok;
 }
+
+/* ---- for the program ------------------------------------------------- */
 
 static bool is_sound(const gp_frames *f)
 {
-    bool sound = f->n >= 0 && (f->data || !f->n) && f->type.ndim > 0 && f->type.ndim <= GP_MAXDIM;
+    bool sound = f->n >= 0 && (f->data || !f->n) && f->type.ndim > 0 && f->type.ndim <= GP_MAXDIM
+              && gp_dtype_size(f->type.dtype);
     for (int64_t i = 0; sound && f->each && i < f->n; i++) {
         gp_type whole = f->each[i];
         sound = whole.dim[0] >= 0 && whole.dim[0] <= f->type.dim[0];
@@ -195,39 +255,31 @@ bool gp_try_stage(const gp_registry *r, const char *kind, const char *options, c
                   gp_frames *out, int nout, gp_errs *errs)
 {
     const gp_kind *k = gp_kind_find(r, kind);
-    const gp_port *port = k && k->out ? k->out : &(gp_port){ 0 };
     int ports = 0;
-    while (port[ports].name && strcmp(port[ports].name, "*"))
+    while (k && k->out && k->out[ports].name && strcmp(k->out[ports].name, "*"))
         ports++;
     ports = ports > nout ? ports : nout;
     if (nin < 0 || nin > GP_MAXPORT || nout < 0 || ports > GP_MAXPORT)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "a stage has at most %d ports of a side", GP_MAXPORT);
-    for (int i = 0; i < nin; i++)
+    trial t = { .nin = nin, .nout = nout, .nports = nin + ports };
+    for (int i = 0; i < nin; i++) {
+        t.port[i].given = &in[i];
         if (!is_sound(&in[i]))
-            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "input %d: its frames have no type, or some are not of it with "
-                           "fewer rows", i);
-    size_t len = 0;
-    trial *t = calloc(1, sizeof *t);   /* not on the stack: a stage that does not come back uses it still */
-    gp_registry *all = gp_registry_create();
-    char *text = text_of(kind, options, nin, ports, &len);
-    for (int i = 0; t && i < nout; i++)
-        t->most[i] = out[i].n;
-    for (int i = 0; i < nout; i++)
+            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "input %d: its frames have no type, or some are not of it "
+                           "with fewer rows", i);
+    }
+    for (int i = 0; i < nout; i++) {
+        t.port[nin + i].most = out[i].n;
         out[i] = (gp_frames){ .n = 0 };
-    if (t)
-        t->in = in, t->nout = nout;
-    bool ok = (t && all && text) || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    ok = ok && add_kinds(all, r, t, errs) && run(t, all, text, len, errs);
-    if (t && t->outcome == GP_STUCK)
-        return false;
-    for (int i = 0; t && i < ports; i++)
-        if (ok && i < nout)
-            out[i] = t->out[i];
+    }
+    size_t len = 0;
+    char *text = text_of(kind, options, in, nin, ports, &len);
+    bool ok = text ? run(&t, r, text, len, errs) : gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    for (int i = 0; i < nout; i++)
+        if (ok)
+            out[i] = t.port[nin + i].taken;
         else
-            gp_frames_free(&t->out[i]);
-    gp_pipeline_destroy(t ? t->pipeline : NULL);
-    gp_registry_destroy(all);
+            gp_frames_free(&t.port[nin + i].taken);
     free(text);
-    free(t);
     return ok;
 }

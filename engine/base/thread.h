@@ -3,22 +3,13 @@
 #define GP_THREAD_H
 
 #include <pthread.h>
-#include <stddef.h>
 
 /* As pthread_create. The stack has room for what gpipe and its libraries need, however little `ulimit -s` gives. */
-static inline int gp_thread_start(pthread_t *id, void *(*f)(void *), void *arg)
-{
-    enum { LEAST = 1 << 21 };
-    pthread_attr_t a;
-    size_t bytes = 0;
-    int e = pthread_attr_init(&a);
-    if (e)
-        return e;
-    if (!pthread_attr_getstacksize(&a, &bytes) && bytes < LEAST)
-        pthread_attr_setstacksize(&a, LEAST);
-    e = pthread_create(id, &a, f, arg);
-    pthread_attr_destroy(&a);
-    return e;
-}
+int gp_thread_start(pthread_t *id, void *(*f)(void *), void *arg);
+
+/* Where handlers of signals run on this thread, if it has no place for that yet, so that they can when its stack is
+ * full; gp_thread_start gives its threads one. `room` is there as long as the thread. */
+enum { GP_SIGNAL_STACK = 1 << 16 };
+void gp_thread_signals(char room[GP_SIGNAL_STACK]);
 
 #endif

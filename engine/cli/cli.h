@@ -118,7 +118,8 @@ int gp_service_reload_fd(void);            /* readable: SIGHUP came, read it the
 
 /* signal.c: Ctrl-C, SIGTERM, SIGHUP, faults. */
 void gp_signals_catch(bool quiet);         /* quiet: says nothing */
-void gp_signals_plugins(const gp_registry *r);     /* faults of its plug-ins are told; NULL: no longer */
+/* Faults of its plug-ins are told, which it has, or which are about to be opened. */
+void gp_signals_plugins(const gp_registry *r, bool opens);
 void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
 /* Ends the process, where a thread still uses a pipeline, and before it (SIGTERM) what scripts started. */
 _Noreturn void gp_leave_stuck(gp_ranks *us, int status);

@@ -52,12 +52,13 @@ static bool find_kinds(gp_registry *r, const gp_args *args, gp_errs *warnings, g
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     if (!gp_register_builtin(r, errs))
         return false;
+    gp_signals_plugins(r, true);
     for (int i = 0; i < args->plugins.n; i++)
         if (!gp_plugin_load(r, args->plugins.word[i], errs))
             return false;
     if ((args->verb->target || args->verb->kinds) && !args->man && !args->markdown)
         gp_plugins_find(r, gp_from_env, NULL, warnings);
-    gp_signals_plugins(r);
+    gp_signals_plugins(r, false);
     return true;
 }
 
@@ -137,7 +138,7 @@ static bool join(const gp_args *args, bool ok, gp_errs *errs)
 int main(int argc, char **argv)
 {
     static gp_errs errs, warnings;
-    gp_registry *registry = NULL;
+    static gp_registry *registry;      /* to the end: plug-ins may do something then, which can be at fault, too */
     gp_arena arena = { 0 };
     char build[96];
     host.version = gp_version_text(build);
@@ -173,8 +174,6 @@ int main(int argc, char **argv)
             gp_help_print_verb(stdout, v);
         else if (ok)
             status = run_verb(v, &args, registry, &errs);
-        gp_signals_plugins(NULL);
-        gp_registry_destroy(registry);
     }
     status = close_stdout(status, &errs);
     gp_print_errs(&args, NULL, &errs);

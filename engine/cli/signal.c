@@ -18,11 +18,12 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/thread.h"
 #include "cli/cli.h"
 
 static struct {
     _Atomic(gp_pipeline *) pipeline;
-    _Atomic(const gp_registry *) plugins;      /* the registry, if it has kinds of any */
+    _Atomic(const gp_registry *) plugins;      /* the registry, if it has kinds of any, or gets them */
     atomic_int level, signal, said;    /* said: the level of which it was said that it stops */
     _Atomic double last;               /* time of the last signal */
     bool quiet;
@@ -140,25 +141,25 @@ static const void *code_of(const ucontext_t *context)
 }
 
 /* The plug-in whose code is at fault: it faulted there, or in what that called, as a function of the C library. */
-static const gp_plugin_info *plugin_of(const ucontext_t *context)
+static const gp_plugin_info *plugin_of(const gp_registry *r, const ucontext_t *context)
 {
     void *caller[64];
-    const gp_registry *r = atomic_load(&running.plugins);
-    const gp_plugin_info *of = r ? gp_plugin_at(r, code_of(context)) : NULL;
-    for (int i = 0, n = r && !of ? backtrace(caller, 64) : 0; i < n && !of; i++)
+    const gp_plugin_info *of = gp_plugin_at(r, code_of(context));
+    for (int i = 0, n = of ? 0 : backtrace(caller, 64); i < n && !of; i++)
         of = gp_plugin_at(r, caller[i]);
     return of;
 }
 
-static void put_plugin(line *l, const gp_plugin_info *of)
+/* One that is being opened has not said its name yet. */
+static void put_plugin(line *l, const ucontext_t *context)
 {
-    put(l, " in plug-in '");
-    put(l, of->name);
-    put(l, "' ");
-    put(l, of->version);
-    put(l, " (");
-    put(l, of->file);
-    put(l, ")");
+    const gp_registry *r = atomic_load(&running.plugins);
+    const char *opened = r ? gp_plugin_opening(r) : NULL;
+    const gp_plugin_info *of = r && !opened ? plugin_of(r, context) : NULL;
+    const char *const part[] = { " in plug-in '", of ? of->name : opened, of ? "' " : "', which was being opened,",
+                                 of ? of->version : "", of ? " (" : "", of ? of->file : "", of ? ")" : "" };
+    for (size_t i = 0; (opened || of) && i < sizeof part / sizeof *part; i++)
+        put(l, part[i]);
 }
 
 /* Several threads may fault at the same moment: the first says so and ends the process,
@@ -171,7 +172,6 @@ static void on_fault(int number, siginfo_t *info, void *context)
         pause();
     gp_kernel_at_fault(number == SIGABRT ? NULL : info->si_addr, &in);
     const char *kernel = in.kernel, *stage = in.stage;
-    const gp_plugin_info *plugin = kernel ? NULL : plugin_of(context);
     char thread[17] = "";
     prctl(PR_GET_NAME, thread);
     line l = begin("error", "gpipe: error: ");
@@ -186,8 +186,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
     for (int i = 0; i < NFAULTS; i++)
         if (faults[i].signal == number)
             put(&l, faults[i].text);
-    if (plugin)
-        put_plugin(&l, plugin);
+    if (!kernel)
+        put_plugin(&l, context);
     put(&l, kernel ? " in " : " in the thread of '");
     if (kernel)
         put_kernel(&l, kernel, stage);
@@ -204,8 +204,10 @@ static void on_fault(int number, siginfo_t *info, void *context)
 /* Where no sanitizer does it better. */
 static void catch_faults(void)
 {
+    static char room[GP_SIGNAL_STACK];
     struct sigaction was, a = { .sa_sigaction = on_fault,
                                 .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    gp_thread_signals(room);
     sigemptyset(&a.sa_mask);
     for (int i = 0; i < NFAULTS; i++)          /* one in the handler ends the process there and then */
         sigaddset(&a.sa_mask, faults[i].signal);
@@ -254,15 +256,15 @@ static void on_signal(int signal)
     errno = was;
 }
 
-void gp_signals_plugins(const gp_registry *r)
+void gp_signals_plugins(const gp_registry *r, bool opens)
 {
     void *first;
     const gp_kind *k;
-    bool has = false;
-    for (int i = 0; r && !has && (k = gp_kind_at(r, i)); i++)
+    bool has = opens;
+    for (int i = 0; !has && (k = gp_kind_at(r, i)); i++)
         has = gp_kind_plugin(r, k);
     atomic_store(&running.plugins, has ? r : NULL);
-    if (has && backtrace(&first, 1))           /* which takes memory the first time */
+    if (has && (opens || backtrace(&first, 1)))        /* the first opens a library, which no handler may */
         catch_faults();
 }
 

@@ -162,6 +162,7 @@ static inline bool gp_is_const(const gp_buffer *b)
 
 typedef struct gp_stage {
     const gp_kind *kind;
+    const gp_plugin_info *plugin;      /* that the kind is of; NULL: none */
     const char *name;
     gp_loc at;                 /* of the stage's name, or its kind */
     const gp_node *node;       /* of the file: its keys, each with its place */
@@ -270,6 +271,9 @@ typedef struct gp_unfused { const char *from, *to, *why; } gp_unfused;
 /* See gp_digest_stages(). `of`: a number, in hexadecimal. */
 typedef struct gp_digest { const char *stage; char of[17]; } gp_digest;
 
+/* A plug-in that has kinds of the stages, also of those in loops. */
+typedef struct gp_used_plugin { const gp_plugin_info *info; struct gp_used_plugin *next; } gp_used_plugin;
+
 typedef struct gp_graph {
     const char *name;
     const char *file, *dir;
@@ -297,6 +301,7 @@ typedef struct gp_graph {
     bool fuse;                 /* neighbors may become one stage */
     gp_unfused *unfused; int nunfused;
     gp_digest *digest; int ndigests;     /* of the stages of the file */
+    gp_used_plugin *plugins;             /* each once */
     const char *const *metadata; int nmetadata;  /* the names of numbers that travel with frames, as listed */
     int rank, ranks;           /* which of how many processes this is, see shard.c */
 } gp_graph;
@@ -355,8 +360,11 @@ typedef struct gp_pool {
     bool pinned;
     bool managed;              /* of a device, and counted as the host's: a device has those that launches need */
     int depth;                 /* in all lanes */
-    size_t stride;             /* bytes of one slot, a multiple of 256 */
+    size_t stride;             /* bytes of one slot, a multiple of 256; the last */
+    size_t guard;              /* ... of these are nobody's: GP_GUARD is in them (api/try.c) */
 } gp_pool;
+
+enum { GP_GUARD = 0xa5 };
 
 /* Memory beside rings: constants, tables, carried state, scratch. */
 typedef enum gp_extra_use { GP_EXTRA_CONST, GP_EXTRA_TABLE, GP_EXTRA_STATE, GP_EXTRA_SCRATCH } gp_extra_use;

@@ -2,6 +2,7 @@
  *
  * Everything that resolve relies on is checked here once, when a kind is
  * added: a kind in the table has a valid descriptor. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/c_locale.h"
@@ -18,6 +19,7 @@ struct gp_registry {
     int n, cap;
     gp_plugged *plugged;
     char *looked, *failed;     /* names with commas between; NULL: none */
+    _Atomic(const char *) opens;
 };
 
 gp_registry *gp_registry_create(void)
@@ -329,6 +331,16 @@ static void append(char **list, const char *name)
         sprintf(more + n, "%s%s", n ? ", " : "", name), *list = more;
 }
 
+void gp_registry_opening(gp_registry *r, const char *file)
+{
+    atomic_store(&r->opens, file);
+}
+
+const char *gp_plugin_opening(const gp_registry *r)
+{
+    return atomic_load(&r->opens);
+}
+
 void gp_registry_looked(gp_registry *r, const char *folder)
 {
     append(&r->looked, folder);
@@ -339,10 +351,12 @@ void gp_registry_failed(gp_registry *r, const char *file)
     append(&r->failed, file);
 }
 
-char *gp_registry_missing(const gp_registry *r)
+char *gp_registry_missing(const gp_registry *r, bool near)
 {
     char *text = NULL;
-    int n = !r->failed ? 0 : !r->looked ? asprintf(&text, "%s could not be loaded", r->failed)
-          : asprintf(&text, "%s could not be loaded (plug-ins were looked for in %s)", r->failed, r->looked);
+    const char *failed = r->failed ? r->failed : "", *looked = r->looked && (*failed || !near) ? r->looked : "";
+    int n = !*failed && !*looked ? 0
+          : asprintf(&text, "%s%s%s%s%s", failed, *failed ? " could not be loaded" : "", *failed && *looked ? "; " : "",
+                     *looked ? "plug-ins were looked for in " : "", looked);
     return n < 0 ? NULL : text;
 }

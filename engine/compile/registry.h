@@ -17,10 +17,13 @@ const gp_plugged *gp_registry_plugged(const gp_registry *r);
 /* Adds the kinds of a plug-in, whose strings are copied: all, or after an error none. */
 bool gp_registry_plug(gp_registry *r, const gp_plugin *p, const char *file, const char *begin, const char *end,
                       gp_errs *errs);
+/* Notes the file of a plug-in that is being opened, or NULL, for gp_plugin_opening(). */
+void gp_registry_opening(gp_registry *r, const char *file);
 /* Notes a folder that plug-ins were looked for in, or one that could not be loaded, for who misses a kind. */
 void gp_registry_looked(gp_registry *r, const char *folder);
 void gp_registry_failed(gp_registry *r, const char *file);
-/* "a.so could not be loaded (plug-ins were looked for in x, y)", malloc'd; NULL: none failed, or there is no memory. */
-char *gp_registry_missing(const gp_registry *r);
+/* "a.so could not be loaded; plug-ins were looked for in x, y", malloc'd; NULL: neither was, or there is no memory.
+ * `near`: the name that was meant is known, and the folders do not matter unless one failed. */
+char *gp_registry_missing(const gp_registry *r, bool near);
 
 #endif

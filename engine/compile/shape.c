@@ -35,6 +35,15 @@ static bool report(gp_shape *s, gp_code code, gp_loc at, const char *fmt, va_lis
     return code == GP_E_WARN;
 }
 
+/* What its kind does wrong, in a function of its own. */
+static bool fault(const gp_shape_ctx *c, const char *function, const char *what)
+{
+    const gp_stage *st = c->stage;
+    const gp_plugin_info *of = st->plugin;
+    return gp_fail(c->errs, c->r ? GP_E_SPEC : GP_E_RUN, st->at, "stage '%s': %s() of kind '%s'%s%s%s %s", st->name,
+                   function, st->kind->name, of ? ", of plug-in '" : "", of ? of->name : "", of ? "'," : "", what);
+}
+
 bool gp_shape_fail(gp_shape *s, const char *opt, const char *fmt, ...)
 {
     va_list ap;
@@ -96,14 +105,9 @@ int gp_shape_meta_keys(const gp_shape *s, const char *const **keys)
 static const gp_probed *look(gp_shape *s, const char *path, bool glob)
 {
     const gp_shape_ctx *c = ctx_of(s);
-    if (!path) {
-        gp_fail(c->errs, GP_E_SPEC, c->stage->at, "kind '%s' looks at a file without a name",
-                c->stage->kind->name);
-        return NULL;
-    }
-    if (c->r)
+    if (c->r && path)
         return gp_probe_get(c->r->probe, path, glob);
-    gp_fail(c->errs, GP_E_BUG, c->stage->at, "shape() looked at a file at run time");
+    fault(c, "shape", path ? "looks at a file in a partial call" : "looks at a file without a name");
     return NULL;
 }
 
@@ -191,7 +195,7 @@ const struct gp_expr *gp_shape_program(gp_shape *s, const gp_node *n)
     const gp_shape_ctx *c = ctx_of(s);
     if (c->r)
         return gp_expr_parse_program(c->r->arena, n, c->errs);
-    gp_fail(c->errs, GP_E_BUG, n->at, "shape() parsed a program at run time");
+    fault(c, "shape", "parses a program in a partial call");
     return NULL;
 }
 
@@ -200,7 +204,7 @@ const char *gp_shape_text(gp_shape *s, const gp_node *n)
     const gp_shape_ctx *c = ctx_of(s);
     const char *text = NULL;
     if (!c->r) {
-        gp_fail(c->errs, GP_E_BUG, n->at, "shape() read text at run time");
+        fault(c, "shape", "reads a text in a partial call");
         return NULL;
     }
     return gp_interpolate(c->r->arena, n, c->vars->map, c->r->read.env, &text, c->errs) ? text
@@ -263,12 +267,10 @@ void *gp_shape_alloc(gp_shape *s, size_t bytes)
 
 static bool call(gp_shape *s, gp_shape_ctx *c, bool (*function)(gp_shape *), const char *name)
 {
-    const gp_stage *st = c->stage;
     int failed = c->errs->failed;
     bool ok = function(s);
     if (!ok && c->errs->failed == failed)
-        gp_fail(c->errs, GP_E_BUG, st->at, "%s() of kind '%s' failed and does not say why", name,
-                st->kind->name);
+        fault(c, name, "refuses it and gave no reason: gp_shape_fail() gives one");
     return ok && c->errs->failed == failed;
 }
 

@@ -72,6 +72,20 @@ static const char *kind_hint(const gp_resolving *r, const char *name)
     return hint;
 }
 
+static void note_plugin(gp_resolving *r, const gp_plugin_info *of)
+{
+    const gp_resolving *top = r;
+    while (top->body)
+        top = top->body->outside;
+    gp_used_plugin **end = &top->graph->plugins;
+    while (*end && (*end)->info != of)
+        end = &(*end)->next;
+    if (!of || *end)
+        return;
+    *end = GP_NEW(r->arena, gp_used_plugin, 1);
+    (*end)->info = of;
+}
+
 static void find_kind(gp_resolving *r, gp_rstage *st)
 {
     const gp_node *use = gp_node_get(st->node, "use");
@@ -81,7 +95,9 @@ static void find_kind(gp_resolving *r, gp_rstage *st)
     }
     r->read.stage = NULL, r->read.key = "use";
     const char *name = gp_read_text(&r->read, use);
-    if (!name || (st->s.kind = gp_kind_find(r->registry, name)))
+    if (name && (st->s.kind = gp_kind_find(r->registry, name)))
+        note_plugin(r, st->s.plugin = gp_kind_plugin(r->registry, st->s.kind));
+    if (!name || st->s.kind)
         return;
     gp_near near = GP_NEAR(name);
     const gp_kind *k;
@@ -91,7 +107,7 @@ static void find_kind(gp_resolving *r, gp_rstage *st)
     if (!*hint)
         hint = gp_near_text(&near);
     AT(r, use->at, "no stage kind '%s'%s", name, *hint ? hint : "; 'gpipe stages' lists them");
-    char *missing = gp_registry_missing(r->registry);
+    char *missing = gp_registry_missing(r->registry, *hint);
     if (missing)
         gp_fail(r->errs, GP_E_NOTE, use->at, "%s", missing);
     free(missing);

@@ -276,7 +276,6 @@ static void *stream_main(void *arg)
     gp_stream *s = arg;
     set(&stream_of, s);
     gp_thread_nice(s->priority);       /* where that cannot be, a thread of the segment says so */
-    gp_cpu_runner_enter(s->runner);
     pthread_mutex_lock(&s->lock);
     for (;;) {
         while (!s->queued && !s->quit)
@@ -292,7 +291,6 @@ static void *stream_main(void *arg)
         pthread_cond_broadcast(&s->wake);
     }
     pthread_mutex_unlock(&s->lock);
-    gp_cpu_runner_leave(s->runner);
     return NULL;
 }
 

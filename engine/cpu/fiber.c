@@ -15,7 +15,6 @@
  * The invariant: between two grids every fiber is parked in fiber_main(). */
 #include <link.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +81,6 @@ struct gp_cpu_runner {
     size_t kept_bytes;
     bool failed;                   /* no memory for a fiber, or given up */
     size_t shared_bytes;
-    stack_t signals;               /* for handlers, as a stack may be full */
-    bool armed;                    /* a thread has it */
 };
 
 /* ---- the switch ------------------------------------------------------ */
@@ -288,33 +285,10 @@ _Noreturn void gp_cpu_abandon(gp_cpu_runner *r)
 
 gp_cpu_runner *gp_cpu_runner_create(void)
 {
-    const size_t least = 64 * 1024;
-    long system = sysconf(_SC_SIGSTKSZ);
     gp_cpu_runner *r = calloc(1, sizeof *r);
-    if (!r)
-        return NULL;
-    r->block.wait = wait_here;
-    r->signals.ss_size = system > (long)least ? (size_t)system : least;
-    r->signals.ss_sp = malloc(r->signals.ss_size);
-    if (!r->signals.ss_sp) {
-        free(r);
-        return NULL;
-    }
+    if (r)
+        r->block.wait = wait_here;
     return r;
-}
-
-void gp_cpu_runner_enter(gp_cpu_runner *r)
-{
-    stack_t now;
-    r->armed = !sigaltstack(NULL, &now) && (now.ss_flags & SS_DISABLE)
-        && !sigaltstack(&r->signals, NULL);
-}
-
-void gp_cpu_runner_leave(gp_cpu_runner *r)
-{
-    if (r->armed)
-        sigaltstack(&(stack_t){ .ss_flags = SS_DISABLE }, NULL);
-    r->armed = false;
 }
 
 bool gp_cpu_runner_overflows(const gp_cpu_runner *r, const void *address)
@@ -331,7 +305,6 @@ void gp_cpu_runner_destroy(gp_cpu_runner *r)
     free(r->fiber);
     free(r->block.shared);
     free(r->parked), free(r->kept);
-    free(r->signals.ss_sp);
     free(r);
 }
 

@@ -16,10 +16,6 @@
 typedef struct gp_cpu_runner gp_cpu_runner;
 gp_cpu_runner *gp_cpu_runner_create(void);                 /* NULL: no memory */
 void gp_cpu_runner_destroy(gp_cpu_runner *r);
-/* Gives the calling thread, if it has none, a stack for signal handlers, and takes it
- * away before the runner is destroyed: so a handler can run when a kernel's stack is full. */
-void gp_cpu_runner_enter(gp_cpu_runner *r);
-void gp_cpu_runner_leave(gp_cpu_runner *r);
 /* In a handler: was it a fault just beyond the stack of the kernel's thread that runs? */
 bool gp_cpu_runner_overflows(const gp_cpu_runner *r, const void *address);
 

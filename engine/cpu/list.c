@@ -74,8 +74,8 @@ static bool rec_launch(gp_rec *r, const gp_kernel *k, gp_dim3 grid, gp_dim3 bloc
 {
     gp_list *l = ((gp_cpurec *)r)->list;
     if (nargs != k->entry.nargs)
-        return gp_fail(r->errs, GP_E_BUG, (gp_loc){ 0 }, "kernel '%s' takes %d arguments, not %d",
-                       k->entry.name, k->entry.nargs, nargs);
+        return gp_fail(r->errs, GP_E_SPEC, (gp_loc){ 0 }, "stage '%s': kernel '%s' takes %d arguments, not %d",
+                       r->stage, k->entry.name, k->entry.nargs, nargs);
     if (k->source.cooperative
         && !gp_cooperative_fits(r, k->entry.name, grid, block, gp_cpu_cooperative_max(
                                     ((gp_cpurec *)r)->streams, block)))

@@ -320,7 +320,7 @@ static bool call_apart(struct recorder *r, gp_library *f, const void *arg)
     gp_cuda_dev *d = gp_cuda(r->rec.dev);
     gp_errs *errs = r->rec.errs;
     if (r->first || !d->apart)
-        return gp_fail(errs, GP_E_BUG, (gp_loc){ 0 }, "stage '%s' calls a library apart in a graph, or without "
+        return gp_fail(errs, GP_E_SPEC, (gp_loc){ 0 }, "stage '%s' calls a library apart in a graph, or without "
                        "gp_device_place()", r->rec.stage);
     pthread_mutex_lock(&d->apart_lock);
     bool ok = wait_apart(d, r->stream, d->apart, errs) && gp_library_do(f, d->apart, arg, r->rec.stage, errs);

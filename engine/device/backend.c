@@ -53,7 +53,7 @@ bool gp_launch(gp_dcall *c, const char *kernel, gp_dim3 grid, gp_dim3 block, siz
 {
     const gp_kernel *k = c->rec->ops->kernel(c->rec, kernel);
     if (!k)
-        return gp_fail(c->errs, GP_E_BUG, (gp_loc){0}, "stage '%s': no built-in kernel '%s'",
+        return gp_fail(c->errs, GP_E_SPEC, (gp_loc){0}, "stage '%s': no built-in kernel '%s'",
                        c->name, kernel);
     return gp_launch_kernel(c, k, grid, block, shared, args, nargs);
 }

@@ -124,8 +124,8 @@ bool gp_ranks_clash_fail(const gp_pipeline *p, const gp_rank_stage *of, int n, i
 /* ---- what ranks tell each other --------------------------------------- */
 
 typedef struct said {
-    char version[64];
-    uint64_t text, settings;
+    char version[64], names[200];      /* of gpipe; of plug-ins, with their versions, as many as have room */
+    uint64_t text, settings, plugins;
     int status, stages;
     bool loaded, account;
 } said;
@@ -151,12 +151,27 @@ bool gp_ranks_say(gp_ranks *us, const char **name)
     return us->n == 1 || us->speaker.all || us->speaker.rank == us->rank;
 }
 
+static void say_plugins(const gp_pipeline *p, said *s)
+{
+    const gp_plugin_info *of;
+    size_t n = 0, room = sizeof s->names;
+    snprintf(s->names, room, "none");
+    for (int i = 0; (of = gp_pipeline_plugin(p, i)); i++) {
+        s->plugins = hash_text(hash_text(s->plugins, of->name), of->version);
+        n += n < room ? (size_t)snprintf(s->names + n, room - n, "%s%s %s", i ? ", " : "", of->name, of->version) : 0;
+    }
+    if (n >= room)
+        strcpy(s->names + room - 4, "...");
+}
+
 static said say(const gp_ranks *us, const gp_ranks_has *mine, bool ok, const gp_errs *errs)
 {
     said s = { .text = gp_ranks_hash(0, mine->text, mine->len), .settings = mine->settings, .loaded = mine->text,
                .status = ok ? 0 : gp_errs_exit(errs), .stages = ok ? gp_rank_stages(mine->pipeline, NULL, 0) : 0,
                .account = mine->account };
     snprintf(s.version, sizeof s.version, "%s", us->host->version);
+    if (ok)
+        say_plugins(mine->pipeline, &s);
     return s;
 }
 
@@ -173,6 +188,9 @@ static bool are_same(const gp_ranks *us, const said *of, const char *file, gp_er
         if (of[r].loaded && of->loaded && of[r].settings != of->settings)
             return gp_fail(errs, GP_E_USAGE, at, "rank %d was given other settings than rank 0: all run one pipeline",
                            r);
+        if (!of[r].status && !of->status && of[r].plugins != of->plugins)
+            return gp_fail(errs, GP_E_USAGE, at, "rank %d uses other plug-ins than rank 0: %s, not %s", r, of[r].names,
+                           of->names);
     }
     return true;
 }

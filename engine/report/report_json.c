@@ -81,6 +81,10 @@ static void pipeline(gp_json *j, const gp_graph *g)
     for (int i = 0; i < g->ndigests; i++)
         gp_json_str(j, g->digest[i].stage, g->digest[i].of);
     gp_json_close(j, '}');
+    gp_json_open(j, "plugins", '{');
+    for (const gp_used_plugin *u = g->plugins; u; u = u->next)
+        gp_json_str(j, u->info->name, u->info->version);
+    gp_json_close(j, '}');
     gp_json_close(j, '}');
 }
 

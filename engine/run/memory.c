@@ -164,6 +164,8 @@ bool gp_memory_take(gp_run *run, gp_errs *errs)
         for (int d = p->place.index; d < p->place.index + p->place.lanes; d++)
             if (!(run->pool[d * plan->npools + i] = take_memory(run, kind_of_pool(run, p), d, pool_bytes(p), errs)))
                 return false;
+        if (p->guard)
+            memset(run->pool[p->place.index * plan->npools + i], GP_GUARD, pool_bytes(p));
     }
     for (int i = 0; i < plan->nextras; i++) {
         const gp_extra *x = &plan->extra[i];

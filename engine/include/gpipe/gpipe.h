@@ -64,6 +64,8 @@ void gp_plugins_find(gp_registry *r, gp_getenv get, const void *arg, gp_errs *er
 const gp_plugin_info *gp_kind_plugin(const gp_registry *r, const gp_kind *k);
 /* The plug-in that has the code or data at this address; NULL: none. In a signal handler, too. */
 const gp_plugin_info *gp_plugin_at(const gp_registry *r, const void *address);
+/* The file of the plug-in that is being opened, whose constructors run; NULL: none is. In a signal handler, too. */
+const char *gp_plugin_opening(const gp_registry *r);
 
 /* ---- machines -------------------------------------------------------- */
 
@@ -345,6 +347,8 @@ int gp_pipeline_changes(const gp_pipeline *p, const gp_pipeline *from, char *tex
 /* The i-th file that it is made of: its own, then scripts, kernels and constants; NULL past the last. The
  * pipeline's. */
 const char *gp_pipeline_made_of(const gp_pipeline *p, int i);
+/* The i-th plug-in that has kinds of its stages; NULL past the last. The registry's. */
+const gp_plugin_info *gp_pipeline_plugin(const gp_pipeline *p, int i);
 
 /* ---- frames from the program, and to it ------------------------------ */
 
@@ -469,8 +473,10 @@ void gp_frames_free(gp_frames *f);     /* frees those that gp_try_stage made */
 
 /* For tests of a kind: runs one stage of it, with `options` as in "sigma: 2, edge: wrap" (or NULL), on the frames of
  * its inputs, which may be shorter in axis 0, and gives those that its outputs made, without holes. out[i].n is how
- * many are wanted, at most; 0: all. False, with an error, and without any frame, where it does not compile, or fails.
- * Messages are of a file "stage", in whose first line the stage is. */
+ * many are wanted, at most; 0: all, of a source up to 256 MiB. What a stage on the host writes behind the end of a
+ * frame is an error (of kernels 'gpipe run --check-kernels' says that), and so are more frames than a source's shape()
+ * says. False, with an error, and without any frame, where it does not compile, or fails. Messages are of a file
+ * "stage", in whose first line the stage is. The registry has gpipe's own kinds, too. */
 bool gp_try_stage(const gp_registry *r, const char *kind, const char *options, const gp_frames *in, int nin,
                   gp_frames *out, int nout, gp_errs *errs);
 

@@ -32,9 +32,8 @@
  * come one after the other for a source; others may get several workers unless shape() sets s->serial.
  *
  * `gpipe new plugin NAME` makes a folder with such a file and a test of it (gp_try_stage, gpipe.h). The rest of this
- * header is for kinds that need more: several frames at once, device work, sizes that vary. In gpipe's own tree a
- * kind is a file stages/NAME.c that defines `const gp_kind gp_kind_NAME`, which the Makefile finds; a program adds
- * kinds by gp_register (gpipe.h). */
+ * header is for kinds that need more: several frames at once, device work, sizes that vary. A program adds kinds by
+ * gp_register (gpipe.h); in gpipe's own tree a kind is a file stages/NAME.c with `const gp_kind gp_kind_NAME`. */
 #ifndef GP_STAGE_H
 #define GP_STAGE_H
 
@@ -138,7 +137,7 @@ typedef struct gp_floats { int n; double *v; } gp_floats;
 typedef struct gp_texts { int n; const char *const *v; } gp_texts;     /* v[n] is NULL */
 
 typedef struct gp_opt {
-    const char *name;      /* the key in YAML; also the field's name in C */
+    const char *name;      /* the key in YAML, none that every stage has ('gpipe help yaml'); also the field's name */
     gp_opt_type type;
     size_t off;            /* of the field, in the kind's options struct */
     const char *def;       /* as it would stand in YAML; NULL: zero, empty */
@@ -215,7 +214,7 @@ typedef struct gp_known {
     int64_t blocks, threads;   /* in the grid of a frame as the file gives it, in a block */
     bool f64;                  /* computes in f64, so that its speed may depend on that */
     double hertz;              /* of a source that keeps a pace: frames a second */
-    int64_t frames;            /* of a source: how many it makes */
+    int64_t frames;            /* of a source: how many it makes; gp_try_stage looks whether it ends then */
     int64_t number;            /* of a source of numbered files: the lowest number, plus 1; 0: it is none */
 } gp_known;
 

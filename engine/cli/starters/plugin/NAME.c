@@ -11,6 +11,7 @@ static bool ramp_shape(gp_shape *s)
 {
     const struct ramp *o = s->opts;
     s->out[0] = (gp_type){ GP_F32, 1, { o->size } };
+    s->known.frames = o->frames;
     s->endless = o->frames == 0;
     return true;
 }
