@@ -68,6 +68,13 @@ struct receiver {
 
 /* ---- what is asked for ---------------------------------------------------- */
 
+/* The frames that are open at a time. */
+static int64_t window_of(const struct opts *o, int64_t bytes)
+{
+    int64_t per_frame = bytes / o->packet, reorder = o->reorder ? o->reorder : per_frame;
+    return o->sequence ? (reorder + per_frame - 1) / per_frame + 2 : 1;
+}
+
 static bool shape(gp_shape *s)
 {
     struct opts *o = (struct opts *)(uintptr_t)s->opts;
@@ -87,6 +94,10 @@ static bool shape(gp_shape *s)
     if (o->sequence && o->sequence_at + width[o->sequence] > whole)
         return gp_shape_fail(s, "sequence_at", "the sequence number ends at byte %lld of a packet, which has %lld bytes",
                              (long long)o->sequence_at + width[o->sequence], (long long)whole);
+    const int64_t most = (int64_t)4 << 30;
+    if (window_of(o, bytes) > most / (bytes + 4096))
+        return gp_shape_fail(s, o->reorder ? "reorder" : NULL, "%lld frames of %lld bytes are open at a time, which need more "
+                             "than 4 GiB", (long long)window_of(o, bytes), (long long)bytes);
     static const char *const of_sequence[] = { "sequence_at", "sequence_order", "reorder", "incomplete" };
     for (int i = 0; !o->sequence && i < 4; i++)
         if (!gp_shape_without(s, of_sequence[i], "packets without 'sequence'"))
@@ -181,7 +192,7 @@ static bool open_receiver(const gp_open *g, void **state)
         r->whole = (size_t)(o->header + o->packet + o->trailer);
         r->per_frame = r->bytes / (size_t)o->packet;
         r->reorder = o->reorder ? (uint64_t)o->reorder : r->per_frame;
-        r->nslots = o->sequence ? (r->reorder + r->per_frame - 1) / r->per_frame + 2 : 1;
+        r->nslots = (size_t)window_of(o, (int64_t)r->bytes);
         r->slot = calloc(r->nslots, sizeof *r->slot);
         r->data = malloc(BATCH * (r->whole + 1));
         ok = r->slot && r->data;

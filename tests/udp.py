@@ -196,7 +196,7 @@ check("stopped", r.end() == 130 and len(r.frames) == k // PER and not r.warned
 other = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
 other.bind(("::", 0))
 taken = other.getsockname()[1]
-BAD = [("packet: 63", 3, "a frame has 256 bytes, which are no whole packets of 63"), ("packet: 64, reorder: 3", 3, "reorder"),
+BAD = [("packet: 64, sequence: u8, reorder: 1000000000", 3, "250000002 frames of 256 bytes are open at a time"), ("packet: 63", 3, "a frame has 256 bytes, which are no whole packets of 63"), ("packet: 64, reorder: 3", 3, "reorder"),
        ("packet: 64, sequence: u64, sequence_at: 57", 3, "ends at byte 65 of a packet, which has 64 bytes"),
        ("packet: 64, header: 65530", 3, "has at most 65536"), ("packet: 64, address: nowhere", 1, "address 'nowhere'"),
        (f"packet: 64, port: {taken}", 4, "Address already in use"), ("packet: 64, address: 239.1.2.3, interface: none7", 4, "239.1.2.3"),
