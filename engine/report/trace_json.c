@@ -193,9 +193,7 @@ static double us_between(const kept *x, int64_t start, int64_t end)
 
 void gp_trace_head(gp_json *j, const char *ph, int pid, int tid)
 {
-    gp_json_open(j, NULL, '{');
-    gp_json_str(j, "ph", ph);
-    gp_json_int(j, "pid", pid);
+    gp_json_put(j, "{ph: %s, pid: %d", ph, pid);
     if (tid)
         gp_json_int(j, "tid", tid);
 }
@@ -203,11 +201,7 @@ void gp_trace_head(gp_json *j, const char *ph, int pid, int tid)
 void gp_trace_name(gp_json *j, int pid, int tid, const char *what, const char *name)
 {
     gp_trace_head(j, "M", pid, tid);
-    gp_json_str(j, "name", what);
-    gp_json_open(j, "args", '{');
-    gp_json_str(j, "name", name);
-    gp_json_close(j, '}');
-    gp_json_close(j, '}');
+    gp_json_put(j, "name: %s, args: {name: %s}}", what, name);
 }
 
 static void slice(gp_json *j, const kept *x, const gp_track *track, const gp_event *e, int tid)
@@ -216,21 +210,15 @@ static void slice(gp_json *j, const kept *x, const gp_track *track, const gp_eve
         "stage", "wait", "launch", "copy in", "compute", "copy out", "peer copy",
     };
     gp_trace_head(j, "X", process_of(x, track), tid);
-    gp_json_num(j, "ts", us(x, e->start));
-    gp_json_num(j, "dur", us_between(x, e->start, e->end));
-    gp_json_str(j, "name", e->name);
-    gp_json_str(j, "cat", cats[e->what]);
-    gp_json_open(j, "args", '{');
-    gp_json_int(j, "frame", (int64_t)gp_actor_number(track->actor, e->first));
-    gp_json_int(j, "frames", e->n);
+    gp_json_put(j, "ts: %g, dur: %g, name: %s, cat: %s, args: {frame: %ju, frames: %d", us(x, e->start),
+                us_between(x, e->start, e->end), e->name, cats[e->what], gp_actor_number(track->actor, e->first), e->n);
     if (x->part->ranks > 1 && track->actor->shared)
         gp_json_int(j, "step", x->part->ranks);
     if (x->nstretches > 1)
         gp_json_str(j, "of", x->stretch[x->stretch_of[track->actor->index]].buffer);
     if (e->kernel)
         gp_json_str(j, "kernel", e->kernel);
-    gp_json_close(j, '}');
-    gp_json_close(j, '}');
+    gp_json_put(j, "}}");
 }
 
 /* Slices of a track that overlap go to lanes beside each other. */
@@ -258,11 +246,7 @@ static void name_track(gp_json *j, int pid, int tid, const char *name)
 {
     gp_trace_name(j, pid, tid, "thread_name", name);
     gp_trace_head(j, "M", pid, tid);
-    gp_json_str(j, "name", "thread_sort_index");
-    gp_json_open(j, "args", '{');
-    gp_json_int(j, "sort_index", tid);
-    gp_json_close(j, '}');
-    gp_json_close(j, '}');
+    gp_json_put(j, "name: %s, args: {sort_index: %d}}", "thread_sort_index", tid);
 }
 
 /* Track `i` as threads from `tid` on; returns the next free one, 0: no memory. */
@@ -332,10 +316,8 @@ static void follow(kept *x)
 static void arrow(gp_json *j, const kept *x, const placed *s, const char *ph)
 {
     gp_trace_head(j, ph, s->pid, s->tid);
-    gp_json_num(j, "ts", us(x, s->event->start));
-    gp_json_int(j, "id", ((int64_t)s->frame * x->nstretches + s->stretch) * x->part->ranks + x->part->rank);
-    gp_json_str(j, "name", "frame");
-    gp_json_str(j, "cat", "frame");
+    gp_json_put(j, "ts: %g, id: %jd, name: %s, cat: %s", us(x, s->event->start),
+                ((int64_t)s->frame * x->nstretches + s->stretch) * x->part->ranks + x->part->rank, "frame", "frame");
     if (*ph == 'f')
         gp_json_str(j, "bp", "e");
     gp_json_close(j, '}');
@@ -386,12 +368,7 @@ static void add_counter(gp_json *j, const kept *x, const gp_actorrt *to, const g
         if (e->start < x->from)
             continue;
         gp_trace_head(j, "C", HOST + x->part->rank, 0);
-        gp_json_str(j, "name", name);
-        gp_json_num(j, "ts", us(x, e->start));
-        gp_json_open(j, "args", '{');
-        gp_json_int(j, "held", made > used ? (int64_t)(made - used) : 0);
-        gp_json_close(j, '}');
-        gp_json_close(j, '}');
+        gp_json_put(j, "name: %s, ts: %g, args: {held: %ju}}", name, us(x, e->start), made > used ? made - used : 0);
     }
 }
 
@@ -414,25 +391,16 @@ static bool add_counters(gp_json *j, const kept *x)
 
 void gp_trace_begin(gp_json *j)
 {
-    gp_json_open(j, NULL, '{');
-    gp_json_open(j, "traceEvents", '[');
+    gp_json_put(j, "{traceEvents: [");
 }
 
 void gp_trace_end(gp_json *j, const char *pipeline, int ranks, double from_s, double to_s)
 {
-    gp_json_close(j, ']');
-    gp_json_str(j, "displayTimeUnit", "ms");
-    gp_json_open(j, "otherData", '{');
-    gp_json_str(j, "pipeline", pipeline);
-    gp_json_str(j, "gpipe", GP_VERSION);
-    if (ranks > 1) {
-        gp_json_int(j, "ranks", ranks);
-    } else {
-        gp_json_num(j, "from_s", from_s);
-        gp_json_num(j, "to_s", to_s);
-    }
-    gp_json_close(j, '}');
-    gp_json_close(j, '}');
+    gp_json_put(j, "], displayTimeUnit: %s, otherData: {pipeline: %s, gpipe: %s", "ms", pipeline, GP_VERSION);
+    if (ranks > 1)
+        gp_json_put(j, "ranks: %d}}", ranks);
+    else
+        gp_json_put(j, "from_s: %g, to_s: %g}}", from_s, to_s);
 }
 
 /* `around`: all of a trace, of one process. */
