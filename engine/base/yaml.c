@@ -1,9 +1,10 @@
-/* yaml.c - see yaml.h. Only this file, yaml_pairs.c and yaml_edit.c know libyaml.
+/* yaml.c - see yaml.h. Only this file and yaml_pairs.c know libyaml.
  *
  * libyaml counts characters; all places that leave this file count bytes.
  * Work and memory are linear in the size of the text: an alias is a second
  * pointer to the same node, and the number of nodes that a walk over the tree
  * would meet is bounded (ALL_NODES). */
+#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ struct parser {
     const char *file;
     const gp_loc *fixed;               /* where all nodes are, or NULL */
     gp_errs *errs;
+    bool marked;                       /* nodes are gp_marked */
     bool ascii;
     size_t chars, bytes;               /* the same position, counted both ways */
     size_t seen, line, line_start;     /* lines before `seen`, and where its line starts */
@@ -145,9 +147,27 @@ static bool next(struct parser *p)
     return yaml_parser_parse(&p->yaml, &p->event) || fail_yaml(p);
 }
 
+/* Where the event ends, at present. */
+static void mark_end(struct parser *p, gp_node *n)
+{
+    if (p->marked)
+        ((gp_marked *)n)->to = byte_of(p, p->event.end_mark.index);
+}
+
+/* Behind `&name` and blanks: where the node itself begins. */
+static void mark_behind_anchor(const struct parser *p, gp_marked *m)
+{
+    while (m->from < m->to && !isspace((unsigned char)p->text[m->from]))
+        m->from++;
+    while (m->from < m->to && isspace((unsigned char)p->text[m->from]))
+        m->from++;
+}
+
 static gp_node *new_node(struct parser *p, gp_node_kind kind)
 {
-    gp_node *n = GP_NEW(p->arena, gp_node, 1);
+    gp_node *n = p->marked ? &GP_NEW(p->arena, gp_marked, 1)->node : GP_NEW(p->arena, gp_node, 1);
+    if (p->marked)
+        ((gp_marked *)n)->from = byte_of(p, p->event.start_mark.index), mark_end(p, n);
     n->kind = kind, n->text = "", n->at = here(p);
     if (kind != GP_SCALAR)
         n->at.len = p->fixed ? 0 : 1;
@@ -230,6 +250,8 @@ static gp_node *parse_scalar(struct parser *p, bool flow)
     }
     bool block = p->event.data.scalar.style == YAML_LITERAL_SCALAR_STYLE
         || p->event.data.scalar.style == YAML_FOLDED_SCALAR_STYLE;
+    if (p->marked)
+        ((gp_marked *)n)->block = block;
     if (block && !p->fixed)
         find_lines(p, n, byte_of(p, p->event.start_mark.index));
     if (flow && !n->quoted)
@@ -239,6 +261,14 @@ static gp_node *parse_scalar(struct parser *p, bool flow)
 
 static gp_node *parse_node(struct parser *p, int depth, bool flow);
 
+static gp_node *end_node(struct parser *p, gp_node *n, bool flow)
+{
+    mark_end(p, n);
+    if (p->marked)
+        ((gp_marked *)n)->flow = flow;
+    return n;
+}
+
 static gp_node *parse_list(struct parser *p, int depth, bool flow)
 {
     gp_node *n = new_node(p, GP_LIST);
@@ -246,7 +276,7 @@ static gp_node *parse_list(struct parser *p, int depth, bool flow)
     flow |= p->event.data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
     while (next(p)) {
         if (p->event.type == YAML_SEQUENCE_END_EVENT)
-            return n;
+            return end_node(p, n, flow);
         gp_node *item = parse_node(p, depth + 1, flow);
         if (!item)
             return NULL;
@@ -318,7 +348,7 @@ static gp_node *parse_map(struct parser *p, int depth, bool flow)
     flow |= p->event.data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
     while (next(p)) {
         if (p->event.type == YAML_MAPPING_END_EVENT)
-            return !merged || merge(p, &m, merged, false) ? m.node : NULL;
+            return !merged || merge(p, &m, merged, false) ? end_node(p, m.node, flow) : NULL;
         gp_node *key = parse_node(p, depth + 1, flow);
         if (!key)
             return NULL;
@@ -330,7 +360,7 @@ static gp_node *parse_map(struct parser *p, int depth, bool flow)
         gp_node *item = next(p) ? parse_node(p, depth + 1, flow) : NULL;
         if (!item)
             return NULL;
-        bool is_merge = !key->quoted && !strcmp(key->text, "<<");
+        bool is_merge = !p->marked && !key->quoted && !strcmp(key->text, "<<");
         int i = is_merge ? -1 : map_find(&m, key->text);
         if (is_merge && !merged)
             merged = item;
@@ -348,6 +378,11 @@ static gp_node *parse_map(struct parser *p, int depth, bool flow)
 
 static gp_node *parse_alias(struct parser *p)
 {
+    if (p->marked) {
+        gp_node *n = new_node(p, GP_SCALAR);
+        ((gp_marked *)n)->alias = true;
+        return n;
+    }
     const char *name = (const char *)p->event.data.alias.anchor;
     int i = gp_table_index(&p->names, name);
     if (i < 0)
@@ -404,6 +439,8 @@ static gp_node *parse_node(struct parser *p, int depth, bool flow)
     gp_node *n = p->event.type == YAML_SCALAR_EVENT ? parse_scalar(p, flow)
         : p->event.type == YAML_SEQUENCE_START_EVENT ? parse_list(p, depth, flow)
         : parse_map(p, depth, flow);
+    if (n && id >= 0 && p->marked && n->kind == GP_SCALAR)
+        mark_behind_anchor(p, (gp_marked *)n);
     if (n && id >= 0)
         p->anchor[id] = (struct anchor){ n, p->nodes - before };
     return n;
@@ -471,6 +508,12 @@ gp_node *gp_yaml_parse(gp_arena *a, const char *text, size_t len, const char *fi
     }
     struct parser p = { .arena = a, .text = text, .len = len, .file = file, .errs = errs };
     return parse_text(&p);
+}
+
+const gp_marked *gp_yaml_marked(gp_arena *a, const char *text, size_t len, const char *file, gp_errs *errs)
+{
+    struct parser p = { .arena = a, .text = text, .len = len, .file = file, .marked = true, .errs = errs };
+    return (const gp_marked *)parse_text(&p);
 }
 
 gp_node *gp_yaml_value(gp_arena *a, const char *text, gp_loc at, gp_errs *errs)

@@ -16,6 +16,11 @@ gp_node *gp_yaml_parse(gp_arena *a, const char *text, size_t len, const char *fi
 /* A value in a string; all its nodes are `at` this place. */
 gp_node *gp_yaml_value(gp_arena *a, const char *text, gp_loc at, gp_errs *errs);
 
+/* A node of a text that is to be changed, which has these bytes, its anchor not included. An alias is a scalar without a
+ * text, and `<<` a key as any other. */
+typedef struct gp_marked { gp_node node; size_t from, to; bool alias, flow, block; } gp_marked;     /* block: | or > */
+const gp_marked *gp_yaml_marked(gp_arena *a, const char *text, size_t len, const char *file, gp_errs *errs);
+
 /* node.c. What a map (NULL: an empty one) has under a key: a text, else ""; a number that is not negative, else -1; a
  * list, else NULL. */
 const char *gp_node_text(const gp_node *map, const char *key);
