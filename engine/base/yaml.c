@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
+#include "base/json.h"
 #include "base/table.h"
 #include "base/yaml.h"
 #include "base/yaml_pairs.h"
@@ -93,20 +94,11 @@ static gp_loc here(struct parser *p)
 /* Bytes of the character at s, of n; 0 if text may not contain it. */
 static size_t character(const unsigned char *s, size_t n)
 {
+    unsigned code;
     if (*s < 0x80)
         return (*s >= 0x20 && *s != 0x7f) || *s == '\t' || *s == '\n' || *s == '\r';
-    size_t k = *s >= 0xf0 ? 4 : *s >= 0xe0 ? 3 : 2;
-    if (*s < 0xc2 || *s > 0xf4 || n < k)
-        return 0;
-    unsigned long code = *s & (0xffu >> (k + 1));
-    for (size_t i = 1; i < k; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (s[i] & 0x3f);
-    }
-    bool printable = code == 0x85 || code >= 0xa0;
-    bool whole = code >= (k == 3 ? 0x800u : k == 4 ? 0x10000u : 0x80u) && code <= 0x10ffff;
-    return printable && whole && !(code >= 0xd800 && code < 0xe000) && (code & ~1ul) != 0xfffe ? k : 0;
+    size_t k = gp_utf8((const char *)s, n, &code);
+    return k && (code == 0x85 || code >= 0xa0) && (code & ~1u) != 0xfffe ? k : 0;
 }
 
 static bool check_bytes(struct parser *p)
