@@ -26,6 +26,11 @@ char *gp_format(gp_arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void gp_arena_free(gp_arena *a);       /* the blocks, not the struct */
 
+/* `if` and `if not`: there is no more memory. From the statement on, that is where control comes back to, until the
+ * block ends; so one block has one. */
+#define GP_IF_OOM(a) jmp_buf oom_; (a)->oom = &oom_; if (setjmp(oom_))
+#define GP_UNLESS_OOM(a) jmp_buf oom_; (a)->oom = &oom_; if (!setjmp(oom_))
+
 /* Array of n zeroed T. */
 #define GP_NEW(a, T, n) ((T *)gp_alloc((a), sizeof(T) * (size_t)(n)))
 

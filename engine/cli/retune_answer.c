@@ -110,9 +110,7 @@ static int print(gp_arena *a, const gp_args *args, const char *answer)
 int gp_answer_print(const gp_args *args, const char *answer, gp_errs *errs)
 {
     gp_arena a = { 0 };
-    jmp_buf oom;
-    a.oom = &oom;
-    if (setjmp(oom)) {
+    GP_IF_OOM(&a) {
         gp_arena_free(&a);
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
         return gp_errs_exit(errs);

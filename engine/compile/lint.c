@@ -631,9 +631,7 @@ void gp_lint(const gp_plan *p, const gp_spec *spec, const gp_machine *m, const c
 {
     linting l = { .p = p, .g = p->graph, .root = spec->root, .m = m, .text = text, .len = len,
                   .errs = errs };
-    jmp_buf oom;
-    l.arena.oom = &oom;
-    if (setjmp(oom)) {                 /* it fails nothing */
+    GP_IF_OOM(&l.arena) {                 /* it fails nothing */
         gp_arena_free(&l.arena);
         return;
     }

@@ -503,10 +503,8 @@ static bool takes(gp_arena *a, const gp_kind *kind, const char *option, const ch
 bool gp_option_takes(const gp_kind *kind, const char *option, const char *value)
 {
     gp_arena a = { 0 };
-    jmp_buf oom;
     volatile bool ok = false;
-    if (!setjmp(oom)) {
-        a.oom = &oom;
+    GP_UNLESS_OOM(&a) {
         ok = takes(&a, kind, option, value);
     }
     gp_arena_free(&a);

@@ -138,12 +138,10 @@ static bool each_option_sound(const gp_kind *k, gp_arena *a, gp_errs *errs)
 static bool options_sound(const gp_kind *k, gp_errs *errs)
 {
     gp_arena a = {0};
-    jmp_buf oom;
-    if (setjmp(oom)) {
+    GP_IF_OOM(&a) {
         gp_arena_free(&a);
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
     }
-    a.oom = &oom;
     bool ok = each_option_sound(k, &a, errs);
     gp_arena_free(&a);
     return ok;

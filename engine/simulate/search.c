@@ -146,10 +146,8 @@ static bool simulate(searching *x, const gp_plan *plan, gp_result *out)
 {
     gp_arena a = { .oom = NULL };
     gp_errs ignored = { .n = 0 };
-    jmp_buf oom;
     volatile bool ok = false;
-    a.oom = &oom;
-    if (!setjmp(oom)) {
+    GP_UNLESS_OOM(&a) {
         const gp_costs *c = gp_costs_for(&a, x->s->costs, x->s->given, plan, &ignored);
         const gp_simulated *s = c ? gp_simulate(&a, plan, c, frames_for(plan), 0, &ignored) : NULL;
         ok = s != NULL;
