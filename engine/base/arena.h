@@ -8,6 +8,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct gp_arena_block;
@@ -48,5 +49,10 @@ void gp_arena_free(gp_arena *a);       /* the blocks, not the struct */
          : &(v)[(n)++])
 
 void *gp_regrow(gp_arena *a, const void *old, size_t old_bytes, size_t bytes);
+
+/* The same of an array that is malloc'd: is there room for one more, or can some be made? Else nothing changes. */
+#define GP_ROOM(v, n, cap)                                                 \
+    ((n) < (cap) || (gp_grow(&(v), 2 * (size_t)(cap) + 8, sizeof *(v)) && ((cap) = 2 * (cap) + 8, true)))
+bool gp_grow(void *array, size_t n, size_t size);
 
 #endif

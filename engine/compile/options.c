@@ -269,32 +269,14 @@ gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n)
 
 size_t gp_opt_size(gp_opt_type t)
 {
-    switch (t) {
-    case GP_OPT_INT:
-    case GP_OPT_TIME:
-        return sizeof(int64_t);
-    case GP_OPT_FLOAT:
-        return sizeof(double);
-    case GP_OPT_NUM:
-        return sizeof(gp_num);
-    case GP_OPT_BOOL:
-        return sizeof(bool);
-    case GP_OPT_ENUM:
-        return sizeof(int);
-    case GP_OPT_DTYPE:
-        return sizeof(gp_dtype);
-    case GP_OPT_INTS:
-        return sizeof(gp_ints);
-    case GP_OPT_FLOATS:
-        return sizeof(gp_floats);
-    case GP_OPT_TEXTS:
-        return sizeof(gp_texts);
-    case GP_OPT_TEXT:
-    case GP_OPT_PATH:
-    case GP_OPT_NODE:
-        return sizeof(void *);
-    }
-    return 0;
+    static const size_t size[] = {
+        [GP_OPT_INT] = sizeof(int64_t), [GP_OPT_TIME] = sizeof(int64_t), [GP_OPT_FLOAT] = sizeof(double),
+        [GP_OPT_NUM] = sizeof(gp_num), [GP_OPT_BOOL] = sizeof(bool), [GP_OPT_ENUM] = sizeof(int),
+        [GP_OPT_DTYPE] = sizeof(gp_dtype), [GP_OPT_INTS] = sizeof(gp_ints), [GP_OPT_FLOATS] = sizeof(gp_floats),
+        [GP_OPT_TEXTS] = sizeof(gp_texts), [GP_OPT_TEXT] = sizeof(void *), [GP_OPT_PATH] = sizeof(void *),
+        [GP_OPT_NODE] = sizeof(void *),
+    };
+    return (size_t)t < sizeof size / sizeof *size ? size[t] : 0;
 }
 
 /* Reads one number of an option; checks its range and, if `is_whole`, that it is an

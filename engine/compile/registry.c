@@ -233,13 +233,8 @@ static bool insert(gp_registry *r, entry *k, gp_errs *errs)
         return BAD("there is a kind '%s' already, of plug-in '%s' %s (%s)", name, by->name, by->version, by->file);
     if (taken)
         return BAD("there is a kind '%s' already%s", name, k->from ? ", which is built in" : "");
-    if (r->n == r->cap) {
-        int cap = r->cap ? 2 * r->cap : 64;
-        entry **v = realloc(r->kind, sizeof *v * (size_t)cap);
-        if (!v)
-            return gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
-        r->kind = v, r->cap = cap;
-    }
+    if (!GP_ROOM(r->kind, r->n, r->cap))
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
     int at = place(r, name);
     memmove(&r->kind[at + 1], &r->kind[at], sizeof *r->kind * (size_t)(r->n - at));
     r->kind[at] = k;

@@ -230,13 +230,8 @@ static int lane_of(lanes *l, const gp_event *e)
     int lane = 0;
     while (lane < l->n && l->until[lane] > e->start)
         lane++;
-    if (lane == l->cap) {
-        int cap = l->cap ? 2 * l->cap : 16;
-        int64_t *until = realloc(l->until, (size_t)cap * sizeof *until);
-        if (!until)
-            return -1;
-        l->until = until, l->cap = cap;
-    }
+    if (!GP_ROOM(l->until, lane, l->cap))
+        return -1;
     l->n += lane == l->n;
     l->until[lane] = e->end;
     return lane;
