@@ -1,6 +1,6 @@
 /* colormap.c - a picture of one channel in colors.
  *
- * stages/format/colormaps.bin has the tables of Matplotlib: red, green and blue of 256 levels, of one map after the other.
+ * stages/format/colormaps.bin has the tables of Matplotlib: red, green and blue of 256 levels, map after map.
  * viridis, magma: Nathaniel Smith and Stefan van der Walt, https://bids.github.io/colormap, CC0 (public domain).
  * turbo: Copyright 2019 Google LLC, Anton Mikhailov, SPDX-License-Identifier: Apache-2.0. */
 #include <stdio.h>

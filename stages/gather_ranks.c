@@ -41,7 +41,9 @@ static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const g
     return status;
 }
 
-static const gp_collective how = { .elsewhere = elsewhere, .make = gp_collective_all, .before = before, .queue = queue };
+static const gp_collective how = {
+    .elsewhere = elsewhere, .make = gp_collective_all, .before = before, .queue = queue,
+};
 
 static bool open_stage(const gp_open *o, void **state)
 {

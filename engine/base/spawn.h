@@ -11,8 +11,8 @@ enum { GP_SPAWN_OURS = -1, GP_SPAWN_NOTHING = -2, GP_SPAWN_FDS = 4 };
 typedef struct gp_spawn {
     const char *const *argv;           /* ends with NULL; the program is looked for in PATH */
     const char *folder;                /* NULL: where we are */
-    int fd[GP_SPAWN_FDS], nfd;         /* what its descriptors 0 to nfd - 1 are, at least the standard streams; it has no
-                                        * others */
+    int fd[GP_SPAWN_FDS], nfd;         /* what its descriptors 0 to nfd - 1 are, at least the standard streams; it has
+                                        * no others */
     pid_t group;                       /* of processes; 0: a new one; -1: ours */
 } gp_spawn;
 

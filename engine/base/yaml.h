@@ -16,8 +16,8 @@ gp_node *gp_yaml_parse(gp_arena *a, const char *text, size_t len, const char *fi
 /* A value in a string; all its nodes are `at` this place. */
 gp_node *gp_yaml_value(gp_arena *a, const char *text, gp_loc at, gp_errs *errs);
 
-/* A node of a text that is to be changed, which has these bytes, its anchor not included. An alias is a scalar without a
- * text, and `<<` a key as any other. */
+/* A node of a text that is to be changed, which has these bytes, its anchor not included. An alias is a scalar without
+ * a text, and `<<` a key as any other. */
 typedef struct gp_marked { gp_node node; size_t from, to; bool alias, flow, block; } gp_marked;     /* block: | or > */
 const gp_marked *gp_yaml_marked(gp_arena *a, const char *text, size_t len, const char *file, gp_errs *errs);
 
@@ -26,6 +26,7 @@ const gp_marked *gp_yaml_marked(gp_arena *a, const char *text, size_t len, const
 const char *gp_node_text(const gp_node *map, const char *key);
 double gp_node_number(const gp_node *map, const char *key);
 const gp_node *gp_node_list(const gp_node *map, const char *key);
+gp_loc gp_node_at(const gp_node *map, const char *key, gp_loc otherwise);      /* where it stands */
 
 /* 1, 0: the text is true or false as YAML writes it, in lower or upper case, or capitalized; -1: neither. */
 int gp_bool_parse(const char *text);

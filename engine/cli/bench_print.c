@@ -251,7 +251,8 @@ static void print_json(const gp_bench *b, const gp_environment *e)
     gp_json j = { .f = stdout };
     gp_json_put(&j, "{cpu: %s, cpus: %d, gpu: %s, driver: %s, toolkit: %s, gpipe: %s, date: %s, window_s: %g, "
                 "max_time_s: %g, rounds: %d", e->cpu, e->cores, *e->gpu ? e->gpu : NULL, *e->driver ? e->driver : NULL,
-                *e->toolkit ? e->toolkit : NULL, gp_version_text(gpipe), e->date, b->window_s, b->max_time_s, b->rounds);
+                *e->toolkit ? e->toolkit : NULL, gp_version_text(gpipe), e->date, b->window_s, b->max_time_s,
+                b->rounds);
     GP_JSON_EACH(&j, "rows", i, b->nrows)
         print_json_row(&j, b, &b->row[i]);
     gp_json_close(&j, '}');

@@ -31,8 +31,8 @@ void gp_glance_json(const gp_glance *v, FILE *f)
                     v->stage[i].is.frames, v->stage[i].is.bytes, v->stage[i].frames_s, v->stage[i].bytes_s);
     GP_JSON_EACH(&j, "buffers", i, v->nbuffers) {
         const gp_buffer_status *b = &v->buffer[i].is;
-        gp_json_put(&j, "{name: %s, from: %s, to: %s, depth: %d, held: %d, fill: %g}", b->name, b->from, b->to, b->depth,
-                    b->held, v->buffer[i].fill);
+        gp_json_put(&j, "{name: %s, from: %s, to: %s, depth: %d, held: %d, fill: %g}", b->name, b->from, b->to,
+                    b->depth, b->held, v->buffer[i].fill);
     }
     GP_JSON_EACH(&j, "settings", i, v->nknobs)
         gp_json_put(&j, "{path: %s, value: %s}", v->knob[i].path, v->knob[i].value);

@@ -16,6 +16,7 @@
 #define GP_IR_H
 
 #include "base/table.h"
+#include "base/yaml.h"
 #include <gpipe/gpipe.h>
 
 /* ---- what the passes know of the world (filled by the caller) --------- */

@@ -277,9 +277,9 @@ static void pool_json(gp_json *j, const gp_plan *p, const gp_pool *q)
 static void extra_json(gp_json *j, const gp_plan *p, const gp_extra *e)
 {
     char place[24];
-    gp_json_put(j, "{use: %s, place: %s, managed: %d?, buffer: %s, stage: %s, bytes: %zu, stride: %zu}", extra_name[e->use],
-                gp_place_text(p, e->place, place), e->managed, buffer_name(p, e->buffer), stage_name(p, e->stage),
-                e->bytes, e->stride);
+    gp_json_put(j, "{use: %s, place: %s, managed: %d?, buffer: %s, stage: %s, bytes: %zu, stride: %zu}",
+                extra_name[e->use], gp_place_text(p, e->place, place), e->managed, buffer_name(p, e->buffer),
+                stage_name(p, e->stage), e->bytes, e->stride);
 }
 
 static void actor_json(gp_json *j, const gp_plan *p, const gp_actor *q)

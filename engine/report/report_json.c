@@ -69,8 +69,8 @@ static void pipeline(gp_json *j, const gp_graph *g)
     knob(j, "depth", g->depth);
     knob(j, "streams", g->streams);
     knob(j, "batch", g->batch);
-    gp_json_put(j, "batch_wait_ns: %jd, latency_ns: %jd, launch: %s, sync: %s, on_error: %s, digests: {", g->batch_wait_ns,
-                g->latency_ns, gp_launch_name[g->launch], gp_sync_name[g->sync],
+    gp_json_put(j, "batch_wait_ns: %jd, latency_ns: %jd, launch: %s, sync: %s, on_error: %s, digests: {",
+                g->batch_wait_ns, g->latency_ns, gp_launch_name[g->launch], gp_sync_name[g->sync],
                 g->on_error == GP_ON_ERROR_DROP ? "drop" : "stop");
     for (int i = 0; i < g->ndigests; i++)
         gp_json_str(j, g->digest[i].stage, g->digest[i].of);
@@ -208,7 +208,8 @@ static void verdict(gp_json *j, const gp_report *r)
 {
     const gp_verdict *v = &r->verdict;
     gp_json_put(j, "verdict: {bound: %s, name: %s, buffer: %s, text: %s", gp_bound_name(v->bound),
-                v->actor >= 0 ? r->actor[v->actor].name : NULL, v->buffer >= 0 ? r->buffer[v->buffer].name : NULL, v->text);
+                v->actor >= 0 ? r->actor[v->actor].name : NULL, v->buffer >= 0 ? r->buffer[v->buffer].name : NULL,
+                v->text);
     if (*v->path)
         gp_json_put(j, "edit: {path: %s, value: %s}", v->path, v->value);
     else

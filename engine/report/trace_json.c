@@ -134,13 +134,6 @@ static bool keeps_number(const gp_actorrt *p, bool inputs)
                                   : p->regroup->make == 1 && p->regroup->every == 1);
 }
 
-static int find(int *up, int v)
-{
-    while (up[v] != v)
-        v = up[v] = up[up[v]];
-    return v;
-}
-
 /* Actors are in the order of frames: the first of a stretch stands for it. */
 static bool find_stretches(kept *x)
 {
@@ -155,13 +148,13 @@ static bool find_stretches(kept *x)
         const gp_actorrt *p = &x->run->actor[i];
         for (int k = 0; k < p->nin; k++) {
             const gp_actorrt *from = &x->run->actor[p->in[k].ring->ring->producer];
-            int a = find(x->stretch_of, i), b = find(x->stretch_of, from->index);
+            int a = gp_root(x->stretch_of, i), b = gp_root(x->stretch_of, from->index);
             if (keeps_number(p, true) && keeps_number(from, false) && p->shared == from->shared)
                 x->stretch_of[a < b ? b : a] = a < b ? a : b;
         }
     }
     for (int i = 0; i < n; i++)
-        x->stretch_of[i] = find(x->stretch_of, i);
+        x->stretch_of[i] = gp_root(x->stretch_of, i);
     for (int i = 0; i < n; i++) {
         const gp_actorrt *p = &x->run->actor[i];
         int first = x->stretch_of[i];
