@@ -236,10 +236,8 @@ static gp_node *parse_scalar(struct parser *p, bool flow)
     n->text = text;
     n->len = len;
     n->quoted = p->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
-    if (strlen(n->text) != len) {
-        gp_fail(p->errs, GP_E_SPEC, n->at, "text cannot hold the character '\\0'");
-        return NULL;
-    }
+    if (strlen(n->text) != len)
+        return GP_NULL(gp_fail(p->errs, GP_E_SPEC, n->at, "text cannot hold the character '\\0'"));
     bool block = p->event.data.scalar.style == YAML_LITERAL_SCALAR_STYLE
         || p->event.data.scalar.style == YAML_FOLDED_SCALAR_STYLE;
     if (p->marked)
@@ -344,11 +342,9 @@ static gp_node *parse_map(struct parser *p, int depth, bool flow)
         gp_node *key = parse_node(p, depth + 1, flow);
         if (!key)
             return NULL;
-        if (key->kind != GP_SCALAR || (!key->len && !key->quoted)) {
-            gp_fail(p->errs, GP_E_SPEC, key->at, "a key must be a word, not %s",
-                    key->kind == GP_SCALAR ? "empty" : key->kind == GP_LIST ? "a list" : "a map");
-            return NULL;
-        }
+        if (key->kind != GP_SCALAR || (!key->len && !key->quoted))
+            return GP_NULL(gp_fail(p->errs, GP_E_SPEC, key->at, "a key must be a word, not %s", key->kind == GP_SCALAR
+                                   ? "empty" : key->kind == GP_LIST ? "a list" : "a map"));
         gp_node *item = next(p) ? parse_node(p, depth + 1, flow) : NULL;
         if (!item)
             return NULL;
@@ -415,10 +411,8 @@ static gp_node *parse_node(struct parser *p, int depth, bool flow)
                     "or put quotes around text that starts with '!'", word);
         return NULL;
     }
-    if (depth > DEEPEST) {
-        gp_fail(p->errs, GP_E_SPEC, here(p), "nested more than %d deep", DEEPEST);
-        return NULL;
-    }
+    if (depth > DEEPEST)
+        return GP_NULL(gp_fail(p->errs, GP_E_SPEC, here(p), "nested more than %d deep", DEEPEST));
     int64_t before = p->nodes;
     int id = -1;
     if (!count(p, 1))
@@ -448,11 +442,8 @@ static gp_node *parse_document(struct parser *p)
     gp_node *root = parse_node(p, 1, false);
     if (!root || !next(p) || !next(p))                 /* document end, stream end */
         return NULL;
-    if (p->event.type != YAML_STREAM_END_EVENT) {
-        gp_fail(p->errs, GP_E_SPEC, here(p), "a second document starts here; "
-                "a file holds one");
-        return NULL;
-    }
+    if (p->event.type != YAML_STREAM_END_EVENT)
+        return GP_NULL(gp_fail(p->errs, GP_E_SPEC, here(p), "a second document starts here; a file holds one"));
     return root->kind == GP_SCALAR && !root->len && !root->quoted ? NULL : root;
 }
 
@@ -467,10 +458,8 @@ static gp_node *parse_text(struct parser *p)
     p->shown = gp_yaml_hide_pairs(p->arena, p->text, p->len);
     gp_node *volatile root = NULL;
     volatile bool failed = true;
-    if (!yaml_parser_initialize(&p->yaml)) {
-        gp_fail(p->errs, GP_E_RESOURCE, ((gp_loc){ .file = p->file }), "out of memory");
-        return NULL;
-    }
+    if (!yaml_parser_initialize(&p->yaml))
+        return GP_NULL(gp_fail(p->errs, GP_E_RESOURCE, ((gp_loc){ .file = p->file }), "out of memory"));
     p->names.arena = p->arena;
     yaml_parser_set_encoding(&p->yaml, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&p->yaml, (const unsigned char *)p->shown, p->len);
@@ -494,10 +483,8 @@ gp_node *gp_yaml_parse(gp_arena *a, const char *text, size_t len, const char *fi
 {
     if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))  /* a byte order mark */
         text += 3, len -= 3;
-    if (len > INT_MAX) {
-        gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = file }, "the file is larger than 2 GiB");
-        return NULL;
-    }
+    if (len > INT_MAX)
+        return GP_NULL(gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = file }, "the file is larger than 2 GiB"));
     struct parser p = { .arena = a, .text = text, .len = len, .file = file, .errs = errs };
     return parse_text(&p);
 }

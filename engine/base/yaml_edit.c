@@ -188,10 +188,8 @@ char *gp_yaml_edit(gp_arena *a, const char *text, size_t len, const char *file, 
     bool marked = len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3);        /* a byte order mark */
     editing e = { .arena = a, .text = text + (marked ? 3 : 0), .len = len - (marked ? 3 : 0) };
     part *root = gp_yaml_marked(a, e.text, e.len, file, GP_NEW(a, gp_errs, 1));
-    if (!root) {
-        gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = file }, "this cannot be read as YAML");
-        return NULL;
-    }
+    if (!root)
+        return GP_NULL(gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = file }, "this cannot be read as YAML"));
     char *out = edit(&e, root, word, n, value, out_len, errs);
     if (!out || !marked)
         return out;

@@ -33,11 +33,8 @@ char *gp_spec_edit(gp_arena *a, const char *text, size_t len, const char *file, 
     char *out = gp_yaml_edit(a, text, len, file, word, n, strchr(assignment, '=') + 1, out_len, errs);
     gp_errs *ignored = GP_NEW(a, gp_errs, 1);
     const gp_spec *is = out ? gp_parse(a, out, *out_len, file, ignored) : NULL;
-    if (out && (!is || !is_same(want->root, is->root))) {
-        gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = file },
-                "'%.100s' cannot be written into this file without a change in "
-                "another place (an anchor?); write it by hand", assignment);
-        return NULL;
-    }
+    if (out && (!is || !is_same(want->root, is->root)))
+        return GP_NULL(gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = file }, "'%.100s' cannot be written into this file "
+                               "without a change in another place (an anchor?); write it by hand", assignment));
     return out;
 }

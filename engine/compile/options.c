@@ -185,10 +185,8 @@ static int word_index(const char *s, const char *choices)
 const char *gp_read_text(gp_reader *r, const gp_node *n)
 {
     const char *text;
-    if (n->kind != GP_SCALAR) {
-        WRONG(r, n, "must be text, not a %s", kind_word(n));
-        return NULL;
-    }
+    if (n->kind != GP_SCALAR)
+        return GP_NULL(WRONG(r, n, "must be text, not a %s", kind_word(n)));
     return gp_interpolate(r->arena, n, r->vars->map, r->env, &text, r->errs) ? text : NULL;
 }
 
@@ -203,20 +201,17 @@ const char *gp_path_from(gp_arena *a, const char *dir, const char *text)
 const char *gp_read_path(gp_reader *r, const gp_node *n)
 {
     const char *text = gp_read_text(r, n);
-    if (text && !strcmp(text, "-")) {
-        WRONG(r, n, "is '-': write %s%s'./-' for a file of that name", r->standard ? r->standard : "",
-              r->standard ? ", or " : "");
-        return NULL;
-    }
+    if (text && !strcmp(text, "-"))
+        return GP_NULL(WRONG(r, n, "is '-': write %s%s'./-' for a file of that name", r->standard ? r->standard : "",
+                             r->standard ? ", or " : ""));
     if (text && !n->quoted && (!strcmp(n->text, "~") || !strcmp(n->text, "null") || !strcmp(n->text, "Null")
                                || !strcmp(n->text, "NULL"))) {
         WRONG(r, n, "is %s, which is nothing in YAML: leave it out, or put quotes around the name of a file", text);
         return NULL;
     }
-    if (text && strchr(text, '\n')) {
-        WRONG(r, n, "%s", "has a line break in it: write it in one line, or behind '>-', which leaves none at its end");
-        return NULL;
-    }
+    if (text && strchr(text, '\n'))
+        return GP_NULL(WRONG(r, n, "%s", "has a line break in it: write it in one line, or behind '>-', which leaves "
+                             "none at its end"));
     return text ? gp_path_from(r->arena, r->dir, text) : NULL;
 }
 

@@ -90,8 +90,8 @@ static bool differ(rating *w, const gp_stage *st, int first, int port, ratio muc
                   "frames: %lld} after '%s'", st->name, a, b, slow, (long long)many, fast, (long long)many, fast,
                   (long long)many, slow);
     return AT(gp_node_at(st->node, "in", st->at), "stage '%s' reads '%s' and '%s', which have different rates: for "
-              "%lld frames of '%s' there are %lld of '%s'; bring them together with group, split, decimate or hold", st->name,
-              a, b, (long long)few, slow, (long long)many, fast);
+              "%lld frames of '%s' there are %lld of '%s'; bring them together with group, split, decimate or hold",
+              st->name, a, b, (long long)few, slow, (long long)many, fast);
 }
 
 /* The frames that a stage makes when it fires, on average. */

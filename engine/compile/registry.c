@@ -200,25 +200,18 @@ static entry *copy_of(const gp_kind *k, gp_errs *errs)
 {
     const unsigned char *bytes = (const unsigned char *)k;
     size_t known = k->size < sizeof *k ? k->size : sizeof *k;
-    if (k->abi != GP_ABI || k->size < offsetof(gp_kind, shape) + sizeof k->shape) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){0},
-                "a stage kind was built for another gpipe (its ABI is %u, its size %zu; the ABI of "
-                "this gpipe is %d); build it again with this gpipe's stage.h",
-                k->abi, k->size, GP_ABI);
-        return NULL;
-    }
+    if (k->abi != GP_ABI || k->size < offsetof(gp_kind, shape) + sizeof k->shape)
+        return GP_NULL(gp_fail(errs, GP_E_USAGE, (gp_loc){0}, "a stage kind was built for another gpipe (its ABI is "
+                               "%u, its size %zu; the ABI of this gpipe is %d); build it again with this gpipe's "
+                               "stage.h", k->abi, k->size, GP_ABI));
     for (size_t i = known; i < k->size; i++)
-        if (bytes[i]) {
-            gp_fail(errs, GP_E_USAGE, (gp_loc){0},
-                    "stage kind '%s' uses something that this gpipe does not have (byte %zu of its "
-                    "descriptor); it needs a newer gpipe", k->name ? k->name : "", i);
-            return NULL;
-        }
+        if (bytes[i])
+            return GP_NULL(gp_fail(errs, GP_E_USAGE, (gp_loc){0}, "stage kind '%s' uses something that this gpipe does "
+                                   "not have (byte %zu of its descriptor); it needs a newer gpipe", k->name ? k->name
+                                   : "", i));
     entry *copy = calloc(1, sizeof *copy);
-    if (!copy) {
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
-        return NULL;
-    }
+    if (!copy)
+        return GP_NULL(gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory"));
     memcpy(&copy->kind, k, known);
     copy->kind.size = sizeof copy->kind;
     return copy;

@@ -148,11 +148,9 @@ static gp_node *put(struct set *s, gp_node *n, int w)
         }
         return put_item(s, n, i, w + 1);
     }
-    if (n->kind == GP_SCALAR) {
-        gp_fail(s->errs, GP_E_USAGE, s->at, "'%s' is a single value and has no '%s'",
-                s->word[w - 1], word);
-        return NULL;
-    }
+    if (n->kind == GP_SCALAR)
+        return GP_NULL(gp_fail(s->errs, GP_E_USAGE, s->at, "'%s' is a single value and has no '%s'", s->word[w - 1],
+                               word));
     char *end;
     gp_near near = GP_NEAR(word);
     unsigned long i = strtoul(word, &end, 10);
@@ -161,11 +159,9 @@ static gp_node *put(struct set *s, gp_node *n, int w)
         no_such(s, "stage", word, &near);
         return NULL;
     }
-    if (*end || end == word || i >= (unsigned long)n->n) {
-        gp_fail(s->errs, GP_E_USAGE, s->at, "'%s' is a list of %d, counted from 0; "
-                "it has no '%s'", s->word[w - 1], n->n, word);
-        return NULL;
-    }
+    if (*end || end == word || i >= (unsigned long)n->n)
+        return GP_NULL(gp_fail(s->errs, GP_E_USAGE, s->at, "'%s' is a list of %d, counted from 0; it has no '%s'",
+                               s->word[w - 1], n->n, word));
     return put_item(s, n, (int)i, w + 1);
 }
 

@@ -96,11 +96,9 @@ int gp_shape_meta_keys(const gp_shape *s, const char *const **keys)
 static const gp_probed *look(gp_shape *s, const char *path, bool glob)
 {
     const gp_shape_ctx *c = ctx_of(s);
-    if (!path) {
-        gp_fail(c->errs, GP_E_SPEC, c->stage->at, "kind '%s' looks at a file without a name",
-                c->stage->kind->name);
-        return NULL;
-    }
+    if (!path)
+        return GP_NULL(gp_fail(c->errs, GP_E_SPEC, c->stage->at, "kind '%s' looks at a file without a name",
+                               c->stage->kind->name));
     if (c->r)
         return gp_probe_get(c->r->probe, path, glob);
     gp_fail(c->errs, GP_E_BUG, c->stage->at, "shape() looked at a file at run time");
@@ -199,10 +197,8 @@ const char *gp_shape_text(gp_shape *s, const gp_node *n)
 {
     const gp_shape_ctx *c = ctx_of(s);
     const char *text = NULL;
-    if (!c->r) {
-        gp_fail(c->errs, GP_E_BUG, n->at, "shape() read text at run time");
-        return NULL;
-    }
+    if (!c->r)
+        return GP_NULL(gp_fail(c->errs, GP_E_BUG, n->at, "shape() read text at run time"));
     return gp_interpolate(c->r->arena, n, c->vars->map, c->r->read.env, &text, c->errs) ? text
                                                                                        : NULL;
 }

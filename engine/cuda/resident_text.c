@@ -125,10 +125,8 @@ char *gp_resident_text(const gp_member *k, int n, gp_errs *errs)
     gp_memfile m;
     size_t len;
     bool ok = true;
-    if (!gp_memfile_open(&m)) {
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-        return NULL;
-    }
+    if (!gp_memfile_open(&m))
+        return GP_NULL(gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory"));
     fputs(gp_resident_head, m.f);
     for (int i = 0; ok && i < n; i++)
         ok = !k[i].name || first_of(k, i) < i || put_builtin(m.f, k, n, i, errs);

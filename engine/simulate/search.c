@@ -314,10 +314,9 @@ gp_found *gp_search_settings(gp_arena *a, const gp_search *s, int nbest, gp_errs
     find_knobs(x);
     if (!fits(x))
         return NULL;
-    if (try(x, value) < 0) {
-        gp_fail(errs, GP_E_BUG, (gp_loc){ .file = s->given->graph->file }, "the pipeline as given cannot be simulated");
-        return NULL;
-    }
+    if (try(x, value) < 0)
+        return GP_NULL(gp_fail(errs, GP_E_BUG, (gp_loc){ .file = s->given->graph->file }, "the pipeline as given "
+                               "cannot be simulated"));
     while (grid < x->nknobs && grid < 3 && strncmp(x->knob[grid].path, "stages.", 7))
         grid++;
     try_grid(x, grid, value, 0);

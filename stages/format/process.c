@@ -122,10 +122,8 @@ static int start(gp_process *p, const char *const *argv, const char *folder, boo
 gp_process *gp_process_start(const char *const *argv, const char *folder, bool reads, char why[GP_WHY])
 {
     gp_process *p = calloc(1, sizeof *p);
-    if (!p) {
-        gp_why(why, "cannot be started: %s", gp_strerror(ENOMEM));
-        return NULL;
-    }
+    if (!p)
+        return GP_NULL(gp_why(why, "cannot be started: %s", gp_strerror(ENOMEM)));
     p->fd = p->lifeline = p->errors = p->quit = p->rest = -1;
     int e = start(p, argv, folder, reads);
     if (!e)

@@ -540,10 +540,8 @@ gp_rows *gp_text_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
 {
     lines s = { .fd = fd, .now = { 0, 1 } };
     text *t = calloc(1, sizeof *t);
-    if (!t) {
-        gp_why(err, GP_WHY_MEMORY);
-        return NULL;
-    }
+    if (!t)
+        return GP_NULL(gp_why(err, GP_WHY_MEMORY));
     pthread_once(&once, make_locale);
     t->fd = fd;
     t->layout = (layout){ .json = !how->as->separator, .comma = how->decimal_comma, .header = how->header,
