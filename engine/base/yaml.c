@@ -12,8 +12,7 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "base/yaml.h"
-#include "base/yaml_pairs.h"
-#include "base/yaml_problem.h"
+#include "base/yaml_text.h"
 
 enum {
     DEEPEST = 64,
@@ -31,7 +30,7 @@ struct parser {
     yaml_event_t event;                /* the current one, owned */
     gp_arena *arena;
     const char *text;
-    const char *shown;                 /* ... to libyaml, of the same length; see yaml_pairs.h */
+    const char *shown;                 /* ... to libyaml, of the same length; see yaml_text.h */
     size_t len;
     const char *file;
     const gp_loc *fixed;               /* where all nodes are, or NULL */

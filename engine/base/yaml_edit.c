@@ -1,10 +1,9 @@
-/* yaml_edit.c - see yaml_edit.h. Nodes say where they stand; the text is cut there. */
+/* yaml_edit.c - see yaml.h. Nodes say where they stand; the text is cut there. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/yaml.h"
-#include "base/yaml_edit.h"
 
 typedef struct editing {
     gp_arena *arena;

@@ -1,7 +1,7 @@
 /* edit.c - writes a setting, as of --set, into the text of the file. */
 #include <stdlib.h>
 #include <string.h>
-#include "base/yaml_edit.h"
+#include "base/yaml.h"
 #include "compile/ir.h"
 
 static bool is_same(const gp_node *x, const gp_node *y)

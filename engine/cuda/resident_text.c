@@ -1,4 +1,4 @@
-/* resident_text.c - see resident_text.h.
+/* resident_text.c - see nvrtc.h.
  *
  * Each source has a namespace of its own, which all kernels of it share, so that equal names in two sources do not
  * collide. C names are the same in every namespace, so C linkage becomes C++ linkage. Behind each source stands a
@@ -8,7 +8,6 @@
 #include "base/embed.h"
 #include "base/memfile.h"
 #include "cuda/nvrtc.h"
-#include "cuda/resident_text.h"
 #include "device/source.h"
 
 static bool same_text(const char *a, const char *b)

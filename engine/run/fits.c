@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/c_locale.h"
-#include "run/fits.h"
+#include "run/paused.h"
 
 /* ---- trees ------------------------------------------------------------- */
 

@@ -34,7 +34,6 @@
 #include "base/filetable.h"
 #include "base/plural.h"
 #include "base/thread.h"
-#include "run/fits.h"
 #include "run/host.h"
 #include "run/nvtx.h"
 #include "run/paused.h"
