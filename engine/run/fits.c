@@ -411,20 +411,6 @@ static void list_new(list *l, const char *where, const char *key, const gp_node 
         add(l, where, key, NULL, scalar(now));
 }
 
-static void list_maps(list *l, const char *where, const gp_node *was, const gp_node *now)
-{
-    for (int i = 0; i < now->n; i++) {
-        const gp_node *old = gp_node_get(was, now->key[i]->text);
-        if (old)
-            list_items(l, where, now->key[i]->text, old, now->item[i]);
-        else
-            list_new(l, where, now->key[i]->text, now->item[i]);
-    }
-    for (int i = 0; i < was->n; i++)
-        if (!gp_node_get(now, was->key[i]->text))
-            add(l, where, was->key[i]->text, "left out", NULL);
-}
-
 static void list_stages(list *l, const gp_node *was, const gp_node *now)
 {
     for (int i = 0; was && now && (i < now->n || i < was->n); i++) {
@@ -438,26 +424,29 @@ static void list_stages(list *l, const gp_node *was, const gp_node *now)
     }
 }
 
+static void list_maps(list *l, const char *where, const gp_node *was, const gp_node *now)
+{
+    for (int i = 0; i < now->n; i++) {
+        const gp_node *old = gp_node_get(was, now->key[i]->text);
+        if (!*where && !strcmp(now->key[i]->text, "stages"))
+            list_stages(l, old, now->item[i]);
+        else if (old)
+            list_items(l, where, now->key[i]->text, old, now->item[i]);
+        else
+            list_new(l, where, now->key[i]->text, now->item[i]);
+    }
+    for (int i = 0; i < was->n; i++)
+        if (!gp_node_get(now, was->key[i]->text))
+            add(l, where, was->key[i]->text, "left out", NULL);
+}
+
 int gp_pipeline_changes(const gp_pipeline *p, const gp_pipeline *from, char *text, size_t max)
 {
     GP_C_LOCALE;
     list l = { .text = text, .max = max };
-    const gp_node *was = from->spec->root, *now = p->spec->root;
-    *text = 0;
-    for (int i = 0; i < now->n; i++) {
-        const char *key = now->key[i]->text;
-        const gp_node *old = gp_node_get(was, key);
-        if (!strcmp(key, "stages"))
-            list_stages(&l, old, now->item[i]);
-        else if (old)
-            list_items(&l, "", key, old, now->item[i]);
-        else
-            list_new(&l, "", key, now->item[i]);
-    }
-    for (int i = 0; i < was->n; i++)
-        if (!gp_node_get(now, was->key[i]->text))
-            add(&l, "", was->key[i]->text, "left out", NULL);
     const char *path;
+    *text = 0;
+    list_maps(&l, "", from->spec->root, p->spec->root);
     for (int i = 1; (path = gp_pipeline_made_of(p, i)); i++)
         if (file_changed(p, from, path))
             add(&l, "", path, NULL, NULL);

@@ -247,7 +247,7 @@ void gp_model_publish(simulation *x, int a, uint64_t first, int n)
         for (uint64_t k = first; k < end; k++) {
             since s = gp_model_since(x, p, k);
             if (p->timely)             /* it is the launch that was retired last */
-                s.due = flight_of(p, p->retired - 1)->due, s.by = a, s.size = size_of(n);
+                s.due = flight_of(p, p->retired - 1)->due, s.by = a, s.size = gp_timely_size(n);
             for (uint64_t f = made_by(p, k), to = made_by(p, k + 1); f < to; f++)
                 r->since[f % (uint64_t)r->ring->depth] = s;
         }
