@@ -94,7 +94,7 @@ OPENED  := engine/cuda/libraries.c engine/cuda/cublaslt.c
 ENGINE  := $(OPENED) $(filter-out $(CLI) $(RANKS) engine/mpi/%.c $(if $(filter cuda,$(BACKENDS)),$(OPENED),engine/cuda/%.c),$(wildcard engine/*/*.c))
 LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/*/*.c) $(wildcard lua/*.c)
 OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $(ONCPU:%.cpp=$B/%.cpu.o) $B/embed.o $B/kinds.o $B/backends.o
-EMBED   := $(sort $(wildcard engine/cli/topics/*.md engine/cli/starters/*.yaml engine/cli/starters/plugin/*)) engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h kernels/half.h kernels/groups.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page* engine/cli/completion*))
+EMBED   := $(sort $(wildcard engine/cli/topics/*.md engine/cli/starters/*.yaml engine/cli/starters/plugin/*)) stages/format/colormaps.bin engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h kernels/half.h kernels/groups.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page* engine/cli/completion*))
 CUROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 ALL_C   += $(CUROOT:%=-isystem %/include)
 ifeq ($(CUDA),1)

@@ -438,63 +438,39 @@ static int op_mean(lua_State *L)
 #define VALUE_F64 double
 ROWS(EXTREMES, )
 
-static const gp_lua_view *extremes(lua_State *L, int64_t *lo, int64_t *hi)
+enum { LEAST = 1, MOST = 2, PLACE = 4 };
+
+/* v:min(), v:max(): the value; v:minmax(): both; v:argmin(), v:argmax(): the flat index and the value; nil without
+ * elements. A NaN is the least and the most, as for `reduce`, but with the argument "skip". */
+static int extremes(lua_State *L, int want)
 {
     static const char *const nan[] = { "keep", "skip", NULL };
     const gp_lua_view *v = gp_lua_view_arg(L, 1);
     bool skip = luaL_checkoption(L, 2, nan[0], nan);
+    int64_t lo, hi;
+    int n = 0;
     switch (v->type.dtype) {
-#define CASE(unused, D, T, C, W) case GP_##D: extremes_##D(v->data, v->count, skip, lo, hi); break;
+#define CASE(unused, D, T, C, W) case GP_##D: extremes_##D(v->data, v->count, skip, &lo, &hi); break;
     ROWS(CASE, )
 #undef CASE
     default: refuse(L, v, "the smallest or largest of a view");
     }
-    return v;
-}
-
-/* v:min(), v:max(): the value; v:minmax(): both; nil without elements. A NaN is the least and the most, as for
- * `reduce`, but with the argument "skip". */
-static int op_min(lua_State *L)
-{
-    int64_t lo, hi;
-    const gp_lua_view *v = extremes(L, &lo, &hi);
-    return lo < 0 ? 0 : gp_lua_push_element(L, v, lo);
-}
-
-static int op_max(lua_State *L)
-{
-    int64_t lo, hi;
-    const gp_lua_view *v = extremes(L, &lo, &hi);
-    return hi < 0 ? 0 : gp_lua_push_element(L, v, hi);
-}
-
-static int op_minmax(lua_State *L)
-{
-    int64_t lo, hi;
-    const gp_lua_view *v = extremes(L, &lo, &hi);
-    return lo < 0 ? 0 : gp_lua_push_element(L, v, lo) + gp_lua_push_element(L, v, hi);
-}
-
-/* v:argmin(), v:argmax(): the flat index and the value. */
-static int op_argmin(lua_State *L)
-{
-    int64_t lo, hi;
-    const gp_lua_view *v = extremes(L, &lo, &hi);
     if (lo < 0)
         return 0;
-    gp_lua_pushint(L, lo + 1);
-    return 1 + gp_lua_push_element(L, v, lo);
+    if (want & PLACE)
+        gp_lua_pushint(L, (want & LEAST ? lo : hi) + 1), n++;
+    if (want & LEAST)
+        n += gp_lua_push_element(L, v, lo);
+    if (want & MOST)
+        n += gp_lua_push_element(L, v, hi);
+    return n;
 }
 
-static int op_argmax(lua_State *L)
-{
-    int64_t lo, hi;
-    const gp_lua_view *v = extremes(L, &lo, &hi);
-    if (hi < 0)
-        return 0;
-    gp_lua_pushint(L, hi + 1);
-    return 1 + gp_lua_push_element(L, v, hi);
-}
+static int op_min(lua_State *L) { return extremes(L, LEAST); }
+static int op_max(lua_State *L) { return extremes(L, MOST); }
+static int op_minmax(lua_State *L) { return extremes(L, LEAST | MOST); }
+static int op_argmin(lua_State *L) { return extremes(L, LEAST | PLACE); }
+static int op_argmax(lua_State *L) { return extremes(L, MOST | PLACE); }
 
 /* ---- find ------------------------------------------------------------ */
 

@@ -20,11 +20,6 @@ static bool shape(gp_shape *s)
     return gp_collective_shape(s, is_float && extreme ? "its min and max lose a NaN" : NULL, &traffic);
 }
 
-static bool open_stage(const gp_open *o, void **state)
-{
-    return gp_collective_open(o, gp_bytes(&o->in[0]), true, state);
-}
-
 /* Piece by piece, rank after rank, so that a piece stays in the cache. Integers are added as unsigned ones, which wrap
  * around; a NaN stays. */
 #define FOLD(ctype, wide) do {                                                               \
@@ -79,10 +74,11 @@ static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const g
     return gp_gpu.ranks.all_reduce(x->data, y->data, (size_t)gp_count(&x->type), type, op[o->op], comm, stream);
 }
 
-static bool run(gp_call *c, gp_frame *f, int n)
+static const gp_collective how = { .make = make, .queue = queue, .some = true };
+
+static bool open_stage(const gp_open *o, void **state)
 {
-    static const gp_collective how = { .make = make, .queue = queue };
-    return gp_collective_run(c, f, n, &how);
+    return gp_collective_open(o, &how, gp_bytes(&o->in[0]), state);
 }
 
 #define INTEGERS (GP_ACCEPT(GP_I32) | GP_ACCEPT(GP_U32) | GP_ACCEPT(GP_I64) | GP_ACCEPT(GP_U64))
@@ -102,6 +98,6 @@ static const gp_opt options[] = {
 const gp_kind gp_kind_all_reduce = {
     GP_KIND("all_reduce"), .field = "ranks", .also = "allreduce",
     .help = "frame k of all ranks, element by element: their sum, mean, min or max",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage, .run = run,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage,
     GP_COLLECTIVE,
 };

@@ -14,11 +14,6 @@ static bool shape(gp_shape *s)
     return s->partial || (gp_rounds_has(s, "from", o->from) && gp_collective_shape(s, NULL, &traffic));
 }
 
-static bool open_stage(const gp_open *o, void **state)
-{
-    return gp_collective_open(o, gp_bytes(&o->in[0]), false, state);
-}
-
 static void make(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y)
 {
     const struct opts *o = opts;
@@ -33,10 +28,11 @@ static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const g
     return gp_gpu.ranks.broadcast(x->data, y->data, gp_bytes(&r->alike), GP_GPU_U8, (int)o->from, comm, stream);
 }
 
-static bool run(gp_call *c, gp_frame *f, int n)
+static const gp_collective how = { .make = make, .queue = queue };
+
+static bool open_stage(const gp_open *o, void **state)
 {
-    static const gp_collective how = { .make = make, .queue = queue };
-    return gp_collective_run(c, f, n, &how);
+    return gp_collective_open(o, &how, gp_bytes(&o->in[0]), state);
 }
 
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames, of one shape on all ranks" }, { 0 } };
@@ -52,6 +48,6 @@ static const gp_opt options[] = {
 const gp_kind gp_kind_broadcast = {
     GP_KIND("broadcast"), .field = "ranks", .also = "bcast",
     .help = "frame k of one rank, on all of them",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage, .run = run,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage,
     GP_COLLECTIVE, .one_rank = true,
 };

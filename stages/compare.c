@@ -233,12 +233,10 @@ static const void *expected(struct state *s, gp_call *c, const gp_frame *f)
     const gp_type *t = &f->in[0].type;
     unsigned long long i = f->index;
     int64_t want = t->dim[0] * s->cut.row_bytes;
-    if (s->row + t->dim[0] > s->cut.rows) {
-        gp_fail(c->errs, GP_E_MISMATCH, s->o->at, "frame %llu ends at row %lld, but '%s' has only "
-                "%lld row%s", i, (long long)(s->row + t->dim[0]), s->o->file,
-                (long long)s->cut.rows, gp_plural(s->cut.rows));
-        return NULL;
-    }
+    if (s->row + t->dim[0] > s->cut.rows)
+        return GP_NULL(gp_fail(c->errs, GP_E_MISMATCH, s->o->at, "frame %llu ends at row %lld, but '%s' has only %lld "
+                               "row%s", i, (long long)(s->row + t->dim[0]), s->o->file, (long long)s->cut.rows,
+                               gp_plural(s->cut.rows)));
     int64_t got = gp_read_at(s->fd, s->room.data, (size_t)want,
                              s->cut.data + s->row * s->cut.row_bytes);
     s->row += t->dim[0];

@@ -26,11 +26,6 @@ static bool shape(gp_shape *s)
     return gp_collective_shape(s, NULL, &traffic);
 }
 
-static bool open_stage(const gp_open *o, void **state)
-{
-    return gp_collective_open(o, 2 * halo_bytes(o->opts, &o->in[0]), false, state);
-}
-
 static int64_t rows(const void *opts)
 {
     const struct opts *o = opts;
@@ -119,9 +114,7 @@ static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const g
     int up = neighbor(o, r, -1), down = neighbor(o, r, 1);
     const char *strip = x->data;
     char *to = y->data;
-    int status = gp_gpu.ranks.group_start();
-    if (status)
-        return status;
+    int status = 0;
     if (up >= 0)
         status = gp_gpu.ranks.send(strip, halo, GP_GPU_U8, up, comm, stream);
     if (!status && down >= 0)
@@ -130,14 +123,14 @@ static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const g
         status = gp_gpu.ranks.recv(to + halo + bytes, halo, GP_GPU_U8, down, comm, stream);
     if (!status && up >= 0)
         status = gp_gpu.ranks.recv(to, halo, GP_GPU_U8, up, comm, stream);
-    int ended = gp_gpu.ranks.group_end();
-    return status ? status : ended;
+    return status;
 }
 
-static bool run(gp_call *c, gp_frame *f, int n)
+static const gp_collective how = { .mine = mine, .rows = rows, .make = make, .queue = queue, .before = before };
+
+static bool open_stage(const gp_open *o, void **state)
 {
-    static const gp_collective how = { .mine = mine, .rows = rows, .make = make, .queue = queue, .before = before };
-    return gp_collective_run(c, f, n, &how);
+    return gp_collective_open(o, &how, 2 * halo_bytes(o->opts, &o->in[0]), state);
 }
 
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "the rows of this rank" }, { 0 } };
@@ -154,6 +147,6 @@ static const gp_opt options[] = {
 const gp_kind gp_kind_exchange = {
     GP_KIND("exchange"), .field = "ranks", .also = "halo ghost",
     .help = "the rows of this rank, between those of its neighbors: strips",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage, .run = run,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage,
     GP_COLLECTIVE,
 };

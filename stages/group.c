@@ -1,5 +1,5 @@
 /* group.c - several frames become one, with an axis more. */
-#include "stack.h"
+#include "axes.h"
 
 enum { KEEP, DROP };
 

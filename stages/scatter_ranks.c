@@ -31,11 +31,6 @@ static bool shape(gp_shape *s)
     return s->partial || (gp_rounds_has(s, "from", o->from) && gp_collective_shape(s, NULL, &traffic));
 }
 
-static bool open_stage(const gp_open *o, void **state)
-{
-    return gp_collective_open(o, gp_bytes(&o->in[0]), false, state);
-}
-
 static void make(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y)
 {
     const struct opts *o = opts;
@@ -63,22 +58,20 @@ static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const g
 {
     const struct opts *o = opts;
     size_t bytes = gp_bytes(&r->alike) / (size_t)r->ranks;
-    int status = gp_gpu.ranks.group_start();
-    if (status)
-        return status;
+    int status = 0;
     if (!is_source(o, r))
         status = gp_gpu.ranks.recv(y->data, bytes, GP_GPU_U8, (int)o->from, comm, stream);
     for (int q = 0; is_source(o, r) && !status && q < r->ranks; q++)
         if (q != r->rank)
             status = gp_gpu.ranks.send((const char *)x->data + (size_t)q * bytes, bytes, GP_GPU_U8, q, comm, stream);
-    int ended = gp_gpu.ranks.group_end();
-    return status ? status : ended;
+    return status;
 }
 
-static bool run(gp_call *c, gp_frame *f, int n)
+static const gp_collective how = { .make = make, .makes = part_of, .before = before, .queue = queue };
+
+static bool open_stage(const gp_open *o, void **state)
 {
-    static const gp_collective how = { .make = make, .makes = part_of, .before = before, .queue = queue };
-    return gp_collective_run(c, f, n, &how);
+    return gp_collective_open(o, &how, gp_bytes(&o->in[0]), state);
 }
 
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "[ranks, ...], of one shape on all ranks that have any" }, { 0 } };
@@ -94,6 +87,6 @@ static const gp_opt options[] = {
 const gp_kind gp_kind_scatter_ranks = {
     GP_KIND("scatter_ranks"), .field = "ranks", .also = "scatter mpi_scatter",
     .help = "frame k of one rank, of which each has one part",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage, .run = run,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage,
     GP_COLLECTIVE, .one_rank = true,
 };

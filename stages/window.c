@@ -1,5 +1,5 @@
 /* window.c - each frame with those before it, as rows of one. */
-#include "stack.h"
+#include "axes.h"
 
 enum { KEEP, DROP };
 

@@ -37,8 +37,10 @@ def path(name):
 
 
 def put(name, text):
-    with open(path(name), "w") as f:
-        f.write(text)
+    """With the folders above it."""
+    os.makedirs(os.path.dirname(path(name)), exist_ok=True)
+    with open(path(name), "wb") as f:
+        f.write(text if isinstance(text, bytes) else text.encode())
     return path(name)
 
 

@@ -1,15 +1,13 @@
 """ranks_kit.py - what the tests of several ranks share (ranks.py, ranks_report.py, collectives.py): how ranks are
 started, with each MPI that is installed, and what is counted. The test's first argument is gpipe; it runs in a folder
 of its own."""
-import glob, os, shutil, signal, subprocess, sys, tempfile
+import glob, os, shutil, signal, subprocess, sys
+from kit import check, gpipe, put, tmp, total
 
-gpipe = os.path.abspath(sys.argv[1])
 name = os.path.splitext(os.path.basename(sys.argv[0]))[0]
 shim = os.path.join(os.path.dirname(os.path.realpath(gpipe)), "gpipe-mpi.so")
 tests = os.path.dirname(os.path.abspath(__file__))
 source = os.path.join(tests, "..", "engine")
-passed = failed = 0
-tmp = tempfile.TemporaryDirectory()
 os.chdir(tmp.name)
 os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
                   OMPI_MCA_hwloc_base_binding_policy="none")
@@ -19,22 +17,8 @@ os.environ["TMPDIR"] = os.path.join(tmp.name, ".tmp")
 os.mkdir(os.environ["TMPDIR"])
 
 
-def check(what, ok, said=""):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print(f"FAILED: {name}: {what}\n{said}", file=sys.stderr)
-
-
 def finish(with_what):
-    print(f"{name}: {passed} passed, {failed} failed ({with_what})")
-    sys.exit(bool(failed))
-
-
-def put(path, text):
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    with open(path, "wb") as f:
-        f.write(text if isinstance(text, bytes) else text.encode())
+    total(name, f" ({with_what})")
 
 
 def has(folder):

@@ -9,7 +9,6 @@
 #include "program.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
-#include "cuda/resident_text.h"
 #endif
 
 Suite *suite_expr_stage(void);

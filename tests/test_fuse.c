@@ -3,7 +3,6 @@
 #include "compile/loop.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
-#include "cuda/resident_text.h"
 #endif
 #include "cases.h"
 #include "program.h"

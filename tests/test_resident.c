@@ -5,7 +5,6 @@
 #include "base/embed.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
-#include "cuda/resident_text.h"
 #endif
 
 #if GP_CUDA

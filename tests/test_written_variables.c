@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include "suite.h"
 #include "device/backend.h"
-#include "cpu/written_variables.h"
+#include "cpu/kernel.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
 #endif

@@ -109,16 +109,13 @@ gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
     if (!text)
         text = "", len = 0;
     gp_loc nowhere = { .file = file };
-    if (!config || !config->registry) {
-        gp_fail(errs, GP_E_USAGE, nowhere, "gp_config has no registry: gp_registry_create() and gp_register_builtin() make one");
-        return NULL;
-    }
+    if (!config || !config->registry)
+        return GP_NULL(gp_fail(errs, GP_E_USAGE, nowhere, "gp_config has no registry: gp_registry_create() and "
+                               "gp_register_builtin() make one"));
     int before = errs->n;
     gp_pipeline *p = calloc(1, sizeof *p);
-    if (!p) {
-        gp_fail(errs, GP_E_RESOURCE, nowhere, "out of memory");
-        return NULL;
-    }
+    if (!p)
+        return GP_NULL(gp_fail(errs, GP_E_RESOURCE, nowhere, "out of memory"));
     pthread_rwlockattr_t attr;         /* who looks all the time does not keep a run from starting */
     pthread_rwlockattr_init(&attr);
     pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);

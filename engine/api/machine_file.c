@@ -290,13 +290,8 @@ static void put_device(gp_json *j, const gp_machine *m, int i)
     for (int k = 0; k < 64 && k < m->ndevices; k++)
         if (k != i && !(d->no_peer >> k & 1))
             peer[n++] = k;
-    gp_json_open(j, NULL, '{');
-    gp_json_int(j, "index", i);
-    gp_json_str(j, "name", d->name);
-    gp_json_num(j, "compute_capability", d->cc / 10.0);
-    gp_json_int(j, "sms", d->sms);
-    gp_json_int(j, "f64_ratio", d->f64);
-    gp_json_size(j, "memory", d->memory);
+    gp_json_put(j, "{index: %d, name: %s, compute_capability: %g, sms: %d, f64_ratio: %d, memory: %zu", i, d->name,
+                d->cc / 10.0, d->sms, d->f64, d->memory);
     size_or_null(j, "total_memory", d->total, d->total);
     size_or_null(j, "free_memory", d->free, d->total);
     size_or_null(j, "copy_engines", (size_t)d->copy_engines, d->copy_engines);
@@ -311,20 +306,12 @@ void gp_machine_print(const gp_machine *m, FILE *to)
     gp_json j = { .f = to };
     gp_machine_info is;
     gp_machine_about(m, &is);
-    gp_json_open(&j, NULL, '{');
-    gp_json_int(&j, "format", FORMAT);
-    gp_json_str(&j, "gpipe", GP_VERSION);
-    gp_json_int(&j, "cores", m->cpus);
-    gp_json_size(&j, "memory", m->memory);
-    gp_json_int(&j, "page_size", sysconf(_SC_PAGESIZE));
-    gp_json_int(&j, "cuda", is.cuda);
-    gp_json_int(&j, "cuda_driver", m->cuda_driver);
+    gp_json_put(&j, "{format: %d, gpipe: %s, cores: %d, memory: %zu, page_size: %zd, cuda: %d, cuda_driver: %d", FORMAT,
+                GP_VERSION, m->cpus, m->memory, sysconf(_SC_PAGESIZE), is.cuda, m->cuda_driver);
     if (!m->ndevices)
         gp_json_str(&j, "why", m->why);
-    gp_json_open(&j, "devices", '[');
-    for (int i = 0; i < m->ndevices; i++)
+    GP_JSON_EACH(&j, "devices", i, m->ndevices)
         put_device(&j, m, i);
-    gp_json_close(&j, ']');
     gp_json_close(&j, '}');
     fputc('\n', to);
 }

@@ -101,3 +101,13 @@ void gp_arena_free(gp_arena *a)
         a->head = next;
     }
 }
+
+bool gp_grow(void *array, size_t n, size_t size)
+{
+    void *is;
+    memcpy(&is, array, sizeof is);
+    void *more = realloc(is, n * size);
+    if (more)
+        memcpy(array, &more, sizeof more);
+    return more;
+}

@@ -8,6 +8,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct gp_arena_block;
@@ -26,6 +27,11 @@ char *gp_format(gp_arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void gp_arena_free(gp_arena *a);       /* the blocks, not the struct */
 
+/* `if` and `if not`: there is no more memory. From the statement on, that is where control comes back to, until the
+ * block ends; so one block has one. */
+#define GP_IF_OOM(a) jmp_buf oom_; (a)->oom = &oom_; if (setjmp(oom_))
+#define GP_UNLESS_OOM(a) jmp_buf oom_; (a)->oom = &oom_; if (!setjmp(oom_))
+
 /* Array of n zeroed T. */
 #define GP_NEW(a, T, n) ((T *)gp_alloc((a), sizeof(T) * (size_t)(n)))
 
@@ -43,5 +49,10 @@ void gp_arena_free(gp_arena *a);       /* the blocks, not the struct */
          : &(v)[(n)++])
 
 void *gp_regrow(gp_arena *a, const void *old, size_t old_bytes, size_t bytes);
+
+/* The same of an array that is malloc'd: is there room for one more, or can some be made? Else nothing changes. */
+#define GP_ROOM(v, n, cap)                                                 \
+    ((n) < (cap) || (gp_grow(&(v), 2 * (size_t)(cap) + 8, sizeof *(v)) && ((cap) = 2 * (cap) + 8, true)))
+bool gp_grow(void *array, size_t n, size_t size);
 
 #endif

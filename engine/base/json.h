@@ -26,6 +26,11 @@ void gp_json_num(gp_json *j, const char *key, double v);          /* null: not f
 void gp_json_size(gp_json *j, const char *key, size_t n);
 void gp_json_bool(gp_json *j, const char *key, bool b);
 void gp_json_raw(gp_json *j, const char *key, const char *json); /* what is JSON already */
+/* Several members, or values of a list, as they stand in `form`: "{name: %s, depth: %d, busy: %g}". A key has a ':'
+ * behind it; %d? is a bool; %jd, %zd, %zu and %ju are as in printf. What is opened may be left open, or be closed by a
+ * later form. */
+void gp_json_put(gp_json *j, const char *form, ...)
+    __attribute__((format(printf, 2, 3)));
 void gp_json_strs(gp_json *j, const char *key, const char *const *v, int n);
 void gp_json_ints(gp_json *j, const char *key, const int *v, int n);
 

@@ -36,6 +36,12 @@ const gp_node *gp_node_list(const gp_node *map, const char *key)
     return n && n->kind == GP_LIST ? n : NULL;
 }
 
+gp_loc gp_node_at(const gp_node *map, const char *key, gp_loc otherwise)
+{
+    const gp_node *n = gp_node_get(map, key);
+    return n ? n->at : otherwise;
+}
+
 int gp_bool_parse(const char *text)
 {
     static const char *const words[] = { "false", "true", "False", "True", "FALSE", "TRUE" };

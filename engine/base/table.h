@@ -47,4 +47,12 @@ void gp_table_remove(gp_table *t, gp_entry *e);
 /* The entry after `e`, in no particular order; the first for NULL; NULL after the last. */
 gp_entry *gp_table_next(const gp_table *t, const gp_entry *e);
 
+/* Numbers in sets: up[v] is v, or another of its set. The one that stands for the set of v. */
+static inline int gp_root(int *up, int v)
+{
+    while (up[v] != v)
+        v = up[v] = up[up[v]];
+    return v;
+}
+
 #endif

@@ -1,17 +1,18 @@
-/* yaml.c - see yaml.h. Only this file, yaml_pairs.c and yaml_edit.c know libyaml.
+/* yaml.c - see yaml.h. Only this file and yaml_pairs.c know libyaml.
  *
  * libyaml counts characters; all places that leave this file count bytes.
  * Work and memory are linear in the size of the text: an alias is a second
  * pointer to the same node, and the number of nodes that a walk over the tree
  * would meet is bounded (ALL_NODES). */
+#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
+#include "base/json.h"
 #include "base/table.h"
 #include "base/yaml.h"
-#include "base/yaml_pairs.h"
-#include "base/yaml_problem.h"
+#include "base/yaml_text.h"
 
 enum {
     DEEPEST = 64,
@@ -29,11 +30,12 @@ struct parser {
     yaml_event_t event;                /* the current one, owned */
     gp_arena *arena;
     const char *text;
-    const char *shown;                 /* ... to libyaml, of the same length; see yaml_pairs.h */
+    const char *shown;                 /* ... to libyaml, of the same length; see yaml_text.h */
     size_t len;
     const char *file;
     const gp_loc *fixed;               /* where all nodes are, or NULL */
     gp_errs *errs;
+    bool marked;                       /* nodes are gp_marked */
     bool ascii;
     size_t chars, bytes;               /* the same position, counted both ways */
     size_t seen, line, line_start;     /* lines before `seen`, and where its line starts */
@@ -91,20 +93,11 @@ static gp_loc here(struct parser *p)
 /* Bytes of the character at s, of n; 0 if text may not contain it. */
 static size_t character(const unsigned char *s, size_t n)
 {
+    unsigned code;
     if (*s < 0x80)
         return (*s >= 0x20 && *s != 0x7f) || *s == '\t' || *s == '\n' || *s == '\r';
-    size_t k = *s >= 0xf0 ? 4 : *s >= 0xe0 ? 3 : 2;
-    if (*s < 0xc2 || *s > 0xf4 || n < k)
-        return 0;
-    unsigned long code = *s & (0xffu >> (k + 1));
-    for (size_t i = 1; i < k; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (s[i] & 0x3f);
-    }
-    bool printable = code == 0x85 || code >= 0xa0;
-    bool whole = code >= (k == 3 ? 0x800u : k == 4 ? 0x10000u : 0x80u) && code <= 0x10ffff;
-    return printable && whole && !(code >= 0xd800 && code < 0xe000) && (code & ~1ul) != 0xfffe ? k : 0;
+    size_t k = gp_utf8((const char *)s, n, &code);
+    return k && (code == 0x85 || code >= 0xa0) && (code & ~1u) != 0xfffe ? k : 0;
 }
 
 static bool check_bytes(struct parser *p)
@@ -145,9 +138,27 @@ static bool next(struct parser *p)
     return yaml_parser_parse(&p->yaml, &p->event) || fail_yaml(p);
 }
 
+/* Where the event ends, at present. */
+static void mark_end(struct parser *p, gp_node *n)
+{
+    if (p->marked)
+        ((gp_marked *)n)->to = byte_of(p, p->event.end_mark.index);
+}
+
+/* Behind `&name` and blanks: where the node itself begins. */
+static void mark_behind_anchor(const struct parser *p, gp_marked *m)
+{
+    while (m->from < m->to && !isspace((unsigned char)p->text[m->from]))
+        m->from++;
+    while (m->from < m->to && isspace((unsigned char)p->text[m->from]))
+        m->from++;
+}
+
 static gp_node *new_node(struct parser *p, gp_node_kind kind)
 {
-    gp_node *n = GP_NEW(p->arena, gp_node, 1);
+    gp_node *n = p->marked ? &GP_NEW(p->arena, gp_marked, 1)->node : GP_NEW(p->arena, gp_node, 1);
+    if (p->marked)
+        ((gp_marked *)n)->from = byte_of(p, p->event.start_mark.index), mark_end(p, n);
     n->kind = kind, n->text = "", n->at = here(p);
     if (kind != GP_SCALAR)
         n->at.len = p->fixed ? 0 : 1;
@@ -224,12 +235,12 @@ static gp_node *parse_scalar(struct parser *p, bool flow)
     n->text = text;
     n->len = len;
     n->quoted = p->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
-    if (strlen(n->text) != len) {
-        gp_fail(p->errs, GP_E_SPEC, n->at, "text cannot hold the character '\\0'");
-        return NULL;
-    }
+    if (strlen(n->text) != len)
+        return GP_NULL(gp_fail(p->errs, GP_E_SPEC, n->at, "text cannot hold the character '\\0'"));
     bool block = p->event.data.scalar.style == YAML_LITERAL_SCALAR_STYLE
         || p->event.data.scalar.style == YAML_FOLDED_SCALAR_STYLE;
+    if (p->marked)
+        ((gp_marked *)n)->block = block;
     if (block && !p->fixed)
         find_lines(p, n, byte_of(p, p->event.start_mark.index));
     if (flow && !n->quoted)
@@ -239,6 +250,14 @@ static gp_node *parse_scalar(struct parser *p, bool flow)
 
 static gp_node *parse_node(struct parser *p, int depth, bool flow);
 
+static gp_node *end_node(struct parser *p, gp_node *n, bool flow)
+{
+    mark_end(p, n);
+    if (p->marked)
+        ((gp_marked *)n)->flow = flow;
+    return n;
+}
+
 static gp_node *parse_list(struct parser *p, int depth, bool flow)
 {
     gp_node *n = new_node(p, GP_LIST);
@@ -246,7 +265,7 @@ static gp_node *parse_list(struct parser *p, int depth, bool flow)
     flow |= p->event.data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
     while (next(p)) {
         if (p->event.type == YAML_SEQUENCE_END_EVENT)
-            return n;
+            return end_node(p, n, flow);
         gp_node *item = parse_node(p, depth + 1, flow);
         if (!item)
             return NULL;
@@ -318,19 +337,17 @@ static gp_node *parse_map(struct parser *p, int depth, bool flow)
     flow |= p->event.data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
     while (next(p)) {
         if (p->event.type == YAML_MAPPING_END_EVENT)
-            return !merged || merge(p, &m, merged, false) ? m.node : NULL;
+            return !merged || merge(p, &m, merged, false) ? end_node(p, m.node, flow) : NULL;
         gp_node *key = parse_node(p, depth + 1, flow);
         if (!key)
             return NULL;
-        if (key->kind != GP_SCALAR || (!key->len && !key->quoted)) {
-            gp_fail(p->errs, GP_E_SPEC, key->at, "a key must be a word, not %s",
-                    key->kind == GP_SCALAR ? "empty" : key->kind == GP_LIST ? "a list" : "a map");
-            return NULL;
-        }
+        if (key->kind != GP_SCALAR || (!key->len && !key->quoted))
+            return GP_NULL(gp_fail(p->errs, GP_E_SPEC, key->at, "a key must be a word, not %s", key->kind == GP_SCALAR
+                                   ? "empty" : key->kind == GP_LIST ? "a list" : "a map"));
         gp_node *item = next(p) ? parse_node(p, depth + 1, flow) : NULL;
         if (!item)
             return NULL;
-        bool is_merge = !key->quoted && !strcmp(key->text, "<<");
+        bool is_merge = !p->marked && !key->quoted && !strcmp(key->text, "<<");
         int i = is_merge ? -1 : map_find(&m, key->text);
         if (is_merge && !merged)
             merged = item;
@@ -348,6 +365,11 @@ static gp_node *parse_map(struct parser *p, int depth, bool flow)
 
 static gp_node *parse_alias(struct parser *p)
 {
+    if (p->marked) {
+        gp_node *n = new_node(p, GP_SCALAR);
+        ((gp_marked *)n)->alias = true;
+        return n;
+    }
     const char *name = (const char *)p->event.data.alias.anchor;
     int i = gp_table_index(&p->names, name);
     if (i < 0)
@@ -388,10 +410,8 @@ static gp_node *parse_node(struct parser *p, int depth, bool flow)
                     "or put quotes around text that starts with '!'", word);
         return NULL;
     }
-    if (depth > DEEPEST) {
-        gp_fail(p->errs, GP_E_SPEC, here(p), "nested more than %d deep", DEEPEST);
-        return NULL;
-    }
+    if (depth > DEEPEST)
+        return GP_NULL(gp_fail(p->errs, GP_E_SPEC, here(p), "nested more than %d deep", DEEPEST));
     int64_t before = p->nodes;
     int id = -1;
     if (!count(p, 1))
@@ -404,6 +424,8 @@ static gp_node *parse_node(struct parser *p, int depth, bool flow)
     gp_node *n = p->event.type == YAML_SCALAR_EVENT ? parse_scalar(p, flow)
         : p->event.type == YAML_SEQUENCE_START_EVENT ? parse_list(p, depth, flow)
         : parse_map(p, depth, flow);
+    if (n && id >= 0 && p->marked && n->kind == GP_SCALAR)
+        mark_behind_anchor(p, (gp_marked *)n);
     if (n && id >= 0)
         p->anchor[id] = (struct anchor){ n, p->nodes - before };
     return n;
@@ -419,11 +441,8 @@ static gp_node *parse_document(struct parser *p)
     gp_node *root = parse_node(p, 1, false);
     if (!root || !next(p) || !next(p))                 /* document end, stream end */
         return NULL;
-    if (p->event.type != YAML_STREAM_END_EVENT) {
-        gp_fail(p->errs, GP_E_SPEC, here(p), "a second document starts here; "
-                "a file holds one");
-        return NULL;
-    }
+    if (p->event.type != YAML_STREAM_END_EVENT)
+        return GP_NULL(gp_fail(p->errs, GP_E_SPEC, here(p), "a second document starts here; a file holds one"));
     return root->kind == GP_SCALAR && !root->len && !root->quoted ? NULL : root;
 }
 
@@ -438,10 +457,8 @@ static gp_node *parse_text(struct parser *p)
     p->shown = gp_yaml_hide_pairs(p->arena, p->text, p->len);
     gp_node *volatile root = NULL;
     volatile bool failed = true;
-    if (!yaml_parser_initialize(&p->yaml)) {
-        gp_fail(p->errs, GP_E_RESOURCE, ((gp_loc){ .file = p->file }), "out of memory");
-        return NULL;
-    }
+    if (!yaml_parser_initialize(&p->yaml))
+        return GP_NULL(gp_fail(p->errs, GP_E_RESOURCE, ((gp_loc){ .file = p->file }), "out of memory"));
     p->names.arena = p->arena;
     yaml_parser_set_encoding(&p->yaml, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&p->yaml, (const unsigned char *)p->shown, p->len);
@@ -465,12 +482,16 @@ gp_node *gp_yaml_parse(gp_arena *a, const char *text, size_t len, const char *fi
 {
     if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))  /* a byte order mark */
         text += 3, len -= 3;
-    if (len > INT_MAX) {
-        gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = file }, "the file is larger than 2 GiB");
-        return NULL;
-    }
+    if (len > INT_MAX)
+        return GP_NULL(gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = file }, "the file is larger than 2 GiB"));
     struct parser p = { .arena = a, .text = text, .len = len, .file = file, .errs = errs };
     return parse_text(&p);
+}
+
+const gp_marked *gp_yaml_marked(gp_arena *a, const char *text, size_t len, const char *file, gp_errs *errs)
+{
+    struct parser p = { .arena = a, .text = text, .len = len, .file = file, .marked = true, .errs = errs };
+    return (const gp_marked *)parse_text(&p);
 }
 
 gp_node *gp_yaml_value(gp_arena *a, const char *text, gp_loc at, gp_errs *errs)

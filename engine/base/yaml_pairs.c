@@ -1,9 +1,9 @@
-/* yaml_pairs.c - see yaml_pairs.h. */
+/* yaml_pairs.c - see yaml_text.h. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
-#include "base/yaml_pairs.h"
+#include "base/yaml_text.h"
 
 enum { PAIR = 12 };                    /* bytes of \ud83d\ude00 */
 

@@ -1,11 +1,11 @@
-/* yaml_problem.c - see yaml_problem.h. */
+/* yaml_problem.c - see yaml_text.h. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/json.h"
 #include "base/plain.h"
-#include "base/yaml_problem.h"
+#include "base/yaml_text.h"
 
 static const struct { const char *problem, *say; } rewords[] = {
     { "mapping values are not allowed",

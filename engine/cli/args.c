@@ -220,11 +220,9 @@ static bool parse(gp_arena *a, int argc, char **argv, const gp_verb *verb, gp_ar
 
 bool gp_args_parse(gp_arena *a, int argc, char **argv, const gp_verb *verb, gp_args *out, gp_errs *errs)
 {
-    jmp_buf oom;
     *out = (gp_args){ .verb = verb, .ranks = out->ranks };
-    if (setjmp(oom))
+    GP_IF_OOM(a)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    a->oom = &oom;
     bool ok = parse(a, argc, argv, verb, out, errs);
     a->oom = NULL;
     return ok;

@@ -136,11 +136,9 @@ static const char *elsewhere(gp_bench *b, gp_fit *f, gp_loc at, const char *path
         folder = gp_temporary_folder(real, &fd);
     }
     free(head);
-    if (!folder) {
-        gp_fail(errs, GP_E_RUN, at, "no temporary folder can be made next to '%s', in '%s': %s",
-                path, real, gp_strerror(errno));
-        return NULL;
-    }
+    if (!folder)
+        return GP_NULL(gp_fail(errs, GP_E_RUN, at, "no temporary folder can be made next to '%s', in '%s': %s", path,
+                               real, gp_strerror(errno)));
     *GP_PUSH(&b->arena, f->folder, f->nfolders, f->cap) = (gp_bench_folder){ folder, fd };
     char *text = GP_NEW(&b->arena, char, 2 * (strlen(folder) + strlen(rest)) + 2), *to = text;
     const char *part[] = { folder, "/", rest };

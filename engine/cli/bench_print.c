@@ -235,19 +235,13 @@ static void print_json_row(gp_json *j, const gp_bench *b, const gp_row *r)
         else
             gp_json_num(j, columns[c].name, v.number);
     }
-    gp_json_bool(j, "whole_runs", r->figures->whole);
-    gp_json_str(j, "counted", r->figures->in ? "in" : "done");
-    gp_json_num(j, "needed_max_time_s", r->figures->enough_s > 0 ? r->figures->enough_s : NAN);
+    gp_json_put(j, "whole_runs: %d?, counted: %s, needed_max_time_s: %g", r->figures->whole,
+                r->figures->in ? "in" : "done", r->figures->enough_s > 0 ? r->figures->enough_s : NAN);
     GP_JSON_EACH(j, "rounds_frames_per_s", k, b->rounds)
         gp_json_num(j, NULL, r->round[k].frames_per_s);
-    GP_JSON_EACH(j, "resources", k, r->nresources) {
-        gp_json_open(j, NULL, '{');
-        gp_json_str(j, "name", r->resource[k].name);
-        gp_json_num(j, "us_per_frame", r->resource[k].us);
-        gp_json_bool(j, "estimate", r->resource[k].alone);
-        gp_json_str(j, "how", r->resource[k].how);
-        gp_json_close(j, '}');
-    }
+    GP_JSON_EACH(j, "resources", k, r->nresources)
+        gp_json_put(j, "{name: %s, us_per_frame: %g, estimate: %d?, how: %s}", r->resource[k].name, r->resource[k].us,
+                    r->resource[k].alone, r->resource[k].how);
     gp_json_close(j, '}');
 }
 
@@ -255,17 +249,10 @@ static void print_json(const gp_bench *b, const gp_environment *e)
 {
     char gpipe[96];
     gp_json j = { .f = stdout };
-    gp_json_open(&j, NULL, '{');
-    gp_json_str(&j, "cpu", e->cpu);
-    gp_json_int(&j, "cpus", e->cores);
-    gp_json_str(&j, "gpu", *e->gpu ? e->gpu : NULL);
-    gp_json_str(&j, "driver", *e->driver ? e->driver : NULL);
-    gp_json_str(&j, "toolkit", *e->toolkit ? e->toolkit : NULL);
-    gp_json_str(&j, "gpipe", gp_version_text(gpipe));
-    gp_json_str(&j, "date", e->date);
-    gp_json_num(&j, "window_s", b->window_s);
-    gp_json_num(&j, "max_time_s", b->max_time_s);
-    gp_json_int(&j, "rounds", b->rounds);
+    gp_json_put(&j, "{cpu: %s, cpus: %d, gpu: %s, driver: %s, toolkit: %s, gpipe: %s, date: %s, window_s: %g, "
+                "max_time_s: %g, rounds: %d", e->cpu, e->cores, *e->gpu ? e->gpu : NULL, *e->driver ? e->driver : NULL,
+                *e->toolkit ? e->toolkit : NULL, gp_version_text(gpipe), e->date, b->window_s, b->max_time_s,
+                b->rounds);
     GP_JSON_EACH(&j, "rows", i, b->nrows)
         print_json_row(&j, b, &b->row[i]);
     gp_json_close(&j, '}');

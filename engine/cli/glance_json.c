@@ -8,17 +8,13 @@
 void gp_glance_json(const gp_glance *v, FILE *f)
 {
     gp_json j = { .f = f, .level = 3 };                /* all on one line */
-    gp_json_open(&j, NULL, '{');
-    gp_json_str(&j, "pipeline", v->pipeline ? v->pipeline : "");
-    gp_json_num(&j, "seconds", v->seconds);
-    gp_json_bool(&j, "ended", v->ended);
-    gp_json_bool(&j, "syncing", v->syncing);
+    gp_json_put(&j, "{pipeline: %s, seconds: %g, ended: %d?, syncing: %d?", v->pipeline ? v->pipeline : "", v->seconds,
+                v->ended, v->syncing);
     if (v->ranks > 1)
-        gp_json_int(&j, "rank", v->rank), gp_json_int(&j, "ranks", v->ranks);
+        gp_json_put(&j, "rank: %d, ranks: %d", v->rank, v->ranks);
     if (gp_is_behind(v))
-        gp_json_int(&j, "behind", v->behind), gp_json_size(&j, "behind_done", v->behind_done);
-    gp_json_size(&j, "in", v->in);
-    gp_json_size(&j, "done", v->done);
+        gp_json_put(&j, "behind: %d, behind_done: %ju", v->behind, v->behind_done);
+    gp_json_put(&j, "in: %ju, done: %ju", v->in, v->done);
     if (v->frames)
         gp_json_size(&j, "frames", v->frames);
     if (v->left_s >= 0)
@@ -30,32 +26,16 @@ void gp_glance_json(const gp_glance *v, FILE *f)
     if (v->bound_meets)
         gp_json_bool(&j, "bound_meets", true);
     gp_accounts_json(&j, v->source, v->nsources, v->ended ? "cancelled" : "in_flight");
-    GP_JSON_EACH(&j, "stages", i, v->nstages) {
-        gp_json_open(&j, NULL, '{');
-        gp_json_str(&j, "name", v->stage[i].is.name);
-        gp_json_size(&j, "frames", v->stage[i].is.frames);
-        gp_json_size(&j, "bytes", v->stage[i].is.bytes);
-        gp_json_num(&j, "frames_per_s", v->stage[i].frames_s);
-        gp_json_num(&j, "bytes_per_s", v->stage[i].bytes_s);
-        gp_json_close(&j, '}');
-    }
+    GP_JSON_EACH(&j, "stages", i, v->nstages)
+        gp_json_put(&j, "{name: %s, frames: %ju, bytes: %ju, frames_per_s: %g, bytes_per_s: %g}", v->stage[i].is.name,
+                    v->stage[i].is.frames, v->stage[i].is.bytes, v->stage[i].frames_s, v->stage[i].bytes_s);
     GP_JSON_EACH(&j, "buffers", i, v->nbuffers) {
         const gp_buffer_status *b = &v->buffer[i].is;
-        gp_json_open(&j, NULL, '{');
-        gp_json_str(&j, "name", b->name);
-        gp_json_str(&j, "from", b->from);
-        gp_json_str(&j, "to", b->to);
-        gp_json_int(&j, "depth", b->depth);
-        gp_json_int(&j, "held", b->held);
-        gp_json_num(&j, "fill", v->buffer[i].fill);
-        gp_json_close(&j, '}');
+        gp_json_put(&j, "{name: %s, from: %s, to: %s, depth: %d, held: %d, fill: %g}", b->name, b->from, b->to,
+                    b->depth, b->held, v->buffer[i].fill);
     }
-    GP_JSON_EACH(&j, "settings", i, v->nknobs) {
-        gp_json_open(&j, NULL, '{');
-        gp_json_str(&j, "path", v->knob[i].path);
-        gp_json_str(&j, "value", v->knob[i].value);
-        gp_json_close(&j, '}');
-    }
+    GP_JSON_EACH(&j, "settings", i, v->nknobs)
+        gp_json_put(&j, "{path: %s, value: %s}", v->knob[i].path, v->knob[i].value);
     gp_json_close(&j, '}');
     fputc('\n', f);
 }

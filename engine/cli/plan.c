@@ -8,12 +8,8 @@
 static const gp_measured *read_report(const char *file, const gp_plan *plan, gp_loaded *text,
                                       gp_arena *a, gp_errs *errs)
 {
-    jmp_buf oom;
-    if (setjmp(oom)) {
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-        return NULL;
-    }
-    a->oom = &oom;
+    GP_IF_OOM(a)
+        return GP_NULL(gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory"));
     return gp_load_text(text, file, errs)
         ? gp_measured_read(a, plan, text->text, text->len, text->file, errs) : NULL;
 }

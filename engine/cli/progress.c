@@ -274,15 +274,9 @@ static void say_summary(const gp_account *a, int n, double seconds, gp_outcome o
                         const char *verdict)
 {
     gp_json j = { .f = gp_say_begin(), .level = 3 };   /* all on one line */
-    gp_json_open(&j, NULL, '{');
-    gp_json_open(&j, "account", '{');
-    gp_json_str(&j, "outcome", gp_outcome_text(outcome));
-    gp_json_int(&j, "exit", status);
-    gp_json_num(&j, "seconds", seconds);
+    gp_json_put(&j, "{account: {outcome: %s, exit: %d, seconds: %g", gp_outcome_text(outcome), status, seconds);
     gp_accounts_json(&j, a, n, "cancelled");
-    gp_json_str(&j, "verdict", *verdict ? verdict : NULL);
-    gp_json_close(&j, '}');
-    gp_json_close(&j, '}');
+    gp_json_put(&j, "verdict: %s}}", *verdict ? verdict : NULL);
     fputc('\n', j.f);
     gp_say_end();
 }

@@ -101,10 +101,8 @@ static bool draw(const gp_pipeline *p, const char *report, size_t bytes, FILE *t
 {
     const gp_plan *plan = gp_pipeline_plan(p);
     gp_arena a = { 0 };
-    jmp_buf oom;
     bool ok;
-    a.oom = &oom;
-    if (setjmp(oom)) {
+    GP_IF_OOM(&a) {
         ok = no_memory(errs);
     } else {
         const gp_measured *m = gp_measured_read(&a, plan, report, bytes, "the report", errs);

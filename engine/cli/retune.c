@@ -63,10 +63,8 @@ static bool is_stopping(gp_retuner *r)
  * out of memory. */
 static int settings(gp_arena *a, const char *line, const char ***set)
 {
-    jmp_buf oom;
     gp_errs *errs;
-    a->oom = &oom;
-    if (setjmp(oom))
+    GP_IF_OOM(a)
         return -1;
     errs = GP_NEW(a, gp_errs, 1);
     const gp_node *list = gp_yaml_value(a, line, (gp_loc){ .file = "socket" }, errs);

@@ -22,19 +22,14 @@ char *gp_answer_of_errors(const gp_args *args, const gp_errs *errs)
     if (!gp_memfile_open(&m))
         return NULL;
     gp_json j = { .f = m.f, .level = 3 };
-    gp_json_open(&j, NULL, '{');
-    gp_json_int(&j, "exit", gp_errs_exit(errs));
+    gp_json_put(&j, "{exit: %d", gp_errs_exit(errs));
     GP_JSON_EACH(&j, "errors", i, errs->n) {
         const gp_err *e = &errs->e[i];
         char *option = gp_err_option(args, e);
-        gp_json_open(&j, NULL, '{');
-        gp_json_str(&j, "message", e->msg);
-        gp_json_int(&j, "code", e->code);
+        gp_json_put(&j, "{message: %s, code: %d", e->msg, (int)e->code);
         if (option || e->at.file)
             gp_json_str(&j, "file", option ? option : e->at.file);
-        gp_json_int(&j, "line", option ? 0 : e->at.line);
-        gp_json_int(&j, "column", option ? 0 : e->at.col);
-        gp_json_close(&j, '}');
+        gp_json_put(&j, "line: %d, column: %d}", option ? 0 : e->at.line, option ? 0 : e->at.col);
         free(option);
     }
     gp_json_close(&j, '}');
@@ -56,8 +51,7 @@ void gp_answer_text(int fd, const char *key, const char *text)
     char *line = NULL;
     if (gp_memfile_open(&m)) {
         gp_json j = { .f = m.f, .level = 3 };
-        gp_json_open(&j, NULL, '{');
-        gp_json_int(&j, "exit", 0);
+        gp_json_put(&j, "{exit: %d", 0);
         gp_json_str(&j, key, text);
         gp_json_close(&j, '}');
         fputc('\n', m.f);
@@ -116,9 +110,7 @@ static int print(gp_arena *a, const gp_args *args, const char *answer)
 int gp_answer_print(const gp_args *args, const char *answer, gp_errs *errs)
 {
     gp_arena a = { 0 };
-    jmp_buf oom;
-    a.oom = &oom;
-    if (setjmp(oom)) {
+    GP_IF_OOM(&a) {
         gp_arena_free(&a);
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
         return gp_errs_exit(errs);

@@ -136,10 +136,7 @@ static void blame_file(gp_retuner *r, edit *e)
 
 static void compile(gp_retuner *r, edit *e, const char *const *more, int n)
 {
-    gp_part *room = r->nparts < r->cap ? r->part : realloc(r->part, sizeof *room * (size_t)(2 * r->cap));
-    if (room != r->part || r->nparts == r->cap)
-        r->part = room ? room : r->part, r->cap *= room ? 2 : 1;
-    bool settings = room && add_settings(r, &e->x, more, n);
+    bool settings = GP_ROOM(r->part, r->nparts, r->cap) && add_settings(r, &e->x, more, n);
     e->args.set = e->x.set, e->args.nset = e->x.nset;
     if (!settings)
         gp_fail(&e->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");

@@ -141,9 +141,7 @@ bool gp_runs_choose(const gp_args *args, char name[24], gp_errs *errs)
 {
     static run of[RUNS];
     gp_arena a = { 0 };
-    jmp_buf oom;
-    a.oom = &oom;
-    if (setjmp(oom)) {
+    GP_IF_OOM(&a) {
         gp_arena_free(&a);
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     }

@@ -194,9 +194,7 @@ static int simulate_verb(const gp_args *args, const gp_registry *registry, gp_er
         return gp_errs_exit(errs);
     }
     simulating s = { .args = args, .registry = registry, .errs = errs };
-    jmp_buf oom;
-    s.arena.oom = &oom;
-    if (!setjmp(oom)) {
+    GP_UNLESS_OOM(&s.arena) {
         const gp_simulated *x = simulate(&s);
         if (x)
             show(&s, x);

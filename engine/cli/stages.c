@@ -189,10 +189,7 @@ static void json_ports(gp_json *j, const char *side, const gp_port *p, bool inpu
 {
     gp_json_open(j, side, '[');
     for (; p && p->name; p++) {
-        gp_json_open(j, NULL, '{');
-        gp_json_str(j, "name", p->name);
-        gp_json_str(j, "help", p->help);
-        gp_json_bool(j, "optional", p->optional);
+        gp_json_put(j, "{name: %s, help: %s, optional: %d?", p->name, p->help, p->optional);
         if (inputs) {
             gp_json_open(j, "types", '[');
             for (int t = 1; t < GP_NDTYPES; t++)
@@ -207,35 +204,19 @@ static void json_ports(gp_json *j, const char *side, const gp_port *p, bool inpu
 
 static void json_option(gp_json *j, const gp_opt *o)
 {
-    gp_json_open(j, NULL, '{');
-    gp_json_str(j, "name", o->name);
-    gp_json_str(j, "type", opt_types[o->type]);
-    gp_json_str(j, "default", o->def);
-    gp_json_str(j, "choices", o->type == GP_OPT_ENUM ? o->choices : NULL);
-    gp_json_str(j, "unit", o->unit);
-    gp_json_str(j, "help", o->help);
-    gp_json_bool(j, "required", o->required);
-    if (o->min < o->max) {
-        gp_json_num(j, "min", o->min);
-        gp_json_num(j, "max", o->max);
-    }
+    gp_json_put(j, "{name: %s, type: %s, default: %s, choices: %s, unit: %s, help: %s, required: %d?", o->name,
+                opt_types[o->type], o->def, o->type == GP_OPT_ENUM ? o->choices : NULL, o->unit, o->help, o->required);
+    if (o->min < o->max)
+        gp_json_put(j, "min: %g, max: %g", o->min, o->max);
     gp_json_close(j, '}');
 }
 
 static void json_kind(gp_json *j, const gp_registry *registry, const gp_kind *k)
 {
     const gp_plugin_info *of = gp_kind_plugin(registry, k);
-    gp_json_open(j, NULL, '{');
-    gp_json_str(j, "name", k->name);
-    gp_json_str(j, "field", field_of(k));
-    gp_json_str(j, "help", k->help);
-    if (of) {
-        gp_json_open(j, "plugin", '{');
-        gp_json_str(j, "name", of->name);
-        gp_json_str(j, "version", of->version);
-        gp_json_str(j, "file", of->file);
-        gp_json_close(j, '}');
-    }
+    gp_json_put(j, "{name: %s, field: %s, help: %s", k->name, field_of(k), k->help);
+    if (of)
+        gp_json_put(j, "plugin: {name: %s, version: %s, file: %s}", of->name, of->version, of->file);
     gp_json_open(j, "on", '[');
     if (k->record || !k->run)
         gp_json_str(j, NULL, "device");

@@ -29,12 +29,10 @@ static bool show(top *t, const char *line, gp_errs *errs)
 {
     gp_glance *v = &t->v;
     gp_arena a = { 0 };
-    jmp_buf oom;
-    if (setjmp(oom)) {
+    GP_IF_OOM(&a) {
         gp_arena_free(&a);
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     }
-    a.oom = &oom;
     bool ok = gp_glance_read(v, &a, line)
         || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' is not the socket of a 'gpipe run'",
                    t->name);

@@ -32,12 +32,7 @@ static void add(gp_watched *w, const char *path)
     bool known = wd < 0;
     for (int i = 0; !known && i < w->n; i++)
         known = w->file[i].folder == wd && !strcmp(w->file[i].name, name);
-    if (!known && w->n == w->cap) {
-        saved *more = realloc(w->file, sizeof *more * (size_t)(2 * w->cap + 8));
-        if (more)
-            w->file = more, w->cap = 2 * w->cap + 8;
-    }
-    if (!known && w->n < w->cap)
+    if (!known && GP_ROOM(w->file, w->n, w->cap))
         w->file[w->n++] = (saved){ wd, name }, name = NULL;
     free(folder), free(name);
 }

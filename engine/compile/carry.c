@@ -124,13 +124,6 @@ void gp_carry_mark(gp_resolving *r)
     }
 }
 
-static int find(int *up, int v)
-{
-    while (up[v] != v)
-        v = up[v] = up[up[v]];
-    return v;
-}
-
 /* Do two that carry one buffer begin alike, and have the same for a hole? */
 static bool agree(const gp_resolving *r, const gp_stage *a, const gp_stage *b)
 {
@@ -173,7 +166,7 @@ void gp_carry_cycles(gp_resolving *r)
         any = true;
         mark_before(r, maker(r, &r->stage[c], 0), before, todo);
         memset(behind, 0, sizeof *behind * (size_t)n);
-        up[find(up, maker(r, &r->stage[c], 0))] = find(up, c);
+        up[gp_root(up, maker(r, &r->stage[c], 0))] = gp_root(up, c);
         for (int i = 0; i < n; i++) {
             int v = r->order[i];
             const gp_rstage *st = &r->stage[v];
@@ -181,14 +174,14 @@ void gp_carry_cycles(gp_resolving *r)
             for (int p = 0; p < st->s.nin && !(st->s.closes && v != c); p++)
                 behind[v] |= v != c && maker(r, st, p) >= 0 && behind[maker(r, st, p)];
             if (behind[v] && before[v])
-                up[find(up, v)] = find(up, c);
+                up[gp_root(up, v)] = gp_root(up, c);
         }
     }
     int *members = GP_NEW(r->arena, int, n);
     for (int v = 0; v < n && any; v++)
-        members[find(up, v)]++;
+        members[gp_root(up, v)]++;
     for (int v = 0; v < n && any; v++)
-        r->stage[v].s.cycle = members[find(up, v)] > 1 ? find(up, v) + 1 : 0;
+        r->stage[v].s.cycle = members[gp_root(up, v)] > 1 ? gp_root(up, v) + 1 : 0;
     find_segments(r);
 }
 

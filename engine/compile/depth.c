@@ -143,13 +143,6 @@ static void make_shallow(gp_arena *a, gp_plan *p, bool scarce)
 
 /* ---- of rings: aligned -------------------------------------------------- */
 
-static int find(int *up, int v)
-{
-    while (up[v] != v)
-        v = up[v] = up[up[v]];
-    return v;
-}
-
 /* The i-th actor of a ring, its producer first; -1 past the last. */
 static int ring_actor(const gp_ring *r, int i)
 {
@@ -202,17 +195,17 @@ static void find_components(gp_scheduling *w)
     for (int i = 0; i < p->nrings; i++) {
         int k = ring_segment(p, &p->ring[i]), other = w->copied[i] < 0 ? -1 : ring_segment(p, &p->ring[w->copied[i]]);
         if (k >= 0 && other >= 0)
-            w->root[find(w->root, other)] = find(w->root, k);
+            w->root[gp_root(w->root, other)] = gp_root(w->root, k);
     }
     for (int i = 0; i < p->nrings; i++) {
         const gp_ring *r = &p->ring[i];
         int k = ring_segment(p, r);
         for (int j = 0, q; r->segment < 0 && (q = ring_actor(r, j)) >= 0; j++)
             if (aligned_segment(p, q) >= 0)
-                w->root[find(w->root, aligned_segment(p, q))] = find(w->root, k);
+                w->root[gp_root(w->root, aligned_segment(p, q))] = gp_root(w->root, k);
     }
     for (int k = 0; k < p->nsegments; k++)
-        w->root[k] = find(w->root, k);
+        w->root[k] = gp_root(w->root, k);
 }
 
 static void lower_to(int *least, int depth)

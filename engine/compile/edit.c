@@ -1,7 +1,7 @@
 /* edit.c - writes a setting, as of --set, into the text of the file. */
 #include <stdlib.h>
 #include <string.h>
-#include "base/yaml_edit.h"
+#include "base/yaml.h"
 #include "compile/ir.h"
 
 static bool is_same(const gp_node *x, const gp_node *y)
@@ -18,19 +18,6 @@ static bool is_same(const gp_node *x, const gp_node *y)
     return true;
 }
 
-static const char *const *words_of(gp_arena *a, const gp_node *root, const char *assignment, int *n)
-{
-    const char **word = NULL, *equals = strchr(assignment, '=');
-    int cap = 0;
-    for (const char *from = assignment, *dot; from <= equals; from = dot + 1) {
-        dot = memchr(from, '.', (size_t)(equals - from));
-        dot = dot ? dot : equals;
-        *GP_PUSH(a, word, *n, cap) = gp_strndup(a, from, (size_t)(dot - from));
-    }
-    gp_number_stages(a, root, word, *n);
-    return word;
-}
-
 char *gp_spec_edit(gp_arena *a, const char *text, size_t len, const char *file, const char *assignment,
                    const gp_registry *registry, size_t *out_len, gp_errs *errs)
 {
@@ -41,15 +28,13 @@ char *gp_spec_edit(gp_arena *a, const char *text, size_t len, const char *file, 
     const gp_node *before = want->root;
     if (!gp_spec_set(a, want, assignment, registry, errs))
         return NULL;
-    const char *const *word = words_of(a, before, assignment, &n);
+    const char **word = gp_set_words(a, assignment, &n);
+    gp_number_stages(a, before, word, n);
     char *out = gp_yaml_edit(a, text, len, file, word, n, strchr(assignment, '=') + 1, out_len, errs);
     gp_errs *ignored = GP_NEW(a, gp_errs, 1);
     const gp_spec *is = out ? gp_parse(a, out, *out_len, file, ignored) : NULL;
-    if (out && (!is || !is_same(want->root, is->root))) {
-        gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = file },
-                "'%.100s' cannot be written into this file without a change in "
-                "another place (an anchor?); write it by hand", assignment);
-        return NULL;
-    }
+    if (out && (!is || !is_same(want->root, is->root)))
+        return GP_NULL(gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = file }, "'%.100s' cannot be written into this file "
+                               "without a change in another place (an anchor?); write it by hand", assignment));
     return out;
 }

@@ -245,12 +245,10 @@ static bool walk(struct eval *x, const gp_expr *tree)
 static bool parse_and_walk(struct eval *x)
 {
     gp_arena a = { 0 };
-    jmp_buf oom;
     volatile bool ok = false;
-    if (setjmp(oom)) {
+    GP_IF_OOM(&a) {
         gp_fail(x->errs, GP_E_RESOURCE, x->scalar->at, "out of memory");
     } else {
-        a.oom = &oom;
         const gp_expr *tree = gp_expr_parse(&a, x->scalar, x->errs);
         ok = tree && walk(x, tree);
     }

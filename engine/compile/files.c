@@ -25,11 +25,10 @@ static const char *plain(files *f, const char *path)
 /* What is no regular file is left to the run, which may find that it is everybody's. */
 static void refuse(files *f, const gp_stage *to, const char *path, const char *who, const char *name)
 {
-    const gp_node *n = gp_node_get(to->node, to->writes_opt);
     if (gp_probe_get(f->r->probe, path, false)->file.kind == GP_FILE_STREAM)
         return;
-    gp_fail(f->r->errs, GP_E_SPEC, n ? n->at : to->at, "stage '%s': '%s' would replace '%s', which "
-            "%s'%s' reads: give it a folder or a name of its own", to->name, to->writes, path, who, name);
+    gp_fail(f->r->errs, GP_E_SPEC, gp_node_at(to->node, to->writes_opt, to->at), "stage '%s': '%s' would replace '%s', "
+            "which %s'%s' reads: give it a folder or a name of its own", to->name, to->writes, path, who, name);
 }
 
 /* The most numbers that stage `to` can give to files. */

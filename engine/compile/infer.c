@@ -137,12 +137,6 @@ static bool check_inputs(gp_resolving *r, gp_rstage *st)
 
 /* ---- what shape() said ----------------------------------------------- */
 
-static gp_loc key_at(const gp_node *map, const char *key, gp_loc otherwise)
-{
-    const gp_node *n = gp_node_get(map, key);
-    return n ? n->at : otherwise;
-}
-
 static bool check_output(gp_resolving *r, const gp_rstage *st, const gp_rbuf *b, const gp_type *t)
 {
     const gp_type *said = &b->b.said;
@@ -170,12 +164,12 @@ static bool check_output(gp_resolving *r, const gp_rstage *st, const gp_rbuf *b,
         return AT(r, b->b.at, "buffer '%s', which carries '%s', is %s, but stage '%s' makes %s", b->said_by, name,
                   gp_type_text(&declared, (char[128]){0}), st->s.name, gp_type_text(t, text));
     if (said->dtype && said->dtype != t->dtype)
-        return AT(r, key_at(b->node, "dtype", b->b.at), "buffer '%s' is declared as %s, but stage "
+        return AT(r, gp_node_at(b->node, "dtype", b->b.at), "buffer '%s' is declared as %s, but stage "
                   "'%s' makes %s", name, gp_dtype_name(said->dtype), st->s.name,
                   gp_type_text(t, text));
     declared.dtype = t->dtype;
     if (said->ndim && !gp_type_same(&declared, t))
-        return AT(r, key_at(b->node, "shape", b->b.at), "buffer '%s' is declared as %s, but stage "
+        return AT(r, gp_node_at(b->node, "shape", b->b.at), "buffer '%s' is declared as %s, but stage "
                   "'%s' makes %s", name, gp_bounds_text(&declared, b->b.varies, (char[GP_BOUNDS_TEXT]){0}), st->s.name,
                   gp_type_text(t, text));
     return true;
@@ -188,7 +182,7 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
     const char *name = st->s.name;
     bool ok = true, source = !st->s.nin;
     if (st->s.workers > 1 && st->s.serial && st->s.workers_said)
-        ok = AT(r, key_at(st->node, "workers", st->s.at), "stage '%s' cannot have %d workers: %s",
+        ok = AT(r, gp_node_at(st->node, "workers", st->s.at), "stage '%s' cannot have %d workers: %s",
                 name, st->s.workers, source ? "it is a source, which makes one frame after the other"
                 : s->default_workers > 1 && st->s.fills_device ? "it takes frames in order, with workers of its own: "
                                                                  "leave 'workers' out"

@@ -16,6 +16,7 @@
 #define GP_IR_H
 
 #include "base/table.h"
+#include "base/yaml.h"
 #include <gpipe/gpipe.h>
 
 /* ---- what the passes know of the world (filled by the caller) --------- */
@@ -463,6 +464,8 @@ char *gp_spec_edit(gp_arena *, const char *text, size_t len, const char *file, c
 /* set.c: the name of each item of a list of stages: as given, else its kind, with
  * a number when that is taken (blur, blur2). Two given names may be equal. */
 void gp_stage_names(gp_arena *, const gp_node *stages, const char **names);
+/* set.c: the path of "a.b=value", its parts. */
+const char **gp_set_words(gp_arena *, const char *assignment, int *n);
 /* In a path from `root` on, names of stages become their numbers. */
 void gp_number_stages(gp_arena *, const gp_node *root, const char **word, int nwords);
 /* set.c: the name of the i-th buffer that stage `name` makes when it says no `out`;

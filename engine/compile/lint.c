@@ -72,13 +72,6 @@ static void warn(linting *l, gp_loc at, const char *fmt, ...)
     gp_fail(l->errs, GP_E_WARN, at, "%s; %s (lint: %s)", what, l->lint->edit, l->lint->name);
 }
 
-/* The place of a key of `map`, or `otherwise`. */
-static gp_loc key_at(const gp_node *map, const char *key, gp_loc otherwise)
-{
-    const gp_node *n = gp_node_get(map, key);
-    return n ? n->at : otherwise;
-}
-
 /* The stage that an actor is, or the first of its segment. */
 static const gp_stage *stage_of(const linting *l, int actor)
 {
@@ -106,7 +99,7 @@ static void lint_depth(linting *l)
         if (c == r->nconsumers)
             continue;
         const gp_buffer *b = &l->g->buffer[r->buffer];
-        gp_loc at = b->depth_said ? b->depth_at : key_at(l->root, "depth", b->at);
+        gp_loc at = b->depth_said ? b->depth_at : gp_node_at(l->root, "depth", b->at);
         warn(l, at, "buffer '%s' has depth 1, so stages '%s' and '%s' take turns", b->name, from->name,
              stage_of(l, r->consumer[c])->name);
     }
@@ -214,7 +207,7 @@ static void lint_grid(linting *l)
         if (blocks > d->sms || 2 * blocks * depth > d->sms
             || elements / MANY < blocks * st->known.threads)
             continue;
-        warn(l, key_at(st->node, gp_node_get(st->node, "grid") ? "grid" : "threads", st->at),
+        warn(l, gp_node_at(st->node, gp_node_get(st->node, "grid") ? "grid" : "threads", st->at),
              "stage '%s' makes %" PRId64 " elements with %"
              PRId64 " block%s of %" PRId64 " threads; with %" PRId64 " frame%s in flight that is %"
              PRId64 " of the %d multiprocessors of %s", st->name, elements, blocks, gp_plural(blocks),
@@ -359,7 +352,7 @@ static void lint_managed(linting *l)
         if (!b)
             continue;
         bool fits = gp_size_add(l->p->on_device[0], x->bytes) <= device_of(l, 0)->memory;
-        gp_loc at = key_at(gp_node_get(gp_node_get(l->root, "buffers"), b->name), "memory", b->at);
+        gp_loc at = gp_node_at(gp_node_get(gp_node_get(l->root, "buffers"), b->name), "memory", b->at);
         if (fits)
             warn(l, at, "constant '%s' (%s) has room on %s, and need not be in the memory of the host", b->name,
                  gp_size_text(x->bytes, size), l->g->device[0].name);
@@ -411,7 +404,7 @@ static void lint_rate(linting *l)
             fast = fast && fast->known.hertz >= from->known.hertz ? fast : from;
         }
         if (slow && slow->known.hertz < fast->known.hertz)
-            warn(l, key_at(fast->node, "rate", fast->at), "source '%s' makes %g frames a second, "
+            warn(l, gp_node_at(fast->node, "rate", fast->at), "source '%s' makes %g frames a second, "
                  "but stage '%s' joins them with those of '%s', which makes %g", fast->name,
                  fast->known.hertz, st->name, slow->name, slow->known.hertz);
     }
@@ -430,8 +423,9 @@ static void lint_numbers(linting *l)
             high = high && high->known.number >= from->known.number ? high : from;
         }
         if (low && low->known.number < high->known.number)
-            warn(l, key_at(high->node, "path", high->at), "the files of '%s' begin with number %lld, and those of '%s' with "
-                 "%lld, but stage '%s' joins the first of both", high->name, (long long)high->known.number - 1, low->name,
+            warn(l, gp_node_at(high->node, "path", high->at), "the files of '%s' begin with number %lld, and those of "
+                 "'%s' with %lld, but stage '%s' joins the first of both", high->name,
+                 (long long)high->known.number - 1, low->name,
                  (long long)low->known.number - 1, st->name);
     }
 }
@@ -526,8 +520,8 @@ static void lint_names(linting *l)
         const gp_stage *st = &l->g->stage[i];
         int64_t n = st->file_each && st->writes && !strchr(st->writes, '%') ? frames_of(l, st) : 0;
         if (n > 1)
-            warn(l, key_at(st->node, st->writes_opt, st->at), "stage '%s' writes a file of each frame, of which there may be "
-                 "%" PRId64 ", and all have one name", st->name, n);
+            warn(l, gp_node_at(st->node, st->writes_opt, st->at), "stage '%s' writes a file of each frame, of which "
+                 "there may be %" PRId64 ", and all have one name", st->name, n);
     }
 }
 
@@ -543,8 +537,8 @@ static void lint_carry(linting *l)
         for (int k = 0; !carries && k < loop->graph->nstages; k++)
             carries = loop->graph->stage[k].state;
         if (!carries)
-            warn(l, key_at(st->node, "times", st->at), "loop '%s' carries nothing from one iteration to the next, so that all "
-                 "%" PRId64 " make the same", st->name, loop->times);
+            warn(l, gp_node_at(st->node, "times", st->at), "loop '%s' carries nothing from one iteration to the next, "
+                 "so that all %" PRId64 " make the same", st->name, loop->times);
     }
 }
 
@@ -631,9 +625,7 @@ void gp_lint(const gp_plan *p, const gp_spec *spec, const gp_machine *m, const c
 {
     linting l = { .p = p, .g = p->graph, .root = spec->root, .m = m, .text = text, .len = len,
                   .errs = errs };
-    jmp_buf oom;
-    l.arena.oom = &oom;
-    if (setjmp(oom)) {                 /* it fails nothing */
+    GP_IF_OOM(&l.arena) {                 /* it fails nothing */
         gp_arena_free(&l.arena);
         return;
     }

@@ -185,10 +185,8 @@ static int word_index(const char *s, const char *choices)
 const char *gp_read_text(gp_reader *r, const gp_node *n)
 {
     const char *text;
-    if (n->kind != GP_SCALAR) {
-        WRONG(r, n, "must be text, not a %s", kind_word(n));
-        return NULL;
-    }
+    if (n->kind != GP_SCALAR)
+        return GP_NULL(WRONG(r, n, "must be text, not a %s", kind_word(n)));
     return gp_interpolate(r->arena, n, r->vars->map, r->env, &text, r->errs) ? text : NULL;
 }
 
@@ -203,20 +201,17 @@ const char *gp_path_from(gp_arena *a, const char *dir, const char *text)
 const char *gp_read_path(gp_reader *r, const gp_node *n)
 {
     const char *text = gp_read_text(r, n);
-    if (text && !strcmp(text, "-")) {
-        WRONG(r, n, "is '-': write %s%s'./-' for a file of that name", r->standard ? r->standard : "",
-              r->standard ? ", or " : "");
-        return NULL;
-    }
+    if (text && !strcmp(text, "-"))
+        return GP_NULL(WRONG(r, n, "is '-': write %s%s'./-' for a file of that name", r->standard ? r->standard : "",
+                             r->standard ? ", or " : ""));
     if (text && !n->quoted && (!strcmp(n->text, "~") || !strcmp(n->text, "null") || !strcmp(n->text, "Null")
                                || !strcmp(n->text, "NULL"))) {
         WRONG(r, n, "is %s, which is nothing in YAML: leave it out, or put quotes around the name of a file", text);
         return NULL;
     }
-    if (text && strchr(text, '\n')) {
-        WRONG(r, n, "%s", "has a line break in it: write it in one line, or behind '>-', which leaves none at its end");
-        return NULL;
-    }
+    if (text && strchr(text, '\n'))
+        return GP_NULL(WRONG(r, n, "%s", "has a line break in it: write it in one line, or behind '>-', which leaves "
+                             "none at its end"));
     return text ? gp_path_from(r->arena, r->dir, text) : NULL;
 }
 
@@ -269,32 +264,14 @@ gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n)
 
 size_t gp_opt_size(gp_opt_type t)
 {
-    switch (t) {
-    case GP_OPT_INT:
-    case GP_OPT_TIME:
-        return sizeof(int64_t);
-    case GP_OPT_FLOAT:
-        return sizeof(double);
-    case GP_OPT_NUM:
-        return sizeof(gp_num);
-    case GP_OPT_BOOL:
-        return sizeof(bool);
-    case GP_OPT_ENUM:
-        return sizeof(int);
-    case GP_OPT_DTYPE:
-        return sizeof(gp_dtype);
-    case GP_OPT_INTS:
-        return sizeof(gp_ints);
-    case GP_OPT_FLOATS:
-        return sizeof(gp_floats);
-    case GP_OPT_TEXTS:
-        return sizeof(gp_texts);
-    case GP_OPT_TEXT:
-    case GP_OPT_PATH:
-    case GP_OPT_NODE:
-        return sizeof(void *);
-    }
-    return 0;
+    static const size_t size[] = {
+        [GP_OPT_INT] = sizeof(int64_t), [GP_OPT_TIME] = sizeof(int64_t), [GP_OPT_FLOAT] = sizeof(double),
+        [GP_OPT_NUM] = sizeof(gp_num), [GP_OPT_BOOL] = sizeof(bool), [GP_OPT_ENUM] = sizeof(int),
+        [GP_OPT_DTYPE] = sizeof(gp_dtype), [GP_OPT_INTS] = sizeof(gp_ints), [GP_OPT_FLOATS] = sizeof(gp_floats),
+        [GP_OPT_TEXTS] = sizeof(gp_texts), [GP_OPT_TEXT] = sizeof(void *), [GP_OPT_PATH] = sizeof(void *),
+        [GP_OPT_NODE] = sizeof(void *),
+    };
+    return (size_t)t < sizeof size / sizeof *size ? size[t] : 0;
 }
 
 /* Reads one number of an option; checks its range and, if `is_whole`, that it is an
@@ -503,10 +480,8 @@ static bool takes(gp_arena *a, const gp_kind *kind, const char *option, const ch
 bool gp_option_takes(const gp_kind *kind, const char *option, const char *value)
 {
     gp_arena a = { 0 };
-    jmp_buf oom;
     volatile bool ok = false;
-    if (!setjmp(oom)) {
-        a.oom = &oom;
+    GP_UNLESS_OOM(&a) {
         ok = takes(&a, kind, option, value);
     }
     gp_arena_free(&a);

@@ -9,12 +9,10 @@ gp_spec *gp_parse(gp_arena *a, const char *text, size_t len, const char *file, g
     gp_node *root = gp_yaml_parse(a, text, len, file, errs);
     if (errs->failed > before)
         return NULL;
-    if (!root || root->kind != GP_MAP) {
-        gp_fail(errs, GP_E_SPEC, root ? root->at : (gp_loc){ .file = file }, "the file is %s; a "
-                "pipeline is a map with 'stages:'", !root ? "empty"
-                : root->kind == GP_LIST ? "a list" : "a single value");
-        return NULL;
-    }
+    if (!root || root->kind != GP_MAP)
+        return GP_NULL(gp_fail(errs, GP_E_SPEC, root ? root->at : (gp_loc){ .file = file }, "the file is %s; a "
+                               "pipeline is a map with 'stages:'", !root ? "empty" : root->kind == GP_LIST ? "a list"
+                               : "a single value"));
     gp_spec *spec = GP_NEW(a, gp_spec, 1);
     const char *slash = strrchr(file, '/');
     spec->root = root;

@@ -84,15 +84,14 @@ static bool differ(rating *w, const gp_stage *st, int first, int port, ratio muc
     const char *a = read_at(w, st, first), *b = read_at(w, st, port);
     const char *fast = much.num < much.den ? a : b, *slow = much.num < much.den ? b : a;
     int64_t many = much.num < much.den ? much.den : much.num, few = much.num < much.den ? much.num : much.den;
-    const gp_node *in = gp_node_get(st->node, "in");
     if (few == 1)
-        return AT(in ? in->at : st->at, "stage '%s' reads '%s' and '%s', which have different rates: for a frame "
-                  "of '%s' there are %lld of '%s'; put {use: group, frames: %lld} after '%s', or {use: hold, "
+        return AT(gp_node_at(st->node, "in", st->at), "stage '%s' reads '%s' and '%s', which have different rates: for "
+                  "a frame of '%s' there are %lld of '%s'; put {use: group, frames: %lld} after '%s', or {use: hold, "
                   "frames: %lld} after '%s'", st->name, a, b, slow, (long long)many, fast, (long long)many, fast,
                   (long long)many, slow);
-    return AT(in ? in->at : st->at, "stage '%s' reads '%s' and '%s', which have different rates: for %lld frames of "
-              "'%s' there are %lld of '%s'; bring them together with group, split, decimate or hold", st->name, a,
-              b, (long long)few, slow, (long long)many, fast);
+    return AT(gp_node_at(st->node, "in", st->at), "stage '%s' reads '%s' and '%s', which have different rates: for "
+              "%lld frames of '%s' there are %lld of '%s'; bring them together with group, split, decimate or hold",
+              st->name, a, b, (long long)few, slow, (long long)many, fast);
 }
 
 /* The frames that a stage makes when it fires, on average. */

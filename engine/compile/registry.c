@@ -140,12 +140,10 @@ static bool each_option_sound(const gp_kind *k, gp_arena *a, gp_errs *errs)
 static bool options_sound(const gp_kind *k, gp_errs *errs)
 {
     gp_arena a = {0};
-    jmp_buf oom;
-    if (setjmp(oom)) {
+    GP_IF_OOM(&a) {
         gp_arena_free(&a);
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
     }
-    a.oom = &oom;
     bool ok = each_option_sound(k, &a, errs);
     gp_arena_free(&a);
     return ok;
@@ -204,25 +202,18 @@ static entry *copy_of(const gp_kind *k, gp_errs *errs)
 {
     const unsigned char *bytes = (const unsigned char *)k;
     size_t known = k->size < sizeof *k ? k->size : sizeof *k;
-    if (k->abi != GP_ABI || k->size < offsetof(gp_kind, shape) + sizeof k->shape) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){0},
-                "a stage kind was built for another gpipe (its ABI is %u, its size %zu; the ABI of "
-                "this gpipe is %d); build it again with this gpipe's stage.h",
-                k->abi, k->size, GP_ABI);
-        return NULL;
-    }
+    if (k->abi != GP_ABI || k->size < offsetof(gp_kind, shape) + sizeof k->shape)
+        return GP_NULL(gp_fail(errs, GP_E_USAGE, (gp_loc){0}, "a stage kind was built for another gpipe (its ABI is "
+                               "%u, its size %zu; the ABI of this gpipe is %d); build it again with this gpipe's "
+                               "stage.h", k->abi, k->size, GP_ABI));
     for (size_t i = known; i < k->size; i++)
-        if (bytes[i]) {
-            gp_fail(errs, GP_E_USAGE, (gp_loc){0},
-                    "stage kind '%s' uses something that this gpipe does not have (byte %zu of its "
-                    "descriptor); it needs a newer gpipe", k->name ? k->name : "", i);
-            return NULL;
-        }
+        if (bytes[i])
+            return GP_NULL(gp_fail(errs, GP_E_USAGE, (gp_loc){0}, "stage kind '%s' uses something that this gpipe does "
+                                   "not have (byte %zu of its descriptor); it needs a newer gpipe", k->name ? k->name
+                                   : "", i));
     entry *copy = calloc(1, sizeof *copy);
-    if (!copy) {
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
-        return NULL;
-    }
+    if (!copy)
+        return GP_NULL(gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory"));
     memcpy(&copy->kind, k, known);
     copy->kind.size = sizeof copy->kind;
     return copy;
@@ -237,13 +228,8 @@ static bool insert(gp_registry *r, entry *k, gp_errs *errs)
         return BAD("there is a kind '%s' already, of plug-in '%s' %s (%s)", name, by->name, by->version, by->file);
     if (taken)
         return BAD("there is a kind '%s' already%s", name, k->from ? ", which is built in" : "");
-    if (r->n == r->cap) {
-        int cap = r->cap ? 2 * r->cap : 64;
-        entry **v = realloc(r->kind, sizeof *v * (size_t)cap);
-        if (!v)
-            return gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
-        r->kind = v, r->cap = cap;
-    }
+    if (!GP_ROOM(r->kind, r->n, r->cap))
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
     int at = place(r, name);
     memmove(&r->kind[at + 1], &r->kind[at], sizeof *r->kind * (size_t)(r->n - at));
     r->kind[at] = k;

@@ -146,13 +146,6 @@ static void assign_levels(grouping *w)
     }
 }
 
-static int find(int *up, int v)
-{
-    while (up[v] != v)
-        v = up[v] = up[up[v]];
-    return v;
-}
-
 /* The class of each stage: its level or, on a cycle or a device of its own, or where a collective needs it, a number
  * above all levels that stages of the same level, cycle, device and need share. */
 static int *classes(grouping *w)
@@ -197,12 +190,12 @@ static void join_stages(grouping *w)
                 first[l] = v;
                 continue;
             }
-            int x = find(w->group, first[l]), y = find(w->group, v);
+            int x = gp_root(w->group, first[l]), y = gp_root(w->group, v);
             w->group[x < y ? y : x] = x < y ? x : y;
         }
     }
     for (int v = 0; v < g->nstages; v++)
-        w->group[v] = find(w->group, v);
+        w->group[v] = gp_root(w->group, v);
 }
 
 const int *gp_segments(gp_arena *a, const gp_graph *g)

@@ -148,11 +148,9 @@ static gp_node *put(struct set *s, gp_node *n, int w)
         }
         return put_item(s, n, i, w + 1);
     }
-    if (n->kind == GP_SCALAR) {
-        gp_fail(s->errs, GP_E_USAGE, s->at, "'%s' is a single value and has no '%s'",
-                s->word[w - 1], word);
-        return NULL;
-    }
+    if (n->kind == GP_SCALAR)
+        return GP_NULL(gp_fail(s->errs, GP_E_USAGE, s->at, "'%s' is a single value and has no '%s'", s->word[w - 1],
+                               word));
     char *end;
     gp_near near = GP_NEAR(word);
     unsigned long i = strtoul(word, &end, 10);
@@ -161,11 +159,9 @@ static gp_node *put(struct set *s, gp_node *n, int w)
         no_such(s, "stage", word, &near);
         return NULL;
     }
-    if (*end || end == word || i >= (unsigned long)n->n) {
-        gp_fail(s->errs, GP_E_USAGE, s->at, "'%s' is a list of %d, counted from 0; "
-                "it has no '%s'", s->word[w - 1], n->n, word);
-        return NULL;
-    }
+    if (*end || end == word || i >= (unsigned long)n->n)
+        return GP_NULL(gp_fail(s->errs, GP_E_USAGE, s->at, "'%s' is a list of %d, counted from 0; it has no '%s'",
+                               s->word[w - 1], n->n, word));
     return put_item(s, n, (int)i, w + 1);
 }
 
@@ -289,6 +285,18 @@ static gp_node *parse_value(struct set *s, const char *value)
     return n;
 }
 
+const char **gp_set_words(gp_arena *a, const char *assignment, int *n)
+{
+    const char **word = NULL, *equals = strchr(assignment, '=');
+    int cap = 0;
+    for (const char *from = assignment, *dot; from <= equals; from = dot + 1) {
+        dot = memchr(from, '.', (size_t)(equals - from));
+        dot = dot ? dot : equals;
+        *GP_PUSH(a, word, *n, cap) = gp_strndup(a, from, (size_t)(dot - from));
+    }
+    return word;
+}
+
 bool gp_spec_set(gp_arena *a, gp_spec *spec, const char *assignment,
                  const gp_registry *registry, gp_errs *errs)
 {
@@ -296,15 +304,10 @@ bool gp_spec_set(gp_arena *a, gp_spec *spec, const char *assignment,
     const char *equals = strchr(assignment, '=');
     if (!equals || equals == assignment)
         return gp_fail(errs, GP_E_USAGE, s.at, "write PATH=VALUE, like streams=4");
-    int cap = 0;
-    for (const char *from = assignment, *dot; from <= equals; from = dot + 1) {
-        dot = memchr(from, '.', (size_t)(equals - from));
-        if (!dot)
-            dot = equals;
-        if (dot == from)
+    s.word = gp_set_words(a, assignment, &s.nwords);
+    for (int i = 0; i < s.nwords; i++)
+        if (!*s.word[i])
             return gp_fail(errs, GP_E_USAGE, s.at, "the path has an empty part");
-        *GP_PUSH(a, s.word, s.nwords, cap) = gp_strndup(a, from, (size_t)(dot - from));
-    }
     if (!(s.value = parse_value(&s, equals + 1)) || !check_path(&s, spec, registry))
         return false;
     gp_number_stages(a, spec->root, s.word, s.nwords);

@@ -568,10 +568,8 @@ static bool verify(verifying *v, const gp_machine *m)
 /* Running out of memory for the checks ends them. */
 static bool guarded(verifying *v, const gp_machine *m)
 {
-    jmp_buf oom;
-    if (setjmp(oom))
+    GP_IF_OOM(v->a)
         return gp_fail(v->errs, GP_E_RESOURCE, nowhere(v), "out of memory");
-    v->a->oom = &oom;
     return verify(v, m);
 }
 

@@ -15,7 +15,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "cpu/child.h"
-#include "cpu/written_variables.h"
 #include "cpu/kernel.h"
 #include "device/deps.h"
 #include "device/scratch.h"

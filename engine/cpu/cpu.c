@@ -125,11 +125,8 @@ static void *cpu_alloc(gp_dev *d, gp_memory kind, size_t bytes, gp_errs *errs)
 {
     void *p = NULL;
     (void)d, (void)kind;
-    if (posix_memalign(&p, 4096, bytes ? bytes : 256)) {
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory: %.1f MiB",
-                (double)bytes / 1048576);
-        return NULL;
-    }
+    if (posix_memalign(&p, 4096, bytes ? bytes : 256))
+        return GP_NULL(gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory: %.1f MiB", (double)bytes / 1048576));
     return memset(p, 0, bytes);
 }
 
@@ -416,10 +413,8 @@ static gp_exec *cpu_build(gp_dev *d, int stream, gp_body body, void *arg, gp_err
 {
     (void)stream;
     gp_exec *x = calloc(1, sizeof *x);
-    if (!x) {
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-        return NULL;
-    }
+    if (!x)
+        return GP_NULL(gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory"));
     if (record(d, &x->list, body, arg, errs))
         return x;
     cpu_discard(d, x);

@@ -225,14 +225,7 @@ static void fiber_destroy(struct fiber *f)
 static struct fiber *take(gp_cpu_runner *r)
 {
     if (r->used == r->nfibers) {
-        if (r->nfibers == r->room) {
-            int room = r->room ? 2 * r->room : 64;
-            struct fiber **fiber = realloc(r->fiber, (size_t)room * sizeof *fiber);
-            if (!fiber)
-                return NULL;
-            r->fiber = fiber, r->room = room;
-        }
-        struct fiber *f = fiber_create(r);
+        struct fiber *f = GP_ROOM(r->fiber, r->nfibers, r->room) ? fiber_create(r) : NULL;
         if (!f)
             return NULL;
         r->fiber[r->nfibers++] = f;

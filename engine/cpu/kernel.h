@@ -78,4 +78,8 @@ void gp_cpu_loads(const char *kernel);
 bool gp_cc_compile(const gp_source *src, const atomic_int *cancel, gp_cpu_entry *k, void **dl,
                    gp_errs *errs);
 
+/* written_variables.c: false, with an error, if launches of the source overlap (gp_source.overlaps) and its library has
+ * a variable that they could change. */
+bool gp_source_writes_no_variable(const gp_source *src, const void *data, size_t bytes, gp_errs *errs);
+
 #endif

@@ -32,14 +32,9 @@ static bool no_memory(gp_rec *r)
 static gp_cpuop *add(gp_rec *r, gp_opcode code)
 {
     gp_list *l = ((gp_cpurec *)r)->list;
-    if (l->n == l->cap) {
-        int cap = l->cap ? 2 * l->cap : 8;
-        gp_cpuop *op = realloc(l->op, sizeof *op * (size_t)cap);
-        if (!op) {
-            no_memory(r);
-            return NULL;
-        }
-        l->op = op, l->cap = cap;
+    if (!GP_ROOM(l->op, l->n, l->cap)) {
+        no_memory(r);
+        return NULL;
     }
     l->op[l->n] = (gp_cpuop){ .code = code };
     return &l->op[l->n++];

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/cxx.h"
-#include "cpu/written_variables.h"
+#include "cpu/kernel.h"
 #include "device/source.h"
 
 typedef struct image {

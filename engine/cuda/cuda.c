@@ -26,6 +26,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/arena.h"
 #include "base/clock.h"
 #include "cuda/dev.h"
 
@@ -244,14 +245,8 @@ int gp_cuda_side(const gp_cuda_dev *d, const void *p)
 
 static bool span_add(gp_cuda_dev *d, const void *at, size_t bytes, gp_memory kind, gp_errs *errs)
 {
-    if (d->nspans == d->span_cap) {
-        int cap = d->span_cap ? 2 * d->span_cap : 32;
-        gp_cuda_span *v = realloc(d->span, (size_t)cap * sizeof *v);
-        if (!v)
-            return gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
-        d->span = v;
-        d->span_cap = cap;
-    }
+    if (!GP_ROOM(d->span, d->nspans, d->span_cap))
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
     int i = span_after(d, at);
     memmove(d->span + i + 1, d->span + i, (size_t)(d->nspans++ - i) * sizeof *d->span);
     d->span[i] = (gp_cuda_span){ .at = at, .bytes = bytes, .kind = kind };

@@ -154,12 +154,9 @@ const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *err
     k->source = *src;
     k->next = d->compiled;
     d->compiled = k;
-    if (src->shared > k->shared) {
-        gp_fail(errs, GP_E_SPEC, src->at, "kernel '%s' asks for %zu bytes of dynamic shared "
-                "memory; on this GPU it can have %zu: lower 'shared'",
-                src->entry, src->shared, k->shared);
-        return NULL;
-    }
+    if (src->shared > k->shared)
+        return GP_NULL(gp_fail(errs, GP_E_SPEC, src->at, "kernel '%s' asks for %zu bytes of dynamic shared memory; on "
+                               "this GPU it can have %zu: lower 'shared'", src->entry, src->shared, k->shared));
     return k;
 }
 

@@ -12,7 +12,6 @@
 #include "base/embed.h"
 #include "cuda/libraries.h"
 #include "cuda/nvrtc.h"
-#include "cuda/ptx.h"
 #include "device/source.h"
 #include "gpipe/gpipe.h"
 

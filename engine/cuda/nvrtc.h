@@ -32,4 +32,20 @@ void gp_nvrtc_includes(gp_deps *r, const char *text, const char *toolkit);
 /* Is it a header that is given to NVRTC from memory? */
 bool gp_nvrtc_has_header(const char *name);
 
+/* ptx.c: false, with an error, if the kernel may change a variable of its own though launches overlap
+ * (gp_source.overlaps), or waits for all blocks of the grid though it is not cooperative: cooperative groups read
+ * %envreg1 and %envreg2, where the grid's barrier is. */
+bool gp_ptx_check(const gp_source *src, const char *ptx, gp_errs *errs);
+
+/* resident_text.c: one of the kernels that a resident kernel computes. */
+typedef struct gp_member {
+    const char *name;          /* of a built-in kernel, else NULL: */
+    const char *file;          /* ... "kernels/NAME.fatbin" */
+    const gp_source *source;   /* of a user's kernel */
+} gp_member;
+
+/* The text for gp_nvrtc_compile_text(): kernel i of n is case i of gp_dispatch() of kernels/resident.h. malloc'd; NULL
+ * after an error. */
+char *gp_resident_text(const gp_member *k, int n, gp_errs *errs);
+
 #endif

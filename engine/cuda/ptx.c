@@ -9,7 +9,8 @@
 #include <string.h>
 #include "base/cxx.h"
 #include "base/table.h"
-#include "cuda/ptx.h"
+#include "cuda/nvrtc.h"
+#include "device/source.h"
 
 static const char *const carries[] = {
     "mov", "cvta", "cvt", "add", "sub", "mul", "mad", "shl", "shr", "shf", "and", "or", "xor", "not", "neg", "min", "max",

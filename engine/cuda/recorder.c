@@ -31,14 +31,8 @@ static struct recorder *rec_of(gp_rec *r)
 
 static bool push(struct nodes *l, cudaGraphNode_t node, gp_errs *errs)
 {
-    if (l->n == l->cap) {
-        int cap = l->cap ? 2 * l->cap : 64;
-        cudaGraphNode_t *v = realloc(l->v, (size_t)cap * sizeof *v);
-        if (!v)
-            return gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
-        l->v = v;
-        l->cap = cap;
-    }
+    if (!GP_ROOM(l->v, l->n, l->cap))
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
     l->v[l->n++] = node;
     return true;
 }

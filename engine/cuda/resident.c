@@ -12,7 +12,6 @@
 #include <time.h>
 #include "cuda/dev.h"
 #include "cuda/nvrtc.h"
-#include "cuda/resident_text.h"
 
 enum { COPY_IN, COPY, FILL, KERNEL };          /* gp_op.code, as in resident.h */
 enum { WORD_SLOT_BITS = 20, TURNS = 8 };       /* blocks of a grid that one block works off */

@@ -1,4 +1,4 @@
-/* resident_text.c - see resident_text.h.
+/* resident_text.c - see nvrtc.h.
  *
  * Each source has a namespace of its own, which all kernels of it share, so that equal names in two sources do not
  * collide. C names are the same in every namespace, so C linkage becomes C++ linkage. Behind each source stands a
@@ -8,7 +8,6 @@
 #include "base/embed.h"
 #include "base/memfile.h"
 #include "cuda/nvrtc.h"
-#include "cuda/resident_text.h"
 #include "device/source.h"
 
 static bool same_text(const char *a, const char *b)
@@ -125,10 +124,8 @@ char *gp_resident_text(const gp_member *k, int n, gp_errs *errs)
     gp_memfile m;
     size_t len;
     bool ok = true;
-    if (!gp_memfile_open(&m)) {
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-        return NULL;
-    }
+    if (!gp_memfile_open(&m))
+        return GP_NULL(gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory"));
     fputs(gp_resident_head, m.f);
     for (int i = 0; ok && i < n; i++)
         ok = !k[i].name || first_of(k, i) < i || put_builtin(m.f, k, n, i, errs);

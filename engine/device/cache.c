@@ -132,10 +132,8 @@ static char *read_all(int fd, size_t most, size_t *bytes, char err[GP_WHY])
 char *gp_slurp(const char *path, size_t most, size_t *bytes, char err[GP_WHY])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) {
-        gp_why(err, "cannot be read: %s", gp_strerror(errno));
-        return NULL;
-    }
+    if (fd < 0)
+        return GP_NULL(gp_why(err, "cannot be read: %s", gp_strerror(errno)));
     char *data = read_all(fd, most, bytes, err);
     close(fd);
     return data;

@@ -213,10 +213,8 @@ static void digraph(FILE *f, gp_arena *a, const gp_picture *pic)
 
 static bool draw(FILE *f, gp_arena *a, const gp_graph *g, const gp_plan *p, const gp_measured *m)
 {
-    jmp_buf oom;
-    if (setjmp(oom))
+    GP_IF_OOM(a)
         return false;
-    a->oom = &oom;
     gp_picture pic = gp_picture_of(a, g, p, m);
     digraph(f, a, &pic);
     return true;

@@ -250,46 +250,28 @@ static void axes_json(gp_json *j, const char *key, gp_dim3 d)
 
 static void regroup_json(gp_json *j, const gp_regroup *r)
 {
-    gp_json_open(j, "regroup", '{');
-    gp_json_int(j, "step", r->step);
-    gp_json_int(j, "repeat", r->repeat);
-    gp_json_int(j, "take", r->take);
-    gp_json_int(j, "back", r->back);
-    gp_json_int(j, "make", r->make);
-    gp_json_bool(j, "stack", r->stack);
-    gp_json_bool(j, "split", r->split);
-    gp_json_bool(j, "drop_tail", r->drop_tail);
+    gp_json_put(j, "regroup: {step: %jd, repeat: %jd, take: %jd, back: %jd, make: %jd, stack: %d?, split: %d?, "
+                "drop_tail: %d?", r->step, r->repeat, r->take, r->back, r->make, r->stack, r->split, r->drop_tail);
     if (r->every == INT64_MAX)
         gp_json_str(j, "every", NULL);         /* one frame of all */
     else
         gp_json_int(j, "every", r->every);
-    gp_json_bool(j, "drop_partial", r->drop_partial);
-    gp_json_close(j, '}');
+    gp_json_put(j, "drop_partial: %d?}", r->drop_partial);
 }
 
 static void loop_json(gp_json *j, const gp_loop *l);
 
 static void stage_json(gp_json *j, const gp_graph *g, const gp_stage *s, bool rates)
 {
-    gp_json_open(j, NULL, '{');
-    gp_json_str(j, "name", s->name);
-    gp_json_str(j, "use", s->kind->name);
-    gp_json_str(j, "on", s->device ? "device" : "host");
-    gp_json_int(j, "line", s->at.line);
-    gp_json_int(j, "workers", s->workers);
-    gp_json_bool(j, "workers_auto", s->workers_auto);
-    gp_json_str(j, "priority", gp_priority_name(s->priority));
+    gp_json_put(j, "{name: %s, use: %s, on: %s, line: %d, workers: %d, workers_auto: %d?, priority: %s", s->name,
+                s->kind->name, s->device ? "device" : "host", s->at.line, s->workers, s->workers_auto,
+                gp_priority_name(s->priority));
     names(j, "in", g, s->in, s->nin);
     names(j, "out", g, s->out, s->nout);
-    gp_json_bool(j, "zero", s->zero);
-    gp_json_str(j, "on_hole", on_hole_name[s->on_hole]);
-    gp_json_str(j, "on_error", on_error_name[s->device ? g->on_error : s->on_error]);
-    gp_json_bool(j, "endless", s->endless);
-    gp_json_bool(j, "batched", s->batched);
-    gp_json_bool(j, "frame_info", s->frame_info);
-    gp_json_size(j, "scratch", s->scratch);
-    gp_json_size(j, "state", s->state);
-    gp_json_size(j, "table", s->table);
+    gp_json_put(j, "zero: %d?, on_hole: %s, on_error: %s, endless: %d?, batched: %d?, frame_info: %d?, scratch: %zu, "
+                "state: %zu, table: %zu", s->zero, on_hole_name[s->on_hole],
+                on_error_name[s->device ? g->on_error : s->on_error], s->endless, s->batched, s->frame_info, s->scratch,
+                s->state, s->table);
     if (s->does)
         gp_json_str(j, "does", s->does);
     axes_json(j, "block", s->block);
@@ -309,11 +291,8 @@ static void stage_json(gp_json *j, const gp_graph *g, const gp_stage *s, bool ra
 
 static void loop_json(gp_json *j, const gp_loop *l)
 {
-    gp_json_open(j, "loop", '{');
-    gp_json_int(j, "times", l->times);
-    gp_json_str(j, "until", l->flag < 0 ? NULL : l->graph->buffer[l->flag].name);
-    gp_json_int(j, "every", l->every);
-    gp_json_open(j, "carry", '{');
+    gp_json_put(j, "loop: {times: %jd, until: %s, every: %jd, carry: {", l->times,
+                l->flag < 0 ? NULL : l->graph->buffer[l->flag].name, l->every);
     for (int i = 0; i < l->graph->nbuffers; i++)
         if (l->buffer[i].carries >= 0)
             gp_json_str(j, l->graph->buffer[i].name, l->graph->buffer[l->buffer[i].carries].name);
@@ -326,10 +305,7 @@ static void loop_json(gp_json *j, const gp_loop *l)
 static void buffer_json(gp_json *j, const gp_graph *g, const gp_buffer *b, bool rates)
 {
     char text[32];
-    gp_json_open(j, NULL, '{');
-    gp_json_str(j, "name", b->name);
-    gp_json_int(j, "line", b->at.line);
-    gp_json_str(j, "dtype", gp_dtype_name(b->type.dtype));
+    gp_json_put(j, "{name: %s, line: %d, dtype: %s", b->name, b->at.line, gp_dtype_name(b->type.dtype));
     GP_JSON_EACH(j, "shape", k, b->type.ndim)
         gp_json_int(j, NULL, b->type.dim[k]);
     if (b->varies) {
@@ -339,11 +315,9 @@ static void buffer_json(gp_json *j, const gp_graph *g, const gp_buffer *b, bool 
                 gp_json_int(j, NULL, k);
         gp_json_close(j, ']');
     }
-    gp_json_size(j, "bytes", gp_bytes(&b->type));
-    gp_json_int(j, "depth", b->depth);
-    gp_json_bool(j, "depth_said", b->depth_said);
-    gp_json_str(j, "const", b->producer.stage < 0 ? gp_const_text(b, text) : NULL);
-    gp_json_str(j, "from", b->producer.stage < 0 ? NULL : g->stage[b->producer.stage].name);
+    gp_json_put(j, "bytes: %zu, depth: %d, depth_said: %d?, const: %s, from: %s", gp_bytes(&b->type), b->depth,
+                b->depth_said, b->producer.stage < 0 ? gp_const_text(b, text) : NULL,
+                b->producer.stage < 0 ? NULL : g->stage[b->producer.stage].name);
     GP_JSON_EACH(j, "to", u, b->nuse)
         gp_json_str(j, NULL, g->stage[b->use[u].stage].name);
     gp_json_bool(j, "endless", b->endless);
@@ -355,30 +329,17 @@ static void buffer_json(gp_json *j, const gp_graph *g, const gp_buffer *b, bool 
 void gp_dump_graph_members(gp_json *j, const gp_graph *g)
 {
     bool rates = gp_rates_differ(g);
-    gp_json_str(j, "pipeline", g->name);
-    gp_json_str(j, "file", g->file);
-    gp_json_str(j, "device", g->device_name);
-    gp_json_str(j, "device_why", g->device_why);
-    gp_json_int(j, "streams", g->streams);
-    gp_json_int(j, "batch", g->batch);
-    gp_json_int(j, "batch_wait_ns", g->batch_wait_ns);
-    gp_json_int(j, "latency_ns", g->latency_ns);
-    gp_json_str(j, "launch", gp_launch_name[g->launch]);
-    gp_json_str(j, "sync", gp_sync_name[g->sync]);
-    gp_json_str(j, "on_error", on_error_name[g->on_error]);
-    gp_json_int(j, "stall_timeout_ns", g->stall_ns);
+    gp_json_put(j, "pipeline: %s, file: %s, device: %s, device_why: %s, streams: %d, batch: %d, batch_wait_ns: %jd, "
+                "latency_ns: %jd, launch: %s, sync: %s, on_error: %s, stall_timeout_ns: %jd", g->name, g->file,
+                g->device_name, g->device_why, g->streams, g->batch, g->batch_wait_ns, g->latency_ns,
+                gp_launch_name[g->launch], gp_sync_name[g->sync], on_error_name[g->on_error], g->stall_ns);
     GP_JSON_EACH(j, "stages", i, g->nstages)
         stage_json(j, g, &g->stage[i], rates);
     GP_JSON_EACH(j, "prologue", i, g->nprologue)
         stage_json(j, g, &g->prologue[i], false);
     gp_json_bool(j, "fuse", g->fuse);
-    GP_JSON_EACH(j, "unfused", i, g->nunfused) {
-        gp_json_open(j, NULL, '{');
-        gp_json_str(j, "from", g->unfused[i].from);
-        gp_json_str(j, "to", g->unfused[i].to);
-        gp_json_str(j, "why", g->unfused[i].why);
-        gp_json_close(j, '}');
-    }
+    GP_JSON_EACH(j, "unfused", i, g->nunfused)
+        gp_json_put(j, "{from: %s, to: %s, why: %s}", g->unfused[i].from, g->unfused[i].to, g->unfused[i].why);
     GP_JSON_EACH(j, "buffers", i, g->nbuffers)
         buffer_json(j, g, &g->buffer[i], rates);
 }

@@ -223,98 +223,71 @@ static void plan_text(FILE *f, const gp_plan *p)
 
 /* ---- JSON ------------------------------------------------------------ */
 
-static void place_json(gp_json *j, const gp_plan *p, gp_place place)
+static const char *buffer_name(const gp_plan *p, int buffer)
 {
-    char text[24];
-    gp_json_str(j, "place", gp_place_text(p, place, text));
+    return buffer < 0 ? NULL : p->graph->buffer[buffer].name;
+}
+
+static const char *stage_name(const gp_plan *p, int stage)
+{
+    return stage < 0 ? NULL : p->graph->stage[stage].name;
 }
 
 static void ring_json(gp_json *j, const gp_plan *p, const gp_ring *r)
 {
-    char why[96];
-    gp_json_open(j, NULL, '{');
-    gp_json_str(j, "buffer", r->buffer < 0 ? NULL : p->graph->buffer[r->buffer].name);
-    place_json(j, p, r->place);
-    gp_json_int(j, "depth", r->depth);
-    gp_json_str(j, "why", r->buffer < 0 ? NULL : why_text(p, r, why));
-    gp_json_size(j, "bytes", r->bytes);
-    gp_json_int(j, "pool", r->pool);
-    gp_json_size(j, "offset", r->offset);
-    gp_json_int(j, "producer", r->producer);
+    char why[96], place[24];
+    gp_json_put(j, "{buffer: %s, place: %s, depth: %d, why: %s, bytes: %zu, pool: %d, offset: %zu, producer: %d",
+                buffer_name(p, r->buffer), gp_place_text(p, r->place, place), r->depth,
+                r->buffer < 0 ? NULL : why_text(p, r, why), r->bytes, r->pool, r->offset, r->producer);
     gp_json_ints(j, "consumers", r->consumer, r->nconsumers);
-    gp_json_int(j, "segment", r->segment);
-    gp_json_close(j, '}');
+    gp_json_put(j, "segment: %d}", r->segment);
 }
 
 static void task_json(gp_json *j, const gp_plan *p, const gp_task *t)
 {
-    gp_json_open(j, NULL, '{');
-    gp_json_str(j, "op", op_name[t->op]);
-    gp_json_str(j, "stage", t->stage < 0 ? NULL : p->graph->stage[t->stage].name);
-    gp_json_int(j, "segment", t->segment);
+    gp_json_put(j, "{op: %s, stage: %s, segment: %d", op_name[t->op], stage_name(p, t->stage), t->segment);
     gp_json_ints(j, "in", t->in, t->nin);
     gp_json_ints(j, "out", t->out, t->nout);
     gp_json_ints(j, "after", t->dep, t->ndeps);
-    gp_json_int(j, "from_pool", t->from_pool);
-    gp_json_int(j, "to_pool", t->to_pool);
-    gp_json_int(j, "state", t->state);
-    gp_json_int(j, "table", t->table);
-    gp_json_int(j, "scratch", t->scratch);
+    gp_json_put(j, "from_pool: %d, to_pool: %d, state: %d, table: %d, scratch: %d", t->from_pool, t->to_pool, t->state,
+                t->table, t->scratch);
     gp_json_ints(j, "const", t->konst, t->stage < 0 ? 0 : t->nin);
     gp_json_close(j, '}');
 }
 
 static void segment_json(gp_json *j, const gp_plan *p, const gp_segment *s)
 {
-    gp_json_open(j, NULL, '{');
-    place_json(j, p, s->place);
+    char place[24];
+    gp_json_put(j, "{place: %s", gp_place_text(p, s->place, place));
     gp_json_ints(j, "tasks", s->task, s->ntasks);
     gp_json_ints(j, "in", s->in, s->nin);
     gp_json_ints(j, "out", s->out, s->nout);
-    gp_json_int(j, "depth", s->depth);
-    gp_json_int(j, "period", s->period);
-    gp_json_int(j, "streams", s->streams);
-    gp_json_int(j, "batch", s->batch);
-    gp_json_int(j, "execs", gp_segment_execs(s));
-    gp_json_str(j, "uncaptured", s->uncaptured < 0 ? NULL : p->graph->stage[s->uncaptured].name);
-    gp_json_str(j, "priority", gp_priority_name(s->priority));
-    gp_json_int(j, "info_host", s->info_host);
-    gp_json_int(j, "info_dev", s->info_dev);
-    gp_json_close(j, '}');
+    gp_json_put(j, "depth: %d, period: %d, streams: %d, batch: %d, execs: %jd, uncaptured: %s, priority: %s, "
+                "info_host: %d, info_dev: %d}", s->depth, s->period, s->streams, s->batch, gp_segment_execs(s),
+                stage_name(p, s->uncaptured), gp_priority_name(s->priority), s->info_host, s->info_dev);
 }
 
 static void pool_json(gp_json *j, const gp_plan *p, const gp_pool *q)
 {
-    gp_json_open(j, NULL, '{');
-    place_json(j, p, q->place);
-    gp_json_bool(j, "pinned", q->pinned);
-    gp_json_bool(j, "managed", q->managed);
-    gp_json_int(j, "depth", q->depth);
-    gp_json_size(j, "stride", q->stride);
-    gp_json_close(j, '}');
+    char place[24];
+    gp_json_put(j, "{place: %s, pinned: %d?, managed: %d?, depth: %d, stride: %zu}", gp_place_text(p, q->place, place),
+                q->pinned, q->managed, q->depth, q->stride);
 }
 
 static void extra_json(gp_json *j, const gp_plan *p, const gp_extra *e)
 {
-    gp_json_open(j, NULL, '{');
-    gp_json_str(j, "use", extra_name[e->use]);
-    place_json(j, p, e->place);
-    gp_json_bool(j, "managed", e->managed);
-    gp_json_str(j, "buffer", e->buffer < 0 ? NULL : p->graph->buffer[e->buffer].name);
-    gp_json_str(j, "stage", e->stage < 0 ? NULL : p->graph->stage[e->stage].name);
-    gp_json_size(j, "bytes", e->bytes);
-    gp_json_size(j, "stride", e->stride);
-    gp_json_close(j, '}');
+    char place[24];
+    gp_json_put(j, "{use: %s, place: %s, managed: %d?, buffer: %s, stage: %s, bytes: %zu, stride: %zu}",
+                extra_name[e->use], gp_place_text(p, e->place, place), e->managed, buffer_name(p, e->buffer),
+                stage_name(p, e->stage), e->bytes, e->stride);
 }
 
 static void actor_json(gp_json *j, const gp_plan *p, const gp_actor *q)
 {
-    gp_json_open(j, NULL, '{');
     if (q->kind == GP_ACTOR_HOST)
-        gp_json_str(j, "stage", p->graph->stage[q->stage].name);
+        gp_json_put(j, "{stage: %s}", stage_name(p, q->stage));
     else
-        gp_json_int(j, "segment", q->segment);
-    gp_json_close(j, '}');
+        gp_json_put(j, "{segment: %d}", q->segment);
 }
 
 static void plan_json(FILE *f, const gp_plan *p)
@@ -335,15 +308,9 @@ static void plan_json(FILE *f, const gp_plan *p)
         pool_json(j, p, &p->pool[i]);
     GP_JSON_EACH(j, "extras", i, p->nextras)
         extra_json(j, p, &p->extra[i]);
-    gp_json_open(j, "total", '{');
-    gp_json_size(j, "host_bytes", p->host_bytes);
-    gp_json_size(j, "pinned_bytes", p->pinned_bytes);
-    gp_json_size(j, "device_bytes", p->device_bytes);
-    gp_json_size(j, "copy_in_bytes", p->copy_in_bytes);
-    gp_json_size(j, "copy_out_bytes", p->copy_out_bytes);
-    gp_json_size(j, "copy_peer_bytes", p->copy_peer_bytes);
-    gp_json_close(j, '}');
-    gp_json_close(j, '}');
+    gp_json_put(j, "total: {host_bytes: %zu, pinned_bytes: %zu, device_bytes: %zu, copy_in_bytes: %zu, "
+                "copy_out_bytes: %zu, copy_peer_bytes: %zu}}", p->host_bytes, p->pinned_bytes, p->device_bytes,
+                p->copy_in_bytes, p->copy_out_bytes, p->copy_peer_bytes);
 }
 
 void gp_dump_plan(FILE *f, const gp_plan *p, gp_dump how)

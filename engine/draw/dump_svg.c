@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/spawn.h"
 #include "draw/dump.h"
 
 static const char style[] =
@@ -35,26 +35,13 @@ static int await(pid_t pid)
     return status;
 }
 
-/* Its exit status, 128 where it was killed, or -1 with errno. Signals are those of a new program: here they are
- * handled, or blocked. */
+/* Its exit status, 128 where it was killed, or -1 with errno. */
 static int run_dot(int in, int out)
 {
-    const char *const argv[] = { "dot", "-Tsvg", NULL };
-    posix_spawn_file_actions_t io;
-    posix_spawnattr_t attr;
-    sigset_t none, all;
+    const gp_spawn dot = { .argv = (const char *const[]){ "dot", "-Tsvg", NULL }, .fd = { in, out, GP_SPAWN_OURS },
+                           .nfd = 3, .group = -1 };
     pid_t pid;
-    sigemptyset(&none), sigfillset(&all);
-    posix_spawn_file_actions_init(&io);
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    posix_spawn_file_actions_adddup2(&io, in, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&io, out, STDOUT_FILENO);
-    int e = posix_spawnp(&pid, *argv, &io, &attr, (char *const *)argv, environ);
-    posix_spawn_file_actions_destroy(&io);
-    posix_spawnattr_destroy(&attr);
+    int e = gp_spawn_start(&pid, &dot);
     errno = e;
     if (e)
         return -1;

@@ -50,8 +50,7 @@ static void put_ref(gp_json *j, const char *key, const char *name)
     char text[96];
     snprintf(text, sizeof text, "#/definitions/%s", name);
     gp_json_open(j, key, '{');
-    gp_json_str(j, "$ref", text);
-    gp_json_close(j, '}');
+    gp_json_put(j, "$ref: %s}", text);
 }
 
 /* A number within the row's range; a time is a text with a unit, or 0. */
@@ -62,10 +61,8 @@ static void put_number(gp_json *j, const gp_opt *o)
         gp_json_int(j, "const", 0);
     } else {
         gp_json_str(j, "type", o->type == GP_OPT_INT || o->type == GP_OPT_INTS ? "integer" : "number");
-        if (o->min < o->max) {
-            gp_json_num(j, "minimum", o->min);
-            gp_json_num(j, "maximum", o->max);
-        }
+        if (o->min < o->max)
+            gp_json_put(j, "minimum: %g, maximum: %g", o->min, o->max);
     }
     gp_json_close(j, '}');
     put_ref(j, NULL, "expression");
@@ -74,8 +71,7 @@ static void put_number(gp_json *j, const gp_opt *o)
 /* Editors see a number where a choice is one. */
 static void put_words(gp_json *j, const gp_opt *o)
 {
-    gp_json_open(j, NULL, '{');
-    gp_json_open(j, "enum", '[');
+    gp_json_put(j, "{enum: [");
     if (o->type == GP_OPT_DTYPE)
         for (int t = 1; t < GP_NDTYPES; t++)
             gp_json_str(j, NULL, gp_dtype_name((gp_dtype)t));
@@ -86,8 +82,7 @@ static void put_words(gp_json *j, const gp_opt *o)
             gp_json_int(j, NULL, atoi(c));
         c += n + (c[n] == '|');
     }
-    gp_json_close(j, ']');
-    gp_json_close(j, '}');
+    gp_json_put(j, "]}");
     put_ref(j, NULL, "inserted");
 }
 
@@ -129,17 +124,11 @@ static void put_row(gp_json *j, const gp_opt *o, bool is_key)
         put_number(j, o);
     }
     if (list) {
-        gp_json_open(j, NULL, '{');
-        gp_json_str(j, "type", "array");
-        gp_json_open(j, "items", '{');
-        gp_json_open(j, "anyOf", '[');
+        gp_json_put(j, "{type: %s, items: {anyOf: [", "array");
         put_number(j, o);
-        gp_json_close(j, ']');
-        gp_json_close(j, '}');
-        gp_json_close(j, '}');
+        gp_json_put(j, "]}}");
     }
-    gp_json_close(j, ']');
-    gp_json_close(j, '}');
+    gp_json_put(j, "]}");
 }
 
 const char *gp_schema_instead(const gp_opt *o)
@@ -168,8 +157,7 @@ static void put_required(gp_json *j, const gp_opt *rows)
 /* The members of a map with these keys, and no others. */
 static void put_map(gp_json *j, const gp_opt *keys, const gp_opt *options)
 {
-    gp_json_str(j, "type", "object");
-    gp_json_bool(j, "additionalProperties", false);
+    gp_json_put(j, "type: %s, additionalProperties: %d?", "object", false);
     put_required(j, options ? options : keys);
     gp_json_open(j, "properties", '{');
     for (const gp_opt *o = keys; o->name; o++)
@@ -187,36 +175,27 @@ static void put_stage(gp_json *j, const gp_registry *registry)
     gp_json_open(j, "stage", '{');
     gp_json_str(j, "type", "object");
     put_required(j, gp_stage_keys);
-    gp_json_open(j, "properties", '{');
-    gp_json_open(j, "use", '{');
-    gp_json_open(j, "enum", '[');
+    gp_json_put(j, "properties: {use: {enum: [");
     for (int i = 0; (k = gp_kind_at(registry, i)); i++)
         gp_json_str(j, NULL, k->name);
-    gp_json_close(j, ']');
-    gp_json_close(j, '}');
-    gp_json_close(j, '}');
-    gp_json_open(j, "allOf", '[');
+    gp_json_put(j, "]}}, allOf: [");
     for (int i = 0; (k = gp_kind_at(registry, i)); i++) {
         gp_json_open(j, NULL, '{');
         char is[128];
         snprintf(is, sizeof is, "{\"properties\": {\"use\": {\"const\": \"%.64s\"}}}", k->name);
         gp_json_raw(j, "if", is);
-        gp_json_open(j, "then", '{');
-        gp_json_str(j, "description", k->help);
+        gp_json_put(j, "then: {description: %s", k->help);
         put_map(j, gp_stage_keys, k->opts ? k->opts : none);
-        gp_json_close(j, '}');
-        gp_json_close(j, '}');
+        gp_json_put(j, "}}");
     }
-    gp_json_close(j, ']');
-    gp_json_close(j, '}');
+    gp_json_put(j, "]}");
 }
 
 void gp_schema_write(FILE *f, const gp_registry *registry)
 {
     gp_json j = { .f = f };
-    gp_json_open(&j, NULL, '{');
-    gp_json_str(&j, "$schema", "http://json-schema.org/draft-07/schema#");
-    gp_json_str(&j, "title", "a pipeline of gpipe " GP_VERSION);
+    gp_json_put(&j, "{$schema: %s, title: %s", "http://json-schema.org/draft-07/schema#",
+                "a pipeline of gpipe " GP_VERSION);
     put_map(&j, gp_top_keys, NULL);
     gp_json_raw(&j, "patternProperties", "{\"^x-\": {}}");
     gp_json_open(&j, "definitions", '{');
@@ -226,8 +205,7 @@ void gp_schema_write(FILE *f, const gp_registry *registry)
     put_map(&j, gp_buffer_keys, NULL);
     gp_json_close(&j, '}');
     put_stage(&j, registry);
-    gp_json_close(&j, '}');
-    gp_json_close(&j, '}');
+    gp_json_put(&j, "}}");
 }
 
 const gp_opt *gp_schema_option(const gp_kind *k, int i)

@@ -120,10 +120,9 @@ void *gp_ranks_gather(gp_ranks *us, const void *mine, int n, bool now, gp_errs *
     bool done = false, over = false;
     int64_t late = 0, called = 0;
     char *all;
-    if (atomic_load(&us->apart)) {
-        gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "%d rank%s lost", us->nlost, us->nlost > 1 ? "s are" : " is");
-        return NULL;
-    }
+    if (atomic_load(&us->apart))
+        return GP_NULL(gp_fail(errs, GP_E_STALL, (gp_loc){ 0 }, "%d rank%s lost", us->nlost, us->nlost > 1 ? "s are"
+                               : " is"));
     us->gathers++;
     double since = now_s(), begun = since;
     const char *why = begin_gather(us, 0, mine, n, &all);

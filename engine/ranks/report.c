@@ -158,10 +158,8 @@ static void write_whole(gp_whole *w, gp_json *j)
         wall_ns = w->of[r].wall_ns > wall_ns ? w->of[r].wall_ns : wall_ns;
     memcpy(w->account, w->own.now.source, (size_t)n * sizeof *w->account);
     gp_ranks_sum(w->us, w->account, n);
-    gp_json_open(j, "whole", '{');
-    gp_json_int(j, "ranks", w->us->n);
-    gp_json_num(j, "wall_s", 1e-9 * (double)wall_ns);
-    gp_json_num(j, "frames_per_s", 1e9 * (double)gp_frames_done(w->account, n) / (double)wall_ns);
+    gp_json_put(j, "whole: {ranks: %d, wall_s: %g, frames_per_s: %g", w->us->n, 1e-9 * (double)wall_ns,
+                1e9 * (double)gp_frames_done(w->account, n) / (double)wall_ns);
     gp_accounts_json(j, w->account, n, "cancelled");
     gp_json_close(j, '}');
 }
@@ -170,13 +168,9 @@ static void write_rank(gp_whole *w, gp_json *j, int r)
 {
     double error;
     gp_clock clock = gp_ranks_clock(w->us, r, &error);
-    gp_json_open(j, NULL, '{');
-    gp_json_int(j, "rank", r);
-    gp_json_str(j, "host", gp_ranks_machine(w->us, r));
-    gp_json_bool(j, "lost", w->gone[r] == GP_RANK_LOST);
-    gp_json_bool(j, "answered", !w->gone[r]);
-    gp_json_num(j, "clock_offset_us", w->gone[r] ? NAN : 1e-3 * clock.ahead);
-    gp_json_num(j, "clock_error_us", w->gone[r] ? NAN : 1e-3 * error);
+    gp_json_put(j, "{rank: %d, host: %s, lost: %d?, answered: %d?, clock_offset_us: %g, clock_error_us: %g", r,
+                gp_ranks_machine(w->us, r), w->gone[r] == GP_RANK_LOST, !w->gone[r],
+                w->gone[r] ? NAN : 1e-3 * clock.ahead, w->gone[r] ? NAN : 1e-3 * error);
     memcpy(w->account, w->own.now.source, (size_t)w->own.now.nsources * sizeof *w->account);
     if (r != w->us->rank)                /* the numbers of this one are its own */
         gp_told_sources(w->us, r, w->account, w->own.now.nsources);
@@ -199,10 +193,8 @@ static bool write_reports(void *arg, FILE *to)
     gp_json j = { .f = to, .level = 1, .some = true };
     gp_json_int(&j, "rank", w->bound);
     write_whole(w, &j);
-    gp_json_open(&j, "ranks", '[');
-    for (int r = 0; r < w->us->n; r++)
+    GP_JSON_EACH(&j, "ranks", r, w->us->n)
         write_rank(w, &j, r);
-    gp_json_close(&j, ']');
     gp_json_close(&j, '}');
     return true;
 }

@@ -184,10 +184,8 @@ gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs)
         gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "there is nothing to report: no frame was begun");
         return NULL;
     }
-    jmp_buf oom;
     gp_report *volatile report = NULL;
-    a->oom = &oom;
-    if (!setjmp(oom)) {
+    GP_UNLESS_OOM(a) {
         gp_report *r = GP_NEW(a, gp_report, 1);
         r->wall_ns = run->end_ns - run->start_ns;
         r->cpu_ns = run->cpu_ns;

@@ -65,27 +65,19 @@ static void knob(gp_json *j, const char *key, int v)
 
 static void pipeline(gp_json *j, const gp_graph *g)
 {
-    gp_json_open(j, "pipeline", '{');
-    gp_json_str(j, "name", g->name);
-    gp_json_str(j, "file", g->file);
-    gp_json_str(j, "device", g->device_name);
+    gp_json_put(j, "pipeline: {name: %s, file: %s, device: %s", g->name, g->file, g->device_name);
     knob(j, "depth", g->depth);
     knob(j, "streams", g->streams);
     knob(j, "batch", g->batch);
-    gp_json_int(j, "batch_wait_ns", g->batch_wait_ns);
-    gp_json_int(j, "latency_ns", g->latency_ns);
-    gp_json_str(j, "launch", gp_launch_name[g->launch]);
-    gp_json_str(j, "sync", gp_sync_name[g->sync]);
-    gp_json_str(j, "on_error", g->on_error == GP_ON_ERROR_DROP ? "drop" : "stop");
-    gp_json_open(j, "digests", '{');
+    gp_json_put(j, "batch_wait_ns: %jd, latency_ns: %jd, launch: %s, sync: %s, on_error: %s, digests: {",
+                g->batch_wait_ns, g->latency_ns, gp_launch_name[g->launch], gp_sync_name[g->sync],
+                g->on_error == GP_ON_ERROR_DROP ? "drop" : "stop");
     for (int i = 0; i < g->ndigests; i++)
         gp_json_str(j, g->digest[i].stage, g->digest[i].of);
-    gp_json_close(j, '}');
-    gp_json_open(j, "plugins", '{');
+    gp_json_put(j, "}, plugins: {");
     for (const gp_used_plugin *u = g->plugins; u; u = u->next)
         gp_json_str(j, u->info->name, u->info->version);
-    gp_json_close(j, '}');
-    gp_json_close(j, '}');
+    gp_json_put(j, "}}");
 }
 
 static void environment(gp_json *j, const gp_environment *e)
@@ -122,15 +114,10 @@ static void wakes(gp_json *j, const gp_report *r)
 void gp_accounts_json(gp_json *j, const gp_account *a, int n, const char *left)
 {
     GP_JSON_EACH(j, "sources", i, n) {
-        gp_json_open(j, NULL, '{');
-        gp_json_str(j, "name", a[i].source);
-        gp_json_size(j, "in", a[i].in);
-        gp_json_size(j, "out", a[i].out);
-        gp_json_size(j, "dropped", a[i].dropped);
-        gp_json_size(j, "failed", a[i].failed);
+        gp_json_put(j, "{name: %s, in: %ju, out: %ju, dropped: %ju, failed: %ju", a[i].source, a[i].in, a[i].out,
+                    a[i].dropped, a[i].failed);
         gp_json_size(j, left, a[i].cancelled);
-        gp_json_size(j, "faulty", a[i].faulty);
-        gp_json_close(j, '}');
+        gp_json_put(j, "faulty: %ju}", a[i].faulty);
     }
 }
 
@@ -149,16 +136,11 @@ static void each_frame(gp_json *j, const gp_actor_report *p)
 static void stage(gp_json *j, const gp_report *r, const gp_actor_report *p, const gp_graph *g)
 {
     double time = (double)r->wall_ns * (p->workers > 0 ? p->workers : 1);
-    gp_json_open(j, NULL, '{');
-    gp_json_str(j, "name", p->name);
-    gp_json_str(j, "use", g->stage[p->stage].kind->name);
+    gp_json_put(j, "{name: %s, use: %s", p->name, g->stage[p->stage].kind->name);
     if (g->stage[p->stage].does)
         gp_json_str(j, "does", g->stage[p->stage].does);
-    gp_json_int(j, "workers", p->workers);
-    gp_json_int(j, "most_workers", p->most_workers);
-    gp_json_size(j, "frames", p->frames);
-    gp_json_size(j, "bytes", p->bytes);
-    known(j, "busy", true, (double)(p->busy_ns - p->idle_ns) / time);
+    gp_json_put(j, "workers: %d, most_workers: %d, frames: %ju, bytes: %ju, busy: %g", p->workers, p->most_workers,
+                p->frames, p->bytes, (double)(p->busy_ns - p->idle_ns) / time);
     seconds(j, "busy_s", p->busy_ns);
     seconds(j, "idle_s", p->idle_ns);
     known(j, "cpu_s", p->cpu_ns >= 0, 1e-9 * (double)p->cpu_ns);
@@ -174,17 +156,12 @@ static void stage(gp_json *j, const gp_report *r, const gp_actor_report *p, cons
 static void segment(gp_json *j, const gp_actor_report *p, const gp_plan *plan)
 {
     const gp_segment *s = &plan->segment[p->segment];
-    gp_json_open(j, NULL, '{');
-    gp_json_str(j, "name", p->name);
+    gp_json_put(j, "{name: %s", p->name);
     GP_JSON_EACH(j, "stages", i, s->ntasks)
         if (plan->task[s->task[i]].stage >= 0)
             gp_json_str(j, NULL, plan->graph->stage[plan->task[s->task[i]].stage].name);
-    gp_json_int(j, "streams", s->streams);
-    gp_json_int(j, "depth", s->depth);
-    gp_json_int(j, "batch", s->batch);
-    gp_json_size(j, "frames", p->frames);
-    gp_json_size(j, "bytes", p->bytes);
-    gp_json_size(j, "launches", p->launches);
+    gp_json_put(j, "streams: %d, depth: %d, batch: %d, frames: %ju, bytes: %ju, launches: %ju", s->streams, s->depth,
+                s->batch, p->frames, p->bytes, p->launches);
     seconds(j, "launching_s", p->busy_ns);
     known(j, "kernels_cpu_s", p->cpu_ns >= 0, 1e-9 * (double)p->cpu_ns);
     waits(j, p);
@@ -212,13 +189,8 @@ static void engine(gp_json *j, const gp_report *r, const gp_engine_report *x)
 static void buffer(gp_json *j, const gp_report *r, const gp_buffer_report *b, const gp_graph *g)
 {
     const gp_type *t = &g->buffer[b->buffer].type;
-    gp_json_open(j, NULL, '{');
-    gp_json_str(j, "name", b->name);
-    gp_json_str(j, "from", r->actor[b->from].name);
-    gp_json_str(j, "to", r->actor[b->to].name);
-    gp_json_int(j, "depth", b->depth);
-    gp_json_num(j, "held", b->held);
-    gp_json_str(j, "dtype", gp_dtype_name(t->dtype));
+    gp_json_put(j, "{name: %s, from: %s, to: %s, depth: %d, held: %g, dtype: %s", b->name, r->actor[b->from].name,
+                r->actor[b->to].name, b->depth, b->held, gp_dtype_name(t->dtype));
     GP_JSON_EACH(j, "shape", k, t->ndim)
         gp_json_int(j, NULL, t->dim[k]);
     gp_json_close(j, '}');
@@ -238,19 +210,13 @@ static void latency(gp_json *j, const gp_hist *h)
 static void verdict(gp_json *j, const gp_report *r)
 {
     const gp_verdict *v = &r->verdict;
-    gp_json_open(j, "verdict", '{');
-    gp_json_str(j, "bound", gp_bound_name(v->bound));
-    gp_json_str(j, "name", v->actor >= 0 ? r->actor[v->actor].name : NULL);
-    gp_json_str(j, "buffer", v->buffer >= 0 ? r->buffer[v->buffer].name : NULL);
-    gp_json_str(j, "text", v->text);
-    if (*v->path) {
-        gp_json_open(j, "edit", '{');
-        gp_json_str(j, "path", v->path);
-        gp_json_str(j, "value", v->value);
-        gp_json_close(j, '}');
-    } else {
+    gp_json_put(j, "verdict: {bound: %s, name: %s, buffer: %s, text: %s", gp_bound_name(v->bound),
+                v->actor >= 0 ? r->actor[v->actor].name : NULL, v->buffer >= 0 ? r->buffer[v->buffer].name : NULL,
+                v->text);
+    if (*v->path)
+        gp_json_put(j, "edit: {path: %s, value: %s}", v->path, v->value);
+    else
         gp_json_str(j, "edit", NULL);
-    }
     gp_json_close(j, '}');
 }
 

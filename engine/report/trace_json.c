@@ -134,13 +134,6 @@ static bool keeps_number(const gp_actorrt *p, bool inputs)
                                   : p->regroup->make == 1 && p->regroup->every == 1);
 }
 
-static int find(int *up, int v)
-{
-    while (up[v] != v)
-        v = up[v] = up[up[v]];
-    return v;
-}
-
 /* Actors are in the order of frames: the first of a stretch stands for it. */
 static bool find_stretches(kept *x)
 {
@@ -155,13 +148,13 @@ static bool find_stretches(kept *x)
         const gp_actorrt *p = &x->run->actor[i];
         for (int k = 0; k < p->nin; k++) {
             const gp_actorrt *from = &x->run->actor[p->in[k].ring->ring->producer];
-            int a = find(x->stretch_of, i), b = find(x->stretch_of, from->index);
+            int a = gp_root(x->stretch_of, i), b = gp_root(x->stretch_of, from->index);
             if (keeps_number(p, true) && keeps_number(from, false) && p->shared == from->shared)
                 x->stretch_of[a < b ? b : a] = a < b ? a : b;
         }
     }
     for (int i = 0; i < n; i++)
-        x->stretch_of[i] = find(x->stretch_of, i);
+        x->stretch_of[i] = gp_root(x->stretch_of, i);
     for (int i = 0; i < n; i++) {
         const gp_actorrt *p = &x->run->actor[i];
         int first = x->stretch_of[i];
@@ -193,9 +186,7 @@ static double us_between(const kept *x, int64_t start, int64_t end)
 
 void gp_trace_head(gp_json *j, const char *ph, int pid, int tid)
 {
-    gp_json_open(j, NULL, '{');
-    gp_json_str(j, "ph", ph);
-    gp_json_int(j, "pid", pid);
+    gp_json_put(j, "{ph: %s, pid: %d", ph, pid);
     if (tid)
         gp_json_int(j, "tid", tid);
 }
@@ -203,11 +194,7 @@ void gp_trace_head(gp_json *j, const char *ph, int pid, int tid)
 void gp_trace_name(gp_json *j, int pid, int tid, const char *what, const char *name)
 {
     gp_trace_head(j, "M", pid, tid);
-    gp_json_str(j, "name", what);
-    gp_json_open(j, "args", '{');
-    gp_json_str(j, "name", name);
-    gp_json_close(j, '}');
-    gp_json_close(j, '}');
+    gp_json_put(j, "name: %s, args: {name: %s}}", what, name);
 }
 
 static void slice(gp_json *j, const kept *x, const gp_track *track, const gp_event *e, int tid)
@@ -216,21 +203,15 @@ static void slice(gp_json *j, const kept *x, const gp_track *track, const gp_eve
         "stage", "wait", "launch", "copy in", "compute", "copy out", "peer copy",
     };
     gp_trace_head(j, "X", process_of(x, track), tid);
-    gp_json_num(j, "ts", us(x, e->start));
-    gp_json_num(j, "dur", us_between(x, e->start, e->end));
-    gp_json_str(j, "name", e->name);
-    gp_json_str(j, "cat", cats[e->what]);
-    gp_json_open(j, "args", '{');
-    gp_json_int(j, "frame", (int64_t)gp_actor_number(track->actor, e->first));
-    gp_json_int(j, "frames", e->n);
+    gp_json_put(j, "ts: %g, dur: %g, name: %s, cat: %s, args: {frame: %ju, frames: %d", us(x, e->start),
+                us_between(x, e->start, e->end), e->name, cats[e->what], gp_actor_number(track->actor, e->first), e->n);
     if (x->part->ranks > 1 && track->actor->shared)
         gp_json_int(j, "step", x->part->ranks);
     if (x->nstretches > 1)
         gp_json_str(j, "of", x->stretch[x->stretch_of[track->actor->index]].buffer);
     if (e->kernel)
         gp_json_str(j, "kernel", e->kernel);
-    gp_json_close(j, '}');
-    gp_json_close(j, '}');
+    gp_json_put(j, "}}");
 }
 
 /* Slices of a track that overlap go to lanes beside each other. */
@@ -242,13 +223,8 @@ static int lane_of(lanes *l, const gp_event *e)
     int lane = 0;
     while (lane < l->n && l->until[lane] > e->start)
         lane++;
-    if (lane == l->cap) {
-        int cap = l->cap ? 2 * l->cap : 16;
-        int64_t *until = realloc(l->until, (size_t)cap * sizeof *until);
-        if (!until)
-            return -1;
-        l->until = until, l->cap = cap;
-    }
+    if (!GP_ROOM(l->until, lane, l->cap))
+        return -1;
     l->n += lane == l->n;
     l->until[lane] = e->end;
     return lane;
@@ -258,11 +234,7 @@ static void name_track(gp_json *j, int pid, int tid, const char *name)
 {
     gp_trace_name(j, pid, tid, "thread_name", name);
     gp_trace_head(j, "M", pid, tid);
-    gp_json_str(j, "name", "thread_sort_index");
-    gp_json_open(j, "args", '{');
-    gp_json_int(j, "sort_index", tid);
-    gp_json_close(j, '}');
-    gp_json_close(j, '}');
+    gp_json_put(j, "name: %s, args: {sort_index: %d}}", "thread_sort_index", tid);
 }
 
 /* Track `i` as threads from `tid` on; returns the next free one, 0: no memory. */
@@ -332,10 +304,8 @@ static void follow(kept *x)
 static void arrow(gp_json *j, const kept *x, const placed *s, const char *ph)
 {
     gp_trace_head(j, ph, s->pid, s->tid);
-    gp_json_num(j, "ts", us(x, s->event->start));
-    gp_json_int(j, "id", ((int64_t)s->frame * x->nstretches + s->stretch) * x->part->ranks + x->part->rank);
-    gp_json_str(j, "name", "frame");
-    gp_json_str(j, "cat", "frame");
+    gp_json_put(j, "ts: %g, id: %jd, name: %s, cat: %s", us(x, s->event->start),
+                ((int64_t)s->frame * x->nstretches + s->stretch) * x->part->ranks + x->part->rank, "frame", "frame");
     if (*ph == 'f')
         gp_json_str(j, "bp", "e");
     gp_json_close(j, '}');
@@ -386,12 +356,7 @@ static void add_counter(gp_json *j, const kept *x, const gp_actorrt *to, const g
         if (e->start < x->from)
             continue;
         gp_trace_head(j, "C", HOST + x->part->rank, 0);
-        gp_json_str(j, "name", name);
-        gp_json_num(j, "ts", us(x, e->start));
-        gp_json_open(j, "args", '{');
-        gp_json_int(j, "held", made > used ? (int64_t)(made - used) : 0);
-        gp_json_close(j, '}');
-        gp_json_close(j, '}');
+        gp_json_put(j, "name: %s, ts: %g, args: {held: %ju}}", name, us(x, e->start), made > used ? made - used : 0);
     }
 }
 
@@ -414,25 +379,16 @@ static bool add_counters(gp_json *j, const kept *x)
 
 void gp_trace_begin(gp_json *j)
 {
-    gp_json_open(j, NULL, '{');
-    gp_json_open(j, "traceEvents", '[');
+    gp_json_put(j, "{traceEvents: [");
 }
 
 void gp_trace_end(gp_json *j, const char *pipeline, int ranks, double from_s, double to_s)
 {
-    gp_json_close(j, ']');
-    gp_json_str(j, "displayTimeUnit", "ms");
-    gp_json_open(j, "otherData", '{');
-    gp_json_str(j, "pipeline", pipeline);
-    gp_json_str(j, "gpipe", GP_VERSION);
-    if (ranks > 1) {
-        gp_json_int(j, "ranks", ranks);
-    } else {
-        gp_json_num(j, "from_s", from_s);
-        gp_json_num(j, "to_s", to_s);
-    }
-    gp_json_close(j, '}');
-    gp_json_close(j, '}');
+    gp_json_put(j, "], displayTimeUnit: %s, otherData: {pipeline: %s, gpipe: %s", "ms", pipeline, GP_VERSION);
+    if (ranks > 1)
+        gp_json_put(j, "ranks: %d}}", ranks);
+    else
+        gp_json_put(j, "from_s: %g, to_s: %g}}", from_s, to_s);
 }
 
 /* `around`: all of a trace, of one process. */

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/c_locale.h"
-#include "run/fits.h"
+#include "run/paused.h"
 
 /* ---- trees ------------------------------------------------------------- */
 
@@ -190,10 +190,9 @@ static bool fits_stage(const fit *f, const gp_stage *was, const gp_stage *now, b
                        why);
     bool workers = was->workers != now->workers;
     if (why && workers && now->kind->open && !now->kind->set_workers) {
-        const gp_node *n = gp_node_get(now->node, "workers");
-        return gp_fail(f->errs, GP_E_SPEC, n ? n->at : now->at, "stage '%s' has %d worker%s in the run, which cannot "
-                                                                "change while "
-                       "it goes on: set 'workers: %d'", now->name, was->workers, was->workers == 1 ? "" : "s", was->workers);
+        return gp_fail(f->errs, GP_E_SPEC, gp_node_at(now->node, "workers", now->at), "stage '%s' has %d worker%s in "
+                       "the run, which cannot change while it goes on: set 'workers: %d'", now->name, was->workers,
+                       was->workers == 1 ? "" : "s", was->workers);
     }
     *again = !why && now->kind->open && (changed || file || workers);
     return true;
@@ -217,10 +216,10 @@ static bool same_wires(const gp_graph *a, const gp_stage *s, const gp_graph *b, 
 static bool fits_wires(const fit *f, const gp_stage *was, const gp_stage *now)
 {
     for (int inputs = 1; inputs >= 0; inputs--) {
-        const gp_node *n = now->node ? gp_node_get(now->node, inputs ? "in" : "out") : NULL;
+        const char *key = inputs ? "in" : "out";
         if (!same_wires(f->from->graph, was, f->p->graph, now, inputs))
-            return gp_fail(f->errs, GP_E_SPEC, n ? n->at : now->at, "'%s' of stage '%s' cannot change while the run goes on",
-                           inputs ? "in" : "out", now->name);
+            return gp_fail(f->errs, GP_E_SPEC, gp_node_at(now->node, key, now->at), "'%s' of stage '%s' cannot change "
+                           "while the run goes on", key, now->name);
     }
     return true;
 }
@@ -228,8 +227,7 @@ static bool fits_wires(const fit *f, const gp_stage *was, const gp_stage *now)
 static bool fits_stages(const fit *f)
 {
     const gp_graph *a = f->from->graph, *b = f->p->graph;
-    const gp_node *list = gp_node_get(f->p->spec->root, "stages");
-    gp_loc at = list ? list->at : (gp_loc){ .file = b->file };
+    gp_loc at = gp_node_at(f->p->spec->root, "stages", (gp_loc){ .file = b->file });
     for (int i = 0; i < b->nstages; i++) {
         const gp_stage *now = &b->stage[i];
         if (i < a->nstages && a->ndigests == b->ndigests && a->stage[i].nparts != now->nparts)
@@ -320,15 +318,17 @@ static bool same_plan(const gp_plan *a, const gp_plan *b)
 static bool fits_plan(const fit *f)
 {
     const gp_graph *a = f->from->graph, *b = f->p->graph;
-    const gp_node *device = gp_node_get(f->p->spec->root, "device"), *listed = gp_node_get(f->p->spec->root, "metadata");
+    const gp_node *root = f->p->spec->root;
     gp_loc file = { .file = b->file };
     bool same = a->nmetadata == b->nmetadata;
     for (int i = 0; same && i < a->nmetadata; i++)
         same = !strcmp(a->metadata[i], b->metadata[i]);
     if (!same)
-        return gp_fail(f->errs, GP_E_SPEC, listed ? listed->at : file, "'metadata' cannot change while the run goes on");
+        return gp_fail(f->errs, GP_E_SPEC, gp_node_at(root, "metadata", file), "'metadata' cannot change while the run "
+                       "goes on");
     if (strcmp(a->device_name, b->device_name))
-        return gp_fail(f->errs, GP_E_SPEC, device ? device->at : file, "'device' cannot change while the run goes on");
+        return gp_fail(f->errs, GP_E_SPEC, gp_node_at(root, "device", file), "'device' cannot change while the run "
+                       "goes on");
     return same_plan(f->from->plan, f->p->plan)
         || gp_fail(f->errs, GP_E_SPEC, file, "the plan has other segments than that of the run, which cannot change while it "
                    "goes on");
@@ -411,20 +411,6 @@ static void list_new(list *l, const char *where, const char *key, const gp_node 
         add(l, where, key, NULL, scalar(now));
 }
 
-static void list_maps(list *l, const char *where, const gp_node *was, const gp_node *now)
-{
-    for (int i = 0; i < now->n; i++) {
-        const gp_node *old = gp_node_get(was, now->key[i]->text);
-        if (old)
-            list_items(l, where, now->key[i]->text, old, now->item[i]);
-        else
-            list_new(l, where, now->key[i]->text, now->item[i]);
-    }
-    for (int i = 0; i < was->n; i++)
-        if (!gp_node_get(now, was->key[i]->text))
-            add(l, where, was->key[i]->text, "left out", NULL);
-}
-
 static void list_stages(list *l, const gp_node *was, const gp_node *now)
 {
     for (int i = 0; was && now && (i < now->n || i < was->n); i++) {
@@ -438,26 +424,29 @@ static void list_stages(list *l, const gp_node *was, const gp_node *now)
     }
 }
 
+static void list_maps(list *l, const char *where, const gp_node *was, const gp_node *now)
+{
+    for (int i = 0; i < now->n; i++) {
+        const gp_node *old = gp_node_get(was, now->key[i]->text);
+        if (!*where && !strcmp(now->key[i]->text, "stages"))
+            list_stages(l, old, now->item[i]);
+        else if (old)
+            list_items(l, where, now->key[i]->text, old, now->item[i]);
+        else
+            list_new(l, where, now->key[i]->text, now->item[i]);
+    }
+    for (int i = 0; i < was->n; i++)
+        if (!gp_node_get(now, was->key[i]->text))
+            add(l, where, was->key[i]->text, "left out", NULL);
+}
+
 int gp_pipeline_changes(const gp_pipeline *p, const gp_pipeline *from, char *text, size_t max)
 {
     GP_C_LOCALE;
     list l = { .text = text, .max = max };
-    const gp_node *was = from->spec->root, *now = p->spec->root;
-    *text = 0;
-    for (int i = 0; i < now->n; i++) {
-        const char *key = now->key[i]->text;
-        const gp_node *old = gp_node_get(was, key);
-        if (!strcmp(key, "stages"))
-            list_stages(&l, old, now->item[i]);
-        else if (old)
-            list_items(&l, "", key, old, now->item[i]);
-        else
-            list_new(&l, "", key, now->item[i]);
-    }
-    for (int i = 0; i < was->n; i++)
-        if (!gp_node_get(now, was->key[i]->text))
-            add(&l, "", was->key[i]->text, "left out", NULL);
     const char *path;
+    *text = 0;
+    list_maps(&l, "", from->spec->root, p->spec->root);
     for (int i = 1; (path = gp_pipeline_made_of(p, i)); i++)
         if (file_changed(p, from, path))
             add(&l, "", path, NULL, NULL);

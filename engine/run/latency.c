@@ -7,18 +7,13 @@
 #include "run/host.h"
 #include "run/latency.h"
 
-static int size_of(int n)
-{
-    return n > 0 ? 31 - __builtin_clz((unsigned)n) : 0;
-}
-
 void gp_latency_init(gp_actorrt *p)
 {
     gp_arena *a = &p->run->arena;
     gp_latencyrt *l = p->seg->latency = GP_NEW(a, gp_latencyrt, 1);
     pthread_mutex_init(&l->lock, NULL);
     l->timely.latency_ns = p->run->graph->latency_ns;
-    l->timely.sizes = size_of(p->segment->batch) + 1;
+    l->timely.sizes = gp_timely_size(p->segment->batch) + 1;
     l->timely.tail = GP_NEW(a, gp_tail, l->timely.sizes);
 }
 
@@ -41,7 +36,7 @@ void gp_latency_ended(const gp_run *run, const gp_age *age, int64_t now_ns)
 void gp_latency_launched(gp_actorrt *p, uint64_t f, int n)
 {
     gp_latencyrt *l = p->seg->latency;
-    int size = size_of(n);
+    int size = gp_timely_size(n);
     pthread_mutex_lock(&l->lock);
     gp_timely_launched(&l->timely, size);
     int64_t end = l->due_ns + gp_timely_tail(&l->timely, size);

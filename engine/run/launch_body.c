@@ -103,7 +103,7 @@ static bool record_exact(gp_rec *r, gp_actorrt *p, const gp_task *t, uint64_t f)
     return true;
 }
 
-static gp_span span_of(const char *name, const gp_view *v, const gp_type *whole, int n, bool output)
+gp_span gp_span_of(const char *name, const gp_view *v, const gp_type *whole, int n, bool output)
 {
     size_t before = (size_t)(n - 1) * v->stride;
     return (gp_span){ .name = name, .data = v->data, .bytes = before + gp_bytes(&v->type),
@@ -134,10 +134,10 @@ static int list_spans(const gp_dcall *c, const gp_run *run, const gp_stage *st, 
     int n = 0;
     for (int i = 0; i < st->nin; i++)
         if (st->in[i] >= 0)
-            span[n++] = span_of(st->in_name[i], &c->in[i], &run->graph->buffer[st->in[i]].type,
+            span[n++] = gp_span_of(st->in_name[i], &c->in[i], &run->graph->buffer[st->in[i]].type,
                                 t->in[i] >= 0 ? c->n : 1, false);
     for (int i = 0; i < st->nout; i++)
-        span[n++] = span_of(st->out_name[i], &c->out[i], &run->graph->buffer[st->out[i]].type,
+        span[n++] = gp_span_of(st->out_name[i], &c->out[i], &run->graph->buffer[st->out[i]].type,
                             c->n, true);
     if (t->state >= 0)
         span[n++] = span_of_extra("its state", run, t->state, device, true);

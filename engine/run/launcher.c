@@ -66,15 +66,6 @@ static bool may_launch(void *arg)
     return a->look != GP_LOOK_WAIT || (has_rest(p) && may_flush(p));
 }
 
-/* The longest aligned power of two of frames from f, at most n. */
-static int aligned(const gp_actorrt *p, uint64_t f, int n)
-{
-    int slot = (int)(f % (uint64_t)p->segment->depth), m = 1;
-    while (2 * m <= n && slot % (2 * m) == 0 && slot + 2 * m <= p->segment->depth)
-        m *= 2;
-    return m;
-}
-
 /* Cuts [f, f + n) before the first frame that is not regular, or behind f when f is not. */
 static int alike(const gp_actorrt *p, uint64_t f, int n)
 {
@@ -130,7 +121,7 @@ static void fill(gp_threadrt *t, gp_asking *a)
     gp_actorrt *p = t->actor;
     uint64_t f = atomic_load(&p->next);
     int most = p->segment->batch;
-    gp_filling w = { a, p->regroup ? most : aligned(p, f, most) };
+    gp_filling w = { a, p->regroup ? most : gp_timely_row(p->segment->depth, f, most) };
     if (atomic_load(&p->seg->first) || carries(p) || p->run->options.isolate || is_filled(&w))
         return;
     gp_thread_doing(t, GP_DOING_WAIT, f);
@@ -146,11 +137,6 @@ static bool may_share(const gp_actorrt *p, uint64_t f)
     return !atomic_load(&p->seg->first) && !carries(p) && !p->run->options.isolate && gp_frame_is_regular(p, f);
 }
 
-static int size_of(int n)
-{
-    return 31 - __builtin_clz((unsigned)n);
-}
-
 /* With `latency`: how many of the frames that are ready a launch takes. It may wait for more. */
 static int choose(gp_threadrt *t, gp_asking *a)
 {
@@ -160,9 +146,10 @@ static int choose(gp_threadrt *t, gp_asking *a)
     for (bool goes_on = true; goes_on && a->look == GP_LOOK_GO;) {
         bool shares = may_share(p, f);
         int alike_n = shares ? alike(p, f, a->n) : 1;
-        gp_timely_ready w = { .now_ns = gp_now_ns(), .n = alike_n, .able = size_of(aligned(p, f, alike_n)) };
+        gp_timely_ready w = { .now_ns = gp_now_ns(), .n = alike_n,
+                              .able = gp_timely_size(gp_timely_row(p->segment->depth, f, alike_n)) };
         bool grows = shares && alike_n == a->n && !none_can_come(p, f, a->n);
-        w.most = grows ? size_of(aligned(p, f, p->segment->batch)) : w.able;
+        w.most = grows ? gp_timely_size(gp_timely_row(p->segment->depth, f, p->segment->batch)) : w.able;
         p->seg->latency->due_ns = c.until_ns && c.until_ns < w.now_ns ? c.until_ns : w.now_ns;
         c = gp_latency_choose(p, f, &w);
         goes_on = c.until_ns > w.now_ns;
@@ -353,7 +340,7 @@ void *gp_segment_launcher(void *thread)
             break;
         gp_thread_doing(t, GP_DOING_WORK, f);
         int n = p->regroup ? (p->gathers ? gp_gather_good : gp_regroup_good)(p, f, a.n, &t->errs)
-              : atomic_load(&s->first) ? 1 : aligned(p, f, alike(p, f, a.n < most ? a.n : most));
+              : atomic_load(&s->first) ? 1 : gp_timely_row(p->segment->depth, f, alike(p, f, a.n < most ? a.n : most));
         gp_launched r = n ? launch(t, f, n, false) : NOT_LAUNCHED;
         n = n ? n : 1;
         if (r == NOT_LAUNCHED && (n == 1 || s->gathered.lost) && !gp_frame_drop_or_fail(t)) {

@@ -116,13 +116,6 @@ static gp_view view_of(const gp_looping *g, int buffer, int place)
     return v;
 }
 
-static gp_span span_of(const char *name, const gp_view *v, const gp_type *whole, int n, bool output)
-{
-    size_t before = (size_t)(n - 1) * v->stride;
-    return (gp_span){ .name = name, .data = v->data, .bytes = before + gp_bytes(&v->type),
-                      .room = before + gp_bytes(whole), .dtype = v->type.dtype, .output = output };
-}
-
 /* Calls record() of one stage of the body, or makes what it makes of inputs without rows. */
 static bool record_inner(gp_looping *g, int stage, const gp_view *in, const gp_view *out, bool empty)
 {
@@ -139,9 +132,9 @@ static bool record_inner(gp_looping *g, int stage, const gp_view *in, const gp_v
     int n = 0;
     for (int p = 0; p < st->nin; p++)
         if (st->in[p] >= 0)
-            span[n++] = span_of(st->in_name[p], &in[p], &body->buffer[st->in[p]].type, in[p].stride ? c->n : 1, false);
+            span[n++] = gp_span_of(st->in_name[p], &in[p], &body->buffer[st->in[p]].type, in[p].stride ? c->n : 1, false);
     for (int p = 0; p < st->nout; p++)
-        span[n++] = span_of(st->out_name[p], &out[p], &body->buffer[st->out[p]].type, c->n, true);
+        span[n++] = gp_span_of(st->out_name[p], &out[p], &body->buffer[st->out[p]].type, c->n, true);
     if (st->table)
         span[n++] = (gp_span){ .name = "its table", .data = (char *)inner.table, .bytes = st->table, .room = st->table };
     if (st->scratch) {

@@ -11,11 +11,8 @@ static void *plain_alloc(size_t bytes, gp_errs *errs)
 {
     void *p = NULL;
     size_t n = (bytes + 255) & ~(size_t)255;
-    if (posix_memalign(&p, 4096, n ? n : 256)) {
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory: %.1f MiB",
-                (double)bytes / 1048576);
-        return NULL;
-    }
+    if (posix_memalign(&p, 4096, n ? n : 256))
+        return GP_NULL(gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory: %.1f MiB", (double)bytes / 1048576));
     memset(p, 0, n);           /* touched now, not at the first frames */
     return p;
 }

@@ -65,4 +65,8 @@ void gp_paused_close(struct gp_paused *x);
 bool gp_paused_load(gp_run *run, const struct gp_paused *x, gp_errs *errs);
 void gp_paused_take(gp_run *run, struct gp_paused *x);
 
+/* Can a run of pipeline p go on with what one of `from` has come to? Notes in p which stages are then opened again.
+ * False after an error at what differs. */
+bool gp_paused_fits(gp_pipeline *p, const gp_pipeline *from, gp_errs *errs);
+
 #endif

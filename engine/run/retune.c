@@ -14,7 +14,6 @@
 #include <unistd.h>
 #include "base/c_locale.h"
 #include "base/filetable.h"
-#include "run/fits.h"
 #include "run/host.h"
 #include "run/paused.h"
 #include "run/setup.h"

@@ -34,7 +34,6 @@
 #include "base/filetable.h"
 #include "base/plural.h"
 #include "base/thread.h"
-#include "run/fits.h"
 #include "run/host.h"
 #include "run/nvtx.h"
 #include "run/paused.h"
@@ -310,10 +309,8 @@ static gp_run *replace_run(gp_pipeline *p, gp_run *run)
 gp_run *gp_run_new(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs)
 {
     gp_run *run = calloc(1, sizeof *run);
-    if (!run) {
-        gp_fail(errs, GP_E_RESOURCE, file_of(p), "out of memory");
-        return NULL;
-    }
+    if (!run)
+        return GP_NULL(gp_fail(errs, GP_E_RESOURCE, file_of(p), "out of memory"));
     run->pipeline = p, run->plan = p->plan, run->graph = p->plan->graph, run->from = from;
     run->options = o ? *o : (gp_run_options){ .poison = false };
     run->options.isolate |= run->options.check_kernels;

@@ -167,6 +167,8 @@ static inline gp_frame_info *gp_info_of(const gp_actorrt *p, int ring, const gp_
     return (void *)((char *)gp_slot(&p->run->ring[ring], f) + part->info * GP_INFO_BYTES);
 }
 
+/* launch_body.c: what a stage is given of n frames of which the first is at v, no larger than `whole`. */
+gp_span gp_span_of(const char *name, const gp_view *v, const gp_type *whole, int n, bool output);
 /* The body of a launch, for gp_backend: `arg` is a gp_batch. */
 bool gp_segment_record(gp_rec *r, void *arg);
 /* The body that makes carried state zero, and fills the slot before frame 0 of what is carried with the first frame:

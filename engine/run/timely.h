@@ -61,4 +61,19 @@ typedef struct gp_late {
 enum { GP_LATE_TEXT = 240 };
 const char *gp_late_text(const gp_late *is, int64_t latency_ns, int depth, char out[GP_LATE_TEXT]);
 
+/* The longest row of frames from f on that a launch takes, at most n: a power of two, aligned in the segment's slots. */
+static inline int gp_timely_row(int depth, uint64_t f, int n)
+{
+    int slot = (int)(f % (uint64_t)depth), m = 1;
+    while (2 * m <= n && slot % (2 * m) == 0 && slot + 2 * m <= depth)
+        m *= 2;
+    return m;
+}
+
+/* ... as its power; 0 of none. */
+static inline int gp_timely_size(int n)
+{
+    return n > 0 ? 31 - __builtin_clz((unsigned)n) : 0;
+}
+
 #endif

@@ -187,11 +187,6 @@ static inline piece *flight_of(const actor *p, uint64_t k)
     return &p->flight[k % (uint64_t)(p->segment->depth + 1)];
 }
 
-static inline int size_of(int n)
-{
-    return 31 - __builtin_clz((unsigned)n);
-}
-
 /* Keeps a slice, if it is one of the first rank's. */
 static inline void keep(simulation *x, gp_slice s)
 {

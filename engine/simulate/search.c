@@ -146,10 +146,8 @@ static bool simulate(searching *x, const gp_plan *plan, gp_result *out)
 {
     gp_arena a = { .oom = NULL };
     gp_errs ignored = { .n = 0 };
-    jmp_buf oom;
     volatile bool ok = false;
-    a.oom = &oom;
-    if (!setjmp(oom)) {
+    GP_UNLESS_OOM(&a) {
         const gp_costs *c = gp_costs_for(&a, x->s->costs, x->s->given, plan, &ignored);
         const gp_simulated *s = c ? gp_simulate(&a, plan, c, frames_for(plan), 0, &ignored) : NULL;
         ok = s != NULL;
@@ -316,10 +314,9 @@ gp_found *gp_search_settings(gp_arena *a, const gp_search *s, int nbest, gp_errs
     find_knobs(x);
     if (!fits(x))
         return NULL;
-    if (try(x, value) < 0) {
-        gp_fail(errs, GP_E_BUG, (gp_loc){ .file = s->given->graph->file }, "the pipeline as given cannot be simulated");
-        return NULL;
-    }
+    if (try(x, value) < 0)
+        return GP_NULL(gp_fail(errs, GP_E_BUG, (gp_loc){ .file = s->given->graph->file }, "the pipeline as given "
+                               "cannot be simulated"));
     while (grid < x->nknobs && grid < 3 && strncmp(x->knob[grid].path, "stages.", 7))
         grid++;
     try_grid(x, grid, value, 0);

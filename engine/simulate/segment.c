@@ -195,15 +195,6 @@ static int idle_stream(const actor *p, uint64_t f)
     return -1;
 }
 
-/* As the launcher's: the longest aligned power of two. */
-static int aligned(const actor *p, uint64_t f, int n)
-{
-    int slot = (int)(f % (uint64_t)p->segment->depth), m = 1;
-    while (2 * m <= n && slot % (2 * m) == 0 && slot + 2 * m <= p->segment->depth)
-        m *= 2;
-    return m;
-}
-
 /* May more frames than these come before they are launched? */
 static bool may_grow(const simulation *x, const actor *p, reason why)
 {
@@ -217,7 +208,7 @@ static bool may_grow(const simulation *x, const actor *p, reason why)
 
 static void note_launch(simulation *x, actor *p, const piece *q)
 {
-    int size = size_of(q->n);
+    int size = gp_timely_size(q->n);
     gp_timely_launched(p->timely, size);
     for (int i = 0; i < q->n; i++) {
         since s = gp_model_since(x, p, q->first + (uint64_t)i);
@@ -236,7 +227,7 @@ static bool waits_to_fill(simulation *x, int a, int n, reason why)
 {
     actor *p = &x->actor[a];
     int most = p->segment->batch;
-    bool more = n < (p->regroup ? most : aligned(p, p->next, most)) && may_grow(x, p, why);
+    bool more = n < (p->regroup ? most : gp_timely_row(p->segment->depth, p->next, most)) && may_grow(x, p, why);
     if (more && !(p->fill_until > 0)) {
         p->fill_until = x->now + (double)x->g->batch_wait_ns;
         gp_model_add(x, &x->agenda, p->fill_until, look_again, a, 0);
@@ -253,9 +244,11 @@ static int choose(simulation *x, int a, int n, uint64_t all, reason why)
     actor *p = &x->actor[a];
     int64_t now = (int64_t)x->now;
     gp_timely_ready w = { .now_ns = now, .n = n, .born_ns = (int64_t)gp_model_since(x, p, p->next).born,
-                          .able = size_of(aligned(p, p->next, n)), .all = (int)all, .lanes = p->segment->streams,
+                          .able = gp_timely_size(gp_timely_row(p->segment->depth, p->next, n)), .all = (int)all,
+                          .lanes = p->segment->streams,
                           .newest_ns = (int64_t)gp_model_since(x, p, p->next + all - 1).born };
-    w.most = may_grow(x, p, why) ? size_of(aligned(p, p->next, p->segment->batch)) : w.able;
+    int row = gp_timely_row(p->segment->depth, p->next, p->segment->batch);
+    w.most = may_grow(x, p, why) ? gp_timely_size(row) : w.able;
     for (uint64_t k = p->seen > p->next ? p->seen : p->next; k < p->next + (uint64_t)n; k++) {
         gp_timely_came(p->timely, (int64_t)gp_model_since(x, p, k).born);
         p->came_ns = now, p->seen = k + 1;
@@ -314,7 +307,8 @@ void gp_model_look_segment(simulation *x, int a)
     }
     piece *q = flight_of(p, p->launched);
     double wake = gp_model_to_wake(x, p, p->launcher_since, p->looks);
-    *q = (piece){ .first = p->next, .n = p->regroup ? take : aligned(p, p->next, take), .stream = stream,
+    *q = (piece){ .first = p->next, .stream = stream,
+                  .n = p->regroup ? take : gp_timely_row(p->segment->depth, p->next, take),
                   .number = p->launched, .due = x->now };
     if (p->timely)
         note_launch(x, p, q);

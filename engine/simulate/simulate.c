@@ -247,7 +247,7 @@ void gp_model_publish(simulation *x, int a, uint64_t first, int n)
         for (uint64_t k = first; k < end; k++) {
             since s = gp_model_since(x, p, k);
             if (p->timely)             /* it is the launch that was retired last */
-                s.due = flight_of(p, p->retired - 1)->due, s.by = a, s.size = size_of(n);
+                s.due = flight_of(p, p->retired - 1)->due, s.by = a, s.size = gp_timely_size(n);
             for (uint64_t f = made_by(p, k), to = made_by(p, k + 1); f < to; f++)
                 r->since[f % (uint64_t)r->ring->depth] = s;
         }
@@ -291,19 +291,15 @@ gp_simulated *gp_simulate(gp_arena *a, const gp_plan *plan, const gp_costs *cost
     r->nactors = plan->nactors;
     s->slice = GP_NEW(a, gp_slice, slices);
     gp_model_init(&x, frames);
-    if (x.last < 0) {
-        gp_fail(errs, GP_E_USAGE, at, "no stage takes what comes out: there is nothing to simulate");
-        return NULL;
-    }
+    if (x.last < 0)
+        return GP_NULL(gp_fail(errs, GP_E_USAGE, at, "no stage takes what comes out: there is nothing to simulate"));
     for (int i = 0; i < x.nactors; i++)
         gp_model_look_at(&x, i);
     do {
         look(&x);
     } while (x.sinks && step(&x));
-    if (x.sinks) {
-        gp_fail(errs, GP_E_BUG, at, "the simulation stands still after %.3g ms", 1e-6 * x.now);
-        return NULL;
-    }
+    if (x.sinks)
+        return GP_NULL(gp_fail(errs, GP_E_BUG, at, "the simulation stands still after %.3g ms", 1e-6 * x.now));
     for (int i = 0; i < x.nactors; i++)
         count_waits(&x, &x.actor[i]);
     for (int i = 0; i < x.nshares; i++)

@@ -56,15 +56,9 @@ void gp_timeline_json(FILE *f, const gp_plan *plan, const gp_simulated *s)
         bool copy = is_copy(e->what);
         gp_trace_head(&j, "X", e->what >= GP_SLICE_COPY_IN ? DEVICE : HOST,
                       copy ? track(r->nactors + e->device, (int)e->what) : track(e->actor, e->lane));
-        gp_json_str(&j, "name", copy ? cats[e->what] : r->actor[e->actor].name);
-        gp_json_num(&j, "ts", 1e-3 * (double)e->start);
-        gp_json_num(&j, "dur", 1e-3 * (double)(e->end - e->start));
-        gp_json_str(&j, "cat", cats[e->what]);
-        gp_json_open(&j, "args", '{');
-        gp_json_int(&j, "frame", (int64_t)e->first);
-        gp_json_int(&j, "frames", e->n);
-        gp_json_close(&j, '}');
-        gp_json_close(&j, '}');
+        gp_json_put(&j, "name: %s, ts: %g, dur: %g, cat: %s, args: {frame: %ju, frames: %d}}",
+                    copy ? cats[e->what] : r->actor[e->actor].name, 1e-3 * (double)e->start,
+                    1e-3 * (double)(e->end - e->start), cats[e->what], e->first, e->n);
     }
     gp_trace_end(&j, plan->graph->name, 1, 0, 1e-9 * (double)r->wall_ns);
 }

@@ -11,6 +11,7 @@ enum { WORKERS = 2 };
 
 /* `dev`: frames lie in its memory; x, y: then, for what goes through the host, room for one of each. */
 typedef struct stage {
+    const gp_collective *k;
     gp_rounds *rounds;
     gp_dev *dev;
     gp_comm *comm;
@@ -70,6 +71,22 @@ bool gp_collective_shape(gp_shape *s, const char *unfit, const gp_traffic *traff
     return true;
 }
 
+bool gp_collective_stack(gp_shape *s)
+{
+    const gp_type *x = &s->in[0];
+    if (x->ndim == GP_MAXDIM)
+        return gp_shape_fail(s, NULL, "a frame of %d axes has no room for one of ranks", GP_MAXDIM);
+    s->out[0] = (gp_type){ .dtype = x->dtype, .ndim = x->ndim + 1, .dim = { s->ranks } };
+    memcpy(s->out[0].dim + 1, x->dim, (size_t)x->ndim * sizeof *x->dim);
+    return true;
+}
+
+void gp_collective_all(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y)
+{
+    (void)opts, (void)x;
+    memcpy(y->data, all, n * (size_t)r->ranks);
+}
+
 /* A round costs something however little it sends: more than so few bytes cost. */
 void gp_collective_advise(gp_advice *a)
 {
@@ -86,7 +103,7 @@ void gp_collective_advise(gp_advice *a)
 
 /* ---- open, close ----------------------------------------------------- */
 
-bool gp_collective_open(const gp_open *o, size_t bytes, bool some, void **state)
+bool gp_collective_open(const gp_open *o, const gp_collective *k, size_t bytes, void **state)
 {
     int by = ((const gp_collective_opts *)o->opts)->by;
     stage *s = calloc(1, sizeof *s);
@@ -94,7 +111,8 @@ bool gp_collective_open(const gp_open *o, size_t bytes, bool some, void **state)
     int here = 0;
     if (!(*state = s))
         return gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name);
-    s->rounds = gp_rounds_open(o, bytes, some);
+    s->k = k;
+    s->rounds = gp_rounds_open(o, bytes, k->some);
     s->dev = o->dev;
     if (!s->rounds || by == GP_BY_MPI || o->ranks == 1)
         return s->rounds != NULL;
@@ -155,8 +173,13 @@ static int queue(void *comm, void *stream, const void *arg)
 {
     const doing *w = arg;
     int status = 0;
-    for (int i = 0; !status && i < w->n; i++)
+    for (int i = 0; !status && i < w->n; i++) {
+        if ((status = gp_gpu.ranks.group_start()))
+            break;
         status = w->k->queue(w->opts, w->r, &w->f[i].in[0], &w->f[i].out[0], comm, stream);
+        int ended = gp_gpu.ranks.group_end();
+        status = status ? status : ended;
+    }
     return status;
 }
 
@@ -212,9 +235,10 @@ static gp_status through_gpu(gp_call *c, gp_frame *f, const doing *what)
 
 /* The first rounds of n frames. Returns of how many; 0: none, with an error that is no frame's alone, as the ranks
  * had agreed to do it. */
-static int do_some(gp_call *c, gp_frame *f, int n, const gp_collective *k)
+static int do_some(gp_call *c, gp_frame *f, int n)
 {
     stage *s = c->state;
+    const gp_collective *k = s->k;
     gp_rounds *r = s->rounds;
     gp_type alike = f->in[0].type;
     if (k->rows)
@@ -234,9 +258,9 @@ static int do_some(gp_call *c, gp_frame *f, int n, const gp_collective *k)
     return c->errs->failed == was ? what.n : 0;
 }
 
-bool gp_collective_run(gp_call *c, gp_frame *f, int n, const gp_collective *k)
+bool gp_collective_run(gp_call *c, gp_frame *f, int n)
 {
-    int done = do_some(c, f, n, k);
+    int done = do_some(c, f, n);
     if (done && done < n)              /* these are handed on first: what is behind may wait for them on another rank */
         f[done].status = GP_AGAIN;
     return done > 0;

@@ -32,11 +32,11 @@ typedef struct gp_collective {
     bool (*elsewhere)(const void *opts, const gp_rounds *r);
     /* The type that a rank gets of what all have, where that is no frame of the same shape; or NULL. */
     gp_type (*makes)(const gp_type *alike);
-    /* The same by NCCL: queues an operation, or a group of them, on views of device memory. Of a kind that may be
-     * there. */
+    /* The same by NCCL: queues operations, which are one group, on views of device memory. */
     int (*queue)(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, void *comm, void *stream);
     /* Before it, what a device can do alone. Of a process that is alone, all of it; NULL: x is copied then. */
     bool (*before)(gp_dcall *d, const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y);
+    bool some;                         /* as gp_rounds_open */
 } gp_collective;
 
 /* The traffic from each rank to the next in a round, for simulations, which take ranks to be in a ring.
@@ -52,10 +52,15 @@ void gp_collective_by_mpi(gp_shape *s, size_t mine);
  * error. */
 bool gp_collective_shape(gp_shape *s, const char *unfit, const gp_traffic *traffic);
 
-/* For open(). `bytes`: the most that mine() makes; `some`: as gp_rounds_open. */
-bool gp_collective_open(const gp_open *o, size_t bytes, bool some, void **state);
+/* For shape(): the frames of all ranks are one, along a new first axis. False with an error. */
+bool gp_collective_stack(gp_shape *s);
+/* ... and what is made of them: all that was sent. */
+void gp_collective_all(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y);
+
+/* For open(). `bytes`: the most that mine() makes. */
+bool gp_collective_open(const gp_open *o, const gp_collective *k, size_t bytes, void **state);
 void gp_collective_close(void *state);
-bool gp_collective_run(gp_call *c, gp_frame *f, int n, const gp_collective *k);
+bool gp_collective_run(gp_call *c, gp_frame *f, int n);
 bool gp_collective_skipped(gp_call *c, uint64_t index);
 bool gp_collective_finish(gp_call *c);
 
@@ -64,7 +69,7 @@ void gp_collective_advise(gp_advice *a);
 /* All collective kinds say this of themselves. */
 #define GP_COLLECTIVE                                                                                               \
     .collective = true, .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,                   \
-    .close = gp_collective_close, .skipped = gp_collective_skipped, .finish = gp_collective_finish,                 \
-    .advise = gp_collective_advise
+    .run = gp_collective_run, .close = gp_collective_close, .skipped = gp_collective_skipped,                       \
+    .finish = gp_collective_finish, .advise = gp_collective_advise
 
 #endif

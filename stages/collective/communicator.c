@@ -179,10 +179,8 @@ static gp_comm *make(const gp_open *o, char why[160])
     gp_comm *m = calloc(1, sizeof *m);
     char text[GP_GPU_TEXT], buf[GP_GPU_TEXT], what[80];
     int status = 0;
-    if (!m) {
-        gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name);
-        return NULL;
-    }
+    if (!m)
+        return GP_NULL(gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name));
     pthread_mutex_init(&m->lock, NULL);
     gp_cond_init(&m->moved);
     snprintf(what, sizeof what, "stage '%s'", o->name);

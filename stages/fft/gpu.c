@@ -111,10 +111,8 @@ static void make_plan(void *arg)
 void *gp_fft_gpu_open(const gp_open *o, const gp_fft_job *j)
 {
     plan *p = calloc(1, sizeof *p);
-    if (!p) {
-        gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name);
-        return NULL;
-    }
+    if (!p)
+        return GP_NULL(gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name));
     p->dev = o->dev, p->errs = o->errs, p->open = o, p->job = j, p->slots = (size_t)o->slots;
     int before = o->errs->failed;
     if (gp_gpu_open(GP_GPU_FFT, NULL, "a Fourier transform on the GPU", o->at, o->errs)

@@ -1,4 +1,4 @@
-/* axes.h - axes as options name them: from 0, or negative from the last. */
+/* axes.h - axes as options name them: from 0, or negative from the last; frames with an axis more. */
 #ifndef GP_AXES_H
 #define GP_AXES_H
 
@@ -16,5 +16,8 @@ static inline int gp_axis(int64_t v, int ndim)
 }
 
 #define GP_AXIS_RANGE .min = -GP_MAXDIM, .max = GP_MAXDIM - 1
+
+/* The output is `frames` frames of the input, as an axis in front. False with an error: it has too many axes. */
+bool gp_shape_stack(gp_shape *s, int64_t frames);
 
 #endif

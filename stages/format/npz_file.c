@@ -249,10 +249,8 @@ static void npz_close(gp_rows *rows)
 static npz *open_bytes(const bytes *from, const gp_rowsfile_how *how, bool *missing, char err[GP_WHY])
 {
     npz *f = calloc(1, sizeof *f);
-    if (!f) {
-        gp_why(err, GP_WHY_MEMORY);
-        return NULL;
-    }
+    if (!f)
+        return GP_NULL(gp_why(err, GP_WHY_MEMORY));
     f->from = *from;
     bool ok = find_member(from, how, &f->is, err);
     f->rows.in_order = f->is.method == DEFLATED;
@@ -442,10 +440,8 @@ static gp_rows *npz_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
 {
     struct stat st;
     bool missing;
-    if (fstat(fd, &st)) {
-        gp_why(err, "cannot be read: %s", gp_strerror(errno));
-        return NULL;
-    }
+    if (fstat(fd, &st))
+        return GP_NULL(gp_why(err, "cannot be read: %s", gp_strerror(errno)));
     npz *f = open_bytes(&(bytes){ .fd = fd, .size = st.st_size }, how, &missing, err);
     if (f)
         f->rows.said = (gp_filemeta){ .n = how->nkeys, .key = how->key };

@@ -148,10 +148,8 @@ gp_rows_out *gp_npz_create(int fd, const gp_rowsfile_how *how, const gp_type *fr
 {
     (void)path;
     npz_out *o = calloc(1, sizeof *o);
-    if (!o) {
-        gp_why(err, GP_WHY_MEMORY);
-        return NULL;
-    }
+    if (!o)
+        return GP_NULL(gp_why(err, GP_WHY_MEMORY));
     *o = (npz_out){ .out.as = &gp_npz, .fd = fd, .alone = how->alone, .whole = *frame,
                     .most = how->narrow ? (uint64_t)how->narrow : UINT32_MAX };
     strcpy(o->name, how->member && *how->member ? how->member : GP_NPZ_MEMBER);

@@ -12,7 +12,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,13 +21,11 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/spawn.h"
 #include "base/thread.h"
 #include "process.h"
 
-extern char **environ;
-
 enum { KEPT = 4096, LINES = 8, LINE = 300, TICK_MS = 10, GRACE_MS = 2000, PIPE_BYTES = 1 << 20 };
-enum { OURS = -1, NOTHING = -2 };      /* in place of a descriptor: as it is; /dev/null */
 
 struct gp_process {
     pid_t pid, guard;          /* 0: there is none */
@@ -44,74 +41,17 @@ struct gp_process {
     char log[KEPT];            /* the last of it, a ring */
 };
 
-static void close_one(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
-/* A pipe above the standard streams, which the child's ends are put in the place of. */
-static bool open_pipe(int p[2])
-{
-    if (pipe2(p, O_CLOEXEC)) {
-        p[0] = p[1] = -1;
-        return false;
-    }
-    for (int i = 0; i < 2; i++) {
-        int low = p[i];
-        if (low > STDERR_FILENO)
-            continue;
-        p[i] = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-        close(low);
-    }
-    return p[0] >= 0 && p[1] >= 0;
-}
-
 /* ---- starting -------------------------------------------------------- */
-
-/* Starts one program in process group `group` (0: its own), with these standard streams. 0 or errno. */
-static int spawn(pid_t *pid, const char *const *argv, const char *folder, const int fd[3], pid_t group)
-{
-    posix_spawn_file_actions_t io;
-    posix_spawnattr_t attr;
-    sigset_t none, all;
-    sigemptyset(&none), sigfillset(&all), sigdelset(&all, SIGHUP);     /* nohup is for it, too */
-    posix_spawn_file_actions_init(&io);
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setpgroup(&attr, group);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);        /* who ignores SIGPIPE would write for ever */
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    int e = 0;
-    for (int i = 0; i < 3 && !e; i++)
-        if (fd[i] >= 0)
-            e = posix_spawn_file_actions_adddup2(&io, fd[i], i);
-        else if (fd[i] == NOTHING)
-            e = posix_spawn_file_actions_addopen(&io, i, "/dev/null", O_RDWR, 0);
-#if defined __GLIBC__ && __GLIBC_PREREQ(2, 34)
-    if (!e)                            /* ours are closed by exec, but not all that we have inherited */
-        e = posix_spawn_file_actions_addclosefrom_np(&io, STDERR_FILENO + 1);
-#endif
-    if (!e && folder)
-        e = posix_spawn_file_actions_addchdir_np(&io, folder);
-    if (!e)
-        e = posix_spawnp(pid, argv[0], &io, &attr, (char *const *)argv, environ);
-    posix_spawn_file_actions_destroy(&io);
-    posix_spawnattr_destroy(&attr);
-    if (e)
-        *pid = 0;
-    return e;
-}
 
 /* The leader of the group, if there is a shell. */
 static void start_guard(gp_process *p)
 {
     static const char *const argv[] = { "/bin/sh", "-c", "trap '' TERM HUP INT; read -r x; kill -9 0", NULL };
     int life[2];
-    if (open_pipe(life) && !spawn(&p->guard, argv, NULL, (int[]){ life[0], NOTHING, NOTHING }, 0))
+    if (gp_pipe_open(life) && !gp_spawn_start(&p->guard, &(gp_spawn){
+            .argv = argv, .fd = { life[0], GP_SPAWN_NOTHING, GP_SPAWN_NOTHING }, .nfd = 3 }))
         p->lifeline = life[1], life[1] = -1;
-    close_one(&life[0]), close_one(&life[1]);
+    gp_fd_close(&life[0]), gp_fd_close(&life[1]);
 }
 
 /* Keeps what the program says. False: it says no more, or nothing yet. */
@@ -159,31 +99,31 @@ static bool start_listening(gp_process *p, int errors)
 static int start(gp_process *p, const char *const *argv, const char *folder, bool reads)
 {
     int data[2] = { -1, -1 }, said[2] = { -1, -1 }, e = 0;
-    if (!open_pipe(data) || !open_pipe(said)) {
+    if (!gp_pipe_open(data) || !gp_pipe_open(said)) {
         e = errno;
     } else {
         start_guard(p);
-        e = spawn(&p->pid, argv, folder, (int[]){ reads ? data[0] : NOTHING, reads ? OURS : data[1], said[1] }, p->guard);
+        e = gp_spawn_start(&p->pid, &(gp_spawn){
+            .argv = argv, .folder = folder, .nfd = 3, .group = p->guard,
+            .fd = { reads ? data[0] : GP_SPAWN_NOTHING, reads ? GP_SPAWN_OURS : data[1], said[1] } });
     }
     p->fd = reads ? data[1] : data[0];
-    close_one(reads ? &data[0] : &data[1]), close_one(&said[1]);
+    gp_fd_close(reads ? &data[0] : &data[1]), gp_fd_close(&said[1]);
 #ifdef F_SETPIPE_SZ
     fcntl(p->fd, F_SETPIPE_SZ, PIPE_BYTES);            /* fewer, larger reads and writes; may fail */
 #endif
     if (!e && !start_listening(p, said[0]))
         e = errno;
     if (p->errors < 0)
-        close_one(&said[0]);
+        gp_fd_close(&said[0]);
     return e;
 }
 
 gp_process *gp_process_start(const char *const *argv, const char *folder, bool reads, char why[GP_WHY])
 {
     gp_process *p = calloc(1, sizeof *p);
-    if (!p) {
-        gp_why(why, "cannot be started: %s", gp_strerror(ENOMEM));
-        return NULL;
-    }
+    if (!p)
+        return GP_NULL(gp_why(why, "cannot be started: %s", gp_strerror(ENOMEM)));
     p->fd = p->lifeline = p->errors = p->quit = p->rest = -1;
     int e = start(p, argv, folder, reads);
     if (!e)
@@ -222,7 +162,7 @@ void gp_process_hang_up(gp_process *p)
     p->rest = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (p->rest < 0)
         p->rest = -errno;
-    close_one(&p->fd);
+    gp_fd_close(&p->fd);
 }
 
 int gp_process_unread(const gp_process *p)
@@ -305,7 +245,7 @@ void gp_process_stop(gp_process *p)
         return;
     if (p->pid && !gp_process_has_ended(p, false))
         kill(p->pid, SIGTERM);         /* before it sees the end of its input, which it would take for a good one */
-    close_one(&p->fd);
+    gp_fd_close(&p->fd);
     if (p->pid)
         await_end(p);
     stop_listening(p);
@@ -314,6 +254,6 @@ void gp_process_stop(gp_process *p)
         while (waitpid(p->guard, NULL, 0) < 0 && errno == EINTR)
             ;
     }
-    close_one(&p->lifeline), close_one(&p->errors), close_one(&p->quit), close_one(&p->rest);
+    gp_fd_close(&p->lifeline), gp_fd_close(&p->errors), gp_fd_close(&p->quit), gp_fd_close(&p->rest);
     free(p);
 }

@@ -173,10 +173,8 @@ static handle *own_handle(const sound *s, void **own, char err[GP_WHY])
     handle *h = *own;
     if (h)
         return h;
-    if (!(h = calloc(1, sizeof *h))) {
-        gp_why(err, GP_WHY_MEMORY);
-        return NULL;
-    }
+    if (!(h = calloc(1, sizeof *h)))
+        return GP_NULL(gp_why(err, GP_WHY_MEMORY));
     h->from = (gp_sound_bytes){ .fd = s->from.fd, .begins = s->from.begins, .size = s->from.size };
     if ((h->file = gp_sf_open(&h->from, SF_READ, &info, err)))
         return *own = h;
@@ -291,10 +289,8 @@ static gp_rows_out *sound_create(int fd, const gp_rowsfile_how *how, const gp_ty
     if (!gp_sf_load(err))
         return NULL;
     recording *r = calloc(1, sizeof *r);
-    if (!r) {
-        gp_why(err, GP_WHY_MEMORY);
-        return NULL;
-    }
+    if (!r)
+        return GP_NULL(gp_why(err, GP_WHY_MEMORY));
     *r = (recording){ .out.as = gp_rowsfile_of(how->format), .to.fd = fd, .dtype = frame->dtype,
                       .channels = frame->ndim > 1 ? (int)frame->dim[1] : 1 };
     r->container = container_of(r->out.as, path);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "base/arena.h"
 #include "base/plural.h"
 #include "text_file.h"
 
@@ -247,13 +248,8 @@ static bool take_first(layout *l, const char *line, const char *end, int64_t num
 
 static bool mark(layout *l, place at, char err[GP_WHY])
 {
-    if (l->marks == l->room) {
-        size_t room = l->room ? 2 * l->room : 64;
-        place *more = realloc(l->mark, room * sizeof *more);
-        if (!more)
-            return gp_why(err, GP_WHY_MEMORY);
-        l->mark = more, l->room = room;
-    }
+    if (!GP_ROOM(l->mark, l->marks, l->room))
+        return gp_why(err, GP_WHY_MEMORY);
     l->mark[l->marks++] = at;
     return true;
 }
@@ -544,10 +540,8 @@ gp_rows *gp_text_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY])
 {
     lines s = { .fd = fd, .now = { 0, 1 } };
     text *t = calloc(1, sizeof *t);
-    if (!t) {
-        gp_why(err, GP_WHY_MEMORY);
-        return NULL;
-    }
+    if (!t)
+        return GP_NULL(gp_why(err, GP_WHY_MEMORY));
     pthread_once(&once, make_locale);
     t->fd = fd;
     t->layout = (layout){ .json = !how->as->separator, .comma = how->decimal_comma, .header = how->header,

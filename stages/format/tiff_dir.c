@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/arena.h"
 #include "base/dl.h"
 #include "tiff_file.h"
 
@@ -368,12 +369,8 @@ bool gp_tiff_of_page(int64_t page, char err[GP_WHY])
 
 static bool add_page(gp_tiff_pages *all, int64_t *room, int64_t at, char err[GP_WHY])
 {
-    if (all->whole.dim[0] == *room) {
-        int64_t more = *room ? 2 * *room : 16, *p = realloc(all->at, (size_t)more * sizeof *p);
-        if (!p)
-            return gp_why(err, GP_WHY_MEMORY);
-        all->at = p, *room = more;
-    }
+    if (!GP_ROOM(all->at, all->whole.dim[0], *room))
+        return gp_why(err, GP_WHY_MEMORY);
     all->at[all->whole.dim[0]++] = at;
     return true;
 }

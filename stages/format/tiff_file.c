@@ -290,10 +290,8 @@ static gp_rows_out *tiff_create(int fd, const gp_rowsfile_how *how, const gp_typ
                                 char err[GP_WHY])
 {
     (void)path;
-    if (!gp_count(frame)) {
-        gp_why(err, "cannot be written: the frame has no rows, and a page must have one");
-        return NULL;
-    }
+    if (!gp_count(frame))
+        return GP_NULL(gp_why(err, "cannot be written: the frame has no rows, and a page must have one"));
     pages_out *o = calloc(1, sizeof *o);
     if (o) {
         size_t row = gp_bytes(frame) / (size_t)frame->dim[0];

@@ -79,10 +79,8 @@ void gp_tiff_leave(void *own)
 static worker *own_worker(const tiff *t, void **own, char err[GP_WHY])
 {
     worker *w = *own;
-    if (!w && !(w = *own = calloc(1, sizeof *w))) {
-        gp_why(err, GP_WHY_MEMORY);
-        return NULL;
-    }
+    if (!w && !(w = *own = calloc(1, sizeof *w)))
+        return GP_NULL(gp_why(err, GP_WHY_MEMORY));
     w->h.fd = t->fd, w->h.size = t->size;
     return w->h.tiff || gp_tiff_begin(&w->h, err) ? w : NULL;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "base/arena.h"
 #include "rows_file.h"
 #include "y4m_file.h"
 
@@ -274,13 +275,8 @@ static bool find_frames(y4m *f, int64_t at, int64_t bytes, char err[GP_WHY])
 {
     int64_t cap = 0;
     while (at < f->size && !f->broken) {
-        if (f->n == cap) {
-            cap = cap ? 2 * cap : 64;
-            int64_t *more = realloc(f->at, (size_t)cap * sizeof *more);
-            if (!more)
-                return gp_why(err, GP_WHY_MEMORY);
-            f->at = more;
-        }
+        if (!GP_ROOM(f->at, f->n, cap))
+            return gp_why(err, GP_WHY_MEMORY);
         int64_t data = skip_line(f, at);
         f->broken = data < 0;
         f->at[f->n++] = f->broken ? at : data;

@@ -82,6 +82,9 @@ bool gp_fail_(gp_errs *errs, gp_code code, gp_loc at, const char *c_file,
               int c_line, const char *fmt, ...)
     __attribute__((format(printf, 6, 7)));
 
+/* For what returns a pointer: `return GP_NULL(gp_fail(...));` */
+#define GP_NULL(failed) ((void)(failed), (void *)0)
+
 /* Adds all of `from` to `to`. */
 void gp_errs_add(gp_errs *to, const gp_errs *from);
 
