@@ -4,7 +4,10 @@
  * the order in which they come: a window of frames is open at a time, and a frame is handed on when it has all packets,
  * or when one comes that is so far behind it that those which are missing will not come any more. The numbers of frames
  * follow from those of packets, so that what is lost is known: a frame of which nothing came is a hole. Nothing here
- * waits for room: what comes when there is none is lost in the kernel's buffer, and shows in the same way. */
+ * waits for room: what comes when there is none is lost in the kernel's buffer, and shows in the same way.
+ *
+ * A number that is far from the last one counts only once the packet behind it has the next number, as in RFC 3550,
+ * A.1: then packets were lost, or the sender began anew. One packet that anybody sent does no harm. */
 #include <errno.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -15,14 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/clock.h"
-#include "base/plural.h"
 #include "base/why.h"
 #include "cut.h"
 
-enum { BATCH = 64, MAX_RUN = 32, LARGEST = 65536, CONTROL = 64 };
-/* A stream that begins anew: after so many packets in a row that are of frames handed on long ago, or at one that is so
- * far ahead. */
-enum { LATE_MOST = 1024, AHEAD_MOST = 1 << 24 };
+enum { BATCH = 64, MAX_RUN = 32, LARGEST = 65507, CONTROL = 64 };
+enum { NEAR = 64, LOST_MOST = 1 << 24 };       /* packets: a jump is more than so many; what jumps further begins anew */
 enum { NO_SEQUENCE, U8, U16, U32, U64 };
 enum { LITTLE, BIG };
 enum { FILL, DROP };
@@ -35,9 +35,8 @@ struct opts {
 };
 
 typedef struct slot {
-    uint64_t n;                /* packets that are there, */
-    unsigned char *there;      /* a byte for each */
-    char *data;
+    uint64_t n;                /* packets that are there */
+    uint64_t sequence;         /* of the first of all, which may be lost */
     int64_t time_ns, came_ns;  /* when the first came: CLOCK_REALTIME, CLOCK_MONOTONIC */
 } slot;
 
@@ -47,13 +46,18 @@ struct receiver {
     int fd;
     size_t whole, bytes;       /* of a packet, of a frame */
     uint64_t per_frame, reorder;
-    slot *slot; size_t nslots;         /* frame f is in slot f % nslots */
+    slot *slot; size_t nslots;         /* frame f is in slot f % nslots: */
+    unsigned char *there;      /* ... a byte for each packet, 1: it is there, */
+    char *frames;              /* ... and its data */
     uint64_t next;             /* the frame that is handed on next */
     uint64_t high;             /* 1 more than the highest number of a packet; 0: there was none */
     /* Sequence numbers: */
     bool begun, waits;         /* packet number `last` had `last_seq`; it waits for the end of frame `first` of them */
-    uint64_t last, last_seq, first;
-    int late_run;
+    uint64_t last, last_seq, first, near;
+    bool jumped;               /* a packet did, which had: */
+    uint64_t jump_seq;
+    char *jump;                /* its data; */
+    bool is_due; uint64_t due; /* it counts, and has this number */
     /* Packets that were received, from `at` on: */
     struct mmsghdr msg[BATCH];
     struct iovec iov[BATCH];
@@ -62,7 +66,7 @@ struct receiver {
     int got, at;
     bool is_known; uint64_t number;    /* of the packet at `at`, which is too far ahead for now */
     int64_t time_ns, came_ns;
-    uint64_t lost, late, odd, restarts;
+    uint64_t lost, late, odd, strays, restarts;
     uint32_t overflows;        /* as SO_RXQ_OVFL counts */
 };
 
@@ -94,10 +98,14 @@ static bool shape(gp_shape *s)
     if (o->sequence && o->sequence_at + width[o->sequence] > whole)
         return gp_shape_fail(s, "sequence_at", "the sequence number ends at byte %lld of a packet, which has %lld bytes",
                              (long long)o->sequence_at + width[o->sequence], (long long)whole);
-    const int64_t most = (int64_t)4 << 30;
-    if (window_of(o, bytes) > most / (bytes + 4096))
+    const int64_t most = (int64_t)1 << 30, per_frame = bytes / o->packet, reorder = o->reorder ? o->reorder : per_frame;
+    if (o->sequence && o->sequence < U64 && reorder + per_frame > (int64_t)1 << (8 * width[o->sequence] - 1))
+        return gp_shape_fail(s, "sequence", "packets come in any order within %lld, the packets of a frame and 'reorder': "
+                             "half of what a number of %d bits counts must be more", (long long)(reorder + per_frame),
+                             8 * width[o->sequence]);
+    if (window_of(o, bytes) > most / (bytes + 128))
         return gp_shape_fail(s, o->reorder ? "reorder" : NULL, "%lld frames of %lld bytes are open at a time, which need more "
-                             "than 4 GiB", (long long)window_of(o, bytes), (long long)bytes);
+                             "than 1 GiB", (long long)window_of(o, bytes), (long long)bytes);
     static const char *const of_sequence[] = { "sequence_at", "sequence_order", "reorder", "incomplete" };
     for (int i = 0; !o->sequence && i < 4; i++)
         if (!gp_shape_without(s, of_sequence[i], "packets without 'sequence'"))
@@ -131,10 +139,10 @@ static bool join(int fd, const struct addrinfo *a, const struct opts *o)
 static int open_socket(const struct addrinfo *a, const struct opts *o)
 {
     const int one = 1, none = 0, room = (int)o->receive_buffer;
+    bool group = is_group(a->ai_addr);
     int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    bool group = is_group(a->ai_addr);
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room))        /* which needs CAP_NET_ADMIN */
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
     setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &one, sizeof one);
@@ -159,6 +167,11 @@ static bool listen_at(struct receiver *r, const gp_open *g)
     int e = getaddrinfo(o->address ? o->address : "::", port, &hints, &a);
     if (e)
         return gp_fail(g->errs, GP_E_RUN, o->at, "stage '%s': address '%s': %s", g->name, o->address, gai_strerror(e));
+    if (o->interface && !is_group(a->ai_addr)) {
+        freeaddrinfo(a);
+        return gp_fail(g->errs, GP_E_SPEC, o->at, "stage '%s': 'interface' is of a multicast group, which '%s' is not",
+                       g->name, o->address ? o->address : "all addresses");
+    }
     r->fd = open_socket(a, o);
     freeaddrinfo(a);
     if (r->fd < 0 && !o->address && errno == EAFNOSUPPORT && !getaddrinfo("0.0.0.0", port, &hints, &a)) {
@@ -174,11 +187,9 @@ static void close_receiver(void *state)
     struct receiver *r = state;
     if (!r)
         return;
-    for (size_t i = 0; r->slot && i < r->nslots; i++)
-        free(r->slot[i].there), free(r->slot[i].data);
     if (r->fd >= 0)
         close(r->fd);
-    free(r->slot), free(r->data), free(r);
+    free(r->slot), free(r->there), free(r->frames), free(r->jump), free(r->data), free(r);
 }
 
 static bool open_receiver(const gp_open *g, void **state)
@@ -192,13 +203,15 @@ static bool open_receiver(const gp_open *g, void **state)
         r->whole = (size_t)(o->header + o->packet + o->trailer);
         r->per_frame = r->bytes / (size_t)o->packet;
         r->reorder = o->reorder ? (uint64_t)o->reorder : r->per_frame;
+        r->near = r->reorder + r->per_frame > NEAR ? r->reorder + r->per_frame : NEAR;
         r->nslots = (size_t)window_of(o, (int64_t)r->bytes);
         r->slot = calloc(r->nslots, sizeof *r->slot);
+        r->there = calloc(r->nslots, r->per_frame);
+        r->frames = calloc(r->nslots, r->bytes);
+        r->jump = malloc((size_t)o->packet);
         r->data = malloc(BATCH * (r->whole + 1));
-        ok = r->slot && r->data;
+        ok = r->slot && r->there && r->frames && r->jump && r->data;
     }
-    for (size_t i = 0; ok && i < r->nslots; i++)
-        ok = (r->slot[i].there = calloc(r->per_frame, 1)) && (r->slot[i].data = malloc(r->bytes));
     if (!ok)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     for (int i = 0; i < BATCH; i++) {  /* 1 byte more: whether a packet is longer */
@@ -248,16 +261,29 @@ static bool begin(struct receiver *r, uint64_t seq, uint64_t *number)
         r->waits = true, r->first = frame;
         return false;
     }
-    uint64_t after = r->high ? (r->high - 1) / r->per_frame + 1 : 0;
-    *number = r->last = after * r->per_frame + at;
-    r->last_seq = seq, r->begun = true, r->late_run = 0;
+    *number = r->last = at;
+    r->last_seq = seq, r->begun = true;
     return true;
 }
 
-static bool begin_anew(struct receiver *r, uint64_t seq, uint64_t *number)
+/* One whose number is far from the last: false, until the next packet shows that it was no stray. */
+static bool follows_jump(struct receiver *r, const char *packet, uint64_t seq, int64_t ahead, uint64_t *number)
 {
-    r->begun = r->waits = false, r->restarts++;
-    return begin(r, seq, number);
+    const struct opts *o = r->o;
+    uint64_t next = (r->jump_seq + 1) & UINT64_MAX >> (64 - (8 << (o->sequence - U8))), at = seq % r->per_frame;
+    if (!r->jumped || seq != next) {
+        r->strays += r->jumped;
+        r->jumped = true, r->jump_seq = seq;
+        memcpy(r->jump, packet + o->header, (size_t)o->packet);
+        return false;
+    }
+    r->jumped = false;
+    bool anew = ahead < 0 || ahead > LOST_MOST;
+    *number = anew ? ((r->high - 1) / r->per_frame + 1) * r->per_frame + at : r->last + (uint64_t)ahead;
+    r->restarts += anew;
+    r->is_due = at || !anew, r->due = *number - 1;
+    r->last = *number, r->last_seq = seq;
+    return true;
 }
 
 /* The number of a packet, over all; false: it is left out. */
@@ -272,23 +298,43 @@ static bool find_number(struct receiver *r, const char *packet, uint64_t *number
     if (!r->begun)
         return begin(r, seq, number);
     int64_t ahead = (int64_t)((seq - r->last_seq) << (64 - bits)) >> (64 - bits);
-    if (ahead > AHEAD_MOST)
-        return begin_anew(r, seq, number);
+    if (ahead > (int64_t)r->near || ahead < -(int64_t)r->near)
+        return follows_jump(r, packet, seq, ahead, number);
     *number = r->last + (uint64_t)ahead;
     if ((ahead < 0 && (uint64_t)-ahead > r->last) || *number / r->per_frame < r->next) {
         r->late++;
-        return ++r->late_run >= LATE_MOST && begin_anew(r, seq, number);
+        return false;
     }
-    r->late_run = 0;
     if (ahead > 0)
         r->last = *number, r->last_seq = seq;
     return true;
 }
 
-/* Puts the next packet to its place. False: its frame cannot be open before others are handed on. */
+/* Puts a packet to its place. False: its frame cannot be open before others are handed on. */
+static bool place(struct receiver *r, uint64_t number, const char *data)
+{
+    uint64_t frame = number / r->per_frame, at = number % r->per_frame, i = frame % r->nslots;
+    slot *s = &r->slot[i];
+    r->high = number >= r->high ? number + 1 : r->high;
+    if (frame >= r->next + r->nslots)
+        return false;
+    unsigned char *there = &r->there[i * r->per_frame + at];
+    if (frame < r->next || *there) {
+        r->late++;
+        return true;
+    }
+    if (!s->n) {
+        s->time_ns = r->time_ns, s->came_ns = r->came_ns;
+        s->sequence = r->last_seq - (r->last - (number - at));
+    }
+    memcpy(r->frames + i * r->bytes + at * (size_t)r->o->packet, data, (size_t)r->o->packet);
+    *there = 1, s->n++;
+    return true;
+}
+
+/* Takes the next packet. False: not before frames are handed on. */
 static bool take(struct receiver *r)
 {
-    const struct opts *o = r->o;
     const char *packet = r->iov[r->at].iov_base;
     if (!r->is_known && r->msg[r->at].msg_len != r->whole) {
         r->odd++;
@@ -296,21 +342,12 @@ static bool take(struct receiver *r)
     }
     if (!r->is_known && !find_number(r, packet, &r->number))
         return true;
-    uint64_t frame = r->number / r->per_frame, at = r->number % r->per_frame;
-    r->high = r->number >= r->high ? r->number + 1 : r->high;
-    r->is_known = frame >= r->next + r->nslots;
-    if (r->is_known)
+    r->is_known = true;
+    if (r->is_due && !place(r, r->due, r->jump))
         return false;
-    slot *s = &r->slot[frame % r->nslots];
-    if (s->there[at]) {
-        r->late++;
-        return true;
-    }
-    if (!s->n)
-        s->time_ns = r->time_ns, s->came_ns = r->came_ns;
-    memcpy(s->data + at * (size_t)o->packet, packet + o->header, (size_t)o->packet);
-    s->there[at] = 1, s->n++;
-    return true;
+    r->is_due = false;
+    r->is_known = !place(r, r->number, packet + r->o->header);
+    return !r->is_known;
 }
 
 /* ---- frames ---------------------------------------------------------------- */
@@ -320,13 +357,12 @@ static bool is_over(const struct receiver *r, uint64_t frame)
     return r->slot[frame % r->nslots].n == r->per_frame || r->high > (frame + 1) * r->per_frame + r->reorder;
 }
 
-static void tell(const struct receiver *r, const gp_call *c, gp_frame *f, uint64_t lost)
+static void tell(const struct receiver *r, const gp_call *c, gp_frame *f, const slot *s, uint64_t lost)
 {
     double is_lost = (double)lost;
     gp_meta_set(c, f, "lost", &is_lost);
     if (r->o->sequence) {
-        uint64_t seq = r->last_seq - (r->last - r->next * r->per_frame);
-        double first = (double)(seq & UINT64_MAX >> (64 - (8 << (r->o->sequence - U8))));
+        double first = (double)(s->sequence & UINT64_MAX >> (64 - (8 << (r->o->sequence - U8))));
         gp_meta_set(c, f, "sequence", &first);
     }
 }
@@ -335,38 +371,42 @@ static void tell(const struct receiver *r, const gp_call *c, gp_frame *f, uint64
 static gp_status hand_on(struct receiver *r, gp_call *c, gp_frame *f)
 {
     const struct opts *o = r->o;
-    slot *s = &r->slot[r->next % r->nslots];
+    size_t i = r->next % r->nslots, packet = (size_t)o->packet;
+    slot *s = &r->slot[i];
+    unsigned char *there = r->there + i * r->per_frame;
     uint64_t lost = r->per_frame - s->n;
     bool whole = !lost || (s->n && o->incomplete == FILL);
     r->lost += lost;
-    for (uint64_t i = 0; whole && lost && i < r->per_frame; i++)
-        if (!s->there[i])
-            memset(s->data + i * (size_t)o->packet, 0, (size_t)o->packet);
     if (whole) {
-        memcpy(f->out[0].data, s->data, r->bytes);
+        char *to = f->out[0].data;
+        memcpy(to, r->frames + i * r->bytes, r->bytes);
+        for (uint64_t k = 0; lost && k < r->per_frame; k++)
+            if (!there[k])
+                memset(to + k * packet, 0, packet);
         if (o->endian == BIG)
-            gp_swap(f->out[0].data, &r->type);
+            gp_swap(to, &r->type);
         f->time_ns = s->time_ns;
         gp_source_came(c, f, s->came_ns);
-        tell(r, c, f, lost);
+        tell(r, c, f, s, lost);
     }
-    memset(s->there, 0, r->per_frame);
+    memset(there, 0, s->n ? r->per_frame : 0);
     s->n = 0, r->next++;
     return whole ? GP_OK : GP_DROP;
 }
 
+/* Between batches of packets the run may stop or pause, however fast they come. */
 static gp_status make(struct receiver *r, gp_call *c, gp_frame *f, bool first)
 {
     while (!is_over(r, r->next)) {
         if (r->at < r->got) {
             r->at += take(r);
+        } else if (!first) {
+            return GP_AGAIN;
+        } else if (!gp_wait_fd(c, r->fd)) {
+            return GP_STOPPED;
         } else if (!receive(r) && errno != EAGAIN && errno != EINTR) {
             gp_fail(c->errs, GP_E_RUN, r->o->at, "stage '%s': cannot receive: %s", c->name, gp_strerror(errno));
             return GP_FAILED;
-        } else if (!r->got && !first) {
-            return GP_AGAIN;
-        } else if (!r->got && !gp_wait_fd(c, r->fd)) {
-            return GP_STOPPED;
         }
     }
     return hand_on(r, c, f);
@@ -386,30 +426,22 @@ static bool run(gp_call *c, gp_frame *f, int n)
     return true;
 }
 
-static size_t add(char *text, size_t at, size_t room, uint64_t n, const char *what)
-{
-    if (n)
-        at += (size_t)snprintf(text + at, room - at, "%s%llu packet%s %s", at ? "; " : "", (unsigned long long)n,
-                               gp_plural((int64_t)n), what);
-    return at;
-}
-
 static bool finish(gp_call *c)
 {
-    struct receiver *r = c->state;
-    char text[GP_WHY];
-    const size_t room = sizeof text / 6;       /* of each part */
-    size_t at = add(text, 0, room, r->lost, r->o->incomplete == FILL ? "were lost, and are zeros"
-                    : "were lost, and their frames are left out");
-    at = add(text, at, 2 * room, r->overflows, "came when the kernel's buffer was full ('receive_buffer', which "
-             "net.core.rmem_max limits)");
-    at = add(text, at, 3 * room, r->late, "came twice, or too late ('reorder')");
-    at = add(text, at, 4 * room, r->odd, "had another length, and were left out");
-    if (r->restarts)
-        at += (size_t)snprintf(text + at, sizeof text - at, "%sthe sequence began anew %llu time%s", at ? "; " : "",
-                               (unsigned long long)r->restarts, gp_plural((int64_t)r->restarts));
+    const struct receiver *r = c->state;
+    const struct { uint64_t n; const char *what; } part[] = {
+        { r->lost, r->o->incomplete == FILL ? "lost, and are zeros" : "lost, and their frames left out" },
+        { r->overflows, "without room in the kernel's buffer ('receive_buffer'; net.core.rmem_max limits it)" },
+        { r->late, "late or twice ('reorder')" }, { r->strays + r->jumped, "with a number far from all others" },
+        { r->odd, "of another length" }, { r->restarts, "a begin anew of the sequence" } };
+    char text[600] = "";
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        if (part[i].n && at < sizeof text)
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%llu %s", at ? "; " : "", (unsigned long long)part[i].n,
+                                   part[i].what);
     if (at)
-        gp_fail(c->errs, GP_E_WARN, r->o->at, "port %lld: %s", (long long)r->o->port, text);
+        gp_fail(c->errs, GP_E_WARN, r->o->at, "port %lld: of the packets %s", (long long)r->o->port, text);
     return true;
 }
 

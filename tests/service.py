@@ -17,13 +17,20 @@ os.chmod(path("runtime"), 0o755)                       # as systemd makes it
 
 class Manager:
     """Starts a service, and reads what it says to $NOTIFY_SOCKET."""
-    def __init__(self, *args, text=endless % 1, at="notify.sock", **more):
+    def __init__(self, *args, text=endless % 1, at="notify.sock", before=False, **more):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.sock.settimeout(60)
         name = "\0gpipe-test-%d" % os.getpid() if at == "@" else path(at)
         if at != "@" and os.path.exists(name):
             os.remove(name)
         self.sock.bind(name)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+            other.setblocking(False)
+            try:
+                while before:
+                    other.sendto(b"another=1", name)
+            except BlockingIOError:
+                pass
         self.file = put("p.yaml", text)
         self.said, self.log = [], path("log")
         self.env = dict(env, NOTIFY_SOCKET=name.replace("\0", "@"), RUNTIME_DIRECTORY=path("runtime"), **more)
@@ -35,7 +42,8 @@ class Manager:
 
     def hear(self, what):
         """The next message with a line that begins so; None: it ended without one. Others go to `said`."""
-        while True:
+        end = time.time() + 60
+        while time.time() < end:
             try:
                 self.sock.settimeout(0.1 if self.p.poll() is not None else 60)
                 m = self.sock.recv(4096).decode()
@@ -62,7 +70,7 @@ for at in "notify.sock", "@":
     m = Manager(at=at)
     check(f"{at}: ready", m.hear("READY=1") == "READY=1", m.said)
     alive = m.hear("WATCHDOG=1")
-    check(f"{at}: alive", re.fullmatch(r"WATCHDOG=1\nSTATUS=\d+ frames?( in, none done yet)?, \d+ frames/s(, '\w+' holds "
+    check(f"{at}: alive", re.fullmatch(r"WATCHDOG=1\nSTATUS=\d+ frames?( in, none done yet)?, \d+ frames/s(, '[^']+' holds "
                                        r"back the rest)?", alive or ""), alive)
     check(f"{at}: SIGTERM ends it with 0", m.end() == 0, m.lines())
     check(f"{at}: stopping", m.hear("STOPPING=1") == "STOPPING=1", m.said)
@@ -82,8 +90,10 @@ check("... in this order", [x for x in m.said if x in ("READY=1", "STOPPING=1")]
 check("... with all frames", len(bytes_of(path("out.raw"))) == 12, "")
 
 # ---- reload
+os.remove(path("out.raw"))
 m = Manager()
 m.hear("READY=1")
+until(lambda: os.path.exists(path("out.raw")) and 1 in bytes_of(path("out.raw")))
 put("p.yaml", endless % 2)
 m.p.send_signal(signal.SIGHUP)
 loads = m.hear("RELOADING=1")
@@ -101,6 +111,12 @@ check("reload: nothing saved", not m.p.send_signal(signal.SIGHUP) and m.hear("RE
 check("reload: it ended well", m.end() == 0, m.lines())
 values = set(bytes_of(path("out.raw")))
 check("reload: both versions ran", values == {1, 2}, values)
+
+# ---- a manager that is slow: its queue is full
+m = Manager(before=True)
+check("a full queue: the run begins", until(lambda: os.path.exists(path(f"runtime/{m.p.pid}.sock"))), m.lines())
+check("a full queue: ready", m.hear("READY=1") == "READY=1", m.said)
+m.end()
 
 # ---- the log
 LOG = [({}, r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z %s ", ("error", "warning", "info")),

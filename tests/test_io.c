@@ -82,6 +82,10 @@ TEST(says_no_size)
     io_fails("buffers: {a: {dtype: f32, shape: [1]}}\nstages:\n"
              "  - {use: read, path: /proc/uptime, format: csv, out: a}\n"
              "  - {use: discard}\n", 3, "'/proc/uptime' is a stream");
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(symlink("/proc/version", io_at(i ? "1.raw" : "0.raw")), 0);
+    io_fails("buffers: {a: {dtype: u8, shape: [1]}}\nstages:\n  - {use: read, path: '*.raw', out: a}\n  - {use: discard}\n",
+             3, "0.raw' is a stream, and cannot be one of the 2 files that match");
 }
 
 TEST(skips_and_swaps)

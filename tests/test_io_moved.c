@@ -1,6 +1,7 @@
 /* test_io_moved.c - a file or folder that somebody removes, renames or replaces while a run
  * writes there: the run fails, and says where what it wrote is. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include "base/outfile.h"
 #include "iotest.h"
@@ -183,10 +184,12 @@ TEST_EACH(it_is_told_meanwhile, meanwhile)
 
 /* Whoever truncates it at whatever moment, under its name or before it has one: a run that does not say so has written
  * all of it. Frames are larger than what a file system gives out at once. */
-static const struct { const char *file, *options, *dtype; } cuts[] = {
-    { "all.npy", "live: true", "u8" }, { "all.npy", "durable: end", "u8" }, { "all.raw", "durable: end", "u8" },
-    { "all.y4m", "frame_rate: 25", "u8" }, { "all.csv", "durable: end", "u8" }, { "all.wav", "sample_rate: 8000", "i16" },
-    { "all.tif", "durable: end", "u8" }, { "all.npy", "workers: 2", "u8" }, { "all.raw", "workers: 4", "u8" },
+static const struct { const char *file, *options, *dtype; bool by_holes; } cuts[] = {
+    { "all.npy", "live: true", "u8", false }, { "all.npy", "durable: end", "u8", false },
+    { "all.raw", "durable: end", "u8", false }, { "all.y4m", "frame_rate: 25", "u8", false },
+    { "all.csv", "durable: end", "u8", false }, { "all.wav", "sample_rate: 8000", "i16", true },
+    { "all.tif", "durable: end", "u8", true }, { "all.npy", "workers: 2", "u8", true },
+    { "all.raw", "workers: 4", "u8", true },
 };
 
 static void truncate_often(gp_pipeline *p, void *arg)
@@ -204,7 +207,13 @@ static void truncate_often(gp_pipeline *p, void *arg)
 
 TEST_EACH(truncated_at_any_moment, cuts)
 {
-    int i = _i;
+    int i = _i, folder = open(io_dir, O_RDONLY | O_CLOEXEC);
+    bool shown = gp_shows_holes(folder);
+    close(folder);
+    if (cuts[i].by_holes && !shown) {
+        printf("SKIPPED: the file system of TMPDIR does not tell what of %s was never written\n", cuts[i].file);
+        return;
+    }
     char *y = format("buffers: {a: {dtype: %s, shape: [96, 128]}}\nstages:\n  - {use: generate, out: a}\n"
                      "  - {use: write, path: %s, %s}\n", cuts[i].dtype, cuts[i].file, cuts[i].options);
     for (int n = 0; n < 10; n++) {

@@ -20,7 +20,8 @@ static void set_up(void)
     io_set_up();
     ck_assert_int_eq(mkfifo(io_at("fifo"), 0600), 0);
     pipe_text(io_dir, "hold.lua", format("function process(f, x, y)\n  y:copy(x)\n"
-                                       "  while f.index == 0 and not io.open('%s/go') do end\nend\n", io_dir));
+                                       "  while f.index == 0 and not io.open('%s/go') do\n"
+                                       "    os.execute('sleep 0.01')\n  end\nend\n", io_dir));
 }
 
 #define READ "depth: 3\nbuffers: {x: {dtype: i32, shape: [16, 1024]}}\nstages:\n  - {use: read, path: fifo, out: x%s}\n"

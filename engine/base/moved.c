@@ -37,21 +37,22 @@ bool gp_outfile_is_named(const gp_outfile *f, char err[GP_WHY])
     return gp_why(err, "was moved while it was written");
 }
 
-/* Bytes that were written behind those cut off leave a hole. Looked for where zeros that are written become none: other
- * file systems may compress them. */
-bool gp_outfile_has_all(const gp_outfile *f, char err[GP_WHY])
+bool gp_shows_holes(int fd)
 {
     static const unsigned long file_system[] = { TMPFS_MAGIC, EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC };
     struct statfs fs;
+    bool known = false;
+    for (size_t i = 0; !fstatfs(fd, &fs) && i < sizeof file_system / sizeof *file_system; i++)
+        known |= ((unsigned long)fs.f_type & 0xffffffff) == file_system[i];
+    return known;
+}
+
+/* Bytes that were written behind those cut off leave a hole. */
+bool gp_outfile_has_all(const gp_outfile *f, char err[GP_WHY])
+{
     struct stat st;
-    if (fstatfs(f->fd, &fs) || fstat(f->fd, &st))
-        return true;
-    for (size_t i = 0; i < sizeof file_system / sizeof *file_system; i++)
-        if (((unsigned long)fs.f_type & 0xffffffff) == file_system[i]) {
-            off_t hole = lseek(f->fd, 0, SEEK_HOLE);
-            return hole < 0 || hole >= st.st_size || gp_why(err, TRUNCATED);
-        }
-    return true;
+    off_t hole = gp_shows_holes(f->fd) && !fstat(f->fd, &st) ? lseek(f->fd, 0, SEEK_HOLE) : -1;
+    return hole < 0 || hole >= st.st_size || gp_why(err, TRUNCATED);
 }
 
 bool gp_outfile_check(gp_outfile *f, size_t size, char err[GP_WHY])

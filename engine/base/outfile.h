@@ -86,6 +86,8 @@ bool gp_outfile_is_named(const gp_outfile *f, char err[GP_WHY]);
 /* The same, looked at once a second, and is the file, be it published or not, as long as the `size` bytes that it was
  * given? 0: that is not known. */
 bool gp_outfile_check(gp_outfile *f, size_t size, char err[GP_WHY]);
+/* Does the file system of an open file tell what was never written? Others may have holes where zeros are. */
+bool gp_shows_holes(int fd);
 /* Has the open file all that was written to it, as far as its file system tells? */
 bool gp_outfile_has_all(const gp_outfile *f, char err[GP_WHY]);
 

@@ -112,8 +112,9 @@ void gp_say_last(void);
 
 /* service.c: what a service manager is told, by sd_notify(3); nothing where none asks for it. */
 bool gp_service_begin(gp_errs *errs);
-void gp_service_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void gp_service_reloads(void);             /* until it is ready again */
+/* False: its queue, which all services share, is full; with `waits` for a second. */
+bool gp_service_tell(bool waits, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool gp_service_reloads(void);             /* likewise; until it is ready again */
 int gp_service_reload_fd(void);            /* readable: SIGHUP came, read it then; -1: no service */
 
 /* signal.c: Ctrl-C, SIGTERM, SIGHUP, faults. */

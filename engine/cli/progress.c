@@ -133,11 +133,11 @@ static void tell_manager(gp_meter *m, bool second)
     if (!m->service)
         return;
     if (!m->ready && v->nstages)
-        m->ready = true, gp_service_tell("READY=1");
+        m->ready = gp_service_tell(true, "READY=1");
     if (!m->stopping && (gp_signals_level() || v->ended))
-        m->stopping = true, gp_service_tell("STOPPING=1");
+        m->stopping = gp_service_tell(true, "STOPPING=1");
     if (second)
-        gp_service_tell("WATCHDOG=1\nSTATUS=%" PRIu64 " frame%s%s, %.0f frames/s%s%.100s%s", n, gp_plural((int64_t)n),
+        gp_service_tell(false, "WATCHDOG=1\nSTATUS=%" PRIu64 " frame%s%s, %.0f frames/s%s%.100s%s", n, gp_plural((int64_t)n),
                         gp_none_done(v), v->frames_s, v->bound >= 0 ? ", '" : "",
                         v->bound >= 0 ? v->stage[v->bound].is.name : "", v->bound >= 0 ? "' holds back the rest" : "");
 }

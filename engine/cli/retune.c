@@ -177,10 +177,13 @@ static void *retuner_main(void *arg)
         while (!is_stopping(r) && (a = next_asked(r)))
             do_asked(r, a);
         do_heard(r);
-        if (polls && p[2].revents && !eventfd_read(reload_fd, &woken) && !is_stopping(r)) {
-            gp_service_reloads();
+        if (polls && p[2].revents && !eventfd_read(reload_fd, &woken) && !is_stopping(r)
+            && !gp_signals_level()) {
+            while (!gp_service_reloads() && !is_stopping(r))
+                ;
             gp_retuner_edit(r, NULL, 0, -1);
-            gp_service_tell("READY=1");
+            while (!gp_service_tell(true, "READY=1") && !is_stopping(r))
+                ;
         }
         if (!polls || !p[1].revents || !is_saved(r) || is_stopping(r))
             continue;

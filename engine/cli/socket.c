@@ -132,6 +132,9 @@ gp_socket *gp_socket_open(void)
         s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (s->fd >= 0 && bind_in(s, i, folder(i, dir)))
             return s;
+        if (!i && *dir)
+            fprintf(stderr, "gpipe: warning: '%s' ($RUNTIME_DIRECTORY) is no folder that only this user can change: the "
+                    "socket of the run is elsewhere\n", dir);
         if (s->fd >= 0)
             close(s->fd);
     }

@@ -18,7 +18,8 @@ static struct {
     pthread_mutex_t lock;              /* of `object` and `line` */
     FILE *stream;                      /* stderr; NULL: that is as ever */
     enum { JSON, LOG, JOURNAL } form;  /* JOURNAL: the service manager's, which notes the time */
-    gp_level level;                    /* of the last line of a log */
+    gp_level level;                    /* of the last line of a log, which was ... */
+    bool cut;                          /* ... too long for one: the rest is the next */
     FILE *object;                      /* ends in the descriptor */
     char line[4096];
     size_t n;
@@ -84,10 +85,13 @@ static void put_line(void)
         gp_json_quote(words.object, words.line, words.n);
         fputs("}\n", words.object);
     } else {
-        if (words.line[0] != ' ')      /* or it belongs to the one before */
+        if (words.line[0] != ' ' && words.line[0] != '\t' && !words.cut)     /* or it belongs to the one before */
             words.level = memmem(words.line, words.n, " error: ", 8) ? GP_LEVEL_ERROR
                 : memmem(words.line, words.n, " warning: ", 10) ? GP_LEVEL_WARNING : GP_LEVEL_INFO;
-        fprintf(words.object, "%s%.*s\n", gp_log_begin(words.level, begin), (int)words.n, words.line);
+        fputs(gp_log_begin(words.level, begin), words.object);
+        fwrite(words.line, 1, words.n, words.object);
+        fputc('\n', words.object);
+        words.cut = words.n == sizeof words.line;
     }
     fflush(words.object);
     words.n = 0;

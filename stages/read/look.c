@@ -89,7 +89,8 @@ static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool
         return gp_shape_fail(s, "path", "'%s' is a folder: say which of its files, as in "
                                         "'%s/*.npy'", o->file[0], o->file[0]);
     o->live = (*first)->kind == GP_FILE_STREAM;
-    return true;
+    return !o->live || o->nfiles == 1
+        || gp_shape_fail(s, "path", "'%s' is a stream, and cannot be one of the %d files that match", o->file[0], o->nfiles);
 }
 
 /* Numbered files: of which numbers is there none? */
