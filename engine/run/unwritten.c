@@ -71,7 +71,6 @@ static bool take_memory(gp_run *run, checked *c, gp_errs *errs)
         return true;
     if (!(pt->same = malloc((pt->n + 7) / 8)))
         return gp_fail(errs, GP_E_RESOURCE, c->part->stage->at, "stage '%s': no memory", c->part->stage->name);
-    memset(pt->same, 0xff, (pt->n + 7) / 8);
     return true;
 }
 
@@ -175,10 +174,8 @@ bool gp_unwritten_due(const gp_actorrt *p)
 void gp_unwritten_begin(gp_unwritten *u)
 {
     for (int i = 0; i < u->n; i++) {
-        gp_pattern *pt = &u->of[i].pattern;
-        u->of[i].now = false, pt->turn = 0;
-        if (pt->same)
-            memset(pt->same, 0xff, (pt->n + 7) / 8);
+        u->of[i].now = false;
+        gp_pattern_begin(&u->of[i].pattern);
     }
 }
 

@@ -30,6 +30,8 @@ static const struct { const char *dtype, *c, *body, *stage, *top, *msg; int h, w
     { "f16", "__half", "if (x < w && y < h - 1) out[y * w + x] = in[0];", "serial: true, ", "launch: stream\n", "leaves 64 of", 0, 0 },
     { "u8", "unsigned char", "if (x < w && y < h && (y < h - 1 || x < w - 8)) out[y * w + x] = x;", "serial: true, ", "",
       "of the 2000000 elements of 'out' unwritten in frame 0, such as [999, 1992]: they", 1000, 2000 },
+    { "u8", "unsigned char", "if (x > 0 && x < w && y < h) out[y * w + x] = x * y;", "serial: true, ", "",      /* an edge */
+      "of the 1024 elements of 'out' unwritten in frame 0, such as [0, 0]", 4, 256 },
     { "f64", "double", "if (x < w && y < h && y * w + x != 77) out[y * w + x] = 0;", "serial: true, ", "",
       "leaves 1 of the 3072 elements of 'out' unwritten in frame 0, such as [1, 13]", 0, 0 },
     { "f64", "double", "if (x < w && y < h - 1) out[y * w + x] = 1;", "", "launch: persistent\n", "leaves 64 of", 0, 0 },
