@@ -5,7 +5,7 @@
 #define F32 "{dtype: f32, shape: [4, 16]}"
 #define BYTES "{dtype: u8, shape: [1024, 1024]}"
 #define SMALL "{dtype: u8, shape: [4, 256]}"
-#define NOISE "(i * 2654435761 + f.index * 40503) // 65536 % 256"
+#define NOISE "math.floor((i * 2654435761 + f.index * 40503) / 65536) % 256"
 #define THEN "they would be what an earlier frame left there. Write them all, make fewer rows, or set 'zero: true', so that they are 0"
 
 /* x, y: the buffers; before: a stage that makes x of `made`, more: of the script's stage. kept: bytes in the file,
