@@ -4,6 +4,8 @@
 #define P(body) "stateless = true\nfunction process(f, x, y) " body " end"
 #define F32 "{dtype: f32, shape: [4, 16]}"
 #define BYTES "{dtype: u8, shape: [1024, 1024]}"
+#define SMALL "{dtype: u8, shape: [4, 256]}"
+#define NOISE "math.floor((i * 2654435761 + f.index * 40503) / 65536) % 256"
 #define THEN "they would be what an earlier frame left there. Write them all, make fewer rows, or set 'zero: true', so that they are 0"
 
 /* x, y: the buffers; before: a stage that makes x of `made`, more: of the script's stage. kept: bytes in the file,
@@ -35,6 +37,19 @@ static const struct { const char *x, *y, *before, *more, *script, *msg; long kep
       "unwritten in frame 0, such as [1023, 1016]", -1 },
     { F32, BYTES, "", "", P("for i = 1, #y do if i % 1024 ~= 5 then y[i] = 3 end end"),
       "of the 1048576 elements of 'y' unwritten in frame 0: they would", -1 },
+    /* at an edge, or by the frames behind the first */
+    { F32, SMALL, "", "", P("for i = 1, #y do if i % 256 ~= 1 then y[i] = " NOISE " end end"),
+      "leaves about 4 of the 1024 elements of 'y' unwritten in frame 0, such as [0, 0] (counted from 0): " THEN, -1 },
+    { F32, SMALL, "", "", P("for i = 1, #y do if i % 256 ~= 0 then y[i] = i % 2 end end"),
+      "of the 1024 elements of 'y' unwritten in frame 0, such as [0, 255]", -1 },
+    { F32, SMALL, "", "", P("for i = 2, #y do y[i] = " NOISE " end"),
+      "leaves 1 of the 1024 elements of 'y' unwritten in frame 2 and 2 before it, such as [0, 0]", 2 * 1024 },
+    { F32, SMALL, "", "", P("for i = 1, #y do if i ~= 300 then y[i] = " NOISE " end end"),
+      "leaves 1 of the 1024 elements of 'y' unwritten in frame 3 and 3 before it, such as [1, 43]", 3 * 1024 },
+    { F32, SMALL, "", "", P("if f.index < 5 then y[1] = 1 return 'drop' end for i = 2, #y do y[i] = " NOISE " end"),
+      "leaves 1 of the 1024 elements of 'y' unwritten in frame 7 and 2 before it, such as [0, 0]", 2 * 1024 },
+    { F32, SMALL, "", "", P("for i = 1, #y do y[i] = " NOISE " end"), NULL, 12 * 1024 },
+    { F32, SMALL, "", ", workers: 3", P("for i = 1, #y do y[i] = " NOISE " end"), NULL, 12 * 1024 },
     { F32, "{dtype: f32, shape: [2200, 2000]}", "", "", P("y:slice(1, 2199):fill(1)"), "leaves 2000 of the 4194304 sampled "
       "elements of 'y' unwritten in frame 0, such as [2199, 0]", -1 },
     { F32, F32 "\n  y2: {dtype: f64, shape: [3]}", "", "", P("y.y:copy(x) y.y2[1] = 1 y.y2[3] = 1"),

@@ -2,9 +2,9 @@
  *
  * As unwritten.c has it of device stages. A host stage may have state, so that it runs once. Each worker fills
  * the outputs of its first frame with a pattern before, and looks for it after, in the elements that were made; the
- * first frame of all that is no hole is the first of some worker. It looks at a frame that may have more elements than
- * any it has looked at: partial frames may come before the first whole one, and a frame that is dropped or has no
- * elements tells nothing. */
+ * first frame of all that is no hole is the first of some worker. As long as pattern.c is not sure, it does so with its
+ * next frames, over other patterns. It looks at a frame that may have more elements than any it has looked at: partial
+ * frames may come before the first whole one, and a frame that is dropped or has no elements tells nothing. */
 #include "run/host.h"
 #include "run/pattern.h"
 
@@ -20,14 +20,23 @@ void gp_host_unwritten_init(gp_actorrt *p, gp_worker_view *wv)
     if (!gp_pattern_applies(p->run, st) || !st->nout)
         return;
     wv->unwritten = GP_NEW_LINES(&p->run->arena, gp_host_unwritten, st->nout);
-    for (int o = 0; o < st->nout; o++)
-        wv->unwritten[o].pattern = gp_pattern_of(st, o, &p->run->graph->buffer[st->out[o]].type, false);
+    for (int o = 0; o < st->nout; o++) {
+        gp_pattern *pt = &wv->unwritten[o].pattern;
+        *pt = gp_pattern_of(st, o, &p->run->graph->buffer[st->out[o]].type, false);
+        pt->frames = true;
+        pt->same = GP_NEW_LINES(&p->run->arena, unsigned char, pt->n / 8 + 1);
+    }
+}
+
+static bool is_due(const gp_host_unwritten *u, const gp_view *v)
+{
+    return u->pattern.turn || gp_count(&v->type) > u->seen;
 }
 
 bool gp_host_unwritten_asks(const gp_actorrt *p, const gp_worker_view *wv, const gp_frame *fr)
 {
     for (int o = 0; o < p->stage->nout; o++)
-        if (gp_count(&fr->out[o].type) > wv->unwritten[o].seen)
+        if (is_due(&wv->unwritten[o], &fr->out[o]))
             return true;
     return false;
 }
@@ -37,7 +46,9 @@ void gp_host_unwritten_fill(const gp_actorrt *p, gp_worker_view *wv)
     for (int o = 0; o < p->stage->nout; o++) {
         gp_host_unwritten *u = &wv->unwritten[o];
         const gp_view *v = &wv->frame->out[o];
-        u->most = gp_count(&v->type) > u->seen ? gp_count(&v->type) : 0;
+        u->most = is_due(u, v) ? gp_count(&v->type) : 0;
+        if (u->most > u->seen)
+            gp_pattern_begin(&u->pattern);
         if (u->most)
             gp_pattern_put(&u->pattern, v->data);
     }
@@ -51,14 +62,17 @@ bool gp_host_unwritten_look(const gp_actorrt *p, gp_worker_view *wv, gp_errs *er
         gp_host_unwritten *u = &wv->unwritten[o];
         const gp_view *v = &fr->out[o];
         if (u->most && v->type.dim[0]) {
-            if (gp_pattern_look(&u->pattern, v->data, &v->type) < 0) {
+            int r = gp_pattern_look(&u->pattern, v->data, &v->type);
+            if (r < 0) {
                 gp_pattern_fail(&u->pattern, gp_actor_number(p, fr->index), " (counted from 0)",
                                 "Write them all, make fewer rows", errs);
                 return false;
             }
-            u->seen = u->most;
+            u->seen = u->most > u->seen ? u->most : u->seen;
+            if (r)
+                u->pattern.turn = 0;
         }
-        due |= u->seen < gp_count(u->pattern.type);
+        due |= u->pattern.turn || u->seen < gp_count(u->pattern.type);
     }
     if (!due)
         wv->unwritten = NULL;

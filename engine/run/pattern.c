@@ -2,16 +2,17 @@
  *
  * An element that has the pattern's value was not written, or was written with that value by chance. A stage that
  * can compute the frame again does so over other patterns until no such element is left or chance is ruled out. One
- * that runs once has more of them than chance explains, in all or side by side. Of a large frame samples are looked
- * at. */
+ * that runs once has more of them than chance explains, in all, side by side, or at an edge, which is what filters
+ * forget; else the next frames are looked at over other patterns, as what a stage forgets it forgets in each.
+ * Of a large frame samples are looked at. */
 #include <math.h>
 #include <string.h>
 #include "run/pattern.h"
 
 enum { SAMPLE = 1 << 20, BLOCK = 512 };     /* bytes: of a sample at most; that are looked at together */
 
-/* So likely is it at most that an error is told by mistake, of a stage that can compute a frame again and of one
- * that cannot. */
+/* So likely is it at most that an error is told by mistake, of a stage that can compute a frame again, and by each
+ * question that is asked of one that cannot. */
 static const double AGAIN = 1e-9, ONCE = 1e-6;
 
 static const double NONE = 0.05;       /* elements by chance: so few are taken for none */
@@ -40,7 +41,7 @@ static void place_samples(gp_pattern *c, bool packed)
         uint64_t from = n / k * i + (i < n % k ? i : n % k), len = n / k + (i < n % k);
         bool last = i + 1 == k && len > most;
         gp_sample *s = &c->sample[i];
-        *s = (gp_sample){ last ? from + len - most : from, len < most ? len : most, 0 };
+        *s = (gp_sample){ last ? from + len - most : from, len < most ? len : most, 0, c->n };
         s->at = packed ? c->n : s->from;
         c->n += s->n;
     }
@@ -99,13 +100,33 @@ static int compare(const block *made, const block *b, size_t size, int n, bool s
     return hits;
 }
 
-/* Is element `at` the pattern's again, as it was each time? */
-static bool is_same(const gp_pattern *c, uint64_t at, bool now)
+static void clear(gp_pattern *c, uint64_t bit, uint64_t n)
 {
-    unsigned char bit = (unsigned char)(1u << at % 8);
-    if (c->same && !now)
-        c->same[at / 8] &= (unsigned char)~bit;
-    return now && (!c->same || c->same[at / 8] & bit);
+    for (uint64_t k = bit; c->same && k < bit + n; k++)
+        c->same[k / 8] &= (unsigned char)~(1u << k % 8);
+}
+
+/* Has an element the pattern's value again, as it had each time? */
+static bool is_same(gp_pattern *c, uint64_t bit, bool now)
+{
+    if (!now)
+        clear(c, bit, 1);
+    return now && (!c->same || c->same[bit / 8] >> bit % 8 & 1);
+}
+
+/* Element e of the frame has the pattern's value. */
+static void count_edges(gp_pattern *c, uint64_t e)
+{
+    uint64_t n = (uint64_t)gp_count(&c->is), step = n, at = e / (gp_bytes(&c->is) / c->size / n);
+    for (int d = 0; d <= c->is.ndim; d++) {
+        uint64_t dim = d < c->is.ndim ? (uint64_t)c->is.dim[d] : n;
+        step = d < c->is.ndim ? step / dim : 1;
+        for (int last = 0; last < 2; last++) {
+            gp_edge *edge = &c->edge[d][last];
+            if (at / step % dim == (last ? dim - 1 : 0) && !edge->n++)
+                edge->first = e;
+        }
+    }
 }
 
 /* The first n elements of sample i. */
@@ -120,36 +141,71 @@ static void look_at_sample(gp_pattern *c, int i, uint64_t n, const char *data)
         memcpy(&made, data + (s->at + j) * c->size, (size_t)len * c->size);
         pattern(&b, j / step, i, c->turn);
         int hits = compare(&made, &b, c->size, len, same);
-        for (int k = 0; (hits || c->same) && k < len; k++) {
+        if (!hits)
+            clear(c, s->bit + j, (uint64_t)len);
+        for (int k = 0; hits && k < len; k++) {
             uint64_t e = j + (uint64_t)k;
-            run = is_same(c, s->at + e, same[k]) ? run + 1 : 0;
+            run = is_same(c, s->bit + e, same[k]) ? run + 1 : 0;
             if (run && !c->nsame++)
                 c->first = s->from + e;
+            if (run && (!c->same || c->frames))
+                count_edges(c, s->from + e);
             if (run > c->longest)
                 c->longest = run, c->begin = s->from + e + 1 - run;
         }
         run = hits ? run : 0;
     }
+    clear(c, s->bit + n, s->n - n);
     c->looked += n;
 }
 
-/* How many elements have the pattern's value by chance, each time that the stage computed the frame. */
-static double by_chance(const gp_pattern *c)
+/* The logarithm of the probability that an element has the pattern's value by chance, each time. */
+static double log_chance(const gp_pattern *c)
 {
-    return (double)c->looked * pow(256, -(double)c->size * (c->same ? c->turn : 1));
+    return -(double)c->size * log(256) * (c->same ? c->turn : 1);
 }
 
-/* Are there more than chance explains? Chernoff's bound for the sum of rare events. */
-static bool are_too_many(const gp_pattern *c)
+/* How many elements have it. */
+static double by_chance(const gp_pattern *c)
 {
-    double n = (double)c->nsame, chance = by_chance(c);
-    return n > chance && n - chance - n * log(n / chance) < log(ONCE);
+    return (double)c->looked * exp(log_chance(c));
+}
+
+/* Are n of `all` elements more than chance explains, which has `ways` to come about? Chernoff's bound of the binomial
+ * distribution. */
+static bool are_too_many(const gp_pattern *c, double n, double all, double ways)
+{
+    double share = n / all, chance = exp(log_chance(c));
+    if (share <= chance)
+        return false;
+    double rest = share < 1 ? (1 - share) * (log1p(-share) - log1p(-chance)) : 0;
+    return log(ways) - all * (share * (log(share) - log_chance(c)) + rest) < log(ONCE);
 }
 
 /* Are there more side by side? */
 static bool are_too_long(const gp_pattern *c)
 {
-    return c->longest && log((double)c->looked) - (double)c->longest * (double)c->size * log(256) < log(ONCE);
+    return c->longest && log((double)c->looked) + (double)c->longest * log_chance(c) < log(ONCE);
+}
+
+/* The edge that has too many; NULL: none. */
+static const gp_edge *too_many_edge(const gp_pattern *c)
+{
+    double parts = (double)(gp_bytes(&c->is) / c->size);
+    for (int k = 0; k < 2 * (c->is.ndim + 1); k++) {
+        const gp_edge *edge = &c->edge[k / 2][k % 2];
+        double dim = k / 2 < c->is.ndim ? (double)c->is.dim[k / 2] : (double)gp_count(&c->is);
+        if (are_too_many(c, (double)edge->n, parts / dim, 2 * (c->is.ndim + 1)))
+            return edge;
+    }
+    return NULL;
+}
+
+void gp_pattern_begin(gp_pattern *c)
+{
+    c->turn = 0;
+    if (c->same)
+        memset(c->same, 0xff, (c->n + 7) / 8);
 }
 
 int gp_pattern_look(gp_pattern *c, const void *data, const gp_type *is)
@@ -157,6 +213,7 @@ int gp_pattern_look(gp_pattern *c, const void *data, const gp_type *is)
     uint64_t end = gp_bytes(is) / c->size;
     c->is = *is;
     c->looked = c->nsame = c->longest = 0;
+    memset(c->edge, 0, sizeof c->edge);
     for (int i = 0; i < c->nsamples && c->sample[i].from < end; i++) {
         uint64_t n = end - c->sample[i].from;
         look_at_sample(c, i, n < c->sample[i].n ? n : c->sample[i].n, data);
@@ -164,9 +221,10 @@ int gp_pattern_look(gp_pattern *c, const void *data, const gp_type *is)
     c->turn++;
     if (!c->nsame)
         return 1;
-    if (!c->same)
-        return are_too_many(c) || are_too_long(c) ? -1 : 1;
-    return by_chance(c) < AGAIN ? -1 : 0;
+    if (c->same && !c->frames)
+        return by_chance(c) < AGAIN ? -1 : 0;
+    bool lost = are_too_many(c, (double)c->nsame, (double)c->looked, 1) || are_too_long(c) || too_many_edge(c);
+    return lost ? -1 : !c->same;
 }
 
 /* "[1, 13]": the index of element e. */
@@ -185,17 +243,20 @@ static void index_text(const gp_pattern *c, uint64_t e, char text[GP_MAXDIM * 24
 void gp_pattern_fail(const gp_pattern *c, uint64_t f, const char *base, const char *how, gp_errs *errs)
 {
     const gp_stage *st = c->stage;
-    char index[GP_MAXDIM * 24] = "", which[GP_MAXDIM * 24 + 60] = "";
-    double chance = c->same ? 0 : by_chance(c);
-    index_text(c, chance < NONE ? c->first : c->begin, index);
-    if (chance < NONE || are_too_long(c))
+    char index[GP_MAXDIM * 24] = "", which[GP_MAXDIM * 24 + 60] = "", before[40] = "";
+    double chance = c->same && !c->frames ? 0 : by_chance(c);
+    const gp_edge *edge = chance < NONE || are_too_long(c) ? NULL : too_many_edge(c);
+    index_text(c, chance < NONE ? c->first : edge ? edge->first : c->begin, index);
+    if (chance < NONE || edge || are_too_long(c))
         snprintf(which, sizeof which, ", such as [%s]%s", index, base);
+    if (c->frames && c->turn > 1)
+        snprintf(before, sizeof before, " and %d before it", c->turn - 1);
     double n = (double)c->looked, two = c->type->dtype == GP_C64 ? 2 : 1;
     double lost = chance < NONE ? (double)c->nsame : ((double)c->nsame - chance) / (1 - chance / n);
-    lost = ceil(fmax(lost, (double)c->longest) / two);
+    lost = ceil(fmax(lost, edge ? (double)edge->n : (double)c->longest) / two);
     gp_fail(errs, GP_E_RUN, st->at, "stage '%s' leaves %s%.0f of the %llu %selements of '%s' unwritten in "
-                   "frame %llu%s: they would be what an earlier frame left there. %s, or set 'zero: true', so "
+                   "frame %llu%s%s: they would be what an earlier frame left there. %s, or set 'zero: true', so "
                    "that they are 0", st->name, chance < NONE ? "" : "about ", lost,
                    (unsigned long long)(n / two), c->n < c->all ? "sampled " : "", st->out_name[c->out],
-                   (unsigned long long)f, which, how);
+                   (unsigned long long)f, before, which, how);
 }

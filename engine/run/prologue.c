@@ -101,7 +101,7 @@ static bool begin_patterns(gp_prologue_stage *o, gp_errs *errs)
         pt->same = malloc((pt->n + 7) / 8 + 1);
         if (!o->copy[p] || !pt->same)
             return gp_fail(errs, GP_E_RESOURCE, st->at, "stage '%s': no memory", st->name);
-        memset(pt->same, 0xff, (pt->n + 7) / 8);
+        gp_pattern_begin(pt);
     }
     return true;
 }

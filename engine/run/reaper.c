@@ -111,7 +111,8 @@ void *gp_segment_reaper(void *thread)
         if (fl.check && fl.irregular)
             gp_frame_set_whole(p);
         if (fl.check)
-            atomic_store(&s->first, written ? (int)fl.then : GP_FIRST_FAILED);
+            atomic_store(&s->first, !written ? GP_FIRST_FAILED : gp_unwritten_goes_on(s->unwritten) ? GP_FIRST_DUE
+                                             : (int)fl.then);
         if (!lost)
             gp_stamps_read(p, &fl);
         atomic_store(&s->retired, k + 1);

@@ -151,7 +151,8 @@ void gp_stamps_read(gp_actorrt *p, const gp_inflight *fl);
 /* unwritten.c. init takes memory, before frame 0, and says that a first frame is due; fini gives it back. In a body
  * with `check` fill and fetch stand around a stage; `due` says whether a launch of the segment's types wants one, and
  * `begin` comes before it. Once that launch is done, look says: 1 all was written; -1 not all, with an error; 0 the
- * stages that ask for it have to compute the frame again. Until then the segment's types are those of this launch. */
+ * stages that ask for it have to compute the frame again. Until then the segment's types are those of this launch. If it
+ * goes on, the next frame is looked at as the first was. */
 bool gp_unwritten_init(gp_actorrt *p, gp_errs *errs);
 void gp_unwritten_fini(gp_actorrt *p);
 bool gp_unwritten_due(const gp_actorrt *p);
@@ -160,6 +161,7 @@ bool gp_unwritten_fill(gp_rec *r, const gp_actorrt *p, const gp_taskrt *part, co
 bool gp_unwritten_fetch(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_dcall *call);
 int gp_unwritten_look(const gp_actorrt *p, uint64_t f, gp_errs *errs);
 bool gp_unwritten_asks(const gp_unwritten *u, const gp_taskrt *part);
+bool gp_unwritten_goes_on(const gp_unwritten *u);
 
 static inline gp_frame_info *gp_info_of(const gp_actorrt *p, int ring, const gp_taskrt *part,
                                         uint64_t f)

@@ -4,9 +4,9 @@
  * is silently some other frame's. Of a stage that says that it writes all (gp_shape.writes_all), the first
  * frame is launched alone: its outputs are filled with a pattern before, and copied to the host behind the stage. As
  * long as pattern.c is not sure, the stage alone computes the frame again over another pattern. A stage whose frames
- * take turns has state and runs once. An output whose frames differ in shape is looked at in the first few shapes, as a
- * kernel that confuses its axes writes all of a square, and whenever it is larger than before, as there may be too few
- * threads.
+ * take turns has state and runs once: of it the next frames are looked at. An output whose frames differ in shape is
+ * looked at in the first few shapes, as a kernel that confuses its axes writes all of a square, and whenever it is
+ * larger than before, as there may be too few threads.
  *
  * Of a loop all that the stages in it make is looked at, where its last iteration leaves it. */
 #include <stdlib.h>
@@ -67,11 +67,9 @@ static bool take_memory(gp_run *run, checked *c, gp_errs *errs)
     c->copy = run->dev[0]->backend->alloc(run->dev[0], GP_MEMORY_PINNED, pt->n * pt->size, errs);
     if (!c->copy)
         return false;
-    if (c->part->order >= 0)
-        return true;
+    pt->frames = c->part->order >= 0;
     if (!(pt->same = malloc((pt->n + 7) / 8)))
         return gp_fail(errs, GP_E_RESOURCE, c->part->stage->at, "stage '%s': no memory", c->part->stage->name);
-    memset(pt->same, 0xff, (pt->n + 7) / 8);
     return true;
 }
 
@@ -174,12 +172,13 @@ bool gp_unwritten_due(const gp_actorrt *p)
 
 void gp_unwritten_begin(gp_unwritten *u)
 {
-    for (int i = 0; i < u->n; i++) {
-        gp_pattern *pt = &u->of[i].pattern;
-        u->of[i].now = false, pt->turn = 0;
-        if (pt->same)
-            memset(pt->same, 0xff, (pt->n + 7) / 8);
-    }
+    for (int i = 0; i < u->n; i++)
+        u->of[i].now = false;
+}
+
+static const gp_type *type_of(const gp_actorrt *p, const checked *c)
+{
+    return c->out >= 0 ? &p->seg->type[c->part->stage->out[c->out]] : c->pattern.type;
 }
 
 bool gp_unwritten_fill(gp_rec *r, const gp_actorrt *p, const gp_taskrt *part, const gp_dcall *call)
@@ -189,7 +188,10 @@ bool gp_unwritten_fill(gp_rec *r, const gp_actorrt *p, const gp_taskrt *part, co
         checked *c = &u->of[i];
         if (c->part != part || !(c->now = is_due(p, c)))
             continue;
-        gp_pattern_put(&c->pattern, c->copy);
+        gp_pattern *pt = &c->pattern;
+        if (!pt->turn || !gp_type_same(&pt->is, type_of(p, c)))
+            gp_pattern_begin(pt);
+        gp_pattern_put(pt, c->copy);
         if (!copy_samples(r, c, data_of(c, call), false)
             || (c->other && !copy_samples(r, c, (char *)call->scratch + c->other, false)))
             return false;
@@ -224,21 +226,32 @@ int gp_unwritten_look(const gp_actorrt *p, uint64_t f, gp_errs *errs)
         if (!c->now)
             continue;
         gp_pattern *pt = &c->pattern;
-        const gp_type *is = c->out >= 0 ? &p->seg->type[c->part->stage->out[c->out]] : pt->type;
+        const gp_type *is = type_of(p, c);
         int r = gp_pattern_look(pt, c->copy, is);
         if (r < 0) {
             gp_pattern_fail(pt, gp_actor_number(p, f), "", "Write them all (are there enough threads?)", errs);
             return -1;
         }
-        if (!r) {
+        if (!r && !pt->frames) {
             sure = 0;
             continue;
         }
         c->now = false;
+        if (!r)
+            continue;                  /* the next frame is looked at, too */
+        pt->turn = 0;
         if (c->shapes < SHAPES)
             c->seen[c->shapes++] = *is;
         c->most = gp_count(is) > c->most ? gp_count(is) : c->most;
         c->asks = differs(p, c) && (c->shapes < SHAPES || c->most < gp_count(pt->type));
     }
     return sure;
+}
+
+bool gp_unwritten_goes_on(const gp_unwritten *u)
+{
+    for (int i = 0; i < u->n; i++)
+        if (u->of[i].pattern.frames && u->of[i].pattern.turn)
+            return true;
+    return false;
 }

@@ -304,7 +304,8 @@ struct gp_shape {
                               The engine fills the outputs of the first whole frame, and of the first few shapes where frames
                               differ, with a pattern and looks for it after (in samples, of a large one): an element
                               that was not written is an error. For that, record() may be called several times for a frame, unless its frames
-                              take turns; run() is called once, for the first frame of each worker alone. Not with
+                              take turns. run() is called once for each: for the first frame of each worker alone, and for
+                              the next few as long as an element may have the pattern's value by chance. Not with
                               keeps_slots */
     gp_dim3 block, grid;   /* of what record() launches for one whole frame, as plans show it:
                               threads, blocks; x 0: not said */
