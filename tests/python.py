@@ -514,12 +514,10 @@ with gp.Pipeline(text=pipe("name: x, use: scale, a: n", top="vars: {n: 1}"), mea
         camera.push(A)
         check(f"before change {n}", result.pull().array[0, 1] == n - 1)
         p.set({"vars.n": n})
-        p._settled()
     camera.push(A)
     loan = result.begin()
     p.set({"stages.x.a": 7})                           # a loan is out: it comes back all the same
     loan.end()
-    p._settled()
     camera.push(A)
     check("after a change", result.pull().array[0, 1] == 7)
     refuses("a change that cannot be", gp.Error, "error", lambda: p.set({"stages.x.use": "blur"}))
@@ -528,6 +526,34 @@ with gp.Pipeline(text=pipe("name: x, use: scale, a: n", top="vars: {n: 1}"), mea
     camera.push_batch(B[:3])
     check("a batch after changes", np.array_equal(result.pull_batch(3).array, 7 * B[:3]))
 check("the account of all", p.account()["camera"]["out"] == 8, p.account())
+for trial in range(10):                                # a run that is not up yet, or just goes on, can be changed
+    with gp.Pipeline(text=pipe("use: scale, a: n", top="vars: {n: 1}")) as q:
+        got = []
+        for n in 2, 3, 4, 5:
+            q.set({"vars.n": n})
+            q.inputs["camera"].push(A)
+            got.append(q.outputs["result"].pull().array[0, 1])
+    check(f"what is pushed after a change is made so {trial}", got == [2, 3, 4, 5], got)
+with gp.Pipeline(text=pipe("use: scale, a: n", top="vars: {n: 1}\ndepth: 8")) as q:
+    got = []
+    thread = threading.Thread(target=lambda: got.extend(f.array[0, 1] for f in q.outputs["result"]))
+    thread.start()
+    for n in range(2, 20):
+        q.set({"vars.n": n, "depth": 8 - n % 3})
+        q.inputs["camera"].push(A)
+    q.inputs["camera"].close()
+    thread.join()
+check("... while another thread pulls", len(got) == 18 and got == sorted(got) and all(a >= b for a, b in zip(got, range(
+    1, 20))), got)
+with gp.Pipeline(text=pipe("use: scale, a: n", top="vars: {n: 1}\ndepth: 8")) as q:
+    for _ in range(8):
+        q.inputs["camera"].push(A)
+    q.set({"vars.n": 2, "depth": 1})                   # there is no room for what waits: this thread pulls it
+    got = [q.outputs["result"].pull().array[0, 1] for _ in range(8)]
+    q.set({"vars.n": 3})
+    q.inputs["camera"].push(A)
+    check("a change that waits for pulls", got[0] == 1 and got == sorted(got)
+          and q.outputs["result"].pull().array[0, 1] == 3, got)
 p.set({"stages.x.a": 2})
 with p:
     camera.push(A)

@@ -657,9 +657,10 @@ class Pipeline:
 
     def set(self, settings: Mapping[str, Any]) -> None:
         """Changes settings, as set({"depth": 8, "vars.sigma": 3, "stages.blur.workers": 2}), before a run or while it
-        goes on. An Error: it cannot be changed, and nothing is. Returns when all is made ready: frames that were pushed
-        before are made as before, mostly; those that come later, once loans that are out have ended, are made with the
-        new settings."""
+        goes on. An Error: it cannot be changed, and nothing is. What is pushed after it has returned is made with the new
+        settings, as is what still waits in buffers then. A change does not happen before all loans have ended, whoever
+        has them, and what waits in buffers that become shallower has been pulled: a thread that holds a frame ends its
+        loan before it pushes or pulls the next one."""
         with self._setting:
             self._settled()
             self._set([setting(k, v) for k, v in settings.items()])
@@ -689,19 +690,27 @@ class Pipeline:
         self._retuner = threading.Thread(target=retune, name="gpipe set", daemon=True)
         self._retuner.start()
         ready.wait()
+        shallower = any(a < b for a, b in zip(next.depths(), was.depths()))
+        while not went:
+            self._retuner.join(0.01)
+            if shallower and was.has_frames():         # this thread may have to pull them first
+                break
         if went and not went[0]:
             self._next = None
             errs.raise_if(errs.c.failed)
             raise Stopped()
 
     def _settled(self):
-        """The change before has happened, or will not."""
-        if self._retuner:
-            self._retuner.join(1)
-            with self._lock:
-                if not self._lock.wait_for(lambda: not self._next or self._over, 1):
+        """The run is up, and the change before has happened, or will not; or it is over."""
+        end = time.monotonic() + 10
+        with self._lock:
+            while self._thread and not self._over and (self._next or not self._plan.is_up()):
+                if self._next and time.monotonic() > end:
                     raise TimeoutError("the change before has not happened yet: it waits for loans to end, or for "
                                        "outputs to be pulled")
+                self._lock.wait(0.001)
+        if self._retuner:
+            self._retuner.join()
         self._retuner = None
 
     def __exit__(self, kind, error, where):

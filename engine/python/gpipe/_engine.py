@@ -190,6 +190,20 @@ class Compiled:
             i += 1
         return out
 
+    def is_up(self):
+        """Its run has begun, or goes on: before, it cannot be changed."""
+        return (lib.gp_stages_status(self.c, ffi.new("gp_stage_status *"), 1) > 0
+                and not lib.gp_pipeline_is_paused(self.c))
+
+    def depths(self):
+        return [ring["depth"] for ring in json.loads(self.plan(lib.GP_PLAN_JSON))["rings"]]
+
+    def has_frames(self):
+        """Do any wait in buffers, or are worked on?"""
+        n = lib.gp_buffers_status(self.c, ffi.NULL, 0)
+        b = ffi.new("gp_buffer_status[]", max(n, 1))
+        return any(x.held for x in b[0:lib.gp_buffers_status(self.c, b, n)])
+
     def lint(self):
         errs = self.errs()
         lib.gp_pipeline_lint(self.c, ffi.NULL, errs.c)
