@@ -156,7 +156,8 @@ for name, a, kind, words in [
         ("f64", A.astype("f8"), TypeError, ["'camera' takes f32 (float32), not float64", "a.astype('float32')"]),
         ("bool", A > 3, TypeError, "not bool"), ("integers", A.astype(int), TypeError, "not int64"),
         ("objects", A.astype(object), TypeError, "not object"), ("text", "photo", TypeError, "not <U5"),
-        ("a list", A.tolist(), TypeError, "not float64"), ("another object", object(), TypeError, "not object"),
+        ("a list", A.tolist(), TypeError, "not float64: push numpy.asarray(a, 'float32')"),
+        ("another object", object(), TypeError, "not object"),
         ("more rows", np.zeros((5, 6), "f4"), ValueError, "shape [4, 6], not [5, 6]"),
         ("fewer columns", np.zeros((4, 5), "f4"), ValueError, "shape [4, 6], not [4, 5]"),
         ("fewer axes", np.zeros(24, "f4"), ValueError, "shape [4, 6], not [24]"),
@@ -194,17 +195,40 @@ with gp.Pipeline(text=pipe("use: scale, a: 1", top="metadata: [exposure, gain]")
     camera.push(A, name="a.png", time_ns=12345, meta={"exposure": 0.5})
     camera.push(None)
     camera.push(A, meta={"gain": 3, "exposure": 1})
-    refuses("a number that is not listed", ValueError, "does not list 'iso'", lambda: camera.push(A, meta={"iso": 100}))
-    refuses("a number that is none", ValueError, "not finite", lambda: camera.push(A, meta={"gain": float("nan")}))
+    for name, kind, words, a, more in [
+            ("a number that is not listed", ValueError, ["does not list 'iso'", "'exposure', 'gain'"], A,
+             {"meta": {"iso": 100}}),
+            ("a number that is none", ValueError, "not finite", A, {"meta": {"gain": float("nan")}}),
+            ("a text as number", TypeError, "'gain' of meta is a number, or None, not str", A, {"meta": {"gain": "a"}}),
+            ("a list of numbers", TypeError, "meta is a mapping, as {'gain': 2}, not list", A, {"meta": [1, 2]}),
+            ("a name that is no text", TypeError, "name is a text, not int", A, {"name": 7}),
+            ("half a nanosecond", TypeError, "time_ns is a whole number of ns, not float", A, {"time_ns": 1.5}),
+            ("a time that is too large", OverflowError, "", A, {"time_ns": 1 << 64}),
+            ("another type", TypeError, "a.astype", A.astype(int), {})]:
+        refuses(f"{name} is refused, and has no number", kind, words, lambda: camera.push(a, **more))
+    camera.push(A, meta={"gain": None, "exposure": np.float32(2)})
+    with camera.begin() as slot:
+        slot.array[:] = A
+        slot.meta["exposure"] = 1
+        slot.meta["gain"] = 2
+        slot.meta = {"gain": 3}
+        refuses("... in a loan", ValueError, "does not list 'iso'", lambda: slot.meta.update(iso=1))
+        slot.meta["exposure"] = 5
+        del slot.meta["gain"]
+        check("numbers of a loan", slot.meta == {"exposure": 5} and repr(slot.meta) == "{'exposure': 5.0}", slot.meta)
+    refuses("numbers of a loan that has ended", ValueError, "has ended", lambda: slot.meta.get("gain"))
     camera.close()
     refuses("pushed after the end", ValueError, "'camera' is closed", lambda: camera.push(A))
-    f = list(result)
+    f = [result.pull() for _ in range(3)]
+    with result.begin() as frame:
+        check("numbers of a loan are read", dict(frame.meta) == {"exposure": 5}, frame.meta)
+        refuses("... and only read", TypeError, "read-only", lambda: frame.meta.update(gain=1))
     check("after the last one", result.pull() is None and result.pull(timeout=0) is None and result.begin() is None)
-check("numbers, holes", [x.number for x in f] == [0, 2], f)
-check("metadata", [x.meta for x in f] == [{"exposure": 0.5}, {"exposure": 1, "gain": 3}], f)
+check("numbers, holes", [x.number for x in f] == [0, 2, 3], f)
+check("metadata", [x.meta for x in f] == [{"exposure": 0.5}, {"exposure": 1, "gain": 3}, {"exposure": 2}], f)
 check("names, times", f[0].name == "a.png" and f[0].time_ns == 12345 and f[1].name is None
       and before <= f[1].time_ns <= time.time_ns(), f)
-check("the account", p.account() == {"camera": {"in": 5, "out": 2, "dropped": 3, "failed": 0, "cancelled": 0}},
+check("the account", p.account() == {"camera": {"in": 5, "out": 4, "dropped": 1, "failed": 0, "cancelled": 0}},
       p.account())
 
 # == loans ======================================================================
@@ -403,6 +427,10 @@ refuses("frames without an input", ValueError, "no stage 'input'", lambda: gp.ru
 refuses("an input without frames", ValueError, "give its frames", lambda: gp.run(text=pipe()))
 refuses("neither file nor text", TypeError, "name a file", lambda: gp.run())
 refuses("no such file", FileNotFoundError, "none.yaml", lambda: gp.run("none.yaml"))
+refuses("a text in place of a file", TypeError, "text=", lambda: gp.Pipeline(pipe()))
+p = gp.Pipeline(text=pipe())
+refuses("no such input", KeyError, "no such stage 'cam': there is 'camera'", lambda: p.inputs["cam"])
+refuses("no such output", KeyError, "there is 'result'", lambda: p.outputs["camera"])
 check("one frame of many", np.array_equal(list(gp.run(text=pipe("use: group, frames: 50"), frames=B[:100]))[1].array,
                                           B[50:100]))
 
@@ -455,10 +483,20 @@ except gp.Error as e:
 refuses("an error in a file", gp.Error, [path("bad.yaml") + ":1:16: error", "^"], lambda: gp.Pipeline(
     put("bad.yaml", "stages: [{use: nothing}]")))
 refuses("a variable that there is not", gp.Error, "vars.m=1", lambda: gp.Pipeline(text=pipe(), vars={"m": 1}))
+check("names in tracebacks", all(x.__module__ == "gpipe" for x in (gp.Error, gp.Stopped, gp.GpipeWarning)))
+warns = """
+buffers: {dark: {const: a.npy}}
+stages: [{use: read, path: a.npy, out: x}, {use: expr, in: {x: x, dark: dark}, expr: x - dark}, {use: output}]
+"""
 with warnings.catch_warnings(record=True) as w:
     warnings.simplefilter("always")
     p = gp.Pipeline(text=pipe("use: scale", top="metadata: []\nstall_timeout: 300ms"))
     check("check", isinstance(p.check(), list))
+    gp.Pipeline(text=warns), list(gp.run(text=warns))
+    here = sys._getframe().f_lineno - 1
+    check("warnings are of the line that calls", [(x.filename, x.lineno, x.category) for x in w]
+          == [(__file__, here, gp.GpipeWarning)] * len(w) and len(w) > 1 and "as large as all" in str(w[0].message),
+          list(map(str, w)))
 
 
 def deadlock():

@@ -7,13 +7,13 @@
 
 `run` pushes arrays into a pipeline and gives what it makes of them. `Pipeline` is for more than that: several inputs
 and outputs, threads, frames without a copy, changes while it runs. 'gpipe help python' has the rest."""
-import gc, select, threading, time, warnings, weakref
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+import gc, math, operator, select, threading, time, weakref
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, MutableMapping, NamedTuple, Optional, Tuple
 import numpy as np
 from . import _dlpack
 from ._declared import ffi
 from ._engine import Compiled, Error, GpipeWarning, Message, Stopped, lib, setting, version as __version__
-from ._engine import text as _text
+from ._engine import text as _text, warn as _warn
 
 __all__ = ["Batch", "Error", "Frame", "GpipeWarning", "Input", "Loan", "Message", "Output", "Pipeline", "Plan",
            "Stopped", "run"]
@@ -26,6 +26,20 @@ _NAMES = "", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32",
 
 def _shape(t):
     return tuple(t.dim[0:t.ndim])
+
+
+def _whole(time_ns):
+    try:
+        return ffi.new("int64_t *", operator.index(time_ns))[0]
+    except TypeError:
+        raise TypeError(f"time_ns is a whole number of ns, not {type(time_ns).__name__}") from None
+
+
+class _Named(dict):
+    """Ports by the names of their stages."""
+
+    def __missing__(self, name):
+        raise KeyError(f"no such stage {name!r}: there " + (f"is {', '.join(map(repr, self))}" if self else "is none"))
 
 
 class Frame:
@@ -166,12 +180,14 @@ class Loan:
                                not self._port._writes, max_version)
 
     @property
-    def meta(self) -> Dict[str, float]:
-        return self._port._meta_of(self._lent())
+    def meta(self) -> MutableMapping[str, float]:
+        """What the pipeline lists under `metadata`; of an input it can be written."""
+        return _Meta(self)
 
     @meta.setter
-    def meta(self, numbers: Mapping[str, float]):
-        self._port._set_meta(self._written(), numbers)
+    def meta(self, numbers: Mapping[str, Optional[float]]):
+        c, numbers = self._written(), self._port._numbers(numbers)
+        self._port._set_meta(c, {**dict.fromkeys(self._port._pipeline._plan.keys), **numbers})
 
     def end(self) -> None:
         """Hands the frame on, or gives it back. BufferError: an array still uses it."""
@@ -186,7 +202,7 @@ class Loan:
         if self._in_use():
             raise BufferError(f"an array still uses frame {self.number} of '{self._port.name}': 'del' it, or copy it")
         if self._port._writes and not drop:
-            c.time_ns, c.name = self.time_ns, self._port._pipeline._name(self.name)
+            c.time_ns, c.name = _whole(self.time_ns), self._port._pipeline._name(self.name)
         self._c = None
         self._port._pipeline._open.discard(self)
         self._port._give_back(c, drop)
@@ -220,6 +236,36 @@ class Loan:
 
 class _Kept:
     __slots__ = "__weakref__",
+
+
+class _Meta(MutableMapping):
+    """The numbers of a frame on loan, where they are."""
+
+    def __init__(self, loan):
+        self._loan = loan
+
+    def _all(self):
+        return self._loan._port._meta_of(self._loan._lent())
+
+    def __getitem__(self, key):
+        return self._all()[key]
+
+    def __setitem__(self, key, value):
+        port, c = self._loan._port, self._loan._written()
+        port._set_meta(c, port._numbers({key: value}))
+
+    def __delitem__(self, key):
+        self[key]
+        self[key] = None
+
+    def __iter__(self):
+        return iter(self._all())
+
+    def __len__(self):
+        return len(self._all())
+
+    def __repr__(self):
+        return repr(self._all())
 
 
 class _Port:
@@ -294,10 +340,25 @@ class _Port:
                 out[key] = value[0]
         return out
 
+    def _numbers(self, meta):
+        """As _set_meta takes them. None as a value: the frame has no such number."""
+        if not isinstance(meta, Mapping):
+            raise TypeError(f"meta is a mapping, as {{'gain': 2}}, not {type(meta).__name__}")
+        out, keys = {}, self._pipeline._plan.keys
+        for key, value in meta.items():
+            if key not in keys:
+                raise ValueError(f"the pipeline does not list {key!r} under 'metadata'"
+                                 + (f": it has {', '.join(map(repr, keys))}" if keys else ""))
+            if value is not None and (isinstance(value, (str, bytes)) or not hasattr(value, "__float__")):
+                raise TypeError(f"'{key}' of meta is a number, or None, not {type(value).__name__}")
+            out[key] = None if value is None else float(value)
+            if value is not None and not math.isfinite(out[key]):
+                raise ValueError(f"'{key}' of meta is {value}, which is not finite")
+        return out
+
     def _set_meta(self, c, numbers):
         for key, value in numbers.items():
-            if not lib.gp_loan_set(c, key.encode(), ffi.new("double *", value)):
-                raise ValueError(f"the pipeline does not list '{key}' under 'metadata', or {value} is not finite")
+            lib.gp_loan_set(c, key.encode(), ffi.NULL if value is None else ffi.new("double *", value))
 
     def _give_back(self, c, drop):
         if not self._writes:
@@ -333,12 +394,14 @@ class Input(_Port):
 
     def _array(self, a):
         """Anything that NumPy takes as it is, or DLPack has for the host, in this port's type."""
+        given = a
         if not isinstance(a, np.ndarray):
             known = hasattr(a, "__array__") or hasattr(a, "__array_interface__")
             a = np.from_dlpack(a) if not known and hasattr(a, "__dlpack__") else np.asarray(a)
         if not np.can_cast(a.dtype, self.dtype, "equiv"):
-            raise TypeError(f"'{self.name}' takes {_NAMES[self._type.dtype]} ({self.dtype}), not {a.dtype}: push "
-                            f"a.astype('{self.dtype}')")
+            how = f"a.astype('{self.dtype}')" if hasattr(given, "astype") else f"numpy.asarray(a, '{self.dtype}')"
+            raise TypeError(f"'{self.name}' takes {_NAMES[self._type.dtype]} ({self.dtype}), not {a.dtype}"
+                            + f": push {how}" * (a.dtype.kind in "biufc"))
         return a
 
     def _put(self, c, a):
@@ -351,19 +414,17 @@ class Input(_Port):
             np.copyto(np.ndarray(a.shape, self.dtype, ffi.buffer(room, a.nbytes)), a, "equiv")
 
     def _push(self, a, timeout, name=None, time_ns=0, meta=None):
-        """As _wait. None as `a` is a hole."""
-        c = ffi.new("gp_loan *")
+        """As _wait. None as `a` is a hole. What is wrong is found before the frame has a number."""
+        c, time_ns = ffi.new("gp_loan *"), _whole(time_ns)
+        name, meta = self._pipeline._name(name), self._numbers(meta or {})
         try:
             ok = self._begin(c, timeout)
             if ok:
                 self._host(c)
                 if a is not None:
                     self._put(c, a)
-                if meta:
-                    self._set_meta(c, meta)
-                if name is not None:
-                    c.name = self._pipeline._name(name)
-                c.time_ns = time_ns
+                self._set_meta(c, meta)
+                c.name, c.time_ns = name, time_ns
                 self._give_back(c, a is None)
             return ok
         except BaseException:
@@ -377,10 +438,11 @@ class Input(_Port):
         return a
 
     def push(self, array: Any, *, name: Optional[str] = None, time_ns: int = 0,
-             meta: Optional[Mapping[str, float]] = None, timeout: Optional[float] = None) -> None:
+             meta: Optional[Mapping[str, Optional[float]]] = None, timeout: Optional[float] = None) -> None:
         """Pushes a copy: of a NumPy array, of what has the buffer protocol, or DLPack in the host's memory (PyTorch,
         JAX). It need not be contiguous, nor of this machine's byte order; another type or shape is an error. None is a
-        hole: a frame that was lost, whose number stays. time_ns: when it came; 0: now."""
+        hole: a frame that was lost, whose number stays. time_ns: when it came; 0: now. A frame that is refused has no
+        number."""
         ok = self._push(self._checked(array), timeout, name, time_ns, meta)
         if ok is None:
             self._over()
@@ -527,6 +589,8 @@ class Pipeline:
         if (file is None) == (text is None):
             raise TypeError("name a file, or give the text of a pipeline: text=...")
         self._file = "pipeline" if file is None else file
+        if isinstance(file, str) and "\n" in file:
+            raise TypeError("a file is named, and this is a text: give it as text=...")
         if file is not None:
             with open(file, "rb") as f:
                 source = f.read()
@@ -534,13 +598,13 @@ class Pipeline:
             source = text.encode()
         self._plan = Compiled(source, self._file, [setting("vars." + k, v) for k, v in (vars or {}).items()]
                               + [setting(k, v) for k, v in (settings or {}).items()])
-        self._warn(self._plan.warnings)                # compiled, it has no errors
+        _warn(self._plan.warnings)                     # compiled, it has no errors
         self._options = ffi.new("gp_run_options *", {"timed": measure, "stamped": measure})
         self._names, self._open, self._lock = {}, set(), threading.Condition()
         self._thread = self._next = self._retuner = self._outcome = None
         self._at, self._firm, self._stopping, self._setting = 0, True, 0, threading.Lock()
-        self.inputs: Dict[str, Input] = {}
-        self.outputs: Dict[str, Output] = {}
+        self.inputs: Dict[str, Input] = _Named()
+        self.outputs: Dict[str, Output] = _Named()
         for name, source in self._plan.on_loan():
             (self.inputs if source else self.outputs)[name] = (Input if source else Output)(self, name)
 
@@ -555,7 +619,8 @@ class Pipeline:
         return Plan(self._plan)
 
     def account(self) -> Dict[str, Dict[str, int]]:
-        """Of each source: frames that went in, came out, were dropped, failed, or cancelled; while it runs, too."""
+        """Of each source: frames that went in, came out, were dropped, failed, or cancelled. While it runs, those that
+        are under way count as cancelled."""
         return self._plan.accounts()
 
     def report(self) -> dict:
@@ -563,11 +628,6 @@ class Pipeline:
         if self._thread or self._outcome is None:
             raise RuntimeError("a report is of a run that is over")
         return self._plan.report(self._outcome)
-
-    @staticmethod
-    def _warn(messages):
-        for m in messages:
-            warnings.warn(str(m), GpipeWarning, stacklevel=3)
 
     # -- a run --
 
@@ -643,7 +703,11 @@ class Pipeline:
 
     def _name(self, name):
         """The engine has it until the run is over."""
-        return ffi.NULL if name is None else self._names.setdefault(name, ffi.new("char[]", name.encode()))
+        if name is None:
+            return ffi.NULL
+        if not isinstance(name, str):
+            raise TypeError(f"name is a text, not {type(name).__name__}")
+        return self._names.setdefault(name, ffi.new("char[]", name.encode()))
 
     def cancel(self) -> None:
         """Sources stop, what they have made goes through; then the outputs end. Any thread."""
@@ -668,7 +732,7 @@ class Pipeline:
     def _set(self, more):
         was = self._plan
         next = Compiled(was.source, self._file, was.settings + more)
-        self._warn(next.warnings)
+        _warn(next.warnings)
         if not self._thread:
             self._adopt(next)
             return
@@ -736,7 +800,7 @@ class Pipeline:
             messages.append(Message("error", "stall", words, None, None, None, (), "gpipe: error: " + words))
         if self._outcome in (lib.GP_ERROR, lib.GP_STUCK) and (kind is None or issubclass(kind, Exception)):
             raise Error(messages) from error
-        self._warn(self._told + [m for m in messages if m.kind == "warning"])
+        _warn(self._told + [m for m in messages if m.kind == "warning"])
 
     def _finish(self, level):
         c, kept, loans = self._drained, [], list(self._open)

@@ -1,5 +1,5 @@
 """The library: its errors as exceptions, its kinds, a pipeline compiled."""
-import importlib.metadata, json, os, time, warnings
+import importlib.metadata, json, os, sys, time, warnings
 from dataclasses import dataclass
 from typing import Optional
 from ._declared import ffi
@@ -53,6 +53,10 @@ class Stopped(Error):
         self.args = (str(self) or "the run is over, or stopping: nobody takes what is pushed",)
 
 
+for public in GpipeWarning, Message, Error, Stopped:               # as programs name them, and tracebacks do
+    public.__module__ = "gpipe"
+
+
 def text(c):
     return None if c == ffi.NULL else os.fsdecode(ffi.string(c))
 
@@ -100,10 +104,15 @@ class Errors:
         if failed:
             raise Error(self.messages())
 
-    def warn(self):
-        for m in self.messages():
-            if m.kind == "warning":
-                warnings.warn(str(m), GpipeWarning, stacklevel=4)
+
+def warn(messages):
+    """At the line that called this package."""
+    frame, level = sys._getframe(1), 2
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] == "gpipe":
+        frame, level = frame.f_back, level + 1
+    for m in messages:
+        if m.kind == "warning":
+            warnings.warn(str(m), GpipeWarning, stacklevel=level)
 
 
 @ffi.callback("gp_getenv")
@@ -123,7 +132,7 @@ def registry():
         made, errs = ffi.gc(lib.gp_registry_create(), lib.gp_registry_destroy), Errors()
         errs.raise_if(made == ffi.NULL or not lib.gp_register_builtin(made, errs.c))
         lib.gp_plugins_find(made, _getenv, ffi.NULL, errs.c)
-        errs.warn()
+        warn(errs.messages())
         _registry = made
     return _registry
 
