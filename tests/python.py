@@ -13,7 +13,7 @@ if "--inside" not in sys.argv:
     sys.exit(subprocess.run([path("venv/bin/python"), "-X", "faulthandler", __file__, gpipe, *sys.argv[2:], "--inside"],
                             cwd=tmp.name).returncode)
 
-import array, contextlib, io, json, threading, warnings
+import array, contextlib, gc, io, json, threading, warnings
 import numpy as np
 import gpipe as gp
 
@@ -242,7 +242,8 @@ with gp.Pipeline(text=pipe("use: scale, a: 2")) as p:
     refuses("its shape after its end", ValueError, "has ended", lambda: loan.shape)
     loan = camera.begin()
     a = loan.array
-    refuses("an array still uses it", BufferError, ["frame 1 of 'camera'", "copy it"], loan.end)
+    refuses("an array still uses it", BufferError, ["frame 1 of 'camera', which has not ended", "'del' the array",
+                                                    "then call end()"], loan.end)
     a[:] = 1
     del a
     loan.end()
@@ -291,20 +292,51 @@ refuses("... is over", ValueError, "has ended", lambda: loan.array)
 refuses("outside of 'with'", RuntimeError, "'camera': the pipeline does not run", lambda: camera.push(A))
 
 
-def keeps():
-    global kept
+def keeps(port, workers=1, change=False):
+    """Leaves a block while an array of a frame is kept, and frames wait behind it."""
+    global kept, loan
     with p:
-        p.inputs["camera"].push(A)
-        kept = p.outputs["result"].begin().array
+        for i in range(workers + 3):
+            p.inputs["camera"].push(B[i])
+        loan = p.outputs[port].begin() if port == "result" else p.inputs[port].begin()
+        kept = loan.array
+        if change:
+            p.set({"stages.scale.a": 3})
 
 
+def keeps_by_with():
+    global kept, loan
+    with p, p.outputs["result"].begin() if p.inputs["camera"].push(A) is None else None as loan:
+        kept = loan.array
+
+
+B = np.arange(1000 * 24, dtype="f4").reshape(1000, 4, 6)
+for n, (port, *more) in enumerate([("result",), ("result", 3), ("camera",), ("result", 1, True), ("result", 3, True)]):
+    p = gp.Pipeline(text=pipe("use: scale, a: 2", top="depth: 8").replace("use: output", f"use: output, workers: {(*more, 1)[0]}"))
+    refuses(f"an array outlives the run {n}", BufferError, ["broken off", f"of '{port}'", "copy them"],
+            lambda: keeps(port, *more))
+    check(f"... which has ended {n}", not p._thread and sum(p.account()["camera"].values()) == 2 * p.account()["camera"]["in"],
+          p.account())
+    refuses(f"... as the loan has {n}", ValueError, "has ended with its run", loan.end)
+    was = kept.copy()
+    with p:
+        for i in range(20):
+            p.inputs["camera"].push(B[i])
+            result = p.outputs["result"].pull()
+    check(f"... and the next is as ever {n}", result.number == 19, result)
+    check(f"... and the array as it was {n}", np.array_equal(kept, was) and (port == "camera" or np.array_equal(kept, 2 * B[0])),
+          kept)
+    del p
+    gc.collect()
+    check(f"... without its pipeline, too {n}", np.array_equal(kept, was), kept)
 p = gp.Pipeline(text=pipe("use: scale, a: 2"))
-refuses("an array outlives the run", BufferError, "<gpipe.Loan 0 of 'result'", keeps)
-check("... and is as it was", np.array_equal(kept, 2 * A))
-runs = p._thread
-del kept
-runs.join(60)
-check("... which the run waits for", not runs.is_alive() and p.account()["camera"]["out"] == 1, p.account())
+refuses("a block in a block", BufferError, "then call end()", keeps_by_with)
+check("... ends both", not p._thread and np.array_equal(kept, 2 * A), p._thread)
+with p, p.inputs["camera"].begin() as loan:            # what the text says to do
+    kept = loan.array
+    refuses("end() when there is an array", BufferError, "then call end()", loan.end)
+    del kept
+    loan.end()
 if torch:
     with gp.Pipeline(text=pipe("use: scale, a: 2")) as p:
         with p.inputs["camera"].begin() as loan:
@@ -367,7 +399,6 @@ else:
     print("SKIPPED, no GPU with PyTorch: tensors of frames in the GPU's memory")
 
 # == batches ====================================================================
-B = np.arange(1000 * 24, dtype="f4").reshape(1000, 4, 6)
 for n in 1, 7, 64, 1000:
     got = []
 

@@ -94,20 +94,20 @@ class Plan:
 
 
 class Loan:
-    """A slot of the pipeline's memory: nothing is copied. It ends with its `with` block, or by end(); what is left of
-    it then raises.
+    """A slot of the pipeline's memory: nothing is copied. It ends with its `with` block, or by end(), or with its run;
+    what is left of it then raises.
 
     `array` is a NumPy array of it, read-only at an output. With `memory: device` of the stage the slot is in the
     memory of the GPU, and torch.from_dlpack(loan) or cupy.from_dlpack(loan) are what uses it. A loan cannot end while
-    such an array is there: 'del' it, or copy it."""
+    such an array is there: 'del' it, or copy it, then call end()."""
 
     def __init__(self, port, c):
-        self._port, self._c, self._kept, self._stream = port, c, None, None
+        self._port, self._c, self._kept, self._stream, self._how = port, c, None, None, ""
         self.number, self.time_ns, self.name = c.index, c.time_ns, _text(c.name)
 
     def _lent(self):
         if self._c is None:
-            raise ValueError(f"frame {self.number} of '{self._port.name}' has ended")
+            raise ValueError(f"frame {self.number} of '{self._port.name}' has ended{self._how}")
         return self._c
 
     def _written(self):
@@ -200,22 +200,23 @@ class Loan:
     def _end(self, drop):
         c = self._lent()
         if self._in_use():
-            raise BufferError(f"an array still uses frame {self.number} of '{self._port.name}': 'del' it, or copy it")
+            raise BufferError(f"an array still uses frame {self.number} of '{self._port.name}', which has not ended: "
+                              "'del' the array, or copy it, then call end()")
         if self._port._writes and not drop:
             c.time_ns, c.name = _whole(self.time_ns), self._port._pipeline._name(self.name)
         self._c = None
         self._port._pipeline._open.discard(self)
         self._port._give_back(c, drop)
 
-    def _end_later(self):
-        """The run is stopping: it ends once no array uses it. False: one does."""
-        kept = self._in_use()
-        if not kept:
+    def _end_with_run(self):
+        """What arrays still use is written no more, as the run was cancelled (gp_pull_end): they keep its memory."""
+        kept, self._how = self._in_use(), " with its run"
+        if kept:
+            weakref.finalize(kept, id, self._port._pipeline._plan).atexit = False
+            self._port._give_back(self._c, self._port._writes)
+            self._c = None
+        elif self._c is not None:
             self._end(self._port._writes)
-            return True
-        c, self._c = self._c, None
-        weakref.finalize(kept, self._port._give_back, c, self._port._writes)
-        return False
 
     def __enter__(self) -> "Loan":
         self._lent()
@@ -787,10 +788,6 @@ class Pipeline:
                 interrupted, level = e, level + 1
                 if level > 2:
                     raise
-        if kept:                                       # it runs until they are gone
-            if kind is None:
-                raise BufferError(f"arrays still use frames of the run: {', '.join(kept)}: 'del' them, or copy them")
-            return
         self._thread = None
         if interrupted:
             raise interrupted
@@ -800,22 +797,26 @@ class Pipeline:
             messages.append(Message("error", "stall", words, None, None, None, (), "gpipe: error: " + words))
         if self._outcome in (lib.GP_ERROR, lib.GP_STUCK) and (kind is None or issubclass(kind, Exception)):
             raise Error(messages) from error
+        if kept and kind is None:
+            raise BufferError(f"arrays still use frames of the run, which was broken off: {', '.join(kept)}: 'del' them, "
+                              "or copy them, and end the loans")
         _warn(self._told + [m for m in messages if m.kind == "warning"])
 
     def _finish(self, level):
-        c, kept, loans = self._drained, [], list(self._open)
+        c, loans = self._drained, list(self._open)
         for port in self.inputs.values():
             lib.gp_push_close(port._c)
-        if any(loan._in_use() for loan in loans):      # so that nobody writes what is in them
-            level = 2
+        kept = [repr(loan) for loan in loans if loan._in_use()]
+        if kept:
+            level = 2                                  # so that nobody writes what is in them
         elif self._left_over(0):
             level = max(level, 1)
         if level:
             self._cancel(level)
         for loan in loans:
-            kept += [] if loan._end_later() else [repr(loan)]
+            loan._end_with_run()
         self._open.clear()
-        while self._thread.is_alive() and not kept:
+        while self._thread.is_alive():
             moved = False
             for port in self._left_over(level):
                 moved |= c.held != ffi.NULL            # Ctrl-C came before it was given back
