@@ -286,6 +286,8 @@ with gp.Pipeline(text=pipe("use: scale, a: 2")) as p:
     check("frames that are dropped are holes", f.number == 6 and f.name == "c" and f.array[0, 0] == 6, f)
     loan = camera.begin()
     refuses("time is up", TimeoutError, "'camera' has no room after 0.01 s", lambda: camera.begin(timeout=0.01))
+    refuses("... since the program has it", TimeoutError, ["the program itself has frame 7 of it", "(workers: 1)"],
+            lambda: camera.begin(timeout=0))
     refuses("time is up at an output", TimeoutError, "'result' has no frame after 0 s", lambda: result.pull(timeout=0))
 check("a loan that nobody ended", p.account()["camera"]["dropped"] == 4, p.account())
 refuses("... is over", ValueError, "has ended", lambda: loan.array)
@@ -537,7 +539,31 @@ def deadlock():
             pass
 
 
-refuses("a pull that nothing can come of is named", gp.Error, ["result", "camera"], deadlock)
+refuses("a pull that nothing can come of is named", gp.Error, [
+    "pushed no frame into stage 'camera' for", "nor said that no more frames come", "close()"], deadlock)
+
+
+def second_loan():
+    with p:
+        p.inputs["camera"].begin()
+        p.inputs["camera"].begin()
+
+
+refuses("a second loan of the only slot", gp.Error, [
+    "the program has had frame 0 of stage 'camera' all the while", "lends 1 at a time (workers)"], second_loan)
+
+
+def pushes_before_a_loan_ends():
+    with p:
+        p.inputs["camera"].push(A)
+        loan = p.outputs["result"].begin()
+        p.set({"stages.scale.a": 7})
+        p.inputs["camera"].push(A)
+        loan.end()
+
+
+refuses("a push after a change, with a frame on loan", gp.Error, ["waits for loans to end", "<gpipe.Loan 0 of 'result'"],
+        pushes_before_a_loan_ends)
 
 
 def kept_too_long():

@@ -35,6 +35,10 @@ def _whole(time_ns):
         raise TypeError(f"time_ns is a whole number of ns, not {type(time_ns).__name__}") from None
 
 
+def _stalled(words):
+    return Error([Message("error", "stall", words, None, None, None, (), "gpipe: error: " + words)])
+
+
 class _Named(dict):
     """Ports by the names of their stages."""
 
@@ -290,13 +294,16 @@ class _Port:
         """call(port, ns) until it is done: True. False: time is up. None: there will be no more."""
         p, self._thread = self._pipeline, threading.current_thread()
         p._is_on(self.name)
-        end = None if timeout is None else time.monotonic() + timeout
+        end, since = None if timeout is None else time.monotonic() + timeout, None
         while True:
             at = p._at
             left = None if end is None else int(1e9 * (end - time.monotonic()))
             status = call(self._c, lib.GP_LOAN_SLICE if left is None else max(0, min(left, _SLICE_NS)))
             if status == _OK:
                 return True
+            since = status == _PAUSED and (since or time.monotonic())
+            if since:
+                p._is_held_up(since)
             if status != _TIMEOUT and not p._moves(at, status == _PAUSED):
                 self._ended = True
                 return None
@@ -313,7 +320,12 @@ class _Port:
             self._give_back(c, True)
 
     def _late(self, timeout):
-        return TimeoutError(f"'{self.name}' has " + ("no room" if self._writes else "no frame") + f" after {timeout} s")
+        p = self._pipeline
+        out = sorted(loan.number for loan in list(p._open) if loan._port is self)
+        full = bool(out) and len(out) >= p._plan.workers(self.name)
+        return TimeoutError(f"'{self.name}' has " + ("no room" if self._writes else "no frame") + f" after {timeout} s"
+                            + full * (f": the program itself has frame {', '.join(map(str, out))} of it, and the stage "
+                                      f"lends {len(out)} at a time (workers: {len(out)})"))
 
     def _lend(self, timeout):
         c = ffi.new("gp_loan *")
@@ -698,6 +710,13 @@ class Pipeline:
                 self._lock.wait(0.1)
             return at != self._at or not (last or self._over)
 
+    def _is_held_up(self, since):
+        """A change waits for loans. No thread of the run is at work, so that nothing else says so."""
+        loans = list(self._open) if self._next else []
+        if loans and time.monotonic() - since > self._plan.stall_seconds():
+            raise _stalled("the change by set() waits for loans to end, and this call waits for the change: the program "
+                           f"has {', '.join(map(repr, loans))}")
+
     def _is_on(self, name):
         if not self._thread:
             raise RuntimeError(f"'{name}': the pipeline does not run; it does inside of 'with pipeline:'")
@@ -793,8 +812,7 @@ class Pipeline:
             raise interrupted
         messages = self._errs.messages()
         if self._outcome == lib.GP_STUCK:
-            words = "a thread of the run did not come back, and is abandoned"
-            messages.append(Message("error", "stall", words, None, None, None, (), "gpipe: error: " + words))
+            messages += _stalled("a thread of the run did not come back, and is abandoned").messages
         if self._outcome in (lib.GP_ERROR, lib.GP_STUCK) and (kind is None or issubclass(kind, Exception)):
             raise Error(messages) from error
         if kept and kind is None:

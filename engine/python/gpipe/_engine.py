@@ -190,19 +190,26 @@ class Compiled:
         n = lib.gp_pipeline_meta_keys(self.c, keys)
         return tuple(k for k in (text(keys[0][i]) for i in range(n)) if k != "time")
 
+    def _stages(self):
+        s, i = ffi.new("gp_stage_info *"), 0
+        while lib.gp_pipeline_stage(self.c, i, s):
+            yield s
+            i += 1
+
     def on_loan(self):
         """The stages that the program feeds (True) or reads."""
-        s, out, i = ffi.new("gp_stage_info *"), [], 0
-        while lib.gp_pipeline_stage(self.c, i, s):
-            if s.kind.on_loan:
-                out.append((text(s.name), s.nin == 0))
-            i += 1
-        return out
+        return [(text(s.name), s.nin == 0) for s in self._stages() if s.kind.on_loan]
+
+    def workers(self, name):
+        return next(s.workers for s in self._stages() if text(s.name) == name)
 
     def is_up(self):
         """Its run has begun, or goes on: before, it cannot be changed."""
         return (lib.gp_stages_status(self.c, ffi.new("gp_stage_status *"), 1) > 0
                 and not lib.gp_pipeline_is_paused(self.c))
+
+    def stall_seconds(self):
+        return 1e-9 * json.loads(self.plan(lib.GP_PLAN_JSON))["stall_timeout_ns"] or float("inf")
 
     def depths(self):
         return [ring["depth"] for ring in json.loads(self.plan(lib.GP_PLAN_JSON))["rings"]]
