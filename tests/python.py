@@ -314,11 +314,12 @@ def keeps_by_with():
 
 B = np.arange(1000 * 24, dtype="f4").reshape(1000, 4, 6)
 for n, (port, *more) in enumerate([("result",), ("result", 3), ("camera",), ("result", 1, True), ("result", 3, True)]):
-    p = gp.Pipeline(text=pipe("use: scale, a: 2", top="depth: 8").replace("use: output", f"use: output, workers: {(*more, 1)[0]}"))
+    p = gp.Pipeline(text=pipe("use: scale, a: 2", top="depth: 8").replace(
+        "use: output", f"use: output, workers: {(*more, 1)[0]}"))
     refuses(f"an array outlives the run {n}", BufferError, ["broken off", f"of '{port}'", "copy them"],
             lambda: keeps(port, *more))
-    check(f"... which has ended {n}", not p._thread and sum(p.account()["camera"].values()) == 2 * p.account()["camera"]["in"],
-          p.account())
+    account = p.account()["camera"]
+    check(f"... which has ended {n}", not p._thread and sum(account.values()) == 2 * account["in"], account)
     refuses(f"... as the loan has {n}", ValueError, "has ended with its run", loan.end)
     was = kept.copy()
     with p:
@@ -326,8 +327,8 @@ for n, (port, *more) in enumerate([("result",), ("result", 3), ("camera",), ("re
             p.inputs["camera"].push(B[i])
             result = p.outputs["result"].pull()
     check(f"... and the next is as ever {n}", result.number == 19, result)
-    check(f"... and the array as it was {n}", np.array_equal(kept, was) and (port == "camera" or np.array_equal(kept, 2 * B[0])),
-          kept)
+    check(f"... and the array as it was {n}", np.array_equal(kept, was)
+          and (port == "camera" or np.array_equal(kept, 2 * B[0])), kept)
     del p
     gc.collect()
     check(f"... without its pipeline, too {n}", np.array_equal(kept, was), kept)
@@ -562,8 +563,8 @@ def pushes_before_a_loan_ends():
         loan.end()
 
 
-refuses("a push after a change, with a frame on loan", gp.Error, ["waits for loans to end", "<gpipe.Loan 0 of 'result'"],
-        pushes_before_a_loan_ends)
+refuses("a push after a change, with a frame on loan", gp.Error, [
+    "waits for loans to end", "<gpipe.Loan 0 of 'result'"], pushes_before_a_loan_ends)
 
 
 def kept_too_long():

@@ -714,8 +714,8 @@ class Pipeline:
         """A change waits for loans. No thread of the run is at work, so that nothing else says so."""
         loans = list(self._open) if self._next else []
         if loans and time.monotonic() - since > self._plan.stall_seconds():
-            raise _stalled("the change by set() waits for loans to end, and this call waits for the change: the program "
-                           f"has {', '.join(map(repr, loans))}")
+            raise _stalled("the change by set() waits for loans to end, and this call waits for the change: the "
+                           f"program has {', '.join(map(repr, loans))}")
 
     def _is_on(self, name):
         if not self._thread:
@@ -741,10 +741,10 @@ class Pipeline:
 
     def set(self, settings: Mapping[str, Any]) -> None:
         """Changes settings, as set({"depth": 8, "vars.sigma": 3, "stages.blur.workers": 2}), before a run or while it
-        goes on. An Error: it cannot be changed, and nothing is. What is pushed after it has returned is made with the new
-        settings, as is what still waits in buffers then. A change does not happen before all loans have ended, whoever
-        has them, and what waits in buffers that become shallower has been pulled: a thread that holds a frame ends its
-        loan before it pushes or pulls the next one."""
+        goes on. An Error: it cannot be changed, and nothing is. What is pushed after it has returned is made with the
+        new settings, as is what still waits in buffers then. A change does not happen before all loans have ended,
+        whoever has them, and what waits in buffers that become shallower has been pulled: a thread that holds a frame
+        ends its loan before it pushes or pulls the next one."""
         with self._setting:
             self._settled()
             self._set([setting(k, v) for k, v in settings.items()])
@@ -816,8 +816,8 @@ class Pipeline:
         if self._outcome in (lib.GP_ERROR, lib.GP_STUCK) and (kind is None or issubclass(kind, Exception)):
             raise Error(messages) from error
         if kept and kind is None:
-            raise BufferError(f"arrays still use frames of the run, which was broken off: {', '.join(kept)}: 'del' them, "
-                              "or copy them, and end the loans")
+            raise BufferError(f"arrays still use frames of the run, which was broken off: {', '.join(kept)}: 'del' "
+                              "them, or copy them, and end the loans")
         _warn(self._told + [m for m in messages if m.kind == "warning"])
 
     def _finish(self, level):
