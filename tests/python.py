@@ -13,7 +13,7 @@ if "--inside" not in sys.argv:
     sys.exit(subprocess.run([path("venv/bin/python"), "-X", "faulthandler", __file__, gpipe, *sys.argv[2:], "--inside"],
                             cwd=tmp.name).returncode)
 
-import array, contextlib, io, json, threading, warnings
+import array, contextlib, gc, io, json, threading, warnings
 import numpy as np
 import gpipe as gp
 
@@ -156,7 +156,8 @@ for name, a, kind, words in [
         ("f64", A.astype("f8"), TypeError, ["'camera' takes f32 (float32), not float64", "a.astype('float32')"]),
         ("bool", A > 3, TypeError, "not bool"), ("integers", A.astype(int), TypeError, "not int64"),
         ("objects", A.astype(object), TypeError, "not object"), ("text", "photo", TypeError, "not <U5"),
-        ("a list", A.tolist(), TypeError, "not float64"), ("another object", object(), TypeError, "not object"),
+        ("a list", A.tolist(), TypeError, "not float64: push numpy.asarray(a, 'float32')"),
+        ("another object", object(), TypeError, "not object"),
         ("more rows", np.zeros((5, 6), "f4"), ValueError, "shape [4, 6], not [5, 6]"),
         ("fewer columns", np.zeros((4, 5), "f4"), ValueError, "shape [4, 6], not [4, 5]"),
         ("fewer axes", np.zeros(24, "f4"), ValueError, "shape [4, 6], not [24]"),
@@ -194,17 +195,40 @@ with gp.Pipeline(text=pipe("use: scale, a: 1", top="metadata: [exposure, gain]")
     camera.push(A, name="a.png", time_ns=12345, meta={"exposure": 0.5})
     camera.push(None)
     camera.push(A, meta={"gain": 3, "exposure": 1})
-    refuses("a number that is not listed", ValueError, "does not list 'iso'", lambda: camera.push(A, meta={"iso": 100}))
-    refuses("a number that is none", ValueError, "not finite", lambda: camera.push(A, meta={"gain": float("nan")}))
+    for name, kind, words, a, more in [
+            ("a number that is not listed", ValueError, ["does not list 'iso'", "'exposure', 'gain'"], A,
+             {"meta": {"iso": 100}}),
+            ("a number that is none", ValueError, "not finite", A, {"meta": {"gain": float("nan")}}),
+            ("a text as number", TypeError, "'gain' of meta is a number, or None, not str", A, {"meta": {"gain": "a"}}),
+            ("a list of numbers", TypeError, "meta is a mapping, as {'gain': 2}, not list", A, {"meta": [1, 2]}),
+            ("a name that is no text", TypeError, "name is a text, not int", A, {"name": 7}),
+            ("half a nanosecond", TypeError, "time_ns is a whole number of ns, not float", A, {"time_ns": 1.5}),
+            ("a time that is too large", OverflowError, "", A, {"time_ns": 1 << 64}),
+            ("another type", TypeError, "a.astype", A.astype(int), {})]:
+        refuses(f"{name} is refused, and has no number", kind, words, lambda: camera.push(a, **more))
+    camera.push(A, meta={"gain": None, "exposure": np.float32(2)})
+    with camera.begin() as slot:
+        slot.array[:] = A
+        slot.meta["exposure"] = 1
+        slot.meta["gain"] = 2
+        slot.meta = {"gain": 3}
+        refuses("... in a loan", ValueError, "does not list 'iso'", lambda: slot.meta.update(iso=1))
+        slot.meta["exposure"] = 5
+        del slot.meta["gain"]
+        check("numbers of a loan", slot.meta == {"exposure": 5} and repr(slot.meta) == "{'exposure': 5.0}", slot.meta)
+    refuses("numbers of a loan that has ended", ValueError, "has ended", lambda: slot.meta.get("gain"))
     camera.close()
     refuses("pushed after the end", ValueError, "'camera' is closed", lambda: camera.push(A))
-    f = list(result)
+    f = [result.pull() for _ in range(3)]
+    with result.begin() as frame:
+        check("numbers of a loan are read", dict(frame.meta) == {"exposure": 5}, frame.meta)
+        refuses("... and only read", TypeError, "read-only", lambda: frame.meta.update(gain=1))
     check("after the last one", result.pull() is None and result.pull(timeout=0) is None and result.begin() is None)
-check("numbers, holes", [x.number for x in f] == [0, 2], f)
-check("metadata", [x.meta for x in f] == [{"exposure": 0.5}, {"exposure": 1, "gain": 3}], f)
+check("numbers, holes", [x.number for x in f] == [0, 2, 3], f)
+check("metadata", [x.meta for x in f] == [{"exposure": 0.5}, {"exposure": 1, "gain": 3}, {"exposure": 2}], f)
 check("names, times", f[0].name == "a.png" and f[0].time_ns == 12345 and f[1].name is None
       and before <= f[1].time_ns <= time.time_ns(), f)
-check("the account", p.account() == {"camera": {"in": 5, "out": 2, "dropped": 3, "failed": 0, "cancelled": 0}},
+check("the account", p.account() == {"camera": {"in": 5, "out": 4, "dropped": 1, "failed": 0, "cancelled": 0}},
       p.account())
 
 # == loans ======================================================================
@@ -218,7 +242,8 @@ with gp.Pipeline(text=pipe("use: scale, a: 2")) as p:
     refuses("its shape after its end", ValueError, "has ended", lambda: loan.shape)
     loan = camera.begin()
     a = loan.array
-    refuses("an array still uses it", BufferError, ["frame 1 of 'camera'", "copy it"], loan.end)
+    refuses("an array still uses it", BufferError, ["frame 1 of 'camera', which has not ended", "'del' the array",
+                                                    "then call end()"], loan.end)
     a[:] = 1
     del a
     loan.end()
@@ -261,26 +286,60 @@ with gp.Pipeline(text=pipe("use: scale, a: 2")) as p:
     check("frames that are dropped are holes", f.number == 6 and f.name == "c" and f.array[0, 0] == 6, f)
     loan = camera.begin()
     refuses("time is up", TimeoutError, "'camera' has no room after 0.01 s", lambda: camera.begin(timeout=0.01))
+    refuses("... since the program has it", TimeoutError, ["the program itself has frame 7 of it", "(workers: 1)"],
+            lambda: camera.begin(timeout=0))
     refuses("time is up at an output", TimeoutError, "'result' has no frame after 0 s", lambda: result.pull(timeout=0))
 check("a loan that nobody ended", p.account()["camera"]["dropped"] == 4, p.account())
 refuses("... is over", ValueError, "has ended", lambda: loan.array)
 refuses("outside of 'with'", RuntimeError, "'camera': the pipeline does not run", lambda: camera.push(A))
 
 
-def keeps():
-    global kept
+def keeps(port, workers=1, change=False):
+    """Leaves a block while an array of a frame is kept, and frames wait behind it."""
+    global kept, loan
     with p:
-        p.inputs["camera"].push(A)
-        kept = p.outputs["result"].begin().array
+        for i in range(workers + 3):
+            p.inputs["camera"].push(B[i])
+        loan = p.outputs[port].begin() if port == "result" else p.inputs[port].begin()
+        kept = loan.array
+        if change:
+            p.set({"stages.scale.a": 3})
 
 
+def keeps_by_with():
+    global kept, loan
+    with p, p.outputs["result"].begin() if p.inputs["camera"].push(A) is None else None as loan:
+        kept = loan.array
+
+
+B = np.arange(1000 * 24, dtype="f4").reshape(1000, 4, 6)
+for n, (port, *more) in enumerate([("result",), ("result", 3), ("camera",), ("result", 1, True), ("result", 3, True)]):
+    p = gp.Pipeline(text=pipe("use: scale, a: 2", top="depth: 8").replace(
+        "use: output", f"use: output, workers: {(*more, 1)[0]}"))
+    refuses(f"an array outlives the run {n}", BufferError, ["broken off", f"of '{port}'", "copy them"],
+            lambda: keeps(port, *more))
+    account = p.account()["camera"]
+    check(f"... which has ended {n}", not p._thread and sum(account.values()) == 2 * account["in"], account)
+    refuses(f"... as the loan has {n}", ValueError, "has ended with its run", loan.end)
+    was = kept.copy()
+    with p:
+        for i in range(20):
+            p.inputs["camera"].push(B[i])
+            result = p.outputs["result"].pull()
+    check(f"... and the next is as ever {n}", result.number == 19, result)
+    check(f"... and the array as it was {n}", np.array_equal(kept, was)
+          and (port == "camera" or np.array_equal(kept, 2 * B[0])), kept)
+    del p
+    gc.collect()
+    check(f"... without its pipeline, too {n}", np.array_equal(kept, was), kept)
 p = gp.Pipeline(text=pipe("use: scale, a: 2"))
-refuses("an array outlives the run", BufferError, "<gpipe.Loan 0 of 'result'", keeps)
-check("... and is as it was", np.array_equal(kept, 2 * A))
-runs = p._thread
-del kept
-runs.join(60)
-check("... which the run waits for", not runs.is_alive() and p.account()["camera"]["out"] == 1, p.account())
+refuses("a block in a block", BufferError, "then call end()", keeps_by_with)
+check("... ends both", not p._thread and np.array_equal(kept, 2 * A), p._thread)
+with p, p.inputs["camera"].begin() as loan:            # what the text says to do
+    kept = loan.array
+    refuses("end() when there is an array", BufferError, "then call end()", loan.end)
+    del kept
+    loan.end()
 if torch:
     with gp.Pipeline(text=pipe("use: scale, a: 2")) as p:
         with p.inputs["camera"].begin() as loan:
@@ -343,7 +402,6 @@ else:
     print("SKIPPED, no GPU with PyTorch: tensors of frames in the GPU's memory")
 
 # == batches ====================================================================
-B = np.arange(1000 * 24, dtype="f4").reshape(1000, 4, 6)
 for n in 1, 7, 64, 1000:
     got = []
 
@@ -403,6 +461,10 @@ refuses("frames without an input", ValueError, "no stage 'input'", lambda: gp.ru
 refuses("an input without frames", ValueError, "give its frames", lambda: gp.run(text=pipe()))
 refuses("neither file nor text", TypeError, "name a file", lambda: gp.run())
 refuses("no such file", FileNotFoundError, "none.yaml", lambda: gp.run("none.yaml"))
+refuses("a text in place of a file", TypeError, "text=", lambda: gp.Pipeline(pipe()))
+p = gp.Pipeline(text=pipe())
+refuses("no such input", KeyError, "no such stage 'cam': there is 'camera'", lambda: p.inputs["cam"])
+refuses("no such output", KeyError, "there is 'result'", lambda: p.outputs["camera"])
 check("one frame of many", np.array_equal(list(gp.run(text=pipe("use: group, frames: 50"), frames=B[:100]))[1].array,
                                           B[50:100]))
 
@@ -455,10 +517,20 @@ except gp.Error as e:
 refuses("an error in a file", gp.Error, [path("bad.yaml") + ":1:16: error", "^"], lambda: gp.Pipeline(
     put("bad.yaml", "stages: [{use: nothing}]")))
 refuses("a variable that there is not", gp.Error, "vars.m=1", lambda: gp.Pipeline(text=pipe(), vars={"m": 1}))
+check("names in tracebacks", all(x.__module__ == "gpipe" for x in (gp.Error, gp.Stopped, gp.GpipeWarning)))
+warns = """
+buffers: {dark: {const: a.npy}}
+stages: [{use: read, path: a.npy, out: x}, {use: expr, in: {x: x, dark: dark}, expr: x - dark}, {use: output}]
+"""
 with warnings.catch_warnings(record=True) as w:
     warnings.simplefilter("always")
     p = gp.Pipeline(text=pipe("use: scale", top="metadata: []\nstall_timeout: 300ms"))
     check("check", isinstance(p.check(), list))
+    gp.Pipeline(text=warns), list(gp.run(text=warns))
+    here = sys._getframe().f_lineno - 1
+    check("warnings are of the line that calls", [(x.filename, x.lineno, x.category) for x in w]
+          == [(__file__, here, gp.GpipeWarning)] * len(w) and len(w) > 1 and "as large as all" in str(w[0].message),
+          list(map(str, w)))
 
 
 def deadlock():
@@ -468,7 +540,31 @@ def deadlock():
             pass
 
 
-refuses("a pull that nothing can come of is named", gp.Error, ["result", "camera"], deadlock)
+refuses("a pull that nothing can come of is named", gp.Error, [
+    "pushed no frame into stage 'camera' for", "nor said that no more frames come", "close()"], deadlock)
+
+
+def second_loan():
+    with p:
+        p.inputs["camera"].begin()
+        p.inputs["camera"].begin()
+
+
+refuses("a second loan of the only slot", gp.Error, [
+    "the program has had frame 0 of stage 'camera' all the while", "lends 1 at a time (workers)"], second_loan)
+
+
+def pushes_before_a_loan_ends():
+    with p:
+        p.inputs["camera"].push(A)
+        loan = p.outputs["result"].begin()
+        p.set({"stages.scale.a": 7})
+        p.inputs["camera"].push(A)
+        loan.end()
+
+
+refuses("a push after a change, with a frame on loan", gp.Error, [
+    "waits for loans to end", "<gpipe.Loan 0 of 'result'"], pushes_before_a_loan_ends)
 
 
 def kept_too_long():
@@ -514,12 +610,10 @@ with gp.Pipeline(text=pipe("name: x, use: scale, a: n", top="vars: {n: 1}"), mea
         camera.push(A)
         check(f"before change {n}", result.pull().array[0, 1] == n - 1)
         p.set({"vars.n": n})
-        p._settled()
     camera.push(A)
     loan = result.begin()
     p.set({"stages.x.a": 7})                           # a loan is out: it comes back all the same
     loan.end()
-    p._settled()
     camera.push(A)
     check("after a change", result.pull().array[0, 1] == 7)
     refuses("a change that cannot be", gp.Error, "error", lambda: p.set({"stages.x.use": "blur"}))
@@ -528,6 +622,34 @@ with gp.Pipeline(text=pipe("name: x, use: scale, a: n", top="vars: {n: 1}"), mea
     camera.push_batch(B[:3])
     check("a batch after changes", np.array_equal(result.pull_batch(3).array, 7 * B[:3]))
 check("the account of all", p.account()["camera"]["out"] == 8, p.account())
+for trial in range(10):                                # a run that is not up yet, or just goes on, can be changed
+    with gp.Pipeline(text=pipe("use: scale, a: n", top="vars: {n: 1}")) as q:
+        got = []
+        for n in 2, 3, 4, 5:
+            q.set({"vars.n": n})
+            q.inputs["camera"].push(A)
+            got.append(q.outputs["result"].pull().array[0, 1])
+    check(f"what is pushed after a change is made so {trial}", got == [2, 3, 4, 5], got)
+with gp.Pipeline(text=pipe("use: scale, a: n", top="vars: {n: 1}\ndepth: 8")) as q:
+    got = []
+    thread = threading.Thread(target=lambda: got.extend(f.array[0, 1] for f in q.outputs["result"]))
+    thread.start()
+    for n in range(2, 20):
+        q.set({"vars.n": n, "depth": 8 - n % 3})
+        q.inputs["camera"].push(A)
+    q.inputs["camera"].close()
+    thread.join()
+check("... while another thread pulls", len(got) == 18 and got == sorted(got) and all(a >= b for a, b in zip(got, range(
+    1, 20))), got)
+with gp.Pipeline(text=pipe("use: scale, a: n", top="vars: {n: 1}\ndepth: 8")) as q:
+    for _ in range(8):
+        q.inputs["camera"].push(A)
+    q.set({"vars.n": 2, "depth": 1})                   # there is no room for what waits: this thread pulls it
+    got = [q.outputs["result"].pull().array[0, 1] for _ in range(8)]
+    q.set({"vars.n": 3})
+    q.inputs["camera"].push(A)
+    check("a change that waits for pulls", got[0] == 1 and got == sorted(got)
+          and q.outputs["result"].pull().array[0, 1] == 3, got)
 p.set({"stages.x.a": 2})
 with p:
     camera.push(A)

@@ -391,6 +391,8 @@ static bool end(struct gp_endpoint *e, gp_loan *l, gp_status status)
     gp_actorrt *p = t->actor;
     gp_frame *f = frame_of(l);
     atomic_fetch_add(&e->users, 1);
+    if (atomic_load(&t->run->pipeline->cancel) >= 2)   /* not only once gp_watch has seen it */
+        gp_run_level(t->run, 2);
     f->status = status;
     if (p->source)
         f->time_ns = l->time_ns, f->name = l->name, f->out[0].type = l->view.type;

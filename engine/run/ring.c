@@ -331,6 +331,8 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
     if (p->nout && !wanted)
         return GP_LOOK_OVER;
     *n = (int)avail;
+    if (avail && atomic_load(&run->level) >= 2)        /* room may be that of a loan that ended since: gp_pull_end */
+        return GP_LOOK_OVER;
     return avail ? GP_LOOK_GO : lacks ? GP_LOOK_PAUSED : GP_LOOK_WAIT;
 }
 

@@ -219,8 +219,9 @@ static void lone_line(gp_report *r, gp_actorrt *p)
         LINE(r, p, "%s '%s' ended %s ago, after %llu frame%s", WHO(p), t.text, ULL(done(p)),
              gp_plural((int64_t)done(p)));
     if (s == IDLE && p->on_loan)
-        LINE(r, p, "the program has %s stage '%s' for %s", p->source ? "pushed no frame into" : "pulled no frame of",
-             p->name, t.text);
+        LINE(r, p, "the program has %s stage '%s' for %s%s", p->source ? "pushed no frame into" : "pulled no frame of",
+             p->name, t.text,
+             p->source ? ", nor said that no more frames come, by gp_push_close() (in Python close())" : "");
     else if (s == IDLE)
         LINE(r, p, "stage '%s' has waited %s for %s outside", p->name, t.text,
              p->source ? "input from" : "a reader");
@@ -285,7 +286,8 @@ static void headline(gp_report *r, const gp_actorrt *p, int64_t ns)
         snprintf(what, sizeof what, "with frame %llu", ULL(gp_actor_number(p, h->seen.frame)));
     if (p->on_loan && h->seen.doing == GP_DOING_WORK) {
         gp_fail(r->errs, GP_E_STALL, gp_actor_at(p), "nothing moved for %s: the program has had frame %llu of stage '%s' "
-                "all the while", SPAN(ns), ULL(gp_actor_number(p, h->seen.frame)), p->name);
+                "all the while, and that stage lends %d at a time (workers)", SPAN(ns),
+                ULL(gp_actor_number(p, h->seen.frame)), p->name, p->nthreads);
         return;
     }
     gp_thread_is(p->kind == GP_ACTOR_HOST ? atomic_load(&h->tid) : 0, doing);

@@ -436,9 +436,26 @@ TEST_LOOP(event_loop, 0, BETWEEN)
     rig_end(&r, GP_DONE);
 }
 
+/* A loan that ends after a run was cancelled makes no room for another frame, whatever gp_watch has seen by then. */
+TEST(ends_with_its_run)
+{
+    for (int i = 0; i < 100; i++) {
+        rig r;
+        gp_loan l;
+        rig_start(&r, "depth: 1\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
+                  "  - {use: input, name: in, out: a}\n  - {use: output, name: out}\n");
+        ck_assert(push(r.in, 1));
+        ck_assert_int_eq(gp_pull_begin(r.out, &l, -1), GP_LOAN_OK);
+        gp_cancel(r.p, 2);
+        ck_assert(gp_pull_end(r.out, &l));
+        ck_assert_int_eq(gp_push_begin(r.in, &l, 0), GP_LOAN_END);
+        rig_end(&r, GP_NOT_DRAINED);
+    }
+}
+
 /* What of a stall is the program's is said. Nothing moves from then on, however fast the machine is. */
 static const struct { int pushed; bool pull, keep; const char *said; int64_t wait; } stalls[] = {
-    { 0, false, true, "the program has had frame 0 of stage 'in' all the while", -1 },
+    { 0, false, true, "had frame 0 of stage 'in' all the while, and that stage lends 1 at a time", -1 },
     { 2, true, false, "nothing moved", -1 },   /* one thread, which pulled, and pushes more than there is room for */
     { 1, false, false, "nothing moved", -1 },  /* ... which has not pulled yet */
     { 0, false, true, "the program has had frame 0 of stage 'in' all the while", GP_LOAN_SLICE },

@@ -431,6 +431,8 @@ void gp_push_close(gp_input *in);
 
 /* The next frame that is no hole, in the order of numbers. */
 gp_loan_status gp_pull_begin(gp_output *out, gp_loan *l, int64_t timeout_ns);
+/* After gp_cancel(p, 2) nothing is written to the memory of frames on loan, also once they have ended; it is there
+ * until the pipeline is run again or destroyed. */
 bool gp_pull_end(gp_output *out, gp_loan *l);
 
 /* Frames of one port: n of them, packed, each in as many bytes as one of `type` has. */

@@ -7,13 +7,13 @@
 
 `run` pushes arrays into a pipeline and gives what it makes of them. `Pipeline` is for more than that: several inputs
 and outputs, threads, frames without a copy, changes while it runs. 'gpipe help python' has the rest."""
-import gc, select, threading, time, warnings, weakref
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+import gc, math, operator, select, threading, time, weakref
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, MutableMapping, NamedTuple, Optional, Tuple
 import numpy as np
 from . import _dlpack
 from ._declared import ffi
 from ._engine import Compiled, Error, GpipeWarning, Message, Stopped, lib, setting, version as __version__
-from ._engine import text as _text
+from ._engine import text as _text, warn as _warn
 
 __all__ = ["Batch", "Error", "Frame", "GpipeWarning", "Input", "Loan", "Message", "Output", "Pipeline", "Plan",
            "Stopped", "run"]
@@ -26,6 +26,24 @@ _NAMES = "", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32",
 
 def _shape(t):
     return tuple(t.dim[0:t.ndim])
+
+
+def _whole(time_ns):
+    try:
+        return ffi.new("int64_t *", operator.index(time_ns))[0]
+    except TypeError:
+        raise TypeError(f"time_ns is a whole number of ns, not {type(time_ns).__name__}") from None
+
+
+def _stalled(words):
+    return Error([Message("error", "stall", words, None, None, None, (), "gpipe: error: " + words)])
+
+
+class _Named(dict):
+    """Ports by the names of their stages."""
+
+    def __missing__(self, name):
+        raise KeyError(f"no such stage {name!r}: there " + (f"is {', '.join(map(repr, self))}" if self else "is none"))
 
 
 class Frame:
@@ -80,20 +98,20 @@ class Plan:
 
 
 class Loan:
-    """A slot of the pipeline's memory: nothing is copied. It ends with its `with` block, or by end(); what is left of
-    it then raises.
+    """A slot of the pipeline's memory: nothing is copied. It ends with its `with` block, or by end(), or with its run;
+    what is left of it then raises.
 
     `array` is a NumPy array of it, read-only at an output. With `memory: device` of the stage the slot is in the
     memory of the GPU, and torch.from_dlpack(loan) or cupy.from_dlpack(loan) are what uses it. A loan cannot end while
-    such an array is there: 'del' it, or copy it."""
+    such an array is there: 'del' it, or copy it, then call end()."""
 
     def __init__(self, port, c):
-        self._port, self._c, self._kept, self._stream = port, c, None, None
+        self._port, self._c, self._kept, self._stream, self._how = port, c, None, None, ""
         self.number, self.time_ns, self.name = c.index, c.time_ns, _text(c.name)
 
     def _lent(self):
         if self._c is None:
-            raise ValueError(f"frame {self.number} of '{self._port.name}' has ended")
+            raise ValueError(f"frame {self.number} of '{self._port.name}' has ended{self._how}")
         return self._c
 
     def _written(self):
@@ -166,12 +184,14 @@ class Loan:
                                not self._port._writes, max_version)
 
     @property
-    def meta(self) -> Dict[str, float]:
-        return self._port._meta_of(self._lent())
+    def meta(self) -> MutableMapping[str, float]:
+        """What the pipeline lists under `metadata`; of an input it can be written."""
+        return _Meta(self)
 
     @meta.setter
-    def meta(self, numbers: Mapping[str, float]):
-        self._port._set_meta(self._written(), numbers)
+    def meta(self, numbers: Mapping[str, Optional[float]]):
+        c, numbers = self._written(), self._port._numbers(numbers)
+        self._port._set_meta(c, {**dict.fromkeys(self._port._pipeline._plan.keys), **numbers})
 
     def end(self) -> None:
         """Hands the frame on, or gives it back. BufferError: an array still uses it."""
@@ -184,22 +204,23 @@ class Loan:
     def _end(self, drop):
         c = self._lent()
         if self._in_use():
-            raise BufferError(f"an array still uses frame {self.number} of '{self._port.name}': 'del' it, or copy it")
+            raise BufferError(f"an array still uses frame {self.number} of '{self._port.name}', which has not ended: "
+                              "'del' the array, or copy it, then call end()")
         if self._port._writes and not drop:
-            c.time_ns, c.name = self.time_ns, self._port._pipeline._name(self.name)
+            c.time_ns, c.name = _whole(self.time_ns), self._port._pipeline._name(self.name)
         self._c = None
         self._port._pipeline._open.discard(self)
         self._port._give_back(c, drop)
 
-    def _end_later(self):
-        """The run is stopping: it ends once no array uses it. False: one does."""
-        kept = self._in_use()
-        if not kept:
+    def _end_with_run(self):
+        """What arrays still use is written no more, as the run was cancelled (gp_pull_end): they keep its memory."""
+        kept, self._how = self._in_use(), " with its run"
+        if kept:
+            weakref.finalize(kept, id, self._port._pipeline._plan).atexit = False
+            self._port._give_back(self._c, self._port._writes)
+            self._c = None
+        elif self._c is not None:
             self._end(self._port._writes)
-            return True
-        c, self._c = self._c, None
-        weakref.finalize(kept, self._port._give_back, c, self._port._writes)
-        return False
 
     def __enter__(self) -> "Loan":
         self._lent()
@@ -220,6 +241,36 @@ class Loan:
 
 class _Kept:
     __slots__ = "__weakref__",
+
+
+class _Meta(MutableMapping):
+    """The numbers of a frame on loan, where they are."""
+
+    def __init__(self, loan):
+        self._loan = loan
+
+    def _all(self):
+        return self._loan._port._meta_of(self._loan._lent())
+
+    def __getitem__(self, key):
+        return self._all()[key]
+
+    def __setitem__(self, key, value):
+        port, c = self._loan._port, self._loan._written()
+        port._set_meta(c, port._numbers({key: value}))
+
+    def __delitem__(self, key):
+        self[key]
+        self[key] = None
+
+    def __iter__(self):
+        return iter(self._all())
+
+    def __len__(self):
+        return len(self._all())
+
+    def __repr__(self):
+        return repr(self._all())
 
 
 class _Port:
@@ -243,13 +294,16 @@ class _Port:
         """call(port, ns) until it is done: True. False: time is up. None: there will be no more."""
         p, self._thread = self._pipeline, threading.current_thread()
         p._is_on(self.name)
-        end = None if timeout is None else time.monotonic() + timeout
+        end, since = None if timeout is None else time.monotonic() + timeout, None
         while True:
             at = p._at
             left = None if end is None else int(1e9 * (end - time.monotonic()))
             status = call(self._c, lib.GP_LOAN_SLICE if left is None else max(0, min(left, _SLICE_NS)))
             if status == _OK:
                 return True
+            since = status == _PAUSED and (since or time.monotonic())
+            if since:
+                p._is_held_up(since)
             if status != _TIMEOUT and not p._moves(at, status == _PAUSED):
                 self._ended = True
                 return None
@@ -266,7 +320,12 @@ class _Port:
             self._give_back(c, True)
 
     def _late(self, timeout):
-        return TimeoutError(f"'{self.name}' has " + ("no room" if self._writes else "no frame") + f" after {timeout} s")
+        p = self._pipeline
+        out = sorted(loan.number for loan in list(p._open) if loan._port is self)
+        full = bool(out) and len(out) >= p._plan.workers(self.name)
+        return TimeoutError(f"'{self.name}' has " + ("no room" if self._writes else "no frame") + f" after {timeout} s"
+                            + full * (f": the program itself has frame {', '.join(map(str, out))} of it, and the stage "
+                                      f"lends {len(out)} at a time (workers: {len(out)})"))
 
     def _lend(self, timeout):
         c = ffi.new("gp_loan *")
@@ -294,10 +353,25 @@ class _Port:
                 out[key] = value[0]
         return out
 
+    def _numbers(self, meta):
+        """As _set_meta takes them. None as a value: the frame has no such number."""
+        if not isinstance(meta, Mapping):
+            raise TypeError(f"meta is a mapping, as {{'gain': 2}}, not {type(meta).__name__}")
+        out, keys = {}, self._pipeline._plan.keys
+        for key, value in meta.items():
+            if key not in keys:
+                raise ValueError(f"the pipeline does not list {key!r} under 'metadata'"
+                                 + (f": it has {', '.join(map(repr, keys))}" if keys else ""))
+            if value is not None and (isinstance(value, (str, bytes)) or not hasattr(value, "__float__")):
+                raise TypeError(f"'{key}' of meta is a number, or None, not {type(value).__name__}")
+            out[key] = None if value is None else float(value)
+            if value is not None and not math.isfinite(out[key]):
+                raise ValueError(f"'{key}' of meta is {value}, which is not finite")
+        return out
+
     def _set_meta(self, c, numbers):
         for key, value in numbers.items():
-            if not lib.gp_loan_set(c, key.encode(), ffi.new("double *", value)):
-                raise ValueError(f"the pipeline does not list '{key}' under 'metadata', or {value} is not finite")
+            lib.gp_loan_set(c, key.encode(), ffi.NULL if value is None else ffi.new("double *", value))
 
     def _give_back(self, c, drop):
         if not self._writes:
@@ -333,12 +407,14 @@ class Input(_Port):
 
     def _array(self, a):
         """Anything that NumPy takes as it is, or DLPack has for the host, in this port's type."""
+        given = a
         if not isinstance(a, np.ndarray):
             known = hasattr(a, "__array__") or hasattr(a, "__array_interface__")
             a = np.from_dlpack(a) if not known and hasattr(a, "__dlpack__") else np.asarray(a)
         if not np.can_cast(a.dtype, self.dtype, "equiv"):
-            raise TypeError(f"'{self.name}' takes {_NAMES[self._type.dtype]} ({self.dtype}), not {a.dtype}: push "
-                            f"a.astype('{self.dtype}')")
+            how = f"a.astype('{self.dtype}')" if hasattr(given, "astype") else f"numpy.asarray(a, '{self.dtype}')"
+            raise TypeError(f"'{self.name}' takes {_NAMES[self._type.dtype]} ({self.dtype}), not {a.dtype}"
+                            + f": push {how}" * (a.dtype.kind in "biufc"))
         return a
 
     def _put(self, c, a):
@@ -351,19 +427,17 @@ class Input(_Port):
             np.copyto(np.ndarray(a.shape, self.dtype, ffi.buffer(room, a.nbytes)), a, "equiv")
 
     def _push(self, a, timeout, name=None, time_ns=0, meta=None):
-        """As _wait. None as `a` is a hole."""
-        c = ffi.new("gp_loan *")
+        """As _wait. None as `a` is a hole. What is wrong is found before the frame has a number."""
+        c, time_ns = ffi.new("gp_loan *"), _whole(time_ns)
+        name, meta = self._pipeline._name(name), self._numbers(meta or {})
         try:
             ok = self._begin(c, timeout)
             if ok:
                 self._host(c)
                 if a is not None:
                     self._put(c, a)
-                if meta:
-                    self._set_meta(c, meta)
-                if name is not None:
-                    c.name = self._pipeline._name(name)
-                c.time_ns = time_ns
+                self._set_meta(c, meta)
+                c.name, c.time_ns = name, time_ns
                 self._give_back(c, a is None)
             return ok
         except BaseException:
@@ -377,10 +451,11 @@ class Input(_Port):
         return a
 
     def push(self, array: Any, *, name: Optional[str] = None, time_ns: int = 0,
-             meta: Optional[Mapping[str, float]] = None, timeout: Optional[float] = None) -> None:
+             meta: Optional[Mapping[str, Optional[float]]] = None, timeout: Optional[float] = None) -> None:
         """Pushes a copy: of a NumPy array, of what has the buffer protocol, or DLPack in the host's memory (PyTorch,
         JAX). It need not be contiguous, nor of this machine's byte order; another type or shape is an error. None is a
-        hole: a frame that was lost, whose number stays. time_ns: when it came; 0: now."""
+        hole: a frame that was lost, whose number stays. time_ns: when it came; 0: now. A frame that is refused has no
+        number."""
         ok = self._push(self._checked(array), timeout, name, time_ns, meta)
         if ok is None:
             self._over()
@@ -527,6 +602,8 @@ class Pipeline:
         if (file is None) == (text is None):
             raise TypeError("name a file, or give the text of a pipeline: text=...")
         self._file = "pipeline" if file is None else file
+        if isinstance(file, str) and "\n" in file:
+            raise TypeError("a file is named, and this is a text: give it as text=...")
         if file is not None:
             with open(file, "rb") as f:
                 source = f.read()
@@ -534,13 +611,13 @@ class Pipeline:
             source = text.encode()
         self._plan = Compiled(source, self._file, [setting("vars." + k, v) for k, v in (vars or {}).items()]
                               + [setting(k, v) for k, v in (settings or {}).items()])
-        self._warn(self._plan.warnings)                # compiled, it has no errors
+        _warn(self._plan.warnings)                     # compiled, it has no errors
         self._options = ffi.new("gp_run_options *", {"timed": measure, "stamped": measure})
         self._names, self._open, self._lock = {}, set(), threading.Condition()
         self._thread = self._next = self._retuner = self._outcome = None
         self._at, self._firm, self._stopping, self._setting = 0, True, 0, threading.Lock()
-        self.inputs: Dict[str, Input] = {}
-        self.outputs: Dict[str, Output] = {}
+        self.inputs: Dict[str, Input] = _Named()
+        self.outputs: Dict[str, Output] = _Named()
         for name, source in self._plan.on_loan():
             (self.inputs if source else self.outputs)[name] = (Input if source else Output)(self, name)
 
@@ -555,7 +632,8 @@ class Pipeline:
         return Plan(self._plan)
 
     def account(self) -> Dict[str, Dict[str, int]]:
-        """Of each source: frames that went in, came out, were dropped, failed, or cancelled; while it runs, too."""
+        """Of each source: frames that went in, came out, were dropped, failed, or cancelled. While it runs, those that
+        are under way count as cancelled."""
         return self._plan.accounts()
 
     def report(self) -> dict:
@@ -563,11 +641,6 @@ class Pipeline:
         if self._thread or self._outcome is None:
             raise RuntimeError("a report is of a run that is over")
         return self._plan.report(self._outcome)
-
-    @staticmethod
-    def _warn(messages):
-        for m in messages:
-            warnings.warn(str(m), GpipeWarning, stacklevel=3)
 
     # -- a run --
 
@@ -637,13 +710,24 @@ class Pipeline:
                 self._lock.wait(0.1)
             return at != self._at or not (last or self._over)
 
+    def _is_held_up(self, since):
+        """A change waits for loans. No thread of the run is at work, so that nothing else says so."""
+        loans = list(self._open) if self._next else []
+        if loans and time.monotonic() - since > self._plan.stall_seconds():
+            raise _stalled("the change by set() waits for loans to end, and this call waits for the change: the "
+                           f"program has {', '.join(map(repr, loans))}")
+
     def _is_on(self, name):
         if not self._thread:
             raise RuntimeError(f"'{name}': the pipeline does not run; it does inside of 'with pipeline:'")
 
     def _name(self, name):
         """The engine has it until the run is over."""
-        return ffi.NULL if name is None else self._names.setdefault(name, ffi.new("char[]", name.encode()))
+        if name is None:
+            return ffi.NULL
+        if not isinstance(name, str):
+            raise TypeError(f"name is a text, not {type(name).__name__}")
+        return self._names.setdefault(name, ffi.new("char[]", name.encode()))
 
     def cancel(self) -> None:
         """Sources stop, what they have made goes through; then the outputs end. Any thread."""
@@ -657,9 +741,10 @@ class Pipeline:
 
     def set(self, settings: Mapping[str, Any]) -> None:
         """Changes settings, as set({"depth": 8, "vars.sigma": 3, "stages.blur.workers": 2}), before a run or while it
-        goes on. An Error: it cannot be changed, and nothing is. Returns when all is made ready: frames that were pushed
-        before are made as before, mostly; those that come later, once loans that are out have ended, are made with the
-        new settings."""
+        goes on. An Error: it cannot be changed, and nothing is. What is pushed after it has returned is made with the
+        new settings, as is what still waits in buffers then. A change does not happen before all loans have ended,
+        whoever has them, and what waits in buffers that become shallower has been pulled: a thread that holds a frame
+        ends its loan before it pushes or pulls the next one."""
         with self._setting:
             self._settled()
             self._set([setting(k, v) for k, v in settings.items()])
@@ -667,7 +752,7 @@ class Pipeline:
     def _set(self, more):
         was = self._plan
         next = Compiled(was.source, self._file, was.settings + more)
-        self._warn(next.warnings)
+        _warn(next.warnings)
         if not self._thread:
             self._adopt(next)
             return
@@ -689,19 +774,27 @@ class Pipeline:
         self._retuner = threading.Thread(target=retune, name="gpipe set", daemon=True)
         self._retuner.start()
         ready.wait()
+        shallower = any(a < b for a, b in zip(next.depths(), was.depths()))
+        while not went:
+            self._retuner.join(0.01)
+            if shallower and was.has_frames():         # this thread may have to pull them first
+                break
         if went and not went[0]:
             self._next = None
             errs.raise_if(errs.c.failed)
             raise Stopped()
 
     def _settled(self):
-        """The change before has happened, or will not."""
-        if self._retuner:
-            self._retuner.join(1)
-            with self._lock:
-                if not self._lock.wait_for(lambda: not self._next or self._over, 1):
+        """The run is up, and the change before has happened, or will not; or it is over."""
+        end = time.monotonic() + 10
+        with self._lock:
+            while self._thread and not self._over and (self._next or not self._plan.is_up()):
+                if self._next and time.monotonic() > end:
                     raise TimeoutError("the change before has not happened yet: it waits for loans to end, or for "
                                        "outputs to be pulled")
+                self._lock.wait(0.001)
+        if self._retuner:
+            self._retuner.join()
         self._retuner = None
 
     def __exit__(self, kind, error, where):
@@ -714,35 +807,34 @@ class Pipeline:
                 interrupted, level = e, level + 1
                 if level > 2:
                     raise
-        if kept:                                       # it runs until they are gone
-            if kind is None:
-                raise BufferError(f"arrays still use frames of the run: {', '.join(kept)}: 'del' them, or copy them")
-            return
         self._thread = None
         if interrupted:
             raise interrupted
         messages = self._errs.messages()
         if self._outcome == lib.GP_STUCK:
-            words = "a thread of the run did not come back, and is abandoned"
-            messages.append(Message("error", "stall", words, None, None, None, (), "gpipe: error: " + words))
+            messages += _stalled("a thread of the run did not come back, and is abandoned").messages
         if self._outcome in (lib.GP_ERROR, lib.GP_STUCK) and (kind is None or issubclass(kind, Exception)):
             raise Error(messages) from error
-        self._warn(self._told + [m for m in messages if m.kind == "warning"])
+        if kept and kind is None:
+            raise BufferError(f"arrays still use frames of the run, which was broken off: {', '.join(kept)}: 'del' "
+                              "them, or copy them, and end the loans")
+        _warn(self._told + [m for m in messages if m.kind == "warning"])
 
     def _finish(self, level):
-        c, kept, loans = self._drained, [], list(self._open)
+        c, loans = self._drained, list(self._open)
         for port in self.inputs.values():
             lib.gp_push_close(port._c)
-        if any(loan._in_use() for loan in loans):      # so that nobody writes what is in them
-            level = 2
+        kept = [repr(loan) for loan in loans if loan._in_use()]
+        if kept:
+            level = 2                                  # so that nobody writes what is in them
         elif self._left_over(0):
             level = max(level, 1)
         if level:
             self._cancel(level)
         for loan in loans:
-            kept += [] if loan._end_later() else [repr(loan)]
+            loan._end_with_run()
         self._open.clear()
-        while self._thread.is_alive() and not kept:
+        while self._thread.is_alive():
             moved = False
             for port in self._left_over(level):
                 moved |= c.held != ffi.NULL            # Ctrl-C came before it was given back

@@ -1,5 +1,5 @@
 """The library: its errors as exceptions, its kinds, a pipeline compiled."""
-import importlib.metadata, json, os, time, warnings
+import importlib.metadata, json, os, sys, time, warnings
 from dataclasses import dataclass
 from typing import Optional
 from ._declared import ffi
@@ -53,6 +53,10 @@ class Stopped(Error):
         self.args = (str(self) or "the run is over, or stopping: nobody takes what is pushed",)
 
 
+for public in GpipeWarning, Message, Error, Stopped:               # as programs name them, and tracebacks do
+    public.__module__ = "gpipe"
+
+
 def text(c):
     return None if c == ffi.NULL else os.fsdecode(ffi.string(c))
 
@@ -100,10 +104,15 @@ class Errors:
         if failed:
             raise Error(self.messages())
 
-    def warn(self):
-        for m in self.messages():
-            if m.kind == "warning":
-                warnings.warn(str(m), GpipeWarning, stacklevel=4)
+
+def warn(messages):
+    """At the line that called this package."""
+    frame, level = sys._getframe(1), 2
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] == "gpipe":
+        frame, level = frame.f_back, level + 1
+    for m in messages:
+        if m.kind == "warning":
+            warnings.warn(str(m), GpipeWarning, stacklevel=level)
 
 
 @ffi.callback("gp_getenv")
@@ -123,7 +132,7 @@ def registry():
         made, errs = ffi.gc(lib.gp_registry_create(), lib.gp_registry_destroy), Errors()
         errs.raise_if(made == ffi.NULL or not lib.gp_register_builtin(made, errs.c))
         lib.gp_plugins_find(made, _getenv, ffi.NULL, errs.c)
-        errs.warn()
+        warn(errs.messages())
         _registry = made
     return _registry
 
@@ -181,14 +190,35 @@ class Compiled:
         n = lib.gp_pipeline_meta_keys(self.c, keys)
         return tuple(k for k in (text(keys[0][i]) for i in range(n)) if k != "time")
 
+    def _stages(self):
+        s, i = ffi.new("gp_stage_info *"), 0
+        while lib.gp_pipeline_stage(self.c, i, s):
+            yield s
+            i += 1
+
     def on_loan(self):
         """The stages that the program feeds (True) or reads."""
-        s, out, i = ffi.new("gp_stage_info *"), [], 0
-        while lib.gp_pipeline_stage(self.c, i, s):
-            if s.kind.on_loan:
-                out.append((text(s.name), s.nin == 0))
-            i += 1
-        return out
+        return [(text(s.name), s.nin == 0) for s in self._stages() if s.kind.on_loan]
+
+    def workers(self, name):
+        return next(s.workers for s in self._stages() if text(s.name) == name)
+
+    def is_up(self):
+        """Its run has begun, or goes on: before, it cannot be changed."""
+        return (lib.gp_stages_status(self.c, ffi.new("gp_stage_status *"), 1) > 0
+                and not lib.gp_pipeline_is_paused(self.c))
+
+    def stall_seconds(self):
+        return 1e-9 * json.loads(self.plan(lib.GP_PLAN_JSON))["stall_timeout_ns"] or float("inf")
+
+    def depths(self):
+        return [ring["depth"] for ring in json.loads(self.plan(lib.GP_PLAN_JSON))["rings"]]
+
+    def has_frames(self):
+        """Do any wait in buffers, or are worked on?"""
+        n = lib.gp_buffers_status(self.c, ffi.NULL, 0)
+        b = ffi.new("gp_buffer_status[]", max(n, 1))
+        return any(x.held for x in b[0:lib.gp_buffers_status(self.c, b, n)])
 
     def lint(self):
         errs = self.errs()
