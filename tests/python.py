@@ -50,10 +50,15 @@ def address(loan):
     return int(gp.ffi.cast("uintptr_t", loan._c.view.data))
 
 
+def heed_interrupt():
+    """Whoever started this may have ignored it, as a shell does of what it runs in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def script(text, **more):
     """A program of its own, which ends by itself."""
     return subprocess.Popen([sys.executable, "-c", textwrap.dedent(text)], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True, **more)
+                            stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupt, **more)
 
 
 # == what a frame costs (--speed) ===============================================
