@@ -44,8 +44,18 @@ static void draw(const fuzz_forms *f)
     free(fuzz_text(dot, f, &n));
 }
 
+/* As an edit of the file reads it. */
+static void read_marked(const char *data, size_t n)
+{
+    gp_arena a = { 0 };
+    gp_errs errs = { 0 };
+    gp_yaml_marked(&a, data, n, "edited", &errs);
+    gp_arena_free(&a);
+}
+
 static void one(const char *data, size_t n)
 {
+    read_marked(data, n);
     for (int i = 0; i < 3; i++) {              /* at last as one of three ranks */
         fuzz_forms f;
         int ngpus = i % 2;
