@@ -7,7 +7,8 @@
  * segment whose frames are large, or take long, as more of them in flight would be of no use, and all that is inside
  * the segment, its work areas and its graphs are there for each frame in flight; where a buffer inside it says a
  * smaller depth, which is that of the whole; and everywhere where memory is scarce. Then more where regrouping needs it
- * (deepen.c), and last they are aligned:
+ * (deepen.c), and many around a segment whose frames are small, of which a run uses those before at first and others once
+ * the segment is what holds it back (run/room.c). Last they are aligned:
  *
  * Segments that share a ring with counters are a component. Let D be the smallest depth in the file among the buffers
  * of its rings with counters: every other such depth is rounded up to D * 2^k. So the smallest depth d that a segment
@@ -299,6 +300,63 @@ static void set_inner_depths(gp_scheduling *w, gp_errs *errs)
     }
 }
 
+/* ---- of rings: many ------------------------------------------------------ */
+
+/* So many frames in flight that a launch takes many; fewer where the device's memory, or building an exec for each row of
+ * slots, would cost too much. Of 3 * 2^k; 0: a depth around the segment is not that of small frames, or many would be of
+ * no use. */
+static int many(const gp_scheduling *w, const gp_segment *s)
+{
+    enum { DEVICE_BYTES = 64 << 20, NODES = 2048 };
+    const gp_plan *p = w->p;
+    size_t most = 0, inside = 0;
+    int once = 0, each = 0, n = GP_DEPTH_SMALL;
+    bool can = w->g->launch != GP_LAUNCH_PERSISTENT && w->g->batch != 1 && s->regroups < 0 && !s->each_shape
+            && s->uncaptured < 0 && s->place.lanes == 1 && !is_long(p, s);
+    for (int i = 0; i < p->nrings && can; i++) {
+        const gp_ring *r = &p->ring[i];
+        bool around = false;
+        for (int k = 0; k < s->nin + s->nout; k++)
+            around |= (k < s->nin ? s->in[k] : s->out[k - s->nin]) == i;
+        if (around)
+            can = r->why == GP_DEPTH_BY_SMALL || r->why == GP_DEPTH_BY_WORKERS, most = r->bytes > most ? r->bytes : most;
+        else if (r->segment >= 0 && &p->segment[r->segment] == s)
+            can = r->buffer < 0 || !w->g->buffer[r->buffer].depth_said, inside += r->bytes;
+    }
+    for (int i = 0; i < s->ntasks && can; i++) {
+        const gp_task *t = &p->task[s->task[i]];
+        const gp_stage *st = t->stage < 0 ? NULL : &w->g->stage[t->stage];
+        bool at_once = !st || (st->batched && !gp_stage_in_order(st));
+        can = !st || !gp_stage_circles_back(st);
+        once += at_once, each += !at_once;
+        inside += t->scratch >= 0 ? p->extra[t->scratch].stride : 0;
+    }
+    for (int sizes = 2; can && 2 * n <= GP_DEPTH_MANY; n *= 2, sizes++)        /* of launches: 1, 2, ... a third of them */
+        if (2 * n * most > GP_DEPTH_MANY_BYTES || 2 * n * inside > DEVICE_BYTES || 2 * n * (2 * once + sizes * each) > NODES)
+            break;
+    return can && n > GP_DEPTH_SMALL ? n : 0;
+}
+
+static void give_many(gp_scheduling *w)
+{
+    gp_plan *p = w->p;
+    int *to = GP_NEW(w->a, int, p->nrings);
+    for (int k = 0; k < p->nsegments && !w->g->depth; k++) {
+        const gp_segment *s = &p->segment[k];
+        int n = many(w, s);
+        for (int i = 0; i < s->nin + s->nout; i++) {
+            int *most = &to[i < s->nin ? s->in[i] : s->out[i - s->nin]];
+            *most = n > *most ? n : *most;
+        }
+    }
+    for (int i = 0; i < p->nrings; i++) {
+        gp_ring *r = &p->ring[i];
+        int64_t slots = to[i] ? gp_default_slots(w->g, &w->g->buffer[r->buffer], to[i]) : 0;
+        if (slots > r->depth && slots <= GP_DEPTH_MAX)
+            r->depth = (int)slots, r->why = GP_DEPTH_BY_LAUNCHES;
+    }
+}
+
 bool gp_ring_depths(gp_scheduling *w, bool scarce, gp_errs *errs)
 {
     gp_plan *p = w->p;
@@ -312,14 +370,21 @@ bool gp_ring_depths(gp_scheduling *w, bool scarce, gp_errs *errs)
         gp_ring *r = &p->ring[i];
         if (depth[i] != r->depth)
             r->depth = depth[i], r->why = GP_DEPTH_BY_RATES;
-        r->given = r->depth, r->turns = 1;
+        r->begins = r->depth;
     }
+    if (!scarce)
+        give_many(w);
+    for (int i = 0; i < p->nrings; i++)
+        p->ring[i].given = p->ring[i].depth, p->ring[i].turns = 1;
     for (int k = 0; k < p->nsegments; k++)
         w->lanes[k] = 1;
     find_copied(w);
     find_components(w);
     set_depths(w);
     set_inner_depths(w, errs);
+    for (int i = 0; i < p->nrings; i++)
+        if (p->ring[i].why != GP_DEPTH_BY_LAUNCHES || p->ring[i].segment >= 0)
+            p->ring[i].begins = p->ring[i].depth;
     return true;
 }
 

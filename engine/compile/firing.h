@@ -85,8 +85,11 @@ static inline int64_t gp_firing_slots(const gp_regroup *r, bool takes, int64_t d
 /* Where no depth is given: slots of a buffer of small frames, and of others. Of small ones what threads do between two
  * launches takes the time, and more in flight hide it: beside the device of frames smaller than GP_DEPTH_BYTES. Between
  * stages on the host they are smaller than GP_DEPTH_HOST_BYTES, as more slots have to fit in a core's cache. With
- * `latency` there are no more of small ones, as a frame that waits in a slot comes later. */
-enum { GP_DEPTH_SMALL = 6, GP_DEPTH_LARGE = 3, GP_DEPTH_BYTES = 1 << 20, GP_DEPTH_HOST_BYTES = 128 << 10 };
+ * `latency` there are no more of small ones, as a frame that waits in a slot comes later. Around a segment whose frames
+ * are so small that launching them takes most of the time there are up to GP_DEPTH_MANY, GP_DEPTH_MANY_BYTES in a ring,
+ * for launches of many: depth.c. */
+enum { GP_DEPTH_SMALL = 6, GP_DEPTH_LARGE = 3, GP_DEPTH_BYTES = 1 << 20, GP_DEPTH_HOST_BYTES = 128 << 10,
+       GP_DEPTH_MANY = 192, GP_DEPTH_MANY_BYTES = 2 << 20 };
 
 /* rates.c: the slots of a buffer that says no depth: room for as many firings of each stage around it as others have
  * for frames. `small`: of those that take or make one small frame at a time, if the pipeline says no depth either. */

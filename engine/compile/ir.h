@@ -113,7 +113,8 @@ typedef enum gp_depth_why {
     GP_DEPTH_BY_ASKED,              /* the file says it, for the buffer or for the pipeline */
     GP_DEPTH_BY_DEFAULT, GP_DEPTH_BY_SMALL,      /* the default of frames; of small ones */
     GP_DEPTH_BY_BESIDE, GP_DEPTH_BY_SCARCE,      /* fewer: beside large frames or long work, or as memory is scarce */
-    GP_DEPTH_BY_RATES, GP_DEPTH_BY_WORKERS       /* more, which these need */
+    GP_DEPTH_BY_RATES, GP_DEPTH_BY_WORKERS,      /* more, which these need; */
+    GP_DEPTH_BY_LAUNCHES                         /* ... or of small frames, so that a launch takes many */
 } gp_depth_why;
 
 /* What the rows of a buffer's frames are: frames of a window or of a group, or made row by row of these. Of a window
@@ -345,6 +346,7 @@ typedef struct gp_ring {
     gp_depth_why why;          /* schedule: ... `given` was its depth before alignment */
     int given, unit;           /* ... which made it unit * 2^k; 0: as deep as its copy, or as its segment, */
     int turns;                 /* ... on each of so many devices */
+    int begins;                /* slots that a run uses at first: depth, but for what is deep by launches (run/room.c) */
     size_t bytes;              /* of one frame, rounded up to 256 */
     int pool;                  /* schedule */
     size_t offset;             /* schedule: in a slot of the pool */

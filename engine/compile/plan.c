@@ -47,7 +47,9 @@ int gp_plan_depth(const gp_plan *p)
         const gp_ring *r = &p->ring[i];
         const gp_buffer *b = r->buffer < 0 ? NULL : &p->graph->buffer[r->buffer];
         if (b && b->depth > b->shallow && r->depth / r->place.lanes >= b->depth)
-            most = GP_DEPTH_SMALL;
+            most = most > GP_DEPTH_SMALL ? most : GP_DEPTH_SMALL;
+        if (b && r->why == GP_DEPTH_BY_LAUNCHES && r->segment < 0 && r->given > most)
+            most = r->given;
     }
     return p->graph->depth ? p->graph->depth : most;
 }

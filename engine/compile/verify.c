@@ -236,7 +236,7 @@ static bool check_progress(verifying *v)
     v->made = list_rings(v, true);
     v->read = list_rings(v, false);
     for (int i = 0; i < p->nrings; i++)
-        depth[i] = (uint64_t)p->ring[i].depth;
+        depth[i] = (uint64_t)p->ring[i].begins;
     for (int i = 0; i < p->nactors; i++) {
         const gp_regroup *r = &v->stage[i]->regroup;
         if ((uint64_t)r->back / (uint64_t)v->stage[i]->rate + 2 > periods)
@@ -264,7 +264,7 @@ static bool check_progress(verifying *v)
         }
     return small < 0
         || BUG(v, ring_at(v, small), "the pipeline would stand still at buffer '%s', which has depth %d and needs %llu",
-               ring_name(v, small), p->ring[small].depth, (unsigned long long)depth[small]);
+               ring_name(v, small), p->ring[small].begins, (unsigned long long)depth[small]);
 }
 
 /* ---- rings ----------------------------------------------------------- */
@@ -493,7 +493,7 @@ static bool check_depths(const verifying *v)
         if (r->place.lanes < 1 || r->place.run < 1 || (r->place.lanes > 1 && r->depth % (r->place.lanes * r->place.run)))
             return BUG(v, ring_at(v, i), "buffer '%s' has a ring of depth %d in %d lanes, %d frames each", ring_name(v, i),
                        r->depth, r->place.lanes, r->place.run);
-        if (r->depth < 1 || r->depth != p->pool[r->pool].depth)
+        if (r->depth < 1 || r->depth != p->pool[r->pool].depth || r->begins < 1 || r->begins > r->depth)
             return BUG(v, ring_at(v, i), "buffer '%s' has a ring of depth %d", ring_name(v, i),
                        r->depth);
         if (r->segment >= 0 && p->segment[r->segment].regroups < 0 && !check_depth(v, i, &p->segment[r->segment]))

@@ -55,6 +55,9 @@ int gp_depth_for(const gp_judging *j, const gp_buffer_report *b, int turns)
 int gp_given_depth(const gp_judging *j, int buffer)
 {
     const gp_buffer *b = &j->g->buffer[j->r->buffer[buffer].buffer];
+    for (const gp_ring *r = j->plan->ring; r < j->plan->ring + j->plan->nrings; r++)
+        if (r->buffer == j->r->buffer[buffer].buffer && r->why == GP_DEPTH_BY_LAUNCHES)
+            return r->given;
     return j->r->buffer[buffer].depth < b->depth ? b->shallow : b->depth;
 }
 
@@ -64,6 +67,8 @@ int gp_followed_depth(const gp_judging *j, int buffer)
     int depth = gp_given_depth(j, buffer);
     if (b->depth_said)
         return 0;
+    if (depth > b->depth && !j->g->depth)
+        return depth;
     if (depth == gp_default_slots(j->g, b, GP_DEPTH_LARGE))
         return j->g->depth ? j->g->depth : GP_DEPTH_LARGE;
     return depth == gp_default_slots(j->g, b, GP_DEPTH_SMALL) ? GP_DEPTH_SMALL : 0;

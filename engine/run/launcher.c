@@ -353,6 +353,7 @@ void *gp_segment_launcher(void *thread)
             gp_segment_fault(t, f + (uint64_t)n);
         if (r != LAUNCHED)
             break;
+        gp_room_launched(p);
     }
     if (!lost && !atomic_load(&p->paused))
         flush(t);

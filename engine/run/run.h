@@ -63,7 +63,8 @@ struct gp_ringrt {
                                   say so yet: it waits until its other inputs end, and these may wait until the holes
                                   at their end are consumed by others, too */
     atomic_bool paused;        /* no more will come in this run (paused.c) */
-    atomic_int room;           /* frames that may wait in it: its depth, or that of the plan that comes next (retune.c) */
+    atomic_int room, limit;    /* frames that may wait in it, see room.c; at most: its depth, or that of the plan that comes
+                                  next (retune.c) */
     gp_cursor *consumed;       /* per consumer of the plan's ring */
     atomic_ullong put;         /* timed: the sum of the times at which frames were published */
     gp_meta *meta;             /* per slot */

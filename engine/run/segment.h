@@ -51,6 +51,9 @@ struct gp_taskrt {
 /* A device of a segment: its number in the graph, and where the segment's streams and stamps begin there. */
 typedef struct gp_lanert { gp_dev *dev; int device, stream0, stamp0; } gp_lanert;
 
+/* What the launcher knows of the rings around it that may use more slots, see room.c. */
+typedef struct gp_roomrt { bool may; int launches; int64_t since_ns; } gp_roomrt;
+
 struct gp_segmentrt {
     gp_lanert *lane;
     gp_taskrt *part; int nparts; /* in task order */
@@ -63,6 +66,7 @@ struct gp_segmentrt {
     atomic_int first;          /* gp_first: of the first whole frame, which is launched alone; and, while they are
                                   launched, of others that are */
     gp_gathered gathered;
+    gp_roomrt grown;
     gp_latencyrt *latency;     /* see latency.h; NULL: nothing is chosen */
     gp_resident *resident;     /* launch: persistent, on a device that has it */
     gp_inflight *inflight;     /* a ring of ninflight */
@@ -105,6 +109,11 @@ typedef struct gp_batch {
 
 /* segment.c. Frame f fails with the errors of t, and with it the run; what is before it comes out. */
 void gp_segment_fail_frame(gp_threadrt *t, uint64_t f);
+/* room.c: before the run; behind each launch, by the launcher; and for a retune, which lets no more wait in the ring. */
+void gp_room_init(gp_actorrt *p);
+void gp_room_launched(gp_actorrt *p);
+void gp_room_bound(gp_ringrt *r, int limit);
+
 /* The device is lost. It tells only one of its threads why, and that one reports; frames [reaped, end) are not
  * finished. */
 void gp_segment_fault(gp_threadrt *t, uint64_t end);

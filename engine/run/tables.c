@@ -62,7 +62,8 @@ void gp_rings_make(gp_run *run)
             r->numbers = GP_NEW(&run->arena, gp_numbers, ring->depth);
         atomic_init(&r->end, GP_UNKNOWN);
         atomic_init(&r->most, GP_UNKNOWN);
-        atomic_init(&r->room, ring->depth);
+        atomic_init(&r->room, ring->begins);
+        atomic_init(&r->limit, ring->depth);
         r->consumed = GP_NEW_LINES(&run->arena, gp_cursor, ring->nconsumers);
     }
 }

@@ -1,0 +1,86 @@
+/* room.c - how many slots of its rings a run uses around a segment of small frames.
+ *
+ * Such rings have slots for launches of many frames (compile/depth.c). All of them in use from the start would only make
+ * frames late wherever something else holds the run up: a slow sink would have a long queue before it, and Ctrl-C would
+ * wait for all that is in it. So the run begins with `begins` slots, and the launcher doubles them while the segment
+ * is what holds it up: its inputs are full, nobody lets what it made wait, and launches are short. */
+#include "run/segment.h"
+
+enum { LAUNCHES = 16, SHORT_NS = 1000000 };
+
+static bool grows(const gp_ringrt *r)
+{
+    return atomic_load_explicit(&r->room, memory_order_relaxed) < atomic_load_explicit(&r->limit, memory_order_relaxed);
+}
+
+/* Frames of the ring that are there for a consumer. */
+static uint64_t held(const gp_ringrt *r, int consumer)
+{
+    uint64_t used = atomic_load(&r->consumed[consumer].at), made = atomic_load(&r->produced.at);
+    return made > used ? made - used : 0;
+}
+
+static bool holds_up(const gp_actorrt *p)
+{
+    bool is = true, any = false;
+    for (int i = 0; i < p->nin && is; i++) {
+        const gp_ringrt *r = p->in[i].ring;
+        any |= grows(r);
+        is = !grows(r) || held(r, p->in[i].consumer) >= (uint64_t)atomic_load(&r->room);
+    }
+    for (int o = 0; o < p->nout && is; o++) {
+        const gp_ringrt *r = p->out[o];
+        any |= grows(r);
+        for (int c = 0; c < r->ring->nconsumers; c++)
+            is &= atomic_load(&r->consumed[c].closed) || held(r, c) <= (uint64_t)atomic_load(&r->room) / 4;
+    }
+    return is && any;
+}
+
+/* A retune may bound the ring at the same time: gp_room_bound. */
+static void grow(gp_ringrt *r)
+{
+    int room = atomic_load(&r->room), limit = atomic_load(&r->limit), more = 2 * room < limit ? 2 * room : limit;
+    if (more > room && atomic_compare_exchange_strong(&r->room, &room, more) && more > (limit = atomic_load(&r->limit)))
+        atomic_store(&r->room, limit);
+}
+
+void gp_room_launched(gp_actorrt *p)
+{
+    gp_roomrt *s = &p->seg->grown;
+    if (!s->may)
+        return;
+    if (!holds_up(p)) {
+        s->launches -= s->launches > 0;
+        return;
+    }
+    int64_t now = gp_now_ns();
+    s->since_ns = s->launches++ ? s->since_ns : now;
+    if (s->launches < LAUNCHES)
+        return;
+    s->launches = 0;
+    if (now - s->since_ns > (int64_t)LAUNCHES * SHORT_NS)
+        return;
+    s->may = false;
+    for (int i = 0; i < p->nin + p->nout; i++) {
+        gp_ringrt *r = i < p->nin ? p->in[i].ring : p->out[i - p->nin];
+        grow(r);
+        s->may |= grows(r);
+    }
+    for (int i = 0; i < p->nin; i++)
+        if (p->in[i].ring->ring->producer >= 0)
+            gp_eventcount_wake(&p->run->actor[p->in[i].ring->ring->producer].changed);
+}
+
+void gp_room_init(gp_actorrt *p)
+{
+    for (int i = 0; i < p->nin + p->nout; i++)
+        p->seg->grown.may |= grows(i < p->nin ? p->in[i].ring : p->out[i - p->nin]);
+}
+
+void gp_room_bound(gp_ringrt *r, int limit)
+{
+    atomic_store(&r->limit, limit);
+    if (atomic_load(&r->room) > limit)
+        atomic_store(&r->room, limit);
+}
