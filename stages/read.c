@@ -9,8 +9,6 @@
 #include "base/plural.h"
 #include "reader.h"
 
-enum { MAX_RUN = 32 };
-
 static void close_reader(void *state)
 {
     gp_reader *r = state;
@@ -111,12 +109,21 @@ static void widen(void *data, int64_t n, const gp_read_opts *o)
     }
 }
 
+/* How many frames may be read at once, of n that are left of a call. */
+static int at_once(const gp_read_opts *o, const gp_frame *f, int n)
+{
+    size_t each = gp_bytes(&f->out[0].type), most = each < GP_RUN_BYTES ? GP_RUN_BYTES / (each ? each : 1) : 1;
+    uint64_t left = o->frames ? (uint64_t)o->frames - f->index : UINT64_MAX;
+    most = o->rate > 0 ? 1 : most < left ? most : (size_t)left;
+    return most < (size_t)n ? (int)most : n;
+}
+
 static bool run(gp_call *c, gp_frame *f, int n)
 {
     gp_reader *r = c->state;
     const gp_read_opts *o = c->opts;
     size_t bytes = 0;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0, k = 1; i < n; i += k, k = 1) {
         gp_status s = GP_OK;
         if (o->frames && f[i].index >= (uint64_t)o->frames)
             s = GP_END;
@@ -125,19 +132,21 @@ static bool run(gp_call *c, gp_frame *f, int n)
         else
             s = gp_pace_wait(&r->pace, c, o->rate, f[i].index, i == 0);
         if (s == GP_OK)
-            s = o->live ? gp_reader_stream(r, c, &f[i], i == 0) : gp_reader_file(r, c, &f[i]);
-        if (s == GP_OK && o->stored)
-            widen(f[i].out[0].data, gp_count(&f[i].out[0].type), o);
-        else if (s == GP_OK && o->endian == GP_BIG)
-            gp_swap(f[i].out[0].data, &f[i].out[0].type);
-        f[i].status = s;
+            s = o->live ? gp_reader_stream(r, c, &f[i], i == 0) : gp_reader_file(r, c, &f[i], at_once(o, &f[i], n - i), &k);
+        for (gp_frame *x = &f[i]; x < &f[i + k]; x++) {
+            if (s == GP_OK && o->stored)
+                widen(x->out[0].data, gp_count(&x->out[0].type), o);
+            else if (s == GP_OK && o->endian == GP_BIG)
+                gp_swap(x->out[0].data, &x->out[0].type);
+            x->status = s;
+        }
         if (s == GP_END || s == GP_STOPPED)
             gp_reader_over(r, f[i].index);
         if ((s == GP_FAILED || s == GP_DROP) && i + 1 < n)
             f[i + 1].status = GP_AGAIN;
         if (s != GP_OK)
             break;
-        bytes += gp_bytes(&f[i].out[0].type);
+        bytes += (size_t)k * gp_bytes(&f[i].out[0].type);
     }
     return !r->worker[c->worker].none;
 }
@@ -234,7 +243,7 @@ const gp_kind gp_kind_read = {
     .help = "frames from pictures, video, sound, text, .npy, raw, stdin, programs",
     .out = out,
     .opts = options, .opts_size = sizeof(gp_read_opts),
-    .max_run = MAX_RUN, .by_number = true,
+    .max_run = GP_READ_AT_ONCE, .by_number = true,
     .any_shape = true, .tail_rows = true, .set_workers = set_workers, .shape = gp_read_shape,
     .open = open_reader, .close = close_reader, .run = run, .finish = finish,
     .advise = advise,

@@ -131,7 +131,7 @@ check("the command", subprocess.run([COMMAND, "--version"], capture_output=True,
 p = script("""
     import gpipe
     print([l.split("/")[-1].strip() for l in open("/proc/self/maps") if "libcuda" in l or "nvidia" in l])
-    """, env={"PATH": "/nowhere"})
+    """, env={"PATH": "/nowhere", "PYTHONPATH": os.environ.get("PYTHONPATH", "")})
 check("import needs no compiler, and opens no driver", p.communicate() == ("[]\n", ""), p)
 
 # == arrays in ==================================================================

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include "base/npy.h"
 #include "base/plural.h"
@@ -233,6 +234,7 @@ struct place {
     bool first;                /* of its pass */
     gp_piece_file *in;     /* NULL: the file is one frame */
     int64_t piece;
+    int n;                     /* it and the pieces behind it that are to be read at once */
     bool none;                 /* there are none to be repeated */
     bool is_read, ok;          /* it was read as it was found, and could be */
 };
@@ -319,8 +321,22 @@ static gp_status next_piece(gp_reader *r, gp_read_worker *w, gp_view *v, struct 
     return p->in ? GP_OK : GP_FAILED;
 }
 
+/* Takes the pieces that lie behind p, for a worker that is alone, up to `most` with p; with the lock. They are whole and
+ * in a row. */
+static void take_more(gp_reader *r, struct place *p, int most)
+{
+    int64_t first, rows, at, n;
+    bool alone = r->workers == 1 && r->ranks == 1 && !p->in->rows && !p->in->cut.columns.ndim;
+    gp_cut_frame(&p->in->cut, p->piece, &first, &rows);
+    for (p->n = 1; alone && p->n < most && r->now == p->in; p->n++) {
+        if (!gp_cut_frame(&p->in->cut, r->piece, &at, &n) || n != rows || at != first + p->n * rows * p->in->cut.row_bytes)
+            return;
+        r->piece++, r->next++;
+    }
+}
+
 /* Finds a frame of files in pieces; the frames before it first, of which those of other ranks are passed over. */
-static gp_status find_piece(gp_reader *r, gp_read_worker *w, gp_frame *f, struct place *p, char why[GP_WHY])
+static gp_status find_piece(gp_reader *r, gp_read_worker *w, gp_frame *f, int most, struct place *p, char why[GP_WHY])
 {
     pthread_mutex_lock(&r->lock);
     while (r->next + r->ranks <= f->index && r->over > f->index)
@@ -336,6 +352,8 @@ static gp_status find_piece(gp_reader *r, gp_read_worker *w, gp_frame *f, struct
         if (!found && s == GP_OK)
             gp_piece_release(p->in);
     }
+    if (s == GP_OK)
+        take_more(r, p, most);
     pthread_cond_broadcast(&r->turn);
     pthread_mutex_unlock(&r->lock);
     return s;
@@ -395,15 +413,38 @@ static void tell_gap(gp_reader *r, gp_call *c, const gp_frame *f, uint64_t numbe
             (unsigned long long)f->index, name, others);
 }
 
-gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
+/* Reads the pieces at once. Else all but the first go back, so that each has its own error. */
+static bool read_at_once(gp_reader *r, gp_frame *f, struct place *p)
+{
+    struct iovec to[GP_READ_AT_ONCE];
+    int64_t at, rows, each;
+    gp_cut_frame(&p->in->cut, p->piece, &at, &rows);
+    each = rows * p->in->cut.row_bytes;
+    for (int i = 0; i < p->n; i++)
+        to[i] = (struct iovec){ f[i].out[0].data, (size_t)each };
+    if (p->n > 1 && preadv(p->in->fd, to, p->n, (off_t)at) == (ssize_t)(p->n * each)) {
+        for (int i = 0; i < p->n; i++) {
+            f[i].out[0].type.dim[0] = rows;
+            if (p->in->cut.swap)
+                gp_swap(f[i].out[0].data, &f[i].out[0].type);
+        }
+        return true;
+    }
+    pthread_mutex_lock(&r->lock);
+    r->piece -= p->n - 1, r->next -= (uint64_t)(p->n - 1), p->n = 1;
+    pthread_mutex_unlock(&r->lock);
+    return false;
+}
+
+gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f, int most, int *n)
 {
     gp_read_worker *w = &r->worker[c->worker];
     struct place p;
     char why[GP_WHY];
     bool whole = is_whole(r->o), faulty = false, ok;
     w->said = gp_filemeta_none(c), *w->fault = 0;
-    errno = 0;
-    gp_status s = whole ? find_file(r, f->index, &p) : find_piece(r, w, f, &p, why);
+    errno = 0, *n = 1;
+    gp_status s = whole ? find_file(r, f->index, &p) : find_piece(r, w, f, most, &p, why);
     if (s == GP_FAILED)
         return fail(r, c, f, &p, why);
     if (s == GP_DROP)
@@ -413,8 +454,10 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     if (whole) {
         ok = read_whole(r, c, w, f, p.file, why);
     } else {
-        f->name = r->stem[p.file];
-        ok = p.is_read ? p.ok : read_piece(p.in, w, p.piece, &f->out[0], why);
+        ok = p.is_read ? p.ok : read_at_once(r, f, &p) || read_piece(p.in, w, p.piece, &f->out[0], why);
+        *n = p.n;
+        for (int i = 0; i < p.n; i++)
+            f[i].name = r->stem[p.file];
         faulty = p.in->rows && *p.in->rows->fault;
         pthread_mutex_lock(&r->lock);
         gp_piece_release(p.in);
@@ -423,7 +466,8 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     if (!ok)
         return fail(r, c, f, &p, why);
     warn(r, c, f, p.file, w->fault, faulty);
-    gp_filemeta_to_frame(c, f, &w->said);
+    for (int i = 0; i < *n; i++)
+        gp_filemeta_to_frame(c, &f[i], &w->said);
     for (uint64_t good = atomic_load(&r->good); good <= p.pass;)
         if (atomic_compare_exchange_weak(&r->good, &good, p.pass + 1))
             break;

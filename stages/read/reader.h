@@ -15,6 +15,7 @@
 #include "rows_file.h"
 
 enum { GP_READ_HEAD = 12 + (1 << 16) };        /* bytes that the header of a .npy or a picture may have */
+enum { GP_READ_AT_ONCE = 32 };                 /* frames */
 enum { GP_LITTLE, GP_BIG };
 enum { GP_STORED_SAME, GP_STORED_CI8, GP_STORED_CI16 };
 enum { GP_TAIL_ERROR, GP_TAIL_IGNORE };
@@ -127,8 +128,9 @@ gp_cut_how gp_read_cut(const gp_read_opts *o);
 /* As which type the elements of such frames lie in the file, where an element of pairs has fewer bytes. */
 gp_type gp_read_stored(const gp_read_opts *o, const gp_type *frame);
 
-/* files.c: makes frame f->index; f->status is the caller's to set. */
-gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f);
+/* files.c: makes frame f->index, and where these are plain bytes behind it those that follow, of at most `most`; *n is
+ * how many. f->status is the caller's to set. */
+gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f, int most, int *n);
 /* No frame is from `frame` on: no worker waits for its turn. */
 void gp_reader_over(gp_reader *r, uint64_t frame);
 void gp_piece_release(gp_piece_file *f);

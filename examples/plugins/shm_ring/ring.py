@@ -18,16 +18,16 @@ SLOT = np.dtype([("seq", "u8"), ("time_ns", "i8"), ("rows", "i8"), ("pad", "V40"
 class Ring:
     def __init__(self, fd, access):
         self.fd, self.memory = fd, mmap.mmap(fd, 0, access=access)
-        self.header = np.frombuffer(self.memory, HEADER, 1)[0]
+        self.header = np.frombuffer(self.memory, HEADER, 1).reshape(())       # not [0], which may be a copy
         h = self.header
-        self.shape, self.type = tuple(h["dim"][:h["ndim"]]), np.dtype(TYPES[h["dtype"].decode()])
+        self.shape, self.type = tuple(h["dim"][:h["ndim"]]), np.dtype(TYPES[h["dtype"].item().decode()])
         self.slots, self.stride = int(h["slots"]), int(h["stride"])
 
     def slot(self, n):
         """The head of frame n's slot, and its elements."""
         at = SLOTS_AT + n % self.slots * self.stride
         data = np.frombuffer(self.memory, self.type, int(np.prod(self.shape)), at + SLOT.itemsize)
-        return np.frombuffer(self.memory, SLOT, 1, at)[0], data.reshape(self.shape)
+        return np.frombuffer(self.memory, SLOT, 1, at).reshape(()), data.reshape(self.shape)
 
 
 class Reader(Ring):
