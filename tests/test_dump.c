@@ -296,7 +296,7 @@ TEST(test_each_shape)
                             "  - {use: src, out: x}\n  - {use: box}\n  - {use: sink}\n", launch[i]);
         planned p = plan_ok(yaml, true);
         char *text = dumped(&p, PLAN, GP_DUMP_TEXT);
-        ck_assert_msg(strstr(text, i < 2 ? "at most 1 frame a launch, launched directly\n" : "at most 1 frame a launch\n")
+        ck_assert_msg(strstr(text, i < 2 ? "at most 1 frame a launch, no graphs\n" : "at most 1 frame a launch\n")
                       != NULL, "%s", text);
         free(text);
         text = dumped(&p, PLAN, GP_DUMP_JSON);

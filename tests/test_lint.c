@@ -150,8 +150,8 @@ static const struct {
     { "more frames in flight", "depth: 4\n" LARGE KERNEL("[in, out]", ", grid: 22") END, SILENT },
     { "a smaller device", LARGE KERNEL("[in, out]", ", grid: 22") END, SILENT, .sms = 40 },
     { "64 elements a thread", FRAMES("[128, 128]", "") KERNEL("[in, out]", ", grid: 1") END,
-      "stage 'kernel' makes 16384 elements with 1 block of 256 threads; with 6 frames in flight "
-      "that is 6 of the 132 multiprocessors of NVIDIA H200; use more blocks, with less to do for "
+      "stage 'kernel' makes 16384 elements with 1 block of 256 threads; with 24 frames in flight "
+      "that is 24 of the 132 multiprocessors of NVIDIA H200; use more blocks, with less to do for "
       "each thread (lint: grid)", AT(4, 56, 1) },
     { "fewer", FRAMES("[128, 127]", "") KERNEL("[in, out]", ", grid: 1") END, SILENT },
     { "one result of many elements",
@@ -196,11 +196,11 @@ static const struct {
       "it has room, and read as little of it as can be where not (lint: managed)", AT(1, 69, 7) },
     { "with just enough", MANAGED("managed") EXPR END,
       "constant 'c' (4.0 KiB) has room on cuda:0, and need not be in the memory of the host; leave 'memory' out where "
-      "it has room, and read as little of it as can be where not (lint: managed)", AT(1, 69, 7), .room = 53 },
+      "it has room, and read as little of it as can be where not (lint: managed)", AT(1, 69, 7), .room = 1541 },
     { "one that has none", MANAGED("managed") EXPR END,
       "constant 'c' (4.0 KiB) has no room on cuda:0, where kernels wait for each page of it that is not there: to read "
       "all of it so takes several times as long as to copy it; leave 'memory' out where it has room, and read as "
-      "little of it as can be where not (lint: managed)", AT(1, 69, 7), .room = 52 },
+      "little of it as can be where not (lint: managed)", AT(1, 69, 7), .room = 1540 },
     { "one on the device", MANAGED("device") EXPR END, SILENT },
     { "managed slots that have room", SLOTS("managed") SCALE END,
       "the 9 slots of buffer 'g' (64.0 KiB each) have room on cuda:0, and need not be in managed memory; leave "

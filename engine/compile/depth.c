@@ -307,7 +307,7 @@ static void set_inner_depths(gp_scheduling *w, gp_errs *errs)
  * no use. */
 static int many(const gp_scheduling *w, const gp_segment *s)
 {
-    enum { DEVICE_BYTES = 64 << 20, NODES = 2048 };
+    enum { DEVICE_BYTES = 64 << 20, NODES = 3072 };
     const gp_plan *p = w->p;
     size_t most = 0, inside = 0;
     int once = 0, each = 0, n = GP_DEPTH_SMALL;
@@ -327,7 +327,7 @@ static int many(const gp_scheduling *w, const gp_segment *s)
         const gp_task *t = &p->task[s->task[i]];
         const gp_stage *st = t->stage < 0 ? NULL : &w->g->stage[t->stage];
         bool at_once = !st || (st->batched && !gp_stage_in_order(st));
-        can = !st || !gp_stage_circles_back(st);
+        can = !st || !(gp_stage_circles_back(st) || (st->calls_library && !at_once));      /* it has something for each slot */
         once += at_once, each += !at_once;
         inside += t->scratch >= 0 ? p->extra[t->scratch].stride : 0;
     }

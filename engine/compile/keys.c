@@ -8,7 +8,7 @@ const gp_opt gp_top_keys[] = {
     { KEY("pipeline", TEXT), .help = "its name; default: the file's" },
     { KEY("device", TEXTS), .def = "auto", .help = "auto, cpu, cuda, cuda:N, all, cuda:0-3 or [cuda:0, cuda:2]" },
     { KEY("depth", INT), .def = "auto", .min = 1, .max = GP_DEPTH_MAX,
-      .help = "slots of each buffer; auto: 6, 3 of large frames, and more beside several workers" },
+      .help = "slots of each buffer; auto: 6, 3 of large frames, more beside several workers and for small ones" },
     { KEY("streams", INT), .def = "auto", .min = 1, .max = 1024,
       .help = "launches of a segment in flight; auto: its buffers' depth, at most 8" },
     { KEY("batch", INT), .def = "auto", .min = 1, .max = GP_DEPTH_MAX, .help = "the most frames a launch takes" },

@@ -181,7 +181,7 @@ static void segment_text(FILE *f, const gp_plan *p, int k, int width)
             s->place.lanes > 1 ? " on each" : "", s->batch, what, gp_plural(s->batch));
     bool sparse = p->graph->launch == GP_LAUNCH_GRAPH && !regroups && !s->each_shape && s->uncaptured < 0 && s->sparse;
     if (regroups || s->each_shape || s->uncaptured >= 0 || sparse)
-        fputs(p->graph->launch == GP_LAUNCH_STREAM ? "" : ", launched directly", f);
+        fputs(p->graph->launch == GP_LAUNCH_STREAM ? "" : ", no graphs", f);
     else if (p->graph->launch == GP_LAUNCH_GRAPH)
         fprintf(f, ", %lld exec%s", (long long)execs, gp_plural(execs));
     fputc('\n', f);

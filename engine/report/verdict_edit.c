@@ -102,6 +102,15 @@ void gp_try_streams(gp_judging *j, const gp_segment *s, int want)
     try(j, NULL, NULL, "streams", want < most ? want : most);
 }
 
+/* Has it as many slots as launches of many frames need, which were not given for any other reason? */
+static bool is_deep_for_launches(const gp_judging *j, const gp_segment *s)
+{
+    bool is = false;
+    for (int i = 0; i < s->nin; i++)
+        is |= j->plan->ring[s->in[i]].why == GP_DEPTH_BY_LAUNCHES;
+    return is;
+}
+
 bool gp_try_batch(gp_judging *j, const gp_actor_report *p)
 {
     enum { TIMES = 4 };
@@ -113,7 +122,7 @@ bool gp_try_batch(gp_judging *j, const gp_actor_report *p)
         gp_try_word(j, NULL, NULL, "batch", "auto");
     else if (half > s->batch)
         try(j, NULL, NULL, "batch", half);
-    else if (!j->g->batch && gp_segment_batch(j->plan, &deep, 0) > s->batch)
+    else if (!j->g->batch && !is_deep_for_launches(j, s) && gp_segment_batch(j->plan, &deep, 0) > s->batch)
         gp_try_deeper(j, (int)(p - j->r->actor), -1, TIMES);
     else
         return false;
