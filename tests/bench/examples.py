@@ -1,13 +1,13 @@
 """examples.py - the pipelines of examples/ on this machine, beside what an expert wrote in Python (examples_peers.py).
 
-    GPIPE=.../gpipe python3 tests/bench/examples.py [NAME...] [--rounds 3] [--limit 30] [--settings] [--device cuda] [-v]
+    GPIPE=.../gpipe python3 tests/bench/examples.py [NAME...] [--rounds 3] [--limit 30] [--settings] [-v]
 
-Prints a Markdown table as it goes, in frames a second: the fastest of the expert's ways, gpipe with the files of examples/ as
-they are (with larger inputs and other values by --set), and the ratio; then, of each, what the other ways made, which failed,
-and what gpipe's report says holds it back. --settings: also with one frame in each buffer, launched call by call and by
-graphs. What a few frames give is first compared with what the expert's give. Each figure is the median of the rounds, of what
-many frames take more than few, with more frames where that is less than a second. Needs NumPy and OpenCV. Files are in TMPDIR,
-or in /dev/shm if that is not said, which needs some 10 GB.
+Prints a Markdown table as it goes, in frames a second: the fastest of the expert's ways, gpipe with the files of
+examples/ as they are (with larger inputs and other values by --set), and the ratio; then, of each, what the other ways
+made, which failed, and what gpipe's report says holds it back. --settings: also with one frame in each buffer, launched
+call by call and by graphs. What a few frames give is first compared with what the expert's give. Each figure is the
+median of the rounds, of what many frames take more than few, with more frames where that is less than a second. Needs
+NumPy and OpenCV. Files are in TMPDIR, or in /dev/shm if that is not said, which needs some 10 GB.
 """
 import argparse, glob, json, os, re, shutil, sys, time
 from statistics import median
@@ -21,8 +21,8 @@ SETTINGS = [("`launch: stream`, depth 1", ["launch=stream", "depth=1"]), ("graph
 
 
 class Example:
-    """prepare(example, folder) makes what it reads, for each of `counts` frames; sets(example, folder, n): what of n frames is
-    set."""
+    """prepare(example, folder) makes what it reads, for each of `counts` frames; sets(example, folder, n): what of n
+    frames is set."""
 
     def __init__(self, name, what, few, many, most, prepare, sets, file=None):
         self.name, self.what, self.few, self.many, self.most = name, what, few, many, most
@@ -238,9 +238,9 @@ class Measured:
 
     def experts(self, rounds=1, limit=60):
         """({way: frames a second}, [what was said of those that failed])"""
-        out, err, code = self.b.run([sys.executable, os.path.join(HERE, "examples_peers.py"), self.e.name, self.folder]
-                                    + list(self.e.counts) + ["--device", self.device, "--rounds", rounds, "--limit", limit],
-                                    timeout=2 * limit + 60, ok=range(-64, 256))
+        command = [sys.executable, os.path.join(HERE, "examples_peers.py"), self.e.name, self.folder, *self.e.counts,
+                   "--device", self.device, "--rounds", rounds, "--limit", limit]
+        out, err, code = self.b.run(command, timeout=2 * limit + 60, ok=range(-64, 256))
         if self.b.verbose:
             print(err, file=sys.stderr)
         if code == 3:

@@ -1,14 +1,16 @@
-"""examples_peers.py - what the pipelines of examples/ do, as an expert writes it in Python: CUDA graphs, pinned slots with
-several frames in flight, torch.compile, kernels of one's own, batches, threads that read, encode and write.
+"""examples_peers.py - what the pipelines of examples/ do, as an expert writes it in Python: CUDA graphs, pinned slots
+with several frames in flight, torch.compile, kernels of one's own, batches, threads that read, encode and write.
 
     examples_peers.py NAME FOLDER FEW MANY MOST [--device cuda|cpu] [--rounds N] [--limit SECONDS] [WAY...]
 
-For each way of NAME, as it is measured: `US WAY`, microseconds per frame: what MANY frames of the files in FOLDER (which
-examples.py makes) take more than FEW, MOST where that is below a second; the median of the rounds. Before, what FEW frames
-make is compared with what gpipe made of them, in FOLDER/gpipe. A way that fails, or makes something else, says `- WAY: why`.
-Exit 3 where a library or a GPU is missing. On the CPU the same is computed without graphs: only to compare.
+For each way of NAME, as it is measured: `US WAY`, microseconds per frame: what MANY frames of the files in FOLDER
+(which examples.py makes) take more than FEW, MOST where that is below a second; the median of the rounds. Before, what
+FEW frames make is compared with what gpipe made of them, in FOLDER/gpipe. A way that fails, or makes something else,
+says `- WAY: why`. Exit 3 where a library or a GPU is missing. On the CPU the same is computed without graphs, only to
+compare.
 """
-import argparse, faulthandler, fcntl, functools, glob, multiprocessing, os, re, shutil, subprocess, sys, threading, time, traceback
+import argparse, faulthandler, fcntl, functools, glob, multiprocessing, os, re, shutil, subprocess, sys, threading, time
+import traceback
 from collections import deque
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from statistics import median
@@ -31,9 +33,9 @@ REPLAY = dict(new=3, keep=200, size=32, draws=4, rate=0.2)
 TRAIN = dict(size=60, rate=0.5, together=300)
 VIDEO = dict(height=1080, width=1920, level=30, keep=0.85)
 # how much a number in a file may be off, and which share of them may be off by more: an edge that was rounded
-NEAR = {"heat": (1e-4, 0), "spectrogram": (0.1, 1e-3), "camera": (1, 1e-4), "diffusion": (0.01, 1e-3), "replay": (1e-3, 0),
-        "train": (1e-4, 0), "cells": (0.01, 1e-4), "digits": (0, 1e-5), "video": (1, 1e-5), "photos": (4, 0.01),
-        "heartbeat": (1e-3, 0)}
+NEAR = {"heat": (1e-4, 0), "spectrogram": (0.1, 1e-3), "camera": (1, 1e-4), "diffusion": (0.01, 1e-3),
+        "replay": (1e-3, 0), "train": (1e-3, 0), "cells": (0.01, 1e-4), "digits": (0, 1e-5), "video": (1, 1e-5),
+        "photos": (4, 0.01)}
 
 
 DEVICE, CORES = "cuda", len(os.sched_getaffinity(0))
@@ -55,9 +57,9 @@ def compiled(how, f):
 
 
 class Flight:
-    """`depth` slots, each of which has arrays by make() and a graph of work(slot). Frames are filled and taken by `workers`
-    threads, if any. ordered: frames go on from each other, so all have one stream; filled_here: what fills them is not for
-    threads, as a pipe that is read."""
+    """`depth` slots, each of which has arrays by make() and a graph of work(slot). Frames are filled and taken by
+    `workers` threads, if any. ordered: frames go on from each other, so all have one stream; filled_here: what fills
+    them is not for threads, as a pipe that is read."""
 
     def __init__(self, depth, make, work, workers=0, ordered=True, filled_here=False):
         self.slots, self.work = [make() for _ in range(depth)], work
@@ -123,27 +125,9 @@ class Flight:
                 turn.result()
 
 
-class Npy:
-    """A .npy of known shape, of which threads write parts, anywhere."""
-
-    def __init__(self, path, shape, dtype):
-        self.fd = os.open(path, os.O_CREAT | os.O_WRONLY, 0o644)
-        with os.fdopen(os.dup(self.fd), "wb") as f:
-            np.lib.format.write_array_header_1_0(f, dict(descr=np.dtype(dtype).str, fortran_order=False, shape=shape))
-            self.begin = f.tell()
-
-    def put(self, array, at):
-        """at: of its first byte in the array"""
-        os.pwrite(self.fd, array, self.begin + at)
-
-    def close(self):
-        os.close(self.fd)
-
-
-def save(path, array):
-    f = Npy(path, array.shape, array.dtype)
-    f.put(array, 0)
-    f.close()
+def npy(path, *shape, dtype="f4"):
+    """A new file, mapped: threads write its parts at the same time, which they could not by write()."""
+    return np.lib.format.open_memmap(path, "w+", dtype, shape)
 
 
 def write_png(how, path, a):
@@ -157,7 +141,8 @@ def png_writer(folder, pattern):
     """The fastest of the ways here to write a PNG that is at most a tenth larger than gpipe's of the same picture."""
     path = sorted(glob.glob("%s/gpipe/%s" % (folder, pattern)))[0]
     picture, to, times = cv2.imread(path, cv2.IMREAD_UNCHANGED), folder + "/try.png", {}
-    for how in [("cv2",)] + [("cv2", cv2.IMWRITE_PNG_COMPRESSION, k) for k in range(10)] + [("Pillow", k) for k in range(10)]:
+    ways = [("cv2", cv2.IMWRITE_PNG_COMPRESSION, k) for k in range(10)] + [("Pillow", k) for k in range(10)]
+    for how in [("cv2",)] + ways:
         write_png(how, to, picture)
         if os.path.getsize(to) <= 1.1 * os.path.getsize(path) or how == ("Pillow", 9):
             times[how] = min(seconds(write_png, how, to, picture) for _ in range(5))
@@ -167,7 +152,8 @@ def png_writer(folder, pattern):
 
 
 def palette(name):
-    return cv2.applyColorMap(np.arange(256, dtype=np.uint8), getattr(cv2, "COLORMAP_" + name)).reshape(256, 3)      # blue first
+    """256 colors, blue first"""
+    return cv2.applyColorMap(np.arange(256, dtype=np.uint8), getattr(cv2, "COLORMAP_" + name)).reshape(256, 3)
 
 
 def seconds(f, *arguments):
@@ -262,13 +248,13 @@ def heat(folder, how):
     def run(out, n):
         now.copy_(torch.from_numpy(0.5 * (slow + fast)))
         settle()
-        file, lock, rows = Npy(out + "/heat.npy", (n, side, side), "f4"), threading.Lock(), {}
+        file, lock, rows = npy(out + "/heat.npy", n, side, side), threading.Lock(), {}
 
         def take(i, slot):
             h, k, t = slot.h.numpy(), i // together, rate * steps * (i + 1) * np.pi ** 2 / (side + 1) ** 2
             off = np.abs(h - np.float32(0.5 * np.exp(-2 * t)) * slow - np.float32(0.5 * np.exp(-25 * t)) * fast).max()
             assert off < 2e-4, "frame %d is %g off" % (i, off)
-            file.put(h, i * h.nbytes)
+            file[i] = h
             level = np.clip((h + 0.3) * np.float32(256 / 1.2), 0, 255).astype(np.uint8)
             with lock:
                 row = rows.setdefault(k, {})
@@ -278,7 +264,6 @@ def heat(folder, how):
                 write("%s/heat-%03d.png" % (out, k), colors[np.hstack([row[j] for j in range(together)])])
 
         flight.run(n, lambda i, slot: None, take)
-        file.close()
     return run
 
 
@@ -313,7 +298,7 @@ def spectrogram(folder, how):
 
     def run(out, n):
         sound = np.load("%s/sound-%d.npy" % (folder, n), mmap_mode="r")
-        file = Npy(out + "/levels.npy", (40 * n, bins), "f4")
+        file = npy(out + "/levels.npy", 40 * n, bins)
 
         def fill(i, slot):
             part, to = sound[max(i * rows * hop - before, 0):(i + 1) * rows * hop], slot.hx.numpy()
@@ -321,11 +306,10 @@ def spectrogram(folder, how):
             to[len(to) - len(part):] = part
 
         def take(i, slot):
-            file.put(slot.db.numpy(), i * slot.db.nbytes)
+            file[i * rows:(i + 1) * rows] = slot.db.numpy()
             write("%s/spectrogram-%03d.png" % (out, i), slot.picture.numpy())
 
         flight.run(n // together, fill, take)
-        file.close()
     return run
 
 
@@ -337,7 +321,8 @@ def camera(folder, how):
         gain = np.where(stuck, 0, CAMERA["white"] / (flat - dark)).astype(np.float32)
     # of a frame only the stuck pixels need a median
     y, x = np.nonzero(stuck)
-    around = np.stack([np.clip(y + j, 0, high - 1) * wide + np.clip(x + i, 0, wide - 1) for j in (-1, 0, 1) for i in (-1, 0, 1)])
+    around = np.stack([np.clip(y + j, 0, high - 1) * wide + np.clip(x + i, 0, wide - 1)
+                       for j in (-1, 0, 1) for i in (-1, 0, 1)])
     dark, gain, around, at = (torch.from_numpy(a).to(DEVICE) for a in (dark, gain, around, y * wide + x))
     mean, weight = torch.zeros(high, wide, device=DEVICE), torch.ones((), device=DEVICE)
 
@@ -358,16 +343,19 @@ def camera(folder, how):
         slot.row.copy_(row(slot.raw, now), non_blocking=True)
         weight.fill_(CAMERA["weight"])
 
-    flight = Flight(12, lambda: SimpleNamespace(hraw=host(high, wide, dtype="int16"), row=host(high, 3 * wide, dtype="uint8"),
-                                                raw=host(high, wide, dtype="int16").to(DEVICE)), work, 8, filled_here=True)
+    flight = Flight(12, lambda: SimpleNamespace(
+        hraw=host(high, wide, dtype="int16"), raw=host(high, wide, dtype="int16").to(DEVICE),
+        row=host(high, 3 * wide, dtype="uint8")), work, 8, filled_here=True)
 
     def run(out, n):
         mean.zero_()
         weight.fill_(1)
         settle()
-        files, lock = {}, threading.Lock()
+        files = [npy("%s/raw-%03d.npy" % (out, k // roll), min(roll, n - k), high, wide, dtype="u2")
+                 for k in range(0, n, roll)]
         size = 2 * high * wide
-        with subprocess.Popen(["head", "-c", str(size * n), folder + "/raw"], stdout=subprocess.PIPE, bufsize=0) as program:
+        head = ["head", "-c", str(size * n), folder + "/raw"]
+        with subprocess.Popen(head, stdout=subprocess.PIPE, bufsize=0) as program:
             fcntl.fcntl(program.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
 
             def fill(i, slot):
@@ -376,17 +364,8 @@ def camera(folder, how):
                     done += program.stdout.readinto(to[done:])
 
             def take(i, slot):
-                save("%s/%05d.npy" % (out, i), slot.row.numpy())
-                k = i // roll
-                with lock:
-                    if k not in files:
-                        files[k] = [Npy("%s/raw-%03d.npy" % (out, k), (min(roll, n - k * roll), high, wide), "u2"), 0]
-                files[k][0].put(slot.hraw.numpy(), i % roll * size)
-                with lock:
-                    files[k][1] += 1
-                    last = files[k][1] == min(roll, n - k * roll)
-                if last:
-                    files.pop(k)[0].close()
+                np.save("%s/%05d.npy" % (out, i), slot.row.numpy())
+                files[i // roll][i % roll] = slot.hraw.numpy().view(np.uint16)
 
             flight.run(n, fill, take)
     return run
@@ -439,24 +418,24 @@ def diffusion(folder, how):
         row=host(shape[0], 3 * shape[1], dtype="uint8")), work, CORES)
 
     def run(out, n):
-        file, ratios = Npy(out + "/calm.npy", (n,) + shape, "f4"), np.empty((n, 2))
+        file, ratios = npy(out + "/calm.npy", n, *shape), np.empty((n, 2))
 
         def fill(i, slot):
             slot.hx.numpy()[:] = cv2.imread(folder + "/photo.png")
 
         def take(i, slot):
             ratios[i] = slot.psnr.numpy()
-            file.put(slot.calm.numpy(), i * slot.calm.nbytes)
+            file[i] = slot.calm.numpy()
             write("%s/%05d.png" % (out, i), slot.row.numpy())
 
         flight.run(n, fill, take)
-        file.close()
         np.savetxt(out + "/psnr.csv", ratios, "%.6f", ",")
     return run
 
 
 def learning(weights, rate, how):
-    """A step of training of layers with relu between them; the last column of each is its bias, behind what it weighs a 1."""
+    """A step of training of layers with relu between them; the last column of each is its bias, for a 1 behind its
+    input."""
     ten = torch.arange(10, device=DEVICE)
 
     def forth(x, w):
@@ -524,6 +503,43 @@ if triton:
         tl.store(a2, v2, mask=real[:, None])
         tl.store(w2 + out * 33 + 32, c2, mask=real)
 
+    @triton.jit
+    def learn_three(x, answers, w1, w2, w3, losses, n, parts, rate, SIZE: tl.constexpr):
+        # the same for layers of 64, 32 and 10; rows behind SIZE weigh nothing
+        i, mid, pix, out = tl.arange(0, 64), tl.arange(0, 32), tl.arange(0, 64), tl.arange(0, 16)
+        real, row = out < 10, i < SIZE
+        a1, a2 = w1 + pix[:, None] * 65 + pix[None, :], w2 + mid[:, None] * 65 + pix[None, :]
+        a3 = w3 + out[:, None] * 33 + mid[None, :]
+        v1, c1, v2, c2 = tl.load(a1), tl.load(w1 + pix * 65 + 64), tl.load(a2), tl.load(w2 + mid * 65 + 64)
+        v3, c3 = tl.load(a3, mask=real[:, None], other=0.0), tl.load(w3 + out * 33 + 32, mask=real, other=-1e30)
+        for s in range(n):
+            at = s % parts * SIZE + i
+            x1 = tl.load(x + at[:, None] * 65 + pix[None, :], mask=row[:, None], other=0.0)
+            wanted = (tl.load(answers + at, mask=row, other=0)[:, None] == out[None, :]).to(tl.float32)
+            x2 = tl.maximum(tl.dot(x1, tl.trans(v1), input_precision="ieee") + c1[None, :], 0)
+            x3 = tl.maximum(tl.dot(x2, tl.trans(v2), input_precision="ieee") + c2[None, :], 0)
+            z = tl.dot(x3, tl.trans(v3), input_precision="ieee") + c3[None, :]
+            z -= tl.max(z, 1)[:, None]
+            e = tl.exp(z)
+            sums = tl.sum(e, 1)
+            lost = tl.log(sums) - tl.sum(tl.where(wanted > 0, z, 0.0), 1)
+            tl.store(losses + s, tl.sum(tl.where(row, lost, 0.0), 0) / SIZE)
+            d3 = tl.where(row[:, None], e / sums[:, None] - wanted, 0.0) / SIZE
+            d2 = tl.where(x3 > 0, tl.dot(d3, v3, input_precision="ieee"), 0.0)
+            d1 = tl.where(x2 > 0, tl.dot(d2, v2, input_precision="ieee"), 0.0)
+            v3 -= rate * tl.dot(tl.trans(d3), x3, input_precision="ieee")
+            v2 -= rate * tl.dot(tl.trans(d2), x2, input_precision="ieee")
+            v1 -= rate * tl.dot(tl.trans(d1), x1, input_precision="ieee")
+            c3 -= rate * tl.sum(d3, 0)
+            c2 -= rate * tl.sum(d2, 0)
+            c1 -= rate * tl.sum(d1, 0)
+        tl.store(a1, v1)
+        tl.store(w1 + pix * 65 + 64, c1)
+        tl.store(a2, v2)
+        tl.store(w2 + mid * 65 + 64, c2)
+        tl.store(a3, v3, mask=real[:, None])
+        tl.store(w3 + out * 33 + 32, c3, mask=real)
+
 
 def replay(folder, how):
     new, keep, size, draws, rate = (REPLAY[k] for k in ("new", "keep", "size", "draws", "rate"))
@@ -540,7 +556,8 @@ def replay(folder, how):
         for to, what in ((slot.digits, slot.hdigits), (slot.labels, slot.hlabels), (slot.drawn, slot.hdrawn)):
             to.copy_(what, non_blocking=True)
         if "Triton" in how:
-            learn_in_one[(1,)](slot.digits, slot.labels, slot.drawn, *weights, slot.losses, steps, rate, size, num_warps=8)
+            learn_in_one[(1,)](slot.digits, slot.labels, slot.drawn, *weights, slot.losses, steps, rate, size,
+                               num_warps=int(how.split()[1]))
         else:
             x, answers = pixels_of(slot.digits)[slot.drawn], slot.labels[slot.drawn]
             torch.stack([step(x[k], answers[k]) for k in range(steps)], out=slot.losses)
@@ -563,7 +580,8 @@ def replay(folder, how):
         def fill(i, slot):
             f = np.repeat(np.arange(i * together, (i + 1) * together), draws * size)
             seen = np.minimum(f + 1, n) * new
-            chance = (times * np.uint64(pow(16807, i * len(times), 2147483647)) % np.uint64(2147483647)).astype(np.int64)
+            begin = np.uint64(pow(16807, i * len(times), 2147483647))
+            chance = (times * begin % np.uint64(2147483647)).astype(np.int64)
             place = chance % np.minimum(seen, keep)                   # the newest digit that was put there
             low = max(i * together * new - keep, 0)
             part = slice(low, (min((i + 1) * together, n)) * new)
@@ -593,8 +611,12 @@ def train(folder, how):
     step, write = learning(weights, TRAIN["rate"], how), png_writer(folder, "curve-*.png")
 
     def work(slot):
-        parts = [slice(k * size % len(x), k * size % len(x) + size) for k in range(together)]
-        torch.stack([step(x[part], answers[part]) for part in parts], out=slot.losses)
+        if "Triton" in how:
+            learn_three[(1,)](x, answers, *weights, slot.losses, together, len(x) // size, TRAIN["rate"], size,
+                              num_warps=int(how.split()[1]))
+        else:
+            parts = [slice(k * size % len(x), k * size % len(x) + size) for k in range(together)]
+            torch.stack([step(x[part], answers[part]) for part in parts], out=slot.losses)
         slot.hlosses.copy_(slot.losses, non_blocking=True)
 
     flight = Flight(2, lambda: SimpleNamespace(hlosses=host(together), losses=host(together).to(DEVICE)), work, 2)
@@ -647,7 +669,8 @@ def cells(folder, how):
 
 
 def digits(folder, how):
-    w1, b1, w2, b2 = (torch.from_numpy(np.load("%s/digits-%s.npy" % (folder, a))).to(DEVICE) for a in ("w1", "b1", "w2", "b2"))
+    w1, b1, w2, b2 = (torch.from_numpy(np.load("%s/digits-%s.npy" % (folder, a))).to(DEVICE)
+                      for a in ("w1", "b1", "w2", "b2"))
     together = int(how.split()[-1])
 
     def net(x):
@@ -665,17 +688,16 @@ def digits(folder, how):
 
     def run(out, n):
         images = np.load("%s/digits-%d.npy" % (folder, n), mmap_mode="r").reshape(-1, 64)
-        file, size = Npy(out + "/guesses.npy", (60 * n,), "i8"), 60 * together
+        file, size = npy(out + "/guesses.npy", 60 * n, dtype="i8"), 60 * together
 
         def fill(i, slot):
             some = images[i * size:(i + 1) * size]
             slot.hx.numpy()[:len(some)] = some
 
         def take(i, slot):
-            file.put(slot.y.numpy()[:len(images) - i * size], 8 * i * size)
+            file[i * size:(i + 1) * size] = slot.y.numpy()[:len(images) - i * size]
 
         flight.run(-(-n // together), fill, take)
-        file.close()
     return run
 
 
@@ -696,23 +718,26 @@ def video(folder, how):
         slot.x.copy_(slot.hx, non_blocking=True)
         slot.y.copy_(calm(slot.x), non_blocking=True)
 
-    flight = Flight(12, lambda: SimpleNamespace(hx=host(*shape, dtype="uint8"), x=host(*shape, dtype="uint8").to(DEVICE),
-                                                y=host(*shape, dtype="uint8")), work, 8)
+    flight = Flight(12, lambda: SimpleNamespace(
+        hx=host(*shape, dtype="uint8"), x=host(*shape, dtype="uint8").to(DEVICE), y=host(*shape, dtype="uint8")),
+        work, 8)
 
     def run(out, n):
         before.fill_(128)
         settle()
-        with open("%s/video-%d.y4m" % (folder, n), "rb") as f, open(out + "/clean.y4m", "wb", 0) as to:
-            head = f.readline()
-            to.write(head)
+        film = np.memmap("%s/video-%d.y4m" % (folder, n), np.uint8, "r")
+        head = film[:200].tobytes().index(b"\n") + 1
+        clean = np.memmap(out + "/clean.y4m", np.uint8, "w+", shape=film.shape)
+        clean[:head] = film[:head]
+        frames, made = film[head:].reshape(n, -1), clean[head:].reshape(n, -1)
 
-            def fill(i, slot):
-                os.preadv(f.fileno(), [slot.hx.numpy()], len(head) + i * (size + 6) + 6)
+        def fill(i, slot):
+            slot.hx.numpy().reshape(-1)[:] = frames[i, 6:]
 
-            def take(i, slot):
-                os.pwritev(to.fileno(), [b"FRAME\n", slot.y.numpy()], len(head) + i * (size + 6))
+        def take(i, slot):
+            made[i, :6], made[i, 6:] = frames[i, :6], slot.y.numpy().reshape(-1)         # "FRAME\n", and its pixels
 
-            flight.run(n, fill, take)
+        flight.run(n, fill, take)
     return run
 
 
@@ -735,8 +760,9 @@ def photos(folder, how):
         photo = cv2.imread(path)
         high, wide = fit(*photo.shape[:2])
         four = cv2.cvtColor(photo, cv2.COLOR_BGR2BGRA)                # as Pillow has them, so that it copies nothing
-        small = Image.frombuffer("RGBX", photo.shape[1::-1], four, "raw", "RGBX", 0, 1).resize((wide, high), Image.BILINEAR)
-        finish(os.path.basename(path)[:-4], np.ascontiguousarray(np.asarray(small)[..., :3]), out)
+        small = Image.frombuffer("RGBX", photo.shape[1::-1], four, "raw", "RGBX", 0, 1)
+        small = np.asarray(small.resize((wide, high), Image.BILINEAR))
+        finish(os.path.basename(path)[:-4], np.ascontiguousarray(small[..., :3]), out)
 
     def on_device(paths, out):
         if not hasattr(own, "stream"):
@@ -772,9 +798,11 @@ WAYS = {
     "spectrogram": (spectrogram, ["graphs, torch.compile, pictures in one go"]),
     "camera": (camera, ["graphs, torch.compile, threads"]),
     "diffusion": (diffusion, ["graphs, torch.compile, threads"]),
-    "replay": (replay, ["Triton, one kernel for 16 frames", "Triton, one kernel for 1 frames",
-                        "graphs, torch.compile for 16 frames", "graphs for 1 frames"]),
-    "train": (train, ["graphs, torch.compile", "graphs"]),
+    "replay": (replay, ["Triton, 8 warps, a kernel for 16 frames", "Triton, 4 warps, a kernel for 16 frames",
+                        "Triton, 8 warps, a kernel for 1 frames", "graphs, torch.compile for 16 frames",
+                        "graphs for 1 frames"]),
+    "train": (train, ["Triton, 8 warps, a kernel for 300 steps", "Triton, 4 warps, a kernel for 300 steps",
+                      "graphs, torch.compile", "graphs"]),
     "cells": (cells, ["cv2, threads", "cv2, processes"]),
     "digits": (digits, ["graphs, torch.compile, batches of 1024", "graphs, torch.compile, batches of 64",
                         "graphs, batches of 64"]),
@@ -810,7 +838,8 @@ def differs(name, gpipe, out):
         wrong = ~(np.abs(a.astype(np.float64) - b) <= (max(1, off) if some else off))
         if wrong.mean() > (max(1e-3, share) if some else share):
             at = tuple(np.argwhere(wrong)[0])
-            return "%s%s is %g, gpipe's %g; %d of %d differ" % (file, list(map(int, at)), b[at], a[at], wrong.sum(), wrong.size)
+            return "%s%s is %g, gpipe's %g; %d of %d differ" % (
+                file, list(map(int, at)), b[at], a[at], wrong.sum(), wrong.size)
 
 
 def measure(args, make, how):

@@ -1,5 +1,5 @@
-"""rows_examples.py - the pipelines of examples/ as they are, with no setting, each beside the fastest of an expert's ways in
-Python (examples_peers.py).
+"""rows_examples.py - the pipelines of examples/ as they are, with no setting, each beside the fastest of an expert's
+ways in Python (examples_peers.py).
 """
 from tools import Failure, Row
 
