@@ -301,7 +301,9 @@ def main():
             if not args.names or e.name in args.names:
                 start = time.monotonic()
                 try:
-                    notes += measure(b, e, args)
+                    some = measure(b, e, args)
+                    notes += some
+                    print("\n".join(some), file=sys.stderr)          # a run that is ended has said it, too
                 except Failure as wrong:
                     failed = True
                     print("| %s: FAILED: %s | | | |" % (e.name, str(wrong).split("\n")[0]), flush=True)
