@@ -707,7 +707,7 @@ def digits(folder, how):
 
 def video(folder, how):
     high, wide = VIDEO["height"], VIDEO["width"]
-    shape, size = (high * 3 // 2, wide), high * 3 // 2 * wide
+    shape = high * 3 // 2, wide
     before = torch.zeros(shape, device=DEVICE)
 
     def calm(now):
