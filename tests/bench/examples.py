@@ -1,29 +1,28 @@
-"""examples.py - the pipelines of examples/ on this machine: frame by frame, overlapped, tuned, beside CuPy or PyTorch.
+"""examples.py - the pipelines of examples/ on this machine, beside what an expert wrote in Python (examples_peers.py).
 
-    GPIPE=.../gpipe python3 tests/bench/examples.py [NAME...] [--rounds 3] [--budget 30s] [--device cuda] [-v]
+    GPIPE=.../gpipe python3 tests/bench/examples.py [NAME...] [--rounds 3] [--limit 30] [--settings] [-v]
 
-Prints a Markdown table for each, in frames a second: the files of examples/, with larger inputs and other values by
---set. "launch: stream, depth 1" has one frame in each buffer, launched call by call; "graphs, depth 1" likewise, a graph
-each; "as it is" is what gpipe chooses; "tuned" what `gpipe tune` finds; the last row is examples_peers.py. Each is the
-median of the rounds, in turns, of what many frames take more than few, with more frames where that is less than a second.
-Then what the report of each says holds it back. Needs NumPy and OpenCV; peers that cannot run here say so.
-Files are in TMPDIR, or in /dev/shm if that is not said, which needs some 10 GB.
+Prints a Markdown table as it goes, in frames a second: the fastest of the expert's ways, gpipe with the files of
+examples/ as they are (with larger inputs and other values by --set), and the ratio; then, of each, what the other ways
+made, which failed, and what gpipe's report says holds it back. --settings: also with one frame in each buffer, launched
+call by call and by graphs. What a few frames give is first compared with what the expert's give. Each figure is the
+median of the rounds, of what many frames take more than few, with more frames where that is less than a second. Needs
+NumPy and OpenCV. Files are in TMPDIR, or in /dev/shm if that is not said, which needs some 10 GB.
 """
 import argparse, glob, json, os, re, shutil, sys, time
 from statistics import median
 
 sys.dont_write_bytecode = True
 import cv2, numpy as np, examples_peers as peers
-from tools import HERE, Bench, Failure
+from tools import HERE, Bench, Failure, Skip
 
 EXAMPLES = os.path.normpath(os.path.join(HERE, "../../examples"))
-SETTINGS = [("`launch: stream`, depth 1", ["launch=stream", "depth=1"]), ("graphs, depth 1", ["depth=1"]),
-            ("as it is", [])]
+SETTINGS = [("`launch: stream`, depth 1", ["launch=stream", "depth=1"]), ("graphs, depth 1", ["depth=1"])]
 
 
 class Example:
-    """prepare(example, folder) makes what it reads, for each of `counts` frames; sets(example, folder, n): what of n frames is
-    set. The peer does few and many frames, gpipe up to `most`."""
+    """prepare(example, folder) makes what it reads, for each of `counts` frames; sets(example, folder, n): what of n
+    frames is set."""
 
     def __init__(self, name, what, few, many, most, prepare, sets, file=None):
         self.name, self.what, self.few, self.many, self.most = name, what, few, many, most
@@ -104,6 +103,18 @@ def arrivals_sets(e, folder, n):
         "vars.digits=%s/digits.npy" % folder, "vars.labels=%s/labels.npy" % folder]
 
 
+def lessons(e, folder):
+    for name in ("digits/digits", "digits/labels", "train/w1", "train/w2", "train/w3"):
+        shutil.copy("%s/%s.npy" % (EXAMPLES, name), folder)
+
+
+def lessons_sets(e, folder, n):
+    return of(peers.TRAIN, "size", "rate") + ["stages.%s.frames=%d" % (name, peers.TRAIN["together"])
+                                              for name in ("leasts", "mosts", "losses")] + [
+        "vars.steps=%d" % n, "vars.data=" + folder, "vars.weights=" + folder,
+        "stages.picture.path=%s/out/curve-%%03d.png" % folder]
+
+
 def copies(e, folder, sources):
     """A folder of files for each count, links to some."""
     for n in e.counts:
@@ -162,6 +173,7 @@ ALL = [
     Example("camera", "1080 x 1920 of u16, written as .npy", 16, 112, 512, sensor, sensor_sets),
     Example("diffusion", "768 x 1024, 100 steps a frame", 8, 56, 408, raccoon, raccoon_sets),
     Example("replay", "3 digits a frame, four steps of training each", 100, 1100, 16100, arrivals, arrivals_sets),
+    Example("train", "a step of training with 60 digits", 600, 6600, 66600, lessons, lessons_sets),
     Example("cells", "192 x 256", 100, 700, 4900, wells, wells_sets),
     Example("digits", "60 digits a frame", 5000, 45000, 365000, numerals,
             lambda e, folder, n: ["stages.read.path=%s/digits-%d.npy" % (folder, n),
@@ -171,32 +183,45 @@ ALL = [
 ]
 
 
+def surroundings():
+    """Libraries that pip installed, as PyTorch's, are found by gpipe, too."""
+    pip = [folder for path in sys.path for folder in glob.glob(path + "/nvidia/*/lib")]
+    os.environ["LD_LIBRARY_PATH"] = ":".join(pip + [os.environ.get("LD_LIBRARY_PATH", "")]).strip(":")
+
+
 class Measured:
-    def __init__(self, b, e, args):
-        self.b, self.e, self.args = b, e, args
-        self.folder = b.path(e.name)
+    """An example, and its files; what a few frames give is kept in `gpipe` of its folder."""
+
+    def __init__(self, b, e, device="cuda"):
+        self.b, self.e, self.device, self.frames = b, e, device, {}
+        self.folder, self.file = b.path(e.name), e.yaml()
         os.mkdir(self.folder)
         e.prepare(e, self.folder)
-        self.file, self.frames = e.yaml(), {}
         # relative paths are those of the YAML's folder; what was changed for the measurement stands in another
         if os.path.exists(self.folder + "/%s.yaml" % e.file):
             self.file = self.folder + "/%s.yaml" % e.file
+        self.run(e.few, [])
+        os.rename(self.folder + "/out", self.folder + "/gpipe")
 
-    def sets(self, n):
-        return ["device=" + self.args.device, "vars.out=%s/out" % self.folder] + self.e.sets(self.e, self.folder, n)
+    def close(self):
+        shutil.rmtree(self.folder)
 
-    def seconds(self, n, settings, options=()):
+    def run(self, n, settings, options=()):
+        sets = ["device=" + self.device, "vars.out=%s/out" % self.folder] + self.e.sets(self.e, self.folder, n)
+        return self.b.gpipe_seconds(self.file, sets + settings, n, options)
+
+    def seconds(self, *arguments):
         try:
-            return self.b.gpipe_seconds(self.file, self.sets(n) + settings, n, options)
+            return self.run(*arguments)
         finally:
             shutil.rmtree(self.folder + "/out", ignore_errors=True)
 
-    def gpipe(self, settings):
+    def gpipe(self, settings=()):
         """Frames a second. With how many frames that is measured is found in the first round."""
-        few = self.seconds(self.e.few, settings)
+        few = self.seconds(self.e.few, list(settings))
         known = self.frames.get(tuple(settings))
         for n in [known] if known else [self.e.many, self.e.most]:
-            more = self.seconds(n, settings) - few
+            more = self.seconds(n, list(settings)) - few
             if more > 1:
                 break
         if more <= 0:
@@ -204,79 +229,52 @@ class Measured:
         self.frames[tuple(settings)] = n
         return (n - self.e.few) / more
 
-    def verdict(self, settings):
+    def verdict(self, settings=()):
         """What the report of as many frames says holds the run back."""
         report = self.b.path("report.json")
-        self.seconds(self.frames[tuple(settings)], settings, ["--progress", "none", "--report", report])
+        self.seconds(self.frames[tuple(settings)], list(settings), ["--progress", "none", "--report", report])
         with open(report) as f:
             return json.load(f)["verdict"]["text"]
 
-    def tuned(self):
-        """The settings that `gpipe tune` finds; [] where those of the file are best."""
-        command = [self.b.gpipe, "tune", "--memory", "16GiB", "--budget", self.args.budget]
-        for s in self.sets(self.e.many):
-            command += ["--set", s]
-        out, _, _ = self.b.run(command + [self.file], timeout=900)
-        best = re.search(r"^(\S.*?)   .*\bbest$", out, re.M)
-        if not best and not re.search(r"^as given ", out, re.M):
-            raise Failure("no table of 'gpipe tune'\n" + out)
-        return best.group(1).split() if best else []
-
-    def peer(self):
-        out, err, code = self.b.run([sys.executable, os.path.join(HERE, "examples_peers.py"), self.e.name, self.folder,
-                                     self.e.few, self.e.many], timeout=900, ok=(0, 3))
+    def experts(self, rounds=1, limit=60):
+        """({way: frames a second}, [what was said of those that failed])"""
+        command = [sys.executable, os.path.join(HERE, "examples_peers.py"), self.e.name, self.folder, *self.e.counts,
+                   "--device", self.device, "--rounds", rounds, "--limit", limit]
+        out, err, code = self.b.run(command, timeout=2 * limit + 60, ok=range(-64, 256))
+        if self.b.verbose:
+            print(err, file=sys.stderr)
+        if code == 3:
+            raise Skip(err.strip().split("\n")[-1])
+        lines = re.findall(r"^([\d.]+|-) (.+)$", out, re.M)
+        wrong = [said for us, said in lines if us == "-"]
         if code:
-            return None, err.strip().split("\n")[-1]
-        library, us = out.split()
-        return 1e6 / float(us), library
+            wrong.append("ended with %d: %s" % (code, err.strip().split("\n")[-1]))
+        return {way: 1e6 / float(us) for us, way in lines if us != "-" and float(us) > 0}, wrong
 
 
 def measure(b, e, args):
-    start = time.monotonic()
-
-    def now(what):
-        print("%s: %s at %.0f s" % (e.name, what, time.monotonic() - start), file=sys.stderr)
-
-    m = Measured(b, e, args)
-    settings = list(SETTINGS)
-    now("inputs")
+    """The line of the table, and what else is to be said."""
+    m, ways, wrong = Measured(b, e, args.device), {}, []
     try:
-        best, untuned = m.tuned(), None
-        if best:
-            settings.append(("tuned: `%s`" % " ".join(best), best))
-        else:
-            settings[-1] = ("as it is; `gpipe tune` found nothing better", [])
-    except Failure as wrong:
-        untuned = next((line for line in str(wrong).split("\n")[1:] if "error: " in line), str(wrong).split("\n")[0])
-    now("tuned")
-    rates, library, why = [[] for _ in settings] + [[]], "CuPy, PyTorch", None
-    for _ in range(args.rounds):
-        for i, (_, sets) in enumerate(settings):
-            rates[i].append(m.gpipe(sets))
-            now("%s: %.4g" % (settings[i][0], rates[i][-1]))
-        if why is None:
-            rate, said = m.peer()
-            if rate is None:
-                why = said
-            else:
-                library = said
-                rates[-1].append(rate)
-                now("%s: %.4g" % (library, rate))
-    verdicts = [m.verdict(sets) for _, sets in settings]
-    print("### %s: %s\n\n| | frames/s |\n|---|---|" % (e.name, e.what))
-    for (name, _), r in zip(settings, rates):
-        print("| %s | %.4g |" % (name, median(r)))
-    if why is None:
-        print("| %s | %.4g |" % (library, median(rates[-1])))
-    if untuned:
-        print("\nNot tuned: %s." % untuned)
-    if why is not None:
-        print("\nNo peer: %s." % why)
-    print("\nWhat the reports say:\n\n%s" % "".join("* %s: %s.\n" % (name, text) for (name, _), text in zip(settings, verdicts)),
-          end="")
-    print("\nLeast and most of %d rounds: %s.\n" % (args.rounds, "; ".join(
-        "%.4g to %.4g" % (min(r), max(r)) for r in rates if r)), flush=True)
-    shutil.rmtree(m.folder)
+        settings = SETTINGS * args.settings + [("gpipe as it is", [])]
+        rates = [[] for _ in settings]
+        for k in range(args.rounds):
+            for (_, sets), some in zip(settings, rates):
+                some.append(m.gpipe(sets))
+            if k == 0:
+                try:
+                    ways, wrong = m.experts(args.rounds, args.limit)
+                except Skip as why:
+                    wrong = [str(why)]
+        mine, best = median(rates[-1]), max(ways, key=ways.get) if ways else None
+        print("| %s: %s | %s | %.4g (%.4g to %.4g) | %s |" % (
+            e.name, e.what, "%.4g, %s" % (ways[best], best) if best else "none", mine, min(rates[-1]), max(rates[-1]),
+            "%.2f" % (mine / ways[best]) if best else ""), flush=True)
+        said = ["%.4g, %s" % (rate, way) for way, rate in ways.items() if way != best]
+        said += ["%.4g, %s" % (median(some), name) for (name, _), some in list(zip(settings, rates))[:-1]]
+        return ["%s: %s" % (e.name, text) for text in said + wrong + [m.verdict()]]
+    finally:
+        m.close()
 
 
 def main():
@@ -284,7 +282,8 @@ def main():
     p.add_argument("names", nargs="*", metavar="NAME", help=", ".join(e.name for e in ALL))
     p.add_argument("--gpipe", default=os.environ.get("GPIPE", os.path.join(HERE, "../../gpipe")))
     p.add_argument("--rounds", type=int, default=3)
-    p.add_argument("--budget", default="30s", help="of gpipe tune, for each example")
+    p.add_argument("--limit", type=float, default=30, help="seconds after which no further way of the expert is begun")
+    p.add_argument("--settings", action="store_true", help="also one frame in each buffer")
     p.add_argument("--device", default="cuda")
     p.add_argument("-v", "--verbose", action="store_true", help="show the commands")
     args = p.parse_args()
@@ -294,19 +293,24 @@ def main():
                 "no rounds" if args.rounds < 1 else "no command '%s'; set GPIPE" % args.gpipe)
     if os.path.isdir("/dev/shm"):
         os.environ.setdefault("TMPDIR", "/dev/shm")
-    # libraries that pip installed, as PyTorch's, are found by gpipe, too
-    pip = [folder for path in sys.path for folder in glob.glob(path + "/nvidia/*/lib")]
-    os.environ["LD_LIBRARY_PATH"] = ":".join(pip + [os.environ.get("LD_LIBRARY_PATH", "")]).strip(":")
-    b, failed = Bench(args.gpipe, args.verbose), False
+    surroundings()
+    b, failed, notes = Bench(args.gpipe, args.verbose), False, []
+    print("| frames/s | expert | gpipe as it is | ratio |\n|---|---|---|---|", flush=True)
     try:
         for e in ALL:
             if not args.names or e.name in args.names:
+                start = time.monotonic()
                 try:
-                    measure(b, e, args)
+                    some = measure(b, e, args)
+                    notes += some
+                    print("\n".join(some), file=sys.stderr)          # a run that is ended has said it, too
                 except Failure as wrong:
                     failed = True
-                    print("### %s: FAILED: %s\n" % (e.name, wrong), flush=True)
+                    print("| %s: FAILED: %s | | | |" % (e.name, str(wrong).split("\n")[0]), flush=True)
+                    print(wrong, file=sys.stderr)
+                print("%s: %.0f s" % (e.name, time.monotonic() - start), file=sys.stderr, flush=True)
     finally:
+        print("\n" + "\n".join("* " + note for note in notes))
         b.close()
     return 1 if failed else 0
 
