@@ -2,8 +2,7 @@
  *
  * Functions that return bool put a text into `err` that goes on after the file's name:
  * "'x.npy' cannot be written: ...". */
-#ifndef GP_OUTFILE_H
-#define GP_OUTFILE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -134,5 +133,3 @@ struct iovec;
 bool gp_write_all(int fd, struct iovec *v, int n, char err[GP_WHY]);
 /* Writes all of it at a place. */
 bool gp_put_at(int fd, const void *from, size_t n, int64_t at, char err[GP_WHY]);
-
-#endif

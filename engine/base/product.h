@@ -1,8 +1,7 @@
 /* product.h - a product of arrays of matrices, as numpy.matmul has it: its sizes, and where each matrix begins.
  *
  * It follows from the types of a frame alone, and so does all that is chosen for it. */
-#ifndef GP_PRODUCT_H
-#define GP_PRODUCT_H
+#pragma once
 
 #include "gpipe/stage.h"
 
@@ -30,5 +29,3 @@ bool gp_product_of(const gp_type *a, bool turn_a, const gp_type *b, bool turn_b,
 /* How many batches there are, and where the factors and the result of batch i begin: elements from the start. */
 int64_t gp_product_batches(const gp_product *p);
 void gp_product_at(const gp_product *p, int64_t i, int64_t at[GP_FACTORS]);
-
-#endif

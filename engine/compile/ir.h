@@ -12,8 +12,7 @@
  * they need of these is in gp_machine, gp_env and gp_probe, so that a plan made
  * anywhere is the same everywhere. All memory is in one arena. Cross-references
  * are indices into the arrays below; -1 is "none". */
-#ifndef GP_IR_H
-#define GP_IR_H
+#pragma once
 
 #include "base/table.h"
 #include "base/yaml.h"
@@ -520,5 +519,3 @@ bool gp_partial_shape(const gp_graph *, const gp_stage *st, const gp_type *in,
                       gp_type *out, gp_errs *);
 /* The same of a device stage that has an input without rows: its outputs have none, or what gp_stage.none says. */
 bool gp_shape_of_none(const gp_graph *, const gp_stage *st, gp_type *in, gp_type *out, gp_errs *errs);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * $TMPDIR/gpipe-cc-XXXXXX, or in /tmp; for its owner only, and locked while it is used. Who
  * makes one removes those of the same user that nobody has locked: their processes died. */
-#ifndef GP_SCRATCH_H
-#define GP_SCRATCH_H
+#pragma once
 
 #include <dirent.h>
 #include <limits.h>
@@ -18,5 +17,3 @@ typedef struct gp_scratch {
 /* False with `err`: "no folder can be made in '/tmp': ...; set TMPDIR". */
 bool gp_scratch_open(gp_scratch *s, char err[GP_WHY]);
 void gp_scratch_close(gp_scratch *s);  /* removes it, and all files in it */
-
-#endif

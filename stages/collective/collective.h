@@ -3,8 +3,7 @@
  * Where its frames lie on the host, they go through MPI, which is what rounds.h does. Where they lie in the memory of a
  * GPU, they go through NCCL from there; through MPI and the host's memory where NCCL cannot, as in the last rounds, in
  * which some ranks have no frame. A process that is alone copies. */
-#ifndef GP_COLLECTIVE_H
-#define GP_COLLECTIVE_H
+#pragma once
 
 #include "device/libraries.h"
 #include "rounds.h"
@@ -71,5 +70,3 @@ void gp_collective_advise(gp_advice *a);
     .collective = true, .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,                   \
     .run = gp_collective_run, .close = gp_collective_close, .skipped = gp_collective_skipped,                       \
     .finish = gp_collective_finish, .advise = gp_collective_advise
-
-#endif

@@ -2,8 +2,7 @@
  *
  * It is started without a shell, has no open files but its three streams, and ends with this process, however that
  * ends. A `why` goes on after the program's name: "'ffmpeg' cannot be started: ...". */
-#ifndef GP_PROCESS_H
-#define GP_PROCESS_H
+#pragma once
 
 #include "gpipe/stage.h"
 #include "base/outfile.h"
@@ -42,5 +41,3 @@ void gp_process_tell_well(gp_process *p, const char *path, gp_loc at, gp_errs *e
 
 /* Ends it, where it has not ended: by SIGTERM, and soon after by SIGKILL. NULL: does nothing. */
 void gp_process_stop(gp_process *p);
-
-#endif

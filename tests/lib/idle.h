@@ -1,6 +1,5 @@
 /* idle.h - what kinds have in tests that do not look at it. */
-#ifndef TEST_IDLE_H
-#define TEST_IDLE_H
+#pragma once
 
 #include <gpipe/stage.h>
 
@@ -38,5 +37,3 @@ static const gp_port idle_any[] = { { "*", GP_ACCEPT_ANY, true, "anything" }, { 
                     .shape = as_declared, .run = run_idle }
 #define IDLE_TAKE { GP_KIND("take"), .help = "takes anything", .in = idle_any, .any_shape = true, \
                     .shape = as_declared, .run = run_idle }
-
-#endif

@@ -1,7 +1,6 @@
 /* iotest.h - what tests of files share: a folder for each test, pipelines that
  * must run or must fail, files of bytes that count up. */
-#ifndef IOTEST_H
-#define IOTEST_H
+#pragma once
 
 #include <limits.h>
 #include "base/npy.h"
@@ -43,5 +42,3 @@ void io_count_raw(const char *name, size_t n);
 void io_counts(const char *name, gp_type type, int first);
 /* The file `name` must hold these bytes and no more. */
 void io_holds(const char *name, const void *bytes, size_t n);
-
-#endif

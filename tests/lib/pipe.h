@@ -1,6 +1,5 @@
 /* pipe.h - runs whole pipelines in the test's process. */
-#ifndef TEST_PIPE_H
-#define TEST_PIPE_H
+#pragma once
 
 #include "api/forms.h"
 #include "device/machine.h"
@@ -62,5 +61,3 @@ pipe_result pipe_done(const char *dir, const char *yaml, const char *device,
                       const char *const *sets, gp_run_options options);
 /* The first error's text; "no error" without one. */
 const char *pipe_said(const gp_errs *errs);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * What nearly every suite needs of the C library comes with it.
  * Fixtures run around each test, in its process, and may be NULL; seconds 0: as other suites. */
-#ifndef TEST_SUITE_H
-#define TEST_SUITE_H
+#pragma once
 
 #include <check.h>
 #include <stdio.h>
@@ -82,5 +81,3 @@ bool suite_leave_memory(size_t bytes);
         suite_fill(tc, suite_items, 1); \
         return s; \
     }
-
-#endif
