@@ -112,9 +112,9 @@ void gp_remove_stale(const char *folder, struct gp_filewriter *by);
 /* Makes this temporary file's process be seen as alive. False: another run looks at it or removes
  * it just now, so it is of no use. */
 bool gp_hold_temporary(int fd);
-/* A new temporary folder in another, which gp_remove_stale removes, with all in it, once nobody holds *fd any more.
- * malloc'd; NULL, with errno. */
-char *gp_temporary_folder(const char *in, int *fd);
+/* A new temporary folder in another, for `of`, which gp_remove_stale removes, with all in it, once nobody holds *fd any
+ * more. malloc'd; NULL, with errno. */
+char *gp_temporary_folder(const char *in, const char *of, int *fd);
 void gp_remove_tree(const char *folder);
 /* Does another run write what the open file is to replace, or files of a pattern that may be that?
  * Seen where locks are: on a file system of a network perhaps only on this machine. *pid: its
