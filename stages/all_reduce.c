@@ -1,5 +1,4 @@
 /* all_reduce.c - element by element the sum, mean, least or most of what all ranks have, in the order of ranks. */
-#include <string.h>
 #include "collective.h"
 
 enum { SUM, MEAN, MIN, MAX };

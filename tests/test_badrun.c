@@ -1,6 +1,5 @@
 /* test_badrun.c - bad input and bad ends that take a whole run: scripts and
  * kernels that are wrong, full disks, closed files, signals at any moment. */
-#include <math.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>

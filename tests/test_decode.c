@@ -1,7 +1,6 @@
 /* test_decode.c - the bytes of files, and pictures of them, on the CPU: the same as `read` makes of the files. What
  * a GPU decodes is in gpu/test_decode.c; here is what of it shows in the plan. */
 #include <dirent.h>
-#include "draw/dump.h"
 #include "jpeg_file.h"
 #include "device/libraries.h"
 #include "pipe.h"

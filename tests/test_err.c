@@ -1,6 +1,5 @@
 /* test_err.c - how an error is shown: the line, and what is below it; what stays of too many. */
 #include <errno.h>
-#include "base/outfile.h"
 #include "base/why.h"
 #include "suite.h"
 

@@ -172,8 +172,7 @@ TEST(how_many_is_not_for_the_file_to_say)
 {
     now = &cases[0];
     ck_assert_ptr_null(compile(", workers: 3", false));
-    ck_assert_msg(strstr(errs.e[0].msg, "stage 'turns' cannot have 3 workers: it takes frames in order"), "%s", errs.e[0].msg);
-    ck_assert_int_eq(errs.e[0].at.line, 5);
+    first_error_has(&errs, 5, "stage 'turns' cannot have 3 workers: it takes frames in order");
 }
 
 TEST_SUITE(in_order, set_up, NULL, 0)

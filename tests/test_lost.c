@@ -145,8 +145,7 @@ TEST_LOOP(emission_that_fails, 0, 6)
         "  - {use: keeps}\n", knobs[_i / 2], _i % 2 ? "stop" : "drop");
     seen s = run(yaml);
     const gp_account *a = &s.account;
-    ck_assert_str_eq(s.errs.e[0].msg, "call 1 broke");
-    ck_assert_int_eq(s.errs.e[0].at.line, _i / 2 < 2 ? 6 : 7);
+    first_error_is(&s.errs, _i / 2 < 2 ? 6 : 7, "call 1 broke");
     ck_assert_int_eq(s.outcome, _i % 2 ? GP_ERROR : GP_DONE);
     ck_assert_uint_eq(a->in, a->out + a->dropped + a->failed + a->cancelled);
     if (_i % 2)
@@ -209,8 +208,7 @@ TEST_LOOP(isolated_stage, 0, 4)
                         "  - {name: on, use: scale, a: 2}\n  - {use: discard}\nfuse: none\n", of[_i]);
     seen s = run_with(yaml, (gp_run_options){ .isolate = true });
     ck_assert_int_eq(s.outcome, GP_ERROR);
-    ck_assert_str_eq(s.errs.e[0].msg, "stage 'x' failed on the device in frame 0");
-    ck_assert_int_eq(s.errs.e[0].at.line, 6);
+    first_error_is(&s.errs, 6, "stage 'x' failed on the device in frame 0");
 }
 
 /* ---- places ---------------------------------------------------------- */
@@ -220,8 +218,7 @@ TEST(graph_that_cannot_be_built)
     broken.build = build;
     seen s = run(YAML);
     ck_assert_int_eq(s.outcome, GP_ERROR);
-    ck_assert_str_eq(s.errs.e[0].msg, "it broke");
-    ck_assert_int_eq(s.errs.e[0].at.line, 5);
+    first_error_is(&s.errs, 5, "it broke");
     ck_assert_uint_eq(s.account.in, 0);
 }
 
@@ -236,8 +233,7 @@ TEST(places_of_stages)
                  "%s", use[i], i ? "" : "  - {use: discard}\n");
         seen s = run(text);
         ck_assert_int_eq(s.outcome, GP_ERROR);
-        ck_assert_str_eq(s.errs.e[0].msg, "it broke");
-        ck_assert_int_eq(s.errs.e[0].at.line, 4);
+        first_error_is(&s.errs, 4, "it broke");
     }
 }
 
@@ -255,8 +251,7 @@ static void lose(const char *yaml, int k)
     seen s = run(yaml);
     const gp_account *a = &s.account;
     ck_assert_int_eq(s.outcome, GP_ERROR);
-    ck_assert_str_eq(s.errs.e[0].msg, "it broke");
-    ck_assert_int_eq(s.errs.e[0].at.line, 5);
+    first_error_is(&s.errs, 5, "it broke");
     ck_assert_int_eq(s.errs.e[1].at.line, 5);
     at = strstr(s.errs.e[1].msg, "; frames ");
     ck_assert_msg(at != NULL, "%s", s.errs.e[1].msg);

@@ -1,6 +1,5 @@
 /* test_matmul.c - products beyond stages_cases.c: every order of axes against plain sums, by all that computes them on a
  * CPU and by a stand-in for cuBLASLt; what is declared of cuBLASLt beside its header, where that is there. */
-#include <math.h>
 #include "cblas_library.h"
 #include "cuda/libraries.h"
 #include "iotest.h"

@@ -2,7 +2,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "cli/live.h"
 #include "cli/retune.h"

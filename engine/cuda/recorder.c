@@ -5,7 +5,6 @@
  * graph has the edges that the items name, and no others: that is the invariant.
  * Without capture the same calls run at once, in order, and items mean nothing. */
 #include <stdlib.h>
-#include <string.h>
 #include "cuda/dev.h"
 
 struct nodes { cudaGraphNode_t *v; int n, cap; };

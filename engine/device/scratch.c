@@ -1,7 +1,6 @@
 /* scratch.c - see scratch.h. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "device/scratch.h"

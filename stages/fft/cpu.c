@@ -1,7 +1,6 @@
 /* cpu.c - transforms by lines.c, axis by axis: the last of `axes` first, or last where real numbers are made. Each of
  * them is a call in the list of operations of the launch. */
 #include <stdlib.h>
-#include <string.h>
 #include "fourier.h"
 
 typedef struct plan { int axes; gp_fft_axis axis[GP_FFT_AXES]; } plan;

@@ -5,8 +5,8 @@
  * warning, unless all is to be strict. EXIF says which side of a picture is up: its pixels are then put there, and the
  * frame's shape is that of the upright picture. libjpeg leaves by longjmp: each setjmp stands in a function of its own
  * whose caller owns everything, so that no local changes between the two. */
-#include <stdio.h>
 #include <string.h>
+#include <stdio.h>
 #include <jpeglib.h>
 #include <jerror.h>
 #include <setjmp.h>

@@ -12,7 +12,6 @@
 #include <zlib.h>
 #include "base/half.h"
 #include "base/npy.h"
-#include "base/plural.h"
 #include "npz_file.h"
 #include "sums.h"
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include "base/arena.h"
 #include "rows_file.h"
 #include "y4m_file.h"

@@ -5,9 +5,7 @@
 #include <errno.h>
 #include <time.h>
 #include "base/npy.h"
-#include "base/yaml.h"
 #include "device/machine.h"
-#include "draw/dump.h"
 #include "idle.h"
 #include "fuzz.h"
 

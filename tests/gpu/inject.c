@@ -16,7 +16,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <time.h>
 #include "base/dl.h"
 #include "pipe.h"
 

@@ -1,6 +1,5 @@
 /* test_backend.c - what the executor relies on, on both back ends: memory, copies, fills and
  * kernels. The loop index of a test is the back end's, 0 cpu, 1 cuda. */
-#include <stdint.h>
 #include "base/embed.h"
 #include "backendrig.h"
 #include "gpu.h"

@@ -1,6 +1,5 @@
 /* managed_cases.c - a constant in managed memory is what it is anywhere else: for a kernel that looks numbers up in it,
  * for a script, for a stage that runs once, and for what is carried. */
-#include "base/npy.h"
 #include "cases.h"
 
 

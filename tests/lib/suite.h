@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "gpipe/err.h"
 
 typedef struct suite_item {
     const TTest *test;         /* NULL: a TEST_CASE */
@@ -30,6 +31,9 @@ typedef struct suite_item {
 
 /* printf into a text of its own, which stays until the process ends. */
 char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The first error has this text, or has it in its text, and the line as its place. */
+void first_error_is(const gp_errs *errs, int line, const char *text);
+void first_error_has(const gp_errs *errs, int line, const char *part);
 /* The path of a file beside the tests' program. */
 char *suite_beside(const char *name);
 /* Loads NAME.so from there, a library that stands in, which is found by its name from then on: its NAME_does. */
