@@ -21,7 +21,7 @@ typedef enum gp_progress {
     GP_PROGRESS_AUTO, GP_PROGRESS_BAR, GP_PROGRESS_PLAIN, GP_PROGRESS_JSON, GP_PROGRESS_NONE,
 } gp_progress;
 
-typedef enum gp_form { GP_FORM_PLAN, GP_FORM_GRAPH, GP_FORM_SPEC } gp_form;
+typedef enum gp_form { GP_FORM_PLAN, GP_FORM_GRAPH } gp_form;
 
 typedef struct gp_words { const char **word; int n, cap; } gp_words;
 

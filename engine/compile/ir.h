@@ -507,9 +507,8 @@ void gp_lint(const gp_plan *, const gp_spec *, const gp_machine *, const char *t
  * a quarter of a second. */
 bool gp_lint_of_machine(const gp_plan *);
 
-/* dump.c: any form, on a stdio stream. */
+/* dump_graph.c, dump_plan.c: these forms, on a stdio stream. */
 typedef enum gp_dump { GP_DUMP_TEXT, GP_DUMP_JSON } gp_dump;
-void gp_dump_spec(FILE *, const gp_spec *, gp_dump);
 void gp_dump_graph(FILE *, const gp_graph *, gp_dump);
 void gp_dump_plan(FILE *, const gp_plan *, gp_dump);
 

@@ -1,4 +1,4 @@
-/* dump.h - the three forms and their pictures, and the schema of pipeline files, for editors. */
+/* dump.h - graphs, plans and their pictures, and the schema of pipeline files, for editors. */
 #pragma once
 
 #include "base/json.h"
