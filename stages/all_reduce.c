@@ -75,11 +75,6 @@ static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const g
 
 static const gp_collective how = { .make = make, .queue = queue, .some = true };
 
-static bool open_stage(const gp_open *o, void **state)
-{
-    return gp_collective_open(o, &how, gp_bytes(&o->in[0]), state);
-}
-
 #define INTEGERS (GP_ACCEPT(GP_I32) | GP_ACCEPT(GP_U32) | GP_ACCEPT(GP_I64) | GP_ACCEPT(GP_U64))
 #define NUMBERS (GP_ACCEPT(GP_F32) | GP_ACCEPT(GP_F64) | INTEGERS)
 static const gp_port in[] = { { "in", NUMBERS, .help = "numbers, alike on all ranks" }, { 0 } };
@@ -97,6 +92,6 @@ static const gp_opt options[] = {
 const gp_kind gp_kind_all_reduce = {
     GP_KIND("all_reduce"), .field = "ranks", .also = "allreduce",
     .help = "frame k of all ranks, element by element: their sum, mean, min or max",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage,
-    GP_COLLECTIVE,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape,
+    GP_COLLECTIVE(how),
 };

@@ -129,8 +129,7 @@ static const struct { const char *name, *text, *says; } no_objects[] = {
 
 TEST_EACH(refuses_files, no_objects)
 {
-    char file[600];
-    snprintf(file, sizeof file, "%s/%s", dir, no_objects[_i].name);
+    char *file = format("%s/%s", dir, no_objects[_i].name);
     if (no_objects[_i].text)
         pipe_text(dir, no_objects[_i].name, no_objects[_i].text);
     ck_assert(!gp_plugin_load(kinds, file, &errs));
@@ -167,8 +166,7 @@ static void move(const char *from, const char *to)
 
 static void folder(const char *name)
 {
-    char path[600];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
+    char *path = format("%s/%s", dir, name);
     ck_assert(!mkdir(path, 0777));
 }
 

@@ -14,6 +14,12 @@ struct iovec;
  * and its standard output is ours; else its standard output is the pipe, and its input is empty. NULL: `why`. */
 gp_process *gp_process_start(const char *const *argv, const char *folder, bool reads, char why[GP_WHY]);
 
+/* For shape(): refuses a `command` without a program, beside a 'path' (`both` says so), and with one of those options,
+ * up to a NULL, which have no effect on `what`. *path: its program; *folder: where it is started. False with an
+ * error. */
+bool gp_process_shape(gp_shape *s, const gp_texts *command, const char *both, const char *const *without,
+                      const char *what, const char **path, const char **folder);
+
 /* Our end of the pipe, which belongs to the process. */
 int gp_process_fd(const gp_process *p);
 
