@@ -39,7 +39,6 @@ static inline void *gp_lua_owner(lua_State *L)
 /* Has a script the integer, exactly? */
 static inline bool gp_lua_has_int(int64_t v)
 {
-    (void)v;
     return true;
 }
 

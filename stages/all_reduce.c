@@ -68,7 +68,6 @@ static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const g
 {
     static const int op[] = { [SUM] = GP_GPU_SUM, [MEAN] = GP_GPU_MEAN, [MIN] = GP_GPU_MIN, [MAX] = GP_GPU_MAX };
     const struct opts *o = opts;
-    (void)r;
     int type = gp_gpu_type(x->type.dtype);
     return gp_gpu.ranks.all_reduce(x->data, y->data, (size_t)gp_count(&x->type), type, op[o->op], comm, stream);
 }

@@ -17,7 +17,6 @@ static bool shape(gp_shape *s)
 static void make(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y)
 {
     const struct opts *o = opts;
-    (void)x;
     y->type = r->alike;
     memcpy(y->data, all + (r->ranks > 1 ? (size_t)o->from : 0) * n, n);
 }

@@ -35,7 +35,6 @@ static void make(const void *opts, const gp_rounds *r, const gp_view *x, const c
 {
     const struct opts *o = opts;
     size_t from = r->ranks > 1 ? (size_t)o->from : 0;
-    (void)x;
     y->type = part_of(&r->alike);
     memcpy(y->data, all + from * n + (size_t)r->rank * gp_bytes(&y->type), gp_bytes(&y->type));
 }

@@ -162,7 +162,6 @@ TEST(many_errors_are_counted)
 
 static const gp_kernel *compile_nothing(gp_dev *dev, const gp_source *src, gp_errs *errs)
 {
-    (void)dev, (void)src;
     gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "no room");
     return NULL;
 }

@@ -59,7 +59,6 @@ static bool made_shape(gp_shape *s)
 
 static bool made_run(gp_call *c, gp_frame *f, int n)
 {
-    (void)n;
     memset(f->out[0].data, 1, 64);
     if (f->index == 2 && how(c->user) == SOURCE_FAILS)
         f->status = GP_FAILED;
@@ -99,7 +98,6 @@ static bool filter_shape(gp_shape *s)
 
 static bool filter_open(const gp_open *o, void **state)
 {
-    (void)state;
     if (how(o->user) == OPEN_ADDS)
         add(o->errs);
     return how(o->user) != OPEN_SILENT;
@@ -107,7 +105,6 @@ static bool filter_open(const gp_open *o, void **state)
 
 static bool filter_run(gp_call *c, gp_frame *f, int n)
 {
-    (void)n;
     memcpy(f->out[0].data, f->in[0].data, how(c->user) == LEAVES_A_PART ? 60 : 64);
     if (f->index != 2)
         return true;
@@ -354,7 +351,6 @@ static bool sink_shape(gp_shape *s)
 static bool warns_run(gp_call *c, gp_frame *f, int n)
 {
     const int *fails = c->user;
-    (void)n;
     if (f->index == 1 || f->index == 3)
         gp_fail(c->errs, GP_E_WARN, c->at, "frame %d is dark", (int)f->index);
     return !*fails || f->index != 4;

@@ -92,7 +92,6 @@ static bool wide;                  /* as if offsets did not fit in 31 bits */
 
 static const gp_kernel *no_builtin(gp_dev *d, const char *name)
 {
-    (void)d, (void)name;
     return NULL;
 }
 

@@ -92,7 +92,6 @@ static bool numbers_shape(gp_shape *s)
 
 static bool numbers(gp_call *c, gp_frame *f, int n)
 {
-    (void)c, (void)n;
     for (int i = 0; i < 64; i++)
         ((float *)f->out[0].data)[i] = (float)f->index;
     f->status = f->index == FRAMES ? GP_END : GP_OK;
@@ -107,7 +106,6 @@ static bool sink_shape(gp_shape *s)
 /* Frames come in order, with what they had. */
 static bool sink(gp_call *c, gp_frame *f, int n)
 {
-    (void)c;
     for (int i = 0; i < n; i++) {
         float x;
         memcpy(&x, f[i].in[0].data, sizeof x);

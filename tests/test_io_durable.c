@@ -193,7 +193,6 @@ int fsync(int fd)
 
 int syncfs(int fd)
 {
-    (void)fd;
     while (disk.on && disk.hold)
         usleep(1000);
     pthread_mutex_lock(&disk.lock);
@@ -278,7 +277,6 @@ TEST_EACH(disk_that_fails, failing)
 
 static void let_go(gp_pipeline *p, void *arg)
 {
-    (void)arg;
     while (!gp_syncing(p))
         usleep(1000);
     usleep(300000);
@@ -288,7 +286,6 @@ static void let_go(gp_pipeline *p, void *arg)
 
 static void give_up(gp_pipeline *p, void *arg)
 {
-    (void)arg;
     while (!gp_syncing(p))
         usleep(1000);
     gp_cancel(p, 2);

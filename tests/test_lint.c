@@ -274,7 +274,6 @@ static gp_errs errs;
 
 static float zero(int64_t i)
 {
-    (void)i;
     return 0;
 }
 

@@ -59,7 +59,6 @@ static bool break_without_a_place(const gp_open *o, void **state)
 
 static bool fail_frames(gp_call *c, gp_frame *frames, int n)
 {
-    (void)frames, (void)n;
     return gp_fail(c->errs, GP_E_RUN, (gp_loc){ 0 }, "it broke");
 }
 
@@ -79,7 +78,6 @@ static bool emit_most(gp_dcall *c)
 
 static bool keep(gp_call *c, gp_frame *frames, int n)
 {
-    (void)c;
     for (int i = 0; i < n; i++)
         made[frames[i].index] = *(const float *)frames[i].in[0].data;
     return true;
@@ -293,7 +291,6 @@ static void step(int sig, siginfo_t *info, void *context)
     greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
     gp_segmentrt *s = segment->seg;
     uint64_t k = atomic_load(&s->issued);
-    (void)sig, (void)info;
     *flags |= TRAP_FLAG;
     if (k == issued)
         return;

@@ -251,7 +251,6 @@ TEST(surrogate_pairs)
 static double parse_pairs(int n, void *arg)
 {
     char *text = malloc(40 * (size_t)n + 64), *s = text;
-    (void)arg;
     s += sprintf(s, "a: [");
     for (int i = 0; i < n; i++)
         s += sprintf(s, "\"\\ud83d\\ude00 %d\", ", i);
@@ -347,7 +346,6 @@ TEST_LOOP(many, 0, 2)
 static double parse_keys(int n, void *arg)
 {
     char *text = malloc(32 * (size_t)n), *s = text, want[100];
-    (void)arg;
     for (int i = 0; i < n; i++)
         s += sprintf(s, "k%d: %d\n", i, i);
     sprintf(s, "k777: again\n");

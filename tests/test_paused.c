@@ -70,21 +70,11 @@ static void check_ramp(const char *dir, const gp_pipeline *p, int values)
     free(out);
 }
 
-/* `text` with `to` in place of `from`; malloc'd. */
-static char *edited(const char *text, const char *from, const char *to)
-{
-    const char *at = strstr(text, from);
-    ck_assert_ptr_nonnull(at);
-    char *s = malloc(strlen(text) + strlen(to) + 1);
-    sprintf(s, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-    return s;
-}
-
 /* The source with one worker, and with three. */
 TEST_LOOP(goes_on_with_itself_and_with_another, 0, 2)
 {
     const char *dir = pipe_dir();
-    char *text = edited(yaml, "out: x}", _i ? "out: x, workers: 3}" : "out: x}");
+    char *text = pipe_edited(yaml, "out: x}", _i ? "out: x, workers: 3}" : "out: x}");
     gp_pipeline *p = compile(dir, text, "vars.frames=0"), *q = compile(dir, text, "vars.frames=0");
     ck_assert_int_eq(pause_it(p, NULL), GP_PAUSED);
     ck_assert_int_eq(pause_it(p, p), GP_PAUSED);
@@ -98,14 +88,13 @@ TEST_LOOP(goes_on_with_itself_and_with_another, 0, 2)
     ck_assert_int_eq(errs.n, 0);
     check_ramp(dir, p, 4);
     gp_pipeline_destroy(p), gp_pipeline_destroy(q);
-    free(text);
 }
 
 /* A pause about where the source ends, or beyond. */
 TEST_LOOP(a_source_that_ends_meanwhile, 0, 8)
 {
     const char *dir = pipe_dir();
-    char *text = edited(yaml, "out: x}", _i & 1 ? "out: x, workers: 3}" : "out: x}");
+    char *text = pipe_edited(yaml, "out: x}", _i & 1 ? "out: x, workers: 3}" : "out: x}");
     const char *const set[] = { NULL }, *const *const sets[] = { set, set, set };
     for (int i = 0; i < 12; i++) {
         const unsigned long long at[] = { 25 + (unsigned)i, 33 + (unsigned)i };
@@ -118,7 +107,6 @@ TEST_LOOP(a_source_that_ends_meanwhile, 0, 8)
         free(pipe_read(dir, "out.raw", &bytes));
         ck_assert_uint_eq(bytes, 40 * 16);
     }
-    free(text);
 }
 
 TEST_LOOP(a_paused_run_that_does_not_go_on, 0, 2)
@@ -159,7 +147,7 @@ static const struct { const char *from, *to, *msg; int line; } other[] = {
 TEST_EACH(what_differs_cannot_go_on, other)
 {
     const char *dir = pipe_dir();
-    char *text = edited(yaml, other[_i].from, other[_i].to);
+    char *text = pipe_edited(yaml, other[_i].from, other[_i].to);
     gp_pipeline *p = compile(dir, yaml, "vars.frames=0"), *q = compile(dir, text, "vars.frames=0");
     ck_assert_int_eq(pause_it(p, NULL), GP_PAUSED);
     ck_assert_int_eq(gp_pipeline_go_on(q, p, NULL, &errs), GP_ERROR);
@@ -170,7 +158,6 @@ TEST_EACH(what_differs_cannot_go_on, other)
     ck_assert_int_eq(gp_pipeline_go_on(p, p, NULL, &errs), GP_DRAINED);    /* it is paused still */
     check_ramp(dir, p, 4);
     gp_pipeline_destroy(q), gp_pipeline_destroy(p);
-    free(text);
 }
 
 /* A kernel is compiled, and a stage opened, while the run is to stop: what was taken in comes out all the same. */

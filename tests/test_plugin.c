@@ -153,7 +153,6 @@ static char places[2][600];
 
 static const char *get(const void *arg, const char *name)
 {
-    (void)arg;
     return !strcmp(name, "GPIPE_PLUGINS") ? places[0] : !strcmp(name, "XDG_DATA_HOME") ? places[1] : NULL;
 }
 

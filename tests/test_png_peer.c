@@ -37,18 +37,15 @@ static void on_write(png_structp png, png_bytep from, size_t n)
 
 static void on_flush(png_structp png)
 {
-    (void)png;
 }
 
 static _Noreturn void on_error(png_structp png, png_const_charp msg)
 {
-    (void)msg;
     png_longjmp(png, 1);
 }
 
 static void on_warning(png_structp png, png_const_charp msg)
 {
-    (void)png, (void)msg;
 }
 
 /* A picture as libpng writes it: rows of samples, packed, of 16 bits big-endian. */

@@ -422,7 +422,6 @@ TEST(expressions_are_kept)
 static double resolve_stages(int n, void *arg)
 {
     char *text = malloc(200 * (size_t)n + 200), *s = text;
-    (void)arg;
     s += sprintf(s, "vars: {n: 3}\nbuffers:\n");
     for (int i = 0; i < n; i++)
         s += sprintf(s, "  b%d: {dtype: u8, shape: [4, 6], depth: n}\n", i);

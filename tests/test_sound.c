@@ -1,7 +1,5 @@
 /* test_sound.c - recordings: what soundfile and SciPy wrote (tests/data/make_sounds.py), in blocks of any length, by
  * any number of workers; what is written, by its bytes and read again; broken and refused ones. */
-#include <signal.h>
-#include <sys/resource.h>
 #include "iotest.h"
 #include "rows_file.h"
 
@@ -217,18 +215,11 @@ static const char *const full[] = { "a.wav", "a.flac", "a%d.wav", "a.ogg" };
 /* A file that cannot grow: the frame is named, and what came before is kept whole. */
 TEST_EACH(no_room, full)
 {
-    struct rlimit was, now;
-    bool sole = !strchr(full[_i], '%');
-    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
-    signal(SIGXFSZ, SIG_IGN);
-    now = was, now.rlim_cur = sole ? 20000 : 1000;
     const char *dtype = strstr(full[_i], "ogg") ? "f32" : "i16";
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &now), 0);
-    pipe_result r = io_go(format("buffers: {x: {dtype: %s, shape: [1000, 2]}}\nstages:\n"
+    pipe_result r = io_go_limited(format("buffers: {x: {dtype: %s, shape: [1000, 2]}}\nstages:\n"
                                "  - {use: generate, pattern: noise, amplitude: %s, frames: 200, out: x}\n"
                                "  - {use: write, path: '%s', sample_rate: 8000}\n", dtype,
-                               strstr(dtype, "f") ? "0.5" : "20000", full[_i]));
-    setrlimit(RLIMIT_FSIZE, &was);
+                               strstr(dtype, "f") ? "0.5" : "20000", full[_i]), strchr(full[_i], '%') ? 1000 : 20000);
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(strstr(io_error(&r), "cannot be written: File too large") && strstr(io_error(&r), "frame"), "%s",
                   io_error(&r));

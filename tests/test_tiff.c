@@ -1,8 +1,6 @@
 /* test_tiff.c - TIFF: what tifffile wrote (tests/data/make_tiffs.py), pages made of bytes io_here, what is written and
  * read again, by any number of workers; broken and refused ones. */
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include "iotest.h"
 #include "rows_file.h"
 
@@ -606,15 +604,9 @@ TEST(a_part)
 
 TEST_LOOP(no_room, 0, 2)
 {
-    struct rlimit was, now;
-    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
-    signal(SIGXFSZ, SIG_IGN);
-    now = was, now.rlim_cur = _i ? 500 : 10000;
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &now), 0);
-    pipe_result r = io_go(format("buffers: {x: {dtype: u8, shape: [40, 50]}}\nstages:\n"
+    pipe_result r = io_go_limited(format("buffers: {x: {dtype: u8, shape: [40, 50]}}\nstages:\n"
                                "  - {use: generate, pattern: noise, amplitude: 100, frames: 20, out: x}\n"
-                               "  - {use: write, path: '%s'}\n", _i ? "a%d.tif" : "a.tif"));
-    setrlimit(RLIMIT_FSIZE, &was);
+                               "  - {use: write, path: '%s'}\n", _i ? "a%d.tif" : "a.tif"), _i ? 500 : 10000);
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(strstr(io_error(&r), "cannot be written: File too large") && strstr(io_error(&r), "frame"), "%s",
                   io_error(&r));

@@ -271,7 +271,6 @@ TEST(test_unified_budget)    /* on the CPU back end all memory is the host's */
 
 static float zero(int64_t i)
 {
-    (void)i;
     return 0;
 }
 

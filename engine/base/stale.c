@@ -103,7 +103,6 @@ static void remove_if_stale(int folder, const char *name, pid_t pid, gp_filewrit
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-    (void)st, (void)type, (void)ftw;
     return remove(path), 0;
 }
 

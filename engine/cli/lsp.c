@@ -263,7 +263,6 @@ static void check_changed(gp_lsp *l)
 
 static bool initialize(gp_lsp *l, json_t *params, gp_json *j)
 {
-    (void)params;
     gp_json_raw(j, "result",
                 "{\"capabilities\": {\"textDocumentSync\": {\"openClose\": true, \"change\": 2, \"save\": true}, "
                 "\"hoverProvider\": true, \"definitionProvider\": true, "
@@ -274,14 +273,12 @@ static bool initialize(gp_lsp *l, json_t *params, gp_json *j)
 
 static bool shut(gp_lsp *l, json_t *params, gp_json *j)
 {
-    (void)params;
     gp_json_str(j, "result", NULL);
     return l->shut = true;
 }
 
 static bool leave(gp_lsp *l, json_t *params, gp_json *j)
 {
-    (void)params, (void)j;
     return l->ended = true;
 }
 
@@ -292,7 +289,6 @@ static int64_t version_of(const json_t *params)
 
 static bool did_open(gp_lsp *l, json_t *params, gp_json *j)
 {
-    (void)j;
     const char *uri;
     json_t *text;
     if (json_unpack(params, "{s:{s:s, s:o}}", "textDocument", "uri", &uri, "text", &text) || !json_is_string(text))
@@ -311,7 +307,6 @@ static bool did_open(gp_lsp *l, json_t *params, gp_json *j)
 
 static bool did_change(gp_lsp *l, json_t *params, gp_json *j)
 {
-    (void)j;
     const char *uri;
     json_t *changes, *change;
     size_t i;
@@ -339,14 +334,12 @@ static gp_doc *named(gp_lsp *l, json_t *params)
 
 static bool did_save(gp_lsp *l, json_t *params, gp_json *j)
 {
-    (void)j;
     gp_doc *d = named(l, params);
     return d && (d->changed = true);
 }
 
 static bool did_close(gp_lsp *l, json_t *params, gp_json *j)
 {
-    (void)j;
     gp_doc *d = named(l, params);
     if (d) {
         publish(l, d, &(gp_errs){ .n = 0 });

@@ -83,7 +83,6 @@ bool gp_collective_stack(gp_shape *s)
 
 void gp_collective_all(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y)
 {
-    (void)opts, (void)x;
     memcpy(y->data, all, n * (size_t)r->ranks);
 }
 

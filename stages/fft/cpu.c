@@ -56,7 +56,6 @@ typedef struct pass { const gp_fft_axis *axis; int64_t outer, inner; const void 
 static bool do_pass(void *stream, const void *arg, gp_errs *errs)
 {
     const pass *x = arg;
-    (void)stream, (void)errs;
     gp_fft_axis_do(x->axis, x->outer, x->inner, x->from, x->to, x->scale, x->work);
     return true;
 }

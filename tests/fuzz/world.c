@@ -102,7 +102,6 @@ static void look(gp_arena *a, gp_probed *x)
 
 static const char *env(const void *arg, const char *name)
 {
-    (void)arg;
     return !strcmp(name, "HOME") ? "/home" : !strcmp(name, "EMPTY") ? "" : NULL;
 }
 

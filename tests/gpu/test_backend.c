@@ -86,7 +86,6 @@ END_TEST
 
 static bool has_builtin(gp_rec *r, void *arg)
 {
-    (void)arg;
     for (int t = 0; gp_cpu_tables[t]; t++)
         for (const gp_cpu_entry *e = gp_cpu_tables[t]; e->name; e++)
             if (!r->ops->kernel(r, e->name) && strcmp(e->name, "expr_run") != 0)   /* that is the CPU's alone */

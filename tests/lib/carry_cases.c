@@ -398,7 +398,6 @@ TEST_THIN(runs_again, 2, 1)
 static void stop_soon(gp_pipeline *p, void *arg)
 {
     gp_account a = { .out = 0 };
-    (void)arg;
     while (gp_accounts(p, &a, 1) < 1 || a.out < 100)      /* none: it is being set up */
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
     gp_cancel(p, 1);

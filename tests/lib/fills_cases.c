@@ -35,7 +35,6 @@ static bool make_shape(gp_shape *s)
 static bool make(gp_call *c, gp_frame *f, int n)
 {
     const opts *o = c->opts;
-    (void)n;
     gp_view *v = &f->out[0];
     size_of(f->index, o->whole, v->type.dim);
     for (int64_t i = 0; i < gp_count(&v->type); i++)

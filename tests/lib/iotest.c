@@ -1,5 +1,7 @@
 /* iotest.c - see iotest.h. */
 #include <dirent.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include "iotest.h"
 #include "sndfile.h"
 
@@ -27,6 +29,18 @@ char *io_at(const char *name)
 pipe_result io_go(const char *yaml)
 {
     return pipe_run(io_dir, yaml, "cpu", NULL, (gp_run_options){ .poison = true });
+}
+
+pipe_result io_go_limited(const char *yaml, size_t bytes)
+{
+    struct rlimit was, now;
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    now = was, now.rlim_cur = bytes;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &now), 0);
+    pipe_result r = io_go(yaml);
+    setrlimit(RLIMIT_FSIZE, &was);
+    return r;
 }
 
 const char *io_error(const pipe_result *r)

@@ -19,6 +19,8 @@ int io_files(const char *sub);
 #define TEXT(buf, ...) (snprintf(buf, sizeof buf, __VA_ARGS__), buf)
 
 pipe_result io_go(const char *yaml);
+/* The same where no file can have more than so many bytes. */
+pipe_result io_go_limited(const char *yaml, size_t bytes);
 const char *io_error(const pipe_result *r);            /* the first one's text */
 /* Where a run that failed says that it kept what it wrote. */
 void io_told(const pipe_result *r, char path[PATH_MAX]);

@@ -12,7 +12,6 @@ static folder *folders;
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-    (void)st, (void)type, (void)ftw;
     return remove(path);
 }
 
@@ -112,7 +111,6 @@ const gp_registry *pipe_registry(void)
 
 static const char *environment(const void *arg, const char *name)
 {
-    (void)arg;
     return getenv(name);
 }
 
@@ -136,6 +134,13 @@ gp_pipeline *pipe_compiled(const char *dir, const char *yaml, gp_config c)
     gp_pipeline *p = pipe_compile(dir, yaml, c, &errs);
     ck_assert_msg(p != NULL, "%s\n%s", errs.n ? errs.e[0].msg : "?", yaml);
     return p;
+}
+
+char *pipe_edited(const char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    ck_assert_msg(at, "no '%s'", from);
+    return format("%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
 }
 
 typedef struct strings { char file[600], device[64]; const char *set[32]; } strings;

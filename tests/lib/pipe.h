@@ -32,6 +32,8 @@ const gp_registry *pipe_registry(void);        /* with them */
  * errors; with pipe_compiled the test fails. */
 gp_pipeline *pipe_compile(const char *dir, const char *yaml, gp_config c, gp_errs *errs);
 gp_pipeline *pipe_compiled(const char *dir, const char *yaml, gp_config c);
+/* `text` with `to` in place of the first `from`. */
+char *pipe_edited(const char *text, const char *from, const char *to);
 /* How many frames its sources have made. */
 unsigned long long pipe_frames_in(const gp_pipeline *p);
 

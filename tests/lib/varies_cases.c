@@ -140,8 +140,7 @@ static void run(const char *dir, const char *buffers, int chain, const char *pat
     char *yaml = format("%sbuffers: {x: {%s}%s%s}\nstages:\n  - {use: read, path: \"%s\", out: x}\n%s"
         "  - {use: write, path: \"%s/%%n.npy\", durable: none}\n", settings, buffers, *and ? ", " : "", and, path,
         chains[chain].stages, to);
-    pipe_result r = pipe_done(dir, yaml, on, NULL, (gp_run_options){ .poison = o & 1, .timed = o & 2 });
-    ck_assert_msg(r.outcome == GP_DONE, "%s", yaml);
+    pipe_done(dir, yaml, on, NULL, (gp_run_options){ .poison = o & 1, .timed = o & 2 });
 }
 
 TEST_THIN(as_if_alone, CHAINS * KNOBS, 1)

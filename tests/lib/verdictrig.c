@@ -53,7 +53,6 @@ static void advise_word(gp_advice *a)
 
 static void advise_nothing(gp_advice *a)
 {
-    (void)a;
 }
 
 static const gp_port own_in[] = { { "in", GP_ACCEPT_ANY, .help = "frames" }, { 0 } };
