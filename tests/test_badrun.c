@@ -224,7 +224,7 @@ static void interrupted(const char *yaml, int signals, unsigned *seed)
         waitpid(pid, &status, 0);
     }
     size_t n = 0;
-    char *said = pipe_read(io_dir, "err", &n), *out = pipe_read(io_dir, "out.npy", &n);
+    OWNED char *said = pipe_read(io_dir, "err", &n), *out = pipe_read(io_dir, "out.npy", &n);
     ck_assert_msg(tries <= TRIES, "%d signals: it hangs:\n%s", signals, said);
     bool early = WIFSIGNALED(status) && WTERMSIG(status) == SIGINT;   /* before it listens */
     ck_assert_msg(early || (WIFEXITED(status) && WEXITSTATUS(status) == 130),
@@ -239,7 +239,6 @@ static void interrupted(const char *yaml, int signals, unsigned *seed)
         ck_assert_msg(gp_npy_parse(out, n, &t, &data, &fortran, why), "torn: %s", why);
         ck_assert_uint_eq(n, data + gp_bytes(&t));
     }
-    free(said), free(out);
 }
 
 TEST_SOME(signals, sizeof pipelines / sizeof *pipelines, 4, 1)

@@ -57,7 +57,7 @@ TEST_LOOP(test_golden, 0, GOLDEN)
 {
     for (int cuda = 0; cuda < 2; cuda++) {
         planned p = plan_golden(golden[_i], cuda);
-        char *got = dumped(&p, PLAN, GP_DUMP_TEXT);
+        OWNED char *got = dumped(&p, PLAN, GP_DUMP_TEXT);
         char *path = format("tests/golden/%s.%s.txt", golden[_i], cuda ? "cuda" : "cpu");
         if (getenv("UPDATE_GOLDEN")) {
             FILE *f = fopen(path, "wb");
@@ -65,11 +65,9 @@ TEST_LOOP(test_golden, 0, GOLDEN)
             fputs(got, f);
             fclose(f);
         }
-        char *want = file_text(path);
+        OWNED char *want = file_text(path);
         ck_assert_msg(want && !strcmp(want, got), "%s differs from this (UPDATE_GOLDEN=1 writes "
                       "it anew):\n%s", path, got);
-        free(want);
-        free(got);
     }
 }
 
@@ -77,24 +75,22 @@ TEST_LOOP(test_golden, 0, GOLDEN)
 TEST(test_why_a_depth)
 {
     planned p = plan_golden("rounding", true);
-    char *text = dumped(&p, PLAN, GP_DUMP_TEXT), *json = dumped(&p, PLAN, GP_DUMP_JSON);
+    OWNED char *text = dumped(&p, PLAN, GP_DUMP_TEXT), *json = dumped(&p, PLAN, GP_DUMP_JSON);
     ck_assert_ptr_nonnull(strstr(text, "depth 12 (you asked for 7; segments need 3 * 2^k)"));
     ck_assert_ptr_nonnull(strstr(text, "depth 6 (you asked for 4; segments need 3 * 2^k)"));
     ck_assert_ptr_null(strstr(text, "default"));
     ck_assert_ptr_nonnull(strstr(json, "\"why\": \"you asked for 4; segments need 3 * 2^k\""));
-    free(text), free(json);
 }
 
 TEST_LOOP(test_lines_are_short, 0, GOLDEN)
 {
     planned p = plan_golden(golden[_i], true);
     for (int form = GRAPH; form <= PLAN; form++) {
-        char *text = dumped(&p, form, GP_DUMP_TEXT);
+        OWNED char *text = dumped(&p, form, GP_DUMP_TEXT);
         for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
             ck_assert_msg(strlen(line) <= 100, "too long: %s", line);
             ck_assert_msg(line[strlen(line) - 1] != ' ', "ends with a blank: '%s'", line);
         }
-        free(text);
     }
 }
 
@@ -113,11 +109,9 @@ TEST_LOOP(test_json, 0, GOLDEN)
     for (int form = GRAPH; form <= PLAN; form++)
         for (int cuda = 0; cuda < 2; cuda++) {
             planned p = plan_golden(golden[_i], cuda);
-            char *text = dumped(&p, form, GP_DUMP_JSON), *again = dumped(&p, form, GP_DUMP_JSON);
+            OWNED char *text = dumped(&p, form, GP_DUMP_JSON), *again = dumped(&p, form, GP_DUMP_JSON);
             assert_json(text);
             ck_assert_str_eq(text, again);
-            free(text);
-            free(again);
         }
 }
 
@@ -127,10 +121,9 @@ TEST(test_json_of_grids)
         "\"block\": [32, 8, 1], \"grid\": [2, 3, 4]}", "\"block\": [], \"grid\": []}" };
     for (int form = GRAPH; form <= PLAN; form++) {
         planned p = plan_golden("work", true);
-        char *text = dumped(&p, form, GP_DUMP_JSON);
+        OWNED char *text = dumped(&p, form, GP_DUMP_JSON);
         for (size_t i = 0; i < sizeof has / sizeof *has; i++)
             ck_assert_msg(strstr(text, has[i]) != NULL, "no %s in\n%s", has[i], text);
-        free(text);
     }
 }
 
@@ -147,7 +140,7 @@ TEST(test_json_of_rates)
     };
     for (int form = GRAPH; form <= PLAN; form++) {
         planned p = plan_golden("rows", true), same = plan_golden("reentry", true);
-        char *text = dumped(&p, form, GP_DUMP_JSON), *none = dumped(&same, form, GP_DUMP_JSON);
+        OWNED char *text = dumped(&p, form, GP_DUMP_JSON), *none = dumped(&same, form, GP_DUMP_JSON);
         int rates = 0;
         for (size_t i = 0; i < sizeof has / sizeof *has; i++)
             ck_assert_msg(strstr(text, has[i]) != NULL, "no %s in\n%s", has[i], text);
@@ -155,8 +148,6 @@ TEST(test_json_of_rates)
             rates++;
         ck_assert_int_eq(rates, p.graph->nstages + p.graph->nbuffers);
         ck_assert(!strstr(none, "\"rate\"") && !strstr(none, "\"regroup\""));
-        free(text);
-        free(none);
     }
 }
 
@@ -249,12 +240,11 @@ TEST(test_period_of_many_sources)
     planned p = plan_ok("stages:\n  - {use: src, name: a}\n  - {use: src, name: b}\n  - {use: src, name: c}\n"
                         "  - {use: src, name: d}\n  - {use: dev, name: all, in: [a, b, c, d]}\n"
                         "  - {use: group, frames: 2, out: two}\n  - {use: sink}\n", true);
-    char *text = dumped(&p, PLAN, GP_DUMP_TEXT);
+    OWNED char *text = dumped(&p, PLAN, GP_DUMP_TEXT);
     ck_assert_msg(strstr(text, "\nPCIe per 2 frames of 'a', 2 of 'b', 2 of 'c', ...\n  to cuda:0 8.0 KiB, back 2.0 KiB\n")
                   != NULL, "%s", text);
     ck_assert_msg(strstr(text, "\nrates\n  a 2 -> sink 1\n  b 2 -> sink 1\n  c 2 -> sink 1\n  d 2 -> sink 1\n\n")
                   != NULL, "%s", text);
-    free(text);
 }
 
 /* ---- odd texts ------------------------------------------------------- */

@@ -449,11 +449,10 @@ TEST_EACH(full_disk, full)
     ck_assert_msg(strstr(io_error(&r), strerror(full[_i].error)) != NULL, "%s", io_error(&r));
     ck_assert_int_eq(io_files("out"), full[_i].frames);
     size_t n;
-    char *left = *full[_i].left ? pipe_read(io_dir, full[_i].left, &n) : NULL;
+    OWNED char *left = *full[_i].left ? pipe_read(io_dir, full[_i].left, &n) : NULL;
     if (left)
         ck_assert_uint_eq(n % 20, 0);          /* whole frames */
     ck_assert_int_eq(!left, !*full[_i].left);
-    free(left);
 }
 
 /* Another error is its frame's alone. */

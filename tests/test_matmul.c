@@ -316,7 +316,7 @@ TEST(shapes)
                               "  - {use: write, path: 'out/%d.npy'}\n"), 3);
     static const int rows[] = { 3, 6, 1 }, columns[] = { 4, 2, 5 };
     for (int i = 0; i < 3; i++) {
-        char *file = pipe_read(io_dir, format("out/%d.npy", i), &n);
+        OWNED char *file = pipe_read(io_dir, format("out/%d.npy", i), &n);
         ck_assert(file && n == 128 + 4 * (size_t)(rows[i] * rows[i]));
         for (int r = 0; r < rows[i]; r++)
             for (int c = 0; c < rows[i]; c++) {
@@ -326,7 +326,6 @@ TEST(shapes)
                 memcpy(&got, file + 128 + 4 * (r * rows[i] + c), 4);
                 ck_assert_msg(got == sum, "%d: (%d, %d) is %g, not %g", i, r, c, got, sum);
             }
-        free(file);
     }
 }
 

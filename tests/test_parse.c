@@ -290,13 +290,12 @@ TEST(commas_in_parens_are_all_reported)
 TEST(deep)
 {
     enum { N = 10000 };
-    char *text = malloc(N + 4);
+    OWNED char *text = malloc(N + 4);
     memset(text, '[', N + 3);
     memcpy(text, "a: ", 3);
     text[N + 3] = 0;
     ck_assert_ptr_null(parse(text));
     ck_assert_str_eq(errs.e[0].msg, "nested more than 64 deep");
-    free(text);
 }
 
 TEST(bomb)

@@ -62,12 +62,11 @@ static void check_ramp(const char *dir, const gp_pipeline *p, int values)
     size_t bytes;
     ck_assert_int_eq(gp_accounts(p, &a, 1), 1);
     ck_assert_uint_eq(a.in, a.out);
-    float *out = (float *)pipe_read(dir, "out.raw", &bytes);
+    OWNED float *out = (float *)pipe_read(dir, "out.raw", &bytes);
     ck_assert_ptr_nonnull(out);
     ck_assert_uint_eq(bytes, a.in * (unsigned)values * sizeof *out);
     for (size_t i = 0; i < bytes / sizeof *out; i++)
         ck_assert_float_eq(out[i], 2 * (float)i);
-    free(out);
 }
 
 /* The source with one worker, and with three. */
@@ -249,11 +248,10 @@ TEST(an_accumulator_of_all)
     if (outcome == GP_PAUSED)
         outcome = gp_pipeline_go_on(p, p, NULL, &errs);
     ck_assert_int_eq(outcome, GP_DONE);
-    float *out = (float *)pipe_read(dir, "out.raw", &bytes);
+    OWNED float *out = (float *)pipe_read(dir, "out.raw", &bytes);
     ck_assert_uint_eq(bytes, 16);
     for (int i = 0; i < 4; i++)        /* 4 k + i for k < 3000 */
         ck_assert_float_eq(out[i], (float)(4.0 * 2999 * 3000 / 2 + 3000.0 * i));
-    free(out);
     gp_pipeline_destroy(p);
 }
 

@@ -77,9 +77,8 @@ TEST(loads)
     ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_DONE);
     gp_pipeline_destroy(p);
     size_t n;
-    int32_t *got = (int32_t *)(void *)pipe_read(dir, "out.raw", &n);
+    OWNED int32_t *got = (int32_t *)(void *)pipe_read(dir, "out.raw", &n);
     ck_assert(n == 8 && got[0] == 8 && got[1] == 1);
-    free(got);
 }
 
 static const struct { const char *flags, *more, *says; } refused[] = {
@@ -226,9 +225,8 @@ TEST(kept)
                                                                              { "one.raw", one, sizeof one } };
     for (int i = 0; i < 2; i++) {
         size_t n;
-        char *got = pipe_read(dir, want[i].file, &n);
+        OWNED char *got = pipe_read(dir, want[i].file, &n);
         ck_assert(got && n == want[i].n && !memcmp(got, want[i].data, n));
-        free(got);
     }
     gp_errs why = { .n = 0 };
     ck_assert(!pipe_compile(dir, "stages: [{use: kept_ramp, dtype: u8}, {use: write, path: x.raw}]", (gp_config){ .registry = kinds }, &why));

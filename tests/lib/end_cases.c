@@ -73,7 +73,7 @@ TEST(test_cancel)
         const gp_account *a = &r.account[0];
         ck_assert_uint_eq(a->in, a->out + a->dropped + a->failed + a->cancelled);
         size_t n;
-        char *out = pipe_read(dir, "out.npy", &n);
+        OWNED char *out = pipe_read(dir, "out.npy", &n);
         if (level == 1) {          /* drained: the file is whole */
             ck_assert_uint_eq(a->cancelled, 0);
             ck_assert_uint_gt(a->out, 0);
@@ -82,7 +82,6 @@ TEST(test_cancel)
         } else {                   /* not drained: the old one is untouched */
             ck_assert_uint_eq(n, 3);
         }
-        free(out);
     }
 }
 

@@ -105,10 +105,9 @@ void io_count_raw(const char *name, size_t n)
 void io_holds(const char *name, const void *bytes, size_t n)
 {
     size_t have = 0;
-    char *data = pipe_read(io_dir, name, &have);
+    OWNED char *data = pipe_read(io_dir, name, &have);
     ck_assert_msg(data != NULL, "no file '%s'", name);
     ck_assert_msg(have == n && !memcmp(data, bytes, n), "'%s' (%zu bytes) is not as expected", name, have);
-    free(data);
 }
 
 void io_counts(const char *name, gp_type type, int first)
@@ -117,7 +116,7 @@ void io_counts(const char *name, gp_type type, int first)
     gp_type have;
     bool fortran;
     char err[160] = "", a[128], b[128];
-    char *file = pipe_read(io_dir, name, &n);
+    OWNED char *file = pipe_read(io_dir, name, &n);
     ck_assert_msg(file != NULL, "no file '%s'", name);
     ck_assert_msg(gp_npy_parse(file, n, &have, &data, &fortran, err), "%s %s", name, err);
     ck_assert_str_eq(gp_type_text(&have, a), gp_type_text(&type, b));
@@ -125,7 +124,6 @@ void io_counts(const char *name, gp_type type, int first)
     for (size_t i = 0; data + i < n; i++)
         ck_assert_msg((unsigned char)file[data + i] == (unsigned char)((size_t)first + i),
                       "'%s' differs at byte %zu of its data", name, i);
-    free(file);
 }
 
 int io_files(const char *sub)

@@ -80,14 +80,13 @@ void pipe_npy(const char *dir, const char *name, int64_t rows, int64_t cols, flo
 {
     gp_type t = { .dtype = GP_F32, .ndim = cols ? 2 : 1, .dim = { rows, cols } };
     size_t n = (size_t)gp_count(&t);
-    char *data = malloc(GP_NPY_HEADER_MAX + 4 * n);
+    OWNED char *data = malloc(GP_NPY_HEADER_MAX + 4 * n);
     size_t head = gp_npy_header(&t, data, GP_NPY_HEADER_MAX);
     for (size_t i = 0; i < n; i++) {
         float v = value((int64_t)i);
         memcpy(data + head + 4 * i, &v, 4);
     }
     pipe_file(dir, name, data, head + 4 * n);
-    free(data);
 }
 
 static gp_registry *registry;

@@ -25,6 +25,13 @@ char *format(const char *fmt, ...)
     return k->text;
 }
 
+void suite_free(void *variable)
+{
+    void *memory;
+    memcpy(&memory, variable, sizeof memory);
+    free(memory);
+}
+
 void first_error_is(const gp_errs *errs, int line, const char *text)
 {
     ck_assert_int_gt(errs->n, 0);

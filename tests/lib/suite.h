@@ -31,6 +31,9 @@ typedef struct suite_item {
 
 /* printf into a text of its own, which stays until the process ends. */
 char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Memory that is freed where the variable ends: OWNED char *text = pipe_read(dir, "out.csv", &n); */
+#define OWNED __attribute__((cleanup(suite_free)))
+void suite_free(void *variable);
 /* The first error has this text, or has it in its text, and the line as its place. */
 void first_error_is(const gp_errs *errs, int line, const char *text);
 void first_error_has(const gp_errs *errs, int line, const char *part);
