@@ -1,4 +1,5 @@
 /* linear.cu - dst[i] = activation(src[i] + bias[i % columns]), in f32, or f64 of f64; bias may be NULL, src may be dst.
+ * Steps are elements from frame to frame.
  * exp, tanh and erfc are the device's own. A NaN stays one. */
 #include "map.h"
 
@@ -19,10 +20,12 @@ template <class F> static __device__ __forceinline__ F activated(F x, int activa
     }
 }
 
-template <class To, class From> static __device__ __forceinline__ void linear(To *dst, const From *src, const To *bias,
-                                                                              size_t n, size_t columns, int activation)
+template <class To, class From>
+static __device__ __forceinline__ void linear(To *dst, size_t dst_step, const From *src, size_t src_step, const To *bias,
+                                              size_t bias_step, size_t n, size_t columns, int activation)
 {
     typedef typename computed<To>::type F;
+    dst += blockIdx.z * dst_step, src += blockIdx.z * src_step, bias += bias ? blockIdx.z * bias_step : 0;
     for (size_t i = first_x(); i < n; i += step_x()) {
         F x = convert<F>(src[i]);
         if (bias)
@@ -32,10 +35,11 @@ template <class To, class From> static __device__ __forceinline__ void linear(To
 }
 
 #define LINEAR(name, To, From)                                                                              \
-    extern "C" __global__ void linear_##name(To *dst, const From *src, const To *bias, size_t n, size_t columns, \
+    extern "C" __global__ void linear_##name(To *dst, size_t dst_step, const From *src, size_t src_step,    \
+                                             const To *bias, size_t bias_step, size_t n, size_t columns,    \
                                              int activation)                                                \
     {                                                                                                       \
-        linear(dst, src, bias, n, columns, activation);                                                     \
+        linear(dst, dst_step, src, src_step, bias, bias_step, n, columns, activation);                      \
     }
 LINEAR(f16_f16, gp_half, gp_half) LINEAR(f32_f16, gp_half, float) LINEAR(f32_f32, float, float)
 LINEAR(f64_f64, double, double)

@@ -18,6 +18,7 @@ _Static_assert((int)CUBLASLT_MATMUL_DESC_TRANSA == GP_CUBLASLT_TURN_A
                && (int)CUBLASLT_MATMUL_DESC_TRANSB == GP_CUBLASLT_TURN_B
                && (int)CUBLASLT_MATMUL_DESC_EPILOGUE == GP_CUBLASLT_EPILOGUE && CUBLAS_OP_N == 0 && CUBLAS_OP_T == 1
                && (int)CUBLASLT_MATMUL_DESC_BIAS_POINTER == GP_CUBLASLT_BIAS
+               && (int)CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE == GP_CUBLASLT_BIAS_STEP
                && (int)CUBLASLT_EPILOGUE_BIAS == GP_CUBLASLT_ADDS_BIAS
                && (int)CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT == GP_CUBLASLT_BATCH
                && (int)CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET == GP_CUBLASLT_STEP
@@ -53,6 +54,7 @@ __attribute__((unused)) static int calls(cublasLtHandle_t h, cublasLtMatmulDesc_
          + cublasLtMatmulPreferenceInit_internal(p, size)
          + cublasLtMatmulPreferenceSetAttribute(p, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, mem, size)
          + cublasLtMatmulAlgoGetHeuristic(h, o, l, l, l, l, p, 1, found, n)
+         + cublasLtMatmulAlgoCheck(h, o, l, l, l, l, algorithm, found)
          + cublasLtMatmul(h, o, mem, mem, l, mem, l, mem, mem, l, mem, l, algorithm, mem, size, stream)
          + (int)version + *name;
 }
@@ -66,6 +68,7 @@ typedef struct operation {
     int32_t turn_a, turn_b;
     uint32_t epilogue;
     const float *bias;
+    int64_t bias_step;
 } operation;
 typedef struct layout { int type; int64_t rows, columns, ld, step; int32_t n; } layout;
 typedef struct preference { uint64_t room; uint32_t sums, aligned[4]; } preference;
@@ -87,8 +90,9 @@ static int set_operation(gp_cublaslt_operation *op, int what, const void *value,
 {
     operation *o = (operation *)(void *)op;
     void *to = what == GP_CUBLASLT_TURN_A ? (void *)&o->turn_a : what == GP_CUBLASLT_TURN_B ? (void *)&o->turn_b
-             : what == GP_CUBLASLT_EPILOGUE ? (void *)&o->epilogue : what == GP_CUBLASLT_BIAS ? (void *)&o->bias : NULL;
-    ck_assert(to && size == (what == GP_CUBLASLT_BIAS ? sizeof(void *) : 4));
+             : what == GP_CUBLASLT_EPILOGUE ? (void *)&o->epilogue : what == GP_CUBLASLT_BIAS ? (void *)&o->bias
+             : what == GP_CUBLASLT_BIAS_STEP ? (void *)&o->bias_step : NULL;
+    ck_assert(to && size == (what == GP_CUBLASLT_BIAS ? sizeof(void *) : what == GP_CUBLASLT_BIAS_STEP ? 8 : 4));
     memcpy(to, value, size);
     return 0;
 }
@@ -144,7 +148,20 @@ static int find(void *handle, gp_cublaslt_operation *o, gp_cublaslt_layout *a, g
 static bool same(const layout *a, const layout *b)
 {
     return a->type == b->type && a->rows == b->rows && a->columns == b->columns && a->ld == b->ld
-        && a->step == b->step && a->n == b->n;
+        && ((a->step == b->step && a->n == b->n) || b->n == 1);        /* frames as a batch */
+}
+
+/* The library says of some batches that the algorithm does not do them. */
+static bool refuses_batches;
+static int64_t times;
+
+static int check(void *handle, gp_cublaslt_operation *o, gp_cublaslt_layout *a, gp_cublaslt_layout *b,
+                 gp_cublaslt_layout *c, gp_cublaslt_layout *d, const uint64_t *algorithm, gp_cublaslt_found *found)
+{
+    (void)handle, (void)o, (void)a, (void)b, (void)c, (void)d;
+    ck_assert(*algorithm == 4711);
+    *found = (gp_cublaslt_found){ .room = 12345 };
+    return refuses_batches ? 15 : 0;
 }
 
 static void aligned(const void *at, int i)
@@ -158,7 +175,8 @@ static int multiply(void *handle, gp_cublaslt_operation *op, const void *alpha, 
 {
     const operation *o = (const operation *)(const void *)op;
     const layout *x = (const void *)la, *y = (const void *)lb, *z = (const void *)ld;
-    ck_assert(*algorithm == 4711 && room == asked.room && lc == ld && c == d);
+    ck_assert(*algorithm == 4711 && room == asked.room * (size_t)(z->n / asked_for[3].n) && lc == ld && c == d);
+    times++;
     ck_assert(*(const float *)alpha == 1 && *(const float *)beta == 0);
     ck_assert(same(x, &asked_for[0]) && same(y, &asked_for[1]) && same(z, &asked_for[3]));
     aligned(a, 0), aligned(b, 1), aligned(d, 3);
@@ -173,14 +191,14 @@ static int multiply(void *handle, gp_cublaslt_operation *op, const void *alpha, 
                 for (int64_t q = 0; q < k; q++)
                     sum += from[o->turn_a ? row * x->ld + q : q * x->ld + row]
                          * by[o->turn_b ? q * y->ld + column : column * y->ld + q];
-                ((float *)d)[i * z->step + column * z->ld + row] = sum + (o->epilogue ? o->bias[row] : 0);
+                ((float *)d)[i * z->step + column * z->ld + row] = sum + (o->epilogue ? o->bias[i * o->bias_step + row] : 0);
             }
     return 0;
 }
 
 static const gp_cublaslt stand_in = {
     .operation = new_operation, .set_operation = set_operation, .layout = new_layout, .set_layout = set_layout,
-    .preference = new_preference, .set_preference = set_preference, .find = find, .multiply = multiply,
+    .preference = new_preference, .set_preference = set_preference, .find = find, .check = check, .multiply = multiply,
 };
 
 /* ---- products against plain sums -------------------------------------- */
@@ -206,7 +224,13 @@ static float element(const float *v, const gp_type *t, const int64_t *index, int
     return v[(at * t->dim[t->ndim - 2] + i) * t->dim[t->ndim - 1] + j];
 }
 
-/* Small integers: all sums are exact. */
+/* Room for one frame, which begins at 256 bytes as all do. */
+static int64_t step_of(const gp_type *t)
+{
+    return (gp_count(t) + 63) / 64 * 64;
+}
+
+/* Small integers: all sums are exact. Of several frames, which may have one matrix on a side. */
 static void as_plain_sums(const gp_type *a, bool ta, const gp_type *b, bool tb)
 {
     _Alignas(256) static float x[MOST], y[MOST], by_loops[MOST], by_library[MOST], by_gpu[MOST], bias[MOST];
@@ -222,23 +246,30 @@ static void as_plain_sums(const gp_type *a, bool ta, const gp_type *b, bool tb)
         x[i] = (float)(any(19) - 9), y[i] = (float)(any(19) - 9), bias[i] = (float)any(100);
     gp_cublaslt_calls = stand_in;
     gp_cblas_open(&library);
-    gp_cblas_multiply(&loops, &p, x, y, by_loops);
-    gp_cblas_multiply(&library, &p, x, y, by_library);
+    gp_product_frames frames = { { 1 + any(3), { step_of(a), any(2) ? step_of(b) : 0, step_of(&made) } }, any(2) ? 64 : 0 };
+    while (frames.axis.n * step_of(a) > MOST || frames.axis.n * step_of(b) > MOST || frames.axis.n * step_of(&made) > MOST)
+        frames.axis.n--;
+    refuses_batches = any(4) == 0, times = 0;
+    gp_cblas_multiply(&loops, &p, &frames, x, y, by_loops);
+    gp_cblas_multiply(&library, &p, &frames, x, y, by_library);
     gp_gpu_choice c = { .p = p, .bias = any(2), .room = 12345 };
     ck_assert_int_eq(gp_gpu.products.choose(NULL, &c), 0);
     ck_assert_uint_eq(asked.sums, GP_CUBLASLT_SUMS_IN_ORDER);
-    ck_assert_int_eq(gp_gpu.products.multiply(NULL, &c, x, y, bias, by_gpu, NULL, NULL), 0);
-    for (int64_t at = 0; at < gp_count(&made); at++) {
+    ck_assert_int_eq(gp_gpu.products.multiply(NULL, &c, &frames, x, y, bias, by_gpu, NULL, NULL), 0);
+    ck_assert_int_eq(times, gp_product_batches(&p) * (p.batch.n > 1 || refuses_batches ? frames.axis.n : 1));
+    for (int64_t e = 0; e < frames.axis.n * gp_count(&made); e++) {
+        int64_t f = e / gp_count(&made), at = e % gp_count(&made), is = f * frames.axis.step[GP_MADE] + at;
         int64_t index[GP_MAXDIM], rest = at / (m * n), i = at / n % m, j = at % n;
         float sum = 0;
         for (int q = made.ndim - 3; q >= 0; q--)
             index[q] = rest % made.dim[q], rest /= made.dim[q];
         for (int64_t q = 0; q < k; q++)
-            sum += element(x, a, index, made.ndim - 2, ta ? q : i, ta ? i : q)
-                 * element(y, b, index, made.ndim - 2, tb ? j : q, tb ? q : j);
-        ck_assert_msg(by_loops[at] == sum && by_library[at] == sum && by_gpu[at] == sum + (c.bias ? bias[j] : 0),
-                      "%s %d times %s %d: element %d is %g, %g, %g, not %g", gp_type_text(a, text[0]), ta,
-                      gp_type_text(b, text[1]), tb, (int)at, by_loops[at], by_library[at], by_gpu[at], sum);
+            sum += element(x + f * frames.axis.step[GP_LEFT], a, index, made.ndim - 2, ta ? q : i, ta ? i : q)
+                 * element(y + f * frames.axis.step[GP_RIGHT], b, index, made.ndim - 2, tb ? j : q, tb ? q : j);
+        ck_assert_msg(by_loops[is] == sum && by_library[is] == sum && by_gpu[is] == sum + (c.bias ? bias[f * frames.bias + j] : 0),
+                      "%s %d times %s %d: element %d of frame %d is %g, %g, %g, not %g", gp_type_text(a, text[0]), ta,
+                      gp_type_text(b, text[1]), tb, (int)at, (int)f, by_loops[is], by_library[is], by_gpu[is],
+                      sum);
     }
 }
 

@@ -90,3 +90,11 @@ void gp_product_at(const gp_product *p, int64_t i, int64_t at[GP_FACTORS])
         i /= p->axis[k].n;
     }
 }
+
+void gp_product_at_frame(const gp_product *p, const gp_product_frames *frames, int64_t i, int64_t at[GP_FACTORS])
+{
+    int64_t batches = gp_product_batches(p);
+    gp_product_at(p, i % batches, at);
+    for (int f = 0; f < GP_FACTORS; f++)
+        at[f] += i / batches * frames->axis.step[f];
+}

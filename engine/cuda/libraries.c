@@ -30,8 +30,8 @@ static const gp_dl_symbol products[] = {
     { "cublasLtMatrixLayoutSetAttribute", &gp_cublaslt_calls.set_layout },
     { "cublasLtMatmulPreferenceInit_internal", &gp_cublaslt_calls.preference },
     { "cublasLtMatmulPreferenceSetAttribute", &gp_cublaslt_calls.set_preference },
-    { "cublasLtMatmulAlgoGetHeuristic", &gp_cublaslt_calls.find }, { "cublasLtMatmul", &gp_cublaslt_calls.multiply },
-    { 0 },
+    { "cublasLtMatmulAlgoGetHeuristic", &gp_cublaslt_calls.find }, { "cublasLtMatmulAlgoCheck", &gp_cublaslt_calls.check },
+    { "cublasLtMatmul", &gp_cublaslt_calls.multiply }, { 0 },
 };
 static const gp_dl_symbol jpeg[] = {
     { "nvjpegGetProperty", &jpeg_property }, { "nvjpegCreateEx", &gp_gpu.jpeg.create },

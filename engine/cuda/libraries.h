@@ -16,7 +16,8 @@ enum { GP_CUBLAS_F16 = 2, GP_CUBLAS_F32 = 0, GP_CUBLAS_F64 = 1 };
 enum { GP_CUBLAS_IN_F32 = 68, GP_CUBLAS_IN_TF32 = 77, GP_CUBLAS_IN_F64 = 70 };
 
 /* What can be set of an operation, of a layout, of a preference: the alignments of A, B, C and D follow each other. */
-enum { GP_CUBLASLT_TURN_A = 3, GP_CUBLASLT_TURN_B = 4, GP_CUBLASLT_EPILOGUE = 7, GP_CUBLASLT_BIAS = 8 };
+enum { GP_CUBLASLT_TURN_A = 3, GP_CUBLASLT_TURN_B = 4, GP_CUBLASLT_EPILOGUE = 7, GP_CUBLASLT_BIAS = 8,
+       GP_CUBLASLT_BIAS_STEP = 10 };
 enum { GP_CUBLASLT_BATCH = 5, GP_CUBLASLT_STEP = 6 };
 enum { GP_CUBLASLT_ROOM = 1, GP_CUBLASLT_SUMS = 3, GP_CUBLASLT_ALIGNED = 5 };
 
@@ -48,6 +49,8 @@ typedef struct gp_cublaslt {
     int (*find)(void *handle, gp_cublaslt_operation *o, gp_cublaslt_layout *a, gp_cublaslt_layout *b,
                 gp_cublaslt_layout *c, gp_cublaslt_layout *d, gp_cublaslt_preference *p, int want,
                 gp_cublaslt_found *found, int *n);
+    int (*check)(void *handle, gp_cublaslt_operation *o, gp_cublaslt_layout *a, gp_cublaslt_layout *b,
+                 gp_cublaslt_layout *c, gp_cublaslt_layout *d, const uint64_t *algorithm, gp_cublaslt_found *found);
     int (*multiply)(void *handle, gp_cublaslt_operation *o, const void *alpha, const void *a, gp_cublaslt_layout *la,
                     const void *b, gp_cublaslt_layout *lb, const void *beta, const void *c, gp_cublaslt_layout *lc,
                     void *d, gp_cublaslt_layout *ld, const uint64_t *algorithm, void *work, size_t room, void *stream);
@@ -56,8 +59,8 @@ extern gp_cublaslt gp_cublaslt_calls;
 
 /* As gp_gpu.products has them. */
 int gp_cublaslt_choose(void *handle, gp_gpu_choice *c);
-int gp_cublaslt_multiply(void *handle, const gp_gpu_choice *c, const void *a, const void *b, const void *bias,
-                         void *made, void *work, void *stream);
+int gp_cublaslt_multiply(void *handle, const gp_gpu_choice *c, const gp_product_frames *frames, const void *a,
+                         const void *b, const void *bias, void *made, void *work, void *stream);
 
 /* ---- NVML: how much memory of GPUs is free --------------------------- */
 

@@ -76,9 +76,10 @@ typedef struct gp_gpu_libraries {
         int (*destroy)(void *handle);
         /* Finds the algorithm for c->p, which depends on *c, the device and the library alone. */
         int (*choose)(void *handle, gp_gpu_choice *c);
-        /* Queues it. `bias` is that of c->bias; all begin at multiples of 256 bytes. */
-        int (*multiply)(void *handle, const gp_gpu_choice *c, const void *a, const void *b, const void *bias,
-                        void *made, void *work, void *stream);
+        /* Queues it for that many frames, each of which has the bits that it would have alone. `bias` is that of c->bias;
+         * all begin at multiples of 256 bytes. `work`: c->room bytes for each frame, in a row. */
+        int (*multiply)(void *handle, const gp_gpu_choice *c, const gp_product_frames *frames, const void *a, const void *b,
+                        const void *bias, void *made, void *work, void *stream);
     } products;
     struct {                                       /* a handle is for all threads, all else for one at a time */
         int (*create)(int who, void *device_allocator, void *host_allocator, unsigned flags, void **handle);

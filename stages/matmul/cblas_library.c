@@ -78,11 +78,12 @@ static void one(const gp_cblas *l, const gp_product *p, const char *a, const cha
         gp_loops_f64(m, n, k, left, right, c);
 }
 
-void gp_cblas_multiply(const gp_cblas *l, const gp_product *p, const void *a, const void *b, void *made)
+void gp_cblas_multiply(const gp_cblas *l, const gp_product *p, const gp_product_frames *frames, const void *a,
+                       const void *b, void *made)
 {
-    int64_t at[GP_FACTORS], batches = gp_product_batches(p), each = (int64_t)gp_dtype_size(p->dtype);
+    int64_t at[GP_FACTORS], batches = frames->axis.n * gp_product_batches(p), each = (int64_t)gp_dtype_size(p->dtype);
     for (int64_t i = 0; i < batches; i++) {
-        gp_product_at(p, i, at);
+        gp_product_at_frame(p, frames, i, at);
         for (int64_t j = 0; j < p->batch.n; j++) {
             const int64_t *step = p->batch.step;
             one(l, p, (const char *)a + each * (at[GP_LEFT] + j * step[GP_LEFT]),

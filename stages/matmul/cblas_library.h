@@ -20,8 +20,9 @@ void gp_cblas_open(gp_cblas *l);
 /* Before the first product: from now on OpenBLAS computes each on one thread, for all of the process. */
 void gp_cblas_single_thread(const gp_cblas *l);
 
-/* made = a b, of f32 or f64. */
-void gp_cblas_multiply(const gp_cblas *l, const gp_product *p, const void *a, const void *b, void *made);
+/* made = a b, of f32 or f64, of each frame. */
+void gp_cblas_multiply(const gp_cblas *l, const gp_product *p, const gp_product_frames *frames, const void *a,
+                       const void *b, void *made);
 
 /* For one matrix: of a and b, whose element (i, j) is [i * row + j * column]. Sums are in the order of k. */
 typedef struct gp_loops_factor { const void *at; int64_t row, column; } gp_loops_factor;

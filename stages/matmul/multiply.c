@@ -2,7 +2,8 @@
  * by loops, f16 in f32. Activations are a kernel's, the same on both: those of cuBLASLt are approximations, and do not
  * say what becomes of a NaN.
  *
- * Frames are multiplied one by one. How, follows from the shape of a frame alone, a smaller one included. */
+ * How a frame is multiplied follows from its own shape alone, a smaller one included: not from how many others the
+ * launch has. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "cblas_library.h"
@@ -36,7 +37,7 @@ static size_t scratch_f32(const gp_type *a, const gp_type *b, const gp_type *mad
 /* Bytes that a GPU's library may work in: no more for a frame with fewer elements. */
 static size_t room_for(const gp_product *p)
 {
-    enum { LEAST = 1 << 20, MOST = 32 << 20, PARTS = 32 };     /* parts of a long sum, of f32 or f64 */
+    enum { LEAST = 64 << 10, MOST = 32 << 20, PARTS = 32 };    /* parts of a long sum, of f32 or f64 */
     size_t each = p->dtype == GP_F64 ? 8 : 4;
     double want = (double)p->m * (double)p->n * (double)p->batch.n * (double)gp_product_batches(p)
                 * (double)(PARTS * each);
@@ -53,7 +54,7 @@ static bool choose(gp_shape *s, gp_multiply_opts *o, const gp_product *p)
     gp_cblas cpu;
     gp_errs errs = { .n = 0 };
     o->on_cpu = !gp_shape_gpu(s, &here);
-    s->does = does, s->calls_library = true, s->writes_all = true, s->known.f64 = p->dtype == GP_F64;
+    s->does = does, s->calls_library = true, s->batched = true, s->writes_all = true, s->known.f64 = p->dtype == GP_F64;
     if (o->on_cpu) {
         s->scratch = p->dtype == GP_F16 ? scratch_f32(&s->in[0], &s->in[1], &s->out[0], at) : 0;
         if (here)
@@ -166,6 +167,7 @@ void gp_multiply_close(void *state)
 typedef struct job {
     multiplier *m;
     gp_product p;
+    gp_product_frames frames;
     const void *a, *b, *bias;
     void *made, *work;
     const char *stage;
@@ -202,32 +204,36 @@ static bool multiply_gpu(void *stream, const void *arg, gp_errs *errs)
     multiplier *m = j->m;
     int status = choose_algorithm(m, &j->p);
     if (!status)
-        status = gp_gpu.products.multiply(m->handle, &m->choice, j->a, j->b, j->bias, j->made, j->work, stream);
+        status = gp_gpu.products.multiply(m->handle, &m->choice, &j->frames, j->a, j->b, j->bias, j->made, j->work,
+                                          stream);
     return !status || gp_gpu_fail(GP_GPU_PRODUCTS, status, errs, GP_E_RUN, (gp_loc){ 0 }, j->stage, "fails", "");
 }
 
 static bool multiply_cpu(void *stream, const void *arg, gp_errs *errs)
 {
     const job *j = arg;
-    gp_cblas_multiply(&j->m->cpu, &j->p, j->a, j->b, j->made);
+    gp_cblas_multiply(&j->m->cpu, &j->p, &j->frames, j->a, j->b, j->made);
     return true;
 }
 
-/* made = activation(from + bias), of elements of type `t`; bias may be NULL. */
-static bool finish(gp_dcall *c, gp_dtype t, const void *from, const void *bias, int activation)
+/* made = activation(from + bias), of elements of type `t`, as `frames` has them; bias may be NULL. */
+static bool finish(gp_dcall *c, gp_dtype t, const void *from, const gp_product_frames *frames, const void *bias,
+                   int activation)
 {
     const gp_type *made = &c->out->type;
-    size_t n = (size_t)gp_count(made), columns = (size_t)made->dim[made->ndim - 1];
+    size_t n = (size_t)gp_count(made), columns = (size_t)made->dim[made->ndim - 1], to = gp_stride(c->out);
+    size_t step = (size_t)frames->axis.step[GP_MADE], bias_step = (size_t)frames->bias;
     char kernel[40];
     snprintf(kernel, sizeof kernel, "linear_%s_%s", gp_dtype_name(t), gp_dtype_name(made->dtype));
     return gp_launch_map(c, kernel, (int64_t)n,
-                         GP_ARGS((void *)&c->out->data, &from, &bias, &n, &columns, &activation));
+                         GP_ARGS((void *)&c->out->data, &to, &from, &step, &bias, &bias_step, &n, &columns, &activation));
 }
 
+/* To f32, in scratch memory. */
 static bool widen(gp_dcall *c, const gp_view *v, void *to)
 {
-    size_t n = (size_t)gp_count(&v->type), stride = 0;
-    return gp_launch_typed(c, "cast_f16", GP_F32, (int64_t)n, GP_ARGS(&to, &stride, (void *)&v->data, &stride, &n));
+    size_t n = (size_t)gp_count(&v->type), step = c->scratch_stride / sizeof(float), from = gp_stride(v);
+    return gp_launch_typed(c, "cast_f16", GP_F32, (int64_t)n, GP_ARGS(&to, &step, (void *)&v->data, &from, &n));
 }
 
 bool gp_multiply_record(gp_dcall *c)
@@ -237,8 +243,11 @@ bool gp_multiply_record(gp_dcall *c)
     const gp_view *a = &c->in[0], *b = &c->in[1];
     const void *bias = m->bias ? c->in[2].data : NULL;
     job j = { .m = m, .a = a->data, .b = b->data, .bias = bias, .made = c->out->data, .work = c->scratch,
-              .stage = c->name };
+              .stage = c->name, .frames = { { .n = c->n }, bias ? (int64_t)gp_stride(&c->in[2]) : 0 } };
     gp_dtype t = a->type.dtype;
+    const gp_view *of[] = { a, b, c->out };
+    for (int f = 0; f < GP_FACTORS; f++)
+        j.frames.axis.step[f] = (int64_t)gp_stride(of[f]);
     gp_type made;
     gp_product_of(&a->type, o->transpose_a, &b->type, o->transpose_b, &j.p, &made);
 
@@ -255,9 +264,11 @@ bool gp_multiply_record(gp_dcall *c)
             if (!widen(c, a, (void *)j.a) || !widen(c, b, (void *)j.b))
                 return false;
             t = j.p.dtype = GP_F32;
+            for (int f = 0; f < GP_FACTORS; f++)
+                j.frames.axis.step[f] = (int64_t)(c->scratch_stride / sizeof(float));
         }
         if (!gp_call_library(c, multiply_cpu, &j, sizeof j))
             return false;
     }
-    return (!bias && !o->activation && t == c->out->type.dtype) || finish(c, t, j.made, bias, o->activation);
+    return (!bias && !o->activation && t == c->out->type.dtype) || finish(c, t, j.made, &j.frames, bias, o->activation);
 }

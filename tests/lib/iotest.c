@@ -86,7 +86,7 @@ void io_fails(const char *yaml, int code, const char *text)
 
 void io_count_npy(const char *name, gp_type type, int first)
 {
-    char buf[8192];
+    static char buf[1 << 20];
     size_t head = gp_npy_header(&type, buf, sizeof buf), n = gp_bytes(&type);
     ck_assert_uint_lt(head + n, sizeof buf);
     for (size_t i = 0; i < n; i++)
