@@ -2,8 +2,7 @@
  *
  * Integers: Lua 5.4 has those of i64, LuaJIT doubles only. Of what is beyond these a
  * script gets a double, where that is exact, else an error. */
-#ifndef GP_LUA_COMPAT_H
-#define GP_LUA_COMPAT_H
+#pragma once
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -40,7 +39,6 @@ static inline void *gp_lua_owner(lua_State *L)
 /* Has a script the integer, exactly? */
 static inline bool gp_lua_has_int(int64_t v)
 {
-    (void)v;
     return true;
 }
 
@@ -158,5 +156,3 @@ static inline bool gp_lua_touint(lua_State *L, int idx, uint64_t *out)
     *out = !fits ? 0 : is_int ? (uint64_t)i : (uint64_t)d;
     return fits;
 }
-
-#endif

@@ -332,12 +332,10 @@ static void tell_handles(lua_State *L, const gp_lua_guard *g)
 
 void gp_lua_ports_compile(lua_State *L, gp_lua_guard *g, const gp_type *in, const gp_type *out)
 {
-    (void)L, (void)g, (void)in, (void)out;
 }
 
 static void tell_handles(lua_State *L, const gp_lua_guard *g)
 {
-    (void)L, (void)g;
 }
 
 #endif

@@ -4,8 +4,7 @@
  * go to stderr, because data alone goes to stdout; os.exit() is an error; require
  * finds the modules of lua/ that travel in the binary, then those beside the
  * script; math.random starts the same way in each run. One thread at a time. */
-#ifndef GP_LUA_STATE_H
-#define GP_LUA_STATE_H
+#pragma once
 
 #include "view.h"
 
@@ -41,5 +40,3 @@ void gp_lua_reseed(gp_lua *w, uint64_t n);
 void gp_lua_push_node(lua_State *L, const gp_node *n);
 /* Has Lua the number that such a text is, exactly where it is an integer? True of all else. */
 bool gp_lua_has_scalar(const gp_node *n);
-
-#endif

@@ -559,7 +559,6 @@ static void compile(lua_State *L, gp_dtype t)
 
 static void compile(lua_State *L, gp_dtype t)
 {
-    (void)L, (void)t;
 }
 
 #endif

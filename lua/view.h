@@ -9,8 +9,7 @@
  * Under LuaJIT loops over elements are compiled: gpipe.elements.lua reads and writes
  * what can be told to be right from the part of a view that it knows, and leaves
  * all else, each error among it, to the functions of view.c. */
-#ifndef GP_LUA_VIEW_H
-#define GP_LUA_VIEW_H
+#pragma once
 
 #include "compat.h"
 #include "gpipe/stage.h"
@@ -134,5 +133,3 @@ void gp_lua_end(gp_lua_guard *guard);
 /* The view of a port whose handle stands at `arg`, NULL: that is something else. A Lua error
  * when its call is over. */
 gp_lua_view *gp_lua_port(lua_State *L, int arg);
-
-#endif

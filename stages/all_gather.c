@@ -13,16 +13,10 @@ static bool shape(gp_shape *s)
 
 static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const gp_view *y, void *comm, void *stream)
 {
-    (void)opts, (void)r;
     return gp_gpu.ranks.all_gather(x->data, y->data, gp_bytes(&x->type), GP_GPU_U8, comm, stream);
 }
 
 static const gp_collective how = { .make = gp_collective_all, .queue = queue };
-
-static bool open_stage(const gp_open *o, void **state)
-{
-    return gp_collective_open(o, &how, 0, state);
-}
 
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames, alike on all ranks" }, { 0 } };
 static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "[ranks, ...], the same on all ranks" }, { 0 } };
@@ -32,6 +26,6 @@ static const gp_opt options[] = { GP_COLLECTIVE_BY, { 0 } };
 const gp_kind gp_kind_all_gather = {
     GP_KIND("all_gather"), .field = "ranks", .also = "allgather",
     .help = "frame k of all ranks, along a new first axis",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_collective_opts), .shape = shape, .open = open_stage,
-    GP_COLLECTIVE,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_collective_opts), .shape = shape,
+    GP_COLLECTIVE(how),
 };

@@ -1,5 +1,4 @@
 /* all_reduce.c - element by element the sum, mean, least or most of what all ranks have, in the order of ranks. */
-#include <string.h>
 #include "collective.h"
 
 enum { SUM, MEAN, MIN, MAX };
@@ -69,17 +68,11 @@ static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const g
 {
     static const int op[] = { [SUM] = GP_GPU_SUM, [MEAN] = GP_GPU_MEAN, [MIN] = GP_GPU_MIN, [MAX] = GP_GPU_MAX };
     const struct opts *o = opts;
-    (void)r;
     int type = gp_gpu_type(x->type.dtype);
     return gp_gpu.ranks.all_reduce(x->data, y->data, (size_t)gp_count(&x->type), type, op[o->op], comm, stream);
 }
 
 static const gp_collective how = { .make = make, .queue = queue, .some = true };
-
-static bool open_stage(const gp_open *o, void **state)
-{
-    return gp_collective_open(o, &how, gp_bytes(&o->in[0]), state);
-}
 
 #define INTEGERS (GP_ACCEPT(GP_I32) | GP_ACCEPT(GP_U32) | GP_ACCEPT(GP_I64) | GP_ACCEPT(GP_U64))
 #define NUMBERS (GP_ACCEPT(GP_F32) | GP_ACCEPT(GP_F64) | INTEGERS)
@@ -98,6 +91,6 @@ static const gp_opt options[] = {
 const gp_kind gp_kind_all_reduce = {
     GP_KIND("all_reduce"), .field = "ranks", .also = "allreduce",
     .help = "frame k of all ranks, element by element: their sum, mean, min or max",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage,
-    GP_COLLECTIVE,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape,
+    GP_COLLECTIVE(how),
 };

@@ -17,7 +17,6 @@ static bool shape(gp_shape *s)
 static void make(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y)
 {
     const struct opts *o = opts;
-    (void)x;
     y->type = r->alike;
     memcpy(y->data, all + (r->ranks > 1 ? (size_t)o->from : 0) * n, n);
 }
@@ -29,11 +28,6 @@ static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const g
 }
 
 static const gp_collective how = { .make = make, .queue = queue };
-
-static bool open_stage(const gp_open *o, void **state)
-{
-    return gp_collective_open(o, &how, gp_bytes(&o->in[0]), state);
-}
 
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames, of one shape on all ranks" }, { 0 } };
 static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "that of rank `from`" }, { 0 } };
@@ -48,6 +42,6 @@ static const gp_opt options[] = {
 const gp_kind gp_kind_broadcast = {
     GP_KIND("broadcast"), .field = "ranks", .also = "bcast",
     .help = "frame k of one rank, on all of them",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage,
-    GP_COLLECTIVE, .one_rank = true,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape,
+    GP_COLLECTIVE(how), .one_rank = true,
 };

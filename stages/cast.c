@@ -54,7 +54,6 @@ static bool record(gp_dcall *c)
 
 static bool run(gp_call *c, gp_frame *frames, int n)
 {
-    (void)c;
     for (int i = 0; i < n; i++) {
         const gp_view *x = frames[i].in, *y = frames[i].out;
         gp_dtype from = x->type.dtype, to = y->type.dtype;

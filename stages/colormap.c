@@ -3,7 +3,6 @@
  * stages/format/colormaps.bin has the tables of Matplotlib: red, green and blue of 256 levels, map after map.
  * viridis, magma: Nathaniel Smith and Stefan van der Walt, https://bids.github.io/colormap, CC0 (public domain).
  * turbo: Copyright 2019 Google LLC, Anton Mikhailov, SPDX-License-Identifier: Apache-2.0. */
-#include <stdio.h>
 #include <string.h>
 #include "base/embed.h"
 #include "device.h"

@@ -1,6 +1,5 @@
 /* conv2d.c - each pixel's neighbors times weights, see kernels/conv2d.cu. */
 #include <math.h>
-#include <stdio.h>
 #include "device.h"
 
 enum { MOST = 1023 };

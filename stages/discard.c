@@ -10,7 +10,6 @@ static bool shape(gp_shape *s)
 
 static bool run(gp_call *c, gp_frame *f, int n)
 {
-    (void)c, (void)f, (void)n;
     return true;
 }
 

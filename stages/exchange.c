@@ -126,12 +126,14 @@ static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const g
     return status;
 }
 
-static const gp_collective how = { .mine = mine, .rows = rows, .make = make, .queue = queue, .before = before };
-
-static bool open_stage(const gp_open *o, void **state)
+static size_t most(const void *opts, const gp_type *x)
 {
-    return gp_collective_open(o, &how, 2 * halo_bytes(o->opts, &o->in[0]), state);
+    return 2 * halo_bytes(opts, x);
 }
+
+static const gp_collective how = {
+    .mine = mine, .most = most, .rows = rows, .make = make, .queue = queue, .before = before,
+};
 
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "the rows of this rank" }, { 0 } };
 static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "those with `rows` more before and after them" }, { 0 } };
@@ -147,6 +149,6 @@ static const gp_opt options[] = {
 const gp_kind gp_kind_exchange = {
     GP_KIND("exchange"), .field = "ranks", .also = "halo ghost",
     .help = "the rows of this rank, between those of its neighbors: strips",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage,
-    GP_COLLECTIVE,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape,
+    GP_COLLECTIVE(how),
 };

@@ -45,11 +45,6 @@ static const gp_collective how = {
     .elsewhere = elsewhere, .make = gp_collective_all, .before = before, .queue = queue,
 };
 
-static bool open_stage(const gp_open *o, void **state)
-{
-    return gp_collective_open(o, &how, gp_bytes(&o->in[0]), state);
-}
-
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames, alike on all ranks" }, { 0 } };
 static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "[ranks, ...], on rank `to` alone" }, { 0 } };
 
@@ -63,6 +58,6 @@ static const gp_opt options[] = {
 const gp_kind gp_kind_gather_ranks = {
     GP_KIND("gather_ranks"), .field = "ranks", .also = "mpi_gather",
     .help = "frame k of all ranks, along a new first axis, on one of them",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage,
-    GP_COLLECTIVE, .one_rank = true,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape,
+    GP_COLLECTIVE(how), .one_rank = true,
 };

@@ -17,7 +17,6 @@ static bool shape(gp_shape *s)
 
 static bool run(gp_call *c, gp_frame *f, int n)
 {
-    (void)f, (void)n;
     return gp_fail(c->errs, GP_E_BUG, c->at, "the engine ran a stage that is on loan to the program");
 }
 

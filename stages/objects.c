@@ -81,7 +81,6 @@ static bool run(gp_call *c, gp_frame *f, int n)
     int64_t h = in->type.dim[0], w = in->type.dim[1], max = o->max_objects;
     int64_t most = in->type.dtype == GP_U8 ? sum_u8(rows, max, in->data, h, w)
                  : in->type.dtype == GP_U16 ? sum_u16(rows, max, in->data, h, w) : sum_i32(rows, max, in->data, h, w);
-    (void)n;
     if (most > max) {
         gp_fail(c->errs, GP_E_RUN, o->at, "stage '%s': frame %llu has labels up to %lld, and 'max_objects' is %lld",
                 c->name, (unsigned long long)f->index, (long long)most, (long long)max);

@@ -35,7 +35,6 @@ static void make(const void *opts, const gp_rounds *r, const gp_view *x, const c
 {
     const struct opts *o = opts;
     size_t from = r->ranks > 1 ? (size_t)o->from : 0;
-    (void)x;
     y->type = part_of(&r->alike);
     memcpy(y->data, all + from * n + (size_t)r->rank * gp_bytes(&y->type), gp_bytes(&y->type));
 }
@@ -69,11 +68,6 @@ static int queue(const void *opts, const gp_rounds *r, const gp_view *x, const g
 
 static const gp_collective how = { .make = make, .makes = part_of, .before = before, .queue = queue };
 
-static bool open_stage(const gp_open *o, void **state)
-{
-    return gp_collective_open(o, &how, gp_bytes(&o->in[0]), state);
-}
-
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "[ranks, ...], of one shape on all ranks that have any" }, { 0 } };
 static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "part r of that of rank `from`, on rank r" }, { 0 } };
 
@@ -87,6 +81,6 @@ static const gp_opt options[] = {
 const gp_kind gp_kind_scatter_ranks = {
     GP_KIND("scatter_ranks"), .field = "ranks", .also = "scatter mpi_scatter",
     .help = "frame k of one rank, of which each has one part",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape, .open = open_stage,
-    GP_COLLECTIVE, .one_rank = true,
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts), .shape = shape,
+    GP_COLLECTIVE(how), .one_rank = true,
 };

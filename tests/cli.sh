@@ -231,12 +231,12 @@ expect 'unknown stage'   2 "did you mean 'blur'" "$GPIPE" stages blr
 expect 'set: a variable' 2 "'frames' is a variable: write vars.frames=2" "$GPIPE" check --set frames=2 pipelines/edges.yaml
 expect 'set: no path'    2 'did you mean' "$GPIPE" check --set stages.blurr.sigma=2 pipelines/edges.yaml
 expect 'set: bad value'  2 'sigma' "$GPIPE" check --set stages.blur.sigma=-1 pipelines/edges.yaml
-for form in spec graph plan; do
+for form in graph plan; do
     expect "plan --form $form" 0 '' "$GPIPE" plan --form $form pipelines/edges.yaml
     "$GPIPE" plan --form $form --json pipelines/edges.yaml 2>/dev/null | python3 -m json.tool >/dev/null 2>&1 \
         && ok || bad "plan --form $form --json is not JSON"
 done
-expect 'a wrong form'    2 "'--form' must be one of plan, graph, spec, not 'grahp'; did you mean 'graph'" \
+expect 'a wrong form'    2 "'--form' must be one of plan, graph, not 'grahp'; did you mean 'graph'" \
     "$GPIPE" plan --form grahp pipelines/edges.yaml
 expect 'two forms'       2 "'--json' and '--dot' exclude each other" "$GPIPE" plan --dot --json pipelines/edges.yaml
 expect 'two of stages'   2 "'--json' and '--markdown' exclude" "$GPIPE" stages --markdown --json
@@ -244,7 +244,6 @@ expect 'a table of one'  2 "leave out 'blur'" "$GPIPE" stages --markdown blur
 expect 'plan --dot'      0 '' "$GPIPE" plan --dot pipelines/edges.yaml
 expect 'plan of a grid'  0 '' sh -c '"$0" plan examples/own-kernel/own-kernel.yaml | grep -qF "gray -> oil, block [16, 16], grid [64, 48]"' "$GPIPE"
 expect 'svg and dot'     2 "'--dot' and '--svg' exclude" "$GPIPE" plan --svg --dot pipelines/edges.yaml
-expect 'a drawn spec'    2 "'--svg' cannot draw the spec" "$GPIPE" plan --form spec --svg pipelines/edges.yaml
 echo '{"stages": [{"name": "x"}], "verdict": {}}' >"$tmp/report.json"
 expect 'a foreign report' 2 "report.json: error: a report of another pipeline: there is no stage 'x'; make it anew" \
     "$GPIPE" plan -q --svg --with "$tmp/report.json" pipelines/edges.yaml
@@ -1228,9 +1227,8 @@ sys.exit(not t or bool(re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-
         && { [ "$code" = any ] || [ $rc -eq "$code" ]; } && ok || bad "steers the terminal, or exit $rc: $name"
 }
 plain check      0 "$GPIPE" check "$h"
-for form in spec graph plan; do
+for form in graph plan; do
     for how in '' --json --dot --svg; do
-        [ $form = spec ] && case $how in --dot|--svg) continue;; esac
         plain "plan $form $how" 0 "$GPIPE" plan --form $form $how "$h"
     done
 done

@@ -1,6 +1,5 @@
 /* cufft_fake.h - what the library in cuFFT's place does, and has done. */
-#ifndef CUFFT_FAKE_H
-#define CUFFT_FAKE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -8,5 +7,3 @@ typedef struct cufft_fake {
     int plan_status, exec_status;              /* to be given in place of doing it */
     atomic_int planned, destroyed, done;
 } cufft_fake;
-
-#endif

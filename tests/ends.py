@@ -212,7 +212,7 @@ p.stdout.close()
 check("run | head: SIGPIPE ignored", p.wait(60) == 128 + signal.SIGPIPE, p.returncode)
 many = put("many.yaml", "buffers: {a: {dtype: u8, shape: [8]}}\nstages:\n  - {use: generate, out: a}\n"
            + "".join(f"  - {{name: reader_{i}, use: discard, in: a}}\n" for i in range(3000)))
-for args in (["plan", many], ["plan", "--json", many], ["plan", "--form", "spec", many]):
+for args in (["plan", many], ["plan", "--json", many], ["plan", "--form", "graph", many]):
     err, rc = piped(*args)
     check(f"{args[:-1]} | head", rc == -signal.SIGPIPE and not err, (rc, err))
 r, w = os.pipe()

@@ -2,10 +2,8 @@
  * libjpeg, into host memory. Batches take what is baseline. */
 #include <stdio.h>
 #include <jpeglib.h>
-#include <jerror.h>
 #include <setjmp.h>
 #include <stdlib.h>
-#include <string.h>
 #include "nvjpeg_fake.h"
 #include "device/libraries.h"
 

@@ -1,6 +1,5 @@
 /* nvjpeg_fake.h - what the library nvjpeg_fake.so is to do, and has done. */
-#ifndef NVJPEG_FAKE_H
-#define NVJPEG_FAKE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -17,5 +16,3 @@ typedef struct nvjpeg_fake {
 } nvjpeg_fake;
 
 extern nvjpeg_fake nvjpeg_fake_does;
-
-#endif

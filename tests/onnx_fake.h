@@ -1,6 +1,5 @@
 /* onnx_fake.h - what tests tell the library in ONNX Runtime's place (onnx_fake.c) to do, and what it has done. */
-#ifndef ONNX_FAKE_H
-#define ONNX_FAKE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ typedef struct onnx_fake {
     int waits;                 /* ... that were not told not to wait */
     char log[ONNX_FAKE_LOG];   /* what concerns the GPU, but for runs: "NAME ARGUMENTS; " each */
 } onnx_fake;
-
-#endif

@@ -2,7 +2,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <sys/stat.h>
 #include "pipe.h"
 
 static const char *dir;

@@ -1,6 +1,5 @@
 /* test_badrun.c - bad input and bad ends that take a whole run: scripts and
  * kernels that are wrong, full disks, closed files, signals at any moment. */
-#include <math.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -225,7 +224,7 @@ static void interrupted(const char *yaml, int signals, unsigned *seed)
         waitpid(pid, &status, 0);
     }
     size_t n = 0;
-    char *said = pipe_read(io_dir, "err", &n), *out = pipe_read(io_dir, "out.npy", &n);
+    OWNED char *said = pipe_read(io_dir, "err", &n), *out = pipe_read(io_dir, "out.npy", &n);
     ck_assert_msg(tries <= TRIES, "%d signals: it hangs:\n%s", signals, said);
     bool early = WIFSIGNALED(status) && WTERMSIG(status) == SIGINT;   /* before it listens */
     ck_assert_msg(early || (WIFEXITED(status) && WEXITSTATUS(status) == 130),
@@ -240,7 +239,6 @@ static void interrupted(const char *yaml, int signals, unsigned *seed)
         ck_assert_msg(gp_npy_parse(out, n, &t, &data, &fortran, why), "torn: %s", why);
         ck_assert_uint_eq(n, data + gp_bytes(&t));
     }
-    free(said), free(out);
 }
 
 TEST_SOME(signals, sizeof pipelines / sizeof *pipelines, 4, 1)

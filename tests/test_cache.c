@@ -137,33 +137,28 @@ static void file_open(const char *folder, const char *file) { (void)folder, chmo
 
 static void folder_of_another(const char *folder, const char *file)
 {
-    (void)file;
     ck_assert_int_eq(chown(folder, 65534, 65534), 0);
 }
 
 static void file_of_another(const char *folder, const char *file)
 {
-    (void)folder;
     ck_assert_int_eq(chown(file, 65534, 65534), 0);
 }
 
 static void folder_linked(const char *folder, const char *file)
 {
-    (void)file;
     ck_assert_int_eq(rename(folder, cu_path("elsewhere")), 0);
     ck_assert_int_eq(symlink(cu_path("elsewhere"), folder), 0);
 }
 
 static void file_linked(const char *folder, const char *file)
 {
-    (void)folder;
     ck_assert_int_eq(rename(file, cu_path("elsewhere.x")), 0);
     ck_assert_int_eq(symlink(cu_path("elsewhere.x"), file), 0);
 }
 
 static void file_is_fifo(const char *folder, const char *file)
 {
-    (void)folder;
     ck_assert_int_eq(unlink(file), 0);
     ck_assert_int_eq(mkfifo(file, 0600), 0);
 }

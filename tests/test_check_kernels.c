@@ -149,7 +149,7 @@ TEST(compiles_for_lines_in_a_group_and_a_folder_of_its_own)
     ck_assert_int_eq(fscanf(f, "%d %599s", &group, said), 2);
     fclose(f);
     ck_assert_int_ne(group, getpgrp());
-    ck_assert_ptr_nonnull(strstr(said, "/gpipe-cc-"));
+    ck_assert_ptr_nonnull(strstr(said, "/.cc.gpipe-"));
     ck_assert_int_ne(access(said, F_OK), 0);
 }
 

@@ -13,11 +13,10 @@ TEST(depths)
             "  - {name: w, use: write, path: deep.raw}\n"
             "  - {name: c, use: color, in: deep, from: yuv420, to: yuv420, bits: 10, out: back}\n"
             "  - {use: compare, in: [x, back]}\n");
-    uint16_t *deep = (uint16_t *)(void *)pipe_read(io_dir, "deep.raw", &n);
+    OWNED uint16_t *deep = (uint16_t *)(void *)pipe_read(io_dir, "deep.raw", &n);
     ck_assert_uint_eq(n, 4 * 36);
     for (int i = 0; i < 2 * 36; i++)
         ck_assert_int_eq(deep[i], 4 * i);
-    free(deep);
 }
 
 /* To 4:4:4 with the nearest chroma and back by means, nothing changes; nor from RGB to BGR and back. */
@@ -48,10 +47,9 @@ TEST(shapes)
         gp_type t;
         size_t data;
         bool fortran;
-        char *file = pipe_read(io_dir, format("out/%d.npy", i), &n);
+        OWNED char *file = pipe_read(io_dir, format("out/%d.npy", i), &n);
         ck_assert(file && gp_npy_parse(file, n, &t, &data, &fortran, why));
         ck_assert(t.ndim == 2 && t.dim[0] == want[i][0] && t.dim[1] == want[i][1]);
-        free(file);
     }
 }
 

@@ -31,11 +31,10 @@ TEST_EACH(numbers, cases)
     ck_assert_uint_eq(io_runs(y), 2);
     for (int k = 0; k < 2; k++) {
         size_t n;
-        char *got = pipe_read(io_dir, k ? "device.npy" : "host.npy", &n);
+        OWNED char *got = pipe_read(io_dir, k ? "device.npy" : "host.npy", &n);
         ck_assert(got && n == 128 + 2 * cases[_i].bytes);
         for (size_t i = 0; i < 2; i++)
             ck_assert(!memcmp(got + 128 + i * cases[_i].bytes, cases[_i].data, cases[_i].bytes));
-        free(got);
     }
 }
 

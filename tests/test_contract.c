@@ -59,7 +59,6 @@ static bool made_shape(gp_shape *s)
 
 static bool made_run(gp_call *c, gp_frame *f, int n)
 {
-    (void)n;
     memset(f->out[0].data, 1, 64);
     if (f->index == 2 && how(c->user) == SOURCE_FAILS)
         f->status = GP_FAILED;
@@ -99,7 +98,6 @@ static bool filter_shape(gp_shape *s)
 
 static bool filter_open(const gp_open *o, void **state)
 {
-    (void)state;
     if (how(o->user) == OPEN_ADDS)
         add(o->errs);
     return how(o->user) != OPEN_SILENT;
@@ -107,7 +105,6 @@ static bool filter_open(const gp_open *o, void **state)
 
 static bool filter_run(gp_call *c, gp_frame *f, int n)
 {
-    (void)n;
     memcpy(f->out[0].data, f->in[0].data, how(c->user) == LEAVES_A_PART ? 60 : 64);
     if (f->index != 2)
         return true;
@@ -211,8 +208,7 @@ TEST_LOOP(whose_error_it_is, 0, 2)
     ck_assert_int_eq(gp_accounts(p, &a, 1), 1);
     ck_assert_uint_eq(a.in, a.out + a.dropped + a.failed + a.cancelled);
     ck_assert_int_eq(errs.n, 1);
-    ck_assert_str_eq(errs.e[0].msg, "it was too bright");
-    ck_assert_int_eq(errs.e[0].at.line, 5);
+    first_error_is(&errs, 5, "it was too bright");
     if (one)
         ck_assert(outcome == GP_DONE && a.failed == 1 && a.out == 39 && errs.e[0].code == GP_E_WARN);
     gp_pipeline_destroy(p);
@@ -355,7 +351,6 @@ static bool sink_shape(gp_shape *s)
 static bool warns_run(gp_call *c, gp_frame *f, int n)
 {
     const int *fails = c->user;
-    (void)n;
     if (f->index == 1 || f->index == 3)
         gp_fail(c->errs, GP_E_WARN, c->at, "frame %d is dark", (int)f->index);
     return !*fails || f->index != 4;

@@ -1,7 +1,6 @@
 /* test_decode.c - the bytes of files, and pictures of them, on the CPU: the same as `read` makes of the files. What
  * a GPU decodes is in gpu/test_decode.c; here is what of it shows in the plan. */
 #include <dirent.h>
-#include "draw/dump.h"
 #include "jpeg_file.h"
 #include "device/libraries.h"
 #include "pipe.h"
@@ -41,9 +40,8 @@ TEST_LOOP(files_are_frames, 0, 4)
     ck_assert_uint_eq(r.account[0].out, 5);
     for (int i = 0; i < 5; i++) {
         char *name = format("out/in-%d.raw", i);
-        char *out = pipe_read(dir, name, &n);
+        OWNED char *out = pipe_read(dir, name, &n);
         ck_assert_msg(out && n == (size_t)size[i] && !memcmp(out, data + i, n), "%s", name);
-        free(out);
     }
 }
 
@@ -183,7 +181,7 @@ TEST_LOOP(looks, 0, 9)
     char err[GP_WHY];
     size_t n;
     char *path = format("jpeg/%s", cases[_i].file);
-    char *data = pipe_read("tests/data", path, &n);
+    OWNED char *data = pipe_read("tests/data", path, &n);
     ck_assert_msg(data && gp_jpeg_look(data, n, &how, &is, err), "%s", data ? err : "no file");
     ck_assert(gp_jpeg.head(data, n, &how, &t, err) && gp_type_same(&t, &is.type));
     ck_assert_msg(is.huffman == cases[_i].huffman && is.rgb == cases[_i].rgb && is.turned == cases[_i].turned
@@ -192,7 +190,6 @@ TEST_LOOP(looks, 0, 9)
     for (size_t k = 1; k < n && k < 3000; k++)
         ck_assert_msg(!gp_jpeg_look(data, n - k, &how, &is, err) || !is.plain, "%s without its last %zu bytes",
                       cases[_i].file, k);
-    free(data);
 }
 
 /* ---- plans ----------------------------------------------------------- */

@@ -1,6 +1,5 @@
 /* test_err.c - how an error is shown: the line, and what is below it; what stays of too many. */
 #include <errno.h>
-#include "base/outfile.h"
 #include "base/why.h"
 #include "suite.h"
 
@@ -180,7 +179,7 @@ TEST(a_long_text)
     gp_errs e = { .n = 0 };
     size_t room = sizeof e.e[0].msg;
     for (size_t n = room - 20; n < 40000; n = n < room + 20 ? n + 1 : 2 * n) {
-        char *name = malloc(n + 1);
+        OWNED char *name = malloc(n + 1);
         memset(name, 'x', n);
         name[n] = 0;
         e.n = 0;
@@ -191,7 +190,6 @@ TEST(a_long_text)
         ck_assert_int_eq(strstr(msg, "x...x") != NULL, !fits);
         ck_assert_int_eq(strncmp(msg, "'xxx", 4), 0);
         ck_assert_msg(n > 16000 || !strcmp(msg + strlen(msg) - 10, "' is wrong"), "%s", msg);
-        free(name);
     }
     char name[1200] = "";              /* no half of a character is left */
     for (int i = 0; i < 500; i++)

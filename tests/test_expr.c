@@ -25,7 +25,6 @@ enum { NVARS = sizeof vars / sizeof *vars };
 
 static bool var(const gp_scope *s, const char *name, gp_num *out)
 {
-    (void)s;
     for (int i = 0; i < NVARS; i++)
         if (!strcmp(vars[i].name, name))
             return *out = vars[i].value, true;
@@ -35,7 +34,6 @@ static bool var(const gp_scope *s, const char *name, gp_num *out)
 static bool port(const gp_scope *s, const char *name, int k, gp_num *out)
 {
     static const int dim[] = { 768, 1025, 3 };
-    (void)s;
     if (strcmp(name, "in") || k > 2)
         return false;
     int v = k < 0 ? 768 * 1025 * 3 : dim[k];
@@ -44,7 +42,6 @@ static bool port(const gp_scope *s, const char *name, int k, gp_num *out)
 
 static void each(const gp_scope *s, gp_near *near)
 {
-    (void)s;
     for (int i = 0; i < NVARS; i++)
         gp_near_try(near, vars[i].name);
     gp_near_try(near, "in");

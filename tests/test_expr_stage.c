@@ -92,7 +92,6 @@ static bool wide;                  /* as if offsets did not fit in 31 bits */
 
 static const gp_kernel *no_builtin(gp_dev *d, const char *name)
 {
-    (void)d, (void)name;
     return NULL;
 }
 
@@ -120,7 +119,7 @@ static void computes(const expr_case *c)
     for (int w = 0; w < 1 + is_near; w++) {
         array out[EXPR_OUTPUTS];
         gp_errs errs = { 0 };
-        char *yaml = expr_pipeline(c, ways[w]);
+        OWNED char *yaml = expr_pipeline(c, ways[w]);
         trial *t = trial_open_text(dev, yaml, 1, &errs);
         ck_assert_msg(t != NULL, "%s: %s\n%s", c->name, pipe_said(&errs), yaml);
         trial_run(t, c->in, 1, out);
@@ -130,7 +129,6 @@ static void computes(const expr_case *c)
             array_free(&out[i]);
         }
         trial_close(t);
-        free(yaml);
     }
 }
 
@@ -335,10 +333,9 @@ TEST(just_enough)
     fputs("y = 0", m.f);
     for (int i = 0; i < 1100; i++)
         fprintf(m.f, " + v%d", i);
-    char *many = gp_memfile_close(&m, &len);
+    OWNED char *many = gp_memfile_close(&m, &len);
     errs = errors_of(many);
     ck_assert_msg(strstr(errs.e[0].msg, "values at the same time, and 1024 is the most"), "%s", errs.e[0].msg);
-    free(many);
 }
 
 /* ---- whole pipelines --------------------------------------------------------------- */
@@ -398,7 +395,7 @@ TEST(pipelines)
     for (size_t s = 0; s < sizeof sets / sizeof *sets; s++) {
         size_t bytes, mask_bytes;
         pipe_done(dir, yaml, "cpu", sets[s], (gp_run_options){ 0 });
-        char *y = pipe_read(dir, "y.npy", &bytes), *mask = pipe_read(dir, "mask.npy", &mask_bytes);
+        OWNED char *y = pipe_read(dir, "y.npy", &bytes), *mask = pipe_read(dir, "mask.npy", &mask_bytes);
         ck_assert(y && mask);
         const double *v = (const double *)(y + bytes) - 90 * 3;
         const unsigned char *k = (const unsigned char *)mask + mask_bytes - 90 * 3;
@@ -408,7 +405,6 @@ TEST(pipelines)
             ck_assert_msg(v[i] == want && k[i] == (want > 100 && i % 3 != 1), "%s: element %d: %g, %d, not %g", sets[s][0], i,
                           v[i], k[i], want);
         }
-        free(y), free(mask);
     }
     unsetenv("CXX");
 }

@@ -300,7 +300,6 @@ TEST(halves)
 static void *thread(void *arg)
 {
     gp_cpu_runner *r = gp_cpu_runner_create();
-    (void)arg;
     for (int i = 0; i < 3; i++)
         check_sum(r, 50);
     gp_cpu_runner_destroy(r);

@@ -200,11 +200,10 @@ TEST(without_nvrtc)
     for (int with = 0; with < 2; with++) {
         machine.compiles = with ? NULL : no_nvrtc;
         gp_pipeline *p = pipe_compiled(".", yaml, (gp_config){ .machine = &machine });
-        char *is = text_of(gp_pipeline_graph(p));
+        OWNED char *is = text_of(gp_pipeline_graph(p));
         ck_assert_str_eq(is, with ? "scale+cast: x > cast; discard: cast >"
                          : "scale: x > scale; cast: scale > cast; discard: cast >"
                            " | scale cast: there is no NVRTC to compile one kernel of both");
-        free(is);
         gp_pipeline_destroy(p);
     }
 }
@@ -221,11 +220,11 @@ TEST(a_long_chain)
     sprintf(end, "  - {use: write, path: out.raw, durable: none}\n");
     pipe_done(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
     size_t bytes;
-    float *out = (float *)pipe_read(dir, "out.raw", &bytes);
+    OWNED float *out = (float *)pipe_read(dir, "out.raw", &bytes);
     ck_assert_uint_eq(bytes, 200 * sizeof *out);
     for (int i = 0; i < 200; i++)
         ck_assert_float_eq(out[i], (float)i + STAGES * (STAGES - 1) / 2);
-    free(out), free(yaml);
+    free(yaml);
 }
 
 static float uneven(int64_t i)
@@ -356,14 +355,13 @@ static void (*const texts_of[])(char *) = { put_chain, put_reductions, put_colum
 
 TEST_SOME(the_text_computes_the_same, 3, 3, 1)
 {
-    char *yaml = malloc(1 << 16);
+    OWNED char *yaml = malloc(1 << 16);
     size_t n[2];
     texts_of[_i](yaml);
     ck_assert(!setenv("CPLUS_INCLUDE_PATH", "kernels", 1));
-    char *apart = run_chain(yaml, false, &n[0]), *fused = run_chain(yaml, true, &n[1]);
+    OWNED char *apart = run_chain(yaml, false, &n[0]), *fused = run_chain(yaml, true, &n[1]);
     ck_assert_uint_eq(n[0], n[1]);
     ck_assert_mem_eq(apart, fused, n[0]);
-    free(apart), free(fused), free(yaml);
 }
 
 #if GP_CUDA
@@ -371,7 +369,7 @@ TEST_SOME(the_text_computes_the_same, 3, 3, 1)
 TEST_SOME(nvrtc_takes_the_text, 3, 3, 1)
 {
     enum { MOST = 16 };
-    char *yaml = malloc(1 << 16);
+    OWNED char *yaml = malloc(1 << 16);
     const char *dir = pipe_dir(), *set[] = { "device=cpu" };
     gp_member member[MOST];
     gp_errs errs = { .n = 0 };
@@ -397,13 +395,12 @@ TEST_SOME(nvrtc_takes_the_text, 3, 3, 1)
             ck_abort_msg("%s\n%.4000s", errs.e[0].msg, source->text);
     }
     ck_assert_uint_ge(n, _i ? 4 : 1);
-    char *text = gp_resident_text(member, (int)n, &errs);
+    OWNED char *text = gp_resident_text(member, (int)n, &errs);
     ck_assert_msg(text != NULL, "%s", pipe_said(&errs));
     if (gp_nvrtc_compile_text(text, NULL, 0, 90, NULL, &image, &bytes, &errs))
         free(image);
     else if (!strstr(errs.e[0].msg, "install libnvrtc"))
         ck_abort_msg("%s", errs.e[0].msg);
-    free(text), free(yaml);
     gp_pipeline_destroy(p);
 }
 #else

@@ -177,10 +177,9 @@ TEST_EACH(pairs_of_whole_numbers, pairs)
                                    pairs[_i].stored)), 10);
     ck_assert(waitpid(child, &status, 0) == child && !status);
     size_t n, all;
-    char *w = pipe_read(io_dir, "w.raw", &n), *want = pipe_read(io_dir, "out.raw", &all);
+    OWNED char *w = pipe_read(io_dir, "w.raw", &n), *want = pipe_read(io_dir, "out.raw", &all);
     ck_assert_uint_eq(n, 1000 * sizeof(gp_c64));       /* ten rows of ten, ten times; three numbers are left */
     ck_assert(!memcmp(w, want, n));
-    free(w), free(want);
 }
 
 static const struct { const char *type, *read, *said; } no_pairs[] = {

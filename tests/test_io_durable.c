@@ -193,7 +193,6 @@ int fsync(int fd)
 
 int syncfs(int fd)
 {
-    (void)fd;
     while (disk.on && disk.hold)
         usleep(1000);
     pthread_mutex_lock(&disk.lock);
@@ -278,7 +277,6 @@ TEST_EACH(disk_that_fails, failing)
 
 static void let_go(gp_pipeline *p, void *arg)
 {
-    (void)arg;
     while (!gp_syncing(p))
         usleep(1000);
     usleep(300000);
@@ -288,7 +286,6 @@ static void let_go(gp_pipeline *p, void *arg)
 
 static void give_up(gp_pipeline *p, void *arg)
 {
-    (void)arg;
     while (!gp_syncing(p))
         usleep(1000);
     gp_cancel(p, 2);
@@ -452,11 +449,10 @@ TEST_EACH(full_disk, full)
     ck_assert_msg(strstr(io_error(&r), strerror(full[_i].error)) != NULL, "%s", io_error(&r));
     ck_assert_int_eq(io_files("out"), full[_i].frames);
     size_t n;
-    char *left = *full[_i].left ? pipe_read(io_dir, full[_i].left, &n) : NULL;
+    OWNED char *left = *full[_i].left ? pipe_read(io_dir, full[_i].left, &n) : NULL;
     if (left)
         ck_assert_uint_eq(n % 20, 0);          /* whole frames */
     ck_assert_int_eq(!left, !*full[_i].left);
-    free(left);
 }
 
 /* Another error is its frame's alone. */

@@ -167,9 +167,8 @@ TEST_EACH(breaks, broken)
     io_count_npy("less.npy", U8(3, 10), 0), io_count_npy("more.npy", U8(5, 10), 0);
     pipe_file(io_dir, "none1.raw", "", 0), pipe_file(io_dir, "none2.raw", "", 0);
     for (int i = 1; i <= 2; i++) {
-        char *png = pipe_read("tests/data/png", i == 1 ? "gray8.png" : "gray16.png", &n);
+        OWNED char *png = pipe_read("tests/data/png", i == 1 ? "gray8.png" : "gray16.png", &n);
         pipe_file(io_dir, format("pic%d.png", i), png, n);
-        free(png);
     }
     char *other = pipe_read(io_dir, "two.npy", &n);
     other[n - 40 + 23] = 99, other[n - 40 + 25] = 99;

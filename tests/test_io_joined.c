@@ -84,18 +84,16 @@ TEST_EACH(several_write_what_one_writes, same)
     make_files();
     pipe_result one = go(same[_i].yaml, same[_i].file, 1, name);
     ck_assert_msg(one.outcome == GP_DONE, "%s: %s", same[_i].what, io_error(&one));
-    char *want = pipe_read(io_dir, name, &n);
+    OWNED char *want = pipe_read(io_dir, name, &n);
     for (int k = 0; k < 3; k++) {
         pipe_result r = go(same[_i].yaml, same[_i].file, workers[k], name);
         ck_assert_msg(r.outcome == GP_DONE, "%s: %s", same[_i].what, io_error(&r));
         ck_assert_uint_eq(r.account[0].out, one.account[0].out);
         ck_assert_uint_eq(r.account[0].dropped, one.account[0].dropped);
-        char *is = pipe_read(io_dir, name, &more);
+        OWNED char *is = pipe_read(io_dir, name, &more);
         ck_assert_msg(is && n == more && !memcmp(is, want, n), "%s, %d workers: %zu, not %zu bytes", same[_i].what, workers[k],
                       more, n);
-        free(is);
     }
-    free(want);
 }
 
 /* ---- what needs an order --------------------------------------------- */
@@ -144,7 +142,7 @@ TEST_EACH(one_worker, ordered)
 static void has_frames(const char *name, size_t head, uint64_t n, size_t bytes)
 {
     size_t is;
-    char *data = pipe_read(io_dir, name, &is);
+    OWNED char *data = pipe_read(io_dir, name, &is);
     ck_assert_msg(data != NULL, "no %s", name);
     ck_assert_uint_eq(is, head + n * bytes);
     for (uint64_t i = 0; i < n * (bytes / 4); i++)
@@ -157,7 +155,6 @@ static void has_frames(const char *name, size_t head, uint64_t n, size_t bytes)
         ck_assert_msg(gp_npy_parse(data, is, &t, &at, &fortran, why), "%s", why);
         ck_assert_uint_eq(gp_bytes(&t) + at, is);
     }
-    free(data);
 }
 
 enum { FRAME = 5 * 5001 * 4 };
@@ -206,11 +203,10 @@ TEST_LOOP(an_error_in_the_middle, 0, 6)
     ck_assert_uint_eq(io_runs("buffers: {x: {dtype: u8, shape: [3, 10]}}\nstages:\n  - {use: read, path: kept.npy, out: x}\n"
                               "  - {use: write, path: kept.raw}\n"), 20);
     size_t n;
-    char *data = pipe_read(io_dir, "kept.raw", &n);
+    OWNED char *data = pipe_read(io_dir, "kept.raw", &n);
     ck_assert_uint_eq(n, 600);
     for (int i = 0; i < 600; i++)
         ck_assert_int_eq((unsigned char)data[i], i / 30 + i % 30);
-    free(data);
 }
 
 /* ---- stopped --------------------------------------------------------- */

@@ -45,7 +45,6 @@ static void replace_it(const char *now)
 
 static void move_folder(const char *now)
 {
-    (void)now;
     move("out", "away");
 }
 
@@ -157,7 +156,6 @@ static void happens_meanwhile(gp_pipeline *p, void *arg)
 {
     int i = *(int *)arg;
     struct stat st = { 0 };
-    (void)p;
     char *name = format("out/%s", meanwhile[i].file);
     while (stat(io_at(name), &st) || st.st_size < 128 + 4 * 16)
         usleep(1000);
@@ -255,7 +253,6 @@ TEST(a_long_path)
 
 static void moves_numbers(gp_pipeline *p, void *arg)
 {
-    (void)arg;
     while (access(io_at("out/2.raw"), F_OK))
         usleep(1000);
     move_folder(NULL);
@@ -282,7 +279,6 @@ static const struct { const char *options; void (*happens)(const char *now); int
 
 static void moves_while_it_runs(gp_pipeline *p, void *arg)
 {
-    (void)p;
     while (access(io_at("out/2.raw"), F_OK))
         usleep(1000);
     numbers[*(int *)arg].happens(NULL);

@@ -401,10 +401,9 @@ TEST_EACH(live_files, live)
     pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, look_on, (void *)live[_i].name);
     ck_assert_int_eq(r.outcome, GP_NOT_DRAINED);
     size_t n = 0;
-    char *file = pipe_read(io_dir, live[_i].name, &n);
+    OWNED char *file = pipe_read(io_dir, live[_i].name, &n);
     ck_assert_ptr_nonnull(file);
     ck_assert_uint_eq(n % 8, 0);
-    free(file);
 }
 
 static const struct { const char *write, *text; int code; } not_live[] = {

@@ -52,7 +52,7 @@ TEST_EACH(a_failed_run_keeps_what_it_wrote, kept)
     }
     char *say = format("is kept as '%s'", io_at(kept[_i].file));
     ck_assert_msg(r.errs.n == 2 && strstr(r.errs.e[1].msg, say), "%d: %s", r.errs.n, r.errs.e[r.errs.n - 1].msg);
-    char *file = pipe_read(io_dir, kept[_i].file, &n);
+    OWNED char *file = pipe_read(io_dir, kept[_i].file, &n);
     ck_assert_ptr_nonnull(file);
     ck_assert_uint_eq(n, kept[_i].head + kept[_i].row * (size_t)kept[_i].fails);
     for (size_t i = kept[_i].head; i < n; i++)
@@ -65,7 +65,6 @@ TEST_EACH(a_failed_run_keeps_what_it_wrote, kept)
         ck_assert_msg(gp_npy_parse(file, n, &t, &data, &fortran, why), "%s", why);
         ck_assert_uint_eq(gp_bytes(&t) + data, n);
     }
-    free(file);
 }
 
 /* A path may be longer than a message: it is told whole. */
@@ -166,17 +165,16 @@ TEST(not_over_an_input)
     pipe_text(io_dir, "fail.lua", "function process(f, x, y) if f.index == 2 then error('x') end y:copy(x) end\n");
     io_count_npy("out.npy.partial", U8(20, 3, 4), 0);
     size_t n, now;
-    char *was = pipe_read(io_dir, "out.npy.partial", &n);
+    OWNED char *was = pipe_read(io_dir, "out.npy.partial", &n);
     pipe_result r = io_go(format("buffers: {x: {dtype: u8, shape: [3, 4]}}\nstages:\n"
                                "  - {use: read, path: out.npy.partial, format: npy, out: x}\n"
                                "  - {use: lua, script: fail.lua}\n  - {use: write, path: %s}\n", "out.npy"));
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_int_eq(r.errs.n, 2);
-    char *is = pipe_read(io_dir, "out.npy.partial", &now);
+    OWNED char *is = pipe_read(io_dir, "out.npy.partial", &now);
     ck_assert(n == now && !memcmp(was, is, n));
     io_counts("out.npy.partial.2", U8(6, 4), 0);
     ck_assert_int_eq(io_files("."), 3);
-    free(was), free(is);
 }
 
 /* Of a run whose threads do not come back: what is worth it is kept, the rest goes; of what has a

@@ -1,7 +1,6 @@
 /* test_io_workers.c - sources and writers with several workers: what they make is what one makes, byte for byte, name
  * for name, and so are their ends, holes and errors. */
 #include <dirent.h>
-#include <errno.h>
 #include <time.h>
 #include "iotest.h"
 

@@ -48,8 +48,8 @@ TEST_LOOP(orientation, 1, 9)
              turned ? "holds u8 [35, 19, 3], and 'buffers' declares u8 [19, 35, 3]"
                     : "holds u8 [19, 35, 3], and 'buffers' declares u8 [35, 19, 3]");
     size_t nkept, nup;
-    char *kept = pipe_read(io_dir, "kept.npy", &nkept);
-    char *up = pipe_read("tests/data/jpeg", format("orient%d.npy", _i), &nup);
+    OWNED char *kept = pipe_read(io_dir, "kept.npy", &nkept);
+    OWNED char *up = pipe_read("tests/data/jpeg", format("orient%d.npy", _i), &nup);
     const int w = 35, h = 19, bytes = w * h * 3;
     const char *stored = kept + nkept - bytes, *shown = up + nup - bytes;
     for (int v = 0; v < h; v++)
@@ -59,8 +59,6 @@ TEST_LOOP(orientation, 1, 9)
             int z = (int[]){ 0, v, v, h - 1 - v, h - 1 - v, u, u, w - 1 - u, w - 1 - u }[_i];
             ck_assert(!memcmp(stored + 3 * (v * w + u), shown + 3 * (z * (turned ? h : w) + x), 3));
         }
-    free(kept);
-    free(up);
 }
 
 /* ---- out ------------------------------------------------------------- */
@@ -116,11 +114,9 @@ TEST(workers_agree)
             "  - {use: write, path: 'a/%d.jpg', workers: 4, in: a}\n"
             "  - {name: w, use: write, path: 'b/%d.jpg', workers: 4, subsampling: 4:4:4, in: b}\n");
     for (int i = 1; i < 2 * FRAMES; i++) {
-        char *first = pipe_read(io_dir, i < FRAMES ? "a/0.jpg" : "b/0.jpg", &n);
-        char *other = pipe_read(io_dir, format("%c/%d.jpg", i < FRAMES ? 'a' : 'b', i % FRAMES), &again);
+        OWNED char *first = pipe_read(io_dir, i < FRAMES ? "a/0.jpg" : "b/0.jpg", &n);
+        OWNED char *other = pipe_read(io_dir, format("%c/%d.jpg", i < FRAMES ? 'a' : 'b', i % FRAMES), &again);
         ck_assert(first && other && n == again && !memcmp(first, other, n));
-        free(first);
-        free(other);
     }
 }
 
@@ -218,12 +214,11 @@ TEST_EACH(with_faults, faults)
     if (!faults[_i].rows)
         return;
     ck_assert(r.account[0].out == 1 && r.account[0].faulty == 1);
-    char *made = pipe_read(io_dir, "a.npy", &size);
-    char *as = pipe_read("tests/data/jpeg", format("%s.npy", faults[_i].from), &whole);
+    OWNED char *made = pipe_read(io_dir, "a.npy", &size);
+    OWNED char *as = pipe_read("tests/data/jpeg", format("%s.npy", faults[_i].from), &whole);
     ck_assert_uint_eq(size, whole);
     const int rows = faults[_i].from[0] == 'r' && faults[_i].from[3] == '4' && faults[_i].from[4] == '4' ? 17 : 19;
     ck_assert(!memcmp(made, as, 128 + (size - 128) / (size_t)rows * (size_t)faults[_i].rows));
-    free(made), free(as);
 }
 
 /* What is coded ends too early, but the file does not: something before is damaged. */
@@ -243,7 +238,7 @@ TEST_EACH(changed, to_break)
     size_t n;
     unsigned errors = 0;
     take(format("jpeg/%s.jpg", to_break[_i]), "a.jpg");
-    char *file = pipe_read(io_dir, "a.jpg", &n);
+    OWNED char *file = pipe_read(io_dir, "a.jpg", &n);
     for (size_t k = 3; k < n; k++) {
         char was = file[k];
         file[k] ^= (char)(1 << k % 8);
@@ -254,7 +249,6 @@ TEST_EACH(changed, to_break)
         file[k] = was;
     }
     ck_assert_uint_gt(errors, 20);
-    free(file);
 }
 
 /* Bytes that are put at `at` of a picture, and what is said. */

@@ -274,7 +274,6 @@ static gp_errs errs;
 
 static float zero(int64_t i)
 {
-    (void)i;
     return 0;
 }
 
@@ -355,12 +354,11 @@ TEST(says_nothing_of_golden_files)
     ck_assert_int_eq(glob("tests/golden/*.yaml", 0, NULL, &files), 0);
     for (size_t i = 0; i < files.gl_pathc; i++) {
         size_t len;
-        char *text = pipe_read(".", files.gl_pathv[i], &len);
+        OWNED char *text = pipe_read(".", files.gl_pathv[i], &len);
         planned p = plan_yaml(text, files.gl_pathv[i], true);
         ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
         gp_lint(p.plan, gp_pipeline_spec(p.pipeline), &p.machine, text, len, &p.errs);
         ck_assert_msg(p.errs.n == 0, "%s: %s", files.gl_pathv[i], p.errs.e[0].msg);
-        free(text);
     }
     globfree(&files);
 }

@@ -42,11 +42,10 @@ TEST(numbers_have_a_point)
               "  - {use: scale, a: 1.75}\n  - {use: lua, script: s.lua, params: {half: 0.5}}\n"
               "  - {use: expr, in: {p: lua, k: k}, expr: \"p + 0.03125 + k\", out: o}\n"
               "  - {use: write, in: o, path: o.csv}\n", "cpu", sets, (gp_run_options){ 0 });
-    char *text = pipe_read(dir, "o.csv", &n);
+    OWNED char *text = pipe_read(dir, "o.csv", &n);
     ck_assert_ptr_nonnull(text);
     ck_assert_str_eq(text, "5.84375\n");       /* 2.5 * 1.75 + 0.75 + 0.5 + 0.125 + 0.03125 + 0.0625 */
     is_comma();
-    free(text);
 }
 
 TEST(machines_have_a_point)

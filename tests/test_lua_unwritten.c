@@ -109,8 +109,8 @@ TEST_SOME(unwritten, sizeof cases / sizeof *cases, 3, 1)
             continue;                  /* that is of one frame */
         const char *dir = pipe_dir();
         pipe_result r = run_script(dir, _i, as[k].depth, as[k].top);
-        char *made = pipe_read(dir, msg ? "out.raw.partial" : "out.raw", &n);
-        char *whole = msg ? pipe_read(dir, "out.raw", &none) : NULL;
+        OWNED char *made = pipe_read(dir, msg ? "out.raw.partial" : "out.raw", &n);
+        OWNED char *whole = msg ? pipe_read(dir, "out.raw", &none) : NULL;
         ck_assert_msg(r.compiled, "%s: %s", cases[_i].script, r.errs.e[0].msg);
         if (msg) {
             ck_assert_msg(r.outcome == GP_ERROR, "%s is done, %zu bytes", cases[_i].script, n);
@@ -122,7 +122,6 @@ TEST_SOME(unwritten, sizeof cases / sizeof *cases, 3, 1)
         }
         ck_assert_msg(made ? (long)n == cases[_i].kept : cases[_i].kept == -1, "%s: %ld bytes, not %ld", cases[_i].script,
                       made ? (long)n : -1, cases[_i].kept);
-        free(made), free(whole);
     }
 }
 
@@ -136,13 +135,12 @@ TEST(runs_once)
     pipe_result r = pipe_run(dir, "depth: 5\nbuffers: {x: {dtype: i32, shape: [2]}}\nstages:\n  - {use: generate, frames: 12, out: x}\n"
                              "  - {use: lua, script: it.lua}\n  - {use: write, path: out.raw}\n", "cpu", NULL,
                              (gp_run_options){ .poison = false });
-    int32_t *out = (int32_t *)pipe_read(dir, "out.raw", &n);
+    OWNED int32_t *out = (int32_t *)pipe_read(dir, "out.raw", &n);
     pipe_no_errors(&r, "it.lua");
     ck_assert_uint_eq(n, (3 * 1 + 6 * 2) * sizeof *out);
     for (int i = 3, at = 0; i < 12; i++)
         for (int k = 0; k < (i < 6 ? 1 : 2); k++)
             ck_assert_int_eq(out[at++], i + 1);
-    free(out);
 }
 
 TEST_SUITE(lua_unwritten, NULL, NULL, 0)

@@ -111,14 +111,13 @@ TEST_EACH(finish_always, run_ends)
         "  - {name: last, use: lua, script: last.lua, out: []}\n", "cpu", NULL, (gp_run_options){ 0 },
         run_ends[_i].outcome == GP_NOT_DRAINED ? stop_once_begun : NULL, (void *)(uintptr_t)dir);
     ck_assert_msg(r.outcome == run_ends[_i].outcome, "%s", rig_error(&r.errs));
-    char *ends = pipe_read(dir, "ends", &len);
+    OWNED char *ends = pipe_read(dir, "ends", &len);
     ck_assert_msg(ends && !strcmp(ends, run_ends[_i].ends), "not:\n%sbut:\n%s", run_ends[_i].ends, ends ? ends : "nothing");
     bool warns = strstr(run_ends[_i].script, "fail = 3");
     ck_assert_int_eq(r.errs.failed, r.outcome == GP_ERROR);
     if (r.outcome != GP_NOT_DRAINED)   /* who was long at its frame is named then */
         ck_assert_int_eq(r.errs.n, (r.outcome == GP_ERROR) + warns);
     ck_assert(!warns || strstr(r.errs.e[1].msg, "finish: a bad end"));
-    free(ends);
 }
 
 enum { FRAMES = 96 };

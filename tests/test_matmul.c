@@ -1,6 +1,5 @@
 /* test_matmul.c - products beyond stages_cases.c: every order of axes against plain sums, by all that computes them on a
  * CPU and by a stand-in for cuBLASLt; what is declared of cuBLASLt beside its header, where that is there. */
-#include <math.h>
 #include "cblas_library.h"
 #include "cuda/libraries.h"
 #include "iotest.h"
@@ -137,7 +136,6 @@ static int find(void *handle, gp_cublaslt_operation *o, gp_cublaslt_layout *a, g
                 gp_cublaslt_found *found, int *n)
 {
     gp_cublaslt_layout *l[] = { a, b, c, d };
-    (void)handle, (void)o;
     ck_assert_int_eq(want, 1);
     memcpy(&asked, p, sizeof asked);
     for (int i = 0; i < 4; i++)
@@ -177,7 +175,6 @@ static int multiply(void *handle, gp_cublaslt_operation *op, const void *alpha, 
 {
     const operation *o = (const operation *)(const void *)op;
     const layout *x = (const void *)la, *y = (const void *)lb, *z = (const void *)ld;
-    (void)handle, (void)work, (void)stream;
     ck_assert(*algorithm == 4711 && room == asked.room * (size_t)(z->n / asked_for[3].n) && lc == ld && c == d);
     times++;
     ck_assert(*(const float *)alpha == 1 && *(const float *)beta == 0);
@@ -350,7 +347,7 @@ TEST(shapes)
                               "  - {use: write, path: 'out/%d.npy'}\n"), 3);
     static const int rows[] = { 3, 6, 1 }, columns[] = { 4, 2, 5 };
     for (int i = 0; i < 3; i++) {
-        char *file = pipe_read(io_dir, format("out/%d.npy", i), &n);
+        OWNED char *file = pipe_read(io_dir, format("out/%d.npy", i), &n);
         ck_assert(file && n == 128 + 4 * (size_t)(rows[i] * rows[i]));
         for (int r = 0; r < rows[i]; r++)
             for (int c = 0; c < rows[i]; c++) {
@@ -360,7 +357,6 @@ TEST(shapes)
                 memcpy(&got, file + 128 + 4 * (r * rows[i] + c), 4);
                 ck_assert_msg(got == sum, "%d: (%d, %d) is %g, not %g", i, r, c, got, sum);
             }
-        free(file);
     }
 }
 

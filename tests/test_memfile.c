@@ -10,7 +10,7 @@ TEST_LOOP(keeps_all, 0, 7)
     ck_assert(gp_memfile_open(&m));
     for (size_t i = 0; i < want; i++)
         fputc('a' + (int)(i % 26), m.f);
-    char *text = gp_memfile_close(&m, &n);
+    OWNED char *text = gp_memfile_close(&m, &n);
     ck_assert_ptr_nonnull(text);
     ck_assert_uint_eq(n, want);
     ck_assert_uint_eq(strlen(text), want);
@@ -18,7 +18,6 @@ TEST_LOOP(keeps_all, 0, 7)
     while (good < want && text[good] == 'a' + (int)(good % 26))
         good++;
     ck_assert_uint_eq(good, want);
-    free(text);
 }
 
 /* What does not fit is said, wherever memory runs out: half way, or at the very end. */

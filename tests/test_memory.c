@@ -191,7 +191,6 @@ static double children_seconds(void)
 static double check_many(int n, void *arg)
 {
     char *file = io_at("many.yaml");
-    (void)arg;
     FILE *f = fopen(file, "we");
     ck_assert_ptr_nonnull(f);
     fprintf(f, "buffers: {a: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, frames: 4, out: a}\n");

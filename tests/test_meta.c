@@ -169,12 +169,11 @@ TEST_EACH(sample_rate, rates)
     else
         ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, rates[_i].error), "%s: %s", rates[_i].stages,
                       pipe_said(&r.errs));
-    unsigned char *bytes = (unsigned char *)pipe_read(dir, rates[_i].name, &n);
+    OWNED unsigned char *bytes = (unsigned char *)pipe_read(dir, rates[_i].name, &n);
     if (*rates[_i].error && !strstr(rates[_i].error, "those before it"))
         ck_assert(!bytes);
     else if (!*rates[_i].error)
         ck_assert_uint_eq(bytes[24] | bytes[25] << 8 | bytes[26] << 16, rates[_i].rate);
-    free(bytes);
 }
 
 /* Of frames that come in one call the error names the one, however many were ready. */

@@ -28,9 +28,8 @@ TEST_EACH(in, streams)
                                "  - {use: write, path: same.raw}\n", streams[_i].files));
     ck_assert_int_eq(r.outcome, GP_DONE);
     size_t n;
-    char *same = pipe_read(io_dir, "same.raw", &n);
+    OWNED char *same = pipe_read(io_dir, "same.raw", &n);
     io_holds("out.raw", same, n);
-    free(same);
 }
 
 /* What is written is read again: each frame with its own header, those with fewer rows, too. */

@@ -41,11 +41,10 @@ TEST_LOOP(a_long_one, 0, 2)
     ck_assert_uint_eq(io_runs(format("buffers: {x: {shape: [7000, 2]}}\nstages:\n"
         "  - {use: read, path: '%s/tests/data/npz/long.npz', workers: %d, loop: true, frames: 14, out: x}\n"
         "  - {use: write, path: a.raw}\n", io_here, 1 + _i * 3)), 14);
-    int32_t *x = (int32_t *)(void *)pipe_read(io_dir, "a.raw", &n);
+    OWNED int32_t *x = (int32_t *)(void *)pipe_read(io_dir, "a.raw", &n);
     ck_assert_uint_eq(n, 2 * 90000 * sizeof *x);
     for (int i = 0; i < 180000; i++)
         ck_assert_int_eq(x[i], i % 90000 / 7 * 3);
-    free(x);
 }
 
 static void link_here(const char *name, const char *as)
@@ -63,14 +62,12 @@ TEST(a_file_a_frame)
     ck_assert_uint_eq(io_runs(format("buffers: {x: {shape: ['<=9', 3, 5]}}\nstages:\n"
                                    "  - {use: read, path: '?.npz', member: u, out: x}\n  - {use: write, path: "
                                    "'%%n2.npy'}\n")), 2);
-    char *u = pipe_read("tests/data/npz", "u.npy", &(size_t){ 0 });
+    OWNED char *u = pipe_read("tests/data/npz", "u.npy", &(size_t){ 0 });
     for (int i = 0; i < 4; i++) {
         size_t n;
-        char *got = pipe_read(io_dir, i == 0 ? "a.npy" : i == 1 ? "b.npy" : i == 2 ? "a2.npy" : "b2.npy", &n);
+        OWNED char *got = pipe_read(io_dir, i == 0 ? "a.npy" : i == 1 ? "b.npy" : i == 2 ? "a2.npy" : "b2.npy", &n);
         ck_assert(n == 128 + 105 && !memcmp(got + 128, u + 128, 105));
-        free(got);
     }
-    free(u);
 }
 
 /* An archive whose list of members is behind its first MiB. */
@@ -244,7 +241,7 @@ TEST_LOOP(damaged, 0, 2)
     unsigned seed = 1;
     free(npz);
     npz = pipe_read("tests/data/npz", _i ? "packed.npz" : "stored.npz", &n);
-    char *bad = malloc(n);
+    OWNED char *bad = malloc(n);
     for (int k = 0; k < 200; k++) {
         memcpy(bad, npz, n);
         for (int i = 0; i < 3; i++)
@@ -254,7 +251,7 @@ TEST_LOOP(damaged, 0, 2)
         pipe_result r = io_go("stages:\n  - {use: read, path: a.npz, member: u}\n" DISCARD);
         ck_assert(r.outcome == GP_DONE || r.errs.failed);
     }
-    free(npz), free(bad);
+    free(npz);
 }
 
 TEST_SUITE(npz, io_set_up, io_tear_down, 0)

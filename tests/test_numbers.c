@@ -104,10 +104,9 @@ TEST_EACH(of_stages, rows)
                      "{use: write, path: out.csv}]\n", rows[_i].dtype, rows[_i].n, rows[_i].stage);
     ck_assert_uint_ge(io_runs(y), 1);
     size_t n;
-    char *got = pipe_read(io_dir, "out.csv", &n);
+    OWNED char *got = pipe_read(io_dir, "out.csv", &n);
     ck_assert_msg(n == strlen(want) && !memcmp(got, want, n), "%s of %s is\n%.*s, not\n%s", rows[_i].stage, rows[_i].in,
                   (int)n, got, want);
-    free(got);
 }
 
 /* ---- whole numbers at the ends of 64 bits ------------------------------------- */

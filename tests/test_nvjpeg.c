@@ -123,12 +123,11 @@ static void compare(const char *dir, const char *knob, const char *stage, const 
     for (size_t i = 0; i < there; i++) {
         bool gone = garbled && !strcmp(names[i], garbled);
         snprintf(name, sizeof name, "gpu/%s.npy", names[i]);
-        char *x = pipe_read(dir, name, &n);
+        OWNED char *x = pipe_read(dir, name, &n);
         snprintf(name, sizeof name, "cpu/%s.npy", names[i]);
-        char *y = pipe_read(dir, name, &m);
+        OWNED char *y = pipe_read(dir, name, &m);
         ck_assert_msg(!x == gone && y, "%s%s: %s", knob, stage, names[i]);
         ck_assert_msg(gone || (n == m && !memcmp(x, y, n)), "%s%s: %s differs", knob, stage, names[i]);
-        free(x), free(y);
     }
     if (garbled) {
         char buf[24];
@@ -158,10 +157,9 @@ static void garble(const char *name, int status)
 {
     size_t n;
     char *path = format("jpeg/%s.jpg", name);
-    char *data = pipe_read("tests/data", path, &n);
+    OWNED char *data = pipe_read("tests/data", path, &n);
     ck_assert_ptr_nonnull(data);
     fake->bad = n, fake->bad_status = status;
-    free(data);
 }
 
 /* A batch that fails is done one by one; a file that fails alone is a hole, wherever it is in its batch. */

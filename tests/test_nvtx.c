@@ -1,6 +1,5 @@
 /* test_nvtx.c - what an NVTX tool hears of a run: `nvtx_inject.so` beside this program
  * is attached to the command and writes each call down (nvtx_inject.c). */
-#include <libgen.h>
 #include "command.h"
 #include "iotest.h"
 

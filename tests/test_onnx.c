@@ -91,12 +91,11 @@ static void same(const char *name, const char *ref, const char *what)
     gp_type a, b;
     bool fortran;
     char why[160];
-    char *is = pipe_read(dir, name, &n), *want = pipe_read(data, ref, &m);
+    OWNED char *is = pipe_read(dir, name, &n), *want = pipe_read(data, ref, &m);
     ck_assert_msg(is && want, "%s: no %s", what, is ? ref : name);
     ck_assert(gp_npy_parse(is, n, &a, &x, &fortran, why) && gp_npy_parse(want, m, &b, &y, &fortran, why));
     ck_assert_msg(a.dtype == b.dtype && gp_bytes(&a) == gp_bytes(&b) && !memcmp(is + x, want + y, gp_bytes(&a)),
                   "%s: not %s", what, ref);
-    free(is), free(want);
 }
 
 /* A pipeline in which frames of this shape, of the model's arrays, go through it; ports are named, up to a NULL. */
@@ -202,10 +201,9 @@ TEST(bounded)
         }
         pipe_no_errors(&r, yaml);
         size_t n;
-        char *text = pipe_read(dir, "t.dat", &n);
+        OWNED char *text = pipe_read(dir, "t.dat", &n);
         const char *want = format("%s%s%s", is[i].want, is[i].want, is[i].want);
         ck_assert_msg(n == strlen(want) && !memcmp(text, want, n), "%.*s", (int)n, text);
-        free(text);
     }
 }
 
@@ -379,13 +377,12 @@ TEST(truncated)
     size_t n;
     if (!is_there())
         return;
-    char *whole = pipe_read(data, "layer.onnx", &n);
+    OWNED char *whole = pipe_read(data, "layer.onnx", &n);
     for (size_t k = 0; k < n; k += 3) {
         pipe_file(dir, "cut.onnx", whole, k);
         pipe_result r = run(one_stage(X4, "model: cut.onnx"));
         ck_assert_msg(r.outcome != GP_DONE && r.errs.n, "%d of %d bytes", (int)k, (int)n);
     }
-    free(whole);
 }
 
 /* ---- the library ----------------------------------------------------- */

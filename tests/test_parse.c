@@ -251,7 +251,6 @@ TEST(surrogate_pairs)
 static double parse_pairs(int n, void *arg)
 {
     char *text = malloc(40 * (size_t)n + 64), *s = text;
-    (void)arg;
     s += sprintf(s, "a: [");
     for (int i = 0; i < n; i++)
         s += sprintf(s, "\"\\ud83d\\ude00 %d\", ", i);
@@ -291,13 +290,12 @@ TEST(commas_in_parens_are_all_reported)
 TEST(deep)
 {
     enum { N = 10000 };
-    char *text = malloc(N + 4);
+    OWNED char *text = malloc(N + 4);
     memset(text, '[', N + 3);
     memcpy(text, "a: ", 3);
     text[N + 3] = 0;
     ck_assert_ptr_null(parse(text));
     ck_assert_str_eq(errs.e[0].msg, "nested more than 64 deep");
-    free(text);
 }
 
 TEST(bomb)
@@ -347,7 +345,6 @@ TEST_LOOP(many, 0, 2)
 static double parse_keys(int n, void *arg)
 {
     char *text = malloc(32 * (size_t)n), *s = text, want[100];
-    (void)arg;
     for (int i = 0; i < n; i++)
         s += sprintf(s, "k%d: %d\n", i, i);
     sprintf(s, "k777: again\n");

@@ -62,29 +62,18 @@ static void check_ramp(const char *dir, const gp_pipeline *p, int values)
     size_t bytes;
     ck_assert_int_eq(gp_accounts(p, &a, 1), 1);
     ck_assert_uint_eq(a.in, a.out);
-    float *out = (float *)pipe_read(dir, "out.raw", &bytes);
+    OWNED float *out = (float *)pipe_read(dir, "out.raw", &bytes);
     ck_assert_ptr_nonnull(out);
     ck_assert_uint_eq(bytes, a.in * (unsigned)values * sizeof *out);
     for (size_t i = 0; i < bytes / sizeof *out; i++)
         ck_assert_float_eq(out[i], 2 * (float)i);
-    free(out);
-}
-
-/* `text` with `to` in place of `from`; malloc'd. */
-static char *edited(const char *text, const char *from, const char *to)
-{
-    const char *at = strstr(text, from);
-    ck_assert_ptr_nonnull(at);
-    char *s = malloc(strlen(text) + strlen(to) + 1);
-    sprintf(s, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-    return s;
 }
 
 /* The source with one worker, and with three. */
 TEST_LOOP(goes_on_with_itself_and_with_another, 0, 2)
 {
     const char *dir = pipe_dir();
-    char *text = edited(yaml, "out: x}", _i ? "out: x, workers: 3}" : "out: x}");
+    char *text = pipe_edited(yaml, "out: x}", _i ? "out: x, workers: 3}" : "out: x}");
     gp_pipeline *p = compile(dir, text, "vars.frames=0"), *q = compile(dir, text, "vars.frames=0");
     ck_assert_int_eq(pause_it(p, NULL), GP_PAUSED);
     ck_assert_int_eq(pause_it(p, p), GP_PAUSED);
@@ -98,14 +87,13 @@ TEST_LOOP(goes_on_with_itself_and_with_another, 0, 2)
     ck_assert_int_eq(errs.n, 0);
     check_ramp(dir, p, 4);
     gp_pipeline_destroy(p), gp_pipeline_destroy(q);
-    free(text);
 }
 
 /* A pause about where the source ends, or beyond. */
 TEST_LOOP(a_source_that_ends_meanwhile, 0, 8)
 {
     const char *dir = pipe_dir();
-    char *text = edited(yaml, "out: x}", _i & 1 ? "out: x, workers: 3}" : "out: x}");
+    char *text = pipe_edited(yaml, "out: x}", _i & 1 ? "out: x, workers: 3}" : "out: x}");
     const char *const set[] = { NULL }, *const *const sets[] = { set, set, set };
     for (int i = 0; i < 12; i++) {
         const unsigned long long at[] = { 25 + (unsigned)i, 33 + (unsigned)i };
@@ -118,7 +106,6 @@ TEST_LOOP(a_source_that_ends_meanwhile, 0, 8)
         free(pipe_read(dir, "out.raw", &bytes));
         ck_assert_uint_eq(bytes, 40 * 16);
     }
-    free(text);
 }
 
 TEST_LOOP(a_paused_run_that_does_not_go_on, 0, 2)
@@ -159,19 +146,17 @@ static const struct { const char *from, *to, *msg; int line; } other[] = {
 TEST_EACH(what_differs_cannot_go_on, other)
 {
     const char *dir = pipe_dir();
-    char *text = edited(yaml, other[_i].from, other[_i].to);
+    char *text = pipe_edited(yaml, other[_i].from, other[_i].to);
     gp_pipeline *p = compile(dir, yaml, "vars.frames=0"), *q = compile(dir, text, "vars.frames=0");
     ck_assert_int_eq(pause_it(p, NULL), GP_PAUSED);
     ck_assert_int_eq(gp_pipeline_go_on(q, p, NULL, &errs), GP_ERROR);
     ck_assert_int_eq(errs.n, 1);
-    ck_assert_str_eq(errs.e[0].msg, other[_i].msg);
-    ck_assert_int_eq(errs.e[0].at.line, other[_i].line);
+    first_error_is(&errs, other[_i].line, other[_i].msg);
     errs = (gp_errs){ .n = 0 };
     gp_cancel(p, 1);
     ck_assert_int_eq(gp_pipeline_go_on(p, p, NULL, &errs), GP_DRAINED);    /* it is paused still */
     check_ramp(dir, p, 4);
     gp_pipeline_destroy(q), gp_pipeline_destroy(p);
-    free(text);
 }
 
 /* A kernel is compiled, and a stage opened, while the run is to stop: what was taken in comes out all the same. */
@@ -263,11 +248,10 @@ TEST(an_accumulator_of_all)
     if (outcome == GP_PAUSED)
         outcome = gp_pipeline_go_on(p, p, NULL, &errs);
     ck_assert_int_eq(outcome, GP_DONE);
-    float *out = (float *)pipe_read(dir, "out.raw", &bytes);
+    OWNED float *out = (float *)pipe_read(dir, "out.raw", &bytes);
     ck_assert_uint_eq(bytes, 16);
     for (int i = 0; i < 4; i++)        /* 4 k + i for k < 3000 */
         ck_assert_float_eq(out[i], (float)(4.0 * 2999 * 3000 / 2 + 3000.0 * i));
-    free(out);
     gp_pipeline_destroy(p);
 }
 

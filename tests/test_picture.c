@@ -75,7 +75,7 @@ TEST_LOOP(test_dot, 0, GOLDEN)
     for (int cuda = 0; cuda < 2; cuda++) {
         planned p = plan_golden(golden[_i], cuda);
         for (int plan = 0; plan < 2; plan++) {
-            char *text = drawn(&p, plan), *again = drawn(&p, plan);
+            OWNED char *text = drawn(&p, plan), *again = drawn(&p, plan);
             char name[200];
             ck_assert_str_eq(text, again);
             ck_assert(!strncmp(text, "digraph ", 8));
@@ -91,8 +91,6 @@ TEST_LOOP(test_dot, 0, GOLDEN)
                 snprintf(name, sizeof name, " id=\"buffer %s\"", p.graph->buffer[i].name);
                 ck_assert_int_eq(count(text, name), 1);
             }
-            free(text);
-            free(again);
         }
     }
 }
@@ -107,9 +105,8 @@ TEST_LOOP(test_names, 0, 3)
     char *yaml = format("pipeline: %s\nstages:\n  - {use: src}\n  - {use: dev}\n"
                         "  - {use: sink}\n", name[_i].yaml);
     planned p = plan_ok(yaml, true);
-    char *dot = drawn(&p, true);
+    OWNED char *dot = drawn(&p, true);
     ck_assert_msg(strstr(dot, name[_i].dot) != NULL, "%s", dot);
-    free(dot);
 }
 
 /* ---- what was measured ------------------------------------------------ */
@@ -155,10 +152,9 @@ TEST(test_measured)
             ">2.7 of 4 in use<", ">bound by 'sink' &#60;x&#62;: try more<" } },
         { false, { " heat\"", ">2.7 of 4 in use<" } } };
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        char *text = drawn_with(&p, want[i].plan, m);
+        OWNED char *text = drawn_with(&p, want[i].plan, m);
         for (int k = 0; k < 13 && want[i].has[k]; k++)
             ck_assert_msg(strstr(text, want[i].has[k]) != NULL, "%s is not in %s", want[i].has[k], text);
-        free(text);
     }
     gp_arena_free(&a);
 }

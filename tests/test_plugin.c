@@ -77,9 +77,8 @@ TEST(loads)
     ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_DONE);
     gp_pipeline_destroy(p);
     size_t n;
-    int32_t *got = (int32_t *)(void *)pipe_read(dir, "out.raw", &n);
+    OWNED int32_t *got = (int32_t *)(void *)pipe_read(dir, "out.raw", &n);
     ck_assert(n == 8 && got[0] == 8 && got[1] == 1);
-    free(got);
 }
 
 static const struct { const char *flags, *more, *says; } refused[] = {
@@ -129,8 +128,7 @@ static const struct { const char *name, *text, *says; } no_objects[] = {
 
 TEST_EACH(refuses_files, no_objects)
 {
-    char file[600];
-    snprintf(file, sizeof file, "%s/%s", dir, no_objects[_i].name);
+    char *file = format("%s/%s", dir, no_objects[_i].name);
     if (no_objects[_i].text)
         pipe_text(dir, no_objects[_i].name, no_objects[_i].text);
     ck_assert(!gp_plugin_load(kinds, file, &errs));
@@ -154,7 +152,6 @@ static char places[2][600];
 
 static const char *get(const void *arg, const char *name)
 {
-    (void)arg;
     return !strcmp(name, "GPIPE_PLUGINS") ? places[0] : !strcmp(name, "XDG_DATA_HOME") ? places[1] : NULL;
 }
 
@@ -167,8 +164,7 @@ static void move(const char *from, const char *to)
 
 static void folder(const char *name)
 {
-    char path[600];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
+    char *path = format("%s/%s", dir, name);
     ck_assert(!mkdir(path, 0777));
 }
 
@@ -229,9 +225,8 @@ TEST(kept)
                                                                              { "one.raw", one, sizeof one } };
     for (int i = 0; i < 2; i++) {
         size_t n;
-        char *got = pipe_read(dir, want[i].file, &n);
+        OWNED char *got = pipe_read(dir, want[i].file, &n);
         ck_assert(got && n == want[i].n && !memcmp(got, want[i].data, n));
-        free(got);
     }
     gp_errs why = { .n = 0 };
     ck_assert(!pipe_compile(dir, "stages: [{use: kept_ramp, dtype: u8}, {use: write, path: x.raw}]", (gp_config){ .registry = kinds }, &why));

@@ -37,18 +37,15 @@ static void on_write(png_structp png, png_bytep from, size_t n)
 
 static void on_flush(png_structp png)
 {
-    (void)png;
 }
 
 static _Noreturn void on_error(png_structp png, png_const_charp msg)
 {
-    (void)msg;
     png_longjmp(png, 1);
 }
 
 static void on_warning(png_structp png, png_const_charp msg)
 {
-    (void)png, (void)msg;
 }
 
 /* A picture as libpng writes it: rows of samples, packed, of 16 bits big-endian. */
@@ -179,7 +176,7 @@ TEST(broken_pictures)
 {
     sample *s = malloc(sizeof *s);
     gp_growbuf file = { 0 };
-    unsigned char *broken = malloc(FILE_MOST);
+    OWNED unsigned char *broken = malloc(FILE_MOST);
     gp_type t;
     int accepted = 0, refused = 0;
     for (int i = 0; i < 4000; i++) {
@@ -209,7 +206,6 @@ TEST(broken_pictures)
         free(alone);
     }
     ck_assert_msg(accepted > 10 && refused > 3000, "%d, %d", accepted, refused);
-    free(broken);
     free(file.data);
     free(s);
 }
@@ -248,7 +244,7 @@ TEST_LOOP(no_larger, 0, 10)
     ck_assert(f && gp_read_file(fileno(f), SIZE_MAX, &photo, err));
     fclose(f);
     ck_assert(gp_png.head(photo.data, photo.n, &(gp_picfile_how){ 0 }, &t, err));
-    unsigned char *frame = malloc(gp_bytes(&t));
+    OWNED unsigned char *frame = malloc(gp_bytes(&t));
     ck_assert(gp_png.decode(photo.data, photo.n, &(gp_picfile_how){ 0 }, &t, frame, err));
     t.dim[0] = 192;                    /* a quarter of it is enough */
     gray = (gp_type){ .dtype = GP_U8, .ndim = 2, .dim = { t.dim[0], t.dim[1] } };
@@ -278,7 +274,6 @@ TEST_LOOP(no_larger, 0, 10)
         ck_assert_msg(sizes[0] <= sizes[1] + sizes[1] / 100, "%s: %zu bytes, libpng %zu", k ? "gray" : "RGB", sizes[0],
                       sizes[1]);
     }
-    free(frame);
     free(photo.data);
     free(file.data);
 }

@@ -20,9 +20,8 @@ TEST_LOOP(there_and_back, 0, SIZES * KINDS)
     io_runs(format("stages:\n  - {use: read, path: '%s/tests/data/pnm/%s_%s.%s', out: p}\n"
                  "  - {use: compare, file: '%s/tests/data/pnm/%s_%s.npy', in: p}\n"
                  "  - {use: write, path: out/a.%s, in: p}\n", here, kind, size, suffix, here, kind, size, suffix));
-    char *file = pipe_read("tests/data/pnm", format("%s_%s.%s", kind, size, suffix), &n);
+    OWNED char *file = pipe_read("tests/data/pnm", format("%s_%s.%s", kind, size, suffix), &n);
     io_holds(format("out/a.%s", suffix), file, n);
-    free(file);
 }
 
 static const char *const others[] = {

@@ -45,7 +45,7 @@ static const struct { const char *stages; int rows[2], wide; int (*row)(int k, i
 TEST_EACH(fewer_rows, parts)
 {
     size_t n, want = 0;
-    char *out = of_rows(parts[_i].stages, &n);
+    OWNED char *out = of_rows(parts[_i].stages, &n);
     for (int f = 0; f < 2; f++)
         for (int y = 0; y < parts[_i].rows[f]; y++)
             for (int x = 0; x < parts[_i].wide; x++, want++) {
@@ -55,7 +55,6 @@ TEST_EACH(fewer_rows, parts)
                               parts[_i].stages, f, y, x, n);
             }
     ck_assert_uint_eq(n, want);
-    free(out);
 }
 
 /* What would have another width is refused, by the frame's number. */

@@ -9,11 +9,10 @@ static void has_shape(const char *name, int64_t h, int64_t w, const char *what)
     gp_type t;
     size_t n, data;
     bool fortran;
-    char *file = pipe_read(io_dir, name, &n);
+    OWNED char *file = pipe_read(io_dir, name, &n);
     ck_assert_msg(file && gp_npy_parse(file, n, &t, &data, &fortran, why), "no %s: %s", name, what);
     ck_assert_msg(t.ndim == 2 && t.dim[0] == h && t.dim[1] == w, "%s: [%lld, %lld], not [%lld, %lld]", what,
                   (long long)t.dim[0], (long long)t.dim[1], (long long)h, (long long)w);
-    free(file);
 }
 
 /* `bound`: what has to be declared where the sizes of frames differ. */

@@ -174,7 +174,7 @@ TEST_SOME(knobs_make_the_same_bytes, RUNS, 12, 1)
     knobs_put_files(dir);
     pipe_result one = pipe_run(dir, knobs_yaml, "cpu", NULL, (gp_run_options){ 0 });
     pipe_no_errors(&one, knobs_yaml);
-    char *want = knobs_read_files(dir, &want_n);
+    OWNED char *want = knobs_read_files(dir, &want_n);
 
     int edits = 0;
     for (int tries = 0; !edits && tries < 20; tries++) {       /* it may be over before it is asked */
@@ -193,12 +193,10 @@ TEST_SOME(knobs_make_the_same_bytes, RUNS, 12, 1)
         last.naccounts = gp_accounts(atomic_load(&r.now), last.account, PIPE_SOURCES);
         knobs_check_accounts(&last);
         destroy(&r);
-        char *have = knobs_read_files(dir, &n);
+        OWNED char *have = knobs_read_files(dir, &n);
         ck_assert_msg(n == want_n && !memcmp(have, want, n), "run %d, with %d edits, makes other bytes", _i, edits);
-        free(have);
     }
     ck_assert_int_gt(edits, 0);
-    free(want);
 }
 
 static const char steps[] =
@@ -212,24 +210,12 @@ static const char script[] = "stateless = true\nfunction process(frame, x, y) y:
 
 static float none(int64_t i)
 {
-    (void)i;
     return 0;
 }
 
 static float hundred(int64_t i)
 {
-    (void)i;
     return 3e6f;
-}
-
-/* `text` with `to` in place of `from`; malloc'd. */
-static char *edited(const char *text, const char *from, const char *to)
-{
-    const char *at = strstr(text, from);
-    ck_assert_msg(at, "no '%s'", from);
-    char *s = malloc(strlen(text) + strlen(to) + 1);
-    sprintf(s, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-    return s;
 }
 
 /* Of the ramp's frame f in sums of three: what each of them would be with a gain. */
@@ -262,7 +248,7 @@ TEST_EACH(an_edit_takes_effect, effects)
     edited_run r;
     size_t bytes;
     put_steps(dir);
-    char *text = effects[_i].from ? edited(steps, effects[_i].from, effects[_i].to) : strdup(steps);
+    const char *text = effects[_i].from ? pipe_edited(steps, effects[_i].from, effects[_i].to) : steps;
     start(&r, dir, steps, NULL);
     wait_for(&r, 100);
     if (effects[_i].text)
@@ -277,7 +263,7 @@ TEST_EACH(an_edit_takes_effect, effects)
     gp_account a;
     gp_accounts(atomic_load(&r.now), &a, 1);
     ck_assert_uint_eq(a.in, a.out + a.dropped);
-    float *out = (float *)pipe_read(dir, "out.raw", &bytes);
+    OWNED float *out = (float *)pipe_read(dir, "out.raw", &bytes);
     size_t blocks = bytes / 16, old = 0;
     ck_assert_uint_eq(blocks, (a.in + 2) / 3);
     while (old < blocks && out[4 * old + 1] == sum_of(old, 1, 2))
@@ -289,7 +275,6 @@ TEST_EACH(an_edit_takes_effect, effects)
         for (int i = 0; i < 4; i++)
             ck_assert_msg(out[4 * k + (size_t)i] == (float)(sum_of(k, i, effects[_i].gain) + effects[_i].offset),
                           "block %zu of %zu, edited in %zu: %g", k, blocks, old, (double)out[4 * k + (size_t)i]);
-    free(out), free(text);
     destroy(&r);
 }
 
@@ -316,7 +301,7 @@ TEST_EACH(what_cannot_change_is_named, refused)
     edited_run r;
     size_t bytes;
     put_steps(dir);
-    char *text = edited(steps, refused[_i].from, refused[_i].to);
+    char *text = pipe_edited(steps, refused[_i].from, refused[_i].to);
     start(&r, dir, steps, (const char *const[]){ "fuse=none", NULL });
     wait_for(&r, 30);
     ck_assert(!edit(&r, dir, text, (const char *const[]){ "fuse=none", NULL }));
@@ -327,10 +312,9 @@ TEST_EACH(what_cannot_change_is_named, refused)
     ck_assert_int_eq(atomic_load(&r.gone_on), 0);
     wait_for(&r, frames_in(&r) + 30);  /* the old plan goes on */
     finish(&r, 1);
-    float *out = (float *)pipe_read(dir, "out.raw", &bytes);
+    OWNED float *out = (float *)pipe_read(dir, "out.raw", &bytes);
     for (size_t k = 0; k + 1 < bytes / 16; k++)
         ck_assert_float_eq(out[4 * k + 3], sum_of(k, 3, 2));
-    free(out), free(text);
     destroy(&r);
 }
 
@@ -342,7 +326,7 @@ TEST(a_script_with_a_state)
     size_t bytes;
     put_steps(dir);
     pipe_text(dir, "s.lua", "local n = 0\nfunction process(f, x, y) n = n + 1; for i = 1, 4 do y[i] = n end end\n");
-    char *one = edited(steps, ", workers: 2", ""), *text = edited(one, "a: 2", "a: 6");
+    char *one = pipe_edited(steps, ", workers: 2", ""), *text = pipe_edited(one, "a: 2", "a: 6");
     start(&r, dir, one, NULL);
     wait_for(&r, 30);
     ck_assert_msg(edit(&r, dir, text, (const char *const[]){ "depth=7", NULL }), "%s", pipe_said(&r.refused));
@@ -351,10 +335,9 @@ TEST(a_script_with_a_state)
     ck_assert(!edit(&r, dir, text, NULL));
     ck_assert_ptr_nonnull(strstr(r.refused.e[0].msg, "s.lua' cannot change while the run goes on: stage 'lua' may keep a state"));
     finish(&r, 1);
-    float *out = (float *)pipe_read(dir, "out.raw", &bytes);
+    OWNED float *out = (float *)pipe_read(dir, "out.raw", &bytes);
     for (size_t k = 0; k + 1 < bytes / 16; k++)        /* n of each of three frames */
         ck_assert_float_eq(out[4 * k], (float)(9 * k + 6));
-    free(out), free(text), free(one);
     destroy(&r);
 }
 
@@ -372,7 +355,7 @@ TEST_EACH(what_is_wrong_is_found_before, wrong)
     const char *dir = pipe_dir();
     edited_run r;
     put_steps(dir);
-    char *text = wrong[_i].from ? edited(steps, wrong[_i].from, wrong[_i].to) : strdup(steps);
+    const char *text = wrong[_i].from ? pipe_edited(steps, wrong[_i].from, wrong[_i].to) : steps;
     start(&r, dir, steps, NULL);
     wait_for(&r, 30);
     if (wrong[_i].file)
@@ -389,7 +372,6 @@ TEST_EACH(what_is_wrong_is_found_before, wrong)
     machine.memory = (size_t)1 << 40;
     ck_assert_msg(edit(&r, dir, steps, (const char *const[]){ "depth=3", NULL }), "%s", pipe_said(&r.refused));
     finish(&r, 1);
-    free(text);
     destroy(&r);
 }
 
@@ -421,13 +403,12 @@ TEST(depths_beside_copies)
     finish(&r, 1);
     int frames = (int)frames_in(&r);
     for (int file = 0; file < 2; file++) {
-        float *have = (float *)pipe_read(dir, file ? "g.raw" : "e.raw", &n);
+        OWNED float *have = (float *)pipe_read(dir, file ? "g.raw" : "e.raw", &n);
         ck_assert_uint_eq(n, (size_t)frames * 16 * sizeof *have);
         for (int i = 0; i < frames * 16; i++) {
             float x = (float)i, want = file ? ((x * 0.5f + 1) * 0.5f + 1) * 0.5f + 1 : 2 * x + 1;
             ck_assert_msg(have[i] == want, "element %d is %g, not %g", i, have[i], want);
         }
-        free(have);
     }
     destroy(&r);
 }
@@ -460,9 +441,8 @@ TEST(workers_of_files)
     for (int f = 0; f < 600; f++) {
         size_t bytes;
         char *name = format("%05d.npy", f);
-        char *have = pipe_read(dir, name, &bytes);
+        OWNED char *have = pipe_read(dir, name, &bytes);
         ck_assert_msg(have && bytes > 256 && !memcmp(have + bytes - 256, data + 64 * (f % 7), 256), "frame %d", f);
-        free(have);
     }
     destroy(&r);
 }
@@ -579,7 +559,7 @@ TEST(a_kernel_is_edited)
     const char *dir = pipe_dir();
     edited_run r;
     size_t bytes;
-    char *text = edited(kernel, "2 *", "5 *"), *bad = edited(kernel, "2 *", "b *"), what[200];
+    char *text = pipe_edited(kernel, "2 *", "5 *"), *bad = pipe_edited(kernel, "2 *", "b *"), what[200];
     pipe_text(dir, "k.cu", kernel);
     start(&r, dir, yaml, NULL);
     wait_for(&r, 50);
@@ -592,14 +572,13 @@ TEST(a_kernel_is_edited)
     ck_assert_ptr_nonnull(strstr(what, "k.cu"));
     wait_for(&r, frames_in(&r) + 50);
     finish(&r, 1);
-    float *out = (float *)pipe_read(dir, "out.raw", &bytes);
+    OWNED float *out = (float *)pipe_read(dir, "out.raw", &bytes);
     size_t n = bytes / 4, i = 0;
     while (i < n && out[i] == 2 * (float)i)
         i++;
     ck_assert(i >= 4 * 40 && i < n && i % 4 == 1 - (i % 4 == 0));      /* element 0 of frame 0 is 0 anyhow */
     for (; i < n; i++)
         ck_assert_float_eq(out[i], 5 * (float)i);
-    free(out), free(text), free(bad);
     destroy(&r);
 }
 
@@ -668,7 +647,7 @@ TEST_EACH(changes_are_said, changes)
     gp_errs errs = { .n = 0 };
     char what[200];
     put_steps(dir);
-    char *text = edited(steps, changes[_i].from, changes[_i].to);
+    char *text = pipe_edited(steps, changes[_i].from, changes[_i].to);
     gp_pipeline *p = compile(dir, steps, NULL, &errs), *q = compile(dir, text, NULL, &errs);
     ck_assert_msg(p && q, "%s", pipe_said(&errs));
     ck_assert_int_eq(gp_pipeline_changes(q, p, what, sizeof what), changes[_i].items);
@@ -680,7 +659,6 @@ TEST_EACH(changes_are_said, changes)
     ck_assert_ptr_nonnull(strstr(gp_pipeline_made_of(p, 2), "k.npy"));
     ck_assert_ptr_null(gp_pipeline_made_of(p, 3));
     gp_pipeline_destroy(q), gp_pipeline_destroy(p);
-    free(text);
 }
 
 /* What pipelines that a run has left keep: open files, and bytes. */

@@ -1,7 +1,5 @@
 /* test_sound.c - recordings: what soundfile and SciPy wrote (tests/data/make_sounds.py), in blocks of any length, by
  * any number of workers; what is written, by its bytes and read again; broken and refused ones. */
-#include <signal.h>
-#include <sys/resource.h>
 #include "iotest.h"
 #include "rows_file.h"
 
@@ -54,7 +52,7 @@ TEST_LOOP(is_read, 0, FILES * WAYS)
         "  - {use: compare, file: '%s/tests/data/sound/%.*s.npy', abs: %s, in: x}\n"
         "  - {use: write, path: a.npy, in: x}\n", shape, io_here, files[i].name, ways[_i / FILES].workers, io_here, stem, as, abs));
     ck_assert_uint_eq(frames, (unsigned)((files[i].rows + block - 1) / block));
-    char *npy = pipe_read("tests/data/sound", TEXT(y, "%.*s.npy", stem, as), &(size_t){ 0 });
+    OWNED char *npy = pipe_read("tests/data/sound", TEXT(y, "%.*s.npy", stem, as), &(size_t){ 0 });
     gp_type want;
     size_t data;
     bool fortran;
@@ -62,7 +60,6 @@ TEST_LOOP(is_read, 0, FILES * WAYS)
     ck_assert(gp_npy_parse(npy, 4000, &want, &data, &fortran, why));
     ck_assert_str_eq(gp_dtype_name(want.dtype), files[i].dtype);
     ck_assert_int_eq(want.dim[0], files[i].rows);
-    free(npy);
 }
 
 /* Where a row is a frame, one channel has an axis, or a file is a frame of its own length. */
@@ -88,11 +85,11 @@ TEST_EACH(other_shapes, shapes)
                                    two ? "[ab].wav" : !strcmp(shapes[_i].path, "i16.wav") ? "a.wav" : "mono.wav"));
     ck_assert_uint_eq(frames, shapes[_i].frames);
     size_t n, head = 128;
-    char *got = pipe_read(io_dir, two ? "1.npy" : "0.npy", &n);
+    OWNED char *got = pipe_read(io_dir, two ? "1.npy" : "0.npy", &n);
     char *want = pipe_read("tests/data/sound", strstr(shapes[_i].path, "mono") ? "mono.npy" : "i16.npy",
                            &(size_t){ 0 });
     ck_assert(!memcmp(got + head, want + head, n - head));
-    free(got), free(want);
+    free(want);
 }
 
 /* Undeclared, a glob's files are frames of the first one's shape; stems are names. */
@@ -148,9 +145,8 @@ TEST_EACH(there_and_back, out)
     if (out[_i].file)
         return;
     size_t n;
-    char *first = pipe_read(io_dir, format("0%s", out[_i].write), &n);
+    OWNED char *first = pipe_read(io_dir, format("0%s", out[_i].write), &n);
     io_holds(format("1%s", out[_i].write), first, n);
-    free(first);
 }
 
 /* The fields that any reader goes by; of each sample, the bytes. */
@@ -160,14 +156,13 @@ TEST(bytes_of_a_wav)
     io_count_npy("in.npy", (gp_type){ GP_I16, 2, { 10, 3 } }, 0);
     io_runs("buffers: {x: {shape: [4, 3]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
             "  - {use: write, path: a.wav, sample_rate: 22050}\n");
-    char *wav = pipe_read(io_dir, "a.wav", &n);
+    OWNED char *wav = pipe_read(io_dir, "a.wav", &n);
     static const unsigned char head[] = "RIFF\x60\0\0\0WAVEfmt \x10\0\0\0\1\0\3\0\x22\x56\0\0\xcc\x04\2\0\6\0\x10\0"
                                         "data\x3c\0\0";
     ck_assert_uint_eq(n, 44 + 60);
     ck_assert(!memcmp(wav, head, sizeof head));
     for (int i = 0; i < 60; i++)
         ck_assert_int_eq(wav[44 + i], i);
-    free(wav);
 }
 
 /* A few rows, fewer bytes than a header has. */
@@ -217,18 +212,11 @@ static const char *const full[] = { "a.wav", "a.flac", "a%d.wav", "a.ogg" };
 /* A file that cannot grow: the frame is named, and what came before is kept whole. */
 TEST_EACH(no_room, full)
 {
-    struct rlimit was, now;
-    bool sole = !strchr(full[_i], '%');
-    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
-    signal(SIGXFSZ, SIG_IGN);
-    now = was, now.rlim_cur = sole ? 20000 : 1000;
     const char *dtype = strstr(full[_i], "ogg") ? "f32" : "i16";
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &now), 0);
-    pipe_result r = io_go(format("buffers: {x: {dtype: %s, shape: [1000, 2]}}\nstages:\n"
+    pipe_result r = io_go_limited(format("buffers: {x: {dtype: %s, shape: [1000, 2]}}\nstages:\n"
                                "  - {use: generate, pattern: noise, amplitude: %s, frames: 200, out: x}\n"
                                "  - {use: write, path: '%s', sample_rate: 8000}\n", dtype,
-                               strstr(dtype, "f") ? "0.5" : "20000", full[_i]));
-    setrlimit(RLIMIT_FSIZE, &was);
+                               strstr(dtype, "f") ? "0.5" : "20000", full[_i]), strchr(full[_i], '%') ? 1000 : 20000);
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(strstr(io_error(&r), "cannot be written: File too large") && strstr(io_error(&r), "frame"), "%s",
                   io_error(&r));
@@ -313,10 +301,9 @@ TEST_EACH(wrong_sizes, sizes)
         ck_assert_int_eq(r.outcome, GP_DONE);
         ck_assert_uint_eq(r.account[0].faulty, sizes[_i].said ? 3 : 0);          /* each frame of such a file */
         ck_assert_msg(!sizes[_i].said || strstr(r.errs.e[0].msg, sizes[_i].said), "%s", r.errs.e[0].msg);
-        char *raw = pipe_read(io_dir, "a.raw", &made), *npy = pipe_read("tests/data/sound", "i16.npy", &whole);
+        OWNED char *raw = pipe_read(io_dir, "a.raw", &made), *npy = pipe_read("tests/data/sound", "i16.npy", &whole);
         ck_assert_uint_eq(made, 4 * (size_t)sizes[_i].rows);
         ck_assert_mem_eq(raw, npy + whole - 1200, made);
-        free(raw), free(npy);
     }
     free(all);
 }
@@ -375,7 +362,7 @@ TEST(an_mp3_that_is_not_whole)
     size_t n;
     if (!io_has_mp3())
         return;
-    char *all = pipe_read("tests/data/sound", "layer3.mp3", &n), *twice = malloc(2 * n);
+    OWNED char *all = pipe_read("tests/data/sound", "layer3.mp3", &n), *twice = malloc(2 * n);
     pipe_file(io_dir, "a.mp3", all, n - 1);
     io_fails(run, 3, "is cut off: its header says ");
     memcpy(twice, all, n), memcpy(twice + n, all, n);
@@ -384,7 +371,6 @@ TEST(an_mp3_that_is_not_whole)
     memcpy(memmem(all, n, "Info", 4) ? memmem(all, n, "Info", 4) : memmem(all, n, "Xing", 4), "none", 4);
     pipe_file(io_dir, "a.mp3", all, n);
     io_fails(run, 3, "does not say how long it is: its first frame has no Xing, Info or VBRI header");
-    free(all), free(twice);
 }
 
 /* Tags behind an MP3 are none of its samples, and no reason for its library to complain to standard error. */
@@ -417,10 +403,11 @@ TEST_EACH(tags_behind, tags)
                                        "  - {use: write, path: %c.raw}\n", 'a' + i, 'a' + i)), 30);
     fflush(stderr);
     dup2(old, 2), close(old);
-    char *a = pipe_read(io_dir, "a.raw", &plain), *b = pipe_read(io_dir, "b.raw", &made), *said = pipe_read(io_dir, "told", &told);
+    OWNED char *a = pipe_read(io_dir, "a.raw", &plain), *b = pipe_read(io_dir, "b.raw", &made);
+    OWNED char *said = pipe_read(io_dir, "told", &told);
     ck_assert(plain == made && !memcmp(a, b, made));
     ck_assert_msg(!told, "%s: '%s'", tags[_i].name, said);
-    free(all), free(a), free(b), free(said);
+    free(all);
 }
 
 /* Any bytes instead of some: an error or other samples, no crash. */
@@ -430,7 +417,7 @@ TEST_LOOP(damaged, 0, 8)
     unsigned seed = 1;
     static const char *const which[] = { "i24.wav", "five.flac", "vorbis.ogg", "float.aiff", "wide.rf64",
                                          "layer3.mp3", "coded.opus", "piped.flac" };
-    char *all = pipe_read("tests/data/sound", which[_i], &n), *bad = malloc(n);
+    OWNED char *all = pipe_read("tests/data/sound", which[_i], &n), *bad = malloc(n);
     for (int k = 0; k < 60; k++) {
         memcpy(bad, all, n);
         for (int i = 0; i < 4; i++)
@@ -441,7 +428,6 @@ TEST_LOOP(damaged, 0, 8)
                                    _i == 1 ? 5 : _i == 6 ? 1 : 2));
         ck_assert(r.outcome == GP_DONE || r.errs.failed);
     }
-    free(all), free(bad);
 }
 
 /* Of an Ogg file every byte is in some checksum, and pages are counted: libsndfile goes on behind what is wrong. */
@@ -450,7 +436,7 @@ TEST(an_ogg_that_is_not_whole)
     static const char run[] = "buffers: {x: {shape: [100, 2]}}\nstages:\n  - {use: read, path: a.ogg, out: x}\n" DISCARD;
     enum { PAGE_2 = 58, PAGE_3 = 2830 };
     size_t n;
-    char *all = pipe_read("tests/data/sound", "vorbis.ogg", &n), *twice = malloc(2 * n);
+    OWNED char *all = pipe_read("tests/data/sound", "vorbis.ogg", &n), *twice = malloc(2 * n);
     for (size_t at = PAGE_2; at < n; at += 61) {
         all[at] ^= 4;
         pipe_file(io_dir, "a.ogg", all, n);
@@ -465,7 +451,6 @@ TEST(an_ogg_that_is_not_whole)
     pipe_file(io_dir, "a.ogg", twice, n - PAGE_3 + PAGE_2);
     pipe_result r = io_go(run);
     ck_assert_int_eq(r.outcome, GP_ERROR);
-    free(all), free(twice);
 }
 
 /* One damaged place costs the frames that it is in, the same ones for any number of workers. */

@@ -220,11 +220,10 @@ TEST_EACH(writers_in_turns, reopens)
         memcpy(want + n, data + reopens[_i].kept[i].from, reopens[_i].kept[i].n);
     for (int i = 0; i < io_files("out"); i++) {
         size_t bytes;
-        char *file = pipe_read(io_dir, format("out/%d.raw", i), &bytes);
+        OWNED char *file = pipe_read(io_dir, format("out/%d.raw", i), &bytes);
         ck_assert(file && have + bytes <= sizeof got);
         memcpy(got + have, file, bytes);
         have += bytes;
-        free(file);
     }
     ck_assert_uint_eq(have, n);
     ck_assert_mem_eq(got, want, n);
@@ -288,7 +287,7 @@ TEST_EACH(generates, generated)
     io_runs(format("buffers: {a: {dtype: %s, shape: [2], depth: 2}}\nstages:\n"
               "  - {use: generate, %s, out: a}\n  - {use: write, path: out.raw}\n",
               generated[_i].dtype, generated[_i].options));
-    char *data = pipe_read(io_dir, "out.raw", &n);
+    OWNED char *data = pipe_read(io_dir, "out.raw", &n);
     ck_assert_uint_eq(n, 6 * gp_dtype_size(t));
     for (int i = 0; i < 6; i++) {
         double v = 0;
@@ -311,7 +310,6 @@ TEST_EACH(generates, generated)
         }
         ck_assert_msg(v == generated[_i].v[i], "element %d is %g, not %g", i, v, generated[_i].v[i]);
     }
-    free(data);
 }
 
 /* Noise: every bit of an integer is set about half of the time, a float fills its

@@ -263,7 +263,6 @@ static void read_slowly(gp_pipeline *p, void *arg)
 {
     char page[4096];
     size_t got = 0;
-    (void)p;
     for (ssize_t n; got < 1 << 19; got += (size_t)n) {
         usleep(20000);
         n = read(*(int *)arg, page, sizeof page);
@@ -292,7 +291,6 @@ struct naps { bool said; };
 static bool nap_run(gp_call *c, gp_frame *f, int n)
 {
     const struct naps *o = c->opts;
-    (void)f, (void)n;
     if (!o->said)
         usleep(1500000);
     else if (!gp_wait_until(c, gp_now_ns() + 1500000000))
@@ -365,7 +363,6 @@ static void when_it_compiles(void)
 
 static void cancel_once(gp_pipeline *p, void *arg)
 {
-    (void)arg;
     when_it_compiles();
     gp_cancel(p, 1);
 }
@@ -387,7 +384,6 @@ static const char *const sources[] = {
 
 static void wait_and_stop(gp_pipeline *p, void *arg)
 {
-    (void)arg;
     usleep(1200000);           /* three times its stall_timeout */
     gp_cancel(p, 1);
 }

@@ -58,9 +58,8 @@ TEST_EACH(json, lines)
     io_runs("buffers: {x: {shape: [2]}}\nstages:\n  - {use: read, path: b.ndjson, out: x}\n  - {use: write, path: "
             "b.raw}\n");
     size_t n;
-    double *b = (double *)(void *)pipe_read(io_dir, "b.raw", &n);
+    OWNED double *b = (double *)(void *)pipe_read(io_dir, "b.raw", &n);
     ck_assert(n == 24 && isnan(b[0]) && b[1] == -HUGE_VAL && b[2] == 7);
-    free(b);
 }
 
 /* One column is no axis, unless it is declared. */
@@ -169,9 +168,8 @@ TEST(missing)
     pipe_text(io_dir, "a.csv", "#N/A,#n/a\n1, #N/A\n# N/A\n#NA\n2,3\n");
     ck_assert_uint_eq(io_runs(READ("f32", "[2]", "")), 3);
     size_t n;
-    float *a = (float *)(void *)pipe_read(io_dir, "a.raw", &n);
+    OWNED float *a = (float *)(void *)pipe_read(io_dir, "a.raw", &n);
     ck_assert(n == 24 && isnan(a[0]) && isnan(a[1]) && a[2] == 1 && isnan(a[3]) && a[4] == 2 && a[5] == 3);
-    free(a);
 }
 
 /* Many rows, of which each has its number: in blocks, by workers, repeated. */
@@ -188,11 +186,10 @@ TEST_LOOP(many, 0, 4)
         _i % 2 ? 700 : 3001, 1 + _i / 2 * 3, _i % 2 ? 58 : 14));
     ck_assert_uint_eq(frames, _i % 2 ? 58 : 14);
     size_t n;
-    int32_t *x = (int32_t *)(void *)pipe_read(io_dir, "a.raw", &n);
+    OWNED int32_t *x = (int32_t *)(void *)pipe_read(io_dir, "a.raw", &n);
     ck_assert_uint_eq(n, 40000 * 2 * sizeof *x);
     for (int i = 0; i < 40000; i++)
         ck_assert(x[2 * i] == i % 20000 && x[2 * i + 1] == (i % 20000) * (i % 20000));
-    free(x);
 }
 
 /* A file that is longer than what `check` looks at; a glob of files, each a frame. */
@@ -260,7 +257,7 @@ TEST_LOOP(there_and_back, 0, 2 * TYPES)
 {
     const char *dtype = types[_i % TYPES].dtype, *as = _i < TYPES ? "csv" : "jsonl";
     size_t size = types[_i % TYPES].size, n = ROWS * COLUMNS;
-    unsigned char *bits = malloc(n * size);
+    OWNED unsigned char *bits = malloc(n * size);
     unsigned seed = (unsigned)_i + 1;
     for (size_t i = 0; i < n * size; i++)
         bits[i] = (unsigned char)(rand_r(&seed) >> 8);
@@ -279,7 +276,7 @@ TEST_LOOP(there_and_back, 0, 2 * TYPES)
                                    "  - {use: read, path: a.%s, out: x}\n  - {use: write, path: out.raw}\n", dtype,
                                        COLUMNS, as)), 5);
     size_t got;
-    unsigned char *back = (unsigned char *)pipe_read(io_dir, "out.raw", &got);
+    OWNED unsigned char *back = (unsigned char *)pipe_read(io_dir, "out.raw", &got);
     ck_assert_uint_eq(got, n * size);
     for (size_t i = 0; i < n; i++) {
         float a, b;
@@ -289,7 +286,6 @@ TEST_LOOP(there_and_back, 0, 2 * TYPES)
         bool nan = *dtype == 'f' && (size == 4 ? isnan(a) && isnan(b) : isnan(c) && isnan(d));
         ck_assert_msg(nan || !memcmp(bits + i * size, back + i * size, size), "element %zu of %s in %s", i, dtype, as);
     }
-    free(bits), free(back);
 }
 
 /* The shortest text of a number; a row a line; one column: a number a line. */
@@ -319,12 +315,11 @@ TEST_LOOP(live_and_partial, 0, 2)
                       ? ", live: true" : ""),
              1, "as it should");
     size_t n;
-    char *text = pipe_read(io_dir, _i ? "a.csv" : "a.csv.partial", &n);
+    OWNED char *text = pipe_read(io_dir, _i ? "a.csv" : "a.csv.partial", &n);
     int count = 0;
     for (const char *p = text; *p; p++)
         count += *p == '\n';
     ck_assert_int_eq(count, 3);
-    free(text);
 }
 
 /* ---- broken, refused ------------------------------------------------- */

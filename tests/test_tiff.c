@@ -1,8 +1,6 @@
 /* test_tiff.c - TIFF: what tifffile wrote (tests/data/make_tiffs.py), pages made of bytes io_here, what is written and
  * read again, by any number of workers; broken and refused ones. */
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include "iotest.h"
 #include "rows_file.h"
 
@@ -422,25 +420,23 @@ TEST_EACH(cut_off, files)
 {
     size_t n;
     char why[GP_WHY];
-    char *file = pipe_read("tests/data/tiff", format("%s.tif", files[_i].name), &n);
+    OWNED char *file = pipe_read("tests/data/tiff", format("%s.tif", files[_i].name), &n);
     gp_type whole, part;
     int said = dup(2);
     ck_assert_ptr_nonnull(freopen(io_at("said"), "w", stderr));
-    char *all = read_bytes(file, n, 1 << 20, &whole, why);
+    OWNED char *all = read_bytes(file, n, 1 << 20, &whole, why);
     ck_assert_ptr_nonnull(all);
     for (size_t k = 0; k < n; k += 1 + n / 400) {
         *why = 0;
-        char *got = read_bytes(file, k, 1 << 20, &part, why);
+        OWNED char *got = read_bytes(file, k, 1 << 20, &part, why);
         ck_assert(got || *why);
         if (got)
             ck_assert(gp_type_same(&part, &whole) && !memcmp(got, all, gp_bytes(&whole)));
-        free(got);
     }
     fflush(stderr);
     dup2(said, 2), close(said);
-    char *text = pipe_read(io_dir, "said", &n);
+    OWNED char *text = pipe_read(io_dir, "said", &n);
     ck_assert_str_eq(text, "");
-    free(text), free(all), free(file);
 }
 
 /* Any byte may be any other. */
@@ -448,7 +444,7 @@ TEST_EACH(damaged, files)
 {
     size_t n;
     char why[GP_WHY];
-    char *file = pipe_read("tests/data/tiff", format("%s.tif", files[_i].name), &n);
+    OWNED char *file = pipe_read("tests/data/tiff", format("%s.tif", files[_i].name), &n);
     unsigned seed = 1;
     for (int k = 0; k < 1500; k++) {
         seed = seed * 1664525u + 1013904223u;
@@ -462,18 +458,16 @@ TEST_EACH(damaged, files)
         if (k % 5)                     /* others stay */
             file[at] = was;
     }
-    free(file);
 }
 
 /* ---- out -------------------------------------------------------------- */
 
 static void count_raw(const char *name, size_t n)
 {
-    unsigned char *b = malloc(n);
+    OWNED unsigned char *b = malloc(n);
     for (size_t i = 0; i < n; i++)
         b[i] = (unsigned char)(i + i / 1000);
     pipe_file(io_dir, name, b, n);
-    free(b);
 }
 
 static const struct { gp_dtype dtype; const char *shape; size_t bytes; } out[] = {
@@ -521,9 +515,8 @@ TEST_LOOP(many_pages, 0, 2)
                                    "x}\n  - {use: write, path: a.tif, compression: %d}\n", 3 * _i)), 1000);
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: a.tif, workers: 4}\n  - {use: write, path: b.raw}\n"), 1000);
     size_t n;
-    char *raw = pipe_read(io_dir, "in.raw", &n);
+    OWNED char *raw = pipe_read(io_dir, "in.raw", &n);
     io_holds("b.raw", raw, n);
-    free(raw);
 }
 
 static gp_rows_out *create(FILE *f, bool alone, int64_t narrow, int compression)
@@ -599,22 +592,15 @@ TEST(a_part)
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: a.tif.partial, format: tiff}\n  - {use: write, path: b.raw}\n"),
                       3);
     size_t n;
-    char *raw = pipe_read(io_dir, "in.raw", &n);
+    OWNED char *raw = pipe_read(io_dir, "in.raw", &n);
     io_holds("b.raw", raw, 150);
-    free(raw);
 }
 
 TEST_LOOP(no_room, 0, 2)
 {
-    struct rlimit was, now;
-    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
-    signal(SIGXFSZ, SIG_IGN);
-    now = was, now.rlim_cur = _i ? 500 : 10000;
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &now), 0);
-    pipe_result r = io_go(format("buffers: {x: {dtype: u8, shape: [40, 50]}}\nstages:\n"
+    pipe_result r = io_go_limited(format("buffers: {x: {dtype: u8, shape: [40, 50]}}\nstages:\n"
                                "  - {use: generate, pattern: noise, amplitude: 100, frames: 20, out: x}\n"
-                               "  - {use: write, path: '%s'}\n", _i ? "a%d.tif" : "a.tif"));
-    setrlimit(RLIMIT_FSIZE, &was);
+                               "  - {use: write, path: '%s'}\n", _i ? "a%d.tif" : "a.tif"), _i ? 500 : 10000);
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(strstr(io_error(&r), "cannot be written: File too large") && strstr(io_error(&r), "frame"), "%s",
                   io_error(&r));

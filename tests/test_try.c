@@ -21,7 +21,6 @@ static bool odd_shape(gp_shape *s)
 static bool odd_run(gp_call *c, gp_frame *f, int n)
 {
     const struct odd *o = c->opts;
-    (void)n;
     memset(f->out[0].data, 0, (size_t)o->size + (o->how == BEHIND && f->index == 1));
     if (o->how == BEHIND && f->index == 2)
         f->status = GP_END;
@@ -165,7 +164,6 @@ static bool copy_shape(gp_shape *s)
 
 static bool copy_run(gp_call *c, gp_frame *f, int n)
 {
-    (void)n;
     ++*(int *)c->user;
     memcpy(f->out[0].data, f->in[0].data, gp_bytes(&f->in[0].type));
     return true;

@@ -110,7 +110,6 @@ static const gp_plan *plan(void *arg, const char *const *set, int nset)
 
 static bool always(void *arg)
 {
-    (void)arg;
     return true;
 }
 

@@ -187,7 +187,6 @@ static int64_t was_cheap_ns;
  * thread. */
 static bool all_is_cheap(void *unused)
 {
-    (void)unused;
     gp_run *run = gp_pipeline_lock_run(current);
     was_cheap_ns = run->awake_ns;
     run->awake_ns = INT64_MAX;

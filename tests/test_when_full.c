@@ -137,7 +137,6 @@ enum { NAP_NS = 100000000, LEAST_NS = 80000000 };
 static void *send_and_nap(void *arg)
 {
     int left = 1, fd = open(io_at("fifo"), O_WRONLY);
-    (void)arg;
     ck_assert_int_ge(fd, 0);
     for (int i = 0; i < 40; i++)
         put(fd, i, FRAME);
@@ -154,7 +153,6 @@ static void *send_and_nap(void *arg)
 static void waited(gp_pipeline *p, void *arg)
 {
     gp_hist latency = { 0 };
-    (void)arg;
     gp_run_latency(gp_pipeline_lock_run(p), &latency);
     gp_pipeline_unlock_run(p);
     ck_assert_uint_eq(latency.n, 40);

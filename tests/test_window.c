@@ -175,11 +175,10 @@ TEST_LOOP(as_told, 0, 3 * KNOBS)
     for (int k = 0; k < FRAMES; k++)
         for (int i = (k < W - 1 ? 0 : k - W + 1) * SIZE; i < (k + 1) * SIZE; i++)
             expected[n++] = (float)i;
-    char *out = run(told[_i % 3], _i % 3 ? sets : NULL, FRAMES, 0, _i / 3, &r, &bytes);
+    OWNED char *out = run(told[_i % 3], _i % 3 ? sets : NULL, FRAMES, 0, _i / 3, &r, &bytes);
     pipe_no_errors(&r, told[_i % 3]);
     ck_assert_uint_eq(bytes, sizeof *expected * n);
     ck_assert(!memcmp(out, expected, bytes));
-    free(out);
 }
 
 /* A frame with fewer rows is no row of a window; that is told at the key. */

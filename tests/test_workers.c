@@ -89,7 +89,6 @@ static bool any(gp_shape *s)
 
 static bool take(gp_call *c, gp_frame *f, int n)
 {
-    (void)c;
     for (int i = 0; i < n; i++) {
         if (f[i].time_ns < atomic_load(&last_ns))
             atomic_store(&older, true);
@@ -126,7 +125,6 @@ static bool keep(gp_call *c, gp_frame *f, int n)
 /* Each fifth becomes a hole. */
 static bool lose(gp_call *c, gp_frame *f, int n)
 {
-    (void)c;
     for (int i = 0; i < n; i++) {
         *(unsigned char *)f[i].out[0].data = *(unsigned char *)f[i].in[0].data;
         f[i].status = f[i].index % 5 == 2 ? GP_DROP : GP_OK;

@@ -166,8 +166,7 @@ TEST(refuses_thread_local)
     gp_errs errs;
     gp_source src = source("thread_local int c;\n" H "a[0] = c++;" E);
     ck_assert(!compiles(&src, false, &errs));
-    ck_assert_msg(strstr(errs.e[0].msg, "thread_local") != NULL, "%s", errs.e[0].msg);
-    ck_assert_int_eq(errs.e[0].at.line, 1);
+    first_error_has(&errs, 1, "thread_local");
 }
 
 /* Of all kernels of a source only the entry's waiting counts, wherever the call stands. */

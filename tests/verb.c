@@ -3,7 +3,6 @@
 
 static int greet(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
-    (void)registry, (void)errs;
     printf("hello, %s\n", args->from ? args->from : args->operand[0]);
     return 0;
 }

@@ -1,6 +1,5 @@
 /* forms.h - the forms that a pipeline was compiled through, for those who draw them. */
-#ifndef GP_FORMS_H
-#define GP_FORMS_H
+#pragma once
 
 #include "compile/ir.h"
 #include "gpipe/gpipe.h"
@@ -13,5 +12,3 @@ const gp_plan *gp_pipeline_plan(const gp_pipeline *p);
 /* The arena of a pipeline goes, the errors stay, from `from` on: a place whose file's name is not the caller's moves into
  * the message. */
 void gp_errs_free_places(gp_errs *errs, int from, const char *file, const gp_config *config);
-
-#endif

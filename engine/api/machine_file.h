@@ -1,6 +1,5 @@
 /* machine_file.h - a machine as JSON: what `gpipe machine` prints, and a person may write (machine_file.c). */
-#ifndef GP_MACHINE_FILE_H
-#define GP_MACHINE_FILE_H
+#pragma once
 
 #include "base/arena.h"
 #include "compile/ir.h"
@@ -27,5 +26,3 @@ typedef struct gp_machine_file {
  * which has a place in `file`. */
 bool gp_machine_file_read(gp_arena *a, const char *text, size_t len, const char *file, const gp_machine *m,
                           gp_machine_file *out, gp_errs *errs);
-
-#endif

@@ -56,7 +56,6 @@ static int find_place(struct dl_phdr_info *object, size_t size, void *arg)
 {
     place *p = arg;
     const char *begin = NULL, *end = NULL;
-    (void)size;
     for (int i = 0; i < object->dlpi_phnum; i++) {
         const ElfW(Phdr) *h = &object->dlpi_phdr[i];
         const char *at = (const char *)(uintptr_t)(object->dlpi_addr + h->p_vaddr);

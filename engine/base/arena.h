@@ -3,8 +3,7 @@
  * One arena holds everything a compilation makes. Memory is zeroed and aligned
  * to 16 bytes. When the system has no more, control goes to `*oom` (which
  * gp_compile sets), so that callers need not test for NULL. One thread. */
-#ifndef GP_ARENA_H
-#define GP_ARENA_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,5 +53,3 @@ void *gp_regrow(gp_arena *a, const void *old, size_t old_bytes, size_t bytes);
 #define GP_ROOM(v, n, cap)                                                 \
     ((n) < (cap) || (gp_grow(&(v), 2 * (size_t)(cap) + 8, sizeof *(v)) && ((cap) = 2 * (cap) + 8, true)))
 bool gp_grow(void *array, size_t n, size_t size);
-
-#endif

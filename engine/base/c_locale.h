@@ -2,8 +2,7 @@
  *
  * strtod, printf and Lua go by the locale of their thread. So each public function that reads or formats text, and each
  * thread of the library that does, begins with GP_C_LOCALE. The caller's locale comes back on return. */
-#ifndef GP_C_LOCALE_H
-#define GP_C_LOCALE_H
+#pragma once
 
 #include <locale.h>
 
@@ -14,5 +13,3 @@ void gp_c_locale_leave(const locale_t *was);
 
 #define GP_C_LOCALE \
     const locale_t gp_locale_was __attribute__((cleanup(gp_c_locale_leave), unused)) = gp_c_locale_enter()
-
-#endif

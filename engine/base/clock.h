@@ -1,6 +1,5 @@
 /* clock.h - the time, for all that measures or waits. */
-#ifndef GP_CLOCK_H
-#define GP_CLOCK_H
+#pragma once
 
 #include <pthread.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ static inline void gp_cond_init(pthread_cond_t *c)
     pthread_cond_init(c, &a);
     pthread_condattr_destroy(&a);
 }
-
-#endif

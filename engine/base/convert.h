@@ -1,7 +1,6 @@
 /* convert.h - real numbers become those of another type, on the host, with the bits that the kind `cast` makes on any
  * device: the rule stands in kernels/map.h, and kernels/convert.cpp applies it. */
-#ifndef GP_CONVERT_H
-#define GP_CONVERT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@ extern "C"
 #endif
 /* n numbers; `to` and `from`, each a gp_dtype of real numbers, say their types. */
 void gp_convert(void *dst, int to, const void *src, int from, size_t n);
-
-#endif

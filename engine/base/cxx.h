@@ -1,7 +1,6 @@
 /* cxx.h - C++ as text, without a compiler: comments, words, includes and declarations of kernels, as far as they are
  * plain. What is decided by these must not depend on their finding all. */
-#ifndef GP_CXX_H
-#define GP_CXX_H
+#pragma once
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@ const char *gp_kernel_name(const char *p, size_t *len);
 /* The name in a symbol that a C++ compiler made: count of _ZN3abc5countE, tv of _Z2tvI3FooE. Others stay as they are,
  * but for the number in count.0, of a function. */
 void gp_plain_symbol(const char *symbol, char *name, size_t room);
-
-#endif

@@ -1,6 +1,5 @@
 /* dl.h - libraries that are opened when something asks for them (dl.c). */
-#ifndef GP_DL_H
-#define GP_DL_H
+#pragma once
 
 #include "gpipe/err.h"
 
@@ -14,5 +13,3 @@ typedef struct gp_dl_symbol {
  * `at` that says what is missing, as in "WHAT needs LIBRARY, which cannot be opened (WHY); ADVICE". */
 bool gp_dl_open(const char *const *library, const gp_dl_symbol *symbol, const char *what,
                 const char *advice, gp_loc at, gp_errs *errs);
-
-#endif

@@ -1,6 +1,5 @@
 /* dtypes.h - element types by the names that NumPy, C and CUDA give them. */
-#ifndef GP_DTYPES_H
-#define GP_DTYPES_H
+#pragma once
 
 #include "gpipe/stage.h"
 
@@ -8,5 +7,3 @@
  * gpipe calls otherwise, ": ..." for one that it does not have, "" else. In `text`. */
 enum { GP_DTYPE_HINT = 120 };
 const char *gp_dtype_hint(const char *name, char text[GP_DTYPE_HINT]);
-
-#endif

@@ -1,8 +1,7 @@
 /* embed.h - files that travel inside the binary: device code of the built-in
  * kernels, the header that lets kernels run on a CPU, Lua modules, the page of a
  * report. The tables are made by the Makefile. */
-#ifndef GP_EMBED_H
-#define GP_EMBED_H
+#pragma once
 
 typedef struct gp_blob {
     const char *name;                      /* "kernels/gray.fatbin", "lua/gpipe.lua" */
@@ -22,5 +21,3 @@ typedef struct gp_cpu_entry {
 } gp_cpu_entry;
 
 extern const gp_cpu_entry *const gp_cpu_tables[];   /* ends with NULL */
-
-#endif

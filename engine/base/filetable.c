@@ -1,5 +1,4 @@
 /* filetable.c - the files of one run, see filetable.h. */
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>

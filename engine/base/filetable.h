@@ -7,8 +7,7 @@
  * deceives the table. It looks at what is read only when a file is
  * there already that is to be replaced. Numbered files of one folder take no memory each:
  * from the first to the highest number all count as written. Any thread. */
-#ifndef GP_FILETABLE_H
-#define GP_FILETABLE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -124,5 +123,3 @@ bool gp_filetable_is_left(const gp_filewriter *w, const char *name, uint64_t *nu
 
 /* Notes that `w` replaced a file. */
 void gp_filetable_replaced(gp_filewriter *w, const char *path, uint64_t number);
-
-#endif

@@ -1,6 +1,5 @@
 /* half.h - IEEE half precision (f16) to and from C's types, in plain C. */
-#ifndef GP_HALF_H
-#define GP_HALF_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -38,5 +37,3 @@ static inline uint16_t gp_half_from_double(double v)
     q += rest > tie || (rest == tie && (q & 1));
     return (uint16_t)(sign + (e < -14 ? q : ((uint64_t)(e + 14) << 10) + q));
 }
-
-#endif

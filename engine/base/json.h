@@ -3,8 +3,7 @@
  * The outer two levels go over lines, what is deeper is on one line. `key` is NULL
  * inside arrays. Strings need not be UTF-8: what is not becomes U+FFFD. A NULL string
  * is null. Errors are the file's (ferror). */
-#ifndef GP_JSON_H
-#define GP_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ void gp_json_escape(FILE *f, const char *s, size_t n);
 /* How many bytes the UTF-8 character at `s` has, of `n` there are; 0: it is none.
  * `*code` is set, then to U+FFFD. */
 size_t gp_utf8(const char *s, size_t n, unsigned *code);
-
-#endif

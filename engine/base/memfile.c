@@ -1,7 +1,6 @@
 /* memfile.c - a stream whose text stays in memory, see memfile.h. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 #include "base/memfile.h"
 
 /* Room for a NUL behind the text, too. */

@@ -1,8 +1,7 @@
 /* memfile.h - a stream whose text stays in memory.
  *
  * In place of open_memstream, which may tell nobody that memory ran out. */
-#ifndef GP_MEMFILE_H
-#define GP_MEMFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,5 +18,3 @@ bool gp_memfile_open(gp_memfile *m);
 /* All that was written, *n bytes with a NUL behind, for free(). NULL: it did not fit in
  * memory, and nothing is left of it. */
 char *gp_memfile_close(gp_memfile *m, size_t *n);
-
-#endif

@@ -2,8 +2,7 @@
  * version 1 is written. The format: numpy/lib/format.py, NEP 1.
  *
  * Any thread; nothing is allocated. */
-#ifndef GP_NPY_H
-#define GP_NPY_H
+#pragma once
 
 #include "gpipe/stage.h"
 
@@ -25,5 +24,3 @@ bool gp_npy_parse_any(const char *head, size_t n, gp_type *type, size_t *data_of
  * depend on dim[0], so that it can be written again in place when the number of
  * rows is known. Returns the length, or 0 when `cap` is too small. */
 size_t gp_npy_header(const gp_type *type, char *buf, size_t cap);
-
-#endif

@@ -1,6 +1,5 @@
 /* num.h - numbers of the pipeline's file, as text and as elements of a type. */
-#ifndef GP_NUM_H
-#define GP_NUM_H
+#pragma once
 
 #include "gpipe/stage.h"
 
@@ -19,5 +18,3 @@ bool gp_num_whole(gp_num *x);
 /* With as many digits as tell it from others. */
 enum { GP_NUM_TEXT = 32 };
 const char *gp_num_text(const gp_num *x, char buf[GP_NUM_TEXT]);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Functions that return bool put a text into `err` that goes on after the file's name:
  * "'x.npy' cannot be written: ...". */
-#ifndef GP_OUTFILE_H
-#define GP_OUTFILE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -113,9 +112,9 @@ void gp_remove_stale(const char *folder, struct gp_filewriter *by);
 /* Makes this temporary file's process be seen as alive. False: another run looks at it or removes
  * it just now, so it is of no use. */
 bool gp_hold_temporary(int fd);
-/* A new temporary folder in another, which gp_remove_stale removes, with all in it, once nobody holds *fd any more.
- * malloc'd; NULL, with errno. */
-char *gp_temporary_folder(const char *in, int *fd);
+/* A new temporary folder in another, for `of`, which gp_remove_stale removes, with all in it, once nobody holds *fd any
+ * more. malloc'd; NULL, with errno. */
+char *gp_temporary_folder(const char *in, const char *of, int *fd);
 void gp_remove_tree(const char *folder);
 /* Does another run write what the open file is to replace, or files of a pattern that may be that?
  * Seen where locks are: on a file system of a network perhaps only on this machine. *pid: its
@@ -134,5 +133,3 @@ struct iovec;
 bool gp_write_all(int fd, struct iovec *v, int n, char err[GP_WHY]);
 /* Writes all of it at a place. */
 bool gp_put_at(int fd, const void *from, size_t n, int64_t at, char err[GP_WHY]);
-
-#endif

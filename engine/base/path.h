@@ -3,8 +3,7 @@
  *
  * Any thread; nothing is allocated. `err` gets a text that goes on after the name, see
  * outfile.h. */
-#ifndef GP_PATH_H
-#define GP_PATH_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -53,5 +52,3 @@ bool gp_path_is_device(const char *path);
 /* `path` without redundant parts, "//", "." and "a/..", in a buffer of as many bytes as it
  * has. A folder that is a symbolic link is taken for one that is not. Returns `out`. */
 char *gp_path_plain(char *out, const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* plain.h - text that others wrote, on its way to a terminal or a log: file names, values and
  * lines of a pipeline, messages of compilers and scripts. */
-#ifndef GP_PLAIN_H
-#define GP_PLAIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ const char *gp_odd_name(unsigned code, bool seen);
 int gp_put_plain(FILE *f, const char *s, size_t n, const char *keep);
 /* The same of all that `print` writes; lines and tabs stay. False: out of memory. */
 bool gp_print_plain(FILE *to, void (*print)(FILE *f, const void *arg), const void *arg);
-
-#endif

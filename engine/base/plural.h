@@ -1,6 +1,5 @@
 /* plural.h - "1 frame", "2 frames". */
-#ifndef GP_PLURAL_H
-#define GP_PLURAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@ static inline const char *gp_plural(int64_t n)
 {
     return n == 1 ? "" : "s";
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* product.h - a product of arrays of matrices, as numpy.matmul has it: its sizes, and where each matrix begins.
  *
  * It follows from the types of a frame alone, and so does all that is chosen for it. */
-#ifndef GP_PRODUCT_H
-#define GP_PRODUCT_H
+#pragma once
 
 #include "gpipe/stage.h"
 
@@ -34,5 +33,3 @@ void gp_product_at(const gp_product *p, int64_t i, int64_t at[GP_FACTORS]);
  * to the next one's, which is a row for all rows of the product. */
 typedef struct gp_product_frames { gp_product_axis axis; int64_t bias; } gp_product_frames;
 void gp_product_at_frame(const gp_product *p, const gp_product_frames *frames, int64_t i, int64_t at[GP_FACTORS]);
-
-#endif

@@ -1,6 +1,5 @@
 /* spawn.h - the one place where programs are started, and the pipes to them. */
-#ifndef GP_SPAWN_H
-#define GP_SPAWN_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -24,5 +23,3 @@ int gp_fd_lift(int fd);
 /* Both ends lifted; where that fails those that are open are not -1. */
 bool gp_pipe_open(int p[2]);
 void gp_fd_close(int *fd);             /* unless it is -1, which it is then */
-
-#endif

@@ -103,7 +103,6 @@ static void remove_if_stale(int folder, const char *name, pid_t pid, gp_filewrit
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-    (void)st, (void)type, (void)ftw;
     return remove(path), 0;
 }
 
@@ -112,12 +111,12 @@ void gp_remove_tree(const char *folder)
     nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-char *gp_temporary_folder(const char *in, int *fd)
+char *gp_temporary_folder(const char *in, const char *of, int *fd)
 {
     char name[NAME_MAX + 1], *folder = NULL;
     *fd = -1;
     for (int try = 0; *fd < 0 && try < 1000; try++) {
-        gp_temporary_name(name, "bench", getpid(), try);
+        gp_temporary_name(name, of, getpid(), try);
         free(folder);
         if (asprintf(&folder, "%s/%s", in, name) < 0)
             return NULL;

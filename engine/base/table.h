@@ -3,8 +3,7 @@
  * Memory is the arena's, or malloc's without one. Start with a zeroed table, or with
  * `{ .arena = a }`; a table whose room was reserved takes no memory until it is full.
  * Names are borrowed. All keys of a table are names, or all are numbers. One thread. */
-#ifndef GP_TABLE_H
-#define GP_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ static inline int gp_root(int *up, int v)
         v = up[v] = up[up[v]];
     return v;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* target.h - what the path of an output leads to: a file that has a name, or one that is
  * open or that nothing may replace; and which path leads to an open one. Any thread. */
-#ifndef GP_TARGET_H
-#define GP_TARGET_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ bool gp_target_is(int fd, const char *path, int flags);
 
 /* Where an open file is now, whoever moved it. False: it has no name that is known. */
 bool gp_target_path(int fd, char path[PATH_MAX]);
-
-#endif

@@ -1,6 +1,5 @@
 /* thread.h - the one place where threads are started. */
-#ifndef GP_THREAD_H
-#define GP_THREAD_H
+#pragma once
 
 #include <pthread.h>
 
@@ -11,5 +10,3 @@ int gp_thread_start(pthread_t *id, void *(*f)(void *), void *arg);
  * full; gp_thread_start gives its threads one. `room` is there as long as the thread. */
 enum { GP_SIGNAL_STACK = 1 << 16 };
 void gp_thread_signals(char room[GP_SIGNAL_STACK]);
-
-#endif

@@ -1,6 +1,5 @@
 /* why.h - why something failed, as a text that goes on after a name, on its way to gp_fail. */
-#ifndef GP_WHY_H
-#define GP_WHY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ bool gp_why(char err[GP_WHY], const char *fmt, ...)
  * thread; nothing to free. */
 const char *gp_strerror(int e);
 #define GP_WHY_MEMORY GP_MARK_SHORT "does not fit in memory"
-
-#endif

@@ -3,8 +3,7 @@
  * What a key means is of no interest here. Memory is the arena's; when there is no more,
  * control goes where the arena says. NULL after errors, and (without an error) when there
  * is nothing in the text. */
-#ifndef GP_YAML_H
-#define GP_YAML_H
+#pragma once
 
 #include "base/arena.h"
 #include "gpipe/node.h"
@@ -38,5 +37,3 @@ int gp_bool_parse(const char *text);
  * the way leads through an alias, or to nothing. The text is one that gp_yaml_parse takes; `file` is its name. */
 char *gp_yaml_edit(gp_arena *a, const char *text, size_t len, const char *file, const char *const *word, int n,
                    const char *value, size_t *out_len, gp_errs *errs);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * So that libyaml takes such pairs, and all places stay as they are, each pair in double quotes is given to it as
  * \ue83d\uee00: as long, and two characters for private use. What it makes of them is then put right. */
-#ifndef GP_YAML_TEXT_H
-#define GP_YAML_TEXT_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -25,5 +24,3 @@ typedef struct gp_yaml_problem {
 } gp_yaml_problem;
 
 void gp_yaml_explain(gp_yaml_problem *x);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A table has rows; a row is a file with settings. Every row is measured once a
  * round (bench_run.c) and printed once (bench_print.c). */
-#ifndef GP_CLI_BENCH_H
-#define GP_CLI_BENCH_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -134,5 +133,3 @@ const char *gp_bench_bound_is(const gp_row *r);
 
 /* bench_print.c: all rows, on stdout. */
 bool gp_bench_print(const gp_bench *b);
-
-#endif

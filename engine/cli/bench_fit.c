@@ -133,7 +133,7 @@ static const char *elsewhere(gp_bench *b, gp_fit *f, gp_loc at, const char *path
     int fd;
     if (head && realpath(*head ? head : ".", real)) {
         gp_remove_stale(real, NULL);
-        folder = gp_temporary_folder(real, &fd);
+        folder = gp_temporary_folder(real, "bench", &fd);
     }
     free(head);
     if (!folder)

@@ -2,7 +2,6 @@
  *
  * The columns are in one list, so that both say the same. The name of
  * a column has its unit. */
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include "cli/bench.h"

@@ -5,7 +5,6 @@
  * it came out, or was found to have been dropped. If none finishes before the run ends, an edge is
  * where a frame went in: in a run that goes on, the number of frames in flight stays the same.
  * Nothing is reported of a run that ended badly or whose account is wrong. */
-#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>

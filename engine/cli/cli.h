@@ -2,8 +2,7 @@
  *
  * Only the command prints, reads the environment, catches signals and exits.
  * Its own words go to stderr; stdout is for data. */
-#ifndef GP_CLI_H
-#define GP_CLI_H
+#pragma once
 
 #include "ranks/ranks.h"
 
@@ -22,7 +21,7 @@ typedef enum gp_progress {
     GP_PROGRESS_AUTO, GP_PROGRESS_BAR, GP_PROGRESS_PLAIN, GP_PROGRESS_JSON, GP_PROGRESS_NONE,
 } gp_progress;
 
-typedef enum gp_form { GP_FORM_PLAN, GP_FORM_GRAPH, GP_FORM_SPEC } gp_form;
+typedef enum gp_form { GP_FORM_PLAN, GP_FORM_GRAPH } gp_form;
 
 typedef struct gp_words { const char **word; int n, cap; } gp_words;
 
@@ -158,5 +157,3 @@ void gp_meter_stop(gp_meter *m);                                   /* accepts NU
 /* `verdict` "": there is none. With JSON an object that has `outcome` and the exit code, too. */
 void gp_print_summary(gp_ranks *us, const gp_pipeline *p, double seconds, gp_outcome outcome, int status,
                       const char *verdict);
-
-#endif

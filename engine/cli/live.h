@@ -2,8 +2,7 @@
  *
  * A glance is made by looking at a pipeline or by reading the JSON of one: whoever
  * draws it cannot tell which. Nothing here is waited for by what moves frames. */
-#ifndef GP_CLI_LIVE_H
-#define GP_CLI_LIVE_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -116,5 +115,3 @@ typedef struct gp_metrics gp_metrics;
 gp_metrics *gp_metrics_start(const gp_args *args, const gp_pipeline *p, gp_errs *errs);
 void gp_metrics_next(gp_metrics *m, const gp_pipeline *p);     /* accepts NULL */
 void gp_metrics_stop(gp_metrics *m);       /* accepts NULL */
-
-#endif

@@ -176,7 +176,6 @@ bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs)
 
 const char *gp_from_env(const void *arg, const char *name)
 {
-    (void)arg;
     return getenv(name);
 }
 

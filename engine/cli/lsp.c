@@ -73,20 +73,10 @@ gp_range gp_lsp_range(const gp_doc *d, size_t at, size_t len)
     return (gp_range){ position_of(d, at), position_of(d, at + len) };
 }
 
-static void put_position(gp_json *j, const char *key, gp_position p)
-{
-    gp_json_open(j, key, '{');
-    gp_json_int(j, "line", p.line);
-    gp_json_int(j, "character", p.unit);
-    gp_json_close(j, '}');
-}
-
 void gp_lsp_put_range(gp_json *j, gp_range range)
 {
-    gp_json_open(j, "range", '{');
-    put_position(j, "start", range.start);
-    put_position(j, "end", range.end);
-    gp_json_close(j, '}');
+    gp_json_put(j, "range: {start: {line: %jd, character: %jd}, end: {line: %jd, character: %jd}}", range.start.line,
+                range.start.unit, range.end.line, range.end.unit);
 }
 
 size_t gp_lsp_place(const gp_doc *d, gp_loc at, size_t *len)
@@ -111,8 +101,7 @@ static gp_json *begin(gp_lsp *l, message *m)
     if (!gp_memfile_open(&m->m))
         longjmp(*l->oom, 1);
     m->j = (gp_json){ .f = m->m.f, .level = 3 };       /* all on one line */
-    gp_json_open(&m->j, NULL, '{');
-    gp_json_str(&m->j, "jsonrpc", "2.0");
+    gp_json_put(&m->j, "{jsonrpc: %s", "2.0");
     return &m->j;
 }
 
@@ -144,10 +133,7 @@ static void refuse(gp_lsp *l, const json_t *id, int code, const char *what, cons
     gp_json *j = begin(l, &m);
     snprintf(text, sizeof text, "%s%s%.200s", what, *about ? ": " : "", about);
     put_id(j, id);
-    gp_json_open(j, "error", '{');
-    gp_json_int(j, "code", code);
-    gp_json_str(j, "message", text);
-    gp_json_close(j, '}');
+    gp_json_put(j, "error: {code: %d, message: %s}", code, text);
     end(l, &m);
 }
 
@@ -218,10 +204,7 @@ static int put_diagnostic(gp_json *j, const gp_doc *d, const gp_errs *errs, int 
             used += (size_t)snprintf(text + used, sizeof text - used, "\n%s", errs->e[i + n].msg);
     gp_json_open(j, NULL, '{');
     gp_lsp_put_range(j, gp_lsp_range(d, at, len));
-    gp_json_int(j, "severity", e->code == GP_E_WARN ? 2 : 1);
-    gp_json_str(j, "source", "gpipe");
-    gp_json_str(j, "message", text);
-    gp_json_close(j, '}');
+    gp_json_put(j, "severity: %d, source: %s, message: %s}", e->code == GP_E_WARN ? 2 : 1, "gpipe", text);
     return n;
 }
 
@@ -229,15 +212,11 @@ static void publish(gp_lsp *l, const gp_doc *d, const gp_errs *errs)
 {
     message m;
     gp_json *j = begin(l, &m);
-    gp_json_str(j, "method", "textDocument/publishDiagnostics");
-    gp_json_open(j, "params", '{');
-    gp_json_str(j, "uri", d->uri);
-    gp_json_int(j, "version", d->version);
-    gp_json_open(j, "diagnostics", '[');
+    gp_json_put(j, "method: %s, params: {uri: %s, version: %jd, diagnostics: [", "textDocument/publishDiagnostics",
+                d->uri, d->version);
     for (int i = 0; i < errs->n;)
         i += put_diagnostic(j, d, errs, i);
-    gp_json_close(j, ']');
-    gp_json_close(j, '}');
+    gp_json_put(j, "]}");
     end(l, &m);
 }
 
@@ -284,7 +263,6 @@ static void check_changed(gp_lsp *l)
 
 static bool initialize(gp_lsp *l, json_t *params, gp_json *j)
 {
-    (void)params;
     gp_json_raw(j, "result",
                 "{\"capabilities\": {\"textDocumentSync\": {\"openClose\": true, \"change\": 2, \"save\": true}, "
                 "\"hoverProvider\": true, \"definitionProvider\": true, "
@@ -295,14 +273,12 @@ static bool initialize(gp_lsp *l, json_t *params, gp_json *j)
 
 static bool shut(gp_lsp *l, json_t *params, gp_json *j)
 {
-    (void)params;
     gp_json_str(j, "result", NULL);
     return l->shut = true;
 }
 
 static bool leave(gp_lsp *l, json_t *params, gp_json *j)
 {
-    (void)params, (void)j;
     return l->ended = true;
 }
 
@@ -313,7 +289,6 @@ static int64_t version_of(const json_t *params)
 
 static bool did_open(gp_lsp *l, json_t *params, gp_json *j)
 {
-    (void)j;
     const char *uri;
     json_t *text;
     if (json_unpack(params, "{s:{s:s, s:o}}", "textDocument", "uri", &uri, "text", &text) || !json_is_string(text))
@@ -332,7 +307,6 @@ static bool did_open(gp_lsp *l, json_t *params, gp_json *j)
 
 static bool did_change(gp_lsp *l, json_t *params, gp_json *j)
 {
-    (void)j;
     const char *uri;
     json_t *changes, *change;
     size_t i;
@@ -360,14 +334,12 @@ static gp_doc *named(gp_lsp *l, json_t *params)
 
 static bool did_save(gp_lsp *l, json_t *params, gp_json *j)
 {
-    (void)j;
     gp_doc *d = named(l, params);
     return d && (d->changed = true);
 }
 
 static bool did_close(gp_lsp *l, json_t *params, gp_json *j)
 {
-    (void)j;
     gp_doc *d = named(l, params);
     if (d) {
         publish(l, d, &(gp_errs){ .n = 0 });
@@ -427,11 +399,7 @@ static void complain(gp_lsp *l, const char *method)
     char text[128];
     gp_json *j = begin(l, &m);
     snprintf(text, sizeof text, "gpipe: '%.64s' names no document that is open, or no place in it", method);
-    gp_json_str(j, "method", "window/logMessage");
-    gp_json_open(j, "params", '{');
-    gp_json_int(j, "type", 1);
-    gp_json_str(j, "message", text);
-    gp_json_close(j, '}');
+    gp_json_put(j, "method: %s, params: {type: %d, message: %s}", "window/logMessage", 1, text);
     end(l, &m);
 }
 

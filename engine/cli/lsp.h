@@ -1,7 +1,6 @@
 /* lsp.h - the parts of the language server: lsp.c has messages, documents and diagnostics, lsp_answer.c what is asked
  * about a place. */
-#ifndef GP_LSP_H
-#define GP_LSP_H
+#pragma once
 
 #include "base/json.h"
 #include "cli/cli.h"
@@ -43,5 +42,3 @@ gp_range gp_lsp_range(const gp_doc *d, size_t at, size_t len);
 void gp_lsp_put_range(gp_json *j, gp_range range);
 /* The byte of a place; *len: the bytes that it has there. */
 size_t gp_lsp_place(const gp_doc *d, gp_loc at, size_t *len);
-
-#endif

@@ -186,11 +186,7 @@ void gp_lsp_hover(const gp_lsp *l, gp_json *j, gp_arena *a, const gp_doc *d, siz
     if (!text)
         longjmp(*l->oom, 1);
     if (found) {
-        gp_json_open(j, "result", '{');
-        gp_json_open(j, "contents", '{');
-        gp_json_str(j, "kind", "markdown");
-        gp_json_str(j, "value", text);
-        gp_json_close(j, '}');
+        gp_json_put(j, "result: {contents: {kind: %s, value: %s}", "markdown", text);
         gp_lsp_put_range(j, gp_lsp_range(d, p.span.at, p.span.len));
         gp_json_close(j, '}');
     } else {
@@ -209,19 +205,14 @@ typedef struct list { gp_json *j; gp_range prefix; } list;
 static void put_item(const list *to, int as, int rank, const char *name, const char *behind, const char *help)
 {
     char text[256];
-    gp_json_open(to->j, NULL, '{');
-    gp_json_str(to->j, "label", name);
-    gp_json_int(to->j, "kind", as);
+    gp_json_put(to->j, "{label: %s, kind: %d", name, as);
     if (help)
         gp_json_str(to->j, "detail", help);
     snprintf(text, sizeof text, "%d%.200s", rank, name);
-    gp_json_str(to->j, "sortText", text);
-    gp_json_open(to->j, "textEdit", '{');
+    gp_json_put(to->j, "sortText: %s, textEdit: {", text);
     gp_lsp_put_range(to->j, to->prefix);
     snprintf(text, sizeof text, "%.200s%s", name, behind);
-    gp_json_str(to->j, "newText", text);
-    gp_json_close(to->j, '}');
-    gp_json_close(to->j, '}');
+    gp_json_put(to->j, "newText: %s}}", text);
 }
 
 static bool has_key(const place *p, const char *name)
@@ -306,8 +297,7 @@ void gp_lsp_define(const gp_lsp *l, gp_json *j, gp_arena *a, const gp_doc *d, si
         size_t len, from = gp_lsp_place(d, n->at, &len);
         if (!gp_where_is(&p.w, p.span, n->name))
             continue;
-        gp_json_open(j, NULL, '{');
-        gp_json_str(j, "uri", d->uri);
+        gp_json_put(j, "{uri: %s", d->uri);
         gp_lsp_put_range(j, gp_lsp_range(d, from, len));
         gp_json_close(j, '}');
     }

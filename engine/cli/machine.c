@@ -3,7 +3,6 @@
 
 static int machine(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
-    (void)args, (void)registry;
     gp_machine *m = gp_machine_create(true);
     if (m)
         gp_machine_print(m, stdout);

@@ -210,7 +210,6 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
                               const char *method, const char *version, const char *upload,
                               size_t *upload_size, void **request)
 {
-    (void)version, (void)upload, (void)request;
     gp_metrics *of = arg;
     gp_account some;
     bool is_health = !strcmp(url, "/health"), reads = !strcmp(method, "GET") || !strcmp(method, "HEAD");

@@ -125,7 +125,6 @@ static bool make_pipeline(const char *name, const char *from, gp_errs *errs)
 
 static int new(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
-    (void)registry;
     bool of_two = args->noperands == 2, is_plugin = args->noperands && !strcmp(args->operand[0], "plugin");
     if (!args->noperands)
         print_list();

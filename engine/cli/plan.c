@@ -33,21 +33,16 @@ struct form { const gp_pipeline *pipeline; gp_form form; gp_dump how; };
 static void dump(FILE *f, const void *arg)
 {
     const struct form *w = arg;
-    if (w->form == GP_FORM_SPEC)
-        gp_dump_spec(f, gp_pipeline_spec(w->pipeline), w->how);
-    else if (w->form == GP_FORM_GRAPH)
+    if (w->form == GP_FORM_GRAPH)
         gp_dump_graph(f, gp_pipeline_graph(w->pipeline), w->how);
     else
         gp_dump_plan(f, gp_pipeline_plan(w->pipeline), w->how);
 }
 
-/* What is asked for can be drawn, and colored. */
+/* What is asked for can be colored. */
 static bool check_form(const gp_args *args, gp_errs *errs)
 {
-    const char *drawn = args->svg ? "svg" : args->dot ? "dot" : NULL;
-    if (args->form == GP_FORM_SPEC && drawn)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--%s' cannot draw the spec; try --form graph", drawn);
-    return !args->with || drawn
+    return !args->with || args->svg || args->dot
         || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--with' colors the drawing of a plan or graph; add --svg or "
                    "--dot");
 }
@@ -78,10 +73,10 @@ const gp_verb gp_verb_plan = {
     .target = GP_TARGET_ASKED, .ranks = true, .run = plan,
     .options = (const gp_option[]){
         GP_OPTION_SET, GP_OPTION_DEVICE, GP_OPTION_PLUGIN, GP_OPTION_JOIN_TIMEOUT,
-        { "form", 0, "FORM", GP_TO_CHOICE(form, "plan|graph|spec"),
-          "spec (what the file says), graph (what it means) or plan (what is done)" },
-        { "dot", 0, NULL, GP_TO_FLAG(dot), "as a graph for Graphviz; of the plan or the graph" },
-        { "svg", 0, NULL, GP_TO_FLAG(svg), "as a drawing (SVG), by the program dot of Graphviz; likewise" },
+        { "form", 0, "FORM", GP_TO_CHOICE(form, "plan|graph"),
+          "graph (what the file means) or plan (what is done)" },
+        { "dot", 0, NULL, GP_TO_FLAG(dot), "as a graph for Graphviz" },
+        { "svg", 0, NULL, GP_TO_FLAG(svg), "as a drawing (SVG), by the program dot of Graphviz" },
         GP_OPTION_WITH, GP_OPTION_MACHINE, GP_OPTION_JSON, GP_OPTION_QUIET,
         { 0 } },
 };

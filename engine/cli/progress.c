@@ -44,7 +44,6 @@ static struct {
 
 static ssize_t write_around(void *cookie, const char *text, size_t n)
 {
-    (void)cookie;
     pthread_mutex_lock(&lines.lock);
     gp_screen_clear(&lines.screen);
     ssize_t done = write(STDERR_FILENO, text, n);

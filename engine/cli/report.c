@@ -3,7 +3,6 @@
  *
  * The files are opened before frame 0, so that a place that cannot be written is known
  * then, and get their names when they are whole. Those of several ranks: ranks/report.c. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,5 @@
 /* report.h - what a run leaves beside its data (report.c, account.c). */
-#ifndef GP_CLI_REPORT_H
-#define GP_CLI_REPORT_H
+#pragma once
 
 #include "cli/cli.h"
 #include "report/files.h"
@@ -30,4 +29,3 @@ bool gp_report_page_of_all(FILE *to, const gp_pipeline *p, const char *report, c
  * cannot be written. */
 bool gp_page_write(FILE *f, const char *report_json, const char *trace_json,
                    const char *plan_svg);
-#endif

@@ -1,6 +1,5 @@
 /* retune.h - a run that is edited while it goes on: files that are saved, settings that others ask for. */
-#ifndef GP_CLI_RETUNE_H
-#define GP_CLI_RETUNE_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -41,5 +40,3 @@ void gp_watch_files(gp_watched *w, const gp_pipeline *p);
 int gp_watch_fd(const gp_watched *w);      /* -1: accepts NULL */
 bool gp_watch_read(gp_watched *w);
 void gp_watch_free(gp_watched *w);         /* accepts NULL */
-
-#endif

@@ -2,7 +2,6 @@
  *
  * Of several ranks each makes it ready by itself, and pauses when all have; then all know on which it went on
  * (ranks/votes.c), and one tells. */
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

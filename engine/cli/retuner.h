@@ -1,6 +1,5 @@
 /* retuner.h - what edits of a run share: retune.c, who asks and when; retune_edit.c, one edit. */
-#ifndef GP_CLI_RETUNER_H
-#define GP_CLI_RETUNER_H
+#pragma once
 
 #include <pthread.h>
 #include "cli/retune.h"
@@ -48,5 +47,3 @@ void gp_retuner_edit(gp_retuner *r, const char *const *more, int n, int fd);
 bool gp_retuner_pause(void *retuner);      /* gp_run_options.pause, of several ranks */
 void gp_retuner_tell(gp_retuner *r);       /* the line of a retuning, once the rate after it is known */
 void gp_retuner_drop(gp_part *x);
-
-#endif

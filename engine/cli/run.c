@@ -1,7 +1,6 @@
 /* run.c - gpipe run: progress, the report. */
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
 #include "cli/live.h"
 #include "cli/report.h"
 #include "cli/retune.h"

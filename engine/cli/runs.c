@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/plain.h"
-#include "base/plural.h"
-#include "base/yaml.h"
 #include "cli/live.h"
 
 enum { RUNS = 256, PIECE = 65536 };

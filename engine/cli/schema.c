@@ -4,7 +4,6 @@
 
 static int schema(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
-    (void)args;
     gp_schema_write(stdout, registry);
     return gp_errs_exit(errs);
 }

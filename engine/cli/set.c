@@ -52,7 +52,6 @@ static char *ask_run(const char *name, const char *const *set, int n, gp_errs *e
 
 static int set(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
-    (void)registry;
     if (args->noperands < 2)
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no %s given; write gpipe set %s",
                 args->noperands && strchr(args->operand[0], '=') ? "process" : "setting", args->verb->operand);

@@ -1,5 +1,4 @@
 /* simulate.c - gpipe simulate: what a run would be like, from the report of another one. */
-#include <stdlib.h>
 #include <string.h>
 #include "api/forms.h"
 #include "base/plural.h"

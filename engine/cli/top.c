@@ -2,7 +2,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "cli/live.h"
 #include "cli/retune.h"
@@ -48,7 +47,6 @@ static bool show(top *t, const char *line, gp_errs *errs)
 
 static int watch(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
-    (void)registry;
     struct sigaction action = { .sa_handler = on_signal };
     char only[24], *line = NULL;
     size_t cap = 0;

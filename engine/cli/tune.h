@@ -1,6 +1,5 @@
 /* tune.h - what the files of gpipe tune share. */
-#ifndef GP_CLI_TUNE_H
-#define GP_CLI_TUNE_H
+#pragma once
 
 #include "cli/bench.h"
 #include "simulate/search.h"
@@ -38,5 +37,3 @@ gp_result gp_tune_middle(const gp_tried *t);
 /* tune_show.c: the table, on stdout; the lines that differ. */
 void gp_tune_print(const gp_tuning *t);
 void gp_tune_diff(const char *file, const char *before, size_t n, const char *after, size_t m);
-
-#endif

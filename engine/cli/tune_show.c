@@ -1,6 +1,5 @@
 /* tune_show.c - gpipe tune: what was measured, and the lines of the file that change. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/plain.h"
 #include "cli/live.h"

@@ -1,6 +1,5 @@
 /* verb.h - a verb of the command: one file with one constant, gp_verb_NAME, which the Makefile finds. */
-#ifndef GP_CLI_VERB_H
-#define GP_CLI_VERB_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -76,5 +75,3 @@ void gp_args_help(FILE *to, const gp_verb *verb);
 /* help.c: what the command can do; what a verb can. */
 void gp_help_print(FILE *to);
 void gp_help_print_verb(FILE *to, const gp_verb *v);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Indentation and brackets decide which map or list a word is in. A bracket or quote that is not closed ends where a
  * line stands no deeper than what it is in, so that it spoils one entry, and not what follows. */
-#ifndef GP_WHERE_H
-#define GP_WHERE_H
+#pragma once
 
 #include <stdbool.h>
 #include "base/arena.h"
@@ -41,5 +40,3 @@ bool gp_where_is(const gp_where *w, gp_span s, const char *word);
 gp_span gp_where_get(const gp_where *w, int box, const char *key);
 /* The entry with a word that has the byte `at`; -1: none. */
 int gp_where_at(const gp_where *w, size_t at);
-
-#endif

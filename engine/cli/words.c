@@ -69,7 +69,6 @@ bool gp_write_text(int fd, const char *text, size_t n)
 /* Nobody reads it any more, or its disk is full: then there is nowhere to say so. */
 static ssize_t put(void *cookie, const char *text, size_t n)
 {
-    (void)cookie;
     (void)gp_write_text(STDERR_FILENO, text, n);
     return (ssize_t)n;
 }
@@ -100,7 +99,6 @@ static void put_line(void)
 /* A line that is longer than the buffer becomes several. */
 static ssize_t take(void *cookie, const char *text, size_t n)
 {
-    (void)cookie;
     pthread_mutex_lock(&words.lock);
     for (size_t i = 0; i < n; i++) {
         if (text[i] != '\n')

@@ -6,7 +6,6 @@
  *
  * A cycle that is all on the device is one segment, which its frames do not leave: there the copy is a part of the
  * launch of frame k, behind the stage that makes v in the launch of frame k - 1 (run/launch_body.c). */
-#include <math.h>
 #include <string.h>
 #include "base/num.h"
 #include "compile/resolve.h"

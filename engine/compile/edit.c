@@ -1,5 +1,4 @@
 /* edit.c - writes a setting, as of --set, into the text of the file. */
-#include <stdlib.h>
 #include <string.h>
 #include "base/yaml.h"
 #include "compile/ir.h"

@@ -6,8 +6,7 @@
  * stand from left to right; the last node is the root. So a walk is a loop that keeps on a
  * stack what it knows of the operands: 1 + 1 + 1 + ... is as deep as it is long, and takes
  * two places there. */
-#ifndef GP_EXPR_H
-#define GP_EXPR_H
+#pragma once
 
 #include "base/arena.h"
 #include <gpipe/node.h>
@@ -89,5 +88,3 @@ static inline const gp_expr *gp_expr_kept(const gp_node *scalar)
 /* The same, after parsing it if there is none: while a pipeline is compiled, in its arena, so
  * that threads that evaluate it later only read. NULL: it is no expression; gp_eval says why. */
 const gp_expr *gp_expr_keep(gp_arena *a, const gp_node *scalar);
-
-#endif

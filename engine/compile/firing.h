@@ -2,8 +2,7 @@
  * frame k - 1 in firing k, so it first fires without a frame. Every other stage takes and makes frame k in firing k.
  *
  * In all of these k counts firings, and a number of frames is one from frame 0 on. */
-#ifndef GP_FIRING_H
-#define GP_FIRING_H
+#pragma once
 
 #include "compile/ir.h"
 
@@ -96,5 +95,3 @@ enum { GP_DEPTH_SMALL = 6, GP_DEPTH_LARGE = 3, GP_DEPTH_BYTES = 1 << 20, GP_DEPT
 int64_t gp_default_slots(const gp_graph *g, const gp_buffer *b, int small);
 /* ... is a stage on the device at an end of the buffer? */
 bool gp_on_device(const gp_graph *g, const gp_buffer *b);
-
-#endif

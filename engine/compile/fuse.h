@@ -1,8 +1,7 @@
 /* fuse.h - neighbors that compute element by element become one stage, with a reduction behind them.
  *
  * fuse.c says which; the kind that has fuse() makes one stage of them, of its own kind. */
-#ifndef GP_FUSE_H
-#define GP_FUSE_H
+#pragma once
 
 #include <gpipe/stage.h>
 
@@ -26,5 +25,3 @@ typedef struct gp_fuse {
     void *opts;                /* result: options of the new stage */
     char why[GP_FUSE_WHY];     /* result: why it cannot be, behind "because " */
 } gp_fuse;
-
-#endif

@@ -1,7 +1,6 @@
 /* fusing.h - what is known while stages are fused: fuse.c finds out who joins whom, fuse_graph.c makes the new graph.
  * */
-#ifndef GP_FUSING_H
-#define GP_FUSING_H
+#pragma once
 
 #include "compile/fuse.h"
 #include "compile/resolve.h"
@@ -37,5 +36,3 @@ typedef struct gp_fusing {
 const gp_stage *gp_fusing_producer(const gp_graph *g, int buffer);
 /* The graph with a stage for each group. */
 gp_graph *gp_fusing_rebuild(gp_fusing *f);
-
-#endif

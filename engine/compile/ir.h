@@ -12,8 +12,7 @@
  * they need of these is in gp_machine, gp_env and gp_probe, so that a plan made
  * anywhere is the same everywhere. All memory is in one arena. Cross-references
  * are indices into the arrays below; -1 is "none". */
-#ifndef GP_IR_H
-#define GP_IR_H
+#pragma once
 
 #include "base/table.h"
 #include "base/yaml.h"
@@ -510,9 +509,8 @@ void gp_lint(const gp_plan *, const gp_spec *, const gp_machine *, const char *t
  * a quarter of a second. */
 bool gp_lint_of_machine(const gp_plan *);
 
-/* dump.c: any form, on a stdio stream. */
+/* dump_graph.c, dump_plan.c: these forms, on a stdio stream. */
 typedef enum gp_dump { GP_DUMP_TEXT, GP_DUMP_JSON } gp_dump;
-void gp_dump_spec(FILE *, const gp_spec *, gp_dump);
 void gp_dump_graph(FILE *, const gp_graph *, gp_dump);
 void gp_dump_plan(FILE *, const gp_plan *, gp_dump);
 
@@ -522,5 +520,3 @@ bool gp_partial_shape(const gp_graph *, const gp_stage *st, const gp_type *in,
                       gp_type *out, gp_errs *);
 /* The same of a device stage that has an input without rows: its outputs have none, or what gp_stage.none says. */
 bool gp_shape_of_none(const gp_graph *, const gp_stage *st, gp_type *in, gp_type *out, gp_errs *errs);
-
-#endif

@@ -1,7 +1,6 @@
 /* keys.h - the keys of a pipeline file, as options are described: what may stand where. `def` "auto": so may the word
  * auto. Of a GP_OPT_NODE, who reads the key says what it may be. */
-#ifndef GP_KEYS_H
-#define GP_KEYS_H
+#pragma once
 
 #include "gpipe/stage.h"
 
@@ -12,5 +11,3 @@ extern const gp_opt gp_top_keys[], gp_stage_keys[], gp_buffer_keys[];
 
 /* The row of that name, or NULL. */
 const gp_opt *gp_key_find(const gp_opt *keys, const char *name);
-
-#endif

@@ -232,21 +232,23 @@ static void lint_batch(linting *l)
     }
 }
 
-static void lint_batch_wait(linting *l)
+static bool takes_several(const linting *l)
 {
     for (int k = 0; k < l->p->nsegments; k++)
         if (l->p->segment[k].batch > 1)
-            return;
-    if (l->g->batch_wait_ns)
+            return true;
+    return false;
+}
+
+static void lint_batch_wait(linting *l)
+{
+    if (l->g->batch_wait_ns && !takes_several(l))
         warn(l, gp_node_get(l->root, "batch_wait")->at, "no launch takes more than one frame, so none waits for more");
 }
 
 static void lint_latency(linting *l)
 {
-    for (int k = 0; k < l->p->nsegments; k++)
-        if (l->p->segment[k].batch > 1)
-            return;
-    if (l->g->latency_ns)
+    if (l->g->latency_ns && !takes_several(l))
         warn(l, gp_node_get(l->root, "latency")->at,
              "no launch takes more than one frame, so there is nothing to choose");
 }

@@ -2,8 +2,7 @@
  *
  * loop.c resolves it as a graph of its own when shape() is called, and says where each of its buffers lies: in a slot
  * of the loop's inputs and outputs, or in the loop's scratch memory. run/loop.c records it. */
-#ifndef GP_LOOP_H
-#define GP_LOOP_H
+#pragma once
 
 #include "compile/ir.h"
 
@@ -43,5 +42,3 @@ bool gp_loop_shape(gp_shape *s);
 const gp_loop *gp_stage_loop(const gp_stage *st);
 /* The types of all buffers of the body, for inputs of the types `in`. Allocates nothing. */
 bool gp_loop_types(const gp_loop *l, const gp_type *in, gp_type type[GP_LOOP_BUFFERS], gp_errs *errs);
-
-#endif

@@ -408,7 +408,6 @@ static bool place_infos(lowering *w, int actor, gp_errs *errs)
 
 gp_plan *gp_lower(gp_arena *a, const gp_graph *g, const gp_machine *m, gp_errs *errs)
 {
-    (void)m;
     gp_plan *p = GP_NEW(a, gp_plan, 1);
     *p = (gp_plan){ .graph = g, .unified = !g->ndevices, .host_task = none(a, g->nstages),
                     .konst = { none(a, g->nbuffers), none(a, g->nbuffers) } };

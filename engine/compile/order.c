@@ -3,7 +3,6 @@
  * A depth-first search in file order: a stage comes after the producers of what
  * it reads, after those of the buffers that its outputs are `like`, and after the
  * stages that close a cycle with what it makes (carry.c). */
-#include <string.h>
 #include "compile/resolve.h"
 
 /* The k-th of the stages that close a cycle with what `st` makes, or -2: they take the frame before from its slot, and

@@ -1,6 +1,5 @@
 /* plan.h - what the passes over plans and their dump share. */
-#ifndef GP_PLAN_H
-#define GP_PLAN_H
+#pragma once
 
 #include "compile/ir.h"
 
@@ -100,5 +99,3 @@ char *gp_place_text(const gp_plan *p, gp_place place, char buf[24]);
 /* plan.c: as the file says it; by gp_launch_mode, by gp_sync. */
 extern const char *const gp_launch_name[], *const gp_sync_name[];
 const char *gp_priority_name(gp_priority p);
-
-#endif

@@ -190,7 +190,6 @@ static _Thread_local int shortage;
 /* A folder that one has not enough to look into may hold matches; others are passed over. */
 static int is_short(const char *folder, int error)
 {
-    (void)folder;
     bool is = error == ENOMEM || error == EMFILE || error == ENFILE;
     shortage = is ? error : shortage;
     return is;

@@ -1,6 +1,5 @@
 /* registry.h - where the kinds of a registry come from, for what loads plug-ins (api/plugin.c) and for messages. */
-#ifndef GP_REGISTRY_H
-#define GP_REGISTRY_H
+#pragma once
 
 #include "gpipe/gpipe.h"
 
@@ -25,5 +24,3 @@ void gp_registry_failed(gp_registry *r, const char *file);
 /* "a.so could not be loaded; plug-ins were looked for in x, y", malloc'd; NULL: neither was, or there is no memory.
  * `near`: the name that was meant is known, and the folders do not matter unless one failed. */
 char *gp_registry_missing(const gp_registry *r, bool near);
-
-#endif

@@ -23,8 +23,7 @@
  * Every part reports all errors it finds and goes on; what depends on
  * something that failed is marked `broken` or left not `known`, and then
  * causes no errors of its own. */
-#ifndef GP_RESOLVE_H
-#define GP_RESOLVE_H
+#pragma once
 
 #include "compile/ir.h"
 #include "compile/keys.h"
@@ -304,5 +303,3 @@ void gp_share_cores(gp_arena *a, gp_graph *g, const gp_machine *m);
 void gp_check_files(gp_resolving *r);
 /* probe.c: what is known of a path. */
 const gp_probed *gp_probe_get(gp_probe *p, const char *path, bool glob);
-
-#endif

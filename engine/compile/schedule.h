@@ -1,6 +1,5 @@
 /* schedule.h - what the passes from a lowered plan to a scheduled one share; schedule.c calls them in this order. */
-#ifndef GP_SCHEDULE_H
-#define GP_SCHEDULE_H
+#pragma once
 
 #include "compile/plan.h"
 
@@ -54,5 +53,3 @@ static inline bool gp_is_copy(const gp_task *t)
 {
     return t->op == GP_TASK_COPY_IN || t->op == GP_TASK_COPY_OUT;
 }
-
-#endif

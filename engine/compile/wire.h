@@ -1,6 +1,5 @@
 /* wire.h - what wire.c, buffers.c and ports.c share. */
-#ifndef GP_WIRE_H
-#define GP_WIRE_H
+#pragma once
 
 #include "compile/resolve.h"
 
@@ -19,5 +18,3 @@ void gp_wire_out(gp_resolving *r, gp_rstage *st);
 void gp_wire_in(gp_resolving *r, gp_rstage *st);
 /* The fixed ports of a list; *star: any others may follow. */
 int gp_count_ports(const gp_port *p, bool *star);
-
-#endif

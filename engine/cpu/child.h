@@ -1,6 +1,5 @@
 /* child.h - runs a compiler, which is ended when gpipe ends or cancels (child.c). */
-#ifndef GP_CPU_CHILD_H
-#define GP_CPU_CHILD_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -17,5 +16,3 @@ typedef struct gp_child {
 
 /* The program's exit status; -1: it cannot be started, with errno, or was killed: errno is 0. */
 int gp_child_run(gp_child *c);
-
-#endif

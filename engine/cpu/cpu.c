@@ -67,7 +67,6 @@ static gp_kernel *add_kernel(gp_cpudev *c, gp_cpu_entry entry, void *dl)
 static gp_dev *cpu_open(int index, gp_errs *errs)
 {
     gp_cpudev *c = calloc(1, sizeof *c);
-    (void)index;
     if (!c)
         goto oom;
     c->dev.backend = &gp_backend_cpu;
@@ -124,7 +123,6 @@ static void cpu_close(gp_dev *d)
 static void *cpu_alloc(gp_dev *d, gp_memory kind, size_t bytes, gp_errs *errs)
 {
     void *p = NULL;
-    (void)d, (void)kind;
     if (posix_memalign(&p, 4096, bytes ? bytes : 256))
         return GP_NULL(gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory: %.1f MiB", (double)bytes / 1048576));
     return memset(p, 0, bytes);
@@ -132,7 +130,6 @@ static void *cpu_alloc(gp_dev *d, gp_memory kind, size_t bytes, gp_errs *errs)
 
 static void cpu_free(gp_dev *d, gp_memory kind, void *mem, size_t bytes)
 {
-    (void)d, (void)kind, (void)bytes;
     free(mem);
 }
 
@@ -140,7 +137,6 @@ static void cpu_free(gp_dev *d, gp_memory kind, void *mem, size_t bytes)
 static bool cpu_bring(gp_dev *d, void *mem, size_t bytes, gp_errs *errs)
 {
     size_t before = (uintptr_t)mem % 4096;
-    (void)d;
     return !madvise((char *)mem - before, before + bytes, MADV_WILLNEED) || errno != ENOMEM
         || gp_fail(errs, GP_E_BUG, (gp_loc){ 0 }, "memory that was not taken is fetched ahead");
 }
@@ -404,14 +400,12 @@ static bool record(gp_dev *d, gp_list *l, gp_body body, void *arg, gp_errs *errs
 
 static void cpu_discard(gp_dev *d, gp_exec *x)
 {
-    (void)d;
     gp_list_free(&x->list);
     free(x);
 }
 
 static gp_exec *cpu_build(gp_dev *d, int stream, gp_body body, void *arg, gp_errs *errs)
 {
-    (void)stream;
     gp_exec *x = calloc(1, sizeof *x);
     if (!x)
         return GP_NULL(gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory"));
@@ -424,7 +418,6 @@ static gp_exec *cpu_build(gp_dev *d, int stream, gp_body body, void *arg, gp_err
 static bool cpu_launch(gp_dev *d, int stream, gp_exec *x, gp_errs *errs)
 {
     gp_cpudev *c = (gp_cpudev *)d;
-    (void)errs;
     queue(c, &c->stream[stream], &x->list);
     return true;
 }
@@ -442,7 +435,6 @@ static bool cpu_direct(gp_dev *d, int stream, gp_body body, void *arg, gp_errs *
 
 static bool cpu_call(gp_dev *d, void (*f)(void *arg), void *arg)
 {
-    (void)d;
     f(arg);
     return true;
 }

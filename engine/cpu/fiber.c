@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #include "cpu/kernel.h"
 #include "cpu/fiber.h"
 
@@ -142,7 +141,6 @@ __asm__(".pushsection .text\n.balign 16\n"
 /* After a switch: tells the sanitizers which stack this is. */
 static void arrived(gp_cpu_runner *r)
 {
-    (void)r;
 #ifdef ASAN
     __sanitizer_finish_switch_fiber(r->now->fake_stack, &r->before->stack,
                                     &r->before->stack_bytes);
@@ -393,7 +391,6 @@ static int find_local(struct dl_phdr_info *info, size_t size, void *arg)
     struct local *l = arg;
     size_t bytes = 0;
     bool here = false;
-    (void)size;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         here |= p->p_type == PT_LOAD && l->pc - (info->dlpi_addr + p->p_vaddr) < p->p_memsz;

@@ -1,7 +1,6 @@
 /* fiber.h - the interface between a kernel that was compiled for the CPU
  * (kernels/cpu.h, C++) and the code that runs it (fiber.c, C). */
-#ifndef GP_FIBER_H
-#define GP_FIBER_H
+#pragma once
 
 typedef struct gp_cpu_dim { unsigned x, y, z; } gp_cpu_dim;
 
@@ -18,5 +17,3 @@ struct gp_cpu_block {
      * the grid: returns when each block is there or has ended. NULL: the grid is not cooperative. */
     void (*wait_grid)(struct gp_cpu_block *b);
 };
-
-#endif

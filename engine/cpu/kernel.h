@@ -1,6 +1,5 @@
 /* kernel.h - CUDA kernels on a CPU: grids, and user sources (fiber.c, cc.c). */
-#ifndef GP_CPU_KERNEL_H
-#define GP_CPU_KERNEL_H
+#pragma once
 
 #include <limits.h>
 #include <stdatomic.h>
@@ -81,5 +80,3 @@ bool gp_cc_compile(const gp_source *src, const atomic_int *cancel, gp_cpu_entry 
 /* written_variables.c: false, with an error, if launches of the source overlap (gp_source.overlaps) and its library has
  * a variable that they could change. */
 bool gp_source_writes_no_variable(const gp_source *src, const void *data, size_t bytes, gp_errs *errs);
-
-#endif

@@ -42,7 +42,6 @@ static gp_cpuop *add(gp_rec *r, gp_opcode code)
 
 static bool rec_item(gp_rec *r, int id, const int *dep, int ndeps)
 {
-    (void)r, (void)id, (void)dep, (void)ndeps;
     return true;
 }
 
@@ -92,7 +91,6 @@ static bool rec_launch(gp_rec *r, const gp_kernel *k, gp_dim3 grid, gp_dim3 bloc
 
 static bool rec_call(gp_rec *r, gp_library *f, const void *arg, size_t bytes, bool apart)
 {
-    (void)apart;
     gp_cpuop *op = add(r, OP_CALL);
     if (!op)
         return false;

@@ -1,6 +1,5 @@
 /* list.h - the CPU back end's recorded operations; cpu.c runs them. */
-#ifndef GP_CPU_LIST_H
-#define GP_CPU_LIST_H
+#pragma once
 
 #include "cpu/kernel.h"
 #include "device/backend.h"
@@ -46,5 +45,3 @@ typedef struct gp_list {
 bool gp_list_record(gp_list *l, gp_dev *d, int streams, int slots, gp_body body, void *arg, gp_errs *errs);
 
 void gp_list_free(gp_list *l);         /* what it has; the list itself is the caller's */
-
-#endif

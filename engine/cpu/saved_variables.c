@@ -37,7 +37,6 @@ static int find_parts(struct dl_phdr_info *o, size_t size, void *arg)
 {
     gp_cpu_saved *k = arg;
     bool ours = false;
-    (void)size;
     for (int i = 0; i < o->dlpi_phnum; i++)
         ours |= holds(o, &o->dlpi_phdr[i], k->code);
     for (int i = 0; ours && i < o->dlpi_phnum && k->nparts < MOST_PARTS; i++) {

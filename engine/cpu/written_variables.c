@@ -2,8 +2,6 @@
  * writable memory. __constant__ variables do not count, but for those of templates (kernels/cpu.h); nor do const ones,
  * unless their value is computed when it is first needed. */
 #include <elf.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/cxx.h"
 #include "cpu/kernel.h"

@@ -329,7 +329,6 @@ static void cuda_free(gp_dev *dev, gp_memory kind, void *mem, size_t bytes)
 {
     gp_cuda_dev *d = gp_cuda(dev);
     CUcontext was = gp_cuda_current(d);
-    (void)bytes;
     if (!mem || !gp_cuda_alive(d))
         return;
     int i = span_after(d, mem) - 1;

@@ -79,7 +79,6 @@ static call *find_call(uint32_t id, bool make)
 static void CUPTIAPI graph_changed(void *arg, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                    const void *data)
 {
-    (void)arg;
     if (domain != CUPTI_CB_DOMAIN_RESOURCE)
         return;
     const CUpti_GraphData *g = ((const CUpti_ResourceData *)data)->resourceDescriptor;
@@ -176,7 +175,6 @@ static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *bytes, size_t *most)
 static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, size_t bytes,
                                  size_t valid)
 {
-    (void)context, (void)stream, (void)bytes;
     uint64_t theirs = 0;
     cupti.cuptiGetTimestamp(&theirs);
     int64_t shift = gp_now_ns() - (int64_t)theirs;
@@ -242,7 +240,6 @@ static bool start(gp_errs *errs)
 bool gp_cuda_watch(gp_dev *dev, void (*note)(void *arg, const gp_activity *a), void *arg,
                    gp_errs *errs)
 {
-    (void)dev;
     pthread_mutex_lock(&cupti.lock);
     bool fine = !cupti.on || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 },
                                      "another run of this process is being traced in full");
@@ -265,7 +262,6 @@ bool gp_cuda_watch(gp_dev *dev, void (*note)(void *arg, const gp_activity *a), v
 
 void gp_cuda_unwatch(gp_dev *dev)
 {
-    (void)dev;
     if (!cupti.on)
         return;
     cupti.cuptiActivityFlushAll(0);
@@ -288,7 +284,6 @@ static void pop(bool *pushed, CUpti_ExternalCorrelationKind kind)
 
 void gp_cuda_tag(gp_dev *dev, uint64_t tag)
 {
-    (void)dev;
     pop(&labeled, LABEL);
     pop(&tagged, TAG);
     if (tag)
@@ -309,24 +304,20 @@ void gp_cuda_label(int label, bool in_graph)
 bool gp_cuda_watch(gp_dev *dev, void (*note)(void *arg, const gp_activity *a), void *arg,
                    gp_errs *errs)
 {
-    (void)dev, (void)note, (void)arg;
     return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 },
                    "this gpipe was built without CUPTI, which a trace in full needs");
 }
 
 void gp_cuda_unwatch(gp_dev *dev)
 {
-    (void)dev;
 }
 
 void gp_cuda_tag(gp_dev *dev, uint64_t tag)
 {
-    (void)dev, (void)tag;
 }
 
 void gp_cuda_label(int label, bool in_graph)
 {
-    (void)label, (void)in_graph;
 }
 
 #endif

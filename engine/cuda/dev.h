@@ -1,7 +1,6 @@
 /* dev.h - what the files of the CUDA back end share: the open device and
  * how its errors are reported. The comment at the top of cuda.c says how it works. */
-#ifndef GP_CUDA_DEV_H
-#define GP_CUDA_DEV_H
+#pragma once
 
 #include <cuda_runtime_api.h>
 #include <cudaTypedefs.h>
@@ -169,5 +168,3 @@ uint64_t gp_cuda_resident_submit(gp_resident *x, int slot);
 int gp_cuda_resident_done(gp_resident *x, uint64_t k, gp_errs *errs);
 void gp_cuda_resident_stop(gp_resident *x);
 void gp_cuda_resident_destroy(gp_resident *x);
-
-#endif

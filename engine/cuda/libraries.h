@@ -1,7 +1,6 @@
 /* libraries.h - what libraries.c opens beside what stages call (device/libraries.h): that part of cuBLASLt of which
  * cublaslt.c makes products, and NVML. Their headers come with CUDA's packages for developers, and are not needed. */
-#ifndef GP_CUDA_LIBRARIES_H
-#define GP_CUDA_LIBRARIES_H
+#pragma once
 
 #include "device/libraries.h"
 
@@ -75,5 +74,3 @@ typedef struct gp_nvml_device { const char *pci; gp_nvml_memory memory; } gp_nvm
 
 /* Asks `library`, NULL: the driver's, about all of `n` devices. False when not all are known. */
 bool gp_nvml_look(const char *library, gp_nvml_device *device, int n);
-
-#endif

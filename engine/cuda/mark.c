@@ -2,7 +2,6 @@
  *
  * Streams that wait for each other on the GPU cost microseconds; to look whether there is anything to wait for does
  * not. */
-#include <stdlib.h>
 #include "cuda/dev.h"
 
 bool gp_cuda_marks(gp_dev *dev, int n, gp_errs *errs)

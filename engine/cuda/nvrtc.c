@@ -162,7 +162,6 @@ bool gp_nvrtc_has_header(const char *name)
 
 static int is_cancelled(void *cancel, void *unused)
 {
-    (void)unused;
     return atomic_load((const atomic_int *)cancel) != 0;
 }
 

@@ -1,6 +1,5 @@
 /* nvrtc.h - CUDA C++ to a cubin for one GPU, through NVRTC (nvrtc.c). */
-#ifndef GP_NVRTC_H
-#define GP_NVRTC_H
+#pragma once
 
 #include <stdatomic.h>
 #include "device/deps.h"
@@ -47,5 +46,3 @@ typedef struct gp_member {
 /* The text for gp_nvrtc_compile_text(): kernel i of n is case i of gp_dispatch() of kernels/resident.h. malloc'd; NULL
  * after an error. */
 char *gp_resident_text(const gp_member *k, int n, gp_errs *errs);
-
-#endif

@@ -5,7 +5,6 @@
  * graph has the edges that the items name, and no others: that is the invariant.
  * Without capture the same calls run at once, in order, and items mean nothing. */
 #include <stdlib.h>
-#include <string.h>
 #include "cuda/dev.h"
 
 struct nodes { cudaGraphNode_t *v; int n, cap; };
@@ -147,7 +146,6 @@ static cudaError_t launch_at_priority(gp_rec *rec, const gp_kernel *k, gp_dim3 g
 static bool rec_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
                        size_t shared, void *const *args, int nargs)
 {
-    (void)nargs;
     if (!fits(rec, k, grid, block, shared))
         return false;
     cudaError_t e = rec->priority
@@ -326,7 +324,6 @@ static bool call_apart(struct recorder *r, gp_library *f, const void *arg)
 /* What is on the stream when it returns is a part of the graph, behind what the item has so far. */
 static bool rec_call(gp_rec *rec, gp_library *f, const void *arg, size_t bytes, bool apart)
 {
-    (void)bytes;
     if (apart)
         return call_apart(rec_of(rec), f, arg);
     return gp_library_do(f, rec_of(rec)->stream, arg, rec->stage, rec->errs);
@@ -343,20 +340,17 @@ static const gp_rec_ops rec_ops = {
 static bool load_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
                         size_t shared, void *const *args, int nargs)
 {
-    (void)args, (void)nargs;
     return fits(rec, k, grid, block, shared) && gp_cuda_load_kernel(gp_cuda(rec->dev), k->fn, k->name,
                                                                   rec->errs);
 }
 
 static bool load_copy(gp_rec *rec, void *dst, const void *src, size_t bytes)
 {
-    (void)rec, (void)dst, (void)src, (void)bytes;
     return true;
 }
 
 static bool load_fill(gp_rec *rec, void *dst, int byte, size_t bytes)
 {
-    (void)rec, (void)dst, (void)byte, (void)bytes;
     return true;
 }
 
@@ -369,13 +363,11 @@ static bool load_repeat(gp_rec *rec, const gp_repeat *what)
 
 static bool load_order(gp_rec *rec, int o, int slot)
 {
-    (void)rec, (void)o, (void)slot;
     return true;
 }
 
 static bool load_stamp(gp_rec *rec, int i)
 {
-    (void)rec, (void)i;
     return true;
 }
 

@@ -132,7 +132,6 @@ static bool pack(recorder *r, const gp_kernel *k, void *const *args, int nargs, 
 
 static bool rec_item(gp_rec *rec, int id, const int *dep, int ndeps)
 {
-    (void)rec, (void)id, (void)dep, (void)ndeps;
     return true;               /* all is done in the order recorded */
 }
 
@@ -179,13 +178,11 @@ static bool rec_fill(gp_rec *rec, void *dst, int byte, size_t bytes)
 
 static bool rec_repeat(gp_rec *rec, const gp_repeat *what)
 {
-    (void)what;
     return refuse(rec, "a loop of that many iterations");
 }
 
 static bool rec_order(gp_rec *rec, int o, int slot)
 {
-    (void)o, (void)slot;
     return refuse(rec, "a stage whose frames take turns");
 }
 
@@ -201,7 +198,6 @@ static const gp_kernel *rec_kernel(gp_rec *rec, const char *name)
 
 static bool rec_call(gp_rec *rec, gp_library *f, const void *arg, size_t bytes, bool apart)
 {
-    (void)f, (void)arg, (void)bytes, (void)apart;
     return refuse(rec, "a library's calls");
 }
 

@@ -6,7 +6,6 @@
  * host's clock is known too, is renewed every BASE_NS, and each stamp is asked for as
  * its distance from the newest base. */
 #include <stdlib.h>
-#include <string.h>
 #include "base/clock.h"
 #include "cuda/dev.h"
 

@@ -9,8 +9,7 @@
  * launch as a body: a function that calls the recorder. The same body is
  * either built once into an exec and launched many times (launch: graph), or
  * run directly on a stream (launch: stream, partial frames). */
-#ifndef GP_BACKEND_H
-#define GP_BACKEND_H
+#pragma once
 
 #include <stdatomic.h>
 #include "compile/plan.h"
@@ -215,5 +214,3 @@ extern const gp_backend *const gp_backends[];
 extern const gp_backend gp_backend_cpu;
 /* The one that has devices of its own; NULL: this build has none. */
 const gp_backend *gp_backend_gpu(void);
-
-#endif

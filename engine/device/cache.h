@@ -5,8 +5,7 @@
  * compiler made, then a trailer with its key, length and checksum; it appears
  * under its name only when whole, so that any number of processes may share the
  * folder. Nothing is taken from a folder or a file that another user owns or may write. */
-#ifndef GP_CACHE_H
-#define GP_CACHE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -43,5 +42,3 @@ enum { GP_SOURCE_MAX = 16 << 20 };     /* bytes: no source is larger */
 /* A whole regular file of at most `most` bytes, malloc'd, with a NUL behind it. NULL with
  * `err`, which goes on after the file's name. */
 char *gp_slurp(const char *path, size_t most, size_t *bytes, char err[GP_WHY]);
-
-#endif

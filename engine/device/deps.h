@@ -9,8 +9,7 @@
  *
  * Not noticed: a new header in a folder that is neither in `folder` nor below one of them, and
  * a new file that only a header in an `include` folder below /usr asks for. */
-#ifndef GP_DEPS_H
-#define GP_DEPS_H
+#pragma once
 
 #include "device/cache.h"
 
@@ -37,5 +36,3 @@ void gp_deps_start(gp_deps *r);
 /* Once the paths are set. Stores nothing where a file has changed meanwhile. */
 void gp_deps_store(const gp_deps *r, const char *ext, const void *data, size_t bytes,
                     gp_errs *errs);
-
-#endif

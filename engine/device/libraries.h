@@ -5,8 +5,7 @@
  *
  * No header of theirs is needed: what they declare is said again here and, where those headers are, compared with them
  * by the tests of the stages. Functions return 0, or a status. Numbers are those of CUDA's libraries. */
-#ifndef GP_LIBRARIES_H
-#define GP_LIBRARIES_H
+#pragma once
 
 #include "base/product.h"
 
@@ -115,5 +114,3 @@ typedef struct gp_gpu_libraries {
     } ranks;
 } gp_gpu_libraries;
 extern gp_gpu_libraries gp_gpu;
-
-#endif

@@ -1,6 +1,5 @@
 /* machine.h - what the passes know of a machine, read or made up. */
-#ifndef GP_MACHINE_H
-#define GP_MACHINE_H
+#pragma once
 
 #include "compile/ir.h"
 
@@ -11,5 +10,3 @@ void gp_machine_read(gp_machine *m, bool gpus);
 uint64_t gp_machine_memory_limit(const char *cgroup, const char *root);
 /* A machine that is the same everywhere, with `ndevices` H200-like devices. */
 void gp_machine_fixed(gp_machine *m, int ndevices);
-
-#endif

@@ -1,6 +1,5 @@
 /* nice.h - the priority of a thread. */
-#ifndef GP_NICE_H
-#define GP_NICE_H
+#pragma once
 
 #include "compile/ir.h"
 
@@ -8,5 +7,3 @@
  * `high` goes before them. Once, as only some processes may raise it again. False: it may not have that; it is as it
  * was. */
 bool gp_thread_nice(gp_priority p);
-
-#endif

@@ -1,7 +1,6 @@
 /* source.h - turns a user's source into what a compiler reads (source.c), and what the compiler
  * writes into errors (source_errors.c). For cpu/cc.c and cuda/nvrtc.c. */
-#ifndef GP_SOURCE_H
-#define GP_SOURCE_H
+#pragma once
 
 #include <stdio.h>
 #include "base/cxx.h"
@@ -50,5 +49,3 @@ bool gp_source_waits(const gp_source *src, gp_errs *errs);
 
 /* The folder that a source lies in, malloc'd. NULL: no memory. */
 char *gp_source_folder(const char *path);
-
-#endif

@@ -1,6 +1,5 @@
-/* dump.h - the three forms and their pictures, and the schema of pipeline files, for editors. */
-#ifndef GP_DUMP_H
-#define GP_DUMP_H
+/* dump.h - graphs, plans and their pictures, and the schema of pipeline files, for editors. */
+#pragma once
 
 #include "base/json.h"
 #include "compile/keys.h"
@@ -49,5 +48,3 @@ const char *gp_schema_instead(const gp_opt *o);
 /* Option i of a kind, NULL behind the last. The last of a source is `shard`, a key of stages that is for sources
  * alone. */
 const gp_opt *gp_schema_option(const gp_kind *k, int i);
-
-#endif

@@ -1,7 +1,6 @@
 /* measured.h - what a run took, as its report (gpipe run --report FILE.json) says it:
  * for pictures of the pipeline. Reads no file: it is given the text. */
-#ifndef GP_MEASURED_H
-#define GP_MEASURED_H
+#pragma once
 
 #include "compile/plan.h"
 
@@ -38,5 +37,3 @@ extern const char *const gp_heat_color[GP_HEAT];   /* "#rrggbb", under black tex
  * goes to a->oom. NULL after errors: it is no report, or one of another pipeline. */
 const gp_measured *gp_measured_read(gp_arena *a, const gp_plan *p, const char *json, size_t len,
                                     const char *file, gp_errs *errs);
-
-#endif

@@ -1,6 +1,5 @@
 /* names.h - the names that a pipeline's text gives: for editors and shells, which complete them. */
-#ifndef GP_NAMES_H
-#define GP_NAMES_H
+#pragma once
 
 #include "base/arena.h"
 #include "gpipe/gpipe.h"
@@ -22,5 +21,3 @@ typedef struct gp_names {
 /* False: the text is no pipeline. Memory is the arena's. The places' file is `file`. */
 bool gp_names_read(gp_arena *a, gp_names *out, const char *text, size_t len, const char *file,
                    const gp_registry *registry);
-
-#endif

@@ -1,6 +1,5 @@
 /* picture.h - a graph or plan as nodes and edges, to be drawn. */
-#ifndef GP_PICTURE_H
-#define GP_PICTURE_H
+#pragma once
 
 #include "draw/measured.h"
 
@@ -38,5 +37,3 @@ typedef struct gp_picture {
 
 /* `p` and `m` may be NULL; memory in `a`. */
 gp_picture gp_picture_of(gp_arena *a, const gp_graph *g, const gp_plan *p, const gp_measured *m);
-
-#endif

@@ -1,7 +1,6 @@
 /* shim.h - what gpipe needs of MPI, as a table: the command opens the shim (shim.c), a library of its own that `mpicc`
  * builds, only where a launcher of MPI started it, so that gpipe itself is never linked with MPI. */
-#ifndef GP_MPI_SHIM_H
-#define GP_MPI_SHIM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -32,5 +31,3 @@ typedef struct gp_mpi {
 } gp_mpi;
 
 #define GP_MPI_TABLE gp_mpi_table
-
-#endif

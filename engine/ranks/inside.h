@@ -1,6 +1,5 @@
 /* inside.h - what the files of ranks share: the object, and what one calls of another. */
-#ifndef GP_RANKS_INSIDE_H
-#define GP_RANKS_INSIDE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -150,5 +149,3 @@ void gp_votes_end(gp_ranks *us);
 
 /* replaced.c */
 bool gp_ranks_hear_replaced(gp_ranks *us, gp_errs *errs);
-
-#endif

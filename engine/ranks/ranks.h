@@ -3,8 +3,7 @@
  * Each compiles the same file and runs it on its share of the frames (compile/shard.c). Meanwhile they tell each other
  * how they are: none begins before all are set up, the first error of one ends all, and where one is asked to stop, all
  * do. Without a launcher there is one rank, and nothing here does anything. */
-#ifndef GP_RANKS_H
-#define GP_RANKS_H
+#pragma once
 
 #include "report/counters.h"
 #include "report/files.h"
@@ -138,5 +137,3 @@ void gp_ranks_replaced(gp_ranks *us, const char *file, gp_errs *errs);
 /* After gp_ranks_end(`status`): the report and the trace of all, which rank 0 writes. All call it. */
 void gp_ranks_report(gp_ranks *us, gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, int status,
                      gp_errs *errs);
-
-#endif

@@ -1,7 +1,6 @@
 /* same.h - may several ranks run what each of them has? All find the same files in their sources, and no two write one
  * file. Pure: the answers of all ranks are given, by MPI (agree.c) or from the plan of each (cli/simulate.c). */
-#ifndef GP_RANKS_SAME_H
-#define GP_RANKS_SAME_H
+#pragma once
 
 #include <gpipe/gpipe.h>
 
@@ -33,5 +32,3 @@ bool gp_ranks_clash_fail(const gp_pipeline *p, const gp_rank_stage *of, int n, i
 
 /* FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/), 64 bits; begins with h = 0. */
 uint64_t gp_ranks_hash(uint64_t h, const void *data, size_t n);
-
-#endif

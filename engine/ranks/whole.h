@@ -1,7 +1,6 @@
 /* whole.h - what the files share that make one report of several ranks: report.c, who says what when, and the report
  * and the trace of all; bound.c, which rank bounds the whole. */
-#ifndef GP_RANKS_WHOLE_H
-#define GP_RANKS_WHOLE_H
+#pragma once
 
 #include "ranks/inside.h"
 
@@ -49,5 +48,3 @@ typedef struct gp_whole {
 gp_rank_brief gp_rank_brief_of(const gp_whole *w, gp_outcome outcome);
 /* What follows from `of`. */
 void gp_whole_decide(gp_whole *w);
-
-#endif

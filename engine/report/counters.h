@@ -1,6 +1,5 @@
 /* counters.h - what a run counts, while it goes on and at its end. */
-#ifndef GP_REPORT_COUNTERS_H
-#define GP_REPORT_COUNTERS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <gpipe/gpipe.h>
@@ -27,5 +26,3 @@ int64_t gp_frames_of(const gp_pipeline *p);
 typedef struct gp_shown { const gp_pipeline *now; _Atomic(const gp_pipeline *) next; } gp_shown;
 void gp_shown_begin(gp_shown *s, const gp_pipeline *p);
 const gp_pipeline *gp_shown_look(gp_shown *s);
-
-#endif

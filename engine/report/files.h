@@ -1,6 +1,5 @@
 /* files.h - what a run leaves beside its data: the files of --report and --trace, and what they are made of. */
-#ifndef GP_REPORT_FILES_H
-#define GP_REPORT_FILES_H
+#pragma once
 
 #include "base/outfile.h"
 #include "report/counters.h"
@@ -32,5 +31,3 @@ typedef struct gp_own_report {
 void gp_own_report_make(gp_own_report *own, const gp_report_files *f, const gp_pipeline *p, gp_outcome outcome,
                         gp_errs *errs);
 void gp_own_report_free(gp_own_report *own);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Made after a timed run (gp_run_options.timed) by gp_report_make; the pipeline must
  * live as long as the report. Times are ns. */
-#ifndef GP_REPORT_H
-#define GP_REPORT_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -179,5 +178,3 @@ void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_ab
                     FILE *f);
 const char *gp_bound_name(gp_bound b);     /* "copy in" */
 const char *gp_outcome_text(gp_outcome outcome);       /* "done", "not drained" */
-
-#endif

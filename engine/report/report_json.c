@@ -32,24 +32,24 @@ const char *gp_bound_name(gp_bound b)
 
 /* ---- members ---------------------------------------------------------- */
 
-static void seconds(gp_json *j, const char *key, int64_t ns)
+static double seconds(int64_t ns)
 {
-    gp_json_num(j, key, 1e-9 * (double)ns);
+    return 1e-9 * (double)ns;
 }
 
-static void known(gp_json *j, const char *key, bool is_known, double v)
+static double known(bool is_known, double v)
 {
-    gp_json_num(j, key, is_known ? v : NAN);
+    return is_known ? v : NAN;
 }
 
-static void at(gp_json *j, const char *key, const gp_hist *h, double q)
+static double us_at(const gp_hist *h, double q)
 {
-    known(j, key, h->n > 0, 1e-3 * (double)gp_hist_at(h, q));
+    return known(h->n > 0, 1e-3 * (double)gp_hist_at(h, q));
 }
 
-static void text(gp_json *j, const char *key, const char *s)
+static const char *text(const char *s)
 {
-    gp_json_str(j, key, *s ? s : NULL);
+    return *s ? s : NULL;
 }
 
 /* 0 is auto. */
@@ -82,33 +82,18 @@ static void pipeline(gp_json *j, const gp_graph *g)
 
 static void environment(gp_json *j, const gp_environment *e)
 {
-    gp_json_open(j, "environment", '{');
-    text(j, "cpu", e->cpu);
-    gp_json_int(j, "cores", e->cores);
-    text(j, "gpu", e->gpu);
-    text(j, "driver", e->driver);
-    text(j, "toolkit", e->toolkit);
-    gp_json_close(j, '}');
+    gp_json_put(j, "environment: {cpu: %s, cores: %d, gpu: %s, driver: %s, toolkit: %s}", text(e->cpu), e->cores,
+                text(e->gpu), text(e->driver), text(e->toolkit));
 }
 
+/* The median of wakes has what threads waited for a core, where others had it. */
 static void cores(gp_json *j, const gp_report *r)
 {
-    gp_json_open(j, "cores", '{');
-    gp_json_int(j, "all", r->cpus);
-    known(j, "used", r->wall_ns > 0, (double)r->cpu_ns / (double)r->wall_ns);
-    gp_json_num(j, "others", r->others);
-    known(j, "quota", r->quota > 0, r->quota);
-    gp_json_close(j, '}');
-}
-
-/* The median has what threads waited for a core, where others had it. */
-static void wakes(gp_json *j, const gp_report *r)
-{
-    gp_json_open(j, "wakes", '{');
-    gp_json_size(j, "count", r->wakes.n);
-    at(j, "p10_us", &r->wakes, 0.1);
-    at(j, "call_p10_us", &r->wake_calls, 0.1);
-    gp_json_close(j, '}');
+    gp_json_put(j, "cores: {all: %d, used: %g, others: %g, quota: %g}", r->cpus,
+                known(r->wall_ns > 0, (double)r->cpu_ns / (double)r->wall_ns), r->others,
+                known(r->quota > 0, r->quota));
+    gp_json_put(j, "wakes: {count: %ju, p10_us: %g, call_p10_us: %g}", r->wakes.n, us_at(&r->wakes, 0.1),
+                us_at(&r->wake_calls, 0.1));
 }
 
 void gp_accounts_json(gp_json *j, const gp_account *a, int n, const char *left)
@@ -121,18 +106,6 @@ void gp_accounts_json(gp_json *j, const gp_account *a, int n, const char *left)
     }
 }
 
-static void waits(gp_json *j, const gp_actor_report *p)
-{
-    seconds(j, "wait_in_s", p->wait_in_ns);
-    seconds(j, "wait_out_s", p->wait_out_ns);
-}
-
-static void each_frame(gp_json *j, const gp_actor_report *p)
-{
-    at(j, "frame_p50_us", &p->time, 0.5);
-    at(j, "frame_p99_us", &p->time, 0.99);
-}
-
 static void stage(gp_json *j, const gp_report *r, const gp_actor_report *p, const gp_graph *g)
 {
     double time = (double)r->wall_ns * (p->workers > 0 ? p->workers : 1);
@@ -141,16 +114,13 @@ static void stage(gp_json *j, const gp_report *r, const gp_actor_report *p, cons
         gp_json_str(j, "does", g->stage[p->stage].does);
     gp_json_put(j, "workers: %d, most_workers: %d, frames: %ju, bytes: %ju, busy: %g", p->workers, p->most_workers,
                 p->frames, p->bytes, (double)(p->busy_ns - p->idle_ns) / time);
-    seconds(j, "busy_s", p->busy_ns);
-    seconds(j, "idle_s", p->idle_ns);
-    known(j, "cpu_s", p->cpu_ns >= 0, 1e-9 * (double)p->cpu_ns);
-    waits(j, p);
-    gp_json_size(j, "turns", p->turns);
-    known(j, "turn_us", p->turn.turn >= 0, 1e-3 * p->turn.turn);
-    known(j, "turn_frame_us", p->turn.frame >= 0, 1e-3 * p->turn.frame);
-    known(j, "turn_stop", p->turn.stop > 0, p->turn.stop);
-    each_frame(j, p);
-    gp_json_close(j, '}');
+    gp_json_put(j, "busy_s: %g, idle_s: %g, cpu_s: %g, wait_in_s: %g, wait_out_s: %g", seconds(p->busy_ns),
+                seconds(p->idle_ns), known(p->cpu_ns >= 0, seconds(p->cpu_ns)), seconds(p->wait_in_ns),
+                seconds(p->wait_out_ns));
+    gp_json_put(j, "turns: %ju, turn_us: %g, turn_frame_us: %g, turn_stop: %g, frame_p50_us: %g, frame_p99_us: %g}",
+                p->turns, known(p->turn.turn >= 0, 1e-3 * p->turn.turn),
+                known(p->turn.frame >= 0, 1e-3 * p->turn.frame), known(p->turn.stop > 0, p->turn.stop),
+                us_at(&p->time, 0.5), us_at(&p->time, 0.99));
 }
 
 static void segment(gp_json *j, const gp_actor_report *p, const gp_plan *plan)
@@ -162,28 +132,23 @@ static void segment(gp_json *j, const gp_actor_report *p, const gp_plan *plan)
             gp_json_str(j, NULL, plan->graph->stage[plan->task[s->task[i]].stage].name);
     gp_json_put(j, "streams: %d, depth: %d, batch: %d, frames: %ju, bytes: %ju, launches: %ju", s->streams, s->depth,
                 s->batch, p->frames, p->bytes, p->launches);
-    seconds(j, "launching_s", p->busy_ns);
-    known(j, "kernels_cpu_s", p->cpu_ns >= 0, 1e-9 * (double)p->cpu_ns);
-    waits(j, p);
-    seconds(j, "wait_stream_s", p->wait_stream_ns);
-    each_frame(j, p);
-    gp_json_close(j, '}');
+    gp_json_put(j, "launching_s: %g, kernels_cpu_s: %g, wait_in_s: %g, wait_out_s: %g, wait_stream_s: %g, "
+                "frame_p50_us: %g, frame_p99_us: %g}", seconds(p->busy_ns), known(p->cpu_ns >= 0, seconds(p->cpu_ns)),
+                seconds(p->wait_in_ns), seconds(p->wait_out_ns), seconds(p->wait_stream_ns), us_at(&p->time, 0.5),
+                us_at(&p->time, 0.99));
 }
 
 static void engine(gp_json *j, const gp_report *r, const gp_engine_report *x)
 {
     bool copies = strcmp(x->name, gp_bound_name(GP_BOUND_COMPUTE));
-    gp_json_open(j, NULL, '{');
-    gp_json_str(j, "name", x->name);
+    bool timed = x->measured || x->busy_ns;
+    gp_json_put(j, "{name: %s", x->name);
     if (x->device)
         gp_json_str(j, "device", x->device);
-    known(j, "busy", x->measured || x->busy_ns, (double)x->busy_ns / (double)r->wall_ns);
-    known(j, "busy_s", x->measured || x->busy_ns, 1e-9 * (double)x->busy_ns);
-    gp_json_size(j, "bytes", x->bytes);
-    known(j, "gb_s", copies, (double)x->bytes / (double)r->wall_ns);
-    known(j, "limit_gb_s", x->limit > 0, 1e-9 * x->limit);
-    gp_json_bool(j, "measured", x->measured);
-    gp_json_close(j, '}');
+    gp_json_put(j, "busy: %g, busy_s: %g, bytes: %ju, gb_s: %g, limit_gb_s: %g, measured: %d?}",
+                known(timed, (double)x->busy_ns / (double)r->wall_ns), known(timed, seconds(x->busy_ns)), x->bytes,
+                known(copies, (double)x->bytes / (double)r->wall_ns), known(x->limit > 0, 1e-9 * x->limit),
+                x->measured);
 }
 
 static void buffer(gp_json *j, const gp_report *r, const gp_buffer_report *b, const gp_graph *g)
@@ -193,17 +158,6 @@ static void buffer(gp_json *j, const gp_report *r, const gp_buffer_report *b, co
                 r->actor[b->to].name, b->depth, b->held, gp_dtype_name(t->dtype));
     GP_JSON_EACH(j, "shape", k, t->ndim)
         gp_json_int(j, NULL, t->dim[k]);
-    gp_json_close(j, '}');
-}
-
-static void latency(gp_json *j, const gp_hist *h)
-{
-    gp_json_open(j, "latency_us", '{');
-    at(j, "p50", h, 0.5);
-    at(j, "p90", h, 0.9);
-    at(j, "p95", h, 0.95);
-    at(j, "p99", h, 0.99);
-    at(j, "max", h, 1);
     gp_json_close(j, '}');
 }
 
@@ -228,18 +182,15 @@ void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_ab
     const gp_graph *g = gp_pipeline_graph(p);
     const gp_plan *plan = gp_pipeline_plan(p);
     gp_json j = { .f = f };
-    gp_json_open(&j, NULL, '{');
-    gp_json_str(&j, "gpipe", GP_VERSION);
-    text(&j, "commit", about->environment.commit);
-    gp_json_str(&j, "date", about->environment.date);
-    gp_json_str(&j, "outcome", about->simulated ? "simulated" : gp_outcome_text(about->outcome));
-    seconds(&j, "wall_s", r->wall_ns);
-    known(&j, "frames_per_s", r->wall_ns > 0,
-          1e9 * (double)gp_frames_done(about->account, about->naccounts) / (double)r->wall_ns);
+    const gp_hist *h = &r->latency;
+    double done = (double)gp_frames_done(about->account, about->naccounts);
+    gp_json_put(&j, "{gpipe: %s, commit: %s, date: %s, outcome: %s, wall_s: %g, frames_per_s: %g", GP_VERSION,
+                text(about->environment.commit), about->environment.date,
+                about->simulated ? "simulated" : gp_outcome_text(about->outcome), seconds(r->wall_ns),
+                known(r->wall_ns > 0, 1e9 * done / (double)r->wall_ns));
     pipeline(&j, g);
     environment(&j, &about->environment);
     cores(&j, r);
-    wakes(&j, r);
     gp_json_strs(&j, "set", about->set, about->nset);
     if (about->nassumed)
         gp_json_strs(&j, "assumed", about->assumed, about->nassumed);
@@ -255,8 +206,8 @@ void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_ab
             engine(&j, r, &r->all[i]);
     GP_JSON_EACH(&j, "buffers", i, r->nbuffers)
         buffer(&j, r, &r->buffer[i], g);
-    latency(&j, &r->latency);
-    gp_json_num(&j, "overlap", r->overlap);
+    gp_json_put(&j, "latency_us: {p50: %g, p90: %g, p95: %g, p99: %g, max: %g}, overlap: %g", us_at(h, 0.5),
+                us_at(h, 0.9), us_at(h, 0.95), us_at(h, 0.99), us_at(h, 1), r->overlap);
     verdict(&j, r);
     gp_json_close(&j, '}');
 }

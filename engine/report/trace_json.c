@@ -16,7 +16,6 @@
  * are copied first, since in a run that is stuck some thread may still go on. */
 #include <stdlib.h>
 #include <string.h>
-#include "api/forms.h"
 #include "base/json.h"
 #include "run/pipeline.h"
 #include "report/report.h"

@@ -2,8 +2,7 @@
  *
  * The verdict's text grows from left to right: what bounds the run, figures, and then
  * what to do, which begins with a colon. */
-#ifndef GP_VERDICT_H
-#define GP_VERDICT_H
+#pragma once
 
 #include "compile/plan.h"
 #include "report/report.h"
@@ -104,5 +103,3 @@ void gp_try_deeper(gp_judging *j, int actor, int buffer, int times);
 int gp_times_for(int depth, int64_t frames);
 /* Twice the depth of gp_report.buffer[buffer] alone. */
 void gp_try_depth(gp_judging *j, int buffer);
-
-#endif

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include "base/convert.h"
 #include "base/npy.h"
 #include "base/num.h"

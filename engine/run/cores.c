@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
-#include <string.h>
 #include "base/cgroup.h"
 #include "run/cores.h"
 

@@ -1,6 +1,5 @@
 /* cores.h - what the cores that this process may use did while a run went on. */
-#ifndef GP_CORES_H
-#define GP_CORES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ int64_t gp_core_delay(void);
  * cpu.cfs_quota_us, the least of it and its parents); 0: no limit. `cgroup` is
  * /proc/self/cgroup and `root` is /sys/fs/cgroup, or like them. */
 double gp_cores_quota(const char *cgroup, const char *root);
-
-#endif

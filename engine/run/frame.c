@@ -5,7 +5,6 @@
  * shape() computes from its rows. On the device a frame without rows makes one without rows, or what the stage says
  * (gp_stage.none); its other sizes are those of a frame of one row, so that it fits where that fits. The next actor
  * sees nothing of a frame but the metas that are written here. */
-#include <string.h>
 #include "compile/loop.h"
 #include "run/host.h"
 #include "run/segment.h"

@@ -4,8 +4,7 @@
  *
  * A launch of a segment is regular when its frames are whole in all inputs, and so in all that is
  * made of them; any other frame makes an irregular launch of its own. */
-#ifndef GP_FRAME_H
-#define GP_FRAME_H
+#pragma once
 
 #include "compile/ir.h"
 
@@ -134,5 +133,3 @@ void gp_numbers_lay_out(const gp_actorrt *p, gp_worker_view *view, uint64_t firs
 void gp_numbers_write(gp_ringrt *r, uint64_t f, const gp_numbers *from);
 /* Frame f passes a segment: the numbers of its outputs. */
 void gp_numbers_pass(const gp_actorrt *p, uint64_t f);
-
-#endif

@@ -1,8 +1,7 @@
 /* host.h - a host stage at run time: for host.c, whose workers take frames and hand
  * them in, worker_view.c, which lays them out for the kind's code, and host_unwritten.c,
  * which looks at what that leaves unwritten. */
-#ifndef GP_HOST_H
-#define GP_HOST_H
+#pragma once
 
 #include "run/run.h"
 
@@ -85,5 +84,3 @@ void gp_host_unwritten_init(gp_actorrt *p, gp_worker_view *wv);
 bool gp_host_unwritten_asks(const gp_actorrt *p, const gp_worker_view *wv, const gp_frame *fr);
 void gp_host_unwritten_fill(const gp_actorrt *p, gp_worker_view *wv);
 bool gp_host_unwritten_look(const gp_actorrt *p, gp_worker_view *wv, gp_errs *errs);
-
-#endif

@@ -2,7 +2,6 @@
  *
  * A frame carries the time at which its last launch was due (gp_age). The sink that ends it, or the next launch that
  * takes it, tells the segment that launched it how long that was; a launch adds the usual time of its own frames. */
-#include <string.h>
 #include "compile/plan.h"
 #include "run/host.h"
 #include "run/latency.h"

@@ -1,6 +1,5 @@
 /* latency.h - with `latency`: measuring for timely.c. */
-#ifndef GP_LATENCY_H
-#define GP_LATENCY_H
+#pragma once
 
 #include "run/segment.h"
 
@@ -21,5 +20,3 @@ void gp_latency_fini(gp_actorrt *p);
  * them. */
 gp_timely_choice gp_latency_choose(gp_actorrt *p, uint64_t f, gp_timely_ready *w);
 void gp_latency_launched(gp_actorrt *p, uint64_t f, int n);
-
-#endif

@@ -9,7 +9,6 @@
  * The program knows a stage by its endpoint, which is there as long as the pipeline; in a run it has an actor.
  * `users` counts the program's threads that look at the actor, so that it stays until they have left; a frame on loan
  * keeps its worker from leaving, and so the run from ending. */
-#include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/eventfd.h>

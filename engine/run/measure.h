@@ -1,8 +1,7 @@
 /* measure.h - what a timed run notes of its actors while it goes, for report.c, and
  * of a traced one also when each thing was done (trace.h). Only for the executor.
  * Without gp_run_options.timed each call is a test of a flag. */
-#ifndef GP_MEASURE_H
-#define GP_MEASURE_H
+#pragma once
 
 #include "run/overheads.h"
 #include "run/run.h"
@@ -44,5 +43,3 @@ void gp_measure_end(gp_actorrt *p, uint64_t end);
 /* For how long reader `l` had frames up to `now`, each for itself; up to its end, if that
  * was before. */
 int64_t gp_measure_held(const gp_run *run, const gp_ring_end *l, int64_t now);
-
-#endif

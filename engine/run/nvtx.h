@@ -2,8 +2,7 @@
  * each call of a host stage and each launch of a segment, named like it, with the
  * number of its first frame as payload; a category for each kind of stage; the names
  * of threads. Without such a tool a range costs the test of one pointer. */
-#ifndef GP_NVTX_H
-#define GP_NVTX_H
+#pragma once
 
 #include "run/run.h"
 
@@ -30,5 +29,3 @@ static inline void gp_nvtx_pop(const gp_actorrt *p)
     if (p->run->nvtx)
         gp_nvtx_pop_(p);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* overheads.h - what hand-overs of frames between threads take, as a timed run measures it. */
-#ifndef GP_OVERHEADS_H
-#define GP_OVERHEADS_H
+#pragma once
 
 #include <gpipe/hist.h>
 
@@ -25,5 +24,3 @@ void gp_measure_turn(struct gp_threadrt *t, int64_t ns, int n);
  * that the kind ended before it had done all, where it ends most: the mean; else 0. */
 typedef struct gp_turn_cost { double turn, frame, stop; } gp_turn_cost;
 gp_turn_cost gp_measured_turns(const struct gp_actorrt *p);
-
-#endif

@@ -1,8 +1,7 @@
 /* pattern.h - the elements of an output that nobody wrote, by a pattern that is put there before a stage
  * computes a frame, and is looked for after it. For unwritten.c, which does that in launches, and
  * host_unwritten.c, for host stages. */
-#ifndef GP_PATTERN_H
-#define GP_PATTERN_H
+#pragma once
 
 #include "run/run.h"
 
@@ -55,5 +54,3 @@ int gp_pattern_look(gp_pattern *c, const void *data, const gp_type *is);
 
 /* After -1: adds the error, about frame f. `base`: "", or what indices count from; `how` all can be written. */
 void gp_pattern_fail(const gp_pattern *c, uint64_t f, const char *base, const char *how, gp_errs *errs);
-
-#endif

@@ -1,7 +1,6 @@
 /* paused.h - the state of a paused run, as its pipeline keeps it. run.c makes it, and goes on with it under another
  * plan of the same pipeline (paused.c). */
-#ifndef GP_PAUSED_H
-#define GP_PAUSED_H
+#pragma once
 
 #include "run/segment.h"
 
@@ -68,5 +67,3 @@ void gp_paused_take(gp_run *run, struct gp_paused *x);
 /* Can a run of pipeline p go on with what one of `from` has come to? Notes in p which stages are then opened again.
  * False after an error at what differs. */
 bool gp_paused_fits(gp_pipeline *p, const gp_pipeline *from, gp_errs *errs);
-
-#endif

@@ -1,6 +1,5 @@
 /* pipeline.h - what a gp_pipeline holds: made by compile.c, run by run.c. */
-#ifndef GP_PIPELINE_H
-#define GP_PIPELINE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -77,5 +76,3 @@ void gp_run_destroy(gp_run *run);
 /* run.c: the newest run, which stays until it is unlocked; NULL: there is none. Any thread, but not twice. */
 gp_run *gp_pipeline_lock_run(const gp_pipeline *p);
 void gp_pipeline_unlock_run(const gp_pipeline *p);
-
-#endif

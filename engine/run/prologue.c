@@ -3,7 +3,6 @@
  *
  * It is opened, runs on frames that are the constants themselves, and is closed again. */
 #include <stdlib.h>
-#include <string.h>
 #include "run/frame.h"
 #include "run/pattern.h"
 #include "run/setup.h"

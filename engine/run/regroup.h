@@ -1,7 +1,6 @@
 /* regroup.h - what a stage that regroups does when it fires, on the host and on the device. Which frames those
  * are: compile/firing.h. */
-#ifndef GP_REGROUP_H
-#define GP_REGROUP_H
+#pragma once
 
 #include "run/run.h"
 
@@ -35,5 +34,3 @@ void gp_gather_note(gp_actorrt *p, uint64_t f, int n, bool failed, bool emits);
 /* After `firings` firings, as many as there are: marks the frames at the end that it does not take as dropped. The
  * first of them, or GP_UNKNOWN. */
 uint64_t gp_regroup_left_out(gp_actorrt *p, uint64_t firings);
-
-#endif

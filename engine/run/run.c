@@ -27,7 +27,6 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "base/c_locale.h"

@@ -1,8 +1,7 @@
 /* run.h - a running pipeline: rings with counters, actors with threads.
  * For the files of the executor, and for those that read its counters (api/status.c, report).
  * The comment at the top of run.c says how it works. */
-#ifndef GP_RUN_H
-#define GP_RUN_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -600,5 +599,3 @@ bool gp_stall_holds_up_early(gp_run *run, int64_t ns, gp_errs *errs);
  * process is at; "" where the kernel does not tell. Returns `out`. */
 enum { GP_DOING_TEXT = 240 };
 const char *gp_thread_is(int tid, char out[GP_DOING_TEXT]);
-
-#endif

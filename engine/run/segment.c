@@ -1,7 +1,6 @@
 /* segment.c - a segment is set up and taken down: its execs, or what stays on the device.
  *
  * launcher.c queues its launches, reaper.c waits for them, and launch_body.c says what a launch does. */
-#include <string.h>
 #include "compile/plan.h"
 #include "run/measure.h"
 #include "run/latency.h"

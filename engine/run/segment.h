@@ -1,7 +1,6 @@
 /* segment.h - a segment at run time: segment.c sets it up, launcher.c queues its launches, launch_body.c says what
  * they do, and reaper.c waits for them. */
-#ifndef GP_SEGMENT_H
-#define GP_SEGMENT_H
+#pragma once
 
 #include "run/run.h"
 #include "run/trace.h"
@@ -185,5 +184,3 @@ bool gp_segment_record(gp_rec *r, void *arg);
 /* The body that makes carried state zero, and fills the slot before frame 0 of what is carried with the first frame:
  * `arg` is the gp_actorrt. */
 bool gp_segment_reset(gp_rec *r, void *arg);
-
-#endif

@@ -1,7 +1,6 @@
 /* setup.h - what run.c sets a run up from, and takes down: its tables, memory and threads.
  * Without memory for a table goes to run->arena.oom. */
-#ifndef GP_SETUP_H
-#define GP_SETUP_H
+#pragma once
 
 #include "run/run.h"
 
@@ -62,5 +61,3 @@ void gp_threads_release(struct gp_threads *all, const gp_run *run);        /* en
 void gp_threads_start(gp_run *run);
 /* `back`: they all have returned, or will at once. */
 void gp_threads_end(gp_run *run, bool back);
-
-#endif

@@ -1,7 +1,6 @@
 /* slot_walk.h - from slot to slot of a ring, whose last is followed by its first, without a
  * division at each. */
-#ifndef GP_WALK_H
-#define GP_WALK_H
+#pragma once
 
 #include "run/run.h"
 
@@ -25,5 +24,3 @@ static inline void gp_walk_on(gp_walk *w)
     if (!--w->left)
         w->data = w->first_data, w->meta = w->first_meta, w->left = w->depth;
 }
-
-#endif

@@ -357,6 +357,5 @@ bool gp_stall_report_early(gp_run *run, int64_t ns, gp_errs *errs)
 
 bool gp_stall_holds_up_early(gp_run *run, int64_t ns, gp_errs *errs)
 {
-    (void)ns;
     return early(run, GP_E_WARN, "", errs);
 }

@@ -5,7 +5,6 @@
  * run that goes on from this one, and others are started only where it needs more, or some of another priority. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>

@@ -4,8 +4,7 @@
  * Pure: all times are given, and the same times give the same choices. What decides is measured: how long frames of
  * launches of each size took from when these were due to when the frames ended, which includes the launcher's delays,
  * the device and all stages behind it; and how old the oldest frame is. */
-#ifndef GP_TIMELY_H
-#define GP_TIMELY_H
+#pragma once
 
 #include <stdbool.h>
 #include "gpipe/hist.h"
@@ -75,5 +74,3 @@ static inline int gp_timely_size(int n)
 {
     return n > 0 ? 31 - __builtin_clz((unsigned)n) : 0;
 }
-
-#endif

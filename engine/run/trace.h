@@ -2,8 +2,7 @@
  *
  * A track is a ring of events that one thread at a time adds to, and that keeps the
  * newest. A track of NULL takes none. */
-#ifndef GP_TRACE_H
-#define GP_TRACE_H
+#pragma once
 
 #include "device/backend.h"
 #include "run/run.h"
@@ -46,5 +45,3 @@ const char *gp_engine_name(gp_engine e);       /* "copy in" */
 
 void gp_trace_slice(gp_track *t, gp_trace_what what, const char *name, int64_t start, int64_t end,
                     uint64_t first, int n);
-
-#endif

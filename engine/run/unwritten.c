@@ -10,7 +10,6 @@
  *
  * Of a loop all that the stages in it make is looked at, where its last iteration leaves it. */
 #include <stdlib.h>
-#include <string.h>
 #include "compile/loop.h"
 #include "run/pattern.h"
 #include "run/segment.h"

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -296,7 +295,6 @@ static uint64_t steps(gp_run *run, int64_t now)
 {
     const gp_stage *st = atomic_load(&run->opening);
     uint64_t opens = st ? computed(&run->set_up_tid, &run->set_up_clock) : 0;
-    (void)now;
     if (st && st->prologue && run->dev[0]->backend->computed)
         opens += run->dev[0]->backend->computed(run->dev[0], 0);
     return (uint64_t)atomic_load(&run->steps) + opens;

@@ -261,7 +261,6 @@ static bool tell(simulation *x, int me, int q)
 static void go_on(simulation *x, int a, int lane)
 {
     walk *m = &x->actor[a].walk;
-    (void)lane;
     m->busy = true, m->waking = false;
     while (m->n) {
         int top = m->n - 1, from = m->list[top];

@@ -1,6 +1,5 @@
 /* model.h - what the files of a simulation share: actors, rings and launches, as they are at a moment. */
-#ifndef GP_SIMULATE_MODEL_H
-#define GP_SIMULATE_MODEL_H
+#pragma once
 
 #include <math.h>
 #include "compile/firing.h"
@@ -232,5 +231,3 @@ void gp_model_publish(simulation *x, int a, uint64_t first, int n);
 /* Something may be to do: of a host stage (host.c), of a segment (segment.c). */
 void gp_model_look_host(simulation *x, int a);
 void gp_model_look_segment(simulation *x, int a);
-
-#endif

@@ -1,6 +1,5 @@
 /* search.h - which settings to try, by simulating many. Only knobs that change no byte of any output. */
-#ifndef GP_SIMULATE_SEARCH_H
-#define GP_SIMULATE_SEARCH_H
+#pragma once
 
 #include "simulate/simulate.h"
 
@@ -58,5 +57,3 @@ gp_found *gp_search_settings(gp_arena *a, const gp_search *s, int nbest, gp_errs
 int gp_choose_measured(const gp_goal *g, const gp_result *const *result, const int *rounds, int n, double noise);
 /* The middle of several. */
 gp_result gp_result_middle(const gp_result *r, int n);
-
-#endif

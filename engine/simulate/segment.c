@@ -218,7 +218,6 @@ static void note_launch(simulation *x, actor *p, const piece *q)
 
 static void look_again(simulation *x, int a, int lane)
 {
-    (void)lane;
     gp_model_look_at(x, a);
 }
 
@@ -326,7 +325,6 @@ void gp_model_look_segment(simulation *x, int a)
 static void reap(simulation *x, int a, int lane)
 {
     actor *p = &x->actor[a];
-    (void)lane;
     p->reaping = false;
     while (p->retired < p->launched && flight_of(p, p->retired)->done) {
         piece *q = flight_of(p, p->retired++);

@@ -1,8 +1,7 @@
 /* simulate.h - what a plan would do, from the times of its parts, without running it.
  *
  * Pure: the same plan and costs give the same frames at the same times on every machine. One thread. */
-#ifndef GP_SIMULATE_H
-#define GP_SIMULATE_H
+#pragma once
 
 #include "api/machine_file.h"
 #include "report/report.h"
@@ -137,5 +136,3 @@ const char *gp_step_lacking(const gp_costs *c, const gp_graph *g);
 void gp_links_judge(const gp_costs *c, const gp_plan *plan, gp_report *r);
 /* assume.c: what a simulation of several devices or ranks takes for granted: *n texts in memory of `a`. */
 const char *const *gp_costs_assume(gp_arena *a, const gp_costs *c, const gp_plan *plan, int *n);
-
-#endif

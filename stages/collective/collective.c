@@ -83,7 +83,6 @@ bool gp_collective_stack(gp_shape *s)
 
 void gp_collective_all(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y)
 {
-    (void)opts, (void)x;
     memcpy(y->data, all, n * (size_t)r->ranks);
 }
 
@@ -103,8 +102,9 @@ void gp_collective_advise(gp_advice *a)
 
 /* ---- open, close ----------------------------------------------------- */
 
-bool gp_collective_open(const gp_open *o, const gp_collective *k, size_t bytes, void **state)
+bool gp_collective_open(const gp_open *o, void **state)
 {
+    const gp_collective *k = o->user;
     int by = ((const gp_collective_opts *)o->opts)->by;
     stage *s = calloc(1, sizeof *s);
     char why[160] = "";
@@ -112,7 +112,7 @@ bool gp_collective_open(const gp_open *o, const gp_collective *k, size_t bytes, 
     if (!(*state = s))
         return gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name);
     s->k = k;
-    s->rounds = gp_rounds_open(o, bytes, k->some);
+    s->rounds = gp_rounds_open(o, k->most ? k->most(o->opts, &o->in[0]) : gp_bytes(&o->in[0]), k->some);
     s->dev = o->dev;
     if (!s->rounds || by == GP_BY_MPI || o->ranks == 1)
         return s->rounds != NULL;

@@ -3,8 +3,7 @@
  * Where its frames lie on the host, they go through MPI, which is what rounds.h does. Where they lie in the memory of a
  * GPU, they go through NCCL from there; through MPI and the host's memory where NCCL cannot, as in the last rounds, in
  * which some ranks have no frame. A process that is alone copies. */
-#ifndef GP_COLLECTIVE_H
-#define GP_COLLECTIVE_H
+#pragma once
 
 #include "device/libraries.h"
 #include "rounds.h"
@@ -24,6 +23,7 @@ enum { GP_COLLECTIVE_RUN = 4 };        /* gp_kind.max_run: what is agreed on for
 typedef struct gp_collective {
     /* The part of x that is sent, and in *n its bytes; NULL: all of x. All memory is the host's. May use r->mine. */
     const void *(*mine)(const void *opts, gp_rounds *r, const gp_view *x, size_t *n);
+    size_t (*most)(const void *opts, const gp_type *x);        /* the bytes that it makes; NULL: those of x */
     /* The rows of a part that must be alike on all ranks, as those of x may differ; or NULL: they may not. */
     int64_t (*rows)(const void *opts);
     /* Makes y of x and of what the ranks sent, n bytes each; all memory is the host's. */
@@ -57,8 +57,7 @@ bool gp_collective_stack(gp_shape *s);
 /* ... and what is made of them: all that was sent. */
 void gp_collective_all(const void *opts, const gp_rounds *r, const gp_view *x, const char *all, size_t n, gp_view *y);
 
-/* For open(). `bytes`: the most that mine() makes. */
-bool gp_collective_open(const gp_open *o, const gp_collective *k, size_t bytes, void **state);
+bool gp_collective_open(const gp_open *o, void **state);
 void gp_collective_close(void *state);
 bool gp_collective_run(gp_call *c, gp_frame *f, int n);
 bool gp_collective_skipped(gp_call *c, uint64_t index);
@@ -66,10 +65,9 @@ bool gp_collective_finish(gp_call *c);
 
 void gp_collective_advise(gp_advice *a);
 
-/* All collective kinds say this of themselves. */
-#define GP_COLLECTIVE                                                                                               \
+/* All collective kinds say this of themselves; `how` is a gp_collective. */
+#define GP_COLLECTIVE(how)                                                                                          \
+    .user = (void *)&how, .open = gp_collective_open,                                                               \
     .collective = true, .max_run = GP_COLLECTIVE_RUN, .fills_device = true, .reads_device = true,                   \
     .run = gp_collective_run, .close = gp_collective_close, .skipped = gp_collective_skipped,                       \
     .finish = gp_collective_finish, .advise = gp_collective_advise
-
-#endif

@@ -4,8 +4,7 @@
  * several, rank 0 gives an operation for which all ranks have a frame the next number, and each rank begins them by
  * number. A rank has begun an operation only when all will; and where one of them then ends nevertheless, the others
  * abort it. */
-#ifndef GP_COMMUNICATOR_H
-#define GP_COMMUNICATOR_H
+#pragma once
 
 #include "gpipe/stage.h"
 
@@ -27,5 +26,3 @@ typedef struct gp_comm_work {
     const void *arg;
 } gp_comm_work;
 bool gp_comm_do(gp_call *c, gp_comm *comm, const gp_comm_work *work);
-
-#endif

@@ -1,6 +1,5 @@
 /* rounds.c - what ranks agree on before each round of a collective stage, see rounds.h. */
 #include <stdlib.h>
-#include <string.h>
 #include "rounds.h"
 
 enum { THERE, ENDED, STOPPED };        /* STOPPED: it was asked to end before its frames did */

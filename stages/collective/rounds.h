@@ -3,8 +3,7 @@
  * Before anything is sent, all ranks tell each other which round they are at, and what they have. All see the same, and
  * so decide alike: a frame that one rank lacks, as it is a hole there, is a hole in all; frames that differ in what
  * must be alike are an error in all. A rank whose frames have ended goes on answering until all have. */
-#ifndef GP_ROUNDS_H
-#define GP_ROUNDS_H
+#pragma once
 
 #include <gpipe/stage.h>
 
@@ -38,5 +37,3 @@ bool gp_rounds_finish(gp_call *c, gp_rounds *r);
 
 /* For a kind with an option `from` or `to`: is there a rank of this number? */
 bool gp_rounds_has(gp_shape *s, const char *opt, int64_t rank);
-
-#endif

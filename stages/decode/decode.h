@@ -1,6 +1,5 @@
 /* decode.h - what the files of the kind `decode` share. */
-#ifndef GP_DECODE_H
-#define GP_DECODE_H
+#pragma once
 
 #include "jpeg_file.h"
 
@@ -31,5 +30,3 @@ typedef struct gp_decode_gpu gp_decode_gpu;
 bool gp_decode_gpu_open(const gp_open *o, gp_decode_gpu **made);
 void gp_decode_gpu_close(gp_decode_gpu *d);          /* accepts NULL */
 bool gp_decode_gpu_run(gp_decode_gpu *d, gp_call *c, gp_frame *f, int n);
-
-#endif

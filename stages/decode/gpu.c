@@ -219,7 +219,6 @@ static bool call_alone(void *stream, const void *arg, gp_errs *errs)
     const job *j = arg;
     const gp_view *in = &j->f->in[0];
     worker *w = j->w;
-    (void)errs;
     w->status = gp_gpu.jpeg.decode(j->d->singles, w->one, in->data, gp_bytes(&in->type), j->d->format, &w->to[0],
                                    stream);
     return true;

@@ -1,6 +1,5 @@
 /* checker.h - what check.c, operators.c and types.c share while a program's tree becomes operations. */
-#ifndef GP_EW_CHECKER_H
-#define GP_EW_CHECKER_H
+#pragma once
 
 #include "base/table.h"
 #include "program.h"
@@ -58,5 +57,3 @@ int gp_ew_as(gp_ew_checker *c, const gp_ew_term *v, gp_ew_type t);
 gp_ew_term gp_ew_result(int at, gp_ew_type type, bool small);
 /* The operator e, whose operands begin at v; the result takes the place of the first. False after an error. */
 bool gp_ew_apply(gp_ew_checker *c, const gp_expr_node *e, gp_ew_term *v);
-
-#endif

@@ -2,8 +2,7 @@
  * types.c, with numbers that are known from fold.c, and neighbors.c), the shapes that its inputs have together
  * (space.c), and from these what runs: steps for kernels/expr.cpp (code.c), and the text of a CUDA kernel (cuda.c,
  * tiles.c, reduced.c). Programs of several stages become one (link.c). */
-#ifndef GP_EW_PROGRAM_H
-#define GP_EW_PROGRAM_H
+#pragma once
 
 #include <stdio.h>
 #include "compile/expr.h"
@@ -185,5 +184,3 @@ gp_ew_tiles gp_ew_tiles_of(const gp_ew_call *c, int cut);
 bool gp_ew_fuse(struct gp_fuse *f);
 /* expr.c: what shape() says of a stage that runs the program. True. */
 bool gp_ew_describe(gp_shape *s, const gp_ew_program *p);
-
-#endif

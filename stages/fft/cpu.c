@@ -1,7 +1,6 @@
 /* cpu.c - transforms by lines.c, axis by axis: the last of `axes` first, or last where real numbers are made. Each of
  * them is a call in the list of operations of the launch. */
 #include <stdlib.h>
-#include <string.h>
 #include "fourier.h"
 
 typedef struct plan { int axes; gp_fft_axis axis[GP_FFT_AXES]; } plan;
@@ -57,7 +56,6 @@ typedef struct pass { const gp_fft_axis *axis; int64_t outer, inner; const void 
 static bool do_pass(void *stream, const void *arg, gp_errs *errs)
 {
     const pass *x = arg;
-    (void)stream, (void)errs;
     gp_fft_axis_do(x->axis, x->outer, x->inner, x->from, x->to, x->scale, x->work);
     return true;
 }

@@ -3,8 +3,7 @@
  *
  * What a line becomes depends on its numbers and its length alone, to the bit, and not on the lines beside it. Sums are
  * in f32; tables are computed in f64. A plan is made once and then only read, by any number of threads. */
-#ifndef GP_FFT_LINES_H
-#define GP_FFT_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ size_t gp_fft_axis_work(gp_fft_form form, int64_t n, int64_t lines);
 /* The middle axis of (outer, n, inner); `to` may be `from` where the form is complex. */
 void gp_fft_axis_do(const gp_fft_axis *a, int64_t outer, int64_t inner, const float *from, float *to, float scale,
                     float *work);
-
-#endif

@@ -1,6 +1,5 @@
 /* fourier.h - what the kinds `fft` and `ifft` share, and kinds that transform what they have computed. */
-#ifndef GP_FOURIER_H
-#define GP_FOURIER_H
+#pragma once
 
 #include "gpipe/stage.h"
 #include "fft_lines.h"
@@ -53,5 +52,3 @@ size_t gp_fft_gpu_scratch(const gp_fft_job *j);
 void *gp_fft_gpu_open(const gp_open *o, const gp_fft_job *j);
 void gp_fft_gpu_close(void *plan);
 bool gp_fft_gpu_record(gp_dcall *c, void *plan, const gp_fft_job *j);
-
-#endif

@@ -1,6 +1,5 @@
 /* axes.h - axes as options name them: from 0, or negative from the last; frames with an axis more. */
-#ifndef GP_AXES_H
-#define GP_AXES_H
+#pragma once
 
 #include "gpipe/stage.h"
 
@@ -19,5 +18,3 @@ static inline int gp_axis(int64_t v, int ndim)
 
 /* The output is `frames` frames of the input, as an axis in front. False with an error: it has too many axes. */
 bool gp_shape_stack(gp_shape *s, int64_t frames);
-
-#endif

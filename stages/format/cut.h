@@ -3,8 +3,7 @@
  * A file is rows in a row, after a header; a frame is dim[0] of them, the last
  * one of a file maybe fewer. A file that has one axis more than the frame is
  * cut in the same places. Pure; errors are as in files.h. */
-#ifndef GP_CUT_H
-#define GP_CUT_H
+#pragma once
 
 #include "files.h"
 
@@ -60,5 +59,3 @@ bool gp_columns_read(gp_columns *c, const gp_type *array, int64_t first, int64_t
 
 /* Turns big-endian elements into little-endian ones, in place. */
 void gp_swap(void *data, const gp_type *t);
-
-#endif

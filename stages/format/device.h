@@ -4,8 +4,7 @@
  * Every built-in kernel walks its frame in steps of its grid, and blockIdx.z is
  * the frame in the launch; so a grid only says how many threads share the work,
  * never what they compute. */
-#ifndef GP_DEVICE_H
-#define GP_DEVICE_H
+#pragma once
 
 #include "gpipe/stage.h"
 
@@ -27,5 +26,3 @@ bool gp_launch_typed(gp_dcall *c, const char *kind, gp_dtype t, int64_t n,
 /* The input is an image of at most 2^30 rows and values in a row: (H, W), or
  * also (H, W, C) when `channels`. False with an error that names both shapes. */
 bool gp_shape_image(gp_shape *s, bool channels);
-
-#endif

@@ -1,8 +1,7 @@
 /* filemeta.h - the numbers that travel with a frame (the pipeline's `metadata`), as files have them.
  *
  * A number is text: the fewest digits that are read back to the same bits. Errors are as in files.h. */
-#ifndef GP_FILEMETA_H
-#define GP_FILEMETA_H
+#pragma once
 
 #include "base/path.h"
 #include "gpipe/stage.h"
@@ -41,5 +40,3 @@ bool gp_filemeta_from_json(gp_filemeta *s, const char *text, char err[GP_WHY]);
 /* text_file.c: a number and its length; of a text that is a finite number. */
 int gp_text_spell(char to[GP_FILEMETA_NUMBER], double x);
 bool gp_text_number(const char *text, double *x);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Functions that return bool put a text into `err` that continues after the file's name:
  * "'x.npy' cannot be read: ...". */
-#ifndef GP_FILES_H
-#define GP_FILES_H
+#pragma once
 
 #include <limits.h>
 #include <stdarg.h>
@@ -97,5 +96,3 @@ bool gp_growbuf_need(gp_growbuf *r, size_t cap);             /* false: no memory
 
 /* Puts the whole file, or its first `max` bytes, into `r`. */
 bool gp_read_file(int fd, size_t max, gp_growbuf *r, char err[GP_WHY]);
-
-#endif

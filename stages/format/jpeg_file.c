@@ -5,8 +5,8 @@
  * warning, unless all is to be strict. EXIF says which side of a picture is up: its pixels are then put there, and the
  * frame's shape is that of the upright picture. libjpeg leaves by longjmp: each setjmp stands in a function of its own
  * whose caller owns everything, so that no local changes between the two. */
-#include <stdio.h>
 #include <string.h>
+#include <stdio.h>
 #include <jpeglib.h>
 #include <jerror.h>
 #include <setjmp.h>
@@ -279,7 +279,6 @@ static void on_progress(j_common_ptr c)
 
 static void on_source(j_decompress_ptr d)
 {
-    (void)d;
 }
 
 /* It has an end, then. */
@@ -463,7 +462,6 @@ static bool jpeg_decode(const void *file, size_t n, const gp_picfile_how *how, c
 
 static const char *jpeg_why_not(const gp_type *t, const char *path)
 {
-    (void)path;
     if (t->dtype != GP_U8)
         return "JPEG holds u8: put a 'cast' stage before this one";
     if (t->ndim != 2 && !(t->ndim == 3 && (t->dim[2] == 1 || t->dim[2] == 3)))

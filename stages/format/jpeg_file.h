@@ -1,6 +1,5 @@
 /* jpeg_file.h - what a JPEG file says of itself, for who decodes it without libjpeg. */
-#ifndef GP_JPEG_FILE_H
-#define GP_JPEG_FILE_H
+#pragma once
 
 #include "picture_file.h"
 #include "turn.h"
@@ -16,5 +15,3 @@ typedef struct gp_jpeg_is {
 
 /* Looks at a whole file; false, with what is wrong with it: it is none that gpipe reads. */
 bool gp_jpeg_look(const void *file, size_t n, const gp_picfile_how *how, gp_jpeg_is *is, char err[GP_WHY]);
-
-#endif

@@ -12,7 +12,6 @@
 #include <zlib.h>
 #include "base/half.h"
 #include "base/npy.h"
-#include "base/plural.h"
 #include "npz_file.h"
 #include "sums.h"
 
@@ -340,7 +339,6 @@ static bool npz_read(gp_rows *rows, void **own, int64_t first, int64_t n, void *
     npz *f = (npz *)rows;
     gp_type part = rows->whole;
     part.dim[0] = n;
-    (void)own;
     if (!read_rows(f, first, n, to, err))
         return false;
     if (f->swap)
@@ -432,7 +430,6 @@ static bool npz_said(gp_rows *rows, int64_t row, gp_filemeta *to, char err[GP_WH
 
 static const char *why_not(const gp_type *type, const char *path)
 {
-    (void)type, (void)path;
     return NULL;                       /* it holds all that a .npy does */
 }
 

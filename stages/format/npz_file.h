@@ -1,6 +1,5 @@
 /* npz_file.h - the two halves of .npz: npz_file.c reads a member, npz_write.c writes archives. See rows_file.h. */
-#ifndef GP_NPZ_FILE_H
-#define GP_NPZ_FILE_H
+#pragma once
 
 #include "rows_file.h"
 
@@ -10,5 +9,3 @@
 gp_rows_out *gp_npz_create(int fd, const gp_rowsfile_how *how, const gp_type *frame, const char *path, char err[GP_WHY]);
 bool gp_npz_append(gp_rows_out *out, const void *rows, int64_t n, char err[GP_WHY]);
 bool gp_npz_finish(gp_rows_out *out, char err[GP_WHY]);
-
-#endif

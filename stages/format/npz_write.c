@@ -146,7 +146,6 @@ static void forget(npz_out *o)
 
 gp_rows_out *gp_npz_create(int fd, const gp_rowsfile_how *how, const gp_type *frame, const char *path, char err[GP_WHY])
 {
-    (void)path;
     npz_out *o = calloc(1, sizeof *o);
     if (!o)
         return GP_NULL(gp_why(err, GP_WHY_MEMORY));

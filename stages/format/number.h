@@ -1,6 +1,5 @@
 /* number.h - numbers of options as elements. */
-#ifndef GP_NUMBER_H
-#define GP_NUMBER_H
+#pragma once
 
 #include "gpipe/stage.h"
 
@@ -13,5 +12,3 @@ uint64_t gp_number_bits(const gp_num *v, gp_dtype t);
 bool gp_number_finite(gp_shape *s, const double range[2]);
 /* Is the option `range`, where it is said, [low, high], and low the lesser? Else false, with an error. */
 bool gp_number_range(gp_shape *s, const gp_floats *range);
-
-#endif

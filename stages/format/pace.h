@@ -1,6 +1,5 @@
 /* pace.h - sources that make frames at a rate. */
-#ifndef GP_PACE_H
-#define GP_PACE_H
+#pragma once
 
 #include "gpipe/stage.h"
 
@@ -11,5 +10,3 @@ typedef struct gp_pace { _Atomic int64_t t0; } gp_pace;
 /* May frame `index` be made? GP_OK; GP_STOPPED; or, when it would have to wait
  * and is not the `first` of its run, GP_AGAIN. `rate` in Hz, 0: any time. */
 gp_status gp_pace_wait(gp_pace *p, gp_call *c, double rate, uint64_t index, bool first);
-
-#endif

@@ -1,6 +1,5 @@
 /* picture_file.c - pictures of any format, see picture_file.h. */
 #include <stdlib.h>
-#include <string.h>
 #include "picture_file.h"
 
 static int64_t frame_ns(const gp_picfile *p, const gp_type *t, int ns)

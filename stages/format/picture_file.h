@@ -3,8 +3,7 @@
  * A frame is (H, W) for gray or (H, W, C); writers also take C = 1. Color spaces and
  * profiles are left alone. A file is what its first bytes say; where these are no
  * format's, its name says what it should be. Any thread; errors are as in files.h. */
-#ifndef GP_PICTURE_FILE_H
-#define GP_PICTURE_FILE_H
+#pragma once
 
 #include "files.h"
 #include "filemeta.h"
@@ -95,5 +94,3 @@ bool gp_picfile_metadata(const gp_picfile_how *how, const char *path, const void
 /* As how->format, in place of what is in `out`. */
 bool gp_picfile_encode(const gp_picfile_how *how, const void *frame, const gp_type *type, gp_growbuf *out,
                        char err[GP_WHY]);
-
-#endif

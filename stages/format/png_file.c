@@ -103,7 +103,6 @@ static bool png_head(const void *head, size_t n, const gp_picfile_how *how, gp_t
 
 static const char *png_why_not(const gp_type *t, const char *path)
 {
-    (void)path;
     if (t->dtype != GP_U8 && t->dtype != GP_U16)
         return "PNG holds u8 or u16: put a 'cast' stage before this one";
     if (t->ndim != 2 && !(t->ndim == 3 && t->dim[2] >= 1 && t->dim[2] <= 4))

@@ -1,6 +1,5 @@
 /* png_file.h - what the two halves of the format share: png_file.c (heads, writing) and png_read.c. */
-#ifndef GP_PNG_FILE_H
-#define GP_PNG_FILE_H
+#pragma once
 
 #include "picture_file.h"
 
@@ -21,5 +20,3 @@ uint32_t gp_png_number(const unsigned char *p);
 bool gp_png_metadata(const void *file, size_t n, gp_filemeta *to, char err[GP_WHY]);
 bool gp_png_decode(const void *file, size_t n, const gp_picfile_how *how, const gp_type *type, void *frame,
                    char err[GP_WHY]);
-
-#endif

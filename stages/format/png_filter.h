@@ -3,8 +3,7 @@
  *
  * A row is n bytes, whole pixels of bpp: 1, 2, 3, 4, 6 or 8. What is less than a byte counts as a byte. A line is the
  * number of a filter and a row, filtered. */
-#ifndef GP_PNG_FILTER_H
-#define GP_PNG_FILTER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ void gp_png_unfilter(unsigned char *to, size_t apart, const unsigned char *lines
  * zeros for the first; `work` has room for n bytes. */
 void gp_png_filter(unsigned char *line, const unsigned char *row, const unsigned char *above, size_t n, int bpp,
                    unsigned char *work);
-
-#endif

@@ -170,7 +170,6 @@ static void take_bits(const unsigned char *from, const gp_type *t, unsigned char
 static bool pnm_head(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY])
 {
     header h;
-    (void)how;
     bool ok = parse_pnm(head, n, &h, err);
     *type = h.type;
     return ok;
@@ -180,7 +179,6 @@ static bool pnm_decode(const void *file, size_t n, const gp_picfile_how *how, co
                        char err[GP_WHY])
 {
     header h;
-    (void)how;
     if (!parse_pnm(file, n, &h, err))
         return false;
     if (h.kind <= '3')
@@ -245,7 +243,6 @@ static bool pnm_encode(const void *frame, const gp_type *t, const gp_picfile_how
 {
     const unsigned char *from = frame;
     size_t n = gp_bytes(t);
-    (void)how;
     if (!begin(out, t, channels(t) == 1 ? "P5" : "P6", t->dtype == GP_U8 ? "255" : "65535", err))
         return false;
     unsigned char *to = out->data + out->n;
@@ -287,7 +284,6 @@ static bool parse_pfm(const void *head, size_t n, header *h, char err[GP_WHY])
 static bool pfm_head(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY])
 {
     header h;
-    (void)how;
     bool ok = parse_pfm(head, n, &h, err);
     *type = h.type;
     return ok;
@@ -305,7 +301,6 @@ static bool pfm_decode(const void *file, size_t n, const gp_picfile_how *how, co
                        char err[GP_WHY])
 {
     header h;
-    (void)how;
     if (!parse_pfm(file, n, &h, err) || !is_there(&h, n, err))
         return false;
     flip(frame, (const char *)file + h.data, type);
@@ -316,7 +311,6 @@ static bool pfm_decode(const void *file, size_t n, const gp_picfile_how *how, co
 
 static const char *pfm_why_not(const gp_type *t, const char *path)
 {
-    (void)path;
     if (t->dtype != GP_F32)
         return "PFM holds f32: put a 'cast' stage before this one";
     return channels(t) ? NULL : "PFM holds frames of shape [H, W] or [H, W, 1 or 3]";
@@ -325,7 +319,6 @@ static const char *pfm_why_not(const gp_type *t, const char *path)
 static bool pfm_encode(const void *frame, const gp_type *t, const gp_picfile_how *how, gp_growbuf *out,
                        char err[GP_WHY])
 {
-    (void)how;
     if (!begin(out, t, channels(t) == 1 ? "Pf" : "PF", "-1.0", err))
         return false;
     flip(out->data + out->n, frame, t);

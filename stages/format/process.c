@@ -27,6 +27,21 @@
 
 enum { KEPT = 4096, LINES = 8, LINE = 300, TICK_MS = 10, GRACE_MS = 2000, PIPE_BYTES = 1 << 20 };
 
+bool gp_process_shape(gp_shape *s, const gp_texts *command, const char *both, const char *const *without,
+                      const char *what, const char **path, const char **folder)
+{
+    gp_node here = { .kind = GP_SCALAR, .text = ".", .len = 1 };
+    if (gp_shape_node(s, "path"))
+        return gp_shape_fail(s, "command", "%s", both);
+    if (!command->n || !*command->v[0])
+        return gp_shape_fail(s, "command", "'command' is empty: its first word is the program");
+    for (; *without; without++)
+        if (!gp_shape_without(s, *without, what))
+            return false;
+    *path = command->v[0];
+    return (*folder = gp_shape_path(s, &here)) != NULL;
+}
+
 struct gp_process {
     pid_t pid, guard;          /* 0: there is none */
     bool ended;                /* and was waited for: status, */

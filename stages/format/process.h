@@ -2,8 +2,7 @@
  *
  * It is started without a shell, has no open files but its three streams, and ends with this process, however that
  * ends. A `why` goes on after the program's name: "'ffmpeg' cannot be started: ...". */
-#ifndef GP_PROCESS_H
-#define GP_PROCESS_H
+#pragma once
 
 #include "gpipe/stage.h"
 #include "base/outfile.h"
@@ -14,6 +13,12 @@ struct iovec;
 /* Starts argv[0], looked for in PATH, in `folder`; argv ends with NULL. With `reads` its standard input is our pipe,
  * and its standard output is ours; else its standard output is the pipe, and its input is empty. NULL: `why`. */
 gp_process *gp_process_start(const char *const *argv, const char *folder, bool reads, char why[GP_WHY]);
+
+/* For shape(): refuses a `command` without a program, beside a 'path' (`both` says so), and with one of those options,
+ * up to a NULL, which have no effect on `what`. *path: its program; *folder: where it is started. False with an
+ * error. */
+bool gp_process_shape(gp_shape *s, const gp_texts *command, const char *both, const char *const *without,
+                      const char *what, const char **path, const char **folder);
 
 /* Our end of the pipe, which belongs to the process. */
 int gp_process_fd(const gp_process *p);
@@ -42,5 +47,3 @@ void gp_process_tell_well(gp_process *p, const char *path, gp_loc at, gp_errs *e
 
 /* Ends it, where it has not ended: by SIGTERM, and soon after by SIGKILL. NULL: does nothing. */
 void gp_process_stop(gp_process *p);
-
-#endif

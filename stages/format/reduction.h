@@ -5,8 +5,7 @@
  * group first, each the middle axis of (outer, rows, inner): folds reduce `rows` to at most TREE (reduction.c), a tree
  * then reduces these to 1 (kernels/fold.h, reduce.cu). What is between passes, partials, goes from one half of the
  * scratch to the other. */
-#ifndef GP_REDUCTION_H
-#define GP_REDUCTION_H
+#pragma once
 
 #include "gpipe/stage.h"
 #include "lines.h"
@@ -41,5 +40,3 @@ size_t gp_reduction_zero(const gp_reduction *r, const gp_type *in);
  * mean, the sum of the squares of what they differ from it, and whether any two differ. */
 bool gp_reduction_record(gp_dcall *c, const gp_reduction *r, const gp_view *in, const gp_view *out, gp_first_fold *first,
                          void *arg);
-
-#endif

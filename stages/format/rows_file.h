@@ -2,8 +2,7 @@
  *
  * A recording or a table of numbers: (rows) or (rows, columns), of which any rows can be read. Such files are cut along
  * axis 0 into frames, as those of .npy are (cut.h), whose bytes stand at no offset. Errors are as in files.h. */
-#ifndef GP_ROWS_FILE_H
-#define GP_ROWS_FILE_H
+#pragma once
 
 #include "cut.h"
 #include "filemeta.h"
@@ -143,5 +142,3 @@ bool gp_rowsfile_read(gp_rows *f, gp_rows_own *w, int64_t first, int64_t n, void
 bool gp_rowsfile_metadata(gp_rows *f, int64_t row, gp_filemeta *to, char err[GP_WHY]);
 void gp_rowsfile_leave(gp_rows_own *w);
 void gp_rowsfile_close(gp_rows *f);
-
-#endif

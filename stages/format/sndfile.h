@@ -1,6 +1,5 @@
 /* sndfile.h - libsndfile, opened by the first pipeline that has a recording, and the files that it reads and writes. */
-#ifndef GP_SNDFILE_H
-#define GP_SNDFILE_H
+#pragma once
 
 #include "rows_file.h"
 
@@ -64,5 +63,3 @@ void gp_sound_find_unsaid(gp_sound_bytes *s);
  * they are, one behind the other; those that are there are then whole, and that others are not is no error but a
  * text in `fault`, which was empty. */
 bool gp_sound_is_whole(gp_sound_bytes s, bool lists, char fault[GP_WHY], char err[GP_WHY]);
-
-#endif

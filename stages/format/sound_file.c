@@ -375,7 +375,6 @@ static bool has_channels(const gp_type *t, int most)
 
 static const char *wav_why_not(const gp_type *t, const char *path)
 {
-    (void)path;
     if (t->dtype != GP_I16 && t->dtype != GP_I32 && t->dtype != GP_F32 && t->dtype != GP_F64)
         return "WAV and AIFF hold i16, i32, f32 or f64: put a 'cast' stage before this one";
     return has_channels(t, 1024) ? NULL
@@ -384,7 +383,6 @@ static const char *wav_why_not(const gp_type *t, const char *path)
 
 static const char *flac_why_not(const gp_type *t, const char *path)
 {
-    (void)path;
     if (t->dtype != GP_I16 && t->dtype != GP_I32)
         return "FLAC holds i16, or i32 of 24 bits: for floats in [-1, 1) put {use: scale, a: 32768} and {use: cast, dtype: "
                "i16} before this one, or name it .wav";
@@ -393,7 +391,6 @@ static const char *flac_why_not(const gp_type *t, const char *path)
 
 static const char *mp3_why_not(const gp_type *t, const char *path)
 {
-    (void)path;
     if (t->dtype != GP_F32)
         return "MP3 holds f32: put a 'cast' stage before this one";
     return has_channels(t, 2) ? NULL : "MP3 has frames of shape [rows] or [rows, channels], of 2 channels at most";
@@ -401,7 +398,6 @@ static const char *mp3_why_not(const gp_type *t, const char *path)
 
 static const char *ogg_why_not(const gp_type *t, const char *path)
 {
-    (void)path;
     if (t->dtype != GP_F32)
         return "Ogg/Vorbis holds f32: put a 'cast' stage before this one";
     return has_channels(t, 255) ? NULL

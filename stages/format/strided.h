@@ -1,6 +1,5 @@
 /* strided.h - a copy of arrays whose elements lie anywhere: what stages that only rearrange elements record. */
-#ifndef GP_STRIDED_H
-#define GP_STRIDED_H
+#pragma once
 
 #include "gpipe/stage.h"
 #include "copy.h"
@@ -22,5 +21,3 @@ bool gp_strided_record(gp_dcall *c, const gp_view *in, int64_t from, const gp_vi
 int64_t gp_strided_step(const gp_type *t, int axis);
 
 gp_divisor gp_divisor_of(int64_t d);           /* 1 to 2^31 - 1 */
-
-#endif

@@ -1,6 +1,5 @@
 /* sums.h - the types of sums, means and extremes, see kernels/join.h. */
-#ifndef GP_SUMS_H
-#define GP_SUMS_H
+#pragma once
 
 #include "gpipe/stage.h"
 
@@ -20,5 +19,3 @@ static inline gp_dtype gp_sum_made(gp_dtype t, bool mean)
 {
     return gp_is_float(t) ? t : mean ? GP_F32 : gp_sum_kept(t, false);
 }
-
-#endif

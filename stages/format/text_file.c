@@ -86,7 +86,6 @@ static bool encode(const gp_rowsfile *as, const void *frame, const gp_type *t, g
 
 static const char *why_not(const gp_type *t, const char *path)
 {
-    (void)path;
     if (t->dtype == GP_F16 || t->dtype == GP_C64)
         return "text holds no f16 and no c64: put a 'cast' stage before this one";
     return t->ndim <= 2 ? NULL : "text has frames of shape [rows] or [rows, columns]";

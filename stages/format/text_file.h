@@ -1,7 +1,6 @@
 /* text_file.h - what the two halves of the format share: text_read.c and text_file.c (writing). Numbers as text:
  * CSV, TSV, and JSON lines, see rows_file.h. */
-#ifndef GP_TEXT_FILE_H
-#define GP_TEXT_FILE_H
+#pragma once
 
 #include "rows_file.h"
 
@@ -10,5 +9,3 @@ gp_rows *gp_text_open(int fd, const gp_rowsfile_how *how, char err[GP_WHY]);
 bool gp_text_read(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY]);
 void gp_text_leave(void *own);
 void gp_text_close(gp_rows *f);
-
-#endif

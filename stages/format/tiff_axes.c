@@ -4,7 +4,6 @@
  * OME-XML and ImageJ say it in the description of the first page. Pages that are a frame have to lie along whole axes,
  * or parts of one: then no channel comes where a slice is expected. What is said of other files, or wrong, is not used.
  * */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tiff_file.h"

@@ -149,7 +149,6 @@ static ptrdiff_t on_read(void *user, void *to, ptrdiff_t n)
 
 static ptrdiff_t on_write(void *user, void *from, ptrdiff_t n)
 {
-    (void)user, (void)from, (void)n;
     return -1;
 }
 
@@ -167,7 +166,6 @@ static uint64_t on_size(void *user)
 
 static int on_close(void *user)
 {
-    (void)user;
     return 0;
 }
 

@@ -289,7 +289,6 @@ static bool tiff_finish(gp_rows_out *out, char err[GP_WHY])
 static gp_rows_out *tiff_create(int fd, const gp_rowsfile_how *how, const gp_type *frame, const char *path,
                                 char err[GP_WHY])
 {
-    (void)path;
     if (!gp_count(frame))
         return GP_NULL(gp_why(err, "cannot be written: the frame has no rows, and a page must have one"));
     pages_out *o = calloc(1, sizeof *o);
@@ -314,7 +313,6 @@ static gp_rows_out *tiff_create(int fd, const gp_rowsfile_how *how, const gp_typ
 
 static const char *tiff_why_not(const gp_type *t, const char *path)
 {
-    (void)path;
     if (t->dtype == GP_C64)
         return "TIFF holds whole numbers and floats: put a stage before this one that makes such";
     if (t->ndim != 2 && !(t->ndim == 3 && t->dim[2] >= 1 && t->dim[2] <= 4))

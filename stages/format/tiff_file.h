@@ -4,8 +4,7 @@
  * TIFF 6.0 and BigTIFF: a file is a chain of directories, each of which has the tags of a page: [H, W] or [H, W, C].
  * All pages that are read have one type, so that the file is a list of them. Pages are counted from 0, without those
  * that are a smaller copy or a mask of another. */
-#ifndef GP_TIFF_FILE_H
-#define GP_TIFF_FILE_H
+#pragma once
 
 #include "rows_file.h"
 
@@ -87,5 +86,3 @@ bool gp_tiff_read(gp_rows *f, void **own, int64_t first, int64_t n, void *to, ch
 bool gp_tiff_metadata(gp_rows *f, int64_t row, gp_filemeta *to, char err[GP_WHY]);
 void gp_tiff_leave(void *own);
 void gp_tiff_close(gp_rows *f);
-
-#endif

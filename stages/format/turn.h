@@ -1,6 +1,5 @@
 /* turn.h - pictures whose files say which side is up, by EXIF's numbers from 1 (as it is stored) to 8. */
-#ifndef GP_TURN_H
-#define GP_TURN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ void gp_turn_rows(gp_turn t, const void *from, ptrdiff_t rows, ptrdiff_t y, ptrd
 
 /* The orientation that EXIF data have, else `before`: EXIF 2.32, 4.6.2 and 4.6.4. */
 int gp_turn_of_exif(const unsigned char *p, size_t n, int before);
-
-#endif

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include "base/arena.h"
 #include "rows_file.h"
 #include "y4m_file.h"
@@ -321,7 +320,6 @@ static bool y4m_read(gp_rows *rows, void **own, int64_t first, int64_t n, void *
     gp_type one = rows->whole;
     one.dim[0] = 1;
     int64_t bytes = (int64_t)gp_bytes(&one);
-    (void)own;
     for (int64_t i = first; i < first + n; i++, to = (char *)to + bytes) {
         if (f->broken && i == f->n - 1)
             return gp_why(err, "has no line 'FRAME' at byte %lld, where its frame %lld begins", (long long)f->at[i],
@@ -340,14 +338,12 @@ static bool y4m_read(gp_rows *rows, void **own, int64_t first, int64_t n, void *
 
 static size_t y4m_begin(const gp_rowsfile_how *how, const gp_type *frame, char to[GP_Y4M_LINE])
 {
-    (void)frame;
     return gp_y4m_header(how->video, to);
 }
 
 /* Options, too, say what frames have to be: see write/check.c. */
 static const char *y4m_why_not(const gp_type *type, const char *path)
 {
-    (void)path;
     return type->dtype == GP_U8 || type->dtype == GP_U16 ? NULL : "y4m holds u8 or u16";
 }
 

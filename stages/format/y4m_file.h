@@ -2,8 +2,7 @@
  *
  * A frame is its planes one below the other, as they lie in the file: of W x H pixels 4:2:0 is (3 H / 2, W), 4:2:2 is
  * (2 H, W), 4:4:4 is (3, H, W), mono is (H, W); u8, or u16 for 9 to 16 bits. Pure; errors are as in files.h. */
-#ifndef GP_Y4M_FILE_H
-#define GP_Y4M_FILE_H
+#pragma once
 
 #include "files.h"
 
@@ -44,5 +43,3 @@ bool gp_y4m_ratio(const char *text, int64_t ratio[2]);
 
 /* "640 x 480, 4:2:0" */
 char *gp_y4m_text(const gp_y4m *v, char buf[80]);
-
-#endif

@@ -1,6 +1,5 @@
 /* launch_args.h - what the stage `kernel` gives to a launch: arguments (launch_args.c), block and grid (grid.c). */
-#ifndef GP_LAUNCH_ARGS_H
-#define GP_LAUNCH_ARGS_H
+#pragma once
 
 #include "gpipe/stage.h"
 
@@ -52,5 +51,3 @@ bool gp_kgrid_of(const gp_dcall *c, const gp_ports *p, const gp_kgrid *g, gp_dim
 
 /* Evaluates an option at run time. */
 bool gp_ports_eval(const gp_dcall *c, const gp_ports *p, const gp_node *n, gp_num *out);
-
-#endif

@@ -86,7 +86,6 @@ static void do_frame(gp_call *c, struct gp_lua_worker *w, gp_frame *f)
 bool gp_lua_stage_run(gp_call *c, gp_frame *f, int n)
 {
     struct gp_lua_stage *s = c->state;
-    (void)n;
     do_frame(c, &s->w[c->worker], f);
     return true;
 }

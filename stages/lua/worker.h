@@ -1,7 +1,6 @@
 /* worker.h - a worker of the stage `lua`: a Lua state of its own. For lua.c, which knows the script
  * before a run, open.c, which makes workers, and call.c, which has them do frames. */
-#ifndef GP_LUA_WORKER_H
-#define GP_LUA_WORKER_H
+#pragma once
 
 #include "gpipe/stage.h"
 #include "state.h"
@@ -47,5 +46,3 @@ bool gp_lua_report(const struct gp_lua_worker *w, gp_errs *errs, gp_code code, c
 bool gp_lua_stage_run(gp_call *c, gp_frame *frames, int n);
 bool gp_lua_stage_finish(gp_call *c);
 void gp_lua_stage_break_off(void *state, const char *why, gp_errs *errs);
-
-#endif

@@ -1,7 +1,6 @@
 /* cblas_library.h - products on a CPU: by a CBLAS that the system has, which is opened when a stage asks for it, or by
  * loops of our own (loops.c). Each call computes on the thread that makes it, alone. */
-#ifndef GP_CBLAS_LIBRARY_H
-#define GP_CBLAS_LIBRARY_H
+#pragma once
 
 #include "base/product.h"
 
@@ -29,5 +28,3 @@ void gp_cblas_multiply(const gp_cblas *l, const gp_product *p, const gp_product_
 typedef struct gp_loops_factor { const void *at; int64_t row, column; } gp_loops_factor;
 void gp_loops_f32(int64_t m, int64_t n, int64_t k, gp_loops_factor a, gp_loops_factor b, float *c);
 void gp_loops_f64(int64_t m, int64_t n, int64_t k, gp_loops_factor a, gp_loops_factor b, double *c);
-
-#endif

@@ -212,7 +212,6 @@ static bool multiply_gpu(void *stream, const void *arg, gp_errs *errs)
 static bool multiply_cpu(void *stream, const void *arg, gp_errs *errs)
 {
     const job *j = arg;
-    (void)stream, (void)errs;
     gp_cblas_multiply(&j->m->cpu, &j->p, &j->frames, j->a, j->b, j->made);
     return true;
 }

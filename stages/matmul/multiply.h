@@ -1,7 +1,6 @@
 /* multiply.h - what the kinds `matmul` and `linear` share: a product, a bias for each row, an activation
  * (multiply.c). */
-#ifndef GP_MULTIPLY_H
-#define GP_MULTIPLY_H
+#pragma once
 
 #include "base/product.h"
 
@@ -26,5 +25,3 @@ bool gp_multiply_record(gp_dcall *c);
 #define GP_MULTIPLY_TYPES (GP_ACCEPT(GP_F16) | GP_ACCEPT(GP_F32) | GP_ACCEPT(GP_F64))
 #define GP_PRECISION { GP_ENUM(gp_multiply_opts, precision), .def = "f32", .choices = "f32|tf32", \
                        .help = "tf32: of f32 on a GPU, the factors have 11 significant bits" }
-
-#endif

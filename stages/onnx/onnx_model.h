@@ -1,7 +1,6 @@
 /* onnx_model.h - a model as a stage sees it: what its inputs and outputs are, and how their axes follow from frames
  * (onnx_model.c). */
-#ifndef GP_ONNX_MODEL_H
-#define GP_ONNX_MODEL_H
+#pragma once
 
 #include "gpipe/stage.h"
 #include "ort_library.h"
@@ -90,5 +89,3 @@ bool gp_onnx_bind(gp_shape *s, const gp_ort *l);
 
 /* In a partial call: the types of outputs. */
 bool gp_onnx_smaller(gp_shape *s);
-
-#endif

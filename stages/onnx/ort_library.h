@@ -4,8 +4,7 @@
  * that a place in one means the same in each later version. Its header comes with packages for developers and is not
  * needed here: what it declares is said again in our words and, where that header is, compared with it by
  * tests/test_onnx.c. */
-#ifndef GP_ORT_LIBRARY_H
-#define GP_ORT_LIBRARY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -99,5 +98,3 @@ bool gp_ort_open(gp_ort *l, gp_loc at, gp_errs *errs);
 /* Is this status one? Then its text is in `why`, in one line and without its middle where it is long, and it is
  * released. */
 bool gp_ort_failed(const gp_ort *l, void *status, char why[GP_WHY]);
-
-#endif

@@ -311,21 +311,11 @@ static bool look_at_stream(gp_shape *s, const gp_read_opts *o)
     return declared(s, o, o->path);
 }
 
-/* Refuses what does not go with a process. */
 static bool check_command(gp_shape *s, gp_read_opts *o)
 {
-    static const char *const others[] = { "loop", "reopen", "when_full" };
-    gp_node here = { .kind = GP_SCALAR, .text = ".", .len = 1 };
-    bool ok = true;
-    if (gp_shape_node(s, "path"))
-        return gp_shape_fail(s, "command", "frames come from a 'path' or from a 'command', not from both");
-    if (!o->command.n || !*o->command.v[0])
-        return gp_shape_fail(s, "command", "'command' is empty: its first word is the program");
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        ok = ok && gp_shape_without(s, others[i], "what a process writes");
-    o->path = o->command.v[0];
-    o->folder = gp_shape_path(s, &here);
-    return ok && o->folder;
+    static const char *const others[] = { "loop", "reopen", "when_full", NULL };
+    return gp_process_shape(s, &o->command, "frames come from a 'path' or from a 'command', not from both", others,
+                            "what a process writes", &o->path, &o->folder);
 }
 
 /* Has the file the type that is declared? */

@@ -3,8 +3,7 @@
  * look.c finds out, for shape(), which files there are and what is in them; files.c makes frames of files, by all
  * workers; stream.c makes them of a FIFO, of standard input or of what a process writes, by one; ahead.c reads such a
  * stream on a thread of its own, which does not wait for anybody. */
-#ifndef GP_READER_H
-#define GP_READER_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -149,5 +148,3 @@ bool gp_ahead_wait(gp_ahead *a, int fd);
 /* How many frames were dropped in all, now that no more are wanted. */
 uint64_t gp_ahead_end(gp_ahead *a, gp_call *c);
 void gp_ahead_free(gp_ahead *a);                       /* accepts NULL */
-
-#endif

@@ -45,21 +45,11 @@ static bool check_path(gp_shape *s)
                                               "%%05d", o->path));
 }
 
-/* Refuses what does not go with a process. */
 static bool check_command(gp_shape *s, gp_write_opts *o)
 {
-    static const char *const others[] = { "live", "if_exists", "durable", "start" };
-    gp_node here = { .kind = GP_SCALAR, .text = ".", .len = 1 };
-    bool ok = true;
-    if (gp_shape_node(s, "path"))
-        return gp_shape_fail(s, "command", "frames go to a 'path' or to a 'command', not to both");
-    if (!o->command.n || !*o->command.v[0])
-        return gp_shape_fail(s, "command", "'command' is empty: its first word is the program");
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        ok = ok && gp_shape_without(s, others[i], "what a process reads");
-    o->path = o->command.v[0];
-    o->folder = gp_shape_path(s, &here);
-    return ok && o->folder;
+    static const char *const others[] = { "live", "if_exists", "durable", "start", NULL };
+    return gp_process_shape(s, &o->command, "frames go to a 'path' or to a 'command', not to both", others,
+                            "what a process reads", &o->path, &o->folder);
 }
 
 /* Refuses what has no effect on such a file. */

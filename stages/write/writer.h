@@ -4,8 +4,7 @@
  * all frames to one file, to standard output or to a process, by one; ranges.c to one file, by several; ranks.c to one
  * file, by several ranks, and relay.c to standard output, by the first of them. Functions that return bool put into
  * `why` how the sentence goes on that begins with the file's name. */
-#ifndef GP_WRITER_H
-#define GP_WRITER_H
+#pragma once
 
 #include <pthread.h>
 #include "base/filetable.h"
@@ -146,5 +145,3 @@ bool gp_relay_add(gp_writer *w, const void *data, size_t n, char why[GP_WHY]);
 /* Brings the parts to the first rank, which writes them; `mine`: those of this one. All ranks call it with the same
  * parts. GP_OK; GP_STOPPED: the run is over, or has an error; GP_FAILED with `why`. */
 gp_status gp_relay(gp_writer *w, gp_call *c, const char *mine, char why[GP_WHY]);
-
-#endif

@@ -2,8 +2,7 @@
 // in, kernel, copy out) on the slots of a ring, each with a stream and a graph.
 //
 // All memory is pinned, nothing is allocated while frames flow, and the results are checked.
-#ifndef HAND_H
-#define HAND_H
+#pragma once
 
 #include <algorithm>
 #include <chrono>
@@ -143,5 +142,3 @@ static inline void start_device()
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     CHECK(cudaSetDeviceFlags(cudaDeviceScheduleSpin));
 }
-
-#endif

@@ -16,7 +16,6 @@ static int nsections;
 char *__wrap_gp_slurp(const char *path, size_t most, size_t *bytes, char err[GP_WHY]);
 char *__wrap_gp_slurp(const char *path, size_t most, size_t *bytes, char err[GP_WHY])
 {
-    (void)most;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     for (int i = 0; i < nsections; i++) {
         if (strcmp(section[i].name, name))

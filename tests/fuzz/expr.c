@@ -16,7 +16,6 @@ static bool var(const gp_scope *s, const char *name, gp_num *out)
         { "least", { true, INT64_MIN, (double)INT64_MIN } },
         { "most", { true, INT64_MAX, (double)INT64_MAX } }, { "tiny", { false, 0, 5e-324 } },
     };
-    (void)s;
     for (size_t i = 0; i < sizeof vars / sizeof *vars; i++)
         if (!strcmp(vars[i].name, name))
             return *out = vars[i].value, true;
@@ -26,7 +25,6 @@ static bool var(const gp_scope *s, const char *name, gp_num *out)
 static bool port(const gp_scope *s, const char *name, int k, gp_num *out)
 {
     static const int dim[] = { 768, 1025, 3 };
-    (void)s;
     if (strcmp(name, "in") || k > 2)
         return false;
     int v = k < 0 ? 768 * 1025 * 3 : dim[k];
@@ -35,7 +33,6 @@ static bool port(const gp_scope *s, const char *name, int k, gp_num *out)
 
 static void each(const gp_scope *s, gp_near *near)
 {
-    (void)s;
     gp_near_try(near, "width"), gp_near_try(near, "in");
 }
 

@@ -3,8 +3,7 @@
  * A harness is one file with one constant. It opens no file that its input names, takes a bounded time and keeps
  * nothing from one input to the next. What must hold for all inputs is a MUST; the sanitizers add theirs. Two programs
  * have all harnesses: one with libFuzzer (`make fuzz`), and one that only replays tests/fuzz/corpus (`make check`). */
-#ifndef FUZZ_H
-#define FUZZ_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -61,5 +60,3 @@ void fuzz_print_errs(const gp_errs *errs, const char *text, size_t n);
 
 /* What `write` writes to a stream, as text; free() it. */
 char *fuzz_text(void (*write)(FILE *f, const void *arg), const void *arg, size_t *n);
-
-#endif

@@ -1,6 +1,5 @@
 /* pictures.h - what the harnesses of the formats of pictures share. */
-#ifndef FUZZ_PICTURES_H
-#define FUZZ_PICTURES_H
+#pragma once
 
 #include "picture_file.h"
 #include "fuzz.h"
@@ -9,5 +8,3 @@
  * called) and decoded again; the same bytes where the format is exact. */
 void fuzz_picture(const gp_picfile *format, const gp_picfile_how *how, const char *path, bool exact, const char *data,
                   size_t n);
-
-#endif

@@ -5,9 +5,7 @@
 #include <errno.h>
 #include <time.h>
 #include "base/npy.h"
-#include "base/yaml.h"
 #include "device/machine.h"
-#include "draw/dump.h"
 #include "idle.h"
 #include "fuzz.h"
 
@@ -104,7 +102,6 @@ static void look(gp_arena *a, gp_probed *x)
 
 static const char *env(const void *arg, const char *name)
 {
-    (void)arg;
     return !strcmp(name, "HOME") ? "/home" : !strcmp(name, "EMPTY") ? "" : NULL;
 }
 

@@ -1,7 +1,6 @@
 /* gpu.h - for tests/gpu: CUDA does not survive fork, so these suites run in one process, after the driver was started.
  * A suite_X() may return NULL where there is nothing to test without a GPU. */
-#ifndef GPU_H
-#define GPU_H
+#pragma once
 
 #include <check.h>
 #include <stdbool.h>
@@ -25,5 +24,3 @@ int fault_main(const char *source, bool second);
         __VA_ARGS__; \
         return s; \
     }
-
-#endif

@@ -16,7 +16,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <time.h>
 #include "base/dl.h"
 #include "pipe.h"
 
@@ -280,7 +279,6 @@ static bool same(const struct files *f, int i, const struct files *whole, bool p
 
 static const char *environment(const void *arg, const char *what)
 {
-    (void)arg;
     return getenv(what);
 }
 

@@ -1,6 +1,5 @@
 /* test_backend.c - what the executor relies on, on both back ends: memory, copies, fills and
  * kernels. The loop index of a test is the back end's, 0 cpu, 1 cuda. */
-#include <stdint.h>
 #include "base/embed.h"
 #include "backendrig.h"
 #include "gpu.h"
@@ -87,7 +86,6 @@ END_TEST
 
 static bool has_builtin(gp_rec *r, void *arg)
 {
-    (void)arg;
     for (int t = 0; gp_cpu_tables[t]; t++)
         for (const gp_cpu_entry *e = gp_cpu_tables[t]; e->name; e++)
             if (!r->ops->kernel(r, e->name) && strcmp(e->name, "expr_run") != 0)   /* that is the CPU's alone */

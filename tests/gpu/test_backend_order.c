@@ -185,13 +185,11 @@ END_TEST
 
 static bool breaks(gp_rec *r, void *arg)
 {
-    (void)arg;
     return r->ops->item(r, 0, NULL, 0) && gp_fail(r->errs, GP_E_RUN, (gp_loc){0}, "as it should");
 }
 
 static bool waits(gp_rec *r, void *arg)
 {
-    (void)arg;
     return r->ops->item(r, 0, NULL, 0) && r->ops->wait(r);
 }
 

@@ -1,6 +1,5 @@
 /* attempt.h - users' kernels, compiled for the CPU or by NVRTC as the back ends have it done. */
-#ifndef TEST_ATTEMPT_H
-#define TEST_ATTEMPT_H
+#pragma once
 
 #include "cu.h"
 
@@ -15,5 +14,3 @@ gp_source attempt_source(const char *entry, const char *const *params);
 attempt attempt_compile(const gp_source *src, bool cuda);
 /* Writes k.cu, and compiles its kernel k. */
 attempt attempt_text(const char *text, const char *const *params, bool cuda);
-
-#endif

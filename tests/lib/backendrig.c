@@ -1,6 +1,5 @@
 /* backendrig.c - see backendrig.h. */
 #include <stdint.h>
-#include <time.h>
 #include "backendrig.h"
 #include "base/clock.h"
 #include "pipe.h"

@@ -1,7 +1,6 @@
 /* backendrig.h - a back end under test, driven without the executor. A test starts it with one
  * of the two start functions, whose argument is the back end's: 0 cpu, 1 cuda. */
-#ifndef TEST_BACKENDRIG_H
-#define TEST_BACKENDRIG_H
+#pragma once
 
 #include "device/backend.h"
 #include "suite.h"
@@ -39,5 +38,3 @@ double be_seconds(void);
 
 struct be_move { void *dst; const void *src; size_t bytes; };
 bool be_move(gp_rec *r, void *arg);        /* a body: copies a struct be_move */
-
-#endif

@@ -359,13 +359,12 @@ TEST_THIN(begins_with, 2 * INITS, 1)
                       inits[c].c, inits[c].c, inits[c].c);
     pipe_text(dir, "was.cu", cu);
     pipe_done(dir, yaml, on, NULL, (gp_run_options){ .poison = true });
-    char *out = pipe_read(dir, "out.raw", &got);
+    OWNED char *out = pipe_read(dir, "out.raw", &got);
     pipe_dir_remove(dir);
     ck_assert_msg(out && got == INIT_FRAMES * frame, "%s", yaml);
     for (size_t i = 0; i < ELEMENTS; i++)
         ck_assert_msg(!memcmp(out + i * inits[c].size, inits[c].is, inits[c].size), "element %d of\n%s", (int)i, yaml);
     ck_assert_msg(!memcmp(out + frame, in, (INIT_FRAMES - 1) * frame), "%s", yaml);
-    free(out);
 }
 
 /* Paths are relative to the YAML's folder, and a run begins anew with what the first did. */
@@ -398,7 +397,6 @@ TEST_THIN(runs_again, 2, 1)
 static void stop_soon(gp_pipeline *p, void *arg)
 {
     gp_account a = { .out = 0 };
-    (void)arg;
     while (gp_accounts(p, &a, 1) < 1 || a.out < 100)      /* none: it is being set up */
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
     gp_cancel(p, 1);
@@ -422,11 +420,10 @@ TEST_THIN(stopped, 2 * (KNOBS - 1), 1)
     ck_assert_int_eq(r.outcome, GP_DRAINED);
     gp_account x = r.account[0];
     ck_assert_msg(x.out >= 100 && x.in == x.out && !x.dropped && !x.failed, "%d in, %d out", (int)x.in, (int)x.out);
-    int32_t *out = (int32_t *)pipe_read(dir, "out.raw", &n);
+    OWNED int32_t *out = (int32_t *)pipe_read(dir, "out.raw", &n);
     ck_assert(out && n == x.out * 16);
     for (size_t i = 0; i < n / 4; i++)
         ck_assert_int_eq(out[i], 3 * (int)(i / 4 + 1));
-    free(out);
 }
 
 /* ---- names and times --------------------------------------------------- */
@@ -461,16 +458,14 @@ TEST_THIN(names_and_times, 4 * (KNOBS - 1), 1)
     float sum = 0;
     for (int i = 5; i >= 0; i--) {                  /* the glob is sorted */
         snprintf(name, sizeof name, "in-%c-out.raw", 'f' - i);
-        float *v = (float *)pipe_read(dir, name, &n);
+        OWNED float *v = (float *)pipe_read(dir, name, &n);
         sum += (float)i;
         ck_assert_msg(v && n == 16 && v[0] == sum, "%s of\n%s", name, yaml);
-        free(v);
     }
-    char *said = pipe_read(dir, "said.txt", &n), *is = pipe_read(dir, "is.txt", &m);
+    OWNED char *said = pipe_read(dir, "said.txt", &n), *is = pipe_read(dir, "is.txt", &m);
     pipe_dir_remove(dir);
     ck_assert_msg(said && is && !strcmp(said, is), "%s, not %s, of\n%s", said, is, yaml);
     ck_assert(strstr(is, "\tin-f\t") != NULL);
-    free(said), free(is);
 }
 
 /* ---- partial frames ---------------------------------------------------- */
@@ -495,9 +490,8 @@ TEST_THIN(partial, 2 * KNOBS, 1)
     pipe_result r = cases_run(dir, yaml, _i / 2);
     pipe_no_errors(&r, yaml);
     ck_assert_int_eq(r.outcome, GP_DONE);
-    char *made = pipe_read(dir, "out.raw", &n);
+    OWNED char *made = pipe_read(dir, "out.raw", &n);
     ck_assert_msg(n == sizeof expected && !memcmp(made, expected, n), "%zu bytes of\n%s", n, yaml);
-    free(made);
 }
 
 /* ---- as NumPy ---------------------------------------------------------- */

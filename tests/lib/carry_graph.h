@@ -11,8 +11,7 @@
  *                          the frame where the first element of u is 9 or more
  *     u : v                a carried buffer; `u : v 7`, `u : v file`: what it begins with; `u : v splice`
  */
-#ifndef TEST_CARRY_GRAPH_H
-#define TEST_CARRY_GRAPH_H
+#pragma once
 
 #include "pipe.h"
 
@@ -62,5 +61,3 @@ void carry_yaml(carry_graph *g, const char *dir, const carry_how *how, char *yam
 void carry_outputs(carry_graph *g, const char *dir, const carry_how *how, const char *what);
 /* What becomes of the frames of a graph's only source. */
 gp_account carry_account(carry_graph *g);
-
-#endif

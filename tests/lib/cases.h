@@ -1,7 +1,6 @@
 /* cases.h - suites of both programs: tests/lib/NAME_cases.c is the suite NAME on the CPU back end (tests/run.c) and on
  * CUDA (tests/gpu/run.c), or a part of it where the program has a test_NAME.c, which then calls NAME_cases(). */
-#ifndef TEST_CASES_H
-#define TEST_CASES_H
+#pragma once
 
 #include "device/backend.h"
 #include "every.h"
@@ -40,5 +39,3 @@ Suite *cases_suite(const char *name, const char *on_cuda, void (*add)(TCase *tc)
 #define CASES_AND(name) \
     void name##_cases(TCase *tc); \
     SUITE(name, name##_cases(tc))
-
-#endif

@@ -1,6 +1,5 @@
 /* command.h - runs the command (the program that $GPIPE names) as a child. */
-#ifndef TEST_COMMAND_H
-#define TEST_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ typedef struct command_result {
  * `interrupts`: so many SIGINTs, 0.3 s apart, once there is something on stdout. The result is to be freed. */
 command_result command_run(const char *dir, const char *const *args, double limit, int interrupts);
 void command_free(command_result *r);
-
-#endif

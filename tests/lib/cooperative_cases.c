@@ -76,7 +76,7 @@ TEST(heat_is_as_in_a_loop)
                                         .check_kernels = k == 1 && !strcmp(on, "cpu") });
         ck_assert_msg(!r.errs.failed, "%s: %s", sets[k][1], r.errs.e[0].msg);
         size_t bytes, at = 0;
-        char *out = pipe_read(dir, "out.raw", &bytes);
+        OWNED char *out = pipe_read(dir, "out.raw", &bytes);
         for (int f = 0; f < FRAMES; f++) {
             float want[ROWS * COLS];
             int n = COLS * (f == FRAMES - 1 ? LAST : ROWS);
@@ -91,7 +91,6 @@ TEST(heat_is_as_in_a_loop)
             at += sizeof *want * (size_t)n;
         }
         ck_assert_uint_eq(at, bytes);
-        free(out);
     }
 }
 

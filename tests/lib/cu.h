@@ -1,6 +1,5 @@
 /* cu.h - kernels written in tests, compiled for the CPU. */
-#ifndef TEST_CU_H
-#define TEST_CU_H
+#pragma once
 
 #include "cpu/kernel.h"
 
@@ -18,5 +17,3 @@ gp_cpu_entry cu_compile(const char *entry, const char *const *params, const char
 
 /* Prints what `errs` holds, for a failing test. */
 void cu_print(const gp_errs *errs);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * `make check` runs one case in so many, the same ones each time; GPIPE_SEED=n chooses others. `make check-all` sets
  * GPIPE_TESTS=all and runs many more. GPIPE_THIN=n overrides both: one case in n. */
-#ifndef TEST_EVERY_H
-#define TEST_EVERY_H
+#pragma once
 
 #include <check.h>
 
@@ -20,5 +19,3 @@ void tests_say_every(void);
         for (int i_ = tests_first(every_ < n_ ? every_ : n_); i_ < n_; i_ += every_) \
             tcase_add_loop_test(tc, test, i_, i_ + 1); \
     } while (0)
-
-#endif

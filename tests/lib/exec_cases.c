@@ -189,11 +189,10 @@ TEST(test_isolate)
     size_t n1, n2;
     everything_files(dir);
     pipe_done(dir, EVERYTHING, on, NULL, (gp_run_options){ 0 });
-    char *a = pipe_read(dir, "out.npy", &n1);
+    OWNED char *a = pipe_read(dir, "out.npy", &n1);
     pipe_done(dir, EVERYTHING, on, NULL, (gp_run_options){ .isolate = true });
-    char *b = pipe_read(dir, "out.npy", &n2);
+    OWNED char *b = pipe_read(dir, "out.npy", &n2);
     ck_assert(n1 == n2 && !memcmp(a, b, n1));
-    free(a), free(b);
 }
 
 /* A kernel's own variable counts the launches of frames, and no others, in the order of the
@@ -237,7 +236,7 @@ TEST(test_counts)
     for (size_t k = 0; k < sizeof sets / sizeof *sets; k++) {
         pipe_done(dir, yaml, on, sets[k], (gp_run_options){ 0 });
         size_t n, at = 0;
-        char *out = pipe_read(dir, "out.raw", &n);
+        OWNED char *out = pipe_read(dir, "out.raw", &n);
         for (int f = 0, calls = 0; f < FRAMES; f++) {
             if (f % 9 == 4)
                 continue;
@@ -252,7 +251,6 @@ TEST(test_counts)
             calls++;
         }
         ck_assert_uint_eq(at, n);
-        free(out);
     }
 }
 
@@ -275,7 +273,7 @@ TEST(test_carried)
         const char *sets[] = { splice ? "stages.fir.on_hole=splice" : "stages.fir.on_hole=reset", NULL };
         pipe_done(dir, yaml, on, sets, (gp_run_options){ 0 });
         size_t n;
-        char *out = pipe_read(dir, "out.npy", &n);
+        OWNED char *out = pipe_read(dir, "out.npy", &n);
         ck_assert_uint_eq(n, 128 + (N - 8) * 4);
         float h1 = 0, h2 = 0;
         for (int64_t i = 0, k = 0; i < N; i++) {
@@ -292,7 +290,6 @@ TEST(test_carried)
                           (double)got, (double)want);
             h2 = h1, h1 = wave(i);
         }
-        free(out);
     }
 }
 
@@ -337,11 +334,10 @@ TEST(test_no_rows)
                             "  - {use: write, path: out.raw, format: raw}\n", of[i].stage);
         pipe_result r = pipe_done(dir, text, on, NULL, (gp_run_options){ .poison = i % 2 });
         ck_assert_uint_eq(r.account[0].out, 6);
-        unsigned char *got = (unsigned char *)pipe_read(dir, "out.raw", &n);
+        OWNED unsigned char *got = (unsigned char *)pipe_read(dir, "out.raw", &n);
         ck_assert_msg(n == 3 * each, "%s: %zu bytes", of[i].stage, n);
         for (size_t k = 0; k < n; k++)
             ck_assert_msg(k % each < of[i].whole || got[k] == of[i].byte, "%s: byte %zu is %d", of[i].stage, k, got[k]);
-        free(got);
     }
 }
 
@@ -505,14 +501,13 @@ TEST(test_valid)
               "{ int i = threadIdx.x; if (blockIdx.x == 0 && i < 6) out[i] = (float)f->valid; }\n");
     pipe_done(dir, yaml, on, NULL, (gp_run_options){ 0 });
     size_t n;
-    char *out = pipe_read(dir, "out.raw", &n);
+    OWNED char *out = pipe_read(dir, "out.raw", &n);
     ck_assert_uint_eq(n, 3 * 6 * 4);
     for (size_t i = 0; i < n; i += 4) {
         float v;
         memcpy(&v, out + i, 4);
         ck_assert(v == 6);
     }
-    free(out);
 }
 
 CASES_SUITE(exec, NULL, NULL, 900, every = cases_thin(61, 1, 1))

@@ -1,6 +1,5 @@
 /* expr_cases.h - what must hold of the kind `expr` on any back end. */
-#ifndef EXPR_CASES_H
-#define EXPR_CASES_H
+#pragma once
 
 #include "harness.h"
 
@@ -24,5 +23,3 @@ typedef struct expr_way {
 
 /* As YAML, malloc'd. */
 char *expr_pipeline(const expr_case *c, expr_way way);
-
-#endif

@@ -35,7 +35,6 @@ static bool make_shape(gp_shape *s)
 static bool make(gp_call *c, gp_frame *f, int n)
 {
     const opts *o = c->opts;
-    (void)n;
     gp_view *v = &f->out[0];
     size_of(f->index, o->whole, v->type.dim);
     for (int64_t i = 0; i < gp_count(&v->type); i++)
@@ -132,7 +131,7 @@ static void check(const char *dir, const char *what, uint64_t k, const opts *o, 
     size_t bytes;
     int64_t dim[2];
     char *name = format("out/%05d.raw", (int)k);
-    float *v = (float *)pipe_read(dir, name, &bytes);
+    OWNED float *v = (float *)pipe_read(dir, name, &bytes);
     ck_assert_msg((v != NULL) == there, "%s: frame %d %s", what, (int)k, there ? "is not there" : "is there");
     if (!v)
         return;
@@ -144,7 +143,6 @@ static void check(const char *dir, const char *what, uint64_t k, const opts *o, 
     for (int64_t i = 0; i < dim[0] * dim[1]; i++)
         ck_assert_msg(v[i] == 2 * value(k, i) + 1, "%s: element %d of frame %d is %g, not %g", what, (int)i, (int)k, v[i],
                       2 * value(k, i) + 1);
-    free(v);
 }
 
 static const char *const knobs[] = {
@@ -243,11 +241,10 @@ TEST_LOOP(regrouped, 0, KNOBS)
                         "  - {use: group, frames: 4}\n  - {use: write, path: out.raw, durable: none}\n", knobs[_i]);
     gp_pipeline *p = compile(dir, yaml, &errs);
     ck_assert_msg(p && gp_pipeline_run(p, NULL, &errs) == GP_DONE, "%s: %s", yaml, pipe_said(&errs));
-    float *v = (float *)pipe_read(dir, "out.raw", &bytes);
+    OWNED float *v = (float *)pipe_read(dir, "out.raw", &bytes);
     ck_assert_msg(v && bytes == 4 * FRAMES * SIZE, "%zu bytes", bytes);
     for (int i = 0; i < FRAMES * SIZE; i++)
         ck_assert_msg(v[i] == value((uint64_t)(i / SIZE), i % SIZE), "element %d", i);
-    free(v);
     gp_pipeline_destroy(p);
 }
 

@@ -112,7 +112,6 @@ static const gp_kind give = IDLE_GIVE, take = IDLE_TAKE;
 
 static const char *no_env(const void *arg, const char *name)
 {
-    (void)arg, (void)name;
     return NULL;
 }
 

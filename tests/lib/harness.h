@@ -3,8 +3,7 @@
  * A trial compiles the stage as a pipeline would (options, shape, scratch, table) and calls its record() for frames in
  * memory of its own, which is filled with a pattern before each use. Functions that cannot fail in a right program use
  * ck_assert. */
-#ifndef HARNESS_H
-#define HARNESS_H
+#pragma once
 
 #include "device/backend.h"
 #include "suite.h"
@@ -52,5 +51,3 @@ array trial_once(gp_dev *dev, const char *kind, const char *options, const array
         if (*differs_)                                                 \
             ck_abort_msg("%s: %s", format(__VA_ARGS__), differs_);     \
     } while (0)
-
-#endif

@@ -1,6 +1,5 @@
 /* idle.h - what kinds have in tests that do not look at it. */
-#ifndef TEST_IDLE_H
-#define TEST_IDLE_H
+#pragma once
 
 #include <gpipe/stage.h>
 
@@ -15,19 +14,16 @@ static inline bool like_first(gp_shape *s)
 /* All outputs are as their buffers say. */
 static inline bool as_declared(gp_shape *s)
 {
-    (void)s;
     return true;
 }
 
 static inline bool run_idle(gp_call *c, gp_frame *f, int n)
 {
-    (void)c, (void)f, (void)n;
     return true;
 }
 
 static inline bool record_idle(gp_dcall *c)
 {
-    (void)c;
     return true;
 }
 
@@ -38,5 +34,3 @@ static const gp_port idle_any[] = { { "*", GP_ACCEPT_ANY, true, "anything" }, { 
                     .shape = as_declared, .run = run_idle }
 #define IDLE_TAKE { GP_KIND("take"), .help = "takes anything", .in = idle_any, .any_shape = true, \
                     .shape = as_declared, .run = run_idle }
-
-#endif

@@ -1,5 +1,7 @@
 /* iotest.c - see iotest.h. */
 #include <dirent.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include "iotest.h"
 #include "sndfile.h"
 
@@ -27,6 +29,18 @@ char *io_at(const char *name)
 pipe_result io_go(const char *yaml)
 {
     return pipe_run(io_dir, yaml, "cpu", NULL, (gp_run_options){ .poison = true });
+}
+
+pipe_result io_go_limited(const char *yaml, size_t bytes)
+{
+    struct rlimit was, now;
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    now = was, now.rlim_cur = bytes;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &now), 0);
+    pipe_result r = io_go(yaml);
+    setrlimit(RLIMIT_FSIZE, &was);
+    return r;
 }
 
 const char *io_error(const pipe_result *r)
@@ -91,10 +105,9 @@ void io_count_raw(const char *name, size_t n)
 void io_holds(const char *name, const void *bytes, size_t n)
 {
     size_t have = 0;
-    char *data = pipe_read(io_dir, name, &have);
+    OWNED char *data = pipe_read(io_dir, name, &have);
     ck_assert_msg(data != NULL, "no file '%s'", name);
     ck_assert_msg(have == n && !memcmp(data, bytes, n), "'%s' (%zu bytes) is not as expected", name, have);
-    free(data);
 }
 
 void io_counts(const char *name, gp_type type, int first)
@@ -103,7 +116,7 @@ void io_counts(const char *name, gp_type type, int first)
     gp_type have;
     bool fortran;
     char err[160] = "", a[128], b[128];
-    char *file = pipe_read(io_dir, name, &n);
+    OWNED char *file = pipe_read(io_dir, name, &n);
     ck_assert_msg(file != NULL, "no file '%s'", name);
     ck_assert_msg(gp_npy_parse(file, n, &have, &data, &fortran, err), "%s %s", name, err);
     ck_assert_str_eq(gp_type_text(&have, a), gp_type_text(&type, b));
@@ -111,7 +124,6 @@ void io_counts(const char *name, gp_type type, int first)
     for (size_t i = 0; data + i < n; i++)
         ck_assert_msg((unsigned char)file[data + i] == (unsigned char)((size_t)first + i),
                       "'%s' differs at byte %zu of its data", name, i);
-    free(file);
 }
 
 int io_files(const char *sub)

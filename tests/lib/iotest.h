@@ -1,7 +1,6 @@
 /* iotest.h - what tests of files share: a folder for each test, pipelines that
  * must run or must fail, files of bytes that count up. */
-#ifndef IOTEST_H
-#define IOTEST_H
+#pragma once
 
 #include <limits.h>
 #include "base/npy.h"
@@ -20,6 +19,8 @@ int io_files(const char *sub);
 #define TEXT(buf, ...) (snprintf(buf, sizeof buf, __VA_ARGS__), buf)
 
 pipe_result io_go(const char *yaml);
+/* The same where no file can have more than so many bytes. */
+pipe_result io_go_limited(const char *yaml, size_t bytes);
 const char *io_error(const pipe_result *r);            /* the first one's text */
 /* Where a run that failed says that it kept what it wrote. */
 void io_told(const pipe_result *r, char path[PATH_MAX]);
@@ -43,5 +44,3 @@ void io_count_raw(const char *name, size_t n);
 void io_counts(const char *name, gp_type type, int first);
 /* The file `name` must hold these bytes and no more. */
 void io_holds(const char *name, const void *bytes, size_t n);
-
-#endif

@@ -195,12 +195,11 @@ char *knobs_read_files(const char *dir, size_t *bytes)
     *bytes = 0;
     for (int k = 0; knobs_written[k]; k++) {
         size_t n = 0;
-        char *one = pipe_read(dir, knobs_written[k], &n);
+        OWNED char *one = pipe_read(dir, knobs_written[k], &n);
         ck_assert_msg(one && n, "no %s", knobs_written[k]);
         all = realloc(all, *bytes + n + 1);
         memcpy(all + *bytes, one, n);
         *bytes += n;
-        free(one);
     }
     return all;
 }

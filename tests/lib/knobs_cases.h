@@ -1,6 +1,5 @@
 /* knobs_cases.h - tests that no setting changes a bit of what is made, on either back end. */
-#ifndef TEST_KNOBS_CASES_H
-#define TEST_KNOBS_CASES_H
+#pragma once
 
 #include "cases.h"
 
@@ -16,5 +15,3 @@ void knobs_check_accounts(const pipe_result *r);
 /* Settings as they come, for --set; those under which a run that was paused may go on. */
 typedef struct knobs_set { char text[16][40]; const char *set[32]; } knobs_set;
 void knobs_any(knobs_set *k, unsigned seed, bool goes_on);
-
-#endif

@@ -182,9 +182,8 @@ TEST_THIN(as_written_out, BODIES * TIMES * 3, 1)
     for (int i = 0; i < times; i++)
         put_stages(&plain, words, carried, i, "  ");
     put(&plain, "  - {use: write, in: %s_%d, path: out.raw, durable: none}\n", carried, times - 1);
-    char *made = run_text(dir, &loop, _i % KNOBS, &n), *is = run_text(dir, &plain, 0, &m);
+    OWNED char *made = run_text(dir, &loop, _i % KNOBS, &n), *is = run_text(dir, &plain, 0, &m);
     ck_assert_msg(n == m && !memcmp(made, is, n), "with %s%s", cases_knobs[_i % KNOBS], loop.s);
-    free(made), free(is);
 }
 
 /* ---- beside other things ------------------------------------------------ */
@@ -205,11 +204,10 @@ TEST_THIN(zero_in_batches, KNOBS, 14)
         "      - {use: kernel, source: k.cu, entry: evens, in: {a: t}, out: {o: s}, args: [a, o, {i32: a.size}], "
         "batched: true, grid: [1], zero: true}\n"
         "      - {use: scale, b: 1, in: s, out: v}\n  - {use: write, in: end, path: out.raw, durable: none}\n");
-    float *out = (float *)run_text(dir, &t, _i, &n);
+    OWNED float *out = (float *)run_text(dir, &t, _i, &n);
     ck_assert_uint_eq(n, sizeof in);
     for (int i = 0; i < 160; i++)
         ck_assert_msg(out[i] == (i % 2 ? 1 : 4 * in[i] + 3), "element %d is %g: %s%s", i, out[i], cases_knobs[_i], t.s);
-    free(out);
 }
 
 /* What comes into the loop is what it made of the frame before: as declared outside, not in the loop. */
@@ -231,7 +229,7 @@ TEST_THIN(in_a_cycle, KNOBS, 14)
         "      - {use: kernel, source: k.cu, entry: mean, in: {a: x, b: u}, out: {o: v}, threads: o.size, "
         "args: [a, b, o, {i32: a.size}]}\n"
         "  - {use: write, in: end, path: out.raw, durable: none}\n", SIZE, SIZE, TURNS);
-    float *out = (float *)run_text(dir, &t, _i, &n);
+    OWNED float *out = (float *)run_text(dir, &t, _i, &n);
     ck_assert_uint_eq(n, sizeof in);
     for (int f = 0; f < FRAMES; f++)
         for (int i = 0; i < SIZE; i++) {
@@ -242,7 +240,6 @@ TEST_THIN(in_a_cycle, KNOBS, 14)
                           cases_knobs[_i], t.s);
             before[i] = v;
         }
-    free(out);
 }
 
 /* ---- many iterations --------------------------------------------------- */
@@ -266,7 +263,7 @@ TEST_THIN(many_iterations, MANY * KNOBS, 1)
         "      - {use: kernel, source: k.cu, entry: sums, in: {a: a, b: b}, out: {c: c, d: d}, threads: c.size, "
         "args: [a, b, c, d, {i32: a.size}]}\n  - {use: write, in: end, path: out.raw, durable: none}\n",
         (long long)many[_i / KNOBS]);
-    uint32_t *out = (uint32_t *)run_text(dir, &t, _i % KNOBS, &n);
+    OWNED uint32_t *out = (uint32_t *)run_text(dir, &t, _i % KNOBS, &n);
     ck_assert_uint_eq(n, sizeof in);
     for (int i = 0; i < 6; i++) {
         uint32_t a = in[i], b = other[i];
@@ -276,7 +273,6 @@ TEST_THIN(many_iterations, MANY * KNOBS, 1)
         }
         ck_assert_msg(out[i] == b, "element %d is %u, not %u: %s%s", i, out[i], b, cases_knobs[_i % KNOBS], t.s);
     }
-    free(out);
 }
 
 /* ---- until ------------------------------------------------------------- */
@@ -304,9 +300,9 @@ TEST_THIN(stops_when_done, STOPS * KNOBS, 1)
         "args: [a, b, done, {i32: %d}, {i32: a.size}]}\n"
         "  - {use: write, in: end, path: out.raw, durable: none}\n"
         "  - {use: write, in: done, path: done.raw, durable: none}\n", times, every, limit);
-    int32_t *out = (int32_t *)run_text(dir, &t, _i % KNOBS, &n);
+    OWNED int32_t *out = (int32_t *)run_text(dir, &t, _i % KNOBS, &n);
     ck_assert_uint_eq(n, sizeof in);
-    int32_t *done = (int32_t *)pipe_read(dir, "done.raw", &n);
+    OWNED int32_t *done = (int32_t *)pipe_read(dir, "done.raw", &n);
     ck_assert_uint_eq(n, sizeof in / 2);
     for (int f = 0; f < 9; f++) {
         int k = 0;
@@ -317,7 +313,6 @@ TEST_THIN(stops_when_done, STOPS * KNOBS, 1)
                       "frame %d has %d and %d, not %d more: %s%s", f, out[2 * f], done[f], k,
                       cases_knobs[_i % KNOBS], t.s);
     }
-    free(out), free(done);
 }
 
 /* ---- what is not written ----------------------------------------------- */

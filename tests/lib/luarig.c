@@ -7,7 +7,6 @@ static const gp_kind give = IDLE_GIVE, take = IDLE_TAKE;
 
 static const char *env(const void *arg, const char *name)
 {
-    (void)arg;
     return strcmp(name, "LUA_TEST") ? NULL : "a word";
 }
 

@@ -1,7 +1,6 @@
 /* luarig.h - a Lua stage, compiled as a pipeline would, then driven by hand, frame
  * by frame, on memory of the test's own. */
-#ifndef TEST_LUARIG_H
-#define TEST_LUARIG_H
+#pragma once
 
 #include "api/forms.h"
 #include "base/filetable.h"
@@ -60,5 +59,3 @@ gp_status rig_run(rig *r, int worker, frame *f, gp_errs *errs);
 /* Runs frames first .. first + n - 1, or until one is not whole; its status. */
 gp_status rig_run_all(rig *r, uint64_t first, int n);
 const char *rig_error(const gp_errs *errs);
-
-#endif

@@ -1,6 +1,5 @@
 /* managed_cases.c - a constant in managed memory is what it is anywhere else: for a kernel that looks numbers up in it,
  * for a script, for a stage that runs once, and for what is carried. */
-#include "base/npy.h"
 #include "cases.h"
 
 
@@ -78,14 +77,13 @@ TEST_SOME(same_numbers, SETTINGS, 5, 1)
     size_t n;
     put_files(dir, at);
     pipe_done(dir, yaml, on, settings[_i], (gp_run_options){ .poison = _i & 1 });
-    float *out = (float *)pipe_read(dir, "out.raw", &n);
+    OWNED float *out = (float *)pipe_read(dir, "out.raw", &n);
     ck_assert_uint_eq(n, FRAMES * PLACES * COLS * sizeof *out);
     for (int64_t i = 0; i < FRAMES * PLACES * COLS; i++) {
         float t = table_at((int64_t)at[i / COLS] * COLS + i % COLS);
         ck_assert_msg(out[i] == 2 * t + first_at(i % COLS) + t - table_at(2), "element %lld is %g", (long long)i,
                       (double)out[i]);
     }
-    free(out);
     pipe_dir_remove(dir);
 }
 
@@ -100,14 +98,13 @@ TEST(carried)
         "u: {carry: v, init: first.npy}, v: {like: x}}\nstages:\n  - {use: generate, pattern: ramp, frames: 5, out: x}\n"
         "  - {use: expr, in: {x: x, u: u, c: c}, out: v, expr: x + u + c}\n"
         "  - {use: write, path: out.raw, durable: none}\n", on, NULL, (gp_run_options){ 0 });
-    float *out = (float *)pipe_read(dir, "out.raw", &n);
+    OWNED float *out = (float *)pipe_read(dir, "out.raw", &n);
     ck_assert_uint_eq(n, 5 * COLS * sizeof *out);
     float sum[COLS];
     for (int i = 0; i < COLS; i++)
         sum[i] = first_at(i);
     for (int i = 0; i < 5 * COLS; i++)
         ck_assert_float_eq(out[i], sum[i % COLS] += (float)i + first_at(i % COLS));
-    free(out);
     pipe_dir_remove(dir);
 }
 

@@ -22,7 +22,7 @@ void meta_put_scripts(const char *dir)
 void meta_is(const char *dir, const char *name, const char *want, const char *what)
 {
     size_t n = 0, k = 0;
-    char *have = pipe_read(dir, name, &n);
+    OWNED char *have = pipe_read(dir, name, &n);
     ck_assert_msg(have, "%s: there is no %s", what, name);
     for (size_t i = 0; i < n; i++) {   /* as one line */
         if (have[i] == '\n' && i + 1 == n)
@@ -31,7 +31,6 @@ void meta_is(const char *dir, const char *name, const char *want, const char *wh
     }
     have[k] = 0;
     ck_assert_msg(!strcmp(have, want), "%s: %s, not %s", what, have, want);
-    free(have);
 }
 
 /* x is of 6 frames; w and z are of as many, of numbers of their own. The stage that tells takes `t`. */

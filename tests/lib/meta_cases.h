@@ -1,6 +1,5 @@
 /* meta_cases.h - tests of numbers that travel with frames, on either back end. */
-#ifndef TEST_META_CASES_H
-#define TEST_META_CASES_H
+#pragma once
 
 #include "cases.h"
 
@@ -8,5 +7,3 @@
 void meta_put_scripts(const char *dir);
 /* Compares a text file with what is due: "1 2 | 3 4" for two lines. */
 void meta_is(const char *dir, const char *name, const char *want, const char *what);
-
-#endif

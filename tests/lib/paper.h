@@ -1,6 +1,5 @@
 /* paper.h - costs made by hand, of plans that are compiled (verdictrig.h), and what they are as a report tells them. */
-#ifndef TEST_PAPER_H
-#define TEST_PAPER_H
+#pragma once
 
 #include "simulate/simulate.h"
 #include "verdictrig.h"
@@ -18,5 +17,3 @@ gp_costs paper_costs(const gp_plan *plan, gp_costs like, gp_segment_cost segment
 gp_simulated *paper_simulate(const gp_plan *plan, const gp_costs *costs, const char *what);
 /* What the report of a simulation says of its costs, as that of a run. Fails the test on errors. */
 const gp_costs *paper_again(const gp_pipeline *p, gp_simulated *s, const char *what);
-
-#endif

@@ -33,7 +33,7 @@ TEST_SOME(same_bytes, RUNS, 12, 1)
     const char *dir = pipe_dir();
     knobs_put_files(dir);
     pipe_result r = pipe_done(dir, knobs_yaml, on, NULL, (gp_run_options){ .isolate = getenv("GPIPE_SANITIZED") });
-    char *want = knobs_read_files(dir, &want_n);
+    OWNED char *want = knobs_read_files(dir, &want_n);
     pipe_dir_remove(dir);
 
     int parts = 0, cuts = 1 + (int)(next(&seed) % (PARTS - 1));
@@ -58,9 +58,8 @@ TEST_SOME(same_bytes, RUNS, 12, 1)
     ck_assert_msg(r.outcome == GP_DONE, "run %d: outcome %d after %d parts", _i, r.outcome, parts);
     ck_assert_msg(parts > 1 || at[0], "run %d has not paused", _i);
     knobs_check_accounts(&r);
-    char *have = knobs_read_files(dir, &n);
+    OWNED char *have = knobs_read_files(dir, &n);
     ck_assert_msg(n == want_n && !memcmp(have, want, n), "run %d, in %d parts, makes other bytes", _i, parts);
-    free(have), free(want);
 }
 
 CASES_SUITE(paused, NULL, NULL, 0, 1)

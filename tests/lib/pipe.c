@@ -12,7 +12,6 @@ static folder *folders;
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-    (void)st, (void)type, (void)ftw;
     return remove(path);
 }
 
@@ -81,14 +80,13 @@ void pipe_npy(const char *dir, const char *name, int64_t rows, int64_t cols, flo
 {
     gp_type t = { .dtype = GP_F32, .ndim = cols ? 2 : 1, .dim = { rows, cols } };
     size_t n = (size_t)gp_count(&t);
-    char *data = malloc(GP_NPY_HEADER_MAX + 4 * n);
+    OWNED char *data = malloc(GP_NPY_HEADER_MAX + 4 * n);
     size_t head = gp_npy_header(&t, data, GP_NPY_HEADER_MAX);
     for (size_t i = 0; i < n; i++) {
         float v = value((int64_t)i);
         memcpy(data + head + 4 * i, &v, 4);
     }
     pipe_file(dir, name, data, head + 4 * n);
-    free(data);
 }
 
 static gp_registry *registry;
@@ -112,7 +110,6 @@ const gp_registry *pipe_registry(void)
 
 static const char *environment(const void *arg, const char *name)
 {
-    (void)arg;
     return getenv(name);
 }
 
@@ -136,6 +133,13 @@ gp_pipeline *pipe_compiled(const char *dir, const char *yaml, gp_config c)
     gp_pipeline *p = pipe_compile(dir, yaml, c, &errs);
     ck_assert_msg(p != NULL, "%s\n%s", errs.n ? errs.e[0].msg : "?", yaml);
     return p;
+}
+
+char *pipe_edited(const char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    ck_assert_msg(at, "no '%s'", from);
+    return format("%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
 }
 
 typedef struct strings { char file[600], device[64]; const char *set[32]; } strings;

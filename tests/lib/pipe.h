@@ -1,6 +1,5 @@
 /* pipe.h - runs whole pipelines in the test's process. */
-#ifndef TEST_PIPE_H
-#define TEST_PIPE_H
+#pragma once
 
 #include "api/forms.h"
 #include "device/machine.h"
@@ -33,6 +32,8 @@ const gp_registry *pipe_registry(void);        /* with them */
  * errors; with pipe_compiled the test fails. */
 gp_pipeline *pipe_compile(const char *dir, const char *yaml, gp_config c, gp_errs *errs);
 gp_pipeline *pipe_compiled(const char *dir, const char *yaml, gp_config c);
+/* `text` with `to` in place of the first `from`. */
+char *pipe_edited(const char *text, const char *from, const char *to);
 /* How many frames its sources have made. */
 unsigned long long pipe_frames_in(const gp_pipeline *p);
 
@@ -62,5 +63,3 @@ pipe_result pipe_done(const char *dir, const char *yaml, const char *device,
                       const char *const *sets, gp_run_options options);
 /* The first error's text; "no error" without one. */
 const char *pipe_said(const gp_errs *errs);
-
-#endif

@@ -9,8 +9,7 @@
  *   all    a host stage in which all ranks take part
  *   sink   a host stage without outputs
  *   group, split, window, decimate, hold, mix, reduce: as they are */
-#ifndef TEST_PLANNED_H
-#define TEST_PLANNED_H
+#pragma once
 
 #include "api/forms.h"
 #include "device/machine.h"
@@ -43,5 +42,3 @@ int plan_segment(const planned *p, const char *stage);
 int plan_tasks(const planned *p, gp_task_kind op);
 /* The first ring of a buffer on a side, -1: none. */
 int plan_ring(const planned *p, const char *buffer, bool device);
-
-#endif

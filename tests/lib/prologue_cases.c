@@ -59,9 +59,9 @@ TEST_LOOP(casts, 0, REAL)
         char *yaml = format("buffers: {x: {dtype: u8, shape: [1]}, c: {const: c.npy, dtype: %s}, y: {dtype: %s, shape: "
             "[%d]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n  - {use: lua, script: c.lua, in: [x, c], out: y}\n"
             "  - {use: write, path: out.raw, durable: none}\n", to, to, N);
-        char *konst = run(dir, yaml, &n[0]);
-        char *frame = cast_frame(dir, real[_i], to, "device", &n[1]);
-        char *here = cast_frame(dir, real[_i], to, "host", &n[2]);
+        OWNED char *konst = run(dir, yaml, &n[0]);
+        OWNED char *frame = cast_frame(dir, real[_i], to, "device", &n[1]);
+        OWNED char *here = cast_frame(dir, real[_i], to, "host", &n[2]);
         ck_assert_msg(n[0] == n[1] && n[1] == n[2] && !memcmp(frame, here, n[1]), "%s to %s on the host",
                       gp_dtype_name(real[_i]), to);
         for (size_t i = 0, each = gp_dtype_size(real[k]); i < n[0]; i += each) {
@@ -69,7 +69,6 @@ TEST_LOOP(casts, 0, REAL)
             ck_assert_msg(kept || !memcmp(konst + i, frame + i, each), "element %zu, %s to %s", i / each,
                           gp_dtype_name(real[_i]), to);
         }
-        free(konst), free(frame), free(here);
     }
 }
 
@@ -135,9 +134,8 @@ TEST_EACH(same_as_of_frames, pairs)
     pipe_npy(dir, "c.npy", 4, 5, ramp);
     pipe_text(dir, "add.lua", "function process(f, x, y) y:add(x.x, x.k) end\n");
     pipe_text(dir, "k.cu", "extern \"C\" __global__ void k(const float *a, float *o) { o[threadIdx.x] = a[threadIdx.x] - 1; }\n");
-    char *once = run(dir, pairs[_i].once, &n[0]), *frames = run(dir, pairs[_i].frames, &n[1]);
+    OWNED char *once = run(dir, pairs[_i].once, &n[0]), *frames = run(dir, pairs[_i].frames, &n[1]);
     ck_assert_msg(n[0] && n[0] == n[1] && !memcmp(once, frames, n[0]), "%s", pairs[_i].what);
-    free(once), free(frames);
 }
 
 CASES_SUITE(prologue, NULL, NULL, 120, 1)

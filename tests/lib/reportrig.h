@@ -1,6 +1,5 @@
 /* reportrig.h - runs a pipeline and keeps what it says of itself: its report and its trace. */
-#ifndef TEST_REPORTRIG_H
-#define TEST_REPORTRIG_H
+#pragma once
 
 #include "cases.h"
 #include "report/report.h"
@@ -21,5 +20,3 @@ void report_done(report_seen *s);
 /* The number behind "key": in a line of the trace, which may end with the text; is `text` in the line? */
 double line_member(const char *line, const char *key);
 bool line_has(const char *line, const char *text);
-
-#endif

@@ -205,15 +205,13 @@ static const char *const tops[] = {
 TEST_EACH(same_bytes, ways)
 {
     size_t one, two;
-    char *want = made(ways[_i].stages, "0", 0, "", &one);
+    OWNED char *want = made(ways[_i].stages, "0", 0, "", &one);
     for (size_t t = 0; t < 2 * sizeof tops / sizeof *tops; t++) {
         const char *first = t % 2 ? "0-1" : "0", *top = tops[t / 2];
-        char *got = made(ways[_i].stages, first, 1, top, &two);
+        OWNED char *got = made(ways[_i].stages, first, 1, top, &two);
         ck_assert_msg(one == two && !memcmp(want, got, one), "%s, %s, %s: %zu and %zu bytes", ways[_i].what, first,
                       top, one, two);
-        free(got);
     }
-    free(want);
 }
 
 CASES_SUITE(several, NULL, NULL, 120, 1)

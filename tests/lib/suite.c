@@ -25,6 +25,27 @@ char *format(const char *fmt, ...)
     return k->text;
 }
 
+void suite_free(void *variable)
+{
+    void *memory;
+    memcpy(&memory, variable, sizeof memory);
+    free(memory);
+}
+
+void first_error_is(const gp_errs *errs, int line, const char *text)
+{
+    ck_assert_int_gt(errs->n, 0);
+    ck_assert_str_eq(errs->e[0].msg, text);
+    ck_assert_int_eq(errs->e[0].at.line, line);
+}
+
+void first_error_has(const gp_errs *errs, int line, const char *part)
+{
+    ck_assert_int_gt(errs->n, 0);
+    ck_assert_msg(strstr(errs->e[0].msg, part), "'%s' is not in: %s", part, errs->e[0].msg);
+    ck_assert_int_eq(errs->e[0].at.line, line);
+}
+
 char *suite_beside(const char *name)
 {
     char path[4096];

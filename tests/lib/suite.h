@@ -11,8 +11,7 @@
  *
  * What nearly every suite needs of the C library comes with it.
  * Fixtures run around each test, in its process, and may be NULL; seconds 0: as other suites. */
-#ifndef TEST_SUITE_H
-#define TEST_SUITE_H
+#pragma once
 
 #include <check.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "gpipe/err.h"
 
 typedef struct suite_item {
     const TTest *test;         /* NULL: a TEST_CASE */
@@ -31,6 +31,12 @@ typedef struct suite_item {
 
 /* printf into a text of its own, which stays until the process ends. */
 char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Memory that is freed where the variable ends: OWNED char *text = pipe_read(dir, "out.csv", &n); */
+#define OWNED __attribute__((cleanup(suite_free)))
+void suite_free(void *variable);
+/* The first error has this text, or has it in its text, and the line as its place. */
+void first_error_is(const gp_errs *errs, int line, const char *text);
+void first_error_has(const gp_errs *errs, int line, const char *part);
 /* The path of a file beside the tests' program. */
 char *suite_beside(const char *name);
 /* Loads NAME.so from there, a library that stands in, which is found by its name from then on: its NAME_does. */
@@ -82,5 +88,3 @@ bool suite_leave_memory(size_t bytes);
         suite_fill(tc, suite_items, 1); \
         return s; \
     }
-
-#endif

@@ -82,7 +82,7 @@ TEST_SOME(unwritten, sizeof cases / sizeof *cases, 4, 1)
         return;
     const char *dir = pipe_dir();
     pipe_result r;
-    char *made = run_in(dir, _i, (gp_run_options){ .poison = false }, &r);
+    OWNED char *made = run_in(dir, _i, (gp_run_options){ .poison = false }, &r);
     pipe_dir_remove(dir);
     ck_assert_msg(r.compiled, "%d: %s", _i, r.errs.e[0].msg);
     if (cases[_i].msg) {
@@ -94,7 +94,6 @@ TEST_SOME(unwritten, sizeof cases / sizeof *cases, 4, 1)
         pipe_no_errors(&r, cases[_i].body);
         ck_assert_int_eq(r.outcome, GP_DONE);
     }
-    free(made);
 }
 
 /* What is checked is computed in full, although its slots have been used: holes and partial frames came before. */
@@ -112,13 +111,12 @@ TEST_SOME(first_whole_frame_comes_late, 7, 3, 1)
         "  - {use: kernel, source: k.cu, threads: out.size, args: [in, out, {i32: in.size}]}\n"
         "  - {use: write, path: out.raw}\n", _i + 1);
     pipe_done(dir, yaml, on, NULL, (gp_run_options){ .poison = false });
-    float *out = (float *)pipe_read(dir, "out.raw", &n);
+    OWNED float *out = (float *)pipe_read(dir, "out.raw", &n);
     pipe_dir_remove(dir);
     ck_assert_uint_eq(n, (3 * 8 + 6 * 32) * sizeof *out);
     for (int i = 0, at = 0; i < 12; i++)
         for (int k = 0; k < (i >= 6 ? 32 : i % 2 ? 8 : 0); k++, at++)
             ck_assert_msg(out[at] == (float)(2 * (i * 32 + k) + 1), "element %d of frame %d is %g", k, i, (double)out[at]);
-    free(out);
 }
 
 /* Where frames differ in shape, the first three shapes are checked, also where no frame is whole. `height`: of a
@@ -166,8 +164,8 @@ TEST_SOME(each_shape, sizeof shaped / sizeof *shaped, 4, 1)
     size_t n = 0, nzero = 0;
     pipe_result r, as_zero;
     setenv("XDG_CACHE_HOME", dir, 1);
-    char *made = run_shaped(dir, _i, false, &r, &n);
-    char *same = shaped[_i].msg ? NULL : run_shaped(dir, _i, true, &as_zero, &nzero);
+    OWNED char *made = run_shaped(dir, _i, false, &r, &n);
+    OWNED char *same = shaped[_i].msg ? NULL : run_shaped(dir, _i, true, &as_zero, &nzero);
     pipe_dir_remove(dir);
     if (shaped[_i].msg) {
         ck_assert_msg(r.outcome == GP_ERROR, "%d is done: %s", _i, r.errs.e[0].msg);
@@ -177,8 +175,6 @@ TEST_SOME(each_shape, sizeof shaped / sizeof *shaped, 4, 1)
         pipe_no_errors(&r, "each_shape");
         ck_assert(made && same && n == nzero && !memcmp(made, same, n));
     }
-    free(made);
-    free(same);
 }
 
 CASES_SUITE(unwritten, NULL, NULL, 900, 1)

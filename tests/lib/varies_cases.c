@@ -140,8 +140,7 @@ static void run(const char *dir, const char *buffers, int chain, const char *pat
     char *yaml = format("%sbuffers: {x: {%s}%s%s}\nstages:\n  - {use: read, path: \"%s\", out: x}\n%s"
         "  - {use: write, path: \"%s/%%n.npy\", durable: none}\n", settings, buffers, *and ? ", " : "", and, path,
         chains[chain].stages, to);
-    pipe_result r = pipe_done(dir, yaml, on, NULL, (gp_run_options){ .poison = o & 1, .timed = o & 2 });
-    ck_assert_msg(r.outcome == GP_DONE, "%s", yaml);
+    pipe_done(dir, yaml, on, NULL, (gp_run_options){ .poison = o & 1, .timed = o & 2 });
 }
 
 TEST_THIN(as_if_alone, CHAINS * KNOBS, 1)
@@ -160,12 +159,11 @@ TEST_THIN(as_if_alone, CHAINS * KNOBS, 1)
     }
     for (int i = 0; i < FILES; i++) {
         snprintf(name, sizeof name, "one/in-%d.npy", i);
-        char *one = pipe_read(dir, name, &n);
+        OWNED char *one = pipe_read(dir, name, &n);
         snprintf(name, sizeof name, "all/in-%d.npy", i);
-        char *all = pipe_read(dir, name, &m);
+        OWNED char *all = pipe_read(dir, name, &m);
         ck_assert_msg(!one == !all && !one == (chains[c].drops && i == 3), "%s of %s", name, chains[c].what);
         ck_assert_msg(!one || (n == m && !memcmp(one, all, n)), "%s of %s, with %s", name, chains[c].what, knobs[_i % KNOBS]);
-        free(one), free(all);
     }
 }
 
@@ -184,10 +182,9 @@ TEST_THIN(sizes_by_expressions, KNOBS, 14)
     pipe_result r = pipe_done(dir, yaml, on, NULL, (gp_run_options){ 0 });
     for (int i = 0; i < FILES; i++) {
         char *name = format("made/in-%d.npy", i);
-        char *out = pipe_read(dir, name, &n);
+        OWNED char *out = pipe_read(dir, name, &n);
         ck_assert_msg(out && gp_npy_parse(out, n, &t, &data, &fortran, why), "%s", name);
         ck_assert_msg(t.ndim == 2 && t.dim[0] == (sizes[i][0] + 1) / 2 && t.dim[1] == sizes[i][1] + 1, "%s", name);
-        free(out);
     }
     yaml = format("%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {dtype: f32, shape: "
                   "[\"floor(a.shape[0] / 2)\", \"a.shape[1] + 1\"]}}\n"
@@ -260,12 +257,11 @@ TEST_THIN(regrouped, KNOBS, 14)
         "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n  - {use: lua, script: sum.lua, in: x, out: y}\n"
         "  - {use: group, frames: 3}\n  - {use: write, path: out.raw, durable: none}\n", knobs[_i]);
     pipe_done(dir, yaml, on, NULL, (gp_run_options){ 0 });
-    float *out = (float *)pipe_read(dir, "out.raw", &n);
+    OWNED float *out = (float *)pipe_read(dir, "out.raw", &n);
     ck_assert_msg(out && n == sizeof(float) * 4 * FILES, "%zu bytes", n);
     for (int i = 0; i < FILES; i++)
         ck_assert_msg(out[4 * i + 1] == (float)sizes[i][0] && out[4 * i + 2] == (float)sizes[i][1]
                       && out[4 * i + 3] == (float)(sizes[i][0] * sizes[i][1]), "frame %d", i);
-    free(out);
 }
 
 /* A kernel that goes through one by the size of the other would read what is in its slot beyond it. */
@@ -303,11 +299,10 @@ static bool in_common(const char *kind, const gp_type *a, const gp_type *b, gp_t
 static void put_array(const char *dir, const char *name, const array *a)
 {
     size_t bytes = gp_bytes(&a->type);
-    char *all = malloc(GP_NPY_HEADER_MAX + bytes);
+    OWNED char *all = malloc(GP_NPY_HEADER_MAX + bytes);
     size_t head = gp_npy_header(&a->type, all, GP_NPY_HEADER_MAX);
     memcpy(all + head, a->data, bytes);
     pipe_file(dir, name, all, head + bytes);
-    free(all);
 }
 
 /* Runs a case of cases.txt, its first two inputs within bounds that they have in common; false: there are none. */
@@ -409,11 +404,10 @@ TEST_THIN(two_lengths, KNOBS, 14)
         pipe_no_errors(&r, yaml);
         for (int i = 0; i < 3; i++) {
             snprintf(name, sizeof name, "o%05d.raw", i);
-            float *o = (float *)pipe_read(dir, name, &n);
+            OWNED float *o = (float *)pipe_read(dir, name, &n);
             ck_assert_msg(o && n == sizeof *o * (size_t)(rows[i] * columns[i]), "frame %d: %zu bytes", i, n);
             for (int k = 0; k < rows[i] * columns[i]; k++)
                 ck_assert(o[k] == 2 * element(k / columns[i]) * element(k % columns[i]));
-            free(o);
         }
     }
 }
@@ -438,9 +432,8 @@ TEST_THIN(raw_files, 4, 14)
         ck_assert_msg(strstr(r.errs.e[0].msg, cases[_i].wrong) && strstr(r.errs.e[0].msg, "in-b.raw"), "%s", r.errs.e[0].msg);
     } else {
         pipe_no_errors(&r, yaml);
-        char *out = pipe_read(dir, "out/in-b.raw", &n);
+        OWNED char *out = pipe_read(dir, "out/in-b.raw", &n);
         ck_assert(out && n == cases[_i].bytes && !memcmp(out, data, n));
-        free(out);
     }
 }
 

@@ -53,7 +53,6 @@ static void advise_word(gp_advice *a)
 
 static void advise_nothing(gp_advice *a)
 {
-    (void)a;
 }
 
 static const gp_port own_in[] = { { "in", GP_ACCEPT_ANY, .help = "frames" }, { 0 } };
@@ -84,7 +83,7 @@ gp_arena verdict_arena;
 void verdict_up(void)
 {
     size_t bytes;
-    char *png = pipe_read(".", "tests/data/png/rgb8.png", &bytes);
+    OWNED char *png = pipe_read(".", "tests/data/png/rgb8.png", &bytes);
     ck_assert_ptr_nonnull(png);
     pipe_kinds(own_kinds, sizeof own_kinds / sizeof *own_kinds);
     dir = pipe_dir();
@@ -92,7 +91,6 @@ void verdict_up(void)
     pipe_text(dir, "keeps.lua", "function process(f, x, y) y:copy(x) end\n");
     pipe_file(dir, "a.png", png, bytes);
     pipe_file(dir, "r.raw", png, 16);
-    free(png);
 }
 
 void verdict_down(void)

@@ -1,6 +1,5 @@
 /* verdictrig.h - reports made by hand, of plans that are compiled, and what is said of them. */
-#ifndef TEST_VERDICTRIG_H
-#define TEST_VERDICTRIG_H
+#pragma once
 
 #include "pipe.h"
 #include "report/report.h"
@@ -64,5 +63,3 @@ gp_pipeline *verdict_compile_for(const char *yaml, const char *set, int ndevices
 gp_report *verdict_report(const verdict_case *c, const gp_plan *plan);
 /* Is what a case says said of it, and does the file take the edit? */
 void verdict_check(const verdict_case *c);
-
-#endif

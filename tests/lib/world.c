@@ -58,7 +58,6 @@ static bool shape_carry(gp_shape *s)
 
 static bool shape_mute(gp_shape *s)
 {
-    (void)s;
     return false;
 }
 
@@ -140,7 +139,6 @@ struct world world;
 
 static const char *env_get(const void *arg, const char *name)
 {
-    (void)arg;
     return !strcmp(name, "PLACE") ? "there" : NULL;
 }
 

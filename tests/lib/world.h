@@ -1,7 +1,6 @@
 /* world.h - texts through parse and resolve, with stage kinds that do nothing, for
  * tests of the graph. One world a process. */
-#ifndef TEST_WORLD_H
-#define TEST_WORLD_H
+#pragma once
 
 #include "api/forms.h"
 #include "device/machine.h"
@@ -40,5 +39,3 @@ const gp_graph *world_must(const char *text);
 /* By name; fails the test when there is none. */
 const gp_buffer *world_buffer(const gp_graph *g, const char *name);
 const gp_stage *world_stage(const gp_graph *g, const char *name);
-
-#endif
