@@ -67,10 +67,14 @@ static const struct { const char *what, *yaml, *comes_to; int d, batch, kib; } d
     { "just below 1 MiB", "stages:\n" IN("1048575") MID("") LAST, "in 6, mid 6, last 3", 6, 1, 0 },
     { "1 MiB", "stages:\n" IN("1048576") MID("") LAST, "in 3, mid 3, last 3", 3, 1, 0 },
     { "just above", "stages:\n" IN("1048577") MID("") LAST, "in 3, mid 3, last 3", 3, 1, 0 },
-    { "just below 128 KiB on the host", "stages:\n" IN("131071") MID("") LAST, "in 6, mid 6, last 6", 6, 2, 0 },
-    { "128 KiB on the host", "stages:\n" IN("131072") MID("") LAST, "in 6, mid 6, last 3", 6, 2, 0 },
-    { "two small ones a launch", "stages:\n" IN("1000") MID("") LAST, "in 6, mid 6, last 6", 6, 2, 0 },
-    { "auto is said", "depth: auto\nstages:\n" IN("1000") MID("") LAST, "in 6, mid 6, last 6", 6, 2, 0 },
+    { "just below 128 KiB on the host", "stages:\n" IN("131071") MID("") LAST, "in 12, mid 12, last 6", 12, 4, 0 },
+    { "128 KiB on the host", "stages:\n" IN("131072") MID("") LAST, "in 12, mid 12, last 3", 12, 4, 0 },
+    { "more than 2 MiB of twice 6", "stages:\n" IN("174848") MID("") LAST, "in 6, mid 6, last 3", 6, 2, 0 },
+    { "64 small ones a launch", "stages:\n" IN("1000") MID("") LAST, "in 192, mid 192, last 6", 192, 64, 0 },
+    { "small ones, one a launch", "batch: 1\nstages:\n" IN("1000") MID("") LAST, "in 6, mid 6, last 6", 6, 1, 0 },
+    { "small ones, in turns on what is resident", "launch: persistent\nstages:\n" IN("1000") MID("") LAST,
+      "in 6, mid 6, last 6", 6, 2, 0 },
+    { "auto is said", "depth: auto\nstages:\n" IN("1000") MID("") LAST, "in 192, mid 192, last 6", 192, 64, 0 },
     { "3 is said", "depth: 3\nstages:\n" IN("1000") MID("") LAST, "in 3, mid 3, last 3", 3, 1, 0 },
     { "6 is said", "depth: 6\nstages:\n" IN("2000000") MID("") LAST, "in 6, mid 6, last 6", 6, 1, 0 },
     { "3 is said of a small one", "buffers: {in: {depth: 3}}\nstages:\n" IN("1000") MID("") LAST,
@@ -88,9 +92,10 @@ static const struct { const char *what, *yaml, *comes_to; int d, batch, kib; } d
     { "small ones beside a large one", "stages:\n" IN("2000000") BOTH MID(", in: [b, in]") LAST,
       "in 3, b 3, mid 3, last 6", 3, 1, 0 },
     { "in another segment", "stages:\n" IN("2000000") BOTH "  - {use: dev, name: c, in: b}\n" MID(", in: in")
-      "  - {use: sink, in: [c, mid]}\n", "in 3, b 6, c 6, mid 3", 3, 1, 0 },
+      "  - {use: sink, in: [c, mid]}\n", "in 3, b 192, c 192, mid 3", 3, 1, 0 },
     { "large work areas", "stages:\n" IN("1000") MID(", scratch: 8388608") LAST, "in 3, mid 3, last 6", 3, 1, 0 },
     { "smaller ones", "stages:\n" IN("1000") MID(", scratch: 8388352") LAST, "in 6, mid 6, last 6", 6, 2, 0 },
+    { "of which 12 fit in 64 MiB", "stages:\n" IN("1000") MID(", scratch: 4194304") LAST, "in 12, mid 12, last 6", 12, 4, 0 },
     { "a thousand kernels", "stages:\n" IN("1000") LOOP("1000"), "in 3, mid 3, last 6", 3, 1, 0 },
     { "fewer", "stages:\n" IN("1000") LOOP("990"), "in 6, mid 6, last 6", 6, 2, 0 },
     /* what fits with fewer slots is not refused */
@@ -284,7 +289,7 @@ TEST(test_copied_unlike)
 
 TEST(test_unified_totals)
 {
-    planned p = plan_ok("pipeline: t\nstages:\n  - {use: src}\n"
+    planned p = plan_ok("pipeline: t\ndepth: 6\nstages:\n  - {use: src}\n"
                         "  - {use: dev, scratch: 100}\n  - {use: sink}\n", false);
     ck_assert_uint_eq(p.plan->host_bytes, 6 * (1024 + 1024 + 256));
     ck_assert_uint_eq(p.plan->pinned_bytes, 0);

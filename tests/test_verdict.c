@@ -216,7 +216,7 @@ static const verdict_case cases[] = {
       .cpus = 4, .bound = GP_BOUND_STREAMS, .of = "scale", .text =
       "bound by the 1 stream of 'scale' (threads on the CPU, 97 % busy). 3.0 of 4 cores are idle: try "
       "streams: 4", .path = "streams", .value = "4" },
-    { "as many as frames", SCALE, .actor = { { "scale", .launches = 580, .ms = 10 } },
+    { "as many as frames", "depth: 6\n" SCALE, .actor = { { "scale", .launches = 580, .ms = 10 } },
       .bound = GP_BOUND_DEPTH, .of = "scale",
       .text = "97 % busy). 10.2 of 16 cores are idle, and depth 6 lets no more frames be in flight: "
       "try depth: 18", .path = "depth", .value = "18" },

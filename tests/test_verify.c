@@ -192,7 +192,7 @@ TEST(test_too_shallow)
     gp_ring *r = ring_of(&p, "a", false);
     ck_assert_int_ge(r->depth, 16);
     for (int depth = 16; depth >= 4; depth--) {
-        r->depth = p.plan->pool[r->pool].depth = depth;
+        r->depth = r->begins = p.plan->pool[r->pool].depth = depth;
         p.errs = (gp_errs){ .n = 0 };
         char *says = format("at buffer 'a', which has depth %d and needs 16", depth);
         ck_assert_msg(gp_verify(p.plan, &p.machine, &p.errs) == (depth == 16), "depth %d", depth);

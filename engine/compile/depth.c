@@ -326,9 +326,11 @@ static int many(const gp_scheduling *w, const gp_segment *s)
     for (int i = 0; i < s->ntasks && can; i++) {
         const gp_task *t = &p->task[s->task[i]];
         const gp_stage *st = t->stage < 0 ? NULL : &w->g->stage[t->stage];
+        const gp_loop *l = st ? gp_stage_loop(st) : NULL;
         bool at_once = !st || (st->batched && !gp_stage_in_order(st));
+        int nodes = !l ? 1 : l->times * l->graph->nstages < NODES ? (int)l->times * l->graph->nstages : NODES;
         can = !st || !(gp_stage_circles_back(st) || (st->calls_library && !at_once));      /* it has something for each slot */
-        once += at_once, each += !at_once;
+        once += at_once ? nodes : 0, each += at_once ? 0 : nodes;
         inside += t->scratch >= 0 ? p->extra[t->scratch].stride : 0;
     }
     for (int sizes = 2; can && 2 * n <= GP_DEPTH_MANY; n *= 2, sizes++)        /* of launches: 1, 2, ... a third of them */
@@ -357,10 +359,10 @@ static void give_many(gp_scheduling *w)
     }
 }
 
-bool gp_ring_depths(gp_scheduling *w, bool scarce, gp_errs *errs)
+bool gp_ring_depths(gp_scheduling *w, gp_slots slots, gp_errs *errs)
 {
     gp_plan *p = w->p;
-    make_shallow(w->a, p, scarce);
+    make_shallow(w->a, p, slots == GP_SLOTS_FEW);
     int *depth = GP_NEW(w->a, int, p->nrings);
     for (int i = 0; i < p->nrings; i++)
         depth[i] = p->ring[i].depth;
@@ -372,7 +374,7 @@ bool gp_ring_depths(gp_scheduling *w, bool scarce, gp_errs *errs)
             r->depth = depth[i], r->why = GP_DEPTH_BY_RATES;
         r->begins = r->depth;
     }
-    if (!scarce)
+    if (slots == GP_SLOTS_MANY)
         give_many(w);
     for (int i = 0; i < p->nrings; i++)
         p->ring[i].given = p->ring[i].depth, p->ring[i].turns = 1;

@@ -1,5 +1,5 @@
 /* schedule.c - plan -> plan: depths, copies, memory and launches, see schedule.h; here their order, and what memory all
- * takes. Where that is more than there is, all is done again with as few slots as the file allows. */
+ * takes. Where that is more than there is, all is done again with fewer slots, and then with as few as the file allows. */
 #include "compile/schedule.h"
 
 static bool touches(const gp_plan *p, const gp_segment *s, int pool)
@@ -68,7 +68,7 @@ static void *dup(gp_arena *a, const void *v, size_t bytes)
 
 #define DUP(a, v, n) dup((a), (v), sizeof *(v) * (size_t)(n))
 
-static gp_plan *schedule(gp_arena *a, const gp_plan *from, bool scarce, gp_errs *errs)
+static gp_plan *schedule(gp_arena *a, const gp_plan *from, gp_slots slots, gp_errs *errs)
 {
     gp_plan *p = DUP(a, from, 1);
     p->ring = DUP(a, from->ring, from->nrings);
@@ -82,7 +82,7 @@ static gp_plan *schedule(gp_arena *a, const gp_plan *from, bool scarce, gp_errs 
         .lanes = GP_NEW(a, int, from->nsegments), .copied = GP_NEW(a, int, from->nrings),
     };
     int failed = errs->failed;
-    if (!gp_ring_depths(&w, scarce, errs))
+    if (!gp_ring_depths(&w, slots, errs))
         return NULL;
     gp_merge_copies(&w);
     bool ok = gp_set_launches(&w, errs);
@@ -94,6 +94,8 @@ static gp_plan *schedule(gp_arena *a, const gp_plan *from, bool scarce, gp_errs 
 gp_plan *gp_schedule(gp_arena *a, const gp_plan *from, const gp_machine *m, gp_errs *errs)
 {
     gp_errs ignored = { .n = 0 };
-    gp_plan *p = schedule(a, from, false, errs);
-    return p && !gp_budgets(p, m, &ignored) ? schedule(a, from, true, errs) : p;
+    gp_plan *p = schedule(a, from, GP_SLOTS_MANY, errs);
+    for (gp_slots s = GP_SLOTS_SOME; p && s <= GP_SLOTS_FEW && !gp_budgets(p, m, &ignored); s++)
+        p = schedule(a, from, s, errs);
+    return p;
 }

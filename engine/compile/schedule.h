@@ -16,9 +16,12 @@ typedef struct gp_scheduling {
     int pool_cap;
 } gp_scheduling;
 
-/* depth.c: how deep each ring is and why, and how many slots segments have; `scarce`: with as few as the file allows.
+/* How many slots there are where the file does not say: many of small frames, 6 or 3, as few as it allows. */
+typedef enum gp_slots { GP_SLOTS_MANY, GP_SLOTS_SOME, GP_SLOTS_FEW } gp_slots;
+
+/* depth.c: how deep each ring is and why, and how many slots segments have.
  * False: the rest cannot be scheduled; an error that leaves it possible is in errs alone. */
-bool gp_ring_depths(gp_scheduling *w, bool scarce, gp_errs *errs);
+bool gp_ring_depths(gp_scheduling *w, gp_slots slots, gp_errs *errs);
 
 /* copies.c: which copies are one, and where slots lie in memory: pools and offsets. Tasks get new numbers. */
 void gp_merge_copies(gp_scheduling *w);
