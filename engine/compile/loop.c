@@ -6,6 +6,7 @@
 #include "compile/loop.h"
 #include "compile/plan.h"
 #include "compile/resolve.h"
+#include "compile/steps.h"
 
 #define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
 
@@ -298,6 +299,59 @@ static void fuse_body(gp_resolving *r)
     body->flag = moved(r, body->flag);
 }
 
+/* ---- several iterations in a launch ----------------------------------- */
+
+/* The stage's input that is the loop's `in`; -1: there is none, or there are several. */
+static int port_of(const gp_stage *st, int in)
+{
+    int port = -1;
+    for (int p = 0; p < st->nin; p++)
+        if (st->in[p] == in) {
+            if (port >= 0)
+                return -1;
+            port = p;
+        }
+    return port;
+}
+
+/* Each output is carried, by an input of the stage of its own. */
+static bool carries_all(const gp_loop *l, const gp_stage *st, gp_steps *q)
+{
+    for (int o = 0; o < st->nout; o++) {
+        int by = -1;
+        for (int i = 0; i < l->graph->nbuffers; i++)
+            if (l->buffer[i].carries == st->out[o]) {
+                if (by >= 0)
+                    return false;
+                by = i;
+            }
+        q->carries[o] = by < 0 ? -1 : port_of(st, by);
+        if (q->carries[o] < 0)
+            return false;
+    }
+    return true;
+}
+
+/* On a GPU, where a launch takes longer than a step of a frame that is not large. */
+static void find_steps(gp_resolving *r, gp_loop *l, gp_shape *s)
+{
+    const gp_stage *st = &l->graph->stage[0];
+    gp_type in[GP_MAXPORT] = { { 0 } };
+    unsigned varies[GP_MAXPORT] = { 0 };
+    gp_steps q = { .shape = s, .opts = (void *)st->opts, .nin = st->nin, .nout = st->nout, .in = in, .varies = varies,
+                   .times = l->times, .most = 1 };
+    l->steps = 1;
+    if (l->graph->nstages > 1 || !st->kind->steps || l->flag >= 0 || l->times < 2 || st->zero || !r->graph->ndevices
+        || r->graph->device[0].pretend || r->graph->launch == GP_LAUNCH_PERSISTENT || !carries_all(l, st, &q))
+        return;
+    for (int p = 0; p < st->nin; p++)
+        if (st->in[p] >= 0)
+            in[p] = l->graph->buffer[st->in[p]].type, varies[p] = l->graph->buffer[st->in[p]].varies;
+    q.sms = r->graph->device[0].info.sms;
+    st->kind->steps(&q);
+    l->steps = q.most;
+}
+
 /* ---- the whole ------------------------------------------------------- */
 
 /* What is declared of the body's buffers: their types, no more. */
@@ -369,6 +423,7 @@ static bool resolve_body(gp_shape *s)
     *l = (gp_loop){ .graph = r->graph, .buffer = GP_NEW(r->arena, gp_loop_buffer, r->graph->nbuffers),
                     .times = o->times, .flag = body.flag, .every = body.every };
     lay_out(r, l, s);
+    find_steps(r, l, s);
     tell_reads(s, l->graph);
     return true;
 }

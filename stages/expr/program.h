@@ -55,6 +55,18 @@ typedef struct gp_ew_space {
     bool refused;              /* some NAME[...] is not as it has to be: gp_ew_check says why, and shapes may not fit */
 } gp_ew_space;
 
+/* How a launch does several iterations of a loop: its tile of a frame that counts as rows of columns. */
+typedef struct gp_ew_steps {
+    int64_t most;              /* iterations */
+    int field[GP_MAXPORT];     /* per output: the program's input that it is in the next one */
+    int x, y;                  /* the axes along which neighbors are; y -1: there is none */
+    int inner;                 /* columns of an element of axis x: those of the axes behind it */
+    int reach_x, reach_y;      /* how many columns and rows away a neighbor is, at most */
+    gp_ew_edge edge;
+    int wide, high, rows;      /* columns, rows of a tile; rows of a thread, which has a column of them */
+    size_t shared;             /* bytes of a block */
+} gp_ew_steps;
+
 typedef struct gp_ew_program {
     gp_ew_ins *ins; int n, cap;
     int nout;
@@ -75,6 +87,7 @@ typedef struct gp_ew_program {
     gp_ew_code *code; size_t code_bytes;       /* with its steps */
     size_t shared;             /* bytes that running it takes */
     gp_source source;
+    gp_ew_steps *steps;        /* then `source` is that of several iterations; NULL: of one */
     int nvars;                 /* numbers, and distances of neighbors, that are arguments of the kernel */
 } gp_ew_program;
 
@@ -151,7 +164,7 @@ bool gp_ew_neighbor(gp_shape *s, const gp_node *text, const gp_expr_node *e, int
 bool gp_ew_encode(gp_shape *s, const gp_node *text, gp_ew_program *p);
 
 /* cuda.c: fills in source, and nvars. */
-enum { GP_EW_VARS = 64, GP_EW_ARGS = 4 * GP_MAXPORT + 10 + GP_EW_PORTS + GP_EW_VARS };
+enum { GP_EW_VARS = 64, GP_EW_ARGS = 4 * GP_MAXPORT + 11 + GP_EW_PORTS + GP_EW_VARS };
 bool gp_ew_write(gp_shape *s, const gp_node *text, gp_ew_program *p);
 /* The call of the function of one element, by the texts of an input's element and an output's. */
 void gp_ew_put_call(FILE *o, const gp_ew_program *p, const char *in, const char *out);
@@ -180,6 +193,17 @@ int gp_ew_below(const gp_ew_program *p);
 void gp_ew_put_tiles(FILE *o, const gp_ew_program *p, const char *type);
 /* ... and the frame of a launch. */
 gp_ew_tiles gp_ew_tiles_of(const gp_ew_call *c, int cut);
+/* Of the element with indices at0, ...: where shift i leads to, s0, ...; the value that operation i takes from there,
+ * near0, ...; where an element of an input is, moved by shifts as of a gp_ew_ins, or NULL. */
+void gp_ew_put_shift(FILE *o, const gp_ew_program *p, int i, const char *type);
+void gp_ew_put_near(FILE *o, const gp_ew_program *p, int i, const char *type);
+void gp_ew_put_offset(FILE *o, const gp_ew_program *p, int input, const int *shift, const char *type);
+
+/* steps.c, of the kind, see compile/steps.h: sets `steps`, and writes the source anew; the body of that; bytes of a
+ * tile, of a field whose elements have so many. */
+void gp_ew_find_steps(struct gp_steps *q);
+void gp_ew_put_steps(FILE *o, const gp_ew_program *p);
+size_t gp_ew_steps_room(const gp_ew_steps *t, int bytes);
 
 /* link.c: of the kind, see compile/fuse.h. */
 bool gp_ew_fuse(struct gp_fuse *f);
