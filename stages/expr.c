@@ -55,6 +55,8 @@ bool gp_ew_describe(gp_shape *s, const gp_ew_program *p)
         s->known.f64 |= x->needed && x->type == GP_EW_F64;
         if (!x->needed || (x->op != GP_EW_NEAR && x->op != GP_EW_SIZE && x->op != GP_EW_LOAD))
             continue;
+        if (x->a >= GP_EW_BETWEEN)
+            continue;
         const gp_ew_input *in = x->op == GP_EW_SIZE ? NULL : &p->space.in[x->a];
         if (x->op != GP_EW_LOAD || in->fixed)
             s->beyond |= 1u << (in ? in->port : p->size[x->a].port);
@@ -183,7 +185,7 @@ static gp_dim3 steps_grid(const gp_ew_steps *t, const gp_ew_call *x, int64_t ste
     int64_t nx = t->inner * x->dim[t->x], ny = t->y < 0 ? 1 : x->dim[t->y], batch = 1;
     for (int k = 0; k < t->y; k++)
         batch *= x->dim[k];
-    int64_t wide = t->wide - 2 * steps * t->reach_x, high = t->high - 2 * steps * t->reach_y;
+    int64_t wide = t->wide - 2 * steps * t->all_x, high = t->high - 2 * steps * t->all_y;
     return (gp_dim3){ (unsigned)((nx + wide - 1) / wide), (unsigned)((ny + high - 1) / high * batch), (unsigned)n };
 }
 

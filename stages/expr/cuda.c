@@ -63,7 +63,7 @@ static void put_number(FILE *o, const gp_ew_ins *x)
         fprintf(o, "(%s)0x%016" PRIx64 "ull", computed[x->type], x->value.u64);
 }
 
-static void put_ins(FILE *o, const gp_ew_program *p, int i, int *vars)
+void gp_ew_put_ins(FILE *o, const gp_ew_program *p, int i, int *vars)
 {
     const gp_ew_ins *x = &p->ins[i];
     if (x->op == GP_EW_STORE || x->op == GP_EW_FOLD) {
@@ -128,7 +128,7 @@ static void put_one(FILE *o, const gp_ew_program *p)
     fputs(") {\n", o);
     for (int i = 0; i < p->n; i++)
         if (p->ins[i].needed)
-            put_ins(o, p, i, &vars);
+            gp_ew_put_ins(o, p, i, &vars);
     fputs("    };\n", o);
 }
 
@@ -295,12 +295,12 @@ static void put_kernel(params *q, gp_ew_program *p)
         fprintf(o, "    out%d += blockIdx.z * out_next%d;\n", i, i);
     if (p->frame)
         fputs("    frame += blockIdx.z;\n", o);
-    put_one(o, p);
     if (p->steps) {
         gp_ew_put_steps(o, p);
         fputs("}\n", o);
         return;
     }
+    put_one(o, p);
     if (p->fold.op)
         gp_ew_put_loaded(o, p);
     if (!p->indices && !p->nshifts) {

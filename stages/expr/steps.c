@@ -3,10 +3,11 @@
  * The frame counts as rows of columns, behind axes of which nothing is a neighbor. A block takes a tile into shared
  * memory, with as many rows and columns around it as its steps reach (a halo), does them all, and writes the tile. In
  * each step less of the halo is right, and in the last one the tile. A thread has ROWS elements below each other, so
- * that most of what lies above and below them is in its registers. Of each field, an output that is carried, there are
- * two copies, one of which is read while the other is written.
+ * that most of what lies above and below them is in its registers. A step has a phase for each stage that the body had.
+ * All threads of a block wait for each other before each phase. Of a field, a frame that changes, there are two tiles
+ * where a phase reads neighbors of the one that it makes anew.
  *
- * Where a tile reaches beyond the frame, that has in each step what `edge` says. With `zero` it is 0 and never written.
+ * Where a tile reaches beyond the frame, that has at any time what `edge` says. With `zero` it is 0 and never written.
  * With `wrap` it is what lies at the other end, as everything there is as it is here. With `reflect` and `nearest`
  * threads beside the frame act as those of the columns that they show; rows above and below it are copied by who made
  * them. Each element is computed as by one step at a time: the bits are the same. */
@@ -28,82 +29,165 @@ enum {
 /* ---- may it be? -------------------------------------------------------------- */
 
 /* The program's input that is the whole of what output o was; -1: it has others. */
-static int field_of(const gp_ew_program *p, const gp_steps *q, int o)
+static int input_of(const gp_ew_program *p, const gp_steps *q, int o)
 {
-    int field = -1;
+    int input = -1;
     for (int i = 0; i < p->space.nin; i++)
         if (p->space.in[i].port == q->carries[o]) {
-            if (field >= 0 || p->space.in[i].placed)
+            if (input >= 0 || p->space.in[i].placed)
                 return -1;
-            field = i;
+            input = i;
         }
-    return field;
+    return input;
 }
 
-static int field_at(const gp_ew_program *p, const gp_ew_steps *t, int input)
+/* The field that an operation loads of, or stores; -1: it does not. */
+static int field_of(const gp_ew_program *p, const gp_ew_steps *t, int i)
 {
-    for (int o = 0; o < p->nout; o++)
-        if (t->field[o] == input)
-            return o;
+    const gp_ew_ins *x = &p->ins[i];
+    if (!x->needed || (x->op != GP_EW_NEAR && x->op != GP_EW_LOAD && x->op != GP_EW_STORE))
+        return -1;
+    int a = x->op == GP_EW_STORE ? x->d : x->a;
+    if (a >= GP_EW_BETWEEN)
+        return p->nout + a - GP_EW_BETWEEN;
+    for (int f = 0; f < p->nout; f++)
+        if (x->op == GP_EW_STORE ? f == a : t->field[f].input == a)
+            return f;
     return -1;
 }
 
-static bool find_fields(const gp_ew_program *p, const gp_steps *q, gp_ew_steps *t, gp_type *frame)
+static bool is_near(const gp_ew_program *p, const gp_ew_steps *t, int i)
 {
-    int64_t elements = 1;
-    gp_ew_frame(&p->space, q->in, 0, frame);
-    for (int o = 0; o < p->nout; o++) {
-        int i = t->field[o] = field_of(p, q, o);
-        if (i < 0 || p->space.repeated[i] || q->in[q->carries[o]].ndim != frame->ndim)
-            return false;
-        elements = gp_count(&q->in[q->carries[o]]);
-    }
-    bool narrow = elements < GP_EW_FAR;
-    for (int i = 0; i < p->space.nin; i++)
-        narrow &= gp_count(&q->in[p->space.in[i].port]) <= INT32_MAX;
-    return narrow;
-}
-
-static bool is_near_field(const gp_ew_program *p, const gp_ew_steps *t, int i)
-{
-    return p->ins[i].op == GP_EW_NEAR && p->ins[i].needed && field_at(p, t, p->ins[i].a) >= 0;
+    return p->ins[i].op == GP_EW_NEAR && field_of(p, t, i) >= 0;
 }
 
 static bool is_held(const gp_ew_program *p, const gp_ew_steps *t, int i)
 {
     const gp_ew_ins *x = &p->ins[i];
-    return (x->op == GP_EW_NEAR || x->op == GP_EW_LOAD) && x->needed && field_at(p, t, x->a) < 0;
+    return x->needed && (x->op == GP_EW_NEAR || x->op == GP_EW_LOAD) && field_of(p, t, i) < 0;
 }
 
-/* How far neighbors of fields are, along which axes; and that all have one edge. */
+static bool find_fields(gp_shape *s, const gp_ew_program *p, const gp_steps *q, gp_ew_steps *t, const gp_type *frame)
+{
+    bool narrow = gp_count(frame) < GP_EW_FAR;
+    t->nfields = p->nout + p->nbetween;
+    t->field = gp_shape_alloc(s, sizeof *t->field * (size_t)t->nfields);
+    for (int f = 0; f < t->nfields; f++) {
+        int i = t->field[f].input = f < p->nout ? input_of(p, q, f) : -1;
+        if (f < p->nout && (i < 0 || p->space.repeated[i] || q->in[q->carries[f]].ndim != frame->ndim))
+            return false;
+    }
+    for (int i = 0; i < p->n; i++)
+        if (p->ins[i].op == GP_EW_STORE) {
+            gp_ew_field *f = &t->field[field_of(p, t, i)];
+            f->dtype = (gp_dtype)p->ins[i].from, f->phase = p->ins[i].phase;
+            t->phases = f->phase + 1;
+        }
+    for (int i = 0; i < p->space.nin; i++)
+        narrow &= gp_count(&q->in[p->space.in[i].port]) <= INT32_MAX;
+    return narrow && t->phases <= GP_EW_PHASES;
+}
+
+/* What each phase computes: what it stores, and what that is made of. */
+static void find_phases(gp_shape *s, const gp_ew_program *p, gp_ew_steps *t)
+{
+    t->in_phase = gp_shape_alloc(s, (size_t)t->phases * (size_t)p->n);
+    for (int k = 0; k < t->phases; k++) {
+        bool *in = t->in_phase + (size_t)k * (size_t)p->n;
+        for (int i = p->n - 1; i >= 0; i--) {
+            const gp_ew_ins *x = &p->ins[i];
+            const int operand[] = { x->a, x->b, x->c };
+            int n = x->op == GP_EW_STORE ? 1 : gp_ew_operands(x->op);
+            in[i] |= x->op == GP_EW_STORE && x->phase == k;
+            for (int j = 0; in[i] && j < n; j++)
+                in[operand[j]] = true;
+        }
+    }
+}
+
+static bool in_phase(const gp_ew_program *p, const gp_ew_steps *t, int phase, int i)
+{
+    return t->in_phase[phase * p->n + i];
+}
+
+/* Elements from one to a neighbor, along axis k. */
+static int64_t away(const gp_ew_program *p, int i, int k)
+{
+    const int *shift = p->ins[i].shift;
+    return k < 0 || shift[k] < 0 ? 0 : p->shift[shift[k]].to.by;
+}
+
+static int larger(int a, int64_t b)
+{
+    return b > a ? (int)b : -b > a ? (int)-b : a;
+}
+
+/* Of all that lies beyond the border of a field, there is one kind; and of all fields, beside zeros. */
+static bool find_edges(const gp_ew_program *p, gp_ew_steps *t)
+{
+    int other = -1;
+    for (int i = 0; i < p->n; i++) {
+        for (int k = 0; is_near(p, t, i) && k < p->space.ndim; k++) {
+            gp_ew_field *f = &t->field[field_of(p, t, i)];
+            int edge = away(p, i, k) ? p->shift[p->ins[i].shift[k]].to.edge : -1;
+            if (edge < 0)
+                continue;
+            if (f->near && f->zero != (edge == GP_EW_ZERO))
+                return false;
+            f->near = true, f->zero = edge == GP_EW_ZERO;
+            if (!f->zero && other >= 0 && other != edge)
+                return false;
+            other = f->zero ? other : edge;
+        }
+    }
+    t->edge = other < 0 ? GP_EW_ZERO : (gp_ew_edge)other;
+    for (int f = 0; f < t->nfields && other == GP_EW_WRAP; f++)
+        if (t->field[f].zero)
+            return false;
+    return true;
+}
+
+/* Which axes are those of rows and columns, and how far neighbors are. */
 static bool find_reach(const gp_ew_program *p, gp_ew_steps *t, const gp_type *frame, unsigned varies)
 {
-    int64_t reach[GP_MAXDIM] = { 0 };
-    int first = -1, last = -1, edge = -1;
+    int first = -1, last = -1;
     for (int i = 0; i < p->n; i++)
-        for (int k = 0; is_near_field(p, t, i) && k < frame->ndim; k++) {
-            const gp_ew_shift *to = p->ins[i].shift[k] < 0 ? NULL : &p->shift[p->ins[i].shift[k]].to;
-            if (!to || !to->by)
+        for (int k = 0; is_near(p, t, i) && k < frame->ndim; k++) {
+            if (!away(p, i, k))
                 continue;
-            if (edge >= 0 && edge != to->edge)
+            if (away(p, i, k) > REACH || away(p, i, k) < -REACH)
                 return false;
-            edge = to->edge;
-            int64_t by = to->by < 0 ? -to->by : to->by;
-            reach[k] = by > reach[k] ? by : reach[k];
+            first = first < 0 || k < first ? k : first, last = k > last ? k : last;
         }
-    for (int k = 0; k < frame->ndim; k++)
-        if (reach[k])
-            first = first < 0 ? k : first, last = k;
     t->x = frame->ndim - 1, t->inner = 1;
     while (t->x > last && last >= 0 && t->inner * frame->dim[t->x] <= INNER && !(varies >> t->x & 1))
         t->inner *= (int)frame->dim[t->x--];
     t->y = t->x - 1;
     if (last >= 0 && (last < t->y || first < t->y))
         return false;
-    t->edge = edge < 0 ? GP_EW_ZERO : (gp_ew_edge)edge;
-    t->reach_x = last < 0 ? 0 : (int)(reach[t->x] * t->inner);
-    t->reach_y = t->y < 0 ? 0 : (int)reach[t->y];
-    return reach[t->x] * t->inner <= REACH && (t->y < 0 || reach[t->y] <= REACH);
+    for (int k = 0; k < t->phases; k++) {
+        for (int i = 0; i < p->n; i++)
+            if (in_phase(p, t, k, i) && is_near(p, t, i)) {
+                t->reach_x[k] = larger(t->reach_x[k], away(p, i, t->x) * t->inner);
+                t->reach_y[k] = larger(t->reach_y[k], away(p, i, t->y));
+            }
+        t->most_x = larger(t->most_x, t->reach_x[k]), t->all_x += t->reach_x[k];
+        t->most_y = larger(t->most_y, t->reach_y[k]), t->all_y += t->reach_y[k];
+    }
+    return t->most_x <= REACH;
+}
+
+/* A field that is carried is in two tiles, unless all that reads its neighbors comes before it is made anew. */
+static void find_copies(const gp_ew_program *p, gp_ew_steps *t)
+{
+    for (int f = 0; f < t->nfields; f++) {
+        gp_ew_field *to = &t->field[f];
+        to->copies = to->near;
+        for (int i = 0; i < p->n; i++)
+            for (int k = to->phase; k < t->phases; k++)
+                if (f < p->nout && is_near(p, t, i) && field_of(p, t, i) == f && in_phase(p, t, k, i))
+                    to->copies = 2;
+    }
 }
 
 /* ---- which tile, how many steps? ---------------------------------------------------- */
@@ -124,27 +208,27 @@ static double cost_of(const gp_ew_ins *x)
 
 typedef struct work {
     double ops;                /* of an element */
-    int sides, held;           /* columns of fields that others have; values that do not change */
-    int bytes, fields;         /* of an element of all fields */
+    int sides, nears, held;    /* columns of fields that others have; fields in shared memory; values that stay */
+    int bytes, words;          /* of an element of the fields that are carried; registers of one of all */
     int64_t nx, ny, batch;
     int sms;
 } work;
 
 static work work_of(const gp_ew_program *p, const gp_ew_steps *t, const gp_type *frame, int sms)
 {
-    work w = { .fields = p->nout, .nx = t->inner, .ny = 1, .batch = 1, .sms = sms > 0 ? sms : 100 };
-    bool side[GP_MAXPORT][2 * REACH + 1] = { { false } };
+    work w = { .nx = t->inner, .ny = 1, .batch = 1, .sms = sms > 0 ? sms : 100 };
     for (int i = 0; i < p->n; i++) {
-        const gp_ew_ins *x = &p->ins[i];
-        w.ops += x->needed ? cost_of(x) : 0;
+        w.ops += p->ins[i].needed ? cost_of(&p->ins[i]) : 0;
         w.held += is_held(p, t, i);
-        if (is_near_field(p, t, i) && x->shift[t->x] >= 0)
-            side[field_at(p, t, x->a)][REACH + p->shift[x->shift[t->x]].to.by] = true;
+        bool again = !is_near(p, t, i) || !away(p, i, t->x);
+        for (int k = 0; k < i && !again; k++)
+            again = is_near(p, t, k) && field_of(p, t, k) == field_of(p, t, i) && away(p, k, t->x) == away(p, i, t->x);
+        w.sides += !again;
     }
-    for (int o = 0; o < p->nout; o++) {
-        w.bytes += (int)gp_dtype_size(p->out[o]);
-        for (int k = 0; k <= 2 * REACH; k++)
-            w.sides += side[o][k];
+    for (int f = 0; f < t->nfields; f++) {
+        w.nears += t->field[f].near;
+        w.bytes += f < p->nout ? (int)gp_dtype_size(t->field[f].dtype) : 0;
+        w.words += gp_dtype_size(t->field[f].dtype) > 4 ? 2 : 1;
     }
     w.nx *= frame->dim[t->x];
     for (int k = 0; k < t->x; k++)
@@ -152,31 +236,53 @@ static work work_of(const gp_ew_program *p, const gp_ew_steps *t, const gp_type 
     return w;
 }
 
-size_t gp_ew_steps_room(const gp_ew_steps *t, int bytes)
+/* Where the tiles are in shared memory; how many bytes all have. */
+static size_t lay_out(gp_ew_steps *t)
 {
-    size_t room = (size_t)(t->wide + 2 * t->reach_x) * (size_t)(t->high + 2 * t->reach_y) * (size_t)bytes;
-    return (room + 15) / 16 * 16;
+    size_t used = 0, n = (size_t)(t->wide + 2 * t->most_x) * (size_t)(t->high + 2 * t->most_y);
+    for (int f = 0; f < t->nfields; f++) {
+        t->field[f].at = used;
+        used += (size_t)t->field[f].copies * ((n * gp_dtype_size(t->field[f].dtype) + 15) / 16 * 16);
+    }
+    return used;
 }
 
 /* Clocks of a step, by a rough count: what shared memory and arithmetic take of a multiprocessor, no less than one step
  * of a block after the other; a launch, and the tile from and to memory, are shared by all steps. */
-static double clocks(const work *w, const gp_ew_steps *t, size_t shared)
+static double clocks(const work *w, const gp_ew_steps *t)
 {
-    enum { LAUNCH = 2200, WAIT = 60 };
+    enum { LAUNCH = 2200, BLOCK = 1000, WAIT = 100 };
     double k = (double)t->most, threads = t->wide * (t->high / t->rows), r = t->rows;
-    double out_x = t->wide - 2 * k * t->reach_x, out_y = t->high - 2 * k * t->reach_y;
+    double out_x = t->wide - 2 * k * t->all_x, out_y = t->high - 2 * k * t->all_y;
     double blocks = ceil((double)w->nx / out_x) * ceil((double)w->ny / out_y) * (double)w->batch;
     double each = ceil(blocks / w->sms);       /* blocks of a multiprocessor, */
-    double room = floor(fmin(THREADS_ALL / threads, shared ? (double)SHARED_ALL / (double)shared : 32));
+    double room = floor(fmin(THREADS_ALL / threads, t->shared ? (double)SHARED_ALL / (double)t->shared : 32));
     double at_once = fmin(fmax(room, 1), each);        /* ... at the same time */
-    double cells = t->wide * (t->high - (k + 1) * t->reach_y);
-    bool alone = !t->reach_x && !t->reach_y;
-    double moves = alone ? 0 : w->sides * (r + 2 * t->reach_y) / r + w->fields * (1 + 2 * t->reach_y / r);
-    double step = cells * (moves / 32 + (w->ops + 2) / 100);
-    double chain = alone ? 4 * w->ops : 40 + WAIT + 3 * w->ops + 4 * r;
-    double all = fmax(each * step, ceil(each / at_once) * chain);
+    double cells = t->wide * (t->high - (k + 1) * t->all_y);
+    double above = 2 * t->most_y / r;          /* rows that other threads have, for each of a thread's */
+    double step = cells * ((w->sides * (1 + above) + w->nears * (1 + above)) / 32 + (w->ops + 2) / 100);
+    double chain = w->nears ? t->phases * WAIT + 3 * w->ops + 4 * r : 4 * w->ops;
     double memory = each * (t->wide * t->high * (w->bytes + 4.0 * w->held) + out_x * out_y * w->bytes) / 32;
-    return (LAUNCH + 1000 + memory) / k + all;
+    return (LAUNCH + BLOCK + memory) / k + fmax(each * step, ceil(each / at_once) * chain);
+}
+
+/* The same of one step at a time, where each phase is a launch. */
+static double clocks_alone(const work *w, const gp_ew_steps *t)
+{
+    enum { LAUNCH = 2200, BLOCK = 1024 };
+    double each = ceil((double)w->nx * (double)w->ny * (double)w->batch / BLOCK / w->sms);
+    return LAUNCH * t->phases + each * BLOCK * ((w->bytes + 4.0 * (t->nfields + w->sides)) / 32 + w->ops / 100);
+}
+
+/* Is there such a tile? */
+static bool fits(const work *w, const gp_ew_steps *t)
+{
+    int64_t out_x = t->wide - 2 * t->most * t->all_x, out_y = t->high - 2 * t->most * t->all_y;
+    int bands = t->high / t->rows, registers = 32 + t->rows * (w->held + 2 * w->words);
+    return out_x > 0 && (out_x >= t->most_x || out_x >= w->nx) && out_y > 0 && (out_y >= t->most_y || out_y >= w->ny)
+        && bands * t->wide <= THREADS && bands * t->wide * registers <= 1 << 16 && t->shared <= SHARED
+        && (bands == 1 || t->high - t->rows < w->ny + 2 * t->most * t->all_y)
+        && (w->ny / out_y + 1) * w->batch <= UINT16_MAX;
 }
 
 /* The best of some; `most` stays 1 where none is better than one step at a time. */
@@ -185,59 +291,50 @@ static void choose(const work *w, gp_ew_steps *t, int64_t times)
     static const int wide[] = { 32, 64, 96, 128, 256, 512, 1024 }, rows[] = { 1, 2, 4, 8 };
     static const int steps[] = { 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 64, ALONE };
     enum { WIDE = sizeof wide / sizeof *wide, ROWS = sizeof rows / sizeof *rows, STEPS = sizeof steps / sizeof *steps };
-    bool alone = !t->reach_x && !t->reach_y;
-    double blocks = ceil((double)w->nx * (double)w->ny * (double)w->batch / 1024 / w->sms);
-    double least = 0.8 * (2200 + blocks * 1024 * (w->bytes * (2.0 + w->sides) / 32 + w->ops / 100));
+    double least = 0.8 * clocks_alone(w, t);
     gp_ew_steps best = *t;
-    best.most = 1;
     for (int i = 0; i < WIDE * ROWS * STEPS; i++) {
         gp_ew_steps try = *t;
         try.wide = wide[i % WIDE], try.rows = rows[i / WIDE % ROWS], try.most = steps[i / WIDE / ROWS];
-        if (try.most > times || try.rows * (w->held + 2 * w->fields) > REGISTERS || (try.rows > 1 && try.rows > w->ny)
-            || (try.most == ALONE && !alone))
+        if (try.most > times || try.rows * (w->held + 2 * w->words) > REGISTERS || (try.rows > 1 && try.rows > w->ny)
+            || (try.most == ALONE && w->nears))
             continue;
-        for (int bands = 1; bands * try.wide <= THREADS; bands++) {
-            int high = try.high = bands * try.rows;
-            size_t shared = alone ? 0 : 2 * gp_ew_steps_room(&try, w->bytes);
-            int out_x = try.wide - 2 * (int)try.most * t->reach_x, out_y = high - 2 * (int)try.most * t->reach_y;
-            int registers = 32 + try.rows * (w->held + 2 * w->fields) * (w->bytes > 4 * w->fields ? 2 : 1);
-            if (bands * try.wide * registers > 1 << 16 || shared > SHARED
-                || out_x < 1 || (out_x < t->reach_x && out_x < w->nx)
-                || out_y < 1 || (out_y < t->reach_y && out_y < w->ny)
-                || (bands > 1 && high - try.rows >= w->ny + 2 * try.most * t->reach_y)
-                || (w->ny / out_y + 1) * w->batch > UINT16_MAX)
-                continue;
-            double is = clocks(w, &try, shared);
+        for (try.high = try.rows; try.high * try.wide <= THREADS * try.rows; try.high += try.rows) {
+            try.shared = lay_out(&try);
+            double is = fits(w, &try) ? clocks(w, &try) : INFINITY;
             if (is < least)
                 least = is, best = try;
         }
     }
     *t = best;
+    lay_out(t);
 }
 
 void gp_ew_find_steps(gp_steps *q)
 {
     gp_ew_opts *o = q->opts;
     gp_ew_program *p = o->program;
-    gp_ew_steps t = { .most = 1 };
+    gp_ew_steps *t = gp_shape_alloc(q->shape, sizeof *t);
     gp_type frame;
     unsigned varies = 0;
+    t->most = 1;
     for (int i = 0; i < q->nin; i++)
         varies |= q->varies[i];
-    if (p->fold.op || !find_fields(p, q, &t, &frame) || !find_reach(p, &t, &frame, varies))
+    gp_ew_frame(&p->space, q->in, 0, &frame);
+    if (p->fold.op || !gp_count(&frame) || !find_fields(q->shape, p, q, t, &frame))
         return;
-    work w = work_of(p, &t, &frame, q->sms);
-    if (w.held > HELD || !gp_count(&frame))
+    find_phases(q->shape, p, t);
+    if (!find_edges(p, t) || !find_reach(p, t, &frame, varies))
         return;
-    choose(&w, &t, q->times);
-    if (t.most < 2)
+    find_copies(p, t);
+    work w = work_of(p, t, &frame, q->sms);
+    if (w.held <= HELD)
+        choose(&w, t, q->times);
+    if (t->most < 2)
         return;
-    for (int k = 0; k < p->nout; k++)
-        t.shared += t.reach_x || t.reach_y ? 2 * gp_ew_steps_room(&t, (int)gp_dtype_size(p->out[k])) : 0;
-    p->steps = gp_shape_alloc(q->shape, sizeof *p->steps);
-    *p->steps = t;
+    p->steps = t;
     if (gp_ew_write(q->shape, o->expr, p))
-        q->most = t.most;
+        q->most = t->most;
 }
 
 /* ---- the text ------------------------------------------------------------------- */
@@ -245,24 +342,29 @@ void gp_ew_find_steps(gp_steps *q)
 static const char *const edges[] = { [GP_EW_REFLECT] = "reflect", [GP_EW_NEAREST] = "nearest", [GP_EW_ZERO] = "zero",
                                      [GP_EW_WRAP] = "periodic" };
 
-/* Is what lies beyond the frame copied from inside? */
+/* Is what lies beyond the frame copied from inside? Of any field; of this one? */
 static bool copies(const gp_ew_steps *t)
 {
     return t->edge == GP_EW_REFLECT || t->edge == GP_EW_NEAREST;
+}
+
+static bool is_copied(const gp_ew_steps *t, int f)
+{
+    return copies(t) && t->field[f].near && !t->field[f].zero;
 }
 
 /* Where a thread is in the frame: in column x, its first element in row y; and the column that it acts as. */
 static void put_place(FILE *o, const gp_ew_steps *t)
 {
     fprintf(o, "    enum { ROWS = %d, WIDE = %d, HIGH = %d, RX = %d, RY = %d, INNER = %d, PITCH = WIDE + 2 * RX };\n",
-            t->rows, t->wide, t->high, t->reach_x, t->reach_y, t->inner);
+            t->rows, t->wide, t->high, t->most_x, t->most_y, t->inner);
     fprintf(o, "    const int32_t dim_x = (int32_t)axes.dim[%d], nx = dim_x * INNER;\n", t->x);
     if (t->y >= 0)
         fprintf(o, "    const int32_t ny = (int32_t)axes.dim[%d];\n", t->y);
     else
         fputs("    const int32_t ny = 1;\n", o);
-    fputs("    const int32_t halo_x = steps * RX, halo_y = steps * RY;\n"
-          "    const int32_t out_x = WIDE - 2 * halo_x, out_y = HIGH - 2 * halo_y;\n"
+    fprintf(o, "    const int32_t halo_x = steps * %d, halo_y = steps * %d;\n", t->all_x, t->all_y);
+    fputs("    const int32_t out_x = WIDE - 2 * halo_x, out_y = HIGH - 2 * halo_y;\n"
           "    const int32_t tiles_y = (ny + out_y - 1) / out_y, batch = (int32_t)blockIdx.y / tiles_y;\n"
           "    const int32_t tx = threadIdx.x, ty = threadIdx.y * ROWS;\n"
           "    const int32_t x = (int32_t)blockIdx.x * out_x - halo_x + tx;\n"
@@ -337,124 +439,204 @@ static void put_held(FILE *o, const gp_ew_program *p, const gp_ew_steps *t)
 }
 
 /* A thread's elements of each field, from memory. */
-static void put_loads(FILE *o, const gp_ew_program *p, const gp_ew_steps *t)
+static void put_loads(FILE *o, const gp_ew_steps *t)
 {
-    bool shares = t->shared > 0;
-    if (shares)
+    if (t->shared)
         fprintf(o, "    GP_SHARED(char, shared);\n    const int32_t begin = (ty + RY) * PITCH + RX, acts = tx%s;\n",
                 copies(t) ? " + (live ? column_x - x : 0)" : "");
-    size_t at = 0;
-    for (int f = 0; f < p->nout; f++) {
-        const char *type = gp_ew_stored(p->out[f]);
-        size_t room = gp_ew_steps_room(t, (int)gp_dtype_size(p->out[f]));
-        fprintf(o, "    %s c%d[ROWS];\n", type, f);
-        if (shares)
-            fprintf(o, "    %s *const a%d = (%s *)(shared + %zu) + begin, *const b%d = (%s *)(shared + %zu) + begin;\n", type, f,
-                    type, at, f, type, at + room);
-        at += 2 * room;
+    if (copies(t))
+        fputs("    const bool inside = x >= 0 && x < nx;\n", o);
+    for (int f = 0; f < t->nfields; f++) {
+        const gp_ew_field *is = &t->field[f];
+        const char *type = gp_ew_stored(is->dtype);
+        fprintf(o, "    %s c%d[ROWS], y%d[ROWS];\n", type, f, f);
+        if (is->copies)
+            fprintf(o, "    %s *const a%d = (%s *)(shared + %zu) + begin, *const b%d = a%d + %s;\n", type, f, type,
+                    is->at, f, f, is->copies > 1 ? "(HIGH + 2 * RY) * PITCH" : "0");
     }
     fputs("#pragma unroll\n    for (int j = 0; j < ROWS; j++) {\n        const int32_t row_y = row(y + j);\n"
           "        const bool there = live && row_y >= 0;\n"
-          "        const int32_t e = (batch * ny + row_y) * nx + column_x;\n", o);
-    for (int f = 0; f < p->nout; f++) {
-        fprintf(o, "        c%d[j] = {};\n        if (there)\n            c%d[j] = in%d[e];\n", f, f, t->field[f]);
-        if (shares)
+          "        const int32_t e = (batch * ny + row_y) * nx + column_x;\n        (void)there, (void)e;\n", o);
+    for (int f = 0; f < t->nfields; f++) {
+        const gp_ew_field *is = &t->field[f];
+        fprintf(o, "        c%d[j] = {}, y%d[j] = {};\n", f, f);
+        if (is->input >= 0)
+            fprintf(o, "        if (there)\n            c%d[j] = in%d[e];\n", f, is->input);
+        if (is->copies)
             fprintf(o, "        a%d[j * PITCH + tx] = b%d[j * PITCH + tx] = c%d[j];\n", f, f, f);
+        if (is->copies && is->zero && copies(t))
+            fprintf(o, "        if (!inside || j < first || j >= last)\n"
+                    "            a%d[j * PITCH + tx] = b%d[j * PITCH + tx] = {};\n", f, f);
     }
     fputs("    }\n", o);
 }
 
-/* The function of an element calls for these. */
-static void put_operands(FILE *o, const gp_ew_program *p, const gp_ew_steps *t)
+/* What operation i takes from memory or stores, as a parameter of a phase's function, or as an argument. */
+static bool put_operand(FILE *o, const gp_ew_program *p, const gp_ew_steps *t, int i, bool call, const char *before)
+{
+    const gp_ew_ins *x = &p->ins[i];
+    const char *type = gp_ew_stored((gp_dtype)x->from);
+    if (x->op == GP_EW_INDEX)
+        fprintf(o, call ? "%sat%d" : "%sint64_t i%d", before, x->a);
+    else if (x->op == GP_EW_STORE && call)
+        fprintf(o, "%sy%d[j]", before, field_of(p, t, i));
+    else if (x->op == GP_EW_STORE)
+        fprintf(o, "%s%s &y%d", before, type, x->d);
+    else if (x->op == GP_EW_NEAR)
+        fprintf(o, "%s%s%snear%d", before, call ? "" : type, call ? "" : " ", i);
+    else if (x->op == GP_EW_LOAD)
+        fprintf(o, "%s%s%sx%d", before, call ? "" : type, call ? "" : " ", x->a);
+    else
+        return false;
+    return true;
+}
+
+static void put_operands(FILE *o, const gp_ew_program *p, const gp_ew_steps *t, int phase, bool call)
+{
+    bool any = false;
+    for (int i = 0; i < p->n; i++)
+        if (in_phase(p, t, phase, i))
+            any |= put_operand(o, p, t, i, call, any ? ", " : "");
+}
+
+/* What a phase does for an element. */
+static void put_functions(FILE *o, const gp_ew_program *p, const gp_ew_steps *t)
+{
+    for (int k = 0; k < t->phases; k++) {
+        int vars = 0;
+        fprintf(o, "    auto phase%d = [=](", k);
+        put_operands(o, p, t, k, false);
+        fputs(") {\n", o);
+        for (int i = 0; i < p->n; i++)
+            if (in_phase(p, t, k, i))
+                gp_ew_put_ins(o, p, i, &vars);
+            else
+                vars += p->ins[i].op == GP_EW_NUMBER && p->ins[i].var && p->ins[i].needed;
+        fputs("    };\n", o);
+    }
+}
+
+/* The values that it takes for element j. */
+static void put_values(FILE *o, const gp_ew_program *p, const gp_ew_steps *t, int phase)
 {
     for (int i = 0; i < p->n; i++) {
         const gp_ew_ins *x = &p->ins[i];
-        int f = x->op == GP_EW_NEAR || x->op == GP_EW_LOAD ? field_at(p, t, x->a) : -1;
-        if (is_held(p, t, i) && x->op == GP_EW_NEAR)
-            fprintf(o, "            const auto near%d = held%d[j];\n", i, i);
-        else if (is_held(p, t, i))
-            fprintf(o, "            const auto x%d = held%d[j];\n", x->a, i);
-        else if (x->op == GP_EW_LOAD && x->needed)
-            fprintf(o, "            const auto x%d = c%d[j];\n", x->a, f);
-        if (!is_near_field(p, t, i))
+        int f = field_of(p, t, i), dx, dy;
+        if (!in_phase(p, t, phase, i) || (x->op != GP_EW_NEAR && x->op != GP_EW_LOAD))
             continue;
-        int64_t dx = 0, dy = 0;
-        for (int k = 0; k < p->space.ndim; k++)
-            if (x->shift[k] >= 0)
-                *(k == t->x ? &dx : &dy) = p->shift[x->shift[k]].to.by * (k == t->x ? t->inner : 1);
-        fprintf(o, "            const auto near%d = ", i);
+        if (x->op == GP_EW_NEAR)
+            fprintf(o, "                const %s near%d = ", gp_ew_stored((gp_dtype)x->from), i);
+        else
+            fprintf(o, "                const %s x%d = ", gp_ew_stored((gp_dtype)x->from), x->a);
+        if (f < 0 || x->op == GP_EW_LOAD) {
+            fprintf(o, "%s%d[j];\n", f < 0 ? "held" : "c", f < 0 ? i : f);
+            continue;
+        }
+        dx = (int)away(p, i, t->x) * t->inner, dy = (int)away(p, i, t->y);
         if (!dx)                       /* the index is in the range, where it counts */
-            fprintf(o, "j + (%" PRId64 ") >= 0 && j + (%" PRId64 ") < ROWS ? c%d[(j + (%" PRId64 ") + %d * ROWS) %% ROWS]"
-                    " : ", dy, dy, f, dy, REACH);
-        fprintf(o, "p%d[(j + (%" PRId64 ")) * PITCH + (%" PRId64 ")];\n", f, dy, dx);
+            fprintf(o, "j + (%d) >= 0 && j + (%d) < ROWS ? c%d[(j + %d * ROWS + (%d)) %% ROWS] : ", dy, dy, f, REACH,
+                    dy);
+        fprintf(o, "p%d[(j + (%d)) * PITCH + (%d)];\n", f, dy, dx);
     }
 }
 
 /* Rows beside the frame that show those which this thread has made. */
-static void put_copies(FILE *o, const gp_ew_program *p)
+static void put_copies(FILE *o, const gp_ew_steps *t, int phase)
 {
-    fputs("            for (int32_t g = 1; beside && g <= RY; g++) {\n", o);
+    bool any = false;
+    for (int f = 0; f < t->nfields; f++)
+        any |= t->field[f].phase == phase && is_copied(t, f);
+    if (!any || !t->most_y)
+        return;
     for (int after = 0; after < 2; after++) {
         const char *at = after ? "ny - 1 + g" : "-g";
-        fprintf(o, "                {\n                const int32_t to = %s - y, from = row(%s) - y;\n", at, at);
+        fputs("            for (int32_t g = 1; beside && g <= RY; g++) {\n", o);
+        fprintf(o, "                const int32_t to = %s - y, from = row(%s) - y;\n", at, at);
         fputs("                if (from >= first && from < last && ty + to >= -RY && ty + to < HIGH + RY) {\n", o);
-        for (int f = 0; f < p->nout; f++)
-            fprintf(o, "                    q%d[to * PITCH] = q%d[from * PITCH];\n", f, f);
-        fputs("                }\n                }\n", o);
+        for (int f = 0; f < t->nfields; f++)
+            if (t->field[f].phase == phase && is_copied(t, f))
+                fprintf(o, "                    q%d[to * PITCH] = q%d[from * PITCH];\n", f, f);
+        fputs("                }\n            }\n", o);
     }
-    fputs("            }\n", o);
+}
+
+/* Are neighbors of field f read in a phase, above or below? */
+static bool reads_rows(const gp_ew_program *p, const gp_ew_steps *t, int phase, int f)
+{
+    for (int i = 0; i < p->n; i++)
+        if (in_phase(p, t, phase, i) && is_near(p, t, i) && field_of(p, t, i) == f && away(p, i, t->y))
+            return true;
+    return false;
+}
+
+static void put_phase(FILE *o, const gp_ew_program *p, const gp_ew_steps *t, int k, int done_x, int done_y)
+{
+    if (t->shared)
+        fputs("        __syncthreads();\n", o);
+    /* A warp, whose threads have the same rows, leaves out what no step needs any more. */
+    fprintf(o, "        if (live && first < last && ty + ROWS > less_y + %d && ty < HIGH - less_y - %d\n"
+            "            && (tx | 31) >= less_x + %d && (tx & ~31) < WIDE - less_x - %d) {\n", done_y, done_y, done_x,
+            done_x);
+    for (int f = 0; f < t->nfields; f++)
+        if (reads_rows(p, t, k, f))
+            fprintf(o, "            if (!whole)\n#pragma unroll\n                for (int j = 0; j < ROWS; j++)\n"
+                    "                    c%d[j] = p%d[j * PITCH];\n", f, f);
+    fputs("#pragma unroll\n            for (int j = 0; j < ROWS; j++) {\n", o);
+    if (p->indices)
+        put_indices(o, p, t);
+    put_values(o, p, t, k);
+    fprintf(o, "                phase%d(", k);
+    put_operands(o, p, t, k, true);
+    fputs(");\n            }\n", o);
+    for (int f = 0; f < t->nfields; f++) {
+        const gp_ew_field *is = &t->field[f];
+        if (is->phase != k || !is->copies)
+            continue;
+        const char *where = is->zero && copies(t) ? "inside && " : "";
+        fprintf(o, "            if (%swhole)\n#pragma unroll\n                for (int j = 0; j < ROWS; j++)\n"
+                "                    q%d[j * PITCH] = y%d[j];\n", where, f, f);
+        fprintf(o, "            else\n#pragma unroll\n                for (int j = 0; j < ROWS; j++)\n"
+                "                    if (%sj >= first && j < last)\n                        q%d[j * PITCH] = y%d[j];\n",
+                where, f, f);
+    }
+    put_copies(o, t, k);
+    for (int f = p->nout; f < t->nfields; f++)
+        if (t->field[f].phase == k)
+            fprintf(o, "#pragma unroll\n            for (int j = 0; j < ROWS; j++)\n                c%d[j] = y%d[j];\n",
+                    f, f);
+    fputs("        }\n", o);
 }
 
 static void put_step(FILE *o, const gp_ew_program *p, const gp_ew_steps *t)
 {
-    bool shares = t->shared > 0, rows = shares && t->reach_y;
-    if (rows && copies(t))             /* all sources of such rows are so near the border */
+    int done_x = 0, done_y = 0;
+    if (copies(t) && t->most_y)        /* all sources of rows beside the frame are so near the border */
         fputs("    const bool beside = y + first < RY || y + last > ny - RY;\n", o);
-    fputs("#pragma unroll 1\n    for (int s = 1; s <= steps; s++) {\n", o);
-    if (shares) {
-        fputs("        __syncthreads();\n", o);
-        for (int f = 0; f < p->nout; f++) {
-            const char *type = gp_ew_stored(p->out[f]);
-            fprintf(o, "        const %s *const p%d = (s & 1 ? a%d : b%d) + acts;\n", type, f, f, f);
-            fprintf(o, "        %s *const q%d = (s & 1 ? b%d : a%d) + tx;\n", type, f, f, f);
-        }
+    fputs("#pragma unroll 1\n    for (int s = 0; s < steps; s++) {\n", o);
+    fprintf(o, "        const int32_t less_x = s * %d, less_y = s * %d;\n", t->all_x, t->all_y);
+    for (int f = 0; f < t->nfields; f++) {
+        const char *type = gp_ew_stored(t->field[f].dtype);
+        if (!t->field[f].copies)
+            continue;
+        fprintf(o, "        const %s *const p%d = (s & 1 ? b%d : a%d) + acts;\n", type, f, f, f);
+        fprintf(o, "        %s *const q%d = (s & 1 ? a%d : b%d) + tx;\n", type, f, f, f);
     }
-    /* A warp, whose threads have the same rows, leaves out what no step needs any more. */
-    fputs("        if (live && first < last && ty + ROWS > s * RY && ty < HIGH - s * RY && (tx | 31) >= s * RX\n"
-          "            && (tx & ~31) < WIDE - s * RX) {\n", o);
-    for (int f = 0; f < p->nout && rows; f++)
-        fprintf(o, "            if (!whole)\n#pragma unroll\n                for (int j = 0; j < ROWS; j++)\n"
-                "                    c%d[j] = p%d[j * PITCH];\n", f, f);
-    for (int f = 0; f < p->nout; f++)
-        fprintf(o, "            %s y%d[ROWS];\n", gp_ew_stored(p->out[f]), f);
-    fputs("#pragma unroll\n            for (int j = 0; j < ROWS; j++) {\n", o);
-    if (p->indices)
-        put_indices(o, p, t);
-    put_operands(o, p, t);
-    fputs("            ", o);
-    gp_ew_put_call(o, p, "x%d", "y%d[j]");
-    fputs("            }\n#pragma unroll\n            for (int j = 0; j < ROWS; j++) {\n", o);
-    for (int f = 0; f < p->nout; f++)
-        fprintf(o, "                c%d[j] = y%d[j];\n", f, f);
-    fputs("            }\n", o);
-    for (int all = 1; all >= 0 && shares; all--) {
-        fprintf(o, "            %s\n#pragma unroll\n                for (int j = 0; j < ROWS; j++)%s {\n",
-                all ? "if (whole)" : "else", all ? "" : "\n                    if (j >= first && j < last)");
-        for (int f = 0; f < p->nout; f++)
-            fprintf(o, "                    q%d[j * PITCH] = y%d[j];\n", f, f);
-        fputs("                }\n", o);
+    for (int k = 0; k < t->phases; k++) {
+        done_x += t->reach_x[k], done_y += t->reach_y[k];
+        put_phase(o, p, t, k, done_x, done_y);
     }
-    if (rows && copies(t))
-        put_copies(o, p);
-    fputs("        }\n    }\n", o);
+    for (int f = 0; f < p->nout; f++)
+        fprintf(o, "#pragma unroll\n        for (int j = 0; j < ROWS; j++)\n            c%d[j] = y%d[j];\n", f, f);
+    fputs("    }\n", o);
 }
 
 void gp_ew_put_steps(FILE *o, const gp_ew_program *p)
 {
     const gp_ew_steps *t = p->steps;
+    put_functions(o, p, t);
     put_place(o, t);
     put_held(o, p, t);
-    put_loads(o, p, t);
+    put_loads(o, t);
     put_step(o, p, t);
     fputs("    if (tx >= halo_x && tx < WIDE - halo_x && x < nx) {\n"
           "#pragma unroll\n        for (int j = 0; j < ROWS; j++)\n"
