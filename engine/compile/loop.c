@@ -345,7 +345,10 @@ static int64_t ask_steps(gp_resolving *r, gp_shape *s)
     gp_type in[GP_MAXPORT] = { { 0 } };
     unsigned varies[GP_MAXPORT] = { 0 };
     gp_steps q = { .shape = s, .opts = (void *)st->opts, .nin = st->nin, .nout = st->nout, .in = in, .varies = varies,
-                   .times = r->body->opts->times, .sms = r->graph->device[0].info.sms, .most = 1 };
+                   .times = r->body->opts->times, .sms = r->graph->device[0].info.sms,
+                   .cc = r->graph->device[0].info.cc, .most = 1 };
+    for (int d = 1; d < r->graph->ndevices; d++)
+        q.cc = r->graph->device[d].info.cc < q.cc ? r->graph->device[d].info.cc : q.cc;
     if (!st->kind->steps || st->zero || !carries_all(r, &q))
         return 1;
     for (int p = 0; p < st->nin; p++)

@@ -14,7 +14,7 @@ typedef struct gp_steps {
     const unsigned *varies;    /* per input: a set of axes in which frames may be shorter */
     int carries[GP_MAXPORT];   /* per output: the input that is what it was in the iteration before */
     int64_t times;             /* iterations in all, 2 at least */
-    int sms;                   /* multiprocessors of the device */
+    int sms, cc;               /* multiprocessors of a device, the least compute capability of any */
     int64_t most;              /* result: iterations of a launch, at most; at first 1 */
 } gp_steps;
 

@@ -1,5 +1,5 @@
 /* cuda.c - operations become the text of a CUDA kernel. It depends on the program alone, and on no var's value, so that
- * it is compiled once.
+ * it is compiled once; that of several iterations also on the frame, and on how far neighbors are (steps.c).
  *
  * Where each input lies as the frame does, a thread takes four elements at a time; else it finds the place of each
  * element in each input. Which of the two a launch does is an argument, where both may happen. With neighbors blocks

@@ -21,7 +21,7 @@ enum {
     HELD = 8,                  /* values of an element that do not change, at most */
     REGISTERS = 64,            /* ... of those and of fields, for a thread's elements */
     REACH = 16,                /* a neighbor is so many columns or rows away, at most */
-    SHARED = 96 << 10, SHARED_ALL = 200 << 10, /* bytes of a block, of a multiprocessor */
+    LITTLE = 48 << 10, MUCH = 96 << 10,        /* shared memory of a block: what any GPU has, those from 8.0 on */
     THREADS = 1024, THREADS_ALL = 2048,
     ALONE = 256,               /* steps of a launch without neighbors */
 };
@@ -211,12 +211,13 @@ typedef struct work {
     int sides, nears, held;    /* columns of fields that others have; fields in shared memory; values that stay */
     int bytes, words;          /* of an element of the fields that are carried; registers of one of all */
     int64_t nx, ny, batch;
-    int sms;
+    int sms, shared;           /* multiprocessors, bytes that a block may have of one; that has twice as many */
 } work;
 
-static work work_of(const gp_ew_program *p, const gp_ew_steps *t, const gp_type *frame, int sms)
+static work work_of(const gp_ew_program *p, const gp_ew_steps *t, const gp_type *frame, const gp_steps *q)
 {
-    work w = { .nx = t->inner, .ny = 1, .batch = 1, .sms = sms > 0 ? sms : 100 };
+    work w = { .nx = t->inner, .ny = 1, .batch = 1, .sms = q->sms > 0 ? q->sms : 100,
+               .shared = q->cc >= 80 ? MUCH : LITTLE };
     for (int i = 0; i < p->n; i++) {
         w.ops += p->ins[i].needed ? cost_of(&p->ins[i]) : 0;
         w.held += is_held(p, t, i);
@@ -256,7 +257,7 @@ static double clocks(const work *w, const gp_ew_steps *t)
     double out_x = t->wide - 2 * k * t->all_x, out_y = t->high - 2 * k * t->all_y;
     double blocks = ceil((double)w->nx / out_x) * ceil((double)w->ny / out_y) * (double)w->batch;
     double each = ceil(blocks / w->sms);       /* blocks of a multiprocessor, */
-    double room = floor(fmin(THREADS_ALL / threads, t->shared ? (double)SHARED_ALL / (double)t->shared : 32));
+    double room = floor(fmin(THREADS_ALL / threads, t->shared ? 2.0 * w->shared / (double)t->shared : 32));
     double at_once = fmin(fmax(room, 1), each);        /* ... at the same time */
     double cells = t->wide * (t->high - (k + 1) * t->all_y);
     double above = 2 * t->most_y / r;          /* rows that other threads have, for each of a thread's */
@@ -280,7 +281,7 @@ static bool fits(const work *w, const gp_ew_steps *t)
     int64_t out_x = t->wide - 2 * t->most * t->all_x, out_y = t->high - 2 * t->most * t->all_y;
     int bands = t->high / t->rows, registers = 32 + t->rows * (w->held + 2 * w->words);
     return out_x > 0 && (out_x >= t->most_x || out_x >= w->nx) && out_y > 0 && (out_y >= t->most_y || out_y >= w->ny)
-        && bands * t->wide <= THREADS && bands * t->wide * registers <= 1 << 16 && t->shared <= SHARED
+        && bands * t->wide <= THREADS && bands * t->wide * registers <= 1 << 16 && t->shared <= (size_t)w->shared
         && (bands == 1 || t->high - t->rows < w->ny + 2 * t->most * t->all_y)
         && (w->ny / out_y + 1) * w->batch <= UINT16_MAX;
 }
@@ -327,7 +328,7 @@ void gp_ew_find_steps(gp_steps *q)
     if (!find_edges(p, t) || !find_reach(p, t, &frame, varies))
         return;
     find_copies(p, t);
-    work w = work_of(p, t, &frame, q->sms);
+    work w = work_of(p, t, &frame, q);
     if (w.held <= HELD)
         choose(&w, t, q->times);
     if (t->most < 2)

@@ -4,6 +4,9 @@
 #include "compile/loop.h"
 #include "harness.h"
 #include "program.h"
+#if GP_CUDA
+#include "cuda/nvrtc.h"
+#endif
 
 static gp_dev *dev, *cpu;          /* on `dev` there may be several in one launch */
 static gp_backend like_gpu;
@@ -140,7 +143,8 @@ static char *pipeline(const body *b, const int size[2], int n, const char *edge,
     return gp_format(&arena, "device: %s\nvars: {rate: 0.125}\nbuffers: {%s}\nstages:\n  - {use: give, out: [%s]}\n"
                      "  - use: loop\n    name: it\n    in: {%s}\n    out: {y: u%s}\n    times: %d\n"
                      "    carry: {a: y%s}\n    buffers: {y: {like: a}%s%s%s}\n    stages: %s\n"
-                     "  - {use: take, in: [u%s]}\n", device, buffers, names, in, b->two ? ", z: v" : "", n, b->two ? ", b: z" : "", b->two ? ", z: {like: b}" : "",
+                     "  - {use: take, in: [u%s]}\n", device, buffers, names, in, b->two ? ", z: v" : "", n,
+                     b->two ? ", b: z" : "", b->two ? ", z: {like: b}" : "",
                      b->stages && strstr(b->stages, "r: r") ? ", r: {like: a}" : "",
                      b->stages && strstr(b->stages, "s: s") ? ", s: {like: a}" : "",
                      with_edge(b->stages ? b->stages : stages, edge), b->two ? ", v" : "");
@@ -229,6 +233,25 @@ TEST_THIN(as_one_at_a_time, BODIES * 4 * SIZES * TIMES, 1)
     const body *b = &bodies[_i % BODIES];
     compare(b, sizes[_i / BODIES / 4 % SIZES], times[_i / BODIES / 4 / SIZES], edges[_i / BODIES % 4]);
 }
+
+#if GP_CUDA
+TEST_THIN(nvrtc_takes_the_text, BODIES * 4, 29)
+{
+    gp_errs errs = { 0 };
+    static const int size[] = { 257, 129 };
+    trial *t = trial_open_text(cpu, pipeline(&bodies[_i % BODIES], size, 40, edges[_i / BODIES], "cuda"), 1, &errs);
+    ck_assert_msg(t != NULL, "%s", pipe_said(&errs));
+    const gp_loop *l = ((const gp_loop_opts *)trial_options(t))->loop;
+    const gp_ew_program *p = ((const gp_ew_opts *)l->graph->stage[0].opts)->program;
+    void *image = NULL;
+    size_t bytes;
+    ck_assert(p->steps);
+    if (!gp_nvrtc_compile(&p->source, 90, NULL, &image, &bytes, &errs) && !strstr(errs.e[0].msg, "install libnvrtc"))
+        ck_abort_msg("%s\n%.4000s", errs.e[0].msg, p->source.text);
+    free(image);
+    trial_close(t);
+}
+#endif
 
 /* Where an output is not carried, or a part of what is carried is read; where neighbors are far away, or along three
  * axes; and of other kinds. */
