@@ -570,6 +570,16 @@ static bool reads_rows(const gp_ew_program *p, const gp_ew_steps *t, int phase, 
     return false;
 }
 
+/* Is what field f was before this step read by a phase behind the one that makes it anew? */
+static bool is_read_later(const gp_ew_program *p, const gp_ew_steps *t, int f)
+{
+    for (int i = 0; i < p->n && f < p->nout; i++)
+        for (int k = t->field[f].phase + 1; k < t->phases; k++)
+            if (p->ins[i].op != GP_EW_STORE && field_of(p, t, i) == f && in_phase(p, t, k, i))
+                return true;
+    return false;
+}
+
 static void put_phase(FILE *o, const gp_ew_program *p, const gp_ew_steps *t, int k, int done_x, int done_y)
 {
     if (t->shared)
@@ -601,8 +611,8 @@ static void put_phase(FILE *o, const gp_ew_program *p, const gp_ew_steps *t, int
                 where, f, f);
     }
     put_copies(o, t, k);
-    for (int f = p->nout; f < t->nfields; f++)
-        if (t->field[f].phase == k)
+    for (int f = 0; f < t->nfields; f++)
+        if (t->field[f].phase == k && !is_read_later(p, t, f))
             fprintf(o, "#pragma unroll\n            for (int j = 0; j < ROWS; j++)\n                c%d[j] = y%d[j];\n",
                     f, f);
     fputs("        }\n", o);
@@ -627,7 +637,8 @@ static void put_step(FILE *o, const gp_ew_program *p, const gp_ew_steps *t)
         put_phase(o, p, t, k, done_x, done_y);
     }
     for (int f = 0; f < p->nout; f++)
-        fprintf(o, "#pragma unroll\n        for (int j = 0; j < ROWS; j++)\n            c%d[j] = y%d[j];\n", f, f);
+        if (is_read_later(p, t, f))
+            fprintf(o, "#pragma unroll\n        for (int j = 0; j < ROWS; j++)\n            c%d[j] = y%d[j];\n", f, f);
     fputs("    }\n", o);
 }
 
