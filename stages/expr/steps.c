@@ -201,7 +201,7 @@ static double cost_of(const gp_ew_ins *x)
     case GP_EW_REM: case GP_EW_EXP: case GP_EW_LOG: case GP_EW_LOG2: case GP_EW_LOG10: return 25 * wide;
     case GP_EW_SIN: case GP_EW_COS: case GP_EW_TAN: case GP_EW_POW: case GP_EW_ATAN2: case GP_EW_HYPOT: case GP_EW_ARG:
         return 50 * wide;
-    case GP_EW_NUMBER: case GP_EW_SIZE: case GP_EW_LOAD: case GP_EW_NEAR: case GP_EW_STORE: return 0.5;
+    case GP_EW_NUMBER: case GP_EW_SIZE: case GP_EW_LOAD: case GP_EW_NEAR: case GP_EW_STORE: return 0;
     default: return wide;
     }
 }
@@ -252,7 +252,7 @@ static size_t lay_out(gp_ew_steps *t)
  * of a block after the other; a launch, and the tile from and to memory, are shared by all steps. */
 static double clocks(const work *w, const gp_ew_steps *t)
 {
-    enum { LAUNCH = 2200, BLOCK = 1000, WAIT = 100 };
+    enum { LAUNCH = 2200, BLOCK = 1000, WAIT = 100, L2 = 24 };
     double k = (double)t->most, threads = t->wide * (t->high / t->rows), r = t->rows;
     double out_x = t->wide - 2 * k * t->all_x, out_y = t->high - 2 * k * t->all_y;
     double blocks = ceil((double)w->nx / out_x) * ceil((double)w->ny / out_y) * (double)w->batch;
@@ -261,18 +261,21 @@ static double clocks(const work *w, const gp_ew_steps *t)
     double at_once = fmin(fmax(room, 1), each);        /* ... at the same time */
     double cells = t->wide * (t->high - (k + 1) * t->all_y);
     double above = 2 * t->most_y / r;          /* rows that other threads have, for each of a thread's */
-    double step = cells * ((w->sides * (1 + above) + w->nears * (1 + above)) / 32 + (w->ops + 2) / 100);
+    double moves = w->sides + w->nears * (1 + above);
+    double warps = at_once * threads / 32, idle = ceil(warps / 4) * 4 / warps;     /* four of them take turns */
+    double step = cells * 1.25 * fmax(moves / 32, (moves + w->ops + 4) * idle / 128);
     double chain = w->nears ? t->phases * WAIT + 3 * w->ops + 4 * r : 4 * w->ops;
-    double memory = each * (t->wide * t->high * (w->bytes + 4.0 * w->held) + out_x * out_y * w->bytes) / 32;
+    double memory = each * (t->wide * t->high * (w->bytes + 4.0 * w->held) + out_x * out_y * w->bytes) / L2;
     return (LAUNCH + BLOCK + memory) / k + fmax(each * step, ceil(each / at_once) * chain);
 }
 
 /* The same of one step at a time, where each phase is a launch. */
 static double clocks_alone(const work *w, const gp_ew_steps *t)
 {
-    enum { LAUNCH = 2200, BLOCK = 1024 };
+    enum { LAUNCH = 2200, BLOCK = 1024, L2 = 24 };
     double each = ceil((double)w->nx * (double)w->ny * (double)w->batch / BLOCK / w->sms);
-    return LAUNCH * t->phases + each * BLOCK * ((w->bytes + 4.0 * (t->nfields + w->sides)) / 32 + w->ops / 100);
+    double bytes = 2 * w->bytes + 8 * (t->phases - 1) + 4 * w->held;
+    return LAUNCH * t->phases + each * BLOCK * fmax(bytes / L2, (w->ops + 10 * t->phases) / 128);
 }
 
 /* Is there such a tile? */
@@ -289,7 +292,7 @@ static bool fits(const work *w, const gp_ew_steps *t)
 /* The best of some; `most` stays 1 where none is better than one step at a time. */
 static void choose(const work *w, gp_ew_steps *t, int64_t times)
 {
-    static const int wide[] = { 32, 64, 96, 128, 256, 512, 1024 }, rows[] = { 1, 2, 4, 8 };
+    static const int wide[] = { 32, 64, 96, 128, 256, 512, 1024 }, rows[] = { 1, 2, 4, 8, 16 };
     static const int steps[] = { 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 64, ALONE };
     enum { WIDE = sizeof wide / sizeof *wide, ROWS = sizeof rows / sizeof *rows, STEPS = sizeof steps / sizeof *steps };
     double least = 0.8 * clocks_alone(w, t);
