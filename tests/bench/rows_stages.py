@@ -153,8 +153,8 @@ stages:
 ROWS = [
     Row("loop", "1,000 heat steps of 512 x 512 in `loop`: one graph by hand", "time", 1.15, lambda b: heat(b, "graph")),
     Row("loop-launches", "the same: launches by hand", "time", 0.5, lambda b: heat(b, "launches")),
-    Row("plate-255", "1,500 heat steps of 255 x 255 as `expr` in `loop`, frame after frame: one graph by hand", "time", 0.5,
-        lambda b: plate(b, 255, 1500, 1000)),
+    Row("plate-255", "1,500 heat steps of 255 x 255 as `expr` in `loop`, frame after frame: one graph by hand", "time",
+        0.5, lambda b: plate(b, 255, 1500, 1000)),
     Row("plate-512", "500 of 512 x 512", "time", 0.6, lambda b: plate(b, 512, 500, 1000)),
     Row("plate-2048", "100 of 2048 x 2048", "time", 0.7, lambda b: plate(b, 2048, 100, 500)),
     Row("plate-255-alone", "1,500 of 255 x 255: one iteration in a kernel", "time", 0.5,
