@@ -55,6 +55,8 @@ bool gp_ew_describe(gp_shape *s, const gp_ew_program *p)
         s->known.f64 |= x->needed && x->type == GP_EW_F64;
         if (!x->needed || (x->op != GP_EW_NEAR && x->op != GP_EW_SIZE && x->op != GP_EW_LOAD))
             continue;
+        if (x->a >= GP_EW_BETWEEN)
+            continue;
         const gp_ew_input *in = x->op == GP_EW_SIZE ? NULL : &p->space.in[x->a];
         if (x->op != GP_EW_LOAD || in->fixed)
             s->beyond |= 1u << (in ? in->port : p->size[x->a].port);
@@ -140,7 +142,7 @@ static gp_ew_call call_of(const gp_dcall *c, const gp_ew_program *p, gp_type *fr
     *frame = c->out[0].type;
     if (p->fold.op)
         gp_ew_frame(&p->space, in, p->consts, frame);
-    gp_ew_lay_out(&p->space, in, frame, !p->indices && !p->nshifts, &x);
+    gp_ew_lay_out(&p->space, in, frame, !p->indices && !p->nshifts && !p->steps, &x);
     return x;
 }
 
@@ -176,6 +178,15 @@ static gp_dim3 tile_grid(const gp_ew_program *p, const gp_ew_tiles *t, int n, gp
     int below = gp_ew_below(p);
     return (gp_dim3){ blocks_of(t->line, block.x, INT32_MAX), blocks_of((t->rows + below - 1) / below, block.y, BLOCKS),
                       (unsigned)n };
+}
+
+static gp_dim3 steps_grid(const gp_ew_steps *t, const gp_ew_call *x, int64_t steps, int n)
+{
+    int64_t nx = t->inner * x->dim[t->x], ny = t->y < 0 ? 1 : x->dim[t->y], batch = 1;
+    for (int k = 0; k < t->y; k++)
+        batch *= x->dim[k];
+    int64_t wide = t->wide - 2 * steps * t->all_x, high = t->high - 2 * steps * t->all_y;
+    return (gp_dim3){ (unsigned)((nx + wide - 1) / wide), (unsigned)((ny + high - 1) / high * batch), (unsigned)n };
 }
 
 /* `f`: with a program that reduces. */
@@ -221,7 +232,13 @@ static bool launch(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel,
         grid = tile_grid(p, &tiles, c->n, block);
     if (f)
         grid = f->grid, block = f->block;
-    return gp_launch_kernel(c, kernel, grid, block, f ? f->shared : 0, a.v, a.n);
+    int32_t steps = (int32_t)c->steps;
+    const gp_ew_steps *t = p->steps;
+    if (t) {
+        add(&a, &steps);
+        grid = steps_grid(t, x, steps, c->n), block = (gp_dim3){ (unsigned)t->wide, (unsigned)(t->high / t->rows), 1 };
+    }
+    return gp_launch_kernel(c, kernel, grid, block, f ? f->shared : t ? t->shared : 0, a.v, a.n);
 }
 
 static bool interpret(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel, const gp_ew_call *x)
@@ -279,5 +296,5 @@ const gp_kind gp_kind_expr = {
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_ew_opts),
     .any_shape = true, .by_place = true, .of_none = true,
     .shape = shape, .open = open_expr, .close = free, .record = record, .table = table,
-    .fuse = gp_ew_fuse,
+    .fuse = gp_ew_fuse, .steps = gp_ew_find_steps,
 };

@@ -84,7 +84,8 @@ int64_t gp_segment_kernels(const gp_plan *p, const gp_segment *s)
     for (int i = 0; i < s->ntasks; i++) {
         int v = p->task[s->task[i]].stage;
         const gp_loop *l = v < 0 ? NULL : gp_stage_loop(&p->graph->stage[v]);
-        n += !l ? 1 : l->times < GP_REC_ITEMS ? l->times * l->graph->nstages : GP_REC_ITEMS;
+        int64_t launches = l ? gp_loop_launches(l, l->times) : 1;
+        n += !l ? 1 : launches < GP_REC_ITEMS ? launches * l->graph->nstages : GP_REC_ITEMS;
     }
     return n;
 }

@@ -265,8 +265,8 @@ static gp_joined *new_joined(gp_fusing *f)
     return j;
 }
 
-/* A stage of the parts. NULL: `why` says why there is none. */
-static gp_joined *join(gp_fusing *f, const int *stage, int n, const char **why)
+/* A stage of the parts, for several steps of a loop or not. NULL: `why` says why there is none. */
+static gp_joined *join(gp_fusing *f, const int *stage, int n, bool steps, const char **why)
 {
     gp_arena *a = f->r->arena;
     gp_joined *j = new_joined(f);
@@ -282,11 +282,11 @@ static gp_joined *join(gp_fusing *f, const int *stage, int n, const char **why)
     if (is_too_wide(f, j, stage, n))
         return NULL;
     *why = losing;
-    if (loses_frames(f, j, stage, n))
+    if (!steps && loses_frames(f, j, stage, n))
         return NULL;
     for (int i = 0; i < n; i++)
         begin_part(f, j, i, stage[i]);
-    j->fuse = (gp_fuse){ .part = j->part, .n = n, .shape = GP_NEW(a, gp_shape, 1) };
+    j->fuse = (gp_fuse){ .part = j->part, .n = n, .steps = steps, .shape = GP_NEW(a, gp_shape, 1) };
     for (int k = 0; k < j->stage.nin; k++)
         j->fuse.consts |= (unsigned)gp_is_const(&f->g->buffer[j->stage.in[k]]) << k;
     *j->fuse.shape = (gp_shape){ .in = j->in, .out = j->out, .in_varies = j->in_varies, .out_varies = j->out_varies };
@@ -351,7 +351,7 @@ static void make_stages(gp_fusing *f, const int *stage, int n)
     const char *why;
     int half = n / 2;
     make_group(f, stage, n);
-    if (n == 1 || (f->made[stage[0]] = join(f, stage, n, &why)))
+    if (n == 1 || (f->made[stage[0]] = join(f, stage, n, false, &why)))
         return;
     say_not(f, &f->g->stage[stage[half - 1]], &f->g->stage[stage[half]], why);
     make_stages(f, stage, half);
@@ -391,10 +391,20 @@ static const gp_kind *kind_that_fuses(const gp_registry *r)
     return k;
 }
 
+static void make_room(gp_fusing *f)
+{
+    int n = f->g->nstages;
+    gp_arena *a = f->r->arena;
+    f->group = GP_NEW(a, int, n), f->next = GP_NEW(a, int, n), f->last = GP_NEW(a, int, n);
+    f->stack = GP_NEW(a, int, n), f->seen = GP_NEW(a, int, n);
+    f->made = GP_NEW(a, gp_joined *, n), f->kept = GP_NEW(a, void *, n);
+    for (int v = 0; v < n; v++)
+        f->group[v] = f->last[v] = v, f->next[v] = -1;
+}
+
 static bool begin(gp_fusing *f)
 {
     const gp_graph *g = f->g;
-    gp_arena *a = f->r->arena;
     f->kind = kind_that_fuses(f->r->registry);
     bool any = false;
     for (int v = 0; v < g->nstages && f->kind; v++)
@@ -402,13 +412,9 @@ static bool begin(gp_fusing *f)
             any |= gp_fusing_producer(g, g->stage[v].in[p]) && is_elementwise(gp_fusing_producer(g, g->stage[v].in[p]));
     if (!any || !g->fuse)
         return false;
-    f->segment = gp_segments(a, g);
+    f->segment = gp_segments(f->r->arena, g);
     find_roots(f);
-    f->group = GP_NEW(a, int, g->nstages), f->next = GP_NEW(a, int, g->nstages), f->last = GP_NEW(a, int, g->nstages);
-    f->stack = GP_NEW(a, int, g->nstages), f->seen = GP_NEW(a, int, g->nstages);
-    f->made = GP_NEW(a, gp_joined *, g->nstages), f->kept = GP_NEW(a, void *, g->nstages);
-    for (int v = 0; v < g->nstages; v++)
-        f->group[v] = f->last[v] = v, f->next[v] = -1;
+    make_room(f);
     return true;
 }
 
@@ -431,4 +437,26 @@ gp_graph *gp_fuse_stages(gp_resolving *r, gp_graph *g, const gp_machine *m)
     }
     g->unfused = f.not, g->nunfused = f.nnot;
     return any ? gp_fusing_rebuild(&f) : g;
+}
+
+gp_graph *gp_fuse_steps(gp_resolving *r, gp_graph *g)
+{
+    gp_fusing f = { .r = r, .g = g, .kind = kind_that_fuses(r->registry) };
+    int stage[GP_FUSE_MOST];
+    const char *why;
+    if (!f.kind || g->nstages > GP_FUSE_MOST)
+        return NULL;
+    for (int v = 0; v < g->nstages; v++) {
+        if (!is_elementwise(&g->stage[v]) || g->stage[v].zero)
+            return NULL;
+        stage[v] = v;
+    }
+    make_room(&f);
+    make_group(&f, stage, g->nstages);
+    f.made[0] = join(&f, stage, g->nstages, true, &why);
+    if (!f.made[0])
+        return NULL;
+    gp_graph *one = gp_fusing_rebuild(&f);
+    one->unfused = NULL, one->nunfused = 0;
+    return one;
 }

@@ -21,6 +21,8 @@ typedef struct gp_fuse_part {
 typedef struct gp_fuse {
     gp_shape *shape;           /* of the new stage: types of inputs; of outputs too; fuse() sets the rest */
     gp_fuse_part *part; int n;
+    bool steps;                /* of a loop: parts are done one after the other, and may read neighbors of what earlier
+                                  ones make. The stage is only of use if steps() of the kind then finds more than one */
     unsigned consts;           /* a set of the new stage's inputs: those that are constants */
     void *opts;                /* result: options of the new stage */
     char why[GP_FUSE_WHY];     /* result: why it cannot be, behind "because " */

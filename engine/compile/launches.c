@@ -5,7 +5,7 @@
 enum { COPY_PER_LAUNCH = 1 << 20, ITEMS_PER_LAUNCH = 4096, STREAMS = 8 };
 
 /* The nodes that loops have in an exec at least: run/loop.c records all iterations between two looks at `until`, else a
- * few, if there are some 64 nodes for them. */
+ * few launches, if there are some 64 nodes for them. */
 static int64_t loop_nodes(const gp_plan *p, const gp_segment *s)
 {
     enum { FEW = 4, ROOM = 64 };
@@ -16,7 +16,8 @@ static int64_t loop_nodes(const gp_plan *p, const gp_segment *s)
         if (!l)
             continue;
         int64_t stages = l->graph->nstages, once = l->flag >= 0 ? 2 * l->every : ROOM / stages > FEW ? ROOM / stages : FEW;
-        n += stages * (once < l->times ? once : l->times);
+        int64_t all = gp_loop_launches(l, l->times);
+        n += stages * (once < all ? once : all);
     }
     return n;
 }

@@ -6,6 +6,7 @@
 #include "compile/loop.h"
 #include "compile/plan.h"
 #include "compile/resolve.h"
+#include "compile/steps.h"
 
 #define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
 
@@ -267,35 +268,117 @@ static void lay_out(gp_resolving *r, gp_loop *l, gp_shape *s)
 /* ---- fusion ---------------------------------------------------------- */
 
 /* Where a buffer of the body, as it was wired, is in the graph of fused stages. */
-static int moved(const gp_resolving *r, int buffer)
+static int moved(const gp_resolving *r, const gp_graph *g, int buffer)
 {
-    for (int i = 0; buffer >= 0 && i < r->graph->nbuffers; i++)
-        if (r->graph->buffer[i].name == r->buffer[buffer].b.name)
+    for (int i = 0; buffer >= 0 && i < g->nbuffers; i++)
+        if (g->buffer[i].name == r->buffer[buffer].b.name)
             return i;
     return GP_LOOP_NONE;
 }
 
-/* Neighbors in the body become one stage as outside of loops; what the loop itself reads stays in memory. */
-static void fuse_body(gp_resolving *r)
+/* Takes the graph for the body, `was`, whose buffers are numbered as they were wired. */
+static void take_graph(gp_resolving *r, gp_graph *g, const gp_body *was)
 {
     gp_body *body = r->body;
-    const int *carries = body->carries;
-    int nout = body->stage->s.nout, n = r->nbuffers;
-    for (int i = 0; i < n; i++)
-        if (carries[i] >= 0)
-            r->graph->buffer[carries[i]].wanted = true;
+    int nout = body->stage->s.nout;
+    r->graph = g;
+    body->carries = GP_NEW(r->arena, int, g->nbuffers), body->out = GP_NEW(r->arena, int, nout);
+    for (int i = 0; i < r->nbuffers; i++)
+        if (moved(r, g, i) >= 0)
+            body->carries[moved(r, g, i)] = moved(r, g, was->carries[i]);
     for (int p = 0; p < nout; p++)
+        body->out[p] = moved(r, g, was->out[p]);
+    body->flag = moved(r, g, was->flag);
+}
+
+/* What the loop itself reads stays in memory. */
+static void want_buffers(gp_resolving *r)
+{
+    const gp_body *body = r->body;
+    for (int i = 0; i < r->nbuffers; i++)
+        if (body->carries[i] >= 0)
+            r->graph->buffer[body->carries[i]].wanted = true;
+    for (int p = 0; p < body->stage->s.nout; p++)
         r->graph->buffer[body->out[p]].wanted = true;
     if (body->flag >= 0)
         r->graph->buffer[body->flag].wanted = true;
-    r->graph = gp_fuse_stages(r, r->graph, r->machine);
-    body->carries = GP_NEW(r->arena, int, r->graph->nbuffers);
-    for (int i = 0; i < n; i++)
-        if (moved(r, i) >= 0)
-            body->carries[moved(r, i)] = moved(r, carries[i]);
-    for (int p = 0; p < nout; p++)
-        body->out[p] = moved(r, body->out[p]);
-    body->flag = moved(r, body->flag);
+}
+
+/* ---- several iterations in a launch ----------------------------------- */
+
+/* The stage's input that is this buffer; -1: there is none, or there are several. */
+static int port_of(const gp_stage *st, int buffer)
+{
+    int port = -1;
+    for (int p = 0; p < st->nin; p++)
+        if (st->in[p] == buffer) {
+            if (port >= 0)
+                return -1;
+            port = p;
+        }
+    return port;
+}
+
+/* Each output of the only stage is carried, by an input of its own. */
+static bool carries_all(const gp_resolving *r, gp_steps *q)
+{
+    const gp_stage *st = &r->graph->stage[0];
+    for (int o = 0; o < st->nout; o++) {
+        int by = -1;
+        for (int i = 0; i < r->graph->nbuffers; i++)
+            if (r->body->carries[i] == st->out[o]) {
+                if (by >= 0)
+                    return false;
+                by = i;
+            }
+        q->carries[o] = by < 0 ? -1 : port_of(st, by);
+        if (q->carries[o] < 0)
+            return false;
+    }
+    return true;
+}
+
+/* How many iterations a launch of the only stage does, at most. */
+static int64_t ask_steps(gp_resolving *r, gp_shape *s)
+{
+    const gp_stage *st = &r->graph->stage[0];
+    gp_type in[GP_MAXPORT] = { { 0 } };
+    unsigned varies[GP_MAXPORT] = { 0 };
+    gp_steps q = { .shape = s, .opts = (void *)st->opts, .nin = st->nin, .nout = st->nout, .in = in, .varies = varies,
+                   .times = r->body->opts->times, .sms = r->graph->device[0].info.sms,
+                   .cc = r->graph->device[0].info.cc, .most = 1 };
+    for (int d = 1; d < r->graph->ndevices; d++)
+        q.cc = r->graph->device[d].info.cc < q.cc ? r->graph->device[d].info.cc : q.cc;
+    if (!st->kind->steps || st->zero || !carries_all(r, &q))
+        return 1;
+    for (int p = 0; p < st->nin; p++)
+        if (st->in[p] >= 0)
+            in[p] = r->graph->buffer[st->in[p]].type, varies[p] = r->graph->buffer[st->in[p]].varies;
+    st->kind->steps(&q);
+    return q.most;
+}
+
+/* Neighbors in the body become one stage as outside of loops; and then, on a GPU, where a launch takes longer than a
+ * step of a frame that is not large, all stages one that does several iterations in a launch. How many, at most? */
+static int64_t fuse_body(gp_resolving *r, gp_shape *s)
+{
+    gp_body was = *r->body;
+    gp_graph *fused = NULL, *one;
+    int64_t steps = 1;
+    want_buffers(r);
+    fused = gp_fuse_stages(r, r->graph, r->machine);
+    take_graph(r, fused, &was);
+    if (was.flag >= 0 || was.opts->times < 2 || !fused->fuse || !fused->ndevices || fused->device[0].pretend
+        || fused->launch == GP_LAUNCH_PERSISTENT || (r->machine->compiles && !r->machine->compiles()))
+        return 1;
+    if (fused->nstages == 1)
+        return ask_steps(r, s);
+    if (!(one = gp_fuse_steps(r, fused)))
+        return 1;
+    take_graph(r, one, &was);
+    if ((steps = ask_steps(r, s)) < 2)
+        take_graph(r, fused, &was);
+    return steps;
 }
 
 /* ---- the whole ------------------------------------------------------- */
@@ -364,10 +447,10 @@ static bool resolve_body(gp_shape *s)
         check_stage(r, &r->graph->stage[i]);
     if (!check_types(r) || r->errs->failed > failed)
         return false;
-    fuse_body(r);
+    int64_t steps = fuse_body(r, s);
     gp_loop *l = o->loop = gp_shape_alloc(s, sizeof *l);
     *l = (gp_loop){ .graph = r->graph, .buffer = GP_NEW(r->arena, gp_loop_buffer, r->graph->nbuffers),
-                    .times = o->times, .flag = body.flag, .every = body.every };
+                    .times = o->times, .steps = steps, .flag = body.flag, .every = body.every };
     lay_out(r, l, s);
     tell_reads(s, l->graph);
     return true;

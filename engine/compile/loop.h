@@ -21,6 +21,7 @@ typedef struct gp_loop {
     gp_graph *graph;           /* of the body: stages in order, buffers */
     gp_loop_buffer *buffer;
     int64_t times;
+    int64_t steps;             /* iterations of a launch, at most: more than 1 where the only stage's kind says so */
     int flag;                  /* the buffer of `until`, or GP_LOOP_NONE; */
     int64_t every;             /* then: after how many iterations it is looked at */
     size_t *table;             /* per stage: where its table is in the loop's, in bytes */
@@ -35,6 +36,12 @@ typedef struct gp_loop_opts {
     const gp_node *carry, *until, *buffers, *stages;
     gp_loop *loop;             /* not an option: made by shape() */
 } gp_loop_opts;
+
+/* Launches of each stage that n iterations take. */
+static inline int64_t gp_loop_launches(const gp_loop *l, int64_t n)
+{
+    return (n + l->steps - 1) / l->steps;
+}
 
 /* shape() of `loop`. */
 bool gp_loop_shape(gp_shape *s);

@@ -30,7 +30,7 @@ static inline size_t gp_size_round(size_t bytes)
  * False where a depth that the file says is too small for that. */
 bool gp_deepen(gp_arena *a, const gp_plan *p, int *depth, gp_errs *errs);
 
-/* depth.c: the tasks of a frame, of loops each stage in each iteration (of one, GP_REC_ITEMS at most). A frame of
+/* depth.c: the tasks of a frame, of loops each launch of a stage (of one, GP_REC_ITEMS at most). A frame of
  * GP_LONG takes long; of fewer, a graph for each range of slots is made soon. */
 enum { GP_LONG = 1000 };
 int64_t gp_segment_kernels(const gp_plan *p, const gp_segment *s);

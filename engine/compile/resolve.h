@@ -295,6 +295,8 @@ void gp_metadata_origins(gp_arena *a, gp_graph *g);
 void gp_place_casts(gp_graph *g);
 /* fuse.c: the graph with neighbors that compute element by element as one stage each. */
 gp_graph *gp_fuse_stages(gp_resolving *r, gp_graph *g, const gp_machine *m);
+/* ... with all stages of a loop's body as one, see gp_fuse.steps; NULL: it cannot be. */
+gp_graph *gp_fuse_steps(gp_resolving *r, gp_graph *g);
 /* resolve.c: fills in which sources reach each stage. */
 void gp_find_sources(gp_arena *a, gp_graph *g);
 /* workers.c: how many workers stages have that leave it to the machine, and the room that they need. */

@@ -291,7 +291,7 @@ static void stage_json(gp_json *j, const gp_graph *g, const gp_stage *s, bool ra
 
 static void loop_json(gp_json *j, const gp_loop *l)
 {
-    gp_json_put(j, "loop: {times: %jd, until: %s, every: %jd, carry: {", l->times,
+    gp_json_put(j, "loop: {times: %jd, steps: %jd, until: %s, every: %jd, carry: {", l->times, l->steps,
                 l->flag < 0 ? NULL : l->graph->buffer[l->flag].name, l->every);
     for (int i = 0; i < l->graph->nbuffers; i++)
         if (l->buffer[i].carries >= 0)

@@ -58,7 +58,10 @@ char *gp_stage_note(const gp_stage *s, char buf[GP_REGROUP_TEXT])
         snprintf(buf, GP_REGROUP_TEXT, "%s", s->does);
     if (s->nparts)
         snprintf(buf, GP_REGROUP_TEXT, "%d stages in one", s->nparts);
-    if (l && l->flag < 0)
+    if (l && l->steps > 1)
+        snprintf(buf, GP_REGROUP_TEXT, "%lld times, up to %lld in one kernel", (long long)l->times,
+                 (long long)l->steps);
+    else if (l && l->flag < 0)
         snprintf(buf, GP_REGROUP_TEXT, "%lld time%s", (long long)l->times, gp_plural(l->times));
     else if (l)
         snprintf(buf, GP_REGROUP_TEXT, "until %.60s, %lld time%s at most", l->graph->buffer[l->flag].name,

@@ -4,7 +4,8 @@
  * the loop's slots and scratch memory. A buffer that is carried is double-buffered: it has two places, one of which is
  * read while the other is written; the last iteration writes place 0, which is the output's slot if the buffer is an
  * output. As many iterations as the recorder has room for are recorded one by one; of more, a few, which the device
- * repeats. Both do the same in the same order. */
+ * repeats. Both do the same in the same order. Where the only stage's kind does several iterations in a launch
+ * (compile/steps.h), one of these is a launch. */
 #include <stdlib.h>
 #include <string.h>
 #include "compile/loop.h"
@@ -100,6 +101,7 @@ typedef struct gp_looping {
     const gp_type *type;       /* per buffer of the body */
     bool first;                /* before the first iteration: what carries is an input of the loop yet */
     int64_t each;              /* iterations in a turn of the device */
+    int64_t steps;             /* iterations of the launches that are recorded; 0: the kind knows of none */
 } gp_looping;
 
 static gp_view view_of(const gp_looping *g, int buffer, int place)
@@ -127,7 +129,8 @@ static bool record_inner(gp_looping *g, int stage, const gp_view *in, const gp_v
     gp_dcall inner = { .opts = st->opts, .user = st->kind->user, .state = s->stage[stage].state, .n = c->n, .in = in, .out = out,
                        .scratch = (char *)c->scratch + g->l->scratch[stage], .scratch_stride = c->scratch_stride,
                        .table = st->table ? (const char *)c->table + g->l->table[stage] : NULL,
-                       .scope = &body->scope, .name = st->name, .rec = c->rec, .errs = c->errs, .slot = c->slot };
+                       .scope = &body->scope, .name = st->name, .rec = c->rec, .errs = c->errs, .slot = c->slot,
+                       .steps = g->steps };
     gp_span span[MOST_SPANS];
     int n = 0;
     for (int p = 0; p < st->nin; p++)
@@ -155,7 +158,7 @@ static bool record_inner(gp_looping *g, int stage, const gp_view *in, const gp_v
             ? gp_fail(c->errs, GP_E_RUN, st->at, "stage '%s' cannot queue an iteration and does not say why", st->name) : false);
 }
 
-/* In one iteration: what carries is read from place `from`, and what is carried written to place `to`. */
+/* In a launch of each stage: what carries is read from place `from`, and what is carried written to place `to`. */
 static bool record_iteration(gp_looping *g, int from, int to)
 {
     const gp_graph *body = g->l->graph;
@@ -196,14 +199,17 @@ static bool record_copies(gp_looping *g)
     return true;
 }
 
-/* n iterations one by one; what is carried is in place 0 then, and before but for the first. Where that is not so by an
- * odd number of turns, it is copied. */
+/* n iterations, by launches of about as many each; what is carried is in place 0 then, and before but for the first.
+ * Where that is not so by an odd number of launches, it is copied. */
 static bool record_iterations(gp_looping *g, int64_t n)
 {
-    int to = g->first ? (int)((n - 1) & 1) : 1;
-    for (int64_t i = 0; i < n; i++, to = !to)
+    int64_t launches = gp_loop_launches(g->l, n), least = n / launches, more = n % launches;
+    int to = g->first ? (int)((launches - 1) & 1) : 1;
+    for (int64_t i = 0; i < launches; i++, to = !to) {
+        g->steps = g->l->steps > 1 ? least + (i < more) : 0;
         if (!record_iteration(g, !to, to))
             return false;
+    }
     return to || record_copies(g);
 }
 
@@ -226,7 +232,7 @@ static bool repeat(gp_looping *g, int64_t turns, int64_t each)
     return turns < 1 || each < 1 || g->c->rec->ops->repeat(g->c->rec, &what);
 }
 
-/* How many iterations are recorded one by one. */
+/* How many launches of all stages are recorded one by one. */
 static int64_t room(const gp_looping *g)
 {
     int64_t nodes = 0;
@@ -251,17 +257,17 @@ static bool is_idle(const gp_looping *g)
 
 static bool record_all(gp_looping *g)
 {
-    enum { TURN = 100 };               /* iterations: what a turn itself costs is little beside them */
+    enum { TURN = 100 };               /* launches: what a turn itself costs is little beside them */
     int64_t times = is_idle(g) ? 1 : g->l->times, every = g->l->every, one_by_one = room(g);
     if (g->l->flag >= 0 && times > 1) {
         int64_t first = times < every ? times : every;
         return record_iterations(g, first) && repeat(g, (times - first) / every, every)
             && repeat(g, times > first, (times - first) % every);
     }
-    if (times <= one_by_one)
+    if (gp_loop_launches(g->l, times) <= one_by_one)
         return record_iterations(g, times);
     int64_t each = one_by_one / 2 < TURN ? one_by_one / 4 * 2 : TURN;
-    each = each < 2 ? 2 : each;
+    each = (each < 2 ? 2 : each) * g->l->steps;
     int64_t first = times % each ? times % each : each;
     return record_iterations(g, first) && repeat(g, (times - first) / each, each);
 }

@@ -1,5 +1,5 @@
 /* cuda.c - operations become the text of a CUDA kernel. It depends on the program alone, and on no var's value, so that
- * it is compiled once.
+ * it is compiled once; that of several iterations also on the frame, and on how far neighbors are (steps.c).
  *
  * Where each input lies as the frame does, a thread takes four elements at a time; else it finds the place of each
  * element in each input. Which of the two a launch does is an argument, where both may happen. With neighbors blocks
@@ -63,7 +63,7 @@ static void put_number(FILE *o, const gp_ew_ins *x)
         fprintf(o, "(%s)0x%016" PRIx64 "ull", computed[x->type], x->value.u64);
 }
 
-static void put_ins(FILE *o, const gp_ew_program *p, int i, int *vars)
+void gp_ew_put_ins(FILE *o, const gp_ew_program *p, int i, int *vars)
 {
     const gp_ew_ins *x = &p->ins[i];
     if (x->op == GP_EW_STORE || x->op == GP_EW_FOLD) {
@@ -128,7 +128,7 @@ static void put_one(FILE *o, const gp_ew_program *p)
     fputs(") {\n", o);
     for (int i = 0; i < p->n; i++)
         if (p->ins[i].needed)
-            put_ins(o, p, i, &vars);
+            gp_ew_put_ins(o, p, i, &vars);
     fputs("    };\n", o);
 }
 
@@ -262,6 +262,8 @@ static void put_params(params *q, gp_ew_program *p)
     for (int i = 0; i < p->nshifts; i++)
         if (p->shift[i].var && p->nvars++ < GP_EW_VARS)
             put_param(q, "int64_t", "by", i);
+    if (p->steps)
+        put_param(q, "int32_t", "steps", -1);
 }
 
 /* In the offsets' type. */
@@ -280,8 +282,11 @@ static void put_walk(FILE *o, const gp_ew_program *p, const char *near, const ch
 static void put_kernel(params *q, gp_ew_program *p)
 {
     FILE *o = q->o;
-    fprintf(o, "#include \"expr_ops.h\"\n%sextern \"C\" __global__ void expr(",
+    fprintf(o, "#include \"expr_ops.h\"\n%sextern \"C\" __global__ void ",
             gp_ew_has_lines(p) ? "#include \"lines.h\"\n" : p->fold.op ? "#include \"fold.h\"\n" : "");
+    if (p->steps)
+        fprintf(o, "__launch_bounds__(%d) ", p->steps->wide * (p->steps->high / p->steps->rows));
+    fputs("expr(", o);
     put_params(q, p);
     fputs(")\n{\n", o);
     for (int i = 0; i < p->space.nin; i++)
@@ -290,6 +295,11 @@ static void put_kernel(params *q, gp_ew_program *p)
         fprintf(o, "    out%d += blockIdx.z * out_next%d;\n", i, i);
     if (p->frame)
         fputs("    frame += blockIdx.z;\n", o);
+    if (p->steps) {
+        gp_ew_put_steps(o, p);
+        fputs("}\n", o);
+        return;
+    }
     put_one(o, p);
     if (p->fold.op)
         gp_ew_put_loaded(o, p);
@@ -330,6 +340,7 @@ bool gp_ew_write(gp_shape *s, const gp_node *text, gp_ew_program *p)
     if (p->nvars > GP_EW_VARS)
         return gp_shape_fail_at(s, text->at, "more than %d different numbers that vars make", GP_EW_VARS);
     p->source = (gp_source){ .path = gp_shape_loc(s, NULL).file, .entry = "expr", .text = kept, .param = q.type,
-                             .nparam = q.n, .at = text->at };      /* it has no variables that launches could share */
+                             .nparam = q.n, .shared = p->steps ? p->steps->shared : 0,
+                             .at = text->at };     /* it has no variables that launches could share */
     return true;
 }

@@ -7,7 +7,8 @@
 
 enum { MOST_OPERATIONS = 1 << 14 };
 
-typedef struct output { int at; gp_ew_type type; int loaded; } output;     /* the value that is stored; as it is loaded, or -1 */
+/* The value that is stored; as it is loaded, or -1; in the body of a loop: its number between parts, or -1. */
+typedef struct output { int at; gp_ew_type type; int loaded, between; } output;
 
 typedef struct linker {
     gp_fuse *f;
@@ -107,6 +108,10 @@ static bool add_size(linker *l, gp_ew_ins x, int *at)
 {
     gp_ew_program *p = l->p;
     gp_ew_size size = l->of->size[x.a];
+    if (l->f->part[l->part].from[size.port].part >= 0) {
+        snprintf(l->f->why, sizeof l->f->why, "the shape of what is between them is read");
+        return false;
+    }
     size.port = l->f->part[l->part].from[size.port].port;
     for (x.a = 0; x.a < p->nsizes; x.a++)
         if (p->size[x.a].port == size.port && p->size[x.a].axis == size.axis)
@@ -119,15 +124,29 @@ static bool add_size(linker *l, gp_ew_ins x, int *at)
     return true;
 }
 
+/* Does a later part read output d of this one? */
+static bool is_read_later(const linker *l, int d)
+{
+    for (int i = l->part + 1; i < l->f->n; i++)
+        for (int k = 0; k < l->f->part[i].shape->nin; k++)
+            if (l->f->part[i].from[k].part == l->part && l->f->part[i].from[k].port == d)
+                return true;
+    return false;
+}
+
 static bool take_over(linker *l, int i)
 {
     gp_ew_ins x = l->of->ins[i];
     const gp_fuse_part *part = &l->f->part[l->part];
     if (x.op == GP_EW_STORE) {
         output *o = &l->out[l->part][x.d];
-        *o = (output){ l->to[x.a], x.type, -1 };
-        x.a = o->at, x.d = part->to[x.d];
+        bool between = l->f->steps && is_read_later(l, x.d);
+        *o = (output){ l->to[x.a], x.type, -1, between ? l->p->nbetween++ : -1 };
+        x.a = o->at, x.d = part->to[x.d], x.phase = l->part;
         if (x.d >= 0)
+            add(l, x);
+        x.d = GP_EW_BETWEEN + o->between;
+        if (between)
             add(l, x);
         return true;
     }
@@ -135,10 +154,15 @@ static bool take_over(linker *l, int i)
         gp_ew_input in = l->of->space.in[x.a];
         int from = part->from[in.port].part, port = part->from[in.port].port;
         in.port = port;
-        x.a = from < 0 ? gp_ew_add_input(&l->p->space, &in) : -1;
+        x.a = from < 0 ? gp_ew_add_input(&l->p->space, &in)
+            : l->f->steps ? GP_EW_BETWEEN + l->out[from][port].between : -1;
+        if (from >= 0 && l->f->steps && (in.placed || l->of->space.repeated[l->of->ins[i].a])) {
+            snprintf(l->f->why, sizeof l->f->why, "a part of what is between them is read");
+            return false;
+        }
         if (x.op == GP_EW_NEAR)
             x.shift = shifts_of(l, &x);
-        l->to[i] = from < 0 ? add_once(l, x) : loaded(l, &l->out[from][port], (gp_dtype)x.from);
+        l->to[i] = from < 0 || l->f->steps ? add_once(l, x) : loaded(l, &l->out[from][port], (gp_dtype)x.from);
         return true;
     }
     if (x.op == GP_EW_SIZE)
@@ -231,7 +255,7 @@ static gp_ew_program *begin(gp_fuse *f)
             snprintf(f->why, sizeof f->why, "'%s' of its kind makes no sense with these types", f->part[i].expr);
             return NULL;
         }
-        p->cap += of->n + of->nout, p->capshifts += of->nshifts;
+        p->cap += of->n + 2 * of->nout, p->capshifts += of->nshifts;
     }
     if (p->cap > MOST_OPERATIONS) {
         snprintf(f->why, sizeof f->why, "the program of one kernel would be too large");
@@ -271,7 +295,10 @@ bool gp_ew_fuse(gp_fuse *f)
     if (!l->p)
         return false;
     snprintf(f->why, sizeof f->why, "the program of one kernel would be too large");
-    if (!gp_ew_broadcast(s, text, NULL, &l->p->space, &frame) || !is_frame(&f->part[0], &frame)) {
+    bool same = gp_ew_broadcast(s, text, NULL, &l->p->space, &frame);
+    for (int i = 0; i < (f->steps ? f->n : 1) && same; i++)
+        same = is_frame(&f->part[i], &frame);
+    if (!same) {
         snprintf(f->why, sizeof f->why, "their frames have other shapes");
         return false;
     }
@@ -292,5 +319,5 @@ bool gp_ew_fuse(gp_fuse *f)
         s->scratch_zero = gp_reduction_zero(&l->p->fold, &frame);
         s->none[l->p->folded] = (unsigned char)gp_reduction_none(&l->p->fold, l->p->folds);
     }
-    return gp_ew_encode(s, text, l->p) && gp_ew_write(s, text, l->p) && gp_ew_describe(s, l->p);
+    return (f->steps || (gp_ew_encode(s, text, l->p) && gp_ew_write(s, text, l->p))) && gp_ew_describe(s, l->p);
 }

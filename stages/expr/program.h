@@ -10,7 +10,9 @@
 #include "gpipe/stage.h"
 #include "reduction.h"
 
-/* Operation i makes value i, unless it is a GP_EW_STORE; a, b and c are values, where not said otherwise in expr.h. */
+/* Operation i makes value i, unless it is a GP_EW_STORE; a, b and c are values, where not said otherwise in expr.h. In
+ * the body of a loop (gp_fuse.steps) it may store and load what lies between parts: from number GP_EW_BETWEEN on. */
+enum { GP_EW_BETWEEN = 64 };
 typedef struct gp_ew_ins {
     gp_ew_op op;
     gp_ew_type type;
@@ -20,6 +22,7 @@ typedef struct gp_ew_ins {
     const char *var;           /* ... NULL where it depends on no var; else code does not depend on it */
     const int *shift;          /* of a GP_EW_NEAR, for each axis of the frame: which of the program's; -1: none */
     bool needed;               /* by an output */
+    int phase;                 /* of a GP_EW_STORE, in a loop's body: the part that it is of */
 } gp_ew_ins;
 
 /* The index along an axis and a known number, as a neighbor's index has to be. */
@@ -54,6 +57,33 @@ typedef struct gp_ew_space {
     bool refused;              /* some NAME[...] is not as it has to be: gp_ew_check says why, and shapes may not fit */
 } gp_ew_space;
 
+/* In several iterations of a loop: a frame that changes, an output that is carried or, behind all of them, what one
+ * phase makes for later ones. */
+typedef struct gp_ew_field {
+    int input;                 /* the program's that it is in the next iteration; -1: none */
+    gp_dtype dtype;
+    int phase;                 /* that makes it */
+    bool near, zero;           /* neighbors are read; beyond the border they are 0 */
+    int copies;                /* of a tile of it in shared memory; */
+    size_t at;                 /* ... where they begin there, in bytes */
+} gp_ew_field;
+
+/* How a launch does that, with a tile of a frame that counts as rows of columns. */
+enum { GP_EW_PHASES = 8 };
+typedef struct gp_ew_steps {
+    int64_t most;              /* iterations */
+    gp_ew_field *field; int nfields;
+    int phases;
+    int reach_x[GP_EW_PHASES], reach_y[GP_EW_PHASES];  /* how many columns and rows away neighbors are at most; */
+    int most_x, most_y, all_x, all_y;                  /* ... in any of them, in all together */
+    bool *in_phase;            /* [phase * program's n + operation]: does it need the operation? */
+    int x, y;                  /* the axes along which neighbors are; y -1: there is none */
+    int inner;                 /* columns of an element of axis x: those of the axes behind it */
+    gp_ew_edge edge;           /* where it is copied, or goes round; else zero */
+    int wide, high, rows;      /* columns, rows of a tile; rows of a thread, which has a column of them */
+    size_t shared;             /* bytes of a block */
+} gp_ew_steps;
+
 typedef struct gp_ew_program {
     gp_ew_ins *ins; int n, cap;
     int nout;
@@ -74,6 +104,8 @@ typedef struct gp_ew_program {
     gp_ew_code *code; size_t code_bytes;       /* with its steps */
     size_t shared;             /* bytes that running it takes */
     gp_source source;
+    int nbetween;              /* frames between parts; there is no source then, but with `steps` */
+    gp_ew_steps *steps;        /* then `source` is that of several iterations; NULL: of one */
     int nvars;                 /* numbers, and distances of neighbors, that are arguments of the kernel */
 } gp_ew_program;
 
@@ -150,10 +182,12 @@ bool gp_ew_neighbor(gp_shape *s, const gp_node *text, const gp_expr_node *e, int
 bool gp_ew_encode(gp_shape *s, const gp_node *text, gp_ew_program *p);
 
 /* cuda.c: fills in source, and nvars. */
-enum { GP_EW_VARS = 64, GP_EW_ARGS = 4 * GP_MAXPORT + 10 + GP_EW_PORTS + GP_EW_VARS };
+enum { GP_EW_VARS = 64, GP_EW_ARGS = 4 * GP_MAXPORT + 11 + GP_EW_PORTS + GP_EW_VARS };
 bool gp_ew_write(gp_shape *s, const gp_node *text, gp_ew_program *p);
 /* The call of the function of one element, by the texts of an input's element and an output's. */
 void gp_ew_put_call(FILE *o, const gp_ew_program *p, const char *in, const char *out);
+/* A statement of it: of a number that depends on vars it is the one of number *vars. */
+void gp_ew_put_ins(FILE *o, const gp_ew_program *p, int i, int *vars);
 
 /* The type of an element in memory, in C; of an output as it is computed. */
 const char *gp_ew_stored(gp_dtype t);
@@ -179,6 +213,15 @@ int gp_ew_below(const gp_ew_program *p);
 void gp_ew_put_tiles(FILE *o, const gp_ew_program *p, const char *type);
 /* ... and the frame of a launch. */
 gp_ew_tiles gp_ew_tiles_of(const gp_ew_call *c, int cut);
+/* Of the element with indices at0, ...: where shift i leads to, s0, ...; the value that operation i takes from there,
+ * near0, ...; where an element of an input is, moved by shifts as of a gp_ew_ins, or NULL. */
+void gp_ew_put_shift(FILE *o, const gp_ew_program *p, int i, const char *type);
+void gp_ew_put_near(FILE *o, const gp_ew_program *p, int i, const char *type);
+void gp_ew_put_offset(FILE *o, const gp_ew_program *p, int input, const int *shift, const char *type);
+
+/* steps.c, of the kind, see compile/steps.h: sets `steps`, and writes the source anew; the body of that. */
+void gp_ew_find_steps(struct gp_steps *q);
+void gp_ew_put_steps(FILE *o, const gp_ew_program *p);
 
 /* link.c: of the kind, see compile/fuse.h. */
 bool gp_ew_fuse(struct gp_fuse *f);

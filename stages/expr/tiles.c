@@ -167,7 +167,7 @@ static void put_inside(FILE *o, const gp_ew_program *p, int below, const char *t
 
 /* ---- the others -------------------------------------------------------------------- */
 
-static void put_shift(FILE *o, const gp_ew_program *p, int i, const char *type)
+void gp_ew_put_shift(FILE *o, const gp_ew_program *p, int i, const char *type)
 {
     const gp_ew_shift *to = &p->shift[i].to;
     fprintf(o, "            const %s s%d = gp_ew_%s<%s>(at%d, ", type, i, edges[to->edge], type, to->axis);
@@ -175,8 +175,7 @@ static void put_shift(FILE *o, const gp_ew_program *p, int i, const char *type)
     fprintf(o, ", (%s)axes.dim[%d]);\n", type, to->axis);
 }
 
-/* Where an element of input `port` is; `shift` as of a gp_ew_ins, or NULL. */
-static void put_offset(FILE *o, const gp_ew_program *p, int port, const int *shift, const char *type)
+void gp_ew_put_offset(FILE *o, const gp_ew_program *p, int port, const int *shift, const char *type)
 {
     for (int k = 0; k < p->space.ndim; k++) {
         bool moved = shift && shift[k] >= 0;
@@ -185,7 +184,7 @@ static void put_offset(FILE *o, const gp_ew_program *p, int port, const int *shi
     }
 }
 
-static void put_near(FILE *o, const gp_ew_program *p, int i, const char *type)
+void gp_ew_put_near(FILE *o, const gp_ew_program *p, int i, const char *type)
 {
     const gp_ew_ins *x = &p->ins[i];
     bool zero = false;
@@ -202,7 +201,7 @@ static void put_near(FILE *o, const gp_ew_program *p, int i, const char *type)
         fputs(") < 0 ? -1 : ", o);
     else
         fprintf(o, "in%d[", x->a);
-    put_offset(o, p, x->a, x->shift, type);
+    gp_ew_put_offset(o, p, x->a, x->shift, type);
     fputs(zero ? ");\n" : "];\n", o);
 }
 
@@ -213,13 +212,13 @@ static void put_sought(FILE *o, const gp_ew_program *p, const char *type)
         fprintf(o, "            const %s at%d = a%d;\n", type, k, k);
     for (int i = 0; i < p->nshifts; i++)
         if (p->shift[i].needed)
-            put_shift(o, p, i, type);
+            gp_ew_put_shift(o, p, i, type);
     for (int i = 0; i < p->n; i++)
         if (is_near(p, i))
-            put_near(o, p, i, type);
+            gp_ew_put_near(o, p, i, type);
     for (int i = 0; i < p->space.nin; i++) {
         fprintf(o, "            const %s from%d = ", type, i);
-        put_offset(o, p, i, NULL, type);
+        gp_ew_put_offset(o, p, i, NULL, type);
         fputs(";\n", o);
     }
     fputs("            ", o);

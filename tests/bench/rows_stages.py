@@ -31,6 +31,44 @@ def heat(b, peer):
     return us, by_hand["heat " + peer][0], peer + " by hand"
 
 
+# -- iterations of an expression, where each frame goes on where the one before ended, as in examples/heat --
+
+PLATE = """stall_timeout: 0
+vars: {frames: 1}
+buffers: {hot: {dtype: f32, shape: [SIDE, SIDE]}, before: {carry: after}, after: {dtype: f32, shape: [SIDE, SIDE]}}
+stages:
+  - {use: generate, out: hot, frames: frames, fill: once}
+  - {use: expr, in: {hot: hot, before: before}, out: plate, expr: "plate = frame.index == 0 ? hot : before"}
+  - use: loop
+    in: {u: plate}
+    out: {v: after}
+    times: STEPS
+    carry: {u: v}
+    stages:
+      - use: expr
+        in: {u: u}
+        out: {v: v}
+        edge: zero
+        expr: v = u + 0.1 * (u[i0, i1 - 1] + u[i0, i1 + 1] + u[i0 - 1, i1] + u[i0 + 1, i1] - 4 * u)
+  - {use: discard, in: after}
+"""
+
+
+def plate(b, side, steps, frames, peer="graph"):
+    """`alone`: the same with one iteration in a kernel."""
+    b.has_gpu()
+    file = b.write("plate.yaml", PLATE.replace("SIDE", str(side)).replace("STEPS", str(steps)))
+
+    def us(*more):
+        return b.gpipe_us(file, ["device=cuda"] + list(more), frames // 10, frames)
+    is_us = b.once("plate %d" % side, us)
+    if peer == "alone":
+        return is_us, b.once("plate %d alone" % side, lambda: us("fuse=none")), "fuse: none"
+    by_hand = b.once("plate %d by hand" % side, lambda: words(b.run([b.program("heat", "no nvcc for heat.cu"), side,
+                                                                     steps])[0]))
+    return is_us, by_hand["heat " + peer][0], peer + " by hand"
+
+
 # -- a running accumulator --
 
 def accumulator(b):
@@ -115,6 +153,12 @@ stages:
 ROWS = [
     Row("loop", "1,000 heat steps of 512 x 512 in `loop`: one graph by hand", "time", 1.15, lambda b: heat(b, "graph")),
     Row("loop-launches", "the same: launches by hand", "time", 0.5, lambda b: heat(b, "launches")),
+    Row("plate-255", "1,500 heat steps of 255 x 255 as `expr` in `loop`, frame after frame: one graph by hand", "time",
+        0.5, lambda b: plate(b, 255, 1500, 1000)),
+    Row("plate-512", "500 of 512 x 512", "time", 0.6, lambda b: plate(b, 512, 500, 1000)),
+    Row("plate-2048", "100 of 2048 x 2048", "time", 0.7, lambda b: plate(b, 2048, 100, 500)),
+    Row("plate-255-alone", "1,500 of 255 x 255: one iteration in a kernel", "time", 0.5,
+        lambda b: plate(b, 255, 1500, 1000, "alone")),
     Row("mix-1000", "`mix` of every 1,000 frames of 1 MiB: of all", "rate", 0.95, accumulator),
     Row("carry", "a stage that carries its last frame of 1 MiB, behind two others: without", "rate", 0.95, carry),
     Row("shapes", "f32 images of ten shapes, three kernels: one shape", "rate", 0.9, shapes),

@@ -260,6 +260,7 @@ typedef enum gp_none { GP_NONE_NO_ROWS, GP_NONE_ZERO, GP_NONE_ONE, GP_NONE_NAN }
 
 typedef struct gp_shape gp_shape;
 struct gp_fuse;
+struct gp_steps;
 struct gp_shape {
     const void *opts;
     void *user;                    /* the kind's */
@@ -594,6 +595,7 @@ typedef struct gp_dcall {
     int slot;                      /* of the first frame, from 0; those after it have the next. What is recorded for a slot
                                       is done before more for it begins. Below gp_open.slots, with record() */
     uint64_t index;                /* of the first frame, for messages, as gp_frame has it: with gp_shape.uncaptured */
+    int64_t steps;                 /* of a stage that steps() made ready: how many iterations to queue; else 0 */
 } gp_dcall;
 
 /* Evaluates an expression over vars and the views of this call, whose ports have
@@ -853,6 +855,10 @@ typedef struct gp_kind {
     /* Of a source or a sink on the host: its frames are made, or taken, by the program that runs the pipeline
      * (gp_loan), and run() is not called. */
     bool on_loan;
+
+    /* For one kind of gpipe's own (struct gp_steps is not public): can record() queue several iterations of a loop
+     * whose body is this stage alone, with the bits of one after the other? */
+    void (*steps)(struct gp_steps *s);
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
