@@ -78,15 +78,18 @@ void gp_raise_depth(gp_buffer *b, int need)
 /* A large work area of a stage: libraries ask for some MiB for frames of any size. */
 enum { AREA = 8 << 20 };
 
+static int64_t kernels_of(const gp_plan *p, const gp_task *t)
+{
+    const gp_loop *l = t->stage < 0 ? NULL : gp_stage_loop(&p->graph->stage[t->stage]);
+    int64_t launches = l ? gp_loop_launches(l, l->times) : 1;
+    return !l ? 1 : launches < GP_REC_ITEMS ? launches * l->graph->nstages : GP_REC_ITEMS;
+}
+
 int64_t gp_segment_kernels(const gp_plan *p, const gp_segment *s)
 {
     int64_t n = 0;
-    for (int i = 0; i < s->ntasks; i++) {
-        int v = p->task[s->task[i]].stage;
-        const gp_loop *l = v < 0 ? NULL : gp_stage_loop(&p->graph->stage[v]);
-        int64_t launches = l ? gp_loop_launches(l, l->times) : 1;
-        n += !l ? 1 : launches < GP_REC_ITEMS ? launches * l->graph->nstages : GP_REC_ITEMS;
-    }
+    for (int i = 0; i < s->ntasks; i++)
+        n += kernels_of(p, &p->task[s->task[i]]);
     return n;
 }
 
@@ -311,7 +314,8 @@ static int many(const gp_scheduling *w, const gp_segment *s)
     enum { DEVICE_BYTES = 64 << 20, NODES = 3072 };
     const gp_plan *p = w->p;
     size_t most = 0, inside = 0;
-    int once = 0, each = 0, n = GP_DEPTH_SMALL;
+    int64_t once = 0, each = 0;
+    int n = GP_DEPTH_SMALL;
     bool can = w->g->launch != GP_LAUNCH_PERSISTENT && w->g->batch != 1 && s->regroups < 0 && !s->each_shape
             && s->uncaptured < 0 && s->place.lanes == 1 && !is_long(p, s);
     for (int i = 0; i < p->nrings && can; i++) {
@@ -327,11 +331,9 @@ static int many(const gp_scheduling *w, const gp_segment *s)
     for (int i = 0; i < s->ntasks && can; i++) {
         const gp_task *t = &p->task[s->task[i]];
         const gp_stage *st = t->stage < 0 ? NULL : &w->g->stage[t->stage];
-        const gp_loop *l = st ? gp_stage_loop(st) : NULL;
         bool at_once = !st || (st->batched && !gp_stage_in_order(st));
-        int nodes = !l ? 1 : l->times * l->graph->nstages < NODES ? (int)l->times * l->graph->nstages : NODES;
+        *(at_once ? &once : &each) += kernels_of(p, t);
         can = !st || !(gp_stage_circles_back(st) || (st->calls_library && !at_once));      /* it has something for each slot */
-        once += at_once ? nodes : 0, each += at_once ? 0 : nodes;
         inside += t->scratch >= 0 ? p->extra[t->scratch].stride : 0;
     }
     for (int sizes = 2; can && 2 * n <= GP_DEPTH_MANY; n *= 2, sizes++)        /* of launches: 1, 2, ... a third of them */
