@@ -580,6 +580,9 @@ TEST(printed)
     gp_pipeline_destroy(r.p);
 }
 
+static const char two_stages[] = "depth: 4\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
+                                 "  - {use: input, name: in, out: a}\n  - {use: output, name: out}\n";
+
 /* A paused run goes on under another pipeline, where the frames that wait are; threads that come late to the first hear
  * of it. A pipeline whose frames nobody would push is refused before the pause. */
 typedef struct goer { gp_pipeline *p, *from; gp_errs errs; gp_outcome outcome; } goer;
@@ -597,11 +600,9 @@ TEST(goes_on)
     gp_loan l;
     gp_errs errs = { .n = 0 };
     pthread_t t;
-    static const char yaml[] = "depth: 4\nbuffers: {a: {dtype: f32, shape: [4]}}\nstages:\n"
-                               "  - {use: input, name: in, out: a}\n  - {use: output, name: out}\n";
-    rig_start(&r[0], yaml);
-    rig_make(&r[1], yaml);
-    r[2].p = compiled(yaml);
+    rig_start(&r[0], two_stages);
+    rig_make(&r[1], two_stages);
+    r[2].p = compiled(two_stages);
     for (int i = 0; i < 3; i++)
         ck_assert(push(r[0].in, (float)i));
     ck_assert(!gp_pipeline_retune(r[2].p, r[0].p, NULL, &errs) && errs.failed);
@@ -623,6 +624,42 @@ TEST(goes_on)
     ck_assert_int_eq(gp_push_begin(r[0].in, &l, -1), GP_LOAN_PAUSED);
     ck_assert_int_eq(gp_push_begin(r[1].in, &l, -1), GP_LOAN_END);
     for (int i = 3; i-- > 0;)
+        gp_pipeline_destroy(r[i].p);
+}
+
+/* An input that is closed when a pause begins, in it, or afterwards by a thread that knows of none, is closed for the run
+ * that goes on, under the same pipeline or another. */
+TEST_LOOP(closed_in_a_pause, 0, 6)
+{
+    enum { BEFORE, DURING, AFTER } when = _i % 3;
+    rig r[2];
+    gp_loan l;
+    gp_loan_status s;
+    pthread_t t;
+    gp_errs errs = { .n = 0 };
+    rig_start(&r[0], two_stages);
+    rig_make(&r[1], two_stages);
+    rig *to = &r[_i / 3];
+    ck_assert(push(r[0].in, 0));
+    ck_assert_msg(gp_pipeline_retune(r[1].p, r[0].p, NULL, &errs), "%s", errs.e[0].msg);
+    if (when == BEFORE)
+        gp_push_close(r[0].in);
+    gp_outcome outcome = gp_pipeline_wait(r[0].p);
+    if (when == DURING)
+        gp_push_close(r[0].in);
+    goer g = { .p = to->p, .from = r[0].p, .outcome = outcome };
+    if (outcome == GP_PAUSED) {
+        pthread_create(&t, NULL, go_on, &g);
+        while (when == AFTER && (s = gp_push_begin(to->in, &l, 0)) != GP_LOAN_OK)
+            ck_assert_int_ne(s, GP_LOAN_END);
+        if (when == AFTER)
+            gp_push_drop(to->in, &l), gp_push_close(r[0].in);
+        while ((s = gp_pull_begin(to->out, &l, -1)) != GP_LOAN_END)
+            gp_pull_end(to->out, &l);
+        pthread_join(t, NULL);
+    }
+    ck_assert_int_eq(g.outcome, GP_DONE);
+    for (int i = 2; i-- > 0;)
         gp_pipeline_destroy(r[i].p);
 }
 
