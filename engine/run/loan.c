@@ -180,6 +180,12 @@ static gp_actorrt *actor_of(gp_run *run, const struct gp_endpoint *e)
     return p;
 }
 
+static void close_stage(gp_actorrt *p)
+{
+    gp_host_close(p);
+    gp_eventcount_wake(&p->to_end), gp_eventcount_wake(&p->changed);       /* its threads may wait already */
+}
+
 void gp_loans_begin(gp_run *run)
 {
     gp_pipeline *pipeline = run->pipeline;
@@ -192,7 +198,7 @@ void gp_loans_begin(gp_run *run)
         gp_eventcount_set_fd(&p->changed, atomic_load(&e->fd));
         set_state(e, p, RUNS);
         if (atomic_load(&e->closed))
-            gp_host_close(p);
+            close_stage(p);
         pthread_mutex_unlock(&e->lock);
     }
 }
@@ -464,10 +470,8 @@ void gp_push_close(gp_input *in)
     struct gp_endpoint *e = &in->e;
     pthread_mutex_lock(&e->lock);
     gp_actorrt *p = atomic_load(&e->actor);
-    if (p) {
-        gp_host_close(p);
-        gp_eventcount_wake(&p->to_end), gp_eventcount_wake(&p->changed);
-    }
+    if (p)
+        close_stage(p);
     if (e->next)
         gp_push_close((gp_input *)e->next);
     else

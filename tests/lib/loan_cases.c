@@ -727,6 +727,18 @@ TEST(before_the_run)
     gp_pipeline_destroy(r.p);
 }
 
+/* An input that is closed before the run ends it, whether its threads have begun to wait or not. */
+TEST(closed_before)
+{
+    for (int i = 0; i < 300; i++) {
+        rig r;
+        rig_make(&r, two_stages);
+        gp_push_close(r.in);
+        ck_assert(gp_pipeline_start(r.p, NULL, &r.errs));
+        rig_end(&r, GP_DONE);
+    }
+}
+
 /* One that runs ends with it. */
 TEST(destroyed)
 {
