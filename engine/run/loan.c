@@ -30,8 +30,6 @@ struct gp_endpoint {
     pthread_mutex_t lock;              /* of what follows, and to set the actor */
     pthread_cond_t changed;
     enum { NOT_YET, RUNS, OVER, PAUSED } state;
-    struct gp_endpoint *next;          /* that of the pipeline under which the paused run has gone on, or NULL */
-    struct gp_endpoint *before;        /* whose `next` this is */
     atomic_int fd;                     /* eventfd; -1: the program has not asked for it */
 };
 
@@ -62,12 +60,6 @@ bool gp_endpoints_make(gp_pipeline *p)
 void gp_endpoints_free(gp_pipeline *p)
 {
     for (int i = 0; i < p->nendpoints; i++) {
-        struct gp_endpoint *before = p->endpoint[i].before;
-        if (before) {
-            pthread_mutex_lock(&before->lock);
-            before->next = NULL;
-            pthread_mutex_unlock(&before->lock);
-        }
         pthread_mutex_destroy(&p->endpoint[i].lock);
         pthread_cond_destroy(&p->endpoint[i].changed);
         if (p->endpoint[i].fd >= 0)
@@ -134,7 +126,6 @@ void gp_endpoints_begin(gp_pipeline *p)
     for (int i = 0; i < p->nendpoints; i++) {
         struct gp_endpoint *e = &p->endpoint[i];
         pthread_mutex_lock(&e->lock);
-        e->next = NULL;
         set_state(e, NULL, NOT_YET);
         pthread_mutex_unlock(&e->lock);
     }
@@ -154,19 +145,9 @@ void gp_endpoints_end(gp_pipeline *p)
 void gp_endpoints_hand_on(gp_pipeline *to, gp_pipeline *from)
 {
     for (int i = 0; i < from->nendpoints; i++) {
-        struct gp_endpoint *e = &from->endpoint[i], *next = endpoint(to, e->stage->name, !e->stage->nin);
-        bool back = e->before == next;
-        pthread_mutex_lock(&next->lock);
-        next->next = NULL;
-        next->before = back ? next->before : e;
-        pthread_mutex_unlock(&next->lock);
-        pthread_mutex_lock(&e->lock);
-        e->next = next;
-        e->before = back ? NULL : e->before;
-        bool closed = atomic_exchange(&e->closed, false);
-        pthread_mutex_unlock(&e->lock);
-        if (closed)
-            gp_push_close((gp_input *)next);
+        struct gp_endpoint *e = &from->endpoint[i];
+        if (atomic_exchange(&e->closed, false))
+            gp_push_close(gp_pipeline_input(to, e->stage->name));
     }
 }
 
@@ -472,10 +453,7 @@ void gp_push_close(gp_input *in)
     gp_actorrt *p = atomic_load(&e->actor);
     if (p)
         close_stage(p);
-    if (e->next)
-        gp_push_close((gp_input *)e->next);
-    else
-        atomic_store(&e->closed, p || e->state == NOT_YET || e->state == PAUSED);
+    atomic_store(&e->closed, p || e->state == NOT_YET || e->state == PAUSED);
     pthread_mutex_unlock(&e->lock);
 }
 

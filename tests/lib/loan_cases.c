@@ -627,19 +627,18 @@ TEST(goes_on)
         gp_pipeline_destroy(r[i].p);
 }
 
-/* An input that is closed when a pause begins, in it, or afterwards by a thread that knows of none, is closed for the run
- * that goes on, under the same pipeline or another. */
-TEST_LOOP(closed_in_a_pause, 0, 6)
+/* An input that is closed when a pause begins, or in it, is closed for the run that goes on, under the same pipeline or
+ * another. */
+TEST_LOOP(closed_in_a_pause, 0, 4)
 {
-    enum { BEFORE, DURING, AFTER } when = _i % 3;
+    enum { BEFORE, DURING } when = _i % 2;
     rig r[2];
     gp_loan l;
-    gp_loan_status s;
     pthread_t t;
     gp_errs errs = { .n = 0 };
     rig_start(&r[0], two_stages);
     rig_make(&r[1], two_stages);
-    rig *to = &r[_i / 3];
+    rig *to = &r[_i / 2];
     ck_assert(push(r[0].in, 0));
     ck_assert_msg(gp_pipeline_retune(r[1].p, r[0].p, NULL, &errs), "%s", errs.e[0].msg);
     if (when == BEFORE)
@@ -650,11 +649,7 @@ TEST_LOOP(closed_in_a_pause, 0, 6)
     goer g = { .p = to->p, .from = r[0].p, .outcome = outcome };
     if (outcome == GP_PAUSED) {
         pthread_create(&t, NULL, go_on, &g);
-        while (when == AFTER && (s = gp_push_begin(to->in, &l, 0)) != GP_LOAN_OK)
-            ck_assert_int_ne(s, GP_LOAN_END);
-        if (when == AFTER)
-            gp_push_drop(to->in, &l), gp_push_close(r[0].in);
-        while ((s = gp_pull_begin(to->out, &l, -1)) != GP_LOAN_END)
+        while (gp_pull_begin(to->out, &l, -1) != GP_LOAN_END)
             gp_pull_end(to->out, &l);
         pthread_join(t, NULL);
     }

@@ -504,7 +504,11 @@ class Input(_Port):
     def close(self) -> None:
         """There are no more frames: what was pushed comes out, then the outputs end."""
         self._closed = True
-        lib.gp_push_close(self._c)
+        self._close()
+
+    def _close(self):
+        with self._pipeline._lock:                     # else the run may go on under another plan meanwhile
+            lib.gp_push_close(self._c)
 
 
 class Output(_Port):
@@ -838,7 +842,7 @@ class Pipeline:
     def _finish(self, level):
         c, loans = self._drained, list(self._open)
         for port in self.inputs.values():
-            lib.gp_push_close(port._c)
+            port._close()
         kept = [repr(loan) for loan in loans if loan._in_use()]
         if kept:
             level = 2                                  # so that nobody writes what is in them
