@@ -547,8 +547,8 @@ gp_outcome gp_pipeline_wait(gp_pipeline *p)
     return p->outcome;
 }
 
-/* What the run goes on with besides: the table of files that are open, its threads, inputs that are closed, and what was
- * asked of it. */
+/* What the run goes on with besides: the table of files that are open, its threads, inputs that are closed, and what
+ * was asked of it. */
 static void hand_on(gp_pipeline *to, gp_pipeline *from)
 {
     eventfd_t told;
